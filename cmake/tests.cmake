@@ -1,0 +1,31 @@
+# Each tests/<kind>/test_*.c is one cmocka program; it sees the inside of the library through the static one.
+pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
+file(GLOB TEST_SOURCES CONFIGURE_DEPENDS tests/unit/test_*.c tests/identity/test_*.c tests/recovery/test_*.c)
+foreach(source ${TEST_SOURCES})
+  get_filename_component(name ${source} NAME_WE)
+  get_filename_component(folder ${source} DIRECTORY)
+  get_filename_component(kind ${folder} NAME)
+  add_executable(${name} ${source})
+  target_include_directories(${name} PRIVATE src tests ${RANDOM123_INCLUDE})
+  target_link_libraries(${name} PRIVATE blica_static PkgConfig::CMOCKA PkgConfig::JANSSON)
+  add_test(NAME ${kind}/${name} COMMAND ${name} WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+endforeach()
+
+# Each tests/cli/*.bats and tests/install/*.bats drives the program as a user would.
+find_program(BATS bats)
+file(GLOB BATS_FILES CONFIGURE_DEPENDS tests/cli/*.bats tests/install/*.bats)
+foreach(source ${BATS_FILES})
+  get_filename_component(name ${source} NAME_WE)
+  add_test(NAME cli/${name} COMMAND ${BATS} ${source} WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+  set_tests_properties(cli/${name} PROPERTIES ENVIRONMENT
+    "BLICA=$<TARGET_FILE:blica_cli>;BLICA_BUILD=${CMAKE_CURRENT_BINARY_DIR};BLICA_SOURCE=${CMAKE_CURRENT_SOURCE_DIR}")
+endforeach()
+
+# Each tests/parity/*.sh compares with another implementation; it exits 77 when that one is not installed.
+file(GLOB PARITY_FILES CONFIGURE_DEPENDS tests/parity/*.sh)
+foreach(source ${PARITY_FILES})
+  get_filename_component(name ${source} NAME_WE)
+  add_test(NAME parity/${name} COMMAND bash ${source} WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+  set_tests_properties(parity/${name} PROPERTIES SKIP_RETURN_CODE 77 ENVIRONMENT
+    "BLICA=$<TARGET_FILE:blica_cli>;BLICA_BUILD=${CMAKE_CURRENT_BINARY_DIR};BLICA_SOURCE=${CMAKE_CURRENT_SOURCE_DIR}")
+endforeach()

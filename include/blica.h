@@ -1,0 +1,371 @@
+/* blica.h - independent component analysis of binary data.
+ *
+ * The model (Hyttinen, Barin-Pacela and Hyvarinen, UAI 2022). In segment s the k sources are
+ * z ~ N(mu_s, diag(v_s)); the mixing y = A z is the same in every segment; a binary variable is
+ * x_i = 1 with probability Phi(sqrt(c) y_i), c = pi/8 by default. Because v_s changes over segments
+ * the mixing matrix A can be recovered, up to the order, sign and scale of its columns.
+ *
+ * The flow, one verb per arrow, immutable objects between them:
+ *
+ *     rows --pack--> data --count--> counts --correlate--> cor --regularise--> cor --fit--> model
+ *
+ * Letters: N samples, n variables, k sources, u segments; s is a segment, i and j are variables.
+ * Matrices are column-major; the shape stands in a comment, as in [n,k].
+ *
+ * Conventions. Every call returns a status; on failure outputs are NULL, nothing needs freeing, and
+ * blica_message() names the thing, its value and what to do. Inputs are borrowed for the call,
+ * outputs belong to the caller and go back through their own _free (which accepts NULL). The library
+ * never prints, exits, installs signal handlers or reads the environment. A context serves one
+ * thread at a time; distinct contexts are independent. Structs below are created by the library
+ * only: read their fields, do not change them, do not allocate them yourself. */
+#ifndef BLICA_H
+#define BLICA_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define BLICA_API __attribute__((visibility("default")))
+#else
+#define BLICA_API
+#endif
+
+/* ------------------------------------------------------------------ status and context */
+
+typedef enum {
+  BLICA_OK = 0,
+  BLICA_ERR_MEMORY,      /* an allocation failed, or a size does not fit */
+  BLICA_ERR_ARGUMENT,    /* a parameter is out of its range, or the call makes no sense */
+  BLICA_ERR_DATA,        /* the data cannot be used as they are */
+  BLICA_ERR_IO,          /* a file cannot be opened, read or written */
+  BLICA_ERR_FORMAT,      /* a file's content is not what its format says */
+  BLICA_ERR_NUMERIC,     /* a numerical method broke down */
+  BLICA_ERR_INTERRUPTED, /* the poll callback asked to stop before there was anything to return */
+  BLICA_ERR_INTERNAL     /* a defect of the library */
+} blica_status;
+
+typedef struct blica_ctx blica_ctx;
+
+/* Where a long call stands. fraction is the finished part in [0,1], negative when unknown. */
+typedef struct {
+  const char *stage; /* "count", "correlate", "fit", ... */
+  double fraction;
+  double objective; /* best so far while fitting, else NaN */
+  int start;        /* running start, from 0 */
+  int64_t iteration;
+} blica_progress;
+
+/* Called now and then from the thread that made the call. Return non-zero to stop: a fit then
+ * returns the best model so far, other calls fail with BLICA_ERR_INTERRUPTED. */
+typedef int (*blica_poll_fn)(const blica_progress *progress, void *user);
+
+/* Receives each warning, one sentence without a newline. Without it warnings are kept silent. */
+typedef void (*blica_warn_fn)(const char *text, void *user);
+
+/* Allocation hooks; realloc semantics: size 0 frees. */
+typedef void *(*blica_realloc_fn)(void *old, size_t size, void *user);
+
+/* Several processes working as one: rank of size. Every call is collective. Results are the same
+ * bits for any size because terms are gathered and added in index order. */
+typedef struct {
+  int rank, size;
+  int (*sum)(double *x, size_t count, void *user); /* element-wise over ranks; 0 is success */
+  int (*gather)(double *x, const size_t *count, const size_t *offset, void *user); /* in place: rank r
+                                                                          owns x[offset[r]..+count[r]] */
+  int (*broadcast)(void *bytes, size_t count, int root, void *user);
+  void *user;
+} blica_comm;
+
+typedef enum { BLICA_SIMD_AUTO = 0, BLICA_SIMD_SCALAR, BLICA_SIMD_AVX2, BLICA_SIMD_AVX512 } blica_simd;
+
+BLICA_API const char *blica_version(void);
+BLICA_API const char *blica_status_name(blica_status status);
+BLICA_API blica_status blica_ctx_create(blica_ctx **out);
+BLICA_API blica_status blica_ctx_create_with(blica_realloc_fn hook, void *user, blica_ctx **out);
+BLICA_API void blica_ctx_free(blica_ctx *ctx);
+BLICA_API const char *blica_message(const blica_ctx *ctx); /* of the last failure; never NULL */
+BLICA_API void blica_set_threads(blica_ctx *ctx, int threads); /* 0: as many as there are cores */
+BLICA_API int blica_threads(const blica_ctx *ctx);
+BLICA_API void blica_set_poll(blica_ctx *ctx, blica_poll_fn poll, void *user);
+BLICA_API void blica_set_warn(blica_ctx *ctx, blica_warn_fn warn, void *user);
+BLICA_API void blica_set_comm(blica_ctx *ctx, const blica_comm *comm); /* copied; NULL: alone */
+BLICA_API void blica_set_simd(blica_ctx *ctx, blica_simd level); /* at most this level; for tests */
+BLICA_API blica_simd blica_simd_level(const blica_ctx *ctx);     /* the level in use */
+
+/* ------------------------------------------------------------------ data: packed bits */
+
+#define BLICA_MISSING ((int8_t)-1)
+
+/* Bit-packed rows, sorted into segments. Variable i of segment s has words[s] 64-bit words at
+ * ones[s] + i * words[s]: bit r % 64 of word r / 64 is row r of that segment; a missing value has
+ * its bit clear in ones and in present. Bits past the last row are clear. */
+typedef struct {
+  int n, u;
+  int64_t rows;        /* in all segments */
+  char **variables;    /* [n] */
+  char **segments;     /* [u] labels, in order of first appearance */
+  int64_t *samples;    /* [u] rows per segment */
+  int64_t *words;      /* [u] */
+  uint64_t **ones;     /* [u] -> [words,n] */
+  uint64_t **present;  /* [u] -> [words,n]; NULL for a segment without missing values */
+  int64_t missing;     /* missing values in all */
+  int32_t *row_segment; /* [rows] segment of each row, in input order */
+} blica_data;
+
+typedef struct blica_packer blica_packer;
+
+/* Streaming: begin, then any number of segment and rows calls, then end (which consumes the packer).
+ * variables may be NULL (x1, x2, ...). blica_pack_segment turns a label into an id, new or known. */
+BLICA_API blica_status blica_pack_begin(blica_ctx *ctx, int n, const char *const *variables, blica_packer **out);
+BLICA_API blica_status blica_pack_segment(blica_ctx *ctx, blica_packer *packer, const char *label, int32_t *id);
+BLICA_API blica_status blica_pack_rows(blica_ctx *ctx, blica_packer *packer, int64_t rows,
+                                       const int8_t *x /* [rows] rows of n */, const int32_t *segment /* [rows] */);
+BLICA_API blica_status blica_pack_end(blica_ctx *ctx, blica_packer *packer, blica_data **out);
+BLICA_API void blica_packer_free(blica_packer *packer);
+
+/* All at once. x is 0, 1 or BLICA_MISSING at x[r * row_stride + i * column_stride]; segment holds
+ * ids in 0..u-1, labels (or NULL: 1, 2, ...) their names. */
+BLICA_API blica_status blica_pack(blica_ctx *ctx, int64_t rows, int n, const int8_t *x, ptrdiff_t row_stride,
+                                  ptrdiff_t column_stride, const char *const *variables, const int32_t *segment,
+                                  int u, const char *const *labels, blica_data **out);
+BLICA_API void blica_data_free(blica_data *data);
+
+/* ------------------------------------------------------------------ counts: 2x2 tables of all pairs */
+
+/* Pair (i,j), i < j, of segment s stands at blica_pair(i,j) + s * pairs. Cell n10 counts x_i=1, x_j=0.
+ * Under missing values each table counts the rows where both are present. */
+typedef struct {
+  int n, u;
+  int64_t pairs;     /* n(n-1)/2 */
+  char **variables, **segments;
+  double *samples;   /* [u] rows (or nominal N) */
+  double *ones;      /* [n,u] rows with x_i = 1 */
+  double *present;   /* [n,u] rows where x_i is not missing */
+  double *n11;       /* [pairs,u] */
+  double *n10, *n01, *n00; /* [pairs,u]; NULL when complete: they follow from ones and samples */
+  int exact;         /* population probabilities times a nominal N, not a sample */
+} blica_counts;
+
+static inline int64_t blica_pair(int i, int j) { return (int64_t)j * (j - 1) / 2 + i; } /* i < j */
+
+BLICA_API blica_status blica_count(blica_ctx *ctx, const blica_data *data, blica_counts **out);
+BLICA_API blica_status blica_merge(blica_ctx *ctx, int parts, const blica_counts *const *part, blica_counts **out);
+BLICA_API void blica_counts_table(const blica_counts *counts, int s, int i, int j,
+                                  double cell[4] /* n11 n10 n01 n00 */);
+BLICA_API blica_status blica_counts_save(blica_ctx *ctx, const blica_counts *counts, const char *path); /* .npz or .csv */
+BLICA_API blica_status blica_counts_load(blica_ctx *ctx, const char *path, blica_counts **out);
+BLICA_API void blica_counts_free(blica_counts *counts);
+
+/* ------------------------------------------------------------------ correlations */
+
+enum { /* flags of a pair */
+  BLICA_PAIR_ZERO_CELL = 1, /* a cell of its table was empty: 1/2 was added to it */
+  BLICA_PAIR_CONSTANT = 2,  /* one of the two is constant in the segment: correlation 0 */
+  BLICA_PAIR_EMPTY = 4      /* no row has both: correlation 0 */
+};
+
+/* Tetrachoric correlations of the latent q per segment, in packed pairs as in blica_counts. */
+typedef struct {
+  int n, u;
+  int64_t pairs;
+  char **variables, **segments;
+  double *samples;    /* [u] */
+  double *rho;        /* [pairs,u] */
+  double *se;         /* [pairs,u] standard errors; NaN where there is none */
+  double *thresholds; /* [n,u] Phi^-1 of the share of ones */
+  uint8_t *flags;     /* [pairs,u] */
+  int64_t zero_cells, constant_pairs, empty_pairs, constant_columns;
+  int exact;
+  double condition;   /* target of the regularisation; infinite before it or with none */
+  double *shift;      /* [u] d of C <- (C + d I)/(1 + d); 0 before */
+  double *eigen_min, *eigen_max; /* [u] of C before the shift; NaN before regularisation */
+} blica_cor;
+
+BLICA_API blica_status blica_correlate(blica_ctx *ctx, const blica_counts *counts, blica_cor **out);
+BLICA_API blica_status blica_regularise(blica_ctx *ctx, const blica_cor *cor, double condition, blica_cor **out);
+BLICA_API void blica_cor_matrix(const blica_cor *cor, int s, double *c /* [n,n] */);
+BLICA_API blica_status blica_cor_save(blica_ctx *ctx, const blica_cor *cor, const char *path); /* .npz or .csv */
+BLICA_API void blica_cor_free(blica_cor *cor);
+
+/* One table: the correlation, its standard error and the two thresholds. cell as above. */
+BLICA_API blica_status blica_tetrachoric(blica_ctx *ctx, const double cell[4], double *rho, double *se,
+                                         double threshold[2], int *flags);
+
+/* Phi2(h,k;rho) = P(X < h, Y < k) for standard normals of correlation rho, |error| < 1e-14. */
+BLICA_API double blica_bvn(double h, double k, double rho);
+
+/* ------------------------------------------------------------------ options */
+
+typedef enum { BLICA_OPT_INT, BLICA_OPT_REAL, BLICA_OPT_TEXT, BLICA_OPT_FLAG, BLICA_OPT_SEED } blica_option_type;
+
+/* One row per option: the source of validation, command-line flags, help, man pages, Python and R
+ * arguments and docs/options.md. */
+typedef struct {
+  const char *name;       /* as in max_seconds; the flag is --max-seconds */
+  blica_option_type type;
+  size_t offset;          /* into the options struct */
+  const char *initial;    /* default, as text */
+  double low, high;       /* closed range of numbers */
+  const char *words;      /* numbers: "none=inf" spells special values; text: "a|b|c" the choices */
+  const char *metavar;    /* what stands for the value in help */
+  const char *help;       /* one or two sentences */
+} blica_option;
+
+#define BLICA_CONDITION_DEFAULT 0.0 /* 10 for samples, none for exact counts */
+#define BLICA_CONDITION_AUTO (-1.0) /* learned from the data */
+
+typedef struct {
+  char method[16];       /* a row of blica_methods() */
+  int sources;           /* k; 0 is not allowed */
+  int starts;
+  uint64_t seed;
+  double condition;      /* r of the regularisation; infinity for none */
+  double link;           /* c */
+  int64_t max_iterations;
+  double tolerance;      /* relative gradient at which a start has converged */
+  double max_seconds;    /* whole fit; infinity for no limit */
+  char prior[8];         /* none, auto or fixed */
+  double prior_mixing;   /* sd of the elements of A, with prior=fixed */
+  double prior_variance; /* sd of log v, with prior=fixed */
+  double weight;         /* share of N_s that a segment counts with */
+} blica_fit_options;
+
+typedef struct {
+  int variables, sources, segments;
+  int64_t samples;       /* per segment; the nominal N when exact */
+  uint64_t seed;
+  double link;
+  double mixing_range;   /* A ~ unif(-range, range) */
+  double sd_low, sd_high;
+  double mean_range;     /* mu ~ unif(-range, range) */
+  int exact;             /* counts of exact probabilities instead of rows */
+} blica_simulate_options;
+
+BLICA_API blica_fit_options blica_fit_options_default(void);
+BLICA_API blica_simulate_options blica_simulate_options_default(void);
+BLICA_API const blica_option *blica_fit_option_table(int *count);
+BLICA_API const blica_option *blica_simulate_option_table(int *count);
+/* Sets one option from text, with validation. options is the struct that the table describes. */
+BLICA_API blica_status blica_option_set(blica_ctx *ctx, const blica_option *option, void *options, const char *text);
+
+/* ------------------------------------------------------------------ the model */
+
+typedef enum {
+  BLICA_STOP_CONVERGED = 0,  /* relative gradient below the tolerance, second-order conditions hold */
+  BLICA_STOP_ITERATIONS,     /* iteration limit */
+  BLICA_STOP_TIME,           /* time limit */
+  BLICA_STOP_INTERRUPTED,    /* the poll callback said so */
+  BLICA_STOP_STALLED         /* no further progress in double precision, gradient above the tolerance */
+} blica_stop;
+
+BLICA_API const char *blica_stop_name(blica_stop stop);
+
+typedef struct {
+  char kind[16];         /* "jointdiag", "random", ... */
+  double objective;      /* higher is better */
+  double gradient;       /* relative: max |df/dtheta| / max(1, |f|) */
+  int64_t iterations, evaluations;
+  double seconds, seconds_near; /* in all; until within 1 of its final objective */
+  blica_stop stop;
+} blica_start;
+
+typedef struct {
+  char name[24];
+  double value;
+} blica_note; /* something that a method chose or found: prior scales, penalties, ... */
+
+typedef struct {
+  double objective;
+  int n_starts, best_start;
+  blica_start *starts;   /* [n_starts] */
+  int64_t iterations, evaluations; /* of the best start */
+  double seconds, seconds_count, seconds_correlate, seconds_regularise, seconds_optimise;
+  blica_stop stop;       /* of the best start */
+  uint64_t seed;
+  double condition;
+  double *shift;         /* [u] or NULL: what regularisation did, as in blica_cor */
+  double *eigen_min, *eigen_max; /* [u] or NULL */
+  int64_t zero_cells, constant_pairs, empty_pairs, constant_columns;
+  int n_notes;
+  blica_note *notes;     /* [n_notes] */
+} blica_fit_report;
+
+/* Canonical form: the mean over segments of log v_j is 0 for every source j; sources are ordered by
+ * explained variance, sum_i A_ij^2 times the mean over segments of v_j, largest first; the entry of
+ * largest absolute value in each column of A is positive. */
+typedef struct {
+  int n, k, u;
+  double *mixing;     /* [n,k] A */
+  double *variances;  /* [k,u] v */
+  double *means;      /* [k,u] mu */
+  double *thresholds; /* [n,u] as observed: Phi^-1 of the share of ones */
+  double link;        /* c */
+  char **variables, **segments;
+  double *samples;    /* [u] */
+  char method[16];    /* "truth" for a simulated model */
+  blica_fit_report fit;
+  struct blica_encoder *encoder; /* amortised posterior of method ivae, else NULL */
+} blica_model;
+
+/* What a fit may look at: any one is enough, later stages are made from earlier ones. A method that
+ * needs rows says so when data is NULL. */
+typedef struct {
+  const blica_data *data;
+  const blica_counts *counts;
+  const blica_cor *cor; /* not yet regularised */
+} blica_input;
+
+typedef struct {
+  const char *name, *help;
+  int needs_rows; /* counts are not enough */
+} blica_method;
+
+BLICA_API const blica_method *blica_methods(int *count);
+BLICA_API blica_status blica_fit(blica_ctx *ctx, const blica_input *input, const blica_fit_options *options,
+                                 blica_model **out);
+BLICA_API blica_status blica_model_create(blica_ctx *ctx, int n, int k, int u, blica_model **out); /* zeros */
+BLICA_API blica_status blica_model_save(blica_ctx *ctx, const blica_model *model, const char *path);
+BLICA_API blica_status blica_model_load(blica_ctx *ctx, const char *path, blica_model **out);
+BLICA_API void blica_model_free(blica_model *model);
+
+/* ------------------------------------------------------------------ around the fit */
+
+/* Draws a model as in section 6 of the paper and either data or, with exact, counts (the other
+ * output is NULL; each pointer may itself be NULL when that output is not wanted). */
+BLICA_API blica_status blica_simulate(blica_ctx *ctx, const blica_simulate_options *options, blica_model **model,
+                                      blica_data **data, blica_counts **counts);
+/* The same for a given model: rows drawn from it, samples[s] in segment s; or its exact counts. */
+BLICA_API blica_status blica_simulate_rows(blica_ctx *ctx, const blica_model *model, uint64_t seed, blica_data **out);
+BLICA_API blica_status blica_simulate_exact(blica_ctx *ctx, const blica_model *model, blica_counts **out);
+
+/* Mean cosine similarity of the columns of a [n,k] and b [n,k] under the best matching:
+ * matching[j] is the column of b that goes with column j of a, cosine[j] its signed cosine. */
+BLICA_API blica_status blica_compare(blica_ctx *ctx, int n, int k, const double *a, const double *b, double *mcs,
+                                     int *matching, double *cosine);
+
+/* Table 1 of the paper: statistics and unknowns of a model with n variables, k sources, u segments. */
+BLICA_API blica_status blica_identify_count(blica_ctx *ctx, int n, int k, int u, int64_t *statistics,
+                                            int64_t *unknowns);
+
+/* Local identifiability at a model: the rank of the information of all pair correlations about A and
+ * v (scales q free) against parameters less the k column scales. */
+typedef struct {
+  int k;
+  int64_t parameters;   /* n k + u k - k */
+  int64_t rank;
+  int identified;       /* rank == parameters */
+  double smallest;      /* smallest eigenvalue that counts, relative to the largest */
+  double tolerance;     /* relative eigenvalues below it count as zero */
+  double *looseness;    /* [k] share of each column's directions that the data do not fix, 0..1 */
+} blica_identification;
+BLICA_API blica_status blica_identify(blica_ctx *ctx, const blica_model *model, blica_identification **out);
+BLICA_API void blica_identification_free(blica_identification *identification);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* BLICA_H */

@@ -1,0 +1,72 @@
+/* base.h - what every file of the library stands on: failing, memory, threads, polling.
+ * Knows neither ICA nor mathematics. */
+#ifndef BL_BASE_H
+#define BL_BASE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "blica.h"
+
+/* ---- failing: one `status` and one `done:` label per function ---- */
+
+/* Records the message and returns the code. */
+blica_status bl_fail(blica_ctx *ctx, blica_status code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+void bl_warn(blica_ctx *ctx, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#define TRY(call)                         \
+  do {                                    \
+    status = (call);                      \
+    if (status != BLICA_OK) goto done;    \
+  } while (0)
+
+#define FAIL(ctx, code, ...)                   \
+  do {                                         \
+    status = bl_fail((ctx), (code), __VA_ARGS__); \
+    goto done;                                 \
+  } while (0)
+
+/* ---- memory: overflow-checked, zeroed, through the context's hook, aligned to 64 bytes ---- */
+
+blica_status bl_alloc_bytes(blica_ctx *ctx, size_t count, size_t size, void **out);
+/* Grows or shrinks to count elements, keeping the old content; new bytes are not zeroed. */
+blica_status bl_resize_bytes(blica_ctx *ctx, size_t old_count, size_t count, size_t size, void **inout);
+void bl_free(void *block); /* finds its hook in a header before the block; NULL is fine */
+
+/* TRY(bl_alloc(ctx, n * k, &a)): the element size comes from the pointer. */
+#define bl_alloc(ctx, count, out) bl_alloc_bytes((ctx), (count), sizeof **(out), (void **)(out))
+#define bl_resize(ctx, old_count, count, inout) \
+  bl_resize_bytes((ctx), (old_count), (count), sizeof **(inout), (void **)(inout))
+
+/* a * b, or SIZE_MAX when it overflows (which no allocation grants). */
+size_t bl_mul(size_t a, size_t b);
+
+blica_status bl_copy_text(blica_ctx *ctx, const char *text, char **out);
+blica_status bl_copy_texts(blica_ctx *ctx, int count, const char *const *texts, char ***out);
+void bl_free_texts(char **texts, int count);
+/* Names prefix1, prefix2, ... */
+blica_status bl_number_texts(blica_ctx *ctx, int count, const char *prefix, char ***out);
+
+/* ---- threads: item i of count runs once, on some thread; results must not depend on which ---- */
+
+typedef void (*bl_task)(int64_t item, int thread, void *user);
+void bl_parallel(blica_ctx *ctx, int64_t count, bl_task task, void *user);
+int bl_max_threads(const blica_ctx *ctx); /* upper bound of `thread` + 1 in a bl_task */
+/* Until the matching leave, bl_parallel on this context runs in the calling thread only. */
+blica_status bl_ctx_fork(blica_ctx *parent, blica_ctx **out); /* a single-threaded child for a task; same hooks */
+void bl_ctx_join(blica_ctx *parent, blica_ctx *child);        /* takes over a message, frees the child */
+
+/* ---- polling ---- */
+
+/* True when the user wants to stop (now or at an earlier poll). Calls the callback only in the
+ * thread that owns the context; in a forked child it reads what that thread last learned. */
+bool bl_poll(blica_ctx *ctx, const blica_progress *progress);
+bool bl_interrupted(const blica_ctx *ctx);
+void bl_poll_reset(blica_ctx *ctx);
+double bl_seconds(void); /* monotonic clock */
+
+const blica_comm *bl_comm(const blica_ctx *ctx); /* never NULL: alone is rank 0 of 1 */
+
+#endif

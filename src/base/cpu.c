@@ -1,0 +1,20 @@
+/* cpu.c - which vector instructions may be used. */
+#include "base/ctx.h"
+
+static blica_simd machine_level(void) {
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
+      __builtin_cpu_supports("avx512vl"))
+    return BLICA_SIMD_AVX512;
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return BLICA_SIMD_AVX2;
+#endif
+  return BLICA_SIMD_SCALAR;
+}
+
+void blica_set_simd(blica_ctx *ctx, blica_simd level) { ctx->simd = level; }
+
+blica_simd blica_simd_level(const blica_ctx *ctx) {
+  blica_simd machine = machine_level();
+  return ctx->simd == BLICA_SIMD_AUTO || ctx->simd > machine ? machine : ctx->simd;
+}

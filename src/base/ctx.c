@@ -1,0 +1,112 @@
+/* ctx.c - the context: everything ambient in one place. */
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/ctx.h"
+
+#ifndef BLICA_VERSION
+#error "the build defines BLICA_VERSION from the file VERSION"
+#endif
+
+const char *blica_version(void) { return BLICA_VERSION; }
+
+const char *blica_status_name(blica_status status) {
+  static const char *const names[] = {"ok",     "out of memory",    "bad argument", "bad data",      "input/output error",
+                                      "bad format", "numerical failure", "interrupted",  "internal error"};
+  return (unsigned)status < sizeof names / sizeof *names ? names[status] : "unknown status";
+}
+
+static void *default_realloc(void *old, size_t size, void *user) {
+  (void)user;
+  if (size == 0) {
+    free(old);
+    return NULL;
+  }
+  return realloc(old, size);
+}
+
+blica_status blica_ctx_create(blica_ctx **out) { return blica_ctx_create_with(default_realloc, NULL, out); }
+
+blica_status blica_ctx_create_with(blica_realloc_fn hook, void *user, blica_ctx **out) {
+  *out = NULL;
+  blica_ctx *ctx = hook(NULL, sizeof *ctx, user);
+  if (!ctx) return BLICA_ERR_MEMORY;
+  memset(ctx, 0, sizeof *ctx);
+  ctx->hook = hook;
+  ctx->hook_user = user;
+  ctx->comm.size = 1;
+  *out = ctx;
+  return BLICA_OK;
+}
+
+void blica_ctx_free(blica_ctx *ctx) {
+  if (ctx) ctx->hook(ctx, 0, ctx->hook_user);
+}
+
+const char *blica_message(const blica_ctx *ctx) { return ctx ? ctx->message : "no context"; }
+
+void blica_set_threads(blica_ctx *ctx, int threads) { ctx->threads = threads < 0 ? 0 : threads; }
+int blica_threads(const blica_ctx *ctx) { return bl_max_threads(ctx); }
+
+void blica_set_poll(blica_ctx *ctx, blica_poll_fn poll, void *user) {
+  ctx->poll = poll;
+  ctx->poll_user = user;
+}
+
+void blica_set_warn(blica_ctx *ctx, blica_warn_fn warn, void *user) {
+  ctx->warn = warn;
+  ctx->warn_user = user;
+}
+
+void blica_set_comm(blica_ctx *ctx, const blica_comm *comm) {
+  if (comm)
+    ctx->comm = *comm;
+  else
+    ctx->comm = (blica_comm){.size = 1};
+}
+
+const blica_comm *bl_comm(const blica_ctx *ctx) { return &ctx->comm; }
+
+blica_status bl_fail(blica_ctx *ctx, blica_status code, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  vsnprintf(ctx->message, sizeof ctx->message, format, args);
+  va_end(args);
+  return code;
+}
+
+void bl_warn(blica_ctx *ctx, const char *format, ...) {
+  if (!ctx->warn) return;
+  char text[1024];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  ctx->warn(text, ctx->warn_user);
+}
+
+static atomic_int *stop_flag(const blica_ctx *ctx) {
+  while (ctx->parent) ctx = ctx->parent;
+  return (atomic_int *)&ctx->stop;
+}
+
+bool bl_interrupted(const blica_ctx *ctx) { return atomic_load_explicit(stop_flag(ctx), memory_order_relaxed) != 0; }
+
+void bl_poll_reset(blica_ctx *ctx) { atomic_store(stop_flag(ctx), 0); }
+
+bool bl_poll(blica_ctx *ctx, const blica_progress *progress) {
+  if (bl_interrupted(ctx)) return true;
+  if (!ctx->poll || ctx->parent) return false;
+  if (ctx->poll(progress, ctx->poll_user)) atomic_store(stop_flag(ctx), 1);
+  return bl_interrupted(ctx);
+}
+
+double bl_seconds(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}

@@ -1,0 +1,24 @@
+/* ctx.h - the fields of the context, for base/ only. */
+#ifndef BL_CTX_H
+#define BL_CTX_H
+
+#include <stdatomic.h>
+
+#include "base/base.h"
+
+struct blica_ctx {
+  blica_realloc_fn hook;
+  void *hook_user;
+  blica_poll_fn poll;
+  void *poll_user;
+  blica_warn_fn warn;
+  void *warn_user;
+  blica_comm comm;
+  int threads; /* 0: all cores */
+  blica_simd simd;
+  atomic_int stop;   /* the poll callback asked to stop */
+  blica_ctx *parent; /* of a forked child, which runs on one thread and never polls the user */
+  char message[1024];
+};
+
+#endif

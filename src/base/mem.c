@@ -1,0 +1,95 @@
+/* mem.c - overflow-checked allocation through the context's hook. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/ctx.h"
+
+/* Before each block: the hook that made it, and the raw pointer to give back. The block itself is
+ * aligned to a cache line, which is also the widest SIMD vector. */
+typedef struct {
+  blica_realloc_fn hook;
+  void *user;
+  void *raw;
+  size_t pad;
+} header;
+
+enum { ALIGN = 64 };
+
+size_t bl_mul(size_t a, size_t b) {
+  size_t product;
+  return __builtin_mul_overflow(a, b, &product) ? SIZE_MAX : product;
+}
+
+blica_status bl_alloc_bytes(blica_ctx *ctx, size_t count, size_t size, void **out) {
+  *out = NULL;
+  size_t bytes = bl_mul(count, size);
+  size_t total = bytes > SIZE_MAX / 2 ? SIZE_MAX : bytes + sizeof(header) + ALIGN;
+  char *raw = total == SIZE_MAX ? NULL : ctx->hook(NULL, total, ctx->hook_user);
+  if (!raw)
+    return bl_fail(ctx, BLICA_ERR_MEMORY, "out of memory: %zu elements of %zu bytes were asked for", count, size);
+  char *block = (char *)(((uintptr_t)raw + sizeof(header) + ALIGN - 1) / ALIGN * ALIGN);
+  ((header *)block)[-1] = (header){ctx->hook, ctx->hook_user, raw, 0};
+  memset(block, 0, bytes);
+  *out = block;
+  return BLICA_OK;
+}
+
+blica_status bl_resize_bytes(blica_ctx *ctx, size_t old_count, size_t count, size_t size, void **inout) {
+  void *block;
+  blica_status status = bl_alloc_bytes(ctx, count, size, &block);
+  if (status != BLICA_OK) return status;
+  size_t keep = old_count < count ? old_count : count;
+  if (*inout && keep) memcpy(block, *inout, keep * size);
+  bl_free(*inout);
+  *inout = block;
+  return BLICA_OK;
+}
+
+void bl_free(void *block) {
+  if (!block) return;
+  header h = ((header *)block)[-1];
+  h.hook(h.raw, 0, h.user);
+}
+
+blica_status bl_copy_text(blica_ctx *ctx, const char *text, char **out) {
+  size_t length = strlen(text) + 1;
+  blica_status status = bl_alloc(ctx, length, out);
+  if (status == BLICA_OK) memcpy(*out, text, length);
+  return status;
+}
+
+blica_status bl_copy_texts(blica_ctx *ctx, int count, const char *const *texts, char ***out) {
+  blica_status status;
+  *out = NULL;
+  TRY(bl_alloc(ctx, (size_t)count, out));
+  for (int i = 0; i < count; i++) TRY(bl_copy_text(ctx, texts[i], &(*out)[i]));
+done:
+  if (status != BLICA_OK) {
+    bl_free_texts(*out, count);
+    *out = NULL;
+  }
+  return status;
+}
+
+blica_status bl_number_texts(blica_ctx *ctx, int count, const char *prefix, char ***out) {
+  blica_status status;
+  *out = NULL;
+  TRY(bl_alloc(ctx, (size_t)count, out));
+  for (int i = 0; i < count; i++) {
+    char text[64];
+    snprintf(text, sizeof text, "%s%d", prefix, i + 1);
+    TRY(bl_copy_text(ctx, text, &(*out)[i]));
+  }
+done:
+  if (status != BLICA_OK) {
+    bl_free_texts(*out, count);
+    *out = NULL;
+  }
+  return status;
+}
+
+void bl_free_texts(char **texts, int count) {
+  if (!texts) return;
+  for (int i = 0; i < count; i++) bl_free(texts[i]);
+  bl_free(texts);
+}

@@ -1,0 +1,33 @@
+/* estimate.h - what an estimator gets and gives, and the table that lists them.
+ * To add one: write estimate/<name>.c with a bl_estimate_fn, add a row to the table in fit.c. */
+#ifndef BL_ESTIMATE_H
+#define BL_ESTIMATE_H
+
+#include "base/base.h"
+
+typedef struct {
+  const blica_data *data;     /* NULL when only counts or correlations were given */
+  const blica_counts *counts; /* NULL when only correlations were given, or the method needs rows alone */
+  const blica_cor *cor;       /* unregularised; NULL for methods that do not ask for it */
+  const blica_fit_options *options;
+  double deadline;            /* bl_seconds() at which the time is over; infinity for none */
+} bl_problem;
+
+/* Fills mixing, variances, and fit (objective, starts, counts of work, stop, notes) of a model whose
+ * sizes, names, thresholds and samples are set. Any order, sign and scale will do: fit.c brings the
+ * model to canonical form. Sets *means_done when it filled the means too; else fit.c solves them. */
+typedef blica_status (*bl_estimate_fn)(blica_ctx *ctx, const bl_problem *problem, blica_model *model, bool *means_done);
+
+typedef struct {
+  blica_method method;
+  bl_estimate_fn estimate;
+  bool wants_counts, wants_cor; /* which stages fit.c prepares */
+} bl_estimator;
+
+blica_status bl_estimate_blica(blica_ctx *ctx, const bl_problem *problem, blica_model *model, bool *means_done);
+
+/* Helpers for estimators. */
+blica_status bl_report_starts(blica_ctx *ctx, blica_fit_report *report, int count); /* allocates starts */
+blica_status bl_report_note(blica_ctx *ctx, blica_fit_report *report, const char *name, double value);
+
+#endif

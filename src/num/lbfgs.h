@@ -1,0 +1,36 @@
+/* lbfgs.h - limited-memory BFGS minimisation with a strong-Wolfe line search. */
+#ifndef BL_LBFGS_H
+#define BL_LBFGS_H
+
+#include "base/base.h"
+
+/* Value and gradient at x. A value of NaN or +infinity means: outside the domain, step back. */
+typedef double (*bl_objective)(const double *x, double *gradient, void *user);
+/* After each iteration; non-zero ends the run (the reason is the caller's own business). */
+typedef int (*bl_iteration_hook)(int64_t iteration, double value, double gradient_max, void *user);
+/* d <- H0 d, an approximate inverse Hessian in place of the usual multiple of the identity. */
+typedef void (*bl_precondition)(double *d, void *user);
+
+typedef struct {
+  int history;             /* pairs kept, as in 20 */
+  int64_t max_iterations;
+  double gradient_tolerance; /* stop when max|g| <= tolerance * max(1, |f|) */
+  double change_tolerance;   /* stop when f falls by less than this times max(1, |f|); 0: never */
+  bl_iteration_hook hook;    /* may be NULL */
+  bl_precondition precondition; /* may be NULL */
+} bl_lbfgs_options;
+
+typedef enum { BL_LBFGS_GRADIENT, BL_LBFGS_CHANGE, BL_LBFGS_ITERATIONS, BL_LBFGS_HOOK, BL_LBFGS_LINE_SEARCH } bl_lbfgs_end;
+
+typedef struct {
+  double value, gradient_max;
+  int64_t iterations, evaluations;
+  bl_lbfgs_end end;
+} bl_lbfgs_result;
+
+/* Minimises from x [size], which holds the best point on return. Allocates once, before the first
+ * iteration. user is passed to all callbacks. */
+blica_status bl_lbfgs(blica_ctx *ctx, size_t size, double *x, bl_objective objective, void *user,
+                      const bl_lbfgs_options *options, bl_lbfgs_result *result);
+
+#endif

@@ -1,0 +1,28 @@
+#!/bin/sh
+# Installs the Debian packages that are missing, or names them when it may not. `setup.sh build` is what
+# building and the demo need; `setup.sh test` adds what the tests need. The only list of packages there is.
+set -eu
+build="gcc libc6-dev make cmake ninja-build pkg-config libopenblas-dev liblapacke-dev librandom123-dev libjansson-dev
+ zlib1g-dev libzstd-dev libzip-dev libcsv-dev libcairo2-dev bsdextrautils"
+tests="libcmocka-dev bats gzip zstd python3 python3-numpy python3-scipy python3-sklearn python3-pytest python3-mpmath
+ r-base-core r-cran-mvtnorm r-cran-psych r-cran-lavaan"
+case "${1:-build}" in
+build) wanted=$build ;;
+test) wanted="$build $tests" ;;
+*) echo "usage: setup.sh build|test" >&2; exit 2 ;;
+esac
+missing=""
+for package in $wanted; do
+  state=$(dpkg-query -W -f '${Status}' "$package" 2>/dev/null || true)
+  [ "$state" = "install ok installed" ] || missing="$missing $package"
+done
+[ -n "$missing" ] || exit 0
+if [ "$(id -u)" != 0 ]; then
+  echo "Packages are missing. As root: apt-get install --no-install-recommends$missing" >&2
+  exit 1
+fi
+echo "Installing:$missing"
+export DEBIAN_FRONTEND=noninteractive
+apt-get update -qq
+# shellcheck disable=SC2086
+apt-get install -y -qq --no-install-recommends $missing >/dev/null
