@@ -1,0 +1,217 @@
+/* lbfgs.c - limited-memory BFGS.
+ *
+ * Method: two-loop recursion (Nocedal and Wright, Numerical Optimization, 2nd ed., algorithm 7.4) with a
+ * bracketing line search for the strong Wolfe conditions (their algorithms 3.5 and 3.6, cubic
+ * interpolation). Near the solution, where differences of f drown in rounding, a step also passes by the
+ * approximate Wolfe conditions of Hager and Zhang (SIAM J. Optim. 16, 2005), which look at slopes only.
+ * Checked on quadratics of known solution, Rosenbrock's function and by recomputing gradients. */
+#include "num/lbfgs.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+static const double C1 = 1e-4, C2 = 0.9;
+static const int MAX_TRIALS = 40;
+
+typedef struct {
+  size_t size;
+  int history, stored, newest; /* pairs kept, pairs there are, index of the latest */
+  double *s, *y;               /* [size,history] steps and gradient changes */
+  double *rho, *alpha;         /* [history] */
+  double *x, *gradient;        /* current point */
+  double *trial_x, *trial_g;   /* line search */
+  double *direction;
+  double value, trial_value;
+  bl_objective objective;
+  bl_precondition precondition;
+  void *user;
+  int64_t evaluations;
+} machine;
+
+static double dot(size_t size, const double *a, const double *b) {
+  double sum = 0;
+  for (size_t i = 0; i < size; i++) sum += a[i] * b[i];
+  return sum;
+}
+
+static double largest(size_t size, const double *a) {
+  double most = 0;
+  for (size_t i = 0; i < size; i++) most = fmax(most, fabs(a[i]));
+  return most;
+}
+
+/* d <- -H g by the two-loop recursion. */
+static void quasi_newton_direction(machine *m) {
+  double *d = m->direction;
+  for (size_t i = 0; i < m->size; i++) d[i] = -m->gradient[i];
+  for (int j = 0; j < m->stored; j++) {
+    int at = (m->newest - j + m->history) % m->history;
+    const double *s = m->s + m->size * (size_t)at, *y = m->y + m->size * (size_t)at;
+    m->alpha[at] = m->rho[at] * dot(m->size, s, d);
+    for (size_t i = 0; i < m->size; i++) d[i] -= m->alpha[at] * y[i];
+  }
+  if (m->precondition) {
+    m->precondition(d, m->user);
+  } else if (m->stored) {
+    const double *y = m->y + m->size * (size_t)m->newest;
+    double scale = 1 / (m->rho[m->newest] * dot(m->size, y, y));
+    for (size_t i = 0; i < m->size; i++) d[i] *= scale;
+  }
+  for (int j = m->stored - 1; j >= 0; j--) {
+    int at = (m->newest - j + m->history) % m->history;
+    const double *s = m->s + m->size * (size_t)at, *y = m->y + m->size * (size_t)at;
+    double beta = m->rho[at] * dot(m->size, y, d);
+    for (size_t i = 0; i < m->size; i++) d[i] += (m->alpha[at] - beta) * s[i];
+  }
+}
+
+/* Value and slope along the direction; the trial point stays in trial_x, trial_g, trial_value. */
+static double try_step(machine *m, double step, double *slope) {
+  for (size_t i = 0; i < m->size; i++) m->trial_x[i] = m->x[i] + step * m->direction[i];
+  m->trial_value = m->objective(m->trial_x, m->trial_g, m->user);
+  m->evaluations++;
+  *slope = isfinite(m->trial_value) ? dot(m->size, m->trial_g, m->direction) : NAN;
+  return isfinite(*slope) ? m->trial_value : INFINITY;
+}
+
+/* Minimiser of the cubic through two values and slopes, kept inside the interval. */
+static double interpolate(double a, double fa, double ga, double b, double fb, double gb) {
+  double middle = 0.5 * (a + b);
+  if (!isfinite(fa) || !isfinite(fb)) return isfinite(fa) ? a + 0.1 * (b - a) : middle;
+  double d1 = ga + gb - 3 * (fa - fb) / (a - b);
+  double root = d1 * d1 - ga * gb;
+  if (!(root >= 0)) return middle;
+  double d2 = copysign(sqrt(root), b - a);
+  double best = b - (b - a) * (gb + d2 - d1) / (gb - ga + 2 * d2);
+  double low = fmin(a, b), high = fmax(a, b), margin = 0.1 * (high - low);
+  if (!isfinite(best)) return middle;
+  return fmin(fmax(best, low + margin), high - margin);
+}
+
+static bool accepts(const machine *m, double step, double value, double slope, double slope0) {
+  if (!isfinite(value)) return false;
+  if (value <= m->value + C1 * step * slope0 && fabs(slope) <= -C2 * slope0) return true;
+  double noise = 4 * DBL_EPSILON * fabs(m->value);
+  return value <= m->value + noise && slope >= C2 * slope0 && slope <= (2 * C1 - 1) * slope0;
+}
+
+/* Finds a step; false when none passes (the caller may take a lower trial point all the same). */
+static bool line_search(machine *m, double step, double slope0) {
+  double low = 0, f_low = m->value, g_low = slope0; /* best end of the bracket */
+  double high = 0, f_high = 0, g_high = 0;
+  bool bracketed = false;
+  for (int trial = 0; trial < MAX_TRIALS; trial++) {
+    double slope, value = try_step(m, step, &slope);
+    if (accepts(m, step, value, slope, slope0)) return true;
+    if (value > m->value + C1 * step * slope0 || value >= f_low) {
+      high = step, f_high = value, g_high = slope;
+      bracketed = true;
+    } else {
+      if (bracketed ? slope * (high - low) >= 0 : slope >= 0) {
+        high = low, f_high = f_low, g_high = g_low;
+        bracketed = true;
+      }
+      low = step, f_low = value, g_low = slope;
+    }
+    if (!bracketed) {
+      step *= 4;
+    } else {
+      if (fabs(high - low) * largest(m->size, m->direction) <= DBL_EPSILON * (1 + largest(m->size, m->x))) return false;
+      step = interpolate(low, f_low, g_low, high, f_high, g_high);
+    }
+  }
+  return false;
+}
+
+/* Takes the trial point and remembers the pair when its curvature is positive. */
+static void accept_trial(machine *m) {
+  int at = m->history ? (m->newest + 1) % m->history : 0;
+  double *s = m->s + m->size * (size_t)at, *y = m->y + m->size * (size_t)at;
+  for (size_t i = 0; i < m->size; i++) {
+    s[i] = m->trial_x[i] - m->x[i];
+    y[i] = m->trial_g[i] - m->gradient[i];
+  }
+  double sy = dot(m->size, s, y);
+  if (sy > DBL_EPSILON * dot(m->size, y, y)) {
+    m->rho[at] = 1 / sy;
+    m->newest = at;
+    if (m->stored < m->history) m->stored++;
+  }
+  memcpy(m->x, m->trial_x, m->size * sizeof *m->x);
+  memcpy(m->gradient, m->trial_g, m->size * sizeof *m->gradient);
+  m->value = m->trial_value;
+}
+
+/* One iteration; false when not even steepest descent finds a lower point. */
+static bool iterate(machine *m) {
+  for (int attempt = 0; attempt < 2; attempt++) {
+    quasi_newton_direction(m);
+    double slope = dot(m->size, m->gradient, m->direction);
+    double step = m->stored || m->precondition ? 1 : fmin(1, 1 / largest(m->size, m->gradient));
+    if (slope < 0 && (line_search(m, step, slope) || m->trial_value < m->value)) {
+      accept_trial(m);
+      return true;
+    }
+    if (!m->stored) return false;
+    m->stored = 0;
+  }
+  return false;
+}
+
+static bl_lbfgs_end minimise(machine *m, const bl_lbfgs_options *options, bl_lbfgs_result *result) {
+  for (result->iterations = 0;; result->iterations++) {
+    double most = largest(m->size, m->gradient), size = fmax(1, fabs(m->value));
+    if (most <= options->gradient_tolerance * size) return BL_LBFGS_GRADIENT;
+    if (result->iterations >= options->max_iterations) return BL_LBFGS_ITERATIONS;
+    double before = m->value;
+    if (!iterate(m)) return BL_LBFGS_LINE_SEARCH;
+    if (options->hook &&
+        options->hook(result->iterations + 1, m->value, largest(m->size, m->gradient), m->user)) {
+      result->iterations++;
+      return BL_LBFGS_HOOK;
+    }
+    if (options->change_tolerance > 0 && before - m->value < options->change_tolerance * size) {
+      result->iterations++;
+      return BL_LBFGS_CHANGE;
+    }
+  }
+}
+
+static void release(machine *m) {
+  double *const blocks[] = {m->s, m->y, m->rho, m->alpha, m->gradient, m->trial_x, m->trial_g, m->direction};
+  for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) bl_free(blocks[i]);
+}
+
+blica_status bl_lbfgs(blica_ctx *ctx, size_t size, double *x, bl_objective objective, void *user,
+                      const bl_lbfgs_options *options, bl_lbfgs_result *result) {
+  blica_status status;
+  machine m = {.size = size,
+               .history = options->history > 0 ? options->history : 1,
+               .newest = -1,
+               .x = x,
+               .objective = objective,
+               .precondition = options->precondition,
+               .user = user};
+  memset(result, 0, sizeof *result);
+  size_t pairs = bl_mul(size, (size_t)m.history);
+  TRY(bl_alloc(ctx, pairs, &m.s));
+  TRY(bl_alloc(ctx, pairs, &m.y));
+  TRY(bl_alloc(ctx, (size_t)m.history, &m.rho));
+  TRY(bl_alloc(ctx, (size_t)m.history, &m.alpha));
+  TRY(bl_alloc(ctx, size, &m.gradient));
+  TRY(bl_alloc(ctx, size, &m.trial_x));
+  TRY(bl_alloc(ctx, size, &m.trial_g));
+  TRY(bl_alloc(ctx, size, &m.direction));
+  m.value = objective(x, m.gradient, user);
+  m.evaluations = 1;
+  if (!isfinite(m.value))
+    FAIL(ctx, BLICA_ERR_NUMERIC, "the objective is %g at the starting point; no minimisation is possible", m.value);
+  result->end = minimise(&m, options, result);
+  result->value = m.value;
+  result->gradient_max = largest(size, m.gradient);
+  result->evaluations = m.evaluations;
+done:
+  release(&m);
+  return status;
+}
