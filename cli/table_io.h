@@ -1,0 +1,48 @@
+/* table_io.h - from a file of 0/1 data to packed bits: text tables (comma, tab, semicolon or blank
+ * separated, quoted or not, with or without a header, plain, .gz or .zst, `-` for stdin) and .npy.
+ * Text is streamed: memory holds the packed bits and a buffer, never the text. */
+#ifndef TABLE_IO_H
+#define TABLE_IO_H
+
+#include <stdbool.h>
+
+#include "blica.h"
+
+enum { TABLE_MESSAGE = 1024 };
+
+typedef enum { TABLE_HEADER_AUTO = 0, TABLE_HEADER_YES, TABLE_HEADER_NO } table_header;
+
+/* All zero is the default. At most one of the four ways of naming segments may be set. */
+typedef struct {
+  const char *segment_column; /* --segment-column NAME|INDEX|last; NULL: the column named `segment` */
+  int64_t segment_length;     /* --segment-length L: rows 1..L are segment 1, and so on; 0: not given */
+  int64_t segment_count;      /* --segment-count U: U runs of (nearly) equal length; 0: not given */
+  const char *segment_file;   /* --segment-file F: one label per line, as many lines as rows */
+  bool levels;                /* --levels: any two values per column; the lower one becomes 0 */
+  table_header header;        /* --header yes|no; auto: the first row is a header when it holds text */
+  void (*note)(const char *text, void *user); /* told what was chosen (levels, dropped columns); may be NULL */
+  void *note_user;
+} table_options;
+
+/* Reads the whole table. On failure the reason stands in message (also when the library failed) and
+ * *out is NULL. */
+blica_status table_read(blica_ctx *ctx, const char *path, const table_options *options,
+                        char message[TABLE_MESSAGE], blica_data **out);
+
+/* The same in pieces of about max_rows rows (0: a size that suits memory), for files larger than
+ * memory. table_next sets *out to NULL at the end. Each piece knows only the segments that occur in
+ * it, by label. With levels or segment_count, which need the whole table, there is one piece. */
+typedef struct table table;
+blica_status table_open(blica_ctx *ctx, const char *path, const table_options *options,
+                        char message[TABLE_MESSAGE], table **out);
+blica_status table_next(table *t, int64_t max_rows, char message[TABLE_MESSAGE], blica_data **out);
+void table_close(table *t); /* NULL is fine */
+
+/* Whether path holds pair counts (.npz, or .csv with the header of blica_counts_save) rather than rows. */
+bool table_is_counts(const char *path);
+
+/* The counts of path, whichever it holds; rows are counted piece by piece and merged. */
+blica_status table_counts(blica_ctx *ctx, const char *path, const table_options *options,
+                          char message[TABLE_MESSAGE], blica_counts **out);
+
+#endif

@@ -1,0 +1,18 @@
+/* counts.h - making and checking blica_counts, inside the library. */
+#ifndef BL_COUNTS_H
+#define BL_COUNTS_H
+
+#include "base/base.h"
+
+/* All zero, with copies of the names. variables and segments may be NULL: the caller sets them. */
+blica_status bl_counts_create(blica_ctx *ctx, int n, int u, bool complete, const char *const *variables,
+                              const char *const *segments, blica_counts **out);
+
+/* Allocates the cells n10, n01, n00 of complete counts and fills them from the margins. */
+blica_status bl_counts_expand(blica_ctx *ctx, blica_counts *counts);
+
+/* Counts that a correlation can be made of: fails on a segment of a sample with fewer than two rows,
+ * naming it. Not a matter of counting itself: a piece of the data may well hold one row of a segment. */
+blica_status bl_counts_check(blica_ctx *ctx, const blica_counts *counts);
+
+#endif
