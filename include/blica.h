@@ -203,14 +203,16 @@ BLICA_API double blica_bvn(double h, double k, double rho);
 typedef enum { BLICA_OPT_INT, BLICA_OPT_REAL, BLICA_OPT_TEXT, BLICA_OPT_FLAG, BLICA_OPT_SEED } blica_option_type;
 
 /* One row per option: the source of validation, command-line flags, help, man pages, Python and R
- * arguments and docs/options.md. */
+ * arguments and docs/options.md. The field at offset is an int or int64_t (by its size), a double, an
+ * int (flag), a uint64_t (seed); text with choices is a char array that holds the longest of them,
+ * text without choices a const char * that borrows what it was set to. */
 typedef struct {
   const char *name;       /* as in max_seconds; the flag is --max-seconds */
   blica_option_type type;
-  size_t offset;          /* into the options struct */
-  const char *initial;    /* default, as text */
+  size_t offset, size;    /* of the field in the options struct */
+  const char *initial;    /* default, as text; NULL: must be given (or, for text, stays NULL) */
   double low, high;       /* closed range of numbers */
-  const char *words;      /* numbers: "none=inf" spells special values; text: "a|b|c" the choices */
+  const char *words;      /* numbers: "none=inf|auto=-1" spells special values; text: "a|b|c" the choices */
   const char *metavar;    /* what stands for the value in help */
   const char *help;       /* one or two sentences */
 } blica_option;

@@ -1,0 +1,28 @@
+/* model.h - what the library knows about a model beyond its public fields. */
+#ifndef BL_MODEL_H
+#define BL_MODEL_H
+
+#include "base/base.h"
+
+/* Amortised posterior of method ivae: given row x of segment s the sources have mean
+ * Wm [x; onehot(s)] + bm and log-variance Wl [x; onehot(s)] + bl. */
+struct blica_encoder {
+  double *mean_weight;   /* [k,n+u] Wm */
+  double *mean_bias;     /* [k] bm */
+  double *logvar_weight; /* [k,n+u] Wl */
+  double *logvar_bias;   /* [k] bl */
+};
+
+blica_status bl_encoder_create(blica_ctx *ctx, int n, int k, int u, struct blica_encoder **out);
+void bl_encoder_free(struct blica_encoder *encoder);
+
+/* Brings the model to the canonical form of blica.h in place: scale, order and sign of the sources,
+ * in mixing, variances, means and the encoder. A source whose variances are not all positive and
+ * finite keeps its scale. */
+blica_status bl_model_canonical(blica_ctx *ctx, blica_model *model);
+
+/* What the model says of segment s: the diagonal of M = I + c A V A' and the thresholds
+ * sqrt(c) (A mu)_i / sqrt(M_ii). Either output may be NULL. */
+void bl_model_margins(const blica_model *model, int s, double *diagonal /* [n] */, double *threshold /* [n] */);
+
+#endif
