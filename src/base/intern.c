@@ -1,0 +1,79 @@
+/* intern.c - a hash table of names (FNV-1a, linear probing, at most half full). */
+#include "base/intern.h"
+
+#include <string.h>
+
+static uint64_t hash_of(const char *text, size_t length) {
+  uint64_t h = 14695981039346656037u;
+  for (size_t i = 0; i < length; i++) h = (h ^ (unsigned char)text[i]) * 1099511628211u;
+  return h ^ h >> 32;
+}
+
+static bool same(const char *known, const char *text, size_t length) {
+  return strncmp(known, text, length) == 0 && known[length] == 0;
+}
+
+/* The slot of the text, or the empty slot where it belongs. */
+static size_t probe(const bl_intern *names, uint64_t hash, const char *text, size_t length) {
+  size_t mask = names->slot_count - 1, slot = hash & mask;
+  for (;; slot = (slot + 1) & mask) {
+    int32_t id = names->slots[slot] - 1;
+    if (id < 0 || (names->hashes[id] == hash && same(names->texts[id], text, length))) return slot;
+  }
+}
+
+static blica_status grow(blica_ctx *ctx, bl_intern *names) {
+  blica_status status = BLICA_OK;
+  size_t count = (size_t)names->count;
+  if (count == names->capacity) {
+    size_t capacity = names->capacity ? 2 * names->capacity : 16;
+    TRY(bl_resize(ctx, count, capacity, &names->texts));
+    TRY(bl_resize(ctx, count, capacity, &names->hashes));
+    names->capacity = capacity;
+  }
+  if (2 * (count + 1) > names->slot_count) {
+    size_t slot_count = names->slot_count ? 2 * names->slot_count : 64;
+    int32_t *slots;
+    TRY(bl_alloc(ctx, slot_count, &slots));
+    for (size_t i = 0; i < count; i++) {
+      size_t slot = names->hashes[i] & (slot_count - 1);
+      while (slots[slot]) slot = (slot + 1) & (slot_count - 1);
+      slots[slot] = (int32_t)i + 1;
+    }
+    bl_free(names->slots);
+    names->slots = slots;
+    names->slot_count = slot_count;
+  }
+done:
+  return status;
+}
+
+int32_t bl_intern_find(const bl_intern *names, const char *text, size_t length) {
+  if (!names->slot_count) return -1;
+  return names->slots[probe(names, hash_of(text, length), text, length)] - 1;
+}
+
+blica_status bl_intern_add(blica_ctx *ctx, bl_intern *names, const char *text, size_t length, int32_t *id) {
+  blica_status status;
+  *id = bl_intern_find(names, text, length);
+  if (*id >= 0) return BLICA_OK;
+  if (names->count == INT32_MAX) FAIL(ctx, BLICA_ERR_MEMORY, "more than %d different names", INT32_MAX);
+  TRY(grow(ctx, names));
+  uint64_t hash = hash_of(text, length);
+  char *copy;
+  TRY(bl_alloc(ctx, length + 1, &copy));
+  memcpy(copy, text, length);
+  names->texts[names->count] = copy;
+  names->hashes[names->count] = hash;
+  names->slots[probe(names, hash, text, length)] = names->count + 1;
+  *id = names->count++;
+done:
+  return status;
+}
+
+void bl_intern_clear(bl_intern *names) {
+  bl_free_texts(names->texts, names->count);
+  bl_free(names->hashes);
+  bl_free(names->slots);
+  memset(names, 0, sizeof *names);
+}

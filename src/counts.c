@@ -1,0 +1,179 @@
+/* counts.c - making, reading, checking and adding pair counts. */
+#include "counts.h"
+
+#include <string.h>
+
+#include "base/intern.h"
+
+static blica_status alloc_cells(blica_ctx *ctx, blica_counts *counts) {
+  blica_status status;
+  size_t cells = bl_mul((size_t)counts->pairs, (size_t)counts->u);
+  TRY(bl_alloc(ctx, cells, &counts->n10));
+  TRY(bl_alloc(ctx, cells, &counts->n01));
+  TRY(bl_alloc(ctx, cells, &counts->n00));
+done:
+  return status;
+}
+
+blica_status bl_counts_create(blica_ctx *ctx, int n, int u, bool complete, const char *const *variables,
+                              const char *const *segments, blica_counts **out) {
+  blica_status status;
+  blica_counts *counts = NULL;
+  *out = NULL;
+  if (n < 2 || u < 1)
+    FAIL(ctx, BLICA_ERR_ARGUMENT, "counts of %d variables in %d segments: at least 2 variables and 1 segment are needed", n, u);
+  TRY(bl_alloc(ctx, 1, &counts));
+  counts->n = n;
+  counts->u = u;
+  counts->pairs = (int64_t)n * (n - 1) / 2;
+  size_t margins = bl_mul((size_t)n, (size_t)u);
+  TRY(bl_alloc(ctx, (size_t)u, &counts->samples));
+  TRY(bl_alloc(ctx, margins, &counts->ones));
+  TRY(bl_alloc(ctx, margins, &counts->present));
+  TRY(bl_alloc(ctx, bl_mul((size_t)counts->pairs, (size_t)u), &counts->n11));
+  if (!complete) TRY(alloc_cells(ctx, counts));
+  if (variables) TRY(bl_copy_texts(ctx, n, variables, &counts->variables));
+  if (segments) TRY(bl_copy_texts(ctx, u, segments, &counts->segments));
+  *out = counts;
+  counts = NULL;
+done:
+  blica_counts_free(counts);
+  return status;
+}
+
+void blica_counts_free(blica_counts *counts) {
+  if (!counts) return;
+  bl_free_texts(counts->variables, counts->n);
+  bl_free_texts(counts->segments, counts->u);
+  bl_free(counts->samples);
+  bl_free(counts->ones);
+  bl_free(counts->present);
+  bl_free(counts->n11);
+  bl_free(counts->n10);
+  bl_free(counts->n01);
+  bl_free(counts->n00);
+  bl_free(counts);
+}
+
+void blica_counts_table(const blica_counts *counts, int s, int i, int j, double cell[4]) {
+  bool swap = i > j;
+  int low = swap ? j : i, high = swap ? i : j;
+  size_t at = (size_t)s * (size_t)counts->pairs + (size_t)blica_pair(low, high);
+  double n11 = counts->n11[at], n10, n01, n00;
+  if (counts->n10) {
+    n10 = counts->n10[at];
+    n01 = counts->n01[at];
+    n00 = counts->n00[at];
+  } else {
+    const double *ones = counts->ones + (size_t)s * (size_t)counts->n;
+    n10 = ones[low] - n11;
+    n01 = ones[high] - n11;
+    n00 = counts->samples[s] - ones[low] - ones[high] + n11;
+  }
+  cell[0] = n11;
+  cell[1] = swap ? n01 : n10;
+  cell[2] = swap ? n10 : n01;
+  cell[3] = n00;
+}
+
+blica_status bl_counts_expand(blica_ctx *ctx, blica_counts *counts) {
+  blica_status status = BLICA_OK;
+  double *cells[3] = {NULL, NULL, NULL};
+  if (counts->n10) return BLICA_OK;
+  size_t count = bl_mul((size_t)counts->pairs, (size_t)counts->u);
+  for (int k = 0; k < 3; k++) TRY(bl_alloc(ctx, count, &cells[k]));
+  for (int s = 0; s < counts->u; s++)
+    for (int j = 1; j < counts->n; j++)
+      for (int i = 0; i < j; i++) {
+        double cell[4];
+        size_t at = (size_t)s * (size_t)counts->pairs + (size_t)blica_pair(i, j);
+        blica_counts_table(counts, s, i, j, cell);
+        for (int k = 0; k < 3; k++) cells[k][at] = cell[k + 1];
+      }
+  counts->n10 = cells[0];
+  counts->n01 = cells[1];
+  counts->n00 = cells[2];
+  return BLICA_OK;
+done:
+  for (int k = 0; k < 3; k++) bl_free(cells[k]);
+  return status;
+}
+
+blica_status bl_counts_check(blica_ctx *ctx, const blica_counts *counts) {
+  for (int s = 0; s < counts->u; s++)
+    if (!counts->exact && counts->samples[s] < 2)
+      return bl_fail(ctx, BLICA_ERR_DATA,
+                     "segment %d ('%s') has %g row%s: a correlation needs at least 2; use longer segments or join it to another",
+                     s + 1, counts->segments[s], counts->samples[s], counts->samples[s] == 1 ? "" : "s");
+  return BLICA_OK;
+}
+
+/* ---- merge ---- */
+
+static blica_status check_same_variables(blica_ctx *ctx, const blica_counts *first, const blica_counts *other, int part) {
+  if (first->n != other->n)
+    return bl_fail(ctx, BLICA_ERR_DATA, "part %d has %d variables, part 1 has %d: only counts of the same variables add up",
+                   part + 1, other->n, first->n);
+  for (int i = 0; i < first->n; i++)
+    if (strcmp(first->variables[i], other->variables[i]) != 0)
+      return bl_fail(ctx, BLICA_ERR_DATA, "variable %d is '%s' in part %d but '%s' in part 1: only counts of the same "
+                     "variables in the same order add up", i + 1, other->variables[i], part + 1, first->variables[i]);
+  return BLICA_OK;
+}
+
+static void add_to(double *sum, const double *x, size_t count) {
+  for (size_t i = 0; i < count; i++) sum[i] += x[i];
+}
+
+static void add_segment(blica_counts *sum, int t, const blica_counts *part, int s) {
+  size_t n = (size_t)sum->n, pairs = (size_t)sum->pairs, to = (size_t)t * pairs, from = (size_t)s * pairs;
+  sum->samples[t] += part->samples[s];
+  add_to(sum->ones + (size_t)t * n, part->ones + (size_t)s * n, n);
+  add_to(sum->present + (size_t)t * n, part->present + (size_t)s * n, n);
+  add_to(sum->n11 + to, part->n11 + from, pairs);
+  if (!sum->n10) return;
+  if (part->n10) {
+    add_to(sum->n10 + to, part->n10 + from, pairs);
+    add_to(sum->n01 + to, part->n01 + from, pairs);
+    add_to(sum->n00 + to, part->n00 + from, pairs);
+    return;
+  }
+  for (int j = 1; j < part->n; j++)
+    for (int i = 0; i < j; i++) {
+      double cell[4];
+      size_t at = to + (size_t)blica_pair(i, j);
+      blica_counts_table(part, s, i, j, cell);
+      sum->n10[at] += cell[1];
+      sum->n01[at] += cell[2];
+      sum->n00[at] += cell[3];
+    }
+}
+
+blica_status blica_merge(blica_ctx *ctx, int parts, const blica_counts *const *part, blica_counts **out) {
+  blica_status status;
+  blica_counts *sum = NULL;
+  bl_intern labels = {0};
+  bool complete = true, exact = true;
+  int32_t t;
+  *out = NULL;
+  if (parts < 1) FAIL(ctx, BLICA_ERR_ARGUMENT, "%d parts to merge: at least 1 is needed", parts);
+  for (int p = 0; p < parts; p++) {
+    TRY(check_same_variables(ctx, part[0], part[p], p));
+    for (int s = 0; s < part[p]->u; s++)
+      TRY(bl_intern_add(ctx, &labels, part[p]->segments[s], strlen(part[p]->segments[s]), &t));
+    complete = complete && !part[p]->n10;
+    exact = exact && part[p]->exact;
+  }
+  TRY(bl_counts_create(ctx, part[0]->n, labels.count, complete, (const char *const *)part[0]->variables,
+                       (const char *const *)labels.texts, &sum));
+  sum->exact = exact;
+  for (int p = 0; p < parts; p++)
+    for (int s = 0; s < part[p]->u; s++)
+      add_segment(sum, bl_intern_find(&labels, part[p]->segments[s], strlen(part[p]->segments[s])), part[p], s);
+  *out = sum;
+  sum = NULL;
+done:
+  blica_counts_free(sum);
+  bl_intern_clear(&labels);
+  return status;
+}
