@@ -163,7 +163,7 @@ BLICA_API void blica_counts_free(blica_counts *counts);
 /* ------------------------------------------------------------------ correlations */
 
 enum { /* flags of a pair */
-  BLICA_PAIR_ZERO_CELL = 1, /* a cell of its table was empty: 1/2 was added to it */
+  BLICA_PAIR_ZERO_CELL = 1, /* a cell was empty: filled with e/(1+2e), e its count under independence */
   BLICA_PAIR_CONSTANT = 2,  /* one of the two is constant in the segment: correlation 0 */
   BLICA_PAIR_EMPTY = 4      /* no row has both: correlation 0 */
 };

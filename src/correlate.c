@@ -1,0 +1,301 @@
+/* correlate.c - from the 2x2 tables of all pairs and segments to tetrachoric correlations.
+ *
+ * Per segment: thresholds t_i = Phi^-1(share of ones), then for each pair the root rho of Phi2(t_i,t_j;rho) = p11
+ * and its standard error (num/tetra.h). Rules for tables that a sample leaves thin are in docs/correlations.md:
+ *   constant column   its share is taken as 1/(2N) away from 0 or 1; correlation 0, no standard error
+ *   empty cell        filled with e/(1+2e), e its count under independence, margins kept
+ *   no common row     correlation 0, no standard error
+ * None is applied to exact counts, save that thresholds stay finite. Under missing values a table brings its own
+ * margins; reported thresholds use every row where the variable is present.
+ *
+ * Work is cut into blocks of pairs that do not depend on the number of threads. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cor.h"
+#include "num/normal.h"
+#include "num/tetra.h"
+
+enum { BLOCK = 512, NAMED = 3 };
+
+typedef struct {
+  const blica_counts *counts;
+  blica_cor *cor;
+  blica_simd level;
+  int64_t blocks;        /* per segment */
+  int64_t first;         /* item that task 0 of this round stands for */
+  bl_tetra_batch *batch; /* [threads] */
+  int64_t *bad;          /* [threads] smallest index of a table with a negative cell, -1: none */
+} work;
+
+/* ------------------------------------------------------------------ one table */
+
+/* A cell of a sample below this share is empty: what subtraction leaves of 0. */
+static double empty_share(bool exact) {
+  return exact ? 0.0 : 1e-9;
+}
+
+/* Fills the empty cells `a` (and its diagonal opposite with it) in units of shares; total is the number of rows. */
+static void fill_empty(double share[4], int a, double margins, double total) {
+  double expected = margins * total, add = expected / (1.0 + 2.0 * expected) / total;
+  double sign = a == BL_P11 || a == BL_P00 ? 1.0 : -1.0;
+  share[BL_P11] += sign * add;
+  share[BL_P00] += sign * add;
+  share[BL_P10] -= sign * add;
+  share[BL_P01] -= sign * add;
+}
+
+/* Cells to shares; returns the flags, negative when a cell is. */
+static int make_shares(const double cell[4], bool exact, double share[4]) {
+  double total = cell[0] + cell[1] + cell[2] + cell[3], none = empty_share(exact);
+  if (!(total > 0.0)) return total == 0.0 ? BLICA_PAIR_EMPTY : -1;
+  for (int c = 0; c < 4; c++) {
+    share[c] = cell[c] / total;
+    if (!(share[c] > -1e-9)) return -1;
+    if (share[c] < 0.0) share[c] = 0.0;
+  }
+  double p1 = share[BL_P11] + share[BL_P10], p2 = share[BL_P11] + share[BL_P01];
+  double q1 = share[BL_P01] + share[BL_P00], q2 = share[BL_P10] + share[BL_P00];
+  if (p1 <= none || q1 <= none || p2 <= none || q2 <= none) return BLICA_PAIR_CONSTANT;
+  int zero = share[BL_P11] <= none   ? BL_P11
+             : share[BL_P10] <= none ? BL_P10
+             : share[BL_P01] <= none ? BL_P01
+             : share[BL_P00] <= none ? BL_P00
+                                     : -1;
+  if (zero < 0) return 0;
+  if (!exact) fill_empty(share, zero, (zero <= BL_P10 ? p1 : q1) * (zero == BL_P11 || zero == BL_P01 ? p2 : q2), total);
+  return BLICA_PAIR_ZERO_CELL;
+}
+
+static double share_threshold(double ones, double zeros) {
+  double present = ones + zeros;
+  if (!(present > 0.0)) return 0.0;
+  double floor = 0.5 / fmax(present, 1.0);
+  double low = ones <= 0.0 || zeros <= 0.0 ? floor : fmin(ones, zeros) / present;
+  double t = bl_phi_quantile(low);
+  return ones < zeros ? t : -t;
+}
+
+blica_status blica_tetrachoric(blica_ctx *ctx, const double cell[4], double *rho, double *se, double threshold[2],
+                               int *flags) {
+  _Alignas(64) double room[8][8] = {{0}};
+  bl_tetra_batch one = {8, {room[0], room[1], room[2], room[3]}, room[4], room[5], room[6], room[7]};
+  double share[4] = {0.25, 0.25, 0.25, 0.25}, total = cell[0] + cell[1] + cell[2] + cell[3];
+  int found = make_shares(cell, false, share);
+  if (found < 0)
+    return bl_fail(ctx, BLICA_ERR_ARGUMENT, "table %g %g %g %g: cells must be counts, none negative", cell[0], cell[1],
+                   cell[2], cell[3]);
+  double h = share_threshold(cell[0] + cell[1], cell[2] + cell[3]);
+  double k = share_threshold(cell[0] + cell[2], cell[1] + cell[3]);
+  *rho = 0.0;
+  if (se) *se = NAN;
+  if (threshold) threshold[0] = h, threshold[1] = k;
+  if (flags) *flags = found;
+  if (found & (BLICA_PAIR_CONSTANT | BLICA_PAIR_EMPTY)) return BLICA_OK;
+  for (int c = 0; c < 4; c++) one.share[c][0] = share[c];
+  one.h[0] = h;
+  one.k[0] = k;
+  bl_tetra_solve(blica_simd_level(ctx), &one, 1);
+  *rho = one.rho[0];
+  double error = sqrt(one.variance[0] / total);
+  if (se) *se = isfinite(error) ? error : NAN;
+  return BLICA_OK;
+}
+
+/* ------------------------------------------------------------------ a block of tables */
+
+static void get_cells(const blica_counts *c, int64_t s, int i, int j, int64_t table, double cell[4]) {
+  cell[BL_P11] = c->n11[table];
+  if (c->n10) {
+    cell[BL_P10] = c->n10[table];
+    cell[BL_P01] = c->n01[table];
+    cell[BL_P00] = c->n00[table];
+    return;
+  }
+  double a = c->ones[s * c->n + i], b = c->ones[s * c->n + j];
+  cell[BL_P10] = a - cell[BL_P11];
+  cell[BL_P01] = b - cell[BL_P11];
+  cell[BL_P00] = c->samples[s] - a - b + cell[BL_P11];
+}
+
+static void set_lane(bl_tetra_batch *b, int lane, const double share[4], double h, double k) {
+  for (int c = 0; c < 4; c++) b->share[c][lane] = share[c];
+  b->h[lane] = h;
+  b->k[lane] = k;
+}
+
+/* The pair with packed index p. */
+static void unpack_pair(int64_t p, int *i, int *j) {
+  int64_t column = (int64_t)((1.0 + sqrt(1.0 + 8.0 * (double)p)) / 2.0);
+  while (column * (column - 1) / 2 > p) column--;
+  while (column * (column + 1) / 2 <= p) column++;
+  *j = (int)column;
+  *i = (int)(p - column * (column - 1) / 2);
+}
+
+static void block_task(int64_t task, int thread, void *user) {
+  work *w = user;
+  const blica_counts *c = w->counts;
+  bl_tetra_batch *batch = &w->batch[thread];
+  static const double independent[4] = {0.25, 0.25, 0.25, 0.25};
+  double total[BLOCK];
+  int64_t item = w->first + task, s = item / w->blocks, from = item % w->blocks * BLOCK, base = s * c->pairs;
+  int count = (int)(c->pairs - from < BLOCK ? c->pairs - from : BLOCK), i, j;
+  unpack_pair(from, &i, &j);
+  for (int p = 0; p < count; p++) {
+    int64_t table = base + from + p;
+    double cell[4], share[4];
+    get_cells(c, s, i, j, table, cell);
+    total[p] = cell[0] + cell[1] + cell[2] + cell[3];
+    int flags = make_shares(cell, c->exact, share);
+    if (flags < 0 && (w->bad[thread] < 0 || table < w->bad[thread])) w->bad[thread] = table;
+    if (flags < 0 || flags & (BLICA_PAIR_CONSTANT | BLICA_PAIR_EMPTY))
+      set_lane(batch, p, independent, 0.0, 0.0);
+    else if (c->n10)
+      set_lane(batch, p, share, share_threshold(cell[0] + cell[1], cell[2] + cell[3]),
+               share_threshold(cell[0] + cell[2], cell[1] + cell[3]));
+    else
+      set_lane(batch, p, share, w->cor->thresholds[s * c->n + i], w->cor->thresholds[s * c->n + j]);
+    w->cor->flags[table] = flags < 0 ? 0 : (uint8_t)flags;
+    if (++i == j) i = 0, j++;
+  }
+  bl_tetra_solve(w->level, batch, count);
+  for (int p = 0; p < count; p++) {
+    int64_t table = base + from + p;
+    bool none = w->cor->flags[table] & (BLICA_PAIR_CONSTANT | BLICA_PAIR_EMPTY);
+    double error = sqrt(batch->variance[p] / total[p]);
+    w->cor->rho[table] = none ? 0.0 : batch->rho[p];
+    w->cor->se[table] = none || !isfinite(error) ? NAN : error;
+  }
+}
+
+static void threshold_task(int64_t s, int thread, void *user) {
+  (void)thread;
+  work *w = user;
+  const blica_counts *c = w->counts;
+  for (int i = 0; i < c->n; i++) {
+    double ones = c->ones[s * c->n + i], present = c->present[s * c->n + i];
+    w->cor->thresholds[s * c->n + i] = share_threshold(ones, present - ones);
+  }
+}
+
+/* ------------------------------------------------------------------ warnings */
+
+/* "what: segment s: a and b; ...; and 17 more" for the tables that carry the flag; returns how many do. */
+static int64_t report_pairs(blica_ctx *ctx, const blica_cor *cor, int flag, const char *what) {
+  char text[900] = "";
+  size_t used = 0;
+  int64_t found = 0;
+  for (int64_t table = 0, all = cor->pairs * cor->u; table < all; table++) {
+    if (!(cor->flags[table] & flag)) continue;
+    if (found++ >= NAMED || used >= sizeof text) continue;
+    int i, j;
+    unpack_pair(table % cor->pairs, &i, &j);
+    used += (size_t)snprintf(text + used, sizeof text - used, "%ssegment '%.40s': '%.40s' and '%.40s'",
+                             found > 1 ? "; " : "", cor->segments[table / cor->pairs], cor->variables[i], cor->variables[j]);
+  }
+  if (found > NAMED)
+    bl_warn(ctx, "%lld of %lld tables %s: %s; and %lld more", (long long)found, (long long)(cor->pairs * cor->u), what,
+            text, (long long)(found - NAMED));
+  else if (found > 0)
+    bl_warn(ctx, "%lld of %lld tables %s: %s", (long long)found, (long long)(cor->pairs * cor->u), what, text);
+  return found;
+}
+
+static int64_t report_columns(blica_ctx *ctx, const blica_counts *c) {
+  char text[900] = "";
+  size_t used = 0;
+  int64_t found = 0;
+  for (int64_t column = 0, all = (int64_t)c->n * c->u; column < all; column++) {
+    double ones = c->ones[column], present = c->present[column];
+    if (ones > 0.0 && ones < present) continue;
+    if (found++ >= NAMED || used >= sizeof text) continue;
+    used += (size_t)snprintf(text + used, sizeof text - used, "%ssegment '%.40s': '%.40s' %s", found > 1 ? "; " : "",
+                             c->segments[column / c->n], c->variables[column % c->n],
+                             present <= 0.0 ? "has no value" : ones > 0.0 ? "is always 1" : "is always 0");
+  }
+  const char *rule = "variables do not vary within a segment (correlations set to 0 there)";
+  if (found > NAMED)
+    bl_warn(ctx, "%lld %s: %s; and %lld more", (long long)found, rule, text, (long long)(found - NAMED));
+  else if (found > 0)
+    bl_warn(ctx, "%lld %s: %s", (long long)found, rule, text);
+  return found;
+}
+
+/* ------------------------------------------------------------------ all tables */
+
+static blica_status make_batches(blica_ctx *ctx, int threads, work *w, double **room) {
+  blica_status status = BLICA_OK;
+  TRY(bl_alloc(ctx, (size_t)threads, &w->batch));
+  TRY(bl_alloc(ctx, (size_t)threads, &w->bad));
+  TRY(bl_alloc(ctx, bl_mul((size_t)threads, 8 * BLOCK), room));
+  for (int t = 0; t < threads; t++) {
+    double *at = *room + (size_t)t * 8 * BLOCK;
+    bl_tetra_batch *b = &w->batch[t];
+    b->room = BLOCK;
+    for (int c = 0; c < 4; c++) b->share[c] = at + c * BLOCK;
+    b->h = at + 4 * BLOCK;
+    b->k = at + 5 * BLOCK;
+    b->rho = at + 6 * BLOCK;
+    b->variance = at + 7 * BLOCK;
+    w->bad[t] = -1;
+  }
+done:
+  return status;
+}
+
+static blica_status check_tables(blica_ctx *ctx, const work *w, int threads) {
+  int64_t table = -1;
+  for (int t = 0; t < threads; t++)
+    if (w->bad[t] >= 0 && (table < 0 || w->bad[t] < table)) table = w->bad[t];
+  if (table < 0) return BLICA_OK;
+  const blica_counts *c = w->counts;
+  int64_t s = table / c->pairs;
+  int i, j;
+  double cell[4];
+  unpack_pair(table % c->pairs, &i, &j);
+  get_cells(c, s, i, j, table, cell);
+  return bl_fail(ctx, BLICA_ERR_DATA,
+                 "segment '%s', variables '%s' and '%s': cells n11=%g n10=%g n01=%g n00=%g are not counts of one table",
+                 c->segments[s], c->variables[i], c->variables[j], cell[0], cell[1], cell[2], cell[3]);
+}
+
+static blica_status run_blocks(blica_ctx *ctx, work *w, int threads) {
+  int64_t items = w->blocks * w->counts->u, round = (int64_t)threads * 64;
+  for (w->first = 0; w->first < items; w->first += round) {
+    bl_parallel(ctx, items - w->first < round ? items - w->first : round, block_task, w);
+    blica_progress progress = {.stage = "correlate", .objective = NAN};
+    progress.fraction = fmin(1.0, (double)(w->first + round) / (double)items);
+    if (bl_poll(ctx, &progress)) return bl_fail(ctx, BLICA_ERR_INTERRUPTED, "interrupted while correlating");
+  }
+  return check_tables(ctx, w, threads);
+}
+
+blica_status blica_correlate(blica_ctx *ctx, const blica_counts *counts, blica_cor **out) {
+  blica_status status = BLICA_OK;
+  int threads = bl_max_threads(ctx);
+  work w = {.counts = counts, .level = blica_simd_level(ctx)};
+  double *room = NULL;
+  *out = NULL;
+  TRY(bl_cor_create(ctx, counts->n, counts->u, counts->variables, counts->segments, counts->samples, &w.cor));
+  TRY(make_batches(ctx, threads, &w, &room));
+  w.cor->exact = counts->exact;
+  w.blocks = (counts->pairs + BLOCK - 1) / BLOCK;
+  bl_parallel(ctx, counts->u, threshold_task, &w);
+  TRY(run_blocks(ctx, &w, threads));
+  w.cor->constant_columns = report_columns(ctx, counts);
+  for (int64_t t = 0; t < counts->pairs * counts->u; t++)
+    w.cor->constant_pairs += (w.cor->flags[t] & BLICA_PAIR_CONSTANT) != 0;
+  w.cor->zero_cells = report_pairs(ctx, w.cor, BLICA_PAIR_ZERO_CELL,
+                                   counts->exact ? "have an empty cell" : "have an empty cell, which was filled");
+  w.cor->empty_pairs = report_pairs(ctx, w.cor, BLICA_PAIR_EMPTY, "have no row where both are present (correlation 0)");
+  *out = w.cor;
+  w.cor = NULL;
+done:
+  blica_cor_free(w.cor);
+  bl_free(room);
+  bl_free(w.batch);
+  bl_free(w.bad);
+  return status;
+}
