@@ -70,7 +70,7 @@ static blica_status read_whole(const reader *r, const char *where, const json_t 
 static blica_status read_seed(const reader *r, const char *where, const json_t *value, uint64_t *out) {
   const char *text = json_string_value(value);
   if (!text) {
-    int64_t seed;
+    int64_t seed = 0;
     blica_status status = read_whole(r, where, value, 0x1p53, &seed);
     if (status == BLICA_OK) *out = (uint64_t)seed;
     return status;

@@ -1,0 +1,197 @@
+/* args.c - parsing. Flags are --name VALUE or --name=VALUE; options without a value are flags. */
+#include "args.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const blica_option common_table[] = {
+    OPTION(program, threads, BLICA_OPT_INT, "all", 1, 4096, "all=0", "T",
+           "Threads to use. Results are the same bits for any number."),
+    OPTION(program, quiet, BLICA_OPT_FLAG, "no", 0, 1, NULL, NULL, "No notes and no progress; errors and warnings stay."),
+};
+
+const blica_option *common_options(int *count) {
+  *count = (int)(sizeof common_table / sizeof *common_table);
+  return common_table;
+}
+
+void flag_of(const blica_option *option, char *flag, size_t size) {
+  snprintf(flag, size, "--%s", option->name);
+  for (char *c = flag; *c; c++)
+    if (*c == '_') *c = '-';
+}
+
+void default_of(const blica_option *option, char *text, size_t size) {
+  text[0] = 0;
+  if (option->type != BLICA_OPT_FLAG && option->initial && strcmp(option->initial, "default") != 0)
+    snprintf(text, size, "%s", option->initial);
+}
+
+/* ---- suggestions ---- */
+
+static int smallest(int a, int b, int c) {
+  int m = a < b ? a : b;
+  return m < c ? m : c;
+}
+
+/* Levenshtein's distance, for words of a flag's length. */
+static int edits(const char *a, const char *b) {
+  enum { LONGEST = 63 };
+  int row[LONGEST + 1], m = (int)strlen(b);
+  if (m > LONGEST || strlen(a) > LONGEST) return LONGEST;
+  for (int j = 0; j <= m; j++) row[j] = j;
+  for (int i = 1; a[i - 1]; i++) {
+    int corner = row[0];
+    row[0] = i;
+    for (int j = 1; j <= m; j++) {
+      int up = row[j];
+      row[j] = smallest(up + 1, row[j - 1] + 1, corner + (a[i - 1] != b[j - 1]));
+      corner = up;
+    }
+  }
+  return row[m];
+}
+
+const char *nearest(const char *text, const char *const *list, int count) {
+  const char *best = NULL;
+  int least = 4;
+  size_t length = strlen(text);
+  for (int i = 0; i < count; i++) {
+    int d = strncmp(text, list[i], length) == 0 && length > 2 ? 1 : edits(text, list[i]);
+    if (d < least && d < (int)strlen(list[i])) {
+      least = d;
+      best = list[i];
+    }
+  }
+  return best;
+}
+
+/* ---- looking up ---- */
+
+typedef struct {
+  const blica_option *option;
+  void *values;
+} target;
+
+enum { MAX_FLAGS = 128 };
+
+/* All options of the command with the place of their values. */
+static int all_targets(program *p, char *values, target *list) {
+  int count = 0, size;
+  for (int g = -1; g < MAX_GROUPS; g++) {
+    const option_group *group = g < 0 ? NULL : &p->command->groups[g];
+    if (group && !group->table) continue;
+    const blica_option *table = group ? group->table(&size) : common_options(&size);
+    void *place = group ? (void *)(values + group->offset) : (void *)p;
+    for (int i = 0; i < size && count < MAX_FLAGS; i++) list[count++] = (target){&table[i], place};
+  }
+  return count;
+}
+
+static int unknown_flag(const program *p, const char *flag, const target *list, int count) {
+  char flags[MAX_FLAGS][64];
+  const char *names[MAX_FLAGS];
+  for (int i = 0; i < count; i++) {
+    flag_of(list[i].option, flags[i], sizeof flags[i]);
+    names[i] = flags[i];
+  }
+  const char *near = nearest(flag, names, count);
+  if (near)
+    say_error("%s: unknown option %s; did you mean %s?", p->command->name, flag, near);
+  else
+    say_error("%s: unknown option %s; see blica %s --help", p->command->name, flag, p->command->name);
+  return EXIT_USAGE;
+}
+
+static const target *find_flag(const target *list, int count, const char *flag, size_t length) {
+  for (int i = 0; i < count; i++) {
+    char name[64];
+    flag_of(list[i].option, name, sizeof name);
+    if (strlen(name) == length && strncmp(name, flag, length) == 0) return &list[i];
+  }
+  return NULL;
+}
+
+/* ---- parsing ---- */
+
+/* One flag at argv[*at]; *at moves past its value. */
+static int parse_flag(program *p, int argc, char **argv, int *at, const target *list, int count, bool *seen) {
+  const char *flag = argv[*at], *equals = strchr(flag, '=');
+  size_t length = equals ? (size_t)(equals - flag) : strlen(flag);
+  const target *t = find_flag(list, count, flag, length);
+  if (!t) {
+    char name[64];
+    snprintf(name, sizeof name, "%.*s", (int)(length < 60 ? length : 60), flag);
+    return unknown_flag(p, name, list, count);
+  }
+  const char *value = equals ? equals + 1 : "yes";
+  if (!equals && t->option->type != BLICA_OPT_FLAG) {
+    if (++*at >= argc) {
+      say_error("%s: %s needs a value: %s %s", p->command->name, flag, flag, t->option->metavar);
+      return EXIT_USAGE;
+    }
+    value = argv[*at];
+  }
+  seen[t - list] = true;
+  if (blica_option_set(p->ctx, t->option, t->values, value) != BLICA_OK) {
+    say_error("%s: %s", p->command->name, blica_message(p->ctx));
+    return EXIT_USAGE;
+  }
+  return 0;
+}
+
+static int check_operands(const program *p) {
+  const command *c = p->command;
+  if (p->operand_count < c->least) {
+    say_error("%s: %s missing; usage: blica %s %s", c->name,
+              c->least == 1 ? "its argument is" : "arguments are", c->name, c->operands);
+    return EXIT_USAGE;
+  }
+  if (c->most >= 0 && p->operand_count > c->most) {
+    say_error("%s: '%s' is one argument too many; see blica %s --help", c->name, p->operands[c->most], c->name);
+    return EXIT_USAGE;
+  }
+  return 0;
+}
+
+static int check_required(const program *p, const target *list, int count, const bool *seen) {
+  for (const char *word = p->command->required; word;) {
+    size_t length = strcspn(word, "|");
+    for (int i = 0; i < count; i++) {
+      const blica_option *option = list[i].option;
+      if (seen[i] || strlen(option->name) != length || strncmp(option->name, word, length) != 0) continue;
+      char flag[64];
+      flag_of(option, flag, sizeof flag);
+      say_error("%s: %s %s is missing", p->command->name, flag, option->metavar);
+      return EXIT_USAGE;
+    }
+    word = word[length] ? word + length + 1 : NULL;
+  }
+  return 0;
+}
+
+int args_parse(program *p, int argc, char **argv, void *values, bool *help) {
+  target list[MAX_FLAGS];
+  bool seen[MAX_FLAGS] = {false}, only_operands = false;
+  int count = all_targets(p, values, list), code = 0;
+  *help = false;
+  for (int i = 0; i < count; i++)
+    if (list[i].option->initial) (void)blica_option_set(p->ctx, list[i].option, list[i].values, list[i].option->initial);
+  for (int at = 0; at < argc && code == 0; at++) {
+    const char *word = argv[at];
+    if (only_operands || word[0] != '-' || !word[1]) {
+      p->operands[p->operand_count++] = argv[at];
+    } else if (strcmp(word, "--") == 0) {
+      only_operands = true;
+    } else if (strcmp(word, "-h") == 0 || strcmp(word, "--help") == 0) {
+      *help = true;
+      return 0;
+    } else {
+      code = parse_flag(p, argc, argv, &at, list, count, seen);
+    }
+  }
+  if (code == 0) code = check_operands(p);
+  if (code == 0) code = check_required(p, list, count, seen);
+  return code;
+}

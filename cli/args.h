@@ -1,0 +1,23 @@
+/* args.h - from argv to the values of a command, driven by its tables of options. */
+#ifndef ARGS_H
+#define ARGS_H
+
+#include "program.h"
+
+const blica_option *common_options(int *count); /* of every command; values in struct program */
+
+/* Sets defaults, then what argv says. Returns 0, or EXIT_USAGE after telling what is wrong;
+ * *help is set when --help was asked for. Operands are gathered in p. */
+int args_parse(program *p, int argc, char **argv, void *values, bool *help);
+
+/* The flag of an option, "--max-seconds". */
+void flag_of(const blica_option *option, char *flag, size_t size);
+/* How its default reads in help, or "" when there is none to tell. */
+void default_of(const blica_option *option, char *text, size_t size);
+/* The word of the list nearest to a mistyped one, or NULL when none is near. */
+const char *nearest(const char *text, const char *const *list, int count);
+
+void print_help(const command *c);
+void print_overview(void);
+
+#endif

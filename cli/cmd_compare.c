@@ -1,0 +1,93 @@
+/* cmd_compare.c - blica compare A B. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <jansson.h>
+
+#include "matrix_io.h"
+#include "program.h"
+
+typedef struct {
+  int json;
+} compare_values;
+
+static const blica_option own[] = {
+    OPTION(compare_values, json, BLICA_OPT_FLAG, "no", 0, 1, NULL, NULL,
+           "A JSON object with mcs, matching (column of B, from 0, for each column of A) and cosine (signed)."),
+};
+OPTION_TABLE(own_table, own)
+
+static int print_json(double mcs, int k, const int *matching, const double *cosine) {
+  json_t *match = json_array(), *cosines = json_array();
+  for (int j = 0; j < k; j++) {
+    json_array_append_new(match, json_integer(matching[j]));
+    json_array_append_new(cosines, json_real(cosine[j]));
+  }
+  json_t *record = json_pack("{s:f,s:o,s:o}", "mcs", mcs, "matching", match, "cosine", cosines);
+  int code = record && json_dumpf(record, stdout, JSON_REAL_PRECISION(17)) == 0 ? EXIT_OK : EXIT_FAILED;
+  putchar('\n');
+  json_decref(record);
+  return code;
+}
+
+static int print_text(double mcs, int k, const int *matching, const double *cosine) {
+  printf("MCS %.15g (1-MCS %.3g)\ncolumn of A  column of B  cosine\n", mcs, 1 - mcs);
+  for (int j = 0; j < k; j++) printf("%11d  %11d  %.12g\n", j + 1, matching[j] + 1, cosine[j]);
+  return EXIT_OK;
+}
+
+static int compare(program *p, const compare_values *v, const matrix *a, const matrix *b) {
+  if (a->n != b->n || a->k != b->k) {
+    say_error("'%s' has %d variables and %d sources, '%s' has %d and %d; only matrices of equal shape can be compared",
+              p->operands[0], a->n, a->k, p->operands[1], b->n, b->k);
+    return EXIT_DATA;
+  }
+  int *matching = malloc((size_t)a->k * sizeof *matching), code = EXIT_FAILED;
+  double *cosine = malloc((size_t)a->k * sizeof *cosine), mcs;
+  if (!matching || !cosine) {
+    say_error("out of memory");
+  } else {
+    blica_status status = blica_compare(p->ctx, a->n, a->k, a->x, b->x, &mcs, matching, cosine);
+    if (status != BLICA_OK)
+      code = fail_reading(p, status);
+    else
+      code = v->json ? print_json(mcs, a->k, matching, cosine) : print_text(mcs, a->k, matching, cosine);
+  }
+  free(matching);
+  free(cosine);
+  return code;
+}
+
+static int run(program *p, void *values) {
+  matrix m[2] = {{0}};
+  char message[1024];
+  int code = EXIT_OK;
+  for (int i = 0; i < 2 && code == EXIT_OK; i++) {
+    blica_status status = matrix_read(p->ctx, p->operands[i], &m[i], message, sizeof message);
+    if (status == BLICA_OK) continue;
+    say_error("%s", message);
+    code = status == BLICA_ERR_MEMORY ? EXIT_FAILED : EXIT_DATA;
+  }
+  if (code == EXIT_OK) code = compare(p, values, &m[0], &m[1]);
+  free(m[0].x);
+  free(m[1].x);
+  return code;
+}
+
+const command command_compare = {
+    .name = "compare",
+    .summary = "mean cosine similarity of two mixing matrices",
+    .operands = "A B",
+    .least = 2,
+    .most = 2,
+    .text = "Matches the columns of two mixing matrices so that the sum of the absolute cosines between matched columns is "
+            "largest, and prints its mean, the MCS: 1 when the matrices agree up to order, sign and scale of their columns.\n\n"
+            "A and B are models (model.json) or tables of numbers, one row per variable and one column per source, separated "
+            "by commas, semicolons, tabs or blanks; a header and a column of row names are left out.",
+    .examples = "blica compare demo/model.json model.json\n"
+                "# for scripts\n"
+                "blica compare truth.csv model.json --json",
+    .groups = {{"Options", own_table, 0}},
+    .values = sizeof(compare_values),
+    .run = run,
+};

@@ -1,0 +1,96 @@
+/* help.c - `blica --help` and `blica COMMAND --help`. */
+#include <stdio.h>
+#include <string.h>
+
+#include "args.h"
+
+enum { WIDTH = 80, INDENT = 26 };
+
+/* Words of text, wrapped at WIDTH, each line after the first behind `indent` blanks. */
+static void wrap(const char *text, int indent, int column) {
+  while (*text) {
+    size_t blanks = strspn(text, " "), length = strcspn(text + blanks, " ");
+    if (column > indent && column + 1 + (int)length > WIDTH) {
+      printf("\n%*s", indent, "");
+      column = indent;
+    } else if (blanks && column > indent) {
+      putchar(' ');
+      column++;
+    }
+    printf("%.*s", (int)length, text + blanks);
+    column += (int)length;
+    text += blanks + length;
+  }
+  putchar('\n');
+}
+
+static void print_option(const blica_option *option) {
+  char head[128], text[1024], initial[64], flag[64];
+  flag_of(option, flag, sizeof flag);
+  snprintf(head, sizeof head, "  %s %s", flag, option->metavar ? option->metavar : "");
+  default_of(option, initial, sizeof initial);
+  size_t at = (size_t)snprintf(text, sizeof text, "%s", option->help);
+  if (option->type == BLICA_OPT_TEXT && option->words)
+    at += (size_t)snprintf(text + at, sizeof text - at, " One of %s.", option->words);
+  if (initial[0]) snprintf(text + at, sizeof text - at, " [%s]", initial);
+  int column = printf("%s", head);
+  if (column >= INDENT - 1)
+    printf("\n%*s", INDENT, "");
+  else
+    printf("%*s", INDENT - column, "");
+  wrap(text, INDENT, INDENT);
+}
+
+static void print_paragraphs(const char *text) {
+  while (*text) {
+    char line[2048];
+    const char *end = strstr(text, "\n\n");
+    size_t length = end ? (size_t)(end - text) : strlen(text);
+    snprintf(line, sizeof line, "%.*s", (int)length, text);
+    for (char *c = line; *c; c++)
+      if (*c == '\n') *c = ' ';
+    wrap(line, 0, 0);
+    text += end ? length + 2 : length;
+    if (*text) putchar('\n');
+  }
+}
+
+static void print_indented(const char *text) {
+  while (*text) {
+    size_t length = strcspn(text, "\n");
+    printf("  %.*s\n", (int)length, text);
+    text += length + (text[length] == '\n');
+  }
+}
+
+void print_help(const command *c) {
+  int count;
+  printf("blica %s - %s\n\nUsage: blica %s%s%s [OPTIONS]\n\n", c->name, c->summary, c->name, *c->operands ? " " : "",
+         c->operands);
+  print_paragraphs(c->text);
+  if (c->examples) {
+    puts("\nExamples:");
+    print_indented(c->examples);
+  }
+  for (int g = 0; g <= MAX_GROUPS; g++) {
+    if (g < MAX_GROUPS && !c->groups[g].table) continue;
+    const blica_option *table = g < MAX_GROUPS ? c->groups[g].table(&count) : common_options(&count);
+    printf("\n%s:\n", g < MAX_GROUPS ? c->groups[g].title : "Options of every command");
+    for (int i = 0; i < count; i++) print_option(&table[i]);
+  }
+  puts("  -h, --help              This text.");
+  puts("\nExit code: 0 done, 1 failure, 2 wrong usage, 3 bad input, 4 not converged (the\n"
+       "result is written), 130 interrupted (the best so far is written).");
+}
+
+void print_overview(void) {
+  puts("blica - independent component analysis of binary data\n\n"
+       "Usage: blica COMMAND [ARGUMENTS] [OPTIONS]\n\nCommands:");
+  for (int i = 0; commands[i]; i++)
+    if (!commands[i]->hidden) printf("  %-12s %s\n", commands[i]->name, commands[i]->summary);
+  puts("\nStart here:\n"
+       "  blica simulate --out demo              # data and the model they come from\n"
+       "  blica fit demo/data.csv --sources 10 --out model.json\n"
+       "  blica compare demo/model.json model.json\n\n"
+       "blica COMMAND --help (or blica help COMMAND) tells more; blica --version tells the version.");
+}

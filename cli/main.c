@@ -1,0 +1,118 @@
+/* main.c - the table of commands, and what is common to all of them. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "args.h"
+
+const command *const commands[] = {
+    &command_compare,
+    &command_self_doc,
+    NULL,
+};
+
+int fail_reading(program *p, blica_status status) {
+  say_error("%s", blica_message(p->ctx));
+  switch (status) {
+  case BLICA_ERR_ARGUMENT: return EXIT_USAGE;
+  case BLICA_ERR_DATA:
+  case BLICA_ERR_IO:
+  case BLICA_ERR_FORMAT: return EXIT_DATA;
+  case BLICA_ERR_INTERRUPTED: return EXIT_INTERRUPTED;
+  default: return EXIT_FAILED;
+  }
+}
+
+int fail_writing(program *p, blica_status status) {
+  int code = fail_reading(p, status);
+  return status == BLICA_ERR_IO ? EXIT_FAILED : code;
+}
+
+static const command *find_command(const char *name) {
+  for (int i = 0; commands[i]; i++)
+    if (strcmp(commands[i]->name, name) == 0) return commands[i];
+  return NULL;
+}
+
+static int unknown_command(const char *name) {
+  const char *names[64];
+  int count = 0;
+  for (int i = 0; commands[i] && count < 64; i++)
+    if (!commands[i]->hidden) names[count++] = commands[i]->name;
+  const char *near = nearest(name, names, count);
+  if (near)
+    say_error("unknown command '%s'; did you mean %s?", name, near);
+  else
+    say_error("unknown command '%s'; blica --help lists them", name);
+  return EXIT_USAGE;
+}
+
+static int run_command(program *p, int argc, char **argv) {
+  bool help;
+  int code = EXIT_FAILED;
+  void *values = calloc(1, p->command->values + 1);
+  p->operands = calloc((size_t)argc + 1, sizeof *p->operands);
+  if (!values || !p->operands) {
+    say_error("out of memory");
+    goto done;
+  }
+  code = args_parse(p, argc, argv, values, &help);
+  if (code != 0) goto done;
+  if (help) {
+    print_help(p->command);
+    goto done;
+  }
+  messages_quiet(p->quiet != 0);
+  messages_attach(p->ctx);
+  blica_set_threads(p->ctx, p->threads);
+  code = p->command->run(p, values);
+  progress_clear();
+  if (interrupted() && code != EXIT_OK) code = EXIT_INTERRUPTED;
+done:
+  free(values);
+  free(p->operands);
+  return code;
+}
+
+/* A full disk or a closed pipe shows only when stdout is flushed. */
+static int finish(int code) {
+  if (fflush(stdout) == 0 && !ferror(stdout)) return code;
+  say_error("cannot write to the standard output: %s", strerror(errno));
+  return code == EXIT_OK ? EXIT_FAILED : code;
+}
+
+static int help_on(const char *name) {
+  const command *c = find_command(name);
+  if (!c) return unknown_command(name);
+  print_help(c);
+  return finish(EXIT_OK);
+}
+
+int main(int argc, char **argv) {
+  if (argc < 2) {
+    print_overview();
+    fflush(stdout);
+    return EXIT_USAGE;
+  }
+  const char *word = argv[1];
+  if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0 || strcmp(word, "version") == 0) {
+    printf("blica %s\n", blica_version());
+    return finish(EXIT_OK);
+  }
+  bool help = strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0;
+  if (help && argc > 2) return help_on(argv[2]);
+  if (help) {
+    print_overview();
+    return finish(EXIT_OK);
+  }
+  program p = {.command = find_command(word)};
+  if (!p.command) return unknown_command(word);
+  if (blica_ctx_create(&p.ctx) != BLICA_OK) {
+    say_error("out of memory");
+    return EXIT_FAILED;
+  }
+  int code = run_command(&p, argc - 2, argv + 2);
+  blica_ctx_free(p.ctx);
+  return finish(code);
+}

@@ -1,0 +1,116 @@
+/* messages.c - stderr. Colour and progress only when it is a terminal. */
+#include "messages.h"
+
+#include <math.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static volatile sig_atomic_t stop_asked;
+static bool is_quiet, line_shown;
+static double began, shown_at, stage_began;
+static char stage_name[32];
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static bool on_terminal(void) { return isatty(STDERR_FILENO) == 1; }
+
+static bool coloured(void) {
+  const char *term = getenv("TERM"), *no_color = getenv("NO_COLOR");
+  return on_terminal() && (!no_color || !*no_color) && term && strcmp(term, "dumb") != 0;
+}
+
+void progress_clear(void) {
+  if (line_shown) fputs("\r\033[K", stderr);
+  line_shown = false;
+}
+
+static void say(const char *label, const char *colour, const char *format, va_list args) {
+  progress_clear();
+  if (coloured())
+    fprintf(stderr, "blica: %s%s\033[0m", colour, label);
+  else
+    fprintf(stderr, "blica: %s", label);
+  vfprintf(stderr, format, args);
+  putc('\n', stderr);
+}
+
+#define SAY(label, colour)         \
+  do {                             \
+    va_list args;                  \
+    va_start(args, format);        \
+    say(label, colour, format, args); \
+    va_end(args);                  \
+  } while (0)
+
+void say_error(const char *format, ...) { SAY("error: ", "\033[1;31m"); }
+void say_warning(const char *format, ...) { SAY("warning: ", "\033[1;33m"); }
+void say_note(const char *format, ...) {
+  if (!is_quiet) SAY("", "");
+}
+
+void messages_quiet(bool quiet) { is_quiet = quiet; }
+
+bool interrupted(void) { return stop_asked != 0; }
+
+static void on_signal(int number) {
+  (void)number;
+  stop_asked = 1;
+}
+
+static void warn(const char *text, void *user) {
+  (void)user;
+  say_warning("%s", text);
+}
+
+static void show(const blica_progress *p, double t) {
+  char left[64] = "", percent[32] = "", work[96] = "";
+  if (p->fraction >= 0) snprintf(percent, sizeof percent, ", %.0f %%", 100 * p->fraction);
+  if (p->fraction > 0.02) {
+    double seconds = (t - stage_began) * (1 - p->fraction) / p->fraction;
+    snprintf(left, sizeof left, seconds < 120 ? ", about %.0f s left" : ", about %.0f min left",
+             seconds < 120 ? seconds : seconds / 60);
+  }
+  if (p->iteration > 0 && isfinite(p->objective))
+    snprintf(work, sizeof work, ", start %d, iteration %lld, objective %.8g", p->start + 1, (long long)p->iteration,
+             p->objective);
+  fprintf(stderr, "\r\033[K%s%s%s%s", p->stage ? p->stage : "", work, percent, left);
+  fflush(stderr);
+  line_shown = true;
+}
+
+/* A line of progress after two seconds, then five times a second. */
+static int poll(const blica_progress *p, void *user) {
+  (void)user;
+  if (stop_asked) return 1;
+  if (is_quiet || !p || !on_terminal()) return 0;
+  double t = now();
+  if (p->stage && strcmp(stage_name, p->stage) != 0) {
+    snprintf(stage_name, sizeof stage_name, "%s", p->stage);
+    stage_began = t;
+  }
+  if (t - began < 2 || t - shown_at < 0.2) return 0;
+  shown_at = t;
+  show(p, t);
+  return 0;
+}
+
+void messages_attach(blica_ctx *ctx) {
+  struct sigaction action;
+  memset(&action, 0, sizeof action);
+  action.sa_handler = on_signal;
+  action.sa_flags = (int)SA_RESETHAND; /* the second one has its usual effect */
+  sigaction(SIGINT, &action, NULL);
+  sigaction(SIGTERM, &action, NULL);
+  began = now();
+  blica_set_warn(ctx, warn, NULL);
+  blica_set_poll(ctx, poll, NULL);
+}

@@ -1,0 +1,20 @@
+/* messages.h - what goes to stderr: errors, warnings, notes and, on a terminal, progress. */
+#ifndef MESSAGES_H
+#define MESSAGES_H
+
+#include <stdbool.h>
+
+#include "blica.h"
+
+void say_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void say_warning(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void say_note(const char *format, ...) __attribute__((format(printf, 1, 2))); /* not with --quiet */
+
+/* Routes the library's warnings and progress here; SIGINT and SIGTERM make the poll stop the call.
+ * A second SIGINT ends the program at once. */
+void messages_attach(blica_ctx *ctx);
+void messages_quiet(bool quiet);
+bool interrupted(void);
+void progress_clear(void);
+
+#endif

@@ -1,0 +1,69 @@
+/* program.h - what main() hands to a command, and how a command describes itself.
+ *
+ * To add a command: write cmd_<name>.c with a `const command command_<name>`, declare it below, add a
+ * row to the table in main.c. Parsing, --help, man pages, completions and docs/options.md follow. */
+#ifndef PROGRAM_H
+#define PROGRAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "blica.h"
+#include "messages.h"
+
+enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_DATA = 3, EXIT_NOT_CONVERGED = 4, EXIT_INTERRUPTED = 130 };
+
+/* A table of options and where its values stand in the command's struct of values. */
+typedef struct {
+  const char *title;                        /* heading in help, as in "Options" */
+  const blica_option *(*table)(int *count); /* one of the library or one of the command's own */
+  size_t offset;
+} option_group;
+
+enum { MAX_GROUPS = 4 };
+
+typedef struct program program;
+
+typedef struct {
+  const char *name;
+  const char *summary;   /* one line, no full stop */
+  const char *operands;  /* "DATA|COUNTS", as it stands in the usage line; "" for none */
+  int least, most;       /* number of operands; most < 0: any */
+  const char *required;  /* names of options that must be given, "sources|out"; NULL: none */
+  const char *text;      /* what it does: paragraphs, blank lines between */
+  const char *examples;  /* lines; those that start with # are comments */
+  option_group groups[MAX_GROUPS];
+  size_t values;         /* size of the struct of values that run() gets */
+  int (*run)(program *p, void *values); /* returns the exit code */
+  bool hidden;
+} command;
+
+struct program {
+  blica_ctx *ctx;
+  const command *command;
+  char **operands;
+  int operand_count;
+  int threads, quiet; /* options of every command */
+};
+
+extern const command *const commands[]; /* the last is NULL */
+
+extern const command command_simulate, command_compare, command_self_doc;
+
+/* For a table of a command's own:
+ *     static const blica_option table[] = {OPTION(values, name, TYPE, initial, low, high, words, metavar, help), ...};
+ *     OPTION_TABLE(own_table, table)
+ * and `own_table` is the function for the group. */
+#define OPTION(type, field, kind, initial, low, high, words, metavar, help) \
+  {#field, kind, offsetof(type, field), sizeof(((type *)0)->field), initial, low, high, words, metavar, help}
+#define OPTION_TABLE(function, table)                          \
+  static const blica_option *function(int *count) {            \
+    *count = (int)(sizeof(table) / sizeof *(table));           \
+    return table;                                              \
+  }
+
+/* Prints the library's message and gives the exit code: output tells that a file was being written. */
+int fail_reading(program *p, blica_status status);
+int fail_writing(program *p, blica_status status);
+
+#endif
