@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-static const blica_option table[] = {
+static const blica_option rows[] = {
     OPTION(data_values, segment_column, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "NAME|INDEX|last",
            "Column that holds the segment: its name, its index from 1, or last. Without it, the column named segment."),
     OPTION(data_values, segment_length, BLICA_OPT_INT, NULL, 1, 9e15, NULL, "ROWS",
@@ -17,8 +17,8 @@ static const blica_option table[] = {
 };
 
 const blica_option *data_option_table(int *count) {
-  *count = (int)(sizeof table / sizeof *table);
-  return table;
+  *count = (int)(sizeof rows / sizeof *rows);
+  return rows;
 }
 
 static void tell(const char *text, void *user) {
