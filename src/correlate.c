@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "cor.h"
+#include "correlate.h"
 #include "num/normal.h"
 #include "num/tetra.h"
 
@@ -170,14 +171,9 @@ static void block_task(int64_t task, int thread, void *user) {
   }
 }
 
-static void threshold_task(int64_t s, int thread, void *user) {
-  (void)thread;
-  work *w = user;
-  const blica_counts *c = w->counts;
-  for (int i = 0; i < c->n; i++) {
-    double ones = c->ones[s * c->n + i], present = c->present[s * c->n + i];
-    w->cor->thresholds[s * c->n + i] = share_threshold(ones, present - ones);
-  }
+void bl_thresholds(const blica_counts *c, double *thresholds) {
+  for (size_t i = 0; i < (size_t)c->n * c->u; i++)
+    thresholds[i] = share_threshold(c->ones[i], c->present[i] - c->ones[i]);
 }
 
 /* ------------------------------------------------------------------ warnings */
@@ -282,7 +278,7 @@ blica_status blica_correlate(blica_ctx *ctx, const blica_counts *counts, blica_c
   TRY(make_batches(ctx, threads, &w, &room));
   w.cor->exact = counts->exact;
   w.blocks = (counts->pairs + BLOCK - 1) / BLOCK;
-  bl_parallel(ctx, counts->u, threshold_task, &w);
+  bl_thresholds(counts, w.cor->thresholds);
   TRY(run_blocks(ctx, &w, threads));
   w.cor->constant_columns = report_columns(ctx, counts);
   for (int64_t t = 0; t < counts->pairs * counts->u; t++)

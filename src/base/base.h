@@ -9,6 +9,8 @@
 
 #include "blica.h"
 
+enum { BL_MESSAGE = 1024 };
+
 /* ---- failing: one `status` and one `done:` label per function ---- */
 
 /* Records the message and returns the code. */
@@ -54,14 +56,15 @@ blica_status bl_number_texts(blica_ctx *ctx, int count, const char *prefix, char
 typedef void (*bl_task)(int64_t item, int thread, void *user);
 void bl_parallel(blica_ctx *ctx, int64_t count, bl_task task, void *user);
 int bl_max_threads(const blica_ctx *ctx); /* upper bound of `thread` + 1 in a bl_task */
-/* Until the matching leave, bl_parallel on this context runs in the calling thread only. */
-blica_status bl_ctx_fork(blica_ctx *parent, blica_ctx **out); /* a single-threaded child for a task; same hooks */
-void bl_ctx_join(blica_ctx *parent, blica_ctx *child);        /* takes over a message, frees the child */
+/* A single-threaded child context for one item of a parallel loop; same hooks. The item that runs in the
+ * calling thread (thread 0) may poll the user, the others only read what it learned. */
+blica_status bl_ctx_fork(blica_ctx *parent, int thread, blica_ctx **out);
+void bl_ctx_join(blica_ctx *child, char message[BL_MESSAGE]); /* frees the child; keeps its message when it failed */
 
 /* ---- polling ---- */
 
 /* True when the user wants to stop (now or at an earlier poll). Calls the callback only in the
- * thread that owns the context; in a forked child it reads what that thread last learned. */
+ * thread that owns the context. */
 bool bl_poll(blica_ctx *ctx, const blica_progress *progress);
 bool bl_interrupted(const blica_ctx *ctx);
 void bl_poll_reset(blica_ctx *ctx);

@@ -100,7 +100,9 @@ void bl_poll_reset(blica_ctx *ctx) { atomic_store(stop_flag(ctx), 0); }
 
 bool bl_poll(blica_ctx *ctx, const blica_progress *progress) {
   if (bl_interrupted(ctx)) return true;
-  if (!ctx->poll || ctx->parent) return false;
+  if (ctx->silent) return false;
+  while (ctx->parent) ctx = ctx->parent;
+  if (!ctx->poll) return false;
   if (ctx->poll(progress, ctx->poll_user)) atomic_store(stop_flag(ctx), 1);
   return bl_interrupted(ctx);
 }

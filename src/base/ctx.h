@@ -17,8 +17,9 @@ struct blica_ctx {
   int threads; /* 0: all cores */
   blica_simd simd;
   atomic_int stop;   /* the poll callback asked to stop */
-  blica_ctx *parent; /* of a forked child, which runs on one thread and never polls the user */
-  char message[1024];
+  blica_ctx *parent; /* of a forked child, which runs on one thread */
+  int silent;        /* a child in another thread: may not call the user */
+  char message[BL_MESSAGE];
 };
 
 #endif

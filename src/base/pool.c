@@ -29,16 +29,17 @@ void bl_parallel(blica_ctx *ctx, int64_t count, bl_task task, void *user) {
 #endif
 }
 
-blica_status bl_ctx_fork(blica_ctx *parent, blica_ctx **out) {
+blica_status bl_ctx_fork(blica_ctx *parent, int thread, blica_ctx **out) {
   blica_status status = blica_ctx_create_with(parent->hook, parent->hook_user, out);
-  if (status != BLICA_OK) return bl_fail(parent, status, "out of memory: a context for a parallel task");
+  if (status != BLICA_OK) return status;
   (*out)->parent = parent;
+  (*out)->silent = thread != 0;
   (*out)->simd = parent->simd;
   return BLICA_OK;
 }
 
-void bl_ctx_join(blica_ctx *parent, blica_ctx *child) {
+void bl_ctx_join(blica_ctx *child, char message[BL_MESSAGE]) {
   if (!child) return;
-  if (child->message[0]) memcpy(parent->message, child->message, sizeof parent->message);
+  if (child->message[0]) memcpy(message, child->message, BL_MESSAGE);
   blica_ctx_free(child);
 }

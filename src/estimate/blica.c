@@ -1,0 +1,235 @@
+/* blica.c - the paper's Algorithm 1: regularise the correlation matrices, then maximise the scaled Gaussian
+ * likelihood from several starting points and keep the best end.
+ *
+ * A start runs in two phases: L-BFGS, which finds its basin, then damped Newton steps to a stationary point
+ * (sgauss_newton.c) where the dense system fits. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "estimate/estimate.h"
+#include "estimate/sgauss.h"
+#include "estimate/starts.h"
+#include "num/lbfgs.h"
+
+enum {
+  HISTORY = 20,        /* L-BFGS pairs */
+  NEWTON_MAX = 800,    /* nk up to which the dense Newton system is used */
+  FIRST_PHASE = 300,   /* L-BFGS iterations before Newton takes over */
+  TRACE = 512          /* points kept of (seconds, value), to tell when a start came near its end */
+};
+
+/* One start in progress. */
+typedef struct {
+  blica_ctx *ctx;
+  const bl_problem *problem;
+  const bl_sgauss_data *data;
+  bl_sgauss *g;
+  double *theta;
+  int index;
+  blica_start record;
+  int64_t iterations_before; /* of earlier phases */
+  double begun;
+  bool out_of_time, interrupted;
+  int traced;
+  double trace_seconds[TRACE], trace_value[TRACE];
+} run;
+
+static double objective(const double *theta, double *gradient, void *user) {
+  return bl_sgauss_eval(((run *)user)->g, theta, gradient);
+}
+
+/* Remembers when the value fell by a quarter or more since last time; thins out when full. */
+static void trace(run *r, double value) {
+  if (r->traced && r->trace_value[r->traced - 1] - value < 0.25) return;
+  if (r->traced == TRACE) {
+    for (int i = 0; i < TRACE / 2; i++) {
+      r->trace_seconds[i] = r->trace_seconds[2 * i + 1];
+      r->trace_value[i] = r->trace_value[2 * i + 1];
+    }
+    r->traced = TRACE / 2;
+  }
+  r->trace_seconds[r->traced] = bl_seconds() - r->begun;
+  r->trace_value[r->traced++] = value;
+}
+
+static int after_iteration(int64_t iteration, double value, double gradient_max, void *user) {
+  run *r = user;
+  (void)gradient_max;
+  trace(r, value);
+  int64_t done = r->iterations_before + iteration;
+  blica_progress progress = {"fit", -1, bl_sgauss_constant(r->data) - value, r->index, done};
+  if (bl_poll(r->ctx, &progress)) r->interrupted = true;
+  if (bl_seconds() > r->problem->deadline) r->out_of_time = true;
+  return r->interrupted || r->out_of_time || done >= r->problem->options->max_iterations;
+}
+
+static bool uses_newton(const bl_sgauss_data *d) { return (int64_t)d->n * d->k <= NEWTON_MAX; }
+
+static blica_status first_phase(run *r) {
+  const blica_fit_options *o = r->problem->options;
+  bl_lbfgs_options options = {.history = HISTORY,
+                              .max_iterations = o->max_iterations,
+                              .gradient_tolerance = o->tolerance,
+                              .hook = after_iteration};
+  if (uses_newton(r->data) && options.max_iterations > FIRST_PHASE) options.max_iterations = FIRST_PHASE;
+  bl_lbfgs_result result;
+  blica_status status = bl_lbfgs(r->ctx, bl_sgauss_size(r->data), r->theta, objective, r, &options, &result);
+  if (status != BLICA_OK) return status;
+  r->record.objective = result.value;
+  r->record.gradient = result.gradient_max;
+  r->record.evaluations = result.evaluations;
+  r->iterations_before = result.iterations;
+  return BLICA_OK;
+}
+
+static blica_status second_phase(run *r) {
+  const blica_fit_options *o = r->problem->options;
+  bl_newton_options options = {o->tolerance, o->max_iterations - r->iterations_before, after_iteration, r};
+  bl_newton_result result;
+  blica_status status = bl_sgauss_newton(r->ctx, r->g, r->theta, &options, &result);
+  if (status != BLICA_OK) return status;
+  r->record.objective = result.value;
+  r->record.gradient = result.gradient_max;
+  r->record.evaluations += result.evaluations;
+  r->iterations_before += result.steps;
+  return BLICA_OK;
+}
+
+/* Fills the record: objective as a log-likelihood, relative gradient, why it stopped. */
+static void finish(run *r) {
+  const blica_fit_options *o = r->problem->options;
+  double value = r->record.objective;
+  blica_start *record = &r->record;
+  record->gradient /= fmax(1, fabs(value));
+  record->objective = bl_sgauss_constant(r->data) - value;
+  record->iterations = r->iterations_before;
+  record->seconds = bl_seconds() - r->begun;
+  record->seconds_near = record->seconds;
+  for (int i = r->traced - 1; i >= 0 && r->trace_value[i] - value <= 1; i--) record->seconds_near = r->trace_seconds[i];
+  record->stop = record->gradient <= o->tolerance            ? BLICA_STOP_CONVERGED
+                 : r->interrupted                            ? BLICA_STOP_INTERRUPTED
+                 : r->out_of_time                            ? BLICA_STOP_TIME
+                 : record->iterations >= o->max_iterations   ? BLICA_STOP_ITERATIONS
+                                                             : BLICA_STOP_STALLED;
+}
+
+static blica_status run_start(run *r) {
+  blica_status status;
+  bool jointdiag = r->index == 0;
+  r->begun = bl_seconds();
+  snprintf(r->record.kind, sizeof r->record.kind, "%s", jointdiag ? "jointdiag" : "random");
+  TRY(bl_sgauss_make(r->ctx, r->data, &r->g));
+  if (jointdiag)
+    TRY(bl_start_jointdiag(r->ctx, r->data, r->theta));
+  else
+    TRY(bl_start_random(r->ctx, r->data, r->problem->options->seed, r->index, r->theta));
+  TRY(first_phase(r));
+  if (uses_newton(r->data) && !r->interrupted && !r->out_of_time) TRY(second_phase(r));
+  finish(r);
+done:
+  bl_sgauss_free(r->g);
+  r->g = NULL;
+  return status;
+}
+
+/* All starts: side by side when a start is too small to share among threads, else one after the other. */
+typedef struct {
+  blica_ctx *ctx;
+  run *runs;
+  blica_status *status; /* [starts] */
+  char (*message)[BL_MESSAGE];
+} campaign;
+
+static void run_start_alone(int64_t index, int thread, void *user) {
+  campaign *c = user;
+  run *r = &c->runs[index];
+  c->status[index] = bl_ctx_fork(c->ctx, thread, &r->ctx);
+  if (c->status[index] == BLICA_OK) c->status[index] = run_start(r);
+  bl_ctx_join(r->ctx, c->message[index]);
+}
+
+static blica_status run_all(blica_ctx *ctx, run *runs, int starts) {
+  blica_status status = BLICA_OK;
+  campaign c = {.ctx = ctx, .runs = runs};
+  if (!runs[0].data->lanes || starts == 1) {
+    for (int i = 0; i < starts && status == BLICA_OK; i++) {
+      runs[i].ctx = ctx;
+      status = run_start(&runs[i]);
+    }
+    return status;
+  }
+  TRY(bl_alloc(ctx, (size_t)starts, &c.status));
+  TRY(bl_alloc(ctx, (size_t)starts, &c.message));
+  bl_parallel(ctx, starts, run_start_alone, &c);
+  for (int i = 0; i < starts; i++)
+    if (c.status[i] != BLICA_OK)
+      FAIL(ctx, c.status[i], "start %d: %s", i + 1, c.message[i][0] ? c.message[i] : "out of memory");
+done:
+  bl_free(c.status);
+  bl_free(c.message);
+  return status;
+}
+
+static void take_best(const run *runs, int starts, blica_model *model) {
+  blica_fit_report *fit = &model->fit;
+  for (int i = 0; i < starts; i++) {
+    fit->starts[i] = runs[i].record;
+    if (runs[i].record.objective > runs[fit->best_start].record.objective) fit->best_start = i;
+  }
+  const run *best = &runs[fit->best_start];
+  fit->objective = best->record.objective;
+  fit->iterations = best->record.iterations;
+  fit->evaluations = best->record.evaluations;
+  fit->stop = best->record.stop;
+  memcpy(model->mixing, best->theta, (size_t)model->n * model->k * sizeof(double));
+  for (int s = 0; s < model->u; s++)
+    for (int j = 0; j < model->k; j++)
+      model->variances[j + (size_t)s * model->k] = exp(best->theta[bl_sgauss_local(best->data, s) + (size_t)j]);
+}
+
+static blica_status record_regularisation(blica_ctx *ctx, const blica_cor *cor, blica_fit_report *fit) {
+  blica_status status;
+  double **to[] = {&fit->shift, &fit->eigen_min, &fit->eigen_max};
+  const double *from[] = {cor->shift, cor->eigen_min, cor->eigen_max};
+  for (int i = 0; i < 3; i++) {
+    TRY(bl_alloc(ctx, (size_t)cor->u, to[i]));
+    memcpy(*to[i], from[i], (size_t)cor->u * sizeof(double));
+  }
+  fit->condition = cor->condition;
+done:
+  return status;
+}
+
+blica_status bl_estimate_blica(blica_ctx *ctx, const bl_problem *problem, blica_model *model, bool *means_done) {
+  blica_status status;
+  const blica_fit_options *o = problem->options;
+  blica_cor *regular = NULL;
+  bl_sgauss_data *data = NULL;
+  run *runs = NULL;
+  double begun = bl_seconds(), condition = o->condition;
+  *means_done = false;
+  if (condition == BLICA_CONDITION_DEFAULT) condition = problem->cor->exact ? INFINITY : 10;
+  TRY(blica_regularise(ctx, problem->cor, condition, &regular));
+  TRY(record_regularisation(ctx, regular, &model->fit));
+  model->fit.seconds_regularise = bl_seconds() - begun;
+  TRY(bl_sgauss_data_make(ctx, regular, model->k, o, &data));
+  if (strcmp(o->prior, "fixed") == 0) {
+    data->precision_mixing = 1 / (o->prior_mixing * o->prior_mixing);
+    data->precision_variance = 1 / (o->prior_variance * o->prior_variance);
+  }
+  TRY(bl_report_starts(ctx, &model->fit, o->starts));
+  TRY(bl_alloc(ctx, (size_t)o->starts, &runs));
+  for (int i = 0; i < o->starts; i++) {
+    runs[i] = (run){.problem = problem, .data = data, .index = i};
+    TRY(bl_alloc(ctx, bl_sgauss_size(data), &runs[i].theta));
+  }
+  TRY(run_all(ctx, runs, o->starts));
+  take_best(runs, o->starts, model);
+done:
+  for (int i = 0; runs && i < o->starts; i++) bl_free(runs[i].theta);
+  bl_free(runs);
+  bl_sgauss_data_free(data);
+  blica_cor_free(regular);
+  return status;
+}

@@ -1,0 +1,205 @@
+/* sgauss.c - the scaled Gaussian likelihood over all segments: layout, parallel evaluation, penalties.
+ *
+ * Terms of segments (or blocks of eight) are computed by any thread into their own slots and added in
+ * index order, so the sum has the same bits for any number of threads. */
+#include "estimate/sgauss.h"
+
+#include <math.h>
+#include <string.h>
+
+#include <cblas.h>
+
+#include "estimate/sgauss_kernels.h"
+
+/* Up to this n the lanes beat BLAS (bench/bench_fit). */
+enum { LANES_MAX_N = 32 };
+
+struct bl_sgauss {
+  blica_ctx *ctx;
+  const bl_sgauss_data *data;
+  blica_simd level;
+  int slots;                /* blocks with lanes, else segments */
+  double *gram;             /* [k,k] */
+  double *value;            /* [slots] */
+  double *gradient_a;       /* [n,k,slots] */
+  bl_v8 *local, *local_gradient; /* [k+n] per slot, with lanes */
+  double *plain_gradient;   /* [k+n] per slot, without */
+  double *work;             /* per thread */
+  size_t work_size;
+  const double *theta;
+};
+
+size_t bl_sgauss_size(const bl_sgauss_data *data) {
+  return (size_t)data->n * data->k + (size_t)data->u * (data->k + data->n);
+}
+
+const bl_sgauss_data *bl_sgauss_data_of(const bl_sgauss *g) { return g->data; }
+
+double bl_sgauss_constant(const bl_sgauss_data *data) {
+  double total = 0;
+  for (int s = 0; s < data->u; s++) total += data->weight[s];
+  return -0.5 * total * data->n * log(6.283185307179586477);
+}
+
+void bl_sgauss_data_free(bl_sgauss_data *data) {
+  if (!data) return;
+  bl_free(data->weight);
+  bl_free(data->c);
+  bl_free(data);
+}
+
+static double *lane_matrix(const bl_sgauss_data *d, int s) {
+  return d->c + (size_t)(s / BL_LANES) * d->n * d->n * BL_LANES + s % BL_LANES;
+}
+
+void bl_sgauss_matrix(const bl_sgauss_data *data, int s, double *c) {
+  size_t nn = (size_t)data->n * data->n;
+  if (!data->lanes) {
+    memcpy(c, data->c + nn * (size_t)s, nn * sizeof *c);
+    return;
+  }
+  const double *from = lane_matrix(data, s);
+  for (size_t i = 0; i < nn; i++) c[i] = from[i * BL_LANES];
+}
+
+/* Lanes without a segment hold the identity and weigh nothing. */
+static void fill_padding(bl_sgauss_data *d) {
+  for (int s = d->u; s < d->blocks * BL_LANES; s++)
+    for (int i = 0; i < d->n; i++) lane_matrix(d, s)[(size_t)(i + i * d->n) * BL_LANES] = 1;
+}
+
+blica_status bl_sgauss_data_make(blica_ctx *ctx, const blica_cor *cor, int k, const blica_fit_options *options,
+                                 bl_sgauss_data **out) {
+  blica_status status;
+  bl_sgauss_data *d = NULL;
+  double *matrix = NULL;
+  *out = NULL;
+  TRY(bl_alloc(ctx, 1, &d));
+  d->n = cor->n, d->k = k, d->u = cor->u, d->link = options->link;
+  d->lanes = cor->n <= LANES_MAX_N;
+  d->blocks = (cor->u + BL_LANES - 1) / BL_LANES;
+  size_t nn = bl_mul((size_t)cor->n, (size_t)cor->n);
+  size_t copies = d->lanes ? (size_t)d->blocks * BL_LANES : (size_t)cor->u;
+  TRY(bl_alloc(ctx, bl_mul(nn, copies), &d->c));
+  TRY(bl_alloc(ctx, (size_t)cor->u, &d->weight));
+  TRY(bl_alloc(ctx, nn, &matrix));
+  for (int s = 0; s < cor->u; s++) {
+    d->weight[s] = options->weight * cor->samples[s];
+    if (!d->lanes) {
+      blica_cor_matrix(cor, s, d->c + nn * (size_t)s);
+      continue;
+    }
+    blica_cor_matrix(cor, s, matrix);
+    for (size_t i = 0; i < nn; i++) lane_matrix(d, s)[i * BL_LANES] = matrix[i];
+  }
+  if (d->lanes) fill_padding(d);
+  *out = d;
+  d = NULL;
+done:
+  bl_free(matrix);
+  bl_sgauss_data_free(d);
+  return status;
+}
+
+void bl_sgauss_free(bl_sgauss *g) {
+  if (!g) return;
+  void *const blocks[] = {g->gram, g->value, g->gradient_a, g->local, g->local_gradient, g->plain_gradient, g->work};
+  for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) bl_free(blocks[i]);
+  bl_free(g);
+}
+
+blica_status bl_sgauss_make(blica_ctx *ctx, const bl_sgauss_data *data, bl_sgauss **out) {
+  blica_status status;
+  bl_sgauss *g = NULL;
+  *out = NULL;
+  TRY(bl_alloc(ctx, 1, &g));
+  g->ctx = ctx, g->data = data, g->level = blica_simd_level(ctx);
+  g->slots = data->lanes ? data->blocks : data->u;
+  size_t n = (size_t)data->n, k = (size_t)data->k, slots = (size_t)g->slots;
+  TRY(bl_alloc(ctx, k * k, &g->gram));
+  TRY(bl_alloc(ctx, slots, &g->value));
+  TRY(bl_alloc(ctx, bl_mul(n * k, slots), &g->gradient_a));
+  if (data->lanes) {
+    TRY(bl_alloc(ctx, (n + k) * slots, &g->local));
+    TRY(bl_alloc(ctx, (n + k) * slots, &g->local_gradient));
+    g->work_size = bl_sgauss_lanes_work(data->n, data->k);
+  } else {
+    TRY(bl_alloc(ctx, (n + k) * slots, &g->plain_gradient));
+    g->work_size = (bl_sgauss_dense_work(data->n, data->k) + 7) / 8 * 8;
+  }
+  TRY(bl_alloc(ctx, bl_mul(g->work_size, (size_t)bl_max_threads(ctx)), &g->work));
+  *out = g;
+  g = NULL;
+done:
+  bl_sgauss_free(g);
+  return status;
+}
+
+static void evaluate_slot(int64_t slot, int thread, void *user) {
+  bl_sgauss *g = user;
+  const bl_sgauss_data *d = g->data;
+  const int m = d->n + d->k;
+  const size_t nn = (size_t)d->n * d->n;
+  bl_sgauss_shared shared = {d->n, d->k, d->link, g->theta, g->gram, g->work + g->work_size * (size_t)thread};
+  double *gradient_a = g->gradient_a + (size_t)d->n * d->k * (size_t)slot;
+  if (!d->lanes) {
+    bl_sgauss_dense(&shared, d->c + nn * (size_t)slot, d->weight[slot], g->theta + bl_sgauss_local(d, (int)slot),
+                    &g->value[slot], gradient_a, g->plain_gradient + (size_t)m * (size_t)slot);
+    return;
+  }
+  bl_v8 weight = bl_v8_all(0), *local = g->local + (size_t)m * (size_t)slot;
+  for (int lane = 0; lane < BL_LANES; lane++) {
+    int s = (int)slot * BL_LANES + lane;
+    if (s >= d->u) break; /* padding keeps log v = log q = 0 */
+    weight[lane] = d->weight[s];
+    const double *from = g->theta + bl_sgauss_local(d, s);
+    for (int i = 0; i < m; i++) local[i][lane] = from[i];
+  }
+  bl_sgauss_lanes(&shared, g->level, (const bl_v8 *)d->c + nn * (size_t)slot, &weight, local, &g->value[slot],
+                  gradient_a, g->local_gradient + (size_t)m * (size_t)slot);
+}
+
+static void gather_gradient(const bl_sgauss *g, double *gradient) {
+  const bl_sgauss_data *d = g->data;
+  const size_t nk = (size_t)d->n * d->k;
+  const int m = d->n + d->k;
+  memcpy(gradient, g->gradient_a, nk * sizeof *gradient);
+  for (int slot = 1; slot < g->slots; slot++)
+    for (size_t i = 0; i < nk; i++) gradient[i] += g->gradient_a[nk * (size_t)slot + i];
+  if (!d->lanes) {
+    memcpy(gradient + nk, g->plain_gradient, (size_t)m * (size_t)d->u * sizeof *gradient);
+    return;
+  }
+  for (int s = 0; s < d->u; s++) {
+    const bl_v8 *from = g->local_gradient + (size_t)m * (size_t)(s / BL_LANES);
+    for (int i = 0; i < m; i++) gradient[bl_sgauss_local(d, s) + (size_t)i] = from[i][s % BL_LANES];
+  }
+}
+
+/* Adds the penalties' part to the gradient (when there is one) and returns their value. */
+static double penalise(const bl_sgauss_data *d, const double *theta, double *gradient) {
+  double value = 0;
+  if (d->precision_mixing > 0)
+    for (size_t i = 0; i < (size_t)d->n * d->k; i++) {
+      value += 0.5 * d->precision_mixing * theta[i] * theta[i];
+      if (gradient) gradient[i] += d->precision_mixing * theta[i];
+    }
+  if (d->precision_variance > 0)
+    for (int s = 0; s < d->u; s++)
+      for (size_t i = bl_sgauss_local(d, s), end = i + (size_t)d->k; i < end; i++) {
+        value += 0.5 * d->precision_variance * theta[i] * theta[i];
+        if (gradient) gradient[i] += d->precision_variance * theta[i];
+      }
+  return value;
+}
+
+double bl_sgauss_eval(bl_sgauss *g, const double *theta, double *gradient) {
+  const bl_sgauss_data *d = g->data;
+  g->theta = theta;
+  cblas_dgemm(CblasColMajor, CblasTrans, CblasNoTrans, d->k, d->k, d->n, 1, theta, d->n, theta, d->n, 0, g->gram, d->k);
+  bl_parallel(g->ctx, g->slots, evaluate_slot, g);
+  double value = 0;
+  for (int slot = 0; slot < g->slots; slot++) value += g->value[slot];
+  if (gradient) gather_gradient(g, gradient);
+  return value + penalise(d, theta, gradient);
+}

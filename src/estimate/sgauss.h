@@ -1,0 +1,76 @@
+/* sgauss.h - the scaled Gaussian likelihood of section 5.2, its derivatives, and their minimisation.
+ *
+ * f(A, v, q) = sum_s N_s/2 [ log det S_s + tr(C_s S_s^-1) ],  S_s = Q_s (I + c A diag(v_s) A') Q_s,
+ * plus, when asked for, the penalties |A|^2 / (2 sd_A^2) and |log v|^2 / (2 sd_v^2).
+ *
+ * Parameters: theta = [ A [n,k] | for each segment: log v_s [k], log q_s [n] ]. */
+#ifndef BL_SGAUSS_H
+#define BL_SGAUSS_H
+
+#include "base/base.h"
+#include "num/lanes.h"
+
+typedef struct {
+  int n, k, u;
+  double link;
+  double precision_mixing, precision_variance; /* 1/sd^2 of the penalties; 0: none */
+  double *weight;                              /* [u] N_s */
+  double *c;    /* correlation matrices: [n,n,u], or with lanes [n,n] vectors of 8 segments, block by block */
+  bool lanes;   /* small n: eight segments side by side in SIMD lanes */
+  int blocks;   /* of eight segments */
+} bl_sgauss_data;
+
+/* Copies the matrices of cor into the layout that suits n. */
+blica_status bl_sgauss_data_make(blica_ctx *ctx, const blica_cor *cor, int k, const blica_fit_options *options,
+                                 bl_sgauss_data **out);
+void bl_sgauss_data_free(bl_sgauss_data *data);
+
+/* A point's evaluator: workspace for one caller at a time; the data are shared. */
+typedef struct bl_sgauss bl_sgauss;
+blica_status bl_sgauss_make(blica_ctx *ctx, const bl_sgauss_data *data, bl_sgauss **out);
+void bl_sgauss_free(bl_sgauss *g);
+const bl_sgauss_data *bl_sgauss_data_of(const bl_sgauss *g);
+
+size_t bl_sgauss_size(const bl_sgauss_data *data); /* nk + u (k + n) */
+static inline size_t bl_sgauss_local(const bl_sgauss_data *d, int s) { /* where segment s begins in theta */
+  return (size_t)d->n * d->k + (size_t)s * (d->k + d->n);
+}
+
+/* f and its gradient; gradient may be NULL. */
+double bl_sgauss_eval(bl_sgauss *g, const double *theta, double *gradient);
+
+/* Constant that turns -f (penalties aside) into the log-likelihood: - sum N_s n/2 log 2 pi. */
+double bl_sgauss_constant(const bl_sgauss_data *data);
+
+void bl_sgauss_matrix(const bl_sgauss_data *data, int s, double *c /* [n,n] */);
+
+/* Second derivatives of one segment's term at theta, exact or in expectation (Fisher: C replaced by S).
+ * m = k + n local parameters, log v then log q. */
+typedef struct bl_sgauss_hessian bl_sgauss_hessian; /* workspace */
+blica_status bl_sgauss_hessian_make(blica_ctx *ctx, const bl_sgauss_data *data, bl_sgauss_hessian **out);
+void bl_sgauss_hessian_free(bl_sgauss_hessian *h);
+/* Adds to aa [nk,nk] (both triangles), sets al [nk,m] and ll [m,m]. Penalties are not included. */
+void bl_sgauss_hessian_segment(bl_sgauss_hessian *h, int s, const double *theta, bool fisher, double *aa, double *al,
+                               double *ll);
+
+/* Damped Newton steps from theta until the gradient is below tolerance * max(1,|f|) and no longer
+ * falls. Needs a matrix of (nk)^2. */
+typedef struct {
+  double tolerance;
+  int64_t max_steps;
+  int (*hook)(int64_t step, double value, double gradient_max, void *user); /* non-zero: stop */
+  void *user;
+} bl_newton_options;
+typedef struct {
+  double value, gradient_max;
+  int64_t steps, evaluations;
+  bool stopped, positive; /* by the hook; Hessian positive definite apart from the column scales */
+} bl_newton_result;
+blica_status bl_sgauss_newton(blica_ctx *ctx, bl_sgauss *g, double *theta, const bl_newton_options *options,
+                              bl_newton_result *result);
+
+/* Fisher information about A and log v with q (and nothing else) eliminated: [p,p], p = nk + uk, ordered
+ * A, then v_1, ..., v_u. At C = correlation of the model itself. */
+blica_status bl_sgauss_information(blica_ctx *ctx, const bl_sgauss_data *data, const double *theta, double *info);
+
+#endif

@@ -1,0 +1,143 @@
+/* starts.c - starting points.
+ *
+ * With many variables the diagonal of M_s hardly varies over segments, so C_s is close to Q A V_s A' Q plus
+ * noise: jointly diagonalising the C_s gives A up to the scales Q. For k < n this happens in the leading
+ * k-dimensional eigenspace of the mean correlation matrix, the rest being read as noise. */
+#include "estimate/starts.h"
+
+#include <math.h>
+#include <string.h>
+
+#include <cblas.h>
+#include <lapacke.h>
+
+#include "num/jointdiag.h"
+#include "num/rng.h"
+
+enum { MAX_SWEEPS = 100 };
+
+/* q such that S = Q M Q has a unit diagonal. */
+static void unit_diagonal(const bl_sgauss_data *d, double *theta) {
+  for (int s = 0; s < d->u; s++) {
+    double *local = theta + bl_sgauss_local(d, s);
+    for (int i = 0; i < d->n; i++) {
+      double diagonal = 1;
+      for (int j = 0; j < d->k; j++) {
+        double a = theta[i + (size_t)j * d->n];
+        diagonal += d->link * a * a * exp(local[j]);
+      }
+      local[d->k + i] = -0.5 * log(diagonal);
+    }
+  }
+}
+
+/* The mean of log v to 0 for each source, the column of A taking the scale. */
+static void centre_variances(const bl_sgauss_data *d, double *theta) {
+  for (int j = 0; j < d->k; j++) {
+    double mean = 0;
+    for (int s = 0; s < d->u; s++) mean += theta[bl_sgauss_local(d, s) + (size_t)j] / d->u;
+    for (int s = 0; s < d->u; s++) theta[bl_sgauss_local(d, s) + (size_t)j] -= mean;
+    for (int i = 0; i < d->n; i++) theta[i + (size_t)j * d->n] *= exp(0.5 * mean);
+  }
+}
+
+blica_status bl_start_random(blica_ctx *ctx, const bl_sgauss_data *d, uint64_t seed, int index, double *theta) {
+  (void)ctx;
+  bl_rng rng = bl_rng_make(seed, 0x5741525400000000u + (uint64_t)index);
+  for (size_t i = 0; i < (size_t)d->n * d->k; i++) theta[i] = 6 * bl_rng_uniform(&rng) - 3;
+  for (int s = 0; s < d->u; s++)
+    for (int j = 0; j < d->k; j++) theta[bl_sgauss_local(d, s) + (size_t)j] = log(0.5 + bl_rng_uniform(&rng));
+  unit_diagonal(d, theta);
+  return BLICA_OK;
+}
+
+/* Leading k eigenvectors of the weighted mean of C, and the noise: the mean of the other eigenvalues, or half of
+ * the least when there are none. */
+static blica_status leading_space(blica_ctx *ctx, const bl_sgauss_data *d, double *matrix, double *basis,
+                                  double *noise) {
+  blica_status status;
+  const int n = d->n, k = d->k;
+  const size_t nn = (size_t)n * n;
+  double *mean = NULL, *values = NULL, total = 0;
+  lapack_int *support = NULL, found = 0;
+  TRY(bl_alloc(ctx, nn, &mean));
+  TRY(bl_alloc(ctx, (size_t)n, &values));
+  TRY(bl_alloc(ctx, 2 * (size_t)n, &support));
+  for (int s = 0; s < d->u; s++) total += d->weight[s];
+  for (int s = 0; s < d->u; s++) {
+    bl_sgauss_matrix(d, s, matrix);
+    for (size_t i = 0; i < nn; i++) mean[i] += d->weight[s] / total * matrix[i];
+  }
+  double trace = 0;
+  for (int i = 0; i < n; i++) trace += mean[(size_t)i * (n + 1)];
+  if (LAPACKE_dsyevr(LAPACK_COL_MAJOR, 'V', 'I', 'L', n, mean, n, 0, 0, n - k + 1, n, 0, &found, values, basis, n,
+                     support) != 0 ||
+      found != k)
+    FAIL(ctx, BLICA_ERR_NUMERIC, "the eigenvectors of the mean correlation matrix could not be computed");
+  double leading = 0;
+  for (int j = 0; j < k; j++) leading += values[j];
+  *noise = k < n ? (trace - leading) / (n - k) : 0.5 * values[0];
+  *noise = fmin(fmax(*noise, 0.01), 0.5);
+done:
+  bl_free(mean);
+  bl_free(values);
+  bl_free(support);
+  return status;
+}
+
+/* projected [k,k,u] <- basis' C_s basis. */
+static void project(const bl_sgauss_data *d, const double *basis, double *matrix, double *half, double *projected) {
+  const int n = d->n, k = d->k;
+  for (int s = 0; s < d->u; s++) {
+    bl_sgauss_matrix(d, s, matrix);
+    cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, n, k, n, 1, matrix, n, basis, n, 0, half, n);
+    cblas_dgemm(CblasColMajor, CblasTrans, CblasNoTrans, k, k, n, 1, basis, n, half, n, 0,
+                projected + (size_t)k * k * (size_t)s, k);
+  }
+}
+
+/* theta from the diagonaliser b [k,k] and the diagonalised matrices. Overwrites b. */
+static blica_status unpack(blica_ctx *ctx, const bl_sgauss_data *d, double noise, const double *basis,
+                           const double *diagonal, double *b, double *theta) {
+  const int n = d->n, k = d->k;
+  lapack_int *pivots = NULL;
+  blica_status status;
+  TRY(bl_alloc(ctx, (size_t)k, &pivots));
+  for (int j = 0; j < k; j++) {
+    double norm = cblas_ddot(k, b + j, k, b + j, k);
+    for (int s = 0; s < d->u; s++) {
+      double variance = diagonal[(size_t)k * k * (size_t)s + (size_t)j * (k + 1)];
+      theta[bl_sgauss_local(d, s) + (size_t)j] = log(fmax(variance - noise * norm, 0.05 * variance));
+    }
+  }
+  if (LAPACKE_dgetrf(LAPACK_COL_MAJOR, k, k, b, k, pivots) != 0 || LAPACKE_dgetri(LAPACK_COL_MAJOR, k, b, k, pivots) != 0)
+    FAIL(ctx, BLICA_ERR_NUMERIC, "the joint diagonaliser is singular");
+  cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, n, k, k, 1 / sqrt(noise * d->link), basis, n, b, k, 0, theta, n);
+  centre_variances(d, theta);
+  unit_diagonal(d, theta);
+done:
+  bl_free(pivots);
+  return status;
+}
+
+blica_status bl_start_jointdiag(blica_ctx *ctx, const bl_sgauss_data *d, double *theta) {
+  blica_status status;
+  const size_t n = (size_t)d->n, k = (size_t)d->k;
+  double *matrix = NULL, *half = NULL, *basis = NULL, *projected = NULL, *b = NULL, noise = 0;
+  TRY(bl_alloc(ctx, n * n, &matrix));
+  TRY(bl_alloc(ctx, n * k, &half));
+  TRY(bl_alloc(ctx, n * k, &basis));
+  TRY(bl_alloc(ctx, bl_mul(k * k, (size_t)d->u), &projected));
+  TRY(bl_alloc(ctx, k * k, &b));
+  TRY(leading_space(ctx, d, matrix, basis, &noise));
+  project(d, basis, matrix, half, projected);
+  TRY(bl_jointdiag(ctx, d->k, d->u, d->weight, projected, MAX_SWEEPS, b));
+  TRY(unpack(ctx, d, noise, basis, projected, b, theta));
+done:
+  bl_free(matrix);
+  bl_free(half);
+  bl_free(basis);
+  bl_free(projected);
+  bl_free(b);
+  return status;
+}

@@ -1,0 +1,205 @@
+/* fit.c - the pipeline: prepare what the method looks at, let it estimate, bring the model to canonical
+ * form and complete it with the means. */
+#include <math.h>
+#include <string.h>
+
+#include <lapacke.h>
+
+#include "correlate.h"
+#include "estimate/estimate.h"
+#include "model.h"
+#include "num/normal.h"
+
+static const bl_estimator estimators[] = {
+    {{"blica", "pair correlations, regularised, fitted by a scaled Gaussian likelihood (the paper's Algorithm 1)", 0},
+     bl_estimate_blica, true, true},
+};
+enum { ESTIMATORS = sizeof estimators / sizeof *estimators };
+
+const blica_method *blica_methods(int *count) {
+  static blica_method methods[ESTIMATORS];
+  for (int i = 0; i < ESTIMATORS; i++) methods[i] = estimators[i].method;
+  *count = ESTIMATORS;
+  return methods;
+}
+
+blica_status bl_report_starts(blica_ctx *ctx, blica_fit_report *report, int count) {
+  report->n_starts = count;
+  return bl_alloc(ctx, (size_t)count, &report->starts);
+}
+
+blica_status bl_report_note(blica_ctx *ctx, blica_fit_report *report, const char *name, double value) {
+  blica_status status;
+  size_t count = (size_t)report->n_notes;
+  TRY(bl_resize(ctx, count, count + 1, &report->notes));
+  memset(&report->notes[count], 0, sizeof *report->notes);
+  strncpy(report->notes[count].name, name, sizeof report->notes->name - 1);
+  report->notes[count].value = value;
+  report->n_notes++;
+done:
+  return status;
+}
+
+static const bl_estimator *find_estimator(const char *name) {
+  for (int i = 0; i < ESTIMATORS; i++)
+    if (strcmp(estimators[i].method.name, name) == 0) return &estimators[i];
+  return NULL;
+}
+
+/* Sizes and names of whichever input there is. */
+typedef struct {
+  int n, u;
+  char **variables, **segments;
+} outline;
+
+static blica_status check(blica_ctx *ctx, const blica_input *input, const blica_fit_options *o,
+                          const bl_estimator **estimator, outline *shape) {
+  if (input->data)
+    *shape = (outline){input->data->n, input->data->u, input->data->variables, input->data->segments};
+  else if (input->counts)
+    *shape = (outline){input->counts->n, input->counts->u, input->counts->variables, input->counts->segments};
+  else if (input->cor)
+    *shape = (outline){input->cor->n, input->cor->u, input->cor->variables, input->cor->segments};
+  else
+    return bl_fail(ctx, BLICA_ERR_ARGUMENT, "a fit needs data, counts or correlations; all three are missing");
+  *estimator = find_estimator(o->method);
+  if (!*estimator)
+    return bl_fail(ctx, BLICA_ERR_ARGUMENT, "method '%s' is unknown; blica_methods() lists what there is", o->method);
+  if ((*estimator)->method.needs_rows && !input->data)
+    return bl_fail(ctx, BLICA_ERR_ARGUMENT, "method '%s' needs the rows of the data, not only their counts", o->method);
+  if ((*estimator)->wants_counts && !(*estimator)->wants_cor && !input->data && !input->counts)
+    return bl_fail(ctx, BLICA_ERR_ARGUMENT, "method '%s' needs counts, not only correlations", o->method);
+  if (shape->n < 2)
+    return bl_fail(ctx, BLICA_ERR_DATA, "there is %d variable; at least 2 are needed", shape->n);
+  if (o->sources < 1 || o->sources > shape->n)
+    return bl_fail(ctx, BLICA_ERR_ARGUMENT, "sources is %d; with %d variables it must be from 1 to %d", o->sources,
+                   shape->n, shape->n);
+  if (o->starts < 1) return bl_fail(ctx, BLICA_ERR_ARGUMENT, "starts is %d; at least 1 is needed", o->starts);
+  if (!(o->link > 0) || !(o->weight > 0))
+    return bl_fail(ctx, BLICA_ERR_ARGUMENT, "link is %g and weight is %g; both must be positive", o->link, o->weight);
+  if (shape->u == 1)
+    bl_warn(ctx, "there is one segment ('%s'): the mixing matrix is not identified; only its column space can be trusted",
+            shape->segments[0]);
+  return BLICA_OK;
+}
+
+/* Counts and correlations that the method wants and the caller did not bring. */
+typedef struct {
+  bl_problem problem;
+  blica_counts *counts;
+  blica_cor *cor;
+} stages;
+
+static blica_status prepare(blica_ctx *ctx, const blica_input *input, const bl_estimator *estimator, stages *st,
+                            blica_fit_report *fit) {
+  blica_status status = BLICA_OK;
+  bl_problem *p = &st->problem;
+  p->data = input->data, p->counts = input->counts, p->cor = input->cor;
+  double begun = bl_seconds();
+  if (!p->counts && p->data) {
+    TRY(blica_count(ctx, p->data, &st->counts));
+    p->counts = st->counts;
+    fit->seconds_count = bl_seconds() - begun;
+  }
+  begun = bl_seconds();
+  if (!p->cor && estimator->wants_cor) {
+    TRY(blica_correlate(ctx, p->counts, &st->cor));
+    p->cor = st->cor;
+    fit->seconds_correlate = bl_seconds() - begun;
+  }
+  if (p->cor) {
+    fit->zero_cells = p->cor->zero_cells;
+    fit->constant_pairs = p->cor->constant_pairs;
+    fit->empty_pairs = p->cor->empty_pairs;
+    fit->constant_columns = p->cor->constant_columns;
+  }
+done:
+  return status;
+}
+
+static blica_status begin_model(blica_ctx *ctx, const outline *shape, const bl_problem *p, blica_model *model) {
+  blica_status status;
+  bl_free_texts(model->variables, model->n);
+  bl_free_texts(model->segments, model->u);
+  model->variables = model->segments = NULL;
+  TRY(bl_copy_texts(ctx, shape->n, (const char *const *)shape->variables, &model->variables));
+  TRY(bl_copy_texts(ctx, shape->u, (const char *const *)shape->segments, &model->segments));
+  for (int s = 0; s < shape->u; s++) model->samples[s] = p->cor ? p->cor->samples[s] : p->counts->samples[s];
+  if (p->cor)
+    memcpy(model->thresholds, p->cor->thresholds, (size_t)shape->n * shape->u * sizeof(double));
+  else
+    bl_thresholds(p->counts, model->thresholds);
+  memcpy(model->method, p->options->method, sizeof model->method);
+  model->link = p->options->link;
+  model->fit.seed = p->options->seed;
+  model->fit.condition = INFINITY;
+done:
+  return status;
+}
+
+/* Means of segment s from its thresholds t: sqrt(c) (A mu)_i = t_i sqrt(M_ii), exactly for k = n, else by least
+ * squares weighted with the precision of t_i (delta method: N phi(t)^2 / (Phi(t) Phi(-t))). */
+static blica_status solve_means(blica_ctx *ctx, blica_model *model, int s, double *work) {
+  const int n = model->n, k = model->k;
+  double *a = work, *right = a + (size_t)n * k, *diagonal = right + n;
+  const double *t = model->thresholds + (size_t)s * n;
+  lapack_int rank, *pivots = NULL;
+  blica_status status;
+  TRY(bl_alloc(ctx, (size_t)k, &pivots));
+  bl_model_margins(model, s, diagonal, NULL);
+  for (int i = 0; i < n; i++) {
+    double scale = sqrt(diagonal[i]);
+    double density = bl_phi_density(t[i]);
+    double weight = k == n ? 1 : density / sqrt(bl_phi_cdf(t[i]) * bl_phi_cdf(-t[i])) / scale;
+    right[i] = weight * t[i] * scale / sqrt(model->link);
+    for (int j = 0; j < k; j++) a[i + (size_t)j * n] = weight * model->mixing[i + (size_t)j * n];
+  }
+  if (LAPACKE_dgelsy(LAPACK_COL_MAJOR, n, k, 1, a, n, right, n, pivots, 1e-12, &rank) != 0)
+    FAIL(ctx, BLICA_ERR_NUMERIC, "segment '%s': the means of the sources could not be solved", model->segments[s]);
+  memcpy(model->means + (size_t)s * k, right, (size_t)k * sizeof(double));
+done:
+  bl_free(pivots);
+  return status;
+}
+
+static blica_status complete_model(blica_ctx *ctx, blica_model *model, bool means_done) {
+  blica_status status = BLICA_OK;
+  double *work = NULL;
+  if (!means_done) {
+    TRY(bl_alloc(ctx, (size_t)model->n * model->k + 2 * (size_t)model->n, &work));
+    for (int s = 0; s < model->u; s++) TRY(solve_means(ctx, model, s, work));
+  }
+  TRY(bl_model_canonical(ctx, model));
+done:
+  bl_free(work);
+  return status;
+}
+
+blica_status blica_fit(blica_ctx *ctx, const blica_input *input, const blica_fit_options *options, blica_model **out) {
+  blica_status status;
+  const bl_estimator *estimator = NULL;
+  outline shape = {0};
+  stages st = {.problem = {.options = options}};
+  blica_model *model = NULL;
+  bool means_done = false;
+  double begun = bl_seconds();
+  *out = NULL;
+  bl_poll_reset(ctx);
+  TRY(check(ctx, input, options, &estimator, &shape));
+  st.problem.deadline = begun + options->max_seconds;
+  TRY(blica_model_create(ctx, shape.n, options->sources, shape.u, &model));
+  TRY(prepare(ctx, input, estimator, &st, &model->fit));
+  TRY(begin_model(ctx, &shape, &st.problem, model));
+  double optimise = bl_seconds();
+  TRY(estimator->estimate(ctx, &st.problem, model, &means_done));
+  model->fit.seconds_optimise = bl_seconds() - optimise - model->fit.seconds_regularise;
+  TRY(complete_model(ctx, model, means_done));
+  model->fit.seconds = bl_seconds() - begun;
+  *out = model;
+  model = NULL;
+done:
+  blica_model_free(model);
+  blica_counts_free(st.counts);
+  blica_cor_free(st.cor);
+  return status;
+}
