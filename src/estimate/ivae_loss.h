@@ -1,0 +1,33 @@
+/* ivae_loss.h - the loss of the linear iVAE and its gradient, over packed rows. */
+#ifndef BL_IVAE_LOSS_H
+#define BL_IVAE_LOSS_H
+
+#include "base/base.h"
+
+typedef struct bl_ivae bl_ivae;
+
+/* Parameters, in the order of the published code, each matrix by rows: prior Wm [k,u], bm [k],
+ * Wl [k,u], bl [k]; decoder Wf [n,k]; encoder Wg [k,n+u], bg [k], Wv [k,n+u], bv [k]. */
+typedef struct {
+  int n, k, u;
+  size_t prior_mean, prior_mean_bias, prior_log, prior_log_bias, decoder, mean, mean_bias, log, log_bias; /* offsets */
+  size_t size;
+} bl_ivae_layout;
+
+bl_ivae_layout bl_ivae_layout_of(int n, int k, int u);
+
+/* Copies the rows into panels; draws noise vectors per row; analytic or single-sample KL. The noise is zero until
+ * one of the two noise calls. */
+blica_status bl_ivae_create(blica_ctx *ctx, const blica_data *data, int k, int draws, bool analytic, bl_ivae **out);
+void bl_ivae_free(bl_ivae *ivae);
+void bl_ivae_set_analytic(bl_ivae *ivae, bool analytic);
+
+/* Noise of a row is a function of the seed and of the row's place alone. Rows count segment after segment. */
+void bl_ivae_noise(blica_ctx *ctx, bl_ivae *ivae, uint64_t seed);
+void bl_ivae_noise_set(bl_ivae *ivae, const double *eps /* [rows] rows of draws times k */);
+
+/* Mean over rows of the negative ELBO; the gradient too unless it is NULL. Same bits for any number of
+ * threads and any instruction set. */
+double bl_ivae_loss(blica_ctx *ctx, bl_ivae *ivae, const double *theta, double *gradient);
+
+#endif
