@@ -1,4 +1,4 @@
-/* ivae_kernel_body.h - see ivae_kernel.h. The includer sets the instruction set, BL_WIDTH and PIECE, the name.
+/* ivae_kernel_body.h - see ivae_kernel.h. The includer sets the instruction set, VEC_WIDTH and PIECE, the name.
  *
  * With mu, w the encoder's mean and log-variance, m, l the prior's, z = mu + exp(w/2) eps, a = Wf z:
  *   loss = sum_j softplus(t_j a_j) + KL,
@@ -10,7 +10,7 @@
 #include "estimate/ivae_kernel.h"
 #include "num/panel.h"
 
-#define VECTORS(e) ((size_t)((e)->height / BL_WIDTH))
+#define VECTORS(e) ((size_t)((e)->height / VEC_WIDTH))
 
 /* Row weights of a panel: 1/draws for rows that exist, 0 past the end. */
 static void weigh_rows(const bl_ivae_shared *e, int64_t rows, double *weight) {
@@ -20,7 +20,7 @@ static void weigh_rows(const bl_ivae_shared *e, int64_t rows, double *weight) {
 static void encode(const bl_ivae_shared *e, const bl_ivae_rows *rows, const int8_t *t, const bl_ivae_work *work) {
   vec *x = (vec *)work->t, *encoded = (vec *)work->encoded, *sd = (vec *)work->sd;
   const vec *log = encoded + (size_t)e->k * VECTORS(e);
-  for (size_t i = 0; i < (size_t)e->n * VECTORS(e); i++) x[i] = vec_from_bytes(t + i * BL_WIDTH);
+  for (size_t i = 0; i < (size_t)e->n * VECTORS(e); i++) x[i] = vec_from_bytes(t + i * VEC_WIDTH);
   panel_multiply(2 * e->k, e->n, e->encoder, 2 * e->k, rows->start, x, encoded, (int)VECTORS(e));
   for (size_t i = 0; i < (size_t)e->k * VECTORS(e); i++) sd[i] = vec_exp(0.5 * log[i]);
 }
@@ -42,8 +42,8 @@ static void prior_analytic(const bl_ivae_shared *e, const bl_ivae_rows *rows, co
       dlog[v] = 0.5 * (ratio - 1.0) * one;
       row[v] = (1.0 - square) * one;
     }
-    panel_add_rows(dmean, VECTORS(e), work->sums + (BL_IVAE_SUM_PRIOR_MEAN * e->k + c) * BL_LANES);
-    panel_add_rows(row, VECTORS(e), work->sums + (BL_IVAE_SUM_PRIOR_LOG * e->k + c) * BL_LANES);
+    panel_add_rows(dmean, VECTORS(e), work->sums + (BL_IVAE_SUM_PRIOR_MEAN * e->k + c) * VEC_LANES);
+    panel_add_rows(row, VECTORS(e), work->sums + (BL_IVAE_SUM_PRIOR_LOG * e->k + c) * VEC_LANES);
     dmean += VECTORS(e);
     dlog += VECTORS(e);
   }
@@ -61,8 +61,8 @@ static void prior_sample(const bl_ivae_shared *e, const bl_ivae_rows *rows, cons
       dz[v] = r * weight[v];
       row[v] = (1.0 - square) * weight[v];
     }
-    panel_add_rows(dz, VECTORS(e), work->sums + (BL_IVAE_SUM_PRIOR_MEAN * e->k + c) * BL_LANES);
-    panel_add_rows(row, VECTORS(e), work->sums + (BL_IVAE_SUM_PRIOR_LOG * e->k + c) * BL_LANES);
+    panel_add_rows(dz, VECTORS(e), work->sums + (BL_IVAE_SUM_PRIOR_MEAN * e->k + c) * VEC_LANES);
+    panel_add_rows(row, VECTORS(e), work->sums + (BL_IVAE_SUM_PRIOR_LOG * e->k + c) * VEC_LANES);
     z += VECTORS(e), log += VECTORS(e), eps += VECTORS(e), dz += VECTORS(e);
   }
 }
@@ -116,15 +116,15 @@ static void add_encoder_gradient(const bl_ivae_shared *e, const bl_ivae_work *wo
   const vec *d = (const vec *)work->dencoded;
   panel_outer(2 * e->k, e->n, d, (const vec *)work->t, (vec *)work->grad_encoder, (int)VECTORS(e));
   for (int c = 0; c < 2 * e->k; c++) /* BL_IVAE_SUM_MEAN, then BL_IVAE_SUM_LOG */
-    panel_add_rows(d + (size_t)c * VECTORS(e), VECTORS(e), work->sums + c * BL_LANES);
+    panel_add_rows(d + (size_t)c * VECTORS(e), VECTORS(e), work->sums + c * VEC_LANES);
 }
 
 double PIECE(const bl_ivae_shared *e, const bl_ivae_rows *rows, const bl_ivae_work *work, double *sums) {
   size_t latent = (size_t)e->k * VECTORS(e);
   vec *row_loss = (vec *)work->row_loss;
   const vec *weight = (const vec *)work->row_weight, *eps = (const vec *)rows->eps;
-  double total[BL_LANES] __attribute__((aligned(64))) = {0};
-  memset(work->sums, 0, (size_t)BL_IVAE_SUMS * e->k * BL_LANES * sizeof(double));
+  double total[VEC_LANES] __attribute__((aligned(64))) = {0};
+  memset(work->sums, 0, (size_t)BL_IVAE_SUMS * e->k * VEC_LANES * sizeof(double));
   for (int64_t first = 0; first < rows->rows; first += e->height) {
     weigh_rows(e, rows->rows - first, work->row_weight);
     encode(e, rows, rows->t + first * e->n, work);
@@ -138,6 +138,6 @@ double PIECE(const bl_ivae_shared *e, const bl_ivae_rows *rows, const bl_ivae_wo
     for (size_t v = 0; v < VECTORS(e); v++) row_loss[v] *= weight[v];
     panel_add_rows(row_loss, VECTORS(e), total);
   }
-  for (int i = 0; i < BL_IVAE_SUMS * e->k; i++) sums[i] = lanes_sum(work->sums + i * BL_LANES);
+  for (int i = 0; i < BL_IVAE_SUMS * e->k; i++) sums[i] = lanes_sum(work->sums + i * VEC_LANES);
   return lanes_sum(total);
 }

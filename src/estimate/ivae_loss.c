@@ -15,7 +15,7 @@
 #include "num/rng.h"
 #include "num/vec.h"
 
-enum { LANES = BL_LANES, PIECE_ROWS = 4096, MAX_TASKS = 64 };
+enum { LANES = VEC_LANES, PIECE_ROWS = 4096, MAX_TASKS = 64 };
 
 typedef struct {
   int segment;

@@ -11,9 +11,9 @@
 
 /* The eight partial sums of one variable's rows are added to `lanes`. */
 VEC_INLINE void panel_add_rows(const vec *x, int vectors, double *lanes) {
-  for (int part = 0; part < BL_PARTS; part++) {
+  for (int part = 0; part < VEC_PARTS; part++) {
     vec sum = ((vec *)lanes)[part];
-    for (int v = part; v < vectors; v += BL_PARTS) sum += x[v];
+    for (int v = part; v < vectors; v += VEC_PARTS) sum += x[v];
     ((vec *)lanes)[part] = sum;
   }
 }
@@ -49,31 +49,31 @@ VEC_INLINE void panel_multiply(int outer, int inner, const double *w, int ld, co
 }
 
 VEC_INLINE void panel_outer_tile(const int jt, const int ct, const vec *d, const vec *z, vec *g, int ld, int vectors) {
-  for (int part = 0; part < BL_PARTS; part++) {
+  for (int part = 0; part < VEC_PARTS; part++) {
     vec acc[2][4];
     for (int j = 0; j < jt; j++)
-      for (int c = 0; c < ct; c++) acc[j][c] = g[((size_t)j * ld + c) * BL_PARTS + part];
-    for (int v = part; v < vectors; v += BL_PARTS)
+      for (int c = 0; c < ct; c++) acc[j][c] = g[((size_t)j * ld + c) * VEC_PARTS + part];
+    for (int v = part; v < vectors; v += VEC_PARTS)
       for (int j = 0; j < jt; j++)
         for (int c = 0; c < ct; c++) acc[j][c] += d[(size_t)j * vectors + v] * z[(size_t)c * vectors + v];
     for (int j = 0; j < jt; j++)
-      for (int c = 0; c < ct; c++) g[((size_t)j * ld + c) * BL_PARTS + part] = acc[j][c];
+      for (int c = 0; c < ct; c++) g[((size_t)j * ld + c) * VEC_PARTS + part] = acc[j][c];
   }
 }
 
 VEC_INLINE void panel_outer_rows(const int jt, int columns, const vec *d, const vec *z, vec *g, int ld, int vectors) {
   int c = 0;
-  for (; c + 4 <= columns; c += 4) panel_outer_tile(jt, 4, d, z + (size_t)c * vectors, g + (size_t)c * BL_PARTS, ld, vectors);
-  for (; c + 2 <= columns; c += 2) panel_outer_tile(jt, 2, d, z + (size_t)c * vectors, g + (size_t)c * BL_PARTS, ld, vectors);
-  if (c < columns) panel_outer_tile(jt, 1, d, z + (size_t)c * vectors, g + (size_t)c * BL_PARTS, ld, vectors);
+  for (; c + 4 <= columns; c += 4) panel_outer_tile(jt, 4, d, z + (size_t)c * vectors, g + (size_t)c * VEC_PARTS, ld, vectors);
+  for (; c + 2 <= columns; c += 2) panel_outer_tile(jt, 2, d, z + (size_t)c * vectors, g + (size_t)c * VEC_PARTS, ld, vectors);
+  if (c < columns) panel_outer_tile(jt, 1, d, z + (size_t)c * vectors, g + (size_t)c * VEC_PARTS, ld, vectors);
 }
 
 /* g[j * columns + c], eight partial sums each, += d_j z_c over the rows of the panel */
 VEC_INLINE void panel_outer(int rows, int columns, const vec *d, const vec *z, vec *g, int vectors) {
   int j = 0;
   for (; j + 2 <= rows; j += 2)
-    panel_outer_rows(2, columns, d + (size_t)j * vectors, z, g + (size_t)j * columns * BL_PARTS, columns, vectors);
-  if (j < rows) panel_outer_rows(1, columns, d + (size_t)j * vectors, z, g + (size_t)j * columns * BL_PARTS, columns, vectors);
+    panel_outer_rows(2, columns, d + (size_t)j * vectors, z, g + (size_t)j * columns * VEC_PARTS, columns, vectors);
+  if (j < rows) panel_outer_rows(1, columns, d + (size_t)j * vectors, z, g + (size_t)j * columns * VEC_PARTS, columns, vectors);
 }
 
 #endif

@@ -1,9 +1,9 @@
 /* vec.h - vectors of doubles, and the elementary functions on them.
  *
- * Method: GCC vector types of BL_WIDTH lanes, the width of the machine's registers. Elementwise work does the same
+ * Method: GCC vector types of VEC_WIDTH lanes, the width of the machine's registers. Elementwise work does the same
  * IEEE operations at any width, and every sum over rows is kept as eight partial sums, row r going to sum r mod 8; so
  * all instruction sets give the same bits (contraction to fused operations is off under -std=c11). A
- * file that includes this first sets its instruction set, by `#pragma GCC target`, and BL_WIDTH.
+ * file that includes this first sets its instruction set, by `#pragma GCC target`, and VEC_WIDTH.
  * exp: Cody-Waite reduction and a polynomial of degree 11 (Chebyshev interpolant of (e^r-1-r)/r^2,
  * relative error 2e-17 before rounding). log1p on [0,1]: 2 atanh(s) with |s| <= 0.172, degree 7 in s^2
  * (error 6e-19 before rounding). Polynomials by Estrin's scheme: short chains matter more than a few products.
@@ -15,15 +15,15 @@
 #include <stdint.h>
 #include <string.h>
 
-#ifndef BL_WIDTH
-#define BL_WIDTH 2
+#ifndef VEC_WIDTH
+#define VEC_WIDTH 2
 #endif
-#define BL_LANES 8                   /* partial sums */
-#define BL_PARTS (BL_LANES / BL_WIDTH) /* vectors that hold them */
+#define VEC_LANES 8                   /* partial sums */
+#define VEC_PARTS (VEC_LANES / VEC_WIDTH) /* vectors that hold them */
 
-typedef double vec __attribute__((vector_size(8 * BL_WIDTH), may_alias));
-typedef int64_t veci __attribute__((vector_size(8 * BL_WIDTH), may_alias));
-typedef int8_t vecb __attribute__((vector_size(BL_WIDTH), may_alias));
+typedef double vec __attribute__((vector_size(8 * VEC_WIDTH), may_alias));
+typedef int64_t veci __attribute__((vector_size(8 * VEC_WIDTH), may_alias));
+typedef int8_t vecb __attribute__((vector_size(VEC_WIDTH), may_alias));
 
 #define VEC_INLINE static inline __attribute__((always_inline, unused))
 
