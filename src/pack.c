@@ -61,8 +61,10 @@ blica_status blica_pack_begin(blica_ctx *ctx, int n, const char *const *variable
   if (n < 2) FAIL(ctx, BLICA_ERR_DATA, "%d variable%s: at least 2 are needed, as pairs of them are counted", n, n == 1 ? "" : "s");
   TRY(bl_alloc(ctx, 1, &packer));
   packer->n = n;
-  for (int i = 0; variables && i < n; i++)
+  for (int i = 0; variables && i < n; i++) {
     if (!variables[i]) FAIL(ctx, BLICA_ERR_ARGUMENT, "the name of variable %d is NULL; pass names for all or for none", i + 1);
+    if (!*variables[i]) FAIL(ctx, BLICA_ERR_DATA, "the name of variable %d is empty; give it a name", i + 1);
+  }
   if (variables)
     TRY(bl_copy_texts(ctx, n, variables, &packer->variables));
   else

@@ -132,7 +132,7 @@ static void test_refusals(void **state) {
   (void)state;
   const int8_t x[] = {0, 1, 1, 2, -2, 0};
   const int32_t zero[] = {0, 0, 0}, far[] = {0, 5, 0}, negative[] = {0, -1, 0};
-  const char *twice[] = {"a", "b", "a"}, *hole[] = {"a", NULL}, *labels[] = {"s", "s"};
+  const char *twice[] = {"a", "b", "a"}, *hole[] = {"a", NULL}, *empty[] = {"", "b"}, *labels[] = {"s", "s"};
   blica_data *d = (blica_data *)&ctx;
   blica_packer *p;
   expect(blica_pack(ctx, 3, 1, x, 1, 1, NULL, zero, 1, NULL, &d), BLICA_ERR_DATA, "1 variable:");
@@ -141,6 +141,7 @@ static void test_refusals(void **state) {
   expect(blica_pack_begin(ctx, 3, twice, &p), BLICA_ERR_DATA, "variables 1 and 3 are both named 'a'");
   assert_null(p);
   expect(blica_pack_begin(ctx, 2, hole, &p), BLICA_ERR_ARGUMENT, "variable 2 is NULL");
+  expect(blica_pack_begin(ctx, 2, empty, &p), BLICA_ERR_DATA, "variable 1 is empty");
   expect(blica_pack(ctx, 3, 2, x, 2, 1, NULL, zero, 1, NULL, &d), BLICA_ERR_DATA, "row 2, variable 2 ('x2'): value 2");
   expect(blica_pack(ctx, 1, 2, x + 4, 2, 1, NULL, zero, 1, NULL, &d), BLICA_ERR_DATA, "value -2");
   expect(blica_pack(ctx, 2, 2, x, 1, 1, NULL, far, 2, NULL, &d), BLICA_ERR_ARGUMENT, "row 2: segment id 5");

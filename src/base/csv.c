@@ -1,0 +1,107 @@
+/* csv.c - a reader and writer of quoted comma-separated text. */
+#include "base/csv.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static blica_status put(blica_ctx *ctx, bl_csv *csv, char c) {
+  if (csv->length == csv->capacity) {
+    size_t capacity = csv->capacity ? 2 * csv->capacity : 256;
+    blica_status status = bl_resize(ctx, csv->length, capacity, &csv->text);
+    if (status != BLICA_OK) return status;
+    csv->capacity = capacity;
+  }
+  csv->text[csv->length++] = c;
+  return BLICA_OK;
+}
+
+static blica_status begin_field(blica_ctx *ctx, bl_csv *csv) {
+  if (csv->fields == csv->field_capacity) {
+    int capacity = csv->field_capacity ? 2 * csv->field_capacity : 16;
+    blica_status status = bl_resize(ctx, (size_t)csv->fields, (size_t)capacity, &csv->starts);
+    if (status != BLICA_OK) return status;
+    csv->field_capacity = capacity;
+  }
+  csv->starts[csv->fields++] = csv->length;
+  return BLICA_OK;
+}
+
+/* The rest of a quoted field, after its first quote. */
+static blica_status read_quoted(blica_ctx *ctx, bl_csv *csv) {
+  blica_status status;
+  for (int c; (c = getc(csv->stream)) != EOF;) {
+    if (c == '\n') csv->next_line++;
+    if (c == '"') {
+      c = getc(csv->stream);
+      if (c != '"') {
+        if (c != EOF) ungetc(c, csv->stream);
+        return BLICA_OK;
+      }
+    }
+    TRY(put(ctx, csv, (char)c));
+  }
+  status = bl_fail(ctx, BLICA_ERR_FORMAT, "line %lld: a quoted field does not end", (long long)csv->line);
+done:
+  return status;
+}
+
+blica_status bl_csv_next(blica_ctx *ctx, bl_csv *csv, bool *more) {
+  blica_status status = BLICA_OK;
+  int c;
+  *more = false;
+  csv->length = 0;
+  csv->fields = 0;
+  if (csv->next_line == 0) csv->next_line = 1;
+  while ((c = getc(csv->stream)) == '\n' || c == '\r') csv->next_line += c == '\n';
+  if (c == EOF) return BLICA_OK;
+  ungetc(c, csv->stream);
+  csv->line = csv->next_line;
+  TRY(begin_field(ctx, csv));
+  for (bool end = false; !end;) {
+    c = getc(csv->stream);
+    end = c == EOF || c == '\n';
+    if (c == '\n') csv->next_line++;
+    if (c == '"' && csv->length == csv->starts[csv->fields - 1]) {
+      TRY(read_quoted(ctx, csv));
+    } else if (c == ',' || end) {
+      TRY(put(ctx, csv, 0));
+      if (!end) TRY(begin_field(ctx, csv));
+    } else if (c != '\r') {
+      TRY(put(ctx, csv, (char)c));
+    }
+  }
+  *more = true;
+done:
+  return status;
+}
+
+const char *bl_csv_field(const bl_csv *csv, int index) { return csv->text + csv->starts[index]; }
+
+void bl_csv_clear(bl_csv *csv) {
+  bl_free(csv->text);
+  bl_free(csv->starts);
+  memset(csv, 0, sizeof *csv);
+}
+
+void bl_csv_put_text(FILE *stream, const char *text) {
+  bool plain = text[0] != 0 && text[0] != '#' && !strpbrk(text, ",\"\r\n") && text[0] != ' ' && text[strlen(text) - 1] != ' ';
+  if (plain) {
+    fputs(text, stream);
+    return;
+  }
+  putc('"', stream);
+  for (; *text; text++) {
+    if (*text == '"') putc('"', stream);
+    putc(*text, stream);
+  }
+  putc('"', stream);
+}
+
+void bl_csv_put_number(FILE *stream, double value) {
+  char text[40];
+  for (int digits = 15; digits <= 17; digits++) {
+    snprintf(text, sizeof text, "%.*g", digits, value);
+    if (strtod(text, NULL) == value) break;
+  }
+  fputs(text, stream);
+}

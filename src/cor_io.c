@@ -1,0 +1,128 @@
+/* cor_io.c - correlations in files, chosen by the name's ending.
+ *
+ * .npz, arrays that numpy.load opens as they are:
+ *   format "blica-cor", version 1, variables [n], segments [u], samples [u], exact,
+ *   rho        [u,n,n] correlations, 1 on the diagonal
+ *   se         [u,n,n] standard errors, NaN where there is none and on the diagonal
+ *   flags      [u,n,n] 1 a zero cell was corrected, 2 a variable is constant, 4 no row has both
+ *   thresholds [u,n]   Phi^-1 of the share of ones
+ *   condition, shift [u], eigen_min [u], eigen_max [u]   what regularisation did; infinite, 0, NaN before it
+ *
+ * .csv, one row per segment and pair, and one per segment and variable:
+ *   segment,i,j,rho,se,flags,threshold
+ * The rows of pairs (i before j) leave threshold empty; the rows with i = j have rho 1, no se, flags 0,
+ * and the threshold of the variable. Empty means: there is none. Numbers read back to the same bits. */
+#include <errno.h>
+#include <locale.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/csv.h"
+#include "base/outfile.h"
+#include "counts_csv.h"
+#include "npz.h"
+
+typedef struct {
+  double *rho, *se;
+  uint8_t *flags;
+} squares; /* [n,n,u] */
+
+static blica_status make_squares(blica_ctx *ctx, const blica_cor *c, squares *q) {
+  blica_status status;
+  size_t n = (size_t)c->n, total = bl_mul(bl_mul(n, n), (size_t)c->u);
+  TRY(bl_alloc(ctx, total, &q->rho));
+  TRY(bl_alloc(ctx, total, &q->se));
+  TRY(bl_alloc(ctx, total, &q->flags));
+  for (size_t s = 0; s < (size_t)c->u; s++)
+    for (size_t j = 0; j < n; j++) {
+      size_t diagonal = (s * n + j) * n + j;
+      q->rho[diagonal] = 1;
+      q->se[diagonal] = NAN;
+      for (size_t i = 0; i < j; i++) {
+        size_t pair = s * (size_t)c->pairs + (size_t)blica_pair((int)i, (int)j);
+        size_t lower = (s * n + i) * n + j, upper = (s * n + j) * n + i;
+        q->rho[lower] = q->rho[upper] = c->rho[pair];
+        q->se[lower] = q->se[upper] = c->se[pair];
+        q->flags[lower] = q->flags[upper] = c->flags[pair];
+      }
+    }
+done:
+  return status;
+}
+
+static blica_status save_npz(blica_ctx *ctx, const blica_cor *c, const char *path) {
+  blica_status status;
+  bl_npz_writer *npz = NULL;
+  squares q = {0};
+  const char *format = "blica-cor";
+  const size_t u = (size_t)c->u, n = (size_t)c->n, square[3] = {u, n, n}, margin[2] = {u, n};
+  TRY(make_squares(ctx, c, &q));
+  TRY(bl_npz_begin(ctx, &npz));
+  TRY(bl_npz_add_texts(ctx, npz, "format", 0, 1, &format));
+  TRY(bl_npz_add_scalar(ctx, npz, "version", 'i', 1));
+  TRY(bl_npz_add_texts(ctx, npz, "variables", 1, c->n, (const char *const *)c->variables));
+  TRY(bl_npz_add_texts(ctx, npz, "segments", 1, c->u, (const char *const *)c->segments));
+  TRY(bl_npz_add_scalar(ctx, npz, "exact", 'b', c->exact));
+  TRY(bl_npz_add(ctx, npz, "samples", 'f', 8, 1, &u, c->samples));
+  TRY(bl_npz_add(ctx, npz, "rho", 'f', 8, 3, square, q.rho));
+  TRY(bl_npz_add(ctx, npz, "se", 'f', 8, 3, square, q.se));
+  TRY(bl_npz_add(ctx, npz, "flags", 'u', 1, 3, square, q.flags));
+  TRY(bl_npz_add(ctx, npz, "thresholds", 'f', 8, 2, margin, c->thresholds));
+  TRY(bl_npz_add_scalar(ctx, npz, "condition", 'f', c->condition));
+  if (c->shift) TRY(bl_npz_add(ctx, npz, "shift", 'f', 8, 1, &u, c->shift));
+  if (c->eigen_min) TRY(bl_npz_add(ctx, npz, "eigen_min", 'f', 8, 1, &u, c->eigen_min));
+  if (c->eigen_max) TRY(bl_npz_add(ctx, npz, "eigen_max", 'f', 8, 1, &u, c->eigen_max));
+  TRY(bl_npz_write(ctx, npz, path));
+done:
+  bl_npz_free(npz);
+  bl_free(q.rho);
+  bl_free(q.se);
+  bl_free(q.flags);
+  return status;
+}
+
+static void put_row(FILE *f, const blica_cor *c, int s, int i, int j) {
+  bl_csv_put_text(f, c->segments[s]);
+  putc(',', f);
+  bl_csv_put_text(f, c->variables[i]);
+  putc(',', f);
+  bl_csv_put_text(f, c->variables[j]);
+  putc(',', f);
+  if (i == j) {
+    fputs("1,,0,", f);
+    bl_csv_put_number(f, c->thresholds[(size_t)s * (size_t)c->n + (size_t)i]);
+    putc('\n', f);
+    return;
+  }
+  size_t pair = (size_t)s * (size_t)c->pairs + (size_t)blica_pair(i, j);
+  bl_csv_put_number(f, c->rho[pair]);
+  putc(',', f);
+  if (!isnan(c->se[pair])) bl_csv_put_number(f, c->se[pair]);
+  fprintf(f, ",%d,\n", c->flags[pair]);
+}
+
+static blica_status save_csv(blica_ctx *ctx, const blica_cor *c, const char *path) {
+  bl_outfile file;
+  locale_t made = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0), before = made ? uselocale(made) : (locale_t)0;
+  bool ok = bl_outfile_open(&file, path);
+  if (ok) {
+    fputs("segment,i,j,rho,se,flags,threshold\n", file.stream);
+    for (int s = 0; s < c->u; s++)
+      for (int j = 0; j < c->n; j++)
+        for (int i = 0; i <= j; i++) put_row(file.stream, c, s, i, j);
+    ok = bl_outfile_commit(&file);
+  }
+  int reason = errno;
+  if (made) {
+    uselocale(before);
+    freelocale(made);
+  }
+  return ok ? BLICA_OK : bl_fail(ctx, BLICA_ERR_IO, "%s: cannot write: %s", path, strerror(reason));
+}
+
+blica_status blica_cor_save(blica_ctx *ctx, const blica_cor *cor, const char *path) {
+  if (bl_has_ending(path, ".npz")) return save_npz(ctx, cor, path);
+  if (bl_has_ending(path, ".csv")) return save_csv(ctx, cor, path);
+  return bl_fail(ctx, BLICA_ERR_ARGUMENT, "%s: correlations are saved as .npz or .csv; end the name in one of them", path);
+}

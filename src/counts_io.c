@@ -1,0 +1,191 @@
+/* counts_io.c - pair counts in files, chosen by the name's ending.
+ *
+ * .npz, arrays that numpy.load opens as they are:
+ *   format     text, "blica-counts"        version    1
+ *   variables  [n] names                   segments   [u] labels
+ *   samples    [u]                         exact      bool
+ *   ones       [u,n]                       present    [u,n]
+ *   n11        [u,n(n-1)/2]                n10, n01, n00 the same, only under missing values
+ * Pair i < j (from 0) stands at j(j-1)/2 + i, the order of `j, i = numpy.tril_indices(n, -1)`.
+ * .csv: see counts_csv.c. */
+#include <math.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/intern.h"
+#include "counts.h"
+#include "counts_csv.h"
+#include "npz.h"
+
+bool bl_has_ending(const char *path, const char *ending) {
+  size_t length = strlen(path), tail = strlen(ending);
+  return length >= tail && strcasecmp(path + length - tail, ending) == 0;
+}
+
+static blica_status save_npz(blica_ctx *ctx, const blica_counts *c, const char *path) {
+  blica_status status;
+  bl_npz_writer *npz = NULL;
+  const char *format = "blica-counts";
+  const size_t u = (size_t)c->u, margin[2] = {u, (size_t)c->n}, cells[2] = {u, (size_t)c->pairs};
+  TRY(bl_npz_begin(ctx, &npz));
+  TRY(bl_npz_add_texts(ctx, npz, "format", 0, 1, &format));
+  TRY(bl_npz_add_scalar(ctx, npz, "version", 'i', 1));
+  TRY(bl_npz_add_texts(ctx, npz, "variables", 1, c->n, (const char *const *)c->variables));
+  TRY(bl_npz_add_texts(ctx, npz, "segments", 1, c->u, (const char *const *)c->segments));
+  TRY(bl_npz_add_scalar(ctx, npz, "exact", 'b', c->exact));
+  TRY(bl_npz_add(ctx, npz, "samples", 'f', 8, 1, &u, c->samples));
+  TRY(bl_npz_add(ctx, npz, "ones", 'f', 8, 2, margin, c->ones));
+  TRY(bl_npz_add(ctx, npz, "present", 'f', 8, 2, margin, c->present));
+  TRY(bl_npz_add(ctx, npz, "n11", 'f', 8, 2, cells, c->n11));
+  if (c->n10) {
+    TRY(bl_npz_add(ctx, npz, "n10", 'f', 8, 2, cells, c->n10));
+    TRY(bl_npz_add(ctx, npz, "n01", 'f', 8, 2, cells, c->n01));
+    TRY(bl_npz_add(ctx, npz, "n00", 'f', 8, 2, cells, c->n00));
+  }
+  TRY(bl_npz_write(ctx, npz, path));
+done:
+  bl_npz_free(npz);
+  return status;
+}
+
+blica_status blica_counts_save(blica_ctx *ctx, const blica_counts *counts, const char *path) {
+  if (bl_has_ending(path, ".npz")) return save_npz(ctx, counts, path);
+  if (bl_has_ending(path, ".csv")) return bl_counts_save_csv(ctx, counts, path);
+  return bl_fail(ctx, BLICA_ERR_ARGUMENT, "%s: counts are saved as .npz or .csv; end the name in one of them", path);
+}
+
+/* ---- loading ---- */
+
+static blica_status check_names(blica_ctx *ctx, const char *path, const char *what, int count, char *const *names) {
+  blica_status status = BLICA_OK;
+  bl_intern seen = {0};
+  for (int i = 0; i < count; i++) {
+    int32_t id;
+    TRY(bl_intern_add(ctx, &seen, names[i], strlen(names[i]), &id));
+    if (id < i) FAIL(ctx, BLICA_ERR_FORMAT, "%s: %s %d and %d are both named '%s'", path, what, id + 1, i + 1, names[i]);
+  }
+done:
+  bl_intern_clear(&seen);
+  return status;
+}
+
+static blica_status check_format(blica_ctx *ctx, bl_npz_reader *npz, const char *path) {
+  blica_status status;
+  char **format = NULL;
+  int count = 0;
+  double version;
+  if (!bl_npz_has(npz, "format"))
+    FAIL(ctx, BLICA_ERR_FORMAT, "%s: not a file of pair counts (it has no array named format)", path);
+  TRY(bl_npz_texts(ctx, npz, "format", &count, &format));
+  if (count != 1 || strcmp(format[0], "blica-counts") != 0)
+    FAIL(ctx, BLICA_ERR_FORMAT, "%s: not a file of pair counts (its format is '%s')", path, count ? format[0] : "");
+  TRY(bl_npz_numbers(ctx, npz, "version", 0, NULL, &version));
+  if (version != 1)
+    FAIL(ctx, BLICA_ERR_FORMAT, "%s: version %g of the format of counts is not known to this version of blica", path, version);
+done:
+  bl_free_texts(format, count);
+  return status;
+}
+
+static blica_status load_arrays(blica_ctx *ctx, bl_npz_reader *npz, blica_counts *c) {
+  blica_status status;
+  const size_t u = (size_t)c->u, margin[2] = {u, (size_t)c->n}, cells[2] = {u, (size_t)c->pairs};
+  double exact;
+  TRY(bl_npz_numbers(ctx, npz, "exact", 0, NULL, &exact));
+  c->exact = exact != 0;
+  TRY(bl_npz_numbers(ctx, npz, "samples", 1, &u, c->samples));
+  TRY(bl_npz_numbers(ctx, npz, "ones", 2, margin, c->ones));
+  TRY(bl_npz_numbers(ctx, npz, "present", 2, margin, c->present));
+  TRY(bl_npz_numbers(ctx, npz, "n11", 2, cells, c->n11));
+  if (!c->n10) return BLICA_OK;
+  TRY(bl_npz_numbers(ctx, npz, "n10", 2, cells, c->n10));
+  TRY(bl_npz_numbers(ctx, npz, "n01", 2, cells, c->n01));
+  TRY(bl_npz_numbers(ctx, npz, "n00", 2, cells, c->n00));
+done:
+  return status;
+}
+
+static blica_status load_npz(blica_ctx *ctx, const char *path, blica_counts **out) {
+  blica_status status;
+  bl_npz_reader *npz = NULL;
+  blica_counts *c = NULL;
+  char **variables = NULL, **segments = NULL;
+  int n = 0, u = 0;
+  TRY(bl_npz_open(ctx, path, &npz));
+  TRY(check_format(ctx, npz, path));
+  TRY(bl_npz_texts(ctx, npz, "variables", &n, &variables));
+  TRY(bl_npz_texts(ctx, npz, "segments", &u, &segments));
+  if (n < 2 || u < 1)
+    FAIL(ctx, BLICA_ERR_FORMAT, "%s: %d variables in %d segments: at least 2 variables and 1 segment are needed", path, n, u);
+  TRY(check_names(ctx, path, "variables", n, variables));
+  TRY(check_names(ctx, path, "segments", u, segments));
+  TRY(bl_npz_expect(ctx, npz, "n11", bl_mul((size_t)u, (size_t)((int64_t)n * (n - 1) / 2))));
+  bool complete = !bl_npz_has(npz, "n10") && !bl_npz_has(npz, "n01") && !bl_npz_has(npz, "n00");
+  TRY(bl_counts_create(ctx, n, u, complete, (const char *const *)variables, (const char *const *)segments, &c));
+  TRY(load_arrays(ctx, npz, c));
+  TRY(bl_counts_validate(ctx, c, path));
+  *out = c;
+  c = NULL;
+done:
+  blica_counts_free(c);
+  bl_free_texts(variables, n);
+  bl_free_texts(segments, u);
+  bl_npz_close(npz);
+  return status;
+}
+
+blica_status blica_counts_load(blica_ctx *ctx, const char *path, blica_counts **out) {
+  *out = NULL;
+  if (bl_has_ending(path, ".npz")) return load_npz(ctx, path, out);
+  if (bl_has_ending(path, ".csv")) return bl_counts_load_csv(ctx, path, out);
+  return bl_fail(ctx, BLICA_ERR_ARGUMENT, "%s: counts are read from .npz or .csv; the name ends in neither", path);
+}
+
+/* ---- what a count can be ---- */
+
+static blica_status check_array(blica_ctx *ctx, const char *path, const char *name, const double *x, size_t count) {
+  for (size_t k = 0; x && k < count; k++)
+    if (!(x[k] >= 0 && x[k] <= 0x1p1000))
+      return bl_fail(ctx, BLICA_ERR_FORMAT, "%s: %s holds %g (element %zu), which is not a count", path, name, x[k], k + 1);
+  return BLICA_OK;
+}
+
+static blica_status check_segment(blica_ctx *ctx, const blica_counts *c, int s, const char *path) {
+  double slack = 1e-9 * c->samples[s];
+  for (int i = 0; i < c->n; i++) {
+    size_t at = (size_t)s * (size_t)c->n + (size_t)i;
+    if (c->ones[at] > c->present[at] + slack || c->present[at] > c->samples[s] + slack)
+      return bl_fail(ctx, BLICA_ERR_FORMAT, "%s: segment %d ('%s'), variable %d ('%s'): %g ones in %g values of %g rows", path,
+                     s + 1, c->segments[s], i + 1, c->variables[i], c->ones[at], c->present[at], c->samples[s]);
+    if (!c->n10 && c->present[at] < c->samples[s] - slack)
+      return bl_fail(ctx, BLICA_ERR_FORMAT, "%s: segment %d ('%s'), variable %d ('%s') has missing values, but n10, n01 and n00 "
+                     "are not there", path, s + 1, c->segments[s], i + 1, c->variables[i]);
+  }
+  for (int j = 1; j < c->n; j++)
+    for (int i = 0; i < j; i++) {
+      double cell[4];
+      blica_counts_table(c, s, i, j, cell);
+      if (fmin(fmin(cell[0], cell[1]), fmin(cell[2], cell[3])) < -slack ||
+          cell[0] + cell[1] + cell[2] + cell[3] > c->samples[s] + 4 * slack)
+        return bl_fail(ctx, BLICA_ERR_FORMAT,
+                       "%s: segment %d ('%s'), pair '%s', '%s': the table %g %g %g %g does not fit %g rows and the margins",
+                       path, s + 1, c->segments[s], c->variables[i], c->variables[j], cell[0], cell[1], cell[2], cell[3],
+                       c->samples[s]);
+    }
+  return BLICA_OK;
+}
+
+blica_status bl_counts_validate(blica_ctx *ctx, const blica_counts *c, const char *path) {
+  blica_status status;
+  size_t cells = (size_t)c->pairs * (size_t)c->u, margins = (size_t)c->n * (size_t)c->u;
+  TRY(check_array(ctx, path, "samples", c->samples, (size_t)c->u));
+  TRY(check_array(ctx, path, "ones", c->ones, margins));
+  TRY(check_array(ctx, path, "present", c->present, margins));
+  TRY(check_array(ctx, path, "n11", c->n11, cells));
+  TRY(check_array(ctx, path, "n10", c->n10, cells));
+  TRY(check_array(ctx, path, "n01", c->n01, cells));
+  TRY(check_array(ctx, path, "n00", c->n00, cells));
+  for (int s = 0; s < c->u; s++) TRY(check_segment(ctx, c, s, path));
+done:
+  return status;
+}

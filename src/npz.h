@@ -1,0 +1,36 @@
+/* npz.h - writing and reading .npz files (a zip of .npy arrays), through libzip. */
+#ifndef BL_NPZ_H
+#define BL_NPZ_H
+
+#include "base/base.h"
+
+/* ---- writing: begin, add arrays, write; the file appears whole or not at all ---- */
+
+typedef struct bl_npz_writer bl_npz_writer;
+
+blica_status bl_npz_begin(blica_ctx *ctx, bl_npz_writer **out);
+/* Row-major array of kind ('f', 'i', 'u', 'b') and bytes per element. data must live until write. */
+blica_status bl_npz_add(blica_ctx *ctx, bl_npz_writer *npz, const char *name, char kind, size_t size, int ndim,
+                        const size_t *shape, const void *data);
+blica_status bl_npz_add_scalar(blica_ctx *ctx, bl_npz_writer *npz, const char *name, char kind, double value);
+/* ndim 0 is a single text. Bytes that are not UTF-8 are kept as lone surrogates, as Python does. */
+blica_status bl_npz_add_texts(blica_ctx *ctx, bl_npz_writer *npz, const char *name, int ndim, int count,
+                              const char *const *texts);
+blica_status bl_npz_write(blica_ctx *ctx, bl_npz_writer *npz, const char *path);
+void bl_npz_free(bl_npz_writer *npz);
+
+/* ---- reading: declared sizes are checked before anything is allocated for them ---- */
+
+typedef struct bl_npz_reader bl_npz_reader;
+
+blica_status bl_npz_open(blica_ctx *ctx, const char *path, bl_npz_reader **out);
+bool bl_npz_has(const bl_npz_reader *npz, const char *name);
+/* Numbers of any type and order as doubles in row-major order; fails unless the shape is this one. */
+blica_status bl_npz_numbers(blica_ctx *ctx, bl_npz_reader *npz, const char *name, int ndim, const size_t *shape,
+                            double *out);
+/* Fails unless the entry is large enough to hold that many elements of one byte. */
+blica_status bl_npz_expect(blica_ctx *ctx, bl_npz_reader *npz, const char *name, size_t count);
+blica_status bl_npz_texts(blica_ctx *ctx, bl_npz_reader *npz, const char *name, int *count, char ***out);
+void bl_npz_close(bl_npz_reader *npz);
+
+#endif

@@ -1,0 +1,192 @@
+/* npz_read.c - arrays out of a .npz that nobody vouches for. A declared size is believed only when
+ * deflate could have produced it from the bytes that are there; checksums are verified to the end. */
+#include <string.h>
+#include <sys/stat.h>
+#include <zip.h>
+
+#include "base/npy.h"
+#include "npz.h"
+
+struct bl_npz_reader {
+  zip_t *archive;
+  uint64_t file_size;
+  char *path;
+};
+
+void bl_npz_close(bl_npz_reader *npz) {
+  if (!npz) return;
+  if (npz->archive) zip_discard(npz->archive);
+  bl_free(npz->path);
+  bl_free(npz);
+}
+
+blica_status bl_npz_open(blica_ctx *ctx, const char *path, bl_npz_reader **out) {
+  blica_status status;
+  bl_npz_reader *npz = NULL;
+  struct stat info;
+  int code = 0;
+  *out = NULL;
+  TRY(bl_alloc(ctx, 1, &npz));
+  TRY(bl_copy_text(ctx, path, &npz->path));
+  if (stat(path, &info) == 0) npz->file_size = (uint64_t)info.st_size;
+  npz->archive = zip_open(path, ZIP_RDONLY, &code);
+  if (!npz->archive) {
+    zip_error_t error;
+    zip_error_init_with_code(&error, code);
+    bool format = code == ZIP_ER_NOZIP || code == ZIP_ER_INCONS;
+    status = bl_fail(ctx, format ? BLICA_ERR_FORMAT : BLICA_ERR_IO, "%s: cannot open as .npz: %s", path,
+                     zip_error_strerror(&error));
+    zip_error_fini(&error);
+    goto done;
+  }
+  *out = npz;
+  npz = NULL;
+done:
+  bl_npz_close(npz);
+  return status;
+}
+
+static zip_int64_t locate(const bl_npz_reader *npz, const char *name) {
+  char file[64];
+  snprintf(file, sizeof file, "%s.npy", name);
+  return zip_name_locate(npz->archive, file, 0);
+}
+
+bool bl_npz_has(const bl_npz_reader *npz, const char *name) { return locate(npz, name) >= 0; }
+
+/* The size of an entry, once it is credible: deflate expands at most 1032 times. */
+static blica_status entry_size(blica_ctx *ctx, bl_npz_reader *npz, zip_uint64_t index, const char *name, size_t *size) {
+  zip_stat_t info;
+  const zip_uint64_t wanted = ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE;
+  if (zip_stat_index(npz->archive, index, 0, &info) != 0 || (info.valid & wanted) != wanted)
+    return bl_fail(ctx, BLICA_ERR_FORMAT, "%s: the size of array %s is not known", npz->path, name);
+  if (info.comp_size > npz->file_size || info.size / 1100 > info.comp_size + 1)
+    return bl_fail(ctx, BLICA_ERR_FORMAT, "%s: array %s claims %llu bytes, more than the file can hold", npz->path, name,
+                   (unsigned long long)info.size);
+  *size = (size_t)info.size;
+  return BLICA_OK;
+}
+
+blica_status bl_npz_expect(blica_ctx *ctx, bl_npz_reader *npz, const char *name, size_t count) {
+  zip_int64_t index = locate(npz, name);
+  size_t size = 0;
+  if (index < 0) return bl_fail(ctx, BLICA_ERR_FORMAT, "%s: array %s is missing", npz->path, name);
+  blica_status status = entry_size(ctx, npz, (zip_uint64_t)index, name, &size);
+  if (status == BLICA_OK && size < count)
+    return bl_fail(ctx, BLICA_ERR_FORMAT, "%s: array %s has %zu bytes, too few for %zu elements", npz->path, name, size, count);
+  return status;
+}
+
+/* The whole entry, parsed. bytes belongs to the caller. */
+static blica_status load(blica_ctx *ctx, bl_npz_reader *npz, const char *name, bl_npy *array, char **bytes) {
+  blica_status status;
+  zip_file_t *entry = NULL;
+  zip_int64_t index = locate(npz, name);
+  size_t size = 0, have = 0;
+  char extra;
+  *bytes = NULL;
+  if (index < 0) FAIL(ctx, BLICA_ERR_FORMAT, "%s: array %s is missing", npz->path, name);
+  TRY(entry_size(ctx, npz, (zip_uint64_t)index, name, &size));
+  TRY(bl_alloc(ctx, size, bytes));
+  entry = zip_fopen_index(npz->archive, (zip_uint64_t)index, 0);
+  zip_int64_t got = entry ? 0 : -1;
+  while (entry && have < size && (got = zip_fread(entry, *bytes + have, size - have)) > 0) have += (size_t)got;
+  if (entry && have == size) got = zip_fread(entry, &extra, 1); /* the checksum is verified at the end */
+  if (got != 0 || have != size)
+    FAIL(ctx, BLICA_ERR_FORMAT, "%s: array %s is damaged or cut off (%zu of %zu bytes could be read)", npz->path, name,
+         have, size);
+  const char *reason = bl_npy_parse(*bytes, size, array);
+  if (reason) FAIL(ctx, BLICA_ERR_FORMAT, "%s: array %s: %s", npz->path, name, reason);
+  if (size - array->offset != array->count * array->size)
+    FAIL(ctx, BLICA_ERR_FORMAT, "%s: array %s holds %zu bytes where its shape asks for %zu", npz->path, name,
+         size - array->offset, array->count * array->size);
+done:
+  if (entry) zip_fclose(entry);
+  if (status != BLICA_OK) {
+    bl_free(*bytes);
+    *bytes = NULL;
+  }
+  return status;
+}
+
+blica_status bl_npz_numbers(blica_ctx *ctx, bl_npz_reader *npz, const char *name, int ndim, const size_t *shape,
+                            double *out) {
+  blica_status status;
+  bl_npy array;
+  char *bytes;
+  TRY(load(ctx, npz, name, &array, &bytes));
+  if (array.kind == 'U' || array.kind == 'S') FAIL(ctx, BLICA_ERR_FORMAT, "%s: array %s holds text, not numbers", npz->path, name);
+  bool same = array.ndim == ndim;
+  for (int d = 0; same && d < ndim; d++) same = array.shape[d] == shape[d];
+  if (!same || ndim > 2)
+    FAIL(ctx, BLICA_ERR_FORMAT, "%s: array %s has %d dimensions and %zu elements; %d dimensions and %zu elements are expected",
+         npz->path, name, array.ndim, array.count, ndim, ndim == 2 ? bl_mul(shape[0], shape[1]) : ndim ? shape[0] : 1);
+  const char *data = bytes + array.offset;
+  bool turn = array.fortran && ndim == 2;
+  for (size_t k = 0; k < array.count; k++)
+    out[turn ? k % shape[0] * shape[1] + k / shape[0] : k] = bl_npy_number(&array, data + k * array.size);
+done:
+  bl_free(bytes);
+  return status;
+}
+
+static size_t put_character(uint32_t code, char *to) {
+  if (code >= 0xdc80 && code <= 0xdcff) return to[0] = (char)(code - 0xdc00), 1; /* a byte that was not UTF-8 */
+  if (code < 0x80) return to[0] = (char)code, 1;
+  if (code < 0x800) return to[0] = (char)(0xc0 | code >> 6), to[1] = (char)(0x80 | (code & 63)), 2;
+  if (code < 0x10000) {
+    to[0] = (char)(0xe0 | code >> 12);
+    to[1] = (char)(0x80 | (code >> 6 & 63));
+    to[2] = (char)(0x80 | (code & 63));
+    return 3;
+  }
+  to[0] = (char)(0xf0 | (code >> 18 & 7));
+  to[1] = (char)(0x80 | (code >> 12 & 63));
+  to[2] = (char)(0x80 | (code >> 6 & 63));
+  to[3] = (char)(0x80 | (code & 63));
+  return 4;
+}
+
+/* Element p of a text array into to, which has room for size + 1 bytes (UTF-8 never needs more than UCS-4). */
+static void get_text(const bl_npy *array, const char *p, char *to) {
+  if (array->kind == 'S') {
+    memcpy(to, p, array->size);
+    to[array->size] = 0;
+    return;
+  }
+  for (size_t c = 0; c < array->size / 4; c++) {
+    uint32_t code;
+    memcpy(&code, p + 4 * c, 4);
+    if (code == 0) break;
+    to += put_character(code, to);
+  }
+  *to = 0;
+}
+
+blica_status bl_npz_texts(blica_ctx *ctx, bl_npz_reader *npz, const char *name, int *count, char ***out) {
+  blica_status status;
+  bl_npy array;
+  char *bytes, *text = NULL;
+  *out = NULL;
+  *count = 0;
+  TRY(load(ctx, npz, name, &array, &bytes));
+  if (array.kind != 'U' && array.kind != 'S') FAIL(ctx, BLICA_ERR_FORMAT, "%s: array %s does not hold text", npz->path, name);
+  if (array.ndim > 1 || array.count > INT32_MAX)
+    FAIL(ctx, BLICA_ERR_FORMAT, "%s: array %s has %d dimensions and %zu elements; a list of names is expected", npz->path, name,
+         array.ndim, array.count);
+  TRY(bl_alloc(ctx, array.size + 1, &text));
+  TRY(bl_alloc(ctx, array.count, out));
+  *count = (int)array.count;
+  for (size_t k = 0; k < array.count; k++) {
+    get_text(&array, bytes + array.offset + k * array.size, text);
+    TRY(bl_copy_text(ctx, text, &(*out)[k]));
+  }
+done:
+  bl_free(text);
+  bl_free(bytes);
+  if (status != BLICA_OK) {
+    bl_free_texts(*out, *count);
+    *out = NULL;
+  }
+  return status;
+}
