@@ -1,0 +1,254 @@
+/* mvn.c - orthant probabilities of a multivariate normal distribution by separation of variables on a
+ * randomly shifted rank-1 lattice.
+ *
+ * Method: Genz (1992) over a tree of orthants (sov_kernel.h); lattice by component-by-component construction
+ * (lattice_vector.h), folded by the baker's transformation (Hickernell 2002). The derivative with respect to mean
+ * and covariance is that of the lattice sum itself: reverse mode through the tree, then through the
+ * Cholesky factor (Murray 2016). Scores of single orthants come from the moments of the truncated
+ * distribution: d log p/d mean = L^-T E[w|x], d log p/d cov = 1/2 L^-T (E[ww'|x] - I) L^-1.
+ * Accuracy: estimated from independent shifts, never assumed. Checked against closed forms (n = 2, 3,
+ * equicorrelated, products), mvtnorm, sums over all orthants and central differences: tests/unit/test_mvn.c,
+ * tests/parity/mvn.sh. */
+#include "num/mvn.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "num/lattice_vector.h"
+#include "num/normal.h"
+#include "num/rng.h"
+#include "num/sov.h"
+
+blica_status bl_mvn_work_make(blica_ctx *ctx, int n, int points, int64_t count, bool moments, bl_mvn_work **out) {
+  blica_status status = BLICA_OK;
+  bl_mvn_work *work = NULL;
+  size_t square = (size_t)n * (size_t)n, rows = (size_t)count;
+  *out = NULL;
+  TRY(bl_alloc(ctx, 1, &work));
+  work->n = n;
+  work->points = points;
+  work->count = count;
+  TRY(bl_alloc(ctx, square, &work->cholesky));
+  TRY(bl_alloc(ctx, square, &work->slope));
+  TRY(bl_alloc(ctx, square, &work->g_slope));
+  TRY(bl_alloc(ctx, 3 * square, &work->solve));
+  TRY(bl_alloc(ctx, (size_t)n, &work->offset));
+  TRY(bl_alloc(ctx, (size_t)n, &work->g_offset));
+  TRY(bl_alloc(ctx, bl_mul((size_t)n, (size_t)points), &work->uniform));
+  TRY(bl_alloc(ctx, rows, &work->weight));
+  TRY(bl_alloc(ctx, rows, &work->log_p));
+  TRY(bl_alloc(ctx, bl_sov_work(n, points), &work->kernel));
+  if (moments) {
+    TRY(bl_alloc(ctx, bl_mul(rows, (size_t)n), &work->first));
+    TRY(bl_alloc(ctx, bl_mul(rows, square), &work->second));
+  }
+done:
+  if (status != BLICA_OK) {
+    bl_mvn_work_free(work);
+    work = NULL;
+  }
+  *out = work;
+  return status;
+}
+
+void bl_mvn_work_free(bl_mvn_work *work) {
+  if (!work) return;
+  double *blocks[] = {work->cholesky, work->slope, work->offset, work->g_slope, work->g_offset, work->solve,
+                      work->uniform, work->weight, work->log_p, work->first, work->second, work->kernel};
+  for (size_t b = 0; b < sizeof blocks / sizeof *blocks; b++) bl_free(blocks[b]);
+  bl_free(work);
+}
+
+/* Lower Cholesky factor, row-major, of cov with its variables in the given order. */
+static bool cholesky(int n, const int *order, const double *cov, double *l) {
+  for (int i = 0; i < n; i++)
+    for (int j = 0; j <= i; j++) {
+      double sum = cov[(size_t)order[i] * n + order[j]];
+      for (int m = 0; m < j; m++) sum -= l[i * n + m] * l[j * n + m];
+      if (i == j) {
+        if (!(sum > 1e-14 * cov[(size_t)order[i] * n + order[i]])) return false;
+        l[i * n + i] = sqrt(sum);
+      } else {
+        l[i * n + j] = sum / l[j * n + j];
+      }
+    }
+  return true;
+}
+
+/* Shifted lattice, folded: dimension d of point p at uniform[d * points + p], away from 0 and 1. */
+static void lattice(int dimensions, int points, uint64_t seed, uint64_t stream, double *uniform) {
+  bl_rng rng = bl_rng_make(seed, stream);
+  for (int d = 0; d < dimensions; d++) {
+    double shift = bl_rng_uniform(&rng);
+    uint32_t step = bl_lattice_vector[d], mask = (uint32_t)points - 1;
+    for (int p = 0; p < points; p++) {
+      double y = (double)((uint32_t)p * step & mask) / points + shift;
+      y -= y >= 1.0;
+      double folded = 1.0 - fabs(2.0 * y - 1.0);
+      uniform[(size_t)d * points + p] = fmin(fmax(folded, 1e-14), 1.0 - 1e-14);
+    }
+  }
+}
+
+/* x <- L^-T x for `columns` columns of length n standing one after the other. */
+static void solve_transposed(int n, const double *l, double *x, int columns) {
+  for (int c = 0; c < columns; c++, x += n)
+    for (int i = n - 1; i >= 0; i--) {
+      double sum = x[i];
+      for (int j = i + 1; j < n; j++) sum -= l[j * n + i] * x[j];
+      x[i] = sum / l[i * n + i];
+    }
+}
+
+static void transpose(int n, double *x) {
+  for (int i = 0; i < n; i++)
+    for (int j = 0; j < i; j++) {
+      double t = x[i * n + j];
+      x[i * n + j] = x[j * n + i];
+      x[j * n + i] = t;
+    }
+}
+
+/* L^-T X L^-1 in place. */
+static void sandwich(int n, const double *l, double *x) {
+  transpose(n, x);
+  solve_transposed(n, l, x, n);
+  transpose(n, x);
+  solve_transposed(n, l, x, n);
+}
+
+/* From the gradient in slope and offset to that in mean and cov: first to L, then back through the
+ * Cholesky factorisation, g_cov = sym(L^-T low(L' Lbar) L^-1) with the diagonal of low() halved. */
+static void chain(const bl_mvn_tree *tree, const double *mean, bl_mvn_work *work, const bl_mvn_result *result) {
+  int n = tree->n;
+  double *l = work->cholesky, *bar = work->solve, *mid = work->solve + (size_t)n * n;
+  memset(bar, 0, sizeof *bar * (size_t)n * (size_t)n);
+  for (int i = 0; i < n; i++) {
+    double d = l[i * n + i], sum = work->g_offset[i] * mean[tree->order[i]];
+    result->g_mean[tree->order[i]] = work->g_offset[i] / d;
+    for (int j = 0; j < i; j++) {
+      bar[i * n + j] = work->g_slope[i * n + j] / d;
+      sum += work->g_slope[i * n + j] * l[i * n + j];
+    }
+    bar[i * n + i] = -sum / (d * d);
+  }
+  for (int i = 0; i < n; i++)
+    for (int j = 0; j < n; j++) {
+      double sum = 0.0;
+      if (j <= i)
+        for (int m = i; m < n; m++) sum += l[m * n + i] * bar[m * n + j];
+      mid[i * n + j] = i == j ? 0.5 * sum : sum;
+    }
+  sandwich(n, l, mid);
+  for (int i = 0; i < n; i++)
+    for (int j = 0; j < n; j++)
+      result->g_cov[(size_t)tree->order[i] * n + tree->order[j]] = 0.5 * (mid[i * n + j] + mid[j * n + i]);
+}
+
+static void scores(const bl_mvn_tree *tree, int64_t place, double *first, double *second, bl_mvn_work *work,
+                   const bl_mvn_result *result) {
+  int n = tree->n;
+  const int *order = tree->order;
+  double *mean = result->score_mean + tree->row[place] * n, *cov = result->score_cov + tree->row[place] * n * n;
+  for (int i = 0; i < n; i++) second[i * n + i] -= 1.0;
+  solve_transposed(n, work->cholesky, first, 1);
+  sandwich(n, work->cholesky, second);
+  for (int i = 0; i < n; i++) {
+    mean[order[i]] = first[i];
+    for (int j = 0; j < n; j++) cov[order[i] * n + order[j]] = 0.25 * (second[i * n + j] + second[j * n + i]);
+  }
+}
+
+bool bl_mvn_lattice(const bl_mvn_tree *tree, const double *mean, const double *cov, int64_t low, int64_t high,
+                    int points, uint64_t seed, uint64_t stream, blica_simd level, bl_mvn_work *work,
+                    const bl_mvn_result *result) {
+  int n = tree->n;
+  double *l = work->cholesky;
+  if (!cholesky(n, tree->order, cov, l)) return false;
+  for (int i = 0; i < n; i++) {
+    double inverse = 1.0 / l[i * n + i];
+    work->offset[i] = mean[tree->order[i]] * inverse;
+    for (int j = 0; j < i; j++) work->slope[i * n + j] = l[i * n + j] * inverse;
+  }
+  lattice(n - 1, points, seed, stream, work->uniform);
+  bl_sov task = {.n = n, .slope = work->slope, .offset = work->offset, .count = high - low, .x = tree->x + low * n,
+                 .points = points, .uniform = work->uniform, .log_p = work->log_p, .work = work->kernel};
+  if (result->weight) {
+    for (int64_t r = low; r < high; r++) work->weight[r - low] = result->weight[tree->row[r]];
+    memset(work->g_offset, 0, sizeof(double) * (size_t)n);
+    memset(work->g_slope, 0, sizeof(double) * (size_t)n * (size_t)n);
+    task.weight = work->weight;
+    task.g_offset = work->g_offset;
+    task.g_slope = work->g_slope;
+  }
+  if (result->score_mean) {
+    task.first = work->first;
+    task.second = work->second;
+  }
+  bl_sov_run(&task, level);
+  for (int64_t r = low; r < high; r++) result->log_p[tree->row[r]] = work->log_p[r - low];
+  if (result->weight) chain(tree, mean, work, result);
+  if (result->score_mean)
+    for (int64_t r = low; r < high; r++)
+      scores(tree, r, work->first + (r - low) * n, work->second + (r - low) * n * n, work, result);
+  return true;
+}
+
+/* Two variables: Phi2 of the standardised means, when it is large enough for an absolute error of 1e-15. */
+static bool two(const double *mean, const double *cov, const uint8_t *x, double *log_p) {
+  double s0 = x[0] ? 1.0 : -1.0, s1 = x[1] ? 1.0 : -1.0;
+  double p = blica_bvn(s0 * mean[0] / sqrt(cov[0]), s1 * mean[1] / sqrt(cov[3]), s0 * s1 * cov[1] / sqrt(cov[0] * cov[3]));
+  *log_p = log(p);
+  return p > 1e-6;
+}
+
+enum { SHIFTS = 8 };
+
+/* Mean over shifts of p, as a logarithm, and five standard errors of it. (Errors of shifts have longer tails than normal
+ * ones, and stopping when the estimate is small favours underestimates: 3.5, the 99 % point of Student's
+ * distribution, was exceeded in 4 % of test cases, 5 in none.) */
+static void combine(const double *log_p, double *mean, double *error) {
+  double top = log_p[0], sum = 0.0, squares = 0.0;
+  for (int s = 1; s < SHIFTS; s++) top = fmax(top, log_p[s]);
+  for (int s = 0; s < SHIFTS; s++) sum += exp(log_p[s] - top);
+  for (int s = 0; s < SHIFTS; s++) squares += pow(exp(log_p[s] - top) * SHIFTS / sum - 1.0, 2);
+  *mean = top + log(sum / SHIFTS);
+  *error = 5.0 * sqrt(squares / (SHIFTS - 1) / SHIFTS) + 1e-14;
+}
+
+blica_status bl_mvn_orthant(blica_ctx *ctx, int n, const double *mean, const double *cov, const uint8_t *x,
+                            double tolerance, uint64_t seed, double *log_p, double *error) {
+  blica_status status = BLICA_OK;
+  bl_mvn_tree *tree = NULL;
+  bl_mvn_work *work = NULL;
+  int order[BL_MVN_MAX];
+  *log_p = *error = NAN;
+  if (n < 1 || n > BL_MVN_MAX)
+    FAIL(ctx, BLICA_ERR_ARGUMENT, "orthant probability of %d variables: 1 to %d can be done", n, BL_MVN_MAX);
+  if (n == 1) {
+    *log_p = bl_phi_log_cdf((x[0] ? 1.0 : -1.0) * mean[0] / sqrt(cov[0]));
+    *error = 1e-14;
+    goto done;
+  }
+  if (n == 2 && two(mean, cov, x, log_p)) {
+    *error = 1e-15 / exp(*log_p);
+    goto done;
+  }
+  bl_mvn_order(n, cov, order);
+  TRY(bl_mvn_tree_make(ctx, n, order, 1, x, &tree));
+  TRY(bl_mvn_work_make(ctx, n, BL_LATTICE_MAX, 1, false, &work));
+  for (int points = 256; points <= BL_LATTICE_MAX; points *= 2) {
+    double shift[SHIFTS];
+    for (int s = 0; s < SHIFTS; s++) {
+      bl_mvn_result result = {.log_p = &shift[s]};
+      if (!bl_mvn_lattice(tree, mean, cov, 0, 1, points, seed, (uint64_t)s, blica_simd_level(ctx), work, &result))
+        FAIL(ctx, BLICA_ERR_NUMERIC, "orthant probability: the covariance of the %d variables is not positive definite", n);
+    }
+    combine(shift, log_p, error);
+    if (*error <= tolerance) break;
+  }
+done:
+  bl_mvn_work_free(work);
+  bl_mvn_tree_free(tree);
+  return status;
+}

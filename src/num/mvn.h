@@ -1,0 +1,58 @@
+/* mvn.h - probabilities of orthants of a multivariate normal distribution, many orthants of one
+ * distribution at a time, with derivatives. Y ~ N(mean, cov); the orthant of x in {0,1}^n is
+ * Y_i > 0 where x_i = 1 and Y_i < 0 where x_i = 0. */
+#ifndef BL_MVN_H
+#define BL_MVN_H
+
+#include "base/base.h"
+
+#define BL_MVN_MAX 128 /* largest n of separation of variables */
+
+/* Distinct orthants of n variables, sorted for the walk in a fixed order of the variables. */
+typedef struct {
+  int n;
+  int64_t count;
+  int *order;   /* [n] the variable at each level */
+  int64_t *row; /* [count] the given row at each sorted place */
+  uint8_t *x;   /* [count] rows of n: sorted, variables in order */
+} bl_mvn_tree;
+
+/* The order of variables that gives small errors for this covariance, n <= BL_MVN_MAX; fixed from then on, so
+ * that what is computed stays a smooth function of mean and cov. */
+void bl_mvn_order(int n, const double *cov, int *order);
+blica_status bl_mvn_tree_make(blica_ctx *ctx, int n, const int *order, int64_t count,
+                              const uint8_t *x /* count rows of n, distinct */, bl_mvn_tree **out);
+void bl_mvn_tree_free(bl_mvn_tree *tree);
+
+/* Room for one thread. */
+typedef struct {
+  int n, points;
+  int64_t count;
+  double *cholesky, *slope, *offset, *g_slope, *g_offset, *solve, *uniform, *weight, *log_p, *first, *second, *kernel;
+} bl_mvn_work;
+blica_status bl_mvn_work_make(blica_ctx *ctx, int n, int points, int64_t count, bool moments, bl_mvn_work **out);
+void bl_mvn_work_free(bl_mvn_work *work);
+
+/* What is wanted of rows low..high-1 (places in the tree). log_p is written at the given row's index, and so are
+ * the scores; the gradient belongs to sum over those rows of weight * log p. */
+typedef struct {
+  const double *weight; /* [count] by given row; NULL: no gradient */
+  double *log_p;        /* [count] */
+  double *g_mean;       /* [n] */
+  double *g_cov;        /* [n,n] symmetric: d f = sum_ij g_ij d cov_ij */
+  double *score_mean;   /* [n,count] d log p / d mean, an estimate from the same points; NULL: not wanted */
+  double *score_cov;    /* [n,n,count] */
+} bl_mvn_result;
+
+/* Separation of variables on one randomly shifted lattice of points (a power of 2, 128 .. 8192): (seed, stream)
+ * fixes the shift. Returns false when cov is not positive definite. */
+bool bl_mvn_lattice(const bl_mvn_tree *tree, const double *mean, const double *cov, int64_t low, int64_t high,
+                    int points, uint64_t seed, uint64_t stream, blica_simd level, bl_mvn_work *work,
+                    const bl_mvn_result *result);
+
+/* One orthant to a wanted relative error: log p and an estimate of the error of log p, five standard
+ * errors over random shifts. Stops at the largest lattice when that does not reach the tolerance. */
+blica_status bl_mvn_orthant(blica_ctx *ctx, int n, const double *mean, const double *cov, const uint8_t *x,
+                            double tolerance, uint64_t seed, double *log_p, double *error);
+
+#endif

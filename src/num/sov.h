@@ -1,0 +1,45 @@
+/* sov.h - the innermost loop of orthant probabilities: separation of variables over a set of points,
+ * for many orthants of one normal distribution at once. Used by mvn.c; compiled per instruction set. */
+#ifndef BL_SOV_H
+#define BL_SOV_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "blica.h"
+
+#define BL_SOV_BLOCK 64  /* points come in multiples of this */
+#define BL_SOV_ARRAYS 9  /* vectors of one double per point that a level of the tree needs */
+
+/* X_i = offset_i + sum_{j<i} slope_ij w_j + w_i in units of its own conditional deviation, w ~ N(0, I). The
+ * orthant of x is: X_i > 0 where x_i = 1, X_i < 0 where x_i = 0. */
+typedef struct {
+  int n;
+  const double *slope;  /* row-major n x n, strictly lower part */
+  const double *offset; /* [n] */
+  int64_t count;
+  const uint8_t *x;     /* count distinct rows of n, in lexicographic order */
+  const double *weight; /* [count]; NULL: no gradient */
+  int points;
+  const double *uniform; /* [points,n-1] in (0,1) */
+  double *log_p;         /* [count] out */
+  double *g_offset;      /* [n] gradient of sum weight log p, added to */
+  double *g_slope;       /* row-major n x n, likewise */
+  double *first;         /* [n,count] E[w | x], out; may be NULL */
+  double *second;        /* [n,n,count] E[w w' | x], out; may be NULL together with first */
+  double *work;          /* bl_sov_work doubles, 64-byte aligned */
+} bl_sov;
+
+static inline size_t bl_sov_work(int n, int points) {
+  return (size_t)(n + 1) * BL_SOV_ARRAYS * (size_t)points + 8 * (size_t)n;
+}
+
+void bl_sov_run(const bl_sov *task, blica_simd level);
+
+void bl_sov_run_generic(const bl_sov *task);
+#if defined(__x86_64__)
+void bl_sov_run_avx2(const bl_sov *task);
+void bl_sov_run_avx512(const bl_sov *task);
+#endif
+
+#endif
