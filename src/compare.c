@@ -3,8 +3,8 @@
  * Columns are matched by the permutation that maximises the sum of |cos|. For unit vectors
  * 1 - |cos(a,b)| = min(|a-b|^2, |a+b|^2) / 2, which keeps its relative accuracy when the two nearly
  * agree, where 1 minus a rounded cosine has none; the assignment and the mean work on this distance.
- * Checked against the published values of 12 pairs of matrices to 1e-15, and against pairs whose
- * distance is known down to 1e-20. */
+ * Checked against the published values of 12 pairs of matrices to 1e-15, and against rotations by
+ * known angles, where 1 - MCS is right to half a unit of the last place of 1. */
 #include <math.h>
 
 #include "base/base.h"

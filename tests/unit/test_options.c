@@ -1,0 +1,160 @@
+/* The tables of options: defaults, ranges, words, and refusals that name option and value. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "blica.h"
+
+static blica_ctx *ctx;
+
+static int setup(void **state) {
+  (void)state;
+  return blica_ctx_create(&ctx) != BLICA_OK;
+}
+
+static int teardown(void **state) {
+  (void)state;
+  blica_ctx_free(ctx);
+  return 0;
+}
+
+static const blica_option *find(const blica_option *table, int count, const char *name) {
+  for (int i = 0; i < count; i++)
+    if (strcmp(table[i].name, name) == 0) return &table[i];
+  fail_msg("no option %s", name);
+  return NULL;
+}
+
+static const blica_option *fit_option(const char *name) {
+  int count;
+  const blica_option *table = blica_fit_option_table(&count);
+  return find(table, count, name);
+}
+
+static void fit_defaults(void **state) {
+  (void)state;
+  blica_fit_options o = blica_fit_options_default();
+  assert_string_equal(o.method, "blica");
+  assert_int_equal(o.sources, 0);
+  assert_int_equal(o.starts, 3);
+  assert_true(o.seed == 1);
+  assert_true(o.condition == BLICA_CONDITION_DEFAULT);
+  assert_true(o.link == atan(1.0) / 2);
+  assert_true(o.max_iterations == 10000);
+  assert_true(o.tolerance == 1e-8);
+  assert_true(isinf(o.max_seconds) && o.max_seconds > 0);
+  assert_true(o.prior_mixing == 3 && o.prior_variance == 1 && o.weight == 1);
+}
+
+static void simulate_defaults(void **state) {
+  (void)state;
+  blica_simulate_options o = blica_simulate_options_default();
+  assert_int_equal(o.variables, 10);
+  assert_int_equal(o.sources, 10);
+  assert_int_equal(o.segments, 40);
+  assert_true(o.samples == 1000 && o.seed == 1 && o.exact == 0);
+  assert_true(o.mixing_range == 3 && o.sd_low == 0.5 && o.sd_high == 3 && o.mean_range == 0.5);
+}
+
+/* The defaults themselves go through validation without a context, so each must be valid. */
+static void every_row(const blica_option *table, int count, void *options) {
+  for (int i = 0; i < count; i++) {
+    const blica_option *o = &table[i];
+    assert_non_null(o->help);
+    assert_true(o->type == BLICA_OPT_FLAG || o->metavar);
+    if (o->initial) assert_int_equal(blica_option_set(ctx, o, options, o->initial), BLICA_OK);
+    assert_int_equal(blica_option_set(ctx, o, options, ""), BLICA_ERR_ARGUMENT);
+    assert_int_equal(blica_option_set(ctx, o, options, "nonsense"), BLICA_ERR_ARGUMENT);
+    assert_non_null(strstr(blica_message(ctx), o->name));
+    assert_non_null(strstr(blica_message(ctx), "nonsense"));
+    assert_int_equal(blica_option_set(ctx, o, options, NULL), BLICA_ERR_ARGUMENT);
+    if (o->type != BLICA_OPT_INT && o->type != BLICA_OPT_REAL) continue;
+    char text[64];
+    snprintf(text, sizeof text, "%.17g", o->low);
+    assert_int_equal(blica_option_set(ctx, o, options, text), BLICA_OK);
+    snprintf(text, sizeof text, "%.17g", o->low - (o->type == BLICA_OPT_INT ? 1 : 1e-3));
+    assert_int_equal(blica_option_set(ctx, o, options, text), BLICA_ERR_ARGUMENT);
+    assert_non_null(strstr(blica_message(ctx), text));
+    if (isinf(o->high)) continue;
+    snprintf(text, sizeof text, o->type == BLICA_OPT_INT ? "%.0f" : "%.17g", o->high);
+    assert_int_equal(blica_option_set(ctx, o, options, text), BLICA_OK);
+    snprintf(text, sizeof text, "%.0f", 2 * o->high + 1);
+    assert_int_equal(blica_option_set(ctx, o, options, text), BLICA_ERR_ARGUMENT);
+  }
+}
+
+static void every_fit_option(void **state) {
+  (void)state;
+  int count;
+  blica_fit_options o = blica_fit_options_default();
+  const blica_option *table = blica_fit_option_table(&count);
+  every_row(table, count, &o);
+}
+
+static void every_simulate_option(void **state) {
+  (void)state;
+  int count;
+  blica_simulate_options o = blica_simulate_options_default();
+  const blica_option *table = blica_simulate_option_table(&count);
+  every_row(table, count, &o);
+}
+
+static void words(void **state) {
+  (void)state;
+  blica_fit_options o = blica_fit_options_default();
+  const blica_option *condition = fit_option("condition");
+  assert_int_equal(blica_option_set(ctx, condition, &o, "none"), BLICA_OK);
+  assert_true(isinf(o.condition) && o.condition > 0);
+  assert_int_equal(blica_option_set(ctx, condition, &o, "auto"), BLICA_OK);
+  assert_true(o.condition == BLICA_CONDITION_AUTO);
+  assert_int_equal(blica_option_set(ctx, condition, &o, "30.5"), BLICA_OK);
+  assert_true(o.condition == 30.5);
+  assert_int_equal(blica_option_set(ctx, condition, &o, "-1"), BLICA_ERR_ARGUMENT);
+  assert_int_equal(blica_option_set(ctx, condition, &o, "nan"), BLICA_ERR_ARGUMENT);
+  assert_true(o.condition == 30.5); /* a refused value changes nothing */
+  assert_int_equal(blica_option_set(ctx, fit_option("prior"), &o, "fixed"), BLICA_OK);
+  assert_string_equal(o.prior, "fixed");
+  assert_int_equal(blica_option_set(ctx, fit_option("prior"), &o, "fix"), BLICA_ERR_ARGUMENT);
+  assert_non_null(strstr(blica_message(ctx), "none, auto or fixed"));
+  assert_string_equal(o.prior, "fixed");
+}
+
+static void whole_numbers(void **state) {
+  (void)state;
+  blica_fit_options o = blica_fit_options_default();
+  static const char *const bad[] = {"3x", " 3", "1e3", "3.0", "0x10", "--3", "99999999999999999999"};
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+    assert_int_equal(blica_option_set(ctx, fit_option("sources"), &o, bad[i]), BLICA_ERR_ARGUMENT);
+  assert_int_equal(o.sources, 0);
+  assert_int_equal(blica_option_set(ctx, fit_option("max_iterations"), &o, "5000000000"), BLICA_OK);
+  assert_true(o.max_iterations == 5000000000);
+  assert_int_equal(blica_option_set(ctx, fit_option("seed"), &o, "18446744073709551615"), BLICA_OK);
+  assert_true(o.seed == UINT64_MAX);
+  assert_int_equal(blica_option_set(ctx, fit_option("seed"), &o, "18446744073709551616"), BLICA_ERR_ARGUMENT);
+  assert_int_equal(blica_option_set(ctx, fit_option("seed"), &o, "-1"), BLICA_ERR_ARGUMENT);
+}
+
+static void flags(void **state) {
+  (void)state;
+  int count;
+  blica_simulate_options o = blica_simulate_options_default();
+  const blica_option *table = blica_simulate_option_table(&count), *exact = find(table, count, "exact");
+  assert_int_equal(blica_option_set(ctx, exact, &o, "yes"), BLICA_OK);
+  assert_int_equal(o.exact, 1);
+  assert_int_equal(blica_option_set(ctx, exact, &o, "false"), BLICA_OK);
+  assert_int_equal(o.exact, 0);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(fit_defaults),  cmocka_unit_test(simulate_defaults),     cmocka_unit_test(every_fit_option),
+      cmocka_unit_test(every_simulate_option), cmocka_unit_test(words),         cmocka_unit_test(whole_numbers),
+      cmocka_unit_test(flags),
+  };
+  return cmocka_run_group_tests(tests, setup, teardown);
+}
