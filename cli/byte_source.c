@@ -1,0 +1,168 @@
+/* byte_source.c - plain, gzip (zlib) and zstd input behind one read function. */
+#include "byte_source.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+#include <zstd.h>
+
+enum { CHUNK = 1 << 18 };
+
+struct byte_source {
+  const char *name;
+  int descriptor;
+  enum { PLAIN, GZIP, ZSTD } kind;
+  bool at_end;      /* of the raw bytes */
+  bool in_frame;    /* a compressed stream has begun and not ended */
+  size_t at, have;  /* raw bytes in buffer */
+  z_stream gzip;
+  ZSTD_DStream *zstd;
+  unsigned char buffer[CHUNK];
+};
+
+__attribute__((format(printf, 3, 4))) static blica_status fail(char *message, blica_status status, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  vsnprintf(message, SOURCE_MESSAGE, format, args);
+  va_end(args);
+  return status;
+}
+
+const char *byte_source_name(const byte_source *source) { return source->name; }
+
+void byte_source_close(byte_source *source) {
+  if (!source) return;
+  if (source->kind == GZIP) inflateEnd(&source->gzip);
+  ZSTD_freeDStream(source->zstd);
+  if (source->descriptor > 0) close(source->descriptor);
+  free(source);
+}
+
+/* More raw bytes behind those that are left. */
+static blica_status fill(byte_source *source, char *message) {
+  if (source->at > 0) {
+    memmove(source->buffer, source->buffer + source->at, source->have - source->at);
+    source->have -= source->at;
+    source->at = 0;
+  }
+  if (source->at_end || source->have == CHUNK) return BLICA_OK;
+  ssize_t got;
+  do got = read(source->descriptor, source->buffer + source->have, CHUNK - source->have);
+  while (got < 0 && errno == EINTR);
+  if (got < 0) return fail(message, BLICA_ERR_IO, "%s: cannot read: %s", source->name, strerror(errno));
+  source->at_end = got == 0;
+  source->have += (size_t)got;
+  return BLICA_OK;
+}
+
+static blica_status start(byte_source *source, char *message) {
+  while (source->have < 4 && !source->at_end) {
+    blica_status status = fill(source, message);
+    if (status != BLICA_OK) return status;
+  }
+  const unsigned char *b = source->buffer;
+  if (source->have >= 2 && b[0] == 0x1f && b[1] == 0x8b) {
+    if (inflateInit2(&source->gzip, 15 + 16) != Z_OK) return fail(message, BLICA_ERR_MEMORY, "out of memory");
+    source->kind = GZIP;
+  } else if (source->have >= 4 && b[0] == 0x28 && b[1] == 0xb5 && b[2] == 0x2f && b[3] == 0xfd) {
+    source->zstd = ZSTD_createDStream();
+    if (!source->zstd) return fail(message, BLICA_ERR_MEMORY, "out of memory");
+    source->kind = ZSTD;
+  }
+  return BLICA_OK;
+}
+
+blica_status byte_source_open(const char *path, char message[SOURCE_MESSAGE], byte_source **out) {
+  *out = NULL;
+  byte_source *source = calloc(1, sizeof *source);
+  if (!source) return fail(message, BLICA_ERR_MEMORY, "out of memory");
+  bool standard = strcmp(path, "-") == 0;
+  source->name = standard ? "the standard input" : path;
+  source->descriptor = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+  struct stat info;
+  blica_status status = BLICA_OK;
+  if (source->descriptor < 0)
+    status = fail(message, BLICA_ERR_IO, "%s: cannot read: %s", path, strerror(errno));
+  else if (fstat(source->descriptor, &info) == 0 && S_ISDIR(info.st_mode))
+    status = fail(message, BLICA_ERR_IO, "%s: is a directory; name a file of data", path);
+  else
+    status = start(source, message);
+  if (status == BLICA_OK)
+    *out = source;
+  else
+    byte_source_close(source);
+  return status;
+}
+
+/* One step of decompression: consumes raw bytes, gives *got bytes. */
+static blica_status inflate_some(byte_source *source, char *buffer, size_t size, char *message, size_t *got) {
+  z_stream *z = &source->gzip;
+  if (!source->in_frame) inflateReset(z); /* the next member of a concatenation */
+  source->in_frame = true;
+  z->next_in = source->buffer + source->at;
+  z->avail_in = (uInt)(source->have - source->at);
+  z->next_out = (unsigned char *)buffer;
+  z->avail_out = (uInt)(size < CHUNK ? size : CHUNK);
+  size_t room = z->avail_out;
+  int code = inflate(z, Z_NO_FLUSH);
+  if (code != Z_OK && code != Z_STREAM_END && code != Z_BUF_ERROR)
+    return fail(message, BLICA_ERR_FORMAT, "%s: damaged gzip data: %s", source->name, z->msg ? z->msg : "unknown error");
+  source->at = source->have - z->avail_in;
+  *got = room - z->avail_out;
+  if (code == Z_STREAM_END) source->in_frame = false;
+  return BLICA_OK;
+}
+
+static blica_status unzstd_some(byte_source *source, char *buffer, size_t size, char *message, size_t *got) {
+  ZSTD_inBuffer in = {source->buffer, source->have, source->at};
+  ZSTD_outBuffer out = {buffer, size, 0};
+  size_t left = ZSTD_decompressStream(source->zstd, &out, &in);
+  if (ZSTD_isError(left))
+    return fail(message, BLICA_ERR_FORMAT, "%s: damaged zstd data: %s", source->name, ZSTD_getErrorName(left));
+  source->in_frame = left != 0;
+  source->at = in.pos;
+  *got = out.pos;
+  return BLICA_OK;
+}
+
+static blica_status read_compressed(byte_source *source, char *buffer, size_t size, char *message, size_t *got) {
+  while (*got == 0) {
+    blica_status status = BLICA_OK;
+    if (source->at == source->have) status = fill(source, message);
+    if (status != BLICA_OK) return status;
+    bool empty = source->at == source->have;
+    if (empty && !source->in_frame) return BLICA_OK;
+    status = source->kind == GZIP ? inflate_some(source, buffer, size, message, got)
+                                  : unzstd_some(source, buffer, size, message, got);
+    if (status != BLICA_OK) return status;
+    if (empty && *got == 0 && source->in_frame)
+      return fail(message, BLICA_ERR_FORMAT, "%s: the %s data are cut off; the file is incomplete", source->name,
+                  source->kind == GZIP ? "gzip" : "zstd");
+  }
+  return BLICA_OK;
+}
+
+blica_status byte_source_read(byte_source *source, char *buffer, size_t size, char message[SOURCE_MESSAGE], size_t *got) {
+  *got = 0;
+  if (source->kind != PLAIN) return read_compressed(source, buffer, size, message, got);
+  if (source->at == source->have) {
+    ssize_t count;
+    do count = source->at_end ? 0 : read(source->descriptor, buffer, size);
+    while (count < 0 && errno == EINTR);
+    if (count < 0) return fail(message, BLICA_ERR_IO, "%s: cannot read: %s", source->name, strerror(errno));
+    source->at_end = source->at_end || count == 0;
+    *got = (size_t)count;
+    return BLICA_OK;
+  }
+  *got = source->have - source->at < size ? source->have - source->at : size;
+  memcpy(buffer, source->buffer + source->at, *got);
+  source->at += *got;
+  return BLICA_OK;
+}

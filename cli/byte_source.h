@@ -1,0 +1,20 @@
+/* byte_source.h - bytes of a file or of stdin, gzip and zstd undone on the way. */
+#ifndef BYTE_SOURCE_H
+#define BYTE_SOURCE_H
+
+#include <stddef.h>
+
+#include "blica.h"
+
+typedef struct byte_source byte_source;
+
+enum { SOURCE_MESSAGE = 1024 };
+
+/* path `-` is stdin. Compression is recognised by its first bytes, whatever the name. */
+blica_status byte_source_open(const char *path, char message[SOURCE_MESSAGE], byte_source **out);
+/* Up to size bytes into buffer; *got is 0 only at the end. */
+blica_status byte_source_read(byte_source *source, char *buffer, size_t size, char message[SOURCE_MESSAGE], size_t *got);
+const char *byte_source_name(const byte_source *source); /* for messages */
+void byte_source_close(byte_source *source);             /* NULL is fine */
+
+#endif

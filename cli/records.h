@@ -1,0 +1,39 @@
+/* records.h - records of fields out of delimited text, quoted fields by libcsv. */
+#ifndef RECORDS_H
+#define RECORDS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "byte_source.h"
+
+typedef struct {
+  const char *text; /* not ended by a zero byte */
+  size_t length;
+} field;
+
+typedef struct {
+  byte_source *source;
+  char separator;       /* ',', tab, ';', or ' ' for runs of blanks */
+  char *buffer;         /* text not yet consumed: at..have */
+  size_t capacity, at, have;
+  bool ended;           /* the source has no more */
+  int64_t line;         /* number of the line at `at`, from 1 */
+  int64_t record_line;  /* first line of the record last split */
+  field *fields;        /* of the record last split */
+  int field_count, field_capacity;
+  char *quoted;         /* their text when it had quotes */
+  size_t quoted_capacity;
+} records;
+
+void records_close(records *r); /* frees the buffers and closes the source */
+
+/* Makes the next line complete in the buffer, skipping empty ones (and a byte order mark at the start);
+ * *more is false at the end. The line is at..at+*length, without its end. */
+blica_status records_peek(records *r, char *message, bool *more, size_t *length);
+/* Chooses the separator from that line. */
+void records_guess_separator(records *r, size_t length);
+/* Splits the record that begins with that line and moves past it. Fields live until the next peek. */
+blica_status records_split(records *r, size_t length, char *message);
+
+#endif

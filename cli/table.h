@@ -1,0 +1,83 @@
+/* table.h - the inside of table_io: shared by the files table_*.c only. */
+#ifndef TABLE_H
+#define TABLE_H
+
+#include "base/npy.h"
+#include "records.h"
+#include "table_io.h"
+
+typedef enum { ROLE_VALUE = 0, ROLE_SEGMENT, ROLE_SKIP } column_role;
+
+/* Neighbouring columns of one role: what the fast path steps over at once. */
+typedef struct {
+  column_role role;
+  int count;
+} column_run;
+
+typedef struct {
+  char *text[2]; /* in order of first appearance */
+  int count;
+} column_levels;
+
+struct table {
+  blica_ctx *ctx;
+  table_options options;
+  const char *name; /* of the file, for messages */
+  records text;     /* the file; of .npy only its source and buffer are used */
+  bool pending;     /* text.fields holds the first row of data */
+  bool npy;
+  bl_npy array;
+  char *whole;      /* elements of a Fortran-ordered array */
+  int columns;      /* in the file */
+  char **header;    /* [columns] names, or NULL */
+  column_role *role; /* [columns] */
+  column_run *runs;
+  int run_count;
+  int n;            /* variables */
+  int *column_of;   /* [n] column of a variable */
+  column_levels *levels; /* [n], with --levels */
+  records labels;   /* of --segment-file */
+  int64_t row;      /* rows read */
+  bool ended;
+  blica_packer *packer;
+  int8_t *x;        /* rows not yet packed: [capacity] rows of n */
+  int32_t *segment;
+  int64_t filled, capacity;
+  char *last_label; /* and its id in packer */
+  size_t last_length, last_capacity;
+  int32_t last_id;
+};
+
+/* Writes the message and returns the status. */
+blica_status table_fail(char *message, blica_status status, const char *format, ...) __attribute__((format(printf, 3, 4)));
+blica_status table_no_memory(char *message);
+blica_status table_library_failed(table *t, blica_status status, char *message); /* passes its message on */
+void table_note(const table *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
+const char *table_column_name(const table *t, int column, char buffer[32]); /* 'smoker', or x3 */
+
+/* 0, 1, BLICA_MISSING, or NOT_A_VALUE. */
+enum { NOT_A_VALUE = -2 };
+int table_value(const char *text, size_t length);
+bool table_number(const char *text, size_t length, double *out);
+
+/* table_columns.c: header, separator, roles of columns. */
+blica_status table_begin_text(table *t, char *message);
+blica_status table_assign_roles(table *t, char *message);
+
+/* table_rows.c: rows into the packer, at most max_rows of them. */
+blica_status table_read_rows(table *t, int64_t max_rows, char *message);
+blica_status table_begin_rows(table *t, char *message); /* buffers, segment file */
+blica_status table_finish_row(table *t, const char *label, size_t length, char *message);
+blica_status table_bad_value(const table *t, int variable, const char *text, size_t length, char *message);
+blica_status table_flush(table *t, char *message);
+
+/* table_npy.c */
+blica_status table_begin_npy(table *t, char *message);
+blica_status table_read_npy(table *t, int64_t max_rows, char *message);
+
+/* table_levels.c: the code (0 or 1 in order of appearance) of a value; what to do at the end. */
+blica_status table_level(table *t, int variable, const char *text, size_t length, char *message, int8_t *code);
+/* A copy of data with some variables turned over (by their levels) and segments by count. */
+blica_status table_repack(table *t, const blica_data *data, char *message, blica_data **out);
+
+#endif

@@ -1,0 +1,185 @@
+/* table_columns.c - the first lines of a text table: separator, header, which column is what. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "table.h"
+
+static bool is_text(const field *f) {
+  double number;
+  return table_value(f->text, f->length) == NOT_A_VALUE && !table_number(f->text, f->length, &number);
+}
+
+/* 1,2,3,... or 0,1,2,...: names that programs give to columns without one. */
+static bool counts_up(const field *f, int count) {
+  double first, number;
+  if (count < 3 || !table_number(f[0].text, f[0].length, &first) || (first != 0 && first != 1)) return false;
+  for (int k = 1; k < count; k++)
+    if (!table_number(f[k].text, f[k].length, &number) || number != first + k) return false;
+  return true;
+}
+
+/* The column that --segment-column gives without needing a header, from 0; -1 when it is a name. */
+static int segment_index(const char *column, int columns) {
+  if (!column) return -1;
+  if (strcmp(column, "last") == 0) return columns - 1;
+  char *end;
+  long index = strtol(column, &end, 10);
+  return *column && !*end && index >= 1 && index <= columns ? (int)index - 1 : -1;
+}
+
+static bool looks_like_header(const table *t) {
+  const field *f = t->text.fields;
+  int count = t->text.field_count, segment = segment_index(t->options.segment_column, count);
+  bool text = false, numbers = false;
+  for (int k = 0; k < count; k++) {
+    if (k == segment) continue;
+    bool word = is_text(&f[k]);
+    text = text || word;
+    numbers = numbers || (!word && f[k].length > 0);
+  }
+  if (t->options.levels) return text && !numbers; /* where text may be data, one number says: no header */
+  return text || counts_up(f, count);
+}
+
+static char *copy(const char *text, size_t length) {
+  char *out = malloc(length + 1);
+  if (!out) return NULL;
+  memcpy(out, text, length);
+  out[length] = 0;
+  return out;
+}
+
+/* Names from the record last split; shift 1 leaves room for a column of row names. */
+static blica_status take_header(table *t, char ***out, int *count, char *message) {
+  *count = t->text.field_count;
+  *out = calloc((size_t)*count + 1, sizeof **out);
+  if (!*out) return table_no_memory(message);
+  for (int k = 0; k < *count; k++) {
+    (*out)[k] = copy(t->text.fields[k].text, t->text.fields[k].length);
+    if (!(*out)[k]) return table_no_memory(message);
+  }
+  return BLICA_OK;
+}
+
+static blica_status next_record(table *t, char *message, bool *more) {
+  size_t length;
+  blica_status status = records_peek(&t->text, message, more, &length);
+  if (status == BLICA_OK && *more) status = records_split(&t->text, length, message);
+  return status;
+}
+
+blica_status table_begin_text(table *t, char *message) {
+  size_t length;
+  bool more;
+  blica_status status = records_peek(&t->text, message, &more, &length);
+  if (status != BLICA_OK) return status;
+  if (!more) return table_fail(message, BLICA_ERR_DATA, "%s: is empty", t->name);
+  if (memchr(t->text.buffer + t->text.at, 0, length))
+    return table_fail(message, BLICA_ERR_FORMAT, "%s: is not text (it has zero bytes) and not .npy", t->name);
+  records_guess_separator(&t->text, length);
+  status = records_split(&t->text, length, message);
+  if (status != BLICA_OK) return status;
+  int names = 0;
+  table_header header = t->options.header;
+  if (header == TABLE_HEADER_YES || (header == TABLE_HEADER_AUTO && looks_like_header(t))) {
+    status = take_header(t, &t->header, &names, message);
+    t->columns = names;
+    if (status == BLICA_OK) status = next_record(t, message, &more);
+    if (status != BLICA_OK) return status;
+    if (!more) return table_fail(message, BLICA_ERR_DATA, "%s: has a header but no rows", t->name);
+    if (t->text.field_count == names + 1) { /* as R writes: row names have no name */
+      memmove(t->header + 1, t->header, (size_t)names * sizeof *t->header);
+      t->header[0] = copy("", 0);
+      if (!t->header[0]) return table_no_memory(message);
+      t->columns++;
+    }
+  } else {
+    t->columns = t->text.field_count;
+  }
+  t->pending = true;
+  return BLICA_OK;
+}
+
+/* ---- roles ---- */
+
+static void list_columns(const table *t, char *out, size_t size) {
+  size_t at = 0;
+  out[0] = 0;
+  for (int k = 0; k < t->columns && at + 48 < size; k++) {
+    if (k == 30) {
+      snprintf(out + at, size - at, ", and %d more", t->columns - k);
+      return;
+    }
+    at += (size_t)snprintf(out + at, size - at, "%s%.30s", k ? ", " : "", t->header[k]);
+  }
+}
+
+static int named(const table *t, const char *name) {
+  for (int k = 0; t->header && k < t->columns; k++)
+    if (strcmp(t->header[k], name) == 0) return k;
+  return -1;
+}
+
+static blica_status no_such_column(const table *t, char *message) {
+  char list[700];
+  const char *wanted = t->options.segment_column;
+  if (!t->header)
+    return table_fail(message, BLICA_ERR_DATA,
+                      "%s: --segment-column %s: the file has no header; give the index of the column (1 to %d) or last",
+                      t->name, wanted, t->columns);
+  list_columns(t, list, sizeof list);
+  return table_fail(message, BLICA_ERR_DATA, "%s: --segment-column %s: no such column; there are %s", t->name, wanted, list);
+}
+
+static blica_status no_segments(const table *t, char *message) {
+  return table_fail(message, BLICA_ERR_DATA,
+                    "%s: nothing says which segment a row belongs to (there is no column named segment). Use one of "
+                    "--segment-column NAME|INDEX|last, --segment-length ROWS, --segment-count U, --segment-file FILE", t->name);
+}
+
+static blica_status find_segment(table *t, char *message) {
+  const table_options *o = &t->options;
+  bool other = o->segment_length || o->segment_count || o->segment_file;
+  int column = named(t, o->segment_column ? o->segment_column : "segment");
+  if (o->segment_column && column < 0) column = segment_index(o->segment_column, t->columns);
+  if (o->segment_column && column < 0) return no_such_column(t, message);
+  if (column < 0) return other ? BLICA_OK : no_segments(t, message);
+  t->role[column] = other ? ROLE_SKIP : ROLE_SEGMENT;
+  if (other) table_note(t, "column 'segment' is left out, as the segments were given otherwise");
+  return BLICA_OK;
+}
+
+static blica_status make_runs(table *t, char *message) {
+  t->runs = malloc(((size_t)t->columns + 1) * sizeof *t->runs);
+  t->column_of = malloc(((size_t)t->columns + 1) * sizeof *t->column_of);
+  if (!t->runs || !t->column_of) return table_no_memory(message);
+  for (int k = 0; k < t->columns; k++) {
+    if (t->role[k] == ROLE_VALUE) t->column_of[t->n++] = k;
+    bool joins = t->run_count > 0 && t->role[k] == ROLE_VALUE && t->runs[t->run_count - 1].role == ROLE_VALUE;
+    if (joins)
+      t->runs[t->run_count - 1].count++;
+    else
+      t->runs[t->run_count++] = (column_run){t->role[k], 1};
+  }
+  return BLICA_OK;
+}
+
+blica_status table_assign_roles(table *t, char *message) {
+  const table_options *o = &t->options;
+  int ways = (o->segment_column != NULL) + (o->segment_length != 0) + (o->segment_count != 0) + (o->segment_file != NULL);
+  if (ways > 1)
+    return table_fail(message, BLICA_ERR_ARGUMENT,
+                      "--segment-column, --segment-length, --segment-count and --segment-file exclude each other; give one");
+  if (o->segment_length < 0 || o->segment_count < 0)
+    return table_fail(message, BLICA_ERR_ARGUMENT, "the length and the number of segments must be at least 1");
+  t->role = calloc((size_t)t->columns + 1, sizeof *t->role);
+  if (!t->role) return table_no_memory(message);
+  blica_status status = find_segment(t, message);
+  if (status != BLICA_OK) return status;
+  if (t->header && !t->header[0][0] && t->role[0] == ROLE_VALUE) {
+    t->role[0] = ROLE_SKIP;
+    table_note(t, "the first column has no name and is left out as row names");
+  }
+  return make_runs(t, message);
+}

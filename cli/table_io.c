@@ -1,0 +1,242 @@
+/* table_io.c - opening a table, its pieces, and counts of files larger than memory. */
+#include "table.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+blica_status table_fail(char *message, blica_status status, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  vsnprintf(message, TABLE_MESSAGE, format, args);
+  va_end(args);
+  return status;
+}
+
+blica_status table_no_memory(char *message) { return table_fail(message, BLICA_ERR_MEMORY, "out of memory"); }
+
+blica_status table_library_failed(table *t, blica_status status, char *message) {
+  return table_fail(message, status, "%s: %.900s", t->name, blica_message(t->ctx));
+}
+
+void table_note(const table *t, const char *format, ...) {
+  char text[TABLE_MESSAGE];
+  if (!t->options.note) return;
+  va_list args;
+  va_start(args, format);
+  int at = snprintf(text, sizeof text, "%.200s: ", t->name);
+  vsnprintf(text + at, sizeof text - (size_t)at, format, args);
+  va_end(args);
+  t->options.note(text, t->options.note_user);
+}
+
+const char *table_column_name(const table *t, int column, char buffer[32]) {
+  if (t->header)
+    snprintf(buffer, 32, "'%.28s'", t->header[column]);
+  else
+    snprintf(buffer, 32, "no name");
+  return buffer;
+}
+
+/* ---- values ---- */
+
+bool table_number(const char *text, size_t length, double *out) {
+  char buffer[64], *end;
+  if (length == 0 || length >= sizeof buffer) return false;
+  memcpy(buffer, text, length);
+  buffer[length] = 0;
+  *out = strtod(buffer, &end);
+  return end != buffer && !*end;
+}
+
+int table_value(const char *text, size_t length) {
+  double number;
+  if (length == 1 && (*text == '0' || *text == '1')) return *text - '0';
+  if (length == 0 || (length == 2 && strncasecmp(text, "NA", 2) == 0) || (length == 3 && strncasecmp(text, "NaN", 3) == 0))
+    return BLICA_MISSING;
+  if (table_number(text, length, &number) && (number == 0 || number == 1)) return (int)number;
+  return NOT_A_VALUE;
+}
+
+/* ---- opening and closing ---- */
+
+void table_close(table *t) {
+  if (!t) return;
+  for (int k = 0; t->header && k < t->columns; k++) free(t->header[k]);
+  for (int i = 0; t->levels && i < t->n; i++) {
+    free(t->levels[i].text[0]);
+    free(t->levels[i].text[1]);
+  }
+  records_close(&t->text);
+  records_close(&t->labels);
+  blica_packer_free(t->packer);
+  free(t->whole);
+  free(t->header);
+  free(t->role);
+  free(t->runs);
+  free(t->column_of);
+  free(t->levels);
+  free(t->x);
+  free(t->segment);
+  free(t->last_label);
+  free(t);
+}
+
+/* Fills the first buffer, and tells whether it begins as .npy does. */
+static blica_status begin(table *t, const char *path, char *message) {
+  blica_status status = byte_source_open(path, message, &t->text.source);
+  if (status != BLICA_OK) return status;
+  t->name = byte_source_name(t->text.source);
+  records *r = &t->text;
+  r->capacity = 1 << 20;
+  r->buffer = malloc(r->capacity);
+  if (!r->buffer) return table_no_memory(message);
+  while (r->have < r->capacity && !r->ended) {
+    size_t got;
+    status = byte_source_read(r->source, r->buffer + r->have, r->capacity - r->have, message, &got);
+    if (status != BLICA_OK) return status;
+    r->have += got;
+    r->ended = got == 0;
+    if (r->have >= 1 << 17) break;
+  }
+  t->npy = r->have >= 6 && memcmp(r->buffer, "\x93NUMPY", 6) == 0;
+  return t->npy ? table_begin_npy(t, message) : table_begin_text(t, message);
+}
+
+blica_status table_open(blica_ctx *ctx, const char *path, const table_options *options, char message[TABLE_MESSAGE],
+                        table **out) {
+  *out = NULL;
+  table *t = calloc(1, sizeof *t);
+  if (!t) return table_no_memory(message);
+  t->ctx = ctx;
+  t->options = *options;
+  t->name = path;
+  t->last_id = -1;
+  blica_status status = begin(t, path, message);
+  if (status == BLICA_OK) status = table_assign_roles(t, message);
+  if (status == BLICA_OK) status = table_begin_rows(t, message);
+  if (status == BLICA_OK)
+    *out = t;
+  else
+    table_close(t);
+  return status;
+}
+
+/* ---- pieces ---- */
+
+static blica_status begin_piece(table *t, char *message) {
+  const char **names = NULL;
+  if (t->header) {
+    names = malloc(((size_t)t->n + 1) * sizeof *names);
+    if (!names) return table_no_memory(message);
+    for (int i = 0; i < t->n; i++) names[i] = t->header[t->column_of[i]];
+  }
+  blica_status status = blica_pack_begin(t->ctx, t->n, names, &t->packer);
+  free(names);
+  t->last_id = -1;
+  if (status == BLICA_OK) return BLICA_OK;
+  const char *hint = t->header && strstr(blica_message(t->ctx), "both named")
+                         ? " (the first row was taken as a header; --header no says it is data)" : "";
+  return table_fail(message, status, "%s: %.800s%s", t->name, blica_message(t->ctx), hint);
+}
+
+blica_status table_next(table *t, int64_t max_rows, char message[TABLE_MESSAGE], blica_data **out) {
+  blica_data *data, *again;
+  bool whole = t->levels || t->options.segment_count;
+  *out = NULL;
+  if (t->ended) return BLICA_OK;
+  if (max_rows <= 0) max_rows = ((int64_t)1 << 31) / (t->n > 0 ? t->n : 1) + 65536; /* 256 MiB of bits */
+  if (whole) max_rows = INT64_MAX / 2;
+  int64_t before = t->row;
+  blica_status status = begin_piece(t, message);
+  if (status == BLICA_OK) status = table_read_rows(t, max_rows, message);
+  if (status != BLICA_OK) return status;
+  if (t->row == before && before > 0) { /* the last piece ended with the last row */
+    blica_packer_free(t->packer);
+    t->packer = NULL;
+    return BLICA_OK;
+  }
+  status = blica_pack_end(t->ctx, t->packer, &data);
+  t->packer = NULL;
+  if (status != BLICA_OK) return table_library_failed(t, status, message);
+  if (!whole) {
+    *out = data;
+    return BLICA_OK;
+  }
+  status = table_repack(t, data, message, &again);
+  blica_data_free(data);
+  *out = again;
+  return status;
+}
+
+blica_status table_read(blica_ctx *ctx, const char *path, const table_options *options, char message[TABLE_MESSAGE],
+                        blica_data **out) {
+  table *t;
+  *out = NULL;
+  blica_status status = table_open(ctx, path, options, message, &t);
+  if (status == BLICA_OK) status = table_next(t, INT64_MAX / 2, message, out);
+  table_close(t);
+  return status;
+}
+
+/* ---- counts ---- */
+
+static bool ends_in(const char *path, const char *ending) {
+  size_t length = strlen(path), tail = strlen(ending);
+  return length >= tail && strcasecmp(path + length - tail, ending) == 0;
+}
+
+bool table_is_counts(const char *path) {
+  static const char head[] = "segment,i,j,n11,n10,n01,n00", exact[] = "# exact\n";
+  char line[64] = "";
+  if (ends_in(path, ".npz")) return true;
+  FILE *f = ends_in(path, ".csv") ? fopen(path, "rb") : NULL;
+  if (!f) return false;
+  size_t got = fread(line, 1, sizeof line - 1, f);
+  fclose(f);
+  line[got] = 0;
+  const char *start = strncmp(line, exact, sizeof exact - 1) == 0 ? line + sizeof exact - 1 : line;
+  return strncmp(start, head, sizeof head - 1) == 0;
+}
+
+/* Adds the counts of one piece to *sum. */
+static blica_status add_piece(table *t, const blica_data *piece, char *message, blica_counts **sum) {
+  blica_counts *part, *both;
+  blica_status status = blica_count(t->ctx, piece, &part);
+  if (status != BLICA_OK) return table_library_failed(t, status, message);
+  if (!*sum) {
+    *sum = part;
+    return BLICA_OK;
+  }
+  status = blica_merge(t->ctx, 2, (const blica_counts *[]){*sum, part}, &both);
+  blica_counts_free(part);
+  if (status != BLICA_OK) return table_library_failed(t, status, message);
+  blica_counts_free(*sum);
+  *sum = both;
+  return BLICA_OK;
+}
+
+blica_status table_counts(blica_ctx *ctx, const char *path, const table_options *options, char message[TABLE_MESSAGE],
+                          blica_counts **out) {
+  table *t;
+  *out = NULL;
+  if (table_is_counts(path)) {
+    blica_status loaded = blica_counts_load(ctx, path, out);
+    return loaded == BLICA_OK ? loaded : table_fail(message, loaded, "%s", blica_message(ctx));
+  }
+  blica_status status = table_open(ctx, path, options, message, &t);
+  for (blica_data *piece = NULL; status == BLICA_OK; blica_data_free(piece)) {
+    status = table_next(t, 0, message, &piece);
+    if (status != BLICA_OK || !piece) break;
+    status = add_piece(t, piece, message, out);
+  }
+  table_close(t);
+  if (status != BLICA_OK) {
+    blica_counts_free(*out);
+    *out = NULL;
+  }
+  return status;
+}

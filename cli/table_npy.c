@@ -1,0 +1,106 @@
+/* table_npy.c - rows out of a .npy array [rows, columns]. Row-major arrays are streamed; column-major
+ * ones are read whole. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "table.h"
+
+/* Exactly size bytes, those already in the buffer first. */
+static blica_status read_exactly(table *t, char *to, size_t size, char *message) {
+  records *r = &t->text;
+  while (size > 0) {
+    size_t got = r->have - r->at;
+    if (got > size) got = size;
+    if (got > 0) {
+      memcpy(to, r->buffer + r->at, got);
+      r->at += got;
+    } else {
+      blica_status status = byte_source_read(r->source, to, size, message, &got);
+      if (status != BLICA_OK) return status;
+      if (got == 0)
+        return table_fail(message, BLICA_ERR_FORMAT, "%s: is cut off: %zu rows of %zu columns were announced", t->name,
+                          t->array.shape[0], t->array.shape[1]);
+    }
+    to += got;
+    size -= got;
+  }
+  return BLICA_OK;
+}
+
+blica_status table_begin_npy(table *t, char *message) {
+  records *r = &t->text;
+  bl_npy *a = &t->array;
+  const char *reason = bl_npy_parse(r->buffer + r->at, r->have - r->at, a);
+  if (reason) return table_fail(message, BLICA_ERR_FORMAT, "%s: %s", t->name, reason);
+  if (a->kind == 'U' || a->kind == 'S')
+    return table_fail(message, BLICA_ERR_DATA, "%s: holds text; save numbers 0 and 1 (int8, bool or float with NaN)", t->name);
+  if (a->ndim != 2)
+    return table_fail(message, BLICA_ERR_DATA, "%s: has %d dimension%s; a table of rows and columns has 2", t->name, a->ndim,
+                      a->ndim == 1 ? "" : "s");
+  if (a->shape[1] > 1 << 30) return table_fail(message, BLICA_ERR_DATA, "%s: has %zu columns", t->name, a->shape[1]);
+  if (a->shape[0] == 0) return table_fail(message, BLICA_ERR_DATA, "%s: has no rows", t->name);
+  r->at += a->offset;
+  t->columns = (int)a->shape[1];
+  return BLICA_OK;
+}
+
+/* All elements; the buffer grows with what is really there, a wrong shape cannot ask for memory. */
+static blica_status read_whole(table *t, char *message) {
+  size_t total = t->array.count * t->array.size, have = 0, capacity = 0;
+  while (have < total) {
+    size_t step = have < (1 << 20) ? 1 << 20 : have;
+    if (step > total - have) step = total - have;
+    if (have + step > capacity) {
+      capacity = have + step;
+      char *whole = realloc(t->whole, capacity);
+      if (!whole) return table_no_memory(message);
+      t->whole = whole;
+    }
+    blica_status status = read_exactly(t, t->whole + have, step, message);
+    if (status != BLICA_OK) return status;
+    have += step;
+  }
+  return BLICA_OK;
+}
+
+static blica_status take_row(table *t, const char *first, size_t stride, char *message) {
+  int8_t *x = t->x + t->filled * t->n;
+  char label[40] = "";
+  for (int k = 0, i = 0; k < t->columns; k++) {
+    double value = bl_npy_number(&t->array, first + (size_t)k * stride);
+    char text[40];
+    if (t->role[k] == ROLE_SEGMENT) snprintf(label, sizeof label, "%.17g", value);
+    if (t->role[k] != ROLE_VALUE) continue;
+    x[i] = (int8_t)(isnan(value) ? BLICA_MISSING : value != 0);
+    if (t->levels || !(isnan(value) || value == 0 || value == 1)) {
+      snprintf(text, sizeof text, "%.15g", value);
+      blica_status status = t->levels ? table_level(t, i, text, strlen(text), message, &x[i])
+                                      : table_bad_value(t, i, text, strlen(text), message);
+      if (status != BLICA_OK) return status;
+    }
+    i++;
+  }
+  return table_finish_row(t, label, strlen(label), message);
+}
+
+blica_status table_read_npy(table *t, int64_t max_rows, char *message) {
+  const bl_npy *a = &t->array;
+  size_t rows = a->shape[0], width = a->shape[1] * a->size;
+  int64_t stop = t->row + max_rows;
+  blica_status status = BLICA_OK;
+  char *line = NULL;
+  if (a->fortran && !t->whole) status = read_whole(t, message);
+  if (!a->fortran) line = malloc(width + 1);
+  if (!a->fortran && !line) return table_no_memory(message);
+  while (status == BLICA_OK && t->row < stop && (size_t)t->row < rows) {
+    if (line) status = read_exactly(t, line, width, message);
+    if (status != BLICA_OK) break;
+    status = line ? take_row(t, line, a->size, message)
+                  : take_row(t, t->whole + (size_t)t->row * a->size, rows * a->size, message);
+  }
+  t->ended = (size_t)t->row == rows;
+  free(line);
+  return status;
+}

@@ -1,0 +1,206 @@
+/* table_rows.c - rows of text into the packer. A line of single 0/1 characters is read without
+ * splitting; any other line goes through records_split. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "messages.h"
+#include "table.h"
+
+enum { CHUNK_BYTES = 1 << 16 };
+
+blica_status table_begin_rows(table *t, char *message) {
+  t->capacity = t->n < CHUNK_BYTES ? CHUNK_BYTES / (t->n ? t->n : 1) : 1;
+  t->x = malloc((size_t)t->capacity * (size_t)(t->n ? t->n : 1));
+  t->segment = malloc((size_t)t->capacity * sizeof *t->segment);
+  if (t->options.levels) t->levels = calloc((size_t)t->n + 1, sizeof *t->levels);
+  if (!t->x || !t->segment || (t->options.levels && !t->levels)) return table_no_memory(message);
+  if (!t->options.segment_file) return BLICA_OK;
+  return byte_source_open(t->options.segment_file, message, &t->labels.source);
+}
+
+blica_status table_flush(table *t, char *message) {
+  if (t->filled == 0) return BLICA_OK;
+  if (interrupted()) return table_fail(message, BLICA_ERR_INTERRUPTED, "%s: reading was interrupted", t->name);
+  blica_status status = blica_pack_rows(t->ctx, t->packer, t->filled, t->x, t->segment);
+  t->filled = 0;
+  return status == BLICA_OK ? BLICA_OK : table_library_failed(t, status, message);
+}
+
+/* ---- segments ---- */
+
+/* The id of a label; rows of one segment usually follow each other. */
+static blica_status label_id(table *t, const char *label, size_t length, char *message, int32_t *id) {
+  if (t->last_id >= 0 && length == t->last_length && memcmp(label, t->last_label, length) == 0) {
+    *id = t->last_id;
+    return BLICA_OK;
+  }
+  if (length + 1 > t->last_capacity) {
+    char *text = realloc(t->last_label, 2 * length + 64);
+    if (!text) return table_no_memory(message);
+    t->last_label = text;
+    t->last_capacity = 2 * length + 64;
+  }
+  memcpy(t->last_label, label, length);
+  t->last_label[length] = 0;
+  t->last_length = length;
+  blica_status status = blica_pack_segment(t->ctx, t->packer, t->last_label, &t->last_id);
+  *id = t->last_id;
+  return status == BLICA_OK ? BLICA_OK : table_library_failed(t, status, message);
+}
+
+static blica_status label_from_file(table *t, char *message, const char **label, size_t *length) {
+  bool more;
+  blica_status status = records_peek(&t->labels, message, &more, length);
+  if (status != BLICA_OK) return status;
+  if (!more)
+    return table_fail(message, BLICA_ERR_DATA, "%s: has %lld labels, but %s has more rows; one label per row is needed",
+                      t->options.segment_file, (long long)t->row, t->name);
+  *label = t->labels.buffer + t->labels.at;
+  t->labels.at += *length + (t->labels.at + *length < t->labels.have);
+  while (*length && strchr(" \t\r\"", (*label)[*length - 1])) --*length;
+  while (*length && strchr(" \t\"", **label)) ++*label, --*length;
+  return BLICA_OK;
+}
+
+blica_status table_finish_row(table *t, const char *label, size_t length, char *message) {
+  char number[32];
+  const table_options *o = &t->options;
+  blica_status status = BLICA_OK;
+  if (o->segment_file) {
+    status = label_from_file(t, message, &label, &length);
+  } else if (o->segment_length || o->segment_count) { /* by count: one segment for now, cut at the end */
+    length = (size_t)snprintf(number, sizeof number, "%lld", (long long)(o->segment_length ? t->row / o->segment_length + 1 : 1));
+    label = number;
+  }
+  if (status != BLICA_OK) return status;
+  if (table_value(label, length) == BLICA_MISSING)
+    return table_fail(message, BLICA_ERR_DATA, "%s, row %lld: its segment is missing", t->name, (long long)t->row + 1);
+  status = label_id(t, label, length, message, &t->segment[t->filled]);
+  if (status != BLICA_OK) return status;
+  t->row++;
+  return ++t->filled == t->capacity ? table_flush(t, message) : BLICA_OK;
+}
+
+/* ---- rows ---- */
+
+/* k values of one character with the separator between them; false when they are anything else. */
+static bool plain_values(const char *p, int k, char separator, int8_t *x) {
+  unsigned wrong = 0;
+  for (int i = 0; i < k - 1; i++) {
+    unsigned char value = (unsigned char)(p[2 * i] - '0');
+    x[i] = (int8_t)value;
+    wrong |= value > 1;
+    wrong |= p[2 * i + 1] != separator;
+  }
+  unsigned char last = (unsigned char)(p[2 * (k - 1)] - '0');
+  x[k - 1] = (int8_t)last;
+  return !wrong && last <= 1;
+}
+
+static bool plain_line(const table *t, const char *p, size_t length, int8_t *x, field *segment) {
+  char separator = t->text.separator;
+  const char *end = p + length;
+  if (length && end[-1] == '\r') end--;
+  for (int r = 0; r < t->run_count; r++) {
+    const column_run *run = &t->runs[r];
+    if (r > 0) {
+      if (p >= end || *p != separator) return false;
+      p++;
+    }
+    if (run->role == ROLE_VALUE) {
+      if (end - p < 2 * (ptrdiff_t)run->count - 1 || !plain_values(p, run->count, separator, x)) return false;
+      x += run->count;
+      p += 2 * run->count - 1;
+      continue;
+    }
+    const char *stop = memchr(p, separator, (size_t)(end - p));
+    if (!stop) stop = end;
+    if (memchr(p, '"', (size_t)(stop - p)) || (separator == ' ' && (stop == p || memchr(p, '\t', (size_t)(stop - p))))) return false;
+    const char *last = stop;
+    while (last > p && (last[-1] == ' ' || last[-1] == '\t')) last--;
+    const char *first = p;
+    while (first < last && (*first == ' ' || *first == '\t')) first++;
+    if (run->role == ROLE_SEGMENT) *segment = (field){first, (size_t)(last - first)};
+    p = stop;
+  }
+  return p == end;
+}
+
+blica_status table_bad_value(const table *t, int variable, const char *text, size_t length, char *message) {
+  char buffer[32];
+  int column = t->column_of[variable];
+  char line[40] = "";
+  if (!t->npy) snprintf(line, sizeof line, " (line %lld)", (long long)t->text.record_line);
+  return table_fail(message, BLICA_ERR_DATA,
+                    "%s, row %lld%s, column %d (%s): value '%.*s' is not 0 or 1 (missing: empty, NA or NaN); use --levels if the "
+                    "column has two other values, or name it with --segment-column if it is the segment",
+                    t->name, (long long)t->row + 1, line, column + 1, table_column_name(t, column, buffer),
+                    (int)(length < 40 ? length : 40), text);
+}
+
+/* The record in text.fields. */
+static blica_status split_row(table *t, char *message) {
+  const field *f = t->text.fields;
+  if (t->text.field_count != t->columns)
+    return table_fail(message, BLICA_ERR_DATA, "%s, row %lld (line %lld): %d fields, %d are expected", t->name,
+                      (long long)t->row + 1, (long long)t->text.record_line, t->text.field_count, t->columns);
+  int8_t *x = t->x + t->filled * t->n;
+  field segment = {"", 0};
+  for (int k = 0, i = 0; k < t->columns; k++) {
+    if (t->role[k] == ROLE_SEGMENT) segment = f[k];
+    if (t->role[k] != ROLE_VALUE) continue;
+    if (t->levels) {
+      blica_status status = table_level(t, i, f[k].text, f[k].length, message, &x[i]);
+      if (status != BLICA_OK) return status;
+    } else {
+      int value = table_value(f[k].text, f[k].length);
+      if (value == NOT_A_VALUE) return table_bad_value(t, i, f[k].text, f[k].length, message);
+      x[i] = (int8_t)value;
+    }
+    i++;
+  }
+  return table_finish_row(t, segment.text, segment.length, message);
+}
+
+static blica_status check_labels_used(table *t, char *message) {
+  bool more = false;
+  size_t length;
+  if (!t->options.segment_file) return BLICA_OK;
+  blica_status status = records_peek(&t->labels, message, &more, &length);
+  if (status == BLICA_OK && more)
+    return table_fail(message, BLICA_ERR_DATA, "%s: has more labels than %s has rows (%lld); one label per row is needed",
+                      t->options.segment_file, t->name, (long long)t->row);
+  return status;
+}
+
+blica_status table_read_rows(table *t, int64_t max_rows, char *message) {
+  blica_status status = BLICA_OK;
+  int64_t stop = t->row + max_rows;
+  if (t->npy) {
+    status = table_read_npy(t, max_rows, message);
+  } else if (t->pending) {
+    t->pending = false;
+    status = split_row(t, message);
+  }
+  while (status == BLICA_OK && !t->ended && t->row < stop && !t->npy) {
+    size_t length;
+    bool more;
+    field segment = {"", 0};
+    status = records_peek(&t->text, message, &more, &length);
+    if (status != BLICA_OK) break;
+    t->ended = !more;
+    if (!more) break;
+    if (!t->levels && plain_line(t, t->text.buffer + t->text.at, length, t->x + t->filled * t->n, &segment)) {
+      t->text.at += length + (t->text.at + length < t->text.have);
+      t->text.line++;
+      status = table_finish_row(t, segment.text, segment.length, message);
+    } else {
+      status = records_split(&t->text, length, message);
+      if (status == BLICA_OK) status = split_row(t, message);
+    }
+  }
+  if (status == BLICA_OK) status = table_flush(t, message);
+  if (status == BLICA_OK && t->ended) status = check_labels_used(t, message);
+  return status;
+}
