@@ -7,6 +7,7 @@
 #include "args.h"
 
 const command *const commands[] = {
+    &command_simulate,
     &command_compare,
     &command_self_doc,
     NULL,

@@ -1,0 +1,117 @@
+/* cmd_simulate.c - blica simulate: a random model and data from it, in a folder. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/outfile.h"
+#include "program.h"
+
+typedef struct {
+  blica_simulate_options options;
+  const char *out;
+} simulate_values;
+
+static const blica_option own[] = {
+    OPTION(simulate_values, out, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "DIR", "Folder for the files; made when it is not there."),
+};
+OPTION_TABLE(own_table, own)
+
+/* Rows in input order, which for simulated data is the order of the segments. */
+static void write_rows(FILE *f, const blica_data *d, char *line) {
+  for (int i = 0; i < d->n; i++) fprintf(f, "%s,", d->variables[i]);
+  fputs("segment\n", f);
+  for (int s = 0; s < d->u; s++)
+    for (int64_t r = 0; r < d->samples[s]; r++) {
+      const uint64_t *word = d->ones[s] + r / 64;
+      for (int i = 0; i < d->n; i++) {
+        line[2 * i] = (char)('0' + (word[i * d->words[s]] >> (r % 64) & 1));
+        line[2 * i + 1] = ',';
+      }
+      fwrite(line, 2, (size_t)d->n, f);
+      fputs(d->segments[s], f);
+      putc('\n', f);
+    }
+}
+
+static int save_data(const blica_data *data, const char *path) {
+  bl_outfile file;
+  char *line = malloc(2 * (size_t)data->n);
+  bool ok = line && bl_outfile_open(&file, path);
+  if (ok) {
+    write_rows(file.stream, data, line);
+    ok = bl_outfile_commit(&file);
+  }
+  free(line);
+  if (!ok) say_error("cannot write the data to '%s': %s", path, strerror(errno));
+  return ok ? EXIT_OK : EXIT_FAILED;
+}
+
+/* Both files or none. */
+static int save(program *p, const char *folder, const blica_model *model, const blica_data *data,
+                const blica_counts *counts) {
+  char path[4096], model_path[4096];
+  int code = EXIT_OK;
+  snprintf(model_path, sizeof model_path, "%s/model.json", folder);
+  if ((size_t)snprintf(path, sizeof path, "%s/%s", folder, data ? "data.csv" : "counts.npz") >= sizeof path) {
+    say_error("simulate: the name of the folder is longer than %zu bytes", sizeof path - 12);
+    return EXIT_USAGE;
+  }
+  blica_status status = blica_model_save(p->ctx, model, model_path);
+  if (status != BLICA_OK) return fail_writing(p, status);
+  if (data)
+    code = save_data(data, path);
+  else if ((status = blica_counts_save(p->ctx, counts, path)) != BLICA_OK)
+    code = fail_writing(p, status);
+  if (code == EXIT_OK)
+    say_note("wrote %s and %s", path, model_path);
+  else
+    unlink(model_path);
+  return code;
+}
+
+static int run(program *p, void *values) {
+  simulate_values *v = values;
+  blica_model *model = NULL;
+  blica_data *data = NULL;
+  blica_counts *counts = NULL;
+  say_note("simulating %d variables, %d sources, %d segments, %s%lld %s each, seed %llu", v->options.variables,
+           v->options.sources, v->options.segments, v->options.exact ? "nominal " : "", (long long)v->options.samples,
+           v->options.exact ? "samples" : "rows", (unsigned long long)v->options.seed);
+  blica_status status = blica_simulate(p->ctx, &v->options, &model, &data, &counts);
+  if (status != BLICA_OK) return fail_reading(p, status);
+  bool made = mkdir(v->out, 0777) == 0;
+  int code;
+  if (!made && errno != EEXIST) {
+    say_error("cannot make the folder '%s': %s", v->out, strerror(errno));
+    code = EXIT_FAILED;
+  } else {
+    code = save(p, v->out, model, data, counts);
+    if (made && code != EXIT_OK) rmdir(v->out);
+  }
+  blica_model_free(model);
+  blica_data_free(data);
+  blica_counts_free(counts);
+  return code;
+}
+
+const command command_simulate = {
+    .name = "simulate",
+    .summary = "draw a random model and data from it",
+    .operands = "",
+    .required = "out",
+    .text = "Draws a mixing matrix, and for each segment the means and variances of the sources, as in section 6 of the paper, "
+            "then rows of binary data. Writes DIR/data.csv (a header; the last column is the segment) and DIR/model.json (the "
+            "true model).\n\n"
+            "With --exact it writes DIR/counts.npz in place of data.csv: the exact probabilities of all pairs, times a nominal "
+            "number of samples. A fit to them shows what infinitely many samples would give.\n\n"
+            "The same options and seed give the same files on any number of threads.",
+    .examples = "blica simulate --variables 10 --sources 10 --segments 40 --samples 1000 --seed 1 --out demo\n"
+                "blica simulate --variables 6 --sources 2 --exact --out limit",
+    .groups = {{"Files", own_table, 0},
+               {"The model and the data", blica_simulate_option_table, offsetof(simulate_values, options)}},
+    .values = sizeof(simulate_values),
+    .run = run,
+};
