@@ -144,8 +144,9 @@ static int parse_flag(program *p, int argc, char **argv, int *at, const target *
 static int check_operands(const program *p) {
   const command *c = p->command;
   if (p->operand_count < c->least) {
-    say_error("%s: %s missing; usage: blica %s %s", c->name,
-              c->least == 1 ? "its argument is" : "arguments are", c->name, c->operands);
+    char usage[256];
+    usage_of(c, usage, sizeof usage);
+    say_error("%s: %s missing; usage: blica %s", c->name, c->most == 1 ? "its argument is" : "arguments are", usage);
     return EXIT_USAGE;
   }
   if (c->most >= 0 && p->operand_count > c->most) {

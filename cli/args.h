@@ -17,6 +17,8 @@ void default_of(const blica_option *option, char *text, size_t size);
 /* The word of the list nearest to a mistyped one, or NULL when none is near. */
 const char *nearest(const char *text, const char *const *list, int count);
 
+/* "fit DATA --sources K --out FILE": what must be given. */
+void usage_of(const command *c, char *text, size_t size);
 void print_help(const command *c);
 void print_overview(void);
 

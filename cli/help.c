@@ -63,10 +63,33 @@ static void print_indented(const char *text) {
   }
 }
 
+static const blica_option *option_named(const command *c, const char *name, size_t length) {
+  int count;
+  for (int g = 0; g < MAX_GROUPS; g++) {
+    const blica_option *table = c->groups[g].table ? c->groups[g].table(&count) : NULL;
+    for (int i = 0; table && i < count; i++)
+      if (strlen(table[i].name) == length && strncmp(table[i].name, name, length) == 0) return &table[i];
+  }
+  return NULL;
+}
+
+void usage_of(const command *c, char *text, size_t size) {
+  size_t at = (size_t)snprintf(text, size, "%s%s%s", c->name, *c->operands ? " " : "", c->operands);
+  for (const char *word = c->required; word && at < size;) {
+    size_t length = strcspn(word, "|");
+    const blica_option *option = option_named(c, word, length);
+    char flag[64] = "";
+    if (option) flag_of(option, flag, sizeof flag);
+    if (option) at += (size_t)snprintf(text + at, size - at, " %s %s", flag, option->metavar);
+    word = word[length] ? word + length + 1 : NULL;
+  }
+}
+
 void print_help(const command *c) {
   int count;
-  printf("blica %s - %s\n\nUsage: blica %s%s%s [OPTIONS]\n\n", c->name, c->summary, c->name, *c->operands ? " " : "",
-         c->operands);
+  char usage[256];
+  usage_of(c, usage, sizeof usage);
+  printf("blica %s - %s\n\nUsage: blica %s [OPTIONS]\n\n", c->name, c->summary, usage);
   print_paragraphs(c->text);
   if (c->examples) {
     puts("\nExamples:");

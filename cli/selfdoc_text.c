@@ -75,7 +75,11 @@ static void man_command(FILE *f, const void *what) {
     if (*t >= 'a' && *t <= 'z') *t -= 'a' - 'A';
   snprintf(name, sizeof name, "blica-%s", c->name);
   man_head(f, title, name, c->summary);
-  fprintf(f, " %s\n.I %s\n[OPTIONS]\n.SH DESCRIPTION\n", c->name, *c->operands ? c->operands : "\\&");
+  char usage[256];
+  usage_of(c, usage, sizeof usage);
+  putc(' ', f);
+  roff(f, usage, strlen(usage), false);
+  fputs(" [OPTIONS]\n.SH DESCRIPTION\n", f);
   roff_paragraphs(f, c->text);
   fputs(".SH OPTIONS\n", f);
   selfdoc_each_option(f, c, roff_option);

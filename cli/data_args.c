@@ -1,0 +1,53 @@
+/* data_args.c - options of reading, once for all commands. */
+#include "data_args.h"
+
+#include <string.h>
+
+static const blica_option rows[] = {
+    OPTION(data_values, segment_column, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "NAME|INDEX|last",
+           "Column that holds the segment: its name, its index from 1, or last. Without it, the column named segment."),
+    OPTION(data_values, segment_length, BLICA_OPT_INT, NULL, 1, 9e15, NULL, "ROWS",
+           "Segments are runs of this many rows, as in a time series."),
+    OPTION(data_values, segment_count, BLICA_OPT_INT, NULL, 1, 9e15, NULL, "U", "Segments are U runs of (nearly) equal length."),
+    OPTION(data_values, segment_file, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "FILE", "A file with one segment label per row of the data."),
+    OPTION(data_values, header, BLICA_OPT_TEXT, "auto", 0, 0, "auto|yes|no", "WHEN",
+           "Whether the first row holds names; auto looks for text in it."),
+    OPTION(data_values, levels, BLICA_OPT_FLAG, "no", 0, 1, NULL, NULL,
+           "Columns may hold any two values, as in no/yes or 1/2; the lower one becomes 0."),
+};
+
+const blica_option *data_option_table(int *count) {
+  *count = (int)(sizeof rows / sizeof *rows);
+  return rows;
+}
+
+static void tell(const char *text, void *user) {
+  (void)user;
+  say_note("%s", text);
+}
+
+table_options data_table_options(const data_values *v) {
+  return (table_options){
+      .segment_column = v->segment_column,
+      .segment_length = v->segment_length,
+      .segment_count = v->segment_count,
+      .segment_file = v->segment_file,
+      .levels = v->levels != 0,
+      .header = strcmp(v->header, "yes") == 0  ? TABLE_HEADER_YES
+                : strcmp(v->header, "no") == 0 ? TABLE_HEADER_NO
+                                               : TABLE_HEADER_AUTO,
+      .note = tell,
+  };
+}
+
+int fail_table(blica_status status, const char *message) {
+  say_error("%s", message);
+  switch (status) {
+  case BLICA_ERR_ARGUMENT: return EXIT_USAGE;
+  case BLICA_ERR_DATA:
+  case BLICA_ERR_IO:
+  case BLICA_ERR_FORMAT: return EXIT_DATA;
+  case BLICA_ERR_INTERRUPTED: return EXIT_INTERRUPTED;
+  default: return EXIT_FAILED;
+  }
+}

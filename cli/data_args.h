@@ -1,0 +1,24 @@
+/* data_args.h - the options that say how DATA is to be read, for every command that reads it. */
+#ifndef DATA_ARGS_H
+#define DATA_ARGS_H
+
+#include "program.h"
+#include "table_io.h"
+
+typedef struct {
+  const char *segment_column, *segment_file;
+  int64_t segment_length, segment_count;
+  int levels;
+  char header[8]; /* auto, yes, no */
+} data_values;
+
+/* The group's table; values are a data_values: {"How the data are read", data_option_table, offsetof(..)}. */
+const blica_option *data_option_table(int *count);
+
+/* In the form of table_io.h; what the reader chose is told as notes. */
+table_options data_table_options(const data_values *values);
+
+/* Prints message and gives the exit code of a failed table_* call. */
+int fail_table(blica_status status, const char *message);
+
+#endif
