@@ -73,12 +73,3 @@ double bl_tetra_variance(double h, double k, double rho, const double share[4]) 
   double square = share[BL_P11] * both * both + share[BL_P10] * a * a + share[BL_P01] * b * b;
   return (square - mean * mean) / (density * density);
 }
-
-void bl_tetra_solve(blica_simd level, const bl_tetra_batch *batch, int count) {
-  (void)level;
-  for (int i = 0; i < count; i++) {
-    const double share[4] = {batch->share[0][i], batch->share[1][i], batch->share[2][i], batch->share[3][i]};
-    batch->rho[i] = bl_tetra_root(batch->h[i], batch->k[i], share);
-    batch->variance[i] = bl_tetra_variance(batch->h[i], batch->k[i], batch->rho[i], share);
-  }
-}
