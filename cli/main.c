@@ -8,6 +8,9 @@
 
 const command *const commands[] = {
     &command_simulate,
+    &command_count,
+    &command_merge,
+    &command_correlate,
     &command_compare,
     &command_self_doc,
     NULL,

@@ -48,7 +48,7 @@ struct program {
 
 extern const command *const commands[]; /* the last is NULL */
 
-extern const command command_simulate, command_compare, command_self_doc;
+extern const command command_simulate, command_count, command_merge, command_correlate, command_compare, command_self_doc;
 
 /* For a table of a command's own:
  *     static const blica_option table[] = {OPTION(values, name, TYPE, initial, low, high, words, metavar, help), ...};

@@ -15,6 +15,7 @@
 
 #include "cor.h"
 #include "correlate.h"
+#include "counts.h"
 #include "num/normal.h"
 #include "num/tetra.h"
 
@@ -274,6 +275,7 @@ blica_status blica_correlate(blica_ctx *ctx, const blica_counts *counts, blica_c
   work w = {.counts = counts, .level = blica_simd_level(ctx)};
   double *room = NULL;
   *out = NULL;
+  TRY(bl_counts_check(ctx, counts));
   TRY(bl_cor_create(ctx, counts->n, counts->u, counts->variables, counts->segments, counts->samples, &w.cor));
   TRY(make_batches(ctx, threads, &w, &room));
   w.cor->exact = counts->exact;

@@ -1,0 +1,64 @@
+/* cmd_count.c - blica count DATA: pair counts of a table, however large. */
+#include "data_args.h"
+
+typedef struct {
+  data_values data;
+  const char *out;
+} count_values;
+
+static const blica_option own[] = {
+    OPTION(count_values, out, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "FILE", "File for the counts, .npz or .csv."),
+};
+OPTION_TABLE(own_table, own)
+
+/* A segment may have one row here and more in another part, so this is no error. */
+static void warn_small(const blica_counts *c) {
+  int small = 0, first = -1;
+  for (int s = 0; s < c->u; s++)
+    if (!c->exact && c->samples[s] < 2 && small++ == 0) first = s;
+  if (small)
+    say_warning("%d segment%s fewer than 2 rows, the first is '%s': no correlation can be made of %s alone", small,
+                small == 1 ? " has" : "s have", c->segments[first], small == 1 ? "it" : "them");
+}
+
+static int run(program *p, void *values) {
+  count_values *v = values;
+  char message[TABLE_MESSAGE];
+  table_options options = data_table_options(&v->data);
+  blica_counts *counts;
+  blica_status status = table_counts(p->ctx, p->operands[0], &options, message, &counts);
+  if (status != BLICA_OK) return fail_table(status, message);
+  double rows = 0;
+  for (int s = 0; s < counts->u; s++) rows += counts->samples[s];
+  warn_small(counts);
+  status = blica_counts_save(p->ctx, counts, v->out);
+  int code = status == BLICA_OK ? EXIT_OK : fail_writing(p, status);
+  if (code == EXIT_OK)
+    say_note("%.15g rows of %d variables in %d segments: %lld pairs each, in %s", rows, counts->n, counts->u,
+             (long long)counts->pairs, v->out);
+  blica_counts_free(counts);
+  return code;
+}
+
+const command command_count = {
+    .name = "count",
+    .summary = "count the 2x2 tables of all pairs of variables in every segment",
+    .operands = "DATA",
+    .least = 1,
+    .most = 1,
+    .required = "out",
+    .text = "Counts, for every segment and every pair of variables, the rows with both 1, one of them 1, and none. These counts "
+            "are all that the method blica looks at, and far smaller than the data. The data are read in pieces and may be larger "
+            "than memory; counts of parts add up with `blica merge`.\n\n"
+            "DATA is text (comma, semicolon, tab or blank separated, with or without a header, plain, gzip or zstd; - is the "
+            "standard input) or a NumPy .npy array. Missing values are empty, NA or NaN; a pair is then counted over the rows "
+            "that have both.",
+    .examples = "blica count survey.csv.gz --out counts.npz\n"
+                "# the segment is the last column of a file without header\n"
+                "blica count data.csv --segment-column last --out counts.csv\n"
+                "# equal stretches of a time series\n"
+                "zcat spikes.tsv.gz | blica count - --segment-length 1000 --out counts.npz",
+    .groups = {{"Files", own_table, 0}, {"How the data are read", data_option_table, offsetof(count_values, data)}},
+    .values = sizeof(count_values),
+    .run = run,
+};

@@ -1,0 +1,66 @@
+/* cmd_merge.c - blica merge C1 C2 ...: counts of parts, added. */
+#include "program.h"
+
+typedef struct {
+  const char *out;
+} merge_values;
+
+static const blica_option own[] = {
+    OPTION(merge_values, out, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "FILE", "File for the sum, .npz or .csv."),
+};
+OPTION_TABLE(own_table, own)
+
+/* *sum becomes *sum + the counts in path; at most two sets of counts are in memory beside the sum. */
+static blica_status add_file(program *p, const char *path, blica_counts **sum) {
+  blica_counts *part, *both;
+  blica_status status = blica_counts_load(p->ctx, path, &part);
+  if (status != BLICA_OK || !*sum) {
+    if (status == BLICA_OK) *sum = part;
+    return status;
+  }
+  if (part->exact != (*sum)->exact) say_warning("'%s' and the files before it mix exact counts with samples", path);
+  status = blica_merge(p->ctx, 2, (const blica_counts *[]){*sum, part}, &both);
+  blica_counts_free(part);
+  if (status != BLICA_OK) return status;
+  blica_counts_free(*sum);
+  *sum = both;
+  return BLICA_OK;
+}
+
+static int run(program *p, void *values) {
+  merge_values *v = values;
+  blica_counts *sum = NULL;
+  int code = EXIT_OK;
+  for (int k = 0; k < p->operand_count && code == EXIT_OK; k++) {
+    bool together = sum != NULL;
+    blica_status status = add_file(p, p->operands[k], &sum);
+    if (status == BLICA_OK) continue;
+    code = fail_reading(p, status);
+    if (status == BLICA_ERR_DATA && together) say_error("merge: part 1 is the sum of the files before, part 2 is '%s'", p->operands[k]);
+  }
+  if (code == EXIT_OK) {
+    blica_status status = blica_counts_save(p->ctx, sum, v->out);
+    if (status != BLICA_OK) code = fail_writing(p, status);
+  }
+  if (code == EXIT_OK)
+    say_note("%d file%s: %d variables, %d segments, in %s", p->operand_count, p->operand_count == 1 ? "" : "s", sum->n, sum->u, v->out);
+  blica_counts_free(sum);
+  return code;
+}
+
+const command command_merge = {
+    .name = "merge",
+    .summary = "add up pair counts of parts of the data",
+    .operands = "COUNTS...",
+    .least = 1,
+    .most = -1,
+    .required = "out",
+    .text = "Adds counts made by `blica count` (or by SQL, as CSV in long form) on parts of the data, on one machine or many. The "
+            "variables must be the same and in the same order; segments are matched by their labels, and a segment may be spread "
+            "over several parts. The sum is exactly what counting the whole would give.",
+    .examples = "blica merge monday.npz tuesday.npz --out week.npz\n"
+                "blica fit week.npz --sources 5 --out model.json",
+    .groups = {{"Files", own_table, 0}},
+    .values = sizeof(merge_values),
+    .run = run,
+};
