@@ -9,13 +9,14 @@
 
 #include "estimate/estimate.h"
 #include "estimate/sgauss.h"
+#include "estimate/sgauss_precondition.h"
 #include "estimate/starts.h"
 #include "num/lbfgs.h"
 
 enum {
   HISTORY = 20,        /* L-BFGS pairs */
   NEWTON_MAX = 800,    /* nk up to which the dense Newton system is used */
-  FIRST_PHASE = 300,   /* L-BFGS iterations before Newton takes over */
+  PRECONDITIONED = 300, /* preconditioned L-BFGS iterations before Newton takes over */
   TRACE = 512          /* points kept of (seconds, value), to tell when a start came near its end */
 };
 
@@ -25,6 +26,7 @@ typedef struct {
   const bl_problem *problem;
   const bl_sgauss_data *data;
   bl_sgauss *g;
+  bl_sgauss_preconditioner *preconditioner;
   double *theta;
   int index;
   blica_start record;
@@ -66,21 +68,57 @@ static int after_iteration(int64_t iteration, double value, double gradient_max,
 
 static bool uses_newton(const bl_sgauss_data *d) { return (int64_t)d->n * d->k <= NEWTON_MAX; }
 
-static blica_status first_phase(run *r) {
-  const blica_fit_options *o = r->problem->options;
+static void precondition(double *direction, void *user) {
+  bl_sgauss_preconditioner_apply(((run *)user)->preconditioner, direction);
+}
+
+/* Some L-BFGS iterations, with the preconditioner built where they begin when it is wanted. */
+static blica_status lbfgs_round(run *r, int64_t iterations, bool preconditioned, bl_lbfgs_result *result) {
   bl_lbfgs_options options = {.history = HISTORY,
-                              .max_iterations = o->max_iterations,
-                              .gradient_tolerance = o->tolerance,
+                              .max_iterations = iterations,
+                              .gradient_tolerance = r->problem->options->tolerance,
                               .hook = after_iteration};
-  if (uses_newton(r->data) && options.max_iterations > FIRST_PHASE) options.max_iterations = FIRST_PHASE;
-  bl_lbfgs_result result;
-  blica_status status = bl_lbfgs(r->ctx, bl_sgauss_size(r->data), r->theta, objective, r, &options, &result);
+  if (preconditioned) {
+    bl_sgauss_preconditioner_set(r->preconditioner, r->theta);
+    options.precondition = precondition;
+  }
+  blica_status status = bl_lbfgs(r->ctx, bl_sgauss_size(r->data), r->theta, objective, r, &options, result);
   if (status != BLICA_OK) return status;
-  r->record.objective = result.value;
-  r->record.gradient = result.gradient_max;
-  r->record.evaluations = result.evaluations;
-  r->iterations_before = result.iterations;
+  r->record.objective = result->value;
+  r->record.gradient = result->gradient_max;
+  r->record.evaluations += result->evaluations;
+  r->iterations_before += result->iterations;
   return BLICA_OK;
+}
+
+/* Iterations before Newton steps take over; random starts first go without preconditioner, longer the larger the
+ * problem, since a Newton step far from a solution buys little. */
+static int64_t plain_limit(const bl_sgauss_data *d) {
+  int64_t limit = 3 * (int64_t)d->n * d->k;
+  return limit < 150 ? 150 : limit > 1200 ? 1200 : limit;
+}
+
+/* L-BFGS in rounds. Near a solution the preconditioner saves most iterations; far from one it may mislead, which
+ * shows in long line searches: then a round does without. */
+static blica_status first_phase(run *r, bool good_start) {
+  blica_status status;
+  bool preconditioned = good_start;
+  int64_t plain = good_start ? 0 : plain_limit(r->data);
+  int64_t limit = uses_newton(r->data) ? plain + PRECONDITIONED : r->problem->options->max_iterations;
+  TRY(bl_sgauss_preconditioner_make(r->ctx, r->data, &r->preconditioner));
+  for (int round = 0; r->iterations_before < limit; round++) {
+    int64_t iterations = preconditioned ? (round < 3 ? 30 : 100) : round == 0 ? plain : 150;
+    if (iterations > limit - r->iterations_before) iterations = limit - r->iterations_before;
+    bl_lbfgs_result result;
+    TRY(lbfgs_round(r, iterations, preconditioned, &result));
+    bool stuck = result.end == BL_LBFGS_LINE_SEARCH;
+    if (result.end != BL_LBFGS_ITERATIONS && !(stuck && preconditioned)) break;
+    bool misled = preconditioned && (stuck || result.evaluations > 3 * result.iterations);
+    if (misled && uses_newton(r->data)) break;
+    preconditioned = !misled;
+  }
+done:
+  return status;
 }
 
 static blica_status second_phase(run *r) {
@@ -124,11 +162,13 @@ static blica_status run_start(run *r) {
     TRY(bl_start_jointdiag(r->ctx, r->data, r->theta));
   else
     TRY(bl_start_random(r->ctx, r->data, r->problem->options->seed, r->index, r->theta));
-  TRY(first_phase(r));
+  TRY(first_phase(r, jointdiag));
   if (uses_newton(r->data) && !r->interrupted && !r->out_of_time) TRY(second_phase(r));
   finish(r);
 done:
+  bl_sgauss_preconditioner_free(r->preconditioner);
   bl_sgauss_free(r->g);
+  r->preconditioner = NULL;
   r->g = NULL;
   return status;
 }

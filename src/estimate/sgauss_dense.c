@@ -59,7 +59,10 @@ void bl_sgauss_dense(const bl_sgauss_shared *shared, const double *c, double wei
     for (int i = 0; i < k; i++) f[i + (size_t)j * k] *= b[i];
   multiply(n, k, k, 0, x, n, f, gradient_a);
   double *dk = y; /* diagonal of D K; y is free now */
-  for (int i = 0; i < n; i++) dk[i] = w[i] * w[i] * c[i + (size_t)i * n];
+  for (int i = 0; i < n; i++) {
+    dk[i] = w[i] * w[i] * c[i + (size_t)i * n];
+    if (!(dk[i] <= BL_SGAUSS_MAX_D)) dk[i] = NAN;
+  }
   for (int j = 0; j < k; j++) {
     double slope = 0;
     for (int i = 0; i < n; i++) {

@@ -13,6 +13,10 @@ typedef struct {
   double *work;       /* bl_sgauss_*_work() doubles */
 } bl_sgauss_shared;
 
+/* Where the scales q are so small that D = Q^-1 C Q^-1 swamps the noise's unit variance, the value is NaN: beyond
+ * this share differences would be rounding. */
+#define BL_SGAUSS_MAX_D 1e9
+
 size_t bl_sgauss_lanes_work(int n, int k);
 size_t bl_sgauss_dense_work(int n, int k);
 

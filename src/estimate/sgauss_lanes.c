@@ -153,6 +153,7 @@ BL_INLINE void block(const bl_sgauss_shared *shared, const bl_v8 *c, const bl_v8
   bl_v8 trace = bl_v8_all(0);
   for (int i = 0; i < n; i++) {
     bl_v8 dk = w[i] * w[i] * c[i + i * n];
+    dk = bl_v8_choose(dk <= bl_v8_all(BL_SGAUSS_MAX_D), dk, bl_v8_all(NAN));
     for (int j = 0; j < k; j++) dk -= b[j] * e[i + j * n] * bl_v8_all(a[i + j * n]);
     trace += dk;
     local_gradient[k + i] = weight * (bl_v8_all(1) - dk);

@@ -15,7 +15,12 @@
 
 #include "estimate/sgauss.h"
 
-enum { GROUPS = 8, MAX_REJECTS = 30 };
+enum {
+  GROUPS = 8,
+  MAX_REJECTS = 30,
+  EXTRA_STEPS = 3 /* after the tolerance is met: quadratic convergence reaches the floor in these, and where the
+                     likelihood only levels off towards infinity they end the chase */
+};
 
 typedef struct {
   blica_ctx *ctx;
@@ -170,8 +175,7 @@ done:
 /* One step: damping rises until a trial point is lower. Returns false when none is. */
 static bool advance(machine *t, double *theta, double *damping, bl_newton_result *result) {
   for (int reject = 0; reject < MAX_REJECTS; reject++) {
-    result->positive = factor(t, false, *damping);
-    if (!result->positive && !factor(t, true, fmax(*damping, 1e-8))) {
+    if (!factor(t, false, *damping) && !factor(t, true, fmax(*damping, 1e-8))) {
       *damping = fmax(10 * *damping, 1e-8);
       continue;
     }
@@ -210,8 +214,8 @@ blica_status bl_sgauss_newton(blica_ctx *ctx, bl_sgauss *g, double *theta, const
   result->value = bl_sgauss_eval(g, theta, t.gradient);
   result->evaluations = 1;
   result->gradient_max = largest(t.size, t.gradient);
-  double damping = 1e-3;
-  while (result->steps < options->max_steps) {
+  double damping = 1e-6;
+  for (int extra = 0; result->steps < options->max_steps && extra < EXTRA_STEPS;) {
     double before = result->gradient_max;
     if (!advance(&t, theta, &damping, result)) break;
     result->steps++;
@@ -221,7 +225,9 @@ blica_status bl_sgauss_newton(blica_ctx *ctx, bl_sgauss *g, double *theta, const
     }
     bool small = result->gradient_max <= options->tolerance * fmax(1, fabs(result->value));
     if (small && result->gradient_max > 0.5 * before) break;
+    extra += small;
   }
+  result->positive = factor(&t, false, 1e-12);
 done:
   release(&t);
   return status;

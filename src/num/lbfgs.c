@@ -27,6 +27,7 @@ typedef struct {
   bl_precondition precondition;
   void *user;
   int64_t evaluations;
+  bool plain; /* steepest descent: memory is empty and the preconditioner is left out */
 } machine;
 
 static double dot(size_t size, const double *a, const double *b) {
@@ -51,7 +52,7 @@ static void quasi_newton_direction(machine *m) {
     m->alpha[at] = m->rho[at] * dot(m->size, s, d);
     for (size_t i = 0; i < m->size; i++) d[i] -= m->alpha[at] * y[i];
   }
-  if (m->precondition) {
+  if (m->precondition && !m->plain) {
     m->precondition(d, m->user);
   } else if (m->stored) {
     const double *y = m->y + m->size * (size_t)m->newest;
@@ -143,20 +144,26 @@ static void accept_trial(machine *m) {
   m->value = m->trial_value;
 }
 
-/* One iteration; false when not even steepest descent finds a lower point. */
+/* One iteration; when the direction leads nowhere the memory is dropped, then the preconditioner. False when not
+ * even steepest descent finds a lower point. */
 static bool iterate(machine *m) {
-  for (int attempt = 0; attempt < 2; attempt++) {
+  for (;;) {
     quasi_newton_direction(m);
     double slope = dot(m->size, m->gradient, m->direction);
-    double step = m->stored || m->precondition ? 1 : fmin(1, 1 / largest(m->size, m->gradient));
+    bool scaled = m->stored || (m->precondition && !m->plain);
+    double step = scaled ? 1 : fmin(1, 1 / largest(m->size, m->gradient));
     if (slope < 0 && (line_search(m, step, slope) || m->trial_value < m->value)) {
       accept_trial(m);
+      m->plain = false;
       return true;
     }
-    if (!m->stored) return false;
-    m->stored = 0;
+    if (m->stored)
+      m->stored = 0;
+    else if (m->precondition && !m->plain)
+      m->plain = true;
+    else
+      return false;
   }
-  return false;
 }
 
 static bl_lbfgs_end minimise(machine *m, const bl_lbfgs_options *options, bl_lbfgs_result *result) {

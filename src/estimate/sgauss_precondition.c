@@ -1,0 +1,128 @@
+/* sgauss_precondition.c - an approximate inverse Hessian of the scaled Gaussian likelihood for large n k.
+ *
+ * From the Fisher information keep the blocks that tie a column of A to its own log-variances, and the
+ * diagonal of the scales q. Eliminating log v_k leaves for column k the n x n matrix
+ *   sum_s N_s b_k^2 (P_kk K - X_k X_k'),  P_kk = a_k' K a_k,  X_k = K a_k,
+ * which is blind to the scale of a_k, as it must be; a term along a_k fills that direction. */
+#include "estimate/sgauss_precondition.h"
+
+#include <math.h>
+#include <string.h>
+
+#include <cblas.h>
+#include <lapacke.h>
+
+static const double EPSILON = 0.05;
+
+struct bl_sgauss_preconditioner {
+  blica_ctx *ctx;
+  const bl_sgauss_data *data;
+  double *factor; /* [n,n,k] Cholesky factors */
+  double *x;      /* [n,k,u] K A */
+  double *p;      /* [k,u] a_k' K a_k */
+  double *b;      /* [k,u] c v */
+  double *kinv;   /* [n,n,u] */
+  double *q;      /* [n,u] diagonal of the scales */
+  const double *theta;
+};
+
+void bl_sgauss_preconditioner_free(bl_sgauss_preconditioner *p) {
+  if (!p) return;
+  double *const blocks[] = {p->factor, p->x, p->p, p->b, p->kinv, p->q};
+  for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) bl_free(blocks[i]);
+  bl_free(p);
+}
+
+blica_status bl_sgauss_preconditioner_make(blica_ctx *ctx, const bl_sgauss_data *data, bl_sgauss_preconditioner **out) {
+  blica_status status;
+  bl_sgauss_preconditioner *p = NULL;
+  const size_t n = (size_t)data->n, k = (size_t)data->k, u = (size_t)data->u;
+  *out = NULL;
+  TRY(bl_alloc(ctx, 1, &p));
+  p->ctx = ctx, p->data = data;
+  TRY(bl_alloc(ctx, bl_mul(n * n, k), &p->factor));
+  TRY(bl_alloc(ctx, bl_mul(n * n, u), &p->kinv));
+  TRY(bl_alloc(ctx, bl_mul(n * k, u), &p->x));
+  TRY(bl_alloc(ctx, k * u, &p->p));
+  TRY(bl_alloc(ctx, k * u, &p->b));
+  TRY(bl_alloc(ctx, n * u, &p->q));
+  *out = p;
+  p = NULL;
+done:
+  bl_sgauss_preconditioner_free(p);
+  return status;
+}
+
+/* X, K, P and the diagonal of the scales of one segment. */
+static void prepare_segment(int64_t s, int thread, void *user) {
+  (void)thread;
+  bl_sgauss_preconditioner *p = user;
+  const bl_sgauss_data *d = p->data;
+  const int n = d->n, k = d->k;
+  const double *a = p->theta, *local = p->theta + bl_sgauss_local(d, (int)s);
+  double *x = p->x + (size_t)n * k * (size_t)s, *kinv = p->kinv + (size_t)n * n * (size_t)s;
+  double *b = p->b + (size_t)k * (size_t)s, *q = p->q + (size_t)n * (size_t)s, *m = x; /* m: A diag(b) first */
+  for (int j = 0; j < k; j++) {
+    b[j] = d->link * exp(local[j]);
+    for (int i = 0; i < n; i++) m[i + (size_t)j * n] = a[i + (size_t)j * n] * b[j];
+  }
+  cblas_dgemm(CblasColMajor, CblasNoTrans, CblasTrans, n, n, k, 1, m, n, a, n, 0, kinv, n);
+  for (int i = 0; i < n; i++) kinv[i + (size_t)i * n] += 1, q[i] = kinv[i + (size_t)i * n];
+  LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', n, kinv, n);
+  LAPACKE_dpotri_work(LAPACK_COL_MAJOR, 'L', n, kinv, n);
+  cblas_dsymm(CblasColMajor, CblasLeft, CblasLower, n, k, 1, kinv, n, a, n, 0, x, n);
+  for (int j = 0; j < k; j++)
+    p->p[j + (size_t)k * (size_t)s] = cblas_ddot(n, a + (size_t)j * n, 1, x + (size_t)j * n, 1);
+  for (int i = 0; i < n; i++) q[i] = d->weight[s] * (1 + q[i] * kinv[i + (size_t)i * n]);
+}
+
+static void factor_column(int64_t j, int thread, void *user) {
+  (void)thread;
+  bl_sgauss_preconditioner *p = user;
+  const bl_sgauss_data *d = p->data;
+  const int n = d->n, k = d->k;
+  const size_t nn = (size_t)n * n;
+  double *f = p->factor + nn * (size_t)j, trace = 0;
+  memset(f, 0, nn * sizeof *f);
+  for (int s = 0; s < d->u; s++) {
+    size_t at = (size_t)j + (size_t)k * (size_t)s;
+    double scale = d->weight[s] * p->b[at], share = p->b[at] * p->p[at];
+    const double *kinv = p->kinv + nn * (size_t)s;
+    for (int c = 0; c < n; c++)
+      cblas_daxpy(n - c, scale * (share + EPSILON), kinv + c + (size_t)c * n, 1, f + c + (size_t)c * n, 1);
+    cblas_dsyr(CblasColMajor, CblasLower, n, scale * p->b[at] * (1 - 2 * share / (share + EPSILON)),
+               p->x + (size_t)n * (size_t)(j + k * s), 1, f, n);
+  }
+  for (int i = 0; i < n; i++) trace += f[i + (size_t)i * n];
+  for (int i = 0; i < n; i++) f[i + (size_t)i * n] += 1e-9 * trace / n + d->precision_mixing;
+  LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', n, f, n);
+}
+
+void bl_sgauss_preconditioner_set(bl_sgauss_preconditioner *p, const double *theta) {
+  p->theta = theta;
+  bl_parallel(p->ctx, p->data->u, prepare_segment, p);
+  bl_parallel(p->ctx, p->data->k, factor_column, p);
+}
+
+void bl_sgauss_preconditioner_apply(const bl_sgauss_preconditioner *p, double *g) {
+  const bl_sgauss_data *d = p->data;
+  const int n = d->n, k = d->k;
+  for (int j = 0; j < k; j++) {
+    double *column = g + (size_t)j * n;
+    for (int s = 0; s < d->u; s++) {
+      size_t at = (size_t)j + (size_t)k * (size_t)s;
+      double tie = 2 * p->b[at] / (p->b[at] * p->p[at] + EPSILON);
+      cblas_daxpy(n, -tie * g[bl_sgauss_local(d, s) + (size_t)j], p->x + (size_t)n * (size_t)(j + k * s), 1, column, 1);
+    }
+    LAPACKE_dpotrs_work(LAPACK_COL_MAJOR, 'L', n, 1, p->factor + (size_t)n * n * (size_t)j, n, column, n);
+    for (int s = 0; s < d->u; s++) {
+      size_t at = (size_t)j + (size_t)k * (size_t)s;
+      double share = p->b[at] * p->p[at], tie = 2 * p->b[at] / (share + EPSILON);
+      double *v = &g[bl_sgauss_local(d, s) + (size_t)j];
+      *v = *v / (0.5 * d->weight[s] * share * (share + EPSILON) + d->precision_variance) -
+           tie * cblas_ddot(n, p->x + (size_t)n * (size_t)(j + k * s), 1, column, 1);
+    }
+  }
+  for (int s = 0; s < d->u; s++)
+    for (int i = 0; i < n; i++) g[bl_sgauss_local(d, s) + (size_t)(k + i)] /= p->q[i + (size_t)n * (size_t)s];
+}

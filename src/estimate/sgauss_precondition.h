@@ -1,0 +1,13 @@
+/* sgauss_precondition.h - an approximate inverse Hessian for L-BFGS on large problems. */
+#ifndef BL_SGAUSS_PRECONDITION_H
+#define BL_SGAUSS_PRECONDITION_H
+
+#include "estimate/sgauss.h"
+
+typedef struct bl_sgauss_preconditioner bl_sgauss_preconditioner;
+blica_status bl_sgauss_preconditioner_make(blica_ctx *ctx, const bl_sgauss_data *data, bl_sgauss_preconditioner **out);
+void bl_sgauss_preconditioner_free(bl_sgauss_preconditioner *p);
+void bl_sgauss_preconditioner_set(bl_sgauss_preconditioner *p, const double *theta); /* built at theta */
+void bl_sgauss_preconditioner_apply(const bl_sgauss_preconditioner *p, double *g);   /* g <- H0 g */
+
+#endif
