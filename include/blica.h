@@ -234,6 +234,11 @@ typedef struct {
   double prior_mixing;   /* sd of the elements of A, with prior=fixed */
   double prior_variance; /* sd of log v, with prior=fixed */
   double weight;         /* share of N_s that a segment counts with */
+  char kl[16];           /* ivae: analytic or sample */
+  int draws;             /* ivae: noise vectors per row */
+  char contrast[16];     /* fastica: logcosh, exp or cube */
+  char approach[16];     /* fastica: symmetric or deflation */
+  double or_threshold;   /* fastica: share of a column's largest entry that makes a 1; 0: A stays real */
 } blica_fit_options;
 
 typedef struct {

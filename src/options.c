@@ -41,6 +41,16 @@ static const blica_option fit_table[] = {
         "Standard deviation of the log-variances of the sources, with a fixed prior."),
     ROW(FIT(weight), BLICA_OPT_REAL, "1", 1e-6, 1, NULL, "SHARE",
         "Share of its samples that a segment counts with, against the prior."),
+    ROW(FIT(kl), BLICA_OPT_TEXT, "analytic", 0, 0, "analytic|sample", "FORM",
+        "Method ivae: the divergence from the prior in closed form, or at the drawn sources as in the published code."),
+    ROW(FIT(draws), BLICA_OPT_INT, "1", 1, 1000, NULL, "COUNT", "Method ivae: noise vectors drawn for each row."),
+    ROW(FIT(contrast), BLICA_OPT_TEXT, "logcosh", 0, 0, "logcosh|exp|cube", "NAME",
+        "Method fastica: the function whose expectation is made extreme."),
+    ROW(FIT(approach), BLICA_OPT_TEXT, "symmetric", 0, 0, "symmetric|deflation", "NAME",
+        "Method fastica: all components at once, or one after the other."),
+    ROW(FIT(or_threshold), BLICA_OPT_REAL, "none", 0, 1, "none=0", "SHARE",
+        "Method fastica: read the data as an OR of binary sources; entries of A of at least this share of their column's "
+        "largest become 1, all others 0."),
 };
 
 static const blica_option simulate_table[] = {
