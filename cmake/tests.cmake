@@ -7,7 +7,7 @@ foreach(source ${TEST_SOURCES})
   get_filename_component(kind ${folder} NAME)
   add_executable(${name} ${source})
   target_include_directories(${name} PRIVATE src tests ${RANDOM123_INCLUDE})
-  target_link_libraries(${name} PRIVATE blica_static PkgConfig::CMOCKA PkgConfig::JANSSON)
+  target_link_libraries(${name} PRIVATE blica_static PkgConfig::CMOCKA PkgConfig::JANSSON PkgConfig::ZLIB)
   add_test(NAME ${kind}/${name} COMMAND ${name} WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
 endforeach()
 

@@ -227,8 +227,8 @@ typedef struct {
   uint64_t seed;
   double condition;      /* r of the regularisation; infinity for none */
   double link;           /* c */
-  int64_t max_iterations;
-  double tolerance;      /* relative gradient at which a start has converged */
+  int64_t max_iterations; /* 0: the method's own */
+  double tolerance;      /* relative gradient at which a start has converged; -1: the method's own */
   double max_seconds;    /* whole fit; infinity for no limit */
   char prior[8];         /* none, auto or fixed */
   double prior_mixing;   /* sd of the elements of A, with prior=fixed */

@@ -12,7 +12,9 @@
 
 static const bl_estimator estimators[] = {
     {{"blica", "pair correlations, regularised, fitted by a scaled Gaussian likelihood (the paper's Algorithm 1)", 0},
-     bl_estimate_blica, true, true},
+     bl_estimate_blica, true, true, 0, 0},
+    {{"ivae", "evidence lower bound of a linear variational autoencoder (the paper's appendix E)", 1},
+     bl_estimate_ivae, true, false, 1000, 0},
 };
 enum { ESTIMATORS = sizeof estimators / sizeof *estimators };
 
@@ -44,6 +46,14 @@ static const bl_estimator *find_estimator(const char *name) {
   for (int i = 0; i < ESTIMATORS; i++)
     if (strcmp(estimators[i].method.name, name) == 0) return &estimators[i];
   return NULL;
+}
+
+/* What the caller left to the method. */
+static blica_fit_options resolve(const blica_fit_options *options, const bl_estimator *estimator) {
+  blica_fit_options o = *options;
+  if (o.max_iterations == 0) o.max_iterations = estimator->max_iterations ? estimator->max_iterations : 10000;
+  if (o.tolerance == -1) o.tolerance = estimator->tolerance > 0 ? estimator->tolerance : 1e-8;
+  return o;
 }
 
 /* Sizes and names of whichever input there is. */
@@ -179,13 +189,16 @@ blica_status blica_fit(blica_ctx *ctx, const blica_input *input, const blica_fit
   blica_status status;
   const bl_estimator *estimator = NULL;
   outline shape = {0};
-  stages st = {.problem = {.options = options}};
+  stages st = {.problem = {.options = NULL}};
+  blica_fit_options resolved;
   blica_model *model = NULL;
   bool means_done = false;
   double begun = bl_seconds();
   *out = NULL;
   bl_poll_reset(ctx);
   TRY(check(ctx, input, options, &estimator, &shape));
+  resolved = resolve(options, estimator);
+  st.problem.options = &resolved;
   st.problem.deadline = begun + options->max_seconds;
   TRY(blica_model_create(ctx, shape.n, options->sources, shape.u, &model));
   TRY(prepare(ctx, input, estimator, &st, &model->fit));

@@ -28,9 +28,11 @@ static const blica_option fit_table[] = {
         "data. The default is 10 for samples and none for exact counts."),
     ROW(FIT(link), BLICA_OPT_REAL, "pi/8", 1e-6, 1e6, PI_8, "C",
         "Squared coefficient c of the link, P(x=1|y) = Phi(sqrt(c) y)."),
-    ROW(FIT(max_iterations), BLICA_OPT_INT, "10000", 1, 9e15, NULL, "COUNT", "Iterations that one start may take."),
-    ROW(FIT(tolerance), BLICA_OPT_REAL, "1e-8", 0, 1, NULL, "EPS",
-        "A start has converged when its relative gradient is at most this."),
+    ROW(FIT(max_iterations), BLICA_OPT_INT, "default", 1, 9e15, "default=0", "COUNT",
+        "Iterations that one start may take. The default is 10000; 1000 for ivae and fastica."),
+    ROW(FIT(tolerance), BLICA_OPT_REAL, "default", 0, 1, "default=-1", "EPS",
+        "A start has converged when its relative gradient is at most this; for fastica, when no component turns by more "
+        "(1 - |cos|). The default is 1e-8; 1e-4 for fastica."),
     ROW(FIT(max_seconds), BLICA_OPT_REAL, "none", 0, INFINITY, "none=inf", "SECONDS",
         "Time limit of the whole fit; the best result so far is returned when it is over."),
     ROW(FIT(prior), BLICA_OPT_TEXT, "none", 0, 0, "none|auto|fixed", "KIND",
@@ -146,11 +148,12 @@ static blica_status set_real(blica_ctx *ctx, const blica_option *option, char *f
 static blica_status set_int(blica_ctx *ctx, const blica_option *option, char *field, const char *text) {
   char *end;
   const char *word;
-  if (find_word(option->words, text, &word)) text = word;
+  bool special = find_word(option->words, text, &word); /* its value may lie outside the range */
+  if (special) text = word;
   errno = 0;
   long long value = strtoll(text, &end, 10);
-  if (end == text || (*end != 0 && *end != '|') || errno || strchr(" \t\n", *text)) return refuse(ctx, option, text);
-  if (*end == 0 && ((double)value < option->low || (double)value > option->high)) return refuse(ctx, option, text);
+  if (end == text || (*end != 0 && !(special && *end == '|')) || errno || strchr(" \t\n", *text)) return refuse(ctx, option, text);
+  if (!special && ((double)value < option->low || (double)value > option->high)) return refuse(ctx, option, text);
   if (option->size == sizeof(int64_t)) {
     int64_t wide = value;
     memcpy(field, &wide, sizeof wide);

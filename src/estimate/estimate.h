@@ -9,7 +9,7 @@ typedef struct {
   const blica_data *data;     /* NULL when only counts or correlations were given */
   const blica_counts *counts; /* NULL when only correlations were given, or the method needs rows alone */
   const blica_cor *cor;       /* unregularised; NULL for methods that do not ask for it */
-  const blica_fit_options *options;
+  const blica_fit_options *options; /* defaults resolved */
   double deadline;            /* bl_seconds() at which the time is over; infinity for none */
 } bl_problem;
 
@@ -22,6 +22,8 @@ typedef struct {
   blica_method method;
   bl_estimate_fn estimate;
   bool wants_counts, wants_cor; /* which stages fit.c prepares */
+  int64_t max_iterations;       /* defaults of these options; 0: as for most methods */
+  double tolerance;
 } bl_estimator;
 
 blica_status bl_estimate_blica(blica_ctx *ctx, const bl_problem *problem, blica_model *model, bool *means_done);

@@ -45,8 +45,8 @@ static void fit_defaults(void **state) {
   assert_true(o.seed == 1);
   assert_true(o.condition == BLICA_CONDITION_DEFAULT);
   assert_true(o.link == atan(1.0) / 2);
-  assert_true(o.max_iterations == 10000);
-  assert_true(o.tolerance == 1e-8);
+  assert_true(o.max_iterations == 0);
+  assert_true(o.tolerance == -1);
   assert_true(isinf(o.max_seconds) && o.max_seconds > 0);
   assert_true(o.prior_mixing == 3 && o.prior_variance == 1 && o.weight == 1);
 }

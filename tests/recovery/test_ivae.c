@@ -1,0 +1,296 @@
+/* The linear iVAE as a method: the published losses under the published settings, what a fit returns, missing
+ * values, the same bits for any number of threads, interrupt and time limit. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include <zlib.h>
+
+#include "base/base.h"
+#include "model.h"
+
+static blica_ctx *ctx;
+
+static int setup(void **state) {
+  (void)state;
+  return blica_ctx_create(&ctx);
+}
+
+static int teardown(void **state) {
+  (void)state;
+  blica_ctx_free(ctx);
+  return 0;
+}
+
+/* Numbers of a table, plain or gzipped; NULL when it is not there. */
+static double *read_table(const char *path, size_t *count) {
+  gzFile f = gzopen(path, "rb");
+  if (!f) return NULL;
+  size_t room = 1 << 22;
+  char *text = malloc(room + 1), *next = text;
+  int got = gzread(f, text, (unsigned)room);
+  gzclose(f);
+  assert_true(got > 0 && (size_t)got < room);
+  text[got] = 0;
+  double *values = malloc((size_t)got * sizeof *values);
+  for (*count = 0;;) {
+    next += strspn(next, ", \r\n");
+    if (!*next) break;
+    values[(*count)++] = strtod(next, &next);
+  }
+  free(text);
+  return values;
+}
+
+/* The authors' layout: variables, then the segment from 1. */
+static blica_data *read_data(const char *path, int n, int u) {
+  size_t count;
+  double *table = read_table(path, &count);
+  if (!table) {
+    print_message("skipped: %s is not there\n", path);
+    skip();
+  }
+  size_t rows = count / (size_t)(n + 1);
+  int8_t *x = malloc(rows * (size_t)n);
+  int32_t *segment = malloc(rows * sizeof *segment);
+  for (size_t r = 0; r < rows; r++) {
+    for (int i = 0; i < n; i++) x[r * (size_t)n + (size_t)i] = (int8_t)table[r * (size_t)(n + 1) + (size_t)i];
+    segment[r] = (int32_t)table[r * (size_t)(n + 1) + (size_t)n] - 1;
+  }
+  blica_data *data;
+  assert_int_equal(blica_pack(ctx, (int64_t)rows, n, x, n, 1, NULL, segment, u, NULL, &data), BLICA_OK);
+  free(table), free(x), free(segment);
+  return data;
+}
+
+static blica_model *fit(const blica_data *data, const blica_fit_options *options) {
+  blica_input input = {.data = data};
+  blica_model *model;
+  if (blica_fit(ctx, &input, options, &model) != BLICA_OK) fail_msg("%s", blica_message(ctx));
+  return model;
+}
+
+static blica_fit_options options_for(int sources, const char *kl) {
+  blica_fit_options o = blica_fit_options_default();
+  strcpy(o.method, "ivae");
+  o.sources = sources;
+  snprintf(o.kl, sizeof o.kl, "%s", kl);
+  return o;
+}
+
+static double note(const blica_model *model, const char *name) {
+  for (int i = 0; i < model->fit.n_notes; i++)
+    if (strcmp(model->fit.notes[i].name, name) == 0) return model->fit.notes[i].value;
+  fail_msg("there is no note '%s'", name);
+  return NAN;
+}
+
+static double mcs_with(const blica_model *model, const char *path) {
+  size_t count;
+  int n = model->n, k = model->k, matching[16];
+  double *rows = read_table(path, &count), truth[256], cosine[16], mcs;
+  assert_true(rows && count == (size_t)(n * k));
+  for (int i = 0; i < n; i++)
+    for (int j = 0; j < k; j++) truth[i + j * n] = rows[i * k + j];
+  free(rows);
+  assert_int_equal(blica_compare(ctx, n, k, truth, model->mixing, &mcs, matching, cosine), BLICA_OK);
+  return mcs;
+}
+
+/* Published: loss 3.1827 after 1000 iterations, MCS .70 to .79 by seed. */
+static void test_published_n5_k5(void **state) {
+  (void)state;
+  blica_data *data = read_data("../shared/data/ivae/data_5_40_1000_1.csv", 5, 40);
+  blica_fit_options o = options_for(5, "sample");
+  o.starts = 1;
+  o.max_iterations = 1000;
+  blica_model *model = fit(data, &o);
+  double mcs = mcs_with(model, "../shared/data/ivae/mix_5_40_1000_1.csv");
+  print_message("loss %.4f, fresh %.4f, MCS %.3f\n", note(model, "training_loss"), note(model, "fresh_loss"), mcs);
+  assert_true(note(model, "training_loss") <= 3.1827);
+  assert_true(note(model, "fresh_loss") <= 3.1971);
+  assert_true(mcs > 0.70);
+  blica_model_free(model);
+  blica_data_free(data);
+}
+
+/* Published: loss 3.1812, 3.1860 on fresh noise, MCS .947. */
+static void test_published_n6_k2(void **state) {
+  (void)state;
+  blica_data *data = read_data("../shared/data/authors/n6_nz2_N1000_s1.csv.gz", 6, 40);
+  static const char *const form[] = {"sample", "analytic"};
+  for (int i = 0; i < 2; i++) {
+    blica_fit_options o = options_for(2, form[i]);
+    blica_model *model = fit(data, &o);
+    double mcs = mcs_with(model, "../shared/data/authors/n6_nz2_N1000_s1_A.csv");
+    print_message("%s: loss %.4f, fresh %.4f, MCS %.3f\n", form[i], note(model, "training_loss"),
+                  note(model, "fresh_loss"), mcs);
+    assert_true(note(model, "training_loss") <= 3.1812);
+    assert_true(note(model, "fresh_loss") <= 3.1860);
+    assert_true(mcs > 0.93);
+    assert_int_equal(model->fit.stop, BLICA_STOP_CONVERGED);
+    assert_int_equal(model->fit.n_starts, 3);
+    blica_model_free(model);
+  }
+  blica_data_free(data);
+}
+
+/* ---- without the shared data ---- */
+
+static blica_data *simulated(double missing, blica_model **truth) {
+  blica_simulate_options o = blica_simulate_options_default();
+  o.variables = 6, o.sources = 2, o.segments = 20, o.samples = 500;
+  blica_data *data, *out;
+  assert_int_equal(blica_simulate(ctx, &o, truth, &data, NULL), BLICA_OK);
+  if (missing == 0) return data;
+  int8_t *x = malloc((size_t)data->rows * 6);
+  int32_t *segment = malloc((size_t)data->rows * sizeof *segment);
+  unsigned lcg = 1;
+  int64_t row = 0;
+  for (int s = 0; s < data->u; s++)
+    for (int64_t r = 0; r < data->samples[s]; r++, row++) {
+      segment[row] = s;
+      for (int i = 0; i < 6; i++) {
+        int8_t one = (int8_t)(data->ones[s][i * data->words[s] + r / 64] >> (r % 64) & 1);
+        lcg = lcg * 1664525u + 1013904223u;
+        x[row * 6 + i] = lcg / 4294967296.0 < missing ? BLICA_MISSING : one;
+      }
+    }
+  assert_int_equal(blica_pack(ctx, row, 6, x, 6, 1, NULL, segment, 20, NULL, &out), BLICA_OK);
+  blica_data_free(data);
+  free(x), free(segment);
+  return out;
+}
+
+static double recovered(const blica_model *truth, const blica_model *model) {
+  int matching[2];
+  double cosine[2], mcs;
+  assert_int_equal(blica_compare(ctx, truth->n, truth->k, truth->mixing, model->mixing, &mcs, matching, cosine), BLICA_OK);
+  return mcs;
+}
+
+static void test_recovers(void **state) {
+  (void)state;
+  for (int i = 0; i < 2; i++) {
+    blica_model *truth;
+    blica_data *data = simulated(i * 0.1, &truth);
+    blica_fit_options o = options_for(2, "analytic");
+    blica_model *model = fit(data, &o);
+    double mcs = recovered(truth, model);
+    print_message("%lld missing: MCS %.3f\n", (long long)data->missing, mcs);
+    assert_true(mcs > 0.9);
+    assert_non_null(model->encoder);
+    blica_model_free(model);
+    blica_model_free(truth);
+    blica_data_free(data);
+  }
+}
+
+/* The encoder that comes with the model stays with it through canonical form: its means follow the model's scale. */
+static void test_encoder_fits_model(void **state) {
+  (void)state;
+  blica_model *truth;
+  blica_data *data = simulated(0, &truth);
+  blica_fit_options o = options_for(2, "analytic");
+  o.starts = 1;
+  blica_model *m = fit(data, &o);
+  for (int s = 0; s < m->u; s++) /* the average posterior mean of a segment is close to the prior mean, in units of its sd */
+    for (int c = 0; c < m->k; c++) {
+      double mean = m->encoder->mean_bias[c] + m->encoder->mean_weight[c + (m->n + s) * m->k];
+      for (int i = 0; i < m->n; i++) {
+        int64_t ones = 0;
+        for (int64_t w = 0; w < data->words[s]; w++) ones += __builtin_popcountll(data->ones[s][i * data->words[s] + w]);
+        mean += m->encoder->mean_weight[c + i * m->k] * (double)ones / (double)data->samples[s];
+      }
+      double off = fabs(mean - m->means[c + s * m->k]) / sqrt(m->variances[c + s * m->k]);
+      if (!(off < 0.05)) fail_msg("segment %d, source %d: off by %g sd", s, c, off);
+    }
+  blica_model_free(m);
+  blica_model_free(truth);
+  blica_data_free(data);
+}
+
+static void test_threads(void **state) {
+  (void)state;
+  blica_model *truth, *first = NULL;
+  blica_data *data = simulated(0.05, &truth);
+  blica_fit_options o = options_for(3, "sample");
+  o.starts = 2, o.max_iterations = 15, o.draws = 2;
+  static const int threads[] = {1, 2, 7};
+  for (int i = 0; i < 3; i++) {
+    blica_set_threads(ctx, threads[i]);
+    blica_model *model = fit(data, &o);
+    assert_int_equal(model->fit.stop, BLICA_STOP_ITERATIONS);
+    if (!first) {
+      first = model;
+      continue;
+    }
+    assert_memory_equal(model->mixing, first->mixing, 18 * sizeof(double));
+    assert_memory_equal(model->variances, first->variances, 60 * sizeof(double));
+    assert_memory_equal(model->means, first->means, 60 * sizeof(double));
+    assert_memory_equal(model->encoder->mean_weight, first->encoder->mean_weight, 3 * 26 * sizeof(double));
+    assert_memory_equal(&model->fit.objective, &first->fit.objective, sizeof(double));
+    blica_model_free(model);
+  }
+  blica_set_threads(ctx, 0);
+  blica_model_free(first);
+  blica_model_free(truth);
+  blica_data_free(data);
+}
+
+static int stop_at_5(const blica_progress *progress, void *user) {
+  ++*(int *)user;
+  return progress->iteration >= 5;
+}
+
+static void test_interrupt_and_time(void **state) {
+  (void)state;
+  int polls = 0;
+  blica_model *truth;
+  blica_data *data = simulated(0, &truth);
+  blica_fit_options o = options_for(2, "analytic");
+  blica_set_poll(ctx, stop_at_5, &polls);
+  blica_model *model = fit(data, &o);
+  assert_true(polls >= 5);
+  assert_int_equal(model->fit.stop, BLICA_STOP_INTERRUPTED);
+  assert_int_equal(model->fit.iterations, 5);
+  assert_int_equal(model->fit.n_starts, 1);
+  blica_model_free(model);
+  blica_set_poll(ctx, NULL, NULL);
+  o.max_seconds = 1e-9;
+  model = fit(data, &o);
+  assert_int_equal(model->fit.stop, BLICA_STOP_TIME);
+  assert_true(isfinite(model->mixing[0]));
+  blica_model_free(model);
+  blica_model_free(truth);
+  blica_data_free(data);
+}
+
+static void test_needs_rows(void **state) {
+  (void)state;
+  blica_model *truth, *model;
+  blica_data *data = simulated(0, &truth);
+  blica_counts *counts;
+  assert_int_equal(blica_count(ctx, data, &counts), BLICA_OK);
+  blica_fit_options o = options_for(2, "analytic");
+  blica_input input = {.counts = counts};
+  assert_int_equal(blica_fit(ctx, &input, &o, &model), BLICA_ERR_ARGUMENT);
+  assert_null(model);
+  assert_non_null(strstr(blica_message(ctx), "'ivae' needs the rows"));
+  blica_counts_free(counts);
+  blica_model_free(truth);
+  blica_data_free(data);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_published_n5_k5), cmocka_unit_test(test_published_n6_k2), cmocka_unit_test(test_recovers),
+      cmocka_unit_test(test_encoder_fits_model), cmocka_unit_test(test_threads),
+      cmocka_unit_test(test_interrupt_and_time), cmocka_unit_test(test_needs_rows),
+  };
+  return cmocka_run_group_tests(tests, setup, teardown);
+}
