@@ -2,9 +2,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <jansson.h>
-
 #include "matrix_io.h"
+#include "output.h"
 #include "program.h"
 
 typedef struct {
@@ -23,11 +22,7 @@ static int print_json(double mcs, int k, const int *matching, const double *cosi
     json_array_append_new(match, json_integer(matching[j]));
     json_array_append_new(cosines, json_real(cosine[j]));
   }
-  json_t *record = json_pack("{s:f,s:o,s:o}", "mcs", mcs, "matching", match, "cosine", cosines);
-  int code = record && json_dumpf(record, stdout, JSON_REAL_PRECISION(17)) == 0 ? EXIT_OK : EXIT_FAILED;
-  putchar('\n');
-  json_decref(record);
-  return code;
+  return json_print(json_pack("{s:f,s:o,s:o}", "mcs", mcs, "matching", match, "cosine", cosines));
 }
 
 static int print_text(double mcs, int k, const int *matching, const double *cosine) {

@@ -1,4 +1,4 @@
-/* main.c - the table of commands, and what is common to all of them. */
+/* main.c - from the command line to a command, and what is common to all of them. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,15 +6,9 @@
 
 #include "args.h"
 
-const command *const commands[] = {
-    &command_simulate,
-    &command_count,
-    &command_merge,
-    &command_correlate,
-    &command_compare,
-    &command_self_doc,
-    NULL,
-};
+#define ROW(name) &command_##name,
+const command *const commands[] = {EACH_COMMAND(ROW) NULL};
+#undef ROW
 
 int fail_reading(program *p, blica_status status) {
   say_error("%s", blica_message(p->ctx));

@@ -1,7 +1,7 @@
 /* program.h - what main() hands to a command, and how a command describes itself.
  *
- * To add a command: write cmd_<name>.c with a `const command command_<name>`, declare it below, add a
- * row to the table in main.c. Parsing, --help, man pages, completions and docs/options.md follow. */
+ * To add a command: write cmd_<name>.c with a `const command command_<name>`, and add a row to
+ * EACH_COMMAND below. Parsing, --help, man pages, completions and docs/options.md follow. */
 #ifndef PROGRAM_H
 #define PROGRAM_H
 
@@ -46,9 +46,21 @@ struct program {
   int threads, quiet; /* options of every command */
 };
 
-extern const command *const commands[]; /* the last is NULL */
+/* All commands, in the order in which help lists them. */
+#define EACH_COMMAND(ROW) \
+  ROW(simulate)           \
+  ROW(count)              \
+  ROW(merge)              \
+  ROW(correlate)          \
+  ROW(fit)                \
+  ROW(compare)            \
+  ROW(self_doc)
 
-extern const command command_simulate, command_count, command_merge, command_correlate, command_compare, command_self_doc;
+#define ROW(name) extern const command command_##name;
+EACH_COMMAND(ROW)
+#undef ROW
+
+extern const command *const commands[]; /* the last is NULL */
 
 /* For a table of a command's own:
  *     static const blica_option table[] = {OPTION(values, name, TYPE, initial, low, high, words, metavar, help), ...};

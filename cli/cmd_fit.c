@@ -1,0 +1,190 @@
+/* cmd_fit.c - blica fit DATA|COUNTS: the mixing matrix, into model.json. */
+#include <stdio.h>
+#include <string.h>
+
+#include "data_args.h"
+#include "output.h"
+#include "program.h"
+
+typedef struct {
+  const char *out;
+  int json, allow_unidentified;
+  blica_fit_options options;
+  data_values data;
+} fit_values;
+
+static const blica_option own[] = {
+    OPTION(fit_values, out, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "FILE", "The model is written here, as JSON."),
+    OPTION(fit_values, json, BLICA_OPT_FLAG, "no", 0, 1, NULL, NULL, "Print the record of the fit as a JSON object."),
+    OPTION(fit_values, allow_unidentified, BLICA_OPT_FLAG, "no", 0, 1, NULL, NULL,
+           "Fit even when there is one segment only, from which the mixing matrix cannot be told."),
+};
+OPTION_TABLE(own_table, own)
+
+/* ---- input ---- */
+
+typedef struct {
+  blica_data *data;
+  blica_counts *counts;
+  int n, u;
+  double rows;
+} fit_input;
+
+static int read_input(program *p, const fit_values *v, fit_input *in) {
+  const char *path = p->operands[0];
+  if (table_is_counts(path)) {
+    blica_status status = blica_counts_load(p->ctx, path, &in->counts);
+    if (status != BLICA_OK) return fail_reading(p, status);
+    in->n = in->counts->n;
+    in->u = in->counts->u;
+    for (int s = 0; s < in->u; s++) in->rows += in->counts->samples[s];
+    return EXIT_OK;
+  }
+  char message[TABLE_MESSAGE];
+  table_options how = data_table_options(&v->data);
+  blica_status status = table_read(p->ctx, path, &how, message, &in->data);
+  if (status != BLICA_OK) return fail_table(status, message);
+  in->n = in->data->n;
+  in->u = in->data->u;
+  in->rows = (double)in->data->rows;
+  return EXIT_OK;
+}
+
+/* What the numbers of variables, sources and segments alone rule out. */
+static int check_input(const fit_values *v, const char *path, const fit_input *in) {
+  int k = v->options.sources;
+  if (k > in->n) {
+    say_error("fit: --sources %d, but '%s' has %d variables; give at most %d", k, path, in->n, in->n);
+    return EXIT_USAGE;
+  }
+  if (in->u == 1 && !v->allow_unidentified) {
+    say_error("fit: '%s' has one segment only, and one segment cannot tell the mixing matrix; name the segments "
+              "(--segment-column, --segment-length, --segment-count, --segment-file), or give --allow-unidentified",
+              path);
+    return EXIT_DATA;
+  }
+  return EXIT_OK;
+}
+
+/* ---- telling the result ---- */
+
+static void tell(const blica_model *m, const char *out) {
+  const blica_fit_report *fit = &m->fit;
+  for (int i = 0; i < fit->n_starts; i++) {
+    const blica_start *start = &fit->starts[i];
+    say_note("start %d (%s): objective %.10g, %lld iterations, %.2g s, %s%s", i + 1, start->kind, start->objective,
+             (long long)start->iterations, start->seconds, blica_stop_name(start->stop),
+             i == fit->best_start ? ", the best" : "");
+  }
+  if (fit->zero_cells || fit->constant_columns || fit->empty_pairs)
+    say_note("corrected: %lld pairs with an empty cell, %lld constant variables, %lld pairs without a common row",
+             (long long)fit->zero_cells, (long long)fit->constant_columns, (long long)fit->empty_pairs);
+  for (int i = 0; i < fit->n_notes; i++) say_note("%s %.6g", fit->notes[i].name, fit->notes[i].value);
+  say_note("objective %.10g after %.2g s (seed %llu); wrote %s", fit->objective, fit->seconds,
+           (unsigned long long)fit->seed, out);
+}
+
+static json_t *starts_record(const blica_fit_report *fit) {
+  json_t *list = json_array();
+  for (int i = 0; i < fit->n_starts; i++) {
+    const blica_start *s = &fit->starts[i];
+    json_array_append_new(list, json_pack("{s:s,s:o,s:o,s:I,s:I,s:f,s:f,s:s}", "kind", s->kind, "objective",
+                                          json_number(s->objective), "gradient", json_number(s->gradient),
+                                          "iterations", (json_int_t)s->iterations, "evaluations",
+                                          (json_int_t)s->evaluations, "seconds", s->seconds, "seconds_near",
+                                          s->seconds_near, "stop", blica_stop_name(s->stop)));
+  }
+  return list;
+}
+
+static int print_record(const blica_model *m, const char *out, double rows) {
+  const blica_fit_report *fit = &m->fit;
+  json_t *notes = json_object();
+  for (int i = 0; i < fit->n_notes; i++) json_object_set_new(notes, fit->notes[i].name, json_number(fit->notes[i].value));
+  json_t *record = json_pack(
+      "{s:s,s:s,s:i,s:i,s:i,s:f,s:o,s:s,s:I,s:I,s:o,s:i,s:o}", "out", out, "method", m->method, "variables", m->n,
+      "sources", m->k, "segments", m->u, "rows", rows, "objective", json_number(fit->objective), "stop",
+      blica_stop_name(fit->stop), "iterations", (json_int_t)fit->iterations, "evaluations", (json_int_t)fit->evaluations,
+      "condition", json_number(fit->condition), "best_start", fit->best_start, "notes", notes);
+  if (!record) return json_print(NULL);
+  char seed[24];
+  snprintf(seed, sizeof seed, "%llu", (unsigned long long)fit->seed);
+  json_object_set_new(record, "seed", fit->seed <= INT64_MAX ? json_integer((json_int_t)fit->seed) : json_string(seed));
+  json_object_update_new(record, json_pack("{s:f,s:f,s:f,s:f,s:f}", "seconds", fit->seconds, "seconds_count",
+                                       fit->seconds_count, "seconds_correlate", fit->seconds_correlate,
+                                       "seconds_regularise", fit->seconds_regularise, "seconds_optimise",
+                                       fit->seconds_optimise));
+  json_object_update_new(record, json_pack("{s:I,s:I,s:I,s:I}", "zero_cells", (json_int_t)fit->zero_cells, "constant_pairs",
+                                       (json_int_t)fit->constant_pairs, "empty_pairs", (json_int_t)fit->empty_pairs,
+                                       "constant_columns", (json_int_t)fit->constant_columns));
+  json_object_set_new(record, "starts", starts_record(fit));
+  return json_print(record);
+}
+
+static int exit_of(blica_stop stop) {
+  switch (stop) {
+  case BLICA_STOP_CONVERGED: return EXIT_OK;
+  case BLICA_STOP_INTERRUPTED: return EXIT_INTERRUPTED;
+  case BLICA_STOP_ITERATIONS: say_warning("not converged: --max-iterations reached; the result is written"); break;
+  case BLICA_STOP_TIME: say_warning("not converged: --max-seconds is over; the result is written"); break;
+  case BLICA_STOP_STALLED:
+    say_warning("not converged: no further progress is possible in double precision; the result is written");
+    break;
+  }
+  return EXIT_NOT_CONVERGED;
+}
+
+static int finish(program *p, const fit_values *v, const blica_model *model, double rows) {
+  blica_status status = blica_model_save(p->ctx, model, v->out);
+  if (status != BLICA_OK) return fail_writing(p, status);
+  progress_clear();
+  tell(model, v->out);
+  int code = v->json ? print_record(model, v->out, rows) : EXIT_OK;
+  return code == EXIT_OK ? exit_of(model->fit.stop) : code;
+}
+
+static int run(program *p, void *values) {
+  fit_values *v = values;
+  fit_input in = {0};
+  blica_model *model = NULL;
+  if (!output_possible(v->out)) return EXIT_FAILED;
+  int code = read_input(p, v, &in);
+  if (code == EXIT_OK) code = check_input(v, p->operands[0], &in);
+  if (code == EXIT_OK) {
+    say_note("%d variables, %d sources, %d segments, %.15g rows; method %s, seed %llu", in.n, v->options.sources, in.u,
+             in.rows, v->options.method, (unsigned long long)v->options.seed);
+    blica_input input = {.data = in.data, .counts = in.counts};
+    blica_status status = blica_fit(p->ctx, &input, &v->options, &model);
+    code = status == BLICA_OK ? finish(p, v, model, in.rows) : fail_reading(p, status);
+  }
+  blica_model_free(model);
+  blica_data_free(in.data);
+  blica_counts_free(in.counts);
+  return code;
+}
+
+const command command_fit = {
+    .name = "fit",
+    .summary = "estimate the mixing matrix",
+    .operands = "DATA|COUNTS",
+    .least = 1,
+    .most = 1,
+    .required = "sources|out",
+    .text = "Estimates the mixing matrix and the means and variances of the sources in each segment, and writes them to a "
+            "model file. DATA is a table of 0 and 1 (CSV, TSV, .gz, .zst, .npy, or - for the standard input) with a column "
+            "that names the segment of each row; COUNTS is what blica count wrote.\n\n"
+            "The fit starts from several points and keeps the best result. Columns of the mixing matrix are determined up to "
+            "order, sign and scale; they are written in a canonical form: largest explained variance first, largest "
+            "entry positive, mean log-variance of each source 0.\n\n"
+            "The first Ctrl-C ends the fit; the best result so far is written.",
+    .examples = "blica fit data.csv --sources 10 --out model.json\n"
+                "# rows in time order, in 40 segments of equal length\n"
+                "blica fit series.csv.gz --segment-count 40 --sources 4 --out model.json\n"
+                "# no header, the segment in the last column\n"
+                "blica fit authors.csv --segment-column last --sources 6 --out model.json",
+    .groups = {{"Files", own_table, 0},
+               {"The fit", blica_fit_option_table, offsetof(fit_values, options)},
+               {"How the data are read", data_option_table, offsetof(fit_values, data)}},
+    .values = sizeof(fit_values),
+    .run = run,
+};

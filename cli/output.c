@@ -1,0 +1,49 @@
+/* output.c - see output.h. */
+#include "output.h"
+
+#include <errno.h>
+#include <libgen.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "program.h"
+
+static int obstacle(const char *path) {
+  struct stat info;
+  if (!*path) return ENOENT;
+  if (stat(path, &info) == 0) {
+    if (S_ISDIR(info.st_mode)) return EISDIR;
+    if (!S_ISREG(info.st_mode)) return access(path, W_OK) == 0 ? 0 : errno;
+  }
+  char *copy = strdup(path);
+  if (!copy) return ENOMEM;
+  const char *folder = dirname(copy);
+  int reason = stat(folder, &info) != 0 ? errno : !S_ISDIR(info.st_mode) ? ENOTDIR : 0;
+  if (reason == 0 && access(folder, W_OK | X_OK) != 0) reason = errno;
+  free(copy);
+  return reason;
+}
+
+bool output_possible(const char *path) {
+  int reason = obstacle(path);
+  if (reason) say_error("cannot write '%s': %s", path, strerror(reason));
+  return reason == 0;
+}
+
+json_t *json_number(double value) {
+  if (isnan(value)) return json_null();
+  if (isinf(value)) return json_string(value > 0 ? "Infinity" : "-Infinity");
+  return json_real(value);
+}
+
+int json_print(json_t *object) {
+  int code = object && json_dumpf(object, stdout, JSON_REAL_PRECISION(17) | JSON_INDENT(1)) == 0 ? EXIT_OK : EXIT_FAILED;
+  putchar('\n');
+  if (code != EXIT_OK) say_error("the JSON record could not be written");
+  json_decref(object);
+  return code;
+}

@@ -1,0 +1,112 @@
+#!/usr/bin/env bats
+# blica fit
+load helpers
+
+setup_file() {
+  cd "$BATS_FILE_TMPDIR" || return 1
+  "$BLICA" simulate --variables 6 --sources 2 --segments 20 --samples 500 --out d --quiet
+  "$BLICA" simulate --variables 6 --sources 2 --segments 20 --exact --out e --quiet
+}
+
+mcs() { "$BLICA" compare "$1" "$2" --json | /usr/bin/python3 -c 'import json,sys; print(json.load(sys.stdin)["mcs"])'; }
+above() { /usr/bin/python3 -c "assert $1 > $2, $1"; }
+
+@test "recovers the mixing matrix from rows and, exactly, from exact counts" {
+  d=$BATS_FILE_TMPDIR
+  run_code 0 fit "$d/d/data.csv" --sources 2 --out m.json
+  says "seed 1"
+  above "$(mcs m.json "$d/d/model.json")" 0.97
+  run_code 0 fit "$d/e/counts.npz" --sources 2 --out x.json
+  above "$(mcs x.json "$d/e/model.json")" "1-1e-10"
+}
+
+@test "--json prints the record of the fit" {
+  run_code 0 fit "$BATS_FILE_TMPDIR/d/data.csv" --sources 2 --starts 2 --seed 9 --out m.json --json --quiet
+  echo "$out" | /usr/bin/python3 -c '
+import json, sys
+r, m = json.load(sys.stdin), json.load(open("m.json"))
+assert r["seed"] == 9 and len(r["starts"]) == 2 and r["stop"] == "converged" and r["rows"] == 10000
+assert r["objective"] == m["fit"]["objective"] == max(s["objective"] for s in r["starts"])
+assert m["method"] == "blica" and m["variables"][0] == "x1" and m["samples"] == [500] * 20
+for key in ("iterations", "evaluations", "seconds", "stop", "condition", "zero_cells", "shift", "notes"): assert key in m["fit"], key'
+}
+
+@test "the same bits on any number of threads" {
+  for t in 1 3; do
+    run_code 0 fit "$BATS_FILE_TMPDIR/d/data.csv" --sources 2 --threads $t --out m$t.json
+  done
+  /usr/bin/python3 -c '
+import json
+a, b = json.load(open("m1.json")), json.load(open("m3.json"))
+for key in ("mixing", "variances", "means", "thresholds"): assert a[key] == b[key], key
+assert a["fit"]["objective"] == b["fit"]["objective"]'
+}
+
+@test "not converged: exit 4 and the result is written" {
+  run_code 4 fit "$BATS_FILE_TMPDIR/d/data.csv" --sources 2 --max-iterations 1 --starts 1 --out m.json
+  says "not converged"
+  run_code 0 compare m.json m.json
+}
+
+@test "the first interrupt writes the best so far and exits 130" {
+  "$BLICA" simulate --variables 30 --sources 30 --samples 100 --out big --quiet
+  "$BLICA" fit big/data.csv --sources 30 --starts 1000 --out m.json 2>err.txt &
+  pid=$!
+  sleep 3
+  kill -INT $pid || { cat err.txt; return 1; }
+  code=0
+  wait $pid || code=$?
+  [ "$code" -eq 130 ] || { echo "exit $code"; cat err.txt; return 1; }
+  run_code 0 compare m.json m.json
+}
+
+@test "one segment only is refused unless allowed" {
+  cut -d, -f1-6 "$BATS_FILE_TMPDIR/d/data.csv" | sed 's/$/,1/; 1s/,1$/,segment/' >one.csv
+  run_code 3 fit one.csv --sources 2 --out m.json
+  says "one segment only"
+  only_files one.csv
+  code=0
+  "$BLICA" fit one.csv --sources 2 --allow-unidentified --out m.json 2>/dev/null || code=$?
+  [ "$code" -eq 0 ] || [ "$code" -eq 4 ]
+  [ -s m.json ]
+}
+
+@test "bad options leave no file" {
+  data=$BATS_FILE_TMPDIR/d/data.csv
+  run_code 2 fit "$data" --sources 7 --out m.json
+  says "6 variables"
+  run_code 2 fit "$data" --sources 0 --out m.json
+  says "sources: '0'"
+  run_code 2 fit "$data" --out m.json
+  says "--sources K is missing"
+  run_code 2 fit "$data" --sources 2
+  says "--out FILE is missing"
+  run_code 2 fit --sources 2 --out m.json
+  says "usage: blica fit DATA|COUNTS"
+  run_code 2 fit "$data" --sources 2 --method nosuch --out m.json
+  says "method: 'nosuch'"
+  run_code 2 fit "$data" --sources 2 --condition 0.5 --out m.json
+  says "condition: '0.5'"
+  only_files ""
+}
+
+@test "bad input leaves no file" {
+  printf 'a,segment\n0,1\n1,2\n' >narrow.csv
+  printf 'a,b,segment\n0,2,1\n1,1,2\n' >two.csv
+  : >empty.csv
+  run_code 3 fit narrow.csv --sources 1 --out m.json
+  run_code 3 fit two.csv --sources 1 --out m.json
+  run_code 3 fit empty.csv --sources 1 --out m.json
+  run_code 3 fit missing.csv --sources 1 --out m.json
+  says "missing.csv"
+  run_code 3 fit . --sources 1 --out m.json
+  run_code 3 fit missing.npz --sources 1 --out m.json
+  only_files narrow.csv two.csv empty.csv
+}
+
+@test "an output that cannot be written is told before the work" {
+  run_code 1 fit "$BATS_FILE_TMPDIR/d/data.csv" --sources 2 --out no/such/m.json
+  says "no/such/m.json"
+  run_code 1 fit "$BATS_FILE_TMPDIR/d/data.csv" --sources 2 --out .
+  only_files ""
+}
