@@ -25,7 +25,7 @@ says() {
   esac
 }
 
-# no_files: the test left nothing behind but the names given.
+# only_files NAMES...: nothing else is in the folder; "" for nothing at all.
 only_files() {
   local found
   found=$(ls -A | sort | tr '\n' ' ')
