@@ -21,6 +21,15 @@ foreach(source ${BATS_FILES})
     "BLICA=$<TARGET_FILE:blica_cli>;BLICA_BUILD=${CMAKE_CURRENT_BINARY_DIR};BLICA_SOURCE=${CMAKE_CURRENT_SOURCE_DIR}")
 endforeach()
 
+# Each tests/parity/*.c is a program that such a comparison runs.
+file(GLOB PARITY_PROGRAMS CONFIGURE_DEPENDS tests/parity/*.c)
+foreach(source ${PARITY_PROGRAMS})
+  get_filename_component(name ${source} NAME_WE)
+  add_executable(${name} ${source})
+  target_include_directories(${name} PRIVATE src)
+  target_link_libraries(${name} PRIVATE blica_static)
+endforeach()
+
 # Each tests/parity/*.sh compares with another implementation; it exits 77 when that one is not installed.
 file(GLOB PARITY_FILES CONFIGURE_DEPENDS tests/parity/*.sh)
 foreach(source ${PARITY_FILES})

@@ -44,12 +44,12 @@ int bl_eigen_extremes(int n, double *a, double *work, double *smallest, double *
   if (info != 0) return info;
   double low = INFINITY, high = -INFINITY;
   for (int i = 0; i < n; i++) {
+    if (!isfinite(d[i]) || (i < n - 1 && !isfinite(e[i]))) return 1;
     double radius = (i > 0 ? fabs(e[i - 1]) : 0.0) + (i < n - 1 ? fabs(e[i]) : 0.0);
     low = fmin(low, d[i] - radius);
     high = fmax(high, d[i] + radius);
   }
   double size = fmax(fabs(low), fabs(high)), tiny = fmax(DBL_MIN, DBL_EPSILON * DBL_EPSILON * size * size);
-  if (!isfinite(size)) return 1;
   for (int i = 0; i + 1 < n; i++) e[i] *= e[i];
   low -= n * DBL_EPSILON * size;
   high += n * DBL_EPSILON * size;

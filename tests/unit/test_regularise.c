@@ -1,0 +1,141 @@
+/* Eigenvalues at both ends, and the shift that brings the condition number to its target. */
+#include <lapacke.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "cor.h"
+#include "num/eigen.h"
+#include "num/rng.h"
+
+static void extremes(int n, const double *a, double *low, double *high) {
+  size_t size = (size_t)n * (size_t)n;
+  double *copy = malloc(size * sizeof *copy), *work = malloc(bl_eigen_work(n) * sizeof *work);
+  memcpy(copy, a, size * sizeof *copy);
+  assert_int_equal(bl_eigen_extremes(n, copy, work, low, high), 0);
+  free(copy);
+  free(work);
+}
+
+/* (1-r) I + r 11' has eigenvalues 1-r and 1+(n-1)r; the second-difference matrix 2-2cos(j pi/(n+1)). */
+static void test_known_spectra(void **state) {
+  (void)state;
+  const int sizes[] = {1, 2, 3, 10, 65, 400};
+  for (int t = 0; t < 6; t++) {
+    int n = sizes[t];
+    double *a = calloc((size_t)n * (size_t)n, sizeof *a), low, high;
+    for (int i = 0; i < n * n; i++) a[i] = i % (n + 1) == 0 ? 1 : 0.3;
+    extremes(n, a, &low, &high);
+    assert_true(fabs(low - (n > 1 ? 0.7 : 1)) < 1e-14 * n && fabs(high - (1 + 0.3 * (n - 1))) < 1e-14 * n);
+    for (int i = 0; i < n * n; i++) a[i] = i % (n + 1) == 0 ? 2 : 0;
+    for (int i = 0; i + 1 < n; i++) a[i + 1 + i * n] = a[i + (i + 1) * n] = -1;
+    extremes(n, a, &low, &high);
+    double step = acos(-1) / (n + 1);
+    assert_true(fabs(low - 4 * pow(sin(step / 2), 2)) < 1e-14 && fabs(high - 4 * pow(cos(step / 2), 2)) < 1e-14);
+    free(a);
+  }
+}
+
+static blica_cor *random_cor(blica_ctx *ctx, int n, int u, double size) {
+  char **variables, **segments;
+  double samples[64];
+  blica_cor *cor;
+  for (int s = 0; s < u; s++) samples[s] = 100;
+  assert_int_equal(bl_number_texts(ctx, n, "x", &variables), BLICA_OK);
+  assert_int_equal(bl_number_texts(ctx, u, "", &segments), BLICA_OK);
+  assert_int_equal(bl_cor_create(ctx, n, u, variables, segments, samples, &cor), BLICA_OK);
+  bl_free_texts(variables, n);
+  bl_free_texts(segments, u);
+  bl_rng rng = bl_rng_make(3, (uint64_t)n);
+  for (int64_t p = 0; p < cor->pairs * u; p++) cor->rho[p] = size * (2 * bl_rng_uniform(&rng) - 1), cor->se[p] = 0.1;
+  return cor;
+}
+
+/* The eigenvalues agree with LAPACK's own solver; after the shift the condition number is the target. */
+static void test_shift(void **state) {
+  (void)state;
+  blica_ctx *ctx;
+  assert_int_equal(blica_ctx_create(&ctx), BLICA_OK);
+  const double sizes[] = {0.05, 0.9}; /* well conditioned already; indefinite */
+  for (int which = 0; which < 2; which++) {
+    int n = 20, u = 5;
+    blica_cor *cor = random_cor(ctx, n, u, sizes[which]), *out;
+    double c[400], w[20], low, high;
+    assert_int_equal(blica_regularise(ctx, cor, 10, &out), BLICA_OK);
+    for (int s = 0; s < u; s++) {
+      blica_cor_matrix(cor, s, c);
+      assert_int_equal(LAPACKE_dsyev(LAPACK_COL_MAJOR, 'N', 'L', n, c, n, w), 0);
+      assert_true(fabs(out->eigen_min[s] - w[0]) < 1e-13 && fabs(out->eigen_max[s] - w[n - 1]) < 1e-13);
+      blica_cor_matrix(out, s, c);
+      for (int i = 0; i < n; i++) assert_true(c[i + i * n] == 1);
+      extremes(n, c, &low, &high);
+      double d = fmax(0, (w[n - 1] - 10 * w[0]) / 9);
+      assert_true(fabs(out->shift[s] - d) < 1e-13);
+      assert_true(which == 0 ? d == 0 && high / low < 10 : d > 0 && fabs(high / low - 10) < 1e-11);
+      int64_t p = s * cor->pairs;
+      assert_true(fabs(out->rho[p] * (1 + d) - cor->rho[p]) < 1e-15 && fabs(out->se[p] * (1 + d) - 0.1) < 1e-15);
+    }
+    assert_true(out->condition == 10);
+    blica_cor_free(out);
+    assert_int_equal(blica_regularise(ctx, cor, INFINITY, &out), BLICA_OK); /* none: eigenvalues only */
+    assert_memory_equal(out->rho, cor->rho, (size_t)(cor->pairs * u) * sizeof(double));
+    assert_true(isinf(out->condition) && out->shift[0] == 0 && isfinite(out->eigen_min[0]));
+    blica_cor_free(out);
+    blica_cor_free(cor);
+  }
+  blica_ctx_free(ctx);
+}
+
+static void test_threads(void **state) {
+  (void)state;
+  blica_ctx *ctx;
+  assert_int_equal(blica_ctx_create(&ctx), BLICA_OK);
+  blica_cor *cor = random_cor(ctx, 60, 9, 0.8), *base = NULL;
+  const int threads[] = {1, 2, 7};
+  for (int t = 0; t < 3; t++) {
+    blica_cor *out;
+    blica_set_threads(ctx, threads[t]);
+    assert_int_equal(blica_regularise(ctx, cor, 10, &out), BLICA_OK);
+    if (base) {
+      assert_memory_equal(out->rho, base->rho, (size_t)(cor->pairs * 9) * sizeof(double));
+      assert_memory_equal(out->eigen_min, base->eigen_min, 9 * sizeof(double));
+      blica_cor_free(out);
+    } else
+      base = out;
+  }
+  blica_cor_free(base);
+  blica_cor_free(cor);
+  blica_ctx_free(ctx);
+}
+
+static void test_refusals(void **state) {
+  (void)state;
+  blica_ctx *ctx;
+  assert_int_equal(blica_ctx_create(&ctx), BLICA_OK);
+  blica_cor *cor = random_cor(ctx, 4, 2, 0.5), *out;
+  const double bad[] = {1, 0.5, -3, NAN};
+  for (int i = 0; i < 4; i++) {
+    assert_int_equal(blica_regularise(ctx, cor, bad[i], &out), BLICA_ERR_ARGUMENT);
+    assert_null(out);
+  }
+  assert_int_equal(blica_regularise(ctx, cor, BLICA_CONDITION_DEFAULT, &out), BLICA_OK);
+  assert_true(out->condition == 10);
+  blica_cor_free(out);
+  cor->rho[8] = NAN;
+  assert_int_equal(blica_regularise(ctx, cor, 10, &out), BLICA_ERR_NUMERIC);
+  assert_non_null(strstr(blica_message(ctx), "segment '2'"));
+  blica_cor_free(cor);
+  blica_ctx_free(ctx);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_known_spectra), cmocka_unit_test(test_shift),
+                                     cmocka_unit_test(test_threads), cmocka_unit_test(test_refusals)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
