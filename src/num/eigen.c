@@ -1,19 +1,57 @@
 /* eigen.c - smallest and largest eigenvalue of a symmetric matrix.
  *
- * Method: Householder reduction to tridiagonal form (LAPACK dsytrd, 4/3 n^3 operations), then bisection with Sturm
- * counts for the two ends only, started from Gershgorin's interval. Backward stable: the error is a few
+ * Method (Golub and Van Loan, Matrix Computations, 8.3 and 8.4): Householder reduction to tridiagonal form, then bisection
+ * with Sturm counts for the two ends only, started from Gershgorin's interval. Backward stable: the error is a few
  * n eps ||a||, as with a full eigenvalue solver, and there is no iteration that can fail to converge or, as Lanczos
- * may, miss the smallest of a cluster. Checked in tests/unit/test_eigen.c against matrices of known spectrum. */
+ * may, miss the smallest of a cluster. Not LAPACK's dsytrd: many small matrices in parallel make a threaded BLAS
+ * fight itself (20 times slower on two cores), and its bits depend on the machine.
+ * Checked in tests/unit/test_regularise.c against matrices of known spectrum and LAPACK's own solver. */
 #include "num/eigen.h"
 
 #include <float.h>
-#include <lapacke.h>
 #include <math.h>
 
-enum { PANEL = 32 };
-
 size_t bl_eigen_work(int n) {
-  return (size_t)n * (3 + PANEL) + 1;
+  return 3 * (size_t)n;
+}
+
+/* One reflection I - beta v v' that leaves of x [m] only its first entry, which is returned; v goes to x. */
+static double reflect(int m, double *x, double *beta) {
+  double tail = 0.0, first = x[0];
+  for (int i = 1; i < m; i++) tail += x[i] * x[i];
+  *beta = 0.0;
+  if (tail == 0.0) return first;
+  double norm = sqrt(first * first + tail), kept = first > 0.0 ? -norm : norm;
+  x[0] = first - kept;
+  *beta = 2.0 / (x[0] * x[0] + tail);
+  return kept;
+}
+
+/* a [m,m] with columns lda apart: a <- H a H for H = I - beta v v', both triangles kept. */
+static void two_sided(int m, double *a, size_t lda, const double *v, double beta, double *restrict w) {
+  double inner = 0.0;
+  for (int i = 0; i < m; i++) w[i] = 0.0;
+  for (int j = 0; j < m; j++) {
+    const double *column = a + (size_t)j * lda;
+    double factor = beta * v[j];
+    for (int i = 0; i < m; i++) w[i] += factor * column[i];
+  }
+  for (int i = 0; i < m; i++) inner += w[i] * v[i];
+  for (int i = 0; i < m; i++) w[i] -= 0.5 * beta * inner * v[i];
+  for (int j = 0; j < m; j++) {
+    double *restrict column = a + (size_t)j * lda, vj = v[j], wj = w[j];
+    for (int i = 0; i < m; i++) column[i] -= v[i] * wj + w[i] * vj;
+  }
+}
+
+static void tridiagonalise(int n, double *a, double *d, double *e, double *w) {
+  for (int k = 0; k < n; k++) {
+    double *column = a + (size_t)k * (size_t)n, beta;
+    d[k] = column[k];
+    if (k + 1 == n) break;
+    e[k] = reflect(n - k - 1, column + k + 1, &beta);
+    if (beta > 0.0) two_sided(n - k - 1, column + n + k + 1, (size_t)n, column + k + 1, beta, w);
+  }
 }
 
 /* How many eigenvalues of the tridiagonal matrix (d, e) lie below x: negative pivots of its LDL'. */
@@ -39,9 +77,8 @@ static double bisect(int n, const double *d, const double *e2, int index, double
 }
 
 int bl_eigen_extremes(int n, double *a, double *work, double *smallest, double *largest) {
-  double *d = work, *e = work + n, *tau = work + 2 * n, *space = work + 3 * n;
-  int info = LAPACKE_dsytrd_work(LAPACK_COL_MAJOR, 'L', n, a, n, d, e, tau, space, n * PANEL);
-  if (info != 0) return info;
+  double *d = work, *e = work + n;
+  tridiagonalise(n, a, d, e, work + 2 * n);
   double low = INFINITY, high = -INFINITY;
   for (int i = 0; i < n; i++) {
     if (!isfinite(d[i]) || (i < n - 1 && !isfinite(e[i]))) return 1;

@@ -70,6 +70,7 @@ double bl_tetra_variance(double h, double k, double rho, const double share[4]) 
   double c = sqrt((1.0 - rho) * (1.0 + rho)), density = bl_bvn_density(h, k, rho);
   double a = bl_phi_cdf((k - rho * h) / c), b = bl_phi_cdf((h - rho * k) / c), both = 1.0 - a - b;
   double mean = share[BL_P11] * both - share[BL_P10] * a - share[BL_P01] * b;
-  double square = share[BL_P11] * both * both + share[BL_P10] * a * a + share[BL_P01] * b * b;
-  return (square - mean * mean) / (density * density);
+  double spread = share[BL_P11] * (both - mean) * (both - mean) + share[BL_P10] * (a + mean) * (a + mean) +
+                  share[BL_P01] * (b + mean) * (b + mean) + share[BL_P00] * mean * mean;
+  return spread / (density * density);
 }

@@ -76,12 +76,13 @@ BL_INLINE bl_v first_guess(thresholds t, bl_v p11, bl_v p10, bl_v p01, bl_v p00)
 }
 
 /* N times the variance, as bl_tetra_variance. */
-BL_INLINE bl_v variance8(thresholds t, bl_v h, bl_v k, bl_v rho, bl_v p11, bl_v p10, bl_v p01) {
+BL_INLINE bl_v variance8(thresholds t, bl_v h, bl_v k, bl_v rho, bl_v p11, bl_v p10, bl_v p01, bl_v p00) {
   bl_v c2 = (1.0 - rho) * (1.0 + rho), c = bl_v_sqrt(c2), density = bl_v_exp(exponent(t, rho)) / (TWO_PI * c);
   bl_v a = normal_cdf((k - rho * h) / c), b = normal_cdf((h - rho * k) / c), both = 1.0 - a - b;
   bl_v mean = p11 * both - p10 * a - p01 * b;
-  bl_v square = p11 * both * both + p10 * a * a + p01 * b * b;
-  return (square - mean * mean) / (density * density);
+  bl_v spread = p11 * (both - mean) * (both - mean) + p10 * (a + mean) * (a + mean) + p01 * (b + mean) * (b + mean) +
+                p00 * mean * mean;
+  return spread / (density * density);
 }
 
 /* Eight tables from `at` on; lanes without an answer get NaN. */
@@ -113,7 +114,7 @@ BL_INLINE void solve8(const bl_tetra_batch *batch, int at) {
     theta = next;
   }
   store(batch->rho + at, rho);
-  store(batch->variance + at, variance8(t, h, k, rho, p11, p10, p01));
+  store(batch->variance + at, variance8(t, h, k, rho, p11, p10, p01, p00));
 }
 
 BL_INLINE void solve_all(const bl_tetra_batch *batch, int count) {

@@ -244,10 +244,72 @@ static void test_thin_data(void **state) {
   blica_ctx_free(ctx);
 }
 
+/* Every allocation failing once: an error, nothing returned, nothing lost. */
+typedef struct {
+  int left, live;
+} meter;
+
+static void *metered(void *old, size_t size, void *user) {
+  meter *m = user;
+  if (size == 0) {
+    m->live -= old != NULL;
+    free(old);
+    return NULL;
+  }
+  if (m->left-- == 0) return NULL;
+  m->live++;
+  return malloc(size);
+}
+
+static void test_memory(void **state) {
+  (void)state;
+  blica_counts *c = sample(6, 2, 50, 1);
+  int refused = 0;
+  for (int k = 0;; k++) {
+    meter m = {-1, 0};
+    blica_ctx *ctx;
+    blica_cor *cor = NULL, *out = NULL;
+    assert_int_equal(blica_ctx_create_with(metered, &m, &ctx), BLICA_OK);
+    m.left = k;
+    blica_status status = blica_correlate(ctx, c, &cor);
+    if (status == BLICA_OK) status = blica_regularise(ctx, cor, 10, &out);
+    assert_true((status == BLICA_OK) == (out != NULL));
+    assert_true(status == BLICA_OK || status == BLICA_ERR_MEMORY);
+    refused += status != BLICA_OK;
+    blica_cor_free(cor);
+    blica_cor_free(out);
+    blica_ctx_free(ctx);
+    assert_int_equal(m.live, 0);
+    if (status == BLICA_OK) break;
+  }
+  assert_true(refused > 30);
+  tables_free(c);
+}
+
+static int stop(const blica_progress *progress, void *user) {
+  (void)user;
+  assert_string_equal(progress->stage, "correlate");
+  assert_true(progress->fraction > 0 && progress->fraction <= 1);
+  return 1;
+}
+
+static void test_interrupt(void **state) {
+  (void)state;
+  blica_ctx *ctx;
+  blica_cor *cor;
+  assert_int_equal(blica_ctx_create(&ctx), BLICA_OK);
+  blica_set_poll(ctx, stop, NULL);
+  blica_counts *c = sample(6, 2, 50, 1);
+  assert_int_equal(blica_correlate(ctx, c, &cor), BLICA_ERR_INTERRUPTED);
+  assert_null(cor);
+  tables_free(c);
+  blica_ctx_free(ctx);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_exact),    cmocka_unit_test(test_bits),        cmocka_unit_test(test_single),
       cmocka_unit_test(test_symmetry), cmocka_unit_test(test_full_tables), cmocka_unit_test(test_standard_error),
-      cmocka_unit_test(test_thin_data)};
+      cmocka_unit_test(test_thin_data), cmocka_unit_test(test_memory), cmocka_unit_test(test_interrupt)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

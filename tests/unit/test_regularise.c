@@ -96,7 +96,7 @@ static void test_threads(void **state) {
   (void)state;
   blica_ctx *ctx;
   assert_int_equal(blica_ctx_create(&ctx), BLICA_OK);
-  blica_cor *cor = random_cor(ctx, 60, 9, 0.8), *base = NULL;
+  blica_cor *cor = random_cor(ctx, 300, 9, 0.8), *base = NULL;
   const int threads[] = {1, 2, 7};
   for (int t = 0; t < 3; t++) {
     blica_cor *out;
