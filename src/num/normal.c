@@ -36,7 +36,7 @@ double bl_phi_cdf(double x) {
   return 0.5 * erfc(a) - 0.56418958354775629 * rest * exp(-a * a); /* d erfc/da = -2/sqrt(pi) exp(-a^2) */
 }
 
-/* Continued fraction t + 1/(t + 2/(t + ...)) from the back; 40 levels give 2^-53 for t >= 5. */
+/* Continued fraction t + 1/(t + 2/(t + ...)) from the back; 60 levels are more than t >= 12 needs. */
 static double mills_fraction(double t) {
   double value = t;
   for (int level = 60; level >= 1; level--) value = t + level / value;

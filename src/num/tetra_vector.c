@@ -2,10 +2,11 @@
  *
  * The unknown is theta = asin(rho); with f(w) = exp((hk sin w - (h^2+k^2)/2)/cos^2 w) the equation is
  *   int_0^theta f(w) dw = 2 pi (p11 p00 - p10 p01).
- * A first guess comes from the odds ratio; its integral takes 20 Gauss-Legendre nodes. Then Halley steps (log f has a closed derivative), each adding only the integral over the step, 8 nodes
- * for the first, 4 for the later and smaller ones. A step below 1e-6 is the last: the next would be below 1e-17. Lanes that run past
- * |theta| = 1.2, or do not settle, are solved again by the bracketed scalar route (tetra.c), which is also the
- * reference in the tests. A lane's result depends on that lane alone.
+ * A first guess comes from the odds ratio; its integral takes 20 Gauss-Legendre nodes. Then Halley steps (log f has a
+ * closed derivative) of at most 0.15, each adding only the integral over the step: 8 nodes for the first two, 4 for later
+ * and smaller ones. A step below 1e-6 is the last: the next would be below 1e-17. Lanes that run past |theta| = 1.2, or do
+ * not settle, are solved again by the bracketed scalar route (tetra.c), which is also the reference in the tests.
+ * A lane's result depends on that lane alone.
  *
  * One source for SSE2, AVX2 and AVX-512 with equal bits (num/vmath.h, no contraction to fused operations). Accuracy: |Phi2(h,k;rho) - p11| < 1e-15.
  * Checked in tests/unit/test_tetra.c and tests/identity/test_correlate.c. */
