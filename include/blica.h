@@ -358,13 +358,17 @@ BLICA_API blica_status blica_compare(blica_ctx *ctx, int n, int k, const double 
 BLICA_API blica_status blica_identify_count(blica_ctx *ctx, int n, int k, int u, int64_t *statistics,
                                             int64_t *unknowns);
 
-/* Local identifiability at a model: the rank of the information of all pair correlations about A and
- * v (scales q free) against parameters less the k column scales. */
+/* Identifiability at a model: the rank of the information that all pair correlations hold about A and v
+ * (scales q free), against the parameters less the k column scales, and the paper's count. A full rank
+ * with a negative surplus means that the solution is isolated, yet the paper's count gives no hope that
+ * it is the only one. */
 typedef struct {
   int k;
   int64_t parameters;   /* n k + u k - k */
   int64_t rank;
-  int identified;       /* rank == parameters */
+  int64_t surplus;      /* statistics less unknowns, as in Table 1 */
+  int local;            /* rank == parameters */
+  int identified;       /* local, and surplus >= 0 */
   double smallest;      /* smallest eigenvalue that counts, relative to the largest */
   double tolerance;     /* relative eigenvalues below it count as zero */
   double *looseness;    /* [k] share of each column's directions that the data do not fix, 0..1 */

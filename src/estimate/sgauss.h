@@ -69,8 +69,4 @@ typedef struct {
 blica_status bl_sgauss_newton(blica_ctx *ctx, bl_sgauss *g, double *theta, const bl_newton_options *options,
                               bl_newton_result *result);
 
-/* Fisher information about A and log v with q (and nothing else) eliminated: [p,p], p = nk + uk, ordered
- * A, then v_1, ..., v_u. At C = correlation of the model itself. */
-blica_status bl_sgauss_information(blica_ctx *ctx, const bl_sgauss_data *data, const double *theta, double *info);
-
 #endif
