@@ -291,7 +291,7 @@ typedef struct {
   blica_start *starts;   /* [n_starts] */
   int64_t iterations, evaluations; /* of the best start */
   double seconds, seconds_count, seconds_correlate, seconds_regularise, seconds_optimise;
-  blica_stop stop;       /* of the best start */
+  blica_stop stop;       /* of the best start; interrupted or time limit when that cut any start short */
   uint64_t seed;
   double condition;
   double *shift;         /* [u] or NULL: what regularisation did, as in blica_cor */

@@ -172,6 +172,14 @@ done:
   return status;
 }
 
+/* A fit that was cut short says so, even when its best start had ended by itself. */
+static void settle_stop(blica_fit_report *fit) {
+  for (int i = 0; i < fit->n_starts; i++)
+    if (fit->starts[i].stop == BLICA_STOP_INTERRUPTED ||
+        (fit->starts[i].stop == BLICA_STOP_TIME && fit->stop != BLICA_STOP_INTERRUPTED))
+      fit->stop = fit->starts[i].stop;
+}
+
 static blica_status complete_model(blica_ctx *ctx, blica_model *model, bool means_done) {
   blica_status status = BLICA_OK;
   double *work = NULL;
@@ -206,6 +214,7 @@ blica_status blica_fit(blica_ctx *ctx, const blica_input *input, const blica_fit
   double optimise = bl_seconds();
   TRY(estimator->estimate(ctx, &st.problem, model, &means_done));
   model->fit.seconds_optimise = bl_seconds() - optimise - model->fit.seconds_regularise;
+  settle_stop(&model->fit);
   TRY(complete_model(ctx, model, means_done));
   model->fit.seconds = bl_seconds() - begun;
   *out = model;
