@@ -66,3 +66,41 @@ load helpers
   [ "$code" -eq 1 ]
   grep -q "standard output" err.txt
 }
+
+# on_terminal SECONDS COMMAND...: what the command shows on a terminal; interrupted after so many seconds.
+on_terminal() {
+  /usr/bin/python3 - "$@" <<'P'
+import os, pty, select, signal, sys, time
+pid, terminal = pty.fork()
+if pid == 0:
+    os.environ["TERM"] = "xterm"
+    os.execvp(sys.argv[2], sys.argv[2:])
+shown, end, sent = b"", time.time() + float(sys.argv[1]), False
+while True:
+    if time.time() > end and not sent:
+        os.kill(pid, signal.SIGINT)
+        sent = True
+    if select.select([terminal], [], [], 0.1)[0]:
+        try:
+            piece = os.read(terminal, 65536)
+        except OSError:
+            break
+        if not piece:
+            break
+        shown += piece
+code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+sys.stdout.write(repr(shown.decode()) + " exit " + str(code))
+P
+}
+
+@test "on a terminal: progress after a while, colour for errors unless NO_COLOR" {
+  "$BLICA" simulate --variables 30 --sources 30 --samples 100 --out d --quiet
+  shown=$(on_terminal 4 "$BLICA" fit d/data.csv --sources 30 --starts 1000 --out m.json)
+  [[ $shown == *"\\r\\x1b[K"*"iteration"* ]] || { echo "$shown"; return 1; }
+  [[ $shown == *"exit 130" ]] || { echo "$shown"; return 1; }
+  [ -s m.json ]
+  shown=$(on_terminal 9 "$BLICA" nosuch)
+  [[ $shown == *"x1b[1;31m"*"exit 2" ]] || { echo "$shown"; return 1; }
+  shown=$(NO_COLOR=1 on_terminal 9 "$BLICA" nosuch)
+  [[ $shown != *"x1b"* ]] || { echo "$shown"; return 1; }
+}

@@ -124,6 +124,19 @@ static void words(void **state) {
   assert_string_equal(o.prior, "fixed");
 }
 
+/* The choices of the option are the estimators that there are, in their order. */
+static void methods_are_the_words(void **state) {
+  (void)state;
+  int count;
+  char words[256] = "";
+  const blica_method *methods = blica_methods(&count);
+  for (int i = 0; i < count; i++) {
+    if (i) strcat(words, "|");
+    strcat(words, methods[i].name);
+  }
+  assert_string_equal(fit_option("method")->words, words);
+}
+
 static void whole_numbers(void **state) {
   (void)state;
   blica_fit_options o = blica_fit_options_default();
@@ -154,7 +167,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(fit_defaults),  cmocka_unit_test(simulate_defaults),     cmocka_unit_test(every_fit_option),
       cmocka_unit_test(every_simulate_option), cmocka_unit_test(words),         cmocka_unit_test(whole_numbers),
-      cmocka_unit_test(flags),
+      cmocka_unit_test(flags), cmocka_unit_test(methods_are_the_words),
   };
   return cmocka_run_group_tests(tests, setup, teardown);
 }
