@@ -69,9 +69,11 @@ static int check_input(const fit_values *v, const char *path, const fit_input *i
 /* ---- telling the result ---- */
 
 static void tell(const blica_model *m, const char *out) {
+  enum { MANY = 10 };
   const blica_fit_report *fit = &m->fit;
   for (int i = 0; i < fit->n_starts; i++) {
     const blica_start *start = &fit->starts[i];
+    if (fit->n_starts > MANY && i != fit->best_start) continue; /* the file has them all */
     say_note("start %d (%s): objective %.10g, %lld iterations, %.2g s, %s%s", i + 1, start->kind, start->objective,
              (long long)start->iterations, start->seconds, blica_stop_name(start->stop),
              i == fit->best_start ? ", the best" : "");
