@@ -123,7 +123,12 @@ static int print_record(const blica_model *m, const char *out, double rows) {
   return json_print(record);
 }
 
+/* An interrupt counts even when the best start had converged before it: others were not tried. */
 static int exit_of(blica_stop stop) {
+  if (interrupted()) {
+    say_warning("interrupted; the best result so far is written");
+    return EXIT_INTERRUPTED;
+  }
   switch (stop) {
   case BLICA_STOP_CONVERGED: return EXIT_OK;
   case BLICA_STOP_INTERRUPTED: return EXIT_INTERRUPTED;

@@ -35,7 +35,7 @@ void progress_clear(void) {
 
 static void say(const char *label, const char *colour, const char *format, va_list args) {
   progress_clear();
-  if (coloured())
+  if (*label && coloured())
     fprintf(stderr, "blica: %s%s\033[0m", colour, label);
   else
     fprintf(stderr, "blica: %s", label);
