@@ -15,6 +15,8 @@ static const bl_estimator estimators[] = {
      bl_estimate_blica, true, true, 0, 0},
     {{"ivae", "evidence lower bound of a linear variational autoencoder (the paper's appendix E)", 1},
      bl_estimate_ivae, true, false, 1000, 0},
+    {{"fastica", "fastICA on the pooled rows, 0 and 1 taken for real numbers, segments ignored", 1},
+     bl_estimate_fastica, true, false, 1000, 1e-4},
 };
 enum { ESTIMATORS = sizeof estimators / sizeof *estimators };
 

@@ -29,6 +29,7 @@ typedef struct {
 blica_status bl_estimate_blica(blica_ctx *ctx, const bl_problem *problem, blica_model *model, bool *means_done);
 
 blica_status bl_estimate_ivae(blica_ctx *ctx, const bl_problem *problem, blica_model *model, bool *means_done);
+blica_status bl_estimate_fastica(blica_ctx *ctx, const bl_problem *problem, blica_model *model, bool *means_done);
 
 /* Helpers for estimators. */
 blica_status bl_report_starts(blica_ctx *ctx, blica_fit_report *report, int count); /* allocates starts */

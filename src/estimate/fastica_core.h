@@ -1,0 +1,42 @@
+/* fastica_core.h - whitening of pooled binary rows and the fixed-point iterations of fastICA. */
+#ifndef BL_FASTICA_CORE_H
+#define BL_FASTICA_CORE_H
+
+#include "base/base.h"
+#include "estimate/fastica_kernel.h"
+
+typedef struct bl_fastica bl_fastica;
+
+/* Merges equal rows of all segments and whitens them to k components of unit variance. counts are those of data. */
+blica_status bl_fastica_create(blica_ctx *ctx, const blica_data *data, const blica_counts *counts, int k,
+                               bl_fastica **out);
+void bl_fastica_free(bl_fastica *fastica);
+const double *bl_fastica_whitening(const bl_fastica *fastica);   /* [k,n] by rows: x - mean to unit variance */
+const double *bl_fastica_dewhitening(const bl_fastica *fastica); /* [n,k] by columns, its pseudo-inverse */
+int64_t bl_fastica_patterns(const bl_fastica *fastica);          /* distinct rows */
+
+typedef struct {
+  bl_contrast contrast;
+  bool deflation;
+  int64_t max_iterations; /* deflation: of each component */
+  double tolerance;       /* on 1 - |cos| between one iteration's direction and the next */
+  int (*hook)(int64_t iteration, double change, void *user); /* may be NULL; non-zero ends the run */
+  void *user;
+} bl_fastica_options;
+
+typedef struct {
+  int64_t iterations;     /* deflation: in all components */
+  double change;          /* the last 1 - |cos|, the largest over components */
+  bool converged;
+} bl_fastica_result;
+
+/* From w [k,k] by rows to the unmixing of the whitened data in place, orthogonal. Same bits for any number of threads. */
+blica_status bl_fastica_run(blica_ctx *ctx, bl_fastica *fastica, const bl_fastica_options *options, double *w,
+                            bl_fastica_result *result);
+/* sum_j (E G(w_j x) - E G(normal))^2, what the iterations make large. */
+double bl_fastica_negentropy(blica_ctx *ctx, bl_fastica *fastica, bl_contrast contrast, const double *w);
+
+/* Covariance of rows counted in segments first..end-1, missing values at the mean, into c [n,n]. */
+void bl_pooled_covariance(const blica_counts *counts, int first, int end, double *mean /* [n] */, double *c);
+
+#endif
