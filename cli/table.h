@@ -58,6 +58,7 @@ const char *table_column_name(const table *t, int column, char buffer[32]); /* '
 /* 0, 1, BLICA_MISSING, or NOT_A_VALUE. */
 enum { NOT_A_VALUE = -2 };
 int table_value(const char *text, size_t length);
+bool table_is_missing(const char *text, size_t length);
 bool table_number(const char *text, size_t length, double *out);
 
 /* table_columns.c: header, separator, roles of columns. */

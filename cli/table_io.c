@@ -52,11 +52,14 @@ bool table_number(const char *text, size_t length, double *out) {
   return end != buffer && !*end;
 }
 
+bool table_is_missing(const char *text, size_t length) {
+  return length == 0 || (length == 2 && strncasecmp(text, "NA", 2) == 0) || (length == 3 && strncasecmp(text, "NaN", 3) == 0);
+}
+
 int table_value(const char *text, size_t length) {
   double number;
   if (length == 1 && (*text == '0' || *text == '1')) return *text - '0';
-  if (length == 0 || (length == 2 && strncasecmp(text, "NA", 2) == 0) || (length == 3 && strncasecmp(text, "NaN", 3) == 0))
-    return BLICA_MISSING;
+  if (table_is_missing(text, length)) return BLICA_MISSING;
   if (table_number(text, length, &number) && (number == 0 || number == 1)) return (int)number;
   return NOT_A_VALUE;
 }

@@ -16,7 +16,7 @@ blica_status table_level(table *t, int variable, const char *text, size_t length
   column_levels *l = &t->levels[variable];
   char buffer[32];
   *code = BLICA_MISSING;
-  if (table_value(text, length) == BLICA_MISSING) return BLICA_OK;
+  if (table_is_missing(text, length)) return BLICA_OK;
   for (int k = 0; k < l->count; k++)
     if (same_level(l->text[k], text, length)) {
       *code = (int8_t)k;

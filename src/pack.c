@@ -125,11 +125,14 @@ static blica_status begin_missing(blica_ctx *ctx, segment_bits *bits, size_t n) 
 static int scan_row(const int8_t *x, int n, int *bad) {
   int missing = 0;
   unsigned wrong = 0;
+  uint8_t any = 0;
+  *bad = n;
+  for (int i = 0; i < n; i++) any |= (uint8_t)x[i];
+  if (any <= 1) return 0; /* the usual row */
   for (int i = 0; i < n; i++) {
     missing += x[i] < 0;
     wrong |= (uint8_t)(x[i] + 1) > 2;
   }
-  *bad = n;
   if (wrong)
     for (*bad = 0; (uint8_t)(x[*bad] + 1) <= 2; ++*bad) continue;
   return missing;
@@ -150,7 +153,10 @@ static blica_status pack_row(blica_ctx *ctx, blica_packer *packer, const int8_t 
   if (bit == 0) TRY(add_block(ctx, bits, (size_t)n));
   if (missing && !bits->present) TRY(begin_missing(ctx, bits, (size_t)n));
   uint64_t *ones = bits->ones + (bits->blocks - 1) * (size_t)n;
-  for (int i = 0; i < n; i++) ones[i] |= (uint64_t)(x[i] == 1) << bit;
+  if (!missing)
+    for (int i = 0; i < n; i++) ones[i] |= (uint64_t)x[i] << bit;
+  else
+    for (int i = 0; i < n; i++) ones[i] |= (uint64_t)(x[i] == 1) << bit;
   if (bits->present) {
     uint64_t *present = bits->present + (bits->blocks - 1) * (size_t)n;
     for (int i = 0; i < n; i++) present[i] |= (uint64_t)(x[i] >= 0) << bit;
