@@ -49,6 +49,7 @@ struct program {
 /* All commands, in the order in which help lists them. */
 #define EACH_COMMAND(ROW) \
   ROW(simulate)           \
+  ROW(check)              \
   ROW(count)              \
   ROW(merge)              \
   ROW(correlate)          \
