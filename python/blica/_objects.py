@@ -1,0 +1,225 @@
+"""What the verbs return: counts, correlations, models."""
+from __future__ import annotations
+
+import os
+import tempfile
+from dataclasses import dataclass, field
+from typing import Any, Dict, List, Optional
+
+import numpy as np
+
+from ._library import ffi, lib
+from ._session import Session, text
+
+
+def doubles(pointer, *shape: int) -> np.ndarray:
+    """A copy of doubles of the library, in C order of the given shape."""
+    size = int(np.prod(shape))
+    return np.frombuffer(ffi.buffer(pointer, 8 * size), dtype=float).reshape(shape).copy() if size else np.empty(shape)
+
+
+def texts(pointer, count: int) -> List[str]:
+    return [text(pointer[i]) for i in range(count)]
+
+
+def path_text(path) -> bytes:
+    return os.fsencode(os.fspath(path))
+
+
+class _Held:
+    """An object of the library; a file in its own format carries it through pickle."""
+
+    _ending = ""
+
+    def __init__(self, pointer):
+        self._pointer = pointer
+
+    def __getstate__(self) -> Dict[str, Any]:
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "object" + self._ending)
+            self.save(path)
+            with open(path, "rb") as file:
+                return {"bytes": file.read()}
+
+    def __setstate__(self, state: Dict[str, Any]) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "object" + self._ending)
+            with open(path, "wb") as file:
+                file.write(state["bytes"])
+            self.__init__(self._read(path))
+
+    def __deepcopy__(self, memo):
+        return self  # immutable
+
+    def save(self, path) -> None:
+        raise NotImplementedError
+
+    @staticmethod
+    def _read(path):
+        raise NotImplementedError
+
+
+class Counts(_Held):
+    """The 2x2 tables of all pairs of variables in every segment: what BLICA needs to know of the data.
+
+    Attributes
+    ----------
+    variables, segments : lists of names
+    samples : array [u], rows of each segment
+    ones, present : arrays [u, n], rows with a one, rows that are not missing
+    """
+
+    _ending = ".npz"
+
+    def __init__(self, pointer):
+        super().__init__(pointer)
+        self.variables = texts(pointer.variables, pointer.n)
+        self.segments = texts(pointer.segments, pointer.u)
+        self.samples = doubles(pointer.samples, pointer.u)
+        self.ones = doubles(pointer.ones, pointer.u, pointer.n)
+        self.present = doubles(pointer.present, pointer.u, pointer.n)
+        self.exact = bool(pointer.exact)
+
+    def table(self, segment: int, i: int, j: int) -> np.ndarray:
+        """The 2x2 table of variables i and j: rows are x_i = 0, 1 and columns x_j = 0, 1."""
+        u, n = self.ones.shape
+        for name, value, bound in (("segment", segment, u), ("i", i, n), ("j", j, n)):
+            if not 0 <= value < bound:
+                raise IndexError(f"{name} is {value}; it must be from 0 to {bound - 1}")
+        if i == j:
+            raise IndexError(f"i and j are both {i}; a table is of two variables")
+        cell = ffi.new("double[4]")
+        lib.blica_counts_table(self._pointer, segment, min(i, j), max(i, j), cell)
+        table = np.array([[cell[3], cell[2]], [cell[1], cell[0]]])
+        return table if i < j else table.T
+
+    def save(self, path) -> None:
+        """Writes the counts to a file that ends in .npz or .csv."""
+        Session().call(lib.blica_counts_save, self._pointer, path_text(path))
+
+    @staticmethod
+    def _read(path):
+        return Session().call(lib.blica_counts_load, path_text(path), free=lib.blica_counts_free)
+
+    @classmethod
+    def load(cls, path) -> "Counts":
+        """Reads counts that `save` or `blica count` wrote."""
+        return cls(cls._read(path))
+
+    def __repr__(self) -> str:
+        u, n = self.ones.shape
+        return f"<blica.Counts: {n} variables, {u} segments, {self.samples.sum():g} rows>"
+
+
+@dataclass(frozen=True, repr=False)
+class Correlations:
+    """Tetrachoric correlations of every segment.
+
+    ``correlation``, ``se`` and ``flags`` are arrays [u, n, n]; ``thresholds`` is [u, n]. The standard error is NaN on the
+    diagonal and where there is none. Bits of ``flags``: 1 a cell was empty and filled, 2 a variable is constant, 4 no row
+    has both; in the last two cases the correlation is 0.
+    """
+
+    correlation: np.ndarray
+    se: np.ndarray
+    thresholds: np.ndarray
+    flags: np.ndarray
+    samples: np.ndarray
+    variables: List[str]
+    segments: List[str]
+    zero_cells: int
+    constant_pairs: int
+    empty_pairs: int
+    condition: float = float("inf")
+    shift: Optional[np.ndarray] = field(default=None)
+
+    @classmethod
+    def _of(cls, cor) -> "Correlations":
+        u, n, pairs = cor.u, cor.n, cor.pairs
+        j, i = np.tril_indices(n, -1)  # pair (i, j), i < j, at j (j - 1) / 2 + i: the order of the packed arrays
+
+        def square(packed: np.ndarray, diagonal) -> np.ndarray:
+            full = np.empty((u, n, n), dtype=packed.dtype)
+            full[:, i, j] = full[:, j, i] = packed
+            full[:, np.arange(n), np.arange(n)] = diagonal
+            return full
+
+        flags = np.frombuffer(ffi.buffer(cor.flags, u * pairs), dtype=np.uint8).reshape(u, pairs)
+        return cls(correlation=square(doubles(cor.rho, u, pairs), 1.0), se=square(doubles(cor.se, u, pairs), np.nan),
+                   thresholds=doubles(cor.thresholds, u, n), flags=square(flags, 0), samples=doubles(cor.samples, u),
+                   variables=texts(cor.variables, n), segments=texts(cor.segments, u), zero_cells=cor.zero_cells,
+                   constant_pairs=cor.constant_pairs, empty_pairs=cor.empty_pairs, condition=cor.condition,
+                   shift=doubles(cor.shift, u))
+
+    def __repr__(self) -> str:
+        u, n = self.thresholds.shape
+        return f"<blica.Correlations: {n} variables, {u} segments, {self.zero_cells} pairs with an empty cell>"
+
+
+class Model(_Held):
+    """A fitted (or simulated, or loaded) model.
+
+    Attributes
+    ----------
+    mixing : array [n, k], the mixing matrix A
+    variances, means : arrays [u, k], of the sources in every segment
+    thresholds : array [u, n], normal quantiles of the shares of ones
+    link : float, c of P(x = 1 | y) = Phi(sqrt(c) y)
+    variables, segments : lists of names
+    samples : array [u]
+    method : str
+    fit : dict, how the fit went: objective, stop, iterations, starts, seed, condition, notes, ...
+    """
+
+    _ending = ".json"
+
+    def __init__(self, pointer):
+        super().__init__(pointer)
+        n, k, u = pointer.n, pointer.k, pointer.u
+        self.mixing = doubles(pointer.mixing, k, n).T
+        self.variances = doubles(pointer.variances, u, k)
+        self.means = doubles(pointer.means, u, k)
+        self.thresholds = doubles(pointer.thresholds, u, n)
+        self.link = pointer.link
+        self.variables = texts(pointer.variables, n)
+        self.segments = texts(pointer.segments, u)
+        self.samples = doubles(pointer.samples, u)
+        self.method = text(pointer.method)
+        self.fit = _report(pointer.fit, u)
+
+    @property
+    def converged(self) -> bool:
+        return self.fit["stop"] == "converged"
+
+    def save(self, path) -> None:
+        """Writes the model as JSON; numbers come back as the same doubles."""
+        Session().call(lib.blica_model_save, self._pointer, path_text(path))
+
+    @staticmethod
+    def _read(path):
+        return Session().call(lib.blica_model_load, path_text(path), free=lib.blica_model_free)
+
+    @classmethod
+    def load(cls, path) -> "Model":
+        """Reads a model that `save` or the program wrote."""
+        return cls(cls._read(path))
+
+    def __repr__(self) -> str:
+        n, k = self.mixing.shape
+        return f"<blica.Model: {n} variables, {k} sources, {len(self.segments)} segments, method {self.method}>"
+
+
+def _report(fit, u: int) -> Dict[str, Any]:
+    starts = [{"kind": text(s.kind), "objective": s.objective, "gradient": s.gradient, "iterations": s.iterations,
+               "evaluations": s.evaluations, "seconds": s.seconds, "stop": text(lib.blica_stop_name(s.stop))}
+              for s in (fit.starts[i] for i in range(fit.n_starts))]
+    report = {"objective": fit.objective, "starts": starts, "best_start": fit.best_start, "iterations": fit.iterations,
+              "evaluations": fit.evaluations, "seconds": fit.seconds, "stop": text(lib.blica_stop_name(fit.stop)),
+              "seed": fit.seed, "condition": fit.condition, "zero_cells": fit.zero_cells,
+              "constant_pairs": fit.constant_pairs, "empty_pairs": fit.empty_pairs,
+              "constant_columns": fit.constant_columns,
+              "notes": {text(fit.notes[i].name): fit.notes[i].value for i in range(fit.n_notes)}}
+    for name in ("shift", "eigen_min", "eigen_max"):
+        pointer = getattr(fit, name)
+        report[name] = doubles(pointer, u) if pointer else None
+    return report

@@ -1,0 +1,385 @@
+"""The verbs as plain functions, named as in C, the program and R."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, List, NamedTuple, Optional, Union
+
+import numpy as np
+
+from . import _options
+from ._data import Table, is_frame, pack
+from ._library import ffi, lib
+from ._objects import Correlations, Counts, Model, doubles, texts
+from ._session import Session, Verbose, text
+
+
+def _count(session: Session, x, segments, binarize):
+    if isinstance(x, Counts):
+        if segments is not None:
+            raise ValueError("counts know their segments already; leave segments out")
+        return x._pointer, None
+    data = pack(session, Table(x, binarize=binarize), segments)
+    return session.call(lib.blica_count, data, free=lib.blica_counts_free), data
+
+
+def count(X, segments=None, *, binarize: Optional[float] = None, threads: Optional[int] = None,
+          verbose: Verbose = 0) -> Counts:
+    """Counts the 2x2 tables of all pairs of variables in every segment.
+
+    X is an array, DataFrame or scipy.sparse matrix of binary values, NaN for missing; segments holds a label per row.
+
+    >>> counts = count([[0, 1], [1, 1], [1, 0], [1, 1]])
+    >>> counts.table(0, 0, 1)
+    array([[0., 1.],
+           [1., 2.]])
+    """
+    session = Session(threads, verbose)
+    return Counts(_count(session, X, segments, binarize)[0])
+
+
+def merge(*counts: Counts) -> Counts:
+    """Adds up counts of parts of the data; segments are matched by name.
+
+    >>> a, b = count([[0, 1], [1, 1]]), count([[1, 0], [1, 1]])
+    >>> float(merge(a, b).samples[0])
+    4.0
+    """
+    if not counts or not all(isinstance(c, Counts) for c in counts):
+        raise TypeError("merge takes objects that count() returned")
+    parts = ffi.new("blica_counts *[]", [c._pointer for c in counts])
+    return Counts(Session().call(lib.blica_merge, len(counts), parts, free=lib.blica_counts_free))
+
+
+def correlate(X, segments=None, *, condition: Union[None, float] = None, binarize: Optional[float] = None,
+              threads: Optional[int] = None, verbose: Verbose = 0) -> Correlations:
+    """Tetrachoric correlations of every segment, with standard errors and thresholds.
+
+    X is data as for `count`, or Counts. With condition, each matrix is then regularised to that condition number.
+
+    >>> cor = correlate([[0, 0], [0, 1], [1, 0], [1, 1]] * 10 + [[1, 1]] * 20)
+    >>> cor.correlation.shape
+    (1, 2, 2)
+    """
+    session = Session(threads, verbose)
+    counts, _ = _count(session, X, segments, binarize)
+    cor = session.call(lib.blica_correlate, counts, free=lib.blica_cor_free)
+    if condition is not None:
+        cor = session.call(lib.blica_regularise, cor, float(condition), free=lib.blica_cor_free)
+    return Correlations._of(cor)
+
+
+class Tetrachoric(NamedTuple):
+    """Correlation matrix and standard errors (DataFrames when the data were one), thresholds, and flags per pair."""
+
+    correlation: Any
+    se: Any
+    thresholds: Any
+    flags: np.ndarray
+
+
+def tetrachoric(X, *, binarize: Optional[float] = None, threads: Optional[int] = None) -> Tetrachoric:
+    """Tetrachoric correlations of binary data: the matrix, its standard errors, the thresholds.
+
+    X is an array, DataFrame or sparse matrix with a row per sample (NaN for missing: each pair uses the rows that have
+    both). Thresholds are Phi^-1 of the share of ones. For a single 2x2 table see `tetrachoric_table`.
+
+    >>> x = [[0, 0]] * 40 + [[0, 1]] * 10 + [[1, 0]] * 20 + [[1, 1]] * 30
+    >>> r = tetrachoric(x)
+    >>> round(float(r.correlation[0, 1]), 4), round(float(r.se[0, 1]), 4)
+    (0.6071, 0.1152)
+    """
+    cor = correlate(X, binarize=binarize, threads=threads)
+    parts = [cor.correlation[0], cor.se[0], cor.thresholds[0]]
+    if is_frame(X):
+        import pandas
+
+        names = X.columns
+        parts = [pandas.DataFrame(parts[0], index=names, columns=names), pandas.DataFrame(parts[1], index=names, columns=names),
+                 pandas.Series(parts[2], index=names)]
+    return Tetrachoric(*parts, cor.flags[0])
+
+
+class TetrachoricTable(NamedTuple):
+    """Correlation of one 2x2 table, its standard error, the two thresholds, and the flags of `Correlations`."""
+
+    correlation: float
+    se: float
+    thresholds: np.ndarray
+    flags: int
+
+
+def tetrachoric_table(table) -> TetrachoricTable:
+    """Tetrachoric correlation of one 2x2 table of counts, [[n00, n01], [n10, n11]].
+
+    >>> round(tetrachoric_table([[40, 10], [20, 30]]).correlation, 4)
+    0.6071
+    """
+    cells = np.asarray(table, dtype=float)
+    if cells.shape != (2, 2):
+        raise ValueError(f"the table has shape {cells.shape}; give 2 rows of 2 counts")
+    rho, se, threshold, flags = ffi.new("double *"), ffi.new("double *"), ffi.new("double[2]"), ffi.new("int *")
+    Session().call(lib.blica_tetrachoric, [cells[1, 1], cells[1, 0], cells[0, 1], cells[0, 0]], rho, se, threshold, flags)
+    return TetrachoricTable(rho[0], se[0], np.array([threshold[0], threshold[1]]), flags[0])
+
+
+def fit(X, segments=None, *, binarize: Optional[float] = None, threads: Optional[int] = None, verbose: Verbose = 0,
+        **options) -> Model:
+    """Fits a model and returns it; `BinaryICA` is the same as a scikit-learn estimator.
+
+    X is data as for `count`, or Counts (not for methods that need the rows).
+
+    Options
+    -------
+{options}
+
+    >>> drawn = simulate(variables=6, sources=2, segments=10, samples=500, seed=3)
+    >>> model = fit(drawn.X, drawn.segments, sources=2)
+    >>> compare(model, drawn.model).mcs > 0.95
+    True
+    """
+    session = Session(threads, verbose)
+    chosen = _options.make(session, "fit", options)
+    if chosen.sources == 0:
+        raise TypeError("fit needs sources=, the number of sources")
+    counts, data = _count(session, X, segments, binarize)
+    given = ffi.new("blica_input *", {"data": data or ffi.NULL, "counts": counts})
+    return Model(session.call(lib.blica_fit, given, chosen, free=lib.blica_model_free))
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """What `simulate` drew: the true model, and rows X with their segments, or (exact) counts."""
+
+    model: Model
+    X: Optional[np.ndarray]
+    segments: Optional[np.ndarray]
+    counts: Optional[Counts]
+
+
+def _unpack(data) -> np.ndarray:
+    """Rows as int8 in the order of the input, -1 for missing."""
+    rows, n = data.rows, data.n
+    where = np.frombuffer(ffi.buffer(data.row_segment, 4 * rows), dtype=np.int32)
+    result = np.empty((rows, n), dtype=np.int8)
+
+    def bits(words, count: int, samples: int) -> np.ndarray:
+        raw = np.frombuffer(ffi.buffer(words, 8 * count * n), dtype=np.uint8).reshape(n, 8 * count)
+        return np.unpackbits(raw, axis=1, bitorder="little")[:, :samples].T
+
+    for s in range(data.u):
+        values = bits(data.ones[s], data.words[s], data.samples[s]).astype(np.int8)
+        if data.present[s]:
+            values[bits(data.present[s], data.words[s], data.samples[s]) == 0] = -1
+        result[where == s] = values
+    return result
+
+
+def _labels_of_rows(data) -> np.ndarray:
+    where = np.frombuffer(ffi.buffer(data.row_segment, 4 * data.rows), dtype=np.int32)
+    return np.array(texts(data.segments, data.u))[where]
+
+
+def simulate(model: Optional[Model] = None, *, threads: Optional[int] = None, verbose: Verbose = 0, **options) -> Simulation:
+    """Draws a random model and rows from it; or rows from a given model, as many in each segment as it has samples.
+
+    With a model the only options are seed and exact.
+
+    Options
+    -------
+{options}
+
+    >>> drawn = simulate(variables=5, sources=2, segments=3, samples=100)
+    >>> drawn.X.shape, drawn.model.mixing.shape
+    ((300, 5), (5, 2))
+    """
+    session = Session(threads, verbose)
+    chosen = _options.make(session, "simulate", options)
+    if model is None:
+        outs = [ffi.new("blica_model **"), ffi.new("blica_data **"), ffi.new("blica_counts **")]
+        session.call(lib.blica_simulate, chosen, *outs)
+        truth = Model(ffi.gc(outs[0][0], lib.blica_model_free))
+        data = ffi.gc(outs[1][0], lib.blica_data_free) if outs[1][0] else None
+        counts = ffi.gc(outs[2][0], lib.blica_counts_free) if outs[2][0] else None
+    else:
+        wrong = set(options) - {"seed", "exact"}
+        if wrong:
+            raise TypeError(f"with a model the options are seed and exact; {sorted(wrong)[0]!r} is given")
+        truth, data, counts = _as_model(model), None, None
+        if chosen.exact:
+            counts = session.call(lib.blica_simulate_exact, truth._pointer, free=lib.blica_counts_free)
+        else:
+            data = session.call(lib.blica_simulate_rows, truth._pointer, chosen.seed, free=lib.blica_data_free)
+    if counts is not None:
+        return Simulation(truth, None, None, Counts(counts))
+    return Simulation(truth, _unpack(data), _labels_of_rows(data), None)
+
+
+def _as_model(model) -> Model:
+    model = getattr(model, "model_", model)
+    if not isinstance(model, Model):
+        raise TypeError(f"{type(model).__name__} is not a model; give what fit() or load() returns, or a fitted BinaryICA")
+    return model
+
+
+def _matrix(a) -> np.ndarray:
+    a = getattr(a, "model_", a)
+    a = np.asarray(a.mixing if isinstance(a, Model) else a, dtype=float)
+    if a.ndim != 2:
+        raise ValueError(f"a mixing matrix has 2 dimensions; {a.ndim} are given")
+    return a
+
+
+class Comparison(NamedTuple):
+    """Mean cosine similarity; for each column of a the column of b that goes with it, and their signed cosine."""
+
+    mcs: float
+    matching: np.ndarray
+    cosine: np.ndarray
+
+
+def compare(a, b) -> Comparison:
+    """Compares two mixing matrices (arrays, models or fitted estimators) up to order, sign and scale of the columns.
+
+    >>> compare([[1, 0], [0, 1]], [[0, -2], [3, 0]]).mcs
+    1.0
+    """
+    a, b = _matrix(a), _matrix(b)
+    if a.shape != b.shape:
+        raise ValueError(f"a is {a.shape[0]} x {a.shape[1]} and b is {b.shape[0]} x {b.shape[1]}; they must have the same shape")
+    n, k = a.shape
+    mcs, matching, cosine = ffi.new("double *"), ffi.new("int[]", k), ffi.new("double[]", k)
+    Session().call(lib.blica_compare, n, k, ffi.from_buffer("double[]", a.T.copy()), ffi.from_buffer("double[]", b.T.copy()),
+                   mcs, matching, cosine)
+    return Comparison(mcs[0], np.array(list(matching)), np.array(list(cosine)))
+
+
+class Count(NamedTuple):
+    """Table 1 of the paper: statistics that the data give, unknowns of the model, and what is left over."""
+
+    statistics: int
+    unknowns: int
+    surplus: int
+
+
+class Identification(NamedTuple):
+    """Rank of the information about A and the variances against their number, and how loose each column is (0..1)."""
+
+    parameters: int
+    rank: int
+    identified: bool
+    smallest: float
+    looseness: np.ndarray
+
+
+def identify(model: Optional[Model] = None, *, variables: Optional[int] = None, sources: Optional[int] = None,
+             segments: Optional[int] = None) -> Union[Count, Identification]:
+    """Whether a model can be identified: by counting (variables, sources, segments), or by its rank at a model.
+
+    >>> identify(variables=5, sources=5, segments=10).surplus
+    25
+    """
+    session = Session()
+    if model is None:
+        if variables is None or sources is None or segments is None:
+            raise TypeError("identify needs a model, or variables=, sources= and segments=")
+        statistics, unknowns = ffi.new("int64_t *"), ffi.new("int64_t *")
+        session.call(lib.blica_identify_count, variables, sources, segments, statistics, unknowns)
+        return Count(statistics[0], unknowns[0], statistics[0] - unknowns[0])
+    found = session.call(lib.blica_identify, _as_model(model)._pointer, free=lib.blica_identification_free)
+    return Identification(found.parameters, found.rank, bool(found.identified), found.smallest, doubles(found.looseness, found.k))
+
+
+class LogLik(NamedTuple):
+    """Log-likelihood with its numerical error, in all and per segment."""
+
+    loglik: float
+    error: float
+    segments: List[str]
+    segment_loglik: np.ndarray
+    segment_error: np.ndarray
+    engine: str
+
+
+def loglik(model, X, segments=None, *, binarize: Optional[float] = None, threads: Optional[int] = None,
+           verbose: Verbose = 0, **options) -> LogLik:
+    """Log-likelihood of rows under a model. Variables and segments are matched by name.
+
+    Options
+    -------
+{options}
+    """
+    session = Session(threads, verbose)
+    model = _as_model(model)
+    chosen = _options.make(session, "loglik", options)
+    if segments is None and len(model.segments) > 1:
+        raise ValueError(f"the model has {len(model.segments)} segments; give those of the rows")
+    data = pack_for(session, model, X if isinstance(X, Table) else Table(X, binarize=binarize), segments)
+    r = session.call(lib.blica_loglik, model._pointer, data, chosen, free=lib.blica_loglik_result_free)
+    return LogLik(r.total, r.total_error, texts(r.segments, r.u), doubles(r.loglik, r.u), doubles(r.error, r.u), text(r.engine))
+
+
+class Sources(NamedTuple):
+    """Posterior means and standard deviations of the sources, arrays [rows, k]."""
+
+    mean: np.ndarray
+    sd: np.ndarray
+
+
+def sources(model, X, segments=None, *, binarize: Optional[float] = None, threads: Optional[int] = None,
+            verbose: Verbose = 0, **options) -> Sources:
+    """Posterior means and standard deviations of the sources of every row.
+
+    Without segments each row is averaged over those of the model, by their samples and how likely the row is in them.
+
+    Options
+    -------
+{options}
+    """
+    session = Session(threads, verbose)
+    model = _as_model(model)
+    return sources_of(session, model, Table(X, binarize=binarize), segments, options)
+
+
+def sources_of(session: Session, model: Model, table: Table, segments, options) -> Sources:
+    options = dict(options)
+    options.setdefault("segment", "unknown" if segments is None else "known")
+    chosen = _options.make(session, "sources", options)
+    data = pack_for(session, model, table, segments)
+    r = session.call(lib.blica_sources, model._pointer, data, chosen, free=lib.blica_posterior_free)
+    return Sources(doubles(r.mean, r.rows, r.k), doubles(r.sd, r.rows, r.k))
+
+
+def pack_for(session: Session, model: Model, table: Table, segments):
+    """Data whose columns without names are those of the model, in order; without segments, the first of the model."""
+    n = table.shape[1]
+    if n != len(model.variables):
+        raise ValueError(f"X has {n} variables, the model has {len(model.variables)}")
+    if table.names is None:
+        table.names = list(model.variables)
+    if segments is None:
+        segments = np.full(table.shape[0], model.segments[0])
+    return pack(session, table, segments)
+
+
+def load(path) -> Model:
+    """Reads a model that `save` or the program wrote (model.json)."""
+    return Model.load(path)
+
+
+def save(model, path) -> None:
+    """Writes a model as JSON; numbers come back as the same doubles.
+
+    >>> import tempfile, os
+    >>> drawn = simulate(variables=4, sources=2, segments=2, samples=10)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(drawn.model, os.path.join(folder, "model.json"))
+    ...     again = load(os.path.join(folder, "model.json"))
+    >>> bool((again.mixing == drawn.model.mixing).all())
+    True
+    """
+    _as_model(model).save(path)
+
+
+for _function, _kind in ((fit, "fit"), (simulate, "simulate"), (loglik, "loglik"), (sources, "sources")):
+    if _function.__doc__ and hasattr(lib, f"blica_{_kind}_option_table"):
+        _function.__doc__ = _function.__doc__.replace("{options}", _options.document(_kind))

@@ -1,0 +1,11 @@
+#!/bin/bash
+# Runs the tests of the Python package and the examples in its docstrings.
+PYTHON=${PYTHON:-/usr/bin/python3}
+package=$BLICA_BUILD/python-package
+[ -d "$package/blica" ] || { echo "SKIP: the package was not installed (see python/install)"; exit 77; }
+"$PYTHON" -c 'import pytest, sklearn, scipy, pandas, matplotlib' 2>/dev/null ||
+  { echo "SKIP: $PYTHON lacks pytest, sklearn, scipy, pandas or matplotlib (tools/setup.sh test)"; exit 77; }
+cd "$BLICA_BUILD" || exit 1
+export PYTHONPATH=$package MPLBACKEND=Agg OPENBLAS_NUM_THREADS=1
+exec "$PYTHON" -m pytest -q -p no:cacheprovider --rootdir "$BLICA_SOURCE/tests/python" --doctest-modules \
+  "$BLICA_SOURCE/tests/python" "$package/blica"

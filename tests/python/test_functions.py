@@ -1,0 +1,325 @@
+"""The plain functions: against the definitions, the program, and each other."""
+import json
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+from scipy.stats import multivariate_normal, norm
+
+import blica
+
+
+@pytest.fixture(scope="module")
+def drawn():
+    return blica.simulate(variables=6, sources=2, segments=8, samples=400, seed=5)
+
+
+def program(*arguments):
+    return subprocess.run([os.environ["BLICA"], *map(str, arguments)], check=True, capture_output=True, text=True).stdout
+
+
+def write_csv(path, x, segments):
+    frame = pd.DataFrame(x, columns=[f"x{i + 1}" for i in range(x.shape[1])]).astype("Int64").mask(pd.DataFrame(x) .values < 0)
+    frame["segment"] = segments
+    frame.to_csv(path, index=False)
+
+
+def test_counts_are_the_tables_of_the_rows(drawn):
+    counts = blica.count(drawn.X, drawn.segments)
+    assert counts.segments == list(dict.fromkeys(drawn.segments))
+    for s, label in enumerate(counts.segments):
+        rows = drawn.X[drawn.segments == label]
+        for i, j in ((0, 1), (4, 2), (5, 0)):
+            expected = [[np.sum((rows[:, i] == a) & (rows[:, j] == b)) for b in (0, 1)] for a in (0, 1)]
+            assert (counts.table(s, i, j) == expected).all()
+
+
+def test_merge_of_parts_is_the_whole(drawn):
+    whole = blica.count(drawn.X, drawn.segments)
+    half = len(drawn.X) // 3
+    merged = blica.merge(blica.count(drawn.X[:half], drawn.segments[:half]), blica.count(drawn.X[half:], drawn.segments[half:]))
+    assert merged.segments == whole.segments
+    assert (merged.ones == whole.ones).all() and (merged.samples == whole.samples).all()
+    assert (merged.table(3, 1, 4) == whole.table(3, 1, 4)).all()
+    a, b = (blica.fit(c, sources=2).mixing for c in (whole, merged))
+    assert (a == b).all()
+
+
+def test_tetrachoric_solves_its_equation(drawn):
+    r = blica.tetrachoric(drawn.X)
+    share = drawn.X.mean(axis=0)
+    np.testing.assert_allclose(r.thresholds, norm.ppf(share), atol=1e-14)
+    for i, j in ((0, 1), (2, 5)):
+        p11 = np.mean((drawn.X[:, i] == 1) & (drawn.X[:, j] == 1))
+        rho = r.correlation[i, j]
+        p = multivariate_normal([0, 0], [[1, rho], [rho, 1]], seed=1).cdf([r.thresholds[i], r.thresholds[j]])
+        assert abs(p - p11) < 1e-6
+    assert (r.correlation == r.correlation.T).all() and (np.diag(r.correlation) == 1).all()
+    cells = blica.count(drawn.X).table(0, 2, 5)
+    one = blica.tetrachoric_table(cells)
+    assert one.correlation == pytest.approx(r.correlation[2, 5], abs=1e-13)
+    assert one.se == pytest.approx(r.se[2, 5], rel=1e-10)
+
+
+def test_tetrachoric_keeps_the_names_of_a_frame(drawn):
+    frame = pd.DataFrame(drawn.X, columns=list("abcdef"))
+    r = blica.tetrachoric(frame)
+    assert list(r.correlation.columns) == list("abcdef") and r.se.loc["a", "b"] > 0
+    assert (r.correlation.to_numpy() == blica.tetrachoric(drawn.X).correlation).all()
+
+
+def test_empty_cells_and_constants_are_flagged():
+    x = np.array([[0, 0, 1], [0, 1, 1], [1, 0, 1], [0, 0, 1]] * 5)
+    r = blica.tetrachoric(x)
+    assert r.flags[0, 1] == 1 and r.correlation[0, 1] < 0
+    assert r.flags[0, 2] & 2 and r.correlation[0, 2] == 0
+
+
+def test_kinds_of_input_give_the_same_bits(drawn, monkeypatch):
+    x = drawn.X
+    expected = blica.fit(x, drawn.segments, sources=2)
+    frame = pd.DataFrame({f"v{i}": np.where(x[:, i] == 1, "yes", "no") for i in range(6)})
+    frame["v1"] = x[:, 1].astype(bool)
+    frame["v2"] = x[:, 2] + 1.0
+    frame["v3"] = pd.Categorical(np.where(x[:, 3] == 1, "a", "b"), categories=["b", "a"])
+    frame["v4"] = pd.array(x[:, 4], dtype="Int8")
+    monkeypatch.setattr(blica._data, "CHUNK", 700)  # several chunks
+    for other in (x.astype(float), np.asfortranarray(x), x.astype(bool), 2 * x - 1, x.tolist(), scipy.sparse.csr_matrix(x),
+                  scipy.sparse.csc_matrix(x.astype(float)), frame, (x - 0.5)):
+        model = blica.fit(other, drawn.segments, sources=2, binarize=0.0 if isinstance(other, np.ndarray) and other.min() == -0.5
+                          else None)
+        assert (model.mixing == expected.mixing).all()
+    assert blica.fit(frame, drawn.segments, sources=2).variables == list(frame.columns)
+    for labels in (pd.Series(drawn.segments), pd.Categorical(drawn.segments), list(drawn.segments), drawn.segments.astype(float)):
+        assert blica.fit(x, labels, sources=2).segments == expected.segments
+
+
+def test_sparse_is_never_densified():
+    x = scipy.sparse.random(200_000, 40, density=0.02, format="csr", random_state=1)
+    x.data[:] = 1
+    code = x.__class__.toarray
+    sizes = []
+
+    class Watched(scipy.sparse.csr_matrix):
+        def toarray(self, *a, **k):
+            sizes.append(self.shape[0] * self.shape[1])
+            return code(self, *a, **k)
+
+    counts = blica.count(Watched(x))
+    assert sizes and max(sizes) <= blica._data.CHUNK < x.shape[0] * x.shape[1]
+    assert (counts.ones[0] == np.asarray(x.sum(axis=0)).ravel()).all()
+
+
+def test_missing_values(drawn, tmp_path):
+    rng = np.random.default_rng(1)
+    x = drawn.X.astype(float)
+    x[rng.random(x.shape) < 0.1] = np.nan
+    counts = blica.count(x, drawn.segments)
+    label = counts.segments[2]
+    rows = x[drawn.segments == label]
+    assert counts.table(2, 0, 3).sum() == np.sum(~np.isnan(rows[:, 0]) & ~np.isnan(rows[:, 3]))
+    frame = pd.DataFrame(x).astype("Int64")
+    sparse = scipy.sparse.csr_matrix(x)
+    for other in (frame, sparse):
+        c = blica.count(other, drawn.segments)
+        assert (c.ones == counts.ones).all() and (c.present == counts.present).all()
+
+
+def test_exact_counts_recover_the_mixing():
+    drawn = blica.simulate(variables=5, sources=3, segments=20, exact=True, seed=2)
+    assert drawn.X is None and drawn.counts.exact
+    model = blica.fit(drawn.counts, sources=3)
+    assert blica.compare(model, drawn.model).mcs > 1 - 1e-9
+
+
+def test_simulate_from_a_model(drawn):
+    again = blica.simulate(drawn.model, seed=9)
+    assert again.X.shape == drawn.X.shape and (again.X == blica.simulate(drawn.model, seed=9).X).all()
+    assert (again.X != drawn.X).any()
+    with pytest.raises(TypeError, match="seed and exact"):
+        blica.simulate(drawn.model, samples=5)
+
+
+def test_compare_finds_order_sign_and_scale():
+    rng = np.random.default_rng(3)
+    a = rng.normal(size=(7, 4))
+    c = blica.compare(a, a[:, [2, 0, 3, 1]] * [-1, 2, -3, 0.5])
+    assert c.mcs == pytest.approx(1, abs=1e-15)
+    assert c.matching.tolist() == [1, 3, 0, 2] and np.sign(c.cosine).tolist() == [1, 1, -1, -1]
+    with pytest.raises(ValueError, match="7 x 4 and b is 7 x 3"):
+        blica.compare(a, a[:, :3])
+
+
+def test_identify():
+    n, k, u = 6, 2, 5
+    c = blica.identify(variables=n, sources=k, segments=u)
+    assert (c.statistics, c.unknowns) == (u * n * (n - 1) // 2 + 2 * u * n, n * k + 2 * u * k + u * n)
+    assert blica.identify(blica.simulate(variables=6, sources=2, segments=5).model).identified
+    assert not blica.identify(blica.simulate(variables=6, sources=4, segments=1).model).identified
+
+
+def test_files_are_those_of_the_program(drawn, tmp_path):
+    blica.save(drawn.model, tmp_path / "model.json")
+    stored = json.loads((tmp_path / "model.json").read_text())
+    assert stored["mixing"] == drawn.model.mixing.tolist() and stored["variances"] == drawn.model.variances.tolist()
+    counts = blica.count(drawn.X, drawn.segments)
+    counts.save(tmp_path / "c.npz")
+    program("fit", tmp_path / "c.npz", "--sources", 2, "--out", tmp_path / "fit.json", "--quiet")
+    assert (blica.load(tmp_path / "fit.json").mixing == blica.fit(counts, sources=2).mixing).all()
+    assert (blica.Counts.load(tmp_path / "c.npz").ones == counts.ones).all()
+
+
+def test_the_program_makes_the_same_doubles(drawn, tmp_path):
+    program("simulate", "--variables", 6, "--sources", 2, "--segments", 8, "--samples", 400, "--seed", 5, "--out", tmp_path, "--quiet")
+    frame = pd.read_csv(tmp_path / "data.csv")
+    assert (frame.drop(columns="segment").to_numpy() == drawn.X).all()
+    for options in ({}, {"starts": 2, "seed": 7, "condition": 20}, {"condition": "none", "max_iterations": 30}):
+        flags = [part for name, value in options.items() for part in (f"--{name.replace('_', '-')}", value)]
+        subprocess.run([os.environ["BLICA"], "fit", tmp_path / "data.csv", "--sources", "2", "--out", tmp_path / "m.json", "--quiet",
+                        *map(str, flags)], capture_output=True)  # exit 4 when not converged, the model is written
+        theirs = blica.load(tmp_path / "m.json")
+        for threads in (1, 2, 7):
+            ours = blica.fit(drawn.X, drawn.segments, sources=2, threads=threads, **options)
+            for name in ("mixing", "variances", "means", "thresholds"):
+                assert (getattr(ours, name) == getattr(theirs, name)).all()
+            assert ours.fit["objective"] == theirs.fit["objective"]
+
+
+def test_pickles(drawn):
+    for thing in (drawn.model, blica.count(drawn.X, drawn.segments), blica.correlate(drawn.X, drawn.segments)):
+        again = pickle.loads(pickle.dumps(thing))
+        for name in ("mixing", "ones", "correlation"):
+            if hasattr(thing, name):
+                assert (getattr(thing, name) == getattr(again, name)).all()
+
+
+@pytest.mark.parametrize("x, segments, kind, message", [
+    ([[0, 1], [2, 1], [1, 1]], None, ValueError, "column 0 has 3 different values"),
+    ([[0.5, 1], [0.5, 0]], None, ValueError, "one value"),
+    ([0, 1, 1], None, ValueError, "2D array"),
+    (np.zeros((0, 3)), None, ValueError, "no rows"),
+    ([[1], [0]], None, ValueError, "n_features=1"),
+    (np.array([["a", "b"], ["b", "a"]]), None, ValueError, "DataFrame"),
+    ("text", None, TypeError, "X is str"),
+    ([[0, 1], [1, 0]], [1], ValueError, "one label for each row"),
+    ([[0, 1], [1, 0]], [1, None], ValueError, "row 1 has no segment"),
+    ([[0, 1], [1, 0]], [1, np.nan], ValueError, "row 1 has no segment"),
+    ([[0, 1], [1, 0]], "ab", TypeError, "segments is text"),
+])
+def test_wrong_input_is_named(x, segments, kind, message):
+    with pytest.raises(kind, match=message):
+        blica.count(x, segments)
+
+
+def test_frame_columns_are_named_in_errors():
+    with pytest.raises(ValueError, match="column 1 \\('colour'\\) has 3 different values"):
+        blica.count(pd.DataFrame({"a": [0, 1, 1], "colour": ["red", "green", "blue"]}))
+    with pytest.raises(ValueError, match="both named 'a'"):
+        blica.count(pd.DataFrame([[0, 1], [1, 0]], columns=["a", "a"]))
+
+
+def test_wrong_options_are_named(drawn):
+    for options, kind, message in (({"sources": 7}, ValueError, "sources is 7"), ({}, TypeError, "sources"),
+                                   ({"sources": 2, "starts": 0}, ValueError, "option starts: '0'"),
+                                   ({"sources": 2, "method": "magic"}, ValueError, "option method: 'magic'"),
+                                   ({"sources": 2, "colour": 1}, TypeError, "'colour' is not an option"),
+                                   ({"sources": [2]}, TypeError, "option sources")):
+        with pytest.raises(kind, match=message):
+            blica.fit(drawn.X, drawn.segments, **options)
+    with pytest.raises(TypeError, match="threads"):
+        blica.fit(drawn.X, drawn.segments, sources=2, threads="many")
+    with pytest.raises(OSError, match="nowhere"):
+        blica.load("/nowhere/model.json")
+
+
+def test_options_are_documented_from_the_table():
+    for verb in ("fit", "simulate"):
+        for option in blica.option_table(verb):
+            assert option.name in getattr(blica, verb).__doc__ and option.help in getattr(blica, verb).__doc__
+
+
+def test_one_segment_warns(drawn):
+    with pytest.warns(blica.BlicaWarning, match="not identified"):
+        blica.fit(drawn.X, sources=2)
+
+
+def test_progress_and_stop(drawn):
+    seen = []
+    blica.fit(drawn.X, drawn.segments, sources=6, verbose=seen.append)
+    assert {"fit"} <= {state["stage"] for state in seen}
+    calls = []
+
+    def stop(state):
+        calls.append(state)
+        return False if state["stage"] == "fit" else None
+
+    model = blica.fit(drawn.X, drawn.segments, sources=6, verbose=stop)
+    assert model.fit["stop"] == "interrupted"
+
+    def broken(state):
+        raise LookupError("from the callback")
+
+    with pytest.raises(LookupError, match="from the callback"):
+        blica.fit(drawn.X, drawn.segments, sources=6, verbose=broken)
+
+
+LONG = """
+import blica, sys
+d = blica.simulate(variables=40, sources=40, segments=40, samples=200, threads=1)
+print("ready", flush=True)
+try:
+    blica.fit(d.X, d.segments, sources=40, starts=1000, threads=1)
+except KeyboardInterrupt:
+    print("stopped", flush=True)
+"""
+
+
+def test_control_c_stops_a_fit():
+    process = subprocess.Popen([sys.executable, "-c", LONG], stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "ready\n"
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=60)
+    assert out == "stopped\n" and process.returncode == 0
+
+
+def test_other_threads_run_during_a_fit():
+    d = blica.simulate(variables=30, sources=30, segments=40, samples=200)
+    ticks, done = [0], threading.Event()
+
+    def tick():
+        while not done.is_set():
+            ticks[0] += 1
+            time.sleep(0.001)
+
+    thread = threading.Thread(target=tick)
+    thread.start()
+    before = ticks[0]
+    blica.fit(d.X, d.segments, sources=30, starts=1, max_iterations=200, threads=1)
+    during = ticks[0] - before
+    done.set()
+    thread.join()
+    assert during > 5  # with the lock held it would be 0
+
+
+def test_plots(drawn):
+    import matplotlib.pyplot as plt
+
+    for draw in (lambda ax: blica.plot_mixing(drawn.model, ax=ax), lambda ax: blica.plot_variances(drawn.model, ax=ax),
+                 lambda ax: blica.plot_correlations(blica.correlate(drawn.X, drawn.segments), 1, ax=ax)):
+        figure, ax = plt.subplots()
+        assert draw(ax) is ax
+        figure.canvas.draw()
+        plt.close(figure)
+    figure, ax = plt.subplots()
+    shown = blica.plot_mixing(drawn.model, ax=ax).images[0].get_array()
+    assert (np.asarray(shown) == drawn.model.mixing).all()
+    plt.close(figure)
