@@ -1,0 +1,45 @@
+/* grid.h - orthant probabilities of Y = mean + B z + e, z ~ N(0, I_k) with few sources k, e ~ N(0, I_n): given z the
+ * signs of Y are independent, so the probability is a k-dimensional integral. */
+#ifndef BL_GRID_H
+#define BL_GRID_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "blica.h"
+
+#define BL_GRID_SOURCES 3 /* largest k */
+#define BL_GRID_CHUNK 128 /* nodes at a time */
+
+typedef struct {
+  int n, k;
+  const double *mean;    /* [n] */
+  const double *loading; /* n rows of k: B */
+  double spacing[BL_GRID_SOURCES], reach, shift; /* nodes (index + shift) * spacing with |z| <= reach */
+  int64_t count;
+  const uint8_t *x;      /* count distinct rows of n in lexicographic order */
+  const double *weight;  /* [count]; NULL: no gradient */
+  double *p;             /* [count] out */
+  double *g_mean;        /* [n] out, of sum weight log p */
+  double *g_loading;     /* n rows of k, out */
+  double *score;         /* [n (1+k), count] d log p / d (mean_i, B_i), i = 0..n-1; NULL: not wanted */
+  double *first, *second; /* [k,count], [k,k,count] E[z|x], E[zz'|x]; with score */
+  double *work;          /* bl_grid_work doubles, 64-byte aligned */
+} bl_grid;
+
+static inline size_t bl_grid_work(int n, int k) {
+  return ((size_t)n * 9 + (size_t)k + 4) * BL_GRID_CHUNK;
+}
+
+/* Spacing and reach for an absolute error of about `error` in each probability; returns the number of nodes. */
+double bl_grid_plan(bl_grid *grid, double error);
+void bl_grid_run(const bl_grid *grid, blica_simd level);
+
+void bl_grid_run_generic(const bl_grid *grid);
+#if defined(__x86_64__)
+void bl_grid_run_avx2(const bl_grid *grid);
+void bl_grid_run_avx512(const bl_grid *grid);
+#endif
+
+#endif
