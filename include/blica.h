@@ -349,6 +349,53 @@ BLICA_API blica_status blica_simulate(blica_ctx *ctx, const blica_simulate_optio
 BLICA_API blica_status blica_simulate_rows(blica_ctx *ctx, const blica_model *model, uint64_t seed, blica_data **out);
 BLICA_API blica_status blica_simulate_exact(blica_ctx *ctx, const blica_model *model, blica_counts **out);
 
+/* The full log-likelihood of rows under a model, exact but for a numerical error that is reported. Variables and
+ * segments are matched by name; missing values are integrated out. */
+typedef struct {
+  char engine[8];  /* auto, grid (few sources), lattice (few variables) or ep (approximate, any size) */
+  double error;    /* wanted numerical error of the total */
+  uint64_t seed;   /* of the lattice's random shifts */
+} blica_loglik_options;
+
+typedef struct {
+  int u;                  /* segments of the data */
+  char **segments;        /* [u] */
+  int64_t *samples;       /* [u] */
+  double *loglik, *error; /* [u] of each segment */
+  double total, total_error;
+  int64_t rows, patterns; /* distinct patterns, counted in each segment */
+  char engine[8];         /* the one used */
+} blica_loglik_result;
+
+BLICA_API blica_loglik_options blica_loglik_options_default(void);
+BLICA_API const blica_option *blica_loglik_option_table(int *count);
+BLICA_API blica_status blica_loglik(blica_ctx *ctx, const blica_model *model, const blica_data *data,
+                                    const blica_loglik_options *options, blica_loglik_result **out);
+BLICA_API void blica_loglik_result_free(blica_loglik_result *result);
+
+/* Posterior mean and standard deviation of every source for every row. With known segments they are matched
+ * by name; with unknown ones each row is averaged over the model's segments, weighted by their samples and the
+ * likelihood of the row in them. A row without any value has the segment's (or mixture's) prior. */
+typedef struct {
+  char segment[8]; /* known or unknown */
+  char engine[8];  /* as in blica_loglik_options */
+  uint64_t seed;
+} blica_sources_options;
+
+typedef struct {
+  int64_t rows;
+  int k;
+  double *mean, *sd; /* [k,rows] in the order of the input */
+  int64_t patterns;  /* distinct patterns that were computed */
+  char engine[8];
+} blica_posterior;
+
+BLICA_API blica_sources_options blica_sources_options_default(void);
+BLICA_API const blica_option *blica_sources_option_table(int *count);
+BLICA_API blica_status blica_sources(blica_ctx *ctx, const blica_model *model, const blica_data *data,
+                                     const blica_sources_options *options, blica_posterior **out);
+BLICA_API void blica_posterior_free(blica_posterior *posterior);
+
 /* Mean cosine similarity of the columns of a [n,k] and b [n,k] under the best matching:
  * matching[j] is the column of b that goes with column j of a, cosine[j] its signed cosine. */
 BLICA_API blica_status blica_compare(blica_ctx *ctx, int n, int k, const double *a, const double *b, double *mcs,

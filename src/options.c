@@ -12,6 +12,8 @@
 #define FIELD(type, name) offsetof(type, name), sizeof(((type *)0)->name)
 #define FIT(name) #name, FIELD(blica_fit_options, name)
 #define SIM(name) #name, FIELD(blica_simulate_options, name)
+#define LOGLIK(name) #name, FIELD(blica_loglik_options, name)
+#define SOURCES(name) #name, FIELD(blica_sources_options, name)
 #define PI_8 "pi/8=0.39269908169872414"
 #define ROW(label_offset_size, kind, ...) ROW_(label_offset_size, kind, __VA_ARGS__)
 #define ROW_(label, offset, size, kind, ...) {label, kind, offset, size, __VA_ARGS__}
@@ -72,6 +74,36 @@ static const blica_option simulate_table[] = {
     ROW(SIM(exact), BLICA_OPT_FLAG, "no", 0, 1, NULL, NULL,
         "Exact pair probabilities (the limit of infinitely many samples) instead of rows."),
 };
+
+#define ENGINES "auto|grid|lattice|ep"
+#define ENGINE_HELP \
+  "How probabilities of rows are computed: grid integrates over up to 3 sources, lattice over up to 128 variables, ep is " \
+  "an approximation for any number; auto chooses by size."
+
+static const blica_option loglik_table[] = {
+    ROW(LOGLIK(engine), BLICA_OPT_TEXT, "auto", 0, 0, ENGINES, "NAME", ENGINE_HELP),
+    ROW(LOGLIK(error), BLICA_OPT_REAL, "0.01", 0, 1e9, NULL, "EPS",
+        "Numerical error of the total that is small enough; what was reached is reported."),
+    ROW(LOGLIK(seed), BLICA_OPT_SEED, "1", 0, 18446744073709551615.0, NULL, "SEED", "Seed of the lattice's random shifts."),
+};
+
+static const blica_option sources_table[] = {
+    ROW(SOURCES(segment), BLICA_OPT_TEXT, "known", 0, 0, "known|unknown", "KIND",
+        "Whether the segment of a row is the model's of that label, or unknown: then the row is averaged over all "
+        "segments of the model, weighted by their samples and its likelihood in them."),
+    ROW(SOURCES(engine), BLICA_OPT_TEXT, "auto", 0, 0, ENGINES, "NAME", ENGINE_HELP),
+    ROW(SOURCES(seed), BLICA_OPT_SEED, "1", 0, 18446744073709551615.0, NULL, "SEED", "Seed of the lattice's random shifts."),
+};
+
+const blica_option *blica_loglik_option_table(int *count) {
+  if (count) *count = (int)(sizeof loglik_table / sizeof *loglik_table);
+  return loglik_table;
+}
+
+const blica_option *blica_sources_option_table(int *count) {
+  if (count) *count = (int)(sizeof sources_table / sizeof *sources_table);
+  return sources_table;
+}
 
 const blica_option *blica_fit_option_table(int *count) {
   if (count) *count = (int)(sizeof fit_table / sizeof *fit_table);
@@ -230,6 +262,22 @@ blica_simulate_options blica_simulate_options_default(void) {
   blica_simulate_options options = {.variables = 0};
   int count;
   const blica_option *table = blica_simulate_option_table(&count);
+  set_defaults(table, count, &options);
+  return options;
+}
+
+blica_loglik_options blica_loglik_options_default(void) {
+  blica_loglik_options options = {.seed = 0};
+  int count;
+  const blica_option *table = blica_loglik_option_table(&count);
+  set_defaults(table, count, &options);
+  return options;
+}
+
+blica_sources_options blica_sources_options_default(void) {
+  blica_sources_options options = {.seed = 0};
+  int count;
+  const blica_option *table = blica_sources_option_table(&count);
   set_defaults(table, count, &options);
   return options;
 }

@@ -75,17 +75,20 @@ static bool cholesky(int n, const int *order, const double *cov, double *l) {
   return true;
 }
 
-/* Shifted lattice, folded: dimension d of point p at uniform[d * points + p], away from 0 and 1. */
-static void lattice(int dimensions, int points, uint64_t seed, uint64_t stream, double *uniform) {
+/* Points first..first+count-1 of a shifted lattice, folded: dimension d of the p-th at uniform[d * count + p], away
+ * from 0 and 1. */
+static void lattice(int dimensions, int points, int first, int count, uint64_t seed, uint64_t stream, double *uniform) {
   bl_rng rng = bl_rng_make(seed, stream);
+  double scale = 1.0 / points;
   for (int d = 0; d < dimensions; d++) {
     double shift = bl_rng_uniform(&rng);
     uint32_t step = bl_lattice_vector[d], mask = (uint32_t)points - 1;
-    for (int p = 0; p < points; p++) {
-      double y = (double)((uint32_t)p * step & mask) / points + shift;
-      y -= y >= 1.0;
+    for (int p = 0; p < count; p++) {
+      double y = (double)((uint32_t)(first + p) * step & mask) * scale + shift;
+      y = y >= 1.0 ? y - 1.0 : y;
       double folded = 1.0 - fabs(2.0 * y - 1.0);
-      uniform[(size_t)d * points + p] = fmin(fmax(folded, 1e-14), 1.0 - 1e-14);
+      folded = folded < 1e-14 ? 1e-14 : folded;
+      uniform[(size_t)d * count + p] = folded > 1.0 - 1e-14 ? 1.0 - 1e-14 : folded;
     }
   }
 }
@@ -145,17 +148,31 @@ static void chain(const bl_mvn_tree *tree, const double *mean, bl_mvn_work *work
       result->g_cov[(size_t)tree->order[i] * n + tree->order[j]] = 0.5 * (mid[i * n + j] + mid[j * n + i]);
 }
 
-static void scores(const bl_mvn_tree *tree, int64_t place, double *first, double *second, bl_mvn_work *work,
-                   const bl_mvn_result *result) {
+/* From moments to scores, in the order of the given variables. */
+static void scores(const bl_mvn_tree *tree, double *first, double *second, const bl_mvn_work *work, double *mean, double *cov) {
   int n = tree->n;
   const int *order = tree->order;
-  double *mean = result->score_mean + tree->row[place] * n, *cov = result->score_cov + tree->row[place] * n * n;
   for (int i = 0; i < n; i++) second[i * n + i] -= 1.0;
   solve_transposed(n, work->cholesky, first, 1);
   sandwich(n, work->cholesky, second);
   for (int i = 0; i < n; i++) {
     mean[order[i]] = first[i];
     for (int j = 0; j < n; j++) cov[order[i] * n + order[j]] = 0.25 * (second[i * n + j] + second[j * n + i]);
+  }
+}
+
+/* Values only, in blocks of points that stay in the cache: log of the mean over blocks. */
+static void run_blocks(bl_sov *task, int points, uint64_t seed, uint64_t stream, blica_simd level, bl_mvn_work *work,
+                       double *log_p) {
+  int blocks = points / task->points;
+  for (int block = 0; block < blocks; block++) {
+    lattice(task->n - 1, points, block * task->points, task->points, seed, stream, work->uniform);
+    bl_sov_run(task, level);
+    for (int64_t r = 0; r < task->count; r++) {
+      double now = work->log_p[r] - log(blocks), before = block ? log_p[r] : -INFINITY;
+      double top = fmax(now, before), low = fmin(now, before);
+      log_p[r] = top + log1p(exp(low - top));
+    }
   }
 }
 
@@ -170,9 +187,13 @@ bool bl_mvn_lattice(const bl_mvn_tree *tree, const double *mean, const double *c
     work->offset[i] = mean[tree->order[i]] * inverse;
     for (int j = 0; j < i; j++) work->slope[i * n + j] = l[i * n + j] * inverse;
   }
-  lattice(n - 1, points, seed, stream, work->uniform);
   bl_sov task = {.n = n, .slope = work->slope, .offset = work->offset, .count = high - low, .x = tree->x + low * n,
                  .points = points, .uniform = work->uniform, .log_p = work->log_p, .work = work->kernel};
+  if (!result->weight && !result->score_mean) {
+    task.points = points < BL_MVN_BLOCK ? points : BL_MVN_BLOCK;
+    run_blocks(&task, points, seed, stream, level, work, result->log_p);
+    return true;
+  }
   if (result->weight) {
     for (int64_t r = low; r < high; r++) work->weight[r - low] = result->weight[tree->row[r]];
     memset(work->g_offset, 0, sizeof(double) * (size_t)n);
@@ -185,12 +206,14 @@ bool bl_mvn_lattice(const bl_mvn_tree *tree, const double *mean, const double *c
     task.first = work->first;
     task.second = work->second;
   }
+  lattice(n - 1, points, 0, points, seed, stream, work->uniform);
   bl_sov_run(&task, level);
-  for (int64_t r = low; r < high; r++) result->log_p[tree->row[r]] = work->log_p[r - low];
+  memcpy(result->log_p, work->log_p, sizeof(double) * (size_t)(high - low));
   if (result->weight) chain(tree, mean, work, result);
   if (result->score_mean)
-    for (int64_t r = low; r < high; r++)
-      scores(tree, r, work->first + (r - low) * n, work->second + (r - low) * n * n, work, result);
+    for (int64_t r = 0; r < high - low; r++)
+      scores(tree, work->first + r * n, work->second + r * n * n, work, result->score_mean + r * n,
+             result->score_cov + r * n * n);
   return true;
 }
 
@@ -236,7 +259,7 @@ blica_status bl_mvn_orthant(blica_ctx *ctx, int n, const double *mean, const dou
   }
   bl_mvn_order(n, cov, order);
   TRY(bl_mvn_tree_make(ctx, n, order, 1, x, &tree));
-  TRY(bl_mvn_work_make(ctx, n, BL_LATTICE_MAX, 1, false, &work));
+  TRY(bl_mvn_work_make(ctx, n, BL_MVN_BLOCK, 1, false, &work));
   for (int points = 256; points <= BL_LATTICE_MAX; points *= 2) {
     double shift[SHIFTS];
     for (int s = 0; s < SHIFTS; s++) {

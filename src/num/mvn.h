@@ -6,7 +6,8 @@
 
 #include "base/base.h"
 
-#define BL_MVN_MAX 128 /* largest n of separation of variables */
+#define BL_MVN_MAX 128   /* largest n of separation of variables */
+#define BL_MVN_BLOCK 512 /* points at a time where only values are wanted; the least that a room holds */
 
 /* Distinct orthants of n variables, sorted for the walk in a fixed order of the variables. */
 typedef struct {
@@ -24,7 +25,8 @@ blica_status bl_mvn_tree_make(blica_ctx *ctx, int n, const int *order, int64_t c
                               const uint8_t *x /* count rows of n, distinct */, bl_mvn_tree **out);
 void bl_mvn_tree_free(bl_mvn_tree *tree);
 
-/* Room for one thread. */
+/* Room for one thread: lattices of up to `points` points where gradient or scores are wanted, of any size where
+ * only values are. */
 typedef struct {
   int n, points;
   int64_t count;
@@ -33,15 +35,15 @@ typedef struct {
 blica_status bl_mvn_work_make(blica_ctx *ctx, int n, int points, int64_t count, bool moments, bl_mvn_work **out);
 void bl_mvn_work_free(bl_mvn_work *work);
 
-/* What is wanted of rows low..high-1 (places in the tree). log_p is written at the given row's index, and so are
- * the scores; the gradient belongs to sum over those rows of weight * log p. */
+/* What is wanted of places low..high-1 of the tree, m of them. The gradient belongs to the sum over those places of
+ * weight * log p. */
 typedef struct {
   const double *weight; /* [count] by given row; NULL: no gradient */
-  double *log_p;        /* [count] */
+  double *log_p;        /* [m] */
   double *g_mean;       /* [n] */
   double *g_cov;        /* [n,n] symmetric: d f = sum_ij g_ij d cov_ij */
-  double *score_mean;   /* [n,count] d log p / d mean, an estimate from the same points; NULL: not wanted */
-  double *score_cov;    /* [n,n,count] */
+  double *score_mean;   /* [n,m] d log p / d mean, an estimate from the same points; NULL: not wanted */
+  double *score_cov;    /* [n,n,m] */
 } bl_mvn_result;
 
 /* Separation of variables on one randomly shifted lattice of points (a power of 2, 128 .. 8192): (seed, stream)

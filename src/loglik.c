@@ -1,0 +1,205 @@
+/* loglik.c - the full log-likelihood of rows under a model, with its numerical error.
+ *
+ * Grid: evaluated on the nodes and on nodes moved by half a spacing; their leading errors are opposite, the mean is
+ * reported and half the difference bounds its error, with what lies beyond the reach added. Lattice: eight
+ * random shifts, doubled in size until five standard errors of the total are small enough. All shifts of a
+ * segment use the same points for all its patterns, so their errors are correlated and the error is that of the
+ * segment's sum, not a sum of errors. Expectation propagation: its error is measured on a sample of patterns by
+ * importance sampling from its own posterior. */
+#include <math.h>
+#include <string.h>
+
+#include "likelihood.h"
+#include "num/mvn.h"
+
+enum { SHIFTS = 8, FIRST_POINTS = 128, LARGEST_POINTS = 8192 };
+#define LARGEST_WORK 4e10 /* patterns x variables x points x shifts: minutes, not hours */
+
+typedef struct {
+  blica_ctx *ctx;
+  const bl_patterns *patterns;
+  bl_likelihood *likelihood;
+  bl_params params;
+  const blica_loglik_options *options;
+  double *log_p; /* [patterns,SHIFTS] */
+  blica_loglik_result *result;
+} work;
+
+static double total(work *w) {
+  blica_loglik_result *r = w->result;
+  double variance = 0.0;
+  r->total = 0.0;
+  for (int s = 0; s < r->u; s++) {
+    r->total += r->loglik[s];
+    variance += r->error[s] * r->error[s]; /* segments have shifts of their own */
+  }
+  return r->total_error = sqrt(variance);
+}
+
+static void clear(work *w) {
+  memset(w->result->loglik, 0, sizeof(double) * (size_t)w->result->u);
+  memset(w->result->error, 0, sizeof(double) * (size_t)w->result->u);
+}
+
+/* Two grids, half a spacing apart. */
+static void combine_grid(work *w, double grid_error) {
+  const bl_patterns *p = w->patterns;
+  clear(w);
+  for (int g = 0; g < p->groups; g++) {
+    const bl_group *group = &p->group[g];
+    for (int64_t r = 0; r < group->count; r++) {
+      double a = w->log_p[group->offset + r], b = w->log_p[p->count + group->offset + r], gap = fabs(a - b);
+      double mean = fmax(a, b) + log1p(-0.5 * -expm1(-gap));
+      w->result->loglik[group->segment] += group->weight[r] * mean;
+      w->result->error[group->segment] += group->weight[r] * (0.5 * gap + grid_error * exp(-mean) + 1e-15 * fabs(mean));
+    }
+  }
+}
+
+static blica_status by_grid(work *w) {
+  blica_status status = BLICA_OK;
+  for (double error = 1e-10; error > 1e-17; error *= 1e-2) {
+    for (int shift = 0; shift < 2; shift++) {
+      bl_accuracy accuracy = {.shift = (uint64_t)shift, .grid_error = error};
+      TRY(bl_likelihood_values(w->ctx, w->likelihood, &w->params, &accuracy, w->log_p + shift * w->patterns->count));
+    }
+    combine_grid(w, error);
+    if (total(w) <= w->options->error) break;
+  }
+done:
+  return status;
+}
+
+/* The mean over shifts of each probability; the error from the sums of their relative deviations. */
+static void combine_lattice(work *w) {
+  const bl_patterns *p = w->patterns;
+  int at = 0;
+  clear(w);
+  for (int s = 0; s < w->result->u; s++) {
+    double sum[SHIFTS] = {0}, squares = 0.0, bias = 0.0;
+    for (; at < p->groups && p->group[at].segment == s; at++) {
+      const bl_group *group = &p->group[at];
+      for (int64_t r = 0; r < group->count; r++) {
+        const double *own = w->log_p + group->offset + r;
+        double top = own[0], mean = 0.0, spread = 0.0;
+        for (int h = 1; h < SHIFTS; h++) top = fmax(top, own[h * p->count]);
+        for (int h = 0; h < SHIFTS; h++) mean += exp(own[h * p->count] - top) / SHIFTS;
+        for (int h = 0; h < SHIFTS; h++) {
+          double deviation = exp(own[h * p->count] - top) / mean - 1.0;
+          sum[h] += group->weight[r] * deviation;
+          spread += deviation * deviation;
+        }
+        bias += group->weight[r] * 0.5 * spread / (SHIFTS * (SHIFTS - 1)); /* of the logarithm of a mean */
+        w->result->loglik[s] += group->weight[r] * (top + log(mean));
+      }
+    }
+    for (int h = 0; h < SHIFTS; h++) squares += sum[h] * sum[h];
+    w->result->loglik[s] += bias;
+    w->result->error[s] = 5.0 * sqrt(squares / (SHIFTS * (SHIFTS - 1))) + bias + 1e-14 * fabs(w->result->loglik[s]);
+  }
+}
+
+static blica_status by_lattice(work *w) {
+  blica_status status = BLICA_OK;
+  double unit = (double)w->patterns->count * w->params.n * SHIFTS;
+  for (int points = FIRST_POINTS; points <= LARGEST_POINTS; points *= 2) {
+    if (points > FIRST_POINTS && unit * points > LARGEST_WORK) break;
+    for (int shift = 0; shift < SHIFTS; shift++) {
+      bl_accuracy accuracy = {.points = points, .seed = w->options->seed, .shift = (uint64_t)shift};
+      TRY(bl_likelihood_values(w->ctx, w->likelihood, &w->params, &accuracy, w->log_p + shift * w->patterns->count));
+      blica_progress progress = {"loglik", -1, NAN, 0, points};
+      if (bl_poll(w->ctx, &progress)) FAIL(w->ctx, BLICA_ERR_INTERRUPTED, "interrupted");
+    }
+    combine_lattice(w);
+    if (total(w) <= w->options->error) break;
+  }
+done:
+  return status;
+}
+
+static blica_status by_ep(work *w) {
+  blica_status status = BLICA_OK;
+  bl_accuracy accuracy = {.seed = w->options->seed};
+  double mean, sd;
+  TRY(bl_likelihood_values(w->ctx, w->likelihood, &w->params, &accuracy, w->log_p));
+  TRY(bl_likelihood_ep_error(w->ctx, w->likelihood, &w->params, w->options->seed, &mean, &sd));
+  clear(w);
+  for (int g = 0; g < w->patterns->groups; g++) {
+    const bl_group *group = &w->patterns->group[g];
+    double rows = 0.0;
+    for (int64_t r = 0; r < group->count; r++) {
+      w->result->loglik[group->segment] += group->weight[r] * w->log_p[group->offset + r];
+      rows += group->weight[r];
+    }
+    w->result->error[group->segment] += rows * (fabs(mean) + 2.0 * sd);
+  }
+  total(w);
+  w->result->total_error = (double)w->patterns->rows * (fabs(mean) + 2.0 * sd); /* one bias, not independent errors */
+done:
+  return status;
+}
+
+static blica_status make_result(blica_ctx *ctx, const blica_data *data, blica_loglik_result **out) {
+  blica_status status = BLICA_OK;
+  blica_loglik_result *r = NULL;
+  TRY(bl_alloc(ctx, 1, &r));
+  r->u = data->u;
+  r->rows = data->rows;
+  TRY(bl_alloc(ctx, (size_t)data->u, &r->samples));
+  TRY(bl_alloc(ctx, (size_t)data->u, &r->loglik));
+  TRY(bl_alloc(ctx, (size_t)data->u, &r->error));
+  TRY(bl_copy_texts(ctx, data->u, (const char *const *)data->segments, &r->segments));
+  memcpy(r->samples, data->samples, sizeof *r->samples * (size_t)data->u);
+done:
+  if (status != BLICA_OK) {
+    blica_loglik_result_free(r);
+    r = NULL;
+  }
+  *out = r;
+  return status;
+}
+
+blica_status blica_loglik(blica_ctx *ctx, const blica_model *model, const blica_data *data,
+                          const blica_loglik_options *options, blica_loglik_result **out) {
+  blica_status status = BLICA_OK;
+  blica_loglik_options standard = blica_loglik_options_default();
+  work w = {.ctx = ctx, .options = options ? options : &standard,
+            .params = {model->n, model->k, model->u, model->link, model->mixing, model->variances, model->means}};
+  int *variable = NULL, *segment = NULL;
+  bl_patterns *patterns = NULL;
+  bl_engine engine;
+  *out = NULL;
+  bl_poll_reset(ctx);
+  TRY(bl_alloc(ctx, (size_t)model->n, &variable));
+  TRY(bl_alloc(ctx, (size_t)data->u, &segment));
+  TRY(bl_likelihood_match(ctx, model, data, true, variable, segment));
+  TRY(bl_likelihood_engine(ctx, w.options->engine, model->n, model->k, &engine));
+  TRY(bl_patterns_make(ctx, data, model->n, variable, &patterns));
+  w.patterns = patterns;
+  TRY(make_result(ctx, data, &w.result));
+  w.result->patterns = patterns->count;
+  strcpy(w.result->engine, bl_engine_name(engine));
+  TRY(bl_likelihood_make(ctx, patterns, segment, model->n, model->k, model->u, engine, BL_MVN_BLOCK, &w.likelihood));
+  TRY(bl_likelihood_order(ctx, w.likelihood, &w.params));
+  TRY(bl_alloc(ctx, bl_mul((size_t)patterns->count, SHIFTS), &w.log_p));
+  TRY(engine == BL_ENGINE_GRID ? by_grid(&w) : engine == BL_ENGINE_LATTICE ? by_lattice(&w) : by_ep(&w));
+  *out = w.result;
+  w.result = NULL;
+done:
+  blica_loglik_result_free(w.result);
+  bl_likelihood_free(w.likelihood);
+  bl_patterns_free(patterns);
+  bl_free(w.log_p);
+  bl_free(variable);
+  bl_free(segment);
+  return status;
+}
+
+void blica_loglik_result_free(blica_loglik_result *result) {
+  if (!result) return;
+  bl_free_texts(result->segments, result->u);
+  bl_free(result->samples);
+  bl_free(result->loglik);
+  bl_free(result->error);
+  bl_free(result);
+}

@@ -1,0 +1,150 @@
+/* ep_kernel.h - expectation propagation (Minka 2001; Cunningham, Hennig and Lacoste-Julien 2011 for orthants) in
+ * the space of the sources, eight orthants side by side.
+ *
+ * Factor i, Phi(s_i (mean_i + b_i'z)), is replaced by a Gaussian in b_i'z with precision tau_i and shift nu_i that
+ * gives the same mean and variance under the rest. Sites are updated one after the other, the posterior
+ * covariance by rank one: n k^2 per sweep. At the fixed point the derivatives of log Z with respect to mean
+ * and B are those of the single factors with the rest held, so they are exact for log Z as computed.
+ * The including file defines BL_EP_RUN and the instruction set. */
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "num/ep.h"
+#include "num/vmath.h"
+
+enum { SWEEPS = 200 };
+#define SETTLED 1e-11 /* largest change of a site in the last sweep */
+
+typedef struct {
+  const bl_ep *e;
+  bl_v *cov, *mean, *pull, *tau, *nu; /* posterior of z; cov times b_i; sites */
+  bl_v *sign, *score;
+  bl_v log_det;
+} batch;
+
+/* The cavity of site i and what the true factor does to it. */
+typedef struct {
+  bl_v variance, center, denominator; /* of b_i'z without site i; 1 - tau sigma^2 */
+  bl_v sigma2, mu;                    /* of b_i'z with it */
+  bl_v zeta, below, ratio, alpha, beta; /* below = Phi(zeta) */
+} cavity;
+
+static cavity look(batch *b, int i) {
+  const bl_ep *e = b->e;
+  int k = e->k;
+  const double *load = e->loading + (size_t)i * k;
+  cavity c = {.sigma2 = bl_v_all(0.0), .mu = bl_v_all(0.0)};
+  for (int l = 0; l < k; l++) {
+    const bl_v *row = b->cov + (size_t)l * k;
+    bl_v sum = bl_v_all(0.0);
+    for (int m = 0; m < k; m++) sum += load[m] * row[m];
+    b->pull[l] = sum;
+    c.sigma2 += load[l] * sum;
+    c.mu += load[l] * b->mean[l];
+  }
+  c.denominator = 1.0 - b->tau[i] * c.sigma2;
+  c.variance = c.sigma2 / c.denominator;
+  c.center = (c.mu - c.sigma2 * b->nu[i]) / c.denominator;
+  bl_v total = 1.0 + c.variance, root = 1.0 / bl_v_sqrt(total), above, phi;
+  c.zeta = b->sign[i] * (e->mean[i] + c.center) * root;
+  bl_v_phi(c.zeta, &c.below, &above, &phi);
+  c.ratio = phi / c.below;
+  c.alpha = b->sign[i] * c.ratio * root;
+  c.beta = c.ratio * (c.zeta + c.ratio) * root * root;
+  return c;
+}
+
+/* Updates site i and the posterior; returns the size of the change. */
+static bl_v update(batch *b, int i) {
+  int k = b->e->k;
+  cavity c = look(b, i);
+  bl_v spread = 1.0 / (1.0 - c.variance * c.beta);
+  bl_v tau = c.beta * spread, nu = (c.alpha + c.center * c.beta) * spread;
+  bl_v dtau = tau - b->tau[i], dnu = nu - b->nu[i];
+  bl_v grow = 1.0 + dtau * c.sigma2, over = 1.0 / grow;
+  bl_v shrink = dtau * over, move = (dnu - dtau * c.mu) * over;
+  for (int l = 0; l < k; l++) {
+    bl_v scaled = b->pull[l] * shrink;
+    b->mean[l] += b->pull[l] * move;
+    for (int m = 0; m < k; m++) b->cov[(size_t)l * k + m] -= scaled * b->pull[m];
+  }
+  b->log_det -= bl_v_log(grow);
+  b->tau[i] = tau;
+  b->nu[i] = nu;
+  return bl_v_max(bl_v_abs(dtau) / (1.0 + tau), bl_v_abs(dnu) / (1.0 + bl_v_abs(nu)));
+}
+
+static void begin(batch *b, int64_t low, int64_t high) {
+  const bl_ep *e = b->e;
+  int n = e->n, k = e->k;
+  memset(b->cov, 0, sizeof(bl_v) * (size_t)k * (size_t)k);
+  memset(b->mean, 0, sizeof(bl_v) * (size_t)k);
+  memset(b->tau, 0, sizeof(bl_v) * (size_t)n);
+  memset(b->nu, 0, sizeof(bl_v) * (size_t)n);
+  for (int l = 0; l < k; l++) b->cov[(size_t)l * k + l] = bl_v_all(1.0);
+  b->log_det = bl_v_all(0.0);
+  for (int i = 0; i < n; i++)
+    for (int lane = 0; lane < BL_LANES; lane++) {
+      int64_t row = low + lane < high ? low + lane : high - 1;
+      b->sign[i][lane] = e->x[row * n + i] ? 1.0 : -1.0;
+    }
+}
+
+/* log Z; with score, also its derivatives. */
+static bl_v finish(batch *b, bl_v *score) {
+  const bl_ep *e = b->e;
+  int k = e->k;
+  bl_v value = 0.5 * b->log_det;
+  for (int i = 0; i < e->n; i++) {
+    cavity c = look(b, i);
+    bl_v tau = b->tau[i], nu = b->nu[i], grow = 1.0 + tau * c.variance;
+    bl_v square = (nu * nu * c.variance + 2.0 * nu * c.center - tau * c.center * c.center) / grow;
+    value += bl_v_log(c.below) + 0.5 * (bl_v_log(grow) - square) + 0.5 * nu * c.mu;
+    if (!score) continue;
+    bl_v shift = (tau * c.mu - nu) / c.denominator, bend = c.ratio * c.zeta / ((1.0 + c.variance) * c.denominator);
+    score[(size_t)i * (1 + k)] = c.alpha;
+    for (int l = 0; l < k; l++)
+      score[(size_t)i * (1 + k) + 1 + l] = c.alpha * (b->mean[l] + shift * b->pull[l]) - bend * b->pull[l];
+  }
+  return value;
+}
+
+static void store(const batch *b, int64_t low, int64_t high, bl_v value) {
+  const bl_ep *e = b->e;
+  int k = e->k, size = e->n * (1 + k);
+  for (int64_t row = low; row < high; row++) {
+    int lane = (int)(row - low);
+    e->log_p[row] = value[lane];
+    if (!e->score) continue;
+    for (int j = 0; j < size; j++) e->score[row * size + j] = b->score[j][lane];
+    for (int l = 0; l < k; l++) {
+      e->first[row * k + l] = b->mean[l][lane];
+      for (int m = 0; m < k; m++)
+        e->second[(row * k + l) * k + m] = b->cov[(size_t)l * k + m][lane] + b->mean[l][lane] * b->mean[m][lane];
+    }
+  }
+}
+
+void BL_EP_RUN(const bl_ep *e) {
+  size_t n = (size_t)e->n, k = (size_t)e->k;
+  batch b = {.e = e, .cov = (bl_v *)e->work};
+  b.mean = b.cov + k * k;
+  b.pull = b.mean + k;
+  b.tau = b.pull + k;
+  b.nu = b.tau + n;
+  b.sign = b.nu + n;
+  b.score = b.sign + n;
+  for (int64_t low = 0; low < e->count; low += BL_LANES) {
+    int64_t high = low + BL_LANES < e->count ? low + BL_LANES : e->count;
+    begin(&b, low, high);
+    for (int sweep = 0; sweep < SWEEPS; sweep++) {
+      bl_v change = bl_v_all(0.0);
+      for (int i = 0; i < e->n; i++) change = bl_v_max(change, update(&b, i));
+      bool settled = true;
+      for (int lane = 0; lane < BL_LANES; lane++) settled = settled && change[lane] < SETTLED;
+      if (settled) break;
+    }
+    store(&b, low, high, finish(&b, e->score ? b.score : NULL));
+  }
+}

@@ -1,0 +1,31 @@
+/* patterns.h - rows of a data set merged into distinct patterns, grouped by segment and by which variables are
+ * present. */
+#ifndef BL_PATTERNS_H
+#define BL_PATTERNS_H
+
+#include "base/base.h"
+
+/* Distinct rows of one segment that have the same variables present. */
+typedef struct {
+  int segment;      /* of the data */
+  int n;            /* variables present, at least 1 */
+  int *variable;    /* [n] which */
+  int64_t count;    /* distinct patterns */
+  int64_t offset;   /* of its first pattern among all */
+  uint8_t *x;       /* count rows of n, 0 or 1 */
+  double *weight;   /* [count] rows that have the pattern */
+} bl_group;
+
+typedef struct {
+  int groups;
+  bl_group *group;      /* by segment */
+  int64_t count;        /* patterns in all groups */
+  int64_t rows;
+  int64_t *row_pattern; /* [rows] pattern of each row, segment by segment; -1: nothing present */
+} bl_patterns;
+
+/* Of n variables, column[i] of the data being variable i; the variables of a group are numbered likewise. */
+blica_status bl_patterns_make(blica_ctx *ctx, const blica_data *data, int n, const int *column, bl_patterns **out);
+void bl_patterns_free(bl_patterns *patterns);
+
+#endif

@@ -1,0 +1,190 @@
+/* sources.c - what is known of the sources of each row: posterior mean and standard deviation.
+ *
+ * Each engine gives E[z|x] and E[zz'|x] of the standardised sources (likelihood.h). They are added up with
+ * weights, the probability of the row under each shift of the lattice and, when segments are unknown, under
+ * each segment times its samples; logarithms keep the weights in range. */
+#include <math.h>
+#include <string.h>
+
+#include "likelihood.h"
+#include "num/mvn.h"
+
+enum { SHIFTS = 4, POINTS = BL_MVN_BLOCK };
+#define GRID_ERROR 1e-12
+
+/* Weighted sums per pattern; one place more for rows without any value. */
+typedef struct {
+  int k;
+  const bl_params *params;
+  const int *map;    /* segment of the model for each of the data */
+  double log_prior;  /* log weight of this round */
+  double *top, *sum; /* [patterns] largest log weight so far; sum of weights relative to it */
+  double *one, *two; /* [k,patterns] weighted sums of E z, E z^2 */
+} tally;
+
+/* Adds moments of the standardised sources under segment s of the model; NULL: those of the prior. */
+static void add(tally *t, int64_t pattern, int s, double log_weight, const double *first, const double *second) {
+  int k = t->k;
+  double *one = t->one + pattern * k, *two = t->two + pattern * k;
+  const double *v = t->params->variances + (size_t)s * k, *mu = t->params->means + (size_t)s * k;
+  if (log_weight > t->top[pattern]) {
+    double scale = exp(t->top[pattern] - log_weight);
+    t->top[pattern] = log_weight;
+    t->sum[pattern] *= scale;
+    for (int j = 0; j < k; j++) one[j] *= scale, two[j] *= scale;
+  }
+  double weight = exp(log_weight - t->top[pattern]);
+  t->sum[pattern] += weight;
+  for (int j = 0; j < k; j++) {
+    double z = first ? first[j] : 0.0, spread = second ? fmax(second[j * k + j] - z * z, 0.0) : 1.0;
+    double mean = mu[j] + sqrt(v[j]) * z;
+    one[j] += weight * mean;
+    two[j] += weight * (mean * mean + v[j] * spread);
+  }
+}
+
+static void take(const bl_scores *scores, int thread, void *user) {
+  tally *t = user;
+  int k = t->k;
+  (void)thread;
+  for (int64_t r = 0; r < scores->count; r++)
+    add(t, scores->group->offset + scores->row[r], t->map[scores->group->segment], t->log_prior + scores->log_p[r],
+        scores->first + r * k, scores->second + r * k * k);
+}
+
+static blica_status tally_make(blica_ctx *ctx, int64_t places, tally *t) {
+  blica_status status = BLICA_OK;
+  size_t count = (size_t)places, moments = bl_mul(count, (size_t)t->k);
+  TRY(bl_alloc(ctx, count, &t->top));
+  TRY(bl_alloc(ctx, count, &t->sum));
+  TRY(bl_alloc(ctx, moments, &t->one));
+  TRY(bl_alloc(ctx, moments, &t->two));
+  for (int64_t i = 0; i < places; i++) t->top[i] = -INFINITY;
+done:
+  return status;
+}
+
+/* All shifts under the segments of the map. */
+static blica_status round_of(blica_ctx *ctx, bl_likelihood *l, bl_engine engine, uint64_t seed, tally *t) {
+  blica_status status = BLICA_OK;
+  TRY(bl_likelihood_order(ctx, l, t->params));
+  for (int shift = 0; shift < (engine == BL_ENGINE_LATTICE ? SHIFTS : 1); shift++) {
+    bl_accuracy accuracy = {.points = POINTS, .seed = seed, .shift = (uint64_t)shift, .grid_error = GRID_ERROR};
+    TRY(bl_likelihood_scores(ctx, l, t->params, &accuracy, take, t));
+    blica_progress progress = {"sources", -1, NAN, 0, shift};
+    if (bl_poll(ctx, &progress)) FAIL(ctx, BLICA_ERR_INTERRUPTED, "interrupted");
+  }
+done:
+  return status;
+}
+
+/* Every segment of the model in turn for all rows. */
+static blica_status all_segments(blica_ctx *ctx, bl_likelihood *l, const blica_model *model, const blica_data *data,
+                                 bl_engine engine, uint64_t seed, int64_t empty, int *segment, tally *t) {
+  blica_status status = BLICA_OK;
+  for (int s = 0; s < model->u; s++) {
+    if (!(model->samples[s] > 0)) continue;
+    for (int d = 0; d < data->u; d++) segment[d] = s;
+    t->log_prior = log(model->samples[s]);
+    TRY(round_of(ctx, l, engine, seed, t));
+    add(t, empty, s, t->log_prior, NULL, NULL);
+  }
+  if (t->sum[empty] == 0.0)
+    FAIL(ctx, BLICA_ERR_DATA, "no segment of the model has samples: rows of unknown segment cannot be weighted");
+done:
+  return status;
+}
+
+static void write_row(const tally *t, int64_t place, int64_t row, blica_posterior *out) {
+  for (int j = 0; j < t->k; j++) {
+    double mean = t->one[place * t->k + j] / t->sum[place];
+    out->mean[row * t->k + j] = mean;
+    out->sd[row * t->k + j] = sqrt(fmax(t->two[place * t->k + j] / t->sum[place] - mean * mean, 0.0));
+  }
+}
+
+/* Rows in the order of the input. Rows of known segment without any value get that segment's prior. */
+static blica_status write_rows(blica_ctx *ctx, const blica_data *data, const bl_patterns *patterns, const bl_params *p,
+                               const int *segment, bool known, const tally *t, blica_posterior *out) {
+  blica_status status = BLICA_OK;
+  int64_t *next = NULL, row = 0;
+  TRY(bl_alloc(ctx, (size_t)data->u, &next));
+  for (int s = 0; s < data->u; s++) {
+    next[s] = row;
+    row += data->samples[s];
+  }
+  for (row = 0; row < data->rows; row++) {
+    int s = data->row_segment[row];
+    int64_t pattern = patterns->row_pattern[next[s]++];
+    if (pattern >= 0 || !known) {
+      write_row(t, pattern >= 0 ? pattern : patterns->count, row, out);
+      continue;
+    }
+    for (int j = 0; j < p->k; j++) {
+      out->mean[row * p->k + j] = p->means[j + (size_t)segment[s] * p->k];
+      out->sd[row * p->k + j] = sqrt(p->variances[j + (size_t)segment[s] * p->k]);
+    }
+  }
+done:
+  bl_free(next);
+  return status;
+}
+
+static blica_status make_posterior(blica_ctx *ctx, int64_t rows, int k, blica_posterior **out) {
+  blica_status status = BLICA_OK;
+  TRY(bl_alloc(ctx, 1, out));
+  (*out)->rows = rows;
+  (*out)->k = k;
+  TRY(bl_alloc(ctx, bl_mul((size_t)rows, (size_t)k), &(*out)->mean));
+  TRY(bl_alloc(ctx, bl_mul((size_t)rows, (size_t)k), &(*out)->sd));
+done:
+  return status;
+}
+
+blica_status blica_sources(blica_ctx *ctx, const blica_model *model, const blica_data *data,
+                           const blica_sources_options *options, blica_posterior **out) {
+  blica_status status = BLICA_OK;
+  blica_sources_options o = options ? *options : blica_sources_options_default();
+  bl_params params = {model->n, model->k, model->u, model->link, model->mixing, model->variances, model->means};
+  bool known = strcmp(o.segment, "unknown") != 0;
+  int *variable = NULL, *segment = NULL;
+  bl_patterns *patterns = NULL;
+  bl_likelihood *likelihood = NULL;
+  blica_posterior *posterior = NULL;
+  bl_engine engine;
+  tally t = {.k = model->k, .params = &params};
+  *out = NULL;
+  bl_poll_reset(ctx);
+  TRY(bl_alloc(ctx, (size_t)model->n, &variable));
+  TRY(bl_alloc(ctx, (size_t)data->u, &segment));
+  TRY(bl_likelihood_match(ctx, model, data, known, variable, segment));
+  t.map = segment;
+  TRY(bl_likelihood_engine(ctx, o.engine, model->n, model->k, &engine));
+  TRY(bl_patterns_make(ctx, data, model->n, variable, &patterns));
+  TRY(bl_likelihood_make(ctx, patterns, segment, model->n, model->k, model->u, engine, POINTS, &likelihood));
+  TRY(tally_make(ctx, patterns->count + 1, &t));
+  TRY(known ? round_of(ctx, likelihood, engine, o.seed, &t)
+            : all_segments(ctx, likelihood, model, data, engine, o.seed, patterns->count, segment, &t));
+  TRY(make_posterior(ctx, data->rows, model->k, &posterior));
+  posterior->patterns = patterns->count;
+  strcpy(posterior->engine, bl_engine_name(engine));
+  TRY(write_rows(ctx, data, patterns, &params, segment, known, &t, posterior));
+  *out = posterior;
+  posterior = NULL;
+done:
+  blica_posterior_free(posterior);
+  bl_likelihood_free(likelihood);
+  bl_patterns_free(patterns);
+  double *blocks[] = {t.top, t.sum, t.one, t.two};
+  for (int b = 0; b < 4; b++) bl_free(blocks[b]);
+  bl_free(variable);
+  bl_free(segment);
+  return status;
+}
+
+void blica_posterior_free(blica_posterior *posterior) {
+  if (!posterior) return;
+  bl_free(posterior->mean);
+  bl_free(posterior->sd);
+  bl_free(posterior);
+}
