@@ -54,6 +54,8 @@ struct program {
   ROW(merge)              \
   ROW(correlate)          \
   ROW(fit)                \
+  ROW(loglik)             \
+  ROW(sources)            \
   ROW(compare)            \
   ROW(self_doc)
 

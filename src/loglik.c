@@ -13,7 +13,7 @@
 #include "num/mvn.h"
 
 enum { SHIFTS = 8, FIRST_POINTS = 128, LARGEST_POINTS = 8192 };
-#define LARGEST_WORK 4e10 /* patterns x variables x points x shifts: minutes, not hours */
+#define LARGEST_WORK 4e9 /* patterns x variables x points x shifts: seconds, not hours */
 
 typedef struct {
   blica_ctx *ctx;

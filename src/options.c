@@ -82,7 +82,7 @@ static const blica_option simulate_table[] = {
 
 static const blica_option loglik_table[] = {
     ROW(LOGLIK(engine), BLICA_OPT_TEXT, "auto", 0, 0, ENGINES, "NAME", ENGINE_HELP),
-    ROW(LOGLIK(error), BLICA_OPT_REAL, "0.01", 0, 1e9, NULL, "EPS",
+    ROW(LOGLIK(error), BLICA_OPT_REAL, "0.5", 0, 1e9, NULL, "EPS",
         "Numerical error of the total that is small enough; what was reached is reported."),
     ROW(LOGLIK(seed), BLICA_OPT_SEED, "1", 0, 18446744073709551615.0, NULL, "SEED", "Seed of the lattice's random shifts."),
 };
