@@ -13,7 +13,7 @@
 
 enum { TASK_ROWS = 512 }; /* patterns per task: enough to share prefixes, few enough to share work */
 
-blica_status bl_likelihood_make(blica_ctx *ctx, const bl_patterns *patterns, const int *segment, int n, int k, int u,
+blica_status bl_likelihood_make(blica_ctx *ctx, const bl_merged *patterns, const int *segment, int n, int k, int u,
                                 bl_engine engine, int points, bl_likelihood **out) {
   blica_status status = BLICA_OK;
   bl_likelihood *l = NULL;

@@ -4,7 +4,7 @@
 #ifndef BL_LIKELIHOOD_H
 #define BL_LIKELIHOOD_H
 
-#include "patterns.h"
+#include "merged.h"
 
 typedef enum {
   BL_ENGINE_GRID,    /* trapezoidal rule over the sources, k <= 3 */
@@ -33,7 +33,7 @@ typedef struct bl_likelihood bl_likelihood;
 
 /* patterns and segment (segment of the model for each segment of the data) are borrowed. points is the largest
  * lattice of which a gradient or scores will be asked for (at least BL_MVN_BLOCK). */
-blica_status bl_likelihood_make(blica_ctx *ctx, const bl_patterns *patterns, const int *segment, int n, int k, int u,
+blica_status bl_likelihood_make(blica_ctx *ctx, const bl_merged *patterns, const int *segment, int n, int k, int u,
                                 bl_engine engine, int points, bl_likelihood **out);
 void bl_likelihood_free(bl_likelihood *l);
 

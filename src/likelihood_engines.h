@@ -23,7 +23,7 @@ typedef struct {
 } bl_room;
 
 struct bl_likelihood {
-  const bl_patterns *patterns;
+  const bl_merged *patterns;
   const int *segment;
   int n, k, u;
   bl_engine engine;

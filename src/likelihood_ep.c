@@ -72,7 +72,7 @@ static double sampled_log_p(const target *t, uint64_t seed, uint64_t stream) {
 }
 
 /* The pattern that holds the given row, counting rows through all groups. */
-static const bl_group *locate(const bl_patterns *p, double row, int64_t *pattern) {
+static const bl_group *locate(const bl_merged *p, double row, int64_t *pattern) {
   for (int g = 0; g < p->groups; g++)
     for (int64_t r = 0; r < p->group[g].count; r++) {
       row -= p->group[g].weight[r];

@@ -17,7 +17,7 @@ enum { SHIFTS = 8, FIRST_POINTS = 128, LARGEST_POINTS = 8192 };
 
 typedef struct {
   blica_ctx *ctx;
-  const bl_patterns *patterns;
+  const bl_merged *patterns;
   bl_likelihood *likelihood;
   bl_params params;
   const blica_loglik_options *options;
@@ -43,7 +43,7 @@ static void clear(work *w) {
 
 /* Two grids, half a spacing apart. */
 static void combine_grid(work *w, double grid_error) {
-  const bl_patterns *p = w->patterns;
+  const bl_merged *p = w->patterns;
   clear(w);
   for (int g = 0; g < p->groups; g++) {
     const bl_group *group = &p->group[g];
@@ -72,7 +72,7 @@ done:
 
 /* The mean over shifts of each probability; the error from the sums of their relative deviations. */
 static void combine_lattice(work *w) {
-  const bl_patterns *p = w->patterns;
+  const bl_merged *p = w->patterns;
   int at = 0;
   clear(w);
   for (int s = 0; s < w->result->u; s++) {
@@ -166,7 +166,7 @@ blica_status blica_loglik(blica_ctx *ctx, const blica_model *model, const blica_
   work w = {.ctx = ctx, .options = options ? options : &standard,
             .params = {model->n, model->k, model->u, model->link, model->mixing, model->variances, model->means}};
   int *variable = NULL, *segment = NULL;
-  bl_patterns *patterns = NULL;
+  bl_merged *patterns = NULL;
   bl_engine engine;
   *out = NULL;
   bl_poll_reset(ctx);
@@ -174,7 +174,7 @@ blica_status blica_loglik(blica_ctx *ctx, const blica_model *model, const blica_
   TRY(bl_alloc(ctx, (size_t)data->u, &segment));
   TRY(bl_likelihood_match(ctx, model, data, true, variable, segment));
   TRY(bl_likelihood_engine(ctx, w.options->engine, model->n, model->k, &engine));
-  TRY(bl_patterns_make(ctx, data, model->n, variable, &patterns));
+  TRY(bl_merged_make(ctx, data, model->n, variable, &patterns));
   w.patterns = patterns;
   TRY(make_result(ctx, data, &w.result));
   w.result->patterns = patterns->count;
@@ -188,7 +188,7 @@ blica_status blica_loglik(blica_ctx *ctx, const blica_model *model, const blica_
 done:
   blica_loglik_result_free(w.result);
   bl_likelihood_free(w.likelihood);
-  bl_patterns_free(patterns);
+  bl_merged_free(patterns);
   bl_free(w.log_p);
   bl_free(variable);
   bl_free(segment);

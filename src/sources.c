@@ -104,7 +104,7 @@ static void write_row(const tally *t, int64_t place, int64_t row, blica_posterio
 }
 
 /* Rows in the order of the input. Rows of known segment without any value get that segment's prior. */
-static blica_status write_rows(blica_ctx *ctx, const blica_data *data, const bl_patterns *patterns, const bl_params *p,
+static blica_status write_rows(blica_ctx *ctx, const blica_data *data, const bl_merged *patterns, const bl_params *p,
                                const int *segment, bool known, const tally *t, blica_posterior *out) {
   blica_status status = BLICA_OK;
   int64_t *next = NULL, row = 0;
@@ -148,7 +148,7 @@ blica_status blica_sources(blica_ctx *ctx, const blica_model *model, const blica
   bl_params params = {model->n, model->k, model->u, model->link, model->mixing, model->variances, model->means};
   bool known = strcmp(o.segment, "unknown") != 0;
   int *variable = NULL, *segment = NULL;
-  bl_patterns *patterns = NULL;
+  bl_merged *patterns = NULL;
   bl_likelihood *likelihood = NULL;
   blica_posterior *posterior = NULL;
   bl_engine engine;
@@ -160,7 +160,7 @@ blica_status blica_sources(blica_ctx *ctx, const blica_model *model, const blica
   TRY(bl_likelihood_match(ctx, model, data, known, variable, segment));
   t.map = segment;
   TRY(bl_likelihood_engine(ctx, o.engine, model->n, model->k, &engine));
-  TRY(bl_patterns_make(ctx, data, model->n, variable, &patterns));
+  TRY(bl_merged_make(ctx, data, model->n, variable, &patterns));
   TRY(bl_likelihood_make(ctx, patterns, segment, model->n, model->k, model->u, engine, POINTS, &likelihood));
   TRY(tally_make(ctx, patterns->count + 1, &t));
   TRY(known ? round_of(ctx, likelihood, engine, o.seed, &t)
@@ -174,7 +174,7 @@ blica_status blica_sources(blica_ctx *ctx, const blica_model *model, const blica
 done:
   blica_posterior_free(posterior);
   bl_likelihood_free(likelihood);
-  bl_patterns_free(patterns);
+  bl_merged_free(patterns);
   double *blocks[] = {t.top, t.sum, t.one, t.two};
   for (int b = 0; b < 4; b++) bl_free(blocks[b]);
   bl_free(variable);

@@ -1,6 +1,6 @@
-/* patterns.c - merges equal rows. Rows become keys of 2 w words (values, presence); distinct keys are found by
+/* merged.c - merges equal rows. Rows become keys of 2 w words (values, presence); distinct keys are found by
  * hashing, then ordered by presence and value, so that the result does not depend on the order of rows. */
-#include "patterns.h"
+#include "merged.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -107,7 +107,7 @@ done:
   return status;
 }
 
-static blica_status add_group(blica_ctx *ctx, bl_patterns *p, const segment_keys *k, int s, int64_t low, int64_t high) {
+static blica_status add_group(blica_ctx *ctx, bl_merged *p, const segment_keys *k, int s, int64_t low, int64_t high) {
   blica_status status = BLICA_OK;
   const uint64_t *mask = k->key + k->rank[low] * 2 * k->words;
   TRY(bl_resize(ctx, (size_t)p->groups, (size_t)p->groups + 1, &p->group));
@@ -139,7 +139,7 @@ static bool nothing_present(const segment_keys *k, int64_t rank) {
   return true;
 }
 
-static blica_status add_segment(blica_ctx *ctx, bl_patterns *p, const blica_data *data, int s, int64_t first_row, int n,
+static blica_status add_segment(blica_ctx *ctx, bl_merged *p, const blica_data *data, int s, int64_t first_row, int n,
                                 const int *column) {
   blica_status status = BLICA_OK;
   segment_keys k = {.n = n, .words = (n + 63) / 64, .column = column};
@@ -162,9 +162,9 @@ done:
   return status;
 }
 
-blica_status bl_patterns_make(blica_ctx *ctx, const blica_data *data, int n, const int *column, bl_patterns **out) {
+blica_status bl_merged_make(blica_ctx *ctx, const blica_data *data, int n, const int *column, bl_merged **out) {
   blica_status status = BLICA_OK;
-  bl_patterns *p = NULL;
+  bl_merged *p = NULL;
   *out = NULL;
   TRY(bl_alloc(ctx, 1, &p));
   p->rows = data->rows;
@@ -177,11 +177,11 @@ blica_status bl_patterns_make(blica_ctx *ctx, const blica_data *data, int n, con
   *out = p;
   p = NULL;
 done:
-  bl_patterns_free(p);
+  bl_merged_free(p);
   return status;
 }
 
-void bl_patterns_free(bl_patterns *p) {
+void bl_merged_free(bl_merged *p) {
   if (!p) return;
   for (int g = 0; g < p->groups; g++) {
     bl_free(p->group[g].variable);

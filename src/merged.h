@@ -1,7 +1,7 @@
-/* patterns.h - rows of a data set merged into distinct patterns, grouped by segment and by which variables are
+/* merged.h - rows of a data set merged into distinct patterns, grouped by segment and by which variables are
  * present. */
-#ifndef BL_PATTERNS_H
-#define BL_PATTERNS_H
+#ifndef BL_MERGED_H
+#define BL_MERGED_H
 
 #include "base/base.h"
 
@@ -22,10 +22,10 @@ typedef struct {
   int64_t count;        /* patterns in all groups */
   int64_t rows;
   int64_t *row_pattern; /* [rows] pattern of each row, segment by segment; -1: nothing present */
-} bl_patterns;
+} bl_merged;
 
 /* Of n variables, column[i] of the data being variable i; the variables of a group are numbered likewise. */
-blica_status bl_patterns_make(blica_ctx *ctx, const blica_data *data, int n, const int *column, bl_patterns **out);
-void bl_patterns_free(bl_patterns *patterns);
+blica_status bl_merged_make(blica_ctx *ctx, const blica_data *data, int n, const int *column, bl_merged **out);
+void bl_merged_free(bl_merged *patterns);
 
 #endif
