@@ -13,7 +13,7 @@ static void contrast_slopes(bl_contrast contrast, size_t vectors, const vec *wei
     }
   else if (contrast == BL_CONTRAST_EXP)
     for (size_t v = 0; v < vectors; v++) {
-      vec square = y[v] * y[v], e = vec_exp(-0.5 * square) * weight[v];
+      vec square = y[v] * y[v], e = vec_exp_small(-0.5 * square) * weight[v];
       row[v] = (1.0 - square) * e;
       y[v] = y[v] * e;
     }
@@ -31,9 +31,9 @@ static void contrast_values(bl_contrast contrast, size_t vectors, const vec *wei
     vec square = y[v] * y[v], slope, value;
     if (contrast == BL_CONTRAST_LOGCOSH) {
       vec twice = -2.0 * vec_abs(y[v]);
-      value = vec_abs(y[v]) + vec_softplus(twice, vec_exp(twice), &slope) - 0.69314718055994530942;
+      value = vec_abs(y[v]) + vec_softplus(twice, vec_exp_small(twice), &slope) - 0.69314718055994530942;
     } else if (contrast == BL_CONTRAST_EXP) {
-      value = -vec_exp(-0.5 * square);
+      value = -vec_exp_small(-0.5 * square);
     } else {
       value = 0.25 * square * square;
     }

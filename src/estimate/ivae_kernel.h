@@ -6,10 +6,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+enum { BL_IVAE_HEIGHT = 64 }; /* rows in a panel: its buffers fit the first or second cache */
+
 /* What is the same for all rows of one evaluation. Values are t = 1 - 2x: +1 for x = 0, -1 for x = 1 and 0 for a
  * missing value, whose softplus(t a) is then the constant log 2 and whose encoder input is x = 1/2. */
 typedef struct {
-  int n, k, draws, height; /* rows in a panel, a multiple of 16 */
+  int n, k, draws;
   bool analytic, gradient;
   const double *decoder;   /* w[c * n + j] = Wf[j,c] */
   const double *decoder_t; /* w[j * k + c] */
@@ -17,7 +19,7 @@ typedef struct {
 } bl_ivae_shared;
 
 typedef struct {
-  const int8_t *t;         /* panels of [n][height] */
+  const float *t;          /* panels of [n][height] */
   const double *eps;       /* panels of [draws][k][height] */
   int64_t rows;
   const double *start;     /* [2k] encoder output at t = 0 */

@@ -10,60 +10,62 @@
 #include "estimate/ivae_kernel.h"
 #include "num/panel.h"
 
-#define VECTORS(e) ((size_t)((e)->height / VEC_WIDTH))
+enum { HEIGHT = BL_IVAE_HEIGHT, VECTORS = HEIGHT / VEC_WIDTH };
 
 /* Row weights of a panel: 1/draws for rows that exist, 0 past the end. */
 static void weigh_rows(const bl_ivae_shared *e, int64_t rows, double *weight) {
-  for (int r = 0; r < e->height; r++) weight[r] = r < rows ? 1.0 / e->draws : 0.0;
+  for (int r = 0; r < HEIGHT; r++) weight[r] = r < rows ? 1.0 / e->draws : 0.0;
 }
 
-static void encode(const bl_ivae_shared *e, const bl_ivae_rows *rows, const int8_t *t, const bl_ivae_work *work) {
+static void encode(const bl_ivae_shared *e, const bl_ivae_rows *rows, const float *t, const bl_ivae_work *work) {
   vec *x = (vec *)work->t, *encoded = (vec *)work->encoded, *sd = (vec *)work->sd;
-  const vec *log = encoded + (size_t)e->k * VECTORS(e);
-  for (size_t i = 0; i < (size_t)e->n * VECTORS(e); i++) x[i] = vec_from_bytes(t + i * VEC_WIDTH);
-  panel_multiply(2 * e->k, e->n, e->encoder, 2 * e->k, rows->start, x, encoded, (int)VECTORS(e));
-  for (size_t i = 0; i < (size_t)e->k * VECTORS(e); i++) sd[i] = vec_exp(0.5 * log[i]);
+  const vec *log = encoded + (size_t)e->k * VECTORS;
+  size_t inputs = (size_t)e->n * VECTORS, latent = (size_t)e->k * VECTORS; /* locals: vec stores may alias fields */
+  for (size_t i = 0; i < inputs; i++) x[i] = vec_from_floats(t + i * VEC_WIDTH);
+  panel_multiply(2 * e->k, e->n, e->encoder, 2 * e->k, rows->start, x, encoded, VECTORS);
+  for (size_t i = 0; i < latent; i++) sd[i] = vec_exp(0.5 * log[i]);
 }
 
 /* The analytic KL and its derivatives, which start those of the panel. */
 static void prior_analytic(const bl_ivae_shared *e, const bl_ivae_rows *rows, const bl_ivae_work *work) {
-  size_t latent = (size_t)e->k * VECTORS(e);
+  size_t latent = (size_t)e->k * VECTORS;
   const vec *mean = (const vec *)work->encoded, *log = mean + latent, *sd = (const vec *)work->sd;
   const vec *weight = (const vec *)work->row_weight;
   vec *dmean = (vec *)work->dencoded, *dlog = dmean + latent, *loss = (vec *)work->row_loss, *row = (vec *)work->row;
   double draws = e->draws;
-  for (int c = 0; c < e->k; c++, mean += VECTORS(e), log += VECTORS(e), sd += VECTORS(e)) {
-    double precision = rows->precision[c];
-    for (size_t v = 0; v < VECTORS(e); v++) {
-      vec one = weight[v] * draws, difference = mean[v] - rows->mean[c], r = difference * precision;
+  for (int c = 0; c < e->k; c++, mean += VECTORS, log += VECTORS, sd += VECTORS) {
+    double precision = rows->precision[c], center = rows->mean[c], logvar = rows->logvar[c];
+    for (int v = 0; v < VECTORS; v++) {
+      vec one = weight[v] * draws, difference = mean[v] - center, r = difference * precision;
       vec ratio = sd[v] * sd[v] * precision, square = ratio + difference * r;
-      loss[v] += 0.5 * (rows->logvar[c] - log[v] + square - 1.0) * draws;
+      loss[v] += 0.5 * (logvar - log[v] + square - 1.0) * draws;
       dmean[v] = r * one;
       dlog[v] = 0.5 * (ratio - 1.0) * one;
       row[v] = (1.0 - square) * one;
     }
-    panel_add_rows(dmean, VECTORS(e), work->sums + (BL_IVAE_SUM_PRIOR_MEAN * e->k + c) * VEC_LANES);
-    panel_add_rows(row, VECTORS(e), work->sums + (BL_IVAE_SUM_PRIOR_LOG * e->k + c) * VEC_LANES);
-    dmean += VECTORS(e);
-    dlog += VECTORS(e);
+    panel_add_rows(dmean, VECTORS, work->sums + (BL_IVAE_SUM_PRIOR_MEAN * e->k + c) * VEC_LANES);
+    panel_add_rows(row, VECTORS, work->sums + (BL_IVAE_SUM_PRIOR_LOG * e->k + c) * VEC_LANES);
+    dmean += VECTORS;
+    dlog += VECTORS;
   }
 }
 
 /* The single-sample KL of one draw; leaves r in dz. */
 static void prior_sample(const bl_ivae_shared *e, const bl_ivae_rows *rows, const vec *eps, const bl_ivae_work *work) {
-  const vec *log = (const vec *)work->encoded + (size_t)e->k * VECTORS(e), *z = (const vec *)work->z;
+  const vec *log = (const vec *)work->encoded + (size_t)e->k * VECTORS, *z = (const vec *)work->z;
   const vec *weight = (const vec *)work->row_weight;
   vec *dz = (vec *)work->dz, *loss = (vec *)work->row_loss, *row = (vec *)work->row;
   for (int c = 0; c < e->k; c++) {
-    for (size_t v = 0; v < VECTORS(e); v++) {
-      vec difference = z[v] - rows->mean[c], r = difference * rows->precision[c], square = difference * r;
-      loss[v] += 0.5 * ((rows->logvar[c] + square) - log[v] - eps[v] * eps[v]);
+    double precision = rows->precision[c], center = rows->mean[c], logvar = rows->logvar[c];
+    for (int v = 0; v < VECTORS; v++) {
+      vec difference = z[v] - center, r = difference * precision, square = difference * r;
+      loss[v] += 0.5 * ((logvar + square) - log[v] - eps[v] * eps[v]);
       dz[v] = r * weight[v];
       row[v] = (1.0 - square) * weight[v];
     }
-    panel_add_rows(dz, VECTORS(e), work->sums + (BL_IVAE_SUM_PRIOR_MEAN * e->k + c) * VEC_LANES);
-    panel_add_rows(row, VECTORS(e), work->sums + (BL_IVAE_SUM_PRIOR_LOG * e->k + c) * VEC_LANES);
-    z += VECTORS(e), log += VECTORS(e), eps += VECTORS(e), dz += VECTORS(e);
+    panel_add_rows(dz, VECTORS, work->sums + (BL_IVAE_SUM_PRIOR_MEAN * e->k + c) * VEC_LANES);
+    panel_add_rows(row, VECTORS, work->sums + (BL_IVAE_SUM_PRIOR_LOG * e->k + c) * VEC_LANES);
+    z += VECTORS, log += VECTORS, eps += VECTORS, dz += VECTORS;
   }
 }
 
@@ -72,9 +74,9 @@ static void likelihood(const bl_ivae_shared *e, const bl_ivae_work *work) {
   const vec *t = (const vec *)work->t;
   vec *a = (vec *)work->a, *loss = (vec *)work->row_loss, *row = (vec *)work->row;
   double share = 1.0 / e->draws;
-  for (int j = 0; j < e->n; j++, t += VECTORS(e), a += VECTORS(e)) {
-    for (size_t v = 0; v < VECTORS(e); v++) row[v] = vec_exp(-vec_abs(t[v] * a[v]));
-    for (size_t v = 0; v < VECTORS(e); v++) {
+  for (int j = 0; j < e->n; j++, t += VECTORS, a += VECTORS) {
+    for (int v = 0; v < VECTORS; v++) row[v] = vec_exp_small(-vec_abs(t[v] * a[v]));
+    for (int v = 0; v < VECTORS; v++) {
       vec slope;
       loss[v] += vec_softplus(t[v] * a[v], row[v], &slope);
       a[v] = t[v] * slope * share;
@@ -85,28 +87,29 @@ static void likelihood(const bl_ivae_shared *e, const bl_ivae_work *work) {
 /* Adds the derivatives of one draw by the encoder's outputs. */
 static void backward(const bl_ivae_shared *e, const vec *eps, const bl_ivae_work *work) {
   const vec *dz = (const vec *)work->dz, *sd = (const vec *)work->sd, *weight = (const vec *)work->row_weight;
-  vec *dmean = (vec *)work->dencoded, *dlog = dmean + (size_t)e->k * VECTORS(e);
+  vec *dmean = (vec *)work->dencoded, *dlog = dmean + (size_t)e->k * VECTORS;
   double entropy = e->analytic ? 0.0 : 1.0; /* d(-w)/dw of the sample form */
-  for (int c = 0; c < e->k; c++)
-    for (size_t v = 0; v < VECTORS(e); v++) {
-      size_t at = (size_t)c * VECTORS(e) + v;
-      dmean[at] += dz[at];
-      dlog[at] += 0.5 * (sd[at] * eps[at] * dz[at] - weight[v] * entropy);
+  for (int c = 0, k = e->k; c < k; c++) {
+    for (int v = 0; v < VECTORS; v++) {
+      dmean[v] += dz[v];
+      dlog[v] += 0.5 * (sd[v] * eps[v] * dz[v] - weight[v] * entropy);
     }
+    dmean += VECTORS, dlog += VECTORS, dz += VECTORS, sd += VECTORS, eps += VECTORS;
+  }
 }
 
 static void one_draw(const bl_ivae_shared *e, const bl_ivae_rows *rows, const vec *eps, const bl_ivae_work *work) {
-  size_t latent = (size_t)e->k * VECTORS(e);
+  size_t latent = (size_t)e->k * VECTORS;
   const vec *mean = (const vec *)work->encoded, *sd = (const vec *)work->sd;
   vec *z = (vec *)work->z, *a = (vec *)work->a, *dz = (vec *)work->dz;
-  for (size_t i = 0; i < latent; i++) z[i] = mean[i] + sd[i] * eps[i];
+  for (size_t i = 0; i < latent; i++) z[i] = vec_fma(sd[i], eps[i], mean[i]);
   if (!e->analytic) prior_sample(e, rows, eps, work);
-  panel_multiply(e->n, e->k, e->decoder, e->n, NULL, z, a, (int)VECTORS(e));
+  panel_multiply(e->n, e->k, e->decoder, e->n, NULL, z, a, VECTORS);
   likelihood(e, work);
   if (!e->gradient) return;
-  panel_outer(e->n, e->k, a, z, (vec *)work->grad_decoder, (int)VECTORS(e));
+  panel_outer(e->n, e->k, a, z, (vec *)work->grad_decoder, VECTORS);
   /* z has done its work and takes Wf'd; in the sample form dz holds the prior's part */
-  panel_multiply(e->k, e->n, e->decoder_t, e->k, NULL, a, z, (int)VECTORS(e));
+  panel_multiply(e->k, e->n, e->decoder_t, e->k, NULL, a, z, VECTORS);
   if (e->analytic) memset(dz, 0, latent * sizeof *dz);
   for (size_t i = 0; i < latent; i++) dz[i] += z[i];
   backward(e, eps, work);
@@ -114,29 +117,29 @@ static void one_draw(const bl_ivae_shared *e, const bl_ivae_rows *rows, const ve
 
 static void add_encoder_gradient(const bl_ivae_shared *e, const bl_ivae_work *work) {
   const vec *d = (const vec *)work->dencoded;
-  panel_outer(2 * e->k, e->n, d, (const vec *)work->t, (vec *)work->grad_encoder, (int)VECTORS(e));
+  panel_outer(2 * e->k, e->n, d, (const vec *)work->t, (vec *)work->grad_encoder, VECTORS);
   for (int c = 0; c < 2 * e->k; c++) /* BL_IVAE_SUM_MEAN, then BL_IVAE_SUM_LOG */
-    panel_add_rows(d + (size_t)c * VECTORS(e), VECTORS(e), work->sums + c * VEC_LANES);
+    panel_add_rows(d + (size_t)c * VECTORS, VECTORS, work->sums + c * VEC_LANES);
 }
 
 double PIECE(const bl_ivae_shared *e, const bl_ivae_rows *rows, const bl_ivae_work *work, double *sums) {
-  size_t latent = (size_t)e->k * VECTORS(e);
+  size_t latent = (size_t)e->k * VECTORS;
   vec *row_loss = (vec *)work->row_loss;
   const vec *weight = (const vec *)work->row_weight, *eps = (const vec *)rows->eps;
   double total[VEC_LANES] __attribute__((aligned(64))) = {0};
   memset(work->sums, 0, (size_t)BL_IVAE_SUMS * e->k * VEC_LANES * sizeof(double));
-  for (int64_t first = 0; first < rows->rows; first += e->height) {
+  for (int64_t first = 0; first < rows->rows; first += HEIGHT) {
     weigh_rows(e, rows->rows - first, work->row_weight);
     encode(e, rows, rows->t + first * e->n, work);
-    memset(row_loss, 0, VECTORS(e) * sizeof *row_loss);
+    memset(row_loss, 0, VECTORS * sizeof *row_loss);
     if (e->analytic)
       prior_analytic(e, rows, work);
     else
       memset(work->dencoded, 0, 2 * latent * sizeof(vec));
     for (int draw = 0; draw < e->draws; draw++, eps += latent) one_draw(e, rows, eps, work);
     if (e->gradient) add_encoder_gradient(e, work);
-    for (size_t v = 0; v < VECTORS(e); v++) row_loss[v] *= weight[v];
-    panel_add_rows(row_loss, VECTORS(e), total);
+    for (int v = 0; v < VECTORS; v++) row_loss[v] *= weight[v];
+    panel_add_rows(row_loss, VECTORS, total);
   }
   for (int i = 0; i < BL_IVAE_SUMS * e->k; i++) sums[i] = lanes_sum(work->sums + i * VEC_LANES);
   return lanes_sum(total);

@@ -1,6 +1,6 @@
 /* ivae_loss.c - loss of the linear iVAE (paper, section 5.3 and appendix E) and its gradient.
  *
- * Method: rows stand in panels of 64 or 128, cut into pieces of one segment each.
+ * Method: rows stand in panels of 64, cut into pieces of one segment each.
  * The one-hot segment never appears: in a piece the prior and the segment's part of the encoder are constants, and
  * their derivatives are plain sums. Pieces are shared out to a fixed number of tasks; the sums of tasks and pieces
  * are added in index order, so that the bits do not depend on threads.
@@ -31,7 +31,7 @@ struct bl_ivae {
   int64_t rows, missing;
   size_t height, panels;    /* rows per panel */
   piece *piece;             /* [pieces] */
-  int8_t *t;                /* [panels][n][height] */
+  float *t;                 /* [panels][n][height] */
   double *eps;              /* [panels][draws][k][height] */
   double *decoder, *encoder; /* as in bl_ivae_shared; decoder_t is theta's own */
   double *start, *mean, *logvar, *precision; /* [2k|k|k|k][u] */
@@ -81,12 +81,12 @@ static void unpack_piece(int64_t item, int thread, void *user) {
   (void)thread;
   for (int64_t r = 0; r < p->rows; r++) {
     int64_t row = p->first + r, word = row / 64;
-    int8_t *t = v->t + (p->panel + (size_t)r / v->height) * (size_t)n * v->height + (size_t)r % v->height;
+    float *t = v->t + (p->panel + (size_t)r / v->height) * (size_t)n * v->height + (size_t)r % v->height;
     for (int i = 0; i < n; i++) {
       int64_t at = i * data->words[s] + word;
       bool one = data->ones[s][at] >> (row % 64) & 1;
       bool present = !data->present[s] || (data->present[s][at] >> (row % 64) & 1);
-      t[(size_t)i * v->height] = (int8_t)(present ? (one ? -1 : 1) : 0);
+      t[(size_t)i * v->height] = (float)(present ? (one ? -1 : 1) : 0);
     }
   }
 }
@@ -162,7 +162,7 @@ blica_status bl_ivae_create(blica_ctx *ctx, const blica_data *data, int k, int d
   v->analytic = analytic;
   v->rows = data->rows;
   v->missing = data->missing;
-  v->height = data->n + k <= 32 ? 64 : 128; /* all buffers of a panel in the first or second cache */
+  v->height = BL_IVAE_HEIGHT;
   v->threads = bl_max_threads(ctx);
   for (int s = 0; s < data->u; s++) pieces += (data->samples[s] + PIECE_ROWS - 1) / PIECE_ROWS;
   if (pieces == 0 || pieces > INT32_MAX)
@@ -329,7 +329,7 @@ double bl_ivae_loss(blica_ctx *ctx, bl_ivae *v, const double *theta, double *gra
   size_t k = (size_t)v->layout.k, stride = BL_IVAE_SUMS * k + 1;
   double scale = 1.0 / (double)v->rows, loss = 0;
   evaluation run = {.ivae = v, .run = bl_ivae_piece_scalar};
-  run.shared = (bl_ivae_shared){.n = v->layout.n, .k = v->layout.k, .draws = v->draws, .height = (int)v->height,
+  run.shared = (bl_ivae_shared){.n = v->layout.n, .k = v->layout.k, .draws = v->draws,
                                 .analytic = v->analytic, .gradient = gradient != NULL, .decoder = v->decoder,
                                 .decoder_t = theta + v->layout.decoder, .encoder = v->encoder};
 #if defined(__x86_64__)

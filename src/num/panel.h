@@ -26,7 +26,7 @@ VEC_INLINE void panel_multiply_tile(const int jt, const int vt, int inner, const
     for (int v = 0; v < vt; v++) acc[j][v] = vec_all(start ? start[j] : 0.0);
   for (int c = 0; c < inner; c++)
     for (int j = 0; j < jt; j++)
-      for (int v = 0; v < vt; v++) acc[j][v] += w[(size_t)c * ld + j] * x[(size_t)c * vectors + v];
+      for (int v = 0; v < vt; v++) acc[j][v] = vec_fma(vec_all(w[(size_t)c * ld + j]), x[(size_t)c * vectors + v], acc[j][v]);
   for (int j = 0; j < jt; j++)
     for (int v = 0; v < vt; v++) y[(size_t)j * vectors + v] = acc[j][v];
 }
@@ -55,7 +55,7 @@ VEC_INLINE void panel_outer_tile(const int jt, const int ct, const vec *d, const
       for (int c = 0; c < ct; c++) acc[j][c] = g[((size_t)j * ld + c) * VEC_PARTS + part];
     for (int v = part; v < vectors; v += VEC_PARTS)
       for (int j = 0; j < jt; j++)
-        for (int c = 0; c < ct; c++) acc[j][c] += d[(size_t)j * vectors + v] * z[(size_t)c * vectors + v];
+        for (int c = 0; c < ct; c++) acc[j][c] = vec_fma(d[(size_t)j * vectors + v], z[(size_t)c * vectors + v], acc[j][c]);
     for (int j = 0; j < jt; j++)
       for (int c = 0; c < ct; c++) g[((size_t)j * ld + c) * VEC_PARTS + part] = acc[j][c];
   }

@@ -41,7 +41,7 @@ static void test_softplus(void **state) {
   for (int i = 0; i < 200000; i++) {
     double x = draw(&rng);
     if (fabs(x) > 700) continue;
-    vec slope, at = vec_all(x), value = vec_softplus(at, vec_exp(-vec_abs(at)), &slope);
+    vec slope, at = vec_all(x), value = vec_softplus(at, vec_exp_small(-vec_abs(at)), &slope);
     long double y = x, e = expl(-fabsl(y));
     worst = fmax(worst, ulps(value[1], (y > 0 ? y : 0) + log1pl(e)));
     worst_slope = fmax(worst_slope, ulps(slope[1], (y < 0 ? e : 1) / (1 + e)));
