@@ -2,7 +2,7 @@
 PREFIX ?= /usr/local
 DESTDIR ?=
 BUILD := build/release
-.PHONY: help demo test build install bench clean setup setup-test
+.PHONY: help demo test build install bench bench-methods bench-ivae clean setup setup-test
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | column -t -s "$$(printf '\t')"
@@ -26,6 +26,12 @@ test: setup-test build ## build and run all tests
 
 install: build ## put program, library, headers, man pages and completions under PREFIX
 	@cmake --install $(BUILD) --prefix $(DESTDIR)$(PREFIX)
+
+bench-methods: build ## MCS and seconds of every method on the shared data sets
+	@bash bench/bench_methods.sh $(BUILD)
+
+bench-ivae: build ## the linear iVAE beside torch, per evaluation
+	@bash bench/bench_ivae.sh $(BUILD)
 
 clean: ## remove what was built
 	rm -rf build
