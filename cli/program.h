@@ -57,6 +57,7 @@ struct program {
   ROW(loglik)             \
   ROW(sources)            \
   ROW(compare)            \
+  ROW(identify)           \
   ROW(self_doc)
 
 #define ROW(name) extern const command command_##name;

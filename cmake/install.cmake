@@ -1,0 +1,40 @@
+# What `cmake --install` puts under the prefix: program, libraries, header, pkg-config file, CMake package, man
+# pages and completions. The last two are written by the program itself from its tables.
+include(CMakePackageConfigHelpers)
+set(BLICA_CMAKE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/blica)
+
+install(TARGETS blica EXPORT blicaTargets
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+  PUBLIC_HEADER DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(TARGETS blica_static ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+
+install(EXPORT blicaTargets NAMESPACE blica:: DESTINATION ${BLICA_CMAKE_DIR})
+configure_package_config_file(cmake/blicaConfig.cmake.in ${CMAKE_CURRENT_BINARY_DIR}/blicaConfig.cmake
+  INSTALL_DESTINATION ${BLICA_CMAKE_DIR})
+write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/blicaConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/blicaConfig.cmake ${CMAKE_CURRENT_BINARY_DIR}/blicaConfigVersion.cmake
+  DESTINATION ${BLICA_CMAKE_DIR})
+
+# Relative to the .pc file itself, so that a tree installed under one name works under another.
+file(RELATIVE_PATH BLICA_PC_PREFIX /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
+configure_file(cmake/blica.pc.in ${CMAKE_CURRENT_BINARY_DIR}/blica.pc @ONLY)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/blica.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+if(TARGET blica_cli)
+  install(TARGETS blica_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  set(made ${CMAKE_CURRENT_BINARY_DIR}/doc)
+  add_custom_command(OUTPUT ${made}/stamp
+    COMMAND ${CMAKE_COMMAND} -E rm -rf ${made}
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${made}/man ${made}/bash ${made}/zsh ${made}/fish
+    COMMAND blica_cli self-doc man ${made}/man
+    COMMAND blica_cli self-doc bash ${made}/bash
+    COMMAND blica_cli self-doc zsh ${made}/zsh
+    COMMAND blica_cli self-doc fish ${made}/fish
+    COMMAND ${CMAKE_COMMAND} -E touch ${made}/stamp
+    DEPENDS blica_cli COMMENT "Writing man pages and completions" VERBATIM)
+  add_custom_target(blica_doc ALL DEPENDS ${made}/stamp)
+  install(DIRECTORY ${made}/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+  install(DIRECTORY ${made}/bash/ DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+  install(DIRECTORY ${made}/zsh/ DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+  install(DIRECTORY ${made}/fish/ DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+endif()

@@ -1,0 +1,44 @@
+#!/usr/bin/env bats
+# blica identify
+load helpers
+
+@test "Table 1 arithmetic" {
+  run_code 0 identify --variables 10 --sources 10 --segments 3 --json
+  echo "$out" | /usr/bin/python3 -c '
+import json, sys
+r = json.load(sys.stdin)
+n, k, u = 10, 10, 3
+assert r["statistics"] == u * n * (n - 1) // 2 + 2 * u * n, r
+assert r["unknowns"] == n * k + 2 * u * k + u * n, r
+assert r["surplus"] == r["statistics"] - r["unknowns"]'
+  run_code 0 identify --variables 2 --sources 2 --segments 40
+  [[ $out == *"cannot be told"* ]]
+}
+
+@test "rank check at a model: many segments identify it, two do not" {
+  "$BLICA" simulate --variables 6 --sources 6 --segments 20 --out a --quiet
+  "$BLICA" simulate --variables 6 --sources 6 --segments 2 --out b --quiet
+  run_code 0 identify a/model.json --json
+  echo "$out" | /usr/bin/python3 -c '
+import json, sys
+r = json.load(sys.stdin)
+assert r["identified"] is True and r["rank"] == r["parameters"] == 6 * 6 + 20 * 6 - 6 and len(r["looseness"]) == 6, r'
+  run_code 0 identify b/model.json --json
+  echo "$out" | /usr/bin/python3 -c 'import json, sys; assert json.load(sys.stdin)["identified"] is False'
+  run_code 0 identify b/model.json
+  [[ $out == *"NOT identified"* ]]
+}
+
+@test "usage and bad models" {
+  run_code 2 identify
+  says "--variables N --sources K --segments U"
+  run_code 2 identify --variables 3 --sources 2
+  run_code 2 identify --variables 3 --sources 4 --segments 5
+  run_code 2 identify model.json --variables 3
+  run_code 2 identify --variables 1 --sources 1 --segments 3
+  run_code 3 identify missing.json
+  says "missing.json"
+  echo '{}' >empty.json
+  run_code 3 identify empty.json
+  says "format"
+}

@@ -1,0 +1,57 @@
+#!/usr/bin/env bats
+# The house rules that a machine can hold: includes point one way, docs are current.
+
+# includes FOLDER: "file header" for each quoted include.
+includes() {
+  find "$BLICA_SOURCE/$1" -maxdepth "${2:-9}" \( -name '*.c' -o -name '*.h' \) -exec grep -HoE '^ *#include "[^"]+"' {} + |
+    sed -E "s|^$BLICA_SOURCE/||; s|: *#include \"([^\"]+)\"| \1|"
+}
+
+# allowed FOLDER PATTERN [DEPTH]: every include of FOLDER matches.
+allowed() {
+  local list
+  list=$(includes "$1" "${3:-9}")
+  [ -n "$list" ] || { echo "no includes found in $1"; return 1; }
+  bad=$(printf '%s\n' "$list" | awk -v p="^($2)\$" '$2 !~ p')
+  [ -z "$bad" ] || { echo "$1 may include $2 only: $bad"; return 1; }
+}
+
+own() { (cd "$BLICA_SOURCE/$1" && ls ./*.h | sed 's|^\./||; s|\.|\\.|g' | paste -sd'|' -); }
+
+@test "base knows neither ICA nor mathematics" {
+  allowed src/base 'blica\.h|base/[a-z_0-9]+\.h'
+}
+
+@test "num has never heard of ICA" {
+  allowed src/num 'blica\.h|(base|num)/[a-z_0-9]+\.h'
+}
+
+@test "the library does not look at the program" {
+  allowed src "blica\\.h|blica_mpi\\.h|(base|num|estimate|mpi)/[a-z_0-9]+\\.h|$(own src)"
+}
+
+@test "the program uses blica.h and what knows nothing of the library" {
+  report=none
+  [ -d "$BLICA_SOURCE/report" ] && report="$(own report)"
+  allowed cli "blica\\.h|base/outfile\\.h|base/npy\\.h|$(own cli)|$report"
+  if [ -d "$BLICA_SOURCE/report" ]; then allowed report "blica\\.h|base/outfile\\.h|$report"; fi
+}
+
+@test "mpi.h is included in src/mpi and the header for it only" {
+  run grep -rlE '#include *<mpi\.h>' "$BLICA_SOURCE/src" "$BLICA_SOURCE/include" "$BLICA_SOURCE/cli"
+  for f in $output; do
+    case $f in */src/mpi/* | */include/blica_mpi.h) ;; *) echo "$f"; return 1 ;; esac
+  done
+}
+
+@test "memory of the library comes through the context" {
+  run grep -rnE '[^_a-z](malloc|calloc|realloc|strdup)\(' "$BLICA_SOURCE/src" --include='*.c' --include='*.h'
+  bad=$(printf '%s\n' "$output" | grep -vE 'src/base/(ctx|outfile|npy)\.c|src/mpi/' || true)
+  [ -z "$bad" ] || { echo "$bad"; return 1; }
+}
+
+@test "docs/options.md is what the program writes" {
+  "$BLICA" self-doc options "$BATS_TEST_TMPDIR"
+  diff "$BLICA_SOURCE/docs/options.md" "$BATS_TEST_TMPDIR/options.md" ||
+    { echo "run: blica self-doc options docs"; return 1; }
+}
