@@ -230,7 +230,7 @@ typedef struct {
   int64_t max_iterations; /* 0: the method's own */
   double tolerance;      /* relative gradient at which a start has converged; -1: the method's own */
   double max_seconds;    /* whole fit; infinity for no limit */
-  char prior[8];         /* none, auto or fixed */
+  char prior[8];         /* default (none for blica, auto for matched and pairwise), none, auto or fixed */
   double prior_mixing;   /* sd of the elements of A, with prior=fixed */
   double prior_variance; /* sd of log v, with prior=fixed */
   double weight;         /* share of N_s that a segment counts with */

@@ -13,6 +13,9 @@
 static const bl_estimator estimators[] = {
     {{"blica", "pair correlations, regularised, fitted by a scaled Gaussian likelihood (the paper's Algorithm 1)", 0},
      bl_estimate_blica, true, true, 0, 0},
+    {{"matched", "pair correlations, fitted by a Gaussian likelihood that knows the noise of binary data, with learned priors", 0},
+     bl_estimate_matched, true, true, 0, 0},
+    {{"pairwise", "likelihood of all 2x2 tables, with learned priors", 0}, bl_estimate_pairwise, true, true, 0, 0},
     {{"ivae", "evidence lower bound of a linear variational autoencoder (the paper's appendix E)", 1},
      bl_estimate_ivae, true, false, 1000, 0},
     {{"fastica", "fastICA on the pooled rows, 0 and 1 taken for real numbers, segments ignored", 1},

@@ -37,8 +37,9 @@ static const blica_option fit_table[] = {
         "(1 - |cos|). The default is 1e-8; 1e-4 for fastica."),
     ROW(FIT(max_seconds), BLICA_OPT_REAL, "none", 0, INFINITY, "none=inf", "SECONDS",
         "Time limit of the whole fit; the best result so far is returned when it is over."),
-    ROW(FIT(prior), BLICA_OPT_TEXT, "none", 0, 0, "none|auto|fixed", "KIND",
-        "Prior on A and on log v: none, auto to learn its scales from the data, or fixed to the two scales below."),
+    ROW(FIT(prior), BLICA_OPT_TEXT, "default", 0, 0, "default|none|auto|fixed", "KIND",
+        "Prior on A and on log v: none, auto to learn its scales from the data, or fixed to the two scales below. The "
+        "default is none for blica, auto for matched, pairwise and mle."),
     ROW(FIT(prior_mixing), BLICA_OPT_REAL, "3", 1e-6, 1e6, NULL, "SD",
         "Standard deviation of the elements of A, with a fixed prior."),
     ROW(FIT(prior_variance), BLICA_OPT_REAL, "1", 1e-6, 1e6, NULL, "SD",

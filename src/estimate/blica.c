@@ -241,6 +241,21 @@ done:
   return status;
 }
 
+/* A fixed prior's scales, or those that method matched learns from the same correlations. */
+static blica_status set_prior(blica_ctx *ctx, const bl_problem *problem, blica_model *model, bl_sgauss_data *data) {
+  const blica_fit_options *o = problem->options;
+  double sd_mixing = o->prior_mixing, sd_variance = o->prior_variance;
+  blica_status status = BLICA_OK;
+  if (strcmp(o->prior, "none") == 0 || strcmp(o->prior, "default") == 0) return BLICA_OK;
+  if (strcmp(o->prior, "auto") == 0) TRY(bl_matched_scales(ctx, problem, model, &sd_mixing, &sd_variance));
+  data->precision_mixing = 1 / (sd_mixing * sd_mixing);
+  data->precision_variance = 1 / (sd_variance * sd_variance);
+  TRY(bl_report_note(ctx, &model->fit, "prior_mixing", sd_mixing));
+  TRY(bl_report_note(ctx, &model->fit, "prior_variance", sd_variance));
+done:
+  return status;
+}
+
 blica_status bl_estimate_blica(blica_ctx *ctx, const bl_problem *problem, blica_model *model, bool *means_done) {
   blica_status status;
   const blica_fit_options *o = problem->options;
@@ -254,10 +269,7 @@ blica_status bl_estimate_blica(blica_ctx *ctx, const bl_problem *problem, blica_
   TRY(record_regularisation(ctx, regular, &model->fit));
   model->fit.seconds_regularise = bl_seconds() - begun;
   TRY(bl_sgauss_data_make(ctx, regular, model->k, o, &data));
-  if (strcmp(o->prior, "fixed") == 0) {
-    data->precision_mixing = 1 / (o->prior_mixing * o->prior_mixing);
-    data->precision_variance = 1 / (o->prior_variance * o->prior_variance);
-  }
+  TRY(set_prior(ctx, problem, model, data));
   TRY(bl_report_starts(ctx, &model->fit, o->starts));
   TRY(bl_alloc(ctx, (size_t)o->starts, &runs));
   for (int i = 0; i < o->starts; i++) {

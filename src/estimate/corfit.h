@@ -1,0 +1,52 @@
+/* corfit.h - estimators that see the model through its correlations R_s = corr(I + c A diag(v_s) A').
+ *
+ * f(A, v) = sum_s F_s(R_s) + |A|^2 / (2 sd_A^2) + |log v|^2 / (2 sd_v^2), with F_s a negative (pseudo) log-
+ * likelihood of segment s. Parameters: theta = [ A [n,k] | log v_1 [k] | ... | log v_u [k] ]. */
+#ifndef BL_CORFIT_H
+#define BL_CORFIT_H
+
+#include "base/base.h"
+
+typedef struct bl_corfit_data bl_corfit_data;
+
+/* One segment: value of F_s and, through the chain rule, its gradient in A [n,k] and log v_s [k]. work is
+ * data->work doubles of this thread's own. */
+typedef double (*bl_corfit_term)(const bl_corfit_data *data, int s, const double *a, const double *log_v, double *work,
+                                 double *gradient_a, double *gradient_v);
+
+struct bl_corfit_data {
+  int n, k, u;
+  double link;
+  const double *weight;   /* [u] N_s */
+  double *c;              /* [n,n,u] correlations with the noise on the diagonal: method matched */
+  double *noise;          /* [n,u] variance that dichotomising adds: method matched */
+  const blica_counts *counts; /* method pairwise */
+  const double *thresholds;   /* [n,u]: method pairwise */
+  bl_corfit_term term;
+  size_t work;            /* doubles that a term needs */
+  double precision_mixing, precision_variance; /* 1/sd^2 of the priors; 0: none */
+};
+
+double bl_corfit_matched(const bl_corfit_data *data, int s, const double *a, const double *log_v, double *work,
+                         double *gradient_a, double *gradient_v);
+size_t bl_corfit_matched_work(int n, int k);
+double bl_corfit_pairwise(const bl_corfit_data *data, int s, const double *a, const double *log_v, double *work,
+                          double *gradient_a, double *gradient_v);
+size_t bl_corfit_pairwise_work(int n, int k);
+
+typedef struct bl_corfit bl_corfit; /* evaluator: workspace for one caller at a time */
+blica_status bl_corfit_make(blica_ctx *ctx, const bl_corfit_data *data, bl_corfit **out);
+void bl_corfit_free(bl_corfit *fit);
+size_t bl_corfit_size(const bl_corfit_data *data); /* nk + uk */
+double bl_corfit_eval(bl_corfit *fit, const double *theta, double *gradient);
+
+/* Laplace's approximation at a minimum: effective numbers of parameters, gamma = p - tr(H^-1) / sd^2, of A and of
+ * log v, from the Hessian of f by differences of the gradient. *positive is false, and nothing else is set, when
+ * the Hessian is not positive definite. */
+typedef struct {
+  bool positive;
+  double gamma_mixing, gamma_variance, log_det;
+} bl_corfit_laplace;
+blica_status bl_corfit_laplace_at(blica_ctx *ctx, bl_corfit *fit, const double *theta, bl_corfit_laplace *out);
+
+#endif

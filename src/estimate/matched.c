@@ -1,0 +1,277 @@
+/* matched.c - methods `matched` and `pairwise`: maximum a posteriori from the correlations of all segments.
+ *
+ * Starts are those of the scaled Gaussian likelihood. Priors A_ij ~ N(0, sd_A^2) and log v ~ N(0, sd_v^2) decide what
+ * the data leave open. With prior=auto their scales are learned by empirical Bayes: MacKay's fixed point on
+ * Laplace's approximation of the evidence (Neural Computation 4, 1992), sd^2 = sum theta^2 / gamma. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "estimate/corfit.h"
+#include "estimate/estimate.h"
+#include "estimate/sgauss.h"
+#include "estimate/starts.h"
+#include "num/lbfgs.h"
+#include "num/normal.h"
+
+enum {
+  HISTORY = 20,
+  SCALE_ROUNDS = 8,    /* of empirical Bayes */
+  LAPLACE_MAX = 400    /* nk up to which the Hessian is formed; beyond it every parameter counts as determined */
+};
+static const double FIRST_SD_MIXING = 3, FIRST_SD_VARIANCE = 1;
+static const double START_CONDITION = 10; /* joint diagonalisation wants positive definite matrices */
+
+typedef struct {
+  blica_ctx *ctx;
+  const bl_problem *problem;
+  bl_corfit_data *data;
+  bl_corfit *fit;
+  double constant;  /* -f + constant is the objective */
+  double *theta;
+  int index;
+  blica_start record;
+  int64_t iterations_before;
+  bool interrupted, out_of_time;
+} run;
+
+static double objective(const double *theta, double *gradient, void *user) {
+  return bl_corfit_eval(((run *)user)->fit, theta, gradient);
+}
+
+static int after_iteration(int64_t iteration, double value, double gradient_max, void *user) {
+  run *r = user;
+  (void)gradient_max;
+  blica_progress progress = {"fit", -1, r->constant - value, r->index, r->iterations_before + iteration};
+  if (bl_poll(r->ctx, &progress)) r->interrupted = true;
+  if (bl_seconds() > r->problem->deadline) r->out_of_time = true;
+  return r->interrupted || r->out_of_time;
+}
+
+static blica_status minimise(run *r) {
+  const blica_fit_options *o = r->problem->options;
+  bl_lbfgs_options options = {.history = HISTORY,
+                              .max_iterations = o->max_iterations - r->iterations_before,
+                              .gradient_tolerance = o->tolerance,
+                              .hook = after_iteration};
+  bl_lbfgs_result result;
+  blica_status status = bl_lbfgs(r->ctx, bl_corfit_size(r->data), r->theta, objective, r, &options, &result);
+  if (status != BLICA_OK) return status;
+  r->iterations_before += result.iterations;
+  r->record.iterations = r->iterations_before;
+  r->record.evaluations += result.evaluations;
+  r->record.objective = r->constant - result.value;
+  r->record.gradient = result.gradient_max / fmax(1, fabs(result.value));
+  r->record.stop = r->record.gradient <= o->tolerance          ? BLICA_STOP_CONVERGED
+                   : r->interrupted                            ? BLICA_STOP_INTERRUPTED
+                   : r->out_of_time                            ? BLICA_STOP_TIME
+                   : r->iterations_before >= o->max_iterations ? BLICA_STOP_ITERATIONS
+                                                               : BLICA_STOP_STALLED;
+  return BLICA_OK;
+}
+
+static blica_status run_start(run *r, const bl_sgauss_data *starts, double *room) {
+  blica_status status;
+  double begun = bl_seconds();
+  const size_t nk = (size_t)r->data->n * r->data->k;
+  snprintf(r->record.kind, sizeof r->record.kind, "%s", r->index == 0 ? "jointdiag" : "random");
+  if (r->index == 0)
+    TRY(bl_start_jointdiag(r->ctx, starts, room));
+  else
+    TRY(bl_start_random(r->ctx, starts, r->problem->options->seed, r->index, room));
+  memcpy(r->theta, room, nk * sizeof *room);
+  for (int s = 0; s < r->data->u; s++)
+    memcpy(r->theta + nk + (size_t)r->data->k * s, room + bl_sgauss_local(starts, s), (size_t)r->data->k * sizeof *room);
+  TRY(minimise(r));
+  r->record.seconds = r->record.seconds_near = bl_seconds() - begun;
+done:
+  return status;
+}
+
+/* ---- empirical Bayes ---- */
+
+static double clamp(double x, double low, double high) { return fmin(fmax(x, low), high); }
+
+static void set_scales(bl_corfit_data *data, double sd_mixing, double sd_variance) {
+  data->precision_mixing = 1 / (sd_mixing * sd_mixing);
+  data->precision_variance = 1 / (sd_variance * sd_variance);
+}
+
+static double sum_of_squares(const double *x, size_t from, size_t to) {
+  double sum = 0;
+  for (size_t i = from; i < to; i++) sum += x[i] * x[i];
+  return sum;
+}
+
+/* One update of the scales; *settled when they hardly change any more. */
+static blica_status update_scales(run *r, bool *settled) {
+  const size_t nk = (size_t)r->data->n * r->data->k, size = bl_corfit_size(r->data);
+  bl_corfit_laplace laplace = {true, (double)nk, (double)(size - nk), 0};
+  if (nk <= LAPLACE_MAX) {
+    blica_status status = bl_corfit_laplace_at(r->ctx, r->fit, r->theta, &laplace);
+    if (status != BLICA_OK) return status;
+  }
+  *settled = true;
+  if (!laplace.positive || !(laplace.gamma_mixing > 1) || !(laplace.gamma_variance > 1)) return BLICA_OK;
+  double sd_mixing = sqrt(1 / r->data->precision_mixing), sd_variance = sqrt(1 / r->data->precision_variance);
+  double new_mixing = clamp(sqrt(sum_of_squares(r->theta, 0, nk) / laplace.gamma_mixing), 0.1, 100);
+  double new_variance = clamp(sqrt(sum_of_squares(r->theta, nk, size) / laplace.gamma_variance), 0.05, 10);
+  *settled = fabs(log(new_mixing / sd_mixing)) < 0.02 && fabs(log(new_variance / sd_variance)) < 0.02;
+  set_scales(r->data, new_mixing, new_variance);
+  return BLICA_OK;
+}
+
+static blica_status learn_scales(run *r) {
+  blica_status status = BLICA_OK;
+  bool settled = false;
+  for (int round = 0; round < SCALE_ROUNDS && !settled && !r->interrupted && !r->out_of_time; round++) {
+    TRY(update_scales(r, &settled));
+    TRY(minimise(r));
+  }
+done:
+  return status;
+}
+
+/* ---- the estimators ---- */
+
+static blica_status fill_report(blica_ctx *ctx, const run *best, blica_model *model) {
+  blica_status status;
+  blica_fit_report *fit = &model->fit;
+  const bl_corfit_data *d = best->data;
+  const size_t nk = (size_t)d->n * d->k;
+  fit->objective = best->record.objective;
+  fit->iterations = best->record.iterations;
+  fit->evaluations = best->record.evaluations;
+  fit->stop = best->record.stop;
+  memcpy(model->mixing, best->theta, nk * sizeof(double));
+  for (size_t i = 0; i < (size_t)d->k * d->u; i++) model->variances[i] = exp(best->theta[nk + i]);
+  status = BLICA_OK;
+  if (d->precision_mixing > 0) TRY(bl_report_note(ctx, fit, "prior_mixing", sqrt(1 / d->precision_mixing)));
+  if (d->precision_variance > 0) TRY(bl_report_note(ctx, fit, "prior_variance", sqrt(1 / d->precision_variance)));
+done:
+  return status;
+}
+
+/* Runs all starts under the first scales, then learns the scales at the best. */
+static blica_status run_all(blica_ctx *ctx, const bl_problem *problem, bl_corfit_data *data, double constant,
+                            blica_model *model) {
+  blica_status status;
+  const blica_fit_options *o = problem->options;
+  const bool learn = strcmp(o->prior, "auto") == 0 || strcmp(o->prior, "default") == 0;
+  blica_cor *regular = NULL;
+  bl_sgauss_data *starts = NULL;
+  bl_corfit *fit = NULL;
+  run best = {.ctx = ctx}, next = {.ctx = ctx};
+  double *room = NULL;
+  if (learn) set_scales(data, FIRST_SD_MIXING, FIRST_SD_VARIANCE);
+  if (strcmp(o->prior, "fixed") == 0) set_scales(data, o->prior_mixing, o->prior_variance);
+  TRY(blica_regularise(ctx, problem->cor, START_CONDITION, &regular));
+  TRY(bl_sgauss_data_make(ctx, regular, model->k, o, &starts));
+  TRY(bl_corfit_make(ctx, data, &fit));
+  TRY(bl_alloc(ctx, bl_sgauss_size(starts), &room));
+  TRY(bl_alloc(ctx, bl_corfit_size(data), &best.theta));
+  TRY(bl_alloc(ctx, bl_corfit_size(data), &next.theta));
+  TRY(bl_report_starts(ctx, &model->fit, o->starts));
+  for (int i = 0; i < o->starts; i++) {
+    next = (run){.ctx = ctx, .problem = problem, .data = data, .fit = fit, .constant = constant, .theta = next.theta, .index = i};
+    TRY(run_start(&next, starts, room));
+    model->fit.starts[i] = next.record;
+    if (i > 0 && next.record.objective <= best.record.objective) continue;
+    run swap = best;
+    best = next, next = swap;
+    model->fit.best_start = i;
+  }
+  if (learn) TRY(learn_scales(&best));
+  model->fit.starts[model->fit.best_start] = best.record;
+  TRY(fill_report(ctx, &best, model));
+done:
+  bl_free(best.theta);
+  bl_free(next.theta);
+  bl_free(room);
+  bl_corfit_free(fit);
+  bl_sgauss_data_free(starts);
+  blica_cor_free(regular);
+  return status;
+}
+
+/* Correlations with the variance that dichotomising adds on the diagonal. Exact counts carry it as well: it is a
+ * property of binary data, and the minimum does not depend on it. */
+static blica_status matched_data(blica_ctx *ctx, const blica_cor *cor, bl_corfit_data *data) {
+  blica_status status;
+  const size_t n = (size_t)cor->n;
+  TRY(bl_alloc(ctx, bl_mul(n * n, (size_t)cor->u), &data->c));
+  TRY(bl_alloc(ctx, n * (size_t)cor->u, &data->noise));
+  for (int s = 0; s < cor->u; s++) {
+    double *c = data->c + n * n * (size_t)s;
+    blica_cor_matrix(cor, s, c);
+    for (size_t i = 0; i < n; i++) {
+      double t = cor->thresholds[i + n * (size_t)s], density = bl_phi_density(t);
+      double noise = bl_phi_cdf(t) * bl_phi_cdf(-t) / (density * density) - 1;
+      data->noise[i + n * (size_t)s] = noise;
+      c[i * (n + 1)] += noise;
+    }
+  }
+done:
+  return status;
+}
+
+static blica_status scale_weights(blica_ctx *ctx, const blica_cor *cor, double share, double **weight) {
+  blica_status status = bl_alloc(ctx, (size_t)cor->u, weight);
+  for (int s = 0; status == BLICA_OK && s < cor->u; s++) (*weight)[s] = share * cor->samples[s];
+  return status;
+}
+
+blica_status bl_estimate_matched(blica_ctx *ctx, const bl_problem *problem, blica_model *model, bool *means_done) {
+  blica_status status;
+  double *weight = NULL, constant = 0;
+  bl_corfit_data data = {.n = model->n, .k = model->k, .u = model->u, .link = problem->options->link,
+                         .term = bl_corfit_matched, .work = bl_corfit_matched_work(model->n, model->k)};
+  *means_done = false;
+  TRY(scale_weights(ctx, problem->cor, problem->options->weight, &weight));
+  data.weight = weight;
+  TRY(matched_data(ctx, problem->cor, &data));
+  for (int s = 0; s < model->u; s++) constant -= 0.5 * weight[s] * model->n * log(6.283185307179586477);
+  TRY(run_all(ctx, problem, &data, constant, model));
+done:
+  bl_free(weight);
+  bl_free(data.c);
+  bl_free(data.noise);
+  return status;
+}
+
+blica_status bl_matched_scales(blica_ctx *ctx, const bl_problem *problem, const blica_model *shape, double *sd_mixing,
+                               double *sd_variance) {
+  blica_status status;
+  blica_model *scratch = NULL;
+  bl_problem inner = *problem;
+  blica_fit_options options = *problem->options;
+  bool means_done;
+  memcpy(options.prior, "auto", sizeof "auto");
+  options.starts = 1, options.weight = 1;
+  inner.options = &options;
+  TRY(blica_model_create(ctx, shape->n, shape->k, shape->u, &scratch));
+  TRY(bl_estimate_matched(ctx, &inner, scratch, &means_done));
+  for (int i = 0; i < scratch->fit.n_notes; i++) {
+    if (strcmp(scratch->fit.notes[i].name, "prior_mixing") == 0) *sd_mixing = scratch->fit.notes[i].value;
+    if (strcmp(scratch->fit.notes[i].name, "prior_variance") == 0) *sd_variance = scratch->fit.notes[i].value;
+  }
+done:
+  blica_model_free(scratch);
+  return status;
+}
+
+blica_status bl_estimate_pairwise(blica_ctx *ctx, const bl_problem *problem, blica_model *model, bool *means_done) {
+  blica_status status;
+  double *weight = NULL;
+  bl_corfit_data data = {.n = model->n, .k = model->k, .u = model->u, .link = problem->options->link,
+                         .counts = problem->counts, .thresholds = model->thresholds,
+                         .term = bl_corfit_pairwise, .work = bl_corfit_pairwise_work(model->n, model->k)};
+  *means_done = false;
+  TRY(bl_alloc(ctx, (size_t)model->u, &weight));
+  for (int s = 0; s < model->u; s++) weight[s] = 0.5 * problem->options->weight;
+  data.weight = weight;
+  TRY(run_all(ctx, problem, &data, 0, model));
+done:
+  bl_free(weight);
+  return status;
+}

@@ -1,0 +1,203 @@
+/* Methods matched and pairwise: values against plain computation, gradients against central differences, exact
+ * correlations as the minimum, Laplace's Hessian, threads. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include <lapacke.h>
+
+#include "estimate/corfit.h"
+#include "num/rng.h"
+
+static blica_ctx *ctx;
+
+static int open_context(void **state) {
+  (void)state;
+  return blica_ctx_create(&ctx) == BLICA_OK ? 0 : -1;
+}
+
+static int close_context(void **state) {
+  (void)state;
+  blica_ctx_free(ctx);
+  return 0;
+}
+
+/* Counts of a small sample, their correlations, and a random point. */
+typedef struct {
+  blica_model *truth;
+  blica_data *rows;
+  blica_counts *counts;
+  blica_cor *cor;
+  bl_corfit_data data;
+  double *weight, *theta, *gradient;
+  size_t size;
+} problem;
+
+static void make(problem *p, int n, int k, int u, int exact, bool matched) {
+  memset(p, 0, sizeof *p);
+  blica_simulate_options o = blica_simulate_options_default();
+  o.variables = n, o.sources = k, o.segments = u, o.samples = 200, o.seed = 3, o.exact = exact;
+  assert_int_equal(blica_simulate(ctx, &o, &p->truth, exact ? NULL : &p->rows, exact ? &p->counts : NULL), BLICA_OK);
+  if (!exact) assert_int_equal(blica_count(ctx, p->rows, &p->counts), BLICA_OK);
+  assert_int_equal(blica_correlate(ctx, p->counts, &p->cor), BLICA_OK);
+  p->weight = calloc((size_t)u, sizeof *p->weight);
+  for (int s = 0; s < u; s++) p->weight[s] = matched ? 150 + s : 0.5;
+  p->data = (bl_corfit_data){.n = n, .k = k, .u = u, .link = p->truth->link, .weight = p->weight, .counts = p->counts,
+                             .thresholds = p->cor->thresholds};
+  p->data.term = matched ? bl_corfit_matched : bl_corfit_pairwise;
+  p->data.work = matched ? bl_corfit_matched_work(n, k) : bl_corfit_pairwise_work(n, k);
+  p->data.c = calloc((size_t)(n * n * u), sizeof(double));
+  p->data.noise = calloc((size_t)(n * u), sizeof(double));
+  for (int s = 0; s < u; s++) {
+    blica_cor_matrix(p->cor, s, p->data.c + n * n * s);
+    for (int i = 0; i < n; i++) {
+      p->data.noise[i + n * s] = 0.5 + 0.1 * i;
+      p->data.c[n * n * s + i * (n + 1)] += p->data.noise[i + n * s];
+    }
+  }
+  p->size = bl_corfit_size(&p->data);
+  p->theta = calloc(p->size, sizeof(double));
+  p->gradient = calloc(p->size, sizeof(double));
+  bl_rng rng = bl_rng_make(5, 0);
+  for (size_t i = 0; i < p->size; i++) p->theta[i] = bl_rng_normal(&rng);
+}
+
+static void drop(problem *p) {
+  free(p->weight), free(p->theta), free(p->gradient), free(p->data.c), free(p->data.noise);
+  blica_model_free(p->truth), blica_data_free(p->rows), blica_counts_free(p->counts), blica_cor_free(p->cor);
+}
+
+static const int sizes[][3] = {{3, 1, 2}, {5, 2, 4}, {4, 4, 3}, {7, 5, 2}};
+enum { SIZES = sizeof sizes / sizeof *sizes };
+
+static double evaluate(problem *p, const double *theta, double *gradient) {
+  bl_corfit *fit;
+  assert_int_equal(bl_corfit_make(ctx, &p->data, &fit), BLICA_OK);
+  double value = bl_corfit_eval(fit, theta, gradient);
+  bl_corfit_free(fit);
+  return value;
+}
+
+static void matched_value_is_the_definition(void **state) {
+  (void)state;
+  for (int c = 0; c < SIZES; c++) {
+    problem p;
+    make(&p, sizes[c][0], sizes[c][1], sizes[c][2], 0, true);
+    int n = p.data.n, k = p.data.k;
+    double total = 0, *m = calloc((size_t)(n * n), sizeof(double)), *right = calloc((size_t)(n * n), sizeof(double));
+    for (int s = 0; s < p.data.u; s++) {
+      const double *lv = p.theta + n * k + k * s;
+      double diagonal[16];
+      for (int i = 0; i < n; i++) {
+        diagonal[i] = 1;
+        for (int l = 0; l < k; l++) diagonal[i] += p.data.link * exp(lv[l]) * p.theta[i + l * n] * p.theta[i + l * n];
+      }
+      for (int i = 0; i < n; i++)
+        for (int j = 0; j < n; j++) {
+          double sum = i == j;
+          for (int l = 0; l < k; l++) sum += p.data.link * exp(lv[l]) * p.theta[i + l * n] * p.theta[j + l * n];
+          m[i + j * n] = sum / sqrt(diagonal[i] * diagonal[j]) + (i == j ? p.data.noise[i + n * s] : 0);
+        }
+      memcpy(right, p.data.c + n * n * s, (size_t)(n * n) * sizeof(double));
+      assert_int_equal(LAPACKE_dpotrf(LAPACK_COL_MAJOR, 'L', n, m, n), 0);
+      LAPACKE_dpotrs(LAPACK_COL_MAJOR, 'L', n, n, m, n, right, n);
+      for (int i = 0; i < n; i++) total += 0.5 * p.weight[s] * (2 * log(m[i + i * n]) + right[i + i * n]);
+    }
+    assert_true(fabs(evaluate(&p, p.theta, p.gradient) - total) < 1e-12 * fabs(total));
+    free(m), free(right);
+    drop(&p);
+  }
+}
+
+static void gradients_are_derivatives(void **state) {
+  (void)state;
+  for (int c = 0; c < SIZES; c++)
+    for (int matched = 0; matched < 2; matched++) {
+      problem p;
+      make(&p, sizes[c][0], sizes[c][1], sizes[c][2], 0, matched);
+      p.data.precision_mixing = 0.2, p.data.precision_variance = 0.6;
+      double *other = calloc(p.size, sizeof(double));
+      evaluate(&p, p.theta, p.gradient);
+      for (size_t i = 0; i < p.size; i++) {
+        double keep = p.theta[i], h = 1e-5;
+        p.theta[i] = keep + h;
+        double up = evaluate(&p, p.theta, other);
+        p.theta[i] = keep - h;
+        double down = evaluate(&p, p.theta, other);
+        p.theta[i] = keep;
+        assert_true(fabs((up - down) / (2 * h) - p.gradient[i]) < 2e-6 * (1 + fabs(p.gradient[i])));
+      }
+      free(other);
+      drop(&p);
+    }
+}
+
+/* Whatever the noise, exact correlations put the minimum at the truth. */
+static void truth_is_stationary_for_exact_counts(void **state) {
+  (void)state;
+  for (int matched = 0; matched < 2; matched++) {
+    problem p;
+    make(&p, 6, 3, 5, 1, matched);
+    memcpy(p.theta, p.truth->mixing, 18 * sizeof(double));
+    for (int i = 0; i < 15; i++) p.theta[18 + i] = log(p.truth->variances[i]);
+    double value = evaluate(&p, p.theta, p.gradient);
+    for (size_t i = 0; i < p.size; i++) assert_true(fabs(p.gradient[i]) < 1e-11 * fabs(value));
+    drop(&p);
+  }
+}
+
+/* With priors alone (weights near 0) nothing is determined; with much data everything is. */
+static void effective_parameters_go_from_none_to_all(void **state) {
+  (void)state;
+  problem p;
+  make(&p, 6, 2, 5, 1, true);
+  memcpy(p.theta, p.truth->mixing, 12 * sizeof(double));
+  for (int i = 0; i < 10; i++) p.theta[12 + i] = log(p.truth->variances[i]);
+  p.data.precision_mixing = p.data.precision_variance = 1;
+  for (int much = 0; much < 2; much++) {
+    for (int s = 0; s < 5; s++) p.weight[s] = much ? 1e8 : 1e-6;
+    bl_corfit *fit;
+    bl_corfit_laplace laplace;
+    assert_int_equal(bl_corfit_make(ctx, &p.data, &fit), BLICA_OK);
+    assert_int_equal(bl_corfit_laplace_at(ctx, fit, p.theta, &laplace), BLICA_OK);
+    assert_true(laplace.positive);
+    double total = laplace.gamma_mixing + laplace.gamma_variance;
+    if (much) assert_true(fabs(total - (22 - 2)) < 0.1); /* less the two scales */
+    else assert_true(total < 0.01);
+    bl_corfit_free(fit);
+  }
+  drop(&p);
+}
+
+static void threads_do_not_change_bits(void **state) {
+  (void)state;
+  for (int matched = 0; matched < 2; matched++) {
+    problem p;
+    make(&p, 5, 3, 13, 0, matched);
+    double *again = calloc(p.size, sizeof(double));
+    blica_set_threads(ctx, 1);
+    double one = evaluate(&p, p.theta, p.gradient);
+    for (int threads = 2; threads <= 7; threads += 5) {
+      blica_set_threads(ctx, threads);
+      double many = evaluate(&p, p.theta, again);
+      assert_memory_equal(&one, &many, sizeof one);
+      assert_memory_equal(p.gradient, again, p.size * sizeof(double));
+    }
+    blica_set_threads(ctx, 0);
+    free(again);
+    drop(&p);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(matched_value_is_the_definition), cmocka_unit_test(gradients_are_derivatives),
+      cmocka_unit_test(truth_is_stationary_for_exact_counts),
+      cmocka_unit_test(effective_parameters_go_from_none_to_all), cmocka_unit_test(threads_do_not_change_bits)};
+  return cmocka_run_group_tests(tests, open_context, close_context);
+}
