@@ -79,7 +79,7 @@ class BinaryICA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     """
 
     def __init__(self, n_components=None, *, method="blica", condition=10, n_init=3, max_iter=None, tol=None, random_state=None,
-                 n_jobs=None, verbose=0, binarize=None, link=None, max_seconds=None, prior="none", prior_mixing=None,
+                 n_jobs=None, verbose=0, binarize=None, link=None, max_seconds=None, prior="default", prior_mixing=None,
                  prior_variance=None, weight=None, kl="analytic", draws=None, contrast="logcosh", approach="symmetric",
                  or_threshold=None):
         self.n_components = n_components

@@ -2,6 +2,9 @@
 # blica loglik and blica sources
 load helpers
 
+setup() {
+  cd "$BATS_TEST_TMPDIR" || return 1
+}
 
 simulated() {
   run_code 0 simulate --variables 4 --sources "$1" --segments 3 --samples 300 --seed 5 --out d
