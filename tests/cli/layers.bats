@@ -49,9 +49,3 @@ own() { (cd "$BLICA_SOURCE/$1" && ls ./*.h | sed 's|^\./||; s|\.|\\.|g' | paste 
   bad=$(printf '%s\n' "$output" | grep -vE 'src/base/(ctx|outfile|npy)\.c|src/mpi/' || true)
   [ -z "$bad" ] || { echo "$bad"; return 1; }
 }
-
-@test "docs/options.md is what the program writes" {
-  "$BLICA" self-doc options "$BATS_TEST_TMPDIR"
-  diff "$BLICA_SOURCE/docs/options.md" "$BATS_TEST_TMPDIR/options.md" ||
-    { echo "run: blica self-doc options docs"; return 1; }
-}

@@ -74,6 +74,14 @@ C
   [ -z "$output" ] || { echo "$output"; return 1; }
 }
 
+@test "every function of the header is in the library" {
+  nm -D --defined-only "$LIB/libblica.so" | awk '{print $3}' | sort >names
+  grep -oE '^BLICA_API .*' "$TREE/include/blica.h" | grep -oE 'blica_[a-z0-9_]+\(' | tr -d '(' | sort -u >declared
+  [ "$(wc -l <declared)" -gt 30 ]
+  run comm -23 declared names
+  [ -z "$output" ] || { echo "declared, not defined: $output"; return 1; }
+}
+
 @test "the library does not print, exit, read the environment or draw global random numbers" {
   [ "$SANITIZED" = no ] || skip "the library is built with sanitizers"
   nm -D --undefined-only "$LIB/libblica.so" | awk '{print $2}' | sed 's/@.*//' >needed
