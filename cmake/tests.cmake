@@ -39,14 +39,15 @@ foreach(source ${PARITY_FILES})
     "BLICA=$<TARGET_FILE:blica_cli>;BLICA_BUILD=${CMAKE_CURRENT_BINARY_DIR};BLICA_SOURCE=${CMAKE_CURRENT_SOURCE_DIR}")
 endforeach()
 
-# The Python package: installed into the build folder, then its tests and docstrings run. A sanitized library cannot be
-# loaded into an interpreter that is not sanitized.
+# The Python and R packages, installed into the build folder. A sanitized library cannot be loaded into an interpreter that
+# is not sanitized.
 if(NOT BLICA_SANITIZE)
-  foreach(step install run)
-    add_test(NAME python/${step} COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/tests/python/${step}.sh)
-    set_tests_properties(python/${step} PROPERTIES SKIP_RETURN_CODE 77 ENVIRONMENT
+  foreach(name python/install python/run r/check)
+    add_test(NAME ${name} COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/tests/${name}.sh)
+    set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 ENVIRONMENT
       "BLICA=$<TARGET_FILE:blica_cli>;BLICA_BUILD=${CMAKE_CURRENT_BINARY_DIR};BLICA_SOURCE=${CMAKE_CURRENT_SOURCE_DIR}")
   endforeach()
   set_tests_properties(python/install PROPERTIES FIXTURES_SETUP python_package)
   set_tests_properties(python/run PROPERTIES FIXTURES_REQUIRED python_package)
+  set_tests_properties(r/check PROPERTIES FIXTURES_SETUP r_package)
 endif()

@@ -84,3 +84,64 @@ def test_clone_and_random_state(drawn, ica):
     a = blica.BinaryICA(2, random_state=np.random.RandomState(4)).fit(drawn.X, drawn.segments)
     b = blica.BinaryICA(2, random_state=np.random.RandomState(4)).fit(drawn.X, drawn.segments)
     assert a.model_.fit["seed"] == b.model_.fit["seed"] != 1
+
+
+def test_check_estimator():
+    check_estimator(blica.BinaryICA(binarize=0.0))
+
+
+def test_transform_is_the_posterior_mean(drawn, ica):
+    z = ica.transform(drawn.X, segments=drawn.segments)
+    both = blica.sources(ica, drawn.X, drawn.segments)
+    assert (z == both.mean).all() and (both.sd > 0).all()
+    truth = blica.sources(drawn.model, drawn.X, drawn.segments).mean
+    match = blica.compare(drawn.model, ica).matching
+    for j in range(2):
+        assert abs(np.corrcoef(truth[:, j], z[:, match[j]])[0, 1]) > 0.97
+    # law of total variance, in one segment
+    here = drawn.segments == ica.segments_[1]
+    np.testing.assert_allclose(z[here].var(axis=0) + (both.sd[here] ** 2).mean(axis=0), ica.variances_[1], rtol=0.2)
+    assert (blica.BinaryICA(2).fit_transform(drawn.X, segments=drawn.segments) == z).all()
+    # segments unknown: as in a pipeline
+    unknown = ica.transform(drawn.X)
+    assert (blica.BinaryICA(2).fit_transform(drawn.X, drawn.segments) == unknown).all() and (unknown != z).any()
+    assert np.allclose(ica.transform(scipy.sparse.csr_matrix(drawn.X)), unknown)
+    again = pickle.loads(pickle.dumps(ica))
+    assert (again.transform(drawn.X[:9]) == ica.transform(drawn.X[:9])).all()
+
+
+def test_levels_of_the_fit_hold_in_transform(drawn, ica):
+    yes = pd.DataFrame(np.where(drawn.X == 1, "yes", "no"), columns=list("abcdef"))
+    named = blica.BinaryICA(2).fit(yes, segments=drawn.segments)
+    all_yes = pd.DataFrame([["yes"] * 6], columns=list("abcdef"))
+    assert np.allclose(named.transform(all_yes), ica.transform(np.ones((1, 6), dtype=int)), atol=1e-6)
+    with pytest.raises(ValueError, match="'maybe' is neither 'no' nor 'yes'"):
+        named.transform(all_yes.replace("yes", "maybe"))
+
+
+def test_score_is_the_mean_log_likelihood(drawn, ica):
+    score = ica.score(drawn.X, drawn.segments)
+    assert score == ica.score(drawn.X, segments=drawn.segments)
+    found = blica.loglik(ica, drawn.X, drawn.segments)
+    assert score == pytest.approx(found.loglik / len(drawn.X), abs=1e-12)
+    assert found.error < 0.1 and found.segment_loglik.sum() == pytest.approx(found.loglik, abs=1e-9)
+    # all 64 patterns have probability 1 together
+    patterns = np.array(np.meshgrid(*[[0, 1]] * 6)).reshape(6, -1).T
+    label = ica.segments_[0]
+    total = sum(np.exp(blica.loglik(ica, p[None], [label]).loglik) for p in patterns)
+    assert total == pytest.approx(1, abs=1e-6)
+    with pytest.raises(ValueError, match="8 segments; give those"):
+        ica.score(drawn.X)
+    with pytest.raises(ValueError, match="winter"):
+        ica.score(drawn.X[:1], ["winter"])
+
+
+def test_model_selection_and_pipelines(drawn):
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import GridSearchCV, StratifiedKFold
+    from sklearn.pipeline import make_pipeline
+
+    search = GridSearchCV(blica.BinaryICA(), {"n_components": [1, 2]}, cv=StratifiedKFold(2)).fit(drawn.X, drawn.segments)
+    assert search.best_params_ == {"n_components": 2}
+    pipe = make_pipeline(blica.BinaryICA(2), LogisticRegression()).fit(drawn.X, drawn.segments)
+    assert len(pipe.predict(drawn.X[:5])) == 5

@@ -1,0 +1,134 @@
+/* lists.c - objects of the library as lists of R. */
+#include "blica_r.h"
+
+SEXP blica_r_counts_list(SEXP pointer) {
+  const blica_counts *c = counts_of(pointer);
+  const int pairs = (int)c->pairs;
+  SEXP cell[4];
+  for (int t = 0; t < 4; t++) cell[t] = PROTECT(Rf_allocMatrix(REALSXP, pairs, c->u));
+  for (int s = 0; s < c->u; s++)
+    for (int j = 1; j < c->n; j++)
+      for (int i = 0; i < j; i++) {
+        double four[4];
+        blica_counts_table(c, s, i, j, four);
+        for (int t = 0; t < 4; t++) REAL(cell[t])[blica_pair(i, j) + (int64_t)s * pairs] = four[t];
+      }
+  list_builder b = list_begin(10);
+  list_add(&b, "variables", r_texts(c->variables, c->n));
+  list_add(&b, "segments", r_texts(c->segments, c->u));
+  list_add(&b, "samples", r_doubles(c->samples, c->u));
+  list_add(&b, "ones", r_matrix(c->ones, c->n, c->u));
+  list_add(&b, "present", r_matrix(c->present, c->n, c->u));
+  static const char *const names[] = {"n11", "n10", "n01", "n00"};
+  for (int t = 0; t < 4; t++) list_add(&b, names[t], cell[t]);
+  list_add(&b, "exact", Rf_ScalarLogical(c->exact));
+  SEXP result = list_end(&b);
+  UNPROTECT(4);
+  return result;
+}
+
+/* Square matrices [n,n,u] from packed pairs. */
+static SEXP squares(const double *packed, int n, int u, double diagonal) {
+  SEXP dim = PROTECT(Rf_allocVector(INTSXP, 3));
+  INTEGER(dim)[0] = INTEGER(dim)[1] = n, INTEGER(dim)[2] = u;
+  SEXP result = PROTECT(Rf_allocArray(REALSXP, dim));
+  const int64_t pairs = (int64_t)n * (n - 1) / 2;
+  for (int s = 0; s < u; s++) {
+    double *m = REAL(result) + (int64_t)s * n * n;
+    for (int j = 0; j < n; j++) {
+      m[j + (int64_t)j * n] = diagonal;
+      for (int i = 0; i < j; i++) m[i + (int64_t)j * n] = m[j + (int64_t)i * n] = packed[blica_pair(i, j) + s * pairs];
+    }
+  }
+  UNPROTECT(2);
+  return result;
+}
+
+SEXP blica_r_cor_list(SEXP pointer) {
+  const blica_cor *c = cor_of(pointer);
+  double *flags = (double *)R_alloc((size_t)(c->pairs * c->u) + 1, sizeof *flags);
+  for (int64_t p = 0; p < c->pairs * c->u; p++) flags[p] = c->flags[p];
+  list_builder b = list_begin(13);
+  list_add(&b, "correlation", squares(c->rho, c->n, c->u, 1));
+  list_add(&b, "se", squares(c->se, c->n, c->u, R_NaN));
+  list_add(&b, "thresholds", r_matrix(c->thresholds, c->n, c->u));
+  list_add(&b, "flags", squares(flags, c->n, c->u, 0));
+  list_add(&b, "samples", r_doubles(c->samples, c->u));
+  list_add(&b, "variables", r_texts(c->variables, c->n));
+  list_add(&b, "segments", r_texts(c->segments, c->u));
+  list_add(&b, "zero_cells", Rf_ScalarReal((double)c->zero_cells));
+  list_add(&b, "constant_pairs", Rf_ScalarReal((double)c->constant_pairs));
+  list_add(&b, "empty_pairs", Rf_ScalarReal((double)c->empty_pairs));
+  list_add(&b, "constant_columns", Rf_ScalarReal((double)c->constant_columns));
+  list_add(&b, "condition", Rf_ScalarReal(c->condition));
+  list_add(&b, "shift", r_doubles(c->shift, c->u));
+  return list_end(&b);
+}
+
+static SEXP starts_list(const blica_fit_report *fit) {
+  static const char *const names[] = {"kind", "objective", "gradient", "iterations", "evaluations", "seconds", "stop"};
+  list_builder b = list_begin(7);
+  SEXP column[7];
+  for (int f = 0; f < 7; f++) {
+    column[f] = Rf_allocVector(f == 0 || f == 6 ? STRSXP : REALSXP, fit->n_starts);
+    list_add(&b, names[f], column[f]);
+  }
+  for (int i = 0; i < fit->n_starts; i++) {
+    const blica_start *s = &fit->starts[i];
+    SET_STRING_ELT(column[0], i, Rf_mkChar(s->kind));
+    REAL(column[1])[i] = s->objective;
+    REAL(column[2])[i] = s->gradient;
+    REAL(column[3])[i] = (double)s->iterations;
+    REAL(column[4])[i] = (double)s->evaluations;
+    REAL(column[5])[i] = s->seconds;
+    SET_STRING_ELT(column[6], i, Rf_mkChar(blica_stop_name(s->stop)));
+  }
+  return list_end(&b);
+}
+
+static SEXP notes_vector(const blica_fit_report *fit) {
+  SEXP values = PROTECT(Rf_allocVector(REALSXP, fit->n_notes)), names = PROTECT(Rf_allocVector(STRSXP, fit->n_notes));
+  for (int i = 0; i < fit->n_notes; i++) {
+    REAL(values)[i] = fit->notes[i].value;
+    SET_STRING_ELT(names, i, Rf_mkChar(fit->notes[i].name));
+  }
+  Rf_setAttrib(values, R_NamesSymbol, names);
+  UNPROTECT(2);
+  return values;
+}
+
+static SEXP report_list(const blica_fit_report *fit, int u) {
+  list_builder b = list_begin(15);
+  list_add(&b, "objective", Rf_ScalarReal(fit->objective));
+  list_add(&b, "starts", starts_list(fit));
+  list_add(&b, "best_start", Rf_ScalarInteger(fit->best_start + 1));
+  list_add(&b, "iterations", Rf_ScalarReal((double)fit->iterations));
+  list_add(&b, "evaluations", Rf_ScalarReal((double)fit->evaluations));
+  list_add(&b, "seconds", Rf_ScalarReal(fit->seconds));
+  list_add(&b, "stop", Rf_mkString(blica_stop_name(fit->stop)));
+  list_add(&b, "seed", Rf_ScalarReal((double)fit->seed));
+  list_add(&b, "condition", Rf_ScalarReal(fit->condition));
+  list_add(&b, "shift", r_doubles(fit->shift, u));
+  list_add(&b, "zero_cells", Rf_ScalarReal((double)fit->zero_cells));
+  list_add(&b, "constant_pairs", Rf_ScalarReal((double)fit->constant_pairs));
+  list_add(&b, "empty_pairs", Rf_ScalarReal((double)fit->empty_pairs));
+  list_add(&b, "constant_columns", Rf_ScalarReal((double)fit->constant_columns));
+  list_add(&b, "notes", notes_vector(fit));
+  return list_end(&b);
+}
+
+SEXP blica_r_model_list(SEXP pointer) {
+  const blica_model *m = model_of(pointer);
+  list_builder b = list_begin(10);
+  list_add(&b, "mixing", r_matrix(m->mixing, m->n, m->k));
+  list_add(&b, "variances", r_matrix(m->variances, m->k, m->u));
+  list_add(&b, "means", r_matrix(m->means, m->k, m->u));
+  list_add(&b, "thresholds", r_matrix(m->thresholds, m->n, m->u));
+  list_add(&b, "link", Rf_ScalarReal(m->link));
+  list_add(&b, "variables", r_texts(m->variables, m->n));
+  list_add(&b, "segments", r_texts(m->segments, m->u));
+  list_add(&b, "samples", r_doubles(m->samples, m->u));
+  list_add(&b, "method", Rf_mkString(m->method));
+  list_add(&b, "fit", report_list(&m->fit, m->u));
+  return list_end(&b);
+}

@@ -1,0 +1,112 @@
+/* pack.c - matrices of R, dense or sparse by columns, to packed bits, some rows at a time. */
+#include "blica_r.h"
+
+enum { CHUNK_VALUES = 1 << 22 };
+
+static void free_packer(SEXP pointer) {
+  blica_packer_free(R_ExternalPtrAddr(pointer));
+  R_ClearExternalPtr(pointer);
+}
+
+static SEXP begin(session *s, int n, SEXP names, SEXP labels) {
+  const char **variables = (const char **)R_alloc((size_t)n, sizeof *variables);
+  for (int i = 0; i < n && !Rf_isNull(names); i++) variables[i] = Rf_translateCharUTF8(STRING_ELT(names, i));
+  blica_packer *packer;
+  blica_status status = blica_pack_begin(s->ctx, n, Rf_isNull(names) ? NULL : variables, &packer);
+  SEXP held = PROTECT(R_MakeExternalPtr(packer, R_NilValue, R_NilValue));
+  R_RegisterCFinalizerEx(held, free_packer, TRUE);
+  finish(s, status);
+  for (R_xlen_t i = 0; i < Rf_xlength(labels); i++) {
+    int32_t id;
+    finish(s, blica_pack_segment(s->ctx, packer, Rf_translateCharUTF8(STRING_ELT(labels, i)), &id));
+  }
+  UNPROTECT(1);
+  return held;
+}
+
+static SEXP end(session *s, SEXP held) {
+  blica_data *data;
+  blica_packer *packer = R_ExternalPtrAddr(held);
+  R_ClearExternalPtr(held); /* the end consumes it */
+  blica_status status = blica_pack_end(s->ctx, packer, &data);
+  SEXP result = PROTECT(wrap_data(data));
+  finish(s, status);
+  UNPROTECT(1);
+  return result;
+}
+
+/* x is an integer matrix of 0, 1, NA; segment holds ids from 0. */
+SEXP blica_r_pack(SEXP context, SEXP x, SEXP segment, SEXP labels, SEXP names) {
+  session *s = session_of(context);
+  const int n = Rf_ncols(x), *value = INTEGER(x);
+  const int64_t rows = Rf_nrows(x), step = n > CHUNK_VALUES ? 1 : CHUNK_VALUES / (n > 0 ? n : 1);
+  SEXP held = PROTECT(begin(s, n, names, labels));
+  int8_t *chunk = (int8_t *)R_alloc((size_t)(step < rows ? step : rows) * (size_t)n, 1);
+  for (int64_t from = 0; from < rows; from += step) {
+    int64_t count = rows - from < step ? rows - from : step;
+    for (int i = 0; i < n; i++)
+      for (int64_t r = 0; r < count; r++) {
+        int v = value[from + r + i * rows];
+        chunk[r * n + i] = v == NA_INTEGER ? BLICA_MISSING : (int8_t)v;
+      }
+    finish(s, blica_pack_rows(s->ctx, R_ExternalPtrAddr(held), count, chunk, INTEGER(segment) + from));
+  }
+  SEXP result = end(s, held);
+  UNPROTECT(1);
+  return result;
+}
+
+/* The slots of a dgCMatrix of zeros and ones, rows sorted within columns; NA is missing. */
+SEXP blica_r_pack_sparse(SEXP context, SEXP dim, SEXP row, SEXP column, SEXP x, SEXP segment, SEXP labels, SEXP names) {
+  session *s = session_of(context);
+  const int n = INTEGER(dim)[1], *at_row = INTEGER(row), *first = INTEGER(column);
+  const int64_t rows = INTEGER(dim)[0], step = n > CHUNK_VALUES ? 1 : CHUNK_VALUES / (n > 0 ? n : 1);
+  SEXP held = PROTECT(begin(s, n, names, labels));
+  int8_t *chunk = (int8_t *)R_alloc((size_t)(step < rows ? step : rows) * (size_t)n, 1);
+  int *next = (int *)R_alloc((size_t)n, sizeof *next); /* per column, the first element not yet used */
+  for (int i = 0; i < n; i++) next[i] = first[i];
+  for (int64_t from = 0; from < rows; from += step) {
+    int64_t count = rows - from < step ? rows - from : step;
+    for (int64_t e = 0; e < count * n; e++) chunk[e] = 0;
+    for (int i = 0; i < n; i++)
+      for (; next[i] < first[i + 1] && at_row[next[i]] < from + count; next[i]++) {
+        double v = REAL(x)[next[i]];
+        if (!ISNAN(v) && v != 0 && v != 1) {
+          const char *name = Rf_isNull(names) ? "" : Rf_translateCharUTF8(STRING_ELT(names, i));
+          Rf_error("row %d, variable %d ('%s'): value %g is not 0, 1 or NA", at_row[next[i]] + 1, i + 1, name, v);
+        }
+        chunk[(at_row[next[i]] - from) * n + i] = ISNAN(v) ? BLICA_MISSING : (int8_t)v;
+      }
+    finish(s, blica_pack_rows(s->ctx, R_ExternalPtrAddr(held), count, chunk, INTEGER(segment) + from));
+  }
+  SEXP result = end(s, held);
+  UNPROTECT(1);
+  return result;
+}
+
+/* Rows in the order of the input, as an integer matrix with NA, and their segments from 1. */
+SEXP blica_r_unpack(SEXP pointer) {
+  const blica_data *data = data_of(pointer);
+  const int n = data->n;
+  SEXP x = PROTECT(Rf_allocMatrix(INTSXP, (int)data->rows, n)), segment = PROTECT(Rf_allocVector(INTSXP, (R_xlen_t)data->rows));
+  int64_t *seen = (int64_t *)R_alloc((size_t)data->u, sizeof *seen);
+  for (int s = 0; s < data->u; s++) seen[s] = 0;
+  for (int64_t r = 0; r < data->rows; r++) {
+    int s = data->row_segment[r];
+    int64_t at = seen[s]++;
+    INTEGER(segment)[r] = s + 1;
+    for (int i = 0; i < n; i++) {
+      int64_t word = i * data->words[s] + at / 64;
+      int present = !data->present[s] || (data->present[s][word] >> (at % 64) & 1);
+      INTEGER(x)[r + i * data->rows] = present ? (int)(data->ones[s][word] >> (at % 64) & 1) : NA_INTEGER;
+    }
+  }
+  list_builder b = list_begin(4);
+  list_add(&b, "x", x);
+  list_add(&b, "segment", segment);
+  list_add(&b, "variables", r_texts(data->variables, n));
+  list_add(&b, "segments", r_texts(data->segments, data->u));
+  SEXP result = list_end(&b);
+  UNPROTECT(2);
+  return result;
+}

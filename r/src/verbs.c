@@ -1,0 +1,184 @@
+/* verbs.c - the verbs of the library, each on objects in external pointers. */
+#include <string.h>
+
+#include "blica_r.h"
+
+SEXP blica_r_count(SEXP context, SEXP data) {
+  session *s = session_of(context);
+  blica_counts *counts;
+  blica_status status = blica_count(s->ctx, data_of(data), &counts);
+  SEXP result = PROTECT(wrap_counts(counts));
+  finish(s, status);
+  UNPROTECT(1);
+  return result;
+}
+
+SEXP blica_r_correlate(SEXP context, SEXP counts) {
+  session *s = session_of(context);
+  blica_cor *cor;
+  blica_status status = blica_correlate(s->ctx, counts_of(counts), &cor);
+  SEXP result = PROTECT(wrap_cor(cor));
+  finish(s, status);
+  UNPROTECT(1);
+  return result;
+}
+
+SEXP blica_r_regularise(SEXP context, SEXP cor, SEXP condition) {
+  session *s = session_of(context);
+  blica_cor *regular;
+  blica_status status = blica_regularise(s->ctx, cor_of(cor), Rf_asReal(condition), &regular);
+  SEXP result = PROTECT(wrap_cor(regular));
+  finish(s, status);
+  UNPROTECT(1);
+  return result;
+}
+
+SEXP blica_r_fit(SEXP context, SEXP data, SEXP counts, SEXP cor, SEXP values) {
+  session *s = session_of(context);
+  blica_fit_options options = blica_fit_options_default();
+  set_options(s, "fit", values, &options);
+  blica_input input = {data_of(data), counts_of(counts), cor_of(cor)};
+  blica_model *model;
+  blica_status status = blica_fit(s->ctx, &input, &options, &model);
+  SEXP result = PROTECT(wrap_model(model));
+  finish(s, status);
+  UNPROTECT(1);
+  return result;
+}
+
+/* ---- files ---- */
+
+SEXP blica_r_model_save(SEXP context, SEXP model, SEXP path) {
+  session *s = session_of(context);
+  finish(s, blica_model_save(s->ctx, model_of(model), Rf_translateChar(Rf_asChar(path))));
+  return R_NilValue;
+}
+
+SEXP blica_r_model_load(SEXP context, SEXP path) {
+  session *s = session_of(context);
+  blica_model *model;
+  blica_status status = blica_model_load(s->ctx, Rf_translateChar(Rf_asChar(path)), &model);
+  SEXP result = PROTECT(wrap_model(model));
+  finish(s, status);
+  UNPROTECT(1);
+  return result;
+}
+
+SEXP blica_r_counts_save(SEXP context, SEXP counts, SEXP path) {
+  session *s = session_of(context);
+  finish(s, blica_counts_save(s->ctx, counts_of(counts), Rf_translateChar(Rf_asChar(path))));
+  return R_NilValue;
+}
+
+SEXP blica_r_counts_load(SEXP context, SEXP path) {
+  session *s = session_of(context);
+  blica_counts *counts;
+  blica_status status = blica_counts_load(s->ctx, Rf_translateChar(Rf_asChar(path)), &counts);
+  SEXP result = PROTECT(wrap_counts(counts));
+  finish(s, status);
+  UNPROTECT(1);
+  return result;
+}
+
+/* ---- simulate ---- */
+
+SEXP blica_r_simulate(SEXP context, SEXP values) {
+  session *s = session_of(context);
+  blica_simulate_options options = blica_simulate_options_default();
+  set_options(s, "simulate", values, &options);
+  blica_model *model;
+  blica_data *data;
+  blica_counts *counts;
+  blica_status status = blica_simulate(s->ctx, &options, &model, &data, &counts);
+  list_builder b = list_begin(3);
+  list_add(&b, "model", wrap_model(model));
+  list_add(&b, "data", wrap_data(data));
+  list_add(&b, "counts", wrap_counts(counts));
+  finish(s, status);
+  return list_end(&b);
+}
+
+SEXP blica_r_simulate_rows(SEXP context, SEXP model, SEXP values) {
+  session *s = session_of(context);
+  blica_simulate_options options = blica_simulate_options_default();
+  set_options(s, "simulate", values, &options);
+  blica_data *data;
+  blica_status status = blica_simulate_rows(s->ctx, model_of(model), options.seed, &data);
+  SEXP result = PROTECT(wrap_data(data));
+  finish(s, status);
+  UNPROTECT(1);
+  return result;
+}
+
+/* ---- small things ---- */
+
+SEXP blica_r_tetrachoric(SEXP context, SEXP cells) {
+  session *s = session_of(context);
+  double rho, se, threshold[2];
+  int flags;
+  finish(s, blica_tetrachoric(s->ctx, REAL(cells), &rho, &se, threshold, &flags));
+  list_builder b = list_begin(4);
+  list_add(&b, "rho", Rf_ScalarReal(rho));
+  list_add(&b, "se", Rf_ScalarReal(se));
+  list_add(&b, "tau", r_doubles(threshold, 2));
+  list_add(&b, "flags", Rf_ScalarInteger(flags));
+  return list_end(&b);
+}
+
+SEXP blica_r_compare(SEXP context, SEXP a, SEXP b_matrix) {
+  session *s = session_of(context);
+  int n = Rf_nrows(a), k = Rf_ncols(a);
+  double mcs;
+  SEXP matching = PROTECT(Rf_allocVector(INTSXP, k)), cosine = PROTECT(Rf_allocVector(REALSXP, k));
+  finish(s, blica_compare(s->ctx, n, k, REAL(a), REAL(b_matrix), &mcs, INTEGER(matching), REAL(cosine)));
+  for (int j = 0; j < k; j++) INTEGER(matching)[j]++; /* columns count from 1 in R */
+  list_builder b = list_begin(3);
+  list_add(&b, "mcs", Rf_ScalarReal(mcs));
+  list_add(&b, "matching", matching);
+  list_add(&b, "cosine", cosine);
+  SEXP result = list_end(&b);
+  UNPROTECT(2);
+  return result;
+}
+
+SEXP blica_r_identify_count(SEXP context, SEXP n, SEXP k, SEXP u) {
+  session *s = session_of(context);
+  int64_t statistics, unknowns;
+  finish(s, blica_identify_count(s->ctx, Rf_asInteger(n), Rf_asInteger(k), Rf_asInteger(u), &statistics, &unknowns));
+  list_builder b = list_begin(3);
+  list_add(&b, "statistics", Rf_ScalarReal((double)statistics));
+  list_add(&b, "unknowns", Rf_ScalarReal((double)unknowns));
+  list_add(&b, "surplus", Rf_ScalarReal((double)(statistics - unknowns)));
+  return list_end(&b);
+}
+
+SEXP blica_r_identify(SEXP context, SEXP model) {
+  session *s = session_of(context);
+  blica_identification *found;
+  blica_status status = blica_identify(s->ctx, model_of(model), &found);
+  if (status != BLICA_OK) finish(s, status);
+  list_builder b = list_begin(5);
+  list_add(&b, "parameters", Rf_ScalarReal((double)found->parameters));
+  list_add(&b, "rank", Rf_ScalarReal((double)found->rank));
+  list_add(&b, "identified", Rf_ScalarLogical(found->identified));
+  list_add(&b, "smallest", Rf_ScalarReal(found->smallest));
+  list_add(&b, "looseness", r_doubles(found->looseness, found->k));
+  blica_identification_free(found);
+  finish(s, status);
+  return list_end(&b);
+}
+
+SEXP blica_r_methods(void) {
+  int count;
+  const blica_method *methods = blica_methods(&count);
+  SEXP help = PROTECT(Rf_allocVector(STRSXP, count)), names = PROTECT(Rf_allocVector(STRSXP, count));
+  for (int i = 0; i < count; i++) {
+    SET_STRING_ELT(help, i, Rf_mkChar(methods[i].help));
+    SET_STRING_ELT(names, i, Rf_mkChar(methods[i].name));
+  }
+  Rf_setAttrib(help, R_NamesSymbol, names);
+  UNPROTECT(2);
+  return help;
+}
+
+SEXP blica_r_version(void) { return Rf_mkString(blica_version()); }

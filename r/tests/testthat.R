@@ -1,0 +1,3 @@
+library(testthat)
+library(blica)
+test_check("blica")

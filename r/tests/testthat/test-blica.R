@@ -1,0 +1,118 @@
+drawn <- blica_simulate(variables = 6, sources = 2, segments = 8, samples = 400, seed = 5)
+rows <- as.matrix(drawn$data[1:6])
+segment <- drawn$data$segment
+fit <- blica(rows, segment, 2)
+
+test_that("kinds of data give the same doubles", {
+  expect_gt(blica_compare(fit, drawn$model)$mcs, 0.95)
+  same <- function(other) expect_identical(unname(other$mixing), unname(fit$mixing))
+  same(blica(drawn$data[1:6], segment, 2))
+  same(blica(segment ~ ., drawn$data, 2))
+  same(blica(segment ~ x1 + x2 + x3 + x4 + x5 + x6, drawn$data, 2))
+  same(blica(rows == 1, as.character(segment), 2, threads = 1))
+  same(blica(rows + 1, segment, 2, threads = 7))
+  labels <- as.data.frame(ifelse(rows == 1, "yes", "no"), stringsAsFactors = TRUE)
+  same(blica(labels, segment, 2))
+  skip_if_not_installed("Matrix")
+  same(blica(Matrix::Matrix(rows, sparse = TRUE) * 1, segment, 2))
+  wrong <- Matrix::Matrix(rows, sparse = TRUE) * 2
+  expect_error(blica(wrong, segment, 2), "value 2 is not 0, 1 or NA")
+})
+
+test_that("a model survives files and sessions", {
+  file <- tempfile(fileext = ".json")
+  blica_save(fit, file)
+  expect_identical(blica_load(file)$mixing, fit$mixing)
+  rds <- tempfile()
+  saveRDS(fit, rds)
+  again <- readRDS(rds)
+  expect_identical(predict(again), predict(fit))
+})
+
+test_that("print, summary, coef, plot", {
+  expect_output(print(fit), "6 variables, 2 sources, 8 segments, 3200 rows")
+  expect_output(print(summary(fit)), "The data fix A: rank 26 of 26")
+  expect_identical(coef(fit), fit$mixing)
+  expect_identical(dim(coef(fit, "variances")), c(2L, 8L))
+  grDevices::pdf(NULL)
+  for (which in c("mixing", "variances", "starts")) expect_identical(plot(fit, which), fit)
+  grDevices::dev.off()
+})
+
+test_that("fitted and residuals are those of the model", {
+  exact <- blica_simulate(variables = 5, sources = 2, segments = 10, exact = TRUE, seed = 2)
+  model <- blica(exact$counts, k = 2)
+  expect_lt(max(abs(residuals(model))), 1e-6)
+  expect_lt(max(abs(residuals(model, "probabilities"))), 1e-6)
+  a <- fit$mixing
+  m <- diag(6) + fit$link * a %*% diag(fit$variances[, 3]) %*% t(a)
+  expect_equal(fitted(fit)[, , 3], cov2cor(m), tolerance = 1e-12, ignore_attr = TRUE)
+})
+
+test_that("predict gives posterior means", {
+  z <- predict(fit)
+  expect_identical(dim(z), c(3200L, 2L))
+  sd <- predict(fit, type = "sd")
+  expect_true(all(sd > 0))
+  # law of total variance in a large segment: var of means + mean of variances = v
+  here <- segment == fit$segments[2]
+  expect_equal(unname(apply(z[here, ], 2, var) + colMeans(sd[here, ]^2)), unname(fit$variances[, 2]), tolerance = 0.15)
+  expect_equal(predict(fit, drawn$data[1:5, ], segment[1:5]), z[1:5, ], tolerance = 1e-6, ignore_attr = TRUE)
+  expect_identical(dim(predict(fit, rows[1:4, ])), c(4L, 2L)) # segments unknown
+  p <- predict(fit, type = "probability")
+  expect_true(all(p > 0 & p < 1) && cor(p[, 1], rows[, 1]) > 0.5)
+  expect_error(predict(fit, rows[, 1:3]), "x has 3 variables, the model has 6")
+})
+
+test_that("logLik is the sum over patterns, and AIC and BIC follow", {
+  l <- logLik(fit)
+  expect_equal(attr(l, "df"), 6 * 2 + 2 * 8 * 2 - 2)
+  expect_equal(AIC(fit), -2 * as.numeric(l) + 2 * 42)
+  expect_equal(BIC(fit), -2 * as.numeric(l) + log(3200) * 42)
+  # one row by brute force: integrate over two independent sources
+  s <- 4
+  x <- rows[segment == fit$segments[s], ][1, ]
+  g <- seq(-8, 8, length.out = 401)
+  z <- expand.grid(g, g)
+  w <- dnorm(z[, 1]) * dnorm(z[, 2]) * (g[2] - g[1])^2
+  zz <- sweep(sweep(as.matrix(z), 2, sqrt(fit$variances[, s]), "*"), 2, fit$means[, s], "+")
+  p <- pnorm(sqrt(fit$link) * zz %*% t(fit$mixing))
+  direct <- log(sum(w * apply(sweep(p, 2, x, function(p, x) ifelse(x == 1, p, 1 - p)), 1, prod)))
+  ours <- blica_loglik(fit, t(x), fit$segments[s])
+  expect_equal(ours$total, direct, tolerance = 1e-6)
+  expect_error(blica_loglik(fit, rows), "give those of the rows")
+})
+
+test_that("simulate draws from the model", {
+  a <- simulate(fit, 2, seed = 3)
+  expect_identical(a, simulate(fit, 2, seed = 3))
+  expect_false(identical(a[[1]], a[[2]]))
+  expect_identical(as.vector(table(a[[1]]$segment)), as.vector(table(segment)))
+  expect_equal(colMeans(a[[1]][1:6]), colMeans(rows), tolerance = 0.1)
+})
+
+test_that("missing values", {
+  x <- rows
+  x[cbind(seq_len(nrow(x)), rep_len(1:6, nrow(x)))[seq_len(nrow(x)) %% 3 == 0, ]] <- NA
+  model <- blica(x, segment, 2)
+  expect_gt(blica_compare(model, drawn$model)$mcs, 0.9)
+  expect_false(anyNA(predict(model)))
+  expect_true(is.finite(logLik(model)))
+})
+
+test_that("one segment warns; not converged warns; progress is a message; a handler can stop the fit", {
+  expect_warning(blica(rows, k = 2), "not identified", class = "blica_warning")
+  expect_warning(blica(rows, segment, 6, max_iterations = 2), "did not converge", class = "blica_warning")
+  big <- blica_simulate(variables = 30, sources = 30, segments = 40, samples = 200)
+  caught <- tryCatch(blica(segment ~ ., big$data, 30, starts = 100, threads = 1, verbose = TRUE), message = function(m) conditionMessage(m))
+  expect_match(caught, "blica ")
+})
+
+test_that("a user interrupt stops a fit", {
+  skip_on_os("windows")
+  big <- blica_simulate(variables = 40, sources = 40, segments = 40, samples = 200)
+  pid <- Sys.getpid()
+  system(sprintf("(sleep 1; kill -INT %d) &", pid))
+  caught <- tryCatch({ blica(segment ~ ., big$data, 40, starts = 1000, threads = 1); "finished" }, interrupt = function(c) "interrupted")
+  expect_identical(caught, "interrupted")
+})

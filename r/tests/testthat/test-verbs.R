@@ -1,0 +1,92 @@
+drawn <- blica_simulate(variables = 6, sources = 2, segments = 8, samples = 400, seed = 5)
+rows <- as.matrix(drawn$data[1:6])
+segment <- drawn$data$segment
+
+test_that("counts are the tables of the rows", {
+  counts <- blica_count(rows, segment)
+  for (s in c(1, 5)) for (pair in list(c(1, 2), c(3, 6))) {
+    x <- rows[segment == counts$segments[s], pair]
+    at <- (pair[2] - 1) * (pair[2] - 2) / 2 + pair[1]
+    expect_equal(counts$n11[at, s], sum(x[, 1] == 1 & x[, 2] == 1))
+    expect_equal(counts$n10[at, s], sum(x[, 1] == 1 & x[, 2] == 0))
+    expect_equal(counts$n01[at, s], sum(x[, 1] == 0 & x[, 2] == 1))
+  }
+  file <- tempfile(fileext = ".npz")
+  blica_counts_save(counts, file)
+  expect_identical(blica_counts_load(file)$n11, counts$n11)
+  expect_identical(blica(counts, k = 2)$mixing, blica(rows, segment, 2)$mixing)
+})
+
+test_that("tetrachoric correlations solve their equation", {
+  r <- tetrachoric(rows)
+  expect_equal(unname(r$tau), unname(qnorm(colMeans(rows))), tolerance = 1e-13)
+  table <- table(rows[, 1], rows[, 4])
+  one <- tetrachoric(matrix(as.numeric(table), 2))
+  expect_equal(one$rho, r$rho[1, 4], tolerance = 1e-12)
+  expect_equal(one$se, r$se[1, 4], tolerance = 1e-10)
+  # P(both one) by numerical integration
+  h <- r$tau[1]; k <- r$tau[4]; rho <- r$rho[1, 4]
+  p <- integrate(function(x) dnorm(x) * pnorm((k - rho * x) / sqrt(1 - rho^2)), -Inf, h, rel.tol = 1e-10)$value
+  expect_equal(p, mean(rows[, 1] & rows[, 4]), tolerance = 1e-8)
+  expect_identical(dimnames(r$se), list(colnames(rows), colnames(rows)))
+  expect_output(print(r), "Tetrachoric")
+})
+
+test_that("empty cells and constants are flagged", {
+  x <- rbind(c(0, 0, 1), c(0, 1, 1), c(1, 0, 1), c(0, 0, 1))[rep(1:4, 5), ]
+  r <- suppressWarnings(tetrachoric(x))
+  expect_equal(r$flags[1, 2], 1)
+  expect_lt(r$rho[1, 2], 0)
+  expect_equal(r$rho[1, 3], 0)
+  expect_warning(expect_warning(tetrachoric(x), class = "blica_warning"), class = "blica_warning")
+})
+
+test_that("missing values count pairwise", {
+  x <- rows
+  x[sample.int(length(x), 500)] <- NA
+  counts <- blica_count(x, segment)
+  here <- segment == counts$segments[3]
+  expect_equal(counts$n11[1, 3] + counts$n10[1, 3] + counts$n01[1, 3] + counts$n00[1, 3], sum(!is.na(x[here, 1]) & !is.na(x[here, 2])))
+})
+
+test_that("exact counts recover the mixing", {
+  exact <- blica_simulate(variables = 5, sources = 3, segments = 20, exact = TRUE, seed = 2)
+  expect_null(exact$data)
+  expect_gt(blica_compare(blica(exact$counts, k = 3), exact$model)$mcs, 1 - 1e-9)
+})
+
+test_that("compare and identify", {
+  a <- matrix(c(1, 0, 2, 0, 1, 1), 3)
+  c <- blica_compare(a, a[, 2:1] %*% diag(c(-1, 2)))
+  expect_equal(c$mcs, 1)
+  expect_equal(c$matching, c(2, 1))
+  expect_equal(sign(c$cosine), c(1, -1))
+  expect_error(blica_compare(a, a[1:2, ]), "3 x 2 and b is 2 x 2")
+  count <- blica_identify(variables = 6, sources = 2, segments = 5)
+  expect_equal(count$statistics, 5 * 15 + 2 * 5 * 6)
+  expect_true(blica_identify(drawn$model)$identified)
+})
+
+test_that("errors are conditions that say what is wrong", {
+  expect_error(blica_count(cbind(a = c(0, 1, 2), b = c(0, 1, 1))), "column 1 \\('a'\\) has 3 different values")
+  expect_error(blica_count(matrix(0, 3, 1)), "at least 2")
+  expect_error(blica_count(matrix(0, 0, 3)), "no rows")
+  expect_error(blica_count(list(1)), "list")
+  expect_error(blica_count(rows, segment[-1]), "label for each row")
+  expect_error(blica_count(rows, replace(segment, 7, NA)), "row 7 has no segment")
+  expect_error(blica(rows, segment), "k is missing")
+  expect_error(blica(rows, segment, 7), class = "blica_bad_argument")
+  expect_error(blica(rows, segment, 2, starts = 0), "option starts: '0'")
+  expect_error(blica(rows, segment, 2, colour = 1), "'colour' is not an option")
+  expect_error(blica(rows, segment, 2, 3), "without a name")
+  expect_error(blica(rows, segment, 2, threads = "many"), "threads")
+  expect_error(blica("x"), "character")
+  expect_error(blica_load("/nowhere/model.json"), class = "blica_input_output_error")
+})
+
+test_that("options come from the table", {
+  o <- blica_options("fit")
+  expect_true(all(c("method", "starts", "condition") %in% o$name))
+  expect_true(all(vapply(o$name, function(name) grepl(name, blica:::options_rd("fit"), fixed = TRUE), NA)))
+  expect_true("blica" %in% names(blica_methods()))
+})

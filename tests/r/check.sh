@@ -1,0 +1,22 @@
+#!/bin/bash
+# R CMD build and R CMD check of the R package, linked with the library of this build; any error or warning fails.
+command -v R >/dev/null || { echo "SKIP: R is not installed"; exit 77; }
+for package in testthat Matrix knitr markdown; do
+  Rscript -e "quit(status = !requireNamespace('$package', quietly = TRUE))" >/dev/null 2>&1 ||
+    { echo "SKIP: R package $package is not installed (tools/setup.sh test)"; exit 77; }
+done
+version=$(cat "$BLICA_SOURCE/VERSION")
+grep -qx "Version: $version" "$BLICA_SOURCE/r/DESCRIPTION" || { echo "FAIL: r/DESCRIPTION does not have version $version"; exit 1; }
+work=$BLICA_BUILD/r-check
+rm -rf "$work" && mkdir -p "$work" && cd "$work" || exit 1
+export BLICA_LIBRARY=$BLICA_BUILD/libblica.a BLICA_INCLUDE=$BLICA_SOURCE/include
+export _R_CHECK_FORCE_SUGGESTS_=true R_DEFAULT_INTERNET_TIMEOUT=1 OPENBLAS_NUM_THREADS=1
+R CMD build --no-manual "$BLICA_SOURCE/r" >build.log 2>&1 || { cat build.log; exit 1; }
+# the vignette was just run by the build
+R CMD check --no-manual --no-vignettes "blica_$version.tar.gz" >check.log 2>&1
+status=$(grep '^Status:' check.log)
+echo "$status"
+case $status in
+*ERROR* | *WARNING* | "") cat check.log; cat blica.Rcheck/tests/*.fail 2>/dev/null; exit 1 ;;
+*NOTE*) grep -A6 'NOTE$' check.log ;;
+esac
