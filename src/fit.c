@@ -16,6 +16,8 @@ static const bl_estimator estimators[] = {
     {{"matched", "pair correlations, fitted by a Gaussian likelihood that knows the noise of binary data, with learned priors", 0},
      bl_estimate_matched, true, true, 0, 0},
     {{"pairwise", "likelihood of all 2x2 tables, with learned priors", 0}, bl_estimate_pairwise, true, true, 0, 0},
+    {{"mle", "full likelihood of the rows, means included, maximised from the BLICA solution (the paper's full MLE)", 1},
+     bl_estimate_mle, true, true, 0, 0},
     {{"ivae", "evidence lower bound of a linear variational autoencoder (the paper's appendix E)", 1},
      bl_estimate_ivae, true, false, 1000, 0},
     {{"fastica", "fastICA on the pooled rows, 0 and 1 taken for real numbers, segments ignored", 1},
@@ -185,7 +187,7 @@ static void settle_stop(blica_fit_report *fit) {
       fit->stop = fit->starts[i].stop;
 }
 
-static blica_status complete_model(blica_ctx *ctx, blica_model *model, bool means_done) {
+blica_status bl_complete_model(blica_ctx *ctx, blica_model *model, bool means_done) {
   blica_status status = BLICA_OK;
   double *work = NULL;
   if (!means_done) {
@@ -220,7 +222,7 @@ blica_status blica_fit(blica_ctx *ctx, const blica_input *input, const blica_fit
   TRY(estimator->estimate(ctx, &st.problem, model, &means_done));
   model->fit.seconds_optimise = bl_seconds() - optimise - model->fit.seconds_regularise;
   settle_stop(&model->fit);
-  TRY(complete_model(ctx, model, means_done));
+  TRY(bl_complete_model(ctx, model, means_done));
   model->fit.seconds = bl_seconds() - begun;
   *out = model;
   model = NULL;

@@ -27,6 +27,7 @@ blica_status bl_likelihood_make(blica_ctx *ctx, const bl_merged *patterns, const
   for (int g = 0; g < patterns->groups; g++) l->tasks += (patterns->group[g].count + TASK_ROWS - 1) / TASK_ROWS;
   TRY(bl_alloc(ctx, (size_t)l->tasks, &l->task));
   TRY(bl_alloc(ctx, (size_t)patterns->groups, &l->tree));
+  TRY(bl_alloc(ctx, (size_t)patterns->groups * BL_GRID_SOURCES, &l->band));
   TRY(bl_alloc(ctx, bl_mul((size_t)l->tasks, bl_likelihood_stride(l)), &l->gradient));
   int64_t at = 0;
   for (int g = 0; g < patterns->groups; g++)
@@ -52,6 +53,7 @@ void bl_likelihood_free(bl_likelihood *l) {
   bl_free(l->tree);
   bl_free(l->task);
   bl_free(l->gradient);
+  bl_free(l->band);
   bl_free(l);
 }
 
@@ -84,6 +86,7 @@ blica_status bl_likelihood_order(blica_ctx *ctx, bl_likelihood *l, const bl_para
       bl_mvn_order(group->n, room->cov, order);
     } else {
       for (int i = 0; i < group->n; i++) order[i] = i;
+      bl_grid_band(group->n, params->k, room->loading, l->band + g * BL_GRID_SOURCES);
     }
     TRY(bl_mvn_tree_make(ctx, group->n, order, group->count, group->x, &l->tree[g]));
   }

@@ -37,7 +37,7 @@ blica_status bl_likelihood_make(blica_ctx *ctx, const bl_merged *patterns, const
                                 bl_engine engine, int points, bl_likelihood **out);
 void bl_likelihood_free(bl_likelihood *l);
 
-/* Chooses the order of variables at these parameters. To be called before the first evaluation; between calls
+/* Chooses the order of variables, or the spacing of the grid, at these parameters. To be called before the first evaluation; between calls
  * values are smooth functions of the parameters. */
 blica_status bl_likelihood_order(blica_ctx *ctx, bl_likelihood *l, const bl_params *params);
 

@@ -122,8 +122,8 @@ static bool run_lattice(const bl_mvn_tree *tree, const bl_task_rows *t, int k, c
   return true;
 }
 
-static bool run_grid(const bl_mvn_tree *tree, const bl_task_rows *t, int k, const bl_accuracy *accuracy, blica_simd level,
-                     bl_want *want, bl_room *room) {
+static bool run_grid(const bl_mvn_tree *tree, const bl_task_rows *t, int k, const double *band, const bl_accuracy *accuracy,
+                     blica_simd level, bl_want *want, bl_room *room) {
   int64_t count = t->high - t->low;
   bl_grid grid = {.n = tree->n, .k = k, .mean = room->mean, .loading = room->loading, .count = count,
                   .x = tree->x + t->low * tree->n, .p = room->log_p, .g_mean = want->g_mean, .g_loading = want->g_loading,
@@ -132,7 +132,7 @@ static bool run_grid(const bl_mvn_tree *tree, const bl_task_rows *t, int k, cons
     for (int64_t r = 0; r < count; r++) room->weight[r] = want->weight[tree->row[t->low + r]];
     grid.weight = room->weight;
   }
-  bl_grid_plan(&grid, accuracy->grid_error);
+  bl_grid_plan(&grid, band, accuracy->grid_error);
   grid.shift = accuracy->shift % 2 ? 0.5 : 0.0;
   for (int l = 0; l < k; l++)
     if (!isfinite(grid.spacing[l]) || grid.spacing[l] < 1e-4) return false; /* loadings beyond anything data can tell */
@@ -179,7 +179,7 @@ bool bl_engine_run(bl_likelihood *l, const bl_task_rows *t, const bl_params *par
   if (l->engine == BL_ENGINE_LATTICE)
     ok = run_lattice(tree, t, l->k, accuracy, stream, level, want, room);
   else if (l->engine == BL_ENGINE_GRID)
-    ok = run_grid(tree, t, l->k, accuracy, level, want, room);
+    ok = run_grid(tree, t, l->k, l->band + t->group * BL_GRID_SOURCES, accuracy, level, want, room);
   else
     ok = run_ep(g, t, l->k, level, want, room);
   if (!ok) return false;

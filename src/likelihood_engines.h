@@ -31,6 +31,7 @@ struct bl_likelihood {
   int64_t tasks;
   bl_task_rows *task;
   bl_mvn_tree **tree; /* [groups] */
+  double *band;       /* [BL_GRID_SOURCES,groups] bandwidths of the grid, fixed like the order of variables */
   int threads;
   bl_room **room;
   double *gradient;   /* [stride,tasks] */

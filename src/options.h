@@ -3,6 +3,6 @@
 #define BL_OPTIONS_H
 
 /* Names of the estimators, as listed by blica_methods(): a new row there is a new word here. */
-#define BL_METHOD_WORDS "blica|matched|pairwise|ivae|fastica"
+#define BL_METHOD_WORDS "blica|matched|pairwise|mle|ivae|fastica"
 
 #endif

@@ -30,6 +30,7 @@ blica_status bl_estimate_matched(blica_ctx *ctx, const bl_problem *problem, blic
 blica_status bl_estimate_pairwise(blica_ctx *ctx, const bl_problem *problem, blica_model *model, bool *means_done);
 blica_status bl_estimate_blica(blica_ctx *ctx, const bl_problem *problem, blica_model *model, bool *means_done);
 
+blica_status bl_estimate_mle(blica_ctx *ctx, const bl_problem *problem, blica_model *model, bool *means_done);
 blica_status bl_estimate_ivae(blica_ctx *ctx, const bl_problem *problem, blica_model *model, bool *means_done);
 blica_status bl_estimate_fastica(blica_ctx *ctx, const bl_problem *problem, blica_model *model, bool *means_done);
 
@@ -38,6 +39,8 @@ blica_status bl_matched_scales(blica_ctx *ctx, const bl_problem *problem, const 
                                double *sd_variance);
 
 /* Helpers for estimators. */
+/* Solves the means from the thresholds unless they are done, and brings the model to canonical form. */
+blica_status bl_complete_model(blica_ctx *ctx, blica_model *model, bool means_done);
 blica_status bl_report_starts(blica_ctx *ctx, blica_fit_report *report, int count); /* allocates starts */
 blica_status bl_report_note(blica_ctx *ctx, blica_fit_report *report, const char *name, double value);
 

@@ -32,8 +32,11 @@ static inline size_t bl_grid_work(int n, int k) {
   return ((size_t)n * 9 + (size_t)k + 4) * BL_GRID_CHUNK;
 }
 
-/* Spacing and reach for an absolute error of about `error` in each probability; returns the number of nodes. */
-double bl_grid_plan(bl_grid *grid, double error);
+/* What the spacing depends on: the bandwidth of the integrand in each source. */
+void bl_grid_band(int n, int k, const double *loading, double *band /* [k] */);
+/* Spacing and reach for an absolute error of about `error` in each probability; returns the number of nodes. As long as
+ * band and error stay, so do the nodes, and the probabilities are smooth functions of mean and loading. */
+double bl_grid_plan(bl_grid *grid, const double *band, double error);
 void bl_grid_run(const bl_grid *grid, blica_simd level);
 
 void bl_grid_run_generic(const bl_grid *grid);

@@ -1,0 +1,183 @@
+/* mle.c - maximum (penalised) full likelihood: A, log v and the means together.
+ *
+ * Method: section 3 of the paper, f = - weight sum_rows log P(row) + |A|^2/(2 sd_A^2) + |log v|^2/(2 sd_v^2) +
+ * |mu|^2/(2 sd_mu^2), the penalties only with a prior. Probabilities by the grid over sources for k <= 2, else by
+ * one fixed shifted lattice per segment, so f is a smooth function and its gradient exact (likelihood.h). Minimised by
+ * L-BFGS with the inverse of the information matrix of the patterns, sum over rows of score score', as its first
+ * metric (mle_information.c); renewed every few iterations until the gradient is below the tolerance. A coarse lattice
+ * or grid goes first. Started from the BLICA solution.
+ * Checked: gradient against central differences, recovery, and stationarity in tests/recovery/test_mle.c. */
+#include <math.h>
+#include <string.h>
+
+#include "estimate/estimate.h"
+#include "estimate/mle.h"
+#include "num/lbfgs.h"
+#include "num/mvn.h"
+
+enum {
+  HISTORY = 40,
+  RENEW = 12,          /* iterations under the first metric; each next one serves twice as many */
+  COARSE_POINTS = 128,
+  FINE_POINTS = 512,   /* up to FEW variables; beyond, half as many */
+  FEW = 8
+};
+#define COARSE_TOLERANCE 1e-6
+#define COARSE_GRID 1e-3
+#define FINE_GRID 1e-5
+#define MEAN_SD 3.0 /* of the means of the sources, with a prior */
+
+typedef struct {
+  blica_ctx *ctx;
+  const bl_problem *problem;
+  bl_mle m;
+  blica_start record;
+  int64_t before; /* iterations of earlier rounds */
+  double begun;
+  bool interrupted, out_of_time;
+} run;
+
+static double objective(const double *theta, double *gradient, void *user) { return bl_mle_eval(&((run *)user)->m, theta, gradient); }
+
+static void precondition(double *d, void *user) { bl_information_solve(((run *)user)->m.information, d); }
+
+static int after_iteration(int64_t iteration, double value, double gradient_max, void *user) {
+  run *r = user;
+  int64_t done = r->before + iteration;
+  (void)gradient_max;
+  blica_progress progress = {"fit", -1, -value, 0, done};
+  if (bl_poll(r->ctx, &progress)) r->interrupted = true;
+  if (bl_seconds() > r->problem->deadline) r->out_of_time = true;
+  return r->interrupted || r->out_of_time || done >= r->problem->options->max_iterations;
+}
+
+/* L-BFGS rounds at one accuracy until the tolerance, a limit, or no more progress. */
+static blica_status minimise(run *r, double *theta, double tolerance) {
+  blica_status status = BLICA_OK;
+  double last = INFINITY;
+  for (int round = 0;; round++) {
+    bl_lbfgs_options options = {.history = HISTORY, .max_iterations = RENEW << (round < 5 ? round : 5), .gradient_tolerance = tolerance,
+                                .hook = after_iteration, .precondition = r->m.information ? precondition : NULL};
+    bl_lbfgs_result result;
+    if (r->m.information)
+      TRY(bl_information_make(r->ctx, r->m.information, &r->m, theta));
+    else
+      options.max_iterations = r->problem->options->max_iterations;
+    TRY(bl_lbfgs(r->ctx, r->m.size, theta, objective, r, &options, &result));
+    r->before += result.iterations;
+    r->record.evaluations += result.evaluations;
+    r->record.objective = -result.value;
+    r->record.gradient = result.gradient_max / fmax(1.0, fabs(result.value));
+    if (result.end == BL_LBFGS_GRADIENT || result.end == BL_LBFGS_HOOK) break;
+    bool stalled = result.end == BL_LBFGS_LINE_SEARCH && result.iterations == 0;
+    if (stalled || (round > 2 && last - result.value <= 1e-14 * fabs(last))) break;
+    last = result.value;
+  }
+done:
+  return status;
+}
+
+/* The BLICA solution as a point: A, log v, mu. */
+static blica_status start_from_blica(run *r, const blica_model *shape, double *theta) {
+  blica_status status = BLICA_OK;
+  blica_model *start = NULL;
+  blica_fit_options options = *r->problem->options, standard = blica_fit_options_default();
+  bl_problem problem = *r->problem;
+  bool means_done = false;
+  int n = shape->n, k = shape->k, u = shape->u;
+  strcpy(options.method, "blica");
+  strcpy(options.prior, "none");
+  options.weight = 1.0;
+  options.max_iterations = standard.max_iterations;
+  options.tolerance = standard.tolerance;
+  problem.options = &options;
+  TRY(blica_model_create(r->ctx, n, k, u, &start));
+  start->link = shape->link;
+  memcpy(start->thresholds, shape->thresholds, sizeof(double) * (size_t)n * (size_t)u);
+  memcpy(start->samples, shape->samples, sizeof(double) * (size_t)u);
+  TRY(bl_estimate_blica(r->ctx, &problem, start, &means_done));
+  TRY(bl_complete_model(r->ctx, start, means_done));
+  memcpy(theta, start->mixing, sizeof(double) * (size_t)n * (size_t)k);
+  for (int s = 0; s < u; s++)
+    for (int j = 0; j < k; j++) {
+      double v = start->variances[j + (size_t)s * k], mu = start->means[j + (size_t)s * k];
+      theta[bl_mle_local(&r->m, s) + (size_t)j] = log(fmin(fmax(v, 1e-3), 1e3));
+      theta[bl_mle_local(&r->m, s) + (size_t)(k + j)] = isfinite(mu) ? fmin(fmax(mu, -3.0), 3.0) : 0.0;
+    }
+done:
+  blica_model_free(start);
+  return status;
+}
+
+/* Scales of the prior. `auto` takes what suited most of the ways of drawing data that were tried. */
+static void choose_prior(const blica_fit_options *o, bl_mle *m) {
+  if (strcmp(o->prior, "none") == 0) return;
+  bool fixed = strcmp(o->prior, "fixed") == 0;
+  double mixing = fixed ? o->prior_mixing : 3.0, variance = fixed ? o->prior_variance : 1.0;
+  m->precision_mixing = 1.0 / (mixing * mixing);
+  m->precision_variance = 1.0 / (variance * variance);
+  m->precision_mean = 1.0 / (MEAN_SD * MEAN_SD);
+}
+
+static blica_status report(run *r, const double *theta, blica_model *model) {
+  blica_status status = BLICA_OK;
+  const bl_mle *m = &r->m;
+  blica_fit_report *fit = &model->fit;
+  memcpy(model->mixing, theta, sizeof(double) * (size_t)m->n * (size_t)m->k);
+  for (int s = 0; s < m->u; s++)
+    for (int j = 0; j < m->k; j++) {
+      model->variances[j + (size_t)s * m->k] = exp(theta[bl_mle_local(m, s) + (size_t)j]);
+      model->means[j + (size_t)s * m->k] = theta[bl_mle_local(m, s) + (size_t)(m->k + j)];
+    }
+  bool converged = r->record.gradient <= r->problem->options->tolerance;
+  r->record.iterations = r->before;
+  r->record.seconds = r->record.seconds_near = bl_seconds() - r->begun;
+  r->record.stop = converged          ? BLICA_STOP_CONVERGED
+                   : r->interrupted   ? BLICA_STOP_INTERRUPTED
+                   : r->out_of_time   ? BLICA_STOP_TIME
+                   : r->before >= r->problem->options->max_iterations ? BLICA_STOP_ITERATIONS
+                                                                      : BLICA_STOP_STALLED;
+  strcpy(r->record.kind, "blica");
+  TRY(bl_report_starts(r->ctx, fit, 1));
+  fit->starts[0] = r->record;
+  fit->objective = r->record.objective;
+  fit->iterations = r->record.iterations;
+  fit->evaluations = r->record.evaluations;
+  fit->stop = r->record.stop;
+  TRY(bl_report_note(r->ctx, fit, "loglik", m->loglik));
+  TRY(bl_report_note(r->ctx, fit, "lattice_points", m->engine == BL_ENGINE_LATTICE ? m->accuracy.points : 0));
+  if (m->precision_mixing > 0) {
+    TRY(bl_report_note(r->ctx, fit, "prior_mixing", 1.0 / sqrt(m->precision_mixing)));
+    TRY(bl_report_note(r->ctx, fit, "prior_variance", 1.0 / sqrt(m->precision_variance)));
+    TRY(bl_report_note(r->ctx, fit, "prior_mean", 1.0 / sqrt(m->precision_mean)));
+  }
+done:
+  return status;
+}
+
+blica_status bl_estimate_mle(blica_ctx *ctx, const bl_problem *problem, blica_model *model, bool *means_done) {
+  blica_status status = BLICA_OK;
+  const blica_fit_options *o = problem->options;
+  run r = {.ctx = ctx, .problem = problem, .begun = bl_seconds()};
+  double *theta = NULL;
+  TRY(bl_mle_make(ctx, problem->data, model->k, o, &r.m));
+  choose_prior(o, &r.m);
+  TRY(bl_alloc(ctx, r.m.size, &theta));
+  TRY(start_from_blica(&r, model, theta));
+  TRY(bl_mle_order(&r.m, theta));
+  if (r.m.engine != BL_ENGINE_EP) {
+    r.m.accuracy.points = COARSE_POINTS;
+    r.m.accuracy.grid_error = COARSE_GRID;
+    TRY(minimise(&r, theta, fmax(COARSE_TOLERANCE, o->tolerance)));
+    TRY(bl_mle_order(&r.m, theta));
+  }
+  r.m.accuracy.points = r.m.n <= FEW ? FINE_POINTS : FINE_POINTS / 2;
+  r.m.accuracy.grid_error = FINE_GRID;
+  TRY(minimise(&r, theta, o->tolerance));
+  TRY(report(&r, theta, model));
+  *means_done = true;
+done:
+  bl_mle_free(&r.m);
+  bl_free(theta);
+  return status;
+}

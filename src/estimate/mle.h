@@ -1,0 +1,44 @@
+/* mle.h - the penalised full likelihood as a function of one vector, and the metric for its minimisation.
+ *
+ * Parameters: theta = [ A [n,k] | for each segment: log v_s [k], mu_s [k] ]. */
+#ifndef BL_MLE_H
+#define BL_MLE_H
+
+#include "likelihood.h"
+
+typedef struct bl_information bl_information;
+
+typedef struct {
+  blica_ctx *ctx;
+  int n, k, u;
+  size_t size; /* of theta: nk + 2ku */
+  double link, weight;
+  double precision_mixing, precision_variance, precision_mean; /* 1/sd^2; 0: no prior */
+  bl_engine engine;
+  bl_accuracy accuracy;
+  bl_merged *patterns;
+  int *column, *segment;
+  bl_likelihood *likelihood;
+  bl_information *information; /* NULL: too large for a dense matrix */
+  double *variances, *means, *g_variance, *g_mean; /* [k,u] */
+  double loglik; /* at the last evaluation, without weight or penalties */
+} bl_mle;
+
+blica_status bl_mle_make(blica_ctx *ctx, const blica_data *data, int k, const blica_fit_options *options, bl_mle *m);
+void bl_mle_free(bl_mle *m);
+static inline size_t bl_mle_local(const bl_mle *m, int s) { /* where segment s begins in theta */
+  return (size_t)m->n * (size_t)m->k + 2 * (size_t)s * (size_t)m->k;
+}
+bl_params bl_mle_params(bl_mle *m, const double *theta); /* variances and means are copied into m */
+blica_status bl_mle_order(bl_mle *m, const double *theta);
+/* f and its gradient; NaN outside the domain. */
+double bl_mle_eval(bl_mle *m, const double *theta, double *gradient);
+
+/* The information matrix: sum over rows of score score', plus the prior's precision, with A in the border and a block
+ * for each segment. */
+blica_status bl_information_alloc(blica_ctx *ctx, const bl_mle *m, bl_information **out);
+void bl_information_free(bl_information *information);
+blica_status bl_information_make(blica_ctx *ctx, bl_information *information, bl_mle *m, const double *theta);
+void bl_information_solve(const bl_information *information, double *d /* d <- inverse times d */);
+
+#endif

@@ -1,0 +1,79 @@
+/* mle_objective.c - the penalised full likelihood of a data set as a function of A, log v and mu. */
+#include <math.h>
+#include <string.h>
+
+#include "estimate/mle.h"
+#include "num/mvn.h"
+
+enum { LARGEST_BORDER = 400, LATTICE_VARIABLES = 40 };
+
+blica_status bl_mle_make(blica_ctx *ctx, const blica_data *data, int k, const blica_fit_options *options, bl_mle *m) {
+  blica_status status = BLICA_OK;
+  size_t local = (size_t)k * (size_t)data->u;
+  m->ctx = ctx;
+  m->n = data->n, m->k = k, m->u = data->u;
+  m->size = (size_t)m->n * (size_t)k + 2 * local;
+  m->link = options->link;
+  m->weight = options->weight;
+  m->accuracy = (bl_accuracy){.points = BL_MVN_BLOCK, .seed = options->seed, .grid_error = 1e-9};
+  m->engine = k <= 2 && m->n <= 20 ? BL_ENGINE_GRID : m->n <= LATTICE_VARIABLES ? BL_ENGINE_LATTICE : BL_ENGINE_EP;
+  TRY(bl_alloc(ctx, (size_t)m->n, &m->column));
+  TRY(bl_alloc(ctx, (size_t)m->u, &m->segment));
+  for (int i = 0; i < m->n; i++) m->column[i] = i;
+  for (int s = 0; s < m->u; s++) m->segment[s] = s;
+  TRY(bl_merged_make(ctx, data, m->n, m->column, &m->patterns));
+  TRY(bl_likelihood_make(ctx, m->patterns, m->segment, m->n, k, m->u, m->engine, BL_MVN_BLOCK, &m->likelihood));
+  TRY(bl_alloc(ctx, local, &m->variances));
+  TRY(bl_alloc(ctx, local, &m->means));
+  TRY(bl_alloc(ctx, local, &m->g_variance));
+  TRY(bl_alloc(ctx, local, &m->g_mean));
+  if (m->n * k <= LARGEST_BORDER) TRY(bl_information_alloc(ctx, m, &m->information));
+done:
+  return status;
+}
+
+void bl_mle_free(bl_mle *m) {
+  double *blocks[] = {m->variances, m->means, m->g_variance, m->g_mean};
+  for (int b = 0; b < 4; b++) bl_free(blocks[b]);
+  bl_information_free(m->information);
+  bl_likelihood_free(m->likelihood);
+  bl_merged_free(m->patterns);
+  bl_free(m->column);
+  bl_free(m->segment);
+}
+
+bl_params bl_mle_params(bl_mle *m, const double *theta) {
+  for (int s = 0; s < m->u; s++)
+    for (int j = 0; j < m->k; j++) {
+      const double *own = theta + bl_mle_local(m, s);
+      m->variances[j + (size_t)s * m->k] = exp(own[j]);
+      m->means[j + (size_t)s * m->k] = own[m->k + j];
+    }
+  return (bl_params){m->n, m->k, m->u, m->link, theta, m->variances, m->means};
+}
+
+blica_status bl_mle_order(bl_mle *m, const double *theta) {
+  bl_params params = bl_mle_params(m, theta);
+  return bl_likelihood_order(m->ctx, m->likelihood, &params);
+}
+
+double bl_mle_eval(bl_mle *m, const double *theta, double *gradient) {
+  size_t border = (size_t)m->n * (size_t)m->k;
+  bl_params params = bl_mle_params(m, theta);
+  for (size_t i = border; i < m->size; i++)
+    if (!(fabs(theta[i]) < 100)) return NAN; /* log v or a mean beyond anything data can tell */
+  m->loglik = bl_likelihood_gradient(m->ctx, m->likelihood, &params, &m->accuracy, gradient, m->g_variance, m->g_mean);
+  double value = -m->weight * m->loglik;
+  for (size_t i = 0; i < border; i++) {
+    value += 0.5 * m->precision_mixing * theta[i] * theta[i];
+    gradient[i] = m->precision_mixing * theta[i] - m->weight * gradient[i];
+  }
+  for (int s = 0; s < m->u; s++)
+    for (int j = 0; j < m->k; j++) {
+      size_t at = bl_mle_local(m, s) + (size_t)j, mean = at + (size_t)m->k;
+      value += 0.5 * m->precision_variance * theta[at] * theta[at] + 0.5 * m->precision_mean * theta[mean] * theta[mean];
+      gradient[at] = m->precision_variance * theta[at] - m->weight * m->g_variance[j + (size_t)s * m->k];
+      gradient[mean] = m->precision_mean * theta[mean] - m->weight * m->g_mean[j + (size_t)s * m->k];
+    }
+  return value;
+}

@@ -1,0 +1,113 @@
+/* Maximum full likelihood: exact gradient, a real optimum, recovery, the same bits on any number of threads. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "estimate/mle.h"
+#include "num/rng.h"
+
+static void draw(blica_ctx *ctx, int n, int k, int samples, blica_model **model, blica_data **data) {
+  blica_simulate_options o = blica_simulate_options_default();
+  o.variables = n, o.sources = k, o.segments = 8, o.samples = samples, o.seed = 3;
+  assert_int_equal(blica_simulate(ctx, &o, model, data, NULL), BLICA_OK);
+}
+
+/* The objective's gradient against central differences, for each engine. */
+static void check_gradient(int n, int k, bl_engine engine) {
+  blica_ctx *ctx;
+  blica_model *truth;
+  blica_data *data;
+  blica_fit_options o = blica_fit_options_default();
+  bl_mle m = {0};
+  assert_int_equal(blica_ctx_create(&ctx), BLICA_OK);
+  draw(ctx, n, k, 60, &truth, &data);
+  assert_int_equal(bl_mle_make(ctx, data, k, &o, &m), BLICA_OK);
+  assert_int_equal(m.engine, engine);
+  m.precision_mixing = 0.1, m.precision_variance = 0.5, m.precision_mean = 0.2;
+  m.accuracy.points = 128;
+  double *theta = malloc(sizeof(double) * m.size), *g = malloc(sizeof(double) * m.size), *other = malloc(sizeof(double) * m.size);
+  bl_rng rng = bl_rng_make(1, 1);
+  for (size_t i = 0; i < m.size; i++) theta[i] = 0.7 * bl_rng_normal(&rng);
+  assert_int_equal(bl_mle_order(&m, theta), BLICA_OK);
+  bl_mle_eval(&m, theta, g);
+  double largest = 0, worst = 0, h = 1e-5;
+  for (size_t i = 0; i < m.size; i++) largest = fmax(largest, fabs(g[i]));
+  for (size_t i = 0; i < m.size; i++) {
+    double keep = theta[i];
+    theta[i] = keep + h;
+    double up = bl_mle_eval(&m, theta, other);
+    theta[i] = keep - h;
+    double down = bl_mle_eval(&m, theta, other);
+    theta[i] = keep;
+    worst = fmax(worst, fabs((up - down) / (2 * h) - g[i]));
+  }
+  printf("n=%d k=%d: worst difference %.3g of largest element %.3g\n", n, k, worst, largest);
+  assert_true(worst < 1e-6 * largest);
+  free(theta), free(g), free(other);
+  bl_mle_free(&m);
+  blica_data_free(data);
+  blica_model_free(truth);
+  blica_ctx_free(ctx);
+}
+
+static void test_gradient(void **state) {
+  (void)state;
+  check_gradient(4, 2, BL_ENGINE_GRID);
+  check_gradient(5, 4, BL_ENGINE_LATTICE);
+}
+
+/* A converged fit has a likelihood above the truth's, by the other route of blica_loglik, and the right mixing matrix. */
+static void check_fit(int n, int k, const char *prior, double worst_mcs) {
+  blica_ctx *ctx;
+  blica_model *truth, *fit, *again;
+  blica_data *data;
+  blica_loglik_result *at_truth, *at_fit;
+  blica_fit_options o = blica_fit_options_default();
+  double mcs, cosine[8];
+  int matching[8];
+  assert_int_equal(blica_ctx_create(&ctx), BLICA_OK);
+  draw(ctx, n, k, 3000, &truth, &data);
+  strcpy(o.method, "mle");
+  strcpy(o.prior, prior);
+  o.sources = k;
+  blica_set_threads(ctx, 1);
+  assert_int_equal(blica_fit(ctx, &(blica_input){.data = data}, &o, &fit), BLICA_OK);
+  blica_set_threads(ctx, 3);
+  assert_int_equal(blica_fit(ctx, &(blica_input){.data = data}, &o, &again), BLICA_OK);
+  assert_memory_equal(fit->mixing, again->mixing, sizeof(double) * (size_t)(n * k));
+  assert_memory_equal(fit->means, again->means, sizeof(double) * (size_t)(8 * k));
+  assert_int_equal(blica_compare(ctx, n, k, truth->mixing, fit->mixing, &mcs, matching, cosine), BLICA_OK);
+  assert_int_equal(blica_loglik(ctx, truth, data, NULL, &at_truth), BLICA_OK);
+  assert_int_equal(blica_loglik(ctx, fit, data, NULL, &at_fit), BLICA_OK);
+  printf("n=%d k=%d prior %s: %s after %d iterations, relative gradient %.2g, MCS %.4f, log-likelihood %.2f above the truth\n", n, k,
+         prior, blica_stop_name(fit->fit.stop), (int)fit->fit.iterations, fit->fit.starts[0].gradient, mcs,
+         at_fit->total - at_truth->total);
+  assert_int_equal(fit->fit.stop, BLICA_STOP_CONVERGED);
+  assert_true(mcs > worst_mcs);
+  assert_true(at_fit->total > at_truth->total - at_truth->total_error - at_fit->total_error);
+  blica_loglik_result_free(at_truth);
+  blica_loglik_result_free(at_fit);
+  blica_model_free(again);
+  blica_model_free(fit);
+  blica_model_free(truth);
+  blica_data_free(data);
+  blica_ctx_free(ctx);
+}
+
+static void test_recovery(void **state) {
+  (void)state;
+  check_fit(6, 2, "none", 0.99);
+  check_fit(6, 2, "fixed", 0.99);
+  check_fit(5, 3, "fixed", 0.95);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_gradient), cmocka_unit_test(test_recovery)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
