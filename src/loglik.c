@@ -12,7 +12,7 @@
 #include "likelihood.h"
 #include "num/mvn.h"
 
-enum { SHIFTS = 8, FIRST_POINTS = 128, LARGEST_POINTS = 8192 };
+enum { SHIFTS = 8, FIRST_POINTS = 64, LARGEST_POINTS = 8192 };
 #define LARGEST_WORK 4e9 /* patterns x variables x points x shifts: seconds, not hours */
 
 typedef struct {

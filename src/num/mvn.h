@@ -46,7 +46,7 @@ typedef struct {
   double *score_cov;    /* [n,n,m] */
 } bl_mvn_result;
 
-/* Separation of variables on one randomly shifted lattice of points (a power of 2, 128 .. 8192): (seed, stream)
+/* Separation of variables on one randomly shifted lattice of points (a power of 2, 64 .. 8192): (seed, stream)
  * fixes the shift. Returns false when cov is not positive definite. */
 bool bl_mvn_lattice(const bl_mvn_tree *tree, const double *mean, const double *cov, int64_t low, int64_t high,
                     int points, uint64_t seed, uint64_t stream, blica_simd level, bl_mvn_work *work,
