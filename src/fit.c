@@ -16,7 +16,7 @@ static const bl_estimator estimators[] = {
     {{"matched", "pair correlations, fitted by a Gaussian likelihood that knows the noise of binary data, with learned priors", 0},
      bl_estimate_matched, true, true, 0, 0},
     {{"pairwise", "likelihood of all 2x2 tables, with learned priors", 0}, bl_estimate_pairwise, true, true, 0, 0},
-    {{"mle", "full likelihood of the rows, means included, maximised from the BLICA solution (the paper's full MLE)", 1},
+    {{"mle", "full likelihood of the rows, means included, with learned priors (without: the paper's full MLE)", 1},
      bl_estimate_mle, true, true, 0, 0},
     {{"ivae", "evidence lower bound of a linear variational autoencoder (the paper's appendix E)", 1},
      bl_estimate_ivae, true, false, 1000, 0},

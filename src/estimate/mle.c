@@ -5,9 +5,10 @@
  * one fixed shifted lattice per segment, so f is a smooth function and its gradient exact (likelihood.h). Minimised by
  * L-BFGS with the inverse of the information matrix of the patterns, sum over rows of score score', as its first
  * metric (mle_information.c); renewed every few iterations until the gradient is below the tolerance. A coarse lattice
- * or grid goes first. Started from the BLICA solution.
+ * or grid goes first. Started from the better of the BLICA and the pairwise solution.
  * Checked: gradient against central differences, recovery, and stationarity in tests/recovery/test_mle.c. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "estimate/estimate.h"
@@ -17,12 +18,14 @@
 
 enum {
   HISTORY = 40,
+  START_ITERATIONS = 150, /* of the methods that give starting points */
   RENEW = 12,          /* iterations under the first metric; each next one serves twice as many */
   COARSE_POINTS = 128,
   FINE_POINTS = 512,   /* up to FEW variables; beyond, half as many */
   FEW = 8
 };
 #define COARSE_TOLERANCE 1e-6
+#define START_TOLERANCE 1e-5
 #define COARSE_GRID 1e-3
 #define FINE_GRID 1e-5
 #define MEAN_SD 3.0 /* of the means of the sources, with a prior */
@@ -77,25 +80,35 @@ done:
   return status;
 }
 
-/* The BLICA solution as a point: A, log v, mu. */
-static blica_status start_from_blica(run *r, const blica_model *shape, double *theta) {
+/* Methods whose solutions are tried as starting points. */
+typedef struct {
+  const char *name, *prior;
+  bl_estimate_fn estimate;
+} origin;
+
+static const origin origins[] = {{"blica", "none", bl_estimate_blica}, {"pairwise", "fixed", bl_estimate_pairwise}};
+enum { ORIGINS = sizeof origins / sizeof *origins };
+
+/* The solution of another method as a point: A, log v, mu. */
+static blica_status solution(run *r, const origin *from, const blica_model *shape, double *theta) {
   blica_status status = BLICA_OK;
   blica_model *start = NULL;
-  blica_fit_options options = *r->problem->options, standard = blica_fit_options_default();
+  blica_fit_options options = *r->problem->options;
   bl_problem problem = *r->problem;
   bool means_done = false;
   int n = shape->n, k = shape->k, u = shape->u;
-  strcpy(options.method, "blica");
-  strcpy(options.prior, "none");
+  strcpy(options.method, from->name);
+  strcpy(options.prior, from->prior);
   options.weight = 1.0;
-  options.max_iterations = standard.max_iterations;
-  options.tolerance = standard.tolerance;
+  options.starts = 1;
+  options.max_iterations = START_ITERATIONS;
+  options.tolerance = START_TOLERANCE;
   problem.options = &options;
   TRY(blica_model_create(r->ctx, n, k, u, &start));
   start->link = shape->link;
   memcpy(start->thresholds, shape->thresholds, sizeof(double) * (size_t)n * (size_t)u);
   memcpy(start->samples, shape->samples, sizeof(double) * (size_t)u);
-  TRY(bl_estimate_blica(r->ctx, &problem, start, &means_done));
+  TRY(from->estimate(r->ctx, &problem, start, &means_done));
   TRY(bl_complete_model(r->ctx, start, means_done));
   memcpy(theta, start->mixing, sizeof(double) * (size_t)n * (size_t)k);
   for (int s = 0; s < u; s++)
@@ -109,14 +122,42 @@ done:
   return status;
 }
 
-/* Scales of the prior. `auto` takes what suited most of the ways of drawing data that were tried. */
-static void choose_prior(const blica_fit_options *o, bl_mle *m) {
-  if (strcmp(o->prior, "none") == 0) return;
-  bool fixed = strcmp(o->prior, "fixed") == 0;
-  double mixing = fixed ? o->prior_mixing : 3.0, variance = fixed ? o->prior_variance : 1.0;
-  m->precision_mixing = 1.0 / (mixing * mixing);
-  m->precision_variance = 1.0 / (variance * variance);
-  m->precision_mean = 1.0 / (MEAN_SD * MEAN_SD);
+/* The best of these solutions by penalised full likelihood. */
+static blica_status best_start(run *r, blica_model *model, double *theta) {
+  blica_status status = BLICA_OK;
+  double *trial = NULL, *gradient = NULL, best = INFINITY;
+  TRY(bl_alloc(r->ctx, r->m.size, &trial));
+  TRY(bl_alloc(r->ctx, r->m.size, &gradient));
+  for (int i = 0; i < ORIGINS; i++) {
+    char note[sizeof model->fit.notes->name];
+    TRY(solution(r, &origins[i], model, trial));
+    TRY(bl_mle_order(&r->m, trial));
+    double value = bl_mle_eval(&r->m, trial, gradient);
+    snprintf(note, sizeof note, "start_%s", origins[i].name);
+    TRY(bl_report_note(r->ctx, &model->fit, note, -value));
+    if (i > 0 && !(value < best)) continue;
+    best = value;
+    memcpy(theta, trial, sizeof(double) * r->m.size);
+    strcpy(r->record.kind, origins[i].name);
+  }
+done:
+  bl_free(trial);
+  bl_free(gradient);
+  return status;
+}
+
+/* Scales of the prior: given, or learned from the correlations by empirical Bayes. */
+static blica_status choose_prior(run *r, const blica_model *shape) {
+  blica_status status = BLICA_OK;
+  const blica_fit_options *o = r->problem->options;
+  double mixing = o->prior_mixing, variance = o->prior_variance;
+  if (strcmp(o->prior, "none") == 0) return BLICA_OK;
+  if (strcmp(o->prior, "fixed") != 0) TRY(bl_matched_scales(r->ctx, r->problem, shape, &mixing, &variance));
+  r->m.precision_mixing = 1.0 / (mixing * mixing);
+  r->m.precision_variance = 1.0 / (variance * variance);
+  r->m.precision_mean = 1.0 / (MEAN_SD * MEAN_SD);
+done:
+  return status;
 }
 
 static blica_status report(run *r, const double *theta, blica_model *model) {
@@ -137,7 +178,6 @@ static blica_status report(run *r, const double *theta, blica_model *model) {
                    : r->out_of_time   ? BLICA_STOP_TIME
                    : r->before >= r->problem->options->max_iterations ? BLICA_STOP_ITERATIONS
                                                                       : BLICA_STOP_STALLED;
-  strcpy(r->record.kind, "blica");
   TRY(bl_report_starts(r->ctx, fit, 1));
   fit->starts[0] = r->record;
   fit->objective = r->record.objective;
@@ -161,13 +201,13 @@ blica_status bl_estimate_mle(blica_ctx *ctx, const bl_problem *problem, blica_mo
   run r = {.ctx = ctx, .problem = problem, .begun = bl_seconds()};
   double *theta = NULL;
   TRY(bl_mle_make(ctx, problem->data, model->k, o, &r.m));
-  choose_prior(o, &r.m);
+  TRY(choose_prior(&r, model));
   TRY(bl_alloc(ctx, r.m.size, &theta));
-  TRY(start_from_blica(&r, model, theta));
+  r.m.accuracy.points = COARSE_POINTS;
+  r.m.accuracy.grid_error = COARSE_GRID;
+  TRY(best_start(&r, model, theta));
   TRY(bl_mle_order(&r.m, theta));
   if (r.m.engine != BL_ENGINE_EP) {
-    r.m.accuracy.points = COARSE_POINTS;
-    r.m.accuracy.grid_error = COARSE_GRID;
     TRY(minimise(&r, theta, fmax(COARSE_TOLERANCE, o->tolerance)));
     TRY(bl_mle_order(&r.m, theta));
   }
