@@ -272,7 +272,7 @@ typedef enum {
 BLICA_API const char *blica_stop_name(blica_stop stop);
 
 typedef struct {
-  char kind[16];         /* "jointdiag", "random", ... */
+  char kind[16];         /* "jointdiag" (of all segments), "half" (of a random half of them), "random", ... */
   double objective;      /* higher is better */
   double gradient;       /* relative: max |df/dtheta| / max(1, |f|) */
   int64_t iterations, evaluations;

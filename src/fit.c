@@ -211,6 +211,7 @@ blica_status blica_fit(blica_ctx *ctx, const blica_input *input, const blica_fit
   double begun = bl_seconds();
   *out = NULL;
   bl_poll_reset(ctx);
+  bl_blas_hold();
   TRY(check(ctx, input, options, &estimator, &shape));
   resolved = resolve(options, estimator);
   st.problem.options = &resolved;
@@ -227,6 +228,7 @@ blica_status blica_fit(blica_ctx *ctx, const blica_input *input, const blica_fit
   *out = model;
   model = NULL;
 done:
+  bl_blas_release();
   blica_model_free(model);
   blica_counts_free(st.counts);
   blica_cor_free(st.cor);

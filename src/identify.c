@@ -143,6 +143,7 @@ blica_status blica_identify(blica_ctx *ctx, const blica_model *model, blica_iden
   blica_identification *result = NULL;
   double *theta = NULL, *info = NULL;
   *out = NULL;
+  bl_blas_hold();
   if (p > MAX_PARAMETERS)
     FAIL(ctx, BLICA_ERR_ARGUMENT, "the model has %zu parameters in A and v; the rank check takes at most %d", p, MAX_PARAMETERS);
   TRY(bl_alloc(ctx, 1, &result));
@@ -171,6 +172,7 @@ blica_status blica_identify(blica_ctx *ctx, const blica_model *model, blica_iden
   *out = result;
   result = NULL;
 done:
+  bl_blas_release();
   blica_identification_free(result);
   bl_free(data.weight);
   bl_free(theta);

@@ -56,6 +56,10 @@ blica_status bl_number_texts(blica_ctx *ctx, int count, const char *prefix, char
 typedef void (*bl_task)(int64_t item, int thread, void *user);
 void bl_parallel(blica_ctx *ctx, int64_t count, bl_task task, void *user);
 int bl_max_threads(const blica_ctx *ctx); /* upper bound of `thread` + 1 in a bl_task */
+/* Between the two, BLAS runs on the calling thread alone; calls may nest and overlap. */
+void bl_blas_hold(void);
+void bl_blas_release(void);
+
 /* A single-threaded child context for one item of a parallel loop; same hooks. The item that runs in the
  * calling thread (thread 0) may poll the user, the others only read what it learned. */
 blica_status bl_ctx_fork(blica_ctx *parent, int thread, blica_ctx **out);

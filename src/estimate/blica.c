@@ -154,12 +154,12 @@ static void finish(run *r) {
 
 static blica_status run_start(run *r) {
   blica_status status;
-  bool jointdiag = r->index == 0;
+  bool jointdiag = r->index == 0 || !uses_newton(r->data); /* random starts of large problems lead nowhere near */
   r->begun = bl_seconds();
-  snprintf(r->record.kind, sizeof r->record.kind, "%s", jointdiag ? "jointdiag" : "random");
+  snprintf(r->record.kind, sizeof r->record.kind, "%s", !jointdiag ? "random" : r->index ? "half" : "jointdiag");
   TRY(bl_sgauss_make(r->ctx, r->data, &r->g));
   if (jointdiag)
-    TRY(bl_start_jointdiag(r->ctx, r->data, r->theta));
+    TRY(bl_start_jointdiag(r->ctx, r->data, r->problem->options->seed, r->index, r->theta));
   else
     TRY(bl_start_random(r->ctx, r->data, r->problem->options->seed, r->index, r->theta));
   TRY(first_phase(r, jointdiag));
@@ -181,9 +181,15 @@ typedef struct {
   char (*message)[BL_MESSAGE];
 } campaign;
 
+/* No further start is begun once the user or the clock said stop; the first always is. */
+static bool over(const blica_ctx *ctx, const run *r) {
+  return bl_interrupted(ctx) || bl_seconds() > r->problem->deadline;
+}
+
 static void run_start_alone(int64_t index, int thread, void *user) {
   campaign *c = user;
   run *r = &c->runs[index];
+  if (index > 0 && over(c->ctx, r)) return;
   c->status[index] = bl_ctx_fork(c->ctx, thread, &r->ctx);
   if (c->status[index] == BLICA_OK) c->status[index] = run_start(r);
   bl_ctx_join(r->ctx, c->message[index]);
@@ -193,7 +199,7 @@ static blica_status run_all(blica_ctx *ctx, run *runs, int starts) {
   blica_status status = BLICA_OK;
   campaign c = {.ctx = ctx, .runs = runs};
   if (!runs[0].data->lanes || starts == 1) {
-    for (int i = 0; i < starts && status == BLICA_OK; i++) {
+    for (int i = 0; i < starts && status == BLICA_OK && !(i > 0 && over(ctx, runs)); i++) {
       runs[i].ctx = ctx;
       status = run_start(&runs[i]);
     }
@@ -211,13 +217,20 @@ done:
   return status;
 }
 
+/* Records the starts that were begun, in order, and takes the best. */
 static void take_best(const run *runs, int starts, blica_model *model) {
   blica_fit_report *fit = &model->fit;
+  const run *best = &runs[0];
+  int begun = 0;
   for (int i = 0; i < starts; i++) {
-    fit->starts[i] = runs[i].record;
-    if (runs[i].record.objective > runs[fit->best_start].record.objective) fit->best_start = i;
+    if (!runs[i].record.kind[0]) continue;
+    if (runs[i].record.objective > best->record.objective) {
+      best = &runs[i];
+      fit->best_start = begun;
+    }
+    fit->starts[begun++] = runs[i].record;
   }
-  const run *best = &runs[fit->best_start];
+  fit->n_starts = begun;
   fit->objective = best->record.objective;
   fit->iterations = best->record.iterations;
   fit->evaluations = best->record.evaluations;

@@ -76,7 +76,7 @@ static blica_status run_start(run *r, const bl_sgauss_data *starts, double *room
   const size_t nk = (size_t)r->data->n * r->data->k;
   snprintf(r->record.kind, sizeof r->record.kind, "%s", r->index == 0 ? "jointdiag" : "random");
   if (r->index == 0)
-    TRY(bl_start_jointdiag(r->ctx, starts, room));
+    TRY(bl_start_jointdiag(r->ctx, starts, 0, 0, room));
   else
     TRY(bl_start_random(r->ctx, starts, r->problem->options->seed, r->index, room));
   memcpy(r->theta, room, nk * sizeof *room);
@@ -173,6 +173,10 @@ static blica_status run_all(blica_ctx *ctx, const bl_problem *problem, bl_corfit
   TRY(bl_alloc(ctx, bl_corfit_size(data), &next.theta));
   TRY(bl_report_starts(ctx, &model->fit, o->starts));
   for (int i = 0; i < o->starts; i++) {
+    if (i > 0 && (bl_interrupted(ctx) || bl_seconds() > problem->deadline)) {
+      model->fit.n_starts = i;
+      break;
+    }
     next = (run){.ctx = ctx, .problem = problem, .data = data, .fit = fit, .constant = constant, .theta = next.theta, .index = i};
     TRY(run_start(&next, starts, room));
     model->fit.starts[i] = next.record;

@@ -53,8 +53,8 @@ blica_status bl_start_random(blica_ctx *ctx, const bl_sgauss_data *d, uint64_t s
 
 /* Leading k eigenvectors of the weighted mean of C, and the noise: the mean of the other eigenvalues, or half of
  * the least when there are none. */
-static blica_status leading_space(blica_ctx *ctx, const bl_sgauss_data *d, double *matrix, double *basis,
-                                  double *noise) {
+static blica_status leading_space(blica_ctx *ctx, const bl_sgauss_data *d, const double *weight, double *matrix,
+                                  double *basis, double *noise) {
   blica_status status;
   const int n = d->n, k = d->k;
   const size_t nn = (size_t)n * n;
@@ -63,10 +63,10 @@ static blica_status leading_space(blica_ctx *ctx, const bl_sgauss_data *d, doubl
   TRY(bl_alloc(ctx, nn, &mean));
   TRY(bl_alloc(ctx, (size_t)n, &values));
   TRY(bl_alloc(ctx, 2 * (size_t)n, &support));
-  for (int s = 0; s < d->u; s++) total += d->weight[s];
+  for (int s = 0; s < d->u; s++) total += weight[s];
   for (int s = 0; s < d->u; s++) {
     bl_sgauss_matrix(d, s, matrix);
-    for (size_t i = 0; i < nn; i++) mean[i] += d->weight[s] / total * matrix[i];
+    for (size_t i = 0; i < nn; i++) mean[i] += weight[s] / total * matrix[i];
   }
   double trace = 0;
   for (int i = 0; i < n; i++) trace += mean[(size_t)i * (n + 1)];
@@ -120,18 +120,31 @@ done:
   return status;
 }
 
-blica_status bl_start_jointdiag(blica_ctx *ctx, const bl_sgauss_data *d, double *theta) {
+/* The segments' weights; for index > 0 a random half of them is left out. */
+static void choose_segments(const bl_sgauss_data *d, uint64_t seed, int index, double *weight) {
+  bl_rng rng = bl_rng_make(seed, 0x48414c4600000000u + (uint64_t)index);
+  memcpy(weight, d->weight, (size_t)d->u * sizeof *weight);
+  for (int out = 0; index > 0 && out < d->u / 2;) {
+    int s = (int)(bl_rng_uniform(&rng) * d->u);
+    out += weight[s] > 0;
+    weight[s] = 0;
+  }
+}
+
+blica_status bl_start_jointdiag(blica_ctx *ctx, const bl_sgauss_data *d, uint64_t seed, int index, double *theta) {
   blica_status status;
   const size_t n = (size_t)d->n, k = (size_t)d->k;
-  double *matrix = NULL, *half = NULL, *basis = NULL, *projected = NULL, *b = NULL, noise = 0;
+  double *matrix = NULL, *half = NULL, *basis = NULL, *projected = NULL, *b = NULL, *weight = NULL, noise = 0;
   TRY(bl_alloc(ctx, n * n, &matrix));
   TRY(bl_alloc(ctx, n * k, &half));
   TRY(bl_alloc(ctx, n * k, &basis));
   TRY(bl_alloc(ctx, bl_mul(k * k, (size_t)d->u), &projected));
   TRY(bl_alloc(ctx, k * k, &b));
-  TRY(leading_space(ctx, d, matrix, basis, &noise));
+  TRY(bl_alloc(ctx, (size_t)d->u, &weight));
+  choose_segments(d, seed, index, weight);
+  TRY(leading_space(ctx, d, weight, matrix, basis, &noise));
   project(d, basis, matrix, half, projected);
-  TRY(bl_jointdiag(ctx, d->k, d->u, d->weight, projected, MAX_SWEEPS, b));
+  TRY(bl_jointdiag(ctx, d->k, d->u, weight, projected, MAX_SWEEPS, b));
   TRY(unpack(ctx, d, noise, basis, projected, b, theta));
 done:
   bl_free(matrix);
@@ -139,5 +152,6 @@ done:
   bl_free(basis);
   bl_free(projected);
   bl_free(b);
+  bl_free(weight);
   return status;
 }

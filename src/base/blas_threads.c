@@ -1,0 +1,28 @@
+/* blas_threads.c - OpenBLAS held to one thread while our own loops run, so that they do not oversubscribe the machine
+ * and its sums do not depend on its threads. Other BLAS libraries lack the two calls and are left alone. */
+#include <pthread.h>
+
+#include "base/base.h"
+
+extern int openblas_get_num_threads(void) __attribute__((weak));
+extern void openblas_set_num_threads(int threads) __attribute__((weak));
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int holders, before;
+
+void bl_blas_hold(void) {
+  if (!openblas_get_num_threads || !openblas_set_num_threads) return;
+  pthread_mutex_lock(&lock);
+  if (holders++ == 0) {
+    before = openblas_get_num_threads();
+    if (before != 1) openblas_set_num_threads(1);
+  }
+  pthread_mutex_unlock(&lock);
+}
+
+void bl_blas_release(void) {
+  if (!openblas_get_num_threads || !openblas_set_num_threads) return;
+  pthread_mutex_lock(&lock);
+  if (--holders == 0 && before != 1) openblas_set_num_threads(before);
+  pthread_mutex_unlock(&lock);
+}
