@@ -6,6 +6,7 @@
  * L-BFGS with the inverse of the information matrix of the patterns, sum over rows of score score', as its first
  * metric (mle_information.c); renewed every few iterations until the gradient is below the tolerance. A coarse lattice
  * or grid goes first. Started from the better of the BLICA and the pairwise solution.
+ * With prior=auto the scales are learned by empirical Bayes between the coarse rounds.
  * Checked: gradient against central differences, recovery, and stationarity in tests/recovery/test_mle.c. */
 #include <math.h>
 #include <stdio.h>
@@ -18,6 +19,7 @@
 
 enum {
   HISTORY = 40,
+  SCALE_ROUNDS = 4,        /* of empirical Bayes */
   START_ITERATIONS = 150, /* of the methods that give starting points */
   RENEW = 12,          /* iterations under the first metric; each next one serves twice as many */
   COARSE_POINTS = 128,
@@ -28,6 +30,8 @@ enum {
 #define START_TOLERANCE 1e-5
 #define COARSE_GRID 1e-3
 #define FINE_GRID 1e-5
+#define FIRST_SD_MIXING 3.0 /* where learning the scales begins */
+#define FIRST_SD_VARIANCE 1.0
 #define MEAN_SD 3.0 /* of the means of the sources, with a prior */
 
 typedef struct {
@@ -146,17 +150,46 @@ done:
   return status;
 }
 
-/* Scales of the prior: given, or learned from the correlations by empirical Bayes. */
-static blica_status choose_prior(run *r, const blica_model *shape) {
+static void set_prior(bl_mle *m, double sd_mixing, double sd_variance) {
+  m->precision_mixing = 1.0 / (sd_mixing * sd_mixing);
+  m->precision_variance = 1.0 / (sd_variance * sd_variance);
+  m->precision_mean = 1.0 / (MEAN_SD * MEAN_SD);
+}
+
+/* One group's part of the empirical Bayes update (MacKay 1992): sum theta^2 / gamma, where gamma, the number of
+ * parameters that the data determine, is their number less precision times the trace of the posterior covariance. */
+static double learned_sd(const run *r, const double *theta, const double *variance, bool mixing, double precision) {
+  double squares = 0.0, gamma = 0.0;
+  size_t border = (size_t)r->m.n * (size_t)r->m.k, k = (size_t)r->m.k;
+  for (size_t i = 0; i < r->m.size; i++) {
+    bool own = mixing ? i < border : i >= border && (i - border) % (2 * k) < k;
+    if (!own) continue;
+    squares += theta[i] * theta[i];
+    gamma += 1.0 - precision * variance[i];
+  }
+  return sqrt(squares / fmax(gamma, 1.0));
+}
+
+/* New scales from the information matrix at theta. */
+static blica_status learn_scales(run *r, const double *theta) {
   blica_status status = BLICA_OK;
-  const blica_fit_options *o = r->problem->options;
-  double mixing = o->prior_mixing, variance = o->prior_variance;
-  if (strcmp(o->prior, "none") == 0) return BLICA_OK;
-  if (strcmp(o->prior, "fixed") != 0) TRY(bl_matched_scales(r->ctx, r->problem, shape, &mixing, &variance));
-  r->m.precision_mixing = 1.0 / (mixing * mixing);
-  r->m.precision_variance = 1.0 / (variance * variance);
-  r->m.precision_mean = 1.0 / (MEAN_SD * MEAN_SD);
+  double *unit = NULL, *variance = NULL;
+  bl_mle *m = &r->m;
+  TRY(bl_alloc(r->ctx, m->size, &unit));
+  TRY(bl_alloc(r->ctx, m->size, &variance));
+  TRY(bl_information_make(r->ctx, m->information, m, theta));
+  for (size_t i = 0; i < m->size; i++) {
+    memset(unit, 0, sizeof(double) * m->size);
+    unit[i] = 1.0;
+    bl_information_solve(m->information, unit);
+    variance[i] = unit[i];
+  }
+  double mixing = learned_sd(r, theta, variance, true, m->precision_mixing);
+  double log_variance = learned_sd(r, theta, variance, false, m->precision_variance);
+  set_prior(m, fmin(fmax(mixing, 0.2), 50.0), fmin(fmax(log_variance, 0.1), 5.0));
 done:
+  bl_free(unit);
+  bl_free(variance);
   return status;
 }
 
@@ -200,8 +233,9 @@ blica_status bl_estimate_mle(blica_ctx *ctx, const bl_problem *problem, blica_mo
   const blica_fit_options *o = problem->options;
   run r = {.ctx = ctx, .problem = problem, .begun = bl_seconds()};
   double *theta = NULL;
+  bool fixed = strcmp(o->prior, "fixed") == 0, learn = !fixed && strcmp(o->prior, "none") != 0;
   TRY(bl_mle_make(ctx, problem->data, model->k, o, &r.m));
-  TRY(choose_prior(&r, model));
+  if (strcmp(o->prior, "none") != 0) set_prior(&r.m, fixed ? o->prior_mixing : FIRST_SD_MIXING, fixed ? o->prior_variance : FIRST_SD_VARIANCE);
   TRY(bl_alloc(ctx, r.m.size, &theta));
   r.m.accuracy.points = COARSE_POINTS;
   r.m.accuracy.grid_error = COARSE_GRID;
@@ -209,6 +243,10 @@ blica_status bl_estimate_mle(blica_ctx *ctx, const bl_problem *problem, blica_mo
   TRY(bl_mle_order(&r.m, theta));
   if (r.m.engine != BL_ENGINE_EP) {
     TRY(minimise(&r, theta, fmax(COARSE_TOLERANCE, o->tolerance)));
+    for (int round = 0; learn && r.m.information && round < SCALE_ROUNDS && !r.interrupted && !r.out_of_time; round++) {
+      TRY(learn_scales(&r, theta));
+      TRY(minimise(&r, theta, fmax(COARSE_TOLERANCE, o->tolerance)));
+    }
     TRY(bl_mle_order(&r.m, theta));
   }
   r.m.accuracy.points = r.m.n <= FEW ? FINE_POINTS : FINE_POINTS / 2;

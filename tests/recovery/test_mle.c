@@ -105,6 +105,7 @@ static void test_recovery(void **state) {
   check_fit(6, 2, "none", 0.99);
   check_fit(6, 2, "fixed", 0.99);
   check_fit(5, 3, "fixed", 0.95);
+  check_fit(5, 3, "auto", 0.95);
 }
 
 int main(void) {
