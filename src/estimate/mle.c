@@ -20,14 +20,14 @@
 enum {
   HISTORY = 40,
   SCALE_ROUNDS = 4,        /* of empirical Bayes */
-  START_ITERATIONS = 150, /* of the methods that give starting points */
+  START_ITERATIONS = 1000, /* of the methods that give starting points */
   RENEW = 12,          /* iterations under the first metric; each next one serves twice as many */
   COARSE_POINTS = 128,
   FINE_POINTS = 512,   /* up to FEW variables; beyond, half as many */
   FEW = 8
 };
 #define COARSE_TOLERANCE 1e-6
-#define START_TOLERANCE 1e-5
+#define START_TOLERANCE 1e-7
 #define COARSE_GRID 1e-3
 #define FINE_GRID 1e-5
 #define FIRST_SD_MIXING 3.0 /* where learning the scales begins */
