@@ -37,11 +37,8 @@ encode <- function(x, levels = NULL) {
   if (ncol(x) < 2) stop("x has ", ncol(x), " column; at least 2 variables are needed", call. = FALSE)
   if (is.matrix(x) && !(is.numeric(x) || is.logical(x) || is.character(x)))
     stop("x is a matrix of type ", typeof(x), "; give numbers, logicals or text", call. = FALSE)
-  if (is.null(levels) && is.matrix(x) && !is.character(x) && all(is.na(x) | x == 0 | x == 1)) {
-    names <- colnames(x)
-    storage.mode(x) <- "integer"
-    return(list(x = x, names = names, levels = rep(list(c(0, 1)), ncol(x))))
-  }
+  if (is.null(levels) && is.matrix(x) && !is.character(x) && .Call(C_is_binary, x))
+    return(list(x = x, names = colnames(x), levels = rep(list(c(0, 1)), ncol(x))))
   label <- function(j) paste0("column ", j, if (!is.null(colnames(x))) paste0(" ('", colnames(x)[j], "')"))
   column <- if (is.data.frame(x)) function(j) x[[j]] else function(j) x[, j]
   parts <- lapply(seq_len(ncol(x)), function(j) encode_column(column(j), label(j), levels[[j]]))
@@ -49,7 +46,7 @@ encode <- function(x, levels = NULL) {
   list(x = code, names = colnames(x), levels = lapply(parts, `[[`, "levels"))
 }
 
-is_sparse <- function(x) is(x, "dgCMatrix")
+is_sparse <- function(x) inherits(x, "dgCMatrix")
 
 # Ids from 0 in order of appearance, and labels.
 segment_ids <- function(segment, rows) {

@@ -51,10 +51,14 @@ tetrachoric <- function(x, threads = 0) {
     return(structure(one, class = "tetrachoric"))
   }
   ctx <- context(threads)
-  cor <- name_cor(.Call(C_cor_list, .Call(C_correlate, ctx, counts_pointer(ctx, x, NULL))))
-  one <- function(part) { m <- cor[[part]][, , 1]; dimnames(m) <- list(cor$variables, cor$variables); m }
-  structure(list(rho = one("correlation"), se = one("se"), tau = stats::setNames(cor$thresholds[, 1], cor$variables),
-                 flags = one("flags"), n.obs = unname(cor$samples[1])), class = "tetrachoric")
+  cor <- .Call(C_cor_list, .Call(C_correlate, ctx, counts_pointer(ctx, x, NULL)))
+  n <- length(cor$variables)
+  labels <- list(cor$variables, cor$variables)
+  square <- function(part) { dim(part) <- c(n, n); dimnames(part) <- labels; part }
+  tau <- cor$thresholds[, 1]
+  names(tau) <- cor$variables
+  structure(list(rho = square(cor$correlation), se = square(cor$se), tau = tau, flags = square(cor$flags), n.obs = cor$samples),
+            class = "tetrachoric")
 }
 
 print.tetrachoric <- function(x, digits = 3, ...) {

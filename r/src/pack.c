@@ -35,20 +35,44 @@ static SEXP end(session *s, SEXP held) {
   return result;
 }
 
-/* x is an integer matrix of 0, 1, NA; segment holds ids from 0. */
+/* 0, 1 or missing for those values, 2 for any other. */
+static int8_t code_int(int v) { return v == NA_INTEGER ? BLICA_MISSING : (unsigned)v <= 1 ? (int8_t)v : 2; }
+static int8_t code_real(double v) { return v == 0 ? 0 : v == 1 ? 1 : ISNAN(v) ? BLICA_MISSING : 2; }
+
+/* Whether a matrix of integers, logicals or doubles holds 0, 1 and NA only. */
+SEXP blica_r_is_binary(SEXP x) {
+  R_xlen_t count = Rf_xlength(x);
+  int wrong = 0;
+  if (TYPEOF(x) == REALSXP)
+    for (R_xlen_t e = 0; e < count; e++) wrong |= code_real(REAL_RO(x)[e]) == 2;
+  else
+    for (const int *v = INTEGER_RO(x), *end = v + count; v < end; v++) wrong |= code_int(*v) == 2;
+  return Rf_ScalarLogical(!wrong);
+}
+
+/* Rows from..from+count of x, turned into rows of bytes. */
+static void code_rows(SEXP x, int64_t from, int64_t count, int n, int64_t rows, int8_t *chunk) {
+  enum { TILE = 64 }; /* rows at a time, so that their bytes stay in the cache */
+  for (int64_t t = 0; t < count; t += TILE)
+    for (int i = 0; i < n; i++) {
+      int64_t end = t + TILE < count ? t + TILE : count;
+      if (TYPEOF(x) == REALSXP)
+        for (int64_t r = t; r < end; r++) chunk[r * n + i] = code_real(REAL_RO(x)[from + r + i * rows]);
+      else
+        for (int64_t r = t; r < end; r++) chunk[r * n + i] = code_int(INTEGER_RO(x)[from + r + i * rows]);
+    }
+}
+
+/* x is a matrix of 0, 1, NA, of integers, logicals or doubles; segment holds ids from 0. */
 SEXP blica_r_pack(SEXP context, SEXP x, SEXP segment, SEXP labels, SEXP names) {
   session *s = session_of(context);
-  const int n = Rf_ncols(x), *value = INTEGER(x);
+  const int n = Rf_ncols(x);
   const int64_t rows = Rf_nrows(x), step = n > CHUNK_VALUES ? 1 : CHUNK_VALUES / (n > 0 ? n : 1);
   SEXP held = PROTECT(begin(s, n, names, labels));
   int8_t *chunk = (int8_t *)R_alloc((size_t)(step < rows ? step : rows) * (size_t)n, 1);
   for (int64_t from = 0; from < rows; from += step) {
     int64_t count = rows - from < step ? rows - from : step;
-    for (int i = 0; i < n; i++)
-      for (int64_t r = 0; r < count; r++) {
-        int v = value[from + r + i * rows];
-        chunk[r * n + i] = v == NA_INTEGER ? BLICA_MISSING : (int8_t)v;
-      }
+    code_rows(x, from, count, n, rows, chunk);
     finish(s, blica_pack_rows(s->ctx, R_ExternalPtrAddr(held), count, chunk, INTEGER(segment) + from));
   }
   SEXP result = end(s, held);
