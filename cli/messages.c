@@ -114,3 +114,8 @@ void messages_attach(blica_ctx *ctx) {
   blica_set_warn(ctx, warn, NULL);
   blica_set_poll(ctx, poll, NULL);
 }
+
+void progress_show(const char *stage, double fraction) {
+  blica_progress p = {.stage = stage, .fraction = fraction, .objective = NAN};
+  (void)poll(&p, NULL);
+}

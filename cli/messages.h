@@ -16,5 +16,7 @@ void messages_attach(blica_ctx *ctx);
 void messages_quiet(bool quiet);
 bool interrupted(void);
 void progress_clear(void);
+/* Progress of work that the program itself divides up. */
+void progress_show(const char *stage, double fraction);
 
 #endif

@@ -58,6 +58,8 @@ struct program {
   ROW(sources)            \
   ROW(compare)            \
   ROW(identify)           \
+  ROW(report)             \
+  ROW(experiment)         \
   ROW(self_doc)
 
 #define ROW(name) extern const command command_##name;

@@ -1,0 +1,145 @@
+/* cmd_experiment.c - blica experiment NAME: the tables and figures of the paper. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "args.h"
+#include "experiment.h"
+#include "program.h"
+
+typedef struct {
+  const char *out, *variables, *segments, *methods;
+  int quick, draw_only, datasets, starts, sources;
+  double max_seconds;
+} experiment_values;
+
+static const blica_option own[] = {
+    OPTION(experiment_values, out, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "DIR",
+           "Folder for the CSV and the figures; made when it is not there. Rows already in the CSV are not run again."),
+    OPTION(experiment_values, quick, BLICA_OPT_FLAG, "no", 0, 1, NULL, NULL,
+           "A small version that takes seconds to a minute: fewer data sets and sizes."),
+    OPTION(experiment_values, datasets, BLICA_OPT_INT, "paper", 1, 100000, "paper=0", "D",
+           "Data sets (or models) per size; the paper has 30."),
+    OPTION(experiment_values, starts, BLICA_OPT_INT, "3", 1, 1000, NULL, "S", "Starts of each fit."),
+    OPTION(experiment_values, max_seconds, BLICA_OPT_REAL, "none", 0, 1e9, "none=inf", "S",
+           "Time limit of one fit; a fit that reaches it counts with the best it has, and its row says so."),
+    OPTION(experiment_values, methods, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "NAMES",
+           "Only these methods, separated by commas, where an experiment compares methods."),
+    OPTION(experiment_values, variables, BLICA_OPT_TEXT, "2:10", 0, 0, NULL, "LOW:HIGH",
+           "Numbers of variables in table1 and identifiability."),
+    OPTION(experiment_values, segments, BLICA_OPT_TEXT, "2:6", 0, 0, NULL, "LOW:HIGH",
+           "Numbers of segments in table1 and identifiability."),
+    OPTION(experiment_values, sources, BLICA_OPT_INT, "variables", 1, 100000, "variables=0", "K",
+           "Sources in table1 and identifiability; without it as many as variables."),
+    OPTION(experiment_values, draw_only, BLICA_OPT_FLAG, "no", 0, 1, NULL, NULL,
+           "Run nothing; draw the figures from the CSV that is there."),
+};
+OPTION_TABLE(own_table, own)
+
+static void tell(const char *text) { say_note("%s", text); }
+
+static bool parse_range(const char *name, const char *text, range *out) {
+  char *end;
+  long low = strtol(text, &end, 10), high = low;
+  if (end != text && *end == ':') {
+    const char *second = end + 1;
+    high = strtol(second, &end, 10);
+    if (end == second) low = 0;
+  }
+  if (end == text || *end || low < 1 || high < low || high > 10000) {
+    say_error("experiment: --%s '%s' is not a range; give two numbers as in 2:10", name, text);
+    return false;
+  }
+  *out = (range){(int)low, (int)high};
+  return true;
+}
+
+static const experiment_entry *find_experiment(const char *name) {
+  const char *names[16];
+  int count = 0;
+  for (const experiment_entry *entry = experiments; entry->name; entry++) {
+    if (strcmp(entry->name, name) == 0) return entry;
+    names[count++] = entry->name;
+  }
+  const char *near = nearest(name, names, count);
+  if (near)
+    say_error("experiment: there is no experiment '%s'; did you mean %s?", name, near);
+  else
+    say_error("experiment: there is no experiment '%s'; blica experiment --help lists them", name);
+  return NULL;
+}
+
+static bool make_folder(const char *path) {
+  struct stat info;
+  if (mkdir(path, 0777) == 0) return true;
+  int reason = errno;
+  if (reason == EEXIST && stat(path, &info) == 0) reason = S_ISDIR(info.st_mode) ? 0 : ENOTDIR;
+  if (reason == 0) return true;
+  say_error("cannot make the folder '%s': %s", path, strerror(reason));
+  return false;
+}
+
+static bool methods_known(const char *list) {
+  int count;
+  const blica_method *methods = blica_methods(&count);
+  for (const char *word = list; word && *word;) {
+    size_t length = strcspn(word, ",");
+    bool known = false;
+    for (int i = 0; i < count; i++)
+      known = known || (strlen(methods[i].name) == length && strncmp(methods[i].name, word, length) == 0);
+    if (!known) {
+      say_error("experiment: --methods: there is no method '%.*s'; blica fit --help lists them", (int)length, word);
+      return false;
+    }
+    word += length + (word[length] == ',');
+  }
+  return true;
+}
+
+static int run(program *p, void *values) {
+  experiment_values *v = values;
+  const experiment_entry *entry = find_experiment(p->operands[0]);
+  if (!entry) return EXIT_USAGE;
+  long cores = sysconf(_SC_NPROCESSORS_ONLN);
+  experiment e = {.ctx = p->ctx, .out = v->out, .quick = v->quick != 0, .datasets = v->datasets, .starts = v->starts,
+                  .max_seconds = v->max_seconds, .sources = v->sources, .methods = v->methods,
+                  .draw_only = v->draw_only != 0, .threads = p->threads ? p->threads : cores > 0 ? (int)cores : 1,
+                  .stop = interrupted, .tell = tell, .progress = progress_show};
+  if (!parse_range("variables", v->variables, &e.variables) || !parse_range("segments", v->segments, &e.segments))
+    return EXIT_USAGE;
+  if (!methods_known(v->methods)) return EXIT_USAGE;
+  if (!make_folder(v->out)) return EXIT_FAILED;
+  blica_status status = entry->run(&e);
+  progress_clear();
+  if (status == BLICA_OK) {
+    say_note("%s: wrote CSV and figures (SVG, PDF, PNG) to %s", entry->name, v->out);
+    return EXIT_OK;
+  }
+  say_error("%s: %s", entry->name, e.message);
+  return status == BLICA_ERR_INTERRUPTED ? EXIT_INTERRUPTED : status == BLICA_ERR_ARGUMENT ? EXIT_USAGE : status == BLICA_ERR_FORMAT ? EXIT_DATA : EXIT_FAILED;
+}
+
+const command command_experiment = {
+    .name = "experiment",
+    .summary = "the tables and figures of the paper",
+    .operands = "NAME",
+    .least = 1,
+    .most = 1,
+    .required = "out",
+    .text = "Runs one of the experiments of section 6 of the paper and writes a CSV with one row per run, and figures as SVG, "
+            "PDF and PNG.\n\n"
+            "table1: Table 1, statistics less unknowns, with the numerical rank of random models beside it.\n\n"
+            "identifiability: Figure 3, which sizes can be identified, from exact pair probabilities.\n\n"
+            "An interrupted run leaves a valid CSV, and the same command goes on from there. Data sets run in parallel; the "
+            "numbers, except seconds, are the same for any number of threads.",
+    .examples = "blica experiment table1 --out results\n"
+                "blica experiment identifiability --out results\n"
+                "# a look at it first\n"
+                "blica experiment identifiability --quick --out quick",
+    .groups = {{"Options", own_table, 0}},
+    .values = sizeof(experiment_values),
+    .run = run,
+};

@@ -1,0 +1,176 @@
+/* cmd_report.c - blica report MODEL [DATA]: a page about a fit. */
+#include "report.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/outfile.h"
+#include "data_args.h"
+#include "output.h"
+#include "program.h"
+
+typedef struct {
+  const char *out, *figures;
+  data_values data;
+} report_values;
+
+static const blica_option own[] = {
+    OPTION(report_values, out, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "FILE", "The page is written here, as HTML."),
+    OPTION(report_values, figures, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "DIR",
+           "Also write each figure as SVG, PDF and PNG into this folder; made when it is not there."),
+};
+OPTION_TABLE(own_table, own)
+
+typedef struct {
+  blica_model *model;
+  blica_counts *counts;
+  blica_cor *raw, *cor;
+  blica_identification *identification;
+  int *segment;
+} material;
+
+static void release(material *m) {
+  blica_model_free(m->model);
+  blica_counts_free(m->counts);
+  blica_cor_free(m->raw);
+  blica_cor_free(m->cor);
+  blica_identification_free(m->identification);
+  free(m->segment);
+}
+
+/* ---- the data must be those of the model ---- */
+
+static int find_label(char **list, int count, const char *label) {
+  for (int i = 0; i < count; i++)
+    if (strcmp(list[i], label) == 0) return i;
+  return -1;
+}
+
+static int match(const program *p, material *m) {
+  const blica_model *a = m->model;
+  const blica_counts *c = m->counts;
+  if (a->n != c->n || a->u != c->u) {
+    say_error("report: '%s' has %d variables in %d segments, but '%s' has %d in %d; give the data that the model was fitted to",
+              p->operands[0], a->n, a->u, p->operands[1], c->n, c->u);
+    return EXIT_DATA;
+  }
+  for (int i = 0; i < a->n; i++)
+    if (strcmp(a->variables[i], c->variables[i]) != 0) {
+      say_error("report: variable %d is '%s' in '%s' and '%s' in '%s'; give the data that the model was fitted to", i + 1,
+                a->variables[i], p->operands[0], c->variables[i], p->operands[1]);
+      return EXIT_DATA;
+    }
+  m->segment = calloc((size_t)a->u, sizeof *m->segment);
+  if (!m->segment) {
+    say_error("out of memory");
+    return EXIT_FAILED;
+  }
+  for (int s = 0; s < a->u; s++)
+    if ((m->segment[s] = find_label(c->segments, c->u, a->segments[s])) < 0) {
+      say_error("report: segment '%s' of '%s' is not in '%s'; give the data that the model was fitted to", a->segments[s],
+                p->operands[0], p->operands[1]);
+      return EXIT_DATA;
+    }
+  return EXIT_OK;
+}
+
+static int gather(program *p, const report_values *v, material *m) {
+  blica_status status = blica_model_load(p->ctx, p->operands[0], &m->model);
+  if (status != BLICA_OK) return fail_reading(p, status);
+  if (blica_identify(p->ctx, m->model, &m->identification) != BLICA_OK)
+    say_warning("no verdict on identifiability: %s", blica_message(p->ctx));
+  if (p->operand_count < 2) return EXIT_OK;
+  char message[TABLE_MESSAGE];
+  table_options how = data_table_options(&v->data);
+  status = table_counts(p->ctx, p->operands[1], &how, message, &m->counts);
+  if (status != BLICA_OK) return fail_table(status, message);
+  int code = match(p, m);
+  if (code != EXIT_OK) return code;
+  status = blica_correlate(p->ctx, m->counts, &m->raw);
+  double condition = m->model->fit.condition > 1 ? m->model->fit.condition : 1.0 / 0.0; /* a simulated model has none */
+  if (status == BLICA_OK) status = blica_regularise(p->ctx, m->raw, condition, &m->cor);
+  return status == BLICA_OK ? EXIT_OK : fail_reading(p, status);
+}
+
+/* ---- writing ---- */
+
+static int write_page(const report_input *in, const char *path) {
+  bl_outfile file;
+  bool ok = bl_outfile_open(&file, path);
+  if (ok && !report_write(in, file.stream)) {
+    bl_outfile_discard(&file);
+    say_error("out of memory");
+    return EXIT_FAILED;
+  }
+  if (ok) ok = bl_outfile_commit(&file);
+  if (!ok) say_error("cannot write '%s': %s", path, strerror(errno));
+  return ok ? EXIT_OK : EXIT_FAILED;
+}
+
+static int write_figures(const report_input *in, const char *folder) {
+  char message[1024];
+  if (mkdir(folder, 0777) != 0 && errno != EEXIST) {
+    say_error("cannot make the folder '%s': %s", folder, strerror(errno));
+    return EXIT_FAILED;
+  }
+  if (report_figures(in, folder, message, sizeof message)) return EXIT_OK;
+  say_error("%s", message);
+  return EXIT_FAILED;
+}
+
+/* The flags with which the data were read, for the command on the page. */
+static void flags_of(const data_values *d, char *text, size_t size) {
+  size_t at = 0;
+  text[0] = 0;
+#define PUT(...) at += at < size ? (size_t)snprintf(text + at, size - at, __VA_ARGS__) : 0
+  if (d->segment_column) PUT(" --segment-column '%s'", d->segment_column);
+  if (d->segment_file) PUT(" --segment-file '%s'", d->segment_file);
+  if (d->segment_length) PUT(" --segment-length %lld", (long long)d->segment_length);
+  if (d->segment_count) PUT(" --segment-count %lld", (long long)d->segment_count);
+  if (d->levels) PUT(" --levels");
+  if (d->header[0] && strcmp(d->header, "auto") != 0) PUT(" --header %s", d->header);
+#undef PUT
+}
+
+static int run(program *p, void *values) {
+  report_values *v = values;
+  material m = {0};
+  char flags[1024];
+  if (!output_possible(v->out)) return EXIT_FAILED;
+  int code = gather(p, v, &m);
+  if (code == EXIT_OK) {
+    flags_of(&v->data, flags, sizeof flags);
+    report_input in = {.model = m.model, .counts = m.counts, .cor = m.cor, .segment = m.segment,
+                       .identification = m.identification, .model_path = p->operands[0],
+                       .data_path = p->operand_count > 1 ? p->operands[1] : NULL, .data_options = flags,
+                       .version = blica_version()};
+    code = write_page(&in, v->out);
+    if (code == EXIT_OK && v->figures) code = write_figures(&in, v->figures);
+  }
+  if (code == EXIT_OK) say_note("wrote %s%s%s", v->out, v->figures ? " and figures to " : "", v->figures ? v->figures : "");
+  release(&m);
+  return code;
+}
+
+const command command_report = {
+    .name = "report",
+    .summary = "a page about a fit, to look at and to send",
+    .operands = "MODEL [DATA|COUNTS]",
+    .least = 1,
+    .most = 2,
+    .required = "out",
+    .text = "Writes one HTML page that needs no other file and no network: what was fitted and how well, the mixing matrix, the "
+            "sources over segments, what was corrected in the data, whether the model is identified, and the command that "
+            "gives the same result again.\n\n"
+            "With DATA (or COUNTS), which must be what the model was fitted to, it also shows observed against fitted "
+            "correlations and residuals, and names constant variables and pairs with empty cells.",
+    .examples = "blica report model.json data.csv --out report.html\n"
+                "# each figure as SVG, PDF and PNG too\n"
+                "blica report model.json data.csv --out report.html --figures figures",
+    .groups = {{"Files", own_table, 0}, {"How the data are read", data_option_table, offsetof(report_values, data)}},
+    .values = sizeof(report_values),
+    .run = run,
+};

@@ -1,0 +1,15 @@
+/* runs_csv.h - rows of runs as text. */
+#ifndef RUNS_CSV_H
+#define RUNS_CSV_H
+
+#include <stdio.h>
+
+#include "runs.h"
+
+void runs_csv_header(FILE *f);
+void runs_csv_row(FILE *f, const run *r);
+/* Rows of the file at path, none when there is no such file. A last line without its newline, as a killed run may
+ * leave, is dropped; whole is the length of the file up to there. */
+blica_status runs_csv_load(experiment *e, const char *path, runs *out, long *whole);
+
+#endif

@@ -1,0 +1,133 @@
+/* axes.c - see axes.h. */
+#include "axes.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static double place(double value, double low, double high, bool log_scale) {
+  if (log_scale) return (log(value) - log(low)) / (log(high) - log(low));
+  return (value - low) / (high - low);
+}
+
+double axes_x(const axes *a, double value) { return a->x + a->w * place(value, a->x_low, a->x_high, a->log_x); }
+double axes_y(const axes *a, double value) { return a->y + a->h * (1 - place(value, a->y_low, a->y_high, a->log_y)); }
+
+void axes_frame(const axes *a, const char *title) {
+  draw_rect(a->f, a->x, a->y, a->w, a->h, CLEAR, 0x999999ff, NULL);
+  if (title) draw_text(a->f, a->x + a->w / 2, a->y - 7, 12, ALIGN_MIDDLE, INK, 0, true, "%s", title);
+}
+
+/* 1, 2 or 5 times a power of ten, so that about `wanted` steps fit. */
+static double round_step(double range, int wanted) {
+  double raw = range / wanted, power = pow(10, floor(log10(raw))), lead = raw / power;
+  return power * (lead < 1.5 ? 1 : lead < 3.5 ? 2 : lead < 7.5 ? 5 : 10);
+}
+
+enum { MOST_TICKS = 32 };
+
+static int ticks_of(double low, double high, bool log_scale, int wanted, double *at) {
+  int count = 0;
+  if (log_scale) {
+    double step = ceil((log10(high) - log10(low)) / wanted);
+    if (step < 1) step = 1;
+    for (double p = ceil(log10(low) - 1e-9); p <= log10(high) + 1e-9 && count < MOST_TICKS; p += step) at[count++] = pow(10, p);
+    return count;
+  }
+  double step = round_step(high - low, wanted);
+  for (double i = ceil(low / step - 1e-9); i * step <= high + 1e-9 * step && count < MOST_TICKS; i++) at[count++] = i * step;
+  return count;
+}
+
+static void tick_label(char *text, size_t size, double value, bool log_scale) {
+  if (log_scale && (value >= 1e5 || value < 1e-3))
+    snprintf(text, size, "1e%d", (int)lround(log10(value)));
+  else
+    snprintf(text, size, value < 0 ? "\xE2\x88\x92%.6g" : "%.6g", fabs(value));
+}
+
+void axes_tick_x(const axes *a, double at, const char *text) {
+  double x = axes_x(a, at), y = a->y + a->h;
+  draw_line(a->f, x, y, x, y + 4, 0x999999ff, 1, false);
+  draw_text(a->f, x, y + 15, 10, ALIGN_MIDDLE, INK, 0, false, "%s", text);
+}
+
+void axes_ticks_x(const axes *a, const char *label) {
+  double at[MOST_TICKS];
+  int wanted = a->w < 160 ? 3 : 6, count = ticks_of(a->x_low, a->x_high, a->log_x, wanted, at);
+  for (int i = 0; i < count; i++) {
+    char text[32];
+    tick_label(text, sizeof text, at[i], a->log_x);
+    axes_tick_x(a, at[i], text);
+  }
+  if (label) draw_text(a->f, a->x + a->w / 2, a->y + a->h + 31, 11, ALIGN_MIDDLE, INK, 0, false, "%s", label);
+}
+
+void axes_ticks_y(const axes *a, const char *label) {
+  double at[MOST_TICKS], widest = 0;
+  int wanted = a->h < 90 ? 2 : a->h < 160 ? 3 : 6, count = ticks_of(a->y_low, a->y_high, a->log_y, wanted, at);
+  for (int i = 0; i < count; i++) {
+    char text[32];
+    double y = axes_y(a, at[i]);
+    tick_label(text, sizeof text, at[i], a->log_y);
+    draw_line(a->f, a->x, y, a->x + a->w, y, 0xe8e8e8ff, 1, false);
+    draw_line(a->f, a->x - 4, y, a->x, y, 0x999999ff, 1, false);
+    draw_text(a->f, a->x - 6, y + 3.5, 10, ALIGN_END, INK, 0, false, "%s", text);
+    double width = text_width(10, false, text);
+    if (width > widest) widest = width;
+  }
+  if (label) draw_text(a->f, a->x - 14 - widest, a->y + a->h / 2, 11, ALIGN_MIDDLE, INK, 90, false, "%s", label);
+}
+
+/* ---- boxes ---- */
+
+static int ascending(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+double quantile(const double *sorted, int count, double p) {
+  double at = p * (count - 1);
+  int i = (int)at;
+  if (i >= count - 1) return sorted[count - 1];
+  return sorted[i] + (at - i) * (sorted[i + 1] - sorted[i]);
+}
+
+double median(double *values, int count) {
+  if (count == 0) return NAN;
+  qsort(values, (size_t)count, sizeof *values, ascending);
+  return quantile(values, count, 0.5);
+}
+
+void axes_box(const axes *a, double centre, double width, double *values, int count, colour c, const char *what) {
+  if (count == 0) return;
+  double middle = median(values, count), low = quantile(values, count, 0.25), high = quantile(values, count, 0.75);
+  double reach = 1.5 * (high - low), from = low, to = high;
+  for (int i = count - 1; i >= 0; i--)
+    if (values[i] <= low && values[i] >= low - reach) from = values[i];
+  for (int i = 0; i < count; i++)
+    if (values[i] >= high && values[i] <= high + reach) to = values[i];
+  double half = width / 2, top = axes_y(a, high), bottom = axes_y(a, low);
+  if (bottom - top < 1) bottom = top + 1;
+  draw_line(a->f, centre, axes_y(a, from), centre, axes_y(a, to), c, 1, false);
+  char tip[256];
+  snprintf(tip, sizeof tip, "%s: median %.4g, quartiles %.4g and %.4g, %d values", what, middle, low, high, count);
+  draw_rect(a->f, centre - half, top, width, bottom - top, with_alpha(c, 0.35), c, tip);
+  draw_line(a->f, centre - half, axes_y(a, middle), centre + half, axes_y(a, middle), c, 2, false);
+  for (int i = 0; i < count; i++)
+    if (values[i] < from || values[i] > to) draw_circle(a->f, centre, axes_y(a, values[i]), 1.3, c, CLEAR, NULL);
+}
+
+double draw_legend(figure *f, double x, double y, double width, const char *const *names, const colour *colours, int count) {
+  double at = x;
+  for (int i = 0; i < count; i++) {
+    double w = 16 + text_width(11, false, names[i]) + 16;
+    if (at > x && at + w > x + width) {
+      at = x;
+      y += 17;
+    }
+    draw_rect(f, at, y - 9, 10, 10, with_alpha(colours[i], 0.6), colours[i], NULL);
+    draw_text(f, at + 15, y, 11, ALIGN_START, INK, 0, false, "%s", names[i]);
+    at += w;
+  }
+  return y + 17;
+}

@@ -1,0 +1,226 @@
+/* draw.c - recording of marks; see draw.h. */
+#include <cairo.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "draw_marks.h"
+
+const char draw_font[] = "sans-serif";
+
+figure *figure_new(double width, double height, const char *alt) {
+  figure *f = calloc(1, sizeof *f);
+  if (!f) return NULL;
+  f->width = width;
+  f->height = height;
+  f->alt = strdup(alt);
+  if (!f->alt) f->failed = true;
+  return f;
+}
+
+static void mark_free(mark *m) {
+  if (m->names)
+    for (int i = 0; i < m->rows + m->columns; i++) free(m->names[i]);
+  free(m->names);
+  free(m->text);
+  free(m->points);
+  free(m->cells);
+}
+
+void figure_free(figure *f) {
+  if (!f) return;
+  for (int i = 0; i < f->count; i++) mark_free(&f->marks[i]);
+  free(f->marks);
+  free(f->alt);
+  free(f);
+}
+
+double figure_width(const figure *f) { return f ? f->width : 0; }
+double figure_height(const figure *f) { return f ? f->height : 0; }
+
+/* Room for one more mark, or NULL after a failure. */
+static mark *add(figure *f, mark_kind kind) {
+  if (!f || f->failed) return NULL;
+  if (f->count == f->room) {
+    int room = f->room ? 2 * f->room : 64;
+    mark *more = realloc(f->marks, (size_t)room * sizeof *more);
+    if (!more) {
+      f->failed = true;
+      return NULL;
+    }
+    f->marks = more;
+    f->room = room;
+  }
+  mark *m = &f->marks[f->count++];
+  memset(m, 0, sizeof *m);
+  m->kind = kind;
+  return m;
+}
+
+static char *copy_text(figure *f, const char *text) {
+  if (!text) return NULL;
+  char *copy = strdup(text);
+  if (!copy) f->failed = true;
+  return copy;
+}
+
+static void *copy_bytes(figure *f, const void *bytes, size_t count, size_t size) {
+  void *copy = calloc(count ? count : 1, size);
+  if (!copy)
+    f->failed = true;
+  else
+    memcpy(copy, bytes, count * size);
+  return copy;
+}
+
+void draw_rect(figure *f, double x, double y, double w, double h, colour fill, colour stroke, const char *tip) {
+  mark *m = add(f, MARK_RECT);
+  if (!m) return;
+  m->x = x;
+  m->y = y;
+  m->w = w;
+  m->h = h;
+  m->fill = fill;
+  m->stroke = stroke;
+  m->width = 1;
+  m->text = copy_text(f, tip);
+}
+
+void draw_circle(figure *f, double x, double y, double r, colour fill, colour stroke, const char *tip) {
+  mark *m = add(f, MARK_CIRCLE);
+  if (!m) return;
+  m->x = x;
+  m->y = y;
+  m->w = r;
+  m->fill = fill;
+  m->stroke = stroke;
+  m->width = 1;
+  m->text = copy_text(f, tip);
+}
+
+void draw_path(figure *f, const double *points, int count, bool closed, colour fill, colour stroke, double width) {
+  mark *m = add(f, MARK_PATH);
+  if (!m) return;
+  m->points = copy_bytes(f, points, 2 * (size_t)count, sizeof *points);
+  m->count = count;
+  m->closed = closed;
+  m->fill = fill;
+  m->stroke = stroke;
+  m->width = width;
+}
+
+void draw_line(figure *f, double x1, double y1, double x2, double y2, colour stroke, double width, bool dashed) {
+  double points[4] = {x1, y1, x2, y2};
+  draw_path(f, points, 2, false, CLEAR, stroke, width);
+  if (f && !f->failed) f->marks[f->count - 1].dashed = dashed;
+}
+
+void draw_text(figure *f, double x, double y, double size, alignment align, colour ink, double angle, bool bold,
+               const char *format, ...) {
+  char text[1024];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  mark *m = add(f, MARK_TEXT);
+  if (!m) return;
+  m->x = x;
+  m->y = y;
+  m->w = size;
+  m->h = angle;
+  m->align = align;
+  m->fill = ink;
+  m->bold = bold;
+  m->text = copy_text(f, text);
+}
+
+static char **copy_names(figure *f, const heat *map) {
+  char **names = calloc((size_t)(map->rows + map->columns) + 1, sizeof *names);
+  if (!names) {
+    f->failed = true;
+    return NULL;
+  }
+  for (int i = 0; i < map->rows; i++) names[i] = copy_text(f, map->row_names[i]);
+  for (int j = 0; j < map->columns; j++) names[map->rows + j] = copy_text(f, map->column_names[j]);
+  return names;
+}
+
+void draw_heat(figure *f, double x, double y, double w, double h, const heat *map) {
+  mark *m = add(f, MARK_HEAT);
+  if (!m) return;
+  size_t cells = (size_t)map->rows * (size_t)map->columns;
+  m->x = x;
+  m->y = y;
+  m->w = w;
+  m->h = h;
+  m->rows = map->rows;
+  m->columns = map->columns;
+  m->cells = copy_bytes(f, map->cells, cells, sizeof *map->cells);
+  m->text = copy_text(f, map->what);
+  if (map->values) m->points = copy_bytes(f, map->values, cells, sizeof *map->values);
+  if (map->row_names && map->column_names) m->names = copy_names(f, map);
+}
+
+/* ---- text ---- */
+
+double text_width(double size, bool bold, const char *text) {
+  cairo_surface_t *surface = cairo_image_surface_create(CAIRO_FORMAT_A8, 1, 1);
+  cairo_t *cr = cairo_create(surface);
+  cairo_text_extents_t extents = {0};
+  cairo_select_font_face(cr, draw_font, CAIRO_FONT_SLANT_NORMAL, bold ? CAIRO_FONT_WEIGHT_BOLD : CAIRO_FONT_WEIGHT_NORMAL);
+  cairo_set_font_size(cr, size);
+  cairo_text_extents(cr, text, &extents);
+  cairo_destroy(cr);
+  cairo_surface_destroy(surface);
+  return extents.x_advance;
+}
+
+void text_fit(char *out, size_t size, double font, double width, const char *text) {
+  snprintf(out, size, "%s", text);
+  size_t length = strlen(out);
+  bool cut = length < strlen(text);
+  while (length > 0 && (cut || text_width(font, false, out) > width)) {
+    do length--;
+    while (length > 0 && ((unsigned char)text[length] & 0xC0) == 0x80); /* never inside a UTF-8 character */
+    if (length + 4 > size) continue;
+    snprintf(out, size, "%.*s\xE2\x80\xA6", (int)length, text);
+    cut = false;
+  }
+}
+
+/* ---- colours ---- */
+
+colour palette(int index) {
+  static const colour list[] = {0x0072b2ff, 0xd55e00ff, 0x009e73ff, 0xcc79a7ff, 0x56b4e9ff, 0xe69f00ff, 0x444444ff, 0xb8a800ff};
+  return list[(unsigned)index % (sizeof list / sizeof *list)];
+}
+
+static colour blend(const double from[3], const double to[3], double t) {
+  colour c = 0;
+  for (int i = 0; i < 3; i++) c = c << 8 | (colour)lround(from[i] + t * (to[i] - from[i]));
+  return c << 8 | 0xff;
+}
+
+/* Through the anchors at equal steps; t in 0..1. */
+static colour along(const double anchors[][3], int count, double t) {
+  if (!(t > 0)) t = 0; /* also NaN */
+  if (t > 1) t = 1;
+  int i = (int)(t * (count - 1));
+  if (i > count - 2) i = count - 2;
+  return blend(anchors[i], anchors[i + 1], t * (count - 1) - i);
+}
+
+colour diverging(double value) {
+  static const double anchors[5][3] = {{16, 62, 130}, {94, 158, 208}, {248, 248, 248}, {236, 151, 82}, {148, 52, 6}};
+  if (isnan(value)) return 0xccccccff;
+  return along(anchors, 5, (value + 1) / 2);
+}
+
+colour sequential(double value) {
+  static const double anchors[4][3] = {{250, 250, 250}, {172, 208, 232}, {52, 124, 186}, {8, 40, 98}};
+  if (isnan(value)) return 0xccccccff;
+  return along(anchors, 4, value);
+}
+
+colour with_alpha(colour c, double alpha) { return (c & 0xffffff00u) | (colour)lround(255 * alpha); }

@@ -1,0 +1,63 @@
+/* draw.h - figures: one recorded list of marks, played to SVG, PDF and PNG files through cairo, or into a page
+ * as inline SVG with values on hover.
+ *
+ * Units are CSS pixels, y downwards. Colours are 0xRRGGBBAA. Tips are what a mark tells on hover, NULL for
+ * nothing; only the page shows them. Drawing never fails visibly: a figure that ran out of memory says so when it
+ * is written. */
+#ifndef DRAW_H
+#define DRAW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+typedef uint32_t colour;
+typedef struct figure figure;
+
+typedef enum { ALIGN_START, ALIGN_MIDDLE, ALIGN_END } alignment;
+
+enum { INK = 0x222222ff, GREY = 0x777777ff, PALE = 0xddddddff, WHITE = 0xffffffff, CLEAR = 0 };
+
+/* alt describes the picture in words, for readers who do not see it. */
+figure *figure_new(double width, double height, const char *alt);
+void figure_free(figure *f); /* NULL is fine */
+double figure_width(const figure *f);
+double figure_height(const figure *f);
+
+void draw_rect(figure *f, double x, double y, double w, double h, colour fill, colour stroke, const char *tip);
+void draw_circle(figure *f, double x, double y, double r, colour fill, colour stroke, const char *tip);
+void draw_line(figure *f, double x1, double y1, double x2, double y2, colour stroke, double width, bool dashed);
+/* points are x, y pairs; count of pairs. */
+void draw_path(figure *f, const double *points, int count, bool closed, colour fill, colour stroke, double width);
+/* y is the baseline; angle in degrees, counterclockwise about (x, y). */
+void draw_text(figure *f, double x, double y, double size, alignment align, colour ink, double angle, bool bold,
+               const char *format, ...) __attribute__((format(printf, 9, 10)));
+double text_width(double size, bool bold, const char *text);
+/* A name cut to fit width, with three dots; into out. */
+void text_fit(char *out, size_t size, double font, double width, const char *text);
+
+/* Cells of a heat map, row by row from the top, in colours; values and names are for hover. */
+typedef struct {
+  int rows, columns;
+  const colour *cells;        /* [rows * columns], row by row */
+  const double *values;       /* the same shape, or NULL */
+  const char *const *row_names, *const *column_names;
+  const char *what;           /* "loading": stands before the value */
+} heat;
+void draw_heat(figure *f, double x, double y, double w, double h, const heat *map);
+
+/* Writes NAME.svg, NAME.pdf and NAME.png (twice the pixels) into folder; files appear whole or not at all. On
+ * failure the reason stands in message. */
+bool figure_save(const figure *f, const char *folder, const char *name, char *message, size_t size);
+/* Into a page; id must be unique in it. False when memory ran out. */
+bool figure_inline(const figure *f, FILE *page, const char *id);
+
+/* Eight colours that people with colour-blindness can tell apart (Okabe and Ito, 2008). */
+colour palette(int index);
+/* value in -1..1: blue, white, orange. */
+colour diverging(double value);
+/* value in 0..1: white to dark blue. */
+colour sequential(double value);
+colour with_alpha(colour c, double alpha);
+
+#endif

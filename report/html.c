@@ -1,0 +1,127 @@
+/* html.c - see html.h. */
+#include "html.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <string.h>
+
+/* Length of the valid UTF-8 character at p, 0 when it is none (RFC 3629: no overlong forms, no surrogates). */
+static int character(const unsigned char *p) {
+  if (p[0] < 0x80) return 1;
+  int length = p[0] >= 0xC2 && p[0] <= 0xDF ? 2 : p[0] >= 0xE0 && p[0] <= 0xEF ? 3 : p[0] >= 0xF0 && p[0] <= 0xF4 ? 4 : 0;
+  for (int i = 1; i < length; i++)
+    if ((p[i] & 0xC0) != 0x80) return 0;
+  if (p[0] == 0xE0 && p[1] < 0xA0) return 0;
+  if (p[0] == 0xED && p[1] > 0x9F) return 0;
+  if (p[0] == 0xF0 && p[1] < 0x90) return 0;
+  if (p[0] == 0xF4 && p[1] > 0x8F) return 0;
+  return length;
+}
+
+static const char *entity(unsigned char c) {
+  switch (c) {
+  case '<': return "&lt;";
+  case '>': return "&gt;";
+  case '&': return "&amp;";
+  case '"': return "&quot;";
+  case '\'': return "&#39;";
+  case '\t': case '\n': return NULL;
+  default: return c < 0x20 || c == 0x7F ? "\xEF\xBF\xBD" : NULL;
+  }
+}
+
+void html_text(FILE *page, const char *text) {
+  for (const unsigned char *p = (const unsigned char *)text; *p;) {
+    int length = character(p);
+    const char *instead = length == 0 ? "\xEF\xBF\xBD" : length == 1 ? entity(*p) : NULL;
+    if (instead)
+      fputs(instead, page);
+    else
+      fwrite(p, 1, (size_t)length, page);
+    p += length ? length : 1;
+  }
+}
+
+void html_textf(FILE *page, const char *format, ...) {
+  char text[4096];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  html_text(page, text);
+}
+
+void html_json_string(FILE *page, const char *text) {
+  putc('"', page);
+  for (const unsigned char *p = (const unsigned char *)text; *p;) {
+    int length = character(p);
+    if (length == 0)
+      fputs("\xEF\xBF\xBD", page);
+    else if (length == 1 && (*p < 0x20 || strchr("<>&\"\\'", *p)))
+      fprintf(page, "\\u%04x", *p);
+    else
+      fwrite(p, 1, (size_t)length, page);
+    p += length ? length : 1;
+  }
+  putc('"', page);
+}
+
+void html_base64(FILE *page, const unsigned char *bytes, size_t count) {
+  static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  for (size_t i = 0; i < count; i += 3) {
+    size_t left = count - i;
+    uint32_t word = (uint32_t)bytes[i] << 16 | (left > 1 ? (uint32_t)bytes[i + 1] << 8 : 0) | (left > 2 ? bytes[i + 2] : 0);
+    putc(digits[word >> 18], page);
+    putc(digits[word >> 12 & 63], page);
+    putc(left > 1 ? digits[word >> 6 & 63] : '=', page);
+    putc(left > 2 ? digits[word & 63] : '=', page);
+  }
+}
+
+/* ---- tables ---- */
+
+void html_table(FILE *page, const char *caption, const char *columns) {
+  fputs("<div class=\"wide\"><table class=\"sort\"><caption>", page);
+  html_text(page, caption);
+  fputs("</caption><thead><tr>", page);
+  for (const char *word = columns; word;) {
+    size_t length = strcspn(word, "|");
+    bool number = *word == '#';
+    fprintf(page, "<th scope=\"col\"%s>", number ? " class=\"n\"" : "");
+    html_textf(page, "%.*s", (int)(length - number), word + number);
+    fputs("</th>", page);
+    word = word[length] ? word + length + 1 : NULL;
+  }
+  fputs("</tr></thead><tbody>\n", page);
+}
+
+void html_row(FILE *page) { fputs("<tr>", page); }
+
+void html_cell(FILE *page, const char *text) {
+  fputs("<td>", page);
+  html_text(page, text);
+  fputs("</td>", page);
+}
+
+void html_number(FILE *page, const char *format, double value) {
+  if (isnan(value)) {
+    fputs("<td class=\"n\" data-v=\"\">\xE2\x80\x93</td>", page);
+    return;
+  }
+  char text[64];
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+  snprintf(text, sizeof text, format, value);
+#pragma GCC diagnostic pop
+  fprintf(page, "<td class=\"n\" data-v=\"%.17g\">", value);
+  if (*text == '-') {
+    fputs("\xE2\x88\x92", page); /* a minus as wide as a plus */
+    html_text(page, text + 1);
+  } else {
+    html_text(page, text);
+  }
+  fputs("</td>", page);
+}
+
+void html_table_end(FILE *page) { fputs("</tbody></table></div>\n", page); }

@@ -1,0 +1,23 @@
+/* html.h - pieces of a page; every text that comes from outside passes through html_text. */
+#ifndef HTML_H
+#define HTML_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+/* Text, so that it shows as it is, in content and in quoted attributes. Bytes that are not UTF-8 become U+FFFD. */
+void html_text(FILE *page, const char *text);
+/* The same for a string inside JSON inside a script element, with its quotes. */
+void html_json_string(FILE *page, const char *text);
+/* printf with the result escaped. */
+void html_textf(FILE *page, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void html_base64(FILE *page, const unsigned char *bytes, size_t count);
+
+/* A table whose columns sort on a click. columns: "name|name|...", a name that starts with # holds numbers. */
+void html_table(FILE *page, const char *caption, const char *columns);
+void html_row(FILE *page);
+void html_cell(FILE *page, const char *text);
+void html_number(FILE *page, const char *format, double value); /* format of one double; NaN shows as a dash */
+void html_table_end(FILE *page);
+
+#endif

@@ -1,0 +1,93 @@
+/* report.c - the page as a whole. All text from files goes through html_text; the page allows no network and no
+ * script but its own. */
+#include "report.h"
+
+#include <stdlib.h>
+
+#include "html.h"
+#include "report_parts.h"
+
+static bool prepare(const report_input *in, report *r) {
+  *r = (report){.in = in};
+  return agreement_make(in, &r->agree) && row_order_make(in->model, &r->rows);
+}
+
+static void release(report *r) {
+  agreement_free(&r->agree);
+  free(r->rows.order);
+}
+
+typedef struct {
+  const char *id, *title;
+  void (*write)(const report *r, FILE *page);
+} section;
+
+static const section sections[] = {
+    {"summary", "What was fitted", section_summary},
+    {"identifiability", "Can it be identified?", section_identifiability},
+    {"mixing-matrix", "The mixing matrix", section_mixing},
+    {"sources", "The sources over segments", section_sources},
+    {"fit", "How well it fits", section_fit},
+    {"data", "What was corrected in the data", section_data},
+    {"reproduce", "How to get it again", section_reproduce},
+};
+enum { SECTIONS = sizeof sections / sizeof *sections };
+
+static void head(const report_input *in, FILE *page) {
+  fputs("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src data:; style-src 'unsafe-inline'; "
+        "script-src 'nonce-blica'\">\n"
+        "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>blica: ",
+        page);
+  html_text(page, in->model_path);
+  fputs("</title>\n<style>", page);
+  fputs(page_style, page);
+  fputs("</style></head>\n<body>\n<header><h1>Independent components of binary data</h1><p>", page);
+  html_text(page, in->model_path);
+  if (in->data_path) {
+    fputs(", fitted to ", page);
+    html_text(page, in->data_path);
+  }
+  fputs("</p><nav>", page);
+  for (int i = 0; i < SECTIONS; i++) fprintf(page, "<a href=\"#%s\">%s</a> ", sections[i].id, sections[i].title);
+  fputs("</nav></header>\n<main>\n", page);
+}
+
+bool report_write(const report_input *in, FILE *page) {
+  report r;
+  bool ok = prepare(in, &r);
+  if (ok) {
+    head(in, page);
+    for (int i = 0; i < SECTIONS; i++) {
+      fprintf(page, "<section id=\"%s\"><h2>%s</h2>\n", sections[i].id, sections[i].title);
+      sections[i].write(&r, page);
+      fputs("</section>\n", page);
+    }
+    fputs("</main>\n<footer>", page);
+    html_textf(page, "Written by blica %s.", in->version);
+    fputs("</footer>\n<div id=\"tip\" role=\"status\" hidden></div>\n<script nonce=\"blica\">", page);
+    fputs(page_script, page);
+    fputs("</script>\n</body></html>\n", page);
+  }
+  release(&r);
+  return ok;
+}
+
+bool report_figures(const report_input *in, const char *folder, char *message, size_t size) {
+  static const struct {
+    const char *name;
+    figure *(*draw)(const report *r);
+  } list[] = {{"mixing", figure_mixing},       {"variances", figure_variances}, {"means", figure_means},
+              {"loadings", figure_loadings},   {"agreement", figure_agreement}, {"segments", figure_segments},
+              {"residuals", figure_residuals}};
+  report r;
+  bool ok = prepare(in, &r);
+  if (!ok) snprintf(message, size, "out of memory");
+  for (size_t i = 0; i < sizeof list / sizeof *list && ok; i++) {
+    figure *f = list[i].draw(&r);
+    if (f) ok = figure_save(f, folder, list[i].name, message, size);
+    figure_free(f);
+  }
+  release(&r);
+  return ok;
+}

@@ -1,0 +1,27 @@
+/* report.h - one self-contained page about a fitted model. */
+#ifndef REPORT_H
+#define REPORT_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "blica.h"
+#include "draw.h"
+
+typedef struct {
+  const blica_model *model;
+  const blica_counts *counts;                  /* of the data, or NULL: what needs them is left out */
+  const blica_cor *cor;                        /* regularised as for the fit; NULL together with counts */
+  const int *segment;                          /* [u] segment of counts and cor for each of the model's */
+  const blica_identification *identification;  /* or NULL */
+  const char *model_path, *data_path;          /* data_path may be NULL */
+  const char *data_options;                    /* flags that read the data as they were read; "" */
+  const char *version;
+} report_input;
+
+/* The page; false when memory ran out. */
+bool report_write(const report_input *in, FILE *page);
+/* The figures of the page as files in folder. On failure the reason stands in message. */
+bool report_figures(const report_input *in, const char *folder, char *message, size_t size);
+
+#endif

@@ -1,0 +1,200 @@
+/* report_data.c - what had to be corrected in the data, what can be identified, and how to get the result again. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "html.h"
+#include "report_parts.h"
+
+enum { LISTED = 40 };
+
+/* ---- corrections ---- */
+
+static void constants_table(const report *r, FILE *page) {
+  const blica_model *m = r->in->model;
+  const blica_counts *c = r->in->counts;
+  int listed = 0;
+  int64_t all = 0;
+  for (int s = 0; s < m->u; s++)
+    for (int i = 0; i < m->n; i++) {
+      size_t at = (size_t)r->in->segment[s] * (size_t)m->n + (size_t)i;
+      if (c->ones[at] > 0 && c->ones[at] < c->present[at]) continue;
+      all++;
+      if (listed == LISTED) continue;
+      if (listed++ == 0)
+        html_table(page, "Variables that are constant in a segment: their correlations there are taken as 0",
+                   "variable|segment|value|#rows");
+      html_row(page);
+      html_cell(page, m->variables[i]);
+      html_cell(page, m->segments[s]);
+      html_cell(page, c->present[at] == 0 ? "all missing" : c->ones[at] > 0 ? "1" : "0");
+      html_number(page, "%.15g", c->present[at]);
+      fputs("</tr>\n", page);
+    }
+  if (listed) html_table_end(page);
+  if (all > listed) {
+    fputs("<p>", page);
+    html_textf(page, "\xE2\x80\xA6 and %lld more.", (long long)(all - listed));
+    fputs("</p>\n", page);
+  }
+}
+
+typedef struct {
+  int i, j, segments;
+} zero_pair;
+
+static int most_first(const void *x, const void *y) {
+  const zero_pair *a = x, *b = y;
+  if (a->segments != b->segments) return a->segments > b->segments ? -1 : 1;
+  if (a->j != b->j) return a->j < b->j ? -1 : 1;
+  return a->i < b->i ? -1 : 1;
+}
+
+static int zero_segments(const report *r, int i, int j) {
+  const blica_cor *cor = r->in->cor;
+  int count = 0;
+  for (int s = 0; s < cor->u; s++) count += (cor->flags[blica_pair(i, j) + s * cor->pairs] & BLICA_PAIR_ZERO_CELL) != 0;
+  return count;
+}
+
+static void zero_cells_table(const report *r, FILE *page) {
+  const blica_model *m = r->in->model;
+  zero_pair *list = calloc((size_t)r->in->cor->pairs + 1, sizeof *list);
+  int64_t count = 0;
+  if (!list) return;
+  for (int j = 1; j < m->n; j++)
+    for (int i = 0; i < j; i++) {
+      int segments = zero_segments(r, i, j);
+      if (segments) list[count++] = (zero_pair){i, j, segments};
+    }
+  qsort(list, (size_t)count, sizeof *list, most_first);
+  if (count) html_table(page, "Pairs with an empty cell in their 2\xC3\x97" "2 table", "variable|with|#segments with an empty cell");
+  for (int64_t p = 0; p < count && p < LISTED; p++) {
+    html_row(page);
+    html_cell(page, m->variables[list[p].i]);
+    html_cell(page, m->variables[list[p].j]);
+    html_number(page, "%.0f", list[p].segments);
+    fputs("</tr>\n", page);
+  }
+  if (count) html_table_end(page);
+  if (count > LISTED) {
+    fputs("<p>", page);
+    html_textf(page, "\xE2\x80\xA6 and %lld more pairs.", (long long)(count - LISTED));
+    fputs("</p>\n", page);
+  }
+  free(list);
+}
+
+void section_data(const report *r, FILE *page) {
+  const blica_fit_report *fit = &r->in->model->fit;
+  const blica_cor *cor = r->in->cor;
+  int64_t zero = cor ? cor->zero_cells : fit->zero_cells, constant = cor ? cor->constant_columns : fit->constant_columns;
+  int64_t empty = cor ? cor->empty_pairs : fit->empty_pairs;
+  fputs("<p>", page);
+  if (zero + constant + empty == 0) {
+    html_text(page, "Nothing had to be corrected: no 2\xC3\x97" "2 table has an empty cell, no variable is constant in a segment, "
+                    "and every pair has common rows.");
+  } else {
+    double all = (double)r->in->model->n * (r->in->model->n - 1) / 2 * r->in->model->u;
+    html_textf(page,
+               "Of %.0f tables (pairs times segments) %lld had an empty cell (%.1f %%), which was filled with a small count; %lld times a "
+               "variable was constant in a segment; %lld tables had no row with both values. Correlations of such "
+               "pairs are known badly or not at all.",
+               all, (long long)zero, 100 * (double)zero / all, (long long)constant, (long long)empty);
+  }
+  fputs("</p>\n", page);
+  if (cor && constant) constants_table(r, page);
+  if (cor && zero) zero_cells_table(r, page);
+}
+
+/* ---- identifiability ---- */
+
+static void verdict(const report *r, FILE *page) {
+  const blica_identification *id = r->in->identification;
+  const blica_model *m = r->in->model;
+  fputs("<p class=\"verdict\">", page);
+  if (id->identified)
+    html_text(page, "The mixing matrix is identified: the correlations of these segments fix it up to order, sign and scale of its "
+                    "columns, and the paper's count of statistics and unknowns agrees.");
+  else if (id->local)
+    html_text(page, "The mixing matrix is locally identified: no small change of it gives the same correlations. But the paper's count "
+                    "of statistics is below that of the unknowns, so a different matrix far away may fit as well; compare "
+                    "several seeds.");
+  else
+    html_text(page, "The mixing matrix is not identified: it can be changed without any change of the correlations. Do not interpret "
+                    "the loose columns; take fewer sources or more segments.");
+  fputs("</p>\n<p>", page);
+  html_textf(page,
+             "%d variables, %d sources, %d segments: statistics less unknowns, as in Table 1 of the paper: %lld. Rank of the "
+             "information of all pair correlations: %lld of %lld parameters; the smallest eigenvalue that counts is %.2g of the "
+             "largest (zero is below %.2g).",
+             m->n, m->k, m->u, (long long)id->surplus, (long long)id->rank, (long long)id->parameters, id->smallest,
+             id->tolerance);
+  fputs("</p>\n", page);
+}
+
+void section_identifiability(const report *r, FILE *page) {
+  const blica_identification *id = r->in->identification;
+  if (!id) {
+    fputs("<p class=\"note\">The rank could not be computed for this model.</p>\n", page);
+    return;
+  }
+  verdict(r, page);
+  bool loose = false;
+  for (int j = 0; j < id->k; j++) loose = loose || id->looseness[j] > 1e-6;
+  if (!loose) return;
+  html_table(page, "Share of each column's directions that the data do not fix", "#source|#looseness");
+  for (int j = 0; j < id->k; j++) {
+    html_row(page);
+    html_number(page, "z%.0f", j + 1);
+    html_number(page, "%.3f", id->looseness[j]);
+    fputs("</tr>\n", page);
+  }
+  html_table_end(page);
+}
+
+/* ---- the command ---- */
+
+/* A word as a POSIX shell reads it back. */
+static void put_word(FILE *page, const char *word) {
+  bool plain = *word != 0;
+  for (const char *p = word; *p; p++)
+    plain = plain && strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-+:,@%=", *p);
+  if (plain) {
+    html_text(page, word);
+    return;
+  }
+  html_text(page, "'");
+  for (const char *p = word; *p; p++) {
+    char one[5] = {*p, 0};
+    size_t length = 1;
+    while (((unsigned char)p[1] & 0xC0) == 0x80 && length < 4) one[length++] = *++p;
+    html_text(page, *one == '\'' ? "'\\''" : one);
+  }
+  html_text(page, "'");
+}
+
+void section_reproduce(const report *r, FILE *page) {
+  const blica_model *m = r->in->model;
+  if (strcmp(m->method, "truth") == 0) {
+    fputs("<p>This model was drawn by <code>blica simulate</code>, not fitted.</p>\n", page);
+    return;
+  }
+  blica_fit_options usual = blica_fit_options_default();
+  fputs("<pre>blica fit ", page);
+  put_word(page, r->in->data_path ? r->in->data_path : "DATA");
+  html_text(page, r->in->data_options);
+  html_textf(page, " --sources %d --method %s --starts %d --seed %llu", m->k, m->method, m->fit.n_starts,
+             (unsigned long long)m->fit.seed);
+  if (isinf(m->fit.condition))
+    html_text(page, " --condition none");
+  else if (m->fit.condition > 0)
+    html_textf(page, " --condition %.17g", m->fit.condition);
+  if (m->link != usual.link) html_textf(page, " --link %.17g", m->link);
+  html_text(page, " --out ");
+  put_word(page, r->in->model_path);
+  fputs("</pre>\n<p>", page);
+  html_textf(page, "With blica %s and options of the method left at their defaults; the result is the same for any number of threads. Seed %llu.",
+             r->in->version, (unsigned long long)m->fit.seed);
+  fputs("</p>\n", page);
+}

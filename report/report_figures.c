@@ -1,0 +1,226 @@
+/* report_figures.c - figures of the model: the mixing matrix, sources over segments, pairs of sources. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "axes.h"
+#include "report_parts.h"
+
+static double loading(const blica_model *m, int i, int j) { return m->mixing[(size_t)j * (size_t)m->n + (size_t)i]; }
+
+static double largest_loading(const blica_model *m) {
+  double largest = 0;
+  for (size_t i = 0; i < (size_t)m->n * (size_t)m->k; i++) largest = fmax(largest, fabs(m->mixing[i]));
+  return largest > 0 ? largest : 1;
+}
+
+/* ---- the mixing matrix ---- */
+
+typedef struct {
+  double left, top, w, h, font; /* of the cells; font of row names, 0: no room for them */
+} grid;
+
+static grid mixing_grid(const blica_model *m) {
+  grid g = {.top = 30};
+  g.h = m->n <= 30 ? 20 : m->n <= 80 ? 14 : m->n <= 400 ? 11 : fmax(2, 4400.0 / m->n);
+  g.w = m->k <= 12 ? 48 : m->k <= 20 ? 34 : m->k <= 40 ? 24 : fmax(3, 900.0 / m->k);
+  g.font = g.h >= 11 ? fmin(11, g.h - 2) : 0;
+  double widest = 0;
+  for (int i = 0; i < m->n && g.font > 0; i++) widest = fmax(widest, text_width(g.font, false, m->variables[i]));
+  g.left = fmin(widest, 180) + 16;
+  return g;
+}
+
+static void draw_scale(figure *f, double x, double y, double w, double largest, const char *label) {
+  enum { STEPS = 60 };
+  for (int i = 0; i < STEPS; i++)
+    draw_rect(f, x + i * w / STEPS, y, w / STEPS + 0.5, 10, diverging(2.0 * i / (STEPS - 1) - 1), CLEAR, NULL);
+  draw_text(f, x, y + 23, 10, ALIGN_START, INK, 0, false, "\xE2\x88\x92%.3g", largest);
+  draw_text(f, x + w / 2, y + 23, 10, ALIGN_MIDDLE, INK, 0, false, "0");
+  draw_text(f, x + w, y + 23, 10, ALIGN_END, INK, 0, false, "%.3g", largest);
+  draw_text(f, x + w + 12, y + 9, 11, ALIGN_START, INK, 0, false, "%s", label);
+}
+
+static void label_grid(figure *f, const report *r, const grid *g) {
+  const blica_model *m = r->in->model;
+  int every = (int)ceil(14 / g->w);
+  for (int j = 0; j < m->k; j += every)
+    draw_text(f, g->left + (j + 0.5) * g->w, g->top - 6, 10, ALIGN_MIDDLE, INK, 0, false, "%s%d", g->w >= 24 ? "z" : "", j + 1);
+  for (int i = 0; i < m->n && g->font > 0; i++) {
+    char name[256];
+    text_fit(name, sizeof name, g->font, 182, m->variables[r->rows.order[i]]);
+    draw_text(f, g->left - 6, g->top + (i + 0.5) * g->h + 0.36 * g->font, g->font, ALIGN_END, INK, 0, false, "%s", name);
+  }
+}
+
+static void write_values(figure *f, const report *r, const grid *g, double largest) {
+  const blica_model *m = r->in->model;
+  if (g->h < 18 || g->w < 40) return;
+  for (int i = 0; i < m->n; i++)
+    for (int j = 0; j < m->k; j++) {
+      double value = loading(m, r->rows.order[i], j);
+      draw_text(f, g->left + (j + 0.5) * g->w, g->top + (i + 0.5) * g->h + 3.5, 9.5, ALIGN_MIDDLE,
+                fabs(value) > 0.62 * largest ? WHITE : INK, 0, false, "%s%.2f", value < 0 ? "\xE2\x88\x92" : "", fabs(value));
+    }
+}
+
+/* Names "z1", "z2", ... in one block that is freed with the list. */
+static const char **source_names(int k) {
+  const char **names = malloc((size_t)k * (sizeof *names + 16));
+  char *text = names ? (char *)(names + k) : NULL;
+  for (int j = 0; j < k && names; j++) {
+    names[j] = text + 16 * (size_t)j;
+    snprintf(text + 16 * (size_t)j, 16, "z%d", j + 1);
+  }
+  return names;
+}
+
+figure *figure_mixing(const report *r) {
+  const blica_model *m = r->in->model;
+  size_t cells = (size_t)m->n * (size_t)m->k;
+  colour *colours = malloc(cells * sizeof *colours);
+  double *values = malloc(cells * sizeof *values), largest = largest_loading(m);
+  const char **rows = malloc((size_t)m->n * sizeof *rows), **columns = source_names(m->k);
+  grid g = mixing_grid(m);
+  figure *f = NULL;
+  if (colours && values && rows && columns) {
+    for (int i = 0; i < m->n; i++) {
+      rows[i] = m->variables[r->rows.order[i]];
+      for (int j = 0; j < m->k; j++) {
+        size_t at = (size_t)i * (size_t)m->k + (size_t)j;
+        values[at] = loading(m, r->rows.order[i], j);
+        colours[at] = diverging(values[at] / largest);
+      }
+    }
+    double width = g.left + m->k * g.w + 20;
+    f = figure_new(fmax(width, g.left + 320), g.top + m->n * g.h + 54, "Heat map of the mixing matrix, variables by sources");
+    heat map = {m->n, m->k, colours, values, rows, columns, "mixing"};
+    draw_heat(f, g.left, g.top, m->k * g.w, m->n * g.h, &map);
+    draw_rect(f, g.left, g.top, m->k * g.w, m->n * g.h, CLEAR, PALE, NULL);
+    label_grid(f, r, &g);
+    write_values(f, r, &g, largest);
+    draw_scale(f, g.left, g.top + m->n * g.h + 16, 160, largest, "element of A");
+  }
+  free(colours);
+  free(values);
+  free(rows);
+  free(columns);
+  return f;
+}
+
+/* ---- sources over segments ---- */
+
+enum { PANELS = 3, PANEL_W = 240, PANEL_H = 84, GAP_X = 60, GAP_Y = 46 };
+
+/* The scale of all panels. A few vanishing variances must not flatten the rest: the logarithmic scale starts where 3 % of
+ * the values are below, and those are drawn on its edge. */
+static void limits(const double *values, size_t count, bool log_scale, double *scratch, double *low, double *high) {
+  int used = 0;
+  for (size_t i = 0; i < count; i++)
+    if (isfinite(values[i]) && (!log_scale || values[i] > 0)) scratch[used++] = values[i];
+  if (used == 0) scratch[used++] = 1;
+  (void)median(scratch, used); /* sorts */
+  *low = scratch[0];
+  *high = scratch[used - 1];
+  if (log_scale) {
+    *low = fmax(*low, quantile(scratch, used, 0.03) / 3);
+    *low /= 1.3;
+    *high *= 1.3;
+  } else {
+    double margin = fmax(0.06 * (*high - *low), 1e-9);
+    *low -= margin;
+    *high += margin;
+  }
+}
+
+static void draw_source(const blica_model *m, const axes *a, const double *values, int j, const char *what, double *line) {
+  int count = 0;
+  for (int s = 0; s < m->u; s++) {
+    double value = values[(size_t)s * (size_t)m->k + (size_t)j];
+    if (!isfinite(value)) continue;
+    line[2 * count] = axes_x(a, s + 1);
+    line[2 * count + 1] = axes_y(a, fmin(fmax(value, a->y_low), a->y_high));
+    count++;
+  }
+  draw_path(a->f, line, count, false, CLEAR, palette(0), 1.3);
+  for (int s = 0; s < m->u && (int64_t)m->u * m->k <= 20000; s++) {
+    double value = values[(size_t)s * (size_t)m->k + (size_t)j];
+    char tip[320];
+    if (!isfinite(value)) continue;
+    snprintf(tip, sizeof tip, "z%d, segment %.200s: %s %.4g", j + 1, m->segments[s], what, value);
+    draw_circle(a->f, axes_x(a, s + 1), axes_y(a, fmin(fmax(value, a->y_low), a->y_high)), m->u <= 60 ? 2.2 : 1.4,
+                value < a->y_low ? palette(1) : palette(0), CLEAR, tip);
+  }
+}
+
+/* One panel per source, all on one scale, segments in their own order. */
+static figure *figure_over_segments(const blica_model *m, const double *values, bool log_scale, const char *what) {
+  int rows = (m->k + PANELS - 1) / PANELS, columns = m->k < PANELS ? m->k : PANELS;
+  double low, high, *line = malloc(2 * (size_t)m->u * sizeof *line);
+  double *scratch = malloc(((size_t)m->k * (size_t)m->u + 1) * sizeof *scratch);
+  if (!line || !scratch) {
+    free(line);
+    free(scratch);
+    return NULL;
+  }
+  limits(values, (size_t)m->k * (size_t)m->u, log_scale, scratch, &low, &high);
+  free(scratch);
+  char alt[128];
+  snprintf(alt, sizeof alt, "Lines of the %s of each source over the segments", what);
+  figure *f = figure_new(54 + columns * (PANEL_W + GAP_X) - GAP_X + 16, 26 + rows * (PANEL_H + GAP_Y) + 14, alt);
+  for (int j = 0; j < m->k; j++) {
+    char title[32];
+    axes a = {f, 54 + j % PANELS * (PANEL_W + GAP_X), 26 + j / PANELS * (PANEL_H + GAP_Y), PANEL_W, PANEL_H,
+              0.5, m->u + 0.5, low, high, false, log_scale};
+    axes_ticks_y(&a, j % PANELS == 0 ? what : NULL);
+    if (!log_scale) draw_line(f, a.x, axes_y(&a, 0), a.x + a.w, axes_y(&a, 0), GREY, 1, true);
+    draw_source(m, &a, values, j, what, line);
+    snprintf(title, sizeof title, "z%d", j + 1);
+    axes_frame(&a, title);
+    axes_ticks_x(&a, j + PANELS >= m->k ? "segment" : NULL);
+  }
+  free(line);
+  return f;
+}
+
+figure *figure_variances(const report *r) {
+  return figure_over_segments(r->in->model, r->in->model->variances, true, "variance");
+}
+
+figure *figure_means(const report *r) {
+  return figure_over_segments(r->in->model, r->in->model->means, false, "mean");
+}
+
+/* ---- pairs of sources ---- */
+
+enum { PAIR_SOURCES = 4, PAIR_SIZE = 170, PAIR_GAP = 58 };
+
+static void draw_pair(const blica_model *m, figure *f, double x, double y, int first, int second, double largest) {
+  axes a = {f, x, y, PAIR_SIZE, PAIR_SIZE, -1.08 * largest, 1.08 * largest, -1.08 * largest, 1.08 * largest, false, false};
+  char label[2][16], tip[400];
+  snprintf(label[0], sizeof label[0], "z%d", first + 1);
+  snprintf(label[1], sizeof label[1], "z%d", second + 1);
+  axes_ticks_y(&a, label[1]);
+  axes_ticks_x(&a, label[0]);
+  draw_line(f, axes_x(&a, 0), y, axes_x(&a, 0), y + PAIR_SIZE, PALE, 1, false);
+  for (int i = 0; i < m->n; i++) {
+    snprintf(tip, sizeof tip, "%.200s: z%d %.3g, z%d %.3g", m->variables[i], first + 1, loading(m, i, first), second + 1,
+             loading(m, i, second));
+    draw_circle(f, axes_x(&a, loading(m, i, first)), axes_y(&a, loading(m, i, second)), m->n <= 60 ? 3 : 2.2,
+                with_alpha(palette(0), 0.75), CLEAR, tip);
+  }
+  axes_frame(&a, NULL);
+}
+
+figure *figure_loadings(const report *r) {
+  const blica_model *m = r->in->model;
+  int sources = m->k < PAIR_SOURCES ? m->k : PAIR_SOURCES, pairs = sources * (sources - 1) / 2;
+  if (m->k < 2 || m->n < 3) return NULL;
+  int columns = pairs < 3 ? pairs : 3, rows = (pairs + 2) / 3, at = 0;
+  double largest = largest_loading(m);
+  figure *f = figure_new(56 + columns * (PAIR_SIZE + PAIR_GAP), 12 + rows * (PAIR_SIZE + PAIR_GAP),
+                         "Scatter plots of the elements of the mixing matrix, pairs of the first sources");
+  for (int first = 0; first < sources; first++)
+    for (int second = first + 1; second < sources; second++, at++)
+      draw_pair(m, f, 56 + at % 3 * (PAIR_SIZE + PAIR_GAP), 12 + at / 3 * (PAIR_SIZE + PAIR_GAP), first, second, largest);
+  return f;
+}

@@ -1,0 +1,145 @@
+/* report_numbers.c - the numbers behind the report: fitted correlations, residuals, the order of rows. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report_parts.h"
+
+enum { KEEP_ORDER = 25 }; /* up to so many variables the rows stay in the order of the data */
+
+static double loading(const blica_model *m, int i, int j) { return m->mixing[(size_t)j * (size_t)m->n + (size_t)i]; }
+
+/* Element (i,j) of c A V A' in segment s. */
+static double common(const blica_model *m, int s, int i, int j) {
+  double sum = 0;
+  for (int l = 0; l < m->k; l++) sum += loading(m, i, l) * loading(m, j, l) * m->variances[(size_t)s * (size_t)m->k + (size_t)l];
+  return m->link * sum;
+}
+
+double source_correlation(const blica_model *m, int i, int j) {
+  double sum = 0;
+  for (int s = 0; s < m->u; s++)
+    sum += sqrt(m->link * m->variances[(size_t)s * (size_t)m->k + (size_t)j] / (1 + common(m, s, i, i)));
+  return loading(m, i, j) * sum / m->u;
+}
+
+/* Correlations of the latent q in segment s. */
+static bool fitted_segment(const blica_model *m, int s, double *rho) {
+  double *scale = malloc((size_t)m->n * sizeof *scale);
+  if (!scale) return false;
+  for (int i = 0; i < m->n; i++) scale[i] = 1 / sqrt(1 + common(m, s, i, i));
+  for (int j = 1; j < m->n; j++)
+    for (int i = 0; i < j; i++) rho[blica_pair(i, j)] = common(m, s, i, j) * scale[i] * scale[j];
+  free(scale);
+  return true;
+}
+
+static void judge_segment(const report_input *in, agreement *a, int s) {
+  int t = in->segment[s];
+  double sum = 0, errors = 0;
+  int64_t count = 0, known = 0;
+  for (int64_t p = 0; p < a->pairs; p++) {
+    int64_t at = p + s * a->pairs, there = p + t * a->pairs;
+    a->observed[at] = in->cor->rho[there];
+    a->used[at] = (in->cor->flags[there] & (BLICA_PAIR_CONSTANT | BLICA_PAIR_EMPTY)) == 0;
+    if (!a->used[at]) continue;
+    double d = a->fitted[at] - a->observed[at], se = in->cor->se[there];
+    sum += d * d;
+    count++;
+    if (isnan(se)) continue;
+    errors += se * se;
+    known++;
+  }
+  a->segment_rms[s] = count ? sqrt(sum / (double)count) : NAN;
+  a->segment_se[s] = known ? sqrt(errors / (double)known) : NAN;
+}
+
+static void judge_pairs(agreement *a) {
+  double all = 0;
+  int64_t total = 0;
+  for (int64_t p = 0; p < a->pairs; p++) {
+    double sum = 0;
+    int count = 0;
+    for (int s = 0; s < a->u; s++) {
+      int64_t at = p + s * a->pairs;
+      if (!a->used[at]) continue;
+      double d = a->fitted[at] - a->observed[at];
+      sum += d;
+      all += d * d;
+      count++;
+    }
+    total += count;
+    a->pair_mean[p] = count ? sum / count : NAN;
+  }
+  a->rms = total ? sqrt(all / (double)total) : NAN;
+}
+
+bool agreement_make(const report_input *in, agreement *out) {
+  *out = (agreement){0};
+  if (!in->cor || in->model->n < 2) return true;
+  agreement a = {.n = in->model->n, .u = in->model->u, .pairs = in->cor->pairs};
+  size_t all = (size_t)a.pairs * (size_t)a.u;
+  a.observed = calloc(all, sizeof *a.observed);
+  a.fitted = calloc(all, sizeof *a.fitted);
+  a.used = calloc(all, sizeof *a.used);
+  a.pair_mean = calloc((size_t)a.pairs, sizeof *a.pair_mean);
+  a.segment_rms = calloc((size_t)a.u, sizeof *a.segment_rms);
+  a.segment_se = calloc((size_t)a.u, sizeof *a.segment_se);
+  bool ok = a.observed && a.fitted && a.used && a.pair_mean && a.segment_rms && a.segment_se;
+  for (int s = 0; s < a.u && ok; s++) {
+    ok = fitted_segment(in->model, s, a.fitted + (size_t)s * (size_t)a.pairs);
+    if (ok) judge_segment(in, &a, s);
+  }
+  if (ok) {
+    judge_pairs(&a);
+    *out = a;
+  } else {
+    agreement_free(&a);
+  }
+  return ok;
+}
+
+void agreement_free(agreement *a) {
+  free(a->observed);
+  free(a->fitted);
+  free(a->used);
+  free(a->pair_mean);
+  free(a->segment_rms);
+  free(a->segment_se);
+  *a = (agreement){0};
+}
+
+/* ---- order of rows ---- */
+
+typedef struct {
+  int variable, source;
+  double strength;
+} keyed;
+
+static int by_source(const void *x, const void *y) {
+  const keyed *a = x, *b = y;
+  if (a->source != b->source) return a->source < b->source ? -1 : 1;
+  if (a->strength != b->strength) return a->strength > b->strength ? -1 : 1;
+  return a->variable < b->variable ? -1 : 1;
+}
+
+bool row_order_make(const blica_model *m, row_order *out) {
+  keyed *keys = calloc((size_t)m->n, sizeof *keys);
+  out->order = calloc((size_t)m->n, sizeof *out->order);
+  out->sorted = m->n > KEEP_ORDER;
+  bool ok = keys && out->order;
+  for (int i = 0; i < m->n && ok; i++) {
+    keys[i].variable = i;
+    if (!out->sorted) continue;
+    for (int j = 0; j < m->k; j++) {
+      double strength = source_correlation(m, i, j);
+      if (fabs(strength) <= fabs(keys[i].strength)) continue;
+      keys[i].strength = strength;
+      keys[i].source = j;
+    }
+  }
+  if (ok && out->sorted) qsort(keys, (size_t)m->n, sizeof *keys, by_source);
+  for (int i = 0; i < m->n && ok; i++) out->order[i] = keys[i].variable;
+  free(keys);
+  return ok;
+}

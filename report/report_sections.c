@@ -1,0 +1,316 @@
+/* report_sections.c - the page's words and tables about the fit, the data and identifiability. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "html.h"
+#include "report_parts.h"
+
+/* ---- summary ---- */
+
+static void fact(FILE *page, const char *name, const char *format, double value) {
+  char text[64];
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+  snprintf(text, sizeof text, format, fabs(value));
+#pragma GCC diagnostic pop
+  fputs("<div><dt>", page);
+  html_text(page, name);
+  fprintf(page, "</dt><dd>%s", value < 0 ? "\xE2\x88\x92" : "");
+  html_text(page, text);
+  fputs("</dd></div>\n", page);
+}
+
+static void fact_text(FILE *page, const char *name, const char *text) {
+  fputs("<div><dt>", page);
+  html_text(page, name);
+  fputs("</dt><dd>", page);
+  html_text(page, text);
+  fputs("</dd></div>\n", page);
+}
+
+static const char *stop_words(blica_stop stop) {
+  switch (stop) {
+  case BLICA_STOP_CONVERGED: return "converged";
+  case BLICA_STOP_ITERATIONS: return "not converged: the limit of iterations was reached";
+  case BLICA_STOP_TIME: return "not converged: the time was over";
+  case BLICA_STOP_INTERRUPTED: return "not converged: interrupted";
+  case BLICA_STOP_STALLED: return "not converged: no further progress in double precision";
+  }
+  return "unknown";
+}
+
+static bool is_fit(const blica_model *m) { return strcmp(m->method, "truth") != 0; }
+
+void section_summary(const report *r, FILE *page) {
+  const blica_model *m = r->in->model;
+  double rows = 0;
+  for (int s = 0; s < m->u; s++) rows += m->samples[s];
+  fputs("<dl class=\"facts\">\n", page);
+  fact(page, "variables", "%.0f", m->n);
+  fact(page, "sources", "%.0f", m->k);
+  fact(page, "segments", "%.0f", m->u);
+  fact(page, "rows", "%.15g", rows);
+  fact_text(page, "method", is_fit(m) ? m->method : "none: a simulated model");
+  if (is_fit(m)) {
+    fact(page, "objective", "%.10g", m->fit.objective);
+    fact_text(page, "optimiser", stop_words(m->fit.stop));
+    fact(page, "seconds", "%.3g", m->fit.seconds);
+  }
+  if (r->agree.pairs) fact(page, "residual correlation (rms)", "%.3g", r->agree.rms);
+  fputs("</dl>\n", page);
+  fputs("<p>In segment <i>s</i> the sources are normal with means and variances of their own; the mixing matrix <i>A</i> is "
+        "the same in every segment; variable <i>i</i> is 1 with probability ", page);
+  html_textf(page, "\xCE\xA6(\xE2\x88\x9A%.6g \xC2\xB7 ", m->link);
+  fputs("(<i>Az</i>)<sub><i>i</i></sub>). Columns of <i>A</i> are determined up to order, sign and scale: here sources are "
+        "ordered by explained variance, the entry of largest absolute value in each column is positive, and the mean over "
+        "segments of each source's log-variance is 0.</p>\n", page);
+}
+
+/* ---- the fit ---- */
+
+static void starts_table(const blica_fit_report *fit, FILE *page) {
+  html_table(page, "Every start and where it ended; below the best tells how much its objective lacks",
+             "#start|kind|#objective|#below the best|#relative gradient|#iterations|#evaluations|#seconds|end");
+  for (int i = 0; i < fit->n_starts; i++) {
+    const blica_start *s = &fit->starts[i];
+    html_row(page);
+    html_number(page, "%.0f", i + 1);
+    html_cell(page, s->kind);
+    html_number(page, "%.10g", s->objective);
+    html_number(page, "%.4g", fit->objective - s->objective);
+    html_number(page, "%.2g", s->gradient);
+    html_number(page, "%.0f", (double)s->iterations);
+    html_number(page, "%.0f", (double)s->evaluations);
+    html_number(page, "%.3g", s->seconds);
+    char end[64];
+    snprintf(end, sizeof end, "%s%s", blica_stop_name(s->stop), i == fit->best_start ? ", kept" : "");
+    html_cell(page, end);
+    fputs("</tr>\n", page);
+  }
+  html_table_end(page);
+}
+
+static void starts_words(const blica_fit_report *fit, FILE *page) {
+  int near = 0;
+  for (int i = 0; i < fit->n_starts; i++)
+    near += fabs(fit->objective - fit->starts[i].objective) <= 1e-6 * fmax(1, fabs(fit->objective));
+  fputs("<p>", page);
+  if (fit->n_starts < 2)
+    html_text(page, "There was one start only, so nothing tells whether it ended in the best optimum; more starts would.");
+  else if (near == fit->n_starts)
+    html_textf(page, "All %d starts ended at the same objective.", fit->n_starts);
+  else
+    html_textf(page, "%d of %d starts ended at the best objective (within 1e-6 of it); the others stopped in worse optima or "
+               "early. When one start alone finds the best, more starts are worth their time.", near, fit->n_starts);
+  fputs("</p>\n", page);
+}
+
+static void regularisation(const report *r, FILE *page) {
+  const blica_model *m = r->in->model;
+  const blica_fit_report *fit = &m->fit;
+  if (!fit->shift || !fit->eigen_min || !fit->eigen_max) return;
+  int shifted = 0;
+  double most = 0;
+  for (int s = 0; s < m->u; s++) {
+    shifted += fit->shift[s] > 0;
+    most = fmax(most, fit->shift[s]);
+  }
+  fputs("<h3>Regularisation</h3>\n<p>", page);
+  if (isinf(fit->condition))
+    html_text(page, "None was asked for: correlations were fitted as estimated.");
+  else
+    html_textf(page, "Correlation matrices were brought to a condition number of at most %.4g by C \xE2\x86\x90 (C + d I)/(1 + d): "
+               "%d of %d segments needed it, with d up to %.3g. Where d > 0 all correlations shrink by 1/(1 + d); "
+               "\xE2\x80\x98observed\xE2\x80\x99 below means after it.", fit->condition, shifted, m->u, most);
+  fputs("</p>\n<details><summary>By segment</summary>", page);
+  html_table(page, "Eigenvalues of each correlation matrix before regularisation, and the shift",
+             "#number|segment|#samples|#smallest eigenvalue|#largest eigenvalue|#d");
+  for (int s = 0; s < m->u; s++) {
+    html_row(page);
+    html_number(page, "%.0f", s + 1);
+    html_cell(page, m->segments[s]);
+    html_number(page, "%.15g", m->samples[s]);
+    html_number(page, "%.4g", fit->eigen_min[s]);
+    html_number(page, "%.4g", fit->eigen_max[s]);
+    html_number(page, "%.4g", fit->shift[s]);
+    fputs("</tr>\n", page);
+  }
+  html_table_end(page);
+  fputs("</details>\n", page);
+}
+
+typedef struct {
+  double size;
+  int i, j;
+} worst_pair;
+
+enum { WORST = 15 };
+
+static int worst_pairs(const agreement *g, worst_pair worst[WORST]) {
+  int count = 0;
+  for (int j = 1; j < g->n; j++)
+    for (int i = 0; i < j; i++) {
+      double size = fabs(g->pair_mean[blica_pair(i, j)]);
+      if (isnan(size) || (count == WORST && size <= worst[WORST - 1].size)) continue;
+      int at = count < WORST ? count++ : WORST - 1;
+      for (; at > 0 && worst[at - 1].size < size; at--) worst[at] = worst[at - 1];
+      worst[at] = (worst_pair){size, i, j};
+    }
+  return count;
+}
+
+static void residual_table(const report *r, FILE *page) {
+  const blica_model *m = r->in->model;
+  const agreement *g = &r->agree;
+  worst_pair worst[WORST];
+  int count = worst_pairs(g, worst);
+  html_table(page, "Pairs with the largest mean residual", "variable|with|#fitted less observed|#largest in a segment");
+  for (int w = 0; w < count; w++) {
+    int64_t p = blica_pair(worst[w].i, worst[w].j);
+    double largest = 0;
+    for (int s = 0; s < g->u; s++) {
+      double d = g->fitted[p + s * g->pairs] - g->observed[p + s * g->pairs];
+      if (g->used[p + s * g->pairs] && fabs(d) > fabs(largest)) largest = d;
+    }
+    html_row(page);
+    html_cell(page, m->variables[worst[w].i]);
+    html_cell(page, m->variables[worst[w].j]);
+    html_number(page, "%.4f", g->pair_mean[p]);
+    html_number(page, "%.4f", largest);
+    fputs("</tr>\n", page);
+  }
+  html_table_end(page);
+}
+
+static void put_figure(FILE *page, figure *f, const char *id, const char *caption) {
+  if (!f) return;
+  fputs("<figure><div class=\"wide\">", page);
+  if (!figure_inline(f, page, id)) fputs("<p>There was no memory for this figure.</p>", page);
+  fputs("</div><figcaption>", page);
+  html_text(page, caption);
+  fputs("</figcaption></figure>\n", page);
+  figure_free(f);
+}
+
+static void notes(const blica_fit_report *fit, FILE *page) {
+  if (fit->n_notes == 0) return;
+  html_table(page, "What the method chose or found", "name|#value");
+  for (int i = 0; i < fit->n_notes; i++) {
+    html_row(page);
+    html_cell(page, fit->notes[i].name);
+    html_number(page, "%.8g", fit->notes[i].value);
+    fputs("</tr>\n", page);
+  }
+  html_table_end(page);
+}
+
+void section_fit(const report *r, FILE *page) {
+  const blica_model *m = r->in->model;
+  if (is_fit(m)) {
+    starts_words(&m->fit, page);
+    starts_table(&m->fit, page);
+    notes(&m->fit, page);
+    regularisation(r, page);
+  }
+  if (r->agree.pairs == 0) {
+    fputs("<p class=\"note\">The report was made without the data: <code>blica report MODEL DATA</code> adds observed against "
+          "fitted correlations, residuals, and what was corrected by name.</p>\n", page);
+    return;
+  }
+  fputs("<h3>Observed and fitted correlations</h3>\n", page);
+  put_figure(page, figure_agreement(r), "agreement",
+             "Latent correlations of all pairs in all segments. A model that fits has its points along the line.");
+  put_figure(page, figure_segments(r), "segments",
+             "How far the fitted correlations are from the observed ones in each segment. Where the residual is about the "
+             "standard error, the misfit is what sampling alone gives.");
+  put_figure(page, figure_residuals(r), "residuals",
+             r->rows.sorted ? "Mean over segments of fitted less observed, by pair; variables stand in the order of the mixing matrix below. "
+                              "Blocks of one colour are structure that the sources do not explain."
+                            : "Mean over segments of fitted less observed, by pair. Blocks of one colour are structure that the sources "
+                              "do not explain.");
+  residual_table(r, page);
+}
+
+/* ---- the model ---- */
+
+enum { STRONGEST = 8 };
+
+static int strongest(const blica_model *m, int j, int list[STRONGEST], double value[STRONGEST]) {
+  int count = 0;
+  for (int i = 0; i < m->n; i++) {
+    double rho = source_correlation(m, i, j);
+    if (count == STRONGEST && fabs(rho) <= fabs(value[STRONGEST - 1])) continue;
+    int at = count < STRONGEST ? count++ : STRONGEST - 1;
+    for (; at > 0 && fabs(value[at - 1]) < fabs(rho); at--) {
+      value[at] = value[at - 1];
+      list[at] = list[at - 1];
+    }
+    value[at] = rho;
+    list[at] = i;
+  }
+  return count;
+}
+
+static double explained(const blica_model *m, int j) {
+  double squares = 0, variance = 0;
+  for (int i = 0; i < m->n; i++) squares += pow(m->mixing[(size_t)j * (size_t)m->n + (size_t)i], 2);
+  for (int s = 0; s < m->u; s++) variance += m->variances[(size_t)s * (size_t)m->k + (size_t)j] / m->u;
+  return squares * variance;
+}
+
+static void strongest_table(const blica_model *m, FILE *page) {
+  double total = 0;
+  for (int j = 0; j < m->k; j++) total += explained(m, j);
+  html_table(page, "The strongest variables of each source: correlation of the source with the latent variable, mean over segments",
+             "#source|#share of explained variance|strongest variables");
+  for (int j = 0; j < m->k; j++) {
+    int list[STRONGEST];
+    double value[STRONGEST];
+    int count = strongest(m, j, list, value);
+    html_row(page);
+    html_number(page, "z%.0f", j + 1);
+    html_number(page, "%.1f %%", 100 * explained(m, j) / total);
+    fputs("<td>", page);
+    for (int i = 0; i < count; i++) {
+      fprintf(page, "<span class=\"%s\">", value[i] < 0 ? "neg" : "pos");
+      html_text(page, m->variables[list[i]]);
+      fprintf(page, " <b>%s%.2f</b></span> ", value[i] < 0 ? "\xE2\x88\x92" : "+", fabs(value[i]));
+    }
+    fputs("</td></tr>\n", page);
+  }
+  html_table_end(page);
+}
+
+static void mixing_table(const blica_model *m, FILE *page) {
+  fputs("<details><summary>All numbers of the mixing matrix</summary><div class=\"wide\"><table class=\"sort\"><thead><tr><th "
+        "scope=\"col\">variable</th>", page);
+  for (int j = 0; j < m->k; j++) fprintf(page, "<th scope=\"col\" class=\"n\">z%d</th>", j + 1);
+  fputs("</tr></thead><tbody>\n", page);
+  for (int i = 0; i < m->n; i++) {
+    html_row(page);
+    html_cell(page, m->variables[i]);
+    for (int j = 0; j < m->k; j++) html_number(page, "%.3f", m->mixing[(size_t)j * (size_t)m->n + (size_t)i]);
+    fputs("</tr>\n", page);
+  }
+  html_table_end(page);
+  fputs("</details>\n", page);
+}
+
+void section_mixing(const report *r, FILE *page) {
+  put_figure(page, figure_mixing(r), "mixing",
+             r->rows.sorted ? "The mixing matrix: one row per variable, one column per source. Variables with the same strongest "
+                              "source stand together, strongest first."
+                            : "The mixing matrix: one row per variable, one column per source.");
+  strongest_table(r->in->model, page);
+  put_figure(page, figure_loadings(r), "loadings",
+             "The first sources in pairs; each point is a variable. Variables near an axis belong to one source.");
+  mixing_table(r->in->model, page);
+}
+
+void section_sources(const report *r, FILE *page) {
+  put_figure(page, figure_variances(r), "variances",
+             "Variance of each source over the segments, in their own order, all on one logarithmic scale; orange points on the lower "
+             "edge lie below it. These changes are what makes the mixing matrix identifiable.");
+  put_figure(page, figure_means(r), "means", "Mean of each source over the segments.");
+}

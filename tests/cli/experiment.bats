@@ -1,0 +1,70 @@
+#!/usr/bin/env bats
+# blica experiment
+load helpers
+
+@test "table1 is the paper's in all 45 cells, and marks its minimal cases" {
+  run_code 0 experiment table1 --out t
+  says "wrote CSV and figures"
+  /usr/bin/python3 - <<'P'
+import csv
+paper = {2: "-6 -9 -12 -15 -18 -21 -24 -27 -30", 3: "-7 -9 -10 -10 -9 -7 -4 0 5", 4: "-8 -9 -8 -5 0 7 16 27 40",
+         5: "-9 -9 -6 0 9 21 36 54 75", 6: "-10 -9 -4 5 18 35 56 81 110"}
+red = {(9, 3), (10, 3), (6, 4), (7, 4), (8, 4), (5, 5), (5, 6)}
+rows = list(csv.DictReader(open("t/table1.csv")))
+assert len(rows) == 45
+for r in rows:
+    n, u = int(r["variables"]), int(r["segments"])
+    assert int(r["surplus"]) == int(paper[u].split()[n - 2]), (n, u)
+    assert (r["minimal"] == "1") == ((n, u) in red), (n, u)
+    full, models = int(r["full_rank"]), int(r["models"])
+    assert models == 10 and full == (models if int(r["corrected"]) >= 0 else 0), (n, u, full)
+P
+  for e in svg pdf png; do [ -s "t/table1.$e" ]; done
+  [ "$(head -c 4 t/table1.pdf)" = "%PDF" ]
+}
+
+@test "table1 for a fixed number of sources and other ranges" {
+  run_code 0 experiment table1 --variables 3:5 --segments 2:3 --sources 4 --datasets 1 --out t
+  [ "$(wc -l <t/table1.csv)" -eq 5 ] # n = 3 has no 4 sources
+}
+
+@test "identifiability: same numbers on one and three threads, resumed without running again" {
+  run_code 0 experiment identifiability --variables 5:6 --segments 3:5 --datasets 2 --threads 1 --out one
+  run_code 0 experiment identifiability --variables 5:6 --segments 3:5 --datasets 2 --threads 3 --out three
+  cut -d, -f1-13,20 one/identifiability.csv >a
+  cut -d, -f1-13,20 three/identifiability.csv >b
+  cmp a b
+  [ "$(wc -l <a)" -eq 13 ]
+  cp one/identifiability.csv before
+  head -n 5 before >one/identifiability.csv
+  printf '1,5,5,4,0,bli' >>one/identifiability.csv # as a kill may leave it
+  run_code 0 experiment identifiability --variables 5:6 --segments 3:5 --datasets 2 --out one
+  head -n 5 one/identifiability.csv | cmp - <(head -n 5 before) # seconds too: not run again
+  cut -d, -f1-13,20 one/identifiability.csv | cmp - a
+  for e in svg pdf png; do [ -s "one/identifiability.$e" ]; done
+}
+
+@test "identifiability: recovered to machine precision at the paper's minimal cases, not below the count" {
+  run_code 0 experiment identifiability --variables 6:6 --segments 3:4 --datasets 3 --out d
+  /usr/bin/python3 - <<'P'
+import csv
+for r in csv.DictReader(open("d/identifiability.csv")):
+    e = float(r["error"])
+    assert e < 1e-10 if r["segments"] == "4" else e > 1e-4, r
+P
+}
+
+@test "usage errors name what is wrong, and another file is not overwritten" {
+  run_code 2 experiment tabel1 --out t
+  says "did you mean table1?"
+  run_code 2 experiment table1 --variables 5:2 --out t
+  says "'5:2' is not a range"
+  run_code 2 experiment identifiability --methods blica,magic --out t
+  says "no method 'magic'"
+  only_files ""
+  mkdir t
+  echo "my,own,data" >t/identifiability.csv
+  run_code 3 experiment identifiability --quick --out t
+  says "was not written by this experiment"
+  [ "$(cat t/identifiability.csv)" = "my,own,data" ]
+}

@@ -1,0 +1,49 @@
+#!/usr/bin/env bats
+# blica report; what a browser makes of the page is in report_browser.bats
+load helpers
+
+setup_file() {
+  cd "$BATS_FILE_TMPDIR" || return 1
+  "$BLICA" simulate --variables 6 --sources 2 --segments 20 --samples 300 --out d --quiet
+  "$BLICA" fit d/data.csv --sources 2 --out fit.json --quiet
+}
+
+@test "a page with the data has everything, without network" {
+  d=$BATS_FILE_TMPDIR
+  run_code 0 report "$d/fit.json" "$d/d/data.csv" --out r.html --figures f
+  for text in "What was fitted" "The mixing matrix is identified" "observed correlation" "Every start" \
+    "Regularisation" "seed 1" "--sources 2" "x6"; do
+    grep -q -- "$text" r.html || { echo "no '$text'"; return 1; }
+  done
+  ! grep -qE 'https?://|src="[^d]' r.html
+  for name in mixing variances means loadings agreement segments residuals; do
+    for e in svg pdf png; do [ -s "f/$name.$e" ]; done
+  done
+}
+
+@test "a page without data tells what is missing; a simulated model has a page too" {
+  run_code 0 report "$BATS_FILE_TMPDIR/fit.json" --out r.html
+  grep -q "made without the data" r.html
+  run_code 0 report "$BATS_FILE_TMPDIR/d/model.json" --out truth.html
+  grep -q "not fitted" truth.html
+}
+
+@test "constants and empty cells are named" {
+  awk -F, -v OFS=, 'NR > 1 && $7 == 3 { $2 = 1 } { print }' "$BATS_FILE_TMPDIR/d/data.csv" >c.csv
+  "$BLICA" fit c.csv --sources 2 --out c.json --quiet
+  run_code 0 report c.json c.csv --out r.html
+  grep -q "constant in a segment: their" r.html
+  grep -qE '<tr><td>x2</td><td>3</td><td>1</td>' r.html
+}
+
+@test "data that are not the model's are refused, and nothing is written" {
+  "$BLICA" simulate --variables 5 --sources 2 --segments 20 --samples 50 --out o --quiet
+  run_code 3 report "$BATS_FILE_TMPDIR/fit.json" o/data.csv --out r.html
+  says "has 6 variables in 20 segments"
+  sed '1s/x3/other/' "$BATS_FILE_TMPDIR/d/data.csv" >n.csv
+  run_code 3 report "$BATS_FILE_TMPDIR/fit.json" n.csv --out r.html
+  says "variable 3 is 'x3'"
+  run_code 3 report nothing.json --out r.html
+  run_code 1 report "$BATS_FILE_TMPDIR/fit.json" --out no/such/r.html
+  [ ! -e r.html ]
+}
