@@ -24,6 +24,8 @@ static const blica_option own[] = {
 };
 OPTION_TABLE(own_table, own)
 
+enum { RANK_MOST = 2500 }; /* parameters; the time grows with their cube, here to some seconds */
+
 typedef struct {
   blica_model *model;
   blica_counts *counts;
@@ -80,7 +82,11 @@ static int match(const program *p, material *m) {
 static int gather(program *p, const report_values *v, material *m) {
   blica_status status = blica_model_load(p->ctx, p->operands[0], &m->model);
   if (status != BLICA_OK) return fail_reading(p, status);
-  if (blica_identify(p->ctx, m->model, &m->identification) != BLICA_OK)
+  int64_t parameters = (int64_t)m->model->k * (m->model->n + m->model->u - 1);
+  if (parameters > RANK_MOST)
+    say_note("the rank of %lld parameters is left out of the report; blica identify %s computes it", (long long)parameters,
+             p->operands[0]);
+  else if (blica_identify(p->ctx, m->model, &m->identification) != BLICA_OK)
     say_warning("no verdict on identifiability: %s", blica_message(p->ctx));
   if (p->operand_count < 2) return EXIT_OK;
   char message[TABLE_MESSAGE];
@@ -147,6 +153,9 @@ static int run(program *p, void *values) {
                        .identification = m.identification, .model_path = p->operands[0],
                        .data_path = p->operand_count > 1 ? p->operands[1] : NULL, .data_options = flags,
                        .version = blica_version()};
+    int64_t statistics, unknowns;
+    if (blica_identify_count(p->ctx, m.model->n, m.model->k, m.model->u, &statistics, &unknowns) == BLICA_OK)
+      in.surplus = statistics - unknowns;
     code = write_page(&in, v->out);
     if (code == EXIT_OK && v->figures) code = write_figures(&in, v->figures);
   }

@@ -9,6 +9,9 @@
 const experiment_entry experiments[] = {
     {"table1", "Table 1: statistics less unknowns, with the rank of random models beside it", experiment_table1},
     {"identifiability", "Figure 3: which sizes can be identified, from exact pair probabilities", experiment_identifiability},
+    {"finite-sample", "Figure 4: error against samples per segment, all methods", experiment_finite_sample},
+    {"scalability", "Figure 5: error and running time against the number of variables", experiment_scalability},
+    {"indeterminacy", "Figure 2, Theorem 1 and the causal direction: different models, same data", experiment_indeterminacy},
     {NULL, NULL, NULL},
 };
 

@@ -64,7 +64,7 @@ void axes_ticks_x(const axes *a, const char *label) {
 
 void axes_ticks_y(const axes *a, const char *label) {
   double at[MOST_TICKS], widest = 0;
-  int wanted = a->h < 90 ? 2 : a->h < 160 ? 3 : 6, count = ticks_of(a->y_low, a->y_high, a->log_y, wanted, at);
+  int wanted = a->h < 160 ? 3 : 6, count = ticks_of(a->y_low, a->y_high, a->log_y, wanted, at);
   for (int i = 0; i < count; i++) {
     char text[32];
     double y = axes_y(a, at[i]);

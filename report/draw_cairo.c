@@ -47,9 +47,39 @@ static void play_text(cairo_t *cr, const mark *m) {
   cairo_new_path(cr);
 }
 
+enum { RECTANGLES_MOST = 8000, PIXELS = 4 };
+
+/* A large map is an image, with some pixels per cell because viewers smooth images. */
+static void play_heat_image(cairo_t *cr, const mark *m) {
+  cairo_surface_t *image = cairo_image_surface_create(CAIRO_FORMAT_RGB24, PIXELS * m->columns, PIXELS * m->rows);
+  if (cairo_surface_status(image) == CAIRO_STATUS_SUCCESS) {
+    cairo_surface_flush(image);
+    unsigned char *data = cairo_image_surface_get_data(image);
+    size_t stride = (size_t)cairo_image_surface_get_stride(image);
+    for (int i = 0; i < PIXELS * m->rows; i++)
+      for (int j = 0; j < PIXELS * m->columns; j++) {
+        uint32_t pixel = m->cells[(size_t)(i / PIXELS) * (size_t)m->columns + (size_t)(j / PIXELS)] >> 8;
+        memcpy(data + (size_t)i * stride + 4 * (size_t)j, &pixel, 4);
+      }
+    cairo_surface_mark_dirty(image);
+  }
+  cairo_save(cr);
+  cairo_translate(cr, m->x, m->y);
+  cairo_scale(cr, m->w / (PIXELS * m->columns), m->h / (PIXELS * m->rows));
+  cairo_set_source_surface(cr, image, 0, 0);
+  cairo_pattern_set_filter(cairo_get_source(cr), CAIRO_FILTER_NEAREST);
+  cairo_paint(cr);
+  cairo_restore(cr);
+  cairo_surface_destroy(image);
+}
+
 /* Neighbours of one colour in a row become one rectangle; no smoothing, so that no seams show. */
 static void play_heat(cairo_t *cr, const mark *m) {
   double w = m->w / m->columns, h = m->h / m->rows;
+  if ((int64_t)m->rows * m->columns > RECTANGLES_MOST) {
+    play_heat_image(cr, m);
+    return;
+  }
   cairo_save(cr);
   cairo_set_antialias(cr, CAIRO_ANTIALIAS_NONE);
   for (int i = 0; i < m->rows; i++)

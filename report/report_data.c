@@ -109,6 +109,25 @@ void section_data(const report *r, FILE *page) {
 
 /* ---- identifiability ---- */
 
+/* A word as a POSIX shell reads it back. */
+static void put_word(FILE *page, const char *word) {
+  bool plain = *word != 0;
+  for (const char *p = word; *p; p++)
+    plain = plain && strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-+:,@%=", *p);
+  if (plain) {
+    html_text(page, word);
+    return;
+  }
+  html_text(page, "'");
+  for (const char *p = word; *p; p++) {
+    char one[5] = {*p, 0};
+    size_t length = 1;
+    while (((unsigned char)p[1] & 0xC0) == 0x80 && length < 4) one[length++] = *++p;
+    html_text(page, *one == '\'' ? "'\\''" : one);
+  }
+  html_text(page, "'");
+}
+
 static void verdict(const report *r, FILE *page) {
   const blica_identification *id = r->in->identification;
   const blica_model *m = r->in->model;
@@ -133,10 +152,22 @@ static void verdict(const report *r, FILE *page) {
   fputs("</p>\n", page);
 }
 
+static void count_alone(const report *r, FILE *page) {
+  const report_input *in = r->in;
+  fputs("<p class=\"verdict\">", page);
+  html_textf(page, in->surplus >= 0
+                       ? "By the paper's count the mixing matrix can be identified: there are %lld more statistics than unknowns."
+                       : "By the paper's count there is no hope that the mixing matrix is identified: statistics less unknowns are %lld.",
+             (long long)in->surplus);
+  fputs("</p>\n<p>The rank of the information was not computed for a model of this size; <code>blica identify ", page);
+  put_word(page, in->model_path);
+  fputs("</code> does.</p>\n", page);
+}
+
 void section_identifiability(const report *r, FILE *page) {
   const blica_identification *id = r->in->identification;
   if (!id) {
-    fputs("<p class=\"note\">The rank could not be computed for this model.</p>\n", page);
+    count_alone(r, page);
     return;
   }
   verdict(r, page);
@@ -154,25 +185,6 @@ void section_identifiability(const report *r, FILE *page) {
 }
 
 /* ---- the command ---- */
-
-/* A word as a POSIX shell reads it back. */
-static void put_word(FILE *page, const char *word) {
-  bool plain = *word != 0;
-  for (const char *p = word; *p; p++)
-    plain = plain && strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-+:,@%=", *p);
-  if (plain) {
-    html_text(page, word);
-    return;
-  }
-  html_text(page, "'");
-  for (const char *p = word; *p; p++) {
-    char one[5] = {*p, 0};
-    size_t length = 1;
-    while (((unsigned char)p[1] & 0xC0) == 0x80 && length < 4) one[length++] = *++p;
-    html_text(page, *one == '\'' ? "'\\''" : one);
-  }
-  html_text(page, "'");
-}
 
 void section_reproduce(const report *r, FILE *page) {
   const blica_model *m = r->in->model;
