@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "args.h"
+#include "draw.h"
 #include "experiment.h"
 #include "program.h"
 
@@ -113,6 +114,7 @@ static int run(program *p, void *values) {
   if (!methods_known(v->methods)) return EXIT_USAGE;
   if (!make_folder(v->out)) return EXIT_FAILED;
   blica_status status = entry->run(&e);
+  draw_done();
   progress_clear();
   if (status == BLICA_OK) {
     say_note("%s: wrote CSV and figures (SVG, PDF, PNG) to %s", entry->name, v->out);

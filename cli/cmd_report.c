@@ -161,6 +161,7 @@ static int run(program *p, void *values) {
   }
   if (code == EXIT_OK) say_note("wrote %s%s%s", v->out, v->figures ? " and figures to " : "", v->figures ? v->figures : "");
   release(&m);
+  draw_done();
   return code;
 }
 

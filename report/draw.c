@@ -189,6 +189,8 @@ void text_fit(char *out, size_t size, double font, double width, const char *tex
   }
 }
 
+void draw_done(void) { cairo_debug_reset_static_data(); }
+
 /* ---- colours ---- */
 
 colour palette(int index) {

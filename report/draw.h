@@ -52,6 +52,9 @@ bool figure_save(const figure *f, const char *folder, const char *name, char *me
 /* Into a page; id must be unique in it. False when memory ran out. */
 bool figure_inline(const figure *f, FILE *page, const char *id);
 
+/* Gives back what cairo keeps for all figures; call it after the last one. */
+void draw_done(void);
+
 /* Eight colours that people with colour-blindness can tell apart (Okabe and Ito, 2008). */
 colour palette(int index);
 /* value in -1..1: blue, white, orange. */
