@@ -22,8 +22,16 @@ static void draw_dots(const report *r, const axes *a) {
       }
 }
 
-static int bin_of(double value) {
-  int b = (int)((value + 1) / 2 * BINS);
+/* The axes reach as far as the correlations do. */
+static double reach_of(const agreement *g) {
+  double reach = 0.1;
+  for (int64_t at = 0; at < g->pairs * g->u; at++)
+    if (g->used[at]) reach = fmax(reach, fmax(fabs(g->observed[at]), fabs(g->fitted[at])));
+  return fmin(1, 1.05 * reach);
+}
+
+static int bin_of(double value, double reach) {
+  int b = (int)((value / reach + 1) / 2 * BINS);
   return b < 0 ? 0 : b >= BINS ? BINS - 1 : b;
 }
 
@@ -34,7 +42,7 @@ static void draw_density(const report *r, const axes *a) {
   colour *cells = calloc(BINS * BINS, sizeof *cells);
   if (counts && cells) {
     for (int64_t at = 0; at < g->pairs * g->u; at++)
-      if (g->used[at]) counts[(BINS - 1 - bin_of(g->fitted[at])) * BINS + bin_of(g->observed[at])]++;
+      if (g->used[at]) counts[(BINS - 1 - bin_of(g->fitted[at], a->y_high)) * BINS + bin_of(g->observed[at], a->x_high)]++;
     for (int i = 0; i < BINS * BINS; i++) most = fmax(most, counts[i]);
     for (int i = 0; i < BINS * BINS; i++)
       cells[i] = counts[i] > 0 ? sequential(0.18 + 0.82 * log1p(counts[i]) / log1p(most)) : WHITE;
@@ -49,7 +57,8 @@ static void draw_density(const report *r, const axes *a) {
 figure *figure_agreement(const report *r) {
   if (r->agree.pairs == 0) return NULL;
   figure *f = figure_new(SIDE + 80, SIDE + 60, "Observed against fitted correlations of all pairs in all segments");
-  axes a = {f, 58, 12, SIDE, SIDE, -1, 1, -1, 1, false, false};
+  double reach = reach_of(&r->agree);
+  axes a = {f, 58, 12, SIDE, SIDE, -reach, reach, -reach, reach, false, false};
   bool dense = r->agree.pairs * r->agree.u > DOTS_MOST;
   if (dense) draw_density(r, &a);
   axes_ticks_y(&a, "fitted correlation");
