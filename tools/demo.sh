@@ -20,8 +20,10 @@ echo "   $out/fit.json    the estimate"
 echo "3. Comparing the estimate with the truth (MCS 1 is perfect; chance is about 0.5)"
 "$blica" compare "$out/model.json" "$out/fit.json" | sed 's/^/   /'
 
-if "$blica" help report >/dev/null 2>&1; then
-  echo "4. Writing a report"
-  "$blica" report "$out/fit.json" "$out/data.csv" --out report.html --quiet
-  echo "   report.html      open it in a browser"
-fi
+echo "4. Writing a report"
+"$blica" report "$out/fit.json" "$out/data.csv" --out report.html --quiet
+echo
+echo "The report: $(pwd)/report.html"
+echo "Open it in a browser and look first at the verdict under 'Can it be identified?': it says whether the matrix may be interpreted at all."
+echo "Then see in 'The mixing matrix' which variables each source drives (hover for values, click a table's head to sort it)."
+echo "Last, in 'How well it fits', the points lie along the line and the residuals stay near the standard errors: the model explains the data."

@@ -31,10 +31,10 @@ own() { (cd "$BLICA_SOURCE/$1" && ls ./*.h | sed 's|^\./||; s|\.|\\.|g' | paste 
 }
 
 @test "the program uses blica.h and what knows nothing of the library" {
-  report=none
-  [ -d "$BLICA_SOURCE/report" ] && report="$(own report)"
-  allowed cli "blica\\.h|base/outfile\\.h|base/npy\\.h|$(own cli)|$report"
-  if [ -d "$BLICA_SOURCE/report" ]; then allowed report "blica\\.h|base/outfile\\.h|$report"; fi
+  report=$(own report) experiments=$(own experiments)
+  allowed cli "blica\\.h|base/outfile\\.h|base/npy\\.h|$(own cli)|$report|$experiments"
+  allowed experiments "blica\\.h|base/outfile\\.h|$report|$experiments"
+  allowed report "blica\\.h|base/outfile\\.h|$report"
 }
 
 @test "mpi.h is included in src/mpi and the header for it only" {
