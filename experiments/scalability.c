@@ -42,14 +42,15 @@ static blica_status plan_size(experiment *e, const design *d, runs *r, int set, 
   return BLICA_OK;
 }
 
+/* By size, both settings at each, so that a run that is cut short has some of both; n = k = 10 is common to them. */
 static blica_status plan(experiment *e, const design *d, runs *r) {
   blica_status status = BLICA_OK;
-  for (int set = 1; set <= d->datasets; set++) {
-    for (int i = 0; i < d->squares && status == BLICA_OK; i++)
-      status = plan_size(e, d, r, set, square_sizes[i], square_sizes[i]);
-    for (int i = 1; i < d->fews && status == BLICA_OK; i++) /* n = k = 10 is there already */
-      status = plan_size(e, d, r, set, few_sizes[i], FEW_SOURCES);
-  }
+  for (int set = 1; set <= d->datasets; set++)
+    for (int i = 0; i < d->squares || i < d->fews; i++) {
+      if (i > 0 && i < d->fews) status = plan_size(e, d, r, set, few_sizes[i], FEW_SOURCES);
+      if (i < d->squares && status == BLICA_OK) status = plan_size(e, d, r, set, square_sizes[i], square_sizes[i]);
+      if (status != BLICA_OK) return status;
+    }
   return status;
 }
 

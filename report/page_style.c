@@ -30,7 +30,7 @@ const char page_style[] =
     "pointer-events:none;max-width:26rem;overflow-wrap:anywhere}\n"
     "@media print{body{max-width:none;padding:0;font-size:10.5pt}nav,#tip{display:none}.wide{overflow:visible}"
     "svg.fig{max-width:100%;height:auto}h2,h3{break-after:avoid}figure,tr,.facts{break-inside:avoid}"
-    "figure:has(svg[height^=\"2\"]){break-inside:auto}*{-webkit-print-color-adjust:exact;print-color-adjust:exact}th{position:static}}\n";
+    "*{-webkit-print-color-adjust:exact;print-color-adjust:exact}th{position:static}}\n";
 
 const char page_script[] =
     "'use strict';\n"
