@@ -18,7 +18,7 @@ its data, deals with missing values, empty cells and small segments in the open,
 draws (into the folder that it is given), and says what was found and how far to trust it.
 
 `bash examples/run.sh` runs all and writes this page from what they print; the numbers below are the scripts' own.
-`recover.c`, where it is, is the smallest program in C.
+`recover.c` is the smallest program in C.
 TEXT
 for script in court.R senate.R house.R mood.py personality.py; do
   case $script in
