@@ -68,3 +68,32 @@ P
   says "was not written by this experiment"
   [ "$(cat t/identifiability.csv)" = "my,own,data" ]
 }
+
+@test "indeterminacy: different matrices, the same probabilities" {
+  run_code 0 experiment indeterminacy --out d
+  /usr/bin/python3 - <<'P'
+import csv
+rows = list(csv.DictReader(open("d/indeterminacy.csv")))
+assert len(rows) == 12
+for a, b in zip(rows[::2], rows[1::2]):
+    assert a["segment"] == b["segment"] and a["model"] != b["model"]
+    assert [a[c] for c in ("a11", "a12", "a21", "a22")] != [b[c] for c in ("a11", "a12", "a21", "a22")]
+    p, q = ([float(r[c]) for c in ("p11", "p10", "p01", "p00")] for r in (a, b))
+    assert abs(sum(p) - 1) < 1e-14 and max(abs(x - y) for x, y in zip(p, q)) < 1e-14
+P
+  for e in svg pdf png; do [ -s "d/indeterminacy.$e" ]; done
+}
+
+@test "finite-sample and scalability run the methods that are named, and draw from the CSV alone" {
+  run_code 0 experiment finite-sample --quick --datasets 1 --methods fastica --out d
+  [ "$(wc -l <d/finite-sample.csv)" -eq 10 ]
+  run_code 0 experiment scalability --quick --datasets 1 --methods fastica --out d
+  [ "$(wc -l <d/scalability.csv)" -eq 5 ]
+  ! grep -v '^seed' d/scalability.csv | grep -v ',fastica,'
+  for n in finite-sample scalability; do for e in svg pdf png; do [ -s "d/$n.$e" ]; done; done
+  cp d/scalability.csv before
+  rm d/scalability.svg
+  run_code 0 experiment scalability --quick --datasets 1 --methods fastica --draw-only --out d
+  [ -s d/scalability.svg ]
+  cmp before d/scalability.csv
+}
