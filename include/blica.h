@@ -286,7 +286,7 @@ typedef struct {
 } blica_note; /* something that a method chose or found: prior scales, penalties, ... */
 
 typedef struct {
-  double objective;
+  double objective;      /* of the model returned; where priors are learned, starts are compared before that */
   int n_starts, best_start;
   blica_start *starts;   /* [n_starts] */
   int64_t iterations, evaluations; /* of the best start */

@@ -1,6 +1,7 @@
 /* fit.c - the pipeline: prepare what the method looks at, let it estimate, bring the model to canonical
  * form and complete it with the means. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <lapacke.h>
@@ -49,6 +50,15 @@ done:
   return status;
 }
 
+/* What `auto` stands for (docs/methods.md has the evidence). */
+enum { MATCHED_MAX = 200 };
+static const char *choose_method(const blica_input *input, const blica_fit_options *o, int n) {
+  if (strcmp(o->method, "auto") != 0) return o->method;
+  bool exact = input->cor ? input->cor->exact : !input->data && input->counts && input->counts->exact;
+  bool small = (int64_t)n * o->sources <= MATCHED_MAX;
+  return small && !exact && o->condition == BLICA_CONDITION_DEFAULT ? "matched" : "blica";
+}
+
 static const bl_estimator *find_estimator(const char *name) {
   for (int i = 0; i < ESTIMATORS; i++)
     if (strcmp(estimators[i].method.name, name) == 0) return &estimators[i];
@@ -58,6 +68,7 @@ static const bl_estimator *find_estimator(const char *name) {
 /* What the caller left to the method. */
 static blica_fit_options resolve(const blica_fit_options *options, const bl_estimator *estimator) {
   blica_fit_options o = *options;
+  snprintf(o.method, sizeof o.method, "%s", estimator->method.name);
   if (o.max_iterations == 0) o.max_iterations = estimator->max_iterations ? estimator->max_iterations : 10000;
   if (o.tolerance == -1) o.tolerance = estimator->tolerance > 0 ? estimator->tolerance : 1e-8;
   return o;
@@ -79,7 +90,7 @@ static blica_status check(blica_ctx *ctx, const blica_input *input, const blica_
     *shape = (outline){input->cor->n, input->cor->u, input->cor->variables, input->cor->segments};
   else
     return bl_fail(ctx, BLICA_ERR_ARGUMENT, "a fit needs data, counts or correlations; all three are missing");
-  *estimator = find_estimator(o->method);
+  *estimator = find_estimator(choose_method(input, o, shape->n));
   if (!*estimator)
     return bl_fail(ctx, BLICA_ERR_ARGUMENT, "method '%s' is unknown; blica_methods() lists what there is", o->method);
   if ((*estimator)->method.needs_rows && !input->data)

@@ -19,7 +19,9 @@
 #define ROW_(label, offset, size, kind, ...) {label, kind, offset, size, __VA_ARGS__}
 
 static const blica_option fit_table[] = {
-    ROW(FIT(method), BLICA_OPT_TEXT, "blica", 0, 0, BL_METHOD_WORDS, "NAME", "Estimator."),
+    ROW(FIT(method), BLICA_OPT_TEXT, "auto", 0, 0, BL_METHOD_WORDS, "NAME",
+        "Estimator. auto is matched for samples with at most 200 elements of A, where it is the most accurate for its time, "
+        "and blica beyond, for exact counts, and when a condition is given."),
     ROW(FIT(sources), BLICA_OPT_INT, NULL, 1, 1e6, NULL, "K", "Number of sources, at most the number of variables."),
     ROW(FIT(starts), BLICA_OPT_INT, "3", 1, 1e6, NULL, "COUNT",
         "Starting points; the result with the best objective is kept, all are reported."),

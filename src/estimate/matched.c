@@ -16,8 +16,8 @@
 
 enum {
   HISTORY = 20,
-  SCALE_ROUNDS = 8,    /* of empirical Bayes */
-  LAPLACE_MAX = 400    /* nk up to which the Hessian is formed; beyond it every parameter counts as determined */
+  SCALE_ROUNDS = 5,    /* of empirical Bayes */
+  LAPLACE_MAX = 200    /* nk up to which the Hessian is formed; beyond it every parameter counts as determined */
 };
 static const double FIRST_SD_MIXING = 3, FIRST_SD_VARIANCE = 1;
 static const double START_CONDITION = 10; /* joint diagonalisation wants positive definite matrices */
@@ -116,7 +116,7 @@ static blica_status update_scales(run *r, bool *settled) {
   double sd_mixing = sqrt(1 / r->data->precision_mixing), sd_variance = sqrt(1 / r->data->precision_variance);
   double new_mixing = clamp(sqrt(sum_of_squares(r->theta, 0, nk) / laplace.gamma_mixing), 0.1, 100);
   double new_variance = clamp(sqrt(sum_of_squares(r->theta, nk, size) / laplace.gamma_variance), 0.05, 10);
-  *settled = fabs(log(new_mixing / sd_mixing)) < 0.02 && fabs(log(new_variance / sd_variance)) < 0.02;
+  *settled = fabs(log(new_mixing / sd_mixing)) < 0.05 && fabs(log(new_variance / sd_variance)) < 0.05;
   set_scales(r->data, new_mixing, new_variance);
   return BLICA_OK;
 }
@@ -185,8 +185,7 @@ static blica_status run_all(blica_ctx *ctx, const bl_problem *problem, bl_corfit
     best = next, next = swap;
     model->fit.best_start = i;
   }
-  if (learn) TRY(learn_scales(&best));
-  model->fit.starts[model->fit.best_start] = best.record;
+  if (learn) TRY(learn_scales(&best)); /* the starts' records stay as compared, under the first scales */
   TRY(fill_report(ctx, &best, model));
 done:
   bl_free(best.theta);

@@ -20,8 +20,21 @@ above() { /usr/bin/python3 -c "assert $1 > $2, $1"; }
   above "$(mcs x.json "$d/e/model.json")" "1-1e-10"
 }
 
+@test "auto is matched with learned priors for small samples, blica for exact counts or with a condition" {
+  d="$BATS_FILE_TMPDIR"
+  run_code 0 fit "$d/d/data.csv" --sources 2 --out a.json
+  run_code 0 fit "$d/d/data.csv" --sources 2 --condition 10 --out b.json
+  run_code 0 fit "$d/e/counts.npz" --sources 2 --out c.json
+  /usr/bin/python3 -c '
+import json
+a, b, c = (json.load(open(f + ".json")) for f in "abc")
+assert a["method"] == "matched" and b["method"] == c["method"] == "blica"
+assert 0.5 < a["fit"]["notes"]["prior_mixing"] < 10 and 0.2 < a["fit"]["notes"]["prior_variance"] < 5
+assert b["fit"]["condition"] == 10 and c["fit"]["notes"] == {}'
+}
+
 @test "--json prints the record of the fit" {
-  run_code 0 fit "$BATS_FILE_TMPDIR/d/data.csv" --sources 2 --starts 2 --seed 9 --out m.json --json --quiet
+  run_code 0 fit "$BATS_FILE_TMPDIR/d/data.csv" --method blica --sources 2 --starts 2 --seed 9 --out m.json --json --quiet
   echo "$out" | /usr/bin/python3 -c '
 import json, sys
 r, m = json.load(sys.stdin), json.load(open("m.json"))

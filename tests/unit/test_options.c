@@ -39,7 +39,7 @@ static const blica_option *fit_option(const char *name) {
 static void fit_defaults(void **state) {
   (void)state;
   blica_fit_options o = blica_fit_options_default();
-  assert_string_equal(o.method, "blica");
+  assert_string_equal(o.method, "auto");
   assert_int_equal(o.sources, 0);
   assert_int_equal(o.starts, 3);
   assert_true(o.seed == 1);
@@ -130,8 +130,9 @@ static void methods_are_the_words(void **state) {
   int count;
   char words[256] = "";
   const blica_method *methods = blica_methods(&count);
+  strcpy(words, "auto");
   for (int i = 0; i < count; i++) {
-    if (i) strcat(words, "|");
+    strcat(words, "|");
     strcat(words, methods[i].name);
   }
   assert_string_equal(fit_option("method")->words, words);
