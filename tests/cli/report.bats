@@ -5,7 +5,7 @@ load helpers
 setup_file() {
   cd "$BATS_FILE_TMPDIR" || return 1
   "$BLICA" simulate --variables 6 --sources 2 --segments 20 --samples 300 --out d --quiet
-  "$BLICA" fit d/data.csv --sources 2 --out fit.json --quiet
+  "$BLICA" fit d/data.csv --method blica --sources 2 --out fit.json --quiet
 }
 
 @test "a page with the data has everything, without network" {

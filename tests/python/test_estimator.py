@@ -29,14 +29,14 @@ def test_every_option_of_the_table_is_a_parameter_with_its_default():
     back = {theirs: ours for ours, theirs in NAMES.items()}
     for option in blica.option_table("fit"):
         default = parameters[back.get(option.name, option.name)].default
-        if option.name in ("condition", "sources"):
-            continue  # 10 is what the table's default means for samples; sources has none
+        if option.name in ("condition", "sources", "method"):
+            continue  # 10 is what the table's default means for samples, and with it auto means blica; sources has none
         assert default is None or str(default) == option.default
         assert option.help in blica.BinaryICA.__doc__ or option.name in ("seed",)
 
 
 def test_same_as_the_function(drawn, ica):
-    model = blica.fit(drawn.X, drawn.segments, sources=2)
+    model = blica.fit(drawn.X, drawn.segments, sources=2, method="blica")
     for name in ("mixing", "variances", "means", "thresholds"):
         assert (getattr(ica, name + "_") == getattr(model, name)).all()
     assert (blica.BinaryICA(2).fit(drawn.X, drawn.segments).mixing_ == ica.mixing_).all()  # segments as y
