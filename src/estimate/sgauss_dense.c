@@ -10,20 +10,25 @@
 
 #include "estimate/sgauss_kernels.h"
 
-/* Workspace: b, root b [k]; w [n]; W, U, F [k,k]; X, Y, E [n,k]. */
-size_t bl_sgauss_dense_work(int n, int k) { return (size_t)(2 * k + n) + 3 * (size_t)k * k + 3 * (size_t)n * k; }
+/* Workspace: b, root b [k]; w [n]; L, F [k,k]; X, Y, E [n,k]. */
+size_t bl_sgauss_dense_work(int n, int k) { return (size_t)(2 * k + n) + 2 * (size_t)k * k + 3 * (size_t)n * k; }
 
-/* W <- (I + B'B)^-1, returning its negative log determinant, or NaN. */
-static double invert_capacitance(int k, const double *gram, const double *rb, double *w) {
+/* L <- Cholesky factor of I + B'B; returns its log determinant, or NaN. */
+static double factor_capacitance(int k, const double *gram, const double *rb, double *l) {
   for (int j = 0; j < k; j++)
-    for (int i = 0; i < k; i++) w[i + (size_t)j * k] = gram[i + (size_t)j * k] * rb[i] * rb[j] + (i == j);
-  if (LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', k, w, k) != 0) return NAN;
+    for (int i = j; i < k; i++) l[i + (size_t)j * k] = gram[i + (size_t)j * k] * rb[i] * rb[j] + (i == j);
+  if (LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', k, l, k) != 0) return NAN;
   double log_det = 0;
-  for (int j = 0; j < k; j++) log_det += 2 * log(w[j + (size_t)j * k]);
-  if (LAPACKE_dpotri_work(LAPACK_COL_MAJOR, 'L', k, w, k) != 0) return NAN;
-  for (int j = 0; j < k; j++)
-    for (int i = 0; i < j; i++) w[i + (size_t)j * k] = w[j + (size_t)i * k];
+  for (int j = 0; j < k; j++) log_det += 2 * log(l[j + (size_t)j * k]);
   return log_det;
+}
+
+/* X <- A b^1/2 (L L')^-1 b^-1/2, by two triangular solves: cheaper than the inverse and its product. */
+static void solve_columns(int n, int k, const double *a, const double *rb, const double *l, double *x) {
+  for (int j = 0; j < k; j++)
+    for (int i = 0; i < n; i++) x[i + (size_t)j * n] = a[i + (size_t)j * n] * rb[j];
+  cblas_dtrsm(CblasColMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit, n, k, 1, l, k, x, n);
+  cblas_dtrsm(CblasColMajor, CblasRight, CblasLower, CblasNoTrans, CblasNonUnit, n, k, 1, l, k, x, n);
 }
 
 static void multiply(int m, int n, int k, int transposed, const double *a, int lda, const double *b, double *c) {
@@ -35,8 +40,8 @@ void bl_sgauss_dense(const bl_sgauss_shared *shared, const double *c, double wei
   const int n = shared->n, k = shared->k;
   const size_t nk = (size_t)n * k, kk = (size_t)k * k;
   const double *a = shared->a;
-  double *b = shared->work, *rb = b + k, *w = rb + k, *inv = w + n, *u = inv + kk, *f = u + kk, *x = f + kk,
-         *y = x + nk, *e = y + nk, log_q = 0;
+  double *b = shared->work, *rb = b + k, *w = rb + k, *l = w + n, *f = l + kk, *x = f + kk, *y = x + nk,
+         *e = y + nk, log_q = 0;
   for (int j = 0; j < k; j++) {
     b[j] = shared->link * exp(local[j]);
     rb[j] = sqrt(b[j]);
@@ -45,12 +50,15 @@ void bl_sgauss_dense(const bl_sgauss_shared *shared, const double *c, double wei
     w[i] = exp(-local[k + i]);
     log_q += local[k + i];
   }
-  double log_det = invert_capacitance(k, shared->gram, rb, inv);
-  for (int j = 0; j < k; j++)
-    for (int i = 0; i < k; i++) u[i + (size_t)j * k] = rb[i] * inv[i + (size_t)j * k] / rb[j];
-  multiply(n, k, k, 0, a, n, u, x);
-  for (int j = 0; j < k; j++)
-    for (int i = 0; i < n; i++) y[i + (size_t)j * n] = w[i] * x[i + (size_t)j * n];
+  double log_det = factor_capacitance(k, shared->gram, rb, l);
+  solve_columns(n, k, a, rb, l, x);
+  for (int j = 0; j < k; j++) {
+    double inverse = 1 / rb[j];
+    for (int i = 0; i < n; i++) {
+      x[i + (size_t)j * n] *= inverse;
+      y[i + (size_t)j * n] = w[i] * x[i + (size_t)j * n];
+    }
+  }
   multiply(n, k, n, 0, c, n, y, e);
   for (int j = 0; j < k; j++)
     for (int i = 0; i < n; i++) e[i + (size_t)j * n] *= w[i];
