@@ -2,7 +2,7 @@
 PREFIX ?= /usr/local
 DESTDIR ?=
 BUILD := build/release
-.PHONY: help demo test build install bench bench-methods bench-ivae clean setup setup-test
+.PHONY: help demo test asan build install bench bench-methods bench-ivae clean setup setup-test
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | column -t -s "$$(printf '\t')"
@@ -14,15 +14,27 @@ setup-test: ## install the packages that the tests need, or name them
 	@sh tools/setup.sh test
 
 build: setup ## build the release preset in build/release
-	@test -f $(BUILD)/build.ninja || cmake --preset release -Wno-dev > build-configure.log 2>&1 || { cat build-configure.log; rm -f build-configure.log; exit 1; }
-	@rm -f build-configure.log
-	@cmake --build $(BUILD)
+	@echo "Building in $(BUILD)"
+	@mkdir -p $(BUILD)
+	@cmake --preset release -Wno-dev > $(BUILD)/configure.log 2>&1 || { cat $(BUILD)/configure.log; exit 1; }
+	@cmake --build $(BUILD) > $(BUILD)/build.log 2>&1 || { cat $(BUILD)/build.log; exit 1; }
+	@! grep -E 'warning:' $(BUILD)/build.log
 
 demo: build ## simulate, fit, and write a report
 	@sh tools/demo.sh
 
 test: setup-test build ## build and run all tests
-	@cd $(BUILD) && ctest --output-on-failure -j 2
+	@echo "Running all tests"
+	@cd $(BUILD) && ctest --output-on-failure --no-tests=error -j 2
+
+bench: build ## speed and accuracy of this build, on one core: counting, correlations, the fit, accuracy over many data sets
+	@cmake --build $(BUILD) --target benches > $(BUILD)/build.log 2>&1 || { cat $(BUILD)/build.log; exit 1; }
+	@for b in count table correlate fit; do echo; echo "== bench_$$b"; OPENBLAS_NUM_THREADS=1 $(BUILD)/bench_$$b; done
+	@echo; echo "== bench_accuracy"; OPENBLAS_NUM_THREADS=1 $(BUILD)/bench_accuracy 30 blica:condition=10 matched
+
+asan: setup-test ## build with address and undefined-behaviour sanitizers and run the C and program tests
+	@cmake --preset asan -Wno-dev > /dev/null && cmake --build build/asan > /dev/null
+	@cd build/asan && OPENBLAS_NUM_THREADS=1 ctest --output-on-failure --no-tests=error -j 2 -E 'parity|python|^r/|recovery|install|browser'
 
 install: build ## put program, library, headers, man pages and completions under PREFIX
 	@cmake --install $(BUILD) --prefix $(DESTDIR)$(PREFIX)

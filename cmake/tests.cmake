@@ -1,5 +1,4 @@
 # Each tests/<kind>/test_*.c is one cmocka program; it sees the inside of the library through the static one.
-pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
 file(GLOB TEST_SOURCES CONFIGURE_DEPENDS tests/unit/test_*.c tests/identity/test_*.c tests/recovery/test_*.c)
 foreach(source ${TEST_SOURCES})
   get_filename_component(name ${source} NAME_WE)
