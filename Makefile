@@ -34,7 +34,7 @@ bench: build ## speed and accuracy of this build, on one core: counting, correla
 
 asan: setup-test ## build with address and undefined-behaviour sanitizers and run the C and program tests
 	@cmake --preset asan -Wno-dev > /dev/null && cmake --build build/asan > /dev/null
-	@cd build/asan && OPENBLAS_NUM_THREADS=1 ctest --output-on-failure --no-tests=error -j 2 -E 'parity|python|^r/|recovery|install|browser'
+	@cd build/asan && OPENBLAS_NUM_THREADS=1 LSAN_OPTIONS=suppressions=$(CURDIR)/tools/lsan.supp:print_suppressions=0 ctest --output-on-failure --no-tests=error -j 2 -E 'parity|python|^r/|recovery|install|browser'
 
 install: build ## put program, library, headers, man pages and completions under PREFIX
 	@cmake --install $(BUILD) --prefix $(DESTDIR)$(PREFIX)
