@@ -116,6 +116,12 @@ static const target *find_flag(const target *list, int count, const char *flag, 
 /* ---- parsing ---- */
 
 /* One flag at argv[*at]; *at moves past its value. */
+/* A number of sources below 1 is well written, but no data can have it: bad data, like one above n. */
+static bool fits_no_data(const blica_option *option, const char *value) {
+  char *end;
+  return strcmp(option->name, "sources") == 0 && strtol(value, &end, 10) < 1 && end != value && !*end;
+}
+
 static int parse_flag(program *p, int argc, char **argv, int *at, const target *list, int count, bool *seen) {
   const char *flag = argv[*at], *equals = strchr(flag, '=');
   size_t length = equals ? (size_t)(equals - flag) : strlen(flag);
@@ -136,7 +142,7 @@ static int parse_flag(program *p, int argc, char **argv, int *at, const target *
   seen[t - list] = true;
   if (blica_option_set(p->ctx, t->option, t->values, value) != BLICA_OK) {
     say_error("%s: %s", p->command->name, blica_message(p->ctx));
-    return EXIT_USAGE;
+    return fits_no_data(t->option, value) ? EXIT_DATA : EXIT_USAGE;
   }
   return 0;
 }

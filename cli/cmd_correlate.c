@@ -1,6 +1,7 @@
 /* cmd_correlate.c - blica correlate DATA|COUNTS: tetrachoric correlations of every segment. */
 #include <math.h>
 
+#include "output.h"
 #include "data_args.h"
 
 typedef struct {
@@ -28,6 +29,7 @@ static blica_status regularise(program *p, double condition, blica_cor **cor) {
 
 static int run(program *p, void *values) {
   correlate_values *v = values;
+  if (!output_possible(v->out)) return EXIT_DATA;
   char message[TABLE_MESSAGE];
   table_options options = data_table_options(&v->data);
   blica_counts *counts;

@@ -1,4 +1,5 @@
 /* cmd_count.c - blica count DATA: pair counts of a table, however large. */
+#include "output.h"
 #include "data_args.h"
 
 typedef struct {
@@ -23,6 +24,7 @@ static void warn_small(const blica_counts *c) {
 
 static int run(program *p, void *values) {
   count_values *v = values;
+  if (!output_possible(v->out)) return EXIT_DATA;
   char message[TABLE_MESSAGE];
   table_options options = data_table_options(&v->data);
   blica_counts *counts;

@@ -55,7 +55,7 @@ static int check_input(const fit_values *v, const char *path, const fit_input *i
   int k = v->options.sources;
   if (k > in->n) {
     say_error("fit: --sources %d, but '%s' has %d variables; give at most %d", k, path, in->n, in->n);
-    return EXIT_USAGE;
+    return EXIT_DATA;
   }
   if (in->u == 1 && !v->allow_unidentified) {
     say_error("fit: '%s' has one segment only, and one segment cannot tell the mixing matrix; name the segments "
@@ -154,7 +154,7 @@ static int run(program *p, void *values) {
   fit_values *v = values;
   fit_input in = {0};
   blica_model *model = NULL;
-  if (!output_possible(v->out)) return EXIT_FAILED;
+  if (!output_possible(v->out)) return EXIT_DATA;
   int code = read_input(p, v, &in);
   if (code == EXIT_OK) code = check_input(v, p->operands[0], &in);
   if (code == EXIT_OK) {

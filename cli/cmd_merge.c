@@ -1,4 +1,5 @@
 /* cmd_merge.c - blica merge C1 C2 ...: counts of parts, added. */
+#include "output.h"
 #include "program.h"
 
 typedef struct {
@@ -29,6 +30,7 @@ static blica_status add_file(program *p, const char *path, blica_counts **sum) {
 
 static int run(program *p, void *values) {
   merge_values *v = values;
+  if (!output_possible(v->out)) return EXIT_DATA;
   blica_counts *sum = NULL;
   int code = EXIT_OK;
   for (int k = 0; k < p->operand_count && code == EXIT_OK; k++) {

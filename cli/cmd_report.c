@@ -145,7 +145,7 @@ static int run(program *p, void *values) {
   report_values *v = values;
   material m = {0};
   char flags[1024];
-  if (!output_possible(v->out)) return EXIT_FAILED;
+  if (!output_possible(v->out)) return EXIT_DATA;
   int code = gather(p, v, &m);
   if (code == EXIT_OK) {
     flags_of(&v->data, flags, sizeof flags);

@@ -69,7 +69,7 @@ static int run(program *p, void *values) {
   table_options reading = data_table_options(&v->data);
   blica_model *model = NULL;
   blica_data *data = NULL;
-  if (!output_possible(v->out)) return EXIT_FAILED;
+  if (!output_possible(v->out)) return EXIT_DATA;
   blica_status status = blica_model_load(p->ctx, p->operands[0], &model);
   if (status != BLICA_OK) return fail_reading(p, status);
   status = table_read(p->ctx, p->operands[1], &reading, message, &data);

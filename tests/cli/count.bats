@@ -58,7 +58,7 @@ setup() {
   [ "$status" -eq 3 ]
   cmp kept.npz before.npz
   run "$BLICA" count data.csv --out nowhere/c.npz
-  [ "$status" -eq 1 ]
+  [ "$status" -eq 3 ]
   [[ "$output" == *"nowhere/c.npz"* ]]
   run "$BLICA" count data.csv --out counts.txt
   [ "$status" -eq 2 ]

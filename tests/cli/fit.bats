@@ -86,9 +86,9 @@ assert a["fit"]["objective"] == b["fit"]["objective"]'
 
 @test "bad options leave no file" {
   data=$BATS_FILE_TMPDIR/d/data.csv
-  run_code 2 fit "$data" --sources 7 --out m.json
+  run_code 3 fit "$data" --sources 7 --out m.json
   says "6 variables"
-  run_code 2 fit "$data" --sources 0 --out m.json
+  run_code 3 fit "$data" --sources 0 --out m.json
   says "sources: '0'"
   run_code 2 fit "$data" --out m.json
   says "--sources K is missing"
@@ -118,8 +118,8 @@ assert a["fit"]["objective"] == b["fit"]["objective"]'
 }
 
 @test "an output that cannot be written is told before the work" {
-  run_code 1 fit "$BATS_FILE_TMPDIR/d/data.csv" --sources 2 --out no/such/m.json
+  run_code 3 fit "$BATS_FILE_TMPDIR/d/data.csv" --sources 2 --out no/such/m.json
   says "no/such/m.json"
-  run_code 1 fit "$BATS_FILE_TMPDIR/d/data.csv" --sources 2 --out .
+  run_code 3 fit "$BATS_FILE_TMPDIR/d/data.csv" --sources 2 --out .
   only_files ""
 }

@@ -44,6 +44,6 @@ setup_file() {
   run_code 3 report "$BATS_FILE_TMPDIR/fit.json" n.csv --out r.html
   says "variable 3 is 'x3'"
   run_code 3 report nothing.json --out r.html
-  run_code 1 report "$BATS_FILE_TMPDIR/fit.json" --out no/such/r.html
+  run_code 3 report "$BATS_FILE_TMPDIR/fit.json" --out no/such/r.html
   [ ! -e r.html ]
 }

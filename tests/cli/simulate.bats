@@ -36,7 +36,7 @@ P
 @test "bad sizes are usage errors that name the option" {
   run_code 2 simulate --variables 3 --sources 4 --out d
   says "4 sources of 3 variables"
-  run_code 2 simulate --sources 0 --out d
+  run_code 3 simulate --sources 0 --out d
   says "sources"
   run_code 2 simulate --variables 1 --sources 1 --out d
   says "variables: '1'"
