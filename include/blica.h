@@ -212,13 +212,12 @@ typedef struct {
   size_t offset, size;    /* of the field in the options struct */
   const char *initial;    /* default, as text; NULL: must be given (or, for text, stays NULL) */
   double low, high;       /* closed range of numbers */
-  const char *words;      /* numbers: "none=inf|auto=-1" spells special values; text: "a|b|c" the choices */
+  const char *words;      /* numbers: "default=0|none=inf" spells special values; text: "a|b|c" the choices */
   const char *metavar;    /* what stands for the value in help */
   const char *help;       /* one or two sentences */
 } blica_option;
 
 #define BLICA_CONDITION_DEFAULT 0.0 /* 10 for samples, none for exact counts */
-#define BLICA_CONDITION_AUTO (-1.0) /* learned from the data */
 
 typedef struct {
   char method[16];       /* a row of blica_methods() */
