@@ -82,7 +82,7 @@ static void tell(const blica_model *m, const char *out) {
     say_note("corrected: %lld pairs with an empty cell, %lld constant variables, %lld pairs without a common row",
              (long long)fit->zero_cells, (long long)fit->constant_columns, (long long)fit->empty_pairs);
   for (int i = 0; i < fit->n_notes; i++) say_note("%s %.6g", fit->notes[i].name, fit->notes[i].value);
-  say_note("objective %.10g after %.2g s (seed %llu); wrote %s", fit->objective, fit->seconds,
+  say_note("%s: objective %.10g after %.2g s (seed %llu); wrote %s", m->method, fit->objective, fit->seconds,
            (unsigned long long)fit->seed, out);
 }
 
