@@ -3,8 +3,8 @@
  * Method: the pair correlations of all segments depend on A and log v; the scales q are nuisance. Their Fisher
  * information (scaled Gaussian, q eliminated by a Schur complement) has one null vector per source, the scale of
  * its column; any other null vector is a way to change the model that no correlation sees. Rank by eigenvalues
- * of the matrix scaled to a unit diagonal. Checked: the cases of Table 1, and that moving along a null vector
- * leaves the correlations unchanged to first order. */
+ * of the matrix scaled to a unit diagonal. Checked: the verdict on fitted models in the 45 cells of
+ * Table 1 (tests/recovery/test_recovery.c). */
 #include <math.h>
 #include <string.h>
 

@@ -11,7 +11,7 @@
 
 #include "estimate/sgauss_kernels.h"
 
-/* Up to this n the lanes beat BLAS (bench/bench_fit). */
+/* Up to this n segments run in lanes: the matrices of eight then fit the second-level cache. */
 enum { LANES_MAX_N = 32 };
 
 struct bl_sgauss {

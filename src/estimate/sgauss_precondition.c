@@ -3,7 +3,8 @@
  * From the Fisher information keep the blocks that tie a column of A to its own log-variances, and the
  * diagonal of the scales q. Eliminating log v_k leaves for column k the n x n matrix
  *   sum_s N_s b_k^2 (P_kk K - X_k X_k'),  P_kk = a_k' K a_k,  X_k = K a_k,
- * which is blind to the scale of a_k, as it must be; a term along a_k fills that direction. */
+ * which is blind to the scale of a_k, as it must be. The share b_k P_kk of a weak source goes to 0, and with it this
+ * information, faster than the true curvature: EPSILON is added to the share, which also fills the blind direction. */
 #include "estimate/sgauss_precondition.h"
 
 #include <math.h>

@@ -3,7 +3,8 @@
  * Criterion: D.-T. Pham, SIAM J. Matrix Anal. Appl. 22 (2001). Steps: with D_s = B C_s B' and B <- (I + E) B,
  * the Hessian at a solution couples only E_ij with E_ji, so all pairs are updated at once by 2x2 solves
  * (P. Ablin, J.-F. Cardoso, A. Gramfort, Beyond Pham's algorithm for joint diagonalization, 2018), with
- * backtracking. One sweep costs 4 u m^3 in matrix products. Checked on exactly diagonalisable sets. */
+ * backtracking. One sweep costs 4 u m^3 in matrix products. Checked on exactly diagonalisable sets
+ * (tests/unit/test_lanes.c). */
 #include "num/jointdiag.h"
 
 #include <math.h>
