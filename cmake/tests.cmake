@@ -8,6 +8,8 @@ foreach(source ${TEST_SOURCES})
   target_include_directories(${name} PRIVATE src tests ${RANDOM123_INCLUDE})
   target_link_libraries(${name} PRIVATE blica_static PkgConfig::CMOCKA PkgConfig::JANSSON PkgConfig::ZLIB)
   add_test(NAME ${kind}/${name} COMMAND ${name} WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+  # Threads of small parallel loops sleep between them instead of spinning: tests run side by side.
+  set_tests_properties(${kind}/${name} PROPERTIES ENVIRONMENT OMP_WAIT_POLICY=passive)
 endforeach()
 
 # Each tests/cli/*.bats and tests/install/*.bats drives the program as a user would.

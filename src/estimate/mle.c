@@ -33,6 +33,7 @@ enum {
 #define FIRST_SD_MIXING 3.0 /* where learning the scales begins */
 #define FIRST_SD_VARIANCE 1.0
 #define MEAN_SD 3.0 /* of the means of the sources, with a prior */
+#define STEEPEST 20.0 /* norm of sqrt(c) A_i in a starting point; data tell nothing beyond, and the grid's cost grows with it */
 
 typedef struct {
   blica_ctx *ctx;
@@ -93,6 +94,16 @@ typedef struct {
 static const origin origins[] = {{"blica", "none", bl_estimate_blica}, {"pairwise", "fixed", bl_estimate_pairwise}};
 enum { ORIGINS = sizeof origins / sizeof *origins };
 
+/* On few rows a solution may have rows of A without bound: shortened, they are still steps. */
+static void shorten_rows(const bl_mle *m, double link, double *mixing) {
+  for (int i = 0; i < m->n; i++) {
+    double squares = 0.0;
+    for (int j = 0; j < m->k; j++) squares += link * mixing[i + (size_t)j * m->n] * mixing[i + (size_t)j * m->n];
+    double scale = STEEPEST / fmax(STEEPEST, sqrt(squares));
+    for (int j = 0; j < m->k; j++) mixing[i + (size_t)j * m->n] *= scale;
+  }
+}
+
 /* The solution of another method as a point: A, log v, mu. */
 static blica_status solution(run *r, const origin *from, const blica_model *shape, double *theta) {
   blica_status status = BLICA_OK;
@@ -115,6 +126,7 @@ static blica_status solution(run *r, const origin *from, const blica_model *shap
   TRY(from->estimate(r->ctx, &problem, start, &means_done));
   TRY(bl_complete_model(r->ctx, start, means_done));
   memcpy(theta, start->mixing, sizeof(double) * (size_t)n * (size_t)k);
+  shorten_rows(&r->m, start->link, theta);
   for (int s = 0; s < u; s++)
     for (int j = 0; j < k; j++) {
       double v = start->variances[j + (size_t)s * k], mu = start->means[j + (size_t)s * k];

@@ -108,7 +108,30 @@ static void test_recovery(void **state) {
   check_fit(5, 3, "auto", 0.95);
 }
 
+/* Twenty rows per segment: the BLICA solution, tried as a start, has elements of A in the thousands. It must be
+ * shortened to something whose likelihood is worth computing (as it was, -573 686, after 13 s in the grid). */
+static void test_unbounded_start(void **state) {
+  (void)state;
+  blica_ctx *ctx;
+  blica_data *data;
+  blica_model *fitted;
+  blica_simulate_options how = blica_simulate_options_default();
+  how.variables = 4, how.sources = 2, how.segments = 3, how.samples = 20;
+  assert_int_equal(blica_ctx_create(&ctx), BLICA_OK);
+  assert_int_equal(blica_simulate(ctx, &how, NULL, &data, NULL), BLICA_OK);
+  blica_fit_options o = blica_fit_options_default();
+  strcpy(o.method, "mle");
+  o.sources = 2, o.max_iterations = 6;
+  assert_int_equal(blica_fit(ctx, &(blica_input){.data = data}, &o, &fitted), BLICA_OK);
+  assert_string_equal(fitted->fit.notes[0].name, "start_blica");
+  assert_true(fitted->fit.notes[0].value > -1000);
+  blica_model_free(fitted);
+  blica_data_free(data);
+  blica_ctx_free(ctx);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_gradient), cmocka_unit_test(test_recovery)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_gradient), cmocka_unit_test(test_recovery),
+                                     cmocka_unit_test(test_unbounded_start)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
