@@ -4,8 +4,8 @@
 #include <math.h>
 #include <string.h>
 
-blica_status bl_cor_create(blica_ctx *ctx, int n, int u, char **variables, char **segments, const double *samples,
-                           blica_cor **out) {
+blica_status bl_cor_create_lean(blica_ctx *ctx, int n, int u, char **variables, char **segments, const double *samples,
+                                blica_cor **out) {
   blica_status status = BLICA_OK;
   blica_cor *cor = NULL;
   *out = NULL;
@@ -19,7 +19,6 @@ blica_status bl_cor_create(blica_ctx *ctx, int n, int u, char **variables, char 
   TRY(bl_copy_texts(ctx, u, (const char *const *)segments, &cor->segments));
   TRY(bl_alloc(ctx, (size_t)u, &cor->samples));
   TRY(bl_alloc(ctx, tables, &cor->rho));
-  TRY(bl_alloc(ctx, tables, &cor->se));
   TRY(bl_alloc(ctx, tables, &cor->flags));
   TRY(bl_alloc(ctx, columns, &cor->thresholds));
   TRY(bl_alloc(ctx, (size_t)u, &cor->shift));
@@ -33,15 +32,26 @@ done:
   return status;
 }
 
+blica_status bl_cor_create(blica_ctx *ctx, int n, int u, char **variables, char **segments, const double *samples,
+                           blica_cor **out) {
+  blica_status status = bl_cor_create_lean(ctx, n, u, variables, segments, samples, out);
+  if (status != BLICA_OK) return status;
+  status = bl_alloc(ctx, (size_t)(*out)->pairs * (size_t)u, &(*out)->se);
+  if (status == BLICA_OK) return BLICA_OK;
+  blica_cor_free(*out);
+  *out = NULL;
+  return status;
+}
+
 blica_status bl_cor_copy(blica_ctx *ctx, const blica_cor *cor, blica_cor **out) {
   blica_status status = BLICA_OK;
   blica_cor *copy = NULL;
   *out = NULL;
-  TRY(bl_cor_create(ctx, cor->n, cor->u, cor->variables, cor->segments, cor->samples, &copy));
+  TRY((cor->se ? bl_cor_create : bl_cor_create_lean)(ctx, cor->n, cor->u, cor->variables, cor->segments, cor->samples, &copy));
   size_t tables = (size_t)cor->pairs * (size_t)cor->u, columns = (size_t)cor->n * (size_t)cor->u;
   size_t segments = (size_t)cor->u * sizeof(double);
   memcpy(copy->rho, cor->rho, tables * sizeof(double));
-  memcpy(copy->se, cor->se, tables * sizeof(double));
+  if (cor->se) memcpy(copy->se, cor->se, tables * sizeof(double));
   memcpy(copy->flags, cor->flags, tables);
   memcpy(copy->thresholds, cor->thresholds, columns * sizeof(double));
   memcpy(copy->shift, cor->shift, segments);

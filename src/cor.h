@@ -7,6 +7,14 @@
 /* Zeros; names copied; condition infinite, eigenvalues NaN. */
 blica_status bl_cor_create(blica_ctx *ctx, int n, int u, char **variables, char **segments, const double *samples,
                            blica_cor **out);
+/* The same without room for standard errors (se is NULL), which are half of the memory. */
+blica_status bl_cor_create_lean(blica_ctx *ctx, int n, int u, char **variables, char **segments, const double *samples,
+                                blica_cor **out);
 blica_status bl_cor_copy(blica_ctx *ctx, const blica_cor *cor, blica_cor **out);
+
+/* What blica_regularise would do, without a copy: per segment [u] the shift d and the eigenvalues at both ends. The default
+ * condition is replaced by the one it stands for. */
+blica_status bl_regularise_shifts(blica_ctx *ctx, const blica_cor *cor, double *condition, double *shift, double *low,
+                                  double *high);
 
 #endif

@@ -166,8 +166,9 @@ static void block_task(int64_t task, int thread, void *user) {
   for (int p = 0; p < count; p++) {
     int64_t table = base + from + p;
     bool none = w->cor->flags[table] & (BLICA_PAIR_CONSTANT | BLICA_PAIR_EMPTY);
-    double error = sqrt(batch->variance[p] / total[p]);
     w->cor->rho[table] = none ? 0.0 : batch->rho[p];
+    if (!w->cor->se) continue;
+    double error = sqrt(batch->variance[p] / total[p]);
     w->cor->se[table] = none || !isfinite(error) ? NAN : error;
   }
 }
@@ -270,13 +271,18 @@ static blica_status run_blocks(blica_ctx *ctx, work *w, int threads) {
 }
 
 blica_status blica_correlate(blica_ctx *ctx, const blica_counts *counts, blica_cor **out) {
+  return bl_correlate(ctx, counts, true, out);
+}
+
+blica_status bl_correlate(blica_ctx *ctx, const blica_counts *counts, bool errors, blica_cor **out) {
   blica_status status = BLICA_OK;
   int threads = bl_max_threads(ctx);
   work w = {.counts = counts, .level = blica_simd_level(ctx)};
   double *room = NULL;
   *out = NULL;
   TRY(bl_counts_check(ctx, counts));
-  TRY(bl_cor_create(ctx, counts->n, counts->u, counts->variables, counts->segments, counts->samples, &w.cor));
+  TRY((errors ? bl_cor_create : bl_cor_create_lean)(ctx, counts->n, counts->u, counts->variables, counts->segments,
+                                                    counts->samples, &w.cor));
   TRY(make_batches(ctx, threads, &w, &room));
   w.cor->exact = counts->exact;
   w.blocks = (counts->pairs + BLOCK - 1) / BLOCK;

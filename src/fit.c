@@ -13,9 +13,9 @@
 
 static const bl_estimator estimators[] = {
     {{"blica", "pair correlations, regularised, fitted by a scaled Gaussian likelihood (the paper's Algorithm 1)", 0},
-     bl_estimate_blica, true, true, 0, 0},
+     bl_estimate_blica, false, true, 0, 0},
     {{"matched", "pair correlations, fitted by a Gaussian likelihood that knows the noise of binary data, with learned priors", 0},
-     bl_estimate_matched, true, true, 0, 0},
+     bl_estimate_matched, false, true, 0, 0},
     {{"pairwise", "likelihood of all 2x2 tables, with learned priors", 0}, bl_estimate_pairwise, true, true, 0, 0},
     {{"mle", "full likelihood of the rows, means included, with learned priors (without: the paper's full MLE)", 1},
      bl_estimate_mle, true, true, 0, 0},
@@ -95,7 +95,7 @@ static blica_status check(blica_ctx *ctx, const blica_input *input, const blica_
     return bl_fail(ctx, BLICA_ERR_ARGUMENT, "method '%s' is unknown; blica_methods() lists what there is", o->method);
   if ((*estimator)->method.needs_rows && !input->data)
     return bl_fail(ctx, BLICA_ERR_ARGUMENT, "method '%s' needs the rows of the data, not only their counts", o->method);
-  if ((*estimator)->wants_counts && !(*estimator)->wants_cor && !input->data && !input->counts)
+  if ((*estimator)->wants_counts && !input->data && !input->counts)
     return bl_fail(ctx, BLICA_ERR_ARGUMENT, "method '%s' needs counts, not only correlations", o->method);
   if (shape->n < 2)
     return bl_fail(ctx, BLICA_ERR_DATA, "there is %d variable; at least 2 are needed", shape->n);
@@ -131,9 +131,14 @@ static blica_status prepare(blica_ctx *ctx, const blica_input *input, const bl_e
   }
   begun = bl_seconds();
   if (!p->cor && estimator->wants_cor) {
-    TRY(blica_correlate(ctx, p->counts, &st->cor));
+    TRY(bl_correlate(ctx, p->counts, false, &st->cor));
     p->cor = st->cor;
     fit->seconds_correlate = bl_seconds() - begun;
+  }
+  if (st->counts && !estimator->wants_counts) { /* of thousands of variables, gigabytes */
+    blica_counts_free(st->counts);
+    st->counts = NULL;
+    p->counts = NULL;
   }
   if (p->cor) {
     fit->zero_cells = p->cor->zero_cells;

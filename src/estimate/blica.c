@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cor.h"
 #include "estimate/estimate.h"
 #include "estimate/sgauss.h"
 #include "estimate/sgauss_precondition.h"
@@ -241,15 +242,16 @@ static void take_best(const run *runs, int starts, blica_model *model) {
       model->variances[j + (size_t)s * model->k] = exp(best->theta[bl_sgauss_local(best->data, s) + (size_t)j]);
 }
 
-static blica_status record_regularisation(blica_ctx *ctx, const blica_cor *cor, blica_fit_report *fit) {
+/* The shifts of the regularisation, into the record of the fit. */
+static blica_status regularise(blica_ctx *ctx, const blica_cor *cor, double condition, blica_fit_report *fit) {
   blica_status status;
-  double **to[] = {&fit->shift, &fit->eigen_min, &fit->eigen_max};
-  const double *from[] = {cor->shift, cor->eigen_min, cor->eigen_max};
-  for (int i = 0; i < 3; i++) {
-    TRY(bl_alloc(ctx, (size_t)cor->u, to[i]));
-    memcpy(*to[i], from[i], (size_t)cor->u * sizeof(double));
-  }
-  fit->condition = cor->condition;
+  double begun = bl_seconds();
+  TRY(bl_alloc(ctx, (size_t)cor->u, &fit->shift));
+  TRY(bl_alloc(ctx, (size_t)cor->u, &fit->eigen_min));
+  TRY(bl_alloc(ctx, (size_t)cor->u, &fit->eigen_max));
+  TRY(bl_regularise_shifts(ctx, cor, &condition, fit->shift, fit->eigen_min, fit->eigen_max));
+  fit->condition = condition;
+  fit->seconds_regularise = bl_seconds() - begun;
 done:
   return status;
 }
@@ -272,16 +274,11 @@ done:
 blica_status bl_estimate_blica(blica_ctx *ctx, const bl_problem *problem, blica_model *model, bool *means_done) {
   blica_status status;
   const blica_fit_options *o = problem->options;
-  blica_cor *regular = NULL;
   bl_sgauss_data *data = NULL;
   run *runs = NULL;
-  double begun = bl_seconds(), condition = o->condition;
   *means_done = false;
-  if (condition == BLICA_CONDITION_DEFAULT) condition = problem->cor->exact ? INFINITY : 10;
-  TRY(blica_regularise(ctx, problem->cor, condition, &regular));
-  TRY(record_regularisation(ctx, regular, &model->fit));
-  model->fit.seconds_regularise = bl_seconds() - begun;
-  TRY(bl_sgauss_data_make(ctx, regular, model->k, o, &data));
+  TRY(regularise(ctx, problem->cor, o->condition, &model->fit));
+  TRY(bl_sgauss_data_make(ctx, problem->cor, model->fit.shift, model->k, o, &data));
   TRY(set_prior(ctx, problem, model, data));
   TRY(bl_report_starts(ctx, &model->fit, o->starts));
   TRY(bl_alloc(ctx, (size_t)o->starts, &runs));
@@ -295,6 +292,5 @@ done:
   for (int i = 0; runs && i < o->starts; i++) bl_free(runs[i].theta);
   bl_free(runs);
   bl_sgauss_data_free(data);
-  blica_cor_free(regular);
   return status;
 }

@@ -7,7 +7,7 @@
 
 typedef struct {
   const blica_data *data;     /* NULL when only counts or correlations were given */
-  const blica_counts *counts; /* NULL when only correlations were given, or the method needs rows alone */
+  const blica_counts *counts; /* NULL when only correlations were given, or the method does not look at them */
   const blica_cor *cor;       /* unregularised; NULL for methods that do not ask for it */
   const blica_fit_options *options; /* defaults resolved */
   double deadline;            /* bl_seconds() at which the time is over; infinity for none */
@@ -21,7 +21,7 @@ typedef blica_status (*bl_estimate_fn)(blica_ctx *ctx, const bl_problem *problem
 typedef struct {
   blica_method method;
   bl_estimate_fn estimate;
-  bool wants_counts, wants_cor; /* which stages fit.c prepares */
+  bool wants_counts, wants_cor; /* what it looks at: fit.c prepares that, and drops what only led there */
   int64_t max_iterations;       /* defaults of these options; 0: as for most methods */
   double tolerance;
 } bl_estimator;

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cor.h"
 #include "estimate/corfit.h"
 #include "estimate/estimate.h"
 #include "estimate/sgauss.h"
@@ -161,15 +162,17 @@ static blica_status run_all(blica_ctx *ctx, const bl_problem *problem, bl_corfit
   blica_status status;
   const blica_fit_options *o = problem->options;
   const bool learn = strcmp(o->prior, "auto") == 0 || strcmp(o->prior, "default") == 0;
-  blica_cor *regular = NULL;
+  double *shift = NULL, *low, *high, condition = START_CONDITION;
   bl_sgauss_data *starts = NULL;
   bl_corfit *fit = NULL;
   run best = {.ctx = ctx}, next = {.ctx = ctx};
   double *room = NULL;
   if (learn) set_scales(data, FIRST_SD_MIXING, FIRST_SD_VARIANCE);
   if (strcmp(o->prior, "fixed") == 0) set_scales(data, o->prior_mixing, o->prior_variance);
-  TRY(blica_regularise(ctx, problem->cor, START_CONDITION, &regular));
-  TRY(bl_sgauss_data_make(ctx, regular, model->k, o, &starts));
+  TRY(bl_alloc(ctx, 3 * (size_t)model->u, &shift));
+  low = shift + model->u, high = low + model->u;
+  TRY(bl_regularise_shifts(ctx, problem->cor, &condition, shift, low, high));
+  TRY(bl_sgauss_data_make(ctx, problem->cor, shift, model->k, o, &starts));
   TRY(bl_corfit_make(ctx, data, &fit));
   TRY(bl_alloc(ctx, bl_sgauss_size(starts), &room));
   TRY(bl_alloc(ctx, bl_corfit_size(data), &best.theta));
@@ -196,7 +199,7 @@ done:
   bl_free(room);
   bl_corfit_free(fit);
   bl_sgauss_data_free(starts);
-  blica_cor_free(regular);
+  bl_free(shift);
   return status;
 }
 

@@ -13,6 +13,8 @@
 
 /* Up to this n segments run in lanes: the matrices of eight then fit the second-level cache. */
 enum { LANES_MAX_N = 32 };
+/* Beyond this n products are made from packed pairs, which saves the memory of a full copy. */
+enum { FULL_MAX_N = 300 };
 
 struct bl_sgauss {
   blica_ctx *ctx;
@@ -45,6 +47,7 @@ void bl_sgauss_data_free(bl_sgauss_data *data) {
   if (!data) return;
   bl_free(data->weight);
   bl_free(data->c);
+  bl_free(data->scale);
   bl_free(data);
 }
 
@@ -52,8 +55,25 @@ static double *lane_matrix(const bl_sgauss_data *d, int s) {
   return d->c + (size_t)(s / BL_LANES) * d->n * d->n * BL_LANES + s % BL_LANES;
 }
 
+bl_symmetric bl_sgauss_view(const bl_sgauss_data *d, int s) {
+  size_t n = (size_t)d->n;
+  if (d->c) return (bl_symmetric){.n = d->n, .full = d->c + n * n * (size_t)s};
+  return (bl_symmetric){.n = d->n, .pairs = d->pairs + n * (n - 1) / 2 * (size_t)s, .scale = d->scale[s]};
+}
+
+static void unpack_pairs(const double *pairs, size_t n, double scale, double *c) {
+  for (size_t j = 0; j < n; j++) {
+    c[j + j * n] = 1;
+    for (size_t i = 0; i < j; i++) c[i + j * n] = c[j + i * n] = scale * *pairs++;
+  }
+}
+
 void bl_sgauss_matrix(const bl_sgauss_data *data, int s, double *c) {
   size_t nn = (size_t)data->n * data->n;
+  if (!data->c) {
+    unpack_pairs(bl_sgauss_view(data, s).pairs, (size_t)data->n, data->scale[s], c);
+    return;
+  }
   if (!data->lanes) {
     memcpy(c, data->c + nn * (size_t)s, nn * sizeof *c);
     return;
@@ -68,35 +88,56 @@ static void fill_padding(bl_sgauss_data *d) {
     for (int i = 0; i < d->n; i++) lane_matrix(d, s)[(size_t)(i + i * d->n) * BL_LANES] = 1;
 }
 
-blica_status bl_sgauss_data_make(blica_ctx *ctx, const blica_cor *cor, int k, const blica_fit_options *options,
-                                 bl_sgauss_data **out) {
+/* C of segment s of cor, shifted by d. */
+static void shifted_matrix(const blica_cor *cor, int s, double d, double *c) {
+  size_t n = (size_t)cor->n;
+  blica_cor_matrix(cor, s, c);
+  if (!(d > 0)) return;
+  for (size_t j = 0; j < n; j++)
+    for (size_t i = 0; i < n; i++)
+      if (i != j) c[i + j * n] /= 1 + d;
+}
+
+static blica_status copy_matrices(blica_ctx *ctx, const blica_cor *cor, const double *shift, bl_sgauss_data *d) {
+  blica_status status;
+  double *matrix = NULL;
+  size_t nn = bl_mul((size_t)cor->n, (size_t)cor->n);
+  TRY(bl_alloc(ctx, bl_mul(nn, d->lanes ? (size_t)d->blocks * BL_LANES : (size_t)cor->u), &d->c));
+  TRY(bl_alloc(ctx, nn, &matrix));
+  for (int s = 0; s < cor->u; s++) {
+    shifted_matrix(cor, s, shift ? shift[s] : 0, d->lanes ? matrix : d->c + nn * (size_t)s);
+    if (!d->lanes) continue;
+    for (size_t i = 0; i < nn; i++) lane_matrix(d, s)[i * BL_LANES] = matrix[i];
+  }
+  if (d->lanes) fill_padding(d);
+done:
+  bl_free(matrix);
+  return status;
+}
+
+static blica_status borrow_pairs(blica_ctx *ctx, const blica_cor *cor, const double *shift, bl_sgauss_data *d) {
+  blica_status status = bl_alloc(ctx, (size_t)cor->u, &d->scale);
+  if (status != BLICA_OK) return status;
+  d->pairs = cor->rho;
+  for (int s = 0; s < cor->u; s++) d->scale[s] = 1 / (1 + (shift ? shift[s] : 0));
+  return BLICA_OK;
+}
+
+blica_status bl_sgauss_data_make(blica_ctx *ctx, const blica_cor *cor, const double *shift, int k,
+                                 const blica_fit_options *options, bl_sgauss_data **out) {
   blica_status status;
   bl_sgauss_data *d = NULL;
-  double *matrix = NULL;
   *out = NULL;
   TRY(bl_alloc(ctx, 1, &d));
   d->n = cor->n, d->k = k, d->u = cor->u, d->link = options->link;
   d->lanes = cor->n <= LANES_MAX_N;
   d->blocks = (cor->u + BL_LANES - 1) / BL_LANES;
-  size_t nn = bl_mul((size_t)cor->n, (size_t)cor->n);
-  size_t copies = d->lanes ? (size_t)d->blocks * BL_LANES : (size_t)cor->u;
-  TRY(bl_alloc(ctx, bl_mul(nn, copies), &d->c));
   TRY(bl_alloc(ctx, (size_t)cor->u, &d->weight));
-  TRY(bl_alloc(ctx, nn, &matrix));
-  for (int s = 0; s < cor->u; s++) {
-    d->weight[s] = options->weight * cor->samples[s];
-    if (!d->lanes) {
-      blica_cor_matrix(cor, s, d->c + nn * (size_t)s);
-      continue;
-    }
-    blica_cor_matrix(cor, s, matrix);
-    for (size_t i = 0; i < nn; i++) lane_matrix(d, s)[i * BL_LANES] = matrix[i];
-  }
-  if (d->lanes) fill_padding(d);
+  for (int s = 0; s < cor->u; s++) d->weight[s] = options->weight * cor->samples[s];
+  TRY((cor->n <= FULL_MAX_N ? copy_matrices : borrow_pairs)(ctx, cor, shift, d));
   *out = d;
   d = NULL;
 done:
-  bl_free(matrix);
   bl_sgauss_data_free(d);
   return status;
 }
@@ -143,7 +184,8 @@ static void evaluate_slot(int64_t slot, int thread, void *user) {
   bl_sgauss_shared shared = {d->n, d->k, d->link, g->theta, g->gram, g->work + g->work_size * (size_t)thread};
   double *gradient_a = g->gradient_a + (size_t)d->n * d->k * (size_t)slot;
   if (!d->lanes) {
-    bl_sgauss_dense(&shared, d->c + nn * (size_t)slot, d->weight[slot], g->theta + bl_sgauss_local(d, (int)slot),
+    bl_symmetric c = bl_sgauss_view(d, (int)slot);
+    bl_sgauss_dense(&shared, &c, d->weight[slot], g->theta + bl_sgauss_local(d, (int)slot),
                     &g->value[slot], gradient_a, g->plain_gradient + (size_t)m * (size_t)slot);
     return;
   }

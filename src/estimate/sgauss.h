@@ -9,20 +9,25 @@
 
 #include "base/base.h"
 #include "num/lanes.h"
+#include "num/symmetric.h"
 
 typedef struct {
   int n, k, u;
   double link;
   double precision_mixing, precision_variance; /* 1/sd^2 of the penalties; 0: none */
   double *weight;                              /* [u] N_s */
-  double *c;    /* correlation matrices: [n,n,u], or with lanes [n,n] vectors of 8 segments, block by block */
+  double *c;    /* correlation matrices: [n,n,u], or with lanes [n,n] vectors of 8 segments, block by block; NULL for large
+                   n, where the correlations stay where they are: */
+  const double *pairs; /* [n(n-1)/2,u] packed, borrowed, each to be multiplied by */
+  double *scale;       /* [u] */
   bool lanes;   /* small n: eight segments side by side in SIMD lanes */
   int blocks;   /* of eight segments */
 } bl_sgauss_data;
 
-/* Copies the matrices of cor into the layout that suits n. */
-blica_status bl_sgauss_data_make(blica_ctx *ctx, const blica_cor *cor, int k, const blica_fit_options *options,
-                                 bl_sgauss_data **out);
+/* The matrices of cor, shifted (C + d I)/(1 + d) by shift [u] (NULL: not at all), in the layout that suits n. For large n
+ * that is cor's own, which must live as long as the data. */
+blica_status bl_sgauss_data_make(blica_ctx *ctx, const blica_cor *cor, const double *shift, int k,
+                                 const blica_fit_options *options, bl_sgauss_data **out);
 void bl_sgauss_data_free(bl_sgauss_data *data);
 
 /* A point's evaluator: workspace for one caller at a time; the data are shared. */
@@ -43,6 +48,7 @@ double bl_sgauss_eval(bl_sgauss *g, const double *theta, double *gradient);
 double bl_sgauss_constant(const bl_sgauss_data *data);
 
 void bl_sgauss_matrix(const bl_sgauss_data *data, int s, double *c /* [n,n] */);
+bl_symmetric bl_sgauss_view(const bl_sgauss_data *data, int s); /* for products; not with lanes */
 
 /* Second derivatives of one segment's term at theta, exact or in expectation (Fisher: C replaced by S).
  * m = k + n local parameters, log v then log q. */

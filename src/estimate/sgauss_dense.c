@@ -10,8 +10,10 @@
 
 #include "estimate/sgauss_kernels.h"
 
-/* Workspace: b, root b [k]; w [n]; L, F [k,k]; X, Y, E [n,k]. */
-size_t bl_sgauss_dense_work(int n, int k) { return (size_t)(2 * k + n) + 2 * (size_t)k * k + 3 * (size_t)n * k; }
+/* Workspace: b, root b [k]; w [n]; L, F [k,k]; X, Y, E [n,k]; that of the product with C. */
+size_t bl_sgauss_dense_work(int n, int k) {
+  return (size_t)(2 * k + n) + 2 * (size_t)k * k + 3 * (size_t)n * k + bl_symmetric_work(n);
+}
 
 /* L <- Cholesky factor of I + B'B; returns its log determinant, or NaN. */
 static double factor_capacitance(int k, const double *gram, const double *rb, double *l) {
@@ -35,7 +37,7 @@ static void multiply(int m, int n, int k, int transposed, const double *a, int l
   cblas_dgemm(CblasColMajor, transposed ? CblasTrans : CblasNoTrans, CblasNoTrans, m, n, k, 1, a, lda, b, k, 0, c, m);
 }
 
-void bl_sgauss_dense(const bl_sgauss_shared *shared, const double *c, double weight, const double *local,
+void bl_sgauss_dense(const bl_sgauss_shared *shared, const bl_symmetric *c, double weight, const double *local,
                      double *value, double *gradient_a, double *local_gradient) {
   const int n = shared->n, k = shared->k;
   const size_t nk = (size_t)n * k, kk = (size_t)k * k;
@@ -59,7 +61,7 @@ void bl_sgauss_dense(const bl_sgauss_shared *shared, const double *c, double wei
       y[i + (size_t)j * n] = w[i] * x[i + (size_t)j * n];
     }
   }
-  multiply(n, k, n, 0, c, n, y, e);
+  bl_symmetric_product(c, k, y, e, e + nk);
   for (int j = 0; j < k; j++)
     for (int i = 0; i < n; i++) e[i + (size_t)j * n] *= w[i];
   multiply(k, k, n, 1, a, n, e, f);
@@ -68,7 +70,7 @@ void bl_sgauss_dense(const bl_sgauss_shared *shared, const double *c, double wei
   multiply(n, k, k, 0, x, n, f, gradient_a);
   double *dk = y; /* diagonal of D K; y is free now */
   for (int i = 0; i < n; i++) {
-    dk[i] = w[i] * w[i] * c[i + (size_t)i * n];
+    dk[i] = w[i] * w[i] * (c->full ? c->full[i + (size_t)i * n] : 1);
     if (!(dk[i] <= BL_SGAUSS_MAX_D)) dk[i] = NAN;
   }
   for (int j = 0; j < k; j++) {

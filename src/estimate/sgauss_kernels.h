@@ -26,7 +26,7 @@ void bl_sgauss_lanes(const bl_sgauss_shared *shared, blica_simd level, const bl_
                      const bl_v8 *local, double *value, double *gradient_a, bl_v8 *local_gradient);
 
 /* One segment by BLAS; same meaning. value is NaN when I + B'B cannot be factored. */
-void bl_sgauss_dense(const bl_sgauss_shared *shared, const double *c, double weight, const double *local,
+void bl_sgauss_dense(const bl_sgauss_shared *shared, const bl_symmetric *c, double weight, const double *local,
                      double *value, double *gradient_a, double *local_gradient);
 
 #endif

@@ -13,11 +13,16 @@
 #include <cblas.h>
 #include <lapacke.h>
 
+#include "estimate/sgauss_precondition_low.h"
+
 static const double EPSILON = 0.05;
+/* Beyond this n, and for k up to a quarter of n, sgauss_precondition_low.c applies the same matrix in n k numbers. */
+enum { DENSE_MAX_N = 300 };
 
 struct bl_sgauss_preconditioner {
   blica_ctx *ctx;
   const bl_sgauss_data *data;
+  bl_low_preconditioner *low; /* does all the work when there is one */
   double *factor; /* [n,n,k] Cholesky factors */
   double *x;      /* [n,k,u] K A */
   double *p;      /* [k,u] a_k' K a_k */
@@ -31,6 +36,7 @@ void bl_sgauss_preconditioner_free(bl_sgauss_preconditioner *p) {
   if (!p) return;
   double *const blocks[] = {p->factor, p->x, p->p, p->b, p->kinv, p->q};
   for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) bl_free(blocks[i]);
+  bl_low_preconditioner_free(p->low);
   bl_free(p);
 }
 
@@ -41,6 +47,11 @@ blica_status bl_sgauss_preconditioner_make(blica_ctx *ctx, const bl_sgauss_data 
   *out = NULL;
   TRY(bl_alloc(ctx, 1, &p));
   p->ctx = ctx, p->data = data;
+  if (data->n > DENSE_MAX_N && data->k <= data->n / 4) {
+    TRY(bl_low_preconditioner_make(ctx, data, EPSILON, &p->low));
+    *out = p;
+    return BLICA_OK;
+  }
   TRY(bl_alloc(ctx, bl_mul(n * n, k), &p->factor));
   TRY(bl_alloc(ctx, bl_mul(n * n, u), &p->kinv));
   TRY(bl_alloc(ctx, bl_mul(n * k, u), &p->x));
@@ -100,6 +111,10 @@ static void factor_column(int64_t j, int thread, void *user) {
 }
 
 void bl_sgauss_preconditioner_set(bl_sgauss_preconditioner *p, const double *theta) {
+  if (p->low) {
+    bl_low_preconditioner_set(p->low, theta);
+    return;
+  }
   p->theta = theta;
   bl_parallel(p->ctx, p->data->u, prepare_segment, p);
   bl_parallel(p->ctx, p->data->k, factor_column, p);
@@ -108,6 +123,10 @@ void bl_sgauss_preconditioner_set(bl_sgauss_preconditioner *p, const double *the
 void bl_sgauss_preconditioner_apply(const bl_sgauss_preconditioner *p, double *g) {
   const bl_sgauss_data *d = p->data;
   const int n = d->n, k = d->k;
+  if (p->low) {
+    bl_low_preconditioner_apply(p->low, g);
+    return;
+  }
   for (int j = 0; j < k; j++) {
     double *column = g + (size_t)j * n;
     for (int s = 0; s < d->u; s++) {

@@ -12,6 +12,7 @@
 #include <lapacke.h>
 
 #include "num/jointdiag.h"
+#include "num/lanczos.h"
 #include "num/rng.h"
 
 enum { MAX_SWEEPS = 100 };
@@ -51,49 +52,126 @@ blica_status bl_start_random(blica_ctx *ctx, const bl_sgauss_data *d, uint64_t s
   return BLICA_OK;
 }
 
-/* Leading k eigenvectors of the weighted mean of C, and the noise: the mean of the other eigenvalues, or half of
- * the least when there are none. */
-static blica_status leading_space(blica_ctx *ctx, const bl_sgauss_data *d, const double *weight, double *matrix,
-                                  double *basis, double *noise) {
+/* Block by block of pairs, so that the sum stays in cache and the matrices are read once. */
+enum { PAIR_BLOCK = 1 << 14 };
+typedef struct {
+  const bl_sgauss_data *d;
+  const double *weight;
+  double total, *mean; /* [pairs] */
+  size_t pairs;
+} mean_job;
+
+static void mean_block(int64_t block, int thread, void *user) {
+  (void)thread;
+  const mean_job *j = user;
+  size_t from = (size_t)block * PAIR_BLOCK, to = from + PAIR_BLOCK < j->pairs ? from + PAIR_BLOCK : j->pairs;
+  for (int s = 0; s < j->d->u; s++) {
+    double share = j->weight[s] / j->total * j->d->scale[s];
+    const double *pairs = j->d->pairs + j->pairs * (size_t)s;
+    if (share > 0)
+      for (size_t p = from; p < to; p++) j->mean[p] += share * pairs[p];
+  }
+}
+
+/* Leading eigenvectors of a packed mean matrix. As the beginning of a fit they need no more than few digits. */
+static blica_status leading_packed(blica_ctx *ctx, const bl_sgauss_data *d, const double *weight, double total,
+                                   double *basis, double *values) {
+  blica_status status;
+  const bl_lanczos_options o = {.high = d->k, .tolerance = 1e-6, .max_steps = 300 + 2 * d->k};
+  mean_job j = {d, weight, total, NULL, (size_t)d->n * (size_t)(d->n - 1) / 2};
+  double *work = NULL, *residual = NULL;
+  TRY(bl_alloc(ctx, j.pairs, &j.mean));
+  TRY(bl_alloc(ctx, bl_lanczos_work(d->n, &o), &work));
+  TRY(bl_alloc(ctx, (size_t)d->k, &residual));
+  bl_parallel(ctx, (int64_t)((j.pairs + PAIR_BLOCK - 1) / PAIR_BLOCK), mean_block, &j);
+  bl_symmetric mean = {.n = d->n, .pairs = j.mean, .scale = 1};
+  if (bl_lanczos(&mean, &o, work, values, residual, basis) < 0)
+    FAIL(ctx, BLICA_ERR_NUMERIC, "the eigenvectors of the mean correlation matrix could not be computed");
+done:
+  bl_free(j.mean);
+  bl_free(work);
+  bl_free(residual);
+  return status;
+}
+
+static blica_status leading_full(blica_ctx *ctx, const bl_sgauss_data *d, const double *weight, double total,
+                                 double *basis, double *values, double *trace) {
   blica_status status;
   const int n = d->n, k = d->k;
   const size_t nn = (size_t)n * n;
-  double *mean = NULL, *values = NULL, total = 0;
+  double *mean = NULL, *matrix = NULL;
   lapack_int *support = NULL, found = 0;
   TRY(bl_alloc(ctx, nn, &mean));
-  TRY(bl_alloc(ctx, (size_t)n, &values));
+  TRY(bl_alloc(ctx, nn, &matrix));
   TRY(bl_alloc(ctx, 2 * (size_t)n, &support));
-  for (int s = 0; s < d->u; s++) total += weight[s];
   for (int s = 0; s < d->u; s++) {
     bl_sgauss_matrix(d, s, matrix);
     for (size_t i = 0; i < nn; i++) mean[i] += weight[s] / total * matrix[i];
   }
-  double trace = 0;
-  for (int i = 0; i < n; i++) trace += mean[(size_t)i * (n + 1)];
+  *trace = 0;
+  for (int i = 0; i < n; i++) *trace += mean[(size_t)i * (n + 1)];
   if (LAPACKE_dsyevr(LAPACK_COL_MAJOR, 'V', 'I', 'L', n, mean, n, 0, 0, n - k + 1, n, 0, &found, values, basis, n,
                      support) != 0 ||
       found != k)
     FAIL(ctx, BLICA_ERR_NUMERIC, "the eigenvectors of the mean correlation matrix could not be computed");
-  double leading = 0;
-  for (int j = 0; j < k; j++) leading += values[j];
-  *noise = k < n ? (trace - leading) / (n - k) : 0.5 * values[0];
-  *noise = fmin(fmax(*noise, 0.01), 0.5);
 done:
   bl_free(mean);
-  bl_free(values);
+  bl_free(matrix);
   bl_free(support);
   return status;
 }
 
-/* projected [k,k,u] <- basis' C_s basis. */
-static void project(const bl_sgauss_data *d, const double *basis, double *matrix, double *half, double *projected) {
+/* Leading k eigenvectors of the weighted mean of C, and the noise: the mean of the other eigenvalues, or half of
+ * the least when there are none. */
+static blica_status leading_space(blica_ctx *ctx, const bl_sgauss_data *d, const double *weight, double *basis, double *noise) {
+  blica_status status;
   const int n = d->n, k = d->k;
-  for (int s = 0; s < d->u; s++) {
-    bl_sgauss_matrix(d, s, matrix);
-    cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, n, k, n, 1, matrix, n, basis, n, 0, half, n);
-    cblas_dgemm(CblasColMajor, CblasTrans, CblasNoTrans, k, k, n, 1, basis, n, half, n, 0,
-                projected + (size_t)k * k * (size_t)s, k);
-  }
+  double *values = NULL, total = 0, trace = n, leading = 0;
+  TRY(bl_alloc(ctx, (size_t)n, &values));
+  for (int s = 0; s < d->u; s++) total += weight[s];
+  if (!d->c && k <= n / 8)
+    TRY(leading_packed(ctx, d, weight, total, basis, values));
+  else
+    TRY(leading_full(ctx, d, weight, total, basis, values, &trace));
+  for (int j = 0; j < k; j++) leading += values[j];
+  *noise = k < n ? (trace - leading) / (n - k) : 0.5 * values[0];
+  *noise = fmin(fmax(*noise, 0.01), 0.5);
+done:
+  bl_free(values);
+  return status;
+}
+
+/* projected [k,k,u] <- basis' C_s basis. */
+typedef struct {
+  const bl_sgauss_data *d;
+  const double *basis;
+  double *projected;
+  double *room; /* per thread: [n,k], and a matrix with lanes or the workspace of a product */
+  size_t each;
+} projection;
+
+static void project_segment(int64_t s, int thread, void *user) {
+  const projection *p = user;
+  const bl_sgauss_data *d = p->d;
+  const int n = d->n, k = d->k;
+  double *half = p->room + p->each * (size_t)thread, *work = half + (size_t)n * k;
+  bl_symmetric c = {.n = n, .full = work};
+  if (d->lanes)
+    bl_sgauss_matrix(d, (int)s, work);
+  else
+    c = bl_sgauss_view(d, (int)s);
+  bl_symmetric_product(&c, k, p->basis, half, work);
+  cblas_dgemm(CblasColMajor, CblasTrans, CblasNoTrans, k, k, n, 1, p->basis, n, half, n, 0,
+              p->projected + (size_t)k * k * (size_t)s, k);
+}
+
+static blica_status project(blica_ctx *ctx, const bl_sgauss_data *d, const double *basis, double *projected) {
+  const size_t n = (size_t)d->n;
+  projection p = {d, basis, projected, NULL, n * (size_t)d->k + (d->lanes ? n * n : bl_symmetric_work(d->n))};
+  blica_status status = bl_alloc(ctx, bl_mul(p.each, (size_t)bl_max_threads(ctx)), &p.room);
+  if (status == BLICA_OK) bl_parallel(ctx, d->u, project_segment, &p);
+  bl_free(p.room);
+  return status;
 }
 
 /* theta from the diagonaliser b [k,k] and the diagonalised matrices. Overwrites b. */
@@ -134,21 +212,17 @@ static void choose_segments(const bl_sgauss_data *d, uint64_t seed, int index, d
 blica_status bl_start_jointdiag(blica_ctx *ctx, const bl_sgauss_data *d, uint64_t seed, int index, double *theta) {
   blica_status status;
   const size_t n = (size_t)d->n, k = (size_t)d->k;
-  double *matrix = NULL, *half = NULL, *basis = NULL, *projected = NULL, *b = NULL, *weight = NULL, noise = 0;
-  TRY(bl_alloc(ctx, n * n, &matrix));
-  TRY(bl_alloc(ctx, n * k, &half));
+  double *basis = NULL, *projected = NULL, *b = NULL, *weight = NULL, noise = 0;
   TRY(bl_alloc(ctx, n * k, &basis));
   TRY(bl_alloc(ctx, bl_mul(k * k, (size_t)d->u), &projected));
   TRY(bl_alloc(ctx, k * k, &b));
   TRY(bl_alloc(ctx, (size_t)d->u, &weight));
   choose_segments(d, seed, index, weight);
-  TRY(leading_space(ctx, d, weight, matrix, basis, &noise));
-  project(d, basis, matrix, half, projected);
+  TRY(leading_space(ctx, d, weight, basis, &noise));
+  TRY(project(ctx, d, basis, projected));
   TRY(bl_jointdiag(ctx, d->k, d->u, weight, projected, MAX_SWEEPS, b));
   TRY(unpack(ctx, d, noise, basis, projected, b, theta));
 done:
-  bl_free(matrix);
-  bl_free(half);
   bl_free(basis);
   bl_free(projected);
   bl_free(b);
