@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "args.h"
+#include "communicator.h"
 
 #define ROW(name) &command_##name,
 const command *const commands[] = {EACH_COMMAND(ROW) NULL};
@@ -63,7 +64,9 @@ static int run_command(program *p, int argc, char **argv) {
   }
   messages_quiet(p->quiet != 0);
   messages_attach(p->ctx);
+  p->threads = communicator_threads(p->threads);
   blica_set_threads(p->ctx, p->threads);
+  blica_set_comm(p->ctx, communicator());
   code = p->command->run(p, values);
   progress_clear();
   if (interrupted() && code != EXIT_OK) code = EXIT_INTERRUPTED;
@@ -87,7 +90,7 @@ static int help_on(const char *name) {
   return finish(EXIT_OK);
 }
 
-int main(int argc, char **argv) {
+static int start(int argc, char **argv) {
   if (argc < 2) {
     print_overview();
     fflush(stdout);
@@ -113,4 +116,9 @@ int main(int argc, char **argv) {
   int code = run_command(&p, argc - 2, argv + 2);
   blica_ctx_free(p.ctx);
   return finish(code);
+}
+
+int main(int argc, char **argv) {
+  communicator_begin(&argc, &argv);
+  return communicator_end(start(argc, argv));
 }

@@ -11,7 +11,8 @@
 #include <unistd.h>
 
 static volatile sig_atomic_t stop_asked;
-static bool is_quiet, line_shown;
+static bool is_quiet, line_shown, is_kept;
+static char kept[1024];
 static double began, shown_at, stage_began;
 static char stage_name[32];
 
@@ -51,13 +52,28 @@ static void say(const char *label, const char *colour, const char *format, va_li
     va_end(args);                  \
   } while (0)
 
-void say_error(const char *format, ...) { SAY("error: ", "\033[1;31m"); }
-void say_warning(const char *format, ...) { SAY("warning: ", "\033[1;33m"); }
+void say_error(const char *format, ...) {
+  if (!is_kept) {
+    SAY("error: ", "\033[1;31m");
+    return;
+  }
+  va_list args;
+  va_start(args, format);
+  vsnprintf(kept, sizeof kept, format, args);
+  va_end(args);
+}
+
+void say_warning(const char *format, ...) {
+  if (!is_kept) SAY("warning: ", "\033[1;33m");
+}
+
 void say_note(const char *format, ...) {
-  if (!is_quiet) SAY("", "");
+  if (!is_quiet && !is_kept) SAY("", "");
 }
 
 void messages_quiet(bool quiet) { is_quiet = quiet; }
+void messages_keep(void) { is_kept = true; }
+const char *messages_kept(void) { return kept; }
 
 bool interrupted(void) { return stop_asked != 0; }
 
@@ -91,7 +107,7 @@ static void show(const blica_progress *p, double t) {
 static int poll(const blica_progress *p, void *user) {
   (void)user;
   if (stop_asked) return 1;
-  if (is_quiet || !p || !on_terminal()) return 0;
+  if (is_quiet || is_kept || !p || !on_terminal()) return 0;
   double t = now();
   if (p->stage && strcmp(stage_name, p->stage) != 0) {
     snprintf(stage_name, sizeof stage_name, "%s", p->stage);

@@ -14,6 +14,9 @@ void say_note(const char *format, ...) __attribute__((format(printf, 1, 2))); /*
  * A second SIGINT ends the program at once. */
 void messages_attach(blica_ctx *ctx);
 void messages_quiet(bool quiet);
+/* From now on nothing is printed; the last error is kept. For processes that do not lead. */
+void messages_keep(void);
+const char *messages_kept(void);
 bool interrupted(void);
 void progress_clear(void);
 /* Progress of work that the program itself divides up. */

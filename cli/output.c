@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "communicator.h"
 #include "program.h"
 
 static int obstacle(const char *path) {
@@ -29,9 +30,9 @@ static int obstacle(const char *path) {
 }
 
 bool output_possible(const char *path) {
-  int reason = obstacle(path);
+  int reason = leads() ? obstacle(path) : 0;
   if (reason) say_error("cannot write '%s': %s", path, strerror(reason));
-  return reason == 0;
+  return agree_on(reason == 0);
 }
 
 json_t *json_number(double value) {

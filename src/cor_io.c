@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/share.h"
 #include "base/csv.h"
 #include "base/outfile.h"
 #include "counts_csv.h"
@@ -121,8 +122,12 @@ static blica_status save_csv(blica_ctx *ctx, const blica_cor *c, const char *pat
   return ok ? BLICA_OK : bl_fail(ctx, BLICA_ERR_IO, "%s: cannot write: %s", path, strerror(reason));
 }
 
-blica_status blica_cor_save(blica_ctx *ctx, const blica_cor *cor, const char *path) {
+static blica_status save(blica_ctx *ctx, const blica_cor *cor, const char *path) {
   if (bl_has_ending(path, ".npz")) return save_npz(ctx, cor, path);
   if (bl_has_ending(path, ".csv")) return save_csv(ctx, cor, path);
   return bl_fail(ctx, BLICA_ERR_ARGUMENT, "%s: correlations are saved as .npz or .csv; end the name in one of them", path);
+}
+
+blica_status blica_cor_save(blica_ctx *ctx, const blica_cor *cor, const char *path) {
+  return bl_agree(ctx, bl_comm(ctx)->rank == 0 ? save(ctx, cor, path) : BLICA_OK);
 }

@@ -8,11 +8,12 @@
  * None is applied to exact counts, save that thresholds stay finite. Under missing values a table brings its own
  * margins; reported thresholds use every row where the variable is present.
  *
- * Work is cut into blocks of pairs that do not depend on the number of threads. */
+ * Work is cut into blocks of pairs that do not depend on the number of threads; ranks share the blocks. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/share.h"
 #include "cor.h"
 #include "correlate.h"
 #include "counts.h"
@@ -26,6 +27,7 @@ typedef struct {
   blica_cor *cor;
   blica_simd level;
   int64_t blocks;        /* per segment */
+  bl_share share;        /* of the blocks of all segments */
   int64_t first;         /* item that task 0 of this round stands for */
   bl_tetra_batch *batch; /* [threads] */
   int64_t *bad;          /* [threads] smallest index of a table with a negative cell, -1: none */
@@ -260,14 +262,30 @@ static blica_status check_tables(blica_ctx *ctx, const work *w, int threads) {
 }
 
 static blica_status run_blocks(blica_ctx *ctx, work *w, int threads) {
-  int64_t items = w->blocks * w->counts->u, round = (int64_t)threads * 64;
-  for (w->first = 0; w->first < items; w->first += round) {
-    bl_parallel(ctx, items - w->first < round ? items - w->first : round, block_task, w);
+  int64_t items = w->share.last - w->share.first, round = (int64_t)threads * 64;
+  for (w->first = w->share.first; w->first < w->share.last; w->first += round) {
+    int64_t left = w->share.last - w->first;
+    bl_parallel(ctx, left < round ? left : round, block_task, w);
     blica_progress progress = {.stage = "correlate", .objective = NAN};
-    progress.fraction = fmin(1.0, (double)(w->first + round) / (double)items);
+    progress.fraction = fmin(1.0, (double)(w->first - w->share.first + round) / (double)items);
     if (bl_poll(ctx, &progress)) return bl_fail(ctx, BLICA_ERR_INTERRUPTED, "interrupted while correlating");
   }
   return check_tables(ctx, w, threads);
+}
+
+/* What every rank made, to all. */
+static blica_status exchange_tables(blica_ctx *ctx, work *w) {
+  blica_status status = BLICA_OK;
+  blica_cor *cor = w->cor;
+  for (int r = 0; r <= w->share.size; r++) { /* from blocks to tables */
+    int64_t s = w->share.bound[r] / w->blocks, block = w->share.bound[r] % w->blocks;
+    w->share.bound[r] = s * cor->pairs + block * BLOCK;
+  }
+  TRY(bl_share_bytes(ctx, &w->share, cor->rho, sizeof *cor->rho));
+  if (cor->se) TRY(bl_share_bytes(ctx, &w->share, cor->se, sizeof *cor->se));
+  TRY(bl_share_bytes(ctx, &w->share, cor->flags, sizeof *cor->flags));
+done:
+  return status;
 }
 
 blica_status blica_correlate(blica_ctx *ctx, const blica_counts *counts, blica_cor **out) {
@@ -287,7 +305,9 @@ blica_status bl_correlate(blica_ctx *ctx, const blica_counts *counts, bool error
   w.cor->exact = counts->exact;
   w.blocks = (counts->pairs + BLOCK - 1) / BLOCK;
   bl_thresholds(counts, w.cor->thresholds);
-  TRY(run_blocks(ctx, &w, threads));
+  TRY(bl_share_make(ctx, w.blocks * counts->u, 0, &w.share));
+  TRY(bl_agree(ctx, run_blocks(ctx, &w, threads)));
+  TRY(exchange_tables(ctx, &w));
   w.cor->constant_columns = report_columns(ctx, counts);
   for (int64_t t = 0; t < counts->pairs * counts->u; t++)
     w.cor->constant_pairs += (w.cor->flags[t] & BLICA_PAIR_CONSTANT) != 0;
@@ -298,6 +318,7 @@ blica_status bl_correlate(blica_ctx *ctx, const blica_counts *counts, bool error
   w.cor = NULL;
 done:
   blica_cor_free(w.cor);
+  bl_share_free(&w.share);
   bl_free(room);
   bl_free(w.batch);
   bl_free(w.bad);

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/share.h"
 #include "base/intern.h"
 #include "counts.h"
 #include "counts_csv.h"
@@ -48,10 +49,14 @@ done:
   return status;
 }
 
-blica_status blica_counts_save(blica_ctx *ctx, const blica_counts *counts, const char *path) {
+static blica_status save(blica_ctx *ctx, const blica_counts *counts, const char *path) {
   if (bl_has_ending(path, ".npz")) return save_npz(ctx, counts, path);
   if (bl_has_ending(path, ".csv")) return bl_counts_save_csv(ctx, counts, path);
   return bl_fail(ctx, BLICA_ERR_ARGUMENT, "%s: counts are saved as .npz or .csv; end the name in one of them", path);
+}
+
+blica_status blica_counts_save(blica_ctx *ctx, const blica_counts *counts, const char *path) {
+  return bl_agree(ctx, bl_comm(ctx)->rank == 0 ? save(ctx, counts, path) : BLICA_OK);
 }
 
 /* ---- loading ---- */

@@ -238,6 +238,7 @@ blica_status blica_fit(blica_ctx *ctx, const blica_input *input, const blica_fit
   double optimise = bl_seconds();
   TRY(estimator->estimate(ctx, &st.problem, model, &means_done));
   model->fit.seconds_optimise = bl_seconds() - optimise - model->fit.seconds_regularise;
+  TRY(bl_comm_check(ctx));
   settle_stop(&model->fit);
   TRY(bl_complete_model(ctx, model, means_done));
   model->fit.seconds = bl_seconds() - begun;

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/share.h"
 #include "base/json.h"
 #include "base/outfile.h"
 #include "model.h"
@@ -142,7 +143,7 @@ static void write_model(FILE *f, const blica_model *m) {
   fputs("}\n", f);
 }
 
-blica_status blica_model_save(blica_ctx *ctx, const blica_model *model, const char *path) {
+static blica_status save(blica_ctx *ctx, const blica_model *model, const char *path) {
   bl_outfile file;
   if (!bl_outfile_open(&file, path))
     return bl_fail(ctx, BLICA_ERR_IO, "cannot write the model to '%s': %s", path, strerror(errno));
@@ -150,4 +151,8 @@ blica_status blica_model_save(blica_ctx *ctx, const blica_model *model, const ch
   if (!bl_outfile_commit(&file))
     return bl_fail(ctx, BLICA_ERR_IO, "cannot write the model to '%s': %s", path, strerror(errno));
   return BLICA_OK;
+}
+
+blica_status blica_model_save(blica_ctx *ctx, const blica_model *model, const char *path) {
+  return bl_agree(ctx, bl_comm(ctx)->rank == 0 ? save(ctx, model, path) : BLICA_OK);
 }

@@ -13,6 +13,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/share.h"
 #include "cor.h"
 #include "num/eigen.h"
 #include "num/lanczos.h"
@@ -26,6 +27,7 @@ typedef struct {
   double *room; /* per thread: a matrix and the eigenvalue workspace */
   size_t each;
   int *info; /* [u] */
+  bl_share share; /* of the segments among ranks */
   int64_t first;
   double *shift, *low, *high; /* [u] results */
 } work;
@@ -61,14 +63,14 @@ static void segment_task(int64_t task, int thread, void *user) {
 
 static blica_status run_segments(blica_ctx *ctx, work *w, int threads) {
   blica_progress progress = {.stage = "regularise", .objective = NAN};
-  for (w->first = 0; w->first < w->cor->u; w->first += threads) {
-    int64_t left = w->cor->u - w->first, now = left < threads ? left : threads;
+  for (w->first = w->share.first; w->first < w->share.last; w->first += threads) {
+    int64_t left = w->share.last - w->first, now = left < threads ? left : threads;
     bl_parallel(ctx, now, segment_task, w);
     for (int64_t s = w->first; s < w->first + now; s++)
       if (w->info[s] != 0)
         return bl_fail(ctx, BLICA_ERR_NUMERIC, "segment '%s': eigenvalues of its correlation matrix cannot be computed (%s)",
                        w->cor->segments[s], "a correlation is not finite");
-    progress.fraction = (double)(w->first + now) / w->cor->u;
+    progress.fraction = (double)(w->first + now - w->share.first) / (double)(w->share.last - w->share.first);
     if (bl_poll(ctx, &progress)) return bl_fail(ctx, BLICA_ERR_INTERRUPTED, "interrupted while regularising");
   }
   return BLICA_OK;
@@ -87,9 +89,13 @@ blica_status bl_regularise_shifts(blica_ctx *ctx, const blica_cor *cor, double *
   w.each = (room_of_thread(cor->n) + 7) / 8 * 8;
   TRY(bl_alloc(ctx, bl_mul((size_t)threads, w.each), &w.room));
   TRY(bl_alloc(ctx, (size_t)cor->u, &w.info));
-  TRY(run_segments(ctx, &w, threads));
+  TRY(bl_share_make(ctx, cor->u, 0, &w.share));
+  TRY(bl_agree(ctx, run_segments(ctx, &w, threads)));
+  const bl_places lists[] = {{shift, 1}, {low, 1}, {high, 1}};
+  TRY(bl_share_exchange(ctx, &w.share, 3, lists, NULL));
 done:
   bl_blas_release();
+  bl_share_free(&w.share);
   bl_free(w.room);
   bl_free(w.info);
   return status;

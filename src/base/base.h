@@ -72,8 +72,10 @@ void bl_ctx_join(blica_ctx *child, char message[BL_MESSAGE]); /* frees the child
 bool bl_poll(blica_ctx *ctx, const blica_progress *progress);
 bool bl_interrupted(const blica_ctx *ctx);
 void bl_poll_reset(blica_ctx *ctx);
+void bl_poll_stop(blica_ctx *ctx); /* as if the user had said stop */
 double bl_seconds(void); /* monotonic clock */
 
 const blica_comm *bl_comm(const blica_ctx *ctx); /* never NULL: alone is rank 0 of 1 */
+blica_status bl_comm_check(blica_ctx *ctx);      /* fails once an exchange between ranks has failed */
 
 #endif

@@ -63,6 +63,7 @@ void blica_set_warn(blica_ctx *ctx, blica_warn_fn warn, void *user) {
 }
 
 void blica_set_comm(blica_ctx *ctx, const blica_comm *comm) {
+  ctx->comm_failed = 0;
   if (comm)
     ctx->comm = *comm;
   else
@@ -97,6 +98,8 @@ static atomic_int *stop_flag(const blica_ctx *ctx) {
 bool bl_interrupted(const blica_ctx *ctx) { return atomic_load_explicit(stop_flag(ctx), memory_order_relaxed) != 0; }
 
 void bl_poll_reset(blica_ctx *ctx) { atomic_store(stop_flag(ctx), 0); }
+
+void bl_poll_stop(blica_ctx *ctx) { atomic_store(stop_flag(ctx), 1); }
 
 bool bl_poll(blica_ctx *ctx, const blica_progress *progress) {
   if (bl_interrupted(ctx)) return true;

@@ -14,6 +14,7 @@ struct blica_ctx {
   blica_warn_fn warn;
   void *warn_user;
   blica_comm comm;
+  int comm_failed; /* an exchange failed: no more are tried */
   int threads; /* 0: all cores */
   blica_simd simd;
   atomic_int stop;   /* the poll callback asked to stop */

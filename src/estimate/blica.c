@@ -16,7 +16,6 @@
 
 enum {
   HISTORY = 20,        /* L-BFGS pairs */
-  NEWTON_MAX = 800,    /* nk up to which the dense Newton system is used */
   PRECONDITIONED = 300, /* preconditioned L-BFGS iterations before Newton takes over */
   TRACE = 512          /* points kept of (seconds, value), to tell when a start came near its end */
 };
@@ -62,12 +61,13 @@ static int after_iteration(int64_t iteration, double value, double gradient_max,
   trace(r, value);
   int64_t done = r->iterations_before + iteration;
   blica_progress progress = {"fit", -1, bl_sgauss_constant(r->data) - value, r->index, done};
-  if (bl_poll(r->ctx, &progress)) r->interrupted = true;
-  if (bl_seconds() > r->problem->deadline) r->out_of_time = true;
+  int stop = bl_poll_agreed(r->ctx, &progress, r->problem->deadline);
+  if (stop & 1) r->interrupted = true;
+  if (stop & 2) r->out_of_time = true;
   return r->interrupted || r->out_of_time || done >= r->problem->options->max_iterations;
 }
 
-static bool uses_newton(const bl_sgauss_data *d) { return (int64_t)d->n * d->k <= NEWTON_MAX; }
+static bool uses_newton(const bl_sgauss_data *d) { return bl_sgauss_newton_fits(d->n, d->k); }
 
 static void precondition(double *direction, void *user) {
   bl_sgauss_preconditioner_apply(((run *)user)->preconditioner, direction);
@@ -180,6 +180,8 @@ typedef struct {
   run *runs;
   blica_status *status; /* [starts] */
   char (*message)[BL_MESSAGE];
+  bl_share share;       /* of the starts among ranks */
+  blica_start *record;  /* [starts] */
 } campaign;
 
 /* No further start is begun once the user or the clock said stop; the first always is. */
@@ -196,25 +198,47 @@ static void run_start_alone(int64_t index, int thread, void *user) {
   bl_ctx_join(r->ctx, c->message[index]);
 }
 
+/* One after the other, threads and ranks sharing the segments. */
+static blica_status run_in_turn(blica_ctx *ctx, run *runs, int starts) {
+  blica_status status = BLICA_OK;
+  for (int i = 0; i < starts && status == BLICA_OK && !(i > 0 && bl_any(ctx, over(ctx, runs))); i++) {
+    runs[i].ctx = ctx;
+    status = run_start(&runs[i]);
+  }
+  return status;
+}
+
+/* What the ranks found, to all. */
+static blica_status exchange_starts(campaign *c, int starts) {
+  blica_status status = BLICA_OK;
+  const size_t size = bl_sgauss_size(c->runs[0].data);
+  for (int i = 0; i < starts; i++) c->record[i] = c->runs[i].record;
+  TRY(bl_share_bytes(c->ctx, &c->share, c->record, sizeof *c->record));
+  TRY(bl_share_bytes(c->ctx, &c->share, c->runs[0].theta, size * sizeof(double)));
+  for (int i = 0; i < starts; i++) c->runs[i].record = c->record[i];
+done:
+  return status;
+}
+
 static blica_status run_all(blica_ctx *ctx, run *runs, int starts) {
   blica_status status = BLICA_OK;
   campaign c = {.ctx = ctx, .runs = runs};
-  if (!runs[0].data->lanes || starts == 1) {
-    for (int i = 0; i < starts && status == BLICA_OK && !(i > 0 && over(ctx, runs)); i++) {
-      runs[i].ctx = ctx;
-      status = run_start(&runs[i]);
-    }
-    return status;
-  }
+  if (!runs[0].data->lanes || starts == 1) return run_in_turn(ctx, runs, starts);
   TRY(bl_alloc(ctx, (size_t)starts, &c.status));
   TRY(bl_alloc(ctx, (size_t)starts, &c.message));
-  bl_parallel(ctx, starts, run_start_alone, &c);
-  for (int i = 0; i < starts; i++)
+  TRY(bl_alloc(ctx, (size_t)starts, &c.record));
+  TRY(bl_share_make(ctx, starts, 0, &c.share));
+  bl_share_run(ctx, &c.share, run_start_alone, &c);
+  for (int i = 0; i < starts && status == BLICA_OK; i++)
     if (c.status[i] != BLICA_OK)
-      FAIL(ctx, c.status[i], "start %d: %s", i + 1, c.message[i][0] ? c.message[i] : "out of memory");
+      status = bl_fail(ctx, c.status[i], "start %d: %s", i + 1, c.message[i][0] ? c.message[i] : "out of memory");
+  TRY(bl_agree(ctx, status));
+  TRY(exchange_starts(&c, starts));
 done:
+  bl_share_free(&c.share);
   bl_free(c.status);
   bl_free(c.message);
+  bl_free(c.record);
   return status;
 }
 
@@ -276,20 +300,20 @@ blica_status bl_estimate_blica(blica_ctx *ctx, const bl_problem *problem, blica_
   const blica_fit_options *o = problem->options;
   bl_sgauss_data *data = NULL;
   run *runs = NULL;
+  double *points = NULL; /* the starts' theta, one after the other */
   *means_done = false;
   TRY(regularise(ctx, problem->cor, o->condition, &model->fit));
   TRY(bl_sgauss_data_make(ctx, problem->cor, model->fit.shift, model->k, o, &data));
   TRY(set_prior(ctx, problem, model, data));
   TRY(bl_report_starts(ctx, &model->fit, o->starts));
   TRY(bl_alloc(ctx, (size_t)o->starts, &runs));
-  for (int i = 0; i < o->starts; i++) {
-    runs[i] = (run){.problem = problem, .data = data, .index = i};
-    TRY(bl_alloc(ctx, bl_sgauss_size(data), &runs[i].theta));
-  }
+  TRY(bl_alloc(ctx, bl_mul(bl_sgauss_size(data), (size_t)o->starts), &points));
+  for (int i = 0; i < o->starts; i++)
+    runs[i] = (run){.problem = problem, .data = data, .index = i, .theta = points + bl_sgauss_size(data) * (size_t)i};
   TRY(run_all(ctx, runs, o->starts));
   take_best(runs, o->starts, model);
 done:
-  for (int i = 0; runs && i < o->starts; i++) bl_free(runs[i].theta);
+  bl_free(points);
   bl_free(runs);
   bl_sgauss_data_free(data);
   return status;

@@ -1,7 +1,7 @@
 /* sgauss.c - the scaled Gaussian likelihood over all segments: layout, parallel evaluation, penalties.
  *
- * Terms of segments (or blocks of eight) are computed by any thread into their own slots and added in
- * index order, so the sum has the same bits for any number of threads. */
+ * Terms of segments (or blocks of eight) are computed by any thread of any rank into their own slots and added over a
+ * fixed tree (base/share.h), so the sum has the same bits for any number of threads and ranks. */
 #include "estimate/sgauss.h"
 
 #include <math.h>
@@ -21,6 +21,7 @@ struct bl_sgauss {
   const bl_sgauss_data *data;
   blica_simd level;
   int slots;                /* blocks with lanes, else segments */
+  bl_share share;           /* of the slots */
   double *gram;             /* [k,k] */
   double *value;            /* [slots] */
   double *gradient_a;       /* [n,k,slots] */
@@ -45,6 +46,7 @@ double bl_sgauss_constant(const bl_sgauss_data *data) {
 
 void bl_sgauss_data_free(bl_sgauss_data *data) {
   if (!data) return;
+  bl_share_free(&data->share);
   bl_free(data->weight);
   bl_free(data->c);
   bl_free(data->scale);
@@ -57,7 +59,7 @@ static double *lane_matrix(const bl_sgauss_data *d, int s) {
 
 bl_symmetric bl_sgauss_view(const bl_sgauss_data *d, int s) {
   size_t n = (size_t)d->n;
-  if (d->c) return (bl_symmetric){.n = d->n, .full = d->c + n * n * (size_t)s};
+  if (d->c) return (bl_symmetric){.n = d->n, .full = d->c + n * n * (size_t)(s - d->share.first)};
   return (bl_symmetric){.n = d->n, .pairs = d->pairs + n * (n - 1) / 2 * (size_t)s, .scale = d->scale[s]};
 }
 
@@ -75,7 +77,7 @@ void bl_sgauss_matrix(const bl_sgauss_data *data, int s, double *c) {
     return;
   }
   if (!data->lanes) {
-    memcpy(c, data->c + nn * (size_t)s, nn * sizeof *c);
+    memcpy(c, data->c + nn * (size_t)(s - data->share.first), nn * sizeof *c);
     return;
   }
   const double *from = lane_matrix(data, s);
@@ -102,10 +104,11 @@ static blica_status copy_matrices(blica_ctx *ctx, const blica_cor *cor, const do
   blica_status status;
   double *matrix = NULL;
   size_t nn = bl_mul((size_t)cor->n, (size_t)cor->n);
-  TRY(bl_alloc(ctx, bl_mul(nn, d->lanes ? (size_t)d->blocks * BL_LANES : (size_t)cor->u), &d->c));
+  int first = d->lanes ? 0 : (int)d->share.first, last = d->lanes ? cor->u : (int)d->share.last;
+  TRY(bl_alloc(ctx, bl_mul(nn, d->lanes ? (size_t)d->blocks * BL_LANES : (size_t)(last - first)), &d->c));
   TRY(bl_alloc(ctx, nn, &matrix));
-  for (int s = 0; s < cor->u; s++) {
-    shifted_matrix(cor, s, shift ? shift[s] : 0, d->lanes ? matrix : d->c + nn * (size_t)s);
+  for (int s = first; s < last; s++) {
+    shifted_matrix(cor, s, shift ? shift[s] : 0, d->lanes ? matrix : d->c + nn * (size_t)(s - first));
     if (!d->lanes) continue;
     for (size_t i = 0; i < nn; i++) lane_matrix(d, s)[i * BL_LANES] = matrix[i];
   }
@@ -134,6 +137,7 @@ blica_status bl_sgauss_data_make(blica_ctx *ctx, const blica_cor *cor, const dou
   d->blocks = (cor->u + BL_LANES - 1) / BL_LANES;
   TRY(bl_alloc(ctx, (size_t)cor->u, &d->weight));
   for (int s = 0; s < cor->u; s++) d->weight[s] = options->weight * cor->samples[s];
+  TRY(bl_share_make(ctx, cor->u, bl_sgauss_groups(cor->n, k, cor->u), &d->share));
   TRY((cor->n <= FULL_MAX_N ? copy_matrices : borrow_pairs)(ctx, cor, shift, d));
   *out = d;
   d = NULL;
@@ -146,6 +150,7 @@ void bl_sgauss_free(bl_sgauss *g) {
   if (!g) return;
   void *const blocks[] = {g->gram, g->value, g->gradient_a, g->local, g->local_gradient, g->plain_gradient, g->work};
   for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) bl_free(blocks[i]);
+  bl_share_free(&g->share);
   bl_free(g);
 }
 
@@ -156,6 +161,7 @@ blica_status bl_sgauss_make(blica_ctx *ctx, const bl_sgauss_data *data, bl_sgaus
   TRY(bl_alloc(ctx, 1, &g));
   g->ctx = ctx, g->data = data, g->level = blica_simd_level(ctx);
   g->slots = data->lanes ? data->blocks : data->u;
+  TRY(bl_share_make(ctx, g->slots, data->lanes ? 0 : bl_sgauss_groups(data->n, data->k, data->u), &g->share));
   size_t n = (size_t)data->n, k = (size_t)data->k, slots = (size_t)g->slots;
   TRY(bl_alloc(ctx, k * k, &g->gram));
   TRY(bl_alloc(ctx, slots, &g->value));
@@ -201,13 +207,21 @@ static void evaluate_slot(int64_t slot, int thread, void *user) {
                   gradient_a, g->local_gradient + (size_t)m * (size_t)slot);
 }
 
-static void gather_gradient(const bl_sgauss *g, double *gradient) {
+/* What the ranks made, to all; the sum over slots stands in the first slot of gradient_a then. */
+static blica_status exchange(bl_sgauss *g, bool gradient) {
+  const bl_sgauss_data *d = g->data;
+  const size_t m = (size_t)(d->n + d->k);
+  const bl_places lists[] = {{g->value, 1},
+                             {d->lanes ? (double *)g->local_gradient : g->plain_gradient, d->lanes ? m * BL_LANES : m}};
+  const bl_places sum = {g->gradient_a, (size_t)d->n * (size_t)d->k};
+  return bl_share_exchange(g->ctx, &g->share, gradient ? 2 : 1, lists, gradient ? &sum : NULL);
+}
+
+static void collect_gradient(const bl_sgauss *g, double *gradient) {
   const bl_sgauss_data *d = g->data;
   const size_t nk = (size_t)d->n * d->k;
   const int m = d->n + d->k;
   memcpy(gradient, g->gradient_a, nk * sizeof *gradient);
-  for (int slot = 1; slot < g->slots; slot++)
-    for (size_t i = 0; i < nk; i++) gradient[i] += g->gradient_a[nk * (size_t)slot + i];
   if (!d->lanes) {
     memcpy(gradient + nk, g->plain_gradient, (size_t)m * (size_t)d->u * sizeof *gradient);
     return;
@@ -239,9 +253,10 @@ double bl_sgauss_eval(bl_sgauss *g, const double *theta, double *gradient) {
   const bl_sgauss_data *d = g->data;
   g->theta = theta;
   cblas_dgemm(CblasColMajor, CblasTrans, CblasNoTrans, d->k, d->k, d->n, 1, theta, d->n, theta, d->n, 0, g->gram, d->k);
-  bl_parallel(g->ctx, g->slots, evaluate_slot, g);
+  bl_share_run(g->ctx, &g->share, evaluate_slot, g);
+  if (exchange(g, gradient != NULL) != BLICA_OK) return NAN; /* the fit ends with bl_comm_check */
   double value = 0;
   for (int slot = 0; slot < g->slots; slot++) value += g->value[slot];
-  if (gradient) gather_gradient(g, gradient);
+  if (gradient) collect_gradient(g, gradient);
   return value + penalise(d, theta, gradient);
 }

@@ -7,7 +7,7 @@
 #ifndef BL_SGAUSS_H
 #define BL_SGAUSS_H
 
-#include "base/base.h"
+#include "base/share.h"
 #include "num/lanes.h"
 #include "num/symmetric.h"
 
@@ -16,13 +16,23 @@ typedef struct {
   double link;
   double precision_mixing, precision_variance; /* 1/sd^2 of the penalties; 0: none */
   double *weight;                              /* [u] N_s */
-  double *c;    /* correlation matrices: [n,n,u], or with lanes [n,n] vectors of 8 segments, block by block; NULL for large
-                   n, where the correlations stay where they are: */
+  bl_share share; /* of the segments among ranks; with lanes every rank has them all */
+  double *c;    /* correlation matrices: [n,n] of this rank's segments, or with lanes [n,n] vectors of 8 segments, block by
+                   block; NULL for large n, where the correlations stay where they are: */
   const double *pairs; /* [n(n-1)/2,u] packed, borrowed, each to be multiplied by */
   double *scale;       /* [u] */
   bool lanes;   /* small n: eight segments side by side in SIMD lanes */
   int blocks;   /* of eight segments */
 } bl_sgauss_data;
+
+/* Up to this many elements of A the dense Newton system is used. Newton steps sum segments in so many groups, so that
+ * the bits depend neither on threads nor on ranks. */
+enum { BL_NEWTON_MAX = 800, BL_NEWTON_GROUPS = 8 };
+static inline bool bl_sgauss_newton_fits(int n, int k) { return (int64_t)n * k <= BL_NEWTON_MAX; }
+/* Groups that no rank's share of the segments may cut; 0: none. */
+static inline int bl_sgauss_groups(int n, int k, int u) {
+  return bl_sgauss_newton_fits(n, k) && u > BL_NEWTON_GROUPS ? BL_NEWTON_GROUPS : 0;
+}
 
 /* The matrices of cor, shifted (C + d I)/(1 + d) by shift [u] (NULL: not at all), in the layout that suits n. For large n
  * that is cor's own, which must live as long as the data. */
@@ -47,6 +57,7 @@ double bl_sgauss_eval(bl_sgauss *g, const double *theta, double *gradient);
 /* Constant that turns -f (penalties aside) into the log-likelihood: - sum N_s n/2 log 2 pi. */
 double bl_sgauss_constant(const bl_sgauss_data *data);
 
+/* Of a segment of this rank: */
 void bl_sgauss_matrix(const bl_sgauss_data *data, int s, double *c /* [n,n] */);
 bl_symmetric bl_sgauss_view(const bl_sgauss_data *data, int s); /* for products; not with lanes */
 

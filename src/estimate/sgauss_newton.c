@@ -4,8 +4,8 @@
  * segment by segment, leaving a system in A alone (Schur complement). The scale of each column of A, which
  * trades with v, is held by a term along the column itself; it changes the representative, not the step's
  * effect. Where the exact Hessian is not positive definite the Fisher information takes its place;
- * Levenberg-Marquardt damping decides how far to go. Segments are summed in a fixed number of groups, so
- * the bits do not depend on the number of threads. */
+ * Levenberg-Marquardt damping decides how far to go. Segments are summed in a fixed number of groups, which ranks share
+ * out, so the bits do not depend on the number of threads and ranks. */
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -16,7 +16,7 @@
 #include "estimate/sgauss.h"
 
 enum {
-  GROUPS = 8,
+  GROUPS = BL_NEWTON_GROUPS,
   MAX_REJECTS = 30,
   EXTRA_STEPS = 3 /* after the tolerance is met: quadratic convergence reaches the floor in these, and where the
                      likelihood only levels off towards infinity they end the chase */
@@ -29,6 +29,7 @@ typedef struct {
   size_t nk, size;
   int m;                    /* local parameters of a segment */
   int groups;
+  bl_share share, segments; /* of the groups, and so of the segments */
   bl_sgauss_hessian *work[GROUPS];
   double *aa;               /* [nk,nk] per group; the first ends as the factor of the Schur complement */
   double *al;               /* [nk,m] per segment: cross block, then times the inverse factor */
@@ -39,7 +40,7 @@ typedef struct {
   const double *theta;
   bool fisher;
   double damping;
-  bool broken[GROUPS];      /* a local block was not positive definite */
+  double broken[GROUPS];    /* 1: a local block was not positive definite */
 } machine;
 
 static double largest(size_t size, const double *a) {
@@ -57,6 +58,9 @@ static void damp(size_t size, double *matrix, double damping) {
     matrix[i * (size + 1)] += damping * fmax(fabs(matrix[i * (size + 1)]), 1e-6 * most);
 }
 
+/* Groups are stretches of segments. */
+static int group_start(const machine *t, int64_t group) { return (int)(t->data->u * group / t->groups); }
+
 /* Hessian of the group's segments, local parameters eliminated. */
 static void assemble_group(int64_t group, int thread, void *user) {
   (void)thread;
@@ -66,19 +70,20 @@ static void assemble_group(int64_t group, int thread, void *user) {
   double *aa = t->aa + t->nk * t->nk * (size_t)group, *right = t->right + t->nk * (size_t)group;
   memset(aa, 0, t->nk * t->nk * sizeof *aa);
   memset(right, 0, t->nk * sizeof *right);
-  t->broken[group] = false;
-  for (int s = (int)group; s < d->u; s += t->groups) {
+  t->broken[group] = 0;
+  const int first = group_start(t, group), last = group_start(t, group + 1);
+  for (int s = first; s < last; s++) {
     double *al = t->al + t->nk * (size_t)m * (size_t)s, *ll = t->ll + (size_t)m * m * (size_t)s;
     bl_sgauss_hessian_segment(t->work[group], s, t->theta, t->fisher, aa, al, ll);
     for (int j = 0; j < d->k; j++) ll[(size_t)j * (m + 1)] += d->precision_variance;
     damp((size_t)m, ll, t->damping);
     if (LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', m, ll, m) != 0) {
-      t->broken[group] = true;
+      t->broken[group] = 1;
       return;
     }
   }
   /* The damped diagonal of A needs the whole sum, so the elimination runs after all groups are in. */
-  for (int s = (int)group; s < d->u; s += t->groups) {
+  for (int s = first; s < last; s++) {
     double *al = t->al + t->nk * (size_t)m * (size_t)s, *ll = t->ll + (size_t)m * m * (size_t)s;
     double *solved = t->solved + (size_t)m * (size_t)s;
     cblas_dtrsm(CblasColMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit, nk, m, 1, ll, m, al, nk);
@@ -105,34 +110,30 @@ static void subtract_group(int64_t group, int thread, void *user) {
   const int nk = (int)t->nk;
   double *aa = t->aa + t->nk * t->nk * (size_t)group;
   if (group > 0) memset(aa, 0, t->nk * t->nk * sizeof *aa);
-  for (int s = (int)group; s < t->data->u; s += t->groups)
+  for (int s = group_start(t, group); s < group_start(t, group + 1); s++)
     cblas_dsyrk(CblasColMajor, CblasLower, CblasNoTrans, nk, t->m, -1, t->al + t->nk * (size_t)t->m * (size_t)s, nk, 1,
                 aa, nk);
-}
-
-static void add_groups(machine *t) {
-  for (int group = 1; group < t->groups; group++)
-    cblas_daxpy((int)(t->nk * t->nk), 1, t->aa + t->nk * t->nk * (size_t)group, 1, t->aa, 1);
 }
 
 /* Factors the damped Hessian at theta; false when it is not positive definite. */
 static bool factor(machine *t, bool fisher, double damping) {
   t->fisher = fisher;
   t->damping = damping;
-  bl_parallel(t->ctx, t->groups, assemble_group, t);
+  const bl_places lists[] = {{t->broken, 1}, {t->right, t->nk}}, sum = {t->aa, t->nk * t->nk};
+  bl_share_run(t->ctx, &t->share, assemble_group, t);
+  if (bl_share_exchange(t->ctx, &t->share, 2, lists, &sum) != BLICA_OK) return false;
   for (int group = 0; group < t->groups; group++)
-    if (t->broken[group]) return false;
-  add_groups(t);
+    if (t->broken[group] > 0) return false;
   for (size_t i = 0; i < t->nk; i++) t->aa[i * (t->nk + 1)] += t->data->precision_mixing;
   damp(t->nk, t->aa, damping);
   if (t->data->precision_mixing == 0 && t->data->precision_variance == 0) hold_scales(t);
-  bl_parallel(t->ctx, t->groups, subtract_group, t);
-  add_groups(t);
+  bl_share_run(t->ctx, &t->share, subtract_group, t);
+  if (bl_share_exchange(t->ctx, &t->share, 0, NULL, &sum) != BLICA_OK) return false;
   return LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', (int)t->nk, t->aa, (int)t->nk) == 0;
 }
 
 /* step <- - (factored Hessian)^-1 gradient. */
-static void solve(machine *t) {
+static blica_status solve(machine *t) {
   const int nk = (int)t->nk, m = t->m;
   double *step = t->step;
   for (size_t i = 0; i < t->nk; i++) {
@@ -141,13 +142,15 @@ static void solve(machine *t) {
     step[i] = eliminated - t->gradient[i];
   }
   LAPACKE_dpotrs_work(LAPACK_COL_MAJOR, 'L', nk, 1, t->aa, nk, step, nk);
-  for (int s = 0; s < t->data->u; s++) {
+  for (int s = (int)t->segments.first; s < t->segments.last; s++) {
     double *local = step + bl_sgauss_local(t->data, s);
     const double *al = t->al + t->nk * (size_t)m * (size_t)s, *ll = t->ll + (size_t)m * m * (size_t)s;
     memcpy(local, t->solved + (size_t)m * (size_t)s, (size_t)m * sizeof *local);
     cblas_dgemv(CblasColMajor, CblasTrans, nk, m, -1, al, nk, step, 1, -1, local, 1);
     cblas_dtrsv(CblasColMajor, CblasLower, CblasTrans, CblasNonUnit, m, ll, m, local, 1);
   }
+  const bl_places locals = {step + t->nk, (size_t)m};
+  return bl_share_exchange(t->ctx, &t->segments, 1, &locals, NULL);
 }
 
 static void release(machine *t) {
@@ -155,11 +158,15 @@ static void release(machine *t) {
   double *const blocks[] = {t->aa,       t->al,   t->ll,    t->right,         t->solved,
                             t->gradient, t->step, t->trial, t->trial_gradient};
   for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) bl_free(blocks[i]);
+  bl_share_free(&t->share);
+  bl_share_free(&t->segments);
 }
 
 static blica_status prepare(machine *t) {
   blica_status status;
   const size_t u = (size_t)t->data->u, m = (size_t)t->m;
+  TRY(bl_share_make(t->ctx, t->groups, 0, &t->share));
+  TRY(bl_share_make(t->ctx, t->data->u, t->groups, &t->segments));
   for (int i = 0; i < t->groups; i++) TRY(bl_sgauss_hessian_make(t->ctx, t->data, &t->work[i]));
   TRY(bl_alloc(t->ctx, bl_mul(t->nk * t->nk, (size_t)t->groups), &t->aa));
   TRY(bl_alloc(t->ctx, bl_mul(t->nk * m, u), &t->al));
@@ -179,7 +186,7 @@ static bool advance(machine *t, double *theta, double *damping, bl_newton_result
       *damping = fmax(10 * *damping, 1e-8);
       continue;
     }
-    solve(t);
+    if (solve(t) != BLICA_OK) return false;
     for (size_t i = 0; i < t->size; i++) t->trial[i] = theta[i] + t->step[i];
     double value = bl_sgauss_eval(t->g, t->trial, t->trial_gradient);
     double most = largest(t->size, t->trial_gradient), noise = 1e-14 * fmax(1, fabs(result->value));

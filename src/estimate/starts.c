@@ -65,12 +65,28 @@ static void mean_block(int64_t block, int thread, void *user) {
   (void)thread;
   const mean_job *j = user;
   size_t from = (size_t)block * PAIR_BLOCK, to = from + PAIR_BLOCK < j->pairs ? from + PAIR_BLOCK : j->pairs;
-  for (int s = 0; s < j->d->u; s++) {
+  for (int s = (int)j->d->share.first; s < j->d->share.last; s++) {
     double share = j->weight[s] / j->total * j->d->scale[s];
     const double *pairs = j->d->pairs + j->pairs * (size_t)s;
     if (share > 0)
       for (size_t p = from; p < to; p++) j->mean[p] += share * pairs[p];
   }
+}
+
+/* Adds up a mean: rank after rank adds its segments by add(user), so that the order is that of one process. */
+static blica_status in_turn(blica_ctx *ctx, double *mean, size_t size, void (*add)(blica_ctx *ctx, void *user), void *user) {
+  const blica_comm *comm = bl_comm(ctx);
+  for (int r = 0; r < comm->size; r++) {
+    if (r == comm->rank) add(ctx, user);
+    blica_status status = bl_broadcast(ctx, mean, size * sizeof *mean, r);
+    if (status != BLICA_OK) return status;
+  }
+  return BLICA_OK;
+}
+
+static void add_packed(blica_ctx *ctx, void *user) {
+  const mean_job *j = user;
+  bl_parallel(ctx, (int64_t)((j->pairs + PAIR_BLOCK - 1) / PAIR_BLOCK), mean_block, user);
 }
 
 /* Leading eigenvectors of a packed mean matrix. As the beginning of a fit they need no more than few digits. */
@@ -83,7 +99,7 @@ static blica_status leading_packed(blica_ctx *ctx, const bl_sgauss_data *d, cons
   TRY(bl_alloc(ctx, j.pairs, &j.mean));
   TRY(bl_alloc(ctx, bl_lanczos_work(d->n, &o), &work));
   TRY(bl_alloc(ctx, (size_t)d->k, &residual));
-  bl_parallel(ctx, (int64_t)((j.pairs + PAIR_BLOCK - 1) / PAIR_BLOCK), mean_block, &j);
+  TRY(in_turn(ctx, j.mean, j.pairs, add_packed, &j));
   bl_symmetric mean = {.n = d->n, .pairs = j.mean, .scale = 1};
   if (bl_lanczos(&mean, &o, work, values, residual, basis) < 0)
     FAIL(ctx, BLICA_ERR_NUMERIC, "the eigenvectors of the mean correlation matrix could not be computed");
@@ -92,6 +108,23 @@ done:
   bl_free(work);
   bl_free(residual);
   return status;
+}
+
+typedef struct {
+  const bl_sgauss_data *d;
+  const double *weight;
+  double total, *mean, *matrix;
+} full_job;
+
+static void add_full(blica_ctx *ctx, void *user) {
+  const full_job *j = user;
+  const size_t nn = (size_t)j->d->n * (size_t)j->d->n;
+  const int first = j->d->lanes ? 0 : (int)j->d->share.first, last = j->d->lanes ? j->d->u : (int)j->d->share.last;
+  (void)ctx;
+  for (int s = first; s < last; s++) {
+    bl_sgauss_matrix(j->d, s, j->matrix);
+    for (size_t i = 0; i < nn; i++) j->mean[i] += j->weight[s] / j->total * j->matrix[i];
+  }
 }
 
 static blica_status leading_full(blica_ctx *ctx, const bl_sgauss_data *d, const double *weight, double total,
@@ -104,10 +137,11 @@ static blica_status leading_full(blica_ctx *ctx, const bl_sgauss_data *d, const 
   TRY(bl_alloc(ctx, nn, &mean));
   TRY(bl_alloc(ctx, nn, &matrix));
   TRY(bl_alloc(ctx, 2 * (size_t)n, &support));
-  for (int s = 0; s < d->u; s++) {
-    bl_sgauss_matrix(d, s, matrix);
-    for (size_t i = 0; i < nn; i++) mean[i] += weight[s] / total * matrix[i];
-  }
+  full_job j = {d, weight, total, mean, matrix};
+  if (d->lanes)
+    add_full(ctx, &j);
+  else
+    TRY(in_turn(ctx, mean, nn, add_full, &j));
   *trace = 0;
   for (int i = 0; i < n; i++) *trace += mean[(size_t)i * (n + 1)];
   if (LAPACKE_dsyevr(LAPACK_COL_MAJOR, 'V', 'I', 'L', n, mean, n, 0, 0, n - k + 1, n, 0, &found, values, basis, n,
@@ -166,10 +200,17 @@ static void project_segment(int64_t s, int thread, void *user) {
 }
 
 static blica_status project(blica_ctx *ctx, const bl_sgauss_data *d, const double *basis, double *projected) {
-  const size_t n = (size_t)d->n;
-  projection p = {d, basis, projected, NULL, n * (size_t)d->k + (d->lanes ? n * n : bl_symmetric_work(d->n))};
-  blica_status status = bl_alloc(ctx, bl_mul(p.each, (size_t)bl_max_threads(ctx)), &p.room);
-  if (status == BLICA_OK) bl_parallel(ctx, d->u, project_segment, &p);
+  const size_t n = (size_t)d->n, k = (size_t)d->k;
+  projection p = {d, basis, projected, NULL, n * k + (d->lanes ? n * n : bl_symmetric_work(d->n))};
+  const bl_places list = {projected, k * k};
+  bl_share share = {0};
+  blica_status status;
+  TRY(bl_alloc(ctx, bl_mul(p.each, (size_t)bl_max_threads(ctx)), &p.room));
+  TRY(bl_share_make(ctx, d->u, bl_sgauss_groups(d->n, d->k, d->u), &share));
+  bl_share_run(ctx, &share, project_segment, &p);
+  TRY(bl_share_exchange(ctx, &share, 1, &list, NULL));
+done:
+  bl_share_free(&share);
   bl_free(p.room);
   return status;
 }

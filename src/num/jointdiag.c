@@ -3,7 +3,8 @@
  * Criterion: D.-T. Pham, SIAM J. Matrix Anal. Appl. 22 (2001). Steps: with D_s = B C_s B' and B <- (I + E) B,
  * the Hessian at a solution couples only E_ij with E_ji, so all pairs are updated at once by 2x2 solves
  * (P. Ablin, J.-F. Cardoso, A. Gramfort, Beyond Pham's algorithm for joint diagonalization, 2018), with
- * backtracking. One sweep costs 4 u m^3 in matrix products. Checked on exactly diagonalisable sets
+ * backtracking. One sweep costs 4 u m^3 in matrix products; threads and ranks share the segments, sums over them run
+ * over a fixed tree. Checked on exactly diagonalisable sets
  * (tests/unit/test_lanes.c). */
 #include "num/jointdiag.h"
 
@@ -13,32 +14,52 @@
 #include <cblas.h>
 #include <lapacke.h>
 
+#include "base/share.h"
+
 typedef struct {
+  blica_ctx *ctx;
+  bl_share share;       /* of the segments */
   int m, u;
   const double *weight; /* [u], summing to 1 */
   double *c, *trial;    /* [m,m,u] current and trial D_s */
   double *b, *trial_b;  /* [m,m] */
   double *step, *move;  /* [m,m] E, I + t E */
-  double *gradient, *gamma; /* [m,m] sum_s w D_ij/D_ii; sum_s w D_jj/D_ii */
-  double *scratch;      /* [m,m] */
+  double *sums;         /* [2 m,m] per segment: w D_ij/D_ii, and w D_jj/D_ii; their sum ends in the first */
+  double *gradient, *gamma; /* [m,m] these sums */
+  double *terms;        /* [u] of the criterion */
+  double *scratch;      /* [m,m] per thread */
+  const double *from, *e; /* of a congruence */
+  double *to;
 } machine;
 
-static void congruence(machine *j, const double *from, const double *e, double *to) {
+/* to <- E from E', and the segment's term of the criterion. */
+static void congruence_task(int64_t s, int thread, void *user) {
+  machine *j = user;
   const int m = j->m;
-  for (int s = 0; s < j->u; s++) {
-    const size_t at = (size_t)m * m * (size_t)s;
-    cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, m, m, m, 1, e, m, from + at, m, 0, j->scratch, m);
-    cblas_dgemm(CblasColMajor, CblasNoTrans, CblasTrans, m, m, m, 1, j->scratch, m, e, m, 0, to + at, m);
-  }
+  const size_t mm = (size_t)m * m, at = mm * (size_t)s;
+  double *scratch = j->scratch + mm * (size_t)thread, sum = 0;
+  cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, m, m, m, 1, j->e, m, j->from + at, m, 0, scratch, m);
+  cblas_dgemm(CblasColMajor, CblasNoTrans, CblasTrans, m, m, m, 1, scratch, m, j->e, m, 0, j->to + at, m);
+  for (int i = 0; i < m; i++) sum += log(j->to[at + (size_t)i * (m + 1)]);
+  j->terms[s] = 0.5 * j->weight[s] * sum;
 }
 
-/* sum_s w_s log det diag D_s / 2 - log |det B|; the determinants of C_s are constants. */
-static double criterion(const machine *j, const double *c, double log_det_b) {
+/* Transforms this rank's segments and returns sum_s w_s log det diag D_s / 2 - log |det B|; the determinants of C_s are
+ * constants. NaN when the other ranks are lost. */
+static double congruence(machine *j, const double *from, const double *e, double *to, double log_det_b) {
+  const bl_places terms = {j->terms, 1};
   double value = -log_det_b;
-  for (int s = 0; s < j->u; s++)
-    for (int i = 0; i < j->m; i++)
-      value += 0.5 * j->weight[s] * log(c[(size_t)j->m * j->m * (size_t)s + (size_t)i * (j->m + 1)]);
+  j->from = from, j->e = e, j->to = to;
+  bl_share_run(j->ctx, &j->share, congruence_task, j);
+  if (bl_share_exchange(j->ctx, &j->share, 1, &terms, NULL) != BLICA_OK) return NAN;
+  for (int s = 0; s < j->u; s++) value += j->terms[s];
   return value;
+}
+
+/* Of this rank's segments. */
+static void keep_trial(machine *j) {
+  const size_t mm = (size_t)j->m * j->m, first = mm * (size_t)j->share.first;
+  memcpy(j->c + first, j->trial + first, mm * (size_t)(j->share.last - j->share.first) * sizeof *j->c);
 }
 
 static double log_abs_det(int m, const double *b, double *scratch, lapack_int *pivots) {
@@ -49,20 +70,27 @@ static double log_abs_det(int m, const double *b, double *scratch, lapack_int *p
   return sum;
 }
 
-/* E from the 2x2 systems; returns the largest |gradient|. */
+static void gradient_task(int64_t s, int thread, void *user) {
+  machine *j = user;
+  const int m = j->m;
+  const size_t mm = (size_t)m * m;
+  const double *d = j->c + mm * (size_t)s;
+  double *gradient = j->sums + 2 * mm * (size_t)s, *gamma = gradient + mm;
+  (void)thread;
+  for (int col = 0; col < m; col++)
+    for (int row = 0; row < m; row++) {
+      double share = j->weight[s] / d[(size_t)row * (m + 1)];
+      gradient[row + (size_t)col * m] = share * d[row + (size_t)col * m];
+      gamma[row + (size_t)col * m] = share * d[(size_t)col * (m + 1)];
+    }
+}
+
+/* E from the 2x2 systems; returns the largest |gradient|, 0 when the other ranks are lost. */
 static double quasi_newton_step(machine *j) {
   const int m = j->m;
-  memset(j->gradient, 0, (size_t)m * m * sizeof *j->gradient);
-  memset(j->gamma, 0, (size_t)m * m * sizeof *j->gamma);
-  for (int s = 0; s < j->u; s++) {
-    const double *d = j->c + (size_t)m * m * (size_t)s;
-    for (int col = 0; col < m; col++)
-      for (int row = 0; row < m; row++) {
-        double share = j->weight[s] / d[(size_t)row * (m + 1)];
-        j->gradient[row + (size_t)col * m] += share * d[row + (size_t)col * m];
-        j->gamma[row + (size_t)col * m] += share * d[(size_t)col * (m + 1)];
-      }
-  }
+  const bl_places sum = {j->sums, 2 * (size_t)m * (size_t)m};
+  bl_share_run(j->ctx, &j->share, gradient_task, j);
+  if (bl_share_exchange(j->ctx, &j->share, 0, NULL, &sum) != BLICA_OK) return 0;
   double most = 0;
   for (int p = 0; p < m; p++) {
     j->step[(size_t)p * (m + 1)] = 0;
@@ -81,7 +109,7 @@ static double quasi_newton_step(machine *j) {
 }
 
 /* B <- C^-1/2 of the weighted mean, so that the mean is whitened. */
-static blica_status whiten(blica_ctx *ctx, machine *j) {
+static blica_status whiten(blica_ctx *ctx, machine *j, double *value) {
   const int m = j->m;
   const size_t mm = (size_t)m * m;
   double *values = j->gamma;
@@ -94,8 +122,8 @@ static blica_status whiten(blica_ctx *ctx, machine *j) {
                    values[0]);
   for (int i = 0; i < m; i++)
     for (int row = 0; row < m; row++) j->b[i + (size_t)row * m] = j->step[row + (size_t)i * m] / sqrt(values[i]);
-  congruence(j, j->c, j->b, j->trial);
-  memcpy(j->c, j->trial, mm * (size_t)j->u * sizeof *j->c);
+  *value = congruence(j, j->c, j->b, j->trial, 0);
+  keep_trial(j);
   return BLICA_OK;
 }
 
@@ -107,12 +135,11 @@ static bool advance(machine *j, double *value, double *log_det_b, lapack_int *pi
     for (size_t i = 0; i < mm; i++) j->move[i] = t * j->step[i];
     for (int i = 0; i < m; i++) j->move[(size_t)i * (m + 1)] += 1;
     double log_det = *log_det_b + log_abs_det(m, j->move, j->scratch, pivots);
-    congruence(j, j->c, j->move, j->trial);
-    double trial = criterion(j, j->trial, log_det);
+    double trial = congruence(j, j->c, j->move, j->trial, log_det);
     if (!(trial < *value)) continue;
     cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, m, m, m, 1, j->move, m, j->b, m, 0, j->trial_b, m);
     memcpy(j->b, j->trial_b, mm * sizeof *j->b);
-    memcpy(j->c, j->trial, mm * (size_t)j->u * sizeof *j->c);
+    keep_trial(j);
     *value = trial;
     *log_det_b = log_det;
     return true;
@@ -123,32 +150,40 @@ static bool advance(machine *j, double *value, double *log_det_b, lapack_int *pi
 blica_status bl_jointdiag(blica_ctx *ctx, int m, int u, const double *weight, double *c, int max_sweeps, double *b) {
   blica_status status;
   const size_t mm = (size_t)m * m;
-  machine j = {.m = m, .u = u, .c = c, .b = b};
+  machine j = {.ctx = ctx, .m = m, .u = u, .c = c, .b = b};
   double *share = NULL, total = 0;
   lapack_int *pivots = NULL;
   TRY(bl_alloc(ctx, (size_t)u, &share));
   TRY(bl_alloc(ctx, (size_t)m, &pivots));
   TRY(bl_alloc(ctx, bl_mul(mm, (size_t)u), &j.trial));
-  double **small[] = {&j.trial_b, &j.step, &j.move, &j.gradient, &j.gamma, &j.scratch};
+  TRY(bl_alloc(ctx, bl_mul(2 * mm, (size_t)u), &j.sums));
+  TRY(bl_alloc(ctx, bl_mul(mm, (size_t)bl_max_threads(ctx)), &j.scratch));
+  TRY(bl_alloc(ctx, (size_t)u, &j.terms));
+  TRY(bl_share_make(ctx, u, 0, &j.share));
+  double **small[] = {&j.trial_b, &j.step, &j.move};
   for (size_t i = 0; i < sizeof small / sizeof *small; i++) TRY(bl_alloc(ctx, mm, small[i]));
+  j.gradient = j.sums, j.gamma = j.sums + mm;
   for (int s = 0; s < u; s++) total += weight[s];
   for (int s = 0; s < u; s++) share[s] = weight[s] / total;
   j.weight = share;
-  TRY(whiten(ctx, &j));
-  double log_det_b = 0, value = criterion(&j, j.c, 0);
+  double log_det_b = 0, value = 0;
+  TRY(whiten(ctx, &j, &value));
   for (int sweep = 0; sweep < max_sweeps; sweep++) {
     if (quasi_newton_step(&j) < 1e-9) break;
     if (!advance(&j, &value, &log_det_b, pivots)) break;
   }
+  const bl_places list = {j.c, mm};
+  TRY(bl_share_exchange(ctx, &j.share, 1, &list, NULL));
 done:
+  bl_share_free(&j.share);
   bl_free(share);
   bl_free(pivots);
   bl_free(j.trial);
   bl_free(j.trial_b);
   bl_free(j.step);
   bl_free(j.move);
-  bl_free(j.gradient);
-  bl_free(j.gamma);
+  bl_free(j.sums);
+  bl_free(j.terms);
   bl_free(j.scratch);
   return status;
 }

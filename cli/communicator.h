@@ -1,0 +1,18 @@
+/* communicator.h - the processes that the program consists of: one (communicator_alone.c), or the ranks of
+ * `mpirun blica-mpi` (communicator_mpi.c). Every process runs the same command; the one that leads prints and writes. */
+#ifndef COMMUNICATOR_H
+#define COMMUNICATOR_H
+
+#include <stdbool.h>
+
+#include "blica.h"
+
+void communicator_begin(int *argc, char ***argv); /* before anything else */
+const blica_comm *communicator(void);             /* for blica_set_comm; NULL: alone */
+bool leads(void);
+int communicator_threads(int wanted); /* threads of this process when 0 (as many as cores) is wanted */
+bool agree_on(bool here);             /* what the leading process says; a call of all */
+/* Ends all processes with one exit code. A process that failed alone says so and ends the others. */
+int communicator_end(int code);
+
+#endif

@@ -1,0 +1,114 @@
+/* communicator_mpi.c - the ranks of an MPI job. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "blica_mpi.h"
+#include "communicator.h"
+#include "messages.h"
+
+enum { PATIENCE = 3 }; /* seconds that a process that failed gives the others to fail likewise */
+
+static MPI_Comm work = MPI_COMM_NULL, ending = MPI_COMM_NULL; /* apart, so that their messages cannot meet */
+static blica_comm inner, counted;
+static int rank, size = 1, local = 1;
+static double messages, bytes; /* that this rank received */
+
+/* ---- the library's callbacks, counted ---- */
+
+static int sum(double *x, size_t count, void *user) {
+  messages++;
+  bytes += (double)(count * sizeof *x);
+  return inner.sum(x, count, user);
+}
+
+static int gather(double *x, const size_t *count, const size_t *offset, void *user) {
+  messages++;
+  for (int r = 0; r < size; r++)
+    if (r != rank) bytes += (double)(count[r] * sizeof *x);
+  return inner.gather(x, count, offset, user);
+}
+
+static int broadcast(void *from, size_t count, int root, void *user) {
+  messages++;
+  if (root != rank) bytes += (double)count;
+  return inner.broadcast(from, count, root, user);
+}
+
+/* ---- beginning ---- */
+
+void communicator_begin(int *argc, char ***argv) {
+  int level;
+  MPI_Comm node;
+  MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &level);
+  MPI_Comm_dup(MPI_COMM_WORLD, &work);
+  MPI_Comm_dup(MPI_COMM_WORLD, &ending);
+  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+  MPI_Comm_size(node, &local);
+  MPI_Comm_free(&node);
+  blica_mpi_comm(work, &inner);
+  counted = inner;
+  counted.sum = sum, counted.gather = gather, counted.broadcast = broadcast;
+  rank = inner.rank, size = inner.size;
+  if (rank == 0) return;
+  if (!freopen("/dev/null", "w", stdout)) MPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
+  messages_keep();
+}
+
+const blica_comm *communicator(void) { return &counted; }
+bool leads(void) { return rank == 0; }
+
+int communicator_threads(int wanted) {
+  long cores = sysconf(_SC_NPROCESSORS_ONLN);
+  if (wanted > 0) return wanted;
+  return cores > local ? (int)(cores / local) : 1;
+}
+
+bool agree_on(bool here) {
+  int word = here;
+  MPI_Bcast(&word, 1, MPI_INT, 0, work);
+  return word != 0;
+}
+
+/* ---- ending ---- */
+
+/* Waits for the others to end too, not for ever when this process failed. */
+static bool all_ended(MPI_Request *request, bool failed) {
+  struct timespec nap = {.tv_nsec = 2000000};
+  double begun = MPI_Wtime();
+  int done = 0;
+  while (MPI_Test(request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && !done) {
+    if (failed && MPI_Wtime() - begun > PATIENCE) return false;
+    nanosleep(&nap, NULL);
+  }
+  return true;
+}
+
+static void say_alone(int code) {
+  const char *kept = messages_kept();
+  fprintf(stderr, "blica: error: process %d of %d: %s\n", rank, size, *kept ? kept : "failed");
+  (void)code;
+}
+
+int communicator_end(int code) {
+  int *codes = calloc((size_t)size, sizeof *codes), first = 0;
+  MPI_Request request;
+  fflush(stdout);
+  if (!codes) MPI_Abort(MPI_COMM_WORLD, code ? code : EXIT_FAILURE);
+  MPI_Iallgather(&code, 1, MPI_INT, codes, 1, MPI_INT, ending, &request);
+  if (!all_ended(&request, code != 0)) {
+    if (rank) say_alone(code);
+    MPI_Abort(MPI_COMM_WORLD, code);
+  }
+  while (first < size - 1 && codes[first] == 0) first++;
+  code = codes[first];
+  if (code && rank == first && rank) say_alone(code);
+  free(codes);
+  if (rank == 0 && size > 1)
+    say_note("%d processes; the first received %.6g bytes in %.0f exchanges", size, bytes, messages);
+  MPI_Comm_free(&work);
+  MPI_Comm_free(&ending);
+  MPI_Finalize();
+  return code;
+}

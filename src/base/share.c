@@ -1,0 +1,229 @@
+/* share.c - see share.h. */
+#include "base/share.h"
+
+#include <string.h>
+
+#include "base/ctx.h"
+
+enum { SLICE = 512 }; /* doubles of a place that one thread adds at a time: the branches stay in its cache */
+
+static int64_t bound_of(int64_t count, int64_t groups, int rank, int size) {
+  if (groups <= 0) groups = count;
+  int64_t group = groups * rank / size;
+  return groups ? count * group / groups : 0;
+}
+
+blica_status bl_share_make(blica_ctx *ctx, int64_t count, int64_t groups, bl_share *share) {
+  const blica_comm *comm = bl_comm(ctx);
+  *share = (bl_share){.rank = comm->rank, .size = comm->size, .count = count};
+  blica_status status = bl_alloc(ctx, (size_t)comm->size + 1, &share->bound);
+  if (status != BLICA_OK) return status;
+  for (int r = 0; r <= comm->size; r++) share->bound[r] = bound_of(count, groups, r, comm->size);
+  share->first = share->bound[comm->rank];
+  share->last = share->bound[comm->rank + 1];
+  return BLICA_OK;
+}
+
+void bl_share_free(bl_share *share) {
+  bl_free(share->bound);
+  bl_free(share->room);
+  *share = (bl_share){0};
+}
+
+typedef struct {
+  bl_task task;
+  void *user;
+  int64_t first;
+} shifted;
+
+static void run_shifted(int64_t item, int thread, void *user) {
+  const shifted *s = user;
+  s->task(s->first + item, thread, s->user);
+}
+
+void bl_share_run(blica_ctx *ctx, const bl_share *share, bl_task task, void *user) {
+  shifted s = {task, user, share->first};
+  if (share->first == 0) {
+    bl_parallel(ctx, share->last, task, user);
+    return;
+  }
+  bl_parallel(ctx, share->last - share->first, run_shifted, &s);
+}
+
+/* ---- the tree ---- */
+
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/* Branch of the tree at item i that is the largest within first..last-1: how many items it spans. */
+static int64_t branch(int64_t i, int64_t last, int64_t count) {
+  int64_t step = 1;
+  while (i % (2 * step) == 0 && i + step < count && least(i + 2 * step, count) <= last) step *= 2;
+  return step;
+}
+
+static int64_t branches(const bl_share *share, int rank) {
+  int64_t found = 0, last = share->bound[rank + 1];
+  for (int64_t i = share->bound[rank]; i < last; i += branch(i, last, share->count)) found++;
+  return found;
+}
+
+typedef struct {
+  const bl_share *share;
+  const bl_places *sum;
+  bool rest; /* what no rank could add alone; else what this rank can */
+} addition;
+
+/* Whether i..end-1 lies within one rank. */
+static bool owned(const bl_share *share, int64_t i, int64_t end) {
+  int rank = 0;
+  while (share->bound[rank + 1] <= i) rank++;
+  return end <= share->bound[rank + 1];
+}
+
+static void add_slice(int64_t slice, int thread, void *user) {
+  const addition *a = user;
+  const bl_share *share = a->share;
+  const size_t each = a->sum->each, from = (size_t)slice * SLICE, to = from + SLICE < each ? from + SLICE : each;
+  (void)thread;
+  for (int64_t step = 1; step < share->count; step *= 2) {
+    int64_t low = a->rest ? 0 : (share->first + 2 * step - 1) / (2 * step) * (2 * step);
+    int64_t high = a->rest ? share->count : share->last;
+    for (int64_t i = low; i + step < high; i += 2 * step) {
+      int64_t end = least(i + 2 * step, share->count);
+      if (a->rest ? owned(share, i, end) : end > share->last) continue;
+      double *to_place = a->sum->x + each * (size_t)i;
+      const double *from_place = a->sum->x + each * (size_t)(i + step);
+      for (size_t e = from; e < to; e++) to_place[e] += from_place[e];
+    }
+  }
+}
+
+static void add_up(blica_ctx *ctx, const bl_share *share, const bl_places *sum, bool rest) {
+  addition a = {share, sum, rest};
+  bl_parallel(ctx, (int64_t)((sum->each + SLICE - 1) / SLICE), add_slice, &a);
+}
+
+/* ---- messages ---- */
+
+static blica_status lost(blica_ctx *ctx) {
+  ctx->comm_failed = 1;
+  return bl_fail(ctx, BLICA_ERR_INTERNAL, "the other processes cannot be reached");
+}
+
+blica_status bl_comm_check(blica_ctx *ctx) { return ctx->comm_failed ? lost(ctx) : BLICA_OK; }
+
+/* Copies what `rank` made into its part of the message, or out of it. */
+static void move(const bl_share *share, int rank, int lists, const bl_places *list, const bl_places *sum, double *part,
+                 bool out) {
+  const int64_t first = share->bound[rank], last = share->bound[rank + 1];
+  for (int i = 0; i < lists; i++) {
+    double *own = list[i].x + list[i].each * (size_t)first;
+    size_t size = list[i].each * (size_t)(last - first);
+    if (size) memcpy(out ? own : part, out ? part : own, size * sizeof *own);
+    part += size;
+  }
+  for (int64_t i = first; sum && i < last; i += branch(i, last, share->count)) {
+    double *own = sum->x + sum->each * (size_t)i;
+    if (sum->each) memcpy(out ? own : part, out ? part : own, sum->each * sizeof *own);
+    part += sum->each;
+  }
+}
+
+static blica_status swap_messages(blica_ctx *ctx, bl_share *share, int lists, const bl_places *list,
+                                  const bl_places *sum) {
+  blica_status status = BLICA_OK;
+  size_t *count = NULL, *offset, total = 0;
+  TRY(bl_alloc(ctx, 2 * (size_t)share->size, &count));
+  offset = count + share->size;
+  for (int r = 0; r < share->size; r++) {
+    size_t items = (size_t)(share->bound[r + 1] - share->bound[r]);
+    for (int i = 0; i < lists; i++) count[r] += items * list[i].each;
+    if (sum) count[r] += (size_t)branches(share, r) * sum->each;
+    offset[r] = total;
+    total += count[r];
+  }
+  if (total > share->room_size) {
+    bl_free(share->room);
+    share->room = NULL, share->room_size = 0;
+    TRY(bl_alloc(ctx, total, &share->room));
+    share->room_size = total;
+  }
+  move(share, share->rank, lists, list, sum, share->room + offset[share->rank], false);
+  if (total && ctx->comm.gather(share->room, count, offset, ctx->comm.user) != 0) TRY(lost(ctx));
+  for (int r = 0; r < share->size; r++)
+    if (r != share->rank) move(share, r, lists, list, sum, share->room + offset[r], true);
+done:
+  bl_free(count);
+  return status;
+}
+
+blica_status bl_share_exchange(blica_ctx *ctx, bl_share *share, int lists, const bl_places *list, const bl_places *sum) {
+  blica_status status = bl_comm_check(ctx);
+  if (status != BLICA_OK) return status;
+  if (sum) add_up(ctx, share, sum, false);
+  if (share->size == 1) return BLICA_OK;
+  status = swap_messages(ctx, share, lists, list, sum);
+  if (status != BLICA_OK) {
+    ctx->comm_failed = 1; /* the others wait for a message that will not come */
+    return status;
+  }
+  if (sum) add_up(ctx, share, sum, true);
+  return BLICA_OK;
+}
+
+blica_status bl_broadcast(blica_ctx *ctx, void *bytes, size_t count, int root) {
+  if (ctx->comm.size == 1 || count == 0) return BLICA_OK;
+  if (ctx->comm_failed || ctx->comm.broadcast(bytes, count, root, ctx->comm.user) != 0) return lost(ctx);
+  return BLICA_OK;
+}
+
+blica_status bl_sum_whole(blica_ctx *ctx, double *x, size_t count) {
+  if (ctx->comm.size == 1 || count == 0) return BLICA_OK;
+  if (ctx->comm_failed || ctx->comm.sum(x, count, ctx->comm.user) != 0) return lost(ctx);
+  return BLICA_OK;
+}
+
+blica_status bl_share_bytes(blica_ctx *ctx, const bl_share *share, void *bytes, size_t each) {
+  blica_status status = BLICA_OK;
+  for (int r = 0; r < share->size && status == BLICA_OK; r++)
+    status = bl_broadcast(ctx, (char *)bytes + (size_t)share->bound[r] * each,
+                          (size_t)(share->bound[r + 1] - share->bound[r]) * each, r);
+  return status;
+}
+
+/* ---- agreement ---- */
+
+static double sum_of(blica_ctx *ctx, double x) {
+  if (ctx->comm.size == 1 || ctx->comm_failed) return x;
+  if (ctx->comm.sum(&x, 1, ctx->comm.user) != 0) (void)lost(ctx);
+  return x;
+}
+
+bool bl_any(blica_ctx *ctx, bool here) { return sum_of(ctx, here) > 0; }
+
+blica_status bl_agree(blica_ctx *ctx, blica_status status) {
+  const blica_comm *comm = &ctx->comm;
+  if (comm->size == 1 || ctx->comm_failed) return status;
+  if (!bl_any(ctx, status != BLICA_OK)) return ctx->comm_failed ? lost(ctx) : status;
+  for (int r = 0; r < comm->size; r++) {
+    struct {
+      int32_t status;
+      char message[BL_MESSAGE];
+    } note = {.status = (int32_t)status};
+    memcpy(note.message, ctx->message, BL_MESSAGE);
+    if (comm->broadcast(&note, sizeof note, r, comm->user) != 0) return lost(ctx);
+    if (note.status == BLICA_OK) continue;
+    memcpy(ctx->message, note.message, BL_MESSAGE);
+    return (blica_status)note.status;
+  }
+  return status;
+}
+
+int bl_poll_agreed(blica_ctx *ctx, const blica_progress *progress, double deadline) {
+  int user = bl_poll(ctx, progress), late = bl_seconds() > deadline;
+  if (ctx->comm.size == 1) return user | late << 1;
+  double told = sum_of(ctx, user + 65536.0 * late); /* both exact for fewer ranks than that */
+  int64_t both = (int64_t)told;
+  if (both % 65536 && !user) bl_poll_stop(ctx);
+  return (both % 65536 != 0) | (both / 65536 != 0) << 1 | (ctx->comm_failed ? 1 : 0);
+}

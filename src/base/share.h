@@ -1,0 +1,53 @@
+/* share.h - loops whose items are shared by the ranks of a communicator.
+ *
+ * Every rank computes a contiguous range of items into their places, then all exchange what they made, so that
+ * results are the same bits for any number of ranks. A sum over items runs over one fixed binary tree (item i is
+ * added to item i - 2^l for growing l): a rank adds up the branches that are wholly its own and sends only those. */
+#ifndef BL_SHARE_H
+#define BL_SHARE_H
+
+#include "base/base.h"
+
+typedef struct {
+  int rank, size;
+  int64_t count;       /* items in all */
+  int64_t first, last; /* this rank computes first..last-1 */
+  int64_t *bound;      /* [size+1] rank r has bound[r]..bound[r+1]-1 */
+  double *room;        /* messages */
+  size_t room_size;
+} bl_share;
+
+/* Equal shares of count items. With groups > 0 items come in that many groups (item i belongs to group g when
+ * count g/groups <= i < count (g+1)/groups) and no group is cut. */
+blica_status bl_share_make(blica_ctx *ctx, int64_t count, int64_t groups, bl_share *share);
+void bl_share_free(bl_share *share);
+
+/* The loop over this rank's items. */
+void bl_share_run(blica_ctx *ctx, const bl_share *share, bl_task task, void *user);
+
+/* An array with a place of `each` doubles for every item. */
+typedef struct {
+  double *x;
+  size_t each;
+} bl_places;
+
+/* Exchanges: every rank gets all items of all `lists`; and of `sum`, when it is not NULL, the sum over items into the
+ * place of item 0 (the other places are spoiled). One message per rank. */
+blica_status bl_share_exchange(blica_ctx *ctx, bl_share *share, int lists, const bl_places *list, const bl_places *sum);
+
+/* Rank r's bytes from bound[r] * each on reach all. */
+blica_status bl_share_bytes(blica_ctx *ctx, const bl_share *share, void *bytes, size_t each);
+
+/* From root's memory into everybody's. */
+blica_status bl_broadcast(blica_ctx *ctx, void *bytes, size_t count, int root);
+/* Element-wise sum over ranks, of whole numbers: others would depend on the order. */
+blica_status bl_sum_whole(blica_ctx *ctx, double *x, size_t count);
+
+/* True when any rank says so: to be called by all ranks at the same place. */
+bool bl_any(blica_ctx *ctx, bool here);
+/* The failure of the first rank that has one becomes everybody's. To be called by all ranks at the same place. */
+blica_status bl_agree(blica_ctx *ctx, blica_status status);
+/* Polls and looks at the clock; 1: the user wants to stop, 2: the time is over. The same on all ranks. */
+int bl_poll_agreed(blica_ctx *ctx, const blica_progress *progress, double deadline);
+
+#endif

@@ -1,0 +1,184 @@
+/* Sharing among ranks: here threads of one process with a communicator of barriers and copies. Every rank must get the
+ * sum that one process gets, bit for bit, and the failure of one must become everybody's. */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/share.h"
+#include "num/rng.h"
+
+enum { MOST = 9, EACH = 700, ITEMS = 45 };
+
+/* ---- ranks as threads ---- */
+
+typedef struct {
+  int size;
+  pthread_barrier_t barrier;
+  void *shown[MOST];
+} hall;
+
+typedef struct {
+  hall *hall;
+  int rank;
+} seat;
+
+static int gather(double *x, const size_t *count, const size_t *offset, void *user) {
+  seat *me = user;
+  me->hall->shown[me->rank] = x;
+  pthread_barrier_wait(&me->hall->barrier);
+  for (int r = 0; r < me->hall->size; r++)
+    if (r != me->rank) memcpy(x + offset[r], (double *)me->hall->shown[r] + offset[r], count[r] * sizeof *x);
+  pthread_barrier_wait(&me->hall->barrier);
+  return 0;
+}
+
+static int broadcast(void *bytes, size_t count, int root, void *user) {
+  seat *me = user;
+  me->hall->shown[me->rank] = bytes;
+  pthread_barrier_wait(&me->hall->barrier);
+  if (root != me->rank) memcpy(bytes, me->hall->shown[root], count);
+  pthread_barrier_wait(&me->hall->barrier);
+  return 0;
+}
+
+static int sum(double *x, size_t count, void *user) {
+  seat *me = user;
+  double total = 0;
+  assert_int_equal(count, 1);
+  me->hall->shown[me->rank] = x;
+  pthread_barrier_wait(&me->hall->barrier);
+  for (int r = 0; r < me->hall->size; r++) total += *(double *)me->hall->shown[r];
+  pthread_barrier_wait(&me->hall->barrier);
+  *x = total;
+  return 0;
+}
+
+typedef struct {
+  seat seat;
+  int64_t items, groups;
+  double total[EACH], list[ITEMS * 3];
+  int computed;            /* items that this rank made */
+  blica_status agreed;
+  char message[256];
+  int stop;
+  pthread_t thread;
+} rank_job;
+
+static double value_of(int64_t item, int e) {
+  bl_rng rng = bl_rng_make(7, (uint64_t)(item * EACH + e));
+  return bl_rng_normal(&rng) * 1e3;
+}
+
+typedef struct {
+  double *x, *list;
+} made;
+
+static void make_item(int64_t item, int thread, void *user) {
+  made *m = user;
+  (void)thread;
+  for (int e = 0; e < EACH; e++) m->x[item * EACH + e] = value_of(item, e);
+  for (int e = 0; e < 3; e++) m->list[item * 3 + e] = (double)(10 * item + e);
+}
+
+static int stop_if_last(const blica_progress *p, void *user) {
+  rank_job *job = user;
+  (void)p;
+  return job->seat.rank == job->seat.hall->size - 1;
+}
+
+static void *serve(void *user) {
+  rank_job *job = user;
+  blica_ctx *ctx;
+  bl_share share;
+  made m = {0};
+  blica_comm comm = {job->seat.rank, job->seat.hall->size, sum, gather, broadcast, &job->seat};
+  blica_progress progress = {0};
+  blica_ctx_create(&ctx);
+  blica_set_threads(ctx, 1);
+  blica_set_comm(ctx, &comm);
+  blica_set_poll(ctx, stop_if_last, job);
+  bl_share_make(ctx, job->items, job->groups, &share);
+  bl_alloc(ctx, (size_t)(job->items * EACH) + 1, &m.x);
+  m.list = job->list;
+  bl_share_run(ctx, &share, make_item, &m);
+  job->computed = (int)(share.last - share.first);
+  bl_places list = {m.list, 3}, total = {m.x, EACH};
+  bl_share_exchange(ctx, &share, 1, &list, &total);
+  memcpy(job->total, m.x, sizeof job->total);
+  bool bad = comm.rank > 0;
+  job->agreed = bl_agree(ctx, bad ? bl_fail(ctx, BLICA_ERR_DATA, "rank %d failed", comm.rank) : BLICA_OK);
+  strncpy(job->message, blica_message(ctx), sizeof job->message - 1);
+  job->stop = bl_poll_agreed(ctx, &progress, comm.rank == 0 ? 0 : 1e300);
+  bl_free(m.x);
+  bl_share_free(&share);
+  blica_ctx_free(ctx);
+  return NULL;
+}
+
+static void run_ranks(int size, int64_t items, int64_t groups, rank_job *jobs) {
+  hall h = {.size = size};
+  pthread_barrier_init(&h.barrier, NULL, (unsigned)size);
+  memset(jobs, 0, MOST * sizeof *jobs);
+  for (int r = 0; r < size; r++) {
+    jobs[r] = (rank_job){.seat = {&h, r}, .items = items, .groups = groups};
+    pthread_create(&jobs[r].thread, NULL, serve, &jobs[r]);
+  }
+  for (int r = 0; r < size; r++) pthread_join(jobs[r].thread, NULL);
+  pthread_barrier_destroy(&h.barrier);
+}
+
+static rank_job alone[MOST], many[MOST];
+
+static void same_bits_for_any_number_of_ranks(void **state) {
+  (void)state;
+  for (int64_t items = 1; items <= ITEMS; items += items < 12 ? 1 : 11)
+    for (int64_t groups = 0; groups <= 8; groups += 8) {
+      if (groups > items) continue;
+      run_ranks(1, items, groups, alone);
+      for (int size = 2; size <= MOST; size++) {
+        int computed = 0;
+        run_ranks(size, items, groups, many);
+        for (int r = 0; r < size; r++) {
+          assert_memory_equal(many[r].total, alone[0].total, sizeof alone[0].total);
+          assert_memory_equal(many[r].list, alone[0].list, sizeof(double) * 3 * (size_t)items);
+          computed += many[r].computed;
+        }
+        assert_int_equal(computed, items);
+      }
+    }
+}
+
+/* Against a plain sum: rounding only. */
+static void the_tree_adds_every_item_once(void **state) {
+  (void)state;
+  run_ranks(3, 37, 0, many);
+  for (int e = 0; e < EACH; e++) {
+    double plain = 0;
+    for (int64_t item = 0; item < 37; item++) plain += value_of(item, e);
+    assert_true(plain - many[1].total[e] < 1e-9 && many[1].total[e] - plain < 1e-9);
+  }
+}
+
+static void ranks_agree(void **state) {
+  (void)state;
+  run_ranks(4, 8, 0, many);
+  for (int r = 0; r < 4; r++) {
+    assert_int_equal(many[r].agreed, BLICA_ERR_DATA);
+    assert_string_equal(many[r].message, "rank 1 failed");
+    assert_int_equal(many[r].stop, 3); /* one was told to stop, another was late */
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(same_bits_for_any_number_of_ranks),
+      cmocka_unit_test(the_tree_adds_every_item_once),
+      cmocka_unit_test(ranks_agree),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
