@@ -2,7 +2,7 @@
 PREFIX ?= /usr/local
 DESTDIR ?=
 BUILD := build/release
-.PHONY: help demo test asan build install bench bench-methods bench-ivae clean setup setup-test
+.PHONY: help demo test asan tsan valgrind coverage build install bench bench-methods bench-ivae clean setup setup-test
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | column -t -s "$$(printf '\t')"
@@ -35,6 +35,19 @@ bench: build ## speed and accuracy of this build, on one core: counting, correla
 asan: setup-test ## build with address and undefined-behaviour sanitizers and run the C and program tests
 	@cmake --preset asan -Wno-dev > /dev/null && cmake --build build/asan > /dev/null
 	@cd build/asan && OPENBLAS_NUM_THREADS=1 LSAN_OPTIONS=suppressions=$(CURDIR)/tools/lsan.supp:print_suppressions=0 ctest --output-on-failure --no-tests=error -j 2 -E 'parity|python|^r/|recovery|install|browser'
+
+tsan: setup-test ## build with the thread sanitizer (plain threads: it cannot see into OpenMP) and run the C and program tests
+	@cmake --preset tsan -Wno-dev > /dev/null && cmake --build build/tsan > /dev/null
+	@cd build/tsan && OPENBLAS_NUM_THREADS=1 TSAN_OPTIONS=halt_on_error=1 ctest --output-on-failure --no-tests=error -j 2 -E 'parity|python|^r/|recovery|install|browser|experiment'
+
+valgrind: setup-test build ## run the C tests under valgrind's memcheck
+	@bash tools/valgrind.sh $(BUILD)
+
+coverage: setup-test ## run the tests with counters: lines of src/ that they reach; fails below 90 %
+	@cmake --preset coverage -Wno-dev > /dev/null && cmake --build build/coverage > /dev/null
+	@find build/coverage -name '*.gcda' -delete
+	@cd build/coverage && OPENBLAS_NUM_THREADS=1 ctest --output-on-failure --no-tests=error -j 2 -E 'parity|python|^r/|install|browser|test_recovery'
+	@/usr/bin/python3 tools/coverage.py build/coverage --lines --at-least 90
 
 install: build ## put program, library, headers, man pages and completions under PREFIX
 	@cmake --install $(BUILD) --prefix $(DESTDIR)$(PREFIX)

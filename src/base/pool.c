@@ -1,32 +1,80 @@
-/* pool.c - parallel loops over independent items. */
+/* pool.c - parallel loops over independent items: by OpenMP, or by plain threads where a build has no OpenMP. The
+ * second also serves the thread sanitizer, which does not see how OpenMP's own library synchronises. */
 #include <string.h>
 #ifdef _OPENMP
 #include <omp.h>
+#else
+#include <pthread.h>
+#include <stdatomic.h>
+#include <unistd.h>
 #endif
 
 #include "base/ctx.h"
 
-int bl_max_threads(const blica_ctx *ctx) {
+static int cores(void) {
 #ifdef _OPENMP
-  if (ctx->parent) return 1;
-  return ctx->threads > 0 ? ctx->threads : omp_get_num_procs();
+  return omp_get_num_procs();
 #else
-  (void)ctx;
-  return 1;
+  long count = sysconf(_SC_NPROCESSORS_ONLN);
+  return count > 0 ? (int)count : 1;
 #endif
 }
+
+int bl_max_threads(const blica_ctx *ctx) {
+  if (ctx->parent) return 1;
+  return ctx->threads > 0 ? ctx->threads : cores();
+}
+
+#ifdef _OPENMP
+static void run_loop(int threads, int64_t count, bl_task task, void *user) {
+#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
+  for (int64_t i = 0; i < count; i++) task(i, omp_get_thread_num(), user);
+}
+#else
+enum { MAX_WORKERS = 255 };
+
+typedef struct {
+  _Atomic int64_t next; /* item that nobody has taken */
+  int64_t count;
+  bl_task task;
+  void *user;
+} loop;
+
+typedef struct {
+  loop *of;
+  int thread;
+  pthread_t handle;
+} worker;
+
+static void *run_worker(void *user) {
+  const worker *w = user;
+  for (int64_t i; (i = atomic_fetch_add(&w->of->next, 1)) < w->of->count;) w->of->task(i, w->thread, w->of->user);
+  return NULL;
+}
+
+/* A thread that cannot be created is done without: the calling thread takes part and leaves no item undone. */
+static void run_loop(int threads, int64_t count, bl_task task, void *user) {
+  loop l = {.count = count, .task = task, .user = user};
+  worker helpers[MAX_WORKERS], own = {.of = &l};
+  int started = 0;
+  while (started < threads - 1 && started < MAX_WORKERS) {
+    helpers[started] = (worker){.of = &l, .thread = started + 1};
+    if (pthread_create(&helpers[started].handle, NULL, run_worker, &helpers[started]) != 0) break;
+    started++;
+  }
+  run_worker(&own);
+  for (int i = 0; i < started; i++) pthread_join(helpers[i].handle, NULL);
+}
+#endif
 
 void bl_parallel(blica_ctx *ctx, int64_t count, bl_task task, void *user) {
   int threads = bl_max_threads(ctx);
   if (threads > count) threads = (int)count;
-  if (threads <= 1) {
-    for (int64_t i = 0; i < count; i++) task(i, 0, user);
+  if (threads > 1) {
+    run_loop(threads, count, task, user);
     return;
   }
-#ifdef _OPENMP
-#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
-  for (int64_t i = 0; i < count; i++) task(i, omp_get_thread_num(), user);
-#endif
+  for (int64_t i = 0; i < count; i++) task(i, 0, user);
 }
 
 blica_status bl_ctx_fork(blica_ctx *parent, int thread, blica_ctx **out) {

@@ -1,0 +1,71 @@
+"""Line coverage of src/ from a build with --coverage that has run its tests: a table by file, the lines never reached on
+request, and the share of all lines. A header counts once, a line as reached when any file that includes it reached it.
+Usage: coverage.py BUILD [--lines] [--at-least PERCENT]"""
+import argparse
+import collections
+import gzip
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+
+def read(build, source):
+    """{file: {line: hits}} of all files under src/, from gcov's intermediate format."""
+    notes = [os.path.join(folder, f) for folder, _, files in os.walk(build) for f in files
+             if f.endswith(".gcda") and "blica_objects" in folder]
+    if not notes:
+        sys.exit(f"{build}: no .gcda files; build with the preset coverage and run its tests first")
+    hits = collections.defaultdict(dict)
+    with tempfile.TemporaryDirectory() as work:
+        for i, note in enumerate(notes):
+            own = os.path.join(work, str(i))
+            os.mkdir(own)
+            subprocess.run(["gcov", "--json-format", os.path.abspath(note)], cwd=own, check=True, capture_output=True)
+            for name in os.listdir(own):
+                with gzip.open(os.path.join(own, name)) as f:
+                    report = json.load(f)
+                for file in report["files"]:
+                    path = os.path.relpath(os.path.join(report["current_working_directory"], file["file"]), source)
+                    if not path.startswith("src/"):
+                        continue
+                    for line in file["lines"]:
+                        at = line["line_number"]
+                        hits[path][at] = max(hits[path].get(at, 0), line["count"])
+    return hits
+
+
+def ranges(lines):
+    """1-3, 7 of [1, 2, 3, 7]."""
+    out = []
+    for line in sorted(lines):
+        if out and line == out[-1][1] + 1:
+            out[-1][1] = line
+        else:
+            out.append([line, line])
+    return ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in out)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("build")
+    parser.add_argument("--lines", action="store_true", help="name the lines that no test reached")
+    parser.add_argument("--at-least", type=float, default=0, help="fail below this percentage")
+    options = parser.parse_args()
+    source = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    hits, reached, lines = read(options.build, source), 0, 0
+    for path in sorted(hits, key=lambda p: sum(map(bool, hits[p].values())) / len(hits[p])):
+        own = sum(map(bool, hits[path].values()))
+        missed = [line for line, count in hits[path].items() if not count]
+        tail = "  " + ranges(missed) if options.lines and missed else ""
+        print(f"{100 * own / len(hits[path]):6.1f} %  {own:5} of {len(hits[path]):5}  {path}{tail}")
+        reached, lines = reached + own, lines + len(hits[path])
+    share = 100 * reached / lines
+    print(f"{share:6.2f} %  {reached:5} of {lines:5}  lines of src/")
+    if share < options.at_least:
+        sys.exit(f"coverage is below {options.at_least:g} %")
+
+
+if __name__ == "__main__":
+    main()
