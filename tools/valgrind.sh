@@ -1,14 +1,13 @@
 #!/usr/bin/env bash
 # The C tests under valgrind's memcheck: no invalid access, no use of what was never set, nothing lost at the end.
-# Valgrind has no AVX-512, so the library takes its AVX2 paths there. Left out are programs that fit for minutes even
-# without it. Usage: valgrind.sh BUILD [TEST...]
+# Valgrind has no AVX-512, so the library takes its AVX2 paths there; and it computes long double in 64 bits, so that
+# test_vec, which measures by it, fails its own bounds: of that one only memcheck's findings count.
+# Left out are programs that fit for minutes even without it. Usage: valgrind.sh BUILD [TEST...]
 set -eu
-build=$1
+build=$(cd "$1" && pwd)
 shift
-root=$(cd "$(dirname "$0")/.." && pwd)
-build=$(cd "$build" && pwd)
-cd "$root"
-export OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=2
+cd "$(dirname "$0")/.."
+export OPENBLAS_NUM_THREADS=1
 if [ $# = 0 ]; then
   for source in tests/unit/test_*.c tests/identity/test_*.c; do
     name=$(basename "$source" .c)
@@ -18,12 +17,15 @@ if [ $# = 0 ]; then
 fi
 failures=0
 for name in "$@"; do
-  begun=$SECONDS
-  if valgrind -q --error-exitcode=9 --leak-check=full --show-leak-kinds=definite,indirect --errors-for-leak-kinds=definite,indirect "$build/$name" > "$build/$name.valgrind" 2>&1; then
-    echo "ok    $name ($((SECONDS - begun)) s)"
-  else
-    echo "FAIL  $name: exit $?, see $build/$name.valgrind"
+  begun=$SECONDS code=0
+  valgrind -q --leak-check=full --show-leak-kinds=definite,indirect --log-file="$build/$name.valgrind" \
+    "$build/$name" > "$build/$name.valgrind.out" 2>&1 || code=$?
+  [ "$name" = test_vec ] && code=0
+  if [ -s "$build/$name.valgrind" ] || [ "$code" != 0 ]; then
+    echo "FAIL  $name: exit $code, see $build/$name.valgrind and .valgrind.out"
     failures=$((failures + 1))
+  else
+    echo "ok    $name ($((SECONDS - begun)) s)"
   fi
 done
 echo "$# programs, $failures with findings"
