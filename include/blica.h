@@ -118,12 +118,14 @@ typedef struct {
 
 typedef struct blica_packer blica_packer;
 
-/* Streaming: begin, then any number of segment and rows calls, then end (which consumes the packer).
+/* Streaming: begin, then any number of segment, rows and columns calls, then end (which consumes the packer).
  * variables may be NULL (x1, x2, ...). blica_pack_segment turns a label into an id, new or known. */
 BLICA_API blica_status blica_pack_begin(blica_ctx *ctx, int n, const char *const *variables, blica_packer **out);
 BLICA_API blica_status blica_pack_segment(blica_ctx *ctx, blica_packer *packer, const char *label, int32_t *id);
 BLICA_API blica_status blica_pack_rows(blica_ctx *ctx, blica_packer *packer, int64_t rows,
                                        const int8_t *x /* [rows] rows of n */, const int32_t *segment /* [rows] */);
+BLICA_API blica_status blica_pack_columns(blica_ctx *ctx, blica_packer *packer, int64_t rows,
+                                          const int8_t *x /* [rows,n] */, const int32_t *segment /* [rows] */);
 BLICA_API blica_status blica_pack_end(blica_ctx *ctx, blica_packer *packer, blica_data **out);
 BLICA_API void blica_packer_free(blica_packer *packer);
 

@@ -5,26 +5,7 @@
  * appended to the segment's list, which grows by doubling. The end turns the blocks into columns. */
 #include <string.h>
 
-#include "base/base.h"
-#include "base/intern.h"
-
-typedef struct {
-  int64_t rows;
-  size_t blocks, capacity; /* blocks of n words, the last one may be under way */
-  uint64_t *ones;          /* [n,capacity] */
-  uint64_t *present;       /* the same once a value was missing, else NULL */
-} segment_bits;
-
-struct blica_packer {
-  int n;
-  char **variables;
-  bl_intern labels;
-  size_t segment_capacity;
-  segment_bits *segments; /* [segment_capacity], labels.count in use */
-  int64_t rows, missing;
-  size_t row_capacity;
-  int32_t *row_segment;
-};
+#include "pack.h"
 
 void blica_packer_free(blica_packer *packer) {
   if (!packer) return;
@@ -95,8 +76,7 @@ done:
   return status;
 }
 
-/* Room for one more block of 64 rows, its words clear. */
-static blica_status add_block(blica_ctx *ctx, segment_bits *bits, size_t n) {
+blica_status bl_pack_add_block(blica_ctx *ctx, bl_segment_bits *bits, size_t n) {
   blica_status status = BLICA_OK;
   if (bits->blocks == bits->capacity) {
     size_t capacity = bits->capacity ? 2 * bits->capacity : 1, used = bl_mul(bits->blocks, n);
@@ -111,8 +91,7 @@ done:
   return status;
 }
 
-/* The first missing value of a segment: all rows before were present. */
-static blica_status begin_missing(blica_ctx *ctx, segment_bits *bits, size_t n) {
+blica_status bl_pack_begin_missing(blica_ctx *ctx, bl_segment_bits *bits, size_t n) {
   blica_status status = bl_alloc(ctx, bl_mul(bits->capacity, n), &bits->present);
   if (status != BLICA_OK) return status;
   int last = (int)(bits->rows % 64); /* rows of the last block that were there before this one */
@@ -138,7 +117,7 @@ static int scan_row(const int8_t *x, int n, int *bad) {
   return missing;
 }
 
-static blica_status pack_row(blica_ctx *ctx, blica_packer *packer, const int8_t *x, int32_t s) {
+blica_status bl_pack_row(blica_ctx *ctx, blica_packer *packer, const int8_t *x, int32_t s) {
   blica_status status = BLICA_OK;
   int n = packer->n, bad;
   if (s < 0 || s >= packer->labels.count)
@@ -148,10 +127,10 @@ static blica_status pack_row(blica_ctx *ctx, blica_packer *packer, const int8_t 
   if (bad < n)
     FAIL(ctx, BLICA_ERR_DATA, "row %lld, variable %d ('%s'): value %d is not 0, 1 or missing (-1)",
          (long long)packer->rows + 1, bad + 1, packer->variables[bad], x[bad]);
-  segment_bits *bits = &packer->segments[s];
+  bl_segment_bits *bits = &packer->segments[s];
   int bit = (int)(bits->rows % 64);
-  if (bit == 0) TRY(add_block(ctx, bits, (size_t)n));
-  if (missing && !bits->present) TRY(begin_missing(ctx, bits, (size_t)n));
+  if (bit == 0) TRY(bl_pack_add_block(ctx, bits, (size_t)n));
+  if (missing && !bits->present) TRY(bl_pack_begin_missing(ctx, bits, (size_t)n));
   uint64_t *ones = bits->ones + (bits->blocks - 1) * (size_t)n;
   if (!missing)
     for (int i = 0; i < n; i++) ones[i] |= (uint64_t)x[i] << bit;
@@ -168,7 +147,7 @@ done:
   return status;
 }
 
-static blica_status reserve_rows(blica_ctx *ctx, blica_packer *packer, int64_t more) {
+blica_status bl_pack_reserve(blica_ctx *ctx, blica_packer *packer, int64_t more) {
   size_t needed = (size_t)packer->rows + (size_t)more, capacity = packer->row_capacity;
   if (needed <= capacity) return BLICA_OK;
   if (needed < 2 * capacity) needed = 2 * capacity;
@@ -181,8 +160,8 @@ blica_status blica_pack_rows(blica_ctx *ctx, blica_packer *packer, int64_t rows,
                              const int32_t *segment) {
   blica_status status;
   if (rows < 0) FAIL(ctx, BLICA_ERR_ARGUMENT, "the number of rows is %lld", (long long)rows);
-  TRY(reserve_rows(ctx, packer, rows));
-  for (int64_t r = 0; r < rows; r++) TRY(pack_row(ctx, packer, x + r * packer->n, segment[r]));
+  TRY(bl_pack_reserve(ctx, packer, rows));
+  for (int64_t r = 0; r < rows; r++) TRY(bl_pack_row(ctx, packer, x + r * packer->n, segment[r]));
 done:
   return status;
 }
@@ -199,7 +178,7 @@ static blica_status to_columns(blica_ctx *ctx, const uint64_t *from, size_t n, s
   return BLICA_OK;
 }
 
-static blica_status finish_segment(blica_ctx *ctx, segment_bits *bits, int s, blica_data *data) {
+static blica_status finish_segment(blica_ctx *ctx, bl_segment_bits *bits, int s, blica_data *data) {
   blica_status status;
   data->samples[s] = bits->rows;
   data->words[s] = (int64_t)bits->blocks;
@@ -291,8 +270,10 @@ blica_status blica_pack(blica_ctx *ctx, int64_t rows, int n, const int8_t *x, pt
   if (u < 1) FAIL(ctx, BLICA_ERR_ARGUMENT, "%d segments: at least 1 is needed", u);
   TRY(blica_pack_begin(ctx, n, variables, &packer));
   TRY(add_labels(ctx, packer, u, labels));
+  bool columns = row_stride == 1 && column_stride == rows;
+  if (columns) TRY(blica_pack_columns(ctx, packer, rows, x, segment));
   TRY(bl_alloc(ctx, bl_mul(CHUNK, (size_t)n), &chunk));
-  for (int64_t r0 = 0; r0 < rows; r0 += CHUNK) {
+  for (int64_t r0 = 0; !columns && r0 < rows; r0 += CHUNK) {
     int64_t count = rows - r0 < CHUNK ? rows - r0 : CHUNK;
     for (int64_t r = 0; r < count; r++)
       for (int i = 0; i < n; i++) chunk[r * n + i] = x[(r0 + r) * row_stride + i * column_stride];

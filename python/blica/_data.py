@@ -108,7 +108,7 @@ class Table:
                     raise ValueError(f"row {start + r}, {self.name(j)}: value {part[r, j]!r} is neither {low[j]:g} nor "
                                      f"{high[j]:g}; recode it, or give binarize= a threshold")
             out[missing] = -1
-            yield np.ascontiguousarray(out)
+            yield out if out.flags.f_contiguous else np.ascontiguousarray(out)
 
 
 def _threshold(binarize) -> Optional[float]:
@@ -219,8 +219,9 @@ def pack(session: Session, table: Table, segments):
     start = 0
     for block in table.chunks():
         part = np.ascontiguousarray(ids[start:start + len(block)])
-        session.call(lib.blica_pack_rows, packer, len(block), ffi.from_buffer("int8_t[]", block),
-                     ffi.from_buffer("int32_t[]", part))
+        by_columns = block.flags.f_contiguous and not block.flags.c_contiguous
+        session.call(lib.blica_pack_columns if by_columns else lib.blica_pack_rows, packer, len(block),
+                     ffi.from_buffer("int8_t[]", block.T if by_columns else block), ffi.from_buffer("int32_t[]", part))
         start += len(block)
     ffi.gc(packer, None)  # the end consumes it, whether it succeeds or not
     return session.call(lib.blica_pack_end, packer, free=lib.blica_data_free)

@@ -35,32 +35,49 @@ static SEXP end(session *s, SEXP held) {
   return result;
 }
 
+#if defined(__GNUC__) && !defined(__clang__)
+#define VECTORISE __attribute__((optimize("O3"))) /* R builds packages with -O2, which leaves these loops scalar */
+#else
+#define VECTORISE
+#endif
+
 /* 0, 1 or missing for those values, 2 for any other. */
-static int8_t code_int(int v) { return v == NA_INTEGER ? BLICA_MISSING : (unsigned)v <= 1 ? (int8_t)v : 2; }
-static int8_t code_real(double v) { return v == 0 ? 0 : v == 1 ? 1 : ISNAN(v) ? BLICA_MISSING : 2; }
+static inline int8_t code_int(int v) { return v == NA_INTEGER ? BLICA_MISSING : (unsigned)v <= 1 ? (int8_t)v : 2; }
+static inline int8_t code_real(double v) { return v == 0 ? 0 : v == 1 ? 1 : v != v ? BLICA_MISSING : 2; }
+
+VECTORISE static void code_ints(const int *from, int64_t count, int8_t *to) {
+  for (int64_t e = 0; e < count; e++) to[e] = code_int(from[e]);
+}
+
+VECTORISE static void code_reals(const double *from, int64_t count, int8_t *to) {
+  for (int64_t e = 0; e < count; e++) to[e] = code_real(from[e]);
+}
+
+VECTORISE static int wrong_ints(const int *v, int64_t count) {
+  int wrong = 0;
+  for (int64_t e = 0; e < count; e++) wrong |= ((unsigned)v[e] > 1) & (v[e] != NA_INTEGER);
+  return wrong;
+}
+
+VECTORISE static int wrong_reals(const double *v, int64_t count) {
+  int64_t wrong = 0;
+  for (int64_t e = 0; e < count; e++) wrong |= (v[e] != 0) & (v[e] != 1) & (v[e] == v[e]);
+  return wrong != 0;
+}
 
 /* Whether a matrix of integers, logicals or doubles holds 0, 1 and NA only. */
 SEXP blica_r_is_binary(SEXP x) {
-  R_xlen_t count = Rf_xlength(x);
-  int wrong = 0;
-  if (TYPEOF(x) == REALSXP)
-    for (R_xlen_t e = 0; e < count; e++) wrong |= code_real(REAL_RO(x)[e]) == 2;
-  else
-    for (const int *v = INTEGER_RO(x), *end = v + count; v < end; v++) wrong |= code_int(*v) == 2;
-  return Rf_ScalarLogical(!wrong);
+  int64_t count = Rf_xlength(x);
+  return Rf_ScalarLogical(!(TYPEOF(x) == REALSXP ? wrong_reals(REAL_RO(x), count) : wrong_ints(INTEGER_RO(x), count)));
 }
 
-/* Rows from..from+count of x, turned into rows of bytes. */
-static void code_rows(SEXP x, int64_t from, int64_t count, int n, int64_t rows, int8_t *chunk) {
-  enum { TILE = 64 }; /* rows at a time, so that their bytes stay in the cache */
-  for (int64_t t = 0; t < count; t += TILE)
-    for (int i = 0; i < n; i++) {
-      int64_t end = t + TILE < count ? t + TILE : count;
-      if (TYPEOF(x) == REALSXP)
-        for (int64_t r = t; r < end; r++) chunk[r * n + i] = code_real(REAL_RO(x)[from + r + i * rows]);
-      else
-        for (int64_t r = t; r < end; r++) chunk[r * n + i] = code_int(INTEGER_RO(x)[from + r + i * rows]);
-    }
+/* Rows from..from+count of x as columns of bytes [count,n]. */
+static void code_columns(SEXP x, int64_t from, int64_t count, int n, int64_t rows, int8_t *chunk) {
+  for (int i = 0; i < n; i++)
+    if (TYPEOF(x) == REALSXP)
+      code_reals(REAL_RO(x) + from + i * rows, count, chunk + i * count);
+    else
+      code_ints(INTEGER_RO(x) + from + i * rows, count, chunk + i * count);
 }
 
 /* x is a matrix of 0, 1, NA, of integers, logicals or doubles; segment holds ids from 0. */
@@ -72,8 +89,8 @@ SEXP blica_r_pack(SEXP context, SEXP x, SEXP segment, SEXP labels, SEXP names) {
   int8_t *chunk = (int8_t *)R_alloc((size_t)(step < rows ? step : rows) * (size_t)n, 1);
   for (int64_t from = 0; from < rows; from += step) {
     int64_t count = rows - from < step ? rows - from : step;
-    code_rows(x, from, count, n, rows, chunk);
-    finish(s, blica_pack_rows(s->ctx, R_ExternalPtrAddr(held), count, chunk, INTEGER(segment) + from));
+    code_columns(x, from, count, n, rows, chunk);
+    finish(s, blica_pack_columns(s->ctx, R_ExternalPtrAddr(held), count, chunk, INTEGER(segment) + from));
   }
   SEXP result = end(s, held);
   UNPROTECT(1);

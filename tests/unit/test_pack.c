@@ -1,6 +1,7 @@
 /* Packing: every bit, label and edge case. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,23 +28,23 @@ static int bit(const uint64_t *columns, int64_t words, int i, int64_t r) {
   return (int)(columns[(size_t)i * (size_t)words + (size_t)(r / 64)] >> (r % 64) & 1);
 }
 
-/* Random rows in random segments come back bit by bit. */
-static void check_random(int64_t rows, int n, int u, double missing, uint64_t seed) {
+/* Random rows in segments that change every `run` rows or so come back bit by bit, given by rows or by columns. */
+static void check_random(int64_t rows, int n, int u, int run, double missing, bool columns, uint64_t seed) {
   int8_t *x = malloc((size_t)rows * (size_t)n);
   int32_t *segment = malloc((size_t)rows * sizeof *segment);
   int64_t *seen = calloc((size_t)u, sizeof *seen), absent = 0;
   bl_rng rng = bl_rng_make(seed, 0);
   for (int64_t r = 0; r < rows; r++) {
-    segment[r] = (int32_t)(bl_rng_bits(&rng) % (uint64_t)u);
+    segment[r] = r > 0 && bl_rng_bits(&rng) % (uint64_t)run ? segment[r - 1] : (int32_t)(bl_rng_bits(&rng) % (uint64_t)u);
     for (int i = 0; i < n; i++) {
       int8_t v = (int8_t)(bl_rng_bits(&rng) & 1);
       if (bl_rng_uniform(&rng) < missing) v = BLICA_MISSING;
-      x[r * n + i] = v;
+      x[columns ? r + i * rows : r * n + i] = v;
       absent += v < 0;
     }
   }
   blica_data *d;
-  assert_int_equal(blica_pack(ctx, rows, n, x, n, 1, NULL, segment, u, NULL, &d), BLICA_OK);
+  assert_int_equal(blica_pack(ctx, rows, n, x, columns ? 1 : n, columns ? rows : 1, NULL, segment, u, NULL, &d), BLICA_OK);
   assert_int_equal(d->rows, rows);
   assert_int_equal(d->n, n);
   assert_int_equal(d->u, u);
@@ -53,9 +54,10 @@ static void check_random(int64_t rows, int n, int u, double missing, uint64_t se
     assert_int_equal(d->row_segment[r], s);
     int64_t at = seen[s]++;
     for (int i = 0; i < n; i++) {
-      assert_int_equal(bit(d->ones[s], d->words[s], i, at), x[r * n + i] == 1);
-      if (d->present[s]) assert_int_equal(bit(d->present[s], d->words[s], i, at), x[r * n + i] >= 0);
-      else assert_true(x[r * n + i] >= 0);
+      int8_t v = x[columns ? r + i * rows : r * n + i];
+      assert_int_equal(bit(d->ones[s], d->words[s], i, at), v == 1);
+      if (d->present[s]) assert_int_equal(bit(d->present[s], d->words[s], i, at), v >= 0);
+      else assert_true(v >= 0);
     }
   }
   for (int s = 0; s < u; s++) {
@@ -75,14 +77,17 @@ static void check_random(int64_t rows, int n, int u, double missing, uint64_t se
 
 static void test_random(void **state) {
   (void)state;
-  check_random(1, 2, 1, 0, 1);
-  check_random(63, 3, 1, 0, 2);
-  check_random(64, 3, 1, 0, 3);
-  check_random(65, 3, 1, 0.5, 4);
-  check_random(2000, 17, 1, 0, 5);
-  check_random(3000, 33, 7, 0.001, 6);
-  check_random(2500, 5, 40, 0.3, 7);
-  check_random(1500, 100, 3, 1.0, 8);
+  static const struct {
+    int64_t rows;
+    int n, u;
+    double missing;
+  } cases[] = {{1, 2, 1, 0},       {63, 3, 1, 0},          {64, 3, 1, 0},        {65, 3, 1, 0.5},  {2000, 17, 1, 0},
+               {3000, 33, 7, 0.001}, {2500, 5, 40, 0.3}, {1500, 100, 3, 1.0}};
+  uint64_t seed = 0;
+  for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
+    for (int run = 1; run <= 1000; run *= 10)
+      for (int columns = 0; columns < 2; columns++)
+        check_random(cases[c].rows, cases[c].n, cases[c].u, run, cases[c].missing, columns, ++seed);
 }
 
 static void test_names_and_labels(void **state) {
@@ -137,6 +142,8 @@ static void test_refusals(void **state) {
   blica_packer *p;
   expect(blica_pack(ctx, 3, 1, x, 1, 1, NULL, zero, 1, NULL, &d), BLICA_ERR_DATA, "1 variable:");
   assert_null(d);
+  expect(blica_pack(ctx, 3, 2, x, 1, 3, NULL, zero, 1, NULL, &d), BLICA_ERR_DATA, "row 1, variable 2 ('x2'): value 2");
+  expect(blica_pack(ctx, 3, 2, x, 1, 3, NULL, far, 1, NULL, &d), BLICA_ERR_ARGUMENT, "row 2: segment id 5");
   expect(blica_pack_begin(ctx, 0, NULL, &p), BLICA_ERR_DATA, "0 variables");
   expect(blica_pack_begin(ctx, 3, twice, &p), BLICA_ERR_DATA, "variables 1 and 3 are both named 'a'");
   assert_null(p);
