@@ -104,6 +104,12 @@ void html_cell(FILE *page, const char *text) {
   fputs("</td>", page);
 }
 
+void html_word(FILE *page, const char *text) {
+  fputs("<td class=\"w\">", page);
+  html_text(page, text);
+  fputs("</td>", page);
+}
+
 void html_number(FILE *page, const char *format, double value) {
   if (isnan(value)) {
     fputs("<td class=\"n\" data-v=\"\">\xE2\x80\x93</td>", page);

@@ -19,7 +19,7 @@ const char page_style[] =
     "caption{text-align:left;color:#444;padding:.2rem 0 .4rem}\n"
     "th,td{padding:.25rem .7rem;border-bottom:1px solid #e3e6e9;text-align:left;vertical-align:top;overflow-wrap:anywhere}"
     "td{max-width:44rem}th{border-bottom:2px solid #9aa4ad;white-space:nowrap;position:sticky;top:0;background:#fff}"
-    ".n{text-align:right;white-space:nowrap}\n"
+    ".n{text-align:right;white-space:nowrap}.w{white-space:nowrap}\n"
     "th[data-sortable]{cursor:pointer}th[data-sortable]:hover{color:#005a8e}th[data-sortable]:focus-visible{outline:2px solid #0072b2}\n"
     "th[aria-sort=ascending]::after{content:' \\25B2';font-size:.7em}th[aria-sort=descending]::after{content:' \\25BC';font-size:.7em}\n"
     ".pos,.neg{display:inline-block;border-radius:4px;padding:0 .4rem;margin:.1rem .1rem}.pos{background:#fbe9da}.neg{background:#e0edf7}\n"
@@ -29,7 +29,7 @@ const char page_style[] =
     "#tip{position:fixed;z-index:9;background:#222;color:#fff;padding:.25rem .55rem;border-radius:4px;font-size:.82rem;"
     "pointer-events:none;max-width:26rem;overflow-wrap:anywhere}\n"
     "@media print{body{max-width:none;padding:0;font-size:10.5pt}nav,#tip{display:none}.wide{overflow:visible}"
-    "svg.fig{max-width:100%;height:auto}h2,h3{break-after:avoid}figure,tr,.facts{break-inside:avoid}"
+    "svg.fig{max-width:100%;height:auto}h2,h3,caption,thead{break-after:avoid}figure,tr,.facts{break-inside:avoid}tbody tr:first-child{break-before:avoid}"
     "*{-webkit-print-color-adjust:exact;print-color-adjust:exact}th{position:static}}\n";
 
 const char page_script[] =

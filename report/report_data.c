@@ -198,9 +198,10 @@ void section_reproduce(const report *r, FILE *page) {
   html_text(page, r->in->data_options);
   html_textf(page, " --sources %d --method %s --starts %d --seed %llu", m->k, m->method, m->fit.n_starts,
              (unsigned long long)m->fit.seed);
-  if (isinf(m->fit.condition))
+  bool regularised = strcmp(m->method, "blica") == 0; /* no other method takes the condition */
+  if (regularised && isinf(m->fit.condition))
     html_text(page, " --condition none");
-  else if (m->fit.condition > 0)
+  else if (regularised && m->fit.condition > 0)
     html_textf(page, " --condition %.17g", m->fit.condition);
   if (m->link != usual.link) html_textf(page, " --link %.17g", m->link);
   html_text(page, " --out ");

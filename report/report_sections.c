@@ -69,6 +69,14 @@ void section_summary(const report *r, FILE *page) {
 
 /* ---- the fit ---- */
 
+/* Starts are compared with the one that was kept: where priors are learned, the model's own objective is under others. */
+static double best_of_starts(const blica_fit_report *fit) { return fit->starts[fit->best_start].objective; }
+
+static bool near_best(const blica_fit_report *fit, double objective) {
+  double best = best_of_starts(fit);
+  return fabs(best - objective) <= 1e-6 * fmax(1, fabs(best));
+}
+
 static void starts_table(const blica_fit_report *fit, FILE *page) {
   html_table(page, "Every start and where it ended; below the best tells how much its objective lacks",
              "#start|kind|#objective|#below the best|#relative gradient|#iterations|#evaluations|#seconds|end");
@@ -76,16 +84,16 @@ static void starts_table(const blica_fit_report *fit, FILE *page) {
     const blica_start *s = &fit->starts[i];
     html_row(page);
     html_number(page, "%.0f", i + 1);
-    html_cell(page, s->kind);
+    html_word(page, s->kind);
     html_number(page, "%.10g", s->objective);
-    html_number(page, "%.4g", fit->objective - s->objective);
+    html_number(page, "%.4g", best_of_starts(fit) - s->objective);
     html_number(page, "%.2g", s->gradient);
     html_number(page, "%.0f", (double)s->iterations);
     html_number(page, "%.0f", (double)s->evaluations);
     html_number(page, "%.3g", s->seconds);
     char end[64];
     snprintf(end, sizeof end, "%s%s", blica_stop_name(s->stop), i == fit->best_start ? ", kept" : "");
-    html_cell(page, end);
+    html_word(page, end);
     fputs("</tr>\n", page);
   }
   html_table_end(page);
@@ -93,8 +101,7 @@ static void starts_table(const blica_fit_report *fit, FILE *page) {
 
 static void starts_words(const blica_fit_report *fit, FILE *page) {
   int near = 0;
-  for (int i = 0; i < fit->n_starts; i++)
-    near += fabs(fit->objective - fit->starts[i].objective) <= 1e-6 * fmax(1, fabs(fit->objective));
+  for (int i = 0; i < fit->n_starts; i++) near += near_best(fit, fit->starts[i].objective);
   fputs("<p>", page);
   if (fit->n_starts < 2)
     html_text(page, "There was one start only, so nothing tells whether it ended in the best optimum; more starts would.");
@@ -103,6 +110,9 @@ static void starts_words(const blica_fit_report *fit, FILE *page) {
   else
     html_textf(page, "%d of %d starts ended at the best objective (within 1e-6 of it); the others stopped in worse optima or "
                "early. When one start alone finds the best, more starts are worth their time.", near, fit->n_starts);
+  if (fit->n_starts > 0 && !near_best(fit, fit->objective))
+    html_textf(page, " The best of them was then fitted again under priors learned from the data, where its objective is %.10g.",
+               fit->objective);
   fputs("</p>\n", page);
 }
 

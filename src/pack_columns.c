@@ -22,25 +22,40 @@ static uint64_t low_bits(uint64_t bytes) {
   return (bytes & UINT64_C(0x0101010101010101)) * UINT64_C(0x0102040810204080) >> 56;
 }
 
-/* Bit 0 of count <= 64 bytes as a word, their sign bits as another. */
-static void gather_bits(const int8_t *x, int count, uint64_t *low, uint64_t *sign) {
-  uint64_t ones = 0, negative = 0, word;
-  for (int b = 0; b < count; b += 8) {
-    word = 0;
-    memcpy(&word, x + b, count - b < 8 ? (size_t)(count - b) : 8);
-    ones |= low_bits(word) << b;
-    negative |= low_bits(word >> 7) << b;
+/* Bit `shift` of each of count <= 64 bytes, as a word. */
+static uint64_t gather_bits(const int8_t *x, int count, int shift) {
+  uint64_t bits = 0, word;
+  int b = 0;
+  for (; b + 8 <= count; b += 8) {
+    memcpy(&word, x + b, 8);
+    bits |= low_bits(word >> shift) << b;
   }
-  *low = ones & ~negative;
-  *sign = negative;
+  if (b < count) {
+    word = 0;
+    memcpy(&word, x + b, (size_t)(count - b));
+    bits |= low_bits(word >> shift) << b;
+  }
+  return bits;
+}
+
+/* Whether a stretch holds nothing but 0 and 1, the usual case. */
+static bool all_binary(const int8_t *x, int n, int64_t rows, stretch at) {
+  uint64_t any = 0, word;
+  for (int i = 0; i < n; i++) {
+    const int8_t *from = x + at.row + i * rows;
+    int b = 0;
+    for (; b + 8 <= at.length; b += 8) {
+      memcpy(&word, from + b, 8);
+      any |= word;
+    }
+    for (; b < at.length; b++) any |= (uint8_t)from[b];
+  }
+  return (any & UINT64_C(0xFEFEFEFEFEFEFEFE)) == 0;
 }
 
 /* Before anything is changed: a caller may go on after an error. */
 static blica_status check_values(blica_ctx *ctx, const blica_packer *packer, const int8_t *x, int64_t rows, stretch at) {
-  unsigned wrong = 0;
-  for (int i = 0; i < packer->n; i++)
-    for (int64_t r = at.row; r < at.row + at.length; r++) wrong |= (uint8_t)(x[r + i * rows] + 1) > 2;
-  for (int64_t r = at.row; wrong && r < at.row + at.length; r++)
+  for (int64_t r = at.row; r < at.row + at.length; r++)
     for (int i = 0; i < packer->n; i++) {
       int value = x[r + i * rows];
       if (value < -1 || value > 1)
@@ -55,15 +70,17 @@ static blica_status pack_stretch(blica_ctx *ctx, blica_packer *packer, const int
   size_t n = (size_t)packer->n;
   bl_segment_bits *bits = &packer->segments[at.segment];
   int bit = (int)(bits->rows % 64);
-  uint64_t all = (at.length == 64 ? ~UINT64_C(0) : (UINT64_C(1) << at.length) - 1) << bit, low, sign;
-  TRY(check_values(ctx, packer, x, rows, at));
+  uint64_t all = (at.length == 64 ? ~UINT64_C(0) : (UINT64_C(1) << at.length) - 1) << bit;
+  bool binary = all_binary(x, packer->n, rows, at);
+  if (!binary) TRY(check_values(ctx, packer, x, rows, at));
   if (bit == 0) TRY(bl_pack_add_block(ctx, bits, n));
   size_t block = (bits->blocks - 1) * n;
   if (bits->present)
     for (size_t i = 0; i < n; i++) bits->present[block + i] |= all;
   for (size_t i = 0; i < n; i++) {
-    gather_bits(x + at.row + (int64_t)i * rows, at.length, &low, &sign);
-    bits->ones[block + i] |= low << bit;
+    const int8_t *from = x + at.row + (int64_t)i * rows;
+    uint64_t sign = binary ? 0 : gather_bits(from, at.length, 7);
+    bits->ones[block + i] |= (gather_bits(from, at.length, 0) & ~sign) << bit;
     if (!sign) continue;
     if (!bits->present) {
       TRY(bl_pack_begin_missing(ctx, bits, n));

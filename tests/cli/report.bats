@@ -28,6 +28,15 @@ setup_file() {
   grep -q "not fitted" truth.html
 }
 
+@test "starts are compared with one another, not with the objective under learned priors" {
+  d=$BATS_FILE_TMPDIR
+  "$BLICA" fit "$d/d/data.csv" --method matched --sources 2 --out matched.json --quiet
+  run_code 0 report matched.json --out r.html
+  grep -qE "All 3 starts ended at the same objective|[123] of 3 starts ended at the best" r.html
+  grep -q "under priors learned from the data" r.html
+  ! grep -q -- "--condition" r.html
+}
+
 @test "constants and empty cells are named" {
   awk -F, -v OFS=, 'NR > 1 && $7 == 3 { $2 = 1 } { print }' "$BATS_FILE_TMPDIR/d/data.csv" >c.csv
   "$BLICA" fit c.csv --sources 2 --out c.json --quiet
