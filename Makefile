@@ -1,8 +1,9 @@
 # The front door. `make demo` and `make test` install what is missing, build and run.
 PREFIX ?= /usr/local
 DESTDIR ?=
+SECONDS ?= 60
 BUILD := build/release
-.PHONY: help demo test asan tsan valgrind coverage build install bench bench-methods bench-ivae clean setup setup-test
+.PHONY: help demo test asan fuzz tsan valgrind coverage build install bench bench-methods bench-ivae clean setup setup-test
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | column -t -s "$$(printf '\t')"
@@ -48,6 +49,11 @@ coverage: setup-test ## run the tests with counters: lines of src/ that they rea
 	@find build/coverage -name '*.gcda' -delete
 	@cd build/coverage && OPENBLAS_NUM_THREADS=1 ctest --output-on-failure --no-tests=error -j 2 -E 'parity|python|^r/|install|browser|test_recovery'
 	@/usr/bin/python3 tools/coverage.py build/coverage --lines --at-least 90
+
+fuzz: ## run each fuzz target for SECONDS=60, two at a time (Clang with libFuzzer); TARGETS="csv model" for some of them
+	@sh tools/setup.sh fuzz
+	@cmake --preset fuzz -Wno-dev > /dev/null && cmake --build build/fuzz > /dev/null
+	@bash tools/fuzz.sh $(SECONDS) $(TARGETS)
 
 install: build ## put program, library, headers, man pages and completions under PREFIX
 	@cmake --install $(BUILD) --prefix $(DESTDIR)$(PREFIX)

@@ -13,7 +13,11 @@
 #include <zlib.h>
 #include <zstd.h>
 
+#ifdef BLICA_SMALL_BUFFERS
+enum { CHUNK = 512 };
+#else
 enum { CHUNK = 1 << 18 };
+#endif
 
 struct byte_source {
   const char *name;

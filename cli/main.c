@@ -7,27 +7,6 @@
 #include "args.h"
 #include "communicator.h"
 
-#define ROW(name) &command_##name,
-const command *const commands[] = {EACH_COMMAND(ROW) NULL};
-#undef ROW
-
-int fail_reading(program *p, blica_status status) {
-  say_error("%s", blica_message(p->ctx));
-  switch (status) {
-  case BLICA_ERR_ARGUMENT: return EXIT_USAGE;
-  case BLICA_ERR_DATA:
-  case BLICA_ERR_IO:
-  case BLICA_ERR_FORMAT: return EXIT_DATA;
-  case BLICA_ERR_INTERRUPTED: return EXIT_INTERRUPTED;
-  default: return EXIT_FAILED;
-  }
-}
-
-int fail_writing(program *p, blica_status status) {
-  int code = fail_reading(p, status);
-  return status == BLICA_ERR_IO ? EXIT_FAILED : code;
-}
-
 static const command *find_command(const char *name) {
   for (int i = 0; commands[i]; i++)
     if (strcmp(commands[i]->name, name) == 0) return commands[i];

@@ -3,11 +3,10 @@
 #include "records.h"
 
 #include <csv.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { FIRST_CAPACITY = 1 << 20 };
 
 void records_close(records *r) {
   byte_source_close(r->source);
@@ -15,6 +14,14 @@ void records_close(records *r) {
   free(r->fields);
   free(r->quoted);
   memset(r, 0, sizeof *r);
+}
+
+/* Text has no zero bytes; names and labels would end at one. */
+static blica_status check_text(const records *r, const char *text, size_t length, char *message) {
+  if (!length || !memchr(text, 0, length)) return BLICA_OK;
+  snprintf(message, SOURCE_MESSAGE, "%s, line %lld: is not text (it has zero bytes)", byte_source_name(r->source),
+           (long long)r->line);
+  return BLICA_ERR_FORMAT;
 }
 
 static blica_status no_memory(char *message) {
@@ -30,7 +37,7 @@ static blica_status read_more(records *r, char *message) {
     r->at = 0;
   }
   if (r->have == r->capacity) {
-    size_t capacity = r->capacity ? 2 * r->capacity : FIRST_CAPACITY;
+    size_t capacity = r->capacity ? 2 * r->capacity : RECORDS_CAPACITY;
     char *buffer = realloc(r->buffer, capacity);
     if (!buffer) return no_memory(message);
     r->buffer = buffer;
@@ -45,6 +52,8 @@ static blica_status read_more(records *r, char *message) {
 
 /* The line at offset `from` past `at`; complete once this returns. */
 static blica_status line_at(records *r, size_t from, char *message, size_t *length) {
+  blica_status status = r->buffer ? BLICA_OK : read_more(r, message);
+  if (status != BLICA_OK) return status;
   for (size_t seen = from;;) {
     const char *begin = r->buffer + r->at;
     const char *end = r->have > r->at + seen ? memchr(begin + seen, '\n', r->have - r->at - seen) : NULL;
@@ -53,7 +62,7 @@ static blica_status line_at(records *r, size_t from, char *message, size_t *leng
       return BLICA_OK;
     }
     seen = r->have - r->at;
-    blica_status status = read_more(r, message);
+    status = read_more(r, message);
     if (status != BLICA_OK) return status;
   }
 }
@@ -104,6 +113,7 @@ void records_guess_separator(records *r, size_t length) {
 
 static blica_status add_field(records *r, const char *text, size_t length, char *message) {
   if (r->field_count == r->field_capacity) {
+    if (r->field_capacity > INT_MAX / 2) return no_memory(message);
     int capacity = r->field_capacity ? 2 * r->field_capacity : 64;
     field *fields = realloc(r->fields, (size_t)capacity * sizeof *fields);
     if (!fields) return no_memory(message);
@@ -150,7 +160,7 @@ static void on_field(void *text, size_t length, void *user) {
   collector *c = user;
   records *r = c->r;
   char message[SOURCE_MESSAGE];
-  if (c->used + length > r->quoted_capacity) {
+  if (!r->quoted || c->used + length > r->quoted_capacity) {
     size_t capacity = 2 * (c->used + length) + 256;
     char *quoted = realloc(r->quoted, capacity);
     if (!quoted) {
@@ -198,6 +208,8 @@ static blica_status split_quoted(records *r, size_t length, char *message) {
   bool bad = false;
   for (;;) {
     char *line = r->buffer + r->at + used;
+    status = check_text(r, line, length, message);
+    if (status != BLICA_OK) break;
     size_t text = r->separator == ' ' ? squeeze(line, length) : length;
     bad = csv_parse(&parser, line, text, on_field, on_record, &c) != text ||
           csv_parse(&parser, "\n", 1, on_field, on_record, &c) != 1;
@@ -228,7 +240,8 @@ blica_status records_split(records *r, size_t length, char *message) {
   r->record_line = r->line;
   const char *line = r->buffer + r->at;
   if (memchr(line, '"', length)) return split_quoted(r, length, message);
-  blica_status status = split_plain(r, line, length, message);
+  blica_status status = check_text(r, line, length, message);
+  if (status == BLICA_OK) status = split_plain(r, line, length, message);
   r->at += length + (r->at + length < r->have);
   r->line++;
   return status;

@@ -7,6 +7,13 @@
 
 #include "byte_source.h"
 
+/* Of the first buffer. Fuzzing takes small ones, so that lines cross their ends. */
+#ifdef BLICA_SMALL_BUFFERS
+enum { RECORDS_CAPACITY = 512 };
+#else
+enum { RECORDS_CAPACITY = 1 << 20 };
+#endif
+
 typedef struct {
   const char *text; /* not ended by a zero byte */
   size_t length;

@@ -94,7 +94,7 @@ static blica_status begin(table *t, const char *path, char *message) {
   if (status != BLICA_OK) return status;
   t->name = byte_source_name(t->text.source);
   records *r = &t->text;
-  r->capacity = 1 << 20;
+  r->capacity = RECORDS_CAPACITY;
   r->buffer = malloc(r->capacity);
   if (!r->buffer) return table_no_memory(message);
   while (r->have < r->capacity && !r->ended) {

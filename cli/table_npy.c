@@ -7,6 +7,11 @@
 
 #include "table.h"
 
+static blica_status cut_off(const table *t, char *message) {
+  return table_fail(message, BLICA_ERR_FORMAT, "%s: is cut off: %zu rows of %zu columns were announced", t->name,
+                    t->array.shape[0], t->array.shape[1]);
+}
+
 /* Exactly size bytes, those already in the buffer first. */
 static blica_status read_exactly(table *t, char *to, size_t size, char *message) {
   records *r = &t->text;
@@ -19,12 +24,30 @@ static blica_status read_exactly(table *t, char *to, size_t size, char *message)
     } else {
       blica_status status = byte_source_read(r->source, to, size, message, &got);
       if (status != BLICA_OK) return status;
-      if (got == 0)
-        return table_fail(message, BLICA_ERR_FORMAT, "%s: is cut off: %zu rows of %zu columns were announced", t->name,
-                          t->array.shape[0], t->array.shape[1]);
+      if (got == 0) return cut_off(t, message);
     }
     to += got;
     size -= got;
+  }
+  return BLICA_OK;
+}
+
+/* What a header declares is believed only once the bytes of a first row are there: memory for the columns follows. */
+static blica_status await_row(table *t, char *message) {
+  records *r = &t->text;
+  size_t width = t->array.shape[1] * t->array.size;
+  while (r->have - r->at < width) {
+    size_t got;
+    if (r->have == r->capacity) {
+      char *buffer = realloc(r->buffer, 2 * r->capacity);
+      if (!buffer) return table_no_memory(message);
+      r->buffer = buffer;
+      r->capacity *= 2;
+    }
+    blica_status status = byte_source_read(r->source, r->buffer + r->have, r->capacity - r->have, message, &got);
+    if (status != BLICA_OK) return status;
+    if (got == 0) return cut_off(t, message);
+    r->have += got;
   }
   return BLICA_OK;
 }
@@ -43,7 +66,7 @@ blica_status table_begin_npy(table *t, char *message) {
   if (a->shape[0] == 0) return table_fail(message, BLICA_ERR_DATA, "%s: has no rows", t->name);
   r->at += a->offset;
   t->columns = (int)a->shape[1];
-  return BLICA_OK;
+  return await_row(t, message);
 }
 
 /* All elements; the buffer grows with what is really there, a wrong shape cannot ask for memory. */

@@ -37,6 +37,9 @@ static blica_status label_id(table *t, const char *label, size_t length, char *m
   }
   if (table_is_missing(label, length))
     return table_fail(message, BLICA_ERR_DATA, "%s, row %lld: its segment is missing", t->name, (long long)t->row + 1);
+  if (length && memchr(label, 0, length))
+    return table_fail(message, BLICA_ERR_FORMAT, "%s, row %lld: its segment is not text (it has zero bytes)", t->name,
+                      (long long)t->row + 1);
   if (length + 1 > t->last_capacity) {
     char *text = realloc(t->last_label, 2 * length + 64);
     if (!text) return table_no_memory(message);

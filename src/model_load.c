@@ -14,6 +14,7 @@
 #include "model_fields.h"
 
 enum { MAX_SIDE = 10000000 };             /* variables, sources, segments, starts, notes */
+enum { MAX_DEPTH = 32 };                  /* of nesting; the parser recurses */
 static const size_t MAX_BYTES = 1u << 30; /* of the file; a parsed model takes about ten times as much */
 
 typedef enum { ANY, FINITE, POSITIVE, NOT_NEGATIVE } range; /* ANY: infinities, and null for NaN */
@@ -106,6 +107,16 @@ static blica_status expect_array(const reader *r, const char *where, const json_
   if (json_array_size(value) != count)
     return BAD(r, "%s has %zu elements, not %zu", where, json_array_size(value), count);
   return BLICA_OK;
+}
+
+static blica_status expect_shape(const reader *r, const char *name, const json_t *value, size_t rows, size_t columns) {
+  blica_status status = expect_array(r, name, value, rows);
+  for (size_t i = 0; status == BLICA_OK && i < rows; i++) {
+    char where[64];
+    snprintf(where, sizeof where, "%s[%zu]", name, i);
+    status = expect_array(r, where, json_array_get(value, i), columns);
+  }
+  return status;
 }
 
 static blica_status read_vector(const reader *r, const char *name, const json_t *value, size_t count, range allowed,
@@ -243,6 +254,7 @@ static blica_status read_encoder(const reader *r, const json_t *object, blica_mo
   blica_status status;
   size_t k = (size_t)m->k, inputs = (size_t)m->n + (size_t)m->u;
   if (!json_is_object(object)) return BAD(r, "encoder is %s, not an object", type_name(object));
+  TRY(expect_shape(r, "encoder.mean_weight", json_object_get(object, "mean_weight"), k, inputs));
   TRY(bl_encoder_create(r->ctx, m->n, m->k, m->u, &m->encoder));
   TRY(read_matrix(r, "encoder.mean_weight", json_object_get(object, "mean_weight"), k, inputs, FINITE,
                   m->encoder->mean_weight, 1, k));
@@ -256,6 +268,23 @@ done:
 }
 
 /* ---- the model ---- */
+
+static blica_status check_depth(const reader *r, const char *text, size_t length) {
+  bool inside = false;
+  int depth = 0;
+  for (size_t i = 0; i < length; i++) {
+    char c = text[i];
+    if (inside) {
+      if (c == '\\') i++;
+      inside = c != '"';
+    } else {
+      inside = c == '"';
+      depth += (c == '[' || c == '{') - (c == ']' || c == '}');
+      if (depth > MAX_DEPTH) return BAD(r, "byte %zu: brackets nest deeper than %d; no model does", i + 1, MAX_DEPTH);
+    }
+  }
+  return BLICA_OK;
+}
 
 static blica_status check_header(const reader *r, const json_t *root) {
   const char *format = json_string_value(json_object_get(root, "format"));
@@ -281,14 +310,21 @@ static blica_status read_sizes(const reader *r, const json_t *root, size_t size[
     size[i] = json_array_size(array[i]);
     if (size[i] == 0 || size[i] > MAX_SIDE)
       return BAD(r, "%s has %zu elements; 1 to %d can be read", what[i], size[i], MAX_SIDE);
-    /* A short file cannot hold a large matrix: what it promises is checked before memory is taken. */
-    if (i == 1 && json_array_size(json_array_get(mixing, size[0] - 1)) != size[1])
-      return BAD(r, "mixing[%zu] has %zu elements, not %zu", size[0] - 1,
-                 json_array_size(json_array_get(mixing, size[0] - 1)), size[1]);
   }
   if (size[1] > size[0])
     return BAD(r, "mixing has %zu rows and %zu columns; there cannot be more sources than variables", size[0], size[1]);
   return BLICA_OK;
+}
+
+/* Two sides may promise more than there is: memory is taken only once all elements are seen to be there. */
+static blica_status check_shapes(const reader *r, const json_t *root, size_t n, size_t k, size_t u) {
+  blica_status status;
+  TRY(expect_shape(r, "mixing", json_object_get(root, "mixing"), n, k));
+  TRY(expect_shape(r, "variances", json_object_get(root, "variances"), u, k));
+  TRY(expect_shape(r, "means", json_object_get(root, "means"), u, k));
+  TRY(expect_shape(r, "thresholds", json_object_get(root, "thresholds"), u, n));
+done:
+  return status;
 }
 
 static blica_status read_model(const reader *r, const json_t *root, blica_model **out) {
@@ -297,6 +333,7 @@ static blica_status read_model(const reader *r, const json_t *root, blica_model 
   TRY(check_header(r, root));
   TRY(read_sizes(r, root, size));
   size_t n = size[0], k = size[1], u = size[2];
+  TRY(check_shapes(r, root, n, k, u));
   TRY(blica_model_create(r->ctx, (int)n, (int)k, (int)u, out));
   blica_model *m = *out;
   TRY(read_matrix(r, "mixing", json_object_get(root, "mixing"), n, k, FINITE, m->mixing, 1, n));
@@ -346,6 +383,7 @@ blica_status blica_model_load(blica_ctx *ctx, const char *path, blica_model **ou
   FILE *stream = fopen(path, "rb");
   if (!stream) FAIL(ctx, BLICA_ERR_IO, "cannot open the model '%s': %s", path, strerror(errno));
   TRY(read_file(&r, stream, &text, &length));
+  TRY(check_depth(&r, text, length));
   json_error_t error;
   root = json_loadb(text, length, JSON_DECODE_INT_AS_REAL | JSON_REJECT_DUPLICATES, &error);
   if (!root) {

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Installs the Debian packages that are missing, or names them when it may not. `setup.sh build` is what
-# building and the demo need; `setup.sh test` adds what the tests need. The only list of packages there is.
+# building and the demo need; `setup.sh test` adds what the tests need, `setup.sh fuzz` what fuzzing
+# needs. The only list of packages there is.
 set -eu
 build="gcc libc6-dev make cmake ninja-build pkg-config libopenblas-dev liblapacke-dev librandom123-dev libjansson-dev
  zlib1g-dev libzstd-dev libzip-dev libcsv-dev libcairo2-dev bsdextrautils"
@@ -8,10 +9,12 @@ tests="libcmocka-dev valgrind bats gzip zstd python3 python3-numpy python3-scipy
  python3-dev python3-pip python3-setuptools python3-wheel python3-cffi python3-pandas python3-matplotlib
  r-base-core r-cran-mvtnorm r-cran-psych r-cran-lavaan r-cran-testthat r-cran-matrix r-cran-knitr r-cran-markdown
  r-cran-mcmcpack r-cran-psychtools r-cran-pscl r-cran-mlbench chromium libopenmpi-dev openmpi-bin"
+fuzz="clang libclang-rt-14-dev llvm"
 case "${1:-build}" in
 build) wanted=$build ;;
 test) wanted="$build $tests" ;;
-*) echo "usage: setup.sh build|test" >&2; exit 2 ;;
+fuzz) wanted="$build $fuzz" ;;
+*) echo "usage: setup.sh build|test|fuzz" >&2; exit 2 ;;
 esac
 missing=""
 for package in $wanted; do

@@ -323,11 +323,45 @@ static void hostile_nesting(void **state) {
   memset(text, '[', 1 << 20);
   write_bytes(text, 1 << 20);
   assert_int_equal(blica_model_load(ctx, path, &out), BLICA_ERR_FORMAT);
+  assert_non_null(strstr(blica_message(ctx), "deeper than 32"));
+  memset(text, ']', 64);
+  memset(text, '[', 32); /* just allowed: then it is no object */
+  write_bytes(text, 64);
+  assert_int_equal(blica_model_load(ctx, path, &out), BLICA_ERR_FORMAT);
+  assert_non_null(strstr(blica_message(ctx), "not an object"));
   write_bytes("\0\0\0\0", 4);
   assert_int_equal(blica_model_load(ctx, path, &out), BLICA_ERR_FORMAT);
   write_bytes("[1]", 3);
   assert_int_equal(blica_model_load(ctx, path, &out), BLICA_ERR_FORMAT);
   free(text);
+}
+
+static void *modest(void *old, size_t size, void *user) {
+  (void)user;
+  assert_true(size < (size_t)64 << 20);
+  if (size) return realloc(old, size);
+  free(old);
+  return NULL;
+}
+
+/* 20 000 variables and as many segments would make 400 million thresholds, which such a file cannot hold. */
+static void promises_take_no_memory(void **state) {
+  (void)state;
+  blica_model *out;
+  blica_ctx *small;
+  assert_int_equal(blica_ctx_create_with(modest, NULL, &small), BLICA_OK);
+  FILE *f = fopen(path, "wb");
+  fputs("{\"format\":\"blica-model\",\"version\":1,\"thresholds\":[[0]]", f);
+  for (int part = 0; part < 3; part++) {
+    fprintf(f, ",\"%s\":[", part == 0 ? "mixing" : part == 1 ? "variances" : "means");
+    for (int i = 0; i < 20000; i++) fputs(i ? ",[1]" : "[1]", f);
+    fputs("]", f);
+  }
+  fputs("}", f);
+  fclose(f);
+  assert_int_equal(blica_model_load(small, path, &out), BLICA_ERR_FORMAT);
+  assert_non_null(strstr(blica_message(small), "thresholds has 1 elements"));
+  blica_ctx_free(small);
 }
 
 static void files_that_cannot_be(void **state) {
@@ -445,6 +479,7 @@ int main(void) {
       cmocka_unit_test(every_field_corrupted), cmocka_unit_test(values_out_of_range),
       cmocka_unit_test(unknown_fields_are_ignored), cmocka_unit_test(cut_short_anywhere),
       cmocka_unit_test(hostile_nesting),      cmocka_unit_test(files_that_cannot_be),
+      cmocka_unit_test(promises_take_no_memory),
       cmocka_unit_test(every_allocation_fails_once), cmocka_unit_test(canonical_form),
   };
   return cmocka_run_group_tests(tests, setup, teardown);

@@ -1,0 +1,103 @@
+#!/usr/bin/python3
+"""Makes tests/fuzz/seeds: small valid inputs of every target, by the program itself where it writes the format.
+
+    tests/fuzz/make_seeds.py build/release/blica
+
+The first bytes of a table are its options (tests/fuzz/table_check.c): levels and header, then how segments are named."""
+import gzip
+import io
+import os
+import pathlib
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import numpy
+
+blica = os.path.abspath(sys.argv[1])
+seeds = pathlib.Path(__file__).resolve().parent / "seeds"
+work = pathlib.Path(tempfile.mkdtemp())
+
+
+def run(*words):
+    done = subprocess.run([blica, *map(str, words), "--quiet"], cwd=work, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    if done.returncode not in (0, 4):
+        sys.exit("blica %s: %s" % (" ".join(map(str, words)), done.stderr.decode()))
+
+
+def put(target, name, content):
+    folder = seeds / target
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_bytes(content)
+
+
+def zstd(content):
+    return subprocess.run(["zstd", "-q", "-c"], input=content, stdout=subprocess.PIPE, check=True).stdout
+
+
+# ---- what the program writes
+run("simulate", "--variables", 3, "--sources", 2, "--segments", 3, "--samples", 8, "--out", "small")
+run("simulate", "--variables", 3, "--sources", 2, "--segments", 3, "--samples", 8, "--exact", "--out", "exact")
+data = (work / "small/data.csv").read_bytes()
+for method in ["blica", "matched", "mle", "ivae", "fastica"]:
+    run("fit", "small/data.csv", "--sources", 2, "--method", method, "--starts", 1, "--max-iterations", 5, "--out", method + ".json")
+    put("model", method + ".json", (work / (method + ".json")).read_bytes())
+put("model", "truth.json", (work / "small/model.json").read_bytes())
+
+# ---- tables of text
+plain, last, length, count, file = (b"\0\0", b"\0\1", b"\0\x14", b"\0\x0d", b"\0\6")
+lines = data.decode().splitlines()
+body = lines[1:]
+tables = {
+    "header": plain + data,
+    "headerless": last + "\n".join(body).encode(),
+    "tabs": plain + data.replace(b",", b"\t"),
+    "semicolons": plain + data.replace(b",", b";"),
+    "blanks": last + "\n".join(body).replace(",", "  ").encode(),
+    "crlf": plain + data.replace(b"\n", b"\r\n"),
+    "quoted": plain + b'"a b","c,d","e""f","segment"\n' + b'"1",0,"",x\n0,"1",NA,"y\nz"\n' * 3,
+    "quoted-blanks": last + b'"1"  "0" "1"\t"a b"\n0 1 NaN "a b"\n',
+    "row-names": b"\0\0" + b"a,b,segment\nr1,0,1,x\nr2,1,0,y\n",
+    "unnamed": b"\0\0" + b",a,b,segment\nr1,0,1,x\nr2,1,0,y\n",
+    "length": length + "\n".join(line.rsplit(",", 1)[0] for line in body).encode(),
+    "count": count + "\n".join(line.rsplit(",", 1)[0] for line in body).encode(),
+    "labels": file + b"0,1\n1,0\n1,1\n\fa\nb\n\"a\"\n",
+    "levels": b"\1\3" + b"smoker,age,segment\nno,1,a\nyes,2,a\nno,,b\n",
+    "floats": last + b"0.0,1.0,1e0,7\n1,-0,0x1,7\n",
+    "mark": plain + b"\xef\xbb\xbf" + data,
+    "wide": last + b",".join([b"0,1"] * 40) + b",s\n" + b",".join([b"1,1"] * 40) + b",s\n",
+    "third-value": plain + b"a,b,segment\n0,2,1\n",
+    "ragged": plain + b"a,b,segment\n0,1,1\n0,1\n",
+}
+for name, content in tables.items():
+    put("csv", name, content)
+for name in ["header", "quoted", "blanks", "levels"]:
+    options, text = tables[name][:2], tables[name][2:]
+    two = gzip.compress(text[:20], mtime=0) + gzip.compress(text[20:], mtime=0)
+    put("gz", name + "-file", b"\0" + options + gzip.compress(text, mtime=0))
+    put("gz", name + "-members", b"\0" + options + two)
+    put("zst", name + "-file", b"\0" + options + zstd(text))
+    put("zst", name + "-members", b"\0" + options + zstd(text[:20]) + zstd(text[20:]))
+    for target in ["gz", "zst"]:
+        put(target, name + "-text", b"\1" + options + text)
+        put(target, name + "-damaged", b"\2" + options + b"\0\0\0\0\1\0\5\0" + text)
+
+# ---- arrays
+rows = numpy.array([[0, 1, 1, 5], [1, 0, 1, 5], [1, 1, 0, 6], [0, 0, 1, 6]])
+for name, array in {
+    "int8": rows.astype("i1"), "uint64": rows.astype("u8"), "float64": rows.astype("f8"), "float16": rows.astype("f2"),
+    "fortran": numpy.asfortranarray(rows.astype("i4")), "bool": rows.astype(bool), "one-dimension": rows[0],
+    "text": rows.astype("U2"), "missing": numpy.where(rows == 1, numpy.nan, rows)}.items():
+    stream = io.BytesIO()
+    numpy.save(stream, array)
+    put("npy", name, last + stream.getvalue())
+stream = io.BytesIO()
+numpy.lib.format.write_array(stream, rows.astype("i1"), version=(2, 0))
+put("npy", "version-2", length + stream.getvalue())
+stream = io.BytesIO()
+numpy.save(stream, rows.astype("i1"))
+put("npy", "packed", last + gzip.compress(stream.getvalue(), mtime=0))
+
+shutil.rmtree(work)
