@@ -1,7 +1,9 @@
 /* bench_accuracy.c - error (1 - MCS) of methods over many data sets, on the paper's panels and on data drawn in other
- * ways. Usage: bench_accuracy SETS METHOD[:option=value,...] ...  The first method is what the others are divided by.
- * Data sets are those of seeds 1 to SETS; nothing in the library was tuned on them. */
+ * ways. Usage: bench_accuracy [ROWS/]SETS METHOD[:option=value,...] ...  The first method is what the others are divided
+ * by. Data sets are those of seeds 1 to SETS, on which nothing in the library was tuned; FIRST-LAST in place of SETS
+ * takes other seeds. ROWS are those whose names contain this text: as in "N=50/30"; "large" are rows of their own. */
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,6 +37,12 @@ static const design designs[] = {
     {"sd in (.2,8)", 6, 3, 300, 3, .2, 8, .5, AS_DRAWN},
     {"means in (-3,3)", 6, 3, 300, 3, .5, 3, 3, AS_DRAWN},
     {"one large entry a column", 6, 3, 300, 1, .5, 3, .5, FEW_LARGE},
+    /* only when asked for */
+    {"large n=20 k=10 N=1000", 20, 10, 1000, 3, .5, 3, .5, AS_DRAWN},
+    {"large n=50 k=10 N=1000", 50, 10, 1000, 3, .5, 3, .5, AS_DRAWN},
+    {"large n=20 k=20 N=100", 20, 20, 100, 3, .5, 3, .5, AS_DRAWN},
+    {"large n=20 k=20 N=1000", 20, 20, 1000, 3, .5, 3, .5, AS_DRAWN},
+    {"large n=50 k=50 N=1000", 50, 50, 1000, 3, .5, 3, .5, AS_DRAWN},
 };
 enum { DESIGNS = sizeof designs / sizeof *designs, CELLS = 9, SEGMENTS = 40 };
 
@@ -95,17 +103,18 @@ static blica_fit_options parse(const char *text, int k) {
 }
 
 /* Mean and standard error of 1 - MCS, and mean seconds. */
-static void measure(const design *d, const char *method, int sets, double result[3]) {
+static void measure(const design *d, const char *method, int first, int last, double result[3]) {
   double sum = 0, squares = 0, seconds = 0;
-  for (int seed = 1; seed <= sets; seed++) {
+  const int sets = last - first + 1;
+  for (int seed = first; seed <= last; seed++) {
     blica_model *truth, *model;
     blica_data *data;
     draw(d, (uint64_t)seed, &truth, &data);
     blica_fit_options o = parse(method, d->k);
     blica_input input = {data, NULL, NULL};
     must(blica_fit(ctx, &input, &o, &model));
-    double mcs, cosine[16];
-    int matching[16];
+    double mcs, cosine[64];
+    int matching[64];
     must(blica_compare(ctx, d->n, d->k, truth->mixing, model->mixing, &mcs, matching, cosine));
     sum += 1 - mcs, squares += (1 - mcs) * (1 - mcs), seconds += model->fit.seconds;
     blica_model_free(truth), blica_model_free(model), blica_data_free(data);
@@ -115,33 +124,53 @@ static void measure(const design *d, const char *method, int sets, double result
   result[2] = seconds / sets;
 }
 
+/* "rows/first-last", each part but the last optional. */
+static void parse_sets(char *text, const char **rows, int *first, int *last) {
+  char *slash = strchr(text, '/'), *dash;
+  *rows = "";
+  if (slash) *slash = 0, *rows = text, text = slash + 1;
+  dash = strchr(text, '-');
+  *first = dash ? atoi(text) : 1;
+  *last = atoi(dash ? dash + 1 : text);
+}
+
+static bool is_wanted(const design *d, const char *rows) {
+  bool large = strncmp(d->name, "large", 5) == 0;
+  return strstr(d->name, rows) && (!large || strstr(rows, "large"));
+}
+
 int main(int argc, char **argv) {
   if (argc < 3) {
-    fprintf(stderr, "usage: bench_accuracy SETS METHOD[:option=value,...] ...\n");
+    fprintf(stderr, "usage: bench_accuracy [ROWS/]SETS METHOD[:option=value,...] ...\n");
     return 2;
   }
-  int sets = atoi(argv[1]);
+  const char *rows;
+  int first, last, counted[2] = {0};
   double ratios[2][64] = {{0}};
+  parse_sets(argv[1], &rows, &first, &last);
   if (blica_ctx_create(&ctx) != BLICA_OK) return 1;
   blica_set_threads(ctx, 1);
-  printf("| data (u=40, %d sets) |", sets);
+  printf("| data (u=40, %d sets) |", last - first + 1);
   for (int a = 2; a < argc && a < 64; a++) printf(" %s |", argv[a]);
   printf("\n|---|");
   for (int a = 2; a < argc && a < 64; a++) printf("---|");
   for (int c = 0; c < DESIGNS; c++) {
+    if (!is_wanted(&designs[c], rows)) continue;
     printf("\n| %s |", designs[c].name);
-    double first = 0, result[3];
+    double base = 0, result[3];
+    counted[c >= CELLS]++;
     for (int a = 2; a < argc && a < 64; a++) {
-      measure(&designs[c], argv[a], sets, result);
-      if (a == 2) first = result[0];
-      ratios[c >= CELLS][a] += result[0] / first;
+      measure(&designs[c], argv[a], first, last, result);
+      if (a == 2) base = result[0];
+      ratios[c >= CELLS][a] += result[0] / base;
       printf(" %.4f (%.4f) %.2f s |", result[0], result[1], result[2]);
       fflush(stdout);
     }
   }
   for (int part = 0; part < 2; part++) {
+    if (!counted[part]) continue;
     printf("\n| mean ratio, %s |", part ? "other data" : "the nine cells");
-    for (int a = 2; a < argc && a < 64; a++) printf(" %.3f |", ratios[part][a] / (part ? DESIGNS - CELLS : CELLS));
+    for (int a = 2; a < argc && a < 64; a++) printf(" %.3f |", ratios[part][a] / counted[part]);
   }
   printf("\n");
   blica_ctx_free(ctx);

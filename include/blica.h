@@ -220,13 +220,14 @@ typedef struct {
 } blica_option;
 
 #define BLICA_CONDITION_DEFAULT 0.0 /* 10 for samples, none for exact counts */
+#define BLICA_CONDITION_AUTO (-1.0)  /* learned from held-out segments; none for exact counts */
 
 typedef struct {
   char method[16];       /* a row of blica_methods() */
   int sources;           /* k; 0 is not allowed */
   int starts;
   uint64_t seed;
-  double condition;      /* r of the regularisation; infinity for none */
+  double condition;      /* r of the regularisation; infinity for none; BLICA_CONDITION_* */
   double link;           /* c */
   int64_t max_iterations; /* 0: the method's own */
   double tolerance;      /* relative gradient at which a start has converged; -1: the method's own */

@@ -131,7 +131,7 @@ static blica_status prepare(blica_ctx *ctx, const blica_input *input, const bl_e
   }
   begun = bl_seconds();
   if (!p->cor && estimator->wants_cor) {
-    TRY(bl_correlate(ctx, p->counts, false, &st->cor));
+    TRY(bl_correlate(ctx, p->counts, p->options->condition == BLICA_CONDITION_AUTO, &st->cor));
     p->cor = st->cor;
     fit->seconds_correlate = bl_seconds() - begun;
   }

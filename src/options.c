@@ -27,9 +27,9 @@ static const blica_option fit_table[] = {
         "Starting points; the result with the best objective is kept, all are reported."),
     ROW(FIT(seed), BLICA_OPT_SEED, "1", 0, 18446744073709551615.0, NULL, "SEED",
         "Seed of the random starting points. The same seed gives the same result."),
-    ROW(FIT(condition), BLICA_OPT_REAL, "default", 1.01, INFINITY, "default=0|none=inf", "R",
-        "Condition number to which each correlation matrix is regularised: a number, or none. The "
-        "default is 10 for samples and none for exact counts."),
+    ROW(FIT(condition), BLICA_OPT_REAL, "default", 1.01, INFINITY, "default=0|auto=-1|none=inf", "R",
+        "Condition number to which each correlation matrix is regularised: a number, none, or auto to learn it from segments "
+        "that are held out. The default is 10 for samples and none for exact counts."),
     ROW(FIT(link), BLICA_OPT_REAL, "pi/8", 1e-6, 1e6, PI_8, "C",
         "Squared coefficient c of the link, P(x=1|y) = Phi(sqrt(c) y)."),
     ROW(FIT(max_iterations), BLICA_OPT_INT, "default", 1, 9e15, "default=0", "COUNT",

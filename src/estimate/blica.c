@@ -280,31 +280,53 @@ done:
   return status;
 }
 
-/* A fixed prior's scales, or those that method matched learns from the same correlations. */
-static blica_status set_prior(blica_ctx *ctx, const bl_problem *problem, blica_model *model, bl_sgauss_data *data) {
-  const blica_fit_options *o = problem->options;
-  double sd_mixing = o->prior_mixing, sd_variance = o->prior_variance;
+/* A prior of fixed scales in place of a learned one, whose scales are those that method matched learns from the same
+ * correlations. */
+static blica_status settle_prior(blica_ctx *ctx, const bl_problem *problem, const blica_model *model,
+                                 blica_fit_options *o) {
+  if (strcmp(o->prior, "auto") != 0) return BLICA_OK;
+  blica_status status = bl_matched_scales(ctx, problem, model, &o->prior_mixing, &o->prior_variance);
+  if (status == BLICA_OK) memcpy(o->prior, "fixed", sizeof "fixed");
+  return status;
+}
+
+/* A number in place of default and auto; chosen under the prior that the fit will have. */
+static blica_status settle_condition(blica_ctx *ctx, const bl_problem *problem, blica_model *model,
+                                     blica_fit_options *o) {
   blica_status status = BLICA_OK;
-  if (strcmp(o->prior, "none") == 0 || strcmp(o->prior, "default") == 0) return BLICA_OK;
-  if (strcmp(o->prior, "auto") == 0) TRY(bl_matched_scales(ctx, problem, model, &sd_mixing, &sd_variance));
-  data->precision_mixing = 1 / (sd_mixing * sd_mixing);
-  data->precision_variance = 1 / (sd_variance * sd_variance);
-  TRY(bl_report_note(ctx, &model->fit, "prior_mixing", sd_mixing));
-  TRY(bl_report_note(ctx, &model->fit, "prior_variance", sd_variance));
+  if (o->condition == BLICA_CONDITION_DEFAULT) o->condition = problem->cor->exact ? INFINITY : 10;
+  if (o->condition != BLICA_CONDITION_AUTO) return BLICA_OK;
+  TRY(bl_choose_condition(ctx, problem, model->k, &o->condition));
+  TRY(bl_report_note(ctx, &model->fit, "condition_learned", o->condition));
 done:
   return status;
 }
 
-blica_status bl_estimate_blica(blica_ctx *ctx, const bl_problem *problem, blica_model *model, bool *means_done) {
+static blica_status set_prior(blica_ctx *ctx, const blica_fit_options *o, blica_model *model, bl_sgauss_data *data) {
+  blica_status status = BLICA_OK;
+  if (strcmp(o->prior, "fixed") != 0) return BLICA_OK;
+  data->precision_mixing = 1 / (o->prior_mixing * o->prior_mixing);
+  data->precision_variance = 1 / (o->prior_variance * o->prior_variance);
+  TRY(bl_report_note(ctx, &model->fit, "prior_mixing", o->prior_mixing));
+  TRY(bl_report_note(ctx, &model->fit, "prior_variance", o->prior_variance));
+done:
+  return status;
+}
+
+blica_status bl_estimate_blica(blica_ctx *ctx, const bl_problem *caller, blica_model *model, bool *means_done) {
   blica_status status;
-  const blica_fit_options *o = problem->options;
+  blica_fit_options settled = *caller->options, *o = &settled;
+  bl_problem own = *caller, *problem = &own;
   bl_sgauss_data *data = NULL;
   run *runs = NULL;
   double *points = NULL; /* the starts' theta, one after the other */
   *means_done = false;
+  own.options = o;
+  TRY(settle_prior(ctx, problem, model, o));
+  TRY(settle_condition(ctx, problem, model, o));
   TRY(regularise(ctx, problem->cor, o->condition, &model->fit));
   TRY(bl_sgauss_data_make(ctx, problem->cor, model->fit.shift, model->k, o, &data));
-  TRY(set_prior(ctx, problem, model, data));
+  TRY(set_prior(ctx, o, model, data));
   TRY(bl_report_starts(ctx, &model->fit, o->starts));
   TRY(bl_alloc(ctx, (size_t)o->starts, &runs));
   TRY(bl_alloc(ctx, bl_mul(bl_sgauss_size(data), (size_t)o->starts), &points));

@@ -22,6 +22,7 @@ struct bl_corfit_data {
   double *noise;          /* [n,u] variance that dichotomising adds: method matched */
   const blica_counts *counts; /* method pairwise */
   const double *thresholds;   /* [n,u]: method pairwise */
+  const blica_cor *cor;       /* least squares */
   bl_corfit_term term;
   size_t work;            /* doubles that a term needs */
   double precision_mixing, precision_variance; /* 1/sd^2 of the priors; 0: none */
@@ -33,6 +34,12 @@ size_t bl_corfit_matched_work(int n, int k);
 double bl_corfit_pairwise(const bl_corfit_data *data, int s, const double *a, const double *log_v, double *work,
                           double *gradient_a, double *gradient_v);
 size_t bl_corfit_pairwise_work(int n, int k);
+
+double bl_corfit_squares(const bl_corfit_data *data, int s, const double *a, const double *log_v, double *work,
+                         double *gradient_a, double *gradient_v);
+size_t bl_corfit_squares_work(int n, int k);
+/* Sets c and noise of method matched, which the caller frees. */
+blica_status bl_corfit_matched_data(blica_ctx *ctx, const blica_cor *cor, bl_corfit_data *data);
 
 typedef struct bl_corfit bl_corfit; /* evaluator: workspace for one caller at a time */
 blica_status bl_corfit_make(blica_ctx *ctx, const bl_corfit_data *data, bl_corfit **out);

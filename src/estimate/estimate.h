@@ -38,6 +38,9 @@ blica_status bl_estimate_fastica(blica_ctx *ctx, const bl_problem *problem, blic
 blica_status bl_matched_scales(blica_ctx *ctx, const bl_problem *problem, const blica_model *shape, double *sd_mixing,
                                double *sd_variance);
 
+/* The condition that condition=auto stands for (condition.c). */
+blica_status bl_choose_condition(blica_ctx *ctx, const bl_problem *problem, int k, double *condition);
+
 /* Helpers for estimators. */
 /* Solves the means from the thresholds unless they are done, and brings the model to canonical form. */
 blica_status bl_complete_model(blica_ctx *ctx, blica_model *model, bool means_done);

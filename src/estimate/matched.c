@@ -205,7 +205,7 @@ done:
 
 /* Correlations with the variance that dichotomising adds on the diagonal. Exact counts carry it as well: it is a
  * property of binary data, and the minimum does not depend on it. */
-static blica_status matched_data(blica_ctx *ctx, const blica_cor *cor, bl_corfit_data *data) {
+blica_status bl_corfit_matched_data(blica_ctx *ctx, const blica_cor *cor, bl_corfit_data *data) {
   blica_status status;
   const size_t n = (size_t)cor->n;
   TRY(bl_alloc(ctx, bl_mul(n * n, (size_t)cor->u), &data->c));
@@ -238,7 +238,7 @@ blica_status bl_estimate_matched(blica_ctx *ctx, const bl_problem *problem, blic
   *means_done = false;
   TRY(scale_weights(ctx, problem->cor, problem->options->weight, &weight));
   data.weight = weight;
-  TRY(matched_data(ctx, problem->cor, &data));
+  TRY(bl_corfit_matched_data(ctx, problem->cor, &data));
   for (int s = 0; s < model->u; s++) constant -= 0.5 * weight[s] * model->n * log(6.283185307179586477);
   TRY(run_all(ctx, problem, &data, constant, model));
 done:

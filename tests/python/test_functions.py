@@ -181,7 +181,8 @@ def test_the_program_makes_the_same_doubles(drawn, tmp_path):
     program("simulate", "--variables", 6, "--sources", 2, "--segments", 8, "--samples", 400, "--seed", 5, "--out", tmp_path, "--quiet")
     frame = pd.read_csv(tmp_path / "data.csv")
     assert (frame.drop(columns="segment").to_numpy() == drawn.X).all()
-    for options in ({}, {"starts": 2, "seed": 7, "condition": 20}, {"condition": "none", "max_iterations": 30}):
+    for options in ({}, {"starts": 2, "seed": 7, "condition": 20}, {"condition": "none", "max_iterations": 30},
+                    {"condition": "auto", "prior": "auto"}):
         flags = [part for name, value in options.items() for part in (f"--{name.replace('_', '-')}", value)]
         subprocess.run([os.environ["BLICA"], "fit", tmp_path / "data.csv", "--sources", "2", "--out", tmp_path / "m.json", "--quiet",
                         *map(str, flags)], capture_output=True)  # exit 4 when not converged, the model is written

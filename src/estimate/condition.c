@@ -1,0 +1,174 @@
+/* condition.c - condition=auto of method blica: the target of the regularisation is learned from held-out segments.
+ *
+ * The segments are divided at random into parts; A is estimated without a part, under each candidate, and judged by it. A is
+ * all that segments have in common, so held-out segments keep A and get variances of their own. The score is the sum
+ * of squared differences between their correlations and the model's, both under the candidate's regularisation, in
+ * units of standard errors (equation 28 of docs/method.md): a likelihood would reward the candidate that changes C least, and
+ * with it the solutions that small eigenvalues lead astray. Segments are held out, not rows, for two reasons: counts or
+ * correlations are enough, and the number of rows of a segment, which decides how much regularisation it needs, stays
+ * what it is in the fit. Evidence: docs/methods.md. */
+#include <math.h>
+#include <string.h>
+
+#include "cor.h"
+#include "estimate/corfit.h"
+#include "estimate/estimate.h"
+#include "num/lbfgs.h"
+#include "num/rng.h"
+
+static const double candidates[] = {2, 3, 5, 10, 20, 50, 100, 300};
+enum {
+  CANDIDATES = sizeof candidates / sizeof *candidates,
+  FEWEST = 4,  /* segments */
+  FEW = 8,     /* below this many, segments are left out one at a time, else one half at a time */
+  FIT_ITERATIONS = 200, /* enough for a well-posed fit from joint diagonalisation; others need not end */
+  SCORE_ITERATIONS = 200,
+  HISTORY = 10
+};
+static const double FIT_TOLERANCE = 1e-6, SCORE_TOLERANCE = 1e-7;
+static const double SD_HELD_OUT = 3; /* of log v of held-out segments: keeps them finite */
+
+/* ---- parts of the segments ---- */
+
+/* part[s]: a random division into parts of equal size, but for one segment. */
+static blica_status divide(blica_ctx *ctx, int u, int parts, uint64_t seed, int **part) {
+  blica_status status = bl_alloc(ctx, (size_t)u, part);
+  bl_rng rng = bl_rng_make(seed, 0x434f4e4400000000u);
+  if (status != BLICA_OK) return status;
+  for (int s = 0; s < u; s++) (*part)[s] = s % parts;
+  for (int s = u - 1; s > 0; s--) {
+    int other = (int)(bl_rng_uniform(&rng) * (s + 1)), keep = (*part)[s];
+    (*part)[s] = (*part)[other], (*part)[other] = keep;
+  }
+  return BLICA_OK;
+}
+
+/* The segments of one part, or all others. */
+static blica_status take(blica_ctx *ctx, const blica_cor *cor, const int *part, int which, bool others, blica_cor **out) {
+  blica_status status;
+  char **names = NULL;
+  double *samples = NULL;
+  int u = 0;
+  const size_t n = (size_t)cor->n, pairs = (size_t)cor->pairs;
+  *out = NULL;
+  TRY(bl_alloc(ctx, (size_t)cor->u, &names));
+  TRY(bl_alloc(ctx, (size_t)cor->u, &samples));
+  for (int s = 0; s < cor->u; s++)
+    if ((part[s] == which) != others) names[u] = cor->segments[s], samples[u++] = cor->samples[s];
+  TRY(bl_cor_create(ctx, cor->n, u, cor->variables, names, samples, out));
+  for (int s = 0, to = 0; s < cor->u; s++) {
+    if ((part[s] == which) == others) continue;
+    memcpy((*out)->rho + pairs * (size_t)to, cor->rho + pairs * (size_t)s, pairs * sizeof(double));
+    memcpy((*out)->se + pairs * (size_t)to, cor->se + pairs * (size_t)s, pairs * sizeof(double));
+    memcpy((*out)->flags + pairs * (size_t)to, cor->flags + pairs * (size_t)s, pairs);
+    memcpy((*out)->thresholds + n * (size_t)to, cor->thresholds + n * (size_t)s, n * sizeof(double));
+    to++;
+  }
+done:
+  bl_free(names);
+  bl_free(samples);
+  return status;
+}
+
+/* ---- the score of a mixing matrix on held-out segments ---- */
+
+typedef struct {
+  bl_corfit *fit;
+  double *theta, *gradient; /* [size], A in front */
+  size_t nk, size;
+} judge;
+
+static double judge_variances(const double *log_v, double *gradient, void *user) {
+  judge *j = user;
+  memcpy(j->theta + j->nk, log_v, (j->size - j->nk) * sizeof *log_v);
+  double value = bl_corfit_eval(j->fit, j->theta, j->gradient);
+  memcpy(gradient, j->gradient + j->nk, (j->size - j->nk) * sizeof *gradient);
+  return value;
+}
+
+static blica_status score(blica_ctx *ctx, const bl_problem *problem, const blica_cor *held, double condition,
+                          const double *mixing, int k, double *value) {
+  blica_status status;
+  blica_cor *regular = NULL;
+  bl_corfit_data data = {.n = held->n, .k = k, .u = held->u, .link = problem->options->link,
+                         .precision_variance = 1 / (SD_HELD_OUT * SD_HELD_OUT), .term = bl_corfit_squares,
+                         .work = bl_corfit_squares_work(held->n, k)};
+  judge j = {.nk = (size_t)held->n * k, .size = bl_corfit_size(&data)};
+  double *log_v = NULL, *weight = NULL;
+  bl_lbfgs_options options = {.history = HISTORY, .max_iterations = SCORE_ITERATIONS, .gradient_tolerance = SCORE_TOLERANCE};
+  bl_lbfgs_result result;
+  TRY(blica_regularise(ctx, held, condition, &regular));
+  TRY(bl_alloc(ctx, (size_t)held->u, &weight));
+  for (int s = 0; s < held->u; s++) weight[s] = 1;
+  data.cor = regular, data.weight = weight;
+  TRY(bl_corfit_make(ctx, &data, &j.fit));
+  TRY(bl_alloc(ctx, j.size, &j.theta));
+  TRY(bl_alloc(ctx, j.size, &j.gradient));
+  TRY(bl_alloc(ctx, j.size - j.nk, &log_v)); /* 0: the mean over the segments of the fit */
+  memcpy(j.theta, mixing, j.nk * sizeof *mixing);
+  TRY(bl_lbfgs(ctx, j.size - j.nk, log_v, judge_variances, &j, &options, &result));
+  *value = result.value;
+done:
+  bl_free(log_v);
+  bl_free(j.theta);
+  bl_free(j.gradient);
+  bl_corfit_free(j.fit);
+  bl_free(weight);
+  blica_cor_free(regular);
+  return status;
+}
+
+/* Adds to total[c] what part `which` says of candidate c. */
+static blica_status hear(blica_ctx *ctx, const bl_problem *problem, const int *part, int which, int k, double *total) {
+  blica_status status;
+  blica_fit_options options = *problem->options;
+  blica_cor *seen = NULL, *held = NULL;
+  blica_model *model = NULL;
+  bool means_done;
+  bl_problem inner = {.options = &options, .deadline = problem->deadline};
+  options.starts = 1;
+  options.max_iterations = FIT_ITERATIONS < options.max_iterations ? FIT_ITERATIONS : options.max_iterations;
+  options.tolerance = fmax(options.tolerance, FIT_TOLERANCE);
+  TRY(take(ctx, problem->cor, part, which, true, &seen));
+  TRY(take(ctx, problem->cor, part, which, false, &held));
+  inner.cor = seen;
+  for (int c = 0; c < CANDIDATES && !bl_interrupted(ctx) && bl_seconds() <= problem->deadline; c++) {
+    double value = 0;
+    options.condition = candidates[c];
+    TRY(blica_model_create(ctx, seen->n, k, seen->u, &model));
+    TRY(bl_estimate_blica(ctx, &inner, model, &means_done));
+    TRY(bl_complete_model(ctx, model, true));
+    TRY(score(ctx, problem, held, candidates[c], model->mixing, k, &value));
+    total[c] += value;
+    blica_model_free(model);
+    model = NULL;
+  }
+done:
+  blica_model_free(model);
+  blica_cor_free(seen);
+  blica_cor_free(held);
+  return status;
+}
+
+blica_status bl_choose_condition(blica_ctx *ctx, const bl_problem *problem, int k, double *condition) {
+  blica_status status = BLICA_OK;
+  const int u = problem->cor->u, parts = u < FEW ? u : 2;
+  int *part = NULL, best = 0;
+  double total[CANDIDATES] = {0};
+  *condition = INFINITY;
+  if (problem->cor->exact) return BLICA_OK;
+  *condition = 10;
+  if (u < FEWEST) {
+    bl_warn(ctx, "condition auto holds segments out and needs at least %d of them, here are %d: 10 is used", (int)FEWEST, u);
+    return BLICA_OK;
+  }
+  TRY(divide(ctx, u, parts, problem->options->seed, &part));
+  for (int p = 0; p < parts; p++) TRY(hear(ctx, problem, part, p, k, total));
+  if (bl_interrupted(ctx) || bl_seconds() > problem->deadline) goto done;
+  for (int c = 1; c < CANDIDATES; c++)
+    if (total[c] < total[best]) best = c;
+  *condition = candidates[best];
+done:
+  bl_free(part);
+  return status;
+}
