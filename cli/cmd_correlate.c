@@ -64,4 +64,5 @@ const command command_correlate = {
     .groups = {{"Files", own_table, 0}, {"How the data are read", data_option_table, offsetof(correlate_values, data)}},
     .values = sizeof(correlate_values),
     .run = run,
+    .shared = true,
 };

@@ -63,4 +63,5 @@ const command command_count = {
     .groups = {{"Files", own_table, 0}, {"How the data are read", data_option_table, offsetof(count_values, data)}},
     .values = sizeof(count_values),
     .run = run,
+    .shared = true,
 };

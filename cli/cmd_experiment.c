@@ -147,4 +147,5 @@ const command command_experiment = {
     .groups = {{"Options", own_table, 0}},
     .values = sizeof(experiment_values),
     .run = run,
+    .shared = true,
 };

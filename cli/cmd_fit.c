@@ -194,4 +194,5 @@ const command command_fit = {
                {"How the data are read", data_option_table, offsetof(fit_values, data)}},
     .values = sizeof(fit_values),
     .run = run,
+    .shared = true,
 };

@@ -80,4 +80,5 @@ const command command_loglik = {
                {"How the data are read", data_option_table, offsetof(loglik_values, data)}},
     .values = sizeof(loglik_values),
     .run = run,
+    .shared = true,
 };

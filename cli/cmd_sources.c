@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/outfile.h"
+#include "communicator.h"
 #include "data_args.h"
 #include "output.h"
 
@@ -35,6 +36,7 @@ static void print_label(FILE *stream, const char *label) {
 
 static bool write_posterior(const char *path, const blica_posterior *posterior, const blica_data *data) {
   bl_outfile file;
+  if (!leads()) return true;
   if (!bl_outfile_open(&file, path)) return false;
   for (int j = 0; j < posterior->k; j++) fprintf(file.stream, "z%d,z%d_sd,", j + 1, j + 1);
   fprintf(file.stream, "segment\n");
@@ -52,8 +54,10 @@ static int work(program *p, const sources_values *v, const blica_model *model, c
   blica_status status = blica_sources(p->ctx, model, data, &v->options, &posterior);
   int code = EXIT_OK;
   if (status != BLICA_OK) return fail_reading(p, status);
-  if (!write_posterior(v->out, posterior, data)) {
-    say_error("cannot write '%s': %s", v->out, strerror(errno));
+  bool written = write_posterior(v->out, posterior, data);
+  int reason = errno;
+  if (!agree_on(written)) {
+    say_error("cannot write '%s': %s", v->out, strerror(reason));
     code = EXIT_FAILED;
   } else {
     say_note("%d sources of %lld rows (%lld distinct patterns, %s), in %s", posterior->k, (long long)posterior->rows,
@@ -98,4 +102,5 @@ const command command_sources = {
                {"How the data are read", data_option_table, offsetof(sources_values, data)}},
     .values = sizeof(sources_values),
     .run = run,
+    .shared = true,
 };

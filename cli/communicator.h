@@ -8,6 +8,7 @@
 #include "blica.h"
 
 void communicator_begin(int *argc, char ***argv); /* before anything else */
+void communicator_share(bool shared);             /* whether all run the command together, or the first alone */
 const blica_comm *communicator(void);             /* for blica_set_comm; NULL: alone */
 bool leads(void);
 int communicator_threads(int wanted); /* threads of this process when 0 (as many as cores) is wanted */

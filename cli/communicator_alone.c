@@ -8,6 +8,7 @@ void communicator_begin(int *argc, char ***argv) {
   (void)argv;
 }
 
+void communicator_share(bool shared) { (void)shared; }
 const blica_comm *communicator(void) { return NULL; }
 bool leads(void) { return true; }
 int communicator_threads(int wanted) { return wanted; }

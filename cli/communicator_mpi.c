@@ -13,6 +13,7 @@ enum { PATIENCE = 3 }; /* seconds that a process that failed gives the others to
 static MPI_Comm work = MPI_COMM_NULL, ending = MPI_COMM_NULL; /* apart, so that their messages cannot meet */
 static blica_comm inner, counted;
 static int rank, size = 1, local = 1;
+static bool shared;
 static double messages, bytes; /* that this rank received */
 
 /* ---- the library's callbacks, counted ---- */
@@ -56,7 +57,8 @@ void communicator_begin(int *argc, char ***argv) {
   messages_keep();
 }
 
-const blica_comm *communicator(void) { return &counted; }
+void communicator_share(bool yes) { shared = yes; }
+const blica_comm *communicator(void) { return shared && size > 1 ? &counted : NULL; }
 bool leads(void) { return rank == 0; }
 
 int communicator_threads(int wanted) {
@@ -67,6 +69,7 @@ int communicator_threads(int wanted) {
 
 bool agree_on(bool here) {
   int word = here;
+  if (!communicator()) return here;
   MPI_Bcast(&word, 1, MPI_INT, 0, work);
   return word != 0;
 }
@@ -105,7 +108,7 @@ int communicator_end(int code) {
   code = codes[first];
   if (code && rank == first && rank) say_alone(code);
   free(codes);
-  if (rank == 0 && size > 1)
+  if (rank == 0 && messages > 0)
     say_note("%d processes; the first received %.6g bytes in %.0f exchanges", size, bytes, messages);
   MPI_Comm_free(&work);
   MPI_Comm_free(&ending);

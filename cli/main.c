@@ -45,8 +45,9 @@ static int run_command(program *p, int argc, char **argv) {
   messages_attach(p->ctx);
   p->threads = communicator_threads(p->threads);
   blica_set_threads(p->ctx, p->threads);
+  communicator_share(p->command->shared);
   blica_set_comm(p->ctx, communicator());
-  code = p->command->run(p, values);
+  if (p->command->shared || leads()) code = p->command->run(p, values);
   progress_clear();
   if (interrupted() && code != EXIT_OK) code = EXIT_INTERRUPTED;
 done:

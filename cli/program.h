@@ -36,6 +36,7 @@ typedef struct {
   size_t values;         /* size of the struct of values that run() gets */
   int (*run)(program *p, void *values); /* returns the exit code */
   bool hidden;
+  bool shared; /* blica-mpi: all processes run it together; else the first alone */
 } command;
 
 struct program {

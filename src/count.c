@@ -6,12 +6,14 @@
  * second-level cache, and the kernel's register tile runs over them. With missing values the same loop
  * runs on the masks too: for rows where both are present, n1. = |ones_i & present_j|,
  * n.1 = |present_i & ones_j|, n.. = |present_i & present_j|.
- * Accuracy: exact (integers, below 2^53 as doubles), hence the same for any number of threads.
+ * Ranks share the tasks and add their counts. Accuracy: exact (integers, below 2^53 as doubles), hence the same for any
+ * number of threads and ranks.
  * Checked: against a loop over rows and pairs, tests/unit/test_count.c. */
 #include <math.h>
 #include <stdatomic.h>
 #include <string.h>
 
+#include "base/share.h"
 #include "count_kernel.h"
 #include "counts.h"
 
@@ -27,6 +29,7 @@ typedef struct {
   bl_count_kernel kernel;
   int64_t side, squares; /* blocks of variables; pairs of blocks */
   int64_t *first;        /* [u + 1] first task of each segment */
+  bl_share share;        /* of the tasks among ranks */
   int64_t begin;         /* first task of this batch */
   atomic_flag lock;      /* stretches of one square add to the same cells */
 } job;
@@ -127,9 +130,9 @@ static void count_task(int64_t item, int thread, void *user) {
 
 /* All tasks, in batches of a fraction of a second with a poll between them. */
 static blica_status run_tasks(blica_ctx *ctx, job *j) {
-  int64_t total = j->first[j->data->u], batch = 4 * bl_max_threads(ctx);
-  for (j->begin = 0; j->begin < total;) {
-    blica_progress progress = {"count", (double)j->begin / (double)total, NAN, 0, 0};
+  int64_t first = j->share.first, total = j->share.last, batch = 4 * bl_max_threads(ctx);
+  for (j->begin = first; j->begin < total;) {
+    blica_progress progress = {"count", (double)(j->begin - first) / (double)(total - first), NAN, 0, 0};
     if (bl_poll(ctx, &progress)) return bl_fail(ctx, BLICA_ERR_INTERRUPTED, "counting was interrupted");
     int64_t count = total - j->begin < batch ? total - j->begin : batch;
     double start = bl_seconds();
@@ -140,6 +143,16 @@ static blica_status run_tasks(blica_ctx *ctx, job *j) {
     if (seconds > 0.2 && batch > bl_max_threads(ctx)) batch /= 2;
   }
   return BLICA_OK;
+}
+
+static blica_status add_ranks(blica_ctx *ctx, blica_counts *c) {
+  blica_status status = BLICA_OK;
+  size_t tables = (size_t)c->pairs * (size_t)c->u, columns = (size_t)c->n * (size_t)c->u;
+  double *const arrays[] = {c->n11, c->n10, c->n01, c->n00, c->ones, c->present};
+  for (int i = 0; i < 6; i++)
+    if (arrays[i]) TRY(bl_sum_disjoint(ctx, arrays[i], i < 4 ? tables : columns));
+done:
+  return status;
 }
 
 /* Segments without missing values: margins from the sample, cells from the margins when asked for. */
@@ -178,12 +191,15 @@ blica_status blica_count(blica_ctx *ctx, const blica_data *data, blica_counts **
   j.squares = j.side * (j.side + 1) / 2;
   TRY(bl_alloc(ctx, (size_t)data->u + 1, &j.first));
   for (int s = 0; s < data->u; s++) j.first[s + 1] = j.first[s] + j.squares * stretches(data, s);
-  TRY(run_tasks(ctx, &j));
+  TRY(bl_share_make(ctx, j.first[data->u], 0, &j.share));
+  TRY(bl_agree(ctx, run_tasks(ctx, &j)));
+  TRY(add_ranks(ctx, counts));
   fill_complete(data, counts);
   if (counts->n10) fill_cells(data, counts);
   *out = counts;
   counts = NULL;
 done:
+  bl_share_free(&j.share);
   bl_free(j.first);
   blica_counts_free(counts);
   return status;

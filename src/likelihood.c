@@ -26,6 +26,8 @@ blica_status bl_likelihood_make(blica_ctx *ctx, const bl_merged *patterns, const
   l->points = points;
   for (int g = 0; g < patterns->groups; g++) l->tasks += (patterns->group[g].count + TASK_ROWS - 1) / TASK_ROWS;
   TRY(bl_alloc(ctx, (size_t)l->tasks, &l->task));
+  TRY(bl_alloc(ctx, (size_t)l->tasks, &l->value));
+  TRY(bl_share_make(ctx, l->tasks, 0, &l->share));
   TRY(bl_alloc(ctx, (size_t)patterns->groups, &l->tree));
   TRY(bl_alloc(ctx, (size_t)patterns->groups * BL_GRID_SOURCES, &l->band));
   TRY(bl_alloc(ctx, bl_mul((size_t)l->tasks, bl_likelihood_stride(l)), &l->gradient));
@@ -52,6 +54,8 @@ void bl_likelihood_free(bl_likelihood *l) {
   bl_free(l->room);
   bl_free(l->tree);
   bl_free(l->task);
+  bl_free(l->value);
+  bl_share_free(&l->share);
   bl_free(l->gradient);
   bl_free(l->band);
   bl_free(l);
@@ -113,15 +117,23 @@ static void values_task(int64_t item, int thread, void *user) {
   t->ok = bl_engine_run(l, t, w->params, w->accuracy, w->level, &want, l->room[thread]);
 }
 
-blica_status bl_likelihood_values(blica_ctx *ctx, bl_likelihood *l, const bl_params *params, const bl_accuracy *accuracy,
-                                  double *log_p) {
-  sweep w = {.l = l, .params = params, .accuracy = accuracy, .level = blica_simd_level(ctx), .log_p = log_p};
-  bl_parallel(ctx, l->tasks, values_task, &w);
+/* Of the tasks that this rank ran; the others count as good. */
+static blica_status check_tasks(blica_ctx *ctx, const bl_likelihood *l) {
   for (int64_t t = 0; t < l->tasks; t++)
     if (!l->task[t].ok)
       return bl_fail(ctx, BLICA_ERR_DATA, "the covariance of the latent variables in segment %d is not positive definite",
                      l->patterns->group[l->task[t].group].segment + 1);
   return BLICA_OK;
+}
+
+blica_status bl_likelihood_values(blica_ctx *ctx, bl_likelihood *l, const bl_params *params, const bl_accuracy *accuracy,
+                                  double *log_p) {
+  sweep w = {.l = l, .params = params, .accuracy = accuracy, .level = blica_simd_level(ctx), .log_p = log_p};
+  memset(log_p, 0, sizeof(double) * (size_t)l->patterns->count);
+  for (int64_t t = 0; t < l->tasks; t++) l->task[t].ok = true;
+  bl_share_run(ctx, &l->share, values_task, &w);
+  blica_status status = bl_agree(ctx, check_tasks(ctx, l));
+  return status == BLICA_OK ? bl_sum_disjoint(ctx, log_p, (size_t)l->patterns->count) : status;
 }
 
 static void gradient_task(int64_t item, int thread, void *user) {
@@ -132,7 +144,7 @@ static void gradient_task(int64_t item, int thread, void *user) {
   double *own = l->gradient + (size_t)item * bl_likelihood_stride(l);
   bl_want want = {.weight = g->weight, .g_mean = own, .g_loading = own + l->n};
   t->ok = bl_engine_run(l, t, w->params, w->accuracy, w->level, &want, l->room[thread]);
-  t->value = t->ok ? want.value : NAN;
+  l->value[item] = t->ok ? want.value : NAN;
 }
 
 /* Adds one task's gradient, in mean and loading, to that in the parameters. */
@@ -160,46 +172,49 @@ double bl_likelihood_gradient(blica_ctx *ctx, bl_likelihood *l, const bl_params 
   memset(g_mixing, 0, sizeof(double) * (size_t)l->n * (size_t)l->k);
   memset(g_log_variance, 0, sizeof(double) * local);
   memset(g_mean, 0, sizeof(double) * local);
-  bl_parallel(ctx, l->tasks, gradient_task, &w);
+  bl_share_run(ctx, &l->share, gradient_task, &w);
+  const bl_places lists[] = {{l->value, 1}, {l->gradient, bl_likelihood_stride(l)}};
+  if (bl_share_exchange(ctx, &l->share, 2, lists, NULL) != BLICA_OK) return NAN;
   double value = 0.0;
   for (int64_t t = 0; t < l->tasks; t++) {
-    value += l->task[t].value;
+    value += l->value[t];
     add_gradient(l, t, params, g_mixing, g_log_variance, g_mean);
   }
   return value;
 }
 
-/* All tasks of one segment of the data. */
-static void scores_task(int64_t item, int thread, void *user) {
-  sweep *w = user;
+static void scores_of(sweep *w, bl_task_rows *t, int thread) {
   bl_likelihood *l = w->l;
   bl_room *room = l->room[thread];
-  for (int64_t at = 0; at < l->tasks; at++) {
-    bl_task_rows *t = &l->task[at];
-    const bl_group *g = &l->patterns->group[t->group];
-    if (g->segment != item) continue;
-    bl_want want = {.score = room->score, .first = room->first, .second = room->second};
-    t->ok = bl_engine_run(l, t, w->params, w->accuracy, w->level, &want, room);
-    if (!t->ok) continue;
-    bl_scores scores = {.group = g, .k = l->k, .loading = room->loading, .count = t->high - t->low, .row = room->row,
-                        .log_p = room->log_p, .score = room->score, .first = room->first, .second = room->second};
-    w->consumer(&scores, thread, w->user);
-  }
+  bl_want want = {.score = room->score, .first = room->first, .second = room->second};
+  t->ok = bl_engine_run(l, t, w->params, w->accuracy, w->level, &want, room);
+  if (!t->ok) return;
+  bl_scores scores = {.group = &l->patterns->group[t->group], .k = l->k, .loading = room->loading, .count = t->high - t->low,
+                      .row = room->row, .log_p = room->log_p, .score = room->score, .first = room->first, .second = room->second};
+  w->consumer(&scores, thread, w->user);
+}
+
+static void scores_task(int64_t item, int thread, void *user) {
+  sweep *w = user;
+  scores_of(w, &w->l->task[item], thread);
+}
+
+/* All tasks of one segment of the data. */
+static void segment_scores_task(int64_t item, int thread, void *user) {
+  sweep *w = user;
+  bl_likelihood *l = w->l;
+  for (int64_t at = 0; at < l->tasks; at++)
+    if (l->patterns->group[l->task[at].group].segment == item) scores_of(w, &l->task[at], thread);
 }
 
 blica_status bl_likelihood_scores(blica_ctx *ctx, bl_likelihood *l, const bl_params *params, const bl_accuracy *accuracy,
-                                  bl_scores_fn consumer, void *user) {
+                                  const bl_share *segments, bl_scores_fn consumer, void *user) {
   blica_status status = BLICA_OK;
   sweep w = {.l = l, .params = params, .accuracy = accuracy, .level = blica_simd_level(ctx), .consumer = consumer, .user = user};
-  int segments = 0;
   for (int t = 0; t < l->threads; t++) TRY(bl_room_scores(ctx, l, TASK_ROWS, l->room[t]));
-  for (int g = 0; g < l->patterns->groups; g++)
-    if (l->patterns->group[g].segment >= segments) segments = l->patterns->group[g].segment + 1;
-  bl_parallel(ctx, segments, scores_task, &w);
-  for (int64_t t = 0; t < l->tasks; t++)
-    if (!l->task[t].ok)
-      FAIL(ctx, BLICA_ERR_DATA, "the covariance of the latent variables in segment %d is not positive definite",
-           l->patterns->group[l->task[t].group].segment + 1);
+  for (int64_t t = 0; t < l->tasks; t++) l->task[t].ok = true;
+  bl_share_run(ctx, segments ? segments : &l->share, segments ? segment_scores_task : scores_task, &w);
+  status = bl_agree(ctx, check_tasks(ctx, l));
 done:
   return status;
 }

@@ -1,9 +1,10 @@
 /* likelihood.h - the full likelihood of the patterns of a data set under a model: values, gradient, and the
  * scores and posterior moments of single patterns. Work is cut into tasks that do not depend on the number of
- * threads; sums run over tasks in their order. */
+ * threads and ranks, which share them; sums run over tasks in their order. */
 #ifndef BL_LIKELIHOOD_H
 #define BL_LIKELIHOOD_H
 
+#include "base/share.h"
 #include "merged.h"
 
 typedef enum {
@@ -62,10 +63,12 @@ typedef struct {
   const double *second;  /* [k,k,count] E[zz'|x] */
 } bl_scores;
 
-/* Called once per task; tasks of one segment of the data come one after the other, in one thread. */
+/* Called once per task. With segments (a share of the data's segments) this rank runs the tasks of its segments, those of one
+ * segment one after the other in one thread; with NULL it runs its share of the tasks, in any order. What the
+ * consumer made is the caller's to exchange. */
 typedef void (*bl_scores_fn)(const bl_scores *scores, int thread, void *user);
 blica_status bl_likelihood_scores(blica_ctx *ctx, bl_likelihood *l, const bl_params *params, const bl_accuracy *accuracy,
-                                  bl_scores_fn consumer, void *user);
+                                  const bl_share *segments, bl_scores_fn consumer, void *user);
 
 /* What log P of expectation propagation lacks, measured on a sample of patterns drawn by their number of rows:
  * mean of log P - log P_EP and its standard error. */

@@ -10,7 +10,6 @@ typedef struct {
   int group;
   int64_t low, high; /* places in the group's tree (patterns of the group, for EP) */
   bool ok;           /* of the last run */
-  double value;      /* sum of weight log p */
 } bl_task_rows;
 
 /* One thread's room. */
@@ -30,6 +29,8 @@ struct bl_likelihood {
   int points;
   int64_t tasks;
   bl_task_rows *task;
+  bl_share share;     /* of the tasks among ranks */
+  double *value;      /* [tasks] sum of weight log p */
   bl_mvn_tree **tree; /* [groups] */
   double *band;       /* [BL_GRID_SOURCES,groups] bandwidths of the grid, fixed like the order of variables */
   int threads;

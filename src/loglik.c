@@ -108,7 +108,7 @@ static blica_status by_lattice(work *w) {
       bl_accuracy accuracy = {.points = points, .seed = w->options->seed, .shift = (uint64_t)shift};
       TRY(bl_likelihood_values(w->ctx, w->likelihood, &w->params, &accuracy, w->log_p + shift * w->patterns->count));
       blica_progress progress = {"loglik", -1, NAN, 0, points};
-      if (bl_poll(w->ctx, &progress)) FAIL(w->ctx, BLICA_ERR_INTERRUPTED, "interrupted");
+      if (bl_poll_agreed(w->ctx, &progress, INFINITY)) FAIL(w->ctx, BLICA_ERR_INTERRUPTED, "interrupted");
     }
     combine_lattice(w);
     if (total(w) <= w->options->error) break;

@@ -20,10 +20,11 @@ typedef struct {
   double log_prior;  /* log weight of this round */
   double *top, *sum; /* [patterns] largest log weight so far; sum of weights relative to it */
   double *one, *two; /* [k,patterns] weighted sums of E z, E z^2 */
+  double *found;     /* [1+2k,patterns] of this round: log P, E z, var z of the standardised sources */
 } tally;
 
 /* Adds moments of the standardised sources under segment s of the model; NULL: those of the prior. */
-static void add(tally *t, int64_t pattern, int s, double log_weight, const double *first, const double *second) {
+static void add(tally *t, int64_t pattern, int s, double log_weight, const double *first, const double *spread) {
   int k = t->k;
   double *one = t->one + pattern * k, *two = t->two + pattern * k;
   const double *v = t->params->variances + (size_t)s * k, *mu = t->params->means + (size_t)s * k;
@@ -36,10 +37,9 @@ static void add(tally *t, int64_t pattern, int s, double log_weight, const doubl
   double weight = exp(log_weight - t->top[pattern]);
   t->sum[pattern] += weight;
   for (int j = 0; j < k; j++) {
-    double z = first ? first[j] : 0.0, spread = second ? fmax(second[j * k + j] - z * z, 0.0) : 1.0;
-    double mean = mu[j] + sqrt(v[j]) * z;
+    double mean = mu[j] + sqrt(v[j]) * (first ? first[j] : 0.0);
     one[j] += weight * mean;
-    two[j] += weight * (mean * mean + v[j] * spread);
+    two[j] += weight * (mean * mean + v[j] * (spread ? spread[j] : 1.0));
   }
 }
 
@@ -47,9 +47,29 @@ static void take(const bl_scores *scores, int thread, void *user) {
   tally *t = user;
   int k = t->k;
   (void)thread;
-  for (int64_t r = 0; r < scores->count; r++)
-    add(t, scores->group->offset + scores->row[r], t->map[scores->group->segment], t->log_prior + scores->log_p[r],
-        scores->first + r * k, scores->second + r * k * k);
+  for (int64_t r = 0; r < scores->count; r++) {
+    double *found = t->found + (scores->group->offset + scores->row[r]) * (1 + 2 * k);
+    const double *z = scores->first + r * k, *second = scores->second + r * k * k;
+    found[0] = scores->log_p[r];
+    for (int j = 0; j < k; j++) {
+      found[1 + j] = z[j];
+      found[1 + k + j] = fmax(second[j * k + j] - z[j] * z[j], 0.0);
+    }
+  }
+}
+
+/* The ranks' findings together, then into the tally. */
+static blica_status add_found(blica_ctx *ctx, const bl_merged *patterns, tally *t) {
+  const int64_t each = 1 + 2 * t->k;
+  blica_status status = bl_sum_disjoint(ctx, t->found, (size_t)(patterns->count * each));
+  if (status != BLICA_OK) return status;
+  for (int g = 0; g < patterns->groups; g++)
+    for (int64_t r = 0; r < patterns->group[g].count; r++) {
+      int64_t pattern = patterns->group[g].offset + r;
+      const double *found = t->found + pattern * each;
+      add(t, pattern, t->map[patterns->group[g].segment], t->log_prior + found[0], found + 1, found + 1 + t->k);
+    }
+  return BLICA_OK;
 }
 
 static blica_status tally_make(blica_ctx *ctx, int64_t places, tally *t) {
@@ -59,20 +79,24 @@ static blica_status tally_make(blica_ctx *ctx, int64_t places, tally *t) {
   TRY(bl_alloc(ctx, count, &t->sum));
   TRY(bl_alloc(ctx, moments, &t->one));
   TRY(bl_alloc(ctx, moments, &t->two));
+  TRY(bl_alloc(ctx, bl_mul(count, 1 + 2 * (size_t)t->k), &t->found));
   for (int64_t i = 0; i < places; i++) t->top[i] = -INFINITY;
 done:
   return status;
 }
 
 /* All shifts under the segments of the map. */
-static blica_status round_of(blica_ctx *ctx, bl_likelihood *l, bl_engine engine, uint64_t seed, tally *t) {
+static blica_status round_of(blica_ctx *ctx, bl_likelihood *l, const bl_merged *patterns, bl_engine engine, uint64_t seed,
+                             tally *t) {
   blica_status status = BLICA_OK;
   TRY(bl_likelihood_order(ctx, l, t->params));
   for (int shift = 0; shift < (engine == BL_ENGINE_LATTICE ? SHIFTS : 1); shift++) {
     bl_accuracy accuracy = {.points = POINTS, .seed = seed, .shift = (uint64_t)shift, .grid_error = GRID_ERROR};
-    TRY(bl_likelihood_scores(ctx, l, t->params, &accuracy, take, t));
+    memset(t->found, 0, sizeof(double) * (size_t)patterns->count * (1 + 2 * (size_t)t->k));
+    TRY(bl_likelihood_scores(ctx, l, t->params, &accuracy, NULL, take, t));
+    TRY(add_found(ctx, patterns, t));
     blica_progress progress = {"sources", -1, NAN, 0, shift};
-    if (bl_poll(ctx, &progress)) FAIL(ctx, BLICA_ERR_INTERRUPTED, "interrupted");
+    if (bl_poll_agreed(ctx, &progress, INFINITY)) FAIL(ctx, BLICA_ERR_INTERRUPTED, "interrupted");
   }
 done:
   return status;
@@ -80,13 +104,14 @@ done:
 
 /* Every segment of the model in turn for all rows. */
 static blica_status all_segments(blica_ctx *ctx, bl_likelihood *l, const blica_model *model, const blica_data *data,
-                                 bl_engine engine, uint64_t seed, int64_t empty, int *segment, tally *t) {
+                                 const bl_merged *patterns, bl_engine engine, uint64_t seed, int *segment, tally *t) {
   blica_status status = BLICA_OK;
+  const int64_t empty = patterns->count;
   for (int s = 0; s < model->u; s++) {
     if (!(model->samples[s] > 0)) continue;
     for (int d = 0; d < data->u; d++) segment[d] = s;
     t->log_prior = log(model->samples[s]);
-    TRY(round_of(ctx, l, engine, seed, t));
+    TRY(round_of(ctx, l, patterns, engine, seed, t));
     add(t, empty, s, t->log_prior, NULL, NULL);
   }
   if (t->sum[empty] == 0.0)
@@ -163,8 +188,8 @@ blica_status blica_sources(blica_ctx *ctx, const blica_model *model, const blica
   TRY(bl_merged_make(ctx, data, model->n, variable, &patterns));
   TRY(bl_likelihood_make(ctx, patterns, segment, model->n, model->k, model->u, engine, POINTS, &likelihood));
   TRY(tally_make(ctx, patterns->count + 1, &t));
-  TRY(known ? round_of(ctx, likelihood, engine, o.seed, &t)
-            : all_segments(ctx, likelihood, model, data, engine, o.seed, patterns->count, segment, &t));
+  TRY(known ? round_of(ctx, likelihood, patterns, engine, o.seed, &t)
+            : all_segments(ctx, likelihood, model, data, patterns, engine, o.seed, segment, &t));
   TRY(make_posterior(ctx, data->rows, model->k, &posterior));
   posterior->patterns = patterns->count;
   strcpy(posterior->engine, bl_engine_name(engine));
@@ -175,8 +200,8 @@ done:
   blica_posterior_free(posterior);
   bl_likelihood_free(likelihood);
   bl_merged_free(patterns);
-  double *blocks[] = {t.top, t.sum, t.one, t.two};
-  for (int b = 0; b < 4; b++) bl_free(blocks[b]);
+  double *blocks[] = {t.top, t.sum, t.one, t.two, t.found};
+  for (int b = 0; b < 5; b++) bl_free(blocks[b]);
   bl_free(variable);
   bl_free(segment);
   return status;

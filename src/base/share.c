@@ -177,7 +177,7 @@ blica_status bl_broadcast(blica_ctx *ctx, void *bytes, size_t count, int root) {
   return BLICA_OK;
 }
 
-blica_status bl_sum_whole(blica_ctx *ctx, double *x, size_t count) {
+blica_status bl_sum_disjoint(blica_ctx *ctx, double *x, size_t count) {
   if (ctx->comm.size == 1 || count == 0) return BLICA_OK;
   if (ctx->comm_failed || ctx->comm.sum(x, count, ctx->comm.user) != 0) return lost(ctx);
   return BLICA_OK;

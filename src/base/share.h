@@ -40,8 +40,8 @@ blica_status bl_share_bytes(blica_ctx *ctx, const bl_share *share, void *bytes, 
 
 /* From root's memory into everybody's. */
 blica_status bl_broadcast(blica_ctx *ctx, void *bytes, size_t count, int root);
-/* Element-wise sum over ranks, of whole numbers: others would depend on the order. */
-blica_status bl_sum_whole(blica_ctx *ctx, double *x, size_t count);
+/* Element-wise sum over ranks, of numbers whose sum is exact in any order: whole ones, or not zero on one rank only. */
+blica_status bl_sum_disjoint(blica_ctx *ctx, double *x, size_t count);
 
 /* True when any rank says so: to be called by all ranks at the same place. */
 bool bl_any(blica_ctx *ctx, bool here);

@@ -1,6 +1,6 @@
 /* corfit.c - sum of the segments' terms and the priors; Laplace's approximation.
  *
- * Segments are computed by any thread into their own slots and added in index order. The Hessian has arrow shape:
+ * Segments are computed by any thread of any rank into their own slots and added over a fixed tree. The Hessian has arrow shape:
  * log v_s meets only A and itself, so its rows need one segment each; all by central differences of exact
  * gradients. */
 #include "estimate/corfit.h"
@@ -11,6 +11,8 @@
 #include <cblas.h>
 #include <lapacke.h>
 
+#include "estimate/sgauss.h"
+
 struct bl_corfit {
   blica_ctx *ctx;
   const bl_corfit_data *data;
@@ -18,6 +20,7 @@ struct bl_corfit {
   double *gradient_a; /* [n,k,u] */
   double *gradient_v; /* [k,u] */
   double *work;       /* per thread */
+  bl_share share;     /* of the segments among ranks */
   const double *theta;
 };
 
@@ -29,6 +32,7 @@ void bl_corfit_free(bl_corfit *fit) {
   bl_free(fit->gradient_a);
   bl_free(fit->gradient_v);
   bl_free(fit->work);
+  bl_share_free(&fit->share);
   bl_free(fit);
 }
 
@@ -39,6 +43,7 @@ blica_status bl_corfit_make(blica_ctx *ctx, const bl_corfit_data *data, bl_corfi
   *out = NULL;
   TRY(bl_alloc(ctx, 1, &fit));
   fit->ctx = ctx, fit->data = data;
+  TRY(bl_share_make(ctx, data->u, bl_sgauss_groups(data->n, data->k, data->u), &fit->share));
   TRY(bl_alloc(ctx, u, &fit->value));
   TRY(bl_alloc(ctx, bl_mul(nk, u), &fit->gradient_a));
   TRY(bl_alloc(ctx, (size_t)data->k * u, &fit->gradient_v));
@@ -62,13 +67,12 @@ double bl_corfit_eval(bl_corfit *fit, const double *theta, double *gradient) {
   const bl_corfit_data *d = fit->data;
   const size_t nk = (size_t)d->n * d->k, size = bl_corfit_size(d);
   fit->theta = theta;
-  bl_parallel(fit->ctx, d->u, evaluate_segment, fit);
+  const bl_places lists[] = {{fit->value, 1}, {fit->gradient_v, (size_t)d->k}}, sum = {fit->gradient_a, nk};
+  bl_share_run(fit->ctx, &fit->share, evaluate_segment, fit);
+  if (bl_share_exchange(fit->ctx, &fit->share, 2, lists, &sum) != BLICA_OK) return NAN;
   double value = 0;
-  memset(gradient, 0, nk * sizeof *gradient);
-  for (int s = 0; s < d->u; s++) {
-    value += fit->value[s];
-    for (size_t i = 0; i < nk; i++) gradient[i] += fit->gradient_a[nk * (size_t)s + i];
-  }
+  for (int s = 0; s < d->u; s++) value += fit->value[s];
+  memcpy(gradient, fit->gradient_a, nk * sizeof *gradient);
   memcpy(gradient + nk, fit->gradient_v, (size - nk) * sizeof *gradient);
   for (size_t i = 0; i < size; i++) {
     double precision = i < nk ? d->precision_mixing : d->precision_variance;
@@ -176,7 +180,9 @@ blica_status bl_corfit_laplace_at(blica_ctx *ctx, bl_corfit *fit, const double *
   TRY(bl_alloc(ctx, size, &h.down));
   memcpy(h.theta, theta, size * sizeof *theta);
   mixing_columns(fit, &h);
-  for (int s = 0; s < d->u; s++) variance_block(fit, &h, s);
+  for (int s = (int)fit->share.first; s < fit->share.last; s++) variance_block(fit, &h, s);
+  const bl_places blocks = {h.vv, h.k * h.k};
+  TRY(bl_share_exchange(ctx, &fit->share, 1, &blocks, NULL));
   double trace_a, trace_v;
   out->positive = traces(d, &h, &trace_a, &trace_v, &out->log_det);
   if (out->positive) {

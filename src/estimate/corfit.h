@@ -5,7 +5,7 @@
 #ifndef BL_CORFIT_H
 #define BL_CORFIT_H
 
-#include "base/base.h"
+#include "base/share.h"
 
 typedef struct bl_corfit_data bl_corfit_data;
 
@@ -18,7 +18,8 @@ struct bl_corfit_data {
   int n, k, u;
   double link;
   const double *weight;   /* [u] N_s */
-  double *c;              /* [n,n,u] correlations with the noise on the diagonal: method matched */
+  bl_share share;         /* of the segments among ranks: method matched */
+  double *c;              /* [n,n] of this rank's segments, correlations with the noise on the diagonal: method matched */
   double *noise;          /* [n,u] variance that dichotomising adds: method matched */
   const blica_counts *counts; /* method pairwise */
   const double *thresholds;   /* [n,u]: method pairwise */

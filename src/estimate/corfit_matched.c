@@ -109,7 +109,7 @@ double bl_corfit_matched(const bl_corfit_data *data, int s, const double *a, con
   parts p = divide(work, n, k);
   double log_det = scale_model(data, a, log_v, data->noise + (size_t)n * s, &p);
   log_det += invert_capacitance(n, k, &p);
-  double trace = residual(n, k, data->weight[s], data->c + (size_t)n * n * (size_t)s, &p);
+  double trace = residual(n, k, data->weight[s], data->c + (size_t)n * n * (size_t)(s - data->share.first), &p);
   double *own = p.psi; /* derivative with respect to log M_ii, over -1/2; psi is free now */
   for (int i = 0; i < n; i++) own[i] = p.g[i] * (p.d[i] * p.d[i] - 1);
   for (int j = 0; j < k; j++)

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/share.h"
 #include "estimate/estimate.h"
 #include "estimate/fastica_core.h"
 #include "num/rng.h"
@@ -32,8 +33,9 @@ static int after_iteration(int64_t iteration, double change, void *user) {
   run *r = user;
   (void)change;
   blica_progress progress = {"fit", -1, r->best, r->index, iteration};
-  if (bl_poll(r->ctx, &progress)) r->interrupted = true;
-  if (bl_seconds() > r->problem->deadline) r->out_of_time = true;
+  int stop = bl_poll_agreed(r->ctx, &progress, r->problem->deadline);
+  if (stop & 1) r->interrupted = true;
+  if (stop & 2) r->out_of_time = true;
   return r->interrupted || r->out_of_time;
 }
 

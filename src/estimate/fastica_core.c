@@ -3,7 +3,7 @@
  * Method: binary rows repeat, so equal rows are merged into weighted patterns (at most 2^n of them); the covariance
  * comes from the pair counts, in whole numbers; whitening by its eigenvectors, each with a positive first entry so
  * that a given start means the same everywhere. One iteration is a pass over panels of patterns: tanh and both
- * matrix products at once. Tasks are fixed and added in index order: same bits for any number of threads.
+ * matrix products at once. Tasks are fixed and added over a fixed tree: same bits for any number of threads and ranks.
  * Symmetric orthogonalisation (W W')^(-1/2) W, or deflation by Gram-Schmidt. A missing value stands at its mean.
  * Accuracy: rounding. Checked: tests/parity/fastica.sh against scikit-learn from the same start, tests/unit/
  * test_fastica.c on sources of known mixing and bit for bit over threads and instruction sets. */
@@ -14,6 +14,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/share.h"
 #include "estimate/fastica_patterns.h"
 #include "num/vec.h"
 
@@ -32,6 +33,7 @@ struct bl_fastica {
   double *x, *weight;             /* [panels][k][height], [panels][height] */
   double *w_t;                    /* the kernel's form of W */
   double *task_sums, *total;      /* [tasks][k k + k], [k k + k] */
+  bl_share share;                 /* of the tasks among ranks */
   double *next, *square, *basis, *values; /* [k,k], [k,k], [k,k], [k] */
   work *work;                     /* [threads] */
 };
@@ -39,6 +41,7 @@ struct bl_fastica {
 typedef struct {
   bl_fastica *f;
   const bl_patterns *patterns;
+  int64_t first; /* panel */
   int what;
   bl_fastica_shared shared;
   bl_fastica_panel_fn run;
@@ -98,10 +101,13 @@ done:
   return status;
 }
 
+static int64_t first_panel(const bl_fastica *f, int64_t task) { return task * (int64_t)f->panels / f->tasks; }
+
 /* Centred patterns of one panel, then whitened in place of x. */
 static void whiten_panel(int64_t item, int thread, void *user) {
   const pass *p = user;
   bl_fastica *f = p->f;
+  item += p->first;
   size_t height = f->height, first = (size_t)item * height, n = (size_t)f->n;
   double *centred = f->work[thread].y, *weight = f->weight + first;
   memset(centred, 0, n * height * sizeof *centred);
@@ -170,13 +176,15 @@ blica_status bl_fastica_create(blica_ctx *ctx, const blica_data *data, const bli
   f->panels = ((size_t)f->patterns + f->height - 1) / f->height;
   f->tasks = f->panels < MAX_TASKS ? (int)f->panels : MAX_TASKS;
   f->threads = bl_max_threads(ctx);
+  TRY(bl_share_make(ctx, f->tasks, 0, &f->share));
   TRY(alloc_arrays(ctx, f));
   TRY(whiten(ctx, f, counts));
   for (int i = 0; i < f->n; i++)
     for (int c = 0; c < k; c++) f->w_t[(size_t)i * k + c] = f->whitening[(size_t)c * f->n + i];
   pass p = {.f = f, .patterns = patterns, .run = kernel(ctx)};
   p.shared = (bl_fastica_shared){.k = f->n, .m = k, .height = (int)f->height, .w = f->w_t};
-  bl_parallel(ctx, (int64_t)f->panels, whiten_panel, &p);
+  p.first = first_panel(f, f->share.first);
+  bl_parallel(ctx, first_panel(f, f->share.last) - p.first, whiten_panel, &p);
   *out = f;
   f = NULL;
 done:
@@ -197,6 +205,7 @@ void bl_fastica_free(bl_fastica *f) {
   double *blocks[] = {f->mean, f->whitening, f->dewhitening, f->x,      f->weight, f->w_t,
                       f->task_sums, f->total, f->next,       f->square, f->basis,  f->values};
   for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) bl_free(blocks[i]);
+  bl_share_free(&f->share);
   bl_free(f);
 }
 
@@ -214,7 +223,7 @@ static void run_task(int64_t item, int thread, void *user) {
   double *sums = f->task_sums + (size_t)item * (k * k + k);
   memset(w->products, 0, mk * LANES * sizeof(double));
   memset(w->sums, 0, m * LANES * sizeof(double));
-  size_t first = (size_t)item * f->panels / (size_t)f->tasks, end = ((size_t)item + 1) * f->panels / (size_t)f->tasks;
+  size_t first = (size_t)first_panel(f, item), end = (size_t)first_panel(f, item + 1);
   for (size_t i = first; i < end; i++)
     p->run(p->what, &p->shared, f->x + i * k * f->height, f->weight + i * f->height, w->y, w->row, w->products, w->sums);
   for (size_t i = 0; i < mk; i++) sums[i] = lanes_sum(w->products + i * LANES);
@@ -228,10 +237,10 @@ static void run_pass(blica_ctx *ctx, bl_fastica *f, int what, bl_contrast contra
     for (int j = 0; j < m; j++) f->w_t[c * (size_t)m + (size_t)j] = w[(size_t)j * k + c];
   pass p = {.f = f, .what = what, .run = kernel(ctx)};
   p.shared = (bl_fastica_shared){.k = f->k, .m = m, .height = (int)f->height, .contrast = contrast, .w = f->w_t};
-  bl_parallel(ctx, f->tasks, run_task, &p);
-  memset(f->total, 0, count * sizeof(double));
-  for (int t = 0; t < f->tasks; t++)
-    for (size_t i = 0; i < count; i++) f->total[i] += f->task_sums[(size_t)t * (k * k + k) + i];
+  bl_share_run(ctx, &f->share, run_task, &p);
+  const bl_places sum = {f->task_sums, k * k + k};
+  (void)bl_share_exchange(ctx, &f->share, 0, NULL, &sum); /* the fit ends with bl_comm_check */
+  memcpy(f->total, f->task_sums, count * sizeof(double));
 }
 
 /* next <- E[g(w x) x'] - E[g'(w x)] w, for m components */

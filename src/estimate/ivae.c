@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/share.h"
 #include "estimate/estimate.h"
 #include "estimate/ivae_loss.h"
 #include "model.h"
@@ -85,8 +86,9 @@ static int after_iteration(int64_t iteration, double loss, double gradient_max, 
   (void)gradient_max;
   trace(r, loss);
   blica_progress progress = {"fit", -1, -loss * r->rows, r->index, iteration};
-  if (bl_poll(r->ctx, &progress)) r->interrupted = true;
-  if (bl_seconds() > r->problem->deadline) r->out_of_time = true;
+  int stop = bl_poll_agreed(r->ctx, &progress, r->problem->deadline);
+  if (stop & 1) r->interrupted = true;
+  if (stop & 2) r->out_of_time = true;
   return r->interrupted || r->out_of_time;
 }
 

@@ -2,8 +2,8 @@
  *
  * Method: rows stand in panels of 64, cut into pieces of one segment each.
  * The one-hot segment never appears: in a piece the prior and the segment's part of the encoder are constants, and
- * their derivatives are plain sums. Pieces are shared out to a fixed number of tasks; the sums of tasks and pieces
- * are added in index order, so that the bits do not depend on threads.
+ * their derivatives are plain sums. Pieces are shared out to a fixed number of tasks; the sums of pieces are added in
+ * index order, those of tasks over a fixed tree, so that the bits do not depend on threads and ranks.
  * Accuracy: rounding only, about 1e-15 relative. Checked: tests/unit/test_ivae_loss.c against published loss and
  * gradient values to 1e-12, against central differences, and bit for bit over threads and instruction sets. */
 #include "estimate/ivae_loss.h"
@@ -11,6 +11,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/share.h"
 #include "estimate/ivae_kernel.h"
 #include "num/rng.h"
 #include "num/vec.h"
@@ -38,7 +39,7 @@ struct bl_ivae {
   double *task_sums;        /* [tasks][n k + 2k n] */
   double *piece_sums;       /* [pieces][4k + 1], the loss last */
   double *segment_sums;     /* [4k] */
-  double *total;            /* [n k + 2k n] */
+  bl_share share, share_pieces; /* of the tasks among ranks, and so of the pieces */
   bl_ivae_work *work;       /* [threads] */
 };
 
@@ -144,9 +145,21 @@ static blica_status alloc_arrays(blica_ctx *ctx, bl_ivae *v) {
   TRY(bl_alloc(ctx, bl_mul((size_t)v->tasks, 3 * n * k), &v->task_sums));
   TRY(bl_alloc(ctx, bl_mul((size_t)v->pieces, BL_IVAE_SUMS * k + 1), &v->piece_sums));
   TRY(bl_alloc(ctx, BL_IVAE_SUMS * k, &v->segment_sums));
-  TRY(bl_alloc(ctx, 3 * n * k, &v->total));
   TRY(bl_alloc(ctx, (size_t)v->threads, &v->work));
   for (int i = 0; i < v->threads; i++) TRY(alloc_work(ctx, v, &v->work[i]));
+done:
+  return status;
+}
+
+static int first_piece(const bl_ivae *v, int64_t task) { return (int)(task * v->pieces / v->tasks); }
+
+static blica_status make_shares(blica_ctx *ctx, bl_ivae *v) {
+  blica_status status = BLICA_OK;
+  bl_share *tasks = &v->share, *pieces = &v->share_pieces;
+  TRY(bl_share_make(ctx, v->tasks, 0, tasks));
+  TRY(bl_share_make(ctx, v->pieces, 0, pieces));
+  for (int r = 0; r <= tasks->size; r++) pieces->bound[r] = first_piece(v, tasks->bound[r]);
+  pieces->first = pieces->bound[pieces->rank], pieces->last = pieces->bound[pieces->rank + 1];
 done:
   return status;
 }
@@ -172,8 +185,9 @@ blica_status bl_ivae_create(blica_ctx *ctx, const blica_data *data, int k, int d
   TRY(bl_alloc(ctx, (size_t)pieces, &v->piece));
   cut_pieces(v, data);
   TRY(alloc_arrays(ctx, v));
+  TRY(make_shares(ctx, v));
   filling fill = {.ivae = v, .data = data};
-  bl_parallel(ctx, v->pieces, unpack_piece, &fill);
+  bl_share_run(ctx, &v->share_pieces, unpack_piece, &fill);
   *out = v;
   v = NULL;
 done:
@@ -187,10 +201,12 @@ void bl_ivae_free(bl_ivae *v) {
     for (int i = 0; i < v->threads; i++) free_work(&v->work[i]);
   bl_free(v->work);
   double *blocks[] = {v->eps,       v->decoder,   v->encoder,    v->start,        v->mean, v->logvar,
-                      v->precision, v->task_sums, v->piece_sums, v->segment_sums, v->total};
+                      v->precision, v->task_sums, v->piece_sums, v->segment_sums};
   for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) bl_free(blocks[i]);
   bl_free(v->t);
   bl_free(v->piece);
+  bl_share_free(&v->share);
+  bl_share_free(&v->share_pieces);
   bl_free(v);
 }
 
@@ -218,7 +234,7 @@ static void draw_piece(int64_t item, int thread, void *user) {
 
 void bl_ivae_noise(blica_ctx *ctx, bl_ivae *ivae, uint64_t seed) {
   filling fill = {.ivae = ivae, .seed = seed};
-  bl_parallel(ctx, ivae->pieces, draw_piece, &fill);
+  bl_share_run(ctx, &ivae->share_pieces, draw_piece, &fill);
 }
 
 void bl_ivae_noise_set(bl_ivae *v, const double *eps) {
@@ -284,11 +300,20 @@ static void run_task(int64_t item, int thread, void *user) {
     memset(work->grad_decoder, 0, nk * LANES * sizeof(double));
     memset(work->grad_encoder, 0, 2 * nk * LANES * sizeof(double));
   }
-  int first = (int)(item * v->pieces / v->tasks), end = (int)((item + 1) * v->pieces / v->tasks);
+  int first = first_piece(v, item), end = first_piece(v, item + 1);
   for (int i = first; i < end; i++) run_piece(run, i, work);
   if (!run->shared.gradient) return;
   for (size_t i = 0; i < nk; i++) sums[i] = lanes_sum(work->grad_decoder + i * LANES);
   for (size_t i = 0; i < 2 * nk; i++) sums[nk + i] = lanes_sum(work->grad_encoder + i * LANES);
+}
+
+/* What the ranks made, to all; the sum over tasks stands in the first. */
+static blica_status exchange(blica_ctx *ctx, bl_ivae *v, bool gradient) {
+  const size_t nk = (size_t)v->layout.n * (size_t)v->layout.k, each = BL_IVAE_SUMS * (size_t)v->layout.k + 1;
+  const bl_places pieces = {v->piece_sums, each}, sum = {v->task_sums, 3 * nk};
+  blica_status status = bl_share_exchange(ctx, &v->share_pieces, 1, &pieces, NULL);
+  if (status == BLICA_OK && gradient) status = bl_share_exchange(ctx, &v->share, 0, NULL, &sum);
+  return status;
 }
 
 /* Derivatives that need one segment's sums; the biases gather over segments. */
@@ -311,17 +336,15 @@ static void gradient_of_segment(const bl_ivae *v, int s, double scale, double *g
   }
 }
 
-static void gradient_of_weights(bl_ivae *v, double scale, double *g) {
+static void gradient_of_weights(const bl_ivae *v, double scale, double *g) {
   const bl_ivae_layout *at = &v->layout;
   size_t n = (size_t)at->n, k = (size_t)at->k, width = n + (size_t)at->u, nk = n * k;
-  memset(v->total, 0, 3 * nk * sizeof(double));
-  for (int task = 0; task < v->tasks; task++)
-    for (size_t i = 0; i < 3 * nk; i++) v->total[i] += v->task_sums[(size_t)task * 3 * nk + i];
-  for (size_t i = 0; i < nk; i++) g[at->decoder + i] = v->total[i] * scale;
+  const double *total = v->task_sums; /* the sum stands in the first */
+  for (size_t i = 0; i < nk; i++) g[at->decoder + i] = total[i] * scale;
   for (size_t c = 0; c < k; c++)
     for (size_t i = 0; i < n; i++) { /* x = (1 - t)/2 */
-      g[at->mean + c * width + i] = 0.5 * (g[at->mean_bias + c] - v->total[nk + c * n + i] * scale);
-      g[at->log + c * width + i] = 0.5 * (g[at->log_bias + c] - v->total[nk + (k + c) * n + i] * scale);
+      g[at->mean + c * width + i] = 0.5 * (g[at->mean_bias + c] - total[nk + c * n + i] * scale);
+      g[at->log + c * width + i] = 0.5 * (g[at->log_bias + c] - total[nk + (k + c) * n + i] * scale);
     }
 }
 
@@ -338,7 +361,8 @@ double bl_ivae_loss(blica_ctx *ctx, bl_ivae *v, const double *theta, double *gra
   if (level == BLICA_SIMD_AVX512) run.run = bl_ivae_piece_avx512;
 #endif
   prepare(v, theta);
-  bl_parallel(ctx, v->tasks, run_task, &run);
+  bl_share_run(ctx, &v->share, run_task, &run);
+  if (exchange(ctx, v, gradient != NULL) != BLICA_OK) return NAN; /* the fit ends with bl_comm_check */
   if (gradient) memset(gradient, 0, v->layout.size * sizeof *gradient);
   for (int i = 0; i < v->pieces;) {
     int s = v->piece[i].segment;

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/share.h"
 #include "cor.h"
 #include "estimate/corfit.h"
 #include "estimate/estimate.h"
@@ -47,8 +48,9 @@ static int after_iteration(int64_t iteration, double value, double gradient_max,
   run *r = user;
   (void)gradient_max;
   blica_progress progress = {"fit", -1, r->constant - value, r->index, r->iterations_before + iteration};
-  if (bl_poll(r->ctx, &progress)) r->interrupted = true;
-  if (bl_seconds() > r->problem->deadline) r->out_of_time = true;
+  int stop = bl_poll_agreed(r->ctx, &progress, r->problem->deadline);
+  if (stop & 1) r->interrupted = true;
+  if (stop & 2) r->out_of_time = true;
   return r->interrupted || r->out_of_time;
 }
 
@@ -179,7 +181,7 @@ static blica_status run_all(blica_ctx *ctx, const bl_problem *problem, bl_corfit
   TRY(bl_alloc(ctx, bl_corfit_size(data), &next.theta));
   TRY(bl_report_starts(ctx, &model->fit, o->starts));
   for (int i = 0; i < o->starts; i++) {
-    if (i > 0 && (bl_interrupted(ctx) || bl_seconds() > problem->deadline)) {
+    if (i > 0 && bl_any(ctx, bl_interrupted(ctx) || bl_seconds() > problem->deadline)) {
       model->fit.n_starts = i;
       break;
     }
@@ -208,10 +210,11 @@ done:
 blica_status bl_corfit_matched_data(blica_ctx *ctx, const blica_cor *cor, bl_corfit_data *data) {
   blica_status status;
   const size_t n = (size_t)cor->n;
-  TRY(bl_alloc(ctx, bl_mul(n * n, (size_t)cor->u), &data->c));
+  TRY(bl_share_make(ctx, cor->u, bl_sgauss_groups(data->n, data->k, data->u), &data->share));
+  TRY(bl_alloc(ctx, bl_mul(n * n, (size_t)(data->share.last - data->share.first)), &data->c));
   TRY(bl_alloc(ctx, n * (size_t)cor->u, &data->noise));
-  for (int s = 0; s < cor->u; s++) {
-    double *c = data->c + n * n * (size_t)s;
+  for (int s = (int)data->share.first; s < data->share.last; s++) {
+    double *c = data->c + n * n * (size_t)(s - data->share.first);
     blica_cor_matrix(cor, s, c);
     for (size_t i = 0; i < n; i++) {
       double t = cor->thresholds[i + n * (size_t)s], density = bl_phi_density(t);
@@ -243,6 +246,7 @@ blica_status bl_estimate_matched(blica_ctx *ctx, const bl_problem *problem, blic
   TRY(run_all(ctx, problem, &data, constant, model));
 done:
   bl_free(weight);
+  bl_share_free(&data.share);
   bl_free(data.c);
   bl_free(data.noise);
   return status;

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/share.h"
 #include "estimate/estimate.h"
 #include "estimate/mle.h"
 #include "num/lbfgs.h"
@@ -54,8 +55,9 @@ static int after_iteration(int64_t iteration, double value, double gradient_max,
   int64_t done = r->before + iteration;
   (void)gradient_max;
   blica_progress progress = {"fit", -1, -value, 0, done};
-  if (bl_poll(r->ctx, &progress)) r->interrupted = true;
-  if (bl_seconds() > r->problem->deadline) r->out_of_time = true;
+  int stop = bl_poll_agreed(r->ctx, &progress, r->problem->deadline);
+  if (stop & 1) r->interrupted = true;
+  if (stop & 2) r->out_of_time = true;
   return r->interrupted || r->out_of_time || done >= r->problem->options->max_iterations;
 }
 

@@ -18,6 +18,7 @@ struct bl_information {
   double *side;               /* [border,local,u], row-major border x local; then side times block^-1 */
   double *block;              /* [local,local,u] Cholesky factors */
   int threads;
+  bl_share share;             /* of the segments among ranks */
   double *score;              /* [room,threads] */
   const bl_mle *m;
   const double *theta;
@@ -34,6 +35,7 @@ blica_status bl_information_alloc(blica_ctx *ctx, const bl_mle *m, bl_informatio
   f->border = m->n * m->k, f->local = 2 * m->k;
   f->threads = bl_max_threads(ctx);
   size_t b = (size_t)f->border, l = (size_t)f->local, u = (size_t)f->u;
+  TRY(bl_share_make(ctx, f->u, 0, &f->share));
   TRY(bl_alloc(ctx, bl_mul(b * b, u), &f->border_part));
   TRY(bl_alloc(ctx, b * b, &f->corner));
   TRY(bl_alloc(ctx, b * l * u, &f->side));
@@ -50,6 +52,7 @@ void bl_information_free(bl_information *f) {
   if (!f) return;
   double *blocks[] = {f->border_part, f->corner, f->side, f->block, f->score};
   for (int i = 0; i < 5; i++) bl_free(blocks[i]);
+  bl_share_free(&f->share);
   bl_free(f);
 }
 
@@ -159,11 +162,11 @@ blica_status bl_information_make(blica_ctx *ctx, bl_information *f, bl_mle *m, c
   memset(f->border_part, 0, sizeof(double) * b * b * u);
   memset(f->side, 0, sizeof(double) * b * l * u);
   memset(f->block, 0, sizeof(double) * l * l * u);
-  TRY(bl_likelihood_scores(ctx, m->likelihood, &params, &accuracy, add_scores, f));
-  bl_parallel(ctx, f->u, eliminate, f);
-  memset(f->corner, 0, sizeof(double) * b * b);
-  for (size_t s = 0; s < u; s++)
-    for (size_t e = 0; e < b * b; e++) f->corner[e] += f->border_part[s * b * b + e];
+  TRY(bl_likelihood_scores(ctx, m->likelihood, &params, &accuracy, &f->share, add_scores, f));
+  bl_share_run(ctx, &f->share, eliminate, f);
+  const bl_places lists[] = {{f->side, b * l}, {f->block, l * l}}, sum = {f->border_part, b * b};
+  TRY(bl_share_exchange(ctx, &f->share, 2, lists, &sum));
+  memcpy(f->corner, f->border_part, sizeof(double) * b * b);
   add_diagonal(f->border, f->corner, m->precision_mixing);
   cholesky(f->border, f->corner);
 done:
