@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "args.h"
+#include "communicator.h"
 #include "draw.h"
 #include "experiment.h"
 #include "program.h"
@@ -105,15 +106,16 @@ static int run(program *p, void *values) {
   const experiment_entry *entry = find_experiment(p->operands[0]);
   if (!entry) return EXIT_USAGE;
   long cores = sysconf(_SC_NPROCESSORS_ONLN);
-  experiment e = {.ctx = p->ctx, .out = v->out, .quick = v->quick != 0, .datasets = v->datasets, .starts = v->starts,
+  experiment e = {.ctx = p->ctx, .comm = entry->shared ? communicator() : NULL, .out = v->out, .quick = v->quick != 0, .datasets = v->datasets, .starts = v->starts,
                   .max_seconds = v->max_seconds, .sources = v->sources, .methods = v->methods,
                   .draw_only = v->draw_only != 0, .threads = p->threads ? p->threads : cores > 0 ? (int)cores : 1,
                   .stop = interrupted, .tell = tell, .progress = progress_show};
   if (!parse_range("variables", v->variables, &e.variables) || !parse_range("segments", v->segments, &e.segments))
     return EXIT_USAGE;
   if (!methods_known(v->methods)) return EXIT_USAGE;
-  if (!make_folder(v->out)) return EXIT_FAILED;
-  blica_status status = entry->run(&e);
+  if (!agree_on(!leads() || make_folder(v->out))) return EXIT_FAILED;
+  blica_set_comm(p->ctx, NULL); /* whole data sets are shared, not what is inside them */
+  blica_status status = entry->shared || leads() ? entry->run(&e) : BLICA_OK;
   draw_done();
   progress_clear();
   if (status == BLICA_OK) {

@@ -7,12 +7,12 @@
 #include "draw.h"
 
 const experiment_entry experiments[] = {
-    {"table1", "Table 1: statistics less unknowns, with the rank of random models beside it", experiment_table1},
-    {"identifiability", "Figure 3: which sizes can be identified, from exact pair probabilities", experiment_identifiability},
-    {"finite-sample", "Figure 4: error against samples per segment, all methods", experiment_finite_sample},
-    {"scalability", "Figure 5: error and running time against the number of variables", experiment_scalability},
-    {"indeterminacy", "Figure 2, Theorem 1 and the causal direction: different models, same data", experiment_indeterminacy},
-    {NULL, NULL, NULL},
+    {"table1", "Table 1: statistics less unknowns, with the rank of random models beside it", experiment_table1, false},
+    {"identifiability", "Figure 3: which sizes can be identified, from exact pair probabilities", experiment_identifiability, true},
+    {"finite-sample", "Figure 4: error against samples per segment, all methods", experiment_finite_sample, true},
+    {"scalability", "Figure 5: error and running time against the number of variables", experiment_scalability, true},
+    {"indeterminacy", "Figure 2, Theorem 1 and the causal direction: different models, same data", experiment_indeterminacy, false},
+    {NULL, NULL, NULL, false},
 };
 
 blica_status fail_experiment(experiment *e, blica_status status, const char *format, ...) {
@@ -29,7 +29,7 @@ blica_status experiment_path(experiment *e, const char *name, char *path, size_t
 }
 
 blica_status experiment_figure(experiment *e, figure *f, const char *name) {
-  bool ok = figure_save(f, e->out, name, e->message, sizeof e->message);
+  bool ok = (e->comm && e->comm->rank > 0) || figure_save(f, e->out, name, e->message, sizeof e->message);
   figure_free(f);
   return ok ? BLICA_OK : BLICA_ERR_IO;
 }

@@ -15,6 +15,7 @@ enum { EXPERIMENT_MESSAGE = 1024 };
 
 typedef struct {
   blica_ctx *ctx;
+  const blica_comm *comm;    /* processes that share the runs; NULL: alone. The first writes. */
   const char *out;           /* folder, which is there */
   bool quick;
   int threads;
@@ -34,6 +35,7 @@ typedef struct {
 typedef struct {
   const char *name, *summary;
   blica_status (*run)(experiment *e); /* on failure the reason stands in e->message */
+  bool shared;                        /* else the first process does it alone */
 } experiment_entry;
 
 extern const experiment_entry experiments[]; /* the last has no name */

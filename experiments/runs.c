@@ -1,5 +1,6 @@
 /* runs.c - a queue of fits served by threads; each finished row is appended to the CSV at once, and at the end the
- * file is put in order. Every fit has its own context with one thread, so results do not depend on how many there are. */
+ * file is put in order. Every fit has its own context with one thread, so results do not depend on how many there are.
+ * Processes take every so manieth run; rows of those that do not write reach the CSV when all have ended. */
 #include "runs.h"
 
 #include <errno.h>
@@ -148,6 +149,7 @@ static int poll_stop(const blica_progress *p, void *user) {
 
 /* A row must reach the file in one piece, else a kill could leave half of it in the middle. */
 static void record(queue *q, const run *r) {
+  if (!q->csv) return; /* another process writes */
   runs_csv_row(q->csv, r);
   if (fflush(q->csv) != 0 && q->status == BLICA_OK)
     q->status = fail_experiment(q->e, BLICA_ERR_IO, "cannot write the CSV: %s", strerror(errno));
@@ -167,10 +169,13 @@ static void settle(queue *q, blica_ctx *ctx, run *r, blica_status status) {
   pthread_mutex_unlock(&q->lock);
 }
 
+static int rank_of(const experiment *e) { return e->comm ? e->comm->rank : 0; }
+static int size_of(const experiment *e) { return e->comm ? e->comm->size : 1; }
+
 static run *take(queue *q) {
   run *r = NULL;
   pthread_mutex_lock(&q->lock);
-  while (q->next < q->r->count && q->r->list[q->next].done) q->next++;
+  while (q->next < q->r->count && (q->r->list[q->next].done || q->r->list[q->next].owner != rank_of(q->e))) q->next++;
   if (q->next < q->r->count && q->status == BLICA_OK && !q->e->stop()) r = &q->r->list[q->next++];
   if (!r) {
     q->working--;
@@ -250,39 +255,94 @@ static blica_status rewrite(experiment *e, const runs *r, const runs *old, const
 }
 
 /* Takes over what is known; what is left in old is marked as done there, and nothing else. */
-static int adopt(runs *r, runs *old) {
-  int wanted = 0;
+static void adopt(runs *r, runs *old) {
   for (int i = 0; i < r->count; i++) {
     for (int j = 0; j < old->count && !r->list[i].done; j++)
       if (old->list[j].done && same_run(&r->list[i], &old->list[j])) {
         r->list[i] = old->list[j];
         old->list[j].done = false;
       }
-    wanted += !r->list[i].done;
   }
-  return wanted;
+}
+
+/* ---- processes ---- */
+
+static blica_status broadcast(experiment *e, void *bytes, size_t count, int root) {
+  if (!e->comm || count == 0 || e->comm->broadcast(bytes, count, root, e->comm->user) == 0) return BLICA_OK;
+  return fail_experiment(e, BLICA_ERR_INTERNAL, "the other processes cannot be reached");
+}
+
+/* What the first process says of its status; then its list, and whose turn each run is. Returns how many are this process's. */
+static blica_status share_out(experiment *e, runs *r, blica_status status, int *own) {
+  int word = (int)status, next = 0;
+  *own = 0;
+  blica_status lost = broadcast(e, &word, sizeof word, 0);
+  if (lost != BLICA_OK || word != BLICA_OK) return lost != BLICA_OK ? lost : (blica_status)word;
+  lost = broadcast(e, r->list, (size_t)r->count * sizeof *r->list, 0);
+  for (int i = 0; i < r->count; i++) {
+    if (r->list[i].done) continue;
+    r->list[i].owner = next++ % size_of(e);
+    *own += r->list[i].owner == rank_of(e);
+  }
+  return lost;
+}
+
+/* Everybody's finished runs, and the first failure that must end everything. */
+static blica_status bring_together(experiment *e, runs *r, blica_status status) {
+  run *other = malloc(((size_t)r->count + 1) * sizeof *other);
+  struct {
+    int status;
+    char message[EXPERIMENT_MESSAGE];
+  } note;
+  if (!other) return fail_experiment(e, BLICA_ERR_MEMORY, "out of memory");
+  for (int p = 0; p < size_of(e); p++) {
+    note.status = (int)status;
+    memcpy(note.message, e->message, sizeof note.message);
+    memcpy(other, r->list, (size_t)r->count * sizeof *other);
+    blica_status lost = broadcast(e, &note, sizeof note, p);
+    if (lost == BLICA_OK) lost = broadcast(e, other, (size_t)r->count * sizeof *other, p);
+    if (lost != BLICA_OK) note.status = (int)lost;
+    for (int i = 0; lost == BLICA_OK && i < r->count; i++)
+      if (other[i].done && other[i].owner == p) r->list[i] = other[i];
+    if (status == BLICA_OK && note.status != BLICA_OK) {
+      status = (blica_status)note.status;
+      memcpy(e->message, note.message, sizeof e->message);
+    }
+  }
+  free(other);
+  return status;
+}
+
+/* ---- all of it ---- */
+
+/* What the file already holds. */
+static blica_status resume(experiment *e, runs *r, runs *old, const char *path, FILE **csv) {
+  long whole;
+  blica_status status = runs_csv_load(e, path, old, &whole);
+  if (status != BLICA_OK) return status;
+  adopt(r, old);
+  if (e->draw_only) return BLICA_OK;
+  if ((status = rewrite(e, r, old, path)) != BLICA_OK) return status; /* also drops half a last line */
+  *csv = fopen(path, "a");
+  return *csv ? BLICA_OK : fail_experiment(e, BLICA_ERR_IO, "cannot write '%s': %s", path, strerror(errno));
 }
 
 blica_status runs_do(experiment *e, runs *r, const char *name) {
   char path[4096];
   runs old = {0};
-  long whole;
   FILE *csv = NULL;
+  int own;
   blica_status status = experiment_path(e, name, path, sizeof path);
-  if (status == BLICA_OK) status = runs_csv_load(e, path, &old, &whole);
-  if (status != BLICA_OK) goto done;
-  int wanted = adopt(r, &old);
-  if (e->draw_only) goto done;
-  if ((status = rewrite(e, r, &old, path)) != BLICA_OK) goto done; /* also drops half a last line */
-  csv = fopen(path, "a");
-  if (!csv) {
-    status = fail_experiment(e, BLICA_ERR_IO, "cannot write '%s': %s", path, strerror(errno));
-    goto done;
+  if (status == BLICA_OK && rank_of(e) == 0) status = resume(e, r, &old, path, &csv);
+  status = share_out(e, r, status, &own);
+  if (status == BLICA_OK && !e->draw_only) {
+    status = bring_together(e, r, work(e, r, csv, own));
+    if (rank_of(e) == 0) {
+      blica_status written = rewrite(e, r, &old, path);
+      if (status == BLICA_OK) status = written;
+    }
   }
-  status = work(e, r, csv, wanted);
-  fclose(csv);
-  if (status == BLICA_OK) status = rewrite(e, r, &old, path);
-done:
+  if (csv) fclose(csv);
   runs_free(&old);
   return status;
 }

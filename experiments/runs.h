@@ -13,6 +13,7 @@ typedef struct {
   double condition;       /* as in blica_fit_options */
   int starts;
 
+  int owner;              /* process that does it */
   bool done;
   double mcs;
   double error;           /* 1 - MCS without cancellation, so that it can be far below 1e-16 */

@@ -6,7 +6,7 @@ load helpers
 setup_file() {
   MPI=$(dirname "$BLICA")/blica-mpi
   export MPI OMPI_MCA_btl=self,vader,tcp OMPI_MCA_btl_tcp_if_include=lo OMPI_MCA_oob_tcp_if_include=lo
-  export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+  export OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 }
 
 setup() {
@@ -52,4 +52,67 @@ same_fit() {
   same_fit "2 4" b/data.csv --method blica --sources 4 --starts 2
   "$BLICA" simulate --variables 40 --sources 36 --segments 5 --samples 300 --out c --quiet
   same_fit "2 3" c/data.csv --method blica --sources 36 --starts 2 --max-iterations 40
+}
+
+@test "fit by every other method" {
+  "$BLICA" simulate --variables 5 --sources 2 --segments 5 --samples 600 --out a --quiet
+  for m in matched pairwise mle ivae fastica; do same_fit "2 3" a/data.csv --method "$m" --sources 2 --max-iterations 100; done
+  same_fit "4" a/data.csv --method blica --prior auto --sources 2
+}
+
+# same_file RANKS NAME ARGS...: the command writes NAME, and it is the same file for each number of ranks.
+same_file() {
+  local counts=$1 name=$2
+  shift 2
+  "$BLICA" "$@" --out "$name" --quiet
+  mv "$name" "alone_$name"
+  for p in $counts; do
+    ranks "$p" "$@" --out "$name"
+    cmp "alone_$name" "$name"
+    rm "$name"
+  done
+}
+
+@test "count, correlate, sources and loglik" {
+  "$BLICA" simulate --variables 30 --sources 3 --segments 4 --samples 500 --out a --quiet
+  awk -F, -v OFS=, 'NR > 1 && NR % 7 == 0 { $3 = "NA" } { print }' a/data.csv >missing.csv
+  same_file "1 2 4" c.npz count a/data.csv
+  same_file "3" c.csv count missing.csv
+  same_file "2 3 4" r.npz correlate missing.csv
+  same_file "2" r.csv correlate a/data.csv --condition 10
+  "$BLICA" fit missing.csv --method blica --sources 3 --out model.json --quiet
+  for e in grid lattice ep; do
+    same_file "2" s.csv sources model.json missing.csv --engine "$e"
+    "$BLICA" loglik model.json missing.csv --engine "$e" --error 1000 --json --quiet >alone.txt 2>/dev/null
+    ranks 3 loglik model.json missing.csv --engine "$e" --error 1000 --json >three.txt 2>/dev/null
+    cmp alone.txt three.txt
+  done
+  same_file "3" s.csv sources model.json a/data.csv --segment unknown
+}
+
+@test "experiments share their data sets" {
+  "$BLICA" experiment identifiability --quick --variables 2:4 --segments 2:3 --out alone --quiet
+  for p in 2 3; do
+    ranks $p experiment identifiability --quick --variables 2:4 --segments 2:3 --out "e$p"
+    cmp <(cut -d, -f1-13,20 alone/identifiability.csv) <(cut -d, -f1-13,20 "e$p/identifiability.csv")
+    cmp alone/identifiability.svg "e$p/identifiability.svg"
+  done
+  # goes on from what is there
+  head -5 alone/identifiability.csv >e2/identifiability.csv
+  ranks 2 experiment identifiability --quick --variables 2:4 --segments 2:3 --out e2
+  [ "$(wc -l <e2/identifiability.csv)" = "$(wc -l <alone/identifiability.csv)" ]
+}
+
+@test "other commands run once; one message and the right code when something is wrong" {
+  ranks 2 simulate --variables 4 --sources 2 --segments 3 --samples 50 --out a
+  [ -f a/data.csv ]
+  code=0
+  ranks 3 fit nothing.csv --sources 2 --out m.json >out.txt 2>err.txt || code=$?
+  [ "$code" = 3 ]
+  [ "$(grep -c 'nothing.csv: cannot read' err.txt)" = 1 ]
+  code=0
+  ranks 2 fit a/data.csv --sources 2 --out none/m.json 2>err.txt || code=$?
+  [ "$code" = 3 ]
+  [ "$(grep -c 'cannot write' err.txt)" = 1 ]
+  [ "$(timeout 60 mpirun --quiet -n 2 "$MPI" --version | wc -l)" = 1 ]
 }
