@@ -354,7 +354,7 @@ BLICA_API blica_status blica_simulate_exact(blica_ctx *ctx, const blica_model *m
 /* The full log-likelihood of rows under a model, exact but for a numerical error that is reported. Variables and
  * segments are matched by name; missing values are integrated out. */
 typedef struct {
-  char engine[8];  /* auto, grid (few sources), lattice (few variables) or ep (approximate, any size) */
+  char engine[8];  /* auto, grid (few sources), exact (few variables), lattice (more) or ep (approximate, any size) */
   double error;    /* wanted numerical error of the total */
   uint64_t seed;   /* of the lattice's random shifts */
 } blica_loglik_options;

@@ -11,7 +11,7 @@
 
 #include "likelihood_engines.h"
 
-enum { TASK_ROWS = 512 }; /* patterns per task: enough to share prefixes, few enough to share work */
+enum { TASK_ROWS = 512 }; /* patterns per task: enough to share prefixes, few enough to share work; plackett does all at once */
 
 blica_status bl_likelihood_make(blica_ctx *ctx, const bl_merged *patterns, const int *segment, int n, int k, int u,
                                 bl_engine engine, int points, bl_likelihood **out) {
@@ -24,7 +24,8 @@ blica_status bl_likelihood_make(blica_ctx *ctx, const bl_merged *patterns, const
   l->n = n, l->k = k, l->u = u;
   l->engine = engine;
   l->points = points;
-  for (int g = 0; g < patterns->groups; g++) l->tasks += (patterns->group[g].count + TASK_ROWS - 1) / TASK_ROWS;
+  l->rows = engine == BL_ENGINE_PLACKETT && n > 9 ? (int64_t)1 << n : TASK_ROWS;
+  for (int g = 0; g < patterns->groups; g++) l->tasks += (patterns->group[g].count + l->rows - 1) / l->rows;
   TRY(bl_alloc(ctx, (size_t)l->tasks, &l->task));
   TRY(bl_alloc(ctx, (size_t)l->tasks, &l->value));
   TRY(bl_share_make(ctx, l->tasks, 0, &l->share));
@@ -33,13 +34,13 @@ blica_status bl_likelihood_make(blica_ctx *ctx, const bl_merged *patterns, const
   TRY(bl_alloc(ctx, bl_mul((size_t)l->tasks, bl_likelihood_stride(l)), &l->gradient));
   int64_t at = 0;
   for (int g = 0; g < patterns->groups; g++)
-    for (int64_t low = 0; low < patterns->group[g].count; low += TASK_ROWS) {
-      int64_t high = low + TASK_ROWS < patterns->group[g].count ? low + TASK_ROWS : patterns->group[g].count;
+    for (int64_t low = 0; low < patterns->group[g].count; low += l->rows) {
+      int64_t high = low + l->rows < patterns->group[g].count ? low + l->rows : patterns->group[g].count;
       l->task[at++] = (bl_task_rows){.group = g, .low = low, .high = high};
     }
   l->threads = bl_max_threads(ctx);
   TRY(bl_alloc(ctx, (size_t)l->threads, &l->room));
-  for (int t = 0; t < l->threads; t++) TRY(bl_room_make(ctx, l, TASK_ROWS, &l->room[t]));
+  for (int t = 0; t < l->threads; t++) TRY(bl_room_make(ctx, l, l->rows, &l->room[t]));
   *out = l;
   l = NULL;
 done:
@@ -88,6 +89,9 @@ blica_status bl_likelihood_order(blica_ctx *ctx, bl_likelihood *l, const bl_para
     if (l->engine == BL_ENGINE_LATTICE) {
       bl_loading_covariance(group->n, params->k, room->loading, room->cov);
       bl_mvn_order(group->n, room->cov, order);
+    } else if (l->engine == BL_ENGINE_PLACKETT) {
+      bl_loading_covariance(group->n, params->k, room->loading, room->cov);
+      bl_plackett_order(group->n, room->cov, order);
     } else {
       for (int i = 0; i < group->n; i++) order[i] = i;
       bl_grid_band(group->n, params->k, room->loading, l->band + g * BL_GRID_SOURCES);
@@ -211,7 +215,7 @@ blica_status bl_likelihood_scores(blica_ctx *ctx, bl_likelihood *l, const bl_par
                                   const bl_share *segments, bl_scores_fn consumer, void *user) {
   blica_status status = BLICA_OK;
   sweep w = {.l = l, .params = params, .accuracy = accuracy, .level = blica_simd_level(ctx), .consumer = consumer, .user = user};
-  for (int t = 0; t < l->threads; t++) TRY(bl_room_scores(ctx, l, TASK_ROWS, l->room[t]));
+  for (int t = 0; t < l->threads; t++) TRY(bl_room_scores(ctx, l, l->rows, l->room[t]));
   for (int64_t t = 0; t < l->tasks; t++) l->task[t].ok = true;
   bl_share_run(ctx, segments ? segments : &l->share, segments ? segment_scores_task : scores_task, &w);
   status = bl_agree(ctx, check_tasks(ctx, l));

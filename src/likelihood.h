@@ -10,7 +10,8 @@
 typedef enum {
   BL_ENGINE_GRID,    /* trapezoidal rule over the sources, k <= 3 */
   BL_ENGINE_LATTICE, /* separation of variables, n <= BL_MVN_MAX */
-  BL_ENGINE_EP       /* expectation propagation, any size */
+  BL_ENGINE_EP,      /* expectation propagation, any size */
+  BL_ENGINE_PLACKETT /* reduction to small integrals, n <= BL_PLACKETT_MAX */
 } bl_engine;
 
 /* Parameters of a model, borrowed. */
@@ -28,6 +29,7 @@ typedef struct {
   uint64_t seed;     /* lattice: of the shifts */
   uint64_t shift;    /* lattice: which shift; grid: odd numbers move the nodes by half their spacing */
   double grid_error; /* grid: wanted error of a probability */
+  int nodes;         /* plackett: of each integral */
 } bl_accuracy;
 
 typedef struct bl_likelihood bl_likelihood;
@@ -79,7 +81,7 @@ blica_status bl_likelihood_ep_error(blica_ctx *ctx, bl_likelihood *l, const bl_p
  * segment[s] the model's segment of the data's segment s (-1 for all when segments are not to be matched). */
 blica_status bl_likelihood_match(blica_ctx *ctx, const blica_model *model, const blica_data *data, bool segments,
                                  int *variable, int *segment);
-/* The engine of that name ("auto", "grid", "lattice", "ep"), or a message why it cannot do the model. */
+/* The engine of that name ("auto", "grid", "exact", "lattice", "ep"), or a message why it cannot do the model. */
 blica_status bl_likelihood_engine(blica_ctx *ctx, const char *name, int n, int k, bl_engine *engine);
 const char *bl_engine_name(bl_engine engine);
 

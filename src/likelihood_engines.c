@@ -7,7 +7,7 @@
 #include "num/ep.h"
 
 const char *bl_engine_name(bl_engine engine) {
-  static const char *const names[] = {"grid", "lattice", "ep"};
+  static const char *const names[] = {"grid", "lattice", "ep", "exact"};
   return names[engine];
 }
 
@@ -35,6 +35,10 @@ blica_status bl_room_make(blica_ctx *ctx, const bl_likelihood *l, int64_t rows, 
     TRY(bl_alloc(ctx, n * n, &room->cov));
     TRY(bl_alloc(ctx, n * n, &room->g_cov));
     TRY(bl_mvn_work_make(ctx, l->n, l->points, rows, false, &room->lattice));
+  } else if (l->engine == BL_ENGINE_PLACKETT) {
+    TRY(bl_alloc(ctx, n * n, &room->cov));
+    TRY(bl_alloc(ctx, n * n, &room->g_cov));
+    TRY(bl_plackett_work_make(ctx, l->n, true, &room->plackett));
   } else {
     TRY(bl_alloc(ctx, grid > ep ? grid : ep, &room->engine));
   }
@@ -54,10 +58,12 @@ blica_status bl_room_scores(blica_ctx *ctx, const bl_likelihood *l, int64_t rows
   if (room->score) return BLICA_OK;
   TRY(bl_alloc(ctx, bl_mul(count, k), &room->first));
   TRY(bl_alloc(ctx, bl_mul(count, k * k), &room->second));
-  if (l->engine == BL_ENGINE_LATTICE) {
+  if (l->engine == BL_ENGINE_LATTICE || l->engine == BL_ENGINE_PLACKETT) {
     TRY(bl_alloc(ctx, bl_mul(count, n), &room->score_mean));
     TRY(bl_alloc(ctx, bl_mul(count, n * n), &room->score_cov));
     TRY(bl_alloc(ctx, n * k, &room->posterior));
+  }
+  if (l->engine == BL_ENGINE_LATTICE) {
     bl_mvn_work_free(room->lattice);
     room->lattice = NULL;
     TRY(bl_mvn_work_make(ctx, l->n, l->points, rows, true, &room->lattice));
@@ -74,12 +80,13 @@ void bl_room_free(bl_room *room) {
   for (size_t b = 0; b < sizeof blocks / sizeof *blocks; b++) bl_free(blocks[b]);
   bl_free(room->row);
   bl_mvn_work_free(room->lattice);
+  bl_plackett_work_free(room->plackett);
   bl_free(room);
 }
 
 /* From scores in mean and covariance G to those in mean and loading (2 G B) and to the moments of z:
  * E[z|x] = B' g, E[zz'|x] = I + 2 B' G B. */
-static void lattice_moments(int n, int k, int64_t place, const bl_want *want, bl_room *room) {
+static void orthant_moments(int n, int k, int64_t place, const bl_want *want, bl_room *room) {
   const double *g = room->score_mean + place * n, *big = room->score_cov + place * n * n, *b = room->loading;
   double *score = want->score + place * n * (1 + k), *first = want->first + place * k, *second = want->second + place * k * k;
   double *product = room->posterior; /* n rows of k: 2 G B */
@@ -102,15 +109,17 @@ static void lattice_moments(int n, int k, int64_t place, const bl_want *want, bl
   }
 }
 
-static bool run_lattice(const bl_mvn_tree *tree, const bl_task_rows *t, int k, const bl_accuracy *accuracy, uint64_t stream,
+/* By the lattice, or by reduction. */
+static bool run_orthants(const bl_mvn_tree *tree, const bl_task_rows *t, int k, const bl_accuracy *accuracy, uint64_t stream,
                         blica_simd level, bl_want *want, bl_room *room) {
   int n = tree->n;
   bl_loading_covariance(n, k, room->loading, room->cov);
   bl_mvn_result result = {.weight = want->weight, .log_p = room->log_p, .g_mean = want->g_mean, .g_cov = room->g_cov,
                           .score_mean = want->score ? room->score_mean : NULL, .score_cov = room->score_cov};
-  if (!bl_mvn_lattice(tree, room->mean, room->cov, t->low, t->high, accuracy->points, accuracy->seed, stream, level,
-                      room->lattice, &result))
-    return false;
+  bool ok = room->plackett ? bl_plackett(tree, room->mean, room->cov, t->low, t->high, accuracy->nodes, level, room->plackett, &result)
+                           : bl_mvn_lattice(tree, room->mean, room->cov, t->low, t->high, accuracy->points, accuracy->seed, stream, level,
+                                            room->lattice, &result);
+  if (!ok) return false;
   if (want->weight) {
     memset(want->g_loading, 0, sizeof(double) * (size_t)(n * k));
     for (int i = 0; i < n; i++)
@@ -118,7 +127,7 @@ static bool run_lattice(const bl_mvn_tree *tree, const bl_task_rows *t, int k, c
         for (int l = 0; l < k; l++) want->g_loading[i * k + l] += 2.0 * room->g_cov[i * n + j] * room->loading[j * k + l];
   }
   if (want->score)
-    for (int64_t r = 0; r < t->high - t->low; r++) lattice_moments(n, k, r, want, room);
+    for (int64_t r = 0; r < t->high - t->low; r++) orthant_moments(n, k, r, want, room);
   return true;
 }
 
@@ -176,8 +185,8 @@ bool bl_engine_run(bl_likelihood *l, const bl_task_rows *t, const bl_params *par
   bool ok;
   bl_group_parameters(g, l->segment[g->segment], params, room->mean, room->loading);
   for (int64_t r = 0; r < count; r++) room->row[r] = l->engine == BL_ENGINE_EP ? t->low + r : tree->row[t->low + r];
-  if (l->engine == BL_ENGINE_LATTICE)
-    ok = run_lattice(tree, t, l->k, accuracy, stream, level, want, room);
+  if (l->engine == BL_ENGINE_LATTICE || l->engine == BL_ENGINE_PLACKETT)
+    ok = run_orthants(tree, t, l->k, accuracy, stream, level, want, room);
   else if (l->engine == BL_ENGINE_GRID)
     ok = run_grid(tree, t, l->k, l->band + t->group * BL_GRID_SOURCES, accuracy, level, want, room);
   else

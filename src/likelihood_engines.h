@@ -5,6 +5,7 @@
 #include "likelihood.h"
 #include "num/grid.h"
 #include "num/mvn.h"
+#include "num/plackett.h"
 
 typedef struct {
   int group;
@@ -19,6 +20,7 @@ typedef struct {
   int64_t *row;
   double *engine;      /* of the grid or of EP */
   bl_mvn_work *lattice;
+  bl_plackett_work *plackett;
 } bl_room;
 
 struct bl_likelihood {
@@ -27,7 +29,7 @@ struct bl_likelihood {
   int n, k, u;
   bl_engine engine;
   int points;
-  int64_t tasks;
+  int64_t tasks, rows; /* rows: the most that a task has */
   bl_task_rows *task;
   bl_share share;     /* of the tasks among ranks */
   double *value;      /* [tasks] sum of weight log p */

@@ -6,6 +6,7 @@
 #include "likelihood.h"
 #include "num/grid.h"
 #include "num/mvn.h"
+#include "num/plackett.h"
 
 static int find(const char *name, int count, char **names) {
   for (int i = 0; i < count; i++)
@@ -56,17 +57,21 @@ blica_status bl_likelihood_match(blica_ctx *ctx, const blica_model *model, const
   return BLICA_OK;
 }
 
-enum { GRID_VARIABLES = 16, GRID_VARIABLES_3 = 8, LATTICE_VARIABLES = 40 }; /* where "auto" changes over */
+enum { EXACT_VARIABLES = 10, GRID_VARIABLES = 16, GRID_VARIABLES_3 = 8, LATTICE_VARIABLES = 40 }; /* where "auto" changes over */
 
 blica_status bl_likelihood_engine(blica_ctx *ctx, const char *name, int n, int k, bl_engine *engine) {
   if (strcmp(name, "auto") == 0) {
     bool few = k <= 2 ? n <= GRID_VARIABLES : k == 3 && n <= GRID_VARIABLES_3;
-    *engine = few ? BL_ENGINE_GRID : n <= LATTICE_VARIABLES ? BL_ENGINE_LATTICE : BL_ENGINE_EP;
+    *engine = few ? BL_ENGINE_GRID : n <= EXACT_VARIABLES ? BL_ENGINE_PLACKETT : n <= LATTICE_VARIABLES ? BL_ENGINE_LATTICE : BL_ENGINE_EP;
   } else if (strcmp(name, "grid") == 0) {
     *engine = BL_ENGINE_GRID;
     if (k > BL_GRID_SOURCES || n > BL_MVN_MAX)
       return bl_fail(ctx, BLICA_ERR_DATA, "engine grid can do up to %d sources and %d variables; the model has %d and %d: use "
                      "engine lattice or ep", BL_GRID_SOURCES, BL_MVN_MAX, k, n);
+  } else if (strcmp(name, "exact") == 0) {
+    *engine = BL_ENGINE_PLACKETT;
+    if (n > BL_PLACKETT_MAX)
+      return bl_fail(ctx, BLICA_ERR_DATA, "engine exact can do up to %d variables; the model has %d: use engine lattice or ep", BL_PLACKETT_MAX, n);
   } else if (strcmp(name, "lattice") == 0) {
     *engine = BL_ENGINE_LATTICE;
     if (n > BL_MVN_MAX)
@@ -74,7 +79,7 @@ blica_status bl_likelihood_engine(blica_ctx *ctx, const char *name, int n, int k
   } else if (strcmp(name, "ep") == 0) {
     *engine = BL_ENGINE_EP;
   } else {
-    return bl_fail(ctx, BLICA_ERR_ARGUMENT, "engine '%s' is unknown; give auto, grid, lattice or ep", name);
+    return bl_fail(ctx, BLICA_ERR_ARGUMENT, "engine '%s' is unknown; give auto, grid, exact, lattice or ep", name);
   }
   return BLICA_OK;
 }

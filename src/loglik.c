@@ -4,13 +4,15 @@
  * reported and half the difference bounds its error, with what lies beyond the reach added. Lattice: eight
  * random shifts, doubled in size until five standard errors of the total are small enough. All shifts of a
  * segment use the same points for all its patterns, so their errors are correlated and the error is that of the
- * segment's sum, not a sum of errors. Expectation propagation: its error is measured on a sample of patterns by
+ * segment's sum, not a sum of errors. Exact: one quadrature rule after the other until what two of them differ in is small
+ * enough; that is the error of the former, and stated for the latter. Expectation propagation: its error is measured on a sample of patterns by
  * importance sampling from its own posterior. */
 #include <math.h>
 #include <string.h>
 
 #include "likelihood.h"
 #include "num/mvn.h"
+#include "num/plackett.h"
 
 enum { SHIFTS = 8, FIRST_POINTS = 64, LARGEST_POINTS = 8192 };
 #define LARGEST_WORK 4e9 /* patterns x variables x points x shifts: seconds, not hours */
@@ -117,6 +119,44 @@ done:
   return status;
 }
 
+/* The values of one rule beside those of the rule before it. */
+static void combine_exact(work *w, const double *now, const double *before) {
+  const bl_merged *p = w->patterns;
+  clear(w);
+  for (int g = 0; g < p->groups; g++) {
+    const bl_group *group = &p->group[g];
+    double noise = 1e-16 * group->n; /* rounding of a sum of 2^n moments of size 1 over 2^n */
+    for (int64_t r = 0; r < group->count; r++) {
+      double a = now[group->offset + r], gap = fabs(expm1(before[group->offset + r] - a));
+      w->result->loglik[group->segment] += group->weight[r] * a;
+      w->result->error[group->segment] += group->weight[r] * (gap + noise * exp(-a) + 1e-15 * fabs(a));
+    }
+  }
+}
+
+static blica_status by_exact(work *w) {
+  static const int few[] = {4, 6, 8, 12, 16, 20, 24, 0}, many[] = {3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 0};
+  blica_status status = BLICA_OK;
+  const int *nodes = w->params.n <= 8 ? few : many;
+  double *now = w->log_p, *before = w->log_p + w->patterns->count;
+  for (int rule = 0; nodes[rule]; rule++) {
+    bl_accuracy accuracy = {.nodes = nodes[rule]};
+    double *swap = before, cost = 0.0;
+    for (int g = 0; g < w->patterns->groups; g++) cost += bl_plackett_cost(w->patterns->group[g].n, nodes[rule]);
+    if (rule > 1 && cost > LARGEST_WORK) break;
+    before = now;
+    now = swap;
+    TRY(bl_likelihood_values(w->ctx, w->likelihood, &w->params, &accuracy, now));
+    blica_progress progress = {"loglik", -1, NAN, 0, nodes[rule]};
+    if (bl_poll(w->ctx, &progress)) FAIL(w->ctx, BLICA_ERR_INTERRUPTED, "interrupted");
+    if (rule == 0) continue;
+    combine_exact(w, now, before);
+    if (total(w) <= w->options->error) break;
+  }
+done:
+  return status;
+}
+
 static blica_status by_ep(work *w) {
   blica_status status = BLICA_OK;
   bl_accuracy accuracy = {.seed = w->options->seed};
@@ -135,6 +175,21 @@ static blica_status by_ep(work *w) {
   }
   total(w);
   w->result->total_error = (double)w->patterns->rows * (fabs(mean) + 2.0 * sd); /* one bias, not independent errors */
+done:
+  return status;
+}
+
+static blica_status by_engine(work *w, bl_engine engine, const int *segment) {
+  blica_status status = BLICA_OK;
+  bl_likelihood_free(w->likelihood);
+  w->likelihood = NULL;
+  TRY(bl_likelihood_make(w->ctx, w->patterns, segment, w->params.n, w->params.k, w->params.u, engine, BL_MVN_BLOCK, &w->likelihood));
+  TRY(bl_likelihood_order(w->ctx, w->likelihood, &w->params));
+  strcpy(w->result->engine, bl_engine_name(engine));
+  TRY(engine == BL_ENGINE_GRID       ? by_grid(w)
+      : engine == BL_ENGINE_PLACKETT ? by_exact(w)
+      : engine == BL_ENGINE_LATTICE  ? by_lattice(w)
+                                     : by_ep(w));
 done:
   return status;
 }
@@ -178,11 +233,11 @@ blica_status blica_loglik(blica_ctx *ctx, const blica_model *model, const blica_
   w.patterns = patterns;
   TRY(make_result(ctx, data, &w.result));
   w.result->patterns = patterns->count;
-  strcpy(w.result->engine, bl_engine_name(engine));
-  TRY(bl_likelihood_make(ctx, patterns, segment, model->n, model->k, model->u, engine, BL_MVN_BLOCK, &w.likelihood));
-  TRY(bl_likelihood_order(ctx, w.likelihood, &w.params));
   TRY(bl_alloc(ctx, bl_mul((size_t)patterns->count, SHIFTS), &w.log_p));
-  TRY(engine == BL_ENGINE_GRID ? by_grid(&w) : engine == BL_ENGINE_LATTICE ? by_lattice(&w) : by_ep(&w));
+  TRY(by_engine(&w, engine, segment));
+  /* nearly singular covariances or very small probabilities: the lattice's error is relative */
+  if (engine == BL_ENGINE_PLACKETT && strcmp(w.options->engine, "auto") == 0 && w.result->total_error > w.options->error)
+    TRY(by_engine(&w, BL_ENGINE_LATTICE, segment));
   *out = w.result;
   w.result = NULL;
 done:

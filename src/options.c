@@ -78,10 +78,10 @@ static const blica_option simulate_table[] = {
         "Exact pair probabilities (the limit of infinitely many samples) instead of rows."),
 };
 
-#define ENGINES "auto|grid|lattice|ep"
+#define ENGINES "auto|grid|exact|lattice|ep"
 #define ENGINE_HELP \
-  "How probabilities of rows are computed: grid integrates over up to 3 sources, lattice over up to 128 variables, ep is " \
-  "an approximation for any number; auto chooses by size."
+  "How probabilities of rows are computed: grid integrates over up to 3 sources, exact reduces up to 12 variables to small " \
+  "integrals, lattice samples up to 128 variables, ep is an approximation for any number; auto chooses by size."
 
 static const blica_option loglik_table[] = {
     ROW(LOGLIK(engine), BLICA_OPT_TEXT, "auto", 0, 0, ENGINES, "NAME", ENGINE_HELP),

@@ -1,0 +1,58 @@
+/* plackett.h - the probabilities of all 2^n orthants of a normal distribution, and their derivatives, by Plackett's
+ * reduction to integrals of half the dimension: for small n, to any accuracy that quadrature gives. */
+#ifndef BL_PLACKETT_H
+#define BL_PLACKETT_H
+
+#include "num/mvn.h"
+
+#define BL_PLACKETT_MAX 12   /* largest n: the cost grows like 1 3 5 .. (n-1) nodes^(n/2) */
+#define BL_PLACKETT_NODES 24 /* most nodes of an integral */
+
+/* A Gauss-Legendre rule on (0,1). */
+typedef struct {
+  int nodes;
+  double node[BL_PLACKETT_NODES], weight[BL_PLACKETT_NODES];
+} bl_plackett_rule;
+
+/* Eight standardised distributions of m variables at once, lane by lane. */
+typedef struct {
+  int m;
+  const bl_plackett_rule *rule;
+  const double *h;   /* [8,m] means over standard deviations */
+  const double *rho; /* [8,m(m-1)/2] correlations: of i > j at i(i-1)/2 + j */
+  double *moment;    /* [8,2^m] out: E prod_{i in S} sign(Y_i), bit i of S being variable i */
+  double *work;      /* bl_plackett_batch_work(m) doubles */
+} bl_plackett_batch;
+
+size_t bl_plackett_batch_work(int m);
+void bl_plackett_batch_run(const bl_plackett_batch *batch, blica_simd level);
+void bl_plackett_batch_generic(const bl_plackett_batch *batch);
+#if defined(__x86_64__)
+void bl_plackett_batch_avx2(const bl_plackett_batch *batch);
+void bl_plackett_batch_avx512(const bl_plackett_batch *batch);
+#endif
+
+/* About how many exponentials all orthants of n variables take. */
+double bl_plackett_cost(int n, int nodes);
+
+/* The order of variables that needs fewest nodes: each is of those up to it the one least determined by the others. */
+void bl_plackett_order(int n, const double *cov, int *order);
+
+/* Room for one thread; slopes: derivatives will be asked for. */
+typedef struct {
+  int n;
+  bl_plackett_rule rule;
+  double *h, *deviation, *rho, *factor; /* means over deviations, correlations and their Cholesky factor, in order */
+  double *moment, *p;            /* [2^n] */
+  double *by_mean, *by_pair;     /* [2^(n-1),n], [2^(n-2),n(n-1)/2] of each orthant, the signs taken out */
+  double *slope;
+  double *lane_h, *lane_rho, *lane_moment, *lane_work;
+} bl_plackett_work;
+blica_status bl_plackett_work_make(blica_ctx *ctx, int n, bool slopes, bl_plackett_work **out);
+void bl_plackett_work_free(bl_plackett_work *work);
+
+/* As bl_mvn_lattice, with `nodes` nodes (2 .. BL_PLACKETT_NODES) in each integral. False when cov is not positive definite. */
+bool bl_plackett(const bl_mvn_tree *tree, const double *mean, const double *cov, int64_t low, int64_t high, int nodes,
+                 blica_simd level, bl_plackett_work *work, const bl_mvn_result *result);
+
+#endif
