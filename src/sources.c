@@ -9,7 +9,7 @@
 #include "likelihood.h"
 #include "num/mvn.h"
 
-enum { SHIFTS = 4, POINTS = BL_MVN_BLOCK };
+enum { SHIFTS = 4, POINTS = BL_MVN_BLOCK, NODES = 8, NODES_9 = 5 }; /* nodes up to 8 variables, and beyond */
 #define GRID_ERROR 1e-12
 
 /* Weighted sums per pattern; one place more for rows without any value. */
@@ -91,7 +91,8 @@ static blica_status round_of(blica_ctx *ctx, bl_likelihood *l, const bl_merged *
   blica_status status = BLICA_OK;
   TRY(bl_likelihood_order(ctx, l, t->params));
   for (int shift = 0; shift < (engine == BL_ENGINE_LATTICE ? SHIFTS : 1); shift++) {
-    bl_accuracy accuracy = {.points = POINTS, .seed = seed, .shift = (uint64_t)shift, .grid_error = GRID_ERROR};
+    bl_accuracy accuracy = {.points = POINTS, .seed = seed, .shift = (uint64_t)shift, .grid_error = GRID_ERROR,
+                            .nodes = t->params->n <= 8 ? NODES : NODES_9};
     memset(t->found, 0, sizeof(double) * (size_t)patterns->count * (1 + 2 * (size_t)t->k));
     TRY(bl_likelihood_scores(ctx, l, t->params, &accuracy, NULL, take, t));
     TRY(add_found(ctx, patterns, t));

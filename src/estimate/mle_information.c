@@ -24,7 +24,7 @@ struct bl_information {
   const double *theta;
 };
 
-enum { PATTERNS = 512 }; /* at most, per call of the consumer */
+enum { PATTERNS = 512 }; /* at a time */
 
 blica_status bl_information_alloc(blica_ctx *ctx, const bl_mle *m, bl_information **out) {
   blica_status status = BLICA_OK;
@@ -92,17 +92,20 @@ static void add_scores(const bl_scores *t, int thread, void *user) {
   double *score = f->score + (size_t)thread * (size_t)(border + local) * PATTERNS;
   double *part = f->border_part + (size_t)s * border * border, *side = f->side + (size_t)s * border * local;
   double *block = f->block + (size_t)s * local * local;
-  for (int64_t r = 0; r < t->count; r++) parameter_score(f, t, r, s, score + r, PATTERNS);
-  for (int i = 0; i < border + local; i++)
-    for (int j = 0; j <= i; j++) {
-      double sum = dot(score + (size_t)i * PATTERNS, score + (size_t)j * PATTERNS, t->count);
-      if (i < border)
-        part[(size_t)i * border + j] += sum;
-      else if (j < border)
-        side[(size_t)j * local + (i - border)] += sum;
-      else
-        block[(i - border) * local + (j - border)] += sum;
-    }
+  for (int64_t low = 0; low < t->count; low += PATTERNS) {
+    int64_t count = t->count - low < PATTERNS ? t->count - low : PATTERNS;
+    for (int64_t r = 0; r < count; r++) parameter_score(f, t, low + r, s, score + r, PATTERNS);
+    for (int i = 0; i < border + local; i++)
+      for (int j = 0; j <= i; j++) {
+        double sum = dot(score + (size_t)i * PATTERNS, score + (size_t)j * PATTERNS, count);
+        if (i < border)
+          part[(size_t)i * border + j] += sum;
+        else if (j < border)
+          side[(size_t)j * local + (i - border)] += sum;
+        else
+          block[(i - border) * local + (j - border)] += sum;
+      }
+  }
 }
 
 static void cholesky(int n, double *a) {
