@@ -137,6 +137,10 @@ static int exit_of(blica_stop stop) {
   case BLICA_STOP_STALLED:
     say_warning("not converged: no further progress is possible in double precision; the result is written");
     break;
+  case BLICA_STOP_UNBOUNDED:
+    say_warning("not converged: the likelihood has no maximum on these data, parameters run to infinity; the result is written, "
+                "but a prior is needed (leave out --prior none)");
+    break;
   }
   return EXIT_NOT_CONVERGED;
 }

@@ -268,7 +268,8 @@ typedef enum {
   BLICA_STOP_ITERATIONS,     /* iteration limit */
   BLICA_STOP_TIME,           /* time limit */
   BLICA_STOP_INTERRUPTED,    /* the poll callback said so */
-  BLICA_STOP_STALLED         /* no further progress in double precision, gradient above the tolerance */
+  BLICA_STOP_STALLED,        /* no further progress in double precision, gradient above the tolerance */
+  BLICA_STOP_UNBOUNDED       /* no maximum: the objective hardly grows any more while parameters run to infinity */
 } blica_stop;
 
 BLICA_API const char *blica_stop_name(blica_stop stop);

@@ -36,6 +36,7 @@ static const char *stop_words(blica_stop stop) {
   case BLICA_STOP_TIME: return "not converged: the time was over";
   case BLICA_STOP_INTERRUPTED: return "not converged: interrupted";
   case BLICA_STOP_STALLED: return "not converged: no further progress in double precision";
+  case BLICA_STOP_UNBOUNDED: return "not converged: the likelihood has no maximum, parameters run to infinity";
   }
   return "unknown";
 }

@@ -5,7 +5,7 @@
  * one fixed shifted lattice per segment, so f is a smooth function and its gradient exact (likelihood.h). Minimised by
  * L-BFGS with the inverse of the information matrix of the patterns, sum over rows of score score', as its first
  * metric (mle_information.c); renewed every few iterations until the gradient is below the tolerance. A coarse lattice
- * or grid goes first. Started from the better of the BLICA and the pairwise solution.
+ * or grid goes first. Started from the best of the solutions of matched, pairwise and blica.
  * With prior=auto the scales are learned by empirical Bayes between the coarse rounds.
  * Checked: gradient against central differences, recovery, and stationarity in tests/recovery/test_mle.c. */
 #include <math.h>
@@ -25,7 +25,10 @@ enum {
   RENEW = 12,          /* iterations under the first metric; each next one serves twice as many */
   COARSE_POINTS = 128,
   FINE_POINTS = 512,   /* up to FEW variables; beyond, half as many */
-  FEW = 8
+  FEW = 8,
+  COARSE_NODES = 3,    /* of the reduction: log-likelihoods to about 0.01 */
+  FINE_NODES = 5,      /* to 1e-5; beyond FEW_NODES variables one less */
+  FEW_NODES = 6
 };
 #define COARSE_TOLERANCE 1e-6
 #define START_TOLERANCE 1e-7
@@ -34,6 +37,8 @@ enum {
 #define FIRST_SD_MIXING 3.0 /* where learning the scales begins */
 #define FIRST_SD_VARIANCE 1.0
 #define MEAN_SD 3.0 /* of the means of the sources, with a prior */
+#define INFINITE 100.0 /* norm of a row of sqrt(c) A V^1/2 that stands for infinity: the noise of the link is 1e-4 of the signal */
+#define FLAT 0.02      /* log-likelihood that a round must gain there */
 #define STEEPEST 20.0 /* norm of sqrt(c) A_i in a starting point; data tell nothing beyond, and the grid's cost grows with it */
 
 typedef struct {
@@ -43,7 +48,7 @@ typedef struct {
   blica_start record;
   int64_t before; /* iterations of earlier rounds */
   double begun;
-  bool interrupted, out_of_time;
+  bool interrupted, out_of_time, unbounded;
 } run;
 
 static double objective(const double *theta, double *gradient, void *user) { return bl_mle_eval(&((run *)user)->m, theta, gradient); }
@@ -61,12 +66,19 @@ static int after_iteration(int64_t iteration, double value, double gradient_max,
   return r->interrupted || r->out_of_time || done >= r->problem->options->max_iterations;
 }
 
+/* Without a prior the likelihood may have its supremum at infinity: as a row of A grows, its variable becomes the sign of a
+ * combination of sources, and the probabilities tend to limits. `gain` is what the last round brought. */
+static bool runs_away(const run *r, const double *theta, double gain) {
+  return r->m.precision_mixing == 0 && gain < FLAT * r->m.weight && bl_mle_steepest(&r->m, theta) > INFINITE;
+}
+
 /* L-BFGS rounds at one accuracy until the tolerance, a limit, or no more progress. */
 static blica_status minimise(run *r, double *theta, double tolerance) {
   blica_status status = BLICA_OK;
   double last = INFINITY;
+  int most = r->m.precision_mixing > 0 ? 5 : 2; /* without a prior, look more often whether it runs away */
   for (int round = 0;; round++) {
-    bl_lbfgs_options options = {.history = HISTORY, .max_iterations = RENEW << (round < 5 ? round : 5), .gradient_tolerance = tolerance,
+    bl_lbfgs_options options = {.history = HISTORY, .max_iterations = RENEW << (round < most ? round : most), .gradient_tolerance = tolerance,
                                 .hook = after_iteration, .precondition = r->m.information ? precondition : NULL};
     bl_lbfgs_result result;
     if (r->m.information)
@@ -78,7 +90,8 @@ static blica_status minimise(run *r, double *theta, double tolerance) {
     r->record.evaluations += result.evaluations;
     r->record.objective = -result.value;
     r->record.gradient = result.gradient_max / fmax(1.0, fabs(result.value));
-    if (result.end == BL_LBFGS_GRADIENT || result.end == BL_LBFGS_HOOK) break;
+    if (runs_away(r, theta, result.end == BL_LBFGS_GRADIENT ? 0.0 : last - result.value)) r->unbounded = true;
+    if (r->unbounded || result.end == BL_LBFGS_GRADIENT || result.end == BL_LBFGS_HOOK) break;
     bool stalled = result.end == BL_LBFGS_LINE_SEARCH && result.iterations == 0;
     if (stalled || (round > 2 && last - result.value <= 1e-14 * fabs(last))) break;
     last = result.value;
@@ -93,7 +106,7 @@ typedef struct {
   bl_estimate_fn estimate;
 } origin;
 
-static const origin origins[] = {{"blica", "none", bl_estimate_blica}, {"pairwise", "fixed", bl_estimate_pairwise}};
+static const origin origins[] = {{"matched", "auto", bl_estimate_matched}, {"pairwise", "fixed", bl_estimate_pairwise}, {"blica", "none", bl_estimate_blica}};
 enum { ORIGINS = sizeof origins / sizeof *origins };
 
 /* On few rows a solution may have rows of A without bound: shortened, they are still steps. */
@@ -220,7 +233,8 @@ static blica_status report(run *r, const double *theta, blica_model *model) {
   bool converged = r->record.gradient <= r->problem->options->tolerance;
   r->record.iterations = r->before;
   r->record.seconds = r->record.seconds_near = bl_seconds() - r->begun;
-  r->record.stop = converged          ? BLICA_STOP_CONVERGED
+  r->record.stop = r->unbounded       ? BLICA_STOP_UNBOUNDED
+                   : converged        ? BLICA_STOP_CONVERGED
                    : r->interrupted   ? BLICA_STOP_INTERRUPTED
                    : r->out_of_time   ? BLICA_STOP_TIME
                    : r->before >= r->problem->options->max_iterations ? BLICA_STOP_ITERATIONS
@@ -232,7 +246,8 @@ static blica_status report(run *r, const double *theta, blica_model *model) {
   fit->evaluations = r->record.evaluations;
   fit->stop = r->record.stop;
   TRY(bl_report_note(r->ctx, fit, "loglik", m->loglik));
-  TRY(bl_report_note(r->ctx, fit, "lattice_points", m->engine == BL_ENGINE_LATTICE ? m->accuracy.points : 0));
+  if (m->engine == BL_ENGINE_LATTICE) TRY(bl_report_note(r->ctx, fit, "lattice_points", m->accuracy.points));
+  if (m->engine == BL_ENGINE_PLACKETT) TRY(bl_report_note(r->ctx, fit, "quadrature_nodes", m->accuracy.nodes));
   if (m->precision_mixing > 0) {
     TRY(bl_report_note(r->ctx, fit, "prior_mixing", 1.0 / sqrt(m->precision_mixing)));
     TRY(bl_report_note(r->ctx, fit, "prior_variance", 1.0 / sqrt(m->precision_variance)));
@@ -253,6 +268,7 @@ blica_status bl_estimate_mle(blica_ctx *ctx, const bl_problem *problem, blica_mo
   TRY(bl_alloc(ctx, r.m.size, &theta));
   r.m.accuracy.points = COARSE_POINTS;
   r.m.accuracy.grid_error = COARSE_GRID;
+  r.m.accuracy.nodes = COARSE_NODES;
   TRY(best_start(&r, model, theta));
   TRY(bl_mle_order(&r.m, theta));
   if (r.m.engine != BL_ENGINE_EP) {
@@ -265,6 +281,8 @@ blica_status bl_estimate_mle(blica_ctx *ctx, const bl_problem *problem, blica_mo
   }
   r.m.accuracy.points = r.m.n <= FEW ? FINE_POINTS : FINE_POINTS / 2;
   r.m.accuracy.grid_error = FINE_GRID;
+  r.m.accuracy.nodes = r.m.n <= FEW_NODES ? FINE_NODES : FINE_NODES - 1;
+  r.unbounded = false;
   TRY(minimise(&r, theta, o->tolerance));
   TRY(report(&r, theta, model));
   *means_done = true;

@@ -31,6 +31,8 @@ static inline size_t bl_mle_local(const bl_mle *m, int s) { /* where segment s b
 }
 bl_params bl_mle_params(bl_mle *m, const double *theta); /* variances and means are copied into m */
 blica_status bl_mle_order(bl_mle *m, const double *theta);
+/* The largest norm of a row of sqrt(c) A V^1/2 over all segments: how far signals exceed the noise of the link. */
+double bl_mle_steepest(const bl_mle *m, const double *theta);
 /* f and its gradient; NaN outside the domain. */
 double bl_mle_eval(bl_mle *m, const double *theta, double *gradient);
 

@@ -5,7 +5,9 @@
 #include "estimate/mle.h"
 #include "num/mvn.h"
 
-enum { LARGEST_BORDER = 400, LATTICE_VARIABLES = 40 };
+/* Where one engine becomes faster than the other, for a gradient. */
+enum { EXACT_VARIABLES = 8, EXACT_FEW = 6, GRID_VARIABLES = 20, LATTICE_VARIABLES = 40 };
+enum { LARGEST_BORDER = 400 };
 
 blica_status bl_mle_make(blica_ctx *ctx, const blica_data *data, int k, const blica_fit_options *options, bl_mle *m) {
   blica_status status = BLICA_OK;
@@ -16,7 +18,10 @@ blica_status bl_mle_make(blica_ctx *ctx, const blica_data *data, int k, const bl
   m->link = options->link;
   m->weight = options->weight;
   m->accuracy = (bl_accuracy){.points = BL_MVN_BLOCK, .seed = options->seed, .grid_error = 1e-9};
-  m->engine = k <= 2 && m->n <= 20 ? BL_ENGINE_GRID : m->n <= LATTICE_VARIABLES ? BL_ENGINE_LATTICE : BL_ENGINE_EP;
+  m->engine = m->n <= (k <= 2 ? EXACT_FEW : EXACT_VARIABLES) ? BL_ENGINE_PLACKETT
+              : k <= 2 && m->n <= GRID_VARIABLES              ? BL_ENGINE_GRID
+              : m->n <= LATTICE_VARIABLES                     ? BL_ENGINE_LATTICE
+                                                              : BL_ENGINE_EP;
   TRY(bl_alloc(ctx, (size_t)m->n, &m->column));
   TRY(bl_alloc(ctx, (size_t)m->u, &m->segment));
   for (int i = 0; i < m->n; i++) m->column[i] = i;
@@ -55,6 +60,20 @@ bl_params bl_mle_params(bl_mle *m, const double *theta) {
 blica_status bl_mle_order(bl_mle *m, const double *theta) {
   bl_params params = bl_mle_params(m, theta);
   return bl_likelihood_order(m->ctx, m->likelihood, &params);
+}
+
+double bl_mle_steepest(const bl_mle *m, const double *theta) {
+  double largest = 0.0;
+  for (int s = 0; s < m->u; s++)
+    for (int i = 0; i < m->n; i++) {
+      double squares = 0.0;
+      for (int j = 0; j < m->k; j++) {
+        double a = theta[i + (size_t)j * m->n];
+        squares += m->link * a * a * exp(theta[bl_mle_local(m, s) + (size_t)j]);
+      }
+      largest = fmax(largest, squares);
+    }
+  return sqrt(largest);
 }
 
 double bl_mle_eval(bl_mle *m, const double *theta, double *gradient) {

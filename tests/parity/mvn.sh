@@ -7,7 +7,7 @@ set -e
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"
-for case in "5 2 grid" "6 6 lattice" "7 3 lattice"; do
+for case in "5 2 grid" "6 6 lattice" "7 3 exact" "6 6 exact"; do
   set -- $case
   "$BLICA" simulate --variables "$1" --sources "$2" --segments 2 --samples 80 --seed 4 --out d --quiet
   "$BLICA" loglik d/model.json d/data.csv --engine "$3" --error 0.02 --json --quiet >ours.json

@@ -235,6 +235,7 @@ static void check_sources(const char *engine, int n, int k) {
 static void test_sources(void **state) {
   (void)state;
   check_sources("grid", 4, 2);
+  check_sources("exact", 5, 5);
   check_sources("lattice", 5, 5);
   check_sources("ep", 5, 5);
 }
