@@ -25,6 +25,7 @@ struct byte_source {
   enum { PLAIN, GZIP, ZSTD } kind;
   bool at_end;      /* of the raw bytes */
   bool in_frame;    /* a compressed stream has begun and not ended */
+  int64_t left;     /* raw bytes of the window not yet read; -1: no window */
   size_t at, have;  /* raw bytes in buffer */
   z_stream gzip;
   ZSTD_DStream *zstd;
@@ -87,6 +88,7 @@ blica_status byte_source_open(const char *path, char message[SOURCE_MESSAGE], by
   *out = NULL;
   byte_source *source = calloc(1, sizeof *source);
   if (!source) return fail(message, BLICA_ERR_MEMORY, "out of memory");
+  source->left = -1;
   bool standard = strcmp(path, "-") == 0;
   source->name = standard ? "the standard input" : path;
   source->descriptor = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
@@ -158,15 +160,47 @@ blica_status byte_source_read(byte_source *source, char *buffer, size_t size, ch
   if (source->kind != PLAIN) return read_compressed(source, buffer, size, message, got);
   if (source->at == source->have) {
     ssize_t count;
-    do count = source->at_end ? 0 : read(source->descriptor, buffer, size);
+    if (source->left >= 0 && (int64_t)size > source->left) size = (size_t)source->left;
+    do count = source->at_end || size == 0 ? 0 : read(source->descriptor, buffer, size);
     while (count < 0 && errno == EINTR);
     if (count < 0) return fail(message, BLICA_ERR_IO, "%s: cannot read: %s", source->name, strerror(errno));
     source->at_end = source->at_end || count == 0;
+    if (source->left >= 0) source->left -= count;
     *got = (size_t)count;
     return BLICA_OK;
   }
   *got = source->have - source->at < size ? source->have - source->at : size;
   memcpy(buffer, source->buffer + source->at, *got);
   source->at += *got;
+  return BLICA_OK;
+}
+
+int64_t byte_source_size(const byte_source *source) {
+  struct stat info;
+  if (source->kind != PLAIN || source->descriptor == STDIN_FILENO || fstat(source->descriptor, &info) != 0) return -1;
+  return S_ISREG(info.st_mode) ? (int64_t)info.st_size : -1;
+}
+
+blica_status byte_source_line(byte_source *source, int64_t from, char message[SOURCE_MESSAGE], int64_t *out) {
+  int64_t size = byte_source_size(source);
+  *out = from <= 0 ? 0 : size;
+  for (int64_t at = from - 1; from > 0 && at < size;) {
+    ssize_t got = pread(source->descriptor, source->buffer, CHUNK, (off_t)at);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return fail(message, BLICA_ERR_IO, "%s: cannot read: %s", source->name, strerror(errno));
+    const unsigned char *end = got ? memchr(source->buffer, '\n', (size_t)got) : NULL;
+    if (end) *out = at + (end - source->buffer) + 1;
+    if (end || got == 0) break;
+    at += got;
+  }
+  return BLICA_OK;
+}
+
+blica_status byte_source_window(byte_source *source, int64_t from, int64_t to, char message[SOURCE_MESSAGE]) {
+  if (lseek(source->descriptor, (off_t)from, SEEK_SET) < 0)
+    return fail(message, BLICA_ERR_IO, "%s: cannot read at byte %lld: %s", source->name, (long long)from, strerror(errno));
+  source->at = source->have = 0;
+  source->at_end = false;
+  source->left = to - from;
   return BLICA_OK;
 }

@@ -14,6 +14,12 @@ enum { SOURCE_MESSAGE = 1024 };
 blica_status byte_source_open(const char *path, char message[SOURCE_MESSAGE], byte_source **out);
 /* Up to size bytes into buffer; *got is 0 only at the end. */
 blica_status byte_source_read(byte_source *source, char *buffer, size_t size, char message[SOURCE_MESSAGE], size_t *got);
+/* For a plain file that can be read at any place: its size, else -1. */
+int64_t byte_source_size(const byte_source *source);
+/* Where the first line begins that begins at `from` or later; the size when there is none. */
+blica_status byte_source_line(byte_source *source, int64_t from, char message[SOURCE_MESSAGE], int64_t *out);
+/* From now on only the bytes from..to-1 are read. */
+blica_status byte_source_window(byte_source *source, int64_t from, int64_t to, char message[SOURCE_MESSAGE]);
 const char *byte_source_name(const byte_source *source); /* for messages */
 void byte_source_close(byte_source *source);             /* NULL is fine */
 

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "communicator.h"
 #include "data_args.h"
 #include "output.h"
 #include "program.h"
@@ -30,18 +31,38 @@ typedef struct {
   double rows;
 } fit_input;
 
+static bool needs_rows(const char *name) {
+  int count;
+  const blica_method *methods = blica_methods(&count);
+  for (int i = 0; i < count; i++)
+    if (strcmp(methods[i].name, name) == 0) return methods[i].needs_rows != 0;
+  return false;
+}
+
+static void take_counts(fit_input *in, blica_counts *counts) {
+  in->counts = counts;
+  in->n = counts->n;
+  in->u = counts->u;
+  for (int s = 0; s < in->u; s++) in->rows += counts->samples[s];
+}
+
 static int read_input(program *p, const fit_values *v, fit_input *in) {
   const char *path = p->operands[0];
-  if (table_is_counts(path)) {
-    blica_status status = blica_counts_load(p->ctx, path, &in->counts);
-    if (status != BLICA_OK) return fail_reading(p, status);
-    in->n = in->counts->n;
-    in->u = in->counts->u;
-    for (int s = 0; s < in->u; s++) in->rows += in->counts->samples[s];
-    return EXIT_OK;
-  }
   char message[TABLE_MESSAGE];
   table_options how = data_table_options(&v->data);
+  blica_counts *counts;
+  if (table_is_counts(path)) {
+    blica_status status = blica_counts_load(p->ctx, path, &counts);
+    if (status != BLICA_OK) return fail_reading(p, status);
+    take_counts(in, counts);
+    return EXIT_OK;
+  }
+  if (communicator() && !needs_rows(v->options.method)) { /* no process needs to see all rows */
+    blica_status status = table_counts(p->ctx, path, &how, message, &counts);
+    if (status != BLICA_OK) return fail_table(status, message);
+    take_counts(in, counts);
+    return EXIT_OK;
+  }
   blica_status status = table_read(p->ctx, path, &how, message, &in->data);
   if (status != BLICA_OK) return fail_table(status, message);
   in->n = in->data->n;

@@ -16,6 +16,11 @@ void records_close(records *r) {
   memset(r, 0, sizeof *r);
 }
 
+void records_restart(records *r) {
+  r->at = r->have = 0;
+  r->ended = false;
+}
+
 /* Text has no zero bytes; names and labels would end at one. */
 static blica_status check_text(const records *r, const char *text, size_t length, char *message) {
   if (!length || !memchr(text, 0, length)) return BLICA_OK;
@@ -34,6 +39,7 @@ static blica_status read_more(records *r, char *message) {
   if (r->at > 0) {
     memmove(r->buffer, r->buffer + r->at, r->have - r->at);
     r->have -= r->at;
+    r->dropped += (int64_t)r->at;
     r->at = 0;
   }
   if (r->have == r->capacity) {
@@ -238,8 +244,12 @@ static blica_status split_quoted(records *r, size_t length, char *message) {
 blica_status records_split(records *r, size_t length, char *message) {
   r->field_count = 0;
   r->record_line = r->line;
+  r->record_byte = r->dropped + (int64_t)r->at;
   const char *line = r->buffer + r->at;
-  if (memchr(line, '"', length)) return split_quoted(r, length, message);
+  if (memchr(line, '"', length)) {
+    r->quotes = true;
+    return split_quoted(r, length, message);
+  }
   blica_status status = check_text(r, line, length, message);
   if (status == BLICA_OK) status = split_plain(r, line, length, message);
   r->at += length + (r->at + length < r->have);

@@ -25,8 +25,11 @@ typedef struct {
   char *buffer;         /* text not yet consumed: at..have */
   size_t capacity, at, have;
   bool ended;           /* the source has no more */
+  int64_t dropped;      /* bytes that the buffer held before */
   int64_t line;         /* number of the line at `at`, from 1 */
   int64_t record_line;  /* first line of the record last split */
+  int64_t record_byte;  /* where it begins in the text */
+  bool quotes;          /* a record with quotes was met */
   field *fields;        /* of the record last split */
   int field_count, field_capacity;
   char *quoted;         /* their text when it had quotes */
@@ -40,6 +43,8 @@ void records_close(records *r); /* frees the buffers and closes the source */
 blica_status records_peek(records *r, char *message, bool *more, size_t *length);
 /* Chooses the separator from that line. */
 void records_guess_separator(records *r, size_t length);
+/* Goes on with other bytes of the source. */
+void records_restart(records *r);
 /* Splits the record that begins with that line and moves past it. Fields live until the next peek. */
 blica_status records_split(records *r, size_t length, char *message);
 

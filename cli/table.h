@@ -76,6 +76,15 @@ blica_status table_flush(table *t, char *message);
 blica_status table_begin_npy(table *t, char *message);
 blica_status table_read_npy(table *t, int64_t max_rows, char *message);
 
+/* table_ranks.c: what this process is to read, and how it is thrown away. */
+typedef struct {
+  blica_status (*read)(table *t, char *message, void **out);
+  void (*drop)(void *out);
+} table_goal;
+/* Reads a table by all processes; *out is this process's part, NULL for none. Same status and message on all. */
+blica_status table_ranks(blica_ctx *ctx, const char *path, const table_options *options, const table_goal *goal,
+                         char *message, void **out);
+
 /* table_levels.c: the code (0 or 1 in order of appearance) of a value; what to do at the end. */
 blica_status table_level(table *t, int variable, const char *text, size_t length, char *message, int8_t *code);
 /* A copy of data with some variables turned over (by their levels) and segments by count. */

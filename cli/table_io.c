@@ -8,6 +8,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "communicator.h"
+
 blica_status table_fail(char *message, blica_status status, const char *format, ...) {
   va_list args;
   va_start(args, format);
@@ -175,13 +177,32 @@ blica_status table_next(table *t, int64_t max_rows, char message[TABLE_MESSAGE],
   return status;
 }
 
+static blica_status read_rows(table *t, char *message, void **out) {
+  blica_data *data = NULL;
+  blica_status status = table_next(t, INT64_MAX / 2, message, &data);
+  *out = data;
+  return status;
+}
+
+static void drop_rows(void *out) { blica_data_free(out); }
+
 blica_status table_read(blica_ctx *ctx, const char *path, const table_options *options, char message[TABLE_MESSAGE],
                         blica_data **out) {
+  static const table_goal goal = {read_rows, drop_rows};
+  void *part = NULL;
   table *t;
   *out = NULL;
+  if (communicator()) {
+    blica_status status = table_ranks(ctx, path, options, &goal, message, &part);
+    if (status == BLICA_OK && (status = blica_pack_ranks(ctx, part, out)) != BLICA_OK)
+      table_fail(message, status, "%s: %.900s", path, blica_message(ctx));
+    blica_data_free(part);
+    return status;
+  }
   blica_status status = table_open(ctx, path, options, message, &t);
-  if (status == BLICA_OK) status = table_next(t, INT64_MAX / 2, message, out);
+  if (status == BLICA_OK) status = read_rows(t, message, &part);
   table_close(t);
+  *out = part;
   return status;
 }
 
@@ -222,24 +243,45 @@ static blica_status add_piece(table *t, const blica_data *piece, char *message, 
   return BLICA_OK;
 }
 
+/* The sum over pieces; NULL on failure. */
+static blica_status count_rows(table *t, char *message, void **out) {
+  blica_status status = BLICA_OK;
+  blica_counts *sum = NULL;
+  for (blica_data *piece = NULL; status == BLICA_OK; blica_data_free(piece)) {
+    status = table_next(t, 0, message, &piece);
+    if (status != BLICA_OK || !piece) break;
+    status = add_piece(t, piece, message, &sum);
+  }
+  if (status != BLICA_OK) {
+    blica_counts_free(sum);
+    sum = NULL;
+  }
+  *out = sum;
+  return status;
+}
+
+static void drop_counts(void *out) { blica_counts_free(out); }
+
 blica_status table_counts(blica_ctx *ctx, const char *path, const table_options *options, char message[TABLE_MESSAGE],
                           blica_counts **out) {
+  static const table_goal goal = {count_rows, drop_counts};
+  void *part = NULL;
   table *t;
   *out = NULL;
   if (table_is_counts(path)) {
     blica_status loaded = blica_counts_load(ctx, path, out);
     return loaded == BLICA_OK ? loaded : table_fail(message, loaded, "%s", blica_message(ctx));
   }
+  if (communicator()) {
+    blica_status status = table_ranks(ctx, path, options, &goal, message, &part);
+    if (status == BLICA_OK && (status = blica_merge_ranks(ctx, part, out)) != BLICA_OK)
+      table_fail(message, status, "%s: %.900s", path, blica_message(ctx));
+    blica_counts_free(part);
+    return status;
+  }
   blica_status status = table_open(ctx, path, options, message, &t);
-  for (blica_data *piece = NULL; status == BLICA_OK; blica_data_free(piece)) {
-    status = table_next(t, 0, message, &piece);
-    if (status != BLICA_OK || !piece) break;
-    status = add_piece(t, piece, message, out);
-  }
+  if (status == BLICA_OK) status = count_rows(t, message, &part);
   table_close(t);
-  if (status != BLICA_OK) {
-    blica_counts_free(*out);
-    *out = NULL;
-  }
+  *out = part;
   return status;
 }

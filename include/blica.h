@@ -134,6 +134,8 @@ BLICA_API void blica_packer_free(blica_packer *packer);
 BLICA_API blica_status blica_pack(blica_ctx *ctx, int64_t rows, int n, const int8_t *x, ptrdiff_t row_stride,
                                   ptrdiff_t column_stride, const char *const *variables, const int32_t *segment,
                                   int u, const char *const *labels, blica_data **out);
+/* Over ranks: each brings rows of its own (NULL: none), all get all of them, one rank's after another's. A call of all ranks. */
+BLICA_API blica_status blica_pack_ranks(blica_ctx *ctx, const blica_data *own, blica_data **out);
 BLICA_API void blica_data_free(blica_data *data);
 
 /* ------------------------------------------------------------------ counts: 2x2 tables of all pairs */
@@ -156,6 +158,9 @@ static inline int64_t blica_pair(int i, int j) { return (int64_t)j * (j - 1) / 2
 
 BLICA_API blica_status blica_count(blica_ctx *ctx, const blica_data *data, blica_counts **out);
 BLICA_API blica_status blica_merge(blica_ctx *ctx, int parts, const blica_counts *const *part, blica_counts **out);
+/* Over ranks: each brings the counts of its own rows (NULL: none), all get the sum. Segments are matched by label, in the order
+ * of ranks. A call of all ranks. */
+BLICA_API blica_status blica_merge_ranks(blica_ctx *ctx, const blica_counts *own, blica_counts **out);
 BLICA_API void blica_counts_table(const blica_counts *counts, int s, int i, int j,
                                   double cell[4] /* n11 n10 n01 n00 */);
 BLICA_API blica_status blica_counts_save(blica_ctx *ctx, const blica_counts *counts, const char *path); /* .npz or .csv */

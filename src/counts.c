@@ -125,7 +125,7 @@ static void add_to(double *sum, const double *x, size_t count) {
   for (size_t i = 0; i < count; i++) sum[i] += x[i];
 }
 
-static void add_segment(blica_counts *sum, int t, const blica_counts *part, int s) {
+void bl_counts_add(blica_counts *sum, int t, const blica_counts *part, int s) {
   size_t n = (size_t)sum->n, pairs = (size_t)sum->pairs, to = (size_t)t * pairs, from = (size_t)s * pairs;
   sum->samples[t] += part->samples[s];
   add_to(sum->ones + (size_t)t * n, part->ones + (size_t)s * n, n);
@@ -169,7 +169,7 @@ blica_status blica_merge(blica_ctx *ctx, int parts, const blica_counts *const *p
   sum->exact = exact;
   for (int p = 0; p < parts; p++)
     for (int s = 0; s < part[p]->u; s++)
-      add_segment(sum, bl_intern_find(&labels, part[p]->segments[s], strlen(part[p]->segments[s])), part[p], s);
+      bl_counts_add(sum, bl_intern_find(&labels, part[p]->segments[s], strlen(part[p]->segments[s])), part[p], s);
   *out = sum;
   sum = NULL;
 done:

@@ -11,6 +11,9 @@ blica_status bl_counts_create(blica_ctx *ctx, int n, int u, bool complete, const
 /* Allocates the cells n10, n01, n00 of complete counts and fills them from the margins. */
 blica_status bl_counts_expand(blica_ctx *ctx, blica_counts *counts);
 
+/* Segment s of part is added to segment t of sum, which has the same variables. */
+void bl_counts_add(blica_counts *sum, int t, const blica_counts *part, int s);
+
 /* Counts that a correlation can be made of: fails on a segment of a sample with fewer than two rows,
  * naming it. Not a matter of counting itself: a piece of the data may well hold one row of a segment. */
 blica_status bl_counts_check(blica_ctx *ctx, const blica_counts *counts);

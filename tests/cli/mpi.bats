@@ -90,6 +90,29 @@ same_file() {
   same_file "3" s.csv sources model.json a/data.csv --segment unknown
 }
 
+@test "each rank reads its part of a file; what cannot be divided is read by the first" {
+  "$BLICA" simulate --variables 9 --sources 2 --segments 5 --samples 200 --out a --quiet
+  (head -1 a/data.csv; tail -n +2 a/data.csv | shuf --random-source=a/data.csv | sed 's/$/\r/'; echo; tail -1 a/data.csv | tr -d '\n') >mixed.csv
+  same_file "2 3 4" c.npz count mixed.csv
+  head -3 a/data.csv >tiny.csv
+  same_file "4" c.npz count tiny.csv
+  awk -F, -v OFS=, 'NR > 1 { $NF = "\"" $NF "\n,x\"" } { print }' a/data.csv >quoted.csv
+  same_file "3" c.npz count quoted.csv
+  same_file "2" c.npz count a/data.csv --segment-length 70
+  gzip -k a/data.csv
+  same_file "2" c.npz count a/data.csv.gz
+  "$BLICA" count a/data.csv --out alone.npz --quiet
+  ranks 2 count - --out c.npz <a/data.csv
+  cmp alone.npz c.npz
+  # an error is told as by one process
+  awk -F, -v OFS=, 'NR == 900 { $2 = "7" } { print }' a/data.csv >bad.csv
+  "$BLICA" count bad.csv --out c.npz 2>alone.txt || [ $? = 3 ]
+  code=0
+  ranks 3 count bad.csv --out c.npz 2>three.txt || code=$?
+  [ "$code" = 3 ]
+  cmp alone.txt <(head -1 three.txt)
+}
+
 @test "experiments share their data sets" {
   "$BLICA" experiment identifiability --quick --variables 2:4 --segments 2:3 --out alone --quiet
   for p in 2 3; do
