@@ -17,6 +17,7 @@
 enum {
   HISTORY = 20,        /* L-BFGS pairs */
   PRECONDITIONED = 300, /* preconditioned L-BFGS iterations before Newton takes over */
+  POLISH = 3,          /* rounds of Newton steps */
   TRACE = 512          /* points kept of (seconds, value), to tell when a start came near its end */
 };
 
@@ -135,6 +136,37 @@ static blica_status second_phase(run *r) {
   return BLICA_OK;
 }
 
+/* Value and gradient where the start ended, in the standard scale: what is reported is what the model has. With a prior
+ * the scale is part of the point and stays. */
+static blica_status settle(run *r) {
+  const bl_sgauss_data *d = r->data;
+  double *gradient = NULL;
+  blica_status status;
+  TRY(bl_alloc(r->ctx, bl_sgauss_size(d), &gradient));
+  if (d->precision_mixing == 0 && d->precision_variance == 0) bl_sgauss_standard(d, r->theta);
+  r->record.objective = bl_sgauss_eval(r->g, r->theta, gradient);
+  r->record.gradient = bl_sgauss_slope(d, r->theta, gradient);
+  r->record.evaluations++;
+done:
+  bl_free(gradient);
+  return status;
+}
+
+/* Newton steps, again when in the standard scale the gradient is not yet what it was in the one they ended in. */
+static blica_status polish(run *r) {
+  blica_status status;
+  TRY(settle(r));
+  for (int round = 0; uses_newton(r->data) && round < POLISH && !r->interrupted && !r->out_of_time; round++) {
+    TRY(second_phase(r));
+    double limit = r->problem->options->tolerance * fmax(1, fabs(r->record.objective));
+    bool there = r->record.gradient <= limit;
+    TRY(settle(r));
+    if (!there || r->record.gradient <= limit) break;
+  }
+done:
+  return status;
+}
+
 /* Fills the record: objective as a log-likelihood, relative gradient, why it stopped. */
 static void finish(run *r) {
   const blica_fit_options *o = r->problem->options;
@@ -164,7 +196,7 @@ static blica_status run_start(run *r) {
   else
     TRY(bl_start_random(r->ctx, r->data, r->problem->options->seed, r->index, r->theta));
   TRY(first_phase(r, jointdiag));
-  if (uses_newton(r->data) && !r->interrupted && !r->out_of_time) TRY(second_phase(r));
+  TRY(polish(r));
   finish(r);
 done:
   bl_sgauss_preconditioner_free(r->preconditioner);

@@ -22,6 +22,7 @@ enum {
   HISTORY = 40,
   SCALE_ROUNDS = 4,        /* of empirical Bayes */
   START_ITERATIONS = 1000, /* of the methods that give starting points */
+  MAX_HALVINGS = 60,       /* of a starting point until its likelihood can be computed */
   RENEW = 12,          /* iterations under the first metric; each next one serves twice as many */
   COARSE_POINTS = 128,
   FINE_POINTS = 512,   /* up to FEW variables; beyond, half as many */
@@ -162,8 +163,12 @@ static blica_status best_start(run *r, blica_model *model, double *theta) {
   for (int i = 0; i < ORIGINS; i++) {
     char note[sizeof model->fit.notes->name];
     TRY(solution(r, &origins[i], model, trial));
-    TRY(bl_mle_order(&r->m, trial));
-    double value = bl_mle_eval(&r->m, trial, gradient);
+    double value = NAN;
+    for (int halving = 0; halving < MAX_HALVINGS && !isfinite(value); halving++) {
+      for (int j = 0; halving > 0 && j < r->m.n * r->m.k; j++) trial[j] /= 2; /* A outside the domain */
+      TRY(bl_mle_order(&r->m, trial));
+      value = bl_mle_eval(&r->m, trial, gradient);
+    }
     snprintf(note, sizeof note, "start_%s", origins[i].name);
     TRY(bl_report_note(r->ctx, &model->fit, note, -value));
     if (i > 0 && !(value < best)) continue;

@@ -8,6 +8,9 @@
 /* Where one engine becomes faster than the other, for a gradient. */
 enum { EXACT_VARIABLES = 8, EXACT_FEW = 6, GRID_VARIABLES = 20, LATTICE_VARIABLES = 40 };
 enum { LARGEST_BORDER = 400 };
+/* Norms of the columns of sqrt(c) A V^1/2, times each other in a segment, beyond which a step function fits as well. The
+ * grid's nodes grow with the product (to 10^6 for two sources), and the lattice's covariance loses its digits. */
+static const double STEEPEST = 22500;
 
 blica_status bl_mle_make(blica_ctx *ctx, const blica_data *data, int k, const blica_fit_options *options, bl_mle *m) {
   blica_status status = BLICA_OK;
@@ -76,11 +79,26 @@ double bl_mle_steepest(const bl_mle *m, const double *theta) {
   return sqrt(largest);
 }
 
+static bool too_steep(const bl_mle *m, const bl_params *p) {
+  for (int s = 0; s < m->u; s++) {
+    double product = 1;
+    for (int j = 0; j < m->k; j++) {
+      double squares = 0;
+      for (int i = 0; i < m->n; i++) squares += p->mixing[i + (size_t)j * m->n] * p->mixing[i + (size_t)j * m->n];
+      double norm = sqrt(1 + m->link * squares * p->variances[j + (size_t)s * m->k]);
+      product = m->engine == BL_ENGINE_GRID ? product * norm : fmax(product, norm);
+    }
+    if (!(product <= STEEPEST)) return true;
+  }
+  return false;
+}
+
 double bl_mle_eval(bl_mle *m, const double *theta, double *gradient) {
   size_t border = (size_t)m->n * (size_t)m->k;
   bl_params params = bl_mle_params(m, theta);
   for (size_t i = border; i < m->size; i++)
     if (!(fabs(theta[i]) < 100)) return NAN; /* log v or a mean beyond anything data can tell */
+  if (too_steep(m, &params)) return NAN;
   m->loglik = bl_likelihood_gradient(m->ctx, m->likelihood, &params, &m->accuracy, gradient, m->g_variance, m->g_mean);
   double value = -m->weight * m->loglik;
   for (size_t i = 0; i < border; i++) {

@@ -58,6 +58,12 @@ double bl_sgauss_eval(bl_sgauss *g, const double *theta, double *gradient);
 double bl_sgauss_constant(const bl_sgauss_data *data);
 
 /* Of a segment of this rank: */
+/* The scale of each source chosen so that the mean of its variances is 1 (for a likelihood without penalties, which it
+ * leaves as it was), and variances within what the likelihood can tell from 0 and infinity. */
+void bl_sgauss_standard(const bl_sgauss_data *data, double *theta);
+/* Largest derivative in absolute value, those by A as they are in that scale. */
+double bl_sgauss_slope(const bl_sgauss_data *data, const double *theta, const double *gradient);
+
 void bl_sgauss_matrix(const bl_sgauss_data *data, int s, double *c /* [n,n] */);
 bl_symmetric bl_sgauss_view(const bl_sgauss_data *data, int s); /* for products; not with lanes */
 
