@@ -83,6 +83,7 @@ static blica_status lbfgs_round(run *r, int64_t iterations, bool preconditioned,
   if (preconditioned) {
     bl_sgauss_preconditioner_set(r->preconditioner, r->theta);
     options.precondition = precondition;
+    options.max_evaluations = 3 * iterations + 1;
   }
   blica_status status = bl_lbfgs(r->ctx, bl_sgauss_size(r->data), r->theta, objective, r, &options, result);
   if (status != BLICA_OK) return status;
@@ -185,16 +186,27 @@ static void finish(run *r) {
                                                              : BLICA_STOP_STALLED;
 }
 
+/* The joint diagonaliser, or where there is none (matrices far from positive definite, with condition=none) a random point. */
+static blica_status begin(run *r, bool *jointdiag) {
+  uint64_t seed = r->problem->options->seed;
+  if (*jointdiag) {
+    blica_status status = bl_start_jointdiag(r->ctx, r->data, seed, r->index, r->theta);
+    double sum = 0;
+    for (size_t i = 0; i < bl_sgauss_size(r->data); i++) sum += fabs(r->theta[i]);
+    bool usable = status == BLICA_OK && isfinite(sum);
+    if (usable || (status != BLICA_OK && status != BLICA_ERR_NUMERIC)) return status;
+    *jointdiag = false;
+  }
+  return bl_start_random(r->ctx, r->data, seed, r->index, r->theta);
+}
+
 static blica_status run_start(run *r) {
   blica_status status;
   bool jointdiag = r->index == 0 || !uses_newton(r->data); /* random starts of large problems lead nowhere near */
   r->begun = bl_seconds();
-  snprintf(r->record.kind, sizeof r->record.kind, "%s", !jointdiag ? "random" : r->index ? "half" : "jointdiag");
   TRY(bl_sgauss_make(r->ctx, r->data, &r->g));
-  if (jointdiag)
-    TRY(bl_start_jointdiag(r->ctx, r->data, r->problem->options->seed, r->index, r->theta));
-  else
-    TRY(bl_start_random(r->ctx, r->data, r->problem->options->seed, r->index, r->theta));
+  TRY(begin(r, &jointdiag));
+  snprintf(r->record.kind, sizeof r->record.kind, "%s", !jointdiag ? "random" : r->index ? "half" : "jointdiag");
   TRY(first_phase(r, jointdiag));
   TRY(polish(r));
   finish(r);

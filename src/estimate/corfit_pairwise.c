@@ -13,6 +13,8 @@
 #include "num/bvn.h"
 #include "num/normal.h"
 
+static const double RHO_MAX = 1 - 1e-12; /* at 1 the density is infinite; beyond this the value stays as it is */
+
 /* M, G [n,n]; d, diagonal [n]; scaled A [n,k]. */
 size_t bl_corfit_pairwise_work(int n, int k) { return 2 * (size_t)n * n + 2 * (size_t)n + (size_t)n * k; }
 
@@ -49,8 +51,8 @@ double bl_corfit_pairwise(const bl_corfit_data *data, int s, const double *a, co
     for (int i = 0; i < j; i++) {
       double cell[4], slope, rho = m[i + (size_t)j * n] * d[i] * d[j];
       blica_counts_table(data->counts, s, i, j, cell);
-      value += data->weight[s] * table_term(cell, t[i], t[j], fmin(fmax(rho, -1), 1), &slope);
-      slope *= 0.5 * data->weight[s]; /* G is symmetric: each pair stands in it twice */
+      value += data->weight[s] * table_term(cell, t[i], t[j], fmin(fmax(rho, -RHO_MAX), RHO_MAX), &slope);
+      slope *= fabs(rho) > RHO_MAX ? 0 : 0.5 * data->weight[s]; /* G is symmetric: each pair stands in it twice */
       g[i + (size_t)j * n] = g[j + (size_t)i * n] = slope * d[i] * d[j];
       diagonal[i] += slope * rho;
       diagonal[j] += slope * rho;

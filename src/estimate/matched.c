@@ -18,6 +18,7 @@
 
 enum {
   HISTORY = 20,
+  SLOPE_ROUNDS = 4,    /* of L-BFGS until the gradient is small in the standard scale too */
   SCALE_ROUNDS = 5,    /* of empirical Bayes */
   LAPLACE_MAX = 200    /* nk up to which the Hessian is formed; beyond it every parameter counts as determined */
 };
@@ -54,26 +55,66 @@ static int after_iteration(int64_t iteration, double value, double gradient_max,
   return r->interrupted || r->out_of_time;
 }
 
+static double mean_variance(const bl_corfit_data *d, const double *theta, int j) {
+  double mean = 0;
+  for (int s = 0; s < d->u; s++) mean += exp(theta[(size_t)d->n * d->k + (size_t)d->k * (size_t)s + (size_t)j]) / d->u;
+  return mean;
+}
+
+/* Relative gradient at theta, by A in the scale where the mean variance of each source is 1: without priors the scale is
+ * free, and where it drifts a gradient may look as small as one likes. */
+static double slope_at(run *r, double *gradient) {
+  const bl_corfit_data *d = r->data;
+  double value = bl_corfit_eval(r->fit, r->theta, gradient), most = 0;
+  r->record.evaluations++;
+  for (int j = 0; j < d->k; j++) {
+    double scale = 1 / sqrt(mean_variance(d, r->theta, j));
+    for (int i = 0; i < d->n; i++) most = fmax(most, scale * fabs(gradient[i + (size_t)j * d->n]));
+  }
+  for (size_t i = (size_t)d->n * d->k; i < bl_corfit_size(d); i++) most = fmax(most, fabs(gradient[i]));
+  return most / fmax(1, fabs(value));
+}
+
+/* Into that scale; the likelihood stays as it was. */
+static void standardise(run *r) {
+  const bl_corfit_data *d = r->data;
+  for (int j = 0; j < d->k; j++) {
+    double mean = mean_variance(d, r->theta, j);
+    if (!isfinite(log(mean))) continue;
+    for (int i = 0; i < d->n; i++) r->theta[i + (size_t)j * d->n] *= sqrt(mean);
+    for (int s = 0; s < d->u; s++) r->theta[(size_t)d->n * d->k + (size_t)d->k * (size_t)s + (size_t)j] -= log(mean);
+  }
+}
+
 static blica_status minimise(run *r) {
   const blica_fit_options *o = r->problem->options;
-  bl_lbfgs_options options = {.history = HISTORY,
-                              .max_iterations = o->max_iterations - r->iterations_before,
-                              .gradient_tolerance = o->tolerance,
-                              .hook = after_iteration};
-  bl_lbfgs_result result;
-  blica_status status = bl_lbfgs(r->ctx, bl_corfit_size(r->data), r->theta, objective, r, &options, &result);
-  if (status != BLICA_OK) return status;
-  r->iterations_before += result.iterations;
-  r->record.iterations = r->iterations_before;
-  r->record.evaluations += result.evaluations;
-  r->record.objective = r->constant - result.value;
-  r->record.gradient = result.gradient_max / fmax(1, fabs(result.value));
+  double *gradient = NULL;
+  blica_status status;
+  bl_lbfgs_options options = {.history = HISTORY, .gradient_tolerance = o->tolerance, .hook = after_iteration};
+  TRY(bl_alloc(r->ctx, bl_corfit_size(r->data), &gradient));
+  for (int round = 0; round < SLOPE_ROUNDS; round++) {
+    bl_lbfgs_result result;
+    options.max_iterations = o->max_iterations - r->iterations_before;
+    TRY(bl_lbfgs(r->ctx, bl_corfit_size(r->data), r->theta, objective, r, &options, &result));
+    r->iterations_before += result.iterations;
+    r->record.iterations = r->iterations_before;
+    r->record.evaluations += result.evaluations;
+    r->record.objective = r->constant - result.value;
+    r->record.gradient = slope_at(r, gradient);
+    if (result.end != BL_LBFGS_GRADIENT || r->record.gradient <= o->tolerance) break;
+    if (r->data->precision_mixing == 0 && r->data->precision_variance == 0)
+      standardise(r);
+    else
+      options.gradient_tolerance *= 0.1;
+  }
   r->record.stop = r->record.gradient <= o->tolerance          ? BLICA_STOP_CONVERGED
                    : r->interrupted                            ? BLICA_STOP_INTERRUPTED
                    : r->out_of_time                            ? BLICA_STOP_TIME
                    : r->iterations_before >= o->max_iterations ? BLICA_STOP_ITERATIONS
                                                                : BLICA_STOP_STALLED;
-  return BLICA_OK;
+done:
+  bl_free(gradient);
+  return status;
 }
 
 static blica_status run_start(run *r, const bl_sgauss_data *starts, double *room) {

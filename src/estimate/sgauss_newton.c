@@ -18,9 +18,13 @@
 enum {
   GROUPS = BL_NEWTON_GROUPS,
   MAX_REJECTS = 30,
+  PATIENCE = 50, /* steps that must lower the value by CREEP of it: a likelihood that rises towards a border in ever
+                    smaller steps has no end, and data that do not tell 1e-7 of it do not tell the parameters either */
   EXTRA_STEPS = 3 /* after the tolerance is met: quadratic convergence reaches the floor in these, and where the
                      likelihood only levels off towards infinity they end the chase */
 };
+
+static const double CREEP = 1e-7;
 
 typedef struct {
   blica_ctx *ctx;
@@ -221,7 +225,7 @@ blica_status bl_sgauss_newton(blica_ctx *ctx, bl_sgauss *g, double *theta, const
   result->value = bl_sgauss_eval(g, theta, t.gradient);
   result->evaluations = 1;
   result->gradient_max = largest(t.size, t.gradient);
-  double damping = 1e-6;
+  double damping = 1e-6, earlier = result->value;
   for (int extra = 0; result->steps < options->max_steps && extra < EXTRA_STEPS;) {
     double before = result->gradient_max;
     if (!advance(&t, theta, &damping, result)) break;
@@ -229,6 +233,10 @@ blica_status bl_sgauss_newton(blica_ctx *ctx, bl_sgauss *g, double *theta, const
     if (options->hook && options->hook(result->steps, result->value, result->gradient_max, options->user)) {
       result->stopped = true;
       break;
+    }
+    if (result->steps % PATIENCE == 0) {
+      if (earlier - result->value < CREEP * fmax(1, fabs(result->value))) break;
+      earlier = result->value;
     }
     bool small = result->gradient_max <= options->tolerance * fmax(1, fabs(result->value));
     if (small && result->gradient_max > 0.5 * before) break;

@@ -175,6 +175,7 @@ static bl_lbfgs_end minimise(machine *m, const bl_lbfgs_options *options, bl_lbf
     double most = largest(m->size, m->gradient), size = fmax(1, fabs(m->value));
     if (most <= options->gradient_tolerance * size) return BL_LBFGS_GRADIENT;
     if (result->iterations >= options->max_iterations) return BL_LBFGS_ITERATIONS;
+    if (options->max_evaluations > 0 && m->evaluations >= options->max_evaluations) return BL_LBFGS_ITERATIONS;
     double before = m->value;
     if (!iterate(m)) return BL_LBFGS_LINE_SEARCH;
     if (options->hook &&
@@ -216,8 +217,9 @@ blica_status bl_lbfgs(blica_ctx *ctx, size_t size, double *x, bl_objective objec
   TRY(bl_alloc(ctx, size, &m.direction));
   m.value = objective(x, m.gradient, user);
   m.evaluations = 1;
-  if (!isfinite(m.value))
-    FAIL(ctx, BLICA_ERR_NUMERIC, "the objective is %g at the starting point; no minimisation is possible", m.value);
+  if (!isfinite(m.value) || !isfinite(dot(size, m.gradient, m.gradient)))
+    FAIL(ctx, BLICA_ERR_NUMERIC, "the objective is %g at the starting point and its gradient %s; no minimisation is possible",
+         m.value, isfinite(dot(size, m.gradient, m.gradient)) ? "finite" : "is not finite");
   result->end = minimise(&m, options, result);
   result->value = m.value;
   result->gradient_max = largest(size, m.gradient);

@@ -14,6 +14,7 @@ typedef void (*bl_precondition)(double *d, void *user);
 typedef struct {
   int history;             /* pairs kept, as in 20 */
   int64_t max_iterations;
+  int64_t max_evaluations; /* 0: no limit; ends like max_iterations, where line searches grow long */
   double gradient_tolerance; /* stop when max|g| <= tolerance * max(1, |f|) */
   double change_tolerance;   /* stop when f falls by less than this times max(1, |f|); 0: never */
   bl_iteration_hook hook;    /* may be NULL */
