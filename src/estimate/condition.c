@@ -10,6 +10,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/share.h"
 #include "cor.h"
 #include "estimate/corfit.h"
 #include "estimate/estimate.h"
@@ -118,6 +119,11 @@ done:
   return status;
 }
 
+/* The same on all ranks. */
+static bool over(blica_ctx *ctx, const bl_problem *problem) {
+  return bl_any(ctx, bl_interrupted(ctx) || bl_seconds() > problem->deadline);
+}
+
 /* Adds to total[c] what part `which` says of candidate c. */
 static blica_status hear(blica_ctx *ctx, const bl_problem *problem, const int *part, int which, int k, double *total) {
   blica_status status;
@@ -132,7 +138,7 @@ static blica_status hear(blica_ctx *ctx, const bl_problem *problem, const int *p
   TRY(take(ctx, problem->cor, part, which, true, &seen));
   TRY(take(ctx, problem->cor, part, which, false, &held));
   inner.cor = seen;
-  for (int c = 0; c < CANDIDATES && !bl_interrupted(ctx) && bl_seconds() <= problem->deadline; c++) {
+  for (int c = 0; c < CANDIDATES && !over(ctx, problem); c++) {
     double value = 0;
     options.condition = candidates[c];
     TRY(blica_model_create(ctx, seen->n, k, seen->u, &model));
@@ -164,7 +170,7 @@ blica_status bl_choose_condition(blica_ctx *ctx, const bl_problem *problem, int 
   }
   TRY(divide(ctx, u, parts, problem->options->seed, &part));
   for (int p = 0; p < parts; p++) TRY(hear(ctx, problem, part, p, k, total));
-  if (bl_interrupted(ctx) || bl_seconds() > problem->deadline) goto done;
+  if (over(ctx, problem)) goto done;
   for (int c = 1; c < CANDIDATES; c++)
     if (total[c] < total[best]) best = c;
   *condition = candidates[best];

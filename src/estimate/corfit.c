@@ -1,8 +1,8 @@
 /* corfit.c - sum of the segments' terms and the priors; Laplace's approximation.
  *
- * Segments are computed by any thread of any rank into their own slots and added over a fixed tree. The Hessian has arrow shape:
- * log v_s meets only A and itself, so its rows need one segment each; all by central differences of exact
- * gradients. */
+ * Segments, or blocks of eight (corfit_lanes.c), are computed by any thread of any rank into their own slots and added over
+ * a fixed tree. The Hessian has arrow shape:
+ * log v_s meets only A and itself, so one difference serves the same source of all segments. */
 #include "estimate/corfit.h"
 
 #include <math.h>
@@ -16,11 +16,14 @@
 struct bl_corfit {
   blica_ctx *ctx;
   const bl_corfit_data *data;
-  double *value;      /* [u] */
-  double *gradient_a; /* [n,k,u] */
+  blica_simd level;
+  int slots;          /* blocks of eight segments with lanes, else segments */
+  double *value;      /* [slots] */
+  double *gradient_a; /* [n,k,slots] */
   double *gradient_v; /* [k,u] */
+  bl_v8 *weight, *log_v, *slope_v; /* [1], [k], [k] per slot, with lanes */
   double *work;       /* per thread */
-  bl_share share;     /* of the segments among ranks */
+  bl_share share;     /* of the slots among ranks */
   const double *theta;
 };
 
@@ -28,10 +31,8 @@ size_t bl_corfit_size(const bl_corfit_data *d) { return (size_t)d->n * d->k + (s
 
 void bl_corfit_free(bl_corfit *fit) {
   if (!fit) return;
-  bl_free(fit->value);
-  bl_free(fit->gradient_a);
-  bl_free(fit->gradient_v);
-  bl_free(fit->work);
+  void *const blocks[] = {fit->value, fit->gradient_a, fit->gradient_v, fit->weight, fit->log_v, fit->slope_v, fit->work};
+  for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) bl_free(blocks[i]);
   bl_share_free(&fit->share);
   bl_free(fit);
 }
@@ -39,15 +40,22 @@ void bl_corfit_free(bl_corfit *fit) {
 blica_status bl_corfit_make(blica_ctx *ctx, const bl_corfit_data *data, bl_corfit **out) {
   blica_status status;
   bl_corfit *fit = NULL;
-  const size_t nk = (size_t)data->n * data->k, u = (size_t)data->u;
+  const size_t nk = (size_t)data->n * data->k, k = (size_t)data->k, u = (size_t)data->u;
   *out = NULL;
   TRY(bl_alloc(ctx, 1, &fit));
-  fit->ctx = ctx, fit->data = data;
-  TRY(bl_share_make(ctx, data->u, bl_sgauss_groups(data->n, data->k, data->u), &fit->share));
-  TRY(bl_alloc(ctx, u, &fit->value));
-  TRY(bl_alloc(ctx, bl_mul(nk, u), &fit->gradient_a));
-  TRY(bl_alloc(ctx, (size_t)data->k * u, &fit->gradient_v));
-  TRY(bl_alloc(ctx, bl_mul(data->work, (size_t)bl_max_threads(ctx)), &fit->work));
+  fit->ctx = ctx, fit->data = data, fit->level = blica_simd_level(ctx);
+  fit->slots = data->lanes ? (data->u + BL_LANES - 1) / BL_LANES : data->u;
+  TRY(bl_share_make(ctx, fit->slots, data->lanes ? 0 : bl_sgauss_groups(data->n, data->k, data->u), &fit->share));
+  TRY(bl_alloc(ctx, (size_t)fit->slots, &fit->value));
+  TRY(bl_alloc(ctx, bl_mul(nk, (size_t)fit->slots), &fit->gradient_a));
+  TRY(bl_alloc(ctx, k * u, &fit->gradient_v));
+  if (data->lanes) {
+    TRY(bl_alloc(ctx, (size_t)fit->slots, &fit->weight));
+    TRY(bl_alloc(ctx, k * (size_t)fit->slots, &fit->log_v)); /* padding keeps log v = 0 and weight 0 */
+    TRY(bl_alloc(ctx, k * (size_t)fit->slots, &fit->slope_v));
+    for (int s = 0; s < data->u; s++) fit->weight[s / BL_LANES][s % BL_LANES] = data->weight[s];
+  }
+  TRY(bl_alloc(ctx, bl_mul((data->work + 7) / 8 * 8, (size_t)bl_max_threads(ctx)), &fit->work));
   *out = fit;
   fit = NULL;
 done:
@@ -55,25 +63,52 @@ done:
   return status;
 }
 
-static void evaluate_segment(int64_t s, int thread, void *user) {
+static void evaluate_block(bl_corfit *fit, int slot, double *work) {
+  const bl_corfit_data *d = fit->data;
+  const size_t n = (size_t)d->n, k = (size_t)d->k, nk = n * k, at = (size_t)slot;
+  bl_v8 *log_v = fit->log_v + k * at, *slope = fit->slope_v + k * at;
+  int first = slot * BL_LANES, count = d->u - first < BL_LANES ? d->u - first : BL_LANES;
+  for (int lane = 0; lane < count; lane++)
+    for (size_t j = 0; j < k; j++) log_v[j][lane] = fit->theta[nk + k * (size_t)(first + lane) + j];
+  bl_corfit_block in = {d->n, d->k, d->link, fit->theta, (const bl_v8 *)d->c + n * n * at, (const bl_v8 *)d->noise + n * at,
+                        fit->weight + at, log_v};
+  bl_corfit_lanes(fit->level, &in, (bl_v8 *)work, &fit->value[at], fit->gradient_a + nk * at, slope);
+}
+
+static void evaluate_slot(int64_t slot, int thread, void *user) {
   bl_corfit *fit = user;
   const bl_corfit_data *d = fit->data;
   const size_t nk = (size_t)d->n * d->k, k = (size_t)d->k;
-  fit->value[s] = d->term(d, (int)s, fit->theta, fit->theta + nk + k * (size_t)s, fit->work + d->work * (size_t)thread,
-                          fit->gradient_a + nk * (size_t)s, fit->gradient_v + k * (size_t)s);
+  double *work = fit->work + (d->work + 7) / 8 * 8 * (size_t)thread;
+  if (d->lanes)
+    evaluate_block(fit, (int)slot, work);
+  else
+    fit->value[slot] = d->term(d, (int)slot, fit->theta, fit->theta + nk + k * (size_t)slot, work,
+                               fit->gradient_a + nk * (size_t)slot, fit->gradient_v + k * (size_t)slot);
+}
+
+/* What the ranks made, to all; the sum over slots stands in the first slot of gradient_a then. */
+static blica_status exchange(bl_corfit *fit) {
+  const size_t nk = (size_t)fit->data->n * fit->data->k, k = (size_t)fit->data->k;
+  const bl_places plain = {fit->gradient_v, k}, wide = {(double *)fit->slope_v, k * BL_LANES};
+  const bl_places lists[] = {{fit->value, 1}, fit->data->lanes ? wide : plain}, sum = {fit->gradient_a, nk};
+  return bl_share_exchange(fit->ctx, &fit->share, 2, lists, &sum);
 }
 
 double bl_corfit_eval(bl_corfit *fit, const double *theta, double *gradient) {
   const bl_corfit_data *d = fit->data;
-  const size_t nk = (size_t)d->n * d->k, size = bl_corfit_size(d);
+  const size_t nk = (size_t)d->n * d->k, k = (size_t)d->k, size = bl_corfit_size(d);
   fit->theta = theta;
-  const bl_places lists[] = {{fit->value, 1}, {fit->gradient_v, (size_t)d->k}}, sum = {fit->gradient_a, nk};
-  bl_share_run(fit->ctx, &fit->share, evaluate_segment, fit);
-  if (bl_share_exchange(fit->ctx, &fit->share, 2, lists, &sum) != BLICA_OK) return NAN;
+  bl_share_run(fit->ctx, &fit->share, evaluate_slot, fit);
+  if (exchange(fit) != BLICA_OK) return NAN;
   double value = 0;
-  for (int s = 0; s < d->u; s++) value += fit->value[s];
+  for (int slot = 0; slot < fit->slots; slot++) value += fit->value[slot];
   memcpy(gradient, fit->gradient_a, nk * sizeof *gradient);
-  memcpy(gradient + nk, fit->gradient_v, (size - nk) * sizeof *gradient);
+  if (d->lanes)
+    for (size_t i = 0; i < k * (size_t)d->u; i++)
+      gradient[nk + i] = fit->slope_v[i % k + k * (i / k / BL_LANES)][i / k % BL_LANES];
+  else
+    memcpy(gradient + nk, fit->gradient_v, (size - nk) * sizeof *gradient);
   for (size_t i = 0; i < size; i++) {
     double precision = i < nk ? d->precision_mixing : d->precision_variance;
     value += 0.5 * precision * theta[i] * theta[i];
@@ -92,7 +127,8 @@ typedef struct {
   double *theta, *up, *down; /* [size] */
 } arrow;
 
-static double step_of(double x) { return 1e-4 * fmax(1, fabs(x)); }
+static const double STEP = 1e-4; /* of log v; of A relative to its size */
+static double step_of(double x) { return STEP * fmax(1, fabs(x)); }
 
 /* Columns of A: all segments answer. */
 static void mixing_columns(bl_corfit *fit, arrow *h) {
@@ -113,24 +149,27 @@ static void mixing_columns(bl_corfit *fit, arrow *h) {
       h->aa[i + h->nk * j] = h->aa[j + h->nk * i] = 0.5 * (h->aa[i + h->nk * j] + h->aa[j + h->nk * i]);
 }
 
-/* Rows of one segment's log v: only that segment answers. */
-static void variance_block(bl_corfit *fit, arrow *h, int s) {
-  const bl_corfit_data *d = fit->data;
-  double *local = h->theta + h->nk + h->k * (size_t)s, *block = h->vv + h->k * h->k * (size_t)s;
-  for (size_t j = 0; j < h->k; j++) {
-    double keep = local[j], step = step_of(keep);
-    local[j] = keep + step;
-    d->term(d, s, h->theta, local, fit->work, h->up, h->up + h->nk);
-    local[j] = keep - step;
-    d->term(d, s, h->theta, local, fit->work, h->down, h->down + h->nk);
-    local[j] = keep;
-    for (size_t i = 0; i < h->k; i++) block[i + h->k * j] = (h->up[h->nk + i] - h->down[h->nk + i]) / (2 * step);
+/* Columns of log v, one source at a time and all segments at once: a segment answers to its own alone. */
+static void variance_columns(bl_corfit *fit, arrow *h) {
+  const size_t k = h->k, u = (size_t)fit->data->u;
+  double *log_v = h->theta + h->nk;
+  for (size_t j = 0; j < k; j++) {
+    for (size_t s = 0; s < u; s++) log_v[k * s + j] += STEP;
+    bl_corfit_eval(fit, h->theta, h->up);
+    for (size_t s = 0; s < u; s++) log_v[k * s + j] -= 2 * STEP;
+    bl_corfit_eval(fit, h->theta, h->down);
+    for (size_t s = 0; s < u; s++) {
+      log_v[k * s + j] += STEP;
+      for (size_t i = 0; i < k; i++)
+        h->vv[i + k * (j + k * s)] = (h->up[h->nk + k * s + i] - h->down[h->nk + k * s + i]) / (2 * STEP);
+    }
   }
-  for (size_t j = 0; j < h->k; j++) {
-    block[j * (h->k + 1)] += d->precision_variance;
-    for (size_t i = 0; i < j; i++)
-      block[i + h->k * j] = block[j + h->k * i] = 0.5 * (block[i + h->k * j] + block[j + h->k * i]);
-  }
+  for (size_t s = 0; s < u; s++)
+    for (size_t j = 0; j < k; j++)
+      for (size_t i = 0; i < j; i++) {
+        double *block = h->vv + k * k * s;
+        block[i + k * j] = block[j + k * i] = 0.5 * (block[i + k * j] + block[j + k * i]);
+      }
 }
 
 static double log_det_of(size_t size, const double *factor) {
@@ -180,9 +219,7 @@ blica_status bl_corfit_laplace_at(blica_ctx *ctx, bl_corfit *fit, const double *
   TRY(bl_alloc(ctx, size, &h.down));
   memcpy(h.theta, theta, size * sizeof *theta);
   mixing_columns(fit, &h);
-  for (int s = (int)fit->share.first; s < fit->share.last; s++) variance_block(fit, &h, s);
-  const bl_places blocks = {h.vv, h.k * h.k};
-  TRY(bl_share_exchange(ctx, &fit->share, 1, &blocks, NULL));
+  variance_columns(fit, &h);
   double trace_a, trace_v;
   out->positive = traces(d, &h, &trace_a, &trace_v, &out->log_det);
   if (out->positive) {

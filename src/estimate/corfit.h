@@ -6,6 +6,7 @@
 #define BL_CORFIT_H
 
 #include "base/share.h"
+#include "num/lanes.h"
 
 typedef struct bl_corfit_data bl_corfit_data;
 
@@ -18,20 +19,35 @@ struct bl_corfit_data {
   int n, k, u;
   double link;
   const double *weight;   /* [u] N_s */
-  bl_share share;         /* of the segments among ranks: method matched */
+  bl_share share;         /* of the segments among ranks: method matched without lanes */
   double *c;              /* [n,n] of this rank's segments, correlations with the noise on the diagonal: method matched */
   double *noise;          /* [n,u] variance that dichotomising adds: method matched */
+  bool lanes;             /* method matched, small n: c and noise hold vectors of eight segments, all blocks */
   const blica_counts *counts; /* method pairwise */
   const double *thresholds;   /* [n,u]: method pairwise */
   const blica_cor *cor;       /* least squares */
-  bl_corfit_term term;
-  size_t work;            /* doubles that a term needs */
+  bl_corfit_term term;    /* without lanes */
+  size_t work;            /* doubles that a term or a block needs */
   double precision_mixing, precision_variance; /* 1/sd^2 of the priors; 0: none */
 };
 
 double bl_corfit_matched(const bl_corfit_data *data, int s, const double *a, const double *log_v, double *work,
                          double *gradient_a, double *gradient_v);
 size_t bl_corfit_matched_work(int n, int k);
+
+/* Eight segments of method matched, one per lane; value and the gradient of A are sums over lanes in lane order. Lanes of
+ * weight 0 do not count. */
+typedef struct {
+  int n, k;
+  double link;
+  const double *a;               /* [n,k] */
+  const bl_v8 *c, *noise;        /* [n,n], [n] */
+  const bl_v8 *weight, *log_v;   /* [1], [k] */
+} bl_corfit_block;
+void bl_corfit_lanes(blica_simd level, const bl_corfit_block *in, bl_v8 *work, double *value, double *gradient_a,
+                     bl_v8 *gradient_v);
+size_t bl_corfit_lanes_work(int n, int k); /* doubles */
+
 double bl_corfit_pairwise(const bl_corfit_data *data, int s, const double *a, const double *log_v, double *work,
                           double *gradient_a, double *gradient_v);
 size_t bl_corfit_pairwise_work(int n, int k);
@@ -39,7 +55,7 @@ size_t bl_corfit_pairwise_work(int n, int k);
 double bl_corfit_squares(const bl_corfit_data *data, int s, const double *a, const double *log_v, double *work,
                          double *gradient_a, double *gradient_v);
 size_t bl_corfit_squares_work(int n, int k);
-/* Sets c and noise of method matched, which the caller frees. */
+/* Makes c and noise of method matched, which the caller frees, in the layout that suits n; sets lanes, term and work. */
 blica_status bl_corfit_matched_data(blica_ctx *ctx, const blica_cor *cor, bl_corfit_data *data);
 
 typedef struct bl_corfit bl_corfit; /* evaluator: workspace for one caller at a time */

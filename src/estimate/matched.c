@@ -20,6 +20,7 @@ enum {
   HISTORY = 20,
   SLOPE_ROUNDS = 4,    /* of L-BFGS until the gradient is small in the standard scale too */
   SCALE_ROUNDS = 5,    /* of empirical Bayes */
+  LANES_MAX_N = 32,    /* as for the scaled Gaussian: the matrices of eight segments fit the second-level cache */
   LAPLACE_MAX = 200    /* nk up to which the Hessian is formed; beyond it every parameter counts as determined */
 };
 static const double FIRST_SD_MIXING = 3, FIRST_SD_VARIANCE = 1;
@@ -251,20 +252,32 @@ done:
 blica_status bl_corfit_matched_data(blica_ctx *ctx, const blica_cor *cor, bl_corfit_data *data) {
   blica_status status;
   const size_t n = (size_t)cor->n;
+  data->lanes = cor->n <= LANES_MAX_N;
+  data->term = bl_corfit_matched;
+  data->work = data->lanes ? bl_corfit_lanes_work(cor->n, data->k) : bl_corfit_matched_work(cor->n, data->k);
+  const size_t stride = data->lanes ? BL_LANES : 1; /* from one element of a segment's matrix to the next */
+  double *matrix = NULL;
   TRY(bl_share_make(ctx, cor->u, bl_sgauss_groups(data->n, data->k, data->u), &data->share));
-  TRY(bl_alloc(ctx, bl_mul(n * n, (size_t)(data->share.last - data->share.first)), &data->c));
-  TRY(bl_alloc(ctx, n * (size_t)cor->u, &data->noise));
-  for (int s = (int)data->share.first; s < data->share.last; s++) {
-    double *c = data->c + n * n * (size_t)(s - data->share.first);
-    blica_cor_matrix(cor, s, c);
+  size_t first = (size_t)data->share.first, last = (size_t)data->share.last; /* with lanes every rank holds all */
+  if (data->lanes) first = 0, last = ((size_t)cor->u + BL_LANES - 1) / BL_LANES * BL_LANES;
+  TRY(bl_alloc(ctx, n * n, &matrix));
+  TRY(bl_alloc(ctx, bl_mul(n * n, last - first), &data->c));
+  TRY(bl_alloc(ctx, n * (last > (size_t)cor->u ? last : (size_t)cor->u), &data->noise));
+  for (size_t s = first; s < last; s++) {
+    double *c = data->c + (s - first) / stride * stride * n * n + s % stride;
+    double *own = data->noise + s / stride * stride * n + s % stride;
+    bool padding = s >= (size_t)cor->u; /* the identity, with some noise */
+    if (!padding) blica_cor_matrix(cor, (int)s, matrix);
+    for (size_t i = 0; i < n * n; i++) c[i * stride] = padding ? i % (n + 1) == 0 : matrix[i];
     for (size_t i = 0; i < n; i++) {
-      double t = cor->thresholds[i + n * (size_t)s], density = bl_phi_density(t);
+      double t = padding ? 0 : cor->thresholds[i + n * s], density = bl_phi_density(t);
       double noise = bl_phi_cdf(t) * bl_phi_cdf(-t) / (density * density) - 1;
-      data->noise[i + n * (size_t)s] = noise;
-      c[i * (n + 1)] += noise;
+      own[i * stride] = noise;
+      c[i * (n + 1) * stride] += noise;
     }
   }
 done:
+  bl_free(matrix);
   return status;
 }
 
@@ -277,8 +290,7 @@ static blica_status scale_weights(blica_ctx *ctx, const blica_cor *cor, double s
 blica_status bl_estimate_matched(blica_ctx *ctx, const bl_problem *problem, blica_model *model, bool *means_done) {
   blica_status status;
   double *weight = NULL, constant = 0;
-  bl_corfit_data data = {.n = model->n, .k = model->k, .u = model->u, .link = problem->options->link,
-                         .term = bl_corfit_matched, .work = bl_corfit_matched_work(model->n, model->k)};
+  bl_corfit_data data = {.n = model->n, .k = model->k, .u = model->u, .link = problem->options->link};
   *means_done = false;
   TRY(scale_weights(ctx, problem->cor, problem->options->weight, &weight));
   data.weight = weight;

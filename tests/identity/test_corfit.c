@@ -177,6 +177,41 @@ static void effective_parameters_go_from_none_to_all(void **state) {
   drop(&p);
 }
 
+/* Eight segments in lanes, padding included, against the plain term, at every SIMD level. */
+static void lanes_are_the_plain_term(void **state) {
+  (void)state;
+  const int shapes[][3] = {{2, 1, 1}, {5, 2, 8}, {6, 6, 13}, {11, 7, 17}};
+  for (size_t c = 0; c < sizeof shapes / sizeof *shapes; c++)
+    for (int level = BLICA_SIMD_SCALAR; level <= BLICA_SIMD_AVX512; level++) {
+      problem p;
+      blica_set_simd(ctx, (blica_simd)level);
+      make(&p, shapes[c][0], shapes[c][1], shapes[c][2], 0, MATCHED);
+      int n = p.data.n, u = p.data.u;
+      bl_corfit_data wide = {.n = n, .k = p.data.k, .u = u, .link = p.data.link, .weight = p.weight};
+      assert_int_equal(bl_corfit_matched_data(ctx, p.cor, &wide), BLICA_OK);
+      assert_true(wide.lanes);
+      for (int s = 0; s < u; s++)
+        for (int i = 0; i < n; i++) {
+          double noise = wide.noise[(s / BL_LANES * n + i) * BL_LANES + s % BL_LANES];
+          p.data.c[n * n * s + i * (n + 1)] += noise - p.data.noise[i + n * s];
+          p.data.noise[i + n * s] = noise;
+        }
+      double *gradient = calloc(p.size, sizeof(double)), most = 0;
+      double plain = evaluate(&p, p.theta, p.gradient);
+      p.data.term = NULL;
+      bl_corfit_data keep = p.data;
+      p.data = wide;
+      double value = evaluate(&p, p.theta, gradient);
+      p.data = keep;
+      for (size_t i = 0; i < p.size; i++) most = fmax(most, fabs(p.gradient[i]));
+      assert_true(fabs(value - plain) <= 1e-13 * fabs(plain));
+      for (size_t i = 0; i < p.size; i++) assert_true(fabs(gradient[i] - p.gradient[i]) <= 1e-12 * most);
+      bl_free(wide.c), bl_free(wide.noise), free(gradient);
+      drop(&p);
+    }
+  blica_set_simd(ctx, BLICA_SIMD_AUTO);
+}
+
 static void threads_do_not_change_bits(void **state) {
   (void)state;
   for (int which = 0; which < KINDS; which++) {
@@ -201,6 +236,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(matched_value_is_the_definition), cmocka_unit_test(gradients_are_derivatives),
       cmocka_unit_test(truth_is_stationary_for_exact_counts),
-      cmocka_unit_test(effective_parameters_go_from_none_to_all), cmocka_unit_test(threads_do_not_change_bits)};
+      cmocka_unit_test(effective_parameters_go_from_none_to_all), cmocka_unit_test(lanes_are_the_plain_term),
+      cmocka_unit_test(threads_do_not_change_bits)};
   return cmocka_run_group_tests(tests, open_context, close_context);
 }
