@@ -196,8 +196,9 @@ void section_reproduce(const report *r, FILE *page) {
   fputs("<pre>blica fit ", page);
   put_word(page, r->in->data_path ? r->in->data_path : "DATA");
   html_text(page, r->in->data_options);
-  html_textf(page, " --sources %d --method %s --starts %d --seed %llu", m->k, m->method, m->fit.n_starts,
-             (unsigned long long)m->fit.seed);
+  html_textf(page, " --sources %d --method ", m->k);
+  put_word(page, m->method); /* a file can name any */
+  html_textf(page, " --starts %d --seed %llu", m->fit.n_starts, (unsigned long long)m->fit.seed);
   bool regularised = strcmp(m->method, "blica") == 0; /* no other method takes the condition */
   if (regularised && isinf(m->fit.condition))
     html_text(page, " --condition none");

@@ -50,10 +50,16 @@ static void fill_empty(double share[4], int a, double margins, double total) {
   share[BL_P01] -= sign * add;
 }
 
-/* Cells to shares; returns the flags, negative when a cell is. */
+static const double MOST = 0x1p1000; /* rows: sums and shares of more would overflow */
+
+/* Cells to shares; returns the flags, negative when a cell is or when they are no numbers of rows. */
 static int make_shares(const double cell[4], bool exact, double share[4]) {
   double total = cell[0] + cell[1] + cell[2] + cell[3], none = empty_share(exact);
-  if (!(total > 0.0)) return total == 0.0 ? BLICA_PAIR_EMPTY : -1;
+  if (!(total <= MOST)) return -1;
+  if (!(total > 0.0)) { /* cells of opposite signs may cancel */
+    bool none_there = cell[0] == 0.0 && cell[1] == 0.0 && cell[2] == 0.0 && cell[3] == 0.0;
+    return none_there ? BLICA_PAIR_EMPTY : -1;
+  }
   for (int c = 0; c < 4; c++) {
     share[c] = cell[c] / total;
     if (!(share[c] > -1e-9)) return -1;
@@ -77,7 +83,7 @@ static double share_threshold(double ones, double zeros) {
   if (!(present > 0.0)) return 0.0;
   double floor = 0.5 / fmax(present, 1.0);
   double low = ones <= 0.0 || zeros <= 0.0 ? floor : fmin(ones, zeros) / present;
-  double t = bl_phi_quantile(low);
+  double t = bl_phi_quantile(fmax(low, 0x1p-1022)); /* a share so small as to vanish has a finite threshold too */
   return ones < zeros ? t : -t;
 }
 
@@ -88,7 +94,7 @@ blica_status blica_tetrachoric(blica_ctx *ctx, const double cell[4], double *rho
   double share[4] = {0.25, 0.25, 0.25, 0.25}, total = cell[0] + cell[1] + cell[2] + cell[3];
   int found = make_shares(cell, false, share);
   if (found < 0)
-    return bl_fail(ctx, BLICA_ERR_ARGUMENT, "table %g %g %g %g: cells must be counts, none negative", cell[0], cell[1],
+    return bl_fail(ctx, BLICA_ERR_ARGUMENT, "table %g %g %g %g: cells must be counts, none negative or above 2^1000", cell[0], cell[1],
                    cell[2], cell[3]);
   double h = share_threshold(cell[0] + cell[1], cell[2] + cell[3]);
   double k = share_threshold(cell[0] + cell[2], cell[1] + cell[3]);

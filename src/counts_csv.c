@@ -31,7 +31,7 @@ static void put_row(FILE *f, const char *segment, const char *i, const char *j, 
   if (*j) bl_csv_put_text(f, j);
   for (int k = 0; k < 4; k++) {
     putc(',', f);
-    bl_csv_put_number(f, cell[k]);
+    bl_csv_put_number(f, cell[k] > 0 ? cell[k] : 0); /* rounding may leave less than nothing */
   }
   putc('\n', f);
 }
@@ -39,7 +39,7 @@ static void put_row(FILE *f, const char *segment, const char *i, const char *j, 
 static void put_segment(FILE *f, const blica_counts *c, int s) {
   const double *ones = c->ones + (size_t)s * (size_t)c->n, *present = c->present + (size_t)s * (size_t)c->n;
   double most = 0, cell[4] = {0, 0, 0, 0};
-  for (int i = 0; i < c->n; i++) most = fmax(most, ones[i] + (present[i] - ones[i])); /* as it reads back */
+  for (int i = 0; i < c->n; i++) most = fmax(most, ones[i] + fmax(present[i] - ones[i], 0)); /* as it reads back */
   if (most != c->samples[s]) {
     cell[0] = c->samples[s];
     put_row(f, c->segments[s], "", "", cell);

@@ -23,7 +23,11 @@ blica_status blica_identify_count(blica_ctx *ctx, int n, int k, int u, int64_t *
     return bl_fail(ctx, BLICA_ERR_ARGUMENT,
                    "%d variables, %d sources, %d segments: there must be at least 2 variables, 1 segment, and from 1 to %d sources",
                    n, k, u, n);
-  *statistics = (int64_t)u * n * (n - 1) / 2 + 2 * (int64_t)u * n;
+  int64_t pairs = (int64_t)n * (n - 1) / 2; /* unknowns are fewer than n^2 + 3 u n: only the statistics can overflow */
+  if (__builtin_mul_overflow(pairs + 2 * (int64_t)n, (int64_t)u, statistics)) {
+    *statistics = 0;
+    return bl_fail(ctx, BLICA_ERR_ARGUMENT, "%d variables in %d segments: their statistics are too many to count", n, u);
+  }
   *unknowns = (int64_t)n * k + 2 * (int64_t)u * k + (int64_t)u * n;
   return BLICA_OK;
 }
@@ -98,7 +102,7 @@ static blica_status column_looseness(blica_ctx *ctx, const blica_model *model, i
     FAIL(ctx, BLICA_ERR_NUMERIC, "source %d: the singular values of its free directions did not converge", j + 1);
   int free_directions = 0;
   for (int i = 0; i < least; i++) free_directions += values[i] > MOVES;
-  *looseness = (double)free_directions / (n - 1);
+  *looseness = fmin(1, (double)free_directions / (n - 1)); /* a column of zeros has no scale to leave aside */
 done:
   bl_free(moves);
   bl_free(values);
@@ -111,13 +115,14 @@ static blica_status judge(blica_ctx *ctx, const blica_model *model, double *info
   double *scale = NULL, *values = NULL;
   TRY(bl_alloc(ctx, p, &scale));
   TRY(bl_alloc(ctx, p, &values));
-  for (size_t i = 0; i < p; i++) scale[i] = info[i * (p + 1)] > 0 ? 1 / sqrt(info[i * (p + 1)]) : 0;
+  for (size_t i = 0; i < p; i++) scale[i] = info[i * (p + 1)] > 0 ? 1 / sqrt(info[i * (p + 1)]) : 1;
   for (size_t j = 0; j < p; j++)
     for (size_t i = j; i < p; i++) info[i + p * j] *= scale[i] * scale[j];
   if (LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'V', 'L', (int)p, info, (int)p, values) != 0)
     FAIL(ctx, BLICA_ERR_NUMERIC, "the eigenvalues of the information matrix did not converge");
   int nullity = 0;
   while (nullity < (int)p && !(values[nullity] > ZERO * values[p - 1])) nullity++;
+  if (nullity < model->k) nullity = model->k; /* the scales of the columns are free, whatever rounding makes of it */
   out->rank = (int64_t)p - nullity;
   out->local = out->rank >= out->parameters;
   out->identified = out->local && out->surplus >= 0;

@@ -214,6 +214,16 @@ done:
   return status;
 }
 
+/* Numbers near the ends of double, which a file may hold, overflow on the way: that is told, not returned. */
+static blica_status check_result(blica_ctx *ctx, const blica_loglik_result *r) {
+  for (int s = 0; s < r->u; s++)
+    if (!isfinite(r->loglik[s]) || isnan(r->error[s]))
+      return bl_fail(ctx, BLICA_ERR_NUMERIC,
+                     "segment '%s': its log-likelihood comes out as %g; numbers of the model are too large or too small for engine %s",
+                     r->segments[s], r->loglik[s], r->engine);
+  return BLICA_OK;
+}
+
 blica_status blica_loglik(blica_ctx *ctx, const blica_model *model, const blica_data *data,
                           const blica_loglik_options *options, blica_loglik_result **out) {
   blica_status status = BLICA_OK;
@@ -238,6 +248,7 @@ blica_status blica_loglik(blica_ctx *ctx, const blica_model *model, const blica_
   /* nearly singular covariances or very small probabilities: the lattice's error is relative */
   if (engine == BL_ENGINE_PLACKETT && strcmp(w.options->engine, "auto") == 0 && w.result->total_error > w.options->error)
     TRY(by_engine(&w, BL_ENGINE_LATTICE, segment));
+  TRY(check_result(ctx, w.result));
   *out = w.result;
   w.result = NULL;
 done:

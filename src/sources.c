@@ -167,6 +167,16 @@ done:
   return status;
 }
 
+/* Numbers near the ends of double, which a file may hold, overflow on the way: that is told, not returned. */
+static blica_status check_posterior(blica_ctx *ctx, const blica_posterior *p) {
+  for (int64_t i = 0; i < p->rows * p->k; i++)
+    if (!isfinite(p->mean[i]) || !isfinite(p->sd[i]))
+      return bl_fail(ctx, BLICA_ERR_NUMERIC,
+                     "row %lld, source %d: mean and sd come out as %g and %g; numbers of the model are too large or too small",
+                     (long long)(i / p->k + 1), (int)(i % p->k) + 1, p->mean[i], p->sd[i]);
+  return BLICA_OK;
+}
+
 blica_status blica_sources(blica_ctx *ctx, const blica_model *model, const blica_data *data,
                            const blica_sources_options *options, blica_posterior **out) {
   blica_status status = BLICA_OK;
@@ -195,6 +205,7 @@ blica_status blica_sources(blica_ctx *ctx, const blica_model *model, const blica
   posterior->patterns = patterns->count;
   strcpy(posterior->engine, bl_engine_name(engine));
   TRY(write_rows(ctx, data, patterns, &params, segment, known, &t, posterior));
+  TRY(check_posterior(ctx, posterior));
   *out = posterior;
   posterior = NULL;
 done:

@@ -20,7 +20,7 @@ static double reflect(int m, double *x, double *beta) {
   double tail = 0.0, first = x[0];
   for (int i = 1; i < m; i++) tail += x[i] * x[i];
   *beta = 0.0;
-  if (tail == 0.0) return first;
+  if (first * first + tail < DBL_MIN / DBL_EPSILON || tail == 0.0) return first; /* beta would overflow: nothing beside 1 */
   double norm = sqrt(first * first + tail), kept = first > 0.0 ? -norm : norm;
   x[0] = first - kept;
   *beta = 2.0 / (x[0] * x[0] + tail);

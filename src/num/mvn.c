@@ -268,6 +268,7 @@ blica_status bl_mvn_orthant(blica_ctx *ctx, int n, const double *mean, const dou
         FAIL(ctx, BLICA_ERR_NUMERIC, "orthant probability: the covariance of the %d variables is not positive definite", n);
     }
     combine(shift, log_p, error);
+    if (isnan(*log_p)) FAIL(ctx, BLICA_ERR_NUMERIC, "orthant probability of %d variables: their means or covariances overflow", n);
     if (*error <= tolerance) break;
   }
 done:

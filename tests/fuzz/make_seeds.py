@@ -100,4 +100,57 @@ stream = io.BytesIO()
 numpy.save(stream, rows.astype("i1"))
 put("npy", "packed", last + gzip.compress(stream.getvalue(), mtime=0))
 
+# ---- pair counts: the file, and its arrays one after the other (tests/fuzz/fuzz_counts_npz.c)
+names = ["format", "version", "variables", "segments", "samples", "exact", "ones", "present", "n11", "n10", "n01", "n00"]
+(work / "missing.csv").write_text("a,b,c,segment\n1,0,,x\n0,1,1,x\n1,NA,0,y\n1,1,1,y\n0,0,1,y\n")
+for source in ["small/data.csv", "missing.csv"]:
+    name = source.split("/")[0].split(".")[0]
+    for ending in ["npz", "csv"]:
+        run("count", source, "--out", name + "." + ending)
+for name in ["small", "missing", "exact"]:
+    path = work / ("exact/counts.npz" if name == "exact" else name + ".npz")
+    put("counts_npz", name + "-file", b"\1" + path.read_bytes())
+    arrays = b"\0"
+    with numpy.load(path) as archive:
+        for key in archive.files:
+            stream = io.BytesIO()
+            numpy.save(stream, archive[key])
+            content = stream.getvalue()
+            arrays += bytes([names.index(key)]) + len(content).to_bytes(2, "big") + content
+    put("counts_npz", name + "-arrays", arrays)
+for name in ["small", "missing"]:
+    put("counts_csv", name, (work / (name + ".csv")).read_bytes())
+put("counts_csv", "exact", b"# exact\n" + (work / "missing.csv").read_bytes())
+put("counts_csv", "no-margins", b'segment,i,j,n11,n10,n01,n00\n"s,1",b,a,1.5,2,3e0,4\n')
+
+# ---- matrices
+put("matrix", "plain", b"1,2\n3,-4e5\n.5,6\n")
+put("matrix", "named", b'"","a","b"\n"x",1,2\n"y",3,4\n')
+put("matrix", "blanks", b"a b\nx 1 2\ny 3 4\n")
+put("matrix", "tabs", b"a\tb\n1\t2\n3\t4\n")
+put("matrix", "semicolons", b"1;2\n3;4\n")
+put("matrix", "model", (work / "small/model.json").read_bytes())
+
+# ---- command lines and options
+lines = ["data.csv --sources 3 --out m.json", "data.csv --method=pairwise --condition none --max-seconds 1e-3",
+         "--variables 5 --exact --seed 18446744073709551615", "-- -x --help", "--segment-colum last", "--threads all --quiet a b"]
+for number, line in enumerate(lines):
+    for command in [0, 1, 5, 6]:
+        put("options", "line-%d-%d" % (command, number), bytes([command, 255]) + line.replace(" ", "\n").encode())
+for number, text in enumerate(["1", "-1", "none", "inf", "nan", "1e400", "0x10", "default", "yes", "9223372036854775808", " 1", "blica"]):
+    put("options", "value-%d" % number, bytes([5, number]) + text.encode())
+
+# ---- reports: models whose names look like markup
+for method in ["blica", "truth"]:
+    text = (seeds / "model" / (method + ".json")).read_text()
+    text = text.replace('"x1"', r'"<script>alert(1)</script>\" onload=\"x"').replace('"x2"', '"\']]>&amp;\\u2028"')
+    put("report", method + "-data", b"\0" + text.encode())
+    put("report", method, b"\1" + text.encode())
+
+# ---- numerical targets take any bytes
+chance = random.Random(1)
+for target in ["tetrachoric", "bvn", "mvn", "correlate", "regularise", "fit", "loglik", "compare", "identify"]:
+    for number in range(6):
+        put(target, "random-%d" % number, bytes(chance.randrange(256) for _ in range(40 + 40 * number)))
+
 shutil.rmtree(work)

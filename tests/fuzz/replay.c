@@ -1,6 +1,7 @@
 /* replay.c - main() of a fuzz target outside libFuzzer: gives it the files named, those in the folders named, and --random
  * COUNT inputs of random bytes, the same on every run. A target that finds a fault aborts. */
 #include <dirent.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +11,12 @@
 #include "fuzz.h"
 
 static long replayed;
-static const char *current = "no input";
+static char current[1024] = "no input";
+
+static void on_abort(int number) {
+  (void)number;
+  fprintf(stderr, "while replaying %s\n", current);
+}
 
 static void run_file(const char *path) {
   FILE *f = fopen(path, "rb");
@@ -24,7 +30,7 @@ static void run_file(const char *path) {
   uint8_t *exact = malloc(size ? size : 1); /* so that a sanitizer sees a step past the end */
   if (!exact) exit(1);
   memcpy(exact, bytes, size);
-  current = path;
+  snprintf(current, sizeof current, "%s", path);
   LLVMFuzzerTestOneInput(exact, size);
   free(exact);
   replayed++;
@@ -61,7 +67,7 @@ static void run_random(long count) {
     size_t size = (size_t)(next_random(&state) % (sizeof bytes + 1));
     uint64_t all = next_random(&state) % 4 ? 255 : 15; /* small bytes: small sizes, special numbers */
     for (size_t k = 0; k < size; k++) bytes[k] = (uint8_t)(next_random(&state) & all);
-    current = "a random input";
+    snprintf(current, sizeof current, "random input %ld", i);
     LLVMFuzzerTestOneInput(bytes, size);
     replayed++;
   }
@@ -72,6 +78,7 @@ int main(int argc, char **argv) {
   struct rlimit limit = {(rlim_t)4 << 30, (rlim_t)4 << 30}; /* sizes that a file only declares must not be taken */
   setrlimit(RLIMIT_AS, &limit);
 #endif
+  signal(SIGABRT, on_abort);
   LLVMFuzzerTestOneInput((const uint8_t *)"", 0);
   for (int i = 1; i < argc; i++) {
     if (strcmp(argv[i], "--random") == 0 && i + 1 < argc)
