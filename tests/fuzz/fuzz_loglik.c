@@ -4,7 +4,7 @@
 
 #include "random_model.h"
 
-static const char *const engines[] = {"auto", "grid", "lattice", "ep", "plackett"};
+static const char *const engines[] = {"auto", "grid", "lattice", "ep", "exact"};
 
 static void check_loglik(blica_ctx *ctx, const blica_model *m, const blica_data *d, const char *engine) {
   blica_loglik_options o = blica_loglik_options_default();
