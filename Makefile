@@ -55,6 +55,12 @@ fuzz: ## run each fuzz target for SECONDS=60, two at a time (Clang with libFuzze
 	@cmake --preset fuzz -Wno-dev > /dev/null && cmake --build build/fuzz > /dev/null
 	@bash tools/fuzz.sh $(SECONDS) $(TARGETS)
 
+torture: build ## every method on data that no one planned for, a minute for each fit; claims of convergence recomputed
+	@BLICA_TORTURE=all OPENBLAS_NUM_THREADS=1 $(BUILD)/test_torture
+
+accuracy: build ## the worst error of every special function and where it is: the table of docs/accuracy.md
+	@$(BUILD)/test_accuracy | grep '^|'
+
 install: build ## put program, library, headers, man pages and completions under PREFIX
 	@cmake --install $(BUILD) --prefix $(DESTDIR)$(PREFIX)
 

@@ -12,6 +12,9 @@ foreach(source ${TEST_SOURCES})
   set_tests_properties(${kind}/${name} PROPERTIES ENVIRONMENT OMP_WAIT_POLICY=passive)
 endforeach()
 
+# As the kernels of src/num are compiled for AVX2 and AVX-512.
+set_source_files_properties(tests/unit/test_accuracy.c PROPERTIES COMPILE_OPTIONS -ffp-contract=fast)
+
 # Each tests/cli/*.bats and tests/install/*.bats drives the program as a user would.
 find_program(BATS bats)
 file(GLOB BATS_FILES CONFIGURE_DEPENDS tests/cli/*.bats tests/install/*.bats)

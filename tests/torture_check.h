@@ -1,0 +1,289 @@
+/* torture_check.h - objectives written down once more from their definitions, as plainly as can be, and their slopes by
+ * differences: what a claim of convergence is held against. Nothing here shares code with src/estimate. */
+#ifndef TEST_TORTURE_CHECK_H
+#define TEST_TORTURE_CHECK_H
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <lapacke.h>
+
+#include "blica.h"
+
+/* One more step of symmetric fastICA (log cosh) from the model, in the coordinates of its own components y, where the
+ * unmixing is the identity: W = E[tanh(y) y'] - diag E[1 - tanh(y)^2], made orthogonal by Newton's iteration
+ * W <- (3 W - W W' W)/2. Returns the largest 1 - |W_jj|, what the method calls the change of a step. */
+static inline double plain_fastica(const blica_model *m, const blica_data *d) {
+  const int n = m->n, k = m->k;
+  double *y = calloc((size_t)d->rows * k, sizeof *y), *gram = calloc((size_t)k * k, sizeof *gram);
+  double *b = calloc((size_t)n * k, sizeof *b), *w = calloc((size_t)k * k, sizeof *w), *next = calloc((size_t)k * k, sizeof *next);
+  for (int i = 0; i < k; i++)
+    for (int j = 0; j < k; j++)
+      for (int v = 0; v < n; v++) gram[i + j * k] += m->mixing[v + i * n] * m->mixing[v + j * n];
+  for (int v = 0; v < n; v++)
+    for (int j = 0; j < k; j++) b[j + v * k] = m->mixing[v + j * n];
+  lapack_int *pivots = calloc(k, sizeof *pivots);
+  LAPACKE_dgesv(LAPACK_COL_MAJOR, k, n, gram, k, pivots, b, k); /* pseudo-inverse of A */
+  int64_t at = 0;
+  for (int s = 0; s < d->u; s++)
+    for (int64_t r = 0; r < d->samples[s]; r++, at++)
+      for (int v = 0; v < n; v++)
+        if (d->ones[s][v * d->words[s] + r / 64] >> (r % 64) & 1)
+          for (int j = 0; j < k; j++) y[at * k + j] += b[j + v * k];
+  for (int j = 0; j < k; j++) {
+    double mean = 0, square = 0;
+    for (at = 0; at < d->rows; at++) mean += y[at * k + j] / (double)d->rows;
+    for (at = 0; at < d->rows; at++) square += (y[at * k + j] - mean) * (y[at * k + j] - mean) / (double)d->rows;
+    for (at = 0; at < d->rows; at++) y[at * k + j] = (y[at * k + j] - mean) / sqrt(square);
+  }
+  for (at = 0; at < d->rows; at++)
+    for (int i = 0; i < k; i++) {
+      double g = tanh(y[at * k + i]);
+      for (int j = 0; j < k; j++) w[i + j * k] += (g * y[at * k + j] - (i == j) * (1 - g * g)) / (double)d->rows;
+    }
+  double size = 0, change = 0;
+  for (int i = 0; i < k * k; i++) size += w[i] * w[i];
+  for (int i = 0; i < k * k; i++) w[i] /= sqrt(size);
+  for (int step = 0; step < 200; step++) {
+    for (int i = 0; i < k; i++)
+      for (int j = 0; j < k; j++) {
+        next[i + j * k] = 1.5 * w[i + j * k];
+        for (int a = 0; a < k; a++)
+          for (int c = 0; c < k; c++) next[i + j * k] -= 0.5 * w[i + a * k] * w[c + a * k] * w[c + j * k];
+      }
+    memcpy(w, next, (size_t)k * k * sizeof *w);
+  }
+  for (int j = 0; j < k; j++) change = fmax(change, fabs(1 - fabs(w[j + j * k])));
+  free(y), free(gram), free(b), free(w), free(next), free(pivots);
+  return change;
+}
+
+/* A point and what its objective is made of. Without counts: the scaled Gaussian likelihood (blica) of cor; with
+ * counts: the pairwise likelihood; with matched: the matched one; with data: the full one. */
+typedef struct {
+  int n, k, u;
+  double link, weight;
+  double *a, *log_v, *mean; /* [n,k], [k,u], [k,u] */
+  double precision_mixing, precision_variance, precision_mean;
+  const blica_cor *cor;
+  const blica_counts *counts;
+  const blica_data *data;
+  blica_ctx *ctx;
+  blica_model *model; /* with data: where the point is put for blica_loglik */
+  const double *thresholds, *samples;
+  int matched;
+} plain;
+
+static inline double *plain_room(size_t count) { return calloc(count ? count : 1, sizeof(double)); }
+static inline double plain_cdf(double x) { return 0.5 * erfc(-x * 0.70710678118654752440); }
+
+/* M = I + c A diag(v) A' */
+static inline void plain_latent(const plain *p, int s, double *m) {
+  for (int i = 0; i < p->n; i++)
+    for (int j = 0; j < p->n; j++) {
+      double sum = i == j;
+      for (int l = 0; l < p->k; l++)
+        sum += p->link * p->a[i + l * p->n] * p->a[j + l * p->n] * exp(p->log_v[l + s * p->k]);
+      m[i + (size_t)j * p->n] = sum;
+    }
+}
+
+/* Inverse in place; returns log det, NaN when m is not positive definite. */
+static inline double plain_invert(int n, double *m) {
+  double log_det = 0;
+  if (LAPACKE_dpotrf(LAPACK_COL_MAJOR, 'L', n, m, n) != 0) return NAN;
+  for (int i = 0; i < n; i++) log_det += 2 * log(m[(size_t)i * (n + 1)]);
+  LAPACKE_dpotri(LAPACK_COL_MAJOR, 'L', n, m, n);
+  for (int j = 0; j < n; j++)
+    for (int i = 0; i < j; i++) m[i + (size_t)j * n] = m[j + (size_t)i * n];
+  return log_det;
+}
+
+static inline double plain_scales_value(int n, const double *h, const double *w) {
+  double value = 0;
+  for (int i = 0; i < n; i++) {
+    double sum = 0;
+    if (!(w[i] > 0)) return INFINITY;
+    for (int j = 0; j < n; j++) sum += h[i + (size_t)j * n] * w[j];
+    value += 0.5 * w[i] * sum - log(w[i]);
+  }
+  return value;
+}
+
+/* The least of w'Hw/2 - sum log w over w > 0, by damped Newton: the best scales 1/q for given A and v. */
+static inline double plain_scales(int n, const double *h) {
+  double *w = plain_room(n), *next = plain_room(n), *g = plain_room(n), *hessian = plain_room((size_t)n * n), value;
+  for (int i = 0; i < n; i++) w[i] = 1 / sqrt(fabs(h[(size_t)i * (n + 1)]));
+  value = plain_scales_value(n, h, w);
+  for (int step = 0; step < 100; step++) {
+    memcpy(hessian, h, (size_t)n * n * sizeof *h);
+    for (int i = 0; i < n; i++) {
+      g[i] = 1 / w[i];
+      for (int j = 0; j < n; j++) g[i] -= h[i + (size_t)j * n] * w[j];
+      hessian[(size_t)i * (n + 1)] += 1 / (w[i] * w[i]);
+    }
+    if (LAPACKE_dposv(LAPACK_COL_MAJOR, 'L', n, 1, hessian, n, g, n) != 0) break;
+    double length = 1, trial = INFINITY, most = 0;
+    for (int i = 0; i < n; i++) most = fmax(most, fabs(g[i] / w[i]));
+    for (; length > 1e-10; length /= 2) {
+      for (int i = 0; i < n; i++) next[i] = w[i] + length * g[i];
+      trial = plain_scales_value(n, h, next);
+      if (trial <= value + 1e-15 * fabs(value)) break;
+    }
+    if (!(length > 1e-10)) break;
+    memcpy(w, next, (size_t)n * sizeof *w);
+    value = trial;
+    if (most < 1e-9) break;
+  }
+  free(w), free(next), free(g), free(hessian);
+  return value;
+}
+
+static inline double plain_gaussian(const plain *p, int s) {
+  const int n = p->n;
+  double *m = plain_room((size_t)n * n), *c = plain_room((size_t)n * n);
+  plain_latent(p, s, m);
+  blica_cor_matrix(p->cor, s, c);
+  double value = plain_invert(n, m);
+  for (int i = 0; i < n * n; i++) m[i] *= c[i];
+  value = p->weight * p->samples[s] / 2 * (value + 2 * plain_scales(n, m));
+  free(m), free(c);
+  return value;
+}
+
+static inline void plain_to_correlation(int n, double *m) {
+  double *d = plain_room(n);
+  for (int i = 0; i < n; i++) d[i] = 1 / sqrt(m[(size_t)i * (n + 1)]);
+  for (int i = 0; i < n; i++)
+    for (int j = 0; j < n; j++) m[i + (size_t)j * n] *= d[i] * d[j];
+  free(d);
+}
+
+static inline double plain_matched(const plain *p, int s) {
+  const int n = p->n;
+  double *m = plain_room((size_t)n * n), *c = plain_room((size_t)n * n), trace = 0;
+  plain_latent(p, s, m);
+  plain_to_correlation(n, m);
+  blica_cor_matrix(p->cor, s, c);
+  for (int i = 0; i < n; i++) {
+    double t = p->thresholds[i + s * n], density = exp(-t * t / 2) / 2.50662827463100050242;
+    double noise = plain_cdf(t) * plain_cdf(-t) / (density * density) - 1;
+    m[(size_t)i * (n + 1)] += noise;
+    c[(size_t)i * (n + 1)] += noise;
+  }
+  double log_det = plain_invert(n, m);
+  for (int i = 0; i < n * n; i++) trace += m[i] * c[i];
+  free(m), free(c);
+  return p->weight * p->samples[s] / 2 * (log_det + trace);
+}
+
+static inline double plain_pairwise(const plain *p, int s) {
+  const int n = p->n;
+  double *m = plain_room((size_t)n * n), value = 0;
+  plain_latent(p, s, m);
+  plain_to_correlation(n, m);
+  for (int j = 1; j < n; j++)
+    for (int i = 0; i < j; i++) {
+      double cell[4], h = p->thresholds[i + s * n], k = p->thresholds[j + s * n];
+      double both = blica_bvn(h, k, fmin(fmax(m[i + (size_t)j * n], -1 + 1e-12), 1 - 1e-12));
+      double share[4] = {both, plain_cdf(h) - both, plain_cdf(k) - both, plain_cdf(-h) - plain_cdf(k) + both};
+      blica_counts_table(p->counts, s, i, j, cell);
+      for (int c = 0; c < 4; c++)
+        if (cell[c] != 0) value -= 0.5 * p->weight * cell[c] * log(fmax(share[c], DBL_EPSILON));
+    }
+  free(m);
+  return value;
+}
+
+/* The full likelihood has an engine with an error bound of its own, blica_loglik, checked against 50-digit values. */
+static inline double plain_full(const plain *p) {
+  blica_loglik_options o = blica_loglik_options_default();
+  blica_loglik_result *result = NULL;
+  o.error = 1e-7;
+  memcpy(p->model->mixing, p->a, (size_t)p->n * p->k * sizeof(double));
+  memcpy(p->model->means, p->mean, (size_t)p->k * p->u * sizeof(double));
+  for (int i = 0; i < p->k * p->u; i++) p->model->variances[i] = exp(p->log_v[i]);
+  if (blica_loglik(p->ctx, p->model, p->data, &o, &result) != BLICA_OK) return NAN;
+  double value = -p->weight * result->total;
+  blica_loglik_result_free(result);
+  return value;
+}
+
+static inline double plain_segment(const plain *p, int s) {
+  return p->matched ? plain_matched(p, s) : p->counts ? plain_pairwise(p, s) : plain_gaussian(p, s);
+}
+
+static inline double plain_prior(const plain *p) {
+  double value = 0;
+  for (int i = 0; i < p->n * p->k; i++) value += p->precision_mixing / 2 * p->a[i] * p->a[i];
+  for (int i = 0; i < p->k * p->u; i++)
+    value += p->precision_variance / 2 * p->log_v[i] * p->log_v[i] + p->precision_mean / 2 * p->mean[i] * p->mean[i];
+  return value;
+}
+
+static inline double plain_value(const plain *p) {
+  double value = plain_prior(p);
+  if (p->data) return value + plain_full(p);
+  for (int s = 0; s < p->u; s++) value += plain_segment(p, s);
+  return value;
+}
+
+/* Slope along one coordinate: all segments answer for A, one for what is its own. Differences of order 4. */
+static inline double plain_slope(plain *p, double *x, int s, double unit) {
+  const double keep = *x, h = 5e-4 * unit, weight[4] = {1, -8, 8, -1}, at[4] = {-2, -1, 1, 2};
+  double slope = 0;
+  for (int i = 0; i < 4; i++) {
+    *x = keep + at[i] * h;
+    double value = p->data ? plain_value(p) : plain_prior(p);
+    for (int o = s < 0 ? 0 : s; !p->data && o < (s < 0 ? p->u : s + 1); o++) value += plain_segment(p, o);
+    slope += weight[i] * value;
+  }
+  *x = keep;
+  return slope / (12 * h);
+}
+
+/* Largest slope in absolute value over about `count` coordinates of each kind, evenly spread. Slopes by A are those in
+ * the scale where the mean variance of the source is 1: at other scales they can be made as small as one likes. */
+static inline double plain_gradient(plain *p, int count) {
+  double most = 0;
+  int mixing = p->n * p->k, local = p->k * p->u;
+  for (int i = 0; i < mixing; i += 1 + mixing / count) {
+    double variance = 0;
+    for (int s = 0; s < p->u; s++) variance += exp(p->log_v[i / p->n + s * p->k]) / p->u;
+    most = fmax(most, fabs(plain_slope(p, &p->a[i], -1, fmax(fabs(p->a[i]), 1 / sqrt(variance)))) / sqrt(variance));
+  }
+  for (int i = 0; i < local; i += 1 + local / count) {
+    most = fmax(most, fabs(plain_slope(p, &p->log_v[i], i / p->k, 1)));
+    if (p->data) most = fmax(most, fabs(plain_slope(p, &p->mean[i], i / p->k, 1)));
+  }
+  return most;
+}
+
+/* The model is in canonical scale. Without priors the objective does not depend on it; with them the point that was
+ * found is the one whose scale minimises them, source by source, since the likelihood is the same along it. */
+static inline void plain_take(plain *p, const blica_model *m) {
+  p->n = m->n, p->k = m->k, p->u = m->u, p->link = m->link, p->thresholds = m->thresholds, p->samples = m->samples;
+  p->a = plain_room((size_t)m->n * m->k), p->log_v = plain_room((size_t)m->k * m->u), p->mean = plain_room((size_t)m->k * m->u);
+  memcpy(p->a, m->mixing, (size_t)m->n * m->k * sizeof(double));
+  memcpy(p->mean, m->means, (size_t)m->k * m->u * sizeof(double));
+  for (int i = 0; i < m->k * m->u; i++) p->log_v[i] = log(m->variances[i]);
+  if (!p->data) memset(p->mean, 0, (size_t)m->k * m->u * sizeof(double));
+  for (int j = 0; j < p->k && p->precision_mixing > 0; j++) {
+    double square = 0, mean = 0, t = 0;
+    for (int i = 0; i < p->n; i++) square += p->precision_mixing * p->a[i + j * p->n] * p->a[i + j * p->n];
+    for (int s = 0; s < p->u; s++) mean += p->precision_mean * p->mean[j + s * p->k] * p->mean[j + s * p->k];
+    for (int step = 0; step < 200; step++) { /* A e^t, log v - 2t, mu e^-t */
+      double g = square * exp(2 * t) + 4 * p->u * p->precision_variance * t - mean * exp(-2 * t);
+      double h = 2 * square * exp(2 * t) + 4 * p->u * p->precision_variance + 2 * mean * exp(-2 * t);
+      t -= fmax(fmin(g / h, 1), -1);
+    }
+    for (int i = 0; i < p->n; i++) p->a[i + j * p->n] *= exp(t);
+    for (int s = 0; s < p->u; s++) p->log_v[j + s * p->k] -= 2 * t, p->mean[j + s * p->k] *= exp(-t);
+  }
+}
+
+static inline void plain_free(plain *p) { free(p->a), free(p->log_v), free(p->mean); }
+
+#endif
