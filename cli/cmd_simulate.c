@@ -49,26 +49,36 @@ static int save_data(const blica_data *data, const char *path) {
   return ok ? EXIT_OK : EXIT_FAILED;
 }
 
-/* Both files or none. */
+/* A second name for the model that is there, should the data fail after a new one has taken its place. */
+static bool keep(const char *path, char *kept, size_t size) {
+  return (size_t)snprintf(kept, size, "%s.kept-%ld", path, (long)getpid()) < size && link(path, kept) == 0;
+}
+
+/* Both files, or what was there before. */
 static int save(program *p, const char *folder, const blica_model *model, const blica_data *data,
                 const blica_counts *counts) {
-  char path[4096], model_path[4096];
+  char path[4096], model_path[4096], kept[4096];
   int code = EXIT_OK;
   snprintf(model_path, sizeof model_path, "%s/model.json", folder);
   if ((size_t)snprintf(path, sizeof path, "%s/%s", folder, data ? "data.csv" : "counts.npz") >= sizeof path) {
     say_error("simulate: the name of the folder is longer than %zu bytes", sizeof path - 12);
     return EXIT_USAGE;
   }
+  bool replaced = access(model_path, F_OK) == 0, safe = replaced && keep(model_path, kept, sizeof kept);
   blica_status status = blica_model_save(p->ctx, model, model_path);
-  if (status != BLICA_OK) return fail_writing(p, status);
-  if (data)
+  if (status != BLICA_OK)
+    code = fail_writing(p, status);
+  else if (data)
     code = save_data(data, path);
   else if ((status = blica_counts_save(p->ctx, counts, path)) != BLICA_OK)
     code = fail_writing(p, status);
   if (code == EXIT_OK)
     say_note("wrote %s and %s", path, model_path);
-  else
+  else if (safe)
+    rename(kept, model_path);
+  else if (!replaced)
     unlink(model_path);
+  if (safe) unlink(kept); /* gone when it was renamed; still there when both names are of one file */
   return code;
 }
 

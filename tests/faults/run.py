@@ -1,0 +1,282 @@
+#!/usr/bin/env python3
+"""Makes calls of the program fail, one at a time, and looks at what it does.
+
+    run.py --blica PROGRAM --shim SHIM [--quick] [--sanitized] [--most N] [--only NAME,...] [--kinds KIND,...]
+
+For every command, every open, read, write, fsync, rename, close, mkdir and link fails once, and every allocation (at
+most N of them, evenly spaced; the table says how many of how many). After each fault:
+  - the program ends by itself, with the exit code of success or with 1 or 3 (never by a signal);
+  - after success all output is that of a run without faults;
+  - after failure there is a message that names the file, or says that memory is out, and the files that were there
+    before are the same bytes; a command with several files leaves each of them old or new, never in between;
+  - no other file is left behind.
+With --sanitized the program is built with AddressSanitizer: leaks and bad accesses count as failures too.
+Exits 77 where the shim cannot work."""
+import argparse
+import concurrent.futures
+import os
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+
+OLD = b"what was there before\n"
+KINDS = {"open": ["EMFILE"], "read": ["EIO"], "write": ["ENOSPC", "SHORT"], "fsync": ["EIO"], "rename": ["EIO"],
+         "close": ["EIO"], "mkdir": ["ENOSPC"], "link": ["EIO"], "malloc": ["ENOMEM"]}
+SANITIZER = 99  # exit code of the sanitizers
+TABLE = "data.csv --segment-column segment".split()
+
+
+class Case:
+    """A command: its arguments, the files it writes, and whether they come together or one by one."""
+
+    def __init__(self, name, args, files=(), together=True, old=True):
+        self.name, self.args, self.files = name, args.split(), list(files)
+        self.together, self.old = together, old
+
+
+def fit(method, extra=""):
+    return Case("fit " + method, f"fit data.csv --sources 2 --starts 2 --method {method} --out OUT/model.json {extra}", ["model.json"])
+
+
+CASES = [
+    Case("simulate", "simulate --variables 4 --sources 2 --segments 3 --samples 40 --out OUT", ["data.csv", "model.json"]),
+    Case("simulate --exact", "simulate --variables 4 --sources 2 --segments 3 --exact --out OUT", ["counts.npz", "model.json"]),
+    Case("simulate, new folder", "simulate --variables 4 --sources 2 --segments 3 --samples 40 --out OUT/new",
+         ["new/data.csv", "new/model.json"], old=False),
+    Case("check", "check data.csv"),
+    Case("check --json", "check data.csv.gz --json"),
+    Case("count", "count data.csv --out OUT/counts.npz", ["counts.npz"]),
+    Case("count .csv", "count data.csv.zst --out OUT/counts.csv", ["counts.csv"]),
+    Case("count .npy", "count data.npy --segment-count 3 --out OUT/counts.csv", ["counts.csv"]),
+    Case("merge", "merge one.npz two.csv --out OUT/counts.npz", ["counts.npz"]),
+    Case("correlate", "correlate one.npz --out OUT/cor.npz", ["cor.npz"]),
+    Case("correlate .csv", "correlate quoted.csv --out OUT/cor.csv", ["cor.csv"]),
+    fit("auto", "--json"), fit("blica"), fit("matched"), fit("pairwise"), fit("mle"), fit("ivae"), fit("fastica"),
+    Case("sources", "sources model.json data.csv --out OUT/sources.csv", ["sources.csv"]),
+    Case("loglik", "loglik model.json data.csv"),
+    Case("loglik --json", "loglik model.json data.csv --json"),
+    Case("compare", "compare model.json other.csv"),
+    Case("compare --json", "compare model.json other.csv --json"),
+    Case("identify", "identify model.json"),
+    Case("identify --json", "identify --variables 4 --sources 2 --segments 3 --json"),
+    Case("report", "report model.json data.csv --out OUT/report.html", ["report.html"]),
+    Case("report --figures", "report model.json data.csv --out OUT/report.html --figures OUT",
+         ["report.html"] + [f"{f}.{e}" for f in ("mixing", "variances", "means", "loadings", "agreement", "segments", "residuals")
+                            for e in ("svg", "pdf", "png")], together=False),
+    Case("experiment table1", "experiment table1 --quick --variables 2:3 --segments 2:3 --datasets 1 --out OUT",
+         ["table1.csv", "table1.svg", "table1.pdf", "table1.png"], together=False),
+    Case("experiment identifiability",
+         "experiment identifiability --quick --variables 3:3 --segments 4:4 --datasets 1 --starts 1 --out OUT",
+         ["identifiability." + e for e in ("csv", "svg", "pdf", "png")],
+         together=False, old=False),
+    Case("self-doc", "self-doc options OUT", ["options.md"]),
+    Case("help", "fit --help"),
+]
+
+
+def normal(data):
+    """Without what differs from run to run: times and dates."""
+    data = re.sub(rb'"seconds[a-z_]*": *[-+.e0-9]+', b'"seconds":0', data)
+    data = re.sub(rb"/out[0-9]+/", b"/out/", data)
+    data = re.sub(rb"/CreationDate \([^)]*\)", b"", data)
+    return re.sub(rb"[-+.0-9e]+ (s|seconds)\b", b"0 s", data)
+
+
+def normal_file(name, data):
+    if name.startswith("identifiability") and name.endswith(".csv"):  # columns of seconds
+        return b"\n".join(b",".join(line.split(b",")[:13]) for line in data.split(b"\n"))
+    if name.endswith((".pdf", ".npz", ".png")):  # offsets and packed dates: the length tells
+        return b"%d" % len(normal(data)) if name.endswith(".pdf") else data
+    return normal(data)
+
+
+class Driver:
+    def __init__(self, options):
+        self.options = options
+        self.work = tempfile.mkdtemp(prefix="blica-faults-")
+        self.input = os.path.join(self.work, "input")
+        self.bad = []
+        self.make_input()
+
+    def blica(self, *args, **more):
+        return subprocess.run([self.options.blica, *args], cwd=self.input, check=True, stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL, env=self.environment(), **more)
+
+    def environment(self, fault=None, log=None):
+        env = dict(os.environ, OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1")
+        env["ASAN_OPTIONS"] = f"exitcode={SANITIZER}:verify_asan_link_order=0:allocator_may_return_null=1"
+        env["UBSAN_OPTIONS"] = f"exitcode={SANITIZER}"
+        env["LSAN_OPTIONS"] = f"suppressions={self.options.suppressions}:print_suppressions=0:exitcode={SANITIZER}"
+        if fault:
+            env.update(LD_PRELOAD=self.options.shim, BLICA_FAULT=fault, BLICA_FAULT_LOG=log)
+        return env
+
+    def make_input(self):
+        os.mkdir(self.input)
+        self.blica("simulate", "--variables", "4", "--sources", "2", "--segments", "3", "--samples", "60", "--out", ".")
+        text = open(os.path.join(self.input, "data.csv")).read()
+        subprocess.run(["gzip", "-k", "data.csv"], cwd=self.input, check=True)
+        subprocess.run(["zstd", "-q", "-k", "data.csv"], cwd=self.input, check=True)
+        rows = [line.split(",") for line in text.split("\n")[1:-1]]
+        with open(os.path.join(self.input, "quoted.csv"), "w") as f:
+            f.write('"a, b","say ""so""",c,d,segment\n')
+            for r, row in enumerate(rows):
+                f.write(",".join(["" if r % 9 == i else f'"{x}"' for i, x in enumerate(row[:4])]) + f',"part {row[4]}"\n')
+        header = b"{'descr': '|i1', 'fortran_order': False, 'shape': (%d, 4), }" % len(rows)
+        header += b" " * (118 - len(header) - 1) + b"\n"
+        with open(os.path.join(self.input, "data.npy"), "wb") as f:
+            f.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + bytes(int(x) for row in rows for x in row[:4]))
+        self.blica("count", "data.csv", "--out", "one.npz")
+        self.blica("count", "data.csv", "--out", "two.csv")
+        with open(os.path.join(self.input, "other.csv"), "w") as f:
+            f.write("1,2\n3,4\n0.5,-1\n2,0\n")
+
+    def run(self, case, slot, fault=None):
+        """One run. Gives the result, and the calls and whether the fault came."""
+        out = os.path.join(self.work, f"out{slot}")
+        log = os.path.join(self.work, f"log{slot}")
+        shutil.rmtree(out, ignore_errors=True)
+        os.mkdir(out)
+        for name in case.files if case.old else ():
+            with open(os.path.join(out, name), "wb") as f:
+                f.write(OLD)
+        args = [a.replace("OUT", out) for a in case.args]
+        if fault and os.path.exists(log):
+            os.remove(log)
+        for attempt in range(3):  # 125: libc lies across a border of 4 GiB
+            done = subprocess.run([self.options.blica, *args, "--threads", "1"], cwd=self.input, stdin=subprocess.DEVNULL,
+                                  capture_output=True, timeout=120, env=self.environment(fault, log))
+            if done.returncode != 125:
+                break
+        calls = fired = 0
+        if fault and os.path.exists(log) and os.path.getsize(log) == 16:
+            calls, fired = struct.unpack("<qq", open(log, "rb").read())
+        found = {}
+        for folder, _, names in os.walk(out):
+            for name in names:
+                path = os.path.join(folder, name)
+                found[os.path.relpath(path, out)] = open(path, "rb").read()
+        return done, found, calls, fired
+
+    def whole(self, case, name, data, reference):
+        """A file is the old one, or all of the new one. The rows of runs are added one by one."""
+        if case.old and data == OLD:
+            return True
+        new = normal_file(name, reference[name])
+        if name == "identifiability.csv":
+            return new.startswith(normal_file(name, data)) and (data == b"" or data.endswith(b"\n"))
+        return normal_file(name, data) == new
+
+    def judge(self, case, kind, reference, result, fired):
+        """What is wrong, or None."""
+        good, files = reference
+        done, found, _, _ = result
+        text = done.stderr.decode(errors="replace")
+        if done.returncode < 0:
+            return f"ended by signal {-done.returncode}"
+        if done.returncode == SANITIZER:
+            return "sanitizer: " + next((l for l in text.split("\n") if "ERROR" in l or "runtime error" in l), text[:200])
+        strange = sorted(set(found) - set(case.files))
+        if strange:
+            return f"leaves {strange[0]} behind"
+        if done.returncode == good.returncode:
+            if sorted(found) != sorted(files):
+                return "says ok, and files are missing"
+            for name in files:
+                if normal_file(name, found[name]) != normal_file(name, files[name]):
+                    return f"says ok, and {name} is not whole"
+            return None if normal(done.stdout) == normal(good.stdout) else "says ok, and its output is not whole"
+        if done.returncode not in (1, 3):
+            return f"exit code {done.returncode}"
+        if kind == "malloc":
+            if not re.search("memory|malloc", text, re.I):
+                return "does not say that memory is out"
+        elif not re.search("standard output|standard input|/out[0-9]|" + "|".join(re.escape(f) for f in os.listdir(self.input)), text):
+            return "names no file"
+        for name in case.files:
+            if name not in found:
+                if case.old:
+                    return f"the old {name} is gone"
+            elif case.together and "standard output" not in text and (not case.old or found[name] != OLD):
+                return f"fails, and {name} is not as before"
+            elif not self.whole(case, name, found[name], files):
+                return f"{name} is half written"
+        return None
+
+    def walk(self, case, kind, error, reference):
+        """All faults of one kind. Gives (tried, calls, wrong)."""
+        _, _, calls, _ = self.run(case, 0, f"{kind}:-1:{error}")
+        most = self.options.most_memory if kind == "malloc" else self.options.most
+        indices = range(calls) if calls <= most else sorted({i * calls // most for i in range(most)})
+
+        def one(job):
+            number, index = job
+            fault = f"{kind}:{index}:{error}"
+            result = self.run(case, 1 + number % 64, fault)
+            wrong = self.judge(case, kind, reference, result, result[3])
+            if wrong:
+                text = result[0].stderr.decode(errors="replace").strip().split("\n")[-1]
+                return f"{case.name}, {fault}: {wrong} (exit {result[0].returncode}; {text[:160]})"
+            return None
+
+        with concurrent.futures.ThreadPoolExecutor(self.options.jobs) as pool:
+            wrong = [w for w in pool.map(one, enumerate(indices)) if w]
+        self.bad += wrong
+        return len(indices), calls, len(wrong)
+
+    def go(self):
+        kinds = [(k, e) for k in KINDS for e in KINDS[k] if not self.options.kinds or k in self.options.kinds.split(",")]
+        totals = {}
+        heads = [k if e != "SHORT" else "short" for k, e in kinds]
+        print(f"{'command':28}" + "".join(f"{h:>10}" for h in heads) + "   wrong", flush=True)
+        for case in CASES:
+            if self.options.only and case.name not in self.options.only.split(","):
+                continue
+            good, files, _, _ = self.run(case, 0)
+            if good.returncode not in (0, 4) or sorted(files) != sorted(case.files):
+                print(case.name, good.returncode, sorted(files), good.stderr.decode())
+                sys.exit("a case does not work without faults")
+            cells, wrong = [], 0
+            for (kind, error), head in zip(kinds, heads):
+                tried, calls, bad = self.walk(case, kind, error, (good, files))
+                wrong += bad
+                cells.append(f"{tried}/{calls}" if tried < calls else str(tried))
+                totals[head] = totals.get(head, 0) + tried
+            print(f"{case.name:28}" + "".join(f"{c:>10}" for c in cells) + f"{wrong:8}", flush=True)
+        print(f"{'in all':28}" + "".join(f"{totals.get(h, 0):>10}" for h in heads) + f"{len(self.bad):8}")
+        print(f"{sum(totals.values())} faults, {len(self.bad)} wrong")
+        for line in self.bad[:200]:
+            print("WRONG:", line)
+        shutil.rmtree(self.work)
+        return 1 if self.bad else 0
+
+
+def main():
+    here = os.path.dirname(os.path.abspath(__file__))
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--blica", required=True)
+    parser.add_argument("--shim", required=True)
+    parser.add_argument("--most", type=int, default=1000, help="faults of one kind of I/O call")
+    parser.add_argument("--most-memory", type=int, default=400, help="allocations that fail, per command")
+    parser.add_argument("--only")
+    parser.add_argument("--kinds")
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--suppressions", default=os.path.join(here, "..", "..", "tools", "lsan.supp"))
+    options = parser.parse_args()
+    if options.quick:
+        options.most, options.most_memory = 3, 4
+    options.blica, options.shim = os.path.abspath(options.blica), os.path.abspath(options.shim)
+    probe = subprocess.run([options.blica, "--version"], capture_output=True,
+                           env=dict(os.environ, LD_PRELOAD=options.shim, BLICA_FAULT="write:-1:EIO"))
+    if probe.returncode == 125 or not os.path.exists(options.shim):
+        print("skipped: no seccomp filter can be set here")
+        return 77
+    return Driver(options).go()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
