@@ -136,11 +136,6 @@ static int print_text(const findings *f, bool asked) {
   return EXIT_OK;
 }
 
-static json_t *json_name(const char *text) {
-  json_t *name = json_string(text); /* NULL when it is not UTF-8 */
-  return name ? name : json_string("(not UTF-8)");
-}
-
 static int print_json(const findings *f) {
   const blica_counts *c = f->c;
   json_t *missing = json_array(), *constants = json_array(), *samples = json_array();
@@ -149,7 +144,7 @@ static int print_json(const findings *f) {
     json_array_append_new(samples, json_number(c->samples[s]));
     for (int i = 0; i < c->n; i++)
       if (constant(c, s, i))
-        json_array_append_new(constants, json_pack("{s:o,s:o}", "segment", json_name(c->segments[s]), "variable", json_name(c->variables[i])));
+        json_array_append_new(constants, json_pack("{s:o,s:o}", "segment", json_text(c->segments[s]), "variable", json_text(c->variables[i])));
   }
   json_t *rows = json_pack("{s:o,s:o,s:o}", "least", json_number(f->least), "median", json_number(f->median), "most", json_number(f->most));
   return json_print(json_pack(

@@ -125,7 +125,7 @@ static int print_record(const blica_model *m, const char *out, double rows) {
   json_t *notes = json_object();
   for (int i = 0; i < fit->n_notes; i++) json_object_set_new(notes, fit->notes[i].name, json_number(fit->notes[i].value));
   json_t *record = json_pack(
-      "{s:s,s:s,s:i,s:i,s:i,s:f,s:o,s:s,s:I,s:I,s:o,s:i,s:o}", "out", out, "method", m->method, "variables", m->n,
+      "{s:o,s:s,s:i,s:i,s:i,s:f,s:o,s:s,s:I,s:I,s:o,s:i,s:o}", "out", json_text(out), "method", m->method, "variables", m->n,
       "sources", m->k, "segments", m->u, "rows", rows, "objective", json_number(fit->objective), "stop",
       blica_stop_name(fit->stop), "iterations", (json_int_t)fit->iterations, "evaluations", (json_int_t)fit->evaluations,
       "condition", json_number(fit->condition), "best_start", fit->best_start, "notes", notes);

@@ -19,7 +19,7 @@ OPTION_TABLE(own_table, own)
 static int print_json(const blica_loglik_result *r, uint64_t seed) {
   json_t *segments = json_array();
   for (int s = 0; s < r->u; s++)
-    json_array_append_new(segments, json_pack("{s:s,s:I,s:o,s:o}", "segment", r->segments[s], "samples", (json_int_t)r->samples[s],
+    json_array_append_new(segments, json_pack("{s:o,s:I,s:o,s:o}", "segment", json_text(r->segments[s]), "samples", (json_int_t)r->samples[s],
                                               "loglik", json_number(r->loglik[s]), "error", json_number(r->error[s])));
   return json_print(json_pack("{s:o,s:o,s:I,s:I,s:s,s:I,s:o}", "loglik", json_number(r->total), "error", json_number(r->total_error),
                               "rows", (json_int_t)r->rows, "patterns", (json_int_t)r->patterns, "engine", r->engine, "seed",

@@ -86,7 +86,9 @@ static int gather(program *p, const report_values *v, material *m) {
   if (parameters > RANK_MOST)
     say_note("the rank of %lld parameters is left out of the report; blica identify %s computes it", (long long)parameters,
              p->operands[0]);
-  else if (blica_identify(p->ctx, m->model, &m->identification) != BLICA_OK)
+  else if ((status = blica_identify(p->ctx, m->model, &m->identification)) == BLICA_ERR_MEMORY || status == BLICA_ERR_INTERRUPTED)
+    return fail_reading(p, status);
+  else if (status != BLICA_OK)
     say_warning("no verdict on identifiability: %s", blica_message(p->ctx));
   if (p->operand_count < 2) return EXIT_OK;
   char message[TABLE_MESSAGE];

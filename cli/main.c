@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "args.h"
+#include "output.h"
 #include "communicator.h"
 
 static const command *find_command(const char *name) {
@@ -26,6 +27,16 @@ static int unknown_command(const char *name) {
   return EXIT_USAGE;
 }
 
+/* OpenBLAS asks for a buffer of 128 MB when it is first called, and for ever when there is none (a limit of address
+ * space, as by ulimit -v). */
+static bool enough_memory(void) {
+  enum { LEAST_MB = 192 };
+  void *block = malloc((size_t)LEAST_MB << 20); /* pages that are never touched */
+  free(block);
+  if (!block) say_error("out of memory: less than %d MB of address space are free; raise the limit (ulimit -v)", LEAST_MB);
+  return block != NULL;
+}
+
 static int run_command(program *p, int argc, char **argv) {
   bool help;
   int code = EXIT_FAILED;
@@ -41,6 +52,8 @@ static int run_command(program *p, int argc, char **argv) {
     print_help(p->command);
     goto done;
   }
+  code = EXIT_FAILED;
+  if (!enough_memory()) goto done;
   messages_quiet(p->quiet != 0);
   messages_attach(p->ctx);
   p->threads = communicator_threads(p->threads);
@@ -87,6 +100,7 @@ static int start(int argc, char **argv) {
     print_overview();
     return finish(EXIT_OK);
   }
+  json_watch_memory();
   program p = {.command = find_command(word)};
   if (!p.command) return unknown_command(word);
   if (blica_ctx_create(&p.ctx) != BLICA_OK) {

@@ -41,10 +41,28 @@ json_t *json_number(double value) {
   return json_real(value);
 }
 
+json_t *json_text(const char *text) {
+  json_t *string = json_string(text); /* NULL when it is not UTF-8 */
+  return string ? string : json_string("(not UTF-8)");
+}
+
+static bool json_starved;
+
+static void *json_memory(size_t size) {
+  void *block = malloc(size);
+  if (!block) json_starved = true;
+  return block;
+}
+
+void json_watch_memory(void) { json_set_alloc_funcs(json_memory, free); }
+
 int json_print(json_t *object) {
-  int code = object && json_dumpf(object, stdout, JSON_REAL_PRECISION(17) | JSON_INDENT(1)) == 0 ? EXIT_OK : EXIT_FAILED;
-  putchar('\n');
-  if (code != EXIT_OK) say_error("the JSON record could not be written");
+  bool ok = object && !json_starved && json_dumpf(object, stdout, JSON_REAL_PRECISION(17) | JSON_INDENT(1)) == 0;
+  if (ok) putchar('\n');
+  if (json_starved)
+    say_error("out of memory: the JSON record for the standard output is not complete");
+  else if (!ok)
+    say_error("the JSON record could not be written to the standard output");
   json_decref(object);
-  return code;
+  return ok && !json_starved ? EXIT_OK : EXIT_FAILED;
 }

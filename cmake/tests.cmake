@@ -57,3 +57,14 @@ if(NOT BLICA_SANITIZE)
   set_tests_properties(parity/languages parity/gallery PROPERTIES FIXTURES_REQUIRED "python_package;r_package")
   set_tests_properties(parity/referee parity/tetrachoric_real PROPERTIES FIXTURES_REQUIRED r_package)
 endif()
+
+# tests/faults: one call of the program fails, or a signal reaches it; the quick part. `make faults` does all of it.
+if(CMAKE_SYSTEM_NAME STREQUAL Linux AND CMAKE_SYSTEM_PROCESSOR STREQUAL x86_64)
+  add_library(faults_shim MODULE tests/faults/shim.c)
+  set_target_properties(faults_shim PROPERTIES C_VISIBILITY_PRESET default)
+  target_compile_options(faults_shim PRIVATE -Wall -Wextra)
+  target_link_libraries(faults_shim PRIVATE ${CMAKE_DL_LIBS})
+  add_test(NAME faults/calls COMMAND /usr/bin/python3 ${CMAKE_CURRENT_SOURCE_DIR}/tests/faults/run.py --quick
+    --blica $<TARGET_FILE:blica_cli> --shim $<TARGET_FILE:faults_shim>)
+  set_tests_properties(faults/calls PROPERTIES SKIP_RETURN_CODE 77)
+endif()

@@ -135,6 +135,8 @@ typedef struct {
   experiment *e;
   runs *r;
   FILE *csv;
+  const char *path; /* of the CSV */
+  long whole;       /* its length up to the last whole row; -1: unknown */
   pthread_mutex_t lock;
   pthread_cond_t changed;
   int next, finished, wanted, failed, working;
@@ -151,8 +153,10 @@ static int poll_stop(const blica_progress *p, void *user) {
 static void record(queue *q, const run *r) {
   if (!q->csv) return; /* another process writes */
   runs_csv_row(q->csv, r);
-  if (fflush(q->csv) != 0 && q->status == BLICA_OK)
-    q->status = fail_experiment(q->e, BLICA_ERR_IO, "cannot write the CSV: %s", strerror(errno));
+  if (fflush(q->csv) == 0)
+    q->whole = ftell(q->csv);
+  else if (q->status == BLICA_OK)
+    q->status = fail_experiment(q->e, BLICA_ERR_IO, "cannot write '%s': %s", q->path, strerror(errno));
 }
 
 static void settle(queue *q, blica_ctx *ctx, run *r, blica_status status) {
@@ -160,6 +164,8 @@ static void settle(queue *q, blica_ctx *ctx, run *r, blica_status status) {
   q->finished++;
   if (status == BLICA_OK) {
     record(q, r);
+  } else if (status == BLICA_ERR_MEMORY) {
+    if (q->status == BLICA_OK) q->status = fail_experiment(q->e, status, "out of memory: method %s at n=%d, k=%d", r->method, r->n, r->k);
   } else if (status != BLICA_ERR_INTERRUPTED) {
     if (q->failed++ == 0)
       snprintf(q->complaint, sizeof q->complaint, "method %s at n=%d, k=%d, N=%lld, seed %llu: %.700s", r->method, r->n,
@@ -215,8 +221,8 @@ static void watch(queue *q) {
   pthread_mutex_unlock(&q->lock);
 }
 
-static blica_status work(experiment *e, runs *r, FILE *csv, int wanted) {
-  queue q = {.e = e, .r = r, .csv = csv, .wanted = wanted, .lock = PTHREAD_MUTEX_INITIALIZER,
+static blica_status work(experiment *e, runs *r, FILE *csv, const char *path, long *whole, int wanted) {
+  queue q = {.e = e, .r = r, .csv = csv, .path = path, .whole = -1, .wanted = wanted, .lock = PTHREAD_MUTEX_INITIALIZER,
              .changed = PTHREAD_COND_INITIALIZER};
   enum { MOST_THREADS = 512 };
   pthread_t thread[MOST_THREADS];
@@ -236,6 +242,7 @@ static blica_status work(experiment *e, runs *r, FILE *csv, int wanted) {
     snprintf(text, sizeof text, "%d runs failed and are left out; the first: %s", q.failed, q.complaint);
     e->tell(text);
   }
+  *whole = q.whole;
   if (q.status != BLICA_OK) return q.status;
   return e->stop() ? fail_experiment(e, BLICA_ERR_INTERRUPTED, "interrupted; the same command goes on from here") : BLICA_OK;
 }
@@ -331,12 +338,17 @@ blica_status runs_do(experiment *e, runs *r, const char *name) {
   char path[4096];
   runs old = {0};
   FILE *csv = NULL;
+  long whole = -1;
   int own;
   blica_status status = experiment_path(e, name, path, sizeof path);
   if (status == BLICA_OK && rank_of(e) == 0) status = resume(e, r, &old, path, &csv);
   status = share_out(e, r, status, &own);
   if (status == BLICA_OK && !e->draw_only) {
-    status = bring_together(e, r, work(e, r, csv, own));
+    status = bring_together(e, r, work(e, r, csv, path, &whole, own));
+    if (csv && fclose(csv) != 0 && status == BLICA_OK)
+      status = fail_experiment(e, BLICA_ERR_IO, "cannot write '%s': %s", path, strerror(errno));
+    csv = NULL;
+    if (status == BLICA_ERR_IO && whole >= 0) (void)!truncate(path, whole); /* half a row, when the disk is full */
     if (rank_of(e) == 0) {
       blica_status written = rewrite(e, r, &old, path);
       if (status == BLICA_OK) status = written;

@@ -1,5 +1,6 @@
 /* draw.c - recording of marks; see draw.h. */
 #include <cairo.h>
+#include <errno.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -9,13 +10,41 @@
 
 const char draw_font[] = "sans-serif";
 
+/* Whether memory ran out since the program began: what is drawn after that may lack parts. */
+static bool starved;
+
+bool draw_starved(void) { return starved; }
+
+void *draw_alloc(size_t count, size_t size) {
+  void *block = calloc(count ? count : 1, size);
+  if (!block) starved = true;
+  return block;
+}
+
+static void fail(figure *f) { f->failed = starved = true; }
+
+/* cairo, pixman and fontconfig do not look at every allocation of theirs: without memory they may follow a null pointer.
+ * So nothing is begun without more memory in sight than they need for a figure (loading the fonts takes some 5 MB). */
+bool draw_begin(void) {
+  enum { RESERVE = 48 << 20 };
+  free(draw_alloc(1, RESERVE)); /* of pages that are never touched */
+  errno = 0;
+  return !starved;
+}
+
+bool draw_end(void) {
+  if (errno == ENOMEM) starved = true;
+  return !starved;
+}
+
+
 figure *figure_new(double width, double height, const char *alt) {
-  figure *f = calloc(1, sizeof *f);
+  figure *f = draw_alloc(1, sizeof *f);
   if (!f) return NULL;
   f->width = width;
   f->height = height;
   f->alt = strdup(alt);
-  if (!f->alt) f->failed = true;
+  if (!f->alt) fail(f);
   return f;
 }
 
@@ -46,7 +75,7 @@ static mark *add(figure *f, mark_kind kind) {
     int room = f->room ? 2 * f->room : 64;
     mark *more = realloc(f->marks, (size_t)room * sizeof *more);
     if (!more) {
-      f->failed = true;
+      fail(f);
       return NULL;
     }
     f->marks = more;
@@ -61,16 +90,16 @@ static mark *add(figure *f, mark_kind kind) {
 static char *copy_text(figure *f, const char *text) {
   if (!text) return NULL;
   char *copy = strdup(text);
-  if (!copy) f->failed = true;
+  if (!copy) fail(f);
   return copy;
 }
 
 static void *copy_bytes(figure *f, const void *bytes, size_t count, size_t size) {
-  void *copy = calloc(count ? count : 1, size);
-  if (!copy)
-    f->failed = true;
-  else
+  void *copy = draw_alloc(count, size);
+  if (copy)
     memcpy(copy, bytes, count * size);
+  else
+    fail(f);
   return copy;
 }
 
@@ -136,9 +165,9 @@ void draw_text(figure *f, double x, double y, double size, alignment align, colo
 }
 
 static char **copy_names(figure *f, const heat *map) {
-  char **names = calloc((size_t)(map->rows + map->columns) + 1, sizeof *names);
+  char **names = draw_alloc((size_t)(map->rows + map->columns) + 1, sizeof *names);
   if (!names) {
-    f->failed = true;
+    fail(f);
     return NULL;
   }
   for (int i = 0; i < map->rows; i++) names[i] = copy_text(f, map->row_names[i]);
@@ -165,12 +194,15 @@ void draw_heat(figure *f, double x, double y, double w, double h, const heat *ma
 /* ---- text ---- */
 
 double text_width(double size, bool bold, const char *text) {
+  if (!draw_begin()) return 0;
   cairo_surface_t *surface = cairo_image_surface_create(CAIRO_FORMAT_A8, 1, 1);
   cairo_t *cr = cairo_create(surface);
   cairo_text_extents_t extents = {0};
   cairo_select_font_face(cr, draw_font, CAIRO_FONT_SLANT_NORMAL, bold ? CAIRO_FONT_WEIGHT_BOLD : CAIRO_FONT_WEIGHT_NORMAL);
   cairo_set_font_size(cr, size);
   cairo_text_extents(cr, text, &extents);
+  if (cairo_status(cr) == CAIRO_STATUS_NO_MEMORY) starved = true;
+  (void)draw_end();
   cairo_destroy(cr);
   cairo_surface_destroy(surface);
   return extents.x_advance;
@@ -189,7 +221,9 @@ void text_fit(char *out, size_t size, double font, double width, const char *tex
   }
 }
 
-void draw_done(void) { cairo_debug_reset_static_data(); }
+void draw_done(void) {
+  if (!starved) cairo_debug_reset_static_data(); /* it asserts that nothing was left half made */
+}
 
 /* ---- colours ---- */
 

@@ -8,6 +8,7 @@
 #define DRAW_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -32,6 +33,10 @@ void draw_path(figure *f, const double *points, int count, bool closed, colour f
 /* y is the baseline; angle in degrees, counterclockwise about (x, y). */
 void draw_text(figure *f, double x, double y, double size, alignment align, colour ink, double angle, bool bold,
                const char *format, ...) __attribute__((format(printf, 9, 10)));
+/* Zeroed memory for those who draw. Once there was none, for them or for a figure, draw_starved() is true: the page or
+ * file that was being made is not whole. */
+void *draw_alloc(size_t count, size_t size);
+bool draw_starved(void);
 double text_width(double size, bool bold, const char *text);
 /* A name cut to fit width, with three dots; into out. */
 void text_fit(char *out, size_t size, double font, double width, const char *text);

@@ -157,7 +157,9 @@ static bool save_as(const figure *f, format as, const char *path, char *message,
     snprintf(message, size, "cannot write '%s': %s", path, strerror(errno));
     return false;
   }
-  cairo_status_t status = render(f, as, file.stream);
+  cairo_status_t status = draw_begin() ? render(f, as, file.stream) : CAIRO_STATUS_NO_MEMORY;
+  /* cairo may write a file with other fonts, or blame freetype, when memory was out for one of its steps */
+  if (!draw_end()) status = CAIRO_STATUS_NO_MEMORY;
   if (status != CAIRO_STATUS_SUCCESS) {
     bl_outfile_discard(&file);
     snprintf(message, size, "cannot draw '%s': %s", path, cairo_status_to_string(status));
@@ -172,7 +174,7 @@ static bool save_as(const figure *f, format as, const char *path, char *message,
 
 bool figure_save(const figure *f, const char *folder, const char *name, char *message, size_t size) {
   static const char *const endings[] = {"svg", "pdf", "png"};
-  if (!f || f->failed) {
+  if (!f || f->failed || draw_starved()) {
     snprintf(message, size, "out of memory while drawing %s", name);
     return false;
   }

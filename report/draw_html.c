@@ -70,6 +70,7 @@ static cairo_status_t to_buffer(void *user, const unsigned char *bytes, unsigned
 
 /* One pixel per cell. */
 static bool heat_png(const mark *m, buffer *png) {
+  if (!draw_begin()) return false;
   cairo_surface_t *surface = cairo_image_surface_create(CAIRO_FORMAT_RGB24, m->columns, m->rows);
   bool ok = cairo_surface_status(surface) == CAIRO_STATUS_SUCCESS;
   if (ok) {

@@ -29,6 +29,10 @@ struct figure {
   bool failed;
 };
 
-extern const char draw_font[]; /* family of all text */
+extern const char draw_font[];
+
+/* Around every use of cairo: draw_begin is false when memory is short, draw_end when it ran out since then. */
+bool draw_begin(void);
+bool draw_end(void); /* family of all text */
 
 #endif

@@ -70,7 +70,7 @@ bool report_write(const report_input *in, FILE *page) {
     fputs("</script>\n</body></html>\n", page);
   }
   release(&r);
-  return ok;
+  return ok && !draw_starved();
 }
 
 bool report_figures(const report_input *in, const char *folder, char *message, size_t size) {
@@ -82,12 +82,12 @@ bool report_figures(const report_input *in, const char *folder, char *message, s
               {"residuals", figure_residuals}};
   report r;
   bool ok = prepare(in, &r);
-  if (!ok) snprintf(message, size, "out of memory");
   for (size_t i = 0; i < sizeof list / sizeof *list && ok; i++) {
     figure *f = list[i].draw(&r);
     if (f) ok = figure_save(f, folder, list[i].name, message, size);
     figure_free(f);
   }
   release(&r);
-  return ok;
+  if (draw_starved()) snprintf(message, size, "out of memory: the figures are not complete");
+  return ok && !draw_starved();
 }

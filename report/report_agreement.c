@@ -38,8 +38,8 @@ static int bin_of(double value, double reach) {
 /* Too many points for dots: how many fall into each small square, on a logarithmic scale of colour. */
 static void draw_density(const report *r, const axes *a) {
   const agreement *g = &r->agree;
-  double *counts = calloc(BINS * BINS, sizeof *counts), most = 1;
-  colour *cells = calloc(BINS * BINS, sizeof *cells);
+  double *counts = draw_alloc(BINS * BINS, sizeof *counts), most = 1;
+  colour *cells = draw_alloc(BINS * BINS, sizeof *cells);
   if (counts && cells) {
     for (int64_t at = 0; at < g->pairs * g->u; at++)
       if (g->used[at]) counts[(BINS - 1 - bin_of(g->fitted[at], a->y_high)) * BINS + bin_of(g->observed[at], a->x_high)]++;
@@ -85,7 +85,7 @@ static void draw_series(const axes *a, const blica_model *m, const double *value
 figure *figure_segments(const report *r) {
   const agreement *g = &r->agree;
   if (g->pairs == 0) return NULL;
-  double *line = malloc(2 * (size_t)g->u * sizeof *line), highest = 1e-12;
+  double *line = draw_alloc(2 * (size_t)g->u, sizeof *line), highest = 1e-12;
   if (!line) return NULL;
   for (int s = 0; s < g->u; s++) highest = fmax(highest, fmax(g->segment_rms[s], g->segment_se[s]));
   figure *f = figure_new(700, 250, "Root mean square of the residual correlations in each segment");
@@ -136,9 +136,9 @@ figure *figure_residuals(const report *r) {
   double widest = 0;
   for (int i = 0; i < m->n && font > 0; i++) widest = fmax(widest, text_width(font, false, m->variables[i]));
   double left = fmin(widest, 112) + 20, top = fmin(widest, 112) + 16;
-  double *values = malloc(cells * sizeof *values);
-  colour *colours = malloc(cells * sizeof *colours);
-  const char **names = malloc((size_t)m->n * sizeof *names);
+  double *values = draw_alloc(cells, sizeof *values);
+  colour *colours = draw_alloc(cells, sizeof *colours);
+  const char **names = draw_alloc((size_t)m->n, sizeof *names);
   figure *f = NULL;
   if (values && colours && names) {
     double largest = fill_residuals(r, values);

@@ -59,7 +59,7 @@ static int zero_segments(const report *r, int i, int j) {
 
 static void zero_cells_table(const report *r, FILE *page) {
   const blica_model *m = r->in->model;
-  zero_pair *list = calloc((size_t)r->in->cor->pairs + 1, sizeof *list);
+  zero_pair *list = draw_alloc((size_t)r->in->cor->pairs + 1, sizeof *list);
   int64_t count = 0;
   if (!list) return;
   for (int j = 1; j < m->n; j++)

@@ -65,7 +65,7 @@ static void write_values(figure *f, const report *r, const grid *g, double large
 
 /* Names "z1", "z2", ... in one block that is freed with the list. */
 static const char **source_names(int k) {
-  const char **names = malloc((size_t)k * (sizeof *names + 16));
+  const char **names = draw_alloc((size_t)k, sizeof *names + 16);
   char *text = names ? (char *)(names + k) : NULL;
   for (int j = 0; j < k && names; j++) {
     names[j] = text + 16 * (size_t)j;
@@ -77,9 +77,9 @@ static const char **source_names(int k) {
 figure *figure_mixing(const report *r) {
   const blica_model *m = r->in->model;
   size_t cells = (size_t)m->n * (size_t)m->k;
-  colour *colours = malloc(cells * sizeof *colours);
-  double *values = malloc(cells * sizeof *values), largest = largest_loading(m);
-  const char **rows = malloc((size_t)m->n * sizeof *rows), **columns = source_names(m->k);
+  colour *colours = draw_alloc(cells, sizeof *colours);
+  double *values = draw_alloc(cells, sizeof *values), largest = largest_loading(m);
+  const char **rows = draw_alloc((size_t)m->n, sizeof *rows), **columns = source_names(m->k);
   grid g = mixing_grid(m);
   figure *f = NULL;
   if (colours && values && rows && columns) {
@@ -155,8 +155,8 @@ static void draw_source(const blica_model *m, const axes *a, const double *value
 /* One panel per source, all on one scale, segments in their own order. */
 static figure *figure_over_segments(const blica_model *m, const double *values, bool log_scale, const char *what) {
   int rows = (m->k + PANELS - 1) / PANELS, columns = m->k < PANELS ? m->k : PANELS;
-  double low, high, *line = malloc(2 * (size_t)m->u * sizeof *line);
-  double *scratch = malloc(((size_t)m->k * (size_t)m->u + 1) * sizeof *scratch);
+  double low, high, *line = draw_alloc(2 * (size_t)m->u, sizeof *line);
+  double *scratch = draw_alloc((size_t)m->k * (size_t)m->u + 1, sizeof *scratch);
   if (!line || !scratch) {
     free(line);
     free(scratch);

@@ -25,7 +25,7 @@ double source_correlation(const blica_model *m, int i, int j) {
 
 /* Correlations of the latent q in segment s. */
 static bool fitted_segment(const blica_model *m, int s, double *rho) {
-  double *scale = malloc((size_t)m->n * sizeof *scale);
+  double *scale = draw_alloc((size_t)m->n, sizeof *scale);
   if (!scale) return false;
   for (int i = 0; i < m->n; i++) scale[i] = 1 / sqrt(1 + common(m, s, i, i));
   for (int j = 1; j < m->n; j++)
@@ -79,12 +79,12 @@ bool agreement_make(const report_input *in, agreement *out) {
   if (!in->cor || in->model->n < 2) return true;
   agreement a = {.n = in->model->n, .u = in->model->u, .pairs = in->cor->pairs};
   size_t all = (size_t)a.pairs * (size_t)a.u;
-  a.observed = calloc(all, sizeof *a.observed);
-  a.fitted = calloc(all, sizeof *a.fitted);
-  a.used = calloc(all, sizeof *a.used);
-  a.pair_mean = calloc((size_t)a.pairs, sizeof *a.pair_mean);
-  a.segment_rms = calloc((size_t)a.u, sizeof *a.segment_rms);
-  a.segment_se = calloc((size_t)a.u, sizeof *a.segment_se);
+  a.observed = draw_alloc(all, sizeof *a.observed);
+  a.fitted = draw_alloc(all, sizeof *a.fitted);
+  a.used = draw_alloc(all, sizeof *a.used);
+  a.pair_mean = draw_alloc((size_t)a.pairs, sizeof *a.pair_mean);
+  a.segment_rms = draw_alloc((size_t)a.u, sizeof *a.segment_rms);
+  a.segment_se = draw_alloc((size_t)a.u, sizeof *a.segment_se);
   bool ok = a.observed && a.fitted && a.used && a.pair_mean && a.segment_rms && a.segment_se;
   for (int s = 0; s < a.u && ok; s++) {
     ok = fitted_segment(in->model, s, a.fitted + (size_t)s * (size_t)a.pairs);
@@ -124,8 +124,8 @@ static int by_source(const void *x, const void *y) {
 }
 
 bool row_order_make(const blica_model *m, row_order *out) {
-  keyed *keys = calloc((size_t)m->n, sizeof *keys);
-  out->order = calloc((size_t)m->n, sizeof *out->order);
+  keyed *keys = draw_alloc((size_t)m->n, sizeof *keys);
+  out->order = draw_alloc((size_t)m->n, sizeof *out->order);
   out->sorted = m->n > KEEP_ORDER;
   bool ok = keys && out->order;
   for (int i = 0; i < m->n && ok; i++) {

@@ -1,5 +1,6 @@
 /* fit.c - the pipeline: prepare what the method looks at, let it estimate, bring the model to canonical
  * form and complete it with the means. */
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -187,8 +188,9 @@ static blica_status solve_means(blica_ctx *ctx, blica_model *model, int s, doubl
     right[i] = weight * t[i] * scale / sqrt(model->link);
     for (int j = 0; j < k; j++) a[i + (size_t)j * n] = weight * model->mixing[i + (size_t)j * n];
   }
+  errno = 0;
   if (LAPACKE_dgelsy(LAPACK_COL_MAJOR, n, k, 1, a, n, right, n, pivots, 1e-12, &rank) != 0)
-    FAIL(ctx, BLICA_ERR_NUMERIC, "segment '%s': the means of the sources could not be solved", model->segments[s]);
+    FAIL_OUTSIDE(ctx, BLICA_ERR_NUMERIC, "segment '%s': the means of the sources could not be solved", model->segments[s]);
   memcpy(model->means + (size_t)s * k, right, (size_t)k * sizeof(double));
 done:
   bl_free(pivots);

@@ -5,6 +5,7 @@
  * its column; any other null vector is a way to change the model that no correlation sees. Rank by eigenvalues
  * of the matrix scaled to a unit diagonal. Checked: the verdict on fitted models in the 45 cells of
  * Table 1 (tests/recovery/test_recovery.c). */
+#include <errno.h>
 #include <math.h>
 #include <string.h>
 
@@ -44,7 +45,7 @@ static blica_status add_segment(blica_ctx *ctx, const bl_sgauss_data *d, int s, 
   const int n = d->n, k = d->k, m = n + k;
   const size_t nk = (size_t)n * k, at = nk + (size_t)s * k;
   double *qq = local + k + (size_t)k * m, *aq = cross + nk * (size_t)k, *vq = local + (size_t)k * m; /* vq [k,n], leading m */
-  if (LAPACKE_dpotrf(LAPACK_COL_MAJOR, 'L', n, qq, m) != 0)
+  if (LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', n, qq, m) != 0)
     return bl_fail(ctx, BLICA_ERR_NUMERIC, "segment %d: the information about its scales is singular", s + 1);
   cblas_dtrsm(CblasColMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit, (int)nk, n, 1, qq, m, aq, (int)nk);
   cblas_dtrsm(CblasColMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit, k, n, 1, qq, m, vq, m);
@@ -98,8 +99,9 @@ static blica_status column_looseness(blica_ctx *ctx, const blica_model *model, i
     double along = norm > 0 ? cblas_ddot(n, a, 1, move, 1) / norm : 0;
     cblas_daxpy(n, -along, a, 1, move, 1);
   }
+  errno = 0;
   if (LAPACKE_dgesvd(LAPACK_COL_MAJOR, 'N', 'N', n, nullity, moves, n, values, NULL, 1, NULL, 1, room) != 0)
-    FAIL(ctx, BLICA_ERR_NUMERIC, "source %d: the singular values of its free directions did not converge", j + 1);
+    FAIL_OUTSIDE(ctx, BLICA_ERR_NUMERIC, "source %d: the singular values of its free directions did not converge", j + 1);
   int free_directions = 0;
   for (int i = 0; i < least; i++) free_directions += values[i] > MOVES;
   *looseness = fmin(1, (double)free_directions / (n - 1)); /* a column of zeros has no scale to leave aside */
@@ -118,8 +120,9 @@ static blica_status judge(blica_ctx *ctx, const blica_model *model, double *info
   for (size_t i = 0; i < p; i++) scale[i] = info[i * (p + 1)] > 0 ? 1 / sqrt(info[i * (p + 1)]) : 1;
   for (size_t j = 0; j < p; j++)
     for (size_t i = j; i < p; i++) info[i + p * j] *= scale[i] * scale[j];
+  errno = 0;
   if (LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'V', 'L', (int)p, info, (int)p, values) != 0)
-    FAIL(ctx, BLICA_ERR_NUMERIC, "the eigenvalues of the information matrix did not converge");
+    FAIL_OUTSIDE(ctx, BLICA_ERR_NUMERIC, "the eigenvalues of the information matrix did not converge");
   int nullity = 0;
   while (nullity < (int)p && !(values[nullity] > ZERO * values[p - 1])) nullity++;
   if (nullity < model->k) nullity = model->k; /* the scales of the columns are free, whatever rounding makes of it */

@@ -385,9 +385,10 @@ blica_status blica_model_load(blica_ctx *ctx, const char *path, blica_model **ou
   TRY(read_file(&r, stream, &text, &length));
   TRY(check_depth(&r, text, length));
   json_error_t error;
+  errno = 0;
   root = json_loadb(text, length, JSON_DECODE_INT_AS_REAL | JSON_REJECT_DUPLICATES, &error);
   if (!root) {
-    status = BAD(&r, "line %d, column %d: %s", error.line, error.column, error.text);
+    status = bl_fail_outside(ctx, BLICA_ERR_FORMAT, "model '%s': line %d, column %d: %s", path, error.line, error.column, error.text);
     goto done;
   }
   TRY(read_model(&r, root, out));

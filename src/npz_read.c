@@ -1,5 +1,6 @@
 /* npz_read.c - arrays out of a .npz that nobody vouches for. A declared size is believed only when
  * deflate could have produced it from the bytes that are there; checksums are verified to the end. */
+#include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <zip.h>
@@ -29,12 +30,13 @@ blica_status bl_npz_open(blica_ctx *ctx, const char *path, bl_npz_reader **out) 
   TRY(bl_alloc(ctx, 1, &npz));
   TRY(bl_copy_text(ctx, path, &npz->path));
   if (stat(path, &info) == 0) npz->file_size = (uint64_t)info.st_size;
+  errno = 0;
   npz->archive = zip_open(path, ZIP_RDONLY, &code);
   if (!npz->archive) {
     zip_error_t error;
     zip_error_init_with_code(&error, code);
     bool format = code == ZIP_ER_NOZIP || code == ZIP_ER_INCONS;
-    status = bl_fail(ctx, format ? BLICA_ERR_FORMAT : BLICA_ERR_IO, "%s: cannot open as .npz: %s", path,
+    status = bl_fail_outside(ctx, format ? BLICA_ERR_FORMAT : BLICA_ERR_IO, "%s: cannot open as .npz: %s", path,
                      zip_error_strerror(&error));
     zip_error_fini(&error);
     goto done;
@@ -88,12 +90,13 @@ static blica_status load(blica_ctx *ctx, bl_npz_reader *npz, const char *name, b
   if (index < 0) FAIL(ctx, BLICA_ERR_FORMAT, "%s: array %s is missing", npz->path, name);
   TRY(entry_size(ctx, npz, (zip_uint64_t)index, name, &size));
   TRY(bl_alloc(ctx, size, bytes));
+  errno = 0;
   entry = zip_fopen_index(npz->archive, (zip_uint64_t)index, 0);
   zip_int64_t got = entry ? 0 : -1;
   while (entry && have < size && (got = zip_fread(entry, *bytes + have, size - have)) > 0) have += (size_t)got;
   if (entry && have == size) got = zip_fread(entry, &extra, 1); /* the checksum is verified at the end */
   if (got != 0 || have != size)
-    FAIL(ctx, BLICA_ERR_FORMAT, "%s: array %s is damaged or cut off (%zu of %zu bytes could be read)", npz->path, name,
+    FAIL_OUTSIDE(ctx, BLICA_ERR_FORMAT, "%s: array %s is damaged or cut off (%zu of %zu bytes could be read)", npz->path, name,
          have, size);
   const char *reason = bl_npy_parse(*bytes, size, array);
   if (reason) FAIL(ctx, BLICA_ERR_FORMAT, "%s: array %s: %s", npz->path, name, reason);

@@ -77,6 +77,7 @@ blica_status bl_npz_add(blica_ctx *ctx, bl_npz_writer *npz, const char *name, ch
                                    {(zip_uint8_t *)data, bl_mul(array.count, size)}};
   zip_error_t error;
   zip_error_init(&error);
+  errno = 0;
   zip_source_t *source = zip_source_buffer_fragment_create(part, array.count ? 2 : 1, 0, &error);
   zip_error_fini(&error);
   snprintf(file, sizeof file, "%s.npy", name);
@@ -84,7 +85,7 @@ blica_status bl_npz_add(blica_ctx *ctx, bl_npz_writer *npz, const char *name, ch
   if (index < 0 || zip_set_file_compression(npz->archive, (zip_uint64_t)index, ZIP_CM_DEFLATE, 1) != 0 ||
       zip_file_set_dostime(npz->archive, (zip_uint64_t)index, 0, 0x21, 0) != 0) {
     if (index < 0 && source) zip_source_free(source);
-    FAIL(ctx, BLICA_ERR_MEMORY, "array %s could not be added to the archive: %s", name, zip_strerror(npz->archive));
+    FAIL_OUTSIDE(ctx, BLICA_ERR_INTERNAL, "array %s could not be added to the archive: %s", name, zip_strerror(npz->archive));
   }
 done:
   return status;
@@ -144,19 +145,20 @@ static blica_status copy_out(blica_ctx *ctx, zip_source_t *bytes, FILE *stream, 
   enum { CHUNK = 1 << 16 };
   char buffer[CHUNK];
   zip_int64_t got = -1;
-  if (zip_source_open(bytes) != 0) return bl_fail(ctx, BLICA_ERR_INTERNAL, "%s: the archive cannot be read back", path);
   errno = 0;
+  if (zip_source_open(bytes) != 0) return bl_fail_outside(ctx, BLICA_ERR_INTERNAL, "%s: the archive cannot be read back", path);
   while ((got = zip_source_read(bytes, buffer, sizeof buffer)) > 0)
     if (fwrite(buffer, 1, (size_t)got, stream) != (size_t)got) break;
   zip_source_close(bytes);
-  return got == 0 ? BLICA_OK : bl_fail(ctx, BLICA_ERR_IO, "%s: cannot write: %s", path, strerror(errno ? errno : EIO));
+  return got == 0 ? BLICA_OK : bl_fail_outside(ctx, BLICA_ERR_IO, "%s: cannot write: %s", path, strerror(errno ? errno : EIO));
 }
 
 blica_status bl_npz_write(blica_ctx *ctx, bl_npz_writer *npz, const char *path) {
   blica_status status;
   bl_outfile file = {0};
+  errno = 0;
   if (zip_close(npz->archive) != 0)
-    FAIL(ctx, BLICA_ERR_MEMORY, "%s: the archive could not be made: %s", path, zip_strerror(npz->archive));
+    FAIL_OUTSIDE(ctx, BLICA_ERR_INTERNAL, "%s: the archive could not be made: %s", path, zip_strerror(npz->archive));
   npz->archive = NULL;
   if (!bl_outfile_open(&file, path)) FAIL(ctx, BLICA_ERR_IO, "%s: cannot write: %s", path, strerror(errno));
   TRY(copy_out(ctx, npz->bytes, file.stream, path));

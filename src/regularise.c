@@ -10,6 +10,7 @@
  * outwards, so that the condition number is at most r, and below it by a share of 1e-8 at most.
  *
  * Checked in tests/unit/test_regularise.c. */
+#include <errno.h>
 #include <math.h>
 #include <string.h>
 
@@ -19,6 +20,7 @@
 #include "num/lanczos.h"
 
 enum { DENSE_MAX = 300 };
+enum { FAILED = 1, STARVED };
 static const bl_lanczos_options ends = {.low = 1, .high = 1, .tolerance = 1e-9, .max_steps = 1000};
 
 typedef struct {
@@ -26,7 +28,7 @@ typedef struct {
   double condition;
   double *room; /* per thread: a matrix and the eigenvalue workspace */
   size_t each;
-  int *info; /* [u] */
+  int *info; /* [u] 0, FAILED or STARVED */
   bl_share share; /* of the segments among ranks */
   int64_t first;
   double *shift, *low, *high; /* [u] results */
@@ -53,8 +55,12 @@ static void segment_task(int64_t task, int thread, void *user) {
   work *w = user;
   int64_t s = w->first + task;
   double value[2] = {NAN, NAN}, error[2];
+  errno = 0; /* each thread has its own */
   w->info[s] = find_ends(w->cor, s, w->room + (size_t)thread * w->each, value, error);
-  if (w->info[s] != 0) return;
+  if (w->info[s] != 0) {
+    w->info[s] = errno == ENOMEM ? STARVED : FAILED;
+    return;
+  }
   double low = value[0] - error[0], high = value[1] + error[1];
   w->shift[s] = isinf(w->condition) ? 0.0 : fmax(0.0, (high - w->condition * low) / (w->condition - 1.0));
   w->low[s] = value[0];
@@ -67,9 +73,11 @@ static blica_status run_segments(blica_ctx *ctx, work *w, int threads) {
     int64_t left = w->share.last - w->first, now = left < threads ? left : threads;
     bl_parallel(ctx, now, segment_task, w);
     for (int64_t s = w->first; s < w->first + now; s++)
-      if (w->info[s] != 0)
-        return bl_fail(ctx, BLICA_ERR_NUMERIC, "segment '%s': eigenvalues of its correlation matrix cannot be computed (%s)",
-                       w->cor->segments[s], "a correlation is not finite");
+      if (w->info[s] != 0) {
+        errno = w->info[s] == STARVED ? ENOMEM : 0;
+        return bl_fail_outside(ctx, BLICA_ERR_NUMERIC, "segment '%s': eigenvalues of its correlation matrix cannot be computed%s",
+                               w->cor->segments[s], errno ? "" : " (a correlation is not finite)");
+      }
     progress.fraction = (double)(w->first + now - w->share.first) / (double)(w->share.last - w->share.first);
     if (bl_poll(ctx, &progress)) return bl_fail(ctx, BLICA_ERR_INTERRUPTED, "interrupted while regularising");
   }

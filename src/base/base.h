@@ -16,6 +16,10 @@ enum { BL_MESSAGE = 1024 };
 /* Records the message and returns the code. */
 blica_status bl_fail(blica_ctx *ctx, blica_status code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* The same for a failure inside another library (LAPACK, zip, JSON), whose own report may blame the input when memory
+ * was out: then errno is ENOMEM, the code BLICA_ERR_MEMORY and the message says so. Set errno to 0 before the call. */
+blica_status bl_fail_outside(blica_ctx *ctx, blica_status code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 void bl_warn(blica_ctx *ctx, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #define TRY(call)                         \
@@ -28,6 +32,12 @@ void bl_warn(blica_ctx *ctx, const char *format, ...) __attribute__((format(prin
   do {                                         \
     status = bl_fail((ctx), (code), __VA_ARGS__); \
     goto done;                                 \
+  } while (0)
+
+#define FAIL_OUTSIDE(ctx, code, ...)                      \
+  do {                                                    \
+    status = bl_fail_outside((ctx), (code), __VA_ARGS__); \
+    goto done;                                            \
   } while (0)
 
 /* ---- memory: overflow-checked, zeroed, through the context's hook, aligned to 64 bytes ---- */

@@ -1,4 +1,5 @@
 /* ctx.c - the context: everything ambient in one place. */
+#include <errno.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -78,6 +79,17 @@ blica_status bl_fail(blica_ctx *ctx, blica_status code, const char *format, ...)
   vsnprintf(ctx->message, sizeof ctx->message, format, args);
   va_end(args);
   return code;
+}
+
+blica_status bl_fail_outside(blica_ctx *ctx, blica_status code, const char *format, ...) {
+  static const char starved[] = "out of memory: ";
+  size_t head = errno == ENOMEM ? strlen(starved) : 0;
+  va_list args;
+  memcpy(ctx->message, starved, head);
+  va_start(args, format);
+  vsnprintf(ctx->message + head, sizeof ctx->message - head, format, args);
+  va_end(args);
+  return head ? BLICA_ERR_MEMORY : code;
 }
 
 void bl_warn(blica_ctx *ctx, const char *format, ...) {

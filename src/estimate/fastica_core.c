@@ -9,6 +9,7 @@
  * test_fastica.c on sources of known mixing and bit for bit over threads and instruction sets. */
 #include "estimate/fastica_core.h"
 
+#include <errno.h>
 #include <float.h>
 #include <lapacke.h>
 #include <math.h>
@@ -82,8 +83,9 @@ static blica_status whiten(blica_ctx *ctx, bl_fastica *f, const blica_counts *co
   TRY(bl_alloc(ctx, bl_mul((size_t)n, (size_t)n), &c));
   TRY(bl_alloc(ctx, (size_t)n, &values));
   bl_pooled_covariance(counts, 0, counts->u, f->mean, c);
+  errno = 0;
   if (LAPACKE_dsyev(LAPACK_COL_MAJOR, 'V', 'L', n, c, n, values) != 0)
-    FAIL(ctx, BLICA_ERR_NUMERIC, "fastica: the eigenvalues of the pooled covariance did not converge");
+    FAIL_OUTSIDE(ctx, BLICA_ERR_NUMERIC, "fastica: the eigenvalues of the pooled covariance did not converge");
   for (int j = 0; j < k; j++) {
     const double *vector = c + (size_t)(n - 1 - j) * n; /* ascending: the largest are last */
     double variance = values[n - 1 - j], sign = vector[0] < 0 ? -1 : 1;
@@ -265,8 +267,9 @@ static blica_status orthogonalise(blica_ctx *ctx, bl_fastica *f, const double *f
   int k = f->k;
   for (int i = 0; i < k; i++)
     for (int j = 0; j <= i; j++) f->basis[i + (size_t)j * k] = dot(k, from + (size_t)i * k, from + (size_t)j * k);
+  errno = 0;
   if (LAPACKE_dsyev(LAPACK_COL_MAJOR, 'V', 'L', k, f->basis, k, f->values) != 0)
-    return bl_fail(ctx, BLICA_ERR_NUMERIC, "fastica: the orthogonalisation did not converge");
+    return bl_fail_outside(ctx, BLICA_ERR_NUMERIC, "fastica: the orthogonalisation did not converge");
   memset(f->square, 0, (size_t)k * k * sizeof(double)); /* U diag(s^-1/2) U' */
   for (int a = 0; a < k; a++) {
     double scale = 1 / sqrt(fmax(f->values[a], DBL_MIN));

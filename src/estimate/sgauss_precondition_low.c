@@ -23,7 +23,7 @@ struct bl_low_preconditioner {
   double *sigma;  /* [k] */
   double *p, *b;  /* [k,u] a_k' K a_k, c v */
   double *scales; /* [n,u] diagonal of the scales q */
-  double *room;   /* [n,k] per thread */
+  double *room;   /* [n,k] per thread, and k more */
   const double *theta;
 };
 
@@ -50,7 +50,7 @@ blica_status bl_low_preconditioner_make(blica_ctx *ctx, const bl_sgauss_data *da
   TRY(bl_alloc(ctx, k * u, &p->p));
   TRY(bl_alloc(ctx, k * u, &p->b));
   TRY(bl_alloc(ctx, bl_mul(n, u), &p->scales));
-  TRY(bl_alloc(ctx, bl_mul(n * k, (size_t)bl_max_threads(ctx)), &p->room));
+  TRY(bl_alloc(ctx, bl_mul(n * k, (size_t)bl_max_threads(ctx)) + k, &p->room));
   *out = p;
   p = NULL;
 done:
@@ -58,14 +58,15 @@ done:
   return status;
 }
 
-/* A = Q R; room serves as tau. */
+/* A = Q R; room serves as tau and as LAPACK's workspace, which would allocate one. */
 static void orthogonal_factor(bl_low_preconditioner *p) {
   const int n = p->data->n, k = p->data->k;
   memcpy(p->q, p->theta, (size_t)n * k * sizeof(double));
-  LAPACKE_dgeqrf(LAPACK_COL_MAJOR, n, k, p->q, n, p->room);
+  double *tau = p->room, *work = tau + k;
+  LAPACKE_dgeqrf_work(LAPACK_COL_MAJOR, n, k, p->q, n, tau, work, n * k);
   memset(p->r, 0, (size_t)k * k * sizeof(double));
   for (int j = 0; j < k; j++) memcpy(p->r + (size_t)j * k, p->q + (size_t)j * n, (size_t)(j + 1) * sizeof(double));
-  LAPACKE_dorgqr(LAPACK_COL_MAJOR, n, k, k, p->q, n, p->room);
+  LAPACKE_dorgqr_work(LAPACK_COL_MAJOR, n, k, k, p->q, n, tau, work, n * k);
 }
 
 /* E, Z, P and the diagonal of the scales of one segment. */

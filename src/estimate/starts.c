@@ -5,6 +5,7 @@
  * k-dimensional eigenspace of the mean correlation matrix, the rest being read as noise. */
 #include "estimate/starts.h"
 
+#include <errno.h>
 #include <math.h>
 #include <string.h>
 
@@ -101,8 +102,9 @@ static blica_status leading_packed(blica_ctx *ctx, const bl_sgauss_data *d, cons
   TRY(bl_alloc(ctx, (size_t)d->k, &residual));
   TRY(in_turn(ctx, j.mean, j.pairs, add_packed, &j));
   bl_symmetric mean = {.n = d->n, .pairs = j.mean, .scale = 1};
+  errno = 0;
   if (bl_lanczos(&mean, &o, work, values, residual, basis) < 0)
-    FAIL(ctx, BLICA_ERR_NUMERIC, "the eigenvectors of the mean correlation matrix could not be computed");
+    FAIL_OUTSIDE(ctx, BLICA_ERR_NUMERIC, "the eigenvectors of the mean correlation matrix could not be computed");
 done:
   bl_free(j.mean);
   bl_free(work);
@@ -144,10 +146,11 @@ static blica_status leading_full(blica_ctx *ctx, const bl_sgauss_data *d, const 
     TRY(in_turn(ctx, mean, nn, add_full, &j));
   *trace = 0;
   for (int i = 0; i < n; i++) *trace += mean[(size_t)i * (n + 1)];
+  errno = 0;
   if (LAPACKE_dsyevr(LAPACK_COL_MAJOR, 'V', 'I', 'L', n, mean, n, 0, 0, n - k + 1, n, 0, &found, values, basis, n,
                      support) != 0 ||
       found != k)
-    FAIL(ctx, BLICA_ERR_NUMERIC, "the eigenvectors of the mean correlation matrix could not be computed");
+    FAIL_OUTSIDE(ctx, BLICA_ERR_NUMERIC, "the eigenvectors of the mean correlation matrix could not be computed");
 done:
   bl_free(mean);
   bl_free(matrix);
@@ -229,8 +232,9 @@ static blica_status unpack(blica_ctx *ctx, const bl_sgauss_data *d, double noise
       theta[bl_sgauss_local(d, s) + (size_t)j] = log(fmax(variance - noise * norm, 0.05 * variance));
     }
   }
+  errno = 0;
   if (LAPACKE_dgetrf(LAPACK_COL_MAJOR, k, k, b, k, pivots) != 0 || LAPACKE_dgetri(LAPACK_COL_MAJOR, k, b, k, pivots) != 0)
-    FAIL(ctx, BLICA_ERR_NUMERIC, "the joint diagonaliser is singular");
+    FAIL_OUTSIDE(ctx, BLICA_ERR_NUMERIC, "the joint diagonaliser is singular");
   cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, n, k, k, 1 / sqrt(noise * d->link), basis, n, b, k, 0, theta, n);
   centre_variances(d, theta);
   unit_diagonal(d, theta);

@@ -8,6 +8,7 @@
  * (tests/unit/test_lanes.c). */
 #include "num/jointdiag.h"
 
+#include <errno.h>
 #include <math.h>
 #include <string.h>
 
@@ -116,10 +117,11 @@ static blica_status whiten(blica_ctx *ctx, machine *j, double *value) {
   memset(j->step, 0, mm * sizeof *j->step);
   for (int s = 0; s < j->u; s++)
     for (size_t i = 0; i < mm; i++) j->step[i] += j->weight[s] * j->c[mm * (size_t)s + i];
+  errno = 0;
   lapack_int info = LAPACKE_dsyev(LAPACK_COL_MAJOR, 'V', 'L', m, j->step, m, values);
   if (info != 0 || !(values[0] > 0))
-    return bl_fail(ctx, BLICA_ERR_NUMERIC, "joint diagonalisation needs a positive definite mean; its smallest eigenvalue is %g",
-                   values[0]);
+    return bl_fail_outside(ctx, BLICA_ERR_NUMERIC, "joint diagonalisation needs a positive definite mean; its smallest eigenvalue is %g",
+                           values[0]);
   for (int i = 0; i < m; i++)
     for (int row = 0; row < m; row++) j->b[i + (size_t)row * m] = j->step[row + (size_t)i * m] / sqrt(values[i]);
   *value = congruence(j, j->c, j->b, j->trial, 0);

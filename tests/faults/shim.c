@@ -4,7 +4,8 @@
  *   malloc  malloc, calloc, realloc, posix_memalign, aligned_alloc
  *   open, read, write, fsync, rename, close, mkdir, link: the system calls of these names and their like
  * ERROR is a name such as ENOSPC; SHORT lets a write take half of its bytes. An INDEX of -1 counts only.
- * BLICA_FAULT_LOG names a file of two 64-bit numbers: calls of the kind, and whether the fault happened.
+ * BLICA_FAULT_LOG names a file of two 64-bit numbers: calls of the kind, and whether the fault happened (2: it was spared,
+ * see fragile_names).
  *
  * stdio makes its system calls inside libc, where no preloaded function can stand in their way. So a seccomp filter traps
  * those whose instruction lies in libc, and the handler of SIGSYS, here, makes the call itself or says that it failed.
@@ -12,6 +13,7 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
+#include <execinfo.h>
 #include <fcntl.h>
 #include <link.h>
 #include <linux/filter.h>
@@ -35,7 +37,7 @@
 #endif
 
 enum { FAULT_MALLOC = 1, FAULT_OPEN, FAULT_READ, FAULT_WRITE, FAULT_FSYNC, FAULT_RENAME, FAULT_CLOSE, FAULT_MKDIR, FAULT_LINK };
-enum { SHORT_WRITE = -1 };
+enum { SHORT_WRITE = -1, SPARED = 2 };
 
 static const struct {
   const char *name;
@@ -70,6 +72,25 @@ static int strike(void) {
   if (atomic_fetch_add(&count->calls, 1) != fail_at) return 0;
   atomic_store(&count->fired, 1);
   return 1;
+}
+
+typedef struct {
+  uint64_t low, high;
+} text_range;
+
+/* These libraries follow a null pointer when one allocation fails, and nothing that calls them can help that. The program
+ * does not enter them when memory is short, which the driver tests by limits of memory instead. */
+static const char *const fragile_names[] = {"/libfontconfig.so", "/libpixman-1.so"};
+enum { FRAGILE = sizeof fragile_names / sizeof *fragile_names };
+static text_range fragile[FRAGILE];
+
+static int inside_fragile(void) {
+  void *frame[64];
+  int depth = backtrace(frame, 64);
+  for (int i = 0; i < depth; i++)
+    for (int l = 0; l < FRAGILE; l++)
+      if ((uint64_t)(uintptr_t)frame[i] >= fragile[l].low && (uint64_t)(uintptr_t)frame[i] < fragile[l].high) return 1;
+  return 0;
 }
 
 /* ---- memory ---- */
@@ -107,6 +128,11 @@ static void resolve(void) {
 
 static int deny(void) {
   if (!armed || kind != FAULT_MALLOC || !strike()) return 0;
+  armed = 0; /* backtrace may allocate */
+  if (inside_fragile()) {
+    atomic_store(&count->fired, SPARED);
+    return 0;
+  }
   errno = ENOMEM;
   return 1;
 }
@@ -203,19 +229,26 @@ static void on_trap(int signal, siginfo_t *info, void *context) {
 }
 
 typedef struct {
-  uint64_t low, high;
-} text_range;
+  const char *name;
+  text_range range;
+} library;
 
-static int find_libc(struct dl_phdr_info *object, size_t size, void *user) {
-  text_range *libc = user;
+static int find_library(struct dl_phdr_info *object, size_t size, void *user) {
+  library *wanted = user;
   (void)size;
-  if (!strstr(object->dlpi_name, "/libc.so")) return 0;
+  if (!strstr(object->dlpi_name, wanted->name)) return 0;
   for (int i = 0; i < object->dlpi_phnum; i++)
     if (object->dlpi_phdr[i].p_type == PT_LOAD && (object->dlpi_phdr[i].p_flags & PF_X)) {
-      libc->low = object->dlpi_addr + object->dlpi_phdr[i].p_vaddr;
-      libc->high = libc->low + object->dlpi_phdr[i].p_memsz;
+      wanted->range.low = object->dlpi_addr + object->dlpi_phdr[i].p_vaddr;
+      wanted->range.high = wanted->range.low + object->dlpi_phdr[i].p_memsz;
     }
   return 1;
+}
+
+static text_range text_of(const char *name) {
+  library wanted = {name, {0, 0}};
+  dl_iterate_phdr(find_library, &wanted);
+  return wanted.range;
 }
 
 static void refuse(const char *text) {
@@ -224,8 +257,7 @@ static void refuse(const char *text) {
 }
 
 static void set_trap(void) {
-  text_range libc = {0, 0};
-  dl_iterate_phdr(find_libc, &libc);
+  text_range libc = text_of("/libc.so");
   if (!libc.low || libc.low >> 32 != libc.high >> 32) refuse("libc is not where it can be watched; run again");
   struct sock_filter code[40] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, instruction_pointer) + 4),
@@ -281,6 +313,8 @@ static int watched_main(int argc, char **argv, char **environment) {
   if (wish) {
     read_wish(wish);
     if (log) open_log(log);
+    for (int l = 0; l < FRAGILE; l++) fragile[l] = text_of(fragile_names[l]);
+    (void)inside_fragile(); /* loads what backtrace needs */
     if (kind != FAULT_MALLOC) set_trap();
     armed = 1;
   }
