@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "communicator.h"
 #include "data_args.h"
 #include "output.h"
 #include "program.h"
@@ -31,36 +30,26 @@ typedef struct {
   double rows;
 } fit_input;
 
-static bool needs_rows(const char *name) {
+/* Of auto, too, counts are enough. */
+static bool needs_rows(const char *method) {
   int count;
   const blica_method *methods = blica_methods(&count);
   for (int i = 0; i < count; i++)
-    if (strcmp(methods[i].name, name) == 0) return methods[i].needs_rows != 0;
+    if (strcmp(methods[i].name, method) == 0) return methods[i].needs_rows;
   return false;
 }
 
-static void take_counts(fit_input *in, blica_counts *counts) {
-  in->counts = counts;
-  in->n = counts->n;
-  in->u = counts->u;
-  for (int s = 0; s < in->u; s++) in->rows += counts->samples[s];
-}
-
+/* Rows are kept only for a method that looks at them; else they are counted as they come, however many. */
 static int read_input(program *p, const fit_values *v, fit_input *in) {
   const char *path = p->operands[0];
   char message[TABLE_MESSAGE];
   table_options how = data_table_options(&v->data);
-  blica_counts *counts;
-  if (table_is_counts(path)) {
-    blica_status status = blica_counts_load(p->ctx, path, &counts);
-    if (status != BLICA_OK) return fail_reading(p, status);
-    take_counts(in, counts);
-    return EXIT_OK;
-  }
-  if (communicator() && !needs_rows(v->options.method)) { /* no process needs to see all rows */
-    blica_status status = table_counts(p->ctx, path, &how, message, &counts);
+  if (table_is_counts(path) || !needs_rows(v->options.method)) {
+    blica_status status = table_counts(p->ctx, path, &how, message, &in->counts);
     if (status != BLICA_OK) return fail_table(status, message);
-    take_counts(in, counts);
+    in->n = in->counts->n;
+    in->u = in->counts->u;
+    for (int s = 0; s < in->u; s++) in->rows += in->counts->samples[s];
     return EXIT_OK;
   }
   blica_status status = table_read(p->ctx, path, &how, message, &in->data);

@@ -11,21 +11,18 @@ static const blica_option own[] = {
 };
 OPTION_TABLE(own_table, own)
 
-/* *sum becomes *sum + the counts in path; at most two sets of counts are in memory beside the sum. */
+/* *sum becomes *sum + the counts in path; memory holds the sum and one part. */
 static blica_status add_file(program *p, const char *path, blica_counts **sum) {
-  blica_counts *part, *both;
+  blica_counts *part;
   blica_status status = blica_counts_load(p->ctx, path, &part);
   if (status != BLICA_OK || !*sum) {
     if (status == BLICA_OK) *sum = part;
     return status;
   }
   if (part->exact != (*sum)->exact) say_warning("'%s' and the files before it mix exact counts with samples", path);
-  status = blica_merge(p->ctx, 2, (const blica_counts *[]){*sum, part}, &both);
+  status = blica_merge_add(p->ctx, part, sum);
   blica_counts_free(part);
-  if (status != BLICA_OK) return status;
-  blica_counts_free(*sum);
-  *sum = both;
-  return BLICA_OK;
+  return status;
 }
 
 static int run(program *p, void *values) {

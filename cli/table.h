@@ -22,6 +22,7 @@ typedef struct {
 struct table {
   blica_ctx *ctx;
   table_options options;
+  const char *path;
   const char *name; /* of the file, for messages */
   records text;     /* the file; of .npy only its source and buffer are used */
   bool pending;     /* text.fields holds the first row of data */
@@ -38,6 +39,8 @@ struct table {
   column_levels *levels; /* [n], with --levels */
   records labels;   /* of --segment-file */
   int64_t row;      /* rows read */
+  int64_t total;    /* rows of the table when known beforehand; else 0 */
+  bool streamed;    /* pieces are counted as they come; their levels are set right in the counts */
   bool ended;
   blica_packer *packer;
   int8_t *x;        /* rows not yet packed: [capacity] rows of n */
@@ -87,6 +90,9 @@ blica_status table_ranks(blica_ctx *ctx, const char *path, const table_options *
 
 /* table_levels.c: the code (0 or 1 in order of appearance) of a value; what to do at the end. */
 blica_status table_level(table *t, int variable, const char *text, size_t length, char *message, int8_t *code);
+/* Sets the counts of streamed pieces right: values were coded in order of appearance. */
+blica_status table_turn_counts(table *t, char *message, blica_counts *counts);
+blica_status table_too_few(const table *t, int64_t rows, char *message); /* for --segment-count */
 /* A copy of data with some variables turned over (by their levels) and segments by count. */
 blica_status table_repack(table *t, const blica_data *data, char *message, blica_data **out);
 

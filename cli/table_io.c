@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 
 #include "communicator.h"
 
@@ -118,7 +119,7 @@ blica_status table_open(blica_ctx *ctx, const char *path, const table_options *o
   if (!t) return table_no_memory(message);
   t->ctx = ctx;
   t->options = *options;
-  t->name = path;
+  t->name = t->path = path;
   t->last_id = -1;
   blica_status status = begin(t, path, message);
   if (status == BLICA_OK) status = table_assign_roles(t, message);
@@ -150,10 +151,10 @@ static blica_status begin_piece(table *t, char *message) {
 
 blica_status table_next(table *t, int64_t max_rows, char message[TABLE_MESSAGE], blica_data **out) {
   blica_data *data, *again;
-  bool whole = t->levels || t->options.segment_count;
+  bool whole = (t->levels && !t->streamed) || (t->options.segment_count && !t->total);
   *out = NULL;
   if (t->ended) return BLICA_OK;
-  if (max_rows <= 0) max_rows = ((int64_t)1 << 31) / (t->n > 0 ? t->n : 1) + 65536; /* 256 MiB of bits */
+  if (max_rows <= 0) max_rows = ((int64_t)1 << 29) / (t->n > 0 ? t->n : 1) + 4096; /* 64 MiB of bits */
   if (whole) max_rows = INT64_MAX / 2;
   int64_t before = t->row;
   blica_status status = begin_piece(t, message);
@@ -226,32 +227,40 @@ bool table_is_counts(const char *path) {
   return strncmp(start, head, sizeof head - 1) == 0;
 }
 
-/* Adds the counts of one piece to *sum. */
-static blica_status add_piece(table *t, const blica_data *piece, char *message, blica_counts **sum) {
-  blica_counts *part, *both;
-  blica_status status = blica_count(t->ctx, piece, &part);
-  if (status != BLICA_OK) return table_library_failed(t, status, message);
-  if (!*sum) {
-    *sum = part;
-    return BLICA_OK;
+/* How many rows the table has, by reading its file once more; 0 when it is not a file. */
+static blica_status find_total(table *t, char *message) {
+  struct stat info;
+  table *twin;
+  table_options quiet = t->options;
+  quiet.note = NULL;
+  if (t->npy) t->total = (int64_t)t->array.shape[0];
+  if (t->npy || strcmp(t->path, "-") == 0 || stat(t->path, &info) != 0 || !S_ISREG(info.st_mode)) return BLICA_OK;
+  blica_status status = table_open(t->ctx, t->path, &quiet, message, &twin);
+  if (status != BLICA_OK) return status;
+  twin->streamed = true;
+  twin->total = 1; /* any: the pieces are thrown away */
+  for (blica_data *piece = NULL; status == BLICA_OK; blica_data_free(piece)) {
+    status = table_next(twin, 0, message, &piece);
+    if (status != BLICA_OK || !piece) break;
   }
-  status = blica_merge(t->ctx, 2, (const blica_counts *[]){*sum, part}, &both);
-  blica_counts_free(part);
-  if (status != BLICA_OK) return table_library_failed(t, status, message);
-  blica_counts_free(*sum);
-  *sum = both;
-  return BLICA_OK;
+  t->total = twin->row;
+  table_close(twin);
+  if (status == BLICA_OK && t->options.segment_count > t->total) status = table_too_few(t, t->total, message);
+  return status;
 }
 
 /* The sum over pieces; NULL on failure. */
 static blica_status count_rows(table *t, char *message, void **out) {
-  blica_status status = BLICA_OK;
+  blica_status status = t->options.segment_count ? find_total(t, message) : BLICA_OK;
   blica_counts *sum = NULL;
+  t->streamed = !t->options.segment_count || t->total > 0;
   for (blica_data *piece = NULL; status == BLICA_OK; blica_data_free(piece)) {
     status = table_next(t, 0, message, &piece);
     if (status != BLICA_OK || !piece) break;
-    status = add_piece(t, piece, message, &sum);
+    status = blica_count_add(t->ctx, piece, &sum);
+    if (status != BLICA_OK) table_library_failed(t, status, message);
   }
+  if (status == BLICA_OK && t->levels && t->streamed) status = table_turn_counts(t, message, sum);
   if (status != BLICA_OK) {
     blica_counts_free(sum);
     sum = NULL;

@@ -31,7 +31,9 @@ blica_status table_read(blica_ctx *ctx, const char *path, const table_options *o
 
 /* The same in pieces of about max_rows rows (0: a size that suits memory), for files larger than
  * memory. table_next sets *out to NULL at the end. Each piece knows only the segments that occur in
- * it, by label. With levels or segment_count, which need the whole table, there is one piece. */
+ * it, by label. With levels or segment_count, which need the whole table, there is one piece. table_counts streams these
+ * as well: it turns counts over in place of values, and reads a file twice to know its rows; of a pipe with
+ * segment_count it keeps the packed bits, a sixteenth of the text. */
 typedef struct table table;
 blica_status table_open(blica_ctx *ctx, const char *path, const table_options *options,
                         char message[TABLE_MESSAGE], table **out);

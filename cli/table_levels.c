@@ -1,5 +1,6 @@
 /* table_levels.c - columns coded with any two values, and segments by count: both are known only at
- * the end of the table, so rows are packed as they come and packed once more. */
+ * the end of the table. Rows that are kept are packed as they come and packed once more; where only counts are wanted,
+ * the counts are turned over instead. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -100,11 +101,14 @@ static blica_status copy_rows(table *t, const blica_data *data, char *message) {
   return status == BLICA_OK ? table_flush(t, message) : status;
 }
 
+blica_status table_too_few(const table *t, int64_t rows, char *message) {
+  return table_fail(message, BLICA_ERR_DATA, "%s: has %lld rows, too few for --segment-count %lld", t->name, (long long)rows,
+                    (long long)t->options.segment_count);
+}
+
 blica_status table_repack(table *t, const blica_data *data, char *message, blica_data **out) {
   *out = NULL;
-  if (t->options.segment_count > data->rows)
-    return table_fail(message, BLICA_ERR_DATA, "%s: has %lld rows, too few for --segment-count %lld", t->name,
-                      (long long)data->rows, (long long)t->options.segment_count);
+  if (t->options.segment_count > data->rows) return table_too_few(t, data->rows, message);
   if (t->levels) tell_levels(t);
   blica_status status = blica_pack_begin(t->ctx, data->n, (const char *const *)data->variables, &t->packer);
   if (status != BLICA_OK) return table_library_failed(t, status, message);
@@ -113,4 +117,14 @@ blica_status table_repack(table *t, const blica_data *data, char *message, blica
   status = blica_pack_end(t->ctx, t->packer, out);
   t->packer = NULL;
   return status == BLICA_OK ? BLICA_OK : table_library_failed(t, status, message);
+}
+
+blica_status table_turn_counts(table *t, char *message, blica_counts *counts) {
+  uint8_t *flip = calloc((size_t)t->n + 1, 1);
+  if (!flip) return table_no_memory(message);
+  tell_levels(t);
+  for (int i = 0; i < t->n; i++) flip[i] = turned(&t->levels[i]);
+  blica_counts_turn(counts, flip);
+  free(flip);
+  return BLICA_OK;
 }

@@ -161,6 +161,12 @@ BLICA_API blica_status blica_merge(blica_ctx *ctx, int parts, const blica_counts
 /* Over ranks: each brings the counts of its own rows (NULL: none), all get the sum. Segments are matched by label, in the order
  * of ranks. A call of all ranks. */
 BLICA_API blica_status blica_merge_ranks(blica_ctx *ctx, const blica_counts *own, blica_counts **out);
+/* The same for data or counts that come in pieces: adds one to *sum, which is made when NULL, so that memory holds one set of
+ * counts. Segments are matched by label, new ones appended. On failure *sum is freed and NULL. */
+BLICA_API blica_status blica_count_add(blica_ctx *ctx, const blica_data *data, blica_counts **sum);
+BLICA_API blica_status blica_merge_add(blica_ctx *ctx, const blica_counts *part, blica_counts **sum);
+/* Changes the counts to those of the data with x_i turned into 1 - x_i for every variable i with turned[i] non-zero. */
+BLICA_API void blica_counts_turn(blica_counts *counts, const uint8_t *turned /* [n] */);
 BLICA_API void blica_counts_table(const blica_counts *counts, int s, int i, int j,
                                   double cell[4] /* n11 n10 n01 n00 */);
 BLICA_API blica_status blica_counts_save(blica_ctx *ctx, const blica_counts *counts, const char *path); /* .npz or .csv */

@@ -244,7 +244,7 @@ static blica_status make_batches(blica_ctx *ctx, int threads, work *w, double **
     b->h = at + 4 * BLOCK;
     b->k = at + 5 * BLOCK;
     b->rho = at + 6 * BLOCK;
-    b->variance = at + 7 * BLOCK;
+    b->variance = w->cor->se ? at + 7 * BLOCK : NULL;
     w->bad[t] = -1;
   }
 done:

@@ -29,6 +29,7 @@ typedef struct {
   bl_count_kernel kernel;
   int64_t side, squares; /* blocks of variables; pairs of blocks */
   int64_t *first;        /* [u + 1] first task of each segment */
+  int32_t *target;       /* [u] its segment in counts */
   bl_share share;        /* of the tasks among ranks */
   int64_t begin;         /* first task of this batch */
   atomic_flag lock;      /* stretches of one square add to the same cells */
@@ -70,9 +71,8 @@ typedef struct {
 
 static void add_square(const job *j, int s, int i0, int j0, const square_sums *sums, bool missing) {
   blica_counts *c = j->counts;
-  double *n11 = c->n11 + (size_t)s * (size_t)c->pairs, *ones = c->ones + (size_t)s * (size_t)c->n;
-  double *present = c->present + (size_t)s * (size_t)c->n;
-  size_t base = (size_t)s * (size_t)c->pairs;
+  size_t t = (size_t)j->target[s], base = t * (size_t)c->pairs;
+  double *n11 = c->n11 + base, *ones = c->ones + t * (size_t)c->n, *present = c->present + t * (size_t)c->n;
   for (int q = 0; q < BLOCK && j0 + q < c->n; q++)
     for (int p = 0; p < BLOCK && i0 + p < c->n && i0 + p <= j0 + q; p++) {
       int64_t both = cell_of(sums->both, p, q);
@@ -145,62 +145,79 @@ static blica_status run_tasks(blica_ctx *ctx, job *j) {
   return BLICA_OK;
 }
 
-static blica_status add_ranks(blica_ctx *ctx, blica_counts *c) {
+/* Ranks add up what they counted. What was there before is rank 0's alone: the others begin from zero. */
+static blica_status add_ranks(blica_ctx *ctx, blica_counts *c, bool begin) {
   blica_status status = BLICA_OK;
   size_t tables = (size_t)c->pairs * (size_t)c->u, columns = (size_t)c->n * (size_t)c->u;
   double *const arrays[] = {c->n11, c->n10, c->n01, c->n00, c->ones, c->present};
-  for (int i = 0; i < 6; i++)
-    if (arrays[i]) TRY(bl_sum_disjoint(ctx, arrays[i], i < 4 ? tables : columns));
+  for (int i = 0; i < 6; i++) {
+    size_t count = i < 4 ? tables : columns;
+    if (!arrays[i]) continue;
+    if (!begin) TRY(bl_sum_disjoint(ctx, arrays[i], count));
+    else if (bl_comm(ctx)->rank > 0) memset(arrays[i], 0, count * sizeof(double));
+  }
 done:
   return status;
 }
 
-/* Segments without missing values: margins from the sample, cells from the margins when asked for. */
-static void fill_complete(const blica_data *data, blica_counts *counts) {
+/* Rows and, where nothing is missing, the numbers of values present. */
+static void add_margins(const job *j) {
+  const blica_data *data = j->data;
   for (int s = 0; s < data->u; s++) {
-    counts->samples[s] = (double)data->samples[s];
-    if (data->present[s]) continue;
-    for (int i = 0; i < data->n; i++) counts->present[(size_t)s * (size_t)data->n + (size_t)i] = counts->samples[s];
+    double rows = (double)data->samples[s], *present = j->counts->present + (size_t)j->target[s] * (size_t)data->n;
+    j->counts->samples[j->target[s]] += rows;
+    for (int i = 0; i < data->n && !data->present[s]; i++) present[i] += rows;
   }
 }
 
-static void fill_cells(const blica_data *data, blica_counts *c) {
-  for (int s = 0; s < c->u; s++) {
-    if (data->present[s]) continue;
-    const double *ones = c->ones + (size_t)s * (size_t)c->n;
-    for (int j = 1; j < c->n; j++)
-      for (int i = 0; i < j; i++) {
-        size_t at = (size_t)s * (size_t)c->pairs + (size_t)blica_pair(i, j);
-        c->n10[at] = ones[i] - c->n11[at];
-        c->n01[at] = ones[j] - c->n11[at];
-        c->n00[at] = c->samples[s] - ones[i] - ones[j] + c->n11[at];
+/* Cells n10, n01, n00 of segments that are complete in these data follow from the margins. What a piece adds to them is
+ * the difference of two such sums: subtracted before the piece is counted (sign -1), added after. */
+static void add_cells(const job *j, double sign) {
+  blica_counts *c = j->counts;
+  for (int s = 0; s < j->data->u; s++) {
+    if (j->data->present[s]) continue;
+    size_t t = (size_t)j->target[s], at = t * (size_t)c->pairs;
+    const double *ones = c->ones + t * (size_t)c->n, rows = c->samples[t];
+    for (int b = 1; b < c->n; b++)
+      for (int a = 0; a < b; a++, at++) {
+        c->n10[at] += sign * (ones[a] - c->n11[at]);
+        c->n01[at] += sign * (ones[b] - c->n11[at]);
+        c->n00[at] += sign * (rows - ones[a] - ones[b] + c->n11[at]);
       }
   }
 }
 
-blica_status blica_count(blica_ctx *ctx, const blica_data *data, blica_counts **out) {
+blica_status blica_count_add(blica_ctx *ctx, const blica_data *data, blica_counts **sum) {
   blica_status status;
-  blica_counts *counts = NULL;
+  const bl_counts_outline added = {data->n, data->u, data->missing == 0, data->variables, data->segments};
   job j = {.data = data, .kernel = bl_count_kernel_for(blica_simd_level(ctx)), .lock = ATOMIC_FLAG_INIT};
-  *out = NULL;
   bl_poll_reset(ctx);
-  TRY(bl_counts_create(ctx, data->n, data->u, data->missing == 0, (const char *const *)data->variables,
-                       (const char *const *)data->segments, &counts));
-  j.counts = counts;
+  TRY(bl_alloc(ctx, (size_t)data->u + 1, &j.first));
+  TRY(bl_alloc(ctx, (size_t)data->u, &j.target));
+  TRY(bl_counts_extend(ctx, &added, sum, j.target));
+  j.counts = *sum;
   j.side = (data->n + BLOCK - 1) / BLOCK;
   j.squares = j.side * (j.side + 1) / 2;
-  TRY(bl_alloc(ctx, (size_t)data->u + 1, &j.first));
   for (int s = 0; s < data->u; s++) j.first[s + 1] = j.first[s] + j.squares * stretches(data, s);
+  if (j.counts->n10) add_cells(&j, -1);
   TRY(bl_share_make(ctx, j.first[data->u], 0, &j.share));
+  TRY(add_ranks(ctx, j.counts, true));
   TRY(bl_agree(ctx, run_tasks(ctx, &j)));
-  TRY(add_ranks(ctx, counts));
-  fill_complete(data, counts);
-  if (counts->n10) fill_cells(data, counts);
-  *out = counts;
-  counts = NULL;
+  TRY(add_ranks(ctx, j.counts, false));
+  add_margins(&j);
+  if (j.counts->n10) add_cells(&j, 1);
 done:
   bl_share_free(&j.share);
   bl_free(j.first);
-  blica_counts_free(counts);
+  bl_free(j.target);
+  if (status != BLICA_OK) {
+    blica_counts_free(*sum);
+    *sum = NULL;
+  }
   return status;
+}
+
+blica_status blica_count(blica_ctx *ctx, const blica_data *data, blica_counts **out) {
+  *out = NULL;
+  return blica_count_add(ctx, data, out);
 }

@@ -76,6 +76,26 @@ void blica_counts_table(const blica_counts *counts, int s, int i, int j, double 
   cell[3] = n00;
 }
 
+void blica_counts_turn(blica_counts *c, const uint8_t *turned) {
+  for (int s = 0; s < c->u; s++) {
+    double *ones = c->ones + (size_t)s * (size_t)c->n;
+    const double *present = c->present + (size_t)s * (size_t)c->n;
+    size_t at = (size_t)s * (size_t)c->pairs;
+    for (int j = 1; j < c->n; j++)
+      for (int i = 0; i < j; i++, at++) {
+        double cell[4], *const to[4] = {&c->n11[at], c->n10 ? &c->n10[at] : NULL, c->n10 ? &c->n01[at] : NULL,
+                                        c->n10 ? &c->n00[at] : NULL};
+        int from = (turned[i] ? 2 : 0) + (turned[j] ? 1 : 0); /* cells in the order 11 10 01 00 */
+        if (!from) continue;
+        blica_counts_table(c, s, i, j, cell);
+        for (int k = 0; k < 4; k++)
+          if (to[k]) *to[k] = cell[k ^ from];
+      }
+    for (int i = 0; i < c->n; i++)
+      if (turned[i]) ones[i] = present[i] - ones[i];
+  }
+}
+
 blica_status bl_counts_expand(blica_ctx *ctx, blica_counts *counts) {
   blica_status status = BLICA_OK;
   double *cells[3] = {NULL, NULL, NULL};
@@ -110,15 +130,55 @@ blica_status bl_counts_check(blica_ctx *ctx, const blica_counts *counts) {
 
 /* ---- merge ---- */
 
-static blica_status check_same_variables(blica_ctx *ctx, const blica_counts *first, const blica_counts *other, int part) {
-  if (first->n != other->n)
+static blica_status check_same_variables(blica_ctx *ctx, int n, char *const *names, int other_n, char *const *others, int part) {
+  if (n != other_n)
     return bl_fail(ctx, BLICA_ERR_DATA, "part %d has %d variables, part 1 has %d: only counts of the same variables add up",
-                   part + 1, other->n, first->n);
-  for (int i = 0; i < first->n; i++)
-    if (strcmp(first->variables[i], other->variables[i]) != 0)
+                   part + 1, other_n, n);
+  for (int i = 0; i < n; i++)
+    if (strcmp(names[i], others[i]) != 0)
       return bl_fail(ctx, BLICA_ERR_DATA, "variable %d is '%s' in part %d but '%s' in part 1: only counts of the same "
-                     "variables in the same order add up", i + 1, other->variables[i], part + 1, first->variables[i]);
+                     "variables in the same order add up", i + 1, others[i], part + 1, names[i]);
   return BLICA_OK;
+}
+
+/* Room for u segments, the names of the new ones to be set by the caller. */
+static blica_status grow(blica_ctx *ctx, blica_counts *c, int u) {
+  blica_status status;
+  const size_t n = (size_t)c->n, pairs = (size_t)c->pairs, old = (size_t)c->u, now = (size_t)u;
+  double **const arrays[] = {&c->samples, &c->ones, &c->present, &c->n11, &c->n10, &c->n01, &c->n00};
+  const size_t each[] = {1, n, n, pairs, pairs, pairs, pairs};
+  for (int i = 0; i < 7; i++) {
+    if (!*arrays[i]) continue;
+    TRY(bl_resize(ctx, each[i] * old, bl_mul(each[i], now), arrays[i]));
+    memset(*arrays[i] + each[i] * old, 0, each[i] * (now - old) * sizeof(double));
+  }
+  TRY(bl_resize(ctx, old, now, &c->segments));
+  memset(c->segments + old, 0, (now - old) * sizeof *c->segments);
+  c->u = u;
+done:
+  return status;
+}
+
+blica_status bl_counts_extend(blica_ctx *ctx, const bl_counts_outline *added, blica_counts **sum, int32_t *target) {
+  blica_status status = BLICA_OK;
+  bl_intern labels = {0};
+  blica_counts *c = *sum;
+  int known = c ? c->u : 0;
+  int32_t id;
+  if (c) TRY(check_same_variables(ctx, c->n, c->variables, added->n, added->variables, 1));
+  for (int s = 0; s < known; s++) TRY(bl_intern_add(ctx, &labels, c->segments[s], strlen(c->segments[s]), &id));
+  for (int s = 0; s < added->u; s++)
+    TRY(bl_intern_add(ctx, &labels, added->segments[s], strlen(added->segments[s]), &target[s]));
+  if (!c)
+    TRY(bl_counts_create(ctx, added->n, labels.count, added->complete, (const char *const *)added->variables,
+                         (const char *const *)labels.texts, sum));
+  if (!c) goto done;
+  if (!added->complete) TRY(bl_counts_expand(ctx, c));
+  if (labels.count > known) TRY(grow(ctx, c, labels.count));
+  for (int s = known; s < labels.count; s++) TRY(bl_copy_text(ctx, labels.texts[s], &c->segments[s]));
+done:
+  bl_intern_clear(&labels);
+  return status;
 }
 
 static void add_to(double *sum, const double *x, size_t count) {
@@ -149,31 +209,32 @@ void bl_counts_add(blica_counts *sum, int t, const blica_counts *part, int s) {
     }
 }
 
-blica_status blica_merge(blica_ctx *ctx, int parts, const blica_counts *const *part, blica_counts **out) {
+blica_status blica_merge_add(blica_ctx *ctx, const blica_counts *part, blica_counts **sum) {
   blica_status status;
-  blica_counts *sum = NULL;
-  bl_intern labels = {0};
-  bool complete = true, exact = true;
-  int32_t t;
-  *out = NULL;
-  if (parts < 1) FAIL(ctx, BLICA_ERR_ARGUMENT, "%d parts to merge: at least 1 is needed", parts);
-  for (int p = 0; p < parts; p++) {
-    TRY(check_same_variables(ctx, part[0], part[p], p));
-    for (int s = 0; s < part[p]->u; s++)
-      TRY(bl_intern_add(ctx, &labels, part[p]->segments[s], strlen(part[p]->segments[s]), &t));
-    complete = complete && !part[p]->n10;
-    exact = exact && part[p]->exact;
-  }
-  TRY(bl_counts_create(ctx, part[0]->n, labels.count, complete, (const char *const *)part[0]->variables,
-                       (const char *const *)labels.texts, &sum));
-  sum->exact = exact;
-  for (int p = 0; p < parts; p++)
-    for (int s = 0; s < part[p]->u; s++)
-      bl_counts_add(sum, bl_intern_find(&labels, part[p]->segments[s], strlen(part[p]->segments[s])), part[p], s);
-  *out = sum;
-  sum = NULL;
+  const bl_counts_outline added = {part->n, part->u, !part->n10, part->variables, part->segments};
+  bool first = !*sum;
+  int32_t *target = NULL;
+  TRY(bl_alloc(ctx, (size_t)part->u, &target));
+  TRY(bl_counts_extend(ctx, &added, sum, target));
+  (*sum)->exact = part->exact && (first || (*sum)->exact);
+  for (int s = 0; s < part->u; s++) bl_counts_add(*sum, target[s], part, s);
 done:
-  blica_counts_free(sum);
-  bl_intern_clear(&labels);
+  bl_free(target);
+  if (status != BLICA_OK) {
+    blica_counts_free(*sum);
+    *sum = NULL;
+  }
+  return status;
+}
+
+blica_status blica_merge(blica_ctx *ctx, int parts, const blica_counts *const *part, blica_counts **out) {
+  blica_status status = BLICA_OK;
+  *out = NULL;
+  if (parts < 1) return bl_fail(ctx, BLICA_ERR_ARGUMENT, "%d parts to merge: at least 1 is needed", parts);
+  for (int p = 1; p < parts; p++) {
+    status = check_same_variables(ctx, part[0]->n, part[0]->variables, part[p]->n, part[p]->variables, p);
+    if (status != BLICA_OK) return status;
+  }
+  for (int p = 0; p < parts && status == BLICA_OK; p++) status = blica_merge_add(ctx, part[p], out);
   return status;
 }

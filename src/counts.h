@@ -13,6 +13,16 @@ blica_status bl_counts_expand(blica_ctx *ctx, blica_counts *counts);
 
 /* Segment s of part is added to segment t of sum, which has the same variables. */
 void bl_counts_add(blica_counts *sum, int t, const blica_counts *part, int s);
+/* Whose counts are added: sizes and names. */
+typedef struct {
+  int n, u;
+  bool complete;
+  char **variables, **segments;
+} bl_counts_outline;
+
+/* Makes *sum (when NULL) or gives it room for the segments of what is added, and for n10, n01 and n00 when that is not
+ * complete; target [u] is where each segment goes. Fails when the variables are others, naming the first. */
+blica_status bl_counts_extend(blica_ctx *ctx, const bl_counts_outline *added, blica_counts **sum, int32_t *target);
 
 /* Counts that a correlation can be made of: fails on a segment of a sample with fewer than two rows,
  * naming it. Not a matter of counting itself: a piece of the data may well hold one row of a segment. */

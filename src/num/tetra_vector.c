@@ -115,7 +115,7 @@ BL_INLINE void solve8(const bl_tetra_batch *batch, int at) {
     theta = next;
   }
   store(batch->rho + at, rho);
-  store(batch->variance + at, variance8(t, h, k, rho, p11, p10, p01, p00));
+  if (batch->variance) store(batch->variance + at, variance8(t, h, k, rho, p11, p10, p01, p00));
 }
 
 BL_INLINE void solve_all(const bl_tetra_batch *batch, int count) {
@@ -154,6 +154,6 @@ void bl_tetra_solve(blica_simd level, const bl_tetra_batch *batch, int count) {
     if (!isnan(batch->rho[i])) continue;
     const double share[4] = {batch->share[0][i], batch->share[1][i], batch->share[2][i], batch->share[3][i]};
     batch->rho[i] = bl_tetra_root(batch->h[i], batch->k[i], share);
-    batch->variance[i] = bl_tetra_variance(batch->h[i], batch->k[i], batch->rho[i], share);
+    if (batch->variance) batch->variance[i] = bl_tetra_variance(batch->h[i], batch->k[i], batch->rho[i], share);
   }
 }

@@ -214,12 +214,13 @@ static void test_merge_of_splits(void **state) {
   for (int round = 0; round < 6; round++) {
     sample a = draw(800, 12, 3, round % 2 ? 0.05 : 0, 20 + (uint64_t)round);
     bl_rng rng = bl_rng_make((uint64_t)round, 2);
-    blica_counts *part[5];
+    blica_counts *part[5], *added = NULL;
     int64_t from = 0;
     for (int p = 0; p < 5; p++) {
       int64_t to = p == 4 ? 800 : from + 1 + (int64_t)(bl_rng_bits(&rng) % 190);
       blica_data *d = pack(&a, from, to);
       part[p] = count(d);
+      assert_int_equal(blica_count_add(ctx, d, &added), BLICA_OK);
       blica_data_free(d);
       from = to;
     }
@@ -227,10 +228,57 @@ static void test_merge_of_splits(void **state) {
     blica_counts *whole = count(d), *sum;
     assert_int_equal(blica_merge(ctx, 5, (const blica_counts *const *)part, &sum), BLICA_OK);
     assert_same(whole, sum);
+    assert_same(whole, added);
+    blica_counts_free(added);
     for (int p = 0; p < 5; p++) blica_counts_free(part[p]);
     blica_counts_free(sum);
     blica_counts_free(whole);
     blica_data_free(d);
+    drop(&a);
+  }
+}
+
+/* A row of a new segment, then one with a missing value: room and cells appear as they are needed. */
+static void test_add_grows(void **state) {
+  (void)state;
+  const int8_t x[] = {1, 1, 1, 1, 0, 1, 0, 1, 1, 1, -1, 0, 1, 1, 0};
+  const int32_t segment[] = {0, 0, 1, 1, 0};
+  const char *labels[] = {"a", "b"};
+  blica_data *all, *piece;
+  blica_counts *sum = NULL;
+  assert_int_equal(blica_pack(ctx, 5, 3, x, 3, 1, NULL, segment, 2, labels, &all), BLICA_OK);
+  for (int r = 0; r < 5; r++) {
+    const int32_t only = 0;
+    assert_int_equal(blica_pack(ctx, 1, 3, x + 3 * r, 3, 1, NULL, &only, 1, &labels[segment[r]], &piece), BLICA_OK);
+    assert_int_equal(blica_count_add(ctx, piece, &sum), BLICA_OK);
+    assert_true(sum->u == (r < 2 ? 1 : 2) && (sum->n10 != NULL) == (r >= 3));
+    blica_data_free(piece);
+  }
+  blica_counts *whole = count(all);
+  assert_same(whole, sum);
+  blica_counts_free(whole);
+  blica_counts_free(sum);
+  blica_data_free(all);
+}
+
+/* Counts turned over are those of the data turned over, with missing values and without. */
+static void test_turn(void **state) {
+  (void)state;
+  const uint8_t turned[7] = {0, 1, 1, 0, 0, 1, 0};
+  for (int missing = 0; missing < 2; missing++) {
+    sample a = draw(300, 7, 3, missing ? 0.1 : 0, 40);
+    blica_data *before = pack(&a, 0, 300);
+    for (int r = 0; r < 300; r++)
+      for (int i = 0; i < 7; i++)
+        if (turned[i] && a.x[r * 7 + i] >= 0) a.x[r * 7 + i] = (int8_t)(1 - a.x[r * 7 + i]);
+    blica_data *after = pack(&a, 0, 300);
+    blica_counts *got = count(before), *wanted = count(after);
+    blica_counts_turn(got, turned);
+    assert_same(wanted, got);
+    blica_counts_free(got);
+    blica_counts_free(wanted);
+    blica_data_free(before);
+    blica_data_free(after);
     drop(&a);
   }
 }
@@ -285,7 +333,7 @@ static void test_interrupt(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_naive),           cmocka_unit_test(test_kernels),       cmocka_unit_test(test_long_segment),
-      cmocka_unit_test(test_merge_of_splits), cmocka_unit_test(test_merge_refuses), cmocka_unit_test(test_interrupt),
+      cmocka_unit_test(test_merge_of_splits), cmocka_unit_test(test_add_grows), cmocka_unit_test(test_turn), cmocka_unit_test(test_merge_refuses), cmocka_unit_test(test_interrupt),
   };
   return cmocka_run_group_tests(tests, setup, teardown);
 }
