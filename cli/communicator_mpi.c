@@ -14,27 +14,49 @@ static MPI_Comm work = MPI_COMM_NULL, ending = MPI_COMM_NULL; /* apart, so that 
 static blica_comm inner, counted;
 static int rank, size = 1, local = 1;
 static bool shared;
-static double messages, bytes; /* that this rank received */
+static struct {
+  double exchanges, bytes; /* bytes that this process received */
+  double seconds, cpu;     /* spent in exchanges, waiting for others included */
+  double begun;
+} traffic;
 
 /* ---- the library's callbacks, counted ---- */
 
+static double cpu(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void before(double received) {
+  traffic.exchanges++;
+  traffic.bytes += received;
+  traffic.seconds -= MPI_Wtime();
+  traffic.cpu -= cpu();
+}
+
+static int after(int code) {
+  traffic.seconds += MPI_Wtime();
+  traffic.cpu += cpu();
+  return code;
+}
+
 static int sum(double *x, size_t count, void *user) {
-  messages++;
-  bytes += (double)(count * sizeof *x);
-  return inner.sum(x, count, user);
+  before((double)(count * sizeof *x));
+  return after(inner.sum(x, count, user));
 }
 
 static int gather(double *x, const size_t *count, const size_t *offset, void *user) {
-  messages++;
+  double received = 0;
   for (int r = 0; r < size; r++)
-    if (r != rank) bytes += (double)(count[r] * sizeof *x);
-  return inner.gather(x, count, offset, user);
+    if (r != rank) received += (double)(count[r] * sizeof *x);
+  before(received);
+  return after(inner.gather(x, count, offset, user));
 }
 
 static int broadcast(void *from, size_t count, int root, void *user) {
-  messages++;
-  if (root != rank) bytes += (double)count;
-  return inner.broadcast(from, count, root, user);
+  before(root == rank ? 0 : (double)count);
+  return after(inner.broadcast(from, count, root, user));
 }
 
 /* ---- beginning ---- */
@@ -52,6 +74,7 @@ void communicator_begin(int *argc, char ***argv) {
   counted = inner;
   counted.sum = sum, counted.gather = gather, counted.broadcast = broadcast;
   rank = inner.rank, size = inner.size;
+  traffic.begun = MPI_Wtime();
   if (rank == 0) return;
   if (!freopen("/dev/null", "w", stdout)) MPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
   messages_keep();
@@ -108,8 +131,9 @@ int communicator_end(int code) {
   code = codes[first];
   if (code && rank == first && rank) say_alone(code);
   free(codes);
-  if (rank == 0 && messages > 0)
-    say_note("%d processes; the first received %.6g bytes in %.0f exchanges", size, bytes, messages);
+  if (rank == 0 && traffic.exchanges > 0)
+    say_note("%d processes; the first received %.6g bytes in %.0f exchanges, which took %.3g of %.3g s; it computed for %.3g s", size,
+             traffic.bytes, traffic.exchanges, traffic.seconds, MPI_Wtime() - traffic.begun, cpu() - traffic.cpu);
   MPI_Comm_free(&work);
   MPI_Comm_free(&ending);
   MPI_Finalize();
