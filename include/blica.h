@@ -196,6 +196,7 @@ typedef struct {
   double condition;   /* target of the regularisation; infinite before it or with none */
   double *shift;      /* [u] d of C <- (C + d I)/(1 + d); 0 before */
   double *eigen_min, *eigen_max; /* [u] of C before the shift; NaN before regularisation */
+  int first;          /* segment that rho begins with: 0, but inside a fit that ranks share */
 } blica_cor;
 
 BLICA_API blica_status blica_correlate(blica_ctx *ctx, const blica_counts *counts, blica_cor **out);

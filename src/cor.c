@@ -6,6 +6,11 @@
 
 blica_status bl_cor_create_lean(blica_ctx *ctx, int n, int u, char **variables, char **segments, const double *samples,
                                 blica_cor **out) {
+  return bl_cor_create_part(ctx, n, u, variables, segments, samples, 0, u, out);
+}
+
+blica_status bl_cor_create_part(blica_ctx *ctx, int n, int u, char **variables, char **segments, const double *samples,
+                                int first, int last, blica_cor **out) {
   blica_status status = BLICA_OK;
   blica_cor *cor = NULL;
   *out = NULL;
@@ -14,11 +19,12 @@ blica_status bl_cor_create_lean(blica_ctx *ctx, int n, int u, char **variables, 
   cor->u = u;
   cor->pairs = (int64_t)n * (n - 1) / 2;
   cor->condition = INFINITY;
+  cor->first = first;
   size_t tables = bl_mul((size_t)cor->pairs, (size_t)u), columns = bl_mul((size_t)n, (size_t)u);
   TRY(bl_copy_texts(ctx, n, (const char *const *)variables, &cor->variables));
   TRY(bl_copy_texts(ctx, u, (const char *const *)segments, &cor->segments));
   TRY(bl_alloc(ctx, (size_t)u, &cor->samples));
-  TRY(bl_alloc(ctx, tables, &cor->rho));
+  TRY(bl_alloc(ctx, bl_mul((size_t)cor->pairs, (size_t)(last - first)), &cor->rho));
   TRY(bl_alloc(ctx, tables, &cor->flags));
   TRY(bl_alloc(ctx, columns, &cor->thresholds));
   TRY(bl_alloc(ctx, (size_t)u, &cor->shift));
@@ -70,7 +76,7 @@ done:
 
 void blica_cor_matrix(const blica_cor *cor, int s, double *c) {
   size_t n = (size_t)cor->n;
-  const double *rho = cor->rho + (size_t)s * (size_t)cor->pairs;
+  const double *rho = cor->rho + (size_t)(s - cor->first) * (size_t)cor->pairs;
   for (size_t j = 0; j < n; j++) {
     c[j + j * n] = 1.0;
     for (size_t i = 0; i < j; i++) c[i + j * n] = c[j + i * n] = *rho++;

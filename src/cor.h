@@ -10,6 +10,9 @@ blica_status bl_cor_create(blica_ctx *ctx, int n, int u, char **variables, char 
 /* The same without room for standard errors (se is NULL), which are half of the memory. */
 blica_status bl_cor_create_lean(blica_ctx *ctx, int n, int u, char **variables, char **segments, const double *samples,
                                 blica_cor **out);
+/* That with rho of the segments first..last-1 only. */
+blica_status bl_cor_create_part(blica_ctx *ctx, int n, int u, char **variables, char **segments, const double *samples,
+                                int first, int last, blica_cor **out);
 blica_status bl_cor_copy(blica_ctx *ctx, const blica_cor *cor, blica_cor **out);
 
 /* What blica_regularise would do, without a copy: per segment [u] the shift d and the eigenvalues at both ends. The default

@@ -28,6 +28,7 @@ typedef struct {
   blica_simd level;
   int64_t blocks;        /* per segment */
   bl_share share;        /* of the blocks of all segments */
+  bool own;              /* correlations stay with the rank that has the segment */
   int64_t first;         /* item that task 0 of this round stands for */
   bl_tetra_batch *batch; /* [threads] */
   int64_t *bad;          /* [threads] smallest index of a table with a negative cell, -1: none */
@@ -174,7 +175,7 @@ static void block_task(int64_t task, int thread, void *user) {
   for (int p = 0; p < count; p++) {
     int64_t table = base + from + p;
     bool none = w->cor->flags[table] & (BLICA_PAIR_CONSTANT | BLICA_PAIR_EMPTY);
-    w->cor->rho[table] = none ? 0.0 : batch->rho[p];
+    w->cor->rho[table - (int64_t)w->cor->first * c->pairs] = none ? 0.0 : batch->rho[p];
     if (!w->cor->se) continue;
     double error = sqrt(batch->variance[p] / total[p]);
     w->cor->se[table] = none || !isfinite(error) ? NAN : error;
@@ -279,7 +280,7 @@ static blica_status run_blocks(blica_ctx *ctx, work *w, int threads) {
   return check_tables(ctx, w, threads);
 }
 
-/* What every rank made, to all. */
+/* What every rank made, to all; of correlations that stay with their rank only the flags. */
 static blica_status exchange_tables(blica_ctx *ctx, work *w) {
   blica_status status = BLICA_OK;
   blica_cor *cor = w->cor;
@@ -287,7 +288,7 @@ static blica_status exchange_tables(blica_ctx *ctx, work *w) {
     int64_t s = w->share.bound[r] / w->blocks, block = w->share.bound[r] % w->blocks;
     w->share.bound[r] = s * cor->pairs + block * BLOCK;
   }
-  TRY(bl_share_bytes(ctx, &w->share, cor->rho, sizeof *cor->rho));
+  if (!w->own) TRY(bl_share_bytes(ctx, &w->share, cor->rho, sizeof *cor->rho));
   if (cor->se) TRY(bl_share_bytes(ctx, &w->share, cor->se, sizeof *cor->se));
   TRY(bl_share_bytes(ctx, &w->share, cor->flags, sizeof *cor->flags));
 done:
@@ -295,23 +296,27 @@ done:
 }
 
 blica_status blica_correlate(blica_ctx *ctx, const blica_counts *counts, blica_cor **out) {
-  return bl_correlate(ctx, counts, true, out);
+  return bl_correlate(ctx, counts, true, false, out);
 }
 
-blica_status bl_correlate(blica_ctx *ctx, const blica_counts *counts, bool errors, blica_cor **out) {
+blica_status bl_correlate(blica_ctx *ctx, const blica_counts *counts, bool errors, bool own, blica_cor **out) {
   blica_status status = BLICA_OK;
   int threads = bl_max_threads(ctx);
   work w = {.counts = counts, .level = blica_simd_level(ctx)};
   double *room = NULL;
   *out = NULL;
   TRY(bl_counts_check(ctx, counts));
-  TRY((errors ? bl_cor_create : bl_cor_create_lean)(ctx, counts->n, counts->u, counts->variables, counts->segments,
-                                                    counts->samples, &w.cor));
+  w.own = own && bl_comm(ctx)->size > 1;
+  w.blocks = (counts->pairs + BLOCK - 1) / BLOCK;
+  TRY(bl_share_make(ctx, w.blocks * counts->u, w.own ? counts->u : 0, &w.share));
+  int first = w.own ? (int)(w.share.first / w.blocks) : 0, last = w.own ? (int)(w.share.last / w.blocks) : counts->u;
+  if (errors)
+    TRY(bl_cor_create(ctx, counts->n, counts->u, counts->variables, counts->segments, counts->samples, &w.cor));
+  else
+    TRY(bl_cor_create_part(ctx, counts->n, counts->u, counts->variables, counts->segments, counts->samples, first, last, &w.cor));
   TRY(make_batches(ctx, threads, &w, &room));
   w.cor->exact = counts->exact;
-  w.blocks = (counts->pairs + BLOCK - 1) / BLOCK;
   bl_thresholds(counts, w.cor->thresholds);
-  TRY(bl_share_make(ctx, w.blocks * counts->u, 0, &w.share));
   TRY(bl_agree(ctx, run_blocks(ctx, &w, threads)));
   TRY(exchange_tables(ctx, &w));
   w.cor->constant_columns = report_columns(ctx, counts);

@@ -9,6 +9,6 @@
 void bl_thresholds(const blica_counts *counts, double *thresholds /* [n,u] */);
 
 /* blica_correlate; without errors, cor->se is NULL and half of the memory is saved. */
-blica_status bl_correlate(blica_ctx *ctx, const blica_counts *counts, bool errors, blica_cor **out);
+blica_status bl_correlate(blica_ctx *ctx, const blica_counts *counts, bool errors, bool own, blica_cor **out);
 
 #endif

@@ -9,6 +9,7 @@
 
 #include "correlate.h"
 #include "estimate/estimate.h"
+#include "estimate/sgauss.h"
 #include "model.h"
 #include "num/normal.h"
 
@@ -132,7 +133,9 @@ static blica_status prepare(blica_ctx *ctx, const blica_input *input, const bl_e
   }
   begun = bl_seconds();
   if (!p->cor && estimator->wants_cor) {
-    TRY(bl_correlate(ctx, p->counts, p->options->condition == BLICA_CONDITION_AUTO, &st->cor));
+    bool errors = p->options->condition == BLICA_CONDITION_AUTO;
+    bool own = !errors && bl_sgauss_distributed(p->counts->n, p->options->sources);
+    TRY(bl_correlate(ctx, p->counts, errors, own, &st->cor));
     p->cor = st->cor;
     fit->seconds_correlate = bl_seconds() - begun;
   }

@@ -47,7 +47,7 @@ static int find_ends(const blica_cor *cor, int64_t s, double *room, double value
     blica_cor_matrix(cor, (int)s, room);
     return bl_eigen_extremes((int)n, room, room + n * n, &value[0], &value[1]);
   }
-  bl_symmetric c = {.n = cor->n, .pairs = cor->rho + s * cor->pairs, .scale = 1};
+  bl_symmetric c = {.n = cor->n, .pairs = cor->rho + (s - cor->first) * cor->pairs, .scale = 1};
   return bl_lanczos(&c, &ends, room, value, error, NULL) < 0;
 }
 

@@ -11,8 +11,6 @@
 
 #include "estimate/sgauss_kernels.h"
 
-/* Up to this n segments run in lanes: the matrices of eight then fit the second-level cache. */
-enum { LANES_MAX_N = 32 };
 /* Beyond this n products are made from packed pairs, which saves the memory of a full copy. */
 enum { FULL_MAX_N = 300 };
 
@@ -60,7 +58,7 @@ static double *lane_matrix(const bl_sgauss_data *d, int s) {
 bl_symmetric bl_sgauss_view(const bl_sgauss_data *d, int s) {
   size_t n = (size_t)d->n;
   if (d->c) return (bl_symmetric){.n = d->n, .full = d->c + n * n * (size_t)(s - d->share.first)};
-  return (bl_symmetric){.n = d->n, .pairs = d->pairs + n * (n - 1) / 2 * (size_t)s, .scale = d->scale[s]};
+  return (bl_symmetric){.n = d->n, .pairs = d->pairs + n * (n - 1) / 2 * (size_t)(s - d->pairs_first), .scale = d->scale[s]};
 }
 
 static void unpack_pairs(const double *pairs, size_t n, double scale, double *c) {
@@ -122,6 +120,7 @@ static blica_status borrow_pairs(blica_ctx *ctx, const blica_cor *cor, const dou
   blica_status status = bl_alloc(ctx, (size_t)cor->u, &d->scale);
   if (status != BLICA_OK) return status;
   d->pairs = cor->rho;
+  d->pairs_first = cor->first;
   for (int s = 0; s < cor->u; s++) d->scale[s] = 1 / (1 + (shift ? shift[s] : 0));
   return BLICA_OK;
 }
@@ -133,7 +132,7 @@ blica_status bl_sgauss_data_make(blica_ctx *ctx, const blica_cor *cor, const dou
   *out = NULL;
   TRY(bl_alloc(ctx, 1, &d));
   d->n = cor->n, d->k = k, d->u = cor->u, d->link = options->link;
-  d->lanes = cor->n <= LANES_MAX_N;
+  d->lanes = cor->n <= BL_LANES_MAX_N;
   d->blocks = (cor->u + BL_LANES - 1) / BL_LANES;
   TRY(bl_alloc(ctx, (size_t)cor->u, &d->weight));
   for (int s = 0; s < cor->u; s++) d->weight[s] = options->weight * cor->samples[s];

@@ -19,7 +19,8 @@ typedef struct {
   bl_share share; /* of the segments among ranks; with lanes every rank has them all */
   double *c;    /* correlation matrices: [n,n] of this rank's segments, or with lanes [n,n] vectors of 8 segments, block by
                    block; NULL for large n, where the correlations stay where they are: */
-  const double *pairs; /* [n(n-1)/2,u] packed, borrowed, each to be multiplied by */
+  const double *pairs; /* [n(n-1)/2] packed of the segments from pairs_first on, borrowed, each to be multiplied by */
+  int pairs_first;
   double *scale;       /* [u] */
   bool lanes;   /* small n: eight segments side by side in SIMD lanes */
   int blocks;   /* of eight segments */
@@ -28,11 +29,17 @@ typedef struct {
 /* Up to this many elements of A the dense Newton system is used. Newton steps sum segments in so many groups, so that
  * the bits depend neither on threads nor on ranks. */
 enum { BL_NEWTON_MAX = 800, BL_NEWTON_GROUPS = 8 };
+/* Up to this n segments run in lanes: the matrices of eight then fit the second-level cache. */
+enum { BL_LANES_MAX_N = 32 };
 static inline bool bl_sgauss_newton_fits(int n, int k) { return (int64_t)n * k <= BL_NEWTON_MAX; }
 /* Groups that no rank's share of the segments may cut; 0: none. */
 static inline int bl_sgauss_groups(int n, int k, int u) {
   return bl_sgauss_newton_fits(n, k) && u > BL_NEWTON_GROUPS ? BL_NEWTON_GROUPS : 0;
 }
+
+/* Whether a rank needs no more than the correlations of its own segments: not where several run in lanes, or Newton steps
+ * take them in groups. */
+static inline bool bl_sgauss_distributed(int n, int k) { return n > BL_LANES_MAX_N && !bl_sgauss_newton_fits(n, k); }
 
 /* The matrices of cor, shifted (C + d I)/(1 + d) by shift [u] (NULL: not at all), in the layout that suits n. For large n
  * that is cor's own, which must live as long as the data. */

@@ -68,7 +68,7 @@ static void mean_block(int64_t block, int thread, void *user) {
   size_t from = (size_t)block * PAIR_BLOCK, to = from + PAIR_BLOCK < j->pairs ? from + PAIR_BLOCK : j->pairs;
   for (int s = (int)j->d->share.first; s < j->d->share.last; s++) {
     double share = j->weight[s] / j->total * j->d->scale[s];
-    const double *pairs = j->d->pairs + j->pairs * (size_t)s;
+    const double *pairs = j->d->pairs + j->pairs * (size_t)(s - j->d->pairs_first);
     if (share > 0)
       for (size_t p = from; p < to; p++) j->mean[p] += share * pairs[p];
   }

@@ -44,7 +44,7 @@ same_fit() {
   same_models alone.json m?.json
 }
 
-@test "fit blica: lanes, Newton without lanes, preconditioned alone" {
+@test "fit blica: lanes, Newton without lanes, preconditioned alone, packed pairs" {
   "$BLICA" simulate --variables 8 --sources 4 --segments 19 --samples 300 --out a --quiet
   same_fit "1 2 3 4" a/data.csv --method blica --sources 4
   same_fit "3" a/data.csv --method blica --sources 4 --starts 1
@@ -52,6 +52,11 @@ same_fit() {
   same_fit "2 4" b/data.csv --method blica --sources 4 --starts 2
   "$BLICA" simulate --variables 40 --sources 36 --segments 5 --samples 300 --out c --quiet
   same_fit "2 3" c/data.csv --method blica --sources 36 --starts 2 --max-iterations 40
+  same_fit "2" c/data.csv --method matched --sources 36 --starts 1 --max-iterations 10
+  "$BLICA" simulate --variables 320 --sources 3 --segments 5 --samples 200 --out d --quiet
+  same_fit "2 4" d/data.csv --method blica --sources 3 --starts 1 --max-iterations 10
+  same_fit "7" d/data.csv --method blica --sources 3 --starts 1 --max-iterations 5
+  same_fit "3" a/data.csv --method blica --sources 3 --condition auto --starts 1
 }
 
 @test "fit by every other method" {
