@@ -144,3 +144,33 @@ same_file() {
   [ "$(grep -c 'cannot write' err.txt)" = 1 ]
   [ "$(timeout 60 mpirun --quiet -n 2 "$MPI" --version | wc -l)" = 1 ]
 }
+
+@test "a process that fails alone says so and ends the others" {
+  "$BLICA" simulate --variables 4 --sources 2 --segments 3 --samples 50 --out a --quiet
+  code=0
+  timeout 60 mpirun --quiet -n 1 "$MPI" sources a/model.json a/data.csv --out s.csv : \
+    -n 1 "$MPI" sources nothing.json a/data.csv --out s.csv >out.txt 2>err.txt || code=$?
+  [ "$code" = 3 ]
+  grep -q 'process 1 of 2: .*nothing.json' err.txt
+  [ ! -e s.csv ]
+}
+
+@test "a lost rank ends the job with a message, without a hang or half an output" {
+  "$BLICA" simulate --variables 60 --sources 60 --segments 8 --samples 200 --out a --quiet
+  for victim in 1 3; do
+    timeout 100 mpirun -n 3 "$MPI" fit a/data.csv --method blica --sources 60 --starts 1000 --threads 1 --out m.json >out.txt 2>err.txt &
+    job=$!
+    for i in $(seq 200); do
+      grep -q 'method blica' err.txt && break
+      sleep 0.1
+    done
+    sleep 0.$((victim * 3))
+    run=$(pgrep -P "$job" mpirun)
+    kill -9 "$(pgrep -P "$run" | sed -n "${victim}p")"
+    code=0
+    wait "$job" || code=$?
+    [ "$code" = 137 ]
+    grep -q "rank $((victim - 1)) .*exited on signal 9" err.txt
+    [ "$(ls)" = "$(printf 'a\nerr.txt\nout.txt')" ]
+  done
+}
