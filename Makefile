@@ -3,7 +3,7 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 SECONDS ?= 60
 BUILD := build/release
-.PHONY: help demo test asan fuzz tsan valgrind coverage build install bench bench-methods bench-ivae clean setup setup-test
+.PHONY: help demo test asan faults fuzz tsan valgrind coverage build install bench bench-methods bench-ivae clean setup setup-test
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | column -t -s "$$(printf '\t')"
@@ -60,6 +60,14 @@ torture: build ## every method on data that no one planned for, a minute for eac
 
 accuracy: build ## the worst error of every special function and where it is: the table of docs/accuracy.md
 	@$(BUILD)/test_accuracy | grep '^|'
+
+faults: setup-test build ## every call of every command fails once, signals at random moments, 10 000 fits in one process
+	@echo "== allocations of the library, one after the other"; $(BUILD)/test_faults_memory | grep -E 'allocations in|PASSED|FAILED'
+	@echo "== calls of the program"; /usr/bin/python3 tests/faults/run.py --blica $(BUILD)/blica --shim $(BUILD)/libfaults_shim.so
+	@echo "== the same, a sample, with the address sanitizer"; cmake --preset asan -Wno-dev > /dev/null && cmake --build build/asan --target blica_cli faults_shim > /dev/null
+	@/usr/bin/python3 tests/faults/run.py --blica build/asan/blica --shim build/asan/libfaults_shim.so --most 6 --most-memory 25
+	@echo "== signals"; /usr/bin/python3 tests/faults/signals.py --blica $(BUILD)/blica
+	@echo "== fits in one process"; BLICA_FITS=10000 OMP_WAIT_POLICY=passive $(BUILD)/test_leaks | grep -E 'fits|PASSED|FAILED'
 
 install: build ## put program, library, headers, man pages and completions under PREFIX
 	@cmake --install $(BUILD) --prefix $(DESTDIR)$(PREFIX)

@@ -20,11 +20,12 @@ static const blica_option own[] = {
 OPTION_TABLE(own_table, own)
 
 /* Rows in input order, which for simulated data is the order of the segments. */
-static void write_rows(FILE *f, const blica_data *d, char *line) {
+static bool write_rows(FILE *f, const blica_data *d, char *line) {
   for (int i = 0; i < d->n; i++) fprintf(f, "%s,", d->variables[i]);
   fputs("segment\n", f);
   for (int s = 0; s < d->u; s++)
     for (int64_t r = 0; r < d->samples[s]; r++) {
+      if (r % 1024 == 0 && interrupted()) return false;
       const uint64_t *word = d->ones[s] + r / 64;
       for (int i = 0; i < d->n; i++) {
         line[2 * i] = (char)('0' + (word[i * d->words[s]] >> (r % 64) & 1));
@@ -34,16 +35,20 @@ static void write_rows(FILE *f, const blica_data *d, char *line) {
       fputs(d->segments[s], f);
       putc('\n', f);
     }
+  return true;
 }
 
 static int save_data(const blica_data *data, const char *path) {
   bl_outfile file;
   char *line = malloc(2 * (size_t)data->n);
   bool ok = line && bl_outfile_open(&file, path);
-  if (ok) {
-    write_rows(file.stream, data, line);
-    ok = bl_outfile_commit(&file);
+  if (ok && !write_rows(file.stream, data, line)) {
+    bl_outfile_discard(&file);
+    free(line);
+    say_error("interrupted while writing '%s'", path);
+    return EXIT_INTERRUPTED;
   }
+  ok = ok && bl_outfile_commit(&file);
   free(line);
   if (!ok) say_error("cannot write the data to '%s': %s", path, strerror(errno));
   return ok ? EXIT_OK : EXIT_FAILED;

@@ -41,6 +41,11 @@ static bool write_posterior(const char *path, const blica_posterior *posterior, 
   for (int j = 0; j < posterior->k; j++) fprintf(file.stream, "z%d,z%d_sd,", j + 1, j + 1);
   fprintf(file.stream, "segment\n");
   for (int64_t r = 0; r < posterior->rows; r++) {
+    if (r % 1024 == 0 && interrupted()) {
+      bl_outfile_discard(&file);
+      errno = EINTR;
+      return false;
+    }
     for (int j = 0; j < posterior->k; j++)
       fprintf(file.stream, "%.10g,%.10g,", posterior->mean[r * posterior->k + j], posterior->sd[r * posterior->k + j]);
     print_label(file.stream, data->segments[data->row_segment[r]]);

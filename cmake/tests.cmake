@@ -68,3 +68,5 @@ if(CMAKE_SYSTEM_NAME STREQUAL Linux AND CMAKE_SYSTEM_PROCESSOR STREQUAL x86_64)
     --blica $<TARGET_FILE:blica_cli> --shim $<TARGET_FILE:faults_shim>)
   set_tests_properties(faults/calls PROPERTIES SKIP_RETURN_CODE 77)
 endif()
+add_test(NAME faults/signals COMMAND /usr/bin/python3 ${CMAKE_CURRENT_SOURCE_DIR}/tests/faults/signals.py --quick
+  --blica $<TARGET_FILE:blica_cli>)

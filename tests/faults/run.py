@@ -262,7 +262,7 @@ def main():
     parser.add_argument("--blica", required=True)
     parser.add_argument("--shim", required=True)
     parser.add_argument("--most", type=int, default=1000, help="faults of one kind of I/O call")
-    parser.add_argument("--most-memory", type=int, default=400, help="allocations that fail, per command")
+    parser.add_argument("--most-memory", type=int, default=120, help="allocations that fail, per command")
     parser.add_argument("--only")
     parser.add_argument("--kinds")
     parser.add_argument("--quick", action="store_true")
