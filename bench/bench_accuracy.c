@@ -136,7 +136,9 @@ static void parse_sets(char *text, const char **rows, int *first, int *last) {
 
 static bool is_wanted(const design *d, const char *rows) {
   bool large = strncmp(d->name, "large", 5) == 0;
-  return strstr(d->name, rows) && (!large || strstr(rows, "large"));
+  const char *found = strstr(d->name, rows);
+  bool cut = found && strncmp(rows, "n=", 2) == 0 && found[strlen(rows)] == '0'; /* N=100 is not N=1000 */
+  return found && !cut && (!large || strstr(rows, "large"));
 }
 
 int main(int argc, char **argv) {

@@ -29,6 +29,7 @@ struct bl_corfit_data {
   bl_corfit_term term;    /* without lanes */
   size_t work;            /* doubles that a term or a block needs */
   double precision_mixing, precision_variance; /* 1/sd^2 of the priors; 0: none */
+  bool average;           /* learn the priors' scales, and A, with the log-variances averaged over */
 };
 
 double bl_corfit_matched(const bl_corfit_data *data, int s, const double *a, const double *log_v, double *work,
@@ -63,6 +64,15 @@ blica_status bl_corfit_make(blica_ctx *ctx, const bl_corfit_data *data, bl_corfi
 void bl_corfit_free(bl_corfit *fit);
 size_t bl_corfit_size(const bl_corfit_data *data); /* nk + uk */
 double bl_corfit_eval(bl_corfit *fit, const double *theta, double *gradient);
+
+/* f averaged over normal distributions of the log-variances (corfit_average.c); at first they have no width. */
+typedef struct bl_corfit_average bl_corfit_average;
+blica_status bl_corfit_average_make(blica_ctx *ctx, bl_corfit *fit, const bl_corfit_data *data, uint64_t seed,
+                                    bl_corfit_average **out);
+void bl_corfit_average_free(bl_corfit_average *average);
+double bl_corfit_average_eval(bl_corfit_average *average, const double *theta, double *gradient);
+/* Sets the widths from the mean Hessians at theta; returns the sum of all variances of log v. */
+double bl_corfit_average_spread(bl_corfit_average *average, const double *theta);
 
 /* Laplace's approximation at a minimum: effective numbers of parameters, gamma = p - tr(H^-1) / sd^2, of A and of
  * log v, from the Hessian of f by differences of the gradient. *positive is false, and nothing else is set, when

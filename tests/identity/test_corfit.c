@@ -177,6 +177,58 @@ static void effective_parameters_go_from_none_to_all(void **state) {
   drop(&p);
 }
 
+/* With the priors alone f is quadratic: its mean over N(m, Sigma), Sigma the priors' variance, has the closed form
+ * f(m) + share k u / 2, the same share of Sigma for any k; and before widths are set the average is f itself. */
+static void average_of_a_quadratic_is_exact(void **state) {
+  (void)state;
+  double shares[3];
+  const int sources[3] = {1, 3, 11}; /* fewer than signs, not a power of two, more than pairs of points */
+  for (int c = 0; c < 3; c++) {
+    problem p;
+    bl_corfit *fit;
+    bl_corfit_average *average;
+    make(&p, 12, sources[c], 5, 0, MATCHED);
+    p.data.precision_mixing = 0.2, p.data.precision_variance = 0.6;
+    for (int s = 0; s < 5; s++) p.weight[s] = 0;
+    assert_int_equal(bl_corfit_make(ctx, &p.data, &fit), BLICA_OK);
+    assert_int_equal(bl_corfit_average_make(ctx, fit, &p.data, 1, &average), BLICA_OK);
+    double plain = bl_corfit_eval(fit, p.theta, p.gradient);
+    assert_true(bl_corfit_average_eval(average, p.theta, p.gradient) == plain);
+    double trace = bl_corfit_average_spread(average, p.theta), locals = 5.0 * sources[c];
+    assert_true(fabs(trace - locals / 0.6) < 1e-7 * trace);
+    shares[c] = (bl_corfit_average_eval(average, p.theta, p.gradient) - plain) / (0.5 * locals);
+    assert_true(shares[c] > 0.5 && shares[c] <= 1 && fabs(shares[c] - shares[0]) < 1e-7);
+    bl_corfit_average_free(average), bl_corfit_free(fit);
+    drop(&p);
+  }
+}
+
+static void gradient_of_the_average(void **state) {
+  (void)state;
+  problem p;
+  bl_corfit *fit;
+  bl_corfit_average *average;
+  make(&p, 6, 3, 9, 0, MATCHED);
+  p.data.precision_mixing = 0.2, p.data.precision_variance = 1;
+  assert_int_equal(bl_corfit_make(ctx, &p.data, &fit), BLICA_OK);
+  assert_int_equal(bl_corfit_average_make(ctx, fit, &p.data, 1, &average), BLICA_OK);
+  bl_corfit_average_spread(average, p.theta);
+  double *other = calloc(p.size, sizeof(double)), plain = bl_corfit_eval(fit, p.theta, other);
+  assert_true(fabs(bl_corfit_average_eval(average, p.theta, p.gradient) - plain) > 1); /* there are widths */
+  for (size_t i = 0; i < p.size; i++) {
+    double keep = p.theta[i], h = 1e-5;
+    p.theta[i] = keep + h;
+    double up = bl_corfit_average_eval(average, p.theta, other);
+    p.theta[i] = keep - h;
+    double down = bl_corfit_average_eval(average, p.theta, other);
+    p.theta[i] = keep;
+    assert_true(fabs((up - down) / (2 * h) - p.gradient[i]) < 2e-6 * (1 + fabs(p.gradient[i])));
+  }
+  free(other);
+  bl_corfit_average_free(average), bl_corfit_free(fit);
+  drop(&p);
+}
+
 /* Eight segments in lanes, padding included, against the plain term, at every SIMD level. */
 static void lanes_are_the_plain_term(void **state) {
   (void)state;
@@ -236,7 +288,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(matched_value_is_the_definition), cmocka_unit_test(gradients_are_derivatives),
       cmocka_unit_test(truth_is_stationary_for_exact_counts),
-      cmocka_unit_test(effective_parameters_go_from_none_to_all), cmocka_unit_test(lanes_are_the_plain_term),
+      cmocka_unit_test(effective_parameters_go_from_none_to_all), cmocka_unit_test(average_of_a_quadratic_is_exact),
+      cmocka_unit_test(gradient_of_the_average), cmocka_unit_test(lanes_are_the_plain_term),
       cmocka_unit_test(threads_do_not_change_bits)};
   return cmocka_run_group_tests(tests, open_context, close_context);
 }
