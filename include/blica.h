@@ -395,14 +395,15 @@ typedef struct {
   char segment[8]; /* known or unknown */
   char engine[8];  /* as in blica_loglik_options */
   uint64_t seed;
+  int amortised;   /* by the encoder of a model of method ivae, not by integration */
 } blica_sources_options;
 
 typedef struct {
   int64_t rows;
   int k;
   double *mean, *sd; /* [k,rows] in the order of the input */
-  int64_t patterns;  /* distinct patterns that were computed */
-  char engine[8];
+  int64_t patterns;  /* distinct patterns that were computed: of each segment, or of all when those are unknown */
+  char engine[8];    /* the one used; encoder when amortised */
 } blica_posterior;
 
 BLICA_API blica_sources_options blica_sources_options_default(void);

@@ -239,7 +239,7 @@ blica_status blica_loglik(blica_ctx *ctx, const blica_model *model, const blica_
   TRY(bl_alloc(ctx, (size_t)data->u, &segment));
   TRY(bl_likelihood_match(ctx, model, data, true, variable, segment));
   TRY(bl_likelihood_engine(ctx, w.options->engine, model->n, model->k, &engine));
-  TRY(bl_merged_make(ctx, data, model->n, variable, &patterns));
+  TRY(bl_merged_make(ctx, data, model->n, variable, false, &patterns));
   w.patterns = patterns;
   TRY(make_result(ctx, data, &w.result));
   w.result->patterns = patterns->count;

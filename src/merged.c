@@ -50,25 +50,29 @@ static void row_key(const blica_data *data, int s, int64_t row, const segment_ke
   }
 }
 
-static blica_status find_keys(blica_ctx *ctx, const blica_data *data, int s, segment_keys *k) {
+/* Keys of the rows of segments first..last-1, one after the other. */
+static blica_status find_keys(blica_ctx *ctx, const blica_data *data, int first, int last, segment_keys *k) {
   blica_status status = BLICA_OK;
-  size_t rows = (size_t)data->samples[s], width = 2 * (size_t)k->words;
-  for (k->slots = 16; k->slots < 2 * data->samples[s]; k->slots *= 2)
+  size_t rows = 0, width = 2 * (size_t)k->words;
+  for (int s = first; s < last; s++) rows += (size_t)data->samples[s];
+  for (k->slots = 16; k->slots < 2 * (int64_t)rows; k->slots *= 2)
     ;
   TRY(bl_alloc(ctx, bl_mul(rows + 1, width), &k->key));
   TRY(bl_alloc(ctx, rows, &k->weight));
   TRY(bl_alloc(ctx, rows, &k->id));
   TRY(bl_alloc(ctx, (size_t)k->slots, &k->slot));
-  for (int64_t r = 0; r < data->samples[s]; r++) {
-    uint64_t *key = k->key + (size_t)k->count * width; /* becomes the next key if it is new */
-    row_key(data, s, r, k, key);
-    int64_t at = (int64_t)(hash_key(key, (int)width) & (uint64_t)(k->slots - 1));
-    while (k->slot[at] && memcmp(k->key + (size_t)(k->slot[at] - 1) * width, key, width * sizeof *key) != 0)
-      at = (at + 1) & (k->slots - 1);
-    if (!k->slot[at]) k->slot[at] = ++k->count;
-    k->id[r] = k->slot[at] - 1;
-    k->weight[k->id[r]]++;
-  }
+  int64_t *id = k->id;
+  for (int s = first; s < last; s++)
+    for (int64_t r = 0; r < data->samples[s]; r++, id++) {
+      uint64_t *key = k->key + (size_t)k->count * width; /* becomes the next key if it is new */
+      row_key(data, s, r, k, key);
+      int64_t at = (int64_t)(hash_key(key, (int)width) & (uint64_t)(k->slots - 1));
+      while (k->slot[at] && memcmp(k->key + (size_t)(k->slot[at] - 1) * width, key, width * sizeof *key) != 0)
+        at = (at + 1) & (k->slots - 1);
+      if (!k->slot[at]) k->slot[at] = ++k->count;
+      *id = k->slot[at] - 1;
+      k->weight[*id]++;
+    }
 done:
   return status;
 }
@@ -139,21 +143,24 @@ static bool nothing_present(const segment_keys *k, int64_t rank) {
   return true;
 }
 
-static blica_status add_segment(blica_ctx *ctx, bl_merged *p, const blica_data *data, int s, int64_t first_row, int n,
-                                const int *column) {
+/* Groups of the rows of segments first..last-1 taken together. */
+static blica_status add_segments(blica_ctx *ctx, bl_merged *p, const blica_data *data, int first, int last, int64_t first_row, int n,
+                                 const int *column) {
   blica_status status = BLICA_OK;
   segment_keys k = {.n = n, .words = (n + 63) / 64, .column = column};
-  TRY(find_keys(ctx, data, s, &k));
+  int64_t rows = 0;
+  for (int s = first; s < last; s++) rows += data->samples[s];
+  TRY(find_keys(ctx, data, first, last, &k));
   TRY(sort_keys(ctx, &k));
   int64_t start = p->count, empty = k.count > 0 && nothing_present(&k, 0) ? 1 : 0; /* sorts first */
   for (int64_t low = empty; low < k.count;) {
     int64_t high = low + 1;
     size_t bytes = sizeof(uint64_t) * (size_t)k.words;
     while (high < k.count && memcmp(k.key + k.rank[low] * 2 * k.words, k.key + k.rank[high] * 2 * k.words, bytes) == 0) high++;
-    TRY(add_group(ctx, p, &k, s, low, high));
+    TRY(add_group(ctx, p, &k, first, low, high));
     low = high;
   }
-  for (int64_t r = 0; r < data->samples[s]; r++) {
+  for (int64_t r = 0; r < rows; r++) {
     int64_t place = k.place[k.id[r]] - empty;
     p->row_pattern[first_row + r] = place < 0 ? -1 : start + place;
   }
@@ -162,7 +169,7 @@ done:
   return status;
 }
 
-blica_status bl_merged_make(blica_ctx *ctx, const blica_data *data, int n, const int *column, bl_merged **out) {
+blica_status bl_merged_make(blica_ctx *ctx, const blica_data *data, int n, const int *column, bool pooled, bl_merged **out) {
   blica_status status = BLICA_OK;
   bl_merged *p = NULL;
   *out = NULL;
@@ -170,8 +177,9 @@ blica_status bl_merged_make(blica_ctx *ctx, const blica_data *data, int n, const
   p->rows = data->rows;
   TRY(bl_alloc(ctx, (size_t)data->rows, &p->row_pattern));
   int64_t row = 0;
-  for (int s = 0; s < data->u; s++) {
-    TRY(add_segment(ctx, p, data, s, row, n, column));
+  if (pooled) TRY(add_segments(ctx, p, data, 0, data->u, 0, n, column));
+  for (int s = 0; !pooled && s < data->u; s++) {
+    TRY(add_segments(ctx, p, data, s, s + 1, row, n, column));
     row += data->samples[s];
   }
   *out = p;

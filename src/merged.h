@@ -1,4 +1,4 @@
-/* merged.h - rows of a data set merged into distinct patterns, grouped by segment and by which variables are
+/* merged.h - rows of a data set merged into distinct patterns, grouped by segment (or not) and by which variables are
  * present. */
 #ifndef BL_MERGED_H
 #define BL_MERGED_H
@@ -7,7 +7,7 @@
 
 /* Distinct rows of one segment that have the same variables present. */
 typedef struct {
-  int segment;      /* of the data */
+  int segment;      /* of the data; 0 when pooled */
   int n;            /* variables present, at least 1 */
   int *variable;    /* [n] which */
   int64_t count;    /* distinct patterns */
@@ -24,8 +24,9 @@ typedef struct {
   int64_t *row_pattern; /* [rows] pattern of each row, segment by segment; -1: nothing present */
 } bl_merged;
 
-/* Of n variables, column[i] of the data being variable i; the variables of a group are numbered likewise. */
-blica_status bl_merged_make(blica_ctx *ctx, const blica_data *data, int n, const int *column, bl_merged **out);
+/* Of n variables, column[i] of the data being variable i; the variables of a group are numbered likewise. pooled: equal rows
+ * of different segments are merged too. */
+blica_status bl_merged_make(blica_ctx *ctx, const blica_data *data, int n, const int *column, bool pooled, bl_merged **out);
 void bl_merged_free(bl_merged *patterns);
 
 #endif

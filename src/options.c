@@ -96,6 +96,8 @@ static const blica_option sources_table[] = {
         "segments of the model, weighted by their samples and its likelihood in them."),
     ROW(SOURCES(engine), BLICA_OPT_TEXT, "auto", 0, 0, ENGINES, "NAME", ENGINE_HELP),
     ROW(SOURCES(seed), BLICA_OPT_SEED, "1", 0, 18446744073709551615.0, NULL, "SEED", "Seed of the lattice's random shifts."),
+    ROW(SOURCES(amortised), BLICA_OPT_FLAG, "no", 0, 1, NULL, NULL,
+        "Take the encoder's mean and standard deviation, which method ivae fits along with the model, in place of the posterior."),
 };
 
 const blica_option *blica_loglik_option_table(int *count) {

@@ -2,11 +2,14 @@
  *
  * Each engine gives E[z|x] and E[zz'|x] of the standardised sources (likelihood.h). They are added up with
  * weights, the probability of the row under each shift of the lattice and, when segments are unknown, under
- * each segment times its samples; logarithms keep the weights in range. */
+ * each segment times its samples; logarithms keep the weights in range. When segments are unknown, equal rows of all
+ * segments are one pattern, computed once under each segment of the model.
+ * Amortised: the encoder of method ivae, a linear map of the row and its segment, in place of the posterior. */
 #include <math.h>
 #include <string.h>
 
 #include "likelihood.h"
+#include "model.h"
 #include "num/mvn.h"
 
 enum { SHIFTS = 4, POINTS = BL_MVN_BLOCK, NODES = 8, NODES_9 = 5 }; /* nodes up to 8 variables, and beyond */
@@ -104,13 +107,13 @@ done:
 }
 
 /* Every segment of the model in turn for all rows. */
-static blica_status all_segments(blica_ctx *ctx, bl_likelihood *l, const blica_model *model, const blica_data *data,
-                                 const bl_merged *patterns, bl_engine engine, uint64_t seed, int *segment, tally *t) {
+static blica_status all_segments(blica_ctx *ctx, bl_likelihood *l, const blica_model *model, const bl_merged *patterns,
+                                 bl_engine engine, uint64_t seed, int *segment, tally *t) {
   blica_status status = BLICA_OK;
   const int64_t empty = patterns->count;
   for (int s = 0; s < model->u; s++) {
     if (!(model->samples[s] > 0)) continue;
-    for (int d = 0; d < data->u; d++) segment[d] = s;
+    segment[0] = s; /* of all rows: they are pooled */
     t->log_prior = log(model->samples[s]);
     TRY(round_of(ctx, l, patterns, engine, seed, t));
     add(t, empty, s, t->log_prior, NULL, NULL);
@@ -119,6 +122,40 @@ static blica_status all_segments(blica_ctx *ctx, bl_likelihood *l, const blica_m
     FAIL(ctx, BLICA_ERR_DATA, "no segment of the model has samples: rows of unknown segment cannot be weighted");
 done:
   return status;
+}
+
+/* What the encoder says of every pattern; a missing value enters as 1/2, as in the fit. */
+static void encode(const blica_model *model, const bl_merged *patterns, const int *segment, tally *t) {
+  const struct blica_encoder *e = model->encoder;
+  const size_t n = (size_t)model->n, k = (size_t)model->k;
+  for (int g = 0; g < patterns->groups; g++) {
+    const bl_group *group = &patterns->group[g];
+    for (int64_t r = 0; r < group->count; r++) {
+      size_t at = (size_t)(group->offset + r) * k, label = n + (size_t)segment[group->segment];
+      t->sum[group->offset + r] = 1.0;
+      for (size_t j = 0; j < k; j++) {
+        double mean = e->mean_bias[j] + e->mean_weight[j + label * k], log_variance = e->logvar_bias[j] + e->logvar_weight[j + label * k];
+        for (size_t i = 0, p = 0; i < n; i++) {
+          bool here = p < (size_t)group->n && (size_t)group->variable[p] == i;
+          double x = here ? group->x[r * group->n + (int64_t)p] : 0.5;
+          p += here;
+          mean += x * e->mean_weight[j + i * k];
+          log_variance += x * e->logvar_weight[j + i * k];
+        }
+        t->one[at + j] = mean;
+        t->two[at + j] = mean * mean + exp(log_variance);
+      }
+    }
+  }
+}
+
+static blica_status check_amortised(blica_ctx *ctx, const blica_model *model, bool known) {
+  if (!model->encoder)
+    return bl_fail(ctx, BLICA_ERR_DATA, "the model (method %s) has no encoder, which the amortised posterior needs: only method ivae "
+                   "fits one; without amortised the posterior is computed for any model", model->method);
+  if (!known)
+    return bl_fail(ctx, BLICA_ERR_DATA, "the encoder needs the segment of every row: amortised does not go with segment unknown");
+  return BLICA_OK;
 }
 
 static void write_row(const tally *t, int64_t place, int64_t row, blica_posterior *out) {
@@ -196,14 +233,19 @@ blica_status blica_sources(blica_ctx *ctx, const blica_model *model, const blica
   TRY(bl_likelihood_match(ctx, model, data, known, variable, segment));
   t.map = segment;
   TRY(bl_likelihood_engine(ctx, o.engine, model->n, model->k, &engine));
-  TRY(bl_merged_make(ctx, data, model->n, variable, &patterns));
-  TRY(bl_likelihood_make(ctx, patterns, segment, model->n, model->k, model->u, engine, POINTS, &likelihood));
+  if (o.amortised) TRY(check_amortised(ctx, model, known));
+  TRY(bl_merged_make(ctx, data, model->n, variable, !known, &patterns));
   TRY(tally_make(ctx, patterns->count + 1, &t));
-  TRY(known ? round_of(ctx, likelihood, patterns, engine, o.seed, &t)
-            : all_segments(ctx, likelihood, model, data, patterns, engine, o.seed, segment, &t));
+  if (o.amortised)
+    encode(model, patterns, segment, &t);
+  else
+    TRY(bl_likelihood_make(ctx, patterns, segment, model->n, model->k, model->u, engine, POINTS, &likelihood));
+  if (!o.amortised)
+    TRY(known ? round_of(ctx, likelihood, patterns, engine, o.seed, &t)
+              : all_segments(ctx, likelihood, model, patterns, engine, o.seed, segment, &t));
   TRY(make_posterior(ctx, data->rows, model->k, &posterior));
   posterior->patterns = patterns->count;
-  strcpy(posterior->engine, bl_engine_name(engine));
+  strcpy(posterior->engine, o.amortised ? "encoder" : bl_engine_name(engine));
   TRY(write_rows(ctx, data, patterns, &params, segment, known, &t, posterior));
   TRY(check_posterior(ctx, posterior));
   *out = posterior;

@@ -71,6 +71,90 @@ P
   cmp a.csv b.csv
 }
 
+@test "exact, grid and lattice agree; auto takes exact for few variables and states a small error" {
+  run_code 0 simulate --variables 6 --sources 3 --segments 3 --samples 300 --seed 5 --out d
+  for engine in auto grid lattice; do
+    run_code 0 loglik d/model.json d/data.csv --engine $engine --error 0.01 --json
+    echo "$out" >$engine.json
+  done
+  /usr/bin/python3 - <<'P'
+import json
+e, g, l = (json.load(open(f + ".json")) for f in ("auto", "grid", "lattice"))
+assert e["engine"] == "grid" or e["engine"] == "exact"
+assert e["error"] < 0.01
+for other in (g, l):
+    assert abs(e["loglik"] - other["loglik"]) <= e["error"] + other["error"], (e["loglik"], other["loglik"], other["error"])
+P
+  run_code 0 loglik d/model.json d/data.csv --engine exact --error 1e-7 --json
+  echo "$out" >fine.json
+  run_code 0 loglik d/model.json d/data.csv --engine exact --error 1 --json
+  echo "$out" >coarse.json
+  /usr/bin/python3 - <<'P'
+import json
+f, c = json.load(open("fine.json")), json.load(open("coarse.json"))
+assert f["engine"] == c["engine"] == "exact" and f["error"] < 1e-7 < c["error"]
+assert abs(f["loglik"] - c["loglik"]) <= f["error"] + c["error"]
+for a, b in zip(f["segments"], c["segments"]):
+    assert abs(a["loglik"] - b["loglik"]) <= a["error"] + b["error"]
+P
+}
+
+@test "sources: rows of unknown segment are the mixture over segments; equal rows are computed once" {
+  simulated 2
+  run_code 0 sources d/model.json d/data.csv --segment unknown --out unknown.csv
+  says "(16 distinct patterns"
+  run_code 0 sources d/model.json d/data.csv --out known.csv
+  says "distinct patterns"
+  # by hand: every pattern under every segment, weighted by samples times probability
+  for s in 1 2 3; do
+    awk -F, -v OFS=, -v s=$s 'NR == 1 || $5 != "" {if (NR > 1) $5 = s; print}' d/data.csv >as$s.csv
+    run_code 0 sources d/model.json as$s.csv --out as$s.out
+    sed -n 2,21p as$s.csv | while read -r row; do
+      { head -1 d/data.csv; echo "$row"; } >one.csv
+      "$BLICA" loglik d/model.json one.csv --json --quiet | /usr/bin/python3 -c 'import json, sys; print(json.load(sys.stdin)["loglik"])'
+    done >as$s.loglik
+  done
+  /usr/bin/python3 - <<'P'
+import csv, math
+read = lambda f: [[float(v) for v in r[:4]] for r in list(csv.reader(open(f)))[1:21]]
+ours, parts = read("unknown.csv"), [read(f"as{s}.out") for s in (1, 2, 3)]
+log_p = [[float(l) for l in open(f"as{s}.loglik")] for s in (1, 2, 3)]
+for r in range(20):
+    w = [math.exp(log_p[s][r]) for s in range(3)]  # samples are equal
+    for j in (0, 2):
+        mean = sum(w[s] * parts[s][r][j] for s in range(3)) / sum(w)
+        two = sum(w[s] * (parts[s][r][j] ** 2 + parts[s][r][j + 1] ** 2) for s in range(3)) / sum(w)
+        assert abs(ours[r][j] - mean) < 1e-6 and abs(ours[r][j + 1] - math.sqrt(two - mean * mean)) < 1e-6, r
+P
+}
+
+@test "sources --amortised: the encoder of an ivae model; other models are refused" {
+  simulated 2
+  run_code 0 fit d/data.csv --method ivae --sources 2 --starts 1 --max-iterations 200 --out ivae.json ||
+    run_code 4 fit d/data.csv --method ivae --sources 2 --starts 1 --max-iterations 200 --out ivae.json
+  { cat d/data.csv; echo "1,NA,0,1,2"; } >data.csv
+  run_code 0 sources ivae.json data.csv --amortised --out s.csv
+  says "encoder"
+  /usr/bin/python3 - <<'P'
+import csv, json, math
+m, e = json.load(open("ivae.json")), json.load(open("ivae.json"))["encoder"]
+rows, ours = list(csv.reader(open("data.csv")))[1:], list(csv.reader(open("s.csv")))[1:]
+assert len(rows) == len(ours) == 901
+for row, out in zip(rows, ours):
+    x = [0.5 if v == "NA" else float(v) for v in row[:4]] + [float(row[4] == s) for s in m["segments"]]
+    for j in range(2):
+        mean = e["mean_bias"][j] + sum(a * b for a, b in zip(e["mean_weight"][j], x))
+        sd = math.exp(0.5 * (e["logvar_bias"][j] + sum(a * b for a, b in zip(e["logvar_weight"][j], x))))
+        assert abs(mean - float(out[2 * j])) < 1e-8 and abs(sd - float(out[2 * j + 1])) < 1e-8
+P
+  rm s.csv
+  run_code 3 sources d/model.json d/data.csv --amortised --out s.csv
+  says "has no encoder"
+  run_code 3 sources ivae.json data.csv --amortised --segment unknown --out s.csv
+  says "needs the segment"
+  [ ! -e s.csv ]
+}
+
 @test "bad input: exit 3, the thing is named, nothing is written" {
   simulated 2
   sed '1s/x2/height/' d/data.csv >other.csv
@@ -92,6 +176,33 @@ P
   run_code 0 simulate --variables 6 --sources 5 --segments 2 --samples 20 --out big
   run_code 3 loglik big/model.json big/data.csv --engine grid
   says "5"
+  # what was there stays as it was
+  echo before >s.csv
+  run_code 3 sources d/model.json other.csv --out s.csv
+  says "'x2'"
+  run_code 3 sources negative.json d/data.csv --out s.csv
+  says "variances[1][0] is -1"
+  /usr/bin/python3 -c 'import json; m = json.load(open("d/model.json")); m["variances"][1][0] = 0.0; json.dump(m, open("flat.json", "w"))'
+  run_code 3 sources flat.json d/data.csv --out s.csv
+  says "not positive definite"
+  run_code 3 loglik flat.json d/data.csv
+  says "not positive definite"
+  [ "$(cat s.csv)" = before ]
+  # more variables in the data than in the model; a mean that is no number; engines that cannot do this many variables
+  awk -F, -v OFS=, '{print $0, NR == 1 ? "extra" : 1}' d/data.csv >wide.csv
+  run_code 3 loglik d/model.json wide.csv
+  says "'extra'"
+  /usr/bin/python3 -c 'import json; m = json.load(open("d/model.json")); m["means"][2][1] = float("nan"); json.dump(m, open("nan.json", "w"))'
+  run_code 3 loglik nan.json d/data.csv
+  run_code 0 simulate --variables 13 --sources 2 --segments 2 --samples 20 --out more
+  run_code 3 loglik more/model.json more/data.csv --engine exact
+  says "up to 12 variables; the model has 13"
+  run_code 3 sources more/model.json more/data.csv --engine exact --out s.csv
+  run_code 0 simulate --variables 130 --sources 4 --segments 2 --samples 5 --out many
+  run_code 3 loglik many/model.json many/data.csv --engine lattice
+  says "up to 128 variables; the model has 130"
+  run_code 3 sources many/model.json many/data.csv --engine lattice --out s.csv
+  [ "$(cat s.csv)" = before ]
   run_code 3 loglik missing.json d/data.csv
   run_code 3 loglik d/model.json missing.csv
 }
