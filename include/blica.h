@@ -276,11 +276,12 @@ BLICA_API blica_status blica_option_set(blica_ctx *ctx, const blica_option *opti
 /* ------------------------------------------------------------------ the model */
 
 typedef enum {
-  BLICA_STOP_CONVERGED = 0,  /* relative gradient below the tolerance, second-order conditions hold */
+  BLICA_STOP_CONVERGED = 0,  /* relative gradient below the tolerance */
   BLICA_STOP_ITERATIONS,     /* iteration limit */
   BLICA_STOP_TIME,           /* time limit */
   BLICA_STOP_INTERRUPTED,    /* the poll callback said so */
-  BLICA_STOP_STALLED,        /* no further progress in double precision, gradient above the tolerance */
+  BLICA_STOP_STALLED,        /* gradient above the tolerance, yet no further progress: in double precision, or
+                                on a likelihood that only creeps towards a border (50 steps for 1e-7 of it) */
   BLICA_STOP_UNBOUNDED       /* no maximum: the objective hardly grows any more while parameters run to infinity */
 } blica_stop;
 
@@ -289,7 +290,8 @@ BLICA_API const char *blica_stop_name(blica_stop stop);
 typedef struct {
   char kind[16];         /* "jointdiag" (of all segments), "half" (of a random half of them), "random", ... */
   double objective;      /* higher is better */
-  double gradient;       /* relative: max |df/dtheta| / max(1, |f|) */
+  double gradient;       /* relative: max |df/dtheta| / max(1, |f|), by A as it is where the mean
+                            variance of each source is 1 (fastica: last change of a direction) */
   int64_t iterations, evaluations;
   double seconds, seconds_near; /* in all; until within 1 of its final objective */
   blica_stop stop;
