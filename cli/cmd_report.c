@@ -105,11 +105,17 @@ static int gather(program *p, const report_values *v, material *m) {
 
 /* ---- writing ---- */
 
+static int stopped(const char *path) {
+  say_error("interrupted while writing '%s'", path);
+  return EXIT_INTERRUPTED;
+}
+
 static int write_page(const report_input *in, const char *path) {
   bl_outfile file;
   bool ok = bl_outfile_open(&file, path);
-  if (ok && !report_write(in, file.stream)) {
+  if (ok && (!report_write(in, file.stream) || interrupted())) {
     bl_outfile_discard(&file);
+    if (interrupted()) return stopped(path);
     say_error("out of memory");
     return EXIT_FAILED;
   }
@@ -124,7 +130,7 @@ static int write_figures(const report_input *in, const char *folder) {
     say_error("cannot make the folder '%s': %s", folder, strerror(errno));
     return EXIT_FAILED;
   }
-  if (report_figures(in, folder, message, sizeof message)) return EXIT_OK;
+  if (report_figures(in, folder, message, sizeof message)) return interrupted() ? stopped(folder) : EXIT_OK;
   say_error("%s", message);
   return EXIT_FAILED;
 }
@@ -162,7 +168,7 @@ static int run(program *p, void *values) {
     report_input in = {.model = m.model, .counts = m.counts, .cor = m.cor, .segment = m.segment,
                        .identification = m.identification, .model_path = p->operands[0],
                        .data_path = p->operand_count > 1 ? p->operands[1] : NULL, .data_options = flags,
-                       .version = blica_version()};
+                       .version = blica_version(), .stop = interrupted};
     int64_t statistics, unknowns;
     if (blica_identify_count(p->ctx, m.model->n, m.model->k, m.model->u, &statistics, &unknowns) == BLICA_OK)
       in.surplus = statistics - unknowns;

@@ -12,6 +12,8 @@ static bool prepare(const report_input *in, report *r) {
   return agreement_make(in, &r->agree) && row_order_make(in->model, &r->rows);
 }
 
+static bool stopped(const report_input *in) { return in->stop && in->stop(); }
+
 static void release(report *r) {
   agreement_free(&r->agree);
   free(r->rows.order);
@@ -58,7 +60,7 @@ bool report_write(const report_input *in, FILE *page) {
   bool ok = prepare(in, &r);
   if (ok) {
     head(in, page);
-    for (int i = 0; i < SECTIONS; i++) {
+    for (int i = 0; i < SECTIONS && !stopped(in); i++) {
       fprintf(page, "<section id=\"%s\"><h2>%s</h2>\n", sections[i].id, sections[i].title);
       sections[i].write(&r, page);
       fputs("</section>\n", page);
@@ -82,7 +84,7 @@ bool report_figures(const report_input *in, const char *folder, char *message, s
               {"residuals", figure_residuals}};
   report r;
   bool ok = prepare(in, &r);
-  for (size_t i = 0; i < sizeof list / sizeof *list && ok; i++) {
+  for (size_t i = 0; i < sizeof list / sizeof *list && ok && !stopped(in); i++) {
     figure *f = list[i].draw(&r);
     if (f) ok = figure_save(f, folder, list[i].name, message, size);
     figure_free(f);

@@ -18,6 +18,7 @@ typedef struct {
   const char *model_path, *data_path;          /* data_path may be NULL */
   const char *data_options;                    /* flags that read the data as they were read; "" */
   const char *version;
+  bool (*stop)(void); /* or NULL; asked between sections and figures, what was written is then not complete */
 } report_input;
 
 /* The page; false when memory ran out. */

@@ -41,14 +41,14 @@ CASES = [
     Case("simulate", "simulate --variables 20 --sources 5 --segments 20 --samples 3000 --out OUT", ["data.csv", "model.json"]),
     Case("count", "count wide.csv --out OUT/counts.npz", ["counts.npz"]),
     Case("correlate", "correlate wide.npz --out OUT/cor.npz", ["cor.npz"]),
-    fit("blica", starts=40), fit("matched", starts=5), fit("pairwise", "small.csv", 2, 4), fit("mle", "small.csv", 2, 1), fit("ivae", "small.csv", 2, 1),
+    fit("blica", starts=40), fit("matched", starts=3), fit("pairwise", "small.csv", 2, 4), fit("mle", "small.csv", 2, 1), fit("ivae", "small.csv", 2, 1),
     fit("fastica", "wide.csv", 4, 4),
     Case("sources", "sources model.json data.csv --engine lattice --out OUT/sources.csv", ["sources.csv"]),
     Case("loglik", "loglik model.json data.csv --engine lattice --error 20", []),
     Case("report", "report model.json data.csv --out OUT/report.html --figures OUT",
          ["report.html"] + [f"{f}.{e}" for f in ("mixing", "variances", "means", "loadings", "agreement", "segments", "residuals")
                             for e in ("svg", "pdf", "png")]),
-    Case("experiment", "experiment identifiability --quick --variables 3:3 --segments 4:5 --datasets 2 --out OUT",
+    Case("experiment", "experiment identifiability --quick --variables 3:5 --segments 4:5 --datasets 4 --out OUT",
          ["identifiability." + e for e in ("csv", "svg", "pdf", "png")]),
 ]
 
@@ -85,6 +85,7 @@ def whole(path):
 class Driver:
     def __init__(self, options):
         self.options, self.random, self.bad = options, random.Random(options.seed), []
+        self.took = 0.0  # seconds of the case at hand, the least so far
         self.work = tempfile.mkdtemp(prefix="blica-signals-")
         self.input, self.out = os.path.join(self.work, "input"), os.path.join(self.work, "out")
         os.mkdir(self.input)
@@ -142,15 +143,18 @@ class Driver:
 
     def strike(self, case, delay, numbers):
         """Sends the signals after the delay. Gives the exit code, the seconds until the end, and stderr."""
+        begun = time.monotonic()
         process = self.start(case)
         try:
             process.wait(delay)
+            self.took = min(self.took, time.monotonic() - begun)  # the machine may be less busy than before
         except subprocess.TimeoutExpired:
             pass
         begun = time.monotonic()
-        for number in numbers:
-            process.send_signal(number)
-            time.sleep(0.02 if len(numbers) > 1 else 0)
+        process.send_signal(numbers[0])
+        while len(numbers) > 1 and process.poll() is None and time.monotonic() < begun + 20:
+            time.sleep(0.1)  # until it has been seen, lest two become one
+            process.send_signal(numbers[1])
         try:
             _, text = process.communicate(timeout=120)
         except subprocess.TimeoutExpired:
@@ -159,10 +163,10 @@ class Driver:
             return None, 120.0, ""
         return process.returncode, time.monotonic() - begun, text.decode(errors="replace")
 
-    def soft(self, case, seconds, times):
+    def soft(self, case, times):
         counts, longest = dict(early=0, best=0, none=0, done=0), 0.0
         for i in range(times):
-            number, delay = (signal.SIGINT, signal.SIGTERM)[i % 2], self.random.uniform(0, 1.05 * seconds)
+            number, delay = (signal.SIGINT, signal.SIGTERM)[i % 2], self.random.uniform(0, 1.05 * self.took)
             code, wait, text = self.strike(case, delay, [number])
             what = f"{signal.Signals(number).name} after {delay:.3f} s"
             new = self.look(case, what, strict=code is None or code >= 0)
@@ -183,18 +187,18 @@ class Driver:
                 self.bad.append(f"{case.name}, {what}: exit {code} ({text[-200:]})")
         return counts, longest
 
-    def twice(self, case, seconds):
-        delay = self.random.uniform(0.2, 0.8) * seconds
+    def twice(self, case):
+        delay = self.random.uniform(0.2, 0.8) * self.took
         code, wait, _ = self.strike(case, delay, [signal.SIGINT, signal.SIGINT])
         self.look(case, "SIGINT twice", strict=False)
-        if code not in (-signal.SIGINT, 130, 0, 4) or wait > 1.5:
+        if code not in (-signal.SIGINT, 130, 0, 4) or wait > 5:
             self.bad.append(f"{case.name}: two signals, exit {code} after {wait:.1f} s")
 
-    def kill(self, case, seconds, times):
+    def kill(self, case, times):
         """Gives how many runs were killed before they ended, and how many of them had written something new."""
         killed = written = 0
         for _ in range(times):
-            delay = self.random.uniform(0, 1.05 * seconds)
+            delay = self.random.uniform(0, 1.05 * self.took)
             code, _, _ = self.strike(case, delay, [signal.SIGKILL])
             new = self.look(case, f"SIGKILL after {delay:.3f} s", strict=False)
             killed += code == -signal.SIGKILL
@@ -207,11 +211,11 @@ class Driver:
         print(f"{'command':16}{'seconds':>9}{'INT+TERM':>10}{'loading':>9}{'best':>6}{'130':>6}{'done':>6}{'longest s':>11}{'KILL':>6}{'killed':>8}", flush=True)
         total = [0, 0]
         for i, case in enumerate(cases):
-            seconds = self.seconds(case)
-            counts, longest = self.soft(case, seconds, self.options.times)
-            self.twice(case, seconds)
+            seconds = self.took = self.seconds(case)
+            counts, longest = self.soft(case, self.options.times)
+            self.twice(case)
             kills = self.options.kills // len(cases) + (i < self.options.kills % len(cases))
-            killed, _ = self.kill(case, seconds, kills)
+            killed, _ = self.kill(case, kills)
             total[0] += self.options.times
             total[1] += kills
             print(f"{case.name:16}{seconds:9.2f}{self.options.times:10}{counts['early']:9}{counts['best']:6}{counts['none']:6}{counts['done']:6}"
