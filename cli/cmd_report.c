@@ -24,6 +24,7 @@ static const blica_option own[] = {
 };
 OPTION_TABLE(own_table, own)
 
+static const double TABLES_MOST = 2e8; /* beyond it correlations, held twice with their standard errors, take 7 GB */
 enum { RANK_MOST = 2500 }; /* parameters; the time grows with their cube, here to some seconds */
 
 typedef struct {
@@ -93,6 +94,12 @@ static int gather(program *p, const report_values *v, material *m) {
   if (p->operand_count < 2) return EXIT_OK;
   char message[TABLE_MESSAGE];
   table_options how = data_table_options(&v->data);
+  double tables = 0.5 * m->model->n * (m->model->n - 1.0) * m->model->u;
+  if (tables > TABLES_MOST) {
+    say_error("report: %d variables in %d segments are %.3g tables, and their correlations would take %.0f GB; give no DATA, and the "
+              "page shows the model alone", m->model->n, m->model->u, tables, 34e-9 * tables);
+    return EXIT_DATA;
+  }
   status = table_counts(p->ctx, p->operands[1], &how, message, &m->counts);
   if (status != BLICA_OK) return fail_table(status, message);
   int code = match(p, m);

@@ -154,7 +154,7 @@ blica_status table_next(table *t, int64_t max_rows, char message[TABLE_MESSAGE],
   bool whole = (t->levels && !t->streamed) || (t->options.segment_count && !t->total);
   *out = NULL;
   if (t->ended) return BLICA_OK;
-  if (max_rows <= 0) max_rows = ((int64_t)1 << 29) / (t->n > 0 ? t->n : 1) + 4096; /* 64 MiB of bits */
+  if (max_rows <= 0) max_rows = ((int64_t)1 << 27) / (t->n + 32) + 100000; /* 16 MiB of bits and labels, but not too few rows */
   if (whole) max_rows = INT64_MAX / 2;
   int64_t before = t->row;
   blica_status status = begin_piece(t, message);

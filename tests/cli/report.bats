@@ -56,3 +56,18 @@ setup_file() {
   run_code 3 report "$BATS_FILE_TMPDIR/fit.json" --out no/such/r.html
   [ ! -e r.html ]
 }
+
+@test "data of too many variables are refused, with what to do; the model alone is shown" {
+  python3 -c '
+import json
+n, u = 3200, 40
+json.dump({"format": "blica-model", "version": 1, "mixing": [[1.0 + i % 3] for i in range(n)], "variances": [[1.0]] * u, "means": [[0.0]] * u,
+           "thresholds": [[0.0] * n] * u, "link": 0.39, "variables": [f"x{i}" for i in range(n)], "segments": [str(s) for s in range(u)],
+           "samples": [10.0] * u, "method": "truth"}, open("large.json", "w"))'
+  printf 'a,b,segment\n0,1,1\n' > some.csv
+  run "$BLICA" report large.json some.csv --out large.html
+  [ "$status" -eq 3 ]
+  [[ "$output" == *"3200 variables in 40 segments are 2.05e+08 tables"*"give no DATA"* ]]
+  "$BLICA" report large.json --out large.html --quiet
+  [ -s large.html ]
+}
