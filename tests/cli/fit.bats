@@ -138,3 +138,14 @@ assert a["fit"]["objective"] == b["fit"]["objective"]'
   run_code 3 fit "$BATS_FILE_TMPDIR/d/data.csv" --sources 2 --out .
   only_files ""
 }
+
+@test "beyond 300 variables, from packed correlations: near the truth, the same on 1, 2 and 7 threads" {
+  "$BLICA" simulate --variables 320 --sources 4 --segments 8 --samples 400 --seed 3 --out large --quiet
+  for t in 1 2 7; do
+    "$BLICA" fit large/data.csv --sources 4 --starts 2 --threads $t --out t$t.json --quiet
+    grep -v seconds t$t.json > t$t.txt
+  done
+  cmp t1.txt t2.txt
+  cmp t1.txt t7.txt
+  "$BLICA" compare t1.json large/model.json --json | python3 -c 'import json, sys; assert json.load(sys.stdin)["mcs"] > 0.97'
+}

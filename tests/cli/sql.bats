@@ -64,3 +64,13 @@ P
   [ "$status" -eq 1 ]
   [[ "$output" == *"no table 'answers'"* ]]
 }
+
+@test "counts of partitions, made by pandas, add up to ours" {
+  awk 'BEGIN{srand(5); print "a,b,c,segment"; for(r=0;r<950;r++){z=rand(); l=""; for(i=0;i<3;i++) l = l (rand() < .1 ? "" : (rand()<z) + 0) ",";
+    print l "s" int(r/300)}}' > data.csv
+  /usr/bin/python3 "$BLICA_SOURCE/examples/sql/partition.py" data.csv 200 part
+  "$BLICA" merge part-*.csv --out sum.csv --quiet
+  "$BLICA" count data.csv --out ours.csv --quiet
+  [ "$(ls part-*.csv | wc -l)" -eq 5 ]
+  cmp sum.csv ours.csv
+}
