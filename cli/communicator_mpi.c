@@ -117,6 +117,15 @@ static void say_alone(int code) {
   (void)code;
 }
 
+/* What the exchanges were, and the processor seconds of the process that computed longest. */
+static void tell_traffic(void) {
+  double computed = cpu() - traffic.cpu, most;
+  MPI_Reduce(&computed, &most, 1, MPI_DOUBLE, MPI_MAX, 0, ending);
+  if (rank == 0 && shared)
+    say_note("%d process%s: %.6g bytes received by the first in %.0f exchanges of %.3g s in all; computed for %.3g s, of %.3g s", size,
+             size > 1 ? "es" : "", traffic.bytes, traffic.exchanges, traffic.seconds, most, MPI_Wtime() - traffic.begun);
+}
+
 int communicator_end(int code) {
   int *codes = calloc((size_t)size, sizeof *codes), first = 0;
   MPI_Request request;
@@ -131,9 +140,7 @@ int communicator_end(int code) {
   code = codes[first];
   if (code && rank == first && rank) say_alone(code);
   free(codes);
-  if (rank == 0 && traffic.exchanges > 0)
-    say_note("%d processes; the first received %.6g bytes in %.0f exchanges, which took %.3g of %.3g s; it computed for %.3g s", size,
-             traffic.bytes, traffic.exchanges, traffic.seconds, MPI_Wtime() - traffic.begun, cpu() - traffic.cpu);
+  tell_traffic();
   MPI_Comm_free(&work);
   MPI_Comm_free(&ending);
   MPI_Finalize();

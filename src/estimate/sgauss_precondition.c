@@ -23,19 +23,24 @@ struct bl_sgauss_preconditioner {
   blica_ctx *ctx;
   const bl_sgauss_data *data;
   bl_low_preconditioner *low; /* does all the work when there is one */
-  double *factor; /* [n,n,k] Cholesky factors */
+  bl_share segments, columns; /* among ranks */
+  double *factor; /* [n,n] Cholesky factors of this rank's columns */
   double *x;      /* [n,k,u] K A */
   double *p;      /* [k,u] a_k' K a_k */
   double *b;      /* [k,u] c v */
   double *kinv;   /* [n,n,u] */
   double *q;      /* [n,u] diagonal of the scales */
+  double *v;      /* [u,k] results for log v, column by column */
   const double *theta;
+  double *g;      /* being multiplied */
 };
 
 void bl_sgauss_preconditioner_free(bl_sgauss_preconditioner *p) {
   if (!p) return;
-  double *const blocks[] = {p->factor, p->x, p->p, p->b, p->kinv, p->q};
+  double *const blocks[] = {p->factor, p->x, p->p, p->b, p->kinv, p->q, p->v};
   for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) bl_free(blocks[i]);
+  bl_share_free(&p->segments);
+  bl_share_free(&p->columns);
   bl_low_preconditioner_free(p->low);
   bl_free(p);
 }
@@ -52,7 +57,10 @@ blica_status bl_sgauss_preconditioner_make(blica_ctx *ctx, const bl_sgauss_data 
     *out = p;
     return BLICA_OK;
   }
-  TRY(bl_alloc(ctx, bl_mul(n * n, k), &p->factor));
+  TRY(bl_share_make(ctx, data->u, 0, &p->segments));
+  TRY(bl_share_make(ctx, data->k, 0, &p->columns));
+  TRY(bl_alloc(ctx, bl_mul(n * n, (size_t)(p->columns.last - p->columns.first)), &p->factor));
+  TRY(bl_alloc(ctx, k * u, &p->v));
   TRY(bl_alloc(ctx, bl_mul(n * n, u), &p->kinv));
   TRY(bl_alloc(ctx, bl_mul(n * k, u), &p->x));
   TRY(bl_alloc(ctx, k * u, &p->p));
@@ -94,7 +102,7 @@ static void factor_column(int64_t j, int thread, void *user) {
   const bl_sgauss_data *d = p->data;
   const int n = d->n, k = d->k;
   const size_t nn = (size_t)n * n;
-  double *f = p->factor + nn * (size_t)j, trace = 0;
+  double *f = p->factor + nn * (size_t)(j - p->columns.first), trace = 0;
   memset(f, 0, nn * sizeof *f);
   for (int s = 0; s < d->u; s++) {
     size_t at = (size_t)j + (size_t)k * (size_t)s;
@@ -116,33 +124,49 @@ void bl_sgauss_preconditioner_set(bl_sgauss_preconditioner *p, const double *the
     return;
   }
   p->theta = theta;
-  bl_parallel(p->ctx, p->data->u, prepare_segment, p);
-  bl_parallel(p->ctx, p->data->k, factor_column, p);
+  const size_t n = (size_t)p->data->n, k = (size_t)p->data->k;
+  const bl_places lists[] = {{p->x, n * k}, {p->kinv, n * n}, {p->p, k}, {p->b, k}, {p->q, n}};
+  bl_share_run(p->ctx, &p->segments, prepare_segment, p);
+  if (bl_share_exchange(p->ctx, &p->segments, 5, lists, NULL) != BLICA_OK) return; /* the fit ends with bl_comm_check */
+  bl_share_run(p->ctx, &p->columns, factor_column, p);
 }
 
-void bl_sgauss_preconditioner_apply(const bl_sgauss_preconditioner *p, double *g) {
+/* Column j of A and its log-variances. */
+static void apply_column(int64_t j, int thread, void *user) {
+  const bl_sgauss_preconditioner *p = user;
+  const bl_sgauss_data *d = p->data;
+  const int n = d->n, k = d->k;
+  double *column = p->g + (size_t)j * (size_t)n;
+  (void)thread;
+  for (int s = 0; s < d->u; s++) {
+    size_t at = (size_t)j + (size_t)k * (size_t)s;
+    double tie = 2 * p->b[at] / (p->b[at] * p->p[at] + EPSILON);
+    cblas_daxpy(n, -tie * p->g[bl_sgauss_local(d, s) + (size_t)j], p->x + (size_t)n * at, 1, column, 1);
+  }
+  LAPACKE_dpotrs_work(LAPACK_COL_MAJOR, 'L', n, 1, p->factor + (size_t)n * n * (size_t)(j - p->columns.first), n, column, n);
+  for (int s = 0; s < d->u; s++) {
+    size_t at = (size_t)j + (size_t)k * (size_t)s;
+    double share = p->b[at] * p->p[at], tie = 2 * p->b[at] / (share + EPSILON);
+    p->v[(size_t)j * (size_t)d->u + (size_t)s] =
+        p->g[bl_sgauss_local(d, s) + (size_t)j] / (0.5 * d->weight[s] * share * (share + EPSILON) + d->precision_variance) -
+        tie * cblas_ddot(n, p->x + (size_t)n * at, 1, column, 1);
+  }
+}
+
+void bl_sgauss_preconditioner_apply(bl_sgauss_preconditioner *p, double *g) {
   const bl_sgauss_data *d = p->data;
   const int n = d->n, k = d->k;
   if (p->low) {
     bl_low_preconditioner_apply(p->low, g);
     return;
   }
-  for (int j = 0; j < k; j++) {
-    double *column = g + (size_t)j * n;
-    for (int s = 0; s < d->u; s++) {
-      size_t at = (size_t)j + (size_t)k * (size_t)s;
-      double tie = 2 * p->b[at] / (p->b[at] * p->p[at] + EPSILON);
-      cblas_daxpy(n, -tie * g[bl_sgauss_local(d, s) + (size_t)j], p->x + (size_t)n * (size_t)(j + k * s), 1, column, 1);
-    }
-    LAPACKE_dpotrs_work(LAPACK_COL_MAJOR, 'L', n, 1, p->factor + (size_t)n * n * (size_t)j, n, column, n);
-    for (int s = 0; s < d->u; s++) {
-      size_t at = (size_t)j + (size_t)k * (size_t)s;
-      double share = p->b[at] * p->p[at], tie = 2 * p->b[at] / (share + EPSILON);
-      double *v = &g[bl_sgauss_local(d, s) + (size_t)j];
-      *v = *v / (0.5 * d->weight[s] * share * (share + EPSILON) + d->precision_variance) -
-           tie * cblas_ddot(n, p->x + (size_t)n * (size_t)(j + k * s), 1, column, 1);
-    }
+  const bl_places lists[] = {{g, (size_t)n}, {p->v, (size_t)d->u}};
+  p->g = g;
+  bl_share_run(p->ctx, &p->columns, apply_column, p);
+  if (bl_share_exchange(p->ctx, &p->columns, 2, lists, NULL) != BLICA_OK) return;
+  for (int s = 0; s < d->u; s++) {
+    double *local = g + bl_sgauss_local(d, s);
+    for (int j = 0; j < k; j++) local[j] = p->v[(size_t)j * (size_t)d->u + (size_t)s];
+    for (int i = 0; i < n; i++) local[k + i] /= p->q[i + (size_t)n * (size_t)s];
   }
-  for (int s = 0; s < d->u; s++)
-    for (int i = 0; i < n; i++) g[bl_sgauss_local(d, s) + (size_t)(k + i)] /= p->q[i + (size_t)n * (size_t)s];
 }
