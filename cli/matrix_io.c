@@ -2,6 +2,7 @@
 #include "matrix_io.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -52,6 +53,7 @@ static bool read_all(const char *path, char **text) {
 
 static bool add_cell(row *r, char *cell) {
   if (r->count == r->room) {
+    if (r->room > INT_MAX / 2) return false;
     int room = r->room ? 2 * r->room : 16;
     char **more = realloc(r->cells, (size_t)room * sizeof *more);
     if (!more) return false;
@@ -86,6 +88,7 @@ static bool split(char *line, char separator, row *r) {
 
 static bool add_row(table *t, char *line, char separator, int number) {
   if (t->count == t->room) {
+    if (t->room > INT_MAX / 2) return false;
     int room = t->room ? 2 * t->room : 64;
     row *more = realloc(t->rows, (size_t)room * sizeof *more);
     if (!more) return false;
@@ -144,15 +147,18 @@ static blica_status to_matrix(const char *path, const table *t, matrix *out, cha
   int skip = has_names(t, first) ? 1 : 0;
   int n = t->count - first, k = t->rows[first].count - skip;
   if (k < 1) REFUSE(BLICA_ERR_FORMAT, "'%s', line %d: no numbers", path, t->rows[first].line);
+  for (int i = 1; i < n; i++) { /* before memory is taken for n rows of k */
+    const row *r = &t->rows[first + i];
+    if (r->count != k + skip)
+      REFUSE(BLICA_ERR_FORMAT, "'%s', line %d: %d fields, but %d in line %d", path, r->line, r->count, k + skip,
+             t->rows[first].line);
+  }
   out->x = malloc((size_t)n * (size_t)k * sizeof *out->x);
   if (!out->x) REFUSE(BLICA_ERR_MEMORY, "out of memory: a matrix of %d rows and %d columns", n, k);
   out->n = n;
   out->k = k;
   for (int i = 0; i < n; i++) {
     const row *r = &t->rows[first + i];
-    if (r->count != k + skip)
-      REFUSE(BLICA_ERR_FORMAT, "'%s', line %d: %d fields, but %d in line %d", path, r->line, r->count, k + skip,
-             t->rows[first].line);
     for (int j = 0; j < k; j++) {
       double *x = &out->x[i + (size_t)j * (size_t)n];
       if (!number_of(r->cells[j + skip], x) || !isfinite(*x))

@@ -42,7 +42,7 @@ blica_status bl_cor_create(blica_ctx *ctx, int n, int u, char **variables, char 
                            blica_cor **out) {
   blica_status status = bl_cor_create_lean(ctx, n, u, variables, segments, samples, out);
   if (status != BLICA_OK) return status;
-  status = bl_alloc(ctx, (size_t)(*out)->pairs * (size_t)u, &(*out)->se);
+  status = bl_alloc(ctx, bl_mul((size_t)(*out)->pairs, (size_t)u), &(*out)->se);
   if (status == BLICA_OK) return BLICA_OK;
   blica_cor_free(*out);
   *out = NULL;

@@ -177,6 +177,8 @@ blica_status bl_npz_texts(blica_ctx *ctx, bl_npz_reader *npz, const char *name, 
   if (array.ndim > 1 || array.count > INT32_MAX)
     FAIL(ctx, BLICA_ERR_FORMAT, "%s: array %s has %d dimensions and %zu elements; a list of names is expected", npz->path, name,
          array.ndim, array.count);
+  if (array.size == 0 && array.count > 1) /* any number of them would fit into no bytes */
+    FAIL(ctx, BLICA_ERR_FORMAT, "%s: array %s announces %zu names of no length", npz->path, name, array.count);
   TRY(bl_alloc(ctx, array.size + 1, &text));
   TRY(bl_alloc(ctx, array.count, out));
   *count = (int)array.count;

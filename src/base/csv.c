@@ -1,6 +1,7 @@
 /* csv.c - a reader and writer of quoted comma-separated text. */
 #include "base/csv.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +18,8 @@ static blica_status put(blica_ctx *ctx, bl_csv *csv, char c) {
 
 static blica_status begin_field(blica_ctx *ctx, bl_csv *csv) {
   if (csv->fields == csv->field_capacity) {
+    if (csv->field_capacity > INT_MAX / 2)
+      return bl_fail(ctx, BLICA_ERR_FORMAT, "line %lld has more than %d fields", (long long)csv->line, csv->field_capacity);
     int capacity = csv->field_capacity ? 2 * csv->field_capacity : 16;
     blica_status status = bl_resize(ctx, (size_t)csv->fields, (size_t)capacity, &csv->starts);
     if (status != BLICA_OK) return status;

@@ -211,9 +211,9 @@ blica_status bl_corfit_laplace_at(blica_ctx *ctx, bl_corfit *fit, const double *
   const size_t size = bl_corfit_size(d), u = (size_t)d->u;
   arrow h = {.nk = (size_t)d->n * d->k, .k = (size_t)d->k};
   memset(out, 0, sizeof *out);
-  TRY(bl_alloc(ctx, h.nk * h.nk, &h.aa));
-  TRY(bl_alloc(ctx, bl_mul(h.nk * h.k, u), &h.av));
-  TRY(bl_alloc(ctx, h.k * h.k * u, &h.vv));
+  TRY(bl_alloc(ctx, bl_mul(h.nk, h.nk), &h.aa));
+  TRY(bl_alloc(ctx, bl_mul(bl_mul(h.nk, h.k), u), &h.av));
+  TRY(bl_alloc(ctx, bl_mul(h.k * h.k, u), &h.vv));
   TRY(bl_alloc(ctx, size, &h.theta));
   TRY(bl_alloc(ctx, size, &h.up));
   TRY(bl_alloc(ctx, size, &h.down));

@@ -32,15 +32,15 @@ blica_status bl_information_alloc(blica_ctx *ctx, const bl_mle *m, bl_informatio
   *out = NULL;
   TRY(bl_alloc(ctx, 1, &f));
   f->n = m->n, f->k = m->k, f->u = m->u;
-  f->border = m->n * m->k, f->local = 2 * m->k;
+  size_t b = (size_t)m->n * (size_t)m->k, l = 2 * (size_t)m->k, u = (size_t)m->u;
   f->threads = bl_max_threads(ctx);
-  size_t b = (size_t)f->border, l = (size_t)f->local, u = (size_t)f->u;
   TRY(bl_share_make(ctx, f->u, 0, &f->share));
-  TRY(bl_alloc(ctx, bl_mul(b * b, u), &f->border_part));
-  TRY(bl_alloc(ctx, b * b, &f->corner));
-  TRY(bl_alloc(ctx, b * l * u, &f->side));
-  TRY(bl_alloc(ctx, l * l * u, &f->block));
+  TRY(bl_alloc(ctx, bl_mul(bl_mul(b, b), u), &f->border_part));
+  TRY(bl_alloc(ctx, bl_mul(b, b), &f->corner));
+  TRY(bl_alloc(ctx, bl_mul(bl_mul(b, l), u), &f->side));
+  TRY(bl_alloc(ctx, bl_mul(l * l, u), &f->block));
   TRY(bl_alloc(ctx, (b + l) * PATTERNS * (size_t)f->threads, &f->score));
+  f->border = (int)b, f->local = (int)l; /* they fit where their squares did */
   *out = f;
   f = NULL;
 done:
@@ -156,7 +156,6 @@ static void eliminate(int64_t item, int thread, void *user) {
 
 blica_status bl_information_make(blica_ctx *ctx, bl_information *f, bl_mle *m, const double *theta) {
   blica_status status = BLICA_OK;
-  size_t b = (size_t)f->border, l = (size_t)f->local, u = (size_t)f->u;
   bl_params params = bl_mle_params(m, theta);
   bl_accuracy accuracy = m->accuracy;
   f->m = m;
