@@ -36,15 +36,17 @@ typedef struct {
 
 /* ------------------------------------------------------------------ one table */
 
-/* A cell of a sample below this share is empty: what subtraction leaves of 0. */
-static double empty_share(bool exact) {
-  return exact ? 0.0 : 1e-9;
+/* A cell of a sample below this share is empty: what subtraction leaves of 0, never a quarter of a row. */
+static double empty_share(bool exact, double total) {
+  return exact ? 0.0 : fmin(1e-9, 0.25 / total);
 }
 
 /* Fills the empty cells `a` (and its diagonal opposite with it) in units of shares; total is the number of rows. */
 static void fill_empty(double share[4], int a, double margins, double total) {
   double expected = margins * total, add = expected / (1.0 + 2.0 * expected) / total;
-  double sign = a == BL_P11 || a == BL_P00 ? 1.0 : -1.0;
+  bool diagonal = a == BL_P11 || a == BL_P00;
+  double sign = diagonal ? 1.0 : -1.0, giver = diagonal ? fmin(share[BL_P10], share[BL_P01]) : fmin(share[BL_P11], share[BL_P00]);
+  add = fmin(add, 0.5 * giver); /* cells of fractions of a row may have less to give */
   share[BL_P11] += sign * add;
   share[BL_P00] += sign * add;
   share[BL_P10] -= sign * add;
@@ -55,7 +57,7 @@ static const double MOST = 0x1p1000; /* rows: sums and shares of more would over
 
 /* Cells to shares; returns the flags, negative when a cell is or when they are no numbers of rows. */
 static int make_shares(const double cell[4], bool exact, double share[4]) {
-  double total = cell[0] + cell[1] + cell[2] + cell[3], none = empty_share(exact);
+  double total = cell[0] + cell[1] + cell[2] + cell[3], none = empty_share(exact, total);
   if (!(total <= MOST)) return -1;
   if (!(total > 0.0)) { /* cells of opposite signs may cancel */
     bool none_there = cell[0] == 0.0 && cell[1] == 0.0 && cell[2] == 0.0 && cell[3] == 0.0;
@@ -68,7 +70,8 @@ static int make_shares(const double cell[4], bool exact, double share[4]) {
   }
   double p1 = share[BL_P11] + share[BL_P10], p2 = share[BL_P11] + share[BL_P01];
   double q1 = share[BL_P01] + share[BL_P00], q2 = share[BL_P10] + share[BL_P00];
-  if (p1 <= none || q1 <= none || p2 <= none || q2 <= none) return BLICA_PAIR_CONSTANT;
+  /* twice: two empty cells make a constant, so that an empty cell has neighbours that are not */
+  if (p1 <= 2.0 * none || q1 <= 2.0 * none || p2 <= 2.0 * none || q2 <= 2.0 * none) return BLICA_PAIR_CONSTANT;
   int zero = share[BL_P11] <= none   ? BL_P11
              : share[BL_P10] <= none ? BL_P10
              : share[BL_P01] <= none ? BL_P01

@@ -161,6 +161,7 @@ blica_status bl_information_make(blica_ctx *ctx, bl_information *f, bl_mle *m, c
   f->m = m;
   f->theta = theta;
   accuracy.grid_error = fmax(accuracy.grid_error, 1e-3);
+  const size_t b = (size_t)f->border, l = (size_t)f->local, u = (size_t)f->u;
   memset(f->border_part, 0, sizeof(double) * b * b * u);
   memset(f->side, 0, sizeof(double) * b * l * u);
   memset(f->block, 0, sizeof(double) * l * l * u);

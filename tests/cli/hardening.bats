@@ -31,9 +31,10 @@ setup() {
   done
 }
 
-@test "branches land on marked places where the processor checks it" {
+@test "functions begin with a mark for processors that check where branches land" {
   [ "$(uname -m)" = x86_64 ] || skip "for x86-64"
-  for file in "$BLICA" "$library"; do readelf -nW "$file" | grep -qE 'IBT'; done
+  objdump -d --disassemble=blica_bvn "$library" | grep -A1 '<blica_bvn>:' | grep -q endbr64
+  objdump -d --disassemble=main "$BLICA" | grep -A1 '<main>:' | grep -q endbr64
 }
 
 @test "a temporary file is made by mkstemp alone" {

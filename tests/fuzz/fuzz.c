@@ -140,7 +140,10 @@ double fuzz_any(fuzz_bytes *b) {
   if (kind < 16) return special[kind];
   if (kind < 128) return fuzz_real(b, -8, 8);
   if (kind < 160) return fuzz_real(b, -1, 1);
-  if (kind < 192) return ldexp(fuzz_real(b, -1, 1), fuzz_int(b, -127, 128));
+  if (kind < 192) {
+    double share = fuzz_real(b, -1, 1); /* before the exponent: the order of arguments is the compiler's */
+    return ldexp(share, fuzz_int(b, -127, 128));
+  }
   uint64_t word = fuzz_word(b);
   double value;
   memcpy(&value, &word, sizeof value);
