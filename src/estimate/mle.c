@@ -184,7 +184,12 @@ static blica_status best_start(run *r, blica_model *model, double *theta) {
   TRY(bl_alloc(r->ctx, r->m.size, &gradient));
   for (int i = 0; i < ORIGINS; i++) {
     char note[sizeof model->fit.notes->name];
-    TRY(solution(r, &origins[i], model, trial));
+    status = solution(r, &origins[i], model, trial);
+    if (status == BLICA_ERR_INTERRUPTED && i > 0) { /* one start is enough for a best so far */
+      status = BLICA_OK;
+      break;
+    }
+    TRY(status);
     double value = NAN;
     for (int halving = 0; halving < MAX_HALVINGS && !isfinite(value); halving++) {
       for (int j = 0; halving > 0 && j < r->m.n * r->m.k; j++) trial[j] /= 2; /* A outside the domain */
