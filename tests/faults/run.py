@@ -99,6 +99,9 @@ class Driver:
         self.work = tempfile.mkdtemp(prefix="blica-faults-")
         self.input = os.path.join(self.work, "input")
         self.bad, self.spared = [], 0
+        with open(os.path.join(self.work, "lsan.supp"), "w") as f:  # and what the shim's own backtrace loads
+            f.write(open(options.suppressions).read() + "\nleak:dl_open_worker\n")
+        options.suppressions = f.name
         self.make_input()
 
     def blica(self, *args, **more):
