@@ -60,7 +60,7 @@ static int run_command(program *p, int argc, char **argv) {
   blica_set_threads(p->ctx, p->threads);
   communicator_share(p->command->shared);
   blica_set_comm(p->ctx, communicator());
-  if (p->command->shared || leads()) code = p->command->run(p, values);
+  code = p->command->shared || leads() ? p->command->run(p, values) : EXIT_OK;
   progress_clear();
   if (interrupted() && code != EXIT_OK) code = EXIT_INTERRUPTED;
 done:
