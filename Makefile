@@ -3,7 +3,7 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 SECONDS ?= 60
 BUILD := build/release
-.PHONY: help demo test asan faults fuzz tsan valgrind coverage build install bench bench-methods bench-ivae clean setup setup-test
+.PHONY: help demo test asan faults fuzz tsan kill-test valgrind coverage build install bench bench-methods bench-ivae clean setup setup-test
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | column -t -s "$$(printf '\t')"
@@ -40,6 +40,9 @@ asan: setup-test ## build with address and undefined-behaviour sanitizers and ru
 tsan: setup-test ## build with the thread sanitizer (plain threads: it cannot see into OpenMP) and run the C and program tests
 	@cmake --preset tsan -Wno-dev > /dev/null && cmake --build build/tsan > /dev/null
 	@cd build/tsan && OPENBLAS_NUM_THREADS=1 TSAN_OPTIONS=halt_on_error=1 ctest --output-on-failure --no-tests=error -j 2 -E 'parity|python|^r/|recovery|install|browser|experiment'
+
+kill-test: setup-test build ## kill fits 50 times each by job, rank and full disk, resume them, compare all bits (some 10 minutes)
+	@bash tools/kill_test.sh 50
 
 valgrind: setup-test build ## run the C tests under valgrind's memcheck
 	@bash tools/valgrind.sh $(BUILD)

@@ -1,6 +1,7 @@
 /* cmd_fit.c - blica fit DATA|COUNTS: the mixing matrix, into model.json. */
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "data_args.h"
 #include "output.h"
@@ -74,6 +75,27 @@ static int check_input(const fit_values *v, const char *path, const fit_input *i
     return EXIT_DATA;
   }
   return EXIT_OK;
+}
+
+/* ---- the checkpoint ---- */
+
+/* What the library would refuse after the data are read. */
+static bool checkpoint_possible(const blica_fit_options *o) {
+  if (!o->checkpoint) return true;
+  if (!output_possible(o->checkpoint)) return false;
+  bool exists = leads() && access(o->checkpoint, F_OK) == 0;
+  if (exists && !o->resume)
+    say_error("fit: '%s' exists already: give --resume to continue from it, remove it, or name another", o->checkpoint);
+  return agree_on(o->resume || !exists);
+}
+
+/* Once the model is in its file a checkpoint of the whole fit has served; one of a fit that was cut short stays. */
+static void settle_checkpoint(const blica_fit_options *o, const blica_fit_report *fit) {
+  if (!o->checkpoint || !leads() || access(o->checkpoint, F_OK) != 0) return;
+  if (interrupted() || fit->seconds > o->max_seconds)
+    say_note("--checkpoint %s --resume continues this fit", o->checkpoint);
+  else
+    unlink(o->checkpoint);
 }
 
 /* ---- telling the result ---- */
@@ -160,6 +182,7 @@ static int finish(program *p, const fit_values *v, const blica_model *model, dou
   if (status != BLICA_OK) return fail_writing(p, status);
   progress_clear();
   tell(model, v->out);
+  settle_checkpoint(&v->options, &model->fit);
   int code = v->json ? print_record(model, v->out, rows) : EXIT_OK;
   return code == EXIT_OK ? exit_of(model->fit.stop) : code;
 }
@@ -168,7 +191,7 @@ static int run(program *p, void *values) {
   fit_values *v = values;
   fit_input in = {0};
   blica_model *model = NULL;
-  if (!output_possible(v->out)) return EXIT_DATA;
+  if (!output_possible(v->out) || !checkpoint_possible(&v->options)) return EXIT_DATA;
   int code = read_input(p, v, &in);
   if (code == EXIT_OK) code = check_input(v, p->operands[0], &in);
   if (code == EXIT_OK) {
@@ -197,12 +220,17 @@ const command command_fit = {
             "The fit starts from several points and keeps the best result. Columns of the mixing matrix are determined up to "
             "order, sign and scale; they are written in a canonical form: largest explained variance first, largest "
             "entry positive, mean log-variance of each source 0.\n\n"
-            "The first Ctrl-C ends the fit; the best result so far is written.",
+            "The first Ctrl-C ends the fit; the best result so far is written.\n\n"
+            "With --checkpoint FILE the state of the fit is kept in that file, whole or not at all, every --checkpoint-seconds "
+            "and when the fit is stopped by Ctrl-C or --max-seconds. The same command with --resume continues from there, "
+            "to the same bits as without the break. The file is removed when the fit has ended and its model is written.",
     .examples = "blica fit data.csv --sources 10 --out model.json\n"
                 "# rows in time order, in 40 segments of equal length\n"
                 "blica fit series.csv.gz --segment-count 40 --sources 4 --out model.json\n"
                 "# no header, the segment in the last column\n"
-                "blica fit authors.csv --segment-column last --sources 6 --out model.json",
+                "blica fit authors.csv --segment-column last --sources 6 --out model.json\n"
+                "# a long fit, begun or continued\n"
+                "blica fit data.csv --sources 10 --out model.json --checkpoint fit.ckpt --resume",
     .groups = {{"Files", own_table, 0},
                {"The fit", blica_fit_option_table, offsetof(fit_values, options)},
                {"How the data are read", data_option_table, offsetof(fit_values, data)}},

@@ -253,6 +253,9 @@ typedef struct {
   char contrast[16];     /* fastica: logcosh, exp or cube */
   char approach[16];     /* fastica: symmetric or deflation */
   double or_threshold;   /* fastica: share of a column's largest entry that makes a 1; 0: A stays real */
+  const char *checkpoint; /* file that keeps the state of the fit; NULL: none (see blica_fit) */
+  double checkpoint_seconds; /* between two writes of it */
+  int resume;            /* continue from the checkpoint */
 } blica_fit_options;
 
 typedef struct {
@@ -349,6 +352,10 @@ typedef struct {
 } blica_method;
 
 BLICA_API const blica_method *blica_methods(int *count);
+/* With a checkpoint the state of the fit is written there now and then, when it is interrupted and when it ends, each
+ * time whole or not at all. A later call with the same options and data, and resume, continues to the same bits as a
+ * fit without the break (times aside); a checkpoint of other options or data is refused. A write that fails is
+ * a warning. The file is the caller's to remove, once the model is saved. */
 BLICA_API blica_status blica_fit(blica_ctx *ctx, const blica_input *input, const blica_fit_options *options,
                                  blica_model **out);
 BLICA_API blica_status blica_model_create(blica_ctx *ctx, int n, int k, int u, blica_model **out); /* zeros */

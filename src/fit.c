@@ -12,6 +12,7 @@
 #include "estimate/sgauss.h"
 #include "model.h"
 #include "num/normal.h"
+#include "resume.h"
 
 static const bl_estimator estimators[] = {
     {{"blica", "pair correlations, regularised, fitted by a scaled Gaussian likelihood (the paper's Algorithm 1)", 0},
@@ -38,6 +39,12 @@ const blica_method *blica_methods(int *count) {
 blica_status bl_report_starts(blica_ctx *ctx, blica_fit_report *report, int count) {
   report->n_starts = count;
   return bl_alloc(ctx, (size_t)count, &report->starts);
+}
+
+void bl_pass_start(bl_state *state, void *user) {
+  bl_start_end *end = user;
+  BL_PASS(state, *end->record);
+  bl_pass(state, end->theta, end->size * sizeof *end->theta);
 }
 
 blica_status bl_report_note(blica_ctx *ctx, blica_fit_report *report, const char *name, double value) {
@@ -228,6 +235,7 @@ blica_status blica_fit(blica_ctx *ctx, const blica_input *input, const blica_fit
   stages st = {.problem = {.options = NULL}};
   blica_fit_options resolved;
   blica_model *model = NULL;
+  bl_checkpoint *checkpoint = NULL;
   bool means_done = false;
   double begun = bl_seconds();
   *out = NULL;
@@ -237,9 +245,12 @@ blica_status blica_fit(blica_ctx *ctx, const blica_input *input, const blica_fit
   resolved = resolve(options, estimator);
   st.problem.options = &resolved;
   st.problem.deadline = begun + options->max_seconds;
+  TRY(bl_resume_open(ctx, &resolved, st.problem.deadline, &checkpoint));
+  st.problem.stage.checkpoint = checkpoint;
   TRY(blica_model_create(ctx, shape.n, options->sources, shape.u, &model));
   TRY(prepare(ctx, input, estimator, &st, &model->fit));
   TRY(begin_model(ctx, &shape, &st.problem, model));
+  TRY(bl_resume_data(ctx, checkpoint, &st.problem, estimator));
   double optimise = bl_seconds();
   TRY(estimator->estimate(ctx, &st.problem, model, &means_done));
   model->fit.seconds_optimise = bl_seconds() - optimise - model->fit.seconds_regularise;
@@ -250,6 +261,8 @@ blica_status blica_fit(blica_ctx *ctx, const blica_input *input, const blica_fit
   *out = model;
   model = NULL;
 done:
+  if (status == BLICA_OK || status == BLICA_ERR_INTERRUPTED) bl_checkpoint_flush(ctx, checkpoint);
+  bl_checkpoint_free(checkpoint);
   bl_blas_release();
   blica_model_free(model);
   blica_counts_free(st.counts);

@@ -58,6 +58,13 @@ static const blica_option fit_table[] = {
     ROW(FIT(or_threshold), BLICA_OPT_REAL, "none", 0, 1, "none=0", "SHARE",
         "Method fastica: read the data as an OR of binary sources; entries of A of at least this share of their column's "
         "largest become 1, all others 0."),
+    ROW(FIT(checkpoint), BLICA_OPT_TEXT, NULL, 0, 0, NULL, "FILE",
+        "Keep the state of the fit in this file, so that a run that was killed can be resumed."),
+    ROW(FIT(checkpoint_seconds), BLICA_OPT_REAL, "60", 0, 1e9, NULL, "SECONDS",
+        "Time between two writes of the checkpoint; it is also written when the fit is interrupted or its time is over."),
+    ROW(FIT(resume), BLICA_OPT_FLAG, "no", 0, 1, NULL, NULL,
+        "Continue from the checkpoint, to the same bits as without the break. Without a file there the fit begins at its "
+        "start."),
 };
 
 static const blica_option simulate_table[] = {

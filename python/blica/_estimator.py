@@ -81,7 +81,7 @@ class BinaryICA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     def __init__(self, n_components=None, *, method="blica", condition=10, n_init=3, max_iter=None, tol=None, random_state=None,
                  n_jobs=None, verbose=0, binarize=None, link=None, max_seconds=None, prior="default", prior_mixing=None,
                  prior_variance=None, weight=None, kl="analytic", draws=None, contrast="logcosh", approach="symmetric",
-                 or_threshold=None):
+                 or_threshold=None, checkpoint=None, checkpoint_seconds=None, resume=None):
         self.n_components = n_components
         self.method = method
         self.condition = condition
@@ -103,6 +103,9 @@ class BinaryICA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         self.contrast = contrast
         self.approach = approach
         self.or_threshold = or_threshold
+        self.checkpoint = checkpoint
+        self.checkpoint_seconds = checkpoint_seconds
+        self.resume = resume
 
     def fit(self, X, y=None, *, segments=None):
         """Fits the model. The segment of each row is given as segments, or as y (for pipelines)."""

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import math
 import numbers
+import os
 from typing import Any, Dict, List, NamedTuple, Optional
 
 from ._library import ffi, lib
@@ -56,6 +57,8 @@ def document(kind: str, skip=()) -> str:
 
 
 def _spell(name: str, value: Any) -> str:
+    if isinstance(value, os.PathLike):
+        value = os.fspath(value)
     if isinstance(value, str):
         return value
     if isinstance(value, bool) or type(value).__name__ == "bool_":
@@ -75,5 +78,7 @@ def make(session: Session, kind: str, values: Dict[str, Any]):
         if name not in rows:
             raise TypeError(f"{name!r} is not an option of {kind}; there are {', '.join(rows)}")
         if value is not None:
-            session.call(lib.blica_option_set, rows[name], options, _spell(name, value).encode())
+            spelled = ffi.new("char[]", _spell(name, value).encode())
+            session.kept.append(spelled)  # free text, such as the name of a file, is borrowed by the struct
+            session.call(lib.blica_option_set, rows[name], options, spelled)
     return options

@@ -51,6 +51,7 @@ class Session:
         self.verbose = verbose
         self._printed = 0.0
         self._warnings: list = []
+        self.kept: list = []  # what structs of the library borrow
         out = ffi.new("blica_ctx **")
         if lib.blica_ctx_create(out) != lib.BLICA_OK:
             raise MemoryError("no memory for a context of the library")

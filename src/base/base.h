@@ -20,6 +20,7 @@ blica_status bl_fail(blica_ctx *ctx, blica_status code, const char *format, ...)
  * was out: then errno is ENOMEM, the code BLICA_ERR_MEMORY and the message says so. Set errno to 0 before the call. */
 blica_status bl_fail_outside(blica_ctx *ctx, blica_status code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+bool bl_may_warn(const blica_ctx *ctx); /* false in a forked child that runs in another thread: it may not call the user */
 void bl_warn(blica_ctx *ctx, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #define TRY(call)                         \

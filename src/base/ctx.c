@@ -92,7 +92,11 @@ blica_status bl_fail_outside(blica_ctx *ctx, blica_status code, const char *form
   return head ? BLICA_ERR_MEMORY : code;
 }
 
+bool bl_may_warn(const blica_ctx *ctx) { return !ctx->silent; }
+
 void bl_warn(blica_ctx *ctx, const char *format, ...) {
+  if (!bl_may_warn(ctx)) return;
+  while (ctx->parent) ctx = ctx->parent;
   if (!ctx->warn) return;
   char text[1024];
   va_list args;

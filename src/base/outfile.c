@@ -1,4 +1,5 @@
 /* outfile.c - write to a temporary file in the same folder, sync, rename. */
+#define _GNU_SOURCE /* O_TMPFILE */
 #include "base/outfile.h"
 
 #include <errno.h>
@@ -23,6 +24,60 @@ static bool fail(bl_outfile *file, int reason) {
   return false;
 }
 
+/* A file without a name in the folder of path, or -1. The name comes through /proc when all is written. */
+static int open_unnamed(const char *path) {
+#ifdef O_TMPFILE
+  if (access("/proc/self/fd", X_OK) != 0) return -1;
+  char *copy = strdup(path);
+  if (!copy) return -1;
+  int descriptor = open(dirname(copy), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+  free(copy);
+  return descriptor;
+#else
+  (void)path;
+  return -1;
+#endif
+}
+
+/* Opens the temporary file; file->temp is NULL when it has no name. */
+static int open_temporary(bl_outfile *file) {
+  int descriptor = open_unnamed(file->path);
+  if (descriptor >= 0) return descriptor;
+  size_t length = strlen(file->path) + sizeof ".XXXXXX";
+  file->temp = malloc(length);
+  if (!file->temp) return -1;
+  snprintf(file->temp, length, "%s.XXXXXX", file->path);
+  descriptor = mkstemp(file->temp);
+  if (descriptor >= 0) return descriptor;
+  int reason = errno;
+  free(file->temp);
+  file->temp = NULL;
+  errno = reason;
+  return -1;
+}
+
+/* Gives the unnamed file a name that no other has. */
+static bool give_name(bl_outfile *file) {
+  enum { TRIES = 1000 };
+  char own[64];
+  size_t length = strlen(file->path) + 32;
+  char *name = malloc(length);
+  if (!name) return false;
+  snprintf(own, sizeof own, "/proc/self/fd/%d", fileno(file->stream));
+  for (int i = 0; i < TRIES; i++) {
+    snprintf(name, length, "%s.%ld.%d", file->path, (long)getpid(), i);
+    if (linkat(AT_FDCWD, own, AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0) {
+      file->temp = name;
+      return true;
+    }
+    if (errno != EEXIST) break;
+  }
+  int reason = errno;
+  free(name);
+  errno = reason;
+  return false;
+}
+
 bool bl_outfile_open(bl_outfile *file, const char *path) {
   memset(file, 0, sizeof *file);
   struct stat info;
@@ -35,17 +90,8 @@ bool bl_outfile_open(bl_outfile *file, const char *path) {
     file->stream = fopen(path, "wb");
     return file->stream ? true : fail(file, errno);
   }
-  size_t length = strlen(path) + sizeof ".XXXXXX";
-  file->temp = malloc(length);
-  if (!file->temp) return fail(file, ENOMEM);
-  snprintf(file->temp, length, "%s.XXXXXX", path);
-  int descriptor = mkstemp(file->temp);
-  if (descriptor < 0) {
-    int reason = errno;
-    free(file->temp);
-    file->temp = NULL;
-    return fail(file, reason);
-  }
+  int descriptor = open_temporary(file);
+  if (descriptor < 0) return fail(file, errno);
   mode_t mask = umask(0);
   umask(mask);
   mode_t mode = exists ? info.st_mode & 0777 : 0666 & ~mask;
@@ -69,6 +115,7 @@ bool bl_outfile_commit(bl_outfile *file) {
   errno = 0;
   if (fflush(file->stream) != 0 || ferror(file->stream)) return fail(file, errno ? errno : EIO);
   if (!file->special && fsync(fileno(file->stream)) != 0) return fail(file, errno);
+  if (!file->special && !file->temp && !give_name(file)) return fail(file, errno);
   FILE *stream = file->stream;
   file->stream = NULL;
   if (fclose(stream) != 0) return fail(file, errno);

@@ -30,6 +30,7 @@ typedef struct {
   bl_sgauss_preconditioner *preconditioner;
   double *theta;
   int index;
+  bl_stage stage, last; /* of the start, and of its last round */
   blica_start record;
   int64_t iterations_before; /* of earlier phases */
   double begun;
@@ -65,7 +66,8 @@ static int after_iteration(int64_t iteration, double value, double gradient_max,
   int stop = bl_poll_agreed(r->ctx, &progress, r->problem->deadline);
   if (stop & 1) r->interrupted = true;
   if (stop & 2) r->out_of_time = true;
-  return r->interrupted || r->out_of_time || done >= r->problem->options->max_iterations;
+  if (r->interrupted || r->out_of_time) return BL_CUT_SHORT;
+  return done >= r->problem->options->max_iterations ? BL_ENOUGH : BL_GO_ON;
 }
 
 static bool uses_newton(const bl_sgauss_data *d) { return bl_sgauss_newton_fits(d->n, d->k); }
@@ -75,18 +77,22 @@ static void precondition(double *direction, void *user) {
 }
 
 /* Some L-BFGS iterations, with the preconditioner built where they begin when it is wanted. */
-static blica_status lbfgs_round(run *r, int64_t iterations, bool preconditioned, bl_lbfgs_result *result) {
+static blica_status lbfgs_round(run *r, int round, int64_t iterations, bool preconditioned, bl_lbfgs_result *result) {
+  bl_stage stage = bl_stage_below(&r->stage, "round %d", round);
   bl_lbfgs_options options = {.history = HISTORY,
                               .max_iterations = iterations,
                               .gradient_tolerance = r->problem->options->tolerance,
-                              .hook = after_iteration};
+                              .hook = after_iteration,
+                              .stage = &stage};
   if (preconditioned) {
-    bl_sgauss_preconditioner_set(r->preconditioner, r->theta);
+    if (bl_stage_find(&stage) != BL_STAGE_OVER) bl_sgauss_preconditioner_set(r->preconditioner, r->theta);
     options.precondition = precondition;
     options.max_evaluations = 3 * iterations + 1;
   }
   blica_status status = bl_lbfgs(r->ctx, bl_sgauss_size(r->data), r->theta, objective, r, &options, result);
   if (status != BLICA_OK) return status;
+  if (result->end != BL_LBFGS_HOOK) bl_stage_fade(&r->last);
+  r->last = stage;
   r->record.objective = result->value;
   r->record.gradient = result->gradient_max;
   r->record.evaluations += result->evaluations;
@@ -113,7 +119,7 @@ static blica_status first_phase(run *r, bool good_start) {
     int64_t iterations = preconditioned ? (round < 3 ? 30 : 100) : round == 0 ? plain : 150;
     if (iterations > limit - r->iterations_before) iterations = limit - r->iterations_before;
     bl_lbfgs_result result;
-    TRY(lbfgs_round(r, iterations, preconditioned, &result));
+    TRY(lbfgs_round(r, round, iterations, preconditioned, &result));
     bool stuck = result.end == BL_LBFGS_LINE_SEARCH;
     if (result.end != BL_LBFGS_ITERATIONS && !(stuck && preconditioned)) break;
     bool misled = preconditioned && (stuck || result.evaluations > 3 * result.iterations);
@@ -124,9 +130,10 @@ done:
   return status;
 }
 
-static blica_status second_phase(run *r) {
+static blica_status second_phase(run *r, int round) {
   const blica_fit_options *o = r->problem->options;
-  bl_newton_options options = {o->tolerance, o->max_iterations - r->iterations_before, after_iteration, r};
+  bl_stage stage = bl_stage_below(&r->stage, "newton %d", round);
+  bl_newton_options options = {o->tolerance, o->max_iterations - r->iterations_before, after_iteration, r, &stage};
   bl_newton_result result;
   blica_status status = bl_sgauss_newton(r->ctx, r->g, r->theta, &options, &result);
   if (status != BLICA_OK) return status;
@@ -158,7 +165,7 @@ static blica_status polish(run *r) {
   blica_status status;
   TRY(settle(r));
   for (int round = 0; uses_newton(r->data) && round < POLISH && !r->interrupted && !r->out_of_time; round++) {
-    TRY(second_phase(r));
+    TRY(second_phase(r, round));
     double limit = r->problem->options->tolerance * fmax(1, fabs(r->record.objective));
     bool there = r->record.gradient <= limit;
     TRY(settle(r));
@@ -200,16 +207,33 @@ static blica_status begin(run *r, bool *jointdiag) {
   return bl_start_random(r->ctx, r->data, seed, r->index, r->theta);
 }
 
+static void pass_flag(bl_state *state, void *user) { BL_PASS(state, *(bool *)user); }
+
+/* The same, or, when a checkpoint has it, the point where the last round ended. */
+static blica_status starting_point(run *r, bool *jointdiag) {
+  const size_t size = bl_sgauss_size(r->data);
+  r->last = bl_stage_below(&r->stage, "begin");
+  if (bl_stage_find(&r->last) == BL_STAGE_OVER)
+    return bl_stage_load_at(r->ctx, &r->last, pass_flag, jointdiag, r->theta, size);
+  blica_status status = begin(r, jointdiag);
+  if (status == BLICA_OK) bl_stage_over_at(r->ctx, &r->last, pass_flag, jointdiag, r->theta, size);
+  return status;
+}
+
 static blica_status run_start(run *r) {
   blica_status status;
+  bl_start_end end = {&r->record, r->theta, bl_sgauss_size(r->data)};
   bool jointdiag = r->index == 0 || !uses_newton(r->data); /* random starts of large problems lead nowhere near */
+  r->stage = bl_stage_below(&r->problem->stage, "start %d", r->index);
+  if (bl_stage_find(&r->stage) == BL_STAGE_OVER) return bl_stage_load(r->ctx, &r->stage, bl_pass_start, &end);
   r->begun = bl_seconds();
   TRY(bl_sgauss_make(r->ctx, r->data, &r->g));
-  TRY(begin(r, &jointdiag));
+  TRY(starting_point(r, &jointdiag));
   snprintf(r->record.kind, sizeof r->record.kind, "%s", !jointdiag ? "random" : r->index ? "half" : "jointdiag");
   TRY(first_phase(r, jointdiag));
   TRY(polish(r));
   finish(r);
+  bl_stage_over(r->ctx, &r->stage, bl_pass_start, &end);
 done:
   bl_sgauss_preconditioner_free(r->preconditioner);
   bl_sgauss_free(r->g);
@@ -259,7 +283,14 @@ static blica_status exchange_starts(campaign *c, int starts) {
   for (int i = 0; i < starts; i++) c->record[i] = c->runs[i].record;
   TRY(bl_share_bytes(c->ctx, &c->share, c->record, sizeof *c->record));
   TRY(bl_share_bytes(c->ctx, &c->share, c->runs[0].theta, size * sizeof(double)));
-  for (int i = 0; i < starts; i++) c->runs[i].record = c->record[i];
+  for (int i = 0; i < starts; i++) {
+    run *r = &c->runs[i];
+    bl_start_end end = {&r->record, r->theta, size};
+    r->record = c->record[i];
+    bool whole = r->record.kind[0] && r->record.stop != BLICA_STOP_TIME && r->record.stop != BLICA_STOP_INTERRUPTED;
+    r->stage = bl_stage_below(&r->problem->stage, "start %d", i);
+    if (whole) bl_stage_over(c->ctx, &r->stage, bl_pass_start, &end);
+  }
 done:
   return status;
 }

@@ -124,13 +124,30 @@ static bool over(blica_ctx *ctx, const bl_problem *problem) {
   return bl_any(ctx, bl_interrupted(ctx) || bl_seconds() > problem->deadline);
 }
 
+static void pass_value(bl_state *state, void *user) { BL_PASS(state, *(double *)user); }
+
+/* What the held-out segments say of a condition under which the seen ones are fitted; a checkpoint may have it. */
+static blica_status judge_condition(blica_ctx *ctx, const bl_problem *inner, const blica_cor *held, int k, double *value) {
+  blica_status status;
+  blica_model *model = NULL;
+  bool means_done;
+  bl_stage stage = inner->stage;
+  if (bl_stage_find(&stage) == BL_STAGE_OVER) return bl_stage_load(ctx, &stage, pass_value, value);
+  TRY(blica_model_create(ctx, held->n, k, inner->cor->u, &model));
+  TRY(bl_estimate_blica(ctx, inner, model, &means_done));
+  TRY(bl_complete_model(ctx, model, true));
+  TRY(score(ctx, inner, held, inner->options->condition, model->mixing, k, value));
+  bl_stage_over(ctx, &stage, pass_value, value);
+done:
+  blica_model_free(model);
+  return status;
+}
+
 /* Adds to total[c] what part `which` says of candidate c. */
 static blica_status hear(blica_ctx *ctx, const bl_problem *problem, const int *part, int which, int k, double *total) {
   blica_status status;
   blica_fit_options options = *problem->options;
   blica_cor *seen = NULL, *held = NULL;
-  blica_model *model = NULL;
-  bool means_done;
   bl_problem inner = {.options = &options, .deadline = problem->deadline};
   options.starts = 1;
   options.max_iterations = FIT_ITERATIONS < options.max_iterations ? FIT_ITERATIONS : options.max_iterations;
@@ -141,16 +158,11 @@ static blica_status hear(blica_ctx *ctx, const bl_problem *problem, const int *p
   for (int c = 0; c < CANDIDATES && !over(ctx, problem); c++) {
     double value = 0;
     options.condition = candidates[c];
-    TRY(blica_model_create(ctx, seen->n, k, seen->u, &model));
-    TRY(bl_estimate_blica(ctx, &inner, model, &means_done));
-    TRY(bl_complete_model(ctx, model, true));
-    TRY(score(ctx, problem, held, candidates[c], model->mixing, k, &value));
+    inner.stage = bl_stage_below(&problem->stage, "part %d, condition %d", which, c);
+    TRY(judge_condition(ctx, &inner, held, k, &value));
     total[c] += value;
-    blica_model_free(model);
-    model = NULL;
   }
 done:
-  blica_model_free(model);
   blica_cor_free(seen);
   blica_cor_free(held);
   return status;

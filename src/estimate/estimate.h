@@ -3,7 +3,7 @@
 #ifndef BL_ESTIMATE_H
 #define BL_ESTIMATE_H
 
-#include "base/base.h"
+#include "base/stage.h"
 
 typedef struct {
   const blica_data *data;     /* NULL when only counts or correlations were given */
@@ -11,6 +11,7 @@ typedef struct {
   const blica_cor *cor;       /* unregularised; NULL for methods that do not ask for it */
   const blica_fit_options *options; /* defaults resolved */
   double deadline;            /* bl_seconds() at which the time is over; infinity for none */
+  bl_stage stage;             /* what a checkpoint keeps of the estimate stands below it */
 } bl_problem;
 
 /* Fills mixing, variances, and fit (objective, starts, counts of work, stop, notes) of a model whose
@@ -42,6 +43,13 @@ blica_status bl_matched_scales(blica_ctx *ctx, const bl_problem *problem, const 
 blica_status bl_choose_condition(blica_ctx *ctx, const bl_problem *problem, int k, double *condition);
 
 /* Helpers for estimators. */
+/* A start that is over, for a checkpoint: its record and its end. */
+typedef struct {
+  blica_start *record;
+  double *theta; /* [size] */
+  size_t size;
+} bl_start_end;
+void bl_pass_start(bl_state *state, void *user /* bl_start_end */);
 /* Solves the means from the thresholds unless they are done, and brings the model to canonical form. */
 blica_status bl_complete_model(blica_ctx *ctx, blica_model *model, bool means_done);
 blica_status bl_report_starts(blica_ctx *ctx, blica_fit_report *report, int count); /* allocates starts */

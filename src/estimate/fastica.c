@@ -36,21 +36,25 @@ static int after_iteration(int64_t iteration, double change, void *user) {
   int stop = bl_poll_agreed(r->ctx, &progress, r->problem->deadline);
   if (stop & 1) r->interrupted = true;
   if (stop & 2) r->out_of_time = true;
-  return r->interrupted || r->out_of_time;
+  return r->interrupted || r->out_of_time ? BL_CUT_SHORT : BL_GO_ON;
 }
 
 static blica_status run_start(run *r, bl_fastica *fastica, double *w, blica_start *record) {
   const blica_fit_options *o = r->problem->options;
   size_t k = (size_t)o->sources;
+  bl_start_end end = {record, w, k * k};
+  bl_stage start = bl_stage_below(&r->problem->stage, "start %d", r->index), stage = bl_stage_below(&start, "iterations");
   bl_rng rng = bl_rng_make(o->seed, (uint64_t)r->index);
   bl_fastica_options options = {.contrast = contrast_of(o->contrast),
                                 .deflation = strcmp(o->approach, "deflation") == 0,
                                 .max_iterations = o->max_iterations,
                                 .tolerance = o->tolerance,
                                 .hook = after_iteration,
-                                .user = r};
+                                .user = r,
+                                .stage = &stage};
   bl_fastica_result result;
   double begun = bl_seconds();
+  if (bl_stage_find(&start) == BL_STAGE_OVER) return bl_stage_load(r->ctx, &start, bl_pass_start, &end);
   for (size_t i = 0; i < k * k; i++) w[i] = bl_rng_normal(&rng);
   blica_status status = bl_fastica_run(r->ctx, fastica, &options, w, &result);
   if (status != BLICA_OK) return status;
@@ -63,6 +67,7 @@ static blica_status run_start(run *r, bl_fastica *fastica, double *w, blica_star
                  : r->interrupted  ? BLICA_STOP_INTERRUPTED
                  : r->out_of_time  ? BLICA_STOP_TIME
                                    : BLICA_STOP_ITERATIONS;
+  bl_stage_over(r->ctx, &start, bl_pass_start, &end);
   return BLICA_OK;
 }
 

@@ -296,13 +296,49 @@ static void deflate(int k, int j, const double *w, double *next) {
 
 /* ---- iterations ---- */
 
-static blica_status run_symmetric(blica_ctx *ctx, bl_fastica *f, const bl_fastica_options *o, double *w,
-                                  bl_fastica_result *result) {
-  blica_status status;
+/* Where the iterations stand; deflation also has the component, its own iterations and what the earlier ones came to. */
+typedef struct {
+  const bl_fastica_options *options;
+  bl_stage *stage;
+  bl_fastica_result *result;
+  double *w;
+  size_t size;       /* of w */
+  int component, converged;
+  int64_t own;
+  double worst, change; /* over earlier components; of the current one */
+} walk;
+
+static void pass_walk(bl_state *state, void *user) {
+  walk *t = user;
+  BL_PASS(state, *t->result);
+  BL_PASS(state, t->component);
+  BL_PASS(state, t->converged);
+  BL_PASS(state, t->own);
+  BL_PASS(state, t->worst);
+  BL_PASS(state, t->change);
+  bl_pass(state, t->w, t->size * sizeof *t->w);
+}
+
+/* After an iteration: true when the user wants to stop. */
+static bool told_to_stop(blica_ctx *ctx, walk *t, double change) {
+  const bl_fastica_options *o = t->options;
+  int told = o->hook ? o->hook(t->result->iterations, change, o->user) : BL_GO_ON;
+  bl_stage_offer(ctx, t->stage, told, pass_walk, t);
+  return told != BL_GO_ON;
+}
+
+static blica_status run_symmetric(blica_ctx *ctx, bl_fastica *f, walk *t, bool taken_up) {
+  blica_status status = BLICA_OK;
+  const bl_fastica_options *o = t->options;
+  bl_fastica_result *result = t->result;
+  double *w = t->w;
   int k = f->k;
-  size_t bytes = (size_t)k * k * sizeof(double);
-  memcpy(f->next, w, bytes);
-  TRY(orthogonalise(ctx, f, f->next, w));
+  if (!taken_up) {
+    memcpy(f->next, w, t->size * sizeof *w);
+    TRY(orthogonalise(ctx, f, f->next, w));
+  } else if (told_to_stop(ctx, t, result->change)) {
+    goto done;
+  }
   while (result->iterations < o->max_iterations && !result->converged) {
     fixed_point(ctx, f, o->contrast, k, w, f->next);
     double *fresh = f->total; /* free between passes */
@@ -310,44 +346,72 @@ static blica_status run_symmetric(blica_ctx *ctx, bl_fastica *f, const bl_fastic
     result->change = 0;
     for (int j = 0; j < k; j++)
       result->change = fmax(result->change, fabs(fabs(dot(k, fresh + (size_t)j * k, w + (size_t)j * k)) - 1));
-    memcpy(w, fresh, bytes);
+    memcpy(w, fresh, t->size * sizeof *w);
     result->iterations++;
     result->converged = result->change < o->tolerance;
-    if (o->hook && o->hook(result->iterations, result->change, o->user)) break;
+    if (told_to_stop(ctx, t, result->change)) break;
   }
 done:
   return status;
 }
 
-static void run_deflation(blica_ctx *ctx, bl_fastica *f, const bl_fastica_options *o, double *w,
-                          bl_fastica_result *result) {
-  int k = f->k, converged = 0;
-  bool stopped = false;
-  double worst = 0;
-  for (int j = 0; j < k; j++) {
-    double *row = w + (size_t)j * k, change = 1;
-    deflate(k, stopped ? j : 0, w, row); /* when stopped, what is left is only made orthogonal */
-    for (int64_t i = 0; i < o->max_iterations && !stopped && change >= o->tolerance; i++) {
-      fixed_point(ctx, f, o->contrast, 1, row, f->next);
-      deflate(k, j, w, f->next);
-      change = fabs(fabs(dot(k, f->next, row)) - 1);
-      memcpy(row, f->next, (size_t)k * sizeof(double));
-      result->iterations++;
-      if (o->hook && o->hook(result->iterations, change, o->user)) stopped = true;
-    }
-    converged += change < o->tolerance;
-    worst = fmax(worst, change);
+/* The current component; true when the user wants to stop. */
+static bool run_component(blica_ctx *ctx, bl_fastica *f, walk *t, bool taken_up) {
+  const bl_fastica_options *o = t->options;
+  const int k = f->k, j = t->component;
+  double *row = t->w + (size_t)j * k;
+  if (!taken_up) {
+    deflate(k, 0, t->w, row);
+    t->own = 0, t->change = 1;
+  } else if (told_to_stop(ctx, t, t->change)) {
+    return true;
   }
-  result->change = worst;
-  result->converged = converged == k;
+  while (t->own < o->max_iterations && t->change >= o->tolerance) {
+    fixed_point(ctx, f, o->contrast, 1, row, f->next);
+    deflate(k, j, t->w, f->next);
+    t->change = fabs(fabs(dot(k, f->next, row)) - 1);
+    memcpy(row, f->next, (size_t)k * sizeof(double));
+    t->own++;
+    t->result->iterations++;
+    if (told_to_stop(ctx, t, t->change)) return true;
+  }
+  return false;
+}
+
+static void run_deflation(blica_ctx *ctx, bl_fastica *f, walk *t, bool taken_up) {
+  const double tolerance = t->options->tolerance;
+  bool stopped = false;
+  for (; t->component < f->k; t->component++, taken_up = false) {
+    if (stopped) { /* what is left is only made orthogonal */
+      t->change = 1;
+      deflate(f->k, t->component, t->w, t->w + (size_t)t->component * f->k);
+    } else {
+      stopped = run_component(ctx, f, t, taken_up);
+    }
+    t->converged += t->change < tolerance;
+    t->worst = fmax(t->worst, t->change);
+  }
+  t->result->change = t->worst;
+  t->result->converged = t->converged == f->k;
 }
 
 blica_status bl_fastica_run(blica_ctx *ctx, bl_fastica *f, const bl_fastica_options *o, double *w,
                             bl_fastica_result *result) {
+  blica_status status = BLICA_OK;
+  bl_stage none = {.checkpoint = NULL};
+  walk t = {.options = o, .stage = o->stage ? o->stage : &none, .result = result, .w = w, .size = (size_t)f->k * (size_t)f->k};
+  bool taken_up = bl_stage_find(t.stage) == BL_STAGE_BETWEEN;
   *result = (bl_fastica_result){.change = 1};
-  if (!o->deflation) return run_symmetric(ctx, f, o, w, result);
-  run_deflation(ctx, f, o, w, result);
-  return BLICA_OK;
+  if (taken_up) TRY(bl_stage_load(ctx, t.stage, pass_walk, &t));
+  if (t.component < 0 || t.component >= f->k) FAIL(ctx, BLICA_ERR_FORMAT, "the checkpoint has component %d of %d", t.component, f->k);
+  bl_stage_enter(ctx, t.stage);
+  if (o->deflation)
+    run_deflation(ctx, f, &t, taken_up);
+  else
+    status = run_symmetric(ctx, f, &t, taken_up);
+  bl_stage_leave(ctx, t.stage);
+done:
+  return status;
 }
 
 double bl_fastica_negentropy(blica_ctx *ctx, bl_fastica *f, bl_contrast contrast, const double *w) {

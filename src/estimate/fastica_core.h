@@ -2,7 +2,7 @@
 #ifndef BL_FASTICA_CORE_H
 #define BL_FASTICA_CORE_H
 
-#include "base/base.h"
+#include "base/stage.h"
 #include "estimate/fastica_kernel.h"
 
 typedef struct bl_fastica bl_fastica;
@@ -20,8 +20,9 @@ typedef struct {
   bool deflation;
   int64_t max_iterations; /* deflation: of each component */
   double tolerance;       /* on 1 - |cos| between one iteration's direction and the next */
-  int (*hook)(int64_t iteration, double change, void *user); /* may be NULL; non-zero ends the run */
+  int (*hook)(int64_t iteration, double change, void *user); /* may be NULL; as bl_iteration_hook */
   void *user;
+  bl_stage *stage;        /* where a checkpoint keeps the state; may be NULL */
 } bl_fastica_options;
 
 typedef struct {
@@ -30,7 +31,7 @@ typedef struct {
   bool converged;
 } bl_fastica_result;
 
-/* From w [k,k] by rows to the unmixing of the whitened data in place, orthogonal. Same bits for any number of threads. */
+/* With a stage that a checkpoint has, takes up its state. From w [k,k] by rows to the unmixing of the whitened data in place, orthogonal. Same bits for any number of threads. */
 blica_status bl_fastica_run(blica_ctx *ctx, bl_fastica *fastica, const bl_fastica_options *options, double *w,
                             bl_fastica_result *result);
 /* sum_j (E G(w_j x) - E G(normal))^2, what the iterations make large. */

@@ -89,7 +89,7 @@ static int after_iteration(int64_t iteration, double loss, double gradient_max, 
   int stop = bl_poll_agreed(r->ctx, &progress, r->problem->deadline);
   if (stop & 1) r->interrupted = true;
   if (stop & 2) r->out_of_time = true;
-  return r->interrupted || r->out_of_time;
+  return r->interrupted || r->out_of_time ? BL_CUT_SHORT : BL_GO_ON;
 }
 
 /* Mean loss under noise that no start was trained on; the KL in closed form, which has the least spread. */
@@ -110,23 +110,54 @@ static blica_stop why_stopped(const run *r, const bl_lbfgs_result *result) {
   return result->end == BL_LBFGS_ITERATIONS ? BLICA_STOP_ITERATIONS : BLICA_STOP_STALLED;
 }
 
+/* Takes the start when it is the best so far. */
+static void compare(run *r, const blica_start *record, double loss, double fresh) {
+  if (r->index > 0 && !(record->objective > r->best_objective)) return;
+  r->best_objective = record->objective;
+  r->best_loss = loss;
+  r->best_fresh = fresh;
+  memcpy(r->best, r->theta, r->at.size * sizeof *r->best);
+}
+
+/* A start that is over, for a checkpoint. */
+typedef struct {
+  bl_start_end end;
+  double loss, fresh;
+} start_end;
+
+static void pass_end(bl_state *state, void *user) {
+  start_end *e = user;
+  bl_pass_start(state, &e->end);
+  BL_PASS(state, e->loss);
+  BL_PASS(state, e->fresh);
+}
+
 static blica_status run_start(run *r, blica_start *record) {
   const blica_fit_options *o = r->problem->options;
+  start_end end = {.end = {record, r->theta, r->at.size}};
+  bl_stage start = bl_stage_below(&r->problem->stage, "start %d", r->index), stage = bl_stage_below(&start, "lbfgs");
   bl_lbfgs_options options = {.history = HISTORY,
                               .max_iterations = o->max_iterations,
                               .gradient_tolerance = o->tolerance,
-                              .hook = after_iteration};
+                              .hook = after_iteration,
+                              .stage = &stage};
   bl_lbfgs_result result;
+  blica_status status;
+  if (bl_stage_find(&start) == BL_STAGE_OVER) {
+    TRY(bl_stage_load(r->ctx, &start, pass_end, &end));
+    compare(r, record, end.loss, end.fresh);
+    goto done;
+  }
   r->begun = bl_seconds();
   r->traced = 0;
   draw_start(&r->at, derive_seed(o->seed, SEED_WEIGHTS, (uint64_t)r->index), r->theta);
   bl_ivae_noise(r->ctx, r->ivae, derive_seed(o->seed, SEED_NOISE, (uint64_t)r->index));
   bl_ivae_set_analytic(r->ivae, strcmp(o->kl, "analytic") == 0);
-  blica_status status = bl_lbfgs(r->ctx, r->at.size, r->theta, objective, r, &options, &result);
-  if (status != BLICA_OK) return status;
-  double fresh = fresh_loss(r);
+  TRY(bl_lbfgs(r->ctx, r->at.size, r->theta, objective, r, &options, &result));
+  end.loss = result.value;
+  end.fresh = fresh_loss(r);
   snprintf(record->kind, sizeof record->kind, "random");
-  record->objective = -fresh * r->rows;
+  record->objective = -end.fresh * r->rows;
   record->gradient = result.gradient_max / fmax(1, fabs(result.value));
   record->iterations = result.iterations;
   record->evaluations = result.evaluations;
@@ -134,13 +165,10 @@ static blica_status run_start(run *r, blica_start *record) {
   for (int i = r->traced - 1; i >= 0 && (r->trace_loss[i] - result.value) * r->rows <= 1; i--)
     record->seconds_near = r->trace_seconds[i];
   record->stop = why_stopped(r, &result);
-  if (r->index == 0 || record->objective > r->best_objective) {
-    r->best_objective = record->objective;
-    r->best_loss = result.value;
-    r->best_fresh = fresh;
-    memcpy(r->best, r->theta, r->at.size * sizeof *r->best);
-  }
-  return BLICA_OK;
+  bl_stage_over(r->ctx, &start, pass_end, &end);
+  compare(r, record, end.loss, end.fresh);
+done:
+  return status;
 }
 
 /* Theta's matrices are by rows, the model's by columns. */

@@ -42,6 +42,7 @@ typedef struct {
   double constant;  /* -f + constant is the objective */
   double *theta;
   int index;
+  bl_stage stage;
   blica_start record;
   int64_t iterations_before;
   bool interrupted, out_of_time;
@@ -59,7 +60,7 @@ static int after_iteration(int64_t iteration, double value, double gradient_max,
   int stop = bl_poll_agreed(r->ctx, &progress, r->problem->deadline);
   if (stop & 1) r->interrupted = true;
   if (stop & 2) r->out_of_time = true;
-  return r->interrupted || r->out_of_time;
+  return r->interrupted || r->out_of_time ? BL_CUT_SHORT : BL_GO_ON;
 }
 
 static double mean_variance(const bl_corfit_data *d, const double *theta, int j) {
@@ -93,7 +94,7 @@ static void standardise(run *r) {
   }
 }
 
-static blica_status minimise(run *r, double tolerance) {
+static blica_status minimise(run *r, int scales, double tolerance) {
   const blica_fit_options *o = r->problem->options;
   double *gradient = NULL;
   blica_status status;
@@ -101,6 +102,8 @@ static blica_status minimise(run *r, double tolerance) {
   TRY(bl_alloc(r->ctx, bl_corfit_size(r->data), &gradient));
   for (int round = 0; round < SLOPE_ROUNDS; round++) {
     bl_lbfgs_result result;
+    bl_stage stage = bl_stage_below(&r->stage, "round %d.%d", scales, round);
+    options.stage = &stage;
     options.max_iterations = o->max_iterations - r->iterations_before;
     TRY(bl_lbfgs(r->ctx, bl_corfit_size(r->data), r->theta, objective, r, &options, &result));
     r->iterations_before += result.iterations;
@@ -128,6 +131,12 @@ static blica_status run_start(run *r) {
   blica_status status;
   double begun = bl_seconds(), *room = NULL;
   const size_t nk = (size_t)r->data->n * r->data->k;
+  bl_start_end end = {&r->record, r->theta, bl_corfit_size(r->data)};
+  if (bl_stage_find(&r->stage) == BL_STAGE_OVER) {
+    TRY(bl_stage_load(r->ctx, &r->stage, bl_pass_start, &end));
+    r->iterations_before = r->record.iterations;
+    goto done;
+  }
   TRY(bl_corfit_make(r->ctx, r->data, &r->fit));
   TRY(bl_alloc(r->ctx, bl_sgauss_size(r->starts), &room));
   if (r->index == 0)
@@ -138,8 +147,9 @@ static blica_status run_start(run *r) {
   for (int s = 0; s < r->data->u; s++)
     memcpy(r->theta + nk + (size_t)r->data->k * s, room + bl_sgauss_local(r->starts, s), (size_t)r->data->k * sizeof *room);
   snprintf(r->record.kind, sizeof r->record.kind, "%s", r->index == 0 ? "jointdiag" : "random");
-  TRY(minimise(r, r->problem->options->tolerance));
+  TRY(minimise(r, 0, r->problem->options->tolerance));
   r->record.seconds = r->record.seconds_near = bl_seconds() - begun;
+  bl_stage_over(r->ctx, &r->stage, bl_pass_start, &end);
 done:
   bl_corfit_free(r->fit);
   bl_free(room);
@@ -163,7 +173,7 @@ static double sum_of_squares(const double *x, size_t from, size_t to) {
 }
 
 /* One update of the scales; *settled when they hardly change any more. */
-static blica_status update_scales(run *r, bool *settled) {
+static blica_status compute_scales(run *r, bool *settled) {
   const size_t nk = (size_t)r->data->n * r->data->k, size = bl_corfit_size(r->data);
   bl_corfit_laplace laplace = {true, (double)nk, (double)(size - nk), 0};
   if (nk <= LAPLACE_MAX) {
@@ -180,12 +190,34 @@ static blica_status update_scales(run *r, bool *settled) {
   return BLICA_OK;
 }
 
+typedef struct {
+  bl_corfit_data *data;
+  bool *settled;
+} scales;
+
+static void pass_scales(bl_state *state, void *user) {
+  scales *s = user;
+  BL_PASS(state, s->data->precision_mixing);
+  BL_PASS(state, s->data->precision_variance);
+  BL_PASS(state, *s->settled);
+}
+
+/* The same, unless a checkpoint has the scales of this round. */
+static blica_status update_scales(run *r, int round, bool *settled) {
+  scales own = {r->data, settled};
+  bl_stage stage = bl_stage_below(&r->stage, "scales %d", round);
+  if (bl_stage_find(&stage) == BL_STAGE_OVER) return bl_stage_load(r->ctx, &stage, pass_scales, &own);
+  blica_status status = compute_scales(r, settled);
+  if (status == BLICA_OK) bl_stage_over(r->ctx, &stage, pass_scales, &own);
+  return status;
+}
+
 static blica_status learn_by_laplace(run *r) {
   blica_status status = BLICA_OK;
   bool settled = false;
   for (int round = 0; round < SCALE_ROUNDS && !settled && !r->interrupted && !r->out_of_time; round++) {
-    TRY(update_scales(r, &settled));
-    TRY(minimise(r, r->problem->options->tolerance));
+    TRY(update_scales(r, round, &settled));
+    TRY(minimise(r, round, r->problem->options->tolerance));
   }
 done:
   return status;
@@ -209,7 +241,7 @@ static blica_status learn_by_average(run *r) {
     set_scales(r->data, clamp(sqrt(sum_of_squares(r->theta, 0, nk) / gamma), 0.1, 100),
                clamp(sqrt(moments / (double)(size - nk)), 0.05, 10));
     if (full) r->average = average;
-    TRY(minimise(r, round + 1 < rounds ? fmax(ROUGH, tolerance) : tolerance));
+    TRY(minimise(r, round, round + 1 < rounds ? fmax(ROUGH, tolerance) : tolerance));
   }
 done:
   bl_corfit_average_free(average);
@@ -219,6 +251,7 @@ done:
 
 static blica_status learn_scales(run *r) {
   blica_status status;
+  r->stage = bl_stage_below(&r->problem->stage, "learn");
   TRY(bl_corfit_make(r->ctx, r->data, &r->fit));
   TRY((r->data->average ? learn_by_average : learn_by_laplace)(r));
 done:
@@ -270,7 +303,10 @@ static blica_status run_steps(blica_ctx *ctx, run *runs, int count, blica_status
   blica_status status = BLICA_OK;
   campaign c = {.ctx = ctx, .runs = runs, .step = step};
   for (int i = 0; i < count && !runs->data->lanes; i++) {
-    if (i > 0 && bl_any(ctx, bl_interrupted(ctx) || bl_seconds() > runs->problem->deadline)) break;
+    if (i > 0 && bl_any(ctx, bl_interrupted(ctx) || bl_seconds() > runs->problem->deadline)) {
+      bl_stage_cut(&runs->problem->stage);
+      break;
+    }
     runs[i].ctx = ctx;
     TRY(step(&runs[i]));
   }
@@ -319,6 +355,7 @@ static blica_status run_all(blica_ctx *ctx, const bl_problem *problem, bl_corfit
   TRY(bl_alloc(ctx, (size_t)o->starts, &runs));
   for (int i = 0; i < o->starts; i++) {
     runs[i] = (run){.problem = problem, .data = data, .starts = starts, .constant = constant, .index = i};
+    runs[i].stage = bl_stage_below(&problem->stage, "start %d", i);
     TRY(bl_alloc(ctx, bl_corfit_size(data), &runs[i].theta));
   }
   TRY(run_steps(ctx, runs, o->starts, run_start));
@@ -406,6 +443,7 @@ blica_status bl_matched_scales(blica_ctx *ctx, const bl_problem *problem, const 
   memcpy(options.prior, "auto", sizeof "auto");
   options.starts = 1, options.weight = 1;
   inner.options = &options;
+  inner.stage = bl_stage_below(&problem->stage, "scales");
   TRY(blica_model_create(ctx, shape->n, shape->k, shape->u, &scratch));
   TRY(estimate(ctx, &inner, false, scratch));
   for (int i = 0; i < scratch->fit.n_notes; i++) {

@@ -51,6 +51,7 @@ typedef struct {
   const bl_problem *problem;
   bl_mle m;
   blica_start record;
+  int rounds;     /* of all minimisations */
   int64_t before; /* iterations of earlier rounds */
   double begun;
   bool learn; /* the scales of the prior */
@@ -69,7 +70,8 @@ static int after_iteration(int64_t iteration, double value, double gradient_max,
   int stop = bl_poll_agreed(r->ctx, &progress, r->problem->deadline);
   if (stop & 1) r->interrupted = true;
   if (stop & 2) r->out_of_time = true;
-  return r->interrupted || r->out_of_time || done >= r->problem->options->max_iterations;
+  if (r->interrupted || r->out_of_time) return BL_CUT_SHORT;
+  return done >= r->problem->options->max_iterations ? BL_ENOUGH : BL_GO_ON;
 }
 
 /* Without a prior the likelihood may have its supremum at infinity: as a row of A grows, its variable becomes the sign of a
@@ -87,10 +89,12 @@ static blica_status minimise(run *r, double *theta, double tolerance) {
     bl_lbfgs_options options = {.history = HISTORY, .max_iterations = RENEW << (round < most ? round : most), .gradient_tolerance = tolerance,
                                 .hook = after_iteration, .precondition = r->m.information ? precondition : NULL};
     bl_lbfgs_result result;
-    if (r->m.information)
-      TRY(bl_information_make(r->ctx, r->m.information, &r->m, theta));
-    else
+    bl_stage stage = bl_stage_below(&r->problem->stage, "round %d", r->rounds++);
+    options.stage = &stage;
+    if (!r->m.information)
       options.max_iterations = r->problem->options->max_iterations;
+    else if (bl_stage_find(&stage) != BL_STAGE_OVER)
+      TRY(bl_information_make(r->ctx, r->m.information, &r->m, theta));
     TRY(bl_lbfgs(r->ctx, r->m.size, theta, objective, r, &options, &result));
     r->before += result.iterations;
     r->record.evaluations += result.evaluations;
@@ -156,6 +160,7 @@ static blica_status solution(run *r, const origin *from, const blica_model *shap
   options.max_iterations = START_ITERATIONS;
   options.tolerance = START_TOLERANCE;
   problem.options = &options;
+  problem.stage = bl_stage_below(&r->problem->stage, "%s", from->name);
   TRY(blica_model_create(r->ctx, n, k, u, &start));
   start->link = shape->link;
   memcpy(start->thresholds, shape->thresholds, sizeof(double) * (size_t)n * (size_t)u);
@@ -224,7 +229,7 @@ static double learned_sd(const run *r, const double *theta, const double *varian
 }
 
 /* New scales from the information matrix at theta; *settled when they hardly change any more. */
-static blica_status learn_scales(run *r, const double *theta, bool *settled) {
+static blica_status compute_scales(run *r, const double *theta, bool *settled) {
   blica_status status = BLICA_OK;
   double *unit = NULL, *variance = NULL;
   bl_mle *m = &r->m;
@@ -246,6 +251,38 @@ static blica_status learn_scales(run *r, const double *theta, bool *settled) {
 done:
   bl_free(unit);
   bl_free(variance);
+  return status;
+}
+
+typedef struct {
+  bl_mle *m;
+  bool *settled;
+} scales;
+
+static void pass_scales(bl_state *state, void *user) {
+  scales *s = user;
+  BL_PASS(state, s->m->precision_mixing);
+  BL_PASS(state, s->m->precision_variance);
+  BL_PASS(state, s->m->precision_mean);
+  BL_PASS(state, *s->settled);
+}
+
+/* The same, unless a checkpoint has the scales of this round. */
+static blica_status learn_scales(run *r, int round, const double *theta, bool *settled) {
+  scales own = {&r->m, settled};
+  bl_stage stage = bl_stage_below(&r->problem->stage, "scales %d", round);
+  if (bl_stage_find(&stage) == BL_STAGE_OVER) return bl_stage_load(r->ctx, &stage, pass_scales, &own);
+  blica_status status = compute_scales(r, theta, settled);
+  if (status == BLICA_OK) bl_stage_over(r->ctx, &stage, pass_scales, &own);
+  return status;
+}
+
+/* The log-likelihood at theta itself: the last evaluation may have been a trial point, or in a run before a resume. */
+static blica_status final_loglik(run *r, const double *theta) {
+  double *gradient = NULL;
+  blica_status status = bl_alloc(r->ctx, r->m.size, &gradient);
+  if (status == BLICA_OK) (void)bl_mle_eval(&r->m, theta, gradient);
+  bl_free(gradient);
   return status;
 }
 
@@ -304,7 +341,7 @@ blica_status bl_estimate_mle(blica_ctx *ctx, const bl_problem *problem, blica_mo
   if (r.m.engine != BL_ENGINE_EP) {
     TRY(minimise(&r, theta, fmax(COARSE_TOLERANCE, o->tolerance)));
     for (int round = 0; r.learn && r.m.information && round < SCALE_ROUNDS && !settled && !r.interrupted && !r.out_of_time; round++) {
-      TRY(learn_scales(&r, theta, &settled));
+      TRY(learn_scales(&r, round, theta, &settled));
       TRY(minimise(&r, theta, fmax(COARSE_TOLERANCE, o->tolerance)));
     }
     TRY(bl_mle_order(&r.m, theta));
@@ -314,6 +351,7 @@ blica_status bl_estimate_mle(blica_ctx *ctx, const bl_problem *problem, blica_mo
   r.m.accuracy.nodes = r.m.n <= FEW_NODES ? FINE_NODES : FINE_NODES - 1;
   r.unbounded = false;
   TRY(minimise(&r, theta, o->tolerance));
+  TRY(final_loglik(&r, theta));
   TRY(report(&r, theta, model));
   *means_done = true;
 done:

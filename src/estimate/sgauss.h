@@ -8,6 +8,7 @@
 #define BL_SGAUSS_H
 
 #include "base/share.h"
+#include "base/stage.h"
 #include "num/lanes.h"
 #include "num/symmetric.h"
 
@@ -84,12 +85,13 @@ void bl_sgauss_hessian_segment(bl_sgauss_hessian *h, int s, const double *theta,
                                double *ll);
 
 /* Damped Newton steps from theta until the gradient is below tolerance * max(1,|f|) and no longer
- * falls. Needs a matrix of (nk)^2. */
+ * falls. Needs a matrix of (nk)^2. With a stage that a checkpoint has, takes up its state or result. */
 typedef struct {
   double tolerance;
   int64_t max_steps;
-  int (*hook)(int64_t step, double value, double gradient_max, void *user); /* non-zero: stop */
+  int (*hook)(int64_t step, double value, double gradient_max, void *user); /* as bl_iteration_hook */
   void *user;
+  bl_stage *stage; /* where a checkpoint keeps the state */
 } bl_newton_options;
 typedef struct {
   double value, gradient_max;

@@ -43,7 +43,7 @@ typedef struct {
   double *gradient, *step, *trial, *trial_gradient; /* [size] */
   const double *theta;
   bool fisher;
-  double damping;
+  double damping;           /* of the matrix in hand */
   double broken[GROUPS];    /* 1: a local block was not positive definite */
 } machine;
 
@@ -213,36 +213,90 @@ static bool advance(machine *t, double *theta, double *damping, bl_newton_result
   return false;
 }
 
+/* ---- what a checkpoint keeps ---- */
+
+typedef struct {
+  machine *t;
+  double *theta;
+  bl_newton_result *result;
+  double damping, before; /* of the next step; largest gradient before the last one */
+  double earlier;         /* value some steps ago */
+  int extra;
+} walk;
+
+static void pass_walk(bl_state *state, void *user) {
+  walk *w = user;
+  BL_PASS(state, *w->result);
+  BL_PASS(state, w->damping);
+  BL_PASS(state, w->before);
+  BL_PASS(state, w->earlier);
+  BL_PASS(state, w->extra);
+  bl_pass(state, w->theta, w->t->size * sizeof *w->theta);
+  bl_pass(state, w->t->gradient, w->t->size * sizeof *w->theta);
+}
+
+static void pass_result(bl_state *state, void *user) { BL_PASS(state, *(bl_newton_result *)user); }
+
+/* ---- the whole ---- */
+
+/* A walk that was taken up stands after a step, before the hook that follows it. */
+static void steps(walk *w, const bl_newton_options *options, bool taken_up) {
+  machine *t = w->t;
+  bl_newton_result *result = w->result;
+  for (; taken_up || (result->steps < options->max_steps && w->extra < EXTRA_STEPS); taken_up = false) {
+    if (!taken_up) {
+      w->before = result->gradient_max;
+      if (!advance(t, w->theta, &w->damping, result)) return;
+      result->steps++;
+    }
+    int told = options->hook ? options->hook(result->steps, result->value, result->gradient_max, options->user) : BL_GO_ON;
+    bl_stage_offer(t->ctx, options->stage, told, pass_walk, w);
+    if (told != BL_GO_ON) {
+      result->stopped = true;
+      return;
+    }
+    if (result->steps % PATIENCE == 0) {
+      if (w->earlier - result->value < CREEP * fmax(1, fabs(result->value))) return;
+      w->earlier = result->value;
+    }
+    bool small = result->gradient_max <= options->tolerance * fmax(1, fabs(result->value));
+    if (small && result->gradient_max > 0.5 * w->before) return;
+    w->extra += small;
+  }
+}
+
+static blica_status begin(walk *w, const bl_stage *stage, bool *taken_up) {
+  machine *t = w->t;
+  *taken_up = bl_stage_find(stage) == BL_STAGE_BETWEEN;
+  if (*taken_up) return bl_stage_load(t->ctx, stage, pass_walk, w);
+  w->result->value = bl_sgauss_eval(t->g, w->theta, t->gradient);
+  w->earlier = w->result->value;
+  w->result->evaluations = 1;
+  w->result->gradient_max = largest(t->size, t->gradient);
+  return BLICA_OK;
+}
+
 blica_status bl_sgauss_newton(blica_ctx *ctx, bl_sgauss *g, double *theta, const bl_newton_options *options,
                               bl_newton_result *result) {
   blica_status status;
   const bl_sgauss_data *d = bl_sgauss_data_of(g);
+  bl_stage none = {.checkpoint = NULL}, *stage = options->stage ? options->stage : &none;
+  bl_newton_options own = *options;
+  bool taken_up;
   machine t = {.ctx = ctx, .g = g, .data = d, .nk = (size_t)d->n * d->k, .m = d->n + d->k, .theta = theta};
+  walk w = {.t = &t, .theta = theta, .result = result, .damping = 1e-6};
   t.size = bl_sgauss_size(d);
   t.groups = d->u < GROUPS ? d->u : GROUPS;
+  own.stage = stage;
   memset(result, 0, sizeof *result);
+  if (bl_stage_find(stage) == BL_STAGE_OVER) return bl_stage_load_at(ctx, stage, pass_result, result, theta, t.size);
   TRY(prepare(&t));
-  result->value = bl_sgauss_eval(g, theta, t.gradient);
-  result->evaluations = 1;
-  result->gradient_max = largest(t.size, t.gradient);
-  double damping = 1e-6, earlier = result->value;
-  for (int extra = 0; result->steps < options->max_steps && extra < EXTRA_STEPS;) {
-    double before = result->gradient_max;
-    if (!advance(&t, theta, &damping, result)) break;
-    result->steps++;
-    if (options->hook && options->hook(result->steps, result->value, result->gradient_max, options->user)) {
-      result->stopped = true;
-      break;
-    }
-    if (result->steps % PATIENCE == 0) {
-      if (earlier - result->value < CREEP * fmax(1, fabs(result->value))) break;
-      earlier = result->value;
-    }
-    bool small = result->gradient_max <= options->tolerance * fmax(1, fabs(result->value));
-    if (small && result->gradient_max > 0.5 * before) break;
-    extra += small;
-  }
+  TRY(begin(&w, stage, &taken_up));
+  bl_stage_enter(ctx, stage);
+  steps(&w, &own, taken_up);
   result->positive = factor(&t, false, 1e-12);
+  if (!result->stopped) bl_stage_over_at(ctx, stage, pass_result, result, theta, t.size);
+  bl_stage_leave(ctx, stage);
 done:
   release(&t);
   return status;

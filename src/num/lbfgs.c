@@ -26,7 +26,8 @@ typedef struct {
   bl_objective objective;
   bl_precondition precondition;
   void *user;
-  int64_t evaluations;
+  double before; /* value at the last iteration's begin */
+  int64_t iterations, evaluations;
   bool plain; /* steepest descent: memory is empty and the preconditioner is left out */
 } machine;
 
@@ -170,24 +171,69 @@ static bool iterate(machine *m) {
   }
 }
 
-static bl_lbfgs_end minimise(machine *m, const bl_lbfgs_options *options, bl_lbfgs_result *result) {
-  for (result->iterations = 0;; result->iterations++) {
-    double most = largest(m->size, m->gradient), size = fmax(1, fabs(m->value));
-    if (most <= options->gradient_tolerance * size) return BL_LBFGS_GRADIENT;
-    if (result->iterations >= options->max_iterations) return BL_LBFGS_ITERATIONS;
-    if (options->max_evaluations > 0 && m->evaluations >= options->max_evaluations) return BL_LBFGS_ITERATIONS;
-    double before = m->value;
-    if (!iterate(m)) return BL_LBFGS_LINE_SEARCH;
-    if (options->hook &&
-        options->hook(result->iterations + 1, m->value, largest(m->size, m->gradient), m->user)) {
-      result->iterations++;
-      return BL_LBFGS_HOOK;
-    }
-    if (options->change_tolerance > 0 && before - m->value < options->change_tolerance * size) {
-      result->iterations++;
-      return BL_LBFGS_CHANGE;
-    }
+/* ---- what a checkpoint keeps ---- */
+
+static void pass_state(bl_state *state, void *user) {
+  machine *m = user;
+  BL_PASS(state, m->iterations);
+  BL_PASS(state, m->evaluations);
+  BL_PASS(state, m->value);
+  BL_PASS(state, m->before);
+  BL_PASS(state, m->stored);
+  BL_PASS(state, m->newest);
+  if (m->stored < 0 || m->stored > m->history || m->newest < -1 || m->newest >= m->history) state->status = BLICA_ERR_FORMAT;
+  if (state->status != BLICA_OK) return;
+  bl_pass(state, m->x, m->size * sizeof *m->x);
+  bl_pass(state, m->gradient, m->size * sizeof *m->gradient);
+  for (int j = 0; j < m->stored; j++) {
+    size_t at = (size_t)((m->newest - j + m->history) % m->history);
+    BL_PASS(state, m->rho[at]);
+    bl_pass(state, m->s + m->size * at, m->size * sizeof *m->s);
+    bl_pass(state, m->y + m->size * at, m->size * sizeof *m->y);
   }
+}
+
+static void pass_result(bl_state *state, void *user) {
+  bl_lbfgs_result *result = user;
+  BL_PASS(state, result->value);
+  BL_PASS(state, result->gradient_max);
+  BL_PASS(state, result->iterations);
+  BL_PASS(state, result->evaluations);
+  BL_PASS(state, result->end);
+}
+
+/* ---- the whole ---- */
+
+/* A state that was taken up stands after an iteration, before the hook that follows it. */
+static bl_lbfgs_end minimise(blica_ctx *ctx, machine *m, const bl_lbfgs_options *options, bl_stage *stage, bool taken_up) {
+  for (;; taken_up = false) {
+    if (!taken_up) {
+      if (largest(m->size, m->gradient) <= options->gradient_tolerance * fmax(1, fabs(m->value))) return BL_LBFGS_GRADIENT;
+      if (m->iterations >= options->max_iterations) return BL_LBFGS_ITERATIONS;
+      if (options->max_evaluations > 0 && m->evaluations >= options->max_evaluations) return BL_LBFGS_ITERATIONS;
+      m->before = m->value;
+      if (!iterate(m)) return BL_LBFGS_LINE_SEARCH;
+      m->iterations++;
+    }
+    int told = options->hook ? options->hook(m->iterations, m->value, largest(m->size, m->gradient), m->user) : BL_GO_ON;
+    bl_stage_offer(ctx, stage, told, pass_state, m);
+    if (told != BL_GO_ON) return BL_LBFGS_HOOK;
+    if (options->change_tolerance > 0 && m->before - m->value < options->change_tolerance * fmax(1, fabs(m->before)))
+      return BL_LBFGS_CHANGE;
+  }
+}
+
+/* The state of a checkpoint, or the value and gradient at x. */
+static blica_status begin(blica_ctx *ctx, machine *m, const bl_stage *stage, bool *taken_up) {
+  *taken_up = bl_stage_find(stage) == BL_STAGE_BETWEEN;
+  if (*taken_up) return bl_stage_load(ctx, stage, pass_state, m);
+  m->value = m->objective(m->x, m->gradient, m->user);
+  m->evaluations = 1;
+  bool smooth = isfinite(dot(m->size, m->gradient, m->gradient));
+  if (isfinite(m->value) && smooth) return BLICA_OK;
+  return bl_fail(ctx, BLICA_ERR_NUMERIC,
+                 "the objective is %g at the starting point and its gradient %s; no minimisation is possible", m->value,
+                 smooth ? "finite" : "is not finite");
 }
 
 static void release(machine *m) {
@@ -195,9 +241,26 @@ static void release(machine *m) {
   for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) bl_free(blocks[i]);
 }
 
+static blica_status prepare(blica_ctx *ctx, machine *m) {
+  blica_status status;
+  size_t pairs = bl_mul(m->size, (size_t)m->history);
+  TRY(bl_alloc(ctx, pairs, &m->s));
+  TRY(bl_alloc(ctx, pairs, &m->y));
+  TRY(bl_alloc(ctx, (size_t)m->history, &m->rho));
+  TRY(bl_alloc(ctx, (size_t)m->history, &m->alpha));
+  TRY(bl_alloc(ctx, m->size, &m->gradient));
+  TRY(bl_alloc(ctx, m->size, &m->trial_x));
+  TRY(bl_alloc(ctx, m->size, &m->trial_g));
+  TRY(bl_alloc(ctx, m->size, &m->direction));
+done:
+  return status;
+}
+
 blica_status bl_lbfgs(blica_ctx *ctx, size_t size, double *x, bl_objective objective, void *user,
                       const bl_lbfgs_options *options, bl_lbfgs_result *result) {
   blica_status status;
+  bl_stage none = {.checkpoint = NULL}, *stage = options->stage ? options->stage : &none;
+  bool taken_up;
   machine m = {.size = size,
                .history = options->history > 0 ? options->history : 1,
                .newest = -1,
@@ -206,24 +269,17 @@ blica_status bl_lbfgs(blica_ctx *ctx, size_t size, double *x, bl_objective objec
                .precondition = options->precondition,
                .user = user};
   memset(result, 0, sizeof *result);
-  size_t pairs = bl_mul(size, (size_t)m.history);
-  TRY(bl_alloc(ctx, pairs, &m.s));
-  TRY(bl_alloc(ctx, pairs, &m.y));
-  TRY(bl_alloc(ctx, (size_t)m.history, &m.rho));
-  TRY(bl_alloc(ctx, (size_t)m.history, &m.alpha));
-  TRY(bl_alloc(ctx, size, &m.gradient));
-  TRY(bl_alloc(ctx, size, &m.trial_x));
-  TRY(bl_alloc(ctx, size, &m.trial_g));
-  TRY(bl_alloc(ctx, size, &m.direction));
-  m.value = objective(x, m.gradient, user);
-  m.evaluations = 1;
-  if (!isfinite(m.value) || !isfinite(dot(size, m.gradient, m.gradient)))
-    FAIL(ctx, BLICA_ERR_NUMERIC, "the objective is %g at the starting point and its gradient %s; no minimisation is possible",
-         m.value, isfinite(dot(size, m.gradient, m.gradient)) ? "finite" : "is not finite");
-  result->end = minimise(&m, options, result);
+  if (bl_stage_find(stage) == BL_STAGE_OVER) return bl_stage_load_at(ctx, stage, pass_result, result, x, size);
+  TRY(prepare(ctx, &m));
+  TRY(begin(ctx, &m, stage, &taken_up));
+  bl_stage_enter(ctx, stage);
+  result->end = minimise(ctx, &m, options, stage, taken_up);
   result->value = m.value;
   result->gradient_max = largest(size, m.gradient);
+  result->iterations = m.iterations;
   result->evaluations = m.evaluations;
+  if (result->end != BL_LBFGS_HOOK) bl_stage_over_at(ctx, stage, pass_result, result, x, size);
+  bl_stage_leave(ctx, stage);
 done:
   release(&m);
   return status;

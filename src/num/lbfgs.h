@@ -2,11 +2,11 @@
 #ifndef BL_LBFGS_H
 #define BL_LBFGS_H
 
-#include "base/base.h"
+#include "base/stage.h"
 
 /* Value and gradient at x. A value of NaN or +infinity means: outside the domain, step back. */
 typedef double (*bl_objective)(const double *x, double *gradient, void *user);
-/* After each iteration; non-zero ends the run (the reason is the caller's own business). */
+/* After each iteration: BL_GO_ON, or why the run ends here, BL_ENOUGH or BL_CUT_SHORT. */
 typedef int (*bl_iteration_hook)(int64_t iteration, double value, double gradient_max, void *user);
 /* d <- H0 d, an approximate inverse Hessian in place of the usual multiple of the identity. */
 typedef void (*bl_precondition)(double *d, void *user);
@@ -19,6 +19,7 @@ typedef struct {
   double change_tolerance;   /* stop when f falls by less than this times max(1, |f|); 0: never */
   bl_iteration_hook hook;    /* may be NULL */
   bl_precondition precondition; /* may be NULL */
+  bl_stage *stage;              /* where a checkpoint keeps the state; may be NULL */
 } bl_lbfgs_options;
 
 typedef enum { BL_LBFGS_GRADIENT, BL_LBFGS_CHANGE, BL_LBFGS_ITERATIONS, BL_LBFGS_HOOK, BL_LBFGS_LINE_SEARCH } bl_lbfgs_end;
@@ -30,7 +31,8 @@ typedef struct {
 } bl_lbfgs_result;
 
 /* Minimises from x [size], which holds the best point on return. Allocates once, before the first
- * iteration. user is passed to all callbacks. */
+ * iteration. user is passed to all callbacks. With a stage that a checkpoint has, takes up the state (x must
+ * be the point it began from, for the preconditioner's sake) or the result: same bits as without the break. */
 blica_status bl_lbfgs(blica_ctx *ctx, size_t size, double *x, bl_objective objective, void *user,
                       const bl_lbfgs_options *options, bl_lbfgs_result *result);
 

@@ -241,6 +241,28 @@ def test_wrong_options_are_named(drawn):
         blica.load("/nowhere/model.json")
 
 
+def test_resumed_in_the_same_bits(drawn, tmp_path):
+    file = tmp_path / "fit.ckpt"
+    chosen = dict(sources=2, method="matched", starts=2, threads=1)
+    whole, calls = blica.fit(drawn.X, drawn.segments, **chosen), 0
+
+    def stop(progress):
+        nonlocal calls
+        calls += progress["stage"] == "fit"
+        return calls < 20
+
+    blica.fit(drawn.X, drawn.segments, checkpoint=file, verbose=stop, **chosen)
+    assert file.exists()
+    with pytest.raises(OSError, match="exists already"):
+        blica.fit(drawn.X, drawn.segments, checkpoint=str(file), **chosen)
+    with pytest.raises(ValueError, match="was made with starts 2, this fit has starts 3"):
+        blica.fit(drawn.X, drawn.segments, checkpoint=file, resume=True, **{**chosen, "starts": 3})
+    resumed = blica.fit(drawn.X, drawn.segments, checkpoint=file, resume=True, **chosen)
+    assert (resumed.mixing == whole.mixing).all() and (resumed.variances == whole.variances).all()
+    assert (blica.BinaryICA(2, method="matched", n_init=2, condition=None, checkpoint=file, resume=True)
+            .fit(drawn.X, segments=drawn.segments).mixing_ == whole.mixing).all()  # the file of the whole fit
+
+
 def test_options_are_documented_from_the_table():
     for verb in ("fit", "simulate"):
         for option in blica.option_table(verb):

@@ -68,6 +68,12 @@ static void every_row(const blica_option *table, int count, void *options) {
     assert_non_null(o->help);
     assert_true(o->type == BLICA_OPT_FLAG || o->metavar);
     if (o->initial) assert_int_equal(blica_option_set(ctx, o, options, o->initial), BLICA_OK);
+    if (o->type == BLICA_OPT_TEXT && !o->words) { /* free text, borrowed */
+      const char *text = "any";
+      assert_int_equal(blica_option_set(ctx, o, options, text), BLICA_OK);
+      assert_ptr_equal(*(const char **)((char *)options + o->offset), text);
+      continue;
+    }
     assert_int_equal(blica_option_set(ctx, o, options, ""), BLICA_ERR_ARGUMENT);
     assert_int_equal(blica_option_set(ctx, o, options, "nonsense"), BLICA_ERR_ARGUMENT);
     assert_non_null(strstr(blica_message(ctx), o->name));

@@ -91,6 +91,17 @@ test_that("simulate draws from the model", {
   expect_equal(colMeans(a[[1]][1:6]), colMeans(rows), tolerance = 0.1)
 })
 
+test_that("a checkpoint gives the fit again, and no other", {
+  file <- tempfile()
+  kept <- blica(rows, segment, 2, checkpoint = file, checkpoint_seconds = 0)
+  expect_identical(kept$mixing, fit$mixing)
+  expect_true(file.exists(file))
+  expect_error(blica(rows, segment, 2, checkpoint = file), "exists already")
+  expect_error(blica(rows, segment, 2, checkpoint = file, resume = TRUE, starts = 4), "was made with starts 3, this fit has starts 4")
+  expect_error(blica(1 - rows, segment, 2, checkpoint = file, resume = TRUE), "differ")
+  expect_identical(blica(rows, segment, 2, checkpoint = file, resume = TRUE)$mixing, fit$mixing)
+})
+
 test_that("missing values", {
   x <- rows
   x[cbind(seq_len(nrow(x)), rep_len(1:6, nrow(x)))[seq_len(nrow(x)) %% 3 == 0, ]] <- NA

@@ -1,0 +1,89 @@
+/* stage.h - long work that can be continued: a checkpoint keeps the state of named pieces of work.
+ *
+ * Work is a tree of stages, "start 2", below it "start 2/round 5". A checkpoint holds for each stage its result, once
+ * it is over, or its state in between. To continue, a program runs again from its beginning: a stage whose result is
+ * kept takes it, the stage that was in between takes up its state, all later ones run as ever. So the flow of a
+ * method is written once, and what a stage computes must depend on nothing but its inputs.
+ *
+ * After an interrupt or the end of the time nothing more is kept: results that follow rest on work cut short. Nor is
+ * after a failed exchange between ranks, when nothing can be trusted.
+ * All calls may come from several threads; with a checkpoint of NULL they do nothing. */
+#ifndef BL_STAGE_H
+#define BL_STAGE_H
+
+#include "base/base.h"
+
+enum { BL_STAGE_NAME = 96 };
+
+typedef struct bl_checkpoint bl_checkpoint;
+
+typedef struct {
+  bl_checkpoint *checkpoint; /* NULL: nothing is kept */
+  char name[BL_STAGE_NAME];
+  uint64_t saved;            /* the round of saving that has its state already */
+} bl_stage;
+
+/* A stage below another. */
+bl_stage bl_stage_below(const bl_stage *parent, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* ---- state as bytes: one function passes the fields in one order, out of memory or into it ---- */
+
+typedef struct {
+  blica_status status; /* of all passes so far */
+  bool reading;        /* into the fields */
+  unsigned char *bytes;
+  size_t size, at, room;
+  blica_ctx *ctx;
+} bl_state;
+
+typedef void (*bl_pass_fn)(bl_state *state, void *user);
+void bl_pass(bl_state *state, void *field, size_t bytes);
+void bl_pass_nothing(bl_state *state, void *user); /* for a stage whose point is all */
+#define BL_PASS(state, field) bl_pass((state), &(field), sizeof(field))
+
+/* ---- stages ---- */
+
+typedef enum { BL_STAGE_NONE = 0, BL_STAGE_BETWEEN = 1, BL_STAGE_OVER = 2 } bl_stage_kept;
+
+/* What is kept of it. */
+bl_stage_kept bl_stage_find(const bl_stage *stage);
+/* Passes what is kept into the fields; the stage must have been found. */
+blica_status bl_stage_load(blica_ctx *ctx, const bl_stage *stage, bl_pass_fn pass, void *user);
+/* The stage is over with this result; stages below are forgotten. */
+void bl_stage_over(blica_ctx *ctx, bl_stage *stage, bl_pass_fn pass, void *user);
+
+/* The same for a result whose bulk is a point [size], which a later stage makes superfluous: bl_stage_fade. A loaded
+ * point that faded leaves x as it is. */
+void bl_stage_over_at(blica_ctx *ctx, bl_stage *stage, bl_pass_fn pass, void *user, double *x, size_t size);
+blica_status bl_stage_load_at(blica_ctx *ctx, const bl_stage *stage, bl_pass_fn pass, void *user, double *x, size_t size);
+void bl_stage_fade(const bl_stage *stage);
+
+/* What the hook of an iteration says after each step. */
+enum {
+  BL_GO_ON = 0,
+  BL_ENOUGH = 1,   /* a limit of the method: as good an end as any */
+  BL_CUT_SHORT = 2 /* the user or the clock: on resume it goes on here */
+};
+
+/* An iteration: enter before the first step, offer after each with what the hook said, leave after the last. The state
+ * is kept when it is time, or at once when it is cut short; the file is written when all that have entered offered. */
+void bl_stage_enter(blica_ctx *ctx, bl_stage *stage);
+void bl_stage_offer(blica_ctx *ctx, bl_stage *stage, int hook, bl_pass_fn pass, void *user);
+void bl_stage_leave(blica_ctx *ctx, bl_stage *stage);
+/* Work is cut short outside of an iteration. */
+void bl_stage_cut(const bl_stage *stage);
+
+/* ---- the checkpoint ---- */
+
+/* To be written to path every so many seconds. With resume what is there is read: a missing file is a warning, one that
+ * is damaged or of another format BLICA_ERR_FORMAT. Without, a file that exists is refused. Collective: rank 0 reads
+ * and writes. */
+blica_status bl_checkpoint_open(blica_ctx *ctx, const char *path, double seconds, bool resume, double deadline,
+                                bl_checkpoint **out);
+bool bl_checkpoint_resumed(const bl_checkpoint *checkpoint);
+const char *bl_checkpoint_path(const bl_checkpoint *checkpoint);
+/* Writes what is new, whether it is time or not. */
+void bl_checkpoint_flush(blica_ctx *ctx, bl_checkpoint *checkpoint);
+void bl_checkpoint_free(bl_checkpoint *checkpoint);
+
+#endif
