@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "communicator.h"
 #include "data_args.h"
 #include "output.h"
 #include "program.h"
