@@ -72,12 +72,10 @@ static int make_shares(const double cell[4], bool exact, double share[4]) {
   double q1 = share[BL_P01] + share[BL_P00], q2 = share[BL_P10] + share[BL_P00];
   /* twice: two empty cells make a constant, so that an empty cell has neighbours that are not */
   if (p1 <= 2.0 * none || q1 <= 2.0 * none || p2 <= 2.0 * none || q2 <= 2.0 * none) return BLICA_PAIR_CONSTANT;
-  int zero = share[BL_P11] <= none   ? BL_P11
-             : share[BL_P10] <= none ? BL_P10
-             : share[BL_P01] <= none ? BL_P01
-             : share[BL_P00] <= none ? BL_P00
-                                     : -1;
-  if (zero < 0) return 0;
+  int zero = BL_P11; /* the smallest, so that relabelling the variables changes nothing */
+  for (int c = 0; c < 4; c++)
+    if (share[c] < share[zero]) zero = c;
+  if (share[zero] > none) return 0;
   if (!exact) fill_empty(share, zero, (zero <= BL_P10 ? p1 : q1) * (zero == BL_P11 || zero == BL_P01 ? p2 : q2), total);
   return BLICA_PAIR_ZERO_CELL;
 }
