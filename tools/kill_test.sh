@@ -90,6 +90,7 @@ check_files() {
   for f in $(ls -A "$1"); do
     case $f in
     fit.ckpt | fill) ;;
+    *.blica-new) [ "${2:-}" = end ] && wrong "file '$f' was left" ;; # between its two names; the next write takes it away
     model.json) less_times "$1/model.json" >/dev/null || wrong "the model is not whole" ;;
     *) if unnamed "$1"; then wrong "file '$f' was left"; else rm "$1/$f"; fi ;;
     esac
@@ -104,7 +105,7 @@ resume() {
   [ $code = 0 ] || [ $code = 4 ] || wrong "resumed: exit $code: $(cat "$work/out")"
   less_times "$1/model.json" | cmp -s - "$work/$method/whole.txt" || wrong "the resumed model differs"
   [ -e "$1/fit.ckpt" ] && wrong "the checkpoint was left after the end"
-  check_files "$1"
+  check_files "$1" end
 }
 
 # Up to three kills of one fit.

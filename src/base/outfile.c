@@ -56,21 +56,22 @@ static int open_temporary(bl_outfile *file) {
   return -1;
 }
 
-/* Gives the unnamed file a name that no other has. */
-static bool give_name(bl_outfile *file) {
-  enum { TRIES = 1000 };
+/* Gives the unnamed file its final name or, where that is taken, one from which it is renamed at once: always the same
+ * one, so that what a kill between the two leaves behind is gone with the next write. */
+static bool give_name(bl_outfile *file, int descriptor) {
+  static const char ending[] = ".blica-new";
   char own[64];
-  size_t length = strlen(file->path) + 32;
+  snprintf(own, sizeof own, "/proc/self/fd/%d", descriptor);
+  if (linkat(AT_FDCWD, own, AT_FDCWD, file->path, AT_SYMLINK_FOLLOW) == 0) return true;
+  if (errno != EEXIST) return false;
+  size_t length = strlen(file->path) + sizeof ending;
   char *name = malloc(length);
   if (!name) return false;
-  snprintf(own, sizeof own, "/proc/self/fd/%d", fileno(file->stream));
-  for (int i = 0; i < TRIES; i++) {
-    snprintf(name, length, "%s.%ld.%d", file->path, (long)getpid(), i);
-    if (linkat(AT_FDCWD, own, AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0) {
-      file->temp = name;
-      return true;
-    }
-    if (errno != EEXIST) break;
+  snprintf(name, length, "%s%s", file->path, ending);
+  unlink(name);
+  if (linkat(AT_FDCWD, own, AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0) {
+    file->temp = name;
+    return true;
   }
   int reason = errno;
   free(name);
@@ -115,12 +116,17 @@ bool bl_outfile_commit(bl_outfile *file) {
   errno = 0;
   if (fflush(file->stream) != 0 || ferror(file->stream)) return fail(file, errno ? errno : EIO);
   if (!file->special && fsync(fileno(file->stream)) != 0) return fail(file, errno);
-  if (!file->special && !file->temp && !give_name(file)) return fail(file, errno);
+  bool unnamed = !file->special && !file->temp;
+  int held = unnamed ? dup(fileno(file->stream)) : -1; /* it gets its name when nothing can fail any more */
+  if (unnamed && held < 0) return fail(file, errno);
   FILE *stream = file->stream;
   file->stream = NULL;
-  if (fclose(stream) != 0) return fail(file, errno);
+  bool fine = fclose(stream) == 0 && (!unnamed || give_name(file, held));
+  int reason = errno;
+  if (held >= 0) close(held);
+  if (!fine) return fail(file, reason);
   if (!file->special) {
-    if (rename(file->temp, file->path) != 0) return fail(file, errno);
+    if (file->temp && rename(file->temp, file->path) != 0) return fail(file, errno);
     sync_folder(file->path);
   }
   release(file);
