@@ -41,9 +41,28 @@ blica_status bl_report_starts(blica_ctx *ctx, blica_fit_report *report, int coun
   return bl_alloc(ctx, (size_t)count, &report->starts);
 }
 
+static bool plain_text(const char *text, size_t room) {
+  for (size_t i = 0; i < room; i++) {
+    if (text[i] == 0) return true;
+    if (text[i] < ' ' || text[i] > '~') return false;
+  }
+  return false;
+}
+
 void bl_pass_start(bl_state *state, void *user) {
   bl_start_end *end = user;
-  BL_PASS(state, *end->record);
+  blica_start *r = end->record;
+  int stop = (int)r->stop;
+  BL_PASS(state, r->kind);
+  BL_PASS(state, r->objective);
+  BL_PASS(state, r->gradient);
+  bl_pass_count(state, &r->iterations);
+  bl_pass_count(state, &r->evaluations);
+  BL_PASS(state, r->seconds);
+  BL_PASS(state, r->seconds_near);
+  bl_pass_int(state, &stop, BLICA_STOP_CONVERGED, BLICA_STOP_UNBOUNDED);
+  if (!plain_text(r->kind, sizeof r->kind) && state->status == BLICA_OK) state->status = BLICA_ERR_FORMAT;
+  r->stop = (blica_stop)stop;
   bl_pass(state, end->theta, end->size * sizeof *end->theta);
 }
 
@@ -228,6 +247,28 @@ done:
   return status;
 }
 
+static bool all_finite(const double *x, size_t count) {
+  for (size_t i = 0; x && i < count; i++)
+    if (!isfinite(x[i])) return false;
+  return true;
+}
+
+/* A model that could not be read again is none. Known to lead here: checkpoints with a right checksum and wrong numbers. */
+static blica_status check_model(blica_ctx *ctx, const blica_model *m, const bl_checkpoint *checkpoint) {
+  const size_t n = (size_t)m->n, k = (size_t)m->k, u = (size_t)m->u;
+  const struct blica_encoder *e = m->encoder;
+  bool fine = all_finite(m->mixing, n * k) && all_finite(m->variances, k * u) && all_finite(m->means, k * u);
+  for (size_t i = 0; i < k * u && fine; i++) fine = m->variances[i] >= 0;
+  if (e)
+    fine = fine && all_finite(e->mean_bias, k) && all_finite(e->mean_weight, k * (n + u)) && all_finite(e->logvar_bias, k) &&
+           all_finite(e->logvar_weight, k * (n + u));
+  if (fine) return BLICA_OK;
+  if (bl_checkpoint_resumed(checkpoint))
+    return bl_fail(ctx, BLICA_ERR_FORMAT, "checkpoint '%s' leads to numbers that are not finite; begin without it",
+                   bl_checkpoint_path(checkpoint));
+  return bl_fail(ctx, BLICA_ERR_NUMERIC, "method '%s' came to numbers that are not finite on these data", m->method);
+}
+
 blica_status blica_fit(blica_ctx *ctx, const blica_input *input, const blica_fit_options *options, blica_model **out) {
   blica_status status;
   const bl_estimator *estimator = NULL;
@@ -257,6 +298,7 @@ blica_status blica_fit(blica_ctx *ctx, const blica_input *input, const blica_fit
   TRY(bl_comm_check(ctx));
   settle_stop(&model->fit);
   TRY(bl_complete_model(ctx, model, means_done));
+  TRY(check_model(ctx, model, checkpoint));
   model->fit.seconds = bl_seconds() - begun;
   *out = model;
   model = NULL;

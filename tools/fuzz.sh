@@ -13,7 +13,7 @@ export LSAN_OPTIONS=suppressions=$PWD/tools/lsan.supp:print_suppressions=0
 run() {
   local name=$1 seconds=$2 options=()
   mkdir -p "$build/corpus/$name" "$build/broken/$name" "$build/log"
-  case $name in model | report | checkpoint) options+=("-dict=$PWD/tests/fuzz/json.dict") ;; esac
+  case $name in model | report) options+=("-dict=$PWD/tests/fuzz/json.dict") ;; esac
   local inputs=()
   for folder in "tests/fuzz/seeds/$name" "tests/fuzz/crashes/$name"; do [ ! -d "$folder" ] || inputs+=("$folder"); done
   nice -n 10 "$build/fuzz_$name" -max_total_time="$seconds" -max_len=4096 -timeout=20 -rss_limit_mb=2048 -malloc_limit_mb=256 \

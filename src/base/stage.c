@@ -43,6 +43,23 @@ void bl_pass(bl_state *state, void *field, size_t bytes) {
   state->at += bytes;
 }
 
+void bl_pass_flag(bl_state *state, bool *flag) {
+  unsigned char byte = state->reading ? 0 : *flag; /* a bool that is neither 0 nor 1 must not even be read */
+  BL_PASS(state, byte);
+  if (byte > 1 && state->status == BLICA_OK) state->status = BLICA_ERR_FORMAT;
+  if (state->reading) *flag = byte == 1;
+}
+
+void bl_pass_count(bl_state *state, int64_t *count) {
+  BL_PASS(state, *count);
+  if ((*count < 0 || *count > INT64_C(1) << 48) && state->status == BLICA_OK) state->status = BLICA_ERR_FORMAT;
+}
+
+void bl_pass_int(bl_state *state, int *value, int least, int most) {
+  BL_PASS(state, *value);
+  if ((*value < least || *value > most) && state->status == BLICA_OK) state->status = BLICA_ERR_FORMAT;
+}
+
 void bl_pass_nothing(bl_state *state, void *user) { (void)state, (void)user; }
 
 typedef struct {

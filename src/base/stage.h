@@ -40,6 +40,10 @@ typedef void (*bl_pass_fn)(bl_state *state, void *user);
 void bl_pass(bl_state *state, void *field, size_t bytes);
 void bl_pass_nothing(bl_state *state, void *user); /* for a stage whose point is all */
 #define BL_PASS(state, field) bl_pass((state), &(field), sizeof(field))
+/* Fields that not every value fits; others in a file are BLICA_ERR_FORMAT. */
+void bl_pass_flag(bl_state *state, bool *flag);
+void bl_pass_count(bl_state *state, int64_t *count);                  /* 0 to 2^48: some of them add up to what a double holds */
+void bl_pass_int(bl_state *state, int *value, int least, int most);
 
 /* ---- stages ---- */
 

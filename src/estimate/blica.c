@@ -207,7 +207,7 @@ static blica_status begin(run *r, bool *jointdiag) {
   return bl_start_random(r->ctx, r->data, seed, r->index, r->theta);
 }
 
-static void pass_flag(bl_state *state, void *user) { BL_PASS(state, *(bool *)user); }
+static void pass_flag(bl_state *state, void *user) { bl_pass_flag(state, user); }
 
 /* The same, or, when a checkpoint has it, the point where the last round ended. */
 static blica_status starting_point(run *r, bool *jointdiag) {

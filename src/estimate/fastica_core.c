@@ -303,17 +303,19 @@ typedef struct {
   bl_fastica_result *result;
   double *w;
   size_t size;       /* of w */
-  int component, converged;
+  int k, component, converged;
   int64_t own;
   double worst, change; /* over earlier components; of the current one */
 } walk;
 
 static void pass_walk(bl_state *state, void *user) {
   walk *t = user;
-  BL_PASS(state, *t->result);
-  BL_PASS(state, t->component);
-  BL_PASS(state, t->converged);
-  BL_PASS(state, t->own);
+  bl_pass_count(state, &t->result->iterations);
+  BL_PASS(state, t->result->change);
+  bl_pass_flag(state, &t->result->converged);
+  bl_pass_int(state, &t->component, 0, t->k - 1);
+  bl_pass_int(state, &t->converged, 0, t->k);
+  bl_pass_count(state, &t->own);
   BL_PASS(state, t->worst);
   BL_PASS(state, t->change);
   bl_pass(state, t->w, t->size * sizeof *t->w);
@@ -399,11 +401,10 @@ blica_status bl_fastica_run(blica_ctx *ctx, bl_fastica *f, const bl_fastica_opti
                             bl_fastica_result *result) {
   blica_status status = BLICA_OK;
   bl_stage none = {.checkpoint = NULL};
-  walk t = {.options = o, .stage = o->stage ? o->stage : &none, .result = result, .w = w, .size = (size_t)f->k * (size_t)f->k};
+  walk t = {.options = o, .stage = o->stage ? o->stage : &none, .result = result, .w = w, .size = (size_t)f->k * (size_t)f->k, .k = f->k};
   bool taken_up = bl_stage_find(t.stage) == BL_STAGE_BETWEEN;
   *result = (bl_fastica_result){.change = 1};
   if (taken_up) TRY(bl_stage_load(ctx, t.stage, pass_walk, &t));
-  if (t.component < 0 || t.component >= f->k) FAIL(ctx, BLICA_ERR_FORMAT, "the checkpoint has component %d of %d", t.component, f->k);
   bl_stage_enter(ctx, t.stage);
   if (o->deflation)
     run_deflation(ctx, f, &t, taken_up);

@@ -199,7 +199,7 @@ static void pass_scales(bl_state *state, void *user) {
   scales *s = user;
   BL_PASS(state, s->data->precision_mixing);
   BL_PASS(state, s->data->precision_variance);
-  BL_PASS(state, *s->settled);
+  bl_pass_flag(state, s->settled);
 }
 
 /* The same, unless a checkpoint has the scales of this round. */

@@ -264,7 +264,7 @@ static void pass_scales(bl_state *state, void *user) {
   BL_PASS(state, s->m->precision_mixing);
   BL_PASS(state, s->m->precision_variance);
   BL_PASS(state, s->m->precision_mean);
-  BL_PASS(state, *s->settled);
+  bl_pass_flag(state, s->settled);
 }
 
 /* The same, unless a checkpoint has the scales of this round. */

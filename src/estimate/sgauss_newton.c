@@ -224,18 +224,26 @@ typedef struct {
   int extra;
 } walk;
 
+static void pass_result(bl_state *state, void *user) {
+  bl_newton_result *r = user;
+  BL_PASS(state, r->value);
+  BL_PASS(state, r->gradient_max);
+  bl_pass_count(state, &r->steps);
+  bl_pass_count(state, &r->evaluations);
+  bl_pass_flag(state, &r->stopped);
+  bl_pass_flag(state, &r->positive);
+}
+
 static void pass_walk(bl_state *state, void *user) {
   walk *w = user;
-  BL_PASS(state, *w->result);
+  pass_result(state, w->result);
   BL_PASS(state, w->damping);
   BL_PASS(state, w->before);
   BL_PASS(state, w->earlier);
-  BL_PASS(state, w->extra);
+  bl_pass_int(state, &w->extra, 0, EXTRA_STEPS);
   bl_pass(state, w->theta, w->t->size * sizeof *w->theta);
   bl_pass(state, w->t->gradient, w->t->size * sizeof *w->theta);
 }
-
-static void pass_result(bl_state *state, void *user) { BL_PASS(state, *(bl_newton_result *)user); }
 
 /* ---- the whole ---- */
 

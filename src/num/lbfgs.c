@@ -175,13 +175,12 @@ static bool iterate(machine *m) {
 
 static void pass_state(bl_state *state, void *user) {
   machine *m = user;
-  BL_PASS(state, m->iterations);
-  BL_PASS(state, m->evaluations);
+  bl_pass_count(state, &m->iterations);
+  bl_pass_count(state, &m->evaluations);
   BL_PASS(state, m->value);
   BL_PASS(state, m->before);
-  BL_PASS(state, m->stored);
-  BL_PASS(state, m->newest);
-  if (m->stored < 0 || m->stored > m->history || m->newest < -1 || m->newest >= m->history) state->status = BLICA_ERR_FORMAT;
+  bl_pass_int(state, &m->stored, 0, m->history);
+  bl_pass_int(state, &m->newest, -1, m->history - 1);
   if (state->status != BLICA_OK) return;
   bl_pass(state, m->x, m->size * sizeof *m->x);
   bl_pass(state, m->gradient, m->size * sizeof *m->gradient);
@@ -195,11 +194,13 @@ static void pass_state(bl_state *state, void *user) {
 
 static void pass_result(bl_state *state, void *user) {
   bl_lbfgs_result *result = user;
+  int end = (int)result->end;
   BL_PASS(state, result->value);
   BL_PASS(state, result->gradient_max);
-  BL_PASS(state, result->iterations);
-  BL_PASS(state, result->evaluations);
-  BL_PASS(state, result->end);
+  bl_pass_count(state, &result->iterations);
+  bl_pass_count(state, &result->evaluations);
+  bl_pass_int(state, &end, 0, BL_LBFGS_LINE_SEARCH);
+  result->end = (bl_lbfgs_end)end;
 }
 
 /* ---- the whole ---- */

@@ -147,6 +147,19 @@ for method in ["blica", "truth"]:
     put("report", method + "-data", b"\0" + text.encode())
     put("report", method, b"\1" + text.encode())
 
+# ---- checkpoints: the file, and changes of what each method leaves (tests/fuzz/fuzz_checkpoint.c)
+chance = random.Random(2)
+run("fit", "small/data.csv", "--sources", 2, "--method", "ivae", "--starts", 1000, "--max-seconds", 0.1, "--checkpoint", "kept",
+    "--out", "kept.json")
+kept = (work / "kept").read_bytes()
+put("checkpoint", "file", b"\1" + kept)
+put("checkpoint", "cut", b"\3" + kept[:100])
+for kind in range(8):
+    for stop in [1, 3, 5, 7]:
+        first = bytes([stop << 4 | kind << 1])
+        put("checkpoint", "as-it-is-%d-%d" % (kind, stop), first)
+        put("checkpoint", "changed-%d-%d" % (kind, stop), first + bytes(chance.randrange(240) for _ in range(10)))
+
 # ---- numerical targets take any bytes
 chance = random.Random(1)
 for target in ["tetrachoric", "bvn", "mvn", "correlate", "regularise", "fit", "loglik", "compare", "identify"]:
