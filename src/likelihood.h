@@ -77,6 +77,12 @@ blica_status bl_likelihood_scores(blica_ctx *ctx, bl_likelihood *l, const bl_par
 blica_status bl_likelihood_ep_error(blica_ctx *ctx, bl_likelihood *l, const bl_params *params, uint64_t seed, double *mean,
                                     double *error);
 
+#define BL_LATTICE_POINTS 8192 /* the most that there are */
+/* Log-likelihoods of the segments of the data and their errors, refined until the error of the sum is below options->error or
+ * refining would take too long, a lattice having at most most_points points. result has room for u segments; their labels and samples are not touched. */
+blica_status bl_loglik_run(blica_ctx *ctx, const bl_merged *patterns, const int *segment, const bl_params *params,
+                           const blica_loglik_options *options, int most_points, blica_loglik_result *result);
+
 /* Checks that model and data belong together: variable[i] is the data's column of the model's variable i, and
  * segment[s] the model's segment of the data's segment s (-1 for all when segments are not to be matched). */
 blica_status bl_likelihood_match(blica_ctx *ctx, const blica_model *model, const blica_data *data, bool segments,

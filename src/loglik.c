@@ -14,8 +14,8 @@
 #include "num/mvn.h"
 #include "num/plackett.h"
 
-enum { SHIFTS = 8, FIRST_POINTS = 64, LARGEST_POINTS = 8192 };
-#define LARGEST_WORK 4e9 /* patterns x variables x points x shifts: seconds, not hours */
+enum { SHIFTS = 8, FIRST_POINTS = 64 };
+#define LARGEST_WORK 4e9 /* patterns x variables x points x shifts, or exponentials: seconds, not hours */
 
 typedef struct {
   blica_ctx *ctx;
@@ -23,6 +23,7 @@ typedef struct {
   bl_likelihood *likelihood;
   bl_params params;
   const blica_loglik_options *options;
+  int most_points; /* of a lattice */
   double *log_p; /* [patterns,SHIFTS] */
   blica_loglik_result *result;
 } work;
@@ -104,7 +105,7 @@ static void combine_lattice(work *w) {
 static blica_status by_lattice(work *w) {
   blica_status status = BLICA_OK;
   double unit = (double)w->patterns->count * w->params.n * SHIFTS;
-  for (int points = FIRST_POINTS; points <= LARGEST_POINTS; points *= 2) {
+  for (int points = FIRST_POINTS; points <= w->most_points; points *= 2) {
     if (points > FIRST_POINTS && unit * points > LARGEST_WORK) break;
     for (int shift = 0; shift < SHIFTS; shift++) {
       bl_accuracy accuracy = {.points = points, .seed = w->options->seed, .shift = (uint64_t)shift};
@@ -148,7 +149,7 @@ static blica_status by_exact(work *w) {
     now = swap;
     TRY(bl_likelihood_values(w->ctx, w->likelihood, &w->params, &accuracy, now));
     blica_progress progress = {"loglik", -1, NAN, 0, nodes[rule]};
-    if (bl_poll(w->ctx, &progress)) FAIL(w->ctx, BLICA_ERR_INTERRUPTED, "interrupted");
+    if (bl_poll_agreed(w->ctx, &progress, INFINITY)) FAIL(w->ctx, BLICA_ERR_INTERRUPTED, "interrupted");
     if (rule == 0) continue;
     combine_exact(w, now, before);
     if (total(w) <= w->options->error) break;
@@ -194,6 +195,42 @@ done:
   return status;
 }
 
+/* For nearly singular covariances or very small probabilities: the lattice's error is relative. The better of both stays. */
+static blica_status lattice_too(work *w, const int *segment) {
+  blica_status status = BLICA_OK;
+  blica_loglik_result *r = w->result, before = *r;
+  size_t u = (size_t)r->u;
+  double *kept = NULL;
+  TRY(bl_alloc(w->ctx, 2 * u, &kept));
+  memcpy(kept, r->loglik, sizeof(double) * u);
+  memcpy(kept + u, r->error, sizeof(double) * u);
+  TRY(by_engine(w, BL_ENGINE_LATTICE, segment));
+  if (r->total_error > before.total_error) {
+    *r = before;
+    memcpy(r->loglik, kept, sizeof(double) * u);
+    memcpy(r->error, kept + u, sizeof(double) * u);
+  }
+done:
+  bl_free(kept);
+  return status;
+}
+
+blica_status bl_loglik_run(blica_ctx *ctx, const bl_merged *patterns, const int *segment, const bl_params *params,
+                           const blica_loglik_options *options, int most_points, blica_loglik_result *result) {
+  blica_status status = BLICA_OK;
+  work w = {.ctx = ctx, .patterns = patterns, .params = *params, .options = options, .most_points = most_points, .result = result};
+  bl_engine engine;
+  TRY(bl_likelihood_engine(ctx, options->engine, params->n, params->k, &engine));
+  TRY(bl_alloc(ctx, bl_mul((size_t)patterns->count, SHIFTS), &w.log_p));
+  TRY(by_engine(&w, engine, segment));
+  if (engine == BL_ENGINE_PLACKETT && strcmp(options->engine, "auto") == 0 && !(result->total_error <= options->error))
+    TRY(lattice_too(&w, segment));
+done:
+  bl_likelihood_free(w.likelihood);
+  bl_free(w.log_p);
+  return status;
+}
+
 static blica_status make_result(blica_ctx *ctx, const blica_data *data, blica_loglik_result **out) {
   blica_status status = BLICA_OK;
   blica_loglik_result *r = NULL;
@@ -228,34 +265,28 @@ blica_status blica_loglik(blica_ctx *ctx, const blica_model *model, const blica_
                           const blica_loglik_options *options, blica_loglik_result **out) {
   blica_status status = BLICA_OK;
   blica_loglik_options standard = blica_loglik_options_default();
-  work w = {.ctx = ctx, .options = options ? options : &standard,
-            .params = {model->n, model->k, model->u, model->link, model->mixing, model->variances, model->means}};
+  bl_params params = {model->n, model->k, model->u, model->link, model->mixing, model->variances, model->means};
+  blica_loglik_result *result = NULL;
   int *variable = NULL, *segment = NULL;
   bl_merged *patterns = NULL;
   bl_engine engine;
   *out = NULL;
+  if (!options) options = &standard;
   bl_poll_reset(ctx);
   TRY(bl_alloc(ctx, (size_t)model->n, &variable));
   TRY(bl_alloc(ctx, (size_t)data->u, &segment));
   TRY(bl_likelihood_match(ctx, model, data, true, variable, segment));
-  TRY(bl_likelihood_engine(ctx, w.options->engine, model->n, model->k, &engine));
+  TRY(bl_likelihood_engine(ctx, options->engine, model->n, model->k, &engine)); /* refused before the data are gone through */
   TRY(bl_merged_make(ctx, data, model->n, variable, false, &patterns));
-  w.patterns = patterns;
-  TRY(make_result(ctx, data, &w.result));
-  w.result->patterns = patterns->count;
-  TRY(bl_alloc(ctx, bl_mul((size_t)patterns->count, SHIFTS), &w.log_p));
-  TRY(by_engine(&w, engine, segment));
-  /* nearly singular covariances or very small probabilities: the lattice's error is relative */
-  if (engine == BL_ENGINE_PLACKETT && strcmp(w.options->engine, "auto") == 0 && w.result->total_error > w.options->error)
-    TRY(by_engine(&w, BL_ENGINE_LATTICE, segment));
-  TRY(check_result(ctx, w.result));
-  *out = w.result;
-  w.result = NULL;
+  TRY(make_result(ctx, data, &result));
+  result->patterns = patterns->count;
+  TRY(bl_loglik_run(ctx, patterns, segment, &params, options, BL_LATTICE_POINTS, result));
+  TRY(check_result(ctx, result));
+  *out = result;
+  result = NULL;
 done:
-  blica_loglik_result_free(w.result);
-  bl_likelihood_free(w.likelihood);
+  blica_loglik_result_free(result);
   bl_merged_free(patterns);
-  bl_free(w.log_p);
   bl_free(variable);
   bl_free(segment);
   return status;

@@ -6,6 +6,7 @@
  * L-BFGS with the inverse of the information matrix of the patterns, sum over rows of score score', as its first
  * metric (mle_information.c); renewed every few iterations until the gradient is below the tolerance. A coarse lattice
  * or grid goes first. Started from the best of the solutions of matched, pairwise and blica.
+ * What is recorded of the end is computed once more by finer integrals, those of blica_loglik.
  * With prior=auto the scales are learned by empirical Bayes between the coarse rounds.
  * Checked: gradient against central differences, recovery, and stationarity in tests/recovery/test_mle.c. */
 #include <math.h>
@@ -26,6 +27,7 @@ enum {
   RENEW = 12,          /* iterations under the first metric; each next one serves twice as many */
   COARSE_POINTS = 128,
   FINE_POINTS = 512,   /* up to FEW variables; beyond, half as many */
+  RECORDED_POINTS = 1024, /* at most, on 8 shifts: what some twenty evaluations cost */
   FEW = 8,
   COARSE_NODES = 3,    /* of the reduction: log-likelihoods to about 0.01 */
   FINE_NODES = 5,      /* to 1e-5; beyond FEW_NODES variables one less */
@@ -35,6 +37,7 @@ enum {
 #define START_TOLERANCE 1e-7
 #define COARSE_GRID 1e-3
 #define FINE_GRID 1e-5
+#define RECORDED_ERROR 1e-6 /* of the recorded log-likelihood, relative, where it can be had */
 #define FIRST_SD_MIXING 3.0 /* where learning the scales begins */
 #define FIRST_SD_VARIANCE 1.0
 /* The information matrix understates the spread of log v, whose likelihood is skewed: the learned scale is widened by this, chosen
@@ -54,6 +57,7 @@ typedef struct {
   int rounds;     /* of all minimisations */
   int64_t before; /* iterations of earlier rounds */
   double begun;
+  double loglik_error; /* of the log-likelihood recorded; NaN: not known */
   bool learn; /* the scales of the prior */
   bool interrupted, out_of_time, unbounded;
 } run;
@@ -277,11 +281,48 @@ static blica_status learn_scales(run *r, int round, const double *theta, bool *s
   return status;
 }
 
-/* The log-likelihood at theta itself: the last evaluation may have been a trial point, or in a run before a resume. */
-static blica_status final_loglik(run *r, const double *theta) {
+/* m->loglik as accurate as blica_loglik makes it; not where the working value is all there is: by expectation propagation, or beyond
+ * what the fine integrals can do. */
+static blica_status refine_loglik(run *r, const double *theta) {
+  blica_status status = BLICA_OK;
+  bl_mle *m = &r->m;
+  bl_params params = bl_mle_params(m, theta);
+  blica_loglik_options options = blica_loglik_options_default();
+  blica_loglik_result fine = {.u = m->u};
+  options.error = RECORDED_ERROR * fmax(1.0, fabs(m->loglik));
+  options.seed = r->problem->options->seed;
+  TRY(bl_alloc(r->ctx, (size_t)m->u, &fine.loglik));
+  TRY(bl_alloc(r->ctx, (size_t)m->u, &fine.error));
+  status = bl_loglik_run(r->ctx, m->patterns, m->segment, &params, &options, RECORDED_POINTS, &fine);
+  if (status == BLICA_OK && isfinite(fine.total) && isfinite(fine.total_error)) {
+    m->loglik = fine.total;
+    r->loglik_error = fine.total_error;
+  } else if (status == BLICA_ERR_DATA || status == BLICA_ERR_INTERRUPTED) {
+    status = BLICA_OK;
+  }
+done:
+  bl_free(fine.loglik);
+  bl_free(fine.error);
+  return status;
+}
+
+/* The objective at theta itself, as it is recorded: the last evaluation may have been a trial point, or in a run before a resume, and
+ * what serves for finding the maximum is off by more where patterns are rare. A fit that was cut short ends at once, with
+ * the working value. */
+static blica_status final_objective(run *r, const double *theta) {
+  blica_status status = BLICA_OK;
   double *gradient = NULL;
-  blica_status status = bl_alloc(r->ctx, r->m.size, &gradient);
-  if (status == BLICA_OK) (void)bl_mle_eval(&r->m, theta, gradient);
+  bl_mle *m = &r->m;
+  r->loglik_error = NAN;
+  TRY(bl_alloc(r->ctx, m->size, &gradient));
+  double value = bl_mle_eval(m, theta, gradient), working = m->loglik;
+  bl_information_free(m->information); /* room for the finer integrals */
+  bl_likelihood_free(m->likelihood);
+  m->information = NULL;
+  m->likelihood = NULL;
+  if (m->engine != BL_ENGINE_EP && !r->interrupted && !r->out_of_time) TRY(refine_loglik(r, theta));
+  r->record.objective = -(value + m->weight * (working - m->loglik));
+done:
   bl_free(gradient);
   return status;
 }
@@ -312,6 +353,7 @@ static blica_status report(run *r, const double *theta, blica_model *model) {
   fit->evaluations = r->record.evaluations;
   fit->stop = r->record.stop;
   TRY(bl_report_note(r->ctx, fit, "loglik", m->loglik));
+  if (!isnan(r->loglik_error)) TRY(bl_report_note(r->ctx, fit, "loglik_error", r->loglik_error));
   if (m->engine == BL_ENGINE_LATTICE) TRY(bl_report_note(r->ctx, fit, "lattice_points", m->accuracy.points));
   if (m->engine == BL_ENGINE_PLACKETT) TRY(bl_report_note(r->ctx, fit, "quadrature_nodes", m->accuracy.nodes));
   if (m->precision_mixing > 0) {
@@ -351,7 +393,7 @@ blica_status bl_estimate_mle(blica_ctx *ctx, const bl_problem *problem, blica_mo
   r.m.accuracy.nodes = r.m.n <= FEW_NODES ? FINE_NODES : FINE_NODES - 1;
   r.unbounded = false;
   TRY(minimise(&r, theta, o->tolerance));
-  TRY(final_loglik(&r, theta));
+  TRY(final_objective(&r, theta));
   TRY(report(&r, theta, model));
   *means_done = true;
 done:

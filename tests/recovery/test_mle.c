@@ -65,6 +65,26 @@ static void test_gradient(void **state) {
   check_gradient(9, 3, BL_ENGINE_LATTICE);
 }
 
+static double note(const blica_model *m, const char *name) {
+  for (int i = 0; i < m->fit.n_notes; i++)
+    if (strcmp(m->fit.notes[i].name, name) == 0) return m->fit.notes[i].value;
+  return NAN;
+}
+
+/* What is recorded is the objective to 1e-6, not what the working quadrature gives: blica_loglik knows it to 1e-8. */
+static void check_record(blica_ctx *ctx, const blica_model *fit, const blica_data *data) {
+  blica_loglik_result *fine;
+  blica_loglik_options o = blica_loglik_options_default();
+  o.error = 1e-3;
+  assert_int_equal(blica_loglik(ctx, fit, data, &o, &fine), BLICA_OK);
+  assert_true(fine->total_error <= 1e-3);
+  printf("recorded log-likelihood off by %.2g, stated %.2g\n", note(fit, "loglik") - fine->total, note(fit, "loglik_error"));
+  assert_true(note(fit, "loglik_error") <= 1e-6 * fabs(fine->total));
+  assert_true(fabs(note(fit, "loglik") - fine->total) <= note(fit, "loglik_error") + fine->total_error);
+  if (isnan(note(fit, "prior_mixing"))) assert_true(fabs(fit->fit.objective - note(fit, "loglik")) <= 1e-12 * fabs(fine->total));
+  blica_loglik_result_free(fine);
+}
+
 /* A converged fit has a likelihood above the truth's, by the other route of blica_loglik, and the right mixing matrix. */
 static void check_fit(int n, int k, const char *prior, double worst_mcs) {
   blica_ctx *ctx;
@@ -85,6 +105,8 @@ static void check_fit(int n, int k, const char *prior, double worst_mcs) {
   assert_int_equal(blica_fit(ctx, &(blica_input){.data = data}, &o, &again), BLICA_OK);
   assert_memory_equal(fit->mixing, again->mixing, sizeof(double) * (size_t)(n * k));
   assert_memory_equal(fit->means, again->means, sizeof(double) * (size_t)(8 * k));
+  assert_memory_equal(&fit->fit.objective, &again->fit.objective, sizeof(double));
+  check_record(ctx, fit, data);
   assert_int_equal(blica_compare(ctx, n, k, truth->mixing, fit->mixing, &mcs, matching, cosine), BLICA_OK);
   assert_int_equal(blica_loglik(ctx, truth, data, NULL, &at_truth), BLICA_OK);
   assert_int_equal(blica_loglik(ctx, fit, data, NULL, &at_fit), BLICA_OK);
