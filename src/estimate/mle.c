@@ -291,6 +291,8 @@ static blica_status refine_loglik(run *r, const double *theta) {
   blica_loglik_result fine = {.u = m->u};
   options.error = RECORDED_ERROR * fmax(1.0, fabs(m->loglik));
   options.seed = r->problem->options->seed;
+  /* the engine that did the fit, whose cost is known to be bearable there: a grid's nodes grow with the loadings */
+  strcpy(options.engine, m->engine == BL_ENGINE_LATTICE ? "auto" : bl_engine_name(m->engine));
   TRY(bl_alloc(r->ctx, (size_t)m->u, &fine.loglik));
   TRY(bl_alloc(r->ctx, (size_t)m->u, &fine.error));
   status = bl_loglik_run(r->ctx, m->patterns, m->segment, &params, &options, RECORDED_POINTS, &fine);
