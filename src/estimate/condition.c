@@ -6,7 +6,8 @@
  * units of standard errors (equation 28 of docs/method.md): a likelihood would reward the candidate that changes C least, and
  * with it the solutions that small eigenvalues lead astray. Segments are held out, not rows, for two reasons: counts or
  * correlations are enough, and the number of rows of a segment, which decides how much regularisation it needs, stays
- * what it is in the fit. Evidence: docs/methods.md. */
+ * what it is in the fit. Among candidates that the held-out segments cannot tell apart the one nearest to 10 is taken.
+ * Evidence: docs/methods.md. */
 #include <math.h>
 #include <string.h>
 
@@ -21,12 +22,14 @@ static const double candidates[] = {2, 3, 5, 10, 20, 50, 100, 300};
 enum {
   CANDIDATES = sizeof candidates / sizeof *candidates,
   FEWEST = 4,  /* segments */
-  FEW = 8,     /* below this many, segments are left out one at a time, else one half at a time */
+  FEW = 8,     /* below this many, segments are left out one at a time */
+  PARTS = 5,
   FIT_ITERATIONS = 200, /* enough for a well-posed fit from joint diagonalisation; others need not end */
   SCORE_ITERATIONS = 200,
   HISTORY = 10
 };
 static const double FIT_TOLERANCE = 1e-6, SCORE_TOLERANCE = 1e-7;
+static const double USUAL = 10; /* the paper's */
 static const double SD_HELD_OUT = 3; /* of log v of held-out segments: keeps them finite */
 
 /* ---- parts of the segments ---- */
@@ -88,14 +91,14 @@ static double judge_variances(const double *log_v, double *gradient, void *user)
 }
 
 static blica_status score(blica_ctx *ctx, const bl_problem *problem, const blica_cor *held, double condition,
-                          const double *mixing, int k, double *value) {
+                          const double *mixing, int k, double *of_segment) {
   blica_status status;
   blica_cor *regular = NULL;
   bl_corfit_data data = {.n = held->n, .k = k, .u = held->u, .link = problem->options->link,
                          .precision_variance = 1 / (SD_HELD_OUT * SD_HELD_OUT), .term = bl_corfit_squares,
                          .work = bl_corfit_squares_work(held->n, k)};
   judge j = {.nk = (size_t)held->n * k, .size = bl_corfit_size(&data)};
-  double *log_v = NULL, *weight = NULL;
+  double *log_v = NULL, *log_v_gradient = NULL, *weight = NULL;
   bl_lbfgs_options options = {.history = HISTORY, .max_iterations = SCORE_ITERATIONS, .gradient_tolerance = SCORE_TOLERANCE};
   bl_lbfgs_result result;
   TRY(blica_regularise(ctx, held, condition, &regular));
@@ -105,11 +108,14 @@ static blica_status score(blica_ctx *ctx, const bl_problem *problem, const blica
   TRY(bl_corfit_make(ctx, &data, &j.fit));
   TRY(bl_alloc(ctx, j.size, &j.theta));
   TRY(bl_alloc(ctx, j.size, &j.gradient));
+  TRY(bl_alloc(ctx, j.size - j.nk, &log_v_gradient));
   TRY(bl_alloc(ctx, j.size - j.nk, &log_v)); /* 0: the mean over the segments of the fit */
   memcpy(j.theta, mixing, j.nk * sizeof *mixing);
   TRY(bl_lbfgs(ctx, j.size - j.nk, log_v, judge_variances, &j, &options, &result));
-  *value = result.value;
+  judge_variances(log_v, log_v_gradient, &j); /* at the best point, which need not be the last */
+  memcpy(of_segment, bl_corfit_values(j.fit), (size_t)held->u * sizeof *of_segment);
 done:
+  bl_free(log_v_gradient);
   bl_free(log_v);
   bl_free(j.theta);
   bl_free(j.gradient);
@@ -124,27 +130,37 @@ static bool over(blica_ctx *ctx, const bl_problem *problem) {
   return bl_any(ctx, bl_interrupted(ctx) || bl_seconds() > problem->deadline);
 }
 
-static void pass_value(bl_state *state, void *user) { BL_PASS(state, *(double *)user); }
+/* Scores of the held-out segments of one part under one candidate. */
+typedef struct {
+  double *of_segment; /* [count] */
+  int count;
+} verdict;
+
+static void pass_verdict(bl_state *state, void *user) {
+  verdict *v = user;
+  bl_pass(state, v->of_segment, (size_t)v->count * sizeof *v->of_segment);
+}
 
 /* What the held-out segments say of a condition under which the seen ones are fitted; a checkpoint may have it. */
-static blica_status judge_condition(blica_ctx *ctx, const bl_problem *inner, const blica_cor *held, int k, double *value) {
+static blica_status judge_condition(blica_ctx *ctx, const bl_problem *inner, const blica_cor *held, int k, verdict *out) {
   blica_status status;
   blica_model *model = NULL;
   bool means_done;
   bl_stage stage = inner->stage;
-  if (bl_stage_find(&stage) == BL_STAGE_OVER) return bl_stage_load(ctx, &stage, pass_value, value);
+  if (bl_stage_find(&stage) == BL_STAGE_OVER) return bl_stage_load(ctx, &stage, pass_verdict, out);
   TRY(blica_model_create(ctx, held->n, k, inner->cor->u, &model));
   TRY(bl_estimate_blica(ctx, inner, model, &means_done));
   TRY(bl_complete_model(ctx, model, true));
-  TRY(score(ctx, inner, held, inner->options->condition, model->mixing, k, value));
-  bl_stage_over(ctx, &stage, pass_value, value);
+  TRY(score(ctx, inner, held, inner->options->condition, model->mixing, k, out->of_segment));
+  bl_stage_over(ctx, &stage, pass_verdict, out);
 done:
   blica_model_free(model);
   return status;
 }
 
-/* Adds to total[c] what part `which` says of candidate c. */
-static blica_status hear(blica_ctx *ctx, const bl_problem *problem, const int *part, int which, int k, double *total) {
+/* What part `which` says of every candidate: one score for each of its segments, from column `first` of scores on. */
+static blica_status hear(blica_ctx *ctx, const bl_problem *problem, const int *part, int which, int k, int *first,
+                         double *scores /* [u,CANDIDATES] */) {
   blica_status status;
   blica_fit_options options = *problem->options;
   blica_cor *seen = NULL, *held = NULL;
@@ -156,37 +172,64 @@ static blica_status hear(blica_ctx *ctx, const bl_problem *problem, const int *p
   TRY(take(ctx, problem->cor, part, which, false, &held));
   inner.cor = seen;
   for (int c = 0; c < CANDIDATES && !over(ctx, problem); c++) {
-    double value = 0;
+    verdict v = {scores + (size_t)c * problem->cor->u + *first, held->u};
     options.condition = candidates[c];
     inner.stage = bl_stage_below(&problem->stage, "part %d, condition %d", which, c);
-    TRY(judge_condition(ctx, &inner, held, k, &value));
-    total[c] += value;
+    TRY(judge_condition(ctx, &inner, held, k, &v));
   }
+  *first += held->u;
 done:
   blica_cor_free(seen);
   blica_cor_free(held);
   return status;
 }
 
+/* How much worse candidate c is than the best, in standard errors of that difference over segments. */
+static double worse_by(const double *score, const double *best, int u) {
+  double sum = 0, squares = 0;
+  for (int s = 0; s < u; s++) sum += score[s] - best[s];
+  for (int s = 0; s < u; s++) squares += pow(score[s] - best[s] - sum / u, 2);
+  return sum > 0 ? sum / sqrt(squares * u / (u - 1)) : 0;
+}
+
+static double total(const double *score, int u) {
+  double sum = 0;
+  for (int s = 0; s < u; s++) sum += score[s];
+  return sum;
+}
+
+/* The candidate nearest to the usual one that the held-out segments cannot tell from their best (one standard error):
+ * their choice among near equals would be noise. */
+static double choose(const double *scores /* [u,CANDIDATES] */, int u) {
+  int best = 0, chosen;
+  for (int c = 1; c < CANDIDATES; c++)
+    if (total(scores + (size_t)c * u, u) < total(scores + (size_t)best * u, u)) best = c;
+  chosen = best;
+  for (int c = 0; c < CANDIDATES; c++)
+    if (fabs(log(candidates[c] / USUAL)) < fabs(log(candidates[chosen] / USUAL)) &&
+        worse_by(scores + (size_t)c * u, scores + (size_t)best * u, u) <= 1)
+      chosen = c;
+  return candidates[chosen];
+}
+
 blica_status bl_choose_condition(blica_ctx *ctx, const bl_problem *problem, int k, double *condition) {
   blica_status status = BLICA_OK;
-  const int u = problem->cor->u, parts = u < FEW ? u : 2;
-  int *part = NULL, best = 0;
-  double total[CANDIDATES] = {0};
+  const int u = problem->cor->u, parts = u < FEW ? u : PARTS;
+  int *part = NULL, first = 0;
+  double *scores = NULL;
   *condition = INFINITY;
   if (problem->cor->exact) return BLICA_OK;
-  *condition = 10;
+  *condition = USUAL;
   if (u < FEWEST) {
     bl_warn(ctx, "condition auto holds segments out and needs at least %d of them, here are %d: 10 is used", (int)FEWEST, u);
     return BLICA_OK;
   }
   TRY(divide(ctx, u, parts, problem->options->seed, &part));
-  for (int p = 0; p < parts; p++) TRY(hear(ctx, problem, part, p, k, total));
-  if (over(ctx, problem)) goto done;
-  for (int c = 1; c < CANDIDATES; c++)
-    if (total[c] < total[best]) best = c;
-  *condition = candidates[best];
+  TRY(bl_alloc(ctx, (size_t)u * CANDIDATES, &scores));
+  for (int p = 0; p < parts; p++) TRY(hear(ctx, problem, part, p, k, &first, scores));
+  if (!over(ctx, problem)) *condition = choose(scores, u);
 done:
   bl_free(part);
+  bl_free(scores);
   return status;
 }

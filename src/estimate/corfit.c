@@ -117,6 +117,8 @@ double bl_corfit_eval(bl_corfit *fit, const double *theta, double *gradient) {
   return value;
 }
 
+const double *bl_corfit_values(const bl_corfit *fit) { return fit->value; }
+
 /* ---- Laplace ---- */
 
 typedef struct {

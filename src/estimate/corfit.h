@@ -64,6 +64,7 @@ blica_status bl_corfit_make(blica_ctx *ctx, const bl_corfit_data *data, bl_corfi
 void bl_corfit_free(bl_corfit *fit);
 size_t bl_corfit_size(const bl_corfit_data *data); /* nk + uk */
 double bl_corfit_eval(bl_corfit *fit, const double *theta, double *gradient);
+const double *bl_corfit_values(const bl_corfit *fit); /* [u] F_s of the last evaluation; not with lanes */
 
 /* f averaged over normal distributions of the log-variances (corfit_average.c); at first they have no width. */
 typedef struct bl_corfit_average bl_corfit_average;
