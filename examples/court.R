@@ -7,7 +7,7 @@ term <- Rehnquist$term
 cat(sprintf("%d cases in %d terms (%d to %d in a term); %d votes are missing and are left out pair by pair.\n", nrow(votes),
             length(unique(term)), min(table(term)), max(table(term)), sum(is.na(votes))))
 
-fits <- lapply(1:3, function(k) suppressWarnings(blica(votes, term, k)))
+fits <- lapply(1:3, function(k) suppressWarnings(blica(votes, term, k, method = "blica")))
 bic <- sapply(fits, BIC)
 cat(sprintf("BIC with 1, 2, 3 sources: %.0f, %.0f, %.0f: %d sources it is.\n", bic[1], bic[2], bic[3], which.min(bic)))
 fit <- fits[[2]]
@@ -28,7 +28,8 @@ cat(sprintf("How far to trust it: the two methods agree (cosines %.3f and %.3f);
 cat(sprintf("the weakest direction has %.3f of the information of the strongest, and a term has some 44 cases. Halves of the cases\n",
             blica_identify(fit)$smallest))
 odd <- seq_len(nrow(votes)) %% 2 == 1
-halves <- suppressWarnings(blica_compare(blica(votes[odd, ], term[odd], 2), blica(votes[!odd, ], term[!odd], 2)))
+halves <- suppressWarnings(blica_compare(blica(votes[odd, ], term[odd], 2, method = "blica"),
+                                         blica(votes[!odd, ], term[!odd], 2, method = "blica")))
 cat(sprintf("(odd and even) give columns with cosines %.2f and %.2f.\n", abs(halves$cosine[1]), abs(halves$cosine[2])))
 out <- commandArgs(TRUE)
 if (length(out)) { grDevices::png(file.path(out[1], "court.png"), 900, 450); par(mfrow = c(1, 2)); plot(fit); plot(fit, "variances"); invisible(grDevices::dev.off()) }

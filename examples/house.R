@@ -8,7 +8,7 @@ cat(sprintf("%d members, %d democrats and %d republicans; %d of %d votes missing
             sum(party == "republican"), sum(is.na(votes)), prod(dim(votes)), 100 * mean(is.na(votes))))
 count <- function(k) blica_identify(variables = 16, sources = k, segments = 2)$surplus
 cat(sprintf("Statistics less unknowns with 2 segments: %d for 1 source, %d for 2.\n", count(1), count(2)))
-fit <- suppressWarnings(blica(votes, party, 1))
+fit <- suppressWarnings(blica(votes, party, 1, method = "blica"))
 other <- suppressWarnings(blica(votes, party, 1, method = "matched"))
 cat(sprintf("One source: %d of the %d tables have an empty cell. The two methods' columns have a cosine of %.3f.\n", fit$fit$zero_cells, 2 * choose(16, 2),
             abs(blica_compare(fit, other)$cosine)))
@@ -17,7 +17,7 @@ cat(sprintf("Votes that the source decides most: %s (V5 is aid to El Salvador, V
 m <- fit$means[1, ]
 cat(sprintf("Means of the source: %s %.2f, %s %.2f, with variances %.2f and %.2f: the parties differ in where they stand\n", fit$segments[1], m[1],
             fit$segments[2], m[2], fit$variances[1, 1], fit$variances[1, 2]))
-two <- suppressWarnings(blica(votes, party, 2))
+two <- suppressWarnings(blica(votes, party, 2, method = "blica"))
 cat(sprintf("far more than in how much they scatter.\nHow far to trust it: one source is a summary that both methods give. Two sources are not to be had from two parties:\n"))
 cat(sprintf("the fit ends '%s' with an entry of A of %.3g, where the others are at most %.2g.\n", two$fit$stop, max(abs(two$mixing)),
             sort(abs(two$mixing[-which.max(abs(two$mixing[, 1])), ]), decreasing = TRUE)[1]))

@@ -17,7 +17,7 @@ colnames(data) <- sub(" .*", "", paste0(party[pick], ".", rownames(x)[pick]))
 segment <- quarter[close]
 cat(sprintf("%d roll calls, %d of them with a minority of at least 10 %%; %d quarters of %d to %d; %d of %d votes missing.\n", nrow(s109$vote.data), sum(close),
             length(unique(segment)), min(table(segment)), max(table(segment)), sum(is.na(data)), length(data)))
-fit <- suppressWarnings(blica(data, segment, 2))
+fit <- suppressWarnings(blica(data, segment, 2, method = "blica"))
 other <- suppressWarnings(blica(data, segment, 2, method = "matched"))
 all <- choose(16, 2) * length(fit$segments)
 cat(sprintf("%d of %d tables have an empty cell (%.0f %%), because senators of a party vote alike: their correlations are bounded, not measured.\n",
