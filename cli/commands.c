@@ -5,8 +5,8 @@
 const command *const commands[] = {EACH_COMMAND(ROW) NULL};
 #undef ROW
 
-int fail_reading(program *p, blica_status status) {
-  say_error("%s", blica_message(p->ctx));
+int fail_table(blica_status status, const char *message) {
+  say_error("%s", message);
   switch (status) {
   case BLICA_ERR_ARGUMENT: return EXIT_USAGE;
   case BLICA_ERR_DATA:
@@ -16,6 +16,8 @@ int fail_reading(program *p, blica_status status) {
   default: return EXIT_FAILED;
   }
 }
+
+int fail_reading(program *p, blica_status status) { return fail_table(status, blica_message(p->ctx)); }
 
 int fail_writing(program *p, blica_status status) {
   int code = fail_reading(p, status);

@@ -40,14 +40,3 @@ table_options data_table_options(const data_values *v) {
   };
 }
 
-int fail_table(blica_status status, const char *message) {
-  say_error("%s", message);
-  switch (status) {
-  case BLICA_ERR_ARGUMENT: return EXIT_USAGE;
-  case BLICA_ERR_DATA:
-  case BLICA_ERR_IO:
-  case BLICA_ERR_FORMAT: return EXIT_DATA;
-  case BLICA_ERR_INTERRUPTED: return EXIT_INTERRUPTED;
-  default: return EXIT_FAILED;
-  }
-}

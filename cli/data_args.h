@@ -18,7 +18,4 @@ const blica_option *data_option_table(int *count);
 /* In the form of table_io.h; what the reader chose is told as notes. */
 table_options data_table_options(const data_values *values);
 
-/* Prints message and gives the exit code of a failed table_* call. */
-int fail_table(blica_status status, const char *message);
-
 #endif

@@ -81,7 +81,9 @@ extern const command *const commands[]; /* the last is NULL */
     return table;                                              \
   }
 
-/* Prints the library's message and gives the exit code: output tells that a file was being written. */
+/* Prints message and gives the exit code of a failed table_* call. */
+int fail_table(blica_status status, const char *message);
+/* The same with the library's message, of a call that reads, and of one that writes. */
 int fail_reading(program *p, blica_status status);
 int fail_writing(program *p, blica_status status);
 

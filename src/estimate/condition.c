@@ -96,7 +96,7 @@ static blica_status score(blica_ctx *ctx, const bl_problem *problem, const blica
   blica_cor *regular = NULL;
   bl_corfit_data data = {.n = held->n, .k = k, .u = held->u, .link = problem->options->link,
                          .precision_variance = 1 / (SD_HELD_OUT * SD_HELD_OUT), .term = bl_corfit_squares,
-                         .work = bl_corfit_squares_work(held->n, k)};
+                         .work = bl_corfit_pairs_work(held->n, k)};
   judge j = {.nk = (size_t)held->n * k, .size = bl_corfit_size(&data)};
   double *log_v = NULL, *log_v_gradient = NULL, *weight = NULL;
   bl_lbfgs_options options = {.history = HISTORY, .max_iterations = SCORE_ITERATIONS, .gradient_tolerance = SCORE_TOLERANCE};

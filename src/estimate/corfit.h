@@ -49,13 +49,17 @@ void bl_corfit_lanes(blica_simd level, const bl_corfit_block *in, bl_v8 *work, d
                      bl_v8 *gradient_v);
 size_t bl_corfit_lanes_work(int n, int k); /* doubles */
 
+/* A segment whose objective is a sum over pairs: the value of one at correlation rho, and its slope there. */
+typedef double (*bl_corfit_pair_term)(const bl_corfit_data *data, int s, int i, int j, double rho, double *slope);
+double bl_corfit_pairs(const bl_corfit_data *data, int s, bl_corfit_pair_term term, const double *a, const double *log_v,
+                       double *work, double *gradient_a, double *gradient_v);
+size_t bl_corfit_pairs_work(int n, int k); /* doubles, also of the two terms below */
+
 double bl_corfit_pairwise(const bl_corfit_data *data, int s, const double *a, const double *log_v, double *work,
                           double *gradient_a, double *gradient_v);
-size_t bl_corfit_pairwise_work(int n, int k);
 
 double bl_corfit_squares(const bl_corfit_data *data, int s, const double *a, const double *log_v, double *work,
                          double *gradient_a, double *gradient_v);
-size_t bl_corfit_squares_work(int n, int k);
 /* Makes c and noise of method matched, which the caller frees, in the layout that suits n; sets lanes, term and work. */
 blica_status bl_corfit_matched_data(blica_ctx *ctx, const blica_cor *cor, bl_corfit_data *data);
 

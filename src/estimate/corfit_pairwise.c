@@ -7,16 +7,11 @@
 #include <float.h>
 #include <math.h>
 
-#include <cblas.h>
-
 #include "estimate/corfit.h"
 #include "num/bvn.h"
 #include "num/normal.h"
 
 static const double RHO_MAX = 1 - 1e-12; /* at 1 the density is infinite; beyond this the value stays as it is */
-
-/* M, G [n,n]; d, diagonal [n]; scaled A [n,k]. */
-size_t bl_corfit_pairwise_work(int n, int k) { return 2 * (size_t)n * n + 2 * (size_t)n + (size_t)n * k; }
 
 /* Value of one table and its derivative in rho. Cells that are empty do not count. */
 static double table_term(const double cell[4], double h, double k, double rho, double *slope) {
@@ -34,32 +29,16 @@ static double table_term(const double cell[4], double h, double k, double rho, d
   return value;
 }
 
+static double pair_term(const bl_corfit_data *data, int s, int i, int j, double rho, double *slope) {
+  const double *t = data->thresholds + (size_t)data->n * s, weight = data->weight[s];
+  double cell[4], value;
+  blica_counts_table(data->counts, s, i, j, cell);
+  value = table_term(cell, t[i], t[j], fmin(fmax(rho, -RHO_MAX), RHO_MAX), slope);
+  *slope *= fabs(rho) > RHO_MAX ? 0 : weight;
+  return weight * value;
+}
+
 double bl_corfit_pairwise(const bl_corfit_data *data, int s, const double *a, const double *log_v, double *work,
                           double *gradient_a, double *gradient_v) {
-  const int n = data->n, k = data->k;
-  const size_t nn = (size_t)n * n;
-  const double *t = data->thresholds + (size_t)n * s;
-  double *m = work, *g = m + nn, *d = g + nn, *diagonal = d + n, *scaled = diagonal + n, value = 0;
-  for (int j = 0; j < k; j++)
-    for (int i = 0; i < n; i++) scaled[i + (size_t)j * n] = a[i + (size_t)j * n] * data->link * exp(log_v[j]);
-  cblas_dgemm(CblasColMajor, CblasNoTrans, CblasTrans, n, n, k, 1, scaled, n, a, n, 0, m, n);
-  for (int i = 0; i < n; i++) {
-    d[i] = 1 / sqrt(1 + m[i + (size_t)i * n]);
-    diagonal[i] = 0;
-  }
-  for (int j = 1; j < n; j++)
-    for (int i = 0; i < j; i++) {
-      double cell[4], slope, rho = m[i + (size_t)j * n] * d[i] * d[j];
-      blica_counts_table(data->counts, s, i, j, cell);
-      value += data->weight[s] * table_term(cell, t[i], t[j], fmin(fmax(rho, -RHO_MAX), RHO_MAX), &slope);
-      slope *= fabs(rho) > RHO_MAX ? 0 : 0.5 * data->weight[s]; /* G is symmetric: each pair stands in it twice */
-      g[i + (size_t)j * n] = g[j + (size_t)i * n] = slope * d[i] * d[j];
-      diagonal[i] += slope * rho;
-      diagonal[j] += slope * rho;
-    }
-  for (int i = 0; i < n; i++) g[i + (size_t)i * n] = -diagonal[i] * d[i] * d[i];
-  cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, n, k, n, 2, g, n, scaled, n, 0, gradient_a, n);
-  for (int j = 0; j < k; j++)
-    gradient_v[j] = 0.5 * cblas_ddot(n, gradient_a + (size_t)j * n, 1, a + (size_t)j * n, 1);
-  return value;
+  return bl_corfit_pairs(data, s, pair_term, a, log_v, work, gradient_a, gradient_v);
 }

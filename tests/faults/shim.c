@@ -79,7 +79,7 @@ typedef struct {
 } text_range;
 
 /* These libraries follow a null pointer when one allocation fails, and nothing that calls them can help that. The program
- * does not enter them when memory is short, which the driver tests by limits of memory instead. */
+ * does not enter them when memory is short. */
 static const char *const fragile_names[] = {"/libfontconfig.so", "/libpixman-1.so"};
 enum { FRAGILE = sizeof fragile_names / sizeof *fragile_names };
 static text_range fragile[FRAGILE];
@@ -189,10 +189,10 @@ static long system_call(long number, const long long a[6]) {
 static unsigned char foreign[4096]; /* descriptors of files of the system */
 
 static int of_system(const char *path) {
-  static const char *const roots[] = {"/proc/", "/sys/", "/usr/", "/etc/", "/lib", "/var/cache/", "/root/.cache/", "/dev/urandom"};
+  static const char *const roots[] = {"/proc/", "/sys/", "/usr/", "/etc/", "/lib", "/var/cache/", "/dev/urandom"};
   for (size_t i = 0; i < sizeof roots / sizeof *roots; i++)
     if (strncmp(path, roots[i], strlen(roots[i])) == 0) return 1;
-  return strstr(path, "fontconfig") || strstr(path, "/fonts");
+  return strstr(path, "/.cache/") || strstr(path, "fontconfig") || strstr(path, "/fonts");
 }
 
 /* Whether the call is one that may be made to fail. */

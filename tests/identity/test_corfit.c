@@ -42,7 +42,7 @@ typedef enum { PAIRWISE, MATCHED, SQUARES, KINDS } kind;
 
 static void make(problem *p, int n, int k, int u, int exact, kind which) {
   const bl_corfit_term terms[] = {bl_corfit_pairwise, bl_corfit_matched, bl_corfit_squares};
-  const size_t work[] = {bl_corfit_pairwise_work(n, k), bl_corfit_matched_work(n, k), bl_corfit_squares_work(n, k)};
+  const size_t work[] = {bl_corfit_pairs_work(n, k), bl_corfit_matched_work(n, k), bl_corfit_pairs_work(n, k)};
   memset(p, 0, sizeof *p);
   blica_simulate_options o = blica_simulate_options_default();
   o.variables = n, o.sources = k, o.segments = u, o.samples = 200, o.seed = 3, o.exact = exact;
