@@ -17,7 +17,8 @@
 enum {
   HISTORY = 20,        /* L-BFGS pairs */
   PRECONDITIONED = 300, /* preconditioned L-BFGS iterations before Newton takes over */
-  POLISH = 3,          /* rounds of Newton steps */
+  POLISH = 3,          /* rounds after the first phase */
+  FIRST_POLISH = 1000, /* number of the first of them, past those of the first phase */
   TRACE = 512          /* points kept of (seconds, value), to tell when a start came near its end */
 };
 
@@ -160,16 +161,22 @@ done:
   return status;
 }
 
-/* Newton steps, again when in the standard scale the gradient is not yet what it was in the one they ended in. */
+static double slope_limit(const run *r) { return r->problem->options->tolerance * fmax(1, fabs(r->record.objective)); }
+
+/* Newton steps, or for large problems more of L-BFGS, until the gradient is small in the standard scale too, where it may be
+ * larger than in the scale that they ended in. */
 static blica_status polish(run *r) {
   blica_status status;
+  const bool newton = uses_newton(r->data);
+  bool there = r->record.gradient <= slope_limit(r);
   TRY(settle(r));
-  for (int round = 0; uses_newton(r->data) && round < POLISH && !r->interrupted && !r->out_of_time; round++) {
-    TRY(second_phase(r, round));
-    double limit = r->problem->options->tolerance * fmax(1, fabs(r->record.objective));
-    bool there = r->record.gradient <= limit;
+  for (int round = 0; round < POLISH && !r->interrupted && !r->out_of_time; round++) {
+    bl_lbfgs_result result;
+    if (!newton && (!there || r->record.gradient <= slope_limit(r))) break;
+    TRY(newton ? second_phase(r, round) : lbfgs_round(r, FIRST_POLISH + round, PRECONDITIONED, true, &result));
+    there = r->record.gradient <= slope_limit(r);
     TRY(settle(r));
-    if (!there || r->record.gradient <= limit) break;
+    if (!there || r->record.gradient <= slope_limit(r)) break;
   }
 done:
   return status;

@@ -149,3 +149,12 @@ assert a["fit"]["objective"] == b["fit"]["objective"]'
   cmp t1.txt t7.txt
   "$BLICA" compare t1.json large/model.json --json | python3 -c 'import json, sys; assert json.load(sys.stdin)["mcs"] > 0.97'
 }
+
+@test "beyond Newton's reach all starts still converge in the scale of the model" {
+  "$BLICA" simulate --variables 30 --sources 30 --segments 40 --samples 1000 --seed 2 --out d --quiet
+  run_code 0 fit d/data.csv --sources 30 --out m.json
+  /usr/bin/python3 -c '
+import json
+starts = json.load(open("m.json"))["fit"]["starts"]
+assert len(starts) == 3 and all(s["stop"] == "converged" and s["gradient"] <= 1e-8 for s in starts), starts'
+}
