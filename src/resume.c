@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/digest.h"
+#include "base/share.h"
 
 /* ---- a list of named facts ---- */
 
@@ -202,7 +203,7 @@ static uint64_t digest_counts(const blica_counts *c, int s) {
 static uint64_t digest_cor(const blica_cor *c, int s) {
   size_t n = (size_t)c->n, pairs = (size_t)c->pairs;
   uint64_t digest = bl_digest(0, c->thresholds + n * (size_t)s, n * sizeof(double));
-  return bl_digest(digest, c->rho + pairs * (size_t)s, pairs * sizeof(double));
+  return bl_digest(digest, c->rho + pairs * (size_t)(s - c->first), pairs * sizeof(double));
 }
 
 static void digest_segment(int64_t s, int thread, void *user) {
@@ -244,14 +245,18 @@ done:
 blica_status bl_resume_data(blica_ctx *ctx, bl_checkpoint *checkpoint, const bl_problem *problem, const bl_estimator *method) {
   blica_status status;
   facts own = {.ctx = ctx};
+  bl_share share = {0}; /* of the segments as correlations are owned */
   digests d = {.problem = problem, .look = method->method.needs_rows ? ROWS : method->wants_counts ? COUNTS : CORRELATIONS};
   if (!checkpoint) return BLICA_OK;
   int u = problem->cor ? problem->cor->u : problem->counts->u;
   TRY(bl_alloc(ctx, (size_t)u, &d.digest));
-  bl_parallel(ctx, u, digest_segment, &d);
+  TRY(bl_share_make(ctx, u, 0, &share));
+  bl_share_run(ctx, &share, digest_segment, &d);
+  TRY(bl_share_bytes(ctx, &share, d.digest, sizeof *d.digest));
   TRY(add_data(&own, &d));
   TRY(settle(ctx, checkpoint, "data", &own));
 done:
+  bl_share_free(&share);
   bl_free(d.digest);
   facts_free(&own);
   return status;

@@ -4,10 +4,11 @@
 #   job   the program is killed (SIGKILL)
 #   rank  one of the two ranks of mpirun is killed; mpirun must end by itself
 #   disk  the disk is filled, later the program is killed, if it still runs; then there is room again
-# After each: no file but whole ones, and the same command with --resume ends in the same bits. TRIALS of each kind, over
+# Methods are those of fit; `large` is blica at a size where a rank holds the correlations of its own segments only.
+# After each: no file but whole ones, and the same command with --resume ends in the same bits, after a lost rank by turns alone and on three ranks. TRIALS of each kind, over
 # the methods in turn; the moments follow from SEED (default 1). Exit 1 when anything was not as it should be.
 set -u
-TRIALS=${1:-50} KINDS=${2:-job rank disk} METHODS=${3:-blica matched pairwise mle ivae fastica}
+TRIALS=${1:-50} KINDS=${2:-job rank disk} METHODS=${3:-blica large matched pairwise mle ivae fastica}
 SEED=${SEED:-1}
 root=$(cd "$(dirname "$0")/.." && pwd)
 BLICA=${BLICA:-$root/build/release/blica}
@@ -32,6 +33,7 @@ sleep_ms() { sleep "$(printf '%d.%03d' $(($1 / 1000)) $(($1 % 1000)))"; }
 options() {
   case $1 in
   blica) echo "--starts 4" ;;
+  large) echo "--starts 3" ;;
   matched) echo "--starts 2" ;;
   pairwise) echo "--starts 1" ;;
   mle) echo "--max-iterations 60" ;;
@@ -42,9 +44,9 @@ options() {
 
 # command METHOD FOLDER: the words of the fit; checkpoint and model are in the folder.
 command_of() {
-  local sources=3
-  [ "$1" = blica ] && sources=6
-  echo fit "$work/$1/data.csv" --method "$1" --sources $sources $(options "$1") --out "$2/model.json" --threads 1
+  local sources=3 name=$1
+  case $1 in blica) sources=6 ;; large) sources=24 name=blica ;; esac
+  echo fit "$work/$1/data.csv" --method $name --sources $sources $(options "$1") --out "$2/model.json" --threads 1
 }
 kept() { echo --checkpoint "$1/fit.ckpt" --checkpoint-seconds 0 --resume; }
 
@@ -62,7 +64,7 @@ P
 # The data and the model without checkpoints.
 prepare() {
   local n=12 k=3 u=20 rows=400
-  case $1 in blica) k=6 ;; pairwise | mle) n=6 u=6 rows=200 ;; esac
+  case $1 in blica) k=6 ;; large) n=34 k=24 u=6 ;; pairwise | mle) n=6 u=6 rows=200 ;; esac
   "$BLICA" simulate --variables $n --sources $k --segments $u --samples $rows --out "$work/$1" --quiet
   "$BLICA" $(command_of "$1" "$work/$1") --quiet 2>/dev/null
   less_times "$work/$1/model.json" >"$work/$1/whole.txt"
@@ -99,9 +101,10 @@ check_files() {
 
 # The file is the one that a write left: the same command takes it up.
 resume() {
-  local code=0
+  local code=0 program=$BLICA
+  [ $kind = rank ] && [ $((trial % 2)) = 0 ] && program="mpirun --quiet -n 3 $MPI"
   [ -e "$1/fit.ckpt" ] && with=$((with + 1))
-  "$BLICA" $(command_of "$method" "$1") $(kept "$1") >"$work/out" 2>&1 || code=$?
+  $program $(command_of "$method" "$1") $(kept "$1") >"$work/out" 2>&1 || code=$?
   [ $code = 0 ] || [ $code = 4 ] || wrong "resumed: exit $code: $(cat "$work/out")"
   less_times "$1/model.json" | cmp -s - "$work/$method/whole.txt" || wrong "the resumed model differs"
   [ -e "$1/fit.ckpt" ] && wrong "the checkpoint was left after the end"

@@ -25,12 +25,12 @@ make_checkpoint() {
 }
 
 @test "killed at random moments, resumed: the same bits, by every method" {
-  BLICA=$BLICA bash "$BLICA_SOURCE/tools/kill_test.sh" 6 job
+  BLICA=$BLICA bash "$BLICA_SOURCE/tools/kill_test.sh" 7 job
 }
 
 @test "a rank killed, resumed: the same bits" {
   [ -x "$(dirname "$BLICA")/blica-mpi" ] && command -v mpirun >/dev/null || skip "there is no blica-mpi or mpirun"
-  BLICA=$BLICA bash "$BLICA_SOURCE/tools/kill_test.sh" 2 rank "blica mle"
+  BLICA=$BLICA bash "$BLICA_SOURCE/tools/kill_test.sh" 4 rank "large mle"
 }
 
 @test "the disk full: the old checkpoint stays, and the fit goes on" {
