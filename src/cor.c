@@ -74,6 +74,10 @@ done:
   return status;
 }
 
+bl_symmetric bl_cor_view(const blica_cor *cor, int s) {
+  return (bl_symmetric){.n = cor->n, .pairs = cor->rho + (s - cor->first) * cor->pairs, .scale = 1};
+}
+
 void blica_cor_matrix(const blica_cor *cor, int s, double *c) {
   size_t n = (size_t)cor->n;
   const double *rho = cor->rho + (size_t)(s - cor->first) * (size_t)cor->pairs;

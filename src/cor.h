@@ -3,6 +3,7 @@
 #define BL_COR_H
 
 #include "base/base.h"
+#include "num/symmetric.h"
 
 /* Zeros; names copied; condition infinite, eigenvalues NaN. */
 blica_status bl_cor_create(blica_ctx *ctx, int n, int u, char **variables, char **segments, const double *samples,
@@ -13,6 +14,8 @@ blica_status bl_cor_create_lean(blica_ctx *ctx, int n, int u, char **variables, 
 /* That with rho of the segments first..last-1 only. */
 blica_status bl_cor_create_part(blica_ctx *ctx, int n, int u, char **variables, char **segments, const double *samples,
                                 int first, int last, blica_cor **out);
+/* The matrix of a segment, for products. */
+bl_symmetric bl_cor_view(const blica_cor *cor, int s);
 blica_status bl_cor_copy(blica_ctx *ctx, const blica_cor *cor, blica_cor **out);
 
 /* What blica_regularise would do, without a copy: per segment [u] the shift d and the eigenvalues at both ends. The default

@@ -160,7 +160,8 @@ static blica_status prepare(blica_ctx *ctx, const blica_input *input, const bl_e
   begun = bl_seconds();
   if (!p->cor && estimator->wants_cor) {
     bool errors = p->options->condition == BLICA_CONDITION_AUTO;
-    bool own = !errors && bl_sgauss_distributed(p->counts->n, p->options->sources);
+    int n = p->counts->n, k = p->options->sources;
+    bool own = !errors && bl_sgauss_distributed(n, k) && !bl_sgauss_cut(n, k, p->counts->u, bl_comm(ctx)->size);
     TRY(bl_correlate(ctx, p->counts, errors, own, &st->cor));
     p->cor = st->cor;
     fit->seconds_correlate = bl_seconds() - begun;

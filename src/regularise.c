@@ -24,6 +24,7 @@ enum { FAILED = 1, STARVED };
 static const bl_lanczos_options ends = {.low = 1, .high = 1, .tolerance = 1e-9, .max_steps = 1000};
 
 typedef struct {
+  blica_ctx *ctx;
   const blica_cor *cor;
   double condition;
   double *room; /* per thread: a matrix and the eigenvalue workspace */
@@ -47,8 +48,17 @@ static int find_ends(const blica_cor *cor, int64_t s, double *room, double value
     blica_cor_matrix(cor, (int)s, room);
     return bl_eigen_extremes((int)n, room, room + n * n, &value[0], &value[1]);
   }
-  bl_symmetric c = {.n = cor->n, .pairs = cor->rho + (s - cor->first) * cor->pairs, .scale = 1};
+  bl_symmetric c = bl_cor_view(cor, (int)s);
   return bl_lanczos(&c, &ends, room, value, error, NULL) < 0;
+}
+
+static void keep(work *w, int64_t s, int info, int error_number, const double value[2], const double error[2]) {
+  w->info[s] = info == 0 ? 0 : error_number == ENOMEM ? STARVED : FAILED;
+  if (info != 0) return;
+  double low = value[0] - error[0], high = value[1] + error[1];
+  w->shift[s] = isinf(w->condition) ? 0.0 : fmax(0.0, (high - w->condition * low) / (w->condition - 1.0));
+  w->low[s] = value[0];
+  w->high[s] = value[1];
 }
 
 static void segment_task(int64_t task, int thread, void *user) {
@@ -56,15 +66,15 @@ static void segment_task(int64_t task, int thread, void *user) {
   int64_t s = w->first + task;
   double value[2] = {NAN, NAN}, error[2];
   errno = 0; /* each thread has its own */
-  w->info[s] = find_ends(w->cor, s, w->room + (size_t)thread * w->each, value, error);
-  if (w->info[s] != 0) {
-    w->info[s] = errno == ENOMEM ? STARVED : FAILED;
-    return;
-  }
-  double low = value[0] - error[0], high = value[1] + error[1];
-  w->shift[s] = isinf(w->condition) ? 0.0 : fmax(0.0, (high - w->condition * low) / (w->condition - 1.0));
-  w->low[s] = value[0];
-  w->high[s] = value[1];
+  int info = find_ends(w->cor, s, w->room + (size_t)thread * w->each, value, error);
+  keep(w, s, info, errno, value, error);
+}
+
+static blica_status check_segment(blica_ctx *ctx, const work *w, int64_t s) {
+  if (w->info[s] == 0) return BLICA_OK;
+  errno = w->info[s] == STARVED ? ENOMEM : 0;
+  return bl_fail_outside(ctx, BLICA_ERR_NUMERIC, "segment '%s': eigenvalues of its correlation matrix cannot be computed%s",
+                         w->cor->segments[s], errno ? "" : " (a correlation is not finite)");
 }
 
 static blica_status run_segments(blica_ctx *ctx, work *w, int threads) {
@@ -72,33 +82,69 @@ static blica_status run_segments(blica_ctx *ctx, work *w, int threads) {
   for (w->first = w->share.first; w->first < w->share.last; w->first += threads) {
     int64_t left = w->share.last - w->first, now = left < threads ? left : threads;
     bl_parallel(ctx, now, segment_task, w);
-    for (int64_t s = w->first; s < w->first + now; s++)
-      if (w->info[s] != 0) {
-        errno = w->info[s] == STARVED ? ENOMEM : 0;
-        return bl_fail_outside(ctx, BLICA_ERR_NUMERIC, "segment '%s': eigenvalues of its correlation matrix cannot be computed%s",
-                               w->cor->segments[s], errno ? "" : " (a correlation is not finite)");
-      }
+    for (int64_t s = w->first; s < w->first + now; s++) {
+      blica_status status = check_segment(ctx, w, s);
+      if (status != BLICA_OK) return status;
+    }
     progress.fraction = (double)(w->first + now - w->share.first) / (double)(w->share.last - w->share.first);
     if (bl_poll(ctx, &progress)) return bl_fail(ctx, BLICA_ERR_INTERRUPTED, "interrupted while regularising");
   }
   return BLICA_OK;
 }
 
+/* ---- with fewer segments than threads or ranks: Lanczos for all at once, products shared ---- */
+
+static bl_symmetric matrix_of(int s, void *user) {
+  const work *w = user;
+  return bl_cor_view(w->cor, (int)w->first + s);
+}
+
+static void keep_ends(int s, int outcome, int error_number, const bl_lanczos_run *run, void *user) {
+  work *w = user;
+  double value[2] = {NAN, NAN}, error[2];
+  int info = bl_lanczos_end(run, value, error, NULL) < 0;
+  (void)outcome;
+  keep(w, w->first + s, info, error_number, value, error);
+}
+
+static int stop_all(void *user) {
+  const work *w = user;
+  const blica_progress progress = {.stage = "regularise", .objective = NAN, .fraction = -1};
+  bool here = bl_poll(w->ctx, &progress);
+  return w->cor->u < w->share.size ? bl_any(w->ctx, here) : here;
+}
+
+static blica_status run_together(blica_ctx *ctx, work *w) {
+  const bool ranks = w->cor->u < w->share.size;
+  w->first = ranks ? 0 : w->share.first;
+  const bl_lanczos_job job = {.count = ranks ? w->cor->u : (int)(w->share.last - w->share.first), .ranks = ranks, .o = &ends,
+                              .matrix = matrix_of, .end = keep_ends, .stop = stop_all, .user = w};
+  blica_status status = bl_lanczos_together(ctx, w->cor->n, &job);
+  for (int64_t s = w->share.first; s < w->share.last && status == BLICA_OK; s++) status = check_segment(ctx, w, s);
+  if (status == BLICA_OK && bl_interrupted(ctx)) status = bl_fail(ctx, BLICA_ERR_INTERRUPTED, "interrupted while regularising");
+  return status;
+}
+
 blica_status bl_regularise_shifts(blica_ctx *ctx, const blica_cor *cor, double *condition, double *shift, double *low, double *high) {
   blica_status status = BLICA_OK;
   int threads = bl_max_threads(ctx);
-  work w = {.cor = cor, .shift = shift, .low = low, .high = high};
+  work w = {.ctx = ctx, .cor = cor, .shift = shift, .low = low, .high = high};
   bl_blas_hold();
   if (*condition == BLICA_CONDITION_DEFAULT) *condition = cor->exact ? INFINITY : 10.0;
   if (!(*condition > 1.0))
     FAIL(ctx, BLICA_ERR_ARGUMENT, "condition %g: must be above 1, as in 10; infinity for none", *condition);
   w.condition = *condition;
-  if (threads > cor->u) threads = cor->u;
-  w.each = (room_of_thread(cor->n) + 7) / 8 * 8;
-  TRY(bl_alloc(ctx, bl_mul((size_t)threads, w.each), &w.room));
   TRY(bl_alloc(ctx, (size_t)cor->u, &w.info));
   TRY(bl_share_make(ctx, cor->u, 0, &w.share));
-  TRY(bl_agree(ctx, run_segments(ctx, &w, threads)));
+  int64_t own = w.share.last - w.share.first;
+  if (cor->n > DENSE_MAX && (cor->u < w.share.size || (own > 0 && own < threads))) {
+    TRY(bl_agree(ctx, run_together(ctx, &w)));
+  } else {
+    if (threads > cor->u) threads = cor->u;
+    w.each = (room_of_thread(cor->n) + 7) / 8 * 8;
+    TRY(bl_alloc(ctx, bl_mul((size_t)threads, w.each), &w.room));
+    TRY(bl_agree(ctx, run_segments(ctx, &w, threads)));
+  }
   const bl_places lists[] = {{shift, 1}, {low, 1}, {high, 1}};
   TRY(bl_share_exchange(ctx, &w.share, 3, lists, NULL));
 done:

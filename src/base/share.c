@@ -13,19 +13,27 @@ static int64_t bound_of(int64_t count, int64_t groups, int rank, int size) {
   return groups ? count * group / groups : 0;
 }
 
-blica_status bl_share_make(blica_ctx *ctx, int64_t count, int64_t groups, bl_share *share) {
-  const blica_comm *comm = bl_comm(ctx);
-  *share = (bl_share){.rank = comm->rank, .size = comm->size, .count = count};
-  blica_status status = bl_alloc(ctx, (size_t)comm->size + 1, &share->bound);
+static blica_status divide(blica_ctx *ctx, int rank, int size, int64_t count, int64_t groups, bl_share *share) {
+  *share = (bl_share){.rank = rank, .size = size, .count = count};
+  blica_status status = bl_alloc(ctx, (size_t)size + 1, &share->bound);
   if (status != BLICA_OK) return status;
-  for (int r = 0; r <= comm->size; r++) share->bound[r] = bound_of(count, groups, r, comm->size);
-  share->first = share->bound[comm->rank];
-  share->last = share->bound[comm->rank + 1];
+  for (int r = 0; r <= size; r++) share->bound[r] = bound_of(count, groups, r, size);
+  share->first = share->bound[rank];
+  share->last = share->bound[rank + 1];
   return BLICA_OK;
+}
+
+blica_status bl_share_make(blica_ctx *ctx, int64_t count, int64_t groups, bl_share *share) {
+  return divide(ctx, bl_comm(ctx)->rank, bl_comm(ctx)->size, count, groups, share);
+}
+
+blica_status bl_share_alone(blica_ctx *ctx, int64_t count, int64_t groups, bl_share *share) {
+  return divide(ctx, 0, 1, count, groups, share);
 }
 
 void bl_share_free(bl_share *share) {
   bl_free(share->bound);
+  bl_free(share->slot);
   bl_free(share->room);
   *share = (bl_share){0};
 }
@@ -54,17 +62,39 @@ void bl_share_run(blica_ctx *ctx, const bl_share *share, bl_task task, void *use
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/* Branch of the tree at item i that is the largest within first..last-1: how many items it spans. */
-static int64_t branch(int64_t i, int64_t last, int64_t count) {
+/* Steps of the tree are below this. */
+static int64_t top(const bl_share *share) { return share->tree ? share->tree : share->count; }
+
+/* Branch of the tree at item i that is the largest within the items before `last`: how many items it spans. */
+static int64_t branch(const bl_share *share, int64_t i, int64_t last) {
+  const int64_t count = share->count;
   int64_t step = 1;
-  while (i % (2 * step) == 0 && i + step < count && least(i + 2 * step, count) <= last) step *= 2;
+  while (step < top(share) && i % (2 * step) == 0 && i + step < count && least(i + 2 * step, count) <= last) step *= 2;
   return step;
 }
 
 static int64_t branches(const bl_share *share, int rank) {
   int64_t found = 0, last = share->bound[rank + 1];
-  for (int64_t i = share->bound[rank]; i < last; i += branch(i, last, share->count)) found++;
+  for (int64_t i = share->bound[rank]; i < last; i += branch(share, i, last)) found++;
   return found;
+}
+
+blica_status bl_share_stretches(blica_ctx *ctx, bl_share *share, int64_t tree, size_t *places) {
+  int64_t used = 0;
+  share->tree = tree;
+  blica_status status = bl_alloc(ctx, (size_t)share->count, &share->slot);
+  if (status != BLICA_OK) return status;
+  for (int r = 0; r < share->size; r++)
+    for (int64_t i = share->bound[r], last = share->bound[r + 1]; i < last;) {
+      share->slot[i] = used++;
+      i += r == share->rank ? 1 : branch(share, i, last);
+    }
+  *places = (size_t)used;
+  return BLICA_OK;
+}
+
+static double *place(const bl_share *share, const bl_places *sum, int64_t i) {
+  return sum->x + sum->each * (size_t)(share->slot ? share->slot[i] : i);
 }
 
 typedef struct {
@@ -85,14 +115,14 @@ static void add_slice(int64_t slice, int thread, void *user) {
   const bl_share *share = a->share;
   const size_t each = a->sum->each, from = (size_t)slice * SLICE, to = from + SLICE < each ? from + SLICE : each;
   (void)thread;
-  for (int64_t step = 1; step < share->count; step *= 2) {
+  for (int64_t step = 1; step < top(share); step *= 2) {
     int64_t low = a->rest ? 0 : (share->first + 2 * step - 1) / (2 * step) * (2 * step);
     int64_t high = a->rest ? share->count : share->last;
     for (int64_t i = low; i + step < high; i += 2 * step) {
       int64_t end = least(i + 2 * step, share->count);
       if (a->rest ? owned(share, i, end) : end > share->last) continue;
-      double *to_place = a->sum->x + each * (size_t)i;
-      const double *from_place = a->sum->x + each * (size_t)(i + step);
+      double *to_place = place(share, a->sum, i);
+      const double *from_place = place(share, a->sum, i + step);
       for (size_t e = from; e < to; e++) to_place[e] += from_place[e];
     }
   }
@@ -122,8 +152,8 @@ static void move(const bl_share *share, int rank, int lists, const bl_places *li
     if (size) memcpy(out ? own : part, out ? part : own, size * sizeof *own);
     part += size;
   }
-  for (int64_t i = first; sum && i < last; i += branch(i, last, share->count)) {
-    double *own = sum->x + sum->each * (size_t)i;
+  for (int64_t i = first; sum && i < last; i += branch(share, i, last)) {
+    double *own = place(share, sum, i);
     if (sum->each) memcpy(out ? own : part, out ? part : own, sum->each * sizeof *own);
     part += sum->each;
   }

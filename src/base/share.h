@@ -13,6 +13,8 @@ typedef struct {
   int64_t count;       /* items in all */
   int64_t first, last; /* this rank computes first..last-1 */
   int64_t *bound;      /* [size+1] rank r has bound[r]..bound[r+1]-1 */
+  int64_t tree;        /* 0: a sum is over all items; else over each stretch of so many, a power of two that divides count */
+  int64_t *slot;       /* NULL, or [count] the place of an item in arrays of what this rank needs of a sum */
   double *room;        /* messages */
   size_t room_size;
 } bl_share;
@@ -20,6 +22,8 @@ typedef struct {
 /* Equal shares of count items. With groups > 0 items come in that many groups (item i belongs to group g when
  * count g/groups <= i < count (g+1)/groups) and no group is cut. */
 blica_status bl_share_make(blica_ctx *ctx, int64_t count, int64_t groups, bl_share *share);
+/* The same with all items on this rank, whatever other ranks do: nothing is sent. */
+blica_status bl_share_alone(blica_ctx *ctx, int64_t count, int64_t groups, bl_share *share);
 void bl_share_free(bl_share *share);
 
 /* The loop over this rank's items. */
@@ -32,8 +36,12 @@ typedef struct {
 } bl_places;
 
 /* Exchanges: every rank gets all items of all `lists`; and of `sum`, when it is not NULL, the sum over items into the
- * place of item 0 (the other places are spoiled). One message per rank. */
+ * place of item 0, or of the first of each stretch (the other places are spoiled). One message per rank. */
 blica_status bl_share_exchange(blica_ctx *ctx, bl_share *share, int lists, const bl_places *list, const bl_places *sum);
+
+/* Sums over stretches of `tree` items, in arrays with places for this rank's items and for the branches that others send: makes
+ * share->slot, and says how many places that is. */
+blica_status bl_share_stretches(blica_ctx *ctx, bl_share *share, int64_t tree, size_t *places);
 
 /* Rank r's bytes from bound[r] * each on reach all. */
 blica_status bl_share_bytes(blica_ctx *ctx, const bl_share *share, void *bytes, size_t each);

@@ -1,7 +1,8 @@
-/* sgauss.c - the scaled Gaussian likelihood over all segments: layout, parallel evaluation, penalties.
+/* sgauss.c - the scaled Gaussian likelihood over all segments: layout, parallel evaluation in lanes, penalties.
  *
- * Terms of segments (or blocks of eight) are computed by any thread of any rank into their own slots and added over a
- * fixed tree (base/share.h), so the sum has the same bits for any number of threads and ranks. */
+ * Terms of blocks of eight segments are computed by any thread of any rank into their own slots and added over a
+ * fixed tree (base/share.h), so the sum has the same bits for any number of threads and ranks. Without lanes
+ * sgauss_segments.c does the same. */
 #include "estimate/sgauss.h"
 
 #include <math.h>
@@ -18,13 +19,12 @@ struct bl_sgauss {
   blica_ctx *ctx;
   const bl_sgauss_data *data;
   blica_simd level;
-  int slots;                /* blocks with lanes, else segments */
-  bl_share share;           /* of the slots */
   double *gram;             /* [k,k] */
-  double *value;            /* [slots] */
-  double *gradient_a;       /* [n,k,slots] */
-  bl_v8 *local, *local_gradient; /* [k+n] per slot, with lanes */
-  double *plain_gradient;   /* [k+n] per slot, without */
+  bl_segments *segments;    /* does the rest without lanes; with them: */
+  bl_share share;           /* of the blocks */
+  double *value;            /* [blocks] */
+  double *gradient_a;       /* [n,k,blocks] */
+  bl_v8 *local, *local_gradient; /* [k+n] per block */
   double *work;             /* per thread */
   size_t work_size;
   const double *theta;
@@ -57,7 +57,7 @@ static double *lane_matrix(const bl_sgauss_data *d, int s) {
 
 bl_symmetric bl_sgauss_view(const bl_sgauss_data *d, int s) {
   size_t n = (size_t)d->n;
-  if (d->c) return (bl_symmetric){.n = d->n, .full = d->c + n * n * (size_t)(s - d->share.first)};
+  if (d->c) return (bl_symmetric){.n = d->n, .full = d->c + n * n * (size_t)(s - d->first)};
   return (bl_symmetric){.n = d->n, .pairs = d->pairs + n * (n - 1) / 2 * (size_t)(s - d->pairs_first), .scale = d->scale[s]};
 }
 
@@ -75,7 +75,7 @@ void bl_sgauss_matrix(const bl_sgauss_data *data, int s, double *c) {
     return;
   }
   if (!data->lanes) {
-    memcpy(c, data->c + nn * (size_t)(s - data->share.first), nn * sizeof *c);
+    memcpy(c, data->c + nn * (size_t)(s - data->first), nn * sizeof *c);
     return;
   }
   const double *from = lane_matrix(data, s);
@@ -102,7 +102,9 @@ static blica_status copy_matrices(blica_ctx *ctx, const blica_cor *cor, const do
   blica_status status;
   double *matrix = NULL;
   size_t nn = bl_mul((size_t)cor->n, (size_t)cor->n);
-  int first = d->lanes ? 0 : (int)d->share.first, last = d->lanes ? cor->u : (int)d->share.last;
+  const bool all = d->lanes || bl_sgauss_cut(d->n, d->k, d->u, d->share.size);
+  const int first = all ? 0 : (int)d->share.first, last = all ? cor->u : (int)d->share.last;
+  d->first = first;
   TRY(bl_alloc(ctx, bl_mul(nn, d->lanes ? (size_t)d->blocks * BL_LANES : (size_t)(last - first)), &d->c));
   TRY(bl_alloc(ctx, nn, &matrix));
   for (int s = first; s < last; s++) {
@@ -147,9 +149,10 @@ done:
 
 void bl_sgauss_free(bl_sgauss *g) {
   if (!g) return;
-  void *const blocks[] = {g->gram, g->value, g->gradient_a, g->local, g->local_gradient, g->plain_gradient, g->work};
+  void *const blocks[] = {g->gram, g->value, g->gradient_a, g->local, g->local_gradient, g->work};
   for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) bl_free(blocks[i]);
   bl_share_free(&g->share);
+  bl_segments_free(g->segments);
   bl_free(g);
 }
 
@@ -159,21 +162,19 @@ blica_status bl_sgauss_make(blica_ctx *ctx, const bl_sgauss_data *data, bl_sgaus
   *out = NULL;
   TRY(bl_alloc(ctx, 1, &g));
   g->ctx = ctx, g->data = data, g->level = blica_simd_level(ctx);
-  g->slots = data->lanes ? data->blocks : data->u;
-  TRY(bl_share_make(ctx, g->slots, data->lanes ? 0 : bl_sgauss_groups(data->n, data->k, data->u), &g->share));
-  size_t n = (size_t)data->n, k = (size_t)data->k, slots = (size_t)g->slots;
+  size_t n = (size_t)data->n, k = (size_t)data->k, blocks = (size_t)data->blocks;
   TRY(bl_alloc(ctx, k * k, &g->gram));
-  TRY(bl_alloc(ctx, slots, &g->value));
-  TRY(bl_alloc(ctx, bl_mul(n * k, slots), &g->gradient_a));
   if (data->lanes) {
-    TRY(bl_alloc(ctx, (n + k) * slots, &g->local));
-    TRY(bl_alloc(ctx, (n + k) * slots, &g->local_gradient));
+    TRY(bl_share_make(ctx, data->blocks, 0, &g->share));
+    TRY(bl_alloc(ctx, blocks, &g->value));
+    TRY(bl_alloc(ctx, bl_mul(n * k, blocks), &g->gradient_a));
+    TRY(bl_alloc(ctx, (n + k) * blocks, &g->local));
+    TRY(bl_alloc(ctx, (n + k) * blocks, &g->local_gradient));
     g->work_size = bl_sgauss_lanes_work(data->n, data->k);
+    TRY(bl_alloc(ctx, bl_mul(g->work_size, (size_t)bl_max_threads(ctx)), &g->work));
   } else {
-    TRY(bl_alloc(ctx, (n + k) * slots, &g->plain_gradient));
-    g->work_size = (bl_sgauss_dense_work(data->n, data->k) + 7) / 8 * 8;
+    TRY(bl_segments_make(ctx, data, &g->segments));
   }
-  TRY(bl_alloc(ctx, bl_mul(g->work_size, (size_t)bl_max_threads(ctx)), &g->work));
   *out = g;
   g = NULL;
 done:
@@ -181,54 +182,47 @@ done:
   return status;
 }
 
-static void evaluate_slot(int64_t slot, int thread, void *user) {
+static void evaluate_block(int64_t block, int thread, void *user) {
   bl_sgauss *g = user;
   const bl_sgauss_data *d = g->data;
   const int m = d->n + d->k;
   const size_t nn = (size_t)d->n * d->n;
   bl_sgauss_shared shared = {d->n, d->k, d->link, g->theta, g->gram, g->work + g->work_size * (size_t)thread};
-  double *gradient_a = g->gradient_a + (size_t)d->n * d->k * (size_t)slot;
-  if (!d->lanes) {
-    bl_symmetric c = bl_sgauss_view(d, (int)slot);
-    bl_sgauss_dense(&shared, &c, d->weight[slot], g->theta + bl_sgauss_local(d, (int)slot),
-                    &g->value[slot], gradient_a, g->plain_gradient + (size_t)m * (size_t)slot);
-    return;
-  }
-  bl_v8 weight = bl_v8_all(0), *local = g->local + (size_t)m * (size_t)slot;
+  bl_v8 weight = bl_v8_all(0), *local = g->local + (size_t)m * (size_t)block;
   for (int lane = 0; lane < BL_LANES; lane++) {
-    int s = (int)slot * BL_LANES + lane;
+    int s = (int)block * BL_LANES + lane;
     if (s >= d->u) break; /* padding keeps log v = log q = 0 */
     weight[lane] = d->weight[s];
     const double *from = g->theta + bl_sgauss_local(d, s);
     for (int i = 0; i < m; i++) local[i][lane] = from[i];
   }
-  bl_sgauss_lanes(&shared, g->level, (const bl_v8 *)d->c + nn * (size_t)slot, &weight, local, &g->value[slot],
-                  gradient_a, g->local_gradient + (size_t)m * (size_t)slot);
+  bl_sgauss_lanes(&shared, g->level, (const bl_v8 *)d->c + nn * (size_t)block, &weight, local, &g->value[block],
+                  g->gradient_a + (size_t)d->n * d->k * (size_t)block, g->local_gradient + (size_t)m * (size_t)block);
 }
 
-/* What the ranks made, to all; the sum over slots stands in the first slot of gradient_a then. */
+/* What the ranks made, to all; the sum over blocks stands in the first place of gradient_a then. */
 static blica_status exchange(bl_sgauss *g, bool gradient) {
   const bl_sgauss_data *d = g->data;
-  const size_t m = (size_t)(d->n + d->k);
-  const bl_places lists[] = {{g->value, 1},
-                             {d->lanes ? (double *)g->local_gradient : g->plain_gradient, d->lanes ? m * BL_LANES : m}};
+  const bl_places lists[] = {{g->value, 1}, {(double *)g->local_gradient, (size_t)(d->n + d->k) * BL_LANES}};
   const bl_places sum = {g->gradient_a, (size_t)d->n * (size_t)d->k};
   return bl_share_exchange(g->ctx, &g->share, gradient ? 2 : 1, lists, gradient ? &sum : NULL);
 }
 
-static void collect_gradient(const bl_sgauss *g, double *gradient) {
+static double evaluate_lanes(bl_sgauss *g, const double *theta, double *gradient) {
   const bl_sgauss_data *d = g->data;
-  const size_t nk = (size_t)d->n * d->k;
   const int m = d->n + d->k;
-  memcpy(gradient, g->gradient_a, nk * sizeof *gradient);
-  if (!d->lanes) {
-    memcpy(gradient + nk, g->plain_gradient, (size_t)m * (size_t)d->u * sizeof *gradient);
-    return;
-  }
+  g->theta = theta;
+  bl_share_run(g->ctx, &g->share, evaluate_block, g);
+  if (exchange(g, gradient != NULL) != BLICA_OK) return NAN; /* the fit ends with bl_comm_check */
+  double value = 0;
+  for (int block = 0; block < d->blocks; block++) value += g->value[block];
+  if (!gradient) return value;
+  memcpy(gradient, g->gradient_a, (size_t)d->n * d->k * sizeof *gradient);
   for (int s = 0; s < d->u; s++) {
     const bl_v8 *from = g->local_gradient + (size_t)m * (size_t)(s / BL_LANES);
     for (int i = 0; i < m; i++) gradient[bl_sgauss_local(d, s) + (size_t)i] = from[i][s % BL_LANES];
   }
+  return value;
 }
 
 /* Adds the penalties' part to the gradient (when there is one) and returns their value. */
@@ -250,12 +244,7 @@ static double penalise(const bl_sgauss_data *d, const double *theta, double *gra
 
 double bl_sgauss_eval(bl_sgauss *g, const double *theta, double *gradient) {
   const bl_sgauss_data *d = g->data;
-  g->theta = theta;
   cblas_dgemm(CblasColMajor, CblasTrans, CblasNoTrans, d->k, d->k, d->n, 1, theta, d->n, theta, d->n, 0, g->gram, d->k);
-  bl_share_run(g->ctx, &g->share, evaluate_slot, g);
-  if (exchange(g, gradient != NULL) != BLICA_OK) return NAN; /* the fit ends with bl_comm_check */
-  double value = 0;
-  for (int slot = 0; slot < g->slots; slot++) value += g->value[slot];
-  if (gradient) collect_gradient(g, gradient);
+  double value = d->lanes ? evaluate_lanes(g, theta, gradient) : bl_segments_eval(g->segments, theta, g->gram, gradient);
   return value + penalise(d, theta, gradient);
 }

@@ -18,6 +18,7 @@ typedef struct {
   double precision_mixing, precision_variance; /* 1/sd^2 of the penalties; 0: none */
   double *weight;                              /* [u] N_s */
   bl_share share; /* of the segments among ranks; with lanes every rank has them all */
+  int first;    /* segment that c begins with */
   double *c;    /* correlation matrices: [n,n] of this rank's segments, or with lanes [n,n] vectors of 8 segments, block by
                    block; NULL for large n, where the correlations stay where they are: */
   const double *pairs; /* [n(n-1)/2] packed of the segments from pairs_first on, borrowed, each to be multiplied by */
@@ -36,6 +37,13 @@ static inline bool bl_sgauss_newton_fits(int n, int k) { return (int64_t)n * k <
 /* Groups that no rank's share of the segments may cut; 0: none. */
 static inline int bl_sgauss_groups(int n, int k, int u) {
   return bl_sgauss_newton_fits(n, k) && u > BL_NEWTON_GROUPS ? BL_NEWTON_GROUPS : 0;
+}
+
+/* Whether an evaluation of a segment, of about so many operations, is worth sharing among threads or ranks; and whether segments are,
+ * being fewer than the ranks. */
+static inline bool bl_sgauss_worth(int n, int k) { return (double)n * k * (2.0 * n + 6.0 * k) >= 5e5; }
+static inline bool bl_sgauss_cut(int n, int k, int u, int ranks) {
+  return u < ranks && n > BL_LANES_MAX_N && !bl_sgauss_newton_fits(n, k) && bl_sgauss_worth(n, k);
 }
 
 /* Whether a rank needs no more than the correlations of its own segments: not where several run in lanes, or Newton steps

@@ -1,7 +1,8 @@
 /* sgauss_dense.c - the scaled Gaussian likelihood of one segment by BLAS, for n too large for lanes.
  *
  * Same formulas as sgauss_lanes.c. No n x n matrix is formed or factored (Woodbury): one evaluation costs
- * one n x n by n x k product with C and products of size k. */
+ * one n x n by n x k product with C and products of size k. Checked against plain formulas and differences in
+ * tests/identity/test_sgauss.c. */
 #include <math.h>
 #include <string.h>
 
@@ -10,10 +11,40 @@
 
 #include "estimate/sgauss_kernels.h"
 
-/* Workspace: b, root b [k]; w [n]; L, F [k,k]; X, Y, E [n,k]; that of the product with C. */
-size_t bl_sgauss_dense_work(int n, int k) {
-  return (size_t)(2 * k + n) + 2 * (size_t)k * k + 3 * (size_t)n * k + bl_symmetric_work(n);
+enum { MOST_BLOCKS = 32 };
+static const double BLOCK_WORK = 1.25e6; /* operations that a block is worth */
+enum { LOG_DET, LOG_Q, TRACE, SLOPES }; /* of a tail: then k slopes of log v and those of log q of the rows */
+
+int bl_sgauss_blocks(int n, int k) {
+  int blocks = 1;
+  /* measured: with fewer rows, BLAS loses more in blocks than a few percent */
+  const double rows = n <= 160 ? fmax(48, 0.4 * k) : fmax(96, 0.9 * k), work = (double)n * k * (2.0 * n + 6.0 * k);
+  while (2 * blocks <= MOST_BLOCKS && 2 * blocks * rows <= n && 2 * blocks * BLOCK_WORK <= work) blocks *= 2;
+  return blocks;
 }
+
+static int bound(int n, int blocks, int block) { return block == blocks ? n : n * block / blocks / 8 * 8; }
+
+void bl_sgauss_rows(int n, int k, int block, int *first, int *last) {
+  int blocks = bl_sgauss_blocks(n, k);
+  *first = bound(n, blocks, block);
+  *last = bound(n, blocks, block + 1);
+}
+
+int bl_sgauss_most_rows(int n, int k) { return n / bl_sgauss_blocks(n, k) + 9; }
+
+size_t bl_sgauss_room_size(int n, int k) { return (size_t)(2 * k + n) + (size_t)k * k + 3 * (size_t)n * k; }
+
+bl_sgauss_room bl_sgauss_room_at(int n, int k, double *at) {
+  const size_t nk = (size_t)n * k;
+  bl_sgauss_room r = {.b = at, .root = at + k, .w = at + 2 * k, .l = at + 2 * k + n};
+  r.x = r.l + (size_t)k * k;
+  r.y = r.x + nk;
+  r.e = r.y + nk;
+  return r;
+}
+
+size_t bl_sgauss_tail_size(int n, int k) { return SLOPES + (size_t)k + (size_t)bl_sgauss_most_rows(n, k); }
 
 /* L <- Cholesky factor of I + B'B; returns its log determinant, or NaN. */
 static double factor_capacitance(int k, const double *gram, const double *rb, double *l) {
@@ -25,68 +56,96 @@ static double factor_capacitance(int k, const double *gram, const double *rb, do
   return log_det;
 }
 
+void bl_sgauss_begin(const bl_sgauss_shared *shared, const double *local, const bl_sgauss_room *room, double *tail) {
+  for (int j = 0; j < shared->k; j++) {
+    room->b[j] = shared->link * exp(local[j]);
+    room->root[j] = sqrt(room->b[j]);
+  }
+  tail[LOG_DET] = factor_capacitance(shared->k, shared->gram, room->root, room->l);
+}
+
 /* X <- A b^1/2 (L L')^-1 b^-1/2, by two triangular solves: cheaper than the inverse and its product. */
-static void solve_columns(int n, int k, const double *a, const double *rb, const double *l, double *x) {
-  for (int j = 0; j < k; j++)
-    for (int i = 0; i < n; i++) x[i + (size_t)j * n] = a[i + (size_t)j * n] * rb[j];
-  cblas_dtrsm(CblasColMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit, n, k, 1, l, k, x, n);
-  cblas_dtrsm(CblasColMajor, CblasRight, CblasLower, CblasNoTrans, CblasNonUnit, n, k, 1, l, k, x, n);
-}
-
-static void multiply(int m, int n, int k, int transposed, const double *a, int lda, const double *b, double *c) {
-  cblas_dgemm(CblasColMajor, transposed ? CblasTrans : CblasNoTrans, CblasNoTrans, m, n, k, 1, a, lda, b, k, 0, c, m);
-}
-
-void bl_sgauss_dense(const bl_sgauss_shared *shared, const bl_symmetric *c, double weight, const double *local,
-                     double *value, double *gradient_a, double *local_gradient) {
+void bl_sgauss_solve(const bl_sgauss_shared *shared, const double *local, const bl_sgauss_room *room, int block) {
   const int n = shared->n, k = shared->k;
-  const size_t nk = (size_t)n * k, kk = (size_t)k * k;
   const double *a = shared->a;
-  double *b = shared->work, *rb = b + k, *w = rb + k, *l = w + n, *f = l + kk, *x = f + kk, *y = x + nk,
-         *e = y + nk, log_q = 0;
+  double *x = room->x, *y = room->y, *w = room->w;
+  int first, last;
+  bl_sgauss_rows(n, k, block, &first, &last);
+  for (int i = first; i < last; i++) w[i] = exp(-local[k + i]);
+  for (int j = 0; j < k; j++)
+    for (int i = first; i < last; i++) x[i + (size_t)j * n] = a[i + (size_t)j * n] * room->root[j];
+  cblas_dtrsm(CblasColMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit, last - first, k, 1, room->l, k, x + first, n);
+  cblas_dtrsm(CblasColMajor, CblasRight, CblasLower, CblasNoTrans, CblasNonUnit, last - first, k, 1, room->l, k, x + first, n);
   for (int j = 0; j < k; j++) {
-    b[j] = shared->link * exp(local[j]);
-    rb[j] = sqrt(b[j]);
-  }
-  for (int i = 0; i < n; i++) {
-    w[i] = exp(-local[k + i]);
-    log_q += local[k + i];
-  }
-  double log_det = factor_capacitance(k, shared->gram, rb, l);
-  solve_columns(n, k, a, rb, l, x);
-  for (int j = 0; j < k; j++) {
-    double inverse = 1 / rb[j];
-    for (int i = 0; i < n; i++) {
+    double inverse = 1 / room->root[j];
+    for (int i = first; i < last; i++) {
       x[i + (size_t)j * n] *= inverse;
       y[i + (size_t)j * n] = w[i] * x[i + (size_t)j * n];
     }
   }
-  bl_symmetric_product(c, k, y, e, e + nk);
+}
+
+void bl_sgauss_fill(const bl_sgauss_shared *shared, const bl_symmetric *c, const bl_sgauss_room *room, int block, double *f) {
+  const int n = shared->n, k = shared->k;
+  double *e = room->e;
+  int first, last;
+  bl_sgauss_rows(n, k, block, &first, &last);
+  const int rows = last - first;
+  if (c->full)
+    cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, rows, k, n, 1, c->full + first, n, room->y, n, 0, e + first, n);
   for (int j = 0; j < k; j++)
-    for (int i = 0; i < n; i++) e[i + (size_t)j * n] *= w[i];
-  multiply(k, k, n, 1, a, n, e, f);
+    for (int i = first; i < last; i++) e[i + (size_t)j * n] *= room->w[i];
+  cblas_dgemm(CblasColMajor, CblasTrans, CblasNoTrans, k, k, rows, 1, shared->a + first, n, e + first, n, 0, f, k);
+}
+
+void bl_sgauss_join(const bl_sgauss_shared *shared, const bl_sgauss_room *room, double *f) {
+  const int k = shared->k;
   for (int j = 0; j < k; j++)
-    for (int i = 0; i < k; i++) f[i + (size_t)j * k] *= b[i];
-  multiply(n, k, k, 0, x, n, f, gradient_a);
-  double *dk = y; /* diagonal of D K; y is free now */
-  for (int i = 0; i < n; i++) {
+    for (int i = 0; i < k; i++) f[i + (size_t)j * k] *= room->b[i];
+}
+
+void bl_sgauss_slopes(const bl_sgauss_shared *shared, const bl_symmetric *c, double weight, const double *local,
+                      const bl_sgauss_room *room, const double *f, int block, double *gradient_a, double *tail) {
+  const int n = shared->n, k = shared->k;
+  const double *a = shared->a, *x = room->x, *e = room->e, *b = room->b, *w = room->w;
+  double *dk = room->y; /* diagonal of D K; these rows of y are free now */
+  int first, last;
+  bl_sgauss_rows(n, k, block, &first, &last);
+  cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, last - first, k, k, 1, x + first, n, f, k, 0, gradient_a + first, n);
+  tail[LOG_Q] = tail[TRACE] = 0;
+  for (int i = first; i < last; i++) {
+    tail[LOG_Q] += local[k + i];
     dk[i] = w[i] * w[i] * (c->full ? c->full[i + (size_t)i * n] : 1);
     if (!(dk[i] <= BL_SGAUSS_MAX_D)) dk[i] = NAN;
   }
   for (int j = 0; j < k; j++) {
     double slope = 0;
-    for (int i = 0; i < n; i++) {
+    for (int i = first; i < last; i++) {
       size_t at = i + (size_t)j * n;
       dk[i] -= b[j] * e[at] * a[at];
       gradient_a[at] = weight * b[j] * (x[at] - e[at] + gradient_a[at]);
       slope += 0.5 * a[at] * gradient_a[at];
     }
-    local_gradient[j] = slope;
+    tail[SLOPES + j] = slope;
   }
-  double trace = 0;
-  for (int i = 0; i < n; i++) {
-    trace += dk[i];
-    local_gradient[k + i] = weight * (1 - dk[i]);
+  for (int i = first; i < last; i++) {
+    tail[TRACE] += dk[i];
+    tail[SLOPES + k + i - first] = weight * (1 - dk[i]);
   }
-  *value = 0.5 * weight * (log_det + 2 * log_q + trace);
+}
+
+void bl_sgauss_end(const bl_sgauss_shared *shared, double weight, const double *tails, double *value, double *local_gradient) {
+  const int n = shared->n, k = shared->k, blocks = bl_sgauss_blocks(n, k);
+  double log_q = 0, trace = 0;
+  memset(local_gradient, 0, (size_t)k * sizeof *local_gradient);
+  for (int block = 0; block < blocks; block++) {
+    const double *tail = tails + bl_sgauss_tail_size(n, k) * (size_t)block;
+    int first, last;
+    bl_sgauss_rows(n, k, block, &first, &last);
+    log_q += tail[LOG_Q];
+    trace += tail[TRACE];
+    for (int j = 0; j < k; j++) local_gradient[j] += tail[SLOPES + j];
+    memcpy(local_gradient + k + first, tail + SLOPES + k, (size_t)(last - first) * sizeof *tail);
+  }
+  *value = 0.5 * weight * (tails[LOG_DET] + 2 * log_q + trace);
 }

@@ -14,6 +14,7 @@
 
 #include "num/jointdiag.h"
 #include "num/lanczos.h"
+#include "num/products.h"
 #include "num/rng.h"
 
 enum { MAX_SWEEPS = 100 };
@@ -90,25 +91,45 @@ static void add_packed(blica_ctx *ctx, void *user) {
   bl_parallel(ctx, (int64_t)((j->pairs + PAIR_BLOCK - 1) / PAIR_BLOCK), mean_block, user);
 }
 
+enum { RANKS_MIN_N = 1000 }; /* from here on a product with one matrix is worth an exchange between ranks */
+typedef struct {
+  bl_symmetric mean;
+  double *values, *residual, *basis;
+  int outcome, error;
+} leading_job;
+
+static bl_symmetric mean_of(int s, void *user) {
+  (void)s;
+  return ((leading_job *)user)->mean;
+}
+
+static void keep_leading(int s, int outcome, int error, const bl_lanczos_run *run, void *user) {
+  leading_job *l = user;
+  (void)s;
+  l->outcome = outcome, l->error = error;
+  bl_lanczos_end(run, l->values, l->residual, l->basis);
+}
+
 /* Leading eigenvectors of a packed mean matrix. As the beginning of a fit they need no more than few digits. */
 static blica_status leading_packed(blica_ctx *ctx, const bl_sgauss_data *d, const double *weight, double total,
                                    double *basis, double *values) {
   blica_status status;
   const bl_lanczos_options o = {.high = d->k, .tolerance = 1e-6, .max_steps = 300 + 2 * d->k};
   mean_job j = {d, weight, total, NULL, (size_t)d->n * (size_t)(d->n - 1) / 2};
-  double *work = NULL, *residual = NULL;
+  leading_job l = {.values = values, .basis = basis};
+  const bl_lanczos_job job = {.count = 1, .ranks = d->n >= RANKS_MIN_N, .everywhere = true, .o = &o,
+                              .matrix = mean_of, .end = keep_leading, .user = &l};
   TRY(bl_alloc(ctx, j.pairs, &j.mean));
-  TRY(bl_alloc(ctx, bl_lanczos_work(d->n, &o), &work));
-  TRY(bl_alloc(ctx, (size_t)d->k, &residual));
+  TRY(bl_alloc(ctx, (size_t)d->k, &l.residual));
   TRY(in_turn(ctx, j.mean, j.pairs, add_packed, &j));
-  bl_symmetric mean = {.n = d->n, .pairs = j.mean, .scale = 1};
-  errno = 0;
-  if (bl_lanczos(&mean, &o, work, values, residual, basis) < 0)
+  l.mean = (bl_symmetric){.n = d->n, .pairs = j.mean, .scale = 1};
+  TRY(bl_lanczos_together(ctx, d->n, &job));
+  errno = l.error;
+  if (l.outcome < 0)
     FAIL_OUTSIDE(ctx, BLICA_ERR_NUMERIC, "the eigenvectors of the mean correlation matrix could not be computed");
 done:
   bl_free(j.mean);
-  bl_free(work);
-  bl_free(residual);
+  bl_free(l.residual);
   return status;
 }
 
@@ -185,6 +206,8 @@ typedef struct {
   double *projected;
   double *room; /* per thread: [n,k], and a matrix with lanes or the workspace of a product */
   size_t each;
+  const bl_products *products; /* made already, of the segments from base on, or NULL */
+  int base;
 } projection;
 
 static void project_segment(int64_t s, int thread, void *user) {
@@ -197,22 +220,51 @@ static void project_segment(int64_t s, int thread, void *user) {
     bl_sgauss_matrix(d, (int)s, work);
   else
     c = bl_sgauss_view(d, (int)s);
-  bl_symmetric_product(&c, k, p->basis, half, work);
+  if (p->products)
+    bl_products_take(p->products, (int)s - p->base, &c, p->basis, 0, n, half);
+  else
+    bl_symmetric_product(&c, k, p->basis, half, work);
   cblas_dgemm(CblasColMajor, CblasTrans, CblasNoTrans, k, k, n, 1, p->basis, n, half, n, 0,
               p->projected + (size_t)k * k * (size_t)s, k);
 }
 
+/* The products of packed matrices, shared where there are fewer of them than threads or ranks. */
+static blica_status multiply_shared(blica_ctx *ctx, const bl_share *share, projection *p, bl_products *products) {
+  const bl_sgauss_data *d = p->d;
+  const bool cut = bl_sgauss_cut(d->n, d->k, d->u, share->size);
+  const int own = (int)(share->last - share->first), count = cut ? d->u : own;
+  bl_symmetric *matrix = NULL;
+  const double **x = NULL;
+  blica_status status = BLICA_OK;
+  if (d->lanes || d->c || (!cut && (own == 0 || own >= bl_max_threads(ctx)))) return BLICA_OK;
+  p->base = cut ? 0 : (int)share->first;
+  TRY(bl_products_make(ctx, d->n, d->k, count, cut, products));
+  TRY(bl_alloc(ctx, (size_t)count, &matrix));
+  TRY(bl_alloc(ctx, (size_t)count, &x));
+  for (int s = 0; s < count; s++) matrix[s] = bl_sgauss_view(d, p->base + s), x[s] = p->basis;
+  TRY(bl_products_run(products, matrix, x));
+  p->products = products;
+done:
+  bl_free(matrix);
+  bl_free(x);
+  return status;
+}
+
 static blica_status project(blica_ctx *ctx, const bl_sgauss_data *d, const double *basis, double *projected) {
   const size_t n = (size_t)d->n, k = (size_t)d->k;
-  projection p = {d, basis, projected, NULL, n * k + (d->lanes ? n * n : bl_symmetric_work(d->n))};
+  projection p = {.d = d, .basis = basis, .projected = projected};
   const bl_places list = {projected, k * k};
   bl_share share = {0};
+  bl_products products = {0};
   blica_status status;
-  TRY(bl_alloc(ctx, bl_mul(p.each, (size_t)bl_max_threads(ctx)), &p.room));
   TRY(bl_share_make(ctx, d->u, bl_sgauss_groups(d->n, d->k, d->u), &share));
+  TRY(multiply_shared(ctx, &share, &p, &products));
+  p.each = n * k + (d->lanes ? n * n : p.products ? 0 : bl_symmetric_work(d->n, d->k));
+  TRY(bl_alloc(ctx, bl_mul(p.each, (size_t)bl_max_threads(ctx)), &p.room));
   bl_share_run(ctx, &share, project_segment, &p);
   TRY(bl_share_exchange(ctx, &share, 1, &list, NULL));
 done:
+  bl_products_free(&products);
   bl_share_free(&share);
   bl_free(p.room);
   return status;

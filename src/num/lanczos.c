@@ -21,24 +21,13 @@
 
 #include "num/rng.h"
 
-typedef struct {
-  const bl_symmetric *matrix;
-  const bl_lanczos_options *o;
-  int n, limit, steps; /* limit: most steps; steps: taken */
-  double *basis;       /* [n,limit+1] */
-  double *alpha, *beta; /* [limit] */
-  double *project;     /* [limit+1] */
-  double *d, *e, *small; /* copies of alpha and beta; [limit,wanted] eigenvectors of the projection */
-  lapack_int *support; /* [2 wanted] */
-  double *tile;
-  bl_rng rng;
-} machine;
+typedef bl_lanczos_run machine;
 
 static int step_limit(int n, const bl_lanczos_options *o) { return o->max_steps < n ? o->max_steps : n; }
 
 size_t bl_lanczos_work(int n, const bl_lanczos_options *o) {
   size_t limit = (size_t)step_limit(n, o), wanted = (size_t)(o->low + o->high);
-  return ((size_t)n + 1) * (limit + 1) + limit * (wanted + 4) + 2 * wanted + bl_symmetric_work(n);
+  return ((size_t)n + 1) * (limit + 1) + limit * (wanted + 4) + 4 * wanted + bl_symmetric_work(n, 1);
 }
 
 static void lay_out(machine *m, double *work) {
@@ -50,8 +39,10 @@ static void lay_out(machine *m, double *work) {
   m->d = m->beta + limit;
   m->e = m->d + limit;
   m->small = m->e + limit;
-  m->support = (lapack_int *)(m->small + limit * wanted);
-  m->tile = m->small + limit * wanted + 2 * wanted;
+  m->values = m->small + limit * wanted;
+  m->residual = m->values + wanted;
+  m->support = m->residual + wanted;
+  m->tile = m->residual + 3 * wanted;
 }
 
 /* v <- v less its part in the first `count` basis vectors. */
@@ -71,19 +62,19 @@ static void fresh_vector(machine *m, int at) {
   }
 }
 
-/* One step; false when a number is not finite. */
-static bool advance(machine *m, double *size) {
-  const int j = m->steps++, n = m->n;
-  const double *v = m->basis + (size_t)j * (size_t)n;
-  double *next = m->basis + (size_t)(j + 1) * (size_t)n;
-  bl_symmetric_product(m->matrix, 1, v, next, m->tile);
+/* One step, the product being there; false when a number is not finite. */
+static bool advance(machine *m) {
+  const int j = m->steps, n = m->n;
+  const double *v = bl_lanczos_vector(m);
+  double *next = bl_lanczos_product(m);
+  m->steps++;
   m->alpha[j] = cblas_ddot(n, v, 1, next, 1);
   orthogonalise(m, j + 1, next);
   orthogonalise(m, j + 1, next);
   m->beta[j] = cblas_dnrm2(n, next, 1);
   if (!isfinite(m->alpha[j]) || !isfinite(m->beta[j])) return false;
-  *size = fmax(*size, fabs(m->alpha[j]) + m->beta[j]);
-  if (m->beta[j] > 16 * DBL_EPSILON * *size) {
+  m->size = fmax(m->size, fabs(m->alpha[j]) + m->beta[j]);
+  if (m->beta[j] > 16 * DBL_EPSILON * m->size) {
     cblas_dscal(n, 1 / m->beta[j], next, 1);
     return true;
   }
@@ -93,7 +84,7 @@ static bool advance(machine *m, double *size) {
 }
 
 /* Eigenvalues first..first+count-1 of the projection (from 1) with their residuals; false when LAPACK gives up. */
-static bool solve_end(machine *m, int first, int count, int at, double *values, double *residual) {
+static bool solve_end(machine *m, int first, int count, int at) {
   lapack_int found = 0;
   double *all = m->project;
   if (count == 0) return true;
@@ -103,43 +94,60 @@ static bool solve_end(machine *m, int first, int count, int at, double *values, 
                      m->small + (size_t)at * (size_t)m->limit, m->limit, m->support) != 0 ||
       found != count)
     return false;
-  memcpy(values + at, all, (size_t)count * sizeof *values);
+  memcpy(m->values + at, all, (size_t)count * sizeof *all);
   for (int i = 0; i < count; i++)
-    residual[at + i] = m->beta[m->steps - 1] * fabs(m->small[(size_t)(at + i) * (size_t)m->limit + (size_t)m->steps - 1]);
+    m->residual[at + i] = m->beta[m->steps - 1] * fabs(m->small[(size_t)(at + i) * (size_t)m->limit + (size_t)m->steps - 1]);
   return true;
 }
 
-/* All wanted eigenvalues of the projection; true when each is within the tolerance. */
-static bool solve(machine *m, double *values, double *residual, bool *failed) {
+/* All wanted eigenvalues of the projection; done when each is within the tolerance. */
+static void solve(machine *m) {
   const int wanted = m->o->low + m->o->high;
   double size = 0;
-  *failed = !solve_end(m, 1, m->o->low, 0, values, residual) ||
-            !solve_end(m, m->steps - m->o->high + 1, m->o->high, m->o->low, values, residual);
-  if (*failed) return false;
-  for (int i = 0; i < wanted; i++) size = fmax(size, fabs(values[i]));
+  m->failed = !solve_end(m, 1, m->o->low, 0) || !solve_end(m, m->steps - m->o->high + 1, m->o->high, m->o->low);
+  if (m->failed) return;
+  for (int i = 0; i < wanted; i++) size = fmax(size, fabs(m->values[i]));
   for (int i = 0; i < wanted; i++)
-    if (!(residual[i] <= m->o->tolerance * size)) return false;
-  return true;
+    if (!(m->residual[i] <= m->o->tolerance * size)) return;
+  m->done = true;
+}
+
+void bl_lanczos_begin(machine *m, int n, const bl_lanczos_options *o, double *work) {
+  *m = (machine){.o = o, .n = n, .limit = step_limit(n, o), .next = o->low + o->high + 16};
+  m->rng = bl_rng_make(0, 0x4c414e435a4f5300u);
+  lay_out(m, work);
+  fresh_vector(m, 0);
+}
+
+double *bl_lanczos_product(const machine *m) { return m->basis + (size_t)(m->steps + 1) * (size_t)m->n; }
+
+const double *bl_lanczos_vector(const machine *m) {
+  return m->done || m->failed || m->steps >= m->limit ? NULL : m->basis + (size_t)m->steps * (size_t)m->n;
+}
+
+void bl_lanczos_step(machine *m) {
+  m->failed = !advance(m);
+  if (m->failed || (m->steps < m->next && m->steps < m->limit)) return;
+  solve(m);
+  m->next = m->steps + 8 + m->steps / 8;
+}
+
+int bl_lanczos_end(const machine *m, double *values, double *residual, double *vectors) {
+  const int wanted = m->o->low + m->o->high;
+  if (m->failed) return -1;
+  memcpy(values, m->values, (size_t)wanted * sizeof *values);
+  memcpy(residual, m->residual, (size_t)wanted * sizeof *residual);
+  if (vectors)
+    cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, m->n, wanted, m->steps, 1, m->basis, m->n, m->small, m->limit, 0, vectors,
+                m->n);
+  return m->done ? 0 : 1;
 }
 
 int bl_lanczos(const bl_symmetric *matrix, const bl_lanczos_options *o, double *work, double *values, double *residual,
                double *vectors) {
-  machine m = {.matrix = matrix, .o = o, .n = matrix->n, .limit = step_limit(matrix->n, o)};
-  const int wanted = o->low + o->high;
-  double size = 0;
-  bool done = false, failed = false;
-  m.rng = bl_rng_make(0, 0x4c414e435a4f5300u);
-  lay_out(&m, work);
-  fresh_vector(&m, 0);
-  for (int next = wanted + 16; !done && !failed && m.steps < m.limit;) {
-    if (!advance(&m, &size)) return -1;
-    if (m.steps < next && m.steps < m.limit) continue;
-    done = solve(&m, values, residual, &failed);
-    next = m.steps + 8 + m.steps / 8;
-  }
-  if (failed) return -1;
-  if (vectors)
-    cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, m.n, wanted, m.steps, 1, m.basis, m.n, m.small, m.limit, 0, vectors,
-                m.n);
-  return done ? 0 : 1;
+  machine m;
+  bl_lanczos_begin(&m, matrix->n, o, work);
+  for (const double *v; (v = bl_lanczos_vector(&m)); bl_lanczos_step(&m))
+    bl_symmetric_product(matrix, 1, v, bl_lanczos_product(&m), m.tile);
+  return bl_lanczos_end(&m, values, residual, vectors);
 }

@@ -2,8 +2,11 @@
 #ifndef BL_LANCZOS_H
 #define BL_LANCZOS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
+#include "base/base.h"
+#include "num/rng.h"
 #include "num/symmetric.h"
 
 typedef struct {
@@ -19,5 +22,41 @@ size_t bl_lanczos_work(int n, const bl_lanczos_options *options);
  * tolerance, 1 when max_steps was not enough (values and residuals are set all the same), -1 when a number is not finite. */
 int bl_lanczos(const bl_symmetric *matrix, const bl_lanczos_options *options, double *work, double *values, double *residual,
                double *vectors);
+
+/* The same where products come from elsewhere: after bl_lanczos_begin, while bl_lanczos_vector(run) is not NULL, set
+ * bl_lanczos_product(run) to the matrix times that vector and call bl_lanczos_step; then bl_lanczos_end. work as above. */
+typedef struct {
+  const bl_lanczos_options *o;
+  int n, limit, steps; /* limit: most steps; steps: taken */
+  int next;            /* steps after which to look at eigenvalues */
+  bool done, failed;
+  double size;
+  double *basis;         /* [n,limit+1] */
+  double *alpha, *beta;  /* [limit] */
+  double *project;       /* [limit+1] */
+  double *d, *e, *small; /* copies of alpha and beta; [limit,wanted] eigenvectors of the projection */
+  void *support;         /* [2 wanted] of LAPACK's integers */
+  double *values, *residual, *tile;
+  bl_rng rng;
+} bl_lanczos_run;
+void bl_lanczos_begin(bl_lanczos_run *run, int n, const bl_lanczos_options *options, double *work);
+const double *bl_lanczos_vector(const bl_lanczos_run *run);
+double *bl_lanczos_product(const bl_lanczos_run *run);
+void bl_lanczos_step(bl_lanczos_run *run);
+int bl_lanczos_end(const bl_lanczos_run *run, double *values, double *residual, double *vectors);
+
+/* Several matrices in packed pairs side by side, the parts of their products shared by threads and, with ranks, by those
+ * (num/products.h); same bits as bl_lanczos. A rank runs the iterations of the matrices that it has parts of, or with `everywhere` of
+ * all; for them `end` is told what bl_lanczos returns (and errno as it was when it failed), in the calling thread. */
+typedef struct {
+  int count;
+  bool ranks, everywhere;
+  const bl_lanczos_options *o;
+  bl_symmetric (*matrix)(int s, void *user);
+  void (*end)(int s, int outcome, int error, const bl_lanczos_run *run, void *user);
+  int (*stop)(void *user); /* asked now and then, the same on all ranks */
+  void *user;
+} bl_lanczos_job;
+blica_status bl_lanczos_together(blica_ctx *ctx, int n, const bl_lanczos_job *job);
 
 #endif

@@ -49,7 +49,7 @@ same_fit() {
   same_fit "1 2 3 4" a/data.csv --method blica --sources 4
   same_fit "3" a/data.csv --method blica --sources 4 --starts 1
   "$BLICA" simulate --variables 36 --sources 4 --segments 11 --samples 300 --out b --quiet
-  same_fit "2 4" b/data.csv --method blica --sources 4 --starts 2
+  same_fit "2 4" b/data.csv --allow-unidentified --method blica --sources 4 --starts 2
   "$BLICA" simulate --variables 40 --sources 36 --segments 5 --samples 300 --out c --quiet
   same_fit "2 3" c/data.csv --method blica --sources 36 --starts 2 --max-iterations 40
   same_fit "2" c/data.csv --method matched --sources 36 --starts 1 --max-iterations 10
@@ -57,6 +57,22 @@ same_fit() {
   same_fit "2 4" d/data.csv --method blica --sources 3 --starts 1 --max-iterations 10
   same_fit "7" d/data.csv --method blica --sources 3 --starts 1 --max-iterations 5
   same_fit "3" a/data.csv --method blica --sources 3 --condition auto --starts 1
+}
+
+@test "fit blica, fewer segments than ranks: they share what is inside a segment" {
+  "$BLICA" simulate --variables 400 --sources 5 --segments 2 --samples 200 --out a --quiet
+  same_fit "3 4 5" a/data.csv --method blica --sources 5 --starts 1 --max-iterations 6
+  "$BLICA" fit a/data.csv --method blica --sources 5 --starts 1 --max-iterations 6 --out m7.json --quiet --threads 7 || [ $? = 4 ]
+  timeout 120 mpirun --quiet -n 3 "$MPI" fit a/data.csv --method blica --sources 5 --starts 1 --max-iterations 6 --out m8.json --quiet --threads 2 || [ $? = 4 ]
+  same_models alone.json m7.json m8.json
+  "$BLICA" simulate --variables 400 --sources 3 --segments 1 --samples 200 --out b --quiet
+  same_fit "2 4" b/data.csv --allow-unidentified --method blica --sources 3 --starts 1 --max-iterations 6
+  same_fit "3" b/data.csv --allow-unidentified --method blica --sources 60 --starts 1 --max-iterations 4
+  "$BLICA" simulate --variables 100 --sources 100 --segments 2 --samples 300 --out c --quiet
+  same_fit "3 4" c/data.csv --method blica --sources 100 --starts 2 --max-iterations 6
+  # counts that every rank reads
+  "$BLICA" count a/data.csv --out a/c.npz --quiet
+  same_fit "3" a/c.npz --method blica --sources 5 --starts 1 --max-iterations 6
 }
 
 @test "fit by every other method" {

@@ -1,0 +1,207 @@
+/* Fewer segments than threads or ranks: what they share inside a segment has the bits of one thread of one process. Ranks are threads
+ * of this process (hall.h), some of them with threads of their own. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "cor.h"
+#include "estimate/sgauss.h"
+#include "estimate/starts.h"
+#include "hall.h"
+#include "num/products.h"
+#include "num/rng.h"
+
+static double *room(size_t count) {
+  double *x = calloc(count + 1, sizeof *x);
+  assert_non_null(x);
+  return x;
+}
+
+static double *random_numbers(size_t count, double size, uint64_t stream) {
+  double *x = room(count);
+  bl_rng rng = bl_rng_make(5, stream);
+  for (size_t i = 0; i < count; i++) x[i] = size * (2 * bl_rng_uniform(&rng) - 1);
+  return x;
+}
+
+/* ---- parts of a product ---- */
+
+static void test_parts(void **state) {
+  (void)state;
+  const int sizes[] = {2, 191, 192, 193, 400, 1000}, vectors[] = {1, 2, 10};
+  for (int t = 0; t < 6; t++)
+    for (int v = 0; v < 3; v++) {
+      const int n = sizes[t], k = vectors[v], parts = bl_symmetric_parts(n);
+      const size_t nk = (size_t)n * (size_t)k;
+      double *pairs = random_numbers((size_t)n * (size_t)(n - 1) / 2, 1, 3), *x = random_numbers(nk, 1, 4);
+      double *whole = room(nk), *sums = room(nk * (size_t)parts), *work = room(bl_symmetric_work(n, k));
+      bl_symmetric m = {.n = n, .pairs = pairs, .scale = 0.3};
+      bl_symmetric_product(&m, k, x, whole, work);
+      int before = 0, first, last;
+      for (int p = 0; p < parts; p++) {
+        bl_symmetric_columns(n, p, &first, &last);
+        assert_int_equal(first, before);
+        before = last;
+        size_t from = first ? (size_t)first * (size_t)(first - 1) / 2 : 0, to = (size_t)last * (size_t)(last - 1) / 2;
+        bl_symmetric own = m; /* who has the pairs of the part alone */
+        double *held = room(to - from);
+        memcpy(held, pairs + from, (to - from) * sizeof *held);
+        own.pairs = held, own.from = from;
+        bl_symmetric_part(&own, p, k, x, sums + nk * (size_t)p, work);
+        free(held);
+      }
+      assert_int_equal(before, n);
+      for (int step = 1; step < parts; step *= 2)
+        for (int p = 0; p < parts; p += 2 * step)
+          for (size_t i = 0; i < nk; i++) sums[nk * (size_t)p + i] += sums[nk * (size_t)(p + step) + i];
+      for (size_t i = 0; i < nk; i++) assert_true(x[i] + 0.3 * sums[i] == whole[i]);
+      free(pairs), free(x), free(whole), free(sums), free(work);
+    }
+}
+
+/* ---- a likelihood, its start, and eigenvalues, by several ranks ---- */
+
+typedef struct {
+  int n, k, u;
+  double *pairs, *theta;
+  size_t size;
+} problem;
+
+typedef struct {
+  seat seat;
+  const problem *p;
+  int threads;
+  double value, *gradient, *start, *ends;
+  blica_status status;
+  pthread_t thread;
+} rank_job;
+
+/* Correlations of a model with noise, so that the start has something to find. */
+static problem make_problem(int n, int k, int u) {
+  problem p = {.n = n, .k = k, .u = u, .size = (size_t)n * (size_t)k + (size_t)u * (size_t)(n + k)};
+  size_t pairs = (size_t)n * (size_t)(n - 1) / 2;
+  double *a = random_numbers((size_t)n * 4, 0.4, 11);
+  p.pairs = random_numbers(pairs * (size_t)u, 0.3 / sqrt((double)n), 1);
+  for (int s = 0; s < u; s++)
+    for (int j = 1; j < n; j++)
+      for (int i = 0; i < j; i++)
+        for (int f = 0; f < 4; f++)
+          p.pairs[pairs * (size_t)s + (size_t)blica_pair(i, j)] += 0.3 * (1 + (f + s) % 3) * a[i + f * n] * a[j + f * n];
+  p.theta = random_numbers(p.size, 0.5, 2);
+  free(a);
+  return p;
+}
+
+static blica_status work_on(blica_ctx *ctx, rank_job *job) {
+  blica_status status;
+  const problem *p = job->p;
+  const int n = p->n, u = p->u;
+  const blica_fit_options options = blica_fit_options_default();
+  blica_cor *cor = NULL;
+  bl_sgauss_data *data = NULL;
+  bl_sgauss *g = NULL;
+  double *samples = room((size_t)u), condition = 10, *shift = room((size_t)u);
+  char **variables = NULL, **segments = NULL;
+  for (int s = 0; s < u; s++) samples[s] = 100 + 10 * s;
+  TRY(bl_number_texts(ctx, n, "x", &variables));
+  TRY(bl_number_texts(ctx, u, "s", &segments));
+  TRY(bl_cor_create_lean(ctx, n, u, variables, segments, samples, &cor));
+  memcpy(cor->rho, p->pairs, (size_t)cor->pairs * (size_t)u * sizeof(double));
+  TRY(bl_regularise_shifts(ctx, cor, &condition, shift, job->ends, job->ends + u));
+  TRY(bl_sgauss_data_make(ctx, cor, shift, p->k, &options, &data));
+  TRY(bl_start_jointdiag(ctx, data, 1, 0, job->start));
+  TRY(bl_sgauss_make(ctx, data, &g));
+  job->value = bl_sgauss_eval(g, p->theta, job->gradient);
+  double again = bl_sgauss_eval(g, p->theta, job->gradient); /* nothing is left over from the first */
+  if (!(again == job->value)) status = BLICA_ERR_INTERNAL;
+done:
+  bl_sgauss_free(g);
+  bl_sgauss_data_free(data);
+  blica_cor_free(cor);
+  bl_free_texts(variables, n);
+  bl_free_texts(segments, u);
+  free(samples), free(shift);
+  return status;
+}
+
+static void *serve(void *user) {
+  rank_job *job = user;
+  blica_comm comm = hall_comm(&job->seat);
+  blica_ctx *ctx;
+  job->status = blica_ctx_create(&ctx);
+  if (job->status != BLICA_OK) return NULL;
+  blica_set_threads(ctx, job->threads);
+  if (comm.size > 1) blica_set_comm(ctx, &comm);
+  bl_blas_hold();
+  job->status = work_on(ctx, job);
+  bl_blas_release();
+  blica_ctx_free(ctx);
+  return NULL;
+}
+
+/* threads < 0: rank r has r + 1. */
+static void run_ranks(const problem *p, int size, int threads, rank_job *jobs) {
+  hall h = {.size = size};
+  pthread_barrier_init(&h.barrier, NULL, (unsigned)size);
+  for (int r = 0; r < size; r++) {
+    jobs[r] = (rank_job){.seat = {&h, r}, .p = p, .threads = threads < 0 ? r + 1 : threads, .gradient = room(p->size),
+                         .start = room(p->size), .ends = room(2 * (size_t)p->u)};
+    pthread_create(&jobs[r].thread, NULL, serve, &jobs[r]);
+  }
+  for (int r = 0; r < size; r++) pthread_join(jobs[r].thread, NULL);
+  for (int r = 0; r < size; r++) assert_int_equal(jobs[r].status, BLICA_OK);
+  pthread_barrier_destroy(&h.barrier);
+}
+
+static void free_ranks(int size, rank_job *jobs) {
+  for (int r = 0; r < size; r++) free(jobs[r].gradient), free(jobs[r].start), free(jobs[r].ends);
+}
+
+static void check(int n, int k, int u, int cases, const int (*ways)[2]) {
+  problem p = make_problem(n, k, u);
+  rank_job alone[1], many[HALL_MOST];
+  run_ranks(&p, 1, 1, alone);
+  assert_true(isfinite(alone->value));
+  for (int c = 0; c < cases; c++) {
+    const int size = ways[c][0];
+    run_ranks(&p, size, ways[c][1], many);
+    for (int r = 0; r < size; r++) {
+      assert_memory_equal(many[r].ends, alone->ends, 2 * (size_t)u * sizeof(double));
+      assert_memory_equal(many[r].start, alone->start, p.size * sizeof(double));
+      assert_memory_equal(&many[r].value, &alone->value, sizeof(double));
+      assert_memory_equal(many[r].gradient, alone->gradient, p.size * sizeof(double));
+    }
+    free_ranks(size, many);
+  }
+  free_ranks(1, alone);
+  free(p.pairs), free(p.theta);
+}
+
+static const int ways[][2] = {{1, 2}, {1, 7}, {2, 1}, {3, 1}, {4, 1}, {5, 2}, {3, -1}, {9, 1}};
+
+static void test_packed(void **state) {
+  (void)state;
+  check(400, 10, 2, 7, ways);
+  check(401, 3, 1, 8, ways);
+  check(1000, 4, 3, 2, ways + 4);
+}
+static void test_packed_many_sources(void **state) {
+  (void)state;
+  check(310, 80, 2, 2, ways + 3);
+}
+static void test_full(void **state) {
+  (void)state;
+  check(100, 100, 2, 7, ways);
+  check(220, 40, 1, 8, ways);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_parts), cmocka_unit_test(test_packed),
+                                     cmocka_unit_test(test_packed_many_sources), cmocka_unit_test(test_full)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
