@@ -3,7 +3,7 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 SECONDS ?= 60
 BUILD := build/release
-.PHONY: help demo test asan faults fuzz tsan kill-test valgrind coverage build install bench bench-methods bench-ivae clean setup setup-test
+.PHONY: help demo test asan faults fuzz tsan kill-test slurm-test valgrind coverage build install bench bench-methods bench-ivae clean setup setup-test
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | column -t -s "$$(printf '\t')"
@@ -43,6 +43,9 @@ tsan: setup-test ## build with the thread sanitizer (plain threads: it cannot se
 
 kill-test: setup-test build ## kill fits 50 times each by job, rank and full disk, resume them, compare all bits (some 10 minutes)
 	@bash tools/kill_test.sh 50
+
+slurm-test: build ## run the Slurm script under a real Slurm of four nodes on this host, cancel it, submit it again, compare all bits
+	@bash tools/slurm_test.sh
 
 valgrind: setup-test build ## run the C tests under valgrind's memcheck
 	@bash tools/valgrind.sh $(BUILD)
