@@ -62,7 +62,8 @@ fuzz: ## run each fuzz target for SECONDS=60, two at a time (Clang with libFuzze
 	@bash tools/fuzz.sh $(SECONDS) $(TARGETS)
 
 torture: build ## every method on data that no one planned for, a minute for each fit; claims of convergence recomputed
-	@BLICA_TORTURE=all OPENBLAS_NUM_THREADS=1 $(BUILD)/test_torture
+	@mkdir -p $(BUILD)/real && Rscript --vanilla tools/real_data.R $(BUILD)/real || echo "SKIPPED: real data, there is no R"
+	@BLICA_TORTURE=all BLICA_TORTURE_DATA=$(BUILD)/real OPENBLAS_NUM_THREADS=1 $(BUILD)/test_torture
 
 accuracy: build ## the worst error of every special function and where it is: the table of docs/accuracy.md
 	@$(BUILD)/test_accuracy | grep '^|'

@@ -279,7 +279,7 @@ BLICA_API blica_status blica_option_set(blica_ctx *ctx, const blica_option *opti
 /* ------------------------------------------------------------------ the model */
 
 typedef enum {
-  BLICA_STOP_CONVERGED = 0,  /* relative gradient below the tolerance */
+  BLICA_STOP_CONVERGED = 0,  /* relative gradient (blica_start) at most the tolerance; with learned priors, under the scales learned */
   BLICA_STOP_ITERATIONS,     /* iteration limit */
   BLICA_STOP_TIME,           /* time limit */
   BLICA_STOP_INTERRUPTED,    /* the poll callback said so */
@@ -293,8 +293,12 @@ BLICA_API const char *blica_stop_name(blica_stop stop);
 typedef struct {
   char kind[16];         /* "jointdiag" (of all segments), "half" (of a random half of them), "random", ... */
   double objective;      /* higher is better */
-  double gradient;       /* relative: max |df/dtheta| / max(1, |f|), by A as it is where the mean
-                            variance of each source is 1 (fastica: last change of a direction) */
+  double gradient;       /* relative: max |df/dtheta| / max(1, |f|) in the scale where the mean variance of each source
+                            is 1, evaluated anew at the end. fastica: last change of a direction. ivae: of the mean over
+                            rows, under the start's noise. mle: by finer integrals than those that led there; the note
+                            gradient_error says how far these may be off. matched with learned priors: of the mean over
+                            the last round's widths; the note round_change says what that round changed of A.
+                            Where priors are learned after the starts, theirs is the note learned_gradient */
   int64_t iterations, evaluations;
   double seconds, seconds_near; /* in all; until within 1 of its final objective */
   blica_stop stop;

@@ -7,10 +7,12 @@
 #include "likelihood.h"
 
 #include <math.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "likelihood_engines.h"
 
+#define LEFT_OUT INFINITY /* in place of a task's log-likelihood: the user or the clock said stop */
 enum { TASK_ROWS = 512 }; /* patterns per task: enough to share prefixes, few enough to share work; plackett does all at once */
 
 blica_status bl_likelihood_make(blica_ctx *ctx, const bl_merged *patterns, const int *segment, int n, int k, int u,
@@ -104,6 +106,7 @@ done:
 
 /* What the parallel loops share. */
 typedef struct {
+  blica_ctx *ctx;
   bl_likelihood *l;
   const bl_params *params;
   const bl_accuracy *accuracy;
@@ -118,11 +121,14 @@ static void values_task(int64_t item, int thread, void *user) {
   bl_likelihood *l = w->l;
   bl_task_rows *t = &l->task[item];
   bl_want want = {.log_p = w->log_p + l->patterns->group[t->group].offset};
+  if (bl_watch_over(w->ctx, thread)) return;
   t->ok = bl_engine_run(l, t, w->params, w->accuracy, w->level, &want, l->room[thread]);
 }
 
 /* Of the tasks that this rank ran; the others count as good. */
 static blica_status check_tasks(blica_ctx *ctx, const bl_likelihood *l) {
+  const bl_watch *watch = bl_watch_of(ctx);
+  if (watch && watch->armed && watch->over) return bl_fail(ctx, BLICA_ERR_INTERRUPTED, "interrupted");
   for (int64_t t = 0; t < l->tasks; t++)
     if (!l->task[t].ok)
       return bl_fail(ctx, BLICA_ERR_DATA, "the covariance of the latent variables in segment %d is not positive definite",
@@ -130,13 +136,20 @@ static blica_status check_tasks(blica_ctx *ctx, const bl_likelihood *l) {
   return BLICA_OK;
 }
 
+static blica_status agree_on_tasks(blica_ctx *ctx, const bl_likelihood *l) {
+  bl_watch *watch = bl_watch_of(ctx);
+  blica_status status = bl_agree(ctx, check_tasks(ctx, l));
+  if (status == BLICA_ERR_INTERRUPTED && watch) atomic_store(&watch->over, true); /* it may have been another rank's */
+  return status;
+}
+
 blica_status bl_likelihood_values(blica_ctx *ctx, bl_likelihood *l, const bl_params *params, const bl_accuracy *accuracy,
                                   double *log_p) {
-  sweep w = {.l = l, .params = params, .accuracy = accuracy, .level = blica_simd_level(ctx), .log_p = log_p};
+  sweep w = {.ctx = ctx, .l = l, .params = params, .accuracy = accuracy, .level = blica_simd_level(ctx), .log_p = log_p};
   memset(log_p, 0, sizeof(double) * (size_t)l->patterns->count);
   for (int64_t t = 0; t < l->tasks; t++) l->task[t].ok = true;
   bl_share_run(ctx, &l->share, values_task, &w);
-  blica_status status = bl_agree(ctx, check_tasks(ctx, l));
+  blica_status status = agree_on_tasks(ctx, l);
   return status == BLICA_OK ? bl_sum_disjoint(ctx, log_p, (size_t)l->patterns->count) : status;
 }
 
@@ -147,6 +160,8 @@ static void gradient_task(int64_t item, int thread, void *user) {
   const bl_group *g = &l->patterns->group[t->group];
   double *own = l->gradient + (size_t)item * bl_likelihood_stride(l);
   bl_want want = {.weight = g->weight, .g_mean = own, .g_loading = own + l->n};
+  l->value[item] = LEFT_OUT;
+  if (bl_watch_over(w->ctx, thread)) return;
   t->ok = bl_engine_run(l, t, w->params, w->accuracy, w->level, &want, l->room[thread]);
   l->value[item] = t->ok ? want.value : NAN;
 }
@@ -171,7 +186,7 @@ static void add_gradient(const bl_likelihood *l, int64_t item, const bl_params *
 
 double bl_likelihood_gradient(blica_ctx *ctx, bl_likelihood *l, const bl_params *params, const bl_accuracy *accuracy,
                               double *g_mixing, double *g_log_variance, double *g_mean) {
-  sweep w = {.l = l, .params = params, .accuracy = accuracy, .level = blica_simd_level(ctx)};
+  sweep w = {.ctx = ctx, .l = l, .params = params, .accuracy = accuracy, .level = blica_simd_level(ctx)};
   size_t local = (size_t)l->k * (size_t)l->u;
   memset(g_mixing, 0, sizeof(double) * (size_t)l->n * (size_t)l->k);
   memset(g_log_variance, 0, sizeof(double) * local);
@@ -180,6 +195,12 @@ double bl_likelihood_gradient(blica_ctx *ctx, bl_likelihood *l, const bl_params 
   const bl_places lists[] = {{l->value, 1}, {l->gradient, bl_likelihood_stride(l)}};
   if (bl_share_exchange(ctx, &l->share, 2, lists, NULL) != BLICA_OK) return NAN;
   double value = 0.0;
+  for (int64_t t = 0; t < l->tasks; t++)
+    if (l->value[t] == LEFT_OUT) {
+      bl_watch *watch = bl_watch_of(ctx);
+      if (watch) atomic_store(&watch->over, true); /* it may have been another rank's */
+      return NAN;
+    }
   for (int64_t t = 0; t < l->tasks; t++) {
     value += l->value[t];
     add_gradient(l, t, params, g_mixing, g_log_variance, g_mean);
@@ -188,6 +209,7 @@ double bl_likelihood_gradient(blica_ctx *ctx, bl_likelihood *l, const bl_params 
 }
 
 static void scores_of(sweep *w, bl_task_rows *t, int thread) {
+  if (bl_watch_over(w->ctx, thread)) return;
   bl_likelihood *l = w->l;
   bl_room *room = l->room[thread];
   bl_want want = {.score = room->score, .first = room->first, .second = room->second};
@@ -214,11 +236,11 @@ static void segment_scores_task(int64_t item, int thread, void *user) {
 blica_status bl_likelihood_scores(blica_ctx *ctx, bl_likelihood *l, const bl_params *params, const bl_accuracy *accuracy,
                                   const bl_share *segments, bl_scores_fn consumer, void *user) {
   blica_status status = BLICA_OK;
-  sweep w = {.l = l, .params = params, .accuracy = accuracy, .level = blica_simd_level(ctx), .consumer = consumer, .user = user};
+  sweep w = {.ctx = ctx, .l = l, .params = params, .accuracy = accuracy, .level = blica_simd_level(ctx), .consumer = consumer, .user = user};
   for (int t = 0; t < l->threads; t++) TRY(bl_room_scores(ctx, l, l->rows, l->room[t]));
   for (int64_t t = 0; t < l->tasks; t++) l->task[t].ok = true;
   bl_share_run(ctx, segments ? segments : &l->share, segments ? segment_scores_task : scores_task, &w);
-  status = bl_agree(ctx, check_tasks(ctx, l));
+  status = agree_on_tasks(ctx, l);
 done:
   return status;
 }

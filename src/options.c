@@ -35,8 +35,8 @@ static const blica_option fit_table[] = {
     ROW(FIT(max_iterations), BLICA_OPT_INT, "default", 1, 9e15, "default=0", "COUNT",
         "Iterations that one start may take. The default is 10000; 1000 for ivae and fastica."),
     ROW(FIT(tolerance), BLICA_OPT_REAL, "default", 0, 1, "default=-1", "EPS",
-        "A start has converged when its relative gradient is at most this; for fastica, when no component turns by more "
-        "(1 - |cos|). The default is 1e-8; 1e-4 for fastica."),
+        "A start has converged when its relative gradient, max |df/dtheta| / max(1, |f|) where the mean variance of each source is 1, is at "
+        "most this; for fastica, when no component turns by more (1 - |cos|). The default is 1e-8; 1e-4 for fastica."),
     ROW(FIT(max_seconds), BLICA_OPT_REAL, "none", 0, INFINITY, "none=inf", "SECONDS",
         "Time limit of the whole fit; the best result so far is returned when it is over."),
     ROW(FIT(prior), BLICA_OPT_TEXT, "default", 0, 0, "default|none|auto|fixed", "KIND",

@@ -2,9 +2,11 @@
 #ifndef TEST_TORTURE_CASES_H
 #define TEST_TORTURE_CASES_H
 
+#include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zlib.h>
 
 #include "blica.h"
 
@@ -14,6 +16,7 @@ typedef struct {
   int rows; /* per segment */
   void (*fill)(int8_t *x /* [u rows] rows of n */, int n, int u, int rows);
   double scale; /* 0: fitted from rows; else from counts times this */
+  char path[160]; /* of a table without names, plain or .gz, the segment last, in place of fill */
 } torture_case;
 
 /* The same numbers everywhere: SplitMix64. */
@@ -107,35 +110,93 @@ static inline void fill_staircase(int8_t *x, int n, int u, int rows) { /* a perf
   }
 }
 
+static inline double torture_normal(uint64_t *state) {
+  double radius = sqrt(-2 * log(1 - torture_uniform(state)));
+  return radius * cos(6.283185307179586477 * torture_uniform(state));
+}
+
+/* As many sources as variables, whose variances differ by 1 % over segments: A is hardly identified. */
+static inline void fill_nearly_equal(int8_t *x, int n, int u, int rows) {
+  uint64_t state = 19;
+  for (int r = 0; r < u * rows; r++) {
+    double y[16] = {0};
+    for (int j = 0; j < n; j++) {
+      double z = torture_normal(&state) * (1 + 0.005 * ((r / rows + j) % 2));
+      for (int i = 0; i < n; i++) y[i] += z * (1.5 * ((3 * i + 5 * j) % 7) - 4);
+    }
+    for (int i = 0; i < n; i++) x[(size_t)r * n + i] = torture_normal(&state) < 0.62665706865775 * y[i];
+  }
+}
+
 /* clang-format off */
 static const torture_case torture_cases[] = {
-    {"constant columns",          6, 2,    5,  60, fill_constant, 0},
-    {"every row the same",        4, 2,    3,  20, fill_same, 0},
-    {"identical and opposite",    6, 3,    6,  80, fill_twins, 0},
-    {"all identical or opposite", 5, 2,    4,  50, fill_clones, 0},
-    {"99.9 % zeros",              8, 2,    4, 500, fill_sparse, 0},
-    {"2 rows per segment",        5, 2,   50,   2, fill_plain, 0},
-    {"1 row per segment",         5, 2,   50,   1, fill_plain, 0},
-    {"1000 segments",             4, 2, 1000,  20, fill_plain, 0},
-    {"coins, k = n",              5, 5,   10, 200, fill_coin, 0},
-    {"n = 500, N = 5",          500, 3,    2,   5, fill_plain, 0},
-    {"segment all missing",       5, 2,    4,  60, fill_segment_missing, 0},
-    {"variable all missing",      5, 2,    4,  60, fill_variable_missing, 0},
-    {"everything missing",        4, 2,    3,  10, fill_all_missing, 0},
-    {"pair never together",       5, 2,    4,  80, fill_never_together, 0},
-    {"one segment",               6, 2,    1, 200, fill_plain, 0},
-    {"one row",                   3, 1,    1,   1, fill_plain, 0},
-    {"one source",                5, 1,    6, 100, fill_plain, 0},
-    {"k = n = 2",                 2, 2,    8, 100, fill_plain, 0},
-    {"segment tells all",         5, 2,    6,  30, fill_separated, 0},
-    {"perfect scale",             6, 2,    5, 100, fill_staircase, 0},
-    {"counts times 1e10",         5, 2,    6, 100, fill_plain, 1e10},
-    {"counts times 1e-3",         5, 2,    6, 100, fill_plain, 1e-3},
+    {"constant columns",          6, 2,    5,  60, fill_constant, 0, ""},
+    {"every row the same",        4, 2,    3,  20, fill_same, 0, ""},
+    {"identical and opposite",    6, 3,    6,  80, fill_twins, 0, ""},
+    {"all identical or opposite", 5, 2,    4,  50, fill_clones, 0, ""},
+    {"99.9 % zeros",              8, 2,    4, 500, fill_sparse, 0, ""},
+    {"2 rows per segment",        5, 2,   50,   2, fill_plain, 0, ""},
+    {"1 row per segment",         5, 2,   50,   1, fill_plain, 0, ""},
+    {"1000 segments",             4, 2, 1000,  20, fill_plain, 0, ""},
+    {"coins, k = n",              5, 5,   10, 200, fill_coin, 0, ""},
+    {"k = n, variances nearly equal", 4, 4, 10, 200, fill_nearly_equal, 0, ""},
+    {"k = n = 8, nearly equal",   8, 8,   10, 300, fill_nearly_equal, 0, ""},
+    {"n = 500, N = 5",          500, 3,    2,   5, fill_plain, 0, ""},
+    {"segment all missing",       5, 2,    4,  60, fill_segment_missing, 0, ""},
+    {"variable all missing",      5, 2,    4,  60, fill_variable_missing, 0, ""},
+    {"everything missing",        4, 2,    3,  10, fill_all_missing, 0, ""},
+    {"pair never together",       5, 2,    4,  80, fill_never_together, 0, ""},
+    {"one segment",               6, 2,    1, 200, fill_plain, 0, ""},
+    {"one row",                   3, 1,    1,   1, fill_plain, 0, ""},
+    {"one source",                5, 1,    6, 100, fill_plain, 0, ""},
+    {"k = n = 2",                 2, 2,    8, 100, fill_plain, 0, ""},
+    {"segment tells all",         5, 2,    6,  30, fill_separated, 0, ""},
+    {"perfect scale",             6, 2,    5, 100, fill_staircase, 0, ""},
+    {"counts times 1e10",         5, 2,    6, 100, fill_plain, 1e10, ""},
+    {"counts times 1e-3",         5, 2,    6, 100, fill_plain, 1e-3, ""},
 };
 /* clang-format on */
 enum { TORTURE_CASES = sizeof torture_cases / sizeof *torture_cases };
 
-static inline blica_data *torture_data(blica_ctx *ctx, const torture_case *c) {
+/* A value of a table: 0, 1, or missing when it is empty or NA. */
+static inline blica_data *torture_read(blica_ctx *ctx, torture_case *c) {
+  static char line[65536];
+  int8_t *x = NULL;
+  int32_t *segment = NULL;
+  char **label = NULL;
+  size_t rows = 0, room = 0;
+  blica_data *data = NULL;
+  gzFile file = gzopen(c->path, "rb");
+  c->u = 0;
+  while (file && gzgets(file, line, sizeof line)) {
+    char *field[1024], *at = line;
+    int fields = 0;
+    line[strcspn(line, "\r\n")] = 0;
+    for (char *next; at && fields < 1024; at = next) {
+      next = strpbrk(at, ", \t");
+      if (next) *next++ = 0;
+      field[fields++] = at;
+    }
+    c->n = fields - 1;
+    if (rows == room) {
+      room = room ? 2 * room : 1024;
+      x = realloc(x, room * (size_t)c->n), segment = realloc(segment, room * sizeof *segment);
+    }
+    for (int i = 0; i < c->n; i++) x[rows * (size_t)c->n + (size_t)i] = field[i][0] == '1' ? 1 : field[i][0] == '0' ? 0 : BLICA_MISSING;
+    int s = 0;
+    while (s < c->u && strcmp(label[s], field[c->n]) != 0) s++;
+    if (s == c->u) label = realloc(label, (size_t)++c->u * sizeof *label), label[s] = strdup(field[c->n]);
+    segment[rows++] = s;
+  }
+  if (file) gzclose(file);
+  if (rows) blica_pack(ctx, (int64_t)rows, c->n, x, c->n, 1, NULL, segment, c->u, (const char *const *)label, &data);
+  for (int s = 0; s < c->u; s++) free(label[s]);
+  free(x), free(segment), free(label);
+  return data;
+}
+
+static inline blica_data *torture_data(blica_ctx *ctx, torture_case *c) {
+  if (c->path[0]) return torture_read(ctx, c);
   size_t rows = (size_t)c->u * c->rows;
   int8_t *x = calloc(rows * c->n, 1);
   int32_t *segment = calloc(rows, sizeof *segment);

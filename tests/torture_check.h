@@ -244,19 +244,25 @@ static inline double plain_slope(plain *p, double *x, int s, double unit) {
   return slope / (12 * h);
 }
 
-/* Largest slope in absolute value over about `count` coordinates of each kind, evenly spread. Slopes by A are those in
+/* Largest slope in absolute value over about `count` coordinates of each kind, evenly spread. Slopes by A and the means are those in
  * the scale where the mean variance of the source is 1: at other scales they can be made as small as one likes. */
+static inline double plain_sd(const plain *p, int j) {
+  double variance = 0;
+  for (int s = 0; s < p->u; s++) variance += exp(p->log_v[j + s * p->k]) / p->u;
+  return sqrt(variance);
+}
+
 static inline double plain_gradient(plain *p, int count) {
   double most = 0;
   int mixing = p->n * p->k, local = p->k * p->u;
   for (int i = 0; i < mixing; i += 1 + mixing / count) {
-    double variance = 0;
-    for (int s = 0; s < p->u; s++) variance += exp(p->log_v[i / p->n + s * p->k]) / p->u;
-    most = fmax(most, fabs(plain_slope(p, &p->a[i], -1, fmax(fabs(p->a[i]), 1 / sqrt(variance)))) / sqrt(variance));
+    double sd = plain_sd(p, i / p->n);
+    most = fmax(most, fabs(plain_slope(p, &p->a[i], -1, fmax(fabs(p->a[i]), 1 / sd))) / sd);
   }
   for (int i = 0; i < local; i += 1 + local / count) {
+    double sd = plain_sd(p, i % p->k);
     most = fmax(most, fabs(plain_slope(p, &p->log_v[i], i / p->k, 1)));
-    if (p->data) most = fmax(most, fabs(plain_slope(p, &p->mean[i], i / p->k, 1)));
+    if (p->data) most = fmax(most, sd * fabs(plain_slope(p, &p->mean[i], i / p->k, sd)));
   }
   return most;
 }

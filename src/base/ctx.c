@@ -126,6 +126,24 @@ bool bl_poll(blica_ctx *ctx, const blica_progress *progress) {
   return bl_interrupted(ctx);
 }
 
+void bl_watch_set(blica_ctx *ctx, bl_watch *watch) { ctx->watch = watch; }
+bl_watch *bl_watch_of(const blica_ctx *ctx) { return ctx->watch; }
+
+bool bl_watch_over(blica_ctx *ctx, int thread) {
+  static const double OFTEN = 0.05; /* seconds between two questions to the user */
+  bl_watch *w = ctx->watch;
+  if (!w || !w->armed) return false;
+  if (atomic_load_explicit(&w->over, memory_order_relaxed)) return true;
+  double now = bl_seconds();
+  bool stop = now > w->deadline || bl_interrupted(ctx);
+  if (!stop && thread == 0 && now > w->looked + OFTEN) {
+    w->looked = now;
+    stop = bl_poll(ctx, &w->progress);
+  }
+  if (stop) atomic_store(&w->over, true);
+  return stop;
+}
+
 double bl_seconds(void) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);

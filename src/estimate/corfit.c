@@ -6,12 +6,15 @@
 #include "estimate/corfit.h"
 
 #include <math.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include <cblas.h>
 #include <lapacke.h>
 
 #include "estimate/sgauss.h"
+
+#define LEFT_OUT (-INFINITY) /* in place of a slot's value: the user or the clock said stop */
 
 struct bl_corfit {
   blica_ctx *ctx;
@@ -80,6 +83,8 @@ static void evaluate_slot(int64_t slot, int thread, void *user) {
   const bl_corfit_data *d = fit->data;
   const size_t nk = (size_t)d->n * d->k, k = (size_t)d->k;
   double *work = fit->work + (d->work + 7) / 8 * 8 * (size_t)thread;
+  fit->value[slot] = LEFT_OUT;
+  if (bl_watch_over(fit->ctx, thread)) return;
   if (d->lanes)
     evaluate_block(fit, (int)slot, work);
   else
@@ -95,6 +100,13 @@ static blica_status exchange(bl_corfit *fit) {
   return bl_share_exchange(fit->ctx, &fit->share, 2, lists, &sum);
 }
 
+static double left_out(bl_corfit *fit, double *gradient) {
+  bl_watch *watch = bl_watch_of(fit->ctx);
+  if (watch) atomic_store(&watch->over, true); /* it may have been another rank's */
+  for (size_t i = 0; i < bl_corfit_size(fit->data); i++) gradient[i] = NAN;
+  return NAN;
+}
+
 double bl_corfit_eval(bl_corfit *fit, const double *theta, double *gradient) {
   const bl_corfit_data *d = fit->data;
   const size_t nk = (size_t)d->n * d->k, k = (size_t)d->k, size = bl_corfit_size(d);
@@ -102,7 +114,10 @@ double bl_corfit_eval(bl_corfit *fit, const double *theta, double *gradient) {
   bl_share_run(fit->ctx, &fit->share, evaluate_slot, fit);
   if (exchange(fit) != BLICA_OK) return NAN;
   double value = 0;
-  for (int slot = 0; slot < fit->slots; slot++) value += fit->value[slot];
+  for (int slot = 0; slot < fit->slots; slot++) {
+    if (fit->value[slot] == LEFT_OUT) return left_out(fit, gradient);
+    value += fit->value[slot];
+  }
   memcpy(gradient, fit->gradient_a, nk * sizeof *gradient);
   if (d->lanes)
     for (size_t i = 0; i < k * (size_t)d->u; i++)

@@ -20,6 +20,7 @@
 
 enum {
   HISTORY = 200,
+  SLOPE_ROUNDS = 4, /* of L-BFGS until the gradient is small in the standard scale too */
   FRESH_ROUNDS = 8, /* fresh noise vectors per row in the comparison of starts, times draws */
   TRACE = 512       /* points kept of (seconds, loss), to tell when a start came near its end */
 };
@@ -33,7 +34,7 @@ typedef struct {
   bl_ivae_layout at;
   double rows;
   int index;                /* of the start */
-  double *theta, *best;     /* [size] */
+  double *theta, *best, *gradient; /* [size] */
   double best_objective;    /* on fresh noise */
   double best_loss, best_fresh;
   double begun;
@@ -103,8 +104,50 @@ static double fresh_loss(run *r) {
   return sum / FRESH_ROUNDS;
 }
 
-static blica_stop why_stopped(const run *r, const bl_lbfgs_result *result) {
-  if (result->end == BL_LBFGS_GRADIENT) return BLICA_STOP_CONVERGED;
+/* Relative gradient at theta in the scale where the mean variance of each source is 1: the bound is the same in all scales, and
+ * where the scale drifts a gradient may look as small as one likes. */
+static double slope_at(run *r) {
+  const bl_ivae_layout *at = &r->at;
+  const size_t k = (size_t)at->k, u = (size_t)at->u, width = (size_t)at->n + u;
+  double value = bl_ivae_loss(r->ctx, r->ivae, r->theta, r->gradient), most = 0;
+  for (size_t c = 0; c < k; c++) {
+    double variance = 0;
+    for (size_t s = 0; s < u; s++) variance += exp(r->theta[at->prior_log + c * u + s] + r->theta[at->prior_log_bias + c]) / (double)u;
+    const double sd = sqrt(variance), *g = r->gradient;
+    for (size_t i = 0; i < (size_t)at->n; i++) most = fmax(most, fabs(g[at->decoder + i * k + c]) / sd);
+    for (size_t i = 0; i < u; i++) most = fmax(most, fmax(sd * fabs(g[at->prior_mean + c * u + i]), fabs(g[at->prior_log + c * u + i])));
+    for (size_t i = 0; i < width; i++) most = fmax(most, fmax(sd * fabs(g[at->mean + c * width + i]), fabs(g[at->log + c * width + i])));
+    most = fmax(most, fmax(sd * fabs(g[at->prior_mean_bias + c]), fabs(g[at->prior_log_bias + c])));
+    most = fmax(most, fmax(sd * fabs(g[at->mean_bias + c]), fabs(g[at->log_bias + c])));
+  }
+  return most / fmax(1, fabs(value));
+}
+
+/* The bound under the noise of this start; *result counts all rounds. */
+static blica_status maximise(run *r, const bl_stage *start, bl_lbfgs_result *result, double *slope) {
+  const blica_fit_options *o = r->problem->options;
+  blica_status status = BLICA_OK;
+  bl_lbfgs_result all = {.iterations = 0};
+  bl_lbfgs_options options = {.history = HISTORY, .gradient_tolerance = o->tolerance, .hook = after_iteration};
+  for (int round = 0; round < SLOPE_ROUNDS; round++) {
+    bl_stage stage = round ? bl_stage_below(start, "lbfgs %d", round) : bl_stage_below(start, "lbfgs");
+    options.stage = &stage;
+    options.max_iterations = o->max_iterations - all.iterations;
+    TRY(bl_lbfgs(r->ctx, r->at.size, r->theta, objective, r, &options, result));
+    all.iterations += result->iterations;
+    all.evaluations += result->evaluations + 1;
+    *slope = slope_at(r);
+    if (result->end != BL_LBFGS_GRADIENT || *slope <= o->tolerance) break;
+    options.gradient_tolerance *= 0.1;
+  }
+  result->iterations = all.iterations;
+  result->evaluations = all.evaluations;
+done:
+  return status;
+}
+
+static blica_stop why_stopped(const run *r, double slope, const bl_lbfgs_result *result) {
+  if (slope <= r->problem->options->tolerance) return BLICA_STOP_CONVERGED;
   if (r->interrupted) return BLICA_STOP_INTERRUPTED;
   if (r->out_of_time) return BLICA_STOP_TIME;
   return result->end == BL_LBFGS_ITERATIONS ? BLICA_STOP_ITERATIONS : BLICA_STOP_STALLED;
@@ -135,12 +178,7 @@ static void pass_end(bl_state *state, void *user) {
 static blica_status run_start(run *r, blica_start *record) {
   const blica_fit_options *o = r->problem->options;
   start_end end = {.end = {record, r->theta, r->at.size}};
-  bl_stage start = bl_stage_below(&r->problem->stage, "start %d", r->index), stage = bl_stage_below(&start, "lbfgs");
-  bl_lbfgs_options options = {.history = HISTORY,
-                              .max_iterations = o->max_iterations,
-                              .gradient_tolerance = o->tolerance,
-                              .hook = after_iteration,
-                              .stage = &stage};
+  bl_stage start = bl_stage_below(&r->problem->stage, "start %d", r->index);
   bl_lbfgs_result result;
   blica_status status;
   if (bl_stage_find(&start) == BL_STAGE_OVER) {
@@ -153,18 +191,17 @@ static blica_status run_start(run *r, blica_start *record) {
   draw_start(&r->at, derive_seed(o->seed, SEED_WEIGHTS, (uint64_t)r->index), r->theta);
   bl_ivae_noise(r->ctx, r->ivae, derive_seed(o->seed, SEED_NOISE, (uint64_t)r->index));
   bl_ivae_set_analytic(r->ivae, strcmp(o->kl, "analytic") == 0);
-  TRY(bl_lbfgs(r->ctx, r->at.size, r->theta, objective, r, &options, &result));
+  TRY(maximise(r, &start, &result, &record->gradient));
   end.loss = result.value;
   end.fresh = fresh_loss(r);
   snprintf(record->kind, sizeof record->kind, "random");
   record->objective = -end.fresh * r->rows;
-  record->gradient = result.gradient_max / fmax(1, fabs(result.value));
   record->iterations = result.iterations;
   record->evaluations = result.evaluations;
   record->seconds = record->seconds_near = bl_seconds() - r->begun;
   for (int i = r->traced - 1; i >= 0 && (r->trace_loss[i] - result.value) * r->rows <= 1; i--)
     record->seconds_near = r->trace_seconds[i];
-  record->stop = why_stopped(r, &result);
+  record->stop = why_stopped(r, record->gradient, &result);
   bl_stage_over(r->ctx, &start, pass_end, &end);
   compare(r, record, end.loss, end.fresh);
 done:
@@ -221,6 +258,7 @@ blica_status bl_estimate_ivae(blica_ctx *ctx, const bl_problem *problem, blica_m
   TRY(bl_ivae_create(ctx, problem->data, model->k, o->draws, false, &r.ivae));
   TRY(bl_alloc(ctx, r.at.size, &r.theta));
   TRY(bl_alloc(ctx, r.at.size, &r.best));
+  TRY(bl_alloc(ctx, r.at.size, &r.gradient));
   TRY(bl_report_starts(ctx, &model->fit, o->starts));
   while (done < o->starts && !r.interrupted && !r.out_of_time) {
     r.index = done;
@@ -233,5 +271,6 @@ done:
   bl_ivae_free(r.ivae);
   bl_free(r.theta);
   bl_free(r.best);
+  bl_free(r.gradient);
   return status;
 }

@@ -45,22 +45,38 @@ typedef struct {
   bl_stage stage;
   blica_start record;
   int64_t iterations_before;
+  double round_change; /* of A by the last round of learning, relative; NaN: none */
+  bl_watch watch;
   bool interrupted, out_of_time;
 } run;
 
 static double objective(const double *theta, double *gradient, void *user) {
   run *r = user;
-  return r->average ? bl_corfit_average_eval(r->average, theta, gradient) : bl_corfit_eval(r->fit, theta, gradient);
+  double value = r->average ? bl_corfit_average_eval(r->average, theta, gradient) : bl_corfit_eval(r->fit, theta, gradient);
+  if (isfinite(value)) r->watch.armed = true; /* from now on there is something to return */
+  return value;
+}
+
+static void look(run *r) {
+  int stop = bl_poll_agreed(r->ctx, &r->watch.progress, r->problem->deadline);
+  if (stop & 1) r->interrupted = true;
+  if (stop & 2) r->out_of_time = true;
 }
 
 static int after_iteration(int64_t iteration, double value, double gradient_max, void *user) {
   run *r = user;
   (void)gradient_max;
-  blica_progress progress = {"fit", -1, r->constant - value, r->index, r->iterations_before + iteration};
-  int stop = bl_poll_agreed(r->ctx, &progress, r->problem->deadline);
-  if (stop & 1) r->interrupted = true;
-  if (stop & 2) r->out_of_time = true;
+  r->watch.progress = (blica_progress){"fit", -1, r->constant - value, r->index, r->iterations_before + iteration};
+  look(r);
   return r->interrupted || r->out_of_time ? BL_CUT_SHORT : BL_GO_ON;
+}
+
+/* Whether evaluations since the last look were left unfinished. */
+static bool cut(void *user) {
+  run *r = user;
+  if (!r->watch.armed || !r->watch.over) return false;
+  look(r);
+  return true;
 }
 
 static double mean_variance(const bl_corfit_data *d, const double *theta, int j) {
@@ -69,12 +85,14 @@ static double mean_variance(const bl_corfit_data *d, const double *theta, int j)
   return mean;
 }
 
-/* Relative gradient at theta, by A in the scale where the mean variance of each source is 1: without priors the scale is
+/* Objective and relative gradient at theta, the latter by A in the scale where the mean variance of each source is 1: without priors the scale is
  * free, and where it drifts a gradient may look as small as one likes. */
 static double slope_at(run *r, double *gradient) {
   const bl_corfit_data *d = r->data;
+  r->watch.armed = false; /* what is returned is whole */
   double value = objective(r->theta, gradient, r), most = 0;
   r->record.evaluations++;
+  r->record.objective = r->constant - value;
   for (int j = 0; j < d->k; j++) {
     double scale = 1 / sqrt(mean_variance(d, r->theta, j));
     for (int i = 0; i < d->n; i++) most = fmax(most, scale * fabs(gradient[i + (size_t)j * d->n]));
@@ -98,7 +116,7 @@ static blica_status minimise(run *r, int scales, double tolerance) {
   const blica_fit_options *o = r->problem->options;
   double *gradient = NULL;
   blica_status status;
-  bl_lbfgs_options options = {.history = HISTORY, .gradient_tolerance = tolerance, .hook = after_iteration};
+  bl_lbfgs_options options = {.history = HISTORY, .gradient_tolerance = tolerance, .hook = after_iteration, .cut = cut};
   TRY(bl_alloc(r->ctx, bl_corfit_size(r->data), &gradient));
   for (int round = 0; round < SLOPE_ROUNDS; round++) {
     bl_lbfgs_result result;
@@ -109,7 +127,6 @@ static blica_status minimise(run *r, int scales, double tolerance) {
     r->iterations_before += result.iterations;
     r->record.iterations = r->iterations_before;
     r->record.evaluations += result.evaluations;
-    r->record.objective = r->constant - result.value;
     r->record.gradient = slope_at(r, gradient);
     if (result.end != BL_LBFGS_GRADIENT || r->record.gradient <= tolerance) break;
     if (r->data->precision_mixing == 0 && r->data->precision_variance == 0)
@@ -138,6 +155,7 @@ static blica_status run_start(run *r) {
     goto done;
   }
   TRY(bl_corfit_make(r->ctx, r->data, &r->fit));
+  bl_watch_set(r->ctx, &r->watch);
   TRY(bl_alloc(r->ctx, bl_sgauss_size(r->starts), &room));
   if (r->index == 0)
     TRY(bl_start_jointdiag(r->ctx, r->starts, 0, 0, room));
@@ -151,6 +169,7 @@ static blica_status run_start(run *r) {
   r->record.seconds = r->record.seconds_near = bl_seconds() - begun;
   bl_stage_over(r->ctx, &r->stage, bl_pass_start, &end);
 done:
+  bl_watch_set(r->ctx, NULL);
   bl_corfit_free(r->fit);
   bl_free(room);
   r->fit = NULL;
@@ -212,12 +231,38 @@ static blica_status update_scales(run *r, int round, bool *settled) {
   return status;
 }
 
+/* What was found under the scales before stays. */
+static bool cut_learning(run *r) {
+  if (!cut(r)) return false;
+  r->record.stop = r->interrupted ? BLICA_STOP_INTERRUPTED : BLICA_STOP_TIME;
+  return true;
+}
+
+/* Minimises under new scales. */
+static blica_status learning_round(run *r, int round, double tolerance) {
+  const size_t nk = (size_t)r->data->n * r->data->k;
+  double *before = NULL, most = 0, change = 0;
+  blica_status status;
+  TRY(bl_alloc(r->ctx, nk, &before));
+  memcpy(before, r->theta, nk * sizeof *before);
+  TRY(minimise(r, round, tolerance));
+  for (size_t i = 0; i < nk; i++) {
+    most = fmax(most, fmax(fabs(before[i]), fabs(r->theta[i])));
+    change = fmax(change, fabs(r->theta[i] - before[i]));
+  }
+  r->round_change = most > 0 ? change / most : 0;
+done:
+  bl_free(before);
+  return status;
+}
+
 static blica_status learn_by_laplace(run *r) {
   blica_status status = BLICA_OK;
   bool settled = false;
   for (int round = 0; round < SCALE_ROUNDS && !settled && !r->interrupted && !r->out_of_time; round++) {
     TRY(update_scales(r, round, &settled));
-    TRY(minimise(r, round, r->problem->options->tolerance));
+    if (cut_learning(r)) break;
+    TRY(learning_round(r, round, r->problem->options->tolerance));
   }
 done:
   return status;
@@ -237,11 +282,12 @@ static blica_status learn_by_average(run *r) {
     double moments = bl_corfit_average_spread(average, r->theta) + sum_of_squares(r->theta, nk, size);
     bl_corfit_laplace laplace = {.positive = false};
     if (full) TRY(bl_corfit_laplace_at(r->ctx, r->fit, r->theta, &laplace));
+    if (cut_learning(r)) break;
     double gamma = laplace.positive && laplace.gamma_mixing > 1 ? laplace.gamma_mixing : (double)nk;
     set_scales(r->data, clamp(sqrt(sum_of_squares(r->theta, 0, nk) / gamma), 0.1, 100),
                clamp(sqrt(moments / (double)(size - nk)), 0.05, 10));
     if (full) r->average = average;
-    TRY(minimise(r, round, round + 1 < rounds ? fmax(ROUGH, tolerance) : tolerance));
+    TRY(learning_round(r, round, round + 1 < rounds ? fmax(ROUGH, tolerance) : tolerance));
   }
 done:
   bl_corfit_average_free(average);
@@ -253,8 +299,10 @@ static blica_status learn_scales(run *r) {
   blica_status status;
   r->stage = bl_stage_below(&r->problem->stage, "learn");
   TRY(bl_corfit_make(r->ctx, r->data, &r->fit));
+  bl_watch_set(r->ctx, &r->watch);
   TRY((r->data->average ? learn_by_average : learn_by_laplace)(r));
 done:
+  bl_watch_set(r->ctx, NULL);
   bl_corfit_free(r->fit);
   r->fit = NULL;
   return status;
@@ -276,6 +324,10 @@ static blica_status fill_report(blica_ctx *ctx, const run *best, blica_model *mo
   status = BLICA_OK;
   if (d->precision_mixing > 0) TRY(bl_report_note(ctx, fit, "prior_mixing", sqrt(1 / d->precision_mixing)));
   if (d->precision_variance > 0) TRY(bl_report_note(ctx, fit, "prior_variance", sqrt(1 / d->precision_variance)));
+  if (!isnan(best->round_change)) { /* the starts' records are those of the first scales */
+    TRY(bl_report_note(ctx, fit, "round_change", best->round_change));
+    TRY(bl_report_note(ctx, fit, "learned_gradient", best->record.gradient));
+  }
 done:
   return status;
 }
@@ -354,7 +406,8 @@ static blica_status run_all(blica_ctx *ctx, const bl_problem *problem, bl_corfit
   TRY(bl_report_starts(ctx, &model->fit, o->starts));
   TRY(bl_alloc(ctx, (size_t)o->starts, &runs));
   for (int i = 0; i < o->starts; i++) {
-    runs[i] = (run){.problem = problem, .data = data, .starts = starts, .constant = constant, .index = i};
+    runs[i] = (run){.problem = problem, .data = data, .starts = starts, .constant = constant, .index = i,
+                    .round_change = NAN, .watch = {.deadline = problem->deadline, .progress = {"fit", -1, NAN, i, 0}}};
     runs[i].stage = bl_stage_below(&problem->stage, "start %d", i);
     TRY(bl_alloc(ctx, bl_corfit_size(data), &runs[i].theta));
   }

@@ -31,7 +31,8 @@ enum {
   FEW = 8,
   COARSE_NODES = 3,    /* of the reduction: log-likelihoods to about 0.01 */
   FINE_NODES = 5,      /* to 1e-5; beyond FEW_NODES variables one less */
-  FEW_NODES = 6
+  FEW_NODES = 6,
+  CONFIRM_ROUNDS = 4   /* of minimising again, by finer integrals */
 };
 #define COARSE_TOLERANCE 1e-6
 #define START_TOLERANCE 1e-7
@@ -58,11 +59,28 @@ typedef struct {
   int64_t before; /* iterations of earlier rounds */
   double begun;
   double loglik_error; /* of the log-likelihood recorded; NaN: not known */
+  double gradient_error; /* of the gradient recorded, by the integrals; NaN: not known */
   bool learn; /* the scales of the prior */
   bool interrupted, out_of_time, unbounded;
+  bl_watch watch;
+  bool confirmed; /* the gradient recorded is that of confirm() */
 } run;
 
 static double objective(const double *theta, double *gradient, void *user) { return bl_mle_eval(&((run *)user)->m, theta, gradient); }
+
+static void look(run *r) {
+  int stop = bl_poll_agreed(r->ctx, &r->watch.progress, r->problem->deadline);
+  if (stop & 1) r->interrupted = true;
+  if (stop & 2) r->out_of_time = true;
+}
+
+/* Whether work since the last look was left unfinished. */
+static bool cut(void *user) {
+  run *r = user;
+  if (!r->watch.armed || !r->watch.over) return false;
+  look(r);
+  return true;
+}
 
 static void precondition(double *d, void *user) { bl_information_solve(((run *)user)->m.information, d); }
 
@@ -70,10 +88,8 @@ static int after_iteration(int64_t iteration, double value, double gradient_max,
   run *r = user;
   int64_t done = r->before + iteration;
   (void)gradient_max;
-  blica_progress progress = {"fit", -1, -value, 0, done};
-  int stop = bl_poll_agreed(r->ctx, &progress, r->problem->deadline);
-  if (stop & 1) r->interrupted = true;
-  if (stop & 2) r->out_of_time = true;
+  r->watch.progress = (blica_progress){"fit", -1, -value, 0, done};
+  look(r);
   if (r->interrupted || r->out_of_time) return BL_CUT_SHORT;
   return done >= r->problem->options->max_iterations ? BL_ENOUGH : BL_GO_ON;
 }
@@ -91,17 +107,24 @@ static blica_status minimise(run *r, double *theta, double tolerance) {
   int most = r->m.precision_mixing > 0 ? 5 : 2; /* without a prior, look more often whether it runs away */
   for (int round = 0;; round++) {
     bl_lbfgs_options options = {.history = HISTORY, .max_iterations = RENEW << (round < most ? round : most), .gradient_tolerance = tolerance,
-                                .hook = after_iteration, .precondition = r->m.information ? precondition : NULL};
+                                .hook = after_iteration, .cut = cut, .precondition = r->m.information ? precondition : NULL};
     bl_lbfgs_result result;
     bl_stage stage = bl_stage_below(&r->problem->stage, "round %d", r->rounds++);
     options.stage = &stage;
     if (!r->m.information)
       options.max_iterations = r->problem->options->max_iterations;
     else if (bl_stage_find(&stage) != BL_STAGE_OVER)
-      TRY(bl_information_make(r->ctx, r->m.information, &r->m, theta));
+      status = bl_information_make(r->ctx, r->m.information, &r->m, theta);
+    if (status == BLICA_ERR_INTERRUPTED && cut(r)) {
+      bl_stage_cut(&stage);
+      status = BLICA_OK;
+      break;
+    }
+    TRY(status);
     TRY(bl_lbfgs(r->ctx, r->m.size, theta, objective, r, &options, &result));
     r->before += result.iterations;
     r->record.evaluations += result.evaluations;
+    if (isnan(result.value)) break; /* cut in its first evaluation */
     r->record.objective = -result.value;
     r->record.gradient = result.gradient_max / fmax(1.0, fabs(result.value));
     if (runs_away(r, theta, result.end == BL_LBFGS_GRADIENT ? 0.0 : last - result.value)) r->unbounded = true;
@@ -191,8 +214,9 @@ static blica_status best_start(run *r, blica_model *model, double *theta) {
   double *trial = NULL, *gradient = NULL, best = INFINITY;
   TRY(bl_alloc(r->ctx, r->m.size, &trial));
   TRY(bl_alloc(r->ctx, r->m.size, &gradient));
-  for (int i = 0; i < ORIGINS; i++) {
+  for (int i = 0; i < ORIGINS && !(i > 0 && bl_any(r->ctx, bl_interrupted(r->ctx) || bl_seconds() > r->problem->deadline)); i++) {
     char note[sizeof model->fit.notes->name];
+    bl_watch_set(r->ctx, NULL); /* they have their own */
     status = solution(r, &origins[i], model, trial);
     if (status == BLICA_ERR_INTERRUPTED && i > 0) { /* one start is enough for a best so far */
       status = BLICA_OK;
@@ -200,11 +224,14 @@ static blica_status best_start(run *r, blica_model *model, double *theta) {
     }
     TRY(status);
     double value = NAN;
-    for (int halving = 0; halving < MAX_HALVINGS && !isfinite(value); halving++) {
+    bl_watch_set(r->ctx, &r->watch);
+    for (int halving = 0; halving < MAX_HALVINGS && !isfinite(value) && !cut(r); halving++) {
       for (int j = 0; halving > 0 && j < r->m.n * r->m.k; j++) trial[j] /= 2; /* A outside the domain */
       TRY(bl_mle_order(&r->m, trial));
       value = bl_mle_eval(&r->m, trial, gradient);
     }
+    if (cut(r)) break;
+    r->watch.armed = true; /* there is a point to return */
     snprintf(note, sizeof note, "start_%s", origins[i].name);
     TRY(bl_report_note(r->ctx, &model->fit, note, -value));
     if (i > 0 && !(value < best)) continue;
@@ -317,7 +344,10 @@ static blica_status final_objective(run *r, const double *theta) {
   bl_mle *m = &r->m;
   r->loglik_error = NAN;
   TRY(bl_alloc(r->ctx, m->size, &gradient));
+  r->watch.armed = false; /* what is returned is whole */
   double value = bl_mle_eval(m, theta, gradient), working = m->loglik;
+  if (!r->confirmed) r->record.gradient = bl_mle_slope(m, theta, gradient, value);
+  r->watch.armed = true;
   bl_information_free(m->information); /* room for the finer integrals */
   bl_likelihood_free(m->likelihood);
   m->information = NULL;
@@ -326,6 +356,42 @@ static blica_status final_objective(run *r, const double *theta) {
   r->record.objective = -(value + m->weight * (working - m->loglik));
 done:
   bl_free(gradient);
+  return status;
+}
+
+/* The claim of convergence against finer integrals. Where they put the gradient above the tolerance, what the two gradients differ in is
+ * added to the working one (a constant, so that it stays the gradient of a function) and the minimum sought again: a fine
+ * gradient for each round, and the rounds gain what the two rules agree in. */
+static blica_status confirm(run *r, double *theta) {
+  blica_status status = BLICA_OK;
+  bl_mle *m = &r->m;
+  bl_mle_fine fine = {.error = NAN};
+  double *tilt = NULL, *pivot, tolerance = r->problem->options->tolerance;
+  TRY(bl_mle_fine_make(r->ctx, m, &fine));
+  TRY(bl_alloc(r->ctx, 2 * m->size, &tilt));
+  pivot = tilt + m->size;
+  for (int round = 0; !r->interrupted && !r->out_of_time && !r->unbounded; round++) {
+    if (m->precision_mixing == 0) bl_mle_standard(m, theta);
+    m->tilt = NULL;
+    double value = bl_mle_eval(m, theta, tilt);
+    r->record.evaluations += 2;
+    r->record.gradient = bl_mle_slope(m, theta, tilt, value);
+    bool finer = bl_mle_fine_gradient(m, theta, tolerance, &fine);
+    if (cut(r)) break;
+    if (finer) r->record.gradient = bl_mle_slope(m, theta, fine.gradient, fine.value);
+    r->gradient_error = fine.error;
+    r->confirmed = true;
+    if (r->record.gradient <= tolerance || round == CONFIRM_ROUNDS) break;
+    r->confirmed = false;
+    for (size_t i = 0; i < m->size; i++) tilt[i] = finer ? fine.gradient[i] - tilt[i] : 0.0;
+    memcpy(pivot, theta, sizeof(double) * m->size);
+    m->tilt = tilt, m->pivot = pivot;
+    TRY(minimise(r, theta, 0.3 * tolerance));
+  }
+done:
+  m->tilt = NULL;
+  bl_mle_fine_free(&fine);
+  bl_free(tilt);
   return status;
 }
 
@@ -339,7 +405,7 @@ static blica_status report(run *r, const double *theta, blica_model *model) {
       model->variances[j + (size_t)s * m->k] = exp(theta[bl_mle_local(m, s) + (size_t)j]);
       model->means[j + (size_t)s * m->k] = theta[bl_mle_local(m, s) + (size_t)(m->k + j)];
     }
-  bool converged = r->record.gradient <= r->problem->options->tolerance;
+  bool converged = r->confirmed && r->record.gradient <= r->problem->options->tolerance;
   r->record.iterations = r->before;
   r->record.seconds = r->record.seconds_near = bl_seconds() - r->begun;
   r->record.stop = r->unbounded       ? BLICA_STOP_UNBOUNDED
@@ -356,6 +422,7 @@ static blica_status report(run *r, const double *theta, blica_model *model) {
   fit->stop = r->record.stop;
   TRY(bl_report_note(r->ctx, fit, "loglik", m->loglik));
   if (!isnan(r->loglik_error)) TRY(bl_report_note(r->ctx, fit, "loglik_error", r->loglik_error));
+  if (!isnan(r->gradient_error)) TRY(bl_report_note(r->ctx, fit, "gradient_error", r->gradient_error));
   if (m->engine == BL_ENGINE_LATTICE) TRY(bl_report_note(r->ctx, fit, "lattice_points", m->accuracy.points));
   if (m->engine == BL_ENGINE_PLACKETT) TRY(bl_report_note(r->ctx, fit, "quadrature_nodes", m->accuracy.nodes));
   if (m->precision_mixing > 0) {
@@ -370,7 +437,8 @@ done:
 blica_status bl_estimate_mle(blica_ctx *ctx, const bl_problem *problem, blica_model *model, bool *means_done) {
   blica_status status = BLICA_OK;
   const blica_fit_options *o = problem->options;
-  run r = {.ctx = ctx, .problem = problem, .begun = bl_seconds()};
+  run r = {.ctx = ctx, .problem = problem, .begun = bl_seconds(), .gradient_error = NAN,
+           .watch = {.deadline = problem->deadline, .progress = {"fit", -1, NAN, 0, 0}}};
   double *theta = NULL;
   bool fixed = strcmp(o->prior, "fixed") == 0, settled = false;
   r.learn = !fixed && strcmp(o->prior, "none") != 0;
@@ -385,7 +453,9 @@ blica_status bl_estimate_mle(blica_ctx *ctx, const bl_problem *problem, blica_mo
   if (r.m.engine != BL_ENGINE_EP) {
     TRY(minimise(&r, theta, fmax(COARSE_TOLERANCE, o->tolerance)));
     for (int round = 0; r.learn && r.m.information && round < SCALE_ROUNDS && !settled && !r.interrupted && !r.out_of_time; round++) {
-      TRY(learn_scales(&r, round, theta, &settled));
+      status = learn_scales(&r, round, theta, &settled);
+      if (status == BLICA_ERR_INTERRUPTED && cut(&r)) break; /* the scales before stay */
+      TRY(status);
       TRY(minimise(&r, theta, fmax(COARSE_TOLERANCE, o->tolerance)));
     }
     TRY(bl_mle_order(&r.m, theta));
@@ -395,10 +465,12 @@ blica_status bl_estimate_mle(blica_ctx *ctx, const bl_problem *problem, blica_mo
   r.m.accuracy.nodes = r.m.n <= FEW_NODES ? FINE_NODES : FINE_NODES - 1;
   r.unbounded = false;
   TRY(minimise(&r, theta, o->tolerance));
+  if (r.record.gradient <= o->tolerance) TRY(confirm(&r, theta));
   TRY(final_objective(&r, theta));
   TRY(report(&r, theta, model));
   *means_done = true;
 done:
+  bl_watch_set(ctx, NULL);
   bl_mle_free(&r.m);
   bl_free(theta);
   return status;

@@ -22,6 +22,7 @@ typedef struct {
   bl_information *information; /* NULL: too large for a dense matrix */
   double *variances, *means, *g_variance, *g_mean; /* [k,u] */
   double loglik; /* at the last evaluation, without weight or penalties */
+  const double *tilt, *pivot; /* [size] f has tilt'(theta - pivot) added; NULL: nothing */
 } bl_mle;
 
 blica_status bl_mle_make(blica_ctx *ctx, const blica_data *data, int k, const blica_fit_options *options, bl_mle *m);
@@ -35,6 +36,24 @@ blica_status bl_mle_order(bl_mle *m, const double *theta);
 double bl_mle_steepest(const bl_mle *m, const double *theta);
 /* f and its gradient; NaN outside the domain. */
 double bl_mle_eval(bl_mle *m, const double *theta, double *gradient);
+
+/* Relative gradient, max |df/dtheta| / max(1, |f|), in the scale where the mean variance of each source is 1. */
+double bl_mle_slope(const bl_mle *m, const double *theta, const double *gradient, double value);
+/* Into that scale; the likelihood stays as it was. */
+void bl_mle_standard(const bl_mle *m, double *theta);
+
+/* The gradient by finer integrals than those in use. */
+typedef struct {
+  bl_accuracy accuracy;
+  double value, *gradient; /* [size] */
+  double error;            /* relative, of this gradient; by lattices, of the gradient in use. NaN: not known yet */
+  double *other, *squares; /* room */
+} bl_mle_fine;
+blica_status bl_mle_fine_make(blica_ctx *ctx, const bl_mle *m, bl_mle_fine *fine);
+void bl_mle_fine_free(bl_mle_fine *fine);
+/* At theta; the first call chooses the rule, so that its error is a tenth of the tolerance or as small as can be had. False when
+ * there is no finer rule: with lattices error is set, and nothing by expectation propagation. */
+bool bl_mle_fine_gradient(bl_mle *m, const double *theta, double tolerance, bl_mle_fine *fine);
 
 /* The information matrix: sum over rows of score score', plus the prior's precision, with A in the border and a block
  * for each segment. */

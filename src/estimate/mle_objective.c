@@ -112,5 +112,9 @@ double bl_mle_eval(bl_mle *m, const double *theta, double *gradient) {
       gradient[at] = m->precision_variance * theta[at] - m->weight * m->g_variance[j + (size_t)s * m->k];
       gradient[mean] = m->precision_mean * theta[mean] - m->weight * m->g_mean[j + (size_t)s * m->k];
     }
+  for (size_t i = 0; m->tilt && i < m->size; i++) {
+    value += m->tilt[i] * (theta[i] - m->pivot[i]);
+    gradient[i] += m->tilt[i];
+  }
   return value;
 }

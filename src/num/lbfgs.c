@@ -25,9 +25,11 @@ typedef struct {
   double value, trial_value;
   bl_objective objective;
   bl_precondition precondition;
+  bl_evaluation_cut cut;
   void *user;
   double before; /* value at the last iteration's begin */
   int64_t iterations, evaluations;
+  bool stopped; /* inside an evaluation */
   bool plain; /* steepest descent: memory is empty and the preconditioner is left out */
 } machine;
 
@@ -77,6 +79,7 @@ static double try_step(machine *m, double step, double *slope) {
   for (size_t i = 0; i < m->size; i++) m->trial_x[i] = m->x[i] + step * m->direction[i];
   m->trial_value = m->objective(m->trial_x, m->trial_g, m->user);
   m->evaluations++;
+  m->stopped = m->cut && m->cut(m->user);
   *slope = isfinite(m->trial_value) ? dot(m->size, m->trial_g, m->direction) : NAN;
   return isfinite(*slope) ? m->trial_value : INFINITY;
 }
@@ -109,6 +112,7 @@ static bool line_search(machine *m, double step, double slope0) {
   bool bracketed = false;
   for (int trial = 0; trial < MAX_TRIALS; trial++) {
     double slope, value = try_step(m, step, &slope);
+    if (m->stopped) return false;
     if (accepts(m, step, value, slope, slope0)) return true;
     if (value > m->value + C1 * step * slope0 || value >= f_low) {
       high = step, f_high = value, g_high = slope;
@@ -150,14 +154,16 @@ static void accept_trial(machine *m) {
 }
 
 /* One iteration; when the direction leads nowhere the memory is dropped, then the preconditioner. False when not
- * even steepest descent finds a lower point. */
+ * even steepest descent finds a lower point, or when it was stopped. */
 static bool iterate(machine *m) {
   for (;;) {
     quasi_newton_direction(m);
     double slope = dot(m->size, m->gradient, m->direction);
     bool scaled = m->stored || (m->precondition && !m->plain);
     double step = scaled ? 1 : fmin(1, 1 / largest(m->size, m->gradient));
-    if (slope < 0 && (line_search(m, step, slope) || m->trial_value < m->value)) {
+    bool found = slope < 0 && line_search(m, step, slope);
+    if (m->stopped) return false;
+    if (found || (slope < 0 && m->trial_value < m->value)) {
       accept_trial(m);
       m->plain = false;
       return true;
@@ -212,8 +218,14 @@ static bl_lbfgs_end minimise(blica_ctx *ctx, machine *m, const bl_lbfgs_options 
       if (largest(m->size, m->gradient) <= options->gradient_tolerance * fmax(1, fabs(m->value))) return BL_LBFGS_GRADIENT;
       if (m->iterations >= options->max_iterations) return BL_LBFGS_ITERATIONS;
       if (options->max_evaluations > 0 && m->evaluations >= options->max_evaluations) return BL_LBFGS_ITERATIONS;
+      machine kept = *m;
       m->before = m->value;
-      if (!iterate(m)) return BL_LBFGS_LINE_SEARCH;
+      if (!iterate(m)) {
+        if (!m->stopped) return BL_LBFGS_LINE_SEARCH;
+        m->before = kept.before, m->evaluations = kept.evaluations, m->stored = kept.stored, m->plain = kept.plain;
+        bl_stage_offer(ctx, stage, BL_CUT_SHORT, pass_state, m);
+        return BL_LBFGS_HOOK;
+      }
       m->iterations++;
     }
     int told = options->hook ? options->hook(m->iterations, m->value, largest(m->size, m->gradient), m->user) : BL_GO_ON;
@@ -230,6 +242,8 @@ static blica_status begin(blica_ctx *ctx, machine *m, const bl_stage *stage, boo
   if (*taken_up) return bl_stage_load(ctx, stage, pass_state, m);
   m->value = m->objective(m->x, m->gradient, m->user);
   m->evaluations = 1;
+  m->stopped = m->cut && m->cut(m->user);
+  if (m->stopped) return BLICA_OK;
   bool smooth = isfinite(dot(m->size, m->gradient, m->gradient));
   if (isfinite(m->value) && smooth) return BLICA_OK;
   return bl_fail(ctx, BLICA_ERR_NUMERIC,
@@ -268,11 +282,18 @@ blica_status bl_lbfgs(blica_ctx *ctx, size_t size, double *x, bl_objective objec
                .x = x,
                .objective = objective,
                .precondition = options->precondition,
+               .cut = options->cut,
+               .before = INFINITY,
                .user = user};
   memset(result, 0, sizeof *result);
   if (bl_stage_find(stage) == BL_STAGE_OVER) return bl_stage_load_at(ctx, stage, pass_result, result, x, size);
   TRY(prepare(ctx, &m));
   TRY(begin(ctx, &m, stage, &taken_up));
+  if (m.stopped) {
+    bl_stage_cut(stage);
+    *result = (bl_lbfgs_result){.value = NAN, .gradient_max = NAN, .end = BL_LBFGS_HOOK};
+    goto done;
+  }
   bl_stage_enter(ctx, stage);
   result->end = minimise(ctx, &m, options, stage, taken_up);
   result->value = m.value;

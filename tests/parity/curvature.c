@@ -1,0 +1,102 @@
+/* curvature MODEL COUNTS - what rounding can do to the end of a fit (docs/trust.md): the number of parameters, the objective, the smallest
+ * curvature of it at the model, the norm of the parameters and that of the shortest column of A, in the scale that the optimiser reports
+ * gradients in. Objectives are the plain ones of torture_check.h, their second derivatives differences. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../torture_check.h"
+
+static double note(const blica_model *m, const char *name) {
+  for (int i = 0; i < m->fit.n_notes; i++)
+    if (strcmp(m->fit.notes[i].name, name) == 0) return 1 / (m->fit.notes[i].value * m->fit.notes[i].value);
+  return 0;
+}
+
+/* d2f/dx dy over the segments first..last-1, without priors. */
+static double second(plain *p, double *x, double *y, int first, int last) {
+  const double h = 4e-3;
+  double sum = 0;
+  for (int corner = 0; corner < 4; corner++) {
+    const double dx = corner & 1 ? h : -h, dy = corner & 2 ? h : -h, keep_x = *x, keep_y = *y;
+    *x += dx, *y += dy;
+    for (int s = first; s < last; s++) sum += (dx * dy > 0 ? 1 : -1) * plain_segment(p, s);
+    *x = keep_x;
+    *y = keep_y;
+  }
+  return sum / (4 * h * h);
+}
+
+/* Column-major, lower triangle: A first, then the log-variances of one segment after another. */
+static void hessian(plain *p, double *h, int size) {
+  const int nk = p->n * p->k, k = p->k;
+  for (int j = 0; j < nk; j++) {
+    for (int i = j; i < nk; i++) h[i + (size_t)j * size] = second(p, &p->a[i], &p->a[j], 0, p->u);
+    for (int i = 0; i < k * p->u; i++) h[nk + i + (size_t)j * size] = second(p, &p->log_v[i], &p->a[j], i / k, i / k + 1);
+  }
+  for (int s = 0; s < p->u; s++)
+    for (int j = s * k; j < (s + 1) * k; j++)
+      for (int i = j; i < (s + 1) * k; i++) h[nk + i + (size_t)(nk + j) * size] = second(p, &p->log_v[i], &p->log_v[j], s, s + 1);
+  for (int i = 0; i < size; i++) h[i + (size_t)i * size] += i < nk ? p->precision_mixing : p->precision_variance;
+}
+
+/* Without priors the scale of a source is free: along it the curvature is 0 and the model the same. */
+static void fix_scales(const plain *p, double *h, int size) {
+  const int nk = p->n * p->k;
+  double *d = plain_room((size_t)size), most = 0;
+  for (int i = 0; i < size; i++) most = fmax(most, h[i + (size_t)i * size]);
+  for (int j = 0; j < p->k; j++) {
+    double square = 0;
+    memset(d, 0, (size_t)size * sizeof *d);
+    for (int i = 0; i < p->n; i++) d[i + j * p->n] = p->a[i + j * p->n];
+    for (int s = 0; s < p->u; s++) d[nk + j + s * p->k] = -2;
+    for (int i = 0; i < size; i++) square += d[i] * d[i];
+    for (int c = 0; c < size; c++)
+      for (int i = c; i < size; i++) h[i + (size_t)c * size] += most * d[i] * d[c] / square;
+  }
+  free(d);
+}
+
+static void standardise(plain *p) {
+  for (int j = 0; j < p->k; j++) {
+    double sd = plain_sd(p, j);
+    for (int i = 0; i < p->n; i++) p->a[i + j * p->n] *= sd;
+    for (int s = 0; s < p->u; s++) p->log_v[j + s * p->k] -= 2 * log(sd);
+  }
+}
+
+int main(int argc, char **argv) {
+  blica_ctx *ctx;
+  blica_model *m = NULL;
+  blica_counts *counts = NULL;
+  blica_cor *cor = NULL, *regular = NULL;
+  if (argc != 3 || blica_ctx_create(&ctx) != BLICA_OK) return 2;
+  if (blica_model_load(ctx, argv[1], &m) != BLICA_OK || blica_counts_load(ctx, argv[2], &counts) != BLICA_OK ||
+      blica_correlate(ctx, counts, &cor) != BLICA_OK || blica_regularise(ctx, cor, m->fit.condition > 0 ? m->fit.condition : INFINITY, &regular) != BLICA_OK) {
+    fprintf(stderr, "%s\n", blica_message(ctx));
+    return 1;
+  }
+  plain p = {.weight = 1, .precision_mixing = note(m, "prior_mixing"), .precision_variance = note(m, "prior_variance"), .cor = cor};
+  if (strcmp(m->method, "blica") == 0) p.cor = regular;
+  if (strcmp(m->method, "pairwise") == 0) p.counts = counts;
+  p.matched = strcmp(m->method, "matched") == 0 || strcmp(m->method, "mle") == 0; /* the full likelihood holds at least what pairs do */
+  plain_take(&p, m);
+  const int nk = p.n * p.k, size = nk + p.k * p.u, free_scale = p.precision_mixing == 0;
+  if (free_scale) standardise(&p);
+  double *h = plain_room((size_t)size * (size_t)size), *value = plain_room((size_t)size), norm = 0, column = INFINITY;
+  hessian(&p, h, size);
+  if (free_scale) fix_scales(&p, h, size);
+  LAPACKE_dsyev(LAPACK_COL_MAJOR, 'N', 'L', size, h, size, value);
+  for (int j = 0; j < p.k; j++) {
+    double square = 0;
+    for (int i = 0; i < p.n; i++) square += p.a[i + j * p.n] * p.a[i + j * p.n];
+    norm += square, column = fmin(column, sqrt(square));
+  }
+  for (int i = 0; i < p.k * p.u; i++) norm += p.log_v[i] * p.log_v[i];
+  printf("{\"parameters\": %d, \"objective\": %.17g, \"curvature\": %.17g, \"norm\": %.17g, \"column\": %.17g, \"learned\": %d}\n", size,
+         fabs(plain_value(&p)), value[0], sqrt(norm), column, p.precision_mixing > 0);
+  plain_free(&p);
+  free(h), free(value);
+  blica_cor_free(cor), blica_cor_free(regular), blica_counts_free(counts), blica_model_free(m), blica_ctx_free(ctx);
+  return 0;
+}
