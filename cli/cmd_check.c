@@ -160,7 +160,7 @@ static int run(program *p, void *values) {
   char message[TABLE_MESSAGE];
   table_options options = data_table_options(&v->data);
   blica_counts *counts;
-  blica_status status = table_counts(p->ctx, p->operands[0], &options, message, &counts);
+  blica_status status = table_counts(p->ctx, p->operands[0], &options, NULL, message, &counts);
   if (status != BLICA_OK) return fail_table(status, message);
   findings f = {.c = counts};
   int code;

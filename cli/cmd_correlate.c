@@ -34,7 +34,7 @@ static int run(program *p, void *values) {
   table_options options = data_table_options(&v->data);
   blica_counts *counts;
   blica_cor *cor = NULL;
-  blica_status status = table_counts(p->ctx, p->operands[0], &options, message, &counts);
+  blica_status status = table_counts(p->ctx, p->operands[0], &options, NULL, message, &counts);
   if (status != BLICA_OK) return fail_table(status, message);
   status = blica_correlate(p->ctx, counts, &cor);
   blica_counts_free(counts);

@@ -28,7 +28,7 @@ static int run(program *p, void *values) {
   char message[TABLE_MESSAGE];
   table_options options = data_table_options(&v->data);
   blica_counts *counts;
-  blica_status status = table_counts(p->ctx, p->operands[0], &options, message, &counts);
+  blica_status status = table_counts(p->ctx, p->operands[0], &options, NULL, message, &counts);
   if (status != BLICA_OK) return fail_table(status, message);
   double rows = 0;
   for (int s = 0; s < counts->u; s++) rows += counts->samples[s];

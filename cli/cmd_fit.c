@@ -47,7 +47,7 @@ static int read_input(program *p, const fit_values *v, fit_input *in) {
   char message[TABLE_MESSAGE];
   table_options how = data_table_options(&v->data);
   if (table_is_counts(path) || !needs_rows(v->options.method)) {
-    blica_status status = table_counts(p->ctx, path, &how, message, &in->counts);
+    blica_status status = table_counts(p->ctx, path, &how, &v->options, message, &in->counts);
     if (status != BLICA_OK) return fail_table(status, message);
     in->n = in->counts->n;
     in->u = in->counts->u;

@@ -100,7 +100,7 @@ static int gather(program *p, const report_values *v, material *m) {
               "page shows the model alone", m->model->n, m->model->u, tables, 34e-9 * tables);
     return EXIT_DATA;
   }
-  status = table_counts(p->ctx, p->operands[1], &how, message, &m->counts);
+  status = table_counts(p->ctx, p->operands[1], &how, NULL, message, &m->counts);
   if (status != BLICA_OK) return fail_table(status, message);
   int code = match(p, m);
   if (code != EXIT_OK) return code;

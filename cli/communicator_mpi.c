@@ -59,6 +59,14 @@ static int broadcast(void *from, size_t count, int root, void *user) {
   return after(inner.broadcast(from, count, root, user));
 }
 
+static int deal(const void *send, const size_t *to, void *receive, const size_t *from, void *user) {
+  double received = 0;
+  for (int r = 0; r < size; r++)
+    if (r != rank) received += (double)from[r];
+  before(received);
+  return after(inner.deal(send, to, receive, from, user));
+}
+
 /* ---- beginning ---- */
 
 void communicator_begin(int *argc, char ***argv) {
@@ -72,7 +80,7 @@ void communicator_begin(int *argc, char ***argv) {
   MPI_Comm_free(&node);
   blica_mpi_comm(work, &inner);
   counted = inner;
-  counted.sum = sum, counted.gather = gather, counted.broadcast = broadcast;
+  counted.sum = sum, counted.gather = gather, counted.broadcast = broadcast, counted.deal = deal;
   rank = inner.rank, size = inner.size;
   traffic.begun = MPI_Wtime();
   if (rank == 0) return;

@@ -79,19 +79,19 @@ blica_status table_flush(table *t, char *message);
 blica_status table_begin_npy(table *t, char *message);
 blica_status table_read_npy(table *t, int64_t max_rows, char *message);
 
-/* table_ranks.c: what this process is to read, and how it is thrown away. */
-typedef struct {
-  blica_status (*read)(table *t, char *message, void **out);
-  void (*drop)(void *out);
-} table_goal;
-/* Reads a table by all processes; *out is this process's part, NULL for none. Same status and message on all. */
-blica_status table_ranks(blica_ctx *ctx, const char *path, const table_options *options, const table_goal *goal,
-                         char *message, void **out);
+/* table_ranks.c: table_read and table_counts by all processes. Same status and message on all. */
+blica_status table_ranks_read(blica_ctx *ctx, const char *path, const table_options *options, char *message, blica_data **out);
+blica_status table_ranks_counts(blica_ctx *ctx, const char *path, const table_options *options, const blica_fit_options *fit,
+                                char *message, blica_counts **out);
+
+/* table_io.c: before the first of pieces that are counted as they come. */
+blica_status table_begin_stream(table *t, char *message);
 
 /* table_levels.c: the code (0 or 1 in order of appearance) of a value; what to do at the end. */
 blica_status table_level(table *t, int variable, const char *text, size_t length, char *message, int8_t *code);
-/* Sets the counts of streamed pieces right: values were coded in order of appearance. */
-blica_status table_turn_counts(table *t, char *message, blica_counts *counts);
+/* Which variables [n] of streamed pieces are to be turned over, their values having been coded in order of appearance; tells the
+ * levels. */
+blica_status table_turned(table *t, char *message, uint8_t **turned);
 blica_status table_too_few(const table *t, int64_t rows, char *message); /* for --segment-count */
 /* A copy of data with some variables turned over (by their levels) and segments by count. */
 blica_status table_repack(table *t, const blica_data *data, char *message, blica_data **out);

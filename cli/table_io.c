@@ -178,32 +178,14 @@ blica_status table_next(table *t, int64_t max_rows, char message[TABLE_MESSAGE],
   return status;
 }
 
-static blica_status read_rows(table *t, char *message, void **out) {
-  blica_data *data = NULL;
-  blica_status status = table_next(t, INT64_MAX / 2, message, &data);
-  *out = data;
-  return status;
-}
-
-static void drop_rows(void *out) { blica_data_free(out); }
-
 blica_status table_read(blica_ctx *ctx, const char *path, const table_options *options, char message[TABLE_MESSAGE],
                         blica_data **out) {
-  static const table_goal goal = {read_rows, drop_rows};
-  void *part = NULL;
   table *t;
   *out = NULL;
-  if (communicator()) {
-    blica_status status = table_ranks(ctx, path, options, &goal, message, &part);
-    if (status == BLICA_OK && (status = blica_pack_ranks(ctx, part, out)) != BLICA_OK)
-      table_fail(message, status, "%s: %.900s", path, blica_message(ctx));
-    blica_data_free(part);
-    return status;
-  }
+  if (communicator()) return table_ranks_read(ctx, path, options, message, out);
   blica_status status = table_open(ctx, path, options, message, &t);
-  if (status == BLICA_OK) status = read_rows(t, message, &part);
+  if (status == BLICA_OK) status = table_next(t, INT64_MAX / 2, message, out);
   table_close(t);
-  *out = part;
   return status;
 }
 
@@ -249,18 +231,26 @@ static blica_status find_total(table *t, char *message) {
   return status;
 }
 
-/* The sum over pieces; NULL on failure. */
-static blica_status count_rows(table *t, char *message, void **out) {
+blica_status table_begin_stream(table *t, char *message) {
   blica_status status = t->options.segment_count ? find_total(t, message) : BLICA_OK;
-  blica_counts *sum = NULL;
   t->streamed = !t->options.segment_count || t->total > 0;
+  return status;
+}
+
+/* The sum over pieces; NULL on failure. */
+static blica_status count_rows(table *t, char *message, blica_counts **out) {
+  blica_status status = table_begin_stream(t, message);
+  blica_counts *sum = NULL;
+  uint8_t *turned = NULL;
   for (blica_data *piece = NULL; status == BLICA_OK; blica_data_free(piece)) {
     status = table_next(t, 0, message, &piece);
     if (status != BLICA_OK || !piece) break;
     status = blica_count_add(t->ctx, piece, &sum);
     if (status != BLICA_OK) table_library_failed(t, status, message);
   }
-  if (status == BLICA_OK && t->levels && t->streamed) status = table_turn_counts(t, message, sum);
+  if (status == BLICA_OK && t->levels && t->streamed) status = table_turned(t, message, &turned);
+  if (turned) blica_counts_turn(sum, turned);
+  free(turned);
   if (status != BLICA_OK) {
     blica_counts_free(sum);
     sum = NULL;
@@ -269,28 +259,17 @@ static blica_status count_rows(table *t, char *message, void **out) {
   return status;
 }
 
-static void drop_counts(void *out) { blica_counts_free(out); }
-
-blica_status table_counts(blica_ctx *ctx, const char *path, const table_options *options, char message[TABLE_MESSAGE],
-                          blica_counts **out) {
-  static const table_goal goal = {count_rows, drop_counts};
-  void *part = NULL;
+blica_status table_counts(blica_ctx *ctx, const char *path, const table_options *options, const blica_fit_options *fit,
+                          char message[TABLE_MESSAGE], blica_counts **out) {
   table *t;
   *out = NULL;
   if (table_is_counts(path)) {
-    blica_status loaded = blica_counts_load(ctx, path, out);
+    blica_status loaded = fit ? blica_counts_load_ranks(ctx, path, fit, out) : blica_counts_load(ctx, path, out);
     return loaded == BLICA_OK ? loaded : table_fail(message, loaded, "%s", blica_message(ctx));
   }
-  if (communicator()) {
-    blica_status status = table_ranks(ctx, path, options, &goal, message, &part);
-    if (status == BLICA_OK && (status = blica_merge_ranks(ctx, part, out)) != BLICA_OK)
-      table_fail(message, status, "%s: %.900s", path, blica_message(ctx));
-    blica_counts_free(part);
-    return status;
-  }
+  if (communicator()) return table_ranks_counts(ctx, path, options, fit, message, out);
   blica_status status = table_open(ctx, path, options, message, &t);
-  if (status == BLICA_OK) status = count_rows(t, message, &part);
+  if (status == BLICA_OK) status = count_rows(t, message, out);
   table_close(t);
-  *out = part;
   return status;
 }

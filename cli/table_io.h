@@ -43,8 +43,9 @@ void table_close(table *t); /* NULL is fine */
 /* Whether path holds pair counts (.npz, or .csv with the header of blica_counts_save) rather than rows. */
 bool table_is_counts(const char *path);
 
-/* The counts of path, whichever it holds; rows are counted piece by piece and merged. */
-blica_status table_counts(blica_ctx *ctx, const char *path, const table_options *options,
+/* The counts of path, whichever it holds; rows are counted piece by piece and merged. With the options of the fit that is to
+ * follow, a process of several need get no more than that looks at (blica_count_begin); else fit is NULL. */
+blica_status table_counts(blica_ctx *ctx, const char *path, const table_options *options, const blica_fit_options *fit,
                           char message[TABLE_MESSAGE], blica_counts **out);
 
 #endif

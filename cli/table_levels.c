@@ -119,12 +119,10 @@ blica_status table_repack(table *t, const blica_data *data, char *message, blica
   return status == BLICA_OK ? BLICA_OK : table_library_failed(t, status, message);
 }
 
-blica_status table_turn_counts(table *t, char *message, blica_counts *counts) {
-  uint8_t *flip = calloc((size_t)t->n + 1, 1);
-  if (!flip) return table_no_memory(message);
+blica_status table_turned(table *t, char *message, uint8_t **out) {
+  *out = calloc((size_t)t->n + 1, 1);
+  if (!*out) return table_no_memory(message);
   tell_levels(t);
-  for (int i = 0; i < t->n; i++) flip[i] = turned(&t->levels[i]);
-  blica_counts_turn(counts, flip);
-  free(flip);
+  for (int i = 0; i < t->n; i++) (*out)[i] = turned(&t->levels[i]);
   return BLICA_OK;
 }

@@ -3,6 +3,7 @@
  * Of a plain text file whose rows name their segment, each process reads the lines that begin in its part of the bytes.
  * Anything else (compressed, standard input, .npy, segments by row number, quoted fields, which may hold line ends) is read
  * by the first process. So is a table in which any process met an error: the message is then that of one process alone. */
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -49,44 +50,158 @@ static blica_status cut(table *t, char *message, bool *rows) {
   return byte_source_window(source, bound[0], bound[1], message);
 }
 
-/* This process's lines; true when all processes could do theirs. */
-static bool read_part(blica_ctx *ctx, const char *path, const table_options *options, const table_goal *goal, char *message,
-                      void **out) {
-  table *t = NULL;
-  bool rows = false, good = table_open(ctx, path, options, message, &t) == BLICA_OK && divisible(t);
-  if (any(!good)) {
-    table_close(t);
-    return false;
+/* Opens the file on every process; false when it cannot be divided. *told: the notes of opening were given. */
+static bool open_parts(blica_ctx *ctx, const char *path, const table_options *options, char *message, bool *told, table **t) {
+  struct stat info;
+  bool rows, good = strcmp(path, "-") != 0 && stat(path, &info) == 0 && S_ISREG(info.st_mode);
+  *t = NULL;
+  *told = agree_on(good);
+  if (!*told) return false;
+  good = table_open(ctx, path, options, message, t) == BLICA_OK && divisible(*t);
+  if (!any(!good)) {
+    good = cut(*t, message, &rows) == BLICA_OK;
+    if (!any(!good)) return true;
   }
-  good = cut(t, message, &rows) == BLICA_OK && (!rows || goal->read(t, message, out) == BLICA_OK) && !t->text.quotes;
-  table_close(t);
-  return !any(!good);
+  table_close(*t);
+  *t = NULL;
+  return false;
 }
 
-static blica_status read_all(blica_ctx *ctx, const char *path, const table_options *options, const table_goal *goal,
-                             char *message, void **out) {
-  table *t = NULL;
-  blica_status status = table_open(ctx, path, options, message, &t);
-  if (status == BLICA_OK) status = goal->read(t, message, out);
+/* Opens the table on the first process alone. */
+static blica_status open_first(blica_ctx *ctx, const char *path, const table_options *options, bool told, char *message, table **t) {
+  table_options how = *options;
+  if (told) how.note = NULL;
+  *t = NULL;
+  return follow(leads() ? table_open(ctx, path, &how, message, t) : BLICA_OK, message);
+}
+
+static blica_status library_failed(blica_ctx *ctx, const char *path, blica_status status, char *message) {
+  return table_fail(message, status, "%s: %.900s", path, blica_message(ctx));
+}
+
+/* ---- rows ---- */
+
+static bool read_part(blica_ctx *ctx, const char *path, const table_options *options, char *message, bool *told, blica_data **part) {
+  table *t;
+  if (!open_parts(ctx, path, options, message, told, &t)) return false;
+  bool good = table_next(t, INT64_MAX / 2, message, part) == BLICA_OK && !t->text.quotes;
   table_close(t);
+  if (!any(!good) && any(*part != NULL)) return true;
+  blica_data_free(*part);
+  *part = NULL;
+  return false;
+}
+
+blica_status table_ranks_read(blica_ctx *ctx, const char *path, const table_options *options, char *message, blica_data **out) {
+  blica_data *part = NULL;
+  blica_status status = BLICA_OK;
+  bool told;
+  table *t;
+  blica_set_comm(ctx, NULL); /* each works on its own rows */
+  if (!read_part(ctx, path, options, message, &told, &part)) {
+    status = open_first(ctx, path, options, told, message, &t);
+    if (status == BLICA_OK) status = follow(t ? table_next(t, INT64_MAX / 2, message, &part) : BLICA_OK, message);
+    table_close(t);
+  }
+  blica_set_comm(ctx, communicator());
+  if (status == BLICA_OK && (status = blica_pack_ranks(ctx, part, out)) != BLICA_OK) library_failed(ctx, path, status, message);
+  blica_data_free(part);
   return status;
 }
 
-blica_status table_ranks(blica_ctx *ctx, const char *path, const table_options *options, const table_goal *goal,
-                         char *message, void **out) {
-  struct stat info;
-  table_options how = *options;
-  blica_status status = BLICA_OK;
-  bool file = agree_on(strcmp(path, "-") != 0 && stat(path, &info) == 0 && S_ISREG(info.st_mode));
-  *out = NULL;
-  blica_set_comm(ctx, NULL); /* each works on its own rows */
-  if (!file || !read_part(ctx, path, &how, goal, message, out)) {
-    goal->drop(*out);
-    *out = NULL;
-    if (file) how.note = NULL; /* told before */
-    if (leads()) status = read_all(ctx, path, &how, goal, message, out);
-    status = follow(status, message);
+/* ---- counts ---- */
+
+typedef struct {
+  blica_ctx *ctx;
+  const char *path;
+  char *message;
+  table *t; /* NULL: this process reads nothing */
+  bool parts, told;
+  blica_counter *counter;
+} feeding;
+
+enum { FED, STUCK, FAILED };
+
+/* Pieces of all processes to the counter, until none has any. STUCK: a process could not read its rows, or there are none;
+ * *status and message say why, to it alone. FAILED: the same to all. */
+static int feed(feeding *f, blica_status *status) {
+  *status = BLICA_OK;
+  for (bool begun = false;; begun = true) {
+    blica_data *piece = NULL;
+    if (f->t) *status = table_next(f->t, 0, f->message, &piece);
+    if (any(*status != BLICA_OK || (f->parts && f->t->text.quotes))) {
+      blica_data_free(piece);
+      return STUCK;
+    }
+    if (!any(piece != NULL)) return begun ? FED : STUCK;
+    blica_set_comm(f->ctx, communicator());
+    *status = blica_count_piece(f->ctx, f->counter, piece);
+    blica_set_comm(f->ctx, NULL);
+    if (*status == BLICA_OK) continue;
+    library_failed(f->ctx, f->path, *status, f->message);
+    return FAILED;
   }
+}
+
+/* Columns whose values the first process coded the other way round are turned over by all. */
+static blica_status turn(feeding *f, blica_counts *counts) {
+  const blica_comm *comm = communicator();
+  uint8_t *turned = NULL;
+  blica_status status = f->t && f->t->levels && f->t->streamed ? table_turned(f->t, f->message, &turned) : BLICA_OK;
+  status = follow(status, f->message);
+  if (status != BLICA_OK || !agree_on(turned != NULL)) return status;
+  if (!turned) turned = calloc((size_t)counts->n, 1);
+  if (!turned) return table_no_memory(f->message);
+  if (comm->broadcast(turned, (size_t)counts->n, 0, comm->user) != 0)
+    status = table_fail(f->message, BLICA_ERR_INTERNAL, "the other processes cannot be reached");
+  else
+    blica_counts_turn(counts, turned);
+  free(turned);
+  return status;
+}
+
+static blica_status end_count(feeding *f, blica_counts **out) {
+  blica_set_comm(f->ctx, communicator());
+  blica_status status = blica_count_end(f->ctx, f->counter, out);
+  if (status != BLICA_OK) return library_failed(f->ctx, f->path, status, f->message);
+  status = turn(f, *out);
+  if (status == BLICA_OK) return BLICA_OK;
+  blica_counts_free(*out);
+  *out = NULL;
+  return status;
+}
+
+static blica_status begin_count(feeding *f, const blica_fit_options *fit) {
+  blica_counter_free(f->counter);
+  blica_set_comm(f->ctx, communicator());
+  blica_status status = blica_count_begin(f->ctx, fit, &f->counter);
+  blica_set_comm(f->ctx, NULL); /* each works on its own rows */
+  return status == BLICA_OK ? status : library_failed(f->ctx, f->path, status, f->message);
+}
+
+static blica_status feed_first(feeding *f, const table_options *options) {
+  blica_status status = open_first(f->ctx, f->path, options, f->told, f->message, &f->t);
+  if (status == BLICA_OK) status = follow(f->t ? table_begin_stream(f->t, f->message) : BLICA_OK, f->message);
+  if (status == BLICA_OK && feed(f, &status) == STUCK) status = follow(status, f->message);
+  return status;
+}
+
+blica_status table_ranks_counts(blica_ctx *ctx, const char *path, const table_options *options, const blica_fit_options *fit,
+                                char *message, blica_counts **out) {
+  feeding f = {.ctx = ctx, .path = path, .message = message};
+  blica_status status = begin_count(&f, fit);
+  if (status != BLICA_OK) return status;
+  f.parts = open_parts(ctx, path, options, message, &f.told, &f.t);
+  int end = f.parts ? feed(&f, &status) : STUCK;
+  if (end == STUCK) {
+    table_close(f.t);
+    f.t = NULL, f.parts = false;
+    status = begin_count(&f, fit);
+    if (status == BLICA_OK) status = feed_first(&f, options);
+  }
+  if (status == BLICA_OK) status = end_count(&f, out);
+  table_close(f.t);
+  blica_counter_free(f.counter);
   blica_set_comm(ctx, communicator());
   return status;
 }

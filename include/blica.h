@@ -78,6 +78,9 @@ typedef struct {
                                                                           owns x[offset[r]..+count[r]] */
   int (*broadcast)(void *bytes, size_t count, int root, void *user);
   void *user;
+  /* Each rank's own bytes for every other: send holds to[0] bytes for rank 0, then to[1] for rank 1, ...; receive gets from[0]
+   * bytes of rank 0, then from[1], .... NULL: done by broadcasts, which bring everything to everybody. */
+  int (*deal)(const void *send, const size_t *to, void *receive, const size_t *from, void *user);
 } blica_comm;
 
 typedef enum { BLICA_SIMD_AUTO = 0, BLICA_SIMD_SCALAR, BLICA_SIMD_AVX2, BLICA_SIMD_AVX512 } blica_simd;
@@ -152,6 +155,7 @@ typedef struct {
   double *n11;       /* [pairs,u] */
   double *n10, *n01, *n00; /* [pairs,u]; NULL when complete: they follow from ones and samples */
   int exact;         /* population probabilities times a nominal N, not a sample */
+  int first, last;   /* n11 to n00 hold segments first..last-1: 0 and u, but where ranks share them (blica_count_end) */
 } blica_counts;
 
 static inline int64_t blica_pair(int i, int j) { return (int64_t)j * (j - 1) / 2 + i; } /* i < j */
@@ -165,12 +169,24 @@ BLICA_API blica_status blica_merge_ranks(blica_ctx *ctx, const blica_counts *own
  * counts. Segments are matched by label, new ones appended. On failure *sum is freed and NULL. */
 BLICA_API blica_status blica_count_add(blica_ctx *ctx, const blica_data *data, blica_counts **sum);
 BLICA_API blica_status blica_merge_add(blica_ctx *ctx, const blica_counts *part, blica_counts **sum);
+/* Over ranks, rows that come in pieces: each rank brings pieces of its own until no rank has any, then all end. Without fit,
+ * all get all counts. With the options of the fit that is to follow, the tables of a segment are only where that fit looks at
+ * them: where it is so large that ranks share its segments, on the rank that owns the segment (first and last say which).
+ * blica_count_piece takes the piece over; NULL: none this time. All but blica_count_begin are calls of all ranks. */
+typedef struct blica_counter blica_counter;
+struct blica_fit_options;
+BLICA_API blica_status blica_count_begin(blica_ctx *ctx, const struct blica_fit_options *fit, blica_counter **out);
+BLICA_API blica_status blica_count_piece(blica_ctx *ctx, blica_counter *counter, blica_data *piece);
+BLICA_API blica_status blica_count_end(blica_ctx *ctx, blica_counter *counter, blica_counts **out);
+BLICA_API void blica_counter_free(blica_counter *counter); /* NULL is fine */
 /* Changes the counts to those of the data with x_i turned into 1 - x_i for every variable i with turned[i] non-zero. */
 BLICA_API void blica_counts_turn(blica_counts *counts, const uint8_t *turned /* [n] */);
 BLICA_API void blica_counts_table(const blica_counts *counts, int s, int i, int j,
                                   double cell[4] /* n11 n10 n01 n00 */);
 BLICA_API blica_status blica_counts_save(blica_ctx *ctx, const blica_counts *counts, const char *path); /* .npz or .csv */
 BLICA_API blica_status blica_counts_load(blica_ctx *ctx, const char *path, blica_counts **out);
+/* Of an .npz the tables that this rank looks at in such a fit, as above; of a .csv all. A call of all ranks. */
+BLICA_API blica_status blica_counts_load_ranks(blica_ctx *ctx, const char *path, const struct blica_fit_options *fit, blica_counts **out);
 BLICA_API void blica_counts_free(blica_counts *counts);
 
 /* ------------------------------------------------------------------ correlations */
@@ -196,7 +212,7 @@ typedef struct {
   double condition;   /* target of the regularisation; infinite before it or with none */
   double *shift;      /* [u] d of C <- (C + d I)/(1 + d); 0 before */
   double *eigen_min, *eigen_max; /* [u] of C before the shift; NaN before regularisation */
-  int first;          /* segment that rho begins with: 0, but inside a fit that ranks share */
+  int first;          /* segment that rho and flags begin with: 0, but inside a fit that ranks share */
 } blica_cor;
 
 BLICA_API blica_status blica_correlate(blica_ctx *ctx, const blica_counts *counts, blica_cor **out);
@@ -234,7 +250,7 @@ typedef struct {
 #define BLICA_CONDITION_DEFAULT 0.0 /* 10 for samples, none for exact counts */
 #define BLICA_CONDITION_AUTO (-1.0)  /* learned from held-out segments; none for exact counts */
 
-typedef struct {
+typedef struct blica_fit_options {
   char method[16];       /* a row of blica_methods() */
   int sources;           /* k; 0 is not allowed */
   int starts;

@@ -20,11 +20,11 @@ blica_status bl_cor_create_part(blica_ctx *ctx, int n, int u, char **variables, 
   cor->pairs = (int64_t)n * (n - 1) / 2;
   cor->condition = INFINITY;
   cor->first = first;
-  size_t tables = bl_mul((size_t)cor->pairs, (size_t)u), columns = bl_mul((size_t)n, (size_t)u);
+  size_t tables = bl_mul((size_t)cor->pairs, (size_t)(last - first)), columns = bl_mul((size_t)n, (size_t)u);
   TRY(bl_copy_texts(ctx, n, (const char *const *)variables, &cor->variables));
   TRY(bl_copy_texts(ctx, u, (const char *const *)segments, &cor->segments));
   TRY(bl_alloc(ctx, (size_t)u, &cor->samples));
-  TRY(bl_alloc(ctx, bl_mul((size_t)cor->pairs, (size_t)(last - first)), &cor->rho));
+  TRY(bl_alloc(ctx, tables, &cor->rho));
   TRY(bl_alloc(ctx, tables, &cor->flags));
   TRY(bl_alloc(ctx, columns, &cor->thresholds));
   TRY(bl_alloc(ctx, (size_t)u, &cor->shift));

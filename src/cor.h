@@ -11,7 +11,7 @@ blica_status bl_cor_create(blica_ctx *ctx, int n, int u, char **variables, char 
 /* The same without room for standard errors (se is NULL), which are half of the memory. */
 blica_status bl_cor_create_lean(blica_ctx *ctx, int n, int u, char **variables, char **segments, const double *samples,
                                 blica_cor **out);
-/* That with rho of the segments first..last-1 only. */
+/* That with rho and flags of the segments first..last-1 only. */
 blica_status bl_cor_create_part(blica_ctx *ctx, int n, int u, char **variables, char **segments, const double *samples,
                                 int first, int last, blica_cor **out);
 /* The matrix of a segment, for products. */

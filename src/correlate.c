@@ -8,7 +8,9 @@
  * None is applied to exact counts, save that thresholds stay finite. Under missing values a table brings its own
  * margins; reported thresholds use every row where the variable is present.
  *
- * Work is cut into blocks of pairs that do not depend on the number of threads; ranks share the blocks. */
+ * Work is cut into blocks of pairs that do not depend on the number of threads; ranks share the blocks, or in a large fit the
+ * segments: then a rank reads and makes what is of its own segments only, and all get the number of tables with a flag and the
+ * first of them. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -117,7 +119,9 @@ blica_status blica_tetrachoric(blica_ctx *ctx, const double cell[4], double *rho
 
 /* ------------------------------------------------------------------ a block of tables */
 
+/* table: among all segments. */
 static void get_cells(const blica_counts *c, int64_t s, int i, int j, int64_t table, double cell[4]) {
+  table -= (int64_t)c->first * c->pairs;
   cell[BL_P11] = c->n11[table];
   if (c->n10) {
     cell[BL_P10] = c->n10[table];
@@ -152,11 +156,13 @@ static void block_task(int64_t task, int thread, void *user) {
   bl_tetra_batch *batch = &w->batch[thread];
   static const double independent[4] = {0.25, 0.25, 0.25, 0.25};
   double total[BLOCK];
-  int64_t item = w->first + task, s = item / w->blocks, from = item % w->blocks * BLOCK, base = s * c->pairs;
+  int64_t item = w->first + task, s = item / w->blocks, from = item % w->blocks * BLOCK, base = s * c->pairs + from;
+  uint8_t *flag = w->cor->flags + (base - (int64_t)w->cor->first * c->pairs);
+  double *rho = w->cor->rho + (base - (int64_t)w->cor->first * c->pairs), *se = w->cor->se ? w->cor->se + base : NULL;
   int count = (int)(c->pairs - from < BLOCK ? c->pairs - from : BLOCK), i, j;
   unpack_pair(from, &i, &j);
   for (int p = 0; p < count; p++) {
-    int64_t table = base + from + p;
+    int64_t table = base + p;
     double cell[4], share[4];
     get_cells(c, s, i, j, table, cell);
     total[p] = cell[0] + cell[1] + cell[2] + cell[3];
@@ -169,17 +175,16 @@ static void block_task(int64_t task, int thread, void *user) {
                share_threshold(cell[0] + cell[2], cell[1] + cell[3]));
     else
       set_lane(batch, p, share, w->cor->thresholds[s * c->n + i], w->cor->thresholds[s * c->n + j]);
-    w->cor->flags[table] = flags < 0 ? 0 : (uint8_t)flags;
+    flag[p] = flags < 0 ? 0 : (uint8_t)flags;
     if (++i == j) i = 0, j++;
   }
   bl_tetra_solve(w->level, batch, count);
   for (int p = 0; p < count; p++) {
-    int64_t table = base + from + p;
-    bool none = w->cor->flags[table] & (BLICA_PAIR_CONSTANT | BLICA_PAIR_EMPTY);
-    w->cor->rho[table - (int64_t)w->cor->first * c->pairs] = none ? 0.0 : batch->rho[p];
-    if (!w->cor->se) continue;
+    bool none = flag[p] & (BLICA_PAIR_CONSTANT | BLICA_PAIR_EMPTY);
+    rho[p] = none ? 0.0 : batch->rho[p];
+    if (!se) continue;
     double error = sqrt(batch->variance[p] / total[p]);
-    w->cor->se[table] = none || !isfinite(error) ? NAN : error;
+    se[p] = none || !isfinite(error) ? NAN : error;
   }
 }
 
@@ -190,18 +195,67 @@ void bl_thresholds(const blica_counts *c, double *thresholds) {
 
 /* ------------------------------------------------------------------ warnings */
 
-/* "what: segment s: a and b; ...; and 17 more" for the tables that carry the flag; returns how many do. */
-static int64_t report_pairs(blica_ctx *ctx, const blica_cor *cor, int flag, const char *what) {
+/* Tables that carry a flag: how many, and the first of them. As doubles, which ranks can exchange: all are below 2^53. */
+typedef struct {
+  double found, table[NAMED];
+} flagged;
+enum { FLAGS = 3, FLAGGED = sizeof(flagged) / sizeof(double) };
+static const int flag_of[FLAGS] = {BLICA_PAIR_ZERO_CELL, BLICA_PAIR_CONSTANT, BLICA_PAIR_EMPTY};
+
+/* One pass over the flags of this rank; most are 0, and those are skipped eight at a time. */
+static void find_flagged(const blica_cor *cor, int64_t first, int64_t last, flagged f[FLAGS]) {
+  const uint8_t *flags = cor->flags;
+  const int64_t before = (int64_t)cor->first * cor->pairs, count = last - first;
+  for (int64_t t = first - before, end = t + count; t < end; t++) {
+    uint64_t eight = 1;
+    if (t + 8 <= end) memcpy(&eight, flags + t, sizeof eight);
+    if (!eight) {
+      t += 7;
+      continue;
+    }
+    for (int k = 0; k < FLAGS && flags[t]; k++) {
+      if (!(flags[t] & flag_of[k])) continue;
+      if (f[k].found < NAMED) f[k].table[(int)f[k].found] = (double)(before + t);
+      f[k].found++;
+    }
+  }
+}
+
+/* Over all ranks: numbers are added, and of the first tables the first are kept. */
+static blica_status add_flagged(blica_ctx *ctx, flagged f[FLAGS]) {
+  blica_status status;
+  bl_share ranks = {0};
+  flagged *all = NULL;
+  TRY(bl_share_make(ctx, bl_comm(ctx)->size, 0, &ranks));
+  TRY(bl_alloc(ctx, FLAGS * (size_t)ranks.size, &all));
+  memcpy(all + FLAGS * ranks.rank, f, FLAGS * sizeof *f);
+  const bl_places list = {(double *)all, FLAGS * FLAGGED};
+  TRY(bl_share_exchange(ctx, &ranks, 1, &list, NULL));
+  memset(f, 0, FLAGS * sizeof *f);
+  for (int r = 0; r < ranks.size; r++)
+    for (int k = 0; k < FLAGS; k++) {
+      const flagged *other = &all[FLAGS * r + k];
+      for (int i = 0; i < NAMED && i < other->found; i++)
+        if (f[k].found + i < NAMED) f[k].table[(int)f[k].found + i] = other->table[i];
+      f[k].found += other->found;
+    }
+done:
+  bl_free(all);
+  bl_share_free(&ranks);
+  return status;
+}
+
+/* "what: segment s: a and b; ...; and 17 more" for the tables that carry a flag; returns how many do. */
+static int64_t report_pairs(blica_ctx *ctx, const blica_cor *cor, const flagged *f, const char *what) {
   char text[900] = "";
   size_t used = 0;
-  int64_t found = 0;
-  for (int64_t table = 0, all = cor->pairs * cor->u; table < all; table++) {
-    if (!(cor->flags[table] & flag)) continue;
-    if (found++ >= NAMED || used >= sizeof text) continue;
+  int64_t found = (int64_t)f->found;
+  for (int k = 0; k < NAMED && k < found && used < sizeof text; k++) {
+    int64_t table = (int64_t)f->table[k];
     int i, j;
     unpack_pair(table % cor->pairs, &i, &j);
-    used += (size_t)snprintf(text + used, sizeof text - used, "%ssegment '%.40s': '%.40s' and '%.40s'",
-                             found > 1 ? "; " : "", cor->segments[table / cor->pairs], cor->variables[i], cor->variables[j]);
+    used += (size_t)snprintf(text + used, sizeof text - used, "%ssegment '%.40s': '%.40s' and '%.40s'", k > 0 ? "; " : "",
+                             cor->segments[table / cor->pairs], cor->variables[i], cor->variables[j]);
   }
   if (found > NAMED)
     bl_warn(ctx, "%lld of %lld tables %s: %s; and %lld more", (long long)found, (long long)(cor->pairs * cor->u), what,
@@ -229,6 +283,21 @@ static int64_t report_columns(blica_ctx *ctx, const blica_counts *c) {
   else if (found > 0)
     bl_warn(ctx, "%lld %s: %s", (long long)found, rule, text);
   return found;
+}
+
+/* All warnings, and the numbers that the result carries. */
+static blica_status report(blica_ctx *ctx, const blica_counts *counts, int64_t first, int64_t last, bool own, blica_cor *cor) {
+  blica_status status = BLICA_OK;
+  flagged f[FLAGS] = {{0}};
+  find_flagged(cor, first, last, f);
+  if (own) TRY(add_flagged(ctx, f));
+  cor->constant_columns = report_columns(ctx, counts);
+  cor->zero_cells =
+      report_pairs(ctx, cor, &f[0], counts->exact ? "have an empty cell" : "have an empty cell, which was filled");
+  cor->constant_pairs = (int64_t)f[1].found;
+  cor->empty_pairs = report_pairs(ctx, cor, &f[2], "have no row where both are present (correlation 0)");
+done:
+  return status;
 }
 
 /* ------------------------------------------------------------------ all tables */
@@ -281,15 +350,16 @@ static blica_status run_blocks(blica_ctx *ctx, work *w, int threads) {
   return check_tables(ctx, w, threads);
 }
 
-/* What every rank made, to all; of correlations that stay with their rank only the flags. */
+/* What every rank made, to all, unless it stays where it is. */
 static blica_status exchange_tables(blica_ctx *ctx, work *w) {
   blica_status status = BLICA_OK;
   blica_cor *cor = w->cor;
+  if (w->own) return BLICA_OK;
   for (int r = 0; r <= w->share.size; r++) { /* from blocks to tables */
     int64_t s = w->share.bound[r] / w->blocks, block = w->share.bound[r] % w->blocks;
     w->share.bound[r] = s * cor->pairs + block * BLOCK;
   }
-  if (!w->own) TRY(bl_share_bytes(ctx, &w->share, cor->rho, sizeof *cor->rho));
+  TRY(bl_share_bytes(ctx, &w->share, cor->rho, sizeof *cor->rho));
   if (cor->se) TRY(bl_share_bytes(ctx, &w->share, cor->se, sizeof *cor->se));
   TRY(bl_share_bytes(ctx, &w->share, cor->flags, sizeof *cor->flags));
 done:
@@ -308,9 +378,13 @@ blica_status bl_correlate(blica_ctx *ctx, const blica_counts *counts, bool error
   *out = NULL;
   TRY(bl_counts_check(ctx, counts));
   w.own = own && bl_comm(ctx)->size > 1;
+  if (!w.own) TRY(bl_counts_need_whole(ctx, counts));
   w.blocks = (counts->pairs + BLOCK - 1) / BLOCK;
   TRY(bl_share_make(ctx, w.blocks * counts->u, w.own ? counts->u : 0, &w.share));
   int first = w.own ? (int)(w.share.first / w.blocks) : 0, last = w.own ? (int)(w.share.last / w.blocks) : counts->u;
+  if (counts->first > first || counts->last < last)
+    FAIL(ctx, BLICA_ERR_ARGUMENT, "rank %d owns segments %d to %d, but its counts have those of %d to %d only: were they made by "
+         "another number of ranks?", bl_comm(ctx)->rank, first + 1, last, counts->first + 1, counts->last);
   if (errors)
     TRY(bl_cor_create(ctx, counts->n, counts->u, counts->variables, counts->segments, counts->samples, &w.cor));
   else
@@ -320,12 +394,7 @@ blica_status bl_correlate(blica_ctx *ctx, const blica_counts *counts, bool error
   bl_thresholds(counts, w.cor->thresholds);
   TRY(bl_agree(ctx, run_blocks(ctx, &w, threads)));
   TRY(exchange_tables(ctx, &w));
-  w.cor->constant_columns = report_columns(ctx, counts);
-  for (int64_t t = 0; t < counts->pairs * counts->u; t++)
-    w.cor->constant_pairs += (w.cor->flags[t] & BLICA_PAIR_CONSTANT) != 0;
-  w.cor->zero_cells = report_pairs(ctx, w.cor, BLICA_PAIR_ZERO_CELL,
-                                   counts->exact ? "have an empty cell" : "have an empty cell, which was filled");
-  w.cor->empty_pairs = report_pairs(ctx, w.cor, BLICA_PAIR_EMPTY, "have no row where both are present (correlation 0)");
+  TRY(report(ctx, counts, first * counts->pairs, last * counts->pairs, w.own, w.cor));
   *out = w.cor;
   w.cor = NULL;
 done:

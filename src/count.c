@@ -187,7 +187,8 @@ static void add_cells(const job *j, double sign) {
   }
 }
 
-blica_status blica_count_add(blica_ctx *ctx, const blica_data *data, blica_counts **sum) {
+/* All tasks of this process, or its share of what the ranks do together. */
+static blica_status count_add(blica_ctx *ctx, const blica_data *data, bool alone, blica_counts **sum) {
   blica_status status;
   const bl_counts_outline added = {data->n, data->u, data->missing == 0, data->variables, data->segments};
   job j = {.data = data, .kernel = bl_count_kernel_for(blica_simd_level(ctx)), .lock = ATOMIC_FLAG_INIT};
@@ -200,10 +201,15 @@ blica_status blica_count_add(blica_ctx *ctx, const blica_data *data, blica_count
   j.squares = j.side * (j.side + 1) / 2;
   for (int s = 0; s < data->u; s++) j.first[s + 1] = j.first[s] + j.squares * stretches(data, s);
   if (j.counts->n10) add_cells(&j, -1);
-  TRY(bl_share_make(ctx, j.first[data->u], 0, &j.share));
-  TRY(add_ranks(ctx, j.counts, true));
-  TRY(bl_agree(ctx, run_tasks(ctx, &j)));
-  TRY(add_ranks(ctx, j.counts, false));
+  if (alone) {
+    j.share = (bl_share){.size = 1, .last = j.first[data->u]};
+    TRY(run_tasks(ctx, &j));
+  } else {
+    TRY(bl_share_make(ctx, j.first[data->u], 0, &j.share));
+    TRY(add_ranks(ctx, j.counts, true));
+    TRY(bl_agree(ctx, run_tasks(ctx, &j)));
+    TRY(add_ranks(ctx, j.counts, false));
+  }
   add_margins(&j);
   if (j.counts->n10) add_cells(&j, 1);
 done:
@@ -217,7 +223,32 @@ done:
   return status;
 }
 
+blica_status blica_count_add(blica_ctx *ctx, const blica_data *data, blica_counts **sum) {
+  return count_add(ctx, data, false, sum);
+}
+
+blica_status bl_count_alone(blica_ctx *ctx, const blica_data *data, blica_counts **sum) { return count_add(ctx, data, true, sum); }
+
 blica_status blica_count(blica_ctx *ctx, const blica_data *data, blica_counts **out) {
   *out = NULL;
   return blica_count_add(ctx, data, out);
+}
+
+blica_status bl_count_own(blica_ctx *ctx, const blica_data *data, blica_counts **out) {
+  blica_status status;
+  bl_share share;
+  blica_counts *own = NULL;
+  *out = NULL;
+  TRY(bl_share_make(ctx, data->u, 0, &share));
+  blica_data view = *data;
+  view.u = (int)(share.last - share.first);
+  view.segments += share.first, view.samples += share.first, view.words += share.first;
+  view.ones += share.first, view.present += share.first;
+  TRY(bl_agree(ctx, view.u ? bl_count_alone(ctx, &view, &own) : BLICA_OK));
+  status = bl_counts_spread(ctx, own, data->n, data->u, data->variables, data->segments, out);
+  own = NULL;
+done:
+  blica_counts_free(own);
+  bl_share_free(&share);
+  return status;
 }

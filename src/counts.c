@@ -5,9 +5,11 @@
 
 #include "base/intern.h"
 
+static size_t cells_of(const blica_counts *c) { return bl_mul((size_t)c->pairs, (size_t)(c->last - c->first)); }
+
 static blica_status alloc_cells(blica_ctx *ctx, blica_counts *counts) {
   blica_status status;
-  size_t cells = bl_mul((size_t)counts->pairs, (size_t)counts->u);
+  size_t cells = cells_of(counts);
   TRY(bl_alloc(ctx, cells, &counts->n10));
   TRY(bl_alloc(ctx, cells, &counts->n01));
   TRY(bl_alloc(ctx, cells, &counts->n00));
@@ -17,6 +19,11 @@ done:
 
 blica_status bl_counts_create(blica_ctx *ctx, int n, int u, bool complete, const char *const *variables,
                               const char *const *segments, blica_counts **out) {
+  return bl_counts_create_part(ctx, n, u, complete, variables, segments, 0, u, out);
+}
+
+blica_status bl_counts_create_part(blica_ctx *ctx, int n, int u, bool complete, const char *const *variables,
+                                   const char *const *segments, int first, int last, blica_counts **out) {
   blica_status status;
   blica_counts *counts = NULL;
   *out = NULL;
@@ -25,12 +32,14 @@ blica_status bl_counts_create(blica_ctx *ctx, int n, int u, bool complete, const
   TRY(bl_alloc(ctx, 1, &counts));
   counts->n = n;
   counts->u = u;
+  counts->first = first;
+  counts->last = last;
   counts->pairs = (int64_t)n * (n - 1) / 2;
   size_t margins = bl_mul((size_t)n, (size_t)u);
   TRY(bl_alloc(ctx, (size_t)u, &counts->samples));
   TRY(bl_alloc(ctx, margins, &counts->ones));
   TRY(bl_alloc(ctx, margins, &counts->present));
-  TRY(bl_alloc(ctx, bl_mul((size_t)counts->pairs, (size_t)u), &counts->n11));
+  TRY(bl_alloc(ctx, cells_of(counts), &counts->n11));
   if (!complete) TRY(alloc_cells(ctx, counts));
   if (variables) TRY(bl_copy_texts(ctx, n, variables, &counts->variables));
   if (segments) TRY(bl_copy_texts(ctx, u, segments, &counts->segments));
@@ -58,7 +67,7 @@ void blica_counts_free(blica_counts *counts) {
 void blica_counts_table(const blica_counts *counts, int s, int i, int j, double cell[4]) {
   bool swap = i > j;
   int low = swap ? j : i, high = swap ? i : j;
-  size_t at = (size_t)s * (size_t)counts->pairs + (size_t)blica_pair(low, high);
+  size_t at = (size_t)(s - counts->first) * (size_t)counts->pairs + (size_t)blica_pair(low, high);
   double n11 = counts->n11[at], n10, n01, n00;
   if (counts->n10) {
     n10 = counts->n10[at];
@@ -76,21 +85,25 @@ void blica_counts_table(const blica_counts *counts, int s, int i, int j, double 
   cell[3] = n00;
 }
 
+static void turn_tables(blica_counts *c, int s, const uint8_t *turned) {
+  size_t at = (size_t)(s - c->first) * (size_t)c->pairs;
+  for (int j = 1; j < c->n; j++)
+    for (int i = 0; i < j; i++, at++) {
+      double cell[4], *const to[4] = {&c->n11[at], c->n10 ? &c->n10[at] : NULL, c->n10 ? &c->n01[at] : NULL,
+                                      c->n10 ? &c->n00[at] : NULL};
+      int from = (turned[i] ? 2 : 0) + (turned[j] ? 1 : 0); /* cells in the order 11 10 01 00 */
+      if (!from) continue;
+      blica_counts_table(c, s, i, j, cell);
+      for (int k = 0; k < 4; k++)
+        if (to[k]) *to[k] = cell[k ^ from];
+    }
+}
+
 void blica_counts_turn(blica_counts *c, const uint8_t *turned) {
   for (int s = 0; s < c->u; s++) {
     double *ones = c->ones + (size_t)s * (size_t)c->n;
     const double *present = c->present + (size_t)s * (size_t)c->n;
-    size_t at = (size_t)s * (size_t)c->pairs;
-    for (int j = 1; j < c->n; j++)
-      for (int i = 0; i < j; i++, at++) {
-        double cell[4], *const to[4] = {&c->n11[at], c->n10 ? &c->n10[at] : NULL, c->n10 ? &c->n01[at] : NULL,
-                                        c->n10 ? &c->n00[at] : NULL};
-        int from = (turned[i] ? 2 : 0) + (turned[j] ? 1 : 0); /* cells in the order 11 10 01 00 */
-        if (!from) continue;
-        blica_counts_table(c, s, i, j, cell);
-        for (int k = 0; k < 4; k++)
-          if (to[k]) *to[k] = cell[k ^ from];
-      }
+    if (s >= c->first && s < c->last) turn_tables(c, s, turned);
     for (int i = 0; i < c->n; i++)
       if (turned[i]) ones[i] = present[i] - ones[i];
   }
@@ -100,13 +113,12 @@ blica_status bl_counts_expand(blica_ctx *ctx, blica_counts *counts) {
   blica_status status = BLICA_OK;
   double *cells[3] = {NULL, NULL, NULL};
   if (counts->n10) return BLICA_OK;
-  size_t count = bl_mul((size_t)counts->pairs, (size_t)counts->u);
-  for (int k = 0; k < 3; k++) TRY(bl_alloc(ctx, count, &cells[k]));
-  for (int s = 0; s < counts->u; s++)
+  for (int k = 0; k < 3; k++) TRY(bl_alloc(ctx, cells_of(counts), &cells[k]));
+  for (int s = counts->first; s < counts->last; s++)
     for (int j = 1; j < counts->n; j++)
       for (int i = 0; i < j; i++) {
         double cell[4];
-        size_t at = (size_t)s * (size_t)counts->pairs + (size_t)blica_pair(i, j);
+        size_t at = (size_t)(s - counts->first) * (size_t)counts->pairs + (size_t)blica_pair(i, j);
         blica_counts_table(counts, s, i, j, cell);
         for (int k = 0; k < 3; k++) cells[k][at] = cell[k + 1];
       }
@@ -126,6 +138,13 @@ blica_status bl_counts_check(blica_ctx *ctx, const blica_counts *counts) {
                      "segment %d ('%s') has %g row%s: a correlation needs at least 2; use longer segments or join it to another",
                      s + 1, counts->segments[s], counts->samples[s], counts->samples[s] == 1 ? "" : "s");
   return BLICA_OK;
+}
+
+blica_status bl_counts_need_whole(blica_ctx *ctx, const blica_counts *c) {
+  if (bl_counts_whole(c)) return BLICA_OK;
+  return bl_fail(ctx, BLICA_ERR_ARGUMENT,
+                 "these counts have the tables of segments %d to %d of %d only: they were made for a fit that ranks share, and "
+                 "serve no other purpose", c->first + 1, c->last, c->u);
 }
 
 /* ---- merge ---- */
@@ -154,7 +173,7 @@ static blica_status grow(blica_ctx *ctx, blica_counts *c, int u) {
   }
   TRY(bl_resize(ctx, old, now, &c->segments));
   memset(c->segments + old, 0, (now - old) * sizeof *c->segments);
-  c->u = u;
+  c->u = c->last = u;
 done:
   return status;
 }
@@ -165,6 +184,7 @@ blica_status bl_counts_extend(blica_ctx *ctx, const bl_counts_outline *added, bl
   blica_counts *c = *sum;
   int known = c ? c->u : 0;
   int32_t id;
+  if (c) TRY(bl_counts_need_whole(ctx, c));
   if (c) TRY(check_same_variables(ctx, c->n, c->variables, added->n, added->variables, 1));
   for (int s = 0; s < known; s++) TRY(bl_intern_add(ctx, &labels, c->segments[s], strlen(c->segments[s]), &id));
   for (int s = 0; s < added->u; s++)
@@ -214,6 +234,7 @@ blica_status blica_merge_add(blica_ctx *ctx, const blica_counts *part, blica_cou
   const bl_counts_outline added = {part->n, part->u, !part->n10, part->variables, part->segments};
   bool first = !*sum;
   int32_t *target = NULL;
+  TRY(bl_counts_need_whole(ctx, part));
   TRY(bl_alloc(ctx, (size_t)part->u, &target));
   TRY(bl_counts_extend(ctx, &added, sum, target));
   (*sum)->exact = part->exact && (first || (*sum)->exact);

@@ -16,6 +16,7 @@
 #include "base/intern.h"
 #include "counts.h"
 #include "counts_csv.h"
+#include "estimate/estimate.h"
 #include "npz.h"
 
 bool bl_has_ending(const char *path, const char *ending) {
@@ -50,6 +51,8 @@ done:
 }
 
 static blica_status save(blica_ctx *ctx, const blica_counts *counts, const char *path) {
+  blica_status status = bl_counts_need_whole(ctx, counts);
+  if (status != BLICA_OK) return status;
   if (bl_has_ending(path, ".npz")) return save_npz(ctx, counts, path);
   if (bl_has_ending(path, ".csv")) return bl_counts_save_csv(ctx, counts, path);
   return bl_fail(ctx, BLICA_ERR_ARGUMENT, "%s: counts are saved as .npz or .csv; end the name in one of them", path);
@@ -92,29 +95,35 @@ done:
   return status;
 }
 
+static blica_status load_cells(blica_ctx *ctx, bl_npz_reader *npz, const blica_counts *c, const char *name, double *out) {
+  return bl_npz_rows(ctx, npz, name, (size_t)c->u, (size_t)c->pairs, (size_t)c->first, (size_t)c->last, out);
+}
+
 static blica_status load_arrays(blica_ctx *ctx, bl_npz_reader *npz, blica_counts *c) {
   blica_status status;
-  const size_t u = (size_t)c->u, margin[2] = {u, (size_t)c->n}, cells[2] = {u, (size_t)c->pairs};
+  const size_t u = (size_t)c->u, margin[2] = {u, (size_t)c->n};
   double exact;
   TRY(bl_npz_numbers(ctx, npz, "exact", 0, NULL, &exact));
   c->exact = exact != 0;
   TRY(bl_npz_numbers(ctx, npz, "samples", 1, &u, c->samples));
   TRY(bl_npz_numbers(ctx, npz, "ones", 2, margin, c->ones));
   TRY(bl_npz_numbers(ctx, npz, "present", 2, margin, c->present));
-  TRY(bl_npz_numbers(ctx, npz, "n11", 2, cells, c->n11));
+  TRY(load_cells(ctx, npz, c, "n11", c->n11));
   if (!c->n10) return BLICA_OK;
-  TRY(bl_npz_numbers(ctx, npz, "n10", 2, cells, c->n10));
-  TRY(bl_npz_numbers(ctx, npz, "n01", 2, cells, c->n01));
-  TRY(bl_npz_numbers(ctx, npz, "n00", 2, cells, c->n00));
+  TRY(load_cells(ctx, npz, c, "n10", c->n10));
+  TRY(load_cells(ctx, npz, c, "n01", c->n01));
+  TRY(load_cells(ctx, npz, c, "n00", c->n00));
 done:
   return status;
 }
 
-static blica_status load_npz(blica_ctx *ctx, const char *path, blica_counts **out) {
+/* With fit, tables of this rank's segments only where ranks share them. */
+static blica_status load_npz(blica_ctx *ctx, const char *path, const blica_fit_options *fit, blica_counts **out) {
   blica_status status;
   bl_npz_reader *npz = NULL;
   blica_counts *c = NULL;
   char **variables = NULL, **segments = NULL;
+  bl_share share = {0};
   int n = 0, u = 0;
   TRY(bl_npz_open(ctx, path, &npz));
   TRY(check_format(ctx, npz, path));
@@ -126,7 +135,10 @@ static blica_status load_npz(blica_ctx *ctx, const char *path, blica_counts **ou
   TRY(check_names(ctx, path, "segments", u, segments));
   TRY(bl_npz_expect(ctx, npz, "n11", bl_mul((size_t)u, (size_t)((int64_t)n * (n - 1) / 2))));
   bool complete = !bl_npz_has(npz, "n10") && !bl_npz_has(npz, "n01") && !bl_npz_has(npz, "n00");
-  TRY(bl_counts_create(ctx, n, u, complete, (const char *const *)variables, (const char *const *)segments, &c));
+  TRY(bl_share_make(ctx, u, 0, &share));
+  bool own = fit && bl_fit_owns(ctx, fit, n, u);
+  TRY(bl_counts_create_part(ctx, n, u, complete, (const char *const *)variables, (const char *const *)segments,
+                            own ? (int)share.first : 0, own ? (int)share.last : u, &c));
   TRY(load_arrays(ctx, npz, c));
   TRY(bl_counts_validate(ctx, c, path));
   *out = c;
@@ -135,23 +147,35 @@ done:
   blica_counts_free(c);
   bl_free_texts(variables, n);
   bl_free_texts(segments, u);
+  bl_share_free(&share);
   bl_npz_close(npz);
   return status;
 }
 
+blica_status blica_counts_load_ranks(blica_ctx *ctx, const char *path, const blica_fit_options *fit, blica_counts **out) {
+  *out = NULL;
+  blica_status status = bl_has_ending(path, ".npz") ? load_npz(ctx, path, fit, out) : blica_counts_load(ctx, path, out);
+  blica_status agreed = bl_agree(ctx, status);
+  if (agreed == BLICA_OK) return BLICA_OK;
+  blica_counts_free(*out);
+  *out = NULL;
+  return agreed;
+}
+
 blica_status blica_counts_load(blica_ctx *ctx, const char *path, blica_counts **out) {
   *out = NULL;
-  if (bl_has_ending(path, ".npz")) return load_npz(ctx, path, out);
+  if (bl_has_ending(path, ".npz")) return load_npz(ctx, path, NULL, out);
   if (bl_has_ending(path, ".csv")) return bl_counts_load_csv(ctx, path, out);
   return bl_fail(ctx, BLICA_ERR_ARGUMENT, "%s: counts are read from .npz or .csv; the name ends in neither", path);
 }
 
 /* ---- what a count can be ---- */
 
-static blica_status check_array(blica_ctx *ctx, const char *path, const char *name, const double *x, size_t count) {
+/* before: elements of the array in the file that stand before x. */
+static blica_status check_array(blica_ctx *ctx, const char *path, const char *name, const double *x, size_t before, size_t count) {
   for (size_t k = 0; x && k < count; k++)
     if (!(x[k] >= 0 && x[k] <= 0x1p1000))
-      return bl_fail(ctx, BLICA_ERR_FORMAT, "%s: %s holds %g (element %zu), which is not a count", path, name, x[k], k + 1);
+      return bl_fail(ctx, BLICA_ERR_FORMAT, "%s: %s holds %g (element %zu), which is not a count", path, name, x[k], before + k + 1);
   return BLICA_OK;
 }
 
@@ -166,7 +190,7 @@ static blica_status check_segment(blica_ctx *ctx, const blica_counts *c, int s, 
       return bl_fail(ctx, BLICA_ERR_FORMAT, "%s: segment %d ('%s'), variable %d ('%s') has missing values, but n10, n01 and n00 "
                      "are not there", path, s + 1, c->segments[s], i + 1, c->variables[i]);
   }
-  for (int j = 1; j < c->n; j++)
+  for (int j = 1; s >= c->first && s < c->last && j < c->n; j++)
     for (int i = 0; i < j; i++) {
       double cell[4];
       blica_counts_table(c, s, i, j, cell);
@@ -182,14 +206,15 @@ static blica_status check_segment(blica_ctx *ctx, const blica_counts *c, int s, 
 
 blica_status bl_counts_validate(blica_ctx *ctx, const blica_counts *c, const char *path) {
   blica_status status;
-  size_t cells = (size_t)c->pairs * (size_t)c->u, margins = (size_t)c->n * (size_t)c->u;
-  TRY(check_array(ctx, path, "samples", c->samples, (size_t)c->u));
-  TRY(check_array(ctx, path, "ones", c->ones, margins));
-  TRY(check_array(ctx, path, "present", c->present, margins));
-  TRY(check_array(ctx, path, "n11", c->n11, cells));
-  TRY(check_array(ctx, path, "n10", c->n10, cells));
-  TRY(check_array(ctx, path, "n01", c->n01, cells));
-  TRY(check_array(ctx, path, "n00", c->n00, cells));
+  const size_t pairs = (size_t)c->pairs, before = pairs * (size_t)c->first, cells = pairs * (size_t)(c->last - c->first);
+  const size_t margins = (size_t)c->n * (size_t)c->u;
+  TRY(check_array(ctx, path, "samples", c->samples, 0, (size_t)c->u));
+  TRY(check_array(ctx, path, "ones", c->ones, 0, margins));
+  TRY(check_array(ctx, path, "present", c->present, 0, margins));
+  TRY(check_array(ctx, path, "n11", c->n11, before, cells));
+  TRY(check_array(ctx, path, "n10", c->n10, before, cells));
+  TRY(check_array(ctx, path, "n01", c->n01, before, cells));
+  TRY(check_array(ctx, path, "n00", c->n00, before, cells));
   for (int s = 0; s < c->u; s++) TRY(check_segment(ctx, c, s, path));
 done:
   return status;

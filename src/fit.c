@@ -8,6 +8,7 @@
 #include <lapacke.h>
 
 #include "correlate.h"
+#include "counts.h"
 #include "estimate/estimate.h"
 #include "estimate/sgauss.h"
 #include "model.h"
@@ -93,6 +94,14 @@ static const bl_estimator *find_estimator(const char *name) {
   return NULL;
 }
 
+bool bl_fit_owns(const blica_ctx *ctx, const blica_fit_options *o, int n, int u) {
+  const int size = bl_comm(ctx)->size;
+  const bool small = (int64_t)n * o->sources <= MATCHED_MAX;
+  const bl_estimator *e = find_estimator(strcmp(o->method, "auto") != 0 ? o->method : small ? "matched" : "blica");
+  return size > 1 && e && e->wants_cor && o->condition != BLICA_CONDITION_AUTO && bl_sgauss_distributed(n, o->sources) &&
+         !bl_sgauss_cut(n, o->sources, u, size);
+}
+
 /* What the caller left to the method. */
 static blica_fit_options resolve(const blica_fit_options *options, const bl_estimator *estimator) {
   blica_fit_options o = *options;
@@ -125,6 +134,10 @@ static blica_status check(blica_ctx *ctx, const blica_input *input, const blica_
     return bl_fail(ctx, BLICA_ERR_ARGUMENT, "method '%s' needs the rows of the data, not only their counts", o->method);
   if ((*estimator)->wants_counts && !input->data && !input->counts)
     return bl_fail(ctx, BLICA_ERR_ARGUMENT, "method '%s' needs counts, not only correlations", o->method);
+  if (input->counts && !bl_fit_owns(ctx, o, shape->n, shape->u)) {
+    blica_status whole = bl_counts_need_whole(ctx, input->counts);
+    if (whole != BLICA_OK) return whole;
+  }
   if (shape->n < 2)
     return bl_fail(ctx, BLICA_ERR_DATA, "there is %d variable; at least 2 are needed", shape->n);
   if (o->sources < 1 || o->sources > shape->n)
@@ -152,17 +165,17 @@ static blica_status prepare(blica_ctx *ctx, const blica_input *input, const bl_e
   bl_problem *p = &st->problem;
   p->data = input->data, p->counts = input->counts, p->cor = input->cor;
   double begun = bl_seconds();
+  const int n = p->data ? p->data->n : p->counts ? p->counts->n : p->cor->n;
+  const int u = p->data ? p->data->u : p->counts ? p->counts->u : p->cor->u;
+  const bool own = bl_fit_owns(ctx, p->options, n, u);
   if (!p->counts && p->data) {
-    TRY(blica_count(ctx, p->data, &st->counts));
+    TRY((own ? bl_count_own : blica_count)(ctx, p->data, &st->counts));
     p->counts = st->counts;
     fit->seconds_count = bl_seconds() - begun;
   }
   begun = bl_seconds();
   if (!p->cor && estimator->wants_cor) {
-    bool errors = p->options->condition == BLICA_CONDITION_AUTO;
-    int n = p->counts->n, k = p->options->sources;
-    bool own = !errors && bl_sgauss_distributed(n, k) && !bl_sgauss_cut(n, k, p->counts->u, bl_comm(ctx)->size);
-    TRY(bl_correlate(ctx, p->counts, errors, own, &st->cor));
+    TRY(bl_correlate(ctx, p->counts, p->options->condition == BLICA_CONDITION_AUTO, own, &st->cor));
     p->cor = st->cor;
     fit->seconds_correlate = bl_seconds() - begun;
   }

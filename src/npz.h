@@ -28,6 +28,9 @@ bool bl_npz_has(const bl_npz_reader *npz, const char *name);
 /* Numbers of any type and order as doubles in row-major order; fails unless the shape is this one. */
 blica_status bl_npz_numbers(blica_ctx *ctx, bl_npz_reader *npz, const char *name, int ndim, const size_t *shape,
                             double *out);
+/* Rows first..last-1 of such a matrix [rows,columns], read without holding the others. */
+blica_status bl_npz_rows(blica_ctx *ctx, bl_npz_reader *npz, const char *name, size_t rows, size_t columns, size_t first,
+                         size_t last, double *out);
 /* Fails unless the entry is large enough to hold that many elements of one byte. */
 blica_status bl_npz_expect(blica_ctx *ctx, bl_npz_reader *npz, const char *name, size_t count);
 blica_status bl_npz_texts(blica_ctx *ctx, bl_npz_reader *npz, const char *name, int *count, char ***out);

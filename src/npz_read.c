@@ -133,6 +133,64 @@ done:
   return status;
 }
 
+/* ---- some rows of a matrix ---- */
+
+enum { SLAB = 1 << 18, HEAD_MAX = 1 << 16 };
+
+/* The header at the start of an entry, whose other bytes stay to be read; false: not one of the usual kind. */
+static bool read_head(zip_file_t *entry, char *bytes, bl_npy *array) {
+  if (zip_fread(entry, bytes, 10) != 10) return false;
+  size_t length = (size_t)(unsigned char)bytes[8] | (size_t)(unsigned char)bytes[9] << 8;
+  if (memcmp(bytes, "\x93NUMPY\1", 7) != 0 || length + 10 > HEAD_MAX) return false;
+  for (size_t have = 0; have < length;) {
+    zip_int64_t got = zip_fread(entry, bytes + 10 + have, length - have);
+    if (got <= 0) return false;
+    have += (size_t)got;
+  }
+  return !bl_npy_parse(bytes, length + 10, array) && array->offset == length + 10;
+}
+
+/* All elements pass; those from..to-1 are kept. False: the entry is cut off, or longer, or damaged. */
+static bool read_slabs(zip_file_t *entry, const bl_npy *array, size_t from, size_t to, char *slab, double *out) {
+  size_t at = 0, part = 0;
+  zip_int64_t got;
+  while ((got = zip_fread(entry, slab + part, SLAB - part)) > 0) {
+    size_t have = part + (size_t)got, whole = have / array->size;
+    for (size_t k = from > at ? from - at : 0; k < whole && at + k < to; k++)
+      out[at + k - from] = bl_npy_number(array, slab + k * array->size);
+    at += whole;
+    part = have - whole * array->size;
+    memmove(slab, slab + whole * array->size, part);
+  }
+  return got == 0 && at == array->count && part == 0;
+}
+
+blica_status bl_npz_rows(blica_ctx *ctx, bl_npz_reader *npz, const char *name, size_t rows, size_t columns, size_t first,
+                         size_t last, double *out) {
+  blica_status status;
+  const size_t shape[2] = {rows, columns};
+  zip_int64_t index = locate(npz, name);
+  zip_file_t *entry = NULL;
+  double *all = NULL;
+  char *bytes = NULL;
+  bl_npy array;
+  bool read = false;
+  TRY(bl_alloc(ctx, SLAB > HEAD_MAX ? SLAB : HEAD_MAX, &bytes));
+  entry = index < 0 ? NULL : zip_fopen_index(npz->archive, (zip_uint64_t)index, 0);
+  if (entry && read_head(entry, bytes, &array) && !array.fortran && array.kind != 'U' && array.kind != 'S' && array.ndim == 2 &&
+      array.shape[0] == rows && array.shape[1] == columns)
+    read = read_slabs(entry, &array, first * columns, last * columns, bytes, out);
+  if (read) goto done;
+  TRY(bl_alloc(ctx, bl_mul(rows, columns), &all)); /* a layout that must be held whole; or the reason why it cannot be read */
+  TRY(bl_npz_numbers(ctx, npz, name, 2, shape, all));
+  memcpy(out, all + first * columns, (last - first) * columns * sizeof *out);
+done:
+  if (entry) zip_fclose(entry);
+  bl_free(all);
+  bl_free(bytes);
+  return status;
+}
+
 static size_t put_character(uint32_t code, char *to) {
   if (code >= 0xdc80 && code <= 0xdcff) return to[0] = (char)(code - 0xdc00), 1; /* a byte that was not UTF-8 */
   if (code < 0x80) return to[0] = (char)code, 1;

@@ -4,59 +4,13 @@
 #include "base/intern.h"
 #include "base/share.h"
 #include "counts.h"
+#include "ranks.h"
 
 /* What a rank has, told before the thing itself. */
 typedef struct {
   int32_t here, n, u, missing, exact; /* missing: cells or presence bits come along */
   int64_t rows, name_bytes, label_bytes;
 } outline;
-
-static int64_t text_bytes(char *const *texts, int count) {
-  int64_t bytes = 0;
-  for (int i = 0; i < count; i++) bytes += (int64_t)strlen(texts[i]) + 1;
-  return bytes;
-}
-
-/* root's texts, one after the other with their zeros, into a new block on every rank. */
-static blica_status broadcast_texts(blica_ctx *ctx, char *const *texts, int count, int64_t bytes, int root, char **out) {
-  blica_status status;
-  *out = NULL;
-  TRY(bl_alloc(ctx, (size_t)bytes + 1, out));
-  char *at = *out;
-  for (int i = 0; bl_comm(ctx)->rank == root && i < count; i++) {
-    size_t length = strlen(texts[i]) + 1;
-    memcpy(at, texts[i], length);
-    at += length;
-  }
-  TRY(bl_broadcast(ctx, *out, (size_t)bytes, root));
-done:
-  return status;
-}
-
-static blica_status split_texts(blica_ctx *ctx, const char *block, int count, const char ***out) {
-  blica_status status = bl_alloc(ctx, (size_t)count, out);
-  for (int i = 0; status == BLICA_OK && i < count; i++) {
-    (*out)[i] = block;
-    block += strlen(block) + 1;
-  }
-  return status;
-}
-
-/* The names of variables that the first rank with a part has; a rank whose own differ fails. */
-static blica_status agree_on_names(blica_ctx *ctx, const outline *o, char **own, int own_n, int root, char **block,
-                                   const char ***names) {
-  blica_status status;
-  TRY(broadcast_texts(ctx, own, o->n, o->name_bytes, root, block));
-  TRY(split_texts(ctx, *block, o->n, names));
-  if (!own) goto done;
-  if (own_n != o->n) FAIL(ctx, BLICA_ERR_DATA, "rank %d has %d variables and rank %d has %d", root, o->n, bl_comm(ctx)->rank, own_n);
-  for (int i = 0; i < own_n; i++)
-    if (strcmp(own[i], (*names)[i]) != 0)
-      FAIL(ctx, BLICA_ERR_DATA, "variable %d is '%s' on rank %d and '%s' on rank %d", i + 1, (*names)[i], root, own[i],
-           bl_comm(ctx)->rank);
-done:
-  return status;
-}
 
 /* ---- counts ---- */
 
@@ -74,8 +28,8 @@ static blica_status hear_counts(blica_ctx *ctx, const blica_counts *own, int roo
   char *labels = NULL;
   outline o = {0};
   if (own && bl_comm(ctx)->rank == root)
-    o = (outline){1, own->n, own->u, own->n10 != NULL, own->exact, 0, text_bytes(own->variables, own->n),
-                  text_bytes(own->segments, own->u)};
+    o = (outline){1, own->n, own->u, own->n10 != NULL, own->exact, 0, bl_text_bytes(own->variables, own->n),
+                  bl_text_bytes(own->segments, own->u)};
   TRY(bl_broadcast(ctx, &o, sizeof o, root));
   if (!o.here) return BLICA_OK;
   g->complete = g->complete && !o.missing;
@@ -83,9 +37,9 @@ static blica_status hear_counts(blica_ctx *ctx, const blica_counts *own, int roo
   if (g->first < 0) {
     g->first = root;
     g->shape = o;
-    TRY(bl_agree(ctx, agree_on_names(ctx, &o, own ? own->variables : NULL, own ? own->n : 0, root, &g->block, &g->names)));
+    TRY(bl_agree(ctx, bl_agree_on_names(ctx, o.n, o.name_bytes, own ? own->variables : NULL, own ? own->n : 0, root, &g->block, &g->names)));
   }
-  TRY(broadcast_texts(ctx, own ? own->segments : NULL, o.u, o.label_bytes, root, &labels));
+  TRY(bl_broadcast_texts(ctx, own ? own->segments : NULL, o.u, o.label_bytes, root, &labels));
   const char *at = labels;
   for (int s = 0; s < o.u; s++) {
     int32_t id;
@@ -194,7 +148,7 @@ static blica_status begin_transfer(blica_ctx *ctx, const outline *o, char **own,
   blica_status status;
   char *block = NULL;
   const char **names = NULL;
-  TRY(bl_agree(ctx, agree_on_names(ctx, o, own, own_n, root, &block, &names)));
+  TRY(bl_agree(ctx, bl_agree_on_names(ctx, o->n, o->name_bytes, own, own_n, root, &block, &names)));
   t->n = o->n;
   t->words = (o->n + 63) / 64;
   t->rows = CHUNK_BITS / o->n + 1;
@@ -214,14 +168,14 @@ static blica_status hear_rows(blica_ctx *ctx, const blica_data *own, int root, t
   char *labels = NULL;
   outline o = {0};
   if (own && bl_comm(ctx)->rank == root)
-    o = (outline){1, own->n, own->u, own->missing > 0, 0, own->rows, text_bytes(own->variables, own->n),
-                  text_bytes(own->segments, own->u)};
+    o = (outline){1, own->n, own->u, own->missing > 0, 0, own->rows, bl_text_bytes(own->variables, own->n),
+                  bl_text_bytes(own->segments, own->u)};
   TRY(bl_broadcast(ctx, &o, sizeof o, root));
   if (!o.here) return BLICA_OK;
   if (!t->packer) TRY(begin_transfer(ctx, &o, own ? own->variables : NULL, own ? own->n : 0, root, t));
   TRY(bl_alloc(ctx, (size_t)o.u, &t->id));
   TRY(bl_alloc(ctx, (size_t)o.u, &t->next));
-  TRY(broadcast_texts(ctx, own ? own->segments : NULL, o.u, o.label_bytes, root, &labels));
+  TRY(bl_broadcast_texts(ctx, own ? own->segments : NULL, o.u, o.label_bytes, root, &labels));
   const char *at = labels;
   for (int s = 0; s < o.u; s++) {
     TRY(blica_pack_segment(ctx, t->packer, at, &t->id[s]));

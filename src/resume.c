@@ -192,7 +192,7 @@ static uint64_t digest_rows(const blica_data *d, int s) {
 }
 
 static uint64_t digest_counts(const blica_counts *c, int s) {
-  size_t n = (size_t)c->n, pairs = (size_t)c->pairs, at = pairs * (size_t)s;
+  size_t n = (size_t)c->n, pairs = (size_t)c->pairs, at = pairs * (size_t)(s - c->first);
   uint64_t digest = bl_digest(0, c->ones + n * (size_t)s, n * sizeof(double));
   digest = bl_digest(digest, c->present + n * (size_t)s, n * sizeof(double));
   const double *cells[] = {c->n11, c->n10, c->n01, c->n00};

@@ -207,6 +207,44 @@ blica_status bl_broadcast(blica_ctx *ctx, void *bytes, size_t count, int root) {
   return BLICA_OK;
 }
 
+/* Everything to everybody; who is not meant forgets it. */
+static blica_status deal_by_broadcasts(blica_ctx *ctx, const char *send, const size_t *to, char *receive, const size_t *from) {
+  blica_status status = BLICA_OK;
+  const int size = ctx->comm.size, me = ctx->comm.rank;
+  size_t *sizes = NULL, most = 0;
+  char *room = NULL;
+  TRY(bl_alloc(ctx, (size_t)size * (size_t)size, &sizes));
+  memcpy(sizes + (size_t)me * (size_t)size, to, (size_t)size * sizeof *sizes);
+  for (int r = 0; r < size; r++) TRY(bl_broadcast(ctx, sizes + (size_t)r * (size_t)size, (size_t)size * sizeof *sizes, r));
+  for (int i = 0; i < size * size; i++)
+    if (sizes[i] > most) most = sizes[i];
+  TRY(bl_alloc(ctx, most, &room));
+  for (int r = 0; r < size; r++) {
+    for (int d = 0; d < size; d++) {
+      size_t bytes = sizes[(size_t)r * (size_t)size + (size_t)d];
+      if (r == me && bytes) memcpy(room, send, bytes);
+      TRY(bl_broadcast(ctx, room, bytes, r));
+      if (d == me && bytes) memcpy(receive, room, bytes);
+      if (r == me) send += bytes;
+    }
+    receive += from[r];
+  }
+done:
+  bl_free(sizes);
+  bl_free(room);
+  return status;
+}
+
+blica_status bl_deal(blica_ctx *ctx, const void *send, const size_t *to, void *receive, const size_t *from) {
+  if (ctx->comm_failed) return lost(ctx);
+  if (ctx->comm.size == 1) {
+    if (to[0]) memcpy(receive, send, to[0]);
+    return BLICA_OK;
+  }
+  if (!ctx->comm.deal) return deal_by_broadcasts(ctx, send, to, receive, from);
+  return ctx->comm.deal(send, to, receive, from, ctx->comm.user) == 0 ? BLICA_OK : lost(ctx);
+}
+
 blica_status bl_sum_disjoint(blica_ctx *ctx, double *x, size_t count) {
   if (ctx->comm.size == 1 || count == 0) return BLICA_OK;
   if (ctx->comm_failed || ctx->comm.sum(x, count, ctx->comm.user) != 0) return lost(ctx);

@@ -42,6 +42,10 @@ blica_status bl_matched_scales(blica_ctx *ctx, const bl_problem *problem, const 
 /* The condition that condition=auto stands for (condition.c). */
 blica_status bl_choose_condition(blica_ctx *ctx, const bl_problem *problem, int k, double *condition);
 
+/* Whether ranks share the u segments of such a fit so that each looks at tables and correlations of its own only, equal shares
+ * as bl_share_make has it. */
+bool bl_fit_owns(const blica_ctx *ctx, const blica_fit_options *options, int n, int u);
+
 /* Helpers for estimators. */
 /* A start that is over, for a checkpoint: its record and its end. */
 typedef struct {

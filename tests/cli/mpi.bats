@@ -75,6 +75,55 @@ same_fit() {
   same_fit "3" a/c.npz --method blica --sources 5 --starts 1 --max-iterations 6
 }
 
+@test "tables stay with the rank that owns their segment: the same bits, whoever read the rows" {
+  "$BLICA" simulate --variables 41 --sources 20 --segments 6 --samples 250 --out a --quiet
+  # mixed order, missing values, a segment that only the last rows have, a constant
+  (head -1 a/data.csv; tail -n +2 a/data.csv | shuf --random-source=a/data.csv |
+    awk -F, -v OFS=, 'NR % 11 == 0 { $3 = "NA" } $NF == 2 { $5 = 1 } { print } END { for (i = 0; i < 9; i++) { $NF = "late"; $(i + 1) = 1 - $(i + 1); print } }') >mixed.csv
+  same_fit "1 2 3 4 7" mixed.csv --method blica --sources 20 --starts 1 --max-iterations 8
+  same_fit "3" a/data.csv --method blica --sources 20 --starts 1 --max-iterations 8
+  same_fit "2" mixed.csv --method pairwise --sources 20 --starts 1 --max-iterations 3
+  head -90 mixed.csv >short.csv # for seven ranks: some without a line of a segment, all with segments of one or none
+  same_fit "7" short.csv --method blica --sources 20 --starts 1 --max-iterations 4
+  # what one rank reads for all: compressed, values of any two levels
+  gzip -k mixed.csv
+  same_fit "3" mixed.csv.gz --method blica --sources 20 --starts 1 --max-iterations 4
+  awk -F, -v OFS=, 'NR > 1 { for (i = 1; i < NF; i++) $i = $i == "NA" ? "" : $i == 1 ? "no" : "yes" } { print }' mixed.csv >words.csv
+  same_fit "3" words.csv --levels --method blica --sources 20 --starts 1 --max-iterations 4
+  # counts of all, of which each rank takes its own
+  "$BLICA" count mixed.csv --out counts.npz --quiet
+  same_fit "2 4" counts.npz --method blica --sources 20 --starts 1 --max-iterations 8
+  "$BLICA" count mixed.csv --out counts.csv --quiet
+  same_fit "3" counts.csv --method blica --sources 20 --starts 1 --max-iterations 4
+  # warnings name the same tables
+  "$BLICA" fit mixed.csv --method blica --sources 20 --starts 1 --max-iterations 2 --out m.json 2>&1 | grep -E 'warning: .*(tables|vary)' >alone.txt
+  timeout 120 mpirun --quiet -n 3 "$MPI" fit mixed.csv --method blica --sources 20 --starts 1 --max-iterations 2 --out m.json --threads 1 2>&1 |
+    grep -E 'warning: .*(tables|vary)' >three.txt
+  [ "$(wc -l <alone.txt)" -ge 2 ]
+  cmp alone.txt three.txt
+}
+
+@test "a stream of many pieces: tables wander to their owners at the end" {
+  "$BLICA" simulate --variables 41 --sources 20 --segments 5 --samples 400 --out a --quiet
+  tail -n +2 a/data.csv | shuf --random-source=a/data.csv >rows
+  stream() { head -1 a/data.csv; for i in $(seq 1010); do cat rows; done; sed 's/[0-9]*$/end/' rows; }
+  fit="--method blica --sources 20 --starts 1 --max-iterations 3 --quiet --threads 1"
+  stream | "$BLICA" fit - $fit --out alone.json || [ $? = 4 ]
+  stream | timeout 120 mpirun --quiet -n 3 "$MPI" fit - $fit --out m3.json || [ $? = 4 ]
+  same_models alone.json m3.json
+  grep -q '"end"' m3.json
+}
+
+@test "a checkpoint does not know how many ranks wrote it" {
+  "$BLICA" simulate --variables 41 --sources 20 --segments 5 --samples 250 --out a --quiet
+  fit="fit a/data.csv --method blica --sources 20 --starts 2 --max-iterations 30"
+  "$BLICA" $fit --out alone.json --quiet --threads 1 || [ $? = 4 ]
+  ranks 3 $fit --checkpoint c --checkpoint-seconds 0 --max-seconds 0.3 --out part.json || [ $? = 4 ]
+  [ -f c ]
+  ranks 2 $fit --checkpoint c --resume --out m2.json || [ $? = 4 ]
+  same_models alone.json m2.json
+}
+
 @test "fit by every other method" {
   "$BLICA" simulate --variables 5 --sources 2 --segments 5 --samples 600 --out a --quiet
   for m in matched pairwise mle ivae fastica; do same_fit "2 3" a/data.csv --method "$m" --sources 2 --max-iterations 100; done

@@ -1,6 +1,5 @@
 /* Sharing among ranks: here threads of one process with a communicator of barriers and copies. Every rank must get the
  * sum that one process gets, bit for bit, and the failure of one must become everybody's. */
-#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,54 +8,12 @@
 
 #include <cmocka.h>
 
+#include "rank_threads.h"
+
 #include "base/share.h"
 #include "num/rng.h"
 
-enum { MOST = 9, EACH = 700, ITEMS = 45 };
-
-/* ---- ranks as threads ---- */
-
-typedef struct {
-  int size;
-  pthread_barrier_t barrier;
-  void *shown[MOST];
-} hall;
-
-typedef struct {
-  hall *hall;
-  int rank;
-} seat;
-
-static int gather(double *x, const size_t *count, const size_t *offset, void *user) {
-  seat *me = user;
-  me->hall->shown[me->rank] = x;
-  pthread_barrier_wait(&me->hall->barrier);
-  for (int r = 0; r < me->hall->size; r++)
-    if (r != me->rank) memcpy(x + offset[r], (double *)me->hall->shown[r] + offset[r], count[r] * sizeof *x);
-  pthread_barrier_wait(&me->hall->barrier);
-  return 0;
-}
-
-static int broadcast(void *bytes, size_t count, int root, void *user) {
-  seat *me = user;
-  me->hall->shown[me->rank] = bytes;
-  pthread_barrier_wait(&me->hall->barrier);
-  if (root != me->rank) memcpy(bytes, me->hall->shown[root], count);
-  pthread_barrier_wait(&me->hall->barrier);
-  return 0;
-}
-
-static int sum(double *x, size_t count, void *user) {
-  seat *me = user;
-  double total = 0;
-  assert_int_equal(count, 1);
-  me->hall->shown[me->rank] = x;
-  pthread_barrier_wait(&me->hall->barrier);
-  for (int r = 0; r < me->hall->size; r++) total += *(double *)me->hall->shown[r];
-  pthread_barrier_wait(&me->hall->barrier);
-  *x = total;
-  return 0;
-}
+enum { EACH = 700, ITEMS = 45 };
 
 typedef struct {
   seat seat;
@@ -96,7 +53,7 @@ static void *serve(void *user) {
   blica_ctx *ctx;
   bl_share share;
   made m = {0};
-  blica_comm comm = {job->seat.rank, job->seat.hall->size, sum, gather, broadcast, &job->seat};
+  blica_comm comm = seat_comm(&job->seat);
   blica_progress progress = {0};
   blica_ctx_create(&ctx);
   blica_set_threads(ctx, 1);
@@ -121,15 +78,15 @@ static void *serve(void *user) {
 }
 
 static void run_ranks(int size, int64_t items, int64_t groups, rank_job *jobs) {
-  hall h = {.size = size};
-  pthread_barrier_init(&h.barrier, NULL, (unsigned)size);
+  hall h;
+  hall_open(&h, size);
   memset(jobs, 0, MOST * sizeof *jobs);
   for (int r = 0; r < size; r++) {
     jobs[r] = (rank_job){.seat = {&h, r}, .items = items, .groups = groups};
     pthread_create(&jobs[r].thread, NULL, serve, &jobs[r]);
   }
   for (int r = 0; r < size; r++) pthread_join(jobs[r].thread, NULL);
-  pthread_barrier_destroy(&h.barrier);
+  hall_close(&h);
 }
 
 static rank_job alone[MOST], many[MOST];
