@@ -24,41 +24,31 @@
 #include "counts_csv.h"
 #include "npz.h"
 
-typedef struct {
-  double *rho, *se;
-  uint8_t *flags;
-} squares; /* [n,n,u] */
+/* Row i of segment s of a symmetric matrix that is kept in pairs; r = s n + i. */
+static void square_row(const blica_cor *c, size_t r, const double *pairs, double diagonal, double *row) {
+  const size_t n = (size_t)c->n, i = r % n;
+  pairs += r / n * (size_t)c->pairs;
+  memcpy(row, pairs + i * (i - 1) / 2, i * sizeof *row); /* no bytes for i = 0 */
+  row[i] = diagonal;
+  for (size_t j = i + 1; j < n; j++) row[j] = pairs[j * (j - 1) / 2 + i];
+}
 
-static blica_status make_squares(blica_ctx *ctx, const blica_cor *c, squares *q) {
-  blica_status status;
-  size_t n = (size_t)c->n, total = bl_mul(bl_mul(n, n), (size_t)c->u);
-  TRY(bl_alloc(ctx, total, &q->rho));
-  TRY(bl_alloc(ctx, total, &q->se));
-  TRY(bl_alloc(ctx, total, &q->flags));
-  for (size_t s = 0; s < (size_t)c->u; s++)
-    for (size_t j = 0; j < n; j++) {
-      size_t diagonal = (s * n + j) * n + j;
-      q->rho[diagonal] = 1;
-      q->se[diagonal] = NAN;
-      for (size_t i = 0; i < j; i++) {
-        size_t pair = s * (size_t)c->pairs + (size_t)blica_pair((int)i, (int)j);
-        size_t lower = (s * n + i) * n + j, upper = (s * n + j) * n + i;
-        q->rho[lower] = q->rho[upper] = c->rho[pair];
-        q->se[lower] = q->se[upper] = c->se[pair];
-        q->flags[lower] = q->flags[upper] = c->flags[pair];
-      }
-    }
-done:
-  return status;
+static void rho_row(const void *cor, size_t r, void *row) { square_row(cor, r, ((const blica_cor *)cor)->rho, 1, row); }
+static void se_row(const void *cor, size_t r, void *row) { square_row(cor, r, ((const blica_cor *)cor)->se, NAN, row); }
+
+static void flags_row(const void *cor, size_t r, void *row) {
+  const blica_cor *c = cor;
+  const size_t n = (size_t)c->n, i = r % n;
+  const uint8_t *flags = c->flags + r / n * (size_t)c->pairs;
+  for (size_t j = 0; j < n; j++)
+    ((uint8_t *)row)[j] = j == i ? 0 : flags[j < i ? i * (i - 1) / 2 + j : j * (j - 1) / 2 + i];
 }
 
 static blica_status save_npz(blica_ctx *ctx, const blica_cor *c, const char *path) {
   blica_status status;
   bl_npz_writer *npz = NULL;
-  squares q = {0};
   const char *format = "blica-cor";
   const size_t u = (size_t)c->u, n = (size_t)c->n, square[3] = {u, n, n}, margin[2] = {u, n};
-  TRY(make_squares(ctx, c, &q));
   TRY(bl_npz_begin(ctx, &npz));
   TRY(bl_npz_add_texts(ctx, npz, "format", 0, 1, &format));
   TRY(bl_npz_add_scalar(ctx, npz, "version", 'i', 1));
@@ -66,9 +56,9 @@ static blica_status save_npz(blica_ctx *ctx, const blica_cor *c, const char *pat
   TRY(bl_npz_add_texts(ctx, npz, "segments", 1, c->u, (const char *const *)c->segments));
   TRY(bl_npz_add_scalar(ctx, npz, "exact", 'b', c->exact));
   TRY(bl_npz_add(ctx, npz, "samples", 'f', 8, 1, &u, c->samples));
-  TRY(bl_npz_add(ctx, npz, "rho", 'f', 8, 3, square, q.rho));
-  TRY(bl_npz_add(ctx, npz, "se", 'f', 8, 3, square, q.se));
-  TRY(bl_npz_add(ctx, npz, "flags", 'u', 1, 3, square, q.flags));
+  TRY(bl_npz_add_rows(ctx, npz, "rho", 'f', 8, 3, square, rho_row, c));
+  TRY(bl_npz_add_rows(ctx, npz, "se", 'f', 8, 3, square, se_row, c));
+  TRY(bl_npz_add_rows(ctx, npz, "flags", 'u', 1, 3, square, flags_row, c));
   TRY(bl_npz_add(ctx, npz, "thresholds", 'f', 8, 2, margin, c->thresholds));
   TRY(bl_npz_add_scalar(ctx, npz, "condition", 'f', c->condition));
   if (c->shift) TRY(bl_npz_add(ctx, npz, "shift", 'f', 8, 1, &u, c->shift));
@@ -77,9 +67,6 @@ static blica_status save_npz(blica_ctx *ctx, const blica_cor *c, const char *pat
   TRY(bl_npz_write(ctx, npz, path));
 done:
   bl_npz_free(npz);
-  bl_free(q.rho);
-  bl_free(q.se);
-  bl_free(q.flags);
   return status;
 }
 

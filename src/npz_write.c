@@ -1,6 +1,6 @@
-/* npz_write.c - the archive is made in memory by libzip, then written like any other output file, so
- * that a failure leaves an old file intact. Entries are deflated (counts as doubles shrink about
- * fivefold) and carry a fixed date: the same content gives the same bytes. */
+/* npz_write.c - the archive is made by libzip straight into the temporary file that becomes the output, so that a failure leaves
+ * an old file intact and memory holds neither the archive nor arrays that can be made row by row. Entries are deflated (counts
+ * as doubles shrink about fivefold) and carry a fixed date: the same content gives the same bytes. */
 #include <errno.h>
 #include <string.h>
 #include <zip.h>
@@ -15,14 +15,15 @@ typedef struct owned {
 
 struct bl_npz_writer {
   zip_t *archive;
-  zip_source_t *bytes; /* the archive's own bytes */
+  FILE *stream; /* where the archive goes, while it is written */
+  int reason;   /* why that failed */
+  zip_error_t error;
   owned *blocks;
 };
 
 void bl_npz_free(bl_npz_writer *npz) {
   if (!npz) return;
   if (npz->archive) zip_discard(npz->archive);
-  if (npz->bytes) zip_source_free(npz->bytes);
   for (owned *block = npz->blocks, *next; block; block = next) {
     next = block->next;
     bl_free(block);
@@ -42,6 +43,47 @@ static blica_status keep(blica_ctx *ctx, bl_npz_writer *npz, size_t bytes, void 
   return BLICA_OK;
 }
 
+/* ---- where the archive goes ---- */
+
+static zip_int64_t write_failed(bl_npz_writer *npz) {
+  npz->reason = errno ? errno : EIO;
+  zip_error_set(&npz->error, ZIP_ER_WRITE, npz->reason);
+  return -1;
+}
+
+static zip_int64_t move_write(bl_npz_writer *npz, void *data, zip_uint64_t length) {
+  off_t at = ftello(npz->stream);
+  if (at < 0 || fseeko(npz->stream, 0, SEEK_END) != 0) return write_failed(npz);
+  zip_int64_t to = zip_source_seek_compute_offset((zip_uint64_t)at, (zip_uint64_t)ftello(npz->stream), data, length, &npz->error);
+  return to >= 0 && fseeko(npz->stream, (off_t)to, SEEK_SET) == 0 ? 0 : write_failed(npz);
+}
+
+/* libzip's view of the stream: an archive without entries that can be written. */
+static zip_int64_t serve_archive(void *user, void *data, zip_uint64_t length, zip_source_cmd_t command) {
+  bl_npz_writer *npz = user;
+  switch (command) {
+  case ZIP_SOURCE_SUPPORTS:
+    return zip_source_make_command_bitmap(ZIP_SOURCE_OPEN, ZIP_SOURCE_READ, ZIP_SOURCE_CLOSE, ZIP_SOURCE_STAT, ZIP_SOURCE_ERROR,
+                                          ZIP_SOURCE_FREE, ZIP_SOURCE_SEEK, ZIP_SOURCE_TELL, ZIP_SOURCE_BEGIN_WRITE,
+                                          ZIP_SOURCE_COMMIT_WRITE, ZIP_SOURCE_ROLLBACK_WRITE, ZIP_SOURCE_WRITE,
+                                          ZIP_SOURCE_SEEK_WRITE, ZIP_SOURCE_TELL_WRITE, ZIP_SOURCE_REMOVE, -1);
+  case ZIP_SOURCE_STAT:
+    zip_stat_init(data);
+    ((zip_stat_t *)data)->valid = ZIP_STAT_SIZE;
+    ((zip_stat_t *)data)->size = 0;
+    return sizeof(zip_stat_t);
+  case ZIP_SOURCE_WRITE:
+    errno = 0;
+    return fwrite(data, 1, length, npz->stream) == length ? (zip_int64_t)length : write_failed(npz);
+  case ZIP_SOURCE_SEEK_WRITE: return move_write(npz, data, length);
+  case ZIP_SOURCE_TELL_WRITE: return ftello(npz->stream);
+  case ZIP_SOURCE_ERROR: return zip_error_to_data(&npz->error, data, length);
+  default: return 0;
+  }
+}
+
+/* ---- arrays ---- */
+
 blica_status bl_npz_begin(blica_ctx *ctx, bl_npz_writer **out) {
   blica_status status;
   bl_npz_writer *npz = NULL;
@@ -49,11 +91,10 @@ blica_status bl_npz_begin(blica_ctx *ctx, bl_npz_writer **out) {
   TRY(bl_alloc(ctx, 1, &npz));
   zip_error_t error;
   zip_error_init(&error);
-  npz->bytes = zip_source_buffer_create(NULL, 0, 0, &error);
-  if (npz->bytes) {
-    npz->archive = zip_open_from_source(npz->bytes, ZIP_TRUNCATE, &error);
-    if (npz->archive) zip_source_keep(npz->bytes);
-  }
+  zip_error_init(&npz->error);
+  zip_source_t *bytes = zip_source_function_create(serve_archive, npz, &error);
+  if (bytes) npz->archive = zip_open_from_source(bytes, ZIP_TRUNCATE, &error);
+  if (bytes && !npz->archive) zip_source_free(bytes);
   zip_error_fini(&error);
   if (!npz->archive) FAIL(ctx, BLICA_ERR_MEMORY, "out of memory: a zip archive could not be started");
   *out = npz;
@@ -63,15 +104,35 @@ done:
   return status;
 }
 
-blica_status bl_npz_add(blica_ctx *ctx, bl_npz_writer *npz, const char *name, char kind, size_t size, int ndim,
-                        const size_t *shape, const void *data) {
-  blica_status status;
+static bl_npy describe(char kind, size_t size, int ndim, const size_t *shape) {
   bl_npy array = {.kind = kind, .size = size, .ndim = ndim, .count = 1};
   for (int d = 0; d < ndim; d++) {
     array.shape[d] = shape[d];
     array.count = bl_mul(array.count, shape[d]);
   }
-  char *header, file[64];
+  return array;
+}
+
+/* Takes the source over; it may be NULL. */
+static blica_status add_source(blica_ctx *ctx, bl_npz_writer *npz, const char *name, zip_source_t *source) {
+  blica_status status = BLICA_OK;
+  char file[64];
+  snprintf(file, sizeof file, "%s.npy", name);
+  zip_int64_t index = source ? zip_file_add(npz->archive, file, source, ZIP_FL_ENC_UTF_8) : -1;
+  if (index < 0 || zip_set_file_compression(npz->archive, (zip_uint64_t)index, ZIP_CM_DEFLATE, 1) != 0 ||
+      zip_file_set_dostime(npz->archive, (zip_uint64_t)index, 0, 0x21, 0) != 0) {
+    if (index < 0 && source) zip_source_free(source);
+    FAIL_OUTSIDE(ctx, BLICA_ERR_INTERNAL, "array %s could not be added to the archive: %s", name, zip_strerror(npz->archive));
+  }
+done:
+  return status;
+}
+
+blica_status bl_npz_add(blica_ctx *ctx, bl_npz_writer *npz, const char *name, char kind, size_t size, int ndim,
+                        const size_t *shape, const void *data) {
+  blica_status status;
+  bl_npy array = describe(kind, size, ndim, shape);
+  char *header;
   TRY(keep(ctx, npz, BL_NPY_HEADER_MAX, &header));
   zip_buffer_fragment_t part[2] = {{(zip_uint8_t *)header, bl_npy_header(&array, header)},
                                    {(zip_uint8_t *)data, bl_mul(array.count, size)}};
@@ -80,13 +141,69 @@ blica_status bl_npz_add(blica_ctx *ctx, bl_npz_writer *npz, const char *name, ch
   errno = 0;
   zip_source_t *source = zip_source_buffer_fragment_create(part, array.count ? 2 : 1, 0, &error);
   zip_error_fini(&error);
-  snprintf(file, sizeof file, "%s.npy", name);
-  zip_int64_t index = source ? zip_file_add(npz->archive, file, source, ZIP_FL_ENC_UTF_8) : -1;
-  if (index < 0 || zip_set_file_compression(npz->archive, (zip_uint64_t)index, ZIP_CM_DEFLATE, 1) != 0 ||
-      zip_file_set_dostime(npz->archive, (zip_uint64_t)index, 0, 0x21, 0) != 0) {
-    if (index < 0 && source) zip_source_free(source);
-    FAIL_OUTSIDE(ctx, BLICA_ERR_INTERNAL, "array %s could not be added to the archive: %s", name, zip_strerror(npz->archive));
+  TRY(add_source(ctx, npz, name, source));
+done:
+  return status;
+}
+
+/* An array that is made row by row while it is written. */
+typedef struct {
+  bl_npz_row make;
+  const void *user;
+  char *row;             /* the header, then one row after the other */
+  size_t row_bytes, rows, head;
+  size_t have, used, at; /* bytes in row, of them read, rows made */
+} row_source;
+
+static zip_int64_t read_rows(row_source *r, char *to, zip_uint64_t length) {
+  zip_uint64_t done = 0;
+  while (done < length) {
+    if (r->used == r->have) {
+      if (r->at == r->rows) break;
+      r->make(r->user, r->at++, r->row + r->head);
+      r->used = r->head, r->have = r->head + r->row_bytes;
+    }
+    size_t now = r->have - r->used < length - done ? r->have - r->used : (size_t)(length - done);
+    memcpy(to + done, r->row + r->used, now);
+    r->used += now, done += now;
   }
+  return (zip_int64_t)done;
+}
+
+static zip_int64_t serve_rows(void *user, void *data, zip_uint64_t length, zip_source_cmd_t command) {
+  row_source *r = user;
+  switch (command) {
+  case ZIP_SOURCE_SUPPORTS:
+    return zip_source_make_command_bitmap(ZIP_SOURCE_OPEN, ZIP_SOURCE_READ, ZIP_SOURCE_CLOSE, ZIP_SOURCE_STAT, ZIP_SOURCE_ERROR,
+                                          ZIP_SOURCE_FREE, -1);
+  case ZIP_SOURCE_OPEN:
+    r->used = r->at = 0, r->have = r->head;
+    return 0;
+  case ZIP_SOURCE_READ: return read_rows(r, data, length);
+  case ZIP_SOURCE_STAT:
+    zip_stat_init(data);
+    ((zip_stat_t *)data)->valid = ZIP_STAT_SIZE;
+    ((zip_stat_t *)data)->size = r->head + r->rows * r->row_bytes;
+    return sizeof(zip_stat_t);
+  default: return 0;
+  }
+}
+
+blica_status bl_npz_add_rows(blica_ctx *ctx, bl_npz_writer *npz, const char *name, char kind, size_t size, int ndim,
+                             const size_t *shape, bl_npz_row make, const void *user) {
+  blica_status status;
+  bl_npy array = describe(kind, size, ndim, shape);
+  row_source *r;
+  TRY(keep(ctx, npz, sizeof *r, &r));
+  *r = (row_source){.make = make, .user = user, .row_bytes = bl_mul(shape[ndim - 1], size), .rows = array.count / shape[ndim - 1]};
+  TRY(keep(ctx, npz, BL_NPY_HEADER_MAX + r->row_bytes, &r->row));
+  r->head = bl_npy_header(&array, r->row);
+  zip_error_t error;
+  zip_error_init(&error);
+  errno = 0;
+  zip_source_t *source = zip_source_function_create(serve_rows, r, &error);
+  zip_error_fini(&error);
+  TRY(add_source(ctx, npz, name, source));
 done:
   return status;
 }
@@ -141,29 +258,44 @@ done:
   return status;
 }
 
-static blica_status copy_out(blica_ctx *ctx, zip_source_t *bytes, FILE *stream, const char *path) {
+/* ---- the file ---- */
+
+/* A pipe cannot be written at any place: the archive is made in a temporary file and copied. */
+static blica_status copy_out(blica_ctx *ctx, FILE *from, FILE *to, const char *path) {
   enum { CHUNK = 1 << 16 };
   char buffer[CHUNK];
-  zip_int64_t got = -1;
+  size_t got;
   errno = 0;
-  if (zip_source_open(bytes) != 0) return bl_fail_outside(ctx, BLICA_ERR_INTERNAL, "%s: the archive cannot be read back", path);
-  while ((got = zip_source_read(bytes, buffer, sizeof buffer)) > 0)
-    if (fwrite(buffer, 1, (size_t)got, stream) != (size_t)got) break;
-  zip_source_close(bytes);
-  return got == 0 ? BLICA_OK : bl_fail_outside(ctx, BLICA_ERR_IO, "%s: cannot write: %s", path, strerror(errno ? errno : EIO));
+  if (fseeko(from, 0, SEEK_SET) != 0) return bl_fail(ctx, BLICA_ERR_IO, "%s: cannot write: %s", path, strerror(errno));
+  while ((got = fread(buffer, 1, sizeof buffer, from)) > 0)
+    if (fwrite(buffer, 1, got, to) != got) break;
+  if (got == 0 && !ferror(from)) return BLICA_OK;
+  return bl_fail(ctx, BLICA_ERR_IO, "%s: cannot write: %s", path, strerror(errno ? errno : EIO));
+}
+
+static blica_status make_archive(blica_ctx *ctx, bl_npz_writer *npz, const char *path) {
+  errno = 0;
+  if (zip_close(npz->archive) == 0 && fflush(npz->stream) == 0) {
+    npz->archive = NULL;
+    return BLICA_OK;
+  }
+  if (npz->reason || errno == ENOSPC)
+    return bl_fail(ctx, BLICA_ERR_IO, "%s: cannot write: %s", path, strerror(npz->reason ? npz->reason : errno));
+  return bl_fail_outside(ctx, BLICA_ERR_INTERNAL, "%s: the archive could not be made: %s", path, zip_strerror(npz->archive));
 }
 
 blica_status bl_npz_write(blica_ctx *ctx, bl_npz_writer *npz, const char *path) {
   blica_status status;
   bl_outfile file = {0};
-  errno = 0;
-  if (zip_close(npz->archive) != 0)
-    FAIL_OUTSIDE(ctx, BLICA_ERR_INTERNAL, "%s: the archive could not be made: %s", path, zip_strerror(npz->archive));
-  npz->archive = NULL;
+  FILE *room = NULL;
   if (!bl_outfile_open(&file, path)) FAIL(ctx, BLICA_ERR_IO, "%s: cannot write: %s", path, strerror(errno));
-  TRY(copy_out(ctx, npz->bytes, file.stream, path));
+  if (file.special && !(room = tmpfile())) FAIL(ctx, BLICA_ERR_IO, "%s: no temporary file for it: %s", path, strerror(errno));
+  npz->stream = room ? room : file.stream;
+  TRY(make_archive(ctx, npz, path));
+  if (room) TRY(copy_out(ctx, room, file.stream, path));
   if (!bl_outfile_commit(&file)) FAIL(ctx, BLICA_ERR_IO, "%s: cannot write: %s", path, strerror(errno));
 done:
+  if (room) fclose(room);
   bl_outfile_discard(&file);
   return status;
 }

@@ -1,6 +1,7 @@
 /* Counts over ranks: whatever the number of ranks and pieces and the order of rows, the tables of a segment end up on the rank
  * that owns it, and there only, and the fit made from them has the bits, the numbers and the warnings of one process. Ranks are
  * threads here. */
+#define _DEFAULT_SOURCE /* mkstemps */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -171,7 +172,7 @@ static void same_model(const blica_model *a, const blica_model *b) {
   same_array(a->mixing, b->mixing, (size_t)a->n * (size_t)a->k);
   same_array(a->variances, b->variances, (size_t)a->k * (size_t)a->u);
   same_array(a->thresholds, b->thresholds, (size_t)a->n * (size_t)a->u);
-  same_array(a->fit.shift, b->fit.shift, (size_t)a->u);
+  if (a->fit.shift) same_array(a->fit.shift, b->fit.shift, (size_t)a->u);
   assert_int_equal(a->fit.zero_cells, b->fit.zero_cells);
   assert_int_equal(a->fit.constant_pairs, b->fit.constant_pairs);
   assert_int_equal(a->fit.constant_columns, b->fit.constant_columns);
@@ -196,7 +197,7 @@ static void same_results(int size) {
 static void one_process(void) {
   run_ranks(1, &(rank_job){.pieces = 1, .idle = -1, .deal = true}, &alone);
   assert_int_equal(alone.status, BLICA_OK);
-  assert_true(alone.model->fit.zero_cells > 3 && alone.model->fit.constant_columns == 1);
+  assert_true(alone.model->fit.zero_cells > 3 && alone.model->fit.constant_columns > 0);
   assert_non_null(strstr(alone.warnings, "empty cell"));
   assert_int_equal(alone.counts->n10 != NULL, missing);
 }
@@ -222,7 +223,7 @@ static void tables_are_with_their_owners(void **state) {
 static void rows_sorted_by_segment_stay_where_they_are(void **state) {
   (void)state;
   make_rows(true);
-  for (int r = 0; r < ROWS; r++) segment_of[r] = r * U / ROWS;
+  for (int r = 0; r < ROWS; r++) segment_of[r] = r * U / ROWS, cell[r][7] = segment_of[r] == 4 ? 0 : cell[r][7];
   one_process();
   for (int p = 1; p < 4; p++) {
     run_ranks(3, &(rank_job){.pieces = p, .idle = -1, .deal = true}, many);
