@@ -155,7 +155,8 @@ typedef struct {
   double *n11;       /* [pairs,u] */
   double *n10, *n01, *n00; /* [pairs,u]; NULL when complete: they follow from ones and samples */
   int exact;         /* population probabilities times a nominal N, not a sample */
-  int first, last;   /* n11 to n00 hold segments first..last-1: 0 and u, but where ranks share them (blica_count_end) */
+  int first, after;  /* n11 to n00 begin with segment first and leave out the last `after`: 0 and 0, but where ranks share
+                        segments (blica_count_end) */
 } blica_counts;
 
 static inline int64_t blica_pair(int i, int j) { return (int64_t)j * (j - 1) / 2 + i; } /* i < j */
@@ -171,7 +172,7 @@ BLICA_API blica_status blica_count_add(blica_ctx *ctx, const blica_data *data, b
 BLICA_API blica_status blica_merge_add(blica_ctx *ctx, const blica_counts *part, blica_counts **sum);
 /* Over ranks, rows that come in pieces: each rank brings pieces of its own until no rank has any, then all end. Without fit,
  * all get all counts. With the options of the fit that is to follow, the tables of a segment are only where that fit looks at
- * them: where it is so large that ranks share its segments, on the rank that owns the segment (first and last say which).
+ * them: where it is so large that ranks share its segments, on the rank that owns the segment.
  * blica_count_piece takes the piece over; NULL: none this time. All but blica_count_begin are calls of all ranks. */
 typedef struct blica_counter blica_counter;
 struct blica_fit_options;

@@ -382,9 +382,9 @@ blica_status bl_correlate(blica_ctx *ctx, const blica_counts *counts, bool error
   w.blocks = (counts->pairs + BLOCK - 1) / BLOCK;
   TRY(bl_share_make(ctx, w.blocks * counts->u, w.own ? counts->u : 0, &w.share));
   int first = w.own ? (int)(w.share.first / w.blocks) : 0, last = w.own ? (int)(w.share.last / w.blocks) : counts->u;
-  if (counts->first > first || counts->last < last)
+  if (counts->first > first || bl_counts_last(counts) < last)
     FAIL(ctx, BLICA_ERR_ARGUMENT, "rank %d owns segments %d to %d, but its counts have those of %d to %d only: were they made by "
-         "another number of ranks?", bl_comm(ctx)->rank, first + 1, last, counts->first + 1, counts->last);
+         "another number of ranks?", bl_comm(ctx)->rank, first + 1, last, counts->first + 1, bl_counts_last(counts));
   if (errors)
     TRY(bl_cor_create(ctx, counts->n, counts->u, counts->variables, counts->segments, counts->samples, &w.cor));
   else

@@ -325,7 +325,7 @@ blica_status bl_counts_spread(blica_ctx *ctx, blica_counts *own, int n, int u, c
       bl_free(*to[i]);
       *to[i] = *from[i], *from[i] = NULL;
     }
-    c->last = (int)share.last;
+    c->after = u - (int)share.last;
     memcpy(c->samples + share.first, own->samples, (size_t)own->u * sizeof(double));
     memcpy(c->ones + share.first * n, own->ones, (size_t)own->u * (size_t)n * sizeof(double));
     memcpy(c->present + share.first * n, own->present, (size_t)own->u * (size_t)n * sizeof(double));

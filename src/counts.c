@@ -5,7 +5,7 @@
 
 #include "base/intern.h"
 
-static size_t cells_of(const blica_counts *c) { return bl_mul((size_t)c->pairs, (size_t)(c->last - c->first)); }
+static size_t cells_of(const blica_counts *c) { return bl_mul((size_t)c->pairs, (size_t)(bl_counts_last(c) - c->first)); }
 
 static blica_status alloc_cells(blica_ctx *ctx, blica_counts *counts) {
   blica_status status;
@@ -33,7 +33,7 @@ blica_status bl_counts_create_part(blica_ctx *ctx, int n, int u, bool complete, 
   counts->n = n;
   counts->u = u;
   counts->first = first;
-  counts->last = last;
+  counts->after = u - last;
   counts->pairs = (int64_t)n * (n - 1) / 2;
   size_t margins = bl_mul((size_t)n, (size_t)u);
   TRY(bl_alloc(ctx, (size_t)u, &counts->samples));
@@ -103,7 +103,7 @@ void blica_counts_turn(blica_counts *c, const uint8_t *turned) {
   for (int s = 0; s < c->u; s++) {
     double *ones = c->ones + (size_t)s * (size_t)c->n;
     const double *present = c->present + (size_t)s * (size_t)c->n;
-    if (s >= c->first && s < c->last) turn_tables(c, s, turned);
+    if (s >= c->first && s < bl_counts_last(c)) turn_tables(c, s, turned);
     for (int i = 0; i < c->n; i++)
       if (turned[i]) ones[i] = present[i] - ones[i];
   }
@@ -114,7 +114,7 @@ blica_status bl_counts_expand(blica_ctx *ctx, blica_counts *counts) {
   double *cells[3] = {NULL, NULL, NULL};
   if (counts->n10) return BLICA_OK;
   for (int k = 0; k < 3; k++) TRY(bl_alloc(ctx, cells_of(counts), &cells[k]));
-  for (int s = counts->first; s < counts->last; s++)
+  for (int s = counts->first; s < bl_counts_last(counts); s++)
     for (int j = 1; j < counts->n; j++)
       for (int i = 0; i < j; i++) {
         double cell[4];
@@ -144,7 +144,7 @@ blica_status bl_counts_need_whole(blica_ctx *ctx, const blica_counts *c) {
   if (bl_counts_whole(c)) return BLICA_OK;
   return bl_fail(ctx, BLICA_ERR_ARGUMENT,
                  "these counts have the tables of segments %d to %d of %d only: they were made for a fit that ranks share, and "
-                 "serve no other purpose", c->first + 1, c->last, c->u);
+                 "serve no other purpose", c->first + 1, bl_counts_last(c), c->u);
 }
 
 /* ---- merge ---- */
@@ -173,7 +173,7 @@ static blica_status grow(blica_ctx *ctx, blica_counts *c, int u) {
   }
   TRY(bl_resize(ctx, old, now, &c->segments));
   memset(c->segments + old, 0, (now - old) * sizeof *c->segments);
-  c->u = c->last = u;
+  c->u = u;
 done:
   return status;
 }

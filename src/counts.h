@@ -10,7 +10,8 @@ blica_status bl_counts_create(blica_ctx *ctx, int n, int u, bool complete, const
 /* The same with tables of the segments first..last-1 only. */
 blica_status bl_counts_create_part(blica_ctx *ctx, int n, int u, bool complete, const char *const *variables,
                                    const char *const *segments, int first, int last, blica_counts **out);
-static inline bool bl_counts_whole(const blica_counts *c) { return c->first == 0 && c->last == c->u; }
+static inline int bl_counts_last(const blica_counts *c) { return c->u - c->after; } /* one past the last segment with tables */
+static inline bool bl_counts_whole(const blica_counts *c) { return c->first == 0 && c->after == 0; }
 /* Fails unless the tables of all segments are here. */
 blica_status bl_counts_need_whole(blica_ctx *ctx, const blica_counts *counts);
 

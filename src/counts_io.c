@@ -96,7 +96,7 @@ done:
 }
 
 static blica_status load_cells(blica_ctx *ctx, bl_npz_reader *npz, const blica_counts *c, const char *name, double *out) {
-  return bl_npz_rows(ctx, npz, name, (size_t)c->u, (size_t)c->pairs, (size_t)c->first, (size_t)c->last, out);
+  return bl_npz_rows(ctx, npz, name, (size_t)c->u, (size_t)c->pairs, (size_t)c->first, (size_t)bl_counts_last(c), out);
 }
 
 static blica_status load_arrays(blica_ctx *ctx, bl_npz_reader *npz, blica_counts *c) {
@@ -190,7 +190,7 @@ static blica_status check_segment(blica_ctx *ctx, const blica_counts *c, int s, 
       return bl_fail(ctx, BLICA_ERR_FORMAT, "%s: segment %d ('%s'), variable %d ('%s') has missing values, but n10, n01 and n00 "
                      "are not there", path, s + 1, c->segments[s], i + 1, c->variables[i]);
   }
-  for (int j = 1; s >= c->first && s < c->last && j < c->n; j++)
+  for (int j = 1; s >= c->first && s < bl_counts_last(c) && j < c->n; j++)
     for (int i = 0; i < j; i++) {
       double cell[4];
       blica_counts_table(c, s, i, j, cell);
@@ -206,7 +206,7 @@ static blica_status check_segment(blica_ctx *ctx, const blica_counts *c, int s, 
 
 blica_status bl_counts_validate(blica_ctx *ctx, const blica_counts *c, const char *path) {
   blica_status status;
-  const size_t pairs = (size_t)c->pairs, before = pairs * (size_t)c->first, cells = pairs * (size_t)(c->last - c->first);
+  const size_t pairs = (size_t)c->pairs, before = pairs * (size_t)c->first, cells = pairs * (size_t)(bl_counts_last(c) - c->first);
   const size_t margins = (size_t)c->n * (size_t)c->u;
   TRY(check_array(ctx, path, "samples", c->samples, 0, (size_t)c->u));
   TRY(check_array(ctx, path, "ones", c->ones, 0, margins));

@@ -164,7 +164,7 @@ static void same_counts(const blica_counts *a, const blica_counts *b) {
   const double *whole[] = {a->n11, a->n10, a->n01, a->n00}, *part[] = {b->n11, b->n10, b->n01, b->n00};
   for (int i = 0; i < 4; i++) {
     assert_int_equal(whole[i] == NULL, part[i] == NULL);
-    if (whole[i]) same_array(whole[i] + b->first * a->pairs, part[i], (size_t)(b->last - b->first) * (size_t)a->pairs);
+    if (whole[i]) same_array(whole[i] + b->first * a->pairs, part[i], (size_t)(bl_counts_last(b) - b->first) * (size_t)a->pairs);
   }
 }
 
@@ -186,7 +186,7 @@ static void same_results(int size) {
       assert_true(bl_counts_whole(many[r].counts));
     } else if (many[r].counts && !many[r].whole) {
       assert_int_equal(many[r].counts->first, U * r / size);
-      assert_int_equal(many[r].counts->last, U * (r + 1) / size);
+      assert_int_equal(bl_counts_last(many[r].counts), U * (r + 1) / size);
     }
     if (many[r].counts) same_counts(alone.counts, many[r].counts);
     if (many[r].model) same_model(alone.model, many[r].model);
