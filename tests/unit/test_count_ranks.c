@@ -15,7 +15,7 @@
 
 #include "counts.h"
 #include "num/rng.h"
-#include "rank_threads.h"
+#include "hall.h"
 
 enum { N = 41, K = 20, U = 7, ROWS = 700, TEXT = 4000 }; /* n k > 800: ranks share segments */
 
@@ -101,7 +101,7 @@ static void bring_pieces(rank_job *job, blica_counter *counter) {
 
 static void *serve(void *user) {
   rank_job *job = user;
-  blica_comm comm = seat_comm(&job->seat);
+  blica_comm comm = hall_comm(&job->seat);
   blica_fit_options o = fit_options();
   blica_counter *counter = NULL;
   blica_data *data = NULL;
@@ -149,7 +149,7 @@ static void release(rank_job *jobs, int size) {
   }
 }
 
-static rank_job alone, many[MOST];
+static rank_job alone, many[HALL_MOST];
 
 static void same_array(const double *a, const double *b, size_t count) { assert_memory_equal(a, b, count * sizeof *a); }
 

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "rank_threads.h"
+#include "hall.h"
 
 #include "base/share.h"
 #include "num/rng.h"
@@ -53,7 +53,7 @@ static void *serve(void *user) {
   blica_ctx *ctx;
   bl_share share;
   made m = {0};
-  blica_comm comm = seat_comm(&job->seat);
+  blica_comm comm = hall_comm(&job->seat);
   blica_progress progress = {0};
   blica_ctx_create(&ctx);
   blica_set_threads(ctx, 1);
@@ -80,7 +80,7 @@ static void *serve(void *user) {
 static void run_ranks(int size, int64_t items, int64_t groups, rank_job *jobs) {
   hall h;
   hall_open(&h, size);
-  memset(jobs, 0, MOST * sizeof *jobs);
+  memset(jobs, 0, HALL_MOST * sizeof *jobs);
   for (int r = 0; r < size; r++) {
     jobs[r] = (rank_job){.seat = {&h, r}, .items = items, .groups = groups};
     pthread_create(&jobs[r].thread, NULL, serve, &jobs[r]);
@@ -89,7 +89,7 @@ static void run_ranks(int size, int64_t items, int64_t groups, rank_job *jobs) {
   hall_close(&h);
 }
 
-static rank_job alone[MOST], many[MOST];
+static rank_job alone[HALL_MOST], many[HALL_MOST];
 
 static void same_bits_for_any_number_of_ranks(void **state) {
   (void)state;
@@ -97,7 +97,7 @@ static void same_bits_for_any_number_of_ranks(void **state) {
     for (int64_t groups = 0; groups <= 8; groups += 8) {
       if (groups > items) continue;
       run_ranks(1, items, groups, alone);
-      for (int size = 2; size <= MOST; size++) {
+      for (int size = 2; size <= HALL_MOST; size++) {
         int computed = 0;
         run_ranks(size, items, groups, many);
         for (int r = 0; r < size; r++) {
