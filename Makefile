@@ -2,6 +2,7 @@
 PREFIX ?= /usr/local
 DESTDIR ?=
 SECONDS ?= 60
+JOBS ?= 2
 BUILD := build/release
 .PHONY: help demo test asan faults fuzz tsan kill-test slurm-test valgrind coverage build install bench bench-methods bench-ivae clean setup setup-test
 
@@ -26,7 +27,7 @@ demo: build ## simulate, fit, and write a report
 
 test: setup-test build ## build and run all tests
 	@echo "Running all tests"
-	@cd $(BUILD) && ctest --output-on-failure --no-tests=error -j 2
+	@cd $(BUILD) && ctest --output-on-failure --no-tests=error -j $(JOBS)
 
 bench: build ## speed and accuracy of this build, on one core: counting, correlations, the fit, accuracy over many data sets
 	@cmake --build $(BUILD) --target benches > $(BUILD)/build.log 2>&1 || { cat $(BUILD)/build.log; exit 1; }
@@ -35,11 +36,11 @@ bench: build ## speed and accuracy of this build, on one core: counting, correla
 
 asan: setup-test ## build with address and undefined-behaviour sanitizers and run the C and program tests
 	@cmake --preset asan -Wno-dev > /dev/null && cmake --build build/asan > /dev/null
-	@cd build/asan && OPENBLAS_NUM_THREADS=1 LSAN_OPTIONS=suppressions=$(CURDIR)/tools/lsan.supp:print_suppressions=0 ctest --output-on-failure --no-tests=error -j 2 -E 'parity|python|^r/|recovery|install|browser'
+	@cd build/asan && OPENBLAS_NUM_THREADS=1 LSAN_OPTIONS=suppressions=$(CURDIR)/tools/lsan.supp:print_suppressions=0 ctest --output-on-failure --no-tests=error -j $(JOBS) -E 'parity|python|^r/|recovery|install|browser'
 
 tsan: setup-test ## build with the thread sanitizer (plain threads: it cannot see into OpenMP) and run the C and program tests
 	@cmake --preset tsan -Wno-dev > /dev/null && cmake --build build/tsan > /dev/null
-	@cd build/tsan && OPENBLAS_NUM_THREADS=1 TSAN_OPTIONS=halt_on_error=1 ctest --output-on-failure --no-tests=error -j 2 -E 'parity|python|^r/|recovery|install|browser|experiment'
+	@cd build/tsan && OPENBLAS_NUM_THREADS=1 TSAN_OPTIONS=halt_on_error=1 ctest --output-on-failure --no-tests=error -j $(JOBS) -E 'parity|python|^r/|recovery|install|browser|experiment'
 
 kill-test: setup-test build ## kill fits 50 times each by job, rank and full disk, resume them, compare all bits (some 10 minutes)
 	@bash tools/kill_test.sh 50
@@ -53,13 +54,13 @@ valgrind: setup-test build ## run the C tests under valgrind's memcheck
 coverage: setup-test ## run the tests with counters: lines of src/ that they reach; fails below 90 %
 	@cmake --preset coverage -Wno-dev > /dev/null && cmake --build build/coverage > /dev/null
 	@find build/coverage -name '*.gcda' -delete
-	@cd build/coverage && OPENBLAS_NUM_THREADS=1 ctest --output-on-failure --no-tests=error -j 2 -E 'parity|python|^r/|install|browser|test_recovery'
+	@cd build/coverage && OPENBLAS_NUM_THREADS=1 ctest --output-on-failure --no-tests=error -j $(JOBS) -E 'parity|python|^r/|install|browser|test_recovery'
 	@/usr/bin/python3 tools/coverage.py build/coverage --lines --at-least 90
 
 fuzz: ## run each fuzz target for SECONDS=60, two at a time (Clang with libFuzzer); TARGETS="csv model" for some of them
 	@sh tools/setup.sh fuzz
 	@cmake --preset fuzz -Wno-dev > /dev/null && cmake --build build/fuzz > /dev/null
-	@bash tools/fuzz.sh $(SECONDS) $(TARGETS)
+	@JOBS=$(JOBS) bash tools/fuzz.sh $(SECONDS) $(TARGETS)
 
 torture: build ## every method on data that no one planned for, a minute for each fit; claims of convergence recomputed
 	@mkdir -p $(BUILD)/real && Rscript --vanilla tools/real_data.R $(BUILD)/real || echo "SKIPPED: real data, there is no R"
@@ -70,9 +71,9 @@ accuracy: build ## the worst error of every special function and where it is: th
 
 faults: setup-test build ## every call of every command fails once, signals at random moments, 10 000 fits in one process
 	@echo "== allocations of the library, one after the other"; $(BUILD)/test_faults_memory | grep -E 'allocations in|PASSED|FAILED'
-	@echo "== calls of the program"; /usr/bin/python3 tests/faults/run.py --blica $(BUILD)/blica --shim $(BUILD)/libfaults_shim.so
+	@echo "== calls of the program"; /usr/bin/python3 tests/faults/run.py --jobs $(JOBS) --blica $(BUILD)/blica --shim $(BUILD)/libfaults_shim.so
 	@echo "== the same, a sample, with the address sanitizer"; cmake --preset asan -Wno-dev > /dev/null && cmake --build build/asan --target blica_cli faults_shim > /dev/null
-	@/usr/bin/python3 tests/faults/run.py --blica build/asan/blica --shim build/asan/libfaults_shim.so --most 6 --most-memory 25
+	@/usr/bin/python3 tests/faults/run.py --jobs $(JOBS) --blica build/asan/blica --shim build/asan/libfaults_shim.so --most 6 --most-memory 25
 	@echo "== signals"; /usr/bin/python3 tests/faults/signals.py --blica $(BUILD)/blica
 	@echo "== fits in one process"; BLICA_FITS=10000 OMP_WAIT_POLICY=passive $(BUILD)/test_leaks | grep -E 'fits|PASSED|FAILED'
 

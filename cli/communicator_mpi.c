@@ -1,6 +1,8 @@
 /* communicator_mpi.c - the ranks of an MPI job. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -84,7 +86,10 @@ void communicator_begin(int *argc, char ***argv) {
   rank = inner.rank, size = inner.size;
   traffic.begun = MPI_Wtime();
   if (rank == 0) return;
-  if (!freopen("/dev/null", "w", stdout)) MPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
+  if (!freopen("/dev/null", "w", stdout)) {
+    fprintf(stderr, "blica: error: process %d of %d: cannot open /dev/null for the standard output: %s\n", rank, size, strerror(errno));
+    MPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
+  }
   messages_keep();
 }
 
@@ -138,7 +143,10 @@ int communicator_end(int code) {
   int *codes = calloc((size_t)size, sizeof *codes), first = 0;
   MPI_Request request;
   fflush(stdout);
-  if (!codes) MPI_Abort(MPI_COMM_WORLD, code ? code : EXIT_FAILURE);
+  if (!codes) {
+    fprintf(stderr, "blica: error: process %d of %d: out of memory at the end\n", rank, size);
+    MPI_Abort(MPI_COMM_WORLD, code ? code : EXIT_FAILURE);
+  }
   MPI_Iallgather(&code, 1, MPI_INT, codes, 1, MPI_INT, ending, &request);
   if (!all_ended(&request, code != 0)) {
     if (rank) say_alone(code);

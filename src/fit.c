@@ -317,6 +317,7 @@ blica_status blica_fit(blica_ctx *ctx, const blica_input *input, const blica_fit
   *out = model;
   model = NULL;
 done:
+  if (status == BLICA_ERR_NUMERIC && bl_comm_check(ctx) != BLICA_OK) status = bl_comm_check(ctx); /* sums that never came */
   if (status == BLICA_OK || status == BLICA_ERR_INTERRUPTED) bl_checkpoint_flush(ctx, checkpoint);
   bl_checkpoint_free(checkpoint);
   bl_blas_release();

@@ -14,7 +14,7 @@ import tempfile
 def read(build, source):
     """{file: {line: hits}} of all files under src/, from gcov's intermediate format."""
     notes = [os.path.join(folder, f) for folder, _, files in os.walk(build) for f in files
-             if f.endswith(".gcda") and "blica_objects" in folder]
+             if f.endswith(".gcda") and ("blica_objects" in folder or "blica_mpi.dir" in folder)]
     if not notes:
         sys.exit(f"{build}: no .gcda files; build with the preset coverage and run its tests first")
     hits = collections.defaultdict(dict)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# fuzz.sh SECONDS [TARGET ...]: runs each fuzz target of build/fuzz for that long, two at a time, from its seeds, from what
+# fuzz.sh SECONDS [TARGET ...]: runs each fuzz target of build/fuzz for that long, two at a time (or JOBS), from its seeds, from what
 # earlier runs found (build/fuzz/corpus) and from the inputs that once broke it. Prints a table and fails when a target
 # broke; the input is then in build/fuzz/broken/TARGET. Executions of all runs add up in build/fuzz/executions.tsv.
 set -eu
@@ -28,7 +28,7 @@ run() {
 export -f run
 export build
 printf '%-14s %12s %10s %8s %8s\n' target executions exec/s corpus broken
-printf '%s\n' "$@" | xargs -P 2 -I NAME bash -c 'run NAME '"$seconds"
+printf '%s\n' "$@" | xargs -P "${JOBS:-2}" -I NAME bash -c 'run NAME '"$seconds"
 awk -F '\t' '{all += $2} END {printf "all runs so far: %d executions\n", all}' "$build/executions.tsv"
 broken=$(find "$build/broken" -type f | wc -l)
 [ "$broken" = 0 ] || { echo "$broken inputs broke a target:"; find "$build/broken" -type f; exit 1; }

@@ -1,19 +1,17 @@
 #!/usr/bin/env bash
-# The C tests under valgrind's memcheck: no invalid access, no use of what was never set, nothing lost at the end.
+# The C tests and every command of the program (those of tests/faults/run.py, on small data) under valgrind's memcheck:
+# no invalid access, no use of what was never set, nothing lost at the end.
 # Valgrind has no AVX-512, so the library takes its AVX2 paths there; and it computes long double in 64 bits, so that
-# test_vec, which measures by it, fails its own bounds: of that one only memcheck's findings count.
-# Left out are programs that fit for minutes even without it. Usage: valgrind.sh BUILD [TEST...]
+# test_vec, which measures by it, fails its own bounds: of that one only memcheck's findings count. Programs that
+# fit for minutes even without it get smaller sizes through BLICA_SMALL. Usage: valgrind.sh BUILD [TEST...]
 set -eu
 build=$(cd "$1" && pwd)
 shift
 cd "$(dirname "$0")/.."
-export OPENBLAS_NUM_THREADS=1
+export OPENBLAS_NUM_THREADS=1 OMP_WAIT_POLICY=passive BLICA_SMALL=1
+commands=$#
 if [ $# = 0 ]; then
-  for source in tests/unit/test_*.c tests/identity/test_*.c; do
-    name=$(basename "$source" .c)
-    case $name in test_theorems) continue ;; esac
-    set -- "$@" "$name"
-  done
+  for source in tests/unit/test_*.c tests/identity/test_*.c; do set -- "$@" "$(basename "$source" .c)"; done
 fi
 failures=0
 for name in "$@"; do
@@ -29,4 +27,9 @@ for name in "$@"; do
   fi
 done
 echo "$# programs, $failures with findings"
+if [ "$commands" = 0 ]; then
+  /usr/bin/python3 tests/faults/run.py --blica "$build/blica" --shim "$build/libfaults_shim.so" --under \
+    "valgrind -q --error-exitcode=99 --leak-check=full --show-leak-kinds=definite,indirect --errors-for-leak-kinds=definite,indirect" ||
+    failures=$((failures + 1))
+fi
 [ "$failures" = 0 ]

@@ -3,34 +3,33 @@
 
 #include "blica_r.h"
 
+/* The object, or R's error: it is protected while the session ends, which may allocate. */
+static SEXP give(session *s, blica_status status, SEXP object) {
+  PROTECT(object);
+  finish(s, status);
+  UNPROTECT(1);
+  return object;
+}
+
 SEXP blica_r_count(SEXP context, SEXP data) {
   session *s = session_of(context);
   blica_counts *counts;
   blica_status status = blica_count(s->ctx, data_of(data), &counts);
-  SEXP result = PROTECT(wrap_counts(counts));
-  finish(s, status);
-  UNPROTECT(1);
-  return result;
+  return give(s, status, wrap_counts(counts));
 }
 
 SEXP blica_r_correlate(SEXP context, SEXP counts) {
   session *s = session_of(context);
   blica_cor *cor;
   blica_status status = blica_correlate(s->ctx, counts_of(counts), &cor);
-  SEXP result = PROTECT(wrap_cor(cor));
-  finish(s, status);
-  UNPROTECT(1);
-  return result;
+  return give(s, status, wrap_cor(cor));
 }
 
 SEXP blica_r_regularise(SEXP context, SEXP cor, SEXP condition) {
   session *s = session_of(context);
   blica_cor *regular;
   blica_status status = blica_regularise(s->ctx, cor_of(cor), Rf_asReal(condition), &regular);
-  SEXP result = PROTECT(wrap_cor(regular));
-  finish(s, status);
-  UNPROTECT(1);
-  return result;
+  return give(s, status, wrap_cor(regular));
 }
 
 SEXP blica_r_fit(SEXP context, SEXP data, SEXP counts, SEXP cor, SEXP values) {
@@ -40,10 +39,7 @@ SEXP blica_r_fit(SEXP context, SEXP data, SEXP counts, SEXP cor, SEXP values) {
   blica_input input = {data_of(data), counts_of(counts), cor_of(cor)};
   blica_model *model;
   blica_status status = blica_fit(s->ctx, &input, &options, &model);
-  SEXP result = PROTECT(wrap_model(model));
-  finish(s, status);
-  UNPROTECT(1);
-  return result;
+  return give(s, status, wrap_model(model));
 }
 
 /* ---- files ---- */
@@ -58,10 +54,7 @@ SEXP blica_r_model_load(SEXP context, SEXP path) {
   session *s = session_of(context);
   blica_model *model;
   blica_status status = blica_model_load(s->ctx, Rf_translateChar(Rf_asChar(path)), &model);
-  SEXP result = PROTECT(wrap_model(model));
-  finish(s, status);
-  UNPROTECT(1);
-  return result;
+  return give(s, status, wrap_model(model));
 }
 
 SEXP blica_r_counts_save(SEXP context, SEXP counts, SEXP path) {
@@ -74,10 +67,7 @@ SEXP blica_r_counts_load(SEXP context, SEXP path) {
   session *s = session_of(context);
   blica_counts *counts;
   blica_status status = blica_counts_load(s->ctx, Rf_translateChar(Rf_asChar(path)), &counts);
-  SEXP result = PROTECT(wrap_counts(counts));
-  finish(s, status);
-  UNPROTECT(1);
-  return result;
+  return give(s, status, wrap_counts(counts));
 }
 
 /* ---- simulate ---- */
@@ -104,10 +94,7 @@ SEXP blica_r_simulate_rows(SEXP context, SEXP model, SEXP values) {
   set_options(s, "simulate", values, &options);
   blica_data *data;
   blica_status status = blica_simulate_rows(s->ctx, model_of(model), options.seed, &data);
-  SEXP result = PROTECT(wrap_data(data));
-  finish(s, status);
-  UNPROTECT(1);
-  return result;
+  return give(s, status, wrap_data(data));
 }
 
 /* ---- small things ---- */

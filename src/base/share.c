@@ -135,8 +135,11 @@ static void add_up(blica_ctx *ctx, const bl_share *share, const bl_places *sum, 
 
 /* ---- messages ---- */
 
+/* No exchange is possible any more: this process had no memory for one, or the others are gone. */
 static blica_status lost(blica_ctx *ctx) {
-  ctx->comm_failed = 1;
+  if (ctx->comm_failed == BLICA_ERR_MEMORY)
+    return bl_fail(ctx, BLICA_ERR_MEMORY, "out of memory: there is no room for messages to the other processes");
+  ctx->comm_failed = BLICA_ERR_INTERNAL;
   return bl_fail(ctx, BLICA_ERR_INTERNAL, "the other processes cannot be reached");
 }
 
@@ -194,7 +197,7 @@ blica_status bl_share_exchange(blica_ctx *ctx, bl_share *share, int lists, const
   if (share->size == 1) return BLICA_OK;
   status = swap_messages(ctx, share, lists, list, sum);
   if (status != BLICA_OK) {
-    ctx->comm_failed = 1; /* the others wait for a message that will not come */
+    ctx->comm_failed = (int)status; /* the others wait for a message that will not come */
     return status;
   }
   if (sum) add_up(ctx, share, sum, true);

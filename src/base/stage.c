@@ -113,17 +113,19 @@ static bool frozen(const blica_ctx *ctx, bl_checkpoint *c) {
   return c->frozen;
 }
 
-static void store(blica_ctx *ctx, bl_checkpoint *c, const char *name, bl_stage_kept kept, bl_state *state) {
+/* False when memory is out: the checkpoint is as before. */
+static bool store(blica_ctx *ctx, bl_checkpoint *c, const char *name, bl_stage_kept kept, bl_state *state) {
   bl_section *s = find(c, name);
   if (state->status == BLICA_OK && !s) state->status = bl_checkpoint_add(ctx, c, name, &s);
   if (state->status != BLICA_OK) {
     c->failed = ENOMEM;
     bl_free(state->bytes);
-    return;
+    return false;
   }
   bl_free(s->bytes);
   s->kept = kept, s->bytes = state->bytes, s->size = state->at;
   c->changed = true;
+  return true;
 }
 
 /* ---- writing ---- */
@@ -180,10 +182,10 @@ static blica_status load(blica_ctx *ctx, bl_checkpoint *c, const char *name, bl_
   if (s) {
     state.bytes = s->bytes, state.size = s->size;
     pass(&state, user);
-    if (state.at != state.size) state.status = BLICA_ERR_FORMAT;
+    if (state.status == BLICA_OK && state.at != state.size) state.status = BLICA_ERR_FORMAT;
   }
   pthread_mutex_unlock(&c->lock);
-  if (s && state.status == BLICA_OK) return BLICA_OK;
+  if (s && (state.status == BLICA_OK || state.status == BLICA_ERR_MEMORY)) return state.status;
   return bl_fail(ctx, BLICA_ERR_FORMAT, "checkpoint '%s': the state of '%s' is not what this fit can take up", c->path, name);
 }
 
@@ -191,19 +193,19 @@ blica_status bl_stage_load(blica_ctx *ctx, const bl_stage *stage, bl_pass_fn pas
   return load(ctx, stage->checkpoint, stage->name, pass, user);
 }
 
-void bl_stage_over(blica_ctx *ctx, bl_stage *stage, bl_pass_fn pass, void *user) {
+blica_status bl_stage_over(blica_ctx *ctx, bl_stage *stage, bl_pass_fn pass, void *user) {
   bl_checkpoint *c = stage->checkpoint;
-  if (!c) return;
+  if (!c) return BLICA_OK;
   bl_state state = {.ctx = ctx};
   pass(&state, user);
   pthread_mutex_lock(&c->lock);
   if (frozen(ctx, c)) {
     bl_free(state.bytes);
-  } else {
-    store(ctx, c, stage->name, BL_STAGE_OVER, &state);
+  } else if (store(ctx, c, stage->name, BL_STAGE_OVER, &state)) {
     drop(c, stage->name, true);
   }
   pthread_mutex_unlock(&c->lock);
+  return state.status;
 }
 
 void bl_stage_over_at(blica_ctx *ctx, bl_stage *stage, bl_pass_fn pass, void *user, double *x, size_t size) {
@@ -218,9 +220,10 @@ void bl_stage_over_at(blica_ctx *ctx, bl_stage *stage, bl_pass_fn pass, void *us
   if (frozen(ctx, c)) {
     bl_free(state.bytes);
     bl_free(bulk.bytes);
-  } else {
-    store(ctx, c, below.name, BL_STAGE_OVER, &bulk);
+  } else if (store(ctx, c, below.name, BL_STAGE_OVER, &bulk)) { /* without its point a result would be taken for a faded one */
     store(ctx, c, stage->name, BL_STAGE_OVER, &state);
+  } else {
+    bl_free(state.bytes);
   }
   pthread_mutex_unlock(&c->lock);
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes calls of the program fail, one at a time, and looks at what it does.
 
-    run.py --blica PROGRAM --shim SHIM [--quick] [--sanitized] [--most N] [--only NAME,...] [--kinds KIND,...]
+    run.py --blica PROGRAM --shim SHIM [--quick] [--most N] [--most-memory N] [--most-ranks N] [--only NAME,...] [--kinds KIND,...]
 
 For every command, every open, read, write, fsync, rename, close, mkdir and link fails once, and every allocation (at
 most N of them, evenly spaced; the table says how many of how many). After each fault:
@@ -9,8 +9,13 @@ most N of them, evenly spaced; the table says how many of how many). After each 
   - after success all output is that of a run without faults;
   - after failure there is a message that names the file, or says that memory is out, and the files that were there
     before are the same bytes; a command with several files leaves each of them old or new, never in between;
-  - no other file is left behind.
-With --sanitized the program is built with AddressSanitizer: leaks and bad accesses count as failures too.
+  - no other file is left behind;
+  - a fit with a checkpoint that fails leaves one (or none, or the old one) from which --resume ends in the same model.
+Commands "on 2 ranks" run as two processes of mpirun, of which one has the fault, first the one, then the other; the job
+must end by itself within a minute, with the code and the message of the process that failed.
+When the program was built with AddressSanitizer, leaks and bad accesses count as failures too.
+With --under WORDS nothing fails: every command runs once behind these words (a checker such as valgrind, which is to exit
+with 99 when it finds something).
 Exits 77 where the shim cannot work."""
 import argparse
 import concurrent.futures
@@ -29,16 +34,45 @@ SANITIZER = 99  # exit code of the sanitizers
 TABLE = "data.csv --segment-column segment".split()
 
 
-class Case:
-    """A command: its arguments, the files it writes, and whether they come together or one by one."""
+CHECKPOINT = "fit.ckpt"
 
-    def __init__(self, name, args, files=(), together=True, old=True):
+
+class Case:
+    """A command: its arguments, the files it writes, and whether they come together or one by one. One with a checkpoint
+    may leave that too when it fails; `resumes` begins from one. `rank` is the one of two processes that has the fault."""
+
+    def __init__(self, name, args, files=(), together=True, old=True, resumes=False, rank=None):
         self.name, self.args, self.files = name, args.split(), list(files)
-        self.together, self.old = together, old
+        self.together, self.old, self.resumes, self.rank = together, old, resumes, rank
+        self.checkpoint = "--checkpoint" in self.args
 
 
 def fit(method, extra=""):
     return Case("fit " + method, f"fit data.csv --sources 2 --starts 2 --method {method} --out OUT/model.json {extra}", ["model.json"])
+
+
+def kept(method, resumes, iterations):
+    """A fit with a checkpoint after every iteration, few enough that each call of each write can fail."""
+    return Case(f"fit {method} --{'resume' if resumes else 'checkpoint'}",
+                f"fit data.csv --sources 2 --starts 2 --method {method} --max-iterations {iterations} --out OUT/model.json "
+                f"--checkpoint OUT/{CHECKPOINT} --checkpoint-seconds 0" + " --resume" * resumes, ["model.json"], resumes=resumes)
+
+
+def on_ranks(rank):
+    """Commands that processes share."""
+    def case(name, args, *files):
+        return Case(f"{name}, rank {rank} of 2", args, files, rank=rank)
+    more = f"--checkpoint OUT/{CHECKPOINT} --checkpoint-seconds 0"
+    fit = "fit data.csv --sources 2 --starts 2 --max-iterations 3 --out OUT/model.json"
+    return [
+        case("fit --checkpoint", f"{fit} --method blica {more}", "model.json"),
+        case("count", "count data.csv --out OUT/counts.npz", "counts.npz"),
+        case("count quoted", "count quoted.csv --out OUT/counts.csv", "counts.csv"),
+        case("correlate", "correlate data.csv --out OUT/cor.npz", "cor.npz"),
+        case("fit mle", f"{fit} --method mle", "model.json"),
+        case("sources", "sources model.json data.csv --out OUT/sources.csv", "sources.csv"),
+        case("loglik --json", "loglik model.json data.csv --json"),
+    ]
 
 
 CASES = [
@@ -74,7 +108,9 @@ CASES = [
          together=False, old=False),
     Case("self-doc", "self-doc options OUT", ["options.md"]),
     Case("help", "fit --help"),
-]
+    kept("blica", False, 6), kept("matched", False, 3), kept("mle", False, 3), kept("fastica", False, 3),
+    kept("blica", True, 6), kept("matched", True, 3), kept("mle", True, 3),
+] + on_ranks(0) + on_ranks(1)
 
 
 def normal(data):
@@ -96,7 +132,8 @@ def normal_file(name, data):
 class Driver:
     def __init__(self, options):
         self.options = options
-        self.work = tempfile.mkdtemp(prefix="blica-faults-")
+        memory = "/dev/shm" if os.access("/dev/shm", os.W_OK | os.X_OK) else None  # files are synced thousands of times
+        self.work = tempfile.mkdtemp(prefix="blica-faults-", dir=memory)
         self.input = os.path.join(self.work, "input")
         self.bad, self.spared = [], 0
         # libzip 1.7.3 forgets a block of its own when the next one is denied; the shim's backtrace loads a library
@@ -113,6 +150,10 @@ class Driver:
         env = dict(os.environ, OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1")
         env["ASAN_OPTIONS"] = f"fast_unwind_on_malloc=0:exitcode={SANITIZER}:verify_asan_link_order=0:allocator_may_return_null=1"
         env["UBSAN_OPTIONS"] = f"exitcode={SANITIZER}"
+        # ranks that share a machine, as they should on one that has other work
+        env.update(OMPI_MCA_btl="self,vader,tcp", OMPI_MCA_btl_tcp_if_include="lo", OMPI_MCA_oob_tcp_if_include="lo",
+                   OMPI_MCA_mpi_yield_when_idle="1", OMPI_MCA_rmaps_base_oversubscribe="1",
+                   OMPI_MCA_hwloc_base_binding_policy="none", OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
         env["LSAN_OPTIONS"] = f"suppressions={self.options.suppressions}:print_suppressions=0:exitcode={SANITIZER}"
         if fault:
             env.update(LD_PRELOAD=self.options.shim, BLICA_FAULT=fault, BLICA_FAULT_LOG=log)
@@ -137,6 +178,32 @@ class Driver:
         self.blica("count", "data.csv", "--out", "two.csv")
         with open(os.path.join(self.input, "other.csv"), "w") as f:
             f.write("1,2\n3,4\n0.5,-1\n2,0\n")
+        wanted = {case.name.split()[1] for case in CASES if case.resumes}
+        for case in CASES:
+            if case.checkpoint and not case.resumes and case.rank is None and case.name.split()[1] in wanted:
+                self.make_checkpoint(case)
+
+    def make_checkpoint(self, case):
+        """One of a fit that ended in its middle: for want of memory, always at the same place."""
+        _, _, calls, _ = self.run(case, 0, "malloc:-1:ENOMEM")
+        for part in range(48, -1, -1):
+            _, found, _, _ = self.run(case, 0, f"malloc:{calls * part // 64}:ENOMEM")
+            if CHECKPOINT in found:
+                with open(os.path.join(self.work, case.args[case.args.index("--method") + 1] + ".ckpt"), "wb") as f:
+                    f.write(found[CHECKPOINT])
+                return
+        sys.exit(f"{case.name}: a fit that runs out of memory leaves no checkpoint")
+
+    def command(self, case, args, fault, log):
+        """The words of a run, and its environment: of two processes one has the fault."""
+        if case.rank is None:
+            under = [] if fault else self.options.under.split()
+            return [*under, self.options.blica, *args, "--threads", "1"], self.environment(fault, log)
+        plain = [self.options.blica + "-mpi", *args, "--threads", "1"]
+        both = [plain, plain]
+        if fault:
+            both[case.rank] = ["env", "LD_PRELOAD=" + self.options.shim, "BLICA_FAULT=" + fault, "BLICA_FAULT_LOG=" + log] + plain
+        return ["timeout", "60", "mpirun", "--quiet", "-n", "1", *both[0], ":", "-n", "1", *both[1]], self.environment()
 
     def run(self, case, slot, fault=None):
         """One run. Gives the result, and the calls and whether the fault came."""
@@ -147,12 +214,17 @@ class Driver:
         for name in case.files if case.old else ():
             with open(os.path.join(out, name), "wb") as f:
                 f.write(OLD)
-        args = [a.replace("OUT", out) for a in case.args]
+        if case.resumes:
+            shutil.copy(os.path.join(self.work, case.args[case.args.index("--method") + 1] + ".ckpt"), os.path.join(out, CHECKPOINT))
+        return self.run_in(out, case, case.args, fault, log)
+
+    def run_in(self, out, case, args, fault=None, log=None):
+        """One run in a folder that is as it should be."""
         if fault and os.path.exists(log):
             os.remove(log)
+        words, env = self.command(case, [a.replace("OUT", out) for a in args], fault, log)
         for attempt in range(3):  # 125: libc lies across a border of 4 GiB
-            done = subprocess.run([self.options.blica, *args, "--threads", "1"], cwd=self.input, stdin=subprocess.DEVNULL,
-                                  capture_output=True, timeout=120, env=self.environment(fault, log))
+            done = subprocess.run(words, cwd=self.input, stdin=subprocess.DEVNULL, capture_output=True, timeout=120, env=env)
             if done.returncode != 125:
                 break
         calls = fired = 0
@@ -183,7 +255,10 @@ class Driver:
             return f"ended by signal {-done.returncode}"
         if done.returncode == SANITIZER:
             return "sanitizer: " + next((l for l in text.split("\n") if "ERROR" in l or "runtime error" in l), text[:200])
-        strange = sorted(set(found) - set(case.files))
+        if done.returncode == 124:
+            return "hangs"
+        may_stay = {CHECKPOINT} if case.checkpoint and done.returncode != good.returncode else set()
+        strange = sorted(set(found) - set(case.files) - may_stay)
         if strange:
             return f"leaves {strange[0]} behind"
         if done.returncode == good.returncode:
@@ -210,17 +285,33 @@ class Driver:
                 return f"{name} is half written"
         return None
 
+    def take_up(self, case, slot, reference):
+        """After a failure: what the same command with --resume makes of what was left. What is wrong, or None."""
+        good, files = reference
+        out = os.path.join(self.work, f"out{slot}")
+        done, found, _, _ = self.run_in(out, case, case.args + ["--resume"] * (not case.resumes))
+        if done.returncode != good.returncode:
+            return f"cannot be resumed: exit {done.returncode}, {done.stderr.decode(errors='replace')[-160:]}"
+        if sorted(found) != sorted(files):
+            return f"resumed, leaves {sorted(found)}"
+        same = all(normal_file(name, found[name]) == normal_file(name, files[name]) for name in files)
+        return None if same else "resumed, the model differs"
+
     def walk(self, case, kind, error, reference):
         """All faults of one kind. Gives (tried, calls, wrong)."""
         _, _, calls, _ = self.run(case, 0, f"{kind}:-1:{error}")
         most = self.options.most_memory if kind == "malloc" else self.options.most
+        if case.rank is not None:
+            most = min(most, self.options.most_ranks)
         indices = range(calls) if calls <= most else sorted({i * calls // most for i in range(most)})
 
         def one(job):
             number, index = job
-            fault = f"{kind}:{index}:{error}"
-            result = self.run(case, 1 + number % 64, fault)
+            fault, slot = f"{kind}:{index}:{error}", 1 + number % 64
+            result = self.run(case, slot, fault)
             wrong = self.judge(case, kind, reference, result, result[3])
+            if not wrong and case.checkpoint and result[0].returncode != reference[0].returncode:
+                wrong = self.take_up(case, slot, reference)
             self.spared += result[3] == 2
             if wrong:
                 text = result[0].stderr.decode(errors="replace").strip().split("\n")[-1]
@@ -232,14 +323,30 @@ class Driver:
         self.bad += wrong
         return len(indices), calls, len(wrong)
 
+    def once(self):
+        """Every command behind the checker's words."""
+        done = 0
+        for case in self.chosen():
+            result, files, _, _ = self.run(case, 0)
+            done += 1
+            if result.returncode not in (0, 4) or sorted(files) != sorted(case.files):
+                self.bad.append(f"{case.name}: exit {result.returncode}: {result.stderr.decode(errors='replace')[:2000]}")
+        print(f"{done} commands, {len(self.bad)} with findings")
+        for line in self.bad:
+            print("WRONG:", line)
+        shutil.rmtree(self.work)
+        return 1 if self.bad else 0
+
+    def chosen(self):
+        only = self.options.only.split(";") if self.options.only else [""]
+        return [c for c in CASES if any(c.name.startswith(o) for o in only) and (c.rank is None or self.options.ranks)]
+
     def go(self):
         kinds = [(k, e) for k in KINDS for e in KINDS[k] if not self.options.kinds or k in self.options.kinds.split(",")]
         totals = {}
         heads = [k if e != "SHORT" else "short" for k, e in kinds]
-        print(f"{'command':28}" + "".join(f"{h:>10}" for h in heads) + "   wrong", flush=True)
-        for case in CASES:
-            if self.options.only and case.name not in self.options.only.split(","):
-                continue
+        print(f"{'command':32}" + "".join(f"{h:>10}" for h in heads) + "   wrong", flush=True)
+        for case in self.chosen():
             good, files, _, _ = self.run(case, 0)
             if good.returncode not in (0, 4) or sorted(files) != sorted(case.files):
                 print(case.name, good.returncode, sorted(files), good.stderr.decode())
@@ -250,8 +357,8 @@ class Driver:
                 wrong += bad
                 cells.append(f"{tried}/{calls}" if tried < calls else str(tried))
                 totals[head] = totals.get(head, 0) + tried
-            print(f"{case.name:28}" + "".join(f"{c:>10}" for c in cells) + f"{wrong:8}", flush=True)
-        print(f"{'in all':28}" + "".join(f"{totals.get(h, 0):>10}" for h in heads) + f"{len(self.bad):8}")
+            print(f"{case.name:32}" + "".join(f"{c:>10}" for c in cells) + f"{wrong:8}", flush=True)
+        print(f"{'in all':32}" + "".join(f"{totals.get(h, 0):>10}" for h in heads) + f"{len(self.bad):8}")
         print(f"{sum(totals.values()) - self.spared} faults, {len(self.bad)} wrong; {self.spared} allocations inside fontconfig "
               "and pixman were spared")
         for line in self.bad[:200]:
@@ -267,20 +374,28 @@ def main():
     parser.add_argument("--shim", required=True)
     parser.add_argument("--most", type=int, default=1000, help="faults of one kind of I/O call")
     parser.add_argument("--most-memory", type=int, default=120, help="allocations that fail, per command")
-    parser.add_argument("--only")
+    parser.add_argument("--most-ranks", type=int, default=25, help="faults of one kind in a job of two processes")
+    parser.add_argument("--only", help="beginnings of names of commands, with ; between them")
     parser.add_argument("--kinds")
+    parser.add_argument("--under", default="", help="run every command once, without faults, behind these words")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--suppressions", default=os.path.join(here, "..", "..", "tools", "lsan.supp"))
     options = parser.parse_args()
     if options.quick:
-        options.most, options.most_memory = 3, 4
+        options.most, options.most_memory, options.most_ranks = 3, 4, 1
     options.blica, options.shim = os.path.abspath(options.blica), os.path.abspath(options.shim)
     probe = subprocess.run([options.blica, "--version"], capture_output=True,
                            env=dict(os.environ, LD_PRELOAD=options.shim, BLICA_FAULT="write:-1:EIO"))
     if probe.returncode == 125 or not os.path.exists(options.shim):
         print("skipped: no seccomp filter can be set here")
         return 77
+    options.ranks = os.path.exists(options.blica + "-mpi") and shutil.which("mpirun") is not None
+    if not options.ranks:
+        print("skipped: commands on 2 ranks, there is no blica-mpi or no mpirun")
+    if options.under:
+        options.ranks = False  # what MPI does inside would be checked too
+        return Driver(options).once()
     return Driver(options).go()
 
 

@@ -9,7 +9,9 @@
  *
  * stdio makes its system calls inside libc, where no preloaded function can stand in their way. So a seccomp filter traps
  * those whose instruction lies in libc, and the handler of SIGSYS, here, makes the call itself or says that it failed.
- * What the sanitizers' own code calls is left alone. The standard error, and files of the system (fonts, /proc), are too. */
+ * What the sanitizers' own code calls is left alone. The standard error, and files of the system (fonts, /proc), are too.
+ * So is what MPI asks for, on its threads and below its functions: it ends the job when it gets no memory, and how often it
+ * asks hangs on the clock. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -18,6 +20,7 @@
 #include <link.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stddef.h>
@@ -67,16 +70,39 @@ static int armed, kind, error;
 static const int *trapped;
 static long long fail_at = -1;
 
+typedef struct {
+  uint64_t low, high;
+} text_range;
+
+static int within(const text_range *text, int texts) {
+  void *frame[64];
+  int depth = backtrace(frame, 64);
+  for (int i = 0; i < depth; i++)
+    for (int t = 0; t < texts; t++)
+      if ((uint64_t)(uintptr_t)frame[i] >= text[t].low && (uint64_t)(uintptr_t)frame[i] < text[t].high) return 1;
+  return 0;
+}
+
+static text_range messages; /* of libmpi, where there is one */
+static pthread_t main_thread;
+static _Thread_local int looking;
+
+static int asked_by_messages(void) {
+  if (!messages.low) return 0;
+  if (looking || !pthread_equal(pthread_self(), main_thread)) return 1;
+  looking = 1;
+  int found = within(&messages, 1);
+  looking = 0;
+  return found;
+}
+
 /* True when this call is the one. */
 static int strike(void) {
+  if (asked_by_messages()) return 0;
   if (atomic_fetch_add(&count->calls, 1) != fail_at) return 0;
   atomic_store(&count->fired, 1);
   return 1;
 }
-
-typedef struct {
-  uint64_t low, high;
-} text_range;
 
 /* These libraries follow a null pointer when one allocation fails, and nothing that calls them can help that. The program
  * does not enter them when memory is short. */
@@ -84,14 +110,7 @@ static const char *const fragile_names[] = {"/libfontconfig.so", "/libpixman-1.s
 enum { FRAGILE = sizeof fragile_names / sizeof *fragile_names };
 static text_range fragile[FRAGILE];
 
-static int inside_fragile(void) {
-  void *frame[64];
-  int depth = backtrace(frame, 64);
-  for (int i = 0; i < depth; i++)
-    for (int l = 0; l < FRAGILE; l++)
-      if ((uint64_t)(uintptr_t)frame[i] >= fragile[l].low && (uint64_t)(uintptr_t)frame[i] < fragile[l].high) return 1;
-  return 0;
-}
+static int inside_fragile(void) { return within(fragile, FRAGILE); }
 
 /* ---- memory ---- */
 
@@ -314,6 +333,8 @@ static int watched_main(int argc, char **argv, char **environment) {
     read_wish(wish);
     if (log) open_log(log);
     for (int l = 0; l < FRAGILE; l++) fragile[l] = text_of(fragile_names[l]);
+    messages = text_of("/libmpi.so");
+    main_thread = pthread_self();
     (void)inside_fragile(); /* loads what backtrace needs */
     if (kind != FAULT_MALLOC) set_trap();
     armed = 1;

@@ -11,21 +11,9 @@
 
 #include <lapacke.h>
 
+#include "context.h"
 #include "estimate/corfit.h"
 #include "num/rng.h"
-
-static blica_ctx *ctx;
-
-static int open_context(void **state) {
-  (void)state;
-  return blica_ctx_create(&ctx) == BLICA_OK ? 0 : -1;
-}
-
-static int close_context(void **state) {
-  (void)state;
-  blica_ctx_free(ctx);
-  return 0;
-}
 
 /* Counts of a small sample, their correlations, and a random point. */
 typedef struct {

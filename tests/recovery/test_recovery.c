@@ -9,22 +9,9 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "blica.h"
+#include "context.h"
 
 enum { MODELS = 30 };
-
-static blica_ctx *ctx;
-
-static int open_context(void **state) {
-  (void)state;
-  return blica_ctx_create(&ctx) == BLICA_OK ? 0 : -1;
-}
-
-static int close_context(void **state) {
-  (void)state;
-  blica_ctx_free(ctx);
-  return 0;
-}
 
 static void simulate(int n, int k, int u, int64_t samples, uint64_t seed, int exact, blica_model **truth,
                      blica_data **data, blica_counts **counts) {

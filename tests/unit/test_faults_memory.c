@@ -3,7 +3,6 @@
 #include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,40 +11,12 @@
 #include <cmocka.h>
 
 #include "blica.h"
-
-/* ---- the allocator: counts blocks, fails one allocation ---- */
-
-typedef struct {
-  atomic_llong live, calls; /* blocks held; allocations since the last arming */
-  long long fail_at;        /* -1: never */
-  atomic_int fired;
-} faulty;
-
-static void *faulty_realloc(void *old, size_t size, void *user) {
-  faulty *f = user;
-  if (size == 0) {
-    if (old) atomic_fetch_sub(&f->live, 1);
-    free(old);
-    return NULL;
-  }
-  if (atomic_fetch_add(&f->calls, 1) == f->fail_at) {
-    atomic_store(&f->fired, 1);
-    return NULL;
-  }
-  void *block = realloc(old, size);
-  if (block && !old) atomic_fetch_add(&f->live, 1);
-  return block;
-}
+#include "faulty_heap.h"
+#include "scratch.h"
 
 static faulty heap;
 static blica_ctx *ctx, *calm; /* the second one is for what the verbs need beforehand */
-static char folder[] = "/tmp/blica-faults-XXXXXX";
-
-static void arm(long long at) {
-  heap.fail_at = at;
-  atomic_store(&heap.calls, 0);
-  atomic_store(&heap.fired, 0);
-}
+static char folder[40];
 
 /* ---- what the verbs work on ---- */
 
@@ -90,7 +61,7 @@ static blica_simulate_options simulate_options(void) {
 static int setup(void **state) {
   (void)state;
   heap.fail_at = -1;
-  if (blica_ctx_create(&calm) || blica_ctx_create_with(faulty_realloc, &heap, &ctx) || !mkdtemp(folder)) return 1;
+  if (blica_ctx_create(&calm) || blica_ctx_create_with(faulty_realloc, &heap, &ctx) || make_scratch(folder)) return 1;
   blica_simulate_options how = simulate_options();
   must(blica_simulate(calm, &how, &model, &data, NULL));
   for (int r = 0; r < ROWS; r++) {
@@ -311,7 +282,7 @@ static long long walk(const verb *v) {
   for (long long at = 0;; at++) {
     void *out = (void *)&heap; /* a failing call must overwrite this */
     long long before = atomic_load(&heap.live);
-    arm(at);
+    faulty_arm(&heap, at);
     blica_status status = v->call(&out);
     if (status == BLICA_OK && atomic_load(&heap.fired)) fail_msg("%s: allocation %lld failed and the call says ok", v->name, at);
     if (status == BLICA_OK) {

@@ -9,30 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "num/mvn.h"
-#include "num/rng.h"
-
-enum { LARGEST = 20 };
-
-typedef struct {
-  char kind[16];
-  int n;
-  double log_p, mean[LARGEST], cov[LARGEST * LARGEST];
-  uint8_t x[LARGEST];
-} reference;
-
-static int read_reference(FILE *file, reference *r) {
-  static char line[65536];
-  if (!fgets(line, sizeof line, file)) return 0;
-  char *at = strchr(line, ',');
-  snprintf(r->kind, sizeof r->kind, "%.*s", (int)(at - line), line);
-  r->n = (int)strtol(at + 1, &at, 10);
-  r->log_p = strtod(at + 1, &at);
-  for (int i = 0; i < r->n; i++) r->mean[i] = strtod(at + 1, &at);
-  for (int i = 0; i < r->n * r->n; i++) r->cov[i] = strtod(at + 1, &at);
-  for (int i = 0; i < r->n; i++) r->x[i] = (uint8_t)strtol(at + 1, &at, 10);
-  return 1;
-}
+#include "orthants.h"
 
 /* Every probability is within its stated error, and the stated errors are small. */
 static void test_reference(void **state) {
@@ -41,11 +18,8 @@ static void test_reference(void **state) {
   reference r;
   int rows = 0, outside = 0;
   double worst_small = 0, worst_large = 0;
-  char header[128];
   assert_int_equal(blica_ctx_create(&ctx), BLICA_OK);
-  FILE *file = fopen("tests/data/mvn_reference.csv", "r");
-  assert_non_null(file);
-  assert_non_null(fgets(header, sizeof header, file));
+  FILE *file = open_references();
   while (read_reference(file, &r)) {
     double log_p, error;
     assert_int_equal(bl_mvn_orthant(ctx, r.n, r.mean, r.cov, r.x, 1e-6, 1, &log_p, &error), BLICA_OK);
@@ -71,71 +45,25 @@ static void test_reference(void **state) {
   blica_ctx_free(ctx);
 }
 
-/* A model as the paper draws it: cov = I + c A V A', mean = sqrt(c) A mu. */
-static void draw(int n, int k, uint64_t seed, double *mean, double *cov) {
-  bl_rng rng = bl_rng_make(seed, 3);
-  double c = 0.39269908169872414;
-  memset(cov, 0, sizeof *cov * (size_t)(n * n));
-  memset(mean, 0, sizeof *mean * (size_t)n);
-  for (int l = 0; l < k; l++) {
-    double a[LARGEST], sd = 0.5 + 2.5 * bl_rng_uniform(&rng), mu = bl_rng_uniform(&rng) - 0.5;
-    for (int i = 0; i < n; i++) a[i] = 6 * bl_rng_uniform(&rng) - 3;
-    for (int i = 0; i < n; i++) {
-      mean[i] += sqrt(c) * a[i] * mu;
-      for (int j = 0; j < n; j++) cov[i * n + j] += c * a[i] * a[j] * sd * sd;
-    }
-  }
-  for (int i = 0; i < n; i++) cov[i * n + i] += 1.0;
-}
-
-typedef struct {
-  blica_ctx *ctx;
-  int n;
-  int64_t count;
-  double mean[LARGEST], cov[LARGEST * LARGEST];
-  uint8_t *x;
-  double *log_p, *weight, *score_mean, *score_cov;
-  bl_mvn_tree *tree;
-  bl_mvn_work *work;
-} full;
-
 static full make_full(int n, int k, uint64_t seed, int points) {
-  full f = {.n = n, .count = INT64_C(1) << n};
-  int order[LARGEST];
-  assert_int_equal(blica_ctx_create(&f.ctx), BLICA_OK);
-  draw(n, k, seed, f.mean, f.cov);
-  f.x = malloc((size_t)(f.count * n));
-  f.log_p = malloc(sizeof(double) * (size_t)f.count);
-  f.weight = malloc(sizeof(double) * (size_t)f.count);
-  f.score_mean = malloc(sizeof(double) * (size_t)(f.count * n));
-  f.score_cov = malloc(sizeof(double) * (size_t)(f.count * n * n));
-  for (int64_t r = 0; r < f.count; r++) {
-    f.weight[r] = (double)(r * 7919 % 13);
-    for (int i = 0; i < n; i++) f.x[r * n + i] = (uint8_t)(r >> i & 1);
-  }
-  bl_mvn_order(n, f.cov, order);
-  assert_int_equal(bl_mvn_tree_make(f.ctx, n, order, f.count, f.x, &f.tree), BLICA_OK);
-  assert_int_equal(bl_mvn_work_make(f.ctx, n, points, f.count, true, &f.work), BLICA_OK);
+  full f;
+  bl_mvn_work *work;
+  draw_model(&f, n, k, 1.0, seed);
+  make_orthants(&f, bl_mvn_order);
+  assert_int_equal(bl_mvn_work_make(f.ctx, n, points, f.count, true, &work), BLICA_OK);
+  f.work = work;
   return f;
 }
 
 static void drop_full(full *f) {
-  bl_mvn_tree_free(f->tree);
   bl_mvn_work_free(f->work);
-  blica_ctx_free(f->ctx);
-  free(f->x);
-  free(f->log_p);
-  free(f->weight);
-  free(f->score_mean);
-  free(f->score_cov);
+  drop_orthants(f);
 }
 
 static double weighted(full *f, const double *mean, const double *cov, int points, bl_mvn_result *result) {
   result->log_p = f->log_p;
   assert_true(bl_mvn_lattice(f->tree, mean, cov, 0, f->count, points, 5, 1, blica_simd_level(f->ctx), f->work, result));
-  double sum = 0;
-  for (int64_t r = 0; r < f->count; r++) sum += f->weight[f->tree->row[r]] * f->log_p[r];
-  return sum;
+  return weighted_sum(f);
 }
 
 static void test_sum_to_one(void **state) {
@@ -156,27 +84,10 @@ static void test_gradient(void **state) {
   (void)state;
   for (int n = 1; n <= 7; n += 2) {
     full f = make_full(n, n > 3 ? 3 : n, 40 + (uint64_t)n, 128);
-    double g_mean[LARGEST], g_cov[LARGEST * LARGEST], largest = 0, worst = 0, h = 2e-5;
-    bl_mvn_result result = {.weight = f.weight, .g_mean = g_mean, .g_cov = g_cov}, plain = {0};
+    double g_mean[LARGEST], g_cov[LARGEST * LARGEST];
+    bl_mvn_result result = {.weight = f.weight, .g_mean = g_mean, .g_cov = g_cov};
     weighted(&f, f.mean, f.cov, 128, &result);
-    for (int i = 0; i < n; i++) largest = fmax(largest, fabs(g_mean[i]));
-    for (int i = 0; i < n; i++)
-      for (int j = -1; j <= i; j++) {
-        double value[2];
-        for (int side = 0; side < 2; side++) {
-          double mean[LARGEST], cov[LARGEST * LARGEST], step = side ? h : -h;
-          memcpy(mean, f.mean, sizeof mean);
-          memcpy(cov, f.cov, sizeof cov);
-          if (j < 0) mean[i] += step;
-          if (j >= 0) cov[i * n + j] += step;
-          if (j >= 0 && j < i) cov[j * n + i] += step;
-          value[side] = weighted(&f, mean, cov, 128, &plain);
-        }
-        double slope = (value[1] - value[0]) / (2 * h), ours = j < 0 ? g_mean[i] : (i == j ? 1 : 2) * g_cov[i * n + j];
-        worst = fmax(worst, fabs(slope - ours));
-      }
-    printf("n=%d: worst difference %.3g of largest element %.3g\n", n, worst, largest);
-    assert_true(worst < 1e-6 * largest);
+    assert_gradient(&f, weighted, 128, 2e-5, g_mean, g_cov);
     drop_full(&f);
   }
 }

@@ -10,74 +10,29 @@
 #include <cmocka.h>
 
 #include "num/plackett.h"
-#include "num/rng.h"
+#include "orthants.h"
 
-enum { LARGEST = 20 };
-
-typedef struct {
-  blica_ctx *ctx;
-  int n;
-  int64_t count;
-  double mean[LARGEST], cov[LARGEST * LARGEST];
-  double *log_p, *weight, *score_mean, *score_cov;
-  bl_mvn_tree *tree;
+static void make_full(full *f) {
   bl_plackett_work *work;
-} full;
-
-/* All orthants of the distribution in f. */
-static void make_full(full *f, int n) {
-  int order[BL_PLACKETT_MAX];
-  f->n = n;
-  f->count = INT64_C(1) << n;
-  assert_int_equal(blica_ctx_create(&f->ctx), BLICA_OK);
-  uint8_t *x = malloc((size_t)(f->count * n));
-  f->log_p = malloc(sizeof(double) * (size_t)f->count);
-  f->weight = malloc(sizeof(double) * (size_t)f->count);
-  f->score_mean = malloc(sizeof(double) * (size_t)(f->count * n));
-  f->score_cov = malloc(sizeof(double) * (size_t)(f->count * n * n));
-  for (int64_t r = 0; r < f->count; r++) {
-    f->weight[r] = (double)(r * 7919 % 13);
-    for (int i = 0; i < n; i++) x[r * n + i] = (uint8_t)(r >> i & 1);
-  }
-  bl_plackett_order(n, f->cov, order);
-  assert_int_equal(bl_mvn_tree_make(f->ctx, n, order, f->count, x, &f->tree), BLICA_OK);
-  assert_int_equal(bl_plackett_work_make(f->ctx, n, true, &f->work), BLICA_OK);
-  free(x);
+  make_orthants(f, bl_plackett_order);
+  assert_int_equal(bl_plackett_work_make(f->ctx, f->n, true, &work), BLICA_OK);
+  f->work = work;
 }
 
 static void drop_full(full *f) {
-  bl_mvn_tree_free(f->tree);
   bl_plackett_work_free(f->work);
-  blica_ctx_free(f->ctx);
-  free(f->log_p);
-  free(f->weight);
-  free(f->score_mean);
-  free(f->score_cov);
+  drop_orthants(f);
 }
 
-/* A model as the paper draws it, loadings times size. */
 static void draw(full *f, int n, int k, double size, uint64_t seed) {
-  bl_rng rng = bl_rng_make(seed, 3);
-  double c = 0.39269908169872414;
-  memset(f, 0, sizeof *f);
-  for (int l = 0; l < k; l++) {
-    double a[LARGEST], sd = 0.5 + 2.5 * bl_rng_uniform(&rng), mu = bl_rng_uniform(&rng) - 0.5;
-    for (int i = 0; i < n; i++) a[i] = size * (6 * bl_rng_uniform(&rng) - 3);
-    for (int i = 0; i < n; i++) {
-      f->mean[i] += sqrt(c) * a[i] * mu / size;
-      for (int j = 0; j < n; j++) f->cov[i * n + j] += c * a[i] * a[j] * sd * sd;
-    }
-  }
-  for (int i = 0; i < n; i++) f->cov[i * n + i] += 1.0;
-  make_full(f, n);
+  draw_model(f, n, k, size, seed);
+  make_full(f);
 }
 
 static double weighted(full *f, const double *mean, const double *cov, int nodes, bl_mvn_result *result) {
   result->log_p = f->log_p;
   assert_true(bl_plackett(f->tree, mean, cov, 0, f->count, nodes, blica_simd_level(f->ctx), f->work, result));
-  double sum = 0;
-  for (int64_t r = 0; r < f->count; r++) sum += f->weight[f->tree->row[r]] * f->log_p[r];
-  return sum;
+  return weighted_sum(f);
 }
 
 static double log_p_of(const full *f, int64_t given) {
@@ -86,37 +41,24 @@ static double log_p_of(const full *f, int64_t given) {
   return NAN;
 }
 
-static int read_reference(FILE *file, full *f, double *log_p, int64_t *given) {
-  static char line[65536];
-  if (!fgets(line, sizeof line, file)) return 0;
-  char *at = strchr(line, ',');
-  memset(f, 0, sizeof *f);
-  f->n = (int)strtol(at + 1, &at, 10);
-  *log_p = strtod(at + 1, &at);
-  for (int i = 0; i < f->n; i++) f->mean[i] = strtod(at + 1, &at);
-  for (int i = 0; i < f->n * f->n; i++) f->cov[i] = strtod(at + 1, &at);
-  *given = 0;
-  for (int i = 0; i < f->n; i++) *given |= (int64_t)strtol(at + 1, &at, 10) << i;
-  return 1;
-}
-
 /* 30-digit values: closed forms, one-factor integrals, products. Correlations reach 0.99 in them, so many nodes. */
 static void test_reference(void **state) {
   (void)state;
-  char header[128];
-  double expected, worst = 0;
-  int64_t given;
+  double worst = 0;
   int rows = 0;
-  full f;
-  FILE *file = fopen("tests/data/mvn_reference.csv", "r");
-  assert_non_null(file);
-  assert_non_null(fgets(header, sizeof header, file));
-  while (read_reference(file, &f, &expected, &given)) {
-    if (f.n > 8) continue;
-    make_full(&f, f.n);
+  reference known;
+  FILE *file = open_references();
+  while (read_reference(file, &known)) {
+    if (known.n > 8) continue;
+    full f = {.n = known.n};
+    memcpy(f.mean, known.mean, sizeof f.mean);
+    memcpy(f.cov, known.cov, sizeof f.cov);
+    int64_t given = 0;
+    for (int i = 0; i < f.n; i++) given |= (int64_t)known.x[i] << i;
+    make_full(&f);
     bl_mvn_result result = {0};
     weighted(&f, f.mean, f.cov, f.n <= 5 ? 24 : f.n <= 7 ? 16 : 10, &result);
-    worst = fmax(worst, fabs(exp(log_p_of(&f, given)) - exp(expected)));
+    worst = fmax(worst, fabs(exp(log_p_of(&f, given)) - exp(known.log_p)));
     rows++;
     drop_full(&f);
   }
@@ -181,29 +123,18 @@ static void test_gradient(void **state) {
     full f;
     draw(&f, n, n > 3 ? 3 : n, 1.0, 40 + (uint64_t)n);
     int nodes = n <= 5 ? 16 : 12;
-    double g_mean[LARGEST], g_cov[LARGEST * LARGEST], largest = 0, worst = 0, h = 1e-4;
-    bl_mvn_result result = {.weight = f.weight, .g_mean = g_mean, .g_cov = g_cov, .score_mean = f.score_mean, .score_cov = f.score_cov}, plain = {0};
+    double g_mean[LARGEST], g_cov[LARGEST * LARGEST], largest = 0;
+    bl_mvn_result result = {.weight = f.weight, .g_mean = g_mean, .g_cov = g_cov, .score_mean = f.score_mean, .score_cov = f.score_cov};
     weighted(&f, f.mean, f.cov, nodes, &result);
     for (int i = 0; i < n; i++) largest = fmax(largest, fabs(g_mean[i]));
     for (int i = 0; i < n; i++)
       for (int j = -1; j <= i; j++) {
-        double value[2], sum = 0, ours = j < 0 ? g_mean[i] : g_cov[i * n + j];
+        double sum = 0, ours = j < 0 ? g_mean[i] : g_cov[i * n + j];
         for (int64_t r = 0; r < f.count; r++)
           sum += f.weight[f.tree->row[r]] * (j < 0 ? f.score_mean[r * n + i] : f.score_cov[(r * n + j) * n + i]);
         assert_true(fabs(sum - ours) < 1e-11 * largest);
-        for (int side = 0; side < 2; side++) {
-          double mean[LARGEST], cov[LARGEST * LARGEST], step = side ? h : -h;
-          memcpy(mean, f.mean, sizeof mean);
-          memcpy(cov, f.cov, sizeof cov);
-          if (j < 0) mean[i] += step;
-          if (j >= 0) cov[i * n + j] += step;
-          if (j >= 0 && j < i) cov[j * n + i] += step;
-          value[side] = weighted(&f, mean, cov, nodes, &plain);
-        }
-        worst = fmax(worst, fabs((value[1] - value[0]) / (2 * h) - (j < 0 || i == j ? 1 : 2) * ours));
       }
-    printf("n=%d: worst difference %.3g of largest element %.3g\n", n, worst, largest);
-    assert_true(worst < 1e-6 * largest);
+    assert_gradient(&f, weighted, nodes, 1e-4, g_mean, g_cov);
     drop_full(&f);
   }
 }

@@ -146,8 +146,8 @@ static void *serve(void *user) {
 
 /* threads < 0: rank r has r + 1. */
 static void run_ranks(const problem *p, int size, int threads, rank_job *jobs) {
-  hall h = {.size = size};
-  pthread_barrier_init(&h.barrier, NULL, (unsigned)size);
+  hall h;
+  hall_open(&h, size);
   for (int r = 0; r < size; r++) {
     jobs[r] = (rank_job){.seat = {&h, r}, .p = p, .threads = threads < 0 ? r + 1 : threads, .gradient = room(p->size),
                          .start = room(p->size), .ends = room(2 * (size_t)p->u)};
@@ -155,7 +155,7 @@ static void run_ranks(const problem *p, int size, int threads, rank_job *jobs) {
   }
   for (int r = 0; r < size; r++) pthread_join(jobs[r].thread, NULL);
   for (int r = 0; r < size; r++) assert_int_equal(jobs[r].status, BLICA_OK);
-  pthread_barrier_destroy(&h.barrier);
+  hall_close(&h);
 }
 
 static void free_ranks(int size, rank_job *jobs) {

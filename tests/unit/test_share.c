@@ -1,5 +1,5 @@
-/* Sharing among ranks: here threads of one process with a communicator of barriers and copies. Every rank must get the
- * sum that one process gets, bit for bit, and the failure of one must become everybody's. */
+/* Sharing among ranks: here threads of one process. Every rank must get the sum that one process gets, bit for bit, and the
+ * failure of one must become everybody's. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -86,6 +86,7 @@ static void run_ranks(int size, int64_t items, int64_t groups, rank_job *jobs) {
     pthread_create(&jobs[r].thread, NULL, serve, &jobs[r]);
   }
   for (int r = 0; r < size; r++) pthread_join(jobs[r].thread, NULL);
+  assert_int_equal(h.differ, 0);
   hall_close(&h);
 }
 
