@@ -71,6 +71,8 @@ accuracy: build ## the worst error of every special function and where it is: th
 
 faults: setup-test build ## every call of every command fails once, signals at random moments, 10 000 fits in one process
 	@echo "== allocations of the library, one after the other"; $(BUILD)/test_faults_memory | grep -E 'allocations in|PASSED|FAILED'
+	@echo "== the same inside checkpoints"; BLICA_FAULTS=all OPENBLAS_NUM_THREADS=1 $(BUILD)/test_faults_checkpoint | grep -E 'begun|PASSED|FAILED'
+	@echo "== the same on one of two ranks"; BLICA_FAULTS=all OPENBLAS_NUM_THREADS=1 $(BUILD)/test_faults_ranks | grep -E 'allocations in|PASSED|FAILED'
 	@echo "== calls of the program"; /usr/bin/python3 tests/faults/run.py --jobs $(JOBS) --blica $(BUILD)/blica --shim $(BUILD)/libfaults_shim.so
 	@echo "== the same, a sample, with the address sanitizer"; cmake --preset asan -Wno-dev > /dev/null && cmake --build build/asan --target blica_cli faults_shim > /dev/null
 	@/usr/bin/python3 tests/faults/run.py --jobs $(JOBS) --blica build/asan/blica --shim build/asan/libfaults_shim.so --most 6 --most-memory 25
