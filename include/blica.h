@@ -214,6 +214,7 @@ typedef struct {
   double *shift;      /* [u] d of C <- (C + d I)/(1 + d); 0 before */
   double *eigen_min, *eigen_max; /* [u] of C before the shift; NaN before regularisation */
   int first;          /* segment that rho and flags begin with: 0, but inside a fit that ranks share */
+  int64_t first_pair; /* and pair of that segment: 0, but where several ranks share a segment */
 } blica_cor;
 
 BLICA_API blica_status blica_correlate(blica_ctx *ctx, const blica_counts *counts, blica_cor **out);

@@ -6,11 +6,11 @@
 
 blica_status bl_cor_create_lean(blica_ctx *ctx, int n, int u, char **variables, char **segments, const double *samples,
                                 blica_cor **out) {
-  return bl_cor_create_part(ctx, n, u, variables, segments, samples, 0, u, out);
+  return bl_cor_create_part(ctx, n, u, variables, segments, samples, 0, (int64_t)n * (n - 1) / 2 * u, out);
 }
 
 blica_status bl_cor_create_part(blica_ctx *ctx, int n, int u, char **variables, char **segments, const double *samples,
-                                int first, int last, blica_cor **out) {
+                                int64_t from, int64_t to, blica_cor **out) {
   blica_status status = BLICA_OK;
   blica_cor *cor = NULL;
   *out = NULL;
@@ -19,8 +19,9 @@ blica_status bl_cor_create_part(blica_ctx *ctx, int n, int u, char **variables, 
   cor->u = u;
   cor->pairs = (int64_t)n * (n - 1) / 2;
   cor->condition = INFINITY;
-  cor->first = first;
-  size_t tables = bl_mul((size_t)cor->pairs, (size_t)(last - first)), columns = bl_mul((size_t)n, (size_t)u);
+  cor->first = from ? (int)(from / cor->pairs) : 0;
+  cor->first_pair = from ? from % cor->pairs : 0;
+  size_t tables = (size_t)(to - from), columns = bl_mul((size_t)n, (size_t)u);
   TRY(bl_copy_texts(ctx, n, (const char *const *)variables, &cor->variables));
   TRY(bl_copy_texts(ctx, u, (const char *const *)segments, &cor->segments));
   TRY(bl_alloc(ctx, (size_t)u, &cor->samples));
@@ -75,7 +76,12 @@ done:
 }
 
 bl_symmetric bl_cor_view(const blica_cor *cor, int s) {
-  return (bl_symmetric){.n = cor->n, .pairs = cor->rho + (s - cor->first) * cor->pairs, .scale = 1};
+  bl_symmetric c = {.n = cor->n, .pairs = cor->rho, .scale = 1};
+  if (s == cor->first)
+    c.from = (size_t)cor->first_pair;
+  else
+    c.pairs += (s - cor->first) * cor->pairs - cor->first_pair;
+  return c;
 }
 
 void blica_cor_matrix(const blica_cor *cor, int s, double *c) {

@@ -20,6 +20,7 @@
 #include "correlate.h"
 #include "counts.h"
 #include "num/normal.h"
+#include "num/products.h"
 #include "num/tetra.h"
 
 enum { BLOCK = 512, NAMED = 3 };
@@ -29,9 +30,10 @@ typedef struct {
   blica_cor *cor;
   blica_simd level;
   int64_t blocks;        /* per segment */
-  bl_share share;        /* of the blocks of all segments */
-  bool own;              /* correlations stay with the rank that has the segment */
-  int64_t first;         /* item that task 0 of this round stands for */
+  bl_keep keep;
+  bl_share share;        /* of the tables of all segments */
+  int64_t counted;       /* tables before those that counts have */
+  int64_t first;         /* block that task 0 of this round stands for */
   bl_tetra_batch *batch; /* [threads] */
   int64_t *bad;          /* [threads] smallest index of a table with a negative cell, -1: none */
 } work;
@@ -120,8 +122,9 @@ blica_status blica_tetrachoric(blica_ctx *ctx, const double cell[4], double *rho
 /* ------------------------------------------------------------------ a block of tables */
 
 /* table: among all segments. */
-static void get_cells(const blica_counts *c, int64_t s, int i, int j, int64_t table, double cell[4]) {
-  table -= (int64_t)c->first * c->pairs;
+static void get_cells(const work *w, int64_t s, int i, int j, int64_t table, double cell[4]) {
+  const blica_counts *c = w->counts;
+  table -= w->counted;
   cell[BL_P11] = c->n11[table];
   if (c->n10) {
     cell[BL_P10] = c->n10[table];
@@ -156,15 +159,19 @@ static void block_task(int64_t task, int thread, void *user) {
   bl_tetra_batch *batch = &w->batch[thread];
   static const double independent[4] = {0.25, 0.25, 0.25, 0.25};
   double total[BLOCK];
-  int64_t item = w->first + task, s = item / w->blocks, from = item % w->blocks * BLOCK, base = s * c->pairs + from;
-  uint8_t *flag = w->cor->flags + (base - (int64_t)w->cor->first * c->pairs);
-  double *rho = w->cor->rho + (base - (int64_t)w->cor->first * c->pairs), *se = w->cor->se ? w->cor->se + base : NULL;
-  int count = (int)(c->pairs - from < BLOCK ? c->pairs - from : BLOCK), i, j;
-  unpack_pair(from, &i, &j);
+  int64_t item = w->first + task, s = item / w->blocks, base = s * c->pairs + item % w->blocks * BLOCK, end = base + BLOCK;
+  if (end > (s + 1) * c->pairs) end = (s + 1) * c->pairs;
+  if (base < w->share.first) base = w->share.first; /* a lane's result depends on that lane alone, so blocks may be cut */
+  if (end > w->share.last) end = w->share.last;
+  const int64_t held = base - bl_cor_before(w->cor);
+  uint8_t *flag = w->cor->flags + held;
+  double *rho = w->cor->rho + held, *se = w->cor->se ? w->cor->se + held : NULL;
+  int count = (int)(end - base), i, j;
+  unpack_pair(base - s * c->pairs, &i, &j);
   for (int p = 0; p < count; p++) {
     int64_t table = base + p;
     double cell[4], share[4];
-    get_cells(c, s, i, j, table, cell);
+    get_cells(w, s, i, j, table, cell);
     total[p] = cell[0] + cell[1] + cell[2] + cell[3];
     int flags = make_shares(cell, c->exact, share);
     if (flags < 0 && (w->bad[thread] < 0 || table < w->bad[thread])) w->bad[thread] = table;
@@ -205,7 +212,7 @@ static const int flag_of[FLAGS] = {BLICA_PAIR_ZERO_CELL, BLICA_PAIR_CONSTANT, BL
 /* One pass over the flags of this rank; most are 0, and those are skipped eight at a time. */
 static void find_flagged(const blica_cor *cor, int64_t first, int64_t last, flagged f[FLAGS]) {
   const uint8_t *flags = cor->flags;
-  const int64_t before = (int64_t)cor->first * cor->pairs, count = last - first;
+  const int64_t before = bl_cor_before(cor), count = last - first;
   for (int64_t t = first - before, end = t + count; t < end; t++) {
     uint64_t eight = 1;
     if (t + 8 <= end) memcpy(&eight, flags + t, sizeof eight);
@@ -332,19 +339,26 @@ static blica_status check_tables(blica_ctx *ctx, const work *w, int threads) {
   int i, j;
   double cell[4];
   unpack_pair(table % c->pairs, &i, &j);
-  get_cells(c, s, i, j, table, cell);
+  get_cells(w, s, i, j, table, cell);
   return bl_fail(ctx, BLICA_ERR_DATA,
                  "segment '%s', variables '%s' and '%s': cells n11=%g n10=%g n01=%g n00=%g are not counts of one table",
                  c->segments[s], c->variables[i], c->variables[j], cell[0], cell[1], cell[2], cell[3]);
 }
 
+/* Block of a table. */
+static int64_t block_of(const work *w, int64_t table) {
+  return table / w->counts->pairs * w->blocks + table % w->counts->pairs / BLOCK;
+}
+
 static blica_status run_blocks(blica_ctx *ctx, work *w, int threads) {
-  int64_t items = w->share.last - w->share.first, round = (int64_t)threads * 64;
-  for (w->first = w->share.first; w->first < w->share.last; w->first += round) {
-    int64_t left = w->share.last - w->first;
+  const bool any = w->share.first < w->share.last;
+  const int64_t first = any ? block_of(w, w->share.first) : 0, last = any ? block_of(w, w->share.last - 1) + 1 : 0;
+  const int64_t items = last - first, round = (int64_t)threads * 64;
+  for (w->first = first; w->first < last; w->first += round) {
+    int64_t left = last - w->first;
     bl_parallel(ctx, left < round ? left : round, block_task, w);
     blica_progress progress = {.stage = "correlate", .objective = NAN};
-    progress.fraction = fmin(1.0, (double)(w->first - w->share.first + round) / (double)items);
+    progress.fraction = fmin(1.0, (double)(w->first - first + round) / (double)items);
     if (bl_poll(ctx, &progress)) return bl_fail(ctx, BLICA_ERR_INTERRUPTED, "interrupted while correlating");
   }
   return check_tables(ctx, w, threads);
@@ -354,11 +368,7 @@ static blica_status run_blocks(blica_ctx *ctx, work *w, int threads) {
 static blica_status exchange_tables(blica_ctx *ctx, work *w) {
   blica_status status = BLICA_OK;
   blica_cor *cor = w->cor;
-  if (w->own) return BLICA_OK;
-  for (int r = 0; r <= w->share.size; r++) { /* from blocks to tables */
-    int64_t s = w->share.bound[r] / w->blocks, block = w->share.bound[r] % w->blocks;
-    w->share.bound[r] = s * cor->pairs + block * BLOCK;
-  }
+  if (w->keep != BL_KEEP_ALL) return BLICA_OK;
   TRY(bl_share_bytes(ctx, &w->share, cor->rho, sizeof *cor->rho));
   if (cor->se) TRY(bl_share_bytes(ctx, &w->share, cor->se, sizeof *cor->se));
   TRY(bl_share_bytes(ctx, &w->share, cor->flags, sizeof *cor->flags));
@@ -366,38 +376,117 @@ done:
   return status;
 }
 
-blica_status blica_correlate(blica_ctx *ctx, const blica_counts *counts, blica_cor **out) {
-  return bl_correlate(ctx, counts, true, false, out);
+/* ------------------------------------------------------------------ who makes what */
+
+/* Tables of the ranks: whole blocks, whole segments, or whole parts. */
+static blica_status divide(blica_ctx *ctx, work *w) {
+  blica_status status;
+  const blica_counts *c = w->counts;
+  TRY(bl_share_make(ctx, w->blocks * c->u, w->keep == BL_KEEP_SEGMENTS ? c->u : 0, &w->share));
+  for (int r = 0; r <= w->share.size; r++)
+    w->share.bound[r] = w->share.bound[r] / w->blocks * c->pairs + w->share.bound[r] % w->blocks * BLOCK;
+  if (w->keep == BL_KEEP_PARTS) {
+    bl_free(w->share.bound);
+    w->share.bound = NULL;
+    TRY(bl_products_bounds(ctx, c->n, c->u, &w->share.bound));
+  }
+  w->share.first = w->share.bound[w->share.rank];
+  w->share.last = w->share.bound[w->share.rank + 1];
+done:
+  return status;
 }
 
-blica_status bl_correlate(blica_ctx *ctx, const blica_counts *counts, bool errors, bool own, blica_cor **out) {
+static int64_t overlap(int64_t a, int64_t a_end, int64_t b, int64_t b_end) {
+  int64_t from = a > b ? a : b, to = a_end < b_end ? a_end : b_end;
+  return to > from ? to - from : 0;
+}
+
+/* Tables that counts have, from the ranks that own their segments to those that make correlations of them. Both in the order of ranks,
+ * so that they go from where they are to where they belong without a copy. */
+static blica_status deal_counts(blica_ctx *ctx, work *w, blica_counts *dealt) {
+  blica_status status;
+  const blica_counts *c = w->counts;
+  const bl_share *share = &w->share;
+  bl_share owners = {0};
+  size_t *to = NULL, *from;
+  TRY(bl_share_make(ctx, c->u, 0, &owners));
+  TRY(bl_alloc(ctx, 2 * (size_t)share->size, &to));
+  from = to + share->size;
+  for (int r = 0; r < share->size; r++) {
+    to[r] = sizeof(double) * (size_t)overlap(owners.first * c->pairs, owners.last * c->pairs, share->bound[r], share->bound[r + 1]);
+    from[r] = sizeof(double) * (size_t)overlap(share->first, share->last, owners.bound[r] * c->pairs, owners.bound[r + 1] * c->pairs);
+  }
+  double *const cells[] = {c->n11, c->n10, c->n01, c->n00}, **const mine[] = {&dealt->n11, &dealt->n10, &dealt->n01, &dealt->n00};
+  for (int i = 0; i < 4; i++) *mine[i] = NULL;
+  for (int i = 0; i < (c->n10 ? 4 : 1); i++) {
+    TRY(bl_agree(ctx, bl_alloc(ctx, (size_t)(share->last - share->first), mine[i])));
+    TRY(bl_deal(ctx, cells[i] + (owners.first - c->first) * c->pairs, to, *mine[i], from));
+  }
+  w->counts = dealt;
+  w->counted = share->first;
+done:
+  bl_share_free(&owners);
+  bl_free(to);
+  return status;
+}
+
+/* Whether the counts have what is asked for. */
+static bool counts_have(const blica_counts *c, int64_t from, int64_t to) {
+  return from >= to || (c->first * c->pairs <= from && to <= bl_counts_last(c) * c->pairs);
+}
+
+static blica_status get_counts(blica_ctx *ctx, work *w, blica_counts *dealt) {
+  blica_status status = BLICA_OK;
+  const blica_counts *c = w->counts;
+  bl_share owners = {0};
+  w->counted = c->first * c->pairs;
+  if (w->keep == BL_KEEP_ALL) return bl_counts_need_whole(ctx, c);
+  TRY(bl_share_make(ctx, c->u, 0, &owners));
+  if (!counts_have(c, owners.first * c->pairs, owners.last * c->pairs))
+    status = bl_fail(ctx, BLICA_ERR_ARGUMENT, "rank %d owns segments %lld to %lld, but its counts have those of %d to %d only: were they "
+                     "made by another number of ranks?", owners.rank, (long long)owners.first + 1, (long long)owners.last, c->first + 1,
+                     bl_counts_last(c));
+  TRY(bl_agree(ctx, status));
+  if (w->keep == BL_KEEP_PARTS && bl_any(ctx, !counts_have(c, w->share.first, w->share.last))) TRY(deal_counts(ctx, w, dealt));
+done:
+  bl_share_free(&owners);
+  return status;
+}
+
+blica_status blica_correlate(blica_ctx *ctx, const blica_counts *counts, blica_cor **out) {
+  return bl_correlate(ctx, counts, true, BL_KEEP_ALL, out);
+}
+
+blica_status bl_correlate(blica_ctx *ctx, const blica_counts *counts, bool errors, bl_keep keep, blica_cor **out) {
   blica_status status = BLICA_OK;
   int threads = bl_max_threads(ctx);
-  work w = {.counts = counts, .level = blica_simd_level(ctx)};
+  work w = {.counts = counts, .level = blica_simd_level(ctx), .keep = errors || bl_comm(ctx)->size == 1 ? BL_KEEP_ALL : keep};
+  blica_counts dealt = *counts;
   double *room = NULL;
   *out = NULL;
   TRY(bl_counts_check(ctx, counts));
-  w.own = own && bl_comm(ctx)->size > 1;
-  if (!w.own) TRY(bl_counts_need_whole(ctx, counts));
   w.blocks = (counts->pairs + BLOCK - 1) / BLOCK;
-  TRY(bl_share_make(ctx, w.blocks * counts->u, w.own ? counts->u : 0, &w.share));
-  int first = w.own ? (int)(w.share.first / w.blocks) : 0, last = w.own ? (int)(w.share.last / w.blocks) : counts->u;
-  if (counts->first > first || bl_counts_last(counts) < last)
-    FAIL(ctx, BLICA_ERR_ARGUMENT, "rank %d owns segments %d to %d, but its counts have those of %d to %d only: were they made by "
-         "another number of ranks?", bl_comm(ctx)->rank, first + 1, last, counts->first + 1, bl_counts_last(counts));
+  TRY(divide(ctx, &w));
+  TRY(get_counts(ctx, &w, &dealt));
+  const int64_t all = counts->pairs * counts->u, from = w.keep == BL_KEEP_ALL ? 0 : w.share.first;
+  const int64_t to = w.keep == BL_KEEP_ALL ? all : w.share.last;
   if (errors)
     TRY(bl_cor_create(ctx, counts->n, counts->u, counts->variables, counts->segments, counts->samples, &w.cor));
   else
-    TRY(bl_cor_create_part(ctx, counts->n, counts->u, counts->variables, counts->segments, counts->samples, first, last, &w.cor));
+    TRY(bl_cor_create_part(ctx, counts->n, counts->u, counts->variables, counts->segments, counts->samples, from, to, &w.cor));
   TRY(make_batches(ctx, threads, &w, &room));
   w.cor->exact = counts->exact;
   bl_thresholds(counts, w.cor->thresholds);
   TRY(bl_agree(ctx, run_blocks(ctx, &w, threads)));
   TRY(exchange_tables(ctx, &w));
-  TRY(report(ctx, counts, first * counts->pairs, last * counts->pairs, w.own, w.cor));
+  TRY(report(ctx, counts, from, to, w.keep != BL_KEEP_ALL, w.cor));
   *out = w.cor;
   w.cor = NULL;
 done:
+  if (w.counts == &dealt || dealt.n11 != counts->n11) {
+    double *const cells[] = {dealt.n11, dealt.n10, dealt.n01, dealt.n00};
+    for (int i = 0; i < 4; i++) bl_free(cells[i]);
+  }
   blica_cor_free(w.cor);
   bl_share_free(&w.share);
   bl_free(room);

@@ -8,8 +8,11 @@
  * blica_correlate. */
 void bl_thresholds(const blica_counts *counts, double *thresholds /* [n,u] */);
 
-/* blica_correlate; without errors, cor->se is NULL and half of the memory is saved. With own, correlations and flags of a
- * segment stay with the rank that owns it, and counts need have the tables of this rank's segments only. */
-blica_status bl_correlate(blica_ctx *ctx, const blica_counts *counts, bool errors, bool own, blica_cor **out);
+/* What correlations and flags a rank has in the end: all; or, as it makes them, those of the segments that it owns; or those of the
+ * parts of segments that it multiplies (num/products.h). Counts need have the tables of the segments that it owns only, but for all. */
+typedef enum { BL_KEEP_ALL, BL_KEEP_SEGMENTS, BL_KEEP_PARTS } bl_keep;
+
+/* blica_correlate; without errors, cor->se is NULL and half of the memory is saved; with them all are kept. */
+blica_status bl_correlate(blica_ctx *ctx, const blica_counts *counts, bool errors, bl_keep keep, blica_cor **out);
 
 #endif

@@ -94,10 +94,22 @@ static const bl_estimator *find_estimator(const char *name) {
   return NULL;
 }
 
+static const bl_estimator *estimator_of(const blica_fit_options *o, int n) {
+  const bool small = (int64_t)n * o->sources <= MATCHED_MAX;
+  return find_estimator(strcmp(o->method, "auto") != 0 ? o->method : small ? "matched" : "blica");
+}
+
+/* A learned prior begins with a fit by method matched, which does not share what is inside a segment; and small matrices are kept full. */
+bool bl_fit_parts(const blica_ctx *ctx, const blica_fit_options *o, int n, int u) {
+  const bl_estimator *e = estimator_of(o, n);
+  return e && e->estimate == bl_estimate_blica && o->condition != BLICA_CONDITION_AUTO && strcmp(o->prior, "auto") != 0 &&
+         n > BL_FULL_MAX_N && bl_sgauss_cut(n, o->sources, u, bl_comm(ctx)->size);
+}
+
 bool bl_fit_owns(const blica_ctx *ctx, const blica_fit_options *o, int n, int u) {
   const int size = bl_comm(ctx)->size;
-  const bool small = (int64_t)n * o->sources <= MATCHED_MAX;
-  const bl_estimator *e = find_estimator(strcmp(o->method, "auto") != 0 ? o->method : small ? "matched" : "blica");
+  const bl_estimator *e = estimator_of(o, n);
+  if (bl_fit_parts(ctx, o, n, u)) return true;
   return size > 1 && e && e->wants_cor && o->condition != BLICA_CONDITION_AUTO && bl_sgauss_distributed(n, o->sources) &&
          !bl_sgauss_cut(n, o->sources, u, size);
 }
@@ -175,7 +187,9 @@ static blica_status prepare(blica_ctx *ctx, const blica_input *input, const bl_e
   }
   begun = bl_seconds();
   if (!p->cor && estimator->wants_cor) {
-    TRY(bl_correlate(ctx, p->counts, p->options->condition == BLICA_CONDITION_AUTO, own, &st->cor));
+    p->parts = bl_fit_parts(ctx, p->options, n, u);
+    TRY(bl_correlate(ctx, p->counts, p->options->condition == BLICA_CONDITION_AUTO,
+                     p->parts ? BL_KEEP_PARTS : own ? BL_KEEP_SEGMENTS : BL_KEEP_ALL, &st->cor));
     p->cor = st->cor;
     fit->seconds_correlate = bl_seconds() - begun;
   }

@@ -11,9 +11,7 @@
 #include <cblas.h>
 
 #include "estimate/sgauss_kernels.h"
-
-/* Beyond this n products are made from packed pairs, which saves the memory of a full copy. */
-enum { FULL_MAX_N = 300 };
+#include "num/products.h"
 
 struct bl_sgauss {
   blica_ctx *ctx;
@@ -48,6 +46,7 @@ void bl_sgauss_data_free(bl_sgauss_data *data) {
   bl_free(data->weight);
   bl_free(data->c);
   bl_free(data->scale);
+  bl_free(data->bound);
   bl_free(data);
 }
 
@@ -58,7 +57,12 @@ static double *lane_matrix(const bl_sgauss_data *d, int s) {
 bl_symmetric bl_sgauss_view(const bl_sgauss_data *d, int s) {
   size_t n = (size_t)d->n;
   if (d->c) return (bl_symmetric){.n = d->n, .full = d->c + n * n * (size_t)(s - d->first)};
-  return (bl_symmetric){.n = d->n, .pairs = d->pairs + n * (n - 1) / 2 * (size_t)(s - d->pairs_first), .scale = d->scale[s]};
+  bl_symmetric c = {.n = d->n, .pairs = d->pairs, .scale = d->scale[s]};
+  if (s == d->pairs_first)
+    c.from = (size_t)d->pairs_from;
+  else
+    c.pairs += (int64_t)(n * (n - 1) / 2) * (s - d->pairs_first) - d->pairs_from;
+  return c;
 }
 
 static void unpack_pairs(const double *pairs, size_t n, double scale, double *c) {
@@ -119,12 +123,20 @@ done:
 }
 
 static blica_status borrow_pairs(blica_ctx *ctx, const blica_cor *cor, const double *shift, bl_sgauss_data *d) {
-  blica_status status = bl_alloc(ctx, (size_t)cor->u, &d->scale);
-  if (status != BLICA_OK) return status;
+  blica_status status;
+  TRY(bl_alloc(ctx, (size_t)cor->u, &d->scale));
   d->pairs = cor->rho;
   d->pairs_first = cor->first;
+  d->pairs_from = cor->first_pair;
   for (int s = 0; s < cor->u; s++) d->scale[s] = 1 / (1 + (shift ? shift[s] : 0));
-  return BLICA_OK;
+  if (bl_sgauss_cut(d->n, d->k, d->u, d->share.size)) {
+    TRY(bl_products_bounds(ctx, cor->n, cor->u, &d->bound));
+  } else {
+    TRY(bl_alloc(ctx, (size_t)d->share.size + 1, &d->bound));
+    for (int r = 0; r <= d->share.size; r++) d->bound[r] = d->share.bound[r] * cor->pairs;
+  }
+done:
+  return status;
 }
 
 blica_status bl_sgauss_data_make(blica_ctx *ctx, const blica_cor *cor, const double *shift, int k,
@@ -139,7 +151,7 @@ blica_status bl_sgauss_data_make(blica_ctx *ctx, const blica_cor *cor, const dou
   TRY(bl_alloc(ctx, (size_t)cor->u, &d->weight));
   for (int s = 0; s < cor->u; s++) d->weight[s] = options->weight * cor->samples[s];
   TRY(bl_share_make(ctx, cor->u, bl_sgauss_groups(cor->n, k, cor->u), &d->share));
-  TRY((cor->n <= FULL_MAX_N ? copy_matrices : borrow_pairs)(ctx, cor, shift, d));
+  TRY((cor->n <= BL_FULL_MAX_N ? copy_matrices : borrow_pairs)(ctx, cor, shift, d));
   *out = d;
   d = NULL;
 done:

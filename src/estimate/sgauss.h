@@ -23,7 +23,9 @@ typedef struct {
                    block; NULL for large n, where the correlations stay where they are: */
   const double *pairs; /* [n(n-1)/2] packed of the segments from pairs_first on, borrowed, each to be multiplied by */
   int pairs_first;
+  int64_t pairs_from;  /* pair of that segment that `pairs` begins with */
   double *scale;       /* [u] */
+  int64_t *bound;      /* [ranks+1] of the pairs of all segments, those that a rank adds to a mean: bound[r]..bound[r+1]-1 */
   bool lanes;   /* small n: eight segments side by side in SIMD lanes */
   int blocks;   /* of eight segments */
 } bl_sgauss_data;
@@ -31,6 +33,8 @@ typedef struct {
 /* Up to this many elements of A the dense Newton system is used. Newton steps sum segments in so many groups, so that
  * the bits depend neither on threads nor on ranks. */
 enum { BL_NEWTON_MAX = 800, BL_NEWTON_GROUPS = 8 };
+/* Beyond this n products are made from packed pairs, which saves the memory of a full copy. */
+enum { BL_FULL_MAX_N = 300 };
 /* Up to this n segments run in lanes: the matrices of eight then fit the second-level cache. */
 enum { BL_LANES_MAX_N = 32 };
 static inline bool bl_sgauss_newton_fits(int n, int k) { return (int64_t)n * k <= BL_NEWTON_MAX; }

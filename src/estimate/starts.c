@@ -54,42 +54,58 @@ blica_status bl_start_random(blica_ctx *ctx, const bl_sgauss_data *d, uint64_t s
   return BLICA_OK;
 }
 
+/* ---- the mean matrix, packed ---- */
+
 /* Block by block of pairs, so that the sum stays in cache and the matrices are read once. */
 enum { PAIR_BLOCK = 1 << 14 };
 typedef struct {
   const bl_sgauss_data *d;
   const double *weight;
   double total, *mean; /* [pairs] */
-  size_t pairs;
+  int64_t pairs;
 } mean_job;
 
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/* What this rank has to add to a block, segment by segment. */
 static void mean_block(int64_t block, int thread, void *user) {
   (void)thread;
   const mean_job *j = user;
-  size_t from = (size_t)block * PAIR_BLOCK, to = from + PAIR_BLOCK < j->pairs ? from + PAIR_BLOCK : j->pairs;
-  for (int s = (int)j->d->share.first; s < j->d->share.last; s++) {
-    double share = j->weight[s] / j->total * j->d->scale[s];
-    const double *pairs = j->d->pairs + j->pairs * (size_t)(s - j->d->pairs_first);
+  const bl_sgauss_data *d = j->d;
+  const int64_t first = d->bound[d->share.rank], last = d->bound[d->share.rank + 1];
+  for (int64_t s = first / j->pairs; first < last && s * j->pairs < last; s++) {
+    const bl_symmetric c = bl_sgauss_view(d, (int)s);
+    const double share = j->weight[s] / j->total * c.scale;
+    int64_t from = block * PAIR_BLOCK, to = least(from + PAIR_BLOCK, least(j->pairs, last - s * j->pairs));
+    if (from < first - s * j->pairs) from = first - s * j->pairs;
     if (share > 0)
-      for (size_t p = from; p < to; p++) j->mean[p] += share * pairs[p];
+      for (int64_t p = from; p < to; p++) j->mean[p] += share * c.pairs[p - (int64_t)c.from];
   }
 }
 
-/* Adds up a mean: rank after rank adds its segments by add(user), so that the order is that of one process. */
-static blica_status in_turn(blica_ctx *ctx, double *mean, size_t size, void (*add)(blica_ctx *ctx, void *user), void *user) {
-  const blica_comm *comm = bl_comm(ctx);
-  for (int r = 0; r < comm->size; r++) {
-    if (r == comm->rank) add(ctx, user);
-    blica_status status = bl_broadcast(ctx, mean, size * sizeof *mean, r);
-    if (status != BLICA_OK) return status;
-  }
-  return BLICA_OK;
+/* What rank r changed of a mean reaches all: all pairs, or when it had less than a segment those. */
+static blica_status spread_mean(blica_ctx *ctx, const mean_job *j, int r) {
+  const int64_t first = j->d->bound[r], last = j->d->bound[r + 1], from = first % j->pairs, to = from + (last - first);
+  if (first == last) return BLICA_OK;
+  if (last - first >= j->pairs) return bl_broadcast(ctx, j->mean, (size_t)j->pairs * sizeof *j->mean, r);
+  blica_status status = bl_broadcast(ctx, j->mean + from, (size_t)(least(to, j->pairs) - from) * sizeof *j->mean, r);
+  if (status == BLICA_OK && to > j->pairs) status = bl_broadcast(ctx, j->mean, (size_t)(to - j->pairs) * sizeof *j->mean, r);
+  return status;
 }
 
-static void add_packed(blica_ctx *ctx, void *user) {
-  const mean_job *j = user;
-  bl_parallel(ctx, (int64_t)((j->pairs + PAIR_BLOCK - 1) / PAIR_BLOCK), mean_block, user);
+/* The weighted mean of packed matrices: rank after rank adds what it holds, so that the order is that of one process. */
+static blica_status make_mean(blica_ctx *ctx, mean_job *j) {
+  blica_status status;
+  TRY(bl_alloc(ctx, (size_t)j->pairs, &j->mean));
+  for (int r = 0; r < j->d->share.size; r++) {
+    if (r == j->d->share.rank) bl_parallel(ctx, (j->pairs + PAIR_BLOCK - 1) / PAIR_BLOCK, mean_block, j);
+    TRY(spread_mean(ctx, j, r));
+  }
+done:
+  return status;
 }
+
+/* ---- its leading eigenvectors ---- */
 
 enum { RANKS_MIN_N = 1000 }; /* from here on a product with one matrix is worth an exchange between ranks */
 typedef struct {
@@ -115,13 +131,12 @@ static blica_status leading_packed(blica_ctx *ctx, const bl_sgauss_data *d, cons
                                    double *basis, double *values) {
   blica_status status;
   const bl_lanczos_options o = {.high = d->k, .tolerance = 1e-6, .max_steps = 300 + 2 * d->k};
-  mean_job j = {d, weight, total, NULL, (size_t)d->n * (size_t)(d->n - 1) / 2};
+  mean_job j = {d, weight, total, NULL, (int64_t)d->n * (d->n - 1) / 2};
   leading_job l = {.values = values, .basis = basis};
   const bl_lanczos_job job = {.count = 1, .ranks = d->n >= RANKS_MIN_N, .everywhere = true, .o = &o,
                               .matrix = mean_of, .end = keep_leading, .user = &l};
-  TRY(bl_alloc(ctx, j.pairs, &j.mean));
   TRY(bl_alloc(ctx, (size_t)d->k, &l.residual));
-  TRY(in_turn(ctx, j.mean, j.pairs, add_packed, &j));
+  TRY(make_mean(ctx, &j));
   l.mean = (bl_symmetric){.n = d->n, .pairs = j.mean, .scale = 1};
   TRY(bl_lanczos_together(ctx, d->n, &job));
   errno = l.error;
@@ -133,21 +148,36 @@ done:
   return status;
 }
 
-typedef struct {
-  const bl_sgauss_data *d;
-  const double *weight;
-  double total, *mean, *matrix;
-} full_job;
-
-static void add_full(blica_ctx *ctx, void *user) {
-  const full_job *j = user;
-  const size_t nn = (size_t)j->d->n * (size_t)j->d->n;
-  const int first = j->d->lanes ? 0 : (int)j->d->share.first, last = j->d->lanes ? j->d->u : (int)j->d->share.last;
-  (void)ctx;
-  for (int s = first; s < last; s++) {
-    bl_sgauss_matrix(j->d, s, j->matrix);
-    for (size_t i = 0; i < nn; i++) j->mean[i] += j->weight[s] / j->total * j->matrix[i];
+/* The mean [n,n] of matrices that are kept full; rank after rank as above. */
+static blica_status add_full(blica_ctx *ctx, const bl_sgauss_data *d, const double *weight, double total, double *mean) {
+  blica_status status;
+  const size_t nn = (size_t)d->n * (size_t)d->n;
+  double *matrix = NULL;
+  TRY(bl_alloc(ctx, nn, &matrix));
+  for (int r = d->lanes ? d->share.rank : 0; r < d->share.size; r++) {
+    const int first = d->lanes ? 0 : (int)d->share.bound[r], last = d->lanes ? d->u : (int)d->share.bound[r + 1];
+    for (int s = first; r == d->share.rank && s < last; s++) {
+      bl_sgauss_matrix(d, s, matrix);
+      for (size_t i = 0; i < nn; i++) mean[i] += weight[s] / total * matrix[i];
+    }
+    if (d->lanes) break; /* every rank has all */
+    if (first < last) TRY(bl_broadcast(ctx, mean, nn * sizeof *mean, r));
   }
+done:
+  bl_free(matrix);
+  return status;
+}
+
+static blica_status add_packed(blica_ctx *ctx, const bl_sgauss_data *d, const double *weight, double total, double *mean) {
+  mean_job j = {d, weight, total, NULL, (int64_t)d->n * (d->n - 1) / 2};
+  blica_status status = make_mean(ctx, &j);
+  const size_t n = (size_t)d->n;
+  for (size_t c = 0; c < n && status == BLICA_OK; c++) {
+    mean[c * (n + 1)] = 1;
+    for (size_t i = 0; i < c; i++) mean[i + c * n] = mean[c + i * n] = j.mean[c * (c - 1) / 2 + i];
+  }
+  bl_free(j.mean);
+  return status;
 }
 
 static blica_status leading_full(blica_ctx *ctx, const bl_sgauss_data *d, const double *weight, double total,
@@ -155,16 +185,11 @@ static blica_status leading_full(blica_ctx *ctx, const bl_sgauss_data *d, const 
   blica_status status;
   const int n = d->n, k = d->k;
   const size_t nn = (size_t)n * n;
-  double *mean = NULL, *matrix = NULL;
+  double *mean = NULL;
   lapack_int *support = NULL, found = 0;
   TRY(bl_alloc(ctx, nn, &mean));
-  TRY(bl_alloc(ctx, nn, &matrix));
   TRY(bl_alloc(ctx, 2 * (size_t)n, &support));
-  full_job j = {d, weight, total, mean, matrix};
-  if (d->lanes)
-    add_full(ctx, &j);
-  else
-    TRY(in_turn(ctx, mean, nn, add_full, &j));
+  TRY((d->c ? add_full : add_packed)(ctx, d, weight, total, mean));
   *trace = 0;
   for (int i = 0; i < n; i++) *trace += mean[(size_t)i * (n + 1)];
   errno = 0;
@@ -174,7 +199,6 @@ static blica_status leading_full(blica_ctx *ctx, const bl_sgauss_data *d, const 
     FAIL_OUTSIDE(ctx, BLICA_ERR_NUMERIC, "the eigenvectors of the mean correlation matrix could not be computed");
 done:
   bl_free(mean);
-  bl_free(matrix);
   bl_free(support);
   return status;
 }

@@ -14,6 +14,20 @@ done:
   return status;
 }
 
+blica_status bl_products_bounds(blica_ctx *ctx, int n, int count, int64_t **bound) {
+  const int parts = bl_symmetric_parts(n);
+  bl_share share;
+  blica_status status = bl_share_make(ctx, (int64_t)count * parts, 0, &share);
+  *bound = NULL;
+  if (status != BLICA_OK) return status;
+  for (int r = 0; r <= share.size; r++)
+    share.bound[r] = share.bound[r] / parts * bl_symmetric_before(n, parts) + bl_symmetric_before(n, (int)(share.bound[r] % parts));
+  *bound = share.bound;
+  share.bound = NULL;
+  bl_share_free(&share);
+  return BLICA_OK;
+}
+
 void bl_products_free(bl_products *p) {
   bl_share_free(&p->share);
   bl_free(p->sums);

@@ -21,6 +21,10 @@ typedef struct {
 blica_status bl_products_make(blica_ctx *ctx, int n, int k, int count, bool ranks, bl_products *out);
 void bl_products_free(bl_products *p);
 
+/* Of `count` such matrices whose pairs stand one after the other, rank r has those from bound[r] up to bound[r+1] to multiply; makes
+ * bound [ranks+1]. */
+blica_status bl_products_bounds(blica_ctx *ctx, int n, int count, int64_t **bound);
+
 /* matrix s of x[s] [n,k] for all s; where x[s] is NULL, here and on the other ranks that have parts of it, nothing is computed. A rank
  * needs the matrices, and the vectors, of its own parts only. */
 blica_status bl_products_run(bl_products *p, const bl_symmetric *matrix, const double *const *x);

@@ -35,6 +35,11 @@ void bl_symmetric_columns(int n, int part, int *first, int *last) {
   *last = bound(n, parts, part + 1);
 }
 
+int64_t bl_symmetric_before(int n, int part) {
+  int64_t column = bound(n, bl_symmetric_parts(n), part);
+  return column * (column - 1) / 2;
+}
+
 size_t bl_symmetric_tile(void) { return (size_t)TILE * TILE; }
 
 size_t bl_symmetric_work(int n, int k) {

@@ -3,6 +3,7 @@
 #define BL_SYMMETRIC_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 /* Either full [n,n], or pairs: the entries above the diagonal, column by column (entry i < j at j(j-1)/2 + i), each to be
  * multiplied by scale; the diagonal is then 1. Packed takes half the memory, and correlations come that way. Who multiplies
@@ -24,8 +25,9 @@ void bl_symmetric_product(const bl_symmetric *matrix, int k, const double *x, do
  * equal in work. The sum over parts runs over a binary tree (part i takes part i + 2^l for growing l), whoever adds them, and the
  * number of parts, a power of two, depends on n alone: so those who share the parts get the bits of one who makes them all. */
 int bl_symmetric_parts(int n);
-/* Columns first..last-1 are in the part, and pairs from first(first-1)/2 up to last(last-1)/2. */
-void bl_symmetric_columns(int n, int part, int *first, int *last);
+void bl_symmetric_columns(int n, int part, int *first, int *last); /* columns first..last-1 are in the part */
+/* Pairs that come before those of a part (or, after the last part, of the next matrix). */
+int64_t bl_symmetric_before(int n, int part);
 /* y [n,k] <- the part; work [bl_symmetric_tile()]. */
 size_t bl_symmetric_tile(void);
 void bl_symmetric_part(const bl_symmetric *matrix, int part, int k, const double *x, double *y, double *work);

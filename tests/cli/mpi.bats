@@ -65,6 +65,11 @@ same_fit() {
   "$BLICA" fit a/data.csv --method blica --sources 5 --starts 1 --max-iterations 6 --out m7.json --quiet --threads 7 || [ $? = 4 ]
   timeout 120 mpirun --quiet -n 3 "$MPI" fit a/data.csv --method blica --sources 5 --starts 1 --max-iterations 6 --out m8.json --quiet --threads 2 || [ $? = 4 ]
   same_models alone.json m7.json m8.json
+  # a checkpoint of ranks that hold parts of segments is one of the same data
+  ranks 3 fit a/data.csv --method blica --sources 5 --starts 1 --max-iterations 6 --out m9.json --checkpoint c --max-seconds 0.001 || [ $? = 4 ]
+  [ -f c ]
+  "$BLICA" fit a/data.csv --method blica --sources 5 --starts 1 --max-iterations 6 --out m9.json --checkpoint c --resume --quiet || [ $? = 4 ]
+  same_models alone.json m9.json
   "$BLICA" simulate --variables 400 --sources 3 --segments 1 --samples 200 --out b --quiet
   same_fit "2 4" b/data.csv --allow-unidentified --method blica --sources 3 --starts 1 --max-iterations 6
   same_fit "3" b/data.csv --allow-unidentified --method blica --sources 60 --starts 1 --max-iterations 4
