@@ -63,6 +63,7 @@ typedef struct {
   const double *weight;
   double total, *mean; /* [pairs] */
   int64_t pairs;
+  int64_t from, to; /* stretch that is added now */
 } mean_job;
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -76,32 +77,38 @@ static void mean_block(int64_t block, int thread, void *user) {
   for (int64_t s = first / j->pairs; first < last && s * j->pairs < last; s++) {
     const bl_symmetric c = bl_sgauss_view(d, (int)s);
     const double share = j->weight[s] / j->total * c.scale;
-    int64_t from = block * PAIR_BLOCK, to = least(from + PAIR_BLOCK, least(j->pairs, last - s * j->pairs));
+    int64_t from = j->from + block * PAIR_BLOCK, to = least(from + PAIR_BLOCK, least(j->to, last - s * j->pairs));
     if (from < first - s * j->pairs) from = first - s * j->pairs;
     if (share > 0)
       for (int64_t p = from; p < to; p++) j->mean[p] += share * c.pairs[p - (int64_t)c.from];
   }
 }
 
-/* What rank r changed of a mean reaches all: all pairs, or when it had less than a segment those. */
-static blica_status spread_mean(blica_ctx *ctx, const mean_job *j, int r) {
-  const int64_t first = j->d->bound[r], last = j->d->bound[r + 1], from = first % j->pairs, to = from + (last - first);
-  if (first == last) return BLICA_OK;
-  if (last - first >= j->pairs) return bl_broadcast(ctx, j->mean, (size_t)j->pairs * sizeof *j->mean, r);
-  blica_status status = bl_broadcast(ctx, j->mean + from, (size_t)(least(to, j->pairs) - from) * sizeof *j->mean, r);
-  if (status == BLICA_OK && to > j->pairs) status = bl_broadcast(ctx, j->mean, (size_t)(to - j->pairs) * sizeof *j->mean, r);
-  return status;
-}
-
-/* The weighted mean of packed matrices: rank after rank adds what it holds, so that the order is that of one process. */
+/* The weighted mean of packed matrices. Rank after rank adds what it holds to a stretch of it and passes that on, so that the order
+ * is that of one process; meanwhile the rank before works on the next stretch. At the end all get all. */
 static blica_status make_mean(blica_ctx *ctx, mean_job *j) {
   blica_status status;
+  const int rank = j->d->share.rank, ranks = j->d->share.size;
+  const int64_t stretch = (j->pairs / (8 * ranks) / PAIR_BLOCK + 1) * PAIR_BLOCK, stretches = (j->pairs + stretch - 1) / stretch;
+  size_t *to = NULL, *from;
   TRY(bl_alloc(ctx, (size_t)j->pairs, &j->mean));
-  for (int r = 0; r < j->d->share.size; r++) {
-    if (r == j->d->share.rank) bl_parallel(ctx, (j->pairs + PAIR_BLOCK - 1) / PAIR_BLOCK, mean_block, j);
-    TRY(spread_mean(ctx, j, r));
+  TRY(bl_alloc(ctx, 2 * (size_t)ranks, &to));
+  from = to + ranks;
+  for (int64_t round = 0; round < stretches + ranks - 1; round++) {
+    int64_t bound[3]; /* of the stretch that is this rank's turn, and of the next, which the rank before has */
+    for (int i = 0; i < 3; i++) {
+      int64_t at = round - rank + i;
+      bound[i] = at < 0 ? 0 : least(at * stretch, j->pairs);
+    }
+    j->from = bound[0], j->to = bound[1];
+    if (j->from < j->to) bl_parallel(ctx, (j->to - j->from + PAIR_BLOCK - 1) / PAIR_BLOCK, mean_block, j);
+    if (rank + 1 < ranks) to[rank + 1] = (size_t)(bound[1] - bound[0]) * sizeof *j->mean;
+    if (rank > 0) from[rank - 1] = (size_t)(bound[2] - bound[1]) * sizeof *j->mean;
+    TRY(bl_deal(ctx, j->mean + bound[0], to, j->mean + bound[1], from));
   }
+  TRY(bl_broadcast(ctx, j->mean, (size_t)j->pairs * sizeof *j->mean, ranks - 1));
 done:
+  bl_free(to);
   return status;
 }
 
@@ -131,7 +138,7 @@ static blica_status leading_packed(blica_ctx *ctx, const bl_sgauss_data *d, cons
                                    double *basis, double *values) {
   blica_status status;
   const bl_lanczos_options o = {.high = d->k, .tolerance = 1e-6, .max_steps = 300 + 2 * d->k};
-  mean_job j = {d, weight, total, NULL, (int64_t)d->n * (d->n - 1) / 2};
+  mean_job j = {.d = d, .weight = weight, .total = total, .pairs = (int64_t)d->n * (d->n - 1) / 2};
   leading_job l = {.values = values, .basis = basis};
   const bl_lanczos_job job = {.count = 1, .ranks = d->n >= RANKS_MIN_N, .everywhere = true, .o = &o,
                               .matrix = mean_of, .end = keep_leading, .user = &l};
@@ -169,7 +176,7 @@ done:
 }
 
 static blica_status add_packed(blica_ctx *ctx, const bl_sgauss_data *d, const double *weight, double total, double *mean) {
-  mean_job j = {d, weight, total, NULL, (int64_t)d->n * (d->n - 1) / 2};
+  mean_job j = {.d = d, .weight = weight, .total = total, .pairs = (int64_t)d->n * (d->n - 1) / 2};
   blica_status status = make_mean(ctx, &j);
   const size_t n = (size_t)d->n;
   for (size_t c = 0; c < n && status == BLICA_OK; c++) {
