@@ -10,11 +10,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "likelihood.h"
-#include "num/mvn.h"
-#include "num/plackett.h"
+#include "likelihood_engines.h"
 
-enum { SHIFTS = 8, FIRST_POINTS = 64 };
+enum { SHIFTS = 8, FIRST_POINTS = 64, EXACT_VARIABLES = 10 };
+#define FIRST_GRID 1e-10 /* error of a probability */
 #define LARGEST_WORK 4e9 /* patterns x variables x points x shifts, or exponentials: seconds, not hours */
 
 typedef struct {
@@ -61,7 +60,7 @@ static void combine_grid(work *w, double grid_error) {
 
 static blica_status by_grid(work *w) {
   blica_status status = BLICA_OK;
-  for (double error = 1e-10; error > 1e-17; error *= 1e-2) {
+  for (double error = FIRST_GRID; error > 1e-17; error *= 1e-2) {
     for (int shift = 0; shift < 2; shift++) {
       bl_accuracy accuracy = {.shift = (uint64_t)shift, .grid_error = error};
       TRY(bl_likelihood_values(w->ctx, w->likelihood, &w->params, &accuracy, w->log_p + shift * w->patterns->count));
@@ -195,6 +194,26 @@ done:
   return status;
 }
 
+/* Whether the coarsest grid is a matter of seconds: its nodes grow with the loadings, to the power of k. */
+static blica_status grid_fits(const work *w, const int *segment, bool *fits) {
+  blica_status status = BLICA_OK;
+  double *mean = NULL, *loading = NULL, cost = 0.0, band[BL_GRID_SOURCES];
+  TRY(bl_alloc(w->ctx, (size_t)w->params.n, &mean));
+  TRY(bl_alloc(w->ctx, (size_t)w->params.n * (size_t)w->params.k, &loading));
+  for (int g = 0; g < w->patterns->groups; g++) {
+    const bl_group *group = &w->patterns->group[g];
+    bl_grid grid = {.n = group->n, .k = w->params.k};
+    bl_group_parameters(group, segment[group->segment], &w->params, mean, loading);
+    bl_grid_band(group->n, w->params.k, loading, band);
+    cost += 2.0 * bl_grid_plan(&grid, band, FIRST_GRID) * (double)group->count * group->n;
+  }
+  *fits = cost <= LARGEST_WORK;
+done:
+  bl_free(mean);
+  bl_free(loading);
+  return status;
+}
+
 /* For nearly singular covariances or very small probabilities: the lattice's error is relative. The better of both stays. */
 static blica_status lattice_too(work *w, const int *segment) {
   blica_status status = BLICA_OK;
@@ -220,10 +239,13 @@ blica_status bl_loglik_run(blica_ctx *ctx, const bl_merged *patterns, const int 
   blica_status status = BLICA_OK;
   work w = {.ctx = ctx, .patterns = patterns, .params = *params, .options = options, .most_points = most_points, .result = result};
   bl_engine engine;
+  bool chosen = strcmp(options->engine, "auto") != 0, fits = true;
   TRY(bl_likelihood_engine(ctx, options->engine, params->n, params->k, &engine));
+  if (engine == BL_ENGINE_GRID && !chosen) TRY(grid_fits(&w, segment, &fits));
+  if (!fits) engine = params->n <= EXACT_VARIABLES ? BL_ENGINE_PLACKETT : BL_ENGINE_LATTICE;
   TRY(bl_alloc(ctx, bl_mul((size_t)patterns->count, SHIFTS), &w.log_p));
   TRY(by_engine(&w, engine, segment));
-  if (engine == BL_ENGINE_PLACKETT && strcmp(options->engine, "auto") == 0 && !(result->total_error <= options->error))
+  if (engine == BL_ENGINE_PLACKETT && !chosen && !(result->total_error <= options->error))
     TRY(lattice_too(&w, segment));
 done:
   bl_likelihood_free(w.likelihood);
@@ -270,9 +292,11 @@ blica_status blica_loglik(blica_ctx *ctx, const blica_model *model, const blica_
   int *variable = NULL, *segment = NULL;
   bl_merged *patterns = NULL;
   bl_engine engine;
+  bl_watch watch = {.deadline = INFINITY, .armed = true, .progress = {"loglik", -1, NAN, 0, 0}};
   *out = NULL;
   if (!options) options = &standard;
   bl_poll_reset(ctx);
+  bl_watch_set(ctx, &watch);
   TRY(bl_alloc(ctx, (size_t)model->n, &variable));
   TRY(bl_alloc(ctx, (size_t)data->u, &segment));
   TRY(bl_likelihood_match(ctx, model, data, true, variable, segment));
@@ -285,6 +309,7 @@ blica_status blica_loglik(blica_ctx *ctx, const blica_model *model, const blica_
   *out = result;
   result = NULL;
 done:
+  bl_watch_set(ctx, NULL);
   blica_loglik_result_free(result);
   bl_merged_free(patterns);
   bl_free(variable);

@@ -18,6 +18,7 @@
 #include "estimate/mle.h"
 #include "num/lbfgs.h"
 #include "num/mvn.h"
+#include "num/plackett.h"
 
 enum {
   HISTORY = 40,
@@ -32,8 +33,11 @@ enum {
   COARSE_NODES = 3,    /* of the reduction: log-likelihoods to about 0.01 */
   FINE_NODES = 5,      /* to 1e-5; beyond FEW_NODES variables one less */
   FEW_NODES = 6,
+  MORE_NODES = 4,      /* where line searches fail */
+  MOST_NODES = 17,
   CONFIRM_ROUNDS = 4   /* of minimising again, by finer integrals */
 };
+#define LARGEST_WORK 1e9 /* exponentials of an evaluation by reduction */
 #define COARSE_TOLERANCE 1e-6
 #define START_TOLERANCE 1e-7
 #define COARSE_GRID 1e-3
@@ -58,6 +62,7 @@ typedef struct {
   int rounds;     /* of all minimisations */
   int64_t before; /* iterations of earlier rounds */
   double begun;
+  double known;        /* log-likelihood at theta, when it has just been computed; NaN: not */
   double loglik_error; /* of the log-likelihood recorded; NaN: not known */
   double gradient_error; /* of the gradient recorded, by the integrals; NaN: not known */
   bool learn; /* the scales of the prior */
@@ -88,6 +93,7 @@ static int after_iteration(int64_t iteration, double value, double gradient_max,
   run *r = user;
   int64_t done = r->before + iteration;
   (void)gradient_max;
+  r->known = r->m.loglik;
   r->watch.progress = (blica_progress){"fit", -1, -value, 0, done};
   look(r);
   if (r->interrupted || r->out_of_time) return BL_CUT_SHORT;
@@ -111,6 +117,7 @@ static blica_status minimise(run *r, double *theta, double tolerance) {
     bl_lbfgs_result result;
     bl_stage stage = bl_stage_below(&r->problem->stage, "round %d", r->rounds++);
     options.stage = &stage;
+    if (bl_stage_find(&stage) != BL_STAGE_NONE) r->known = r->m.loglik = NAN;
     if (!r->m.information)
       options.max_iterations = r->problem->options->max_iterations;
     else if (bl_stage_find(&stage) != BL_STAGE_OVER)
@@ -236,6 +243,8 @@ static blica_status best_start(run *r, blica_model *model, double *theta) {
     TRY(bl_report_note(r->ctx, &model->fit, note, -value));
     if (i > 0 && !(value < best)) continue;
     best = value;
+    r->known = r->m.loglik;
+    r->record.gradient = bl_mle_slope(&r->m, trial, gradient, value);
     memcpy(theta, trial, sizeof(double) * r->m.size);
     strcpy(r->record.kind, origins[i].name);
   }
@@ -344,16 +353,20 @@ static blica_status final_objective(run *r, const double *theta) {
   bl_mle *m = &r->m;
   r->loglik_error = NAN;
   TRY(bl_alloc(r->ctx, m->size, &gradient));
-  r->watch.armed = false; /* what is returned is whole */
-  double value = bl_mle_eval(m, theta, gradient), working = m->loglik;
-  if (!r->confirmed) r->record.gradient = bl_mle_slope(m, theta, gradient, value);
-  r->watch.armed = true;
+  if ((r->interrupted || r->out_of_time) && !isnan(r->known)) {
+    m->loglik = r->known;
+  } else {
+    r->watch.armed = false; /* what is returned is whole */
+    double value = bl_mle_eval(m, theta, gradient);
+    if (!r->confirmed) r->record.gradient = bl_mle_slope(m, theta, gradient, value);
+    r->watch.armed = true;
+  }
   bl_information_free(m->information); /* room for the finer integrals */
   bl_likelihood_free(m->likelihood);
   m->information = NULL;
   m->likelihood = NULL;
   if (m->engine != BL_ENGINE_EP && !r->interrupted && !r->out_of_time) TRY(refine_loglik(r, theta));
-  r->record.objective = -(value + m->weight * (working - m->loglik));
+  r->record.objective = m->weight * m->loglik - bl_mle_penalty(m, theta);
 done:
   bl_free(gradient);
   return status;
@@ -386,7 +399,7 @@ static blica_status confirm(run *r, double *theta) {
     for (size_t i = 0; i < m->size; i++) tilt[i] = finer ? fine.gradient[i] - tilt[i] : 0.0;
     memcpy(pivot, theta, sizeof(double) * m->size);
     m->tilt = tilt, m->pivot = pivot;
-    TRY(minimise(r, theta, 0.3 * tolerance));
+    TRY(minimise(r, theta, tolerance * pow(0.3, round + 1)));
   }
 done:
   m->tilt = NULL;
@@ -434,10 +447,40 @@ done:
   return status;
 }
 
+/* The reduction's gradient is that of the integrals, not of the rule: near singular covariances too few nodes make it disagree with the
+ * values, and line searches fail. */
+static bool may_refine(const run *r) {
+  const bl_mle *m = &r->m;
+  const int nodes = m->accuracy.nodes + MORE_NODES;
+  return m->engine == BL_ENGINE_PLACKETT && nodes <= MOST_NODES && 4 * m->u * bl_plackett_cost(m->n, nodes) <= LARGEST_WORK && !r->unbounded &&
+         !r->interrupted && !r->out_of_time && r->before < r->problem->options->max_iterations;
+}
+
+/* Until the gradient is small in the optimiser's scale or in the standard one; confirm() sees to the latter. */
+static blica_status minimise_finely(run *r, double *theta) {
+  const double tolerance = r->problem->options->tolerance;
+  blica_status status;
+  double *gradient = NULL;
+  TRY(bl_alloc(r->ctx, r->m.size, &gradient));
+  for (;;) {
+    TRY(minimise(r, theta, tolerance));
+    if (r->record.gradient <= tolerance || r->interrupted || r->out_of_time) break;
+    double value = bl_mle_eval(&r->m, theta, gradient);
+    r->record.evaluations++;
+    if (cut(r)) break;
+    r->record.gradient = bl_mle_slope(&r->m, theta, gradient, value);
+    if (r->record.gradient <= tolerance || !may_refine(r)) break;
+    r->m.accuracy.nodes += MORE_NODES;
+  }
+done:
+  bl_free(gradient);
+  return status;
+}
+
 blica_status bl_estimate_mle(blica_ctx *ctx, const bl_problem *problem, blica_model *model, bool *means_done) {
   blica_status status = BLICA_OK;
   const blica_fit_options *o = problem->options;
-  run r = {.ctx = ctx, .problem = problem, .begun = bl_seconds(), .gradient_error = NAN,
+  run r = {.ctx = ctx, .problem = problem, .begun = bl_seconds(), .known = NAN, .gradient_error = NAN,
            .watch = {.deadline = problem->deadline, .progress = {"fit", -1, NAN, 0, 0}}};
   double *theta = NULL;
   bool fixed = strcmp(o->prior, "fixed") == 0, settled = false;
@@ -464,7 +507,7 @@ blica_status bl_estimate_mle(blica_ctx *ctx, const bl_problem *problem, blica_mo
   r.m.accuracy.grid_error = FINE_GRID;
   r.m.accuracy.nodes = r.m.n <= FEW_NODES ? FINE_NODES : FINE_NODES - 1;
   r.unbounded = false;
-  TRY(minimise(&r, theta, o->tolerance));
+  TRY(minimise_finely(&r, theta));
   if (r.record.gradient <= o->tolerance) TRY(confirm(&r, theta));
   TRY(final_objective(&r, theta));
   TRY(report(&r, theta, model));

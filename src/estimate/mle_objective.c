@@ -93,6 +93,16 @@ static bool too_steep(const bl_mle *m, const bl_params *p) {
   return false;
 }
 
+double bl_mle_penalty(const bl_mle *m, const double *theta) {
+  const size_t border = (size_t)m->n * (size_t)m->k, k = (size_t)m->k;
+  double value = 0.0;
+  for (size_t i = 0; i < m->size; i++) {
+    double precision = i < border ? m->precision_mixing : (i - border) % (2 * k) < k ? m->precision_variance : m->precision_mean;
+    value += 0.5 * precision * theta[i] * theta[i];
+  }
+  return value;
+}
+
 double bl_mle_eval(bl_mle *m, const double *theta, double *gradient) {
   size_t border = (size_t)m->n * (size_t)m->k;
   bl_params params = bl_mle_params(m, theta);

@@ -1,6 +1,8 @@
-/* curvature MODEL COUNTS - what rounding can do to the end of a fit (docs/trust.md): the number of parameters, the objective, the smallest
- * curvature of it at the model, the norm of the parameters and that of the shortest column of A, in the scale that the optimiser reports
- * gradients in. Objectives are the plain ones of torture_check.h, their second derivatives differences. */
+/* curvature MODEL COUNTS - what a gradient that is not quite 0 can do to the end of a fit (docs/trust.md), from the Hessian at the model in the
+ * scale that the optimiser reports gradients in. For gradients of largest element 1: how far a column of A may move relative to its norm,
+ * what the objective may lack, and how much the logarithms of the priors' scales may change when they are learned there; and what a column
+ * and the objective change by when those logarithms change by 1. Objectives are the plain ones of torture_check.h, second derivatives
+ * differences. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,6 +67,43 @@ static void standardise(plain *p) {
   }
 }
 
+/* Norms of the columns of A in x [nk] over those of A itself, the largest. */
+static double worst_column(const plain *p, const double *x) {
+  double worst = 0;
+  for (int j = 0; j < p->k; j++) {
+    double own = 0, size = 0;
+    for (int i = j * p->n; i < (j + 1) * p->n; i++) own += x[i] * x[i], size += p->a[i] * p->a[i];
+    worst = fmax(worst, sqrt(own / size));
+  }
+  return worst;
+}
+
+typedef struct {
+  double column, lack, scale, column_by_scale, objective_by_scale;
+} effects;
+
+/* inverse [size,size] full. |theta_i| <= sum_j |inverse_ij| for gradients within 1; learned scales follow the norms of A and of log v. */
+static effects measure(const plain *p, const double *inverse, int size) {
+  const int nk = p->n * p->k;
+  double *move = plain_room((size_t)size), *by_scale = plain_room((size_t)size), norm[2] = {0}, moved[2] = {0};
+  effects e = {0};
+  for (int i = 0; i < size; i++) {
+    for (int j = 0; j < size; j++) {
+      const double theta = j < nk ? p->a[j] : p->log_v[j - nk], precision = j < nk ? p->precision_mixing : p->precision_variance;
+      move[i] += fabs(inverse[i + (size_t)j * size]);
+      by_scale[i] += 2 * precision * fabs(inverse[i + (size_t)j * size] * theta);
+    }
+    const double theta = i < nk ? p->a[i] : p->log_v[i - nk], precision = i < nk ? p->precision_mixing : p->precision_variance;
+    e.lack += move[i] / 2;
+    norm[i >= nk] += theta * theta, moved[i >= nk] += move[i] * move[i];
+    e.objective_by_scale += precision * theta * theta;
+  }
+  e.scale = fmax(sqrt(moved[0] / norm[0]), sqrt(moved[1] / norm[1]));
+  e.column = worst_column(p, move), e.column_by_scale = worst_column(p, by_scale);
+  free(move), free(by_scale);
+  return e;
+}
+
 int main(int argc, char **argv) {
   blica_ctx *ctx;
   blica_model *m = NULL;
@@ -83,20 +122,18 @@ int main(int argc, char **argv) {
   plain_take(&p, m);
   const int nk = p.n * p.k, size = nk + p.k * p.u, free_scale = p.precision_mixing == 0;
   if (free_scale) standardise(&p);
-  double *h = plain_room((size_t)size * (size_t)size), *value = plain_room((size_t)size), norm = 0, column = INFINITY;
+  double *h = plain_room((size_t)size * (size_t)size), *value = plain_room((size_t)size), *inverse = plain_room((size_t)size * (size_t)size);
   hessian(&p, h, size);
   if (free_scale) fix_scales(&p, h, size);
-  LAPACKE_dsyev(LAPACK_COL_MAJOR, 'N', 'L', size, h, size, value);
-  for (int j = 0; j < p.k; j++) {
-    double square = 0;
-    for (int i = 0; i < p.n; i++) square += p.a[i + j * p.n] * p.a[i + j * p.n];
-    norm += square, column = fmin(column, sqrt(square));
-  }
-  for (int i = 0; i < p.k * p.u; i++) norm += p.log_v[i] * p.log_v[i];
-  printf("{\"parameters\": %d, \"objective\": %.17g, \"curvature\": %.17g, \"norm\": %.17g, \"column\": %.17g, \"learned\": %d}\n", size,
-         fabs(plain_value(&p)), value[0], sqrt(norm), column, p.precision_mixing > 0);
+  LAPACKE_dsyev(LAPACK_COL_MAJOR, 'V', 'L', size, h, size, value);
+  for (int e = 0; e < size; e++)
+    for (int j = 0; j < size; j++)
+      for (int i = 0; i < size; i++) inverse[i + (size_t)j * size] += h[i + (size_t)e * size] * h[j + (size_t)e * size] / value[e];
+  effects of = measure(&p, inverse, size);
+  printf("{\"objective\": %.17g, \"curvature\": %.17g, \"column\": %.17g, \"lack\": %.17g, \"scale\": %.17g, \"column_by_scale\": %.17g, "
+         "\"objective_by_scale\": %.17g}\n", fabs(plain_value(&p)), value[0], of.column, of.lack, of.scale, of.column_by_scale, of.objective_by_scale);
   plain_free(&p);
-  free(h), free(value);
+  free(h), free(value), free(inverse);
   blica_cor_free(cor), blica_cor_free(regular), blica_counts_free(counts), blica_model_free(m), blica_ctx_free(ctx);
   return 0;
 }
