@@ -49,15 +49,15 @@ print(f"{'ok  ' if good else 'FAIL'} {what}: objective differs by {off:.1e} of i
 sys.exit(not good)
 PY
 done << 'SETS'
-a 7 3 15 800 blica 21
-b 5 5 25 3000 blica 31
-c 33 2 4 400 blica 23
-d 7 2 15 600 matched 24 --prior none
-e 6 4 20 900 matched 25
-f 34 2 6 500 matched 26 --prior fixed
-g 5 3 18 700 pairwise 27
-h 6 2 10 500 pairwise 28 --prior fixed
-i 6 2 14 450 mle 29 --prior fixed
+a 7 3 15 800 blica 41
+b 5 5 25 3000 blica 52
+c 33 2 4 400 blica 43
+d 7 2 15 600 matched 44 --prior none
+e 6 4 20 900 matched 45
+f 34 2 6 500 matched 46 --prior fixed
+g 5 3 18 700 pairwise 47
+h 6 2 10 500 pairwise 48 --prior fixed
+i 6 2 14 450 mle 49 --prior fixed
 SETS
 echo "$failures failures"
 [ "$failures" = 0 ]
