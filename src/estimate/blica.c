@@ -17,6 +17,7 @@
 enum {
   HISTORY = 20,        /* L-BFGS pairs */
   PRECONDITIONED = 300, /* preconditioned L-BFGS iterations before Newton takes over */
+  LARGE = 200,         /* n k beyond which, with few sources, Newton steps are for exact counts or in need */
   POLISH = 3,          /* rounds after the first phase */
   FIRST_POLISH = 1000, /* number of the first of them, past those of the first phase */
   TRACE = 512          /* points kept of (seconds, value), to tell when a start came near its end */
@@ -73,6 +74,9 @@ static int after_iteration(int64_t iteration, double value, double gradient_max,
 
 static bool uses_newton(const bl_sgauss_data *d) { return bl_sgauss_newton_fits(d->n, d->k); }
 
+/* Where L-BFGS gets there in few iterations, each much cheaper than a Newton step: with k near n it does not. */
+static bool is_easy(const bl_sgauss_data *d) { return (int64_t)d->n * d->k > LARGE && 2 * d->k <= d->n; }
+
 static void precondition(double *direction, void *user) {
   bl_sgauss_preconditioner_apply(((run *)user)->preconditioner, direction);
 }
@@ -112,9 +116,10 @@ static int64_t plain_limit(const bl_sgauss_data *d) {
  * shows in long line searches: then a round does without. */
 static blica_status first_phase(run *r, bool good_start) {
   blica_status status;
+  const bool newton_soon = uses_newton(r->data) && !is_easy(r->data);
   bool preconditioned = good_start;
   int64_t plain = good_start ? 0 : plain_limit(r->data);
-  int64_t limit = uses_newton(r->data) ? plain + PRECONDITIONED : r->problem->options->max_iterations;
+  int64_t limit = newton_soon ? plain + PRECONDITIONED : r->problem->options->max_iterations;
   TRY(bl_sgauss_preconditioner_make(r->ctx, r->data, &r->preconditioner));
   for (int round = 0; r->iterations_before < limit; round++) {
     int64_t iterations = preconditioned ? (round < 3 ? 30 : 100) : round == 0 ? plain : 150;
@@ -124,7 +129,7 @@ static blica_status first_phase(run *r, bool good_start) {
     bool stuck = result.end == BL_LBFGS_LINE_SEARCH;
     if (result.end != BL_LBFGS_ITERATIONS && !(stuck && preconditioned)) break;
     bool misled = preconditioned && (stuck || result.evaluations > 3 * result.iterations);
-    if (misled && uses_newton(r->data)) break;
+    if (misled && newton_soon) break;
     preconditioned = !misled;
   }
 done:
@@ -172,7 +177,8 @@ static blica_status polish(run *r) {
   TRY(settle(r));
   for (int round = 0; round < POLISH && !r->interrupted && !r->out_of_time; round++) {
     bl_lbfgs_result result;
-    if (!newton && (!there || r->record.gradient <= slope_limit(r))) break;
+    bool enough = r->record.gradient <= slope_limit(r);
+    if (newton ? enough && is_easy(r->data) && !r->problem->cor->exact : enough || !there) break;
     TRY(newton ? second_phase(r, round) : lbfgs_round(r, FIRST_POLISH + round, PRECONDITIONED, true, &result));
     there = r->record.gradient <= slope_limit(r);
     TRY(settle(r));
@@ -230,7 +236,7 @@ static blica_status starting_point(run *r, bool *jointdiag) {
 static blica_status run_start(run *r) {
   blica_status status;
   bl_start_end end = {&r->record, r->theta, bl_sgauss_size(r->data)};
-  bool jointdiag = r->index == 0 || !uses_newton(r->data); /* random starts of large problems lead nowhere near */
+  bool jointdiag = r->index == 0 || is_easy(r->data) || !uses_newton(r->data); /* random starts lead nowhere near, or late */
   r->stage = bl_stage_below(&r->problem->stage, "start %d", r->index);
   if (bl_stage_find(&r->stage) == BL_STAGE_OVER) return bl_stage_load(r->ctx, &r->stage, bl_pass_start, &end);
   r->begun = bl_seconds();
