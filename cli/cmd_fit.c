@@ -198,6 +198,7 @@ static int run(program *p, void *values) {
   if (code == EXIT_OK) {
     say_note("%d variables, %d sources, %d segments, %.15g rows; method %s, seed %llu", in.n, v->options.sources, in.u,
              in.rows, v->options.method, (unsigned long long)v->options.seed);
+    if (in.counts) in.counts->spend = 1;
     blica_input input = {.data = in.data, .counts = in.counts};
     blica_status status = blica_fit(p->ctx, &input, &v->options, &model);
     code = status == BLICA_OK ? finish(p, v, model, in.rows) : fail_reading(p, status);

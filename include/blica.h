@@ -157,6 +157,7 @@ typedef struct {
   int exact;         /* population probabilities times a nominal N, not a sample */
   int first, after;  /* n11 to n00 begin with segment first and leave out the last `after`: 0 and 0, but where ranks share
                         segments (blica_count_end) */
+  int spend;         /* set by who needs the tables no more: a fit may free n11 to n00 once it has correlations */
 } blica_counts;
 
 static inline int64_t blica_pair(int i, int j) { return (int64_t)j * (j - 1) / 2 + i; } /* i < j */

@@ -64,6 +64,15 @@ void blica_counts_free(blica_counts *counts) {
   bl_free(counts);
 }
 
+void bl_counts_spend(blica_counts *c) {
+  double **const cells[] = {&c->n11, &c->n10, &c->n01, &c->n00};
+  for (int i = 0; i < 4; i++) {
+    bl_free(*cells[i]);
+    *cells[i] = NULL;
+  }
+  c->first = 0, c->after = c->u;
+}
+
 void blica_counts_table(const blica_counts *counts, int s, int i, int j, double cell[4]) {
   bool swap = i > j;
   int low = swap ? j : i, high = swap ? i : j;
@@ -142,6 +151,7 @@ blica_status bl_counts_check(blica_ctx *ctx, const blica_counts *counts) {
 
 blica_status bl_counts_need_whole(blica_ctx *ctx, const blica_counts *c) {
   if (bl_counts_whole(c)) return BLICA_OK;
+  if (!c->n11) return bl_fail(ctx, BLICA_ERR_ARGUMENT, "the tables of these counts are gone: they were given away to a fit (spend)");
   return bl_fail(ctx, BLICA_ERR_ARGUMENT,
                  "these counts have the tables of segments %d to %d of %d only: they were made for a fit that ranks share, and "
                  "serve no other purpose", c->first + 1, bl_counts_last(c), c->u);

@@ -12,6 +12,8 @@ blica_status bl_counts_create_part(blica_ctx *ctx, int n, int u, bool complete, 
                                    const char *const *segments, int first, int last, blica_counts **out);
 static inline int bl_counts_last(const blica_counts *c) { return c->u - c->after; } /* one past the last segment with tables */
 static inline bool bl_counts_whole(const blica_counts *c) { return c->first == 0 && c->after == 0; }
+/* Frees the tables; names and margins stay. */
+void bl_counts_spend(blica_counts *counts);
 /* Fails unless the tables of all segments are here. */
 blica_status bl_counts_need_whole(blica_ctx *ctx, const blica_counts *counts);
 

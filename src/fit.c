@@ -193,7 +193,8 @@ static blica_status prepare(blica_ctx *ctx, const blica_input *input, const bl_e
     p->cor = st->cor;
     fit->seconds_correlate = bl_seconds() - begun;
   }
-  if (st->counts && !estimator->wants_counts) { /* of thousands of variables, gigabytes */
+  if (p->cor && !estimator->wants_counts) { /* of thousands of variables, gigabytes */
+    if (input->counts && input->counts->spend) bl_counts_spend((blica_counts *)input->counts);
     blica_counts_free(st->counts);
     st->counts = NULL;
     p->counts = NULL;

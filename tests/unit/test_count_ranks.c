@@ -292,6 +292,33 @@ static void pairwise_looks_at_its_own_tables(void **state) {
   release(&alone, 1);
 }
 
+/* Tables that the caller gives away are gone after the fit, and the fit is the same. */
+static void tables_may_be_spent(void **state) {
+  (void)state;
+  make_rows(true);
+  one_process();
+  blica_fit_options o = fit_options();
+  blica_input input = {.counts = alone.counts};
+  blica_model *model;
+  alone.counts->spend = 1;
+  assert_int_equal(blica_fit(alone.ctx, &input, &o, &model), BLICA_OK);
+  same_model(alone.model, model);
+  blica_model_free(model);
+  assert_null(alone.counts->n11);
+  assert_null(alone.counts->n00);
+  assert_int_equal(blica_fit(alone.ctx, &input, &o, &model), BLICA_ERR_ARGUMENT);
+  release(&alone, 1);
+  run_ranks(1, &(rank_job){.pieces = 1, .idle = -1, .method = "pairwise"}, &alone);
+  alone.counts->spend = 1;
+  snprintf(o.method, sizeof o.method, "pairwise"); /* looks at tables to its end */
+  input.counts = alone.counts;
+  assert_int_equal(blica_fit(alone.ctx, &input, &o, &model), BLICA_OK);
+  same_model(alone.model, model);
+  assert_non_null(alone.counts->n11);
+  blica_model_free(model);
+  release(&alone, 1);
+}
+
 static void parts_are_refused_where_all_is_needed(void **state) {
   (void)state;
   make_rows(false);
@@ -331,6 +358,7 @@ int main(void) {
       cmocka_unit_test(all_get_all_where_no_fit_follows),
       cmocka_unit_test(from_rows_and_files_that_all_ranks_have),
       cmocka_unit_test(pairwise_looks_at_its_own_tables),
+      cmocka_unit_test(tables_may_be_spent),
       cmocka_unit_test(parts_are_refused_where_all_is_needed),
       cmocka_unit_test(other_names_are_an_error_of_all),
   };
