@@ -56,4 +56,3 @@ fi
 echo "fewer segments than ranks"
 few "n=2000 k=10 u=1" 2000 10 1 1 2 4
 few "n=2000 k=10 u=2" 2000 10 2 1 2 4
-few "n=k=100 u=2" 100 100 2 1 2 4

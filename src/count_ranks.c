@@ -4,7 +4,7 @@
  * holds tables that it does not keep. Which rank owns a segment follows from its place among all, known when the last rank has
  * read its last row. Rows of a single piece per rank wait for that. Of longer streams a segment is kept, until the end, by the
  * first rank that had rows of it, or by another with fewer segments; then tables go to their owners.
- * For smaller fits, and where segments are fewer than ranks, all get all counts. */
+ * For smaller fits, and where bl_fit_owns says so when segments turn out to be few, all get all counts. */
 #include <limits.h>
 #include <string.h>
 

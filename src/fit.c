@@ -99,11 +99,11 @@ static const bl_estimator *estimator_of(const blica_fit_options *o, int n) {
   return find_estimator(strcmp(o->method, "auto") != 0 ? o->method : small ? "matched" : "blica");
 }
 
-/* A learned prior begins with a fit by method matched, which does not share what is inside a segment; and small matrices are kept full. */
+/* A learned prior begins with a fit by method matched, which does not share what is inside a segment. */
 bool bl_fit_parts(const blica_ctx *ctx, const blica_fit_options *o, int n, int u) {
   const bl_estimator *e = estimator_of(o, n);
   return e && e->estimate == bl_estimate_blica && o->condition != BLICA_CONDITION_AUTO && strcmp(o->prior, "auto") != 0 &&
-         n > BL_FULL_MAX_N && bl_sgauss_cut(n, o->sources, u, bl_comm(ctx)->size);
+         bl_sgauss_cut(n, o->sources, u, bl_comm(ctx)->size);
 }
 
 bool bl_fit_owns(const blica_ctx *ctx, const blica_fit_options *o, int n, int u) {

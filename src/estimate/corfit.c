@@ -14,8 +14,6 @@
 
 #include "estimate/sgauss.h"
 
-#define LEFT_OUT (-INFINITY) /* in place of a slot's value: the user or the clock said stop */
-
 struct bl_corfit {
   blica_ctx *ctx;
   const bl_corfit_data *data;
@@ -27,6 +25,7 @@ struct bl_corfit {
   bl_v8 *weight, *log_v, *slope_v; /* [1], [k], [k] per slot, with lanes */
   double *work;       /* per thread */
   bl_share share;     /* of the slots among ranks */
+  bl_corfit_steps *steps; /* of pairs, where segments are fewer than threads or ranks */
   const double *theta;
 };
 
@@ -36,6 +35,7 @@ void bl_corfit_free(bl_corfit *fit) {
   if (!fit) return;
   void *const blocks[] = {fit->value, fit->gradient_a, fit->gradient_v, fit->weight, fit->log_v, fit->slope_v, fit->work};
   for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) bl_free(blocks[i]);
+  bl_corfit_steps_free(fit->steps);
   bl_share_free(&fit->share);
   bl_free(fit);
 }
@@ -58,7 +58,8 @@ blica_status bl_corfit_make(blica_ctx *ctx, const bl_corfit_data *data, bl_corfi
     TRY(bl_alloc(ctx, k * (size_t)fit->slots, &fit->slope_v));
     for (int s = 0; s < data->u; s++) fit->weight[s / BL_LANES][s % BL_LANES] = data->weight[s];
   }
-  TRY(bl_alloc(ctx, bl_mul((data->work + 7) / 8 * 8, (size_t)bl_max_threads(ctx)), &fit->work));
+  TRY(bl_corfit_steps_make(ctx, data, &fit->share, &fit->steps));
+  if (!fit->steps) TRY(bl_alloc(ctx, bl_mul((data->work + 7) / 8 * 8, (size_t)bl_max_threads(ctx)), &fit->work));
   *out = fit;
   fit = NULL;
 done:
@@ -83,7 +84,7 @@ static void evaluate_slot(int64_t slot, int thread, void *user) {
   const bl_corfit_data *d = fit->data;
   const size_t nk = (size_t)d->n * d->k, k = (size_t)d->k;
   double *work = fit->work + (d->work + 7) / 8 * 8 * (size_t)thread;
-  fit->value[slot] = LEFT_OUT;
+  fit->value[slot] = BL_CORFIT_LEFT_OUT;
   if (bl_watch_over(fit->ctx, thread)) return;
   if (d->lanes)
     evaluate_block(fit, (int)slot, work);
@@ -111,11 +112,14 @@ double bl_corfit_eval(bl_corfit *fit, const double *theta, double *gradient) {
   const bl_corfit_data *d = fit->data;
   const size_t nk = (size_t)d->n * d->k, k = (size_t)d->k, size = bl_corfit_size(d);
   fit->theta = theta;
-  bl_share_run(fit->ctx, &fit->share, evaluate_slot, fit);
+  if (!fit->steps)
+    bl_share_run(fit->ctx, &fit->share, evaluate_slot, fit);
+  else if (bl_corfit_steps_run(fit->steps, theta, fit->value, fit->gradient_a, fit->gradient_v) != BLICA_OK)
+    return NAN;
   if (exchange(fit) != BLICA_OK) return NAN;
   double value = 0;
   for (int slot = 0; slot < fit->slots; slot++) {
-    if (fit->value[slot] == LEFT_OUT) return left_out(fit, gradient);
+    if (fit->value[slot] == BL_CORFIT_LEFT_OUT) return left_out(fit, gradient);
     value += fit->value[slot];
   }
   memcpy(gradient, fit->gradient_a, nk * sizeof *gradient);

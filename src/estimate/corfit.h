@@ -5,10 +5,14 @@
 #ifndef BL_CORFIT_H
 #define BL_CORFIT_H
 
+#include <math.h>
+
 #include "base/share.h"
 #include "num/lanes.h"
 
 typedef struct bl_corfit_data bl_corfit_data;
+/* A segment whose objective is a sum over pairs: the value of one at correlation rho, and its slope there. */
+typedef double (*bl_corfit_pair_term)(const bl_corfit_data *data, int s, int i, int j, double rho, double *slope);
 
 /* One segment: value of F_s and, through the chain rule, its gradient in A [n,k] and log v_s [k]. work is
  * data->work doubles of this thread's own. */
@@ -27,6 +31,7 @@ struct bl_corfit_data {
   const double *thresholds;   /* [n,u]: method pairwise */
   const blica_cor *cor;       /* least squares */
   bl_corfit_term term;    /* without lanes */
+  bl_corfit_pair_term pair; /* of a sum over pairs that is worth sharing: method pairwise; else NULL */
   size_t work;            /* doubles that a term or a block needs */
   double precision_mixing, precision_variance; /* 1/sd^2 of the priors; 0: none */
   bool average;           /* learn the priors' scales, and A, with the log-variances averaged over */
@@ -49,11 +54,28 @@ void bl_corfit_lanes(blica_simd level, const bl_corfit_block *in, bl_v8 *work, d
                      bl_v8 *gradient_v);
 size_t bl_corfit_lanes_work(int n, int k); /* doubles */
 
-/* A segment whose objective is a sum over pairs: the value of one at correlation rho, and its slope there. */
-typedef double (*bl_corfit_pair_term)(const bl_corfit_data *data, int s, int i, int j, double rho, double *slope);
+/* A segment that is a sum over pairs. */
 double bl_corfit_pairs(const bl_corfit_data *data, int s, bl_corfit_pair_term term, const double *a, const double *log_v,
                        double *work, double *gradient_a, double *gradient_v);
 size_t bl_corfit_pairs_work(int n, int k); /* doubles, also of the two terms below */
+
+/* The same in steps: begin, the parts in any order, end; room and the results of all parts, one after the other, of these sizes. */
+#define BL_CORFIT_LEFT_OUT (-INFINITY) /* in place of a value: the user or the clock said stop */
+int bl_corfit_parts(int n);
+size_t bl_corfit_room_size(int n, int k);
+size_t bl_corfit_result_size(int n);
+void bl_corfit_pairs_begin(const bl_corfit_data *data, const double *a, const double *log_v, double *room);
+void bl_corfit_pairs_part(const bl_corfit_data *data, int s, bl_corfit_pair_term term, int part, double *room, double *result);
+double bl_corfit_pairs_end(const bl_corfit_data *data, const double *a, double *room, const double *results, double *gradient_a,
+                           double *gradient_v);
+/* These for all segments side by side; NULL where they are not worth sharing, or enough. */
+typedef struct bl_corfit_steps bl_corfit_steps;
+blica_status bl_corfit_steps_make(blica_ctx *ctx, const bl_corfit_data *data, const bl_share *share, bl_corfit_steps **out);
+void bl_corfit_steps_free(bl_corfit_steps *steps);
+blica_status bl_corfit_steps_run(bl_corfit_steps *steps, const double *theta, double *value, double *gradient_a, double *gradient_v);
+
+/* One table of method pairwise. */
+double bl_corfit_pairwise_term(const bl_corfit_data *data, int s, int i, int j, double rho, double *slope);
 
 double bl_corfit_pairwise(const bl_corfit_data *data, int s, const double *a, const double *log_v, double *work,
                           double *gradient_a, double *gradient_v);

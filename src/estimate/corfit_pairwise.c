@@ -29,7 +29,7 @@ static double table_term(const double cell[4], double h, double k, double rho, d
   return value;
 }
 
-static double pair_term(const bl_corfit_data *data, int s, int i, int j, double rho, double *slope) {
+double bl_corfit_pairwise_term(const bl_corfit_data *data, int s, int i, int j, double rho, double *slope) {
   const double *t = data->thresholds + (size_t)data->n * s, weight = data->weight[s];
   double cell[4], value;
   blica_counts_table(data->counts, s, i, j, cell);
@@ -40,5 +40,5 @@ static double pair_term(const bl_corfit_data *data, int s, int i, int j, double 
 
 double bl_corfit_pairwise(const bl_corfit_data *data, int s, const double *a, const double *log_v, double *work,
                           double *gradient_a, double *gradient_v) {
-  return bl_corfit_pairs(data, s, pair_term, a, log_v, work, gradient_a, gradient_v);
+  return bl_corfit_pairs(data, s, bl_corfit_pairwise_term, a, log_v, work, gradient_a, gradient_v);
 }

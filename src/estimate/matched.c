@@ -513,7 +513,7 @@ blica_status bl_estimate_pairwise(blica_ctx *ctx, const bl_problem *problem, bli
   double *weight = NULL;
   bl_corfit_data data = {.n = model->n, .k = model->k, .u = model->u, .link = problem->options->link,
                          .counts = problem->counts, .thresholds = model->thresholds,
-                         .term = bl_corfit_pairwise, .work = bl_corfit_pairs_work(model->n, model->k)};
+                         .term = bl_corfit_pairwise, .pair = bl_corfit_pairwise_term, .work = bl_corfit_pairs_work(model->n, model->k)};
   *means_done = false;
   TRY(bl_alloc(ctx, (size_t)model->u, &weight));
   for (int s = 0; s < model->u; s++) weight[s] = 0.5 * problem->options->weight;

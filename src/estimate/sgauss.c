@@ -106,8 +106,7 @@ static blica_status copy_matrices(blica_ctx *ctx, const blica_cor *cor, const do
   blica_status status;
   double *matrix = NULL;
   size_t nn = bl_mul((size_t)cor->n, (size_t)cor->n);
-  const bool all = d->lanes || bl_sgauss_cut(d->n, d->k, d->u, d->share.size);
-  const int first = all ? 0 : (int)d->share.first, last = all ? cor->u : (int)d->share.last;
+  const int first = d->lanes ? 0 : (int)d->share.first, last = d->lanes ? cor->u : (int)d->share.last;
   d->first = first;
   TRY(bl_alloc(ctx, bl_mul(nn, d->lanes ? (size_t)d->blocks * BL_LANES : (size_t)(last - first)), &d->c));
   TRY(bl_alloc(ctx, nn, &matrix));

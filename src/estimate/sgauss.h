@@ -43,11 +43,19 @@ static inline int bl_sgauss_groups(int n, int k, int u) {
   return bl_sgauss_newton_fits(n, k) && u > BL_NEWTON_GROUPS ? BL_NEWTON_GROUPS : 0;
 }
 
-/* Whether an evaluation of a segment, of about so many operations, is worth sharing among threads or ranks; and whether segments are,
- * being fewer than the ranks. */
+/* Whether an evaluation of a segment, of about so many operations, is worth sharing among threads. */
 static inline bool bl_sgauss_worth(int n, int k) { return (double)n * k * (2.0 * n + 6.0 * k) >= 5e5; }
+/* Whether ranks share what is inside segments, being more than these. The fewer variables, the more messages take of what that saves: at
+ * n = k = 100 nothing was left. */
 static inline bool bl_sgauss_cut(int n, int k, int u, int ranks) {
-  return u < ranks && n > BL_LANES_MAX_N && !bl_sgauss_newton_fits(n, k) && bl_sgauss_worth(n, k);
+  return u < ranks && n > BL_FULL_MAX_N && !bl_sgauss_newton_fits(n, k);
+}
+
+/* Whether threads do better with all segments side by side: when rounds of whole segments would leave many of them waiting. */
+static inline bool bl_sgauss_side_by_side(int64_t segments, int threads) {
+  if (segments == 0 || threads == 1 || segments >= 2 * threads) return false;
+  int64_t rounds = (segments + threads - 1) / threads;
+  return (double)segments < 0.85 * (double)(rounds * threads);
 }
 
 /* Whether a rank needs no more than the correlations of its own segments: not where several run in lanes, or Newton steps

@@ -3,7 +3,7 @@
  * With segments enough, a thread does one after the other, and ranks exchange what came out. When there are fewer segments than
  * threads, the steps of all segments (sgauss_kernels.h) are done side by side, each over blocks of rows or parts of the product
  * with C; and when there are fewer than ranks, these blocks and parts are shared by the ranks too, which exchange what
- * the next step needs. All ways do the same operations in the same order, so they give the same bits
+ * the next step needs (there C is packed). All ways do the same operations in the same order, so they give the same bits
  * (tests/unit/test_segments.c). */
 #include <math.h>
 #include <string.h>
@@ -43,11 +43,8 @@ void bl_segments_free(bl_segments *g) {
   bl_free(g);
 }
 
-/* Whether threads do better side by side: when a round of whole segments would leave some of them waiting. */
 static bool in_steps(const bl_sgauss_data *d, int64_t segments, int threads) {
-  if (segments == 0 || threads == 1 || segments >= 2 * threads || !bl_sgauss_worth(d->n, d->k)) return false;
-  int64_t rounds = (segments + threads - 1) / threads;
-  return (double)segments < 0.85 * (double)(rounds * threads);
+  return bl_sgauss_worth(d->n, d->k) && bl_sgauss_side_by_side(segments, threads);
 }
 
 /* The segments that items first..last-1, of `each` per segment, belong to. */

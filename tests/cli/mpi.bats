@@ -66,15 +66,28 @@ same_fit() {
   timeout 120 mpirun --quiet -n 3 "$MPI" fit a/data.csv --method blica --sources 5 --starts 1 --max-iterations 6 --out m8.json --quiet --threads 2 || [ $? = 4 ]
   same_models alone.json m7.json m8.json
   # a checkpoint of ranks that hold parts of segments is one of the same data
-  ranks 3 fit a/data.csv --method blica --sources 5 --starts 1 --max-iterations 6 --out m9.json --checkpoint c --max-seconds 0.001 || [ $? = 4 ]
+  many="fit a/data.csv --method blica --sources 5 --starts 20 --max-iterations 6 --threads 1 --quiet"
+  "$BLICA" $many --out m8.json || [ $? = 4 ]
+  timeout 120 mpirun --quiet -n 3 "$MPI" $many --out m9.json --checkpoint c --checkpoint-seconds 0 &
+  job=$!
+  for i in $(seq 1000); do
+    [ "$(stat -c %s c 2>/dev/null || echo 0)" -gt 10000 ] && break
+    sleep 0.05
+  done
+  kill $job
+  wait $job || true
   [ -f c ]
-  "$BLICA" fit a/data.csv --method blica --sources 5 --starts 1 --max-iterations 6 --out m9.json --checkpoint c --resume --quiet || [ $? = 4 ]
-  same_models alone.json m9.json
+  "$BLICA" $many --out m9.json --checkpoint c --resume || [ $? = 4 ]
+  same_models m8.json m9.json
+  rm -f c
   "$BLICA" simulate --variables 400 --sources 3 --segments 1 --samples 200 --out b --quiet
   same_fit "2 4" b/data.csv --allow-unidentified --method blica --sources 3 --starts 1 --max-iterations 6
   same_fit "3" b/data.csv --allow-unidentified --method blica --sources 60 --starts 1 --max-iterations 4
   "$BLICA" simulate --variables 100 --sources 100 --segments 2 --samples 300 --out c --quiet
   same_fit "3 4" c/data.csv --method blica --sources 100 --starts 2 --max-iterations 6
+  "$BLICA" simulate --variables 60 --sources 3 --segments 2 --samples 300 --out d --quiet
+  same_fit "3 4" d/data.csv --method pairwise --sources 3 --starts 1 --max-iterations 5
+  same_fit "3" d/data.csv --method matched --sources 3 --starts 1 --max-iterations 5
   # counts that every rank reads
   "$BLICA" count a/data.csv --out a/c.npz --quiet
   same_fit "3" a/c.npz --method blica --sources 5 --starts 1 --max-iterations 6

@@ -10,6 +10,8 @@
 #include <cmocka.h>
 
 #include "cor.h"
+#include "counts.h"
+#include "estimate/corfit.h"
 #include "estimate/sgauss.h"
 #include "estimate/starts.h"
 #include "hall.h"
@@ -70,6 +72,7 @@ typedef struct {
   int n, k, u;
   double *pairs, *theta;
   size_t size;
+  bool tables; /* method pairwise */
 } problem;
 
 typedef struct {
@@ -129,6 +132,32 @@ done:
   return status;
 }
 
+/* Method pairwise on made-up tables. */
+static blica_status work_on_tables(blica_ctx *ctx, rank_job *job) {
+  blica_status status;
+  const problem *p = job->p;
+  const size_t n = (size_t)p->n, u = (size_t)p->u;
+  blica_counts *counts = NULL;
+  bl_corfit *fit = NULL;
+  double *weight = room(u), *thresholds = room(n * u);
+  bl_corfit_data data = {.n = p->n, .k = p->k, .u = p->u, .link = 0.4, .weight = weight, .thresholds = thresholds,
+                         .term = bl_corfit_pairwise, .pair = bl_corfit_pairwise_term, .work = bl_corfit_pairs_work(p->n, p->k),
+                         .precision_mixing = 1, .precision_variance = 2};
+  TRY(bl_counts_create(ctx, p->n, p->u, true, NULL, NULL, &counts));
+  for (size_t s = 0; s < u; s++) counts->samples[s] = 1000, weight[s] = 0.5;
+  for (size_t i = 0; i < n * u; i++) counts->ones[i] = 500, counts->present[i] = 1000;
+  for (size_t t = 0; t < (size_t)counts->pairs * u; t++) counts->n11[t] = 250 + (double)((int)(100 * p->pairs[t]));
+  data.counts = counts;
+  TRY(bl_corfit_make(ctx, &data, &fit));
+  job->value = bl_corfit_eval(fit, p->theta, job->gradient);
+  if (!(bl_corfit_eval(fit, p->theta, job->gradient) == job->value)) status = BLICA_ERR_INTERNAL;
+done:
+  bl_corfit_free(fit);
+  blica_counts_free(counts);
+  free(weight), free(thresholds);
+  return status;
+}
+
 static void *serve(void *user) {
   rank_job *job = user;
   blica_comm comm = hall_comm(&job->seat);
@@ -138,7 +167,7 @@ static void *serve(void *user) {
   blica_set_threads(ctx, job->threads);
   if (comm.size > 1) blica_set_comm(ctx, &comm);
   bl_blas_hold();
-  job->status = work_on(ctx, job);
+  job->status = (job->p->tables ? work_on_tables : work_on)(ctx, job);
   bl_blas_release();
   blica_ctx_free(ctx);
   return NULL;
@@ -162,8 +191,9 @@ static void free_ranks(int size, rank_job *jobs) {
   for (int r = 0; r < size; r++) free(jobs[r].gradient), free(jobs[r].start), free(jobs[r].ends);
 }
 
-static void check(int n, int k, int u, int cases, const int (*ways)[2]) {
+static void check(int n, int k, int u, bool tables, int cases, const int (*ways)[2]) {
   problem p = make_problem(n, k, u);
+  p.tables = tables;
   rank_job alone[1], many[HALL_MOST];
   run_ranks(&p, 1, 1, alone);
   assert_true(isfinite(alone->value));
@@ -186,22 +216,30 @@ static const int ways[][2] = {{1, 2}, {1, 7}, {2, 1}, {3, 1}, {4, 1}, {5, 2}, {3
 
 static void test_packed(void **state) {
   (void)state;
-  check(400, 10, 2, 7, ways);
-  check(401, 3, 1, 8, ways);
-  check(1000, 4, 3, 2, ways + 4);
+  check(400, 10, 2, false, 7, ways);
+  check(401, 3, 1, false, 8, ways);
+  check(1000, 4, 3, false, 2, ways + 4);
 }
 static void test_packed_many_sources(void **state) {
   (void)state;
-  check(310, 80, 2, 2, ways + 3);
+  check(310, 80, 2, false, 2, ways + 3);
 }
 static void test_full(void **state) {
   (void)state;
-  check(100, 100, 2, 7, ways);
-  check(220, 40, 1, 8, ways);
+  check(100, 100, 2, false, 7, ways);
+  check(220, 40, 1, false, 8, ways);
+}
+
+static void test_tables(void **state) {
+  (void)state;
+  check(60, 3, 2, true, 8, ways);
+  check(47, 30, 1, true, 8, ways);
+  check(100, 20, 2, true, 3, ways + 4);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_parts), cmocka_unit_test(test_packed),
-                                     cmocka_unit_test(test_packed_many_sources), cmocka_unit_test(test_full)};
+                                     cmocka_unit_test(test_packed_many_sources), cmocka_unit_test(test_full),
+                                     cmocka_unit_test(test_tables)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

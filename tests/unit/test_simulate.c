@@ -10,7 +10,20 @@
 #include <cmocka.h>
 #include <lapacke.h>
 
-#include "context.h"
+#include "blica.h"
+
+static blica_ctx *ctx;
+
+static int setup(void **state) {
+  (void)state;
+  return blica_ctx_create(&ctx) != BLICA_OK;
+}
+
+static int teardown(void **state) {
+  (void)state;
+  blica_ctx_free(ctx);
+  return 0;
+}
 
 static blica_simulate_options sizes(int n, int k, int u, int64_t samples, uint64_t seed) {
   blica_simulate_options o = blica_simulate_options_default();
@@ -247,5 +260,5 @@ int main(void) {
       cmocka_unit_test(exact_counts_give_the_model_back), cmocka_unit_test(bad_options),
       cmocka_unit_test(bad_samples_of_a_model), cmocka_unit_test(interrupt),
   };
-  return cmocka_run_group_tests(tests, open_context, close_context);
+  return cmocka_run_group_tests(tests, setup, teardown);
 }
