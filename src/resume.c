@@ -90,7 +90,7 @@ static blica_status settle(blica_ctx *ctx, bl_checkpoint *checkpoint, const char
   char end[] = "nothing", more[] = "more", *none[] = {end, more};
   bl_stage root = {.checkpoint = checkpoint}, stage = bl_stage_below(&root, "%s", name);
   if (bl_stage_find(&stage) == BL_STAGE_NONE) {
-    status = bl_stage_over(ctx, &stage, pass_facts, now); /* a checkpoint without its facts would fit any fit */
+    status = bl_stage_fact(ctx, &stage, pass_facts, now); /* a checkpoint without its facts would fit any fit */
     goto done;
   }
   TRY(bl_stage_load(ctx, &stage, pass_facts, &then));

@@ -2,13 +2,13 @@
 # The C tests and every command of the program (those of tests/faults/run.py, on small data) under valgrind's memcheck:
 # no invalid access, no use of what was never set, nothing lost at the end.
 # Valgrind has no AVX-512, so the library takes its AVX2 paths there; and it computes long double in 64 bits, so that
-# test_vec, which measures by it, fails its own bounds: of that one only memcheck's findings count. Programs that
-# fit for minutes even without it get smaller sizes through BLICA_SMALL. Usage: valgrind.sh BUILD [TEST...]
+# test_vec, which measures by it, fails its own bounds: of that one only memcheck's findings count. Where every
+# allocation fails in turn (test_faults_*), fewer of them do. Usage: valgrind.sh BUILD [TEST...]
 set -eu
 build=$(cd "$1" && pwd)
 shift
 cd "$(dirname "$0")/.."
-export OPENBLAS_NUM_THREADS=1 OMP_WAIT_POLICY=passive BLICA_SMALL=1
+export OPENBLAS_NUM_THREADS=1 OMP_WAIT_POLICY=passive BLICA_FAULTS=few
 commands=$#
 if [ $# = 0 ]; then
   for source in tests/unit/test_*.c tests/identity/test_*.c; do set -- "$@" "$(basename "$source" .c)"; done

@@ -193,19 +193,27 @@ blica_status bl_stage_load(blica_ctx *ctx, const bl_stage *stage, bl_pass_fn pas
   return load(ctx, stage->checkpoint, stage->name, pass, user);
 }
 
-blica_status bl_stage_over(blica_ctx *ctx, bl_stage *stage, bl_pass_fn pass, void *user) {
+static blica_status keep_result(blica_ctx *ctx, const bl_stage *stage, bl_pass_fn pass, void *user, bool always) {
   bl_checkpoint *c = stage->checkpoint;
   if (!c) return BLICA_OK;
   bl_state state = {.ctx = ctx};
   pass(&state, user);
   pthread_mutex_lock(&c->lock);
-  if (frozen(ctx, c)) {
+  if (frozen(ctx, c) && !always) {
     bl_free(state.bytes);
   } else if (store(ctx, c, stage->name, BL_STAGE_OVER, &state)) {
     drop(c, stage->name, true);
   }
   pthread_mutex_unlock(&c->lock);
   return state.status;
+}
+
+void bl_stage_over(blica_ctx *ctx, bl_stage *stage, bl_pass_fn pass, void *user) {
+  (void)keep_result(ctx, stage, pass, user, false);
+}
+
+blica_status bl_stage_fact(blica_ctx *ctx, const bl_stage *stage, bl_pass_fn pass, void *user) {
+  return keep_result(ctx, stage, pass, user, true);
 }
 
 void bl_stage_over_at(blica_ctx *ctx, bl_stage *stage, bl_pass_fn pass, void *user, double *x, size_t size) {

@@ -55,7 +55,9 @@ bl_stage_kept bl_stage_find(const bl_stage *stage);
 blica_status bl_stage_load(blica_ctx *ctx, const bl_stage *stage, bl_pass_fn pass, void *user);
 /* The stage is over with this result; stages below are forgotten. A failure (memory) leaves what was kept before, and
  * is told with the next write: a fit need not mind it. */
-blica_status bl_stage_over(blica_ctx *ctx, bl_stage *stage, bl_pass_fn pass, void *user);
+void bl_stage_over(blica_ctx *ctx, bl_stage *stage, bl_pass_fn pass, void *user);
+/* The same for what does not hang on how far the work came: it is kept even when the time is over before the work begins. */
+blica_status bl_stage_fact(blica_ctx *ctx, const bl_stage *stage, bl_pass_fn pass, void *user);
 
 /* The same for a result whose bulk is a point [size], which a later stage makes superfluous: bl_stage_fade. A loaded
  * point that faded leaves x as it is. */

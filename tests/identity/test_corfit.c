@@ -246,7 +246,7 @@ static void lanes_are_the_plain_term(void **state) {
       for (size_t i = 0; i < p.size; i++) most = fmax(most, fabs(p.gradient[i]));
       assert_true(fabs(value - plain) <= 1e-13 * fabs(plain));
       for (size_t i = 0; i < p.size; i++) assert_true(fabs(gradient[i] - p.gradient[i]) <= 1e-12 * most);
-      bl_free(wide.c), bl_free(wide.noise), free(gradient);
+      bl_share_free(&wide.share), bl_free(wide.c), bl_free(wide.noise), free(gradient);
       drop(&p);
     }
   blica_set_simd(ctx, BLICA_SIMD_AUTO);

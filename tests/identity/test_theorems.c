@@ -10,22 +10,9 @@
 #include <cmocka.h>
 #include <lapacke.h>
 
-#include "blica.h"
+#include "context.h"
 #include "model.h"
 #include "num/rng.h"
-
-static blica_ctx *ctx;
-
-static int setup(void **state) {
-  (void)state;
-  return blica_ctx_create(&ctx) != BLICA_OK;
-}
-
-static int teardown(void **state) {
-  (void)state;
-  blica_ctx_free(ctx);
-  return 0;
-}
 
 static blica_model *random_model(int n, int u, uint64_t seed) {
   blica_model *m;
@@ -161,5 +148,5 @@ int main(void) {
       cmocka_unit_test(row_order_of_three_variables),
       cmocka_unit_test(means_can_always_be_adjusted),
   };
-  return cmocka_run_group_tests(tests, setup, teardown);
+  return cmocka_run_group_tests(tests, open_context, close_context);
 }

@@ -11,20 +11,8 @@
 #include <zlib.h>
 
 #include "base/base.h"
+#include "context.h"
 #include "model.h"
-
-static blica_ctx *ctx;
-
-static int setup(void **state) {
-  (void)state;
-  return blica_ctx_create(&ctx);
-}
-
-static int teardown(void **state) {
-  (void)state;
-  blica_ctx_free(ctx);
-  return 0;
-}
 
 /* Numbers of a table, plain or gzipped; NULL when it is not there. */
 static double *read_table(const char *path, size_t *count) {
@@ -292,5 +280,5 @@ int main(void) {
       cmocka_unit_test(test_encoder_fits_model), cmocka_unit_test(test_threads),
       cmocka_unit_test(test_interrupt_and_time), cmocka_unit_test(test_needs_rows),
   };
-  return cmocka_run_group_tests(tests, setup, teardown);
+  return cmocka_run_group_tests(tests, open_context, close_context);
 }

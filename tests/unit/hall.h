@@ -56,7 +56,7 @@ static inline int meet(seat *me, const void *bytes, exchange wanted) {
   hall *h = me->hall;
   pthread_mutex_lock(&h->lock);
   long generation = h->generation;
-  h->shown[me->rank] = bytes;
+  if (bytes) h->shown[me->rank] = bytes; /* NULL: as before */
   h->wanted[me->rank] = wanted;
   if (++h->arrived == h->size) {
     for (int r = 1; r < h->size; r++) {
@@ -80,7 +80,7 @@ static inline int hall_gather(double *x, const size_t *count, const size_t *offs
   if (meet(me, x, wanted)) return 1;
   for (int r = 0; r < me->hall->size; r++)
     if (r != me->rank) memcpy(x + offset[r], (const double *)me->hall->shown[r] + offset[r], count[r] * sizeof *x);
-  return meet(me, x, wanted);
+  return meet(me, NULL, wanted);
 }
 
 static inline int hall_broadcast(void *bytes, size_t count, int root, void *user) {
@@ -88,7 +88,7 @@ static inline int hall_broadcast(void *bytes, size_t count, int root, void *user
   exchange wanted = {2, root, count};
   if (meet(me, bytes, wanted)) return 1;
   if (root != me->rank) memcpy(bytes, me->hall->shown[root], count);
-  return meet(me, bytes, wanted);
+  return meet(me, NULL, wanted);
 }
 
 /* Each element is added in the order of ranks, into the first rank's memory, then copied. */
@@ -98,9 +98,9 @@ static inline int hall_sum(double *x, size_t count, void *user) {
   if (meet(me, x, wanted)) return 1;
   for (int r = 1; me->rank == 0 && r < me->hall->size; r++)
     for (size_t i = 0; i < count; i++) x[i] += ((const double *)me->hall->shown[r])[i];
-  if (meet(me, x, wanted)) return 1;
+  if (meet(me, NULL, wanted)) return 1;
   if (me->rank) memcpy(x, me->hall->shown[0], count * sizeof *x);
-  return meet(me, x, wanted);
+  return meet(me, NULL, wanted);
 }
 
 static inline int hall_deal(const void *send, const size_t *to, void *receive, const size_t *from, void *user) {
@@ -116,7 +116,7 @@ static inline int hall_deal(const void *send, const size_t *to, void *receive, c
     wrong |= me->hall->sizes[r][me->rank] != from[r]; /* both sides must know */
     if (!wrong && from[r]) memcpy(at, there, from[r]);
   }
-  return meet(me, send, wanted) || wrong;
+  return meet(me, NULL, wanted) || wrong;
 }
 
 static inline blica_comm hall_comm(seat *s) {

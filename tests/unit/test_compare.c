@@ -9,22 +9,9 @@
 
 #include <cmocka.h>
 
-#include "blica.h"
+#include "context.h"
 #include "num/assign.h"
 #include "num/rng.h"
-
-static blica_ctx *ctx;
-
-static int setup(void **state) {
-  (void)state;
-  return blica_ctx_create(&ctx) != BLICA_OK;
-}
-
-static int teardown(void **state) {
-  (void)state;
-  blica_ctx_free(ctx);
-  return 0;
-}
 
 static double total(int k, const double *cost, const int *match) {
   double sum = 0;
@@ -187,5 +174,5 @@ int main(void) {
       cmocka_unit_test(equal_matrices_are_exactly_one), cmocka_unit_test(zero_columns_and_bad_values),
       cmocka_unit_test(published_values),
   };
-  return cmocka_run_group_tests(tests, setup, teardown);
+  return cmocka_run_group_tests(tests, open_context, close_context);
 }

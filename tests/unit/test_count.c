@@ -7,23 +7,10 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "blica.h"
+#include "context.h"
 #include "count_kernel.h"
 #include "counts.h"
 #include "num/rng.h"
-
-static blica_ctx *ctx;
-
-static int setup(void **state) {
-  (void)state;
-  return blica_ctx_create(&ctx);
-}
-
-static int teardown(void **state) {
-  (void)state;
-  blica_ctx_free(ctx);
-  return 0;
-}
 
 typedef struct {
   int64_t rows;
@@ -335,5 +322,5 @@ int main(void) {
       cmocka_unit_test(test_naive),           cmocka_unit_test(test_kernels),       cmocka_unit_test(test_long_segment),
       cmocka_unit_test(test_merge_of_splits), cmocka_unit_test(test_add_grows), cmocka_unit_test(test_turn), cmocka_unit_test(test_merge_refuses), cmocka_unit_test(test_interrupt),
   };
-  return cmocka_run_group_tests(tests, setup, teardown);
+  return cmocka_run_group_tests(tests, open_context, close_context);
 }

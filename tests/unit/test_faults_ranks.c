@@ -1,6 +1,7 @@
-/* Every allocation of one of two ranks fails once (here every third, in fits every 29th; all of them in `make faults`), in every
- * verb that ranks share. The rank says so and leaks nothing. The other one, which may wait for a message that will not come, gets the same failure, or is told that there is nobody
- * any more, or had all it needed; the two never meet in different exchanges, where MPI would hang. */
+/* Every allocation of one of two ranks fails once (here every third, in fits every 29th; all of them in `make faults`), in
+ * every verb that ranks share. The rank says so and leaks nothing. The other one, which may wait for a message that will not
+ * come, gets the same failure, or is told that there is nobody any more, or had all it needed; the two never meet in different
+ * exchanges, where MPI would hang. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>

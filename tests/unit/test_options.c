@@ -8,20 +8,7 @@
 
 #include <cmocka.h>
 
-#include "blica.h"
-
-static blica_ctx *ctx;
-
-static int setup(void **state) {
-  (void)state;
-  return blica_ctx_create(&ctx) != BLICA_OK;
-}
-
-static int teardown(void **state) {
-  (void)state;
-  blica_ctx_free(ctx);
-  return 0;
-}
+#include "context.h"
 
 static const blica_option *find(const blica_option *table, int count, const char *name) {
   for (int i = 0; i < count; i++)
@@ -176,5 +163,5 @@ int main(void) {
       cmocka_unit_test(every_simulate_option), cmocka_unit_test(words),         cmocka_unit_test(whole_numbers),
       cmocka_unit_test(flags), cmocka_unit_test(methods_are_the_words),
   };
-  return cmocka_run_group_tests(tests, setup, teardown);
+  return cmocka_run_group_tests(tests, open_context, close_context);
 }

@@ -8,21 +8,8 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "blica.h"
+#include "context.h"
 #include "num/rng.h"
-
-static blica_ctx *ctx;
-
-static int setup(void **state) {
-  (void)state;
-  return blica_ctx_create(&ctx);
-}
-
-static int teardown(void **state) {
-  (void)state;
-  blica_ctx_free(ctx);
-  return 0;
-}
 
 static int bit(const uint64_t *columns, int64_t words, int i, int64_t r) {
   return (int)(columns[(size_t)i * (size_t)words + (size_t)(r / 64)] >> (r % 64) & 1);
@@ -235,5 +222,5 @@ int main(void) {
       cmocka_unit_test(test_random),   cmocka_unit_test(test_names_and_labels), cmocka_unit_test(test_strides),
       cmocka_unit_test(test_refusals), cmocka_unit_test(test_streaming_labels), cmocka_unit_test(test_allocations_fail),
   };
-  return cmocka_run_group_tests(tests, setup, teardown);
+  return cmocka_run_group_tests(tests, open_context, close_context);
 }

@@ -10,20 +10,7 @@
 #include <cmocka.h>
 #include <lapacke.h>
 
-#include "blica.h"
-
-static blica_ctx *ctx;
-
-static int setup(void **state) {
-  (void)state;
-  return blica_ctx_create(&ctx) != BLICA_OK;
-}
-
-static int teardown(void **state) {
-  (void)state;
-  blica_ctx_free(ctx);
-  return 0;
-}
+#include "context.h"
 
 static blica_simulate_options sizes(int n, int k, int u, int64_t samples, uint64_t seed) {
   blica_simulate_options o = blica_simulate_options_default();
@@ -260,5 +247,5 @@ int main(void) {
       cmocka_unit_test(exact_counts_give_the_model_back), cmocka_unit_test(bad_options),
       cmocka_unit_test(bad_samples_of_a_model), cmocka_unit_test(interrupt),
   };
-  return cmocka_run_group_tests(tests, setup, teardown);
+  return cmocka_run_group_tests(tests, open_context, close_context);
 }
