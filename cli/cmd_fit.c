@@ -168,11 +168,11 @@ static int exit_of(blica_stop stop) {
   case BLICA_STOP_ITERATIONS: say_warning("not converged: --max-iterations reached; the result is written"); break;
   case BLICA_STOP_TIME: say_warning("not converged: --max-seconds is over; the result is written"); break;
   case BLICA_STOP_STALLED:
-    say_warning("not converged: no further progress is possible in double precision; the result is written");
+    say_warning("not converged: no further progress, in double precision or on a likelihood that only creeps; the result is written");
     break;
   case BLICA_STOP_UNBOUNDED:
     say_warning("not converged: the likelihood has no maximum on these data, parameters run to infinity; the result is written, "
-                "but a prior is needed (leave out --prior none)");
+                "but a prior is needed (--prior auto)");
     break;
   }
   return EXIT_NOT_CONVERGED;

@@ -204,6 +204,9 @@ static void finish(run *r) {
                  : r->out_of_time                            ? BLICA_STOP_TIME
                  : record->iterations >= o->max_iterations   ? BLICA_STOP_ITERATIONS
                                                              : BLICA_STOP_STALLED;
+  bool prior = r->data->precision_mixing > 0 || r->data->precision_variance > 0;
+  if (record->stop == BLICA_STOP_STALLED && !prior && bl_sgauss_steepest(r->data, r->theta) > BL_INFINITE_ROW)
+    record->stop = BLICA_STOP_UNBOUNDED;
 }
 
 /* The joint diagonaliser, or where there is none (matrices far from positive definite, with condition=none) a random point. */

@@ -49,6 +49,8 @@ bool bl_fit_owns(const blica_ctx *ctx, const blica_fit_options *options, int n, 
 bool bl_fit_parts(const blica_ctx *ctx, const blica_fit_options *options, int n, int u);
 
 /* Helpers for estimators. */
+/* Norm of a row of sqrt(c) A V^1/2 that stands for infinity: the noise of the link is 1e-4 of the signal. */
+#define BL_INFINITE_ROW 100.0
 /* A start that is over, for a checkpoint: its record and its end. */
 typedef struct {
   blica_start *record;

@@ -112,6 +112,23 @@ static void standardise(run *r) {
   }
 }
 
+/* The largest norm of a row of sqrt(c) A V^1/2 over all segments: how far signals exceed the noise of the link. */
+static double steepest(const run *r) {
+  const bl_corfit_data *d = r->data;
+  const double *log_v = r->theta + (size_t)d->n * d->k;
+  double largest = 0;
+  for (int s = 0; s < d->u; s++)
+    for (int i = 0; i < d->n; i++) {
+      double squares = 0;
+      for (int j = 0; j < d->k; j++) {
+        double a = r->theta[i + (size_t)j * d->n];
+        squares += d->link * a * a * exp(log_v[j + (size_t)s * d->k]);
+      }
+      largest = fmax(largest, squares);
+    }
+  return sqrt(largest);
+}
+
 static blica_status minimise(run *r, int scales, double tolerance) {
   const blica_fit_options *o = r->problem->options;
   double *gradient = NULL;
@@ -139,6 +156,8 @@ static blica_status minimise(run *r, int scales, double tolerance) {
                    : r->out_of_time                            ? BLICA_STOP_TIME
                    : r->iterations_before >= o->max_iterations ? BLICA_STOP_ITERATIONS
                                                                : BLICA_STOP_STALLED;
+  bool prior = r->data->precision_mixing > 0 || r->data->precision_variance > 0;
+  if (r->record.stop == BLICA_STOP_STALLED && !prior && steepest(r) > BL_INFINITE_ROW) r->record.stop = BLICA_STOP_UNBOUNDED;
 done:
   bl_free(gradient);
   return status;

@@ -50,8 +50,7 @@ enum {
 #define WIDER 1.3
 #define SETTLED 0.03 /* relative change of a scale */
 #define MEAN_SD 3.0 /* of the means of the sources, with a prior */
-#define INFINITE 100.0 /* norm of a row of sqrt(c) A V^1/2 that stands for infinity: the noise of the link is 1e-4 of the signal */
-#define FLAT 0.02      /* log-likelihood that a round must gain there */
+#define FLAT 0.02      /* log-likelihood that a round must gain where a row of A stands for infinity */
 #define STEEPEST 20.0 /* norm of sqrt(c) A_i in a starting point; data tell nothing beyond, and the grid's cost grows with it */
 
 typedef struct {
@@ -103,7 +102,7 @@ static int after_iteration(int64_t iteration, double value, double gradient_max,
 /* Without a prior the likelihood may have its supremum at infinity: as a row of A grows, its variable becomes the sign of a
  * combination of sources, and the probabilities tend to limits. `gain` is what the last round brought. */
 static bool runs_away(const run *r, const double *theta, double gain) {
-  return r->m.precision_mixing == 0 && gain < FLAT * r->m.weight && bl_mle_steepest(&r->m, theta) > INFINITE;
+  return r->m.precision_mixing == 0 && gain < FLAT * r->m.weight && bl_mle_steepest(&r->m, theta) > BL_INFINITE_ROW;
 }
 
 /* L-BFGS rounds at one accuracy until the tolerance, a limit, or no more progress. */

@@ -93,9 +93,49 @@ static void stops_at_the_iteration_limit(void **state) {
   assert_int_equal(r.iterations, 3);
 }
 
+typedef struct {
+  int evaluations, most;
+} patience;
+
+static double cut_rosenbrock(const double *x, double *g, void *user) {
+  patience *p = user;
+  if (++p->evaluations <= p->most) return rosenbrock(x, g, NULL);
+  for (int i = 0; i < SIZE; i++) g[i] = NAN;
+  return NAN;
+}
+
+static bool is_cut(void *user) { return ((patience *)user)->evaluations > ((patience *)user)->most; }
+
+/* Wherever an evaluation is cut, the best point so far is returned with its own value, and nothing is evaluated after. */
+static void ends_at_the_last_point_when_cut(void **state) {
+  (void)state;
+  blica_ctx *ctx;
+  double before = INFINITY;
+  assert_int_equal(blica_ctx_create(&ctx), BLICA_OK);
+  for (int most = 0; most < 60; most++) {
+    patience p = {0, most};
+    double x[SIZE], g[SIZE];
+    bl_lbfgs_options options = {.history = 10, .max_iterations = 5000, .gradient_tolerance = 1e-10, .cut = is_cut};
+    bl_lbfgs_result r;
+    for (int i = 0; i < SIZE; i++) x[i] = i % 2 ? 1 : -1.2;
+    assert_int_equal(bl_lbfgs(ctx, SIZE, x, cut_rosenbrock, &p, &options, &r), BLICA_OK);
+    assert_int_equal(r.end, BL_LBFGS_HOOK);
+    assert_int_equal(p.evaluations, most + 1);
+    if (most == 0) {
+      assert_true(isnan(r.value) && x[0] == -1.2 && x[1] == 1);
+      continue;
+    }
+    assert_true(r.value == rosenbrock(x, g, NULL) && r.value <= before && r.evaluations <= most);
+    before = r.value;
+  }
+  assert_true(before < 100);
+  blica_ctx_free(ctx);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(finds_quadratic_minimum), cmocka_unit_test(finds_rosenbrock_minimum),
-      cmocka_unit_test(steps_back_from_outside_the_domain), cmocka_unit_test(stops_at_the_iteration_limit)};
+      cmocka_unit_test(steps_back_from_outside_the_domain), cmocka_unit_test(stops_at_the_iteration_limit),
+      cmocka_unit_test(ends_at_the_last_point_when_cut)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
