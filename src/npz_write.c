@@ -2,7 +2,9 @@
  * an old file intact and memory holds neither the archive nor arrays that can be made row by row. Entries are deflated (counts
  * as doubles shrink about fivefold) and carry a fixed date: the same content gives the same bytes. */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <zip.h>
 
 #include "base/npy.h"
@@ -284,12 +286,23 @@ static blica_status make_archive(blica_ctx *ctx, bl_npz_writer *npz, const char 
   return bl_fail_outside(ctx, BLICA_ERR_INTERNAL, "%s: the archive could not be made: %s", path, zip_strerror(npz->archive));
 }
 
+/* A file without a name. */
+static FILE *open_room(void) {
+  char name[] = "/tmp/blica-XXXXXX";
+  int descriptor = mkstemp(name);
+  if (descriptor < 0) return NULL;
+  unlink(name);
+  FILE *room = fdopen(descriptor, "wb+");
+  if (!room) close(descriptor);
+  return room;
+}
+
 blica_status bl_npz_write(blica_ctx *ctx, bl_npz_writer *npz, const char *path) {
   blica_status status;
   bl_outfile file = {0};
   FILE *room = NULL;
   if (!bl_outfile_open(&file, path)) FAIL(ctx, BLICA_ERR_IO, "%s: cannot write: %s", path, strerror(errno));
-  if (file.special && !(room = tmpfile())) FAIL(ctx, BLICA_ERR_IO, "%s: no temporary file for it: %s", path, strerror(errno));
+  if (file.special && !(room = open_room())) FAIL(ctx, BLICA_ERR_IO, "%s: no temporary file for it: %s", path, strerror(errno));
   npz->stream = room ? room : file.stream;
   TRY(make_archive(ctx, npz, path));
   if (room) TRY(copy_out(ctx, room, file.stream, path));
