@@ -66,13 +66,13 @@ same_fit() {
   timeout 120 mpirun --quiet -n 3 "$MPI" fit a/data.csv --method blica --sources 5 --starts 1 --max-iterations 6 --out m8.json --quiet --threads 2 || [ $? = 4 ]
   same_models alone.json m7.json m8.json
   # a checkpoint of ranks that hold parts of segments is one of the same data
-  many="fit a/data.csv --method blica --sources 5 --starts 20 --max-iterations 6 --threads 1 --quiet"
+  many="fit a/data.csv --method blica --sources 5 --starts 100 --max-iterations 6 --threads 1 --quiet"
   "$BLICA" $many --out m8.json || [ $? = 4 ]
   timeout 120 mpirun --quiet -n 3 "$MPI" $many --out m9.json --checkpoint c --checkpoint-seconds 0 &
   job=$!
   for i in $(seq 1000); do
     [ "$(stat -c %s c 2>/dev/null || echo 0)" -gt 10000 ] && break
-    sleep 0.05
+    sleep 0.02
   done
   kill $job
   wait $job || true
@@ -134,7 +134,7 @@ same_fit() {
 
 @test "a checkpoint does not know how many ranks wrote it" {
   "$BLICA" simulate --variables 41 --sources 20 --segments 5 --samples 250 --out a --quiet
-  fit="fit a/data.csv --method blica --sources 20 --starts 2 --max-iterations 30"
+  fit="fit a/data.csv --method blica --sources 20 --starts 80 --max-iterations 30"
   "$BLICA" $fit --out alone.json --quiet --threads 1 || [ $? = 4 ]
   ranks 3 $fit --checkpoint c --checkpoint-seconds 0 --max-seconds 0.3 --out part.json || [ $? = 4 ]
   [ -f c ]
