@@ -49,7 +49,7 @@ kill-test: setup-test build ## kill fits 50 times each by job, rank and full dis
 slurm-test: build ## run the Slurm script under a real Slurm of four nodes on this host, cancel it, submit it again, compare all bits
 	@bash tools/slurm_test.sh
 
-valgrind: setup-test build ## run the C tests under valgrind's memcheck
+valgrind: setup-test build ## run the C tests and every command under valgrind's memcheck
 	@bash tools/valgrind.sh $(BUILD)
 
 coverage: setup-test ## run the tests with counters: lines of src/ that they reach; fails below 90 %
