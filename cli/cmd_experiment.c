@@ -13,7 +13,7 @@
 #include "program.h"
 
 typedef struct {
-  const char *out, *variables, *segments, *methods;
+  const char *out, *variables, *segments, *samples, *methods;
   int quick, draw_only, datasets, starts, sources;
   double max_seconds;
 } experiment_values;
@@ -34,6 +34,8 @@ static const blica_option own[] = {
            "Numbers of variables in table1 and identifiability."),
     OPTION(experiment_values, segments, BLICA_OPT_TEXT, "2:6", 0, 0, NULL, "LOW:HIGH",
            "Numbers of segments in table1 and identifiability."),
+    OPTION(experiment_values, samples, BLICA_OPT_TEXT, "50:10000", 0, 0, NULL, "LOW:HIGH",
+           "Of the samples per segment in finite-sample, those in this range."),
     OPTION(experiment_values, sources, BLICA_OPT_INT, "variables", 1, 100000, "variables=0", "K",
            "Sources in table1 and identifiability; without it as many as variables."),
     OPTION(experiment_values, draw_only, BLICA_OPT_FLAG, "no", 0, 1, NULL, NULL,
@@ -110,7 +112,8 @@ static int run(program *p, void *values) {
                   .max_seconds = v->max_seconds, .sources = v->sources, .methods = v->methods,
                   .draw_only = v->draw_only != 0, .threads = p->threads ? p->threads : cores > 0 ? (int)cores : 1,
                   .stop = interrupted, .tell = tell, .progress = progress_show};
-  if (!parse_range("variables", v->variables, &e.variables) || !parse_range("segments", v->segments, &e.segments))
+  if (!parse_range("variables", v->variables, &e.variables) || !parse_range("segments", v->segments, &e.segments) ||
+      !parse_range("samples", v->samples, &e.samples))
     return EXIT_USAGE;
   if (!methods_known(v->methods)) return EXIT_USAGE;
   if (!agree_on(!leads() || make_folder(v->out))) return EXIT_FAILED;

@@ -112,7 +112,18 @@ static int start(int argc, char **argv) {
   return finish(code);
 }
 
+extern int blas_thread_shutdown_(void) __attribute__((weak));
+extern void openblas_set_num_threads(int threads) __attribute__((weak));
+
+/* OpenBLAS starts threads when it is loaded, which look for work for a tenth of a second before they sleep, beside other
+ * processes' work. All threads here are our own, so they are sent home at once. */
+static void end_blas_threads(void) {
+  if (openblas_set_num_threads) openblas_set_num_threads(1);
+  if (blas_thread_shutdown_) blas_thread_shutdown_();
+}
+
 int main(int argc, char **argv) {
+  end_blas_threads();
   communicator_begin(&argc, &argv);
   return communicator_end(start(argc, argv));
 }

@@ -23,6 +23,7 @@ typedef struct {
   int starts;
   double max_seconds;        /* per fit */
   range variables, segments; /* table1, identifiability */
+  range samples;             /* finite-sample: per segment, those of its sizes that lie in here */
   int sources;               /* 0: as many as variables */
   const char *methods;       /* "blica,ivae"; NULL: all */
   bool draw_only;            /* no runs: figures of what the CSV holds */

@@ -25,6 +25,8 @@ typedef struct {
 static design design_of(const experiment *e) {
   design d = {.datasets = e->datasets ? e->datasets : e->quick ? 2 : 30, .sizes = e->quick ? 3 : 6,
               .size = e->quick ? quick_sizes : full_sizes};
+  while (d.sizes && d.size[d.sizes - 1] > e->samples.high) d.sizes--;
+  while (d.sizes && d.size[0] < e->samples.low) d.sizes--, d.size++;
   d.listed = series_list(e, NULL, conditions, 3, d.list);
   return d;
 }
@@ -73,6 +75,9 @@ blica_status experiment_finite_sample(experiment *e) {
   runs r = {0};
   design d = design_of(e);
   if (d.listed == 0) return fail_experiment(e, BLICA_ERR_ARGUMENT, "no method is left; --methods names none that is there");
+  if (d.sizes == 0)
+    return fail_experiment(e, BLICA_ERR_ARGUMENT, "--samples %d:%d holds none of the sizes 50, 100, 300, 1000, 3000, 10000 (with --quick 50, 300, 1000)",
+                           e->samples.low, e->samples.high);
   if (e->quick && !(e->max_seconds <= 5)) e->max_seconds = 5;
   blica_status status = plan(e, &d, &r);
   if (status == BLICA_OK) status = runs_do(e, &r, "finite-sample.csv");

@@ -113,7 +113,11 @@ static atomic_int *stop_flag(const blica_ctx *ctx) {
 
 bool bl_interrupted(const blica_ctx *ctx) { return atomic_load_explicit(stop_flag(ctx), memory_order_relaxed) != 0; }
 
-void bl_poll_reset(blica_ctx *ctx) { atomic_store(stop_flag(ctx), 0); }
+void bl_poll_reset(blica_ctx *ctx) {
+  atomic_store(stop_flag(ctx), 0);
+  ctx->wish = 0;
+  ctx->heard = false;
+}
 
 void bl_poll_stop(blica_ctx *ctx) { atomic_store(stop_flag(ctx), 1); }
 

@@ -162,6 +162,13 @@ static void move(const bl_share *share, int rank, int lists, const bl_places *li
   }
 }
 
+/* Who wants to stop: every message tells it, so that asking costs no exchange of its own (bl_poll_agreed). */
+static void hear(blica_ctx *ctx, const bl_share *share, const size_t *count, const size_t *offset) {
+  ctx->told = 0;
+  for (int r = 0; r < share->size; r++) ctx->told += share->room[offset[r] + count[r] - 1];
+  ctx->heard = true;
+}
+
 static blica_status swap_messages(blica_ctx *ctx, bl_share *share, int lists, const bl_places *list,
                                   const bl_places *sum) {
   blica_status status = BLICA_OK;
@@ -172,6 +179,7 @@ static blica_status swap_messages(blica_ctx *ctx, bl_share *share, int lists, co
     size_t items = (size_t)(share->bound[r + 1] - share->bound[r]);
     for (int i = 0; i < lists; i++) count[r] += items * list[i].each;
     if (sum) count[r] += (size_t)branches(share, r) * sum->each;
+    count[r]++; /* the wish to stop, last */
     offset[r] = total;
     total += count[r];
   }
@@ -182,9 +190,11 @@ static blica_status swap_messages(blica_ctx *ctx, bl_share *share, int lists, co
     share->room_size = total;
   }
   move(share, share->rank, lists, list, sum, share->room + offset[share->rank], false);
-  if (total && ctx->comm.gather(share->room, count, offset, ctx->comm.user) != 0) TRY(lost(ctx));
+  share->room[offset[share->rank] + count[share->rank] - 1] = ctx->wish;
+  if (ctx->comm.gather(share->room, count, offset, ctx->comm.user) != 0) TRY(lost(ctx));
   for (int r = 0; r < share->size; r++)
     if (r != share->rank) move(share, r, lists, list, sum, share->room + offset[r], true);
+  hear(ctx, share, count, offset);
 done:
   bl_free(count);
   return status;
@@ -290,10 +300,14 @@ blica_status bl_agree(blica_ctx *ctx, blica_status status) {
   return status;
 }
 
+/* Wishes travel with the exchange after the look that found them; all ranks hear them there, and act on them at their next look. Only where
+ * nothing was exchanged in between is there an exchange for them alone. */
 int bl_poll_agreed(blica_ctx *ctx, const blica_progress *progress, double deadline) {
   int user = bl_poll(ctx, progress), late = bl_seconds() > deadline;
   if (ctx->comm.size == 1) return user | late << 1;
-  double told = sum_of(ctx, user + 65536.0 * late); /* both exact for fewer ranks than that */
+  ctx->wish = user + 65536.0 * late; /* both exact for fewer ranks than that */
+  double told = ctx->heard ? ctx->told : sum_of(ctx, ctx->wish);
+  ctx->heard = false;
   int64_t both = (int64_t)told;
   if (both % 65536 && !user) bl_poll_stop(ctx);
   return (both % 65536 != 0) | (both / 65536 != 0) << 1 | (ctx->comm_failed ? 1 : 0);

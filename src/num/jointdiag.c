@@ -22,45 +22,57 @@ typedef struct {
   bl_share share;       /* of the segments */
   int m, u;
   const double *weight; /* [u], summing to 1 */
-  double *c, *trial;    /* [m,m,u] current and trial D_s */
+  double *c, *trial;    /* [m,m,u] current and trial D_s, which change places */
   double *b, *trial_b;  /* [m,m] */
   double *step, *move;  /* [m,m] E, I + t E */
-  double *sums;         /* [2 m,m] per segment: w D_ij/D_ii, and w D_jj/D_ii; their sum ends in the first */
+  double *sums;         /* [2 m,m] per segment, of the trial: w D_ij/D_ii, and w D_jj/D_ii; their sum ends in the first */
   double *gradient, *gamma; /* [m,m] these sums */
   double *terms;        /* [u] of the criterion */
   double *scratch;      /* [m,m] per thread */
-  const double *from, *e; /* of a congruence */
-  double *to;
+  const double *e;      /* of a congruence */
 } machine;
 
-/* to <- E from E', and the segment's term of the criterion. */
+static void gradient_terms(const machine *j, int64_t s) {
+  const int m = j->m;
+  const size_t mm = (size_t)m * m;
+  const double *d = j->trial + mm * (size_t)s;
+  double *gradient = j->sums + 2 * mm * (size_t)s, *gamma = gradient + mm;
+  for (int col = 0; col < m; col++)
+    for (int row = 0; row < m; row++) {
+      double share = j->weight[s] / d[(size_t)row * (m + 1)];
+      gradient[row + (size_t)col * m] = share * d[row + (size_t)col * m];
+      gamma[row + (size_t)col * m] = share * d[(size_t)col * (m + 1)];
+    }
+}
+
+/* trial <- E c E', and the segment's terms of the criterion and its derivatives. */
 static void congruence_task(int64_t s, int thread, void *user) {
   machine *j = user;
   const int m = j->m;
   const size_t mm = (size_t)m * m, at = mm * (size_t)s;
   double *scratch = j->scratch + mm * (size_t)thread, sum = 0;
-  cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, m, m, m, 1, j->e, m, j->from + at, m, 0, scratch, m);
-  cblas_dgemm(CblasColMajor, CblasNoTrans, CblasTrans, m, m, m, 1, scratch, m, j->e, m, 0, j->to + at, m);
-  for (int i = 0; i < m; i++) sum += log(j->to[at + (size_t)i * (m + 1)]);
+  cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, m, m, m, 1, j->e, m, j->c + at, m, 0, scratch, m);
+  cblas_dgemm(CblasColMajor, CblasNoTrans, CblasTrans, m, m, m, 1, scratch, m, j->e, m, 0, j->trial + at, m);
+  for (int i = 0; i < m; i++) sum += log(j->trial[at + (size_t)i * (m + 1)]);
   j->terms[s] = 0.5 * j->weight[s] * sum;
+  gradient_terms(j, s);
 }
 
 /* Transforms this rank's segments and returns sum_s w_s log det diag D_s / 2 - log |det B|; the determinants of C_s are
- * constants. NaN when the other ranks are lost. */
-static double congruence(machine *j, const double *from, const double *e, double *to, double log_det_b) {
-  const bl_places terms = {j->terms, 1};
+ * constants. The derivatives come in the same exchange: most trials are kept. NaN when the other ranks are lost. */
+static double congruence(machine *j, const double *e, double log_det_b) {
+  const bl_places terms = {j->terms, 1}, sum = {j->sums, 2 * (size_t)j->m * (size_t)j->m};
   double value = -log_det_b;
-  j->from = from, j->e = e, j->to = to;
+  j->e = e;
   bl_share_run(j->ctx, &j->share, congruence_task, j);
-  if (bl_share_exchange(j->ctx, &j->share, 1, &terms, NULL) != BLICA_OK) return NAN;
+  if (bl_share_exchange(j->ctx, &j->share, 1, &terms, &sum) != BLICA_OK) return NAN;
   for (int s = 0; s < j->u; s++) value += j->terms[s];
   return value;
 }
 
-/* Of this rank's segments. */
 static void keep_trial(machine *j) {
-  const size_t mm = (size_t)j->m * j->m, first = mm * (size_t)j->share.first;
-  memcpy(j->c + first, j->trial + first, mm * (size_t)(j->share.last - j->share.first) * sizeof *j->c);
+  double *c = j->c;
+  j->c = j->trial, j->trial = c;
 }
 
 static double log_abs_det(int m, const double *b, double *scratch, lapack_int *pivots) {
@@ -71,27 +83,9 @@ static double log_abs_det(int m, const double *b, double *scratch, lapack_int *p
   return sum;
 }
 
-static void gradient_task(int64_t s, int thread, void *user) {
-  machine *j = user;
-  const int m = j->m;
-  const size_t mm = (size_t)m * m;
-  const double *d = j->c + mm * (size_t)s;
-  double *gradient = j->sums + 2 * mm * (size_t)s, *gamma = gradient + mm;
-  (void)thread;
-  for (int col = 0; col < m; col++)
-    for (int row = 0; row < m; row++) {
-      double share = j->weight[s] / d[(size_t)row * (m + 1)];
-      gradient[row + (size_t)col * m] = share * d[row + (size_t)col * m];
-      gamma[row + (size_t)col * m] = share * d[(size_t)col * (m + 1)];
-    }
-}
-
-/* E from the 2x2 systems; returns the largest |gradient|, 0 when the other ranks are lost. */
+/* E from the 2x2 systems; returns the largest |gradient|. */
 static double quasi_newton_step(machine *j) {
   const int m = j->m;
-  const bl_places sum = {j->sums, 2 * (size_t)m * (size_t)m};
-  bl_share_run(j->ctx, &j->share, gradient_task, j);
-  if (bl_share_exchange(j->ctx, &j->share, 0, NULL, &sum) != BLICA_OK) return 0;
   double most = 0;
   for (int p = 0; p < m; p++) {
     j->step[(size_t)p * (m + 1)] = 0;
@@ -124,7 +118,7 @@ static blica_status whiten(blica_ctx *ctx, machine *j, double *value) {
                            values[0]);
   for (int i = 0; i < m; i++)
     for (int row = 0; row < m; row++) j->b[i + (size_t)row * m] = j->step[row + (size_t)i * m] / sqrt(values[i]);
-  *value = congruence(j, j->c, j->b, j->trial, 0);
+  *value = congruence(j, j->b, 0);
   keep_trial(j);
   return BLICA_OK;
 }
@@ -137,7 +131,7 @@ static bool advance(machine *j, double *value, double *log_det_b, lapack_int *pi
     for (size_t i = 0; i < mm; i++) j->move[i] = t * j->step[i];
     for (int i = 0; i < m; i++) j->move[(size_t)i * (m + 1)] += 1;
     double log_det = *log_det_b + log_abs_det(m, j->move, j->scratch, pivots);
-    double trial = congruence(j, j->c, j->move, j->trial, log_det);
+    double trial = congruence(j, j->move, log_det);
     if (!(trial < *value)) continue;
     cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, m, m, m, 1, j->move, m, j->b, m, 0, j->trial_b, m);
     memcpy(j->b, j->trial_b, mm * sizeof *j->b);
@@ -153,18 +147,18 @@ blica_status bl_jointdiag(blica_ctx *ctx, int m, int u, const double *weight, do
   blica_status status;
   const size_t mm = (size_t)m * m;
   machine j = {.ctx = ctx, .m = m, .u = u, .c = c, .b = b};
-  double *share = NULL, total = 0;
+  double *share = NULL, *room = NULL, total = 0;
   lapack_int *pivots = NULL;
   TRY(bl_alloc(ctx, (size_t)u, &share));
   TRY(bl_alloc(ctx, (size_t)m, &pivots));
-  TRY(bl_alloc(ctx, bl_mul(mm, (size_t)u), &j.trial));
+  TRY(bl_alloc(ctx, bl_mul(mm, (size_t)u), &room));
   TRY(bl_alloc(ctx, bl_mul(2 * mm, (size_t)u), &j.sums));
   TRY(bl_alloc(ctx, bl_mul(mm, (size_t)bl_max_threads(ctx)), &j.scratch));
   TRY(bl_alloc(ctx, (size_t)u, &j.terms));
   TRY(bl_share_make(ctx, u, 0, &j.share));
   double **small[] = {&j.trial_b, &j.step, &j.move};
   for (size_t i = 0; i < sizeof small / sizeof *small; i++) TRY(bl_alloc(ctx, mm, small[i]));
-  j.gradient = j.sums, j.gamma = j.sums + mm;
+  j.trial = room, j.gradient = j.sums, j.gamma = j.sums + mm;
   for (int s = 0; s < u; s++) total += weight[s];
   for (int s = 0; s < u; s++) share[s] = weight[s] / total;
   j.weight = share;
@@ -174,13 +168,14 @@ blica_status bl_jointdiag(blica_ctx *ctx, int m, int u, const double *weight, do
     if (quasi_newton_step(&j) < 1e-9) break;
     if (!advance(&j, &value, &log_det_b, pivots)) break;
   }
-  const bl_places list = {j.c, mm};
+  if (j.c != c) memcpy(c, j.c, mm * (size_t)u * sizeof *c);
+  const bl_places list = {c, mm};
   TRY(bl_share_exchange(ctx, &j.share, 1, &list, NULL));
 done:
   bl_share_free(&j.share);
   bl_free(share);
   bl_free(pivots);
-  bl_free(j.trial);
+  bl_free(room);
   bl_free(j.trial_b);
   bl_free(j.step);
   bl_free(j.move);

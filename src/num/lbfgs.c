@@ -34,13 +34,33 @@ typedef struct {
 } machine;
 
 /* Eight partial sums: one chain of additions would take most of the time where the history is long. */
+static void dot_piece(size_t first, size_t last, const double *a, const double *b, double sum[8]) {
+  size_t i = first; /* a multiple of 8 */
+  for (; i + 8 <= last; i += 8)
+    for (size_t j = 0; j < 8; j++) sum[j] += a[i + j] * b[i + j];
+  for (; i < last; i++) sum[i % 8] += a[i] * b[i];
+}
+
+static double dot_sum(const double sum[8]) {
+  return ((sum[0] + sum[4]) + (sum[2] + sum[6])) + ((sum[1] + sum[5]) + (sum[3] + sum[7]));
+}
+
 static double dot(size_t size, const double *a, const double *b) {
   double sum[8] = {0};
-  size_t i = 0;
-  for (; i + 8 <= size; i += 8)
-    for (size_t j = 0; j < 8; j++) sum[j] += a[i + j] * b[i + j];
-  for (; i < size; i++) sum[i % 8] += a[i] * b[i];
-  return ((sum[0] + sum[4]) + (sum[2] + sum[6])) + ((sum[1] + sum[5]) + (sum[3] + sum[7]));
+  dot_piece(0, size, a, b, sum);
+  return dot_sum(sum);
+}
+
+/* to += factor add, then its product with b (none: NULL): one passage instead of two. */
+static double add_and_dot(size_t size, double factor, const double *add, double *to, const double *b) {
+  enum { PIECE = 512 };
+  double sum[8] = {0};
+  for (size_t first = 0; first < size; first += PIECE) {
+    const size_t last = first + PIECE < size ? first + PIECE : size;
+    for (size_t i = first; i < last; i++) to[i] += factor * add[i];
+    if (b) dot_piece(first, last, to, b, sum);
+  }
+  return dot_sum(sum);
 }
 
 static double largest(size_t size, const double *a) {
@@ -49,28 +69,31 @@ static double largest(size_t size, const double *a) {
   return most;
 }
 
+/* Pair j, 0 the newest. */
+static int pair_at(const machine *m, int j) { return (m->newest - j + m->history) % m->history; }
+static const double *step_at(const machine *m, int j) { return m->s + m->size * (size_t)pair_at(m, j); }
+static const double *change_at(const machine *m, int j) { return m->y + m->size * (size_t)pair_at(m, j); }
+
 /* d <- -H g by the two-loop recursion. */
 static void quasi_newton_direction(machine *m) {
   double *d = m->direction;
+  const int stored = m->stored;
   for (size_t i = 0; i < m->size; i++) d[i] = -m->gradient[i];
-  for (int j = 0; j < m->stored; j++) {
-    int at = (m->newest - j + m->history) % m->history;
-    const double *s = m->s + m->size * (size_t)at, *y = m->y + m->size * (size_t)at;
-    m->alpha[at] = m->rho[at] * dot(m->size, s, d);
-    for (size_t i = 0; i < m->size; i++) d[i] -= m->alpha[at] * y[i];
+  double product = stored ? dot(m->size, step_at(m, 0), d) : 0;
+  for (int j = 0; j < stored; j++) {
+    double alpha = m->alpha[pair_at(m, j)] = m->rho[pair_at(m, j)] * product;
+    product = add_and_dot(m->size, -alpha, change_at(m, j), d, j + 1 < stored ? step_at(m, j + 1) : NULL);
   }
   if (m->precondition && !m->plain) {
     m->precondition(d, m->user);
-  } else if (m->stored) {
-    const double *y = m->y + m->size * (size_t)m->newest;
-    double scale = 1 / (m->rho[m->newest] * dot(m->size, y, y));
+  } else if (stored) {
+    double scale = 1 / (m->rho[m->newest] * dot(m->size, change_at(m, 0), change_at(m, 0)));
     for (size_t i = 0; i < m->size; i++) d[i] *= scale;
   }
-  for (int j = m->stored - 1; j >= 0; j--) {
-    int at = (m->newest - j + m->history) % m->history;
-    const double *s = m->s + m->size * (size_t)at, *y = m->y + m->size * (size_t)at;
-    double beta = m->rho[at] * dot(m->size, y, d);
-    for (size_t i = 0; i < m->size; i++) d[i] += (m->alpha[at] - beta) * s[i];
+  product = stored ? dot(m->size, change_at(m, stored - 1), d) : 0;
+  for (int j = stored - 1; j >= 0; j--) {
+    double beta = m->rho[pair_at(m, j)] * product;
+    product = add_and_dot(m->size, m->alpha[pair_at(m, j)] - beta, step_at(m, j), d, j > 0 ? change_at(m, j - 1) : NULL);
   }
 }
 

@@ -97,3 +97,10 @@ P
   [ -s d/scalability.svg ]
   cmp before d/scalability.csv
 }
+
+@test "finite-sample of some sizes only" {
+  run_code 0 experiment finite-sample --samples 60:300 --datasets 1 --methods fastica --out d
+  [ "$(cut -d, -f5 d/finite-sample.csv | tail -n +2 | sort -un | tr '\n' ' ')" = "100 300 " ]
+  run_code 2 experiment finite-sample --samples 60:90 --datasets 1 --methods fastica --out none
+  says "--samples 60:90 holds none of the sizes"
+}

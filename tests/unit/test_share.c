@@ -22,7 +22,7 @@ typedef struct {
   int computed;            /* items that this rank made */
   blica_status agreed;
   char message[256];
-  int stop;
+  int unheard, heard, alone; /* what polls told */
   pthread_t thread;
 } rank_job;
 
@@ -70,7 +70,12 @@ static void *serve(void *user) {
   bool bad = comm.rank > 0;
   job->agreed = bl_agree(ctx, bad ? bl_fail(ctx, BLICA_ERR_DATA, "rank %d failed", comm.rank) : BLICA_OK);
   strncpy(job->message, blica_message(ctx), sizeof job->message - 1);
-  job->stop = bl_poll_agreed(ctx, &progress, comm.rank == 0 ? 0 : 1e300);
+  const double deadline = comm.rank == 0 ? 0 : 1e300;
+  job->unheard = bl_poll_agreed(ctx, &progress, deadline);
+  bl_share_exchange(ctx, &share, 1, &list, NULL);
+  job->heard = bl_poll_agreed(ctx, &progress, deadline);
+  bl_poll_reset(ctx);
+  job->alone = bl_poll_agreed(ctx, &progress, deadline);
   bl_free(m.x);
   bl_share_free(&share);
   blica_ctx_free(ctx);
@@ -128,7 +133,10 @@ static void ranks_agree(void **state) {
   for (int r = 0; r < 4; r++) {
     assert_int_equal(many[r].agreed, BLICA_ERR_DATA);
     assert_string_equal(many[r].message, "rank 1 failed");
-    assert_int_equal(many[r].stop, 3); /* one was told to stop, another was late */
+    /* one was told to stop, another was late: */
+    assert_int_equal(many[r].unheard, 0); /* the exchange before this first look could not know */
+    assert_int_equal(many[r].heard, 3);   /* the one after it did */
+    assert_int_equal(many[r].alone, 3);   /* without any in between they are asked */
   }
 }
 
