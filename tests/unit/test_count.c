@@ -11,6 +11,7 @@
 #include "count_kernel.h"
 #include "counts.h"
 #include "num/rng.h"
+#include "same_counts.h"
 
 typedef struct {
   int64_t rows;
@@ -79,24 +80,6 @@ static void check_naive(const sample *a, const blica_counts *c) {
         blica_counts_table(c, s, j, i, got);
         assert_true(got[1] == want[2] && got[2] == want[1]);
       }
-}
-
-static bool equal_arrays(const double *a, const double *b, size_t count) {
-  return (!a && !b) || (a && b && memcmp(a, b, count * sizeof *a) == 0);
-}
-
-static void assert_same(const blica_counts *a, const blica_counts *b) {
-  assert_int_equal(a->n, b->n);
-  assert_int_equal(a->u, b->u);
-  size_t cells = (size_t)(a->pairs * a->u), margins = (size_t)(a->n * a->u);
-  for (int s = 0; s < a->u; s++) assert_string_equal(a->segments[s], b->segments[s]);
-  assert_true(equal_arrays(a->samples, b->samples, (size_t)a->u));
-  assert_true(equal_arrays(a->ones, b->ones, margins));
-  assert_true(equal_arrays(a->present, b->present, margins));
-  assert_true(equal_arrays(a->n11, b->n11, cells));
-  assert_true(equal_arrays(a->n10, b->n10, cells));
-  assert_true(equal_arrays(a->n01, b->n01, cells));
-  assert_true(equal_arrays(a->n00, b->n00, cells));
 }
 
 static void check_case(int64_t rows, int n, int u, double missing, uint64_t seed) {

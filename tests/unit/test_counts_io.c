@@ -13,6 +13,7 @@
 #include "blica.h"
 #include "counts.h"
 #include "num/rng.h"
+#include "same_counts.h"
 
 static blica_ctx *ctx;
 static char folder[] = "/tmp/blica-test-XXXXXX", path[256];
@@ -54,26 +55,6 @@ static blica_counts *draw(int64_t rows, int n, int u, double missing, uint64_t s
   free(x);
   free(segment);
   return c;
-}
-
-static bool equal_arrays(const double *a, const double *b, size_t count) {
-  return (!a && !b) || (a && b && memcmp(a, b, count * sizeof *a) == 0);
-}
-
-static void assert_same(const blica_counts *a, const blica_counts *b) {
-  assert_int_equal(a->n, b->n);
-  assert_int_equal(a->u, b->u);
-  assert_int_equal(a->exact, b->exact);
-  size_t cells = (size_t)(a->pairs * a->u), margins = (size_t)(a->n * a->u);
-  for (int s = 0; s < a->u; s++) assert_string_equal(a->segments[s], b->segments[s]);
-  for (int i = 0; i < a->n; i++) assert_string_equal(a->variables[i], b->variables[i]);
-  assert_true(equal_arrays(a->samples, b->samples, (size_t)a->u));
-  assert_true(equal_arrays(a->ones, b->ones, margins));
-  assert_true(equal_arrays(a->present, b->present, margins));
-  assert_true(equal_arrays(a->n11, b->n11, cells));
-  assert_true(equal_arrays(a->n10, b->n10, cells));
-  assert_true(equal_arrays(a->n01, b->n01, cells));
-  assert_true(equal_arrays(a->n00, b->n00, cells));
 }
 
 static void round_trip(const blica_counts *c, const char *name) {

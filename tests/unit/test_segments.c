@@ -16,20 +16,7 @@
 #include "estimate/starts.h"
 #include "hall.h"
 #include "num/products.h"
-#include "num/rng.h"
-
-static double *room(size_t count) {
-  double *x = calloc(count + 1, sizeof *x);
-  assert_non_null(x);
-  return x;
-}
-
-static double *random_numbers(size_t count, double size, uint64_t stream) {
-  double *x = room(count);
-  bl_rng rng = bl_rng_make(5, stream);
-  for (size_t i = 0; i < count; i++) x[i] = size * (2 * bl_rng_uniform(&rng) - 1);
-  return x;
-}
+#include "numbers.h"
 
 /* ---- parts of a product ---- */
 
