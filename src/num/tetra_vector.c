@@ -70,7 +70,8 @@ BL_INLINE bl_v first_guess(thresholds t, bl_v p11, bl_v p10, bl_v p01, bl_v p00)
   bl_v p1 = p11 + p10, p2 = p11 + p01;
   bl_v odds = bl_v_rough_log((p11 * p00 + 1e-200) / (p10 * p01 + 1e-200)), size = bl_v_abs(odds);
   bl_v spread = t.squares - bl_v_select(odds > 0.0, t.product, -t.product); /* (h -+ k)^2/2 */
-  bl_v c = 8.0 * (p1 * (1.0 - p1)) * (p2 * (1.0 - p2)) * bl_v_exp(t.squares) + 0.0071 * t.product * odds - 0.0144 * spread * size;
+  bl_v c = 8.0 * (p1 * (1.0 - p1)) * (p2 * (1.0 - p2)) * bl_v_exp(bl_v_min(t.squares, bl_v_all(700.0))) +
+           0.0071 * t.product * odds - 0.0144 * spread * size;
   bl_v e = bl_v_exp(bl_v_min(bl_v_max(c, bl_v_all(0.1)) * size, bl_v_all(30.0)));
   bl_v theta = bl_v_min(HALF_PI * (e - 1.0) / (e + 1.0), bl_v_all(FURTHEST));
   return bl_v_select(odds < 0.0, -theta, theta);

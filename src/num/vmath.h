@@ -17,6 +17,7 @@
 #define BL_LANES 8
 typedef double bl_v __attribute__((vector_size(64), aligned(64)));
 typedef int64_t bl_vi __attribute__((vector_size(64), aligned(64)));
+typedef uint64_t bl_vu __attribute__((vector_size(64), aligned(64))); /* bits that wrap outside of a function's domain */
 
 #define BL_INLINE static inline __attribute__((always_inline, unused))
 
@@ -45,14 +46,14 @@ BL_INLINE bl_v bl_v_exp(bl_v x) {
   bl_v mid = (1.0 / 24 + r * (1.0 / 120)) + r2 * (1.0 / 720 + r * (1.0 / 5040));
   bl_v high = (1.0 / 40320 + r * (1.0 / 362880)) + r2 * (1.0 / 3628800 + r * (1.0 / 39916800)) + r4 * (1.0 / 479001600);
   bl_v y = low + r4 * (mid + r4 * high);
-  return (bl_v)((bl_vi)y + ((bl_vi)z << 52));
+  return (bl_v)((bl_vu)y + ((bl_vu)z << 52));
 }
 
 /* log for positive normal x. */
 BL_INLINE bl_v bl_v_log(bl_v x) {
-  bl_vi bits = (bl_vi)x - INT64_C(0x3fe6a09e667f3bcd); /* of sqrt(1/2) */
-  bl_vi exponent = bits >> 52;
-  bl_v m = (bl_v)((bits & INT64_C(0x000fffffffffffff)) + INT64_C(0x3fe6a09e667f3bcd));
+  bl_vu bits = (bl_vu)x - UINT64_C(0x3fe6a09e667f3bcd); /* of sqrt(1/2) */
+  bl_vi exponent = (bl_vi)bits >> 52;
+  bl_v m = (bl_v)((bits & UINT64_C(0x000fffffffffffff)) + UINT64_C(0x3fe6a09e667f3bcd));
   bl_v e = (bl_v)(exponent + INT64_C(0x4338000000000000)) - 0x1.8p52;
   bl_v s = (m - 1.0) / (m + 1.0), t = s * s, t2 = t * t, t4 = t2 * t2;
   bl_v tail = ((1.0 / 3 + t * (1.0 / 5)) + t2 * (1.0 / 7 + t * (1.0 / 9))) +
