@@ -4,13 +4,14 @@
 #include <math.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-static volatile sig_atomic_t stop_asked;
+static atomic_int stop_asked; /* set by a signal, looked at by any thread */
 static bool is_quiet, line_shown, is_kept;
 static char kept[1024];
 static double began, shown_at, stage_began;
