@@ -29,7 +29,7 @@ done
 echo "$# programs, $failures with findings"
 if [ "$commands" = 0 ]; then
   /usr/bin/python3 tests/faults/run.py --blica "$build/blica" --shim "$build/libfaults_shim.so" --under \
-    "valgrind -q --error-exitcode=99 --leak-check=full --show-leak-kinds=definite,indirect --errors-for-leak-kinds=definite,indirect" ||
+    "valgrind -q --suppressions=$PWD/tools/valgrind.supp --error-exitcode=99 --leak-check=full --show-leak-kinds=definite,indirect --errors-for-leak-kinds=definite,indirect" ||
     failures=$((failures + 1))
 fi
 [ "$failures" = 0 ]
