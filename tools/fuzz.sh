@@ -16,7 +16,7 @@ run() {
   case $name in model | report) options+=("-dict=$PWD/tests/fuzz/json.dict") ;; esac
   local inputs=()
   for folder in "tests/fuzz/seeds/$name" "tests/fuzz/crashes/$name"; do [ ! -d "$folder" ] || inputs+=("$folder"); done
-  nice -n 10 "$build/fuzz_$name" -max_total_time="$seconds" -max_len=4096 -timeout=20 -rss_limit_mb=2048 -malloc_limit_mb=256 \
+  nice -n 10 "$build/fuzz_$name" -max_total_time="$seconds" -max_len=4096 -timeout=20 -report_slow_units=20 -rss_limit_mb=2048 -malloc_limit_mb=256 \
     -print_final_stats=1 -artifact_prefix="$build/broken/$name/" "${options[@]}" "$build/corpus/$name" "${inputs[@]}" \
     >"$build/log/$name" 2>&1 || true
   local count rate
