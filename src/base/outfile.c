@@ -66,7 +66,10 @@ static bool give_name(bl_outfile *file, int descriptor) {
   if (errno != EEXIST) return false;
   size_t length = strlen(file->path) + sizeof ending;
   char *name = malloc(length);
-  if (!name) return false;
+  if (!name) {
+    errno = ENOMEM; /* the compiler takes it that malloc leaves errno alone */
+    return false;
+  }
   snprintf(name, length, "%s%s", file->path, ending);
   unlink(name);
   if (linkat(AT_FDCWD, own, AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0) {

@@ -31,12 +31,14 @@ struct bl_corfit_average {
   double *shift;   /* [k,u,pairs] the root times the signs */
   double *hessian; /* [k,k,u]: mean Hessians */
   double *root, *values; /* [k,k], [k] */
+  double *work;          /* [work_size] of LAPACK: what it would allocate itself may fail, and look like a matrix without a root */
+  int work_size;
   double *theta, *gradient, *up, *down, *moved; /* [size] */
 };
 
 void bl_corfit_average_free(bl_corfit_average *a) {
   if (!a) return;
-  double *const blocks[] = {a->sign, a->shift, a->hessian, a->root, a->values, a->theta, a->gradient, a->up, a->down, a->moved};
+  double *const blocks[] = {a->sign, a->shift, a->hessian, a->root, a->values, a->work, a->theta, a->gradient, a->up, a->down, a->moved};
   for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) bl_free(blocks[i]);
   bl_free(a);
 }
@@ -72,6 +74,10 @@ blica_status bl_corfit_average_make(blica_ctx *ctx, bl_corfit *fit, const bl_cor
   TRY(bl_alloc(ctx, bl_mul(a->k * a->k, a->u), &a->hessian));
   TRY(bl_alloc(ctx, a->k * a->k, &a->root));
   TRY(bl_alloc(ctx, a->k, &a->values));
+  double best = 0;
+  LAPACKE_dsyev_work(LAPACK_COL_MAJOR, 'V', 'L', data->k, NULL, data->k, NULL, &best, -1);
+  a->work_size = (int)fmax(best, 3.0 * data->k);
+  TRY(bl_alloc(ctx, (size_t)a->work_size, &a->work));
   double **vectors[] = {&a->theta, &a->gradient, &a->up, &a->down, &a->moved};
   for (int i = 0; i < 5; i++) TRY(bl_alloc(ctx, a->size, vectors[i]));
   choose_signs(a, seed);
@@ -119,10 +125,12 @@ static void mean_hessians(bl_corfit_average *a, const double *theta) {
  * the prior alone says. Returns the trace of h^-1. */
 static double inverse_root(const bl_corfit_average *a, double *h, double *values, double *root) {
   const size_t k = a->k;
-  double trace = 0;
+  double trace = 0, sum = 0;
   for (size_t j = 0; j < k; j++)
     for (size_t i = 0; i < j; i++) h[j + k * i] = 0.5 * (h[i + k * j] + h[j + k * i]); /* the lower triangle is read */
-  bool usable = LAPACKE_dsyev(LAPACK_COL_MAJOR, 'V', 'L', (int)k, h, (int)k, values) == 0 && values[0] > 0;
+  for (size_t i = 0; i < k * k; i++) sum += fabs(h[i]);
+  bool usable = isfinite(sum) && LAPACKE_dsyev_work(LAPACK_COL_MAJOR, 'V', 'L', (int)k, h, (int)k, values, a->work, a->work_size) == 0 &&
+                values[0] > 0;
   memset(root, 0, k * k * sizeof *root);
   for (size_t m = 0; m < k; m++) {
     double value = usable ? values[m] : a->data->precision_variance;
