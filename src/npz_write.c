@@ -277,11 +277,10 @@ static blica_status copy_out(blica_ctx *ctx, FILE *from, FILE *to, const char *p
 
 static blica_status make_archive(blica_ctx *ctx, bl_npz_writer *npz, const char *path) {
   errno = 0;
-  if (zip_close(npz->archive) == 0 && fflush(npz->stream) == 0) {
-    npz->archive = NULL;
-    return BLICA_OK;
-  }
-  if (npz->reason || errno == ENOSPC)
+  bool closed = zip_close(npz->archive) == 0;
+  if (closed) npz->archive = NULL; /* it is gone, whatever the last flush says */
+  if (closed && fflush(npz->stream) == 0) return BLICA_OK;
+  if (closed || npz->reason || errno == ENOSPC)
     return bl_fail(ctx, BLICA_ERR_IO, "%s: cannot write: %s", path, strerror(npz->reason ? npz->reason : errno));
   return bl_fail_outside(ctx, BLICA_ERR_INTERNAL, "%s: the archive could not be made: %s", path, zip_strerror(npz->archive));
 }
