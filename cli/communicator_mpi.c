@@ -16,6 +16,7 @@ static MPI_Comm work = MPI_COMM_NULL, ending = MPI_COMM_NULL; /* apart, so that 
 static blica_comm inner, counted;
 static int rank, size = 1, local = 1;
 static bool shared;
+static int *codes; /* [size] exit codes, at the end, when it is too late to want memory */
 static struct {
   double exchanges, bytes; /* bytes that this process received */
   double seconds, cpu;     /* spent in exchanges, waiting for others included */
@@ -85,6 +86,11 @@ void communicator_begin(int *argc, char ***argv) {
   counted.sum = sum, counted.gather = gather, counted.broadcast = broadcast, counted.deal = deal;
   rank = inner.rank, size = inner.size;
   traffic.begun = MPI_Wtime();
+  codes = calloc((size_t)size, sizeof *codes);
+  if (!codes) {
+    fprintf(stderr, "blica: error: process %d of %d: out of memory\n", rank, size);
+    MPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
+  }
   if (rank == 0) return;
   if (!freopen("/dev/null", "w", stdout)) {
     fprintf(stderr, "blica: error: process %d of %d: cannot open /dev/null for the standard output: %s\n", rank, size, strerror(errno));
@@ -140,13 +146,9 @@ static void tell_traffic(void) {
 }
 
 int communicator_end(int code) {
-  int *codes = calloc((size_t)size, sizeof *codes), first = 0;
+  int first = 0;
   MPI_Request request;
   fflush(stdout);
-  if (!codes) {
-    fprintf(stderr, "blica: error: process %d of %d: out of memory at the end\n", rank, size);
-    MPI_Abort(MPI_COMM_WORLD, code ? code : EXIT_FAILURE);
-  }
   MPI_Iallgather(&code, 1, MPI_INT, codes, 1, MPI_INT, ending, &request);
   if (!all_ended(&request, code != 0)) {
     if (rank) say_alone(code);

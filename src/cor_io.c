@@ -116,5 +116,6 @@ static blica_status save(blica_ctx *ctx, const blica_cor *cor, const char *path)
 }
 
 blica_status blica_cor_save(blica_ctx *ctx, const blica_cor *cor, const char *path) {
-  return bl_agree(ctx, bl_comm(ctx)->rank == 0 ? save(ctx, cor, path) : BLICA_OK);
+  blica_status here = bl_all_here(ctx);
+  return here != BLICA_OK ? here : bl_agree(ctx, bl_comm(ctx)->rank == 0 ? save(ctx, cor, path) : BLICA_OK);
 }

@@ -59,7 +59,8 @@ static blica_status save(blica_ctx *ctx, const blica_counts *counts, const char 
 }
 
 blica_status blica_counts_save(blica_ctx *ctx, const blica_counts *counts, const char *path) {
-  return bl_agree(ctx, bl_comm(ctx)->rank == 0 ? save(ctx, counts, path) : BLICA_OK);
+  blica_status here = bl_all_here(ctx);
+  return here != BLICA_OK ? here : bl_agree(ctx, bl_comm(ctx)->rank == 0 ? save(ctx, counts, path) : BLICA_OK);
 }
 
 /* ---- loading ---- */

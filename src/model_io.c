@@ -154,5 +154,6 @@ static blica_status save(blica_ctx *ctx, const blica_model *model, const char *p
 }
 
 blica_status blica_model_save(blica_ctx *ctx, const blica_model *model, const char *path) {
-  return bl_agree(ctx, bl_comm(ctx)->rank == 0 ? save(ctx, model, path) : BLICA_OK);
+  blica_status here = bl_all_here(ctx);
+  return here != BLICA_OK ? here : bl_agree(ctx, bl_comm(ctx)->rank == 0 ? save(ctx, model, path) : BLICA_OK);
 }

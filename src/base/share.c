@@ -282,6 +282,11 @@ static double sum_of(blica_ctx *ctx, double x) {
 
 bool bl_any(blica_ctx *ctx, bool here) { return sum_of(ctx, here) > 0; }
 
+blica_status bl_all_here(blica_ctx *ctx) {
+  (void)bl_any(ctx, false);
+  return bl_comm_check(ctx);
+}
+
 blica_status bl_agree(blica_ctx *ctx, blica_status status) {
   const blica_comm *comm = &ctx->comm;
   if (comm->size == 1 || ctx->comm_failed) return status;

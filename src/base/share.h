@@ -55,6 +55,8 @@ blica_status bl_sum_disjoint(blica_ctx *ctx, double *x, size_t count);
 
 /* True when any rank says so: to be called by all ranks at the same place. */
 bool bl_any(blica_ctx *ctx, bool here);
+/* All ranks have come this far: to be asked before one of them writes what all have made, which another may yet fail to hold. */
+blica_status bl_all_here(blica_ctx *ctx);
 /* The failure of the first rank that has one becomes everybody's. To be called by all ranks at the same place. */
 blica_status bl_agree(blica_ctx *ctx, blica_status status);
 /* Polls and looks at the clock; 1: the user wants to stop, 2: the time is over. The same on all ranks. */
