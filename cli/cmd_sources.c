@@ -59,6 +59,7 @@ static int work(program *p, const sources_values *v, const blica_model *model, c
   blica_status status = blica_sources(p->ctx, model, data, &v->options, &posterior);
   int code = EXIT_OK;
   if (status != BLICA_OK) return fail_reading(p, status);
+  all_here();
   bool written = write_posterior(v->out, posterior, data);
   int reason = errno;
   if (!agree_on(written)) {

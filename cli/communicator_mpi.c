@@ -116,6 +116,10 @@ bool agree_on(bool here) {
   return word != 0;
 }
 
+void all_here(void) {
+  if (communicator()) MPI_Barrier(work);
+}
+
 /* ---- ending ---- */
 
 /* Waits for the others to end too, not for ever when this process failed. */
