@@ -308,7 +308,7 @@ class Driver:
         most = min(most, case.most)
         if case.rank is not None:
             most = min(most, self.options.most_ranks)
-        indices = range(calls) if calls <= most else sorted({i * (calls - 1) // (most - 1) for i in range(most)})  # the first and the last among them
+        indices = range(calls) if calls <= most else sorted({i * (calls - 1) // max(most - 1, 1) for i in range(most)})  # the first and the last among them
 
         def one(job):
             number, index = job
