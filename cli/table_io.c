@@ -264,7 +264,7 @@ blica_status table_counts(blica_ctx *ctx, const char *path, const table_options 
   table *t;
   *out = NULL;
   if (table_is_counts(path)) {
-    blica_status loaded = fit ? blica_counts_load_ranks(ctx, path, fit, out) : blica_counts_load(ctx, path, out);
+    blica_status loaded = blica_counts_load_ranks(ctx, path, fit, out);
     return loaded == BLICA_OK ? loaded : table_fail(message, loaded, "%s", blica_message(ctx));
   }
   if (communicator()) return table_ranks_counts(ctx, path, options, fit, message, out);

@@ -171,9 +171,10 @@ BLICA_API blica_status blica_merge_ranks(blica_ctx *ctx, const blica_counts *own
  * counts. Segments are matched by label, new ones appended. On failure *sum is freed and NULL. */
 BLICA_API blica_status blica_count_add(blica_ctx *ctx, const blica_data *data, blica_counts **sum);
 BLICA_API blica_status blica_merge_add(blica_ctx *ctx, const blica_counts *part, blica_counts **sum);
-/* Over ranks, rows that come in pieces: each rank brings pieces of its own until no rank has any, then all end. Without fit,
- * all get all counts. With the options of the fit that is to follow, the tables of a segment are only where that fit looks at
- * them: where it is so large that ranks share its segments, on the rank that owns the segment.
+/* Over ranks, rows that come in pieces: each rank brings pieces of its own until no rank has any, then all end. With the options
+ * of the fit that is to follow, the tables of a segment are only where that fit looks at them: where it is so large that ranks
+ * share its segments, on the rank that owns the segment. Without fit they are there if there are more than 100 variables, and can
+ * be correlated and saved; of fewer all get all.
  * blica_count_piece takes the piece over; NULL: none this time. All but blica_count_begin are calls of all ranks. */
 typedef struct blica_counter blica_counter;
 struct blica_fit_options;
@@ -185,9 +186,10 @@ BLICA_API void blica_counter_free(blica_counter *counter); /* NULL is fine */
 BLICA_API void blica_counts_turn(blica_counts *counts, const uint8_t *turned /* [n] */);
 BLICA_API void blica_counts_table(const blica_counts *counts, int s, int i, int j,
                                   double cell[4] /* n11 n10 n01 n00 */);
-BLICA_API blica_status blica_counts_save(blica_ctx *ctx, const blica_counts *counts, const char *path); /* .npz or .csv */
+/* .npz or .csv. By the first rank, to which the others send what it does not have: a call of all ranks. */
+BLICA_API blica_status blica_counts_save(blica_ctx *ctx, const blica_counts *counts, const char *path);
 BLICA_API blica_status blica_counts_load(blica_ctx *ctx, const char *path, blica_counts **out);
-/* Of an .npz the tables that this rank looks at in such a fit, as above; of a .csv all. A call of all ranks. */
+/* The tables that this rank keeps for such a fit or, when it is NULL, to correlate them, as above. A call of all ranks. */
 BLICA_API blica_status blica_counts_load_ranks(blica_ctx *ctx, const char *path, const struct blica_fit_options *fit, blica_counts **out);
 BLICA_API void blica_counts_free(blica_counts *counts);
 
@@ -214,10 +216,13 @@ typedef struct {
   double condition;   /* target of the regularisation; infinite before it or with none */
   double *shift;      /* [u] d of C <- (C + d I)/(1 + d); 0 before */
   double *eigen_min, *eigen_max; /* [u] of C before the shift; NaN before regularisation */
-  int first;          /* segment that rho and flags begin with: 0, but inside a fit that ranks share */
+  int first;          /* segment that rho, se and flags begin with: 0, but of counts that ranks share and inside a fit that they share */
   int64_t first_pair; /* and pair of that segment: 0, but where several ranks share a segment */
+  int64_t tables;     /* how many they hold: pairs * u, but where ranks share them */
 } blica_cor;
 
+/* Of counts whose tables ranks share (blica_count_begin) a rank gets the correlations of its part only; blica_regularise and
+ * blica_cor_save take them so, as calls of all ranks. */
 BLICA_API blica_status blica_correlate(blica_ctx *ctx, const blica_counts *counts, blica_cor **out);
 BLICA_API blica_status blica_regularise(blica_ctx *ctx, const blica_cor *cor, double condition, blica_cor **out);
 BLICA_API void blica_cor_matrix(const blica_cor *cor, int s, double *c /* [n,n] */);

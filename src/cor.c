@@ -4,12 +4,17 @@
 #include <math.h>
 #include <string.h>
 
-blica_status bl_cor_create_lean(blica_ctx *ctx, int n, int u, char **variables, char **segments, const double *samples,
-                                blica_cor **out) {
-  return bl_cor_create_part(ctx, n, u, variables, segments, samples, 0, (int64_t)n * (n - 1) / 2 * u, out);
+blica_status bl_cor_create(blica_ctx *ctx, int n, int u, char **variables, char **segments, const double *samples,
+                           blica_cor **out) {
+  return bl_cor_create_part(ctx, n, u, variables, segments, samples, true, 0, (int64_t)n * (n - 1) / 2 * u, out);
 }
 
-blica_status bl_cor_create_part(blica_ctx *ctx, int n, int u, char **variables, char **segments, const double *samples,
+blica_status bl_cor_create_lean(blica_ctx *ctx, int n, int u, char **variables, char **segments, const double *samples,
+                                blica_cor **out) {
+  return bl_cor_create_part(ctx, n, u, variables, segments, samples, false, 0, (int64_t)n * (n - 1) / 2 * u, out);
+}
+
+blica_status bl_cor_create_part(blica_ctx *ctx, int n, int u, char **variables, char **segments, const double *samples, bool errors,
                                 int64_t from, int64_t to, blica_cor **out) {
   blica_status status = BLICA_OK;
   blica_cor *cor = NULL;
@@ -21,11 +26,13 @@ blica_status bl_cor_create_part(blica_ctx *ctx, int n, int u, char **variables, 
   cor->condition = INFINITY;
   cor->first = from ? (int)(from / cor->pairs) : 0;
   cor->first_pair = from ? from % cor->pairs : 0;
-  size_t tables = (size_t)(to - from), columns = bl_mul((size_t)n, (size_t)u);
+  cor->tables = to - from;
+  size_t tables = (size_t)cor->tables, columns = bl_mul((size_t)n, (size_t)u);
   TRY(bl_copy_texts(ctx, n, (const char *const *)variables, &cor->variables));
   TRY(bl_copy_texts(ctx, u, (const char *const *)segments, &cor->segments));
   TRY(bl_alloc(ctx, (size_t)u, &cor->samples));
   TRY(bl_alloc(ctx, tables, &cor->rho));
+  if (errors) TRY(bl_alloc(ctx, tables, &cor->se));
   TRY(bl_alloc(ctx, tables, &cor->flags));
   TRY(bl_alloc(ctx, columns, &cor->thresholds));
   TRY(bl_alloc(ctx, (size_t)u, &cor->shift));
@@ -39,23 +46,13 @@ done:
   return status;
 }
 
-blica_status bl_cor_create(blica_ctx *ctx, int n, int u, char **variables, char **segments, const double *samples,
-                           blica_cor **out) {
-  blica_status status = bl_cor_create_lean(ctx, n, u, variables, segments, samples, out);
-  if (status != BLICA_OK) return status;
-  status = bl_alloc(ctx, bl_mul((size_t)(*out)->pairs, (size_t)u), &(*out)->se);
-  if (status == BLICA_OK) return BLICA_OK;
-  blica_cor_free(*out);
-  *out = NULL;
-  return status;
-}
-
 blica_status bl_cor_copy(blica_ctx *ctx, const blica_cor *cor, blica_cor **out) {
   blica_status status = BLICA_OK;
   blica_cor *copy = NULL;
   *out = NULL;
-  TRY((cor->se ? bl_cor_create : bl_cor_create_lean)(ctx, cor->n, cor->u, cor->variables, cor->segments, cor->samples, &copy));
-  size_t tables = (size_t)cor->pairs * (size_t)cor->u, columns = (size_t)cor->n * (size_t)cor->u;
+  const int64_t from = bl_cor_before(cor);
+  TRY(bl_cor_create_part(ctx, cor->n, cor->u, cor->variables, cor->segments, cor->samples, cor->se, from, from + cor->tables, &copy));
+  size_t tables = (size_t)cor->tables, columns = (size_t)cor->n * (size_t)cor->u;
   size_t segments = (size_t)cor->u * sizeof(double);
   memcpy(copy->rho, cor->rho, tables * sizeof(double));
   if (cor->se) memcpy(copy->se, cor->se, tables * sizeof(double));

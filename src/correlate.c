@@ -8,9 +8,9 @@
  * None is applied to exact counts, save that thresholds stay finite. Under missing values a table brings its own
  * margins; reported thresholds use every row where the variable is present.
  *
- * Work is cut into blocks of pairs that do not depend on the number of threads; ranks share the blocks, or in a large fit the
- * segments: then a rank reads and makes what is of its own segments only, and all get the number of tables with a flag and the
- * first of them. */
+ * Work is cut into blocks of pairs that do not depend on the number of threads; ranks share the blocks; or, when
+ * they share the counts, the segments: then a rank reads and makes what is of its own segments only, and all get the number of
+ * tables with a flag and the first of them. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -453,14 +453,19 @@ done:
   return status;
 }
 
+/* Correlations stay where counts are, but for many variables in fewer segments than ranks: then they are where products and
+ * eigenvalues share them. */
 blica_status blica_correlate(blica_ctx *ctx, const blica_counts *counts, blica_cor **out) {
-  return bl_correlate(ctx, counts, true, BL_KEEP_ALL, out);
+  const bool shared = bl_any(ctx, !bl_counts_whole(counts)), cut = counts->u < bl_comm(ctx)->size && counts->n > BL_LANCZOS_FROM;
+  *out = NULL;
+  blica_status status = bl_comm_check(ctx);
+  return status != BLICA_OK ? status : bl_correlate(ctx, counts, true, !shared ? BL_KEEP_ALL : cut ? BL_KEEP_PARTS : BL_KEEP_SEGMENTS, out);
 }
 
 blica_status bl_correlate(blica_ctx *ctx, const blica_counts *counts, bool errors, bl_keep keep, blica_cor **out) {
   blica_status status = BLICA_OK;
   int threads = bl_max_threads(ctx);
-  work w = {.counts = counts, .level = blica_simd_level(ctx), .keep = errors || bl_comm(ctx)->size == 1 ? BL_KEEP_ALL : keep};
+  work w = {.counts = counts, .level = blica_simd_level(ctx), .keep = bl_comm(ctx)->size == 1 ? BL_KEEP_ALL : keep};
   blica_counts dealt = *counts;
   double *room = NULL;
   *out = NULL;
@@ -470,10 +475,7 @@ blica_status bl_correlate(blica_ctx *ctx, const blica_counts *counts, bool error
   TRY(get_counts(ctx, &w, &dealt));
   const int64_t all = counts->pairs * counts->u, from = w.keep == BL_KEEP_ALL ? 0 : w.share.first;
   const int64_t to = w.keep == BL_KEEP_ALL ? all : w.share.last;
-  if (errors)
-    TRY(bl_cor_create(ctx, counts->n, counts->u, counts->variables, counts->segments, counts->samples, &w.cor));
-  else
-    TRY(bl_cor_create_part(ctx, counts->n, counts->u, counts->variables, counts->segments, counts->samples, from, to, &w.cor));
+  TRY(bl_cor_create_part(ctx, counts->n, counts->u, counts->variables, counts->segments, counts->samples, errors, from, to, &w.cor));
   TRY(make_batches(ctx, threads, &w, &room));
   w.cor->exact = counts->exact;
   bl_thresholds(counts, w.cor->thresholds);

@@ -12,7 +12,7 @@ void bl_thresholds(const blica_counts *counts, double *thresholds /* [n,u] */);
  * parts of segments that it multiplies (num/products.h). Counts need have the tables of the segments that it owns only, but for all. */
 typedef enum { BL_KEEP_ALL, BL_KEEP_SEGMENTS, BL_KEEP_PARTS } bl_keep;
 
-/* blica_correlate; without errors, cor->se is NULL and half of the memory is saved; with them all are kept. */
+/* blica_correlate; without errors, cor->se is NULL and half of the memory is saved. */
 blica_status bl_correlate(blica_ctx *ctx, const blica_counts *counts, bool errors, bl_keep keep, blica_cor **out);
 
 #endif

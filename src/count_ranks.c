@@ -1,10 +1,10 @@
-/* count_ranks.c - rows that ranks bring in pieces, counted for a fit.
+/* count_ranks.c - rows that ranks bring in pieces, counted for a fit or for a file.
  *
- * A fit so large that ranks share its segments looks at a table on one rank only: the rows go there as bits, and no rank ever
- * holds tables that it does not keep. Which rank owns a segment follows from its place among all, known when the last rank has
+ * A fit so large that ranks share its segments looks at a table on one rank only, and so do correlations: the rows go there as
+ * bits, and no rank ever holds tables that it does not keep. Which rank owns a segment follows from its place among all, known when the last rank has
  * read its last row. Rows of a single piece per rank wait for that. Of longer streams a segment is kept, until the end, by the
  * first rank that had rows of it, or by another with fewer segments; then tables go to their owners.
- * For smaller fits, and where bl_fit_owns says so when segments turn out to be few, all get all counts. */
+ * Where that does not pay (bl_counts_owned), which may turn out when segments are few, all get all counts. */
 #include <limits.h>
 #include <string.h>
 
@@ -59,6 +59,8 @@ done:
   blica_counter_free(c);
   return status;
 }
+
+static const blica_fit_options *fit_of(const blica_counter *c) { return c->for_fit ? &c->fit : NULL; }
 
 /* ---- labels ---- */
 
@@ -156,7 +158,7 @@ static blica_status begin_names(blica_ctx *ctx, blica_counter *c, const blica_da
                                         &c->names)));
     c->n = (int)size[0];
   }
-  c->owned = c->n && c->for_fit && bl_fit_owns(ctx, &c->fit, c->n, INT_MAX);
+  c->owned = c->n && bl_counts_owned(ctx, fit_of(c), c->n, INT_MAX);
 done:
   return status;
 }
@@ -266,7 +268,7 @@ static blica_status end_owned(blica_ctx *ctx, blica_counter *c, blica_counts **o
   bl_intern labels = {0};
   blica_counts *part = NULL;
   TRY(know_all(ctx, c, &labels));
-  const bool enough = bl_fit_owns(ctx, &c->fit, c->n, labels.count);
+  const bool enough = bl_counts_owned(ctx, fit_of(c), c->n, labels.count);
   if (enough && !c->handed) {
     TRY(rows_to_owners(ctx, c, &labels, out));
   } else if (!c->handed) {

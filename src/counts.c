@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/intern.h"
+#include "estimate/estimate.h"
 
 static size_t cells_of(const blica_counts *c) { return bl_mul((size_t)c->pairs, (size_t)(bl_counts_last(c) - c->first)); }
 
@@ -71,6 +72,25 @@ void bl_counts_spend(blica_counts *c) {
     *cells[i] = NULL;
   }
   c->first = 0, c->after = c->u;
+}
+
+blica_status bl_counts_keep(blica_ctx *ctx, blica_counts *c, int first, int last) {
+  blica_status status = BLICA_OK;
+  const size_t pairs = (size_t)c->pairs, before = pairs * (size_t)first, count = pairs * (size_t)(last - first);
+  double **const cells[] = {&c->n11, &c->n10, &c->n01, &c->n00};
+  for (int i = 0; i < 4 && *cells[i]; i++) {
+    memmove(*cells[i], *cells[i] + before, count * sizeof(double));
+    TRY(bl_resize(ctx, pairs * (size_t)c->u, count, cells[i]));
+  }
+  c->first = first, c->after = c->u - last;
+done:
+  return status;
+}
+
+enum { OWNED_FROM = 100 }; /* above so many variables a segment has 40 kB of tables or more, and rows are the smaller message */
+
+bool bl_counts_owned(blica_ctx *ctx, const blica_fit_options *fit, int n, int u) {
+  return fit ? bl_fit_owns(ctx, fit, n, u) : bl_comm(ctx)->size > 1 && n > OWNED_FROM;
 }
 
 void blica_counts_table(const blica_counts *counts, int s, int i, int j, double cell[4]) {
@@ -153,8 +173,8 @@ blica_status bl_counts_need_whole(blica_ctx *ctx, const blica_counts *c) {
   if (bl_counts_whole(c)) return BLICA_OK;
   if (!c->n11) return bl_fail(ctx, BLICA_ERR_ARGUMENT, "the tables of these counts are gone: they were given away to a fit (spend)");
   return bl_fail(ctx, BLICA_ERR_ARGUMENT,
-                 "these counts have the tables of segments %d to %d of %d only: they were made for a fit that ranks share, and "
-                 "serve no other purpose", c->first + 1, bl_counts_last(c), c->u);
+                 "these counts have the tables of segments %d to %d of %d only: ranks share them, and can fit, correlate and save them "
+                 "together", c->first + 1, bl_counts_last(c), c->u);
 }
 
 /* ---- merge ---- */

@@ -14,9 +14,13 @@ static inline int bl_counts_last(const blica_counts *c) { return c->u - c->after
 static inline bool bl_counts_whole(const blica_counts *c) { return c->first == 0 && c->after == 0; }
 /* Frees the tables; names and margins stay. */
 void bl_counts_spend(blica_counts *counts);
+/* From all tables to those of the segments first..last-1. */
+blica_status bl_counts_keep(blica_ctx *ctx, blica_counts *counts, int first, int last);
 /* Fails unless the tables of all segments are here. */
 blica_status bl_counts_need_whole(blica_ctx *ctx, const blica_counts *counts);
 
+/* Whether tables are on the rank that owns their segment only: as the fit wants it or, without one, of many variables. */
+bool bl_counts_owned(blica_ctx *ctx, const blica_fit_options *fit, int n, int u);
 /* From counts of a rank's own segments (taken over; NULL when it has none) to counts of all u segments with tables of its own
  * only: ranks have the segments one rank's after another's, in equal shares as bl_share_make has it. A call of all ranks. */
 blica_status bl_counts_spread(blica_ctx *ctx, blica_counts *own, int n, int u, char *const *variables, char *const *segments,

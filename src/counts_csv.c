@@ -36,6 +36,16 @@ static void put_row(FILE *f, const char *segment, const char *i, const char *j, 
   putc('\n', f);
 }
 
+/* The counts with tables of segment s only. */
+static bool only(const blica_counts *c, bl_relay *relay, int s, blica_counts *one) {
+  double **const cells[] = {&one->n11, &one->n10, &one->n01, &one->n00};
+  *one = *c;
+  one->first = s, one->after = c->u - s - 1;
+  for (int i = 0; i < (c->n10 ? 4 : 1); i++)
+    if (!(*cells[i] = (double *)bl_relay_get(relay, i, s))) return false;
+  return true;
+}
+
 static void put_segment(FILE *f, const blica_counts *c, int s) {
   const double *ones = c->ones + (size_t)s * (size_t)c->n, *present = c->present + (size_t)s * (size_t)c->n;
   double most = 0, cell[4] = {0, 0, 0, 0};
@@ -69,17 +79,24 @@ static void back_to(locale_t before, locale_t made) {
   freelocale(made);
 }
 
-blica_status bl_counts_save_csv(blica_ctx *ctx, const blica_counts *counts, const char *path) {
-  bl_outfile file;
+blica_status bl_counts_save_csv(blica_ctx *ctx, const blica_counts *counts, bl_relay *relay, const char *path) {
+  blica_status status = BLICA_OK;
+  bl_outfile file = {0};
   locale_t made, before;
   if (!bl_outfile_open(&file, path)) return bl_fail(ctx, BLICA_ERR_IO, "%s: cannot write: %s", path, strerror(errno));
   before = plain_numbers(&made);
   if (counts->exact) fputs("# exact\n", file.stream);
   fputs("segment,i,j,n11,n10,n01,n00\n", file.stream);
-  for (int s = 0; s < counts->u; s++) put_segment(file.stream, counts, s);
+  for (int s = 0; s < counts->u; s++) {
+    blica_counts one;
+    if (!only(counts, relay, s, &one)) TRY(bl_comm_check(ctx));
+    put_segment(file.stream, &one, s);
+  }
+  if (!bl_outfile_commit(&file)) FAIL(ctx, BLICA_ERR_IO, "%s: cannot write: %s", path, strerror(errno));
+done:
   back_to(before, made);
-  if (!bl_outfile_commit(&file)) return bl_fail(ctx, BLICA_ERR_IO, "%s: cannot write: %s", path, strerror(errno));
-  return BLICA_OK;
+  bl_outfile_discard(&file);
+  return status;
 }
 
 /* ---- loading ---- */

@@ -3,8 +3,9 @@
 #define BL_COUNTS_CSV_H
 
 #include "base/base.h"
+#include "relay.h"
 
-blica_status bl_counts_save_csv(blica_ctx *ctx, const blica_counts *counts, const char *path);
+blica_status bl_counts_save_csv(blica_ctx *ctx, const blica_counts *counts, bl_relay *relay, const char *path);
 blica_status bl_counts_load_csv(blica_ctx *ctx, const char *path, blica_counts **out);
 
 /* Allocation-free: whether every number can be a count. Fails naming path and the first that cannot. */

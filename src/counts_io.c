@@ -18,14 +18,32 @@
 #include "counts_csv.h"
 #include "estimate/estimate.h"
 #include "npz.h"
+#include "relay.h"
 
 bool bl_has_ending(const char *path, const char *ending) {
   size_t length = strlen(path), tail = strlen(ending);
   return length >= tail && strcasecmp(path + length - tail, ending) == 0;
 }
 
-static blica_status save_npz(blica_ctx *ctx, const blica_counts *c, const char *path) {
+enum { N11, N10, N01, N00 };
+
+/* Array a of all segments. */
+typedef struct {
+  bl_relay *relay;
+  int array;
+} source;
+
+static const void *segment_row(void *user, size_t s, void *row) {
+  const source *from = user;
+  (void)row;
+  return bl_relay_get(from->relay, from->array, (int)s);
+}
+
+static blica_status save_npz(blica_ctx *ctx, const void *counts, bl_relay *relay, const char *path) {
   blica_status status;
+  const blica_counts *c = counts;
+  static const char *const names[] = {"n11", "n10", "n01", "n00"};
+  source from[] = {{relay, N11}, {relay, N10}, {relay, N01}, {relay, N00}};
   bl_npz_writer *npz = NULL;
   const char *format = "blica-counts";
   const size_t u = (size_t)c->u, margin[2] = {u, (size_t)c->n}, cells[2] = {u, (size_t)c->pairs};
@@ -38,29 +56,29 @@ static blica_status save_npz(blica_ctx *ctx, const blica_counts *c, const char *
   TRY(bl_npz_add(ctx, npz, "samples", 'f', 8, 1, &u, c->samples));
   TRY(bl_npz_add(ctx, npz, "ones", 'f', 8, 2, margin, c->ones));
   TRY(bl_npz_add(ctx, npz, "present", 'f', 8, 2, margin, c->present));
-  TRY(bl_npz_add(ctx, npz, "n11", 'f', 8, 2, cells, c->n11));
-  if (c->n10) {
-    TRY(bl_npz_add(ctx, npz, "n10", 'f', 8, 2, cells, c->n10));
-    TRY(bl_npz_add(ctx, npz, "n01", 'f', 8, 2, cells, c->n01));
-    TRY(bl_npz_add(ctx, npz, "n00", 'f', 8, 2, cells, c->n00));
-  }
+  for (int i = 0; i < (c->n10 ? 4 : 1); i++) TRY(bl_npz_add_rows(ctx, npz, names[i], 'f', 8, 2, cells, false, segment_row, &from[i]));
   TRY(bl_npz_write(ctx, npz, path));
 done:
   bl_npz_free(npz);
   return status;
 }
 
-static blica_status save(blica_ctx *ctx, const blica_counts *counts, const char *path) {
-  blica_status status = bl_counts_need_whole(ctx, counts);
-  if (status != BLICA_OK) return status;
-  if (bl_has_ending(path, ".npz")) return save_npz(ctx, counts, path);
-  if (bl_has_ending(path, ".csv")) return bl_counts_save_csv(ctx, counts, path);
-  return bl_fail(ctx, BLICA_ERR_ARGUMENT, "%s: counts are saved as .npz or .csv; end the name in one of them", path);
+static blica_status save_csv(blica_ctx *ctx, const void *counts, bl_relay *relay, const char *path) {
+  return bl_counts_save_csv(ctx, counts, relay, path);
 }
 
-blica_status blica_counts_save(blica_ctx *ctx, const blica_counts *counts, const char *path) {
-  blica_status here = bl_all_here(ctx);
-  return here != BLICA_OK ? here : bl_agree(ctx, bl_comm(ctx)->rank == 0 ? save(ctx, counts, path) : BLICA_OK);
+blica_status blica_counts_save(blica_ctx *ctx, const blica_counts *c, const char *path) {
+  const bool csv = bl_has_ending(path, ".csv");
+  const bl_relay_job job = {.u = c->u, .pairs = c->pairs, .from = c->first * c->pairs, .to = bl_counts_last(c) * c->pairs,
+                            .arrays = c->n10 ? 4 : 1, .together = csv,
+                            .array = {{c->n11, 8}, {c->n10, 8}, {c->n01, 8}, {c->n00, 8}}, .write = csv ? save_csv : save_npz};
+  if (!csv && !bl_has_ending(path, ".npz"))
+    return bl_fail(ctx, BLICA_ERR_ARGUMENT, "%s: counts are saved as .npz or .csv; end the name in one of them", path);
+  if (!c->n11 || bl_comm(ctx)->size == 1) {
+    blica_status whole = bl_counts_need_whole(ctx, c);
+    if (whole != BLICA_OK) return whole;
+  }
+  return bl_relay_run(ctx, &job, c, path);
 }
 
 /* ---- loading ---- */
@@ -118,8 +136,8 @@ done:
   return status;
 }
 
-/* With fit, tables of this rank's segments only where ranks share them. */
-static blica_status load_npz(blica_ctx *ctx, const char *path, const blica_fit_options *fit, blica_counts **out) {
+/* With ranks, tables of this rank's segments only where they share them. */
+static blica_status load_npz(blica_ctx *ctx, const char *path, bool ranks, const blica_fit_options *fit, blica_counts **out) {
   blica_status status;
   bl_npz_reader *npz = NULL;
   blica_counts *c = NULL;
@@ -137,7 +155,7 @@ static blica_status load_npz(blica_ctx *ctx, const char *path, const blica_fit_o
   TRY(bl_npz_expect(ctx, npz, "n11", bl_mul((size_t)u, (size_t)((int64_t)n * (n - 1) / 2))));
   bool complete = !bl_npz_has(npz, "n10") && !bl_npz_has(npz, "n01") && !bl_npz_has(npz, "n00");
   TRY(bl_share_make(ctx, u, 0, &share));
-  bool own = fit && bl_fit_owns(ctx, fit, n, u);
+  bool own = ranks && bl_counts_owned(ctx, fit, n, u);
   TRY(bl_counts_create_part(ctx, n, u, complete, (const char *const *)variables, (const char *const *)segments,
                             own ? (int)share.first : 0, own ? (int)share.last : u, &c));
   TRY(load_arrays(ctx, npz, c));
@@ -153,9 +171,21 @@ done:
   return status;
 }
 
+/* Text is read whole. */
+static blica_status load_own(blica_ctx *ctx, const char *path, const blica_fit_options *fit, blica_counts **out) {
+  blica_status status;
+  bl_share share = {0};
+  TRY(blica_counts_load(ctx, path, out));
+  TRY(bl_share_make(ctx, (*out)->u, 0, &share));
+  if (bl_counts_owned(ctx, fit, (*out)->n, (*out)->u)) TRY(bl_counts_keep(ctx, *out, (int)share.first, (int)share.last));
+done:
+  bl_share_free(&share);
+  return status;
+}
+
 blica_status blica_counts_load_ranks(blica_ctx *ctx, const char *path, const blica_fit_options *fit, blica_counts **out) {
   *out = NULL;
-  blica_status status = bl_has_ending(path, ".npz") ? load_npz(ctx, path, fit, out) : blica_counts_load(ctx, path, out);
+  blica_status status = bl_has_ending(path, ".npz") ? load_npz(ctx, path, true, fit, out) : load_own(ctx, path, fit, out);
   blica_status agreed = bl_agree(ctx, status);
   if (agreed == BLICA_OK) return BLICA_OK;
   blica_counts_free(*out);
@@ -165,7 +195,7 @@ blica_status blica_counts_load_ranks(blica_ctx *ctx, const char *path, const bli
 
 blica_status blica_counts_load(blica_ctx *ctx, const char *path, blica_counts **out) {
   *out = NULL;
-  if (bl_has_ending(path, ".npz")) return load_npz(ctx, path, NULL, out);
+  if (bl_has_ending(path, ".npz")) return load_npz(ctx, path, false, NULL, out);
   if (bl_has_ending(path, ".csv")) return bl_counts_load_csv(ctx, path, out);
   return bl_fail(ctx, BLICA_ERR_ARGUMENT, "%s: counts are read from .npz or .csv; the name ends in neither", path);
 }

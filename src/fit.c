@@ -110,8 +110,8 @@ bool bl_fit_owns(const blica_ctx *ctx, const blica_fit_options *o, int n, int u)
   const int size = bl_comm(ctx)->size;
   const bl_estimator *e = estimator_of(o, n);
   if (bl_fit_parts(ctx, o, n, u)) return true;
-  return size > 1 && e && e->wants_cor && o->condition != BLICA_CONDITION_AUTO && bl_sgauss_distributed(n, o->sources) &&
-         !bl_sgauss_cut(n, o->sources, u, size);
+  if (o->condition == BLICA_CONDITION_AUTO && bl_condition_held(u) < size) return false;
+  return size > 1 && e && e->wants_cor && bl_sgauss_distributed(n, o->sources) && !bl_sgauss_cut(n, o->sources, u, size);
 }
 
 /* What the caller left to the method. */

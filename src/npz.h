@@ -12,10 +12,11 @@ blica_status bl_npz_begin(blica_ctx *ctx, bl_npz_writer **out);
 /* Row-major array of kind ('f', 'i', 'u', 'b') and bytes per element. data must live until write. */
 blica_status bl_npz_add(blica_ctx *ctx, bl_npz_writer *npz, const char *name, char kind, size_t size, int ndim,
                         const size_t *shape, const void *data);
-/* The same of rows that are made while the file is written: make puts row r (all indices but the last, counted through) there. */
-typedef void (*bl_npz_row)(const void *user, size_t r, void *row);
+/* The same of rows that are made while the file is written: make says where row r is (all indices but the last, counted through),
+ * which it may put into `row`, as long as one or, without `room`, of no bytes. NULL: it cannot, and nothing is written. */
+typedef const void *(*bl_npz_row)(void *user, size_t r, void *row);
 blica_status bl_npz_add_rows(blica_ctx *ctx, bl_npz_writer *npz, const char *name, char kind, size_t size, int ndim,
-                             const size_t *shape, bl_npz_row make, const void *user);
+                             const size_t *shape, bool room, bl_npz_row make, void *user);
 blica_status bl_npz_add_scalar(blica_ctx *ctx, bl_npz_writer *npz, const char *name, char kind, double value);
 /* ndim 0 is a single text. Bytes that are not UTF-8 are kept as lone surrogates, as Python does. */
 blica_status bl_npz_add_texts(blica_ctx *ctx, bl_npz_writer *npz, const char *name, int ndim, int count,

@@ -151,10 +151,11 @@ done:
 /* An array that is made row by row while it is written. */
 typedef struct {
   bl_npz_row make;
-  const void *user;
-  char *row;             /* the header, then one row after the other */
-  size_t row_bytes, rows, head;
-  size_t have, used, at; /* bytes in row, of them read, rows made */
+  void *user;
+  char *head, *room;     /* the header; room for a row, or NULL */
+  size_t head_bytes, row_bytes, rows;
+  const char *part;      /* the header, then one row after the other */
+  size_t have, used, at; /* bytes of part, of them read, rows made */
 } row_source;
 
 static zip_int64_t read_rows(row_source *r, char *to, zip_uint64_t length) {
@@ -162,11 +163,12 @@ static zip_int64_t read_rows(row_source *r, char *to, zip_uint64_t length) {
   while (done < length) {
     if (r->used == r->have) {
       if (r->at == r->rows) break;
-      r->make(r->user, r->at++, r->row + r->head);
-      r->used = r->head, r->have = r->head + r->row_bytes;
+      r->part = r->make(r->user, r->at++, r->room);
+      if (!r->part) return -1;
+      r->used = 0, r->have = r->row_bytes;
     }
     size_t now = r->have - r->used < length - done ? r->have - r->used : (size_t)(length - done);
-    memcpy(to + done, r->row + r->used, now);
+    memcpy(to + done, r->part + r->used, now);
     r->used += now, done += now;
   }
   return (zip_int64_t)done;
@@ -179,27 +181,34 @@ static zip_int64_t serve_rows(void *user, void *data, zip_uint64_t length, zip_s
     return zip_source_make_command_bitmap(ZIP_SOURCE_OPEN, ZIP_SOURCE_READ, ZIP_SOURCE_CLOSE, ZIP_SOURCE_STAT, ZIP_SOURCE_ERROR,
                                           ZIP_SOURCE_FREE, -1);
   case ZIP_SOURCE_OPEN:
-    r->used = r->at = 0, r->have = r->head;
+    r->used = r->at = 0, r->have = r->head_bytes, r->part = r->head;
     return 0;
   case ZIP_SOURCE_READ: return read_rows(r, data, length);
   case ZIP_SOURCE_STAT:
     zip_stat_init(data);
     ((zip_stat_t *)data)->valid = ZIP_STAT_SIZE;
-    ((zip_stat_t *)data)->size = r->head + r->rows * r->row_bytes;
+    ((zip_stat_t *)data)->size = r->head_bytes + r->rows * r->row_bytes;
     return sizeof(zip_stat_t);
+  case ZIP_SOURCE_ERROR: {
+    zip_error_t error;
+    zip_error_init(&error);
+    zip_error_set(&error, ZIP_ER_READ, 0);
+    return zip_error_to_data(&error, data, length);
+  }
   default: return 0;
   }
 }
 
 blica_status bl_npz_add_rows(blica_ctx *ctx, bl_npz_writer *npz, const char *name, char kind, size_t size, int ndim,
-                             const size_t *shape, bl_npz_row make, const void *user) {
+                             const size_t *shape, bool room, bl_npz_row make, void *user) {
   blica_status status;
   bl_npy array = describe(kind, size, ndim, shape);
   row_source *r;
   TRY(keep(ctx, npz, sizeof *r, &r));
   *r = (row_source){.make = make, .user = user, .row_bytes = bl_mul(shape[ndim - 1], size), .rows = array.count / shape[ndim - 1]};
-  TRY(keep(ctx, npz, BL_NPY_HEADER_MAX + r->row_bytes, &r->row));
-  r->head = bl_npy_header(&array, r->row);
+  TRY(keep(ctx, npz, BL_NPY_HEADER_MAX, &r->head));
+  if (room) TRY(keep(ctx, npz, r->row_bytes, &r->room));
+  r->head_bytes = bl_npy_header(&array, r->head);
   zip_error_t error;
   zip_error_init(&error);
   errno = 0;

@@ -5,7 +5,7 @@
  * correlation is divided by 1 + d. A finite r always gives a positive definite matrix: estimated pair by pair, C need
  * not be one. With r infinite nothing changes but the eigenvalues are recorded.
  *
- * Eigenvalues by tridiagonalisation (num/eigen.c) up to n = DENSE_MAX, beyond it by Lanczos (num/lanczos.c) on the packed
+ * Eigenvalues by tridiagonalisation (num/eigen.c) up to n = BL_LANCZOS_FROM, beyond it by Lanczos (num/lanczos.c) on the packed
  * pairs, whose cost grows as n^2 and not n^3. The shift is then made from the eigenvalues with their error bounds added
  * outwards, so that the condition number is at most r, and below it by a share of 1e-8 at most.
  *
@@ -19,7 +19,6 @@
 #include "num/eigen.h"
 #include "num/lanczos.h"
 
-enum { DENSE_MAX = 300 };
 enum { FAILED = 1, STARVED };
 static const bl_lanczos_options ends = {.low = 1, .high = 1, .tolerance = 1e-9, .max_steps = 1000};
 
@@ -36,7 +35,7 @@ typedef struct {
 } work;
 
 static size_t room_of_thread(int n) {
-  if (n > DENSE_MAX) return bl_lanczos_work(n, &ends);
+  if (n > BL_LANCZOS_FROM) return bl_lanczos_work(n, &ends);
   return (size_t)n * (size_t)n + bl_eigen_work(n);
 }
 
@@ -44,7 +43,7 @@ static size_t room_of_thread(int n) {
 static int find_ends(const blica_cor *cor, int64_t s, double *room, double value[2], double error[2]) {
   size_t n = (size_t)cor->n;
   error[0] = error[1] = 0;
-  if (cor->n <= DENSE_MAX) {
+  if (cor->n <= BL_LANCZOS_FROM) {
     blica_cor_matrix(cor, (int)s, room);
     return bl_eigen_extremes((int)n, room, room + n * n, &value[0], &value[1]);
   }
@@ -137,7 +136,7 @@ blica_status bl_regularise_shifts(blica_ctx *ctx, const blica_cor *cor, double *
   TRY(bl_alloc(ctx, (size_t)cor->u, &w.info));
   TRY(bl_share_make(ctx, cor->u, 0, &w.share));
   int64_t own = w.share.last - w.share.first;
-  if (cor->n > DENSE_MAX && (cor->u < w.share.size || (own > 0 && own < threads))) {
+  if (cor->n > BL_LANCZOS_FROM && (cor->u < w.share.size || (own > 0 && own < threads))) {
     TRY(bl_agree(ctx, run_together(ctx, &w)));
   } else {
     if (threads > cor->u) threads = cor->u;
@@ -155,14 +154,16 @@ done:
   return status;
 }
 
+/* What is here of a segment. */
 static void scale_segment(int64_t s, int thread, void *user) {
   blica_cor *cor = user;
   (void)thread;
-  double d = cor->shift[s], *rho = cor->rho + s * cor->pairs, *se = cor->se ? cor->se + s * cor->pairs : NULL;
+  const int64_t begin = s * cor->pairs - bl_cor_before(cor), end = begin + cor->pairs;
+  const double d = cor->shift[s];
   if (d > 0.0)
-    for (int64_t p = 0; p < cor->pairs; p++) {
-      rho[p] /= 1.0 + d;
-      if (se) se[p] /= 1.0 + d;
+    for (int64_t p = begin > 0 ? begin : 0; p < end && p < cor->tables; p++) {
+      cor->rho[p] /= 1.0 + d;
+      if (cor->se) cor->se[p] /= 1.0 + d;
     }
 }
 

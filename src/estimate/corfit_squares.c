@@ -7,7 +7,7 @@
 #include "estimate/corfit.h"
 
 static double pair_term(const bl_corfit_data *data, int s, int i, int j, double rho, double *slope) {
-  const size_t at = (size_t)s * (size_t)data->cor->pairs + (size_t)blica_pair(i, j);
+  const size_t at = (size_t)(s - data->cor->first) * (size_t)data->cor->pairs + (size_t)blica_pair(i, j);
   const double se = data->cor->se[at], gap = rho - data->cor->rho[at];
   const double weight = isfinite(se) && se > 0 ? data->weight[s] / (se * se) : 0;
   *slope = weight * gap;

@@ -42,6 +42,7 @@ blica_status bl_matched_scales(blica_ctx *ctx, const bl_problem *problem, const 
 
 /* The condition that condition=auto stands for (condition.c). */
 blica_status bl_choose_condition(blica_ctx *ctx, const bl_problem *problem, int k, double *condition);
+int bl_condition_held(int u); /* the least number of segments that it holds out at a time */
 
 /* Whether ranks share the u segments of such a fit so that each looks at tables of its own only, equal shares as bl_share_make has
  * it, and at correlations of these segments; or, when there are fewer segments than ranks, of some parts of segments. */

@@ -178,6 +178,36 @@ same_file() {
   same_file "3" s.csv sources model.json a/data.csv --segment unknown
 }
 
+@test "counts and correlations of many variables stay with their owners; the first rank writes them" {
+  "$BLICA" simulate --variables 104 --sources 3 --segments 7 --samples 60 --out a --quiet
+  (head -1 a/data.csv; tail -n +2 a/data.csv | shuf --random-source=a/data.csv | awk -F, -v OFS=, 'NR % 11 == 0 { $3 = "NA" } { print }') >mixed.csv
+  same_file "2 3" c.npz count mixed.csv
+  same_file "3" c.csv count a/data.csv
+  same_file "2" r.npz correlate mixed.csv
+  same_file "3" r.csv correlate a/data.csv --condition 10
+  gzip -k mixed.csv
+  same_file "3" r.npz correlate mixed.csv.gz --condition 10
+  "$BLICA" count mixed.csv --out counts.npz --quiet
+  "$BLICA" count mixed.csv --out counts.csv --quiet
+  same_file "3" r.npz correlate counts.npz --condition 10
+  same_file "2" r.npz correlate counts.csv
+  # fewer segments than ranks
+  "$BLICA" simulate --variables 310 --sources 3 --segments 2 --samples 60 --out b --quiet
+  same_file "3" c.npz count b/data.csv
+  same_file "3 4" r.npz correlate b/data.csv --condition 10
+  # a full disk, met by the first rank, ends all
+  for end in npz csv; do
+    ln -s /dev/full full.$end
+    code=0
+    ranks 2 count mixed.csv --out full.$end 2>err.txt || code=$?
+    [ "$code" = 1 ]
+    [ "$(grep -c "full.$end: cannot write: No space left on device" err.txt)" = 1 ]
+  done
+  # segments that are held out are shared too
+  "$BLICA" simulate --variables 41 --sources 20 --segments 11 --samples 100 --out d --quiet
+  same_fit "2" d/data.csv --method blica --sources 20 --condition auto --starts 1 --max-iterations 4
+}
+
 @test "each rank reads its part of a file; what cannot be divided is read by the first" {
   "$BLICA" simulate --variables 9 --sources 2 --segments 5 --samples 200 --out a --quiet
   (head -1 a/data.csv; tail -n +2 a/data.csv | shuf --random-source=a/data.csv | sed 's/$/\r/'; echo; tail -1 a/data.csv | tr -d '\n') >mixed.csv

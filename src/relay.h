@@ -1,0 +1,34 @@
+/* relay.h - tables that ranks hold in parts, handed to the first rank while it writes them.
+ *
+ * Arrays have one element for each pair of each segment, counted through. A rank holds a stretch of them, one rank's after
+ * another's, or all have all. The first rank asks for one segment at a time, so that it never holds more than that of the others'. */
+#ifndef BL_RELAY_H
+#define BL_RELAY_H
+
+#include "base/base.h"
+
+typedef struct bl_relay bl_relay;
+
+typedef struct {
+  const void *held; /* this rank's elements */
+  size_t size;      /* of one, in bytes */
+} bl_relayed;
+
+/* The elements of segment s of array a, on the first rank; of an array good until the next of its segments is asked for, with
+ * `together` 0 until anything else is. NULL: the ranks cannot be reached. */
+const void *bl_relay_get(bl_relay *relay, int a, int s);
+
+typedef struct {
+  int u;
+  int64_t pairs;
+  int64_t from, to; /* tables that this rank holds */
+  int arrays;
+  bl_relayed array[4];
+  bool together;    /* all arrays of a segment are looked at at once */
+  blica_status (*write)(blica_ctx *ctx, const void *what, bl_relay *relay, const char *path);
+} bl_relay_job;
+
+/* Writes by the first rank, when all have come this far; the others give it what it asks for. A call of all ranks. */
+blica_status bl_relay_run(blica_ctx *ctx, const bl_relay_job *job, const void *what, const char *path);
+
+#endif
