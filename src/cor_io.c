@@ -61,15 +61,8 @@ static blica_status save_npz(blica_ctx *ctx, const void *cor, bl_relay *relay, c
   const blica_cor *c = cor;
   source from = {c, relay};
   bl_npz_writer *npz = NULL;
-  const char *format = "blica-cor";
   const size_t u = (size_t)c->u, n = (size_t)c->n, square[3] = {u, n, n}, margin[2] = {u, n};
-  TRY(bl_npz_begin(ctx, &npz));
-  TRY(bl_npz_add_texts(ctx, npz, "format", 0, 1, &format));
-  TRY(bl_npz_add_scalar(ctx, npz, "version", 'i', 1));
-  TRY(bl_npz_add_texts(ctx, npz, "variables", 1, c->n, (const char *const *)c->variables));
-  TRY(bl_npz_add_texts(ctx, npz, "segments", 1, c->u, (const char *const *)c->segments));
-  TRY(bl_npz_add_scalar(ctx, npz, "exact", 'b', c->exact));
-  TRY(bl_npz_add(ctx, npz, "samples", 'f', 8, 1, &u, c->samples));
+  TRY(bl_npz_begin_tables(ctx, "blica-cor", c->n, c->variables, c->u, c->segments, c->exact, c->samples, &npz));
   TRY(bl_npz_add_rows(ctx, npz, "rho", 'f', 8, 3, square, true, rho_row, &from));
   TRY(bl_npz_add_rows(ctx, npz, "se", 'f', 8, 3, square, true, se_row, &from));
   TRY(bl_npz_add_rows(ctx, npz, "flags", 'u', 1, 3, square, true, flags_row, &from));

@@ -45,15 +45,8 @@ static blica_status save_npz(blica_ctx *ctx, const void *counts, bl_relay *relay
   static const char *const names[] = {"n11", "n10", "n01", "n00"};
   source from[] = {{relay, N11}, {relay, N10}, {relay, N01}, {relay, N00}};
   bl_npz_writer *npz = NULL;
-  const char *format = "blica-counts";
   const size_t u = (size_t)c->u, margin[2] = {u, (size_t)c->n}, cells[2] = {u, (size_t)c->pairs};
-  TRY(bl_npz_begin(ctx, &npz));
-  TRY(bl_npz_add_texts(ctx, npz, "format", 0, 1, &format));
-  TRY(bl_npz_add_scalar(ctx, npz, "version", 'i', 1));
-  TRY(bl_npz_add_texts(ctx, npz, "variables", 1, c->n, (const char *const *)c->variables));
-  TRY(bl_npz_add_texts(ctx, npz, "segments", 1, c->u, (const char *const *)c->segments));
-  TRY(bl_npz_add_scalar(ctx, npz, "exact", 'b', c->exact));
-  TRY(bl_npz_add(ctx, npz, "samples", 'f', 8, 1, &u, c->samples));
+  TRY(bl_npz_begin_tables(ctx, "blica-counts", c->n, c->variables, c->u, c->segments, c->exact, c->samples, &npz));
   TRY(bl_npz_add(ctx, npz, "ones", 'f', 8, 2, margin, c->ones));
   TRY(bl_npz_add(ctx, npz, "present", 'f', 8, 2, margin, c->present));
   for (int i = 0; i < (c->n10 ? 4 : 1); i++) TRY(bl_npz_add_rows(ctx, npz, names[i], 'f', 8, 2, cells, false, segment_row, &from[i]));

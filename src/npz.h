@@ -9,6 +9,9 @@
 typedef struct bl_npz_writer bl_npz_writer;
 
 blica_status bl_npz_begin(blica_ctx *ctx, bl_npz_writer **out);
+/* The same with what counts and correlations begin with: format and version, names, exact, samples. */
+blica_status bl_npz_begin_tables(blica_ctx *ctx, const char *format, int n, char *const *variables, int u, char *const *segments, int exact,
+                                 const double *samples, bl_npz_writer **out);
 /* Row-major array of kind ('f', 'i', 'u', 'b') and bytes per element. data must live until write. */
 blica_status bl_npz_add(blica_ctx *ctx, bl_npz_writer *npz, const char *name, char kind, size_t size, int ndim,
                         const size_t *shape, const void *data);

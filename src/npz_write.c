@@ -269,6 +269,21 @@ done:
   return status;
 }
 
+blica_status bl_npz_begin_tables(blica_ctx *ctx, const char *format, int n, char *const *variables, int u, char *const *segments, int exact,
+                                 const double *samples, bl_npz_writer **out) {
+  blica_status status;
+  const size_t count = (size_t)u;
+  TRY(bl_npz_begin(ctx, out));
+  TRY(bl_npz_add_texts(ctx, *out, "format", 0, 1, &format));
+  TRY(bl_npz_add_scalar(ctx, *out, "version", 'i', 1));
+  TRY(bl_npz_add_texts(ctx, *out, "variables", 1, n, (const char *const *)variables));
+  TRY(bl_npz_add_texts(ctx, *out, "segments", 1, u, (const char *const *)segments));
+  TRY(bl_npz_add_scalar(ctx, *out, "exact", 'b', exact));
+  TRY(bl_npz_add(ctx, *out, "samples", 'f', 8, 1, &count, samples));
+done:
+  return status;
+}
+
 /* ---- the file ---- */
 
 /* A pipe cannot be written at any place: the archive is made in a temporary file and copied. */
