@@ -70,6 +70,8 @@ def on_ranks(rank):
         case("count", "count data.csv --out OUT/counts.npz", "counts.npz"),
         case("count quoted", "count quoted.csv --out OUT/counts.csv", "counts.csv"),
         case("correlate", "correlate data.csv --out OUT/cor.npz", "cor.npz"),
+        case("count shared", "count wide/data.csv --out OUT/counts.npz", "counts.npz"),
+        case("correlate shared", "correlate wide/data.csv --condition 10 --out OUT/cor.csv", "cor.csv"),
         case("fit mle", f"{fit} --method mle", "model.json"),
         case("sources", "sources model.json data.csv --out OUT/sources.csv", "sources.csv"),
         case("loglik --json", "loglik model.json data.csv --json"),
@@ -164,6 +166,7 @@ class Driver:
     def make_input(self):
         os.mkdir(self.input)
         self.blica("simulate", "--variables", "4", "--sources", "2", "--segments", "3", "--samples", "60", "--out", ".")
+        self.blica("simulate", "--variables", "104", "--sources", "2", "--segments", "3", "--samples", "20", "--out", "wide")  # so wide that ranks share the tables
         text = open(os.path.join(self.input, "data.csv")).read()
         subprocess.run(["gzip", "-k", "data.csv"], cwd=self.input, check=True)
         subprocess.run(["zstd", "-q", "-k", "data.csv"], cwd=self.input, check=True)
