@@ -1,4 +1,5 @@
 /* draw_html.c - a figure inside a page: inline SVG, tips as <title>, heat maps as a small PNG with their values. */
+#include <errno.h>
 #include <cairo.h>
 #include <math.h>
 #include <stdlib.h>
@@ -86,7 +87,8 @@ static bool heat_png(const mark *m, buffer *png) {
     ok = cairo_surface_write_to_png_stream(surface, to_buffer, png) == CAIRO_STATUS_SUCCESS;
   }
   cairo_surface_destroy(surface);
-  return ok;
+  if (!ok) errno = ENOMEM; /* nothing else can fail here, and not every library says so */
+  return draw_end();
 }
 
 static void put_names(FILE *page, char *const *names, int count) {

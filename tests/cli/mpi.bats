@@ -15,11 +15,11 @@ setup() {
   command -v mpirun >/dev/null || skip "mpirun is not installed (openmpi-bin)"
 }
 
-# ranks P ARGS...: blica-mpi on P ranks of one thread each; its exit code.
+# ranks P ARGS...: blica-mpi on P ranks of one thread each; its exit code. BLICA_PATIENCE: seconds before it counts as hanging.
 ranks() {
   local p=$1
   shift
-  timeout 120 mpirun --quiet -n "$p" "$MPI" "$@" --threads 1 --quiet
+  timeout "${BLICA_PATIENCE:-120}" mpirun --quiet -n "$p" "$MPI" "$@" --threads 1 --quiet
 }
 
 # same_models FILE...: equal but for the seconds.
@@ -63,12 +63,12 @@ same_fit() {
   "$BLICA" simulate --variables 400 --sources 5 --segments 2 --samples 200 --out a --quiet
   same_fit "3 4 5" a/data.csv --method blica --sources 5 --starts 1 --max-iterations 6
   "$BLICA" fit a/data.csv --method blica --sources 5 --starts 1 --max-iterations 6 --out m7.json --quiet --threads 7 || [ $? = 4 ]
-  timeout 120 mpirun --quiet -n 3 "$MPI" fit a/data.csv --method blica --sources 5 --starts 1 --max-iterations 6 --out m8.json --quiet --threads 2 || [ $? = 4 ]
+  timeout "${BLICA_PATIENCE:-120}" mpirun --quiet -n 3 "$MPI" fit a/data.csv --method blica --sources 5 --starts 1 --max-iterations 6 --out m8.json --quiet --threads 2 || [ $? = 4 ]
   same_models alone.json m7.json m8.json
   # a checkpoint of ranks that hold parts of segments is one of the same data
   many="fit a/data.csv --method blica --sources 5 --starts 100 --max-iterations 6 --threads 1 --quiet"
   "$BLICA" $many --out m8.json || [ $? = 4 ]
-  timeout 120 mpirun --quiet -n 3 "$MPI" $many --out m9.json --checkpoint c --checkpoint-seconds 0 &
+  timeout "${BLICA_PATIENCE:-120}" mpirun --quiet -n 3 "$MPI" $many --out m9.json --checkpoint c --checkpoint-seconds 0 &
   job=$!
   for i in $(seq 1000); do
     [ "$(stat -c %s c 2>/dev/null || echo 0)" -gt 10000 ] && break
@@ -115,7 +115,7 @@ same_fit() {
   same_fit "3" counts.csv --method blica --sources 20 --starts 1 --max-iterations 4
   # warnings name the same tables
   "$BLICA" fit mixed.csv --method blica --sources 20 --starts 1 --max-iterations 2 --out m.json 2>&1 | grep -E 'warning: .*(tables|vary)' >alone.txt
-  timeout 120 mpirun --quiet -n 3 "$MPI" fit mixed.csv --method blica --sources 20 --starts 1 --max-iterations 2 --out m.json --threads 1 2>&1 |
+  timeout "${BLICA_PATIENCE:-120}" mpirun --quiet -n 3 "$MPI" fit mixed.csv --method blica --sources 20 --starts 1 --max-iterations 2 --out m.json --threads 1 2>&1 |
     grep -E 'warning: .*(tables|vary)' >three.txt
   [ "$(wc -l <alone.txt)" -ge 2 ]
   cmp alone.txt three.txt
@@ -127,7 +127,7 @@ same_fit() {
   stream() { head -1 a/data.csv; for i in $(seq 1010); do cat rows; done; sed 's/[0-9]*$/end/' rows; }
   fit="--method blica --sources 20 --starts 1 --max-iterations 3 --quiet --threads 1"
   stream | "$BLICA" fit - $fit --out alone.json || [ $? = 4 ]
-  stream | timeout 120 mpirun --quiet -n 3 "$MPI" fit - $fit --out m3.json || [ $? = 4 ]
+  stream | timeout "${BLICA_PATIENCE:-120}" mpirun --quiet -n 3 "$MPI" fit - $fit --out m3.json || [ $? = 4 ]
   same_models alone.json m3.json
   grep -q '"end"' m3.json
 }
