@@ -134,7 +134,8 @@ static void walk(const char *method) {
   for (at = 0; one_fault(method, 1, at, whole, &resumed); at += stride);
   print_message("%-9s begun: %lld failed, %lld went on, %lld left a file; resumed: %lld failed, %lld went on\n", method,
                 begun.failed, begun.went_on, begun.files, resumed.failed, resumed.went_on);
-  assert_true(begun.failed > 0 && begun.went_on > 0 && begun.files > 0 && resumed.failed > 0);
+  const int few = faulty_stride(1) > 1; /* then not every outcome need be among them */
+  assert_true(few || (begun.failed > 0 && begun.went_on > 0 && begun.files > 0 && resumed.failed > 0));
   blica_model_free(whole);
 }
 
