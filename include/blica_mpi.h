@@ -6,7 +6,8 @@
  *     blica_set_comm(ctx, &comm);
  *
  * From then on every rank makes the same calls with the same input and options. Each does its share of the work,
- * all get the same result (the bits of one process alone), and rank 0 writes files. */
+ * all get the same result (the bits of one process alone), and rank 0 writes files. Of many variables counts and correlations
+ * are shared out: each rank has those of its own segments (blica_count_begin). */
 #ifndef BLICA_MPI_H
 #define BLICA_MPI_H
 

@@ -1,6 +1,6 @@
 /* draw_html.c - a figure inside a page: inline SVG, tips as <title>, heat maps as a small PNG with their values. */
-#include <errno.h>
 #include <cairo.h>
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

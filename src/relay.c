@@ -8,14 +8,14 @@ struct bl_relay {
   bl_relay_job job;
   int64_t (*held)[2]; /* [size] tables of every rank, from and to */
   size_t *to, *from;  /* [size] bytes of one exchange */
-  void *room[4];      /* first rank: a segment that it does not hold; one for all arrays unless they are looked at together */
-  int64_t in_room[4]; /* which: a + 4 s, -1 none */
+  void *room[BL_RELAYED]; /* first rank: a segment that it does not hold; one for all arrays unless they are looked at together */
+  int64_t in_room[BL_RELAYED]; /* which, as key has it; -1: none */
 };
 
 static void free_relay(bl_relay *r) {
   bl_free(r->held);
   bl_free(r->to);
-  for (int i = 0; i < 4; i++) bl_free(r->room[i]);
+  for (int i = 0; i < BL_RELAYED; i++) bl_free(r->room[i]);
 }
 
 static bool first(const bl_relay *r) { return bl_comm(r->ctx)->rank == 0; }
@@ -43,7 +43,7 @@ static blica_status prepare(bl_relay *r) {
   TRY(bl_alloc(r->ctx, size, &r->held));
   TRY(bl_alloc(r->ctx, 2 * size, &r->to));
   r->from = r->to + size;
-  for (int a = 0; a < 4; a++) r->in_room[a] = -1;
+  for (int a = 0; a < BL_RELAYED; a++) r->in_room[a] = -1;
   if (first(r) && (r->job.from > 0 || r->job.to < r->job.u * r->job.pairs)) TRY(make_rooms(r));
 done:
   return status;
@@ -96,16 +96,18 @@ typedef struct {
   int32_t array, segment; /* array -1: no more */
 } wish;
 
+static int64_t key(int a, int s) { return a + BL_RELAYED * (int64_t)s; }
+
 const void *bl_relay_get(bl_relay *r, int a, int s) {
   const bl_relayed *array = &r->job.array[a];
   const int64_t at = s * r->job.pairs - r->job.from;
   if (holds(r, s)) return (const char *)array->held + array->size * (size_t)at;
   const int slot = r->job.together ? a : 0;
   wish w = {a, s};
-  if (r->in_room[slot] == a + 4 * (int64_t)s) return r->room[slot];
+  if (r->in_room[slot] == key(a, s)) return r->room[slot];
   r->in_room[slot] = -1;
   if (bl_broadcast(r->ctx, &w, sizeof w, 0) != BLICA_OK || send(r, a, s, r->room[slot]) != BLICA_OK) return NULL;
-  r->in_room[slot] = a + 4 * (int64_t)s;
+  r->in_room[slot] = key(a, s);
   return r->room[slot];
 }
 

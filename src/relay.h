@@ -7,6 +7,8 @@
 
 #include "base/base.h"
 
+enum { BL_RELAYED = 4 }; /* arrays at most */
+
 typedef struct bl_relay bl_relay;
 
 typedef struct {
@@ -14,8 +16,8 @@ typedef struct {
   size_t size;      /* of one, in bytes */
 } bl_relayed;
 
-/* The elements of segment s of array a, on the first rank; of an array good until the next of its segments is asked for, with
- * `together` 0 until anything else is. NULL: the ranks cannot be reached. */
+/* The elements of segment s of array a, on the first rank: good until another segment of that array is asked for or, unless
+ * arrays are looked at together, of any. NULL: the ranks cannot be reached. */
 const void *bl_relay_get(bl_relay *relay, int a, int s);
 
 typedef struct {
@@ -23,7 +25,7 @@ typedef struct {
   int64_t pairs;
   int64_t from, to; /* tables that this rank holds */
   int arrays;
-  bl_relayed array[4];
+  bl_relayed array[BL_RELAYED];
   bool together;    /* all arrays of a segment are looked at at once */
   blica_status (*write)(blica_ctx *ctx, const void *what, bl_relay *relay, const char *path);
 } bl_relay_job;

@@ -135,8 +135,9 @@ static blica_status call_load_owned(int r, void **out) {
   blica_fit_options fit = wide_fit();
   return blica_counts_load_ranks(ctx[r], wide, &fit, (blica_counts **)out);
 }
-static blica_status call_fit_owned(int r, void **out) {
+static blica_status fit_shared(int r, double condition, void **out) {
   blica_fit_options fit = wide_fit();
+  fit.condition = condition;
   blica_counts *own;
   blica_status status = count_pieces(r, &fit, &own);
   blica_input input = {.counts = own};
@@ -145,6 +146,8 @@ static blica_status call_fit_owned(int r, void **out) {
   blica_counts_free(own);
   return status;
 }
+static blica_status call_fit_owned(int r, void **out) { return fit_shared(r, BLICA_CONDITION_DEFAULT, out); }
+static blica_status call_fit_auto(int r, void **out) { return fit_shared(r, BLICA_CONDITION_AUTO, out); }
 
 /* What count and correlate do with tables that ranks share. */
 static blica_status call_shared_files(int r, void **out) {
@@ -160,17 +163,6 @@ static blica_status call_shared_files(int r, void **out) {
   blica_counts_free(own);
   blica_cor_free(rough);
   blica_cor_free(fine);
-  return status;
-}
-static blica_status call_fit_auto(int r, void **out) {
-  blica_fit_options fit = wide_fit();
-  fit.condition = BLICA_CONDITION_AUTO;
-  blica_counts *own;
-  blica_status status = count_pieces(r, &fit, &own);
-  blica_input input = {.counts = own};
-  *out = NULL;
-  if (status == BLICA_OK) status = blica_fit(ctx[r], &input, &fit, (blica_model **)out);
-  blica_counts_free(own);
   return status;
 }
 
