@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "count_kernel.h"
+#include "counts/count_kernel.h"
 #include "num/rng.h"
 
 static blica_data *draw(blica_ctx *ctx, int64_t rows, int n, int u, double missing) {

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "blica.h"
-#include "model.h"
+#include "model/model.h"
 #include "num/rng.h"
 
 enum { IVAE_SOURCES = 5 }; /* 5! 2^5 orders and signs are enough */

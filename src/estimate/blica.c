@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cor.h"
+#include "cor/cor.h"
 #include "estimate/estimate.h"
 #include "estimate/sgauss.h"
 #include "estimate/sgauss_precondition.h"

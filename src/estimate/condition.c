@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/share.h"
-#include "cor.h"
+#include "cor/cor.h"
 #include "estimate/corfit.h"
 #include "estimate/estimate.h"
 #include "num/lbfgs.h"

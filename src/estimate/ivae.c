@@ -14,7 +14,7 @@
 #include "base/share.h"
 #include "estimate/estimate.h"
 #include "estimate/ivae_loss.h"
-#include "model.h"
+#include "model/model.h"
 #include "num/lbfgs.h"
 #include "num/rng.h"
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/share.h"
-#include "cor.h"
+#include "cor/cor.h"
 #include "estimate/corfit.h"
 #include "estimate/estimate.h"
 #include "estimate/sgauss.h"

@@ -4,7 +4,7 @@
 #ifndef BL_MLE_H
 #define BL_MLE_H
 
-#include "likelihood.h"
+#include "likelihood/likelihood.h"
 
 typedef struct bl_information bl_information;
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "model.h"
+#include "model/model.h"
 
 static void check_model(const blica_model *m) {
   size_t n = (size_t)m->n, k = (size_t)m->k, u = (size_t)m->u;

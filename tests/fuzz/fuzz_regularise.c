@@ -1,7 +1,7 @@
 /* fuzz_regularise.c - correlation matrices of any numbers, brought to any condition number. */
 #include <math.h>
 
-#include "cor.h"
+#include "cor/cor.h"
 #include "counts_check.h"
 #include "num/eigen.h"
 

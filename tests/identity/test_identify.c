@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <cmocka.h>
 
-#include "identify.h"
+#include "inference/identify.h"
 
 static blica_model *simulated(blica_ctx *ctx, int n, int k, int u, uint64_t seed) {
   blica_simulate_options o = blica_simulate_options_default();

@@ -11,7 +11,7 @@
 #include <lapacke.h>
 
 #include "context.h"
-#include "model.h"
+#include "model/model.h"
 #include "num/rng.h"
 
 static blica_model *random_model(int n, int u, uint64_t seed) {

@@ -12,7 +12,7 @@
 
 #include "base/base.h"
 #include "context.h"
-#include "model.h"
+#include "model/model.h"
 
 /* Numbers of a table, plain or gzipped; NULL when it is not there. */
 static double *read_table(const char *path, size_t *count) {

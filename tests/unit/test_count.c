@@ -8,8 +8,8 @@
 #include <cmocka.h>
 
 #include "context.h"
-#include "count_kernel.h"
-#include "counts.h"
+#include "counts/count_kernel.h"
+#include "counts/counts.h"
 #include "num/rng.h"
 #include "same_counts.h"
 

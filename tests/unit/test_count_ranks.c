@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "counts.h"
+#include "counts/counts.h"
 #include "num/rng.h"
 #include "hall.h"
 

@@ -11,7 +11,7 @@
 
 #include "base/npy.h"
 #include "blica.h"
-#include "counts.h"
+#include "counts/counts.h"
 #include "num/rng.h"
 #include "same_counts.h"
 

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "likelihood.h"
+#include "likelihood/likelihood.h"
 #include "num/ep.h"
 #include "num/grid.h"
 #include "num/mvn.h"

@@ -12,7 +12,7 @@
 #include <jansson.h>
 
 #include "blica.h"
-#include "model.h"
+#include "model/model.h"
 #include "num/rng.h"
 
 static blica_ctx *ctx;

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "cor.h"
+#include "cor/cor.h"
 #include "num/eigen.h"
 #include "num/rng.h"
 

@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "cor.h"
-#include "counts.h"
+#include "cor/cor.h"
+#include "counts/counts.h"
 #include "estimate/corfit.h"
 #include "estimate/sgauss.h"
 #include "estimate/starts.h"

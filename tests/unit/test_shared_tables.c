@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "counts.h"
+#include "counts/counts.h"
 #include "hall.h"
 #include "scratch.h"
 

@@ -1,0 +1,106 @@
+/* cor.c - the object that holds correlations: create, copy, unpack, free. */
+#include "cor/cor.h"
+
+#include <math.h>
+#include <string.h>
+
+blica_status bl_cor_create(blica_ctx *ctx, int n, int u, char **variables, char **segments, const double *samples,
+                           blica_cor **out) {
+  return bl_cor_create_part(ctx, n, u, variables, segments, samples, true, 0, (int64_t)n * (n - 1) / 2 * u, out);
+}
+
+blica_status bl_cor_create_lean(blica_ctx *ctx, int n, int u, char **variables, char **segments, const double *samples,
+                                blica_cor **out) {
+  return bl_cor_create_part(ctx, n, u, variables, segments, samples, false, 0, (int64_t)n * (n - 1) / 2 * u, out);
+}
+
+blica_status bl_cor_create_part(blica_ctx *ctx, int n, int u, char **variables, char **segments, const double *samples, bool errors,
+                                int64_t from, int64_t to, blica_cor **out) {
+  blica_status status = BLICA_OK;
+  blica_cor *cor = NULL;
+  *out = NULL;
+  TRY(bl_alloc(ctx, 1, &cor));
+  cor->n = n;
+  cor->u = u;
+  cor->pairs = (int64_t)n * (n - 1) / 2;
+  cor->condition = INFINITY;
+  cor->first = from ? (int)(from / cor->pairs) : 0;
+  cor->first_pair = from ? from % cor->pairs : 0;
+  cor->tables = to - from;
+  size_t tables = (size_t)cor->tables, columns = bl_mul((size_t)n, (size_t)u);
+  TRY(bl_copy_texts(ctx, n, (const char *const *)variables, &cor->variables));
+  TRY(bl_copy_texts(ctx, u, (const char *const *)segments, &cor->segments));
+  TRY(bl_alloc(ctx, (size_t)u, &cor->samples));
+  TRY(bl_alloc(ctx, tables, &cor->rho));
+  if (errors) TRY(bl_alloc(ctx, tables, &cor->se));
+  TRY(bl_alloc(ctx, tables, &cor->flags));
+  TRY(bl_alloc(ctx, columns, &cor->thresholds));
+  TRY(bl_alloc(ctx, (size_t)u, &cor->shift));
+  TRY(bl_alloc(ctx, (size_t)u, &cor->eigen_min));
+  TRY(bl_alloc(ctx, (size_t)u, &cor->eigen_max));
+  memcpy(cor->samples, samples, (size_t)u * sizeof *samples);
+  for (int s = 0; s < u; s++) cor->eigen_min[s] = cor->eigen_max[s] = NAN;
+  *out = cor;
+done:
+  if (status != BLICA_OK) blica_cor_free(cor);
+  return status;
+}
+
+blica_status bl_cor_copy(blica_ctx *ctx, const blica_cor *cor, blica_cor **out) {
+  blica_status status = BLICA_OK;
+  blica_cor *copy = NULL;
+  *out = NULL;
+  const int64_t from = bl_cor_before(cor);
+  TRY(bl_cor_create_part(ctx, cor->n, cor->u, cor->variables, cor->segments, cor->samples, cor->se, from, from + cor->tables, &copy));
+  size_t tables = (size_t)cor->tables, columns = (size_t)cor->n * (size_t)cor->u;
+  size_t segments = (size_t)cor->u * sizeof(double);
+  memcpy(copy->rho, cor->rho, tables * sizeof(double));
+  if (cor->se) memcpy(copy->se, cor->se, tables * sizeof(double));
+  memcpy(copy->flags, cor->flags, tables);
+  memcpy(copy->thresholds, cor->thresholds, columns * sizeof(double));
+  memcpy(copy->shift, cor->shift, segments);
+  memcpy(copy->eigen_min, cor->eigen_min, segments);
+  memcpy(copy->eigen_max, cor->eigen_max, segments);
+  copy->zero_cells = cor->zero_cells;
+  copy->constant_pairs = cor->constant_pairs;
+  copy->empty_pairs = cor->empty_pairs;
+  copy->constant_columns = cor->constant_columns;
+  copy->exact = cor->exact;
+  copy->condition = cor->condition;
+  *out = copy;
+done:
+  return status;
+}
+
+bl_symmetric bl_cor_view(const blica_cor *cor, int s) {
+  bl_symmetric c = {.n = cor->n, .pairs = cor->rho, .scale = 1};
+  if (s == cor->first)
+    c.from = (size_t)cor->first_pair;
+  else
+    c.pairs += (s - cor->first) * cor->pairs - cor->first_pair;
+  return c;
+}
+
+void blica_cor_matrix(const blica_cor *cor, int s, double *c) {
+  size_t n = (size_t)cor->n;
+  const double *rho = cor->rho + (size_t)(s - cor->first) * (size_t)cor->pairs;
+  for (size_t j = 0; j < n; j++) {
+    c[j + j * n] = 1.0;
+    for (size_t i = 0; i < j; i++) c[i + j * n] = c[j + i * n] = *rho++;
+  }
+}
+
+void blica_cor_free(blica_cor *cor) {
+  if (!cor) return;
+  bl_free_texts(cor->variables, cor->n);
+  bl_free_texts(cor->segments, cor->u);
+  bl_free(cor->samples);
+  bl_free(cor->rho);
+  bl_free(cor->se);
+  bl_free(cor->thresholds);
+  bl_free(cor->flags);
+  bl_free(cor->shift);
+  bl_free(cor->eigen_min);
+  bl_free(cor->eigen_max);
+  bl_free(cor);
+}

@@ -1,0 +1,141 @@
+/* cor_io.c - correlations in files, chosen by the name's ending.
+ *
+ * .npz, arrays that numpy.load opens as they are:
+ *   format "blica-cor", version 1, variables [n], segments [u], samples [u], exact,
+ *   rho        [u,n,n] correlations, 1 on the diagonal
+ *   se         [u,n,n] standard errors, NaN where there is none and on the diagonal
+ *   flags      [u,n,n] 1 a zero cell was corrected, 2 a variable is constant, 4 no row has both
+ *   thresholds [u,n]   Phi^-1 of the share of ones
+ *   condition, shift [u], eigen_min [u], eigen_max [u]   what regularisation did; infinite, 0, NaN before it
+ *
+ * .csv, one row per segment and pair, and one per segment and variable:
+ *   segment,i,j,rho,se,flags,threshold
+ * The rows of pairs (i before j) leave threshold empty; the rows with i = j have rho 1, no se, flags 0,
+ * and the threshold of the variable. Empty means: there is none. Numbers read back to the same bits. */
+#include <errno.h>
+#include <locale.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/csv.h"
+#include "base/outfile.h"
+#include "cor/cor.h"
+#include "counts/counts_csv.h"
+#include "base/npz.h"
+#include "ranks/relay.h"
+
+enum { RHO, SE, FLAGS };
+
+typedef struct {
+  const blica_cor *c;
+  bl_relay *relay;
+} source;
+
+/* Row i of segment s of a symmetric matrix that is kept in pairs; r = s n + i. */
+static const void *square_row(source *from, int array, size_t r, double diagonal, double *row) {
+  const size_t n = (size_t)from->c->n, i = r % n;
+  const double *pairs = bl_relay_get(from->relay, array, (int)(r / n));
+  if (!pairs) return NULL;
+  memcpy(row, pairs + i * (i - 1) / 2, i * sizeof *row); /* no bytes for i = 0 */
+  row[i] = diagonal;
+  for (size_t j = i + 1; j < n; j++) row[j] = pairs[j * (j - 1) / 2 + i];
+  return row;
+}
+
+static const void *rho_row(void *from, size_t r, void *row) { return square_row(from, RHO, r, 1, row); }
+static const void *se_row(void *from, size_t r, void *row) { return square_row(from, SE, r, NAN, row); }
+
+static const void *flags_row(void *user, size_t r, void *row) {
+  const source *from = user;
+  const size_t n = (size_t)from->c->n, i = r % n;
+  const uint8_t *flags = bl_relay_get(from->relay, FLAGS, (int)(r / n));
+  if (!flags) return NULL;
+  for (size_t j = 0; j < n; j++)
+    ((uint8_t *)row)[j] = j == i ? 0 : flags[j < i ? i * (i - 1) / 2 + j : j * (j - 1) / 2 + i];
+  return row;
+}
+
+static blica_status save_npz(blica_ctx *ctx, const void *cor, bl_relay *relay, const char *path) {
+  blica_status status;
+  const blica_cor *c = cor;
+  source from = {c, relay};
+  bl_npz_writer *npz = NULL;
+  const size_t u = (size_t)c->u, n = (size_t)c->n, square[3] = {u, n, n}, margin[2] = {u, n};
+  TRY(bl_npz_begin_tables(ctx, "blica-cor", c->n, c->variables, c->u, c->segments, c->exact, c->samples, &npz));
+  TRY(bl_npz_add_rows(ctx, npz, "rho", 'f', 8, 3, square, true, rho_row, &from));
+  TRY(bl_npz_add_rows(ctx, npz, "se", 'f', 8, 3, square, true, se_row, &from));
+  TRY(bl_npz_add_rows(ctx, npz, "flags", 'u', 1, 3, square, true, flags_row, &from));
+  TRY(bl_npz_add(ctx, npz, "thresholds", 'f', 8, 2, margin, c->thresholds));
+  TRY(bl_npz_add_scalar(ctx, npz, "condition", 'f', c->condition));
+  if (c->shift) TRY(bl_npz_add(ctx, npz, "shift", 'f', 8, 1, &u, c->shift));
+  if (c->eigen_min) TRY(bl_npz_add(ctx, npz, "eigen_min", 'f', 8, 1, &u, c->eigen_min));
+  if (c->eigen_max) TRY(bl_npz_add(ctx, npz, "eigen_max", 'f', 8, 1, &u, c->eigen_max));
+  TRY(bl_npz_write(ctx, npz, path));
+done:
+  bl_npz_free(npz);
+  return status;
+}
+
+typedef struct {
+  const double *rho, *se; /* [pairs] of one segment */
+  const uint8_t *flags;
+} tables;
+
+static void put_row(FILE *f, const blica_cor *c, const tables *t, int s, int i, int j) {
+  bl_csv_put_text(f, c->segments[s]);
+  putc(',', f);
+  bl_csv_put_text(f, c->variables[i]);
+  putc(',', f);
+  bl_csv_put_text(f, c->variables[j]);
+  putc(',', f);
+  if (i == j) {
+    fputs("1,,0,", f);
+    bl_csv_put_number(f, c->thresholds[(size_t)s * (size_t)c->n + (size_t)i]);
+    putc('\n', f);
+    return;
+  }
+  size_t pair = (size_t)blica_pair(i, j);
+  bl_csv_put_number(f, t->rho[pair]);
+  putc(',', f);
+  if (!isnan(t->se[pair])) bl_csv_put_number(f, t->se[pair]);
+  fprintf(f, ",%d,\n", t->flags[pair]);
+}
+
+static bool put_segment(FILE *f, const blica_cor *c, bl_relay *relay, int s) {
+  const tables t = {bl_relay_get(relay, RHO, s), bl_relay_get(relay, SE, s), bl_relay_get(relay, FLAGS, s)};
+  if (!t.rho || !t.se || !t.flags) return false;
+  for (int j = 0; j < c->n; j++)
+    for (int i = 0; i <= j; i++) put_row(f, c, &t, s, i, j);
+  return true;
+}
+
+static blica_status save_csv(blica_ctx *ctx, const void *cor, bl_relay *relay, const char *path) {
+  blica_status status = BLICA_OK;
+  const blica_cor *c = cor;
+  bl_outfile file = {0};
+  locale_t made = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0), before = made ? uselocale(made) : (locale_t)0;
+  if (!bl_outfile_open(&file, path)) FAIL(ctx, BLICA_ERR_IO, "%s: cannot write: %s", path, strerror(errno));
+  fputs("segment,i,j,rho,se,flags,threshold\n", file.stream);
+  for (int s = 0; s < c->u; s++)
+    if (!put_segment(file.stream, c, relay, s)) TRY(bl_comm_check(ctx));
+  if (!bl_outfile_commit(&file)) FAIL(ctx, BLICA_ERR_IO, "%s: cannot write: %s", path, strerror(errno));
+done:
+  bl_outfile_discard(&file);
+  if (made) {
+    uselocale(before);
+    freelocale(made);
+  }
+  return status;
+}
+
+blica_status blica_cor_save(blica_ctx *ctx, const blica_cor *c, const char *path) {
+  const bool csv = bl_has_ending(path, ".csv");
+  const int64_t from = bl_cor_before(c);
+  const bl_relay_job job = {.u = c->u, .pairs = c->pairs, .from = from, .to = from + c->tables, .arrays = 3, .together = csv,
+                            .array = {{c->rho, sizeof *c->rho}, {c->se, sizeof *c->se}, {c->flags, sizeof *c->flags}},
+                            .write = csv ? save_csv : save_npz};
+  if (!csv && !bl_has_ending(path, ".npz"))
+    return bl_fail(ctx, BLICA_ERR_ARGUMENT, "%s: correlations are saved as .npz or .csv; end the name in one of them", path);
+  return bl_relay_run(ctx, &job, c, path);
+}

@@ -1,0 +1,498 @@
+/* correlate.c - from the 2x2 tables of all pairs and segments to tetrachoric correlations.
+ *
+ * Per segment: thresholds t_i = Phi^-1(share of ones), then for each pair the root rho of Phi2(t_i,t_j;rho) = p11
+ * and its standard error (num/tetra.h). Rules for tables that a sample leaves thin are in docs/correlations.md:
+ *   constant column   its share is taken as 1/(2N) away from 0 or 1; correlation 0, no standard error
+ *   empty cell        filled with e/(1+2e), e its count under independence, margins kept
+ *   no common row     correlation 0, no standard error
+ * None is applied to exact counts, save that thresholds stay finite. Under missing values a table brings its own
+ * margins; reported thresholds use every row where the variable is present.
+ *
+ * Work is cut into blocks of pairs that do not depend on the number of threads; ranks share the blocks; or, when
+ * they share the counts, the segments: then a rank reads and makes what is of its own segments only, and all get the number of
+ * tables with a flag and the first of them. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/share.h"
+#include "cor/cor.h"
+#include "cor/correlate.h"
+#include "counts/counts.h"
+#include "num/normal.h"
+#include "num/products.h"
+#include "num/tetra.h"
+
+enum { BLOCK = 512, NAMED = 3 };
+
+typedef struct {
+  const blica_counts *counts;
+  blica_cor *cor;
+  blica_simd level;
+  int64_t blocks;        /* per segment */
+  bl_keep keep;
+  bl_share share;        /* of the tables of all segments */
+  int64_t counted;       /* tables before those that counts have */
+  int64_t first;         /* block that task 0 of this round stands for */
+  bl_tetra_batch *batch; /* [threads] */
+  int64_t *bad;          /* [threads] smallest index of a table with a negative cell, -1: none */
+} work;
+
+/* ------------------------------------------------------------------ one table */
+
+/* A cell of a sample below this share is empty: what subtraction leaves of 0, never a quarter of a row. */
+static double empty_share(bool exact, double total) {
+  return exact ? 0.0 : fmin(1e-9, 0.25 / total);
+}
+
+/* Fills the empty cells `a` (and its diagonal opposite with it) in units of shares; total is the number of rows. */
+static void fill_empty(double share[4], int a, double margins, double total) {
+  double expected = margins * total, add = expected / (1.0 + 2.0 * expected) / total;
+  bool diagonal = a == BL_P11 || a == BL_P00;
+  double sign = diagonal ? 1.0 : -1.0, giver = diagonal ? fmin(share[BL_P10], share[BL_P01]) : fmin(share[BL_P11], share[BL_P00]);
+  add = fmin(add, 0.5 * giver); /* cells of fractions of a row may have less to give */
+  share[BL_P11] += sign * add;
+  share[BL_P00] += sign * add;
+  share[BL_P10] -= sign * add;
+  share[BL_P01] -= sign * add;
+}
+
+static const double MOST = 0x1p1000; /* rows: sums and shares of more would overflow */
+
+/* Cells to shares; returns the flags, negative when a cell is or when they are no numbers of rows. */
+static int make_shares(const double cell[4], bool exact, double share[4]) {
+  double total = cell[0] + cell[1] + cell[2] + cell[3], none = empty_share(exact, total);
+  if (!(total <= MOST)) return -1;
+  if (!(total > 0.0)) { /* cells of opposite signs may cancel */
+    bool none_there = cell[0] == 0.0 && cell[1] == 0.0 && cell[2] == 0.0 && cell[3] == 0.0;
+    return none_there ? BLICA_PAIR_EMPTY : -1;
+  }
+  for (int c = 0; c < 4; c++) {
+    share[c] = cell[c] / total;
+    if (!(share[c] > -1e-9)) return -1;
+    if (share[c] < 0.0) share[c] = 0.0;
+  }
+  double p1 = share[BL_P11] + share[BL_P10], p2 = share[BL_P11] + share[BL_P01];
+  double q1 = share[BL_P01] + share[BL_P00], q2 = share[BL_P10] + share[BL_P00];
+  /* twice: two empty cells make a constant, so that an empty cell has neighbours that are not */
+  if (p1 <= 2.0 * none || q1 <= 2.0 * none || p2 <= 2.0 * none || q2 <= 2.0 * none) return BLICA_PAIR_CONSTANT;
+  int zero = BL_P11; /* the smallest, so that relabelling the variables changes nothing */
+  for (int c = 0; c < 4; c++)
+    if (share[c] < share[zero]) zero = c;
+  if (share[zero] > none) return 0;
+  if (!exact) fill_empty(share, zero, (zero <= BL_P10 ? p1 : q1) * (zero == BL_P11 || zero == BL_P01 ? p2 : q2), total);
+  return BLICA_PAIR_ZERO_CELL;
+}
+
+static double share_threshold(double ones, double zeros) {
+  double present = ones + zeros;
+  if (!(present > 0.0)) return 0.0;
+  double floor = 0.5 / fmax(present, 1.0);
+  double low = ones <= 0.0 || zeros <= 0.0 ? floor : fmin(ones, zeros) / present;
+  double t = bl_phi_quantile(fmax(low, 0x1p-1022)); /* a share so small as to vanish has a finite threshold too */
+  return ones < zeros ? t : -t;
+}
+
+blica_status blica_tetrachoric(blica_ctx *ctx, const double cell[4], double *rho, double *se, double threshold[2],
+                               int *flags) {
+  _Alignas(64) double room[8][8] = {{0}};
+  bl_tetra_batch one = {8, {room[0], room[1], room[2], room[3]}, room[4], room[5], room[6], room[7]};
+  double share[4] = {0.25, 0.25, 0.25, 0.25}, total = cell[0] + cell[1] + cell[2] + cell[3];
+  int found = make_shares(cell, false, share);
+  if (found < 0)
+    return bl_fail(ctx, BLICA_ERR_ARGUMENT, "table %g %g %g %g: cells must be counts, none negative or above 2^1000", cell[0], cell[1],
+                   cell[2], cell[3]);
+  double h = share_threshold(cell[0] + cell[1], cell[2] + cell[3]);
+  double k = share_threshold(cell[0] + cell[2], cell[1] + cell[3]);
+  *rho = 0.0;
+  if (se) *se = NAN;
+  if (threshold) threshold[0] = h, threshold[1] = k;
+  if (flags) *flags = found;
+  if (found & (BLICA_PAIR_CONSTANT | BLICA_PAIR_EMPTY)) return BLICA_OK;
+  for (int c = 0; c < 4; c++) one.share[c][0] = share[c];
+  one.h[0] = h;
+  one.k[0] = k;
+  bl_tetra_solve(blica_simd_level(ctx), &one, 1);
+  *rho = one.rho[0];
+  double error = sqrt(one.variance[0] / total);
+  if (se) *se = isfinite(error) ? error : NAN;
+  return BLICA_OK;
+}
+
+/* ------------------------------------------------------------------ a block of tables */
+
+/* table: among all segments. */
+static void get_cells(const work *w, int64_t s, int i, int j, int64_t table, double cell[4]) {
+  const blica_counts *c = w->counts;
+  table -= w->counted;
+  cell[BL_P11] = c->n11[table];
+  if (c->n10) {
+    cell[BL_P10] = c->n10[table];
+    cell[BL_P01] = c->n01[table];
+    cell[BL_P00] = c->n00[table];
+    return;
+  }
+  double a = c->ones[s * c->n + i], b = c->ones[s * c->n + j];
+  cell[BL_P10] = a - cell[BL_P11];
+  cell[BL_P01] = b - cell[BL_P11];
+  cell[BL_P00] = c->samples[s] - a - b + cell[BL_P11];
+}
+
+static void set_lane(bl_tetra_batch *b, int lane, const double share[4], double h, double k) {
+  for (int c = 0; c < 4; c++) b->share[c][lane] = share[c];
+  b->h[lane] = h;
+  b->k[lane] = k;
+}
+
+/* The pair with packed index p. */
+static void unpack_pair(int64_t p, int *i, int *j) {
+  int64_t column = (int64_t)((1.0 + sqrt(1.0 + 8.0 * (double)p)) / 2.0);
+  while (column * (column - 1) / 2 > p) column--;
+  while (column * (column + 1) / 2 <= p) column++;
+  *j = (int)column;
+  *i = (int)(p - column * (column - 1) / 2);
+}
+
+static void block_task(int64_t task, int thread, void *user) {
+  work *w = user;
+  const blica_counts *c = w->counts;
+  bl_tetra_batch *batch = &w->batch[thread];
+  static const double independent[4] = {0.25, 0.25, 0.25, 0.25};
+  double total[BLOCK];
+  int64_t item = w->first + task, s = item / w->blocks, base = s * c->pairs + item % w->blocks * BLOCK, end = base + BLOCK;
+  if (end > (s + 1) * c->pairs) end = (s + 1) * c->pairs;
+  if (base < w->share.first) base = w->share.first; /* a lane's result depends on that lane alone, so blocks may be cut */
+  if (end > w->share.last) end = w->share.last;
+  const int64_t held = base - bl_cor_before(w->cor);
+  uint8_t *flag = w->cor->flags + held;
+  double *rho = w->cor->rho + held, *se = w->cor->se ? w->cor->se + held : NULL;
+  int count = (int)(end - base), i, j;
+  unpack_pair(base - s * c->pairs, &i, &j);
+  for (int p = 0; p < count; p++) {
+    int64_t table = base + p;
+    double cell[4], share[4];
+    get_cells(w, s, i, j, table, cell);
+    total[p] = cell[0] + cell[1] + cell[2] + cell[3];
+    int flags = make_shares(cell, c->exact, share);
+    if (flags < 0 && (w->bad[thread] < 0 || table < w->bad[thread])) w->bad[thread] = table;
+    if (flags < 0 || flags & (BLICA_PAIR_CONSTANT | BLICA_PAIR_EMPTY))
+      set_lane(batch, p, independent, 0.0, 0.0);
+    else if (c->n10)
+      set_lane(batch, p, share, share_threshold(cell[0] + cell[1], cell[2] + cell[3]),
+               share_threshold(cell[0] + cell[2], cell[1] + cell[3]));
+    else
+      set_lane(batch, p, share, w->cor->thresholds[s * c->n + i], w->cor->thresholds[s * c->n + j]);
+    flag[p] = flags < 0 ? 0 : (uint8_t)flags;
+    if (++i == j) i = 0, j++;
+  }
+  bl_tetra_solve(w->level, batch, count);
+  for (int p = 0; p < count; p++) {
+    bool none = flag[p] & (BLICA_PAIR_CONSTANT | BLICA_PAIR_EMPTY);
+    rho[p] = none ? 0.0 : batch->rho[p];
+    if (!se) continue;
+    double error = sqrt(batch->variance[p] / total[p]);
+    se[p] = none || !isfinite(error) ? NAN : error;
+  }
+}
+
+void bl_thresholds(const blica_counts *c, double *thresholds) {
+  for (size_t i = 0; i < (size_t)c->n * c->u; i++)
+    thresholds[i] = share_threshold(c->ones[i], c->present[i] - c->ones[i]);
+}
+
+/* ------------------------------------------------------------------ warnings */
+
+/* Tables that carry a flag: how many, and the first of them. As doubles, which ranks can exchange: all are below 2^53. */
+typedef struct {
+  double found, table[NAMED];
+} flagged;
+enum { FLAGS = 3, FLAGGED = sizeof(flagged) / sizeof(double) };
+static const int flag_of[FLAGS] = {BLICA_PAIR_ZERO_CELL, BLICA_PAIR_CONSTANT, BLICA_PAIR_EMPTY};
+
+/* One pass over the flags of this rank; most are 0, and those are skipped eight at a time. */
+static void find_flagged(const blica_cor *cor, int64_t first, int64_t last, flagged f[FLAGS]) {
+  const uint8_t *flags = cor->flags;
+  const int64_t before = bl_cor_before(cor), count = last - first;
+  for (int64_t t = first - before, end = t + count; t < end; t++) {
+    uint64_t eight = 1;
+    if (t + 8 <= end) memcpy(&eight, flags + t, sizeof eight);
+    if (!eight) {
+      t += 7;
+      continue;
+    }
+    for (int k = 0; k < FLAGS && flags[t]; k++) {
+      if (!(flags[t] & flag_of[k])) continue;
+      if (f[k].found < NAMED) f[k].table[(int)f[k].found] = (double)(before + t);
+      f[k].found++;
+    }
+  }
+}
+
+/* Over all ranks: numbers are added, and of the first tables the first are kept. */
+static blica_status add_flagged(blica_ctx *ctx, flagged f[FLAGS]) {
+  blica_status status;
+  bl_share ranks = {0};
+  flagged *all = NULL;
+  TRY(bl_share_make(ctx, bl_comm(ctx)->size, 0, &ranks));
+  TRY(bl_alloc(ctx, FLAGS * (size_t)ranks.size, &all));
+  memcpy(all + FLAGS * ranks.rank, f, FLAGS * sizeof *f);
+  const bl_places list = {(double *)all, FLAGS * FLAGGED};
+  TRY(bl_share_exchange(ctx, &ranks, 1, &list, NULL));
+  memset(f, 0, FLAGS * sizeof *f);
+  for (int r = 0; r < ranks.size; r++)
+    for (int k = 0; k < FLAGS; k++) {
+      const flagged *other = &all[FLAGS * r + k];
+      for (int i = 0; i < NAMED && i < other->found; i++)
+        if (f[k].found + i < NAMED) f[k].table[(int)f[k].found + i] = other->table[i];
+      f[k].found += other->found;
+    }
+done:
+  bl_free(all);
+  bl_share_free(&ranks);
+  return status;
+}
+
+/* "what: segment s: a and b; ...; and 17 more" for the tables that carry a flag; returns how many do. */
+static int64_t report_pairs(blica_ctx *ctx, const blica_cor *cor, const flagged *f, const char *what) {
+  char text[900] = "";
+  size_t used = 0;
+  int64_t found = (int64_t)f->found;
+  for (int k = 0; k < NAMED && k < found && used < sizeof text; k++) {
+    int64_t table = (int64_t)f->table[k];
+    int i, j;
+    unpack_pair(table % cor->pairs, &i, &j);
+    used += (size_t)snprintf(text + used, sizeof text - used, "%ssegment '%.40s': '%.40s' and '%.40s'", k > 0 ? "; " : "",
+                             cor->segments[table / cor->pairs], cor->variables[i], cor->variables[j]);
+  }
+  if (found > NAMED)
+    bl_warn(ctx, "%lld of %lld tables %s: %s; and %lld more", (long long)found, (long long)(cor->pairs * cor->u), what,
+            text, (long long)(found - NAMED));
+  else if (found > 0)
+    bl_warn(ctx, "%lld of %lld tables %s: %s", (long long)found, (long long)(cor->pairs * cor->u), what, text);
+  return found;
+}
+
+static int64_t report_columns(blica_ctx *ctx, const blica_counts *c) {
+  char text[900] = "";
+  size_t used = 0;
+  int64_t found = 0;
+  for (int64_t column = 0, all = (int64_t)c->n * c->u; column < all; column++) {
+    double ones = c->ones[column], present = c->present[column];
+    if (ones > 0.0 && ones < present) continue;
+    if (found++ >= NAMED || used >= sizeof text) continue;
+    used += (size_t)snprintf(text + used, sizeof text - used, "%ssegment '%.40s': '%.40s' %s", found > 1 ? "; " : "",
+                             c->segments[column / c->n], c->variables[column % c->n],
+                             present <= 0.0 ? "has no value" : ones > 0.0 ? "is always 1" : "is always 0");
+  }
+  const char *rule = "variables do not vary within a segment (correlations set to 0 there)";
+  if (found > NAMED)
+    bl_warn(ctx, "%lld %s: %s; and %lld more", (long long)found, rule, text, (long long)(found - NAMED));
+  else if (found > 0)
+    bl_warn(ctx, "%lld %s: %s", (long long)found, rule, text);
+  return found;
+}
+
+/* All warnings, and the numbers that the result carries. */
+static blica_status report(blica_ctx *ctx, const blica_counts *counts, int64_t first, int64_t last, bool own, blica_cor *cor) {
+  blica_status status = BLICA_OK;
+  flagged f[FLAGS] = {{0}};
+  find_flagged(cor, first, last, f);
+  if (own) TRY(add_flagged(ctx, f));
+  cor->constant_columns = report_columns(ctx, counts);
+  cor->zero_cells =
+      report_pairs(ctx, cor, &f[0], counts->exact ? "have an empty cell" : "have an empty cell, which was filled");
+  cor->constant_pairs = (int64_t)f[1].found;
+  cor->empty_pairs = report_pairs(ctx, cor, &f[2], "have no row where both are present (correlation 0)");
+done:
+  return status;
+}
+
+/* ------------------------------------------------------------------ all tables */
+
+static blica_status make_batches(blica_ctx *ctx, int threads, work *w, double **room) {
+  blica_status status = BLICA_OK;
+  TRY(bl_alloc(ctx, (size_t)threads, &w->batch));
+  TRY(bl_alloc(ctx, (size_t)threads, &w->bad));
+  TRY(bl_alloc(ctx, bl_mul((size_t)threads, 8 * BLOCK), room));
+  for (int t = 0; t < threads; t++) {
+    double *at = *room + (size_t)t * 8 * BLOCK;
+    bl_tetra_batch *b = &w->batch[t];
+    b->room = BLOCK;
+    for (int c = 0; c < 4; c++) b->share[c] = at + c * BLOCK;
+    b->h = at + 4 * BLOCK;
+    b->k = at + 5 * BLOCK;
+    b->rho = at + 6 * BLOCK;
+    b->variance = w->cor->se ? at + 7 * BLOCK : NULL;
+    w->bad[t] = -1;
+  }
+done:
+  return status;
+}
+
+static blica_status check_tables(blica_ctx *ctx, const work *w, int threads) {
+  int64_t table = -1;
+  for (int t = 0; t < threads; t++)
+    if (w->bad[t] >= 0 && (table < 0 || w->bad[t] < table)) table = w->bad[t];
+  if (table < 0) return BLICA_OK;
+  const blica_counts *c = w->counts;
+  int64_t s = table / c->pairs;
+  int i, j;
+  double cell[4];
+  unpack_pair(table % c->pairs, &i, &j);
+  get_cells(w, s, i, j, table, cell);
+  return bl_fail(ctx, BLICA_ERR_DATA,
+                 "segment '%s', variables '%s' and '%s': cells n11=%g n10=%g n01=%g n00=%g are not counts of one table",
+                 c->segments[s], c->variables[i], c->variables[j], cell[0], cell[1], cell[2], cell[3]);
+}
+
+/* Block of a table. */
+static int64_t block_of(const work *w, int64_t table) {
+  return table / w->counts->pairs * w->blocks + table % w->counts->pairs / BLOCK;
+}
+
+static blica_status run_blocks(blica_ctx *ctx, work *w, int threads) {
+  const bool any = w->share.first < w->share.last;
+  const int64_t first = any ? block_of(w, w->share.first) : 0, last = any ? block_of(w, w->share.last - 1) + 1 : 0;
+  const int64_t items = last - first, round = (int64_t)threads * 64;
+  for (w->first = first; w->first < last; w->first += round) {
+    int64_t left = last - w->first;
+    bl_parallel(ctx, left < round ? left : round, block_task, w);
+    blica_progress progress = {.stage = "correlate", .objective = NAN};
+    progress.fraction = fmin(1.0, (double)(w->first - first + round) / (double)items);
+    if (bl_poll(ctx, &progress)) return bl_fail(ctx, BLICA_ERR_INTERRUPTED, "interrupted while correlating");
+  }
+  return check_tables(ctx, w, threads);
+}
+
+/* What every rank made, to all, unless it stays where it is. */
+static blica_status exchange_tables(blica_ctx *ctx, work *w) {
+  blica_status status = BLICA_OK;
+  blica_cor *cor = w->cor;
+  if (w->keep != BL_KEEP_ALL) return BLICA_OK;
+  TRY(bl_share_bytes(ctx, &w->share, cor->rho, sizeof *cor->rho));
+  if (cor->se) TRY(bl_share_bytes(ctx, &w->share, cor->se, sizeof *cor->se));
+  TRY(bl_share_bytes(ctx, &w->share, cor->flags, sizeof *cor->flags));
+done:
+  return status;
+}
+
+/* ------------------------------------------------------------------ who makes what */
+
+/* Tables of the ranks: whole blocks, whole segments, or whole parts. */
+static blica_status divide(blica_ctx *ctx, work *w) {
+  blica_status status;
+  const blica_counts *c = w->counts;
+  TRY(bl_share_make(ctx, w->blocks * c->u, w->keep == BL_KEEP_SEGMENTS ? c->u : 0, &w->share));
+  for (int r = 0; r <= w->share.size; r++)
+    w->share.bound[r] = w->share.bound[r] / w->blocks * c->pairs + w->share.bound[r] % w->blocks * BLOCK;
+  if (w->keep == BL_KEEP_PARTS) {
+    bl_free(w->share.bound);
+    w->share.bound = NULL;
+    TRY(bl_products_bounds(ctx, c->n, c->u, &w->share.bound));
+  }
+  w->share.first = w->share.bound[w->share.rank];
+  w->share.last = w->share.bound[w->share.rank + 1];
+done:
+  return status;
+}
+
+static int64_t overlap(int64_t a, int64_t a_end, int64_t b, int64_t b_end) {
+  int64_t from = a > b ? a : b, to = a_end < b_end ? a_end : b_end;
+  return to > from ? to - from : 0;
+}
+
+/* Tables that counts have, from the ranks that own their segments to those that make correlations of them. Both in the order of ranks,
+ * so that they go from where they are to where they belong without a copy. */
+static blica_status deal_counts(blica_ctx *ctx, work *w, blica_counts *dealt) {
+  blica_status status;
+  const blica_counts *c = w->counts;
+  const bl_share *share = &w->share;
+  bl_share owners = {0};
+  size_t *to = NULL, *from;
+  TRY(bl_share_make(ctx, c->u, 0, &owners));
+  TRY(bl_alloc(ctx, 2 * (size_t)share->size, &to));
+  from = to + share->size;
+  for (int r = 0; r < share->size; r++) {
+    to[r] = sizeof(double) * (size_t)overlap(owners.first * c->pairs, owners.last * c->pairs, share->bound[r], share->bound[r + 1]);
+    from[r] = sizeof(double) * (size_t)overlap(share->first, share->last, owners.bound[r] * c->pairs, owners.bound[r + 1] * c->pairs);
+  }
+  double *const cells[] = {c->n11, c->n10, c->n01, c->n00}, **const mine[] = {&dealt->n11, &dealt->n10, &dealt->n01, &dealt->n00};
+  for (int i = 0; i < 4; i++) *mine[i] = NULL;
+  for (int i = 0; i < (c->n10 ? 4 : 1); i++) {
+    TRY(bl_agree(ctx, bl_alloc(ctx, (size_t)(share->last - share->first), mine[i])));
+    TRY(bl_deal(ctx, cells[i] + (owners.first - c->first) * c->pairs, to, *mine[i], from));
+  }
+  w->counts = dealt;
+  w->counted = share->first;
+done:
+  bl_share_free(&owners);
+  bl_free(to);
+  return status;
+}
+
+/* Whether the counts have what is asked for. */
+static bool counts_have(const blica_counts *c, int64_t from, int64_t to) {
+  return from >= to || (c->first * c->pairs <= from && to <= bl_counts_last(c) * c->pairs);
+}
+
+static blica_status get_counts(blica_ctx *ctx, work *w, blica_counts *dealt) {
+  blica_status status = BLICA_OK;
+  const blica_counts *c = w->counts;
+  bl_share owners = {0};
+  w->counted = c->first * c->pairs;
+  if (w->keep == BL_KEEP_ALL) return bl_counts_need_whole(ctx, c);
+  TRY(bl_share_make(ctx, c->u, 0, &owners));
+  if (!counts_have(c, owners.first * c->pairs, owners.last * c->pairs))
+    status = bl_fail(ctx, BLICA_ERR_ARGUMENT, "rank %d owns segments %lld to %lld, but its counts have those of %d to %d only: were they "
+                     "made by another number of ranks?", owners.rank, (long long)owners.first + 1, (long long)owners.last, c->first + 1,
+                     bl_counts_last(c));
+  TRY(bl_agree(ctx, status));
+  if (w->keep == BL_KEEP_PARTS && bl_any(ctx, !counts_have(c, w->share.first, w->share.last))) TRY(deal_counts(ctx, w, dealt));
+done:
+  bl_share_free(&owners);
+  return status;
+}
+
+/* Correlations stay where counts are, but for many variables in fewer segments than ranks: then they are where products and
+ * eigenvalues share them. */
+blica_status blica_correlate(blica_ctx *ctx, const blica_counts *counts, blica_cor **out) {
+  const bool shared = bl_any(ctx, !bl_counts_whole(counts)), cut = counts->u < bl_comm(ctx)->size && counts->n > BL_LANCZOS_FROM;
+  *out = NULL;
+  blica_status status = bl_comm_check(ctx);
+  return status != BLICA_OK ? status : bl_correlate(ctx, counts, true, !shared ? BL_KEEP_ALL : cut ? BL_KEEP_PARTS : BL_KEEP_SEGMENTS, out);
+}
+
+blica_status bl_correlate(blica_ctx *ctx, const blica_counts *counts, bool errors, bl_keep keep, blica_cor **out) {
+  blica_status status = BLICA_OK;
+  int threads = bl_max_threads(ctx);
+  work w = {.counts = counts, .level = blica_simd_level(ctx), .keep = bl_comm(ctx)->size == 1 ? BL_KEEP_ALL : keep};
+  blica_counts dealt = *counts;
+  double *room = NULL;
+  *out = NULL;
+  TRY(bl_counts_check(ctx, counts));
+  w.blocks = (counts->pairs + BLOCK - 1) / BLOCK;
+  TRY(divide(ctx, &w));
+  TRY(get_counts(ctx, &w, &dealt));
+  const int64_t all = counts->pairs * counts->u, from = w.keep == BL_KEEP_ALL ? 0 : w.share.first;
+  const int64_t to = w.keep == BL_KEEP_ALL ? all : w.share.last;
+  TRY(bl_cor_create_part(ctx, counts->n, counts->u, counts->variables, counts->segments, counts->samples, errors, from, to, &w.cor));
+  TRY(make_batches(ctx, threads, &w, &room));
+  w.cor->exact = counts->exact;
+  bl_thresholds(counts, w.cor->thresholds);
+  TRY(bl_agree(ctx, run_blocks(ctx, &w, threads)));
+  TRY(exchange_tables(ctx, &w));
+  TRY(report(ctx, counts, from, to, w.keep != BL_KEEP_ALL, w.cor));
+  *out = w.cor;
+  w.cor = NULL;
+done:
+  if (w.counts == &dealt || dealt.n11 != counts->n11) {
+    double *const cells[] = {dealt.n11, dealt.n10, dealt.n01, dealt.n00};
+    for (int i = 0; i < 4; i++) bl_free(cells[i]);
+  }
+  blica_cor_free(w.cor);
+  bl_share_free(&w.share);
+  bl_free(room);
+  bl_free(w.batch);
+  bl_free(w.bad);
+  return status;
+}

@@ -1,0 +1,183 @@
+/* regularise.c - bring the condition number of each segment's correlation matrix down to a target.
+ *
+ * C <- (C + d I)/(1 + d) with d = max(0, (l1 - r ln)/(r - 1)), l1 and ln the largest and smallest eigenvalue, r the
+ * target: afterwards l1/ln = r, or it was below r already. The diagonal stays 1, so all that happens is that every
+ * correlation is divided by 1 + d. A finite r always gives a positive definite matrix: estimated pair by pair, C need
+ * not be one. With r infinite nothing changes but the eigenvalues are recorded.
+ *
+ * Eigenvalues by tridiagonalisation (num/eigen.c) up to n = BL_LANCZOS_FROM, beyond it by Lanczos (num/lanczos.c) on the packed
+ * pairs, whose cost grows as n^2 and not n^3. The shift is then made from the eigenvalues with their error bounds added
+ * outwards, so that the condition number is at most r, and below it by a share of 1e-8 at most.
+ *
+ * Checked in tests/unit/test_regularise.c. */
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/share.h"
+#include "cor/cor.h"
+#include "num/eigen.h"
+#include "num/lanczos.h"
+
+enum { FAILED = 1, STARVED };
+static const bl_lanczos_options ends = {.low = 1, .high = 1, .tolerance = 1e-9, .max_steps = 1000};
+
+typedef struct {
+  blica_ctx *ctx;
+  const blica_cor *cor;
+  double condition;
+  double *room; /* per thread: a matrix and the eigenvalue workspace */
+  size_t each;
+  int *info; /* [u] 0, FAILED or STARVED */
+  bl_share share; /* of the segments among ranks */
+  int64_t first;
+  double *shift, *low, *high; /* [u] results */
+} work;
+
+static size_t room_of_thread(int n) {
+  if (n > BL_LANCZOS_FROM) return bl_lanczos_work(n, &ends);
+  return (size_t)n * (size_t)n + bl_eigen_work(n);
+}
+
+/* The two eigenvalues, and by how much each may be wrong beyond rounding. */
+static int find_ends(const blica_cor *cor, int64_t s, double *room, double value[2], double error[2]) {
+  size_t n = (size_t)cor->n;
+  error[0] = error[1] = 0;
+  if (cor->n <= BL_LANCZOS_FROM) {
+    blica_cor_matrix(cor, (int)s, room);
+    return bl_eigen_extremes((int)n, room, room + n * n, &value[0], &value[1]);
+  }
+  bl_symmetric c = bl_cor_view(cor, (int)s);
+  return bl_lanczos(&c, &ends, room, value, error, NULL) < 0;
+}
+
+static void keep(work *w, int64_t s, int info, int error_number, const double value[2], const double error[2]) {
+  w->info[s] = info == 0 ? 0 : error_number == ENOMEM ? STARVED : FAILED;
+  if (info != 0) return;
+  double low = value[0] - error[0], high = value[1] + error[1];
+  w->shift[s] = isinf(w->condition) ? 0.0 : fmax(0.0, (high - w->condition * low) / (w->condition - 1.0));
+  w->low[s] = value[0];
+  w->high[s] = value[1];
+}
+
+static void segment_task(int64_t task, int thread, void *user) {
+  work *w = user;
+  int64_t s = w->first + task;
+  double value[2] = {NAN, NAN}, error[2];
+  errno = 0; /* each thread has its own */
+  int info = find_ends(w->cor, s, w->room + (size_t)thread * w->each, value, error);
+  keep(w, s, info, errno, value, error);
+}
+
+static blica_status check_segment(blica_ctx *ctx, const work *w, int64_t s) {
+  if (w->info[s] == 0) return BLICA_OK;
+  errno = w->info[s] == STARVED ? ENOMEM : 0;
+  return bl_fail_outside(ctx, BLICA_ERR_NUMERIC, "segment '%s': eigenvalues of its correlation matrix cannot be computed%s",
+                         w->cor->segments[s], errno ? "" : " (a correlation is not finite)");
+}
+
+static blica_status run_segments(blica_ctx *ctx, work *w, int threads) {
+  blica_progress progress = {.stage = "regularise", .objective = NAN};
+  for (w->first = w->share.first; w->first < w->share.last; w->first += threads) {
+    int64_t left = w->share.last - w->first, now = left < threads ? left : threads;
+    bl_parallel(ctx, now, segment_task, w);
+    for (int64_t s = w->first; s < w->first + now; s++) {
+      blica_status status = check_segment(ctx, w, s);
+      if (status != BLICA_OK) return status;
+    }
+    progress.fraction = (double)(w->first + now - w->share.first) / (double)(w->share.last - w->share.first);
+    if (bl_poll(ctx, &progress)) return bl_fail(ctx, BLICA_ERR_INTERRUPTED, "interrupted while regularising");
+  }
+  return BLICA_OK;
+}
+
+/* ---- with fewer segments than threads or ranks: Lanczos for all at once, products shared ---- */
+
+static bl_symmetric matrix_of(int s, void *user) {
+  const work *w = user;
+  return bl_cor_view(w->cor, (int)w->first + s);
+}
+
+static void keep_ends(int s, int outcome, int error_number, const bl_lanczos_run *run, void *user) {
+  work *w = user;
+  double value[2] = {NAN, NAN}, error[2];
+  int info = bl_lanczos_end(run, value, error, NULL) < 0;
+  (void)outcome;
+  keep(w, w->first + s, info, error_number, value, error);
+}
+
+static int stop_all(void *user) {
+  const work *w = user;
+  const blica_progress progress = {.stage = "regularise", .objective = NAN, .fraction = -1};
+  bool here = bl_poll(w->ctx, &progress);
+  return w->cor->u < w->share.size ? bl_any(w->ctx, here) : here;
+}
+
+static blica_status run_together(blica_ctx *ctx, work *w) {
+  const bool ranks = w->cor->u < w->share.size;
+  w->first = ranks ? 0 : w->share.first;
+  const bl_lanczos_job job = {.count = ranks ? w->cor->u : (int)(w->share.last - w->share.first), .ranks = ranks, .o = &ends,
+                              .matrix = matrix_of, .end = keep_ends, .stop = stop_all, .user = w};
+  blica_status status = bl_lanczos_together(ctx, w->cor->n, &job);
+  for (int64_t s = w->share.first; s < w->share.last && status == BLICA_OK; s++) status = check_segment(ctx, w, s);
+  if (status == BLICA_OK && bl_interrupted(ctx)) status = bl_fail(ctx, BLICA_ERR_INTERRUPTED, "interrupted while regularising");
+  return status;
+}
+
+blica_status bl_regularise_shifts(blica_ctx *ctx, const blica_cor *cor, double *condition, double *shift, double *low, double *high) {
+  blica_status status = BLICA_OK;
+  int threads = bl_max_threads(ctx);
+  work w = {.ctx = ctx, .cor = cor, .shift = shift, .low = low, .high = high};
+  bl_blas_hold();
+  if (*condition == BLICA_CONDITION_DEFAULT) *condition = cor->exact ? INFINITY : 10.0;
+  if (!(*condition > 1.0))
+    FAIL(ctx, BLICA_ERR_ARGUMENT, "condition %g: must be above 1, as in 10; infinity for none", *condition);
+  w.condition = *condition;
+  TRY(bl_alloc(ctx, (size_t)cor->u, &w.info));
+  TRY(bl_share_make(ctx, cor->u, 0, &w.share));
+  int64_t own = w.share.last - w.share.first;
+  if (cor->n > BL_LANCZOS_FROM && (cor->u < w.share.size || (own > 0 && own < threads))) {
+    TRY(bl_agree(ctx, run_together(ctx, &w)));
+  } else {
+    if (threads > cor->u) threads = cor->u;
+    w.each = (room_of_thread(cor->n) + 7) / 8 * 8;
+    TRY(bl_alloc(ctx, bl_mul((size_t)threads, w.each), &w.room));
+    TRY(bl_agree(ctx, run_segments(ctx, &w, threads)));
+  }
+  const bl_places lists[] = {{shift, 1}, {low, 1}, {high, 1}};
+  TRY(bl_share_exchange(ctx, &w.share, 3, lists, NULL));
+done:
+  bl_blas_release();
+  bl_share_free(&w.share);
+  bl_free(w.room);
+  bl_free(w.info);
+  return status;
+}
+
+/* What is here of a segment. */
+static void scale_segment(int64_t s, int thread, void *user) {
+  blica_cor *cor = user;
+  (void)thread;
+  const int64_t begin = s * cor->pairs - bl_cor_before(cor), end = begin + cor->pairs;
+  const double d = cor->shift[s];
+  if (d > 0.0)
+    for (int64_t p = begin > 0 ? begin : 0; p < end && p < cor->tables; p++) {
+      cor->rho[p] /= 1.0 + d;
+      if (cor->se) cor->se[p] /= 1.0 + d;
+    }
+}
+
+blica_status blica_regularise(blica_ctx *ctx, const blica_cor *cor, double condition, blica_cor **out) {
+  blica_status status = BLICA_OK;
+  blica_cor *copy = NULL;
+  *out = NULL;
+  TRY(bl_cor_copy(ctx, cor, &copy));
+  TRY(bl_regularise_shifts(ctx, cor, &condition, copy->shift, copy->eigen_min, copy->eigen_max));
+  copy->condition = condition;
+  bl_parallel(ctx, copy->u, scale_segment, copy);
+  *out = copy;
+  copy = NULL;
+done:
+  blica_cor_free(copy);
+  return status;
+}

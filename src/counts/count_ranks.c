@@ -1,0 +1,296 @@
+/* count_ranks.c - rows that ranks bring in pieces, counted for a fit or for a file.
+ *
+ * A fit so large that ranks share its segments looks at a table on one rank only, and so do correlations: the rows go there as
+ * bits, and no rank ever holds tables that it does not keep. Which rank owns a segment follows from its place among all, known when the last rank has
+ * read its last row. Rows of a single piece per rank wait for that. Of longer streams a segment is kept, until the end, by the
+ * first rank that had rows of it, or by another with fewer segments; then tables go to their owners.
+ * Where that does not pay (bl_counts_owned), which may turn out when segments are few, all get all counts. */
+#include <limits.h>
+#include <string.h>
+
+#include "base/intern.h"
+#include "base/share.h"
+#include "counts/count_exchange.h"
+#include "counts/counts.h"
+#include "estimate/estimate.h"
+#include "ranks/ranks.h"
+
+struct blica_counter {
+  bool for_fit;
+  blica_fit_options fit;
+  int n;              /* 0: no rank had rows yet */
+  char *block;        /* names of variables */
+  const char **names; /* [n] */
+  bool owned;         /* tables go to the owners of their segments, as long as there are enough of these */
+  blica_data *held;   /* owned: this rank's last piece, not yet handed out */
+  blica_counts *counts; /* owned: of the segments that this rank keeps; else of its rows */
+  bl_intern mine;     /* labels of this rank's rows */
+  bl_intern known;    /* labels of all rows that were handed out, the same on all ranks */
+  int32_t *keeper;    /* [room] rank that keeps a known label */
+  size_t room;
+  int *keeps;         /* [size] how many */
+  bool handed;        /* rows were handed out before the labels were complete */
+};
+
+void blica_counter_free(blica_counter *c) {
+  if (!c) return;
+  bl_free(c->block);
+  bl_free(c->names);
+  blica_data_free(c->held);
+  blica_counts_free(c->counts);
+  bl_intern_clear(&c->mine);
+  bl_intern_clear(&c->known);
+  bl_free(c->keeper);
+  bl_free(c->keeps);
+  bl_free(c);
+}
+
+blica_status blica_count_begin(blica_ctx *ctx, const blica_fit_options *fit, blica_counter **out) {
+  blica_status status;
+  blica_counter *c = NULL;
+  *out = NULL;
+  TRY(bl_alloc(ctx, 1, &c));
+  c->for_fit = fit != NULL;
+  if (fit) c->fit = *fit;
+  TRY(bl_alloc(ctx, (size_t)bl_comm(ctx)->size, &c->keeps));
+  *out = c;
+  c = NULL;
+done:
+  blica_counter_free(c);
+  return status;
+}
+
+static const blica_fit_options *fit_of(const blica_counter *c) { return c->for_fit ? &c->fit : NULL; }
+
+/* ---- labels ---- */
+
+/* A label that is new goes to the rank that has rows of it, unless it keeps more than another: memory is what counts. */
+static blica_status know(blica_ctx *ctx, blica_counter *c, const char *label, int finder, int32_t *id) {
+  blica_status status;
+  const int32_t before = c->known.count;
+  TRY(bl_intern_add(ctx, &c->known, label, strlen(label), id));
+  if (*id < before) goto done;
+  if ((size_t)*id >= c->room) {
+    size_t room = 2 * c->room + 64;
+    TRY(bl_resize(ctx, c->room, room, &c->keeper));
+    c->room = room;
+  }
+  int least = 0;
+  for (int r = 1; r < bl_comm(ctx)->size; r++)
+    if (c->keeps[r] < c->keeps[least]) least = r;
+  c->keeper[*id] = c->keeps[finder] > c->keeps[least] ? least : finder;
+  c->keeps[c->keeper[*id]]++;
+done:
+  return status;
+}
+
+/* All labels in the order of the rows. */
+static blica_status know_all(blica_ctx *ctx, const blica_counter *c, bl_intern *labels) {
+  blica_status status = BLICA_OK;
+  char *block = NULL;
+  for (int r = 0; r < bl_comm(ctx)->size; r++) {
+    int64_t size[2] = {c->mine.count, bl_text_bytes(c->mine.texts, c->mine.count)};
+    int32_t id;
+    TRY(bl_broadcast(ctx, size, sizeof size, r));
+    TRY(bl_broadcast_texts(ctx, c->mine.texts, c->mine.count, size[1], r, &block));
+    const char *at = block;
+    for (int64_t s = 0; s < size[0]; s++, at += strlen(at) + 1) TRY(bl_intern_add(ctx, labels, at, strlen(at), &id));
+    bl_free(block);
+    block = NULL;
+  }
+done:
+  bl_free(block);
+  return status;
+}
+
+/* ---- pieces ---- */
+
+/* What rank root has in its piece, appended to load. */
+static blica_status hear_load(blica_ctx *ctx, blica_counter *c, int root, bl_load **load, int *first) {
+  blica_status status;
+  const blica_data *own = bl_comm(ctx)->rank == root ? c->held : NULL;
+  int64_t size[2] = {own ? own->u : 0, own ? bl_text_bytes(own->segments, own->u) : 0}, (*sizes)[3] = NULL;
+  char *labels = NULL;
+  TRY(bl_broadcast(ctx, size, sizeof size, root));
+  size_t u = (size_t)size[0], before = (size_t)first[root];
+  first[root + 1] = first[root] + (int)u;
+  TRY(bl_alloc(ctx, u, &sizes));
+  for (int s = 0; own && s < own->u; s++)
+    sizes[s][0] = own->samples[s], sizes[s][1] = own->words[s], sizes[s][2] = own->present[s] != NULL;
+  TRY(bl_broadcast(ctx, sizes, u * sizeof *sizes, root));
+  TRY(bl_broadcast_texts(ctx, own ? own->segments : NULL, (int)u, size[1], root, &labels));
+  TRY(bl_resize(ctx, before, before + u, load));
+  const char *at = labels;
+  for (size_t s = 0; s < u; s++, at += strlen(at) + 1) {
+    int32_t id;
+    TRY(know(ctx, c, at, root, &id));
+    (*load)[before + s] = (bl_load){id, c->keeper[id], sizes[s][0], sizes[s][1], sizes[s][2]};
+  }
+done:
+  bl_free(sizes);
+  bl_free(labels);
+  return status;
+}
+
+static blica_status hand_out(blica_ctx *ctx, blica_counter *c) {
+  blica_status status;
+  bl_load *load = NULL;
+  int *first = NULL;
+  TRY(bl_alloc(ctx, (size_t)bl_comm(ctx)->size + 1, &first));
+  for (int r = 0; r < bl_comm(ctx)->size; r++) TRY(hear_load(ctx, c, r, &load, first));
+  TRY(bl_exchange_rows(ctx, c->held, c->n, (char **)c->names, load, first, c->known.texts, &c->counts));
+  blica_data_free(c->held);
+  c->held = NULL;
+done:
+  bl_free(load);
+  bl_free(first);
+  return status;
+}
+
+/* The names of the first rank that has rows, and what they mean for the fit. */
+static blica_status begin_names(blica_ctx *ctx, blica_counter *c, const blica_data *piece) {
+  blica_status status = BLICA_OK;
+  for (int r = 0; r < bl_comm(ctx)->size && !c->n; r++) {
+    int64_t size[2] = {piece ? piece->n : 0, piece ? bl_text_bytes(piece->variables, piece->n) : 0};
+    TRY(bl_broadcast(ctx, size, sizeof size, r));
+    if (!size[0]) continue;
+    TRY(bl_agree(ctx, bl_agree_on_names(ctx, (int)size[0], size[1], piece ? piece->variables : NULL, piece ? piece->n : 0, r, &c->block,
+                                        &c->names)));
+    c->n = (int)size[0];
+  }
+  c->owned = c->n && bl_counts_owned(ctx, fit_of(c), c->n, INT_MAX);
+done:
+  return status;
+}
+
+static blica_status take_names(blica_ctx *ctx, blica_counter *c, const blica_data *piece) {
+  blica_status status = BLICA_OK;
+  int32_t id;
+  if (piece->n != c->n)
+    FAIL(ctx, BLICA_ERR_DATA, "a piece of rank %d has %d variables where %d were before", bl_comm(ctx)->rank, piece->n, c->n);
+  for (int i = 0; i < c->n; i++)
+    if (strcmp(piece->variables[i], c->names[i]) != 0)
+      FAIL(ctx, BLICA_ERR_DATA, "variable %d is '%s' and in a piece of rank %d '%s'", i + 1, c->names[i], bl_comm(ctx)->rank,
+           piece->variables[i]);
+  for (int s = 0; s < piece->u; s++) TRY(bl_intern_add(ctx, &c->mine, piece->segments[s], strlen(piece->segments[s]), &id));
+done:
+  return status;
+}
+
+blica_status blica_count_piece(blica_ctx *ctx, blica_counter *c, blica_data *piece) {
+  blica_status status;
+  const bool begun = c->n > 0;
+  if (!begun) TRY(begin_names(ctx, c, piece));
+  TRY(bl_agree(ctx, piece ? take_names(ctx, c, piece) : BLICA_OK));
+  if (!c->owned) {
+    TRY(bl_agree(ctx, piece ? bl_count_alone(ctx, piece, &c->counts) : BLICA_OK));
+    goto done;
+  }
+  if (begun) {
+    c->handed = true;
+    TRY(hand_out(ctx, c));
+  }
+  c->held = piece;
+  piece = NULL;
+done:
+  blica_data_free(piece);
+  return status;
+}
+
+/* ---- the end ---- */
+
+/* The tables of all segments from those who own them to everybody. */
+static blica_status to_all(blica_ctx *ctx, const blica_counts *part, blica_counts **out) {
+  blica_status status;
+  bl_share share = {0};
+  blica_counts *c = NULL;
+  const size_t n = (size_t)part->n, u = (size_t)part->u, pairs = (size_t)part->pairs;
+  TRY(bl_share_make(ctx, part->u, 0, &share));
+  TRY(bl_agree(ctx, bl_counts_create(ctx, part->n, part->u, !part->n10, (const char *const *)part->variables,
+                                     (const char *const *)part->segments, &c)));
+  memcpy(c->samples, part->samples, u * sizeof(double));
+  memcpy(c->ones, part->ones, n * u * sizeof(double));
+  memcpy(c->present, part->present, n * u * sizeof(double));
+  double *const to[] = {c->n11, c->n10, c->n01, c->n00}, *const from[] = {part->n11, part->n10, part->n01, part->n00};
+  for (int i = 0; i < 4 && to[i]; i++) {
+    size_t own = pairs * (size_t)(bl_counts_last(part) - part->first);
+    if (own) memcpy(to[i] + pairs * (size_t)part->first, from[i], own * sizeof(double));
+    TRY(bl_share_bytes(ctx, &share, to[i], pairs * sizeof(double)));
+  }
+  *out = c;
+  c = NULL;
+done:
+  blica_counts_free(c);
+  bl_share_free(&share);
+  return status;
+}
+
+/* From those who kept the segments of a long stream to those who own them. */
+static blica_status to_owners(blica_ctx *ctx, blica_counter *c, const bl_intern *labels, blica_counts **out) {
+  blica_status status;
+  int32_t *keeper = NULL;
+  blica_counts *kept, *own = NULL;
+  TRY(hand_out(ctx, c));
+  kept = c->counts;
+  TRY(bl_alloc(ctx, (size_t)labels->count, &keeper));
+  for (int32_t s = 0; s < labels->count; s++)
+    keeper[s] = c->keeper[bl_intern_find(&c->known, labels->texts[s], strlen(labels->texts[s]))];
+  c->counts = NULL;
+  TRY(bl_exchange_tables(ctx, kept, c->n, labels->count, (char **)c->names, labels->texts, keeper, &own));
+  TRY(bl_counts_spread(ctx, own, c->n, labels->count, (char **)c->names, labels->texts, out));
+done:
+  bl_free(keeper);
+  return status;
+}
+
+/* Rows of one piece per rank straight to the owners, who are known now. */
+static blica_status rows_to_owners(blica_ctx *ctx, blica_counter *c, const bl_intern *labels, blica_counts **out) {
+  blica_status status;
+  bl_share share = {0};
+  int32_t id;
+  TRY(bl_share_make(ctx, labels->count, 0, &share));
+  TRY(bl_alloc(ctx, (size_t)labels->count, &c->keeper));
+  c->room = (size_t)labels->count;
+  for (int32_t s = 0; s < labels->count; s++) TRY(bl_intern_add(ctx, &c->known, labels->texts[s], strlen(labels->texts[s]), &id));
+  for (int r = 0; r < share.size; r++)
+    for (int64_t s = share.bound[r]; s < share.bound[r + 1]; s++) c->keeper[s] = r;
+  TRY(hand_out(ctx, c));
+  blica_counts *own = c->counts;
+  c->counts = NULL;
+  TRY(bl_counts_spread(ctx, own, c->n, labels->count, (char **)c->names, labels->texts, out));
+done:
+  bl_share_free(&share);
+  return status;
+}
+
+static blica_status end_owned(blica_ctx *ctx, blica_counter *c, blica_counts **out) {
+  blica_status status;
+  bl_intern labels = {0};
+  blica_counts *part = NULL;
+  TRY(know_all(ctx, c, &labels));
+  const bool enough = bl_counts_owned(ctx, fit_of(c), c->n, labels.count);
+  if (enough && !c->handed) {
+    TRY(rows_to_owners(ctx, c, &labels, out));
+  } else if (!c->handed) {
+    TRY(bl_agree(ctx, c->held ? bl_count_alone(ctx, c->held, &c->counts) : BLICA_OK));
+    TRY(blica_merge_ranks(ctx, c->counts, out));
+  } else {
+    TRY(to_owners(ctx, c, &labels, &part));
+    if (!enough) TRY(to_all(ctx, part, out));
+    if (enough) *out = part, part = NULL;
+  }
+done:
+  blica_counts_free(part);
+  bl_intern_clear(&labels);
+  return status;
+}
+
+blica_status blica_count_end(blica_ctx *ctx, blica_counter *c, blica_counts **out) {
+  *out = NULL;
+  if (!c->n) return bl_fail(ctx, BLICA_ERR_DATA, "no rank has rows");
+  if (c->owned) return end_owned(ctx, c, out);
+  if (bl_comm(ctx)->size > 1) return blica_merge_ranks(ctx, c->counts, out);
+  *out = c->counts;
+  c->counts = NULL;
+  return BLICA_OK;
+}

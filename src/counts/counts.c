@@ -1,0 +1,291 @@
+/* counts.c - making, reading, checking and adding pair counts. */
+#include "counts/counts.h"
+
+#include <string.h>
+
+#include "base/intern.h"
+#include "estimate/estimate.h"
+
+static size_t cells_of(const blica_counts *c) { return bl_mul((size_t)c->pairs, (size_t)(bl_counts_last(c) - c->first)); }
+
+static blica_status alloc_cells(blica_ctx *ctx, blica_counts *counts) {
+  blica_status status;
+  size_t cells = cells_of(counts);
+  TRY(bl_alloc(ctx, cells, &counts->n10));
+  TRY(bl_alloc(ctx, cells, &counts->n01));
+  TRY(bl_alloc(ctx, cells, &counts->n00));
+done:
+  return status;
+}
+
+blica_status bl_counts_create(blica_ctx *ctx, int n, int u, bool complete, const char *const *variables,
+                              const char *const *segments, blica_counts **out) {
+  return bl_counts_create_part(ctx, n, u, complete, variables, segments, 0, u, out);
+}
+
+blica_status bl_counts_create_part(blica_ctx *ctx, int n, int u, bool complete, const char *const *variables,
+                                   const char *const *segments, int first, int last, blica_counts **out) {
+  blica_status status;
+  blica_counts *counts = NULL;
+  *out = NULL;
+  if (n < 2 || u < 1)
+    FAIL(ctx, BLICA_ERR_ARGUMENT, "counts of %d variables in %d segments: at least 2 variables and 1 segment are needed", n, u);
+  TRY(bl_alloc(ctx, 1, &counts));
+  counts->n = n;
+  counts->u = u;
+  counts->first = first;
+  counts->after = u - last;
+  counts->pairs = (int64_t)n * (n - 1) / 2;
+  size_t margins = bl_mul((size_t)n, (size_t)u);
+  TRY(bl_alloc(ctx, (size_t)u, &counts->samples));
+  TRY(bl_alloc(ctx, margins, &counts->ones));
+  TRY(bl_alloc(ctx, margins, &counts->present));
+  TRY(bl_alloc(ctx, cells_of(counts), &counts->n11));
+  if (!complete) TRY(alloc_cells(ctx, counts));
+  if (variables) TRY(bl_copy_texts(ctx, n, variables, &counts->variables));
+  if (segments) TRY(bl_copy_texts(ctx, u, segments, &counts->segments));
+  *out = counts;
+  counts = NULL;
+done:
+  blica_counts_free(counts);
+  return status;
+}
+
+void blica_counts_free(blica_counts *counts) {
+  if (!counts) return;
+  bl_free_texts(counts->variables, counts->n);
+  bl_free_texts(counts->segments, counts->u);
+  bl_free(counts->samples);
+  bl_free(counts->ones);
+  bl_free(counts->present);
+  bl_free(counts->n11);
+  bl_free(counts->n10);
+  bl_free(counts->n01);
+  bl_free(counts->n00);
+  bl_free(counts);
+}
+
+void bl_counts_spend(blica_counts *c) {
+  double **const cells[] = {&c->n11, &c->n10, &c->n01, &c->n00};
+  for (int i = 0; i < 4; i++) {
+    bl_free(*cells[i]);
+    *cells[i] = NULL;
+  }
+  c->first = 0, c->after = c->u;
+}
+
+blica_status bl_counts_keep(blica_ctx *ctx, blica_counts *c, int first, int last) {
+  blica_status status = BLICA_OK;
+  const size_t pairs = (size_t)c->pairs, before = pairs * (size_t)first, count = pairs * (size_t)(last - first);
+  double **const cells[] = {&c->n11, &c->n10, &c->n01, &c->n00};
+  for (int i = 0; i < 4 && *cells[i]; i++) {
+    memmove(*cells[i], *cells[i] + before, count * sizeof(double));
+    TRY(bl_resize(ctx, pairs * (size_t)c->u, count, cells[i]));
+  }
+  c->first = first, c->after = c->u - last;
+done:
+  return status;
+}
+
+enum { OWNED_FROM = 100 }; /* above so many variables a segment has 40 kB of tables or more, and rows are the smaller message */
+
+bool bl_counts_owned(blica_ctx *ctx, const blica_fit_options *fit, int n, int u) {
+  return fit ? bl_fit_owns(ctx, fit, n, u) : bl_comm(ctx)->size > 1 && n > OWNED_FROM;
+}
+
+void blica_counts_table(const blica_counts *counts, int s, int i, int j, double cell[4]) {
+  bool swap = i > j;
+  int low = swap ? j : i, high = swap ? i : j;
+  size_t at = (size_t)(s - counts->first) * (size_t)counts->pairs + (size_t)blica_pair(low, high);
+  double n11 = counts->n11[at], n10, n01, n00;
+  if (counts->n10) {
+    n10 = counts->n10[at];
+    n01 = counts->n01[at];
+    n00 = counts->n00[at];
+  } else {
+    const double *ones = counts->ones + (size_t)s * (size_t)counts->n;
+    n10 = ones[low] - n11;
+    n01 = ones[high] - n11;
+    n00 = counts->samples[s] - ones[low] - ones[high] + n11;
+  }
+  cell[0] = n11;
+  cell[1] = swap ? n01 : n10;
+  cell[2] = swap ? n10 : n01;
+  cell[3] = n00;
+}
+
+static void turn_tables(blica_counts *c, int s, const uint8_t *turned) {
+  size_t at = (size_t)(s - c->first) * (size_t)c->pairs;
+  for (int j = 1; j < c->n; j++)
+    for (int i = 0; i < j; i++, at++) {
+      double cell[4], *const to[4] = {&c->n11[at], c->n10 ? &c->n10[at] : NULL, c->n10 ? &c->n01[at] : NULL,
+                                      c->n10 ? &c->n00[at] : NULL};
+      int from = (turned[i] ? 2 : 0) + (turned[j] ? 1 : 0); /* cells in the order 11 10 01 00 */
+      if (!from) continue;
+      blica_counts_table(c, s, i, j, cell);
+      for (int k = 0; k < 4; k++)
+        if (to[k]) *to[k] = cell[k ^ from];
+    }
+}
+
+void blica_counts_turn(blica_counts *c, const uint8_t *turned) {
+  for (int s = 0; s < c->u; s++) {
+    double *ones = c->ones + (size_t)s * (size_t)c->n;
+    const double *present = c->present + (size_t)s * (size_t)c->n;
+    if (s >= c->first && s < bl_counts_last(c)) turn_tables(c, s, turned);
+    for (int i = 0; i < c->n; i++)
+      if (turned[i]) ones[i] = present[i] - ones[i];
+  }
+}
+
+blica_status bl_counts_expand(blica_ctx *ctx, blica_counts *counts) {
+  blica_status status = BLICA_OK;
+  double *cells[3] = {NULL, NULL, NULL};
+  if (counts->n10) return BLICA_OK;
+  for (int k = 0; k < 3; k++) TRY(bl_alloc(ctx, cells_of(counts), &cells[k]));
+  for (int s = counts->first; s < bl_counts_last(counts); s++)
+    for (int j = 1; j < counts->n; j++)
+      for (int i = 0; i < j; i++) {
+        double cell[4];
+        size_t at = (size_t)(s - counts->first) * (size_t)counts->pairs + (size_t)blica_pair(i, j);
+        blica_counts_table(counts, s, i, j, cell);
+        for (int k = 0; k < 3; k++) cells[k][at] = cell[k + 1];
+      }
+  counts->n10 = cells[0];
+  counts->n01 = cells[1];
+  counts->n00 = cells[2];
+  return BLICA_OK;
+done:
+  for (int k = 0; k < 3; k++) bl_free(cells[k]);
+  return status;
+}
+
+blica_status bl_counts_check(blica_ctx *ctx, const blica_counts *counts) {
+  for (int s = 0; s < counts->u; s++)
+    if (!counts->exact && counts->samples[s] < 2)
+      return bl_fail(ctx, BLICA_ERR_DATA,
+                     "segment %d ('%s') has %g row%s: a correlation needs at least 2; use longer segments or join it to another",
+                     s + 1, counts->segments[s], counts->samples[s], counts->samples[s] == 1 ? "" : "s");
+  return BLICA_OK;
+}
+
+blica_status bl_counts_need_whole(blica_ctx *ctx, const blica_counts *c) {
+  if (bl_counts_whole(c)) return BLICA_OK;
+  if (!c->n11) return bl_fail(ctx, BLICA_ERR_ARGUMENT, "the tables of these counts are gone: they were given away to a fit (spend)");
+  return bl_fail(ctx, BLICA_ERR_ARGUMENT,
+                 "these counts have the tables of segments %d to %d of %d only: ranks share them, and can fit, correlate and save them "
+                 "together", c->first + 1, bl_counts_last(c), c->u);
+}
+
+/* ---- merge ---- */
+
+static blica_status check_same_variables(blica_ctx *ctx, int n, char *const *names, int other_n, char *const *others, int part) {
+  if (n != other_n)
+    return bl_fail(ctx, BLICA_ERR_DATA, "part %d has %d variables, part 1 has %d: only counts of the same variables add up",
+                   part + 1, other_n, n);
+  for (int i = 0; i < n; i++)
+    if (strcmp(names[i], others[i]) != 0)
+      return bl_fail(ctx, BLICA_ERR_DATA, "variable %d is '%s' in part %d but '%s' in part 1: only counts of the same "
+                     "variables in the same order add up", i + 1, others[i], part + 1, names[i]);
+  return BLICA_OK;
+}
+
+/* Room for u segments, the names of the new ones to be set by the caller. */
+static blica_status grow(blica_ctx *ctx, blica_counts *c, int u) {
+  blica_status status;
+  const size_t n = (size_t)c->n, pairs = (size_t)c->pairs, old = (size_t)c->u, now = (size_t)u;
+  double **const arrays[] = {&c->samples, &c->ones, &c->present, &c->n11, &c->n10, &c->n01, &c->n00};
+  const size_t each[] = {1, n, n, pairs, pairs, pairs, pairs};
+  for (int i = 0; i < 7; i++) {
+    if (!*arrays[i]) continue;
+    TRY(bl_resize(ctx, each[i] * old, bl_mul(each[i], now), arrays[i]));
+    memset(*arrays[i] + each[i] * old, 0, each[i] * (now - old) * sizeof(double));
+  }
+  TRY(bl_resize(ctx, old, now, &c->segments));
+  memset(c->segments + old, 0, (now - old) * sizeof *c->segments);
+  c->u = u;
+done:
+  return status;
+}
+
+blica_status bl_counts_extend(blica_ctx *ctx, const bl_counts_outline *added, blica_counts **sum, int32_t *target) {
+  blica_status status = BLICA_OK;
+  bl_intern labels = {0};
+  blica_counts *c = *sum;
+  int known = c ? c->u : 0;
+  int32_t id;
+  if (c) TRY(bl_counts_need_whole(ctx, c));
+  if (c) TRY(check_same_variables(ctx, c->n, c->variables, added->n, added->variables, 1));
+  for (int s = 0; s < known; s++) TRY(bl_intern_add(ctx, &labels, c->segments[s], strlen(c->segments[s]), &id));
+  for (int s = 0; s < added->u; s++)
+    TRY(bl_intern_add(ctx, &labels, added->segments[s], strlen(added->segments[s]), &target[s]));
+  if (!c)
+    TRY(bl_counts_create(ctx, added->n, labels.count, added->complete, (const char *const *)added->variables,
+                         (const char *const *)labels.texts, sum));
+  if (!c) goto done;
+  if (!added->complete) TRY(bl_counts_expand(ctx, c));
+  if (labels.count > known) TRY(grow(ctx, c, labels.count));
+  for (int s = known; s < labels.count; s++) TRY(bl_copy_text(ctx, labels.texts[s], &c->segments[s]));
+done:
+  bl_intern_clear(&labels);
+  return status;
+}
+
+static void add_to(double *sum, const double *x, size_t count) {
+  for (size_t i = 0; i < count; i++) sum[i] += x[i];
+}
+
+void bl_counts_add(blica_counts *sum, int t, const blica_counts *part, int s) {
+  size_t n = (size_t)sum->n, pairs = (size_t)sum->pairs, to = (size_t)t * pairs, from = (size_t)s * pairs;
+  sum->samples[t] += part->samples[s];
+  add_to(sum->ones + (size_t)t * n, part->ones + (size_t)s * n, n);
+  add_to(sum->present + (size_t)t * n, part->present + (size_t)s * n, n);
+  add_to(sum->n11 + to, part->n11 + from, pairs);
+  if (!sum->n10) return;
+  if (part->n10) {
+    add_to(sum->n10 + to, part->n10 + from, pairs);
+    add_to(sum->n01 + to, part->n01 + from, pairs);
+    add_to(sum->n00 + to, part->n00 + from, pairs);
+    return;
+  }
+  for (int j = 1; j < part->n; j++)
+    for (int i = 0; i < j; i++) {
+      double cell[4];
+      size_t at = to + (size_t)blica_pair(i, j);
+      blica_counts_table(part, s, i, j, cell);
+      sum->n10[at] += cell[1];
+      sum->n01[at] += cell[2];
+      sum->n00[at] += cell[3];
+    }
+}
+
+blica_status blica_merge_add(blica_ctx *ctx, const blica_counts *part, blica_counts **sum) {
+  blica_status status;
+  const bl_counts_outline added = {part->n, part->u, !part->n10, part->variables, part->segments};
+  bool first = !*sum;
+  int32_t *target = NULL;
+  TRY(bl_counts_need_whole(ctx, part));
+  TRY(bl_alloc(ctx, (size_t)part->u, &target));
+  TRY(bl_counts_extend(ctx, &added, sum, target));
+  (*sum)->exact = part->exact && (first || (*sum)->exact);
+  for (int s = 0; s < part->u; s++) bl_counts_add(*sum, target[s], part, s);
+done:
+  bl_free(target);
+  if (status != BLICA_OK) {
+    blica_counts_free(*sum);
+    *sum = NULL;
+  }
+  return status;
+}
+
+blica_status blica_merge(blica_ctx *ctx, int parts, const blica_counts *const *part, blica_counts **out) {
+  blica_status status = BLICA_OK;
+  *out = NULL;
+  if (parts < 1) return bl_fail(ctx, BLICA_ERR_ARGUMENT, "%d parts to merge: at least 1 is needed", parts);
+  for (int p = 1; p < parts; p++) {
+    status = check_same_variables(ctx, part[0]->n, part[0]->variables, part[p]->n, part[p]->variables, p);
+    if (status != BLICA_OK) return status;
+  }
+  for (int p = 0; p < parts && status == BLICA_OK; p++) status = blica_merge_add(ctx, part[p], out);
+  return status;
+}

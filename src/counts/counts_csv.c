@@ -1,0 +1,302 @@
+/* counts_csv.c - pair counts as a table in long form, what a GROUP BY in SQL or Spark gives:
+ *
+ *   segment,i,j,n11,n10,n01,n00        names of the segment and of two variables, then the 2x2 table
+ *
+ * n10 counts x_i = 1, x_j = 0. A row with i = j carries the margins: n11 ones and n00 zeros, n10 and
+ * n01 being 0. These rows may be absent; then the margins come from the pairs (under missing values
+ * from the pair with most rows). A row with i and j empty carries in n11 the number of rows of the
+ * segment; it is written only where that differs from the largest margin, as missing values may cause. A first
+ * line `# exact` says that the counts are population probabilities times a nominal N. Rows may come
+ * in any order, a pair as i,j or j,i, but each pair of each segment must be there once. Variables and
+ * segments are numbered in order of first appearance. Numbers read back to the same bits. */
+#include <errno.h>
+#include <locale.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/csv.h"
+#include "base/intern.h"
+#include "base/outfile.h"
+#include "counts/counts.h"
+#include "counts/counts_csv.h"
+
+static const char *const columns[7] = {"segment", "i", "j", "n11", "n10", "n01", "n00"};
+
+static void put_row(FILE *f, const char *segment, const char *i, const char *j, const double cell[4]) {
+  bl_csv_put_text(f, segment);
+  putc(',', f);
+  if (*i) bl_csv_put_text(f, i);
+  putc(',', f);
+  if (*j) bl_csv_put_text(f, j);
+  for (int k = 0; k < 4; k++) {
+    putc(',', f);
+    bl_csv_put_number(f, cell[k] > 0 ? cell[k] : 0); /* rounding may leave less than nothing */
+  }
+  putc('\n', f);
+}
+
+/* The counts with tables of segment s only. */
+static bool only(const blica_counts *c, bl_relay *relay, int s, blica_counts *one) {
+  double **const cells[] = {&one->n11, &one->n10, &one->n01, &one->n00};
+  *one = *c;
+  one->first = s, one->after = c->u - s - 1;
+  for (int i = 0; i < (c->n10 ? 4 : 1); i++)
+    if (!(*cells[i] = (double *)bl_relay_get(relay, i, s))) return false;
+  return true;
+}
+
+static void put_segment(FILE *f, const blica_counts *c, int s) {
+  const double *ones = c->ones + (size_t)s * (size_t)c->n, *present = c->present + (size_t)s * (size_t)c->n;
+  double most = 0, cell[4] = {0, 0, 0, 0};
+  for (int i = 0; i < c->n; i++) most = fmax(most, ones[i] + fmax(present[i] - ones[i], 0)); /* as it reads back */
+  if (most != c->samples[s]) {
+    cell[0] = c->samples[s];
+    put_row(f, c->segments[s], "", "", cell);
+  }
+  for (int j = 0; j < c->n; j++)
+    for (int i = 0; i <= j; i++) {
+      if (i < j) {
+        blica_counts_table(c, s, i, j, cell);
+      } else {
+        cell[0] = ones[i];
+        cell[1] = cell[2] = 0;
+        cell[3] = present[i] - ones[i];
+      }
+      put_row(f, c->segments[s], c->variables[i], c->variables[j], cell);
+    }
+}
+
+/* Decimal points, whatever the locale of the host program. Returns the locale to go back to. */
+static locale_t plain_numbers(locale_t *made) {
+  *made = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
+  return *made ? uselocale(*made) : (locale_t)0;
+}
+
+static void back_to(locale_t before, locale_t made) {
+  if (!made) return;
+  uselocale(before);
+  freelocale(made);
+}
+
+blica_status bl_counts_save_csv(blica_ctx *ctx, const blica_counts *counts, bl_relay *relay, const char *path) {
+  blica_status status = BLICA_OK;
+  bl_outfile file = {0};
+  locale_t made, before;
+  if (!bl_outfile_open(&file, path)) return bl_fail(ctx, BLICA_ERR_IO, "%s: cannot write: %s", path, strerror(errno));
+  before = plain_numbers(&made);
+  if (counts->exact) fputs("# exact\n", file.stream);
+  fputs("segment,i,j,n11,n10,n01,n00\n", file.stream);
+  for (int s = 0; s < counts->u; s++) {
+    blica_counts one;
+    if (!only(counts, relay, s, &one)) TRY(bl_comm_check(ctx));
+    put_segment(file.stream, &one, s);
+  }
+  if (!bl_outfile_commit(&file)) FAIL(ctx, BLICA_ERR_IO, "%s: cannot write: %s", path, strerror(errno));
+done:
+  back_to(before, made);
+  bl_outfile_discard(&file);
+  return status;
+}
+
+/* ---- loading ---- */
+
+typedef struct {
+  int32_t s, i, j; /* i = j = -1: the number of rows */
+  double cell[4];
+} entry;
+
+typedef struct {
+  const char *path;
+  bl_intern variables, segments;
+  size_t count, capacity;
+  entry *entries;
+  bool exact;
+} table;
+
+static blica_status parse_number(blica_ctx *ctx, const table *t, const bl_csv *csv, int field, double *out) {
+  const char *text = bl_csv_field(csv, field);
+  char *end;
+  *out = strtod(text, &end);
+  while (*end == ' ') end++;
+  if (end == text || *end || !(*out >= 0 && *out <= 0x1p1000))
+    return bl_fail(ctx, BLICA_ERR_FORMAT, "%s, line %lld, column %s: '%s' is not a count", t->path, (long long)csv->line,
+                   columns[field], text);
+  return BLICA_OK;
+}
+
+static blica_status parse_entry(blica_ctx *ctx, table *t, const bl_csv *csv) {
+  blica_status status;
+  entry e = {0, -1, -1, {0}};
+  if (csv->fields != 7)
+    FAIL(ctx, BLICA_ERR_FORMAT, "%s, line %lld: %d fields, 7 are expected (segment,i,j,n11,n10,n01,n00)", t->path,
+         (long long)csv->line, csv->fields);
+  const char *s = bl_csv_field(csv, 0), *i = bl_csv_field(csv, 1), *j = bl_csv_field(csv, 2);
+  if (!*i != !*j) FAIL(ctx, BLICA_ERR_FORMAT, "%s, line %lld: only one of i and j is named", t->path, (long long)csv->line);
+  TRY(bl_intern_add(ctx, &t->segments, s, strlen(s), &e.s));
+  if (*i) {
+    TRY(bl_intern_add(ctx, &t->variables, i, strlen(i), &e.i));
+    TRY(bl_intern_add(ctx, &t->variables, j, strlen(j), &e.j));
+  }
+  for (int k = 0; k < 4; k++) TRY(parse_number(ctx, t, csv, 3 + k, &e.cell[k]));
+  if (t->count == t->capacity) {
+    size_t capacity = t->capacity ? 2 * t->capacity : 1024;
+    TRY(bl_resize(ctx, t->count, capacity, &t->entries));
+    t->capacity = capacity;
+  }
+  t->entries[t->count++] = e;
+done:
+  return status;
+}
+
+static blica_status parse_header(blica_ctx *ctx, table *t, bl_csv *csv) {
+  blica_status status;
+  bool more;
+  TRY(bl_csv_next(ctx, csv, &more));
+  if (more && csv->fields == 1 && strcmp(bl_csv_field(csv, 0), "# exact") == 0) {
+    t->exact = true;
+    TRY(bl_csv_next(ctx, csv, &more));
+  }
+  bool same = more && csv->fields == 7;
+  for (int k = 0; same && k < 7; k++) same = strcmp(bl_csv_field(csv, k), columns[k]) == 0;
+  if (!same) FAIL(ctx, BLICA_ERR_FORMAT, "%s: not a file of pair counts: its first line is not segment,i,j,n11,n10,n01,n00", t->path);
+done:
+  return status;
+}
+
+static blica_status parse_file(blica_ctx *ctx, table *t) {
+  blica_status status;
+  bl_csv csv = {.stream = fopen(t->path, "rb")};
+  bool more = true;
+  if (!csv.stream) return bl_fail(ctx, BLICA_ERR_IO, "%s: cannot read: %s", t->path, strerror(errno));
+  FILE *stream = csv.stream;
+  TRY(parse_header(ctx, t, &csv));
+  while (more) {
+    TRY(bl_csv_next(ctx, &csv, &more));
+    if (more) TRY(parse_entry(ctx, t, &csv));
+  }
+  if (ferror(stream)) FAIL(ctx, BLICA_ERR_IO, "%s: cannot read: %s", t->path, strerror(errno));
+  if (t->variables.count < 2) FAIL(ctx, BLICA_ERR_FORMAT, "%s: %d variables: at least 2 are needed", t->path, t->variables.count);
+done:
+  fclose(stream);
+  bl_csv_clear(&csv);
+  return status;
+}
+
+/* Cells that were not in the file are -1. */
+static blica_status place(blica_ctx *ctx, const table *t, blica_counts *c) {
+  size_t cells = (size_t)c->pairs * (size_t)c->u, margins = (size_t)c->n * (size_t)c->u;
+  for (size_t k = 0; k < cells; k++) c->n11[k] = -1;
+  for (size_t k = 0; k < margins; k++) c->present[k] = -1;
+  for (int s = 0; s < c->u; s++) c->samples[s] = -1;
+  for (size_t k = 0; k < t->count; k++) {
+    const entry *e = &t->entries[k];
+    bool margin = e->i == e->j, swap = e->i > e->j;
+    size_t at = margin ? (size_t)e->s * (size_t)c->n + (size_t)(e->i < 0 ? 0 : e->i)
+                       : (size_t)e->s * (size_t)c->pairs + (size_t)(swap ? blica_pair(e->j, e->i) : blica_pair(e->i, e->j));
+    double *first = e->i < 0 ? &c->samples[e->s] : margin ? &c->present[at] : &c->n11[at];
+    if (*first >= 0)
+      return bl_fail(ctx, BLICA_ERR_FORMAT, "%s: segment '%s', pair '%s', '%s' is there twice", t->path, c->segments[e->s],
+                     e->i < 0 ? "" : c->variables[e->i], e->i < 0 ? "" : c->variables[e->j]);
+    *first = margin && e->i >= 0 ? e->cell[0] + e->cell[3] : e->cell[0];
+    if (margin && e->i >= 0) {
+      if (e->cell[1] != 0 || e->cell[2] != 0)
+        return bl_fail(ctx, BLICA_ERR_FORMAT, "%s: segment '%s': '%s' differs from itself (n10 %g, n01 %g)", t->path,
+                       c->segments[e->s], c->variables[e->i], e->cell[1], e->cell[2]);
+      c->ones[at] = e->cell[0];
+    } else if (!margin) {
+      c->n10[at] = e->cell[swap ? 2 : 1];
+      c->n01[at] = e->cell[swap ? 1 : 2];
+      c->n00[at] = e->cell[3];
+    }
+  }
+  return BLICA_OK;
+}
+
+/* Margins that no row gave: from the pair with most rows, the first of them. */
+static void margins_from_pairs(blica_counts *c, int s, const bool *given) {
+  double *ones = c->ones + (size_t)s * (size_t)c->n, *present = c->present + (size_t)s * (size_t)c->n;
+  for (int j = 1; j < c->n; j++)
+    for (int i = 0; i < j; i++) {
+      double cell[4];
+      blica_counts_table(c, s, i, j, cell);
+      double rows = cell[0] + cell[1] + cell[2] + cell[3];
+      if (!given[i] && rows > present[i]) present[i] = rows, ones[i] = cell[0] + cell[1];
+      if (!given[j] && rows > present[j]) present[j] = rows, ones[j] = cell[0] + cell[2];
+    }
+}
+
+static blica_status finish(blica_ctx *ctx, const table *t, blica_counts *c) {
+  blica_status status = BLICA_OK;
+  bool *given = NULL;
+  TRY(bl_alloc(ctx, (size_t)c->n, &given));
+  for (int s = 0; s < c->u; s++) {
+    double *present = c->present + (size_t)s * (size_t)c->n;
+    for (int j = 1; j < c->n; j++)
+      for (int i = 0; i < j; i++)
+        if (c->n11[(size_t)s * (size_t)c->pairs + (size_t)blica_pair(i, j)] < 0)
+          FAIL(ctx, BLICA_ERR_FORMAT, "%s: segment '%s' has no row for the pair '%s', '%s' (is the file cut off?)", t->path,
+               c->segments[s], c->variables[i], c->variables[j]);
+    for (int i = 0; i < c->n; i++) given[i] = present[i] >= 0;
+    margins_from_pairs(c, s, given);
+    double most = 0;
+    for (int i = 0; i < c->n; i++) most = fmax(most, present[i]);
+    if (c->samples[s] < 0) c->samples[s] = most;
+  }
+done:
+  bl_free(given);
+  return status;
+}
+
+/* When all cells follow from the margins (up to the rounding of fractional counts) they are dropped. */
+static void drop_cells(blica_counts *c) {
+  for (int s = 0; s < c->u; s++) {
+    const double *ones = c->ones + (size_t)s * (size_t)c->n, *present = c->present + (size_t)s * (size_t)c->n;
+    double slack = 1e-12 * c->samples[s];
+    for (int i = 0; i < c->n; i++)
+      if (fabs(present[i] - c->samples[s]) > slack) return;
+    for (int j = 1; j < c->n; j++)
+      for (int i = 0; i < j; i++) {
+        size_t at = (size_t)s * (size_t)c->pairs + (size_t)blica_pair(i, j);
+        double first = c->n11[at] + c->n10[at], second = c->n11[at] + c->n01[at];
+        if (fabs(first - ones[i]) > slack || fabs(second - ones[j]) > slack ||
+            fabs(first + c->n01[at] + c->n00[at] - c->samples[s]) > slack)
+          return;
+      }
+  }
+  for (int s = 0; s < c->u; s++)
+    for (int i = 0; i < c->n; i++) c->present[(size_t)s * (size_t)c->n + (size_t)i] = c->samples[s];
+  bl_free(c->n10);
+  bl_free(c->n01);
+  bl_free(c->n00);
+  c->n10 = c->n01 = c->n00 = NULL;
+}
+
+blica_status bl_counts_load_csv(blica_ctx *ctx, const char *path, blica_counts **out) {
+  blica_status status;
+  blica_counts *c = NULL;
+  table t = {.path = path};
+  locale_t made, before = plain_numbers(&made);
+  *out = NULL;
+  TRY(parse_file(ctx, &t));
+  size_t pairs = (size_t)((int64_t)t.variables.count * (t.variables.count - 1) / 2);
+  if (bl_mul(pairs, (size_t)t.segments.count) > t.count)
+    FAIL(ctx, BLICA_ERR_FORMAT, "%s: %d variables in %d segments make %zu pairs, but the file has %zu rows (is it cut off?)",
+         path, t.variables.count, t.segments.count, bl_mul(pairs, (size_t)t.segments.count), t.count);
+  TRY(bl_counts_create(ctx, t.variables.count, t.segments.count, false, (const char *const *)t.variables.texts,
+                       (const char *const *)t.segments.texts, &c));
+  c->exact = t.exact;
+  TRY(place(ctx, &t, c));
+  TRY(finish(ctx, &t, c));
+  TRY(bl_counts_validate(ctx, c, path));
+  drop_cells(c);
+  *out = c;
+  c = NULL;
+done:
+  back_to(before, made);
+  blica_counts_free(c);
+  bl_intern_clear(&t.variables);
+  bl_intern_clear(&t.segments);
+  bl_free(t.entries);
+  return status;
+}

@@ -1,0 +1,17 @@
+/* counts_csv.h - counts in long form; counts_io.c chooses between this and .npz. */
+#ifndef BL_COUNTS_CSV_H
+#define BL_COUNTS_CSV_H
+
+#include "base/base.h"
+#include "ranks/relay.h"
+
+blica_status bl_counts_save_csv(blica_ctx *ctx, const blica_counts *counts, bl_relay *relay, const char *path);
+blica_status bl_counts_load_csv(blica_ctx *ctx, const char *path, blica_counts **out);
+
+/* Allocation-free: whether every number can be a count. Fails naming path and the first that cannot. */
+blica_status bl_counts_validate(blica_ctx *ctx, const blica_counts *counts, const char *path);
+
+/* Whether path ends in that, in any case. */
+bool bl_has_ending(const char *path, const char *ending);
+
+#endif

@@ -1,0 +1,245 @@
+/* counts_io.c - pair counts in files, chosen by the name's ending.
+ *
+ * .npz, arrays that numpy.load opens as they are:
+ *   format     text, "blica-counts"        version    1
+ *   variables  [n] names                   segments   [u] labels
+ *   samples    [u]                         exact      bool
+ *   ones       [u,n]                       present    [u,n]
+ *   n11        [u,n(n-1)/2]                n10, n01, n00 the same, only under missing values
+ * Pair i < j (from 0) stands at j(j-1)/2 + i, the order of `j, i = numpy.tril_indices(n, -1)`.
+ * .csv: see counts_csv.c. */
+#include <math.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/share.h"
+#include "base/intern.h"
+#include "counts/counts.h"
+#include "counts/counts_csv.h"
+#include "estimate/estimate.h"
+#include "base/npz.h"
+#include "ranks/relay.h"
+
+bool bl_has_ending(const char *path, const char *ending) {
+  size_t length = strlen(path), tail = strlen(ending);
+  return length >= tail && strcasecmp(path + length - tail, ending) == 0;
+}
+
+enum { N11, N10, N01, N00 };
+
+/* Array a of all segments. */
+typedef struct {
+  bl_relay *relay;
+  int array;
+} source;
+
+static const void *segment_row(void *user, size_t s, void *row) {
+  const source *from = user;
+  (void)row;
+  return bl_relay_get(from->relay, from->array, (int)s);
+}
+
+static blica_status save_npz(blica_ctx *ctx, const void *counts, bl_relay *relay, const char *path) {
+  blica_status status;
+  const blica_counts *c = counts;
+  static const char *const names[] = {"n11", "n10", "n01", "n00"};
+  source from[] = {{relay, N11}, {relay, N10}, {relay, N01}, {relay, N00}};
+  bl_npz_writer *npz = NULL;
+  const size_t u = (size_t)c->u, margin[2] = {u, (size_t)c->n}, cells[2] = {u, (size_t)c->pairs};
+  TRY(bl_npz_begin_tables(ctx, "blica-counts", c->n, c->variables, c->u, c->segments, c->exact, c->samples, &npz));
+  TRY(bl_npz_add(ctx, npz, "ones", 'f', 8, 2, margin, c->ones));
+  TRY(bl_npz_add(ctx, npz, "present", 'f', 8, 2, margin, c->present));
+  for (int i = 0; i < (c->n10 ? 4 : 1); i++) TRY(bl_npz_add_rows(ctx, npz, names[i], 'f', 8, 2, cells, false, segment_row, &from[i]));
+  TRY(bl_npz_write(ctx, npz, path));
+done:
+  bl_npz_free(npz);
+  return status;
+}
+
+static blica_status save_csv(blica_ctx *ctx, const void *counts, bl_relay *relay, const char *path) {
+  return bl_counts_save_csv(ctx, counts, relay, path);
+}
+
+blica_status blica_counts_save(blica_ctx *ctx, const blica_counts *c, const char *path) {
+  const bool csv = bl_has_ending(path, ".csv");
+  const bl_relay_job job = {.u = c->u, .pairs = c->pairs, .from = c->first * c->pairs, .to = bl_counts_last(c) * c->pairs,
+                            .arrays = c->n10 ? 4 : 1, .together = csv,
+                            .array = {{c->n11, 8}, {c->n10, 8}, {c->n01, 8}, {c->n00, 8}}, .write = csv ? save_csv : save_npz};
+  if (!csv && !bl_has_ending(path, ".npz"))
+    return bl_fail(ctx, BLICA_ERR_ARGUMENT, "%s: counts are saved as .npz or .csv; end the name in one of them", path);
+  if (!c->n11 || bl_comm(ctx)->size == 1) {
+    blica_status whole = bl_counts_need_whole(ctx, c);
+    if (whole != BLICA_OK) return whole;
+  }
+  return bl_relay_run(ctx, &job, c, path);
+}
+
+/* ---- loading ---- */
+
+static blica_status check_names(blica_ctx *ctx, const char *path, const char *what, int count, char *const *names) {
+  blica_status status = BLICA_OK;
+  bl_intern seen = {0};
+  for (int i = 0; i < count; i++) {
+    int32_t id;
+    TRY(bl_intern_add(ctx, &seen, names[i], strlen(names[i]), &id));
+    if (id < i) FAIL(ctx, BLICA_ERR_FORMAT, "%s: %s %d and %d are both named '%s'", path, what, id + 1, i + 1, names[i]);
+  }
+done:
+  bl_intern_clear(&seen);
+  return status;
+}
+
+static blica_status check_format(blica_ctx *ctx, bl_npz_reader *npz, const char *path) {
+  blica_status status;
+  char **format = NULL;
+  int count = 0;
+  double version;
+  if (!bl_npz_has(npz, "format"))
+    FAIL(ctx, BLICA_ERR_FORMAT, "%s: not a file of pair counts (it has no array named format)", path);
+  TRY(bl_npz_texts(ctx, npz, "format", &count, &format));
+  if (count != 1 || strcmp(format[0], "blica-counts") != 0)
+    FAIL(ctx, BLICA_ERR_FORMAT, "%s: not a file of pair counts (its format is '%s')", path, count ? format[0] : "");
+  TRY(bl_npz_numbers(ctx, npz, "version", 0, NULL, &version));
+  if (version != 1)
+    FAIL(ctx, BLICA_ERR_FORMAT, "%s: version %g of the format of counts is not known to this version of blica", path, version);
+done:
+  bl_free_texts(format, count);
+  return status;
+}
+
+static blica_status load_cells(blica_ctx *ctx, bl_npz_reader *npz, const blica_counts *c, const char *name, double *out) {
+  return bl_npz_rows(ctx, npz, name, (size_t)c->u, (size_t)c->pairs, (size_t)c->first, (size_t)bl_counts_last(c), out);
+}
+
+static blica_status load_arrays(blica_ctx *ctx, bl_npz_reader *npz, blica_counts *c) {
+  blica_status status;
+  const size_t u = (size_t)c->u, margin[2] = {u, (size_t)c->n};
+  double exact;
+  TRY(bl_npz_numbers(ctx, npz, "exact", 0, NULL, &exact));
+  c->exact = exact != 0;
+  TRY(bl_npz_numbers(ctx, npz, "samples", 1, &u, c->samples));
+  TRY(bl_npz_numbers(ctx, npz, "ones", 2, margin, c->ones));
+  TRY(bl_npz_numbers(ctx, npz, "present", 2, margin, c->present));
+  TRY(load_cells(ctx, npz, c, "n11", c->n11));
+  if (!c->n10) return BLICA_OK;
+  TRY(load_cells(ctx, npz, c, "n10", c->n10));
+  TRY(load_cells(ctx, npz, c, "n01", c->n01));
+  TRY(load_cells(ctx, npz, c, "n00", c->n00));
+done:
+  return status;
+}
+
+/* With ranks, tables of this rank's segments only where they share them. */
+static blica_status load_npz(blica_ctx *ctx, const char *path, bool ranks, const blica_fit_options *fit, blica_counts **out) {
+  blica_status status;
+  bl_npz_reader *npz = NULL;
+  blica_counts *c = NULL;
+  char **variables = NULL, **segments = NULL;
+  bl_share share = {0};
+  int n = 0, u = 0;
+  TRY(bl_npz_open(ctx, path, &npz));
+  TRY(check_format(ctx, npz, path));
+  TRY(bl_npz_texts(ctx, npz, "variables", &n, &variables));
+  TRY(bl_npz_texts(ctx, npz, "segments", &u, &segments));
+  if (n < 2 || u < 1)
+    FAIL(ctx, BLICA_ERR_FORMAT, "%s: %d variables in %d segments: at least 2 variables and 1 segment are needed", path, n, u);
+  TRY(check_names(ctx, path, "variables", n, variables));
+  TRY(check_names(ctx, path, "segments", u, segments));
+  TRY(bl_npz_expect(ctx, npz, "n11", bl_mul((size_t)u, (size_t)((int64_t)n * (n - 1) / 2))));
+  bool complete = !bl_npz_has(npz, "n10") && !bl_npz_has(npz, "n01") && !bl_npz_has(npz, "n00");
+  TRY(bl_share_make(ctx, u, 0, &share));
+  bool own = ranks && bl_counts_owned(ctx, fit, n, u);
+  TRY(bl_counts_create_part(ctx, n, u, complete, (const char *const *)variables, (const char *const *)segments,
+                            own ? (int)share.first : 0, own ? (int)share.last : u, &c));
+  TRY(load_arrays(ctx, npz, c));
+  TRY(bl_counts_validate(ctx, c, path));
+  *out = c;
+  c = NULL;
+done:
+  blica_counts_free(c);
+  bl_free_texts(variables, n);
+  bl_free_texts(segments, u);
+  bl_share_free(&share);
+  bl_npz_close(npz);
+  return status;
+}
+
+/* Text is read whole. */
+static blica_status load_own(blica_ctx *ctx, const char *path, const blica_fit_options *fit, blica_counts **out) {
+  blica_status status;
+  bl_share share = {0};
+  TRY(blica_counts_load(ctx, path, out));
+  TRY(bl_share_make(ctx, (*out)->u, 0, &share));
+  if (bl_counts_owned(ctx, fit, (*out)->n, (*out)->u)) TRY(bl_counts_keep(ctx, *out, (int)share.first, (int)share.last));
+done:
+  bl_share_free(&share);
+  return status;
+}
+
+blica_status blica_counts_load_ranks(blica_ctx *ctx, const char *path, const blica_fit_options *fit, blica_counts **out) {
+  *out = NULL;
+  blica_status status = bl_has_ending(path, ".npz") ? load_npz(ctx, path, true, fit, out) : load_own(ctx, path, fit, out);
+  blica_status agreed = bl_agree(ctx, status);
+  if (agreed == BLICA_OK) return BLICA_OK;
+  blica_counts_free(*out);
+  *out = NULL;
+  return agreed;
+}
+
+blica_status blica_counts_load(blica_ctx *ctx, const char *path, blica_counts **out) {
+  *out = NULL;
+  if (bl_has_ending(path, ".npz")) return load_npz(ctx, path, false, NULL, out);
+  if (bl_has_ending(path, ".csv")) return bl_counts_load_csv(ctx, path, out);
+  return bl_fail(ctx, BLICA_ERR_ARGUMENT, "%s: counts are read from .npz or .csv; the name ends in neither", path);
+}
+
+/* ---- what a count can be ---- */
+
+/* before: elements of the array in the file that stand before x. */
+static blica_status check_array(blica_ctx *ctx, const char *path, const char *name, const double *x, size_t before, size_t count) {
+  for (size_t k = 0; x && k < count; k++)
+    if (!(x[k] >= 0 && x[k] <= 0x1p1000))
+      return bl_fail(ctx, BLICA_ERR_FORMAT, "%s: %s holds %g (element %zu), which is not a count", path, name, x[k], before + k + 1);
+  return BLICA_OK;
+}
+
+static blica_status check_segment(blica_ctx *ctx, const blica_counts *c, int s, const char *path) {
+  double slack = 1e-9 * c->samples[s];
+  for (int i = 0; i < c->n; i++) {
+    size_t at = (size_t)s * (size_t)c->n + (size_t)i;
+    if (c->ones[at] > c->present[at] + slack || c->present[at] > c->samples[s] + slack)
+      return bl_fail(ctx, BLICA_ERR_FORMAT, "%s: segment %d ('%s'), variable %d ('%s'): %g ones in %g values of %g rows", path,
+                     s + 1, c->segments[s], i + 1, c->variables[i], c->ones[at], c->present[at], c->samples[s]);
+    if (!c->n10 && c->present[at] < c->samples[s] - slack)
+      return bl_fail(ctx, BLICA_ERR_FORMAT, "%s: segment %d ('%s'), variable %d ('%s') has missing values, but n10, n01 and n00 "
+                     "are not there", path, s + 1, c->segments[s], i + 1, c->variables[i]);
+  }
+  for (int j = 1; s >= c->first && s < bl_counts_last(c) && j < c->n; j++)
+    for (int i = 0; i < j; i++) {
+      double cell[4];
+      blica_counts_table(c, s, i, j, cell);
+      if (fmin(fmin(cell[0], cell[1]), fmin(cell[2], cell[3])) < -slack ||
+          cell[0] + cell[1] + cell[2] + cell[3] > c->samples[s] + 4 * slack)
+        return bl_fail(ctx, BLICA_ERR_FORMAT,
+                       "%s: segment %d ('%s'), pair '%s', '%s': the table %g %g %g %g does not fit %g rows and the margins",
+                       path, s + 1, c->segments[s], c->variables[i], c->variables[j], cell[0], cell[1], cell[2], cell[3],
+                       c->samples[s]);
+    }
+  return BLICA_OK;
+}
+
+blica_status bl_counts_validate(blica_ctx *ctx, const blica_counts *c, const char *path) {
+  blica_status status;
+  const size_t pairs = (size_t)c->pairs, before = pairs * (size_t)c->first, cells = pairs * (size_t)(bl_counts_last(c) - c->first);
+  const size_t margins = (size_t)c->n * (size_t)c->u;
+  TRY(check_array(ctx, path, "samples", c->samples, 0, (size_t)c->u));
+  TRY(check_array(ctx, path, "ones", c->ones, 0, margins));
+  TRY(check_array(ctx, path, "present", c->present, 0, margins));
+  TRY(check_array(ctx, path, "n11", c->n11, before, cells));
+  TRY(check_array(ctx, path, "n10", c->n10, before, cells));
+  TRY(check_array(ctx, path, "n01", c->n01, before, cells));
+  TRY(check_array(ctx, path, "n00", c->n00, before, cells));
+  for (int s = 0; s < c->u; s++) TRY(check_segment(ctx, c, s, path));
+done:
+  return status;
+}

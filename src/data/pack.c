@@ -1,0 +1,337 @@
+/* pack.c - from rows of 0/1 bytes to bit columns sorted into segments.
+ *
+ * Rows arrive in any order of segments. Each segment keeps the words of its current 64 rows side by
+ * side, so that a row sets one bit in each of n neighbouring words; a full block of n words is
+ * appended to the segment's list, which grows by doubling. The end turns the blocks into columns. Eight rows of one
+ * segment that follow each other, the usual case, are gathered into bytes first: an eighth of the traffic to the words. */
+#include <string.h>
+
+#include "data/pack.h"
+
+void blica_packer_free(blica_packer *packer) {
+  if (!packer) return;
+  bl_free_texts(packer->variables, packer->n);
+  for (size_t s = 0; s < packer->segment_capacity; s++) {
+    bl_free(packer->segments[s].ones);
+    bl_free(packer->segments[s].present);
+  }
+  bl_free(packer->segments);
+  bl_intern_clear(&packer->labels);
+  bl_free(packer->row_segment);
+  bl_free(packer);
+}
+
+static blica_status check_names(blica_ctx *ctx, int n, char *const *variables) {
+  blica_status status = BLICA_OK;
+  bl_intern seen = {0};
+  for (int i = 0; i < n; i++) {
+    int32_t id;
+    TRY(bl_intern_add(ctx, &seen, variables[i], strlen(variables[i]), &id));
+    if (id < i)
+      FAIL(ctx, BLICA_ERR_DATA, "variables %d and %d are both named '%s'; give each variable a name of its own", id + 1,
+           i + 1, variables[i]);
+  }
+done:
+  bl_intern_clear(&seen);
+  return status;
+}
+
+blica_status blica_pack_begin(blica_ctx *ctx, int n, const char *const *variables, blica_packer **out) {
+  blica_status status;
+  blica_packer *packer = NULL;
+  *out = NULL;
+  if (n < 2) FAIL(ctx, BLICA_ERR_DATA, "%d variable%s: at least 2 are needed, as pairs of them are counted", n, n == 1 ? "" : "s");
+  TRY(bl_alloc(ctx, 1, &packer));
+  packer->n = n;
+  for (int i = 0; variables && i < n; i++) {
+    if (!variables[i]) FAIL(ctx, BLICA_ERR_ARGUMENT, "the name of variable %d is NULL; pass names for all or for none", i + 1);
+    if (!*variables[i]) FAIL(ctx, BLICA_ERR_DATA, "the name of variable %d is empty; give it a name", i + 1);
+  }
+  if (variables)
+    TRY(bl_copy_texts(ctx, n, variables, &packer->variables));
+  else
+    TRY(bl_number_texts(ctx, n, "x", &packer->variables));
+  TRY(check_names(ctx, n, packer->variables));
+  *out = packer;
+  packer = NULL;
+done:
+  blica_packer_free(packer);
+  return status;
+}
+
+blica_status blica_pack_segment(blica_ctx *ctx, blica_packer *packer, const char *label, int32_t *id) {
+  blica_status status;
+  int32_t s;
+  *id = -1;
+  if (!label) FAIL(ctx, BLICA_ERR_ARGUMENT, "the label of a segment is NULL");
+  TRY(bl_intern_add(ctx, &packer->labels, label, strlen(label), &s));
+  if ((size_t)s >= packer->segment_capacity) {
+    size_t capacity = packer->segment_capacity ? 2 * packer->segment_capacity : 16;
+    TRY(bl_resize(ctx, packer->segment_capacity, capacity, &packer->segments));
+    memset(packer->segments + packer->segment_capacity, 0,
+           (capacity - packer->segment_capacity) * sizeof *packer->segments);
+    packer->segment_capacity = capacity;
+  }
+  *id = s;
+done:
+  return status;
+}
+
+blica_status bl_pack_add_block(blica_ctx *ctx, bl_segment_bits *bits, size_t n) {
+  blica_status status = BLICA_OK;
+  if (bits->blocks == bits->capacity) {
+    size_t capacity = bits->capacity ? 2 * bits->capacity : 1, used = bl_mul(bits->blocks, n);
+    TRY(bl_resize(ctx, used, bl_mul(capacity, n), &bits->ones));
+    if (bits->present) TRY(bl_resize(ctx, used, bl_mul(capacity, n), &bits->present));
+    bits->capacity = capacity;
+  }
+  memset(bits->ones + bits->blocks * n, 0, n * sizeof *bits->ones);
+  if (bits->present) memset(bits->present + bits->blocks * n, 0, n * sizeof *bits->present);
+  bits->blocks++;
+done:
+  return status;
+}
+
+blica_status bl_pack_begin_missing(blica_ctx *ctx, bl_segment_bits *bits, size_t n) {
+  blica_status status = bl_alloc(ctx, bl_mul(bits->capacity, n), &bits->present);
+  if (status != BLICA_OK) return status;
+  int last = (int)(bits->rows % 64); /* rows of the last block that were there before this one */
+  for (size_t w = 0; w < bits->blocks * n; w++) bits->present[w] = ~(uint64_t)0;
+  for (size_t i = 0; i < n; i++) bits->present[(bits->blocks - 1) * n + i] = ((uint64_t)1 << last) - 1;
+  return BLICA_OK;
+}
+
+/* Counts the missing values of a row; the index of the first that is not 0, 1 or missing in *bad. */
+static int scan_row(const int8_t *x, int n, int *bad) {
+  int missing = 0;
+  unsigned wrong = 0;
+  uint8_t any = 0;
+  *bad = n;
+  for (int i = 0; i < n; i++) any |= (uint8_t)x[i];
+  if (any <= 1) return 0; /* the usual row */
+  for (int i = 0; i < n; i++) {
+    missing += x[i] < 0;
+    wrong |= (uint8_t)(x[i] + 1) > 2;
+  }
+  if (wrong)
+    for (*bad = 0; (uint8_t)(x[*bad] + 1) <= 2; ++*bad) continue;
+  return missing;
+}
+
+blica_status bl_pack_row(blica_ctx *ctx, blica_packer *packer, const int8_t *x, int32_t s) {
+  blica_status status = BLICA_OK;
+  int n = packer->n, bad;
+  if (s < 0 || s >= packer->labels.count)
+    FAIL(ctx, BLICA_ERR_ARGUMENT, "row %lld: segment id %d is not one of the %d that blica_pack_segment gave",
+         (long long)packer->rows + 1, s, packer->labels.count);
+  int missing = scan_row(x, n, &bad);
+  if (bad < n)
+    FAIL(ctx, BLICA_ERR_DATA, "row %lld, variable %d ('%s'): value %d is not 0, 1 or missing (-1)",
+         (long long)packer->rows + 1, bad + 1, packer->variables[bad], x[bad]);
+  bl_segment_bits *bits = &packer->segments[s];
+  int bit = (int)(bits->rows % 64);
+  if (bit == 0) TRY(bl_pack_add_block(ctx, bits, (size_t)n));
+  if (missing && !bits->present) TRY(bl_pack_begin_missing(ctx, bits, (size_t)n));
+  uint64_t *ones = bits->ones + (bits->blocks - 1) * (size_t)n;
+  if (!missing)
+    for (int i = 0; i < n; i++) ones[i] |= (uint64_t)x[i] << bit;
+  else
+    for (int i = 0; i < n; i++) ones[i] |= (uint64_t)(x[i] == 1) << bit;
+  if (bits->present) {
+    uint64_t *present = bits->present + (bits->blocks - 1) * (size_t)n;
+    for (int i = 0; i < n; i++) present[i] |= (uint64_t)(x[i] >= 0) << bit;
+  }
+  bits->rows++;
+  packer->missing += missing;
+  packer->row_segment[packer->rows++] = s;
+done:
+  return status;
+}
+
+/* Bit r of byte i <- row r of column i, rows stride apart. */
+static void gather_eight(const uint8_t *restrict r, size_t stride, size_t columns, uint8_t *restrict bytes) {
+  for (size_t i = 0; i < columns; i++)
+    bytes[i] = (uint8_t)(r[i] | r[i + stride] << 1 | r[i + 2 * stride] << 2 | r[i + 3 * stride] << 3 | r[i + 4 * stride] << 4 |
+                         r[i + 5 * stride] << 5 | r[i + 6 * stride] << 6 | r[i + 7 * stride] << 7);
+}
+
+static bool only_zeros_and_ones(const int8_t *x, size_t count) {
+  uint8_t any = 0;
+  for (size_t i = 0; i < count; i++) any |= (uint8_t)x[i];
+  return any <= 1;
+}
+
+/* Packs eight rows at once if they are complete rows of one segment, at a multiple of 8; else *done is false. */
+static blica_status pack_eight(blica_ctx *ctx, blica_packer *packer, const int8_t *x, const int32_t *segment, bool *done) {
+  enum { COLUMNS = 512 };
+  uint8_t bytes[COLUMNS];
+  const size_t n = (size_t)packer->n;
+  const int32_t s = segment[0];
+  blica_status status = BLICA_OK;
+  *done = false;
+  if (s < 0 || s >= packer->labels.count) return BLICA_OK;
+  for (int r = 1; r < 8; r++)
+    if (segment[r] != s) return BLICA_OK;
+  bl_segment_bits *bits = &packer->segments[s];
+  int bit = (int)(bits->rows % 64);
+  if (bit % 8 != 0 || !only_zeros_and_ones(x, 8 * n)) return BLICA_OK;
+  if (bit == 0) TRY(bl_pack_add_block(ctx, bits, n));
+  uint64_t *ones = bits->ones + (bits->blocks - 1) * n;
+  for (size_t from = 0; from < n; from += COLUMNS) {
+    size_t columns = n - from < COLUMNS ? n - from : COLUMNS;
+    gather_eight((const uint8_t *)x + from, n, columns, bytes);
+    for (size_t i = 0; i < columns; i++) ones[from + i] |= (uint64_t)bytes[i] << bit;
+  }
+  uint64_t *present = bits->present ? bits->present + (bits->blocks - 1) * n : NULL;
+  for (size_t i = 0; present && i < n; i++) present[i] |= (uint64_t)0xff << bit;
+  bits->rows += 8;
+  for (int r = 0; r < 8; r++) packer->row_segment[packer->rows++] = s;
+  *done = true;
+done:
+  return status;
+}
+
+blica_status bl_pack_reserve(blica_ctx *ctx, blica_packer *packer, int64_t more) {
+  size_t needed = (size_t)packer->rows + (size_t)more, capacity = packer->row_capacity;
+  if (needed <= capacity) return BLICA_OK;
+  if (needed < 2 * capacity) needed = 2 * capacity;
+  blica_status status = bl_resize(ctx, (size_t)packer->rows, needed, &packer->row_segment);
+  if (status == BLICA_OK) packer->row_capacity = needed;
+  return status;
+}
+
+blica_status blica_pack_rows(blica_ctx *ctx, blica_packer *packer, int64_t rows, const int8_t *x,
+                             const int32_t *segment) {
+  blica_status status;
+  if (rows < 0) FAIL(ctx, BLICA_ERR_ARGUMENT, "the number of rows is %lld", (long long)rows);
+  TRY(bl_pack_reserve(ctx, packer, rows));
+  for (int64_t r = 0; r < rows;) {
+    bool eight = false;
+    if (r + 8 <= rows) TRY(pack_eight(ctx, packer, x + r * packer->n, segment + r, &eight));
+    if (!eight) TRY(bl_pack_row(ctx, packer, x + r * packer->n, segment[r]));
+    r += eight ? 8 : 1;
+  }
+done:
+  return status;
+}
+
+/* Blocks [n,blocks] to columns [blocks,n], in squares that stay in the cache. */
+static blica_status to_columns(blica_ctx *ctx, const uint64_t *from, size_t n, size_t blocks, uint64_t **out) {
+  enum { SIDE = 16 };
+  blica_status status = bl_alloc(ctx, bl_mul(blocks, n), out);
+  if (status != BLICA_OK) return status;
+  for (size_t b0 = 0; b0 < blocks; b0 += SIDE)
+    for (size_t i0 = 0; i0 < n; i0 += SIDE)
+      for (size_t i = i0; i < n && i < i0 + SIDE; i++)
+        for (size_t b = b0; b < blocks && b < b0 + SIDE; b++) (*out)[i * blocks + b] = from[b * n + i];
+  return BLICA_OK;
+}
+
+static blica_status finish_segment(blica_ctx *ctx, bl_segment_bits *bits, int s, blica_data *data) {
+  blica_status status;
+  data->samples[s] = bits->rows;
+  data->words[s] = (int64_t)bits->blocks;
+  TRY(to_columns(ctx, bits->ones, (size_t)data->n, bits->blocks, &data->ones[s]));
+  bl_free(bits->ones);
+  bits->ones = NULL;
+  if (bits->present) TRY(to_columns(ctx, bits->present, (size_t)data->n, bits->blocks, &data->present[s]));
+  bl_free(bits->present);
+  bits->present = NULL;
+done:
+  return status;
+}
+
+blica_status blica_pack_end(blica_ctx *ctx, blica_packer *packer, blica_data **out) {
+  blica_status status;
+  blica_data *data = NULL;
+  *out = NULL;
+  if (packer->rows == 0) FAIL(ctx, BLICA_ERR_DATA, "the data have no rows");
+  TRY(bl_alloc(ctx, 1, &data));
+  int u = packer->labels.count;
+  data->n = packer->n;
+  TRY(bl_alloc(ctx, (size_t)u, &data->samples));
+  TRY(bl_alloc(ctx, (size_t)u, &data->words));
+  TRY(bl_alloc(ctx, (size_t)u, &data->ones));
+  TRY(bl_alloc(ctx, (size_t)u, &data->present));
+  data->u = u;
+  TRY(bl_copy_texts(ctx, u, (const char *const *)packer->labels.texts, &data->segments));
+  for (int s = 0; s < u; s++) TRY(finish_segment(ctx, &packer->segments[s], s, data));
+  data->rows = packer->rows;
+  data->missing = packer->missing;
+  data->variables = packer->variables;
+  packer->variables = NULL;
+  data->row_segment = packer->row_segment;
+  packer->row_segment = NULL;
+  *out = data;
+  data = NULL;
+done:
+  blica_data_free(data);
+  blica_packer_free(packer);
+  return status;
+}
+
+void blica_data_free(blica_data *data) {
+  if (!data) return;
+  bl_free_texts(data->variables, data->n);
+  bl_free_texts(data->segments, data->u);
+  for (int s = 0; s < data->u; s++) {
+    bl_free(data->ones[s]);
+    bl_free(data->present[s]);
+  }
+  bl_free(data->samples);
+  bl_free(data->words);
+  bl_free(data->ones);
+  bl_free(data->present);
+  bl_free(data->row_segment);
+  bl_free(data);
+}
+
+/* ---- all at once ---- */
+
+static blica_status add_labels(blica_ctx *ctx, blica_packer *packer, int u, const char *const *labels) {
+  blica_status status = BLICA_OK;
+  char **numbers = NULL;
+  int32_t id;
+  if (!labels) {
+    TRY(bl_number_texts(ctx, u, "", &numbers));
+    labels = (const char *const *)numbers;
+  }
+  for (int s = 0; s < u; s++) {
+    TRY(blica_pack_segment(ctx, packer, labels[s], &id));
+    if (id != s)
+      FAIL(ctx, BLICA_ERR_DATA, "segments %d and %d are both named '%s'; give each segment a label of its own", id + 1,
+           s + 1, labels[s]);
+  }
+done:
+  bl_free_texts(numbers, u);
+  return status;
+}
+
+blica_status blica_pack(blica_ctx *ctx, int64_t rows, int n, const int8_t *x, ptrdiff_t row_stride,
+                        ptrdiff_t column_stride, const char *const *variables, const int32_t *segment, int u,
+                        const char *const *labels, blica_data **out) {
+  enum { CHUNK = 1024 };
+  blica_status status;
+  blica_packer *packer = NULL;
+  int8_t *chunk = NULL;
+  *out = NULL;
+  if (rows < 0) FAIL(ctx, BLICA_ERR_ARGUMENT, "the number of rows is %lld", (long long)rows);
+  if (u < 1) FAIL(ctx, BLICA_ERR_ARGUMENT, "%d segments: at least 1 is needed", u);
+  TRY(blica_pack_begin(ctx, n, variables, &packer));
+  TRY(add_labels(ctx, packer, u, labels));
+  bool columns = row_stride == 1 && column_stride == rows;
+  if (columns) TRY(blica_pack_columns(ctx, packer, rows, x, segment));
+  TRY(bl_alloc(ctx, bl_mul(CHUNK, (size_t)n), &chunk));
+  for (int64_t r0 = 0; !columns && r0 < rows; r0 += CHUNK) {
+    int64_t count = rows - r0 < CHUNK ? rows - r0 : CHUNK;
+    for (int64_t r = 0; r < count; r++)
+      for (int i = 0; i < n; i++) chunk[r * n + i] = x[(r0 + r) * row_stride + i * column_stride];
+    TRY(blica_pack_rows(ctx, packer, count, chunk, segment + r0));
+  }
+  status = blica_pack_end(ctx, packer, out);
+  packer = NULL;
+done:
+  blica_packer_free(packer);
+  bl_free(chunk);
+  return status;
+}

@@ -1,0 +1,289 @@
+/* resume.c - facts about a fit, kept in its checkpoint and compared on resume. See resume.h. */
+#include "estimate/resume.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/digest.h"
+#include "base/share.h"
+#include "num/products.h"
+
+/* ---- a list of named facts ---- */
+
+typedef struct {
+  blica_ctx *ctx;
+  size_t count, room;
+  char **text; /* name and value by turns */
+} facts;
+
+static void facts_free(facts *f) {
+  for (size_t i = 0; f->text && i < 2 * f->count; i++) bl_free(f->text[i]);
+  bl_free(f->text);
+  *f = (facts){.ctx = f->ctx};
+}
+
+static blica_status more_room(facts *f, size_t room) {
+  blica_status status = bl_resize(f->ctx, 2 * f->count, 2 * room, &f->text);
+  if (status == BLICA_OK) f->room = room;
+  return status;
+}
+
+static blica_status add(facts *f, const char *name, const char *format, ...) __attribute__((format(printf, 3, 4)));
+static blica_status add(facts *f, const char *name, const char *format, ...) {
+  blica_status status = BLICA_OK;
+  char value[512];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(value, sizeof value, format, args);
+  va_end(args);
+  if (f->count == f->room) TRY(more_room(f, 2 * f->room + 32));
+  char **pair = f->text + 2 * f->count;
+  pair[0] = pair[1] = NULL;
+  f->count++;
+  TRY(bl_copy_text(f->ctx, name, &pair[0]));
+  TRY(bl_copy_text(f->ctx, value, &pair[1]));
+done:
+  return status;
+}
+
+static void pass_text(bl_state *state, blica_ctx *ctx, char **text) {
+  uint64_t length = state->reading ? 0 : strlen(*text);
+  BL_PASS(state, length);
+  if (state->reading && state->status == BLICA_OK)
+    state->status = length > state->size - state->at ? BLICA_ERR_FORMAT : bl_alloc(ctx, length + 1, text);
+  if (state->status == BLICA_OK) bl_pass(state, *text, length);
+}
+
+static void pass_facts(bl_state *state, void *user) {
+  facts *f = user;
+  uint64_t count = f->count;
+  BL_PASS(state, count);
+  if (state->reading && state->status == BLICA_OK) {
+    if (count > state->size / (2 * sizeof count)) state->status = BLICA_ERR_FORMAT;
+    if (state->status == BLICA_OK) state->status = more_room(f, count);
+    if (state->status != BLICA_OK) return;
+    memset(f->text, 0, 2 * count * sizeof *f->text);
+    f->count = count;
+  }
+  for (size_t i = 0; i < 2 * f->count; i++) pass_text(state, f->ctx, &f->text[i]);
+}
+
+/* ---- comparing ---- */
+
+static const char DIGEST = '#'; /* first letter of values that mean nothing to a reader */
+
+static blica_status differ(blica_ctx *ctx, const char *path, char **then, char **now) {
+  if (strcmp(then[0], now[0]) == 0 && now[1][0] == DIGEST)
+    return bl_fail(ctx, BLICA_ERR_DATA, "checkpoint '%s' was made with other data: the %s differ", path, now[0]);
+  return bl_fail(ctx, BLICA_ERR_DATA,
+                 "checkpoint '%s' was made with %s %s, this fit has %s %s; resume with the same program, options and data, "
+                 "or name another checkpoint",
+                 path, then[0], then[1], now[0], now[1]);
+}
+
+/* Keeps the facts in a new checkpoint; in one that was read, compares. */
+static blica_status settle(blica_ctx *ctx, bl_checkpoint *checkpoint, const char *name, facts *now) {
+  blica_status status = BLICA_OK;
+  facts then = {.ctx = ctx};
+  char end[] = "nothing", more[] = "more", *none[] = {end, more};
+  bl_stage root = {.checkpoint = checkpoint}, stage = bl_stage_below(&root, "%s", name);
+  if (bl_stage_find(&stage) == BL_STAGE_NONE) {
+    status = bl_stage_fact(ctx, &stage, pass_facts, now); /* a checkpoint without its facts would fit any fit */
+    goto done;
+  }
+  TRY(bl_stage_load(ctx, &stage, pass_facts, &then));
+  for (size_t i = 0; i < now->count || i < then.count; i++) {
+    char **a = i < then.count ? then.text + 2 * i : none, **b = i < now->count ? now->text + 2 * i : none;
+    if (strcmp(a[0], b[0]) == 0 && strcmp(a[1], b[1]) == 0) continue;
+    status = differ(ctx, bl_checkpoint_path(checkpoint), a, b);
+    goto done;
+  }
+done:
+  facts_free(&then);
+  return status;
+}
+
+/* ---- program and options ---- */
+
+/* In the fewest digits that read back. */
+static void spell_real(double x, char *text, size_t size) {
+  for (int digits = 6; digits <= 17; digits++) {
+    snprintf(text, size, "%.*g", digits, x);
+    if (strtod(text, NULL) == x) return;
+  }
+}
+
+static void spell(const blica_option *option, const void *options, char *text, size_t size) {
+  const char *field = (const char *)options + option->offset;
+  int64_t wide = 0;
+  int narrow = 0;
+  uint64_t seed = 0;
+  double real = 0;
+  switch (option->type) {
+  case BLICA_OPT_INT:
+    if (option->size == sizeof wide)
+      memcpy(&wide, field, sizeof wide);
+    else
+      memcpy(&narrow, field, sizeof narrow), wide = narrow;
+    snprintf(text, size, "%lld", (long long)wide);
+    break;
+  case BLICA_OPT_REAL: memcpy(&real, field, sizeof real), spell_real(real, text, size); break;
+  case BLICA_OPT_TEXT: snprintf(text, size, "%s", field); break;
+  case BLICA_OPT_FLAG: memcpy(&narrow, field, sizeof narrow), snprintf(text, size, "%s", narrow ? "yes" : "no"); break;
+  case BLICA_OPT_SEED: memcpy(&seed, field, sizeof seed), snprintf(text, size, "%llu", (unsigned long long)seed); break;
+  }
+}
+
+/* Options that do not decide the result: they may change from run to run. */
+static bool free_to_change(const char *name) {
+  static const char *const names[] = {"max_seconds", "checkpoint", "checkpoint_seconds", "resume"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (strcmp(names[i], name) == 0) return true;
+  return false;
+}
+
+static blica_status add_options(facts *f, const blica_fit_options *options) {
+  blica_status status;
+  int count;
+  const blica_option *table = blica_fit_option_table(&count);
+  TRY(add(f, "blica", "%s", blica_version()));
+  for (int i = 0; i < count; i++) {
+    char value[64];
+    if (free_to_change(table[i].name)) continue;
+    spell(&table[i], options, value, sizeof value);
+    TRY(add(f, table[i].name, "%s", value));
+  }
+done:
+  return status;
+}
+
+blica_status bl_resume_open(blica_ctx *ctx, const blica_fit_options *resolved, double deadline, bl_checkpoint **out) {
+  blica_status status = BLICA_OK;
+  facts own = {.ctx = ctx};
+  *out = NULL;
+  if (!resolved->checkpoint && !resolved->resume) return BLICA_OK;
+  if (!resolved->checkpoint || !resolved->checkpoint[0])
+    return bl_fail(ctx, BLICA_ERR_ARGUMENT, "resume needs a checkpoint to resume from; name its file as checkpoint");
+  if (!(resolved->checkpoint_seconds >= 0))
+    return bl_fail(ctx, BLICA_ERR_ARGUMENT, "checkpoint_seconds is %g; it must be 0 or more", resolved->checkpoint_seconds);
+  TRY(bl_checkpoint_open(ctx, resolved->checkpoint, resolved->checkpoint_seconds, resolved->resume, deadline, out));
+  TRY(add_options(&own, resolved));
+  TRY(settle(ctx, *out, "options", &own));
+done:
+  facts_free(&own);
+  return status;
+}
+
+/* ---- data ---- */
+
+typedef enum { ROWS, COUNTS, CORRELATIONS } what;
+
+typedef struct {
+  const bl_problem *problem;
+  what look;
+  uint64_t *digest; /* [u] */
+} digests;
+
+static uint64_t digest_rows(const blica_data *d, int s) {
+  size_t bytes = (size_t)d->words[s] * (size_t)d->n * sizeof(uint64_t);
+  uint64_t digest = bl_digest(0, d->ones[s], bytes);
+  return d->present[s] ? bl_digest(digest, d->present[s], bytes) : digest;
+}
+
+static uint64_t digest_counts(const blica_counts *c, int s) {
+  size_t n = (size_t)c->n, pairs = (size_t)c->pairs, at = pairs * (size_t)(s - c->first);
+  uint64_t digest = bl_digest(0, c->ones + n * (size_t)s, n * sizeof(double));
+  digest = bl_digest(digest, c->present + n * (size_t)s, n * sizeof(double));
+  const double *cells[] = {c->n11, c->n10, c->n01, c->n00};
+  for (int i = 0; i < (c->n10 ? 4 : 1); i++) digest = bl_digest(digest, cells[i] + at, pairs * sizeof(double));
+  return digest;
+}
+
+static uint64_t digest_cor(const blica_cor *c, int s) {
+  size_t n = (size_t)c->n, pairs = (size_t)c->pairs;
+  uint64_t digest = bl_digest(0, c->thresholds + n * (size_t)s, n * sizeof(double));
+  return bl_digest(digest, c->rho + pairs * (size_t)(s - c->first), pairs * sizeof(double));
+}
+
+static void digest_segment(int64_t s, int thread, void *user) {
+  digests *d = user;
+  const bl_problem *p = d->problem;
+  (void)thread;
+  d->digest[s] = d->look == ROWS ? digest_rows(p->data, (int)s) : d->look == COUNTS ? digest_counts(p->counts, (int)s) : digest_cor(p->cor, (int)s);
+}
+
+/* The same where ranks hold parts of segments: one goes on where the other ended. */
+static blica_status digest_parts(blica_ctx *ctx, const blica_cor *c, uint64_t *digest) {
+  blica_status status;
+  const size_t n = (size_t)c->n, u = (size_t)c->u;
+  int64_t *bound = NULL;
+  TRY(bl_products_bounds(ctx, c->n, c->u, &bound));
+  for (size_t s = 0; s < u; s++) digest[s] = bl_digest(0, c->thresholds + n * s, n * sizeof(double));
+  for (int r = 0; r < bl_comm(ctx)->size; r++) {
+    for (int64_t t = bound[r]; r == bl_comm(ctx)->rank && t < bound[r + 1];) {
+      int64_t s = t / c->pairs, end = (s + 1) * c->pairs < bound[r + 1] ? (s + 1) * c->pairs : bound[r + 1];
+      digest[s] = bl_digest_words(digest[s], c->rho + (t - bound[r]), (size_t)(end - t));
+      t = end;
+    }
+    TRY(bl_broadcast(ctx, digest, u * sizeof *digest, r));
+  }
+  for (size_t s = 0; s < u; s++) digest[s] = bl_digest(digest[s], "", 0);
+done:
+  bl_free(bound);
+  return status;
+}
+
+static blica_status add_data(facts *f, const digests *d) {
+  blica_status status;
+  const bl_problem *p = d->problem;
+  const blica_counts *c = p->cor ? NULL : p->counts;
+  const int n = c ? c->n : p->cor->n, u = c ? c->u : p->cor->u;
+  char *const *variables = c ? c->variables : p->cor->variables, *const *segments = c ? c->segments : p->cor->segments;
+  const double *samples = c ? c->samples : p->cor->samples;
+  static const char *const kind[] = {"rows", "counts", "correlations"};
+  char name[512], value[64];
+  TRY(add(f, "variables", "%d", n));
+  TRY(add(f, "segments", "%d", u));
+  TRY(add(f, "exact counts:", "%s", (c ? c->exact : p->cor->exact) ? "yes" : "no"));
+  for (int i = 0; i < n; i++) {
+    snprintf(name, sizeof name, "variable %d", i + 1);
+    TRY(add(f, name, "'%s'", variables[i]));
+  }
+  for (int s = 0; s < u; s++) {
+    snprintf(name, sizeof name, "segment %d", s + 1);
+    TRY(add(f, name, "'%s'", segments[s]));
+    snprintf(name, sizeof name, "samples of segment '%s':", segments[s]);
+    spell_real(samples[s], value, sizeof value);
+    TRY(add(f, name, "%s", value));
+    snprintf(name, sizeof name, "%s of segment '%s'", kind[d->look], segments[s]);
+    TRY(add(f, name, "%c%016llx", DIGEST, (unsigned long long)d->digest[s]));
+  }
+done:
+  return status;
+}
+
+blica_status bl_resume_data(blica_ctx *ctx, bl_checkpoint *checkpoint, const bl_problem *problem, const bl_estimator *method) {
+  blica_status status;
+  facts own = {.ctx = ctx};
+  bl_share share = {0}; /* of the segments as correlations are owned */
+  digests d = {.problem = problem, .look = method->method.needs_rows ? ROWS : method->wants_counts ? COUNTS : CORRELATIONS};
+  if (!checkpoint) return BLICA_OK;
+  int u = problem->cor ? problem->cor->u : problem->counts->u;
+  TRY(bl_alloc(ctx, (size_t)u, &d.digest));
+  TRY(bl_share_make(ctx, u, 0, &share));
+  if (problem->parts) {
+    TRY(digest_parts(ctx, problem->cor, d.digest));
+  } else {
+    bl_share_run(ctx, &share, digest_segment, &d);
+    TRY(bl_share_bytes(ctx, &share, d.digest, sizeof *d.digest));
+  }
+  TRY(add_data(&own, &d));
+  TRY(settle(ctx, checkpoint, "data", &own));
+done:
+  bl_share_free(&share);
+  bl_free(d.digest);
+  facts_free(&own);
+  return status;
+}

@@ -1,0 +1,285 @@
+/* identify.c - can A be recovered? Counting as in Table 1 of the paper, and the local answer at a model.
+ *
+ * Method: the pair correlations of all segments depend on A and log v; the scales q are nuisance. Their Fisher
+ * information (scaled Gaussian, q eliminated by a Schur complement) has one null vector per source, the scale of
+ * its column; any other null vector is a way to change the model that no correlation sees. Rank by eigenvalues
+ * of the matrix scaled to a unit diagonal. Of a large matrix only the ends of the spectrum are computed, by Lanczos steps
+ * with it and with its inverse, the known null vectors filled up; where these show full rank by a wide margin that is the
+ * answer, and the rest of the spectrum is not needed. Checked: the verdict on fitted models in the 45 cells of
+ * Table 1 (tests/recovery/test_recovery.c), both ways against each other (tests/identity/test_identify.c). */
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include <cblas.h>
+#include <lapacke.h>
+
+#include "estimate/sgauss.h"
+#include "inference/identify.h"
+#include "num/lanczos.h"
+
+static const double ZERO = 1e-11;     /* relative eigenvalues below it are zero */
+static const double MOVES = 1e-6;     /* singular values above it move a column */
+static const double MARGIN = 100;     /* eigenvalues above ZERO by this factor are not zero beyond doubt */
+enum {
+  ENDS_FROM = 400,    /* parameters from which the ends of the spectrum are computed first */
+  WHOLE_MOST = 8000,  /* parameters up to which the whole spectrum may be computed */
+  ENDS_MOST = 20000,  /* up to which its ends */
+  STEPS = 200         /* of Lanczos */
+};
+
+blica_status blica_identify_count(blica_ctx *ctx, int n, int k, int u, int64_t *statistics, int64_t *unknowns) {
+  *statistics = *unknowns = 0;
+  if (n < 2 || u < 1 || k < 1 || k > n)
+    return bl_fail(ctx, BLICA_ERR_ARGUMENT,
+                   "%d variables, %d sources, %d segments: there must be at least 2 variables, 1 segment, and from 1 to %d sources",
+                   n, k, u, n);
+  int64_t pairs = (int64_t)n * (n - 1) / 2; /* unknowns are fewer than n^2 + 3 u n: only the statistics can overflow */
+  if (__builtin_mul_overflow(pairs + 2 * (int64_t)n, (int64_t)u, statistics)) {
+    *statistics = 0;
+    return bl_fail(ctx, BLICA_ERR_ARGUMENT, "%d variables in %d segments: their statistics are too many to count", n, u);
+  }
+  *unknowns = (int64_t)n * k + 2 * (int64_t)u * k + (int64_t)u * n;
+  return BLICA_OK;
+}
+
+void blica_identification_free(blica_identification *identification) {
+  if (!identification) return;
+  bl_free(identification->looseness);
+  bl_free(identification);
+}
+
+/* One segment's contribution to the information about A [nk] and its own log v [k]: q eliminated. */
+static blica_status add_segment(blica_ctx *ctx, const bl_sgauss_data *d, int s, double *cross, double *local,
+                                double *info, size_t p) {
+  const int n = d->n, k = d->k, m = n + k;
+  const size_t nk = (size_t)n * k, at = nk + (size_t)s * k;
+  double *qq = local + k + (size_t)k * m, *aq = cross + nk * (size_t)k, *vq = local + (size_t)k * m; /* vq [k,n], leading m */
+  if (LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', n, qq, m) != 0)
+    return bl_fail(ctx, BLICA_ERR_NUMERIC, "segment %d: the information about its scales is singular", s + 1);
+  cblas_dtrsm(CblasColMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit, (int)nk, n, 1, qq, m, aq, (int)nk);
+  cblas_dtrsm(CblasColMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit, k, n, 1, qq, m, vq, m);
+  cblas_dsyrk(CblasColMajor, CblasLower, CblasNoTrans, (int)nk, n, -1, aq, (int)nk, 1, info, (int)p);
+  cblas_dgemm(CblasColMajor, CblasNoTrans, CblasTrans, k, (int)nk, n, -1, vq, m, aq, (int)nk, 0, info + at, (int)p);
+  cblas_dgemm(CblasColMajor, CblasNoTrans, CblasTrans, k, k, n, -1, vq, m, vq, m, 0, info + at + p * at, (int)p);
+  for (int l = 0; l < k; l++) {
+    for (size_t i = 0; i < nk; i++) info[at + (size_t)l + p * i] += cross[i + nk * (size_t)l];
+    for (int c = 0; c < k; c++) info[at + (size_t)c + p * (at + (size_t)l)] += local[c + (size_t)l * m];
+  }
+  return BLICA_OK;
+}
+
+/* info [p,p], lower triangle. */
+static blica_status information(blica_ctx *ctx, const bl_sgauss_data *d, const double *theta, double *info, size_t p) {
+  blica_status status;
+  const size_t nk = (size_t)d->n * d->k, m = (size_t)(d->n + d->k);
+  double *mixing = NULL, *cross = NULL, *local = NULL;
+  bl_sgauss_hessian *work = NULL;
+  TRY(bl_alloc(ctx, nk * nk, &mixing));
+  TRY(bl_alloc(ctx, nk * m, &cross));
+  TRY(bl_alloc(ctx, m * m, &local));
+  TRY(bl_sgauss_hessian_make(ctx, d, &work));
+  for (int s = 0; s < d->u; s++) {
+    bl_sgauss_hessian_segment(work, s, theta, true, mixing, cross, local);
+    TRY(add_segment(ctx, d, s, cross, local, info, p));
+  }
+  for (size_t j = 0; j < nk; j++)
+    for (size_t i = j; i < nk; i++) info[i + p * j] += mixing[i + nk * j];
+done:
+  bl_free(mixing);
+  bl_free(cross);
+  bl_free(local);
+  bl_sgauss_hessian_free(work);
+  return status;
+}
+
+/* Share of the n - 1 directions of column j (its own scale aside) that the null vectors can move. */
+static blica_status column_looseness(blica_ctx *ctx, const blica_model *model, int j, const double *null, size_t p,
+                                     int nullity, double *looseness) {
+  blica_status status;
+  const int n = model->n, least = n < nullity ? n : nullity;
+  const double *a = model->mixing + (size_t)j * n;
+  double *moves = NULL, *values = NULL, *room = NULL, norm = cblas_ddot(n, a, 1, a, 1);
+  TRY(bl_alloc(ctx, (size_t)n * (size_t)nullity, &moves));
+  TRY(bl_alloc(ctx, (size_t)least, &values));
+  TRY(bl_alloc(ctx, (size_t)least, &room));
+  for (int c = 0; c < nullity; c++) {
+    double *move = moves + (size_t)n * c;
+    memcpy(move, null + p * (size_t)c + (size_t)j * n, (size_t)n * sizeof *move);
+    double along = norm > 0 ? cblas_ddot(n, a, 1, move, 1) / norm : 0;
+    cblas_daxpy(n, -along, a, 1, move, 1);
+  }
+  errno = 0;
+  if (LAPACKE_dgesvd(LAPACK_COL_MAJOR, 'N', 'N', n, nullity, moves, n, values, NULL, 1, NULL, 1, room) != 0)
+    FAIL_OUTSIDE(ctx, BLICA_ERR_NUMERIC, "source %d: the singular values of its free directions did not converge", j + 1);
+  int free_directions = 0;
+  for (int i = 0; i < least; i++) free_directions += values[i] > MOVES;
+  *looseness = fmin(1, (double)free_directions / (n - 1)); /* a column of zeros has no scale to leave aside */
+done:
+  bl_free(moves);
+  bl_free(values);
+  bl_free(room);
+  return status;
+}
+
+/* Unit diagonal; scale[i] is what row i was multiplied by. */
+static void scale_information(double *info, size_t p, double *scale) {
+  for (size_t i = 0; i < p; i++) scale[i] = info[i * (p + 1)] > 0 ? 1 / sqrt(info[i * (p + 1)]) : 1;
+  for (size_t j = 0; j < p; j++)
+    for (size_t i = j; i < p; i++) info[i + p * j] *= scale[i] * scale[j];
+}
+
+/* Adds h h' for the null vector h of each source: its column grows and its variances fall. They have no element in common. */
+static void fill_scales(const blica_model *m, const double *scale, double *info, size_t p, double *h) {
+  const size_t n = (size_t)m->n, k = (size_t)m->k, nk = n * k;
+  for (size_t j = 0; j < k; j++) {
+    memset(h, 0, p * sizeof *h);
+    for (size_t i = j * n; i < (j + 1) * n; i++) h[i] = m->mixing[i] / scale[i];
+    for (size_t i = nk + j; i < p; i += k) h[i] = -2 / scale[i];
+    cblas_dsyr(CblasColMajor, CblasLower, (int)p, 1 / cblas_ddot((int)p, h, 1, h, 1), h, 1, info, (int)p);
+  }
+}
+
+/* Largest eigenvalue of the matrix, or of the inverse of the one that its Cholesky factor is given of. */
+static blica_status largest(blica_ctx *ctx, const double *matrix, size_t p, bool inverse, double *value, bool *found) {
+  blica_status status;
+  const bl_lanczos_options o = {.high = 1, .tolerance = 1e-5, .max_steps = STEPS};
+  double *work = NULL, residual;
+  bl_lanczos_run run;
+  *found = false;
+  TRY(bl_alloc(ctx, bl_lanczos_work((int)p, &o), &work));
+  bl_lanczos_begin(&run, (int)p, &o, work);
+  for (const double *x; (x = bl_lanczos_vector(&run)); bl_lanczos_step(&run)) {
+    double *y = bl_lanczos_product(&run);
+    if (!inverse) {
+      cblas_dsymv(CblasColMajor, CblasLower, (int)p, 1, matrix, (int)p, x, 1, 0, y, 1);
+      continue;
+    }
+    memcpy(y, x, p * sizeof *y);
+    cblas_dtrsv(CblasColMajor, CblasLower, CblasNoTrans, CblasNonUnit, (int)p, matrix, (int)p, y, 1);
+    cblas_dtrsv(CblasColMajor, CblasLower, CblasTrans, CblasNonUnit, (int)p, matrix, (int)p, y, 1);
+    if (bl_poll(ctx, &(blica_progress){.stage = "identify", .fraction = -1, .objective = NAN}))
+      FAIL(ctx, BLICA_ERR_INTERRUPTED, "interrupted while the rank was computed");
+  }
+  *found = bl_lanczos_end(&run, value, &residual, NULL) == 0;
+done:
+  bl_free(work);
+  return status;
+}
+
+/* Smallest eigenvalue but for the scales relative to the largest, 0 where it may be near the limit; info is spoiled. */
+static blica_status by_ends(blica_ctx *ctx, const blica_model *model, const double *scale, double *info, size_t p, double *smallest) {
+  blica_status status;
+  double *h = NULL, top, bottom;
+  bool found;
+  *smallest = 0;
+  TRY(bl_alloc(ctx, p, &h));
+  fill_scales(model, scale, info, p, h);
+  TRY(largest(ctx, info, p, false, &top, &found));
+  if (!found || LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', (int)p, info, (int)p) != 0) goto done;
+  TRY(largest(ctx, info, p, true, &bottom, &found));
+  if (found && 1 / (top * bottom) > MARGIN * ZERO) *smallest = 1 / (top * bottom);
+done:
+  bl_free(h);
+  return status;
+}
+
+/* Rank and free directions from the whole spectrum. */
+static blica_status by_spectrum(blica_ctx *ctx, const blica_model *model, const double *scale, double *info, size_t p,
+                                blica_identification *out) {
+  blica_status status;
+  double *values = NULL;
+  TRY(bl_alloc(ctx, p, &values));
+  errno = 0;
+  if (LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'V', 'L', (int)p, info, (int)p, values) != 0)
+    FAIL_OUTSIDE(ctx, BLICA_ERR_NUMERIC, "the eigenvalues of the information matrix did not converge");
+  int nullity = 0;
+  while (nullity < (int)p && !(values[nullity] > ZERO * values[p - 1])) nullity++;
+  if (nullity < model->k) nullity = model->k; /* the scales of the columns are free, whatever rounding makes of it */
+  out->rank = (int64_t)p - nullity;
+  out->smallest = nullity < (int)p ? values[nullity] / values[p - 1] : 0;
+  for (int c = 0; c < nullity; c++) { /* back from the scaled coordinates, to unit length */
+    double *vector = info + p * (size_t)c;
+    for (size_t i = 0; i < p; i++) vector[i] *= scale[i];
+    cblas_dscal((int)p, 1 / cblas_dnrm2((int)p, vector, 1), vector, 1);
+  }
+  for (int j = 0; j < model->k && nullity > 0; j++)
+    TRY(column_looseness(ctx, model, j, info, p, nullity, &out->looseness[j]));
+done:
+  bl_free(values);
+  return status;
+}
+
+/* The ends first when that pays; else, or where they leave a doubt, the whole spectrum of the information made anew. */
+static blica_status judge(blica_ctx *ctx, const blica_model *model, const bl_sgauss_data *data, const double *theta, double *info,
+                          size_t p, size_t ends_from, blica_identification *out) {
+  blica_status status;
+  double *scale = NULL, smallest = 0;
+  TRY(bl_alloc(ctx, p, &scale));
+  for (int round = p >= ends_from ? 0 : 1; round < 2 && !(smallest > 0); round++) {
+    if (round && p > WHOLE_MOST)
+      FAIL(ctx, BLICA_ERR_NUMERIC, "the information about %zu parameters is singular or nearly so; which are free is computed for at most %d",
+           p, WHOLE_MOST);
+    memset(info, 0, p * p * sizeof *info);
+    TRY(information(ctx, data, theta, info, p));
+    scale_information(info, p, scale);
+    TRY(round ? by_spectrum(ctx, model, scale, info, p, out) : by_ends(ctx, model, scale, info, p, &smallest));
+  }
+  if (smallest > 0) {
+    out->rank = out->parameters;
+    out->smallest = smallest;
+  }
+  out->local = out->rank >= out->parameters;
+  out->identified = out->local && out->surplus >= 0;
+  out->tolerance = ZERO;
+done:
+  bl_free(scale);
+  return status;
+}
+
+blica_status blica_identify(blica_ctx *ctx, const blica_model *model, blica_identification **out) {
+  return bl_identify(ctx, model, ENDS_FROM, out);
+}
+
+blica_status bl_identify(blica_ctx *ctx, const blica_model *model, size_t ends_from, blica_identification **out) {
+  blica_status status;
+  const size_t nk = (size_t)model->n * model->k, p = nk + (size_t)model->u * model->k;
+  bl_sgauss_data data = {.n = model->n, .k = model->k, .u = model->u, .link = model->link};
+  blica_identification *result = NULL;
+  double *theta = NULL, *info = NULL;
+  *out = NULL;
+  bl_blas_hold();
+  if (p > ENDS_MOST)
+    FAIL(ctx, BLICA_ERR_ARGUMENT, "the model has %zu parameters in A and v; the rank check takes at most %d", p, ENDS_MOST);
+  TRY(bl_alloc(ctx, 1, &result));
+  TRY(bl_alloc(ctx, (size_t)model->k, &result->looseness));
+  TRY(bl_alloc(ctx, (size_t)model->u, &data.weight));
+  TRY(bl_alloc(ctx, bl_sgauss_size(&data), &theta));
+  TRY(bl_alloc(ctx, p * p, &info));
+  memcpy(theta, model->mixing, nk * sizeof *theta);
+  for (int s = 0; s < model->u; s++) {
+    data.weight[s] = 1;
+    for (int j = 0; j < model->k; j++) {
+      double variance = model->variances[j + (size_t)s * model->k];
+      if (!(variance > 0) || !isfinite(variance))
+        FAIL(ctx, BLICA_ERR_DATA, "segment '%s', source %d: variance %g is not positive; the model cannot be checked",
+             model->segments ? model->segments[s] : "?", j + 1, variance);
+      theta[bl_sgauss_local(&data, s) + (size_t)j] = log(variance);
+    }
+  }
+  result->k = model->k;
+  int64_t statistics, unknowns;
+  TRY(blica_identify_count(ctx, model->n, model->k, model->u, &statistics, &unknowns));
+  result->surplus = statistics - unknowns;
+  result->parameters = (int64_t)(p - (size_t)model->k);
+  TRY(judge(ctx, model, &data, theta, info, p, ends_from, result));
+  *out = result;
+  result = NULL;
+done:
+  bl_blas_release();
+  blica_identification_free(result);
+  bl_free(data.weight);
+  bl_free(theta);
+  bl_free(info);
+  return status;
+}

@@ -1,0 +1,201 @@
+/* likelihood_engines.c - one task of the likelihood by grid, lattice or expectation propagation. */
+#include "likelihood/engines.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "num/ep.h"
+
+const char *bl_engine_name(bl_engine engine) {
+  static const char *const names[] = {"grid", "lattice", "ep", "exact"};
+  return names[engine];
+}
+
+void bl_loading_covariance(int n, int k, const double *loading, double *cov) {
+  for (int i = 0; i < n; i++)
+    for (int j = 0; j <= i; j++) {
+      double sum = i == j;
+      for (int l = 0; l < k; l++) sum += loading[i * k + l] * loading[j * k + l];
+      cov[(size_t)i * n + j] = cov[(size_t)j * n + i] = sum;
+    }
+}
+
+blica_status bl_room_make(blica_ctx *ctx, const bl_likelihood *l, int64_t rows, bl_room **out) {
+  blica_status status = BLICA_OK;
+  bl_room *room = NULL;
+  size_t n = (size_t)l->n, k = (size_t)l->k, grid = bl_grid_work(l->n, l->k), ep = bl_ep_work(l->n, l->k);
+  *out = NULL;
+  TRY(bl_alloc(ctx, 1, &room));
+  TRY(bl_alloc(ctx, n, &room->mean));
+  TRY(bl_alloc(ctx, n * k, &room->loading));
+  TRY(bl_alloc(ctx, (size_t)rows, &room->log_p));
+  TRY(bl_alloc(ctx, (size_t)rows, &room->weight));
+  TRY(bl_alloc(ctx, (size_t)rows, &room->row));
+  if (l->engine == BL_ENGINE_LATTICE) {
+    TRY(bl_alloc(ctx, n * n, &room->cov));
+    TRY(bl_alloc(ctx, n * n, &room->g_cov));
+    TRY(bl_mvn_work_make(ctx, l->n, l->points, rows, false, &room->lattice));
+  } else if (l->engine == BL_ENGINE_PLACKETT) {
+    TRY(bl_alloc(ctx, n * n, &room->cov));
+    TRY(bl_alloc(ctx, n * n, &room->g_cov));
+    TRY(bl_plackett_work_make(ctx, l->n, true, &room->plackett));
+  } else {
+    TRY(bl_alloc(ctx, grid > ep ? grid : ep, &room->engine));
+  }
+  if (l->engine == BL_ENGINE_EP) TRY(bl_room_scores(ctx, l, rows, room)); /* its gradient is a sum of scores */
+done:
+  if (status != BLICA_OK) {
+    bl_room_free(room);
+    room = NULL;
+  }
+  *out = room;
+  return status;
+}
+
+blica_status bl_room_scores(blica_ctx *ctx, const bl_likelihood *l, int64_t rows, bl_room *room) {
+  blica_status status = BLICA_OK;
+  size_t n = (size_t)l->n, k = (size_t)l->k, count = (size_t)rows;
+  if (room->score) return BLICA_OK;
+  TRY(bl_alloc(ctx, bl_mul(count, k), &room->first));
+  TRY(bl_alloc(ctx, bl_mul(count, k * k), &room->second));
+  if (l->engine == BL_ENGINE_LATTICE || l->engine == BL_ENGINE_PLACKETT) {
+    TRY(bl_alloc(ctx, bl_mul(count, n), &room->score_mean));
+    TRY(bl_alloc(ctx, bl_mul(count, n * n), &room->score_cov));
+    TRY(bl_alloc(ctx, n * k, &room->posterior));
+  }
+  if (l->engine == BL_ENGINE_LATTICE) {
+    bl_mvn_work_free(room->lattice);
+    room->lattice = NULL;
+    TRY(bl_mvn_work_make(ctx, l->n, l->points, rows, true, &room->lattice));
+  }
+  TRY(bl_alloc(ctx, bl_mul(count, n * (1 + k)), &room->score));
+done:
+  return status;
+}
+
+void bl_room_free(bl_room *room) {
+  if (!room) return;
+  double *blocks[] = {room->mean, room->loading, room->cov, room->g_cov, room->posterior, room->log_p, room->weight,
+                      room->score, room->first, room->second, room->score_mean, room->score_cov, room->engine};
+  for (size_t b = 0; b < sizeof blocks / sizeof *blocks; b++) bl_free(blocks[b]);
+  bl_free(room->row);
+  bl_mvn_work_free(room->lattice);
+  bl_plackett_work_free(room->plackett);
+  bl_free(room);
+}
+
+/* From scores in mean and covariance G to those in mean and loading (2 G B) and to the moments of z:
+ * E[z|x] = B' g, E[zz'|x] = I + 2 B' G B. */
+static void orthant_moments(int n, int k, int64_t place, const bl_want *want, bl_room *room) {
+  const double *g = room->score_mean + place * n, *big = room->score_cov + place * n * n, *b = room->loading;
+  double *score = want->score + place * n * (1 + k), *first = want->first + place * k, *second = want->second + place * k * k;
+  double *product = room->posterior; /* n rows of k: 2 G B */
+  memset(product, 0, sizeof(double) * (size_t)(n * k));
+  for (int i = 0; i < n; i++) {
+    for (int j = 0; j < n; j++)
+      for (int l = 0; l < k; l++) product[i * k + l] += 2.0 * big[i * n + j] * b[j * k + l];
+    score[i * (1 + k)] = g[i];
+    memcpy(score + i * (1 + k) + 1, product + i * k, sizeof(double) * (size_t)k);
+  }
+  for (int l = 0; l < k; l++) {
+    double sum = 0.0;
+    for (int i = 0; i < n; i++) sum += b[i * k + l] * g[i];
+    first[l] = sum;
+    for (int m = 0; m < k; m++) {
+      double two = l == m;
+      for (int i = 0; i < n; i++) two += b[i * k + l] * product[i * k + m];
+      second[l * k + m] = two;
+    }
+  }
+}
+
+/* By the lattice, or by reduction. */
+static bool run_orthants(const bl_mvn_tree *tree, const bl_task_rows *t, int k, const bl_accuracy *accuracy, uint64_t stream,
+                        blica_simd level, bl_want *want, bl_room *room) {
+  int n = tree->n;
+  bl_loading_covariance(n, k, room->loading, room->cov);
+  bl_mvn_result result = {.weight = want->weight, .log_p = room->log_p, .g_mean = want->g_mean, .g_cov = room->g_cov,
+                          .score_mean = want->score ? room->score_mean : NULL, .score_cov = room->score_cov};
+  bool ok = room->plackett ? bl_plackett(tree, room->mean, room->cov, t->low, t->high, accuracy->nodes, level, room->plackett, &result)
+                           : bl_mvn_lattice(tree, room->mean, room->cov, t->low, t->high, accuracy->points, accuracy->seed, stream, level,
+                                            room->lattice, &result);
+  if (!ok) return false;
+  if (want->weight) {
+    memset(want->g_loading, 0, sizeof(double) * (size_t)(n * k));
+    for (int i = 0; i < n; i++)
+      for (int j = 0; j < n; j++)
+        for (int l = 0; l < k; l++) want->g_loading[i * k + l] += 2.0 * room->g_cov[i * n + j] * room->loading[j * k + l];
+  }
+  if (want->score)
+    for (int64_t r = 0; r < t->high - t->low; r++) orthant_moments(n, k, r, want, room);
+  return true;
+}
+
+static bool run_grid(const bl_mvn_tree *tree, const bl_task_rows *t, int k, const double *band, const bl_accuracy *accuracy,
+                     blica_simd level, bl_want *want, bl_room *room) {
+  int64_t count = t->high - t->low;
+  bl_grid grid = {.n = tree->n, .k = k, .mean = room->mean, .loading = room->loading, .count = count,
+                  .x = tree->x + t->low * tree->n, .p = room->log_p, .g_mean = want->g_mean, .g_loading = want->g_loading,
+                  .score = want->score, .first = want->first, .second = want->second, .work = room->engine};
+  if (want->weight) {
+    for (int64_t r = 0; r < count; r++) room->weight[r] = want->weight[tree->row[t->low + r]];
+    grid.weight = room->weight;
+  }
+  bl_grid_plan(&grid, band, accuracy->grid_error);
+  grid.shift = accuracy->shift % 2 ? 0.5 : 0.0;
+  for (int l = 0; l < k; l++)
+    if (!isfinite(grid.spacing[l]) || grid.spacing[l] < 1e-4) return false; /* loadings beyond anything data can tell */
+  bl_grid_run(&grid, level);
+  for (int64_t r = 0; r < count; r++) room->log_p[r] = log(room->log_p[r]);
+  return true;
+}
+
+static bool run_ep(const bl_group *g, const bl_task_rows *t, int k, blica_simd level, bl_want *want, bl_room *room) {
+  int64_t count = t->high - t->low;
+  int size = g->n * (1 + k);
+  bl_ep ep = {.n = g->n, .k = k, .mean = room->mean, .loading = room->loading, .count = count, .x = g->x + t->low * g->n,
+              .log_p = room->log_p, .work = room->engine};
+  if (want->score || want->weight) {
+    ep.score = room->score;
+    ep.first = room->first;
+    ep.second = room->second;
+  }
+  bl_ep_run(&ep, level);
+  if (want->weight) {
+    memset(want->g_mean, 0, sizeof(double) * (size_t)g->n);
+    memset(want->g_loading, 0, sizeof(double) * (size_t)(g->n * k));
+    for (int64_t r = 0; r < count; r++)
+      for (int i = 0; i < g->n; i++) {
+        const double *own = room->score + r * size + i * (1 + k);
+        double weight = want->weight[t->low + r];
+        want->g_mean[i] += weight * own[0];
+        for (int l = 0; l < k; l++) want->g_loading[i * k + l] += weight * own[1 + l];
+      }
+  }
+  return true;
+}
+
+bool bl_engine_run(bl_likelihood *l, const bl_task_rows *t, const bl_params *params, const bl_accuracy *accuracy,
+                   blica_simd level, bl_want *want, bl_room *room) {
+  const bl_group *g = &l->patterns->group[t->group];
+  const bl_mvn_tree *tree = l->tree[t->group];
+  int64_t count = t->high - t->low;
+  /* each segment has a shift of its own, so that errors of segments do not add up */
+  uint64_t stream = accuracy->shift << 32 | (uint64_t)(uint32_t)g->segment;
+  bool ok;
+  bl_group_parameters(g, l->segment[g->segment], params, room->mean, room->loading);
+  for (int64_t r = 0; r < count; r++) room->row[r] = l->engine == BL_ENGINE_EP ? t->low + r : tree->row[t->low + r];
+  if (l->engine == BL_ENGINE_LATTICE || l->engine == BL_ENGINE_PLACKETT)
+    ok = run_orthants(tree, t, l->k, accuracy, stream, level, want, room);
+  else if (l->engine == BL_ENGINE_GRID)
+    ok = run_grid(tree, t, l->k, l->band + t->group * BL_GRID_SOURCES, accuracy, level, want, room);
+  else
+    ok = run_ep(g, t, l->k, level, want, room);
+  if (!ok) return false;
+  want->value = 0.0;
+  for (int64_t r = 0; r < count; r++) {
+    if (want->log_p) want->log_p[room->row[r]] = room->log_p[r];
+    if (want->weight) want->value += want->weight[room->row[r]] * room->log_p[r];
+  }
+  return true;
+}

@@ -1,0 +1,66 @@
+/* likelihood_engines.h - the inside of the full likelihood: tasks, rooms of threads, and one call for all engines. */
+#ifndef BL_LIKELIHOOD_ENGINES_H
+#define BL_LIKELIHOOD_ENGINES_H
+
+#include "likelihood/likelihood.h"
+#include "num/grid.h"
+#include "num/mvn.h"
+#include "num/plackett.h"
+
+typedef struct {
+  int group;
+  int64_t low, high; /* places in the group's tree (patterns of the group, for EP) */
+  bool ok;           /* of the last run */
+} bl_task_rows;
+
+/* One thread's room. */
+typedef struct {
+  double *mean, *loading, *cov, *g_cov, *posterior; /* of one group */
+  double *log_p, *weight, *score, *first, *second, *score_mean, *score_cov;
+  int64_t *row;
+  double *engine;      /* of the grid or of EP */
+  bl_mvn_work *lattice;
+  bl_plackett_work *plackett;
+} bl_room;
+
+struct bl_likelihood {
+  const bl_merged *patterns;
+  const int *segment;
+  int n, k, u;
+  bl_engine engine;
+  int points;
+  int64_t tasks, rows; /* rows: the most that a task has */
+  bl_task_rows *task;
+  bl_share share;     /* of the tasks among ranks */
+  double *value;      /* [tasks] sum of weight log p */
+  bl_mvn_tree **tree; /* [groups] */
+  double *band;       /* [BL_GRID_SOURCES,groups] bandwidths of the grid, fixed like the order of variables */
+  int threads;
+  bl_room **room;
+  double *gradient;   /* [stride,tasks] */
+};
+
+static inline size_t bl_likelihood_stride(const bl_likelihood *l) { return (size_t)l->n * (1 + (size_t)l->k); }
+
+/* What is wanted of a task, besides room->log_p (by place in the task; room->row tells which pattern of the group
+ * stands there). */
+typedef struct {
+  double *log_p;        /* [patterns of the group], or NULL */
+  const double *weight; /* [patterns of the group]; NULL: no gradient */
+  double value;         /* out, with weight: sum of weight log p */
+  double *g_mean, *g_loading;
+  double *score, *first, *second; /* NULL: not wanted */
+} bl_want;
+
+blica_status bl_room_make(blica_ctx *ctx, const bl_likelihood *l, int64_t rows, bl_room **out);
+blica_status bl_room_scores(blica_ctx *ctx, const bl_likelihood *l, int64_t rows, bl_room *room); /* adds what scores need */
+void bl_room_free(bl_room *room);
+
+void bl_group_parameters(const bl_group *g, int s, const bl_params *p, double *mean, double *loading);
+void bl_loading_covariance(int n, int k, const double *loading, double *cov); /* I + B B' */
+
+/* False when the covariance is not positive definite. */
+bool bl_engine_run(bl_likelihood *l, const bl_task_rows *task, const bl_params *params, const bl_accuracy *accuracy,
+                   blica_simd level, bl_want *want, bl_room *room);
+
+#endif

@@ -1,0 +1,246 @@
+/* likelihood.c - tasks of the full likelihood: which patterns, in which thread's room, and how the results of the
+ * engines become derivatives in A, log v and mu.
+ *
+ * Given the parameters, Y = mean + B z + e with B = sqrt(c) A V^1/2, mean = sqrt(c) A mu, z and e standard normal,
+ * and x_i = 1 iff Y_i > 0 (section 3 of the paper with the sign of q turned). Missing values drop out with their rows
+ * of B and mean. */
+#include "likelihood/likelihood.h"
+
+#include <math.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "likelihood/engines.h"
+
+#define LEFT_OUT INFINITY /* in place of a task's log-likelihood: the user or the clock said stop */
+enum { TASK_ROWS = 512 }; /* patterns per task: enough to share prefixes, few enough to share work; plackett does all at once */
+
+blica_status bl_likelihood_make(blica_ctx *ctx, const bl_merged *patterns, const int *segment, int n, int k, int u,
+                                bl_engine engine, int points, bl_likelihood **out) {
+  blica_status status = BLICA_OK;
+  bl_likelihood *l = NULL;
+  *out = NULL;
+  TRY(bl_alloc(ctx, 1, &l));
+  l->patterns = patterns;
+  l->segment = segment;
+  l->n = n, l->k = k, l->u = u;
+  l->engine = engine;
+  l->points = points;
+  l->rows = engine == BL_ENGINE_PLACKETT && n > 9 ? (int64_t)1 << n : TASK_ROWS;
+  for (int g = 0; g < patterns->groups; g++) l->tasks += (patterns->group[g].count + l->rows - 1) / l->rows;
+  TRY(bl_alloc(ctx, (size_t)l->tasks, &l->task));
+  TRY(bl_alloc(ctx, (size_t)l->tasks, &l->value));
+  TRY(bl_share_make(ctx, l->tasks, 0, &l->share));
+  TRY(bl_alloc(ctx, (size_t)patterns->groups, &l->tree));
+  TRY(bl_alloc(ctx, (size_t)patterns->groups * BL_GRID_SOURCES, &l->band));
+  TRY(bl_alloc(ctx, bl_mul((size_t)l->tasks, bl_likelihood_stride(l)), &l->gradient));
+  int64_t at = 0;
+  for (int g = 0; g < patterns->groups; g++)
+    for (int64_t low = 0; low < patterns->group[g].count; low += l->rows) {
+      int64_t high = low + l->rows < patterns->group[g].count ? low + l->rows : patterns->group[g].count;
+      l->task[at++] = (bl_task_rows){.group = g, .low = low, .high = high};
+    }
+  l->threads = bl_max_threads(ctx);
+  TRY(bl_alloc(ctx, (size_t)l->threads, &l->room));
+  for (int t = 0; t < l->threads; t++) TRY(bl_room_make(ctx, l, l->rows, &l->room[t]));
+  *out = l;
+  l = NULL;
+done:
+  bl_likelihood_free(l);
+  return status;
+}
+
+void bl_likelihood_free(bl_likelihood *l) {
+  if (!l) return;
+  for (int t = 0; l->room && t < l->threads; t++) bl_room_free(l->room[t]);
+  for (int g = 0; l->tree && g < l->patterns->groups; g++) bl_mvn_tree_free(l->tree[g]);
+  bl_free(l->room);
+  bl_free(l->tree);
+  bl_free(l->task);
+  bl_free(l->value);
+  bl_share_free(&l->share);
+  bl_free(l->gradient);
+  bl_free(l->band);
+  bl_free(l);
+}
+
+/* mean and loading of the group's variables. */
+void bl_group_parameters(const bl_group *g, int s, const bl_params *p, double *mean, double *loading) {
+  double root = sqrt(p->link);
+  for (int i = 0; i < g->n; i++) {
+    double sum = 0.0;
+    for (int l = 0; l < p->k; l++) {
+      double a = p->mixing[g->variable[i] + (size_t)l * p->n];
+      sum += a * p->means[l + (size_t)s * p->k];
+      loading[i * p->k + l] = root * a * sqrt(p->variances[l + (size_t)s * p->k]);
+    }
+    mean[i] = root * sum;
+  }
+}
+
+blica_status bl_likelihood_order(blica_ctx *ctx, bl_likelihood *l, const bl_params *params) {
+  blica_status status = BLICA_OK;
+  bl_room *room = l->room[0];
+  for (int g = 0; g < l->patterns->groups; g++) {
+    const bl_group *group = &l->patterns->group[g];
+    int order[BL_MVN_MAX];
+    bl_mvn_tree_free(l->tree[g]);
+    l->tree[g] = NULL;
+    if (l->engine == BL_ENGINE_EP) continue;
+    bl_group_parameters(group, l->segment[group->segment], params, room->mean, room->loading);
+    if (l->engine == BL_ENGINE_LATTICE) {
+      bl_loading_covariance(group->n, params->k, room->loading, room->cov);
+      bl_mvn_order(group->n, room->cov, order);
+    } else if (l->engine == BL_ENGINE_PLACKETT) {
+      bl_loading_covariance(group->n, params->k, room->loading, room->cov);
+      bl_plackett_order(group->n, room->cov, order);
+    } else {
+      for (int i = 0; i < group->n; i++) order[i] = i;
+      bl_grid_band(group->n, params->k, room->loading, l->band + g * BL_GRID_SOURCES);
+    }
+    TRY(bl_mvn_tree_make(ctx, group->n, order, group->count, group->x, &l->tree[g]));
+  }
+done:
+  return status;
+}
+
+/* What the parallel loops share. */
+typedef struct {
+  blica_ctx *ctx;
+  bl_likelihood *l;
+  const bl_params *params;
+  const bl_accuracy *accuracy;
+  blica_simd level;
+  double *log_p;
+  bl_scores_fn consumer;
+  void *user;
+} sweep;
+
+static void values_task(int64_t item, int thread, void *user) {
+  sweep *w = user;
+  bl_likelihood *l = w->l;
+  bl_task_rows *t = &l->task[item];
+  bl_want want = {.log_p = w->log_p + l->patterns->group[t->group].offset};
+  if (bl_watch_over(w->ctx, thread)) return;
+  t->ok = bl_engine_run(l, t, w->params, w->accuracy, w->level, &want, l->room[thread]);
+}
+
+/* Of the tasks that this rank ran; the others count as good. */
+static blica_status check_tasks(blica_ctx *ctx, const bl_likelihood *l) {
+  const bl_watch *watch = bl_watch_of(ctx);
+  if (watch && watch->armed && watch->over) return bl_fail(ctx, BLICA_ERR_INTERRUPTED, "interrupted");
+  for (int64_t t = 0; t < l->tasks; t++)
+    if (!l->task[t].ok)
+      return bl_fail(ctx, BLICA_ERR_DATA, "the covariance of the latent variables in segment %d is not positive definite",
+                     l->patterns->group[l->task[t].group].segment + 1);
+  return BLICA_OK;
+}
+
+static blica_status agree_on_tasks(blica_ctx *ctx, const bl_likelihood *l) {
+  bl_watch *watch = bl_watch_of(ctx);
+  blica_status status = bl_agree(ctx, check_tasks(ctx, l));
+  if (status == BLICA_ERR_INTERRUPTED && watch) atomic_store(&watch->over, true); /* it may have been another rank's */
+  return status;
+}
+
+blica_status bl_likelihood_values(blica_ctx *ctx, bl_likelihood *l, const bl_params *params, const bl_accuracy *accuracy,
+                                  double *log_p) {
+  sweep w = {.ctx = ctx, .l = l, .params = params, .accuracy = accuracy, .level = blica_simd_level(ctx), .log_p = log_p};
+  memset(log_p, 0, sizeof(double) * (size_t)l->patterns->count);
+  for (int64_t t = 0; t < l->tasks; t++) l->task[t].ok = true;
+  bl_share_run(ctx, &l->share, values_task, &w);
+  blica_status status = agree_on_tasks(ctx, l);
+  return status == BLICA_OK ? bl_sum_disjoint(ctx, log_p, (size_t)l->patterns->count) : status;
+}
+
+static void gradient_task(int64_t item, int thread, void *user) {
+  sweep *w = user;
+  bl_likelihood *l = w->l;
+  bl_task_rows *t = &l->task[item];
+  const bl_group *g = &l->patterns->group[t->group];
+  double *own = l->gradient + (size_t)item * bl_likelihood_stride(l);
+  bl_want want = {.weight = g->weight, .g_mean = own, .g_loading = own + l->n};
+  l->value[item] = LEFT_OUT;
+  if (bl_watch_over(w->ctx, thread)) return;
+  t->ok = bl_engine_run(l, t, w->params, w->accuracy, w->level, &want, l->room[thread]);
+  l->value[item] = t->ok ? want.value : NAN;
+}
+
+/* Adds one task's gradient, in mean and loading, to that in the parameters. */
+static void add_gradient(const bl_likelihood *l, int64_t item, const bl_params *p, double *g_mixing, double *g_log_variance,
+                         double *g_mean) {
+  const bl_group *g = &l->patterns->group[l->task[item].group];
+  const double *own = l->gradient + (size_t)item * bl_likelihood_stride(l), *loading = own + l->n;
+  size_t s = (size_t)l->segment[g->segment];
+  int k = p->k;
+  double root = sqrt(p->link);
+  for (int i = 0; i < g->n; i++)
+    for (int j = 0; j < k; j++) {
+      size_t at = (size_t)g->variable[i] + (size_t)j * p->n;
+      double a = p->mixing[at], scale = root * sqrt(p->variances[j + s * k]), gb = loading[i * k + j];
+      g_mixing[at] += scale * gb + root * own[i] * p->means[j + s * k];
+      g_log_variance[j + s * k] += 0.5 * gb * scale * a;
+      g_mean[j + s * k] += root * own[i] * a;
+    }
+}
+
+double bl_likelihood_gradient(blica_ctx *ctx, bl_likelihood *l, const bl_params *params, const bl_accuracy *accuracy,
+                              double *g_mixing, double *g_log_variance, double *g_mean) {
+  sweep w = {.ctx = ctx, .l = l, .params = params, .accuracy = accuracy, .level = blica_simd_level(ctx)};
+  size_t local = (size_t)l->k * (size_t)l->u;
+  memset(g_mixing, 0, sizeof(double) * (size_t)l->n * (size_t)l->k);
+  memset(g_log_variance, 0, sizeof(double) * local);
+  memset(g_mean, 0, sizeof(double) * local);
+  bl_share_run(ctx, &l->share, gradient_task, &w);
+  const bl_places lists[] = {{l->value, 1}, {l->gradient, bl_likelihood_stride(l)}};
+  if (bl_share_exchange(ctx, &l->share, 2, lists, NULL) != BLICA_OK) return NAN;
+  double value = 0.0;
+  for (int64_t t = 0; t < l->tasks; t++)
+    if (l->value[t] == LEFT_OUT) {
+      bl_watch *watch = bl_watch_of(ctx);
+      if (watch) atomic_store(&watch->over, true); /* it may have been another rank's */
+      return NAN;
+    }
+  for (int64_t t = 0; t < l->tasks; t++) {
+    value += l->value[t];
+    add_gradient(l, t, params, g_mixing, g_log_variance, g_mean);
+  }
+  return value;
+}
+
+static void scores_of(sweep *w, bl_task_rows *t, int thread) {
+  if (bl_watch_over(w->ctx, thread)) return;
+  bl_likelihood *l = w->l;
+  bl_room *room = l->room[thread];
+  bl_want want = {.score = room->score, .first = room->first, .second = room->second};
+  t->ok = bl_engine_run(l, t, w->params, w->accuracy, w->level, &want, room);
+  if (!t->ok) return;
+  bl_scores scores = {.group = &l->patterns->group[t->group], .k = l->k, .loading = room->loading, .count = t->high - t->low,
+                      .row = room->row, .log_p = room->log_p, .score = room->score, .first = room->first, .second = room->second};
+  w->consumer(&scores, thread, w->user);
+}
+
+static void scores_task(int64_t item, int thread, void *user) {
+  sweep *w = user;
+  scores_of(w, &w->l->task[item], thread);
+}
+
+/* All tasks of one segment of the data. */
+static void segment_scores_task(int64_t item, int thread, void *user) {
+  sweep *w = user;
+  bl_likelihood *l = w->l;
+  for (int64_t at = 0; at < l->tasks; at++)
+    if (l->patterns->group[l->task[at].group].segment == item) scores_of(w, &l->task[at], thread);
+}
+
+blica_status bl_likelihood_scores(blica_ctx *ctx, bl_likelihood *l, const bl_params *params, const bl_accuracy *accuracy,
+                                  const bl_share *segments, bl_scores_fn consumer, void *user) {
+  blica_status status = BLICA_OK;
+  sweep w = {.ctx = ctx, .l = l, .params = params, .accuracy = accuracy, .level = blica_simd_level(ctx), .consumer = consumer, .user = user};
+  for (int t = 0; t < l->threads; t++) TRY(bl_room_scores(ctx, l, l->rows, l->room[t]));
+  for (int64_t t = 0; t < l->tasks; t++) l->task[t].ok = true;
+  bl_share_run(ctx, segments ? segments : &l->share, segments ? segment_scores_task : scores_task, &w);
+  status = agree_on_tasks(ctx, l);
+done:
+  return status;
+}

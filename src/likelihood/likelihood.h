@@ -1,0 +1,94 @@
+/* likelihood.h - the full likelihood of the patterns of a data set under a model: values, gradient, and the
+ * scores and posterior moments of single patterns. Work is cut into tasks that do not depend on the number of
+ * threads and ranks, which share them; sums run over tasks in their order. */
+#ifndef BL_LIKELIHOOD_H
+#define BL_LIKELIHOOD_H
+
+#include "base/share.h"
+#include "data/patterns.h"
+
+typedef enum {
+  BL_ENGINE_GRID,    /* trapezoidal rule over the sources, k <= 3 */
+  BL_ENGINE_LATTICE, /* separation of variables, n <= BL_MVN_MAX */
+  BL_ENGINE_EP,      /* expectation propagation, any size */
+  BL_ENGINE_PLACKETT /* reduction to small integrals, n <= BL_PLACKETT_MAX */
+} bl_engine;
+
+/* Parameters of a model, borrowed. */
+typedef struct {
+  int n, k, u;
+  double link;
+  const double *mixing;    /* [n,k] */
+  const double *variances; /* [k,u] */
+  const double *means;     /* [k,u] */
+} bl_params;
+
+/* How finely to integrate. */
+typedef struct {
+  int points;        /* lattice: a power of 2 */
+  uint64_t seed;     /* lattice: of the shifts */
+  uint64_t shift;    /* lattice: which shift; grid: odd numbers move the nodes by half their spacing */
+  double grid_error; /* grid: wanted error of a probability */
+  int nodes;         /* plackett: of each integral */
+} bl_accuracy;
+
+typedef struct bl_likelihood bl_likelihood;
+
+/* patterns and segment (segment of the model for each segment of the data) are borrowed. points is the largest
+ * lattice of which a gradient or scores will be asked for (at least BL_MVN_BLOCK). */
+blica_status bl_likelihood_make(blica_ctx *ctx, const bl_merged *patterns, const int *segment, int n, int k, int u,
+                                bl_engine engine, int points, bl_likelihood **out);
+void bl_likelihood_free(bl_likelihood *l);
+
+/* Chooses the order of variables, or the spacing of the grid, at these parameters. To be called before the first evaluation; between calls
+ * values are smooth functions of the parameters. */
+blica_status bl_likelihood_order(blica_ctx *ctx, bl_likelihood *l, const bl_params *params);
+
+/* log P of every pattern. */
+blica_status bl_likelihood_values(blica_ctx *ctx, bl_likelihood *l, const bl_params *params, const bl_accuracy *accuracy,
+                                  double *log_p /* [patterns] */);
+
+/* Log-likelihood (NaN: parameters outside the domain) and its gradient. */
+double bl_likelihood_gradient(blica_ctx *ctx, bl_likelihood *l, const bl_params *params, const bl_accuracy *accuracy,
+                              double *g_mixing /* [n,k] */, double *g_log_variance /* [k,u] */, double *g_mean /* [k,u] */);
+
+/* Scores and posterior moments of some patterns of one group. z is the standardised source, (z - mu)/sqrt(v). */
+typedef struct {
+  const bl_group *group;
+  int k;
+  const double *loading; /* n rows of k: sqrt(c v) A of the group's variables */
+  int64_t count;
+  const int64_t *row;    /* [count] which patterns of the group */
+  const double *log_p;   /* [count] */
+  const double *score;   /* [n (1+k), count] d log p / d (mean_i, loading_i1, .., loading_ik), i = 0.. */
+  const double *first;   /* [k,count] E[z|x] */
+  const double *second;  /* [k,k,count] E[zz'|x] */
+} bl_scores;
+
+/* Called once per task. With segments (a share of the data's segments) this rank runs the tasks of its segments, those of one
+ * segment one after the other in one thread; with NULL it runs its share of the tasks, in any order. What the
+ * consumer made is the caller's to exchange. */
+typedef void (*bl_scores_fn)(const bl_scores *scores, int thread, void *user);
+blica_status bl_likelihood_scores(blica_ctx *ctx, bl_likelihood *l, const bl_params *params, const bl_accuracy *accuracy,
+                                  const bl_share *segments, bl_scores_fn consumer, void *user);
+
+/* What log P of expectation propagation lacks, measured on a sample of patterns drawn by their number of rows:
+ * mean of log P - log P_EP and its standard error. */
+blica_status bl_likelihood_ep_error(blica_ctx *ctx, bl_likelihood *l, const bl_params *params, uint64_t seed, double *mean,
+                                    double *error);
+
+#define BL_LATTICE_POINTS 8192 /* the most that there are */
+/* Log-likelihoods of the segments of the data and their errors, refined until the error of the sum is below options->error or
+ * refining would take too long, a lattice having at most most_points points. result has room for u segments; their labels and samples are not touched. */
+blica_status bl_loglik_run(blica_ctx *ctx, const bl_merged *patterns, const int *segment, const bl_params *params,
+                           const blica_loglik_options *options, int most_points, blica_loglik_result *result);
+
+/* Checks that model and data belong together: variable[i] is the data's column of the model's variable i, and
+ * segment[s] the model's segment of the data's segment s (-1 for all when segments are not to be matched). */
+blica_status bl_likelihood_match(blica_ctx *ctx, const blica_model *model, const blica_data *data, bool segments,
+                                 int *variable, int *segment);
+/* The engine of that name ("auto", "grid", "exact", "lattice", "ep"), or a message why it cannot do the model. */
+blica_status bl_likelihood_engine(blica_ctx *ctx, const char *name, int n, int k, bl_engine *engine);
+const char *bl_engine_name(bl_engine engine);
+
+#endif

@@ -1,0 +1,327 @@
+/* loglik.c - the full log-likelihood of rows under a model, with its numerical error.
+ *
+ * Grid: evaluated on the nodes and on nodes moved by half a spacing; their leading errors are opposite, the mean is
+ * reported and half the difference bounds its error, with what lies beyond the reach added. Lattice: eight
+ * random shifts, doubled in size until five standard errors of the total are small enough. All shifts of a
+ * segment use the same points for all its patterns, so their errors are correlated and the error is that of the
+ * segment's sum, not a sum of errors. Exact: one quadrature rule after the other until what two of them differ in is small
+ * enough; that is the error of the former, and stated for the latter. Expectation propagation: its error is measured on a sample of patterns by
+ * importance sampling from its own posterior. */
+#include <math.h>
+#include <string.h>
+
+#include "likelihood/engines.h"
+
+enum { SHIFTS = 8, FIRST_POINTS = 64, EXACT_VARIABLES = 10 };
+#define FIRST_GRID 1e-10 /* error of a probability */
+#define LARGEST_WORK 4e9 /* patterns x variables x points x shifts, or exponentials: seconds, not hours */
+
+typedef struct {
+  blica_ctx *ctx;
+  const bl_merged *patterns;
+  bl_likelihood *likelihood;
+  bl_params params;
+  const blica_loglik_options *options;
+  int most_points; /* of a lattice */
+  double *log_p; /* [patterns,SHIFTS] */
+  blica_loglik_result *result;
+} work;
+
+static double total(work *w) {
+  blica_loglik_result *r = w->result;
+  double variance = 0.0;
+  r->total = 0.0;
+  for (int s = 0; s < r->u; s++) {
+    r->total += r->loglik[s];
+    variance += r->error[s] * r->error[s]; /* segments have shifts of their own */
+  }
+  return r->total_error = sqrt(variance);
+}
+
+static void clear(work *w) {
+  memset(w->result->loglik, 0, sizeof(double) * (size_t)w->result->u);
+  memset(w->result->error, 0, sizeof(double) * (size_t)w->result->u);
+}
+
+/* Two grids, half a spacing apart. */
+static void combine_grid(work *w, double grid_error) {
+  const bl_merged *p = w->patterns;
+  clear(w);
+  for (int g = 0; g < p->groups; g++) {
+    const bl_group *group = &p->group[g];
+    for (int64_t r = 0; r < group->count; r++) {
+      double a = w->log_p[group->offset + r], b = w->log_p[p->count + group->offset + r], gap = fabs(a - b);
+      double mean = fmax(a, b) + log1p(-0.5 * -expm1(-gap));
+      w->result->loglik[group->segment] += group->weight[r] * mean;
+      w->result->error[group->segment] += group->weight[r] * (0.5 * gap + grid_error * exp(-mean) + 1e-15 * fabs(mean));
+    }
+  }
+}
+
+static blica_status by_grid(work *w) {
+  blica_status status = BLICA_OK;
+  for (double error = FIRST_GRID; error > 1e-17; error *= 1e-2) {
+    for (int shift = 0; shift < 2; shift++) {
+      bl_accuracy accuracy = {.shift = (uint64_t)shift, .grid_error = error};
+      TRY(bl_likelihood_values(w->ctx, w->likelihood, &w->params, &accuracy, w->log_p + shift * w->patterns->count));
+    }
+    combine_grid(w, error);
+    if (total(w) <= w->options->error) break;
+  }
+done:
+  return status;
+}
+
+/* The mean over shifts of each probability; the error from the sums of their relative deviations. */
+static void combine_lattice(work *w) {
+  const bl_merged *p = w->patterns;
+  int at = 0;
+  clear(w);
+  for (int s = 0; s < w->result->u; s++) {
+    double sum[SHIFTS] = {0}, squares = 0.0, bias = 0.0;
+    for (; at < p->groups && p->group[at].segment == s; at++) {
+      const bl_group *group = &p->group[at];
+      for (int64_t r = 0; r < group->count; r++) {
+        const double *own = w->log_p + group->offset + r;
+        double top = own[0], mean = 0.0, spread = 0.0;
+        for (int h = 1; h < SHIFTS; h++) top = fmax(top, own[h * p->count]);
+        for (int h = 0; h < SHIFTS; h++) mean += exp(own[h * p->count] - top) / SHIFTS;
+        for (int h = 0; h < SHIFTS; h++) {
+          double deviation = exp(own[h * p->count] - top) / mean - 1.0;
+          sum[h] += group->weight[r] * deviation;
+          spread += deviation * deviation;
+        }
+        bias += group->weight[r] * 0.5 * spread / (SHIFTS * (SHIFTS - 1)); /* of the logarithm of a mean */
+        w->result->loglik[s] += group->weight[r] * (top + log(mean));
+      }
+    }
+    for (int h = 0; h < SHIFTS; h++) squares += sum[h] * sum[h];
+    w->result->loglik[s] += bias;
+    w->result->error[s] = 5.0 * sqrt(squares / (SHIFTS * (SHIFTS - 1))) + bias + 1e-14 * fabs(w->result->loglik[s]);
+  }
+}
+
+static blica_status by_lattice(work *w) {
+  blica_status status = BLICA_OK;
+  double unit = (double)w->patterns->count * w->params.n * SHIFTS;
+  for (int points = FIRST_POINTS; points <= w->most_points; points *= 2) {
+    if (points > FIRST_POINTS && unit * points > LARGEST_WORK) break;
+    for (int shift = 0; shift < SHIFTS; shift++) {
+      bl_accuracy accuracy = {.points = points, .seed = w->options->seed, .shift = (uint64_t)shift};
+      TRY(bl_likelihood_values(w->ctx, w->likelihood, &w->params, &accuracy, w->log_p + shift * w->patterns->count));
+      blica_progress progress = {"loglik", -1, NAN, 0, points};
+      if (bl_poll_agreed(w->ctx, &progress, INFINITY)) FAIL(w->ctx, BLICA_ERR_INTERRUPTED, "interrupted");
+    }
+    combine_lattice(w);
+    if (total(w) <= w->options->error) break;
+  }
+done:
+  return status;
+}
+
+/* The values of one rule beside those of the rule before it. */
+static void combine_exact(work *w, const double *now, const double *before) {
+  const bl_merged *p = w->patterns;
+  clear(w);
+  for (int g = 0; g < p->groups; g++) {
+    const bl_group *group = &p->group[g];
+    double noise = 1e-16 * group->n; /* rounding of a sum of 2^n moments of size 1 over 2^n */
+    for (int64_t r = 0; r < group->count; r++) {
+      double a = now[group->offset + r], gap = fabs(expm1(before[group->offset + r] - a));
+      w->result->loglik[group->segment] += group->weight[r] * a;
+      w->result->error[group->segment] += group->weight[r] * (gap + noise * exp(-a) + 1e-15 * fabs(a));
+    }
+  }
+}
+
+static blica_status by_exact(work *w) {
+  static const int few[] = {4, 6, 8, 12, 16, 20, 24, 0}, many[] = {3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 0};
+  blica_status status = BLICA_OK;
+  const int *nodes = w->params.n <= 8 ? few : many;
+  double *now = w->log_p, *before = w->log_p + w->patterns->count;
+  for (int rule = 0; nodes[rule]; rule++) {
+    bl_accuracy accuracy = {.nodes = nodes[rule]};
+    double *swap = before, cost = 0.0;
+    for (int g = 0; g < w->patterns->groups; g++) cost += bl_plackett_cost(w->patterns->group[g].n, nodes[rule]);
+    if (rule > 1 && cost > LARGEST_WORK) break;
+    before = now;
+    now = swap;
+    TRY(bl_likelihood_values(w->ctx, w->likelihood, &w->params, &accuracy, now));
+    blica_progress progress = {"loglik", -1, NAN, 0, nodes[rule]};
+    if (bl_poll_agreed(w->ctx, &progress, INFINITY)) FAIL(w->ctx, BLICA_ERR_INTERRUPTED, "interrupted");
+    if (rule == 0) continue;
+    combine_exact(w, now, before);
+    if (total(w) <= w->options->error) break;
+  }
+done:
+  return status;
+}
+
+static blica_status by_ep(work *w) {
+  blica_status status = BLICA_OK;
+  bl_accuracy accuracy = {.seed = w->options->seed};
+  double mean, sd;
+  TRY(bl_likelihood_values(w->ctx, w->likelihood, &w->params, &accuracy, w->log_p));
+  TRY(bl_likelihood_ep_error(w->ctx, w->likelihood, &w->params, w->options->seed, &mean, &sd));
+  clear(w);
+  for (int g = 0; g < w->patterns->groups; g++) {
+    const bl_group *group = &w->patterns->group[g];
+    double rows = 0.0;
+    for (int64_t r = 0; r < group->count; r++) {
+      w->result->loglik[group->segment] += group->weight[r] * w->log_p[group->offset + r];
+      rows += group->weight[r];
+    }
+    w->result->error[group->segment] += rows * (fabs(mean) + 2.0 * sd);
+  }
+  total(w);
+  w->result->total_error = (double)w->patterns->rows * (fabs(mean) + 2.0 * sd); /* one bias, not independent errors */
+done:
+  return status;
+}
+
+static blica_status by_engine(work *w, bl_engine engine, const int *segment) {
+  blica_status status = BLICA_OK;
+  bl_likelihood_free(w->likelihood);
+  w->likelihood = NULL;
+  TRY(bl_likelihood_make(w->ctx, w->patterns, segment, w->params.n, w->params.k, w->params.u, engine, BL_MVN_BLOCK, &w->likelihood));
+  TRY(bl_likelihood_order(w->ctx, w->likelihood, &w->params));
+  strcpy(w->result->engine, bl_engine_name(engine));
+  TRY(engine == BL_ENGINE_GRID       ? by_grid(w)
+      : engine == BL_ENGINE_PLACKETT ? by_exact(w)
+      : engine == BL_ENGINE_LATTICE  ? by_lattice(w)
+                                     : by_ep(w));
+done:
+  return status;
+}
+
+/* Whether the coarsest grid is a matter of seconds: its nodes grow with the loadings, to the power of k. */
+static blica_status grid_fits(const work *w, const int *segment, bool *fits) {
+  blica_status status = BLICA_OK;
+  double *mean = NULL, *loading = NULL, cost = 0.0, band[BL_GRID_SOURCES];
+  TRY(bl_alloc(w->ctx, (size_t)w->params.n, &mean));
+  TRY(bl_alloc(w->ctx, (size_t)w->params.n * (size_t)w->params.k, &loading));
+  for (int g = 0; g < w->patterns->groups; g++) {
+    const bl_group *group = &w->patterns->group[g];
+    bl_grid grid = {.n = group->n, .k = w->params.k};
+    bl_group_parameters(group, segment[group->segment], &w->params, mean, loading);
+    bl_grid_band(group->n, w->params.k, loading, band);
+    cost += 2.0 * bl_grid_plan(&grid, band, FIRST_GRID) * (double)group->count * group->n;
+  }
+  *fits = cost <= LARGEST_WORK;
+done:
+  bl_free(mean);
+  bl_free(loading);
+  return status;
+}
+
+/* For nearly singular covariances or very small probabilities: the lattice's error is relative. The better of both stays. */
+static blica_status lattice_too(work *w, const int *segment) {
+  blica_status status = BLICA_OK;
+  blica_loglik_result *r = w->result, before = *r;
+  size_t u = (size_t)r->u;
+  double *kept = NULL;
+  TRY(bl_alloc(w->ctx, 2 * u, &kept));
+  memcpy(kept, r->loglik, sizeof(double) * u);
+  memcpy(kept + u, r->error, sizeof(double) * u);
+  TRY(by_engine(w, BL_ENGINE_LATTICE, segment));
+  if (r->total_error > before.total_error) {
+    *r = before;
+    memcpy(r->loglik, kept, sizeof(double) * u);
+    memcpy(r->error, kept + u, sizeof(double) * u);
+  }
+done:
+  bl_free(kept);
+  return status;
+}
+
+blica_status bl_loglik_run(blica_ctx *ctx, const bl_merged *patterns, const int *segment, const bl_params *params,
+                           const blica_loglik_options *options, int most_points, blica_loglik_result *result) {
+  blica_status status = BLICA_OK;
+  work w = {.ctx = ctx, .patterns = patterns, .params = *params, .options = options, .most_points = most_points, .result = result};
+  bl_engine engine;
+  bool chosen = strcmp(options->engine, "auto") != 0, fits = true;
+  TRY(bl_likelihood_engine(ctx, options->engine, params->n, params->k, &engine));
+  if (engine == BL_ENGINE_GRID && !chosen) TRY(grid_fits(&w, segment, &fits));
+  if (!fits) engine = params->n <= EXACT_VARIABLES ? BL_ENGINE_PLACKETT : BL_ENGINE_LATTICE;
+  TRY(bl_alloc(ctx, bl_mul((size_t)patterns->count, SHIFTS), &w.log_p));
+  TRY(by_engine(&w, engine, segment));
+  if (engine == BL_ENGINE_PLACKETT && !chosen && !(result->total_error <= options->error))
+    TRY(lattice_too(&w, segment));
+done:
+  bl_likelihood_free(w.likelihood);
+  bl_free(w.log_p);
+  return status;
+}
+
+static blica_status make_result(blica_ctx *ctx, const blica_data *data, blica_loglik_result **out) {
+  blica_status status = BLICA_OK;
+  blica_loglik_result *r = NULL;
+  TRY(bl_alloc(ctx, 1, &r));
+  r->u = data->u;
+  r->rows = data->rows;
+  TRY(bl_alloc(ctx, (size_t)data->u, &r->samples));
+  TRY(bl_alloc(ctx, (size_t)data->u, &r->loglik));
+  TRY(bl_alloc(ctx, (size_t)data->u, &r->error));
+  TRY(bl_copy_texts(ctx, data->u, (const char *const *)data->segments, &r->segments));
+  memcpy(r->samples, data->samples, sizeof *r->samples * (size_t)data->u);
+done:
+  if (status != BLICA_OK) {
+    blica_loglik_result_free(r);
+    r = NULL;
+  }
+  *out = r;
+  return status;
+}
+
+/* Numbers near the ends of double, which a file may hold, overflow on the way: that is told, not returned. */
+static blica_status check_result(blica_ctx *ctx, const blica_loglik_result *r) {
+  for (int s = 0; s < r->u; s++)
+    if (!isfinite(r->loglik[s]) || isnan(r->error[s]))
+      return bl_fail(ctx, BLICA_ERR_NUMERIC,
+                     "segment '%s': its log-likelihood comes out as %g; numbers of the model are too large or too small for engine %s",
+                     r->segments[s], r->loglik[s], r->engine);
+  return BLICA_OK;
+}
+
+blica_status blica_loglik(blica_ctx *ctx, const blica_model *model, const blica_data *data,
+                          const blica_loglik_options *options, blica_loglik_result **out) {
+  blica_status status = BLICA_OK;
+  blica_loglik_options standard = blica_loglik_options_default();
+  bl_params params = {model->n, model->k, model->u, model->link, model->mixing, model->variances, model->means};
+  blica_loglik_result *result = NULL;
+  int *variable = NULL, *segment = NULL;
+  bl_merged *patterns = NULL;
+  bl_engine engine;
+  bl_watch watch = {.deadline = INFINITY, .armed = true, .progress = {"loglik", -1, NAN, 0, 0}};
+  *out = NULL;
+  if (!options) options = &standard;
+  bl_poll_reset(ctx);
+  bl_watch_set(ctx, &watch);
+  TRY(bl_alloc(ctx, (size_t)model->n, &variable));
+  TRY(bl_alloc(ctx, (size_t)data->u, &segment));
+  TRY(bl_likelihood_match(ctx, model, data, true, variable, segment));
+  TRY(bl_likelihood_engine(ctx, options->engine, model->n, model->k, &engine)); /* refused before the data are gone through */
+  TRY(bl_merged_make(ctx, data, model->n, variable, false, &patterns));
+  TRY(make_result(ctx, data, &result));
+  result->patterns = patterns->count;
+  TRY(bl_loglik_run(ctx, patterns, segment, &params, options, BL_LATTICE_POINTS, result));
+  TRY(check_result(ctx, result));
+  *out = result;
+  result = NULL;
+done:
+  bl_watch_set(ctx, NULL);
+  blica_loglik_result_free(result);
+  bl_merged_free(patterns);
+  bl_free(variable);
+  bl_free(segment);
+  return status;
+}
+
+void blica_loglik_result_free(blica_loglik_result *result) {
+  if (!result) return;
+  bl_free_texts(result->segments, result->u);
+  bl_free(result->samples);
+  bl_free(result->loglik);
+  bl_free(result->error);
+  bl_free(result);
+}

@@ -1,0 +1,195 @@
+/* model.c - making, freeing and normalising models. */
+#include "model/model.h"
+
+#include <math.h>
+#include <string.h>
+
+blica_status bl_encoder_create(blica_ctx *ctx, int n, int k, int u, struct blica_encoder **out) {
+  blica_status status;
+  size_t inputs = (size_t)n + (size_t)u;
+  *out = NULL;
+  struct blica_encoder *encoder;
+  TRY(bl_alloc(ctx, 1, &encoder));
+  TRY(bl_alloc(ctx, bl_mul((size_t)k, inputs), &encoder->mean_weight));
+  TRY(bl_alloc(ctx, (size_t)k, &encoder->mean_bias));
+  TRY(bl_alloc(ctx, bl_mul((size_t)k, inputs), &encoder->logvar_weight));
+  TRY(bl_alloc(ctx, (size_t)k, &encoder->logvar_bias));
+done:
+  if (status != BLICA_OK) {
+    bl_encoder_free(encoder);
+    encoder = NULL;
+  }
+  *out = encoder;
+  return status;
+}
+
+void bl_encoder_free(struct blica_encoder *encoder) {
+  if (!encoder) return;
+  bl_free(encoder->mean_weight);
+  bl_free(encoder->mean_bias);
+  bl_free(encoder->logvar_weight);
+  bl_free(encoder->logvar_bias);
+  bl_free(encoder);
+}
+
+blica_status blica_model_create(blica_ctx *ctx, int n, int k, int u, blica_model **out) {
+  blica_status status;
+  blica_model *model = NULL;
+  *out = NULL;
+  if (n < 1 || k < 1 || u < 1)
+    return bl_fail(ctx, BLICA_ERR_ARGUMENT,
+                   "a model of %d variables, %d sources and %d segments cannot be: each must be at least 1", n, k, u);
+  TRY(bl_alloc(ctx, 1, &model));
+  model->n = n;
+  model->k = k;
+  model->u = u;
+  model->link = 0.39269908169872414; /* pi/8 */
+  TRY(bl_alloc(ctx, bl_mul((size_t)n, (size_t)k), &model->mixing));
+  TRY(bl_alloc(ctx, bl_mul((size_t)k, (size_t)u), &model->variances));
+  TRY(bl_alloc(ctx, bl_mul((size_t)k, (size_t)u), &model->means));
+  TRY(bl_alloc(ctx, bl_mul((size_t)n, (size_t)u), &model->thresholds));
+  TRY(bl_alloc(ctx, (size_t)u, &model->samples));
+  TRY(bl_number_texts(ctx, n, "x", &model->variables));
+  TRY(bl_number_texts(ctx, u, "", &model->segments));
+done:
+  if (status != BLICA_OK) {
+    blica_model_free(model);
+    model = NULL;
+  }
+  *out = model;
+  return status;
+}
+
+void blica_model_free(blica_model *model) {
+  if (!model) return;
+  bl_free(model->mixing);
+  bl_free(model->variances);
+  bl_free(model->means);
+  bl_free(model->thresholds);
+  bl_free(model->samples);
+  bl_free_texts(model->variables, model->n);
+  bl_free_texts(model->segments, model->u);
+  bl_free(model->fit.starts);
+  bl_free(model->fit.shift);
+  bl_free(model->fit.eigen_min);
+  bl_free(model->fit.eigen_max);
+  bl_free(model->fit.notes);
+  bl_encoder_free(model->encoder);
+  bl_free(model);
+}
+
+const char *blica_stop_name(blica_stop stop) {
+  static const char *const names[] = {"converged", "iterations", "time", "interrupted", "stalled", "unbounded"};
+  return (unsigned)stop < sizeof names / sizeof *names ? names[stop] : "unknown";
+}
+
+/* ---- canonical form ---- */
+
+/* Source j becomes z_j / scale: variances and the encoder follow. */
+static void rescale(blica_model *m, int j, double scale, double log_square) {
+  for (int i = 0; i < m->n; i++) m->mixing[i + (size_t)j * m->n] *= scale;
+  for (int s = 0; s < m->u; s++) {
+    size_t at = j + (size_t)s * m->k;
+    m->variances[at] /= scale * scale;
+    m->means[at] /= scale;
+  }
+  if (!m->encoder) return;
+  for (size_t c = 0; c < (size_t)m->n + (size_t)m->u; c++) m->encoder->mean_weight[j + c * m->k] /= scale;
+  m->encoder->mean_bias[j] /= scale;
+  m->encoder->logvar_bias[j] -= log_square;
+}
+
+static void unit_scale(blica_model *m, int j) {
+  double sum = 0;
+  for (int s = 0; s < m->u; s++) sum += log(m->variances[j + (size_t)s * m->k]); /* -inf or NaN: left alone */
+  double log_square = sum / m->u, scale = exp(0.5 * log_square);
+  bool usable = isfinite(log_square) && isfinite(scale * scale) && scale * scale > 0;
+  if (usable && fabs(log_square) > 1e-14) rescale(m, j, scale, log_square); /* rounding alone changes nothing */
+}
+
+static void unit_sign(blica_model *m, int j) {
+  double largest = 0;
+  for (int i = 0; i < m->n; i++) {
+    double a = m->mixing[i + (size_t)j * m->n];
+    if (fabs(a) > fabs(largest)) largest = a;
+  }
+  if (!(largest < 0)) return;
+  for (int i = 0; i < m->n; i++) m->mixing[i + (size_t)j * m->n] *= -1;
+  for (int s = 0; s < m->u; s++) m->means[j + (size_t)s * m->k] *= -1;
+  if (!m->encoder) return;
+  for (size_t c = 0; c < (size_t)m->n + (size_t)m->u; c++) m->encoder->mean_weight[j + c * m->k] *= -1;
+  m->encoder->mean_bias[j] *= -1;
+}
+
+static double explained(const blica_model *m, int j) {
+  double square = 0, variance = 0;
+  for (int i = 0; i < m->n; i++) square += m->mixing[i + (size_t)j * m->n] * m->mixing[i + (size_t)j * m->n];
+  for (int s = 0; s < m->u; s++) variance += m->variances[j + (size_t)s * m->k];
+  double value = square * (variance / m->u);
+  return isnan(value) ? -1 : value;
+}
+
+/* Rows of x [k,columns] into the order given. */
+static void permute_rows(double *x, int k, size_t columns, const int *order, double *work) {
+  for (size_t c = 0; c < columns; c++) {
+    for (int j = 0; j < k; j++) work[j] = x[order[j] + c * k];
+    memcpy(x + c * k, work, (size_t)k * sizeof *work);
+  }
+}
+
+static blica_status reorder(blica_ctx *ctx, blica_model *m, const int *order) {
+  blica_status status;
+  double *copy = NULL, *work = NULL;
+  size_t n = (size_t)m->n, k = (size_t)m->k;
+  TRY(bl_alloc(ctx, bl_mul(n, k), &copy));
+  TRY(bl_alloc(ctx, k, &work));
+  memcpy(copy, m->mixing, n * k * sizeof *copy);
+  for (size_t j = 0; j < k; j++) memcpy(m->mixing + j * n, copy + (size_t)order[j] * n, n * sizeof *copy);
+  permute_rows(m->variances, m->k, (size_t)m->u, order, work);
+  permute_rows(m->means, m->k, (size_t)m->u, order, work);
+  if (m->encoder) {
+    permute_rows(m->encoder->mean_weight, m->k, n + (size_t)m->u, order, work);
+    permute_rows(m->encoder->logvar_weight, m->k, n + (size_t)m->u, order, work);
+    permute_rows(m->encoder->mean_bias, m->k, 1, order, work);
+    permute_rows(m->encoder->logvar_bias, m->k, 1, order, work);
+  }
+done:
+  bl_free(copy);
+  bl_free(work);
+  return status;
+}
+
+blica_status bl_model_canonical(blica_ctx *ctx, blica_model *model) {
+  blica_status status;
+  double *key = NULL;
+  int *order = NULL;
+  TRY(bl_alloc(ctx, (size_t)model->k, &key));
+  TRY(bl_alloc(ctx, (size_t)model->k, &order));
+  for (int j = 0; j < model->k; j++) {
+    unit_scale(model, j);
+    unit_sign(model, j);
+    key[j] = explained(model, j);
+    int at = j; /* insertion keeps equal keys in place, so the form of a canonical model is itself */
+    for (; at > 0 && key[order[at - 1]] < key[j]; at--) order[at] = order[at - 1];
+    order[at] = j;
+  }
+  TRY(reorder(ctx, model, order));
+done:
+  bl_free(key);
+  bl_free(order);
+  return status;
+}
+
+void bl_model_margins(const blica_model *m, int s, double *diagonal, double *threshold) {
+  for (int i = 0; i < m->n; i++) {
+    double variance = 0, mean = 0;
+    for (int j = 0; j < m->k; j++) {
+      double a = m->mixing[i + (size_t)j * m->n];
+      variance += a * a * m->variances[j + (size_t)s * m->k];
+      mean += a * m->means[j + (size_t)s * m->k];
+    }
+    double m_ii = 1 + m->link * variance;
+    if (diagonal) diagonal[i] = m_ii;
+    if (threshold) threshold[i] = sqrt(m->link) * mean / sqrt(m_ii);
+  }
+}

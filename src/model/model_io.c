@@ -1,0 +1,159 @@
+/* model_io.c - writing model.json. Numbers read back to the same bits; the file appears whole or not
+ * at all. Reading is in model_load.c. */
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/share.h"
+#include "base/json.h"
+#include "base/outfile.h"
+#include "model/model.h"
+#include "model/model_fields.h"
+
+#define REPORT(type, name) {#name, type, offsetof(blica_fit_report, name)}
+const bl_field bl_report_fields[] = {
+    REPORT(BL_FIELD_REAL, objective),         REPORT(BL_FIELD_STOP, stop),
+    REPORT(BL_FIELD_WIDE, iterations),        REPORT(BL_FIELD_WIDE, evaluations),
+    REPORT(BL_FIELD_SEED, seed),              REPORT(BL_FIELD_REAL, condition),
+    REPORT(BL_FIELD_INT, best_start),         REPORT(BL_FIELD_REAL, seconds),
+    REPORT(BL_FIELD_REAL, seconds_count),     REPORT(BL_FIELD_REAL, seconds_correlate),
+    REPORT(BL_FIELD_REAL, seconds_regularise), REPORT(BL_FIELD_REAL, seconds_optimise),
+    REPORT(BL_FIELD_WIDE, zero_cells),        REPORT(BL_FIELD_WIDE, constant_pairs),
+    REPORT(BL_FIELD_WIDE, empty_pairs),       REPORT(BL_FIELD_WIDE, constant_columns),
+    {NULL, BL_FIELD_REAL, 0},
+};
+
+#define START(type, name) {#name, type, offsetof(blica_start, name)}
+const bl_field bl_start_fields[] = {
+    START(BL_FIELD_KIND, kind),        START(BL_FIELD_REAL, objective),   START(BL_FIELD_REAL, gradient),
+    START(BL_FIELD_WIDE, iterations),  START(BL_FIELD_WIDE, evaluations), START(BL_FIELD_REAL, seconds),
+    START(BL_FIELD_REAL, seconds_near), START(BL_FIELD_STOP, stop),       {NULL, BL_FIELD_REAL, 0},
+};
+
+static void write_field(FILE *f, const bl_field *field, const void *record) {
+  const char *at = (const char *)record + field->offset;
+  fprintf(f, "\"%s\":", field->name);
+  switch (field->type) {
+  case BL_FIELD_REAL: bl_json_number(f, *(const double *)at); break;
+  case BL_FIELD_INT: fprintf(f, "%d", *(const int *)at); break;
+  case BL_FIELD_WIDE: fprintf(f, "%lld", (long long)*(const int64_t *)at); break;
+  case BL_FIELD_STOP: bl_json_text(f, blica_stop_name(*(const blica_stop *)at)); break;
+  case BL_FIELD_KIND: bl_json_text(f, at); break;
+  case BL_FIELD_SEED: { /* beyond 2^53 readers that know only doubles would round it */
+    const char *quote = *(const uint64_t *)at > (UINT64_C(1) << 53) ? "\"" : "";
+    fprintf(f, "%s%llu%s", quote, (unsigned long long)*(const uint64_t *)at, quote);
+  }
+  }
+}
+
+static void write_fields(FILE *f, const bl_field *field, const void *record, const char *between) {
+  for (; field->name; field++) {
+    write_field(f, field, record);
+    if (field[1].name) fputs(between, f);
+  }
+}
+
+static void write_vector(FILE *f, size_t count, const double *x, size_t stride) {
+  putc('[', f);
+  for (size_t i = 0; i < count; i++) {
+    if (i) putc(',', f);
+    bl_json_number(f, x[i * stride]);
+  }
+  putc(']', f);
+}
+
+/* An array of rows, one per line: element (r,c) is x[r * row_stride + c * stride]. */
+static void write_matrix(FILE *f, const char *name, size_t rows, size_t columns, const double *x, size_t row_stride,
+                         size_t stride) {
+  fprintf(f, ",\n\"%s\":[", name);
+  for (size_t r = 0; r < rows; r++) {
+    fputs(r ? ",\n " : "\n ", f);
+    write_vector(f, columns, x + r * row_stride, stride);
+  }
+  putc(']', f);
+}
+
+static void write_texts(FILE *f, const char *name, int count, char *const *texts) {
+  fprintf(f, ",\n\"%s\":[", name);
+  for (int i = 0; i < count; i++) {
+    if (i) putc(',', f);
+    bl_json_text(f, texts[i]);
+  }
+  putc(']', f);
+}
+
+static void write_optional(FILE *f, const char *name, int count, const double *x) {
+  if (!x) return;
+  fprintf(f, ",\n \"%s\":", name);
+  write_vector(f, (size_t)count, x, 1);
+}
+
+static void write_fit(FILE *f, const blica_model *m) {
+  const blica_fit_report *fit = &m->fit;
+  fputs(",\n\"fit\":{\n ", f);
+  write_fields(f, bl_report_fields, fit, ",\n ");
+  fputs(",\n \"starts\":[", f);
+  for (int i = 0; i < fit->n_starts; i++) {
+    fputs(i ? ",\n  {" : "\n  {", f);
+    write_fields(f, bl_start_fields, &fit->starts[i], ",");
+    putc('}', f);
+  }
+  putc(']', f);
+  write_optional(f, "shift", m->u, fit->shift);
+  write_optional(f, "eigen_min", m->u, fit->eigen_min);
+  write_optional(f, "eigen_max", m->u, fit->eigen_max);
+  fputs(",\n \"notes\":{", f);
+  for (int i = 0; i < fit->n_notes; i++) {
+    if (i) putc(',', f);
+    bl_json_text(f, fit->notes[i].name);
+    putc(':', f);
+    bl_json_number(f, fit->notes[i].value);
+  }
+  fputs("}}", f);
+}
+
+static void write_encoder(FILE *f, const blica_model *m) {
+  const struct blica_encoder *e = m->encoder;
+  size_t k = (size_t)m->k, inputs = (size_t)m->n + (size_t)m->u;
+  fputs(",\n\"encoder\":{\"inputs\":", f);
+  fprintf(f, "%zu", inputs);
+  write_matrix(f, "mean_weight", k, inputs, e->mean_weight, 1, k);
+  write_optional(f, "mean_bias", m->k, e->mean_bias);
+  write_matrix(f, "logvar_weight", k, inputs, e->logvar_weight, 1, k);
+  write_optional(f, "logvar_bias", m->k, e->logvar_bias);
+  putc('}', f);
+}
+
+static void write_model(FILE *f, const blica_model *m) {
+  size_t n = (size_t)m->n, k = (size_t)m->k, u = (size_t)m->u;
+  fputs("{\"format\":\"blica-model\",\"version\":1,\n\"method\":", f);
+  bl_json_text(f, m->method);
+  fputs(",\n\"link\":", f);
+  bl_json_number(f, m->link);
+  write_texts(f, "variables", m->n, m->variables);
+  write_texts(f, "segments", m->u, m->segments);
+  fputs(",\n\"samples\":", f);
+  write_vector(f, u, m->samples, 1);
+  write_matrix(f, "mixing", n, k, m->mixing, 1, n);
+  write_matrix(f, "variances", u, k, m->variances, k, 1);
+  write_matrix(f, "means", u, k, m->means, k, 1);
+  write_matrix(f, "thresholds", u, n, m->thresholds, n, 1);
+  if (m->fit.n_starts > 0) write_fit(f, m);
+  if (m->encoder) write_encoder(f, m);
+  fputs("}\n", f);
+}
+
+static blica_status save(blica_ctx *ctx, const blica_model *model, const char *path) {
+  bl_outfile file;
+  if (!bl_outfile_open(&file, path))
+    return bl_fail(ctx, BLICA_ERR_IO, "cannot write the model to '%s': %s", path, strerror(errno));
+  write_model(file.stream, model);
+  if (!bl_outfile_commit(&file))
+    return bl_fail(ctx, BLICA_ERR_IO, "cannot write the model to '%s': %s", path, strerror(errno));
+  return BLICA_OK;
+}
+
+blica_status blica_model_save(blica_ctx *ctx, const blica_model *model, const char *path) {
+  blica_status here = bl_all_here(ctx);
+  return here != BLICA_OK ? here : bl_agree(ctx, bl_comm(ctx)->rank == 0 ? save(ctx, model, path) : BLICA_OK);
+}

@@ -1,0 +1,146 @@
+/* relay.c - see relay.h. */
+#include "ranks/relay.h"
+
+#include "base/share.h"
+
+struct bl_relay {
+  blica_ctx *ctx;
+  bl_relay_job job;
+  int64_t (*held)[2]; /* [size] tables of every rank, from and to */
+  size_t *to, *from;  /* [size] bytes of one exchange */
+  void *room[BL_RELAYED]; /* first rank: a segment that it does not hold; one for all arrays unless they are looked at together */
+  int64_t in_room[BL_RELAYED]; /* which, as key has it; -1: none */
+};
+
+static void free_relay(bl_relay *r) {
+  bl_free(r->held);
+  bl_free(r->to);
+  for (int i = 0; i < BL_RELAYED; i++) bl_free(r->room[i]);
+}
+
+static bool first(const bl_relay *r) { return bl_comm(r->ctx)->rank == 0; }
+
+static bool holds(const bl_relay *r, int s) { return r->job.from <= s * r->job.pairs && (s + 1) * r->job.pairs <= r->job.to; }
+
+static blica_status make_rooms(bl_relay *r) {
+  blica_status status = BLICA_OK;
+  size_t most = 0;
+  for (int a = 0; a < r->job.arrays; a++)
+    if (r->job.array[a].size > most) most = r->job.array[a].size;
+  for (int a = 0; a < (r->job.together ? r->job.arrays : 1); a++) {
+    char *room;
+    TRY(bl_alloc(r->ctx, bl_mul((size_t)r->job.pairs, most), &room));
+    r->room[a] = room;
+  }
+done:
+  return status;
+}
+
+/* Who holds what, and room for what the first rank does not. */
+static blica_status prepare(bl_relay *r) {
+  blica_status status;
+  const size_t size = (size_t)bl_comm(r->ctx)->size;
+  TRY(bl_alloc(r->ctx, size, &r->held));
+  TRY(bl_alloc(r->ctx, 2 * size, &r->to));
+  r->from = r->to + size;
+  for (int a = 0; a < BL_RELAYED; a++) r->in_room[a] = -1;
+  if (first(r) && (r->job.from > 0 || r->job.to < r->job.u * r->job.pairs)) TRY(make_rooms(r));
+done:
+  return status;
+}
+
+static blica_status tell(bl_relay *r) {
+  blica_status status = BLICA_OK;
+  const blica_comm *comm = bl_comm(r->ctx);
+  r->held[comm->rank][0] = r->job.from, r->held[comm->rank][1] = r->job.to;
+  for (int q = 0; q < comm->size; q++) TRY(bl_broadcast(r->ctx, r->held[q], sizeof *r->held, q));
+done:
+  return status;
+}
+
+/* Every table is on one rank, or all are on the first. */
+static blica_status check(bl_relay *r) {
+  int64_t at = 0, all = r->job.u * r->job.pairs;
+  bool apart = true;
+  for (int q = 0; q < bl_comm(r->ctx)->size; q++) {
+    if (r->held[q][0] == r->held[q][1]) continue;
+    apart = apart && r->held[q][0] == at;
+    at = r->held[q][1];
+  }
+  if ((apart && at == all) || (r->held[0][0] == 0 && r->held[0][1] == all)) return BLICA_OK;
+  return bl_fail(r->ctx, BLICA_ERR_ARGUMENT, "%d segments of which the ranks do not hold every one once: they were shared by another "
+                 "number of ranks", r->job.u);
+}
+
+static size_t overlap(const int64_t held[2], int64_t from, int64_t to) {
+  if (held[0] > from) from = held[0];
+  if (held[1] < to) to = held[1];
+  return to > from ? (size_t)(to - from) : 0;
+}
+
+/* One segment from those who hold it to the first rank; a call of all. */
+static blica_status send(bl_relay *r, int a, int s, void *room) {
+  const blica_comm *comm = bl_comm(r->ctx);
+  const size_t size = r->job.array[a].size;
+  const int64_t from = s * r->job.pairs, to = from + r->job.pairs, *own = r->held[comm->rank];
+  for (int q = 0; q < comm->size; q++) {
+    r->to[q] = q == 0 ? size * overlap(own, from, to) : 0;
+    r->from[q] = first(r) ? size * overlap(r->held[q], from, to) : 0;
+  }
+  const char *held = r->job.array[a].held;
+  if (r->to[0] && own[0] < from) held += size * (size_t)(from - own[0]);
+  return bl_deal(r->ctx, held, r->to, room, r->from);
+}
+
+typedef struct {
+  int32_t array, segment; /* array -1: no more */
+} wish;
+
+static int64_t key(int a, int s) { return a + BL_RELAYED * (int64_t)s; }
+
+const void *bl_relay_get(bl_relay *r, int a, int s) {
+  const bl_relayed *array = &r->job.array[a];
+  const int64_t at = s * r->job.pairs - r->job.from;
+  if (holds(r, s)) return (const char *)array->held + array->size * (size_t)at;
+  const int slot = r->job.together ? a : 0;
+  wish w = {a, s};
+  if (r->in_room[slot] == key(a, s)) return r->room[slot];
+  r->in_room[slot] = -1;
+  if (bl_broadcast(r->ctx, &w, sizeof w, 0) != BLICA_OK || send(r, a, s, r->room[slot]) != BLICA_OK) return NULL;
+  r->in_room[slot] = key(a, s);
+  return r->room[slot];
+}
+
+/* What the first rank asks for, until it wants no more. */
+static blica_status serve(bl_relay *r) {
+  blica_status status;
+  for (;;) {
+    wish w = {-1, 0};
+    TRY(bl_broadcast(r->ctx, &w, sizeof w, 0));
+    if (w.array < 0) break;
+    TRY(send(r, w.array, w.segment, NULL));
+  }
+done:
+  return status;
+}
+
+blica_status bl_relay_run(blica_ctx *ctx, const bl_relay_job *job, const void *what, const char *path) {
+  blica_status status;
+  bl_relay r = {.ctx = ctx, .job = *job};
+  TRY(bl_agree(ctx, prepare(&r)));
+  TRY(tell(&r));
+  TRY(check(&r)); /* the same on all */
+  TRY(bl_all_here(ctx));
+  if (first(&r)) {
+    wish end = {-1, 0};
+    status = job->write(ctx, what, &r, path);
+    blica_status told = bl_broadcast(ctx, &end, sizeof end, 0);
+    if (told != BLICA_OK) status = told;
+  } else {
+    status = serve(&r);
+  }
+  status = bl_agree(ctx, status);
+done:
+  free_relay(&r);
+  return status;
+}
