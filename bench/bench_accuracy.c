@@ -1,7 +1,8 @@
 /* bench_accuracy.c - error (1 - MCS) of methods over many data sets, on the paper's panels and on data drawn in other
- * ways. Usage: bench_accuracy [ROWS/]SETS METHOD[:option=value,...] ...  The first method is what the others are divided
- * by. Data sets are those of seeds 1 to SETS, on which nothing in the library was tuned; FIRST-LAST in place of SETS
- * takes other seeds. ROWS are those whose names contain this text: as in "N=50/30"; "large" are rows of their own. */
+ * ways. Usage: bench_accuracy [ROWS/]SETS METHOD[:option=value,...] ...  The first method is what the others are
+ * divided by. Data sets are those of seeds 1 to SETS, on which nothing in the library was tuned; FIRST-LAST in place of
+ * SETS takes other seeds. ROWS are those whose names contain this text: as in "N=50/30"; "large" are rows of their own.
+ */
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>

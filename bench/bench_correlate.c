@@ -12,11 +12,13 @@
 static blica_counts *make(int n, int u, int rows, int k) {
   blica_counts *c = tables_new(n, u, rows, 0);
   bl_rng rng = bl_rng_make(1, 0);
-  double *a = malloc(sizeof(double) * (size_t)(n * k)), *x = malloc(sizeof(double) * (size_t)n), *z = malloc(sizeof(double) * (size_t)k);
+  double *a = malloc(sizeof(double) * (size_t)(n * k)), *x = malloc(sizeof(double) * (size_t)n),
+         *z = malloc(sizeof(double) * (size_t)k);
   for (int i = 0; i < n * k; i++) a[i] = 6 * bl_rng_uniform(&rng) - 3;
   for (int s = 0; s < u; s++)
     for (int r = 0; r < rows; r++) {
-      for (int j = 0; j < k; j++) z[j] = bl_rng_normal(&rng) * (0.5 + 2.5 * ((j * 7 + s * 3) % 11) / 10.0) + 0.1 * (j % 5 - 2);
+      for (int j = 0; j < k; j++)
+        z[j] = bl_rng_normal(&rng) * (0.5 + 2.5 * ((j * 7 + s * 3) % 11) / 10.0) + 0.1 * (j % 5 - 2);
       for (int i = 0; i < n; i++) {
         double y = 0;
         for (int j = 0; j < k; j++) y += a[i + j * n] * z[j];
@@ -40,7 +42,8 @@ static void write_tables(const char *path, const blica_counts *c, const blica_co
   for (int j = 1; j < c->n; j++)
     for (int i = 0; i < j; i++) {
       double n11 = c->n11[blica_pair(i, j)], a = c->ones[i], b = c->ones[j];
-      fprintf(file, "%g,%g,%g,%g,%.17g\n", n11, a - n11, b - n11, c->samples[0] - a - b + n11, cor->rho[blica_pair(i, j)]);
+      fprintf(file, "%g,%g,%g,%g,%.17g\n", n11, a - n11, b - n11, c->samples[0] - a - b + n11,
+              cor->rho[blica_pair(i, j)]);
     }
   fclose(file);
 }
@@ -70,8 +73,8 @@ int main(int argc, char **argv) {
       if (blica_correlate(ctx, counts, &cor) != BLICA_OK) return 1;
       best = fmin(best, cpu_seconds() - start);
     }
-    printf("blica %-7s n=%d u=%d rows=%d: %.4f us per table (%.0f tables, %lld with an empty cell)\n", names[level], n, u, rows,
-           1e6 * best / tables, tables, (long long)cor->zero_cells);
+    printf("blica %-7s n=%d u=%d rows=%d: %.4f us per table (%.0f tables, %lld with an empty cell)\n", names[level], n,
+           u, rows, 1e6 * best / tables, tables, (long long)cor->zero_cells);
     if (argc > 4) write_tables(argv[4], counts, cor);
     blica_cor_free(cor);
     blica_ctx_free(ctx);

@@ -102,7 +102,8 @@ int main(void) {
   printf("  %-34s %8.1f e9\n", "plain loop over rows", naive(20000, 100) / 1e9);
 #if defined(__x86_64__)
   __builtin_cpu_init();
-  if (__builtin_cpu_supports("avx512vpopcntdq")) printf("  %-34s %8.1f e9\n", "peak on registers (vpopcnt)", register_peak() / 1e9);
+  if (__builtin_cpu_supports("avx512vpopcntdq"))
+    printf("  %-34s %8.1f e9\n", "peak on registers (vpopcnt)", register_peak() / 1e9);
 #endif
   const char *name;
   for (int k = 0; bl_count_kernel_at(k, &name); k++) {
@@ -115,7 +116,8 @@ int main(void) {
     int64_t rows;
     int n, u;
     double missing;
-  } cases[] = {{40000, 10, 40, 0}, {40000, 100, 40, 0}, {40000, 300, 40, 0}, {1000000, 100, 1, 0}, {400000, 300, 4, 0}, {400000, 300, 4, 0.01}};
+  } cases[] = {{40000, 10, 40, 0},   {40000, 100, 40, 0}, {40000, 300, 40, 0},
+               {1000000, 100, 1, 0}, {400000, 300, 4, 0}, {400000, 300, 4, 0.01}};
   for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
     blica_data *data = draw(ctx, cases[k].rows, cases[k].n, cases[k].u, cases[k].missing);
     char label[64];

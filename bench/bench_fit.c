@@ -1,5 +1,5 @@
-/* bench_fit.c - seconds of each step of `blica fit --method blica` on one core, how they grow with n, k, u and N, and the
- * rate of the fit's inner loop beside that of dgemm in the same run. */
+/* bench_fit.c - seconds of each step of `blica fit --method blica` on one core, how they grow with n, k, u and N, and
+ * the rate of the fit's inner loop beside that of dgemm in the same run. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -83,12 +83,15 @@ static void rates(int n, int k, int u) {
          2e-9 * n * n * n / product, 100 * flops / evaluation / (2.0 * n * n * n / product));
   free(theta), free(gradient), free(a), free(b), free(c);
   bl_sgauss_free(g), bl_sgauss_data_free(problem);
-  blica_cor_free(cor), blica_cor_free(regular), blica_counts_free(counts), blica_model_free(truth), blica_data_free(data);
+  blica_cor_free(cor), blica_cor_free(regular), blica_counts_free(counts), blica_model_free(truth),
+      blica_data_free(data);
 }
 
 static void header(const char *title) {
-  printf("\n%s\n\n| n | k | u | N | starts | count | correlate | regularise | optimise | to within 1 | total | MCS | peak MB |\n"
-         "|---|---|---|---|---|---|---|---|---|---|---|---|---|\n", title);
+  printf("\n%s\n\n| n | k | u | N | starts | count | correlate | regularise | optimise | to within 1 | total | MCS | "
+         "peak MB |\n"
+         "|---|---|---|---|---|---|---|---|---|---|---|---|---|\n",
+         title);
 }
 
 int main(int argc, char **argv) {

@@ -1,5 +1,6 @@
 /* bench_loglik.c - seconds of one call of blica_loglik on data in memory: the true model of `blica simulate`, seed 1.
- * Usage: bench_loglik N K U SAMPLES THREADS ENGINE ERROR ...   prints for each wanted error: error, log-likelihood, stated error, CPU seconds. */
+ * Usage: bench_loglik N K U SAMPLES THREADS ENGINE ERROR ...   prints for each wanted error: error, log-likelihood,
+ * stated error, CPU seconds. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +36,8 @@ int main(int argc, char **argv) {
     double best = 1e300, spent = 0, total = 0, error = 0;
     snprintf(options.engine, sizeof options.engine, "%.7s", argv[6]);
     options.error = atof(argv[a]);
-    for (int repeat = 0; repeat < 3 || (repeat < 200 && spent < 2); repeat++) { /* the best of many: the machine may be shared */
+    for (int repeat = 0; repeat < 3 || (repeat < 200 && spent < 2);
+         repeat++) { /* the best of many: the machine may be shared */
       double begun = seconds();
       if (blica_loglik(ctx, model, data, &options, &result) != BLICA_OK) {
         fprintf(stderr, "bench_loglik: %s\n", blica_message(ctx));

@@ -1,5 +1,6 @@
-/* bench_mle.c - how maximum full likelihood grows: CPU seconds, evaluations and error (1 - MCS) for given sizes, beside method matched.
- * Usage: bench_mle N,K,SAMPLES[,PRIOR] ...   40 segments, one thread, seed 1. Without arguments: the sizes of the goals. */
+/* bench_mle.c - how maximum full likelihood grows: CPU seconds, evaluations and error (1 - MCS) for given sizes, beside
+ * method matched. Usage: bench_mle N,K,SAMPLES[,PRIOR] ...   40 segments, one thread, seed 1. Without arguments: the
+ * sizes of the goals. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,9 +16,12 @@ static void must(blica_status status) {
   exit(1);
 }
 
-static double cpu(void) { return (double)clock() / CLOCKS_PER_SEC; }
+static double cpu(void) {
+  return (double)clock() / CLOCKS_PER_SEC;
+}
 
-static double error_of(const char *method, const char *prior, const blica_model *truth, const blica_data *data, blica_model **model, double *seconds) {
+static double error_of(const char *method, const char *prior, const blica_model *truth, const blica_data *data,
+                       blica_model **model, double *seconds) {
   blica_fit_options o = blica_fit_options_default();
   blica_input input = {.data = data};
   double mcs, *cosine = malloc(sizeof *cosine * (size_t)truth->k), begun = cpu();
@@ -40,9 +44,11 @@ static void measure(const char *size) {
   double seconds, before;
   if (sscanf(size, "%d,%d,%ld,%15s", &o.variables, &o.sources, &o.samples, prior) < 3) exit(2);
   must(blica_simulate(ctx, &o, &truth, &data, NULL));
-  double base = error_of("matched", "auto", truth, data, &matched, &before), ours = error_of("mle", prior, truth, data, &mle, &seconds);
-  printf("| %d | %d | %ld | %s | %s | %d | %d | %.2f | %.4f | %.2f | %.4f |\n", o.variables, o.sources, o.samples, prior, blica_stop_name(mle->fit.stop),
-         (int)mle->fit.iterations, (int)mle->fit.evaluations, seconds, ours, before, base);
+  double base = error_of("matched", "auto", truth, data, &matched, &before),
+         ours = error_of("mle", prior, truth, data, &mle, &seconds);
+  printf("| %d | %d | %ld | %s | %s | %d | %d | %.2f | %.4f | %.2f | %.4f |\n", o.variables, o.sources, o.samples,
+         prior, blica_stop_name(mle->fit.stop), (int)mle->fit.iterations, (int)mle->fit.evaluations, seconds, ours,
+         before, base);
   fflush(stdout);
   blica_model_free(truth), blica_model_free(matched), blica_model_free(mle), blica_data_free(data);
 }
@@ -51,7 +57,8 @@ int main(int argc, char **argv) {
   static const char *const standard[] = {"6,2,1000", "6,6,1000", "10,10,1000", "6,6,1000,none"};
   if (blica_ctx_create(&ctx) != BLICA_OK) return 1;
   blica_set_threads(ctx, 1);
-  printf("| n | k | N | prior | stop | iterations | evaluations | CPU s | 1-MCS | CPU s of matched | its 1-MCS |\n|---|---|---|---|---|---|---|---|---|---|---|\n");
+  printf("| n | k | N | prior | stop | iterations | evaluations | CPU s | 1-MCS | CPU s of matched | its 1-MCS "
+         "|\n|---|---|---|---|---|---|---|---|---|---|---|\n");
   for (int a = 1; a < argc; a++) measure(argv[a]);
   for (int a = 0; argc < 2 && a < 4; a++) measure(standard[a]);
   blica_ctx_free(ctx);

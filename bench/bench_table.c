@@ -75,7 +75,8 @@ int main(void) {
       for (int m = 0; m < 3; m++)
         if (seconds[m] < best[m]) best[m] = seconds[m];
     }
-    printf("n=%-5d%-10s %11.0f %16.0f %13.0f\n", cases[k].n, cases[k].quote ? "quoted" : "plain", size / best[0], size / best[1], size / best[2]);
+    printf("n=%-5d%-10s %11.0f %16.0f %13.0f\n", cases[k].n, cases[k].quote ? "quoted" : "plain", size / best[0],
+           size / best[1], size / best[2]);
   }
   unlink(path);
   blica_ctx_free(ctx);

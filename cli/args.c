@@ -8,7 +8,8 @@
 static const blica_option common_table[] = {
     OPTION(program, threads, BLICA_OPT_INT, "all", 1, 4096, "all=0", "T",
            "Threads to use. Results are the same bits for any number."),
-    OPTION(program, quiet, BLICA_OPT_FLAG, "no", 0, 1, NULL, NULL, "No notes and no progress; errors and warnings stay."),
+    OPTION(program, quiet, BLICA_OPT_FLAG, "no", 0, 1, NULL, NULL,
+           "No notes and no progress; errors and warnings stay."),
 };
 
 const blica_option *common_options(int *count) {
@@ -184,7 +185,8 @@ int args_parse(program *p, int argc, char **argv, void *values, bool *help) {
   int count = all_targets(p, values, list), code = 0;
   *help = false;
   for (int i = 0; i < count; i++)
-    if (list[i].option->initial) (void)blica_option_set(p->ctx, list[i].option, list[i].values, list[i].option->initial);
+    if (list[i].option->initial)
+      (void)blica_option_set(p->ctx, list[i].option, list[i].values, list[i].option->initial);
   for (int at = 0; at < argc && code == 0; at++) {
     const char *word = argv[at];
     if (only_operands || word[0] != '-' || !word[1]) {

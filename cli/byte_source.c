@@ -26,16 +26,17 @@ struct byte_source {
   const char *name;
   int descriptor;
   enum { PLAIN, GZIP, ZSTD } kind;
-  bool at_end;      /* of the raw bytes */
-  bool in_frame;    /* a compressed stream has begun and not ended */
-  int64_t left;     /* raw bytes of the window not yet read; -1: no window */
-  size_t at, have;  /* raw bytes in buffer */
+  bool at_end;     /* of the raw bytes */
+  bool in_frame;   /* a compressed stream has begun and not ended */
+  int64_t left;    /* raw bytes of the window not yet read; -1: no window */
+  size_t at, have; /* raw bytes in buffer */
   z_stream gzip;
   ZSTD_DStream *zstd;
   unsigned char buffer[CHUNK];
 };
 
-__attribute__((format(printf, 3, 4))) static blica_status fail(char *message, blica_status status, const char *format, ...) {
+__attribute__((format(printf, 3, 4))) static blica_status fail(char *message, blica_status status, const char *format,
+                                                               ...) {
   va_list args;
   va_start(args, format);
   vsnprintf(message, SOURCE_MESSAGE, format, args);
@@ -43,7 +44,9 @@ __attribute__((format(printf, 3, 4))) static blica_status fail(char *message, bl
   return status;
 }
 
-const char *byte_source_name(const byte_source *source) { return source->name; }
+const char *byte_source_name(const byte_source *source) {
+  return source->name;
+}
 
 void byte_source_close(byte_source *source) {
   if (!source) return;
@@ -96,7 +99,8 @@ blica_status byte_source_open(const char *path, char message[SOURCE_MESSAGE], by
   source->name = standard ? "the standard input" : path;
   source->descriptor = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
 #ifdef F_SETPIPE_SZ
-  if (source->descriptor >= 0) (void)fcntl(source->descriptor, F_SETPIPE_SZ, 1 << 20); /* fewer switches; no matter if refused */
+  if (source->descriptor >= 0)
+    (void)fcntl(source->descriptor, F_SETPIPE_SZ, 1 << 20); /* fewer switches; no matter if refused */
 #endif
   struct stat info;
   blica_status status = BLICA_OK;
@@ -125,7 +129,8 @@ static blica_status inflate_some(byte_source *source, char *buffer, size_t size,
   size_t room = z->avail_out;
   int code = inflate(z, Z_NO_FLUSH);
   if (code != Z_OK && code != Z_STREAM_END && code != Z_BUF_ERROR)
-    return fail(message, BLICA_ERR_FORMAT, "%s: damaged gzip data: %s", source->name, z->msg ? z->msg : "unknown error");
+    return fail(message, BLICA_ERR_FORMAT, "%s: damaged gzip data: %s", source->name,
+                z->msg ? z->msg : "unknown error");
   source->at = source->have - z->avail_in;
   *got = room - z->avail_out;
   if (code == Z_STREAM_END) source->in_frame = false;
@@ -161,7 +166,8 @@ static blica_status read_compressed(byte_source *source, char *buffer, size_t si
   return BLICA_OK;
 }
 
-blica_status byte_source_read(byte_source *source, char *buffer, size_t size, char message[SOURCE_MESSAGE], size_t *got) {
+blica_status byte_source_read(byte_source *source, char *buffer, size_t size, char message[SOURCE_MESSAGE],
+                              size_t *got) {
   *got = 0;
   if (source->kind != PLAIN) return read_compressed(source, buffer, size, message, got);
   if (source->at == source->have) {
@@ -204,7 +210,8 @@ blica_status byte_source_line(byte_source *source, int64_t from, char message[SO
 
 blica_status byte_source_window(byte_source *source, int64_t from, int64_t to, char message[SOURCE_MESSAGE]) {
   if (lseek(source->descriptor, (off_t)from, SEEK_SET) < 0)
-    return fail(message, BLICA_ERR_IO, "%s: cannot read at byte %lld: %s", source->name, (long long)from, strerror(errno));
+    return fail(message, BLICA_ERR_IO, "%s: cannot read at byte %lld: %s", source->name, (long long)from,
+                strerror(errno));
   source->at = source->have = 0;
   source->at_end = false;
   source->left = to - from;

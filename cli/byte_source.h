@@ -13,7 +13,8 @@ enum { SOURCE_MESSAGE = 1024 };
 /* path `-` is stdin. Compression is recognised by its first bytes, whatever the name. */
 blica_status byte_source_open(const char *path, char message[SOURCE_MESSAGE], byte_source **out);
 /* Up to size bytes into buffer; *got is 0 only at the end. */
-blica_status byte_source_read(byte_source *source, char *buffer, size_t size, char message[SOURCE_MESSAGE], size_t *got);
+blica_status byte_source_read(byte_source *source, char *buffer, size_t size, char message[SOURCE_MESSAGE],
+                              size_t *got);
 /* For a plain file that can be read at any place: its size, else -1. */
 int64_t byte_source_size(const byte_source *source);
 /* Where the first line begins that begins at `from` or later; the size when there is none. */

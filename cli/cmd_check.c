@@ -15,7 +15,8 @@ typedef struct {
 
 static const blica_option own[] = {
     OPTION(check_values, sources, BLICA_OPT_INT, NULL, 1, 1e6, NULL, "K",
-           "Number of sources to judge identifiability for; without it, the largest number that can be identified is told."),
+           "Number of sources to judge identifiability for; without it, the largest number that can be identified is "
+           "told."),
     OPTION(check_values, json, BLICA_OPT_FLAG, "no", 0, 1, NULL, NULL, "A JSON object on the standard output."),
 };
 OPTION_TABLE(own_table, own)
@@ -26,7 +27,7 @@ typedef struct {
   int small;                        /* segments with fewer than SMALL rows */
   int64_t constants, zero_cells, empty_pairs;
   double missing;
-  int sources;                      /* judged; 0: no number of sources can be identified */
+  int sources; /* judged; 0: no number of sources can be identified */
   int64_t statistics, unknowns;
 } findings;
 
@@ -101,7 +102,7 @@ static void print_constants(const blica_counts *c) {
         printf("    segment '%s', variable '%s': %s\n", c->segments[s], c->variables[i],
                c->present[(size_t)s * (size_t)c->n + (size_t)i] <= 0 ? "all missing"
                : c->ones[(size_t)s * (size_t)c->n + (size_t)i] <= 0  ? "always 0"
-                                                                      : "always 1");
+                                                                     : "always 1");
   if (listed > LISTED) printf("    and %d more\n", listed - LISTED);
 }
 
@@ -109,7 +110,8 @@ static void print_missing(const findings *f) {
   int listed = 0;
   for (int i = 0; i < f->c->n; i++) {
     double missing = missing_of(f->c, i);
-    if (missing > 0 && listed++ < LISTED) printf("    '%s': %.15g (%.3g %%)\n", f->c->variables[i], missing, 100 * missing / f->rows);
+    if (missing > 0 && listed++ < LISTED)
+      printf("    '%s': %.15g (%.3g %%)\n", f->c->variables[i], missing, 100 * missing / f->rows);
   }
   if (listed > LISTED) printf("    and %d more variables\n", listed - LISTED);
 }
@@ -122,17 +124,20 @@ static int print_text(const findings *f, bool asked) {
   printf("segments with fewer than %d rows: %d\n", SMALL, f->small);
   printf("constant columns: %lld of %lld\n", (long long)f->constants, (long long)c->n * c->u);
   print_constants(c);
-  printf("pairs with an empty cell: %lld of %.15g (%.3g %%)\n", (long long)f->zero_cells, tables, 100 * (double)f->zero_cells / tables);
+  printf("pairs with an empty cell: %lld of %.15g (%.3g %%)\n", (long long)f->zero_cells, tables,
+         100 * (double)f->zero_cells / tables);
   if (f->empty_pairs) printf("pairs without a common row: %lld\n", (long long)f->empty_pairs);
   printf("missing values: %.15g of %.15g\n", f->missing, f->rows * c->n);
   print_missing(f);
   if (f->sources == 0)
     puts("sources: no number of them can be identified from so few variables and segments");
   else if (!asked)
-    printf("sources: at most %d by counting (%lld statistics, %lld unknowns)\n", f->sources, (long long)f->statistics, (long long)f->unknowns);
+    printf("sources: at most %d by counting (%lld statistics, %lld unknowns)\n", f->sources, (long long)f->statistics,
+           (long long)f->unknowns);
   else
     printf("%d sources: %s by counting (%lld statistics, %lld unknowns)\n", f->sources,
-           f->statistics >= f->unknowns ? "can be identified" : "can NOT be identified", (long long)f->statistics, (long long)f->unknowns);
+           f->statistics >= f->unknowns ? "can be identified" : "can NOT be identified", (long long)f->statistics,
+           (long long)f->unknowns);
   return EXIT_OK;
 }
 
@@ -144,15 +149,18 @@ static int print_json(const findings *f) {
     json_array_append_new(samples, json_number(c->samples[s]));
     for (int i = 0; i < c->n; i++)
       if (constant(c, s, i))
-        json_array_append_new(constants, json_pack("{s:o,s:o}", "segment", json_text(c->segments[s]), "variable", json_text(c->variables[i])));
+        json_array_append_new(constants, json_pack("{s:o,s:o}", "segment", json_text(c->segments[s]), "variable",
+                                                   json_text(c->variables[i])));
   }
-  json_t *rows = json_pack("{s:o,s:o,s:o}", "least", json_number(f->least), "median", json_number(f->median), "most", json_number(f->most));
-  return json_print(json_pack(
-      "{s:i,s:i,s:o,s:o,s:o,s:i,s:o,s:I,s:I,s:I,s:o,s:i,s:I,s:I,s:I,s:b}", "variables", c->n, "segments", c->u, "rows",
-      json_number(f->rows), "rows_per_segment", rows, "samples", samples, "small_segments", f->small, "constant_columns", constants,
-      "zero_cell_pairs", (json_int_t)f->zero_cells, "empty_pairs", (json_int_t)f->empty_pairs, "pairs",
-      (json_int_t)(c->pairs * c->u), "missing", missing, "sources", f->sources, "statistics", (json_int_t)f->statistics, "unknowns",
-      (json_int_t)f->unknowns, "surplus", (json_int_t)(f->statistics - f->unknowns), "exact", c->exact));
+  json_t *rows = json_pack("{s:o,s:o,s:o}", "least", json_number(f->least), "median", json_number(f->median), "most",
+                           json_number(f->most));
+  return json_print(json_pack("{s:i,s:i,s:o,s:o,s:o,s:i,s:o,s:I,s:I,s:I,s:o,s:i,s:I,s:I,s:I,s:b}", "variables", c->n,
+                              "segments", c->u, "rows", json_number(f->rows), "rows_per_segment", rows, "samples",
+                              samples, "small_segments", f->small, "constant_columns", constants, "zero_cell_pairs",
+                              (json_int_t)f->zero_cells, "empty_pairs", (json_int_t)f->empty_pairs, "pairs",
+                              (json_int_t)(c->pairs * c->u), "missing", missing, "sources", f->sources, "statistics",
+                              (json_int_t)f->statistics, "unknowns", (json_int_t)f->unknowns, "surplus",
+                              (json_int_t)(f->statistics - f->unknowns), "exact", c->exact));
 }
 
 static int run(program *p, void *values) {
@@ -183,8 +191,10 @@ const command command_check = {
     .operands = "DATA|COUNTS",
     .least = 1,
     .most = 1,
-    .text = "Reads the data (or counts) and tells what a fit will meet: the number of variables, segments and rows, small segments, "
-            "columns that are constant in a segment, pairs with an empty cell in their 2x2 table, missing values, and how many "
+    .text = "Reads the data (or counts) and tells what a fit will meet: the number of variables, segments and rows, "
+            "small segments, "
+            "columns that are constant in a segment, pairs with an empty cell in their 2x2 table, missing values, and "
+            "how many "
             "sources can be identified by counting statistics against unknowns (Table 1 of the paper).",
     .examples = "blica check survey.csv\n"
                 "blica check counts.npz --sources 5 --json",

@@ -75,10 +75,13 @@ const command command_compare = {
     .operands = "A B",
     .least = 2,
     .most = 2,
-    .text = "Matches the columns of two mixing matrices so that the sum of the absolute cosines between matched columns is "
-            "largest, and prints its mean, the MCS: 1 when the matrices agree up to order, sign and scale of their columns.\n\n"
-            "A and B are models (model.json) or tables of numbers, one row per variable and one column per source, separated "
-            "by commas, semicolons, tabs or blanks; a header and a column of row names are left out.",
+    .text =
+        "Matches the columns of two mixing matrices so that the sum of the absolute cosines between matched columns is "
+        "largest, and prints its mean, the MCS: 1 when the matrices agree up to order, sign and scale of their "
+        "columns.\n\n"
+        "A and B are models (model.json) or tables of numbers, one row per variable and one column per source, "
+        "separated "
+        "by commas, semicolons, tabs or blanks; a header and a column of row names are left out.",
     .examples = "blica compare demo/model.json model.json\n"
                 "# for scripts\n"
                 "blica compare truth.csv model.json --json",

@@ -49,11 +49,15 @@ const command command_count = {
     .least = 1,
     .most = 1,
     .required = "out",
-    .text = "Counts, for every segment and every pair of variables, the rows with both 1, one of them 1, and none. These counts "
-            "are all that the method blica looks at, and far smaller than the data. The data are read in pieces and may be larger "
+    .text = "Counts, for every segment and every pair of variables, the rows with both 1, one of them 1, and none. "
+            "These counts "
+            "are all that the method blica looks at, and far smaller than the data. The data are read in pieces and "
+            "may be larger "
             "than memory; counts of parts add up with `blica merge`.\n\n"
-            "DATA is text (comma, semicolon, tab or blank separated, with or without a header, plain, gzip or zstd; - is the "
-            "standard input) or a NumPy .npy array. Missing values are empty, NA or NaN; a pair is then counted over the rows "
+            "DATA is text (comma, semicolon, tab or blank separated, with or without a header, plain, gzip or zstd; - "
+            "is the "
+            "standard input) or a NumPy .npy array. Missing values are empty, NA or NaN; a pair is then counted over "
+            "the rows "
             "that have both.",
     .examples = "blica count survey.csv.gz --out counts.npz\n"
                 "# the segment is the last column of a file without header\n"

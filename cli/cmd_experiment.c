@@ -43,7 +43,9 @@ static const blica_option own[] = {
 };
 OPTION_TABLE(own_table, own)
 
-static void tell(const char *text) { say_note("%s", text); }
+static void tell(const char *text) {
+  say_note("%s", text);
+}
 
 static bool parse_range(const char *name, const char *text, range *out) {
   char *end;
@@ -108,10 +110,22 @@ static int run(program *p, void *values) {
   const experiment_entry *entry = find_experiment(p->operands[0]);
   if (!entry) return EXIT_USAGE;
   long cores = sysconf(_SC_NPROCESSORS_ONLN);
-  experiment e = {.ctx = p->ctx, .comm = entry->shared ? communicator() : NULL, .out = v->out, .quick = v->quick != 0, .datasets = v->datasets, .starts = v->starts,
-                  .max_seconds = v->max_seconds, .sources = v->sources, .methods = v->methods,
-                  .draw_only = v->draw_only != 0, .threads = p->threads ? p->threads : cores > 0 ? (int)cores : 1,
-                  .stop = interrupted, .tell = tell, .progress = progress_show};
+  experiment e = {.ctx = p->ctx,
+                  .comm = entry->shared ? communicator() : NULL,
+                  .out = v->out,
+                  .quick = v->quick != 0,
+                  .datasets = v->datasets,
+                  .starts = v->starts,
+                  .max_seconds = v->max_seconds,
+                  .sources = v->sources,
+                  .methods = v->methods,
+                  .draw_only = v->draw_only != 0,
+                  .threads = p->threads  ? p->threads
+                             : cores > 0 ? (int)cores
+                                         : 1,
+                  .stop = interrupted,
+                  .tell = tell,
+                  .progress = progress_show};
   if (!parse_range("variables", v->variables, &e.variables) || !parse_range("segments", v->segments, &e.segments) ||
       !parse_range("samples", v->samples, &e.samples))
     return EXIT_USAGE;
@@ -126,7 +140,10 @@ static int run(program *p, void *values) {
     return EXIT_OK;
   }
   say_error("%s: %s", entry->name, e.message);
-  return status == BLICA_ERR_INTERRUPTED ? EXIT_INTERRUPTED : status == BLICA_ERR_ARGUMENT ? EXIT_USAGE : status == BLICA_ERR_FORMAT ? EXIT_DATA : EXIT_FAILED;
+  return status == BLICA_ERR_INTERRUPTED ? EXIT_INTERRUPTED
+         : status == BLICA_ERR_ARGUMENT  ? EXIT_USAGE
+         : status == BLICA_ERR_FORMAT    ? EXIT_DATA
+                                         : EXIT_FAILED;
 }
 
 const command command_experiment = {
@@ -136,15 +153,18 @@ const command command_experiment = {
     .least = 1,
     .most = 1,
     .required = "out",
-    .text = "Runs one of the experiments of section 6 of the paper and writes a CSV with one row per run, and figures as SVG, "
-            "PDF and PNG.\n\n"
-            "table1: Table 1, statistics less unknowns, with the numerical rank of random models beside it.\n\n"
-            "identifiability: Figure 3, which sizes can be identified, from exact pair probabilities.\n\n"
-            "finite-sample: Figure 4, error against samples per segment, all methods.\n\n"
-            "scalability: Figure 5, error and running time against the number of variables.\n\n"
-            "indeterminacy: Figure 2, Theorem 1 and the causal direction of section 4.2: different models, same data.\n\n"
-            "An interrupted run leaves a valid CSV, and the same command goes on from there. Data sets run in parallel; the "
-            "numbers, except seconds, are the same for any number of threads.",
+    .text =
+        "Runs one of the experiments of section 6 of the paper and writes a CSV with one row per run, and figures as "
+        "SVG, "
+        "PDF and PNG.\n\n"
+        "table1: Table 1, statistics less unknowns, with the numerical rank of random models beside it.\n\n"
+        "identifiability: Figure 3, which sizes can be identified, from exact pair probabilities.\n\n"
+        "finite-sample: Figure 4, error against samples per segment, all methods.\n\n"
+        "scalability: Figure 5, error and running time against the number of variables.\n\n"
+        "indeterminacy: Figure 2, Theorem 1 and the causal direction of section 4.2: different models, same data.\n\n"
+        "An interrupted run leaves a valid CSV, and the same command goes on from there. Data sets run in parallel; "
+        "the "
+        "numbers, except seconds, are the same for any number of threads.",
     .examples = "blica experiment table1 --out results\n"
                 "blica experiment identifiability --out results\n"
                 "# a look at it first\n"

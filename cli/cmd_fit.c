@@ -123,11 +123,11 @@ static json_t *starts_record(const blica_fit_report *fit) {
   json_t *list = json_array();
   for (int i = 0; i < fit->n_starts; i++) {
     const blica_start *s = &fit->starts[i];
-    json_array_append_new(list, json_pack("{s:s,s:o,s:o,s:I,s:I,s:f,s:f,s:s}", "kind", s->kind, "objective",
-                                          json_number(s->objective), "gradient", json_number(s->gradient),
-                                          "iterations", (json_int_t)s->iterations, "evaluations",
-                                          (json_int_t)s->evaluations, "seconds", s->seconds, "seconds_near",
-                                          s->seconds_near, "stop", blica_stop_name(s->stop)));
+    json_array_append_new(list,
+                          json_pack("{s:s,s:o,s:o,s:I,s:I,s:f,s:f,s:s}", "kind", s->kind, "objective",
+                                    json_number(s->objective), "gradient", json_number(s->gradient), "iterations",
+                                    (json_int_t)s->iterations, "evaluations", (json_int_t)s->evaluations, "seconds",
+                                    s->seconds, "seconds_near", s->seconds_near, "stop", blica_stop_name(s->stop)));
   }
   return list;
 }
@@ -135,23 +135,25 @@ static json_t *starts_record(const blica_fit_report *fit) {
 static int print_record(const blica_model *m, const char *out, double rows) {
   const blica_fit_report *fit = &m->fit;
   json_t *notes = json_object();
-  for (int i = 0; i < fit->n_notes; i++) json_object_set_new(notes, fit->notes[i].name, json_number(fit->notes[i].value));
-  json_t *record = json_pack(
-      "{s:o,s:s,s:i,s:i,s:i,s:f,s:o,s:s,s:I,s:I,s:o,s:i,s:o}", "out", json_text(out), "method", m->method, "variables", m->n,
-      "sources", m->k, "segments", m->u, "rows", rows, "objective", json_number(fit->objective), "stop",
-      blica_stop_name(fit->stop), "iterations", (json_int_t)fit->iterations, "evaluations", (json_int_t)fit->evaluations,
-      "condition", json_number(fit->condition), "best_start", fit->best_start, "notes", notes);
+  for (int i = 0; i < fit->n_notes; i++)
+    json_object_set_new(notes, fit->notes[i].name, json_number(fit->notes[i].value));
+  json_t *record = json_pack("{s:o,s:s,s:i,s:i,s:i,s:f,s:o,s:s,s:I,s:I,s:o,s:i,s:o}", "out", json_text(out), "method",
+                             m->method, "variables", m->n, "sources", m->k, "segments", m->u, "rows", rows, "objective",
+                             json_number(fit->objective), "stop", blica_stop_name(fit->stop), "iterations",
+                             (json_int_t)fit->iterations, "evaluations", (json_int_t)fit->evaluations, "condition",
+                             json_number(fit->condition), "best_start", fit->best_start, "notes", notes);
   if (!record) return json_print(NULL);
   char seed[24];
   snprintf(seed, sizeof seed, "%llu", (unsigned long long)fit->seed);
   json_object_set_new(record, "seed", fit->seed <= INT64_MAX ? json_integer((json_int_t)fit->seed) : json_string(seed));
   json_object_update_new(record, json_pack("{s:f,s:f,s:f,s:f,s:f}", "seconds", fit->seconds, "seconds_count",
-                                       fit->seconds_count, "seconds_correlate", fit->seconds_correlate,
-                                       "seconds_regularise", fit->seconds_regularise, "seconds_optimise",
-                                       fit->seconds_optimise));
-  json_object_update_new(record, json_pack("{s:I,s:I,s:I,s:I}", "zero_cells", (json_int_t)fit->zero_cells, "constant_pairs",
-                                       (json_int_t)fit->constant_pairs, "empty_pairs", (json_int_t)fit->empty_pairs,
-                                       "constant_columns", (json_int_t)fit->constant_columns));
+                                           fit->seconds_count, "seconds_correlate", fit->seconds_correlate,
+                                           "seconds_regularise", fit->seconds_regularise, "seconds_optimise",
+                                           fit->seconds_optimise));
+  json_object_update_new(record,
+                         json_pack("{s:I,s:I,s:I,s:I}", "zero_cells", (json_int_t)fit->zero_cells, "constant_pairs",
+                                   (json_int_t)fit->constant_pairs, "empty_pairs", (json_int_t)fit->empty_pairs,
+                                   "constant_columns", (json_int_t)fit->constant_columns));
   json_object_set_new(record, "starts", starts_record(fit));
   return json_print(record);
 }
@@ -163,15 +165,23 @@ static int exit_of(blica_stop stop) {
     return EXIT_INTERRUPTED;
   }
   switch (stop) {
-  case BLICA_STOP_CONVERGED: return EXIT_OK;
-  case BLICA_STOP_INTERRUPTED: return EXIT_INTERRUPTED;
-  case BLICA_STOP_ITERATIONS: say_warning("not converged: --max-iterations reached; the result is written"); break;
-  case BLICA_STOP_TIME: say_warning("not converged: --max-seconds is over; the result is written"); break;
+  case BLICA_STOP_CONVERGED:
+    return EXIT_OK;
+  case BLICA_STOP_INTERRUPTED:
+    return EXIT_INTERRUPTED;
+  case BLICA_STOP_ITERATIONS:
+    say_warning("not converged: --max-iterations reached; the result is written");
+    break;
+  case BLICA_STOP_TIME:
+    say_warning("not converged: --max-seconds is over; the result is written");
+    break;
   case BLICA_STOP_STALLED:
-    say_warning("not converged: no further progress, in double precision or on a likelihood that only creeps; the result is written");
+    say_warning("not converged: no further progress, in double precision or on a likelihood that only creeps; the "
+                "result is written");
     break;
   case BLICA_STOP_UNBOUNDED:
-    say_warning("not converged: the likelihood has no maximum on these data, parameters run to infinity; the result is written, "
+    say_warning("not converged: the likelihood has no maximum on these data, parameters run to infinity; the result is "
+                "written, "
                 "but a prior is needed (--prior auto)");
     break;
   }
@@ -216,16 +226,19 @@ const command command_fit = {
     .least = 1,
     .most = 1,
     .required = "sources|out",
-    .text = "Estimates the mixing matrix and the means and variances of the sources in each segment, and writes them to a "
-            "model file. DATA is a table of 0 and 1 (CSV, TSV, .gz, .zst, .npy, or - for the standard input) with a column "
-            "that names the segment of each row; COUNTS is what blica count wrote.\n\n"
-            "The fit starts from several points and keeps the best result. Columns of the mixing matrix are determined up to "
-            "order, sign and scale; they are written in a canonical form: largest explained variance first, largest "
-            "entry positive, mean log-variance of each source 0.\n\n"
-            "The first Ctrl-C ends the fit; the best result so far is written.\n\n"
-            "With --checkpoint FILE the state of the fit is kept in that file, whole or not at all, every --checkpoint-seconds "
-            "and when the fit is stopped by Ctrl-C or --max-seconds. The same command with --resume continues from there, "
-            "to the same bits as without the break. The file is removed when the fit has ended and its model is written.",
+    .text =
+        "Estimates the mixing matrix and the means and variances of the sources in each segment, and writes them to a "
+        "model file. DATA is a table of 0 and 1 (CSV, TSV, .gz, .zst, .npy, or - for the standard input) with a column "
+        "that names the segment of each row; COUNTS is what blica count wrote.\n\n"
+        "The fit starts from several points and keeps the best result. Columns of the mixing matrix are determined up "
+        "to "
+        "order, sign and scale; they are written in a canonical form: largest explained variance first, largest "
+        "entry positive, mean log-variance of each source 0.\n\n"
+        "The first Ctrl-C ends the fit; the best result so far is written.\n\n"
+        "With --checkpoint FILE the state of the fit is kept in that file, whole or not at all, every "
+        "--checkpoint-seconds "
+        "and when the fit is stopped by Ctrl-C or --max-seconds. The same command with --resume continues from there, "
+        "to the same bits as without the break. The file is removed when the fit has ended and its model is written.",
     .examples = "blica fit data.csv --sources 10 --out model.json\n"
                 "# rows in time order, in 40 segments of equal length\n"
                 "blica fit series.csv.gz --segment-count 40 --sources 4 --out model.json\n"

@@ -13,7 +13,8 @@ static const blica_option own[] = {
     OPTION(identify_values, sources, BLICA_OPT_INT, NULL, 1, 1e6, NULL, "K", "Number of sources, without a MODEL."),
     OPTION(identify_values, segments, BLICA_OPT_INT, NULL, 1, 1e6, NULL, "U", "Number of segments, without a MODEL."),
     OPTION(identify_values, json, BLICA_OPT_FLAG, "no", 0, 1, NULL, NULL,
-           "A JSON object with statistics, unknowns and surplus; with a MODEL also rank, parameters, identified, looseness."),
+           "A JSON object with statistics, unknowns and surplus; with a MODEL also rank, parameters, identified, "
+           "looseness."),
 };
 OPTION_TABLE(own_table, own)
 
@@ -44,8 +45,9 @@ static int report(program *p, const identify_values *v, int n, int k, int u, con
   if (status != BLICA_OK) return fail_reading(p, status);
   int64_t surplus = statistics - unknowns;
   if (v->json) {
-    json_t *record = json_pack("{s:i,s:i,s:i,s:I,s:I,s:I}", "variables", n, "sources", k, "segments", u, "statistics",
-                               (json_int_t)statistics, "unknowns", (json_int_t)unknowns, "surplus", (json_int_t)surplus);
+    json_t *record =
+        json_pack("{s:i,s:i,s:i,s:I,s:I,s:I}", "variables", n, "sources", k, "segments", u, "statistics",
+                  (json_int_t)statistics, "unknowns", (json_int_t)unknowns, "surplus", (json_int_t)surplus);
     if (record && id) json_object_update_new(record, rank_record(id));
     return json_print(record);
   }
@@ -87,9 +89,11 @@ const command command_identify = {
     .operands = "[MODEL]",
     .least = 0,
     .most = 1,
-    .text = "Counts what pairs of binary variables tell against what is unknown, as in Table 1 of the paper: u n(n-1)/2 + 2un "
+    .text = "Counts what pairs of binary variables tell against what is unknown, as in Table 1 of the paper: u "
+            "n(n-1)/2 + 2un "
             "statistics and nk + 2uk + un unknowns. A negative surplus rules the model out.\n\n"
-            "With a MODEL it also checks the rank of the information that all pair correlations hold about the mixing matrix and "
+            "With a MODEL it also checks the rank of the information that all pair correlations hold about the mixing "
+            "matrix and "
             "the variances at that model, and names the sources that are left loose.",
     .examples = "blica identify --variables 10 --sources 10 --segments 3\n"
                 "blica identify model.json --json",

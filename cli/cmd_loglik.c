@@ -11,24 +11,27 @@ typedef struct {
 } loglik_values;
 
 static const blica_option own[] = {
-    OPTION(loglik_values, json, BLICA_OPT_FLAG, "no", 0, 1, NULL, NULL,
-           "A JSON object with loglik, error, rows, patterns, engine, seed and segments (label, samples, loglik, error)."),
+    OPTION(
+        loglik_values, json, BLICA_OPT_FLAG, "no", 0, 1, NULL, NULL,
+        "A JSON object with loglik, error, rows, patterns, engine, seed and segments (label, samples, loglik, error)."),
 };
 OPTION_TABLE(own_table, own)
 
 static int print_json(const blica_loglik_result *r, uint64_t seed) {
   json_t *segments = json_array();
   for (int s = 0; s < r->u; s++)
-    json_array_append_new(segments, json_pack("{s:o,s:I,s:o,s:o}", "segment", json_text(r->segments[s]), "samples", (json_int_t)r->samples[s],
-                                              "loglik", json_number(r->loglik[s]), "error", json_number(r->error[s])));
-  return json_print(json_pack("{s:o,s:o,s:I,s:I,s:s,s:I,s:o}", "loglik", json_number(r->total), "error", json_number(r->total_error),
-                              "rows", (json_int_t)r->rows, "patterns", (json_int_t)r->patterns, "engine", r->engine, "seed",
-                              (json_int_t)seed, "segments", segments));
+    json_array_append_new(segments, json_pack("{s:o,s:I,s:o,s:o}", "segment", json_text(r->segments[s]), "samples",
+                                              (json_int_t)r->samples[s], "loglik", json_number(r->loglik[s]), "error",
+                                              json_number(r->error[s])));
+  return json_print(json_pack("{s:o,s:o,s:I,s:I,s:s,s:I,s:o}", "loglik", json_number(r->total), "error",
+                              json_number(r->total_error), "rows", (json_int_t)r->rows, "patterns",
+                              (json_int_t)r->patterns, "engine", r->engine, "seed", (json_int_t)seed, "segments",
+                              segments));
 }
 
 static int print_text(const blica_loglik_result *r) {
-  printf("log-likelihood %.12g, numerical error %.2g (%lld rows, %lld distinct patterns, %s)\n", r->total, r->total_error,
-         (long long)r->rows, (long long)r->patterns, r->engine);
+  printf("log-likelihood %.12g, numerical error %.2g (%lld rows, %lld distinct patterns, %s)\n", r->total,
+         r->total_error, (long long)r->rows, (long long)r->patterns, r->engine);
   printf("segment\tsamples\tloglik\terror\n");
   for (int s = 0; s < r->u; s++)
     printf("%s\t%lld\t%.12g\t%.2g\n", r->segments[s], (long long)r->samples[s], r->loglik[s], r->error[s]);
@@ -68,10 +71,13 @@ const command command_loglik = {
     .operands = "MODEL DATA",
     .least = 2,
     .most = 2,
-    .text = "Computes the log-likelihood of every segment and in total: the sum over rows of the log-probability of the row's zeros and "
-            "ones, an orthant probability of a multivariate normal distribution. Equal rows are merged; missing values are "
-            "integrated out exactly. The numerical error is estimated, not assumed.\n\n"
-            "Variables are matched by name and segments by label: the data may hold new rows of the segments the model knows.",
+    .text =
+        "Computes the log-likelihood of every segment and in total: the sum over rows of the log-probability of the "
+        "row's zeros and "
+        "ones, an orthant probability of a multivariate normal distribution. Equal rows are merged; missing values are "
+        "integrated out exactly. The numerical error is estimated, not assumed.\n\n"
+        "Variables are matched by name and segments by label: the data may hold new rows of the segments the model "
+        "knows.",
     .examples = "blica loglik model.json survey.csv\n"
                 "# the true model on its own data\n"
                 "blica loglik demo/model.json demo/data.csv --json",

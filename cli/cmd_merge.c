@@ -35,14 +35,16 @@ static int run(program *p, void *values) {
     blica_status status = add_file(p, p->operands[k], &sum);
     if (status == BLICA_OK) continue;
     code = fail_reading(p, status);
-    if (status == BLICA_ERR_DATA && together) say_error("merge: part 1 is the sum of the files before, part 2 is '%s'", p->operands[k]);
+    if (status == BLICA_ERR_DATA && together)
+      say_error("merge: part 1 is the sum of the files before, part 2 is '%s'", p->operands[k]);
   }
   if (code == EXIT_OK) {
     blica_status status = blica_counts_save(p->ctx, sum, v->out);
     if (status != BLICA_OK) code = fail_writing(p, status);
   }
   if (code == EXIT_OK)
-    say_note("%d file%s: %d variables, %d segments, in %s", p->operand_count, p->operand_count == 1 ? "" : "s", sum->n, sum->u, v->out);
+    say_note("%d file%s: %d variables, %d segments, in %s", p->operand_count, p->operand_count == 1 ? "" : "s", sum->n,
+             sum->u, v->out);
   blica_counts_free(sum);
   return code;
 }
@@ -54,8 +56,10 @@ const command command_merge = {
     .least = 1,
     .most = -1,
     .required = "out",
-    .text = "Adds counts made by `blica count` (or by SQL, as CSV in long form) on parts of the data, on one machine or many. The "
-            "variables must be the same and in the same order; segments are matched by their labels, and a segment may be spread "
+    .text = "Adds counts made by `blica count` (or by SQL, as CSV in long form) on parts of the data, on one machine "
+            "or many. The "
+            "variables must be the same and in the same order; segments are matched by their labels, and a segment may "
+            "be spread "
             "over several parts. The sum is exactly what counting the whole would give.",
     .examples = "blica merge monday.npz tuesday.npz --out week.npz\n"
                 "blica fit week.npz --sources 5 --out model.json",

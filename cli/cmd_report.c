@@ -25,7 +25,7 @@ static const blica_option own[] = {
 OPTION_TABLE(own_table, own)
 
 static const double TABLES_MOST = 2e8; /* beyond it correlations, held twice with their standard errors, take 7 GB */
-enum { RANK_MOST = 2500 }; /* parameters; the time grows with their cube, here to some seconds */
+enum { RANK_MOST = 2500 };             /* parameters; the time grows with their cube, here to some seconds */
 
 typedef struct {
   blica_model *model;
@@ -56,14 +56,15 @@ static int match(const program *p, material *m) {
   const blica_model *a = m->model;
   const blica_counts *c = m->counts;
   if (a->n != c->n || a->u != c->u) {
-    say_error("report: '%s' has %d variables in %d segments, but '%s' has %d in %d; give the data that the model was fitted to",
+    say_error("report: '%s' has %d variables in %d segments, but '%s' has %d in %d; give the data that the model was "
+              "fitted to",
               p->operands[0], a->n, a->u, p->operands[1], c->n, c->u);
     return EXIT_DATA;
   }
   for (int i = 0; i < a->n; i++)
     if (strcmp(a->variables[i], c->variables[i]) != 0) {
-      say_error("report: variable %d is '%s' in '%s' and '%s' in '%s'; give the data that the model was fitted to", i + 1,
-                a->variables[i], p->operands[0], c->variables[i], p->operands[1]);
+      say_error("report: variable %d is '%s' in '%s' and '%s' in '%s'; give the data that the model was fitted to",
+                i + 1, a->variables[i], p->operands[0], c->variables[i], p->operands[1]);
       return EXIT_DATA;
     }
   m->segment = calloc((size_t)a->u, sizeof *m->segment);
@@ -73,8 +74,8 @@ static int match(const program *p, material *m) {
   }
   for (int s = 0; s < a->u; s++)
     if ((m->segment[s] = find_label(c->segments, c->u, a->segments[s])) < 0) {
-      say_error("report: segment '%s' of '%s' is not in '%s'; give the data that the model was fitted to", a->segments[s],
-                p->operands[0], p->operands[1]);
+      say_error("report: segment '%s' of '%s' is not in '%s'; give the data that the model was fitted to",
+                a->segments[s], p->operands[0], p->operands[1]);
       return EXIT_DATA;
     }
   return EXIT_OK;
@@ -85,9 +86,10 @@ static int gather(program *p, const report_values *v, material *m) {
   if (status != BLICA_OK) return fail_reading(p, status);
   int64_t parameters = (int64_t)m->model->k * (m->model->n + m->model->u - 1);
   if (parameters > RANK_MOST)
-    say_note("the rank of %lld parameters is left out of the report; blica identify %s computes it", (long long)parameters,
-             p->operands[0]);
-  else if ((status = blica_identify(p->ctx, m->model, &m->identification)) == BLICA_ERR_MEMORY || status == BLICA_ERR_INTERRUPTED)
+    say_note("the rank of %lld parameters is left out of the report; blica identify %s computes it",
+             (long long)parameters, p->operands[0]);
+  else if ((status = blica_identify(p->ctx, m->model, &m->identification)) == BLICA_ERR_MEMORY ||
+           status == BLICA_ERR_INTERRUPTED)
     return fail_reading(p, status);
   else if (status != BLICA_OK)
     say_warning("no verdict on identifiability: %s", blica_message(p->ctx));
@@ -96,8 +98,10 @@ static int gather(program *p, const report_values *v, material *m) {
   table_options how = data_table_options(&v->data);
   double tables = 0.5 * m->model->n * (m->model->n - 1.0) * m->model->u;
   if (tables > TABLES_MOST) {
-    say_error("report: %d variables in %d segments are %.3g tables, and their correlations would take %.0f GB; give no DATA, and the "
-              "page shows the model alone", m->model->n, m->model->u, tables, 34e-9 * tables);
+    say_error("report: %d variables in %d segments are %.3g tables, and their correlations would take %.0f GB; give no "
+              "DATA, and the "
+              "page shows the model alone",
+              m->model->n, m->model->u, tables, 34e-9 * tables);
     return EXIT_DATA;
   }
   status = table_counts(p->ctx, p->operands[1], &how, NULL, message, &m->counts);
@@ -145,7 +149,8 @@ static int write_figures(const report_input *in, const char *folder) {
 /* A flag and its value as a POSIX shell reads it back. */
 static size_t put_flag(char *text, size_t size, const char *flag, const char *value) {
   size_t at = (size_t)snprintf(text, size, " %s '", flag);
-  for (; *value && at + 8 < size; value++) at += (size_t)snprintf(text + at, size - at, *value == '\'' ? "'\\''" : "%c", *value);
+  for (; *value && at + 8 < size; value++)
+    at += (size_t)snprintf(text + at, size - at, *value == '\'' ? "'\\''" : "%c", *value);
   if (at + 1 < size) at += (size_t)snprintf(text + at, size - at, "'");
   return at;
 }
@@ -172,17 +177,24 @@ static int run(program *p, void *values) {
   int code = gather(p, v, &m);
   if (code == EXIT_OK) {
     flags_of(&v->data, flags, sizeof flags);
-    report_input in = {.model = m.model, .counts = m.counts, .cor = m.cor, .segment = m.segment,
-                       .identification = m.identification, .model_path = p->operands[0],
-                       .data_path = p->operand_count > 1 ? p->operands[1] : NULL, .data_options = flags,
-                       .version = blica_version(), .stop = interrupted};
+    report_input in = {.model = m.model,
+                       .counts = m.counts,
+                       .cor = m.cor,
+                       .segment = m.segment,
+                       .identification = m.identification,
+                       .model_path = p->operands[0],
+                       .data_path = p->operand_count > 1 ? p->operands[1] : NULL,
+                       .data_options = flags,
+                       .version = blica_version(),
+                       .stop = interrupted};
     int64_t statistics, unknowns;
     if (blica_identify_count(p->ctx, m.model->n, m.model->k, m.model->u, &statistics, &unknowns) == BLICA_OK)
       in.surplus = statistics - unknowns;
     code = write_page(&in, v->out);
     if (code == EXIT_OK && v->figures) code = write_figures(&in, v->figures);
   }
-  if (code == EXIT_OK) say_note("wrote %s%s%s", v->out, v->figures ? " and figures to " : "", v->figures ? v->figures : "");
+  if (code == EXIT_OK)
+    say_note("wrote %s%s%s", v->out, v->figures ? " and figures to " : "", v->figures ? v->figures : "");
   release(&m);
   draw_done();
   return code;
@@ -195,11 +207,13 @@ const command command_report = {
     .least = 1,
     .most = 2,
     .required = "out",
-    .text = "Writes one HTML page that needs no other file and no network: what was fitted and how well, the mixing matrix, the "
-            "sources over segments, what was corrected in the data, whether the model is identified, and the command that "
-            "gives the same result again.\n\n"
-            "With DATA (or COUNTS), which must be what the model was fitted to, it also shows observed against fitted "
-            "correlations and residuals, and names constant variables and pairs with empty cells.",
+    .text =
+        "Writes one HTML page that needs no other file and no network: what was fitted and how well, the mixing "
+        "matrix, the "
+        "sources over segments, what was corrected in the data, whether the model is identified, and the command that "
+        "gives the same result again.\n\n"
+        "With DATA (or COUNTS), which must be what the model was fitted to, it also shows observed against fitted "
+        "correlations and residuals, and names constant variables and pairs with empty cells.",
     .examples = "blica report model.json data.csv --out report.html\n"
                 "# each figure as SVG, PDF and PNG too\n"
                 "blica report model.json data.csv --out report.html --figures figures",

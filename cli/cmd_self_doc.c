@@ -25,7 +25,10 @@ static int run(program *p, void *values) {
   static const struct {
     const char *kind;
     int (*write)(const char *folder);
-  } kinds[] = {{"man", selfdoc_man}, {"bash", selfdoc_bash}, {"zsh", selfdoc_zsh}, {"fish", selfdoc_fish},
+  } kinds[] = {{"man", selfdoc_man},
+               {"bash", selfdoc_bash},
+               {"zsh", selfdoc_zsh},
+               {"fish", selfdoc_fish},
                {"options", selfdoc_options}};
   (void)values;
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)

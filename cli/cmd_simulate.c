@@ -15,7 +15,8 @@ typedef struct {
 } simulate_values;
 
 static const blica_option own[] = {
-    OPTION(simulate_values, out, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "DIR", "Folder for the files; made when it is not there."),
+    OPTION(simulate_values, out, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "DIR",
+           "Folder for the files; made when it is not there."),
 };
 OPTION_TABLE(own_table, own)
 
@@ -117,10 +118,13 @@ const command command_simulate = {
     .summary = "draw a random model and data from it",
     .operands = "",
     .required = "out",
-    .text = "Draws a mixing matrix, and for each segment the means and variances of the sources, as in section 6 of the paper, "
-            "then rows of binary data. Writes DIR/data.csv (a header; the last column is the segment) and DIR/model.json (the "
+    .text = "Draws a mixing matrix, and for each segment the means and variances of the sources, as in section 6 of "
+            "the paper, "
+            "then rows of binary data. Writes DIR/data.csv (a header; the last column is the segment) and "
+            "DIR/model.json (the "
             "true model).\n\n"
-            "With --exact it writes DIR/counts.npz in place of data.csv: the exact probabilities of all pairs, times a nominal "
+            "With --exact it writes DIR/counts.npz in place of data.csv: the exact probabilities of all pairs, times a "
+            "nominal "
             "number of samples. A fit to them shows what infinitely many samples would give.\n\n"
             "The same options and seed give the same files on any number of threads.",
     .examples = "blica simulate --variables 10 --sources 10 --segments 40 --samples 1000 --seed 1 --out demo\n"

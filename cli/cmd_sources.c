@@ -96,10 +96,13 @@ const command command_sources = {
     .least = 2,
     .most = 2,
     .required = "out",
-    .text = "Writes what the model and the zeros and ones of a row tell of its sources: the mean and standard deviation of each source "
-            "given the row. Mean plus and minus 1.645 standard deviations covers the true value for about nine in ten rows when the "
-            "model is true. Equal rows are computed once; missing values are integrated out.\n\n"
-            "The data may be new: variables are matched by name, segments by label, or not at all with --segment unknown.",
+    .text =
+        "Writes what the model and the zeros and ones of a row tell of its sources: the mean and standard deviation of "
+        "each source "
+        "given the row. Mean plus and minus 1.645 standard deviations covers the true value for about nine in ten rows "
+        "when the "
+        "model is true. Equal rows are computed once; missing values are integrated out.\n\n"
+        "The data may be new: variables are matched by name, segments by label, or not at all with --segment unknown.",
     .examples = "blica sources model.json survey.csv --out sources.csv\n"
                 "# new rows whose segment is not known\n"
                 "blica sources model.json new.csv --segment unknown --out sources.csv",

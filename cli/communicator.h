@@ -1,5 +1,6 @@
 /* communicator.h - the processes that the program consists of: one (communicator_alone.c), or the ranks of
- * `mpirun blica-mpi` (communicator_mpi.c). Every process runs the same command; the one that leads prints and writes. */
+ * `mpirun blica-mpi` (communicator_mpi.c). Every process runs the same command; the one that leads prints and writes.
+ */
 #ifndef COMMUNICATOR_H
 #define COMMUNICATOR_H
 
@@ -13,7 +14,7 @@ const blica_comm *communicator(void);             /* for blica_set_comm; NULL: a
 bool leads(void);
 int communicator_threads(int wanted); /* threads of this process when 0 (as many as cores) is wanted */
 bool agree_on(bool here);             /* what the leading process says; a call of all */
-void all_here(void);                  /* waits until all have come this far: before the leading process writes what all have made */
+void all_here(void); /* waits until all have come this far: before the leading process writes what all have made */
 /* Ends all processes with one exit code. A process that failed alone says so and ends the others. */
 int communicator_end(int code);
 

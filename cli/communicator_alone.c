@@ -8,10 +8,22 @@ void communicator_begin(int *argc, char ***argv) {
   (void)argv;
 }
 
-void communicator_share(bool shared) { (void)shared; }
-const blica_comm *communicator(void) { return NULL; }
-bool leads(void) { return true; }
-int communicator_threads(int wanted) { return wanted; }
-bool agree_on(bool here) { return here; }
+void communicator_share(bool shared) {
+  (void)shared;
+}
+const blica_comm *communicator(void) {
+  return NULL;
+}
+bool leads(void) {
+  return true;
+}
+int communicator_threads(int wanted) {
+  return wanted;
+}
+bool agree_on(bool here) {
+  return here;
+}
 void all_here(void) {}
-int communicator_end(int code) { return code; }
+int communicator_end(int code) {
+  return code;
+}

@@ -93,15 +93,22 @@ void communicator_begin(int *argc, char ***argv) {
   }
   if (rank == 0) return;
   if (!freopen("/dev/null", "w", stdout)) {
-    fprintf(stderr, "blica: error: process %d of %d: cannot open /dev/null for the standard output: %s\n", rank, size, strerror(errno));
+    fprintf(stderr, "blica: error: process %d of %d: cannot open /dev/null for the standard output: %s\n", rank, size,
+            strerror(errno));
     MPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
   }
   messages_keep();
 }
 
-void communicator_share(bool yes) { shared = yes; }
-const blica_comm *communicator(void) { return shared && size > 1 ? &counted : NULL; }
-bool leads(void) { return rank == 0; }
+void communicator_share(bool yes) {
+  shared = yes;
+}
+const blica_comm *communicator(void) {
+  return shared && size > 1 ? &counted : NULL;
+}
+bool leads(void) {
+  return rank == 0;
+}
 
 int communicator_threads(int wanted) {
   long cores = sysconf(_SC_NPROCESSORS_ONLN);
@@ -145,8 +152,10 @@ static void tell_traffic(void) {
   double computed = cpu() - traffic.cpu, most;
   MPI_Reduce(&computed, &most, 1, MPI_DOUBLE, MPI_MAX, 0, ending);
   if (rank == 0 && shared)
-    say_note("%d process%s: %.6g bytes received by the first in %.0f exchanges of %.3g s in all; computed for %.3g s, of %.3g s", size,
-             size > 1 ? "es" : "", traffic.bytes, traffic.exchanges, traffic.seconds, most, MPI_Wtime() - traffic.begun);
+    say_note("%d process%s: %.6g bytes received by the first in %.0f exchanges of %.3g s in all; computed for %.3g s, "
+             "of %.3g s",
+             size, size > 1 ? "es" : "", traffic.bytes, traffic.exchanges, traffic.seconds, most,
+             MPI_Wtime() - traffic.begun);
 }
 
 int communicator_end(int code) {

@@ -8,8 +8,10 @@ static const blica_option rows[] = {
            "Column that holds the segment: its name, its index from 1, or last. Without it, the column named segment."),
     OPTION(data_values, segment_length, BLICA_OPT_INT, NULL, 1, 9e15, NULL, "ROWS",
            "Segments are runs of this many rows, as in a time series."),
-    OPTION(data_values, segment_count, BLICA_OPT_INT, NULL, 1, 9e15, NULL, "U", "Segments are U runs of (nearly) equal length."),
-    OPTION(data_values, segment_file, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "FILE", "A file with one segment label per row of the data."),
+    OPTION(data_values, segment_count, BLICA_OPT_INT, NULL, 1, 9e15, NULL, "U",
+           "Segments are U runs of (nearly) equal length."),
+    OPTION(data_values, segment_file, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "FILE",
+           "A file with one segment label per row of the data."),
     OPTION(data_values, header, BLICA_OPT_TEXT, "auto", 0, 0, "auto|yes|no", "WHEN",
            "Whether the first row holds names; auto looks for text in it."),
     OPTION(data_values, levels, BLICA_OPT_FLAG, "no", 0, 1, NULL, NULL,
@@ -39,4 +41,3 @@ table_options data_table_options(const data_values *v) {
       .note = tell,
   };
 }
-

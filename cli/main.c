@@ -33,7 +33,8 @@ static bool enough_memory(void) {
   enum { LEAST_MB = 192 };
   void *block = malloc((size_t)LEAST_MB << 20); /* pages that are never touched */
   free(block);
-  if (!block) say_error("out of memory: less than %d MB of address space are free; raise the limit (ulimit -v)", LEAST_MB);
+  if (!block)
+    say_error("out of memory: less than %d MB of address space are free; raise the limit (ulimit -v)", LEAST_MB);
   return block != NULL;
 }
 
@@ -115,8 +116,8 @@ static int start(int argc, char **argv) {
 extern int blas_thread_shutdown_(void) __attribute__((weak));
 extern void openblas_set_num_threads(int threads) __attribute__((weak));
 
-/* OpenBLAS starts threads when it is loaded, which look for work for a tenth of a second before they sleep, beside other
- * processes' work. All threads here are our own, so they are sent home at once. */
+/* OpenBLAS starts threads when it is loaded, which look for work for a tenth of a second before they sleep, beside
+ * other processes' work. All threads here are our own, so they are sent home at once. */
 static void end_blas_threads(void) {
   if (openblas_set_num_threads) openblas_set_num_threads(1);
   if (blas_thread_shutdown_) blas_thread_shutdown_();

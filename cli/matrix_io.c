@@ -134,10 +134,10 @@ static bool has_names(const table *t, int first) {
   return true;
 }
 
-#define REFUSE(code, ...)                   \
-  do {                                      \
-    snprintf(message, size, __VA_ARGS__);   \
-    return code;                            \
+#define REFUSE(code, ...)                                                                                              \
+  do {                                                                                                                 \
+    snprintf(message, size, __VA_ARGS__);                                                                              \
+    return code;                                                                                                       \
   } while (0)
 
 static blica_status to_matrix(const char *path, const table *t, matrix *out, char *message, size_t size) {
@@ -162,8 +162,8 @@ static blica_status to_matrix(const char *path, const table *t, matrix *out, cha
     for (int j = 0; j < k; j++) {
       double *x = &out->x[i + (size_t)j * (size_t)n];
       if (!number_of(r->cells[j + skip], x) || !isfinite(*x))
-        REFUSE(BLICA_ERR_FORMAT, "'%s', line %d, field %d: '%.60s' is not a finite number", path, r->line,
-               j + skip + 1, r->cells[j + skip]);
+        REFUSE(BLICA_ERR_FORMAT, "'%s', line %d, field %d: '%.60s' is not a finite number", path, r->line, j + skip + 1,
+               r->cells[j + skip]);
     }
   }
   return BLICA_OK;

@@ -23,7 +23,9 @@ static double now(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static bool on_terminal(void) { return isatty(STDERR_FILENO) == 1; }
+static bool on_terminal(void) {
+  return isatty(STDERR_FILENO) == 1;
+}
 
 static bool coloured(void) {
   const char *term = getenv("TERM"), *no_color = getenv("NO_COLOR");
@@ -45,12 +47,12 @@ static void say(const char *label, const char *colour, const char *format, va_li
   putc('\n', stderr);
 }
 
-#define SAY(label, colour)         \
-  do {                             \
-    va_list args;                  \
-    va_start(args, format);        \
-    say(label, colour, format, args); \
-    va_end(args);                  \
+#define SAY(label, colour)                                                                                             \
+  do {                                                                                                                 \
+    va_list args;                                                                                                      \
+    va_start(args, format);                                                                                            \
+    say(label, colour, format, args);                                                                                  \
+    va_end(args);                                                                                                      \
   } while (0)
 
 void say_error(const char *format, ...) {
@@ -72,11 +74,19 @@ void say_note(const char *format, ...) {
   if (!is_quiet && !is_kept) SAY("", "");
 }
 
-void messages_quiet(bool quiet) { is_quiet = quiet; }
-void messages_keep(void) { is_kept = true; }
-const char *messages_kept(void) { return kept; }
+void messages_quiet(bool quiet) {
+  is_quiet = quiet;
+}
+void messages_keep(void) {
+  is_kept = true;
+}
+const char *messages_kept(void) {
+  return kept;
+}
 
-bool interrupted(void) { return stop_asked != 0; }
+bool interrupted(void) {
+  return stop_asked != 0;
+}
 
 static void on_signal(int number) {
   (void)number;

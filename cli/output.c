@@ -54,7 +54,9 @@ static void *json_memory(size_t size) {
   return block;
 }
 
-void json_watch_memory(void) { json_set_alloc_funcs(json_memory, free); }
+void json_watch_memory(void) {
+  json_set_alloc_funcs(json_memory, free);
+}
 
 int json_print(json_t *object) {
   bool ok = object && !json_starved && json_dumpf(object, stdout, JSON_REAL_PRECISION(17) | JSON_INDENT(1)) == 0;

@@ -26,14 +26,14 @@ typedef struct program program;
 
 typedef struct {
   const char *name;
-  const char *summary;   /* one line, no full stop */
-  const char *operands;  /* "DATA|COUNTS", as it stands in the usage line; "" for none */
-  int least, most;       /* number of operands; most < 0: any */
-  const char *required;  /* names of options that must be given, "sources|out"; NULL: none */
-  const char *text;      /* what it does: paragraphs, blank lines between */
-  const char *examples;  /* lines; those that start with # are comments */
+  const char *summary;  /* one line, no full stop */
+  const char *operands; /* "DATA|COUNTS", as it stands in the usage line; "" for none */
+  int least, most;      /* number of operands; most < 0: any */
+  const char *required; /* names of options that must be given, "sources|out"; NULL: none */
+  const char *text;     /* what it does: paragraphs, blank lines between */
+  const char *examples; /* lines; those that start with # are comments */
   option_group groups[MAX_GROUPS];
-  size_t values;         /* size of the struct of values that run() gets */
+  size_t values;                        /* size of the struct of values that run() gets */
   int (*run)(program *p, void *values); /* returns the exit code */
   bool hidden;
   bool shared; /* blica-mpi: all processes run it together; else the first alone */
@@ -48,19 +48,19 @@ struct program {
 };
 
 /* All commands, in the order in which help lists them. */
-#define EACH_COMMAND(ROW) \
-  ROW(simulate)           \
-  ROW(check)              \
-  ROW(count)              \
-  ROW(merge)              \
-  ROW(correlate)          \
-  ROW(fit)                \
-  ROW(loglik)             \
-  ROW(sources)            \
-  ROW(compare)            \
-  ROW(identify)           \
-  ROW(report)             \
-  ROW(experiment)         \
+#define EACH_COMMAND(ROW)                                                                                              \
+  ROW(simulate)                                                                                                        \
+  ROW(check)                                                                                                           \
+  ROW(count)                                                                                                           \
+  ROW(merge)                                                                                                           \
+  ROW(correlate)                                                                                                       \
+  ROW(fit)                                                                                                             \
+  ROW(loglik)                                                                                                          \
+  ROW(sources)                                                                                                         \
+  ROW(compare)                                                                                                         \
+  ROW(identify)                                                                                                        \
+  ROW(report)                                                                                                          \
+  ROW(experiment)                                                                                                      \
   ROW(self_doc)
 
 #define ROW(name) extern const command command_##name;
@@ -73,12 +73,12 @@ extern const command *const commands[]; /* the last is NULL */
  *     static const blica_option table[] = {OPTION(values, name, TYPE, initial, low, high, words, metavar, help), ...};
  *     OPTION_TABLE(own_table, table)
  * and `own_table` is the function for the group. */
-#define OPTION(type, field, kind, initial, low, high, words, metavar, help) \
-  {#field, kind, offsetof(type, field), sizeof(((type *)0)->field), initial, low, high, words, metavar, help}
-#define OPTION_TABLE(function, table)                          \
-  static const blica_option *function(int *count) {            \
-    *count = (int)(sizeof(table) / sizeof *(table));           \
-    return table;                                              \
+#define OPTION(type, field, kind, initial, low, high, words, metavar, help)                                            \
+  { #field, kind, offsetof(type, field), sizeof(((type *)0)->field), initial, low, high, words, metavar, help }
+#define OPTION_TABLE(function, table)                                                                                  \
+  static const blica_option *function(int *count) {                                                                    \
+    *count = (int)(sizeof(table) / sizeof *(table));                                                                   \
+    return table;                                                                                                      \
   }
 
 /* Prints message and gives the exit code of a failed table_* call. */

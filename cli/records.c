@@ -157,7 +157,7 @@ static blica_status split_plain(records *r, const char *line, size_t length, cha
 
 typedef struct {
   records *r;
-  size_t used;   /* bytes of r->quoted */
+  size_t used; /* bytes of r->quoted */
   bool complete, no_memory;
 } collector;
 

@@ -21,18 +21,18 @@ typedef struct {
 
 typedef struct {
   byte_source *source;
-  char separator;       /* ',', tab, ';', or ' ' for runs of blanks */
-  char *buffer;         /* text not yet consumed: at..have */
+  char separator; /* ',', tab, ';', or ' ' for runs of blanks */
+  char *buffer;   /* text not yet consumed: at..have */
   size_t capacity, at, have;
-  bool ended;           /* the source has no more */
-  int64_t dropped;      /* bytes that the buffer held before */
-  int64_t line;         /* number of the line at `at`, from 1 */
-  int64_t record_line;  /* first line of the record last split */
-  int64_t record_byte;  /* where it begins in the text */
-  bool quotes;          /* a record with quotes was met */
-  field *fields;        /* of the record last split */
+  bool ended;          /* the source has no more */
+  int64_t dropped;     /* bytes that the buffer held before */
+  int64_t line;        /* number of the line at `at`, from 1 */
+  int64_t record_line; /* first line of the record last split */
+  int64_t record_byte; /* where it begins in the text */
+  bool quotes;         /* a record with quotes was met */
+  field *fields;       /* of the record last split */
   int field_count, field_capacity;
-  char *quoted;         /* their text when it had quotes */
+  char *quoted; /* their text when it had quotes */
   size_t quoted_capacity;
 } records;
 

@@ -40,7 +40,8 @@ static void bash_words(FILE *f, const blica_option *option) {
 
 static void write_bash(FILE *f, const void *what) {
   (void)what;
-  fputs("# bash completion for blica\n_blica() {\n  local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]} "
+  fputs("# bash completion for blica\n_blica() {\n  local current=${COMP_WORDS[COMP_CWORD]} "
+        "previous=${COMP_WORDS[COMP_CWORD-1]} "
         "words= flags=\n  COMPREPLY=()\n  if [ \"$COMP_CWORD\" -eq 1 ]; then\n    COMPREPLY=($(compgen -W \"",
         f);
   for (int i = 0; commands[i]; i++)
@@ -60,7 +61,9 @@ static void write_bash(FILE *f, const void *what) {
         f);
 }
 
-int selfdoc_bash(const char *folder) { return selfdoc_file(folder, "blica", write_bash, NULL); }
+int selfdoc_bash(const char *folder) {
+  return selfdoc_file(folder, "blica", write_bash, NULL);
+}
 
 /* ---- zsh ---- */
 
@@ -116,7 +119,9 @@ static void write_zsh(FILE *f, const void *what) {
   fputs("  esac\n}\n_blica \"$@\"\n", f);
 }
 
-int selfdoc_zsh(const char *folder) { return selfdoc_file(folder, "_blica", write_zsh, NULL); }
+int selfdoc_zsh(const char *folder) {
+  return selfdoc_file(folder, "_blica", write_zsh, NULL);
+}
 
 /* ---- fish ---- */
 
@@ -157,4 +162,6 @@ static void write_fish(FILE *f, const void *what) {
   }
 }
 
-int selfdoc_fish(const char *folder) { return selfdoc_file(folder, "blica.fish", write_fish, NULL); }
+int selfdoc_fish(const char *folder) {
+  return selfdoc_file(folder, "blica.fish", write_fish, NULL);
+}

@@ -22,7 +22,9 @@ static void roff(FILE *f, const char *text, size_t length, bool fresh) {
   }
 }
 
-static void roff_text(FILE *f, const char *text) { roff(f, text, strlen(text), true); }
+static void roff_text(FILE *f, const char *text) {
+  roff(f, text, strlen(text), true);
+}
 
 static void roff_paragraphs(FILE *f, const char *text) {
   while (*text) {
@@ -56,8 +58,9 @@ static void roff_option(FILE *f, const blica_option *option) {
   putc('\n', f);
 }
 
-static const char exit_codes[] = ".SH EXIT STATUS\n0 done; 1 failure; 2 wrong usage; 3 bad input; 4 not converged (the result is "
-                                 "written); 130 interrupted (the best result so far is written).\n";
+static const char exit_codes[] =
+    ".SH EXIT STATUS\n0 done; 1 failure; 2 wrong usage; 3 bad input; 4 not converged (the result is "
+    "written); 130 interrupted (the best result so far is written).\n";
 
 static void man_head(FILE *f, const char *title, const char *name, const char *summary) {
   fprintf(f, ".TH %s 1 \"\" \"blica %s\" \"User Commands\"\n.SH NAME\n", title, blica_version());
@@ -97,11 +100,12 @@ static void man_program(FILE *f, const void *what) {
   (void)what;
   man_head(f, "BLICA", "blica", "independent component analysis of binary data");
   fputs("\n.I COMMAND\n[ARGUMENTS] [OPTIONS]\n.SH DESCRIPTION\n", f);
-  roff_paragraphs(f, "Recovers the mixing matrix of independent sources from binary data that come in segments (times, sites, "
-                     "groups) in which the variances of the sources differ.\n\n"
-                     "Results go to files or to the standard output, messages to the standard error, which shows progress "
-                     "when it is a terminal. The first interrupt (Ctrl-C) ends a fit with the best result so far, the second "
-                     "ends the program.");
+  roff_paragraphs(
+      f, "Recovers the mixing matrix of independent sources from binary data that come in segments (times, sites, "
+         "groups) in which the variances of the sources differ.\n\n"
+         "Results go to files or to the standard output, messages to the standard error, which shows progress "
+         "when it is a terminal. The first interrupt (Ctrl-C) ends a fit with the best result so far, the second "
+         "ends the program.");
   fputs(".SH COMMANDS\n", f);
   for (int i = 0; commands[i]; i++) {
     if (commands[i]->hidden) continue;
@@ -166,15 +170,18 @@ static void markdown_option(FILE *f, const blica_option *option) {
 
 static void markdown(FILE *f, const void *what) {
   (void)what;
-  fputs("# Options of every command\n\nMade by `blica self-doc options docs` from the tables that the program parses with; in C, "
+  fputs("# Options of every command\n\nMade by `blica self-doc options docs` from the tables that the program parses "
+        "with; in C, "
         "Python and R\nan option has the same name with `_` for `-`.\n",
         f);
   for (int i = 0; commands[i]; i++) {
     if (commands[i]->hidden) continue;
-    fprintf(f, "\n## blica %s %s\n\n%s.\n\n| option | type | default | values | meaning |\n|---|---|---|---|---|\n", commands[i]->name,
-            commands[i]->operands, commands[i]->summary);
+    fprintf(f, "\n## blica %s %s\n\n%s.\n\n| option | type | default | values | meaning |\n|---|---|---|---|---|\n",
+            commands[i]->name, commands[i]->operands, commands[i]->summary);
     selfdoc_each_option(f, commands[i], markdown_option);
   }
 }
 
-int selfdoc_options(const char *folder) { return selfdoc_file(folder, "options.md", markdown, NULL); }
+int selfdoc_options(const char *folder) {
+  return selfdoc_file(folder, "options.md", markdown, NULL);
+}

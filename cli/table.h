@@ -28,22 +28,22 @@ struct table {
   bool pending;     /* text.fields holds the first row of data */
   bool npy;
   bl_npy array;
-  char *whole;      /* elements of a Fortran-ordered array */
-  int columns;      /* in the file */
-  char **header;    /* [columns] names, or NULL */
+  char *whole;       /* elements of a Fortran-ordered array */
+  int columns;       /* in the file */
+  char **header;     /* [columns] names, or NULL */
   column_role *role; /* [columns] */
   column_run *runs;
   int run_count;
-  int n;            /* variables */
-  int *column_of;   /* [n] column of a variable */
+  int n;                 /* variables */
+  int *column_of;        /* [n] column of a variable */
   column_levels *levels; /* [n], with --levels */
-  records labels;   /* of --segment-file */
-  int64_t row;      /* rows read */
-  int64_t total;    /* rows of the table when known beforehand; else 0 */
-  bool streamed;    /* pieces are counted as they come; their levels are set right in the counts */
+  records labels;        /* of --segment-file */
+  int64_t row;           /* rows read */
+  int64_t total;         /* rows of the table when known beforehand; else 0 */
+  bool streamed;         /* pieces are counted as they come; their levels are set right in the counts */
   bool ended;
   blica_packer *packer;
-  int8_t *x;        /* rows not yet packed: [capacity] rows of n */
+  int8_t *x; /* rows not yet packed: [capacity] rows of n */
   int32_t *segment;
   int64_t filled, capacity;
   char *last_label; /* and its id in packer */
@@ -52,7 +52,8 @@ struct table {
 };
 
 /* Writes the message and returns the status. */
-blica_status table_fail(char *message, blica_status status, const char *format, ...) __attribute__((format(printf, 3, 4)));
+blica_status table_fail(char *message, blica_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 blica_status table_no_memory(char *message);
 blica_status table_library_failed(table *t, blica_status status, char *message); /* passes its message on */
 void table_note(const table *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -80,17 +81,18 @@ blica_status table_begin_npy(table *t, char *message);
 blica_status table_read_npy(table *t, int64_t max_rows, char *message);
 
 /* table_ranks.c: table_read and table_counts by all processes. Same status and message on all. */
-blica_status table_ranks_read(blica_ctx *ctx, const char *path, const table_options *options, char *message, blica_data **out);
-blica_status table_ranks_counts(blica_ctx *ctx, const char *path, const table_options *options, const blica_fit_options *fit,
-                                char *message, blica_counts **out);
+blica_status table_ranks_read(blica_ctx *ctx, const char *path, const table_options *options, char *message,
+                              blica_data **out);
+blica_status table_ranks_counts(blica_ctx *ctx, const char *path, const table_options *options,
+                                const blica_fit_options *fit, char *message, blica_counts **out);
 
 /* table_io.c: before the first of pieces that are counted as they come. */
 blica_status table_begin_stream(table *t, char *message);
 
 /* table_levels.c: the code (0 or 1 in order of appearance) of a value; what to do at the end. */
 blica_status table_level(table *t, int variable, const char *text, size_t length, char *message, int8_t *code);
-/* Which variables [n] of streamed pieces are to be turned over, their values having been coded in order of appearance; tells the
- * levels. */
+/* Which variables [n] of streamed pieces are to be turned over, their values having been coded in order of appearance;
+ * tells the levels. */
 blica_status table_turned(table *t, char *message, uint8_t **turned);
 blica_status table_too_few(const table *t, int64_t rows, char *message); /* for --segment-count */
 /* A copy of data with some variables turned over (by their levels) and segments by count. */

@@ -129,13 +129,15 @@ static blica_status no_such_column(const table *t, char *message) {
                       "%s: --segment-column %s: the file has no header; give the index of the column (1 to %d) or last",
                       t->name, wanted, t->columns);
   list_columns(t, list, sizeof list);
-  return table_fail(message, BLICA_ERR_DATA, "%s: --segment-column %s: no such column; there are %s", t->name, wanted, list);
+  return table_fail(message, BLICA_ERR_DATA, "%s: --segment-column %s: no such column; there are %s", t->name, wanted,
+                    list);
 }
 
 static blica_status no_segments(const table *t, char *message) {
   return table_fail(message, BLICA_ERR_DATA,
                     "%s: nothing says which segment a row belongs to (there is no column named segment). Use one of "
-                    "--segment-column NAME|INDEX|last, --segment-length ROWS, --segment-count U, --segment-file FILE", t->name);
+                    "--segment-column NAME|INDEX|last, --segment-length ROWS, --segment-count U, --segment-file FILE",
+                    t->name);
 }
 
 static blica_status find_segment(table *t, char *message) {
@@ -167,10 +169,12 @@ static blica_status make_runs(table *t, char *message) {
 
 blica_status table_assign_roles(table *t, char *message) {
   const table_options *o = &t->options;
-  int ways = (o->segment_column != NULL) + (o->segment_length != 0) + (o->segment_count != 0) + (o->segment_file != NULL);
+  int ways =
+      (o->segment_column != NULL) + (o->segment_length != 0) + (o->segment_count != 0) + (o->segment_file != NULL);
   if (ways > 1)
-    return table_fail(message, BLICA_ERR_ARGUMENT,
-                      "--segment-column, --segment-length, --segment-count and --segment-file exclude each other; give one");
+    return table_fail(
+        message, BLICA_ERR_ARGUMENT,
+        "--segment-column, --segment-length, --segment-count and --segment-file exclude each other; give one");
   if (o->segment_length < 0 || o->segment_count < 0)
     return table_fail(message, BLICA_ERR_ARGUMENT, "the length and the number of segments must be at least 1");
   t->role = calloc((size_t)t->columns + 1, sizeof *t->role);

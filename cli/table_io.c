@@ -19,7 +19,9 @@ blica_status table_fail(char *message, blica_status status, const char *format, 
   return status;
 }
 
-blica_status table_no_memory(char *message) { return table_fail(message, BLICA_ERR_MEMORY, "out of memory"); }
+blica_status table_no_memory(char *message) {
+  return table_fail(message, BLICA_ERR_MEMORY, "out of memory");
+}
 
 blica_status table_library_failed(table *t, blica_status status, char *message) {
   return table_fail(message, status, "%s: %.900s", t->name, blica_message(t->ctx));
@@ -56,7 +58,8 @@ bool table_number(const char *text, size_t length, double *out) {
 }
 
 bool table_is_missing(const char *text, size_t length) {
-  return length == 0 || (length == 2 && strncasecmp(text, "NA", 2) == 0) || (length == 3 && strncasecmp(text, "NaN", 3) == 0);
+  return length == 0 || (length == 2 && strncasecmp(text, "NA", 2) == 0) ||
+         (length == 3 && strncasecmp(text, "NaN", 3) == 0);
 }
 
 int table_value(const char *text, size_t length) {
@@ -145,7 +148,8 @@ static blica_status begin_piece(table *t, char *message) {
   t->last_id = -1;
   if (status == BLICA_OK) return BLICA_OK;
   const char *hint = t->header && strstr(blica_message(t->ctx), "both named")
-                         ? " (the first row was taken as a header; --header no says it is data)" : "";
+                         ? " (the first row was taken as a header; --header no says it is data)"
+                         : "";
   return table_fail(message, status, "%s: %.800s%s", t->name, blica_message(t->ctx), hint);
 }
 
@@ -154,7 +158,8 @@ blica_status table_next(table *t, int64_t max_rows, char message[TABLE_MESSAGE],
   bool whole = (t->levels && !t->streamed) || (t->options.segment_count && !t->total);
   *out = NULL;
   if (t->ended) return BLICA_OK;
-  if (max_rows <= 0) max_rows = ((int64_t)1 << 27) / (t->n + 32) + 100000; /* 16 MiB of bits and labels, but not too few rows */
+  if (max_rows <= 0)
+    max_rows = ((int64_t)1 << 27) / (t->n + 32) + 100000; /* 16 MiB of bits and labels, but not too few rows */
   if (whole) max_rows = INT64_MAX / 2;
   int64_t before = t->row;
   blica_status status = begin_piece(t, message);

@@ -14,37 +14,37 @@ typedef enum { TABLE_HEADER_AUTO = 0, TABLE_HEADER_YES, TABLE_HEADER_NO } table_
 
 /* All zero is the default. At most one of the four ways of naming segments may be set. */
 typedef struct {
-  const char *segment_column; /* --segment-column NAME|INDEX|last; NULL: the column named `segment` */
-  int64_t segment_length;     /* --segment-length L: rows 1..L are segment 1, and so on; 0: not given */
-  int64_t segment_count;      /* --segment-count U: U runs of (nearly) equal length; 0: not given */
-  const char *segment_file;   /* --segment-file F: one label per line, as many lines as rows */
-  bool levels;                /* --levels: any two values per column; the lower one becomes 0 */
-  table_header header;        /* --header yes|no; auto: the first row is a header when it holds text */
+  const char *segment_column;                 /* --segment-column NAME|INDEX|last; NULL: the column named `segment` */
+  int64_t segment_length;                     /* --segment-length L: rows 1..L are segment 1, and so on; 0: not given */
+  int64_t segment_count;                      /* --segment-count U: U runs of (nearly) equal length; 0: not given */
+  const char *segment_file;                   /* --segment-file F: one label per line, as many lines as rows */
+  bool levels;                                /* --levels: any two values per column; the lower one becomes 0 */
+  table_header header;                        /* --header yes|no; auto: the first row is a header when it holds text */
   void (*note)(const char *text, void *user); /* told what was chosen (levels, dropped columns); may be NULL */
   void *note_user;
 } table_options;
 
 /* Reads the whole table. On failure the reason stands in message (also when the library failed) and
  * *out is NULL. */
-blica_status table_read(blica_ctx *ctx, const char *path, const table_options *options,
-                        char message[TABLE_MESSAGE], blica_data **out);
+blica_status table_read(blica_ctx *ctx, const char *path, const table_options *options, char message[TABLE_MESSAGE],
+                        blica_data **out);
 
 /* The same in pieces of about max_rows rows (0: a size that suits memory), for files larger than
  * memory. table_next sets *out to NULL at the end. Each piece knows only the segments that occur in
- * it, by label. With levels or segment_count, which need the whole table, there is one piece. table_counts streams these
- * as well: it turns counts over in place of values, and reads a file twice to know its rows; of a pipe with
+ * it, by label. With levels or segment_count, which need the whole table, there is one piece. table_counts streams
+ * these as well: it turns counts over in place of values, and reads a file twice to know its rows; of a pipe with
  * segment_count it keeps the packed bits, a sixteenth of the text. */
 typedef struct table table;
-blica_status table_open(blica_ctx *ctx, const char *path, const table_options *options,
-                        char message[TABLE_MESSAGE], table **out);
+blica_status table_open(blica_ctx *ctx, const char *path, const table_options *options, char message[TABLE_MESSAGE],
+                        table **out);
 blica_status table_next(table *t, int64_t max_rows, char message[TABLE_MESSAGE], blica_data **out);
 void table_close(table *t); /* NULL is fine */
 
 /* Whether path holds pair counts (.npz, or .csv with the header of blica_counts_save) rather than rows. */
 bool table_is_counts(const char *path);
 
-/* The counts of path, whichever it holds; rows are counted piece by piece and merged. With the options of the fit that is to
- * follow, a process of several need get no more than that looks at (blica_count_begin); else fit is NULL. */
+/* The counts of path, whichever it holds; rows are counted piece by piece and merged. With the options of the fit that
+ * is to follow, a process of several need get no more than that looks at (blica_count_begin); else fit is NULL. */
 blica_status table_counts(blica_ctx *ctx, const char *path, const table_options *options, const blica_fit_options *fit,
                           char message[TABLE_MESSAGE], blica_counts **out);
 

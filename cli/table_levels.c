@@ -25,9 +25,11 @@ blica_status table_level(table *t, int variable, const char *text, size_t length
     }
   int column = t->column_of[variable];
   if (l->count == 2)
-    return table_fail(message, BLICA_ERR_DATA, "%s, row %lld, column %d (%s): '%.*s' is a third value after '%.40s' and '%.40s'; "
-                      "--levels allows two per column", t->name, (long long)t->row + 1, column + 1,
-                      table_column_name(t, column, buffer), (int)(length < 40 ? length : 40), text, l->text[0], l->text[1]);
+    return table_fail(message, BLICA_ERR_DATA,
+                      "%s, row %lld, column %d (%s): '%.*s' is a third value after '%.40s' and '%.40s'; "
+                      "--levels allows two per column",
+                      t->name, (long long)t->row + 1, column + 1, table_column_name(t, column, buffer),
+                      (int)(length < 40 ? length : 40), text, l->text[0], l->text[1]);
   l->text[l->count] = malloc(length + 1);
   if (!l->text[l->count]) return table_no_memory(message);
   memcpy(l->text[l->count], text, length);
@@ -62,7 +64,8 @@ static void tell_levels(const table *t) {
     alike = alike && strcmp(level(&t->levels[i], 0), level(&t->levels[0], 0)) == 0 &&
             strcmp(level(&t->levels[i], 1), level(&t->levels[0], 1)) == 0;
   if (alike) {
-    table_note(t, "levels of all %d columns: '%.40s' is 0, '%.40s' is 1", t->n, level(&t->levels[0], 0), level(&t->levels[0], 1));
+    table_note(t, "levels of all %d columns: '%.40s' is 0, '%.40s' is 1", t->n, level(&t->levels[0], 0),
+               level(&t->levels[0], 1));
     return;
   }
   for (int i = 0; i < t->n && i < 20; i++)
@@ -102,8 +105,8 @@ static blica_status copy_rows(table *t, const blica_data *data, char *message) {
 }
 
 blica_status table_too_few(const table *t, int64_t rows, char *message) {
-  return table_fail(message, BLICA_ERR_DATA, "%s: has %lld rows, too few for --segment-count %lld", t->name, (long long)rows,
-                    (long long)t->options.segment_count);
+  return table_fail(message, BLICA_ERR_DATA, "%s: has %lld rows, too few for --segment-count %lld", t->name,
+                    (long long)rows, (long long)t->options.segment_count);
 }
 
 blica_status table_repack(table *t, const blica_data *data, char *message, blica_data **out) {

@@ -58,10 +58,11 @@ blica_status table_begin_npy(table *t, char *message) {
   const char *reason = bl_npy_parse(r->buffer + r->at, r->have - r->at, a);
   if (reason) return table_fail(message, BLICA_ERR_FORMAT, "%s: %s", t->name, reason);
   if (a->kind == 'U' || a->kind == 'S')
-    return table_fail(message, BLICA_ERR_DATA, "%s: holds text; save numbers 0 and 1 (int8, bool or float with NaN)", t->name);
+    return table_fail(message, BLICA_ERR_DATA, "%s: holds text; save numbers 0 and 1 (int8, bool or float with NaN)",
+                      t->name);
   if (a->ndim != 2)
-    return table_fail(message, BLICA_ERR_DATA, "%s: has %d dimension%s; a table of rows and columns has 2", t->name, a->ndim,
-                      a->ndim == 1 ? "" : "s");
+    return table_fail(message, BLICA_ERR_DATA, "%s: has %d dimension%s; a table of rows and columns has 2", t->name,
+                      a->ndim, a->ndim == 1 ? "" : "s");
   if (a->shape[1] > 1 << 30) return table_fail(message, BLICA_ERR_DATA, "%s: has %zu columns", t->name, a->shape[1]);
   if (a->shape[0] == 0) return table_fail(message, BLICA_ERR_DATA, "%s: has no rows", t->name);
   r->at += a->offset;

@@ -1,8 +1,9 @@
 /* table_ranks.c - a table read by all processes of the program together.
  *
  * Of a plain text file whose rows name their segment, each process reads the lines that begin in its part of the bytes.
- * Anything else (compressed, standard input, .npy, segments by row number, quoted fields, which may hold line ends) is read
- * by the first process. So is a table in which any process met an error: the message is then that of one process alone. */
+ * Anything else (compressed, standard input, .npy, segments by row number, quoted fields, which may hold line ends) is
+ * read by the first process. So is a table in which any process met an error: the message is then that of one process
+ * alone. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -21,7 +22,8 @@ static bool any(bool here) {
 static blica_status follow(blica_status status, char *message) {
   const blica_comm *comm = communicator();
   int word = (int)status;
-  if (comm->broadcast(&word, sizeof word, 0, comm->user) != 0 || comm->broadcast(message, TABLE_MESSAGE, 0, comm->user) != 0)
+  if (comm->broadcast(&word, sizeof word, 0, comm->user) != 0 ||
+      comm->broadcast(message, TABLE_MESSAGE, 0, comm->user) != 0)
     return table_fail(message, BLICA_ERR_INTERNAL, "the other processes cannot be reached");
   return (blica_status)word;
 }
@@ -51,7 +53,8 @@ static blica_status cut(table *t, char *message, bool *rows) {
 }
 
 /* Opens the file on every process; false when it cannot be divided. *told: the notes of opening were given. */
-static bool open_parts(blica_ctx *ctx, const char *path, const table_options *options, char *message, bool *told, table **t) {
+static bool open_parts(blica_ctx *ctx, const char *path, const table_options *options, char *message, bool *told,
+                       table **t) {
   struct stat info;
   bool rows, good = strcmp(path, "-") != 0 && stat(path, &info) == 0 && S_ISREG(info.st_mode);
   *t = NULL;
@@ -68,7 +71,8 @@ static bool open_parts(blica_ctx *ctx, const char *path, const table_options *op
 }
 
 /* Opens the table on the first process alone. */
-static blica_status open_first(blica_ctx *ctx, const char *path, const table_options *options, bool told, char *message, table **t) {
+static blica_status open_first(blica_ctx *ctx, const char *path, const table_options *options, bool told, char *message,
+                               table **t) {
   table_options how = *options;
   if (told) how.note = NULL;
   *t = NULL;
@@ -81,7 +85,8 @@ static blica_status library_failed(blica_ctx *ctx, const char *path, blica_statu
 
 /* ---- rows ---- */
 
-static bool read_part(blica_ctx *ctx, const char *path, const table_options *options, char *message, bool *told, blica_data **part) {
+static bool read_part(blica_ctx *ctx, const char *path, const table_options *options, char *message, bool *told,
+                      blica_data **part) {
   table *t;
   if (!open_parts(ctx, path, options, message, told, &t)) return false;
   bool good = table_next(t, INT64_MAX / 2, message, part) == BLICA_OK && !t->text.quotes;
@@ -92,7 +97,8 @@ static bool read_part(blica_ctx *ctx, const char *path, const table_options *opt
   return false;
 }
 
-blica_status table_ranks_read(blica_ctx *ctx, const char *path, const table_options *options, char *message, blica_data **out) {
+blica_status table_ranks_read(blica_ctx *ctx, const char *path, const table_options *options, char *message,
+                              blica_data **out) {
   blica_data *part = NULL;
   blica_status status = BLICA_OK;
   bool told;
@@ -104,7 +110,8 @@ blica_status table_ranks_read(blica_ctx *ctx, const char *path, const table_opti
     table_close(t);
   }
   blica_set_comm(ctx, communicator());
-  if (status == BLICA_OK && (status = blica_pack_ranks(ctx, part, out)) != BLICA_OK) library_failed(ctx, path, status, message);
+  if (status == BLICA_OK && (status = blica_pack_ranks(ctx, part, out)) != BLICA_OK)
+    library_failed(ctx, path, status, message);
   blica_data_free(part);
   return status;
 }
@@ -122,8 +129,8 @@ typedef struct {
 
 enum { FED, STUCK, FAILED };
 
-/* Pieces of all processes to the counter, until none has any. STUCK: a process could not read its rows, or there are none;
- * *status and message say why, to it alone. FAILED: the same to all. */
+/* Pieces of all processes to the counter, until none has any. STUCK: a process could not read its rows, or there are
+ * none; *status and message say why, to it alone. FAILED: the same to all. */
 static int feed(feeding *f, blica_status *status) {
   *status = BLICA_OK;
   for (bool begun = false;; begun = true) {
@@ -186,8 +193,8 @@ static blica_status feed_first(feeding *f, const table_options *options) {
   return status;
 }
 
-blica_status table_ranks_counts(blica_ctx *ctx, const char *path, const table_options *options, const blica_fit_options *fit,
-                                char *message, blica_counts **out) {
+blica_status table_ranks_counts(blica_ctx *ctx, const char *path, const table_options *options,
+                                const blica_fit_options *fit, char *message, blica_counts **out) {
   feeding f = {.ctx = ctx, .path = path, .message = message};
   blica_status status = begin_count(&f, fit);
   if (status != BLICA_OK) return status;

@@ -77,8 +77,11 @@ blica_status table_finish_row(table *t, const char *label, size_t length, char *
   blica_status status = BLICA_OK;
   if (o->segment_file) {
     status = label_from_file(t, message, &label, &length);
-  } else if (o->segment_length || o->segment_count) { /* by count of unknown rows: one segment for now, cut at the end */
-    int64_t run = o->segment_length ? t->row / o->segment_length : t->total ? (int64_t)((__int128)t->row * o->segment_count / t->total) : 0;
+  } else if (o->segment_length ||
+             o->segment_count) { /* by count of unknown rows: one segment for now, cut at the end */
+    int64_t run = o->segment_length ? t->row / o->segment_length
+                  : t->total        ? (int64_t)((__int128)t->row * o->segment_count / t->total)
+                                    : 0;
     length = (size_t)snprintf(number, sizeof number, "%lld", (long long)run + 1);
     label = number;
   }
@@ -135,7 +138,8 @@ static bool plain_line(const table *t, const char *p, size_t length, int8_t *x, 
     }
     const char *stop = memchr(p, separator, (size_t)(end - p));
     if (!stop) stop = end;
-    if (memchr(p, '"', (size_t)(stop - p)) || (separator == ' ' && (stop == p || memchr(p, '\t', (size_t)(stop - p))))) return false;
+    if (memchr(p, '"', (size_t)(stop - p)) || (separator == ' ' && (stop == p || memchr(p, '\t', (size_t)(stop - p)))))
+      return false;
     const char *last = stop;
     while (last > p && (last[-1] == ' ' || last[-1] == '\t')) last--;
     const char *first = p;
@@ -151,11 +155,12 @@ blica_status table_bad_value(const table *t, int variable, const char *text, siz
   int column = t->column_of[variable];
   char line[40] = "";
   if (!t->npy) snprintf(line, sizeof line, " (line %lld)", (long long)t->text.record_line);
-  return table_fail(message, BLICA_ERR_DATA,
-                    "%s, row %lld%s, column %d (%s): value '%.*s' is not 0 or 1 (missing: empty, NA or NaN); use --levels if the "
-                    "column has two other values, or name it with --segment-column if it is the segment",
-                    t->name, (long long)t->row + 1, line, column + 1, table_column_name(t, column, buffer),
-                    (int)(length < 40 ? length : 40), text);
+  return table_fail(
+      message, BLICA_ERR_DATA,
+      "%s, row %lld%s, column %d (%s): value '%.*s' is not 0 or 1 (missing: empty, NA or NaN); use --levels if the "
+      "column has two other values, or name it with --segment-column if it is the segment",
+      t->name, (long long)t->row + 1, line, column + 1, table_column_name(t, column, buffer),
+      (int)(length < 40 ? length : 40), text);
 }
 
 /* The record in text.fields. */
@@ -188,7 +193,8 @@ static blica_status check_labels_used(table *t, char *message) {
   if (!t->options.segment_file) return BLICA_OK;
   blica_status status = records_peek(&t->labels, message, &more, &length);
   if (status == BLICA_OK && more)
-    return table_fail(message, BLICA_ERR_DATA, "%s: has more labels than %s has rows (%lld); one label per row is needed",
+    return table_fail(message, BLICA_ERR_DATA,
+                      "%s: has more labels than %s has rows (%lld); one label per row is needed",
                       t->options.segment_file, t->name, (long long)t->row);
   return status;
 }

@@ -8,10 +8,12 @@
 
 const experiment_entry experiments[] = {
     {"table1", "Table 1: statistics less unknowns, with the rank of random models beside it", experiment_table1, false},
-    {"identifiability", "Figure 3: which sizes can be identified, from exact pair probabilities", experiment_identifiability, true},
+    {"identifiability", "Figure 3: which sizes can be identified, from exact pair probabilities",
+     experiment_identifiability, true},
     {"finite-sample", "Figure 4: error against samples per segment, all methods", experiment_finite_sample, true},
     {"scalability", "Figure 5: error and running time against the number of variables", experiment_scalability, true},
-    {"indeterminacy", "Figure 2, Theorem 1 and the causal direction: different models, same data", experiment_indeterminacy, false},
+    {"indeterminacy", "Figure 2, Theorem 1 and the causal direction: different models, same data",
+     experiment_indeterminacy, false},
     {NULL, NULL, NULL, false},
 };
 

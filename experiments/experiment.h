@@ -15,11 +15,11 @@ enum { EXPERIMENT_MESSAGE = 1024 };
 
 typedef struct {
   blica_ctx *ctx;
-  const blica_comm *comm;    /* processes that share the runs; NULL: alone. The first writes. */
-  const char *out;           /* folder, which is there */
+  const blica_comm *comm; /* processes that share the runs; NULL: alone. The first writes. */
+  const char *out;        /* folder, which is there */
   bool quick;
   int threads;
-  int datasets;              /* per cell; 0: the experiment's own */
+  int datasets; /* per cell; 0: the experiment's own */
   int starts;
   double max_seconds;        /* per fit */
   range variables, segments; /* table1, identifiability */

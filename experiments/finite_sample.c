@@ -11,7 +11,8 @@ enum { SEGMENTS = 40, SETTINGS = 3, MOST_SIZES = 6 };
 static const struct {
   int n, k;
   const char *title;
-} settings[SETTINGS] = {{10, 10, "10 variables, 10 sources"}, {6, 6, "6 variables, 6 sources"}, {6, 2, "6 variables, 2 sources"}};
+} settings[SETTINGS] = {
+    {10, 10, "10 variables, 10 sources"}, {6, 6, "6 variables, 6 sources"}, {6, 2, "6 variables, 2 sources"}};
 
 static const double conditions[] = {10, 3, 100};
 static const int64_t full_sizes[] = {50, 100, 300, 1000, 3000, 10000}, quick_sizes[] = {50, 300, 1000};
@@ -23,7 +24,10 @@ typedef struct {
 } design;
 
 static design design_of(const experiment *e) {
-  design d = {.datasets = e->datasets ? e->datasets : e->quick ? 2 : 30, .sizes = e->quick ? 3 : 6,
+  design d = {.datasets = e->datasets ? e->datasets
+                          : e->quick  ? 2
+                                      : 30,
+              .sizes = e->quick ? 3 : 6,
               .size = e->quick ? quick_sizes : full_sizes};
   while (d.sizes && d.size[d.sizes - 1] > e->samples.high) d.sizes--;
   while (d.sizes && d.size[0] < e->samples.low) d.sizes--, d.size++;
@@ -37,8 +41,13 @@ static blica_status plan(experiment *e, const design *d, runs *r) {
     for (int p = 0; p < SETTINGS; p++)
       for (int z = 0; z < d->sizes; z++)
         for (int s = 0; s < d->listed; s++) {
-          run one = {.seed = (uint64_t)set, .n = settings[p].n, .k = settings[p].k, .u = SEGMENTS, .samples = d->size[z],
-                     .condition = d->list[s].condition, .starts = e->starts};
+          run one = {.seed = (uint64_t)set,
+                     .n = settings[p].n,
+                     .k = settings[p].k,
+                     .u = SEGMENTS,
+                     .samples = d->size[z],
+                     .condition = d->list[s].condition,
+                     .starts = e->starts};
           snprintf(one.method, sizeof one.method, "%s", d->list[s].method);
           blica_status status = runs_add(e, r, &one);
           if (status != BLICA_OK) return status;
@@ -54,7 +63,8 @@ static figure *draw(const experiment *e, const design *d, const runs *r, double 
     names[s] = d->list[s].name;
     inks[s] = d->list[s].ink;
   }
-  figure *f = figure_new(LEFT + W + 20, 76 + SETTINGS * STEP, "Boxes of MCS for each method against samples per segment");
+  figure *f =
+      figure_new(LEFT + W + 20, 76 + SETTINGS * STEP, "Boxes of MCS for each method against samples per segment");
   draw_text(f, LEFT, 22, 14, ALIGN_START, INK, 0, true, "MCS from samples: %d segments", SEGMENTS);
   draw_legend(f, LEFT, 46, W, names, inks, d->listed);
   for (int p = 0; p < SETTINGS; p++) {
@@ -62,8 +72,8 @@ static figure *draw(const experiment *e, const design *d, const runs *r, double 
     char text[MOST_SIZES][16];
     for (int z = 0; z < d->sizes; z++) {
       snprintf(text[z], sizeof text[z], "%lld", (long long)d->size[z]);
-      places[z] = (struct axes_place){text[z], {.n = settings[p].n, .k = settings[p].k, .u = SEGMENTS,
-                                                .samples = d->size[z], .starts = e->starts}};
+      places[z] = (struct axes_place){
+          text[z], {.n = settings[p].n, .k = settings[p].k, .u = SEGMENTS, .samples = d->size[z], .starts = e->starts}};
     }
     draw_boxes(f, LEFT, 84 + p * STEP, W, H, settings[p].title, "samples per segment", r, places, d->sizes, d->list,
                d->listed, settings[p].k == 2 ? 0.8 : 0.3, values);
@@ -74,10 +84,13 @@ static figure *draw(const experiment *e, const design *d, const runs *r, double 
 blica_status experiment_finite_sample(experiment *e) {
   runs r = {0};
   design d = design_of(e);
-  if (d.listed == 0) return fail_experiment(e, BLICA_ERR_ARGUMENT, "no method is left; --methods names none that is there");
+  if (d.listed == 0)
+    return fail_experiment(e, BLICA_ERR_ARGUMENT, "no method is left; --methods names none that is there");
   if (d.sizes == 0)
-    return fail_experiment(e, BLICA_ERR_ARGUMENT, "--samples %d:%d holds none of the sizes 50, 100, 300, 1000, 3000, 10000 (with --quick 50, 300, 1000)",
-                           e->samples.low, e->samples.high);
+    return fail_experiment(
+        e, BLICA_ERR_ARGUMENT,
+        "--samples %d:%d holds none of the sizes 50, 100, 300, 1000, 3000, 10000 (with --quick 50, 300, 1000)",
+        e->samples.low, e->samples.high);
   if (e->quick && !(e->max_seconds <= 5)) e->max_seconds = 5;
   blica_status status = plan(e, &d, &r);
   if (status == BLICA_OK) status = runs_do(e, &r, "finite-sample.csv");

@@ -9,11 +9,18 @@
 
 static const double lowest = -32; /* of the scale; 1 - MCS of 0 stands there */
 
-static double log_error(const run *r) { return r->error > 1e-32 ? log10(r->error) : lowest; }
+static double log_error(const run *r) {
+  return r->error > 1e-32 ? log10(r->error) : lowest;
+}
 
 static run cell_run(const experiment *e, int n, int u) {
-  run r = {.n = n, .k = e->sources ? e->sources : n, .u = u, .samples = 0, .method = "blica",
-           .condition = BLICA_CONDITION_DEFAULT, .starts = e->starts};
+  run r = {.n = n,
+           .k = e->sources ? e->sources : n,
+           .u = u,
+           .samples = 0,
+           .method = "blica",
+           .condition = BLICA_CONDITION_DEFAULT,
+           .starts = e->starts};
   return r;
 }
 
@@ -58,7 +65,8 @@ static void draw_panel(experiment *e, const runs *r, figure *f, double x, double
   }
   snprintf(title, sizeof title, "%d segments", u);
   axes_frame(&a, title);
-  draw_text(f, x + PANEL_W / 2.0, y + PANEL_H + 31, 11, ALIGN_MIDDLE, INK, 0, false, e->sources ? "variables n" : "variables n = sources k");
+  draw_text(f, x + PANEL_W / 2.0, y + PANEL_H + 31, 11, ALIGN_MIDDLE, INK, 0, false,
+            e->sources ? "variables n" : "variables n = sources k");
 }
 
 static void draw_key(figure *f, double x, double y, int models) {
@@ -73,7 +81,9 @@ static void draw_key(figure *f, double x, double y, int models) {
   draw_text(f, x + 20, y + 102, 11, ALIGN_START, INK, 0, false, "Table 1 does not, but correlations suffice");
   draw_text(f, x + 20, y + 117, 11, ALIGN_START, INK, 0, false, "once column scales are not counted");
   draw_line(f, x, y + 133, x + 14, y + 133, GREY, 1, true);
-  draw_text(f, x + 20, y + 137, 11, ALIGN_START, INK, 0, false, "\xE2\x88\x92" "7, where the paper's figure ends");
+  draw_text(f, x + 20, y + 137, 11, ALIGN_START, INK, 0, false,
+            "\xE2\x88\x92"
+            "7, where the paper's figure ends");
 }
 
 static figure *draw(experiment *e, const runs *r, int models, double *values) {

@@ -74,7 +74,8 @@ static blica_status finish(experiment *e, example *x, double link) {
   if (status == BLICA_OK) status = probabilities(e, &x->twins[1]);
   if (status != BLICA_OK) return status;
   for (int s = 0; s < SEGMENTS; s++)
-    for (int c = 0; c < 4; c++) x->difference = fmax(x->difference, fabs(x->twins[0].cell[s][c] - x->twins[1].cell[s][c]));
+    for (int c = 0; c < 4; c++)
+      x->difference = fmax(x->difference, fabs(x->twins[0].cell[s][c] - x->twins[1].cell[s][c]));
   status = blica_compare(e->ctx, 2, 2, x->twins[0].a, x->twins[1].a, &x->mcs, matching, cosine);
   return status == BLICA_OK ? status : fail_experiment(e, status, "%s", blica_message(e->ctx));
 }
@@ -82,7 +83,8 @@ static blica_status finish(experiment *e, example *x, double link) {
 /* Rows exchanged, variances kept. */
 static example row_order(void) {
   example x = {.name = "row order", .title = "Theorem 1: rows of A exchanged", .label = {"A", "rows exchanged"}};
-  twin t = {.a = {2.1, -0.6, 0.8, 1.7}, .mean = {{0.4, -0.3}, {-0.2, 0.5}, {0.1, 0.3}},
+  twin t = {.a = {2.1, -0.6, 0.8, 1.7},
+            .mean = {{0.4, -0.3}, {-0.2, 0.5}, {0.1, 0.3}},
             .variance = {{0.5, 3}, {2, 1}, {5, 0.4}}};
   x.twins[0] = x.twins[1] = t;
   const double exchanged[4] = {t.a[1], t.a[0], t.a[3], t.a[2]};
@@ -93,9 +95,10 @@ static example row_order(void) {
 /* y2 = b y1 + z2 against y1 = b y2 + z1: rows and columns exchanged, so the variances change places too. */
 static example causal(void) {
   const double b = 1.5;
-  example x = {.name = "causal direction", .title = "Section 4.2: the arrow turned", .label = {"x1 causes x2", "x2 causes x1"}};
-  x.twins[0] = (twin){.a = {1, b, 0, 1}, .mean = {{0.3, -0.4}, {-0.5, 0.2}, {0.2, 0.4}},
-                      .variance = {{1, 2}, {4, 0.5}, {2, 6}}};
+  example x = {
+      .name = "causal direction", .title = "Section 4.2: the arrow turned", .label = {"x1 causes x2", "x2 causes x1"}};
+  x.twins[0] =
+      (twin){.a = {1, b, 0, 1}, .mean = {{0.3, -0.4}, {-0.5, 0.2}, {0.2, 0.4}}, .variance = {{1, 2}, {4, 0.5}, {2, 6}}};
   x.twins[1] = (twin){.a = {1, 0, b, 1}};
   for (int s = 0; s < SEGMENTS; s++)
     for (int j = 0; j < 2; j++) x.twins[1].variance[s][j] = x.twins[0].variance[s][1 - j];
@@ -160,7 +163,8 @@ static void draw_scales(figure *f) {
   draw_line(f, LEFT, axes_y(&a, 0), LEFT + PANEL, axes_y(&a, 0), INK, 1, false);
   for (int c = 0; c < 4; c++) {
     draw_text(f, axes_x(&a, at[c][0]), axes_y(&a, at[c][1]), 11, ALIGN_START, 0x0072b2ff, 0, true, "%.4f", p[0][c]);
-    draw_text(f, axes_x(&a, at[c][0]), axes_y(&a, at[c][1]) + 14, 11, ALIGN_START, 0xb34700ff, 0, true, "%.4f", p[1][c]);
+    draw_text(f, axes_x(&a, at[c][0]), axes_y(&a, at[c][1]) + 14, 11, ALIGN_START, 0xb34700ff, 0, true, "%.4f",
+              p[1][c]);
   }
   axes_frame(&a, NULL);
   draw_text(f, LEFT, 52, 12, ALIGN_START, INK, 0, true, "Figure 2: q scaled axis by axis");
@@ -186,7 +190,8 @@ static void draw_example(figure *f, int index, const example *x) {
         double p = x->twins[t].cell[s][c], at = left + (5 * s + c + 0.55 + 0.42 * t) * step;
         char tip[128];
         snprintf(tip, sizeof tip, "%s, segment %d: P(x = %s) = %.6f", x->label[t], s + 1, cells[c], p);
-        draw_rect(f, at, axes_y(&a, p), 0.4 * step, TOP + PANEL - axes_y(&a, p), t ? 0xd55e00ff : 0x0072b2ff, CLEAR, tip);
+        draw_rect(f, at, axes_y(&a, p), 0.4 * step, TOP + PANEL - axes_y(&a, p), t ? 0xd55e00ff : 0x0072b2ff, CLEAR,
+                  tip);
         if (t == 0) draw_text(f, at + 0.4 * step, TOP + PANEL + 13, 9, ALIGN_MIDDLE, INK, 0, false, "%s", cells[c]);
       }
     draw_text(f, left + (5 * s + 2.5) * step, TOP + PANEL + 29, 11, ALIGN_MIDDLE, INK, 0, false, "segment %d", s + 1);
@@ -208,8 +213,8 @@ static void write_rows(FILE *f, const example *x) {
   for (int s = 0; s < SEGMENTS; s++)
     for (int t = 0; t < 2; t++) {
       const twin *w = &x->twins[t];
-      fprintf(f, "%s,%s,%d,%.17g,%.17g,%.17g,%.17g,%.17g,%.17g,%.17g,%.17g,%.17g,%.17g,%.17g,%.17g\n", x->name, x->label[t],
-              s + 1, w->a[0], w->a[2], w->a[1], w->a[3], w->mean[s][0], w->mean[s][1], w->variance[s][0],
+      fprintf(f, "%s,%s,%d,%.17g,%.17g,%.17g,%.17g,%.17g,%.17g,%.17g,%.17g,%.17g,%.17g,%.17g,%.17g\n", x->name,
+              x->label[t], s + 1, w->a[0], w->a[2], w->a[1], w->a[3], w->mean[s][0], w->mean[s][1], w->variance[s][0],
               w->variance[s][1], w->cell[s][0], w->cell[s][1], w->cell[s][2], w->cell[s][3]);
     }
 }
@@ -219,10 +224,12 @@ static blica_status save(experiment *e, const example *list, int count) {
   bl_outfile file;
   blica_status status = experiment_path(e, "indeterminacy.csv", path, sizeof path);
   if (status != BLICA_OK) return status;
-  if (!bl_outfile_open(&file, path)) return fail_experiment(e, BLICA_ERR_IO, "cannot write '%s': %s", path, strerror(errno));
+  if (!bl_outfile_open(&file, path))
+    return fail_experiment(e, BLICA_ERR_IO, "cannot write '%s': %s", path, strerror(errno));
   fputs("example,model,segment,a11,a12,a21,a22,mean1,mean2,variance1,variance2,p11,p10,p01,p00\n", file.stream);
   for (int i = 0; i < count; i++) write_rows(file.stream, &list[i]);
-  if (!bl_outfile_commit(&file)) return fail_experiment(e, BLICA_ERR_IO, "cannot write '%s': %s", path, strerror(errno));
+  if (!bl_outfile_commit(&file))
+    return fail_experiment(e, BLICA_ERR_IO, "cannot write '%s': %s", path, strerror(errno));
   return BLICA_OK;
 }
 
@@ -239,7 +246,8 @@ blica_status experiment_indeterminacy(experiment *e) {
   }
   if (status == BLICA_OK) status = save(e, list, 2);
   if (status != BLICA_OK) return status;
-  figure *f = figure_new(LEFT + 3 * (PANEL + GAP), TOP + PANEL + 50, "Different models with the same binary distribution");
+  figure *f =
+      figure_new(LEFT + 3 * (PANEL + GAP), TOP + PANEL + 50, "Different models with the same binary distribution");
   draw_text(f, LEFT, 24, 14, ALIGN_START, INK, 0, true, "Different models, same binary data");
   draw_scales(f);
   for (int i = 0; i < 2; i++) draw_example(f, i + 1, &list[i]);

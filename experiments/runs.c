@@ -31,14 +31,18 @@ void runs_free(runs *r) {
   *r = (runs){0};
 }
 
-static bool same_number(double a, double b) { return a == b || (isnan(a) && isnan(b)); }
+static bool same_number(double a, double b) {
+  return a == b || (isnan(a) && isnan(b));
+}
 
 bool same_run_but_seed(const run *a, const run *b) {
   return a->n == b->n && a->k == b->k && a->u == b->u && a->samples == b->samples && a->starts == b->starts &&
          same_number(a->condition, b->condition) && strcmp(a->method, b->method) == 0;
 }
 
-static bool same_run(const run *a, const run *b) { return a->seed == b->seed && same_run_but_seed(a, b); }
+static bool same_run(const run *a, const run *b) {
+  return a->seed == b->seed && same_run_but_seed(a, b);
+}
 
 int runs_select(const runs *r, const run *like, run_value value, double *out) {
   int count = 0;
@@ -140,7 +144,7 @@ typedef struct {
   pthread_mutex_t lock;
   pthread_cond_t changed;
   int next, finished, wanted, failed, working;
-  blica_status status; /* what must end everything */
+  blica_status status;                /* what must end everything */
   char complaint[EXPERIMENT_MESSAGE]; /* of the first run that failed */
 } queue;
 
@@ -165,7 +169,8 @@ static void settle(queue *q, blica_ctx *ctx, run *r, blica_status status) {
   if (status == BLICA_OK) {
     record(q, r);
   } else if (status == BLICA_ERR_MEMORY) {
-    if (q->status == BLICA_OK) q->status = fail_experiment(q->e, status, "out of memory: method %s at n=%d, k=%d", r->method, r->n, r->k);
+    if (q->status == BLICA_OK)
+      q->status = fail_experiment(q->e, status, "out of memory: method %s at n=%d, k=%d", r->method, r->n, r->k);
   } else if (status != BLICA_ERR_INTERRUPTED) {
     if (q->failed++ == 0)
       snprintf(q->complaint, sizeof q->complaint, "method %s at n=%d, k=%d, N=%lld, seed %llu: %.700s", r->method, r->n,
@@ -175,8 +180,12 @@ static void settle(queue *q, blica_ctx *ctx, run *r, blica_status status) {
   pthread_mutex_unlock(&q->lock);
 }
 
-static int rank_of(const experiment *e) { return e->comm ? e->comm->rank : 0; }
-static int size_of(const experiment *e) { return e->comm ? e->comm->size : 1; }
+static int rank_of(const experiment *e) {
+  return e->comm ? e->comm->rank : 0;
+}
+static int size_of(const experiment *e) {
+  return e->comm ? e->comm->size : 1;
+}
 
 static run *take(queue *q) {
   run *r = NULL;
@@ -222,7 +231,13 @@ static void watch(queue *q) {
 }
 
 static blica_status work(experiment *e, runs *r, FILE *csv, const char *path, long *whole, int wanted) {
-  queue q = {.e = e, .r = r, .csv = csv, .path = path, .whole = -1, .wanted = wanted, .lock = PTHREAD_MUTEX_INITIALIZER,
+  queue q = {.e = e,
+             .r = r,
+             .csv = csv,
+             .path = path,
+             .whole = -1,
+             .wanted = wanted,
+             .lock = PTHREAD_MUTEX_INITIALIZER,
              .changed = PTHREAD_COND_INITIALIZER};
   enum { MOST_THREADS = 512 };
   pthread_t thread[MOST_THREADS];
@@ -244,20 +259,23 @@ static blica_status work(experiment *e, runs *r, FILE *csv, const char *path, lo
   }
   *whole = q.whole;
   if (q.status != BLICA_OK) return q.status;
-  return e->stop() ? fail_experiment(e, BLICA_ERR_INTERRUPTED, "interrupted; the same command goes on from here") : BLICA_OK;
+  return e->stop() ? fail_experiment(e, BLICA_ERR_INTERRUPTED, "interrupted; the same command goes on from here")
+                   : BLICA_OK;
 }
 
 /* ---- the file ---- */
 
 static blica_status rewrite(experiment *e, const runs *r, const runs *old, const char *path) {
   bl_outfile file;
-  if (!bl_outfile_open(&file, path)) return fail_experiment(e, BLICA_ERR_IO, "cannot write '%s': %s", path, strerror(errno));
+  if (!bl_outfile_open(&file, path))
+    return fail_experiment(e, BLICA_ERR_IO, "cannot write '%s': %s", path, strerror(errno));
   runs_csv_header(file.stream);
   for (int i = 0; i < r->count; i++)
     if (r->list[i].done) runs_csv_row(file.stream, &r->list[i]);
   for (int i = 0; i < old->count; i++)
     if (old->list[i].done) runs_csv_row(file.stream, &old->list[i]);
-  if (!bl_outfile_commit(&file)) return fail_experiment(e, BLICA_ERR_IO, "cannot write '%s': %s", path, strerror(errno));
+  if (!bl_outfile_commit(&file))
+    return fail_experiment(e, BLICA_ERR_IO, "cannot write '%s': %s", path, strerror(errno));
   return BLICA_OK;
 }
 
@@ -279,7 +297,8 @@ static blica_status broadcast(experiment *e, void *bytes, size_t count, int root
   return fail_experiment(e, BLICA_ERR_INTERNAL, "the other processes cannot be reached");
 }
 
-/* What the first process says of its status; then its list, and whose turn each run is. Returns how many are this process's. */
+/* What the first process says of its status; then its list, and whose turn each run is. Returns how many are this
+ * process's. */
 static blica_status share_out(experiment *e, runs *r, blica_status status, int *own) {
   int word = (int)status, next = 0;
   *own = 0;

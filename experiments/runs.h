@@ -6,22 +6,22 @@
 
 /* One data set and one fit to it. The upper part says what to do and identifies the row. */
 typedef struct {
-  uint64_t seed;          /* of the data set and of the fit */
+  uint64_t seed; /* of the data set and of the fit */
   int n, k, u;
-  int64_t samples;        /* per segment; 0: exact pair probabilities */
+  int64_t samples; /* per segment; 0: exact pair probabilities */
   char method[16];
-  double condition;       /* as in blica_fit_options */
+  double condition; /* as in blica_fit_options */
   int starts;
 
-  int owner;              /* process that does it */
+  int owner; /* process that does it */
   bool done;
   double mcs;
-  double error;           /* 1 - MCS without cancellation, so that it can be far below 1e-16 */
+  double error; /* 1 - MCS without cancellation, so that it can be far below 1e-16 */
   double objective;
   int best_start;
   int64_t iterations;
   double seconds, seconds_count, seconds_correlate, seconds_regularise, seconds_optimise;
-  double seconds_near;    /* of the best start: until within 1 of its final objective */
+  double seconds_near; /* of the best start: until within 1 of its final objective */
   char stop[16];
 } run;
 

@@ -12,12 +12,14 @@ static const char header[] =
     "seed,variables,sources,segments,samples,method,condition,starts,mcs,error,objective,best_start,iterations,seconds,"
     "seconds_count,seconds_correlate,seconds_regularise,seconds_optimise,seconds_near,stop\n";
 
-void runs_csv_header(FILE *f) { fputs(header, f); }
+void runs_csv_header(FILE *f) {
+  fputs(header, f);
+}
 
 void runs_csv_row(FILE *f, const run *r) {
   fprintf(f, "%llu,%d,%d,%d,%lld,%s,%.17g,%d,%.17g,%.17g,%.17g,%d,%lld,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%s\n",
-          (unsigned long long)r->seed, r->n, r->k, r->u, (long long)r->samples, r->method, r->condition, r->starts, r->mcs,
-          r->error, r->objective, r->best_start, (long long)r->iterations, r->seconds, r->seconds_count,
+          (unsigned long long)r->seed, r->n, r->k, r->u, (long long)r->samples, r->method, r->condition, r->starts,
+          r->mcs, r->error, r->objective, r->best_start, (long long)r->iterations, r->seconds, r->seconds_count,
           r->seconds_correlate, r->seconds_regularise, r->seconds_optimise, r->seconds_near, r->stop);
 }
 
@@ -35,12 +37,24 @@ static bool parse(char *line, run *r) {
   char *f[FIELDS];
   line[strcspn(line, "\r\n")] = 0;
   if (split(line, f) != 20) return false;
-  *r = (run){.seed = strtoull(f[0], NULL, 10), .n = atoi(f[1]), .k = atoi(f[2]), .u = atoi(f[3]),
-             .samples = strtoll(f[4], NULL, 10), .condition = strtod(f[6], NULL), .starts = atoi(f[7]), .done = true,
-             .mcs = strtod(f[8], NULL), .error = strtod(f[9], NULL), .objective = strtod(f[10], NULL),
-             .best_start = atoi(f[11]), .iterations = strtoll(f[12], NULL, 10), .seconds = strtod(f[13], NULL),
-             .seconds_count = strtod(f[14], NULL), .seconds_correlate = strtod(f[15], NULL),
-             .seconds_regularise = strtod(f[16], NULL), .seconds_optimise = strtod(f[17], NULL),
+  *r = (run){.seed = strtoull(f[0], NULL, 10),
+             .n = atoi(f[1]),
+             .k = atoi(f[2]),
+             .u = atoi(f[3]),
+             .samples = strtoll(f[4], NULL, 10),
+             .condition = strtod(f[6], NULL),
+             .starts = atoi(f[7]),
+             .done = true,
+             .mcs = strtod(f[8], NULL),
+             .error = strtod(f[9], NULL),
+             .objective = strtod(f[10], NULL),
+             .best_start = atoi(f[11]),
+             .iterations = strtoll(f[12], NULL, 10),
+             .seconds = strtod(f[13], NULL),
+             .seconds_count = strtod(f[14], NULL),
+             .seconds_correlate = strtod(f[15], NULL),
+             .seconds_regularise = strtod(f[16], NULL),
+             .seconds_optimise = strtod(f[17], NULL),
              .seconds_near = strtod(f[18], NULL)};
   snprintf(r->method, sizeof r->method, "%s", f[5]);
   snprintf(r->stop, sizeof r->stop, "%s", f[19]);
@@ -51,13 +65,14 @@ static blica_status read_rows(experiment *e, FILE *f, const char *path, runs *ou
   char line[LINE];
   if (!fgets(line, sizeof line, f)) return BLICA_OK; /* empty */
   if (strcmp(line, header) != 0)
-    return fail_experiment(e, BLICA_ERR_FORMAT, "'%s' was not written by this experiment; move it away or give another folder",
-                           path);
+    return fail_experiment(e, BLICA_ERR_FORMAT,
+                           "'%s' was not written by this experiment; move it away or give another folder", path);
   *whole = ftell(f);
   for (int number = 2; fgets(line, sizeof line, f); number++) {
     run r;
     if (!strchr(line, '\n')) break;
-    if (!parse(line, &r)) return fail_experiment(e, BLICA_ERR_FORMAT, "'%s', line %d, is not a row of a run", path, number);
+    if (!parse(line, &r))
+      return fail_experiment(e, BLICA_ERR_FORMAT, "'%s', line %d, is not a row of a run", path, number);
     blica_status status = runs_add(e, out, &r);
     if (status != BLICA_OK) return status;
     *whole = ftell(f);

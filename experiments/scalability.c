@@ -19,7 +19,11 @@ typedef struct {
 } design;
 
 static design design_of(const experiment *e) {
-  design d = {.datasets = e->datasets ? e->datasets : e->quick ? 2 : 30, .squares = e->quick ? 2 : 5, .fews = e->quick ? 3 : 7};
+  design d = {.datasets = e->datasets ? e->datasets
+                          : e->quick  ? 2
+                                      : 30,
+              .squares = e->quick ? 2 : 5,
+              .fews = e->quick ? 3 : 7};
   d.listed = series_list(e, "blica,ivae,fastica", usual_condition, 1, d.list); /* those of the paper */
   return d;
 }
@@ -67,15 +71,25 @@ static void draw_errors(const experiment *e, const design *d, const runs *r, fig
     snprintf(text[i], sizeof text[i], "%d", sizes[i]);
     places[i] = (struct axes_place){text[i], run_of(e, sizes[i], square ? sizes[i] : FEW_SOURCES, NULL)};
   }
-  draw_boxes(f, LEFT + (square ? 0 : W + 70), TOP, W, H, square ? "as many sources as variables" : "10 sources", "variables",
-             r, places, count, d->list, d->listed, 0.2, values);
+  draw_boxes(f, LEFT + (square ? 0 : W + 70), TOP, W, H, square ? "as many sources as variables" : "10 sources",
+             "variables", r, places, count, d->list, d->listed, 0.2, values);
 }
 
-static double seconds_count(const run *r) { return r->seconds_count; }
-static double seconds_correlate(const run *r) { return r->seconds_correlate; }
-static double seconds_regularise(const run *r) { return r->seconds_regularise; }
-static double seconds_near(const run *r) { return r->seconds_near; }
-static double seconds_optimise(const run *r) { return r->seconds_optimise; }
+static double seconds_count(const run *r) {
+  return r->seconds_count;
+}
+static double seconds_correlate(const run *r) {
+  return r->seconds_correlate;
+}
+static double seconds_regularise(const run *r) {
+  return r->seconds_regularise;
+}
+static double seconds_near(const run *r) {
+  return r->seconds_near;
+}
+static double seconds_optimise(const run *r) {
+  return r->seconds_optimise;
+}
 
 static const struct {
   const char *name;
@@ -87,7 +101,8 @@ static const struct {
              {"all starts, to convergence", seconds_optimise}};
 enum { STEPS = sizeof steps / sizeof *steps };
 
-static void draw_step(const experiment *e, const axes *a, const runs *r, int step, bool square, int count, double *values) {
+static void draw_step(const experiment *e, const axes *a, const runs *r, int step, bool square, int count,
+                      double *values) {
   double line[16];
   int used = 0;
   for (int i = 0; i < count; i++) {
@@ -138,7 +153,8 @@ static figure *draw(const experiment *e, const design *d, const runs *r, double 
 blica_status experiment_scalability(experiment *e) {
   runs r = {0};
   design d = design_of(e);
-  if (d.listed == 0) return fail_experiment(e, BLICA_ERR_ARGUMENT, "no method is left; --methods names none that is there");
+  if (d.listed == 0)
+    return fail_experiment(e, BLICA_ERR_ARGUMENT, "no method is left; --methods names none that is there");
   if (e->quick && !(e->max_seconds <= 10)) e->max_seconds = 10;
   blica_status status = plan(e, &d, &r);
   if (status == BLICA_OK) status = runs_do(e, &r, "scalability.csv");

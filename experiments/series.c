@@ -6,8 +6,12 @@
 
 #include "axes.h"
 
-double run_mcs(const run *r) { return r->mcs; }
-double run_log_error(const run *r) { return log10(fmax(r->error, 1e-32)); }
+double run_mcs(const run *r) {
+  return r->mcs;
+}
+double run_log_error(const run *r) {
+  return log10(fmax(r->error, 1e-32));
+}
 
 static bool listed_in(const char *names, const char *name) {
   size_t length = strlen(name);
@@ -40,7 +44,8 @@ int series_list(const experiment *e, const char *usual, const double *conditions
 }
 
 void draw_boxes(figure *f, double x, double y, double w, double h, const char *title, const char *label, const runs *r,
-                const struct axes_place *places, int count, const series *list, int listed, double lowest, double *values) {
+                const struct axes_place *places, int count, const series *list, int listed, double lowest,
+                double *values) {
   axes a = {f, x, y, w, h, -0.5, count - 0.5, lowest, 1 + 0.02 * (1 - lowest), false, false};
   double step = w / count, width = 0.82 * step / listed;
   axes_ticks_y(&a, "MCS");
@@ -55,7 +60,8 @@ void draw_boxes(figure *f, double x, double y, double w, double h, const char *t
       int found = runs_select(r, &like, run_mcs, values);
       for (int i = 0; i < found; i++) values[i] = fmax(values[i], lowest);
       snprintf(what, sizeof what, "%s at %s", list[s].name, places[p].text);
-      axes_box(&a, axes_x(&a, p) + (s - 0.5 * (listed - 1)) * width, fmin(0.8 * width, 30), values, found, list[s].ink, what);
+      axes_box(&a, axes_x(&a, p) + (s - 0.5 * (listed - 1)) * width, fmin(0.8 * width, 30), values, found, list[s].ink,
+               what);
     }
   }
   axes_frame(&a, title);

@@ -27,6 +27,7 @@ struct axes_place {
 };
 /* One panel. values has room for all runs. */
 void draw_boxes(figure *f, double x, double y, double w, double h, const char *title, const char *label, const runs *r,
-                const struct axes_place *places, int count, const series *list, int listed, double lowest, double *values);
+                const struct axes_place *places, int count, const series *list, int listed, double lowest,
+                double *values);
 
 #endif

@@ -14,7 +14,7 @@ typedef struct {
   int64_t statistics, unknowns;
   int64_t corrected; /* u n(n-1)/2 - (nk + uk - k): correlations less what they must fix, column scales left out */
   bool minimal;
-  int models, full;  /* drawn, and of those with a full rank */
+  int models, full; /* drawn, and of those with a full rank */
 } cell;
 
 static blica_status rank_of(experiment *e, cell *c, uint64_t seed) {
@@ -54,7 +54,8 @@ static blica_status save_csv(experiment *e, const cell *cells, int count) {
   bl_outfile file;
   blica_status status = experiment_path(e, "table1.csv", path, sizeof path);
   if (status != BLICA_OK) return status;
-  if (!bl_outfile_open(&file, path)) return fail_experiment(e, BLICA_ERR_IO, "cannot write '%s': %s", path, strerror(errno));
+  if (!bl_outfile_open(&file, path))
+    return fail_experiment(e, BLICA_ERR_IO, "cannot write '%s': %s", path, strerror(errno));
   fputs("variables,sources,segments,statistics,unknowns,surplus,minimal,corrected,models,full_rank\n", file.stream);
   for (int i = 0; i < count; i++) {
     const cell *c = &cells[i];
@@ -62,7 +63,8 @@ static blica_status save_csv(experiment *e, const cell *cells, int count) {
             (long long)c->unknowns, (long long)(c->statistics - c->unknowns), c->minimal, (long long)c->corrected,
             c->models, c->full);
   }
-  if (!bl_outfile_commit(&file)) return fail_experiment(e, BLICA_ERR_IO, "cannot write '%s': %s", path, strerror(errno));
+  if (!bl_outfile_commit(&file))
+    return fail_experiment(e, BLICA_ERR_IO, "cannot write '%s': %s", path, strerror(errno));
   return BLICA_OK;
 }
 
@@ -74,9 +76,12 @@ static void draw_cell(figure *f, const cell *c, double x, double y) {
   char tip[200];
   int64_t surplus = c->statistics - c->unknowns;
   bool full = c->models > 0 && c->full == c->models, none = c->full == 0;
-  snprintf(tip, sizeof tip, "n=%d, k=%d, u=%d: %lld statistics, %lld unknowns; full rank in %d of %d models", c->n, c->k,
-           c->u, (long long)c->statistics, (long long)c->unknowns, c->full, c->models);
-  draw_rect(f, x + 1, y + 1, CELL_W - 2, CELL_H - 2, surplus >= 0 ? 0xdcebf7ff : full ? 0xfdf0dcff : WHITE,
+  snprintf(tip, sizeof tip, "n=%d, k=%d, u=%d: %lld statistics, %lld unknowns; full rank in %d of %d models", c->n,
+           c->k, c->u, (long long)c->statistics, (long long)c->unknowns, c->full, c->models);
+  draw_rect(f, x + 1, y + 1, CELL_W - 2, CELL_H - 2,
+            surplus >= 0 ? 0xdcebf7ff
+            : full       ? 0xfdf0dcff
+                         : WHITE,
             c->minimal ? 0xd55e00ff : PALE, tip);
   if (c->minimal) draw_rect(f, x + 2, y + 2, CELL_W - 4, CELL_H - 4, CLEAR, 0xd55e00ff, NULL);
   draw_text(f, x + CELL_W / 2.0, y + 21, 15, ALIGN_MIDDLE, c->minimal ? 0xb34700ff : INK, 0, c->minimal, "%s%lld",
@@ -101,7 +106,8 @@ static figure *draw_table(const experiment *e, const cell *cells) {
   int columns = e->variables.high - e->variables.low + 1, rows = e->segments.high - e->segments.low + 1;
   double width = LEFT + columns * CELL_W + 20;
   if (width < 640) width = 640;
-  figure *f = figure_new(width, TOP + rows * CELL_H + 84, "Statistics less unknowns for each number of variables and segments");
+  figure *f =
+      figure_new(width, TOP + rows * CELL_H + 84, "Statistics less unknowns for each number of variables and segments");
   if (e->sources)
     draw_text(f, LEFT, 22, 14, ALIGN_START, INK, 0, true, "Statistics less unknowns, k = %d sources", e->sources);
   else

@@ -78,8 +78,8 @@ typedef struct {
                                                                           owns x[offset[r]..+count[r]] */
   int (*broadcast)(void *bytes, size_t count, int root, void *user);
   void *user;
-  /* Each rank's own bytes for every other: send holds to[0] bytes for rank 0, then to[1] for rank 1, ...; receive gets from[0]
-   * bytes of rank 0, then from[1], .... NULL: done by broadcasts, which bring everything to everybody. */
+  /* Each rank's own bytes for every other: send holds to[0] bytes for rank 0, then to[1] for rank 1, ...; receive gets
+   * from[0] bytes of rank 0, then from[1], .... NULL: done by broadcasts, which bring everything to everybody. */
   int (*deal)(const void *send, const size_t *to, void *receive, const size_t *from, void *user);
 } blica_comm;
 
@@ -90,14 +90,14 @@ BLICA_API const char *blica_status_name(blica_status status);
 BLICA_API blica_status blica_ctx_create(blica_ctx **out);
 BLICA_API blica_status blica_ctx_create_with(blica_realloc_fn hook, void *user, blica_ctx **out);
 BLICA_API void blica_ctx_free(blica_ctx *ctx);
-BLICA_API const char *blica_message(const blica_ctx *ctx); /* of the last failure; never NULL */
+BLICA_API const char *blica_message(const blica_ctx *ctx);     /* of the last failure; never NULL */
 BLICA_API void blica_set_threads(blica_ctx *ctx, int threads); /* 0: as many as there are cores */
 BLICA_API int blica_threads(const blica_ctx *ctx);
 BLICA_API void blica_set_poll(blica_ctx *ctx, blica_poll_fn poll, void *user);
 BLICA_API void blica_set_warn(blica_ctx *ctx, blica_warn_fn warn, void *user);
 BLICA_API void blica_set_comm(blica_ctx *ctx, const blica_comm *comm); /* copied; NULL: alone */
-BLICA_API void blica_set_simd(blica_ctx *ctx, blica_simd level); /* at most this level; for tests */
-BLICA_API blica_simd blica_simd_level(const blica_ctx *ctx);     /* the level in use */
+BLICA_API void blica_set_simd(blica_ctx *ctx, blica_simd level);       /* at most this level; for tests */
+BLICA_API blica_simd blica_simd_level(const blica_ctx *ctx);           /* the level in use */
 
 /* ------------------------------------------------------------------ data: packed bits */
 
@@ -108,14 +108,14 @@ BLICA_API blica_simd blica_simd_level(const blica_ctx *ctx);     /* the level in
  * its bit clear in ones and in present. Bits past the last row are clear. */
 typedef struct {
   int n, u;
-  int64_t rows;        /* in all segments */
-  char **variables;    /* [n] */
-  char **segments;     /* [u] labels, in order of first appearance */
-  int64_t *samples;    /* [u] rows per segment */
-  int64_t *words;      /* [u] */
-  uint64_t **ones;     /* [u] -> [words,n] */
-  uint64_t **present;  /* [u] -> [words,n]; NULL for a segment without missing values */
-  int64_t missing;     /* missing values in all */
+  int64_t rows;         /* in all segments */
+  char **variables;     /* [n] */
+  char **segments;      /* [u] labels, in order of first appearance */
+  int64_t *samples;     /* [u] rows per segment */
+  int64_t *words;       /* [u] */
+  uint64_t **ones;      /* [u] -> [words,n] */
+  uint64_t **present;   /* [u] -> [words,n]; NULL for a segment without missing values */
+  int64_t missing;      /* missing values in all */
   int32_t *row_segment; /* [rows] segment of each row, in input order */
 } blica_data;
 
@@ -135,9 +135,10 @@ BLICA_API void blica_packer_free(blica_packer *packer);
 /* All at once. x is 0, 1 or BLICA_MISSING at x[r * row_stride + i * column_stride]; segment holds
  * ids in 0..u-1, labels (or NULL: 1, 2, ...) their names. */
 BLICA_API blica_status blica_pack(blica_ctx *ctx, int64_t rows, int n, const int8_t *x, ptrdiff_t row_stride,
-                                  ptrdiff_t column_stride, const char *const *variables, const int32_t *segment,
-                                  int u, const char *const *labels, blica_data **out);
-/* Over ranks: each brings rows of its own (NULL: none), all get all of them, one rank's after another's. A call of all ranks. */
+                                  ptrdiff_t column_stride, const char *const *variables, const int32_t *segment, int u,
+                                  const char *const *labels, blica_data **out);
+/* Over ranks: each brings rows of its own (NULL: none), all get all of them, one rank's after another's. A call of all
+ * ranks. */
 BLICA_API blica_status blica_pack_ranks(blica_ctx *ctx, const blica_data *own, blica_data **out);
 BLICA_API void blica_data_free(blica_data *data);
 
@@ -147,35 +148,37 @@ BLICA_API void blica_data_free(blica_data *data);
  * Under missing values each table counts the rows where both are present. */
 typedef struct {
   int n, u;
-  int64_t pairs;     /* n(n-1)/2 */
+  int64_t pairs; /* n(n-1)/2 */
   char **variables, **segments;
-  double *samples;   /* [u] rows (or nominal N) */
-  double *ones;      /* [n,u] rows with x_i = 1 */
-  double *present;   /* [n,u] rows where x_i is not missing */
-  double *n11;       /* [pairs,u] */
+  double *samples;         /* [u] rows (or nominal N) */
+  double *ones;            /* [n,u] rows with x_i = 1 */
+  double *present;         /* [n,u] rows where x_i is not missing */
+  double *n11;             /* [pairs,u] */
   double *n10, *n01, *n00; /* [pairs,u]; NULL when complete: they follow from ones and samples */
-  int exact;         /* population probabilities times a nominal N, not a sample */
-  int first, after;  /* n11 to n00 begin with segment first and leave out the last `after`: 0 and 0, but where ranks share
-                        segments (blica_count_end) */
-  int spend;         /* set by who needs the tables no more: a fit may free n11 to n00 once it has correlations */
+  int exact;               /* population probabilities times a nominal N, not a sample */
+  int first, after; /* n11 to n00 begin with segment first and leave out the last `after`: 0 and 0, but where ranks
+                       share segments (blica_count_end) */
+  int spend;        /* set by who needs the tables no more: a fit may free n11 to n00 once it has correlations */
 } blica_counts;
 
-static inline int64_t blica_pair(int i, int j) { return (int64_t)j * (j - 1) / 2 + i; } /* i < j */
+static inline int64_t blica_pair(int i, int j) {
+  return (int64_t)j * (j - 1) / 2 + i;
+} /* i < j */
 
 BLICA_API blica_status blica_count(blica_ctx *ctx, const blica_data *data, blica_counts **out);
 BLICA_API blica_status blica_merge(blica_ctx *ctx, int parts, const blica_counts *const *part, blica_counts **out);
-/* Over ranks: each brings the counts of its own rows (NULL: none), all get the sum. Segments are matched by label, in the order
- * of ranks. A call of all ranks. */
+/* Over ranks: each brings the counts of its own rows (NULL: none), all get the sum. Segments are matched by label, in
+ * the order of ranks. A call of all ranks. */
 BLICA_API blica_status blica_merge_ranks(blica_ctx *ctx, const blica_counts *own, blica_counts **out);
-/* The same for data or counts that come in pieces: adds one to *sum, which is made when NULL, so that memory holds one set of
- * counts. Segments are matched by label, new ones appended. On failure *sum is freed and NULL. */
+/* The same for data or counts that come in pieces: adds one to *sum, which is made when NULL, so that memory holds one
+ * set of counts. Segments are matched by label, new ones appended. On failure *sum is freed and NULL. */
 BLICA_API blica_status blica_count_add(blica_ctx *ctx, const blica_data *data, blica_counts **sum);
 BLICA_API blica_status blica_merge_add(blica_ctx *ctx, const blica_counts *part, blica_counts **sum);
-/* Over ranks, rows that come in pieces: each rank brings pieces of its own until no rank has any, then all end. With the options
- * of the fit that is to follow, the tables of a segment are only where that fit looks at them: where it is so large that ranks
- * share its segments, on the rank that owns the segment. Without fit they are there if there are more than 100 variables, and can
- * be correlated and saved; of fewer all get all.
- * blica_count_piece takes the piece over; NULL: none this time. All but blica_count_begin are calls of all ranks. */
+/* Over ranks, rows that come in pieces: each rank brings pieces of its own until no rank has any, then all end. With
+ * the options of the fit that is to follow, the tables of a segment are only where that fit looks at them: where it is
+ * so large that ranks share its segments, on the rank that owns the segment. Without fit they are there if there are
+ * more than 100 variables, and can be correlated and saved; of fewer all get all. blica_count_piece takes the piece
+ * over; NULL: none this time. All but blica_count_begin are calls of all ranks. */
 typedef struct blica_counter blica_counter;
 struct blica_fit_options;
 BLICA_API blica_status blica_count_begin(blica_ctx *ctx, const struct blica_fit_options *fit, blica_counter **out);
@@ -189,16 +192,18 @@ BLICA_API void blica_counts_table(const blica_counts *counts, int s, int i, int 
 /* .npz or .csv. By the first rank, to which the others send what it does not have: a call of all ranks. */
 BLICA_API blica_status blica_counts_save(blica_ctx *ctx, const blica_counts *counts, const char *path);
 BLICA_API blica_status blica_counts_load(blica_ctx *ctx, const char *path, blica_counts **out);
-/* The tables that this rank keeps for such a fit or, when it is NULL, to correlate them, as above. A call of all ranks. */
-BLICA_API blica_status blica_counts_load_ranks(blica_ctx *ctx, const char *path, const struct blica_fit_options *fit, blica_counts **out);
+/* The tables that this rank keeps for such a fit or, when it is NULL, to correlate them, as above. A call of all ranks.
+ */
+BLICA_API blica_status blica_counts_load_ranks(blica_ctx *ctx, const char *path, const struct blica_fit_options *fit,
+                                               blica_counts **out);
 BLICA_API void blica_counts_free(blica_counts *counts);
 
 /* ------------------------------------------------------------------ correlations */
 
-enum { /* flags of a pair */
-  BLICA_PAIR_ZERO_CELL = 1, /* a cell was empty: filled with e/(1+2e), e its count under independence */
-  BLICA_PAIR_CONSTANT = 2,  /* one of the two is constant in the segment: correlation 0 */
-  BLICA_PAIR_EMPTY = 4      /* no row has both: correlation 0 */
+enum {                           /* flags of a pair */
+       BLICA_PAIR_ZERO_CELL = 1, /* a cell was empty: filled with e/(1+2e), e its count under independence */
+       BLICA_PAIR_CONSTANT = 2,  /* one of the two is constant in the segment: correlation 0 */
+       BLICA_PAIR_EMPTY = 4      /* no row has both: correlation 0 */
 };
 
 /* Tetrachoric correlations of the latent q per segment, in packed pairs as in blica_counts. */
@@ -213,16 +218,17 @@ typedef struct {
   uint8_t *flags;     /* [pairs,u] */
   int64_t zero_cells, constant_pairs, empty_pairs, constant_columns;
   int exact;
-  double condition;   /* target of the regularisation; infinite before it or with none */
-  double *shift;      /* [u] d of C <- (C + d I)/(1 + d); 0 before */
+  double condition;              /* target of the regularisation; infinite before it or with none */
+  double *shift;                 /* [u] d of C <- (C + d I)/(1 + d); 0 before */
   double *eigen_min, *eigen_max; /* [u] of C before the shift; NaN before regularisation */
-  int first;          /* segment that rho, se and flags begin with: 0, but of counts that ranks share and inside a fit that they share */
+  int first; /* segment that rho, se and flags begin with: 0, but of counts that ranks share and inside a fit that they
+                share */
   int64_t first_pair; /* and pair of that segment: 0, but where several ranks share a segment */
   int64_t tables;     /* how many they hold: pairs * u, but where ranks share them */
 } blica_cor;
 
-/* Of counts whose tables ranks share (blica_count_begin) a rank gets the correlations of its part only; blica_regularise and
- * blica_cor_save take them so, as calls of all ranks. */
+/* Of counts whose tables ranks share (blica_count_begin) a rank gets the correlations of its part only;
+ * blica_regularise and blica_cor_save take them so, as calls of all ranks. */
 BLICA_API blica_status blica_correlate(blica_ctx *ctx, const blica_counts *counts, blica_cor **out);
 BLICA_API blica_status blica_regularise(blica_ctx *ctx, const blica_cor *cor, double condition, blica_cor **out);
 BLICA_API void blica_cor_matrix(const blica_cor *cor, int s, double *c /* [n,n] */);
@@ -245,52 +251,52 @@ typedef enum { BLICA_OPT_INT, BLICA_OPT_REAL, BLICA_OPT_TEXT, BLICA_OPT_FLAG, BL
  * int (flag), a uint64_t (seed); text with choices is a char array that holds the longest of them,
  * text without choices a const char * that borrows what it was set to. */
 typedef struct {
-  const char *name;       /* as in max_seconds; the flag is --max-seconds */
+  const char *name; /* as in max_seconds; the flag is --max-seconds */
   blica_option_type type;
-  size_t offset, size;    /* of the field in the options struct */
-  const char *initial;    /* default, as text; NULL: must be given (or, for text, stays NULL) */
-  double low, high;       /* closed range of numbers */
-  const char *words;      /* numbers: "default=0|none=inf" spells special values; text: "a|b|c" the choices */
-  const char *metavar;    /* what stands for the value in help */
-  const char *help;       /* one or two sentences */
+  size_t offset, size; /* of the field in the options struct */
+  const char *initial; /* default, as text; NULL: must be given (or, for text, stays NULL) */
+  double low, high;    /* closed range of numbers */
+  const char *words;   /* numbers: "default=0|none=inf" spells special values; text: "a|b|c" the choices */
+  const char *metavar; /* what stands for the value in help */
+  const char *help;    /* one or two sentences */
 } blica_option;
 
 #define BLICA_CONDITION_DEFAULT 0.0 /* 10 for samples, none for exact counts */
-#define BLICA_CONDITION_AUTO (-1.0)  /* learned from held-out segments; none for exact counts */
+#define BLICA_CONDITION_AUTO (-1.0) /* learned from held-out segments; none for exact counts */
 
 typedef struct blica_fit_options {
-  char method[16];       /* a row of blica_methods() */
-  int sources;           /* k; 0 is not allowed */
+  char method[16]; /* a row of blica_methods() */
+  int sources;     /* k; 0 is not allowed */
   int starts;
   uint64_t seed;
-  double condition;      /* r of the regularisation; infinity for none; BLICA_CONDITION_* */
-  double link;           /* c */
-  int64_t max_iterations; /* 0: the method's own */
-  double tolerance;      /* relative gradient at which a start has converged; -1: the method's own */
-  double max_seconds;    /* whole fit; infinity for no limit */
-  char prior[8];         /* default (none for blica, auto for matched and pairwise), none, auto or fixed */
-  double prior_mixing;   /* sd of the elements of A, with prior=fixed */
-  double prior_variance; /* sd of log v, with prior=fixed */
-  double weight;         /* share of N_s that a segment counts with */
-  char kl[16];           /* ivae: analytic or sample */
-  int draws;             /* ivae: noise vectors per row */
-  char contrast[16];     /* fastica: logcosh, exp or cube */
-  char approach[16];     /* fastica: symmetric or deflation */
-  double or_threshold;   /* fastica: share of a column's largest entry that makes a 1; 0: A stays real */
-  const char *checkpoint; /* file that keeps the state of the fit; NULL: none (see blica_fit) */
+  double condition;          /* r of the regularisation; infinity for none; BLICA_CONDITION_* */
+  double link;               /* c */
+  int64_t max_iterations;    /* 0: the method's own */
+  double tolerance;          /* relative gradient at which a start has converged; -1: the method's own */
+  double max_seconds;        /* whole fit; infinity for no limit */
+  char prior[8];             /* default (none for blica, auto for matched and pairwise), none, auto or fixed */
+  double prior_mixing;       /* sd of the elements of A, with prior=fixed */
+  double prior_variance;     /* sd of log v, with prior=fixed */
+  double weight;             /* share of N_s that a segment counts with */
+  char kl[16];               /* ivae: analytic or sample */
+  int draws;                 /* ivae: noise vectors per row */
+  char contrast[16];         /* fastica: logcosh, exp or cube */
+  char approach[16];         /* fastica: symmetric or deflation */
+  double or_threshold;       /* fastica: share of a column's largest entry that makes a 1; 0: A stays real */
+  const char *checkpoint;    /* file that keeps the state of the fit; NULL: none (see blica_fit) */
   double checkpoint_seconds; /* between two writes of it */
-  int resume;            /* continue from the checkpoint */
+  int resume;                /* continue from the checkpoint */
 } blica_fit_options;
 
 typedef struct {
   int variables, sources, segments;
-  int64_t samples;       /* per segment; the nominal N when exact */
+  int64_t samples; /* per segment; the nominal N when exact */
   uint64_t seed;
   double link;
-  double mixing_range;   /* A ~ unif(-range, range) */
+  double mixing_range; /* A ~ unif(-range, range) */
   double sd_low, sd_high;
-  double mean_range;     /* mu ~ unif(-range, range) */
-  int exact;             /* counts of exact probabilities instead of rows */
+  double mean_range; /* mu ~ unif(-range, range) */
+  int exact;         /* counts of exact probabilities instead of rows */
 } blica_simulate_options;
 
 BLICA_API blica_fit_options blica_fit_options_default(void);
@@ -303,27 +309,28 @@ BLICA_API blica_status blica_option_set(blica_ctx *ctx, const blica_option *opti
 /* ------------------------------------------------------------------ the model */
 
 typedef enum {
-  BLICA_STOP_CONVERGED = 0,  /* relative gradient (blica_start) at most the tolerance; with learned priors, under the scales learned */
-  BLICA_STOP_ITERATIONS,     /* iteration limit */
-  BLICA_STOP_TIME,           /* time limit */
-  BLICA_STOP_INTERRUPTED,    /* the poll callback said so */
-  BLICA_STOP_STALLED,        /* gradient above the tolerance, yet no further progress: in double precision, or
-                                on a likelihood that only creeps towards a border (50 steps for 1e-7 of it) */
-  BLICA_STOP_UNBOUNDED       /* no maximum: the objective hardly grows any more while parameters run to infinity (without a
-                                prior, and signals a hundred times the noise of the link) */
+  BLICA_STOP_CONVERGED =
+      0, /* relative gradient (blica_start) at most the tolerance; with learned priors, under the scales learned */
+  BLICA_STOP_ITERATIONS,  /* iteration limit */
+  BLICA_STOP_TIME,        /* time limit */
+  BLICA_STOP_INTERRUPTED, /* the poll callback said so */
+  BLICA_STOP_STALLED,     /* gradient above the tolerance, yet no further progress: in double precision, or
+                             on a likelihood that only creeps towards a border (50 steps for 1e-7 of it) */
+  BLICA_STOP_UNBOUNDED    /* no maximum: the objective hardly grows any more while parameters run to infinity (without a
+                             prior, and signals a hundred times the noise of the link) */
 } blica_stop;
 
 BLICA_API const char *blica_stop_name(blica_stop stop);
 
 typedef struct {
-  char kind[16];         /* "jointdiag" (of all segments), "half" (of a random half of them), "random", ... */
-  double objective;      /* higher is better */
-  double gradient;       /* relative: max |df/dtheta| / max(1, |f|) in the scale where the mean variance of each source
-                            is 1, evaluated anew at the end. fastica: last change of a direction. ivae: of the mean over
-                            rows, under the start's noise. mle: by finer integrals than those that led there; the note
-                            gradient_error says how far these may be off. matched with learned priors: of the mean over
-                            the last round's widths; the note round_change says what that round changed of A.
-                            Where priors are learned after the starts, theirs is the note learned_gradient */
+  char kind[16];    /* "jointdiag" (of all segments), "half" (of a random half of them), "random", ... */
+  double objective; /* higher is better */
+  double gradient;  /* relative: max |df/dtheta| / max(1, |f|) in the scale where the mean variance of each source
+                       is 1, evaluated anew at the end. fastica: last change of a direction. ivae: of the mean over
+                       rows, under the start's noise. mle: by finer integrals than those that led there; the note
+                       gradient_error says how far these may be off. matched with learned priors: of the mean over
+                       the last round's widths; the note round_change says what that round changed of A.
+                       Where priors are learned after the starts, theirs is the note learned_gradient */
   int64_t iterations, evaluations;
   double seconds, seconds_near; /* in all; until within 1 of its final objective */
   blica_stop stop;
@@ -335,19 +342,19 @@ typedef struct {
 } blica_note; /* something that a method chose or found: prior scales, penalties, ... */
 
 typedef struct {
-  double objective;      /* of the model returned; where priors are learned, starts are compared before that */
+  double objective; /* of the model returned; where priors are learned, starts are compared before that */
   int n_starts, best_start;
-  blica_start *starts;   /* [n_starts] */
+  blica_start *starts;             /* [n_starts] */
   int64_t iterations, evaluations; /* of the best start */
   double seconds, seconds_count, seconds_correlate, seconds_regularise, seconds_optimise;
-  blica_stop stop;       /* of the best start; interrupted or time limit when that cut any start short */
+  blica_stop stop; /* of the best start; interrupted or time limit when that cut any start short */
   uint64_t seed;
   double condition;
-  double *shift;         /* [u] or NULL: what regularisation did, as in blica_cor */
+  double *shift;                 /* [u] or NULL: what regularisation did, as in blica_cor */
   double *eigen_min, *eigen_max; /* [u] or NULL */
   int64_t zero_cells, constant_pairs, empty_pairs, constant_columns;
   int n_notes;
-  blica_note *notes;     /* [n_notes] */
+  blica_note *notes; /* [n_notes] */
 } blica_fit_report;
 
 /* Canonical form: the mean over segments of log v_j is 0 for every source j; sources are ordered by
@@ -361,8 +368,8 @@ typedef struct {
   double *thresholds; /* [n,u] as observed: Phi^-1 of the share of ones */
   double link;        /* c */
   char **variables, **segments;
-  double *samples;    /* [u] */
-  char method[16];    /* "truth" for a simulated model */
+  double *samples; /* [u] */
+  char method[16]; /* "truth" for a simulated model */
   blica_fit_report fit;
   struct blica_encoder *encoder; /* amortised posterior of method ivae, else NULL */
 } blica_model;
@@ -405,9 +412,9 @@ BLICA_API blica_status blica_simulate_exact(blica_ctx *ctx, const blica_model *m
 /* The full log-likelihood of rows under a model, exact but for a numerical error that is reported. Variables and
  * segments are matched by name; missing values are integrated out. */
 typedef struct {
-  char engine[8];  /* auto, grid (few sources), exact (few variables), lattice (more) or ep (approximate, any size) */
-  double error;    /* wanted numerical error of the total */
-  uint64_t seed;   /* of the lattice's random shifts */
+  char engine[8]; /* auto, grid (few sources), exact (few variables), lattice (more) or ep (approximate, any size) */
+  double error;   /* wanted numerical error of the total */
+  uint64_t seed;  /* of the lattice's random shifts */
 } blica_loglik_options;
 
 typedef struct {
@@ -433,7 +440,7 @@ typedef struct {
   char segment[8]; /* known or unknown */
   char engine[8];  /* as in blica_loglik_options */
   uint64_t seed;
-  int amortised;   /* by the encoder of a model of method ivae, not by integration */
+  int amortised; /* by the encoder of a model of method ivae, not by integration */
 } blica_sources_options;
 
 typedef struct {
@@ -465,14 +472,14 @@ BLICA_API blica_status blica_identify_count(blica_ctx *ctx, int n, int k, int u,
  * it is the only one. */
 typedef struct {
   int k;
-  int64_t parameters;   /* n k + u k - k */
+  int64_t parameters; /* n k + u k - k */
   int64_t rank;
-  int64_t surplus;      /* statistics less unknowns, as in Table 1 */
-  int local;            /* rank == parameters */
-  int identified;       /* local, and surplus >= 0 */
-  double smallest;      /* smallest eigenvalue that counts, relative to the largest */
-  double tolerance;     /* relative eigenvalues below it count as zero */
-  double *looseness;    /* [k] share of each column's directions that the data do not fix, 0..1 */
+  int64_t surplus;   /* statistics less unknowns, as in Table 1 */
+  int local;         /* rank == parameters */
+  int identified;    /* local, and surplus >= 0 */
+  double smallest;   /* smallest eigenvalue that counts, relative to the largest */
+  double tolerance;  /* relative eigenvalues below it count as zero */
+  double *looseness; /* [k] share of each column's directions that the data do not fix, 0..1 */
 } blica_identification;
 BLICA_API blica_status blica_identify(blica_ctx *ctx, const blica_model *model, blica_identification **out);
 BLICA_API void blica_identification_free(blica_identification *identification);

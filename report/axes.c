@@ -9,8 +9,12 @@ static double place(double value, double low, double high, bool log_scale) {
   return (value - low) / (high - low);
 }
 
-double axes_x(const axes *a, double value) { return a->x + a->w * place(value, a->x_low, a->x_high, a->log_x); }
-double axes_y(const axes *a, double value) { return a->y + a->h * (1 - place(value, a->y_low, a->y_high, a->log_y)); }
+double axes_x(const axes *a, double value) {
+  return a->x + a->w * place(value, a->x_low, a->x_high, a->log_x);
+}
+double axes_y(const axes *a, double value) {
+  return a->y + a->h * (1 - place(value, a->y_low, a->y_high, a->log_y));
+}
 
 void axes_frame(const axes *a, const char *title) {
   draw_rect(a->f, a->x, a->y, a->w, a->h, CLEAR, 0x999999ff, NULL);
@@ -30,11 +34,13 @@ static int ticks_of(double low, double high, bool log_scale, int wanted, double 
   if (log_scale) {
     double step = ceil((log10(high) - log10(low)) / wanted);
     if (step < 1) step = 1;
-    for (double p = ceil(log10(low) - 1e-9); p <= log10(high) + 1e-9 && count < MOST_TICKS; p += step) at[count++] = pow(10, p);
+    for (double p = ceil(log10(low) - 1e-9); p <= log10(high) + 1e-9 && count < MOST_TICKS; p += step)
+      at[count++] = pow(10, p);
     return count;
   }
   double step = round_step(high - low, wanted);
-  for (double i = ceil(low / step - 1e-9); i * step <= high + 1e-9 * step && count < MOST_TICKS; i++) at[count++] = i * step;
+  for (double i = ceil(low / step - 1e-9); i * step <= high + 1e-9 * step && count < MOST_TICKS; i++)
+    at[count++] = i * step;
   return count;
 }
 
@@ -117,7 +123,8 @@ void axes_box(const axes *a, double centre, double width, double *values, int co
     if (values[i] < from || values[i] > to) draw_circle(a->f, centre, axes_y(a, values[i]), 1.3, c, CLEAR, NULL);
 }
 
-double draw_legend(figure *f, double x, double y, double width, const char *const *names, const colour *colours, int count) {
+double draw_legend(figure *f, double x, double y, double width, const char *const *names, const colour *colours,
+                   int count) {
   double at = x;
   for (int i = 0; i < count; i++) {
     double w = 16 + text_width(11, false, names[i]) + 16;

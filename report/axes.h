@@ -6,7 +6,7 @@
 
 typedef struct {
   figure *f;
-  double x, y, w, h;               /* inside of the frame */
+  double x, y, w, h; /* inside of the frame */
   double x_low, x_high, y_low, y_high;
   bool log_x, log_y;
 } axes;
@@ -25,7 +25,8 @@ void axes_tick_x(const axes *a, double at, const char *text);
 void axes_box(const axes *a, double centre, double width, double *values, int count, colour c, const char *what);
 
 /* In one or more lines from (x, y), at most width wide; returns the y below the last. */
-double draw_legend(figure *f, double x, double y, double width, const char *const *names, const colour *colours, int count);
+double draw_legend(figure *f, double x, double y, double width, const char *const *names, const colour *colours,
+                   int count);
 
 double median(double *values, int count); /* sorts */
 double quantile(const double *sorted, int count, double p);

@@ -13,7 +13,9 @@ const char draw_font[] = "sans-serif";
 /* Whether memory ran out since the program began: what is drawn after that may lack parts. */
 static bool starved;
 
-bool draw_starved(void) { return starved; }
+bool draw_starved(void) {
+  return starved;
+}
 
 void *draw_alloc(size_t count, size_t size) {
   void *block = calloc(count ? count : 1, size);
@@ -21,10 +23,13 @@ void *draw_alloc(size_t count, size_t size) {
   return block;
 }
 
-static void fail(figure *f) { f->failed = starved = true; }
+static void fail(figure *f) {
+  f->failed = starved = true;
+}
 
-/* cairo, pixman and fontconfig do not look at every allocation of theirs: without memory they may follow a null pointer.
- * So nothing is begun without more memory in sight than they need for a figure (loading the fonts takes some 5 MB). */
+/* cairo, pixman and fontconfig do not look at every allocation of theirs: without memory they may follow a null
+ * pointer. So nothing is begun without more memory in sight than they need for a figure (loading the fonts takes some 5
+ * MB). */
 bool draw_begin(void) {
   enum { RESERVE = 48 << 20 };
   free(draw_alloc(1, RESERVE)); /* of pages that are never touched */
@@ -36,7 +41,6 @@ bool draw_end(void) {
   if (errno == ENOMEM) starved = true;
   return !starved;
 }
-
 
 figure *figure_new(double width, double height, const char *alt) {
   figure *f = draw_alloc(1, sizeof *f);
@@ -65,8 +69,12 @@ void figure_free(figure *f) {
   free(f);
 }
 
-double figure_width(const figure *f) { return f ? f->width : 0; }
-double figure_height(const figure *f) { return f ? f->height : 0; }
+double figure_width(const figure *f) {
+  return f ? f->width : 0;
+}
+double figure_height(const figure *f) {
+  return f ? f->height : 0;
+}
 
 /* Room for one more mark, or NULL after a failure. */
 static mark *add(figure *f, mark_kind kind) {
@@ -198,7 +206,8 @@ double text_width(double size, bool bold, const char *text) {
   cairo_surface_t *surface = cairo_image_surface_create(CAIRO_FORMAT_A8, 1, 1);
   cairo_t *cr = cairo_create(surface);
   cairo_text_extents_t extents = {0};
-  cairo_select_font_face(cr, draw_font, CAIRO_FONT_SLANT_NORMAL, bold ? CAIRO_FONT_WEIGHT_BOLD : CAIRO_FONT_WEIGHT_NORMAL);
+  cairo_select_font_face(cr, draw_font, CAIRO_FONT_SLANT_NORMAL,
+                         bold ? CAIRO_FONT_WEIGHT_BOLD : CAIRO_FONT_WEIGHT_NORMAL);
   cairo_set_font_size(cr, size);
   cairo_text_extents(cr, text, &extents);
   if (cairo_status(cr) == CAIRO_STATUS_NO_MEMORY) starved = true;
@@ -228,7 +237,8 @@ void draw_done(void) {
 /* ---- colours ---- */
 
 colour palette(int index) {
-  static const colour list[] = {0x0072b2ff, 0xd55e00ff, 0x009e73ff, 0xcc79a7ff, 0x56b4e9ff, 0xe69f00ff, 0x444444ff, 0xb8a800ff};
+  static const colour list[] = {0x0072b2ff, 0xd55e00ff, 0x009e73ff, 0xcc79a7ff,
+                                0x56b4e9ff, 0xe69f00ff, 0x444444ff, 0xb8a800ff};
   return list[(unsigned)index % (sizeof list / sizeof *list)];
 }
 
@@ -259,4 +269,6 @@ colour sequential(double value) {
   return along(anchors, 4, value);
 }
 
-colour with_alpha(colour c, double alpha) { return (c & 0xffffff00u) | (colour)lround(255 * alpha); }
+colour with_alpha(colour c, double alpha) {
+  return (c & 0xffffff00u) | (colour)lround(255 * alpha);
+}

@@ -44,10 +44,10 @@ void text_fit(char *out, size_t size, double font, double width, const char *tex
 /* Cells of a heat map, row by row from the top, in colours; values and names are for hover. */
 typedef struct {
   int rows, columns;
-  const colour *cells;        /* [rows * columns], row by row */
-  const double *values;       /* the same shape, or NULL */
+  const colour *cells;  /* [rows * columns], row by row */
+  const double *values; /* the same shape, or NULL */
   const char *const *row_names, *const *column_names;
-  const char *what;           /* "loading": stands before the value */
+  const char *what; /* "loading": stands before the value */
 } heat;
 void draw_heat(figure *f, double x, double y, double w, double h, const heat *map);
 

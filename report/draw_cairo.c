@@ -109,8 +109,12 @@ static void play(cairo_t *cr, const mark *m) {
     if (m->closed) cairo_close_path(cr);
     paint(cr, m);
     break;
-  case MARK_TEXT: play_text(cr, m); break;
-  case MARK_HEAT: play_heat(cr, m); break;
+  case MARK_TEXT:
+    play_text(cr, m);
+    break;
+  case MARK_HEAT:
+    play_heat(cr, m);
+    break;
   }
 }
 
@@ -123,7 +127,8 @@ enum { PNG_SCALE = 2 };
 
 static cairo_surface_t *surface_for(const figure *f, format as, FILE *stream) {
   switch (as) {
-  case AS_SVG: return cairo_svg_surface_create_for_stream(to_stream, stream, f->width, f->height);
+  case AS_SVG:
+    return cairo_svg_surface_create_for_stream(to_stream, stream, f->width, f->height);
   case AS_PDF: /* a CSS pixel is 3/4 point */
     return cairo_pdf_surface_create_for_stream(to_stream, stream, 0.75 * f->width, 0.75 * f->height);
   default:
@@ -144,7 +149,8 @@ static cairo_status_t render(const figure *f, format as, FILE *stream) {
   cairo_show_page(cr);
   cairo_status_t status = cairo_status(cr);
   cairo_destroy(cr);
-  if (status == CAIRO_STATUS_SUCCESS && as == AS_PNG) status = cairo_surface_write_to_png_stream(surface, to_stream, stream);
+  if (status == CAIRO_STATUS_SUCCESS && as == AS_PNG)
+    status = cairo_surface_write_to_png_stream(surface, to_stream, stream);
   cairo_surface_finish(surface);
   if (status == CAIRO_STATUS_SUCCESS) status = cairo_surface_status(surface);
   cairo_surface_destroy(surface);

@@ -131,7 +131,9 @@ static bool put_heat(FILE *page, const mark *m, const char *id, int index) {
     html_base64(page, png.bytes, png.count);
     fputs("\"/>\n", page);
     if (m->points && m->names && (int64_t)m->rows * m->columns <= HOVER_MOST)
-      fprintf(page, "<rect class=\"heat\" data-values=\"%s-%d\" x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" fill=\"#fff\" fill-opacity=\"0\"/>\n",
+      fprintf(page,
+              "<rect class=\"heat\" data-values=\"%s-%d\" x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" "
+              "fill=\"#fff\" fill-opacity=\"0\"/>\n",
               id, index, m->x, m->y, m->w, m->h);
   }
   free(png.bytes);
@@ -154,21 +156,26 @@ static bool put_mark(FILE *page, const mark *m, const char *id, int index) {
     return true;
   case MARK_PATH:
     fputs("<path d=\"", page);
-    for (int i = 0; i < m->count; i++) fprintf(page, "%c%.2f %.2f", i ? 'L' : 'M', m->points[2 * i], m->points[2 * i + 1]);
+    for (int i = 0; i < m->count; i++)
+      fprintf(page, "%c%.2f %.2f", i ? 'L' : 'M', m->points[2 * i], m->points[2 * i + 1]);
     fprintf(page, "%s\"", m->closed ? "Z" : "");
     put_paint(page, m);
     fputs("/>\n", page);
     return true;
-  case MARK_TEXT: put_text(page, m); return true;
-  case MARK_HEAT: return put_heat(page, m, id, index);
+  case MARK_TEXT:
+    put_text(page, m);
+    return true;
+  case MARK_HEAT:
+    return put_heat(page, m, id, index);
   }
   return false;
 }
 
 bool figure_inline(const figure *f, FILE *page, const char *id) {
   if (!f || f->failed) return false;
-  fprintf(page, "<svg class=\"fig\" role=\"img\" viewBox=\"0 0 %.4g %.4g\" width=\"%.4g\" height=\"%.4g\" aria-label=\"", f->width,
-          f->height, f->width, f->height);
+  fprintf(page,
+          "<svg class=\"fig\" role=\"img\" viewBox=\"0 0 %.4g %.4g\" width=\"%.4g\" height=\"%.4g\" aria-label=\"",
+          f->width, f->height, f->width, f->height);
   html_text(page, f->alt);
   fputs("\">\n", page);
   bool ok = true;

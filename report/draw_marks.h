@@ -8,17 +8,17 @@ typedef enum { MARK_RECT, MARK_CIRCLE, MARK_PATH, MARK_TEXT, MARK_HEAT } mark_ki
 
 typedef struct {
   mark_kind kind;
-  double x, y, w, h;      /* circle: w is the radius; text: w size, h angle */
-  colour fill, stroke;    /* text: fill */
-  double width;           /* of the stroke */
+  double x, y, w, h;   /* circle: w is the radius; text: w size, h angle */
+  colour fill, stroke; /* text: fill */
+  double width;        /* of the stroke */
   bool dashed, closed, bold;
   alignment align;
-  char *text;             /* of a text, or the tip of a mark, or what a heat map shows */
-  double *points;         /* path: 2 * count; heat map: values or NULL */
+  char *text;     /* of a text, or the tip of a mark, or what a heat map shows */
+  double *points; /* path: 2 * count; heat map: values or NULL */
   int count;
-  int rows, columns;      /* heat map */
+  int rows, columns; /* heat map */
   colour *cells;
-  char **names;           /* heat map: rows, then columns; or NULL */
+  char **names; /* heat map: rows, then columns; or NULL */
 } mark;
 
 struct figure {

@@ -9,7 +9,10 @@
 /* Length of the valid UTF-8 character at p, 0 when it is none (RFC 3629: no overlong forms, no surrogates). */
 static int character(const unsigned char *p) {
   if (p[0] < 0x80) return 1;
-  int length = p[0] >= 0xC2 && p[0] <= 0xDF ? 2 : p[0] >= 0xE0 && p[0] <= 0xEF ? 3 : p[0] >= 0xF0 && p[0] <= 0xF4 ? 4 : 0;
+  int length = p[0] >= 0xC2 && p[0] <= 0xDF   ? 2
+               : p[0] >= 0xE0 && p[0] <= 0xEF ? 3
+               : p[0] >= 0xF0 && p[0] <= 0xF4 ? 4
+                                              : 0;
   for (int i = 1; i < length; i++)
     if ((p[i] & 0xC0) != 0x80) return 0;
   if (p[0] == 0xE0 && p[1] < 0xA0) return 0;
@@ -21,13 +24,21 @@ static int character(const unsigned char *p) {
 
 static const char *entity(unsigned char c) {
   switch (c) {
-  case '<': return "&lt;";
-  case '>': return "&gt;";
-  case '&': return "&amp;";
-  case '"': return "&quot;";
-  case '\'': return "&#39;";
-  case '\t': case '\n': return NULL;
-  default: return c < 0x20 || c == 0x7F ? "\xEF\xBF\xBD" : NULL;
+  case '<':
+    return "&lt;";
+  case '>':
+    return "&gt;";
+  case '&':
+    return "&amp;";
+  case '"':
+    return "&quot;";
+  case '\'':
+    return "&#39;";
+  case '\t':
+  case '\n':
+    return NULL;
+  default:
+    return c < 0x20 || c == 0x7F ? "\xEF\xBF\xBD" : NULL;
   }
 }
 
@@ -71,7 +82,8 @@ void html_base64(FILE *page, const unsigned char *bytes, size_t count) {
   static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   for (size_t i = 0; i < count; i += 3) {
     size_t left = count - i;
-    uint32_t word = (uint32_t)bytes[i] << 16 | (left > 1 ? (uint32_t)bytes[i + 1] << 8 : 0) | (left > 2 ? bytes[i + 2] : 0);
+    uint32_t word =
+        (uint32_t)bytes[i] << 16 | (left > 1 ? (uint32_t)bytes[i + 1] << 8 : 0) | (left > 2 ? bytes[i + 2] : 0);
     putc(digits[word >> 18], page);
     putc(digits[word >> 12 & 63], page);
     putc(left > 1 ? digits[word >> 6 & 63] : '=', page);
@@ -96,7 +108,9 @@ void html_table(FILE *page, const char *caption, const char *columns) {
   fputs("</tr></thead><tbody>\n", page);
 }
 
-void html_row(FILE *page) { fputs("<tr>", page); }
+void html_row(FILE *page) {
+  fputs("<tr>", page);
+}
 
 void html_cell(FILE *page, const char *text) {
   fputs("<td>", page);
@@ -130,4 +144,6 @@ void html_number(FILE *page, const char *format, double value) {
   fputs("</td>", page);
 }
 
-void html_table_end(FILE *page) { fputs("</tbody></table></div>\n", page); }
+void html_table_end(FILE *page) {
+  fputs("</tbody></table></div>\n", page);
+}

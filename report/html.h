@@ -17,7 +17,7 @@ void html_base64(FILE *page, const unsigned char *bytes, size_t count);
 void html_table(FILE *page, const char *caption, const char *columns);
 void html_row(FILE *page);
 void html_cell(FILE *page, const char *text);
-void html_word(FILE *page, const char *text); /* a cell of few words, kept on one line */
+void html_word(FILE *page, const char *text);                   /* a cell of few words, kept on one line */
 void html_number(FILE *page, const char *format, double value); /* format of one double; NaN shows as a dash */
 void html_table_end(FILE *page);
 

@@ -12,7 +12,9 @@ static bool prepare(const report_input *in, report *r) {
   return agreement_make(in, &r->agree) && row_order_make(in->model, &r->rows);
 }
 
-static bool stopped(const report_input *in) { return in->stop && in->stop(); }
+static bool stopped(const report_input *in) {
+  return in->stop && in->stop();
+}
 
 static void release(report *r) {
   agreement_free(&r->agree);
@@ -37,7 +39,8 @@ enum { SECTIONS = sizeof sections / sizeof *sections };
 
 static void head(const report_input *in, FILE *page) {
   fputs("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
-        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src data:; style-src 'unsafe-inline'; "
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src data:; style-src "
+        "'unsafe-inline'; "
         "script-src 'nonce-blica'\">\n"
         "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>blica: ",
         page);
@@ -79,8 +82,8 @@ bool report_figures(const report_input *in, const char *folder, char *message, s
   static const struct {
     const char *name;
     figure *(*draw)(const report *r);
-  } list[] = {{"mixing", figure_mixing},       {"variances", figure_variances}, {"means", figure_means},
-              {"loadings", figure_loadings},   {"agreement", figure_agreement}, {"segments", figure_segments},
+  } list[] = {{"mixing", figure_mixing},      {"variances", figure_variances}, {"means", figure_means},
+              {"loadings", figure_loadings},  {"agreement", figure_agreement}, {"segments", figure_segments},
               {"residuals", figure_residuals}};
   report r;
   bool ok = prepare(in, &r);

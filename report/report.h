@@ -10,13 +10,13 @@
 
 typedef struct {
   const blica_model *model;
-  const blica_counts *counts;                  /* of the data, or NULL: what needs them is left out */
-  const blica_cor *cor;                        /* regularised as for the fit; NULL together with counts */
-  const int *segment;                          /* [u] segment of counts and cor for each of the model's */
-  const blica_identification *identification;  /* or NULL: the count alone speaks */
-  int64_t surplus;                             /* statistics less unknowns, as in Table 1 */
-  const char *model_path, *data_path;          /* data_path may be NULL */
-  const char *data_options;                    /* flags that read the data as they were read; "" */
+  const blica_counts *counts;                 /* of the data, or NULL: what needs them is left out */
+  const blica_cor *cor;                       /* regularised as for the fit; NULL together with counts */
+  const int *segment;                         /* [u] segment of counts and cor for each of the model's */
+  const blica_identification *identification; /* or NULL: the count alone speaks */
+  int64_t surplus;                            /* statistics less unknowns, as in Table 1 */
+  const char *model_path, *data_path;         /* data_path may be NULL */
+  const char *data_options;                   /* flags that read the data as they were read; "" */
   const char *version;
   bool (*stop)(void); /* or NULL; asked between sections and figures, what was written is then not complete */
 } report_input;

@@ -18,7 +18,8 @@ static void draw_dots(const report *r, const axes *a) {
         if (!g->used[at]) continue;
         snprintf(tip, sizeof tip, "%.150s and %.150s, segment %.100s: observed %.3f, fitted %.3f", m->variables[i],
                  m->variables[j], m->segments[s], g->observed[at], g->fitted[at]);
-        draw_circle(a->f, axes_x(a, g->observed[at]), axes_y(a, g->fitted[at]), 2, with_alpha(palette(0), 0.5), CLEAR, tip);
+        draw_circle(a->f, axes_x(a, g->observed[at]), axes_y(a, g->fitted[at]), 2, with_alpha(palette(0), 0.5), CLEAR,
+                    tip);
       }
 }
 
@@ -42,13 +43,15 @@ static void draw_density(const report *r, const axes *a) {
   colour *cells = draw_alloc(BINS * BINS, sizeof *cells);
   if (counts && cells) {
     for (int64_t at = 0; at < g->pairs * g->u; at++)
-      if (g->used[at]) counts[(BINS - 1 - bin_of(g->fitted[at], a->y_high)) * BINS + bin_of(g->observed[at], a->x_high)]++;
+      if (g->used[at])
+        counts[(BINS - 1 - bin_of(g->fitted[at], a->y_high)) * BINS + bin_of(g->observed[at], a->x_high)]++;
     for (int i = 0; i < BINS * BINS; i++) most = fmax(most, counts[i]);
     for (int i = 0; i < BINS * BINS; i++)
       cells[i] = counts[i] > 0 ? sequential(0.18 + 0.82 * log1p(counts[i]) / log1p(most)) : WHITE;
     heat map = {BINS, BINS, cells, NULL, NULL, NULL, NULL};
     draw_heat(a->f, a->x, a->y, a->w, a->h, &map);
-    draw_text(a->f, a->x + 8, a->y + 18, 10.5, ALIGN_START, GREY, 0, false, "darker: more pairs, up to %.0f per square", most);
+    draw_text(a->f, a->x + 8, a->y + 18, 10.5, ALIGN_START, GREY, 0, false, "darker: more pairs, up to %.0f per square",
+              most);
   }
   free(counts);
   free(cells);
@@ -69,7 +72,8 @@ figure *figure_agreement(const report *r) {
   return f;
 }
 
-static void draw_series(const axes *a, const blica_model *m, const double *values, colour c, const char *what, double *line) {
+static void draw_series(const axes *a, const blica_model *m, const double *values, colour c, const char *what,
+                        double *line) {
   int count = 0;
   for (int s = 0; s < m->u; s++) {
     char tip[320];
@@ -144,13 +148,15 @@ figure *figure_residuals(const report *r) {
     double largest = fill_residuals(r, values);
     for (size_t i = 0; i < cells; i++) colours[i] = isnan(values[i]) ? 0xccccccff : diverging(values[i] / largest);
     for (int i = 0; i < m->n; i++) names[i] = m->variables[r->rows.order[i]];
-    f = figure_new(fmax(left + m->n * side + 20, left + 380), top + m->n * side + 48, "Heat map of mean residual correlations by pair");
+    f = figure_new(fmax(left + m->n * side + 20, left + 380), top + m->n * side + 48,
+                   "Heat map of mean residual correlations by pair");
     heat map = {m->n, m->n, colours, values, names, names, "fitted less observed"};
     draw_heat(f, left, top, m->n * side, m->n * side, &map);
     draw_rect(f, left, top, m->n * side, m->n * side, CLEAR, PALE, NULL);
     if (font > 0) label_pairs(f, r, left, top, side, font);
     for (int i = 0; i < 60; i++)
-      draw_rect(f, left + i * 160 / 60.0, top + m->n * side + 14, 160 / 60.0 + 0.5, 10, diverging(2.0 * i / 59 - 1), CLEAR, NULL);
+      draw_rect(f, left + i * 160 / 60.0, top + m->n * side + 14, 160 / 60.0 + 0.5, 10, diverging(2.0 * i / 59 - 1),
+                CLEAR, NULL);
     draw_text(f, left, top + m->n * side + 37, 10, ALIGN_START, INK, 0, false, "\xE2\x88\x92%.2g", largest);
     draw_text(f, left + 160, top + m->n * side + 37, 10, ALIGN_END, INK, 0, false, "%.2g", largest);
     draw_text(f, left + 172, top + m->n * side + 23, 11, ALIGN_START, INK, 0, false, "fitted less observed");

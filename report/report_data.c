@@ -68,7 +68,11 @@ static void zero_cells_table(const report *r, FILE *page) {
       if (segments) list[count++] = (zero_pair){i, j, segments};
     }
   qsort(list, (size_t)count, sizeof *list, most_first);
-  if (count) html_table(page, "Pairs with an empty cell in their 2\xC3\x97" "2 table", "variable|with|#segments with an empty cell");
+  if (count)
+    html_table(page,
+               "Pairs with an empty cell in their 2\xC3\x97"
+               "2 table",
+               "variable|with|#segments with an empty cell");
   for (int64_t p = 0; p < count && p < LISTED; p++) {
     html_row(page);
     html_cell(page, m->variables[list[p].i]);
@@ -88,16 +92,19 @@ static void zero_cells_table(const report *r, FILE *page) {
 void section_data(const report *r, FILE *page) {
   const blica_fit_report *fit = &r->in->model->fit;
   const blica_cor *cor = r->in->cor;
-  int64_t zero = cor ? cor->zero_cells : fit->zero_cells, constant = cor ? cor->constant_columns : fit->constant_columns;
+  int64_t zero = cor ? cor->zero_cells : fit->zero_cells,
+          constant = cor ? cor->constant_columns : fit->constant_columns;
   int64_t empty = cor ? cor->empty_pairs : fit->empty_pairs;
   fputs("<p>", page);
   if (zero + constant + empty == 0) {
-    html_text(page, "Nothing had to be corrected: no 2\xC3\x97" "2 table has an empty cell, no variable is constant in a segment, "
+    html_text(page, "Nothing had to be corrected: no 2\xC3\x97"
+                    "2 table has an empty cell, no variable is constant in a segment, "
                     "and every pair has common rows.");
   } else {
     double all = (double)r->in->model->n * (r->in->model->n - 1) / 2 * r->in->model->u;
     html_textf(page,
-               "Of %.0f tables (pairs times segments) %lld had an empty cell (%.1f %%), which was filled with a small count; %lld times a "
+               "Of %.0f tables (pairs times segments) %lld had an empty cell (%.1f %%), which was filled with a small "
+               "count; %lld times a "
                "variable was constant in a segment; %lld tables had no row with both values. Correlations of such "
                "pairs are known badly or not at all.",
                all, (long long)zero, 100 * (double)zero / all, (long long)constant, (long long)empty);
@@ -133,32 +140,42 @@ static void verdict(const report *r, FILE *page) {
   const blica_model *m = r->in->model;
   fputs("<p class=\"verdict\">", page);
   if (id->identified)
-    html_text(page, "The mixing matrix is identified: the correlations of these segments fix it up to order, sign and scale of its "
-                    "columns, and the paper's count of statistics and unknowns agrees.");
+    html_text(
+        page,
+        "The mixing matrix is identified: the correlations of these segments fix it up to order, sign and scale of its "
+        "columns, and the paper's count of statistics and unknowns agrees.");
   else if (id->local)
-    html_text(page, "The mixing matrix is locally identified: no small change of it gives the same correlations. But the paper's count "
-                    "of statistics is below that of the unknowns, so a different matrix far away may fit as well; compare "
-                    "several seeds.");
+    html_text(page,
+              "The mixing matrix is locally identified: no small change of it gives the same correlations. But the "
+              "paper's count "
+              "of statistics is below that of the unknowns, so a different matrix far away may fit as well; compare "
+              "several seeds.");
   else
-    html_text(page, "The mixing matrix is not identified: it can be changed without any change of the correlations. Do not interpret "
+    html_text(page, "The mixing matrix is not identified: it can be changed without any change of the correlations. Do "
+                    "not interpret "
                     "the loose columns; take fewer sources or more segments.");
   fputs("</p>\n<p>", page);
-  html_textf(page,
-             "%d variables, %d sources, %d segments: statistics less unknowns, as in Table 1 of the paper: %lld. Rank of the "
-             "information of all pair correlations: %lld of %lld parameters; the smallest eigenvalue that counts is %.2g of the "
-             "largest (zero is below %.2g).",
-             m->n, m->k, m->u, (long long)id->surplus, (long long)id->rank, (long long)id->parameters, id->smallest,
-             id->tolerance);
+  html_textf(
+      page,
+      "%d variables, %d sources, %d segments: statistics less unknowns, as in Table 1 of the paper: %lld. Rank of the "
+      "information of all pair correlations: %lld of %lld parameters; the smallest eigenvalue that counts is %.2g of "
+      "the "
+      "largest (zero is below %.2g).",
+      m->n, m->k, m->u, (long long)id->surplus, (long long)id->rank, (long long)id->parameters, id->smallest,
+      id->tolerance);
   fputs("</p>\n", page);
 }
 
 static void count_alone(const report *r, FILE *page) {
   const report_input *in = r->in;
   fputs("<p class=\"verdict\">", page);
-  html_textf(page, in->surplus >= 0
-                       ? "By the paper's count the mixing matrix can be identified: there are %lld more statistics than unknowns."
-                       : "By the paper's count there is no hope that the mixing matrix is identified: statistics less unknowns are %lld.",
-             (long long)in->surplus);
+  html_textf(
+      page,
+      in->surplus >= 0
+          ? "By the paper's count the mixing matrix can be identified: there are %lld more statistics than unknowns."
+          : "By the paper's count there is no hope that the mixing matrix is identified: statistics less unknowns are "
+            "%lld.",
+      (long long)in->surplus);
   fputs("</p>\n<p>The rank of the information was not computed for a model of this size; <code>blica identify ", page);
   put_word(page, in->model_path);
   fputs("</code> does.</p>\n", page);
@@ -208,7 +225,9 @@ void section_reproduce(const report *r, FILE *page) {
   html_text(page, " --out ");
   put_word(page, r->in->model_path);
   fputs("</pre>\n<p>", page);
-  html_textf(page, "With blica %s and options of the method left at their defaults; the result is the same for any number of threads. Seed %llu.",
+  html_textf(page,
+             "With blica %s and options of the method left at their defaults; the result is the same for any number of "
+             "threads. Seed %llu.",
              r->in->version, (unsigned long long)m->fit.seed);
   fputs("</p>\n", page);
 }

@@ -5,7 +5,9 @@
 #include "axes.h"
 #include "report_parts.h"
 
-static double loading(const blica_model *m, int i, int j) { return m->mixing[(size_t)j * (size_t)m->n + (size_t)i]; }
+static double loading(const blica_model *m, int i, int j) {
+  return m->mixing[(size_t)j * (size_t)m->n + (size_t)i];
+}
 
 static double largest_loading(const blica_model *m) {
   double largest = 0;
@@ -44,11 +46,13 @@ static void label_grid(figure *f, const report *r, const grid *g) {
   const blica_model *m = r->in->model;
   int every = (int)ceil(14 / g->w);
   for (int j = 0; j < m->k; j += every)
-    draw_text(f, g->left + (j + 0.5) * g->w, g->top - 6, 10, ALIGN_MIDDLE, INK, 0, false, "%s%d", g->w >= 24 ? "z" : "", j + 1);
+    draw_text(f, g->left + (j + 0.5) * g->w, g->top - 6, 10, ALIGN_MIDDLE, INK, 0, false, "%s%d", g->w >= 24 ? "z" : "",
+              j + 1);
   for (int i = 0; i < m->n && g->font > 0; i++) {
     char name[256];
     text_fit(name, sizeof name, g->font, 182, m->variables[r->rows.order[i]]);
-    draw_text(f, g->left - 6, g->top + (i + 0.5) * g->h + 0.36 * g->font, g->font, ALIGN_END, INK, 0, false, "%s", name);
+    draw_text(f, g->left - 6, g->top + (i + 0.5) * g->h + 0.36 * g->font, g->font, ALIGN_END, INK, 0, false, "%s",
+              name);
   }
 }
 
@@ -59,7 +63,8 @@ static void write_values(figure *f, const report *r, const grid *g, double large
     for (int j = 0; j < m->k; j++) {
       double value = loading(m, r->rows.order[i], j);
       draw_text(f, g->left + (j + 0.5) * g->w, g->top + (i + 0.5) * g->h + 3.5, 9.5, ALIGN_MIDDLE,
-                fabs(value) > 0.62 * largest ? WHITE : INK, 0, false, "%s%.2f", value < 0 ? "\xE2\x88\x92" : "", fabs(value));
+                fabs(value) > 0.62 * largest ? WHITE : INK, 0, false, "%s%.2f", value < 0 ? "\xE2\x88\x92" : "",
+                fabs(value));
     }
 }
 
@@ -92,7 +97,8 @@ figure *figure_mixing(const report *r) {
       }
     }
     double width = g.left + m->k * g.w + 20;
-    f = figure_new(fmax(width, g.left + 320), g.top + m->n * g.h + 54, "Heat map of the mixing matrix, variables by sources");
+    f = figure_new(fmax(width, g.left + 320), g.top + m->n * g.h + 54,
+                   "Heat map of the mixing matrix, variables by sources");
     heat map = {m->n, m->k, colours, values, rows, columns, "mixing"};
     draw_heat(f, g.left, g.top, m->k * g.w, m->n * g.h, &map);
     draw_rect(f, g.left, g.top, m->k * g.w, m->n * g.h, CLEAR, PALE, NULL);
@@ -111,8 +117,8 @@ figure *figure_mixing(const report *r) {
 
 enum { PANELS = 3, PANEL_W = 240, PANEL_H = 84, GAP_X = 60, GAP_Y = 46 };
 
-/* The scale of all panels. A few vanishing variances must not flatten the rest: the logarithmic scale starts where 3 % of
- * the values are below, and those are drawn on its edge. */
+/* The scale of all panels. A few vanishing variances must not flatten the rest: the logarithmic scale starts where 3 %
+ * of the values are below, and those are drawn on its edge. */
 static void limits(const double *values, size_t count, bool log_scale, double *scratch, double *low, double *high) {
   int used = 0;
   for (size_t i = 0; i < count; i++)
@@ -132,7 +138,8 @@ static void limits(const double *values, size_t count, bool log_scale, double *s
   }
 }
 
-static void draw_source(const blica_model *m, const axes *a, const double *values, int j, const char *what, double *line) {
+static void draw_source(const blica_model *m, const axes *a, const double *values, int j, const char *what,
+                        double *line) {
   int count = 0;
   for (int s = 0; s < m->u; s++) {
     double value = values[(size_t)s * (size_t)m->k + (size_t)j];
@@ -169,8 +176,17 @@ static figure *figure_over_segments(const blica_model *m, const double *values, 
   figure *f = figure_new(54 + columns * (PANEL_W + GAP_X) - GAP_X + 16, 26 + rows * (PANEL_H + GAP_Y) + 14, alt);
   for (int j = 0; j < m->k; j++) {
     char title[32];
-    axes a = {f, 54 + j % PANELS * (PANEL_W + GAP_X), 26 + j / PANELS * (PANEL_H + GAP_Y), PANEL_W, PANEL_H,
-              0.5, m->u + 0.5, low, high, false, log_scale};
+    axes a = {f,
+              54 + j % PANELS * (PANEL_W + GAP_X),
+              26 + j / PANELS * (PANEL_H + GAP_Y),
+              PANEL_W,
+              PANEL_H,
+              0.5,
+              m->u + 0.5,
+              low,
+              high,
+              false,
+              log_scale};
     axes_ticks_y(&a, j % PANELS == 0 ? what : NULL);
     if (!log_scale) draw_line(f, a.x, axes_y(&a, 0), a.x + a.w, axes_y(&a, 0), GREY, 1, true);
     draw_source(m, &a, values, j, what, line);
@@ -195,7 +211,8 @@ figure *figure_means(const report *r) {
 enum { PAIR_SOURCES = 4, PAIR_SIZE = 170, PAIR_GAP = 58 };
 
 static void draw_pair(const blica_model *m, figure *f, double x, double y, int first, int second, double largest) {
-  axes a = {f, x, y, PAIR_SIZE, PAIR_SIZE, -1.08 * largest, 1.08 * largest, -1.08 * largest, 1.08 * largest, false, false};
+  axes a = {f,     x,    y, PAIR_SIZE, PAIR_SIZE, -1.08 * largest, 1.08 * largest, -1.08 * largest, 1.08 * largest,
+            false, false};
   char label[2][16], tip[400];
   snprintf(label[0], sizeof label[0], "z%d", first + 1);
   snprintf(label[1], sizeof label[1], "z%d", second + 1);
@@ -203,8 +220,8 @@ static void draw_pair(const blica_model *m, figure *f, double x, double y, int f
   axes_ticks_x(&a, label[0]);
   draw_line(f, axes_x(&a, 0), y, axes_x(&a, 0), y + PAIR_SIZE, PALE, 1, false);
   for (int i = 0; i < m->n; i++) {
-    snprintf(tip, sizeof tip, "%.200s: z%d %.3g, z%d %.3g", m->variables[i], first + 1, loading(m, i, first), second + 1,
-             loading(m, i, second));
+    snprintf(tip, sizeof tip, "%.200s: z%d %.3g, z%d %.3g", m->variables[i], first + 1, loading(m, i, first),
+             second + 1, loading(m, i, second));
     draw_circle(f, axes_x(&a, loading(m, i, first)), axes_y(&a, loading(m, i, second)), m->n <= 60 ? 3 : 2.2,
                 with_alpha(palette(0), 0.75), CLEAR, tip);
   }
@@ -221,6 +238,7 @@ figure *figure_loadings(const report *r) {
                          "Scatter plots of the elements of the mixing matrix, pairs of the first sources");
   for (int first = 0; first < sources; first++)
     for (int second = first + 1; second < sources; second++, at++)
-      draw_pair(m, f, 56 + at % 3 * (PAIR_SIZE + PAIR_GAP), 12 + at / 3 * (PAIR_SIZE + PAIR_GAP), first, second, largest);
+      draw_pair(m, f, 56 + at % 3 * (PAIR_SIZE + PAIR_GAP), 12 + at / 3 * (PAIR_SIZE + PAIR_GAP), first, second,
+                largest);
   return f;
 }

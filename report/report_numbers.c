@@ -7,12 +7,15 @@
 
 enum { KEEP_ORDER = 25 }; /* up to so many variables the rows stay in the order of the data */
 
-static double loading(const blica_model *m, int i, int j) { return m->mixing[(size_t)j * (size_t)m->n + (size_t)i]; }
+static double loading(const blica_model *m, int i, int j) {
+  return m->mixing[(size_t)j * (size_t)m->n + (size_t)i];
+}
 
 /* Element (i,j) of c A V A' in segment s. */
 static double common(const blica_model *m, int s, int i, int j) {
   double sum = 0;
-  for (int l = 0; l < m->k; l++) sum += loading(m, i, l) * loading(m, j, l) * m->variances[(size_t)s * (size_t)m->k + (size_t)l];
+  for (int l = 0; l < m->k; l++)
+    sum += loading(m, i, l) * loading(m, j, l) * m->variances[(size_t)s * (size_t)m->k + (size_t)l];
   return m->link * sum;
 }
 

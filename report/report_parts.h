@@ -13,7 +13,7 @@ typedef struct {
   double *segment_rms;       /* [u] root mean square of fitted less observed */
   double *segment_se;        /* [u] root mean square of the standard errors; NaN when there are none */
   double rms;
-  bool *used;                /* [pairs,u] false where a variable is constant or no row has both */
+  bool *used; /* [pairs,u] false where a variable is constant or no row has both */
 } agreement;
 
 bool agreement_make(const report_input *in, agreement *out);

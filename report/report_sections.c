@@ -31,17 +31,25 @@ static void fact_text(FILE *page, const char *name, const char *text) {
 
 static const char *stop_words(blica_stop stop) {
   switch (stop) {
-  case BLICA_STOP_CONVERGED: return "converged";
-  case BLICA_STOP_ITERATIONS: return "not converged: the limit of iterations was reached";
-  case BLICA_STOP_TIME: return "not converged: the time was over";
-  case BLICA_STOP_INTERRUPTED: return "not converged: interrupted";
-  case BLICA_STOP_STALLED: return "not converged: no further progress in double precision";
-  case BLICA_STOP_UNBOUNDED: return "not converged: the likelihood has no maximum, parameters run to infinity";
+  case BLICA_STOP_CONVERGED:
+    return "converged";
+  case BLICA_STOP_ITERATIONS:
+    return "not converged: the limit of iterations was reached";
+  case BLICA_STOP_TIME:
+    return "not converged: the time was over";
+  case BLICA_STOP_INTERRUPTED:
+    return "not converged: interrupted";
+  case BLICA_STOP_STALLED:
+    return "not converged: no further progress in double precision";
+  case BLICA_STOP_UNBOUNDED:
+    return "not converged: the likelihood has no maximum, parameters run to infinity";
   }
   return "unknown";
 }
 
-static bool is_fit(const blica_model *m) { return strcmp(m->method, "truth") != 0; }
+static bool is_fit(const blica_model *m) {
+  return strcmp(m->method, "truth") != 0;
+}
 
 void section_summary(const report *r, FILE *page) {
   const blica_model *m = r->in->model;
@@ -60,18 +68,26 @@ void section_summary(const report *r, FILE *page) {
   }
   if (r->agree.pairs) fact(page, "residual correlation (rms)", "%.3g", r->agree.rms);
   fputs("</dl>\n", page);
-  fputs("<p>In segment <i>s</i> the sources are normal with means and variances of their own; the mixing matrix <i>A</i> is "
-        "the same in every segment; variable <i>i</i> is 1 with probability ", page);
+  fputs("<p>In segment <i>s</i> the sources are normal with means and variances of their own; the mixing matrix "
+        "<i>A</i> is "
+        "the same in every segment; variable <i>i</i> is 1 with probability ",
+        page);
   html_textf(page, "\xCE\xA6(\xE2\x88\x9A%.6g \xC2\xB7 ", m->link);
-  fputs("(<i>Az</i>)<sub><i>i</i></sub>). Columns of <i>A</i> are determined up to order, sign and scale: here sources are "
-        "ordered by explained variance, the entry of largest absolute value in each column is positive, and the mean over "
-        "segments of each source's log-variance is 0.</p>\n", page);
+  fputs("(<i>Az</i>)<sub><i>i</i></sub>). Columns of <i>A</i> are determined up to order, sign and scale: here sources "
+        "are "
+        "ordered by explained variance, the entry of largest absolute value in each column is positive, and the mean "
+        "over "
+        "segments of each source's log-variance is 0.</p>\n",
+        page);
 }
 
 /* ---- the fit ---- */
 
-/* Starts are compared with the one that was kept: where priors are learned, the model's own objective is under others. */
-static double best_of_starts(const blica_fit_report *fit) { return fit->starts[fit->best_start].objective; }
+/* Starts are compared with the one that was kept: where priors are learned, the model's own objective is under others.
+ */
+static double best_of_starts(const blica_fit_report *fit) {
+  return fit->starts[fit->best_start].objective;
+}
 
 static bool near_best(const blica_fit_report *fit, double objective) {
   double best = best_of_starts(fit);
@@ -105,15 +121,20 @@ static void starts_words(const blica_fit_report *fit, FILE *page) {
   for (int i = 0; i < fit->n_starts; i++) near += near_best(fit, fit->starts[i].objective);
   fputs("<p>", page);
   if (fit->n_starts < 2)
-    html_text(page, "There was one start only, so nothing tells whether it ended in the best optimum; more starts would.");
+    html_text(page,
+              "There was one start only, so nothing tells whether it ended in the best optimum; more starts would.");
   else if (near == fit->n_starts)
     html_textf(page, "All %d starts ended at the same objective.", fit->n_starts);
   else
-    html_textf(page, "%d of %d starts ended at the best objective (within 1e-6 of it); the others stopped in worse optima or "
-               "early. When one start alone finds the best, more starts are worth their time.", near, fit->n_starts);
+    html_textf(page,
+               "%d of %d starts ended at the best objective (within 1e-6 of it); the others stopped in worse optima or "
+               "early. When one start alone finds the best, more starts are worth their time.",
+               near, fit->n_starts);
   if (fit->n_starts > 0 && !near_best(fit, fit->objective))
-    html_textf(page, " The best of them was then fitted again under priors learned from the data, where its objective is %.10g.",
-               fit->objective);
+    html_textf(
+        page,
+        " The best of them was then fitted again under priors learned from the data, where its objective is %.10g.",
+        fit->objective);
   fputs("</p>\n", page);
 }
 
@@ -131,9 +152,12 @@ static void regularisation(const report *r, FILE *page) {
   if (isinf(fit->condition))
     html_text(page, "None was asked for: correlations were fitted as estimated.");
   else
-    html_textf(page, "Correlation matrices were brought to a condition number of at most %.4g by C \xE2\x86\x90 (C + d I)/(1 + d): "
-               "%d of %d segments needed it, with d up to %.3g. Where d > 0 all correlations shrink by 1/(1 + d); "
-               "\xE2\x80\x98observed\xE2\x80\x99 below means after it.", fit->condition, shifted, m->u, most);
+    html_textf(
+        page,
+        "Correlation matrices were brought to a condition number of at most %.4g by C \xE2\x86\x90 (C + d I)/(1 + d): "
+        "%d of %d segments needed it, with d up to %.3g. Where d > 0 all correlations shrink by 1/(1 + d); "
+        "\xE2\x80\x98observed\xE2\x80\x99 below means after it.",
+        fit->condition, shifted, m->u, most);
   fputs("</p>\n<details><summary>By segment</summary>", page);
   html_table(page, "Eigenvalues of each correlation matrix before regularisation, and the shift",
              "#number|segment|#samples|#smallest eigenvalue|#largest eigenvalue|#d");
@@ -225,21 +249,27 @@ void section_fit(const report *r, FILE *page) {
     regularisation(r, page);
   }
   if (r->agree.pairs == 0) {
-    fputs("<p class=\"note\">The report was made without the data: <code>blica report MODEL DATA</code> adds observed against "
-          "fitted correlations, residuals, and what was corrected by name.</p>\n", page);
+    fputs("<p class=\"note\">The report was made without the data: <code>blica report MODEL DATA</code> adds observed "
+          "against "
+          "fitted correlations, residuals, and what was corrected by name.</p>\n",
+          page);
     return;
   }
   fputs("<h3>Observed and fitted correlations</h3>\n", page);
   put_figure(page, figure_agreement(r), "agreement",
              "Latent correlations of all pairs in all segments. A model that fits has its points along the line.");
-  put_figure(page, figure_segments(r), "segments",
-             "How far the fitted correlations are from the observed ones in each segment. Where the residual is about the "
-             "standard error, the misfit is what sampling alone gives.");
-  put_figure(page, figure_residuals(r), "residuals",
-             r->rows.sorted ? "Mean over segments of fitted less observed, by pair; variables stand in the order of the mixing matrix below. "
-                              "Blocks of one colour are structure that the sources do not explain."
-                            : "Mean over segments of fitted less observed, by pair. Blocks of one colour are structure that the sources "
-                              "do not explain.");
+  put_figure(
+      page, figure_segments(r), "segments",
+      "How far the fitted correlations are from the observed ones in each segment. Where the residual is about the "
+      "standard error, the misfit is what sampling alone gives.");
+  put_figure(
+      page, figure_residuals(r), "residuals",
+      r->rows.sorted
+          ? "Mean over segments of fitted less observed, by pair; variables stand in the order of the mixing matrix "
+            "below. "
+            "Blocks of one colour are structure that the sources do not explain."
+          : "Mean over segments of fitted less observed, by pair. Blocks of one colour are structure that the sources "
+            "do not explain.");
   residual_table(r, page);
 }
 
@@ -273,8 +303,10 @@ static double explained(const blica_model *m, int j) {
 static void strongest_table(const blica_model *m, FILE *page) {
   double total = 0;
   for (int j = 0; j < m->k; j++) total += explained(m, j);
-  html_table(page, "The strongest variables of each source: correlation of the source with the latent variable, mean over segments",
-             "#source|#share of explained variance|strongest variables");
+  html_table(
+      page,
+      "The strongest variables of each source: correlation of the source with the latent variable, mean over segments",
+      "#source|#share of explained variance|strongest variables");
   for (int j = 0; j < m->k; j++) {
     int list[STRONGEST];
     double value[STRONGEST];
@@ -294,8 +326,10 @@ static void strongest_table(const blica_model *m, FILE *page) {
 }
 
 static void mixing_table(const blica_model *m, FILE *page) {
-  fputs("<details><summary>All numbers of the mixing matrix</summary><div class=\"wide\"><table class=\"sort\"><thead><tr><th "
-        "scope=\"col\">variable</th>", page);
+  fputs("<details><summary>All numbers of the mixing matrix</summary><div class=\"wide\"><table "
+        "class=\"sort\"><thead><tr><th "
+        "scope=\"col\">variable</th>",
+        page);
   for (int j = 0; j < m->k; j++) fprintf(page, "<th scope=\"col\" class=\"n\">z%d</th>", j + 1);
   fputs("</tr></thead><tbody>\n", page);
   for (int i = 0; i < m->n; i++) {
@@ -310,9 +344,10 @@ static void mixing_table(const blica_model *m, FILE *page) {
 
 void section_mixing(const report *r, FILE *page) {
   put_figure(page, figure_mixing(r), "mixing",
-             r->rows.sorted ? "The mixing matrix: one row per variable, one column per source. Variables with the same strongest "
-                              "source stand together, strongest first."
-                            : "The mixing matrix: one row per variable, one column per source.");
+             r->rows.sorted
+                 ? "The mixing matrix: one row per variable, one column per source. Variables with the same strongest "
+                   "source stand together, strongest first."
+                 : "The mixing matrix: one row per variable, one column per source.");
   strongest_table(r->in->model, page);
   put_figure(page, figure_loadings(r), "loadings",
              "The first sources in pairs; each point is a variable. Variables near an axis belong to one source.");
@@ -321,7 +356,8 @@ void section_mixing(const report *r, FILE *page) {
 
 void section_sources(const report *r, FILE *page) {
   put_figure(page, figure_variances(r), "variances",
-             "Variance of each source over the segments, in their own order, all on one logarithmic scale; orange points on the lower "
+             "Variance of each source over the segments, in their own order, all on one logarithmic scale; orange "
+             "points on the lower "
              "edge lie below it. These changes are what makes the mixing matrix identifiable.");
   put_figure(page, figure_means(r), "means", "Mean of each source over the segments.");
 }

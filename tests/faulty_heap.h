@@ -33,8 +33,8 @@ static inline void faulty_arm(faulty *f, long long at) {
   atomic_store(&f->fired, 0);
 }
 
-/* From one allocation that fails to the next: 1 with BLICA_FAULTS=all in the environment, as in `make faults`; with few, where
- * a checker makes everything slow, more than usual. */
+/* From one allocation that fails to the next: 1 with BLICA_FAULTS=all in the environment, as in `make faults`; with
+ * few, where a checker makes everything slow, more than usual. */
 static inline int faulty_stride(int usual) {
   const char *wish = getenv("BLICA_FAULTS");
   return !wish ? usual : wish[0] == 'a' ? 1 : 13 * usual;

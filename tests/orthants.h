@@ -127,7 +127,8 @@ static inline double slope_of(full *f, weighted_fn weighted, int fine, int i, in
 }
 
 /* The largest difference between a gradient and central differences, to be small beside the largest slope by a mean. */
-static inline void assert_gradient(full *f, weighted_fn weighted, int fine, double h, const double *g_mean, const double *g_cov) {
+static inline void assert_gradient(full *f, weighted_fn weighted, int fine, double h, const double *g_mean,
+                                   const double *g_cov) {
   const int n = f->n;
   double largest = 0, worst = 0;
   for (int i = 0; i < n; i++) largest = fmax(largest, fabs(g_mean[i]));

@@ -1,4 +1,5 @@
-/* scratch.h - a folder of a test's own, in memory where the system has such a place: files are synced thousands of times. */
+/* scratch.h - a folder of a test's own, in memory where the system has such a place: files are synced thousands of
+ * times. */
 #ifndef TESTS_SCRATCH_H
 #define TESTS_SCRATCH_H
 

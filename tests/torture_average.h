@@ -1,6 +1,6 @@
-/* torture_average.h - one more round of method matched with learned priors, from a model alone and written down once more from
- * docs/method.md, equation 29: the widths of the log-variances where the model stands, then A and log v that minimise the mean over
- * them, under the scales that the model records. Slopes by differences. */
+/* torture_average.h - one more round of method matched with learned priors, from a model alone and written down once
+ * more from docs/method.md, equation 29: the widths of the log-variances where the model stands, then A and log v that
+ * minimise the mean over them, under the scales that the model records. Slopes by differences. */
 #ifndef TEST_TORTURE_AVERAGE_H
 #define TEST_TORTURE_AVERAGE_H
 
@@ -115,7 +115,8 @@ static inline double average_objective(const double *theta, double *gradient, vo
   return value;
 }
 
-/* What one more round changes: of A, relative to its largest element, and of the objective, relative. False when there are no widths. */
+/* What one more round changes: of A, relative to its largest element, and of the objective, relative. False when there
+ * are no widths. */
 static inline int one_more_round(blica_ctx *ctx, plain *p, uint64_t seed, double *change, double *gain) {
   const size_t nk = (size_t)p->n * p->k, size = nk + (size_t)p->k * p->u;
   plain_average a = {.p = p};
@@ -130,7 +131,8 @@ static inline int one_more_round(blica_ctx *ctx, plain *p, uint64_t seed, double
     double value = average_objective(theta, gradient, &a);
     usable = bl_lbfgs(ctx, size, theta, average_objective, &a, &options, &result) == BLICA_OK;
     *change = 0;
-    for (size_t i = 0; i < nk; i++) most = fmax(most, fabs(theta[i])), *change = fmax(*change, fabs(theta[i] - before[i]));
+    for (size_t i = 0; i < nk; i++)
+      most = fmax(most, fabs(theta[i])), *change = fmax(*change, fabs(theta[i] - before[i]));
     *change /= fmax(most, 1e-300);
     *gain = (value - result.value) / fmax(1, fabs(value));
   }

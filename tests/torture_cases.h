@@ -15,7 +15,7 @@ typedef struct {
   int n, k, u;
   int rows; /* per segment */
   void (*fill)(int8_t *x /* [u rows] rows of n */, int n, int u, int rows);
-  double scale; /* 0: fitted from rows; else from counts times this */
+  double scale;   /* 0: fitted from rows; else from counts times this */
   char path[160]; /* of a table without names, plain or .gz, the segment last, in place of fill */
 } torture_case;
 
@@ -182,7 +182,8 @@ static inline blica_data *torture_read(blica_ctx *ctx, torture_case *c) {
       room = room ? 2 * room : 1024;
       x = realloc(x, room * (size_t)c->n), segment = realloc(segment, room * sizeof *segment);
     }
-    for (int i = 0; i < c->n; i++) x[rows * (size_t)c->n + (size_t)i] = field[i][0] == '1' ? 1 : field[i][0] == '0' ? 0 : BLICA_MISSING;
+    for (int i = 0; i < c->n; i++)
+      x[rows * (size_t)c->n + (size_t)i] = field[i][0] == '1' ? 1 : field[i][0] == '0' ? 0 : BLICA_MISSING;
     int s = 0;
     while (s < c->u && strcmp(label[s], field[c->n]) != 0) s++;
     if (s == c->u) label = realloc(label, (size_t)++c->u * sizeof *label), label[s] = strdup(field[c->n]);

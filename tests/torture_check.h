@@ -18,7 +18,8 @@
 static inline double plain_fastica(const blica_model *m, const blica_data *d) {
   const int n = m->n, k = m->k;
   double *y = calloc((size_t)d->rows * k, sizeof *y), *gram = calloc((size_t)k * k, sizeof *gram);
-  double *b = calloc((size_t)n * k, sizeof *b), *w = calloc((size_t)k * k, sizeof *w), *next = calloc((size_t)k * k, sizeof *next);
+  double *b = calloc((size_t)n * k, sizeof *b), *w = calloc((size_t)k * k, sizeof *w),
+         *next = calloc((size_t)k * k, sizeof *next);
   for (int i = 0; i < k; i++)
     for (int j = 0; j < k; j++)
       for (int v = 0; v < n; v++) gram[i + j * k] += m->mixing[v + i * n] * m->mixing[v + j * n];
@@ -76,8 +77,12 @@ typedef struct {
   int matched;
 } plain;
 
-static inline double *plain_room(size_t count) { return calloc(count ? count : 1, sizeof(double)); }
-static inline double plain_cdf(double x) { return 0.5 * erfc(-x * 0.70710678118654752440); }
+static inline double *plain_room(size_t count) {
+  return calloc(count ? count : 1, sizeof(double));
+}
+static inline double plain_cdf(double x) {
+  return 0.5 * erfc(-x * 0.70710678118654752440);
+}
 
 /* M = I + c A diag(v) A' */
 static inline void plain_latent(const plain *p, int s, double *m) {
@@ -244,8 +249,9 @@ static inline double plain_slope(plain *p, double *x, int s, double unit) {
   return slope / (12 * h);
 }
 
-/* Largest slope in absolute value over about `count` coordinates of each kind, evenly spread. Slopes by A and the means are those in
- * the scale where the mean variance of the source is 1: at other scales they can be made as small as one likes. */
+/* Largest slope in absolute value over about `count` coordinates of each kind, evenly spread. Slopes by A and the means
+ * are those in the scale where the mean variance of the source is 1: at other scales they can be made as small as one
+ * likes. */
 static inline double plain_sd(const plain *p, int j) {
   double variance = 0;
   for (int s = 0; s < p->u; s++) variance += exp(p->log_v[j + s * p->k]) / p->u;
@@ -271,7 +277,8 @@ static inline double plain_gradient(plain *p, int count) {
  * found is the one whose scale minimises them, source by source, since the likelihood is the same along it. */
 static inline void plain_take(plain *p, const blica_model *m) {
   p->n = m->n, p->k = m->k, p->u = m->u, p->link = m->link, p->thresholds = m->thresholds, p->samples = m->samples;
-  p->a = plain_room((size_t)m->n * m->k), p->log_v = plain_room((size_t)m->k * m->u), p->mean = plain_room((size_t)m->k * m->u);
+  p->a = plain_room((size_t)m->n * m->k), p->log_v = plain_room((size_t)m->k * m->u),
+  p->mean = plain_room((size_t)m->k * m->u);
   memcpy(p->a, m->mixing, (size_t)m->n * m->k * sizeof(double));
   memcpy(p->mean, m->means, (size_t)m->k * m->u * sizeof(double));
   for (int i = 0; i < m->k * m->u; i++) p->log_v[i] = log(m->variances[i]);
@@ -290,6 +297,8 @@ static inline void plain_take(plain *p, const blica_model *m) {
   }
 }
 
-static inline void plain_free(plain *p) { free(p->a), free(p->log_v), free(p->mean); }
+static inline void plain_free(plain *p) {
+  free(p->a), free(p->log_v), free(p->mean);
+}
 
 #endif

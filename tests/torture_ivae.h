@@ -1,6 +1,7 @@
-/* torture_ivae.h - the bound that method ivae maximises, written down once more from docs/rivals.md at a model and its encoder, and
- * its slopes by differences. The noise is that of the start that was best: a model does not say which of its sources had which noise
- * and with which sign, so all orders and signs are tried until the recorded loss comes out. */
+/* torture_ivae.h - the bound that method ivae maximises, written down once more from docs/rivals.md at a model and its
+ * encoder, and its slopes by differences. The noise is that of the start that was best: a model does not say which of
+ * its sources had which noise and with which sign, so all orders and signs are tried until the recorded loss comes out.
+ */
 #ifndef TEST_TORTURE_IVAE_H
 #define TEST_TORTURE_IVAE_H
 
@@ -17,9 +18,9 @@ enum { IVAE_SOURCES = 5 }; /* 5! 2^5 orders and signs are enough */
 typedef struct {
   const blica_data *data;
   int n, k, u, draws, analytic;
-  double *a, *log_v, *mean;          /* [n,k] logistic decoder, [k,u], [k,u] */
-  double *encoder, *encoder_log;     /* [k,n+u+1], the bias last */
-  double *noise;                     /* [k,draws,rows], rows segment after segment */
+  double *a, *log_v, *mean;      /* [n,k] logistic decoder, [k,u], [k,u] */
+  double *encoder, *encoder_log; /* [k,n+u+1], the bias last */
+  double *noise;                 /* [k,draws,rows], rows segment after segment */
   int order[IVAE_SOURCES], sign[IVAE_SOURCES];
 } plain_ivae;
 
@@ -30,10 +31,13 @@ static inline uint64_t ivae_noise_seed(uint64_t seed, uint64_t start) {
   return x ^ x >> 31;
 }
 
-static inline double ivae_softplus(double x) { return fmax(x, 0) + log1p(exp(-fabs(x))); }
+static inline double ivae_softplus(double x) {
+  return fmax(x, 0) + log1p(exp(-fabs(x)));
+}
 
 /* Negative bound of one row. */
-static inline double ivae_row(const plain_ivae *p, int s, const double *x /* 0, 1, or 1/2 for missing */, const double *noise) {
+static inline double ivae_row(const plain_ivae *p, int s, const double *x /* 0, 1, or 1/2 for missing */,
+                              const double *noise) {
   const int n = p->n, k = p->k, width = n + p->u + 1;
   double mean[IVAE_SOURCES], log_v[IVAE_SOURCES], loss = 0;
   for (int c = 0; c < k; c++) {
@@ -100,7 +104,8 @@ static inline int ivae_next(plain_ivae *p, long *at) {
 
 static inline void ivae_take(plain_ivae *p, const blica_model *m, const blica_data *data, const blica_fit_options *o) {
   const int n = m->n, k = m->k, u = m->u, width = n + u + 1;
-  *p = (plain_ivae){.data = data, .n = n, .k = k, .u = u, .draws = o->draws, .analytic = strcmp(o->kl, "analytic") == 0};
+  *p =
+      (plain_ivae){.data = data, .n = n, .k = k, .u = u, .draws = o->draws, .analytic = strcmp(o->kl, "analytic") == 0};
   p->a = calloc((size_t)n * k, sizeof(double));
   p->log_v = calloc((size_t)k * u, sizeof(double)), p->mean = calloc((size_t)k * u, sizeof(double));
   p->encoder = calloc((size_t)k * width, sizeof(double)), p->encoder_log = calloc((size_t)k * width, sizeof(double));
@@ -121,7 +126,8 @@ static inline void ivae_free(plain_ivae *p) {
   free(p->a), free(p->log_v), free(p->mean), free(p->encoder), free(p->encoder_log), free(p->noise);
 }
 
-/* About `count` slopes of one array, in the scale where the mean variance of each source is 1: power says how they scale. */
+/* About `count` slopes of one array, in the scale where the mean variance of each source is 1: power says how they
+ * scale. */
 static inline double ivae_slopes(plain_ivae *p, double *x, int size, int by_column, int power, int local, int count) {
   const double weight[4] = {1, -8, 8, -1}, at[4] = {-2, -1, 1, 2};
   double most = 0;
@@ -140,10 +146,10 @@ static inline double ivae_slopes(plain_ivae *p, double *x, int size, int by_colu
   return most;
 }
 
-/* Largest relative slope over about `count` coordinates of each kind; *loss is the value by its definition, NaN (and the result too) when
- * no order and signs of the noise give the recorded one. */
-static inline double plain_ivae_slope(const blica_model *m, const blica_data *data, const blica_fit_options *o, double recorded,
-                                      int count, double *loss) {
+/* Largest relative slope over about `count` coordinates of each kind; *loss is the value by its definition, NaN (and
+ * the result too) when no order and signs of the noise give the recorded one. */
+static inline double plain_ivae_slope(const blica_model *m, const blica_data *data, const blica_fit_options *o,
+                                      double recorded, int count, double *loss) {
   plain_ivae p;
   long at = 0;
   double most = NAN;

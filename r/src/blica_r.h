@@ -29,8 +29,8 @@ session *session_of(SEXP context);
  * be in external pointers by then. */
 void finish(session *s, blica_status status);
 
-#define TAKE(type) \
-  SEXP wrap_##type(blica_##type *object); \
+#define TAKE(type)                                                                                                     \
+  SEXP wrap_##type(blica_##type *object);                                                                              \
   blica_##type *type##_of(SEXP pointer);
 TAKE(data)
 TAKE(counts)

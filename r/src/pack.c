@@ -42,8 +42,12 @@ static SEXP end(session *s, SEXP held) {
 #endif
 
 /* 0, 1 or missing for those values, 2 for any other. */
-static inline int8_t code_int(int v) { return v == NA_INTEGER ? BLICA_MISSING : (unsigned)v <= 1 ? (int8_t)v : 2; }
-static inline int8_t code_real(double v) { return v == 0 ? 0 : v == 1 ? 1 : v != v ? BLICA_MISSING : 2; }
+static inline int8_t code_int(int v) {
+  return v == NA_INTEGER ? BLICA_MISSING : (unsigned)v <= 1 ? (int8_t)v : 2;
+}
+static inline int8_t code_real(double v) {
+  return v == 0 ? 0 : v == 1 ? 1 : v != v ? BLICA_MISSING : 2;
+}
 
 VECTORISE static void code_ints(const int *from, int64_t count, int8_t *to) {
   for (int64_t e = 0; e < count; e++) to[e] = code_int(from[e]);
@@ -129,7 +133,8 @@ SEXP blica_r_pack_sparse(SEXP context, SEXP dim, SEXP row, SEXP column, SEXP x, 
 SEXP blica_r_unpack(SEXP pointer) {
   const blica_data *data = data_of(pointer);
   const int n = data->n;
-  SEXP x = PROTECT(Rf_allocMatrix(INTSXP, (int)data->rows, n)), segment = PROTECT(Rf_allocVector(INTSXP, (R_xlen_t)data->rows));
+  SEXP x = PROTECT(Rf_allocMatrix(INTSXP, (int)data->rows, n)),
+       segment = PROTECT(Rf_allocVector(INTSXP, (R_xlen_t)data->rows));
   int64_t *seen = (int64_t *)R_alloc((size_t)data->u, sizeof *seen);
   for (int s = 0; s < data->u; s++) seen[s] = 0;
   for (int64_t r = 0; r < data->rows; r++) {

@@ -123,25 +123,25 @@ void finish(session *s, blica_status status) {
 
 /* ---- objects in external pointers ---- */
 
-#define KEEP(type) \
-  static void free_##type(SEXP pointer) { \
-    blica_##type##_free(R_ExternalPtrAddr(pointer)); \
-    R_ClearExternalPtr(pointer); \
-  } \
-  SEXP wrap_##type(blica_##type *object) { \
-    if (!object) return R_NilValue; \
-    SEXP pointer = PROTECT(R_MakeExternalPtr(object, Rf_install("blica_" #type), R_NilValue)); \
-    R_RegisterCFinalizerEx(pointer, free_##type, TRUE); \
-    UNPROTECT(1); \
-    return pointer; \
-  } \
-  blica_##type *type##_of(SEXP pointer) { \
-    if (Rf_isNull(pointer)) return NULL; \
-    if (TYPEOF(pointer) != EXTPTRSXP || R_ExternalPtrTag(pointer) != Rf_install("blica_" #type)) \
-      Rf_error("not an object of type blica_" #type); \
-    blica_##type *object = R_ExternalPtrAddr(pointer); \
-    if (!object) Rf_error("this blica_" #type " was made in another session of R; make it again"); \
-    return object; \
+#define KEEP(type)                                                                                                     \
+  static void free_##type(SEXP pointer) {                                                                              \
+    blica_##type##_free(R_ExternalPtrAddr(pointer));                                                                   \
+    R_ClearExternalPtr(pointer);                                                                                       \
+  }                                                                                                                    \
+  SEXP wrap_##type(blica_##type *object) {                                                                             \
+    if (!object) return R_NilValue;                                                                                    \
+    SEXP pointer = PROTECT(R_MakeExternalPtr(object, Rf_install("blica_" #type), R_NilValue));                         \
+    R_RegisterCFinalizerEx(pointer, free_##type, TRUE);                                                                \
+    UNPROTECT(1);                                                                                                      \
+    return pointer;                                                                                                    \
+  }                                                                                                                    \
+  blica_##type *type##_of(SEXP pointer) {                                                                              \
+    if (Rf_isNull(pointer)) return NULL;                                                                               \
+    if (TYPEOF(pointer) != EXTPTRSXP || R_ExternalPtrTag(pointer) != Rf_install("blica_" #type))                       \
+      Rf_error("not an object of type blica_" #type);                                                                  \
+    blica_##type *object = R_ExternalPtrAddr(pointer);                                                                 \
+    if (!object) Rf_error("this blica_" #type " was made in another session of R; make it again");                     \
+    return object;                                                                                                     \
   }
 KEEP(data)
 KEEP(counts)

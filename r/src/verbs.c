@@ -168,4 +168,6 @@ SEXP blica_r_methods(void) {
   return help;
 }
 
-SEXP blica_r_version(void) { return Rf_mkString(blica_version()); }
+SEXP blica_r_version(void) {
+  return Rf_mkString(blica_version());
+}

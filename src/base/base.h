@@ -14,31 +14,31 @@ enum { BL_MESSAGE = 1024 };
 /* ---- failing: one `status` and one `done:` label per function ---- */
 
 /* Records the message and returns the code. */
-blica_status bl_fail(blica_ctx *ctx, blica_status code, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+blica_status bl_fail(blica_ctx *ctx, blica_status code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 /* The same for a failure inside another library (LAPACK, zip, JSON), whose own report may blame the input when memory
  * was out: then errno is ENOMEM, the code BLICA_ERR_MEMORY and the message says so. Set errno to 0 before the call. */
 blica_status bl_fail_outside(blica_ctx *ctx, blica_status code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-bool bl_may_warn(const blica_ctx *ctx); /* false in a forked child that runs in another thread: it may not call the user */
+bool bl_may_warn(
+    const blica_ctx *ctx); /* false in a forked child that runs in another thread: it may not call the user */
 void bl_warn(blica_ctx *ctx, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-#define TRY(call)                         \
-  do {                                    \
-    status = (call);                      \
-    if (status != BLICA_OK) goto done;    \
+#define TRY(call)                                                                                                      \
+  do {                                                                                                                 \
+    status = (call);                                                                                                   \
+    if (status != BLICA_OK) goto done;                                                                                 \
   } while (0)
 
-#define FAIL(ctx, code, ...)                   \
-  do {                                         \
-    status = bl_fail((ctx), (code), __VA_ARGS__); \
-    goto done;                                 \
+#define FAIL(ctx, code, ...)                                                                                           \
+  do {                                                                                                                 \
+    status = bl_fail((ctx), (code), __VA_ARGS__);                                                                      \
+    goto done;                                                                                                         \
   } while (0)
 
-#define FAIL_OUTSIDE(ctx, code, ...)                      \
-  do {                                                    \
-    status = bl_fail_outside((ctx), (code), __VA_ARGS__); \
-    goto done;                                            \
+#define FAIL_OUTSIDE(ctx, code, ...)                                                                                   \
+  do {                                                                                                                 \
+    status = bl_fail_outside((ctx), (code), __VA_ARGS__);                                                              \
+    goto done;                                                                                                         \
   } while (0)
 
 /* ---- memory: overflow-checked, zeroed, through the context's hook, aligned to 64 bytes ---- */
@@ -50,7 +50,7 @@ void bl_free(void *block); /* finds its hook in a header before the block; NULL 
 
 /* TRY(bl_alloc(ctx, n * k, &a)): the element size comes from the pointer. */
 #define bl_alloc(ctx, count, out) bl_alloc_bytes((ctx), (count), sizeof **(out), (void **)(out))
-#define bl_resize(ctx, old_count, count, inout) \
+#define bl_resize(ctx, old_count, count, inout)                                                                        \
   bl_resize_bytes((ctx), (old_count), (count), sizeof **(inout), (void **)(inout))
 
 /* a * b, or SIZE_MAX when it overflows (which no allocation grants). */
@@ -84,10 +84,11 @@ bool bl_poll(blica_ctx *ctx, const blica_progress *progress);
 bool bl_interrupted(const blica_ctx *ctx);
 void bl_poll_reset(blica_ctx *ctx);
 void bl_poll_stop(blica_ctx *ctx); /* as if the user had said stop */
-double bl_seconds(void); /* monotonic clock */
+double bl_seconds(void);           /* monotonic clock */
 
-/* A look at the user and the clock from inside a loop over items, for work that is too long to look only between its steps. Once it says
- * stop, items are left out, and whoever sums them up must tell by the result that it is not whole. */
+/* A look at the user and the clock from inside a loop over items, for work that is too long to look only between its
+ * steps. Once it says stop, items are left out, and whoever sums them up must tell by the result that it is not whole.
+ */
 typedef struct {
   double deadline;         /* infinity: the user alone */
   blica_progress progress; /* what the user is told */

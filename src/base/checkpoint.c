@@ -16,8 +16,12 @@ void bl_checkpoint_free(bl_checkpoint *c) {
   bl_free(c);
 }
 
-bool bl_checkpoint_resumed(const bl_checkpoint *c) { return c && c->resumed; }
-const char *bl_checkpoint_path(const bl_checkpoint *c) { return c->path; }
+bool bl_checkpoint_resumed(const bl_checkpoint *c) {
+  return c && c->resumed;
+}
+const char *bl_checkpoint_path(const bl_checkpoint *c) {
+  return c->path;
+}
 
 /* ---- reading, on rank 0, for all ---- */
 

@@ -18,12 +18,12 @@ struct bl_checkpoint {
   char *path;
   double seconds, next, deadline; /* between writes; when the next is due; after this nothing is kept */
   bool resumed;
-  bool frozen;      /* the work was stopped */
-  bool changed;     /* since the last write */
-  bool writes;      /* rank 0 */
-  int failed;       /* errno of a write that failed and was not told yet */
+  bool frozen;  /* the work was stopped */
+  bool changed; /* since the last write */
+  bool writes;  /* rank 0 */
+  int failed;   /* errno of a write that failed and was not told yet */
   bool told;
-  uint64_t round;   /* of saving */
+  uint64_t round;       /* of saving */
   int entered, offered; /* iterations running, and those of them that saved in this round */
   bl_section *section;
   size_t sections, room;

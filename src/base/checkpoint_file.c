@@ -76,7 +76,8 @@ blica_status bl_checkpoint_bytes(blica_ctx *ctx, const char *path, unsigned char
   *size = (uint64_t)info.st_size;
   TRY(bl_alloc(ctx, *size + 1, bytes));
   if (fread(*bytes, 1, *size, stream) != *size)
-    FAIL(ctx, BLICA_ERR_IO, "checkpoint '%s' cannot be read: %s", path, ferror(stream) ? strerror(errno) : "it changes");
+    FAIL(ctx, BLICA_ERR_IO, "checkpoint '%s' cannot be read: %s", path,
+         ferror(stream) ? strerror(errno) : "it changes");
 done:
   if (stream) fclose(stream);
   if (status != BLICA_OK) {
@@ -92,10 +93,12 @@ static blica_status check(blica_ctx *ctx, const char *path, const unsigned char 
   if (size >= sizeof MAGIC && memcmp(bytes, MAGIC, sizeof MAGIC) != 0)
     return bl_fail(ctx, BLICA_ERR_FORMAT, "'%s' is not a checkpoint of blica", path);
   if (size < sizeof *h + sizeof stored)
-    return bl_fail(ctx, BLICA_ERR_FORMAT, "checkpoint '%s' is cut short: it has %llu bytes", path, (unsigned long long)size);
+    return bl_fail(ctx, BLICA_ERR_FORMAT, "checkpoint '%s' is cut short: it has %llu bytes", path,
+                   (unsigned long long)size);
   memcpy(h, bytes, sizeof *h);
   if (h->order != ORDER)
-    return bl_fail(ctx, BLICA_ERR_FORMAT, "checkpoint '%s' is damaged, or was made by a machine of another byte order", path);
+    return bl_fail(ctx, BLICA_ERR_FORMAT, "checkpoint '%s' is damaged, or was made by a machine of another byte order",
+                   path);
   if (h->version != VERSION)
     return bl_fail(ctx, BLICA_ERR_FORMAT, "checkpoint '%s' has format version %u; this program reads version %d", path,
                    (unsigned)h->version, VERSION);
@@ -112,7 +115,8 @@ static blica_status check(blica_ctx *ctx, const char *path, const unsigned char 
     memcpy(&sh, at, sizeof sh);
     digest = bl_digest(digest, at, sizeof sh);
     at += sizeof sh;
-    if (sh.name >= BL_STAGE_NAME || sh.name > (size_t)(end - at) || sh.size > (size_t)(end - at) - sh.name) goto damaged;
+    if (sh.name >= BL_STAGE_NAME || sh.name > (size_t)(end - at) || sh.size > (size_t)(end - at) - sh.name)
+      goto damaged;
     digest = bl_digest(digest, at, sh.name);
     digest = bl_digest(digest, at + sh.name, sh.size);
     at += sh.name + sh.size;

@@ -12,7 +12,9 @@ static blica_simd machine_level(void) {
   return BLICA_SIMD_SCALAR;
 }
 
-void blica_set_simd(blica_ctx *ctx, blica_simd level) { ctx->simd = level; }
+void blica_set_simd(blica_ctx *ctx, blica_simd level) {
+  ctx->simd = level;
+}
 
 blica_simd blica_simd_level(const blica_ctx *ctx) {
   blica_simd machine = machine_level();

@@ -19,7 +19,8 @@ static blica_status put(blica_ctx *ctx, bl_csv *csv, char c) {
 static blica_status begin_field(blica_ctx *ctx, bl_csv *csv) {
   if (csv->fields == csv->field_capacity) {
     if (csv->field_capacity > INT_MAX / 2)
-      return bl_fail(ctx, BLICA_ERR_FORMAT, "line %lld has more than %d fields", (long long)csv->line, csv->field_capacity);
+      return bl_fail(ctx, BLICA_ERR_FORMAT, "line %lld has more than %d fields", (long long)csv->line,
+                     csv->field_capacity);
     int capacity = csv->field_capacity ? 2 * csv->field_capacity : 16;
     blica_status status = bl_resize(ctx, (size_t)csv->fields, (size_t)capacity, &csv->starts);
     if (status != BLICA_OK) return status;
@@ -78,7 +79,9 @@ done:
   return status;
 }
 
-const char *bl_csv_field(const bl_csv *csv, int index) { return csv->text + csv->starts[index]; }
+const char *bl_csv_field(const bl_csv *csv, int index) {
+  return csv->text + csv->starts[index];
+}
 
 void bl_csv_clear(bl_csv *csv) {
   bl_free(csv->text);
@@ -87,7 +90,8 @@ void bl_csv_clear(bl_csv *csv) {
 }
 
 void bl_csv_put_text(FILE *stream, const char *text) {
-  bool plain = text[0] != 0 && text[0] != '#' && !strpbrk(text, ",\"\r\n") && text[0] != ' ' && text[strlen(text) - 1] != ' ';
+  bool plain =
+      text[0] != 0 && text[0] != '#' && !strpbrk(text, ",\"\r\n") && text[0] != ' ' && text[strlen(text) - 1] != ' ';
   if (plain) {
     fputs(text, stream);
     return;

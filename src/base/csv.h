@@ -8,12 +8,12 @@
 
 typedef struct {
   FILE *stream;
-  int64_t line;    /* of the record last read, from 1 */
+  int64_t line; /* of the record last read, from 1 */
   int64_t next_line;
-  char *text;      /* the fields one after the other, each ended by a zero byte */
+  char *text; /* the fields one after the other, each ended by a zero byte */
   size_t capacity, length;
   int fields, field_capacity;
-  size_t *starts;  /* [fields] into text */
+  size_t *starts; /* [fields] into text */
 } bl_csv;
 
 /* Reads the next record, skipping empty lines; *more is false at the end of the file. */

@@ -13,11 +13,14 @@
 #error "the build defines BLICA_VERSION from the file VERSION"
 #endif
 
-const char *blica_version(void) { return BLICA_VERSION; }
+const char *blica_version(void) {
+  return BLICA_VERSION;
+}
 
 const char *blica_status_name(blica_status status) {
-  static const char *const names[] = {"ok",     "out of memory",    "bad argument", "bad data",      "input/output error",
-                                      "bad format", "numerical failure", "interrupted",  "internal error"};
+  static const char *const names[] = {
+      "ok",         "out of memory",     "bad argument", "bad data",      "input/output error",
+      "bad format", "numerical failure", "interrupted",  "internal error"};
   return (unsigned)status < sizeof names / sizeof *names ? names[status] : "unknown status";
 }
 
@@ -30,7 +33,9 @@ static void *default_realloc(void *old, size_t size, void *user) {
   return realloc(old, size);
 }
 
-blica_status blica_ctx_create(blica_ctx **out) { return blica_ctx_create_with(default_realloc, NULL, out); }
+blica_status blica_ctx_create(blica_ctx **out) {
+  return blica_ctx_create_with(default_realloc, NULL, out);
+}
 
 blica_status blica_ctx_create_with(blica_realloc_fn hook, void *user, blica_ctx **out) {
   *out = NULL;
@@ -48,10 +53,16 @@ void blica_ctx_free(blica_ctx *ctx) {
   if (ctx) ctx->hook(ctx, 0, ctx->hook_user);
 }
 
-const char *blica_message(const blica_ctx *ctx) { return ctx ? ctx->message : "no context"; }
+const char *blica_message(const blica_ctx *ctx) {
+  return ctx ? ctx->message : "no context";
+}
 
-void blica_set_threads(blica_ctx *ctx, int threads) { ctx->threads = threads < 0 ? 0 : threads; }
-int blica_threads(const blica_ctx *ctx) { return bl_max_threads(ctx); }
+void blica_set_threads(blica_ctx *ctx, int threads) {
+  ctx->threads = threads < 0 ? 0 : threads;
+}
+int blica_threads(const blica_ctx *ctx) {
+  return bl_max_threads(ctx);
+}
 
 void blica_set_poll(blica_ctx *ctx, blica_poll_fn poll, void *user) {
   ctx->poll = poll;
@@ -71,7 +82,9 @@ void blica_set_comm(blica_ctx *ctx, const blica_comm *comm) {
     ctx->comm = (blica_comm){.size = 1};
 }
 
-const blica_comm *bl_comm(const blica_ctx *ctx) { return &ctx->comm; }
+const blica_comm *bl_comm(const blica_ctx *ctx) {
+  return &ctx->comm;
+}
 
 blica_status bl_fail(blica_ctx *ctx, blica_status code, const char *format, ...) {
   va_list args;
@@ -92,7 +105,9 @@ blica_status bl_fail_outside(blica_ctx *ctx, blica_status code, const char *form
   return head ? BLICA_ERR_MEMORY : code;
 }
 
-bool bl_may_warn(const blica_ctx *ctx) { return !ctx->silent; }
+bool bl_may_warn(const blica_ctx *ctx) {
+  return !ctx->silent;
+}
 
 void bl_warn(blica_ctx *ctx, const char *format, ...) {
   if (!bl_may_warn(ctx)) return;
@@ -111,7 +126,9 @@ static atomic_int *stop_flag(const blica_ctx *ctx) {
   return (atomic_int *)&ctx->stop;
 }
 
-bool bl_interrupted(const blica_ctx *ctx) { return atomic_load_explicit(stop_flag(ctx), memory_order_relaxed) != 0; }
+bool bl_interrupted(const blica_ctx *ctx) {
+  return atomic_load_explicit(stop_flag(ctx), memory_order_relaxed) != 0;
+}
 
 void bl_poll_reset(blica_ctx *ctx) {
   atomic_store(stop_flag(ctx), 0);
@@ -119,7 +136,9 @@ void bl_poll_reset(blica_ctx *ctx) {
   ctx->heard = false;
 }
 
-void bl_poll_stop(blica_ctx *ctx) { atomic_store(stop_flag(ctx), 1); }
+void bl_poll_stop(blica_ctx *ctx) {
+  atomic_store(stop_flag(ctx), 1);
+}
 
 bool bl_poll(blica_ctx *ctx, const blica_progress *progress) {
   if (bl_interrupted(ctx)) return true;
@@ -130,8 +149,12 @@ bool bl_poll(blica_ctx *ctx, const blica_progress *progress) {
   return bl_interrupted(ctx);
 }
 
-void bl_watch_set(blica_ctx *ctx, bl_watch *watch) { ctx->watch = watch; }
-bl_watch *bl_watch_of(const blica_ctx *ctx) { return ctx->watch; }
+void bl_watch_set(blica_ctx *ctx, bl_watch *watch) {
+  ctx->watch = watch;
+}
+bl_watch *bl_watch_of(const blica_ctx *ctx) {
+  return ctx->watch;
+}
 
 bool bl_watch_over(blica_ctx *ctx, int thread) {
   static const double OFTEN = 0.05; /* seconds between two questions to the user */

@@ -14,10 +14,10 @@ struct blica_ctx {
   blica_warn_fn warn;
   void *warn_user;
   blica_comm comm;
-  int comm_failed; /* an exchange failed: no more are tried */
+  int comm_failed;   /* an exchange failed: no more are tried */
   double wish, told; /* to stop: this rank's, and the sum over ranks as of the last exchange */
   bool heard;        /* an exchange has brought the others' wishes since the last look at them */
-  int threads; /* 0: all cores */
+  int threads;       /* 0: all cores */
   blica_simd simd;
   atomic_int stop;   /* the poll callback asked to stop */
   blica_ctx *parent; /* of a forked child, which runs on one thread */

@@ -7,8 +7,11 @@
 
 /* Length of the valid UTF-8 sequence at s (RFC 3629: no overlong forms, no surrogates), or 0. */
 static int sequence(const unsigned char *s) {
-  int length = s[0] < 0x80 ? 1 : s[0] >= 0xc2 && s[0] <= 0xdf ? 2 : s[0] >= 0xe0 && s[0] <= 0xef ? 3
-             : s[0] >= 0xf0 && s[0] <= 0xf4 ? 4 : 0;
+  int length = s[0] < 0x80                    ? 1
+               : s[0] >= 0xc2 && s[0] <= 0xdf ? 2
+               : s[0] >= 0xe0 && s[0] <= 0xef ? 3
+               : s[0] >= 0xf0 && s[0] <= 0xf4 ? 4
+                                              : 0;
   for (int i = 1; i < length; i++)
     if ((s[i] & 0xc0) != 0x80) return 0;
   if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f)) return 0;

@@ -62,13 +62,19 @@ static const char *parse_descr(cursor *c, bl_npy *out) {
   size_t s = out->size;
   bool integer = s == 1 || s == 2 || s == 4 || s == 8;
   switch (out->kind) {
-  case 'b': return s == 1 ? NULL : "its element type is unknown";
+  case 'b':
+    return s == 1 ? NULL : "its element type is unknown";
   case 'i':
-  case 'u': return integer ? NULL : "its integers have an unknown size";
-  case 'f': return s == 2 || s == 4 || s == 8 ? NULL : "its floats are not of 2, 4 or 8 bytes";
-  case 'U': return __builtin_mul_overflow(s, (size_t)4, &out->size) ? "its text is too long" : NULL;
-  case 'S': return NULL;
-  default: return "its elements are not numbers, booleans or text; save it with a plain dtype such as int8";
+  case 'u':
+    return integer ? NULL : "its integers have an unknown size";
+  case 'f':
+    return s == 2 || s == 4 || s == 8 ? NULL : "its floats are not of 2, 4 or 8 bytes";
+  case 'U':
+    return __builtin_mul_overflow(s, (size_t)4, &out->size) ? "its text is too long" : NULL;
+  case 'S':
+    return NULL;
+  default:
+    return "its elements are not numbers, booleans or text; save it with a plain dtype such as int8";
   }
 }
 
@@ -171,11 +177,11 @@ static double half(uint16_t bits) {
   return value;
 }
 
-#define READ(type)                \
-  do {                            \
-    type value;                   \
-    memcpy(&value, p, sizeof value); \
-    return (double)value;         \
+#define READ(type)                                                                                                     \
+  do {                                                                                                                 \
+    type value;                                                                                                        \
+    memcpy(&value, p, sizeof value);                                                                                   \
+    return (double)value;                                                                                              \
   } while (0)
 
 double bl_npy_number(const bl_npy *array, const void *p) {

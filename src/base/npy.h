@@ -10,9 +10,9 @@
 enum { BL_NPY_DIMENSIONS = 8, BL_NPY_HEADER_MAX = 512 };
 
 typedef struct {
-  char kind;     /* 'b' bool, 'i' integer, 'u' unsigned, 'f' float, 'U' UCS-4 text, 'S' bytes */
-  size_t size;   /* bytes per element; of 'U' four times the characters */
-  bool fortran;  /* first index fastest */
+  char kind;    /* 'b' bool, 'i' integer, 'u' unsigned, 'f' float, 'U' UCS-4 text, 'S' bytes */
+  size_t size;  /* bytes per element; of 'U' four times the characters */
+  bool fortran; /* first index fastest */
   int ndim;
   size_t shape[BL_NPY_DIMENSIONS];
   size_t count;  /* product of the shape */

@@ -10,13 +10,14 @@ typedef struct bl_npz_writer bl_npz_writer;
 
 blica_status bl_npz_begin(blica_ctx *ctx, bl_npz_writer **out);
 /* The same with what counts and correlations begin with: format and version, names, exact, samples. */
-blica_status bl_npz_begin_tables(blica_ctx *ctx, const char *format, int n, char *const *variables, int u, char *const *segments, int exact,
-                                 const double *samples, bl_npz_writer **out);
+blica_status bl_npz_begin_tables(blica_ctx *ctx, const char *format, int n, char *const *variables, int u,
+                                 char *const *segments, int exact, const double *samples, bl_npz_writer **out);
 /* Row-major array of kind ('f', 'i', 'u', 'b') and bytes per element. data must live until write. */
 blica_status bl_npz_add(blica_ctx *ctx, bl_npz_writer *npz, const char *name, char kind, size_t size, int ndim,
                         const size_t *shape, const void *data);
-/* The same of rows that are made while the file is written: make says where row r is (all indices but the last, counted through),
- * which it may put into `row`, as long as one or, without `room`, of no bytes. NULL: it cannot, and nothing is written. */
+/* The same of rows that are made while the file is written: make says where row r is (all indices but the last, counted
+ * through), which it may put into `row`, as long as one or, without `room`, of no bytes. NULL: it cannot, and nothing
+ * is written. */
 typedef const void *(*bl_npz_row)(void *user, size_t r, void *row);
 blica_status bl_npz_add_rows(blica_ctx *ctx, bl_npz_writer *npz, const char *name, char kind, size_t size, int ndim,
                              const size_t *shape, bool room, bl_npz_row make, void *user);
@@ -37,8 +38,8 @@ bool bl_npz_has(const bl_npz_reader *npz, const char *name);
 blica_status bl_npz_numbers(blica_ctx *ctx, bl_npz_reader *npz, const char *name, int ndim, const size_t *shape,
                             double *out);
 /* Rows first..last-1 of such a matrix [rows,columns], read without holding the others. */
-blica_status bl_npz_rows(blica_ctx *ctx, bl_npz_reader *npz, const char *name, size_t rows, size_t columns, size_t first,
-                         size_t last, double *out);
+blica_status bl_npz_rows(blica_ctx *ctx, bl_npz_reader *npz, const char *name, size_t rows, size_t columns,
+                         size_t first, size_t last, double *out);
 /* Fails unless the entry is large enough to hold that many elements of one byte. */
 blica_status bl_npz_expect(blica_ctx *ctx, bl_npz_reader *npz, const char *name, size_t count);
 blica_status bl_npz_texts(blica_ctx *ctx, bl_npz_reader *npz, const char *name, int *count, char ***out);

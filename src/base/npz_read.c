@@ -37,7 +37,7 @@ blica_status bl_npz_open(blica_ctx *ctx, const char *path, bl_npz_reader **out) 
     zip_error_init_with_code(&error, code);
     bool format = code == ZIP_ER_NOZIP || code == ZIP_ER_INCONS;
     status = bl_fail_outside(ctx, format ? BLICA_ERR_FORMAT : BLICA_ERR_IO, "%s: cannot open as .npz: %s", path,
-                     zip_error_strerror(&error));
+                             zip_error_strerror(&error));
     zip_error_fini(&error);
     goto done;
   }
@@ -54,7 +54,9 @@ static zip_int64_t locate(const bl_npz_reader *npz, const char *name) {
   return zip_name_locate(npz->archive, file, 0);
 }
 
-bool bl_npz_has(const bl_npz_reader *npz, const char *name) { return locate(npz, name) >= 0; }
+bool bl_npz_has(const bl_npz_reader *npz, const char *name) {
+  return locate(npz, name) >= 0;
+}
 
 /* The size of an entry, once it is credible: deflate expands at most 1032 times. */
 static blica_status entry_size(blica_ctx *ctx, bl_npz_reader *npz, zip_uint64_t index, const char *name, size_t *size) {
@@ -63,8 +65,8 @@ static blica_status entry_size(blica_ctx *ctx, bl_npz_reader *npz, zip_uint64_t 
   if (zip_stat_index(npz->archive, index, 0, &info) != 0 || (info.valid & wanted) != wanted)
     return bl_fail(ctx, BLICA_ERR_FORMAT, "%s: the size of array %s is not known", npz->path, name);
   if (info.comp_size > npz->file_size || info.size / 1100 > info.comp_size + 1)
-    return bl_fail(ctx, BLICA_ERR_FORMAT, "%s: array %s claims %llu bytes, more than the file can hold", npz->path, name,
-                   (unsigned long long)info.size);
+    return bl_fail(ctx, BLICA_ERR_FORMAT, "%s: array %s claims %llu bytes, more than the file can hold", npz->path,
+                   name, (unsigned long long)info.size);
   *size = (size_t)info.size;
   return BLICA_OK;
 }
@@ -75,7 +77,8 @@ blica_status bl_npz_expect(blica_ctx *ctx, bl_npz_reader *npz, const char *name,
   if (index < 0) return bl_fail(ctx, BLICA_ERR_FORMAT, "%s: array %s is missing", npz->path, name);
   blica_status status = entry_size(ctx, npz, (zip_uint64_t)index, name, &size);
   if (status == BLICA_OK && size < count)
-    return bl_fail(ctx, BLICA_ERR_FORMAT, "%s: array %s has %zu bytes, too few for %zu elements", npz->path, name, size, count);
+    return bl_fail(ctx, BLICA_ERR_FORMAT, "%s: array %s has %zu bytes, too few for %zu elements", npz->path, name, size,
+                   count);
   return status;
 }
 
@@ -96,8 +99,8 @@ static blica_status load(blica_ctx *ctx, bl_npz_reader *npz, const char *name, b
   while (entry && have < size && (got = zip_fread(entry, *bytes + have, size - have)) > 0) have += (size_t)got;
   if (entry && have == size) got = zip_fread(entry, &extra, 1); /* the checksum is verified at the end */
   if (got != 0 || have != size)
-    FAIL_OUTSIDE(ctx, BLICA_ERR_FORMAT, "%s: array %s is damaged or cut off (%zu of %zu bytes could be read)", npz->path, name,
-         have, size);
+    FAIL_OUTSIDE(ctx, BLICA_ERR_FORMAT, "%s: array %s is damaged or cut off (%zu of %zu bytes could be read)",
+                 npz->path, name, have, size);
   const char *reason = bl_npy_parse(*bytes, size, array);
   if (reason) FAIL(ctx, BLICA_ERR_FORMAT, "%s: array %s: %s", npz->path, name, reason);
   if (size - array->offset != array->count * array->size)
@@ -118,12 +121,17 @@ blica_status bl_npz_numbers(blica_ctx *ctx, bl_npz_reader *npz, const char *name
   bl_npy array;
   char *bytes;
   TRY(load(ctx, npz, name, &array, &bytes));
-  if (array.kind == 'U' || array.kind == 'S') FAIL(ctx, BLICA_ERR_FORMAT, "%s: array %s holds text, not numbers", npz->path, name);
+  if (array.kind == 'U' || array.kind == 'S')
+    FAIL(ctx, BLICA_ERR_FORMAT, "%s: array %s holds text, not numbers", npz->path, name);
   bool same = array.ndim == ndim;
   for (int d = 0; same && d < ndim; d++) same = array.shape[d] == shape[d];
   if (!same || ndim > 2)
-    FAIL(ctx, BLICA_ERR_FORMAT, "%s: array %s has %d dimensions and %zu elements; %d dimensions and %zu elements are expected",
-         npz->path, name, array.ndim, array.count, ndim, ndim == 2 ? bl_mul(shape[0], shape[1]) : ndim ? shape[0] : 1);
+    FAIL(ctx, BLICA_ERR_FORMAT,
+         "%s: array %s has %d dimensions and %zu elements; %d dimensions and %zu elements are expected", npz->path,
+         name, array.ndim, array.count, ndim,
+         ndim == 2 ? bl_mul(shape[0], shape[1])
+         : ndim    ? shape[0]
+                   : 1);
   const char *data = bytes + array.offset;
   bool turn = array.fortran && ndim == 2;
   for (size_t k = 0; k < array.count; k++)
@@ -165,8 +173,8 @@ static bool read_slabs(zip_file_t *entry, const bl_npy *array, size_t from, size
   return got == 0 && at == array->count && part == 0;
 }
 
-blica_status bl_npz_rows(blica_ctx *ctx, bl_npz_reader *npz, const char *name, size_t rows, size_t columns, size_t first,
-                         size_t last, double *out) {
+blica_status bl_npz_rows(blica_ctx *ctx, bl_npz_reader *npz, const char *name, size_t rows, size_t columns,
+                         size_t first, size_t last, double *out) {
   blica_status status;
   const size_t shape[2] = {rows, columns};
   zip_int64_t index = locate(npz, name);
@@ -177,11 +185,12 @@ blica_status bl_npz_rows(blica_ctx *ctx, bl_npz_reader *npz, const char *name, s
   bool read = false;
   TRY(bl_alloc(ctx, SLAB > HEAD_MAX ? SLAB : HEAD_MAX, &bytes));
   entry = index < 0 ? NULL : zip_fopen_index(npz->archive, (zip_uint64_t)index, 0);
-  if (entry && read_head(entry, bytes, &array) && !array.fortran && array.kind != 'U' && array.kind != 'S' && array.ndim == 2 &&
-      array.shape[0] == rows && array.shape[1] == columns)
+  if (entry && read_head(entry, bytes, &array) && !array.fortran && array.kind != 'U' && array.kind != 'S' &&
+      array.ndim == 2 && array.shape[0] == rows && array.shape[1] == columns)
     read = read_slabs(entry, &array, first * columns, last * columns, bytes, out);
   if (read) goto done;
-  TRY(bl_alloc(ctx, bl_mul(rows, columns), &all)); /* a layout that must be held whole; or the reason why it cannot be read */
+  TRY(bl_alloc(ctx, bl_mul(rows, columns),
+               &all)); /* a layout that must be held whole; or the reason why it cannot be read */
   TRY(bl_npz_numbers(ctx, npz, name, 2, shape, all));
   memcpy(out, all + first * columns, (last - first) * columns * sizeof *out);
 done:
@@ -231,10 +240,11 @@ blica_status bl_npz_texts(blica_ctx *ctx, bl_npz_reader *npz, const char *name, 
   *out = NULL;
   *count = 0;
   TRY(load(ctx, npz, name, &array, &bytes));
-  if (array.kind != 'U' && array.kind != 'S') FAIL(ctx, BLICA_ERR_FORMAT, "%s: array %s does not hold text", npz->path, name);
+  if (array.kind != 'U' && array.kind != 'S')
+    FAIL(ctx, BLICA_ERR_FORMAT, "%s: array %s does not hold text", npz->path, name);
   if (array.ndim > 1 || array.count > INT32_MAX)
-    FAIL(ctx, BLICA_ERR_FORMAT, "%s: array %s has %d dimensions and %zu elements; a list of names is expected", npz->path, name,
-         array.ndim, array.count);
+    FAIL(ctx, BLICA_ERR_FORMAT, "%s: array %s has %d dimensions and %zu elements; a list of names is expected",
+         npz->path, name, array.ndim, array.count);
   if (array.size == 0 && array.count > 1) /* any number of them would fit into no bytes */
     FAIL(ctx, BLICA_ERR_FORMAT, "%s: array %s announces %zu names of no length", npz->path, name, array.count);
   TRY(bl_alloc(ctx, array.size + 1, &text));

@@ -1,6 +1,7 @@
-/* npz_write.c - the archive is made by libzip straight into the temporary file that becomes the output, so that a failure leaves
- * an old file intact and memory holds neither the archive nor arrays that can be made row by row. Entries are deflated (counts
- * as doubles shrink about fivefold) and carry a fixed date: the same content gives the same bytes. */
+/* npz_write.c - the archive is made by libzip straight into the temporary file that becomes the output, so that a
+ * failure leaves an old file intact and memory holds neither the archive nor arrays that can be made row by row.
+ * Entries are deflated (counts as doubles shrink about fivefold) and carry a fixed date: the same content gives the
+ * same bytes. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,7 +57,8 @@ static zip_int64_t write_failed(bl_npz_writer *npz) {
 static zip_int64_t move_write(bl_npz_writer *npz, void *data, zip_uint64_t length) {
   off_t at = ftello(npz->stream);
   if (at < 0 || fseeko(npz->stream, 0, SEEK_END) != 0) return write_failed(npz);
-  zip_int64_t to = zip_source_seek_compute_offset((zip_uint64_t)at, (zip_uint64_t)ftello(npz->stream), data, length, &npz->error);
+  zip_int64_t to =
+      zip_source_seek_compute_offset((zip_uint64_t)at, (zip_uint64_t)ftello(npz->stream), data, length, &npz->error);
   return to >= 0 && fseeko(npz->stream, (off_t)to, SEEK_SET) == 0 ? 0 : write_failed(npz);
 }
 
@@ -65,10 +67,10 @@ static zip_int64_t serve_archive(void *user, void *data, zip_uint64_t length, zi
   bl_npz_writer *npz = user;
   switch (command) {
   case ZIP_SOURCE_SUPPORTS:
-    return zip_source_make_command_bitmap(ZIP_SOURCE_OPEN, ZIP_SOURCE_READ, ZIP_SOURCE_CLOSE, ZIP_SOURCE_STAT, ZIP_SOURCE_ERROR,
-                                          ZIP_SOURCE_FREE, ZIP_SOURCE_SEEK, ZIP_SOURCE_TELL, ZIP_SOURCE_BEGIN_WRITE,
-                                          ZIP_SOURCE_COMMIT_WRITE, ZIP_SOURCE_ROLLBACK_WRITE, ZIP_SOURCE_WRITE,
-                                          ZIP_SOURCE_SEEK_WRITE, ZIP_SOURCE_TELL_WRITE, ZIP_SOURCE_REMOVE, -1);
+    return zip_source_make_command_bitmap(
+        ZIP_SOURCE_OPEN, ZIP_SOURCE_READ, ZIP_SOURCE_CLOSE, ZIP_SOURCE_STAT, ZIP_SOURCE_ERROR, ZIP_SOURCE_FREE,
+        ZIP_SOURCE_SEEK, ZIP_SOURCE_TELL, ZIP_SOURCE_BEGIN_WRITE, ZIP_SOURCE_COMMIT_WRITE, ZIP_SOURCE_ROLLBACK_WRITE,
+        ZIP_SOURCE_WRITE, ZIP_SOURCE_SEEK_WRITE, ZIP_SOURCE_TELL_WRITE, ZIP_SOURCE_REMOVE, -1);
   case ZIP_SOURCE_STAT:
     zip_stat_init(data);
     ((zip_stat_t *)data)->valid = ZIP_STAT_SIZE;
@@ -77,10 +79,14 @@ static zip_int64_t serve_archive(void *user, void *data, zip_uint64_t length, zi
   case ZIP_SOURCE_WRITE:
     errno = 0;
     return fwrite(data, 1, length, npz->stream) == length ? (zip_int64_t)length : write_failed(npz);
-  case ZIP_SOURCE_SEEK_WRITE: return move_write(npz, data, length);
-  case ZIP_SOURCE_TELL_WRITE: return ftello(npz->stream);
-  case ZIP_SOURCE_ERROR: return zip_error_to_data(&npz->error, data, length);
-  default: return 0;
+  case ZIP_SOURCE_SEEK_WRITE:
+    return move_write(npz, data, length);
+  case ZIP_SOURCE_TELL_WRITE:
+    return ftello(npz->stream);
+  case ZIP_SOURCE_ERROR:
+    return zip_error_to_data(&npz->error, data, length);
+  default:
+    return 0;
   }
 }
 
@@ -124,7 +130,8 @@ static blica_status add_source(blica_ctx *ctx, bl_npz_writer *npz, const char *n
   if (index < 0 || zip_set_file_compression(npz->archive, (zip_uint64_t)index, ZIP_CM_DEFLATE, 1) != 0 ||
       zip_file_set_dostime(npz->archive, (zip_uint64_t)index, 0, 0x21, 0) != 0) {
     if (index < 0 && source) zip_source_free(source);
-    FAIL_OUTSIDE(ctx, BLICA_ERR_INTERNAL, "array %s could not be added to the archive: %s", name, zip_strerror(npz->archive));
+    FAIL_OUTSIDE(ctx, BLICA_ERR_INTERNAL, "array %s could not be added to the archive: %s", name,
+                 zip_strerror(npz->archive));
   }
 done:
   return status;
@@ -152,7 +159,7 @@ done:
 typedef struct {
   bl_npz_row make;
   void *user;
-  char *head, *room;     /* the header; room for a row, or NULL */
+  char *head, *room; /* the header; room for a row, or NULL */
   size_t head_bytes, row_bytes, rows;
   const char *part;      /* the header, then one row after the other */
   size_t have, used, at; /* bytes of part, of them read, rows made */
@@ -178,12 +185,13 @@ static zip_int64_t serve_rows(void *user, void *data, zip_uint64_t length, zip_s
   row_source *r = user;
   switch (command) {
   case ZIP_SOURCE_SUPPORTS:
-    return zip_source_make_command_bitmap(ZIP_SOURCE_OPEN, ZIP_SOURCE_READ, ZIP_SOURCE_CLOSE, ZIP_SOURCE_STAT, ZIP_SOURCE_ERROR,
-                                          ZIP_SOURCE_FREE, -1);
+    return zip_source_make_command_bitmap(ZIP_SOURCE_OPEN, ZIP_SOURCE_READ, ZIP_SOURCE_CLOSE, ZIP_SOURCE_STAT,
+                                          ZIP_SOURCE_ERROR, ZIP_SOURCE_FREE, -1);
   case ZIP_SOURCE_OPEN:
     r->used = r->at = 0, r->have = r->head_bytes, r->part = r->head;
     return 0;
-  case ZIP_SOURCE_READ: return read_rows(r, data, length);
+  case ZIP_SOURCE_READ:
+    return read_rows(r, data, length);
   case ZIP_SOURCE_STAT:
     zip_stat_init(data);
     ((zip_stat_t *)data)->valid = ZIP_STAT_SIZE;
@@ -195,7 +203,8 @@ static zip_int64_t serve_rows(void *user, void *data, zip_uint64_t length, zip_s
     zip_error_set(&error, ZIP_ER_READ, 0);
     return zip_error_to_data(&error, data, length);
   }
-  default: return 0;
+  default:
+    return 0;
   }
 }
 
@@ -205,7 +214,8 @@ blica_status bl_npz_add_rows(blica_ctx *ctx, bl_npz_writer *npz, const char *nam
   bl_npy array = describe(kind, size, ndim, shape);
   row_source *r;
   TRY(keep(ctx, npz, sizeof *r, &r));
-  *r = (row_source){.make = make, .user = user, .row_bytes = bl_mul(shape[ndim - 1], size), .rows = array.count / shape[ndim - 1]};
+  *r = (row_source){
+      .make = make, .user = user, .row_bytes = bl_mul(shape[ndim - 1], size), .rows = array.count / shape[ndim - 1]};
   TRY(keep(ctx, npz, BL_NPY_HEADER_MAX, &r->head));
   if (room) TRY(keep(ctx, npz, r->row_bytes, &r->room));
   r->head_bytes = bl_npy_header(&array, r->head);
@@ -238,8 +248,10 @@ static uint32_t next_character(const unsigned char **at) {
   int extra = p[0] < 0x80 ? 0 : p[0] >> 5 == 6 ? 1 : p[0] >> 4 == 14 ? 2 : p[0] >> 3 == 30 ? 3 : -1;
   uint32_t code = extra <= 0 ? p[0] : p[0] & (0x3fu >> extra);
   for (int k = 1; k <= extra; k++) {
-    if (p[k] >> 6 != 2) extra = -1;
-    else code = code << 6 | (p[k] & 63);
+    if (p[k] >> 6 != 2)
+      extra = -1;
+    else
+      code = code << 6 | (p[k] & 63);
   }
   if (extra < 0 || code < least[extra] || code > 0x10ffff || code >> 11 == 27) { /* 27: surrogates */
     ++*at;
@@ -269,8 +281,8 @@ done:
   return status;
 }
 
-blica_status bl_npz_begin_tables(blica_ctx *ctx, const char *format, int n, char *const *variables, int u, char *const *segments, int exact,
-                                 const double *samples, bl_npz_writer **out) {
+blica_status bl_npz_begin_tables(blica_ctx *ctx, const char *format, int n, char *const *variables, int u,
+                                 char *const *segments, int exact, const double *samples, bl_npz_writer **out) {
   blica_status status;
   const size_t count = (size_t)u;
   TRY(bl_npz_begin(ctx, out));
@@ -306,7 +318,8 @@ static blica_status make_archive(blica_ctx *ctx, bl_npz_writer *npz, const char 
   if (closed && fflush(npz->stream) == 0) return BLICA_OK;
   if (closed || npz->reason || errno == ENOSPC)
     return bl_fail(ctx, BLICA_ERR_IO, "%s: cannot write: %s", path, strerror(npz->reason ? npz->reason : errno));
-  return bl_fail_outside(ctx, BLICA_ERR_INTERNAL, "%s: the archive could not be made: %s", path, zip_strerror(npz->archive));
+  return bl_fail_outside(ctx, BLICA_ERR_INTERNAL, "%s: the archive could not be made: %s", path,
+                         zip_strerror(npz->archive));
 }
 
 /* A file without a name. */
@@ -325,7 +338,8 @@ blica_status bl_npz_write(blica_ctx *ctx, bl_npz_writer *npz, const char *path) 
   bl_outfile file = {0};
   FILE *room = NULL;
   if (!bl_outfile_open(&file, path)) FAIL(ctx, BLICA_ERR_IO, "%s: cannot write: %s", path, strerror(errno));
-  if (file.special && !(room = open_room())) FAIL(ctx, BLICA_ERR_IO, "%s: no temporary file for it: %s", path, strerror(errno));
+  if (file.special && !(room = open_room()))
+    FAIL(ctx, BLICA_ERR_IO, "%s: no temporary file for it: %s", path, strerror(errno));
   npz->stream = room ? room : file.stream;
   TRY(make_archive(ctx, npz, path));
   if (room) TRY(copy_out(ctx, room, file.stream, path));

@@ -60,10 +60,14 @@ void bl_share_run(blica_ctx *ctx, const bl_share *share, bl_task task, void *use
 
 /* ---- the tree ---- */
 
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t least(int64_t a, int64_t b) {
+  return a < b ? a : b;
+}
 
 /* Steps of the tree are below this. */
-static int64_t top(const bl_share *share) { return share->tree ? share->tree : share->count; }
+static int64_t top(const bl_share *share) {
+  return share->tree ? share->tree : share->count;
+}
 
 /* Branch of the tree at item i that is the largest within the items before `last`: how many items it spans. */
 static int64_t branch(const bl_share *share, int64_t i, int64_t last) {
@@ -143,7 +147,9 @@ static blica_status lost(blica_ctx *ctx) {
   return bl_fail(ctx, BLICA_ERR_INTERNAL, "the other processes cannot be reached");
 }
 
-blica_status bl_comm_check(blica_ctx *ctx) { return ctx->comm_failed ? lost(ctx) : BLICA_OK; }
+blica_status bl_comm_check(blica_ctx *ctx) {
+  return ctx->comm_failed ? lost(ctx) : BLICA_OK;
+}
 
 /* Copies what `rank` made into its part of the message, or out of it. */
 static void move(const bl_share *share, int rank, int lists, const bl_places *list, const bl_places *sum, double *part,
@@ -200,7 +206,8 @@ done:
   return status;
 }
 
-blica_status bl_share_exchange(blica_ctx *ctx, bl_share *share, int lists, const bl_places *list, const bl_places *sum) {
+blica_status bl_share_exchange(blica_ctx *ctx, bl_share *share, int lists, const bl_places *list,
+                               const bl_places *sum) {
   blica_status status = bl_comm_check(ctx);
   if (status != BLICA_OK) return status;
   if (sum) add_up(ctx, share, sum, false);
@@ -221,14 +228,16 @@ blica_status bl_broadcast(blica_ctx *ctx, void *bytes, size_t count, int root) {
 }
 
 /* Everything to everybody; who is not meant forgets it. */
-static blica_status deal_by_broadcasts(blica_ctx *ctx, const char *send, const size_t *to, char *receive, const size_t *from) {
+static blica_status deal_by_broadcasts(blica_ctx *ctx, const char *send, const size_t *to, char *receive,
+                                       const size_t *from) {
   blica_status status = BLICA_OK;
   const int size = ctx->comm.size, me = ctx->comm.rank;
   size_t *sizes = NULL, most = 0;
   char *room = NULL;
   TRY(bl_alloc(ctx, (size_t)size * (size_t)size, &sizes));
   memcpy(sizes + (size_t)me * (size_t)size, to, (size_t)size * sizeof *sizes);
-  for (int r = 0; r < size; r++) TRY(bl_broadcast(ctx, sizes + (size_t)r * (size_t)size, (size_t)size * sizeof *sizes, r));
+  for (int r = 0; r < size; r++)
+    TRY(bl_broadcast(ctx, sizes + (size_t)r * (size_t)size, (size_t)size * sizeof *sizes, r));
   for (int i = 0; i < size * size; i++)
     if (sizes[i] > most) most = sizes[i];
   TRY(bl_alloc(ctx, most, &room));
@@ -280,7 +289,9 @@ static double sum_of(blica_ctx *ctx, double x) {
   return x;
 }
 
-bool bl_any(blica_ctx *ctx, bool here) { return sum_of(ctx, here) > 0; }
+bool bl_any(blica_ctx *ctx, bool here) {
+  return sum_of(ctx, here) > 0;
+}
 
 blica_status bl_all_here(blica_ctx *ctx) {
   (void)bl_any(ctx, false);
@@ -305,8 +316,8 @@ blica_status bl_agree(blica_ctx *ctx, blica_status status) {
   return status;
 }
 
-/* Wishes travel with the exchange after the look that found them; all ranks hear them there, and act on them at their next look. Only where
- * nothing was exchanged in between is there an exchange for them alone. */
+/* Wishes travel with the exchange after the look that found them; all ranks hear them there, and act on them at their
+ * next look. Only where nothing was exchanged in between is there an exchange for them alone. */
 int bl_poll_agreed(blica_ctx *ctx, const blica_progress *progress, double deadline) {
   int user = bl_poll(ctx, progress), late = bl_seconds() > deadline;
   if (ctx->comm.size == 1) return user | late << 1;

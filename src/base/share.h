@@ -13,9 +13,9 @@ typedef struct {
   int64_t count;       /* items in all */
   int64_t first, last; /* this rank computes first..last-1 */
   int64_t *bound;      /* [size+1] rank r has bound[r]..bound[r+1]-1 */
-  int64_t tree;        /* 0: a sum is over all items; else over each stretch of so many, a power of two that divides count */
-  int64_t *slot;       /* NULL, or [count] the place of an item in arrays of what this rank needs of a sum */
-  double *room;        /* messages */
+  int64_t tree;  /* 0: a sum is over all items; else over each stretch of so many, a power of two that divides count */
+  int64_t *slot; /* NULL, or [count] the place of an item in arrays of what this rank needs of a sum */
+  double *room;  /* messages */
   size_t room_size;
 } bl_share;
 
@@ -39,8 +39,8 @@ typedef struct {
  * place of item 0, or of the first of each stretch (the other places are spoiled). One message per rank. */
 blica_status bl_share_exchange(blica_ctx *ctx, bl_share *share, int lists, const bl_places *list, const bl_places *sum);
 
-/* Sums over stretches of `tree` items, in arrays with places for this rank's items and for the branches that others send: makes
- * share->slot, and says how many places that is. */
+/* Sums over stretches of `tree` items, in arrays with places for this rank's items and for the branches that others
+ * send: makes share->slot, and says how many places that is. */
 blica_status bl_share_stretches(blica_ctx *ctx, bl_share *share, int64_t tree, size_t *places);
 
 /* Rank r's bytes from bound[r] * each on reach all. */
@@ -55,7 +55,8 @@ blica_status bl_sum_disjoint(blica_ctx *ctx, double *x, size_t count);
 
 /* True when any rank says so: to be called by all ranks at the same place. */
 bool bl_any(blica_ctx *ctx, bool here);
-/* All ranks have come this far: to be asked before one of them writes what all have made, which another may yet fail to hold. */
+/* All ranks have come this far: to be asked before one of them writes what all have made, which another may yet fail to
+ * hold. */
 blica_status bl_all_here(blica_ctx *ctx);
 /* The failure of the first rank that has one becomes everybody's. To be called by all ranks at the same place. */
 blica_status bl_agree(blica_ctx *ctx, blica_status status);

@@ -60,7 +60,9 @@ void bl_pass_int(bl_state *state, int *value, int least, int most) {
   if ((*value < least || *value > most) && state->status == BLICA_OK) state->status = BLICA_ERR_FORMAT;
 }
 
-void bl_pass_nothing(bl_state *state, void *user) { (void)state, (void)user; }
+void bl_pass_nothing(bl_state *state, void *user) {
+  (void)state, (void)user;
+}
 
 typedef struct {
   double *x;
@@ -89,7 +91,7 @@ blica_status bl_checkpoint_add(blica_ctx *ctx, bl_checkpoint *c, const char *nam
   }
   *out = &c->section[c->sections++];
   memset(*out, 0, sizeof **out);
-  snprintf((*out)->name, sizeof (*out)->name, "%s", name);
+  snprintf((*out)->name, sizeof(*out)->name, "%s", name);
   return BLICA_OK;
 }
 
@@ -186,7 +188,8 @@ static blica_status load(blica_ctx *ctx, bl_checkpoint *c, const char *name, bl_
   }
   pthread_mutex_unlock(&c->lock);
   if (s && (state.status == BLICA_OK || state.status == BLICA_ERR_MEMORY)) return state.status;
-  return bl_fail(ctx, BLICA_ERR_FORMAT, "checkpoint '%s': the state of '%s' is not what this fit can take up", c->path, name);
+  return bl_fail(ctx, BLICA_ERR_FORMAT, "checkpoint '%s': the state of '%s' is not what this fit can take up", c->path,
+                 name);
 }
 
 blica_status bl_stage_load(blica_ctx *ctx, const bl_stage *stage, bl_pass_fn pass, void *user) {
@@ -228,7 +231,8 @@ void bl_stage_over_at(blica_ctx *ctx, bl_stage *stage, bl_pass_fn pass, void *us
   if (frozen(ctx, c)) {
     bl_free(state.bytes);
     bl_free(bulk.bytes);
-  } else if (store(ctx, c, below.name, BL_STAGE_OVER, &bulk)) { /* without its point a result would be taken for a faded one */
+  } else if (store(ctx, c, below.name, BL_STAGE_OVER,
+                   &bulk)) { /* without its point a result would be taken for a faded one */
     store(ctx, c, stage->name, BL_STAGE_OVER, &state);
   } else {
     bl_free(state.bytes);
@@ -236,7 +240,8 @@ void bl_stage_over_at(blica_ctx *ctx, bl_stage *stage, bl_pass_fn pass, void *us
   pthread_mutex_unlock(&c->lock);
 }
 
-blica_status bl_stage_load_at(blica_ctx *ctx, const bl_stage *stage, bl_pass_fn pass, void *user, double *x, size_t size) {
+blica_status bl_stage_load_at(blica_ctx *ctx, const bl_stage *stage, bl_pass_fn pass, void *user, double *x,
+                              size_t size) {
   point p = {x, size};
   bl_stage below = bl_stage_below(stage, "x");
   blica_status status = bl_stage_load(ctx, stage, pass, user);

@@ -20,7 +20,7 @@ typedef struct bl_checkpoint bl_checkpoint;
 typedef struct {
   bl_checkpoint *checkpoint; /* NULL: nothing is kept */
   char name[BL_STAGE_NAME];
-  uint64_t saved;            /* the round of saving that has its state already */
+  uint64_t saved; /* the round of saving that has its state already */
 } bl_stage;
 
 /* A stage below another. */
@@ -42,7 +42,7 @@ void bl_pass_nothing(bl_state *state, void *user); /* for a stage whose point is
 #define BL_PASS(state, field) bl_pass((state), &(field), sizeof(field))
 /* Fields that not every value fits; others in a file are BLICA_ERR_FORMAT. */
 void bl_pass_flag(bl_state *state, bool *flag);
-void bl_pass_count(bl_state *state, int64_t *count);                  /* 0 to 2^48: some of them add up to what a double holds */
+void bl_pass_count(bl_state *state, int64_t *count); /* 0 to 2^48: some of them add up to what a double holds */
 void bl_pass_int(bl_state *state, int *value, int least, int most);
 
 /* ---- stages ---- */
@@ -56,13 +56,15 @@ blica_status bl_stage_load(blica_ctx *ctx, const bl_stage *stage, bl_pass_fn pas
 /* The stage is over with this result; stages below are forgotten. A failure (memory) leaves what was kept before, and
  * is told with the next write: a fit need not mind it. */
 void bl_stage_over(blica_ctx *ctx, bl_stage *stage, bl_pass_fn pass, void *user);
-/* The same for what does not hang on how far the work came: it is kept even when the time is over before the work begins. */
+/* The same for what does not hang on how far the work came: it is kept even when the time is over before the work
+ * begins. */
 blica_status bl_stage_fact(blica_ctx *ctx, const bl_stage *stage, bl_pass_fn pass, void *user);
 
 /* The same for a result whose bulk is a point [size], which a later stage makes superfluous: bl_stage_fade. A loaded
  * point that faded leaves x as it is. */
 void bl_stage_over_at(blica_ctx *ctx, bl_stage *stage, bl_pass_fn pass, void *user, double *x, size_t size);
-blica_status bl_stage_load_at(blica_ctx *ctx, const bl_stage *stage, bl_pass_fn pass, void *user, double *x, size_t size);
+blica_status bl_stage_load_at(blica_ctx *ctx, const bl_stage *stage, bl_pass_fn pass, void *user, double *x,
+                              size_t size);
 void bl_stage_fade(const bl_stage *stage);
 
 /* What the hook of an iteration says after each step. */

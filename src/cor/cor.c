@@ -14,8 +14,8 @@ blica_status bl_cor_create_lean(blica_ctx *ctx, int n, int u, char **variables, 
   return bl_cor_create_part(ctx, n, u, variables, segments, samples, false, 0, (int64_t)n * (n - 1) / 2 * u, out);
 }
 
-blica_status bl_cor_create_part(blica_ctx *ctx, int n, int u, char **variables, char **segments, const double *samples, bool errors,
-                                int64_t from, int64_t to, blica_cor **out) {
+blica_status bl_cor_create_part(blica_ctx *ctx, int n, int u, char **variables, char **segments, const double *samples,
+                                bool errors, int64_t from, int64_t to, blica_cor **out) {
   blica_status status = BLICA_OK;
   blica_cor *cor = NULL;
   *out = NULL;
@@ -51,7 +51,8 @@ blica_status bl_cor_copy(blica_ctx *ctx, const blica_cor *cor, blica_cor **out) 
   blica_cor *copy = NULL;
   *out = NULL;
   const int64_t from = bl_cor_before(cor);
-  TRY(bl_cor_create_part(ctx, cor->n, cor->u, cor->variables, cor->segments, cor->samples, cor->se, from, from + cor->tables, &copy));
+  TRY(bl_cor_create_part(ctx, cor->n, cor->u, cor->variables, cor->segments, cor->samples, cor->se, from,
+                         from + cor->tables, &copy));
   size_t tables = (size_t)cor->tables, columns = (size_t)cor->n * (size_t)cor->u;
   size_t segments = (size_t)cor->u * sizeof(double);
   memcpy(copy->rho, cor->rho, tables * sizeof(double));

@@ -12,17 +12,19 @@ blica_status bl_cor_create(blica_ctx *ctx, int n, int u, char **variables, char 
 blica_status bl_cor_create_lean(blica_ctx *ctx, int n, int u, char **variables, char **segments, const double *samples,
                                 blica_cor **out);
 /* With rho, flags and, if wanted, se of the tables from..to-1 only, counted over all segments. */
-blica_status bl_cor_create_part(blica_ctx *ctx, int n, int u, char **variables, char **segments, const double *samples, bool errors,
-                                int64_t from, int64_t to, blica_cor **out);
-static inline int64_t bl_cor_before(const blica_cor *cor) { return cor->first * cor->pairs + cor->first_pair; } /* tables before */
+blica_status bl_cor_create_part(blica_ctx *ctx, int n, int u, char **variables, char **segments, const double *samples,
+                                bool errors, int64_t from, int64_t to, blica_cor **out);
+static inline int64_t bl_cor_before(const blica_cor *cor) {
+  return cor->first * cor->pairs + cor->first_pair;
+} /* tables before */
 /* The matrix of a segment, for products. */
 bl_symmetric bl_cor_view(const blica_cor *cor, int s);
 blica_status bl_cor_copy(blica_ctx *ctx, const blica_cor *cor, blica_cor **out);
 
 enum { BL_LANCZOS_FROM = 300 }; /* above so many variables eigenvalues are found by products, which ranks may share */
 
-/* What blica_regularise would do, without a copy: per segment [u] the shift d and the eigenvalues at both ends. The default
- * condition is replaced by the one it stands for. */
+/* What blica_regularise would do, without a copy: per segment [u] the shift d and the eigenvalues at both ends. The
+ * default condition is replaced by the one it stands for. */
 blica_status bl_regularise_shifts(blica_ctx *ctx, const blica_cor *cor, double *condition, double *shift, double *low,
                                   double *high);
 

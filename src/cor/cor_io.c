@@ -43,8 +43,12 @@ static const void *square_row(source *from, int array, size_t r, double diagonal
   return row;
 }
 
-static const void *rho_row(void *from, size_t r, void *row) { return square_row(from, RHO, r, 1, row); }
-static const void *se_row(void *from, size_t r, void *row) { return square_row(from, SE, r, NAN, row); }
+static const void *rho_row(void *from, size_t r, void *row) {
+  return square_row(from, RHO, r, 1, row);
+}
+static const void *se_row(void *from, size_t r, void *row) {
+  return square_row(from, SE, r, NAN, row);
+}
 
 static const void *flags_row(void *user, size_t r, void *row) {
   const source *from = user;
@@ -132,10 +136,16 @@ done:
 blica_status blica_cor_save(blica_ctx *ctx, const blica_cor *c, const char *path) {
   const bool csv = bl_has_ending(path, ".csv");
   const int64_t from = bl_cor_before(c);
-  const bl_relay_job job = {.u = c->u, .pairs = c->pairs, .from = from, .to = from + c->tables, .arrays = 3, .together = csv,
+  const bl_relay_job job = {.u = c->u,
+                            .pairs = c->pairs,
+                            .from = from,
+                            .to = from + c->tables,
+                            .arrays = 3,
+                            .together = csv,
                             .array = {{c->rho, sizeof *c->rho}, {c->se, sizeof *c->se}, {c->flags, sizeof *c->flags}},
                             .write = csv ? save_csv : save_npz};
   if (!csv && !bl_has_ending(path, ".npz"))
-    return bl_fail(ctx, BLICA_ERR_ARGUMENT, "%s: correlations are saved as .npz or .csv; end the name in one of them", path);
+    return bl_fail(ctx, BLICA_ERR_ARGUMENT, "%s: correlations are saved as .npz or .csv; end the name in one of them",
+                   path);
   return bl_relay_run(ctx, &job, c, path);
 }

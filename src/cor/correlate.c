@@ -9,8 +9,8 @@
  * margins; reported thresholds use every row where the variable is present.
  *
  * Work is cut into blocks of pairs that do not depend on the number of threads; ranks share the blocks; or, when
- * they share the counts, the segments: then a rank reads and makes what is of its own segments only, and all get the number of
- * tables with a flag and the first of them. */
+ * they share the counts, the segments: then a rank reads and makes what is of its own segments only, and all get the
+ * number of tables with a flag and the first of them. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -29,7 +29,7 @@ typedef struct {
   const blica_counts *counts;
   blica_cor *cor;
   blica_simd level;
-  int64_t blocks;        /* per segment */
+  int64_t blocks; /* per segment */
   bl_keep keep;
   bl_share share;        /* of the tables of all segments */
   int64_t counted;       /* tables before those that counts have */
@@ -49,7 +49,8 @@ static double empty_share(bool exact, double total) {
 static void fill_empty(double share[4], int a, double margins, double total) {
   double expected = margins * total, add = expected / (1.0 + 2.0 * expected) / total;
   bool diagonal = a == BL_P11 || a == BL_P00;
-  double sign = diagonal ? 1.0 : -1.0, giver = diagonal ? fmin(share[BL_P10], share[BL_P01]) : fmin(share[BL_P11], share[BL_P00]);
+  double sign = diagonal ? 1.0 : -1.0,
+         giver = diagonal ? fmin(share[BL_P10], share[BL_P01]) : fmin(share[BL_P11], share[BL_P00]);
   add = fmin(add, 0.5 * giver); /* cells of fractions of a row may have less to give */
   share[BL_P11] += sign * add;
   share[BL_P00] += sign * add;
@@ -100,8 +101,8 @@ blica_status blica_tetrachoric(blica_ctx *ctx, const double cell[4], double *rho
   double share[4] = {0.25, 0.25, 0.25, 0.25}, total = cell[0] + cell[1] + cell[2] + cell[3];
   int found = make_shares(cell, false, share);
   if (found < 0)
-    return bl_fail(ctx, BLICA_ERR_ARGUMENT, "table %g %g %g %g: cells must be counts, none negative or above 2^1000", cell[0], cell[1],
-                   cell[2], cell[3]);
+    return bl_fail(ctx, BLICA_ERR_ARGUMENT, "table %g %g %g %g: cells must be counts, none negative or above 2^1000",
+                   cell[0], cell[1], cell[2], cell[3]);
   double h = share_threshold(cell[0] + cell[1], cell[2] + cell[3]);
   double k = share_threshold(cell[0] + cell[2], cell[1] + cell[3]);
   *rho = 0.0;
@@ -159,9 +160,11 @@ static void block_task(int64_t task, int thread, void *user) {
   bl_tetra_batch *batch = &w->batch[thread];
   static const double independent[4] = {0.25, 0.25, 0.25, 0.25};
   double total[BLOCK];
-  int64_t item = w->first + task, s = item / w->blocks, base = s * c->pairs + item % w->blocks * BLOCK, end = base + BLOCK;
+  int64_t item = w->first + task, s = item / w->blocks, base = s * c->pairs + item % w->blocks * BLOCK,
+          end = base + BLOCK;
   if (end > (s + 1) * c->pairs) end = (s + 1) * c->pairs;
-  if (base < w->share.first) base = w->share.first; /* a lane's result depends on that lane alone, so blocks may be cut */
+  if (base < w->share.first)
+    base = w->share.first; /* a lane's result depends on that lane alone, so blocks may be cut */
   if (end > w->share.last) end = w->share.last;
   const int64_t held = base - bl_cor_before(w->cor);
   uint8_t *flag = w->cor->flags + held;
@@ -202,7 +205,8 @@ void bl_thresholds(const blica_counts *c, double *thresholds) {
 
 /* ------------------------------------------------------------------ warnings */
 
-/* Tables that carry a flag: how many, and the first of them. As doubles, which ranks can exchange: all are below 2^53. */
+/* Tables that carry a flag: how many, and the first of them. As doubles, which ranks can exchange: all are below 2^53.
+ */
 typedef struct {
   double found, table[NAMED];
 } flagged;
@@ -261,8 +265,9 @@ static int64_t report_pairs(blica_ctx *ctx, const blica_cor *cor, const flagged 
     int64_t table = (int64_t)f->table[k];
     int i, j;
     unpack_pair(table % cor->pairs, &i, &j);
-    used += (size_t)snprintf(text + used, sizeof text - used, "%ssegment '%.40s': '%.40s' and '%.40s'", k > 0 ? "; " : "",
-                             cor->segments[table / cor->pairs], cor->variables[i], cor->variables[j]);
+    used +=
+        (size_t)snprintf(text + used, sizeof text - used, "%ssegment '%.40s': '%.40s' and '%.40s'", k > 0 ? "; " : "",
+                         cor->segments[table / cor->pairs], cor->variables[i], cor->variables[j]);
   }
   if (found > NAMED)
     bl_warn(ctx, "%lld of %lld tables %s: %s; and %lld more", (long long)found, (long long)(cor->pairs * cor->u), what,
@@ -282,7 +287,9 @@ static int64_t report_columns(blica_ctx *ctx, const blica_counts *c) {
     if (found++ >= NAMED || used >= sizeof text) continue;
     used += (size_t)snprintf(text + used, sizeof text - used, "%ssegment '%.40s': '%.40s' %s", found > 1 ? "; " : "",
                              c->segments[column / c->n], c->variables[column % c->n],
-                             present <= 0.0 ? "has no value" : ones > 0.0 ? "is always 1" : "is always 0");
+                             present <= 0.0 ? "has no value"
+                             : ones > 0.0   ? "is always 1"
+                                            : "is always 0");
   }
   const char *rule = "variables do not vary within a segment (correlations set to 0 there)";
   if (found > NAMED)
@@ -293,7 +300,8 @@ static int64_t report_columns(blica_ctx *ctx, const blica_counts *c) {
 }
 
 /* All warnings, and the numbers that the result carries. */
-static blica_status report(blica_ctx *ctx, const blica_counts *counts, int64_t first, int64_t last, bool own, blica_cor *cor) {
+static blica_status report(blica_ctx *ctx, const blica_counts *counts, int64_t first, int64_t last, bool own,
+                           blica_cor *cor) {
   blica_status status = BLICA_OK;
   flagged f[FLAGS] = {{0}};
   find_flagged(cor, first, last, f);
@@ -401,8 +409,8 @@ static int64_t overlap(int64_t a, int64_t a_end, int64_t b, int64_t b_end) {
   return to > from ? to - from : 0;
 }
 
-/* Tables that counts have, from the ranks that own their segments to those that make correlations of them. Both in the order of ranks,
- * so that they go from where they are to where they belong without a copy. */
+/* Tables that counts have, from the ranks that own their segments to those that make correlations of them. Both in the
+ * order of ranks, so that they go from where they are to where they belong without a copy. */
 static blica_status deal_counts(blica_ctx *ctx, work *w, blica_counts *dealt) {
   blica_status status;
   const blica_counts *c = w->counts;
@@ -413,10 +421,13 @@ static blica_status deal_counts(blica_ctx *ctx, work *w, blica_counts *dealt) {
   TRY(bl_alloc(ctx, 2 * (size_t)share->size, &to));
   from = to + share->size;
   for (int r = 0; r < share->size; r++) {
-    to[r] = sizeof(double) * (size_t)overlap(owners.first * c->pairs, owners.last * c->pairs, share->bound[r], share->bound[r + 1]);
-    from[r] = sizeof(double) * (size_t)overlap(share->first, share->last, owners.bound[r] * c->pairs, owners.bound[r + 1] * c->pairs);
+    to[r] = sizeof(double) *
+            (size_t)overlap(owners.first * c->pairs, owners.last * c->pairs, share->bound[r], share->bound[r + 1]);
+    from[r] = sizeof(double) *
+              (size_t)overlap(share->first, share->last, owners.bound[r] * c->pairs, owners.bound[r + 1] * c->pairs);
   }
-  double *const cells[] = {c->n11, c->n10, c->n01, c->n00}, **const mine[] = {&dealt->n11, &dealt->n10, &dealt->n01, &dealt->n00};
+  double *const cells[] = {c->n11, c->n10, c->n01, c->n00},
+                **const mine[] = {&dealt->n11, &dealt->n10, &dealt->n01, &dealt->n00};
   for (int i = 0; i < 4; i++) *mine[i] = NULL;
   for (int i = 0; i < (c->n10 ? 4 : 1); i++) {
     TRY(bl_agree(ctx, bl_alloc(ctx, (size_t)(share->last - share->first), mine[i])));
@@ -443,23 +454,31 @@ static blica_status get_counts(blica_ctx *ctx, work *w, blica_counts *dealt) {
   if (w->keep == BL_KEEP_ALL) return bl_counts_need_whole(ctx, c);
   TRY(bl_share_make(ctx, c->u, 0, &owners));
   if (!counts_have(c, owners.first * c->pairs, owners.last * c->pairs))
-    status = bl_fail(ctx, BLICA_ERR_ARGUMENT, "rank %d owns segments %lld to %lld, but its counts have those of %d to %d only: were they "
-                     "made by another number of ranks?", owners.rank, (long long)owners.first + 1, (long long)owners.last, c->first + 1,
-                     bl_counts_last(c));
+    status = bl_fail(ctx, BLICA_ERR_ARGUMENT,
+                     "rank %d owns segments %lld to %lld, but its counts have those of %d to %d only: were they "
+                     "made by another number of ranks?",
+                     owners.rank, (long long)owners.first + 1, (long long)owners.last, c->first + 1, bl_counts_last(c));
   TRY(bl_agree(ctx, status));
-  if (w->keep == BL_KEEP_PARTS && bl_any(ctx, !counts_have(c, w->share.first, w->share.last))) TRY(deal_counts(ctx, w, dealt));
+  if (w->keep == BL_KEEP_PARTS && bl_any(ctx, !counts_have(c, w->share.first, w->share.last)))
+    TRY(deal_counts(ctx, w, dealt));
 done:
   bl_share_free(&owners);
   return status;
 }
 
-/* Correlations stay where counts are, but for many variables in fewer segments than ranks: then they are where products and
- * eigenvalues share them. */
+/* Correlations stay where counts are, but for many variables in fewer segments than ranks: then they are where products
+ * and eigenvalues share them. */
 blica_status blica_correlate(blica_ctx *ctx, const blica_counts *counts, blica_cor **out) {
-  const bool shared = bl_any(ctx, !bl_counts_whole(counts)), cut = counts->u < bl_comm(ctx)->size && counts->n > BL_LANCZOS_FROM;
+  const bool shared = bl_any(ctx, !bl_counts_whole(counts)),
+             cut = counts->u < bl_comm(ctx)->size && counts->n > BL_LANCZOS_FROM;
   *out = NULL;
   blica_status status = bl_comm_check(ctx);
-  return status != BLICA_OK ? status : bl_correlate(ctx, counts, true, !shared ? BL_KEEP_ALL : cut ? BL_KEEP_PARTS : BL_KEEP_SEGMENTS, out);
+  return status != BLICA_OK ? status
+                            : bl_correlate(ctx, counts, true,
+                                           !shared ? BL_KEEP_ALL
+                                           : cut   ? BL_KEEP_PARTS
+                                                   : BL_KEEP_SEGMENTS,
+                                           out);
 }
 
 blica_status bl_correlate(blica_ctx *ctx, const blica_counts *counts, bool errors, bl_keep keep, blica_cor **out) {
@@ -475,7 +494,8 @@ blica_status bl_correlate(blica_ctx *ctx, const blica_counts *counts, bool error
   TRY(get_counts(ctx, &w, &dealt));
   const int64_t all = counts->pairs * counts->u, from = w.keep == BL_KEEP_ALL ? 0 : w.share.first;
   const int64_t to = w.keep == BL_KEEP_ALL ? all : w.share.last;
-  TRY(bl_cor_create_part(ctx, counts->n, counts->u, counts->variables, counts->segments, counts->samples, errors, from, to, &w.cor));
+  TRY(bl_cor_create_part(ctx, counts->n, counts->u, counts->variables, counts->segments, counts->samples, errors, from,
+                         to, &w.cor));
   TRY(make_batches(ctx, threads, &w, &room));
   w.cor->exact = counts->exact;
   bl_thresholds(counts, w.cor->thresholds);

@@ -8,8 +8,9 @@
  * blica_correlate. */
 void bl_thresholds(const blica_counts *counts, double *thresholds /* [n,u] */);
 
-/* What correlations and flags a rank has in the end: all; or, as it makes them, those of the segments that it owns; or those of the
- * parts of segments that it multiplies (num/products.h). Counts need have the tables of the segments that it owns only, but for all. */
+/* What correlations and flags a rank has in the end: all; or, as it makes them, those of the segments that it owns; or
+ * those of the parts of segments that it multiplies (num/products.h). Counts need have the tables of the segments that
+ * it owns only, but for all. */
 typedef enum { BL_KEEP_ALL, BL_KEEP_SEGMENTS, BL_KEEP_PARTS } bl_keep;
 
 /* blica_correlate; without errors, cor->se is NULL and half of the memory is saved. */

@@ -5,9 +5,9 @@
  * correlation is divided by 1 + d. A finite r always gives a positive definite matrix: estimated pair by pair, C need
  * not be one. With r infinite nothing changes but the eigenvalues are recorded.
  *
- * Eigenvalues by tridiagonalisation (num/eigen.c) up to n = BL_LANCZOS_FROM, beyond it by Lanczos (num/lanczos.c) on the packed
- * pairs, whose cost grows as n^2 and not n^3. The shift is then made from the eigenvalues with their error bounds added
- * outwards, so that the condition number is at most r, and below it by a share of 1e-8 at most.
+ * Eigenvalues by tridiagonalisation (num/eigen.c) up to n = BL_LANCZOS_FROM, beyond it by Lanczos (num/lanczos.c) on
+ * the packed pairs, whose cost grows as n^2 and not n^3. The shift is then made from the eigenvalues with their error
+ * bounds added outwards, so that the condition number is at most r, and below it by a share of 1e-8 at most.
  *
  * Checked in tests/unit/test_regularise.c. */
 #include <errno.h>
@@ -28,7 +28,7 @@ typedef struct {
   double condition;
   double *room; /* per thread: a matrix and the eigenvalue workspace */
   size_t each;
-  int *info; /* [u] 0, FAILED or STARVED */
+  int *info;      /* [u] 0, FAILED or STARVED */
   bl_share share; /* of the segments among ranks */
   int64_t first;
   double *shift, *low, *high; /* [u] results */
@@ -72,7 +72,8 @@ static void segment_task(int64_t task, int thread, void *user) {
 static blica_status check_segment(blica_ctx *ctx, const work *w, int64_t s) {
   if (w->info[s] == 0) return BLICA_OK;
   errno = w->info[s] == STARVED ? ENOMEM : 0;
-  return bl_fail_outside(ctx, BLICA_ERR_NUMERIC, "segment '%s': eigenvalues of its correlation matrix cannot be computed%s",
+  return bl_fail_outside(ctx, BLICA_ERR_NUMERIC,
+                         "segment '%s': eigenvalues of its correlation matrix cannot be computed%s",
                          w->cor->segments[s], errno ? "" : " (a correlation is not finite)");
 }
 
@@ -116,15 +117,22 @@ static int stop_all(void *user) {
 static blica_status run_together(blica_ctx *ctx, work *w) {
   const bool ranks = w->cor->u < w->share.size;
   w->first = ranks ? 0 : w->share.first;
-  const bl_lanczos_job job = {.count = ranks ? w->cor->u : (int)(w->share.last - w->share.first), .ranks = ranks, .o = &ends,
-                              .matrix = matrix_of, .end = keep_ends, .stop = stop_all, .user = w};
+  const bl_lanczos_job job = {.count = ranks ? w->cor->u : (int)(w->share.last - w->share.first),
+                              .ranks = ranks,
+                              .o = &ends,
+                              .matrix = matrix_of,
+                              .end = keep_ends,
+                              .stop = stop_all,
+                              .user = w};
   blica_status status = bl_lanczos_together(ctx, w->cor->n, &job);
   for (int64_t s = w->share.first; s < w->share.last && status == BLICA_OK; s++) status = check_segment(ctx, w, s);
-  if (status == BLICA_OK && bl_interrupted(ctx)) status = bl_fail(ctx, BLICA_ERR_INTERRUPTED, "interrupted while regularising");
+  if (status == BLICA_OK && bl_interrupted(ctx))
+    status = bl_fail(ctx, BLICA_ERR_INTERRUPTED, "interrupted while regularising");
   return status;
 }
 
-blica_status bl_regularise_shifts(blica_ctx *ctx, const blica_cor *cor, double *condition, double *shift, double *low, double *high) {
+blica_status bl_regularise_shifts(blica_ctx *ctx, const blica_cor *cor, double *condition, double *shift, double *low,
+                                  double *high) {
   blica_status status = BLICA_OK;
   int threads = bl_max_threads(ctx);
   work w = {.ctx = ctx, .cor = cor, .shift = shift, .low = low, .high = high};

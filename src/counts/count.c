@@ -18,9 +18,9 @@
 #include "counts/counts.h"
 
 enum {
-  BLOCK = 32,          /* variables on the side of a square */
-  SLICE = 512,         /* words of a column per slice: 64 columns of 4 KiB */
-  STRETCH = 1 << 17    /* words of a column per task */
+  BLOCK = 32,       /* variables on the side of a square */
+  SLICE = 512,      /* words of a column per slice: 64 columns of 4 KiB */
+  STRETCH = 1 << 17 /* words of a column per task */
 };
 
 typedef struct {
@@ -35,15 +35,17 @@ typedef struct {
   atomic_flag lock;      /* stretches of one square add to the same cells */
 } job;
 
-static int64_t stretches(const blica_data *data, int s) { return (data->words[s] + STRETCH - 1) / STRETCH; }
+static int64_t stretches(const blica_data *data, int s) {
+  return (data->words[s] + STRETCH - 1) / STRETCH;
+}
 
 static const uint64_t *column(const uint64_t *bits, int64_t words, int n, int i) {
   return bits + (size_t)(i < n ? i : n - 1) * (size_t)words; /* past the end: any column, its sums are dropped */
 }
 
 /* Adds to sum [BLOCK,BLOCK] what columns i0.. of a and j0.. of b share in the words from..to-1. */
-static void count_square(const job *j, const uint64_t *a, const uint64_t *b, int64_t stride, int i0, int j0, size_t from,
-                         size_t to, int64_t *sum) {
+static void count_square(const job *j, const uint64_t *a, const uint64_t *b, int64_t stride, int i0, int j0,
+                         size_t from, size_t to, int64_t *sum) {
   int n = j->data->n;
   for (size_t w = from; w < to; w += SLICE) {
     size_t end = w + SLICE < to ? w + SLICE : to;
@@ -84,7 +86,8 @@ static void add_square(const job *j, int s, int i0, int j0, const square_sums *s
       int64_t pair = blica_pair(i0 + p, j0 + q);
       n11[pair] += (double)both;
       if (!missing) continue;
-      int64_t first = cell_of(sums->first, p, q), second = cell_of(sums->second, p, q), rows = cell_of(sums->rows, p, q);
+      int64_t first = cell_of(sums->first, p, q), second = cell_of(sums->second, p, q),
+              rows = cell_of(sums->rows, p, q);
       c->n10[base + (size_t)pair] += (double)(first - both);
       c->n01[base + (size_t)pair] += (double)(second - both);
       c->n00[base + (size_t)pair] += (double)(rows - first - second + both);
@@ -95,8 +98,10 @@ static int segment_of(const job *j, int64_t task) {
   int low = 0, high = j->data->u;
   while (high - low > 1) {
     int middle = low + (high - low) / 2;
-    if (j->first[middle] <= task) low = middle;
-    else high = middle;
+    if (j->first[middle] <= task)
+      low = middle;
+    else
+      high = middle;
   }
   return low;
 }
@@ -153,8 +158,10 @@ static blica_status add_ranks(blica_ctx *ctx, blica_counts *c, bool begin) {
   for (int i = 0; i < 6; i++) {
     size_t count = i < 4 ? tables : columns;
     if (!arrays[i]) continue;
-    if (!begin) TRY(bl_sum_disjoint(ctx, arrays[i], count));
-    else if (bl_comm(ctx)->rank > 0) memset(arrays[i], 0, count * sizeof(double));
+    if (!begin)
+      TRY(bl_sum_disjoint(ctx, arrays[i], count));
+    else if (bl_comm(ctx)->rank > 0)
+      memset(arrays[i], 0, count * sizeof(double));
   }
 done:
   return status;
@@ -227,7 +234,9 @@ blica_status blica_count_add(blica_ctx *ctx, const blica_data *data, blica_count
   return count_add(ctx, data, false, sum);
 }
 
-blica_status bl_count_alone(blica_ctx *ctx, const blica_data *data, blica_counts **sum) { return count_add(ctx, data, true, sum); }
+blica_status bl_count_alone(blica_ctx *ctx, const blica_data *data, blica_counts **sum) {
+  return count_add(ctx, data, true, sum);
+}
 
 blica_status blica_count(blica_ctx *ctx, const blica_data *data, blica_counts **out) {
   *out = NULL;

@@ -1,8 +1,8 @@
 /* count_exchange.c - rows and tables on their way to the rank that keeps their segment.
  *
- * Rows travel as they are packed, a block of bit columns [words,n] per rank and segment: the order of rows does not matter to
- * counts, so a keeper puts the blocks of a segment end to end, the last word of each only partly used, and counts them as one.
- * Accuracy: exact. Checked: tests/unit/test_count_ranks.c, tests/cli/mpi.bats. */
+ * Rows travel as they are packed, a block of bit columns [words,n] per rank and segment: the order of rows does not
+ * matter to counts, so a keeper puts the blocks of a segment end to end, the last word of each only partly used, and
+ * counts them as one. Accuracy: exact. Checked: tests/unit/test_count_ranks.c, tests/cli/mpi.bats. */
 #include "counts/count_exchange.h"
 
 #include <string.h>
@@ -50,7 +50,8 @@ static void fill_letters(const blica_data *piece, const bl_load *own, int me, in
     }
 }
 
-static blica_status send_rows(blica_ctx *ctx, const blica_data *piece, int n, const bl_load *load, const int *first, letters *l) {
+static blica_status send_rows(blica_ctx *ctx, const blica_data *piece, int n, const bl_load *load, const int *first,
+                              letters *l) {
   blica_status status;
   const int size = bl_comm(ctx)->size, me = bl_comm(ctx)->rank;
   TRY(bl_alloc(ctx, 2 * (size_t)size, &l->to));
@@ -92,16 +93,18 @@ static void join(const bl_load *b, const uint64_t *ones, const uint64_t *present
   add_columns(to, j->words, j->filled, ones, b->words, n);
   if (j->present) {
     uint64_t *masks = to + j->words * n;
-    if (present) add_columns(masks, j->words, j->filled, present, b->words, n);
-    else add_full(masks, j->words, j->filled, b->samples, b->words, n);
+    if (present)
+      add_columns(masks, j->words, j->filled, present, b->words, n);
+    else
+      add_full(masks, j->words, j->filled, b->samples, b->words, n);
   }
   j->filled += b->words;
 }
 
 typedef struct {
-  blica_data data;  /* of the segments that this rank keeps and that have rows now */
-  int32_t *place;   /* [ids] its segment in data, -1: not kept here or no rows */
-  joined *join;     /* [u] */
+  blica_data data; /* of the segments that this rank keeps and that have rows now */
+  int32_t *place;  /* [ids] its segment in data, -1: not kept here or no rows */
+  joined *join;    /* [u] */
   uint64_t *room;
 } arrivals;
 
@@ -155,7 +158,8 @@ done:
   return status;
 }
 
-static void unpack(const blica_data *piece, const bl_load *load, const int *first, int size, int me, const char *at, arrivals *a) {
+static void unpack(const blica_data *piece, const bl_load *load, const int *first, int size, int me, const char *at,
+                   arrivals *a) {
   blica_data *d = &a->data;
   uint64_t *next = a->room;
   for (int s = 0; s < d->u; s++) {
@@ -167,8 +171,10 @@ static void unpack(const blica_data *piece, const bl_load *load, const int *firs
     for (int b = first[r]; b < first[r + 1]; b++) {
       if (load[b].keeper != me) continue;
       const uint64_t *ones = (const uint64_t *)at, *present = ones + load[b].words * d->n;
-      if (r == me) ones = piece->ones[b - first[r]], present = piece->present[b - first[r]];
-      else at += block_bytes(&load[b], d->n);
+      if (r == me)
+        ones = piece->ones[b - first[r]], present = piece->present[b - first[r]];
+      else
+        at += block_bytes(&load[b], d->n);
       int s = a->place[load[b].id];
       join(&load[b], ones, load[b].present ? present : NULL, d->n, &a->join[s], d->ones[s]);
     }
@@ -221,12 +227,13 @@ typedef struct {
   char **segments;
   const int32_t *keeper;
   bl_share share;
-  bool *moved;      /* [u] */
+  bool *moved;            /* [u] */
   bool *sends, *receives; /* [size] in this round */
   letters letters;
 } moving;
 
-/* One segment at most from each rank and to each: memory holds one besides the counts. Returns whether there was any. */
+/* One segment at most from each rank and to each: memory holds one besides the counts. Returns whether there was any.
+ */
 static bool choose(const blica_ctx *ctx, moving *m, size_t bytes, int *out, int *in) {
   const int size = bl_comm(ctx)->size, me = bl_comm(ctx)->rank;
   bool any = false;
@@ -243,7 +250,9 @@ static bool choose(const blica_ctx *ctx, moving *m, size_t bytes, int *out, int 
   return any;
 }
 
-static int place_of(const moving *m, int s) { return bl_intern_find(&m->places, m->segments[s], strlen(m->segments[s])); }
+static int place_of(const moving *m, int s) {
+  return bl_intern_find(&m->places, m->segments[s], strlen(m->segments[s]));
+}
 
 static blica_status move_segments(blica_ctx *ctx, moving *m, size_t each) {
   blica_status status = BLICA_OK;
@@ -307,20 +316,21 @@ done:
 
 /* ---- from a rank's own segments to all ---- */
 
-blica_status bl_counts_spread(blica_ctx *ctx, blica_counts *own, int n, int u, char *const *variables, char *const *segments,
-                              blica_counts **out) {
+blica_status bl_counts_spread(blica_ctx *ctx, blica_counts *own, int n, int u, char *const *variables,
+                              char *const *segments, blica_counts **out) {
   blica_status status;
   bl_share share = {0};
   blica_counts *c = NULL;
   *out = NULL;
   bool complete = !bl_any(ctx, own && own->n10);
   TRY(bl_share_make(ctx, u, 0, &share));
-  status = bl_counts_create_part(ctx, n, u, complete, (const char *const *)variables, (const char *const *)segments, (int)share.first,
-                                 (int)share.first, &c); /* the tables are there already */
+  status = bl_counts_create_part(ctx, n, u, complete, (const char *const *)variables, (const char *const *)segments,
+                                 (int)share.first, (int)share.first, &c); /* the tables are there already */
   if (status == BLICA_OK && own && !complete) status = bl_counts_expand(ctx, own);
   TRY(bl_agree(ctx, status));
   if (own) {
-    double **const from[] = {&own->n11, &own->n10, &own->n01, &own->n00}, **const to[] = {&c->n11, &c->n10, &c->n01, &c->n00};
+    double **const from[] = {&own->n11, &own->n10, &own->n01, &own->n00},
+                   **const to[] = {&c->n11, &c->n10, &c->n01, &c->n00};
     for (int i = 0; i < 4; i++) {
       bl_free(*to[i]);
       *to[i] = *from[i], *from[i] = NULL;

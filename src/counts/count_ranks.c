@@ -1,10 +1,11 @@
 /* count_ranks.c - rows that ranks bring in pieces, counted for a fit or for a file.
  *
- * A fit so large that ranks share its segments looks at a table on one rank only, and so do correlations: the rows go there as
- * bits, and no rank ever holds tables that it does not keep. Which rank owns a segment follows from its place among all, known when the last rank has
- * read its last row. Rows of a single piece per rank wait for that. Of longer streams a segment is kept, until the end, by the
- * first rank that had rows of it, or by another with fewer segments; then tables go to their owners.
- * Where that does not pay (bl_counts_owned), which may turn out when segments are few, all get all counts. */
+ * A fit so large that ranks share its segments looks at a table on one rank only, and so do correlations: the rows go
+ * there as bits, and no rank ever holds tables that it does not keep. Which rank owns a segment follows from its place
+ * among all, known when the last rank has read its last row. Rows of a single piece per rank wait for that. Of longer
+ * streams a segment is kept, until the end, by the first rank that had rows of it, or by another with fewer segments;
+ * then tables go to their owners. Where that does not pay (bl_counts_owned), which may turn out when segments are few,
+ * all get all counts. */
 #include <limits.h>
 #include <string.h>
 
@@ -18,18 +19,18 @@
 struct blica_counter {
   bool for_fit;
   blica_fit_options fit;
-  int n;              /* 0: no rank had rows yet */
-  char *block;        /* names of variables */
-  const char **names; /* [n] */
-  bool owned;         /* tables go to the owners of their segments, as long as there are enough of these */
-  blica_data *held;   /* owned: this rank's last piece, not yet handed out */
+  int n;                /* 0: no rank had rows yet */
+  char *block;          /* names of variables */
+  const char **names;   /* [n] */
+  bool owned;           /* tables go to the owners of their segments, as long as there are enough of these */
+  blica_data *held;     /* owned: this rank's last piece, not yet handed out */
   blica_counts *counts; /* owned: of the segments that this rank keeps; else of its rows */
-  bl_intern mine;     /* labels of this rank's rows */
-  bl_intern known;    /* labels of all rows that were handed out, the same on all ranks */
-  int32_t *keeper;    /* [room] rank that keeps a known label */
+  bl_intern mine;       /* labels of this rank's rows */
+  bl_intern known;      /* labels of all rows that were handed out, the same on all ranks */
+  int32_t *keeper;      /* [room] rank that keeps a known label */
   size_t room;
-  int *keeps;         /* [size] how many */
-  bool handed;        /* rows were handed out before the labels were complete */
+  int *keeps;  /* [size] how many */
+  bool handed; /* rows were handed out before the labels were complete */
 };
 
 void blica_counter_free(blica_counter *c) {
@@ -60,11 +61,14 @@ done:
   return status;
 }
 
-static const blica_fit_options *fit_of(const blica_counter *c) { return c->for_fit ? &c->fit : NULL; }
+static const blica_fit_options *fit_of(const blica_counter *c) {
+  return c->for_fit ? &c->fit : NULL;
+}
 
 /* ---- labels ---- */
 
-/* A label that is new goes to the rank that has rows of it, unless it keeps more than another: memory is what counts. */
+/* A label that is new goes to the rank that has rows of it, unless it keeps more than another: memory is what counts.
+ */
 static blica_status know(blica_ctx *ctx, blica_counter *c, const char *label, int finder, int32_t *id) {
   blica_status status;
   const int32_t before = c->known.count;
@@ -154,8 +158,8 @@ static blica_status begin_names(blica_ctx *ctx, blica_counter *c, const blica_da
     int64_t size[2] = {piece ? piece->n : 0, piece ? bl_text_bytes(piece->variables, piece->n) : 0};
     TRY(bl_broadcast(ctx, size, sizeof size, r));
     if (!size[0]) continue;
-    TRY(bl_agree(ctx, bl_agree_on_names(ctx, (int)size[0], size[1], piece ? piece->variables : NULL, piece ? piece->n : 0, r, &c->block,
-                                        &c->names)));
+    TRY(bl_agree(ctx, bl_agree_on_names(ctx, (int)size[0], size[1], piece ? piece->variables : NULL,
+                                        piece ? piece->n : 0, r, &c->block, &c->names)));
     c->n = (int)size[0];
   }
   c->owned = c->n && bl_counts_owned(ctx, fit_of(c), c->n, INT_MAX);
@@ -167,12 +171,14 @@ static blica_status take_names(blica_ctx *ctx, blica_counter *c, const blica_dat
   blica_status status = BLICA_OK;
   int32_t id;
   if (piece->n != c->n)
-    FAIL(ctx, BLICA_ERR_DATA, "a piece of rank %d has %d variables where %d were before", bl_comm(ctx)->rank, piece->n, c->n);
+    FAIL(ctx, BLICA_ERR_DATA, "a piece of rank %d has %d variables where %d were before", bl_comm(ctx)->rank, piece->n,
+         c->n);
   for (int i = 0; i < c->n; i++)
     if (strcmp(piece->variables[i], c->names[i]) != 0)
-      FAIL(ctx, BLICA_ERR_DATA, "variable %d is '%s' and in a piece of rank %d '%s'", i + 1, c->names[i], bl_comm(ctx)->rank,
-           piece->variables[i]);
-  for (int s = 0; s < piece->u; s++) TRY(bl_intern_add(ctx, &c->mine, piece->segments[s], strlen(piece->segments[s]), &id));
+      FAIL(ctx, BLICA_ERR_DATA, "variable %d is '%s' and in a piece of rank %d '%s'", i + 1, c->names[i],
+           bl_comm(ctx)->rank, piece->variables[i]);
+  for (int s = 0; s < piece->u; s++)
+    TRY(bl_intern_add(ctx, &c->mine, piece->segments[s], strlen(piece->segments[s]), &id));
 done:
   return status;
 }
@@ -251,7 +257,8 @@ static blica_status rows_to_owners(blica_ctx *ctx, blica_counter *c, const bl_in
   TRY(bl_share_make(ctx, labels->count, 0, &share));
   TRY(bl_alloc(ctx, (size_t)labels->count, &c->keeper));
   c->room = (size_t)labels->count;
-  for (int32_t s = 0; s < labels->count; s++) TRY(bl_intern_add(ctx, &c->known, labels->texts[s], strlen(labels->texts[s]), &id));
+  for (int32_t s = 0; s < labels->count; s++)
+    TRY(bl_intern_add(ctx, &c->known, labels->texts[s], strlen(labels->texts[s]), &id));
   for (int r = 0; r < share.size; r++)
     for (int64_t s = share.bound[r]; s < share.bound[r + 1]; s++) c->keeper[s] = r;
   TRY(hand_out(ctx, c));

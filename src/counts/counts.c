@@ -6,7 +6,9 @@
 #include "base/intern.h"
 #include "estimate/estimate.h"
 
-static size_t cells_of(const blica_counts *c) { return bl_mul((size_t)c->pairs, (size_t)(bl_counts_last(c) - c->first)); }
+static size_t cells_of(const blica_counts *c) {
+  return bl_mul((size_t)c->pairs, (size_t)(bl_counts_last(c) - c->first));
+}
 
 static blica_status alloc_cells(blica_ctx *ctx, blica_counts *counts) {
   blica_status status;
@@ -29,7 +31,8 @@ blica_status bl_counts_create_part(blica_ctx *ctx, int n, int u, bool complete, 
   blica_counts *counts = NULL;
   *out = NULL;
   if (n < 2 || u < 1)
-    FAIL(ctx, BLICA_ERR_ARGUMENT, "counts of %d variables in %d segments: at least 2 variables and 1 segment are needed", n, u);
+    FAIL(ctx, BLICA_ERR_ARGUMENT,
+         "counts of %d variables in %d segments: at least 2 variables and 1 segment are needed", n, u);
   TRY(bl_alloc(ctx, 1, &counts));
   counts->n = n;
   counts->u = u;
@@ -87,7 +90,9 @@ done:
   return status;
 }
 
-enum { OWNED_FROM = 100 }; /* above so many variables a segment has 40 kB of tables or more, and rows are the smaller message */
+enum {
+  OWNED_FROM = 100
+}; /* above so many variables a segment has 40 kB of tables or more, and rows are the smaller message */
 
 bool bl_counts_owned(blica_ctx *ctx, const blica_fit_options *fit, int n, int u) {
   return fit ? bl_fit_owns(ctx, fit, n, u) : bl_comm(ctx)->size > 1 && n > OWNED_FROM;
@@ -163,30 +168,39 @@ done:
 blica_status bl_counts_check(blica_ctx *ctx, const blica_counts *counts) {
   for (int s = 0; s < counts->u; s++)
     if (!counts->exact && counts->samples[s] < 2)
-      return bl_fail(ctx, BLICA_ERR_DATA,
-                     "segment %d ('%s') has %g row%s: a correlation needs at least 2; use longer segments or join it to another",
-                     s + 1, counts->segments[s], counts->samples[s], counts->samples[s] == 1 ? "" : "s");
+      return bl_fail(
+          ctx, BLICA_ERR_DATA,
+          "segment %d ('%s') has %g row%s: a correlation needs at least 2; use longer segments or join it to another",
+          s + 1, counts->segments[s], counts->samples[s], counts->samples[s] == 1 ? "" : "s");
   return BLICA_OK;
 }
 
 blica_status bl_counts_need_whole(blica_ctx *ctx, const blica_counts *c) {
   if (bl_counts_whole(c)) return BLICA_OK;
-  if (!c->n11) return bl_fail(ctx, BLICA_ERR_ARGUMENT, "the tables of these counts are gone: they were given away to a fit (spend)");
+  if (!c->n11)
+    return bl_fail(ctx, BLICA_ERR_ARGUMENT,
+                   "the tables of these counts are gone: they were given away to a fit (spend)");
   return bl_fail(ctx, BLICA_ERR_ARGUMENT,
-                 "these counts have the tables of segments %d to %d of %d only: ranks share them, and can fit, correlate and save them "
-                 "together", c->first + 1, bl_counts_last(c), c->u);
+                 "these counts have the tables of segments %d to %d of %d only: ranks share them, and can fit, "
+                 "correlate and save them "
+                 "together",
+                 c->first + 1, bl_counts_last(c), c->u);
 }
 
 /* ---- merge ---- */
 
-static blica_status check_same_variables(blica_ctx *ctx, int n, char *const *names, int other_n, char *const *others, int part) {
+static blica_status check_same_variables(blica_ctx *ctx, int n, char *const *names, int other_n, char *const *others,
+                                         int part) {
   if (n != other_n)
-    return bl_fail(ctx, BLICA_ERR_DATA, "part %d has %d variables, part 1 has %d: only counts of the same variables add up",
-                   part + 1, other_n, n);
+    return bl_fail(ctx, BLICA_ERR_DATA,
+                   "part %d has %d variables, part 1 has %d: only counts of the same variables add up", part + 1,
+                   other_n, n);
   for (int i = 0; i < n; i++)
     if (strcmp(names[i], others[i]) != 0)
-      return bl_fail(ctx, BLICA_ERR_DATA, "variable %d is '%s' in part %d but '%s' in part 1: only counts of the same "
-                     "variables in the same order add up", i + 1, others[i], part + 1, names[i]);
+      return bl_fail(ctx, BLICA_ERR_DATA,
+                     "variable %d is '%s' in part %d but '%s' in part 1: only counts of the same "
+                     "variables in the same order add up",
+                     i + 1, others[i], part + 1, names[i]);
   return BLICA_OK;
 }
 

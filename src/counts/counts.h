@@ -10,8 +10,12 @@ blica_status bl_counts_create(blica_ctx *ctx, int n, int u, bool complete, const
 /* The same with tables of the segments first..last-1 only. */
 blica_status bl_counts_create_part(blica_ctx *ctx, int n, int u, bool complete, const char *const *variables,
                                    const char *const *segments, int first, int last, blica_counts **out);
-static inline int bl_counts_last(const blica_counts *c) { return c->u - c->after; } /* one past the last segment with tables */
-static inline bool bl_counts_whole(const blica_counts *c) { return c->first == 0 && c->after == 0; }
+static inline int bl_counts_last(const blica_counts *c) {
+  return c->u - c->after;
+} /* one past the last segment with tables */
+static inline bool bl_counts_whole(const blica_counts *c) {
+  return c->first == 0 && c->after == 0;
+}
 /* Frees the tables; names and margins stay. */
 void bl_counts_spend(blica_counts *counts);
 /* From all tables to those of the segments first..last-1. */
@@ -19,12 +23,14 @@ blica_status bl_counts_keep(blica_ctx *ctx, blica_counts *counts, int first, int
 /* Fails unless the tables of all segments are here. */
 blica_status bl_counts_need_whole(blica_ctx *ctx, const blica_counts *counts);
 
-/* Whether tables are on the rank that owns their segment only: as the fit wants it or, without one, of many variables. */
+/* Whether tables are on the rank that owns their segment only: as the fit wants it or, without one, of many variables.
+ */
 bool bl_counts_owned(blica_ctx *ctx, const blica_fit_options *fit, int n, int u);
-/* From counts of a rank's own segments (taken over; NULL when it has none) to counts of all u segments with tables of its own
- * only: ranks have the segments one rank's after another's, in equal shares as bl_share_make has it. A call of all ranks. */
-blica_status bl_counts_spread(blica_ctx *ctx, blica_counts *own, int n, int u, char *const *variables, char *const *segments,
-                              blica_counts **out);
+/* From counts of a rank's own segments (taken over; NULL when it has none) to counts of all u segments with tables of
+ * its own only: ranks have the segments one rank's after another's, in equal shares as bl_share_make has it. A call of
+ * all ranks. */
+blica_status bl_counts_spread(blica_ctx *ctx, blica_counts *own, int n, int u, char *const *variables,
+                              char *const *segments, blica_counts **out);
 /* The data's counts with tables of this rank's own segments only. A call of all ranks, which all have the same data. */
 blica_status bl_count_own(blica_ctx *ctx, const blica_data *data, blica_counts **out);
 /* blica_count_add by this process alone. */

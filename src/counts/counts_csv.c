@@ -120,8 +120,8 @@ static blica_status parse_number(blica_ctx *ctx, const table *t, const bl_csv *c
   *out = strtod(text, &end);
   while (*end == ' ') end++;
   if (end == text || *end || !(*out >= 0 && *out <= 0x1p1000))
-    return bl_fail(ctx, BLICA_ERR_FORMAT, "%s, line %lld, column %s: '%s' is not a count", t->path, (long long)csv->line,
-                   columns[field], text);
+    return bl_fail(ctx, BLICA_ERR_FORMAT, "%s, line %lld, column %s: '%s' is not a count", t->path,
+                   (long long)csv->line, columns[field], text);
   return BLICA_OK;
 }
 
@@ -132,7 +132,8 @@ static blica_status parse_entry(blica_ctx *ctx, table *t, const bl_csv *csv) {
     FAIL(ctx, BLICA_ERR_FORMAT, "%s, line %lld: %d fields, 7 are expected (segment,i,j,n11,n10,n01,n00)", t->path,
          (long long)csv->line, csv->fields);
   const char *s = bl_csv_field(csv, 0), *i = bl_csv_field(csv, 1), *j = bl_csv_field(csv, 2);
-  if (!*i != !*j) FAIL(ctx, BLICA_ERR_FORMAT, "%s, line %lld: only one of i and j is named", t->path, (long long)csv->line);
+  if (!*i != !*j)
+    FAIL(ctx, BLICA_ERR_FORMAT, "%s, line %lld: only one of i and j is named", t->path, (long long)csv->line);
   TRY(bl_intern_add(ctx, &t->segments, s, strlen(s), &e.s));
   if (*i) {
     TRY(bl_intern_add(ctx, &t->variables, i, strlen(i), &e.i));
@@ -159,7 +160,9 @@ static blica_status parse_header(blica_ctx *ctx, table *t, bl_csv *csv) {
   }
   bool same = more && csv->fields == 7;
   for (int k = 0; same && k < 7; k++) same = strcmp(bl_csv_field(csv, k), columns[k]) == 0;
-  if (!same) FAIL(ctx, BLICA_ERR_FORMAT, "%s: not a file of pair counts: its first line is not segment,i,j,n11,n10,n01,n00", t->path);
+  if (!same)
+    FAIL(ctx, BLICA_ERR_FORMAT, "%s: not a file of pair counts: its first line is not segment,i,j,n11,n10,n01,n00",
+         t->path);
 done:
   return status;
 }
@@ -176,7 +179,8 @@ static blica_status parse_file(blica_ctx *ctx, table *t) {
     if (more) TRY(parse_entry(ctx, t, &csv));
   }
   if (ferror(stream)) FAIL(ctx, BLICA_ERR_IO, "%s: cannot read: %s", t->path, strerror(errno));
-  if (t->variables.count < 2) FAIL(ctx, BLICA_ERR_FORMAT, "%s: %d variables: at least 2 are needed", t->path, t->variables.count);
+  if (t->variables.count < 2)
+    FAIL(ctx, BLICA_ERR_FORMAT, "%s: %d variables: at least 2 are needed", t->path, t->variables.count);
 done:
   fclose(stream);
   bl_csv_clear(&csv);
@@ -192,12 +196,13 @@ static blica_status place(blica_ctx *ctx, const table *t, blica_counts *c) {
   for (size_t k = 0; k < t->count; k++) {
     const entry *e = &t->entries[k];
     bool margin = e->i == e->j, swap = e->i > e->j;
-    size_t at = margin ? (size_t)e->s * (size_t)c->n + (size_t)(e->i < 0 ? 0 : e->i)
-                       : (size_t)e->s * (size_t)c->pairs + (size_t)(swap ? blica_pair(e->j, e->i) : blica_pair(e->i, e->j));
+    size_t at =
+        margin ? (size_t)e->s * (size_t)c->n + (size_t)(e->i < 0 ? 0 : e->i)
+               : (size_t)e->s * (size_t)c->pairs + (size_t)(swap ? blica_pair(e->j, e->i) : blica_pair(e->i, e->j));
     double *first = e->i < 0 ? &c->samples[e->s] : margin ? &c->present[at] : &c->n11[at];
     if (*first >= 0)
-      return bl_fail(ctx, BLICA_ERR_FORMAT, "%s: segment '%s', pair '%s', '%s' is there twice", t->path, c->segments[e->s],
-                     e->i < 0 ? "" : c->variables[e->i], e->i < 0 ? "" : c->variables[e->j]);
+      return bl_fail(ctx, BLICA_ERR_FORMAT, "%s: segment '%s', pair '%s', '%s' is there twice", t->path,
+                     c->segments[e->s], e->i < 0 ? "" : c->variables[e->i], e->i < 0 ? "" : c->variables[e->j]);
     *first = margin && e->i >= 0 ? e->cell[0] + e->cell[3] : e->cell[0];
     if (margin && e->i >= 0) {
       if (e->cell[1] != 0 || e->cell[2] != 0)
@@ -235,8 +240,8 @@ static blica_status finish(blica_ctx *ctx, const table *t, blica_counts *c) {
     for (int j = 1; j < c->n; j++)
       for (int i = 0; i < j; i++)
         if (c->n11[(size_t)s * (size_t)c->pairs + (size_t)blica_pair(i, j)] < 0)
-          FAIL(ctx, BLICA_ERR_FORMAT, "%s: segment '%s' has no row for the pair '%s', '%s' (is the file cut off?)", t->path,
-               c->segments[s], c->variables[i], c->variables[j]);
+          FAIL(ctx, BLICA_ERR_FORMAT, "%s: segment '%s' has no row for the pair '%s', '%s' (is the file cut off?)",
+               t->path, c->segments[s], c->variables[i], c->variables[j]);
     for (int i = 0; i < c->n; i++) given[i] = present[i] >= 0;
     margins_from_pairs(c, s, given);
     double most = 0;
@@ -281,8 +286,9 @@ blica_status bl_counts_load_csv(blica_ctx *ctx, const char *path, blica_counts *
   TRY(parse_file(ctx, &t));
   size_t pairs = (size_t)((int64_t)t.variables.count * (t.variables.count - 1) / 2);
   if (bl_mul(pairs, (size_t)t.segments.count) > t.count)
-    FAIL(ctx, BLICA_ERR_FORMAT, "%s: %d variables in %d segments make %zu pairs, but the file has %zu rows (is it cut off?)",
-         path, t.variables.count, t.segments.count, bl_mul(pairs, (size_t)t.segments.count), t.count);
+    FAIL(ctx, BLICA_ERR_FORMAT,
+         "%s: %d variables in %d segments make %zu pairs, but the file has %zu rows (is it cut off?)", path,
+         t.variables.count, t.segments.count, bl_mul(pairs, (size_t)t.segments.count), t.count);
   TRY(bl_counts_create(ctx, t.variables.count, t.segments.count, false, (const char *const *)t.variables.texts,
                        (const char *const *)t.segments.texts, &c));
   c->exact = t.exact;

@@ -49,7 +49,8 @@ static blica_status save_npz(blica_ctx *ctx, const void *counts, bl_relay *relay
   TRY(bl_npz_begin_tables(ctx, "blica-counts", c->n, c->variables, c->u, c->segments, c->exact, c->samples, &npz));
   TRY(bl_npz_add(ctx, npz, "ones", 'f', 8, 2, margin, c->ones));
   TRY(bl_npz_add(ctx, npz, "present", 'f', 8, 2, margin, c->present));
-  for (int i = 0; i < (c->n10 ? 4 : 1); i++) TRY(bl_npz_add_rows(ctx, npz, names[i], 'f', 8, 2, cells, false, segment_row, &from[i]));
+  for (int i = 0; i < (c->n10 ? 4 : 1); i++)
+    TRY(bl_npz_add_rows(ctx, npz, names[i], 'f', 8, 2, cells, false, segment_row, &from[i]));
   TRY(bl_npz_write(ctx, npz, path));
 done:
   bl_npz_free(npz);
@@ -62,9 +63,14 @@ static blica_status save_csv(blica_ctx *ctx, const void *counts, bl_relay *relay
 
 blica_status blica_counts_save(blica_ctx *ctx, const blica_counts *c, const char *path) {
   const bool csv = bl_has_ending(path, ".csv");
-  const bl_relay_job job = {.u = c->u, .pairs = c->pairs, .from = c->first * c->pairs, .to = bl_counts_last(c) * c->pairs,
-                            .arrays = c->n10 ? 4 : 1, .together = csv,
-                            .array = {{c->n11, 8}, {c->n10, 8}, {c->n01, 8}, {c->n00, 8}}, .write = csv ? save_csv : save_npz};
+  const bl_relay_job job = {.u = c->u,
+                            .pairs = c->pairs,
+                            .from = c->first * c->pairs,
+                            .to = bl_counts_last(c) * c->pairs,
+                            .arrays = c->n10 ? 4 : 1,
+                            .together = csv,
+                            .array = {{c->n11, 8}, {c->n10, 8}, {c->n01, 8}, {c->n00, 8}},
+                            .write = csv ? save_csv : save_npz};
   if (!csv && !bl_has_ending(path, ".npz"))
     return bl_fail(ctx, BLICA_ERR_ARGUMENT, "%s: counts are saved as .npz or .csv; end the name in one of them", path);
   if (!c->n11 || bl_comm(ctx)->size == 1) {
@@ -82,7 +88,8 @@ static blica_status check_names(blica_ctx *ctx, const char *path, const char *wh
   for (int i = 0; i < count; i++) {
     int32_t id;
     TRY(bl_intern_add(ctx, &seen, names[i], strlen(names[i]), &id));
-    if (id < i) FAIL(ctx, BLICA_ERR_FORMAT, "%s: %s %d and %d are both named '%s'", path, what, id + 1, i + 1, names[i]);
+    if (id < i)
+      FAIL(ctx, BLICA_ERR_FORMAT, "%s: %s %d and %d are both named '%s'", path, what, id + 1, i + 1, names[i]);
   }
 done:
   bl_intern_clear(&seen);
@@ -101,13 +108,15 @@ static blica_status check_format(blica_ctx *ctx, bl_npz_reader *npz, const char 
     FAIL(ctx, BLICA_ERR_FORMAT, "%s: not a file of pair counts (its format is '%s')", path, count ? format[0] : "");
   TRY(bl_npz_numbers(ctx, npz, "version", 0, NULL, &version));
   if (version != 1)
-    FAIL(ctx, BLICA_ERR_FORMAT, "%s: version %g of the format of counts is not known to this version of blica", path, version);
+    FAIL(ctx, BLICA_ERR_FORMAT, "%s: version %g of the format of counts is not known to this version of blica", path,
+         version);
 done:
   bl_free_texts(format, count);
   return status;
 }
 
-static blica_status load_cells(blica_ctx *ctx, bl_npz_reader *npz, const blica_counts *c, const char *name, double *out) {
+static blica_status load_cells(blica_ctx *ctx, bl_npz_reader *npz, const blica_counts *c, const char *name,
+                               double *out) {
   return bl_npz_rows(ctx, npz, name, (size_t)c->u, (size_t)c->pairs, (size_t)c->first, (size_t)bl_counts_last(c), out);
 }
 
@@ -130,7 +139,8 @@ done:
 }
 
 /* With ranks, tables of this rank's segments only where they share them. */
-static blica_status load_npz(blica_ctx *ctx, const char *path, bool ranks, const blica_fit_options *fit, blica_counts **out) {
+static blica_status load_npz(blica_ctx *ctx, const char *path, bool ranks, const blica_fit_options *fit,
+                             blica_counts **out) {
   blica_status status;
   bl_npz_reader *npz = NULL;
   blica_counts *c = NULL;
@@ -142,7 +152,8 @@ static blica_status load_npz(blica_ctx *ctx, const char *path, bool ranks, const
   TRY(bl_npz_texts(ctx, npz, "variables", &n, &variables));
   TRY(bl_npz_texts(ctx, npz, "segments", &u, &segments));
   if (n < 2 || u < 1)
-    FAIL(ctx, BLICA_ERR_FORMAT, "%s: %d variables in %d segments: at least 2 variables and 1 segment are needed", path, n, u);
+    FAIL(ctx, BLICA_ERR_FORMAT, "%s: %d variables in %d segments: at least 2 variables and 1 segment are needed", path,
+         n, u);
   TRY(check_names(ctx, path, "variables", n, variables));
   TRY(check_names(ctx, path, "segments", u, segments));
   TRY(bl_npz_expect(ctx, npz, "n11", bl_mul((size_t)u, (size_t)((int64_t)n * (n - 1) / 2))));
@@ -170,15 +181,18 @@ static blica_status load_own(blica_ctx *ctx, const char *path, const blica_fit_o
   bl_share share = {0};
   TRY(blica_counts_load(ctx, path, out));
   TRY(bl_share_make(ctx, (*out)->u, 0, &share));
-  if (bl_counts_owned(ctx, fit, (*out)->n, (*out)->u)) TRY(bl_counts_keep(ctx, *out, (int)share.first, (int)share.last));
+  if (bl_counts_owned(ctx, fit, (*out)->n, (*out)->u))
+    TRY(bl_counts_keep(ctx, *out, (int)share.first, (int)share.last));
 done:
   bl_share_free(&share);
   return status;
 }
 
-blica_status blica_counts_load_ranks(blica_ctx *ctx, const char *path, const blica_fit_options *fit, blica_counts **out) {
+blica_status blica_counts_load_ranks(blica_ctx *ctx, const char *path, const blica_fit_options *fit,
+                                     blica_counts **out) {
   *out = NULL;
-  blica_status status = bl_has_ending(path, ".npz") ? load_npz(ctx, path, true, fit, out) : load_own(ctx, path, fit, out);
+  blica_status status =
+      bl_has_ending(path, ".npz") ? load_npz(ctx, path, true, fit, out) : load_own(ctx, path, fit, out);
   blica_status agreed = bl_agree(ctx, status);
   if (agreed == BLICA_OK) return BLICA_OK;
   blica_counts_free(*out);
@@ -196,10 +210,12 @@ blica_status blica_counts_load(blica_ctx *ctx, const char *path, blica_counts **
 /* ---- what a count can be ---- */
 
 /* before: elements of the array in the file that stand before x. */
-static blica_status check_array(blica_ctx *ctx, const char *path, const char *name, const double *x, size_t before, size_t count) {
+static blica_status check_array(blica_ctx *ctx, const char *path, const char *name, const double *x, size_t before,
+                                size_t count) {
   for (size_t k = 0; x && k < count; k++)
     if (!(x[k] >= 0 && x[k] <= 0x1p1000))
-      return bl_fail(ctx, BLICA_ERR_FORMAT, "%s: %s holds %g (element %zu), which is not a count", path, name, x[k], before + k + 1);
+      return bl_fail(ctx, BLICA_ERR_FORMAT, "%s: %s holds %g (element %zu), which is not a count", path, name, x[k],
+                     before + k + 1);
   return BLICA_OK;
 }
 
@@ -208,11 +224,14 @@ static blica_status check_segment(blica_ctx *ctx, const blica_counts *c, int s, 
   for (int i = 0; i < c->n; i++) {
     size_t at = (size_t)s * (size_t)c->n + (size_t)i;
     if (c->ones[at] > c->present[at] + slack || c->present[at] > c->samples[s] + slack)
-      return bl_fail(ctx, BLICA_ERR_FORMAT, "%s: segment %d ('%s'), variable %d ('%s'): %g ones in %g values of %g rows", path,
-                     s + 1, c->segments[s], i + 1, c->variables[i], c->ones[at], c->present[at], c->samples[s]);
+      return bl_fail(ctx, BLICA_ERR_FORMAT,
+                     "%s: segment %d ('%s'), variable %d ('%s'): %g ones in %g values of %g rows", path, s + 1,
+                     c->segments[s], i + 1, c->variables[i], c->ones[at], c->present[at], c->samples[s]);
     if (!c->n10 && c->present[at] < c->samples[s] - slack)
-      return bl_fail(ctx, BLICA_ERR_FORMAT, "%s: segment %d ('%s'), variable %d ('%s') has missing values, but n10, n01 and n00 "
-                     "are not there", path, s + 1, c->segments[s], i + 1, c->variables[i]);
+      return bl_fail(ctx, BLICA_ERR_FORMAT,
+                     "%s: segment %d ('%s'), variable %d ('%s') has missing values, but n10, n01 and n00 "
+                     "are not there",
+                     path, s + 1, c->segments[s], i + 1, c->variables[i]);
   }
   for (int j = 1; s >= c->first && s < bl_counts_last(c) && j < c->n; j++)
     for (int i = 0; i < j; i++) {
@@ -220,17 +239,18 @@ static blica_status check_segment(blica_ctx *ctx, const blica_counts *c, int s, 
       blica_counts_table(c, s, i, j, cell);
       if (fmin(fmin(cell[0], cell[1]), fmin(cell[2], cell[3])) < -slack ||
           cell[0] + cell[1] + cell[2] + cell[3] > c->samples[s] + 4 * slack)
-        return bl_fail(ctx, BLICA_ERR_FORMAT,
-                       "%s: segment %d ('%s'), pair '%s', '%s': the table %g %g %g %g does not fit %g rows and the margins",
-                       path, s + 1, c->segments[s], c->variables[i], c->variables[j], cell[0], cell[1], cell[2], cell[3],
-                       c->samples[s]);
+        return bl_fail(
+            ctx, BLICA_ERR_FORMAT,
+            "%s: segment %d ('%s'), pair '%s', '%s': the table %g %g %g %g does not fit %g rows and the margins", path,
+            s + 1, c->segments[s], c->variables[i], c->variables[j], cell[0], cell[1], cell[2], cell[3], c->samples[s]);
     }
   return BLICA_OK;
 }
 
 blica_status bl_counts_validate(blica_ctx *ctx, const blica_counts *c, const char *path) {
   blica_status status;
-  const size_t pairs = (size_t)c->pairs, before = pairs * (size_t)c->first, cells = pairs * (size_t)(bl_counts_last(c) - c->first);
+  const size_t pairs = (size_t)c->pairs, before = pairs * (size_t)c->first,
+               cells = pairs * (size_t)(bl_counts_last(c) - c->first);
   const size_t margins = (size_t)c->n * (size_t)c->u;
   TRY(check_array(ctx, path, "samples", c->samples, 0, (size_t)c->u));
   TRY(check_array(ctx, path, "ones", c->ones, 0, margins));

@@ -28,7 +28,13 @@ static blica_status hear_counts(blica_ctx *ctx, const blica_counts *own, int roo
   char *labels = NULL;
   outline o = {0};
   if (own && bl_comm(ctx)->rank == root)
-    o = (outline){1, own->n, own->u, own->n10 != NULL, own->exact, 0, bl_text_bytes(own->variables, own->n),
+    o = (outline){1,
+                  own->n,
+                  own->u,
+                  own->n10 != NULL,
+                  own->exact,
+                  0,
+                  bl_text_bytes(own->variables, own->n),
                   bl_text_bytes(own->segments, own->u)};
   TRY(bl_broadcast(ctx, &o, sizeof o, root));
   if (!o.here) return BLICA_OK;
@@ -37,7 +43,8 @@ static blica_status hear_counts(blica_ctx *ctx, const blica_counts *own, int roo
   if (g->first < 0) {
     g->first = root;
     g->shape = o;
-    TRY(bl_agree(ctx, bl_agree_on_names(ctx, o.n, o.name_bytes, own ? own->variables : NULL, own ? own->n : 0, root, &g->block, &g->names)));
+    TRY(bl_agree(ctx, bl_agree_on_names(ctx, o.n, o.name_bytes, own ? own->variables : NULL, own ? own->n : 0, root,
+                                        &g->block, &g->names)));
   }
   TRY(bl_broadcast_texts(ctx, own ? own->segments : NULL, o.u, o.label_bytes, root, &labels));
   const char *at = labels;
@@ -91,13 +98,13 @@ enum { CHUNK_BITS = 1 << 23 };
 typedef struct {
   blica_packer *packer;
   int n;
-  int64_t rows;        /* per chunk */
-  int64_t words;       /* per row */
-  int32_t *segment;    /* [rows] */
-  int32_t *id;         /* [u of the sender] labels in the packer */
-  uint64_t *bits;      /* [words,rows] values, then as many of presence */
-  int8_t *x;           /* [n,rows] */
-  int64_t *next;       /* [u of the sender] its next row of each segment */
+  int64_t rows;     /* per chunk */
+  int64_t words;    /* per row */
+  int32_t *segment; /* [rows] */
+  int32_t *id;      /* [u of the sender] labels in the packer */
+  uint64_t *bits;   /* [words,rows] values, then as many of presence */
+  int8_t *x;        /* [n,rows] */
+  int64_t *next;    /* [u of the sender] its next row of each segment */
 } transfer;
 
 /* The sender's rows from `first` on, into bits. */
@@ -168,7 +175,13 @@ static blica_status hear_rows(blica_ctx *ctx, const blica_data *own, int root, t
   char *labels = NULL;
   outline o = {0};
   if (own && bl_comm(ctx)->rank == root)
-    o = (outline){1, own->n, own->u, own->missing > 0, 0, own->rows, bl_text_bytes(own->variables, own->n),
+    o = (outline){1,
+                  own->n,
+                  own->u,
+                  own->missing > 0,
+                  0,
+                  own->rows,
+                  bl_text_bytes(own->variables, own->n),
                   bl_text_bytes(own->segments, own->u)};
   TRY(bl_broadcast(ctx, &o, sizeof o, root));
   if (!o.here) return BLICA_OK;

@@ -3,7 +3,8 @@
  * Rows arrive in any order of segments. Each segment keeps the words of its current 64 rows side by
  * side, so that a row sets one bit in each of n neighbouring words; a full block of n words is
  * appended to the segment's list, which grows by doubling. The end turns the blocks into columns. Eight rows of one
- * segment that follow each other, the usual case, are gathered into bytes first: an eighth of the traffic to the words. */
+ * segment that follow each other, the usual case, are gathered into bytes first: an eighth of the traffic to the words.
+ */
 #include <string.h>
 
 #include "data/pack.h"
@@ -40,11 +41,14 @@ blica_status blica_pack_begin(blica_ctx *ctx, int n, const char *const *variable
   blica_status status;
   blica_packer *packer = NULL;
   *out = NULL;
-  if (n < 2) FAIL(ctx, BLICA_ERR_DATA, "%d variable%s: at least 2 are needed, as pairs of them are counted", n, n == 1 ? "" : "s");
+  if (n < 2)
+    FAIL(ctx, BLICA_ERR_DATA, "%d variable%s: at least 2 are needed, as pairs of them are counted", n,
+         n == 1 ? "" : "s");
   TRY(bl_alloc(ctx, 1, &packer));
   packer->n = n;
   for (int i = 0; variables && i < n; i++) {
-    if (!variables[i]) FAIL(ctx, BLICA_ERR_ARGUMENT, "the name of variable %d is NULL; pass names for all or for none", i + 1);
+    if (!variables[i])
+      FAIL(ctx, BLICA_ERR_ARGUMENT, "the name of variable %d is NULL; pass names for all or for none", i + 1);
     if (!*variables[i]) FAIL(ctx, BLICA_ERR_DATA, "the name of variable %d is empty; give it a name", i + 1);
   }
   if (variables)
@@ -151,8 +155,9 @@ done:
 /* Bit r of byte i <- row r of column i, rows stride apart. */
 static void gather_eight(const uint8_t *restrict r, size_t stride, size_t columns, uint8_t *restrict bytes) {
   for (size_t i = 0; i < columns; i++)
-    bytes[i] = (uint8_t)(r[i] | r[i + stride] << 1 | r[i + 2 * stride] << 2 | r[i + 3 * stride] << 3 | r[i + 4 * stride] << 4 |
-                         r[i + 5 * stride] << 5 | r[i + 6 * stride] << 6 | r[i + 7 * stride] << 7);
+    bytes[i] =
+        (uint8_t)(r[i] | r[i + stride] << 1 | r[i + 2 * stride] << 2 | r[i + 3 * stride] << 3 | r[i + 4 * stride] << 4 |
+                  r[i + 5 * stride] << 5 | r[i + 6 * stride] << 6 | r[i + 7 * stride] << 7);
 }
 
 static bool only_zeros_and_ones(const int8_t *x, size_t count) {
@@ -162,7 +167,8 @@ static bool only_zeros_and_ones(const int8_t *x, size_t count) {
 }
 
 /* Packs eight rows at once if they are complete rows of one segment, at a multiple of 8; else *done is false. */
-static blica_status pack_eight(blica_ctx *ctx, blica_packer *packer, const int8_t *x, const int32_t *segment, bool *done) {
+static blica_status pack_eight(blica_ctx *ctx, blica_packer *packer, const int8_t *x, const int32_t *segment,
+                               bool *done) {
   enum { COLUMNS = 512 };
   uint8_t bytes[COLUMNS];
   const size_t n = (size_t)packer->n;

@@ -54,7 +54,8 @@ static bool all_binary(const int8_t *x, int n, int64_t rows, stretch at) {
 }
 
 /* Before anything is changed: a caller may go on after an error. */
-static blica_status check_values(blica_ctx *ctx, const blica_packer *packer, const int8_t *x, int64_t rows, stretch at) {
+static blica_status check_values(blica_ctx *ctx, const blica_packer *packer, const int8_t *x, int64_t rows,
+                                 stretch at) {
   for (int64_t r = at.row; r < at.row + at.length; r++)
     for (int i = 0; i < packer->n; i++) {
       int value = x[r + i * rows];
@@ -98,18 +99,20 @@ done:
 static blica_status check_segments(blica_ctx *ctx, const blica_packer *packer, int64_t rows, const int32_t *segment) {
   for (int64_t r = 0; r < rows; r++)
     if (segment[r] < 0 || segment[r] >= packer->labels.count)
-      return bl_fail(ctx, BLICA_ERR_ARGUMENT, "row %lld: segment id %d is not one of the %d that blica_pack_segment gave",
+      return bl_fail(ctx, BLICA_ERR_ARGUMENT,
+                     "row %lld: segment id %d is not one of the %d that blica_pack_segment gave",
                      (long long)(packer->rows + r) + 1, segment[r], packer->labels.count);
   return BLICA_OK;
 }
 
-static blica_status pack_tile_by_columns(blica_ctx *ctx, blica_packer *packer, const int8_t *x, int64_t rows, int64_t from,
-                                         int64_t to, const int32_t *segment) {
+static blica_status pack_tile_by_columns(blica_ctx *ctx, blica_packer *packer, const int8_t *x, int64_t rows,
+                                         int64_t from, int64_t to, const int32_t *segment) {
   blica_status status = BLICA_OK;
   for (stretch at = {.row = from}; at.row < to; at.row += at.length) {
     at.segment = segment[at.row];
     int room = 64 - (int)(packer->segments[at.segment].rows % 64);
-    for (at.length = 1; at.length < room && at.row + at.length < to && segment[at.row + at.length] == at.segment;) at.length++;
+    for (at.length = 1; at.length < room && at.row + at.length < to && segment[at.row + at.length] == at.segment;)
+      at.length++;
     TRY(pack_stretch(ctx, packer, x, rows, at));
   }
 done:

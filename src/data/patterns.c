@@ -96,7 +96,8 @@ static blica_status sort_keys(blica_ctx *ctx, segment_keys *k) {
       int64_t middle = low + run < k->count ? low + run : k->count;
       int64_t high = low + 2 * run < k->count ? low + 2 * run : k->count, a = low, b = middle;
       for (int64_t at = low; at < high; at++) {
-        bool left = a < middle && (b >= high || order_keys(k->key + from[a] * width, k->key + from[b] * width, width) <= 0);
+        bool left =
+            a < middle && (b >= high || order_keys(k->key + from[a] * width, k->key + from[b] * width, width) <= 0);
         to[at] = left ? from[a++] : from[b++];
       }
     }
@@ -128,7 +129,8 @@ static blica_status add_group(blica_ctx *ctx, bl_merged *p, const segment_keys *
     if (mask[i / 64] >> (i % 64) & 1) g->variable[at++] = i;
   for (int64_t r = 0; r < g->count; r++) {
     const uint64_t *values = k->key + k->rank[low + r] * 2 * k->words + k->words;
-    for (int i = 0; i < g->n; i++) g->x[r * g->n + i] = (uint8_t)(values[g->variable[i] / 64] >> (g->variable[i] % 64) & 1);
+    for (int i = 0; i < g->n; i++)
+      g->x[r * g->n + i] = (uint8_t)(values[g->variable[i] / 64] >> (g->variable[i] % 64) & 1);
     g->weight[r] = (double)k->weight[k->rank[low + r]];
   }
   p->count += g->count;
@@ -144,8 +146,8 @@ static bool nothing_present(const segment_keys *k, int64_t rank) {
 }
 
 /* Groups of the rows of segments first..last-1 taken together. */
-static blica_status add_segments(blica_ctx *ctx, bl_merged *p, const blica_data *data, int first, int last, int64_t first_row, int n,
-                                 const int *column) {
+static blica_status add_segments(blica_ctx *ctx, bl_merged *p, const blica_data *data, int first, int last,
+                                 int64_t first_row, int n, const int *column) {
   blica_status status = BLICA_OK;
   segment_keys k = {.n = n, .words = (n + 63) / 64, .column = column};
   int64_t rows = 0;
@@ -156,7 +158,8 @@ static blica_status add_segments(blica_ctx *ctx, bl_merged *p, const blica_data 
   for (int64_t low = empty; low < k.count;) {
     int64_t high = low + 1;
     size_t bytes = sizeof(uint64_t) * (size_t)k.words;
-    while (high < k.count && memcmp(k.key + k.rank[low] * 2 * k.words, k.key + k.rank[high] * 2 * k.words, bytes) == 0) high++;
+    while (high < k.count && memcmp(k.key + k.rank[low] * 2 * k.words, k.key + k.rank[high] * 2 * k.words, bytes) == 0)
+      high++;
     TRY(add_group(ctx, p, &k, first, low, high));
     low = high;
   }
@@ -169,7 +172,8 @@ done:
   return status;
 }
 
-blica_status bl_merged_make(blica_ctx *ctx, const blica_data *data, int n, const int *column, bool pooled, bl_merged **out) {
+blica_status bl_merged_make(blica_ctx *ctx, const blica_data *data, int n, const int *column, bool pooled,
+                            bl_merged **out) {
   blica_status status = BLICA_OK;
   bl_merged *p = NULL;
   *out = NULL;

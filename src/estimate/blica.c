@@ -15,12 +15,12 @@
 #include "num/lbfgs.h"
 
 enum {
-  HISTORY = 20,        /* L-BFGS pairs */
+  HISTORY = 20,         /* L-BFGS pairs */
   PRECONDITIONED = 300, /* preconditioned L-BFGS iterations before Newton takes over */
-  LARGE = 200,         /* n k beyond which, with few sources, Newton steps are for exact counts or in need */
-  POLISH = 3,          /* rounds after the first phase */
-  FIRST_POLISH = 1000, /* number of the first of them, past those of the first phase */
-  TRACE = 512          /* points kept of (seconds, value), to tell when a start came near its end */
+  LARGE = 200,          /* n k beyond which, with few sources, Newton steps are for exact counts or in need */
+  POLISH = 3,           /* rounds after the first phase */
+  FIRST_POLISH = 1000,  /* number of the first of them, past those of the first phase */
+  TRACE = 512           /* points kept of (seconds, value), to tell when a start came near its end */
 };
 
 /* One start in progress. */
@@ -72,10 +72,14 @@ static int after_iteration(int64_t iteration, double value, double gradient_max,
   return done >= r->problem->options->max_iterations ? BL_ENOUGH : BL_GO_ON;
 }
 
-static bool uses_newton(const bl_sgauss_data *d) { return bl_sgauss_newton_fits(d->n, d->k); }
+static bool uses_newton(const bl_sgauss_data *d) {
+  return bl_sgauss_newton_fits(d->n, d->k);
+}
 
 /* Where L-BFGS gets there in few iterations, each much cheaper than a Newton step: with k near n it does not. */
-static bool is_easy(const bl_sgauss_data *d) { return (int64_t)d->n * d->k > LARGE && 2 * d->k <= d->n; }
+static bool is_easy(const bl_sgauss_data *d) {
+  return (int64_t)d->n * d->k > LARGE && 2 * d->k <= d->n;
+}
 
 static void precondition(double *direction, void *user) {
   bl_sgauss_preconditioner_apply(((run *)user)->preconditioner, direction);
@@ -166,10 +170,12 @@ done:
   return status;
 }
 
-static double slope_limit(const run *r) { return r->problem->options->tolerance * fmax(1, fabs(r->record.objective)); }
+static double slope_limit(const run *r) {
+  return r->problem->options->tolerance * fmax(1, fabs(r->record.objective));
+}
 
-/* Newton steps, or for large problems more of L-BFGS, until the gradient is small in the standard scale too, where it may be
- * larger than in the scale that they ended in. */
+/* Newton steps, or for large problems more of L-BFGS, until the gradient is small in the standard scale too, where it
+ * may be larger than in the scale that they ended in. */
 static blica_status polish(run *r) {
   blica_status status;
   const bool newton = uses_newton(r->data);
@@ -199,17 +205,18 @@ static void finish(run *r) {
   record->seconds = bl_seconds() - r->begun;
   record->seconds_near = record->seconds;
   for (int i = r->traced - 1; i >= 0 && r->trace_value[i] - value <= 1; i--) record->seconds_near = r->trace_seconds[i];
-  record->stop = record->gradient <= o->tolerance            ? BLICA_STOP_CONVERGED
-                 : r->interrupted                            ? BLICA_STOP_INTERRUPTED
-                 : r->out_of_time                            ? BLICA_STOP_TIME
-                 : record->iterations >= o->max_iterations   ? BLICA_STOP_ITERATIONS
-                                                             : BLICA_STOP_STALLED;
+  record->stop = record->gradient <= o->tolerance          ? BLICA_STOP_CONVERGED
+                 : r->interrupted                          ? BLICA_STOP_INTERRUPTED
+                 : r->out_of_time                          ? BLICA_STOP_TIME
+                 : record->iterations >= o->max_iterations ? BLICA_STOP_ITERATIONS
+                                                           : BLICA_STOP_STALLED;
   bool prior = r->data->precision_mixing > 0 || r->data->precision_variance > 0;
   if (record->stop == BLICA_STOP_STALLED && !prior && bl_sgauss_steepest(r->data, r->theta) > BL_INFINITE_ROW)
     record->stop = BLICA_STOP_UNBOUNDED;
 }
 
-/* The joint diagonaliser, or where there is none (matrices far from positive definite, with condition=none) a random point. */
+/* The joint diagonaliser, or where there is none (matrices far from positive definite, with condition=none) a random
+ * point. */
 static blica_status begin(run *r, bool *jointdiag) {
   uint64_t seed = r->problem->options->seed;
   if (*jointdiag) {
@@ -223,7 +230,9 @@ static blica_status begin(run *r, bool *jointdiag) {
   return bl_start_random(r->ctx, r->data, seed, r->index, r->theta);
 }
 
-static void pass_flag(bl_state *state, void *user) { bl_pass_flag(state, user); }
+static void pass_flag(bl_state *state, void *user) {
+  bl_pass_flag(state, user);
+}
 
 /* The same, or, when a checkpoint has it, the point where the last round ended. */
 static blica_status starting_point(run *r, bool *jointdiag) {
@@ -239,7 +248,8 @@ static blica_status starting_point(run *r, bool *jointdiag) {
 static blica_status run_start(run *r) {
   blica_status status;
   bl_start_end end = {&r->record, r->theta, bl_sgauss_size(r->data)};
-  bool jointdiag = r->index == 0 || is_easy(r->data) || !uses_newton(r->data); /* random starts lead nowhere near, or late */
+  bool jointdiag =
+      r->index == 0 || is_easy(r->data) || !uses_newton(r->data); /* random starts lead nowhere near, or late */
   r->stage = bl_stage_below(&r->problem->stage, "start %d", r->index);
   if (bl_stage_find(&r->stage) == BL_STAGE_OVER) return bl_stage_load(r->ctx, &r->stage, bl_pass_start, &end);
   r->begun = bl_seconds();
@@ -264,8 +274,8 @@ typedef struct {
   run *runs;
   blica_status *status; /* [starts] */
   char (*message)[BL_MESSAGE];
-  bl_share share;       /* of the starts among ranks */
-  blica_start *record;  /* [starts] */
+  bl_share share;      /* of the starts among ranks */
+  blica_start *record; /* [starts] */
 } campaign;
 
 /* No further start is begun once the user or the clock said stop; the first always is. */

@@ -1,13 +1,13 @@
 /* condition.c - condition=auto of method blica: the target of the regularisation is learned from held-out segments.
  *
- * The segments are divided at random into parts; A is estimated without a part, under each candidate, and judged by it. A is
- * all that segments have in common, so held-out segments keep A and get variances of their own. The score is the sum
- * of squared differences between their correlations and the model's, both under the candidate's regularisation, in
- * units of standard errors (equation 28 of docs/method.md): a likelihood would reward the candidate that changes C least, and
- * with it the solutions that small eigenvalues lead astray. Segments are held out, not rows, for two reasons: counts or
- * correlations are enough, and the number of rows of a segment, which decides how much regularisation it needs, stays
- * what it is in the fit. Among candidates that the held-out segments cannot tell apart the one nearest to 10 is taken.
- * Evidence: docs/methods.md. */
+ * The segments are divided at random into parts; A is estimated without a part, under each candidate, and judged by it.
+ * A is all that segments have in common, so held-out segments keep A and get variances of their own. The score is the
+ * sum of squared differences between their correlations and the model's, both under the candidate's regularisation, in
+ * units of standard errors (equation 28 of docs/method.md): a likelihood would reward the candidate that changes C
+ * least, and with it the solutions that small eigenvalues lead astray. Segments are held out, not rows, for two
+ * reasons: counts or correlations are enough, and the number of rows of a segment, which decides how much
+ * regularisation it needs, stays what it is in the fit. Among candidates that the held-out segments cannot tell apart
+ * the one nearest to 10 is taken. Evidence: docs/methods.md. */
 #include <math.h>
 #include <string.h>
 
@@ -21,22 +21,26 @@
 static const double candidates[] = {2, 3, 5, 10, 20, 50, 100, 300};
 enum {
   CANDIDATES = sizeof candidates / sizeof *candidates,
-  FEWEST = 4,  /* segments */
-  FEW = 8,     /* below this many, segments are left out one at a time */
+  FEWEST = 4, /* segments */
+  FEW = 8,    /* below this many, segments are left out one at a time */
   PARTS = 5,
   FIT_ITERATIONS = 200, /* enough for a well-posed fit from joint diagonalisation; others need not end */
   SCORE_ITERATIONS = 200,
   HISTORY = 10
 };
 static const double FIT_TOLERANCE = 1e-6, SCORE_TOLERANCE = 1e-7;
-static const double USUAL = 10; /* the paper's */
+static const double USUAL = 10;      /* the paper's */
 static const double SD_HELD_OUT = 3; /* of log v of held-out segments: keeps them finite */
 
 /* ---- parts of the segments ---- */
 
-static int parts_of(int u) { return u < FEW ? u : PARTS; }
+static int parts_of(int u) {
+  return u < FEW ? u : PARTS;
+}
 
-int bl_condition_held(int u) { return u / parts_of(u); }
+int bl_condition_held(int u) {
+  return u / parts_of(u);
+}
 
 /* part[s]: a random division into parts of equal size, but for one segment. */
 static blica_status divide(blica_ctx *ctx, int u, int parts, uint64_t seed, int **part) {
@@ -54,18 +58,20 @@ static blica_status divide(blica_ctx *ctx, int u, int parts, uint64_t seed, int 
 /* Some of the segments, in their order. */
 typedef struct {
   int u;
-  int *of;       /* [u] their numbers among all */
-  char **names;  /* [u] */
+  int *of;      /* [u] their numbers among all */
+  char **names; /* [u] */
   double *samples;
 } selection;
 
-static blica_status select_segments(blica_ctx *ctx, const blica_cor *cor, const int *part, int which, bool others, selection *sel) {
+static blica_status select_segments(blica_ctx *ctx, const blica_cor *cor, const int *part, int which, bool others,
+                                    selection *sel) {
   blica_status status;
   TRY(bl_alloc(ctx, (size_t)cor->u, &sel->of));
   TRY(bl_alloc(ctx, (size_t)cor->u, &sel->names));
   TRY(bl_alloc(ctx, (size_t)cor->u, &sel->samples));
   for (int s = 0; s < cor->u; s++)
-    if ((part[s] == which) != others) sel->of[sel->u] = s, sel->names[sel->u] = cor->segments[s], sel->samples[sel->u++] = cor->samples[s];
+    if ((part[s] == which) != others)
+      sel->of[sel->u] = s, sel->names[sel->u] = cor->segments[s], sel->samples[sel->u++] = cor->samples[s];
 done:
   return status;
 }
@@ -77,9 +83,10 @@ static size_t selected(const selection *sel, int64_t first, int64_t last, int64_
   return count;
 }
 
-/* Tables of the selected segments, an array of elements of `size` bytes, to the ranks that own them as segments of the selection. */
-static blica_status deal_tables(blica_ctx *ctx, const blica_cor *cor, const selection *sel, const bl_share *before, const bl_share *now,
-                                const void *held, size_t size, void *out) {
+/* Tables of the selected segments, an array of elements of `size` bytes, to the ranks that own them as segments of the
+ * selection. */
+static blica_status deal_tables(blica_ctx *ctx, const blica_cor *cor, const selection *sel, const bl_share *before,
+                                const bl_share *now, const void *held, size_t size, void *out) {
   blica_status status;
   const size_t each = size * (size_t)cor->pairs;
   size_t *to = NULL, *from, count = 0;
@@ -102,7 +109,8 @@ done:
 }
 
 /* The segments of one part, or all others. Where ranks share the segments, they share these, in equal shares again. */
-static blica_status take(blica_ctx *ctx, const blica_cor *cor, const int *part, int which, bool others, blica_cor **out) {
+static blica_status take(blica_ctx *ctx, const blica_cor *cor, const int *part, int which, bool others,
+                         blica_cor **out) {
   blica_status status;
   selection sel = {0};
   bl_share before = {0}, now = {0};
@@ -111,7 +119,8 @@ static blica_status take(blica_ctx *ctx, const blica_cor *cor, const int *part, 
   TRY(select_segments(ctx, cor, part, which, others, &sel));
   TRY((shared ? bl_share_make : bl_share_alone)(ctx, cor->u, 0, &before));
   TRY((shared ? bl_share_make : bl_share_alone)(ctx, sel.u, 0, &now));
-  TRY(bl_cor_create_part(ctx, cor->n, sel.u, cor->variables, sel.names, sel.samples, true, now.first * cor->pairs, now.last * cor->pairs, out));
+  TRY(bl_cor_create_part(ctx, cor->n, sel.u, cor->variables, sel.names, sel.samples, true, now.first * cor->pairs,
+                         now.last * cor->pairs, out));
   if (shared) {
     TRY(deal_tables(ctx, cor, &sel, &before, &now, cor->rho, sizeof *cor->rho, (*out)->rho));
     TRY(deal_tables(ctx, cor, &sel, &before, &now, cor->se, sizeof *cor->se, (*out)->se));
@@ -155,12 +164,17 @@ static blica_status score(blica_ctx *ctx, const bl_problem *problem, const blica
                           const double *mixing, int k, double *of_segment) {
   blica_status status;
   blica_cor *regular = NULL;
-  bl_corfit_data data = {.n = held->n, .k = k, .u = held->u, .link = problem->options->link,
-                         .precision_variance = 1 / (SD_HELD_OUT * SD_HELD_OUT), .term = bl_corfit_squares,
+  bl_corfit_data data = {.n = held->n,
+                         .k = k,
+                         .u = held->u,
+                         .link = problem->options->link,
+                         .precision_variance = 1 / (SD_HELD_OUT * SD_HELD_OUT),
+                         .term = bl_corfit_squares,
                          .work = bl_corfit_pairs_work(held->n, k)};
   judge j = {.nk = (size_t)held->n * k, .size = bl_corfit_size(&data)};
   double *log_v = NULL, *log_v_gradient = NULL, *weight = NULL;
-  bl_lbfgs_options options = {.history = HISTORY, .max_iterations = SCORE_ITERATIONS, .gradient_tolerance = SCORE_TOLERANCE};
+  bl_lbfgs_options options = {
+      .history = HISTORY, .max_iterations = SCORE_ITERATIONS, .gradient_tolerance = SCORE_TOLERANCE};
   bl_lbfgs_result result;
   TRY(blica_regularise(ctx, held, condition, &regular));
   TRY(bl_alloc(ctx, (size_t)held->u, &weight));
@@ -203,7 +217,8 @@ static void pass_verdict(bl_state *state, void *user) {
 }
 
 /* What the held-out segments say of a condition under which the seen ones are fitted; a checkpoint may have it. */
-static blica_status judge_condition(blica_ctx *ctx, const bl_problem *inner, const blica_cor *held, int k, verdict *out) {
+static blica_status judge_condition(blica_ctx *ctx, const bl_problem *inner, const blica_cor *held, int k,
+                                    verdict *out) {
   blica_status status;
   blica_model *model = NULL;
   bool means_done;
@@ -282,7 +297,8 @@ blica_status bl_choose_condition(blica_ctx *ctx, const bl_problem *problem, int 
   if (problem->cor->exact) return BLICA_OK;
   *condition = USUAL;
   if (u < FEWEST) {
-    bl_warn(ctx, "condition auto holds segments out and needs at least %d of them, here are %d: 10 is used", (int)FEWEST, u);
+    bl_warn(ctx, "condition auto holds segments out and needs at least %d of them, here are %d: 10 is used",
+            (int)FEWEST, u);
     return BLICA_OK;
   }
   TRY(divide(ctx, u, parts, problem->options->seed, &part));

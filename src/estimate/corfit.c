@@ -1,8 +1,8 @@
 /* corfit.c - sum of the segments' terms and the priors; Laplace's approximation.
  *
- * Segments, or blocks of eight (corfit_lanes.c), are computed by any thread of any rank into their own slots and added over
- * a fixed tree. The Hessian has arrow shape:
- * log v_s meets only A and itself, so one difference serves the same source of all segments. */
+ * Segments, or blocks of eight (corfit_lanes.c), are computed by any thread of any rank into their own slots and added
+ * over a fixed tree. The Hessian has arrow shape: log v_s meets only A and itself, so one difference serves the same
+ * source of all segments. */
 #include "estimate/corfit.h"
 
 #include <math.h>
@@ -18,22 +18,25 @@ struct bl_corfit {
   blica_ctx *ctx;
   const bl_corfit_data *data;
   blica_simd level;
-  int slots;          /* blocks of eight segments with lanes, else segments */
-  double *value;      /* [slots] */
-  double *gradient_a; /* [n,k,slots] */
-  double *gradient_v; /* [k,u] */
+  int slots;                       /* blocks of eight segments with lanes, else segments */
+  double *value;                   /* [slots] */
+  double *gradient_a;              /* [n,k,slots] */
+  double *gradient_v;              /* [k,u] */
   bl_v8 *weight, *log_v, *slope_v; /* [1], [k], [k] per slot, with lanes */
-  double *work;       /* per thread */
-  bl_share share;     /* of the slots among ranks */
-  bl_corfit_steps *steps; /* of pairs, where segments are fewer than threads or ranks */
+  double *work;                    /* per thread */
+  bl_share share;                  /* of the slots among ranks */
+  bl_corfit_steps *steps;          /* of pairs, where segments are fewer than threads or ranks */
   const double *theta;
 };
 
-size_t bl_corfit_size(const bl_corfit_data *d) { return (size_t)d->n * d->k + (size_t)d->u * d->k; }
+size_t bl_corfit_size(const bl_corfit_data *d) {
+  return (size_t)d->n * d->k + (size_t)d->u * d->k;
+}
 
 void bl_corfit_free(bl_corfit *fit) {
   if (!fit) return;
-  void *const blocks[] = {fit->value, fit->gradient_a, fit->gradient_v, fit->weight, fit->log_v, fit->slope_v, fit->work};
+  void *const blocks[] = {fit->value, fit->gradient_a, fit->gradient_v, fit->weight,
+                          fit->log_v, fit->slope_v,    fit->work};
   for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) bl_free(blocks[i]);
   bl_corfit_steps_free(fit->steps);
   bl_share_free(&fit->share);
@@ -74,8 +77,14 @@ static void evaluate_block(bl_corfit *fit, int slot, double *work) {
   int first = slot * BL_LANES, count = d->u - first < BL_LANES ? d->u - first : BL_LANES;
   for (int lane = 0; lane < count; lane++)
     for (size_t j = 0; j < k; j++) log_v[j][lane] = fit->theta[nk + k * (size_t)(first + lane) + j];
-  bl_corfit_block in = {d->n, d->k, d->link, fit->theta, (const bl_v8 *)d->c + n * n * at, (const bl_v8 *)d->noise + n * at,
-                        fit->weight + at, log_v};
+  bl_corfit_block in = {d->n,
+                        d->k,
+                        d->link,
+                        fit->theta,
+                        (const bl_v8 *)d->c + n * n * at,
+                        (const bl_v8 *)d->noise + n * at,
+                        fit->weight + at,
+                        log_v};
   bl_corfit_lanes(fit->level, &in, (bl_v8 *)work, &fit->value[at], fit->gradient_a + nk * at, slope);
 }
 
@@ -136,20 +145,24 @@ double bl_corfit_eval(bl_corfit *fit, const double *theta, double *gradient) {
   return value;
 }
 
-const double *bl_corfit_values(const bl_corfit *fit) { return fit->value; }
+const double *bl_corfit_values(const bl_corfit *fit) {
+  return fit->value;
+}
 
 /* ---- Laplace ---- */
 
 typedef struct {
   size_t nk, k;
-  double *aa;          /* [nk,nk] */
-  double *av;          /* [nk,k,u] */
-  double *vv;          /* [k,k,u] */
+  double *aa;                /* [nk,nk] */
+  double *av;                /* [nk,k,u] */
+  double *vv;                /* [k,k,u] */
   double *theta, *up, *down; /* [size] */
 } arrow;
 
 static const double STEP = 1e-4; /* of log v; of A relative to its size */
-static double step_of(double x) { return STEP * fmax(1, fabs(x)); }
+static double step_of(double x) {
+  return STEP * fmax(1, fabs(x));
+}
 
 /* Columns of A: all segments answer. */
 static void mixing_columns(bl_corfit *fit, arrow *h) {

@@ -22,57 +22,61 @@ typedef double (*bl_corfit_term)(const bl_corfit_data *data, int s, const double
 struct bl_corfit_data {
   int n, k, u;
   double link;
-  const double *weight;   /* [u] N_s */
-  bl_share share;         /* of the segments among ranks: method matched without lanes */
-  double *c;              /* [n,n] of this rank's segments, correlations with the noise on the diagonal: method matched */
-  double *noise;          /* [n,u] variance that dichotomising adds: method matched */
-  bool lanes;             /* method matched, small n: c and noise hold vectors of eight segments, all blocks */
+  const double *weight; /* [u] N_s */
+  bl_share share;       /* of the segments among ranks: method matched without lanes */
+  double *c;            /* [n,n] of this rank's segments, correlations with the noise on the diagonal: method matched */
+  double *noise;        /* [n,u] variance that dichotomising adds: method matched */
+  bool lanes;           /* method matched, small n: c and noise hold vectors of eight segments, all blocks */
   const blica_counts *counts; /* method pairwise */
   const double *thresholds;   /* [n,u]: method pairwise */
   const blica_cor *cor;       /* least squares */
-  bl_corfit_term term;    /* without lanes */
-  bl_corfit_pair_term pair; /* of a sum over pairs that is worth sharing: method pairwise; else NULL */
-  size_t work;            /* doubles that a term or a block needs */
+  bl_corfit_term term;        /* without lanes */
+  bl_corfit_pair_term pair;   /* of a sum over pairs that is worth sharing: method pairwise; else NULL */
+  size_t work;                /* doubles that a term or a block needs */
   double precision_mixing, precision_variance; /* 1/sd^2 of the priors; 0: none */
-  bool average;           /* learn the priors' scales, and A, with the log-variances averaged over */
+  bool average; /* learn the priors' scales, and A, with the log-variances averaged over */
 };
 
 double bl_corfit_matched(const bl_corfit_data *data, int s, const double *a, const double *log_v, double *work,
                          double *gradient_a, double *gradient_v);
 size_t bl_corfit_matched_work(int n, int k);
 
-/* Eight segments of method matched, one per lane; value and the gradient of A are sums over lanes in lane order. Lanes of
- * weight 0 do not count. */
+/* Eight segments of method matched, one per lane; value and the gradient of A are sums over lanes in lane order. Lanes
+ * of weight 0 do not count. */
 typedef struct {
   int n, k;
   double link;
-  const double *a;               /* [n,k] */
-  const bl_v8 *c, *noise;        /* [n,n], [n] */
-  const bl_v8 *weight, *log_v;   /* [1], [k] */
+  const double *a;             /* [n,k] */
+  const bl_v8 *c, *noise;      /* [n,n], [n] */
+  const bl_v8 *weight, *log_v; /* [1], [k] */
 } bl_corfit_block;
 void bl_corfit_lanes(blica_simd level, const bl_corfit_block *in, bl_v8 *work, double *value, double *gradient_a,
                      bl_v8 *gradient_v);
 size_t bl_corfit_lanes_work(int n, int k); /* doubles */
 
 /* A segment that is a sum over pairs. */
-double bl_corfit_pairs(const bl_corfit_data *data, int s, bl_corfit_pair_term term, const double *a, const double *log_v,
-                       double *work, double *gradient_a, double *gradient_v);
+double bl_corfit_pairs(const bl_corfit_data *data, int s, bl_corfit_pair_term term, const double *a,
+                       const double *log_v, double *work, double *gradient_a, double *gradient_v);
 size_t bl_corfit_pairs_work(int n, int k); /* doubles, also of the two terms below */
 
-/* The same in steps: begin, the parts in any order, end; room and the results of all parts, one after the other, of these sizes. */
+/* The same in steps: begin, the parts in any order, end; room and the results of all parts, one after the other, of
+ * these sizes. */
 #define BL_CORFIT_LEFT_OUT (-INFINITY) /* in place of a value: the user or the clock said stop */
 int bl_corfit_parts(int n);
 size_t bl_corfit_room_size(int n, int k);
 size_t bl_corfit_result_size(int n);
 void bl_corfit_pairs_begin(const bl_corfit_data *data, const double *a, const double *log_v, double *room);
-void bl_corfit_pairs_part(const bl_corfit_data *data, int s, bl_corfit_pair_term term, int part, double *room, double *result);
-double bl_corfit_pairs_end(const bl_corfit_data *data, const double *a, double *room, const double *results, double *gradient_a,
-                           double *gradient_v);
+void bl_corfit_pairs_part(const bl_corfit_data *data, int s, bl_corfit_pair_term term, int part, double *room,
+                          double *result);
+double bl_corfit_pairs_end(const bl_corfit_data *data, const double *a, double *room, const double *results,
+                           double *gradient_a, double *gradient_v);
 /* These for all segments side by side; NULL where they are not worth sharing, or enough. */
 typedef struct bl_corfit_steps bl_corfit_steps;
-blica_status bl_corfit_steps_make(blica_ctx *ctx, const bl_corfit_data *data, const bl_share *share, bl_corfit_steps **out);
+blica_status bl_corfit_steps_make(blica_ctx *ctx, const bl_corfit_data *data, const bl_share *share,
+                                  bl_corfit_steps **out);
 void bl_corfit_steps_free(bl_corfit_steps *steps);
-blica_status bl_corfit_steps_run(bl_corfit_steps *steps, const double *theta, double *value, double *gradient_a, double *gradient_v);
+blica_status bl_corfit_steps_run(bl_corfit_steps *steps, const double *theta, double *value, double *gradient_a,
+                                 double *gradient_v);
 
 /* One table of method pairwise. */
 double bl_corfit_pairwise_term(const bl_corfit_data *data, int s, int i, int j, double rho, double *slope);
@@ -82,7 +86,8 @@ double bl_corfit_pairwise(const bl_corfit_data *data, int s, const double *a, co
 
 double bl_corfit_squares(const bl_corfit_data *data, int s, const double *a, const double *log_v, double *work,
                          double *gradient_a, double *gradient_v);
-/* Makes c and noise of method matched, which the caller frees, in the layout that suits n; sets lanes, term and work. */
+/* Makes c and noise of method matched, which the caller frees, in the layout that suits n; sets lanes, term and work.
+ */
 blica_status bl_corfit_matched_data(blica_ctx *ctx, const blica_cor *cor, bl_corfit_data *data);
 
 typedef struct bl_corfit bl_corfit; /* evaluator: workspace for one caller at a time */

@@ -1,11 +1,12 @@
 /* corfit_average.c - the objective averaged over what the data leave open of the log-variances.
  *
- * A is common to all segments and well determined; the u k log-variances are not, and a maximum over both lets the prior's
- * pull on them bend A (Neyman and Scott, Econometrica 16, 1948). Here log v_s ~ N(m_s, Sigma_s), and the mean of f over it is
- * minimised over A and m: the variational form of integrating v out (docs/method.md, equation 29). Sigma_s^-1 is the mean
- * Hessian. The mean over the normal distribution is taken over points m_s +- (TEMPER Sigma_s)^1/2 e, e of signs: rows of
- * a Hadamard matrix, exact for polynomials of degree 3 when there are at least k of them; for more sources a part of the rows,
- * another one and other signs in every segment, so that what is missing averages out over segments. */
+ * A is common to all segments and well determined; the u k log-variances are not, and a maximum over both lets the
+ * prior's pull on them bend A (Neyman and Scott, Econometrica 16, 1948). Here log v_s ~ N(m_s, Sigma_s), and the mean
+ * of f over it is minimised over A and m: the variational form of integrating v out (docs/method.md, equation 29).
+ * Sigma_s^-1 is the mean Hessian. The mean over the normal distribution is taken over points m_s +- (TEMPER
+ * Sigma_s)^1/2 e, e of signs: rows of a Hadamard matrix, exact for polynomials of degree 3 when there are at least k of
+ * them; for more sources a part of the rows, another one and other signs in every segment, so that what is missing
+ * averages out over segments. */
 #include <math.h>
 #include <string.h>
 
@@ -17,8 +18,8 @@
 
 enum { PAIRS_MAX = 8 };
 static const double STEP = 1e-4;
-/* The matched likelihood overstates the noise of correlations, and with it the width of the distributions: by a factor of 1.5
- * to 3 in most directions of simulated segments. The share was chosen on data of seeds 301 to 308. */
+/* The matched likelihood overstates the noise of correlations, and with it the width of the distributions: by a factor
+ * of 1.5 to 3 in most directions of simulated segments. The share was chosen on data of seeds 301 to 308. */
 static const double TEMPER = 0.75;
 
 struct bl_corfit_average {
@@ -26,25 +27,29 @@ struct bl_corfit_average {
   const bl_corfit_data *data;
   size_t nk, k, u, size;
   int pairs;
-  bool wide;       /* false: no width yet, f itself */
-  double *sign;    /* [k,u,pairs] */
-  double *shift;   /* [k,u,pairs] the root times the signs */
-  double *hessian; /* [k,k,u]: mean Hessians */
+  bool wide;             /* false: no width yet, f itself */
+  double *sign;          /* [k,u,pairs] */
+  double *shift;         /* [k,u,pairs] the root times the signs */
+  double *hessian;       /* [k,k,u]: mean Hessians */
   double *root, *values; /* [k,k], [k] */
-  double *work;          /* [work_size] of LAPACK: what it would allocate itself may fail, and look like a matrix without a root */
+  double
+      *work; /* [work_size] of LAPACK: what it would allocate itself may fail, and look like a matrix without a root */
   int work_size;
   double *theta, *gradient, *up, *down, *moved; /* [size] */
 };
 
 void bl_corfit_average_free(bl_corfit_average *a) {
   if (!a) return;
-  double *const blocks[] = {a->sign, a->shift, a->hessian, a->root, a->values, a->work, a->theta, a->gradient, a->up, a->down, a->moved};
+  double *const blocks[] = {a->sign,  a->shift,    a->hessian, a->root, a->values, a->work,
+                            a->theta, a->gradient, a->up,      a->down, a->moved};
   for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) bl_free(blocks[i]);
   bl_free(a);
 }
 
 /* Element of the Hadamard matrix of Sylvester's construction: the parity of the common bits. */
-static int hadamard(unsigned row, unsigned column) { return __builtin_popcount(row & column) % 2 ? -1 : 1; }
+static int hadamard(unsigned row, unsigned column) {
+  return __builtin_popcount(row & column) % 2 ? -1 : 1;
+}
 
 static void choose_signs(bl_corfit_average *a, uint64_t seed) {
   unsigned order = 1;
@@ -121,15 +126,16 @@ static void mean_hessians(bl_corfit_average *a, const double *theta) {
   }
 }
 
-/* root [k,k] <- h^-1/2, symmetric, so that the order of the sources does not matter; where h is not positive definite, what
- * the prior alone says. Returns the trace of h^-1. */
+/* root [k,k] <- h^-1/2, symmetric, so that the order of the sources does not matter; where h is not positive definite,
+ * what the prior alone says. Returns the trace of h^-1. */
 static double inverse_root(const bl_corfit_average *a, double *h, double *values, double *root) {
   const size_t k = a->k;
   double trace = 0, sum = 0;
   for (size_t j = 0; j < k; j++)
     for (size_t i = 0; i < j; i++) h[j + k * i] = 0.5 * (h[i + k * j] + h[j + k * i]); /* the lower triangle is read */
   for (size_t i = 0; i < k * k; i++) sum += fabs(h[i]);
-  bool usable = isfinite(sum) && LAPACKE_dsyev_work(LAPACK_COL_MAJOR, 'V', 'L', (int)k, h, (int)k, values, a->work, a->work_size) == 0 &&
+  bool usable = isfinite(sum) &&
+                LAPACKE_dsyev_work(LAPACK_COL_MAJOR, 'V', 'L', (int)k, h, (int)k, values, a->work, a->work_size) == 0 &&
                 values[0] > 0;
   memset(root, 0, k * k * sizeof *root);
   for (size_t m = 0; m < k; m++) {
@@ -150,7 +156,8 @@ double bl_corfit_average_spread(bl_corfit_average *a, const double *theta) {
     trace += inverse_root(a, a->hessian + k * k * s, a->values, a->root);
     for (int p = 0; p < a->pairs; p++) {
       const size_t at = k * (s + a->u * (size_t)p);
-      cblas_dsymv(CblasColMajor, CblasLower, (int)k, sqrt(TEMPER), a->root, (int)k, a->sign + at, 1, 0, a->shift + at, 1);
+      cblas_dsymv(CblasColMajor, CblasLower, (int)k, sqrt(TEMPER), a->root, (int)k, a->sign + at, 1, 0, a->shift + at,
+                  1);
     }
   }
   a->wide = true;

@@ -1,8 +1,8 @@
 /* corfit_lanes.c - the matched Gaussian likelihood of eight segments at once, one per SIMD lane.
  *
- * Formulas and letters of corfit_matched.c, which is the specification; here the segment index is in the lanes, and A, being
- * common, is a broadcast scalar (as in sgauss_lanes.c). Accuracy: agrees with corfit_matched.c to rounding at every
- * SIMD level (tests/identity/test_corfit.c). */
+ * Formulas and letters of corfit_matched.c, which is the specification; here the segment index is in the lanes, and A,
+ * being common, is a broadcast scalar (as in sgauss_lanes.c). Accuracy: agrees with corfit_matched.c to rounding at
+ * every SIMD level (tests/identity/test_corfit.c). */
 #include <math.h>
 
 #include "estimate/corfit.h"
@@ -28,7 +28,8 @@ BL_INLINE parts divide(bl_v8 *work, int n, int k) {
 }
 
 /* b, d, psi, B, F = B/psi. */
-BL_INLINE void scale_model(int n, int k, double link, const double *a, const bl_v8 *log_v, const bl_v8 *noise, parts *p) {
+BL_INLINE void scale_model(int n, int k, double link, const double *a, const bl_v8 *log_v, const bl_v8 *noise,
+                           parts *p) {
   for (int j = 0; j < k; j++) {
     p->b[j] = bl_v8_all(link) * bl_v8_exp(log_v[j]);
     p->root[j] = bl_v8_root(p->b[j]);
@@ -124,10 +125,16 @@ BL_INLINE void block(const bl_corfit_block *in, bl_v8 *work, double *value, doub
 
 #define ARGUMENTS const bl_corfit_block *in, bl_v8 *work, double *value, double *gradient_a, bl_v8 *gradient_v
 
-static void block_scalar(ARGUMENTS) { block(in, work, value, gradient_a, gradient_v); }
+static void block_scalar(ARGUMENTS) {
+  block(in, work, value, gradient_a, gradient_v);
+}
 #if defined(__x86_64__)
-BL_TARGET_AVX2 static void block_avx2(ARGUMENTS) { block(in, work, value, gradient_a, gradient_v); }
-BL_TARGET_AVX512 static void block_avx512(ARGUMENTS) { block(in, work, value, gradient_a, gradient_v); }
+BL_TARGET_AVX2 static void block_avx2(ARGUMENTS) {
+  block(in, work, value, gradient_a, gradient_v);
+}
+BL_TARGET_AVX512 static void block_avx512(ARGUMENTS) {
+  block(in, work, value, gradient_a, gradient_v);
+}
 #endif
 
 void bl_corfit_lanes(blica_simd level, ARGUMENTS) {

@@ -1,8 +1,8 @@
-/* corfit_pairs.c - one segment whose objective is a sum over pairs of a function of their correlation: the correlations of the
- * model, and the chain rule from them to A and log v (docs/method.md, equation 22).
+/* corfit_pairs.c - one segment whose objective is a sum over pairs of a function of their correlation: the correlations
+ * of the model, and the chain rule from them to A and log v (docs/method.md, equation 22).
  *
- * Pairs come in parts, columns of about equal work whose number depends on n alone, and sums run over pairs of a part and then over
- * parts, so that those who share the parts get the bits of one who makes them all. */
+ * Pairs come in parts, columns of about equal work whose number depends on n alone, and sums run over pairs of a part
+ * and then over parts, so that those who share the parts get the bits of one who makes them all. */
 #include <math.h>
 #include <string.h>
 
@@ -33,7 +33,9 @@ size_t bl_corfit_result_size(int n) {
 }
 
 /* M, G [n,n]; d, diagonal [n]; scaled A [n,k]. */
-size_t bl_corfit_room_size(int n, int k) { return 2 * (size_t)n * n + 2 * (size_t)n + (size_t)n * k; }
+size_t bl_corfit_room_size(int n, int k) {
+  return 2 * (size_t)n * n + 2 * (size_t)n + (size_t)n * k;
+}
 
 size_t bl_corfit_pairs_work(int n, int k) {
   return bl_corfit_room_size(n, k) + (size_t)bl_corfit_parts(n) * bl_corfit_result_size(n);
@@ -58,7 +60,8 @@ void bl_corfit_pairs_begin(const bl_corfit_data *data, const double *a, const do
   for (int i = 0; i < n; i++) r.d[i] = 1 / sqrt(1 + r.m[i + (size_t)i * n]);
 }
 
-void bl_corfit_pairs_part(const bl_corfit_data *data, int s, bl_corfit_pair_term term, int part, double *room, double *result) {
+void bl_corfit_pairs_part(const bl_corfit_data *data, int s, bl_corfit_pair_term term, int part, double *room,
+                          double *result) {
   const int n = data->n, first = bound(n, part), last = bound(n, part + 1);
   const parts_of_room r = divide(room, n);
   double *diagonal = result + 1, *slopes = diagonal + n, value = 0;
@@ -75,8 +78,8 @@ void bl_corfit_pairs_part(const bl_corfit_data *data, int s, bl_corfit_pair_term
   *result = value;
 }
 
-double bl_corfit_pairs_end(const bl_corfit_data *data, const double *a, double *room, const double *results, double *gradient_a,
-                           double *gradient_v) {
+double bl_corfit_pairs_end(const bl_corfit_data *data, const double *a, double *room, const double *results,
+                           double *gradient_a, double *gradient_v) {
   const int n = data->n, k = data->k, parts = bl_corfit_parts(n);
   const parts_of_room r = divide(room, n);
   double value = 0;
@@ -91,13 +94,12 @@ double bl_corfit_pairs_end(const bl_corfit_data *data, const double *a, double *
   }
   for (int i = 0; i < n; i++) r.g[i + (size_t)i * n] = -r.diagonal[i] * r.d[i] * r.d[i];
   cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, n, k, n, 2, r.g, n, r.scaled, n, 0, gradient_a, n);
-  for (int j = 0; j < k; j++)
-    gradient_v[j] = 0.5 * cblas_ddot(n, gradient_a + (size_t)j * n, 1, a + (size_t)j * n, 1);
+  for (int j = 0; j < k; j++) gradient_v[j] = 0.5 * cblas_ddot(n, gradient_a + (size_t)j * n, 1, a + (size_t)j * n, 1);
   return value;
 }
 
-double bl_corfit_pairs(const bl_corfit_data *data, int s, bl_corfit_pair_term term, const double *a, const double *log_v,
-                       double *work, double *gradient_a, double *gradient_v) {
+double bl_corfit_pairs(const bl_corfit_data *data, int s, bl_corfit_pair_term term, const double *a,
+                       const double *log_v, double *work, double *gradient_a, double *gradient_v) {
   double *results = work + bl_corfit_room_size(data->n, data->k);
   bl_corfit_pairs_begin(data, a, log_v, work);
   for (int part = 0; part < bl_corfit_parts(data->n); part++)

@@ -1,7 +1,8 @@
 /* corfit_squares.c - one segment of weighted least squares on correlations.
  *
- * F = w/2 sum over pairs of (R_ij - C_ij)^2 / se_ij^2. Pairs without a standard error do not count. Regularisation divides C
- * and se alike, so values under different amounts of it compare. Checked: gradient against central differences (tests/identity/test_corfit.c). */
+ * F = w/2 sum over pairs of (R_ij - C_ij)^2 / se_ij^2. Pairs without a standard error do not count. Regularisation
+ * divides C and se alike, so values under different amounts of it compare. Checked: gradient against central
+ * differences (tests/identity/test_corfit.c). */
 #include <math.h>
 
 #include "estimate/corfit.h"

@@ -1,6 +1,6 @@
-/* corfit_steps.c - sums over pairs of all segments side by side, where there are fewer segments than threads or ranks: the parts of all
- * of them (corfit_pairs.c) are shared, and who owns a segment gets its parts and ends it. Same bits as segment by segment
- * (tests/unit/test_segments.c). */
+/* corfit_steps.c - sums over pairs of all segments side by side, where there are fewer segments than threads or ranks:
+ * the parts of all of them (corfit_pairs.c) are shared, and who owns a segment gets its parts and ends it. Same bits as
+ * segment by segment (tests/unit/test_segments.c). */
 #include <string.h>
 
 #include "estimate/corfit.h"
@@ -16,9 +16,9 @@ struct bl_corfit_steps {
   int held, held_end;    /* segments of which this rank does anything */
   double *rooms;         /* per segment held */
   size_t room_size, result_size;
-  double *made;          /* results of this rank's items */
-  double *got;           /* results of its own segments; the same when it makes them all */
-  size_t *to, *from;     /* [size] bytes */
+  double *made;      /* results of this rank's items */
+  double *got;       /* results of its own segments; the same when it makes them all */
+  size_t *to, *from; /* [size] bytes */
   const double *theta;
   double *value, *gradient_a, *gradient_v;
 };
@@ -33,8 +33,12 @@ void bl_corfit_steps_free(bl_corfit_steps *g) {
   bl_free(g);
 }
 
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
+static int64_t least(int64_t a, int64_t b) {
+  return a < b ? a : b;
+}
+static int64_t most(int64_t a, int64_t b) {
+  return a > b ? a : b;
+}
 
 /* Between ranks: results of parts go to the owners of their segments, which both have in the order of ranks. */
 static blica_status plan_letters(blica_ctx *ctx, bl_corfit_steps *g) {
@@ -53,7 +57,8 @@ done:
   return status;
 }
 
-blica_status bl_corfit_steps_make(blica_ctx *ctx, const bl_corfit_data *data, const bl_share *share, bl_corfit_steps **out) {
+blica_status bl_corfit_steps_make(blica_ctx *ctx, const bl_corfit_data *data, const bl_share *share,
+                                  bl_corfit_steps **out) {
   blica_status status = BLICA_OK;
   bl_corfit_steps *g = NULL;
   const int parts = bl_corfit_parts(data->n), size = bl_comm(ctx)->size, n = data->n, k = data->k;
@@ -88,7 +93,9 @@ done:
   return status;
 }
 
-static double *room_of(const bl_corfit_steps *g, int64_t s) { return g->rooms + g->room_size * (size_t)(s - g->held); }
+static double *room_of(const bl_corfit_steps *g, int64_t s) {
+  return g->rooms + g->room_size * (size_t)(s - g->held);
+}
 
 static void begin_task(int64_t index, int thread, void *user) {
   const bl_corfit_steps *g = user;
@@ -109,13 +116,16 @@ static void part_task(int64_t item, int thread, void *user) {
 
 static void end_task(int64_t index, int thread, void *user) {
   const bl_corfit_steps *g = user;
-  const size_t nk = (size_t)g->data->n * (size_t)g->data->k, k = (size_t)g->data->k, s = (size_t)(g->share->first + index);
+  const size_t nk = (size_t)g->data->n * (size_t)g->data->k, k = (size_t)g->data->k,
+               s = (size_t)(g->share->first + index);
   (void)thread;
-  g->value[s] = bl_corfit_pairs_end(g->data, g->theta, room_of(g, (int64_t)s), g->got + g->result_size * (size_t)(g->parts * index),
-                                    g->gradient_a + nk * s, g->gradient_v + k * s);
+  g->value[s] = bl_corfit_pairs_end(g->data, g->theta, room_of(g, (int64_t)s),
+                                    g->got + g->result_size * (size_t)(g->parts * index), g->gradient_a + nk * s,
+                                    g->gradient_v + k * s);
 }
 
-blica_status bl_corfit_steps_run(bl_corfit_steps *g, const double *theta, double *value, double *gradient_a, double *gradient_v) {
+blica_status bl_corfit_steps_run(bl_corfit_steps *g, const double *theta, double *value, double *gradient_a,
+                                 double *gradient_v) {
   blica_status status = BLICA_OK;
   g->theta = theta, g->value = value, g->gradient_a = gradient_a, g->gradient_v = gradient_v;
   bl_parallel(g->ctx, g->held_end - g->held, begin_task, g);

@@ -6,13 +6,13 @@
 #include "base/stage.h"
 
 typedef struct {
-  const blica_data *data;     /* NULL when only counts or correlations were given */
-  const blica_counts *counts; /* NULL when only correlations were given, or the method does not look at them */
-  const blica_cor *cor;       /* unregularised; NULL for methods that do not ask for it */
-  bool parts;                 /* of which ranks hold parts of segments (bl_fit_parts) */
+  const blica_data *data;           /* NULL when only counts or correlations were given */
+  const blica_counts *counts;       /* NULL when only correlations were given, or the method does not look at them */
+  const blica_cor *cor;             /* unregularised; NULL for methods that do not ask for it */
+  bool parts;                       /* of which ranks hold parts of segments (bl_fit_parts) */
   const blica_fit_options *options; /* defaults resolved */
-  double deadline;            /* bl_seconds() at which the time is over; infinity for none */
-  bl_stage stage;             /* what a checkpoint keeps of the estimate stands below it */
+  double deadline;                  /* bl_seconds() at which the time is over; infinity for none */
+  bl_stage stage;                   /* what a checkpoint keeps of the estimate stands below it */
 } bl_problem;
 
 /* Fills mixing, variances, and fit (objective, starts, counts of work, stop, notes) of a model whose
@@ -44,8 +44,9 @@ blica_status bl_matched_scales(blica_ctx *ctx, const bl_problem *problem, const 
 blica_status bl_choose_condition(blica_ctx *ctx, const bl_problem *problem, int k, double *condition);
 int bl_condition_held(int u); /* the least number of segments that it holds out at a time */
 
-/* Whether ranks share the u segments of such a fit so that each looks at tables of its own only, equal shares as bl_share_make has
- * it, and at correlations of these segments; or, when there are fewer segments than ranks, of some parts of segments. */
+/* Whether ranks share the u segments of such a fit so that each looks at tables of its own only, equal shares as
+ * bl_share_make has it, and at correlations of these segments; or, when there are fewer segments than ranks, of some
+ * parts of segments. */
 bool bl_fit_owns(const blica_ctx *ctx, const blica_fit_options *options, int n, int u);
 bool bl_fit_parts(const blica_ctx *ctx, const blica_fit_options *options, int n, int u);
 

@@ -26,7 +26,9 @@ typedef struct {
 } run;
 
 static bl_contrast contrast_of(const char *name) {
-  return strcmp(name, "exp") == 0 ? BL_CONTRAST_EXP : strcmp(name, "cube") == 0 ? BL_CONTRAST_CUBE : BL_CONTRAST_LOGCOSH;
+  return strcmp(name, "exp") == 0    ? BL_CONTRAST_EXP
+         : strcmp(name, "cube") == 0 ? BL_CONTRAST_CUBE
+                                     : BL_CONTRAST_LOGCOSH;
 }
 
 static int after_iteration(int64_t iteration, double change, void *user) {
@@ -43,7 +45,8 @@ static blica_status run_start(run *r, bl_fastica *fastica, double *w, blica_star
   const blica_fit_options *o = r->problem->options;
   size_t k = (size_t)o->sources;
   bl_start_end end = {record, w, k * k};
-  bl_stage start = bl_stage_below(&r->problem->stage, "start %d", r->index), stage = bl_stage_below(&start, "iterations");
+  bl_stage start = bl_stage_below(&r->problem->stage, "start %d", r->index),
+           stage = bl_stage_below(&start, "iterations");
   bl_rng rng = bl_rng_make(o->seed, (uint64_t)r->index);
   bl_fastica_options options = {.contrast = contrast_of(o->contrast),
                                 .deflation = strcmp(o->approach, "deflation") == 0,
@@ -63,10 +66,10 @@ static blica_status run_start(run *r, bl_fastica *fastica, double *w, blica_star
   record->gradient = result.change;
   record->iterations = record->evaluations = result.iterations;
   record->seconds = record->seconds_near = bl_seconds() - begun;
-  record->stop = result.converged  ? BLICA_STOP_CONVERGED
-                 : r->interrupted  ? BLICA_STOP_INTERRUPTED
-                 : r->out_of_time  ? BLICA_STOP_TIME
-                                   : BLICA_STOP_ITERATIONS;
+  record->stop = result.converged ? BLICA_STOP_CONVERGED
+                 : r->interrupted ? BLICA_STOP_INTERRUPTED
+                 : r->out_of_time ? BLICA_STOP_TIME
+                                  : BLICA_STOP_ITERATIONS;
   bl_stage_over(r->ctx, &start, bl_pass_start, &end);
   return BLICA_OK;
 }
@@ -87,8 +90,8 @@ static void unwhiten(const bl_fastica *fastica, int n, int k, const double *w, d
 }
 
 /* Variances of the components in segment s, from its pair counts. */
-static void segment_variances(const blica_counts *counts, int s, int k, const double *unmixing, double *mean,
-                              double *c, double *variances) {
+static void segment_variances(const blica_counts *counts, int s, int k, const double *unmixing, double *mean, double *c,
+                              double *variances) {
   int n = counts->n;
   bl_pooled_covariance(counts, s, s + 1, mean, c);
   for (int j = 0; j < k; j++) {

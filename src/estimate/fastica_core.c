@@ -29,14 +29,14 @@ struct bl_fastica {
   int n, k, threads, tasks;
   size_t height, panels;
   int64_t rows, patterns;
-  double *mean;                   /* [n] */
-  double *whitening, *dewhitening; /* [k,n] by rows, [n,k] by columns */
-  double *x, *weight;             /* [panels][k][height], [panels][height] */
-  double *w_t;                    /* the kernel's form of W */
-  double *task_sums, *total;      /* [tasks][k k + k], [k k + k] */
-  bl_share share;                 /* of the tasks among ranks */
+  double *mean;                           /* [n] */
+  double *whitening, *dewhitening;        /* [k,n] by rows, [n,k] by columns */
+  double *x, *weight;                     /* [panels][k][height], [panels][height] */
+  double *w_t;                            /* the kernel's form of W */
+  double *task_sums, *total;              /* [tasks][k k + k], [k k + k] */
+  bl_share share;                         /* of the tasks among ranks */
   double *next, *square, *basis, *values; /* [k,k], [k,k], [k,k], [k] */
-  work *work;                     /* [threads] */
+  work *work;                             /* [threads] */
 };
 
 typedef struct {
@@ -90,8 +90,10 @@ static blica_status whiten(blica_ctx *ctx, bl_fastica *f, const blica_counts *co
     const double *vector = c + (size_t)(n - 1 - j) * n; /* ascending: the largest are last */
     double variance = values[n - 1 - j], sign = vector[0] < 0 ? -1 : 1;
     if (!(variance > n * DBL_EPSILON * values[n - 1]))
-      FAIL(ctx, BLICA_ERR_DATA, "fastica: the pooled rows span %d dimensions (constant or duplicate variables), so %d "
-           "sources cannot be found; ask for at most %d", j, k, j);
+      FAIL(ctx, BLICA_ERR_DATA,
+           "fastica: the pooled rows span %d dimensions (constant or duplicate variables), so %d "
+           "sources cannot be found; ask for at most %d",
+           j, k, j);
     for (int i = 0; i < n; i++) {
       f->whitening[(size_t)j * n + i] = sign * vector[i] / sqrt(variance);
       f->dewhitening[(size_t)j * n + i] = sign * vector[i] * sqrt(variance);
@@ -103,7 +105,9 @@ done:
   return status;
 }
 
-static int64_t first_panel(const bl_fastica *f, int64_t task) { return task * (int64_t)f->panels / f->tasks; }
+static int64_t first_panel(const bl_fastica *f, int64_t task) {
+  return task * (int64_t)f->panels / f->tasks;
+}
 
 /* Centred patterns of one panel, then whitened in place of x. */
 static void whiten_panel(int64_t item, int thread, void *user) {
@@ -204,16 +208,22 @@ void bl_fastica_free(bl_fastica *f) {
     bl_free(f->work[t].sums);
   }
   bl_free(f->work);
-  double *blocks[] = {f->mean, f->whitening, f->dewhitening, f->x,      f->weight, f->w_t,
-                      f->task_sums, f->total, f->next,       f->square, f->basis,  f->values};
+  double *blocks[] = {f->mean,      f->whitening, f->dewhitening, f->x,      f->weight, f->w_t,
+                      f->task_sums, f->total,     f->next,        f->square, f->basis,  f->values};
   for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) bl_free(blocks[i]);
   bl_share_free(&f->share);
   bl_free(f);
 }
 
-const double *bl_fastica_whitening(const bl_fastica *f) { return f->whitening; }
-const double *bl_fastica_dewhitening(const bl_fastica *f) { return f->dewhitening; }
-int64_t bl_fastica_patterns(const bl_fastica *f) { return f->patterns; }
+const double *bl_fastica_whitening(const bl_fastica *f) {
+  return f->whitening;
+}
+const double *bl_fastica_dewhitening(const bl_fastica *f) {
+  return f->dewhitening;
+}
+int64_t bl_fastica_patterns(const bl_fastica *f) {
+  return f->patterns;
+}
 
 /* ---- one pass over the patterns ---- */
 
@@ -227,7 +237,8 @@ static void run_task(int64_t item, int thread, void *user) {
   memset(w->sums, 0, m * LANES * sizeof(double));
   size_t first = (size_t)first_panel(f, item), end = (size_t)first_panel(f, item + 1);
   for (size_t i = first; i < end; i++)
-    p->run(p->what, &p->shared, f->x + i * k * f->height, f->weight + i * f->height, w->y, w->row, w->products, w->sums);
+    p->run(p->what, &p->shared, f->x + i * k * f->height, f->weight + i * f->height, w->y, w->row, w->products,
+           w->sums);
   for (size_t i = 0; i < mk; i++) sums[i] = lanes_sum(w->products + i * LANES);
   for (size_t i = 0; i < m; i++) sums[mk + i] = lanes_sum(w->sums + i * LANES);
 }
@@ -296,13 +307,14 @@ static void deflate(int k, int j, const double *w, double *next) {
 
 /* ---- iterations ---- */
 
-/* Where the iterations stand; deflation also has the component, its own iterations and what the earlier ones came to. */
+/* Where the iterations stand; deflation also has the component, its own iterations and what the earlier ones came to.
+ */
 typedef struct {
   const bl_fastica_options *options;
   bl_stage *stage;
   bl_fastica_result *result;
   double *w;
-  size_t size;       /* of w */
+  size_t size; /* of w */
   int k, component, converged;
   int64_t own;
   double worst, change; /* over earlier components; of the current one */
@@ -401,7 +413,12 @@ blica_status bl_fastica_run(blica_ctx *ctx, bl_fastica *f, const bl_fastica_opti
                             bl_fastica_result *result) {
   blica_status status = BLICA_OK;
   bl_stage none = {.checkpoint = NULL};
-  walk t = {.options = o, .stage = o->stage ? o->stage : &none, .result = result, .w = w, .size = (size_t)f->k * (size_t)f->k, .k = f->k};
+  walk t = {.options = o,
+            .stage = o->stage ? o->stage : &none,
+            .result = result,
+            .w = w,
+            .size = (size_t)f->k * (size_t)f->k,
+            .k = f->k};
   bool taken_up = bl_stage_find(t.stage) == BL_STAGE_BETWEEN;
   *result = (bl_fastica_result){.change = 1};
   if (taken_up) TRY(bl_stage_load(ctx, t.stage, pass_walk, &t));

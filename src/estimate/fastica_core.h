@@ -22,16 +22,17 @@ typedef struct {
   double tolerance;       /* on 1 - |cos| between one iteration's direction and the next */
   int (*hook)(int64_t iteration, double change, void *user); /* may be NULL; as bl_iteration_hook */
   void *user;
-  bl_stage *stage;        /* where a checkpoint keeps the state; may be NULL */
+  bl_stage *stage; /* where a checkpoint keeps the state; may be NULL */
 } bl_fastica_options;
 
 typedef struct {
-  int64_t iterations;     /* deflation: in all components */
-  double change;          /* the last 1 - |cos|, the largest over components */
+  int64_t iterations; /* deflation: in all components */
+  double change;      /* the last 1 - |cos|, the largest over components */
   bool converged;
 } bl_fastica_result;
 
-/* With a stage that a checkpoint has, takes up its state. From w [k,k] by rows to the unmixing of the whitened data in place, orthogonal. Same bits for any number of threads. */
+/* With a stage that a checkpoint has, takes up its state. From w [k,k] by rows to the unmixing of the whitened data in
+ * place, orthogonal. Same bits for any number of threads. */
 blica_status bl_fastica_run(blica_ctx *ctx, bl_fastica *fastica, const bl_fastica_options *options, double *w,
                             bl_fastica_result *result);
 /* sum_j (E G(w_j x) - E G(normal))^2, what the iterations make large. */

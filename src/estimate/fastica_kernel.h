@@ -10,17 +10,17 @@ typedef enum { BL_CONTRAST_LOGCOSH, BL_CONTRAST_EXP, BL_CONTRAST_CUBE } bl_contr
 enum { BL_FASTICA_STEP, BL_FASTICA_VALUE, BL_FASTICA_WHITEN };
 
 typedef struct {
-  int k, m, height;    /* inputs, outputs, rows of a panel (a multiple of 16) */
+  int k, m, height; /* inputs, outputs, rows of a panel (a multiple of 16) */
   bl_contrast contrast;
-  const double *w;     /* w[c * m + j] takes input c to output j */
+  const double *w; /* w[c * m + j] takes input c to output j */
 } bl_fastica_shared;
 
 /* what = STEP: adds sum weight g(y_j) x_c to products [m][k][8] and sum weight g'(y_j) to sums [m][8], y = w'x.
  * what = VALUE: adds sum weight G(y_j) to sums. what = WHITEN: only y [m][height] is set. row is [height]. */
 typedef void (*bl_fastica_panel_fn)(int what, const bl_fastica_shared *shared, const double *x, const double *weight,
                                     double *y, double *row, double *products, double *sums);
-void bl_fastica_panel_scalar(int, const bl_fastica_shared *, const double *, const double *, double *, double *, double *,
-                             double *);
+void bl_fastica_panel_scalar(int, const bl_fastica_shared *, const double *, const double *, double *, double *,
+                             double *, double *);
 void bl_fastica_panel_avx2(int, const bl_fastica_shared *, const double *, const double *, double *, double *, double *,
                            double *);
 void bl_fastica_panel_avx512(int, const bl_fastica_shared *, const double *, const double *, double *, double *,

@@ -34,7 +34,8 @@ static void merge(bl_patterns *p, int64_t rows, int64_t *slots, size_t size) {
   for (int64_t r = 0; r < rows; r++) {
     const uint64_t *key = p->keys + (size_t)r * p->words;
     size_t at = hash(key, p->words) & (size - 1);
-    while (slots[at] && memcmp(p->keys + (size_t)(slots[at] - 1) * p->words, key, bytes) != 0) at = (at + 1) & (size - 1);
+    while (slots[at] && memcmp(p->keys + (size_t)(slots[at] - 1) * p->words, key, bytes) != 0)
+      at = (at + 1) & (size - 1);
     if (!slots[at]) {
       memmove(p->keys + (size_t)p->patterns * p->words, key, bytes);
       slots[at] = ++p->patterns;

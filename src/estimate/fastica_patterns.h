@@ -14,7 +14,9 @@ typedef struct {
 blica_status bl_patterns_create(blica_ctx *ctx, const blica_data *data, bl_patterns **out);
 void bl_patterns_free(bl_patterns *patterns);
 
-static inline const uint64_t *bl_pattern_key(const bl_patterns *p, size_t index) { return p->keys + index * p->words; }
+static inline const uint64_t *bl_pattern_key(const bl_patterns *p, size_t index) {
+  return p->keys + index * p->words;
+}
 static inline bool bl_pattern_present(const bl_patterns *p, const uint64_t *key, size_t i) {
   return p->words == p->value_words || (key[p->value_words + i / 64] >> (i % 64) & 1);
 }

@@ -17,16 +17,37 @@
 
 static const bl_estimator estimators[] = {
     {{"blica", "pair correlations, regularised, fitted by a scaled Gaussian likelihood (the paper's Algorithm 1)", 0},
-     bl_estimate_blica, false, true, 0, 0},
-    {{"matched", "pair correlations, fitted by a Gaussian likelihood that knows the noise of binary data, with learned priors", 0},
-     bl_estimate_matched, false, true, 0, 0},
+     bl_estimate_blica,
+     false,
+     true,
+     0,
+     0},
+    {{"matched",
+      "pair correlations, fitted by a Gaussian likelihood that knows the noise of binary data, with learned priors", 0},
+     bl_estimate_matched,
+     false,
+     true,
+     0,
+     0},
     {{"pairwise", "likelihood of all 2x2 tables, with learned priors", 0}, bl_estimate_pairwise, true, true, 0, 0},
     {{"mle", "full likelihood of the rows, means included, with learned priors (without: the paper's full MLE)", 1},
-     bl_estimate_mle, true, true, 0, 0},
+     bl_estimate_mle,
+     true,
+     true,
+     0,
+     0},
     {{"ivae", "evidence lower bound of a linear variational autoencoder (the paper's appendix E)", 1},
-     bl_estimate_ivae, true, false, 1000, 0},
+     bl_estimate_ivae,
+     true,
+     false,
+     1000,
+     0},
     {{"fastica", "fastICA on the pooled rows, 0 and 1 taken for real numbers, segments ignored", 1},
-     bl_estimate_fastica, true, false, 1000, 1e-4},
+     bl_estimate_fastica,
+     true,
+     false,
+     1000,
+     1e-4},
 };
 enum { ESTIMATORS = sizeof estimators / sizeof *estimators };
 
@@ -102,8 +123,8 @@ static const bl_estimator *estimator_of(const blica_fit_options *o, int n) {
 /* A learned prior begins with a fit by method matched, which does not share what is inside a segment. */
 bool bl_fit_parts(const blica_ctx *ctx, const blica_fit_options *o, int n, int u) {
   const bl_estimator *e = estimator_of(o, n);
-  return e && e->estimate == bl_estimate_blica && o->condition != BLICA_CONDITION_AUTO && strcmp(o->prior, "auto") != 0 &&
-         bl_sgauss_cut(n, o->sources, u, bl_comm(ctx)->size);
+  return e && e->estimate == bl_estimate_blica && o->condition != BLICA_CONDITION_AUTO &&
+         strcmp(o->prior, "auto") != 0 && bl_sgauss_cut(n, o->sources, u, bl_comm(ctx)->size);
 }
 
 bool bl_fit_owns(const blica_ctx *ctx, const blica_fit_options *o, int n, int u) {
@@ -111,7 +132,8 @@ bool bl_fit_owns(const blica_ctx *ctx, const blica_fit_options *o, int n, int u)
   const bl_estimator *e = estimator_of(o, n);
   if (bl_fit_parts(ctx, o, n, u)) return true;
   if (o->condition == BLICA_CONDITION_AUTO && bl_condition_held(u) < size) return false;
-  return size > 1 && e && e->wants_cor && bl_sgauss_distributed(n, o->sources) && !bl_sgauss_cut(n, o->sources, u, size);
+  return size > 1 && e && e->wants_cor && bl_sgauss_distributed(n, o->sources) &&
+         !bl_sgauss_cut(n, o->sources, u, size);
 }
 
 /* What the caller left to the method. */
@@ -150,8 +172,7 @@ static blica_status check(blica_ctx *ctx, const blica_input *input, const blica_
     blica_status whole = bl_counts_need_whole(ctx, input->counts);
     if (whole != BLICA_OK) return whole;
   }
-  if (shape->n < 2)
-    return bl_fail(ctx, BLICA_ERR_DATA, "there is %d variable; at least 2 are needed", shape->n);
+  if (shape->n < 2) return bl_fail(ctx, BLICA_ERR_DATA, "there is %d variable; at least 2 are needed", shape->n);
   if (o->sources < 1 || o->sources > shape->n)
     return bl_fail(ctx, BLICA_ERR_ARGUMENT, "sources is %d; with %d variables it must be from 1 to %d", o->sources,
                    shape->n, shape->n);
@@ -159,7 +180,8 @@ static blica_status check(blica_ctx *ctx, const blica_input *input, const blica_
   if (!(o->link > 0) || !(o->weight > 0))
     return bl_fail(ctx, BLICA_ERR_ARGUMENT, "link is %g and weight is %g; both must be positive", o->link, o->weight);
   if (shape->u == 1)
-    bl_warn(ctx, "there is one segment ('%s'): the mixing matrix is not identified; only its column space can be trusted",
+    bl_warn(ctx,
+            "there is one segment ('%s'): the mixing matrix is not identified; only its column space can be trusted",
             shape->segments[0]);
   return BLICA_OK;
 }
@@ -189,7 +211,10 @@ static blica_status prepare(blica_ctx *ctx, const blica_input *input, const bl_e
   if (!p->cor && estimator->wants_cor) {
     p->parts = bl_fit_parts(ctx, p->options, n, u);
     TRY(bl_correlate(ctx, p->counts, p->options->condition == BLICA_CONDITION_AUTO,
-                     p->parts ? BL_KEEP_PARTS : own ? BL_KEEP_SEGMENTS : BL_KEEP_ALL, &st->cor));
+                     p->parts ? BL_KEEP_PARTS
+                     : own    ? BL_KEEP_SEGMENTS
+                              : BL_KEEP_ALL,
+                     &st->cor));
     p->cor = st->cor;
     fit->seconds_correlate = bl_seconds() - begun;
   }
@@ -248,7 +273,8 @@ static blica_status solve_means(blica_ctx *ctx, blica_model *model, int s, doubl
   }
   errno = 0;
   if (LAPACKE_dgelsy(LAPACK_COL_MAJOR, n, k, 1, a, n, right, n, pivots, 1e-12, &rank) != 0)
-    FAIL_OUTSIDE(ctx, BLICA_ERR_NUMERIC, "segment '%s': the means of the sources could not be solved", model->segments[s]);
+    FAIL_OUTSIDE(ctx, BLICA_ERR_NUMERIC, "segment '%s': the means of the sources could not be solved",
+                 model->segments[s]);
   memcpy(model->means + (size_t)s * k, right, (size_t)k * sizeof(double));
 done:
   bl_free(pivots);
@@ -282,15 +308,16 @@ static bool all_finite(const double *x, size_t count) {
   return true;
 }
 
-/* A model that could not be read again is none. Known to lead here: checkpoints with a right checksum and wrong numbers. */
+/* A model that could not be read again is none. Known to lead here: checkpoints with a right checksum and wrong
+ * numbers. */
 static blica_status check_model(blica_ctx *ctx, const blica_model *m, const bl_checkpoint *checkpoint) {
   const size_t n = (size_t)m->n, k = (size_t)m->k, u = (size_t)m->u;
   const struct blica_encoder *e = m->encoder;
   bool fine = all_finite(m->mixing, n * k) && all_finite(m->variances, k * u) && all_finite(m->means, k * u);
   for (size_t i = 0; i < k * u && fine; i++) fine = m->variances[i] >= 0;
   if (e)
-    fine = fine && all_finite(e->mean_bias, k) && all_finite(e->mean_weight, k * (n + u)) && all_finite(e->logvar_bias, k) &&
-           all_finite(e->logvar_weight, k * (n + u));
+    fine = fine && all_finite(e->mean_bias, k) && all_finite(e->mean_weight, k * (n + u)) &&
+           all_finite(e->logvar_bias, k) && all_finite(e->logvar_weight, k * (n + u));
   if (fine) return BLICA_OK;
   if (bl_checkpoint_resumed(checkpoint))
     return bl_fail(ctx, BLICA_ERR_FORMAT, "checkpoint '%s' leads to numbers that are not finite; begin without it",
@@ -332,7 +359,8 @@ blica_status blica_fit(blica_ctx *ctx, const blica_input *input, const blica_fit
   *out = model;
   model = NULL;
 done:
-  if (status == BLICA_ERR_NUMERIC && bl_comm_check(ctx) != BLICA_OK) status = bl_comm_check(ctx); /* sums that never came */
+  if (status == BLICA_ERR_NUMERIC && bl_comm_check(ctx) != BLICA_OK)
+    status = bl_comm_check(ctx); /* sums that never came */
   if (status == BLICA_OK || status == BLICA_ERR_INTERRUPTED) bl_checkpoint_flush(ctx, checkpoint);
   bl_checkpoint_free(checkpoint);
   bl_blas_release();

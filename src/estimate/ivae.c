@@ -33,9 +33,9 @@ typedef struct {
   bl_ivae *ivae;
   bl_ivae_layout at;
   double rows;
-  int index;                /* of the start */
+  int index;                       /* of the start */
   double *theta, *best, *gradient; /* [size] */
-  double best_objective;    /* on fresh noise */
+  double best_objective;           /* on fresh noise */
   double best_loss, best_fresh;
   double begun;
   bool out_of_time, interrupted;
@@ -104,19 +104,22 @@ static double fresh_loss(run *r) {
   return sum / FRESH_ROUNDS;
 }
 
-/* Relative gradient at theta in the scale where the mean variance of each source is 1: the bound is the same in all scales, and
- * where the scale drifts a gradient may look as small as one likes. */
+/* Relative gradient at theta in the scale where the mean variance of each source is 1: the bound is the same in all
+ * scales, and where the scale drifts a gradient may look as small as one likes. */
 static double slope_at(run *r) {
   const bl_ivae_layout *at = &r->at;
   const size_t k = (size_t)at->k, u = (size_t)at->u, width = (size_t)at->n + u;
   double value = bl_ivae_loss(r->ctx, r->ivae, r->theta, r->gradient), most = 0;
   for (size_t c = 0; c < k; c++) {
     double variance = 0;
-    for (size_t s = 0; s < u; s++) variance += exp(r->theta[at->prior_log + c * u + s] + r->theta[at->prior_log_bias + c]) / (double)u;
+    for (size_t s = 0; s < u; s++)
+      variance += exp(r->theta[at->prior_log + c * u + s] + r->theta[at->prior_log_bias + c]) / (double)u;
     const double sd = sqrt(variance), *g = r->gradient;
     for (size_t i = 0; i < (size_t)at->n; i++) most = fmax(most, fabs(g[at->decoder + i * k + c]) / sd);
-    for (size_t i = 0; i < u; i++) most = fmax(most, fmax(sd * fabs(g[at->prior_mean + c * u + i]), fabs(g[at->prior_log + c * u + i])));
-    for (size_t i = 0; i < width; i++) most = fmax(most, fmax(sd * fabs(g[at->mean + c * width + i]), fabs(g[at->log + c * width + i])));
+    for (size_t i = 0; i < u; i++)
+      most = fmax(most, fmax(sd * fabs(g[at->prior_mean + c * u + i]), fabs(g[at->prior_log + c * u + i])));
+    for (size_t i = 0; i < width; i++)
+      most = fmax(most, fmax(sd * fabs(g[at->mean + c * width + i]), fabs(g[at->log + c * width + i])));
     most = fmax(most, fmax(sd * fabs(g[at->prior_mean_bias + c]), fabs(g[at->prior_log_bias + c])));
     most = fmax(most, fmax(sd * fabs(g[at->mean_bias + c]), fabs(g[at->log_bias + c])));
   }
@@ -253,7 +256,9 @@ blica_status bl_estimate_ivae(blica_ctx *ctx, const bl_problem *problem, blica_m
   blica_status status;
   const blica_fit_options *o = problem->options;
   int done = 0;
-  run r = {.ctx = ctx, .problem = problem, .at = bl_ivae_layout_of(model->n, model->k, model->u),
+  run r = {.ctx = ctx,
+           .problem = problem,
+           .at = bl_ivae_layout_of(model->n, model->k, model->u),
            .rows = (double)problem->data->rows};
   TRY(bl_ivae_create(ctx, problem->data, model->k, o->draws, false, &r.ivae));
   TRY(bl_alloc(ctx, r.at.size, &r.theta));

@@ -19,10 +19,10 @@ typedef struct {
 } bl_ivae_shared;
 
 typedef struct {
-  const float *t;          /* panels of [n][height] */
-  const double *eps;       /* panels of [draws][k][height] */
+  const float *t;    /* panels of [n][height] */
+  const double *eps; /* panels of [draws][k][height] */
   int64_t rows;
-  const double *start;     /* [2k] encoder output at t = 0 */
+  const double *start;                     /* [2k] encoder output at t = 0 */
   const double *mean, *logvar, *precision; /* [k] prior; precision = exp(-logvar) */
 } bl_ivae_rows;
 

@@ -20,9 +20,9 @@ enum { LANES = VEC_LANES, PIECE_ROWS = 4096, MAX_TASKS = 64 };
 
 typedef struct {
   int segment;
-  int64_t first, rows;      /* of the segment */
-  int64_t row;              /* place of its first row in all rows */
-  size_t panel;             /* its first panel */
+  int64_t first, rows; /* of the segment */
+  int64_t row;         /* place of its first row in all rows */
+  size_t panel;        /* its first panel */
 } piece;
 
 struct bl_ivae {
@@ -30,17 +30,17 @@ struct bl_ivae {
   int draws, pieces, tasks, threads;
   bool analytic;
   int64_t rows, missing;
-  size_t height, panels;    /* rows per panel */
-  piece *piece;             /* [pieces] */
-  float *t;                 /* [panels][n][height] */
-  double *eps;              /* [panels][draws][k][height] */
-  double *decoder, *encoder; /* as in bl_ivae_shared; decoder_t is theta's own */
+  size_t height, panels;                     /* rows per panel */
+  piece *piece;                              /* [pieces] */
+  float *t;                                  /* [panels][n][height] */
+  double *eps;                               /* [panels][draws][k][height] */
+  double *decoder, *encoder;                 /* as in bl_ivae_shared; decoder_t is theta's own */
   double *start, *mean, *logvar, *precision; /* [2k|k|k|k][u] */
-  double *task_sums;        /* [tasks][n k + 2k n] */
-  double *piece_sums;       /* [pieces][4k + 1], the loss last */
-  double *segment_sums;     /* [4k] */
-  bl_share share, share_pieces; /* of the tasks among ranks, and so of the pieces */
-  bl_ivae_work *work;       /* [threads] */
+  double *task_sums;                         /* [tasks][n k + 2k n] */
+  double *piece_sums;                        /* [pieces][4k + 1], the loss last */
+  double *segment_sums;                      /* [4k] */
+  bl_share share, share_pieces;              /* of the tasks among ranks, and so of the pieces */
+  bl_ivae_work *work;                        /* [threads] */
 };
 
 typedef struct {
@@ -126,8 +126,9 @@ done:
 }
 
 static void free_work(bl_ivae_work *w) {
-  double *blocks[] = {w->t,          w->encoded,  w->sd,           w->z,            w->a,   w->dz, w->dencoded,
-                      w->row_weight, w->row_loss, w->row, w->grad_decoder, w->grad_encoder, w->sums};
+  double *blocks[] = {
+      w->t,   w->encoded,      w->sd,           w->z,   w->a, w->dz, w->dencoded, w->row_weight, w->row_loss,
+      w->row, w->grad_decoder, w->grad_encoder, w->sums};
   for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) bl_free(blocks[i]);
 }
 
@@ -151,7 +152,9 @@ done:
   return status;
 }
 
-static int first_piece(const bl_ivae *v, int64_t task) { return (int)(task * v->pieces / v->tasks); }
+static int first_piece(const bl_ivae *v, int64_t task) {
+  return (int)(task * v->pieces / v->tasks);
+}
 
 static blica_status make_shares(blica_ctx *ctx, bl_ivae *v) {
   blica_status status = BLICA_OK;
@@ -200,8 +203,8 @@ void bl_ivae_free(bl_ivae *v) {
   if (v->work)
     for (int i = 0; i < v->threads; i++) free_work(&v->work[i]);
   bl_free(v->work);
-  double *blocks[] = {v->eps,       v->decoder,   v->encoder,    v->start,        v->mean, v->logvar,
-                      v->precision, v->task_sums, v->piece_sums, v->segment_sums};
+  double *blocks[] = {v->eps,    v->decoder,   v->encoder,   v->start,      v->mean,
+                      v->logvar, v->precision, v->task_sums, v->piece_sums, v->segment_sums};
   for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) bl_free(blocks[i]);
   bl_free(v->t);
   bl_free(v->piece);
@@ -210,7 +213,9 @@ void bl_ivae_free(bl_ivae *v) {
   bl_free(v);
 }
 
-void bl_ivae_set_analytic(bl_ivae *ivae, bool analytic) { ivae->analytic = analytic; }
+void bl_ivae_set_analytic(bl_ivae *ivae, bool analytic) {
+  ivae->analytic = analytic;
+}
 
 /* ---- noise ---- */
 
@@ -352,9 +357,14 @@ double bl_ivae_loss(blica_ctx *ctx, bl_ivae *v, const double *theta, double *gra
   size_t k = (size_t)v->layout.k, stride = BL_IVAE_SUMS * k + 1;
   double scale = 1.0 / (double)v->rows, loss = 0;
   evaluation run = {.ivae = v, .run = bl_ivae_piece_scalar};
-  run.shared = (bl_ivae_shared){.n = v->layout.n, .k = v->layout.k, .draws = v->draws,
-                                .analytic = v->analytic, .gradient = gradient != NULL, .decoder = v->decoder,
-                                .decoder_t = theta + v->layout.decoder, .encoder = v->encoder};
+  run.shared = (bl_ivae_shared){.n = v->layout.n,
+                                .k = v->layout.k,
+                                .draws = v->draws,
+                                .analytic = v->analytic,
+                                .gradient = gradient != NULL,
+                                .decoder = v->decoder,
+                                .decoder_t = theta + v->layout.decoder,
+                                .encoder = v->encoder};
 #if defined(__x86_64__)
   blica_simd level = blica_simd_level(ctx);
   if (level == BLICA_SIMD_AVX2) run.run = bl_ivae_piece_avx2;

@@ -19,17 +19,17 @@
 
 enum {
   HISTORY = 20,
-  SLOPE_ROUNDS = 4,    /* of L-BFGS until the gradient is small in the standard scale too */
-  SCALE_ROUNDS = 5,    /* of empirical Bayes */
-  AVERAGE_ROUNDS = 3,  /* the same with the log-variances averaged over */
-  LANES_MAX_N = 32,    /* as for the scaled Gaussian: the matrices of eight segments fit the second-level cache */
-  LAPLACE_MAX = 200    /* nk up to which the Hessian is formed; beyond it every parameter counts as determined */
+  SLOPE_ROUNDS = 4,   /* of L-BFGS until the gradient is small in the standard scale too */
+  SCALE_ROUNDS = 5,   /* of empirical Bayes */
+  AVERAGE_ROUNDS = 3, /* the same with the log-variances averaged over */
+  LANES_MAX_N = 32,   /* as for the scaled Gaussian: the matrices of eight segments fit the second-level cache */
+  LAPLACE_MAX = 200   /* nk up to which the Hessian is formed; beyond it every parameter counts as determined */
 };
 static const double FIRST_SD_MIXING = 3, FIRST_SD_VARIANCE = 1;
 /* Laplace's approximation understates the spread of log v, whose likelihood is skewed; learned values are widened by
  * this, chosen on data of other seeds than those of docs/methods.md. */
 static const double WIDER = 1.3;
-static const double ROUGH = 1e-6; /* relative gradient that is enough for learning scales */
+static const double ROUGH = 1e-6;         /* relative gradient that is enough for learning scales */
 static const double START_CONDITION = 10; /* joint diagonalisation wants positive definite matrices */
 
 typedef struct {
@@ -39,7 +39,7 @@ typedef struct {
   bl_corfit *fit;
   bl_corfit_average *average; /* NULL: the objective itself */
   const bl_sgauss_data *starts;
-  double constant;  /* -f + constant is the objective */
+  double constant; /* -f + constant is the objective */
   double *theta;
   int index;
   bl_stage stage;
@@ -52,7 +52,8 @@ typedef struct {
 
 static double objective(const double *theta, double *gradient, void *user) {
   run *r = user;
-  double value = r->average ? bl_corfit_average_eval(r->average, theta, gradient) : bl_corfit_eval(r->fit, theta, gradient);
+  double value =
+      r->average ? bl_corfit_average_eval(r->average, theta, gradient) : bl_corfit_eval(r->fit, theta, gradient);
   if (isfinite(value)) r->watch.armed = true; /* from now on there is something to return */
   return value;
 }
@@ -85,8 +86,8 @@ static double mean_variance(const bl_corfit_data *d, const double *theta, int j)
   return mean;
 }
 
-/* Objective and relative gradient at theta, the latter by A in the scale where the mean variance of each source is 1: without priors the scale is
- * free, and where it drifts a gradient may look as small as one likes. */
+/* Objective and relative gradient at theta, the latter by A in the scale where the mean variance of each source is 1:
+ * without priors the scale is free, and where it drifts a gradient may look as small as one likes. */
 static double slope_at(run *r, double *gradient) {
   const bl_corfit_data *d = r->data;
   r->watch.armed = false; /* what is returned is whole */
@@ -157,7 +158,8 @@ static blica_status minimise(run *r, int scales, double tolerance) {
                    : r->iterations_before >= o->max_iterations ? BLICA_STOP_ITERATIONS
                                                                : BLICA_STOP_STALLED;
   bool prior = r->data->precision_mixing > 0 || r->data->precision_variance > 0;
-  if (r->record.stop == BLICA_STOP_STALLED && !prior && steepest(r) > BL_INFINITE_ROW) r->record.stop = BLICA_STOP_UNBOUNDED;
+  if (r->record.stop == BLICA_STOP_STALLED && !prior && steepest(r) > BL_INFINITE_ROW)
+    r->record.stop = BLICA_STOP_UNBOUNDED;
 done:
   bl_free(gradient);
   return status;
@@ -182,7 +184,8 @@ static blica_status run_start(run *r) {
     TRY(bl_start_random(r->ctx, r->starts, r->problem->options->seed, r->index, room));
   memcpy(r->theta, room, nk * sizeof *room);
   for (int s = 0; s < r->data->u; s++)
-    memcpy(r->theta + nk + (size_t)r->data->k * s, room + bl_sgauss_local(r->starts, s), (size_t)r->data->k * sizeof *room);
+    memcpy(r->theta + nk + (size_t)r->data->k * s, room + bl_sgauss_local(r->starts, s),
+           (size_t)r->data->k * sizeof *room);
   snprintf(r->record.kind, sizeof r->record.kind, "%s", r->index == 0 ? "jointdiag" : "random");
   TRY(minimise(r, 0, r->problem->options->tolerance));
   r->record.seconds = r->record.seconds_near = bl_seconds() - begun;
@@ -197,7 +200,9 @@ done:
 
 /* ---- empirical Bayes ---- */
 
-static double clamp(double x, double low, double high) { return fmin(fmax(x, low), high); }
+static double clamp(double x, double low, double high) {
+  return fmin(fmax(x, low), high);
+}
 
 static void set_scales(bl_corfit_data *data, double sd_mixing, double sd_variance) {
   data->precision_mixing = 1 / (sd_mixing * sd_mixing);
@@ -425,14 +430,20 @@ static blica_status run_all(blica_ctx *ctx, const bl_problem *problem, bl_corfit
   TRY(bl_report_starts(ctx, &model->fit, o->starts));
   TRY(bl_alloc(ctx, (size_t)o->starts, &runs));
   for (int i = 0; i < o->starts; i++) {
-    runs[i] = (run){.problem = problem, .data = data, .starts = starts, .constant = constant, .index = i,
-                    .round_change = NAN, .watch = {.deadline = problem->deadline, .progress = {"fit", -1, NAN, i, 0}}};
+    runs[i] = (run){.problem = problem,
+                    .data = data,
+                    .starts = starts,
+                    .constant = constant,
+                    .index = i,
+                    .round_change = NAN,
+                    .watch = {.deadline = problem->deadline, .progress = {"fit", -1, NAN, i, 0}}};
     runs[i].stage = bl_stage_below(&problem->stage, "start %d", i);
     TRY(bl_alloc(ctx, bl_corfit_size(data), &runs[i].theta));
   }
   TRY(run_steps(ctx, runs, o->starts, run_start));
   run *best = take_best(runs, o->starts, &model->fit);
-  if (learn) TRY(run_steps(ctx, best, 1, learn_scales)); /* the starts' records stay as compared, under the first scales */
+  if (learn)
+    TRY(run_steps(ctx, best, 1, learn_scales)); /* the starts' records stay as compared, under the first scales */
   if (data->lanes) TRY(bl_broadcast(ctx, best->theta, bl_corfit_size(data) * sizeof(double), 0));
   TRY(fill_report(ctx, best, model));
 done:
@@ -486,7 +497,8 @@ static blica_status scale_weights(blica_ctx *ctx, const blica_cor *cor, double s
 static blica_status estimate(blica_ctx *ctx, const bl_problem *problem, bool average, blica_model *model) {
   blica_status status;
   double *weight = NULL, constant = 0;
-  bl_corfit_data data = {.n = model->n, .k = model->k, .u = model->u, .link = problem->options->link, .average = average};
+  bl_corfit_data data = {
+      .n = model->n, .k = model->k, .u = model->u, .link = problem->options->link, .average = average};
   TRY(scale_weights(ctx, problem->cor, problem->options->weight, &weight));
   data.weight = weight;
   TRY(bl_corfit_matched_data(ctx, problem->cor, &data));
@@ -530,9 +542,15 @@ done:
 blica_status bl_estimate_pairwise(blica_ctx *ctx, const bl_problem *problem, blica_model *model, bool *means_done) {
   blica_status status;
   double *weight = NULL;
-  bl_corfit_data data = {.n = model->n, .k = model->k, .u = model->u, .link = problem->options->link,
-                         .counts = problem->counts, .thresholds = model->thresholds,
-                         .term = bl_corfit_pairwise, .pair = bl_corfit_pairwise_term, .work = bl_corfit_pairs_work(model->n, model->k)};
+  bl_corfit_data data = {.n = model->n,
+                         .k = model->k,
+                         .u = model->u,
+                         .link = problem->options->link,
+                         .counts = problem->counts,
+                         .thresholds = model->thresholds,
+                         .term = bl_corfit_pairwise,
+                         .pair = bl_corfit_pairwise_term,
+                         .work = bl_corfit_pairs_work(model->n, model->k)};
   *means_done = false;
   TRY(bl_alloc(ctx, (size_t)model->u, &weight));
   for (int s = 0; s < model->u; s++) weight[s] = 0.5 * problem->options->weight;

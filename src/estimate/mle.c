@@ -25,17 +25,17 @@ enum {
   SCALE_ROUNDS = 4,        /* of empirical Bayes */
   START_ITERATIONS = 1000, /* of the methods that give starting points */
   MAX_HALVINGS = 60,       /* of a starting point until its likelihood can be computed */
-  RENEW = 12,          /* iterations under the first metric; each next one serves twice as many */
+  RENEW = 12,              /* iterations under the first metric; each next one serves twice as many */
   COARSE_POINTS = 128,
-  FINE_POINTS = 512,   /* up to FEW variables; beyond, half as many */
+  FINE_POINTS = 512,      /* up to FEW variables; beyond, half as many */
   RECORDED_POINTS = 1024, /* at most, on 8 shifts: what some twenty evaluations cost */
   FEW = 8,
-  COARSE_NODES = 3,    /* of the reduction: log-likelihoods to about 0.01 */
-  FINE_NODES = 5,      /* to 1e-5; beyond FEW_NODES variables one less */
+  COARSE_NODES = 3, /* of the reduction: log-likelihoods to about 0.01 */
+  FINE_NODES = 5,   /* to 1e-5; beyond FEW_NODES variables one less */
   FEW_NODES = 6,
-  MORE_NODES = 4,      /* where line searches fail */
+  MORE_NODES = 4, /* where line searches fail */
   MOST_NODES = 17,
-  CONFIRM_ROUNDS = 4   /* of minimising again, by finer integrals */
+  CONFIRM_ROUNDS = 4 /* of minimising again, by finer integrals */
 };
 #define LARGEST_WORK 1e9 /* exponentials of an evaluation by reduction */
 #define COARSE_TOLERANCE 1e-6
@@ -45,13 +45,14 @@ enum {
 #define RECORDED_ERROR 1e-6 /* of the recorded log-likelihood, relative, where it can be had */
 #define FIRST_SD_MIXING 3.0 /* where learning the scales begins */
 #define FIRST_SD_VARIANCE 1.0
-/* The information matrix understates the spread of log v, whose likelihood is skewed: the learned scale is widened by this, chosen
- * on data of other seeds than those of docs/methods.md. */
+/* The information matrix understates the spread of log v, whose likelihood is skewed: the learned scale is widened by
+ * this, chosen on data of other seeds than those of docs/methods.md. */
 #define WIDER 1.3
 #define SETTLED 0.03 /* relative change of a scale */
-#define MEAN_SD 3.0 /* of the means of the sources, with a prior */
-#define FLAT 0.02      /* log-likelihood that a round must gain where a row of A stands for infinity */
-#define STEEPEST 20.0 /* norm of sqrt(c) A_i in a starting point; data tell nothing beyond, and the grid's cost grows with it */
+#define MEAN_SD 3.0  /* of the means of the sources, with a prior */
+#define FLAT 0.02    /* log-likelihood that a round must gain where a row of A stands for infinity */
+#define STEEPEST                                                                                                       \
+  20.0 /* norm of sqrt(c) A_i in a starting point; data tell nothing beyond, and the grid's cost grows with it */
 
 typedef struct {
   blica_ctx *ctx;
@@ -61,16 +62,18 @@ typedef struct {
   int rounds;     /* of all minimisations */
   int64_t before; /* iterations of earlier rounds */
   double begun;
-  double known;        /* log-likelihood at theta, when it has just been computed; NaN: not */
-  double loglik_error; /* of the log-likelihood recorded; NaN: not known */
+  double known;          /* log-likelihood at theta, when it has just been computed; NaN: not */
+  double loglik_error;   /* of the log-likelihood recorded; NaN: not known */
   double gradient_error; /* of the gradient recorded, by the integrals; NaN: not known */
-  bool learn; /* the scales of the prior */
+  bool learn;            /* the scales of the prior */
   bool interrupted, out_of_time, unbounded;
   bl_watch watch;
   bool confirmed; /* the gradient recorded is that of confirm() */
 } run;
 
-static double objective(const double *theta, double *gradient, void *user) { return bl_mle_eval(&((run *)user)->m, theta, gradient); }
+static double objective(const double *theta, double *gradient, void *user) {
+  return bl_mle_eval(&((run *)user)->m, theta, gradient);
+}
 
 static void look(run *r) {
   int stop = bl_poll_agreed(r->ctx, &r->watch.progress, r->problem->deadline);
@@ -86,7 +89,9 @@ static bool cut(void *user) {
   return true;
 }
 
-static void precondition(double *d, void *user) { bl_information_solve(((run *)user)->m.information, d); }
+static void precondition(double *d, void *user) {
+  bl_information_solve(((run *)user)->m.information, d);
+}
 
 static int after_iteration(int64_t iteration, double value, double gradient_max, void *user) {
   run *r = user;
@@ -99,8 +104,8 @@ static int after_iteration(int64_t iteration, double value, double gradient_max,
   return done >= r->problem->options->max_iterations ? BL_ENOUGH : BL_GO_ON;
 }
 
-/* Without a prior the likelihood may have its supremum at infinity: as a row of A grows, its variable becomes the sign of a
- * combination of sources, and the probabilities tend to limits. `gain` is what the last round brought. */
+/* Without a prior the likelihood may have its supremum at infinity: as a row of A grows, its variable becomes the sign
+ * of a combination of sources, and the probabilities tend to limits. `gain` is what the last round brought. */
 static bool runs_away(const run *r, const double *theta, double gain) {
   return r->m.precision_mixing == 0 && gain < FLAT * r->m.weight && bl_mle_steepest(&r->m, theta) > BL_INFINITE_ROW;
 }
@@ -111,8 +116,12 @@ static blica_status minimise(run *r, double *theta, double tolerance) {
   double last = INFINITY;
   int most = r->m.precision_mixing > 0 ? 5 : 2; /* without a prior, look more often whether it runs away */
   for (int round = 0;; round++) {
-    bl_lbfgs_options options = {.history = HISTORY, .max_iterations = RENEW << (round < most ? round : most), .gradient_tolerance = tolerance,
-                                .hook = after_iteration, .cut = cut, .precondition = r->m.information ? precondition : NULL};
+    bl_lbfgs_options options = {.history = HISTORY,
+                                .max_iterations = RENEW << (round < most ? round : most),
+                                .gradient_tolerance = tolerance,
+                                .hook = after_iteration,
+                                .cut = cut,
+                                .precondition = r->m.information ? precondition : NULL};
     bl_lbfgs_result result;
     bl_stage stage = bl_stage_below(&r->problem->stage, "round %d", r->rounds++);
     options.stage = &stage;
@@ -165,7 +174,9 @@ typedef struct {
   bl_estimate_fn estimate;
 } origin;
 
-static const origin origins[] = {{"matched", "auto", bl_estimate_matched}, {"pairwise", "fixed", bl_estimate_pairwise}, {"blica", "none", bl_estimate_blica}};
+static const origin origins[] = {{"matched", "auto", bl_estimate_matched},
+                                 {"pairwise", "fixed", bl_estimate_pairwise},
+                                 {"blica", "none", bl_estimate_blica}};
 enum { ORIGINS = sizeof origins / sizeof *origins };
 
 /* On few rows a solution may have rows of A without bound: shortened, they are still steps. */
@@ -220,7 +231,8 @@ static blica_status best_start(run *r, blica_model *model, double *theta) {
   double *trial = NULL, *gradient = NULL, best = INFINITY;
   TRY(bl_alloc(r->ctx, r->m.size, &trial));
   TRY(bl_alloc(r->ctx, r->m.size, &gradient));
-  for (int i = 0; i < ORIGINS && !(i > 0 && bl_any(r->ctx, bl_interrupted(r->ctx) || bl_seconds() > r->problem->deadline)); i++) {
+  for (int i = 0;
+       i < ORIGINS && !(i > 0 && bl_any(r->ctx, bl_interrupted(r->ctx) || bl_seconds() > r->problem->deadline)); i++) {
     char note[sizeof model->fit.notes->name];
     bl_watch_set(r->ctx, NULL); /* they have their own */
     status = solution(r, &origins[i], model, trial);
@@ -285,7 +297,8 @@ static blica_status compute_scales(run *r, const double *theta, bool *settled) {
   double log_variance = learned_sd(r, theta, variance, false, m->precision_variance);
   mixing = fmin(fmax(mixing, 0.2), 50.0);
   log_variance = fmin(fmax(WIDER * log_variance, 0.1), 5.0);
-  *settled = fabs(log(mixing * sqrt(m->precision_mixing))) < SETTLED && fabs(log(log_variance * sqrt(m->precision_variance))) < SETTLED;
+  *settled = fabs(log(mixing * sqrt(m->precision_mixing))) < SETTLED &&
+             fabs(log(log_variance * sqrt(m->precision_variance))) < SETTLED;
   set_prior(m, mixing, log_variance);
 done:
   bl_free(unit);
@@ -316,8 +329,8 @@ static blica_status learn_scales(run *r, int round, const double *theta, bool *s
   return status;
 }
 
-/* m->loglik as accurate as blica_loglik makes it; not where the working value is all there is: by expectation propagation, or beyond
- * what the fine integrals can do. */
+/* m->loglik as accurate as blica_loglik makes it; not where the working value is all there is: by expectation
+ * propagation, or beyond what the fine integrals can do. */
 static blica_status refine_loglik(run *r, const double *theta) {
   blica_status status = BLICA_OK;
   bl_mle *m = &r->m;
@@ -343,9 +356,9 @@ done:
   return status;
 }
 
-/* The objective at theta itself, as it is recorded: the last evaluation may have been a trial point, or in a run before a resume, and
- * what serves for finding the maximum is off by more where patterns are rare. A fit that was cut short ends at once, with
- * the working value. */
+/* The objective at theta itself, as it is recorded: the last evaluation may have been a trial point, or in a run before
+ * a resume, and what serves for finding the maximum is off by more where patterns are rare. A fit that was cut short
+ * ends at once, with the working value. */
 static blica_status final_objective(run *r, const double *theta) {
   blica_status status = BLICA_OK;
   double *gradient = NULL;
@@ -371,9 +384,9 @@ done:
   return status;
 }
 
-/* The claim of convergence against finer integrals. Where they put the gradient above the tolerance, what the two gradients differ in is
- * added to the working one (a constant, so that it stays the gradient of a function) and the minimum sought again: a fine
- * gradient for each round, and the rounds gain what the two rules agree in. */
+/* The claim of convergence against finer integrals. Where they put the gradient above the tolerance, what the two
+ * gradients differ in is added to the working one (a constant, so that it stays the gradient of a function) and the
+ * minimum sought again: a fine gradient for each round, and the rounds gain what the two rules agree in. */
 static blica_status confirm(run *r, double *theta) {
   blica_status status = BLICA_OK;
   bl_mle *m = &r->m;
@@ -420,10 +433,10 @@ static blica_status report(run *r, const double *theta, blica_model *model) {
   bool converged = r->confirmed && r->record.gradient <= r->problem->options->tolerance;
   r->record.iterations = r->before;
   r->record.seconds = r->record.seconds_near = bl_seconds() - r->begun;
-  r->record.stop = r->unbounded       ? BLICA_STOP_UNBOUNDED
-                   : converged        ? BLICA_STOP_CONVERGED
-                   : r->interrupted   ? BLICA_STOP_INTERRUPTED
-                   : r->out_of_time   ? BLICA_STOP_TIME
+  r->record.stop = r->unbounded                                       ? BLICA_STOP_UNBOUNDED
+                   : converged                                        ? BLICA_STOP_CONVERGED
+                   : r->interrupted                                   ? BLICA_STOP_INTERRUPTED
+                   : r->out_of_time                                   ? BLICA_STOP_TIME
                    : r->before >= r->problem->options->max_iterations ? BLICA_STOP_ITERATIONS
                                                                       : BLICA_STOP_STALLED;
   TRY(bl_report_starts(r->ctx, fit, 1));
@@ -446,13 +459,14 @@ done:
   return status;
 }
 
-/* The reduction's gradient is that of the integrals, not of the rule: near singular covariances too few nodes make it disagree with the
- * values, and line searches fail. */
+/* The reduction's gradient is that of the integrals, not of the rule: near singular covariances too few nodes make it
+ * disagree with the values, and line searches fail. */
 static bool may_refine(const run *r) {
   const bl_mle *m = &r->m;
   const int nodes = m->accuracy.nodes + MORE_NODES;
-  return m->engine == BL_ENGINE_PLACKETT && nodes <= MOST_NODES && 4 * m->u * bl_plackett_cost(m->n, nodes) <= LARGEST_WORK && !r->unbounded &&
-         !r->interrupted && !r->out_of_time && r->before < r->problem->options->max_iterations;
+  return m->engine == BL_ENGINE_PLACKETT && nodes <= MOST_NODES &&
+         4 * m->u * bl_plackett_cost(m->n, nodes) <= LARGEST_WORK && !r->unbounded && !r->interrupted &&
+         !r->out_of_time && r->before < r->problem->options->max_iterations;
 }
 
 /* Until the gradient is small in the optimiser's scale or in the standard one; confirm() sees to the latter. */
@@ -479,13 +493,18 @@ done:
 blica_status bl_estimate_mle(blica_ctx *ctx, const bl_problem *problem, blica_model *model, bool *means_done) {
   blica_status status = BLICA_OK;
   const blica_fit_options *o = problem->options;
-  run r = {.ctx = ctx, .problem = problem, .begun = bl_seconds(), .known = NAN, .gradient_error = NAN,
+  run r = {.ctx = ctx,
+           .problem = problem,
+           .begun = bl_seconds(),
+           .known = NAN,
+           .gradient_error = NAN,
            .watch = {.deadline = problem->deadline, .progress = {"fit", -1, NAN, 0, 0}}};
   double *theta = NULL;
   bool fixed = strcmp(o->prior, "fixed") == 0, settled = false;
   r.learn = !fixed && strcmp(o->prior, "none") != 0;
   TRY(bl_mle_make(ctx, problem->data, model->k, o, &r.m));
-  if (strcmp(o->prior, "none") != 0) set_prior(&r.m, fixed ? o->prior_mixing : FIRST_SD_MIXING, fixed ? o->prior_variance : FIRST_SD_VARIANCE);
+  if (strcmp(o->prior, "none") != 0)
+    set_prior(&r.m, fixed ? o->prior_mixing : FIRST_SD_MIXING, fixed ? o->prior_variance : FIRST_SD_VARIANCE);
   TRY(bl_alloc(ctx, r.m.size, &theta));
   r.m.accuracy.points = COARSE_POINTS;
   r.m.accuracy.grid_error = COARSE_GRID;
@@ -494,7 +513,8 @@ blica_status bl_estimate_mle(blica_ctx *ctx, const bl_problem *problem, blica_mo
   TRY(bl_mle_order(&r.m, theta));
   if (r.m.engine != BL_ENGINE_EP) {
     TRY(minimise(&r, theta, fmax(COARSE_TOLERANCE, o->tolerance)));
-    for (int round = 0; r.learn && r.m.information && round < SCALE_ROUNDS && !settled && !r.interrupted && !r.out_of_time; round++) {
+    for (int round = 0;
+         r.learn && r.m.information && round < SCALE_ROUNDS && !settled && !r.interrupted && !r.out_of_time; round++) {
       status = learn_scales(&r, round, theta, &settled);
       if (status == BLICA_ERR_INTERRUPTED && cut(&r)) break; /* the scales before stay */
       TRY(status);

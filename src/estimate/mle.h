@@ -19,10 +19,10 @@ typedef struct {
   bl_merged *patterns;
   int *column, *segment;
   bl_likelihood *likelihood;
-  bl_information *information; /* NULL: too large for a dense matrix */
+  bl_information *information;                     /* NULL: too large for a dense matrix */
   double *variances, *means, *g_variance, *g_mean; /* [k,u] */
-  double loglik; /* at the last evaluation, without weight or penalties */
-  const double *tilt, *pivot; /* [size] f has tilt'(theta - pivot) added; NULL: nothing */
+  double loglik;                                   /* at the last evaluation, without weight or penalties */
+  const double *tilt, *pivot;                      /* [size] f has tilt'(theta - pivot) added; NULL: nothing */
 } bl_mle;
 
 blica_status bl_mle_make(blica_ctx *ctx, const blica_data *data, int k, const blica_fit_options *options, bl_mle *m);
@@ -53,8 +53,8 @@ typedef struct {
 } bl_mle_fine;
 blica_status bl_mle_fine_make(blica_ctx *ctx, const bl_mle *m, bl_mle_fine *fine);
 void bl_mle_fine_free(bl_mle_fine *fine);
-/* At theta; the first call chooses the rule, so that its error is a tenth of the tolerance or as small as can be had. False when
- * there is no finer rule: with lattices error is set, and nothing by expectation propagation. */
+/* At theta; the first call chooses the rule, so that its error is a tenth of the tolerance or as small as can be had.
+ * False when there is no finer rule: with lattices error is set, and nothing by expectation propagation. */
 bool bl_mle_fine_gradient(bl_mle *m, const double *theta, double tolerance, bl_mle_fine *fine);
 
 /* The information matrix: sum over rows of score score', plus the prior's precision, with A in the border and a block

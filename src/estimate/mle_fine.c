@@ -1,10 +1,11 @@
 /* mle_fine.c - the gradient of the full likelihood by integrals finer than those that serve for finding the maximum.
  *
- * Near the end it is the integrals, not the optimiser, that keep the gradient from 0: where patterns are rare, an error of 1e-5 in
- * a probability is a large part of it. Grid: its error falls in proportion to what is asked for, so a
- * rule asked for 1e-4 of the error is off by 1e-4 of what the former was seen to be. Reduction: of three rules in a row, the errors
- * fall geometrically. Rules grow finer until what is left is a tenth of the tolerance. Lattice: no finer rule is in reach; other shifts
- * tell how far the one in use is off. Checked: tests/recovery/test_torture.c against differences of blica_loglik. */
+ * Near the end it is the integrals, not the optimiser, that keep the gradient from 0: where patterns are rare, an error
+ * of 1e-5 in a probability is a large part of it. Grid: its error falls in proportion to what is asked for, so a rule
+ * asked for 1e-4 of the error is off by 1e-4 of what the former was seen to be. Reduction: of three rules in a row, the
+ * errors fall geometrically. Rules grow finer until what is left is a tenth of the tolerance. Lattice: no finer rule is
+ * in reach; other shifts tell how far the one in use is off. Checked: tests/recovery/test_torture.c against differences
+ * of blica_loglik. */
 #include <math.h>
 #include <string.h>
 

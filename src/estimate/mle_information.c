@@ -18,8 +18,8 @@ struct bl_information {
   double *side;               /* [border,local,u], row-major border x local; then side times block^-1 */
   double *block;              /* [local,local,u] Cholesky factors */
   int threads;
-  bl_share share;             /* of the segments among ranks */
-  double *score;              /* [room,threads] */
+  bl_share share; /* of the segments among ranks */
+  double *score;  /* [room,threads] */
   const bl_mle *m;
   const double *theta;
 };
@@ -57,10 +57,12 @@ void bl_information_free(bl_information *f) {
 }
 
 /* Scores of one pattern in A, log v, mu, times root of its weight: column r of a (border + local) x count array. */
-static void parameter_score(const bl_information *f, const bl_scores *t, int64_t r, int s, double *out, int64_t stride) {
+static void parameter_score(const bl_information *f, const bl_scores *t, int64_t r, int s, double *out,
+                            int64_t stride) {
   const bl_mle *m = f->m;
   int n = f->n, k = f->k;
-  const double *score = t->score + r * t->group->n * (1 + k), *mu = m->means + (size_t)s * k, *v = m->variances + (size_t)s * k;
+  const double *score = t->score + r * t->group->n * (1 + k), *mu = m->means + (size_t)s * k,
+               *v = m->variances + (size_t)s * k;
   double root = sqrt(m->link), weight = sqrt(m->weight * t->group->weight[t->row[r]]);
   for (int e = 0; e < f->border + f->local; e++) out[e * stride] = 0.0;
   for (int i = 0; i < t->group->n; i++)
@@ -151,7 +153,8 @@ static void eliminate(int64_t item, int thread, void *user) {
   cholesky(local, block);
   for (int i = 0; i < border; i++) forward(local, block, side + (size_t)i * local);
   for (int i = 0; i < border; i++)
-    for (int j = 0; j <= i; j++) part[(size_t)i * border + j] -= dot(side + (size_t)i * local, side + (size_t)j * local, local);
+    for (int j = 0; j <= i; j++)
+      part[(size_t)i * border + j] -= dot(side + (size_t)i * local, side + (size_t)j * local, local);
 }
 
 blica_status bl_information_make(blica_ctx *ctx, bl_information *f, bl_mle *m, const double *theta) {

@@ -8,8 +8,8 @@
 /* Where one engine becomes faster than the other, for a gradient. */
 enum { EXACT_VARIABLES = 8, EXACT_FEW = 6, GRID_VARIABLES = 20, LATTICE_VARIABLES = 40 };
 enum { LARGEST_BORDER = 400 };
-/* Norms of the columns of sqrt(c) A V^1/2, times each other in a segment, beyond which a step function fits as well. The
- * grid's nodes grow with the product (to 10^6 for two sources), and the lattice's covariance loses its digits. */
+/* Norms of the columns of sqrt(c) A V^1/2, times each other in a segment, beyond which a step function fits as well.
+ * The grid's nodes grow with the product (to 10^6 for two sources), and the lattice's covariance loses its digits. */
 static const double STEEPEST = 22500;
 
 blica_status bl_mle_make(blica_ctx *ctx, const blica_data *data, int k, const blica_fit_options *options, bl_mle *m) {
@@ -22,9 +22,9 @@ blica_status bl_mle_make(blica_ctx *ctx, const blica_data *data, int k, const bl
   m->weight = options->weight;
   m->accuracy = (bl_accuracy){.points = BL_MVN_BLOCK, .seed = options->seed, .grid_error = 1e-9};
   m->engine = m->n <= (k <= 2 ? EXACT_FEW : EXACT_VARIABLES) ? BL_ENGINE_PLACKETT
-              : k <= 2 && m->n <= GRID_VARIABLES              ? BL_ENGINE_GRID
-              : m->n <= LATTICE_VARIABLES                     ? BL_ENGINE_LATTICE
-                                                              : BL_ENGINE_EP;
+              : k <= 2 && m->n <= GRID_VARIABLES             ? BL_ENGINE_GRID
+              : m->n <= LATTICE_VARIABLES                    ? BL_ENGINE_LATTICE
+                                                             : BL_ENGINE_EP;
   TRY(bl_alloc(ctx, (size_t)m->n, &m->column));
   TRY(bl_alloc(ctx, (size_t)m->u, &m->segment));
   for (int i = 0; i < m->n; i++) m->column[i] = i;
@@ -97,7 +97,9 @@ double bl_mle_penalty(const bl_mle *m, const double *theta) {
   const size_t border = (size_t)m->n * (size_t)m->k, k = (size_t)m->k;
   double value = 0.0;
   for (size_t i = 0; i < m->size; i++) {
-    double precision = i < border ? m->precision_mixing : (i - border) % (2 * k) < k ? m->precision_variance : m->precision_mean;
+    double precision = i < border                   ? m->precision_mixing
+                       : (i - border) % (2 * k) < k ? m->precision_variance
+                                                    : m->precision_mean;
     value += 0.5 * precision * theta[i] * theta[i];
   }
   return value;
@@ -118,7 +120,8 @@ double bl_mle_eval(bl_mle *m, const double *theta, double *gradient) {
   for (int s = 0; s < m->u; s++)
     for (int j = 0; j < m->k; j++) {
       size_t at = bl_mle_local(m, s) + (size_t)j, mean = at + (size_t)m->k;
-      value += 0.5 * m->precision_variance * theta[at] * theta[at] + 0.5 * m->precision_mean * theta[mean] * theta[mean];
+      value +=
+          0.5 * m->precision_variance * theta[at] * theta[at] + 0.5 * m->precision_mean * theta[mean] * theta[mean];
       gradient[at] = m->precision_variance * theta[at] - m->weight * m->g_variance[j + (size_t)s * m->k];
       gradient[mean] = m->precision_mean * theta[mean] - m->weight * m->g_mean[j + (size_t)s * m->k];
     }

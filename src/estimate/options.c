@@ -16,11 +16,13 @@
 #define SOURCES(name) #name, FIELD(blica_sources_options, name)
 #define PI_8 "pi/8=0.39269908169872414"
 #define ROW(label_offset_size, kind, ...) ROW_(label_offset_size, kind, __VA_ARGS__)
-#define ROW_(label, offset, size, kind, ...) {label, kind, offset, size, __VA_ARGS__}
+#define ROW_(label, offset, size, kind, ...)                                                                           \
+  { label, kind, offset, size, __VA_ARGS__ }
 
 static const blica_option fit_table[] = {
     ROW(FIT(method), BLICA_OPT_TEXT, "auto", 0, 0, BL_METHOD_WORDS, "NAME",
-        "Estimator. auto is matched for samples with at most 200 elements of A, where it is the most accurate for its time, "
+        "Estimator. auto is matched for samples with at most 200 elements of A, where it is the most accurate for its "
+        "time, "
         "and blica beyond, for exact counts, and when a condition is given."),
     ROW(FIT(sources), BLICA_OPT_INT, NULL, 1, 1e6, NULL, "K", "Number of sources, at most the number of variables."),
     ROW(FIT(starts), BLICA_OPT_INT, "3", 1, 1e6, NULL, "COUNT",
@@ -28,14 +30,16 @@ static const blica_option fit_table[] = {
     ROW(FIT(seed), BLICA_OPT_SEED, "1", 0, 18446744073709551615.0, NULL, "SEED",
         "Seed of the random starting points. The same seed gives the same result."),
     ROW(FIT(condition), BLICA_OPT_REAL, "default", 1.01, INFINITY, "default=0|auto=-1|none=inf", "R",
-        "Condition number to which each correlation matrix is regularised: a number, none, or auto to learn it from segments "
+        "Condition number to which each correlation matrix is regularised: a number, none, or auto to learn it from "
+        "segments "
         "that are held out. The default is 10 for samples and none for exact counts."),
     ROW(FIT(link), BLICA_OPT_REAL, "pi/8", 1e-6, 1e6, PI_8, "C",
         "Squared coefficient c of the link, P(x=1|y) = Phi(sqrt(c) y)."),
     ROW(FIT(max_iterations), BLICA_OPT_INT, "default", 1, 9e15, "default=0", "COUNT",
         "Iterations that one start may take. The default is 10000; 1000 for ivae and fastica."),
     ROW(FIT(tolerance), BLICA_OPT_REAL, "default", 0, 1, "default=-1", "EPS",
-        "A start has converged when its relative gradient, max |df/dtheta| / max(1, |f|) where the mean variance of each source is 1, is at "
+        "A start has converged when its relative gradient, max |df/dtheta| / max(1, |f|) where the mean variance of "
+        "each source is 1, is at "
         "most this; for fastica, when no component turns by more (1 - |cos|). The default is 1e-8; 1e-4 for fastica."),
     ROW(FIT(max_seconds), BLICA_OPT_REAL, "none", 0, INFINITY, "none=inf", "SECONDS",
         "Time limit of the whole fit; the best result so far is returned when it is over."),
@@ -56,14 +60,17 @@ static const blica_option fit_table[] = {
     ROW(FIT(approach), BLICA_OPT_TEXT, "symmetric", 0, 0, "symmetric|deflation", "NAME",
         "Method fastica: all components at once, or one after the other."),
     ROW(FIT(or_threshold), BLICA_OPT_REAL, "none", 0, 1, "none=0", "SHARE",
-        "Method fastica: read the data as an OR of binary sources; entries of A of at least this share of their column's "
+        "Method fastica: read the data as an OR of binary sources; entries of A of at least this share of their "
+        "column's "
         "largest become 1, all others 0."),
     ROW(FIT(checkpoint), BLICA_OPT_TEXT, NULL, 0, 0, NULL, "FILE",
         "Keep the state of the fit in this file, so that a run that was killed can be resumed."),
     ROW(FIT(checkpoint_seconds), BLICA_OPT_REAL, "60", 0, 1e9, NULL, "SECONDS",
-        "Time between two writes of the checkpoint; it is also written when the fit is interrupted or its time is over."),
+        "Time between two writes of the checkpoint; it is also written when the fit is interrupted or its time is "
+        "over."),
     ROW(FIT(resume), BLICA_OPT_FLAG, "no", 0, 1, NULL, NULL,
-        "Continue from the checkpoint, to the same bits as without the break. Without a file there the fit begins at its "
+        "Continue from the checkpoint, to the same bits as without the break. Without a file there the fit begins at "
+        "its "
         "start."),
 };
 
@@ -71,7 +78,8 @@ static const blica_option simulate_table[] = {
     ROW(SIM(variables), BLICA_OPT_INT, "10", 2, 1e6, NULL, "N", "Number of binary variables."),
     ROW(SIM(sources), BLICA_OPT_INT, "10", 1, 1e6, NULL, "K", "Number of sources, at most the number of variables."),
     ROW(SIM(segments), BLICA_OPT_INT, "40", 1, 1e6, NULL, "U", "Number of segments."),
-    ROW(SIM(samples), BLICA_OPT_INT, "1000", 1, 9e15, NULL, "COUNT", "Rows per segment; with exact, the nominal number."),
+    ROW(SIM(samples), BLICA_OPT_INT, "1000", 1, 9e15, NULL, "COUNT",
+        "Rows per segment; with exact, the nominal number."),
     ROW(SIM(seed), BLICA_OPT_SEED, "1", 0, 18446744073709551615.0, NULL, "SEED",
         "Seed of all random numbers. The same seed gives the same model and data."),
     ROW(SIM(link), BLICA_OPT_REAL, "pi/8", 1e-6, 1e6, PI_8, "C",
@@ -86,15 +94,17 @@ static const blica_option simulate_table[] = {
 };
 
 #define ENGINES "auto|grid|exact|lattice|ep"
-#define ENGINE_HELP \
-  "How probabilities of rows are computed: grid integrates over up to 3 sources, exact reduces up to 12 variables to small " \
+#define ENGINE_HELP                                                                                                    \
+  "How probabilities of rows are computed: grid integrates over up to 3 sources, exact reduces up to 12 variables to " \
+  "small "                                                                                                             \
   "integrals, lattice samples up to 128 variables, ep is an approximation for any number; auto chooses by size."
 
 static const blica_option loglik_table[] = {
     ROW(LOGLIK(engine), BLICA_OPT_TEXT, "auto", 0, 0, ENGINES, "NAME", ENGINE_HELP),
     ROW(LOGLIK(error), BLICA_OPT_REAL, "0.5", 0, 1e9, NULL, "EPS",
         "Numerical error of the total that is small enough; what was reached is reported."),
-    ROW(LOGLIK(seed), BLICA_OPT_SEED, "1", 0, 18446744073709551615.0, NULL, "SEED", "Seed of the lattice's random shifts."),
+    ROW(LOGLIK(seed), BLICA_OPT_SEED, "1", 0, 18446744073709551615.0, NULL, "SEED",
+        "Seed of the lattice's random shifts."),
 };
 
 static const blica_option sources_table[] = {
@@ -102,9 +112,11 @@ static const blica_option sources_table[] = {
         "Whether the segment of a row is the model's of that label, or unknown: then the row is averaged over all "
         "segments of the model, weighted by their samples and its likelihood in them."),
     ROW(SOURCES(engine), BLICA_OPT_TEXT, "auto", 0, 0, ENGINES, "NAME", ENGINE_HELP),
-    ROW(SOURCES(seed), BLICA_OPT_SEED, "1", 0, 18446744073709551615.0, NULL, "SEED", "Seed of the lattice's random shifts."),
+    ROW(SOURCES(seed), BLICA_OPT_SEED, "1", 0, 18446744073709551615.0, NULL, "SEED",
+        "Seed of the lattice's random shifts."),
     ROW(SOURCES(amortised), BLICA_OPT_FLAG, "no", 0, 1, NULL, NULL,
-        "Take the encoder's mean and standard deviation, which method ivae fits along with the model, in place of the posterior."),
+        "Take the encoder's mean and standard deviation, which method ivae fits along with the model, in place of the "
+        "posterior."),
 };
 
 const blica_option *blica_loglik_option_table(int *count) {
@@ -196,7 +208,8 @@ static blica_status set_int(blica_ctx *ctx, const blica_option *option, char *fi
   if (special) text = word;
   errno = 0;
   long long value = strtoll(text, &end, 10);
-  if (end == text || (*end != 0 && !(special && *end == '|')) || errno || strchr(" \t\n", *text)) return refuse(ctx, option, text);
+  if (end == text || (*end != 0 && !(special && *end == '|')) || errno || strchr(" \t\n", *text))
+    return refuse(ctx, option, text);
   if (!special && ((double)value < option->low || (double)value > option->high)) return refuse(ctx, option, text);
   if (option->size == sizeof(int64_t)) {
     int64_t wide = value;
@@ -246,11 +259,16 @@ blica_status blica_option_set(blica_ctx *ctx, const blica_option *option, void *
     return bl_fail(ctx, BLICA_ERR_ARGUMENT, "option %s: no value was given", option ? option->name : "?");
   char *field = (char *)options + option->offset;
   switch (option->type) {
-  case BLICA_OPT_INT: return set_int(ctx, option, field, text);
-  case BLICA_OPT_REAL: return set_real(ctx, option, field, text);
-  case BLICA_OPT_TEXT: return set_text(ctx, option, field, text);
-  case BLICA_OPT_FLAG: return set_flag(ctx, option, field, text);
-  case BLICA_OPT_SEED: return set_seed(ctx, option, field, text);
+  case BLICA_OPT_INT:
+    return set_int(ctx, option, field, text);
+  case BLICA_OPT_REAL:
+    return set_real(ctx, option, field, text);
+  case BLICA_OPT_TEXT:
+    return set_text(ctx, option, field, text);
+  case BLICA_OPT_FLAG:
+    return set_flag(ctx, option, field, text);
+  case BLICA_OPT_SEED:
+    return set_seed(ctx, option, field, text);
   }
   return bl_fail(ctx, BLICA_ERR_INTERNAL, "option %s: its type %d is not known", option->name, (int)option->type);
 }

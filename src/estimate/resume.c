@@ -77,10 +77,11 @@ static const char DIGEST = '#'; /* first letter of values that mean nothing to a
 static blica_status differ(blica_ctx *ctx, const char *path, char **then, char **now) {
   if (strcmp(then[0], now[0]) == 0 && now[1][0] == DIGEST)
     return bl_fail(ctx, BLICA_ERR_DATA, "checkpoint '%s' was made with other data: the %s differ", path, now[0]);
-  return bl_fail(ctx, BLICA_ERR_DATA,
-                 "checkpoint '%s' was made with %s %s, this fit has %s %s; resume with the same program, options and data, "
-                 "or name another checkpoint",
-                 path, then[0], then[1], now[0], now[1]);
+  return bl_fail(
+      ctx, BLICA_ERR_DATA,
+      "checkpoint '%s' was made with %s %s, this fit has %s %s; resume with the same program, options and data, "
+      "or name another checkpoint",
+      path, then[0], then[1], now[0], now[1]);
 }
 
 /* Keeps the facts in a new checkpoint; in one that was read, compares. */
@@ -129,10 +130,18 @@ static void spell(const blica_option *option, const void *options, char *text, s
       memcpy(&narrow, field, sizeof narrow), wide = narrow;
     snprintf(text, size, "%lld", (long long)wide);
     break;
-  case BLICA_OPT_REAL: memcpy(&real, field, sizeof real), spell_real(real, text, size); break;
-  case BLICA_OPT_TEXT: snprintf(text, size, "%s", field); break;
-  case BLICA_OPT_FLAG: memcpy(&narrow, field, sizeof narrow), snprintf(text, size, "%s", narrow ? "yes" : "no"); break;
-  case BLICA_OPT_SEED: memcpy(&seed, field, sizeof seed), snprintf(text, size, "%llu", (unsigned long long)seed); break;
+  case BLICA_OPT_REAL:
+    memcpy(&real, field, sizeof real), spell_real(real, text, size);
+    break;
+  case BLICA_OPT_TEXT:
+    snprintf(text, size, "%s", field);
+    break;
+  case BLICA_OPT_FLAG:
+    memcpy(&narrow, field, sizeof narrow), snprintf(text, size, "%s", narrow ? "yes" : "no");
+    break;
+  case BLICA_OPT_SEED:
+    memcpy(&seed, field, sizeof seed), snprintf(text, size, "%llu", (unsigned long long)seed);
+    break;
   }
 }
 
@@ -167,7 +176,8 @@ blica_status bl_resume_open(blica_ctx *ctx, const blica_fit_options *resolved, d
   if (!resolved->checkpoint || !resolved->checkpoint[0])
     return bl_fail(ctx, BLICA_ERR_ARGUMENT, "resume needs a checkpoint to resume from; name its file as checkpoint");
   if (!(resolved->checkpoint_seconds >= 0))
-    return bl_fail(ctx, BLICA_ERR_ARGUMENT, "checkpoint_seconds is %g; it must be 0 or more", resolved->checkpoint_seconds);
+    return bl_fail(ctx, BLICA_ERR_ARGUMENT, "checkpoint_seconds is %g; it must be 0 or more",
+                   resolved->checkpoint_seconds);
   TRY(bl_checkpoint_open(ctx, resolved->checkpoint, resolved->checkpoint_seconds, resolved->resume, deadline, out));
   TRY(add_options(&own, resolved));
   TRY(settle(ctx, *out, "options", &own));
@@ -211,7 +221,9 @@ static void digest_segment(int64_t s, int thread, void *user) {
   digests *d = user;
   const bl_problem *p = d->problem;
   (void)thread;
-  d->digest[s] = d->look == ROWS ? digest_rows(p->data, (int)s) : d->look == COUNTS ? digest_counts(p->counts, (int)s) : digest_cor(p->cor, (int)s);
+  d->digest[s] = d->look == ROWS     ? digest_rows(p->data, (int)s)
+                 : d->look == COUNTS ? digest_counts(p->counts, (int)s)
+                                     : digest_cor(p->cor, (int)s);
 }
 
 /* The same where ranks hold parts of segments: one goes on where the other ended. */
@@ -264,11 +276,15 @@ done:
   return status;
 }
 
-blica_status bl_resume_data(blica_ctx *ctx, bl_checkpoint *checkpoint, const bl_problem *problem, const bl_estimator *method) {
+blica_status bl_resume_data(blica_ctx *ctx, bl_checkpoint *checkpoint, const bl_problem *problem,
+                            const bl_estimator *method) {
   blica_status status;
   facts own = {.ctx = ctx};
   bl_share share = {0}; /* of the segments as correlations are owned */
-  digests d = {.problem = problem, .look = method->method.needs_rows ? ROWS : method->wants_counts ? COUNTS : CORRELATIONS};
+  digests d = {.problem = problem,
+               .look = method->method.needs_rows ? ROWS
+                       : method->wants_counts    ? COUNTS
+                                                 : CORRELATIONS};
   if (!checkpoint) return BLICA_OK;
   int u = problem->cor ? problem->cor->u : problem->counts->u;
   TRY(bl_alloc(ctx, (size_t)u, &d.digest));

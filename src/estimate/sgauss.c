@@ -17,13 +17,13 @@ struct bl_sgauss {
   blica_ctx *ctx;
   const bl_sgauss_data *data;
   blica_simd level;
-  double *gram;             /* [k,k] */
-  bl_segments *segments;    /* does the rest without lanes; with them: */
-  bl_share share;           /* of the blocks */
-  double *value;            /* [blocks] */
-  double *gradient_a;       /* [n,k,blocks] */
+  double *gram;                  /* [k,k] */
+  bl_segments *segments;         /* does the rest without lanes; with them: */
+  bl_share share;                /* of the blocks */
+  double *value;                 /* [blocks] */
+  double *gradient_a;            /* [n,k,blocks] */
   bl_v8 *local, *local_gradient; /* [k+n] per block */
-  double *work;             /* per thread */
+  double *work;                  /* per thread */
   size_t work_size;
   const double *theta;
 };
@@ -32,7 +32,9 @@ size_t bl_sgauss_size(const bl_sgauss_data *data) {
   return (size_t)data->n * data->k + (size_t)data->u * (data->k + data->n);
 }
 
-const bl_sgauss_data *bl_sgauss_data_of(const bl_sgauss *g) { return g->data; }
+const bl_sgauss_data *bl_sgauss_data_of(const bl_sgauss *g) {
+  return g->data;
+}
 
 double bl_sgauss_constant(const bl_sgauss_data *data) {
   double total = 0;
@@ -256,6 +258,7 @@ static double penalise(const bl_sgauss_data *d, const double *theta, double *gra
 double bl_sgauss_eval(bl_sgauss *g, const double *theta, double *gradient) {
   const bl_sgauss_data *d = g->data;
   cblas_dgemm(CblasColMajor, CblasTrans, CblasNoTrans, d->k, d->k, d->n, 1, theta, d->n, theta, d->n, 0, g->gram, d->k);
-  double value = d->lanes ? evaluate_lanes(g, theta, gradient) : bl_segments_eval(g->segments, theta, g->gram, gradient);
+  double value =
+      d->lanes ? evaluate_lanes(g, theta, gradient) : bl_segments_eval(g->segments, theta, g->gram, gradient);
   return value + penalise(d, theta, gradient);
 }

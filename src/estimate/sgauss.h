@@ -17,17 +17,17 @@ typedef struct {
   double link;
   double precision_mixing, precision_variance; /* 1/sd^2 of the penalties; 0: none */
   double *weight;                              /* [u] N_s */
-  bl_share share; /* of the segments among ranks; with lanes every rank has them all */
-  int first;    /* segment that c begins with */
-  double *c;    /* correlation matrices: [n,n] of this rank's segments, or with lanes [n,n] vectors of 8 segments, block by
-                   block; NULL for large n, where the correlations stay where they are: */
+  bl_share share;                              /* of the segments among ranks; with lanes every rank has them all */
+  int first;                                   /* segment that c begins with */
+  double *c; /* correlation matrices: [n,n] of this rank's segments, or with lanes [n,n] vectors of 8 segments, block by
+                block; NULL for large n, where the correlations stay where they are: */
   const double *pairs; /* [n(n-1)/2] packed of the segments from pairs_first on, borrowed, each to be multiplied by */
   int pairs_first;
-  int64_t pairs_from;  /* pair of that segment that `pairs` begins with */
-  double *scale;       /* [u] */
-  int64_t *bound;      /* [ranks+1] of the pairs of all segments, those that a rank adds to a mean: bound[r]..bound[r+1]-1 */
-  bool lanes;   /* small n: eight segments side by side in SIMD lanes */
-  int blocks;   /* of eight segments */
+  int64_t pairs_from; /* pair of that segment that `pairs` begins with */
+  double *scale;      /* [u] */
+  int64_t *bound; /* [ranks+1] of the pairs of all segments, those that a rank adds to a mean: bound[r]..bound[r+1]-1 */
+  bool lanes;     /* small n: eight segments side by side in SIMD lanes */
+  int blocks;     /* of eight segments */
 } bl_sgauss_data;
 
 /* Up to this many elements of A the dense Newton system is used. Newton steps sum segments in so many groups, so that
@@ -37,33 +37,40 @@ enum { BL_NEWTON_MAX = 800, BL_NEWTON_GROUPS = 8 };
 enum { BL_FULL_MAX_N = 300 };
 /* Up to this n segments run in lanes: the matrices of eight then fit the second-level cache. */
 enum { BL_LANES_MAX_N = 32 };
-static inline bool bl_sgauss_newton_fits(int n, int k) { return (int64_t)n * k <= BL_NEWTON_MAX; }
+static inline bool bl_sgauss_newton_fits(int n, int k) {
+  return (int64_t)n * k <= BL_NEWTON_MAX;
+}
 /* Groups that no rank's share of the segments may cut; 0: none. */
 static inline int bl_sgauss_groups(int n, int k, int u) {
   return bl_sgauss_newton_fits(n, k) && u > BL_NEWTON_GROUPS ? BL_NEWTON_GROUPS : 0;
 }
 
 /* Whether an evaluation of a segment, of about so many operations, is worth sharing among threads. */
-static inline bool bl_sgauss_worth(int n, int k) { return (double)n * k * (2.0 * n + 6.0 * k) >= 5e5; }
-/* Whether ranks share what is inside segments, being more than these. The fewer variables, the more messages take of what that saves: at
- * n = k = 100 nothing was left. */
+static inline bool bl_sgauss_worth(int n, int k) {
+  return (double)n * k * (2.0 * n + 6.0 * k) >= 5e5;
+}
+/* Whether ranks share what is inside segments, being more than these. The fewer variables, the more messages take of
+ * what that saves: at n = k = 100 nothing was left. */
 static inline bool bl_sgauss_cut(int n, int k, int u, int ranks) {
   return u < ranks && n > BL_FULL_MAX_N && !bl_sgauss_newton_fits(n, k);
 }
 
-/* Whether threads do better with all segments side by side: when rounds of whole segments would leave many of them waiting. */
+/* Whether threads do better with all segments side by side: when rounds of whole segments would leave many of them
+ * waiting. */
 static inline bool bl_sgauss_side_by_side(int64_t segments, int threads) {
   if (segments == 0 || threads == 1 || segments >= 2 * threads) return false;
   int64_t rounds = (segments + threads - 1) / threads;
   return (double)segments < 0.85 * (double)(rounds * threads);
 }
 
-/* Whether a rank needs no more than the correlations of its own segments: not where several run in lanes, or Newton steps
- * take them in groups. */
-static inline bool bl_sgauss_distributed(int n, int k) { return n > BL_LANES_MAX_N && !bl_sgauss_newton_fits(n, k); }
+/* Whether a rank needs no more than the correlations of its own segments: not where several run in lanes, or Newton
+ * steps take them in groups. */
+static inline bool bl_sgauss_distributed(int n, int k) {
+  return n > BL_LANES_MAX_N && !bl_sgauss_newton_fits(n, k);
+}
 
-/* The matrices of cor, shifted (C + d I)/(1 + d) by shift [u] (NULL: not at all), in the layout that suits n. For large n
- * that is cor's own, which must live as long as the data. */
+/* The matrices of cor, shifted (C + d I)/(1 + d) by shift [u] (NULL: not at all), in the layout that suits n. For large
+ * n that is cor's own, which must live as long as the data. */
 blica_status bl_sgauss_data_make(blica_ctx *ctx, const blica_cor *cor, const double *shift, int k,
                                  const blica_fit_options *options, bl_sgauss_data **out);
 void bl_sgauss_data_free(bl_sgauss_data *data);
@@ -74,7 +81,7 @@ blica_status bl_sgauss_make(blica_ctx *ctx, const bl_sgauss_data *data, bl_sgaus
 void bl_sgauss_free(bl_sgauss *g);
 const bl_sgauss_data *bl_sgauss_data_of(const bl_sgauss *g);
 
-size_t bl_sgauss_size(const bl_sgauss_data *data); /* nk + u (k + n) */
+size_t bl_sgauss_size(const bl_sgauss_data *data);                     /* nk + u (k + n) */
 static inline size_t bl_sgauss_local(const bl_sgauss_data *d, int s) { /* where segment s begins in theta */
   return (size_t)d->n * d->k + (size_t)s * (d->k + d->n);
 }

@@ -13,7 +13,7 @@
 
 enum { MOST_BLOCKS = 32 };
 static const double BLOCK_WORK = 1.25e6; /* operations that a block is worth */
-enum { LOG_DET, LOG_Q, TRACE, SLOPES }; /* of a tail: then k slopes of log v and those of log q of the rows */
+enum { LOG_DET, LOG_Q, TRACE, SLOPES };  /* of a tail: then k slopes of log v and those of log q of the rows */
 
 int bl_sgauss_blocks(int n, int k) {
   int blocks = 1;
@@ -23,7 +23,9 @@ int bl_sgauss_blocks(int n, int k) {
   return blocks;
 }
 
-static int bound(int n, int blocks, int block) { return block == blocks ? n : n * block / blocks / 8 * 8; }
+static int bound(int n, int blocks, int block) {
+  return block == blocks ? n : n * block / blocks / 8 * 8;
+}
 
 void bl_sgauss_rows(int n, int k, int block, int *first, int *last) {
   int blocks = bl_sgauss_blocks(n, k);
@@ -31,9 +33,13 @@ void bl_sgauss_rows(int n, int k, int block, int *first, int *last) {
   *last = bound(n, blocks, block + 1);
 }
 
-int bl_sgauss_most_rows(int n, int k) { return n / bl_sgauss_blocks(n, k) + 9; }
+int bl_sgauss_most_rows(int n, int k) {
+  return n / bl_sgauss_blocks(n, k) + 9;
+}
 
-size_t bl_sgauss_room_size(int n, int k) { return (size_t)(2 * k + n) + (size_t)k * k + 3 * (size_t)n * k; }
+size_t bl_sgauss_room_size(int n, int k) {
+  return (size_t)(2 * k + n) + (size_t)k * k + 3 * (size_t)n * k;
+}
 
 bl_sgauss_room bl_sgauss_room_at(int n, int k, double *at) {
   const size_t nk = (size_t)n * k;
@@ -44,7 +50,9 @@ bl_sgauss_room bl_sgauss_room_at(int n, int k, double *at) {
   return r;
 }
 
-size_t bl_sgauss_tail_size(int n, int k) { return SLOPES + (size_t)k + (size_t)bl_sgauss_most_rows(n, k); }
+size_t bl_sgauss_tail_size(int n, int k) {
+  return SLOPES + (size_t)k + (size_t)bl_sgauss_most_rows(n, k);
+}
 
 /* L <- Cholesky factor of I + B'B; returns its log determinant, or NaN. */
 static double factor_capacitance(int k, const double *gram, const double *rb, double *l) {
@@ -74,8 +82,10 @@ void bl_sgauss_solve(const bl_sgauss_shared *shared, const double *local, const 
   for (int i = first; i < last; i++) w[i] = exp(-local[k + i]);
   for (int j = 0; j < k; j++)
     for (int i = first; i < last; i++) x[i + (size_t)j * n] = a[i + (size_t)j * n] * room->root[j];
-  cblas_dtrsm(CblasColMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit, last - first, k, 1, room->l, k, x + first, n);
-  cblas_dtrsm(CblasColMajor, CblasRight, CblasLower, CblasNoTrans, CblasNonUnit, last - first, k, 1, room->l, k, x + first, n);
+  cblas_dtrsm(CblasColMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit, last - first, k, 1, room->l, k,
+              x + first, n);
+  cblas_dtrsm(CblasColMajor, CblasRight, CblasLower, CblasNoTrans, CblasNonUnit, last - first, k, 1, room->l, k,
+              x + first, n);
   for (int j = 0; j < k; j++) {
     double inverse = 1 / room->root[j];
     for (int i = first; i < last; i++) {
@@ -85,14 +95,16 @@ void bl_sgauss_solve(const bl_sgauss_shared *shared, const double *local, const 
   }
 }
 
-void bl_sgauss_fill(const bl_sgauss_shared *shared, const bl_symmetric *c, const bl_sgauss_room *room, int block, double *f) {
+void bl_sgauss_fill(const bl_sgauss_shared *shared, const bl_symmetric *c, const bl_sgauss_room *room, int block,
+                    double *f) {
   const int n = shared->n, k = shared->k;
   double *e = room->e;
   int first, last;
   bl_sgauss_rows(n, k, block, &first, &last);
   const int rows = last - first;
   if (c->full)
-    cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, rows, k, n, 1, c->full + first, n, room->y, n, 0, e + first, n);
+    cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, rows, k, n, 1, c->full + first, n, room->y, n, 0, e + first,
+                n);
   for (int j = 0; j < k; j++)
     for (int i = first; i < last; i++) e[i + (size_t)j * n] *= room->w[i];
   cblas_dgemm(CblasColMajor, CblasTrans, CblasNoTrans, k, k, rows, 1, shared->a + first, n, e + first, n, 0, f, k);
@@ -111,7 +123,8 @@ void bl_sgauss_slopes(const bl_sgauss_shared *shared, const bl_symmetric *c, dou
   double *dk = room->y; /* diagonal of D K; these rows of y are free now */
   int first, last;
   bl_sgauss_rows(n, k, block, &first, &last);
-  cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, last - first, k, k, 1, x + first, n, f, k, 0, gradient_a + first, n);
+  cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, last - first, k, k, 1, x + first, n, f, k, 0,
+              gradient_a + first, n);
   tail[LOG_Q] = tail[TRACE] = 0;
   for (int i = first; i < last; i++) {
     tail[LOG_Q] += local[k + i];
@@ -134,7 +147,8 @@ void bl_sgauss_slopes(const bl_sgauss_shared *shared, const bl_symmetric *c, dou
   }
 }
 
-void bl_sgauss_end(const bl_sgauss_shared *shared, double weight, const double *tails, double *value, double *local_gradient) {
+void bl_sgauss_end(const bl_sgauss_shared *shared, double weight, const double *tails, double *value,
+                   double *local_gradient) {
   const int n = shared->n, k = shared->k, blocks = bl_sgauss_blocks(n, k);
   double log_q = 0, trace = 0;
   memset(local_gradient, 0, (size_t)k * sizeof *local_gradient);

@@ -18,11 +18,11 @@
 
 struct bl_sgauss_hessian {
   const bl_sgauss_data *data;
-  double *block;                            /* owns all below */
-  double *c, *kinv, *d, *dk, *l, *gap;      /* [n,n]: C, K, D, DK, L, K - H */
-  double *x, *y, *e, *xgap;                 /* [n,k]: KA, LA, DKA, KA - HA */
-  double *p, *r, *cap;                      /* [k,k]: A'KA, A'LA, capacitance */
-  double *b, *w;                            /* [k], [n] */
+  double *block;                       /* owns all below */
+  double *c, *kinv, *d, *dk, *l, *gap; /* [n,n]: C, K, D, DK, L, K - H */
+  double *x, *y, *e, *xgap;            /* [n,k]: KA, LA, DKA, KA - HA */
+  double *p, *r, *cap;                 /* [k,k]: A'KA, A'LA, capacitance */
+  double *b, *w;                       /* [k], [n] */
 };
 
 void bl_sgauss_hessian_free(bl_sgauss_hessian *h) {

@@ -24,17 +24,18 @@ size_t bl_sgauss_lanes_work(int n, int k);
 void bl_sgauss_lanes(const bl_sgauss_shared *shared, blica_simd level, const bl_v8 *c, const bl_v8 *weight,
                      const bl_v8 *local, double *value, double *gradient_a, bl_v8 *local_gradient);
 
-/* One segment by BLAS, in steps that threads and ranks can share. Rows of [n,k] matrices come in blocks, a power of two of them that
- * depends on n and k alone, and sums over rows run over a tree of the blocks: the same bits whoever does what. */
+/* One segment by BLAS, in steps that threads and ranks can share. Rows of [n,k] matrices come in blocks, a power of two
+ * of them that depends on n and k alone, and sums over rows run over a tree of the blocks: the same bits whoever does
+ * what. */
 int bl_sgauss_blocks(int n, int k);
 void bl_sgauss_rows(int n, int k, int block, int *first, int *last);
 int bl_sgauss_most_rows(int n, int k); /* of a block */
 
 /* What a segment's steps leave for each other; of the arrays with rows, a step needs those of its own block. */
 typedef struct {
-  double *b, *root; /* [k] c v, and its root */
-  double *w;        /* [n] 1/q */
-  double *l;        /* [k,k] Cholesky factor of I + B'B */
+  double *b, *root;  /* [k] c v, and its root */
+  double *w;         /* [n] 1/q */
+  double *l;         /* [k,k] Cholesky factor of I + B'B */
   double *x, *y, *e; /* [n,k] K A, Q^-1 K A, Q^-1 C Q^-1 K A */
 } bl_sgauss_room;
 size_t bl_sgauss_room_size(int n, int k);
@@ -48,14 +49,16 @@ void bl_sgauss_begin(const bl_sgauss_shared *shared, const double *local, const 
 /* Rows of w, x and y. Then comes e = C y, from packed pairs. */
 void bl_sgauss_solve(const bl_sgauss_shared *shared, const double *local, const bl_sgauss_room *room, int block);
 /* Rows of e (where C is full, the product too, from all rows of y), and f [k,k], the block's share of A'E. */
-void bl_sgauss_fill(const bl_sgauss_shared *shared, const bl_symmetric *c, const bl_sgauss_room *room, int block, double *f);
+void bl_sgauss_fill(const bl_sgauss_shared *shared, const bl_symmetric *c, const bl_sgauss_room *room, int block,
+                    double *f);
 /* From f, the sum over blocks, to diag(b) f. */
 void bl_sgauss_join(const bl_sgauss_shared *shared, const bl_sgauss_room *room, double *f);
 /* Rows of the gradient by A, and the block's tail. */
 void bl_sgauss_slopes(const bl_sgauss_shared *shared, const bl_symmetric *c, double weight, const double *local,
                       const bl_sgauss_room *room, const double *f, int block, double *gradient_a, double *tail);
 /* From the tails of all blocks. */
-void bl_sgauss_end(const bl_sgauss_shared *shared, double weight, const double *tails, double *value, double *local_gradient);
+void bl_sgauss_end(const bl_sgauss_shared *shared, double weight, const double *tails, double *value,
+                   double *local_gradient);
 
 /* All terms without lanes (sgauss_segments.c): f without penalties, and its gradient, which may be NULL. */
 typedef struct bl_segments bl_segments;

@@ -11,10 +11,12 @@
 #include "num/lanes_linear.h"
 
 /* Workspace: b, root b, 1/root b [k each]; w [n]; L, W, U [k,k]; X, Y, E [n,k]; F [k,k]; gradient [n,k]. */
-size_t bl_sgauss_lanes_work(int n, int k) { return (size_t)BL_LANES * (3 * k + n + 4 * k * k + 4 * n * k); }
+size_t bl_sgauss_lanes_work(int n, int k) {
+  return (size_t)BL_LANES * (3 * k + n + 4 * k * k + 4 * n * k);
+}
 
-BL_INLINE void block(const bl_sgauss_shared *shared, const bl_v8 *c, const bl_v8 *weights, const bl_v8 *local, double *value,
-                     double *gradient_a, bl_v8 *local_gradient) {
+BL_INLINE void block(const bl_sgauss_shared *shared, const bl_v8 *c, const bl_v8 *weights, const bl_v8 *local,
+                     double *value, double *gradient_a, bl_v8 *local_gradient) {
   const int n = shared->n, k = shared->k;
   const double *a = shared->a;
   const bl_v8 weight = *weights;
@@ -31,8 +33,7 @@ BL_INLINE void block(const bl_sgauss_shared *shared, const bl_v8 *c, const bl_v8
     log_q += local[k + i];
   }
   for (int j = 0; j < k; j++)
-    for (int i = j; i < k; i++)
-      l[i + j * k] = bl_v8_all(shared->gram[i + j * k]) * rb[i] * rb[j] + bl_v8_all(i == j);
+    for (int i = j; i < k; i++) l[i + j * k] = bl_v8_all(shared->gram[i + j * k]) * rb[i] * rb[j] + bl_v8_all(i == j);
   bl_v8 det = bl_v8_invert(k, l, inv);
   for (int j = 0; j < k; j++)
     for (int i = 0; i < k; i++) u[i + j * k] = rb[i] * inv[i + j * k] * ib[j];
@@ -71,15 +72,21 @@ BL_INLINE void block(const bl_sgauss_shared *shared, const bl_v8 *c, const bl_v8
   *value = sum;
 }
 
-#define ARGUMENTS                                                                                             \
-  const bl_sgauss_shared *shared, const bl_v8 *c, const bl_v8 *weight, const bl_v8 *local, double *value,     \
+#define ARGUMENTS                                                                                                      \
+  const bl_sgauss_shared *shared, const bl_v8 *c, const bl_v8 *weight, const bl_v8 *local, double *value,              \
       double *gradient_a, bl_v8 *local_gradient
 #define BODY block(shared, c, weight, local, value, gradient_a, local_gradient)
 
-static void block_scalar(ARGUMENTS) { BODY; }
+static void block_scalar(ARGUMENTS) {
+  BODY;
+}
 #if defined(__x86_64__)
-BL_TARGET_AVX2 static void block_avx2(ARGUMENTS) { BODY; }
-BL_TARGET_AVX512 static void block_avx512(ARGUMENTS) { BODY; }
+BL_TARGET_AVX2 static void block_avx2(ARGUMENTS) {
+  BODY;
+}
+BL_TARGET_AVX512 static void block_avx512(ARGUMENTS) {
+  BODY;
+}
 #endif
 
 void bl_sgauss_lanes(const bl_sgauss_shared *shared, blica_simd level, const bl_v8 *c, const bl_v8 *weight,

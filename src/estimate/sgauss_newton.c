@@ -18,8 +18,8 @@
 enum {
   GROUPS = BL_NEWTON_GROUPS,
   MAX_REJECTS = 30,
-  PATIENCE = 50, /* steps that must lower the value by CREEP of it: a likelihood that rises towards a border in ever
-                    smaller steps has no end, and data that do not tell 1e-7 of it do not tell the parameters either */
+  PATIENCE = 50,  /* steps that must lower the value by CREEP of it: a likelihood that rises towards a border in ever
+                     smaller steps has no end, and data that do not tell 1e-7 of it do not tell the parameters either */
   EXTRA_STEPS = 3 /* after the tolerance is met: quadratic convergence reaches the floor in these, and where the
                      likelihood only levels off towards infinity they end the chase */
 };
@@ -31,20 +31,20 @@ typedef struct {
   bl_sgauss *g;
   const bl_sgauss_data *data;
   size_t nk, size;
-  int m;                    /* local parameters of a segment */
+  int m; /* local parameters of a segment */
   int groups;
   bl_share share, segments; /* of the groups, and so of the segments */
   bl_sgauss_hessian *work[GROUPS];
-  double *aa;               /* [nk,nk] per group; the first ends as the factor of the Schur complement */
-  double *al;               /* [nk,m] per segment: cross block, then times the inverse factor */
-  double *ll;               /* [m,m] per segment: factor */
-  double *right;            /* [nk] per group */
-  double *solved;           /* [m] per segment: inverse factor times local gradient */
+  double *aa;     /* [nk,nk] per group; the first ends as the factor of the Schur complement */
+  double *al;     /* [nk,m] per segment: cross block, then times the inverse factor */
+  double *ll;     /* [m,m] per segment: factor */
+  double *right;  /* [nk] per group */
+  double *solved; /* [m] per segment: inverse factor times local gradient */
   double *gradient, *step, *trial, *trial_gradient; /* [size] */
   const double *theta;
   bool fisher;
-  double damping;           /* of the matrix in hand */
-  double broken[GROUPS];    /* 1: a local block was not positive definite */
+  double damping;        /* of the matrix in hand */
+  double broken[GROUPS]; /* 1: a local block was not positive definite */
 } machine;
 
 static double largest(size_t size, const double *a) {
@@ -58,12 +58,13 @@ static void damp(size_t size, double *matrix, double damping) {
   if (damping == 0) return;
   double most = 0;
   for (size_t i = 0; i < size; i++) most = fmax(most, fabs(matrix[i * (size + 1)]));
-  for (size_t i = 0; i < size; i++)
-    matrix[i * (size + 1)] += damping * fmax(fabs(matrix[i * (size + 1)]), 1e-6 * most);
+  for (size_t i = 0; i < size; i++) matrix[i * (size + 1)] += damping * fmax(fabs(matrix[i * (size + 1)]), 1e-6 * most);
 }
 
 /* Groups are stretches of segments. */
-static int group_start(const machine *t, int64_t group) { return (int)(t->data->u * group / t->groups); }
+static int group_start(const machine *t, int64_t group) {
+  return (int)(t->data->u * group / t->groups);
+}
 
 /* Hessian of the group's segments, local parameters eliminated. */
 static void assemble_group(int64_t group, int thread, void *user) {
@@ -198,7 +199,8 @@ static bool advance(machine *t, double *theta, double *damping, bl_newton_result
     double expected = 0;
     for (size_t i = 0; i < t->size; i++) expected -= 0.5 * t->gradient[i] * t->step[i];
     double gain = result->value - value;
-    if (isfinite(value) && (gain > 0.1 * expected || (expected < 10 * noise && fabs(gain) <= 10 * noise && most < result->gradient_max))) {
+    if (isfinite(value) &&
+        (gain > 0.1 * expected || (expected < 10 * noise && fabs(gain) <= 10 * noise && most < result->gradient_max))) {
       *damping = gain > 0.75 * expected ? 0.1 * *damping : *damping;
       if (*damping < 1e-12) *damping = 0;
       memcpy(theta, t->trial, t->size * sizeof *theta);
@@ -257,7 +259,8 @@ static void steps(walk *w, const bl_newton_options *options, bool taken_up) {
       if (!advance(t, w->theta, &w->damping, result)) return;
       result->steps++;
     }
-    int told = options->hook ? options->hook(result->steps, result->value, result->gradient_max, options->user) : BL_GO_ON;
+    int told =
+        options->hook ? options->hook(result->steps, result->value, result->gradient_max, options->user) : BL_GO_ON;
     bl_stage_offer(t->ctx, options->stage, told, pass_walk, w);
     if (told != BL_GO_ON) {
       result->stopped = true;

@@ -24,15 +24,15 @@ struct bl_sgauss_preconditioner {
   const bl_sgauss_data *data;
   bl_low_preconditioner *low; /* does all the work when there is one */
   bl_share segments, columns; /* among ranks */
-  double *factor; /* [n,n] Cholesky factors of this rank's columns */
-  double *x;      /* [n,k,u] K A */
-  double *p;      /* [k,u] a_k' K a_k */
-  double *b;      /* [k,u] c v */
-  double *kinv;   /* [n,n,u] */
-  double *q;      /* [n,u] diagonal of the scales */
-  double *v;      /* [u,k] results for log v, column by column */
+  double *factor;             /* [n,n] Cholesky factors of this rank's columns */
+  double *x;                  /* [n,k,u] K A */
+  double *p;                  /* [k,u] a_k' K a_k */
+  double *b;                  /* [k,u] c v */
+  double *kinv;               /* [n,n,u] */
+  double *q;                  /* [n,u] diagonal of the scales */
+  double *v;                  /* [u,k] results for log v, column by column */
   const double *theta;
-  double *g;      /* being multiplied */
+  double *g; /* being multiplied */
 };
 
 void bl_sgauss_preconditioner_free(bl_sgauss_preconditioner *p) {
@@ -143,12 +143,14 @@ static void apply_column(int64_t j, int thread, void *user) {
     double tie = 2 * p->b[at] / (p->b[at] * p->p[at] + EPSILON);
     cblas_daxpy(n, -tie * p->g[bl_sgauss_local(d, s) + (size_t)j], p->x + (size_t)n * at, 1, column, 1);
   }
-  LAPACKE_dpotrs_work(LAPACK_COL_MAJOR, 'L', n, 1, p->factor + (size_t)n * n * (size_t)(j - p->columns.first), n, column, n);
+  LAPACKE_dpotrs_work(LAPACK_COL_MAJOR, 'L', n, 1, p->factor + (size_t)n * n * (size_t)(j - p->columns.first), n,
+                      column, n);
   for (int s = 0; s < d->u; s++) {
     size_t at = (size_t)j + (size_t)k * (size_t)s;
     double share = p->b[at] * p->p[at], tie = 2 * p->b[at] / (share + EPSILON);
     p->v[(size_t)j * (size_t)d->u + (size_t)s] =
-        p->g[bl_sgauss_local(d, s) + (size_t)j] / (0.5 * d->weight[s] * share * (share + EPSILON) + d->precision_variance) -
+        p->g[bl_sgauss_local(d, s) + (size_t)j] /
+            (0.5 * d->weight[s] * share * (share + EPSILON) + d->precision_variance) -
         tie * cblas_ddot(n, p->x + (size_t)n * at, 1, column, 1);
   }
 }

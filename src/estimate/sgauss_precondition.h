@@ -8,6 +8,6 @@ typedef struct bl_sgauss_preconditioner bl_sgauss_preconditioner;
 blica_status bl_sgauss_preconditioner_make(blica_ctx *ctx, const bl_sgauss_data *data, bl_sgauss_preconditioner **out);
 void bl_sgauss_preconditioner_free(bl_sgauss_preconditioner *p);
 void bl_sgauss_preconditioner_set(bl_sgauss_preconditioner *p, const double *theta); /* built at theta */
-void bl_sgauss_preconditioner_apply(bl_sgauss_preconditioner *p, double *g); /* g <- H0 g */
+void bl_sgauss_preconditioner_apply(bl_sgauss_preconditioner *p, double *g);         /* g <- H0 g */
 
 #endif

@@ -1,10 +1,10 @@
 /* sgauss_precondition_low.c - the approximate inverse Hessian of sgauss_precondition.c where k is much smaller than n.
  *
- * With A = Q R, Q [n,k] of orthonormal columns, all its n x n matrices are multiples of I - QQ' plus something inside the
- * span of Q: K = (I + A diag(b) A')^-1 = (I - QQ') + Q E Q', E = (I + R diag(b) R')^-1 [k,k], X = K A = Q Z with Z = E R, and
- *   sum_s N_s b_k (b_k P_kk + EPSILON) K + ... = sigma (I - QQ') + Q T Q'.
- * So matrices of k x k are factored in place of n x n ones, and nothing larger than n k is kept. Checked against the
- * other form in tests/unit/test_symmetric.c. */
+ * With A = Q R, Q [n,k] of orthonormal columns, all its n x n matrices are multiples of I - QQ' plus something inside
+ * the span of Q: K = (I + A diag(b) A')^-1 = (I - QQ') + Q E Q', E = (I + R diag(b) R')^-1 [k,k], X = K A = Q Z with Z
+ * = E R, and sum_s N_s b_k (b_k P_kk + EPSILON) K + ... = sigma (I - QQ') + Q T Q'. So matrices of k x k are factored
+ * in place of n x n ones, and nothing larger than n k is kept. Checked against the other form in
+ * tests/unit/test_symmetric.c. */
 #include "estimate/sgauss_precondition_low.h"
 
 #include <math.h>
@@ -34,7 +34,8 @@ void bl_low_preconditioner_free(bl_low_preconditioner *p) {
   bl_free(p);
 }
 
-blica_status bl_low_preconditioner_make(blica_ctx *ctx, const bl_sgauss_data *data, double epsilon, bl_low_preconditioner **out) {
+blica_status bl_low_preconditioner_make(blica_ctx *ctx, const bl_sgauss_data *data, double epsilon,
+                                        bl_low_preconditioner **out) {
   blica_status status;
   bl_low_preconditioner *p = NULL;
   const size_t n = (size_t)data->n, k = (size_t)data->k, u = (size_t)data->u;
@@ -163,5 +164,6 @@ void bl_low_preconditioner_apply(const bl_low_preconditioner *p, double *g) {
   const bl_sgauss_data *d = p->data;
   for (int j = 0; j < d->k; j++) apply_column(p, j, g, p->room, p->room + d->k);
   for (int s = 0; s < d->u; s++)
-    for (int i = 0; i < d->n; i++) g[bl_sgauss_local(d, s) + (size_t)(d->k + i)] /= p->scales[i + (size_t)d->n * (size_t)s];
+    for (int i = 0; i < d->n; i++)
+      g[bl_sgauss_local(d, s) + (size_t)(d->k + i)] /= p->scales[i + (size_t)d->n * (size_t)s];
 }

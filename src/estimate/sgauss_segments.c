@@ -1,10 +1,10 @@
 /* sgauss_segments.c - the terms of all segments without lanes, shared by threads and ranks.
  *
- * With segments enough, a thread does one after the other, and ranks exchange what came out. When there are fewer segments than
- * threads, the steps of all segments (sgauss_kernels.h) are done side by side, each over blocks of rows or parts of the product
- * with C; and when there are fewer than ranks, these blocks and parts are shared by the ranks too, which exchange what
- * the next step needs (there C is packed). All ways do the same operations in the same order, so they give the same bits
- * (tests/unit/test_segments.c). */
+ * With segments enough, a thread does one after the other, and ranks exchange what came out. When there are fewer
+ * segments than threads, the steps of all segments (sgauss_kernels.h) are done side by side, each over blocks of rows
+ * or parts of the product with C; and when there are fewer than ranks, these blocks and parts are shared by the ranks
+ * too, which exchange what the next step needs (there C is packed). All ways do the same operations in the same order,
+ * so they give the same bits (tests/unit/test_segments.c). */
 #include <math.h>
 #include <string.h>
 
@@ -14,28 +14,29 @@
 struct bl_segments {
   blica_ctx *ctx;
   const bl_sgauss_data *data;
-  bl_share share;         /* of the segments among ranks; alone when ranks share blocks */
-  double *value;          /* [u] */
-  double *gradient_a;     /* [n,k,u] */
-  double *gradient_local; /* [k+n,u] */
-  int blocks;             /* of rows */
+  bl_share share;            /* of the segments among ranks; alone when ranks share blocks */
+  double *value;             /* [u] */
+  double *gradient_a;        /* [n,k,u] */
+  double *gradient_local;    /* [k+n,u] */
+  int blocks;                /* of rows */
   double *rooms, *f, *tails; /* per thread, or per segment in steps: rooms of those held, [k,k] and tail per block */
   size_t room_size;
   /* in steps: */
-  bool steps, cut;        /* side by side; by all ranks */
-  int base, count;        /* segments base..base+count-1 are done so */
-  int held, held_end;     /* of them, those of which this rank does anything (from 0) */
-  bl_share rows;          /* their blocks of rows */
-  bl_products products;   /* from packed pairs */
-  bl_symmetric *matrix;   /* [count] */
-  const double **y;       /* [count] */
-  double *message;        /* [most rows,k] per block, when ranks exchange them */
+  bool steps, cut;      /* side by side; by all ranks */
+  int base, count;      /* segments base..base+count-1 are done so */
+  int held, held_end;   /* of them, those of which this rank does anything (from 0) */
+  bl_share rows;        /* their blocks of rows */
+  bl_products products; /* from packed pairs */
+  bl_symmetric *matrix; /* [count] */
+  const double **y;     /* [count] */
+  double *message;      /* [most rows,k] per block, when ranks exchange them */
   const double *theta, *gram;
 };
 
 void bl_segments_free(bl_segments *g) {
   if (!g) return;
-  void *const blocks[] = {g->value, g->gradient_a, g->gradient_local, g->rooms, g->f, g->tails, g->matrix, g->y, g->message};
+  void *const blocks[] = {g->value,  g->gradient_a, g->gradient_local, g->rooms, g->f, g->tails,
+                          g->matrix, g->y,          g->message};
   for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) bl_free(blocks[i]);
   bl_share_free(&g->share);
   bl_share_free(&g->rows);
@@ -76,7 +77,8 @@ static blica_status make_steps(blica_ctx *ctx, bl_segments *g) {
   TRY(bl_alloc(ctx, bl_mul(bl_sgauss_tail_size(d->n, d->k), (size_t)g->rows.count), &g->tails));
   TRY(bl_alloc(ctx, (size_t)g->count, &g->matrix));
   TRY(bl_alloc(ctx, (size_t)g->count, &g->y));
-  if (g->cut) TRY(bl_alloc(ctx, bl_mul((size_t)bl_sgauss_most_rows(d->n, d->k) * k, (size_t)g->rows.count), &g->message));
+  if (g->cut)
+    TRY(bl_alloc(ctx, bl_mul((size_t)bl_sgauss_most_rows(d->n, d->k) * k, (size_t)g->rows.count), &g->message));
   for (int s = g->held; s < g->held_end; s++) {
     g->matrix[s] = bl_sgauss_view(d, g->base + s);
     g->y[s] = bl_sgauss_room_at(d->n, d->k, g->rooms + g->room_size * (size_t)(s - g->held)).y;
@@ -137,7 +139,8 @@ static void whole_segment(int64_t s, int thread, void *user) {
   const double *local = g->theta + bl_sgauss_local(d, (int)s), weight = d->weight[s];
   const bl_sgauss_room room = bl_sgauss_room_at(d->n, d->k, g->rooms + g->room_size * (size_t)thread);
   const bl_symmetric c = bl_sgauss_view(d, (int)s);
-  double *f = g->f + kk * (size_t)g->blocks * (size_t)thread, *tails = g->tails + tail_size * (size_t)g->blocks * (size_t)thread;
+  double *f = g->f + kk * (size_t)g->blocks * (size_t)thread,
+         *tails = g->tails + tail_size * (size_t)g->blocks * (size_t)thread;
   bl_sgauss_begin(&in, local, &room, tails);
   for (int b = 0; b < g->blocks; b++) bl_sgauss_solve(&in, local, &room, b);
   if (!c.full) bl_symmetric_product(&c, d->k, room.y, room.e, room.e + nk);
@@ -145,7 +148,8 @@ static void whole_segment(int64_t s, int thread, void *user) {
   add_blocks(kk, g->blocks, f);
   bl_sgauss_join(&in, &room, f);
   for (int b = 0; b < g->blocks; b++)
-    bl_sgauss_slopes(&in, &c, weight, local, &room, f, b, g->gradient_a + nk * (size_t)s, tails + tail_size * (size_t)b);
+    bl_sgauss_slopes(&in, &c, weight, local, &room, f, b, g->gradient_a + nk * (size_t)s,
+                     tails + tail_size * (size_t)b);
   bl_sgauss_end(&in, weight, tails, &g->value[s], g->gradient_local + (size_t)(d->n + d->k) * (size_t)s);
 }
 
@@ -154,7 +158,9 @@ static void whole_segment(int64_t s, int thread, void *user) {
 static bl_sgauss_room room_of(const bl_segments *g, int64_t s) {
   return bl_sgauss_room_at(g->data->n, g->data->k, g->rooms + g->room_size * (size_t)(s - g->held));
 }
-static const double *local_of(const bl_segments *g, int64_t s) { return g->theta + bl_sgauss_local(g->data, g->base + (int)s); }
+static const double *local_of(const bl_segments *g, int64_t s) {
+  return g->theta + bl_sgauss_local(g->data, g->base + (int)s);
+}
 static double *tail_of(const bl_segments *g, int64_t item) {
   return g->tails + bl_sgauss_tail_size(g->data->n, g->data->k) * (size_t)item;
 }
@@ -241,7 +247,8 @@ static void end_task(int64_t s, int thread, void *user) {
   const bl_sgauss_data *d = g->data;
   const bl_sgauss_shared in = inputs(g);
   (void)thread;
-  for (int64_t item = s * g->blocks; g->cut && item < (s + 1) * g->blocks; item++) pass_rows(g, item, gradient_of(g, s), true);
+  for (int64_t item = s * g->blocks; g->cut && item < (s + 1) * g->blocks; item++)
+    pass_rows(g, item, gradient_of(g, s), true);
   bl_sgauss_end(&in, d->weight[g->base + s], tail_of(g, s * g->blocks), &g->value[g->base + s],
                 g->gradient_local + (size_t)(d->n + d->k) * (size_t)(g->base + s));
 }
@@ -251,9 +258,9 @@ static blica_status run_steps(bl_segments *g) {
   const size_t k = (size_t)g->data->k;
   const bl_places rows = {g->message, (size_t)bl_sgauss_most_rows(g->data->n, g->data->k) * k}, f = {g->f, k * k};
   const bl_places results[] = {{g->tails, bl_sgauss_tail_size(g->data->n, g->data->k)}, rows};
-  const int64_t held = g->held_end - g->held, joined = g->rows.first == g->rows.last
-                                                           ? 0
-                                                           : (g->rows.last - 1) / g->blocks - g->rows.first / g->blocks + 1;
+  const int64_t held = g->held_end - g->held,
+                joined =
+                    g->rows.first == g->rows.last ? 0 : (g->rows.last - 1) / g->blocks - g->rows.first / g->blocks + 1;
   bl_parallel(g->ctx, held, begin_task, g);
   bl_share_run(g->ctx, &g->rows, solve_task, g);
   if (g->cut) {

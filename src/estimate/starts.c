@@ -66,7 +66,9 @@ typedef struct {
   int64_t from, to; /* stretch that is added now */
 } mean_job;
 
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t least(int64_t a, int64_t b) {
+  return a < b ? a : b;
+}
 
 /* What this rank has to add to a block, segment by segment. */
 static void mean_block(int64_t block, int thread, void *user) {
@@ -84,12 +86,14 @@ static void mean_block(int64_t block, int thread, void *user) {
   }
 }
 
-/* The weighted mean of packed matrices. Rank after rank adds what it holds to a stretch of it and passes that on, so that the order
- * is that of one process; meanwhile the rank before works on the next stretch. At the end all get all. */
+/* The weighted mean of packed matrices. Rank after rank adds what it holds to a stretch of it and passes that on, so
+ * that the order is that of one process; meanwhile the rank before works on the next stretch. At the end all get all.
+ */
 static blica_status make_mean(blica_ctx *ctx, mean_job *j) {
   blica_status status;
   const int rank = j->d->share.rank, ranks = j->d->share.size;
-  const int64_t stretch = (j->pairs / (8 * ranks) / PAIR_BLOCK + 1) * PAIR_BLOCK, stretches = (j->pairs + stretch - 1) / stretch;
+  const int64_t stretch = (j->pairs / (8 * ranks) / PAIR_BLOCK + 1) * PAIR_BLOCK,
+                stretches = (j->pairs + stretch - 1) / stretch;
   size_t *to = NULL, *from;
   TRY(bl_alloc(ctx, (size_t)j->pairs, &j->mean));
   TRY(bl_alloc(ctx, 2 * (size_t)ranks, &to));
@@ -140,8 +144,13 @@ static blica_status leading_packed(blica_ctx *ctx, const bl_sgauss_data *d, cons
   const bl_lanczos_options o = {.high = d->k, .tolerance = 1e-6, .max_steps = 300 + 2 * d->k};
   mean_job j = {.d = d, .weight = weight, .total = total, .pairs = (int64_t)d->n * (d->n - 1) / 2};
   leading_job l = {.values = values, .basis = basis};
-  const bl_lanczos_job job = {.count = 1, .ranks = d->n >= RANKS_MIN_N, .everywhere = true, .o = &o,
-                              .matrix = mean_of, .end = keep_leading, .user = &l};
+  const bl_lanczos_job job = {.count = 1,
+                              .ranks = d->n >= RANKS_MIN_N,
+                              .everywhere = true,
+                              .o = &o,
+                              .matrix = mean_of,
+                              .end = keep_leading,
+                              .user = &l};
   TRY(bl_alloc(ctx, (size_t)d->k, &l.residual));
   TRY(make_mean(ctx, &j));
   l.mean = (bl_symmetric){.n = d->n, .pairs = j.mean, .scale = 1};
@@ -156,7 +165,8 @@ done:
 }
 
 /* The mean [n,n] of matrices that are kept full; rank after rank as above. */
-static blica_status add_full(blica_ctx *ctx, const bl_sgauss_data *d, const double *weight, double total, double *mean) {
+static blica_status add_full(blica_ctx *ctx, const bl_sgauss_data *d, const double *weight, double total,
+                             double *mean) {
   blica_status status;
   const size_t nn = (size_t)d->n * (size_t)d->n;
   double *matrix = NULL;
@@ -175,7 +185,8 @@ done:
   return status;
 }
 
-static blica_status add_packed(blica_ctx *ctx, const bl_sgauss_data *d, const double *weight, double total, double *mean) {
+static blica_status add_packed(blica_ctx *ctx, const bl_sgauss_data *d, const double *weight, double total,
+                               double *mean) {
   mean_job j = {.d = d, .weight = weight, .total = total, .pairs = (int64_t)d->n * (d->n - 1) / 2};
   blica_status status = make_mean(ctx, &j);
   const size_t n = (size_t)d->n;
@@ -212,7 +223,8 @@ done:
 
 /* Leading k eigenvectors of the weighted mean of C, and the noise: the mean of the other eigenvalues, or half of
  * the least when there are none. */
-static blica_status leading_space(blica_ctx *ctx, const bl_sgauss_data *d, const double *weight, double *basis, double *noise) {
+static blica_status leading_space(blica_ctx *ctx, const bl_sgauss_data *d, const double *weight, double *basis,
+                                  double *noise) {
   blica_status status;
   const int n = d->n, k = d->k;
   double *values = NULL, total = 0, trace = n, leading = 0;
@@ -316,9 +328,11 @@ static blica_status unpack(blica_ctx *ctx, const bl_sgauss_data *d, double noise
     }
   }
   errno = 0;
-  if (LAPACKE_dgetrf(LAPACK_COL_MAJOR, k, k, b, k, pivots) != 0 || LAPACKE_dgetri(LAPACK_COL_MAJOR, k, b, k, pivots) != 0)
+  if (LAPACKE_dgetrf(LAPACK_COL_MAJOR, k, k, b, k, pivots) != 0 ||
+      LAPACKE_dgetri(LAPACK_COL_MAJOR, k, b, k, pivots) != 0)
     FAIL_OUTSIDE(ctx, BLICA_ERR_NUMERIC, "the joint diagonaliser is singular");
-  cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, n, k, k, 1 / sqrt(noise * d->link), basis, n, b, k, 0, theta, n);
+  cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, n, k, k, 1 / sqrt(noise * d->link), basis, n, b, k, 0, theta,
+              n);
   centre_variances(d, theta);
   unit_diagonal(d, theta);
 done:

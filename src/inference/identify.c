@@ -3,10 +3,10 @@
  * Method: the pair correlations of all segments depend on A and log v; the scales q are nuisance. Their Fisher
  * information (scaled Gaussian, q eliminated by a Schur complement) has one null vector per source, the scale of
  * its column; any other null vector is a way to change the model that no correlation sees. Rank by eigenvalues
- * of the matrix scaled to a unit diagonal. Of a large matrix only the ends of the spectrum are computed, by Lanczos steps
- * with it and with its inverse, the known null vectors filled up; where these show full rank by a wide margin that is the
- * answer, and the rest of the spectrum is not needed. Checked: the verdict on fitted models in the 45 cells of
- * Table 1 (tests/recovery/test_recovery.c), both ways against each other (tests/identity/test_identify.c). */
+ * of the matrix scaled to a unit diagonal. Of a large matrix only the ends of the spectrum are computed, by Lanczos
+ * steps with it and with its inverse, the known null vectors filled up; where these show full rank by a wide margin
+ * that is the answer, and the rest of the spectrum is not needed. Checked: the verdict on fitted models in the 45 cells
+ * of Table 1 (tests/recovery/test_recovery.c), both ways against each other (tests/identity/test_identify.c). */
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -18,26 +18,28 @@
 #include "inference/identify.h"
 #include "num/lanczos.h"
 
-static const double ZERO = 1e-11;     /* relative eigenvalues below it are zero */
-static const double MOVES = 1e-6;     /* singular values above it move a column */
-static const double MARGIN = 100;     /* eigenvalues above ZERO by this factor are not zero beyond doubt */
+static const double ZERO = 1e-11; /* relative eigenvalues below it are zero */
+static const double MOVES = 1e-6; /* singular values above it move a column */
+static const double MARGIN = 100; /* eigenvalues above ZERO by this factor are not zero beyond doubt */
 enum {
-  ENDS_FROM = 400,    /* parameters from which the ends of the spectrum are computed first */
-  WHOLE_MOST = 8000,  /* parameters up to which the whole spectrum may be computed */
-  ENDS_MOST = 20000,  /* up to which its ends */
-  STEPS = 200         /* of Lanczos */
+  ENDS_FROM = 400,   /* parameters from which the ends of the spectrum are computed first */
+  WHOLE_MOST = 8000, /* parameters up to which the whole spectrum may be computed */
+  ENDS_MOST = 20000, /* up to which its ends */
+  STEPS = 200        /* of Lanczos */
 };
 
 blica_status blica_identify_count(blica_ctx *ctx, int n, int k, int u, int64_t *statistics, int64_t *unknowns) {
   *statistics = *unknowns = 0;
   if (n < 2 || u < 1 || k < 1 || k > n)
     return bl_fail(ctx, BLICA_ERR_ARGUMENT,
-                   "%d variables, %d sources, %d segments: there must be at least 2 variables, 1 segment, and from 1 to %d sources",
+                   "%d variables, %d sources, %d segments: there must be at least 2 variables, 1 segment, and from 1 "
+                   "to %d sources",
                    n, k, u, n);
   int64_t pairs = (int64_t)n * (n - 1) / 2; /* unknowns are fewer than n^2 + 3 u n: only the statistics can overflow */
   if (__builtin_mul_overflow(pairs + 2 * (int64_t)n, (int64_t)u, statistics)) {
     *statistics = 0;
-    return bl_fail(ctx, BLICA_ERR_ARGUMENT, "%d variables in %d segments: their statistics are too many to count", n, u);
+    return bl_fail(ctx, BLICA_ERR_ARGUMENT, "%d variables in %d segments: their statistics are too many to count", n,
+                   u);
   }
   *unknowns = (int64_t)n * k + 2 * (int64_t)u * k + (int64_t)u * n;
   return BLICA_OK;
@@ -54,7 +56,8 @@ static blica_status add_segment(blica_ctx *ctx, const bl_sgauss_data *d, int s, 
                                 double *info, size_t p) {
   const int n = d->n, k = d->k, m = n + k;
   const size_t nk = (size_t)n * k, at = nk + (size_t)s * k;
-  double *qq = local + k + (size_t)k * m, *aq = cross + nk * (size_t)k, *vq = local + (size_t)k * m; /* vq [k,n], leading m */
+  double *qq = local + k + (size_t)k * m, *aq = cross + nk * (size_t)k,
+         *vq = local + (size_t)k * m; /* vq [k,n], leading m */
   if (LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', n, qq, m) != 0)
     return bl_fail(ctx, BLICA_ERR_NUMERIC, "segment %d: the information about its scales is singular", s + 1);
   cblas_dtrsm(CblasColMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit, (int)nk, n, 1, qq, m, aq, (int)nk);
@@ -111,7 +114,8 @@ static blica_status column_looseness(blica_ctx *ctx, const blica_model *model, i
   }
   errno = 0;
   if (LAPACKE_dgesvd(LAPACK_COL_MAJOR, 'N', 'N', n, nullity, moves, n, values, NULL, 1, NULL, 1, room) != 0)
-    FAIL_OUTSIDE(ctx, BLICA_ERR_NUMERIC, "source %d: the singular values of its free directions did not converge", j + 1);
+    FAIL_OUTSIDE(ctx, BLICA_ERR_NUMERIC, "source %d: the singular values of its free directions did not converge",
+                 j + 1);
   int free_directions = 0;
   for (int i = 0; i < least; i++) free_directions += values[i] > MOVES;
   *looseness = fmin(1, (double)free_directions / (n - 1)); /* a column of zeros has no scale to leave aside */
@@ -129,7 +133,8 @@ static void scale_information(double *info, size_t p, double *scale) {
     for (size_t i = j; i < p; i++) info[i + p * j] *= scale[i] * scale[j];
 }
 
-/* Adds h h' for the null vector h of each source: its column grows and its variances fall. They have no element in common. */
+/* Adds h h' for the null vector h of each source: its column grows and its variances fall. They have no element in
+ * common. */
 static void fill_scales(const blica_model *m, const double *scale, double *info, size_t p, double *h) {
   const size_t n = (size_t)m->n, k = (size_t)m->k, nk = n * k;
   for (size_t j = 0; j < k; j++) {
@@ -168,7 +173,8 @@ done:
 }
 
 /* Smallest eigenvalue but for the scales relative to the largest, 0 where it may be near the limit; info is spoiled. */
-static blica_status by_ends(blica_ctx *ctx, const blica_model *model, const double *scale, double *info, size_t p, double *smallest) {
+static blica_status by_ends(blica_ctx *ctx, const blica_model *model, const double *scale, double *info, size_t p,
+                            double *smallest) {
   blica_status status;
   double *h = NULL, top, bottom;
   bool found;
@@ -211,14 +217,15 @@ done:
 }
 
 /* The ends first when that pays; else, or where they leave a doubt, the whole spectrum of the information made anew. */
-static blica_status judge(blica_ctx *ctx, const blica_model *model, const bl_sgauss_data *data, const double *theta, double *info,
-                          size_t p, size_t ends_from, blica_identification *out) {
+static blica_status judge(blica_ctx *ctx, const blica_model *model, const bl_sgauss_data *data, const double *theta,
+                          double *info, size_t p, size_t ends_from, blica_identification *out) {
   blica_status status;
   double *scale = NULL, smallest = 0;
   TRY(bl_alloc(ctx, p, &scale));
   for (int round = p >= ends_from ? 0 : 1; round < 2 && !(smallest > 0); round++) {
     if (round && p > WHOLE_MOST)
-      FAIL(ctx, BLICA_ERR_NUMERIC, "the information about %zu parameters is singular or nearly so; which are free is computed for at most %d",
+      FAIL(ctx, BLICA_ERR_NUMERIC,
+           "the information about %zu parameters is singular or nearly so; which are free is computed for at most %d",
            p, WHOLE_MOST);
     memset(info, 0, p * p * sizeof *info);
     TRY(information(ctx, data, theta, info, p));
@@ -250,7 +257,8 @@ blica_status bl_identify(blica_ctx *ctx, const blica_model *model, size_t ends_f
   *out = NULL;
   bl_blas_hold();
   if (p > ENDS_MOST)
-    FAIL(ctx, BLICA_ERR_ARGUMENT, "the model has %zu parameters in A and v; the rank check takes at most %d", p, ENDS_MOST);
+    FAIL(ctx, BLICA_ERR_ARGUMENT, "the model has %zu parameters in A and v; the rank check takes at most %d", p,
+         ENDS_MOST);
   TRY(bl_alloc(ctx, 1, &result));
   TRY(bl_alloc(ctx, (size_t)model->k, &result->looseness));
   TRY(bl_alloc(ctx, (size_t)model->u, &data.weight));

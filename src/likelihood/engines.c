@@ -75,8 +75,9 @@ done:
 
 void bl_room_free(bl_room *room) {
   if (!room) return;
-  double *blocks[] = {room->mean, room->loading, room->cov, room->g_cov, room->posterior, room->log_p, room->weight,
-                      room->score, room->first, room->second, room->score_mean, room->score_cov, room->engine};
+  double *blocks[] = {room->mean,       room->loading,   room->cov,   room->g_cov, room->posterior,
+                      room->log_p,      room->weight,    room->score, room->first, room->second,
+                      room->score_mean, room->score_cov, room->engine};
   for (size_t b = 0; b < sizeof blocks / sizeof *blocks; b++) bl_free(blocks[b]);
   bl_free(room->row);
   bl_mvn_work_free(room->lattice);
@@ -88,7 +89,8 @@ void bl_room_free(bl_room *room) {
  * E[z|x] = B' g, E[zz'|x] = I + 2 B' G B. */
 static void orthant_moments(int n, int k, int64_t place, const bl_want *want, bl_room *room) {
   const double *g = room->score_mean + place * n, *big = room->score_cov + place * n * n, *b = room->loading;
-  double *score = want->score + place * n * (1 + k), *first = want->first + place * k, *second = want->second + place * k * k;
+  double *score = want->score + place * n * (1 + k), *first = want->first + place * k,
+         *second = want->second + place * k * k;
   double *product = room->posterior; /* n rows of k: 2 G B */
   memset(product, 0, sizeof(double) * (size_t)(n * k));
   for (int i = 0; i < n; i++) {
@@ -110,33 +112,49 @@ static void orthant_moments(int n, int k, int64_t place, const bl_want *want, bl
 }
 
 /* By the lattice, or by reduction. */
-static bool run_orthants(const bl_mvn_tree *tree, const bl_task_rows *t, int k, const bl_accuracy *accuracy, uint64_t stream,
-                        blica_simd level, bl_want *want, bl_room *room) {
+static bool run_orthants(const bl_mvn_tree *tree, const bl_task_rows *t, int k, const bl_accuracy *accuracy,
+                         uint64_t stream, blica_simd level, bl_want *want, bl_room *room) {
   int n = tree->n;
   bl_loading_covariance(n, k, room->loading, room->cov);
-  bl_mvn_result result = {.weight = want->weight, .log_p = room->log_p, .g_mean = want->g_mean, .g_cov = room->g_cov,
-                          .score_mean = want->score ? room->score_mean : NULL, .score_cov = room->score_cov};
-  bool ok = room->plackett ? bl_plackett(tree, room->mean, room->cov, t->low, t->high, accuracy->nodes, level, room->plackett, &result)
-                           : bl_mvn_lattice(tree, room->mean, room->cov, t->low, t->high, accuracy->points, accuracy->seed, stream, level,
-                                            room->lattice, &result);
+  bl_mvn_result result = {.weight = want->weight,
+                          .log_p = room->log_p,
+                          .g_mean = want->g_mean,
+                          .g_cov = room->g_cov,
+                          .score_mean = want->score ? room->score_mean : NULL,
+                          .score_cov = room->score_cov};
+  bool ok = room->plackett ? bl_plackett(tree, room->mean, room->cov, t->low, t->high, accuracy->nodes, level,
+                                         room->plackett, &result)
+                           : bl_mvn_lattice(tree, room->mean, room->cov, t->low, t->high, accuracy->points,
+                                            accuracy->seed, stream, level, room->lattice, &result);
   if (!ok) return false;
   if (want->weight) {
     memset(want->g_loading, 0, sizeof(double) * (size_t)(n * k));
     for (int i = 0; i < n; i++)
       for (int j = 0; j < n; j++)
-        for (int l = 0; l < k; l++) want->g_loading[i * k + l] += 2.0 * room->g_cov[i * n + j] * room->loading[j * k + l];
+        for (int l = 0; l < k; l++)
+          want->g_loading[i * k + l] += 2.0 * room->g_cov[i * n + j] * room->loading[j * k + l];
   }
   if (want->score)
     for (int64_t r = 0; r < t->high - t->low; r++) orthant_moments(n, k, r, want, room);
   return true;
 }
 
-static bool run_grid(const bl_mvn_tree *tree, const bl_task_rows *t, int k, const double *band, const bl_accuracy *accuracy,
-                     blica_simd level, bl_want *want, bl_room *room) {
+static bool run_grid(const bl_mvn_tree *tree, const bl_task_rows *t, int k, const double *band,
+                     const bl_accuracy *accuracy, blica_simd level, bl_want *want, bl_room *room) {
   int64_t count = t->high - t->low;
-  bl_grid grid = {.n = tree->n, .k = k, .mean = room->mean, .loading = room->loading, .count = count,
-                  .x = tree->x + t->low * tree->n, .p = room->log_p, .g_mean = want->g_mean, .g_loading = want->g_loading,
-                  .score = want->score, .first = want->first, .second = want->second, .work = room->engine};
+  bl_grid grid = {.n = tree->n,
+                  .k = k,
+                  .mean = room->mean,
+                  .loading = room->loading,
+                  .count = count,
+                  .x = tree->x + t->low * tree->n,
+                  .p = room->log_p,
+                  .g_mean = want->g_mean,
+                  .g_loading = want->g_loading,
+                  .score = want->score,
+                  .first = want->first,
+                  .second = want->second,
+                  .work = room->engine};
   if (want->weight) {
     for (int64_t r = 0; r < count; r++) room->weight[r] = want->weight[tree->row[t->low + r]];
     grid.weight = room->weight;
@@ -153,8 +171,14 @@ static bool run_grid(const bl_mvn_tree *tree, const bl_task_rows *t, int k, cons
 static bool run_ep(const bl_group *g, const bl_task_rows *t, int k, blica_simd level, bl_want *want, bl_room *room) {
   int64_t count = t->high - t->low;
   int size = g->n * (1 + k);
-  bl_ep ep = {.n = g->n, .k = k, .mean = room->mean, .loading = room->loading, .count = count, .x = g->x + t->low * g->n,
-              .log_p = room->log_p, .work = room->engine};
+  bl_ep ep = {.n = g->n,
+              .k = k,
+              .mean = room->mean,
+              .loading = room->loading,
+              .count = count,
+              .x = g->x + t->low * g->n,
+              .log_p = room->log_p,
+              .work = room->engine};
   if (want->score || want->weight) {
     ep.score = room->score;
     ep.first = room->first;

@@ -18,7 +18,7 @@ typedef struct {
   double *mean, *loading, *cov, *g_cov, *posterior; /* of one group */
   double *log_p, *weight, *score, *first, *second, *score_mean, *score_cov;
   int64_t *row;
-  double *engine;      /* of the grid or of EP */
+  double *engine; /* of the grid or of EP */
   bl_mvn_work *lattice;
   bl_plackett_work *plackett;
 } bl_room;
@@ -37,10 +37,12 @@ struct bl_likelihood {
   double *band;       /* [BL_GRID_SOURCES,groups] bandwidths of the grid, fixed like the order of variables */
   int threads;
   bl_room **room;
-  double *gradient;   /* [stride,tasks] */
+  double *gradient; /* [stride,tasks] */
 };
 
-static inline size_t bl_likelihood_stride(const bl_likelihood *l) { return (size_t)l->n * (1 + (size_t)l->k); }
+static inline size_t bl_likelihood_stride(const bl_likelihood *l) {
+  return (size_t)l->n * (1 + (size_t)l->k);
+}
 
 /* What is wanted of a task, besides room->log_p (by place in the task; room->row tells which pattern of the group
  * stands there). */
@@ -53,7 +55,8 @@ typedef struct {
 } bl_want;
 
 blica_status bl_room_make(blica_ctx *ctx, const bl_likelihood *l, int64_t rows, bl_room **out);
-blica_status bl_room_scores(blica_ctx *ctx, const bl_likelihood *l, int64_t rows, bl_room *room); /* adds what scores need */
+blica_status bl_room_scores(blica_ctx *ctx, const bl_likelihood *l, int64_t rows,
+                            bl_room *room); /* adds what scores need */
 void bl_room_free(bl_room *room);
 
 void bl_group_parameters(const bl_group *g, int s, const bl_params *p, double *mean, double *loading);

@@ -82,8 +82,8 @@ static const bl_group *locate(const bl_merged *p, double row, int64_t *pattern) 
   return &p->group[p->groups - 1];
 }
 
-blica_status bl_likelihood_ep_error(blica_ctx *ctx, bl_likelihood *l, const bl_params *params, uint64_t seed, double *mean,
-                                    double *error) {
+blica_status bl_likelihood_ep_error(blica_ctx *ctx, bl_likelihood *l, const bl_params *params, uint64_t seed,
+                                    double *mean, double *error) {
   blica_status status = BLICA_OK;
   double *z = NULL, sum = 0.0, squares = 0.0, rows = 0.0;
   bl_room *room = l->room[0];
@@ -96,11 +96,26 @@ blica_status bl_likelihood_ep_error(blica_ctx *ctx, bl_likelihood *l, const bl_p
     int64_t r = 0;
     const bl_group *g = locate(l->patterns, rows * (d + 0.5) / SAMPLE, &r);
     bl_group_parameters(g, l->segment[g->segment], params, room->mean, room->loading);
-    bl_ep ep = {.n = g->n, .k = l->k, .mean = room->mean, .loading = room->loading, .count = 1, .x = g->x + r * g->n,
-                .log_p = room->log_p, .score = room->score, .first = room->first, .second = room->second, .work = room->engine};
+    bl_ep ep = {.n = g->n,
+                .k = l->k,
+                .mean = room->mean,
+                .loading = room->loading,
+                .count = 1,
+                .x = g->x + r * g->n,
+                .log_p = room->log_p,
+                .score = room->score,
+                .first = room->first,
+                .second = room->second,
+                .work = room->engine};
     bl_ep_run(&ep, blica_simd_level(ctx));
-    target t = {.n = g->n, .k = l->k, .mean = room->mean, .loading = room->loading, .x = ep.x, .first = room->first,
-                .second = room->second, .z = z};
+    target t = {.n = g->n,
+                .k = l->k,
+                .mean = room->mean,
+                .loading = room->loading,
+                .x = ep.x,
+                .first = room->first,
+                .second = room->second,
+                .z = z};
     double gap = sampled_log_p(&t, seed, (uint64_t)d) - room->log_p[0];
     sum += gap;
     squares += gap * gap;

@@ -13,7 +13,9 @@
 #include "likelihood/engines.h"
 
 #define LEFT_OUT INFINITY /* in place of a task's log-likelihood: the user or the clock said stop */
-enum { TASK_ROWS = 512 }; /* patterns per task: enough to share prefixes, few enough to share work; plackett does all at once */
+enum {
+  TASK_ROWS = 512
+}; /* patterns per task: enough to share prefixes, few enough to share work; plackett does all at once */
 
 blica_status bl_likelihood_make(blica_ctx *ctx, const bl_merged *patterns, const int *segment, int n, int k, int u,
                                 bl_engine engine, int points, bl_likelihood **out) {
@@ -131,7 +133,8 @@ static blica_status check_tasks(blica_ctx *ctx, const bl_likelihood *l) {
   if (watch && watch->armed && watch->over) return bl_fail(ctx, BLICA_ERR_INTERRUPTED, "interrupted");
   for (int64_t t = 0; t < l->tasks; t++)
     if (!l->task[t].ok)
-      return bl_fail(ctx, BLICA_ERR_DATA, "the covariance of the latent variables in segment %d is not positive definite",
+      return bl_fail(ctx, BLICA_ERR_DATA,
+                     "the covariance of the latent variables in segment %d is not positive definite",
                      l->patterns->group[l->task[t].group].segment + 1);
   return BLICA_OK;
 }
@@ -143,9 +146,10 @@ static blica_status agree_on_tasks(blica_ctx *ctx, const bl_likelihood *l) {
   return status;
 }
 
-blica_status bl_likelihood_values(blica_ctx *ctx, bl_likelihood *l, const bl_params *params, const bl_accuracy *accuracy,
-                                  double *log_p) {
-  sweep w = {.ctx = ctx, .l = l, .params = params, .accuracy = accuracy, .level = blica_simd_level(ctx), .log_p = log_p};
+blica_status bl_likelihood_values(blica_ctx *ctx, bl_likelihood *l, const bl_params *params,
+                                  const bl_accuracy *accuracy, double *log_p) {
+  sweep w = {
+      .ctx = ctx, .l = l, .params = params, .accuracy = accuracy, .level = blica_simd_level(ctx), .log_p = log_p};
   memset(log_p, 0, sizeof(double) * (size_t)l->patterns->count);
   for (int64_t t = 0; t < l->tasks; t++) l->task[t].ok = true;
   bl_share_run(ctx, &l->share, values_task, &w);
@@ -167,8 +171,8 @@ static void gradient_task(int64_t item, int thread, void *user) {
 }
 
 /* Adds one task's gradient, in mean and loading, to that in the parameters. */
-static void add_gradient(const bl_likelihood *l, int64_t item, const bl_params *p, double *g_mixing, double *g_log_variance,
-                         double *g_mean) {
+static void add_gradient(const bl_likelihood *l, int64_t item, const bl_params *p, double *g_mixing,
+                         double *g_log_variance, double *g_mean) {
   const bl_group *g = &l->patterns->group[l->task[item].group];
   const double *own = l->gradient + (size_t)item * bl_likelihood_stride(l), *loading = own + l->n;
   size_t s = (size_t)l->segment[g->segment];
@@ -215,8 +219,15 @@ static void scores_of(sweep *w, bl_task_rows *t, int thread) {
   bl_want want = {.score = room->score, .first = room->first, .second = room->second};
   t->ok = bl_engine_run(l, t, w->params, w->accuracy, w->level, &want, room);
   if (!t->ok) return;
-  bl_scores scores = {.group = &l->patterns->group[t->group], .k = l->k, .loading = room->loading, .count = t->high - t->low,
-                      .row = room->row, .log_p = room->log_p, .score = room->score, .first = room->first, .second = room->second};
+  bl_scores scores = {.group = &l->patterns->group[t->group],
+                      .k = l->k,
+                      .loading = room->loading,
+                      .count = t->high - t->low,
+                      .row = room->row,
+                      .log_p = room->log_p,
+                      .score = room->score,
+                      .first = room->first,
+                      .second = room->second};
   w->consumer(&scores, thread, w->user);
 }
 
@@ -233,10 +244,17 @@ static void segment_scores_task(int64_t item, int thread, void *user) {
     if (l->patterns->group[l->task[at].group].segment == item) scores_of(w, &l->task[at], thread);
 }
 
-blica_status bl_likelihood_scores(blica_ctx *ctx, bl_likelihood *l, const bl_params *params, const bl_accuracy *accuracy,
-                                  const bl_share *segments, bl_scores_fn consumer, void *user) {
+blica_status bl_likelihood_scores(blica_ctx *ctx, bl_likelihood *l, const bl_params *params,
+                                  const bl_accuracy *accuracy, const bl_share *segments, bl_scores_fn consumer,
+                                  void *user) {
   blica_status status = BLICA_OK;
-  sweep w = {.ctx = ctx, .l = l, .params = params, .accuracy = accuracy, .level = blica_simd_level(ctx), .consumer = consumer, .user = user};
+  sweep w = {.ctx = ctx,
+             .l = l,
+             .params = params,
+             .accuracy = accuracy,
+             .level = blica_simd_level(ctx),
+             .consumer = consumer,
+             .user = user};
   for (int t = 0; t < l->threads; t++) TRY(bl_room_scores(ctx, l, l->rows, l->room[t]));
   for (int64_t t = 0; t < l->tasks; t++) l->task[t].ok = true;
   bl_share_run(ctx, segments ? segments : &l->share, segments ? segment_scores_task : scores_task, &w);

@@ -40,17 +40,18 @@ blica_status bl_likelihood_make(blica_ctx *ctx, const bl_merged *patterns, const
                                 bl_engine engine, int points, bl_likelihood **out);
 void bl_likelihood_free(bl_likelihood *l);
 
-/* Chooses the order of variables, or the spacing of the grid, at these parameters. To be called before the first evaluation; between calls
- * values are smooth functions of the parameters. */
+/* Chooses the order of variables, or the spacing of the grid, at these parameters. To be called before the first
+ * evaluation; between calls values are smooth functions of the parameters. */
 blica_status bl_likelihood_order(blica_ctx *ctx, bl_likelihood *l, const bl_params *params);
 
 /* log P of every pattern. */
-blica_status bl_likelihood_values(blica_ctx *ctx, bl_likelihood *l, const bl_params *params, const bl_accuracy *accuracy,
-                                  double *log_p /* [patterns] */);
+blica_status bl_likelihood_values(blica_ctx *ctx, bl_likelihood *l, const bl_params *params,
+                                  const bl_accuracy *accuracy, double *log_p /* [patterns] */);
 
 /* Log-likelihood (NaN: parameters outside the domain) and its gradient. */
 double bl_likelihood_gradient(blica_ctx *ctx, bl_likelihood *l, const bl_params *params, const bl_accuracy *accuracy,
-                              double *g_mixing /* [n,k] */, double *g_log_variance /* [k,u] */, double *g_mean /* [k,u] */);
+                              double *g_mixing /* [n,k] */, double *g_log_variance /* [k,u] */,
+                              double *g_mean /* [k,u] */);
 
 /* Scores and posterior moments of some patterns of one group. z is the standardised source, (z - mu)/sqrt(v). */
 typedef struct {
@@ -58,28 +59,30 @@ typedef struct {
   int k;
   const double *loading; /* n rows of k: sqrt(c v) A of the group's variables */
   int64_t count;
-  const int64_t *row;    /* [count] which patterns of the group */
-  const double *log_p;   /* [count] */
-  const double *score;   /* [n (1+k), count] d log p / d (mean_i, loading_i1, .., loading_ik), i = 0.. */
-  const double *first;   /* [k,count] E[z|x] */
-  const double *second;  /* [k,k,count] E[zz'|x] */
+  const int64_t *row;   /* [count] which patterns of the group */
+  const double *log_p;  /* [count] */
+  const double *score;  /* [n (1+k), count] d log p / d (mean_i, loading_i1, .., loading_ik), i = 0.. */
+  const double *first;  /* [k,count] E[z|x] */
+  const double *second; /* [k,k,count] E[zz'|x] */
 } bl_scores;
 
-/* Called once per task. With segments (a share of the data's segments) this rank runs the tasks of its segments, those of one
- * segment one after the other in one thread; with NULL it runs its share of the tasks, in any order. What the
+/* Called once per task. With segments (a share of the data's segments) this rank runs the tasks of its segments, those
+ * of one segment one after the other in one thread; with NULL it runs its share of the tasks, in any order. What the
  * consumer made is the caller's to exchange. */
 typedef void (*bl_scores_fn)(const bl_scores *scores, int thread, void *user);
-blica_status bl_likelihood_scores(blica_ctx *ctx, bl_likelihood *l, const bl_params *params, const bl_accuracy *accuracy,
-                                  const bl_share *segments, bl_scores_fn consumer, void *user);
+blica_status bl_likelihood_scores(blica_ctx *ctx, bl_likelihood *l, const bl_params *params,
+                                  const bl_accuracy *accuracy, const bl_share *segments, bl_scores_fn consumer,
+                                  void *user);
 
 /* What log P of expectation propagation lacks, measured on a sample of patterns drawn by their number of rows:
  * mean of log P - log P_EP and its standard error. */
-blica_status bl_likelihood_ep_error(blica_ctx *ctx, bl_likelihood *l, const bl_params *params, uint64_t seed, double *mean,
-                                    double *error);
+blica_status bl_likelihood_ep_error(blica_ctx *ctx, bl_likelihood *l, const bl_params *params, uint64_t seed,
+                                    double *mean, double *error);
 
 #define BL_LATTICE_POINTS 8192 /* the most that there are */
-/* Log-likelihoods of the segments of the data and their errors, refined until the error of the sum is below options->error or
- * refining would take too long, a lattice having at most most_points points. result has room for u segments; their labels and samples are not touched. */
+/* Log-likelihoods of the segments of the data and their errors, refined until the error of the sum is below
+ * options->error or refining would take too long, a lattice having at most most_points points. result has room for u
+ * segments; their labels and samples are not touched. */
 blica_status bl_loglik_run(blica_ctx *ctx, const bl_merged *patterns, const int *segment, const bl_params *params,
                            const blica_loglik_options *options, int most_points, blica_loglik_result *result);
 

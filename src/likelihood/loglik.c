@@ -4,9 +4,9 @@
  * reported and half the difference bounds its error, with what lies beyond the reach added. Lattice: eight
  * random shifts, doubled in size until five standard errors of the total are small enough. All shifts of a
  * segment use the same points for all its patterns, so their errors are correlated and the error is that of the
- * segment's sum, not a sum of errors. Exact: one quadrature rule after the other until what two of them differ in is small
- * enough; that is the error of the former, and stated for the latter. Expectation propagation: its error is measured on a sample of patterns by
- * importance sampling from its own posterior. */
+ * segment's sum, not a sum of errors. Exact: one quadrature rule after the other until what two of them differ in is
+ * small enough; that is the error of the former, and stated for the latter. Expectation propagation: its error is
+ * measured on a sample of patterns by importance sampling from its own posterior. */
 #include <math.h>
 #include <string.h>
 
@@ -23,7 +23,7 @@ typedef struct {
   bl_params params;
   const blica_loglik_options *options;
   int most_points; /* of a lattice */
-  double *log_p; /* [patterns,SHIFTS] */
+  double *log_p;   /* [patterns,SHIFTS] */
   blica_loglik_result *result;
 } work;
 
@@ -183,7 +183,8 @@ static blica_status by_engine(work *w, bl_engine engine, const int *segment) {
   blica_status status = BLICA_OK;
   bl_likelihood_free(w->likelihood);
   w->likelihood = NULL;
-  TRY(bl_likelihood_make(w->ctx, w->patterns, segment, w->params.n, w->params.k, w->params.u, engine, BL_MVN_BLOCK, &w->likelihood));
+  TRY(bl_likelihood_make(w->ctx, w->patterns, segment, w->params.n, w->params.k, w->params.u, engine, BL_MVN_BLOCK,
+                         &w->likelihood));
   TRY(bl_likelihood_order(w->ctx, w->likelihood, &w->params));
   strcpy(w->result->engine, bl_engine_name(engine));
   TRY(engine == BL_ENGINE_GRID       ? by_grid(w)
@@ -214,7 +215,8 @@ done:
   return status;
 }
 
-/* For nearly singular covariances or very small probabilities: the lattice's error is relative. The better of both stays. */
+/* For nearly singular covariances or very small probabilities: the lattice's error is relative. The better of both
+ * stays. */
 static blica_status lattice_too(work *w, const int *segment) {
   blica_status status = BLICA_OK;
   blica_loglik_result *r = w->result, before = *r;
@@ -237,7 +239,12 @@ done:
 blica_status bl_loglik_run(blica_ctx *ctx, const bl_merged *patterns, const int *segment, const bl_params *params,
                            const blica_loglik_options *options, int most_points, blica_loglik_result *result) {
   blica_status status = BLICA_OK;
-  work w = {.ctx = ctx, .patterns = patterns, .params = *params, .options = options, .most_points = most_points, .result = result};
+  work w = {.ctx = ctx,
+            .patterns = patterns,
+            .params = *params,
+            .options = options,
+            .most_points = most_points,
+            .result = result};
   bl_engine engine;
   bool chosen = strcmp(options->engine, "auto") != 0, fits = true;
   TRY(bl_likelihood_engine(ctx, options->engine, params->n, params->k, &engine));
@@ -278,7 +285,8 @@ static blica_status check_result(blica_ctx *ctx, const blica_loglik_result *r) {
   for (int s = 0; s < r->u; s++)
     if (!isfinite(r->loglik[s]) || isnan(r->error[s]))
       return bl_fail(ctx, BLICA_ERR_NUMERIC,
-                     "segment '%s': its log-likelihood comes out as %g; numbers of the model are too large or too small for engine %s",
+                     "segment '%s': its log-likelihood comes out as %g; numbers of the model are too large or too "
+                     "small for engine %s",
                      r->segments[s], r->loglik[s], r->engine);
   return BLICA_OK;
 }
@@ -300,7 +308,8 @@ blica_status blica_loglik(blica_ctx *ctx, const blica_model *model, const blica_
   TRY(bl_alloc(ctx, (size_t)model->n, &variable));
   TRY(bl_alloc(ctx, (size_t)data->u, &segment));
   TRY(bl_likelihood_match(ctx, model, data, true, variable, segment));
-  TRY(bl_likelihood_engine(ctx, options->engine, model->n, model->k, &engine)); /* refused before the data are gone through */
+  TRY(bl_likelihood_engine(ctx, options->engine, model->n, model->k,
+                           &engine)); /* refused before the data are gone through */
   TRY(bl_merged_make(ctx, data, model->n, variable, false, &patterns));
   TRY(make_result(ctx, data, &result));
   result->patterns = patterns->count;

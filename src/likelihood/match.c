@@ -19,16 +19,19 @@ static blica_status check_model(blica_ctx *ctx, const blica_model *model) {
     for (int j = 0; j < model->k; j++) {
       double v = model->variances[j + (size_t)s * model->k], m = model->means[j + (size_t)s * model->k];
       if (!(v > 0 && isfinite(v)))
-        return bl_fail(ctx, BLICA_ERR_DATA, "the model's variance of source %d in segment '%s' is %g: the covariance is not "
-                       "positive definite; variances must be positive", j + 1, model->segments[s], v);
+        return bl_fail(ctx, BLICA_ERR_DATA,
+                       "the model's variance of source %d in segment '%s' is %g: the covariance is not "
+                       "positive definite; variances must be positive",
+                       j + 1, model->segments[s], v);
       if (!isfinite(m))
-        return bl_fail(ctx, BLICA_ERR_DATA, "the model's mean of source %d in segment '%s' is %g; it must be finite", j + 1,
-                       model->segments[s], m);
+        return bl_fail(ctx, BLICA_ERR_DATA, "the model's mean of source %d in segment '%s' is %g; it must be finite",
+                       j + 1, model->segments[s], m);
     }
   for (int i = 0; i < model->n; i++)
     for (int j = 0; j < model->k; j++)
       if (!isfinite(model->mixing[i + (size_t)j * model->n]))
-        return bl_fail(ctx, BLICA_ERR_DATA, "the model's mixing matrix has %g at variable '%s', source %d; it must be finite",
+        return bl_fail(ctx, BLICA_ERR_DATA,
+                       "the model's mixing matrix has %g at variable '%s', source %d; it must be finite",
                        model->mixing[i + (size_t)j * model->n], model->variables[i], j + 1);
   return BLICA_OK;
 }
@@ -40,42 +43,59 @@ blica_status bl_likelihood_match(blica_ctx *ctx, const blica_model *model, const
   for (int i = 0; i < model->n; i++) {
     variable[i] = find(model->variables[i], data->n, data->variables);
     if (variable[i] < 0)
-      return bl_fail(ctx, BLICA_ERR_DATA, "the model's variable '%s' is not in the data, whose %d variables are '%s'%s; "
-                     "variables are matched by name", model->variables[i], data->n, data->variables[0],
-                     data->n > 1 ? ", ..." : "");
+      return bl_fail(ctx, BLICA_ERR_DATA,
+                     "the model's variable '%s' is not in the data, whose %d variables are '%s'%s; "
+                     "variables are matched by name",
+                     model->variables[i], data->n, data->variables[0], data->n > 1 ? ", ..." : "");
   }
   for (int i = 0; i < data->n; i++)
     if (find(data->variables[i], model->n, model->variables) < 0)
-      return bl_fail(ctx, BLICA_ERR_DATA, "the data's variable '%s' is not in the model; leave it out, or fit the model again",
+      return bl_fail(ctx, BLICA_ERR_DATA,
+                     "the data's variable '%s' is not in the model; leave it out, or fit the model again",
                      data->variables[i]);
   for (int s = 0; s < data->u; s++) {
     segment[s] = segments ? find(data->segments[s], model->u, model->segments) : -1;
     if (segments && segment[s] < 0)
-      return bl_fail(ctx, BLICA_ERR_DATA, "segment '%s' of the data is not one of the model's %d segments ('%s'%s); segments "
-                     "are matched by label", data->segments[s], model->u, model->segments[0], model->u > 1 ? ", ..." : "");
+      return bl_fail(ctx, BLICA_ERR_DATA,
+                     "segment '%s' of the data is not one of the model's %d segments ('%s'%s); segments "
+                     "are matched by label",
+                     data->segments[s], model->u, model->segments[0], model->u > 1 ? ", ..." : "");
   }
   return BLICA_OK;
 }
 
-enum { EXACT_VARIABLES = 10, GRID_VARIABLES = 16, GRID_VARIABLES_3 = 8, LATTICE_VARIABLES = 40 }; /* where "auto" changes over */
+enum {
+  EXACT_VARIABLES = 10,
+  GRID_VARIABLES = 16,
+  GRID_VARIABLES_3 = 8,
+  LATTICE_VARIABLES = 40
+}; /* where "auto" changes over */
 
 blica_status bl_likelihood_engine(blica_ctx *ctx, const char *name, int n, int k, bl_engine *engine) {
   if (strcmp(name, "auto") == 0) {
     bool few = k <= 2 ? n <= GRID_VARIABLES : k == 3 && n <= GRID_VARIABLES_3;
-    *engine = few ? BL_ENGINE_GRID : n <= EXACT_VARIABLES ? BL_ENGINE_PLACKETT : n <= LATTICE_VARIABLES ? BL_ENGINE_LATTICE : BL_ENGINE_EP;
+    *engine = few                      ? BL_ENGINE_GRID
+              : n <= EXACT_VARIABLES   ? BL_ENGINE_PLACKETT
+              : n <= LATTICE_VARIABLES ? BL_ENGINE_LATTICE
+                                       : BL_ENGINE_EP;
   } else if (strcmp(name, "grid") == 0) {
     *engine = BL_ENGINE_GRID;
     if (k > BL_GRID_SOURCES || n > BL_MVN_MAX)
-      return bl_fail(ctx, BLICA_ERR_DATA, "engine grid can do up to %d sources and %d variables; the model has %d and %d: use "
-                     "engine lattice or ep", BL_GRID_SOURCES, BL_MVN_MAX, k, n);
+      return bl_fail(ctx, BLICA_ERR_DATA,
+                     "engine grid can do up to %d sources and %d variables; the model has %d and %d: use "
+                     "engine lattice or ep",
+                     BL_GRID_SOURCES, BL_MVN_MAX, k, n);
   } else if (strcmp(name, "exact") == 0) {
     *engine = BL_ENGINE_PLACKETT;
     if (n > BL_PLACKETT_MAX)
-      return bl_fail(ctx, BLICA_ERR_DATA, "engine exact can do up to %d variables; the model has %d: use engine lattice or ep", BL_PLACKETT_MAX, n);
+      return bl_fail(ctx, BLICA_ERR_DATA,
+                     "engine exact can do up to %d variables; the model has %d: use engine lattice or ep",
+                     BL_PLACKETT_MAX, n);
   } else if (strcmp(name, "lattice") == 0) {
     *engine = BL_ENGINE_LATTICE;
     if (n > BL_MVN_MAX)
-      return bl_fail(ctx, BLICA_ERR_DATA, "engine lattice can do up to %d variables; the model has %d: use engine ep", BL_MVN_MAX, n);
+      return bl_fail(ctx, BLICA_ERR_DATA, "engine lattice can do up to %d variables; the model has %d: use engine ep",
+                     BL_MVN_MAX, n);
   } else if (strcmp(name, "ep") == 0) {
     *engine = BL_ENGINE_EP;
   } else {

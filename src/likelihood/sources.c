@@ -89,12 +89,15 @@ done:
 }
 
 /* All shifts under the segments of the map. */
-static blica_status round_of(blica_ctx *ctx, bl_likelihood *l, const bl_merged *patterns, bl_engine engine, uint64_t seed,
-                             tally *t) {
+static blica_status round_of(blica_ctx *ctx, bl_likelihood *l, const bl_merged *patterns, bl_engine engine,
+                             uint64_t seed, tally *t) {
   blica_status status = BLICA_OK;
   TRY(bl_likelihood_order(ctx, l, t->params));
   for (int shift = 0; shift < (engine == BL_ENGINE_LATTICE ? SHIFTS : 1); shift++) {
-    bl_accuracy accuracy = {.points = POINTS, .seed = seed, .shift = (uint64_t)shift, .grid_error = GRID_ERROR,
+    bl_accuracy accuracy = {.points = POINTS,
+                            .seed = seed,
+                            .shift = (uint64_t)shift,
+                            .grid_error = GRID_ERROR,
                             .nodes = t->params->n <= 8 ? NODES : NODES_9};
     memset(t->found, 0, sizeof(double) * (size_t)patterns->count * (1 + 2 * (size_t)t->k));
     TRY(bl_likelihood_scores(ctx, l, t->params, &accuracy, NULL, take, t));
@@ -134,7 +137,8 @@ static void encode(const blica_model *model, const bl_merged *patterns, const in
       size_t at = (size_t)(group->offset + r) * k, label = n + (size_t)segment[group->segment];
       t->sum[group->offset + r] = 1.0;
       for (size_t j = 0; j < k; j++) {
-        double mean = e->mean_bias[j] + e->mean_weight[j + label * k], log_variance = e->logvar_bias[j] + e->logvar_weight[j + label * k];
+        double mean = e->mean_bias[j] + e->mean_weight[j + label * k],
+               log_variance = e->logvar_bias[j] + e->logvar_weight[j + label * k];
         for (size_t i = 0, p = 0; i < n; i++) {
           bool here = p < (size_t)group->n && (size_t)group->variable[p] == i;
           double x = here ? group->x[r * group->n + (int64_t)p] : 0.5;
@@ -151,10 +155,13 @@ static void encode(const blica_model *model, const bl_merged *patterns, const in
 
 static blica_status check_amortised(blica_ctx *ctx, const blica_model *model, bool known) {
   if (!model->encoder)
-    return bl_fail(ctx, BLICA_ERR_DATA, "the model (method %s) has no encoder, which the amortised posterior needs: only method ivae "
-                   "fits one; without amortised the posterior is computed for any model", model->method);
+    return bl_fail(ctx, BLICA_ERR_DATA,
+                   "the model (method %s) has no encoder, which the amortised posterior needs: only method ivae "
+                   "fits one; without amortised the posterior is computed for any model",
+                   model->method);
   if (!known)
-    return bl_fail(ctx, BLICA_ERR_DATA, "the encoder needs the segment of every row: amortised does not go with segment unknown");
+    return bl_fail(ctx, BLICA_ERR_DATA,
+                   "the encoder needs the segment of every row: amortised does not go with segment unknown");
   return BLICA_OK;
 }
 
@@ -208,9 +215,10 @@ done:
 static blica_status check_posterior(blica_ctx *ctx, const blica_posterior *p) {
   for (int64_t i = 0; i < p->rows * p->k; i++)
     if (!isfinite(p->mean[i]) || !isfinite(p->sd[i]))
-      return bl_fail(ctx, BLICA_ERR_NUMERIC,
-                     "row %lld, source %d: mean and sd come out as %g and %g; numbers of the model are too large or too small",
-                     (long long)(i / p->k + 1), (int)(i % p->k) + 1, p->mean[i], p->sd[i]);
+      return bl_fail(
+          ctx, BLICA_ERR_NUMERIC,
+          "row %lld, source %d: mean and sd come out as %g and %g; numbers of the model are too large or too small",
+          (long long)(i / p->k + 1), (int)(i % p->k) + 1, p->mean[i], p->sd[i]);
   return BLICA_OK;
 }
 

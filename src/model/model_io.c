@@ -10,35 +10,55 @@
 #include "model/model.h"
 #include "model/model_fields.h"
 
-#define REPORT(type, name) {#name, type, offsetof(blica_fit_report, name)}
+#define REPORT(type, name)                                                                                             \
+  { #name, type, offsetof(blica_fit_report, name) }
 const bl_field bl_report_fields[] = {
-    REPORT(BL_FIELD_REAL, objective),         REPORT(BL_FIELD_STOP, stop),
-    REPORT(BL_FIELD_WIDE, iterations),        REPORT(BL_FIELD_WIDE, evaluations),
-    REPORT(BL_FIELD_SEED, seed),              REPORT(BL_FIELD_REAL, condition),
-    REPORT(BL_FIELD_INT, best_start),         REPORT(BL_FIELD_REAL, seconds),
-    REPORT(BL_FIELD_REAL, seconds_count),     REPORT(BL_FIELD_REAL, seconds_correlate),
-    REPORT(BL_FIELD_REAL, seconds_regularise), REPORT(BL_FIELD_REAL, seconds_optimise),
-    REPORT(BL_FIELD_WIDE, zero_cells),        REPORT(BL_FIELD_WIDE, constant_pairs),
-    REPORT(BL_FIELD_WIDE, empty_pairs),       REPORT(BL_FIELD_WIDE, constant_columns),
+    REPORT(BL_FIELD_REAL, objective),
+    REPORT(BL_FIELD_STOP, stop),
+    REPORT(BL_FIELD_WIDE, iterations),
+    REPORT(BL_FIELD_WIDE, evaluations),
+    REPORT(BL_FIELD_SEED, seed),
+    REPORT(BL_FIELD_REAL, condition),
+    REPORT(BL_FIELD_INT, best_start),
+    REPORT(BL_FIELD_REAL, seconds),
+    REPORT(BL_FIELD_REAL, seconds_count),
+    REPORT(BL_FIELD_REAL, seconds_correlate),
+    REPORT(BL_FIELD_REAL, seconds_regularise),
+    REPORT(BL_FIELD_REAL, seconds_optimise),
+    REPORT(BL_FIELD_WIDE, zero_cells),
+    REPORT(BL_FIELD_WIDE, constant_pairs),
+    REPORT(BL_FIELD_WIDE, empty_pairs),
+    REPORT(BL_FIELD_WIDE, constant_columns),
     {NULL, BL_FIELD_REAL, 0},
 };
 
-#define START(type, name) {#name, type, offsetof(blica_start, name)}
+#define START(type, name)                                                                                              \
+  { #name, type, offsetof(blica_start, name) }
 const bl_field bl_start_fields[] = {
-    START(BL_FIELD_KIND, kind),        START(BL_FIELD_REAL, objective),   START(BL_FIELD_REAL, gradient),
-    START(BL_FIELD_WIDE, iterations),  START(BL_FIELD_WIDE, evaluations), START(BL_FIELD_REAL, seconds),
-    START(BL_FIELD_REAL, seconds_near), START(BL_FIELD_STOP, stop),       {NULL, BL_FIELD_REAL, 0},
+    START(BL_FIELD_KIND, kind),         START(BL_FIELD_REAL, objective),   START(BL_FIELD_REAL, gradient),
+    START(BL_FIELD_WIDE, iterations),   START(BL_FIELD_WIDE, evaluations), START(BL_FIELD_REAL, seconds),
+    START(BL_FIELD_REAL, seconds_near), START(BL_FIELD_STOP, stop),        {NULL, BL_FIELD_REAL, 0},
 };
 
 static void write_field(FILE *f, const bl_field *field, const void *record) {
   const char *at = (const char *)record + field->offset;
   fprintf(f, "\"%s\":", field->name);
   switch (field->type) {
-  case BL_FIELD_REAL: bl_json_number(f, *(const double *)at); break;
-  case BL_FIELD_INT: fprintf(f, "%d", *(const int *)at); break;
-  case BL_FIELD_WIDE: fprintf(f, "%lld", (long long)*(const int64_t *)at); break;
-  case BL_FIELD_STOP: bl_json_text(f, blica_stop_name(*(const blica_stop *)at)); break;
-  case BL_FIELD_KIND: bl_json_text(f, at); break;
+  case BL_FIELD_REAL:
+    bl_json_number(f, *(const double *)at);
+    break;
+  case BL_FIELD_INT:
+    fprintf(f, "%d", *(const int *)at);
+    break;
+  case BL_FIELD_WIDE:
+    fprintf(f, "%lld", (long long)*(const int64_t *)at);
+    break;
+  case BL_FIELD_STOP:
+    bl_json_text(f, blica_stop_name(*(const blica_stop *)at));
+    break;
+  case BL_FIELD_KIND:
+    bl_json_text(f, at);
+    break;
   case BL_FIELD_SEED: { /* beyond 2^53 readers that know only doubles would round it */
     const char *quote = *(const uint64_t *)at > (UINT64_C(1) << 53) ? "\"" : "";
     fprintf(f, "%s%llu%s", quote, (unsigned long long)*(const uint64_t *)at, quote);

@@ -36,7 +36,8 @@ static blica_status bad(const reader *r, const char *format, ...) {
 }
 
 static const char *type_name(const json_t *value) {
-  static const char *const names[] = {"an object", "an array", "a string", "a number", "a number", "true", "false", "null"};
+  static const char *const names[] = {"an object", "an array", "a string", "a number",
+                                      "a number",  "true",     "false",    "null"};
   return value ? names[json_typeof(value)] : "missing";
 }
 
@@ -165,11 +166,16 @@ static blica_status read_field(const reader *r, const char *where, const json_t 
   int64_t whole = 0;
   blica_status status;
   switch (type) {
-  case BL_FIELD_REAL: return read_number(r, where, value, ANY, (double *)at);
-  case BL_FIELD_WIDE: return read_whole(r, where, value, 0x1p53, (int64_t *)at);
-  case BL_FIELD_SEED: return read_seed(r, where, value, (uint64_t *)at);
-  case BL_FIELD_STOP: return read_stop(r, where, value, (blica_stop *)at);
-  case BL_FIELD_KIND: return read_name(r, where, value, at, sizeof((blica_start *)0)->kind);
+  case BL_FIELD_REAL:
+    return read_number(r, where, value, ANY, (double *)at);
+  case BL_FIELD_WIDE:
+    return read_whole(r, where, value, 0x1p53, (int64_t *)at);
+  case BL_FIELD_SEED:
+    return read_seed(r, where, value, (uint64_t *)at);
+  case BL_FIELD_STOP:
+    return read_stop(r, where, value, (blica_stop *)at);
+  case BL_FIELD_KIND:
+    return read_name(r, where, value, at, sizeof((blica_start *)0)->kind);
   case BL_FIELD_INT:
     status = read_whole(r, where, value, INT_MAX, &whole);
     *(int *)at = (int)whole;
@@ -261,8 +267,8 @@ static blica_status read_encoder(const reader *r, const json_t *object, blica_mo
   TRY(read_vector(r, "encoder.mean_bias", json_object_get(object, "mean_bias"), k, FINITE, m->encoder->mean_bias, 1));
   TRY(read_matrix(r, "encoder.logvar_weight", json_object_get(object, "logvar_weight"), k, inputs, FINITE,
                   m->encoder->logvar_weight, 1, k));
-  TRY(read_vector(r, "encoder.logvar_bias", json_object_get(object, "logvar_bias"), k, FINITE,
-                  m->encoder->logvar_bias, 1));
+  TRY(read_vector(r, "encoder.logvar_bias", json_object_get(object, "logvar_bias"), k, FINITE, m->encoder->logvar_bias,
+                  1));
 done:
   return status;
 }
@@ -291,7 +297,8 @@ static blica_status check_header(const reader *r, const json_t *root) {
   const json_t *version = json_object_get(root, "version");
   if (!json_is_object(root)) return BAD(r, "it is %s, not an object", type_name(root));
   if (!format || strcmp(format, "blica-model") != 0)
-    return BAD(r, "format is %s, not \"blica-model\"; is this the right file?", format ? format : type_name(json_object_get(root, "format")));
+    return BAD(r, "format is %s, not \"blica-model\"; is this the right file?",
+               format ? format : type_name(json_object_get(root, "format")));
   if (!json_is_number(version)) return BAD(r, "version is %s, not a number", type_name(version));
   if (json_number_value(version) != 1)
     return BAD(r, "version is %g; this program reads version 1, a newer one may read it", json_number_value(version));
@@ -388,7 +395,8 @@ blica_status blica_model_load(blica_ctx *ctx, const char *path, blica_model **ou
   errno = 0;
   root = json_loadb(text, length, JSON_DECODE_INT_AS_REAL | JSON_REJECT_DUPLICATES, &error);
   if (!root) {
-    status = bl_fail_outside(ctx, BLICA_ERR_FORMAT, "model '%s': line %d, column %d: %s", path, error.line, error.column, error.text);
+    status = bl_fail_outside(ctx, BLICA_ERR_FORMAT, "model '%s': line %d, column %d: %s", path, error.line,
+                             error.column, error.text);
     goto done;
   }
   TRY(read_model(&r, root, out));

@@ -31,9 +31,9 @@ typedef struct {
   uint64_t seed;
   int purpose;
   double range;
-  size_t room;      /* of one thread's part of work */
-  double *work;     /* per thread: a copy of the matrix, singular values, LAPACK's workspace */
-  lapack_int lwork; /* of that, LAPACK's */
+  size_t room;       /* of one thread's part of work */
+  double *work;      /* per thread: a copy of the matrix, singular values, LAPACK's workspace */
+  lapack_int lwork;  /* of that, LAPACK's */
   double *condition; /* [draws] out */
 } drawing;
 
@@ -104,8 +104,9 @@ static blica_status draw_mixing(blica_ctx *ctx, const blica_simulate_options *o,
     draw_matrix(&d, attempt, mixing);
     goto done;
   }
-  status = bl_fail(ctx, BLICA_ERR_NUMERIC, "no mixing matrix of %d variables and %d sources with a condition number below %g in %d draws",
-                   d.n, d.k, limit, ATTEMPTS);
+  status = bl_fail(ctx, BLICA_ERR_NUMERIC,
+                   "no mixing matrix of %d variables and %d sources with a condition number below %g in %d draws", d.n,
+                   d.k, limit, ATTEMPTS);
 done:
   bl_free(d.work);
   return status;
@@ -118,9 +119,10 @@ static blica_status check_options(blica_ctx *ctx, const blica_simulate_options *
   const blica_option *table = blica_simulate_option_table(&count);
   for (int i = 0; i < count; i++) {
     const char *at = (const char *)o + table[i].offset;
-    double value = table[i].type == BLICA_OPT_REAL  ? *(const double *)at
-                   : table[i].type == BLICA_OPT_INT ? table[i].size == sizeof(int) ? *(const int *)at : (double)*(const int64_t *)at
-                                                    : table[i].low;
+    double value = table[i].type == BLICA_OPT_REAL ? *(const double *)at
+                   : table[i].type == BLICA_OPT_INT
+                       ? table[i].size == sizeof(int) ? *(const int *)at : (double)*(const int64_t *)at
+                       : table[i].low;
     if (!(value >= table[i].low && value <= table[i].high))
       return bl_fail(ctx, BLICA_ERR_ARGUMENT, "simulate: %s is %.15g; it must be from %.15g to %.15g", table[i].name,
                      value, table[i].low, table[i].high);
@@ -129,7 +131,8 @@ static blica_status check_options(blica_ctx *ctx, const blica_simulate_options *
     return bl_fail(ctx, BLICA_ERR_ARGUMENT, "simulate: %d sources of %d variables; sources must not exceed variables",
                    o->sources, o->variables);
   if (o->sd_low > o->sd_high)
-    return bl_fail(ctx, BLICA_ERR_ARGUMENT, "simulate: sd_low is %g, above sd_high, which is %g", o->sd_low, o->sd_high);
+    return bl_fail(ctx, BLICA_ERR_ARGUMENT, "simulate: sd_low is %g, above sd_high, which is %g", o->sd_low,
+                   o->sd_high);
   return BLICA_OK;
 }
 
@@ -230,8 +233,9 @@ static blica_status empty_data(blica_ctx *ctx, const blica_model *m, int64_t *fi
   for (int s = 0; s < m->u; s++) {
     double samples = m->samples[s];
     if (!(samples >= 1 && samples <= 1e15) || samples != floor(samples))
-      FAIL(ctx, BLICA_ERR_ARGUMENT, "segment %d ('%s') has %.15g samples; rows can be drawn for a whole number from 1 up",
-           s + 1, m->segments[s], samples);
+      FAIL(ctx, BLICA_ERR_ARGUMENT,
+           "segment %d ('%s') has %.15g samples; rows can be drawn for a whole number from 1 up", s + 1, m->segments[s],
+           samples);
     d->samples[s] = (int64_t)samples;
     d->words[s] = (d->samples[s] + WORD - 1) / WORD;
     d->rows += d->samples[s];
@@ -312,8 +316,8 @@ blica_status blica_simulate_exact(blica_ctx *ctx, const blica_model *model, blic
   TRY(bl_alloc(ctx, bl_mul(2 * (size_t)model->n, (size_t)bl_max_threads(ctx)), &job.work));
   for (int s = 0; s < model->u; s++) {
     if (!(model->samples[s] > 0 && isfinite(model->samples[s])))
-      FAIL(ctx, BLICA_ERR_ARGUMENT, "segment %d ('%s') has %g samples; exact counts need a nominal number above 0", s + 1,
-           model->segments[s], model->samples[s]);
+      FAIL(ctx, BLICA_ERR_ARGUMENT, "segment %d ('%s') has %g samples; exact counts need a nominal number above 0",
+           s + 1, model->segments[s], model->samples[s]);
     job.counts->samples[s] = model->samples[s];
   }
   job.counts->exact = 1;

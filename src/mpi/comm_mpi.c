@@ -39,7 +39,8 @@ static int broadcast(void *bytes, size_t count, int root, void *user) {
 }
 
 static int gather_small(double *x, const size_t *count, const size_t *offset, int size, MPI_Comm comm) {
-  int few[2 * FEW] = {0}, *counts = size <= FEW ? few : malloc(2 * (size_t)size * sizeof *counts), *offsets = counts + size;
+  int few[2 * FEW] = {0}, *counts = size <= FEW ? few : malloc(2 * (size_t)size * sizeof *counts),
+              *offsets = counts + size;
   if (!counts) return MPI_ERR_NO_MEM;
   for (int r = 0; r < size; r++) {
     counts[r] = (int)count[r];
@@ -57,8 +58,7 @@ static int gather(double *x, const size_t *count, const size_t *offset, void *us
   for (int r = 0; r < size; r++)
     if (offset[r] + count[r] > most) most = offset[r] + count[r];
   if (most <= PIECE) return gather_small(x, count, offset, size, comm);
-  for (int r = 0; r < size && code == MPI_SUCCESS; r++)
-    code = broadcast(x + offset[r], count[r] * sizeof *x, r, user);
+  for (int r = 0; r < size && code == MPI_SUCCESS; r++) code = broadcast(x + offset[r], count[r] * sizeof *x, r, user);
   return code;
 }
 
@@ -73,11 +73,13 @@ static int deal(const void *send, const size_t *to, void *receive, const size_t 
   char *in = receive;
   for (int r = 0; r < size; in += from[r++])
     for (size_t at = 0; at < from[r] && code == MPI_SUCCESS; at += PIECE)
-      code = MPI_Irecv(in + at, (int)(from[r] - at < PIECE ? from[r] - at : PIECE), MPI_BYTE, r, 0, comm, &requests[posted++]);
+      code = MPI_Irecv(in + at, (int)(from[r] - at < PIECE ? from[r] - at : PIECE), MPI_BYTE, r, 0, comm,
+                       &requests[posted++]);
   const char *out = send;
   for (int r = 0; r < size; out += to[r++])
     for (size_t at = 0; at < to[r] && code == MPI_SUCCESS; at += PIECE)
-      code = MPI_Isend(out + at, (int)(to[r] - at < PIECE ? to[r] - at : PIECE), MPI_BYTE, r, 0, comm, &requests[posted++]);
+      code = MPI_Isend(out + at, (int)(to[r] - at < PIECE ? to[r] - at : PIECE), MPI_BYTE, r, 0, comm,
+                       &requests[posted++]);
   if (code == MPI_SUCCESS) code = MPI_Waitall(posted, requests, MPI_STATUSES_IGNORE);
   if (requests != few) free(requests);
   return code;

@@ -24,7 +24,8 @@ enum { half_order = 10 };
 
 double bl_bvn_density(double h, double k, double rho) {
   double c2 = (1.0 - rho) * (1.0 + rho);
-  double cross = rho > 0 ? (h - k) * (h - k) + 2.0 * (1.0 - rho) * h * k : (h + k) * (h + k) - 2.0 * (1.0 + rho) * h * k;
+  double cross =
+      rho > 0 ? (h - k) * (h - k) + 2.0 * (1.0 - rho) * h * k : (h + k) * (h + k) - 2.0 * (1.0 + rho) * h * k;
   if (isinf(h) || isinf(k)) return 0.0;
   if (c2 <= 0.0) return cross > 0.0 ? 0.0 : INFINITY;
   return exp(-cross / (2.0 * c2)) / (two_pi * sqrt(c2));

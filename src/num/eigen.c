@@ -1,11 +1,11 @@
 /* eigen.c - smallest and largest eigenvalue of a symmetric matrix.
  *
- * Method (Golub and Van Loan, Matrix Computations, 8.3 and 8.4): Householder reduction to tridiagonal form, then bisection
- * with Sturm counts for the two ends only, started from Gershgorin's interval. Backward stable: the error is a few
- * n eps ||a||, as with a full eigenvalue solver, and there is no iteration that can fail to converge or, as Lanczos
- * may, miss the smallest of a cluster. Not LAPACK's dsytrd: many small matrices in parallel make a threaded BLAS
- * fight itself (20 times slower on two cores), and its bits depend on the machine.
- * Checked in tests/unit/test_regularise.c against matrices of known spectrum and LAPACK's own solver. */
+ * Method (Golub and Van Loan, Matrix Computations, 8.3 and 8.4): Householder reduction to tridiagonal form, then
+ * bisection with Sturm counts for the two ends only, started from Gershgorin's interval. Backward stable: the error is
+ * a few n eps ||a||, as with a full eigenvalue solver, and there is no iteration that can fail to converge or, as
+ * Lanczos may, miss the smallest of a cluster. Not LAPACK's dsytrd: many small matrices in parallel make a threaded
+ * BLAS fight itself (20 times slower on two cores), and its bits depend on the machine. Checked in
+ * tests/unit/test_regularise.c against matrices of known spectrum and LAPACK's own solver. */
 #include "num/eigen.h"
 
 #include <float.h>
@@ -20,7 +20,8 @@ static double reflect(int m, double *x, double *beta) {
   double tail = 0.0, first = x[0];
   for (int i = 1; i < m; i++) tail += x[i] * x[i];
   *beta = 0.0;
-  if (first * first + tail < DBL_MIN / DBL_EPSILON || tail == 0.0) return first; /* beta would overflow: nothing beside 1 */
+  if (first * first + tail < DBL_MIN / DBL_EPSILON || tail == 0.0)
+    return first; /* beta would overflow: nothing beside 1 */
   double norm = sqrt(first * first + tail), kept = first > 0.0 ? -norm : norm;
   x[0] = first - kept;
   *beta = 2.0 / (x[0] * x[0] + tail);

@@ -13,11 +13,11 @@ typedef struct {
   const double *mean;    /* [n] */
   const double *loading; /* n rows of k: B */
   int64_t count;
-  const uint8_t *x;      /* count rows of n */
-  double *log_p;         /* [count] out */
-  double *score;         /* [n (1+k), count] d log p / d (mean_i, B_i); NULL: not wanted */
+  const uint8_t *x;       /* count rows of n */
+  double *log_p;          /* [count] out */
+  double *score;          /* [n (1+k), count] d log p / d (mean_i, B_i); NULL: not wanted */
   double *first, *second; /* [k,count], [k,k,count] E[z|x], E[zz'|x]; with score */
-  double *work;          /* bl_ep_work doubles, 64-byte aligned */
+  double *work;           /* bl_ep_work doubles, 64-byte aligned */
 } bl_ep;
 
 static inline size_t bl_ep_work(int n, int k) {

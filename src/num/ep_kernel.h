@@ -25,8 +25,8 @@ typedef struct {
 
 /* The cavity of site i and what the true factor does to it. */
 typedef struct {
-  bl_v variance, center, denominator; /* of b_i'z without site i; 1 - tau sigma^2 */
-  bl_v sigma2, mu;                    /* of b_i'z with it */
+  bl_v variance, center, denominator;   /* of b_i'z without site i; 1 - tau sigma^2 */
+  bl_v sigma2, mu;                      /* of b_i'z with it */
   bl_v zeta, below, ratio, alpha, beta; /* below = Phi(zeta) */
 } cavity;
 

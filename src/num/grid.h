@@ -14,18 +14,18 @@
 
 typedef struct {
   int n, k;
-  const double *mean;    /* [n] */
-  const double *loading; /* n rows of k: B */
+  const double *mean;                            /* [n] */
+  const double *loading;                         /* n rows of k: B */
   double spacing[BL_GRID_SOURCES], reach, shift; /* nodes (index + shift) * spacing with |z| <= reach */
   int64_t count;
-  const uint8_t *x;      /* count distinct rows of n in lexicographic order */
-  const double *weight;  /* [count]; NULL: no gradient */
-  double *p;             /* [count] out */
-  double *g_mean;        /* [n] out, of sum weight log p */
-  double *g_loading;     /* n rows of k, out */
-  double *score;         /* [n (1+k), count] d log p / d (mean_i, B_i), i = 0..n-1; NULL: not wanted */
+  const uint8_t *x;       /* count distinct rows of n in lexicographic order */
+  const double *weight;   /* [count]; NULL: no gradient */
+  double *p;              /* [count] out */
+  double *g_mean;         /* [n] out, of sum weight log p */
+  double *g_loading;      /* n rows of k, out */
+  double *score;          /* [n (1+k), count] d log p / d (mean_i, B_i), i = 0..n-1; NULL: not wanted */
   double *first, *second; /* [k,count], [k,k,count] E[z|x], E[zz'|x]; with score */
-  double *work;          /* bl_grid_work doubles, 64-byte aligned */
+  double *work;           /* bl_grid_work doubles, 64-byte aligned */
 } bl_grid;
 
 static inline size_t bl_grid_work(int n, int k) {

@@ -13,14 +13,16 @@ enum { CHUNK_VECTORS = BL_GRID_CHUNK / BL_LANES };
 
 typedef struct {
   const bl_grid *g;
-  bl_v *z;                                   /* k arrays of one chunk */
-  bl_v *below, *above, *phi, *slope;         /* n each; slope collects adjoints of Phi */
-  bl_v *hazard[2];                           /* n each: -+phi / Phi(-+), for scores */
-  bl_v *f, *fbar;                            /* n + 1 each: product above a level and its adjoint */
+  bl_v *z;                           /* k arrays of one chunk */
+  bl_v *below, *above, *phi, *slope; /* n each; slope collects adjoints of Phi */
+  bl_v *hazard[2];                   /* n each: -+phi / Phi(-+), for scores */
+  bl_v *f, *fbar;                    /* n + 1 each: product above a level and its adjoint */
   bl_v *leaf;
 } chunk;
 
-static bl_v *part(bl_v *base, int i) { return base + (size_t)i * CHUNK_VECTORS; }
+static bl_v *part(bl_v *base, int i) {
+  return base + (size_t)i * CHUNK_VECTORS;
+}
 
 static chunk make_chunk(const bl_grid *g) {
   int n = g->n;

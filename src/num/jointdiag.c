@@ -19,17 +19,17 @@
 
 typedef struct {
   blica_ctx *ctx;
-  bl_share share;       /* of the segments */
+  bl_share share; /* of the segments */
   int m, u;
   const double *weight; /* [u], summing to 1 */
   double *c, *trial;    /* [m,m,u] current and trial D_s, which change places */
   double *b, *trial_b;  /* [m,m] */
   double *step, *move;  /* [m,m] E, I + t E */
-  double *sums;         /* [2 m,m] per segment, of the trial: w D_ij/D_ii, and w D_jj/D_ii; their sum ends in the first */
+  double *sums; /* [2 m,m] per segment, of the trial: w D_ij/D_ii, and w D_jj/D_ii; their sum ends in the first */
   double *gradient, *gamma; /* [m,m] these sums */
-  double *terms;        /* [u] of the criterion */
-  double *scratch;      /* [m,m] per thread */
-  const double *e;      /* of a congruence */
+  double *terms;            /* [u] of the criterion */
+  double *scratch;          /* [m,m] per thread */
+  const double *e;          /* of a congruence */
 } machine;
 
 static void gradient_terms(const machine *j, int64_t s) {
@@ -114,7 +114,8 @@ static blica_status whiten(blica_ctx *ctx, machine *j, double *value) {
   errno = 0;
   lapack_int info = LAPACKE_dsyev(LAPACK_COL_MAJOR, 'V', 'L', m, j->step, m, values);
   if (info != 0 || !(values[0] > 0))
-    return bl_fail_outside(ctx, BLICA_ERR_NUMERIC, "joint diagonalisation needs a positive definite mean; its smallest eigenvalue is %g",
+    return bl_fail_outside(ctx, BLICA_ERR_NUMERIC,
+                           "joint diagonalisation needs a positive definite mean; its smallest eigenvalue is %g",
                            values[0]);
   for (int i = 0; i < m; i++)
     for (int row = 0; row < m; row++) j->b[i + (size_t)row * m] = j->step[row + (size_t)i * m] / sqrt(values[i]);

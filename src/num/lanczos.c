@@ -1,14 +1,14 @@
 /* lanczos.c - Lanczos iteration with full reorthogonalisation.
  *
- * Method (Parlett, The Symmetric Eigenvalue Problem, chapter 13): each step multiplies the newest basis vector by the matrix and
- * orthogonalises the product twice against the whole basis ("twice is enough"), which keeps the basis orthogonal to rounding.
- * The ends of the tridiagonal projection's spectrum converge to those of the matrix. With s the eigenvector of the
- * projection of m steps, beta_m |s_m| is the residual |A y - theta y|, and an eigenvalue lies within it of theta.
- * That it is the wanted one rests on the start vector not being orthogonal to the wanted eigenvector; it is drawn at random, from a
- * fixed stream, for which Kuczynski and Wozniakowski (SIAM J. Matrix Anal. Appl. 13, 1992) give the odds: of missing
- * the end by a share e of the spread after m steps they fall as exp(-m sqrt(e)).
- * An invariant subspace (beta = 0) is left by a new random vector, so repeated eigenvalues are found too.
- * Checked against LAPACK in tests/unit/test_symmetric.c. */
+ * Method (Parlett, The Symmetric Eigenvalue Problem, chapter 13): each step multiplies the newest basis vector by the
+ * matrix and orthogonalises the product twice against the whole basis ("twice is enough"), which keeps the basis
+ * orthogonal to rounding. The ends of the tridiagonal projection's spectrum converge to those of the matrix. With s the
+ * eigenvector of the projection of m steps, beta_m |s_m| is the residual |A y - theta y|, and an eigenvalue lies within
+ * it of theta. That it is the wanted one rests on the start vector not being orthogonal to the wanted eigenvector; it
+ * is drawn at random, from a fixed stream, for which Kuczynski and Wozniakowski (SIAM J. Matrix Anal. Appl. 13, 1992)
+ * give the odds: of missing the end by a share e of the spread after m steps they fall as exp(-m sqrt(e)). An invariant
+ * subspace (beta = 0) is left by a new random vector, so repeated eigenvalues are found too. Checked against LAPACK in
+ * tests/unit/test_symmetric.c. */
 #include "num/lanczos.h"
 
 #include <float.h>
@@ -23,7 +23,9 @@
 
 typedef bl_lanczos_run machine;
 
-static int step_limit(int n, const bl_lanczos_options *o) { return o->max_steps < n ? o->max_steps : n; }
+static int step_limit(int n, const bl_lanczos_options *o) {
+  return o->max_steps < n ? o->max_steps : n;
+}
 
 size_t bl_lanczos_work(int n, const bl_lanczos_options *o) {
   size_t limit = (size_t)step_limit(n, o), wanted = (size_t)(o->low + o->high);
@@ -96,7 +98,8 @@ static bool solve_end(machine *m, int first, int count, int at) {
     return false;
   memcpy(m->values + at, all, (size_t)count * sizeof *all);
   for (int i = 0; i < count; i++)
-    m->residual[at + i] = m->beta[m->steps - 1] * fabs(m->small[(size_t)(at + i) * (size_t)m->limit + (size_t)m->steps - 1]);
+    m->residual[at + i] =
+        m->beta[m->steps - 1] * fabs(m->small[(size_t)(at + i) * (size_t)m->limit + (size_t)m->steps - 1]);
   return true;
 }
 
@@ -119,7 +122,9 @@ void bl_lanczos_begin(machine *m, int n, const bl_lanczos_options *o, double *wo
   fresh_vector(m, 0);
 }
 
-double *bl_lanczos_product(const machine *m) { return m->basis + (size_t)(m->steps + 1) * (size_t)m->n; }
+double *bl_lanczos_product(const machine *m) {
+  return m->basis + (size_t)(m->steps + 1) * (size_t)m->n;
+}
 
 const double *bl_lanczos_vector(const machine *m) {
   return m->done || m->failed || m->steps >= m->limit ? NULL : m->basis + (size_t)m->steps * (size_t)m->n;
@@ -138,8 +143,8 @@ int bl_lanczos_end(const machine *m, double *values, double *residual, double *v
   memcpy(values, m->values, (size_t)wanted * sizeof *values);
   memcpy(residual, m->residual, (size_t)wanted * sizeof *residual);
   if (vectors)
-    cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, m->n, wanted, m->steps, 1, m->basis, m->n, m->small, m->limit, 0, vectors,
-                m->n);
+    cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, m->n, wanted, m->steps, 1, m->basis, m->n, m->small,
+                m->limit, 0, vectors, m->n);
   return m->done ? 0 : 1;
 }
 

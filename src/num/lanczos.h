@@ -10,21 +10,23 @@
 #include "num/symmetric.h"
 
 typedef struct {
-  int low, high;     /* how many of the smallest and of the largest */
-  double tolerance;  /* residual relative to the largest |eigenvalue| at which an eigenvalue is done */
-  int max_steps;     /* at most n are taken */
+  int low, high;    /* how many of the smallest and of the largest */
+  double tolerance; /* residual relative to the largest |eigenvalue| at which an eigenvalue is done */
+  int max_steps;    /* at most n are taken */
 } bl_lanczos_options;
 
 size_t bl_lanczos_work(int n, const bl_lanczos_options *options);
 
-/* values [low+high], the smallest in rising order, then the largest in rising order; residual [low+high], each a bound of
- * the distance to an eigenvalue; vectors [n,low+high] of unit length, or NULL. Returns 0 when all are within the
- * tolerance, 1 when max_steps was not enough (values and residuals are set all the same), -1 when a number is not finite. */
-int bl_lanczos(const bl_symmetric *matrix, const bl_lanczos_options *options, double *work, double *values, double *residual,
-               double *vectors);
+/* values [low+high], the smallest in rising order, then the largest in rising order; residual [low+high], each a bound
+ * of the distance to an eigenvalue; vectors [n,low+high] of unit length, or NULL. Returns 0 when all are within the
+ * tolerance, 1 when max_steps was not enough (values and residuals are set all the same), -1 when a number is not
+ * finite. */
+int bl_lanczos(const bl_symmetric *matrix, const bl_lanczos_options *options, double *work, double *values,
+               double *residual, double *vectors);
 
 /* The same where products come from elsewhere: after bl_lanczos_begin, while bl_lanczos_vector(run) is not NULL, set
- * bl_lanczos_product(run) to the matrix times that vector and call bl_lanczos_step; then bl_lanczos_end. work as above. */
+ * bl_lanczos_product(run) to the matrix times that vector and call bl_lanczos_step; then bl_lanczos_end. work as above.
+ */
 typedef struct {
   const bl_lanczos_options *o;
   int n, limit, steps; /* limit: most steps; steps: taken */
@@ -45,9 +47,10 @@ double *bl_lanczos_product(const bl_lanczos_run *run);
 void bl_lanczos_step(bl_lanczos_run *run);
 int bl_lanczos_end(const bl_lanczos_run *run, double *values, double *residual, double *vectors);
 
-/* Several matrices in packed pairs side by side, the parts of their products shared by threads and, with ranks, by those
- * (num/products.h); same bits as bl_lanczos. A rank runs the iterations of the matrices that it has parts of, or with `everywhere` of
- * all; for them `end` is told what bl_lanczos returns (and errno as it was when it failed), in the calling thread. */
+/* Several matrices in packed pairs side by side, the parts of their products shared by threads and, with ranks, by
+ * those (num/products.h); same bits as bl_lanczos. A rank runs the iterations of the matrices that it has parts of, or
+ * with `everywhere` of all; for them `end` is told what bl_lanczos returns (and errno as it was when it failed), in the
+ * calling thread. */
 typedef struct {
   int count;
   bool ranks, everywhere;

@@ -1,5 +1,6 @@
-/* lanczos_together.c - Lanczos iterations for several matrices side by side: step j of all, then step j + 1 of those that need it. Where
- * there are fewer matrices than threads or ranks, the products, which are nearly all of the work, are thus shared by all. */
+/* lanczos_together.c - Lanczos iterations for several matrices side by side: step j of all, then step j + 1 of those
+ * that need it. Where there are fewer matrices than threads or ranks, the products, which are nearly all of the work,
+ * are thus shared by all. */
 #include <errno.h>
 
 #include "num/lanczos.h"
@@ -10,12 +11,12 @@ enum { PATIENCE = 16 }; /* steps between two questions whether to stop */
 typedef struct {
   const bl_lanczos_job *job;
   bl_products products;
-  int held, held_end;    /* matrices whose iterations run here */
-  bl_lanczos_run *runs;  /* [held_end - held] */
-  int *error;            /* [held_end - held] */
+  int held, held_end;   /* matrices whose iterations run here */
+  bl_lanczos_run *runs; /* [held_end - held] */
+  int *error;           /* [held_end - held] */
   double *room;
-  bl_symmetric *matrix;  /* [count] */
-  const double **x;      /* [count] */
+  bl_symmetric *matrix; /* [count] */
+  const double **x;     /* [count] */
 } group;
 
 static blica_status make(blica_ctx *ctx, int n, group *g) {

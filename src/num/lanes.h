@@ -17,7 +17,9 @@ typedef int64_t bl_v8i __attribute__((vector_size(64), aligned(64)));
 #define BL_TARGET_AVX512 __attribute__((target("avx512f,avx512dq,avx512vl,avx512bw,fma")))
 #define BL_TARGET_AVX2 __attribute__((target("avx2,fma")))
 
-BL_INLINE bl_v8 bl_v8_all(double x) { return (bl_v8){x, x, x, x, x, x, x, x}; }
+BL_INLINE bl_v8 bl_v8_all(double x) {
+  return (bl_v8){x, x, x, x, x, x, x, x};
+}
 
 BL_INLINE bl_v8 bl_v8_choose(bl_v8i mask, bl_v8 yes, bl_v8 no) {
   return (bl_v8)(((bl_v8i)yes & mask) | ((bl_v8i)no & ~mask));

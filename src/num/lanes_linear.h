@@ -45,8 +45,8 @@ BL_INLINE void bl_v8_multiply(int rows, int inner, int columns, const bl_v8 *p, 
 }
 
 /* The same with a scalar left factor p[r ps + m pt]. */
-BL_INLINE void bl_v8_multiply_scalars(int rows, int inner, int columns, const double *p, int ps, int pt,
-                                      const bl_v8 *q, bl_v8 *out) {
+BL_INLINE void bl_v8_multiply_scalars(int rows, int inner, int columns, const double *p, int ps, int pt, const bl_v8 *q,
+                                      bl_v8 *out) {
   int c = 0;
   for (; c + 3 < columns; c += 4) {
     const bl_v8 *q0 = q + c * inner, *q1 = q0 + inner, *q2 = q1 + inner, *q3 = q2 + inner;

@@ -30,7 +30,7 @@ typedef struct {
   double before; /* value at the last iteration's begin */
   int64_t iterations, evaluations;
   bool stopped; /* inside an evaluation */
-  bool plain; /* steepest descent: memory is empty and the preconditioner is left out */
+  bool plain;   /* steepest descent: memory is empty and the preconditioner is left out */
 } machine;
 
 /* Eight partial sums: one chain of additions would take most of the time where the history is long. */
@@ -70,9 +70,15 @@ static double largest(size_t size, const double *a) {
 }
 
 /* Pair j, 0 the newest. */
-static int pair_at(const machine *m, int j) { return (m->newest - j + m->history) % m->history; }
-static const double *step_at(const machine *m, int j) { return m->s + m->size * (size_t)pair_at(m, j); }
-static const double *change_at(const machine *m, int j) { return m->y + m->size * (size_t)pair_at(m, j); }
+static int pair_at(const machine *m, int j) {
+  return (m->newest - j + m->history) % m->history;
+}
+static const double *step_at(const machine *m, int j) {
+  return m->s + m->size * (size_t)pair_at(m, j);
+}
+static const double *change_at(const machine *m, int j) {
+  return m->y + m->size * (size_t)pair_at(m, j);
+}
 
 /* d <- -H g by the two-loop recursion. */
 static void quasi_newton_direction(machine *m) {
@@ -93,7 +99,8 @@ static void quasi_newton_direction(machine *m) {
   product = stored ? dot(m->size, change_at(m, stored - 1), d) : 0;
   for (int j = stored - 1; j >= 0; j--) {
     double beta = m->rho[pair_at(m, j)] * product;
-    product = add_and_dot(m->size, m->alpha[pair_at(m, j)] - beta, step_at(m, j), d, j > 0 ? change_at(m, j - 1) : NULL);
+    product =
+        add_and_dot(m->size, m->alpha[pair_at(m, j)] - beta, step_at(m, j), d, j > 0 ? change_at(m, j - 1) : NULL);
   }
 }
 
@@ -235,10 +242,12 @@ static void pass_result(bl_state *state, void *user) {
 /* ---- the whole ---- */
 
 /* A state that was taken up stands after an iteration, before the hook that follows it. */
-static bl_lbfgs_end minimise(blica_ctx *ctx, machine *m, const bl_lbfgs_options *options, bl_stage *stage, bool taken_up) {
+static bl_lbfgs_end minimise(blica_ctx *ctx, machine *m, const bl_lbfgs_options *options, bl_stage *stage,
+                             bool taken_up) {
   for (;; taken_up = false) {
     if (!taken_up) {
-      if (largest(m->size, m->gradient) <= options->gradient_tolerance * fmax(1, fabs(m->value))) return BL_LBFGS_GRADIENT;
+      if (largest(m->size, m->gradient) <= options->gradient_tolerance * fmax(1, fabs(m->value)))
+        return BL_LBFGS_GRADIENT;
       if (m->iterations >= options->max_iterations) return BL_LBFGS_ITERATIONS;
       if (options->max_evaluations > 0 && m->evaluations >= options->max_evaluations) return BL_LBFGS_ITERATIONS;
       machine kept = *m;
@@ -251,7 +260,8 @@ static bl_lbfgs_end minimise(blica_ctx *ctx, machine *m, const bl_lbfgs_options 
       }
       m->iterations++;
     }
-    int told = options->hook ? options->hook(m->iterations, m->value, largest(m->size, m->gradient), m->user) : BL_GO_ON;
+    int told =
+        options->hook ? options->hook(m->iterations, m->value, largest(m->size, m->gradient), m->user) : BL_GO_ON;
     bl_stage_offer(ctx, stage, told, pass_state, m);
     if (told != BL_GO_ON) return BL_LBFGS_HOOK;
     if (options->change_tolerance > 0 && m->before - m->value < options->change_tolerance * fmax(1, fabs(m->before)))

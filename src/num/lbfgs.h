@@ -8,24 +8,31 @@
 typedef double (*bl_objective)(const double *x, double *gradient, void *user);
 /* After each iteration: BL_GO_ON, or why the run ends here, BL_ENOUGH or BL_CUT_SHORT. */
 typedef int (*bl_iteration_hook)(int64_t iteration, double value, double gradient_max, void *user);
-/* Asked after each evaluation. True: it is not whole, because the user or the clock said stop; the run ends at the last point. */
+/* Asked after each evaluation. True: it is not whole, because the user or the clock said stop; the run ends at the last
+ * point. */
 typedef bool (*bl_evaluation_cut)(void *user);
 /* d <- H0 d, an approximate inverse Hessian in place of the usual multiple of the identity. */
 typedef void (*bl_precondition)(double *d, void *user);
 
 typedef struct {
-  int history;             /* pairs kept, as in 20 */
+  int history; /* pairs kept, as in 20 */
   int64_t max_iterations;
-  int64_t max_evaluations; /* 0: no limit; ends like max_iterations, where line searches grow long */
-  double gradient_tolerance; /* stop when max|g| <= tolerance * max(1, |f|) */
-  double change_tolerance;   /* stop when f falls by less than this times max(1, |f|); 0: never */
-  bl_iteration_hook hook;    /* may be NULL */
-  bl_evaluation_cut cut;     /* may be NULL */
+  int64_t max_evaluations;      /* 0: no limit; ends like max_iterations, where line searches grow long */
+  double gradient_tolerance;    /* stop when max|g| <= tolerance * max(1, |f|) */
+  double change_tolerance;      /* stop when f falls by less than this times max(1, |f|); 0: never */
+  bl_iteration_hook hook;       /* may be NULL */
+  bl_evaluation_cut cut;        /* may be NULL */
   bl_precondition precondition; /* may be NULL */
   bl_stage *stage;              /* where a checkpoint keeps the state; may be NULL */
 } bl_lbfgs_options;
 
-typedef enum { BL_LBFGS_GRADIENT, BL_LBFGS_CHANGE, BL_LBFGS_ITERATIONS, BL_LBFGS_HOOK, BL_LBFGS_LINE_SEARCH } bl_lbfgs_end;
+typedef enum {
+  BL_LBFGS_GRADIENT,
+  BL_LBFGS_CHANGE,
+  BL_LBFGS_ITERATIONS,
+  BL_LBFGS_HOOK,
+  BL_LBFGS_LINE_SEARCH
+} bl_lbfgs_end;
 
 typedef struct {
   double value, gradient_max; /* NaN when the first evaluation was cut */

@@ -53,8 +53,8 @@ done:
 
 void bl_mvn_work_free(bl_mvn_work *work) {
   if (!work) return;
-  double *blocks[] = {work->cholesky, work->slope, work->offset, work->g_slope, work->g_offset, work->solve,
-                      work->uniform, work->weight, work->log_p, work->first, work->second, work->kernel};
+  double *blocks[] = {work->cholesky, work->slope,  work->offset, work->g_slope, work->g_offset, work->solve,
+                      work->uniform,  work->weight, work->log_p,  work->first,   work->second,   work->kernel};
   for (size_t b = 0; b < sizeof blocks / sizeof *blocks; b++) bl_free(blocks[b]);
   bl_free(work);
 }
@@ -149,7 +149,8 @@ static void chain(const bl_mvn_tree *tree, const double *mean, bl_mvn_work *work
 }
 
 /* From moments to scores, in the order of the given variables. */
-static void scores(const bl_mvn_tree *tree, double *first, double *second, const bl_mvn_work *work, double *mean, double *cov) {
+static void scores(const bl_mvn_tree *tree, double *first, double *second, const bl_mvn_work *work, double *mean,
+                   double *cov) {
   int n = tree->n;
   const int *order = tree->order;
   for (int i = 0; i < n; i++) second[i * n + i] -= 1.0;
@@ -187,8 +188,15 @@ bool bl_mvn_lattice(const bl_mvn_tree *tree, const double *mean, const double *c
     work->offset[i] = mean[tree->order[i]] * inverse;
     for (int j = 0; j < i; j++) work->slope[i * n + j] = l[i * n + j] * inverse;
   }
-  bl_sov task = {.n = n, .slope = work->slope, .offset = work->offset, .count = high - low, .x = tree->x + low * n,
-                 .points = points, .uniform = work->uniform, .log_p = work->log_p, .work = work->kernel};
+  bl_sov task = {.n = n,
+                 .slope = work->slope,
+                 .offset = work->offset,
+                 .count = high - low,
+                 .x = tree->x + low * n,
+                 .points = points,
+                 .uniform = work->uniform,
+                 .log_p = work->log_p,
+                 .work = work->kernel};
   if (!result->weight && !result->score_mean) {
     task.points = points < BL_MVN_BLOCK ? points : BL_MVN_BLOCK;
     run_blocks(&task, points, seed, stream, level, work, result->log_p);
@@ -220,15 +228,16 @@ bool bl_mvn_lattice(const bl_mvn_tree *tree, const double *mean, const double *c
 /* Two variables: Phi2 of the standardised means, when it is large enough for an absolute error of 1e-15. */
 static bool two(const double *mean, const double *cov, const uint8_t *x, double *log_p) {
   double s0 = x[0] ? 1.0 : -1.0, s1 = x[1] ? 1.0 : -1.0;
-  double p = blica_bvn(s0 * mean[0] / sqrt(cov[0]), s1 * mean[1] / sqrt(cov[3]), s0 * s1 * cov[1] / sqrt(cov[0] * cov[3]));
+  double p =
+      blica_bvn(s0 * mean[0] / sqrt(cov[0]), s1 * mean[1] / sqrt(cov[3]), s0 * s1 * cov[1] / sqrt(cov[0] * cov[3]));
   *log_p = log(p);
   return p > 1e-6;
 }
 
 enum { SHIFTS = 8 };
 
-/* Mean over shifts of p, as a logarithm, and five standard errors of it. (Errors of shifts have longer tails than normal
- * ones, and stopping when the estimate is small favours underestimates: 3.5, the 99 % point of Student's
+/* Mean over shifts of p, as a logarithm, and five standard errors of it. (Errors of shifts have longer tails than
+ * normal ones, and stopping when the estimate is small favours underestimates: 3.5, the 99 % point of Student's
  * distribution, was exceeded in 4 % of test cases, 5 in none.) */
 static void combine(const double *log_p, double *mean, double *error) {
   double top = log_p[0], sum = 0.0, squares = 0.0;
@@ -265,10 +274,12 @@ blica_status bl_mvn_orthant(blica_ctx *ctx, int n, const double *mean, const dou
     for (int s = 0; s < SHIFTS; s++) {
       bl_mvn_result result = {.log_p = &shift[s]};
       if (!bl_mvn_lattice(tree, mean, cov, 0, 1, points, seed, (uint64_t)s, blica_simd_level(ctx), work, &result))
-        FAIL(ctx, BLICA_ERR_NUMERIC, "orthant probability: the covariance of the %d variables is not positive definite", n);
+        FAIL(ctx, BLICA_ERR_NUMERIC, "orthant probability: the covariance of the %d variables is not positive definite",
+             n);
     }
     combine(shift, log_p, error);
-    if (isnan(*log_p)) FAIL(ctx, BLICA_ERR_NUMERIC, "orthant probability of %d variables: their means or covariances overflow", n);
+    if (isnan(*log_p))
+      FAIL(ctx, BLICA_ERR_NUMERIC, "orthant probability of %d variables: their means or covariances overflow", n);
     if (*error <= tolerance) break;
   }
 done:

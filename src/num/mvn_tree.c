@@ -41,7 +41,8 @@ static int compare_keys(const uint64_t *a, const uint64_t *b, int words) {
 static void sort_rows(const uint64_t *key, int words, int64_t *row, int64_t *spare, int64_t count) {
   for (int64_t width = 1; width < count; width *= 2) {
     for (int64_t low = 0; low < count; low += 2 * width) {
-      int64_t middle = low + width < count ? low + width : count, high = low + 2 * width < count ? low + 2 * width : count;
+      int64_t middle = low + width < count ? low + width : count,
+              high = low + 2 * width < count ? low + 2 * width : count;
       int64_t a = low, b = middle;
       for (int64_t to = low; to < high; to++) {
         bool left = a < middle && (b >= high || compare_keys(key + row[a] * words, key + row[b] * words, words) <= 0);
@@ -71,8 +72,7 @@ blica_status bl_mvn_tree_make(blica_ctx *ctx, int n, const int *order, int64_t c
   memcpy(tree->order, order, sizeof *order * (size_t)n);
   for (int64_t r = 0; r < count; r++) {
     tree->row[r] = r;
-    for (int i = 0; i < n; i++)
-      key[r * words + i / 64] |= (uint64_t)(x[r * n + order[i]] != 0) << (63 - i % 64);
+    for (int i = 0; i < n; i++) key[r * words + i / 64] |= (uint64_t)(x[r * n + order[i]] != 0) << (63 - i % 64);
   }
   sort_rows(key, words, tree->row, spare, count);
   for (int64_t r = 0; r < count; r++)

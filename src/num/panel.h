@@ -20,20 +20,21 @@ VEC_INLINE void panel_add_rows(const vec *x, int vectors, double *lanes) {
 
 /* jt outputs times vt vectors of y_j = start_j + sum_c w[c * ld + j] x_c */
 VEC_INLINE void panel_multiply_tile(const int jt, const int vt, int inner, const double *w, int ld, const double *start,
-                                   const vec *x, vec *y, int vectors) {
+                                    const vec *x, vec *y, int vectors) {
   vec acc[4][2];
   for (int j = 0; j < jt; j++)
     for (int v = 0; v < vt; v++) acc[j][v] = vec_all(start ? start[j] : 0.0);
   for (int c = 0; c < inner; c++)
     for (int j = 0; j < jt; j++)
-      for (int v = 0; v < vt; v++) acc[j][v] = vec_fma(vec_all(w[(size_t)c * ld + j]), x[(size_t)c * vectors + v], acc[j][v]);
+      for (int v = 0; v < vt; v++)
+        acc[j][v] = vec_fma(vec_all(w[(size_t)c * ld + j]), x[(size_t)c * vectors + v], acc[j][v]);
   for (int j = 0; j < jt; j++)
     for (int v = 0; v < vt; v++) y[(size_t)j * vectors + v] = acc[j][v];
 }
 
 /* y [outer] = start + w' x [inner]; w[c * ld + j] takes input c to output j; start may be NULL */
 VEC_INLINE void panel_multiply(int outer, int inner, const double *w, int ld, const double *start, const vec *x, vec *y,
-                              int vectors) {
+                               int vectors) {
   for (int v = 0; v < vectors; v += BL_TILE_VECTORS) {
     int j = 0;
     for (; j + 4 <= outer; j += 4)
@@ -55,7 +56,8 @@ VEC_INLINE void panel_outer_tile(const int jt, const int ct, const vec *d, const
       for (int c = 0; c < ct; c++) acc[j][c] = g[((size_t)j * ld + c) * VEC_PARTS + part];
     for (int v = part; v < vectors; v += VEC_PARTS)
       for (int j = 0; j < jt; j++)
-        for (int c = 0; c < ct; c++) acc[j][c] = vec_fma(d[(size_t)j * vectors + v], z[(size_t)c * vectors + v], acc[j][c]);
+        for (int c = 0; c < ct; c++)
+          acc[j][c] = vec_fma(d[(size_t)j * vectors + v], z[(size_t)c * vectors + v], acc[j][c]);
     for (int j = 0; j < jt; j++)
       for (int c = 0; c < ct; c++) g[((size_t)j * ld + c) * VEC_PARTS + part] = acc[j][c];
   }
@@ -63,8 +65,10 @@ VEC_INLINE void panel_outer_tile(const int jt, const int ct, const vec *d, const
 
 VEC_INLINE void panel_outer_rows(const int jt, int columns, const vec *d, const vec *z, vec *g, int ld, int vectors) {
   int c = 0;
-  for (; c + 4 <= columns; c += 4) panel_outer_tile(jt, 4, d, z + (size_t)c * vectors, g + (size_t)c * VEC_PARTS, ld, vectors);
-  for (; c + 2 <= columns; c += 2) panel_outer_tile(jt, 2, d, z + (size_t)c * vectors, g + (size_t)c * VEC_PARTS, ld, vectors);
+  for (; c + 4 <= columns; c += 4)
+    panel_outer_tile(jt, 4, d, z + (size_t)c * vectors, g + (size_t)c * VEC_PARTS, ld, vectors);
+  for (; c + 2 <= columns; c += 2)
+    panel_outer_tile(jt, 2, d, z + (size_t)c * vectors, g + (size_t)c * VEC_PARTS, ld, vectors);
   if (c < columns) panel_outer_tile(jt, 1, d, z + (size_t)c * vectors, g + (size_t)c * VEC_PARTS, ld, vectors);
 }
 
@@ -73,7 +77,8 @@ VEC_INLINE void panel_outer(int rows, int columns, const vec *d, const vec *z, v
   int j = 0;
   for (; j + 2 <= rows; j += 2)
     panel_outer_rows(2, columns, d + (size_t)j * vectors, z, g + (size_t)j * columns * VEC_PARTS, columns, vectors);
-  if (j < rows) panel_outer_rows(1, columns, d + (size_t)j * vectors, z, g + (size_t)j * columns * VEC_PARTS, columns, vectors);
+  if (j < rows)
+    panel_outer_rows(1, columns, d + (size_t)j * vectors, z, g + (size_t)j * columns * VEC_PARTS, columns, vectors);
 }
 
 #endif

@@ -1,15 +1,16 @@
 /* plackett.c - all orthants of a normal distribution of few variables, with derivatives, by Plackett's reduction.
  *
- * Method: Plackett (1954), in the moments of signs of all subsets of the variables at once (plackett_kernel.h; exact maximum
- * likelihood of probit models by this reduction: Huguenin, Pelgrin and Holly 2009). The probabilities are the Walsh-Hadamard
- * transform of those moments, so they sum to 1 whatever the quadrature. The first variable taken out leaves (n-1) * nodes
- * conditional distributions of n-2 variables; they go through the kernel eight at a time. Derivatives are probabilities of the
- * same kind: dP/d mean_i = s_i phi(Y_i = 0) P(rest | Y_i = 0), dP/d cov_ij = s_i s_j phi(Y_i = Y_j = 0) P(rest | Y_i = Y_j = 0); those in the
- * variances follow since P does not change with the scale of a variable.
- * Accuracy: Gauss-Legendre quadrature of analytic integrands; on models drawn as in the paper, n = 6, the largest error of a probability
- * is 1e-6 with 3 nodes, 1e-10 with 6, 1e-14 with 10. The error is estimated by whoever calls, from a second rule.
- * Checked against closed forms and one-factor integrals of 30 digits, separation of variables, central differences, and
- * between instruction sets: tests/unit/test_plackett.c; against mvtnorm: tests/parity/mvn.sh. */
+ * Method: Plackett (1954), in the moments of signs of all subsets of the variables at once (plackett_kernel.h; exact
+ * maximum likelihood of probit models by this reduction: Huguenin, Pelgrin and Holly 2009). The probabilities are the
+ * Walsh-Hadamard transform of those moments, so they sum to 1 whatever the quadrature. The first variable taken out
+ * leaves (n-1) * nodes conditional distributions of n-2 variables; they go through the kernel eight at a time.
+ * Derivatives are probabilities of the same kind: dP/d mean_i = s_i phi(Y_i = 0) P(rest | Y_i = 0), dP/d cov_ij = s_i
+ * s_j phi(Y_i = Y_j = 0) P(rest | Y_i = Y_j = 0); those in the variances follow since P does not change with the scale
+ * of a variable. Accuracy: Gauss-Legendre quadrature of analytic integrands; on models drawn as in the paper, n = 6,
+ * the largest error of a probability is 1e-6 with 3 nodes, 1e-10 with 6, 1e-14 with 10. The error is estimated by
+ * whoever calls, from a second rule. Checked against closed forms and one-factor integrals of 30 digits, separation of
+ * variables, central differences, and between instruction sets: tests/unit/test_plackett.c; against mvtnorm:
+ * tests/parity/mvn.sh. */
 #include "num/plackett.h"
 
 #include <math.h>
@@ -18,7 +19,9 @@
 #define SMALLEST 1e-17 /* probabilities below cannot be told from nothing */
 enum { LANES = 8 };
 
-static size_t pairs(int m) { return (size_t)m * (size_t)(m - 1) / 2; }
+static size_t pairs(int m) {
+  return (size_t)m * (size_t)(m - 1) / 2;
+}
 
 blica_status bl_plackett_work_make(blica_ctx *ctx, int n, bool slopes, bl_plackett_work **out) {
   blica_status status = BLICA_OK;
@@ -53,8 +56,8 @@ done:
 
 void bl_plackett_work_free(bl_plackett_work *w) {
   if (!w) return;
-  double *blocks[] = {w->h, w->deviation, w->rho, w->factor, w->moment, w->p, w->by_mean, w->by_pair, w->slope, w->lane_h, w->lane_rho,
-                      w->lane_moment, w->lane_work};
+  double *blocks[] = {w->h,       w->deviation, w->rho,    w->factor,   w->moment,      w->p,        w->by_mean,
+                      w->by_pair, w->slope,     w->lane_h, w->lane_rho, w->lane_moment, w->lane_work};
   for (size_t b = 0; b < sizeof blocks / sizeof *blocks; b++) bl_free(blocks[b]);
   bl_free(w);
 }
@@ -100,7 +103,8 @@ static void flush(lanes *l) {
     for (int i = 0; i < l->m; i++) w->lane_h[i * LANES + lane] = w->lane_h[i * LANES];
     for (size_t e = 0; e < pairs(l->m); e++) w->lane_rho[e * LANES + lane] = w->lane_rho[e * LANES];
   }
-  bl_plackett_batch batch = {.m = l->m, .rule = &w->rule, .h = w->lane_h, .rho = w->lane_rho, .moment = w->lane_moment, .work = w->lane_work};
+  bl_plackett_batch batch = {
+      .m = l->m, .rule = &w->rule, .h = w->lane_h, .rho = w->lane_rho, .moment = w->lane_moment, .work = w->lane_work};
   bl_plackett_batch_run(&batch, l->level);
   for (int lane = 0; lane < l->filled; lane++) {
     const job *j = &l->job[lane];
@@ -112,7 +116,9 @@ static void flush(lanes *l) {
   l->filled = 0;
 }
 
-static double correlation(const bl_plackett_work *w, int i, int j) { return i > j ? w->rho[pairs(i) + (size_t)j] : w->rho[pairs(j) + (size_t)i]; }
+static double correlation(const bl_plackett_work *w, int i, int j) {
+  return i > j ? w->rho[pairs(i) + (size_t)j] : w->rho[pairs(j) + (size_t)i];
+}
 
 /* Puts into the next lane the first `count` variables but a and b, given that those are 0; correlations of a times t.
  * b < 0: given a alone. */
@@ -142,7 +148,9 @@ static void push(lanes *l, int count, int a, int b, double t, job where) {
 }
 
 /* Densities of one variable at 0, of two with correlation rho. */
-static double density1(double h) { return 0.39894228040143267794 * exp(-0.5 * h * h); }
+static double density1(double h) {
+  return 0.39894228040143267794 * exp(-0.5 * h * h);
+}
 static double density2(double h, double k, double rho) {
   double left = 1.0 - rho * rho;
   return 0.15915494309189533577 / sqrt(left) * exp((rho * h * k - 0.5 * (h * h + k * k)) / left);
@@ -153,12 +161,14 @@ static void all_moments(bl_plackett_work *w, blica_simd level) {
   lanes l = {.w = w, .level = level};
   w->moment[0] = 1.0;
   for (int v = 0; v < w->n; v++) {
-    double one = erf(w->h[v] * 0.70710678118654752440), c = w->factor[pairs(v + 1) + (size_t)v], most2 = (1.0 - c) / (1.0 + c);
+    double one = erf(w->h[v] * 0.70710678118654752440), c = w->factor[pairs(v + 1) + (size_t)v],
+           most2 = (1.0 - c) / (1.0 + c);
     for (unsigned s = 0; s < 1u << v; s++) w->moment[1u << v | s] = w->moment[s] * one;
     for (int j = 0; j < v; j++)
       for (int g = 0; g < w->rule.nodes; g++) {
         double x = w->rule.node[g], q2 = most2 * x * x, r = correlation(w, v, j);
-        double t = 2.0 * x / ((1.0 + c) * (1.0 + q2)), dt = 2.0 * w->rule.weight[g] / (1.0 + c) * (1.0 - q2) / ((1.0 + q2) * (1.0 + q2));
+        double t = 2.0 * x / ((1.0 + c) * (1.0 + q2)),
+               dt = 2.0 * w->rule.weight[g] / (1.0 + c) * (1.0 - q2) / ((1.0 + q2) * (1.0 + q2));
         double f = 4.0 * r * dt * density2(w->h[v], w->h[j], t * r);
         push(&l, v, v, j, t, (job){.factor = f, .to = w->moment, .set = 1 + j});
       }
@@ -182,7 +192,8 @@ static void all_slopes(bl_plackett_work *w, blica_simd level) {
   lanes l = {.w = w, .level = level};
   size_t half = (size_t)1 << (w->n - 1), quarter = half / 2;
   memset(w->by_mean, 0, sizeof(double) * (size_t)w->n * half);
-  for (int i = 0; i < w->n; i++) push(&l, w->n, i, -1, 1.0, (job){.factor = density1(w->h[i]), .to = w->by_mean + (size_t)i * half});
+  for (int i = 0; i < w->n; i++)
+    push(&l, w->n, i, -1, 1.0, (job){.factor = density1(w->h[i]), .to = w->by_mean + (size_t)i * half});
   flush(&l);
   for (int i = 0; i < w->n; i++) to_probabilities(w->n - 1, w->by_mean + (size_t)i * half);
   if (w->n < 2) return;
@@ -219,7 +230,9 @@ static bool standardise(const bl_mvn_tree *tree, const double *mean, const doubl
   return true;
 }
 
-static unsigned without(unsigned x, int bit) { return (x >> 1 & ~((1u << bit) - 1)) | (x & ((1u << bit) - 1)); }
+static unsigned without(unsigned x, int bit) {
+  return (x >> 1 & ~((1u << bit) - 1)) | (x & ((1u << bit) - 1));
+}
 
 /* d log p of orthant x in h and rho. */
 static void slopes_of(const bl_plackett_work *w, unsigned x, double p, double *by_h, double *by_rho) {
@@ -229,12 +242,14 @@ static void slopes_of(const bl_plackett_work *w, unsigned x, double p, double *b
     double si = (x >> i & 1 ? 1.0 : -1.0) / p;
     by_h[i] = si * w->by_mean[(size_t)i * half + rest];
     for (int j = 0; j < i; j++)
-      by_rho[pairs(i) + (size_t)j] = (x >> j & 1 ? si : -si) * w->by_pair[(pairs(i) + (size_t)j) * quarter + without(rest, j)];
+      by_rho[pairs(i) + (size_t)j] =
+          (x >> j & 1 ? si : -si) * w->by_pair[(pairs(i) + (size_t)j) * quarter + without(rest, j)];
   }
 }
 
 /* From h and rho to the means and covariances of the given variables. */
-static void chain(const bl_mvn_tree *tree, const bl_plackett_work *w, const double *by_h, const double *by_rho, double *g_mean, double *g_cov) {
+static void chain(const bl_mvn_tree *tree, const bl_plackett_work *w, const double *by_h, const double *by_rho,
+                  double *g_mean, double *g_cov) {
   int n = tree->n;
   for (int i = 0; i < n; i++) {
     size_t a = (size_t)tree->order[i];
@@ -276,7 +291,8 @@ bool bl_plackett(const bl_mvn_tree *tree, const double *mean, const double *cov,
     slopes_of(w, index, p, own, own + n);
     if (result->weight)
       for (size_t e = 0; e < size; e++) sum[e] += result->weight[tree->row[r]] * own[e];
-    if (result->score_mean) chain(tree, w, own, own + n, result->score_mean + (r - low) * n, result->score_cov + (r - low) * n * n);
+    if (result->score_mean)
+      chain(tree, w, own, own + n, result->score_mean + (r - low) * n, result->score_cov + (r - low) * n * n);
   }
   if (result->weight) chain(tree, w, sum, sum + n, result->g_mean, result->g_cov);
   return true;
@@ -288,13 +304,14 @@ double bl_plackett_cost(int n, int nodes) {
   return cost[n];
 }
 
-/* The precision matrix tells how far each variable is determined by the others, R^2 = 1 - 1/K_ii; taking one out is a step of
- * elimination. */
+/* The precision matrix tells how far each variable is determined by the others, R^2 = 1 - 1/K_ii; taking one out is a
+ * step of elimination. */
 void bl_plackett_order(int n, const double *cov, int *order) {
   double k[BL_PLACKETT_MAX][BL_PLACKETT_MAX];
   bool taken[BL_PLACKETT_MAX] = {false};
   for (int i = 0; i < n; i++)
-    for (int j = 0; j < n; j++) k[i][j] = cov[(size_t)i * n + j] / sqrt(cov[(size_t)i * n + i] * cov[(size_t)j * n + j]);
+    for (int j = 0; j < n; j++)
+      k[i][j] = cov[(size_t)i * n + j] / sqrt(cov[(size_t)i * n + i] * cov[(size_t)j * n + j]);
   for (int m = 0; m < n; m++) { /* Gauss-Jordan inverse in place; pivots of a positive definite matrix are safe */
     double pivot = k[m][m];
     k[m][m] = 1.0;

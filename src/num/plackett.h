@@ -43,15 +43,16 @@ typedef struct {
   int n;
   bl_plackett_rule rule;
   double *h, *deviation, *rho, *factor; /* means over deviations, correlations and their Cholesky factor, in order */
-  double *moment, *p;            /* [2^n] */
-  double *by_mean, *by_pair;     /* [2^(n-1),n], [2^(n-2),n(n-1)/2] of each orthant, the signs taken out */
+  double *moment, *p;                   /* [2^n] */
+  double *by_mean, *by_pair;            /* [2^(n-1),n], [2^(n-2),n(n-1)/2] of each orthant, the signs taken out */
   double *slope;
   double *lane_h, *lane_rho, *lane_moment, *lane_work;
 } bl_plackett_work;
 blica_status bl_plackett_work_make(blica_ctx *ctx, int n, bool slopes, bl_plackett_work **out);
 void bl_plackett_work_free(bl_plackett_work *work);
 
-/* As bl_mvn_lattice, with `nodes` nodes (2 .. BL_PLACKETT_NODES) in each integral. False when cov is not positive definite. */
+/* As bl_mvn_lattice, with `nodes` nodes (2 .. BL_PLACKETT_NODES) in each integral. False when cov is not positive
+ * definite. */
 bool bl_plackett(const bl_mvn_tree *tree, const double *mean, const double *cov, int64_t low, int64_t high, int nodes,
                  blica_simd level, bl_plackett_work *work, const bl_mvn_result *result);
 

@@ -3,9 +3,9 @@
  * With M_S = E prod_{i in S} sign(Y_i), and the correlations of variable v with those before it multiplied by t,
  *   d M_S / d t = sum_{j in S} rho_vj 4 phi2(h_v, h_j; t rho_vj) M_{S - v - j}(given Y_v = Y_j = 0)
  * (Plackett 1954; in this form it holds for every S at once), and at t = 0 M_S = M_{S-v} M_v. So the moments of
- * v + 1 variables come from those of v variables and of v - 1 under v * nodes conditional distributions. The conditional
- * variance of v is 1 - t^2 R^2, R its multiple correlation: with t R = sin(theta) the integrand has no singularity
- * there; theta is taken through q = tan(theta/2), which needs no sine and stays within [0,1].
+ * v + 1 variables come from those of v variables and of v - 1 under v * nodes conditional distributions. The
+ * conditional variance of v is 1 - t^2 R^2, R its multiple correlation: with t R = sin(theta) the integrand has no
+ * singularity there; theta is taken through q = tan(theta/2), which needs no sine and stays within [0,1].
  *
  * The including file defines BL_PLACKETT_BATCH, the name of the function, and the instruction set. */
 #include <string.h>
@@ -28,14 +28,17 @@ BL_INLINE bl_v two(const bl_plackett_rule *rule, bl_v h, bl_v k, bl_v rho) {
   bl_v most = rho / (1.0 + bl_v_sqrt(bl_v_max(1.0 - rho * rho, bl_v_all(LEAST))));
   for (int g = 0; g < rule->nodes; g++) {
     bl_v q = most * rule->node[g], q2 = q * q, up = 1.0 + q2, down = 1.0 - q2;
-    bl_v inverse = 1.0 / (up * down), over_up = inverse * down, over_cos = up * up * inverse; /* 1/(1+q^2), 1/cos(theta) */
+    bl_v inverse = 1.0 / (up * down), over_up = inverse * down,
+         over_cos = up * up * inverse; /* 1/(1+q^2), 1/cos(theta) */
     bl_v sine = 2.0 * q * over_up;
     sum += rule->weight[g] * over_up * bl_v_exp((squares + product * sine) * over_cos * over_cos);
   }
   return 2.0 * TWO_OVER_PI * most * sum;
 }
 
-static size_t pairs(int m) { return (size_t)m * (size_t)(m - 1) / 2; }
+static size_t pairs(int m) {
+  return (size_t)m * (size_t)(m - 1) / 2;
+}
 
 /* Row v of the Cholesky factor; returns its last element, sqrt(1 - R^2). */
 BL_INLINE bl_v next_row(int v, const bl_v *rho, bl_v *factor) {
@@ -51,8 +54,10 @@ BL_INLINE bl_v next_row(int v, const bl_v *rho, bl_v *factor) {
   return row[v] = bl_v_sqrt(bl_v_max(left, bl_v_all(LEAST)));
 }
 
-/* The distribution of the variables before v but j, given that v and j are 0, correlations of v times t: standardised. */
-BL_INLINE void given(int v, int j, bl_v t, bl_v c, bl_v inverse, const bl_v *h, const bl_v *rho, bl_v *to_h, bl_v *to_rho) {
+/* The distribution of the variables before v but j, given that v and j are 0, correlations of v times t: standardised.
+ */
+BL_INLINE void given(int v, int j, bl_v t, bl_v c, bl_v inverse, const bl_v *h, const bl_v *rho, bl_v *to_h,
+                     bl_v *to_rho) {
   bl_v av[BL_PLACKETT_MAX], aj[BL_PLACKETT_MAX], scale[BL_PLACKETT_MAX];
   for (int i = 0, at = 0; i < v; i++) {
     if (i == j) continue;
@@ -80,7 +85,8 @@ BL_INLINE void scatter(int v, int j, bl_v f, const bl_v *sub, bl_v *out) {
 static void moments(const bl_plackett_rule *rule, int m, const bl_v *h, const bl_v *rho, bl_v *out, bl_v *work);
 
 /* The integrals of variable v >= 2, whose sqrt(1 - R^2) is c. */
-static void integrate(const bl_plackett_rule *rule, int v, bl_v cosine, const bl_v *h, const bl_v *rho, bl_v *out, bl_v *work) {
+static void integrate(const bl_plackett_rule *rule, int v, bl_v cosine, const bl_v *h, const bl_v *rho, bl_v *out,
+                      bl_v *work) {
   bl_v *to_h = work, *to_rho = to_h + v, *sub = to_rho + pairs(v);
   bl_v over = 1.0 / (1.0 + cosine), most2 = (1.0 - cosine) * over; /* the square of tan(theta/2) at t = 1 */
   for (int g = 0; g < rule->nodes; g++) {

@@ -21,7 +21,8 @@ blica_status bl_products_bounds(blica_ctx *ctx, int n, int count, int64_t **boun
   *bound = NULL;
   if (status != BLICA_OK) return status;
   for (int r = 0; r <= share.size; r++)
-    share.bound[r] = share.bound[r] / parts * bl_symmetric_before(n, parts) + bl_symmetric_before(n, (int)(share.bound[r] % parts));
+    share.bound[r] =
+        share.bound[r] / parts * bl_symmetric_before(n, parts) + bl_symmetric_before(n, (int)(share.bound[r] % parts));
   *bound = share.bound;
   share.bound = NULL;
   bl_share_free(&share);
@@ -43,7 +44,8 @@ static void part_task(int64_t item, int thread, void *user) {
   const bl_products *p = user;
   int s = (int)(item / p->parts), part = (int)(item % p->parts);
   if (p->x[s])
-    bl_symmetric_part(&p->matrix[s], part, p->k, p->x[s], sum_of(p, item), p->tiles + bl_symmetric_tile() * (size_t)thread);
+    bl_symmetric_part(&p->matrix[s], part, p->k, p->x[s], sum_of(p, item),
+                      p->tiles + bl_symmetric_tile() * (size_t)thread);
 }
 
 blica_status bl_products_run(bl_products *p, const bl_symmetric *matrix, const double *const *x) {
@@ -53,7 +55,8 @@ blica_status bl_products_run(bl_products *p, const bl_symmetric *matrix, const d
   return bl_share_exchange(p->ctx, &p->share, 0, NULL, &sum);
 }
 
-void bl_products_take(const bl_products *p, int s, const bl_symmetric *matrix, const double *x, int first, int last, double *y) {
+void bl_products_take(const bl_products *p, int s, const bl_symmetric *matrix, const double *x, int first, int last,
+                      double *y) {
   const double *sum = sum_of(p, (int64_t)s * p->parts);
   for (size_t c = 0; c < (size_t)p->k; c++)
     for (size_t i = c * (size_t)p->n + (size_t)first, end = i + (size_t)(last - first); i < end; i++)

@@ -5,7 +5,9 @@
 
 #include <Random123/philox.h>
 
-bl_rng bl_rng_make(uint64_t seed, uint64_t stream) { return (bl_rng){.seed = seed, .stream = stream}; }
+bl_rng bl_rng_make(uint64_t seed, uint64_t stream) {
+  return (bl_rng){.seed = seed, .stream = stream};
+}
 
 uint64_t bl_rng_bits(bl_rng *rng) {
   if (rng->left == 0) {
@@ -21,7 +23,9 @@ uint64_t bl_rng_bits(bl_rng *rng) {
   return rng->word[--rng->left];
 }
 
-double bl_rng_uniform(bl_rng *rng) { return ((double)(bl_rng_bits(rng) >> 11) + 0.5) * 0x1p-53; }
+double bl_rng_uniform(bl_rng *rng) {
+  return ((double)(bl_rng_bits(rng) >> 11) + 0.5) * 0x1p-53;
+}
 
 double bl_rng_normal(bl_rng *rng) {
   if (rng->has_spare) {

@@ -8,8 +8,8 @@
 typedef struct {
   uint64_t seed, stream, next; /* next: index of the next block of two 64-bit words */
   uint64_t word[2];
-  int left;         /* words not yet used */
-  double spare;     /* second normal of a Box-Muller pair */
+  int left;     /* words not yet used */
+  double spare; /* second normal of a Box-Muller pair */
   int has_spare;
 } bl_rng;
 

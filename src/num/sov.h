@@ -8,8 +8,8 @@
 
 #include "blica.h"
 
-#define BL_SOV_BLOCK 64  /* points come in multiples of this */
-#define BL_SOV_ARRAYS 9  /* vectors of one double per point that a level of the tree needs */
+#define BL_SOV_BLOCK 64 /* points come in multiples of this */
+#define BL_SOV_ARRAYS 9 /* vectors of one double per point that a level of the tree needs */
 
 /* X_i = offset_i + sum_{j<i} slope_ij w_j + w_i in units of its own conditional deviation, w ~ N(0, I). The
  * orthant of x is: X_i > 0 where x_i = 1, X_i < 0 where x_i = 0. */

@@ -3,8 +3,8 @@
  * Packed, one vector: every column is read once, as a dot product and a multiple added, so the rate is that of memory.
  * Packed, several vectors: the matrix is taken in tiles, copied to where BLAS can use them (packed columns do not lie
  * at equal distances), and each tile serves its own place and the mirrored one: half the memory traffic of a full
- * matrix. Accuracy is that of a dot product of length n. Checked against the full product, and parts bit by bit against the
- * whole, in tests/unit/test_symmetric.c. */
+ * matrix. Accuracy is that of a dot product of length n. Checked against the full product, and parts bit by bit against
+ * the whole, in tests/unit/test_symmetric.c. */
 #include "num/symmetric.h"
 
 #include <math.h>
@@ -40,7 +40,9 @@ int64_t bl_symmetric_before(int n, int part) {
   return column * (column - 1) / 2;
 }
 
-size_t bl_symmetric_tile(void) { return (size_t)TILE * TILE; }
+size_t bl_symmetric_tile(void) {
+  return (size_t)TILE * TILE;
+}
 
 size_t bl_symmetric_work(int n, int k) {
   size_t sums = 0;
@@ -48,9 +50,13 @@ size_t bl_symmetric_work(int n, int k) {
   return bl_symmetric_tile() + sums * (size_t)n * (size_t)k;
 }
 
-static const double *column_of(const bl_symmetric *m, int j) { return m->pairs + ((size_t)j * (size_t)(j - 1) / 2 - m->from); }
+static const double *column_of(const bl_symmetric *m, int j) {
+  return m->pairs + ((size_t)j * (size_t)(j - 1) / 2 - m->from);
+}
 
-static int least(int a, int b) { return a < b ? a : b; }
+static int least(int a, int b) {
+  return a < b ? a : b;
+}
 
 static void one_vector(const bl_symmetric *m, int first, int last, const double *x, double *y) {
   for (int j = first > 1 ? first : 1; j < last; j++) {
@@ -69,7 +75,8 @@ static void copy_tile(const bl_symmetric *m, int i0, int rows, int j0, int colum
 /* Columns j0.. and their own rows, filled to both sides. */
 static void copy_corner(const bl_symmetric *m, int j0, int columns, double *tile) {
   for (int c = 0; c < columns; c++) {
-    for (int r = 0; r < c; r++) tile[r + (size_t)c * columns] = tile[c + (size_t)r * columns] = column_of(m, j0 + c)[j0 + r];
+    for (int r = 0; r < c; r++)
+      tile[r + (size_t)c * columns] = tile[c + (size_t)r * columns] = column_of(m, j0 + c)[j0 + r];
     tile[c + (size_t)c * columns] = 0;
   }
 }
@@ -83,7 +90,8 @@ static void stripe(const bl_symmetric *m, int j0, int columns, int k, const doub
     cblas_dgemm(CblasColMajor, CblasTrans, CblasNoTrans, columns, k, rows, 1, tile, rows, x + i0, n, 1, y + j0, n);
   }
   copy_corner(m, j0, columns, tile);
-  cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, columns, k, columns, 1, tile, columns, x + j0, n, 1, y + j0, n);
+  cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, columns, k, columns, 1, tile, columns, x + j0, n, 1, y + j0,
+              n);
 }
 
 /* The part, in the rows that it reaches: those of its columns and above; other rows are left as they are. */
@@ -111,7 +119,8 @@ void bl_symmetric_part(const bl_symmetric *m, int part, int k, const double *x, 
 }
 
 /* Parts first.. of `parts` ones, added over the tree; `sums` has room for [n,k] of each level below. */
-static void branch(const bl_symmetric *m, int first, int parts, int k, const double *x, double *y, double *tile, double *sums) {
+static void branch(const bl_symmetric *m, int first, int parts, int k, const double *x, double *y, double *tile,
+                   double *sums) {
   const size_t n = (size_t)m->n;
   int start, middle, last;
   if (parts == 1) {
@@ -126,7 +135,8 @@ static void branch(const bl_symmetric *m, int first, int parts, int k, const dou
     double *to = y + c * n;
     const double *from = sums + c * n;
     for (int i = 0; i < middle; i++) to[i] += from[i];
-    for (int i = middle; i < last; i++) to[i] = 0.0 + from[i]; /* what the first half has there, so that -0 becomes 0 here too */
+    for (int i = middle; i < last; i++)
+      to[i] = 0.0 + from[i]; /* what the first half has there, so that -0 becomes 0 here too */
   }
 }
 

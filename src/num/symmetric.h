@@ -5,9 +5,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Either full [n,n], or pairs: the entries above the diagonal, column by column (entry i < j at j(j-1)/2 + i), each to be
- * multiplied by scale; the diagonal is then 1. Packed takes half the memory, and correlations come that way. Who multiplies
- * some parts only may have the pairs from index `from` on, as far as these parts need them. */
+/* Either full [n,n], or pairs: the entries above the diagonal, column by column (entry i < j at j(j-1)/2 + i), each to
+ * be multiplied by scale; the diagonal is then 1. Packed takes half the memory, and correlations come that way. Who
+ * multiplies some parts only may have the pairs from index `from` on, as far as these parts need them. */
 typedef struct {
   int n;
   const double *full;
@@ -21,9 +21,10 @@ typedef struct {
 size_t bl_symmetric_work(int n, int k);
 void bl_symmetric_product(const bl_symmetric *matrix, int k, const double *x, double *y, double *work);
 
-/* The product of packed pairs is x + scale (sum of parts), a part being that of some columns of pairs, all of them about
- * equal in work. The sum over parts runs over a binary tree (part i takes part i + 2^l for growing l), whoever adds them, and the
- * number of parts, a power of two, depends on n alone: so those who share the parts get the bits of one who makes them all. */
+/* The product of packed pairs is x + scale (sum of parts), a part being that of some columns of pairs, all of them
+ * about equal in work. The sum over parts runs over a binary tree (part i takes part i + 2^l for growing l), whoever
+ * adds them, and the number of parts, a power of two, depends on n alone: so those who share the parts get the bits of
+ * one who makes them all. */
 int bl_symmetric_parts(int n);
 void bl_symmetric_columns(int n, int part, int *first, int *last); /* columns first..last-1 are in the part */
 /* Pairs that come before those of a part (or, after the last part, of the next matrix). */

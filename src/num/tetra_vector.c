@@ -3,13 +3,13 @@
  * The unknown is theta = asin(rho); with f(w) = exp((hk sin w - (h^2+k^2)/2)/cos^2 w) the equation is
  *   int_0^theta f(w) dw = 2 pi (p11 p00 - p10 p01).
  * A first guess comes from the odds ratio; its integral takes 20 Gauss-Legendre nodes. Then Halley steps (log f has a
- * closed derivative) of at most 0.15, each adding only the integral over the step: 8 nodes for the first two, 4 for later
- * and smaller ones. A step below 1e-6 is the last: the next would be below 1e-17. Lanes that run past |theta| = 1.2, or do
- * not settle, are solved again by the bracketed scalar route (tetra.c), which is also the reference in the tests.
- * A lane's result depends on that lane alone.
+ * closed derivative) of at most 0.15, each adding only the integral over the step: 8 nodes for the first two, 4 for
+ * later and smaller ones. A step below 1e-6 is the last: the next would be below 1e-17. Lanes that run past |theta|
+ * = 1.2, or do not settle, are solved again by the bracketed scalar route (tetra.c), which is also the reference in the
+ * tests. A lane's result depends on that lane alone.
  *
- * One source for SSE2, AVX2 and AVX-512 with equal bits (num/vmath.h, no contraction to fused operations). Accuracy: |Phi2(h,k;rho) - p11| < 1e-15.
- * Checked in tests/unit/test_tetra.c and tests/identity/test_correlate.c. */
+ * One source for SSE2, AVX2 and AVX-512 with equal bits (num/vmath.h, no contraction to fused operations). Accuracy:
+ * |Phi2(h,k;rho) - p11| < 1e-15. Checked in tests/unit/test_tetra.c and tests/identity/test_correlate.c. */
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>
@@ -20,7 +20,7 @@
 
 #define TWO_PI 6.2831853071795864769
 #define HALF_PI 1.5707963267948966192
-#define LARGEST 1.2  /* |theta| of an accepted root, rho = 0.932 */
+#define LARGEST 1.2   /* |theta| of an accepted root, rho = 0.932 */
 #define FURTHEST 1.18 /* of a first guess */
 
 BL_INLINE bl_v load(const double *x) {
@@ -58,14 +58,15 @@ BL_INLINE bl_v integrate(thresholds t, bl_v from, bl_v step, int half, const dou
   bl_v radius = 0.5 * step, middle = from + radius, sum = bl_v_all(0.0);
   for (int i = 0; i < half; i++) {
     bl_v away = radius * node[i];
-    sum += weight[i] * (bl_v_exp(exponent(t, bl_v_sin(middle - away))) + bl_v_exp(exponent(t, bl_v_sin(middle + away))));
+    sum +=
+        weight[i] * (bl_v_exp(exponent(t, bl_v_sin(middle - away))) + bl_v_exp(exponent(t, bl_v_sin(middle + away))));
   }
   return radius * sum;
 }
 
-/* theta = (pi/2) tanh(c L/2), L the log odds ratio (Bonett and Price 2005 in other words). Their c is replaced by the one that
- * makes the slope at independence right, 8 p1 q1 p2 q2 exp((h^2+k^2)/2), with two small terms in L fitted
- * to roots: the error is 0.005 in the median, below 0.2 for 99.9 % of tables with |rho| < 0.92. */
+/* theta = (pi/2) tanh(c L/2), L the log odds ratio (Bonett and Price 2005 in other words). Their c is replaced by the
+ * one that makes the slope at independence right, 8 p1 q1 p2 q2 exp((h^2+k^2)/2), with two small terms in L fitted to
+ * roots: the error is 0.005 in the median, below 0.2 for 99.9 % of tables with |rho| < 0.92. */
 BL_INLINE bl_v first_guess(thresholds t, bl_v p11, bl_v p10, bl_v p01, bl_v p00) {
   bl_v p1 = p11 + p10, p2 = p11 + p01;
   bl_v odds = bl_v_rough_log((p11 * p00 + 1e-200) / (p10 * p01 + 1e-200)), size = bl_v_abs(odds);

@@ -22,7 +22,7 @@
 #if VEC_WIDTH > 2
 #include <immintrin.h>
 #endif
-#define VEC_LANES 8                   /* partial sums */
+#define VEC_LANES 8                       /* partial sums */
 #define VEC_PARTS (VEC_LANES / VEC_WIDTH) /* vectors that hold them */
 
 typedef double vec __attribute__((vector_size(8 * VEC_WIDTH), may_alias));
@@ -31,7 +31,9 @@ typedef float vecf __attribute__((vector_size(4 * VEC_WIDTH), may_alias));
 
 #define VEC_INLINE static inline __attribute__((always_inline, unused))
 
-VEC_INLINE vec vec_all(double x) { return x - (vec){0}; }
+VEC_INLINE vec vec_all(double x) {
+  return x - (vec){0};
+}
 
 /* a b + c, rounded once */
 VEC_INLINE vec vec_fma(vec a, vec b, vec c) {
@@ -57,7 +59,9 @@ VEC_INLINE vec vec_if_less(vec x, vec y, vec a, vec b) {
 #endif
 }
 
-VEC_INLINE vec vec_abs(vec x) { return (vec)((veci)x & INT64_MAX); }
+VEC_INLINE vec vec_abs(vec x) {
+  return (vec)((veci)x & INT64_MAX);
+}
 
 /* The eight partial sums, added in one fixed order. */
 VEC_INLINE double lanes_sum(const double *x) {
@@ -83,7 +87,9 @@ VEC_INLINE vec vec_exp_small(vec x) {
 }
 
 /* e^x; above 709 as at 709. */
-VEC_INLINE vec vec_exp(vec x) { return vec_exp_small(vec_if_less(vec_all(709.0), x, vec_all(709.0), x)); }
+VEC_INLINE vec vec_exp(vec x) {
+  return vec_exp_small(vec_if_less(vec_all(709.0), x, vec_all(709.0), x));
+}
 
 /* log(1 + e^x) without overflow or cancellation, and its derivative 1/(1 + e^-x), given e = vec_exp_small(-|x|). In two
  * steps so that a loop can do each for many rows: one chain of both is too long for the processor to overlap. */

@@ -17,16 +17,29 @@
 #define BL_LANES 8
 typedef double bl_v __attribute__((vector_size(64), aligned(64)));
 typedef int64_t bl_vi __attribute__((vector_size(64), aligned(64)));
-typedef uint64_t bl_vu __attribute__((vector_size(64), aligned(64))); /* bits that wrap outside of a function's domain */
+typedef uint64_t bl_vu
+    __attribute__((vector_size(64), aligned(64))); /* bits that wrap outside of a function's domain */
 
 #define BL_INLINE static inline __attribute__((always_inline, unused))
 
-BL_INLINE bl_v bl_v_all(double x) { return (bl_v){x, x, x, x, x, x, x, x}; }
-BL_INLINE bl_v bl_v_select(bl_vi mask, bl_v yes, bl_v no) { return (bl_v)((mask & (bl_vi)yes) | (~mask & (bl_vi)no)); }
-BL_INLINE bl_v bl_v_abs(bl_v x) { return (bl_v)((bl_vi)x & INT64_C(0x7fffffffffffffff)); }
-BL_INLINE bl_v bl_v_max(bl_v a, bl_v b) { return bl_v_select((bl_vi)(a > b), a, b); }
-BL_INLINE bl_v bl_v_min(bl_v a, bl_v b) { return bl_v_select((bl_vi)(a < b), a, b); }
-BL_INLINE double bl_v_sum(bl_v x) { return ((x[0] + x[4]) + (x[1] + x[5])) + ((x[2] + x[6]) + (x[3] + x[7])); }
+BL_INLINE bl_v bl_v_all(double x) {
+  return (bl_v){x, x, x, x, x, x, x, x};
+}
+BL_INLINE bl_v bl_v_select(bl_vi mask, bl_v yes, bl_v no) {
+  return (bl_v)((mask & (bl_vi)yes) | (~mask & (bl_vi)no));
+}
+BL_INLINE bl_v bl_v_abs(bl_v x) {
+  return (bl_v)((bl_vi)x & INT64_C(0x7fffffffffffffff));
+}
+BL_INLINE bl_v bl_v_max(bl_v a, bl_v b) {
+  return bl_v_select((bl_vi)(a > b), a, b);
+}
+BL_INLINE bl_v bl_v_min(bl_v a, bl_v b) {
+  return bl_v_select((bl_vi)(a < b), a, b);
+}
+BL_INLINE double bl_v_sum(bl_v x) {
+  return ((x[0] + x[4]) + (x[1] + x[5])) + ((x[2] + x[6]) + (x[3] + x[7]));
+}
 
 BL_INLINE bl_v bl_v_sqrt(bl_v x) {
   bl_v y;
@@ -57,7 +70,8 @@ BL_INLINE bl_v bl_v_log(bl_v x) {
   bl_v e = (bl_v)(exponent + INT64_C(0x4338000000000000)) - 0x1.8p52;
   bl_v s = (m - 1.0) / (m + 1.0), t = s * s, t2 = t * t, t4 = t2 * t2;
   bl_v tail = ((1.0 / 3 + t * (1.0 / 5)) + t2 * (1.0 / 7 + t * (1.0 / 9))) +
-              t4 * ((1.0 / 11 + t * (1.0 / 13)) + t2 * (1.0 / 15 + t * (1.0 / 17))) + t4 * t4 * (1.0 / 19 + t * (1.0 / 21));
+              t4 * ((1.0 / 11 + t * (1.0 / 13)) + t2 * (1.0 / 15 + t * (1.0 / 17))) +
+              t4 * t4 * (1.0 / 19 + t * (1.0 / 21));
   return e * 0x1.62e42fefa3800p-1 + (2.0 * s + (2.0 * s * t * tail + e * 0x1.ef35793c76730p-45));
 }
 

@@ -42,7 +42,8 @@ blica_status bl_agree_on_names(blica_ctx *ctx, int n, int64_t bytes, char **own,
   TRY(bl_broadcast_texts(ctx, own, n, bytes, root, block));
   TRY(split_texts(ctx, *block, n, names));
   if (!own) goto done;
-  if (own_n != n) FAIL(ctx, BLICA_ERR_DATA, "rank %d has %d variables and rank %d has %d", root, n, bl_comm(ctx)->rank, own_n);
+  if (own_n != n)
+    FAIL(ctx, BLICA_ERR_DATA, "rank %d has %d variables and rank %d has %d", root, n, bl_comm(ctx)->rank, own_n);
   for (int i = 0; i < own_n; i++)
     if (strcmp(own[i], (*names)[i]) != 0)
       FAIL(ctx, BLICA_ERR_DATA, "variable %d is '%s' on rank %d and '%s' on rank %d", i + 1, (*names)[i], root, own[i],

@@ -6,9 +6,10 @@
 struct bl_relay {
   blica_ctx *ctx;
   bl_relay_job job;
-  int64_t (*held)[2]; /* [size] tables of every rank, from and to */
-  size_t *to, *from;  /* [size] bytes of one exchange */
-  void *room[BL_RELAYED]; /* first rank: a segment that it does not hold; one for all arrays unless they are looked at together */
+  int64_t (*held)[2];     /* [size] tables of every rank, from and to */
+  size_t *to, *from;      /* [size] bytes of one exchange */
+  void *room[BL_RELAYED]; /* first rank: a segment that it does not hold; one for all arrays unless they are looked at
+                             together */
   int64_t in_room[BL_RELAYED]; /* which, as key has it; -1: none */
 };
 
@@ -18,9 +19,13 @@ static void free_relay(bl_relay *r) {
   for (int i = 0; i < BL_RELAYED; i++) bl_free(r->room[i]);
 }
 
-static bool first(const bl_relay *r) { return bl_comm(r->ctx)->rank == 0; }
+static bool first(const bl_relay *r) {
+  return bl_comm(r->ctx)->rank == 0;
+}
 
-static bool holds(const bl_relay *r, int s) { return r->job.from <= s * r->job.pairs && (s + 1) * r->job.pairs <= r->job.to; }
+static bool holds(const bl_relay *r, int s) {
+  return r->job.from <= s * r->job.pairs && (s + 1) * r->job.pairs <= r->job.to;
+}
 
 static blica_status make_rooms(bl_relay *r) {
   blica_status status = BLICA_OK;
@@ -68,8 +73,10 @@ static blica_status check(bl_relay *r) {
     at = r->held[q][1];
   }
   if ((apart && at == all) || (r->held[0][0] == 0 && r->held[0][1] == all)) return BLICA_OK;
-  return bl_fail(r->ctx, BLICA_ERR_ARGUMENT, "%d segments of which the ranks do not hold every one once: they were shared by another "
-                 "number of ranks", r->job.u);
+  return bl_fail(r->ctx, BLICA_ERR_ARGUMENT,
+                 "%d segments of which the ranks do not hold every one once: they were shared by another "
+                 "number of ranks",
+                 r->job.u);
 }
 
 static size_t overlap(const int64_t held[2], int64_t from, int64_t to) {
@@ -96,7 +103,9 @@ typedef struct {
   int32_t array, segment; /* array -1: no more */
 } wish;
 
-static int64_t key(int a, int s) { return a + BL_RELAYED * (int64_t)s; }
+static int64_t key(int a, int s) {
+  return a + BL_RELAYED * (int64_t)s;
+}
 
 const void *bl_relay_get(bl_relay *r, int a, int s) {
   const bl_relayed *array = &r->job.array[a];

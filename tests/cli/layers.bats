@@ -56,3 +56,11 @@ own() { (cd "$BLICA_SOURCE/$1" && ls ./*.h | sed 's|^\./||; s|\.|\\.|g' | paste 
   bad=$(printf '%s\n' "$output" | grep -vE 'src/base/(ctx|outfile|npy)\.c|src/mpi/' || true)
   [ -z "$bad" ] || { echo "$bad"; return 1; }
 }
+
+# Tables that a script writes keep the script's lines.
+@test "clang-format agrees with every C file" {
+  generated='tests/data/|src/num/(gauss|lattice_vector|vmath_coefficients|sine_poly)\.h'
+  cd "$BLICA_SOURCE"
+  find include src cli report experiments bench tests examples r/src python \( -name '*.c' -o -name '*.h' \) -not -path '*/build/*' |
+    grep -vE "$generated" | xargs -P 2 -n 40 clang-format --dry-run --Werror
+}

@@ -4,14 +4,14 @@
  *   malloc  malloc, calloc, realloc, posix_memalign, aligned_alloc
  *   open, read, write, fsync, rename, close, mkdir, link: the system calls of these names and their like
  * ERROR is a name such as ENOSPC; SHORT lets a write take half of its bytes. An INDEX of -1 counts only.
- * BLICA_FAULT_LOG names a file of two 64-bit numbers: calls of the kind, and whether the fault happened (2: it was spared,
- * see fragile_names).
+ * BLICA_FAULT_LOG names a file of two 64-bit numbers: calls of the kind, and whether the fault happened (2: it was
+ * spared, see fragile_names).
  *
- * stdio makes its system calls inside libc, where no preloaded function can stand in their way. So a seccomp filter traps
- * those whose instruction lies in libc, and the handler of SIGSYS, here, makes the call itself or says that it failed.
- * What the sanitizers' own code calls is left alone. The standard error, and files of the system (fonts, /proc), are too.
- * So is what MPI asks for, on its threads and below its functions: it ends the job when it gets no memory, and how often it
- * asks hangs on the clock. */
+ * stdio makes its system calls inside libc, where no preloaded function can stand in their way. So a seccomp filter
+ * traps those whose instruction lies in libc, and the handler of SIGSYS, here, makes the call itself or says that it
+ * failed. What the sanitizers' own code calls is left alone. The standard error, and files of the system (fonts,
+ * /proc), are too. So is what MPI asks for, on its threads and below its functions: it ends the job when it gets no
+ * memory, and how often it asks hangs on the clock. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -39,7 +39,17 @@
 #error "the handler reads the registers of x86-64"
 #endif
 
-enum { FAULT_MALLOC = 1, FAULT_OPEN, FAULT_READ, FAULT_WRITE, FAULT_FSYNC, FAULT_RENAME, FAULT_CLOSE, FAULT_MKDIR, FAULT_LINK };
+enum {
+  FAULT_MALLOC = 1,
+  FAULT_OPEN,
+  FAULT_READ,
+  FAULT_WRITE,
+  FAULT_FSYNC,
+  FAULT_RENAME,
+  FAULT_CLOSE,
+  FAULT_MKDIR,
+  FAULT_LINK
+};
 enum { SHORT_WRITE = -1, SPARED = 2 };
 
 static const struct {
@@ -58,7 +68,8 @@ static const struct {
 static const struct {
   const char *name;
   int number;
-} errors[] = {{"ENOMEM", ENOMEM}, {"ENOSPC", ENOSPC}, {"EIO", EIO}, {"EACCES", EACCES}, {"EMFILE", EMFILE}, {"SHORT", SHORT_WRITE}};
+} errors[] = {{"ENOMEM", ENOMEM}, {"ENOSPC", ENOSPC}, {"EIO", EIO},
+              {"EACCES", EACCES}, {"EMFILE", EMFILE}, {"SHORT", SHORT_WRITE}};
 
 typedef struct {
   atomic_llong calls, fired;
@@ -104,13 +115,15 @@ static int strike(void) {
   return 1;
 }
 
-/* These libraries follow a null pointer when one allocation fails, and nothing that calls them can help that. The program
- * does not enter them when memory is short. */
+/* These libraries follow a null pointer when one allocation fails, and nothing that calls them can help that. The
+ * program does not enter them when memory is short. */
 static const char *const fragile_names[] = {"/libfontconfig.so", "/libpixman-1.so"};
 enum { FRAGILE = sizeof fragile_names / sizeof *fragile_names };
 static text_range fragile[FRAGILE];
 
-static int inside_fragile(void) { return within(fragile, FRAGILE); }
+static int inside_fragile(void) {
+  return within(fragile, FRAGILE);
+}
 
 /* ---- memory ---- */
 
@@ -131,7 +144,9 @@ static void *early_alloc(size_t size) {
   return early + at;
 }
 
-static int is_early(const void *p) { return (const char *)p >= early && (const char *)p < early + sizeof early; }
+static int is_early(const void *p) {
+  return (const char *)p >= early && (const char *)p < early + sizeof early;
+}
 
 static void resolve(void) {
   if (real_free || resolving) return;
@@ -243,7 +258,8 @@ static void on_trap(int signal, siginfo_t *info, void *context) {
     return;
   }
   long result = system_call(number, a);
-  if (number == SYS_openat && result >= 0 && result < (long)sizeof foreign) foreign[result] = (unsigned char)of_system((const char *)a[1]);
+  if (number == SYS_openat && result >= 0 && result < (long)sizeof foreign)
+    foreign[result] = (unsigned char)of_system((const char *)a[1]);
   r[REG_RAX] = result;
 }
 

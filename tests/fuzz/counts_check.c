@@ -30,7 +30,8 @@ static void check_again(const blica_counts *c, const char *path, bool bits) {
   size_t pairs = (size_t)c->pairs * (size_t)c->u, margins = (size_t)c->n * (size_t)c->u;
   if (bits) {
     CHECK(fuzz_same_numbers(again->n11, c->n11, pairs) && fuzz_same_numbers(again->ones, c->ones, margins));
-    CHECK(fuzz_same_numbers(again->present, c->present, margins) && fuzz_same_numbers(again->samples, c->samples, (size_t)c->u));
+    CHECK(fuzz_same_numbers(again->present, c->present, margins) &&
+          fuzz_same_numbers(again->samples, c->samples, (size_t)c->u));
     CHECK(fuzz_same_numbers(again->n10, c->n10, pairs) && fuzz_same_numbers(again->n00, c->n00, pairs));
   } else {
     check_near(again->samples, c->samples, (size_t)c->u, size);

@@ -134,8 +134,22 @@ uint64_t fuzz_word(fuzz_bytes *b) {
 }
 
 double fuzz_any(fuzz_bytes *b) {
-  static const double special[] = {0.0, -0.0, 1, -1, 0.5, NAN, INFINITY, -INFINITY, 5e-324, 2.2250738585072014e-308,
-                                   1.7976931348623157e308, -1.7976931348623157e308, 1e-17, 1 - 0x1p-53, 1 + 0x1p-52, 40};
+  static const double special[] = {0.0,
+                                   -0.0,
+                                   1,
+                                   -1,
+                                   0.5,
+                                   NAN,
+                                   INFINITY,
+                                   -INFINITY,
+                                   5e-324,
+                                   2.2250738585072014e-308,
+                                   1.7976931348623157e308,
+                                   -1.7976931348623157e308,
+                                   1e-17,
+                                   1 - 0x1p-53,
+                                   1 + 0x1p-52,
+                                   40};
   uint8_t kind = fuzz_byte(b);
   if (kind < 16) return special[kind];
   if (kind < 128) return fuzz_real(b, -8, 8);

@@ -1,5 +1,5 @@
-/* fuzz.h - what the fuzz targets share. A target is one file fuzz_NAME.c with LLVMFuzzerTestOneInput: libFuzzer drives it in
- * the preset `fuzz`, replay.c drives it in the tests. Beyond not crashing it CHECKs what the library promises. */
+/* fuzz.h - what the fuzz targets share. A target is one file fuzz_NAME.c with LLVMFuzzerTestOneInput: libFuzzer drives
+ * it in the preset `fuzz`, replay.c drives it in the tests. Beyond not crashing it CHECKs what the library promises. */
 #ifndef FUZZ_H
 #define FUZZ_H
 
@@ -11,14 +11,15 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-#define CHECK(condition)                                                      \
-  do {                                                                        \
-    if (!(condition)) fuzz_broken(__FILE__, __LINE__, #condition);            \
+#define CHECK(condition)                                                                                               \
+  do {                                                                                                                 \
+    if (!(condition)) fuzz_broken(__FILE__, __LINE__, #condition);                                                     \
   } while (0)
 
 _Noreturn void fuzz_broken(const char *file, int line, const char *condition);
 
-/* One context for the whole process, on one thread. Its memory hook breaks on a request that no small input can justify. */
+/* One context for the whole process, on one thread. Its memory hook breaks on a request that no small input can
+ * justify. */
 blica_ctx *fuzz_ctx(void);
 
 /* A failure has a message and no output, and is not for want of memory. */
@@ -45,7 +46,7 @@ typedef struct {
 uint8_t fuzz_byte(fuzz_bytes *b);
 int fuzz_int(fuzz_bytes *b, int low, int high); /* both included */
 uint64_t fuzz_word(fuzz_bytes *b);
-double fuzz_any(fuzz_bytes *b);                        /* any bits: NaN, infinities, subnormals; often a usual number */
+double fuzz_any(fuzz_bytes *b); /* any bits: NaN, infinities, subnormals; often a usual number */
 double fuzz_real(fuzz_bytes *b, double low, double high); /* 16 bits of it */
 
 #endif

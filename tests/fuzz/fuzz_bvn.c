@@ -3,7 +3,9 @@
 
 #include "fuzz.h"
 
-static double phi(double x) { return 0.5 * erfc(-x * 0.70710678118654752440); }
+static double phi(double x) {
+  return 0.5 * erfc(-x * 0.70710678118654752440);
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   fuzz_bytes b = {data, size};

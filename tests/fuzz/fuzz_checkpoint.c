@@ -42,7 +42,8 @@ static const blica_data *some_data(void) {
 }
 
 static blica_fit_options options_of(int kind) {
-  static const char *const methods[KINDS] = {"blica", "matched", "pairwise", "mle", "ivae", "fastica", "fastica", "blica"};
+  static const char *const methods[KINDS] = {"blica", "matched", "pairwise", "mle",
+                                             "ivae",  "fastica", "fastica",  "blica"};
   blica_fit_options o = blica_fit_options_default();
   strcpy(o.method, methods[kind]);
   if (kind == 6) strcpy(o.approach, "deflation");
@@ -97,12 +98,18 @@ static void change_section(bl_section *s, fuzz_bytes *b) {
   uint8_t how = fuzz_byte(b);
   size_t at = s->size ? (size_t)fuzz_int(b, 0, 65535) % s->size : 0;
   double value;
-  if (how < 4) s->kept = (bl_stage_kept)how;
-  else if (how < 8) s->size = at;
-  else if (how < 12) snprintf(s->name, sizeof s->name, "start %d/round %d", fuzz_byte(b) & 1, fuzz_byte(b));
-  else if (!s->size) return;
-  else if (how < 128) s->bytes[at] = fuzz_byte(b);
-  else if (how < 192) s->bytes[at] ^= fuzz_byte(b);
+  if (how < 4)
+    s->kept = (bl_stage_kept)how;
+  else if (how < 8)
+    s->size = at;
+  else if (how < 12)
+    snprintf(s->name, sizeof s->name, "start %d/round %d", fuzz_byte(b) & 1, fuzz_byte(b));
+  else if (!s->size)
+    return;
+  else if (how < 128)
+    s->bytes[at] = fuzz_byte(b);
+  else if (how < 192)
+    s->bytes[at] ^= fuzz_byte(b);
   else if (s->size >= sizeof value) { /* one number for another */
     value = fuzz_any(b);
     at = at / sizeof value * sizeof value;

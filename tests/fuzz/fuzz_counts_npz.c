@@ -1,6 +1,6 @@
-/* fuzz_counts_npz.c - pair counts as .npz. After a first byte that is odd the rest is the file; else it lists arrays, each
- * one byte for its name, two for its length, and its bytes, which are put into a valid archive: a checksum keeps mutations of
- * the file itself from coming far. */
+/* fuzz_counts_npz.c - pair counts as .npz. After a first byte that is odd the rest is the file; else it lists arrays,
+ * each one byte for its name, two for its length, and its bytes, which are put into a valid archive: a checksum keeps
+ * mutations of the file itself from coming far. */
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
@@ -8,8 +8,8 @@
 #include "counts_check.h"
 
 enum { LONGEST = 1 << 16, ENTRIES = 16 };
-static const char *const names[] = {"format", "version", "variables", "segments", "samples", "exact", "ones", "present",
-                                    "n11", "n10", "n01", "n00"};
+static const char *const names[] = {"format", "version", "variables", "segments", "samples", "exact",
+                                    "ones",   "present", "n11",       "n10",      "n01",     "n00"};
 static uint8_t out[LONGEST];
 static size_t used;
 
@@ -29,7 +29,11 @@ static void put_entry(const char *name, uint32_t crc, size_t size) {
 }
 
 static size_t archive(fuzz_bytes *b) {
-  struct { char name[32]; uint32_t crc; size_t size, offset; } entry[ENTRIES];
+  struct {
+    char name[32];
+    uint32_t crc;
+    size_t size, offset;
+  } entry[ENTRIES];
   int count = 0;
   for (used = 0; b->left && count < ENTRIES; count++) {
     const char *name = names[fuzz_byte(b) % (sizeof names / sizeof *names)];
@@ -55,7 +59,8 @@ static size_t archive(fuzz_bytes *b) {
     put_bytes(entry[i].name, strlen(entry[i].name));
   }
   size_t length = used - start;
-  put(0x06054b50, 4), put(0, 4), put((uint64_t)count, 2), put((uint64_t)count, 2), put(length, 4), put(start, 4), put(0, 2);
+  put(0x06054b50, 4), put(0, 4), put((uint64_t)count, 2), put((uint64_t)count, 2), put(length, 4), put(start, 4),
+      put(0, 2);
   return used;
 }
 

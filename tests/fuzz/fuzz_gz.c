@@ -12,4 +12,6 @@ static size_t pack(const uint8_t *text, size_t size, uint8_t *out) {
   return length;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) { return packed_run(data, size, "in.csv.gz", pack); }
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  return packed_run(data, size, "in.csv.gz", pack);
+}

@@ -1,5 +1,6 @@
-/* fuzz_options.c - every option of every command set from any text, and whole command lines parsed. The first byte chooses the
- * command, the second the option (or, when 255, the rest is a command line, its words ended by newlines). */
+/* fuzz_options.c - every option of every command set from any text, and whole command lines parsed. The first byte
+ * chooses the command, the second the option (or, when 255, the rest is a command line, its words ended by newlines).
+ */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +41,8 @@ static void check_value(const blica_option *o, const void *values, const char *t
   case BLICA_OPT_TEXT:
     if (o->words) CHECK(strcmp(field, text) == 0 && in_words(o, text));
     break;
-  case BLICA_OPT_SEED: break;
+  case BLICA_OPT_SEED:
+    break;
   }
 }
 

@@ -1,6 +1,6 @@
-/* fuzz_report.c - the page about any model that loads: names from outside never become markup. Every tag and attribute of the
- * page must be one of those that the report writes, and data inside scripts must hold no `<`. An even first byte adds the
- * model's own exact counts as data. */
+/* fuzz_report.c - the page about any model that loads: names from outside never become markup. Every tag and attribute
+ * of the page must be one of those that the report writes, and data inside scripts must hold no `<`. An even first byte
+ * adds the model's own exact counts as data. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,13 +9,15 @@
 #include "fuzz.h"
 #include "report.h"
 
-static const char tags[] =
-    " a b body caption circle code dd details div dl dt em figcaption figure footer h1 h2 h3 head header html i image li main meta nav "
-    "ol p path pre rect script section small span strong style sub sup summary svg table tbody td text th thead title tr tspan ul ";
-static const char attributes[] =
-    " aria-label charset class colspan content cx cy d data-v data-values fill fill-opacity font-size font-weight height hidden href "
-    "http-equiv id lang name nonce open preserveAspectRatio r role scope stroke stroke-dasharray stroke-width style tabindex "
-    "text-anchor title transform type viewBox width x y ";
+static const char tags[] = " a b body caption circle code dd details div dl dt em figcaption figure footer h1 h2 h3 "
+                           "head header html i image li main meta nav "
+                           "ol p path pre rect script section small span strong style sub sup summary svg table tbody "
+                           "td text th thead title tr tspan ul ";
+static const char attributes[] = " aria-label charset class colspan content cx cy d data-v data-values fill "
+                                 "fill-opacity font-size font-weight height hidden href "
+                                 "http-equiv id lang name nonce open preserveAspectRatio r role scope stroke "
+                                 "stroke-dasharray stroke-width style tabindex "
+                                 "text-anchor title transform type viewBox width x y ";
 
 static bool listed(const char *list, const char *word, size_t length) {
   char padded[40];
@@ -49,7 +51,8 @@ static const char *check_tag(const char *p) {
 }
 
 static void check_page(const char *page) {
-  static const char data[] = "<script type=\"application/json\"", program[] = "<script nonce=\"blica\">", start[] = "<!DOCTYPE html>";
+  static const char data[] = "<script type=\"application/json\"", program[] = "<script nonce=\"blica\">",
+                    start[] = "<!DOCTYPE html>";
   int programs = 0;
   CHECK(strncmp(page, start, sizeof start - 1) == 0);
   for (const char *p = page + sizeof start - 1; (p = strchr(p, '<'));) {
@@ -72,8 +75,16 @@ static void write_report(const blica_model *m, const blica_counts *counts, const
   for (int s = 0; s < 64; s++) segment[s] = s;
   blica_identification *id = NULL;
   if (blica_identify(fuzz_ctx(), m, &id) != BLICA_OK) CHECK(!id);
-  report_input in = {.model = m, .counts = counts, .cor = cor, .segment = segment, .identification = id, .surplus = 1,
-                     .model_path = m->variables[0], .data_path = counts ? m->segments[0] : NULL, .data_options = "", .version = "0"};
+  report_input in = {.model = m,
+                     .counts = counts,
+                     .cor = cor,
+                     .segment = segment,
+                     .identification = id,
+                     .surplus = 1,
+                     .model_path = m->variables[0],
+                     .data_path = counts ? m->segments[0] : NULL,
+                     .data_options = "",
+                     .version = "0"};
   FILE *stream = open_memstream(&page, &length);
   CHECK(stream && report_write(&in, stream) && fclose(stream) == 0);
   CHECK(strlen(page) == length);
@@ -91,7 +102,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   bool with_data = fuzz_byte(&b) % 2 == 0;
   if (blica_model_load(ctx, fuzz_file("in.json", b.at, b.left), &m) != BLICA_OK) return 0;
   bool small = m->n >= 2 && m->n <= 8 && m->k <= 8 && m->u <= 16;
-  if (small && with_data && blica_simulate_exact(ctx, m, &counts) == BLICA_OK && blica_correlate(ctx, counts, &raw) == BLICA_OK)
+  if (small && with_data && blica_simulate_exact(ctx, m, &counts) == BLICA_OK &&
+      blica_correlate(ctx, counts, &raw) == BLICA_OK)
     (void)blica_regularise(ctx, raw, INFINITY, &cor);
   if (small) write_report(m, cor ? counts : NULL, cor);
   blica_cor_free(cor);

@@ -26,7 +26,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   CHECK(isfinite(threshold[0]) && isfinite(threshold[1]));
   CHECK(flags >= 0 && flags < 8);
   double swapped[4] = {cell[0], cell[2], cell[1], cell[3]}, turned[4] = {cell[2], cell[3], cell[0], cell[1]}, other;
-  if (fmin(fmin(cell[0], cell[1]), fmin(cell[2], cell[3])) < 0) return 0; /* what rounding left of 0: no table to relabel */
+  if (fmin(fmin(cell[0], cell[1]), fmin(cell[2], cell[3])) < 0)
+    return 0; /* what rounding left of 0: no table to relabel */
   double near = 1e-9 + 1e-14 / density(threshold[0], threshold[1], rho);
   CHECK(blica_tetrachoric(ctx, swapped, &other, NULL, NULL, NULL) == BLICA_OK && fabs(other - rho) <= near);
   CHECK(blica_tetrachoric(ctx, turned, &other, NULL, NULL, NULL) == BLICA_OK && fabs(other + rho) <= near);

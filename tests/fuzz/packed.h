@@ -9,8 +9,8 @@ enum { PACKED_LONGEST = 1 << 18 };
 /* Writes the compressed form of text to out (PACKED_LONGEST bytes), returns its length. */
 typedef size_t (*packed_fn)(const uint8_t *text, size_t size, uint8_t *out);
 
-/* The first byte of the input chooses: the rest is the compressed file as it is; or text, which must read the same packed as
- * plain; or text packed, then cut off and with a byte changed. */
+/* The first byte of the input chooses: the rest is the compressed file as it is; or text, which must read the same
+ * packed as plain; or text packed, then cut off and with a byte changed. */
 static inline int packed_run(const uint8_t *data, size_t size, const char *name, packed_fn pack) {
   static uint8_t out[PACKED_LONGEST];
   fuzz_bytes b = {data, size};
@@ -31,7 +31,8 @@ static inline int packed_run(const uint8_t *data, size_t size, const char *name,
   }
   blica_data *plain = table_check(fuzz_file("plain", b.at, b.left), &options);
   blica_data *packed = table_check(fuzz_file(name, out, length), &options);
-  bool nested = b.left >= 2 && ((b.at[0] == 0x1f && b.at[1] == 0x8b) || b.at[0] == 0x28); /* read packed twice: not the same */
+  bool nested =
+      b.left >= 2 && ((b.at[0] == 0x1f && b.at[1] == 0x8b) || b.at[0] == 0x28); /* read packed twice: not the same */
   CHECK(nested || !plain == !packed);
   CHECK(nested || !plain || table_same(plain, packed));
   blica_data_free(plain);

@@ -10,17 +10,31 @@ static void look_at(const char *format, va_list args) {
   CHECK(vsnprintf(text, sizeof text, format, args) > 0);
 }
 
-#define LOOK                   \
-  va_list args;                \
-  va_start(args, format);      \
-  look_at(format, args);       \
+#define LOOK                                                                                                           \
+  va_list args;                                                                                                        \
+  va_start(args, format);                                                                                              \
+  look_at(format, args);                                                                                               \
   va_end(args)
 
-void say_error(const char *format, ...) { LOOK; }
-void say_warning(const char *format, ...) { LOOK; }
-void say_note(const char *format, ...) { LOOK; }
-void messages_attach(blica_ctx *ctx) { (void)ctx; }
-void messages_quiet(bool quiet) { (void)quiet; }
-bool interrupted(void) { return false; }
+void say_error(const char *format, ...) {
+  LOOK;
+}
+void say_warning(const char *format, ...) {
+  LOOK;
+}
+void say_note(const char *format, ...) {
+  LOOK;
+}
+void messages_attach(blica_ctx *ctx) {
+  (void)ctx;
+}
+void messages_quiet(bool quiet) {
+  (void)quiet;
+}
+bool interrupted(void) {
+  return false;
+}
 void progress_clear(void) {}
-void progress_show(const char *stage, double fraction) { (void)stage, (void)fraction; }
+void progress_show(const char *stage, double fraction) {
+  (void)stage, (void)fraction;
+}

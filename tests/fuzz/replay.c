@@ -1,5 +1,5 @@
-/* replay.c - main() of a fuzz target outside libFuzzer: gives it the files named, those in the folders named, and --random
- * COUNT inputs of random bytes, the same on every run. A target that finds a fault aborts. */
+/* replay.c - main() of a fuzz target outside libFuzzer: gives it the files named, those in the folders named, and
+ * --random COUNT inputs of random bytes, the same on every run. A target that finds a fault aborts. */
 #include <dirent.h>
 #include <signal.h>
 #include <stdio.h>

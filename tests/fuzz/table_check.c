@@ -13,12 +13,24 @@ table_options table_check_options(fuzz_bytes *b, const char *labels) {
   uint8_t first = fuzz_byte(b), second = fuzz_byte(b);
   table_options o = {.levels = (first & 1) != 0, .header = (table_header)((first >> 1 & 3) % 3), .note = note};
   switch (second & 7) {
-  case 1: o.segment_column = "last"; break;
-  case 2: o.segment_column = "1"; break;
-  case 3: o.segment_column = "segment"; break;
-  case 4: o.segment_length = 1 + (second >> 3); break;
-  case 5: o.segment_count = 1 + (second >> 3); break;
-  case 6: o.segment_file = labels; break;
+  case 1:
+    o.segment_column = "last";
+    break;
+  case 2:
+    o.segment_column = "1";
+    break;
+  case 3:
+    o.segment_column = "segment";
+    break;
+  case 4:
+    o.segment_length = 1 + (second >> 3);
+    break;
+  case 5:
+    o.segment_count = 1 + (second >> 3);
+    break;
+  case 6:
+    o.segment_file = labels;
+    break;
   }
   return o;
 }
@@ -52,12 +64,14 @@ static void check_data(const blica_data *d) {
 
 bool table_same(const blica_data *a, const blica_data *b) {
   if (a->n != b->n || a->u != b->u || a->rows != b->rows || a->missing != b->missing) return false;
-  if (!fuzz_same_text(a->variables, b->variables, a->n) || !fuzz_same_text(a->segments, b->segments, a->u)) return false;
+  if (!fuzz_same_text(a->variables, b->variables, a->n) || !fuzz_same_text(a->segments, b->segments, a->u))
+    return false;
   if (memcmp(a->row_segment, b->row_segment, (size_t)a->rows * sizeof *a->row_segment) != 0) return false;
   for (int s = 0; s < a->u; s++) {
     size_t bytes = (size_t)a->words[s] * (size_t)a->n * sizeof(uint64_t);
     if (a->words[s] != b->words[s] || memcmp(a->ones[s], b->ones[s], bytes) != 0) return false;
-    if (!a->present[s] != !b->present[s] || (a->present[s] && memcmp(a->present[s], b->present[s], bytes) != 0)) return false;
+    if (!a->present[s] != !b->present[s] || (a->present[s] && memcmp(a->present[s], b->present[s], bytes) != 0))
+      return false;
   }
   return true;
 }

@@ -1,5 +1,5 @@
-/* Methods matched and pairwise, least squares: values against plain computation, gradients against central differences, exact
- * correlations as the minimum, Laplace's Hessian, threads. */
+/* Methods matched and pairwise, least squares: values against plain computation, gradients against central differences,
+ * exact correlations as the minimum, Laplace's Hessian, threads. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -39,7 +39,12 @@ static void make(problem *p, int n, int k, int u, int exact, kind which) {
   assert_int_equal(blica_correlate(ctx, p->counts, &p->cor), BLICA_OK);
   p->weight = calloc((size_t)u, sizeof *p->weight);
   for (int s = 0; s < u; s++) p->weight[s] = which == MATCHED ? 150 + s : 0.5;
-  p->data = (bl_corfit_data){.n = n, .k = k, .u = u, .link = p->truth->link, .weight = p->weight, .counts = p->counts,
+  p->data = (bl_corfit_data){.n = n,
+                             .k = k,
+                             .u = u,
+                             .link = p->truth->link,
+                             .weight = p->weight,
+                             .counts = p->counts,
                              .thresholds = p->cor->thresholds};
   p->data.term = terms[which], p->data.work = work[which], p->data.cor = p->cor;
   p->data.c = calloc((size_t)(n * n * u), sizeof(double));
@@ -137,7 +142,8 @@ static void truth_is_stationary_for_exact_counts(void **state) {
     memcpy(p.theta, p.truth->mixing, 18 * sizeof(double));
     for (int i = 0; i < 15; i++) p.theta[18 + i] = log(p.truth->variances[i]);
     double value = evaluate(&p, p.theta, p.gradient);
-    for (size_t i = 0; i < p.size; i++) assert_true(fabs(p.gradient[i]) < 1e-11 * fmax(1000, fabs(value))); /* squares: 0 there */
+    for (size_t i = 0; i < p.size; i++)
+      assert_true(fabs(p.gradient[i]) < 1e-11 * fmax(1000, fabs(value))); /* squares: 0 there */
     drop(&p);
   }
 }
@@ -158,8 +164,10 @@ static void effective_parameters_go_from_none_to_all(void **state) {
     assert_int_equal(bl_corfit_laplace_at(ctx, fit, p.theta, &laplace), BLICA_OK);
     assert_true(laplace.positive);
     double total = laplace.gamma_mixing + laplace.gamma_variance;
-    if (much) assert_true(fabs(total - (22 - 2)) < 0.1); /* less the two scales */
-    else assert_true(total < 0.01);
+    if (much)
+      assert_true(fabs(total - (22 - 2)) < 0.1); /* less the two scales */
+    else
+      assert_true(total < 0.01);
     bl_corfit_free(fit);
   }
   drop(&p);
@@ -273,11 +281,13 @@ static void threads_do_not_change_bits(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(matched_value_is_the_definition), cmocka_unit_test(gradients_are_derivatives),
-      cmocka_unit_test(truth_is_stationary_for_exact_counts),
-      cmocka_unit_test(effective_parameters_go_from_none_to_all), cmocka_unit_test(average_of_a_quadratic_is_exact),
-      cmocka_unit_test(gradient_of_the_average), cmocka_unit_test(lanes_are_the_plain_term),
-      cmocka_unit_test(threads_do_not_change_bits)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(matched_value_is_the_definition),
+                                     cmocka_unit_test(gradients_are_derivatives),
+                                     cmocka_unit_test(truth_is_stationary_for_exact_counts),
+                                     cmocka_unit_test(effective_parameters_go_from_none_to_all),
+                                     cmocka_unit_test(average_of_a_quadratic_is_exact),
+                                     cmocka_unit_test(gradient_of_the_average),
+                                     cmocka_unit_test(lanes_are_the_plain_term),
+                                     cmocka_unit_test(threads_do_not_change_bits)};
   return cmocka_run_group_tests(tests, open_context, close_context);
 }

@@ -134,7 +134,8 @@ static void test_symmetry(void **state) {
   for (int trial = 0; trial < 3000; trial++) {
     double c[4], r[4], se[4];
     for (int i = 0; i < 4; i++) c[i] = floor(exp(6 * bl_rng_uniform(&rng)) - 1);
-    double tables[4][4] = {{c[0], c[1], c[2], c[3]}, {c[0], c[2], c[1], c[3]}, {c[1], c[0], c[3], c[2]}, {c[0] + 1, c[1], c[2], c[3] + 1}};
+    double tables[4][4] = {
+        {c[0], c[1], c[2], c[3]}, {c[0], c[2], c[1], c[3]}, {c[1], c[0], c[3], c[2]}, {c[0] + 1, c[1], c[2], c[3] + 1}};
     int flags[4];
     for (int i = 0; i < 4; i++)
       assert_int_equal(blica_tetrachoric(ctx, tables[i], &r[i], &se[i], NULL, &flags[i]), BLICA_OK);
@@ -226,7 +227,8 @@ static void test_thin_data(void **state) {
     c->n00[p] = cells[p][3];
   }
   assert_int_equal(blica_correlate(ctx, c, &cor), BLICA_OK);
-  const uint8_t flags[6] = {BLICA_PAIR_CONSTANT, BLICA_PAIR_ZERO_CELL, BLICA_PAIR_CONSTANT, 0, BLICA_PAIR_EMPTY, BLICA_PAIR_EMPTY};
+  const uint8_t flags[6] = {BLICA_PAIR_CONSTANT, BLICA_PAIR_ZERO_CELL, BLICA_PAIR_CONSTANT, 0,
+                            BLICA_PAIR_EMPTY,    BLICA_PAIR_EMPTY};
   assert_memory_equal(cor->flags, flags, 6);
   assert_true(cor->constant_pairs == 2 && cor->zero_cells == 1 && cor->empty_pairs == 2 && cor->constant_columns == 2);
   assert_true(cor->rho[0] == 0 && isnan(cor->se[0]) && cor->rho[1] < -.9 && cor->rho[4] == 0 && isnan(cor->se[5]));
@@ -308,8 +310,8 @@ static void test_interrupt(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_exact),    cmocka_unit_test(test_bits),        cmocka_unit_test(test_single),
-      cmocka_unit_test(test_symmetry), cmocka_unit_test(test_full_tables), cmocka_unit_test(test_standard_error),
-      cmocka_unit_test(test_thin_data), cmocka_unit_test(test_memory), cmocka_unit_test(test_interrupt)};
+      cmocka_unit_test(test_exact),     cmocka_unit_test(test_bits),        cmocka_unit_test(test_single),
+      cmocka_unit_test(test_symmetry),  cmocka_unit_test(test_full_tables), cmocka_unit_test(test_standard_error),
+      cmocka_unit_test(test_thin_data), cmocka_unit_test(test_memory),      cmocka_unit_test(test_interrupt)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

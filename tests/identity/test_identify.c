@@ -60,6 +60,7 @@ static void test_proportional_variances(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_random_models), cmocka_unit_test(test_proportional_variances)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_random_models),
+                                     cmocka_unit_test(test_proportional_variances)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

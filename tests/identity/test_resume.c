@@ -51,8 +51,8 @@ static void copy_file(const char *from, const char *to) {
 
 typedef struct {
   const char *name;
-  int n, k, u, rows;    /* rows per segment */
-  const char *set[8];   /* option and value by turns */
+  int n, k, u, rows;  /* rows per segment */
+  const char *set[8]; /* option and value by turns */
 } work;
 
 static const work works[] = {
@@ -67,7 +67,12 @@ static const work works[] = {
     {"mle on a lattice", 4, 3, 3, 100, {"method", "mle"}},
     {"mle by expectation propagation", 41, 2, 3, 60, {"method", "mle", "max_iterations", "6"}},
     {"ivae", 6, 2, 5, 200, {"method", "ivae", "starts", "2", "max_iterations", "60"}},
-    {"ivae, sampled divergence", 6, 2, 5, 200, {"method", "ivae", "starts", "2", "max_iterations", "40", "kl", "sample"}},
+    {"ivae, sampled divergence",
+     6,
+     2,
+     5,
+     200,
+     {"method", "ivae", "starts", "2", "max_iterations", "40", "kl", "sample"}},
     {"fastica", 6, 3, 5, 300, {"method", "fastica", "starts", "4", "tolerance", "1e-9"}},
     {"fastica by deflation", 6, 3, 5, 300, {"method", "fastica", "starts", "3", "approach", "deflation"}},
 };
@@ -210,8 +215,12 @@ static void interrupted(const work *w, int threads) {
   put_away(&b);
 }
 
-static void test_killed(void **state) { killed(*state, 1); }
-static void test_interrupted(void **state) { interrupted(*state, 1); }
+static void test_killed(void **state) {
+  killed(*state, 1);
+}
+static void test_interrupted(void **state) {
+  interrupted(*state, 1);
+}
 static void test_threads(void **state) {
   (void)state;
   interrupted(&works[0], 3);
@@ -253,12 +262,13 @@ static int remove_folder(void **state) {
   return rmdir(folder); /* fails when anything else was left */
 }
 
-#define IN_FOLDER(test) {#test, test, make_folder, remove_folder, NULL}
+#define IN_FOLDER(test)                                                                                                \
+  { #test, test, make_folder, remove_folder, NULL }
 
 int main(void) {
   struct CMUnitTest tests[2 * WORKS + 2] = {IN_FOLDER(test_time_over), IN_FOLDER(test_threads)};
   for (int i = 0; i < 2 * WORKS; i++)
-    tests[i + 2] = (struct CMUnitTest){works[i / 2].name, i % 2 ? test_interrupted : test_killed, make_folder, remove_folder,
-                                       (void *)&works[i / 2]};
+    tests[i + 2] = (struct CMUnitTest){works[i / 2].name, i % 2 ? test_interrupted : test_killed, make_folder,
+                                       remove_folder, (void *)&works[i / 2]};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,7 +31,8 @@ static blica_model *random_model(int n, int u, uint64_t seed) {
 /* Means of segment s of m that give it the thresholds t. */
 static void match_thresholds(blica_model *m, int s, const double *t) {
   int n = m->n;
-  double *a = malloc((size_t)(n * n) * sizeof *a), *right = malloc((size_t)n * sizeof *right), *diagonal = malloc((size_t)n * sizeof *diagonal);
+  double *a = malloc((size_t)(n * n) * sizeof *a), *right = malloc((size_t)n * sizeof *right),
+         *diagonal = malloc((size_t)n * sizeof *diagonal);
   lapack_int *pivot = malloc((size_t)n * sizeof *pivot);
   memcpy(a, m->mixing, (size_t)(n * n) * sizeof *a);
   bl_model_margins(m, s, diagonal, NULL);

@@ -20,7 +20,9 @@ static void *slurp(const char *path, size_t bytes) {
 }
 
 static bl_contrast contrast_of(const char *name) {
-  return strcmp(name, "exp") == 0 ? BL_CONTRAST_EXP : strcmp(name, "cube") == 0 ? BL_CONTRAST_CUBE : BL_CONTRAST_LOGCOSH;
+  return strcmp(name, "exp") == 0    ? BL_CONTRAST_EXP
+         : strcmp(name, "cube") == 0 ? BL_CONTRAST_CUBE
+                                     : BL_CONTRAST_LOGCOSH;
 }
 
 static void write_unmixing(const char *path, int n, int k, const double *w, const double *white) {
@@ -45,8 +47,10 @@ int main(int argc, char **argv) {
   blica_counts *counts;
   bl_fastica *fastica;
   bl_fastica_result result;
-  bl_fastica_options options = {.contrast = contrast_of(argv[7]), .deflation = strcmp(argv[6], "deflation") == 0,
-                                .max_iterations = atoi(argv[8]), .tolerance = 1e-4};
+  bl_fastica_options options = {.contrast = contrast_of(argv[7]),
+                                .deflation = strcmp(argv[6], "deflation") == 0,
+                                .max_iterations = atoi(argv[8]),
+                                .tolerance = 1e-4};
   if (blica_ctx_create(&ctx)) return 1;
   blica_set_threads(ctx, 1);
   if (blica_pack(ctx, rows, n, x, n, 1, NULL, segment, 1, NULL, &data)) goto failed;

@@ -1,5 +1,5 @@
-/* Correlations of the published implementation on its own data sets. It searches each with a tolerance of 1e-2, so it is
- * off by up to 3e-3 (mean 7e-4); tables with an empty cell follow another rule and are left out. */
+/* Correlations of the published implementation on its own data sets. It searches each with a tolerance of 1e-2, so it
+ * is off by up to 3e-3 (mean 7e-4); tables with an empty cell follow another rule and are left out. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -72,8 +72,8 @@ static void compare(const char *name, int n) {
     }
   }
   fclose(file);
-  printf("%s: %d correlations, difference at most %.2g, mean %.2g; %lld with an empty cell, at most %.2g\n", name, count, worst,
-         sum / count, (long long)cor->zero_cells, worst_thin);
+  printf("%s: %d correlations, difference at most %.2g, mean %.2g; %lld with an empty cell, at most %.2g\n", name,
+         count, worst, sum / count, (long long)cor->zero_cells, worst_thin);
   assert_int_equal(count + cor->zero_cells + cor->constant_pairs, cor->pairs * cor->u);
   assert_true(worst < 4e-3 && sum / count < 1e-3);
   blica_cor_free(cor);

@@ -1,5 +1,5 @@
-/* Few rows, as many sources as variables, hardly regularised: the likelihood rises towards a border without end, and the fit says so. With
- * a prior, or with fewer sources, there is a maximum. */
+/* Few rows, as many sources as variables, hardly regularised: the likelihood rises towards a border without end, and
+ * the fit says so. With a prior, or with fewer sources, there is a maximum. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -75,8 +75,8 @@ static void learn(int n, int k, int64_t samples, double sum[2], double *low, dou
     *low = fmin(*low, learned->fit.condition), *high = fmax(*high, learned->fit.condition);
     blica_model_free(truth), blica_model_free(learned), blica_model_free(usual), blica_data_free(data);
   }
-  print_message("n=%d k=%d N=%d: learned %g to %g, error %.4f, with 10 %.4f\n", n, k, (int)samples, *low, *high, sum[0] / 3,
-                sum[1] / 3);
+  print_message("n=%d k=%d N=%d: learned %g to %g, error %.4f, with 10 %.4f\n", n, k, (int)samples, *low, *high,
+                sum[0] / 3, sum[1] / 3);
 }
 
 /* With k < n and many rows regularisation is nothing but bias. */
@@ -88,7 +88,8 @@ static void little_where_it_only_biases(void **state) {
   assert_true(sum[0] < 0.2 * sum[1]);
 }
 
-/* With k = n and few rows small eigenvalues are noise: nothing above the usual is chosen where it cannot be told to be better. */
+/* With k = n and few rows small eigenvalues are noise: nothing above the usual is chosen where it cannot be told to be
+ * better. */
 static void no_harm_where_eigenvalues_are_noise(void **state) {
   (void)state;
   double sum[2], low, high;

@@ -157,7 +157,8 @@ static blica_data *simulated(double missing, blica_model **truth) {
 static double recovered(const blica_model *truth, const blica_model *model) {
   int matching[2];
   double cosine[2], mcs;
-  assert_int_equal(blica_compare(ctx, truth->n, truth->k, truth->mixing, model->mixing, &mcs, matching, cosine), BLICA_OK);
+  assert_int_equal(blica_compare(ctx, truth->n, truth->k, truth->mixing, model->mixing, &mcs, matching, cosine),
+                   BLICA_OK);
   return mcs;
 }
 
@@ -186,12 +187,14 @@ static void test_encoder_fits_model(void **state) {
   blica_fit_options o = options_for(2, "analytic");
   o.starts = 1;
   blica_model *m = fit(data, &o);
-  for (int s = 0; s < m->u; s++) /* the average posterior mean of a segment is close to the prior mean, in units of its sd */
+  for (int s = 0; s < m->u;
+       s++) /* the average posterior mean of a segment is close to the prior mean, in units of its sd */
     for (int c = 0; c < m->k; c++) {
       double mean = m->encoder->mean_bias[c] + m->encoder->mean_weight[c + (m->n + s) * m->k];
       for (int i = 0; i < m->n; i++) {
         int64_t ones = 0;
-        for (int64_t w = 0; w < data->words[s]; w++) ones += __builtin_popcountll(data->ones[s][i * data->words[s] + w]);
+        for (int64_t w = 0; w < data->words[s]; w++)
+          ones += __builtin_popcountll(data->ones[s][i * data->words[s] + w]);
         mean += m->encoder->mean_weight[c + i * m->k] * (double)ones / (double)data->samples[s];
       }
       double off = fabs(mean - m->means[c + s * m->k]) / sqrt(m->variances[c + s * m->k]);
@@ -276,9 +279,10 @@ static void test_needs_rows(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_published_n5_k5), cmocka_unit_test(test_published_n6_k2), cmocka_unit_test(test_recovers),
-      cmocka_unit_test(test_encoder_fits_model), cmocka_unit_test(test_threads),
-      cmocka_unit_test(test_interrupt_and_time), cmocka_unit_test(test_needs_rows),
+      cmocka_unit_test(test_published_n5_k5), cmocka_unit_test(test_published_n6_k2),
+      cmocka_unit_test(test_recovers),        cmocka_unit_test(test_encoder_fits_model),
+      cmocka_unit_test(test_threads),         cmocka_unit_test(test_interrupt_and_time),
+      cmocka_unit_test(test_needs_rows),
   };
   return cmocka_run_group_tests(tests, open_context, close_context);
 }

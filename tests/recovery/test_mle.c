@@ -32,7 +32,8 @@ static void check_gradient(int n, int k, bl_engine engine) {
   m.precision_mixing = 0.1, m.precision_variance = 0.5, m.precision_mean = 0.2;
   m.accuracy.points = 128;
   m.accuracy.nodes = 10; /* the gradient is that of the integral, not of the rule */
-  double *theta = malloc(sizeof(double) * m.size), *g = malloc(sizeof(double) * m.size), *other = malloc(sizeof(double) * m.size);
+  double *theta = malloc(sizeof(double) * m.size), *g = malloc(sizeof(double) * m.size),
+         *other = malloc(sizeof(double) * m.size);
   bl_rng rng = bl_rng_make(1, 1);
   for (size_t i = 0; i < m.size; i++) theta[i] = 0.7 * bl_rng_normal(&rng);
   assert_int_equal(bl_mle_order(&m, theta), BLICA_OK);
@@ -78,14 +79,17 @@ static void check_record(blica_ctx *ctx, const blica_model *fit, const blica_dat
   o.error = 1e-3;
   assert_int_equal(blica_loglik(ctx, fit, data, &o, &fine), BLICA_OK);
   assert_true(fine->total_error <= 1e-3);
-  printf("recorded log-likelihood off by %.2g, stated %.2g\n", note(fit, "loglik") - fine->total, note(fit, "loglik_error"));
+  printf("recorded log-likelihood off by %.2g, stated %.2g\n", note(fit, "loglik") - fine->total,
+         note(fit, "loglik_error"));
   assert_true(note(fit, "loglik_error") <= 1e-6 * fabs(fine->total));
   assert_true(fabs(note(fit, "loglik") - fine->total) <= note(fit, "loglik_error") + fine->total_error);
-  if (isnan(note(fit, "prior_mixing"))) assert_true(fabs(fit->fit.objective - note(fit, "loglik")) <= 1e-12 * fabs(fine->total));
+  if (isnan(note(fit, "prior_mixing")))
+    assert_true(fabs(fit->fit.objective - note(fit, "loglik")) <= 1e-12 * fabs(fine->total));
   blica_loglik_result_free(fine);
 }
 
-/* A converged fit has a likelihood above the truth's, by the other route of blica_loglik, and the right mixing matrix. */
+/* A converged fit has a likelihood above the truth's, by the other route of blica_loglik, and the right mixing matrix.
+ */
 static void check_fit(int n, int k, const char *prior, double worst_mcs) {
   blica_ctx *ctx;
   blica_model *truth, *fit, *again;
@@ -110,8 +114,9 @@ static void check_fit(int n, int k, const char *prior, double worst_mcs) {
   assert_int_equal(blica_compare(ctx, n, k, truth->mixing, fit->mixing, &mcs, matching, cosine), BLICA_OK);
   assert_int_equal(blica_loglik(ctx, truth, data, NULL, &at_truth), BLICA_OK);
   assert_int_equal(blica_loglik(ctx, fit, data, NULL, &at_fit), BLICA_OK);
-  printf("n=%d k=%d prior %s: %s after %d iterations, relative gradient %.2g, MCS %.4f, log-likelihood %.2f above the truth\n", n, k,
-         prior, blica_stop_name(fit->fit.stop), (int)fit->fit.iterations, fit->fit.starts[0].gradient, mcs,
+  printf("n=%d k=%d prior %s: %s after %d iterations, relative gradient %.2g, MCS %.4f, log-likelihood %.2f above the "
+         "truth\n",
+         n, k, prior, blica_stop_name(fit->fit.stop), (int)fit->fit.iterations, fit->fit.starts[0].gradient, mcs,
          at_fit->total - at_truth->total);
   assert_int_equal(fit->fit.stop, BLICA_STOP_CONVERGED);
   assert_true(mcs > worst_mcs);
@@ -157,8 +162,8 @@ static void test_unbounded_start(void **state) {
   blica_ctx_free(ctx);
 }
 
-/* As many sources as variables and no prior: the supremum is at infinity. The fit ends and says so, with a likelihood above that
- * of the penalised fit, which is where it must be. */
+/* As many sources as variables and no prior: the supremum is at infinity. The fit ends and says so, with a likelihood
+ * above that of the penalised fit, which is where it must be. */
 static void test_no_maximum(void **state) {
   (void)state;
   blica_ctx *ctx;
@@ -176,8 +181,9 @@ static void test_no_maximum(void **state) {
   blica_loglik_result *with, *without;
   assert_int_equal(blica_loglik(ctx, penalised, data, NULL, &with), BLICA_OK);
   assert_int_equal(blica_loglik(ctx, plain, data, NULL, &without), BLICA_OK);
-  printf("prior none: %s after %d iterations, log-likelihood %.3f above the penalised fit (%s)\n", blica_stop_name(plain->fit.stop),
-         (int)plain->fit.iterations, without->total - with->total, blica_stop_name(penalised->fit.stop));
+  printf("prior none: %s after %d iterations, log-likelihood %.3f above the penalised fit (%s)\n",
+         blica_stop_name(plain->fit.stop), (int)plain->fit.iterations, without->total - with->total,
+         blica_stop_name(penalised->fit.stop));
   assert_int_equal(penalised->fit.stop, BLICA_STOP_CONVERGED);
   assert_int_equal(plain->fit.stop, BLICA_STOP_UNBOUNDED);
   assert_true(without->total > with->total + with->total_error + without->total_error);

@@ -71,8 +71,8 @@ static void minimal_cases_are_found(void **state) {
           found[level]++;
           break;
         }
-    print_message("n=k=%d, u=%d: %d of %d models below -10 with 3 starts, %d more with 10, %d more with 30\n", cases[c][0],
-                  cases[c][1], found[0], MODELS, found[1], found[2]);
+    print_message("n=k=%d, u=%d: %d of %d models below -10 with 3 starts, %d more with 10, %d more with 30\n",
+                  cases[c][0], cases[c][1], found[0], MODELS, found[1], found[2]);
     assert_true(found[0] + found[1] + found[2] >= 25);
   }
 }
@@ -185,8 +185,8 @@ static void means_give_the_thresholds(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(ten_by_ten_is_exact),   cmocka_unit_test(minimal_cases_are_found),
-      cmocka_unit_test(verdict_is_the_papers), cmocka_unit_test(relabelling_relabels),
+      cmocka_unit_test(ten_by_ten_is_exact),        cmocka_unit_test(minimal_cases_are_found),
+      cmocka_unit_test(verdict_is_the_papers),      cmocka_unit_test(relabelling_relabels),
       cmocka_unit_test(threads_do_not_change_bits), cmocka_unit_test(means_give_the_thresholds)};
   return cmocka_run_group_tests(tests, open_context, close_context);
 }

@@ -1,8 +1,9 @@
-/* Every method on data that no one planned for: no crash, no hang, nothing in a model that is not a finite number, and no
- * claim of convergence that slopes recomputed from the definition of the objective do not bear out.
+/* Every method on data that no one planned for: no crash, no hang, nothing in a model that is not a finite number, and
+ * no claim of convergence that slopes recomputed from the definition of the objective do not bear out.
  *
- * BLICA_TORTURE=all gives every method a minute for every case (make torture); else a fit has 0.05 s, so that those which
- * need more are cut short but for some whose claims are to be seen, and two that cannot begin in that time on 500 variables are left out. */
+ * BLICA_TORTURE=all gives every method a minute for every case (make torture); else a fit has 0.05 s, so that those
+ * which need more are cut short but for some whose claims are to be seen, and two that cannot begin in that time on 500
+ * variables are left out. */
 #include <dirent.h>
 #include <math.h>
 #include <setjmp.h>
@@ -28,14 +29,15 @@ typedef struct {
   double slack; /* a claimed gradient of 1e-8 is borne out when the recomputed one is below this */
 } setting;
 
-/* mle says how far its integrals may put the gradient off, gradient_error, which is allowed besides. Matched with learned priors has no slack:
- * its slopes are those of a mean over widths that a model does not hold, so its claim is recomputed as what one more round changes. */
+/* mle says how far its integrals may put the gradient off, gradient_error, which is allowed besides. Matched with
+ * learned priors has no slack: its slopes are those of a mean over widths that a model does not hold, so its claim is
+ * recomputed as what one more round changes. */
 static const setting settings[] = {
-    {"blica", 10, "none", 1e-7},       {"blica", 3, "none", 1e-7},        {"blica", INFINITY, "none", 1e-7},
-    {"blica", 10, "auto", 1e-7},       {"blica", 10, "fixed", 1e-7},      {"matched", 0, "auto", 0},
-    {"matched", 0, "fixed", 1e-7},     {"matched", 0, "none", 1e-7},      {"pairwise", 0, "auto", 1e-7},     {"pairwise", 0, "none", 1e-7},
-    {"mle", 0, "auto", 1e-7},          {"mle", 0, "none", 1e-7},          {"ivae", 0, "default", 1e-7},
-    {"fastica", 0, "default", 1e-3},
+    {"blica", 10, "none", 1e-7},   {"blica", 3, "none", 1e-7},      {"blica", INFINITY, "none", 1e-7},
+    {"blica", 10, "auto", 1e-7},   {"blica", 10, "fixed", 1e-7},    {"matched", 0, "auto", 0},
+    {"matched", 0, "fixed", 1e-7}, {"matched", 0, "none", 1e-7},    {"pairwise", 0, "auto", 1e-7},
+    {"pairwise", 0, "none", 1e-7}, {"mle", 0, "auto", 1e-7},        {"mle", 0, "none", 1e-7},
+    {"ivae", 0, "default", 1e-7},  {"fastica", 0, "default", 1e-3},
 };
 enum { SETTINGS = sizeof settings / sizeof *settings, OTHERS = 20 };
 
@@ -72,7 +74,8 @@ static const char *fault(const blica_model *m) {
   if (!finite_all(m->thresholds, n * u)) return "a threshold is not finite";
   if (!isfinite(m->fit.objective)) return "the objective is not finite";
   for (int i = 0; i < m->fit.n_starts; i++)
-    if (!isfinite(m->fit.starts[i].objective) || !isfinite(m->fit.starts[i].gradient)) return "a start's record is not finite";
+    if (!isfinite(m->fit.starts[i].objective) || !isfinite(m->fit.starts[i].gradient))
+      return "a start's record is not finite";
   for (int i = 0; i < m->fit.n_notes; i++)
     if (!isfinite(m->fit.notes[i].value)) return "a note is not finite";
   return NULL;
@@ -92,7 +95,9 @@ static double precision(const blica_model *m, const char *name) {
 /* Relative slope of the plain objective at the model; NaN where there is none to compare with. */
 static double recompute(const setting *t, blica_model *m, const blica_data *data, const blica_counts *counts,
                         const blica_fit_options *o, double *objective) {
-  plain p = {.weight = 1, .precision_mixing = precision(m, "prior_mixing"), .precision_variance = precision(m, "prior_variance"),
+  plain p = {.weight = 1,
+             .precision_mixing = precision(m, "prior_mixing"),
+             .precision_variance = precision(m, "prior_variance"),
              .precision_mean = precision(m, "prior_mean")};
   blica_cor *cor = NULL, *regular = NULL;
   int full = strcmp(t->method, "mle") == 0;
@@ -116,16 +121,20 @@ static double recompute(const setting *t, blica_model *m, const blica_data *data
   plain_take(&p, m);
   double value = plain_value(&p), slope = plain_gradient(&p, m->n > 100 ? 4 : full ? 8 : 24) / fmax(1, fabs(value));
   *objective = -value;
-  for (int s = 0; s < m->u && !p.data && !p.counts; s++) *objective -= m->samples[s] * m->n / 2 * log(6.283185307179586477);
+  for (int s = 0; s < m->u && !p.data && !p.counts; s++)
+    *objective -= m->samples[s] * m->n / 2 * log(6.283185307179586477);
   plain_free(&p);
   blica_cor_free(cor), blica_cor_free(regular);
   return slope;
 }
 
-/* Matched with learned priors: what one more round changes. A is told, not tested: where data leave it open, it moves along what they
- * leave open for next to no gain. */
+/* Matched with learned priors: what one more round changes. A is told, not tested: where data leave it open, it moves
+ * along what they leave open for next to no gain. */
 static void check_round(const char *what, blica_model *m, const blica_counts *counts, uint64_t seed) {
-  plain p = {.weight = 1, .precision_mixing = precision(m, "prior_mixing"), .precision_variance = precision(m, "prior_variance"), .matched = 1};
+  plain p = {.weight = 1,
+             .precision_mixing = precision(m, "prior_mixing"),
+             .precision_variance = precision(m, "prior_variance"),
+             .matched = 1};
   blica_cor *cor = NULL;
   double change = NAN, gain = NAN, last = note(m, "round_change");
   if (m->k > AVERAGE_SOURCES || m->n > 20 || m->u > (quick ? 10 : 100)) return;
@@ -133,16 +142,19 @@ static void check_round(const char *what, blica_model *m, const blica_counts *co
   p.cor = cor;
   plain_take(&p, m);
   int usable = one_more_round(ctx, &p, seed, &change, &gain);
-  print_message("    the last round changed A by %.1e, one more by %.1e and the objective by %.1e\n", last, change, gain);
+  print_message("    the last round changed A by %.1e, one more by %.1e and the objective by %.1e\n", last, change,
+                gain);
   if (usable) claims++;
-  if (usable && !(gain >= -1e-9 && gain < 1e-4)) complain("%s: one more round changes the objective by %g of itself", what, gain);
+  if (usable && !(gain >= -1e-9 && gain < 1e-4))
+    complain("%s: one more round changes the objective by %g of itself", what, gain);
   plain_free(&p);
   blica_cor_free(cor);
 }
 
 /* Fits that end in a fraction of a second, and so are waited for where others are cut short. */
 static int patient(const torture_case *c, const setting *t) {
-  static const char *const mle[] = {"99.9 % zeros", "coins, k = n", "k = n, variances nearly equal", "every row the same"};
+  static const char *const mle[] = {"99.9 % zeros", "coins, k = n", "k = n, variances nearly equal",
+                                    "every row the same"};
   static const char *const ivae[] = {"one segment", "one source", "pair never together", "variable all missing"};
   for (int i = 0; i < 4; i++) {
     if (strcmp(t->method, "mle") == 0 && strcmp(t->prior, "auto") == 0 && strcmp(c->name, mle[i]) == 0) return 1;
@@ -175,13 +187,17 @@ static void one(const torture_case *c, const setting *t, const blica_data *data,
   }
   if (fault(m)) complain("%s: %s", what, fault(m));
   double slope = m->fit.stop == BLICA_STOP_CONVERGED ? recompute(t, m, data, counts, &o, &objective) : NAN;
-  print_message("  %-70s %5.1f s  %-9s %6lld iterations, gradient %.1e, recomputed %.1e\n", what, took, blica_stop_name(m->fit.stop),
-                (long long)m->fit.iterations, isnan(note(m, "learned_gradient")) ? m->fit.starts[m->fit.best_start].gradient : note(m, "learned_gradient"), slope);
+  print_message("  %-70s %5.1f s  %-9s %6lld iterations, gradient %.1e, recomputed %.1e\n", what, took,
+                blica_stop_name(m->fit.stop), (long long)m->fit.iterations,
+                isnan(note(m, "learned_gradient")) ? m->fit.starts[m->fit.best_start].gradient
+                                                   : note(m, "learned_gradient"),
+                slope);
   if (m->fit.stop == BLICA_STOP_CONVERGED && t->slack == 0) check_round(what, m, counts, o.seed);
   if (!isnan(slope)) {
     double error = note(m, "gradient_error"), slack = t->slack + (isnan(error) ? 0 : error);
     claims++;
-    if (!(slope < (m->n > 100 ? 100 : 1) * slack)) complain("%s: claims to have converged, yet the relative slope is %g", what, slope);
+    if (!(slope < (m->n > 100 ? 100 : 1) * slack))
+      complain("%s: claims to have converged, yet the relative slope is %g", what, slope);
     double close = strcmp(t->method, "mle") == 0 ? 1e-6 : 1e-8;
     if (!(fabs(objective - m->fit.objective) <= close * fmax(1, fabs(objective))))
       complain("%s: objective %.12g, by its definition %.12g", what, m->fit.objective, objective);
@@ -189,7 +205,9 @@ static void one(const torture_case *c, const setting *t, const blica_data *data,
   blica_model_free(m);
 }
 
-static int heavy(const char *method) { return strcmp(method, "pairwise") == 0 || strcmp(method, "mle") == 0; }
+static int heavy(const char *method) {
+  return strcmp(method, "pairwise") == 0 || strcmp(method, "mle") == 0;
+}
 
 static void torture(void **state) {
   torture_case *c = *state;
@@ -201,17 +219,22 @@ static void torture(void **state) {
   complaints = 0;
   const char *method = getenv("BLICA_TORTURE_METHOD");
   for (int t = 0; t < SETTINGS; t++)
-    if ((!method || strstr(settings[t].method, method)) && !(quick && c->n > 100 && heavy(settings[t].method))) one(c, &settings[t], data, counts);
+    if ((!method || strstr(settings[t].method, method)) && !(quick && c->n > 100 && heavy(settings[t].method)))
+      one(c, &settings[t], data, counts);
   assert_int_equal(complaints, 0);
   blica_data_free(data), blica_counts_free(counts);
 }
 
 /* Tables of others: the authors' beside this project, and with BLICA_TORTURE_DATA a folder of <name>.<sources>.csv. */
 static int other_tables(torture_case *c) {
-  static const struct { const char *name, *file; int k; } authors[] = {
-      {"authors, n = 6, k = 2, N = 50", "n6_nz2_N50_s1", 2},       {"authors, n = 6, k = 6, N = 100", "n6_nz6_N100_s1", 6},
-      {"authors, n = 10, k = 10, N = 100", "n10_nz10_N100_s1", 10}, {"authors, n = 6, k = 6, N = 1000", "n6_nz6_N1000_s1", 6},
-      {"authors, n = 20, k = 10, N = 1000", "n20_nz10_N1000_s1", 10}};
+  static const struct {
+    const char *name, *file;
+    int k;
+  } authors[] = {{"authors, n = 6, k = 2, N = 50", "n6_nz2_N50_s1", 2},
+                 {"authors, n = 6, k = 6, N = 100", "n6_nz6_N100_s1", 6},
+                 {"authors, n = 10, k = 10, N = 100", "n10_nz10_N100_s1", 10},
+                 {"authors, n = 6, k = 6, N = 1000", "n6_nz6_N1000_s1", 6},
+                 {"authors, n = 20, k = 10, N = 1000", "n20_nz10_N1000_s1", 10}};
   const char *folder = getenv("BLICA_TORTURE_DATA");
   int count = 0;
   for (int i = 0; i < (quick ? 2 : 5); i++) {
@@ -248,7 +271,8 @@ int main(void) {
   memcpy(cases, torture_cases, sizeof torture_cases);
   int cases_there = TORTURE_CASES + other_tables(cases + TORTURE_CASES);
   for (int i = 0; i < cases_there; i++)
-    if (!only || strstr(cases[i].name, only)) tests[count++] = (struct CMUnitTest){cases[i].name, torture, NULL, NULL, &cases[i]};
+    if (!only || strstr(cases[i].name, only))
+      tests[count++] = (struct CMUnitTest){cases[i].name, torture, NULL, NULL, &cases[i]};
   if (blica_ctx_create(&ctx) != BLICA_OK) return 1;
   blica_set_threads(ctx, 1); /* sharing a loaded machine; tests/unit/test_sameness.c has the threads */
   int failed = _cmocka_run_group_tests("torture", tests, count, NULL, NULL);

@@ -1,6 +1,6 @@
 /* hall.h - ranks as threads of one process, for tests: a communicator of meetings and copies. Ranks that meet in
- * different exchanges (where MPI would hang, or mix up messages) are found out; when one leaves, the exchanges of the others
- * fail. */
+ * different exchanges (where MPI would hang, or mix up messages) are found out; when one leaves, the exchanges of the
+ * others fail. */
 #ifndef HALL_H
 #define HALL_H
 

@@ -52,9 +52,10 @@ static void tell(const row *r) {
     printf("| %s | %s | not on this machine | | | |\n", r->name, r->where);
     return;
   }
-  printf("| %s | %s | %.2g %s | %s | %.2g | %ld |\n", r->name, r->where, r->worst, strcmp(r->unit, "ulp") == 0 ? "ulp" : "", r->at,
-         r->bound, r->count);
-  if (!(r->worst <= r->bound)) fail_msg("%s, %s: error %g at %s is above the stated %g", r->name, r->where, r->worst, r->at, r->bound);
+  printf("| %s | %s | %.2g %s | %s | %.2g | %ld |\n", r->name, r->where, r->worst,
+         strcmp(r->unit, "ulp") == 0 ? "ulp" : "", r->at, r->bound, r->count);
+  if (!(r->worst <= r->bound))
+    fail_msg("%s, %s: error %g at %s is above the stated %g", r->name, r->where, r->worst, r->at, r->bound);
 }
 
 /* Fields of a line as numbers, the first `skip` left out. */
@@ -83,21 +84,38 @@ BL_INLINE void apply(int what, const double *from, double *to) {
   memcpy(&x, from, sizeof x);
   bl_v_phi(what == V_PHI || what == V_DENSITY ? x : bl_v_all(0), &below, &above, &density);
   switch (what) {
-    case V_EXP: y = bl_v_exp(x); break;
-    case V_LOG: y = bl_v_log(x); break;
-    case V_SIN: y = bl_v_sin(x); break;
-    case V_PHI: y = below; break;
-    case V_DENSITY: y = density; break;
-    default: y = bl_v_phi_inverse(x, &density); break;
+  case V_EXP:
+    y = bl_v_exp(x);
+    break;
+  case V_LOG:
+    y = bl_v_log(x);
+    break;
+  case V_SIN:
+    y = bl_v_sin(x);
+    break;
+  case V_PHI:
+    y = below;
+    break;
+  case V_DENSITY:
+    y = density;
+    break;
+  default:
+    y = bl_v_phi_inverse(x, &density);
+    break;
   }
   memcpy(to, &y, sizeof y);
 }
 
 typedef void (*level_fn)(int what, const double *from, double *to);
-static void any_machine(int what, const double *from, double *to) { apply(what, from, to); }
+static void any_machine(int what, const double *from, double *to) {
+  apply(what, from, to);
+}
 #if defined(__x86_64__)
-__attribute__((target("avx2,fma"))) static void with_avx2(int what, const double *from, double *to) { apply(what, from, to); }
-__attribute__((target("avx512f,avx512dq,avx512bw,avx512vl,fma"))) static void with_avx512(int what, const double *from, double *to) {
+__attribute__((target("avx2,fma"))) static void with_avx2(int what, const double *from, double *to) {
+  apply(what, from, to);
+}
+__attribute__((target("avx512f,avx512dq,avx512bw,avx512vl,fma"))) static void with_avx512(int what, const double *from,
+                                                                                          double *to) {
   apply(what, from, to);
 }
 #else
@@ -108,7 +126,9 @@ static const struct {
   const char *name;
   blica_simd level;
   level_fn run;
-} levels[] = {{"any machine", BLICA_SIMD_SCALAR, any_machine}, {"AVX2", BLICA_SIMD_AVX2, with_avx2}, {"AVX-512", BLICA_SIMD_AVX512, with_avx512}};
+} levels[] = {{"any machine", BLICA_SIMD_SCALAR, any_machine},
+              {"AVX2", BLICA_SIMD_AVX2, with_avx2},
+              {"AVX-512", BLICA_SIMD_AVX512, with_avx512}};
 
 static blica_simd machine(void) {
   blica_ctx *ctx;
@@ -126,7 +146,8 @@ static double at_level(int level, int what, double x) {
 }
 
 /* A vector function's three rows. */
-static void vector_rows(const char *name, const char *file, int what, const char *unit, double bound, const double *x, const double *want, int count) {
+static void vector_rows(const char *name, const char *file, int what, const char *unit, double bound, const double *x,
+                        const double *want, int count) {
   for (int level = 0; level < 3; level++) {
     char where[64];
     snprintf(where, sizeof where, "%s, %s", file, levels[level].name);
@@ -190,8 +211,10 @@ static void elementary(void **state) {
 static void normal(void **state) {
   (void)state;
   static double x[MOST], phi[MOST], density[MOST], line_values[5];
-  row rows[] = {{"density phi", "normal.c", "ulp", 4, 0, "", 0}, {"Phi", "normal.c", "ulp", 5, 0, "", 0},
-                {"log Phi", "normal.c", "ulp", 6, 0, "", 0}, {"phi/Phi", "normal.c", "ulp", 8, 0, "", 0}};
+  row rows[] = {{"density phi", "normal.c", "ulp", 4, 0, "", 0},
+                {"Phi", "normal.c", "ulp", 5, 0, "", 0},
+                {"log Phi", "normal.c", "ulp", 6, 0, "", 0},
+                {"phi/Phi", "normal.c", "ulp", 8, 0, "", 0}};
   double (*const f[])(double) = {bl_phi_density, bl_phi_cdf, bl_phi_log_cdf, bl_phi_inverse_mills};
   FILE *file = reference("normal");
   char line[512];
@@ -271,7 +294,8 @@ static void bivariate(void **state) {
 
 enum { LARGEST = 20 };
 
-static double by_reduction(blica_ctx *ctx, blica_simd level, int n, const double *mean, const double *cov, const uint8_t *x) {
+static double by_reduction(blica_ctx *ctx, blica_simd level, int n, const double *mean, const double *cov,
+                           const uint8_t *x) {
   bl_mvn_tree *tree = NULL;
   bl_plackett_work *work = NULL;
   double log_p = NAN;
@@ -305,7 +329,8 @@ static void orthants(void **state) {
     look(&lattice, fabs(log_p - v[0]), "log P = %.4g", v[0]);
     for (int level = 0; level < 3; level++)
       if (levels[level].level <= machine())
-        look(&exact[level], fabs(by_reduction(ctx, levels[level].level, 3, v + 1, v + 4, x) - v[0]), "log P = %.4g", v[0]);
+        look(&exact[level], fabs(by_reduction(ctx, levels[level].level, 3, v + 1, v + 4, x) - v[0]), "log P = %.4g",
+             v[0]);
   }
   fclose(file);
   tell(&lattice);

@@ -1,4 +1,5 @@
-/* The file of a checkpoint: what is kept comes back, what is damaged is refused, and a write that fails harms nothing. */
+/* The file of a checkpoint: what is kept comes back, what is damaged is refused, and a write that fails harms nothing.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -62,7 +63,8 @@ static void write_sample(void) {
   item one = {7, {1, 2, 3}};
   double x[2] = {0.5, -0.25};
   assert_int_equal(bl_checkpoint_open(ctx, path, 1000, false, 1e300, &c), BLICA_OK);
-  bl_stage root = {.checkpoint = c}, stage = bl_stage_below(&root, "start %d", 2), below = bl_stage_below(&stage, "round 0");
+  bl_stage root = {.checkpoint = c}, stage = bl_stage_below(&root, "start %d", 2),
+           below = bl_stage_below(&stage, "round 0");
   bl_stage_over_at(ctx, &below, bl_pass_nothing, NULL, x, 2);
   bl_stage other = bl_stage_below(&root, "options");
   bl_stage_over(ctx, &other, pass_item, &one);
@@ -99,7 +101,8 @@ static void test_round_trip(void **state) {
   write_sample();
   assert_int_equal(bl_checkpoint_open(ctx, path, 1000, true, 1e300, &c), BLICA_OK);
   assert_true(bl_checkpoint_resumed(c));
-  bl_stage root = {.checkpoint = c}, stage = bl_stage_below(&root, "start 2"), below = bl_stage_below(&stage, "round 0");
+  bl_stage root = {.checkpoint = c}, stage = bl_stage_below(&root, "start 2"),
+           below = bl_stage_below(&stage, "round 0");
   bl_stage other = bl_stage_below(&root, "options");
   assert_int_equal(bl_stage_find(&stage), BL_STAGE_NONE);
   assert_int_equal(bl_stage_find(&below), BL_STAGE_OVER);
@@ -150,8 +153,8 @@ static void test_damage(void **state) {
   free(bytes);
 }
 
-/* Every field of the file set to odd values: lengths are checked before anything is known of the checksum, so nothing may
- * be read out of bounds. */
+/* Every field of the file set to odd values: lengths are checked before anything is known of the checksum, so nothing
+ * may be read out of bounds. */
 static void test_forged(void **state) {
   size_t size;
   (void)state;
@@ -164,7 +167,8 @@ static void test_forged(void **state) {
       bl_checkpoint c = {.path = path};
       memcpy(keep, bytes + at, 8);
       memcpy(bytes + at, &odd[i], 8);
-      if (memcmp(keep, bytes + at, 8) != 0) assert_int_equal(bl_checkpoint_parse(ctx, "F", bytes, size, &c), BLICA_ERR_FORMAT);
+      if (memcmp(keep, bytes + at, 8) != 0)
+        assert_int_equal(bl_checkpoint_parse(ctx, "F", bytes, size, &c), BLICA_ERR_FORMAT);
       assert_int_equal(c.sections, 0);
       memcpy(bytes + at, keep, 8);
     }

@@ -74,7 +74,8 @@ static void large_planted(void **state) {
     b[i] = bl_rng_normal(&rng);
   }
   for (int i = 0; i < K; i++)
-    for (int j = 0; j < K; j++) cost[i + j * K] = a[i] + b[j] + (j == (7 * i + 3) % K ? 0 : 0.01 + bl_rng_uniform(&rng));
+    for (int j = 0; j < K; j++)
+      cost[i + j * K] = a[i] + b[j] + (j == (7 * i + 3) % K ? 0 : 0.01 + bl_rng_uniform(&rng));
   assert_int_equal(bl_assign(ctx, K, cost, match), BLICA_OK);
   for (int i = 0; i < K; i++) assert_int_equal(match[i], (7 * i + 3) % K);
   free(cost);
@@ -144,7 +145,8 @@ static void read_table(const char *name, int n, int k, double *a) {
 
 static void published_values(void **state) {
   (void)state;
-  static const int shape[][2] = {{2, 2}, {3, 3}, {4, 4}, {5, 5}, {6, 2}, {6, 3}, {6, 4}, {6, 5}, {6, 6}, {7, 7}, {8, 8}, {9, 9}};
+  static const int shape[][2] = {{2, 2}, {3, 3}, {4, 4}, {5, 5}, {6, 2}, {6, 3},
+                                 {6, 4}, {6, 5}, {6, 6}, {7, 7}, {8, 8}, {9, 9}};
   FILE *probe = fopen("../shared/data/mcs/mcs_2_2.csv", "r");
   if (!probe) {
     print_message("SKIPPED: ../shared/data/mcs is not there\n");
@@ -169,9 +171,12 @@ static void published_values(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(against_all_permutations),       cmocka_unit_test(large_planted),
-      cmocka_unit_test(order_sign_and_scale_do_not_matter), cmocka_unit_test(close_to_one),
-      cmocka_unit_test(equal_matrices_are_exactly_one), cmocka_unit_test(zero_columns_and_bad_values),
+      cmocka_unit_test(against_all_permutations),
+      cmocka_unit_test(large_planted),
+      cmocka_unit_test(order_sign_and_scale_do_not_matter),
+      cmocka_unit_test(close_to_one),
+      cmocka_unit_test(equal_matrices_are_exactly_one),
+      cmocka_unit_test(zero_columns_and_bad_values),
       cmocka_unit_test(published_values),
   };
   return cmocka_run_group_tests(tests, open_context, close_context);

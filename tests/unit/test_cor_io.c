@@ -1,5 +1,5 @@
-/* Correlations as files: an .npz (its squares are read by numpy in tests/parity/authors.py), the rows of a .csv, and names
- * that are neither. */
+/* Correlations as files: an .npz (its squares are read by numpy in tests/parity/authors.py), the rows of a .csv, and
+ * names that are neither. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -141,7 +141,8 @@ static void test_kernels(void **state) {
         int64_t want = k;
         for (size_t w = from; w < to; w++)
           for (uint64_t both = a[k % 4][w] & b[k / 4][w]; both; both &= both - 1) want++;
-        if (got[k] != want) fail_msg("kernel %s, words %zu..%zu, cell %d: %ld, not %ld", name, from, to, k, (long)got[k], (long)want);
+        if (got[k] != want)
+          fail_msg("kernel %s, words %zu..%zu, cell %d: %ld, not %ld", name, from, to, k, (long)got[k], (long)want);
       }
     }
   assert_true(kernels >= 1);
@@ -265,7 +266,8 @@ static void test_merge_refuses(void **state) {
   assert_int_equal(bl_counts_create(ctx, 2, 1, true, ab, s, &p), BLICA_OK);
   assert_int_equal(bl_counts_create(ctx, 2, 1, true, ac, s, &q), BLICA_OK);
   assert_int_equal(bl_counts_create(ctx, 3, 1, true, abc, s, &r), BLICA_OK);
-  expect(blica_merge(ctx, 2, (const blica_counts *[]){p, q}, &out), BLICA_ERR_DATA, "variable 2 is 'c' in part 2 but 'b'");
+  expect(blica_merge(ctx, 2, (const blica_counts *[]){p, q}, &out), BLICA_ERR_DATA,
+         "variable 2 is 'c' in part 2 but 'b'");
   assert_null(out);
   expect(blica_merge(ctx, 2, (const blica_counts *[]){p, r}, &out), BLICA_ERR_DATA, "part 2 has 3 variables");
   expect(blica_merge(ctx, 0, NULL, &out), BLICA_ERR_ARGUMENT, "0 parts");
@@ -302,8 +304,9 @@ static void test_interrupt(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_naive),           cmocka_unit_test(test_kernels),       cmocka_unit_test(test_long_segment),
-      cmocka_unit_test(test_merge_of_splits), cmocka_unit_test(test_add_grows), cmocka_unit_test(test_turn), cmocka_unit_test(test_merge_refuses), cmocka_unit_test(test_interrupt),
+      cmocka_unit_test(test_naive),           cmocka_unit_test(test_kernels),   cmocka_unit_test(test_long_segment),
+      cmocka_unit_test(test_merge_of_splits), cmocka_unit_test(test_add_grows), cmocka_unit_test(test_turn),
+      cmocka_unit_test(test_merge_refuses),   cmocka_unit_test(test_interrupt),
   };
   return cmocka_run_group_tests(tests, open_context, close_context);
 }

@@ -1,6 +1,6 @@
-/* Counts over ranks: whatever the number of ranks and pieces and the order of rows, the tables of a segment end up on the rank
- * that owns it, and there only, and the fit made from them has the bits, the numbers and the warnings of one process. Ranks are
- * threads here. */
+/* Counts over ranks: whatever the number of ranks and pieces and the order of rows, the tables of a segment end up on
+ * the rank that owns it, and there only, and the fit made from them has the bits, the numbers and the warnings of one
+ * process. Ranks are threads here. */
 #define _DEFAULT_SOURCE /* mkstemps */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -76,10 +76,10 @@ static void keep_warning(const char *text, void *user) {
 
 typedef struct {
   seat seat;
-  int pieces, idle;  /* rank without rows, -1: none */
+  int pieces, idle; /* rank without rows, -1: none */
   bool deal, whole, from_data, refuse;
-  bool square;       /* as many sources as variables */
-  const char *path;  /* counts from this file */
+  bool square;      /* as many sources as variables */
+  const char *path; /* counts from this file */
   const char *method;
   blica_status status;
   char message[1024], warnings[TEXT];
@@ -91,12 +91,15 @@ typedef struct {
 
 /* The rows of the file in equal parts of the ranks that have any, each in pieces. */
 static void bring_pieces(rank_job *job, blica_counter *counter) {
-  int size = job->seat.hall->size, readers = size - (job->idle >= 0), me = job->seat.rank - (job->idle >= 0 && job->seat.rank > job->idle);
+  int size = job->seat.hall->size, readers = size - (job->idle >= 0),
+      me = job->seat.rank - (job->idle >= 0 && job->seat.rank > job->idle);
   bool reads = job->seat.rank != job->idle;
   int first = reads ? ROWS * me / readers : 0, rows = reads ? ROWS * (me + 1) / readers - first : 0;
   for (int p = 0; p < job->pieces && job->status == BLICA_OK; p++)
-    job->status = blica_count_piece(job->ctx, counter, pack_rows(job->ctx, first + rows * p / job->pieces, first + rows * (p + 1) / job->pieces,
-                                                                 job->refuse && job->seat.rank == 1 ? "other" : NULL));
+    job->status =
+        blica_count_piece(job->ctx, counter,
+                          pack_rows(job->ctx, first + rows * p / job->pieces, first + rows * (p + 1) / job->pieces,
+                                    job->refuse && job->seat.rank == 1 ? "other" : NULL));
 }
 
 static void *serve(void *user) {
@@ -151,7 +154,9 @@ static void release(rank_job *jobs, int size) {
 
 static rank_job alone, many[HALL_MOST];
 
-static void same_array(const double *a, const double *b, size_t count) { assert_memory_equal(a, b, count * sizeof *a); }
+static void same_array(const double *a, const double *b, size_t count) {
+  assert_memory_equal(a, b, count * sizeof *a);
+}
 
 /* Names and margins of all segments, tables of those that are there. */
 static void same_counts(const blica_counts *a, const blica_counts *b) {
@@ -164,7 +169,8 @@ static void same_counts(const blica_counts *a, const blica_counts *b) {
   const double *whole[] = {a->n11, a->n10, a->n01, a->n00}, *part[] = {b->n11, b->n10, b->n01, b->n00};
   for (int i = 0; i < 4; i++) {
     assert_int_equal(whole[i] == NULL, part[i] == NULL);
-    if (whole[i]) same_array(whole[i] + b->first * a->pairs, part[i], (size_t)(bl_counts_last(b) - b->first) * (size_t)a->pairs);
+    if (whole[i])
+      same_array(whole[i] + b->first * a->pairs, part[i], (size_t)(bl_counts_last(b) - b->first) * (size_t)a->pairs);
   }
 }
 

@@ -37,7 +37,14 @@ static int teardown(void **state) {
 }
 
 static blica_counts *draw(int64_t rows, int n, int u, double missing, uint64_t seed) {
-  static const char *const names[] = {"plain", "a,b", "say \"hi\"", "two\nlines", "\xc3\xa4\xe2\x82\xac\xf0\x9f\x8d\x95", "bad\xff" "byte", " pad "};
+  static const char *const names[] = {"plain",
+                                      "a,b",
+                                      "say \"hi\"",
+                                      "two\nlines",
+                                      "\xc3\xa4\xe2\x82\xac\xf0\x9f\x8d\x95",
+                                      "bad\xff"
+                                      "byte",
+                                      " pad "};
   static const char *const labels[] = {"1", "north, east", "#3", ""};
   int8_t *x = malloc((size_t)rows * (size_t)n);
   int32_t *segment = malloc((size_t)rows * sizeof *segment);
@@ -123,14 +130,16 @@ static void test_merged_file(void **state) {
   static int8_t x[ROWS * N];
   static int32_t segment[ROWS];
   bl_rng rng = bl_rng_make(77, 0);
-  for (int k = 0; k < ROWS * N; k++) x[k] = bl_rng_bits(&rng) % 20 == 0 ? BLICA_MISSING : (int8_t)(bl_rng_bits(&rng) & 1);
+  for (int k = 0; k < ROWS * N; k++)
+    x[k] = bl_rng_bits(&rng) % 20 == 0 ? BLICA_MISSING : (int8_t)(bl_rng_bits(&rng) & 1);
   for (int r = 0; r < ROWS; r++) segment[r] = r % 4;
   blica_counts *part[2], *whole, *sum;
   blica_data *d;
   const int from[] = {0, CUT, 0}, to[] = {CUT, ROWS, ROWS};
   blica_counts **out[] = {&part[0], &part[1], &whole};
   for (int k = 0; k < 3; k++) {
-    assert_int_equal(blica_pack(ctx, to[k] - from[k], N, x + from[k] * N, N, 1, NULL, segment + from[k], 4, NULL, &d), BLICA_OK);
+    assert_int_equal(blica_pack(ctx, to[k] - from[k], N, x + from[k] * N, N, 1, NULL, segment + from[k], 4, NULL, &d),
+                     BLICA_OK);
     assert_int_equal(blica_count(ctx, d, out[k]), BLICA_OK);
     blica_data_free(d);
   }
@@ -251,7 +260,8 @@ static void test_refusals(void **state) {
 static void test_npy_headers(void **state) {
   (void)state;
   char bytes[BL_NPY_HEADER_MAX];
-  const bl_npy arrays[] = {{.kind = 'f', .size = 8, .ndim = 0}, {.kind = 'i', .size = 1, .ndim = 1, .shape = {5}},
+  const bl_npy arrays[] = {{.kind = 'f', .size = 8, .ndim = 0},
+                           {.kind = 'i', .size = 1, .ndim = 1, .shape = {5}},
                            {.kind = 'U', .size = 12, .ndim = 2, .shape = {0, 7}},
                            {.kind = 'b', .size = 1, .fortran = true, .ndim = 3, .shape = {2, 3, 4}}};
   for (size_t k = 0; k < sizeof arrays / sizeof *arrays; k++) {
@@ -275,15 +285,21 @@ static void test_npy_headers(void **state) {
 
 static void test_npy_refused(void **state) {
   (void)state;
-  static const char *const bad[] = {
-      "{'descr': '>i4', 'fortran_order': False, 'shape': (3,), }", "{'descr': '<c8', 'fortran_order': False, 'shape': (3,), }",
-      "{'descr': '|O', 'fortran_order': False, 'shape': (3,), }",  "{'descr': '<i3', 'fortran_order': False, 'shape': (3,), }",
-      "{'descr': [('a','<i4')], 'fortran_order': False, 'shape': (3,), }", "{'descr': '<i4', 'shape': (3,), }",
-      "{'descr': '<i4', 'fortran_order': Maybe, 'shape': (3,), }", "{'descr': '<i4', 'fortran_order': False, 'shape': (-3,), }",
-      "{'descr': '<i4', 'fortran_order': False, 'shape': (4294967296, 4294967296, 4), }",
-      "{'descr': '<f8', 'fortran_order': False, 'shape': (2305843009213693952,), }",
-      "{'descr': '<i4', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1,1,1), }",
-      "{'descr': '<i4', 'fortran_order': False, 'shape': (3,), 'extra': 1}", "{'descr': '<i4'", "", "[]"};
+  static const char *const bad[] = {"{'descr': '>i4', 'fortran_order': False, 'shape': (3,), }",
+                                    "{'descr': '<c8', 'fortran_order': False, 'shape': (3,), }",
+                                    "{'descr': '|O', 'fortran_order': False, 'shape': (3,), }",
+                                    "{'descr': '<i3', 'fortran_order': False, 'shape': (3,), }",
+                                    "{'descr': [('a','<i4')], 'fortran_order': False, 'shape': (3,), }",
+                                    "{'descr': '<i4', 'shape': (3,), }",
+                                    "{'descr': '<i4', 'fortran_order': Maybe, 'shape': (3,), }",
+                                    "{'descr': '<i4', 'fortran_order': False, 'shape': (-3,), }",
+                                    "{'descr': '<i4', 'fortran_order': False, 'shape': (4294967296, 4294967296, 4), }",
+                                    "{'descr': '<f8', 'fortran_order': False, 'shape': (2305843009213693952,), }",
+                                    "{'descr': '<i4', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1,1,1), }",
+                                    "{'descr': '<i4', 'fortran_order': False, 'shape': (3,), 'extra': 1}",
+                                    "{'descr': '<i4'",
+                                    "",
+                                    "[]"};
   for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
     char bytes[256] = "\x93NUMPY\x01";
     size_t length = strlen(bad[k]);

@@ -1,5 +1,5 @@
-/* fastICA: merged rows, whitening, OR mixtures found exactly, missing values, refusals, and the same bits for any number
- * of threads and any instruction set. Parity with scikit-learn is in tests/parity/fastica.sh. */
+/* fastICA: merged rows, whitening, OR mixtures found exactly, missing values, refusals, and the same bits for any
+ * number of threads and any instruction set. Parity with scikit-learn is in tests/parity/fastica.sh. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -164,7 +164,8 @@ static void test_whitening(void **state) {
   double w[25] = {0};
   for (int a = 0; a < k; a++) w[a * 6] = 1;
   double normal = bl_fastica_negentropy(ctx, f, BL_CONTRAST_EXP, w);
-  assert_true(normal > 0 && normal < k * 0.0858); /* |E G| <= 1 and E G(normal) = -.7071: each term is below (1-.7071)^2 */
+  assert_true(normal > 0 &&
+              normal < k * 0.0858); /* |E G| <= 1 and E G(normal) = -.7071: each term is below (1-.7071)^2 */
   bl_fastica_free(f);
   blica_counts_free(counts);
   blica_data_free(data);

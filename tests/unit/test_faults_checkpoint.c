@@ -1,7 +1,7 @@
-/* Every allocation of a fit with a checkpoint fails once (here every seventh; all of them in `make faults`; of mle, which
- * keeps the fits that it starts from as well, every twentieth of these), in a fit that begins and in one that resumes. A fit
- * that fails says so and leaks nothing; one whose state alone could not be kept goes on to the same model. Whatever file is
- * left, resuming from it (or beginning, when there is none) ends in the same bits. */
+/* Every allocation of a fit with a checkpoint fails once (here every seventh; all of them in `make faults`; of mle,
+ * which keeps the fits that it starts from as well, every twentieth of these), in a fit that begins and in one that
+ * resumes. A fit that fails says so and leaks nothing; one whose state alone could not be kept goes on to the same
+ * model. Whatever file is left, resuming from it (or beginning, when there is none) ends in the same bits. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -54,9 +54,10 @@ static blica_status fit(blica_ctx *by, const char *method, int resume, blica_mod
 
 static void assert_same(const blica_model *a, const blica_model *b, const char *what, long long at) {
   size_t n = (size_t)a->n, k = (size_t)a->k, u = (size_t)a->u;
-  if (memcmp(a->mixing, b->mixing, n * k * sizeof(double)) || memcmp(a->variances, b->variances, k * u * sizeof(double)) ||
-      memcmp(a->means, b->means, k * u * sizeof(double)) || memcmp(&a->fit.objective, &b->fit.objective, sizeof(double)) ||
-      a->fit.iterations != b->fit.iterations)
+  if (memcmp(a->mixing, b->mixing, n * k * sizeof(double)) ||
+      memcmp(a->variances, b->variances, k * u * sizeof(double)) ||
+      memcmp(a->means, b->means, k * u * sizeof(double)) ||
+      memcmp(&a->fit.objective, &b->fit.objective, sizeof(double)) || a->fit.iterations != b->fit.iterations)
     fail_msg("%s, allocation %lld: the model differs", what, at);
 }
 
@@ -94,12 +95,14 @@ static int one_fault(const char *method, int resume, long long at, const blica_m
     t->failed++;
   }
   blica_model_free(model);
-  if (atomic_load(&heap.live) != before) fail_msg("%s: allocation %lld: %lld blocks leak", method, at, atomic_load(&heap.live) - before);
+  if (atomic_load(&heap.live) != before)
+    fail_msg("%s: allocation %lld: %lld blocks leak", method, at, atomic_load(&heap.live) - before);
   if (!fired) return 0;
   int left = access(file, F_OK) == 0;
   if (resume && !left) fail_msg("%s: allocation %lld: the old checkpoint is gone", method, at);
   t->files += left;
-  if (fit(calm, method, 1, &again) != BLICA_OK) fail_msg("%s: allocation %lld, resumed: %s", method, at, blica_message(calm));
+  if (fit(calm, method, 1, &again) != BLICA_OK)
+    fail_msg("%s: allocation %lld, resumed: %s", method, at, blica_message(calm));
   assert_same(whole, again, method, at);
   blica_model_free(again);
   return 1;
@@ -119,7 +122,8 @@ static void walk(const char *method) {
   const int stride = strcmp(method, "mle") == 0 ? 20 * faulty_stride(7) : faulty_stride(7);
   unlink(file);
   if (fit(calm, method, 0, &whole) != BLICA_OK) fail_msg("%s: %s", method, blica_message(calm));
-  for (at = 0; one_fault(method, 0, at, whole, &begun); at += stride);
+  for (at = 0; one_fault(method, 0, at, whole, &begun); at += stride)
+    ;
   unlink(file);
   /* the file of a fit that was stopped in its middle */
   blica_set_poll(calm, stop_later, &polls);
@@ -131,7 +135,8 @@ static void walk(const char *method) {
   }
   blica_set_poll(calm, NULL, NULL);
   copy(file, stopped);
-  for (at = 0; one_fault(method, 1, at, whole, &resumed); at += stride);
+  for (at = 0; one_fault(method, 1, at, whole, &resumed); at += stride)
+    ;
   print_message("%-9s begun: %lld failed, %lld went on, %lld left a file; resumed: %lld failed, %lld went on\n", method,
                 begun.failed, begun.went_on, begun.files, resumed.failed, resumed.went_on);
   const int few = faulty_stride(1) > 1; /* then not every outcome need be among them */
@@ -141,7 +146,8 @@ static void walk(const char *method) {
 
 static void test_methods(void **state) {
   (void)state;
-  const char *const methods[] = {"blica", "matched", "pairwise", "mle", "ivae", "fastica"}, *only = getenv("BLICA_METHOD");
+  const char *const methods[] = {"blica", "matched", "pairwise", "mle", "ivae", "fastica"},
+                    *only = getenv("BLICA_METHOD");
   for (size_t m = 0; m < sizeof methods / sizeof *methods; m++)
     if (!only || strcmp(only, methods[m]) == 0) walk(methods[m]);
 }

@@ -109,7 +109,10 @@ typedef struct {
   void (*discard)(void *object);
 } verb;
 
-#define DISCARD(type) static void discard_##type(void *object) { blica_##type##_free(object); }
+#define DISCARD(type)                                                                                                  \
+  static void discard_##type(void *object) {                                                                           \
+    blica_##type##_free(object);                                                                                       \
+  }
 DISCARD(ctx)
 DISCARD(data)
 DISCARD(counts)
@@ -119,7 +122,9 @@ DISCARD(posterior)
 DISCARD(loglik_result)
 DISCARD(identification)
 
-static blica_status call_ctx(void **out) { return blica_ctx_create_with(faulty_realloc, &heap, (blica_ctx **)out); }
+static blica_status call_ctx(void **out) {
+  return blica_ctx_create_with(faulty_realloc, &heap, (blica_ctx **)out);
+}
 
 static blica_status call_pack(void **out) {
   return blica_pack(ctx, ROWS, N, table, N, 1, NULL, segment, U, NULL, (blica_data **)out);
@@ -142,23 +147,31 @@ static blica_status call_stream(void **out) {
   return status;
 }
 
-static blica_status call_count(void **out) { return blica_count(ctx, data, (blica_counts **)out); }
+static blica_status call_count(void **out) {
+  return blica_count(ctx, data, (blica_counts **)out);
+}
 
 static blica_status call_merge(void **out) {
   const blica_counts *parts[] = {counts, holes};
   return blica_merge(ctx, 2, parts, (blica_counts **)out);
 }
 
-static blica_status call_correlate(void **out) { return blica_correlate(ctx, holes, (blica_cor **)out); }
-static blica_status call_regularise(void **out) { return blica_regularise(ctx, cor, 10, (blica_cor **)out); }
+static blica_status call_correlate(void **out) {
+  return blica_correlate(ctx, holes, (blica_cor **)out);
+}
+static blica_status call_regularise(void **out) {
+  return blica_regularise(ctx, cor, 10, (blica_cor **)out);
+}
 
 static blica_status fit_with(const char *method, blica_input input, void **out) {
   blica_fit_options options = fit_options(method);
   return blica_fit(ctx, &input, &options, (blica_model **)out);
 }
 
-#define FIT_VERB(method, ...) \
-  static blica_status call_fit_##method(void **out) { return fit_with(#method, (blica_input){__VA_ARGS__}, out); }
+#define FIT_VERB(method, ...)                                                                                          \
+  static blica_status call_fit_##method(void **out) {                                                                  \
+    return fit_with(#method, (blica_input){__VA_ARGS__}, out);                                                         \
+  }
 FIT_VERB(auto, .data = data)
 FIT_VERB(blica, .counts = counts)
 FIT_VERB(matched, .cor = cor)
@@ -191,9 +204,15 @@ static blica_status loglik_by(const char *engine, void **out) {
   snprintf(options.engine, sizeof options.engine, "%s", engine);
   return blica_loglik(ctx, model, data, &options, (blica_loglik_result **)out);
 }
-static blica_status call_loglik_grid(void **out) { return loglik_by("grid", out); }
-static blica_status call_loglik_lattice(void **out) { return loglik_by("lattice", out); }
-static blica_status call_loglik_ep(void **out) { return loglik_by("ep", out); }
+static blica_status call_loglik_grid(void **out) {
+  return loglik_by("grid", out);
+}
+static blica_status call_loglik_lattice(void **out) {
+  return loglik_by("lattice", out);
+}
+static blica_status call_loglik_ep(void **out) {
+  return loglik_by("ep", out);
+}
 
 static blica_status sources_by(const char *kind, const char *engine, void **out) {
   blica_sources_options options = blica_sources_options_default();
@@ -201,9 +220,15 @@ static blica_status sources_by(const char *kind, const char *engine, void **out)
   snprintf(options.engine, sizeof options.engine, "%s", engine);
   return blica_sources(ctx, model, data, &options, (blica_posterior **)out);
 }
-static blica_status call_sources_grid(void **out) { return sources_by("unknown", "grid", out); }
-static blica_status call_sources_lattice(void **out) { return sources_by("known", "lattice", out); }
-static blica_status call_sources_ep(void **out) { return sources_by("known", "ep", out); }
+static blica_status call_sources_grid(void **out) {
+  return sources_by("unknown", "grid", out);
+}
+static blica_status call_sources_lattice(void **out) {
+  return sources_by("known", "lattice", out);
+}
+static blica_status call_sources_ep(void **out) {
+  return sources_by("known", "ep", out);
+}
 
 static blica_status call_compare(void **out) {
   double mcs, cosine[K];
@@ -212,30 +237,68 @@ static blica_status call_compare(void **out) {
   return blica_compare(ctx, N, K, model->mixing, model->mixing, &mcs, matching, cosine);
 }
 
-static blica_status call_identify(void **out) { return blica_identify(ctx, model, (blica_identification **)out); }
-static blica_status call_model_create(void **out) { return blica_model_create(ctx, N, K, U, (blica_model **)out); }
-static blica_status call_load_npz(void **out) { return blica_counts_load(ctx, in_folder("holes.npz"), (blica_counts **)out); }
-static blica_status call_load_csv(void **out) { return blica_counts_load(ctx, in_folder("holes.csv"), (blica_counts **)out); }
-static blica_status call_load_model(void **out) { return blica_model_load(ctx, in_folder("model.json"), (blica_model **)out); }
+static blica_status call_identify(void **out) {
+  return blica_identify(ctx, model, (blica_identification **)out);
+}
+static blica_status call_model_create(void **out) {
+  return blica_model_create(ctx, N, K, U, (blica_model **)out);
+}
+static blica_status call_load_npz(void **out) {
+  return blica_counts_load(ctx, in_folder("holes.npz"), (blica_counts **)out);
+}
+static blica_status call_load_csv(void **out) {
+  return blica_counts_load(ctx, in_folder("holes.csv"), (blica_counts **)out);
+}
+static blica_status call_load_model(void **out) {
+  return blica_model_load(ctx, in_folder("model.json"), (blica_model **)out);
+}
 
-#define SAVE_VERB(name, what, object, file) \
-  static blica_status call_save_##name(void **out) { *out = NULL; return blica_##what##_save(ctx, object, in_folder(file)); }
+#define SAVE_VERB(name, what, object, file)                                                                            \
+  static blica_status call_save_##name(void **out) {                                                                   \
+    *out = NULL;                                                                                                       \
+    return blica_##what##_save(ctx, object, in_folder(file));                                                          \
+  }
 SAVE_VERB(npz, counts, holes, "old.npz")
 SAVE_VERB(csv, counts, holes, "old.csv")
 SAVE_VERB(cor_npz, cor, cor, "old.npz")
 SAVE_VERB(cor_csv, cor, cor, "old.csv")
 SAVE_VERB(model, model, encoder_model, "old.json")
 
-#define VERB(name, type) {#name, call_##name, discard_##type}
-static const verb verbs[] = {
-    VERB(ctx, ctx), VERB(pack, data), VERB(stream, data), VERB(count, counts), VERB(merge, counts), VERB(correlate, cor),
-    VERB(regularise, cor), VERB(fit_auto, model), VERB(fit_blica, model), VERB(fit_matched, model),
-    VERB(fit_pairwise, model), VERB(fit_mle, model), VERB(fit_ivae, model), VERB(fit_fastica, model),
-    VERB(simulate, model), VERB(exact, model), VERB(loglik_grid, loglik_result), VERB(loglik_lattice, loglik_result),
-    VERB(loglik_ep, loglik_result), VERB(sources_grid, posterior), VERB(sources_lattice, posterior),
-    VERB(sources_ep, posterior), VERB(compare, data), VERB(identify, identification), VERB(model_create, model),
-    VERB(load_npz, counts), VERB(load_csv, counts), VERB(load_model, model), VERB(save_npz, data), VERB(save_csv, data),
-    VERB(save_cor_npz, data), VERB(save_cor_csv, data), VERB(save_model, data)};
+#define VERB(name, type)                                                                                               \
+  { #name, call_##name, discard_##type }
+static const verb verbs[] = {VERB(ctx, ctx),
+                             VERB(pack, data),
+                             VERB(stream, data),
+                             VERB(count, counts),
+                             VERB(merge, counts),
+                             VERB(correlate, cor),
+                             VERB(regularise, cor),
+                             VERB(fit_auto, model),
+                             VERB(fit_blica, model),
+                             VERB(fit_matched, model),
+                             VERB(fit_pairwise, model),
+                             VERB(fit_mle, model),
+                             VERB(fit_ivae, model),
+                             VERB(fit_fastica, model),
+                             VERB(simulate, model),
+                             VERB(exact, model),
+                             VERB(loglik_grid, loglik_result),
+                             VERB(loglik_lattice, loglik_result),
+                             VERB(loglik_ep, loglik_result),
+                             VERB(sources_grid, posterior),
+                             VERB(sources_lattice, posterior),
+                             VERB(sources_ep, posterior),
+                             VERB(compare, data),
+                             VERB(identify, identification),
+                             VERB(model_create, model),
+                             VERB(load_npz, counts),
+                             VERB(load_csv, counts),
+                             VERB(load_model, model),
+                             VERB(save_npz, data),
+                             VERB(save_csv, data),
+                             VERB(save_cor_npz, data),
+                             VERB(save_cor_csv, data),
+                             VERB(save_model, data)};
 
 /* ---- the walk ---- */
 
@@ -269,7 +332,8 @@ static void assert_no_temporary(const char *name) {
 
 static void assert_failed(const verb *v, long long at, blica_status status, const void *out, long long before) {
   if (status != BLICA_ERR_MEMORY)
-    fail_msg("%s: allocation %lld failed and the status is '%s': %s", v->name, at, blica_status_name(status), blica_message(ctx));
+    fail_msg("%s: allocation %lld failed and the status is '%s': %s", v->name, at, blica_status_name(status),
+             blica_message(ctx));
   if (v->call != call_ctx && !strstr(blica_message(ctx), "memory"))
     fail_msg("%s: allocation %lld failed and the message is '%s'", v->name, at, blica_message(ctx));
   if (out) fail_msg("%s: allocation %lld failed and there is an output", v->name, at);
@@ -285,10 +349,12 @@ static long long walk(const verb *v) {
     long long before = atomic_load(&heap.live);
     faulty_arm(&heap, at);
     blica_status status = v->call(&out);
-    if (status == BLICA_OK && atomic_load(&heap.fired)) fail_msg("%s: allocation %lld failed and the call says ok", v->name, at);
+    if (status == BLICA_OK && atomic_load(&heap.fired))
+      fail_msg("%s: allocation %lld failed and the call says ok", v->name, at);
     if (status == BLICA_OK) {
       v->discard(out);
-      if (atomic_load(&heap.live) != before) fail_msg("%s leaks %lld blocks", v->name, atomic_load(&heap.live) - before);
+      if (atomic_load(&heap.live) != before)
+        fail_msg("%s leaks %lld blocks", v->name, atomic_load(&heap.live) - before);
       return count;
     }
     assert_failed(v, at, status, out, before);

@@ -1,7 +1,7 @@
-/* Every allocation of one of two ranks fails once (here every third, in fits every 29th; all of them in `make faults`), in
- * every verb that ranks share. The rank says so and leaks nothing. The other one, which may wait for a message that will not
- * come, gets the same failure, or is told that there is nobody any more, or had all it needed; the two never meet in different
- * exchanges, where MPI would hang. */
+/* Every allocation of one of two ranks fails once (here every third, in fits every 29th; all of them in `make faults`),
+ * in every verb that ranks share. The rank says so and leaks nothing. The other one, which may wait for a message that
+ * will not come, gets the same failure, or is told that there is nobody any more, or had all it needed; the two never
+ * meet in different exchanges, where MPI would hang. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -17,7 +17,14 @@
 #include "hall.h"
 #include "scratch.h"
 
-enum { RANKS = 2, N = 4, K = 2, U = 3, WIDE = 41, WIDE_SOURCES = 20 }; /* n k > 800: ranks share segments, and counts lie with them */
+enum {
+  RANKS = 2,
+  N = 4,
+  K = 2,
+  U = 3,
+  WIDE = 41,
+  WIDE_SOURCES = 20
+}; /* n k > 800: ranks share segments, and counts lie with them */
 
 static faulty heap[RANKS];
 static blica_ctx *ctx[RANKS], *calm, *calm_of[RANKS]; /* the calm ones for what must not fail */
@@ -65,7 +72,8 @@ static int setup(void **state) {
     return 1;
   for (int r = 0; r < RANKS; r++) {
     heap[r].fail_at = -1;
-    if (blica_ctx_create(&calm_of[r]) || blica_ctx_create_with(faulty_realloc, &heap[r], &ctx[r]) || make_part(r)) return 1;
+    if (blica_ctx_create(&calm_of[r]) || blica_ctx_create_with(faulty_realloc, &heap[r], &ctx[r]) || make_part(r))
+      return 1;
     blica_set_threads(calm_of[r], 1);
     blica_set_threads(ctx[r], 1);
   }
@@ -105,7 +113,10 @@ static int teardown(void **state) {
 
 /* ---- the verbs ---- */
 
-#define DISCARD(type) static void discard_##type(void *object) { blica_##type##_free(object); }
+#define DISCARD(type)                                                                                                  \
+  static void discard_##type(void *object) {                                                                           \
+    blica_##type##_free(object);                                                                                       \
+  }
 DISCARD(data)
 DISCARD(counts)
 DISCARD(cor)
@@ -113,9 +124,15 @@ DISCARD(model)
 DISCARD(posterior)
 DISCARD(loglik_result)
 
-static blica_status call_count(int r, void **out) { return blica_count(ctx[r], all, (blica_counts **)out); }
-static blica_status call_merge(int r, void **out) { return blica_merge_ranks(ctx[r], part_counts[r], (blica_counts **)out); }
-static blica_status call_pack(int r, void **out) { return blica_pack_ranks(ctx[r], part[r], (blica_data **)out); }
+static blica_status call_count(int r, void **out) {
+  return blica_count(ctx[r], all, (blica_counts **)out);
+}
+static blica_status call_merge(int r, void **out) {
+  return blica_merge_ranks(ctx[r], part_counts[r], (blica_counts **)out);
+}
+static blica_status call_pack(int r, void **out) {
+  return blica_pack_ranks(ctx[r], part[r], (blica_data **)out);
+}
 
 static blica_status count_pieces(int r, const blica_fit_options *fit, blica_counts **out) {
   blica_counter *counter = NULL;
@@ -126,7 +143,9 @@ static blica_status count_pieces(int r, const blica_fit_options *fit, blica_coun
   blica_counter_free(counter);
   return status;
 }
-static blica_status call_pieces(int r, void **out) { return count_pieces(r, NULL, (blica_counts **)out); }
+static blica_status call_pieces(int r, void **out) {
+  return count_pieces(r, NULL, (blica_counts **)out);
+}
 static blica_status call_owners(int r, void **out) {
   blica_fit_options fit = wide_fit();
   return count_pieces(r, &fit, (blica_counts **)out);
@@ -146,8 +165,12 @@ static blica_status fit_shared(int r, double condition, void **out) {
   blica_counts_free(own);
   return status;
 }
-static blica_status call_fit_owned(int r, void **out) { return fit_shared(r, BLICA_CONDITION_DEFAULT, out); }
-static blica_status call_fit_auto(int r, void **out) { return fit_shared(r, BLICA_CONDITION_AUTO, out); }
+static blica_status call_fit_owned(int r, void **out) {
+  return fit_shared(r, BLICA_CONDITION_DEFAULT, out);
+}
+static blica_status call_fit_auto(int r, void **out) {
+  return fit_shared(r, BLICA_CONDITION_AUTO, out);
+}
 
 /* What count and correlate do with tables that ranks share. */
 static blica_status call_shared_files(int r, void **out) {
@@ -166,8 +189,12 @@ static blica_status call_shared_files(int r, void **out) {
   return status;
 }
 
-static blica_status call_correlate(int r, void **out) { return blica_correlate(ctx[r], counts, (blica_cor **)out); }
-static blica_status call_regularise(int r, void **out) { return blica_regularise(ctx[r], cor, 10, (blica_cor **)out); }
+static blica_status call_correlate(int r, void **out) {
+  return blica_correlate(ctx[r], counts, (blica_cor **)out);
+}
+static blica_status call_regularise(int r, void **out) {
+  return blica_regularise(ctx[r], cor, 10, (blica_cor **)out);
+}
 
 static blica_status fit_with(int r, const char *method, const char *state, void **out) {
   blica_fit_options options = blica_fit_options_default();
@@ -178,23 +205,31 @@ static blica_status fit_with(int r, const char *method, const char *state, void 
   return blica_fit(ctx[r], &input, &options, (blica_model **)out);
 }
 
-#define FIT_VERB(method) \
-  static blica_status call_fit_##method(int r, void **out) { return fit_with(r, #method, NULL, out); }
+#define FIT_VERB(method)                                                                                               \
+  static blica_status call_fit_##method(int r, void **out) {                                                           \
+    return fit_with(r, #method, NULL, out);                                                                            \
+  }
 FIT_VERB(blica)
 FIT_VERB(matched)
 FIT_VERB(pairwise)
 FIT_VERB(mle)
 FIT_VERB(ivae)
 FIT_VERB(fastica)
-static blica_status call_fit_resumed(int r, void **out) { return fit_with(r, "blica", checkpoint, out); }
+static blica_status call_fit_resumed(int r, void **out) {
+  return fit_with(r, "blica", checkpoint, out);
+}
 
 static blica_status loglik_by(int r, const char *engine, void **out) {
   blica_loglik_options options = blica_loglik_options_default();
   snprintf(options.engine, sizeof options.engine, "%s", engine);
   return blica_loglik(ctx[r], model, all, &options, (blica_loglik_result **)out);
 }
-static blica_status call_loglik_grid(int r, void **out) { return loglik_by(r, "grid", out); }
-static blica_status call_loglik_lattice(int r, void **out) { return loglik_by(r, "lattice", out); }
+static blica_status call_loglik_grid(int r, void **out) {
+  return loglik_by(r, "grid", out);
+}
+static blica_status call_loglik_lattice(int r, void **out) {
+  return loglik_by(r, "lattice", out);
+}
 
 static blica_status call_sources(int r, void **out) {
   blica_sources_options options = blica_sources_options_default();
@@ -220,13 +255,32 @@ typedef struct {
   void (*discard)(void *object);
 } verb;
 
-#define VERB(name, type) {#name, call_##name, discard_##type}
-static const verb verbs[] = {
-    VERB(count, counts), VERB(merge, counts), VERB(pieces, counts), VERB(owners, counts), VERB(load_owned, counts),
-    VERB(fit_owned, model), VERB(shared_files, data), VERB(fit_auto, model), VERB(pack, data), VERB(correlate, cor), VERB(regularise, cor),
-    VERB(fit_blica, model), VERB(fit_matched, model), VERB(fit_pairwise, model), VERB(fit_mle, model), VERB(fit_ivae, model),
-    VERB(fit_fastica, model), VERB(fit_resumed, model), VERB(loglik_grid, loglik_result), VERB(loglik_lattice, loglik_result),
-    VERB(sources, posterior), VERB(save_counts, data), VERB(save_cor, data), VERB(save_model, data)};
+#define VERB(name, type)                                                                                               \
+  { #name, call_##name, discard_##type }
+static const verb verbs[] = {VERB(count, counts),
+                             VERB(merge, counts),
+                             VERB(pieces, counts),
+                             VERB(owners, counts),
+                             VERB(load_owned, counts),
+                             VERB(fit_owned, model),
+                             VERB(shared_files, data),
+                             VERB(fit_auto, model),
+                             VERB(pack, data),
+                             VERB(correlate, cor),
+                             VERB(regularise, cor),
+                             VERB(fit_blica, model),
+                             VERB(fit_matched, model),
+                             VERB(fit_pairwise, model),
+                             VERB(fit_mle, model),
+                             VERB(fit_ivae, model),
+                             VERB(fit_fastica, model),
+                             VERB(fit_resumed, model),
+                             VERB(loglik_grid, loglik_result),
+                             VERB(loglik_lattice, loglik_result),
+                             VERB(sources, posterior),
+                             VERB(save_counts, data),
+                             VERB(save_cor, data),
+                             VERB(save_model, data)};
 
 /* ---- the walk ---- */
 
@@ -262,23 +316,28 @@ static void run(const verb *v, int victim, long long at, hall *h, job jobs[RANKS
 }
 
 static void look(const verb *v, int victim, long long at, const hall *h, const job jobs[RANKS]) {
-  if (h->differ) fail_msg("%s: allocation %lld of rank %d failed, and the ranks met in different exchanges", v->name, at, victim);
+  if (h->differ)
+    fail_msg("%s: allocation %lld of rank %d failed, and the ranks met in different exchanges", v->name, at, victim);
   for (int r = 0; r < RANKS; r++) {
     const job *j = &jobs[r];
     bool memory = j->status == BLICA_ERR_MEMORY && strstr(j->message, "memory");
     bool lost = r != victim && j->status == BLICA_ERR_INTERNAL && strstr(j->message, "cannot be reached");
-    bool fine = j->status == BLICA_OK && (r != victim || v->call == call_fit_resumed); /* there its state alone was not kept */
+    bool fine =
+        j->status == BLICA_OK && (r != victim || v->call == call_fit_resumed); /* there its state alone was not kept */
     if (!memory && !lost && !fine)
       fail_msg("%s: allocation %lld of rank %d failed, and rank %d says '%s': %s", v->name, at, victim, r,
                blica_status_name(j->status), j->message);
-    if (j->status != BLICA_OK && j->out) fail_msg("%s: allocation %lld of rank %d failed, rank %d has an output", v->name, at, victim, r);
+    if (j->status != BLICA_OK && j->out)
+      fail_msg("%s: allocation %lld of rank %d failed, rank %d has an output", v->name, at, victim, r);
   }
 }
 
 /* How many allocations of the victim were made to fail. */
 static long long walk(const verb *v, int victim) {
   long long count = 0;
-  const int stride = v->call == call_fit_auto ? faulty_stride(3001) + 52 : strncmp(v->name, "fit", 3) == 0 ? faulty_stride(29) : faulty_stride(3);
+  const int stride = v->call == call_fit_auto          ? faulty_stride(3001) + 52
+                     : strncmp(v->name, "fit", 3) == 0 ? faulty_stride(29)
+                                                       : faulty_stride(3);
   for (long long at = 0;; at += stride, count++) {
     hall h;
     job jobs[RANKS];
@@ -292,7 +351,8 @@ static long long walk(const verb *v, int victim) {
       if (!fired && (h.differ || jobs[r].status != BLICA_OK)) fail_msg("%s, rank %d: %s", v->name, r, jobs[r].message);
       if (jobs[r].status == BLICA_OK) v->discard(jobs[r].out);
       if (atomic_load(&heap[r].live) != before[r])
-        fail_msg("%s: allocation %lld of rank %d: rank %d leaks %lld blocks", v->name, at, victim, r, atomic_load(&heap[r].live) - before[r]);
+        fail_msg("%s: allocation %lld of rank %d: rank %d leaks %lld blocks", v->name, at, victim, r,
+                 atomic_load(&heap[r].live) - before[r]);
     }
     if (!fired) return count;
   }

@@ -134,7 +134,8 @@ static problem random_problem(int n, int k, int u, int rows, int draws, bool ana
   bl_rng rng = bl_rng_make(seed, 0);
   int8_t *x = malloc((size_t)rows * (size_t)n);
   int32_t *segment = malloc((size_t)rows * sizeof *segment);
-  for (int i = 0; i < rows * n; i++) x[i] = bl_rng_uniform(&rng) < 0.05 ? BLICA_MISSING : (int8_t)(bl_rng_bits(&rng) & 1);
+  for (int i = 0; i < rows * n; i++)
+    x[i] = bl_rng_uniform(&rng) < 0.05 ? BLICA_MISSING : (int8_t)(bl_rng_bits(&rng) & 1);
   for (int r = 0; r < rows; r++) segment[r] = (int32_t)(bl_rng_uniform(&rng) * bl_rng_uniform(&rng) * u);
   for (int s = 0; s < u; s++) segment[s] = s;
   p.data = pack(rows, n, u, x, segment);
@@ -203,7 +204,7 @@ static void check_bits(int n, int k, int u, int rows, bool analytic) {
 static void test_bits(void **state) {
   (void)state;
   check_bits(5, 5, 40, 4000, false);
-  check_bits(6, 2, 3, 9001, true); /* a segment of several pieces */
+  check_bits(6, 2, 3, 9001, true);     /* a segment of several pieces */
   check_bits(30, 17, 70, 3000, false); /* tasks of several pieces, the larger panel */
 }
 
@@ -227,8 +228,12 @@ static void test_stable(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_published_5_5), cmocka_unit_test(test_published_5_2), cmocka_unit_test(test_own_sample),
-      cmocka_unit_test(test_own_analytic),  cmocka_unit_test(test_central_differences), cmocka_unit_test(test_bits),
+      cmocka_unit_test(test_published_5_5),
+      cmocka_unit_test(test_published_5_2),
+      cmocka_unit_test(test_own_sample),
+      cmocka_unit_test(test_own_analytic),
+      cmocka_unit_test(test_central_differences),
+      cmocka_unit_test(test_bits),
       cmocka_unit_test(test_stable),
   };
   return cmocka_run_group_tests(tests, setup, teardown);

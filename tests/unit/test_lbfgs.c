@@ -104,9 +104,12 @@ static double cut_rosenbrock(const double *x, double *g, void *user) {
   return NAN;
 }
 
-static bool is_cut(void *user) { return ((patience *)user)->evaluations > ((patience *)user)->most; }
+static bool is_cut(void *user) {
+  return ((patience *)user)->evaluations > ((patience *)user)->most;
+}
 
-/* Wherever an evaluation is cut, the best point so far is returned with its own value, and nothing is evaluated after. */
+/* Wherever an evaluation is cut, the best point so far is returned with its own value, and nothing is evaluated after.
+ */
 static void ends_at_the_last_point_when_cut(void **state) {
   (void)state;
   blica_ctx *ctx;

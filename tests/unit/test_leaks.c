@@ -1,5 +1,6 @@
-/* Many fits in one process: memory stays flat. BLICA_FITS sets how many (300; `make faults` does 10 000). All methods in
- * turn, each fit with a context, data and a file of its own; memory is looked at after the first tenth and at the end. */
+/* Many fits in one process: memory stays flat. BLICA_FITS sets how many (300; `make faults` does 10 000). All methods
+ * in turn, each fit with a context, data and a file of its own; memory is looked at after the first tenth and at the
+ * end. */
 #include <malloc.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -63,12 +64,13 @@ static void test_flat(void **state) {
     one_fit(list[i % methods].name, (uint64_t)(i / methods + 1), path);
     if (i + 1 == first) held_first = held(), resident_first = resident();
   }
-  print_message("%d fits by %d methods: %.0f bytes held after %d and %.0f at the end; resident %.2f MB and %.2f MB\n", fits, methods,
-                held_first, first, held(), resident_first / 1e6, resident() / 1e6);
+  print_message("%d fits by %d methods: %.0f bytes held after %d and %.0f at the end; resident %.2f MB and %.2f MB\n",
+                fits, methods, held_first, first, held(), resident_first / 1e6, resident() / 1e6);
   unlink(path);
   rmdir(folder);
   assert_true(held() - held_first < SLACK_BYTES);
-  assert_true(resident() - resident_first < SLACK_RESIDENT || held() == 0); /* sanitizers keep freed blocks for a while */
+  assert_true(resident() - resident_first < SLACK_RESIDENT ||
+              held() == 0); /* sanitizers keep freed blocks for a while */
 }
 
 int main(void) {

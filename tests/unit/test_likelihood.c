@@ -39,8 +39,16 @@ static setting *make(double size) {
   }
   size_t room = bl_grid_work(N, K) + bl_ep_work(N, K);
   t->work = aligned_alloc(64, (room + 8) / 8 * 8 * sizeof(double));
-  t->grid = (bl_grid){.n = N, .k = K, .mean = t->mean, .loading = t->loading, .count = COUNT, .x = t->x, .p = t->p, .work = t->work};
-  t->ep = (bl_ep){.n = N, .k = K, .mean = t->mean, .loading = t->loading, .count = COUNT, .x = t->x, .log_p = t->p, .work = t->work};
+  t->grid = (bl_grid){
+      .n = N, .k = K, .mean = t->mean, .loading = t->loading, .count = COUNT, .x = t->x, .p = t->p, .work = t->work};
+  t->ep = (bl_ep){.n = N,
+                  .k = K,
+                  .mean = t->mean,
+                  .loading = t->loading,
+                  .count = COUNT,
+                  .x = t->x,
+                  .log_p = t->p,
+                  .work = t->work};
   double band[K];
   bl_grid_band(N, K, t->loading, band);
   bl_grid_plan(&t->grid, band, 1e-12);
@@ -128,7 +136,8 @@ static void test_levels(void **state) {
   blica_ctx_free(ctx);
 }
 
-/* Derivatives are those of EP's own value; the value is near the truth, nearer for small loadings; one variable is exact. */
+/* Derivatives are those of EP's own value; the value is near the truth, nearer for small loadings; one variable is
+ * exact. */
 static void test_ep(void **state) {
   (void)state;
   double worst[2];
@@ -177,8 +186,7 @@ static blica_model *draw_model(blica_ctx *ctx, int n, int k) {
 }
 
 static void draw_row(const blica_model *m, int s, bl_rng *rng, double *z, int8_t *x) {
-  for (int j = 0; j < m->k; j++)
-    z[j] = m->means[j + s * m->k] + sqrt(m->variances[j + s * m->k]) * bl_rng_normal(rng);
+  for (int j = 0; j < m->k; j++) z[j] = m->means[j + s * m->k] + sqrt(m->variances[j + s * m->k]) * bl_rng_normal(rng);
   for (int i = 0; i < m->n; i++) {
     double y = bl_rng_normal(rng);
     for (int j = 0; j < m->k; j++) y += sqrt(m->link) * m->mixing[i + j * m->n] * z[j];
@@ -209,7 +217,8 @@ static void check_sources(const char *engine, int n, int k) {
   blica_posterior *posterior;
   blica_sources_options o = blica_sources_options_default();
   strcpy(o.engine, engine);
-  assert_int_equal(blica_pack(ctx, ROWS, n, x, n, 1, (const char *const *)m->variables, segment, 2, NULL, &data), BLICA_OK);
+  assert_int_equal(blica_pack(ctx, ROWS, n, x, n, 1, (const char *const *)m->variables, segment, 2, NULL, &data),
+                   BLICA_OK);
   assert_int_equal(blica_sources(ctx, m, data, &o, &posterior), BLICA_OK);
   for (int r = 0; r < ROWS; r++) {
     int pattern = segment[r];
@@ -222,7 +231,8 @@ static void check_sources(const char *engine, int n, int k) {
     }
   }
   double coverage = (double)covered / ((double)ROWS * k);
-  printf("%s, n=%d, k=%d: coverage %.4f, squared error %.5f of that of sampling\n", engine, n, k, coverage, ours / sampled);
+  printf("%s, n=%d, k=%d: coverage %.4f, squared error %.5f of that of sampling\n", engine, n, k, coverage,
+         ours / sampled);
   assert_true(coverage > 0.88 && coverage < 0.92);
   assert_true(fabs(ours / sampled - 1) < 0.02);
   blica_posterior_free(posterior);
@@ -241,7 +251,7 @@ static void test_sources(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_grid), cmocka_unit_test(test_levels), cmocka_unit_test(test_ep),
-                                     cmocka_unit_test(test_sources)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_grid), cmocka_unit_test(test_levels),
+                                     cmocka_unit_test(test_ep), cmocka_unit_test(test_sources)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

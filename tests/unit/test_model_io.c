@@ -60,11 +60,24 @@ static blica_model *full_model(int n, int k, int u) {
   strcpy(m->method, "blica");
   bl_free(m->variables[0]);
   assert_int_equal(bl_copy_text(ctx, "q\"\\\n\t\x01 \xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80", &m->variables[0]), BLICA_OK);
-  m->fit = (blica_fit_report){.objective = -1.0 / 3, .n_starts = 2, .best_start = 1, .iterations = 1234567890123,
-                              .evaluations = 7, .seconds = 0.1, .seconds_count = 0.2, .seconds_correlate = 0.3,
-                              .seconds_regularise = 1e-300, .seconds_optimise = 4, .stop = BLICA_STOP_STALLED,
-                              .seed = UINT64_MAX, .condition = INFINITY, .zero_cells = 5, .constant_pairs = 6,
-                              .empty_pairs = 8, .constant_columns = 9, .n_notes = 2};
+  m->fit = (blica_fit_report){.objective = -1.0 / 3,
+                              .n_starts = 2,
+                              .best_start = 1,
+                              .iterations = 1234567890123,
+                              .evaluations = 7,
+                              .seconds = 0.1,
+                              .seconds_count = 0.2,
+                              .seconds_correlate = 0.3,
+                              .seconds_regularise = 1e-300,
+                              .seconds_optimise = 4,
+                              .stop = BLICA_STOP_STALLED,
+                              .seed = UINT64_MAX,
+                              .condition = INFINITY,
+                              .zero_cells = 5,
+                              .constant_pairs = 6,
+                              .empty_pairs = 8,
+                              .constant_columns = 9,
+                              .n_notes = 2};
   assert_int_equal(bl_alloc(ctx, 2, &m->fit.starts), BLICA_OK);
   m->fit.starts[0] = (blica_start){"jointdiag", -2.0 / 3, 1e-9, 3, 4, 0.5, 0.25, BLICA_STOP_TIME};
   m->fit.starts[1] = (blica_start){"random", NAN, INFINITY, 5, 6, 0.7, 0.6, BLICA_STOP_INTERRUPTED};
@@ -181,7 +194,9 @@ static bool optional(const char *name) {
   return false;
 }
 
-static bool free_form(const char *parent, const char *name) { return strcmp(parent, "notes") == 0 || strcmp(name, "inputs") == 0; }
+static bool free_form(const char *parent, const char *name) {
+  return strcmp(parent, "notes") == 0 || strcmp(name, "inputs") == 0;
+}
 
 static void corrupt_array(const json_t *root, json_t *array, const char *name) {
   size_t last = json_array_size(array) - 1;
@@ -475,12 +490,17 @@ static void canonical_form(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(round_trip),           cmocka_unit_test(plain_model),
-      cmocka_unit_test(every_field_corrupted), cmocka_unit_test(values_out_of_range),
-      cmocka_unit_test(unknown_fields_are_ignored), cmocka_unit_test(cut_short_anywhere),
-      cmocka_unit_test(hostile_nesting),      cmocka_unit_test(files_that_cannot_be),
+      cmocka_unit_test(round_trip),
+      cmocka_unit_test(plain_model),
+      cmocka_unit_test(every_field_corrupted),
+      cmocka_unit_test(values_out_of_range),
+      cmocka_unit_test(unknown_fields_are_ignored),
+      cmocka_unit_test(cut_short_anywhere),
+      cmocka_unit_test(hostile_nesting),
+      cmocka_unit_test(files_that_cannot_be),
       cmocka_unit_test(promises_take_no_memory),
-      cmocka_unit_test(every_allocation_fails_once), cmocka_unit_test(canonical_form),
+      cmocka_unit_test(every_allocation_fails_once),
+      cmocka_unit_test(canonical_form),
   };
   return cmocka_run_group_tests(tests, setup, teardown);
 }

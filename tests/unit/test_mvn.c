@@ -25,7 +25,8 @@ static void test_reference(void **state) {
     assert_int_equal(bl_mvn_orthant(ctx, r.n, r.mean, r.cov, r.x, 1e-6, 1, &log_p, &error), BLICA_OK);
     double miss = fabs(log_p - r.log_p);
     if (miss > error) {
-      printf("%s n=%d: log p %.15g, reference %.15g, miss %.3g, stated %.3g\n", r.kind, r.n, log_p, r.log_p, miss, error);
+      printf("%s n=%d: log p %.15g, reference %.15g, miss %.3g, stated %.3g\n", r.kind, r.n, log_p, r.log_p, miss,
+             error);
       outside++;
     }
     assert_true(miss < 2 * error);
@@ -98,7 +99,8 @@ static void test_scores(void **state) {
   enum { N = 5, POINTS = 8192 };
   full f = make_full(N, N, 77, POINTS);
   double g_mean[N], g_cov[N * N];
-  bl_mvn_result result = {.weight = f.weight, .g_mean = g_mean, .g_cov = g_cov, .score_mean = f.score_mean, .score_cov = f.score_cov};
+  bl_mvn_result result = {
+      .weight = f.weight, .g_mean = g_mean, .g_cov = g_cov, .score_mean = f.score_mean, .score_cov = f.score_cov};
   weighted(&f, f.mean, f.cov, POINTS, &result);
   for (int i = 0; i < N; i++)
     for (int j = -1; j < N; j++) {
@@ -133,8 +135,7 @@ static void test_paths(void **state) {
     memset(f.log_p, 0, sizeof(double) * 64);
     int64_t high = low + 13 < 64 ? low + 13 : 64;
     bl_mvn_lattice(f.tree, f.mean, f.cov, low, high, POINTS, 5, 1, blica_simd_level(f.ctx), f.work, &result);
-    for (int64_t r = 0; r < 64; r++)
-      assert_true(f.log_p[r] == (r < high - low ? value[2][low + r] : 0.0));
+    for (int64_t r = 0; r < 64; r++) assert_true(f.log_p[r] == (r < high - low ? value[2][low + r] : 0.0));
   }
   drop_full(&f);
 }
@@ -164,7 +165,7 @@ static void test_edges(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_reference), cmocka_unit_test(test_sum_to_one),
-                                     cmocka_unit_test(test_gradient), cmocka_unit_test(test_scores),
-                                     cmocka_unit_test(test_paths), cmocka_unit_test(test_edges)};
+                                     cmocka_unit_test(test_gradient),  cmocka_unit_test(test_scores),
+                                     cmocka_unit_test(test_paths),     cmocka_unit_test(test_edges)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -159,9 +159,14 @@ static void flags(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(fit_defaults),  cmocka_unit_test(simulate_defaults),     cmocka_unit_test(every_fit_option),
-      cmocka_unit_test(every_simulate_option), cmocka_unit_test(words),         cmocka_unit_test(whole_numbers),
-      cmocka_unit_test(flags), cmocka_unit_test(methods_are_the_words),
+      cmocka_unit_test(fit_defaults),
+      cmocka_unit_test(simulate_defaults),
+      cmocka_unit_test(every_fit_option),
+      cmocka_unit_test(every_simulate_option),
+      cmocka_unit_test(words),
+      cmocka_unit_test(whole_numbers),
+      cmocka_unit_test(flags),
+      cmocka_unit_test(methods_are_the_words),
   };
   return cmocka_run_group_tests(tests, open_context, close_context);
 }

@@ -22,7 +22,8 @@ static void check_random(int64_t rows, int n, int u, int run, double missing, bo
   int64_t *seen = calloc((size_t)u, sizeof *seen), absent = 0;
   bl_rng rng = bl_rng_make(seed, 0);
   for (int64_t r = 0; r < rows; r++) {
-    segment[r] = r > 0 && bl_rng_bits(&rng) % (uint64_t)run ? segment[r - 1] : (int32_t)(bl_rng_bits(&rng) % (uint64_t)u);
+    segment[r] =
+        r > 0 && bl_rng_bits(&rng) % (uint64_t)run ? segment[r - 1] : (int32_t)(bl_rng_bits(&rng) % (uint64_t)u);
     for (int i = 0; i < n; i++) {
       int8_t v = (int8_t)(bl_rng_bits(&rng) & 1);
       if (bl_rng_uniform(&rng) < missing) v = BLICA_MISSING;
@@ -31,7 +32,8 @@ static void check_random(int64_t rows, int n, int u, int run, double missing, bo
     }
   }
   blica_data *d;
-  assert_int_equal(blica_pack(ctx, rows, n, x, columns ? 1 : n, columns ? rows : 1, NULL, segment, u, NULL, &d), BLICA_OK);
+  assert_int_equal(blica_pack(ctx, rows, n, x, columns ? 1 : n, columns ? rows : 1, NULL, segment, u, NULL, &d),
+                   BLICA_OK);
   assert_int_equal(d->rows, rows);
   assert_int_equal(d->n, n);
   assert_int_equal(d->u, u);
@@ -43,8 +45,10 @@ static void check_random(int64_t rows, int n, int u, int run, double missing, bo
     for (int i = 0; i < n; i++) {
       int8_t v = x[columns ? r + i * rows : r * n + i];
       assert_int_equal(bit(d->ones[s], d->words[s], i, at), v == 1);
-      if (d->present[s]) assert_int_equal(bit(d->present[s], d->words[s], i, at), v >= 0);
-      else assert_true(v >= 0);
+      if (d->present[s])
+        assert_int_equal(bit(d->present[s], d->words[s], i, at), v >= 0);
+      else
+        assert_true(v >= 0);
     }
   }
   for (int s = 0; s < u; s++) {
@@ -68,8 +72,8 @@ static void test_random(void **state) {
     int64_t rows;
     int n, u;
     double missing;
-  } cases[] = {{1, 2, 1, 0},       {63, 3, 1, 0},          {64, 3, 1, 0},        {65, 3, 1, 0.5},  {2000, 17, 1, 0},
-               {3000, 33, 7, 0.001}, {2500, 5, 40, 0.3}, {1500, 100, 3, 1.0}};
+  } cases[] = {{1, 2, 1, 0},     {63, 3, 1, 0},        {64, 3, 1, 0},      {65, 3, 1, 0.5},
+               {2000, 17, 1, 0}, {3000, 33, 7, 0.001}, {2500, 5, 40, 0.3}, {1500, 100, 3, 1.0}};
   uint64_t seed = 0;
   for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
     for (int run = 1; run <= 1000; run *= 10)

@@ -124,7 +124,8 @@ static void test_gradient(void **state) {
     draw(&f, n, n > 3 ? 3 : n, 1.0, 40 + (uint64_t)n);
     int nodes = n <= 5 ? 16 : 12;
     double g_mean[LARGEST], g_cov[LARGEST * LARGEST], largest = 0;
-    bl_mvn_result result = {.weight = f.weight, .g_mean = g_mean, .g_cov = g_cov, .score_mean = f.score_mean, .score_cov = f.score_cov};
+    bl_mvn_result result = {
+        .weight = f.weight, .g_mean = g_mean, .g_cov = g_cov, .score_mean = f.score_mean, .score_cov = f.score_cov};
     weighted(&f, f.mean, f.cov, nodes, &result);
     for (int i = 0; i < n; i++) largest = fmax(largest, fabs(g_mean[i]));
     for (int i = 0; i < n; i++)
@@ -172,7 +173,8 @@ static void test_edges(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_reference), cmocka_unit_test(test_convergence), cmocka_unit_test(test_sums),
-                                     cmocka_unit_test(test_gradient), cmocka_unit_test(test_levels), cmocka_unit_test(test_edges)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_reference), cmocka_unit_test(test_convergence),
+                                     cmocka_unit_test(test_sums),      cmocka_unit_test(test_gradient),
+                                     cmocka_unit_test(test_levels),    cmocka_unit_test(test_edges)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

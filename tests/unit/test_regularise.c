@@ -104,7 +104,8 @@ static void test_large(void **state) {
   for (int s = 0; s < 2; s++) {
     blica_cor_matrix(cor, s, c);
     assert_int_equal(LAPACKE_dsyev(LAPACK_COL_MAJOR, 'N', 'L', n, c, n, w), 0);
-    assert_true(fabs(out->eigen_min[s] - w[0]) < 1e-9 * w[n - 1] && fabs(out->eigen_max[s] - w[n - 1]) < 1e-9 * w[n - 1]);
+    assert_true(fabs(out->eigen_min[s] - w[0]) < 1e-9 * w[n - 1] &&
+                fabs(out->eigen_max[s] - w[n - 1]) < 1e-9 * w[n - 1]);
     blica_cor_matrix(out, s, c);
     extremes(n, c, &low, &high);
     assert_true(high / low <= 10 * (1 + 1e-13) && high / low > 10 * (1 - 1e-8));
@@ -166,7 +167,7 @@ static void test_refusals(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_known_spectra), cmocka_unit_test(test_shift),
-                                     cmocka_unit_test(test_large),
-                                     cmocka_unit_test(test_threads), cmocka_unit_test(test_refusals)};
+                                     cmocka_unit_test(test_large), cmocka_unit_test(test_threads),
+                                     cmocka_unit_test(test_refusals)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

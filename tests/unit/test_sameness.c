@@ -129,8 +129,10 @@ static void compare_fits(const results *a, const results *b) {
     assert_int_equal(blica_compare(ctx, N, K, a->model[i]->mixing, b->model[i]->mixing, &mcs, matching, own), BLICA_OK);
     print_message("  %s: objective differs by %.1e of itself, 1 - MCS %.1e\n", methods[i], change, 1 - mcs);
     assert_true(change <= objective[i]);
-    if (cosine[i] > 0) assert_true(1 - mcs <= cosine[i]);
-    else same(methods[i], a->model[i]->mixing, b->model[i]->mixing, N * K);
+    if (cosine[i] > 0)
+      assert_true(1 - mcs <= cosine[i]);
+    else
+      same(methods[i], a->model[i]->mixing, b->model[i]->mixing, N * K);
   }
 }
 

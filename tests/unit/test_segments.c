@@ -1,5 +1,5 @@
-/* Fewer segments than threads or ranks: what they share inside a segment has the bits of one thread of one process. Ranks are threads
- * of this process (hall.h), some of them with threads of their own. */
+/* Fewer segments than threads or ranks: what they share inside a segment has the bits of one thread of one process.
+ * Ranks are threads of this process (hall.h), some of them with threads of their own. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -81,7 +81,8 @@ static problem make_problem(int n, int k, int u) {
     for (int j = 1; j < n; j++)
       for (int i = 0; i < j; i++)
         for (int f = 0; f < 4; f++)
-          p.pairs[pairs * (size_t)s + (size_t)blica_pair(i, j)] += 0.3 * (1 + (f + s) % 3) * a[i + f * n] * a[j + f * n];
+          p.pairs[pairs * (size_t)s + (size_t)blica_pair(i, j)] +=
+              0.3 * (1 + (f + s) % 3) * a[i + f * n] * a[j + f * n];
   p.theta = random_numbers(p.size, 0.5, 2);
   free(a);
   return p;
@@ -127,9 +128,17 @@ static blica_status work_on_tables(blica_ctx *ctx, rank_job *job) {
   blica_counts *counts = NULL;
   bl_corfit *fit = NULL;
   double *weight = room(u), *thresholds = room(n * u);
-  bl_corfit_data data = {.n = p->n, .k = p->k, .u = p->u, .link = 0.4, .weight = weight, .thresholds = thresholds,
-                         .term = bl_corfit_pairwise, .pair = bl_corfit_pairwise_term, .work = bl_corfit_pairs_work(p->n, p->k),
-                         .precision_mixing = 1, .precision_variance = 2};
+  bl_corfit_data data = {.n = p->n,
+                         .k = p->k,
+                         .u = p->u,
+                         .link = 0.4,
+                         .weight = weight,
+                         .thresholds = thresholds,
+                         .term = bl_corfit_pairwise,
+                         .pair = bl_corfit_pairwise_term,
+                         .work = bl_corfit_pairs_work(p->n, p->k),
+                         .precision_mixing = 1,
+                         .precision_variance = 2};
   TRY(bl_counts_create(ctx, p->n, p->u, true, NULL, NULL, &counts));
   for (size_t s = 0; s < u; s++) counts->samples[s] = 1000, weight[s] = 0.5;
   for (size_t i = 0; i < n * u; i++) counts->ones[i] = 500, counts->present[i] = 1000;
@@ -165,8 +174,12 @@ static void run_ranks(const problem *p, int size, int threads, rank_job *jobs) {
   hall h;
   hall_open(&h, size);
   for (int r = 0; r < size; r++) {
-    jobs[r] = (rank_job){.seat = {&h, r}, .p = p, .threads = threads < 0 ? r + 1 : threads, .gradient = room(p->size),
-                         .start = room(p->size), .ends = room(2 * (size_t)p->u)};
+    jobs[r] = (rank_job){.seat = {&h, r},
+                         .p = p,
+                         .threads = threads < 0 ? r + 1 : threads,
+                         .gradient = room(p->size),
+                         .start = room(p->size),
+                         .ends = room(2 * (size_t)p->u)};
     pthread_create(&jobs[r].thread, NULL, serve, &jobs[r]);
   }
   for (int r = 0; r < size; r++) pthread_join(jobs[r].thread, NULL);

@@ -1,5 +1,5 @@
-/* Sharing among ranks: here threads of one process. Every rank must get the sum that one process gets, bit for bit, and the
- * failure of one must become everybody's. */
+/* Sharing among ranks: here threads of one process. Every rank must get the sum that one process gets, bit for bit, and
+ * the failure of one must become everybody's. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,7 +19,7 @@ typedef struct {
   seat seat;
   int64_t items, groups;
   double total[EACH], list[ITEMS * 3];
-  int computed;            /* items that this rank made */
+  int computed; /* items that this rank made */
   blica_status agreed;
   char message[256];
   int unheard, heard, alone; /* what polls told */

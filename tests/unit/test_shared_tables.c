@@ -1,5 +1,6 @@
-/* Counts and correlations whose tables ranks share, each those of its own segments or parts of segments: the files that they
- * write together, and a fit that chooses its condition by them, have the bits of one process. Ranks are threads here. */
+/* Counts and correlations whose tables ranks share, each those of its own segments or parts of segments: the files that
+ * they write together, and a fit that chooses its condition by them, have the bits of one process. Ranks are threads
+ * here. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -31,7 +32,9 @@ typedef struct {
   pthread_t thread;
 } job;
 
-static void name_file(char *path, int size, int k) { snprintf(path, 100, "%s/%d-%s", folder, size, kind[k]); }
+static void name_file(char *path, int size, int k) {
+  snprintf(path, 100, "%s/%d-%s", folder, size, kind[k]);
+}
 
 /* One of the two pieces of a rank's rows, which stand one rank's after another's. */
 static blica_data *rows_of(blica_ctx *ctx, const job *j, int piece) {
@@ -146,7 +149,8 @@ static void same_files(int size, const job *like) {
     size_t bytes[2];
     name_file(path[0], 1, k), name_file(path[1], size, k);
     char *text[2] = {slurp(path[0], &bytes[0]), slurp(path[1], &bytes[1])};
-    if (bytes[0] != bytes[1] || memcmp(text[0], text[1], bytes[0]) != 0) fail_msg("n = %d, u = %d, %d ranks: %s differs", like->n, like->u, size, kind[k]);
+    if (bytes[0] != bytes[1] || memcmp(text[0], text[1], bytes[0]) != 0)
+      fail_msg("n = %d, u = %d, %d ranks: %s differs", like->n, like->u, size, kind[k]);
     free(text[0]), free(text[1]);
     unlink(path[1]);
   }
@@ -154,7 +158,8 @@ static void same_files(int size, const job *like) {
 
 /* A share of the tables on each rank: of counts whole segments, of correlations these or, cut, parts of them. */
 static void shared_out(int size, const job *jobs, bool cut) {
-  const int64_t pairs = (int64_t)jobs->n * (jobs->n - 1) / 2, all = pairs * jobs->u, most = (jobs->u + size - 1) / size * pairs;
+  const int64_t pairs = (int64_t)jobs->n * (jobs->n - 1) / 2, all = pairs * jobs->u,
+                most = (jobs->u + size - 1) / size * pairs;
   int64_t counted = 0, correlated = 0;
   for (int r = 0; r < size; r++) {
     counted += jobs[r].counted, correlated += jobs[r].correlated;
@@ -223,8 +228,12 @@ static void condition_is_chosen_by_segments_that_ranks_share(void **state) {
   }
 }
 
-static int setup(void **state) { return (void)state, make_scratch(folder); }
-static int teardown(void **state) { return (void)state, rmdir(folder); } /* fails when a file was left */
+static int setup(void **state) {
+  return (void)state, make_scratch(folder);
+}
+static int teardown(void **state) {
+  return (void)state, rmdir(folder);
+} /* fails when a file was left */
 
 int main(void) {
   const struct CMUnitTest tests[] = {

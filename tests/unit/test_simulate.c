@@ -242,10 +242,14 @@ static void interrupt(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(threads_do_not_matter), cmocka_unit_test(seeds_do_matter),
-      cmocka_unit_test(ranges_of_section_6),   cmocka_unit_test(sample_agrees_with_exact),
-      cmocka_unit_test(exact_counts_give_the_model_back), cmocka_unit_test(bad_options),
-      cmocka_unit_test(bad_samples_of_a_model), cmocka_unit_test(interrupt),
+      cmocka_unit_test(threads_do_not_matter),
+      cmocka_unit_test(seeds_do_matter),
+      cmocka_unit_test(ranges_of_section_6),
+      cmocka_unit_test(sample_agrees_with_exact),
+      cmocka_unit_test(exact_counts_give_the_model_back),
+      cmocka_unit_test(bad_options),
+      cmocka_unit_test(bad_samples_of_a_model),
+      cmocka_unit_test(interrupt),
   };
   return cmocka_run_group_tests(tests, open_context, close_context);
 }

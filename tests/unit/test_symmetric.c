@@ -1,5 +1,5 @@
-/* Products with packed symmetric matrices, eigenvalues at their ends by Lanczos, and what the scaled Gaussian likelihood makes of
- * them for large n: each against the form that keeps full matrices. */
+/* Products with packed symmetric matrices, eigenvalues at their ends by Lanczos, and what the scaled Gaussian
+ * likelihood makes of them for large n: each against the form that keeps full matrices. */
 #include <lapacke.h>
 #include <math.h>
 #include <setjmp.h>
@@ -47,7 +47,8 @@ static void test_products(void **state) {
 }
 
 /* Checks values against all eigenvalues w (rising), and that vectors and residuals are what they are said to be. */
-static void check_ends(const bl_symmetric *m, const bl_lanczos_options *o, const double *w, double slack, int expected) {
+static void check_ends(const bl_symmetric *m, const bl_lanczos_options *o, const double *w, double slack,
+                       int expected) {
   size_t n = (size_t)m->n, wanted = (size_t)(o->low + o->high);
   double *work = room(bl_lanczos_work(m->n, o)), values[16], residual[16], *vectors = room(n * wanted), *y = room(n);
   assert_int_equal(bl_lanczos(m, o, work, values, residual, vectors), expected);
@@ -85,12 +86,13 @@ static void test_lanczos(void **state) {
   check_against_lapack(&m, 1e-13);
   for (size_t j = 1; j < n; j++)
     for (size_t i = 0; i < j; i++)
-      r[j * (j - 1) / 2 + i] = 0.05 * r[j * (j - 1) / 2 + i] + 0.3 * (a[i] * a[j] + 0.5 * a[n + i] * a[n + j] + 0.1 * a[2 * n + i] * a[2 * n + j]);
+      r[j * (j - 1) / 2 + i] = 0.05 * r[j * (j - 1) / 2 + i] +
+                               0.3 * (a[i] * a[j] + 0.5 * a[n + i] * a[n + j] + 0.1 * a[2 * n + i] * a[2 * n + j]);
   check_against_lapack(&m, 1e-13);
   const bl_lanczos_options few = {1, 1, 1e-9, 20};
   double *c = unpacked(&m), *w = room(n);
   assert_int_equal(LAPACKE_dsyev(LAPACK_COL_MAJOR, 'N', 'L', (int)n, c, (int)n, w), 0);
-  check_ends(&m, &few, w, w[1] - w[0], 1); /* not there yet; the residual says by how much */
+  check_ends(&m, &few, w, w[1] - w[0], 1);       /* not there yet; the residual says by how much */
   for (size_t p = 0; p < pairs; p++) r[p] = 0.3; /* 0.7 n-1 times, 0.7 + 0.3 n once */
   check_against_lapack(&m, 1e-13);
   memset(r, 0, pairs * sizeof *r); /* the identity */

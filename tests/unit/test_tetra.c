@@ -36,8 +36,9 @@ static void test_kirk(void **state) { /* Kirk (1973): joints given to 6 digits *
   assert_true(fabs(joint(.158655254, .158655254, .145003) - .99) < 1e-5);
 }
 
-/* Mplus' answers for sparse tables. It adds 1/2 to an empty cell whatever the margins, which turns a cell that independence
- * would leave almost as empty into a positive correlation; here the fill is e/(1+2e), so the sign never turns. */
+/* Mplus' answers for sparse tables. It adds 1/2 to an empty cell whatever the margins, which turns a cell that
+ * independence would leave almost as empty into a positive correlation; here the fill is e/(1+2e), so the sign never
+ * turns. */
 static void test_sparse(void **state) {
   (void)state;
   int flags;
@@ -146,7 +147,8 @@ static void test_vector(void **state) {
   bl_rng rng = bl_rng_make(8, 8);
   for (int round = 0; round < 20; round++) {
     for (int i = 0; i < count; i++) {
-      double h = 0.2 * round * bl_rng_normal(&rng), k = 0.2 * round * bl_rng_normal(&rng), rho = 2 * bl_rng_uniform(&rng) - 1;
+      double h = 0.2 * round * bl_rng_normal(&rng), k = 0.2 * round * bl_rng_normal(&rng),
+             rho = 2 * bl_rng_uniform(&rng) - 1;
       double p = blica_bvn(h, k, rho);
       double cell[4] = {p, blica_bvn(h, -k, -rho), blica_bvn(-h, k, -rho), blica_bvn(-h, -k, rho)};
       for (int c = 0; c < 4; c++) batch.share[c][i] = cell[c];
@@ -170,6 +172,7 @@ static void test_vector(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_kirk),  cmocka_unit_test(test_sparse),
                                      cmocka_unit_test(test_thin),  cmocka_unit_test(test_bad),
-                                     cmocka_unit_test(test_roots), cmocka_unit_test(test_nearly_one), cmocka_unit_test(test_vector)};
+                                     cmocka_unit_test(test_roots), cmocka_unit_test(test_nearly_one),
+                                     cmocka_unit_test(test_vector)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -28,7 +28,8 @@ static int tear_down(void **state) {
   return 0;
 }
 
-/* Past its deadline a gradient, values and scores of the likelihood end as cut; without being armed, or without a watch, whole. */
+/* Past its deadline a gradient, values and scores of the likelihood end as cut; without being armed, or without a
+ * watch, whole. */
 static void likelihood_is_cut(void **state) {
   (void)state;
   blica_fit_options o = blica_fit_options_default();
@@ -36,7 +37,8 @@ static void likelihood_is_cut(void **state) {
   bl_watch watch = {.deadline = -1};
   o.sources = 3;
   assert_int_equal(bl_mle_make(ctx, data, 3, &o, &m), BLICA_OK);
-  double *theta = malloc(sizeof(double) * m.size), *g = malloc(sizeof(double) * m.size), *log_p = malloc(sizeof(double) * (size_t)m.patterns->count);
+  double *theta = malloc(sizeof(double) * m.size), *g = malloc(sizeof(double) * m.size),
+         *log_p = malloc(sizeof(double) * (size_t)m.patterns->count);
   for (size_t i = 0; i < m.size; i++) theta[i] = 0.1 * (double)(i % 7) - 0.3;
   assert_int_equal(bl_mle_order(&m, theta), BLICA_OK);
   double whole = bl_mle_eval(&m, theta, g);
@@ -98,6 +100,7 @@ static void loglik_is_interrupted(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(likelihood_is_cut), cmocka_unit_test(no_time_at_all), cmocka_unit_test(loglik_is_interrupted)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(likelihood_is_cut), cmocka_unit_test(no_time_at_all),
+                                     cmocka_unit_test(loglik_is_interrupted)};
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }
