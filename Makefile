@@ -4,7 +4,7 @@ DESTDIR ?=
 SECONDS ?= 60
 JOBS ?= 2
 BUILD := build/release
-.PHONY: help demo test asan faults fuzz tsan kill-test slurm-test valgrind coverage build install bench bench-methods bench-ivae clean setup setup-test
+.PHONY: docs help demo test asan faults fuzz tsan kill-test slurm-test valgrind coverage build install bench bench-methods bench-ivae clean setup setup-test
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | column -t -s "$$(printf '\t')"
@@ -88,6 +88,11 @@ bench-methods: build ## MCS and seconds of every method on the shared data sets
 
 bench-ivae: build ## the linear iVAE beside torch, per evaluation
 	@bash bench/bench_ivae.sh $(BUILD)
+
+docs: setup-test ## build the documentation site in build/site/html
+	@/usr/bin/python3 tools/site.py . build/site
+	@mkdocs build --strict --quiet --config-file build/site/mkdocs.yml
+	@echo "The site: $(CURDIR)/build/site/html/index.html"
 
 clean: ## remove what was built
 	rm -rf build

@@ -54,7 +54,7 @@ if(NOT BLICA_SANITIZE)
   set_tests_properties(python/install PROPERTIES FIXTURES_SETUP python_package)
   set_tests_properties(python/run PROPERTIES FIXTURES_REQUIRED python_package)
   set_tests_properties(r/check PROPERTIES FIXTURES_SETUP r_package)
-  set_tests_properties(parity/languages parity/gallery PROPERTIES FIXTURES_REQUIRED "python_package;r_package")
+  set_tests_properties(parity/languages parity/gallery parity/docs PROPERTIES FIXTURES_REQUIRED "python_package;r_package")
   set_tests_properties(parity/referee parity/tetrachoric_real PROPERTIES FIXTURES_REQUIRED r_package)
 endif()
 

@@ -1,7 +1,7 @@
-/* curvature MODEL COUNTS - what a gradient that is not quite 0 can do to the end of a fit (docs/trust.md), from the
- * Hessian at the model in the scale that the optimiser reports gradients in. For gradients of largest element 1: how
- * far a column of A may move relative to its norm, what the objective may lack, and how much the logarithms of the
- * priors' scales may change when they are learned there; and what a column and the objective change by when those
+/* curvature MODEL COUNTS - what a gradient that is not quite 0 can do to the end of a fit (bench/results/trust.md),
+ * from the Hessian at the model in the scale that the optimiser reports gradients in. For gradients of largest element
+ * 1: how far a column of A may move relative to its norm, what the objective may lack, and how much the logarithms of
+ * the priors' scales may change when they are learned there; and what a column and the objective change by when those
  * logarithms change by 1. Objectives are the plain ones of torture_check.h, second derivatives differences. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The same fits over OpenBLAS and over the reference BLAS and LAPACK: sums in another order, so other roundings. How far that may
-# move the end of a fit is computed beforehand, from the optimiser's tolerance and the curvature of the objective (docs/trust.md derives
+# move the end of a fit is computed beforehand, from the optimiser's tolerance and the curvature of the objective (bench/results/trust.md derives
 # it); objectives and mixing matrices must agree within that.
 # A library named as OpenBLAS that needs the reference ones puts them in its place.
 set -eu

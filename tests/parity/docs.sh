@@ -1,0 +1,24 @@
+#!/bin/bash
+# The documentation holds: the site builds without a broken link, and every block of code of the page Getting started runs.
+set -e
+cd "$BLICA_SOURCE"
+site=$BLICA_BUILD/site
+/usr/bin/python3 tools/site.py . "$site"
+mkdocs build --strict --quiet --config-file "$site/mkdocs.yml"
+test -s "$site/html/search/search_index.json"
+
+# blocks LANGUAGE: the text of the page's blocks in that language.
+blocks() { awk -v mark='```'"$1" '$0 == mark {inside = 1; next} /^```/ {inside = 0} inside' docs/getting-started.md; }
+for language in sh python r; do
+  [ "$(blocks $language | wc -l)" -ge 4 ] || { echo "the page has no block of $language"; exit 1; }
+done
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+blocks sh >"$work/page.sh"
+blocks python >"$work/page.py"
+blocks r >"$work/page.R"
+cd "$work"
+PATH=$(dirname "$BLICA"):$PATH bash -e page.sh
+test -s report.html && test -s sources.csv
+PYTHONPATH=$BLICA_BUILD/python-package /usr/bin/python3 page.py
+R_LIBS=$BLICA_BUILD/r-check/blica.Rcheck Rscript --vanilla page.R

@@ -1,0 +1,172 @@
+#!/usr/bin/python3
+"""Assembles the documentation site: site.py SOURCE OUT writes OUT/pages and OUT/mkdocs.yml for mkdocs.
+
+Pages are docs/*.md, the READMEs of the gallery, Python and R, and three references made from the code itself: the C interface from
+include/blica.h, Python's from its docstrings, R's from its manual pages. Links to files that are not pages become plain text.
+"""
+import ast
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+# Section, then (title, page) in reading order. A page that does not exist is an error.
+NAVIGATION = [
+    ("Start", [("Home", "index.md"), ("Getting started", "getting-started.md")]),
+    ("Guides", [("Reading the report", "reading-the-report.md"), ("Large data", "large-data.md"), ("MPI", "mpi.md"),
+                ("Long fits", "checkpoints.md")]),
+    ("Methods", [("Which method", "methods.md"), ("Correlations", "correlations.md"), ("Likelihood", "likelihood.md"),
+                 ("Competitors", "rivals.md"), ("Mathematics", "method.md")]),
+    ("Evidence", [("Gallery", "gallery.md"), ("The paper's figures", "experiments.md"), ("Accuracy", "accuracy.md"),
+                  ("Tests", "trust.md")]),
+    ("Reference", [("Options", "options.md"), ("C", "api-c.md"), ("Python", "python.md"), ("Python functions", "api-python.md"),
+                   ("R", "r.md"), ("R functions", "api-r.md")]),
+]
+# Pages that live elsewhere in the tree.
+ELSEWHERE = {"gallery.md": "examples/README.md", "experiments.md": "experiments/README.md", "python.md": "python/README.md",
+             "r.md": "r/README.md"}
+
+CONFIG = """site_name: blica
+site_description: Independent component analysis of binary and ordinal data
+docs_dir: pages
+site_dir: html
+use_directory_urls: false
+theme:
+  name: material
+  font: false
+  palette:
+    - {media: "(prefers-color-scheme: light)", scheme: default, primary: indigo, toggle: {icon: material/brightness-7, name: Dark}}
+    - {media: "(prefers-color-scheme: dark)", scheme: slate, primary: indigo, toggle: {icon: material/brightness-4, name: Light}}
+  features: [navigation.tabs, navigation.top, search.highlight]
+plugins: [search]
+markdown_extensions: [tables, fenced_code, attr_list, toc: {permalink: true}]
+"""
+
+
+def c_reference(header: str) -> str:
+    """blica.h as a page: a section for each ruled comment, prose from comments, declarations as code."""
+    body = header[header.index("/* ---"):header.rindex("#ifdef __cplusplus")]
+    out = ["# C interface\n", "Made from `include/blica.h`. " + comment_text(header[:header.index("#ifndef")]) + "\n"]
+    code: list[str] = []
+
+    def flush():
+        text = "\n".join(code).strip().replace("BLICA_API ", "")
+        if text:
+            out.append(f"```c\n{text}\n```\n")
+        code.clear()
+
+    for block in re.split(r"\n\s*\n", body):
+        ruled = re.match(r"/\* -+ (.*?) \*/\n?", block.strip())
+        if ruled:
+            flush()
+            out.append(f"## {ruled[1].strip().capitalize()}\n")
+            block = block.strip()[ruled.end():]
+        lead = re.match(r"/\*.*?\*/\n?", block.strip(), re.S)
+        if lead and "\n" in block.strip()[lead.end() - 1:] or lead and lead.end() >= len(block.strip()):
+            flush()
+            out.append(comment_text(lead[0]) + "\n")
+            block = block.strip()[lead.end():]
+        code.append(block + "\n")
+    flush()
+    return "\n".join(out)
+
+
+def comment_text(comment: str) -> str:
+    lines = [re.sub(r"^\s*(/\*+|\*/|\*)? ?", "", line).rstrip() for line in comment.strip().splitlines()]
+    text = "\n".join(lines).replace("*/", "").strip()
+    return re.sub(r"(?m)^( {4,}\S.*)$", r"\n\1\n", text.replace("<", "&lt;"))
+
+
+def python_reference(folder: pathlib.Path) -> str:
+    """Every public class and function with its signature and docstring."""
+    public = set()
+    for node in ast.parse((folder / "__init__.py").read_text()).body:
+        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "__all__":
+            public = set(ast.literal_eval(node.value))
+    out = ["# Python functions\n", "Made from the docstrings of `python/blica`.\n"]
+    found = {}
+    for path in sorted(folder.glob("*.py")):
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.name in public:
+                found[node.name] = node
+    for name in sorted(found, key=str.lower):
+        node = found[name]
+        out.append(f"## blica.{name}\n")
+        if isinstance(node, ast.FunctionDef):
+            out.append(f"```python\nblica.{name}({ast.unparse(node.args)})\n```\n")
+        out.append(f"```text\n{ast.get_docstring(node) or ''}\n```\n")
+        for inner in node.body if isinstance(node, ast.ClassDef) else []:
+            if isinstance(inner, ast.FunctionDef) and not inner.name.startswith("_"):
+                out.append(f"### {name}.{inner.name}\n\n```python\n{inner.name}({ast.unparse(inner.args)})\n```\n")
+                out.append(f"```text\n{ast.get_docstring(inner) or ''}\n```\n")
+    return "\n".join(out)
+
+
+def r_reference(folder: pathlib.Path) -> str:
+    """The manual pages as text, by R's own formatter. Options that R asks the library for are on the page of options."""
+    out = ["# R functions\n", "Made from the manual pages of the R package. The options of a fit are those of [Options](options.md).\n"]
+    with tempfile.TemporaryDirectory() as scratch:
+        for path in folder.glob("*.Rd"):
+            text = re.sub(r"\\Sexpr\[[^]]*\]\{[^{}]*\}", "See the page of options.", path.read_text())
+            (pathlib.Path(scratch) / path.name).write_text(text)
+        script = (f"for (f in list.files('{scratch}', full.names = TRUE)) tools::Rd2txt(f, sub('Rd$', 'txt', f), "
+                  "options = list(underline_titles = FALSE))")
+        subprocess.run(["Rscript", "--vanilla", "-e", script], check=True)
+        for path in sorted(pathlib.Path(scratch).glob("*.txt")):
+            text = re.sub("_\b", "", path.read_text()).strip()
+            out.append(f"## {path.stem}\n\n```text\n{text}\n```\n")
+    return "\n".join(out)
+
+
+def relink(text: str, source: pathlib.Path, root: pathlib.Path, pages: dict) -> str:
+    """Links between pages follow them; pictures are copied beside them; links to other files become text."""
+    def one(match):
+        label, target = match[2], match[3]
+        if re.match(r"[a-z]+:|#", target):
+            return match[0]
+        path, _, anchor = target.partition("#")
+        real = (source.parent / path).resolve()
+        if match[1]:
+            if not real.is_file():
+                raise SystemExit(f"{source}: the picture {target} does not exist")
+            return f"![{label}](figures/{real.name})"
+        if real in pages:
+            return f"[{label}]({pages[real]}{'#' + anchor if anchor else ''})"
+        if not real.exists() or root not in real.parents:
+            raise SystemExit(f"{source}: the link {target} leads nowhere")
+        return label if label.startswith("`") else f"`{real.relative_to(root)}`" if "/" in label else f"{label} (`{real.relative_to(root)}`)"
+    return re.sub(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)", one, text)
+
+
+def main(root: pathlib.Path, out: pathlib.Path) -> None:
+    pages_dir = out / "pages"
+    shutil.rmtree(out, ignore_errors=True)
+    (pages_dir / "figures").mkdir(parents=True)
+    made = {"api-c.md": c_reference((root / "include/blica.h").read_text()), "api-python.md": python_reference(root / "python/blica"),
+            "api-r.md": r_reference(root / "r/man")}
+    names = [page for _, entries in NAVIGATION for _, page in entries]
+    sources = {page: (root / ELSEWHERE.get(page, "docs/" + page)) for page in names if page not in made}
+    missing = [str(path) for path in sources.values() if not path.is_file()]
+    unlisted = sorted(path.name for path in (root / "docs").glob("*.md") if path.name not in names)
+    if missing or unlisted:
+        raise SystemExit(f"pages that do not exist: {missing}; pages of docs/ that the navigation leaves out: {unlisted}")
+    pages = {path.resolve(): page for page, path in sources.items()}
+    pages[(root / "README.md").resolve()] = "index.md"
+    for page in names:  # pages link to each other as if all stood in docs/
+        pages[(root / "docs" / page).resolve()] = page
+    for page, path in sources.items():
+        (pages_dir / page).write_text(relink(path.read_text(), path, root, pages))
+    for name, text in made.items():
+        (pages_dir / name).write_text(text)
+    for folder in ("docs", "experiments/results", "examples"):
+        for picture in [*(root / folder).glob("**/*.png"), *(root / folder).glob("**/*.svg")]:
+            shutil.copy(picture, pages_dir / "figures" / picture.name)
+    nav = "nav:\n" + "".join(f"  - {section}:\n" + "".join(f"    - \"{title}\": {page}\n" for title, page in entries)
+                             for section, entries in NAVIGATION)
+    (out / "mkdocs.yml").write_text(CONFIG + nav)
+
+
+if __name__ == "__main__":
+    main(pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve())
