@@ -10,6 +10,25 @@ extern void openblas_set_num_threads(int threads) __attribute__((weak));
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int holders, before;
 
+static void lock_blas(void) {
+  pthread_mutex_lock(&lock);
+}
+
+static void unlock_blas(void) {
+  pthread_mutex_unlock(&lock);
+}
+
+/* The child does not have the parent's other threads, which may have been holding the BLAS. */
+static void unlock_in_child(void) {
+  holders = 0;
+  pthread_mutex_unlock(&lock);
+}
+
+/* A child must not inherit the lock from a thread that it does not have. */
+__attribute__((constructor)) static void expect_forks(void) {
+  (void)pthread_atfork(lock_blas, unlock_blas, unlock_in_child);
+}
+
 void bl_blas_hold(void) {
   if (!openblas_get_num_threads || !openblas_set_num_threads) return;
   pthread_mutex_lock(&lock);
@@ -23,6 +42,6 @@ void bl_blas_hold(void) {
 void bl_blas_release(void) {
   if (!openblas_get_num_threads || !openblas_set_num_threads) return;
   pthread_mutex_lock(&lock);
-  if (--holders == 0 && before != 1) openblas_set_num_threads(before);
+  if (holders > 0 && --holders == 0 && before != 1) openblas_set_num_threads(before);
   pthread_mutex_unlock(&lock);
 }

@@ -1,12 +1,13 @@
-/* pool.c - parallel loops over independent items: by OpenMP, or by plain threads where a build has no OpenMP. The
- * second also serves the thread sanitizer, which does not see how OpenMP's own library synchronises. */
-#include <string.h>
-#ifdef _OPENMP
-#include <omp.h>
-#else
+/* pool.c - parallel loops over independent items: by OpenMP, or by plain threads where a build has no OpenMP or where
+ * the process is a fork of the one that loaded the library. The runtime of OpenMP (libgomp) does not survive a fork: a
+ * child waits for ever for threads that it does not have. Plain threads also serve the thread sanitizer, which does not
+ * see how OpenMP's own library synchronises. */
 #include <pthread.h>
 #include <stdatomic.h>
+#include <string.h>
 #include <unistd.h>
+#ifdef _OPENMP
+#include <omp.h>
 #endif
 
 #include "base/ctx.h"
@@ -25,12 +26,8 @@ int bl_max_threads(const blica_ctx *ctx) {
   return ctx->threads > 0 ? ctx->threads : cores();
 }
 
-#ifdef _OPENMP
-static void run_loop(int threads, int64_t count, bl_task task, void *user) {
-#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
-  for (int64_t i = 0; i < count; i++) task(i, omp_get_thread_num(), user);
-}
-#else
+/* ---- plain threads ---- */
+
 enum { MAX_WORKERS = 255 };
 
 typedef struct {
@@ -53,7 +50,7 @@ static void *run_worker(void *user) {
 }
 
 /* A thread that cannot be created is done without: the calling thread takes part and leaves no item undone. */
-static void run_loop(int threads, int64_t count, bl_task task, void *user) {
+static void run_plain(int threads, int64_t count, bl_task task, void *user) {
   loop l = {.count = count, .task = task, .user = user};
   worker helpers[MAX_WORKERS], own = {.of = &l};
   int started = 0;
@@ -64,6 +61,33 @@ static void run_loop(int threads, int64_t count, bl_task task, void *user) {
   }
   run_worker(&own);
   for (int i = 0; i < started; i++) pthread_join(helpers[i].handle, NULL);
+}
+
+/* ---- OpenMP ---- */
+
+#ifdef _OPENMP
+static atomic_bool forked; /* this process is a fork of the one that loaded the library */
+
+static void note_fork(void) {
+  atomic_store(&forked, true);
+}
+
+/* When the library is loaded, so that it also notices forks after other users of OpenMP in the same process. */
+__attribute__((constructor)) static void expect_forks(void) {
+  (void)pthread_atfork(NULL, NULL, note_fork);
+}
+
+static void run_loop(int threads, int64_t count, bl_task task, void *user) {
+  if (atomic_load_explicit(&forked, memory_order_relaxed)) {
+    run_plain(threads, count, task, user);
+    return;
+  }
+#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
+  for (int64_t i = 0; i < count; i++) task(i, omp_get_thread_num(), user);
+}
+#else
+static void run_loop(int threads, int64_t count, bl_task task, void *user) {
+  run_plain(threads, count, task, user);
 }
 #endif
 

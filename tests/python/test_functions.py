@@ -346,3 +346,22 @@ def test_plots(drawn):
     shown = blica.plot_mixing(drawn.model, ax=ax).images[0].get_array()
     assert (np.asarray(shown) == drawn.model.mixing).all()
     plt.close(figure)
+
+
+FORK = """
+import multiprocessing, numpy, signal, blica
+d = blica.simulate(variables=4, sources=2, segments=8, samples=200)
+def fit(_):
+    signal.alarm(60)  # a child that waits for ever ends
+    return blica.fit(d.X, d.segments, sources=2, threads=3).mixing
+expected = fit(None)
+signal.alarm(120)
+with multiprocessing.get_context("fork").Pool(2) as pool:
+    assert all((m == expected).all() for m in pool.map(fit, range(4)))
+print("same")
+"""
+
+
+def test_forked_children_compute():
+    done = subprocess.run([sys.executable, "-c", FORK], capture_output=True, text=True, timeout=300)
+    assert done.stdout == "same\n", done.stderr

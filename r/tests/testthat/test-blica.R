@@ -127,3 +127,19 @@ test_that("a user interrupt stops a fit", {
   caught <- tryCatch({ blica(segment ~ ., big$data, 40, starts = 1000, threads = 1); "finished" }, interrupt = function(c) "interrupted")
   expect_identical(caught, "interrupted")
 })
+
+test_that("forked children compute", {
+  skip_on_os("windows")
+  d <- blica_simulate(variables = 4, sources = 2, segments = 8, samples = 200)$data
+  one <- function(i) {
+    setTimeLimit(elapsed = 60)
+    blica(segment ~ ., d, 2, threads = 3)$mixing
+  }
+  expected <- blica(segment ~ ., d, 2, threads = 3)$mixing
+  children <- lapply(1:2, function(i) parallel::mcparallel(one(i)))
+  found <- parallel::mccollect(children, wait = FALSE, timeout = 60)
+  if (length(found) < 2) found <- c(found, parallel::mccollect(children, wait = FALSE, timeout = 60))
+  tools::pskill(vapply(children, function(c) c$pid, 1L))
+  expect_length(found, 2)
+  for (mixing in found) expect_identical(mixing, expected)
+})
