@@ -184,6 +184,10 @@ static int exit_of(blica_stop stop) {
                 "written, "
                 "but a prior is needed (--prior auto)");
     break;
+  case BLICA_STOP_INTEGRATION:
+    say_warning("not converged: integration error is too large to say where the likelihood has its maximum; the result "
+                "is written, but --method matched may be more accurate");
+    break;
   }
   return EXIT_NOT_CONVERGED;
 }

@@ -43,6 +43,8 @@ static const char *stop_words(blica_stop stop) {
     return "not converged: no further progress in double precision";
   case BLICA_STOP_UNBOUNDED:
     return "not converged: the likelihood has no maximum, parameters run to infinity";
+  case BLICA_STOP_INTEGRATION:
+    return "not converged: integration error, the integrals of the likelihood are not accurate enough";
   }
   return "unknown";
 }

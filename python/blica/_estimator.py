@@ -156,8 +156,10 @@ class BinaryICA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         self.converged_ = model.converged
         self.starts_ = model.fit["starts"]
         if not self.converged_:
-            warnings.warn(f"the fit did not converge (stopped: {model.fit['stop']}); raise max_iter or n_init, or take fewer "
-                          "components", ConvergenceWarning, stacklevel=3)
+            advice = ("the integration error is too large, use method='matched'" if model.fit["stop"] == "integration" else
+                      "raise max_iter or n_init, or take fewer components")
+            warnings.warn(f"the fit did not converge (stopped: {model.fit['stop']}); {advice}", ConvergenceWarning,
+                          stacklevel=3)
 
     @property
     def _n_features_out(self) -> int:

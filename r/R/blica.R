@@ -50,8 +50,9 @@ complete <- function(pointer, cor, call) {
   model <- new_model(pointer)
   model$correlations <- name_cor(.Call(C_cor_list, cor))$correlation
   model$call <- call
-  if (model$fit$stop != "converged")
-    caution(sprintf("the fit did not converge (stopped: %s); raise max_iterations or starts, or take fewer sources", model$fit$stop))
+  advice <- if (model$fit$stop == "integration") "the integration error is too large, use method = 'matched'" else
+    "raise max_iterations or starts, or take fewer sources"
+  if (model$fit$stop != "converged") caution(sprintf("the fit did not converge (stopped: %s); %s", model$fit$stop, advice))
   model
 }
 

@@ -49,6 +49,7 @@ typedef struct {
   bl_accuracy accuracy;
   double value, *gradient; /* [size] */
   double error;            /* relative, of this gradient; by lattices, of the gradient in use. NaN: not known yet */
+  double shift;            /* by lattices: how far their error moves the maximum, in standard errors. NaN: not known */
   double *other, *squares; /* room */
 } bl_mle_fine;
 blica_status bl_mle_fine_make(blica_ctx *ctx, const bl_mle *m, bl_mle_fine *fine);

@@ -90,6 +90,16 @@ static void by_rules(bl_mle *m, const double *theta, double tolerance, bl_mle_fi
   }
 }
 
+/* Root mean square over the parameters of what a Newton step by the mean gradient moves them, in standard errors. */
+static double shift_of(const bl_mle *m, const bl_mle_fine *f) {
+  double square = 0.0, *step = f->squares;
+  if (!m->information) return NAN;
+  memcpy(step, f->gradient, sizeof(double) * m->size);
+  bl_information_solve(m->information, step);
+  for (size_t i = 0; i < m->size; i++) square += f->gradient[i] * step[i];
+  return sqrt(square / (double)m->size);
+}
+
 /* The mean over shifts that were not in use: two standard errors of it and what it differs from 0 by are the error. */
 static void by_shifts(bl_mle *m, const double *theta, bl_mle_fine *f) {
   double *sum = f->gradient, *squares = f->squares, value = 0.0;
@@ -111,6 +121,7 @@ static void by_shifts(bl_mle *m, const double *theta, bl_mle_fine *f) {
     f->other[i] = fabs(sum[i]) + 2.0 * sqrt(variance);
   }
   f->error = bl_mle_slope(m, theta, f->other, value);
+  f->shift = shift_of(m, f);
 }
 
 bool bl_mle_fine_gradient(bl_mle *m, const double *theta, double tolerance, bl_mle_fine *f) {
@@ -131,7 +142,7 @@ bool bl_mle_fine_gradient(bl_mle *m, const double *theta, double tolerance, bl_m
 
 blica_status bl_mle_fine_make(blica_ctx *ctx, const bl_mle *m, bl_mle_fine *f) {
   blica_status status = BLICA_OK;
-  *f = (bl_mle_fine){.error = NAN};
+  *f = (bl_mle_fine){.error = NAN, .shift = NAN};
   TRY(bl_alloc(ctx, m->size, &f->gradient));
   TRY(bl_alloc(ctx, m->size, &f->other));
   TRY(bl_alloc(ctx, m->size, &f->squares));

@@ -79,7 +79,8 @@ void blica_model_free(blica_model *model) {
 }
 
 const char *blica_stop_name(blica_stop stop) {
-  static const char *const names[] = {"converged", "iterations", "time", "interrupted", "stalled", "unbounded"};
+  static const char *const names[] = {"converged", "iterations", "time",       "interrupted",
+                                      "stalled",   "unbounded",  "integration"};
   return (unsigned)stop < sizeof names / sizeof *names ? names[stop] : "unknown";
 }
 

@@ -72,6 +72,17 @@ assert a["fit"]["objective"] == b["fit"]["objective"]'
   run_code 0 compare m.json m.json
 }
 
+@test "mle does not say converged when its integrals are too rough" {
+  "$BLICA" simulate --variables 12 --sources 4 --segments 3 --samples 1000 --seed 1 --out rough --quiet
+  run_code 4 fit rough/data.csv --sources 4 --method mle --prior fixed --out m.json
+  says "not converged: integration error"
+  /usr/bin/python3 -c '
+import json
+fit = json.load(open("m.json"))["fit"]
+assert fit["stop"] == "integration" and fit["notes"]["integration_shift"] > 0.1, fit'
+  run_code 0 compare m.json m.json # a model with this stop can be read again
+}
+
 @test "the first interrupt writes the best so far and exits 130" {
   "$BLICA" simulate --variables 30 --sources 30 --samples 100 --out big --quiet
   for wait in 0.5 2 8 30; do # until the moment lies after the first evaluation, on a busy machine too
