@@ -451,6 +451,8 @@ typedef struct {
   double *mean, *sd; /* [k,rows] in the order of the input */
   int64_t patterns;  /* distinct patterns that were computed: of each segment, or of all when those are unknown */
   char engine[8];    /* the one used; encoder when amortised */
+  double *loglik;    /* [rows] log-probability of each row, in its segment or, when those are unknown, averaged over
+                        segments by their samples; NULL when amortised */
 } blica_posterior;
 
 BLICA_API blica_sources_options blica_sources_options_default(void);

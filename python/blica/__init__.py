@@ -18,12 +18,13 @@ from ._objects import Correlations, Counts, Model
 from ._options import option_table
 from ._session import BlicaWarning, NumericalError
 from ._verbs import (Comparison, Identification, LogLik, Simulation, Sources, Tetrachoric, compare, correlate, count, fit,
-                     identify, load, loglik, merge, save, simulate, sources, tetrachoric, tetrachoric_table)
+                     identify, load, loglik, merge, report, save, simulate, sources, tetrachoric, tetrachoric_table)
 
 __version__ = _ffi.string(_lib.blica_version()).decode()
 __all__ = ["BinaryICA", "BlicaWarning", "Comparison", "Correlations", "Counts", "Identification", "LogLik", "Model",
            "NumericalError", "Simulation", "Sources", "Tetrachoric", "compare", "correlate", "count", "fit", "identify", "load",
-           "loglik", "merge", "methods", "option_table", "plot_correlations", "plot_mixing", "plot_variances", "save",
+           "loglik", "merge", "methods", "option_table", "plot_correlations", "plot_mixing", "plot_variances", "report",
+           "save",
            "simulate", "sources", "tetrachoric", "tetrachoric_table"]
 
 
@@ -38,7 +39,11 @@ def methods() -> dict:
     return {_ffi.string(table[i].name).decode(): _ffi.string(table[i].help).decode() for i in range(count_[0])}
 
 
-def __getattr__(name):  # scikit-learn and matplotlib are imported when they are asked for
+def __dir__() -> list:
+    return sorted(set(globals()) | set(__all__))
+
+
+def __getattr__(name: str):  # scikit-learn and matplotlib are imported when they are asked for
     if name == "BinaryICA":
         from ._estimator import BinaryICA
 

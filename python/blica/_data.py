@@ -1,12 +1,13 @@
 """From arrays, DataFrames and sparse matrices to the packed bits of the library, some rows at a time."""
 from __future__ import annotations
 
+import copy
 from typing import Any, List, Optional, Sequence, Tuple
 
 import numpy as np
 
 from ._library import ffi, lib
-from ._session import Session
+from ._session import Session, encoded
 
 CHUNK = 1 << 22  # values that are unpacked at a time
 Levels = List[Optional[Tuple[Any, Any]]]  # per column: (value of 0, value of 1), None for plain 0/1
@@ -42,6 +43,12 @@ class Table:
             self.levels = levels if levels is not None else [None] * self.shape[1]
             if levels is None and self.binarize is None:
                 self._learn_levels()
+
+    def rows(self, which: np.ndarray) -> "Table":
+        """The same columns for some of the rows."""
+        part = copy.copy(self)
+        part.x = self.x[which]
+        return part
 
     @property
     def shape(self) -> Tuple[int, int]:
@@ -123,6 +130,7 @@ def _threshold(binarize) -> Optional[float]:
 def _array(x) -> np.ndarray:
     if isinstance(x, (str, bytes)) or x is None:
         raise TypeError(f"X is {type(x).__name__}; give an array, a DataFrame or a sparse matrix of binary values")
+    masked = np.ma.getmaskarray(x) if isinstance(x, np.ma.MaskedArray) else None
     x = np.asarray(x)
     if x.dtype.kind == "c":
         raise ValueError("Complex data not supported: X has complex values; binary data are 0 and 1")
@@ -130,6 +138,8 @@ def _array(x) -> np.ndarray:
         x = x.astype(float)
     if x.dtype.kind not in "biuf":
         raise ValueError(f"X has values of type {x.dtype}; give 0/1 numbers, or a DataFrame for columns of two labels")
+    if masked is not None and masked.any():
+        x = np.where(masked, np.nan, x)
     if x.ndim != 2:
         raise ValueError(f"Expected 2D array, got {x.ndim}D array instead: X must have one row per sample and one column "
                          "per variable. Reshape your data either using array.reshape(-1, 1) or array.reshape(1, -1)")
@@ -168,32 +178,39 @@ def _frame_column(column, known, binarize, name: str):
 
 
 def segment_labels(segments, rows: int) -> Tuple[np.ndarray, List[str]]:
-    """Ids in order of first appearance, and the labels as text."""
+    """An id for each row, and the labels as text: in order of the categories of a Categorical, else of appearance."""
     if segments is None:
         return np.zeros(rows, dtype=np.int32), ["1"]
     if isinstance(segments, (str, bytes)):
         raise TypeError("segments is text; give one label for each row")
+    categories = getattr(getattr(segments, "cat", segments), "categories", None)
+    masked = np.ma.getmaskarray(segments) if isinstance(segments, np.ma.MaskedArray) else False
     values = segments.to_numpy() if hasattr(segments, "to_numpy") else np.asarray(segments)
     if values.ndim == 2 and values.shape[1] == 1:
-        values = values[:, 0]
+        values, masked = values[:, 0], masked[:, 0] if masked is not False else False
     if values.ndim != 1 or len(values) != rows:
         raise ValueError(f"segments has shape {values.shape}, X has {rows} rows; give one label for each row")
     if values.dtype.kind == "O":
         absent = np.array([v is None or v != v for v in values.tolist()], dtype=bool)
-        values = np.array([str(v) for v in values], dtype=str)
+        values = np.array([_label(v) for v in values], dtype=str)
     else:
         absent = values != values
+    absent = absent | masked
     if absent.any():
         raise ValueError(f"row {int(np.argmax(absent))} has no segment; drop such rows or give them a segment of their own")
     found, first, inverse = np.unique(values, return_index=True, return_inverse=True)
+    labels = [_label(value) for value in found]
+    if categories is not None:
+        place = {_label(category): at for at, category in enumerate(categories)}
+        first = np.array([place[label] for label in labels])
     order = np.argsort(first)
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order))
-    return rank[inverse].astype(np.int32), [_label(found[i]) for i in order]
+    return rank[inverse].astype(np.int32), [labels[i] for i in order]
 
 
 def _label(value) -> str:
-    if isinstance(value, np.floating):
+    if isinstance(value, (float, np.floating)):
         return str(int(value)) if float(value).is_integer() else repr(float(value))
     return str(value)
 
@@ -202,7 +219,7 @@ def c_texts(values: Optional[Sequence[str]]):
     """A C array of strings and what keeps it alive."""
     if values is None:
         return ffi.NULL, None
-    kept = [ffi.new("char[]", value.encode()) for value in values]
+    kept = [ffi.new("char[]", encoded(value)) for value in values]
     return ffi.new("char *[]", kept), kept
 
 
@@ -215,7 +232,7 @@ def pack(session: Session, table: Table, segments):
     del kept
     known = ffi.new("int32_t *")
     for label in labels:
-        session.call(lib.blica_pack_segment, packer, label.encode(), known)
+        session.call(lib.blica_pack_segment, packer, encoded(label), known)
     start = 0
     for block in table.chunks():
         part = np.ascontiguousarray(ids[start:start + len(block)])

@@ -3,40 +3,43 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import Optional
+from typing import Any, List, Optional, Tuple, Union
 
 import numpy as np
 
 try:
-    from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+    from sklearn.base import BaseEstimator, TransformerMixin
     from sklearn.exceptions import ConvergenceWarning
-    from sklearn.utils.validation import check_is_fitted
+    from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 except ImportError as error:
     raise ImportError("BinaryICA needs scikit-learn (Debian: python3-sklearn); blica.fit() does the same without") from error
 
 from . import _options
-from ._data import Table, is_sparse, pack
+from ._data import Table, is_frame, is_sparse, pack, segment_labels
 from ._library import ffi, lib
 from ._objects import Correlations, Model
-from ._session import Session
-from ._verbs import loglik, sources_of
+from ._session import BlicaWarning, Session
+from ._verbs import Sources, check_segments, sources_of
 
 # What scikit-learn calls some of the options; all others have the names of the table.
 NAMES = {"n_components": "sources", "n_init": "starts", "max_iter": "max_iterations", "tol": "tolerance", "random_state": "seed"}
+OWN = ("n_jobs", "verbose", "binarize", "segment_column", "allow_unidentified")  # parameters that are no options of the fit
 
 
-class BinaryICA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class BinaryICA(TransformerMixin, BaseEstimator):
     """Independent component analysis of binary data with segments.
+
+    The segment of each row is given to fit as ``segments``, or it is a column of X that ``segment_column`` names. The target
+    ``y`` of scikit-learn is ignored, as by PCA. A parameter that is None has the default of the library, which is that of the
+    program: ``BinaryICA(k).fit(X, segments=s)`` is what ``blica fit --sources k`` computes.
 
     Parameters
     ----------
     n_components : int, default None
         Number of sources; None for as many as there are variables.
-    n_init : int, default 3
-        Starts; see starts below.
-    max_iter, tol : default None
-        Iterations of one start and relative gradient at which it has converged; None for the method's own, see
-        max_iterations and tolerance below.
+    n_init, max_iter, tol : default None
+        Starts, iterations of one start, and relative gradient at which it has converged; see starts, max_iterations and
+        tolerance below.
     random_state : int, RandomState or None
         Seed of the random starts. None is the fixed seed that the program has, so that results can be repeated.
     n_jobs : int, default None
@@ -46,6 +49,11 @@ class BinaryICA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     binarize : float, default None
         Numeric values above it are 1, others 0, as in BernoulliNB. With None each column must have two levels: 0 and 1, or
         two others, of which the lower becomes 0.
+    segment_column : str or int, default None
+        The column of X that holds the segment of each row: a name of a DataFrame, or an index (-1 is the last). It is not a
+        variable of the model. With it segments reach every step of Pipeline, GridSearchCV and cross_val_score.
+    allow_unidentified : bool, default False
+        Fit even when there is one segment only, from which the mixing matrix is not identified.
 {options}
 
     Attributes
@@ -61,13 +69,15 @@ class BinaryICA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     correlations_ : array [u, n, n]
         Tetrachoric correlations of every segment, before regularisation.
     segments_ : list of str
-        Labels of the segments, in order of appearance.
+        Labels of the segments: in order of the categories when they are a pandas Categorical, else of appearance.
+    levels_ : list
+        For each variable the pair of values that became 0 and 1.
     n_iter_, converged_, starts_
         How the fit went; starts_ has a dict for each start.
     model_ : Model
         All of it, as blica.load and blica.save know it.
     n_features_in_, feature_names_in_
-        As in all estimators.
+        As in all estimators; with segment_column they include that column.
 
     Examples
     --------
@@ -76,12 +86,15 @@ class BinaryICA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     >>> ica = blica.BinaryICA(n_components=2).fit(drawn.X, segments=drawn.segments)
     >>> ica.variances_.shape
     (10, 2)
+    >>> ica.get_feature_names_out().tolist()
+    ['z1', 'z2']
     """
 
-    def __init__(self, n_components=None, *, method="blica", condition=10, n_init=3, max_iter=None, tol=None, random_state=None,
-                 n_jobs=None, verbose=0, binarize=None, link=None, max_seconds=None, prior="default", prior_mixing=None,
-                 prior_variance=None, weight=None, kl="analytic", draws=None, contrast="logcosh", approach="symmetric",
-                 or_threshold=None, checkpoint=None, checkpoint_seconds=None, resume=None):
+    def __init__(self, n_components=None, *, method=None, condition=None, n_init=None, max_iter=None, tol=None,
+                 random_state=None, n_jobs=None, verbose=0, binarize=None, segment_column=None, allow_unidentified=False,
+                 link=None, max_seconds=None, prior=None, prior_mixing=None, prior_variance=None, weight=None, kl=None,
+                 draws=None, contrast=None, approach=None, or_threshold=None, checkpoint=None, checkpoint_seconds=None,
+                 resume=None):
         self.n_components = n_components
         self.method = method
         self.condition = condition
@@ -92,6 +105,8 @@ class BinaryICA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.binarize = binarize
+        self.segment_column = segment_column
+        self.allow_unidentified = allow_unidentified
         self.link = link
         self.max_seconds = max_seconds
         self.prior = prior
@@ -107,17 +122,15 @@ class BinaryICA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         self.checkpoint_seconds = checkpoint_seconds
         self.resume = resume
 
-    def fit(self, X, y=None, *, segments=None):
-        """Fits the model. The segment of each row is given as segments, or as y (for pipelines)."""
-        if segments is not None and y is not None:
-            raise ValueError("both y and segments are given; the segments are one of them")
-        segments = y if segments is None else segments
+    def fit(self, X, y=None, *, segments=None) -> "BinaryICA":
+        """Fits the model. segments has the segment of each row, unless segment_column names it; y is ignored."""
         session = self._session()
-        table = self._table(X, reset=True)
+        table, segments = self._split(X, segments, reset=True)
         if table.shape[0] < 2:
             raise ValueError("n_samples=1: at least 2 rows are needed")
         options = _options.make(session, "fit", self._chosen(table.shape[1]))
         data = pack(session, table, segments)
+        check_segments(data, self.allow_unidentified)
         counts = session.call(lib.blica_count, data, free=lib.blica_counts_free)
         cor = session.call(lib.blica_correlate, counts, free=lib.blica_cor_free)
         given = ffi.new("blica_input *", {"data": data, "counts": counts, "cor": cor})
@@ -128,8 +141,7 @@ class BinaryICA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         return Session(1 if self.n_jobs is None else self.n_jobs, self.verbose)
 
     def _chosen(self, n: int) -> dict:
-        values = {NAMES.get(name, name): value for name, value in self.get_params(deep=False).items()
-                  if name not in ("n_jobs", "verbose", "binarize")}
+        values = {NAMES.get(name, name): value for name, value in self.get_params(deep=False).items() if name not in OWN}
         values["sources"] = n if self.n_components is None else self.n_components
         if self.random_state is not None and not hasattr(self.random_state, "__index__"):
             if not hasattr(self.random_state, "randint"):
@@ -137,13 +149,23 @@ class BinaryICA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             values["seed"] = self.random_state.randint(np.iinfo(np.int32).max)
         return values
 
-    def _table(self, X, reset: bool) -> Table:
-        table = Table(X, levels=None if reset else self._levels, binarize=self.binarize)
-        _check_names(self, X if hasattr(X, "columns") or is_sparse(X) else table.x, reset)
-        return table
+    def _split(self, X, segments, reset: bool) -> Tuple[Table, Any]:
+        """The variables, and the segments of the rows wherever they come from (None: not known)."""
+        whole = X
+        if self.segment_column is not None:
+            if segments is not None:
+                raise ValueError(f"both segments and segment_column={self.segment_column!r} are given; give one of them")
+            X, segments = _take_column(X, self.segment_column)
+        table = Table(X, levels=None if reset else self.levels_, binarize=self.binarize)
+        if self.segment_column is None and not (is_frame(whole) or is_sparse(whole)):
+            whole = table.x
+        _check_names(self, whole, reset)
+        if not reset:
+            table.names = list(self.model_.variables)
+        return table, segments
 
     def _keep(self, model: Model, cor: Correlations, table: Table) -> None:
-        self._levels = table.levels
+        self.levels_ = table.levels
         self.model_ = model
         self.mixing_ = model.mixing
         self.components_ = np.linalg.pinv(model.mixing)
@@ -161,24 +183,31 @@ class BinaryICA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             warnings.warn(f"the fit did not converge (stopped: {model.fit['stop']}); {advice}", ConvergenceWarning,
                           stacklevel=3)
 
-    @property
-    def _n_features_out(self) -> int:
-        return self.mixing_.shape[1]
-
-    def transform(self, X, *, segments=None):
-        """Posterior means of the sources of each row, array [rows, k].
-
-        Without segments each row is averaged over those of the fit, by their samples and how likely the row is in them.
-        """
+    def get_feature_names_out(self, input_features=None) -> np.ndarray:
+        """Names of the sources: z1, z2, ... as in the program and in R."""
         check_is_fitted(self, "model_")
-        return sources_of(self._session(), self.model_, self._named(X), segments, {}).mean
+        _check_feature_names_in(self, input_features, generate_names=False)
+        return np.array([f"z{j + 1}" for j in range(self.mixing_.shape[1])], dtype=object)
+
+    def _posterior(self, X, segments) -> Sources:
+        check_is_fitted(self, "model_")
+        table, segments = self._split(X, segments, reset=False)
+        return _posterior(self._session(), self.model_, table, segments)
+
+    def transform(self, X, *, segments=None, return_std: bool = False):
+        """Posterior means of the sources of each row, array [rows, k]; with return_std, also their standard deviations.
+
+        A row whose segment is not given, or not one of the fit, is averaged over the segments of the fit, weighted by their
+        samples and by how likely the row is in them.
+        """
+        found = self._posterior(X, segments)
+        return (found.mean, found.sd) if return_std else found.mean
 
     def fit_transform(self, X, y=None, *, segments=None):
-        """fit, then transform: with segments they are used in both; a y is used in fit alone, as in a pipeline."""
-        self.fit(X, y, segments=segments)
-        return self.transform(X, segments=segments)
+        """fit, then transform, with the same segments in both; y is ignored."""
+        return self.fit(X, segments=segments).transform(X, segments=segments)
 
-    def inverse_transform(self, X):
+    def inverse_transform(self, X) -> np.ndarray:
         """Probabilities of ones given sources X [rows, k]: Phi(sqrt(c) A z), array [rows, n]."""
         check_is_fitted(self, "model_")
         z = np.asarray(X, dtype=float)
@@ -188,22 +217,77 @@ class BinaryICA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         y = math.sqrt(self.model_.link) * (z @ self.mixing_.T)
         return 0.5 * np.frompyfunc(math.erfc, 1, 1)(-y / math.sqrt(2)).astype(float)
 
+    def score_samples(self, X, y=None, *, segments=None) -> np.ndarray:
+        """Log-likelihood of each row, array [rows]. Rows of unknown segment are averaged over segments as in transform."""
+        return self._posterior(X, segments).loglik
+
     def score(self, X, y=None, *, segments=None) -> float:
-        """Mean log-likelihood of a row. The segments, as segments or y, must be known to the model."""
+        """Mean log-likelihood of a row, the mean of score_samples; y is ignored."""
+        return float(np.mean(self.score_samples(X, segments=segments)))
+
+    def aic(self, X, *, segments=None) -> float:
+        """Akaike's information criterion on X; the lower the better."""
+        return float(2 * self._parameters() - 2 * np.sum(self.score_samples(X, segments=segments)))
+
+    def bic(self, X, *, segments=None) -> float:
+        """Bayesian information criterion on X; the lower the better."""
+        each = self.score_samples(X, segments=segments)
+        return float(math.log(len(each)) * self._parameters() - 2 * np.sum(each))
+
+    def _parameters(self) -> int:
+        """Free parameters: A, means and variances, less a scale for each source."""
         check_is_fitted(self, "model_")
-        segments = y if segments is None else segments
-        if segments is None and len(self.segments_) > 1:
-            raise ValueError(f"the model has {len(self.segments_)} segments; give those of the rows, as segments= or y")
-        table = self._named(X)
-        return loglik(self.model_, table, segments, threads=self.n_jobs or 1).loglik / table.shape[0]
+        (n, k), u = self.mixing_.shape, len(self.segments_)
+        return n * k + 2 * u * k - k
 
-    def _named(self, X) -> Table:
-        table = self._table(X, reset=False)
-        table.names = list(self.model_.variables)
-        return table
-
-    def _more_tags(self):
+    def _more_tags(self) -> dict:
         return {"allow_nan": True, "requires_y": False, "X_types": ["2darray", "sparse"], "preserves_dtype": []}
+
+
+def _take_column(X, column: Union[str, int]) -> Tuple[Any, Any]:
+    """X without that column, and the column."""
+    if is_frame(X) and not (isinstance(column, int) and column not in X.columns):
+        if column not in X.columns:
+            raise ValueError(f"segment_column is {column!r}, which is not a column of X; it has {', '.join(map(str, X.columns))}")
+        return X.drop(columns=column), X[column]
+    if isinstance(column, str):
+        raise ValueError(f"segment_column is {column!r}, but X has no names; give the index of the column")
+    if not (is_frame(X) or is_sparse(X) or isinstance(X, np.ma.MaskedArray)):
+        X = np.asarray(X)
+    if len(X.shape) != 2 or not -X.shape[1] <= column < X.shape[1]:
+        raise ValueError(f"segment_column is {column}, but X has shape {tuple(X.shape)}")
+    rest = [j for j in range(X.shape[1]) if j != column % X.shape[1]]
+    if is_frame(X):
+        return X.iloc[:, rest], X.iloc[:, column]
+    if is_sparse(X):
+        X = X.tocsc()
+        return X[:, rest], X[:, [column % X.shape[1]]].toarray()[:, 0]
+    values = X[:, rest]
+    return values.astype(float) if values.dtype.kind in "OSU" else values, X[:, column]
+
+
+def _posterior(session: Session, model: Model, table: Table, segments) -> Sources:
+    """Rows of segments that the model knows by their segment, all others averaged over its segments."""
+    if segments is None:
+        return sources_of(session, model, table, None, {})
+    ids, labels = segment_labels(segments, table.shape[0])
+    strange = [label for label in labels if label not in set(model.segments)]
+    given = np.array(labels, dtype=object)[ids]
+    if not strange:
+        return sources_of(session, model, table, given, {})
+    some = ", ".join(repr(label) for label in strange[:3]) + (", ..." if len(strange) > 3 else "")
+    warnings.warn(f"{len(strange)} of the segments of X ({some}) were not in the fit; their rows are averaged over the segments "
+                  "of the fit", BlicaWarning, stacklevel=5)
+    known = ~np.isin(ids, [labels.index(label) for label in strange])
+    parts: List[Tuple[np.ndarray, Sources]] = []
+    for rows, which in ((np.flatnonzero(known), given[known]), (np.flatnonzero(~known), None)):
+        if len(rows):
+            parts.append((rows, sources_of(session, model, table.rows(rows), which, {})))
+    result = [np.empty((table.shape[0],) + np.shape(part)[1:]) for part in parts[0][1]]
+    for rows, part in parts:
+        for whole, values in zip(result, part):
+            whole[rows] = values
+    return Sources(*result)
 
 
 def _check_names(estimator, X, reset: bool) -> None:

@@ -27,7 +27,7 @@ def plot_mixing(model, ax=None):
     """The mixing matrix as a heat map: a row per variable, a column per source; red is positive, blue negative."""
     model = _as_model(model)
     ax = _heat(_axes(ax), model.mixing, float(np.abs(model.mixing).max()) or 1.0, model.variables,
-               [f"s{j + 1}" for j in range(model.mixing.shape[1])])
+               [f"z{j + 1}" for j in range(model.mixing.shape[1])])
     ax.set_title("mixing matrix A")
     return ax
 
@@ -37,7 +37,7 @@ def plot_variances(model, ax=None):
     model = _as_model(model)
     ax = _axes(ax)
     for j in range(model.variances.shape[1]):
-        ax.plot(model.variances[:, j], marker="o", label=f"s{j + 1}")
+        ax.plot(model.variances[:, j], marker="o", label=f"z{j + 1}")
     ax.set_yscale("log")
     if len(model.segments) <= 40:
         ax.set_xticks(range(len(model.segments)), model.segments, rotation=90 if len(model.segments) > 8 else 0)

@@ -23,8 +23,20 @@ class NumericalError(ArithmeticError):
 
 
 def text(value) -> str:
-    """A C string as str; empty for NULL."""
-    return ffi.string(value).decode() if value else ""
+    """A C string as str; empty for NULL. Bytes that are not UTF-8 come through, as in names of files."""
+    return ffi.string(value).decode(errors="surrogateescape") if value else ""
+
+
+def message_text(value) -> str:
+    """A C string to be shown: what is not UTF-8 is replaced, so that it can be printed anywhere."""
+    return ffi.string(value).decode(errors="replace") if value else ""
+
+
+def encoded(value: str) -> bytes:
+    """The bytes of a name or label."""
+    if "\0" in value:
+        raise ValueError(f"{value!r} has a zero character; names and labels cannot have one")
+    return value.encode(errors="surrogateescape")
 
 
 _EXCEPTIONS = {
@@ -83,7 +95,7 @@ class Session:
             raise error
         pending, self._warnings = self._warnings, []
         if status != lib.BLICA_OK:
-            raise _EXCEPTIONS.get(status, RuntimeError)(text(lib.blica_message(self.ctx)))
+            raise _EXCEPTIONS.get(status, RuntimeError)(message_text(lib.blica_message(self.ctx)))
         for message in pending:
             warnings.warn(message, BlicaWarning, stacklevel=4)
 
@@ -134,4 +146,4 @@ def blica_python_poll(progress, user):
 
 @ffi.def_extern(onerror=_remember)
 def blica_python_warn(message, user):
-    ffi.from_handle(user)._warnings.append(text(message))
+    ffi.from_handle(user)._warnings.append(message_text(message))

@@ -1,13 +1,18 @@
 """The verbs as plain functions, named as in C, the program and R."""
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
 from dataclasses import dataclass
 from typing import Any, List, NamedTuple, Optional, Union
 
 import numpy as np
 
 from . import _options
-from ._data import Table, is_frame, pack
+from ._data import Table, is_frame, pack, segment_labels
 from ._library import ffi, lib
 from ._objects import Correlations, Counts, Model, doubles, texts
 from ._session import Session, Verbose, text
@@ -122,11 +127,19 @@ def tetrachoric_table(table) -> TetrachoricTable:
     return TetrachoricTable(rho[0], se[0], np.array([threshold[0], threshold[1]]), flags[0])
 
 
+def check_segments(object_, allow_unidentified: bool) -> None:
+    """The program refuses a single segment, too."""
+    if object_.u == 1 and not allow_unidentified:
+        raise ValueError(f"there is one segment ('{text(object_.segments[0])}'): the mixing matrix is not identified without a change "
+                         "of variances; give segments, or allow_unidentified=True")
+
+
 def fit(X, segments=None, *, binarize: Optional[float] = None, threads: Optional[int] = None, verbose: Verbose = 0,
-        **options) -> Model:
+        allow_unidentified: bool = False, **options) -> Model:
     """Fits a model and returns it; `BinaryICA` is the same as a scikit-learn estimator.
 
-    X is data as for `count`, or Counts (not for methods that need the rows).
+    X is data as for `count`, or Counts (not for methods that need the rows). A single segment is refused, as its mixing
+    matrix is not identified, unless allow_unidentified is true.
 
     Options
     -------
@@ -142,6 +155,7 @@ def fit(X, segments=None, *, binarize: Optional[float] = None, threads: Optional
     if chosen.sources == 0:
         raise TypeError("fit needs sources=, the number of sources")
     counts, data = _count(session, X, segments, binarize)
+    check_segments(counts, allow_unidentified)
     given = ffi.new("blica_input *", {"data": data or ffi.NULL, "counts": counts})
     return Model(session.call(lib.blica_fit, given, chosen, free=lib.blica_model_free))
 
@@ -319,10 +333,14 @@ def loglik(model, X, segments=None, *, binarize: Optional[float] = None, threads
 
 
 class Sources(NamedTuple):
-    """Posterior means and standard deviations of the sources, arrays [rows, k]."""
+    """Posterior means and standard deviations of the sources, arrays [rows, k], and log-likelihoods of the rows, [rows].
+
+    The last is NaN for an amortised posterior, which has none.
+    """
 
     mean: np.ndarray
     sd: np.ndarray
+    loglik: np.ndarray
 
 
 def sources(model, X, segments=None, *, binarize: Optional[float] = None, threads: Optional[int] = None,
@@ -346,7 +364,8 @@ def sources_of(session: Session, model: Model, table: Table, segments, options) 
     chosen = _options.make(session, "sources", options)
     data = pack_for(session, model, table, segments)
     r = session.call(lib.blica_sources, model._pointer, data, chosen, free=lib.blica_posterior_free)
-    return Sources(doubles(r.mean, r.rows, r.k), doubles(r.sd, r.rows, r.k))
+    return Sources(doubles(r.mean, r.rows, r.k), doubles(r.sd, r.rows, r.k),
+                   doubles(r.loglik, r.rows) if r.loglik else np.full(r.rows, np.nan))
 
 
 def pack_for(session: Session, model: Model, table: Table, segments):
@@ -378,6 +397,55 @@ def save(model, path) -> None:
     True
     """
     _as_model(model).save(path)
+
+
+def _program() -> str:
+    """The program blica: the one beside this package, beside the interpreter, or on the path."""
+    own = [os.path.join(os.path.dirname(__file__), "bin"), os.path.dirname(sys.executable)]
+    found = shutil.which("blica", path=os.pathsep.join([*own, os.environ.get("PATH", os.defpath)]))
+    if found is None:
+        raise FileNotFoundError("the program blica writes reports and is not on the path; install it (Debian: blica), or save the "
+                                "model with blica.save and run blica report elsewhere")
+    return found
+
+
+def _write_rows(path: str, table: Table, segments, names: List[str]) -> None:
+    ids, labels = segment_labels(segments, table.shape[0])
+    quoted = [label.replace('"', '""') for label in labels]
+    start = 0
+    with open(path, "w", encoding="utf-8", errors="surrogateescape", newline="") as file:
+        file.write(",".join('"' + name.replace('"', '""') + '"' for name in [*names, "segment"]) + "\n")
+        for block in table.chunks():
+            for row, label in zip(block, ids[start:start + len(block)]):
+                file.write(",".join("" if v < 0 else str(v) for v in row) + ',"' + quoted[label] + '"\n')
+            start += len(block)
+
+
+def report(model, X=None, path="report.html", segments=None, *, binarize: Optional[float] = None,
+           figures: Optional[str] = None) -> None:
+    """Writes a page of HTML about a model, with the program `blica`; with X, also how it fits the data.
+
+    X and segments are the rows that the model was fitted to, or None. Of a fitted BinaryICA with segment_column, X has that
+    column. figures names a folder for the figures as SVG, PDF and PNG.
+    """
+    program, held = _program(), _as_model(model)
+    with tempfile.TemporaryDirectory() as folder:
+        arguments = [os.path.join(folder, "model.json")]
+        held.save(arguments[0])
+        if X is not None:
+            if hasattr(model, "_split"):
+                table, segments = model._split(X, segments, reset=False)
+            else:
+                table = Table(X, binarize=binarize)
+            if segments is None and len(held.segments) == 1:
+                segments = np.full(table.shape[0], held.segments[0])
+            arguments.append(os.path.join(folder, "data.csv"))
+            _write_rows(arguments[1], table, segments, held.variables)
+        arguments += ["--out", os.fspath(path), "--quiet"] + (["--figures", os.fspath(figures)] if figures else [])
+        done = subprocess.run([program, "report", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    if done.returncode != 0:
+        kind = ValueError if done.returncode == 3 else OSError
+        raise kind(done.stderr.decode(errors="replace").strip() or f"{program} report ended with {done.returncode}")
 
 
 for _function, _kind in ((fit, "fit"), (simulate, "simulate"), (loglik, "loglik"), (sources, "sources")):

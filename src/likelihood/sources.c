@@ -21,6 +21,7 @@ typedef struct {
   const bl_params *params;
   const int *map;    /* segment of the model for each of the data */
   double log_prior;  /* log weight of this round */
+  double all;        /* weight of all rounds together, that a row of probability 1 would have */
   double *top, *sum; /* [patterns] largest log weight so far; sum of weights relative to it */
   double *one, *two; /* [k,patterns] weighted sums of E z, E z^2 */
   double *found;     /* [1+2k,patterns] of this round: log P, E z, var z of the standardised sources */
@@ -102,6 +103,7 @@ static blica_status round_of(blica_ctx *ctx, bl_likelihood *l, const bl_merged *
     memset(t->found, 0, sizeof(double) * (size_t)patterns->count * (1 + 2 * (size_t)t->k));
     TRY(bl_likelihood_scores(ctx, l, t->params, &accuracy, NULL, take, t));
     TRY(add_found(ctx, patterns, t));
+    t->all += exp(t->log_prior);
     blica_progress progress = {"sources", -1, NAN, 0, shift};
     if (bl_poll_agreed(ctx, &progress, INFINITY)) FAIL(ctx, BLICA_ERR_INTERRUPTED, "interrupted");
   }
@@ -166,6 +168,7 @@ static blica_status check_amortised(blica_ctx *ctx, const blica_model *model, bo
 }
 
 static void write_row(const tally *t, int64_t place, int64_t row, blica_posterior *out) {
+  if (out->loglik) out->loglik[row] = t->top[place] + log(t->sum[place] / t->all);
   for (int j = 0; j < t->k; j++) {
     double mean = t->one[place * t->k + j] / t->sum[place];
     out->mean[row * t->k + j] = mean;
@@ -188,6 +191,7 @@ static blica_status write_rows(blica_ctx *ctx, const blica_data *data, const bl_
     int64_t pattern = patterns->row_pattern[next[s]++];
     if (pattern >= 0 || !known) {
       write_row(t, pattern >= 0 ? pattern : patterns->count, row, out);
+      if (pattern < 0 && out->loglik) out->loglik[row] = 0.0;
       continue;
     }
     for (int j = 0; j < p->k; j++) {
@@ -200,13 +204,14 @@ done:
   return status;
 }
 
-static blica_status make_posterior(blica_ctx *ctx, int64_t rows, int k, blica_posterior **out) {
+static blica_status make_posterior(blica_ctx *ctx, int64_t rows, int k, bool amortised, blica_posterior **out) {
   blica_status status = BLICA_OK;
   TRY(bl_alloc(ctx, 1, out));
   (*out)->rows = rows;
   (*out)->k = k;
   TRY(bl_alloc(ctx, bl_mul((size_t)rows, (size_t)k), &(*out)->mean));
   TRY(bl_alloc(ctx, bl_mul((size_t)rows, (size_t)k), &(*out)->sd));
+  if (!amortised) TRY(bl_alloc(ctx, (size_t)rows, &(*out)->loglik));
 done:
   return status;
 }
@@ -251,7 +256,7 @@ blica_status blica_sources(blica_ctx *ctx, const blica_model *model, const blica
   if (!o.amortised)
     TRY(known ? round_of(ctx, likelihood, patterns, engine, o.seed, &t)
               : all_segments(ctx, likelihood, model, patterns, engine, o.seed, segment, &t));
-  TRY(make_posterior(ctx, data->rows, model->k, &posterior));
+  TRY(make_posterior(ctx, data->rows, model->k, o.amortised, &posterior));
   posterior->patterns = patterns->count;
   strcpy(posterior->engine, o.amortised ? "encoder" : bl_engine_name(engine));
   TRY(write_rows(ctx, data, patterns, &params, segment, known, &t, posterior));
@@ -273,5 +278,6 @@ void blica_posterior_free(blica_posterior *posterior) {
   if (!posterior) return;
   bl_free(posterior->mean);
   bl_free(posterior->sd);
+  bl_free(posterior->loglik);
   bl_free(posterior);
 }

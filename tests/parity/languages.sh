@@ -1,5 +1,6 @@
 #!/bin/bash
-# The same model, bit for bit, from the program, Python and R, on three data sets; and the same posterior means.
+# The same model, bit for bit, from the program, Python and R, on three data sets; the README's example with nothing but
+# defaults in C, the shell, Python and R; and the same posterior means.
 export R_LIBS=$BLICA_BUILD/r-check/blica.Rcheck PYTHONPATH=$BLICA_BUILD/python-package OPENBLAS_NUM_THREADS=1
 PYTHON=${PYTHON:-/usr/bin/python3}
 for package in blica MCMCpack mlbench; do
@@ -66,6 +67,32 @@ compare drawn 3 blica 3 1 || failed=1
 compare court 2 blica 3 1 || failed=1
 compare house 2 blica 5 11 || failed=1
 compare drawn 2 ivae 1 7 || failed=1
+
+# the README's example: no option but the number of sources
+"$BLICA" simulate --variables 10 --sources 3 --segments 20 --samples 500 --seed 1 --out d --quiet || exit 1
+"$BLICA" fit d/data.csv --sources 3 --out shell.json --quiet 2>c.log || { cat c.log; failed=1; }
+"$BLICA_BUILD/languages_defaults" c.json || failed=1
+"$PYTHON" - <<'PY' || failed=1
+import blica
+drawn = blica.simulate(variables=10, sources=3, segments=20, samples=500, seed=1)
+ica = blica.BinaryICA(n_components=3).fit(drawn.X, segments=drawn.segments)
+blica.save(ica, "estimator.json")
+blica.save(blica.fit(drawn.X, drawn.segments, sources=3), "python.json")
+PY
+Rscript --vanilla - <<'R' || failed=1
+suppressMessages(library(blica))
+drawn <- blica_simulate(variables = 10, sources = 3, segments = 20, samples = 500, seed = 1)
+blica_save(blica(segment ~ ., drawn$data, k = 3), "r.json")
+R
+"$PYTHON" - <<'PY' || failed=1
+import json, sys
+parts = ("mixing", "variances", "means", "thresholds", "variables", "segments", "samples", "method")
+models = {name: json.load(open(name + ".json")) for name in ("shell", "c", "python", "estimator", "r")}
+bad = [f"{name} differs from the program in {part}" for name in models for part in parts if models[name][part] != models["shell"][part]]
+print("\n".join("FAIL defaults: " + b for b in bad) if bad else
+      f"defaults: same from the shell, C, Python, scikit-learn and R (method {models['c']['method']}, A[0][0] {models['c']['mixing'][0][0]!r})")
+sys.exit(bool(bad))
+PY
 
 # posterior means of the court's votes
 "$BLICA" fit court.csv --sources 2 --out c.json --quiet 2>c.log

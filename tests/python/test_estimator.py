@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils.estimator_checks import check_estimator
 
 import blica
-from blica._estimator import NAMES
+from blica._estimator import NAMES, OWN
 
 
 @pytest.fixture(scope="module")
@@ -28,19 +28,19 @@ def test_every_option_of_the_table_is_a_parameter_with_its_default():
     parameters = inspect.signature(blica.BinaryICA.__init__).parameters
     back = {theirs: ours for ours, theirs in NAMES.items()}
     for option in blica.option_table("fit"):
-        default = parameters[back.get(option.name, option.name)].default
-        if option.name in ("condition", "sources", "method"):
-            continue  # 10 is what the table's default means for samples, and with it auto means blica; sources has none
-        assert default is None or str(default) == option.default
-        assert option.help in blica.BinaryICA.__doc__ or option.name in ("seed",)
+        assert parameters[back.get(option.name, option.name)].default is None, option.name  # None: that of the table
+        assert option.help in blica.BinaryICA.__doc__ or option.name in ("seed", "sources")
+    named = {NAMES.get(name, name) for name in parameters} - {"self", *OWN}
+    assert named == {option.name for option in blica.option_table("fit")}
 
 
 def test_same_as_the_function(drawn, ica):
-    model = blica.fit(drawn.X, drawn.segments, sources=2, method="blica")
+    model = blica.fit(drawn.X, drawn.segments, sources=2)
     for name in ("mixing", "variances", "means", "thresholds"):
         assert (getattr(ica, name + "_") == getattr(model, name)).all()
-    assert (blica.BinaryICA(2).fit(drawn.X, drawn.segments).mixing_ == ica.mixing_).all()  # segments as y
-    assert (blica.BinaryICA(2, n_jobs=-1).fit(drawn.X, drawn.segments).mixing_ == ica.mixing_).all()
+    assert (blica.BinaryICA(2, n_jobs=-1).fit(drawn.X, segments=drawn.segments).mixing_ == ica.mixing_).all()
+    other = np.random.default_rng(1).integers(0, 5, len(drawn.X))
+    assert (blica.BinaryICA(2).fit(drawn.X, other, segments=drawn.segments).mixing_ == ica.mixing_).all()  # y is ignored
 
 
 def test_attributes(drawn, ica):
@@ -51,16 +51,24 @@ def test_attributes(drawn, ica):
     frame = pd.DataFrame(drawn.X, columns=list("abcdef"))
     named = blica.BinaryICA(2).fit(frame, segments=drawn.segments)
     assert named.feature_names_in_.tolist() == list("abcdef") and named.model_.variables == list("abcdef")
-    assert named.get_feature_names_out().tolist() == ["binaryica0", "binaryica1"]
+    assert named.get_feature_names_out().tolist() == ["z1", "z2"]
 
 
 def test_warnings_and_errors(drawn, ica):
     with pytest.warns(blica.BlicaWarning, match="not identified"):
-        blica.BinaryICA(2).fit(drawn.X)
+        blica.BinaryICA(2, allow_unidentified=True).fit(drawn.X)
+    with pytest.raises(ValueError, match="one segment.*allow_unidentified"):
+        blica.BinaryICA(2).fit(drawn.X, drawn.segments)  # they are not given as y
     with pytest.warns(ConvergenceWarning, match="iterations"):
-        blica.BinaryICA(6, max_iter=2).fit(drawn.X, drawn.segments)
-    with pytest.raises(ValueError, match="both y and segments"):
-        blica.BinaryICA(2).fit(drawn.X, drawn.segments, segments=drawn.segments)
+        blica.BinaryICA(6, max_iter=2).fit(drawn.X, segments=drawn.segments)
+    with pytest.raises(ValueError, match="both segments and segment_column"):
+        blica.BinaryICA(2, segment_column=0).fit(drawn.X, segments=drawn.segments)
+    with pytest.raises(ValueError, match="'term', which is not a column of X; it has a, b"):
+        blica.BinaryICA(2, segment_column="term").fit(pd.DataFrame(drawn.X[:, :2], columns=["a", "b"]))
+    with pytest.raises(ValueError, match="segment_column is 'term', but X has no names"):
+        blica.BinaryICA(2, segment_column="term").fit(drawn.X)
+    with pytest.raises(ValueError, match=r"segment_column is 9, but X has shape \(3200, 6\)"):
+        blica.BinaryICA(2, segment_column=9).fit(drawn.X)
     with pytest.raises(ValueError, match="binarize"):
         blica.BinaryICA(2).fit(np.random.default_rng(1).normal(size=(20, 4)))
     with pytest.raises(NotFittedError):
@@ -68,7 +76,7 @@ def test_warnings_and_errors(drawn, ica):
     with pytest.raises(ValueError, match="2 sources"):
         ica.inverse_transform([[0, 0, 0]])
     with pytest.raises(TypeError, match="random_state"):
-        blica.BinaryICA(2, random_state="x").fit(drawn.X, drawn.segments)
+        blica.BinaryICA(2, random_state="x").fit(drawn.X, segments=drawn.segments)
 
 
 def test_inverse_transform_is_the_link(ica):
@@ -79,15 +87,15 @@ def test_inverse_transform_is_the_link(ica):
 
 
 def test_clone_and_random_state(drawn, ica):
-    again = clone(ica).fit(drawn.X, drawn.segments)
+    again = clone(ica).fit(drawn.X, segments=drawn.segments)
     assert (again.mixing_ == ica.mixing_).all()
-    a = blica.BinaryICA(2, random_state=np.random.RandomState(4)).fit(drawn.X, drawn.segments)
-    b = blica.BinaryICA(2, random_state=np.random.RandomState(4)).fit(drawn.X, drawn.segments)
+    a = blica.BinaryICA(2, random_state=np.random.RandomState(4)).fit(drawn.X, segments=drawn.segments)
+    b = blica.BinaryICA(2, random_state=np.random.RandomState(4)).fit(drawn.X, segments=drawn.segments)
     assert a.model_.fit["seed"] == b.model_.fit["seed"] != 1
 
 
 def test_check_estimator():
-    check_estimator(blica.BinaryICA(binarize=0.0))
+    check_estimator(blica.BinaryICA(binarize=0.0, allow_unidentified=True))
 
 
 def test_transform_is_the_posterior_mean(drawn, ica):
@@ -104,7 +112,9 @@ def test_transform_is_the_posterior_mean(drawn, ica):
     assert (blica.BinaryICA(2).fit_transform(drawn.X, segments=drawn.segments) == z).all()
     # segments unknown: as in a pipeline
     unknown = ica.transform(drawn.X)
-    assert (blica.BinaryICA(2).fit_transform(drawn.X, drawn.segments) == unknown).all() and (unknown != z).any()
+    assert (unknown != z).any()
+    mean, sd = ica.transform(drawn.X, segments=drawn.segments, return_std=True)
+    assert (mean == z).all() and (sd == both.sd).all()
     assert np.allclose(ica.transform(scipy.sparse.csr_matrix(drawn.X)), unknown)
     again = pickle.loads(pickle.dumps(ica))
     assert (again.transform(drawn.X[:9]) == ica.transform(drawn.X[:9])).all()
@@ -120,28 +130,95 @@ def test_levels_of_the_fit_hold_in_transform(drawn, ica):
 
 
 def test_score_is_the_mean_log_likelihood(drawn, ica):
-    score = ica.score(drawn.X, drawn.segments)
-    assert score == ica.score(drawn.X, segments=drawn.segments)
+    each = ica.score_samples(drawn.X, segments=drawn.segments)
+    assert ica.score(drawn.X, segments=drawn.segments) == pytest.approx(each.mean(), abs=1e-15)
     found = blica.loglik(ica, drawn.X, drawn.segments)
-    assert score == pytest.approx(found.loglik / len(drawn.X), abs=1e-12)
+    assert each.sum() == pytest.approx(found.loglik, abs=1e-6)
     assert found.error < 0.1 and found.segment_loglik.sum() == pytest.approx(found.loglik, abs=1e-9)
     # all 64 patterns have probability 1 together
     patterns = np.array(np.meshgrid(*[[0, 1]] * 6)).reshape(6, -1).T
     label = ica.segments_[0]
     total = sum(np.exp(blica.loglik(ica, p[None], [label]).loglik) for p in patterns)
     assert total == pytest.approx(1, abs=1e-6)
-    with pytest.raises(ValueError, match="8 segments; give those"):
-        ica.score(drawn.X)
+    assert np.exp(ica.score_samples(patterns, segments=[label] * 64)).sum() == pytest.approx(1, abs=1e-9)
+    assert np.exp(ica.score_samples(patterns)).sum() == pytest.approx(1, abs=1e-9)
+
+
+def test_unknown_segments_are_averaged(drawn, ica):
+    rows = drawn.X[:40].astype(float)
+    rows[3] = np.nan  # no value at all
+    rows[5, 2] = np.nan
+    share = ica.model_.samples / ica.model_.samples.sum()
+    known = np.array([ica.score_samples(rows, segments=[label] * 40) for label in ica.segments_])
+    np.testing.assert_allclose(ica.score_samples(rows), np.log(share @ np.exp(known)), atol=1e-10)
+    assert ica.score_samples(rows)[3] == 0 and ica.score(rows) == pytest.approx(ica.score_samples(rows).mean())
+    mixed = list(drawn.segments[:20]) + ["winter"] * 20
+    with pytest.warns(blica.BlicaWarning, match="1 of the segments of X \\('winter'\\) were not in the fit"):
+        z, sd = ica.transform(rows, segments=mixed, return_std=True)
+    assert np.allclose(z[:20], ica.transform(rows[:20], segments=drawn.segments[:20]))
+    assert np.allclose(z[20:], ica.transform(rows[20:])) and sd.shape == z.shape
     with pytest.raises(ValueError, match="winter"):
-        ica.score(drawn.X[:1], ["winter"])
+        blica.loglik(ica, drawn.X[:1], ["winter"])
 
 
-def test_model_selection_and_pipelines(drawn):
+def test_information_criteria(drawn, ica):
+    loglik, parameters = blica.loglik(ica, drawn.X, drawn.segments).loglik, 6 * 2 + 2 * 8 * 2 - 2
+    assert ica.aic(drawn.X, segments=drawn.segments) == pytest.approx(2 * parameters - 2 * loglik, abs=1e-5)
+    assert ica.bic(drawn.X, segments=drawn.segments) == pytest.approx(np.log(3200) * parameters - 2 * loglik, abs=1e-5)
+
+
+def with_segments(drawn):
+    frame = pd.DataFrame(drawn.X, columns=list("abcdef"))
+    frame.insert(2, "term", [f"t{s}" for s in drawn.segments])
+    return frame
+
+
+def test_segment_column(drawn, ica):
+    frame = with_segments(drawn)
+    by_name = blica.BinaryICA(2, segment_column="term").fit(frame)
+    assert (by_name.mixing_ == ica.mixing_).all() and by_name.segments_ == [f"t{s}" for s in ica.segments_]
+    assert by_name.model_.variables == list("abcdef") and by_name.feature_names_in_.tolist() == list(frame.columns)
+    assert (by_name.transform(frame) == ica.transform(drawn.X, segments=drawn.segments)).all()
+    assert (by_name.fit_transform(frame) == by_name.transform(frame)).all()
+    assert by_name.score(frame) == ica.score(drawn.X, segments=drawn.segments)
+    numbers = np.column_stack([drawn.segments.astype(int), drawn.X])
+    for other in (numbers, numbers.astype(float), numbers.astype(str).astype(object), scipy.sparse.csr_matrix(numbers),
+                  pd.DataFrame(numbers, columns=list("sabcdef"))):
+        assert (blica.BinaryICA(2, segment_column=0).fit(other).mixing_ == ica.mixing_).all()
+    last = np.column_stack([drawn.X, drawn.segments.astype(int)])
+    assert (blica.BinaryICA(2, segment_column=-1).fit(last).transform(last) == by_name.transform(frame)).all()
+    with pytest.raises(ValueError, match="segment_column is 'term', which is not a column"):
+        by_name.transform(frame.drop(columns="term"))
+
+
+def test_target_is_not_a_segment(drawn, ica):
     from sklearn.linear_model import LogisticRegression
-    from sklearn.model_selection import GridSearchCV, StratifiedKFold
-    from sklearn.pipeline import make_pipeline
+    from sklearn.model_selection import cross_val_score
+    from sklearn.pipeline import Pipeline, make_pipeline
 
-    search = GridSearchCV(blica.BinaryICA(), {"n_components": [1, 2]}, cv=StratifiedKFold(2)).fit(drawn.X, drawn.segments)
-    assert search.best_params_ == {"n_components": 2}
-    pipe = make_pipeline(blica.BinaryICA(2), LogisticRegression()).fit(drawn.X, drawn.segments)
-    assert len(pipe.predict(drawn.X[:5])) == 5
+    y = (drawn.X[:, 0] ^ drawn.X[:, 3]) | drawn.X[:, 1]
+    pipe = Pipeline([("ica", blica.BinaryICA(2)), ("model", LogisticRegression())])
+    pipe.fit(drawn.X, y, ica__segments=drawn.segments)
+    assert (pipe["ica"].mixing_ == ica.mixing_).all()
+    assert (pipe.predict(drawn.X) == LogisticRegression().fit(ica.transform(drawn.X, segments=drawn.segments), y)
+            .predict(ica.transform(drawn.X))).all()
+    scores = cross_val_score(make_pipeline(blica.BinaryICA(2, segment_column="term"), LogisticRegression()), with_segments(drawn), y,
+                             cv=3, error_score="raise")
+    assert np.isfinite(scores).all()
+
+
+@pytest.mark.filterwarnings("ignore::blica.BlicaWarning")  # folds of consecutive rows hold segments out
+def test_model_selection(drawn):
+    from sklearn.model_selection import GridSearchCV, KFold
+
+    grid = {"n_components": [1, 2]}
+    for cv in (3, KFold(3, shuffle=True, random_state=1)):
+        search = GridSearchCV(blica.BinaryICA(segment_column="term"), grid, cv=cv, error_score="raise").fit(with_segments(drawn))
+        assert search.best_params_ == {"n_components": 2} and np.isfinite(search.cv_results_["mean_test_score"]).all()
+        search = GridSearchCV(blica.BinaryICA(), grid, cv=cv, error_score="raise").fit(drawn.X, segments=drawn.segments)
+        assert search.best_params_ == {"n_components": 2} and np.isfinite(search.cv_results_["mean_test_score"]).all()
+
+
+def test_pandas_output(drawn, ica):
+    out = clone(ica).set_output(transform="pandas").fit_transform(drawn.X, segments=drawn.segments)
+    assert list(out.columns) == ["z1", "z2"]

@@ -259,7 +259,7 @@ def test_resumed_in_the_same_bits(drawn, tmp_path):
         blica.fit(drawn.X, drawn.segments, checkpoint=file, resume=True, **{**chosen, "starts": 3})
     resumed = blica.fit(drawn.X, drawn.segments, checkpoint=file, resume=True, **chosen)
     assert (resumed.mixing == whole.mixing).all() and (resumed.variances == whole.variances).all()
-    assert (blica.BinaryICA(2, method="matched", n_init=2, condition=None, checkpoint=file, resume=True)
+    assert (blica.BinaryICA(2, method="matched", n_init=2, checkpoint=file, resume=True)
             .fit(drawn.X, segments=drawn.segments).mixing_ == whole.mixing).all()  # the file of the whole fit
 
 
@@ -269,9 +269,71 @@ def test_options_are_documented_from_the_table():
             assert option.name in getattr(blica, verb).__doc__ and option.help in getattr(blica, verb).__doc__
 
 
-def test_one_segment_warns(drawn):
-    with pytest.warns(blica.BlicaWarning, match="not identified"):
+def test_one_segment_is_refused_as_by_the_program(drawn, tmp_path):
+    with pytest.raises(ValueError, match="one segment.*allow_unidentified"):
         blica.fit(drawn.X, sources=2)
+    with pytest.raises(ValueError, match="one segment.*allow_unidentified"):
+        blica.fit(blica.count(drawn.X), sources=2)
+    with pytest.warns(blica.BlicaWarning, match="not identified"):
+        blica.fit(drawn.X, sources=2, allow_unidentified=True)
+
+
+def test_categories_keep_their_order(drawn):
+    order = list(reversed(list(dict.fromkeys(drawn.segments))))
+    for labels in (pd.Categorical(drawn.segments, categories=["unused", *order]),
+                   pd.Series(pd.Categorical(drawn.segments, categories=order))):
+        assert blica.count(drawn.X, labels).segments == order
+    assert blica.count(drawn.X, pd.Series(pd.Categorical([int(s) for s in drawn.segments], categories=list(range(1, 9))))).segments \
+        == [str(s) for s in range(1, 9)]
+
+
+def test_masked_values_are_missing(drawn):
+    mask = np.random.default_rng(4).random(drawn.X.shape) < 0.1
+    x = drawn.X.astype(float)
+    x[mask] = np.nan
+    expected = blica.count(x, drawn.segments)
+    for kind in (np.int8, float, bool):
+        found = blica.count(np.ma.MaskedArray(drawn.X.astype(kind), mask), drawn.segments)
+        assert (found.ones == expected.ones).all() and (found.present == expected.present).all()
+    with pytest.raises(ValueError, match="row 2 has no segment"):
+        blica.count([[0, 1], [1, 0], [1, 1]], np.ma.MaskedArray([1, 2, 2], [False, False, True]))
+
+
+def test_names_of_any_letters(drawn, tmp_path):
+    names = ["日本語の長い変数名がここにあります" + str(i) for i in range(5)] + ["constant"]
+    frame = pd.DataFrame(drawn.X, columns=names)
+    frame["constant"] = 0
+    with pytest.warns(blica.BlicaWarning):
+        model = blica.fit(frame, drawn.segments, sources=2)
+    assert model.variables == names
+    for length in range(300, 330):  # a message that is cut inside a character
+        with pytest.raises(OSError):
+            blica.load("/nowhere/" + "é" * length + "x" * (length % 2))
+    frame.columns = ["\udce9t\udce9", *names[1:]]  # Latin-1 bytes, as os.fsdecode gives them
+    assert blica.count(frame, drawn.segments).variables[0] == "\udce9t\udce9"
+    with pytest.raises(ValueError, match="zero character"):
+        blica.count(frame.rename(columns={"constant": "a\0b"}), drawn.segments)
+
+
+def test_report_is_the_program_s(drawn, tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", os.path.dirname(os.environ["BLICA"]) + os.pathsep + os.environ["PATH"])
+    frame = pd.DataFrame(np.where(drawn.X == 1, "yes", "no"), columns=['a "quoted"', *"bcdef"])
+    model = blica.fit(frame, drawn.segments, sources=2)
+    page = tmp_path / "page.html"
+    blica.report(model, frame, page, segments=drawn.segments)
+    assert "<html" in page.read_text() and "z2" in page.read_text()
+    alone = tmp_path / "alone.html"
+    blica.report(blica.BinaryICA(2).fit(frame, segments=drawn.segments), path=alone)
+    assert 0 < alone.stat().st_size < page.stat().st_size
+    with pytest.raises(ValueError, match="segment"):
+        blica.report(model, frame[:500], page, segments=drawn.segments[:500])
+    monkeypatch.setattr(blica._verbs.shutil, "which", lambda *a, **k: None)
+    with pytest.raises(FileNotFoundError, match="blica report"):
+        blica.report(model, path=page)
+
+
+def test_dir_shows_the_class():
+    assert {"BinaryICA", "fit", "report", "plot_mixing"} <= set(dir(blica))
 
 
 def test_progress_and_stop(drawn):
