@@ -51,6 +51,19 @@ static bool put_all(FILE *stream, const bl_checkpoint *c) {
   return fine && fwrite(&digest, sizeof digest, 1, stream) == 1;
 }
 
+blica_status bl_checkpoint_add(blica_ctx *ctx, bl_checkpoint *c, const char *name, bl_section **out) {
+  if (c->sections == c->room) {
+    size_t room = c->room ? 2 * c->room : 16;
+    blica_status status = bl_resize(ctx, c->sections, room, &c->section);
+    if (status != BLICA_OK) return status;
+    c->room = room;
+  }
+  *out = &c->section[c->sections++];
+  memset(*out, 0, sizeof **out);
+  snprintf((*out)->name, sizeof(*out)->name, "%s", name);
+  return BLICA_OK;
+}
+
 bool bl_checkpoint_write(const bl_checkpoint *c, const char *path) {
   bl_outfile file;
   if (!bl_outfile_open(&file, path)) return false;

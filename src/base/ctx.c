@@ -60,9 +60,6 @@ const char *blica_message(const blica_ctx *ctx) {
 void blica_set_threads(blica_ctx *ctx, int threads) {
   ctx->threads = threads < 0 ? 0 : threads;
 }
-int blica_threads(const blica_ctx *ctx) {
-  return bl_max_threads(ctx);
-}
 
 void blica_set_poll(blica_ctx *ctx, blica_poll_fn poll, void *user) {
   ctx->poll = poll;

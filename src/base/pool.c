@@ -26,6 +26,10 @@ int bl_max_threads(const blica_ctx *ctx) {
   return ctx->threads > 0 ? ctx->threads : cores();
 }
 
+int blica_threads(const blica_ctx *ctx) {
+  return bl_max_threads(ctx);
+}
+
 /* ---- plain threads ---- */
 
 enum { MAX_WORKERS = 255 };

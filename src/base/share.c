@@ -147,6 +147,10 @@ static blica_status lost(blica_ctx *ctx) {
   return bl_fail(ctx, BLICA_ERR_INTERNAL, "the other processes cannot be reached");
 }
 
+void bl_comm_give_up(blica_ctx *ctx, blica_status why) {
+  ctx->comm_failed = (int)why;
+}
+
 blica_status bl_comm_check(blica_ctx *ctx) {
   return ctx->comm_failed ? lost(ctx) : BLICA_OK;
 }

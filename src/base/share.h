@@ -46,6 +46,8 @@ blica_status bl_share_stretches(blica_ctx *ctx, bl_share *share, int64_t tree, s
 /* Rank r's bytes from bound[r] * each on reach all. */
 blica_status bl_share_bytes(blica_ctx *ctx, const bl_share *share, void *bytes, size_t each);
 
+/* This rank cannot take part in an exchange: all later ones fail here, for that reason. */
+void bl_comm_give_up(blica_ctx *ctx, blica_status why);
 /* From root's memory into everybody's. */
 blica_status bl_broadcast(blica_ctx *ctx, void *bytes, size_t count, int root);
 /* Bytes for every other rank, as blica_comm's deal has it. */

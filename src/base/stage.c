@@ -82,19 +82,6 @@ static bl_section *find(bl_checkpoint *c, const char *name) {
   return NULL;
 }
 
-blica_status bl_checkpoint_add(blica_ctx *ctx, bl_checkpoint *c, const char *name, bl_section **out) {
-  if (c->sections == c->room) {
-    size_t room = c->room ? 2 * c->room : 16;
-    blica_status status = bl_resize(ctx, c->sections, room, &c->section);
-    if (status != BLICA_OK) return status;
-    c->room = room;
-  }
-  *out = &c->section[c->sections++];
-  memset(*out, 0, sizeof **out);
-  snprintf((*out)->name, sizeof(*out)->name, "%s", name);
-  return BLICA_OK;
-}
-
 /* Drops a section, or those below a name. */
 static void drop(bl_checkpoint *c, const char *name, bool below) {
   size_t length = strlen(name), to = 0;

@@ -242,22 +242,3 @@ blica_status blica_count(blica_ctx *ctx, const blica_data *data, blica_counts **
   *out = NULL;
   return blica_count_add(ctx, data, out);
 }
-
-blica_status bl_count_own(blica_ctx *ctx, const blica_data *data, blica_counts **out) {
-  blica_status status;
-  bl_share share;
-  blica_counts *own = NULL;
-  *out = NULL;
-  TRY(bl_share_make(ctx, data->u, 0, &share));
-  blica_data view = *data;
-  view.u = (int)(share.last - share.first);
-  view.segments += share.first, view.samples += share.first, view.words += share.first;
-  view.ones += share.first, view.present += share.first;
-  TRY(bl_agree(ctx, view.u ? bl_count_alone(ctx, &view, &own) : BLICA_OK));
-  status = bl_counts_spread(ctx, own, data->n, data->u, data->variables, data->segments, out);
-  own = NULL;
-done:
-  blica_counts_free(own);
-  bl_share_free(&share);
-  return status;
-}

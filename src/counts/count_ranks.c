@@ -4,7 +4,7 @@
  * there as bits, and no rank ever holds tables that it does not keep. Which rank owns a segment follows from its place
  * among all, known when the last rank has read its last row. Rows of a single piece per rank wait for that. Of longer
  * streams a segment is kept, until the end, by the first rank that had rows of it, or by another with fewer segments;
- * then tables go to their owners. Where that does not pay (bl_counts_owned), which may turn out when segments are few,
+ * then tables go to their owners. Where that does not pay (bl_place), which may turn out when segments are few,
  * all get all counts. */
 #include <limits.h>
 #include <string.h>
@@ -13,12 +13,10 @@
 #include "base/share.h"
 #include "counts/count_exchange.h"
 #include "counts/counts.h"
-#include "estimate/estimate.h"
 #include "ranks/ranks.h"
 
 struct blica_counter {
-  bool for_fit;
-  blica_fit_options fit;
+  bl_purpose purpose;
   int n;                /* 0: no rank had rows yet */
   char *block;          /* names of variables */
   const char **names;   /* [n] */
@@ -46,23 +44,18 @@ void blica_counter_free(blica_counter *c) {
   bl_free(c);
 }
 
-blica_status blica_count_begin(blica_ctx *ctx, const blica_fit_options *fit, blica_counter **out) {
+blica_status bl_counter_begin(blica_ctx *ctx, const bl_purpose *purpose, blica_counter **out) {
   blica_status status;
   blica_counter *c = NULL;
   *out = NULL;
   TRY(bl_alloc(ctx, 1, &c));
-  c->for_fit = fit != NULL;
-  if (fit) c->fit = *fit;
+  c->purpose = *purpose;
   TRY(bl_alloc(ctx, (size_t)bl_comm(ctx)->size, &c->keeps));
   *out = c;
   c = NULL;
 done:
   blica_counter_free(c);
   return status;
-}
-
-static const blica_fit_options *fit_of(const blica_counter *c) {
-  return c->for_fit ? &c->fit : NULL;
 }
 
 /* ---- labels ---- */
@@ -162,7 +155,7 @@ static blica_status begin_names(blica_ctx *ctx, blica_counter *c, const blica_da
                                         piece ? piece->n : 0, r, &c->block, &c->names)));
     c->n = (int)size[0];
   }
-  c->owned = c->n && bl_counts_owned(ctx, fit_of(c), c->n, INT_MAX);
+  c->owned = c->n && bl_place(ctx, &c->purpose, c->n, INT_MAX) != BL_KEEP_ALL;
 done:
   return status;
 }
@@ -275,7 +268,7 @@ static blica_status end_owned(blica_ctx *ctx, blica_counter *c, blica_counts **o
   bl_intern labels = {0};
   blica_counts *part = NULL;
   TRY(know_all(ctx, c, &labels));
-  const bool enough = bl_counts_owned(ctx, fit_of(c), c->n, labels.count);
+  const bool enough = bl_place(ctx, &c->purpose, c->n, labels.count) != BL_KEEP_ALL;
   if (enough && !c->handed) {
     TRY(rows_to_owners(ctx, c, &labels, out));
   } else if (!c->handed) {

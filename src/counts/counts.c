@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/intern.h"
-#include "estimate/estimate.h"
 
 static size_t cells_of(const blica_counts *c) {
   return bl_mul((size_t)c->pairs, (size_t)(bl_counts_last(c) - c->first));
@@ -88,14 +87,6 @@ blica_status bl_counts_keep(blica_ctx *ctx, blica_counts *c, int first, int last
   c->first = first, c->after = c->u - last;
 done:
   return status;
-}
-
-enum {
-  OWNED_FROM = 100
-}; /* above so many variables a segment has 40 kB of tables or more, and rows are the smaller message */
-
-bool bl_counts_owned(blica_ctx *ctx, const blica_fit_options *fit, int n, int u) {
-  return fit ? bl_fit_owns(ctx, fit, n, u) : bl_comm(ctx)->size > 1 && n > OWNED_FROM;
 }
 
 void blica_counts_table(const blica_counts *counts, int s, int i, int j, double cell[4]) {

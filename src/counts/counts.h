@@ -3,6 +3,7 @@
 #define BL_COUNTS_H
 
 #include "base/base.h"
+#include "ranks/placement.h"
 
 /* All zero, with copies of the names. variables and segments may be NULL: the caller sets them. */
 blica_status bl_counts_create(blica_ctx *ctx, int n, int u, bool complete, const char *const *variables,
@@ -23,14 +24,14 @@ blica_status bl_counts_keep(blica_ctx *ctx, blica_counts *counts, int first, int
 /* Fails unless the tables of all segments are here. */
 blica_status bl_counts_need_whole(blica_ctx *ctx, const blica_counts *counts);
 
-/* Whether tables are on the rank that owns their segment only: as the fit wants it or, without one, of many variables.
- */
-bool bl_counts_owned(blica_ctx *ctx, const blica_fit_options *fit, int n, int u);
 /* From counts of a rank's own segments (taken over; NULL when it has none) to counts of all u segments with tables of
  * its own only: ranks have the segments one rank's after another's, in equal shares as bl_share_make has it. A call of
  * all ranks. */
 blica_status bl_counts_spread(blica_ctx *ctx, blica_counts *own, int n, int u, char *const *variables,
                               char *const *segments, blica_counts **out);
+/* blica_count_begin and blica_counts_load_ranks for a purpose (ranks/placement.h). */
+blica_status bl_counter_begin(blica_ctx *ctx, const bl_purpose *purpose, blica_counter **out);
+blica_status bl_counts_load_placed(blica_ctx *ctx, const char *path, const bl_purpose *purpose, blica_counts **out);
 /* The data's counts with tables of this rank's own segments only. A call of all ranks, which all have the same data. */
 blica_status bl_count_own(blica_ctx *ctx, const blica_data *data, blica_counts **out);
 /* blica_count_add by this process alone. */

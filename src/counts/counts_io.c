@@ -16,7 +16,6 @@
 #include "base/intern.h"
 #include "counts/counts.h"
 #include "counts/counts_csv.h"
-#include "estimate/estimate.h"
 #include "base/npz.h"
 #include "ranks/relay.h"
 
@@ -138,9 +137,8 @@ done:
   return status;
 }
 
-/* With ranks, tables of this rank's segments only where they share them. */
-static blica_status load_npz(blica_ctx *ctx, const char *path, bool ranks, const blica_fit_options *fit,
-                             blica_counts **out) {
+/* With a purpose, tables of this rank's segments only where ranks share them. */
+static blica_status load_npz(blica_ctx *ctx, const char *path, const bl_purpose *purpose, blica_counts **out) {
   blica_status status;
   bl_npz_reader *npz = NULL;
   blica_counts *c = NULL;
@@ -159,7 +157,7 @@ static blica_status load_npz(blica_ctx *ctx, const char *path, bool ranks, const
   TRY(bl_npz_expect(ctx, npz, "n11", bl_mul((size_t)u, (size_t)((int64_t)n * (n - 1) / 2))));
   bool complete = !bl_npz_has(npz, "n10") && !bl_npz_has(npz, "n01") && !bl_npz_has(npz, "n00");
   TRY(bl_share_make(ctx, u, 0, &share));
-  bool own = ranks && bl_counts_owned(ctx, fit, n, u);
+  bool own = purpose && bl_place(ctx, purpose, n, u) != BL_KEEP_ALL;
   TRY(bl_counts_create_part(ctx, n, u, complete, (const char *const *)variables, (const char *const *)segments,
                             own ? (int)share.first : 0, own ? (int)share.last : u, &c));
   TRY(load_arrays(ctx, npz, c));
@@ -176,23 +174,22 @@ done:
 }
 
 /* Text is read whole. */
-static blica_status load_own(blica_ctx *ctx, const char *path, const blica_fit_options *fit, blica_counts **out) {
+static blica_status load_own(blica_ctx *ctx, const char *path, const bl_purpose *purpose, blica_counts **out) {
   blica_status status;
   bl_share share = {0};
   TRY(blica_counts_load(ctx, path, out));
   TRY(bl_share_make(ctx, (*out)->u, 0, &share));
-  if (bl_counts_owned(ctx, fit, (*out)->n, (*out)->u))
+  if (bl_place(ctx, purpose, (*out)->n, (*out)->u) != BL_KEEP_ALL)
     TRY(bl_counts_keep(ctx, *out, (int)share.first, (int)share.last));
 done:
   bl_share_free(&share);
   return status;
 }
 
-blica_status blica_counts_load_ranks(blica_ctx *ctx, const char *path, const blica_fit_options *fit,
-                                     blica_counts **out) {
+blica_status bl_counts_load_placed(blica_ctx *ctx, const char *path, const bl_purpose *purpose, blica_counts **out) {
   *out = NULL;
   blica_status status =
-      bl_has_ending(path, ".npz") ? load_npz(ctx, path, true, fit, out) : load_own(ctx, path, fit, out);
+      bl_has_ending(path, ".npz") ? load_npz(ctx, path, purpose, out) : load_own(ctx, path, purpose, out);
   blica_status agreed = bl_agree(ctx, status);
   if (agreed == BLICA_OK) return BLICA_OK;
   blica_counts_free(*out);
@@ -202,64 +199,7 @@ blica_status blica_counts_load_ranks(blica_ctx *ctx, const char *path, const bli
 
 blica_status blica_counts_load(blica_ctx *ctx, const char *path, blica_counts **out) {
   *out = NULL;
-  if (bl_has_ending(path, ".npz")) return load_npz(ctx, path, false, NULL, out);
+  if (bl_has_ending(path, ".npz")) return load_npz(ctx, path, NULL, out);
   if (bl_has_ending(path, ".csv")) return bl_counts_load_csv(ctx, path, out);
   return bl_fail(ctx, BLICA_ERR_ARGUMENT, "%s: counts are read from .npz or .csv; the name ends in neither", path);
-}
-
-/* ---- what a count can be ---- */
-
-/* before: elements of the array in the file that stand before x. */
-static blica_status check_array(blica_ctx *ctx, const char *path, const char *name, const double *x, size_t before,
-                                size_t count) {
-  for (size_t k = 0; x && k < count; k++)
-    if (!(x[k] >= 0 && x[k] <= 0x1p1000))
-      return bl_fail(ctx, BLICA_ERR_FORMAT, "%s: %s holds %g (element %zu), which is not a count", path, name, x[k],
-                     before + k + 1);
-  return BLICA_OK;
-}
-
-static blica_status check_segment(blica_ctx *ctx, const blica_counts *c, int s, const char *path) {
-  double slack = 1e-9 * c->samples[s];
-  for (int i = 0; i < c->n; i++) {
-    size_t at = (size_t)s * (size_t)c->n + (size_t)i;
-    if (c->ones[at] > c->present[at] + slack || c->present[at] > c->samples[s] + slack)
-      return bl_fail(ctx, BLICA_ERR_FORMAT,
-                     "%s: segment %d ('%s'), variable %d ('%s'): %g ones in %g values of %g rows", path, s + 1,
-                     c->segments[s], i + 1, c->variables[i], c->ones[at], c->present[at], c->samples[s]);
-    if (!c->n10 && c->present[at] < c->samples[s] - slack)
-      return bl_fail(ctx, BLICA_ERR_FORMAT,
-                     "%s: segment %d ('%s'), variable %d ('%s') has missing values, but n10, n01 and n00 "
-                     "are not there",
-                     path, s + 1, c->segments[s], i + 1, c->variables[i]);
-  }
-  for (int j = 1; s >= c->first && s < bl_counts_last(c) && j < c->n; j++)
-    for (int i = 0; i < j; i++) {
-      double cell[4];
-      blica_counts_table(c, s, i, j, cell);
-      if (fmin(fmin(cell[0], cell[1]), fmin(cell[2], cell[3])) < -slack ||
-          cell[0] + cell[1] + cell[2] + cell[3] > c->samples[s] + 4 * slack)
-        return bl_fail(
-            ctx, BLICA_ERR_FORMAT,
-            "%s: segment %d ('%s'), pair '%s', '%s': the table %g %g %g %g does not fit %g rows and the margins", path,
-            s + 1, c->segments[s], c->variables[i], c->variables[j], cell[0], cell[1], cell[2], cell[3], c->samples[s]);
-    }
-  return BLICA_OK;
-}
-
-blica_status bl_counts_validate(blica_ctx *ctx, const blica_counts *c, const char *path) {
-  blica_status status;
-  const size_t pairs = (size_t)c->pairs, before = pairs * (size_t)c->first,
-               cells = pairs * (size_t)(bl_counts_last(c) - c->first);
-  const size_t margins = (size_t)c->n * (size_t)c->u;
-  TRY(check_array(ctx, path, "samples", c->samples, 0, (size_t)c->u));
-  TRY(check_array(ctx, path, "ones", c->ones, 0, margins));
-  TRY(check_array(ctx, path, "present", c->present, 0, margins));
-  TRY(check_array(ctx, path, "n11", c->n11, before, cells));
-  TRY(check_array(ctx, path, "n10", c->n10, before, cells));
-  TRY(check_array(ctx, path, "n01", c->n01, before, cells));
-  TRY(check_array(ctx, path, "n00", c->n00, before, cells));
-  for (int s = 0; s < c->u; s++) TRY(check_segment(ctx, c, s, path));
-done:
-  return status;
 }

@@ -397,7 +397,7 @@ static blica_status settle_condition(blica_ctx *ctx, const bl_problem *problem, 
   blica_status status = BLICA_OK;
   if (o->condition == BLICA_CONDITION_DEFAULT) o->condition = problem->cor->exact ? INFINITY : 10;
   if (o->condition != BLICA_CONDITION_AUTO) return BLICA_OK;
-  TRY(bl_choose_condition(ctx, problem, model->k, &o->condition));
+  TRY(bl_choose_condition(ctx, bl_estimate_blica, problem, model->k, &o->condition));
   TRY(bl_report_note(ctx, &model->fit, "condition_learned", o->condition));
 done:
   return status;

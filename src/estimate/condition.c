@@ -21,9 +21,8 @@
 static const double candidates[] = {2, 3, 5, 10, 20, 50, 100, 300};
 enum {
   CANDIDATES = sizeof candidates / sizeof *candidates,
-  FEWEST = 4, /* segments */
-  FEW = 8,    /* below this many, segments are left out one at a time */
-  PARTS = 5,
+  FEWEST = 4,           /* segments */
+  FEW = 8,              /* below this many, segments are left out one at a time */
   FIT_ITERATIONS = 200, /* enough for a well-posed fit from joint diagonalisation; others need not end */
   SCORE_ITERATIONS = 200,
   HISTORY = 10
@@ -35,11 +34,7 @@ static const double SD_HELD_OUT = 3; /* of log v of held-out segments: keeps the
 /* ---- parts of the segments ---- */
 
 static int parts_of(int u) {
-  return u < FEW ? u : PARTS;
-}
-
-int bl_condition_held(int u) {
-  return u / parts_of(u);
+  return u < FEW ? u : BL_CONDITION_PARTS;
 }
 
 /* part[s]: a random division into parts of equal size, but for one segment. */
@@ -217,15 +212,15 @@ static void pass_verdict(bl_state *state, void *user) {
 }
 
 /* What the held-out segments say of a condition under which the seen ones are fitted; a checkpoint may have it. */
-static blica_status judge_condition(blica_ctx *ctx, const bl_problem *inner, const blica_cor *held, int k,
-                                    verdict *out) {
+static blica_status judge_condition(blica_ctx *ctx, bl_estimate_fn estimate, const bl_problem *inner,
+                                    const blica_cor *held, int k, verdict *out) {
   blica_status status;
   blica_model *model = NULL;
   bool means_done;
   bl_stage stage = inner->stage;
   if (bl_stage_find(&stage) == BL_STAGE_OVER) return bl_stage_load(ctx, &stage, pass_verdict, out);
   TRY(blica_model_create(ctx, held->n, k, inner->cor->u, &model));
-  TRY(bl_estimate_blica(ctx, inner, model, &means_done));
+  TRY(estimate(ctx, inner, model, &means_done));
   TRY(bl_complete_model(ctx, model, true));
   TRY(score(ctx, inner, held, inner->options->condition, model->mixing, k, out->of_segment));
   bl_stage_over(ctx, &stage, pass_verdict, out);
@@ -235,8 +230,8 @@ done:
 }
 
 /* What part `which` says of every candidate: one score for each of its segments, from column `first` of scores on. */
-static blica_status hear(blica_ctx *ctx, const bl_problem *problem, const int *part, int which, int k, int *first,
-                         double *scores /* [u,CANDIDATES] */) {
+static blica_status hear(blica_ctx *ctx, bl_estimate_fn estimate, const bl_problem *problem, const int *part, int which,
+                         int k, int *first, double *scores /* [u,CANDIDATES] */) {
   blica_status status;
   blica_fit_options options = *problem->options;
   blica_cor *seen = NULL, *held = NULL;
@@ -251,7 +246,7 @@ static blica_status hear(blica_ctx *ctx, const bl_problem *problem, const int *p
     verdict v = {scores + (size_t)c * problem->cor->u + *first, held->u};
     options.condition = candidates[c];
     inner.stage = bl_stage_below(&problem->stage, "part %d, condition %d", which, c);
-    TRY(judge_condition(ctx, &inner, held, k, &v));
+    TRY(judge_condition(ctx, estimate, &inner, held, k, &v));
   }
   *first += held->u;
 done:
@@ -288,7 +283,8 @@ static double choose(const double *scores /* [u,CANDIDATES] */, int u) {
   return candidates[chosen];
 }
 
-blica_status bl_choose_condition(blica_ctx *ctx, const bl_problem *problem, int k, double *condition) {
+blica_status bl_choose_condition(blica_ctx *ctx, bl_estimate_fn estimate, const bl_problem *problem, int k,
+                                 double *condition) {
   blica_status status = BLICA_OK;
   const int u = problem->cor->u, parts = parts_of(u);
   int *part = NULL, first = 0;
@@ -303,7 +299,7 @@ blica_status bl_choose_condition(blica_ctx *ctx, const bl_problem *problem, int 
   }
   TRY(divide(ctx, u, parts, problem->options->seed, &part));
   TRY(bl_alloc(ctx, (size_t)u * CANDIDATES, &scores));
-  for (int p = 0; p < parts; p++) TRY(hear(ctx, problem, part, p, k, &first, scores));
+  for (int p = 0; p < parts; p++) TRY(hear(ctx, estimate, problem, part, p, k, &first, scores));
   if (!over(ctx, problem)) *condition = choose(scores, u);
 done:
   bl_free(part);

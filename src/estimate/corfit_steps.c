@@ -65,7 +65,7 @@ blica_status bl_corfit_steps_make(blica_ctx *ctx, const bl_corfit_data *data, co
   const int64_t own = share->last - share->first;
   *out = NULL;
   /* counts of fits that ranks share are with the owners of the segments, as long as there are enough of these */
-  const bool cut = data->u < size && (!bl_sgauss_distributed(n, k) || bl_sgauss_cut(n, k, data->u, size));
+  const bool cut = data->u < size && (!bl_ranks_own_segments(n, k) || bl_ranks_cut_segments(n, k, data->u, size));
   if (!data->pair || parts == 1 || (!cut && !bl_sgauss_side_by_side(own, bl_max_threads(ctx)))) return BLICA_OK;
   TRY(bl_alloc(ctx, 1, &g));
   g->ctx = ctx, g->data = data, g->share = share, g->cut = cut, g->parts = parts;

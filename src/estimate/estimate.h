@@ -1,15 +1,16 @@
 /* estimate.h - what an estimator gets and gives, and the table that lists them.
- * To add one: write estimate/<name>.c with a bl_estimate_fn, add a row to the table in fit.c. */
+ * To add one: write estimate/<name>.c with a bl_estimate_fn, add a row to the table in method.c. */
 #ifndef BL_ESTIMATE_H
 #define BL_ESTIMATE_H
 
 #include "base/stage.h"
+#include "ranks/placement.h"
 
 typedef struct {
   const blica_data *data;           /* NULL when only counts or correlations were given */
   const blica_counts *counts;       /* NULL when only correlations were given, or the method does not look at them */
   const blica_cor *cor;             /* unregularised; NULL for methods that do not ask for it */
-  bool parts;                       /* of which ranks hold parts of segments (bl_fit_parts) */
+  bl_keep keep;                     /* what this rank holds of counts and correlations */
   const blica_fit_options *options; /* defaults resolved */
   double deadline;                  /* bl_seconds() at which the time is over; infinity for none */
   bl_stage stage;                   /* what a checkpoint keeps of the estimate stands below it */
@@ -24,6 +25,7 @@ typedef struct {
   blica_method method;
   bl_estimate_fn estimate;
   bool wants_counts, wants_cor; /* what it looks at: fit.c prepares that, and drops what only led there */
+  bool parts;                   /* ranks may share what is inside a segment (BL_KEEP_PARTS) */
   int64_t max_iterations;       /* defaults of these options; 0: as for most methods */
   double tolerance;
 } bl_estimator;
@@ -40,15 +42,10 @@ blica_status bl_estimate_fastica(blica_ctx *ctx, const bl_problem *problem, blic
 blica_status bl_matched_scales(blica_ctx *ctx, const bl_problem *problem, const blica_model *shape, double *sd_mixing,
                                double *sd_variance);
 
-/* The condition that condition=auto stands for (condition.c). */
-blica_status bl_choose_condition(blica_ctx *ctx, const bl_problem *problem, int k, double *condition);
-int bl_condition_held(int u); /* the least number of segments that it holds out at a time */
-
-/* Whether ranks share the u segments of such a fit so that each looks at tables of its own only, equal shares as
- * bl_share_make has it, and at correlations of these segments; or, when there are fewer segments than ranks, of some
- * parts of segments. */
-bool bl_fit_owns(const blica_ctx *ctx, const blica_fit_options *options, int n, int u);
-bool bl_fit_parts(const blica_ctx *ctx, const blica_fit_options *options, int n, int u);
+/* The condition that condition=auto stands for when `estimate` fits (condition.c). */
+blica_status bl_choose_condition(blica_ctx *ctx, bl_estimate_fn estimate, const bl_problem *problem, int k,
+                                 double *condition);
+enum { BL_CONDITION_PARTS = 5 }; /* groups of segments that it holds out one after the other */
 
 /* Helpers for estimators. */
 /* Norm of a row of sqrt(c) A V^1/2 that stands for infinity: the noise of the link is 1e-4 of the signal. */

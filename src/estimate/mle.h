@@ -30,7 +30,16 @@ void bl_mle_free(bl_mle *m);
 static inline size_t bl_mle_local(const bl_mle *m, int s) { /* where segment s begins in theta */
   return (size_t)m->n * (size_t)m->k + 2 * (size_t)s * (size_t)m->k;
 }
-bl_params bl_mle_params(bl_mle *m, const double *theta); /* variances and means are copied into m */
+/* The point theta as the likelihood takes it; its variances and means are copied into m. */
+static inline bl_params bl_mle_params(bl_mle *m, const double *theta) {
+  for (int s = 0; s < m->u; s++)
+    for (int j = 0; j < m->k; j++) {
+      const double *own = theta + bl_mle_local(m, s);
+      m->variances[j + (size_t)s * m->k] = exp(own[j]);
+      m->means[j + (size_t)s * m->k] = own[m->k + j];
+    }
+  return (bl_params){m->n, m->k, m->u, m->link, theta, m->variances, m->means};
+}
 blica_status bl_mle_order(bl_mle *m, const double *theta);
 /* The largest norm of a row of sqrt(c) A V^1/2 over all segments: how far signals exceed the noise of the link. */
 double bl_mle_steepest(const bl_mle *m, const double *theta);

@@ -50,16 +50,6 @@ void bl_mle_free(bl_mle *m) {
   bl_free(m->segment);
 }
 
-bl_params bl_mle_params(bl_mle *m, const double *theta) {
-  for (int s = 0; s < m->u; s++)
-    for (int j = 0; j < m->k; j++) {
-      const double *own = theta + bl_mle_local(m, s);
-      m->variances[j + (size_t)s * m->k] = exp(own[j]);
-      m->means[j + (size_t)s * m->k] = own[m->k + j];
-    }
-  return (bl_params){m->n, m->k, m->u, m->link, theta, m->variances, m->means};
-}
-
 blica_status bl_mle_order(bl_mle *m, const double *theta) {
   bl_params params = bl_mle_params(m, theta);
   return bl_likelihood_order(m->ctx, m->likelihood, &params);

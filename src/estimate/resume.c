@@ -289,7 +289,7 @@ blica_status bl_resume_data(blica_ctx *ctx, bl_checkpoint *checkpoint, const bl_
   int u = problem->cor ? problem->cor->u : problem->counts->u;
   TRY(bl_alloc(ctx, (size_t)u, &d.digest));
   TRY(bl_share_make(ctx, u, 0, &share));
-  if (problem->parts) {
+  if (problem->cor && problem->keep == BL_KEEP_PARTS) {
     TRY(digest_parts(ctx, problem->cor, d.digest));
   } else {
     bl_share_run(ctx, &share, digest_segment, &d);

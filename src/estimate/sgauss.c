@@ -56,17 +56,6 @@ static double *lane_matrix(const bl_sgauss_data *d, int s) {
   return d->c + (size_t)(s / BL_LANES) * d->n * d->n * BL_LANES + s % BL_LANES;
 }
 
-bl_symmetric bl_sgauss_view(const bl_sgauss_data *d, int s) {
-  size_t n = (size_t)d->n;
-  if (d->c) return (bl_symmetric){.n = d->n, .full = d->c + n * n * (size_t)(s - d->first)};
-  bl_symmetric c = {.n = d->n, .pairs = d->pairs, .scale = d->scale[s]};
-  if (s == d->pairs_first)
-    c.from = (size_t)d->pairs_from;
-  else
-    c.pairs += (int64_t)(n * (n - 1) / 2) * (s - d->pairs_first) - d->pairs_from;
-  return c;
-}
-
 static void unpack_pairs(const double *pairs, size_t n, double scale, double *c) {
   for (size_t j = 0; j < n; j++) {
     c[j + j * n] = 1;
@@ -130,7 +119,7 @@ static blica_status borrow_pairs(blica_ctx *ctx, const blica_cor *cor, const dou
   d->pairs_first = cor->first;
   d->pairs_from = cor->first_pair;
   for (int s = 0; s < cor->u; s++) d->scale[s] = 1 / (1 + (shift ? shift[s] : 0));
-  if (bl_sgauss_cut(d->n, d->k, d->u, d->share.size)) {
+  if (bl_ranks_cut_segments(d->n, d->k, d->u, d->share.size)) {
     TRY(bl_products_bounds(ctx, cor->n, cor->u, &d->bound));
   } else {
     TRY(bl_alloc(ctx, (size_t)d->share.size + 1, &d->bound));

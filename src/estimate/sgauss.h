@@ -11,6 +11,7 @@
 #include "base/stage.h"
 #include "num/lanes.h"
 #include "num/symmetric.h"
+#include "ranks/placement.h"
 
 typedef struct {
   int n, k, u;
@@ -30,13 +31,9 @@ typedef struct {
   int blocks;     /* of eight segments */
 } bl_sgauss_data;
 
-/* Up to this many elements of A the dense Newton system is used. Newton steps sum segments in so many groups, so that
- * the bits depend neither on threads nor on ranks. */
-enum { BL_NEWTON_MAX = 800, BL_NEWTON_GROUPS = 8 };
-/* Beyond this n products are made from packed pairs, which saves the memory of a full copy. */
-enum { BL_FULL_MAX_N = 300 };
-/* Up to this n segments run in lanes: the matrices of eight then fit the second-level cache. */
-enum { BL_LANES_MAX_N = 32 };
+/* Newton steps sum segments in so many groups, so that the bits depend neither on threads nor on ranks. */
+enum { BL_NEWTON_GROUPS = 8 };
+/* Whether the dense Newton system is used. */
 static inline bool bl_sgauss_newton_fits(int n, int k) {
   return (int64_t)n * k <= BL_NEWTON_MAX;
 }
@@ -49,24 +46,12 @@ static inline int bl_sgauss_groups(int n, int k, int u) {
 static inline bool bl_sgauss_worth(int n, int k) {
   return (double)n * k * (2.0 * n + 6.0 * k) >= 5e5;
 }
-/* Whether ranks share what is inside segments, being more than these. The fewer variables, the more messages take of
- * what that saves: at n = k = 100 nothing was left. */
-static inline bool bl_sgauss_cut(int n, int k, int u, int ranks) {
-  return u < ranks && n > BL_FULL_MAX_N && !bl_sgauss_newton_fits(n, k);
-}
-
 /* Whether threads do better with all segments side by side: when rounds of whole segments would leave many of them
  * waiting. */
 static inline bool bl_sgauss_side_by_side(int64_t segments, int threads) {
   if (segments == 0 || threads == 1 || segments >= 2 * threads) return false;
   int64_t rounds = (segments + threads - 1) / threads;
   return (double)segments < 0.85 * (double)(rounds * threads);
-}
-
-/* Whether a rank needs no more than the correlations of its own segments: not where several run in lanes, or Newton
- * steps take them in groups. */
-static inline bool bl_sgauss_distributed(int n, int k) {
-  return n > BL_LANES_MAX_N && !bl_sgauss_newton_fits(n, k);
 }
 
 /* The matrices of cor, shifted (C + d I)/(1 + d) by shift [u] (NULL: not at all), in the layout that suits n. For large
@@ -102,7 +87,17 @@ double bl_sgauss_steepest(const bl_sgauss_data *d, const double *theta);
 double bl_sgauss_slope(const bl_sgauss_data *data, const double *theta, const double *gradient);
 
 void bl_sgauss_matrix(const bl_sgauss_data *data, int s, double *c /* [n,n] */);
-bl_symmetric bl_sgauss_view(const bl_sgauss_data *data, int s); /* for products; not with lanes */
+/* The matrix of segment s for products; not with lanes. */
+static inline bl_symmetric bl_sgauss_view(const bl_sgauss_data *d, int s) {
+  size_t n = (size_t)d->n;
+  if (d->c) return (bl_symmetric){.n = d->n, .full = d->c + n * n * (size_t)(s - d->first)};
+  bl_symmetric c = {.n = d->n, .pairs = d->pairs, .scale = d->scale[s]};
+  if (s == d->pairs_first)
+    c.from = (size_t)d->pairs_from;
+  else
+    c.pairs += (int64_t)(n * (n - 1) / 2) * (s - d->pairs_first) - d->pairs_from;
+  return c;
+}
 
 /* Second derivatives of one segment's term at theta, exact or in expectation (Fisher: C replaced by S).
  * m = k + n local parameters, log v then log q. */

@@ -94,7 +94,7 @@ blica_status bl_segments_make(blica_ctx *ctx, const bl_sgauss_data *data, bl_seg
   *out = NULL;
   TRY(bl_alloc(ctx, 1, &g));
   g->ctx = ctx, g->data = data, g->blocks = bl_sgauss_blocks(data->n, data->k);
-  g->cut = bl_sgauss_cut(data->n, data->k, data->u, bl_comm(ctx)->size);
+  g->cut = bl_ranks_cut_segments(data->n, data->k, data->u, bl_comm(ctx)->size);
   TRY((g->cut ? bl_share_alone : bl_share_make)(ctx, data->u, bl_sgauss_groups(data->n, data->k, data->u), &g->share));
   g->steps = g->cut || in_steps(data, g->share.last - g->share.first, (int)threads);
   TRY(bl_alloc(ctx, u, &g->value));

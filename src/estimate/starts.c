@@ -274,7 +274,7 @@ static void project_segment(int64_t s, int thread, void *user) {
 /* The products of packed matrices, shared where there are fewer of them than threads or ranks. */
 static blica_status multiply_shared(blica_ctx *ctx, const bl_share *share, projection *p, bl_products *products) {
   const bl_sgauss_data *d = p->d;
-  const bool cut = bl_sgauss_cut(d->n, d->k, d->u, share->size);
+  const bool cut = bl_ranks_cut_segments(d->n, d->k, d->u, share->size);
   const int own = (int)(share->last - share->first), count = cut ? d->u : own;
   bl_symmetric *matrix = NULL;
   const double **x = NULL;

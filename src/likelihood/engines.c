@@ -199,6 +199,20 @@ static bool run_ep(const bl_group *g, const bl_task_rows *t, int k, blica_simd l
   return true;
 }
 
+/* Mean and loading of the variables of a group in segment s. */
+void bl_group_parameters(const bl_group *g, int s, const bl_params *p, double *mean, double *loading) {
+  double root = sqrt(p->link);
+  for (int i = 0; i < g->n; i++) {
+    double sum = 0.0;
+    for (int l = 0; l < p->k; l++) {
+      double a = p->mixing[g->variable[i] + (size_t)l * p->n];
+      sum += a * p->means[l + (size_t)s * p->k];
+      loading[i * p->k + l] = root * a * sqrt(p->variances[l + (size_t)s * p->k]);
+    }
+    mean[i] = root * sum;
+  }
+}
+
 bool bl_engine_run(bl_likelihood *l, const bl_task_rows *t, const bl_params *params, const bl_accuracy *accuracy,
                    blica_simd level, bl_want *want, bl_room *room) {
   const bl_group *g = &l->patterns->group[t->group];

@@ -66,20 +66,6 @@ void bl_likelihood_free(bl_likelihood *l) {
   bl_free(l);
 }
 
-/* mean and loading of the group's variables. */
-void bl_group_parameters(const bl_group *g, int s, const bl_params *p, double *mean, double *loading) {
-  double root = sqrt(p->link);
-  for (int i = 0; i < g->n; i++) {
-    double sum = 0.0;
-    for (int l = 0; l < p->k; l++) {
-      double a = p->mixing[g->variable[i] + (size_t)l * p->n];
-      sum += a * p->means[l + (size_t)s * p->k];
-      loading[i * p->k + l] = root * a * sqrt(p->variances[l + (size_t)s * p->k]);
-    }
-    mean[i] = root * sum;
-  }
-}
-
 blica_status bl_likelihood_order(blica_ctx *ctx, bl_likelihood *l, const bl_params *params) {
   blica_status status = BLICA_OK;
   bl_room *room = l->room[0];

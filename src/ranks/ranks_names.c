@@ -1,7 +1,7 @@
 /* ranks_names.c - names that ranks tell each other. */
 #include <string.h>
 
-#include "base/ctx.h"
+#include "base/base.h"
 #include "base/share.h"
 #include "ranks/ranks.h"
 
@@ -23,7 +23,7 @@ blica_status bl_broadcast_texts(blica_ctx *ctx, char *const *texts, int count, i
   }
   TRY(bl_broadcast(ctx, *out, (size_t)bytes, root));
 done:
-  if (status != BLICA_OK) ctx->comm_failed = (int)status; /* the others wait for a message that will not come */
+  if (status != BLICA_OK) bl_comm_give_up(ctx, status); /* the others wait for a message that will not come */
   return status;
 }
 

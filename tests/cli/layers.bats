@@ -26,14 +26,12 @@ own() { (cd "$BLICA_SOURCE/$1" && ls ./*.h | sed 's|^\./||; s|\.|\\.|g' | paste 
   allowed src/num 'blica\.h|(base|num)/[a-z_0-9]+\.h'
 }
 
-# Folders of src/ from the bottom up: each may include its own headers and those of the folders before it.
-@test "includes of src/ point one way" {
-  below='base'
-  for folder in num ranks data counts cor model likelihood estimate inference; do
-    below="$below|$folder"
-    case $folder in counts) extra='|estimate/estimate\.h' ;; *) extra= ;; esac # to go: counting asks fitting what it keeps
-    allowed "src/$folder" "blica\\.h|($below)/[a-z_0-9]+\\.h$extra"
-  done
+# Needs the objects of the build that is tested: who calls whom is read from them.
+@test "calls and includes of src/ point one way, without cycles of files" {
+  /usr/bin/python3 "$BLICA_SOURCE/tests/architecture.py" "$BLICA_SOURCE" "$BLICA_BUILD"
+}
+
+@test "src/mpi includes the public headers and base only" {
   allowed src/mpi "blica\\.h|blica_mpi\\.h|base/[a-z_0-9]+\\.h"
 }
 

@@ -1,0 +1,149 @@
+/* option.c - the one function that sets an option from text, by its row in a table. */
+#include "base/option.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- words: "default=0|none=inf" and "a|b|c" ---- */
+
+/* The word of the list that text spells: *value is what follows its '=' (or NULL), true when found. */
+static bool find_word(const char *words, const char *text, const char **value) {
+  size_t length = strlen(text);
+  for (const char *word = words; word && length; word = strchr(word, '|') ? strchr(word, '|') + 1 : NULL) {
+    size_t size = strcspn(word, "=|");
+    if (size != length || strncmp(word, text, length) != 0) continue;
+    *value = word[size] == '=' ? word + size + 1 : NULL;
+    return true;
+  }
+  return false;
+}
+
+/* "from 1 to 10, none or auto" */
+static void describe(const blica_option *option, char *text, size_t size) {
+  size_t at = 0;
+  if (option->type != BLICA_OPT_TEXT) {
+    const char *kind = option->type == BLICA_OPT_REAL ? "a number" : "a whole number";
+    if (option->type == BLICA_OPT_SEED)
+      at = (size_t)snprintf(text, size, "a whole number from 0 to 18446744073709551615");
+    else if (isinf(option->high))
+      at = (size_t)snprintf(text, size, "%s from %.15g up", kind, option->low);
+    else
+      at = (size_t)snprintf(text, size, "%s from %.15g to %.15g", kind, option->low, option->high);
+  }
+  for (const char *word = option->words; word && at < size;) {
+    size_t length = strcspn(word, "=|");
+    const char *next = strchr(word, '|');
+    const char *before = at == 0 ? "" : next ? ", " : " or ";
+    at += (size_t)snprintf(text + at, size - at, "%s%.*s", before, (int)length, word);
+    word = next ? next + 1 : NULL;
+  }
+}
+
+static blica_status refuse(blica_ctx *ctx, const blica_option *option, const char *text) {
+  char wanted[512];
+  describe(option, wanted, sizeof wanted);
+  return bl_fail(ctx, BLICA_ERR_ARGUMENT, "option %s: '%.200s' is not allowed; give %s", option->name, text, wanted);
+}
+
+/* ---- one function per type ---- */
+
+static bool parse_real(const char *text, double *value) {
+  char *end;
+  if (!*text || strchr(" \t\n", *text)) return false;
+  *value = strtod(text, &end);
+  return *end == 0 && !isnan(*value);
+}
+
+static blica_status set_real(blica_ctx *ctx, const blica_option *option, char *field, const char *text) {
+  double value;
+  const char *word;
+  if (find_word(option->words, text, &word)) {
+    value = strtod(word, NULL);
+  } else if (!parse_real(text, &value) || value < option->low || value > option->high) {
+    return refuse(ctx, option, text);
+  }
+  memcpy(field, &value, sizeof value);
+  return BLICA_OK;
+}
+
+static blica_status set_int(blica_ctx *ctx, const blica_option *option, char *field, const char *text) {
+  char *end;
+  const char *word;
+  bool special = find_word(option->words, text, &word); /* its value may lie outside the range */
+  if (special) text = word;
+  errno = 0;
+  long long value = strtoll(text, &end, 10);
+  if (end == text || (*end != 0 && !(special && *end == '|')) || errno || strchr(" \t\n", *text))
+    return refuse(ctx, option, text);
+  if (!special && ((double)value < option->low || (double)value > option->high)) return refuse(ctx, option, text);
+  if (option->size == sizeof(int64_t)) {
+    int64_t wide = value;
+    memcpy(field, &wide, sizeof wide);
+  } else {
+    int narrow = (int)value;
+    memcpy(field, &narrow, sizeof narrow);
+  }
+  return BLICA_OK;
+}
+
+static blica_status set_seed(blica_ctx *ctx, const blica_option *option, char *field, const char *text) {
+  if (!*text || strspn(text, "0123456789") != strlen(text)) return refuse(ctx, option, text);
+  errno = 0;
+  uint64_t seed = strtoull(text, NULL, 10);
+  if (errno) return refuse(ctx, option, text);
+  memcpy(field, &seed, sizeof seed);
+  return BLICA_OK;
+}
+
+static blica_status set_flag(blica_ctx *ctx, const blica_option *option, char *field, const char *text) {
+  const char *word;
+  int value;
+  if (find_word("yes|true|1", text, &word))
+    value = 1;
+  else if (find_word("no|false|0", text, &word))
+    value = 0;
+  else
+    return bl_fail(ctx, BLICA_ERR_ARGUMENT, "option %s: '%.200s' is not allowed; give yes or no", option->name, text);
+  memcpy(field, &value, sizeof value);
+  return BLICA_OK;
+}
+
+static blica_status set_text(blica_ctx *ctx, const blica_option *option, char *field, const char *text) {
+  const char *word;
+  if (!option->words) {
+    memcpy(field, &text, sizeof text);
+    return BLICA_OK;
+  }
+  if (!find_word(option->words, text, &word) || strlen(text) >= option->size) return refuse(ctx, option, text);
+  memcpy(field, text, strlen(text) + 1);
+  return BLICA_OK;
+}
+
+blica_status blica_option_set(blica_ctx *ctx, const blica_option *option, void *options, const char *text) {
+  if (!option || !options || !text)
+    return bl_fail(ctx, BLICA_ERR_ARGUMENT, "option %s: no value was given", option ? option->name : "?");
+  char *field = (char *)options + option->offset;
+  switch (option->type) {
+  case BLICA_OPT_INT:
+    return set_int(ctx, option, field, text);
+  case BLICA_OPT_REAL:
+    return set_real(ctx, option, field, text);
+  case BLICA_OPT_TEXT:
+    return set_text(ctx, option, field, text);
+  case BLICA_OPT_FLAG:
+    return set_flag(ctx, option, field, text);
+  case BLICA_OPT_SEED:
+    return set_seed(ctx, option, field, text);
+  }
+  return bl_fail(ctx, BLICA_ERR_INTERNAL, "option %s: its type %d is not known", option->name, (int)option->type);
+}
+
+/* The tables are constant and their defaults valid (a test sets each), so no context is needed: the
+ * setters touch it only to refuse. */
+void bl_options_default(const blica_option *table, int count, void *options) {
+  for (int i = 0; i < count; i++)
+    if (table[i].initial) (void)blica_option_set(NULL, &table[i], options, table[i].initial);
+}

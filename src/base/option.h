@@ -1,0 +1,17 @@
+/* option.h - rows of option tables, and defaults from them. */
+#ifndef BL_OPTION_H
+#define BL_OPTION_H
+
+#include "base/base.h"
+
+#define BL_FIELD(type, name) offsetof(type, name), sizeof(((type *)0)->name)
+#define BL_PI_8 "pi/8=0.39269908169872414"
+/* BL_ROW(name and field, type, default, low, high, words, metavar, help): one blica_option. */
+#define BL_ROW(label_offset_size, kind, ...) BL_ROW_(label_offset_size, kind, __VA_ARGS__)
+#define BL_ROW_(label, offset, size, kind, ...)                                                                        \
+  { label, kind, offset, size, __VA_ARGS__ }
+
+/* Sets every option of the table that has a default. */
+void bl_options_default(const blica_option *table, int count, void *options);
+
+#endif

@@ -1,0 +1,13 @@
+/* method.h - the table of estimators (method.c), for the pipeline of a fit. Estimators do not include it. */
+#ifndef BL_METHOD_H
+#define BL_METHOD_H
+
+#include "counts/counts.h"
+#include "estimate/estimate.h"
+
+/* The estimator that the options name for n variables, with `auto` resolved; NULL when there is none of that name. */
+const bl_estimator *bl_method_of(const blica_fit_options *options, int n, bool exact);
+/* What a fit with these options needs of counts and correlations, for bl_place. */
+bl_purpose bl_method_purpose(const blica_fit_options *options);
+
+#endif

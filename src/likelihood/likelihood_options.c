@@ -1,0 +1,58 @@
+/* likelihood_options.c - the tables of the options of blica_loglik and blica_sources. */
+#include "base/option.h"
+
+#define LOGLIK(name) #name, BL_FIELD(blica_loglik_options, name)
+#define SOURCES(name) #name, BL_FIELD(blica_sources_options, name)
+
+#define ENGINES "auto|grid|exact|lattice|ep"
+#define ENGINE_HELP                                                                                                    \
+  "How probabilities of rows are computed: grid integrates over up to 3 sources, exact reduces up to 12 variables to " \
+  "small "                                                                                                             \
+  "integrals, lattice samples up to 128 variables, ep is an approximation for any number; auto chooses by size."
+
+static const blica_option loglik_table[] = {
+    BL_ROW(LOGLIK(engine), BLICA_OPT_TEXT, "auto", 0, 0, ENGINES, "NAME", ENGINE_HELP),
+    BL_ROW(LOGLIK(error), BLICA_OPT_REAL, "0.5", 0, 1e9, NULL, "EPS",
+           "Numerical error of the total that is small enough; what was reached is reported."),
+    BL_ROW(LOGLIK(seed), BLICA_OPT_SEED, "1", 0, 18446744073709551615.0, NULL, "SEED",
+           "Seed of the lattice's random shifts."),
+};
+
+static const blica_option sources_table[] = {
+    BL_ROW(SOURCES(segment), BLICA_OPT_TEXT, "known", 0, 0, "known|unknown", "KIND",
+           "Whether the segment of a row is the model's of that label, or unknown: then the row is averaged over all "
+           "segments of the model, weighted by their samples and its likelihood in them."),
+    BL_ROW(SOURCES(engine), BLICA_OPT_TEXT, "auto", 0, 0, ENGINES, "NAME", ENGINE_HELP),
+    BL_ROW(SOURCES(seed), BLICA_OPT_SEED, "1", 0, 18446744073709551615.0, NULL, "SEED",
+           "Seed of the lattice's random shifts."),
+    BL_ROW(
+        SOURCES(amortised), BLICA_OPT_FLAG, "no", 0, 1, NULL, NULL,
+        "Take the encoder's mean and standard deviation, which method ivae fits along with the model, in place of the "
+        "posterior."),
+};
+
+const blica_option *blica_loglik_option_table(int *count) {
+  if (count) *count = (int)(sizeof loglik_table / sizeof *loglik_table);
+  return loglik_table;
+}
+
+const blica_option *blica_sources_option_table(int *count) {
+  if (count) *count = (int)(sizeof sources_table / sizeof *sources_table);
+  return sources_table;
+}
+
+blica_loglik_options blica_loglik_options_default(void) {
+  blica_loglik_options options = {.seed = 0};
+  int count;
+  const blica_option *table = blica_loglik_option_table(&count);
+  bl_options_default(table, count, &options);
+  return options;
+}
+
+blica_sources_options blica_sources_options_default(void) {
+  blica_sources_options options = {.seed = 0};
+  int count;
+  const blica_option *table = blica_sources_option_table(&count);
+  bl_options_default(table, count, &options);
+  return options;
+}

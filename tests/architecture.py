@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+"""Checks the architecture of src/ by its object files and includes, and prints what breaks it (exit 1).
+
+    tests/architecture.py SOURCE BUILD
+
+- no file of src/ calls, directly or by way of others, a file that calls it back (cycles of more than two files fail);
+- calls and includes between folders point one way, in the order of FOLDERS from the top down;
+- the private headers of base/ are included in base/ only (tests may).
+"""
+import collections
+import os
+import re
+import subprocess
+import sys
+
+FOLDERS = ["inference", "estimate", "likelihood", "model", "cor", "counts", "data", "ranks", "num", "base"]
+PRIVATE = {"base/ctx.h", "base/checkpoint.h"}
+LARGEST_CYCLE = 2
+
+
+def read_objects(build):
+    """calls[file] = {file: [symbols]} between the C files of src/."""
+    defines, needs = {}, collections.defaultdict(set)
+    for folder, _, names in os.walk(build):
+        for name in names:
+            found = re.search(r"\.dir/(src/.*\.c)\.o$", os.path.join(folder, name))
+            if not found:
+                continue
+            listing = subprocess.run(["nm", os.path.join(folder, name)], capture_output=True, text=True, check=True)
+            for line in listing.stdout.splitlines():
+                *_, kind, symbol = line.split()
+                if kind in "TDRBV":
+                    defines[symbol] = found.group(1)
+                elif kind == "U":
+                    needs[found.group(1)].add(symbol)
+    calls = {file: collections.defaultdict(list) for file in set(defines.values()) | set(needs)}
+    for file, symbols in needs.items():
+        for symbol in sorted(symbols):
+            if defines.get(symbol, file) != file:
+                calls[file][defines[symbol]].append(symbol)
+    return calls
+
+
+def components(graph):
+    """Strongly connected components (Tarjan, Depth-first search and linear graph algorithms, 1972)."""
+    index, low, stack, out = {}, {}, [], []
+
+    def visit(node):
+        index[node] = low[node] = len(index)
+        stack.append(node)
+        for other in graph[node]:
+            if other not in index:
+                visit(other)
+            if other in stack:
+                low[node] = min(low[node], low[other])
+        if low[node] == index[node]:
+            at = stack.index(node)
+            out.append(sorted(stack[at:]))
+            del stack[at:]
+
+    sys.setrecursionlimit(10000)
+    for node in graph:
+        if node not in index:
+            visit(node)
+    return out
+
+
+def folder_of(path):
+    return path.split("/")[1]
+
+
+def against(user, used):
+    return user in FOLDERS and used in FOLDERS and FOLDERS.index(used) < FOLDERS.index(user)
+
+
+def check_calls(calls):
+    for cycle in components(calls):
+        if len(cycle) > LARGEST_CYCLE:
+            yield f"a cycle of {len(cycle)} files: {' '.join(cycle)}"
+    for file, targets in calls.items():
+        for target, symbols in targets.items():
+            if against(folder_of(file), folder_of(target)):
+                yield f"{file} calls {', '.join(symbols)} of {target}, against the direction"
+
+
+def includes(source, top):
+    for folder, _, names in os.walk(os.path.join(source, top)):
+        for name in sorted(names):
+            if name.endswith((".c", ".h")):
+                path = os.path.join(folder, name)
+                with open(path, encoding="utf-8") as text:
+                    for header in re.findall(r'^ *# *include "([^"]+)"', text.read(), re.M):
+                        yield os.path.relpath(path, source), header
+
+
+def check_includes(source):
+    for file, header in includes(source, "src"):
+        if "/" in header and against(folder_of(file), header.split("/")[0]):
+            yield f"{file} includes {header}, against the direction"
+    for top in ("src", "cli", "report", "experiments"):
+        for file, header in includes(source, top):
+            if header in PRIVATE and not file.startswith("src/base/"):
+                yield f"{file} includes {header}, which is private to src/base"
+
+
+def main():
+    source, build = sys.argv[1:]
+    calls = read_objects(build)
+    if len(calls) < 50 or not any(calls.values()):
+        sys.exit(f"{build} has the objects of {len(calls)} files of src/ only: build it first")
+    unknown = {folder_of(file) for file in calls} - set(FOLDERS) - {"mpi"}
+    bad = [f"folder src/{name} has no place in the order" for name in sorted(unknown)]
+    bad += list(check_calls(calls)) + list(check_includes(source))
+    print("\n".join(bad) if bad else f"{len(calls)} files in order")
+    sys.exit(1 if bad else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,58 @@
+/* Placement: what each rank holds, by sizes, ranks and purpose. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "ranks/placement.h"
+
+static bl_keep place(int ranks, bl_purpose purpose, int n, int u) {
+  blica_ctx *ctx = NULL;
+  blica_comm comm = {.size = ranks};
+  assert_int_equal(blica_ctx_create(&ctx), BLICA_OK);
+  blica_set_comm(ctx, &comm);
+  bl_keep keep = bl_place(ctx, &purpose, n, u);
+  blica_ctx_free(ctx);
+  return keep;
+}
+
+static void test_one_rank_holds_all(void **state) {
+  (void)state;
+  const bl_purpose fit = {.fit = true, .k = 100, .correlations = true, .parts = true, .divisions = 1};
+  assert_int_equal(place(1, fit, 1000, 40), BL_KEEP_ALL);
+  assert_int_equal(place(1, (bl_purpose){.fit = false}, 1000, 40), BL_KEEP_ALL);
+}
+
+static void test_tables_for_files(void **state) {
+  (void)state;
+  assert_int_equal(place(3, (bl_purpose){.fit = false}, 100, 40), BL_KEEP_ALL);
+  assert_int_equal(place(3, (bl_purpose){.fit = false}, 101, 40), BL_KEEP_SEGMENTS);
+}
+
+static void test_tables_for_fits(void **state) {
+  (void)state;
+  const bl_purpose fit = {.fit = true, .k = 20, .correlations = true, .parts = true, .divisions = 1};
+  bl_purpose rows = fit, matched = fit, learned = fit;
+  rows.correlations = false, rows.parts = false;
+  matched.parts = false;
+  learned.parts = false, learned.divisions = 5;
+  assert_int_equal(place(3, fit, 40, 6), BL_KEEP_ALL); /* n k = 800: Newton steps need all */
+  assert_int_equal(place(3, fit, 41, 6), BL_KEEP_SEGMENTS);
+  assert_int_equal(place(3, rows, 41, 6), BL_KEEP_ALL);
+  assert_int_equal(place(3, fit, 300, 2), BL_KEEP_SEGMENTS); /* too small to cut a segment */
+  assert_int_equal(place(3, fit, 301, 2), BL_KEEP_PARTS);
+  assert_int_equal(place(3, matched, 301, 2), BL_KEEP_ALL);
+  assert_int_equal(place(3, matched, 301, 3), BL_KEEP_SEGMENTS);
+  assert_int_equal(place(3, learned, 301, 14), BL_KEEP_ALL); /* groups of 14 / 5 segments do not reach 3 ranks */
+  assert_int_equal(place(3, learned, 301, 15), BL_KEEP_SEGMENTS);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_one_rank_holds_all),
+      cmocka_unit_test(test_tables_for_files),
+      cmocka_unit_test(test_tables_for_fits),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
