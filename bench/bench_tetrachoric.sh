@@ -15,7 +15,7 @@ bench <- function(name, x) {
   pairs <- ncol(x) * (ncol(x) - 1) / 2
   storage.mode(x) <- "integer"
   times <- 1
-  while ((ours <- seconds(function() for (i in seq_len(times)) blica::tetrachoric(x, threads = 1))) < 1) times <- 2 * times
+  while ((ours <- seconds(function() for (i in seq_len(times)) blica::blica_tetrachoric(x, threads = 1))) < 1) times <- 2 * times
   ours <- ours / times
   psych <- seconds(function() suppressWarnings(suppressMessages(psych::tetrachoric(x, correct = 0, smooth = FALSE))))
   d <- as.data.frame(x)

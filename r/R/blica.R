@@ -7,23 +7,61 @@ blica.default <- function(x, ...) {
        call. = FALSE)
 }
 
-blica.matrix <- function(x, segment = NULL, k, ..., threads = 0, verbose = FALSE) fit_rows(x, segment, k, list(...), threads, verbose, match.call())
+blica.matrix <- function(x, segment = NULL, k, ..., allow_unidentified = FALSE, threads = 0, verbose = FALSE) {
+  fit_rows(x, segment, k, list(...), allow_unidentified, threads, verbose, match.call())
+}
 blica.data.frame <- blica.matrix
 blica.dgCMatrix <- blica.matrix
 
-blica.formula <- function(x, data = NULL, k, ..., threads = 0, verbose = FALSE) {
+# segment ~ variables, ~ variables | segment, or ~ variables with group.
+blica.formula <- function(x, data = NULL, k, ..., group = NULL, allow_unidentified = FALSE, threads = 0, verbose = FALSE) {
   if (!is.null(data) && !is.data.frame(data)) stop("data is a ", class(data)[1], "; give a data frame", call. = FALSE)
-  frame <- model.frame(x, data, na.action = stats::na.pass)
-  segment <- model.response(frame)
-  variables <- attr(attr(frame, "terms"), "term.labels")
-  if (any(attr(attr(frame, "terms"), "order") > 1)) stop("the formula has an interaction; name plain variables", call. = FALSE)
-  fit_rows(frame[variables], segment, k, list(...), threads, verbose, match.call())
+  parts <- formula_parts(x, data, group)
+  fit_rows(parts$variables, parts$segment, k, list(...), allow_unidentified, threads, verbose, match.call())
 }
 
-blica.blica_counts <- function(x, k, ..., threads = 0, verbose = FALSE) {
+formula_parts <- function(formula, data, group) {
+  right <- formula[[length(formula)]]
+  barred <- is.call(right) && identical(right[[1]], as.name("|"))
+  sided <- length(formula) == 3
+  if (sum(barred, sided, !is.null(group)) > 1)
+    stop("the segment is given more than once; give it on the left of ~, after |, or as group", call. = FALSE)
+  if (barred) {
+    group <- right[[3]]
+    formula[[length(formula)]] <- right[[2]]
+    group <- if (is.name(group) && as.character(group) %in% names(data)) as.character(group)
+             else eval(group, data, environment(formula))
+  }
+  named <- is.character(group) && length(group) == 1 && group %in% names(data)
+  if (is.character(group) && length(group) == 1 && !named) stop("group is '", group, "', which is not a column of data", call. = FALSE)
+  segment <- if (named) data[[group]] else group
+  if (named) data <- data[names(data) != group]
+  frame <- model.frame(formula, data, na.action = stats::na.pass)
+  terms <- attr(frame, "terms")
+  if (any(attr(terms, "order") > 1)) stop("the formula has an interaction; name plain variables", call. = FALSE)
+  names <- gsub("^`|`$", "", attr(terms, "term.labels"))
+  list(variables = frame[names], segment = if (sided) model.response(frame) else segment)
+}
+
+# Roll calls of package pscl: each roll call is a row, each legislator a variable; segment is of the roll calls.
+blica.rollcall <- function(x, segment = NULL, k, ..., allow_unidentified = FALSE, threads = 0, verbose = FALSE) {
+  codes <- x$codes
+  vote <- matrix(NA_integer_, nrow(x$votes), ncol(x$votes), dimnames = dimnames(x$votes))
+  vote[x$votes %in% codes$yea] <- 1L
+  vote[x$votes %in% codes$nay] <- 0L
+  if (is.character(segment) && length(segment) == 1) {
+    if (!segment %in% names(x$vote.data)) stop("segment is '", segment, "', which is not a column of vote.data", call. = FALSE)
+    segment <- x$vote.data[[segment]]
+  }
+  fit_rows(t(vote), segment, k, list(...), allow_unidentified, threads, verbose, match.call())
+}
+
+blica.blica_counts <- function(x, k, ..., allow_unidentified = FALSE, threads = 0, verbose = FALSE) {
+  options <- fit_options(k, list(...))
+  check_segments(x$segments, allow_unidentified)
   ctx <- context(threads, verbose)
   cor <- .Call(C_correlate, ctx, x$pointer)
-  complete(.Call(C_fit, ctx, NULL, x$pointer, cor, fit_options(k, list(...))), cor, match.call())
+  complete(.Call(C_fit, ctx, NULL, x$pointer, cor, options), cor, match.call())
 }
 
 fit_options <- function(k, options) {
@@ -32,11 +70,20 @@ fit_options <- function(k, options) {
   spell_options(c(list(sources = k), options))
 }
 
-fit_rows <- function(x, segment, k, options, threads, verbose, call) {
+# The program and Python refuse a single segment, too.
+check_segments <- function(labels, allow_unidentified) {
+  if (length(labels) == 1 && !isTRUE(allow_unidentified))
+    stop("there is one segment ('", labels, "'): the mixing matrix is not identified without a change of variances; ",
+         "give segments, or allow_unidentified = TRUE", call. = FALSE)
+}
+
+fit_rows <- function(x, segment, k, options, allow_unidentified, threads, verbose, call) {
   if (missing(k)) stop("k is missing; give the number of sources", call. = FALSE)
   options <- fit_options(k, options)
   ctx <- context(threads, verbose)
   code <- encode(x)
+  check_segments(segment_ids(segment, nrow(x))$labels, allow_unidentified)
+  tell_levels(code)
   data <- pack(ctx, code, segment)
   counts <- .Call(C_count, ctx, data)
   cor <- .Call(C_correlate, ctx, counts)
@@ -49,6 +96,7 @@ fit_rows <- function(x, segment, k, options, threads, verbose, call) {
 complete <- function(pointer, cor, call) {
   model <- new_model(pointer)
   model$correlations <- name_cor(.Call(C_cor_list, cor))$correlation
+  call[[1]] <- quote(blica) # not its method, which update() would not find
   model$call <- call
   advice <- if (model$fit$stop == "integration") "the integration error is too large, use method = 'matched'" else
     "raise max_iterations or starts, or take fewer sources"
@@ -59,7 +107,7 @@ complete <- function(pointer, cor, call) {
 # The list that is the model. The JSON text carries it through saveRDS, where the pointer does not go.
 new_model <- function(pointer) {
   model <- .Call(C_model_list, pointer)
-  sources <- paste0("s", seq_len(ncol(model$mixing)))
+  sources <- paste0("z", seq_len(ncol(model$mixing)))
   dimnames(model$mixing) <- list(model$variables, sources)
   dimnames(model$variances) <- dimnames(model$means) <- list(sources, model$segments)
   dimnames(model$thresholds) <- list(model$variables, model$segments)

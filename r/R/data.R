@@ -46,16 +46,27 @@ encode <- function(x, levels = NULL) {
   list(x = code, names = colnames(x), levels = lapply(parts, `[[`, "levels"))
 }
 
+# Says which values became 0 and which 1, where they were not those already.
+tell_levels <- function(code) {
+  names <- if (is.null(code$names)) paste("column", seq_along(code$levels)) else code$names
+  pair <- vapply(code$levels, function(l) if (is.numeric(l) && identical(as.numeric(l), c(0, 1))) "" else sprintf("'%s' is 0 and '%s' is 1", l[1], l[2]), "")
+  for (one in setdiff(unique(pair), "")) {
+    of <- names[pair == one]
+    some <- paste0(paste(utils_head(of, 5), collapse = ", "), if (length(of) > 5) sprintf(", ... (%d variables)", length(of)))
+    message(structure(class = c("blica_message", "message", "condition"), list(message = paste0(one, ": ", some, "\n"), call = NULL)))
+  }
+}
+
 is_sparse <- function(x) inherits(x, "dgCMatrix")
 
-# Ids from 0 in order of appearance, and labels.
+# Ids from 0 and labels: in order of the levels of a factor, else of appearance.
 segment_ids <- function(segment, rows) {
   if (is.null(segment)) return(list(id = integer(rows), labels = "1"))
   if (is.list(segment)) stop("segment is a list; give a vector or factor with a label for each row", call. = FALSE)
   if (length(segment) != rows) stop("segment has ", length(segment), " elements and x has ", rows, " rows; give a label for each row", call. = FALSE)
   if (anyNA(segment)) stop("row ", which(is.na(segment))[1], " has no segment; drop such rows or give them a segment of their own", call. = FALSE)
   text <- as.character(segment)
-  labels <- unique(text)
+  labels <- if (is.factor(segment)) levels(droplevels(segment)) else unique(text)
   list(id = match(text, labels) - 1L, labels = labels)
 }
 

@@ -36,7 +36,7 @@ spell_options <- function(options) {
     if (is.logical(value)) return(if (value) "yes" else "no")
     if (is.character(value)) return(value)
     if (is.finite(value) && value == round(value) && abs(value) < 2^53) return(sprintf("%.0f", value))
-    sprintf("%.17g", value)
+    chartr(",", ".", sprintf("%.17g", value)) # whatever the decimal point of the locale
   }
   result <- vapply(names(options), spell, "")
   names(result) <- names(options)

@@ -44,11 +44,11 @@ print.blica_cor <- function(x, digits = 3, ...) {
   invisible(x)
 }
 
-tetrachoric <- function(x, threads = 0) {
+blica_tetrachoric <- function(x, threads = 0) {
   if (is.matrix(x) && identical(dim(x), c(2L, 2L))) {
     if (!is.numeric(x) || anyNA(x) || any(x < 0)) stop("a 2 x 2 table holds counts; these are not", call. = FALSE)
     one <- .Call(C_tetrachoric, context(threads), as.double(c(x[2, 2], x[2, 1], x[1, 2], x[1, 1])))
-    return(structure(one, class = "tetrachoric"))
+    return(structure(one, class = "blica_tetrachoric"))
   }
   ctx <- context(threads)
   cor <- .Call(C_cor_list, .Call(C_correlate, ctx, counts_pointer(ctx, x, NULL)))
@@ -58,10 +58,10 @@ tetrachoric <- function(x, threads = 0) {
   tau <- cor$thresholds[, 1]
   names(tau) <- cor$variables
   structure(list(rho = square(cor$correlation), se = square(cor$se), tau = tau, flags = square(cor$flags), n.obs = cor$samples),
-            class = "tetrachoric")
+            class = "blica_tetrachoric")
 }
 
-print.tetrachoric <- function(x, digits = 3, ...) {
+print.blica_tetrachoric <- function(x, digits = 3, ...) {
   cat("Tetrachoric correlations\n")
   print(round(x$rho, digits), ...)
   filled <- sum(x$flags[upper.tri(x$flags)] > 0)
@@ -127,7 +127,8 @@ blica_sources <- function(model, x, segment = NULL, ..., threads = 0, verbose = 
   data <- pack(ctx, encode_for(model, x), segment)
   result <- .Call(C_sources, ctx, pointer, data, spell_options(options))
   labels <- list(rownames(x), colnames(model$mixing))
-  list(mean = matrix(t(result$mean), nrow(x), dimnames = labels), sd = matrix(t(result$sd), nrow(x), dimnames = labels))
+  list(mean = matrix(t(result$mean), nrow(x), dimnames = labels), sd = matrix(t(result$sd), nrow(x), dimnames = labels),
+       loglik = result$loglik)
 }
 
 # Rows coded as those of the fit, columns named as the model's.

@@ -27,9 +27,10 @@ SEXP blica_r_sources(SEXP context, SEXP model, SEXP data, SEXP values) {
   blica_posterior *posterior;
   blica_status status = blica_sources(s->ctx, model_of(model), data_of(data), &options, &posterior);
   if (status != BLICA_OK) finish(s, status);
-  list_builder b = list_begin(3);
+  list_builder b = list_begin(4);
   list_add(&b, "mean", r_matrix(posterior->mean, posterior->k, (int)posterior->rows));
   list_add(&b, "sd", r_matrix(posterior->sd, posterior->k, (int)posterior->rows));
+  list_add(&b, "loglik", r_doubles(posterior->loglik, posterior->rows));
   list_add(&b, "engine", Rf_mkString(posterior->engine));
   blica_posterior_free(posterior);
   finish(s, status);

@@ -1,5 +1,5 @@
 #!/bin/bash
-# tetrachoric() of the R package against psych::tetrachoric and lavaan::lavCor on real items: bfi and msqR.
+# blica_tetrachoric() of the R package against psych::tetrachoric and lavaan::lavCor on real items: bfi and msqR.
 export R_LIBS=$BLICA_BUILD/r-check/blica.Rcheck OPENBLAS_NUM_THREADS=1
 for package in psych psychTools lavaan blica; do
   Rscript -e "quit(status = !requireNamespace('$package', quietly = TRUE))" >/dev/null 2>&1 ||
@@ -11,7 +11,7 @@ data(msqR, package = "psychTools")
 failed <- 0
 compare <- function(name, x) {
   x <- x[stats::complete.cases(x), ]
-  ours <- blica::tetrachoric(x)
+  ours <- blica::blica_tetrachoric(x)
   keep <- upper.tri(ours$rho) & ours$flags == 0 # they fill empty cells in other ways
   psych <- suppressWarnings(suppressMessages(psych::tetrachoric(x, correct = 0, smooth = FALSE)$rho))
   lavaan <- suppressWarnings(unclass(lavaan::lavCor(as.data.frame(x), ordered = names(x))))

@@ -6,6 +6,8 @@ package=$BLICA_BUILD/python-package
 "$PYTHON" -c 'import pytest, sklearn, scipy, pandas, matplotlib' 2>/dev/null ||
   { echo "SKIP: $PYTHON lacks pytest, sklearn, scipy, pandas or matplotlib (tools/setup.sh test)"; exit 77; }
 cd "$BLICA_BUILD" || exit 1
+# a locale with a decimal comma, for a test
+if localedef -i de_DE -f UTF-8 "$BLICA_BUILD/de_DE.UTF-8" 2>/dev/null; then export BLICA_LOCALES=$BLICA_BUILD; fi
 export PYTHONPATH=$package MPLBACKEND=Agg OPENBLAS_NUM_THREADS=1
 exec "$PYTHON" -m pytest -q -p no:cacheprovider --rootdir "$BLICA_SOURCE/tests/python" --doctest-modules \
   "$BLICA_SOURCE/tests/python" "$package/blica"

@@ -11,6 +11,8 @@ work=$BLICA_BUILD/r-check
 rm -rf "$work" && mkdir -p "$work" && cd "$work" || exit 1
 export BLICA_LIBRARY=$BLICA_BUILD/libblica.a BLICA_INCLUDE=$BLICA_SOURCE/include
 export _R_CHECK_FORCE_SUGGESTS_=true R_DEFAULT_INTERNET_TIMEOUT=1 OPENBLAS_NUM_THREADS=1
+# a locale with a decimal comma, for a test
+if localedef -i de_DE -f UTF-8 "$work/de_DE.UTF-8" 2>/dev/null; then export LOCPATH=$work; fi
 R CMD build --no-manual "$BLICA_SOURCE/r" >build.log 2>&1 || { cat build.log; exit 1; }
 # the vignette was just run by the build
 R CMD check --no-manual --no-vignettes "blica_$version.tar.gz" >check.log 2>&1

@@ -10,13 +10,68 @@ test_that("kinds of data give the same doubles", {
   same(blica(segment ~ ., drawn$data, 2))
   same(blica(segment ~ x1 + x2 + x3 + x4 + x5 + x6, drawn$data, 2))
   same(blica(rows == 1, as.character(segment), 2, threads = 1))
-  same(blica(rows + 1, segment, 2, threads = 7))
+  suppressMessages(same(blica(rows + 1, segment, 2, threads = 7)))
   labels <- as.data.frame(ifelse(rows == 1, "yes", "no"), stringsAsFactors = TRUE)
-  same(blica(labels, segment, 2))
+  suppressMessages(same(blica(labels, segment, 2)))
+  with_group <- cbind(drawn$data[1:6], school = segment)
+  same(blica(~ . | school, with_group, 2))
+  same(blica(~ ., with_group, 2, group = "school"))
+  same(blica(~ x1 + x2 + x3 + x4 + x5 + x6, with_group, 2, group = segment))
+  same(blica(~ x1 + x2 + x3 + x4 + x5 + x6 | school, with_group, 2))
+  names(with_group)[2] <- "a longer name"
+  same(blica(~ . | school, with_group, 2))
+  expect_error(blica(school ~ ., with_group, 2, group = "school"), "more than once")
+  expect_error(blica(~ ., with_group, 2, group = "class"), "'class', which is not a column")
   skip_if_not_installed("Matrix")
   same(blica(Matrix::Matrix(rows, sparse = TRUE) * 1, segment, 2))
   wrong <- Matrix::Matrix(rows, sparse = TRUE) * 2
   expect_error(blica(wrong, segment, 2), "value 2 is not 0, 1 or NA")
+})
+
+test_that("segments keep the order of a factor", {
+  turned <- factor(segment, levels = c("none", rev(levels(segment))))
+  expect_identical(blica_count(rows, turned)$segments, rev(levels(segment)))
+  expect_identical(blica_count(rows, as.character(turned))$segments, unique(as.character(segment)))
+})
+
+test_that("what became 0 and 1 is said", {
+  text <- as.data.frame(ifelse(rows == 1, "Disagree", "Agree"))
+  expect_message(blica(text, segment, 2), "'Agree' is 0 and 'Disagree' is 1: x1, x2, x3, x4, x5, ... \\(6 variables\\)", class = "blica_message")
+  expect_message(blica(cbind(rows[, -1], last = rows[, 1] + 1), segment, 2), "'1' is 0 and '2' is 1: last", class = "blica_message")
+  expect_silent(blica(rows, segment, 2))
+})
+
+test_that("update changes the call", {
+  fit <- blica(segment ~ ., drawn$data, k = 2)
+  expect_identical(update(fit, k = 1)$mixing, blica(rows, segment, 1)$mixing, ignore_attr = TRUE)
+  expect_identical(rownames(update(fit, . ~ . - x3)$mixing), c("x1", "x2", "x4", "x5", "x6"))
+  expect_identical(update(fit, starts = 5, evaluate = FALSE)$starts, 5)
+  by_matrix <- blica(rows, segment, k = 2)
+  expect_identical(dim(update(by_matrix, k = 1)$mixing), c(6L, 1L))
+  expect_error(update(by_matrix, . ~ . - x1), "not fitted by a formula")
+  expect_error(update(drawn$model, k = 1), "not fitted here")
+})
+
+test_that("tidy data frames", {
+  long <- as.data.frame(fit)
+  expect_identical(names(long), c("variable", "source", "loading"))
+  expect_identical(long$loading[long$variable == "x4" & long$source == "z2"], fit$mixing["x4", "z2"])
+  long <- as.data.frame(fit, what = "variances")
+  expect_identical(dim(long), c(16L, 3L))
+  expect_identical(levels(long$segment), fit$segments)
+  expect_identical(long$variance[long$segment == "3" & long$source == "z1"], fit$variances["z1", "3"])
+})
+
+test_that("roll calls of pscl", {
+  votes <- t(ifelse(rows == 1, 1, 6))
+  votes[2, 5] <- 9
+  calls <- structure(list(votes = votes, codes = list(yea = 1:3, nay = 4:6, notInLegis = 0, missing = c(7:9, NA)),
+                          vote.data = data.frame(term = segment)), class = "rollcall")
+  x <- rows
+  x[5, 2] <- NA
+  expect_identical(blica(calls, "term", 2)$mixing, blica(x, segment, 2)$mixing)
+  expect_identical(blica(calls, segment, 2)$mixing, blica(x, segment, 2)$mixing)
+  expect_error(blica(calls, "year", 2), "'year', which is not a column of vote.data")
 })
 
 test_that("a model survives files and sessions", {
@@ -34,6 +89,7 @@ test_that("print, summary, coef, plot", {
   expect_output(print(summary(fit)), "The data fix A: rank 26 of 26")
   expect_identical(coef(fit), fit$mixing)
   expect_identical(dim(coef(fit, "variances")), c(2L, 8L))
+  expect_identical(colnames(coef(fit)), c("z1", "z2"))
   grDevices::pdf(NULL)
   for (which in c("mixing", "variances", "starts")) expect_identical(plot(fit, which), fit)
   grDevices::dev.off()
@@ -67,6 +123,9 @@ test_that("predict gives posterior means", {
 test_that("logLik is the sum over patterns, and AIC and BIC follow", {
   l <- logLik(fit)
   expect_equal(attr(l, "df"), 6 * 2 + 2 * 8 * 2 - 2)
+  expect_output(print(l), "df=42, numerical error [0-9.e-]+\\)")
+  expect_true(attr(l, "error") < 0.5)
+  expect_equal(sum(blica_sources(fit, rows, segment)$loglik), as.numeric(l), tolerance = 1e-8)
   expect_equal(AIC(fit), -2 * as.numeric(l) + 2 * 42)
   expect_equal(BIC(fit), -2 * as.numeric(l) + log(3200) * 42)
   # one row by brute force: integrate over two independent sources
@@ -111,8 +170,10 @@ test_that("missing values", {
   expect_true(is.finite(logLik(model)))
 })
 
-test_that("one segment warns; not converged warns; progress is a message; a handler can stop the fit", {
-  expect_warning(blica(rows, k = 2), "not identified", class = "blica_warning")
+test_that("one segment is refused as by the program; not converged warns; progress is a message; a handler can stop the fit", {
+  expect_error(blica(rows, k = 2), "one segment.*allow_unidentified = TRUE")
+  expect_error(blica(blica_count(rows), k = 2), "one segment.*allow_unidentified = TRUE")
+  expect_warning(blica(rows, k = 2, allow_unidentified = TRUE), "not identified", class = "blica_warning")
   expect_warning(blica(rows, segment, 6, max_iterations = 2), "did not converge", class = "blica_warning")
   big <- blica_simulate(variables = 30, sources = 30, segments = 40, samples = 200)
   caught <- tryCatch(blica(segment ~ ., big$data, 30, starts = 100, threads = 1, verbose = TRUE), message = function(m) conditionMessage(m))
@@ -130,16 +191,13 @@ test_that("a user interrupt stops a fit", {
 
 test_that("forked children compute", {
   skip_on_os("windows")
-  d <- blica_simulate(variables = 4, sources = 2, segments = 8, samples = 200)$data
-  one <- function(i) {
-    setTimeLimit(elapsed = 60)
-    blica(segment ~ ., d, 2, threads = 3)$mixing
-  }
-  expected <- blica(segment ~ ., d, 2, threads = 3)$mixing
-  children <- lapply(1:2, function(i) parallel::mcparallel(one(i)))
-  found <- parallel::mccollect(children, wait = FALSE, timeout = 60)
-  if (length(found) < 2) found <- c(found, parallel::mccollect(children, wait = FALSE, timeout = 60))
-  tools::pskill(vapply(children, function(c) c$pid, 1L))
-  expect_length(found, 2)
-  for (mixing in found) expect_identical(mixing, expected)
+  script <- tempfile(fileext = ".R")
+  writeLines(c(sprintf(".libPaths(c(%s))", paste(deparse(.libPaths()), collapse = "")), "library(blica)",
+               "d <- blica_simulate(variables = 4, sources = 2, segments = 8, samples = 200)$data",
+               "one <- function(i) blica(segment ~ ., d, 2, threads = 3)$mixing",
+               "expected <- one(0)",
+               "found <- parallel::mclapply(1:4, one, mc.cores = 2)",
+               "cat(all(vapply(found, identical, NA, expected)))"), script)
+  said <- system2(file.path(R.home("bin"), "Rscript"), c("--vanilla", script), stdout = TRUE, timeout = 120)
+  expect_identical(said, "TRUE")
 })

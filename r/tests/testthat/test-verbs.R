@@ -18,10 +18,10 @@ test_that("counts are the tables of the rows", {
 })
 
 test_that("tetrachoric correlations solve their equation", {
-  r <- tetrachoric(rows)
+  r <- blica_tetrachoric(rows)
   expect_equal(unname(r$tau), unname(qnorm(colMeans(rows))), tolerance = 1e-13)
   table <- table(rows[, 1], rows[, 4])
-  one <- tetrachoric(matrix(as.numeric(table), 2))
+  one <- blica_tetrachoric(matrix(as.numeric(table), 2))
   expect_equal(one$rho, r$rho[1, 4], tolerance = 1e-12)
   expect_equal(one$se, r$se[1, 4], tolerance = 1e-10)
   # P(both one) by numerical integration
@@ -34,11 +34,11 @@ test_that("tetrachoric correlations solve their equation", {
 
 test_that("empty cells and constants are flagged", {
   x <- rbind(c(0, 0, 1), c(0, 1, 1), c(1, 0, 1), c(0, 0, 1))[rep(1:4, 5), ]
-  r <- suppressWarnings(tetrachoric(x))
+  r <- suppressWarnings(blica_tetrachoric(x))
   expect_equal(r$flags[1, 2], 1)
   expect_lt(r$rho[1, 2], 0)
   expect_equal(r$rho[1, 3], 0)
-  expect_warning(expect_warning(tetrachoric(x), class = "blica_warning"), class = "blica_warning")
+  expect_warning(expect_warning(blica_tetrachoric(x), class = "blica_warning"), class = "blica_warning")
 })
 
 test_that("missing values count pairwise", {
