@@ -4,7 +4,7 @@ DESTDIR ?=
 SECONDS ?= 60
 JOBS ?= 2
 BUILD := build/release
-.PHONY: docs help demo test asan faults fuzz tsan kill-test slurm-test valgrind coverage build install bench bench-methods bench-ivae clean setup setup-test
+.PHONY: strict docs help demo test asan faults fuzz tsan kill-test slurm-test valgrind coverage build install bench bench-methods bench-ivae clean setup setup-test
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | column -t -s "$$(printf '\t')"
@@ -15,14 +15,19 @@ setup: ## install the packages that building needs (Debian, as root), or name th
 setup-test: ## install the packages that the tests need, or name them
 	@sh tools/setup.sh test
 
-build: setup ## build the release preset in build/release
+build: ## build the release preset in build/release; installs nothing
 	@echo "Building in $(BUILD)"
 	@mkdir -p $(BUILD)
-	@cmake --preset release -Wno-dev > $(BUILD)/configure.log 2>&1 || { cat $(BUILD)/configure.log; exit 1; }
+	@cmake --preset release -Wno-dev > $(BUILD)/configure.log 2>&1 || { cat $(BUILD)/configure.log; echo "What is missing on Debian: sh tools/setup.sh build"; exit 1; }
 	@cmake --build $(BUILD) > $(BUILD)/build.log 2>&1 || { cat $(BUILD)/build.log; exit 1; }
-	@! grep -E 'warning:' $(BUILD)/build.log
+	@grep -A6 -E 'warning:' $(BUILD)/build.log || true
 
-demo: build ## simulate, fit, and write a report
+strict: ## build everything with gcc and with clang; a warning fails
+	@for cc in gcc clang; do echo "Building in build/strict-$$cc"; \
+	  cmake --preset release -B build/strict-$$cc -DCMAKE_C_COMPILER=$$cc -DBLICA_WERROR=ON -Wno-dev > /dev/null && \
+	  cmake --build build/strict-$$cc || exit 1; done
+
+demo: setup build ## simulate, fit, and write a report
 	@sh tools/demo.sh
 
 test: setup-test build ## build and run all tests

@@ -113,8 +113,13 @@ static int start(int argc, char **argv) {
   return finish(code);
 }
 
+#ifdef __ELF__ /* the linker leaves a weak symbol NULL when no library has it */
 extern int blas_thread_shutdown_(void) __attribute__((weak));
 extern void openblas_set_num_threads(int threads) __attribute__((weak));
+#else
+static int (*const blas_thread_shutdown_)(void) = NULL;
+static void (*const openblas_set_num_threads)(int threads) = NULL;
+#endif
 
 /* OpenBLAS starts threads when it is loaded, which look for work for a tenth of a second before they sleep, beside
  * other processes' work. All threads here are our own, so they are sent home at once. */

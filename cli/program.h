@@ -47,6 +47,15 @@ struct program {
   int threads, quiet; /* options of every command */
 };
 
+/* Commands that draw, which a build without BLICA_REPORT leaves out. */
+#ifdef BLICA_REPORT
+#define EACH_DRAWING_COMMAND(ROW)                                                                                      \
+  ROW(report)                                                                                                          \
+  ROW(experiment)
+#else
+#define EACH_DRAWING_COMMAND(ROW)
+#endif
+
 /* All commands, in the order in which help lists them. */
 #define EACH_COMMAND(ROW)                                                                                              \
   ROW(simulate)                                                                                                        \
@@ -59,8 +68,7 @@ struct program {
   ROW(sources)                                                                                                         \
   ROW(compare)                                                                                                         \
   ROW(identify)                                                                                                        \
-  ROW(report)                                                                                                          \
-  ROW(experiment)                                                                                                      \
+  EACH_DRAWING_COMMAND(ROW)                                                                                            \
   ROW(self_doc)
 
 #define ROW(name) extern const command command_##name;

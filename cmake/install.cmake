@@ -6,9 +6,11 @@ set(BLICA_CMAKE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/blica)
 install(TARGETS blica EXPORT blicaTargets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
   PUBLIC_HEADER DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-install(TARGETS blica_static ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS blica_static EXPORT blicaStaticTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 
+# find_package(blica) gives blica::blica, the shared library; find_package(blica COMPONENTS static) blica::static too.
 install(EXPORT blicaTargets NAMESPACE blica:: DESTINATION ${BLICA_CMAKE_DIR})
+install(EXPORT blicaStaticTargets NAMESPACE blica:: DESTINATION ${BLICA_CMAKE_DIR})
 configure_package_config_file(cmake/blicaConfig.cmake.in ${CMAKE_CURRENT_BINARY_DIR}/blicaConfig.cmake
   INSTALL_DESTINATION ${BLICA_CMAKE_DIR})
 write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/blicaConfigVersion.cmake COMPATIBILITY SameMinorVersion)
@@ -17,6 +19,12 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/blicaConfig.cmake ${CMAKE_CURRENT_BINA
 
 # Relative to the .pc file itself, so that a tree installed under one name works under another.
 file(RELATIVE_PATH BLICA_PC_PREFIX /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
+set(BLICA_PC_LIBS ${BLICA_BLAS_LIBS})
+foreach(library ${OpenMP_C_LIB_NAMES})
+  list(APPEND BLICA_PC_LIBS -l${library})
+endforeach()
+list(APPEND BLICA_PC_LIBS ${CMAKE_THREAD_LIBS_INIT} -lm)
+list(JOIN BLICA_PC_LIBS " " BLICA_PC_LIBS)
 configure_file(cmake/blica.pc.in ${CMAKE_CURRENT_BINARY_DIR}/blica.pc @ONLY)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/blica.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 

@@ -1,11 +1,17 @@
 /* blas_threads.c - OpenBLAS held to one thread while our own loops run, so that they do not oversubscribe the machine
  * and its sums do not depend on its threads. Other BLAS libraries lack the two calls and are left alone. */
 #include <pthread.h>
+#include <stddef.h>
 
 #include "base/base.h"
 
+#ifdef __ELF__ /* the linker leaves a weak symbol NULL when no library has it */
 extern int openblas_get_num_threads(void) __attribute__((weak));
 extern void openblas_set_num_threads(int threads) __attribute__((weak));
+#else
+static int (*const openblas_get_num_threads)(void) = NULL;
+static void (*const openblas_set_num_threads)(int threads) = NULL;
+#endif
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int holders, before;

@@ -45,7 +45,7 @@ example() {
   [ "$SANITIZED" = no ] || skip "the library is built with sanitizers"
   example
   cat >CMakeLists.txt <<'C'
-cmake_minimum_required(VERSION 3.20)
+cmake_minimum_required(VERSION 3.21)
 project(stranger C)
 find_package(blica REQUIRED)
 add_executable(recover recover.c)
@@ -57,6 +57,38 @@ C
   [ "$status" -eq 0 ] || { echo "$output"; return 1; }
   similarity=${output##* }
   awk "BEGIN{exit !($similarity > 0.95)}"
+}
+
+@test "a C program builds with the static library, by find_package and by pkg-config" {
+  [ "$SANITIZED" = no ] || skip "the library is built with sanitizers"
+  example
+  cat >CMakeLists.txt <<'C'
+cmake_minimum_required(VERSION 3.21)
+project(stranger C)
+find_package(blica REQUIRED COMPONENTS static)
+add_executable(recover recover.c)
+target_link_libraries(recover PRIVATE blica::static)
+C
+  cmake -S . -B build -DCMAKE_PREFIX_PATH="$TREE" >log 2>&1 || { cat log; return 1; }
+  cmake --build build >log 2>&1 || { cat log; return 1; }
+  run build/recover
+  [ "$status" -eq 0 ] || { echo "$output"; return 1; }
+  run ldd build/recover
+  [[ "$output" != *libblica* ]]
+  export PKG_CONFIG_PATH=$LIB/pkgconfig
+  flags=$(pkg-config --cflags --libs --static blica)
+  [[ "$flags" != *fopenmp* ]]
+  # shellcheck disable=SC2086
+  cc recover.c ${flags/-lblica/-l:libblica.a} -o static
+  run ./static
+  [ "$status" -eq 0 ] || { echo "$output"; return 1; }
+}
+
+@test "the library's name carries the binary interface: 0.minor before 1.0, major after" {
+  version=$(cat "$BLICA_SOURCE/VERSION")
+  case $version in 0.*) wanted=${version%.*} ;; *) wanted=${version%%.*} ;; esac
+  run readelf -d "$LIB/libblica.so"
+  [[ "$output" == *"soname: [libblica.so.$wanted]"* ]]
 }
 
 @test "the header is clean C11 and C++" {
