@@ -11,8 +11,9 @@
 #include "num/lanes.h"
 
 typedef struct bl_corfit_data bl_corfit_data;
-/* A segment whose objective is a sum over pairs: the value of one at correlation rho, and its slope there. */
-typedef double (*bl_corfit_pair_term)(const bl_corfit_data *data, int s, int i, int j, double rho, double *slope);
+/* A segment whose objective is a sum over pairs: the sum over the pairs (i,j), i < j, of one j at correlations rho [j],
+ * and the slope of each there. */
+typedef double (*bl_corfit_pair_term)(const bl_corfit_data *data, int s, int j, const double *rho, double *slope);
 
 /* One segment: value of F_s and, through the chain rule, its gradient in A [n,k] and log v_s [k]. work is
  * data->work doubles of this thread's own. */
@@ -27,14 +28,17 @@ struct bl_corfit_data {
   double *c;            /* [n,n] of this rank's segments, correlations with the noise on the diagonal: method matched */
   double *noise;        /* [n,u] variance that dichotomising adds: method matched */
   bool lanes;           /* method matched, small n: c and noise hold vectors of eight segments, all blocks */
-  const blica_counts *counts; /* method pairwise */
-  const double *thresholds;   /* [n,u]: method pairwise */
-  const blica_cor *cor;       /* least squares */
-  bl_corfit_term term;        /* without lanes */
-  bl_corfit_pair_term pair;   /* of a sum over pairs that is worth sharing: method pairwise; else NULL */
-  size_t work;                /* doubles that a term or a block needs */
+  const blica_counts *counts;  /* method pairwise */
+  const double *thresholds;    /* [n,u]: method pairwise */
+  const double *below, *above; /* [n,u] Phi of thresholds and of minus thresholds: method pairwise */
+  blica_simd level;            /* method pairwise */
+  const blica_cor *cor;        /* least squares */
+  bl_corfit_term term;         /* without lanes */
+  bl_corfit_pair_term pair;    /* of a sum over pairs that is worth sharing: method pairwise; else NULL */
+  size_t work;                 /* doubles that a term or a block needs */
   double precision_mixing, precision_variance; /* 1/sd^2 of the priors; 0: none */
-  bool average; /* learn the priors' scales, and A, with the log-variances averaged over */
+  const double *begin; /* theta of the only start, where another method's solution serves; NULL: the usual starts */
+  bool average;        /* learn the priors' scales, and A, with the log-variances averaged over */
 };
 
 double bl_corfit_matched(const bl_corfit_data *data, int s, const double *a, const double *log_v, double *work,
@@ -78,8 +82,11 @@ void bl_corfit_steps_free(bl_corfit_steps *steps);
 blica_status bl_corfit_steps_run(bl_corfit_steps *steps, const double *theta, double *value, double *gradient_a,
                                  double *gradient_v);
 
-/* One table of method pairwise. */
-double bl_corfit_pairwise_term(const bl_corfit_data *data, int s, int i, int j, double rho, double *slope);
+/* The tables of method pairwise. */
+double bl_corfit_pairwise_term(const bl_corfit_data *data, int s, int j, const double *rho, double *slope);
+
+/* Sets below and above, which the caller frees through *block. */
+blica_status bl_corfit_tails(blica_ctx *ctx, bl_corfit_data *data, double **block);
 
 double bl_corfit_pairwise(const bl_corfit_data *data, int s, const double *a, const double *log_v, double *work,
                           double *gradient_a, double *gradient_v);

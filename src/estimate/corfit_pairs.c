@@ -22,14 +22,14 @@ static int bound(int n, int part) {
   return part == parts ? n : (int)(n * sqrt((double)part / parts));
 }
 
-/* Value, shares of the diagonal [n], slopes of the part's pairs. */
+/* Value, shares of the diagonal [n], slopes of the part's pairs, correlations of one variable's pairs [n]. */
 size_t bl_corfit_result_size(int n) {
   int64_t most = 0;
   for (int part = 0; part < bl_corfit_parts(n); part++) {
     int64_t first = bound(n, part), last = bound(n, part + 1), pairs = (last * (last - 1) - first * (first - 1)) / 2;
     if (pairs > most) most = pairs;
   }
-  return 1 + (size_t)n + (size_t)most;
+  return 1 + 2 * (size_t)n + (size_t)most;
 }
 
 /* M, G [n,n]; d, diagonal [n]; scaled A [n,k]. */
@@ -65,16 +65,18 @@ void bl_corfit_pairs_part(const bl_corfit_data *data, int s, bl_corfit_pair_term
   const int n = data->n, first = bound(n, part), last = bound(n, part + 1);
   const parts_of_room r = divide(room, n);
   double *diagonal = result + 1, *slopes = diagonal + n, value = 0;
+  double *rho = result + bl_corfit_result_size(n) - n;
   memset(diagonal, 0, (size_t)n * sizeof *diagonal);
-  for (int j = first; j < last; j++)
+  for (int j = first; j < last; j++, slopes += j - 1) {
+    for (int i = 0; i < j; i++) rho[i] = r.m[i + (size_t)j * n] * r.d[i] * r.d[j];
+    value += term(data, s, j, rho, slopes);
     for (int i = 0; i < j; i++) {
-      double slope, rho = r.m[i + (size_t)j * n] * r.d[i] * r.d[j];
-      value += term(data, s, i, j, rho, &slope);
-      slope *= 0.5; /* G is symmetric: each pair stands in it twice */
-      *slopes++ = slope * r.d[i] * r.d[j];
-      diagonal[i] += slope * rho;
-      diagonal[j] += slope * rho;
+      double slope = 0.5 * slopes[i]; /* G is symmetric: each pair stands in it twice */
+      slopes[i] = slope * r.d[i] * r.d[j];
+      diagonal[i] += slope * rho[i];
+      diagonal[j] += slope * rho[i];
     }
+  }
   *result = value;
 }
 

@@ -7,12 +7,16 @@
 
 #include "estimate/corfit.h"
 
-static double pair_term(const bl_corfit_data *data, int s, int i, int j, double rho, double *slope) {
-  const size_t at = (size_t)(s - data->cor->first) * (size_t)data->cor->pairs + (size_t)blica_pair(i, j);
-  const double se = data->cor->se[at], gap = rho - data->cor->rho[at];
-  const double weight = isfinite(se) && se > 0 ? data->weight[s] / (se * se) : 0;
-  *slope = weight * gap;
-  return 0.5 * weight * gap * gap;
+static double pair_term(const bl_corfit_data *data, int s, int j, const double *rho, double *slope) {
+  const size_t first = (size_t)(s - data->cor->first) * (size_t)data->cor->pairs + (size_t)blica_pair(0, j);
+  double value = 0;
+  for (int i = 0; i < j; i++) {
+    const double se = data->cor->se[first + (size_t)i], gap = rho[i] - data->cor->rho[first + (size_t)i];
+    const double weight = isfinite(se) && se > 0 ? data->weight[s] / (se * se) : 0;
+    slope[i] = weight * gap;
+    value += 0.5 * weight * gap * gap;
+  }
+  return value;
 }
 
 double bl_corfit_squares(const bl_corfit_data *data, int s, const double *a, const double *log_v, double *work,

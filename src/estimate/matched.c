@@ -178,15 +178,20 @@ static blica_status run_start(run *r) {
   TRY(bl_corfit_make(r->ctx, r->data, &r->fit));
   bl_watch_set(r->ctx, &r->watch);
   TRY(bl_alloc(r->ctx, bl_sgauss_size(r->starts), &room));
-  if (r->index == 0)
+  if (r->data->begin)
+    memcpy(r->theta, r->data->begin, bl_corfit_size(r->data) * sizeof *room);
+  else if (r->index == 0)
     TRY(bl_start_jointdiag(r->ctx, r->starts, 0, 0, room));
   else
     TRY(bl_start_random(r->ctx, r->starts, r->problem->options->seed, r->index, room));
-  memcpy(r->theta, room, nk * sizeof *room);
-  for (int s = 0; s < r->data->u; s++)
+  if (!r->data->begin) memcpy(r->theta, room, nk * sizeof *room);
+  for (int s = 0; s < r->data->u && !r->data->begin; s++)
     memcpy(r->theta + nk + (size_t)r->data->k * s, room + bl_sgauss_local(r->starts, s),
            (size_t)r->data->k * sizeof *room);
-  snprintf(r->record.kind, sizeof r->record.kind, "%s", r->index == 0 ? "jointdiag" : "random");
+  snprintf(r->record.kind, sizeof r->record.kind, "%s",
+           r->data->begin  ? "matched"
+           : r->index == 0 ? "jointdiag"
+                           : "random");
   TRY(minimise(r, 0, r->problem->options->tolerance));
   r->record.seconds = r->record.seconds_near = bl_seconds() - begun;
   bl_stage_over(r->ctx, &r->stage, bl_pass_start, &end);
@@ -539,15 +544,51 @@ done:
   return status;
 }
 
+/* Many parameters: one start, at the solution of method matched and under the scales that it has learned. */
+static blica_status run_from_matched(blica_ctx *ctx, const bl_problem *problem, bl_corfit_data *data,
+                                     blica_model *model) {
+  blica_status status;
+  blica_model *start = NULL;
+  double *begin = NULL;
+  bl_problem inner = *problem;
+  blica_fit_options options = *problem->options;
+  const size_t nk = (size_t)data->n * (size_t)data->k;
+  inner.options = &options;
+  inner.stage = bl_stage_below(&problem->stage, "matched");
+  options.weight = 1;
+  TRY(blica_model_create(ctx, model->n, model->k, model->u, &start));
+  TRY(bl_alloc(ctx, bl_corfit_size(data), &begin));
+  TRY(estimate(ctx, &inner, true, start));
+  memcpy(begin, start->mixing, nk * sizeof *begin);
+  for (size_t i = nk; i < bl_corfit_size(data); i++) begin[i] = log(start->variances[i - nk]);
+  data->begin = begin;
+  options = *problem->options;
+  options.starts = 1;
+  for (int i = 0; i < start->fit.n_notes; i++) {
+    const blica_note *note = &start->fit.notes[i];
+    if (strcmp(note->name, "prior_mixing") == 0) options.prior_mixing = note->value;
+    if (strcmp(note->name, "prior_variance") == 0) options.prior_variance = note->value;
+  }
+  if (strcmp(options.prior, "none") != 0) memcpy(options.prior, "fixed", sizeof "fixed");
+  inner.stage = problem->stage;
+  TRY(run_all(ctx, &inner, data, 0, model));
+done:
+  data->begin = NULL;
+  blica_model_free(start);
+  bl_free(begin);
+  return status;
+}
+
 blica_status bl_estimate_pairwise(blica_ctx *ctx, const bl_problem *problem, blica_model *model, bool *means_done) {
   blica_status status;
-  double *weight = NULL;
+  double *weight = NULL, *below = NULL;
   bl_corfit_data data = {.n = model->n,
                          .k = model->k,
                          .u = model->u,
                          .link = problem->options->link,
                          .counts = problem->counts,
                          .thresholds = model->thresholds,
+                         .level = blica_simd_level(ctx),
                          .term = bl_corfit_pairwise,
                          .pair = bl_corfit_pairwise_term,
                          .work = bl_corfit_pairs_work(model->n, model->k)};
@@ -555,8 +596,13 @@ blica_status bl_estimate_pairwise(blica_ctx *ctx, const bl_problem *problem, bli
   TRY(bl_alloc(ctx, (size_t)model->u, &weight));
   for (int s = 0; s < model->u; s++) weight[s] = 0.5 * problem->options->weight;
   data.weight = weight;
-  TRY(run_all(ctx, problem, &data, 0, model));
+  TRY(bl_corfit_tails(ctx, &data, &below));
+  if ((size_t)model->n * (size_t)model->k > LAPLACE_MAX)
+    TRY(run_from_matched(ctx, problem, &data, model));
+  else
+    TRY(run_all(ctx, problem, &data, 0, model));
 done:
   bl_free(weight);
+  bl_free(below);
   return status;
 }

@@ -22,7 +22,7 @@ typedef struct {
   blica_counts *counts;
   blica_cor *cor;
   bl_corfit_data data;
-  double *weight, *theta, *gradient;
+  double *weight, *theta, *gradient, *tails;
   size_t size;
 } problem;
 
@@ -46,6 +46,7 @@ static void make(problem *p, int n, int k, int u, int exact, kind which) {
                              .weight = p->weight,
                              .counts = p->counts,
                              .thresholds = p->cor->thresholds};
+  assert_int_equal(bl_corfit_tails(ctx, &p->data, &p->tails), BLICA_OK);
   p->data.term = terms[which], p->data.work = work[which], p->data.cor = p->cor;
   p->data.c = calloc((size_t)(n * n * u), sizeof(double));
   p->data.noise = calloc((size_t)(n * u), sizeof(double));
@@ -64,6 +65,7 @@ static void make(problem *p, int n, int k, int u, int exact, kind which) {
 }
 
 static void drop(problem *p) {
+  bl_free(p->tails);
   free(p->weight), free(p->theta), free(p->gradient), free(p->data.c), free(p->data.noise);
   blica_model_free(p->truth), blica_data_free(p->rows), blica_counts_free(p->counts), blica_cor_free(p->cor);
 }

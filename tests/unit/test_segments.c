@@ -127,7 +127,7 @@ static blica_status work_on_tables(blica_ctx *ctx, rank_job *job) {
   const size_t n = (size_t)p->n, u = (size_t)p->u;
   blica_counts *counts = NULL;
   bl_corfit *fit = NULL;
-  double *weight = room(u), *thresholds = room(n * u);
+  double *weight = room(u), *thresholds = room(n * u), *tails = NULL;
   bl_corfit_data data = {.n = p->n,
                          .k = p->k,
                          .u = p->u,
@@ -144,12 +144,14 @@ static blica_status work_on_tables(blica_ctx *ctx, rank_job *job) {
   for (size_t i = 0; i < n * u; i++) counts->ones[i] = 500, counts->present[i] = 1000;
   for (size_t t = 0; t < (size_t)counts->pairs * u; t++) counts->n11[t] = 250 + (double)((int)(100 * p->pairs[t]));
   data.counts = counts;
+  TRY(bl_corfit_tails(ctx, &data, &tails));
   TRY(bl_corfit_make(ctx, &data, &fit));
   job->value = bl_corfit_eval(fit, p->theta, job->gradient);
   if (!(bl_corfit_eval(fit, p->theta, job->gradient) == job->value)) status = BLICA_ERR_INTERNAL;
 done:
   bl_corfit_free(fit);
   blica_counts_free(counts);
+  bl_free(tails);
   free(weight), free(thresholds);
   return status;
 }
