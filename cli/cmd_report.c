@@ -31,6 +31,7 @@ typedef struct {
   blica_model *model;
   blica_counts *counts;
   blica_cor *raw, *cor;
+  blica_fitted_values *fitted;
   blica_identification *identification;
   int *segment;
 } material;
@@ -40,6 +41,7 @@ static void release(material *m) {
   blica_counts_free(m->counts);
   blica_cor_free(m->raw);
   blica_cor_free(m->cor);
+  blica_fitted_free(m->fitted);
   blica_identification_free(m->identification);
   free(m->segment);
 }
@@ -111,6 +113,7 @@ static int gather(program *p, const report_values *v, material *m) {
   status = blica_correlate(p->ctx, m->counts, &m->raw);
   double condition = m->model->fit.condition > 1 ? m->model->fit.condition : 1.0 / 0.0; /* a simulated model has none */
   if (status == BLICA_OK) status = blica_regularise(p->ctx, m->raw, condition, &m->cor);
+  if (status == BLICA_OK) status = blica_fitted(p->ctx, m->model, NULL, &m->fitted);
   return status == BLICA_OK ? EXIT_OK : fail_reading(p, status);
 }
 
@@ -180,6 +183,7 @@ static int run(program *p, void *values) {
     report_input in = {.model = m.model,
                        .counts = m.counts,
                        .cor = m.cor,
+                       .fitted = m.fitted,
                        .segment = m.segment,
                        .identification = m.identification,
                        .model_path = p->operands[0],

@@ -64,6 +64,7 @@ struct program {
   ROW(merge)                                                                                                           \
   ROW(correlate)                                                                                                       \
   ROW(fit)                                                                                                             \
+  ROW(assess)                                                                                                          \
   ROW(loglik)                                                                                                          \
   ROW(sources)                                                                                                         \
   ROW(compare)                                                                                                         \

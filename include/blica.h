@@ -488,6 +488,78 @@ typedef struct {
 BLICA_API blica_status blica_identify(blica_ctx *ctx, const blica_model *model, blica_identification **out);
 BLICA_API void blica_identification_free(blica_identification *identification);
 
+/* What a model says of the data: correlations of the latent q, P(x_i = 1) and P(x_i = 1, x_j = 1) in each segment;
+ * and, when counts are given, what is observed less what is fitted. */
+typedef struct {
+  int n, u;
+  int64_t pairs;
+  char **variables, **segments;
+  double *correlation; /* [pairs,u] */
+  double *margin;      /* [n,u] */
+  double *pair;        /* [pairs,u] */
+  double
+      *correlation_residual; /* [pairs,u] observed less fitted; NaN where nothing was observed. NULL without counts */
+  double *margin_residual;   /* [n,u] the same for the share of ones */
+  double *pair_residual;     /* [pairs,u] the same for the share of rows where both are 1 */
+  double *segment_srmr;      /* [u] root mean square of the residual correlations, the diagonal counted */
+  double srmr;               /* their mean over segments, weighted by rows; NaN without counts */
+} blica_fitted_values;
+/* counts may be NULL. Variables and segments are matched by name. */
+BLICA_API blica_status blica_fitted(blica_ctx *ctx, const blica_model *model, const blica_counts *counts,
+                                    blica_fitted_values **out);
+BLICA_API void blica_fitted_free(blica_fitted_values *fitted);
+
+/* How far an estimate can be trusted: standard errors, how far each column may turn, whether the variances change over
+ * segments at all, and whether the model fits. Needs the rows that the model was fitted to. */
+typedef struct {
+  int bootstrap;   /* refits of redrawn rows; 0: none, else at least 20 */
+  int simulations; /* data sets for the test of change; 0: no test, else at least 19 */
+  double level;    /* coverage of the intervals */
+  uint64_t seed;
+} blica_assess_options;
+
+typedef struct {
+  int n, k, u;
+  char **variables, **segments;
+  double level;
+  /* Asymptotic (sandwich) errors in the model's canonical scale; NaN where there are none. */
+  double *mixing_se;       /* [n,k] */
+  double *log_variance_se; /* [k,u] */
+  double *threshold_se;    /* [n,u] */
+  int64_t parameters;      /* nk + uk */
+  double *covariance;      /* [parameters,parameters] of A and log v; NULL where there is none */
+  /* Bootstrap errors; NULL without a bootstrap. */
+  int draws;
+  double *mixing_se_bootstrap;       /* [n,k] */
+  double *log_variance_se_bootstrap; /* [k,u] */
+  double *mean_se_bootstrap;         /* [k,u] */
+  double *stability;                 /* [k] share of draws in which the column stays within 30 degrees */
+  /* Intervals, from the bootstrap errors when there are such. */
+  double *mixing_low, *mixing_high;     /* [n,k] */
+  double *variance_low, *variance_high; /* [k,u] */
+  /* How far the columns may turn, in degrees, and the accuracy to expect from it. */
+  double *angle;       /* [k] one standard deviation */
+  double *angle_bound; /* [k] 90 % of errors are smaller */
+  double expected_mcs;
+  /* Do the variances change? p values, NaN without the test. */
+  double change_p;
+  double *source_change_p; /* [k] */
+  /* Does the model fit? NaN where it could not be computed. */
+  double srmr, m2, m2_p, rmsea2, rmsea2_low, rmsea2_high; /* 90 % interval */
+  int64_t df;
+  double *segment_srmr, *segment_m2; /* [u] */
+  double *item_srmr;                 /* [n] root mean square of the residual correlations of an item */
+  /* What the design can identify, and the verdict in three sentences: design, change, axes. */
+  int64_t surplus, rank, rank_parameters;
+  char verdict[3][400];
+} blica_assessment;
+
+BLICA_API blica_assess_options blica_assess_options_default(void);
+BLICA_API const blica_option *blica_assess_option_table(int *count);
+BLICA_API blica_status blica_assess(blica_ctx *ctx, const blica_model *model, const blica_data *data,
+                                    const blica_assess_options *options, blica_assessment **out);
+BLICA_API void blica_assessment_free(blica_assessment *assessment);
+
 #ifdef __cplusplus
 }
 #endif

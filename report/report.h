@@ -12,6 +12,7 @@ typedef struct {
   const blica_model *model;
   const blica_counts *counts;                 /* of the data, or NULL: what needs them is left out */
   const blica_cor *cor;                       /* regularised as for the fit; NULL together with counts */
+  const blica_fitted_values *fitted;          /* of the model; NULL together with counts */
   const int *segment;                         /* [u] segment of counts and cor for each of the model's */
   const blica_identification *identification; /* or NULL: the count alone speaks */
   int64_t surplus;                            /* statistics less unknowns, as in Table 1 */

@@ -1,4 +1,4 @@
-/* report_numbers.c - the numbers behind the report: fitted correlations, residuals, the order of rows. */
+/* report_numbers.c - the numbers behind the report: residuals of correlations, the order of rows. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,17 +26,6 @@ double source_correlation(const blica_model *m, int i, int j) {
   return loading(m, i, j) * sum / m->u;
 }
 
-/* Correlations of the latent q in segment s. */
-static bool fitted_segment(const blica_model *m, int s, double *rho) {
-  double *scale = draw_alloc((size_t)m->n, sizeof *scale);
-  if (!scale) return false;
-  for (int i = 0; i < m->n; i++) scale[i] = 1 / sqrt(1 + common(m, s, i, i));
-  for (int j = 1; j < m->n; j++)
-    for (int i = 0; i < j; i++) rho[blica_pair(i, j)] = common(m, s, i, j) * scale[i] * scale[j];
-  free(scale);
-  return true;
-}
-
 static void judge_segment(const report_input *in, agreement *a, int s) {
   int t = in->segment[s];
   double sum = 0, errors = 0;
@@ -44,6 +33,7 @@ static void judge_segment(const report_input *in, agreement *a, int s) {
   for (int64_t p = 0; p < a->pairs; p++) {
     int64_t at = p + s * a->pairs, there = p + t * a->pairs;
     a->observed[at] = in->cor->rho[there];
+    a->fitted[at] = in->fitted->correlation[at];
     a->used[at] = (in->cor->flags[there] & (BLICA_PAIR_CONSTANT | BLICA_PAIR_EMPTY)) == 0;
     if (!a->used[at]) continue;
     double d = a->fitted[at] - a->observed[at], se = in->cor->se[there];
@@ -79,7 +69,7 @@ static void judge_pairs(agreement *a) {
 
 bool agreement_make(const report_input *in, agreement *out) {
   *out = (agreement){0};
-  if (!in->cor || in->model->n < 2) return true;
+  if (!in->cor || !in->fitted || in->model->n < 2) return true;
   agreement a = {.n = in->model->n, .u = in->model->u, .pairs = in->cor->pairs};
   size_t all = (size_t)a.pairs * (size_t)a.u;
   a.observed = draw_alloc(all, sizeof *a.observed);
@@ -89,10 +79,7 @@ bool agreement_make(const report_input *in, agreement *out) {
   a.segment_rms = draw_alloc((size_t)a.u, sizeof *a.segment_rms);
   a.segment_se = draw_alloc((size_t)a.u, sizeof *a.segment_se);
   bool ok = a.observed && a.fitted && a.used && a.pair_mean && a.segment_rms && a.segment_se;
-  for (int s = 0; s < a.u && ok; s++) {
-    ok = fitted_segment(in->model, s, a.fitted + (size_t)s * (size_t)a.pairs);
-    if (ok) judge_segment(in, &a, s);
-  }
+  for (int s = 0; s < a.u && ok; s++) judge_segment(in, &a, s);
   if (ok) {
     judge_pairs(&a);
     *out = a;

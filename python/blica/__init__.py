@@ -14,6 +14,7 @@ True
 """
 from ._library import ffi as _ffi
 from ._library import lib as _lib
+from ._inference import Assessment, Fitted, assess, fitted
 from ._objects import Correlations, Counts, Model
 from ._options import option_table
 from ._session import BlicaWarning, NumericalError
@@ -21,8 +22,8 @@ from ._verbs import (Comparison, Identification, LogLik, Simulation, Sources, Te
                      identify, load, loglik, merge, report, save, simulate, sources, tetrachoric, tetrachoric_table)
 
 __version__ = _ffi.string(_lib.blica_version()).decode()
-__all__ = ["BinaryICA", "BlicaWarning", "Comparison", "Correlations", "Counts", "Identification", "LogLik", "Model",
-           "NumericalError", "Simulation", "Sources", "Tetrachoric", "compare", "correlate", "count", "fit", "identify", "load",
+__all__ = ["Assessment", "BinaryICA", "BlicaWarning", "Comparison", "Correlations", "Counts", "Fitted", "Identification", "LogLik", "Model",
+           "NumericalError", "Simulation", "Sources", "Tetrachoric", "assess", "compare", "correlate", "count", "fit", "fitted", "identify", "load",
            "loglik", "merge", "methods", "option_table", "plot_correlations", "plot_mixing", "plot_variances", "report",
            "save",
            "simulate", "sources", "tetrachoric", "tetrachoric_table"]

@@ -75,9 +75,12 @@ static void write_report(const blica_model *m, const blica_counts *counts, const
   for (int s = 0; s < 64; s++) segment[s] = s;
   blica_identification *id = NULL;
   if (blica_identify(fuzz_ctx(), m, &id) != BLICA_OK) CHECK(!id);
+  blica_fitted_values *fitted = NULL;
+  if (cor && blica_fitted(fuzz_ctx(), m, NULL, &fitted) != BLICA_OK) CHECK(!fitted);
   report_input in = {.model = m,
                      .counts = counts,
                      .cor = cor,
+                     .fitted = fitted,
                      .segment = segment,
                      .identification = id,
                      .surplus = 1,
@@ -90,6 +93,7 @@ static void write_report(const blica_model *m, const blica_counts *counts, const
   CHECK(strlen(page) == length);
   check_page(page);
   free(page);
+  blica_fitted_free(fitted);
   blica_identification_free(id);
 }
 

@@ -1,0 +1,192 @@
+/* cmd_assess.c - blica assess MODEL DATA: how far the estimate can be trusted. */
+#include <math.h>
+#include <stdio.h>
+
+#include "base/outfile.h"
+#include "data_args.h"
+#include "output.h"
+
+typedef struct {
+  blica_assess_options options;
+  data_values data;
+  const char *out;
+  int json;
+} assess_values;
+
+static const blica_option own[] = {
+    OPTION(assess_values, out, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "FILE", "Write all numbers here, as JSON."),
+    OPTION(
+        assess_values, json, BLICA_OPT_FLAG, "no", 0, 1, NULL, NULL,
+        "A JSON object with expected_mcs, columns (source, angle_degrees, ...), change (p), srmr, rmsea2, m2, verdict, "
+        "mixing, variances, items and segments."),
+};
+OPTION_TABLE(own_table, own)
+
+/* ---- JSON ---- */
+
+/* Rows of x [rows,columns]. */
+static json_t *matrix(const double *x, int rows, int columns) {
+  if (!x) return json_null();
+  json_t *list = json_array();
+  for (int i = 0; i < rows; i++) {
+    json_t *row = json_array();
+    for (int j = 0; j < columns; j++) json_array_append_new(row, json_number(x[i + (size_t)j * rows]));
+    json_array_append_new(list, row);
+  }
+  return list;
+}
+
+/* One list of k numbers per segment, as in model.json. */
+static json_t *by_segment(const double *x, int k, int u) {
+  if (!x) return json_null();
+  json_t *list = json_array();
+  for (int s = 0; s < u; s++) {
+    json_t *row = json_array();
+    for (int j = 0; j < k; j++) json_array_append_new(row, json_number(x[j + (size_t)s * k]));
+    json_array_append_new(list, row);
+  }
+  return list;
+}
+
+static json_t *columns_record(const blica_assessment *a) {
+  json_t *list = json_array();
+  for (int j = 0; j < a->k; j++) {
+    char name[32];
+    snprintf(name, sizeof name, "z%d", j + 1);
+    json_array_append_new(list,
+                          json_pack("{s:s,s:o,s:o,s:o,s:o}", "source", name, "angle_degrees", json_number(a->angle[j]),
+                                    "angle_bound_degrees", json_number(a->angle_bound[j]), "change_p",
+                                    json_number(a->source_change_p[j]), "stability",
+                                    a->stability ? json_number(a->stability[j]) : json_null()));
+  }
+  return list;
+}
+
+static json_t *named(char **names, int count, const char *what, const double *srmr, const double *m2) {
+  json_t *list = json_array();
+  for (int i = 0; i < count; i++) {
+    json_t *item = json_pack("{s:o,s:o}", what, json_text(names[i]), "srmr", json_number(srmr[i]));
+    if (m2) json_object_set_new(item, "m2", json_number(m2[i]));
+    json_array_append_new(list, item);
+  }
+  return list;
+}
+
+static json_t *record(const blica_assessment *a, const blica_assess_options *o) {
+  json_t *r = json_pack("{s:o,s:o,s:{s:o,s:i},s:o,s:o,s:[o,o],s:o,s:I,s:o,s:[s,s,s]}", "expected_mcs",
+                        json_number(a->expected_mcs), "columns", columns_record(a), "change", "p",
+                        json_number(a->change_p), "simulations", o->simulations, "srmr", json_number(a->srmr), "rmsea2",
+                        json_number(a->rmsea2), "rmsea2_interval", json_number(a->rmsea2_low),
+                        json_number(a->rmsea2_high), "m2", json_number(a->m2), "df", (json_int_t)a->df, "m2_p",
+                        json_number(a->m2_p), "verdict", a->verdict[0], a->verdict[1], a->verdict[2]);
+  if (!r) return NULL;
+  json_t *mixing = json_pack("{s:o,s:o,s:o,s:o}", "se", matrix(a->mixing_se, a->n, a->k), "se_bootstrap",
+                             matrix(a->mixing_se_bootstrap, a->n, a->k), "low", matrix(a->mixing_low, a->n, a->k),
+                             "high", matrix(a->mixing_high, a->n, a->k));
+  json_t *variances =
+      json_pack("{s:o,s:o,s:o,s:o}", "log_se", by_segment(a->log_variance_se, a->k, a->u), "log_se_bootstrap",
+                by_segment(a->log_variance_se_bootstrap, a->k, a->u), "low", by_segment(a->variance_low, a->k, a->u),
+                "high", by_segment(a->variance_high, a->k, a->u));
+  json_object_set_new(r, "mixing", mixing);
+  json_object_set_new(r, "variances", variances);
+  json_object_set_new(r, "means_se_bootstrap", by_segment(a->mean_se_bootstrap, a->k, a->u));
+  json_object_set_new(r, "thresholds_se", by_segment(a->threshold_se, a->n, a->u));
+  json_object_set_new(r, "items", named(a->variables, a->n, "variable", a->item_srmr, NULL));
+  json_object_set_new(r, "segments", named(a->segments, a->u, "segment", a->segment_srmr, a->segment_m2));
+  json_object_set_new(r, "level", json_number(a->level));
+  json_object_set_new(r, "draws", json_integer(a->draws));
+  json_object_set_new(r, "seed", json_integer((json_int_t)o->seed));
+  return r;
+}
+
+static int write_file(const blica_assessment *a, const blica_assess_options *o, const char *path) {
+  bl_outfile file;
+  json_t *r = record(a, o);
+  bool ok = r && bl_outfile_open(&file, path);
+  if (ok) ok = json_dumpf(r, file.stream, JSON_INDENT(1) | JSON_REAL_PRECISION(17)) == 0 && bl_outfile_commit(&file);
+  json_decref(r);
+  if (!ok) say_error("cannot write '%s'", path);
+  return ok ? EXIT_OK : EXIT_FAILED;
+}
+
+/* ---- text ---- */
+
+static void print_loadings(const blica_model *m, const blica_assessment *a) {
+  const double *se = a->draws ? a->mixing_se_bootstrap : a->mixing_se;
+  printf("loading (standard error)\n%-16s", "variable");
+  for (int j = 0; j < a->k; j++) printf("  %12s%d", "z", j + 1);
+  printf("\n");
+  for (int i = 0; i < a->n; i++) {
+    printf("%-16.40s", a->variables[i]);
+    for (int j = 0; j < a->k; j++) printf("  %6.2f (%.2f)", m->mixing[i + (size_t)j * a->n], se[i + (size_t)j * a->n]);
+    printf("\n");
+  }
+}
+
+static int print_text(const blica_model *m, const blica_assessment *a) {
+  for (int i = 0; i < 3; i++) printf("%s\n", a->verdict[i]);
+  printf("Fit: SRMR %.3f", a->srmr);
+  if (!isnan(a->m2))
+    printf(", M2 %.1f on %lld degrees of freedom (p = %.2g), RMSEA2 %.3f (90 %% from %.3f to %.3f)", a->m2,
+           (long long)a->df, a->m2_p, a->rmsea2, a->rmsea2_low, a->rmsea2_high);
+  printf(".\n\nsource\tangle\t90 %%\tchange p%s\n", a->stability ? "\tstable" : "");
+  for (int j = 0; j < a->k; j++) {
+    printf("z%d\t%.1f\t%.1f\t%.3f", j + 1, a->angle[j], a->angle_bound[j], a->source_change_p[j]);
+    if (a->stability) printf("\t%.2f", a->stability[j]);
+    printf("\n");
+  }
+  printf("\n");
+  print_loadings(m, a);
+  return EXIT_OK;
+}
+
+static int run(program *p, void *values) {
+  assess_values *v = values;
+  char message[TABLE_MESSAGE];
+  table_options reading = data_table_options(&v->data);
+  blica_model *model = NULL;
+  blica_data *data = NULL;
+  blica_assessment *result = NULL;
+  int code = EXIT_OK;
+  if (v->out && !output_possible(v->out)) return EXIT_DATA;
+  blica_status status = blica_model_load(p->ctx, p->operands[0], &model);
+  if (status != BLICA_OK) return fail_reading(p, status);
+  status = table_read(p->ctx, p->operands[1], &reading, message, &data);
+  if (status != BLICA_OK) {
+    code = fail_table(status, message);
+  } else if ((status = blica_assess(p->ctx, model, data, &v->options, &result)) != BLICA_OK) {
+    code = fail_reading(p, status);
+  } else {
+    progress_clear();
+    if (v->out) code = write_file(result, &v->options, v->out);
+    if (code == EXIT_OK) code = v->json ? json_print(record(result, &v->options)) : print_text(model, result);
+  }
+  blica_assessment_free(result);
+  blica_data_free(data);
+  blica_model_free(model);
+  return code;
+}
+
+const command command_assess = {
+    .name = "assess",
+    .summary = "how far a fit can be trusted: errors, angles, change, fit",
+    .operands = "MODEL DATA",
+    .least = 2,
+    .most = 2,
+    .text =
+        "Answers four questions about a fit, from the rows that it was fitted to. What can the design identify? Do the "
+        "variances change over these segments (a test, by simulation)? How well are the axes determined (the angle by "
+        "which each column may turn, and the MCS to expect)? Does the model fit (SRMR, M2, RMSEA2)? It also gives "
+        "standard errors and intervals of loadings and variances.\n\n"
+        "Errors come from the asymptotic distribution and, unless --bootstrap is none, from refits of rows that are "
+        "drawn "
+        "anew within segments. Where axes are weakly determined the asymptotic errors are too small; then trust the "
+        "bootstrap.",
+    .examples = "blica assess model.json data.csv\n"
+                "blica assess model.json data.csv --bootstrap none --json",
+    .groups = {{"Options", blica_assess_option_table, offsetof(assess_values, options)},
+               {"Output", own_table, 0},
+               {"How the data are read", data_option_table, offsetof(assess_values, data)}},
+    .values = sizeof(assess_values),
+    .run = run,
+};

@@ -1,0 +1,163 @@
+"""From an estimate to a conclusion: what a model implies, how far it can be trusted, how many sources there are."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import List, Optional
+
+import numpy as np
+
+from . import _options
+from ._data import Table
+from ._library import ffi, lib
+from ._objects import doubles, texts
+from ._session import Session, Verbose, text
+from ._verbs import _as_model, _count, pack_for
+
+
+def _squares(pointer, n: int, u: int, diagonal: float) -> np.ndarray:
+    """Symmetric matrices [u, n, n] from packed pairs."""
+    packed = doubles(pointer, u, n * (n - 1) // 2)
+    result = np.full((u, n, n), diagonal)
+    j, i = np.tril_indices(n, -1)
+    result[:, i, j] = result[:, j, i] = packed
+    return result
+
+
+def _optional(pointer, *shape: int) -> Optional[np.ndarray]:
+    return None if pointer == ffi.NULL else doubles(pointer, *shape)
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """What a model implies in each segment, and observed less fitted values when data were given.
+
+    Attributes
+    ----------
+    correlation, pair : arrays [u, n, n], latent correlations and P(x_i = 1, x_j = 1)
+    margin : array [u, n], P(x_i = 1)
+    correlation_residual, pair_residual, margin_residual : the same shapes, or None
+    srmr, segment_srmr : standardised root mean square residual, in all and per segment
+    """
+
+    variables: List[str]
+    segments: List[str]
+    correlation: np.ndarray
+    margin: np.ndarray
+    pair: np.ndarray
+    correlation_residual: Optional[np.ndarray]
+    margin_residual: Optional[np.ndarray]
+    pair_residual: Optional[np.ndarray]
+    segment_srmr: Optional[np.ndarray]
+    srmr: float
+
+
+def fitted(model, X=None, segments=None, *, binarize: Optional[float] = None, threads: Optional[int] = None) -> Fitted:
+    """Correlations, margins and pair probabilities that a model implies; with X (data or Counts) also residuals.
+
+    >>> from blica import simulate
+    >>> drawn = simulate(variables=5, sources=2, segments=3, exact=True)
+    >>> fitted(drawn.model, drawn.counts).srmr < 1e-9
+    True
+    """
+    session = Session(threads)
+    model = _as_model(model)
+    counts = ffi.NULL if X is None else _count(session, X, segments, binarize)[0]
+    f = session.call(lib.blica_fitted, model._pointer, counts, free=lib.blica_fitted_free)
+    n, u, there = f.n, f.u, X is not None
+    return Fitted(texts(f.variables, n), texts(f.segments, u), _squares(f.correlation, n, u, 1.0), doubles(f.margin, u, n),
+                  _squares(f.pair, n, u, np.nan), _squares(f.correlation_residual, n, u, 0.0) if there else None,
+                  _optional(f.margin_residual, u, n), _squares(f.pair_residual, n, u, np.nan) if there else None,
+                  _optional(f.segment_srmr, u), f.srmr)
+
+
+@dataclass(frozen=True)
+class Assessment:
+    """How far an estimate can be trusted.
+
+    Attributes
+    ----------
+    verdict : three sentences: what the design can identify, whether the data show change, how well axes are determined
+    expected_mcs : the accuracy to expect of the mixing matrix
+    angle, angle_bound : arrays [k], degrees by which a column may turn: one standard deviation, 90 % bound
+    change_p, source_change_p : p values against variances that are the same in all segments
+    mixing_se, mixing_low, mixing_high : arrays [n, k]
+    log_variance_se, variance_low, variance_high : arrays [u, k]
+    threshold_se : array [u, n]
+    covariance : array [nk + uk] squared, of A (column by column) and log v (segment by segment), or None
+    mixing_se_bootstrap, log_variance_se_bootstrap, mean_se_bootstrap, stability : None without a bootstrap
+    srmr, m2, df, m2_p, rmsea2, rmsea2_interval : does the model fit?
+    segment_srmr, segment_m2, item_srmr : fit by segment and by item
+    """
+
+    verdict: List[str]
+    expected_mcs: float
+    angle: np.ndarray
+    angle_bound: np.ndarray
+    change_p: float
+    source_change_p: np.ndarray
+    mixing_se: np.ndarray
+    mixing_low: np.ndarray
+    mixing_high: np.ndarray
+    log_variance_se: np.ndarray
+    variance_low: np.ndarray
+    variance_high: np.ndarray
+    threshold_se: np.ndarray
+    covariance: Optional[np.ndarray]
+    draws: int
+    mixing_se_bootstrap: Optional[np.ndarray]
+    log_variance_se_bootstrap: Optional[np.ndarray]
+    mean_se_bootstrap: Optional[np.ndarray]
+    stability: Optional[np.ndarray]
+    srmr: float
+    m2: float
+    df: int
+    m2_p: float
+    rmsea2: float
+    rmsea2_interval: tuple
+    segment_srmr: np.ndarray
+    segment_m2: np.ndarray
+    item_srmr: np.ndarray
+    level: float
+
+    def __str__(self) -> str:
+        return "\n".join(self.verdict)
+
+
+def assess(model, X, segments=None, *, binarize: Optional[float] = None, threads: Optional[int] = None,
+           verbose: Verbose = 0, **options) -> Assessment:
+    """Standard errors, angles, expected MCS, a test of change and fit statistics of a model.
+
+    X and segments are the rows that the model was fitted to.
+
+    Options
+    -------
+{options}
+
+    >>> from blica import fit, simulate
+    >>> drawn = simulate(variables=6, sources=2, segments=10, samples=500, seed=3)
+    >>> found = assess(fit(drawn.X, drawn.segments, sources=2), drawn.X, drawn.segments, bootstrap=0)
+    >>> found.change_p < 0.05, found.expected_mcs > 0.9
+    (True, True)
+    """
+    session = Session(threads, verbose)
+    model = _as_model(model)
+    chosen = _options.make(session, "assess", options)
+    data = pack_for(session, model, X if isinstance(X, Table) else Table(X, binarize=binarize), segments)
+    a = session.call(lib.blica_assess, model._pointer, data, chosen, free=lib.blica_assessment_free)
+    n, k, u, p = a.n, a.k, a.u, a.parameters
+
+    def mixing(pointer):
+        return None if pointer == ffi.NULL else doubles(pointer, k, n).T.copy()
+
+    return Assessment(
+        [text(a.verdict[i]) for i in range(3)], a.expected_mcs, doubles(a.angle, k), doubles(a.angle_bound, k), a.change_p,
+        doubles(a.source_change_p, k), mixing(a.mixing_se), mixing(a.mixing_low), mixing(a.mixing_high),
+        doubles(a.log_variance_se, u, k), doubles(a.variance_low, u, k), doubles(a.variance_high, u, k),
+        doubles(a.threshold_se, u, n), _optional(a.covariance, p, p), a.draws, mixing(a.mixing_se_bootstrap),
+        _optional(a.log_variance_se_bootstrap, u, k), _optional(a.mean_se_bootstrap, u, k), _optional(a.stability, k), a.srmr,
+        a.m2, a.df, a.m2_p, a.rmsea2, (a.rmsea2_low, a.rmsea2_high), doubles(a.segment_srmr, u), doubles(a.segment_m2, u),
+        doubles(a.item_srmr, n), a.level)
+
+
+if assess.__doc__ and hasattr(lib, "blica_assess_option_table"):
+    assess.__doc__ = assess.__doc__.replace("{options}", _options.document("assess"))

@@ -1,0 +1,267 @@
+/* assess.c - blica_assess: errors, angles, change and fit of an estimate, from the rows that it was fitted to. */
+#include <math.h>
+#include <string.h>
+
+#include "inference/align.h"
+#include "inference/axes.h"
+#include "inference/bootstrap.h"
+#include "inference/change_test.h"
+#include "inference/limited.h"
+#include "inference/sandwich.h"
+#include "inference/verdict.h"
+#include "num/normal.h"
+
+enum { NORMAL_DRAWS = 500, BOOTSTRAP_LEAST = 20, SIMULATIONS_LEAST = 19 };
+
+void blica_assessment_free(blica_assessment *a) {
+  if (!a) return;
+  bl_free_texts(a->variables, a->n);
+  bl_free_texts(a->segments, a->u);
+  double *const blocks[] = {a->mixing_se,
+                            a->log_variance_se,
+                            a->threshold_se,
+                            a->covariance,
+                            a->mixing_se_bootstrap,
+                            a->log_variance_se_bootstrap,
+                            a->mean_se_bootstrap,
+                            a->stability,
+                            a->mixing_low,
+                            a->mixing_high,
+                            a->variance_low,
+                            a->variance_high,
+                            a->angle,
+                            a->angle_bound,
+                            a->source_change_p,
+                            a->segment_srmr,
+                            a->segment_m2,
+                            a->item_srmr};
+  for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) bl_free(blocks[i]);
+  bl_free(a);
+}
+
+/* An array of NaN. */
+static blica_status nans(blica_ctx *ctx, size_t count, double **out) {
+  blica_status status = bl_alloc(ctx, count, out);
+  for (size_t i = 0; status == BLICA_OK && i < count; i++) (*out)[i] = NAN;
+  return status;
+}
+
+static blica_status create(blica_ctx *ctx, const blica_model *m, int draws, blica_assessment **out) {
+  blica_status status;
+  blica_assessment *a = NULL;
+  const size_t n = (size_t)m->n, k = (size_t)m->k, u = (size_t)m->u;
+  *out = NULL;
+  TRY(bl_alloc(ctx, 1, &a));
+  a->n = m->n, a->k = m->k, a->u = m->u, a->draws = draws, a->parameters = (int64_t)(n * k + u * k);
+  a->expected_mcs = a->change_p = a->srmr = a->m2 = a->m2_p = a->rmsea2 = a->rmsea2_low = a->rmsea2_high = NAN;
+  TRY(bl_copy_texts(ctx, m->n, (const char *const *)m->variables, &a->variables));
+  TRY(bl_copy_texts(ctx, m->u, (const char *const *)m->segments, &a->segments));
+  TRY(nans(ctx, n * k, &a->mixing_se));
+  TRY(nans(ctx, k * u, &a->log_variance_se));
+  TRY(nans(ctx, n * u, &a->threshold_se));
+  TRY(nans(ctx, n * k, &a->mixing_low));
+  TRY(nans(ctx, n * k, &a->mixing_high));
+  TRY(nans(ctx, k * u, &a->variance_low));
+  TRY(nans(ctx, k * u, &a->variance_high));
+  TRY(nans(ctx, k, &a->angle));
+  TRY(nans(ctx, k, &a->angle_bound));
+  TRY(nans(ctx, k, &a->source_change_p));
+  TRY(nans(ctx, u, &a->segment_srmr));
+  TRY(nans(ctx, u, &a->segment_m2));
+  TRY(nans(ctx, n, &a->item_srmr));
+  if (draws) {
+    TRY(nans(ctx, n * k, &a->mixing_se_bootstrap));
+    TRY(nans(ctx, k * u, &a->log_variance_se_bootstrap));
+    TRY(nans(ctx, k * u, &a->mean_se_bootstrap));
+    TRY(nans(ctx, k, &a->stability));
+  }
+  *out = a;
+  a = NULL;
+done:
+  blica_assessment_free(a);
+  return status;
+}
+
+/* ---- what cannot be assessed ---- */
+
+static blica_status check(blica_ctx *ctx, const blica_model *m, const blica_assess_options *o) {
+  const int64_t statistics = (int64_t)m->u * m->n * (m->n - 1) / 2;
+  const int64_t parameters = (int64_t)m->n * m->k + (int64_t)m->u * m->k - m->k;
+  if (strcmp(m->method, "fastica") == 0 || strcmp(m->method, "ivae") == 0)
+    return bl_fail(
+        ctx, BLICA_ERR_DATA,
+        "the model is of method %s, which fits no correlations; assess models of blica, matched, pairwise or "
+        "mle",
+        m->method);
+  if (o->bootstrap < 0 || (o->bootstrap > 0 && o->bootstrap < BOOTSTRAP_LEAST))
+    return bl_fail(ctx, BLICA_ERR_DATA, "bootstrap is %d; give none or at least %d draws", o->bootstrap,
+                   BOOTSTRAP_LEAST);
+  if (o->simulations < 0 || (o->simulations > 0 && o->simulations < SIMULATIONS_LEAST))
+    return bl_fail(ctx, BLICA_ERR_DATA, "simulations is %d; give none or at least %d", o->simulations,
+                   SIMULATIONS_LEAST);
+  if (!(o->level > 0 && o->level < 1))
+    return bl_fail(ctx, BLICA_ERR_DATA, "level is %g; give a share between 0 and 1", o->level);
+  if (m->u == 1 && m->k > 1)
+    return bl_fail(
+        ctx, BLICA_ERR_DATA,
+        "the model has one segment ('%s') and %d sources: one segment cannot determine the axes, so there is "
+        "nothing to assess; name several segments, or fit one source",
+        m->segments[0], m->k);
+  if (parameters > statistics)
+    return bl_fail(
+        ctx, BLICA_ERR_DATA,
+        "%d sources of %d variables in %d segments are %lld parameters, but there are only %lld correlations "
+        "(%lld degrees of freedom); fit fewer sources",
+        m->k, m->n, m->u, (long long)parameters, (long long)statistics, (long long)(statistics - parameters));
+  return BLICA_OK;
+}
+
+/* ---- errors and angles ---- */
+
+static blica_status asymptotic(blica_ctx *ctx, const blica_model *m, const bl_rows *rows, const blica_counts *counts,
+                               uint64_t seed, blica_assessment *a) {
+  blica_status status;
+  const size_t p = (size_t)a->parameters, nk = (size_t)m->n * m->k;
+  bl_axes *axes = NULL;
+  bl_threshold_errors(counts, a->threshold_se);
+  if (p > BL_SANDWICH_MAX) {
+    bl_warn(ctx, "no asymptotic errors: the model has %zu parameters, more than %d; the bootstrap has no such limit", p,
+            BL_SANDWICH_MAX);
+    return BLICA_OK;
+  }
+  TRY(bl_alloc(ctx, p * p, &a->covariance));
+  status = bl_sandwich(ctx, m, rows, counts, a->covariance);
+  if (status == BLICA_ERR_NUMERIC) {
+    bl_warn(ctx, "no asymptotic errors: %s", blica_message(ctx));
+    bl_free(a->covariance);
+    a->covariance = NULL;
+    return BLICA_OK;
+  }
+  if (status != BLICA_OK) goto done;
+  for (size_t i = 0; i < p; i++)
+    *(i < nk ? &a->mixing_se[i] : &a->log_variance_se[i - nk]) = sqrt(fmax(0, a->covariance[i * (p + 1)]));
+  TRY(bl_axes_normal(ctx, m, a->covariance, p, seed, NORMAL_DRAWS, &axes));
+  TRY(bl_axes_summary(ctx, axes, a->angle, a->angle_bound, &a->expected_mcs));
+done:
+  bl_axes_free(axes);
+  return status;
+}
+
+static blica_status resample(blica_ctx *ctx, const blica_model *m, const bl_rows *rows, uint64_t seed,
+                             blica_assessment *a) {
+  blica_status status;
+  bl_axes *axes = NULL;
+  TRY(bl_bootstrap(ctx, m, rows, a->draws, seed, a->mixing_se_bootstrap, a->log_variance_se_bootstrap,
+                   a->mean_se_bootstrap, a->stability, &axes));
+  TRY(bl_axes_summary(ctx, axes, a->angle, a->angle_bound, &a->expected_mcs));
+done:
+  bl_axes_free(axes);
+  return status;
+}
+
+static void intervals(const blica_model *m, blica_assessment *a) {
+  const double z = bl_phi_quantile(0.5 + 0.5 * a->level);
+  const double *mixing = a->draws ? a->mixing_se_bootstrap : a->mixing_se;
+  const double *variance = a->draws ? a->log_variance_se_bootstrap : a->log_variance_se;
+  for (size_t i = 0; i < (size_t)m->n * m->k; i++) {
+    a->mixing_low[i] = m->mixing[i] - z * mixing[i];
+    a->mixing_high[i] = m->mixing[i] + z * mixing[i];
+  }
+  for (size_t i = 0; i < (size_t)m->k * m->u; i++) {
+    a->variance_low[i] = m->variances[i] * exp(-z * variance[i]);
+    a->variance_high[i] = m->variances[i] * exp(z * variance[i]);
+  }
+}
+
+/* ---- fit ---- */
+
+static void item_residuals(const blica_fitted_values *f, double *item) {
+  for (int i = 0; i < f->n; i++) {
+    double sum = 0;
+    int64_t used = 0;
+    for (int s = 0; s < f->u; s++)
+      for (int j = 0; j < f->n; j++) {
+        if (i == j) continue;
+        const double r = f->correlation_residual[(i < j ? blica_pair(i, j) : blica_pair(j, i)) + s * f->pairs];
+        if (!isnan(r)) sum += r * r, used++;
+      }
+    item[i] = used ? sqrt(sum / (double)used) : NAN;
+  }
+}
+
+static blica_status fit_statistics(blica_ctx *ctx, const blica_model *m, const bl_rows *rows,
+                                   const blica_counts *counts, blica_assessment *a) {
+  blica_status status;
+  blica_fitted_values *fitted = NULL;
+  bl_limited limited;
+  TRY(blica_fitted(ctx, m, counts, &fitted));
+  a->srmr = fitted->srmr;
+  memcpy(a->segment_srmr, fitted->segment_srmr, (size_t)a->u * sizeof(double));
+  item_residuals(fitted, a->item_srmr);
+  if (!rows->complete || !bl_limited_possible(m->n, m->k, m->u)) {
+    bl_warn(ctx, rows->complete ? "M2 is left out: it takes too long for so many variables and segments"
+                                : "M2 is left out: it needs rows without missing values");
+    goto done;
+  }
+  status = bl_limited_test(ctx, m, counts, &limited, a->segment_m2);
+  if (status == BLICA_ERR_NUMERIC) {
+    bl_warn(ctx, "M2 is left out: %s", blica_message(ctx));
+    status = BLICA_OK;
+    goto done;
+  }
+  if (status != BLICA_OK) goto done;
+  a->m2 = limited.m2, a->df = limited.df, a->m2_p = limited.p;
+  a->rmsea2 = limited.rmsea2, a->rmsea2_low = limited.rmsea2_low, a->rmsea2_high = limited.rmsea2_high;
+done:
+  blica_fitted_free(fitted);
+  return status;
+}
+
+/* ---- design ---- */
+
+static blica_status design(blica_ctx *ctx, const blica_model *m, blica_assessment *a) {
+  blica_identification *found = NULL;
+  int64_t statistics, unknowns;
+  blica_status status = blica_identify_count(ctx, m->n, m->k, m->u, &statistics, &unknowns);
+  if (status != BLICA_OK) return status;
+  a->surplus = statistics - unknowns;
+  status = blica_identify(ctx, m, &found);
+  if (status == BLICA_OK) a->rank = found->rank, a->rank_parameters = found->parameters;
+  blica_identification_free(found);
+  return status == BLICA_ERR_NUMERIC || status == BLICA_ERR_ARGUMENT ? BLICA_OK : status;
+}
+
+blica_status blica_assess(blica_ctx *ctx, const blica_model *model, const blica_data *data,
+                          const blica_assess_options *options, blica_assessment **out) {
+  blica_status status;
+  blica_assessment *a = NULL;
+  bl_rows *rows = NULL;
+  blica_counts *counts = NULL;
+  if (out) *out = NULL;
+  if (!ctx) return BLICA_ERR_ARGUMENT;
+  if (!model || !data || !options || !out)
+    return bl_fail(ctx, BLICA_ERR_ARGUMENT, "blica_assess needs a model, data, options and a place for the result");
+  bl_poll_reset(ctx);
+  TRY(check(ctx, model, options));
+  TRY(bl_rows_make(ctx, model, data, &rows));
+  TRY(bl_rows_counts_create(ctx, rows, model, &counts));
+  bl_rows_count(rows, rows->weight, counts);
+  TRY(create(ctx, model, options->bootstrap, &a));
+  a->level = options->level;
+  TRY(design(ctx, model, a));
+  TRY(asymptotic(ctx, model, rows, counts, options->seed, a));
+  TRY(fit_statistics(ctx, model, rows, counts, a));
+  if (options->simulations && model->u > 1)
+    TRY(bl_change_test(ctx, model, rows, counts, options->simulations, options->seed, &a->change_p,
+                       a->source_change_p));
+  if (options->bootstrap) TRY(resample(ctx, model, rows, options->seed, a));
+  intervals(model, a);
+  bl_verdict(a);
+  *out = a;
+  a = NULL;
+done:
+  blica_assessment_free(a);
+  bl_rows_free(rows);
+  blica_counts_free(counts);
+  return status;
+}

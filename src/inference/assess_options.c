@@ -1,0 +1,31 @@
+/* assess_options.c - the table of assess's options. */
+#include "base/option.h"
+
+#define ASSESS(name) #name, BL_FIELD(blica_assess_options, name)
+
+static const blica_option assess_table[] = {
+    BL_ROW(
+        ASSESS(bootstrap), BLICA_OPT_INT, "200", 0, 1e6, "none=0", "DRAWS",
+        "Refits of rows that are drawn anew within segments, at least 20; none: asymptotic errors only. Take more for "
+        "smoother numbers, none where a fit takes long."),
+    BL_ROW(
+        ASSESS(simulations), BLICA_OPT_INT, "199", 0, 1e6, "none=0", "COUNT",
+        "Data sets that are simulated without any change of variances, to compare the data with, at least 19; none: no "
+        "test. The smallest p is 1 over this number plus 1."),
+    BL_ROW(ASSESS(level), BLICA_OPT_REAL, "0.95", 0.5, 0.9999, NULL, "SHARE", "Coverage of the intervals."),
+    BL_ROW(ASSESS(seed), BLICA_OPT_SEED, "1", 0, 18446744073709551615.0, NULL, "SEED",
+           "Seed of draws and simulations. The same seed gives the same numbers."),
+};
+
+const blica_option *blica_assess_option_table(int *count) {
+  if (count) *count = (int)(sizeof assess_table / sizeof *assess_table);
+  return assess_table;
+}
+
+blica_assess_options blica_assess_options_default(void) {
+  blica_assess_options options = {.seed = 0};
+  int count;
+  const blica_option *table = blica_assess_option_table(&count);
+  bl_options_default(table, count, &options);
+  return options;
+}

@@ -1,0 +1,125 @@
+/* axes.c - angles between the columns of an estimate and of draws around it, and the MCS that they lead to.
+ *
+ * The error of an estimate has, to first order, the distribution of the draws around it, whether these come from the
+ * asymptotic normal distribution or from the bootstrap. So the mean MCS of draws against the estimate is what to expect
+ * of the estimate against the truth. */
+#include "inference/axes.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cblas.h>
+#include <lapacke.h>
+
+#include "num/rng.h"
+
+void bl_axes_free(bl_axes *axes) {
+  if (!axes) return;
+  bl_free(axes->mixing);
+  bl_free(axes->match);
+  bl_free(axes->sign);
+  bl_free(axes->mcs);
+  bl_free(axes->angle);
+  bl_free(axes);
+}
+
+blica_status bl_axes_make(blica_ctx *ctx, int n, int k, int draws, bl_axes **out) {
+  blica_status status;
+  bl_axes *axes = NULL;
+  const size_t each = (size_t)n * k, count = (size_t)draws;
+  *out = NULL;
+  TRY(bl_alloc(ctx, 1, &axes));
+  axes->n = n, axes->k = k, axes->draws = draws;
+  TRY(bl_alloc(ctx, bl_mul(each, count), &axes->mixing));
+  TRY(bl_alloc(ctx, bl_mul((size_t)k, count), &axes->match));
+  TRY(bl_alloc(ctx, bl_mul((size_t)k, count), &axes->sign));
+  TRY(bl_alloc(ctx, count, &axes->mcs));
+  TRY(bl_alloc(ctx, bl_mul((size_t)k, count), &axes->angle));
+  *out = axes;
+  axes = NULL;
+done:
+  bl_axes_free(axes);
+  return status;
+}
+
+blica_status bl_axes_take(blica_ctx *ctx, const blica_model *model, const double *mixing, int d, bl_axes *axes) {
+  blica_status status;
+  const size_t n = (size_t)axes->n, k = (size_t)axes->k, at = k * (size_t)d;
+  double *cosine = NULL;
+  TRY(bl_alloc(ctx, k, &cosine));
+  TRY(blica_compare(ctx, axes->n, axes->k, model->mixing, mixing, &axes->mcs[d], axes->match + at, cosine));
+  for (size_t j = 0; j < k; j++) {
+    const double *from = mixing + n * (size_t)axes->match[at + j];
+    double *to = axes->mixing + n * (at + j);
+    axes->sign[at + j] = cosine[j] < 0 ? -1 : 1;
+    axes->angle[at + j] = acos(fmin(1, fabs(cosine[j]))) * 57.29577951308232;
+    for (size_t i = 0; i < n; i++) to[i] = axes->sign[at + j] * from[i];
+  }
+done:
+  bl_free(cosine);
+  return status;
+}
+
+static int ascending(const void *x, const void *y) {
+  const double a = *(const double *)x, b = *(const double *)y;
+  return a < b ? -1 : a > b;
+}
+
+blica_status bl_axes_summary(blica_ctx *ctx, const bl_axes *axes, double *angle, double *bound, double *mcs) {
+  blica_status status;
+  const int draws = axes->draws;
+  double *list = NULL;
+  TRY(bl_alloc(ctx, (size_t)draws, &list));
+  for (int j = 0; j < axes->k; j++) {
+    double squares = 0;
+    for (int d = 0; d < draws; d++) {
+      list[d] = axes->angle[j + (size_t)axes->k * d];
+      squares += list[d] * list[d] / draws;
+    }
+    qsort(list, (size_t)draws, sizeof *list, ascending);
+    angle[j] = sqrt(squares);
+    bound[j] = list[(int)(0.9 * (draws - 1) + 0.5)];
+  }
+  *mcs = 0;
+  for (int d = 0; d < draws; d++) *mcs += axes->mcs[d] / draws;
+done:
+  bl_free(list);
+  return status;
+}
+
+blica_status bl_axes_normal(blica_ctx *ctx, const blica_model *model, const double *covariance, size_t p, uint64_t seed,
+                            int draws, bl_axes **out) {
+  blica_status status;
+  const int nk = model->n * model->k;
+  const size_t size = (size_t)nk;
+  bl_axes *axes = NULL;
+  double *root = NULL, *values = NULL, *z = NULL, *a = NULL;
+  *out = NULL;
+  bl_blas_hold();
+  TRY(bl_axes_make(ctx, model->n, model->k, draws, &axes));
+  TRY(bl_alloc(ctx, size * size, &root));
+  TRY(bl_alloc(ctx, size, &values));
+  TRY(bl_alloc(ctx, size, &z));
+  TRY(bl_alloc(ctx, size, &a));
+  for (size_t c = 0; c < size; c++) memcpy(root + size * c, covariance + p * c, size * sizeof *root);
+  if (LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'V', 'L', nk, root, nk, values) != 0)
+    FAIL(ctx, BLICA_ERR_NUMERIC, "the covariance of the mixing matrix could not be decomposed");
+  for (int d = 0; d < draws; d++) {
+    bl_rng rng = bl_rng_make(seed, (uint64_t)d);
+    for (int i = 0; i < nk; i++) z[i] = bl_rng_normal(&rng) * sqrt(fmax(0, values[i]));
+    memcpy(a, model->mixing, size * sizeof *a);
+    cblas_dgemv(CblasColMajor, CblasNoTrans, nk, nk, 1, root, nk, z, 1, 1, a, 1);
+    TRY(bl_axes_take(ctx, model, a, d, axes));
+  }
+  *out = axes;
+  axes = NULL;
+done:
+  bl_blas_release();
+  bl_axes_free(axes);
+  bl_free(root);
+  bl_free(values);
+  bl_free(z);
+  bl_free(a);
+  return status;
+}

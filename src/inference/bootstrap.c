@@ -1,0 +1,174 @@
+/* bootstrap.c - the nonparametric bootstrap: each segment's rows are drawn with replacement, as weights of its distinct
+ * rows; the counts are redrawn so, and the model is fitted again by the same method. Draws run side by side, each on
+ * one thread with random numbers of its own. */
+#include "inference/bootstrap.h"
+
+#include <math.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+static const double STABLE_DEGREES = 30;
+
+typedef struct {
+  blica_ctx *ctx;
+  const blica_model *model;
+  const bl_rows *rows;
+  uint64_t seed;
+  blica_fit_options options;
+  bool needs_rows;
+  bl_axes *axes;
+  double *log_variance, *mean; /* [k,u,draws] */
+  blica_status *status;        /* [draws] */
+  char (*message)[BL_MESSAGE];
+  atomic_bool stop;
+  atomic_int finished;
+} job;
+
+static bool has_note(const blica_model *model, const char *name) {
+  for (int i = 0; i < model->fit.n_notes; i++)
+    if (strcmp(model->fit.notes[i].name, name) == 0) return true;
+  return false;
+}
+
+/* The options that the model was fitted with, as far as it tells. */
+static blica_fit_options refit_options(const blica_model *model) {
+  blica_fit_options o = blica_fit_options_default();
+  snprintf(o.method, sizeof o.method, "%s", strcmp(model->method, "truth") == 0 ? "auto" : model->method);
+  o.sources = model->k;
+  o.starts = 1;
+  o.link = model->link;
+  o.seed = model->fit.seed;
+  snprintf(o.prior, sizeof o.prior, "%s", has_note(model, "prior_mixing") ? "auto" : "none");
+  if (strcmp(o.method, "auto") == 0) snprintf(o.prior, sizeof o.prior, "default");
+  if (strcmp(o.method, "blica") == 0 && model->fit.condition > 1) o.condition = model->fit.condition;
+  return o;
+}
+
+static blica_status drawn_data(blica_ctx *ctx, const job *b, const double *weight, blica_data **out) {
+  blica_status status;
+  const bl_rows *rows = b->rows;
+  blica_packer *packer = NULL;
+  *out = NULL;
+  TRY(blica_pack_begin(ctx, rows->n, (const char *const *)b->model->variables, &packer));
+  for (int s = 0; s < rows->u; s++) {
+    int32_t id;
+    TRY(blica_pack_segment(ctx, packer, b->model->segments[s], &id));
+    for (int64_t p = rows->first[s]; p < rows->first[s + 1]; p++)
+      for (int64_t copy = 0; copy < (int64_t)weight[p]; copy++)
+        TRY(blica_pack_rows(ctx, packer, 1, rows->x + (size_t)rows->n * (size_t)p, &id));
+  }
+  status = blica_pack_end(ctx, packer, out);
+  packer = NULL;
+done:
+  blica_packer_free(packer);
+  return status;
+}
+
+static void keep(job *b, int d, const blica_model *fit) {
+  const size_t k = (size_t)fit->k, u = (size_t)fit->u, at = k * (size_t)d;
+  for (size_t s = 0; s < u; s++)
+    for (size_t j = 0; j < k; j++) {
+      const size_t to = j + k * (s + u * (size_t)d), from = (size_t)b->axes->match[at + j] + k * s;
+      b->log_variance[to] = log(fit->variances[from]);
+      b->mean[to] = b->axes->sign[at + j] * fit->means[from];
+    }
+}
+
+static blica_status one_draw(blica_ctx *ctx, job *b, int d) {
+  blica_status status;
+  double *weight = NULL;
+  blica_counts *counts = NULL;
+  blica_data *data = NULL;
+  blica_model *fit = NULL;
+  TRY(bl_alloc(ctx, (size_t)b->rows->count, &weight));
+  bl_rows_draw(b->rows, b->seed, d, weight);
+  TRY(bl_rows_counts_create(ctx, b->rows, b->model, &counts));
+  bl_rows_count(b->rows, weight, counts);
+  if (b->needs_rows) TRY(drawn_data(ctx, b, weight, &data));
+  const blica_input input = {.data = data, .counts = counts};
+  TRY(blica_fit(ctx, &input, &b->options, &fit));
+  TRY(bl_axes_take(ctx, b->model, fit->mixing, d, b->axes));
+  keep(b, d, fit);
+done:
+  bl_free(weight);
+  blica_counts_free(counts);
+  blica_data_free(data);
+  blica_model_free(fit);
+  return status;
+}
+
+static void draw_task(int64_t d, int thread, void *user) {
+  job *b = user;
+  blica_ctx *child = NULL;
+  const double part = (double)atomic_load(&b->finished) / b->axes->draws;
+  if (atomic_load(&b->stop)) return;
+  if (thread == 0 && bl_poll(b->ctx, &(blica_progress){.stage = "bootstrap", .fraction = part, .objective = NAN}))
+    atomic_store(&b->stop, true);
+  b->status[d] = bl_ctx_fork(b->ctx, 1, &child); /* as in another thread: a refit neither warns nor shows progress */
+  if (b->status[d] == BLICA_OK) {
+    b->status[d] = one_draw(child, b, (int)d);
+    if (bl_interrupted(child)) atomic_store(&b->stop, true);
+  }
+  bl_ctx_join(child, b->message[d]);
+  atomic_fetch_add(&b->finished, 1);
+}
+
+/* Standard deviation over draws of element i of `count`. */
+static double deviation(const double *x, size_t i, size_t count, int draws) {
+  double mean = 0, squares = 0;
+  for (int d = 0; d < draws; d++) mean += x[i + count * (size_t)d] / draws;
+  for (int d = 0; d < draws; d++) squares += pow(x[i + count * (size_t)d] - mean, 2);
+  return sqrt(squares / (draws - 1));
+}
+
+static void summarise(const job *b, double *mixing, double *log_variance, double *mean, double *stability) {
+  const size_t nk = (size_t)b->model->n * b->model->k, ku = (size_t)b->model->k * b->model->u;
+  const int draws = b->axes->draws, k = b->model->k;
+  for (size_t i = 0; i < nk; i++) mixing[i] = deviation(b->axes->mixing, i, nk, draws);
+  for (size_t i = 0; i < ku; i++) {
+    log_variance[i] = deviation(b->log_variance, i, ku, draws);
+    mean[i] = deviation(b->mean, i, ku, draws);
+  }
+  for (int j = 0; j < k; j++) {
+    stability[j] = 0;
+    for (int d = 0; d < draws; d++)
+      stability[j] += (b->axes->angle[j + (size_t)k * d] < STABLE_DEGREES) / (double)draws;
+  }
+}
+
+static bool method_needs_rows(const char *name) {
+  int count;
+  const blica_method *methods = blica_methods(&count);
+  for (int i = 0; i < count; i++)
+    if (strcmp(methods[i].name, name) == 0) return methods[i].needs_rows;
+  return false;
+}
+
+blica_status bl_bootstrap(blica_ctx *ctx, const blica_model *model, const bl_rows *rows, int draws, uint64_t seed,
+                          double *mixing, double *log_variance, double *mean, double *stability, bl_axes **out) {
+  blica_status status;
+  const size_t ku = (size_t)model->k * model->u;
+  job b = {.ctx = ctx, .model = model, .rows = rows, .seed = seed, .options = refit_options(model)};
+  *out = NULL;
+  b.needs_rows = method_needs_rows(model->method);
+  TRY(bl_axes_make(ctx, model->n, model->k, draws, &b.axes));
+  TRY(bl_alloc(ctx, bl_mul(ku, (size_t)draws), &b.log_variance));
+  TRY(bl_alloc(ctx, bl_mul(ku, (size_t)draws), &b.mean));
+  TRY(bl_alloc(ctx, (size_t)draws, &b.status));
+  TRY(bl_alloc(ctx, (size_t)draws, &b.message));
+  bl_parallel(ctx, draws, draw_task, &b);
+  if (atomic_load(&b.stop)) FAIL(ctx, BLICA_ERR_INTERRUPTED, "interrupted during the bootstrap");
+  for (int d = 0; d < draws; d++)
+    if (b.status[d] != BLICA_OK) FAIL(ctx, b.status[d], "bootstrap draw %d: %s", d + 1, b.message[d]);
+  summarise(&b, mixing, log_variance, mean, stability);
+  *out = b.axes;
+  b.axes = NULL;
+done:
+  bl_axes_free(b.axes);
+  bl_free(b.log_variance);
+  bl_free(b.mean);
+  bl_free(b.status);
+  bl_free(b.message);
+  return status;
+}

@@ -1,0 +1,13 @@
+/* bootstrap.h - refits of rows redrawn within segments. */
+#ifndef BL_BOOTSTRAP_H
+#define BL_BOOTSTRAP_H
+
+#include "inference/axes.h"
+#include "inference/rows.h"
+
+/* Standard deviations over draws of A [n,k], log v [k,u], means [k,u] (columns matched to the model's), and the share
+ * of draws in which a column stays within 30 degrees [k]. *out has the draws. Same bits for any number of threads. */
+blica_status bl_bootstrap(blica_ctx *ctx, const blica_model *model, const bl_rows *rows, int draws, uint64_t seed,
+                          double *mixing, double *log_variance, double *mean, double *stability, bl_axes **out);
+
+#endif

@@ -1,0 +1,388 @@
+/* change_test.c - a score test of changing variances, its reference distribution by simulation.
+ *
+ * Null hypothesis: all segments have the same latent correlations; margins are free. The common correlation of a pair
+ * is its pairwise maximum-likelihood estimate over all segments. Against it stand changes of the covariance of the k
+ * leading factors of that common matrix: directions D [pairs,m], m <= k(k+1)/2. With U_s the score of the pairwise
+ * likelihood of segment s along D and V_s = D' W_s D its nominal information, the statistic is sum_s U_s' (V_s + R
+ * I)^-1 U_s: a score test against random changes of standard deviation R^-1/2. Nothing of it depends on the fitted
+ * mixing matrix, which under the null hypothesis adapts to the noise. Data sets with the same rows, margins and missing
+ * values are simulated under the common correlations, and the statistic is computed anew in each. Margins of small
+ * segments are noisy: they are shrunk to the variable's mean over segments as a beta-binomial model has it.
+ *
+ * For one source the null model is the fitted one with the variance of this source the same everywhere, the directions
+ * are the model's, and the other sources are projected out; that needs axes that are determined, so its p is never
+ * below the overall one. Uniformity of p and power: bench/results/inference.md. */
+#include "inference/change_test.h"
+
+#include <math.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include <cblas.h>
+#include <lapacke.h>
+
+#include "inference/implied.h"
+#include "num/normal.h"
+#include "num/rng.h"
+
+enum { ROUNDS = 25, DIRECTIONS_MOST = 36 };
+static const double RIDGE = 4;       /* 1 / 0.5^2: changes by about half of a variance */
+static const double RHO_MOST = 0.98; /* of a common correlation */
+
+typedef struct {
+  blica_ctx *ctx;
+  const blica_model *model;
+  const bl_rows *rows;
+  const blica_counts *observed;
+  int n, k, u, factors;
+  size_t pairs, m; /* directions, the larger of the two hypotheses' */
+  uint64_t seed;
+  int source;        /* -1: overall */
+  double *rho;       /* [pairs] common, or [pairs,u] of a source's null model */
+  double *slope;     /* [pairs,k,u] of a source's null model */
+  double *shrunk;    /* [n,u] thresholds to simulate with */
+  double *factor;    /* [n,n,1 or u] Cholesky factors of the null correlations */
+  double statistic;  /* observed */
+  double *simulated; /* [simulations] */
+  struct room *rooms;
+  atomic_int failed;
+} job;
+
+/* One thread's. */
+typedef struct room {
+  blica_counts *counts;
+  double *t;                       /* [n] */
+  bool *used;                      /* [n,u] */
+  double *rho;                     /* [pairs] common correlations of these counts */
+  bl_implied_table *table;         /* [pairs,u] at the null correlations */
+  double *both;                    /* [pairs,u] rows with both values */
+  double *excess;                  /* [pairs,u] n11 - both P11 */
+  double *matrix, *values;         /* [n,n], [n] */
+  double *d;                       /* [pairs,m] */
+  double *score, *info, *weighted; /* [m], [m,m], [pairs,m] */
+  double *z;                       /* [n] */
+  int8_t *x;                       /* [n] */
+} room;
+
+static void free_room(room *r) {
+  blica_counts_free(r->counts);
+  void *const blocks[] = {r->t,      r->used, r->rho,   r->table, r->both,     r->excess, r->matrix,
+                          r->values, r->d,    r->score, r->info,  r->weighted, r->z,      r->x};
+  for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) bl_free(blocks[i]);
+}
+
+static blica_status make_room(job *b, room *r) {
+  blica_status status;
+  blica_ctx *ctx = b->ctx;
+  const size_t n = (size_t)b->n, u = (size_t)b->u, tables = bl_mul(b->pairs, u);
+  TRY(bl_rows_counts_create(ctx, b->rows, b->model, &r->counts));
+  TRY(bl_alloc(ctx, n * u, &r->t));
+  TRY(bl_alloc(ctx, n * u, &r->used));
+  TRY(bl_alloc(ctx, b->pairs, &r->rho));
+  TRY(bl_alloc(ctx, tables, &r->table));
+  TRY(bl_alloc(ctx, tables, &r->both));
+  TRY(bl_alloc(ctx, tables, &r->excess));
+  TRY(bl_alloc(ctx, n * n, &r->matrix));
+  TRY(bl_alloc(ctx, n, &r->values));
+  TRY(bl_alloc(ctx, b->pairs * b->m, &r->d));
+  TRY(bl_alloc(ctx, b->m, &r->score));
+  TRY(bl_alloc(ctx, b->m * b->m, &r->info));
+  TRY(bl_alloc(ctx, b->pairs * b->m + 4 * (size_t)b->k * b->k, &r->weighted));
+  TRY(bl_alloc(ctx, n, &r->z));
+  TRY(bl_alloc(ctx, n, &r->x));
+done:
+  return status;
+}
+
+/* ---- scores of counts ---- */
+
+/* Margins of all segments; constant variables do not count. */
+static void margins(const job *b, const blica_counts *c, room *r) {
+  for (size_t at = 0; at < (size_t)b->n * b->u; at++) {
+    r->used[at] = c->ones[at] > 0 && c->ones[at] < c->present[at];
+    r->t[at] = r->used[at] ? bl_phi_quantile(c->ones[at] / c->present[at]) : 0;
+  }
+}
+
+/* The table of pair (i,j) in segment s at correlation rho: score of rho, its information into *info. */
+static double table_score(const job *b, const blica_counts *c, room *r, int s, int i, int j, double rho, double *info) {
+  const size_t at = (size_t)blica_pair(i, j) + b->pairs * (size_t)s, first = i + (size_t)b->n * s,
+               second = j + (size_t)b->n * s;
+  double cell[4];
+  *info = r->both[at] = r->excess[at] = 0;
+  if (!r->used[first] || !r->used[second]) return 0;
+  blica_counts_table(c, s, i, j, cell);
+  r->both[at] = cell[0] + cell[1] + cell[2] + cell[3];
+  r->table[at] = bl_implied_pair(r->t[first], r->t[second], rho);
+  const bl_implied_table *t = &r->table[at];
+  if (!(t->density > 0)) return 0;
+  r->excess[at] = cell[0] - r->both[at] * t->cell[0];
+  *info = r->both[at] * t->information;
+  return r->excess[at] * t->information / t->density;
+}
+
+/* The common correlation of a pair, by scoring from where r->rho stands; tables and excess are left at it. */
+static void common_rho(const job *b, const blica_counts *c, room *r, int i, int j) {
+  double *rho = &r->rho[blica_pair(i, j)];
+  for (int round = 0; round < ROUNDS; round++) {
+    double score = 0, info = 0, part;
+    for (int s = 0; s < b->u; s++) {
+      score += table_score(b, c, r, s, i, j, *rho, &part);
+      info += part;
+    }
+    if (!(info > 0)) break;
+    const double next = fmin(fmax(*rho + fmin(fmax(score / info, -0.3), 0.3), -RHO_MOST), RHO_MOST);
+    if (fabs(next - *rho) < 1e-5) break; /* the tables stay within that of the root */
+    *rho = next;
+  }
+}
+
+static void fill_matrix(int n, const double *rho, double *matrix) {
+  for (int j = 0; j < n; j++) {
+    matrix[j + (size_t)j * n] = 1;
+    for (int i = 0; i < j; i++) matrix[i + (size_t)j * n] = matrix[j + (size_t)i * n] = rho[blica_pair(i, j)];
+  }
+}
+
+/* d rho for a unit change of the covariance of two leading factors of the common matrix, into d; returns how many. */
+static int directions(const job *b, room *r) {
+  const int n = b->n;
+  int count = 0;
+  fill_matrix(n, r->rho, r->matrix);
+  if (LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'V', 'L', n, r->matrix, n, r->values) != 0) return -1;
+  for (int f = 0; f < b->factors; f++)
+    for (int g = 0; g <= f; g++, count++) {
+      const double *x = r->matrix + (size_t)(n - 1 - f) * n, *y = r->matrix + (size_t)(n - 1 - g) * n;
+      const double size = 0.5 * sqrt(fmax(0, r->values[n - 1 - f]) * fmax(0, r->values[n - 1 - g]));
+      double *d = r->d + b->pairs * (size_t)count;
+      for (int j = 1; j < n; j++)
+        for (int i = 0; i < j; i++) {
+          const size_t at = (size_t)blica_pair(i, j);
+          d[at] = size * (x[i] * y[j] + x[j] * y[i] - r->rho[at] * (x[i] * y[i] + x[j] * y[j]));
+        }
+    }
+  return count;
+}
+
+/* Score [m] and information [m,m] of segment s along d [pairs,m]. */
+static void segment_score(const job *b, room *r, int s, const double *d, int m) {
+  const double *both = r->both + b->pairs * (size_t)s, *excess = r->excess + b->pairs * (size_t)s;
+  const bl_implied_table *table = r->table + b->pairs * (size_t)s;
+  for (size_t at = 0; at < b->pairs; at++)
+    r->weighted[at] = both[at] > 0 ? excess[at] * table[at].information / table[at].density : 0;
+  cblas_dgemv(CblasColMajor, CblasTrans, (int)b->pairs, m, 1, d, (int)b->pairs, r->weighted, 1, 0, r->score, 1);
+  for (int c = 0; c < m; c++)
+    for (size_t at = 0; at < b->pairs; at++)
+      r->weighted[at + b->pairs * (size_t)c] =
+          both[at] > 0 ? both[at] * table[at].information * d[at + b->pairs * (size_t)c] : 0;
+  cblas_dgemm(CblasColMajor, CblasTrans, CblasNoTrans, m, m, (int)b->pairs, 1, d, (int)b->pairs, r->weighted,
+              (int)b->pairs, 0, r->info, m);
+}
+
+/* U' (V + R I)^-1 U; info is spoiled. */
+static double quadratic(double *info, double *score, int m) {
+  for (int c = 0; c < m; c++) info[c * (m + 1)] += RIDGE;
+  if (m == 0 || LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', m, info, m) != 0) return 0;
+  cblas_dtrsv(CblasColMajor, CblasLower, CblasNoTrans, CblasNonUnit, m, info, m, score, 1);
+  return cblas_ddot(m, score, 1, score, 1);
+}
+
+static double overall_statistic(const job *b, const blica_counts *c, room *r) {
+  double sum = 0;
+  margins(b, c, r);
+  for (int j = 1; j < b->n; j++)
+    for (int i = 0; i < j; i++) common_rho(b, c, r, i, j);
+  const int m = directions(b, r);
+  if (m < 0) return NAN;
+  for (int s = 0; s < b->u; s++) {
+    segment_score(b, r, s, r->d, m);
+    sum += quadratic(r->info, r->score, m);
+  }
+  return sum;
+}
+
+/* The statistic less the same without the source: what is left for it when the others are projected out. */
+static double source_statistic(const job *b, const blica_counts *c, room *r) {
+  const int k = b->k;
+  double sum = 0, info;
+  margins(b, c, r);
+  for (int s = 0; s < b->u; s++) {
+    const double *rho = b->rho + b->pairs * (size_t)s;
+    for (int j = 1; j < b->n; j++)
+      for (int i = 0; i < j; i++) table_score(b, c, r, s, i, j, rho[blica_pair(i, j)], &info);
+    segment_score(b, r, s, b->slope + b->pairs * (size_t)k * s, k);
+    int at = 0;
+    for (int col = 0; col < k; col++) { /* the others, packed */
+      if (col == b->source) continue;
+      int row_at = 0;
+      for (int row = 0; row < k; row++)
+        if (row != b->source) r->weighted[k * k + row_at++ + (k - 1) * at] = r->info[row + k * col];
+      r->weighted[2 * k * k + at++] = r->score[col];
+    }
+    sum += quadratic(r->info, r->score, k) - quadratic(r->weighted + k * k, r->weighted + 2 * k * k, k - 1);
+  }
+  return sum;
+}
+
+/* ---- simulation ---- */
+
+/* Counts of rows as many, and with as many values missing, as the observed, under the null correlations. */
+static void simulate(const job *b, int64_t index, room *r) {
+  const bl_rows *rows = b->rows;
+  const int n = b->n;
+  bl_rows_clear(r->counts);
+  for (int s = 0; s < b->u; s++) {
+    bl_rng rng = bl_rng_make(b->seed, ((uint64_t)(b->source + 2) << 56) + ((uint64_t)index << 28) + (uint64_t)s);
+    const double *factor = b->factor + (b->source < 0 ? 0 : (size_t)n * n * s), *t = b->shrunk + (size_t)n * s;
+    for (int64_t p = rows->first[s]; p < rows->first[s + 1]; p++)
+      for (int64_t copy = 0; copy < (int64_t)rows->weight[p]; copy++) {
+        const int8_t *like = rows->x + (size_t)n * (size_t)p;
+        for (int i = 0; i < n; i++) r->z[i] = bl_rng_normal(&rng);
+        for (int i = 0; i < n; i++) {
+          double q = 0;
+          for (int l = 0; l <= i; l++) q += factor[i + (size_t)l * n] * r->z[l];
+          r->x[i] = like[i] == BLICA_MISSING ? BLICA_MISSING : q < t[i];
+        }
+        bl_rows_add(r->x, 1, s, r->counts);
+      }
+  }
+}
+
+static void simulate_task(int64_t index, int thread, void *user) {
+  job *b = user;
+  room *r = &b->rooms[thread];
+  if (bl_interrupted(b->ctx)) return;
+  if (thread == 0)
+    bl_poll(b->ctx, &(blica_progress){.stage = "change test", .fraction = -1, .objective = NAN, .iteration = index});
+  simulate(b, index, r);
+  if (b->source < 0) memcpy(r->rho, b->rho, b->pairs * sizeof *r->rho);
+  b->simulated[index] = b->source < 0 ? overall_statistic(b, r->counts, r) : source_statistic(b, r->counts, r);
+}
+
+/* Share of ones of every variable and segment, shrunk to the variable's mean by the beta-binomial's method of moments.
+ */
+static void shrink_margins(const job *b) {
+  const blica_counts *c = b->observed;
+  for (int i = 0; i < b->n; i++) {
+    double ones = 0, rows = 0, squares = 0, chi = 0;
+    for (int s = 0; s < b->u; s++) {
+      const size_t at = i + (size_t)b->n * s;
+      ones += c->ones[at], rows += c->present[at], squares += c->present[at] * c->present[at];
+    }
+    const double mean = (ones + 0.5) / (rows + 1), chance = mean * (1 - mean);
+    for (int s = 0; s < b->u; s++) {
+      const size_t at = i + (size_t)b->n * s;
+      if (c->present[at] > 0) chi += pow(c->ones[at] - c->present[at] * mean, 2) / c->present[at] / chance;
+    }
+    /* E chi = u - 1 + (rows - squares / rows) correlation - ..., to first order in the intra-class correlation */
+    const double spread = fmin(fmax((chi - (b->u - 1)) / fmax(rows - squares / rows, 1), 0), 0.99);
+    for (int s = 0; s < b->u; s++) {
+      const size_t at = i + (size_t)b->n * s;
+      const double prior = spread > 0 ? (1 - spread) / spread : INFINITY;
+      const double share = isfinite(prior) ? (c->ones[at] + prior * mean) / (c->present[at] + prior) : mean;
+      b->shrunk[at] = bl_phi_quantile(fmin(fmax(share, 1e-6), 1 - 1e-6));
+    }
+  }
+}
+
+/* factor [n,n] <- Cholesky factor of the correlations, made positive definite. */
+static bool factorise(int n, const double *rho, double *factor) {
+  for (double ridge = 0; ridge<10; ridge = ridge> 0 ? 3 * ridge : 1e-6) {
+    fill_matrix(n, rho, factor);
+    for (int j = 0; j < n; j++)
+      for (int i = 0; i < n; i++)
+        if (i != j) factor[i + (size_t)j * n] /= 1 + ridge;
+    if (LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', n, factor, n) == 0) return true;
+  }
+  return false;
+}
+
+static blica_status reference(job *b, int simulations, double *p) {
+  int above = 0;
+  bl_parallel(b->ctx, simulations, simulate_task, b);
+  if (bl_interrupted(b->ctx)) return bl_fail(b->ctx, BLICA_ERR_INTERRUPTED, "interrupted during the test of change");
+  for (int i = 0; i < simulations; i++) above += !(b->simulated[i] < b->statistic);
+  *p = (1.0 + above) / (1.0 + simulations);
+  return BLICA_OK;
+}
+
+/* The null model of a source: its variance the one that fits all segments best, the others as they are. */
+static bool source_null(job *b, room *r) {
+  const blica_model *m = b->model;
+  const int n = b->n, k = b->k, j = b->source;
+  double *v = r->values, common = 0;
+  for (int round = 0; round < ROUNDS; round++) {
+    double score = 0, information = 0, info;
+    margins(b, b->observed, r);
+    for (int s = 0; s < b->u; s++) {
+      double *rho = b->rho + b->pairs * (size_t)s, *slope = b->slope + b->pairs * (size_t)k * s;
+      for (int l = 0; l < k; l++) v[l] = l == j ? exp(common) : m->variances[l + (size_t)k * s];
+      bl_implied_rho(n, k, m->link, m->mixing, v, r->z, rho);
+      bl_implied_variance_slope(n, k, m->link, m->mixing, v, r->z, rho, slope);
+      for (int c = 1; c < n; c++)
+        for (int i = 0; i < c; i++) table_score(b, b->observed, r, s, i, c, rho[blica_pair(i, c)], &info);
+      segment_score(b, r, s, slope, k);
+      score += r->score[j];
+      information += r->info[j * (k + 1)];
+    }
+    if (!(information > 0)) break;
+    const double step = fmin(fmax(score / information, -1), 1);
+    if (fabs(step) < 1e-4) break;
+    common += step;
+  }
+  for (int s = 0; s < b->u; s++)
+    if (!factorise(n, b->rho + b->pairs * (size_t)s, b->factor + (size_t)n * n * s)) return false;
+  return true;
+}
+
+static blica_status allocate(job *b, int simulations) {
+  blica_status status;
+  blica_ctx *ctx = b->ctx;
+  const size_t n = (size_t)b->n, u = (size_t)b->u;
+  TRY(bl_alloc(ctx, bl_mul(b->pairs, u), &b->rho));
+  TRY(bl_alloc(ctx, bl_mul(b->pairs * (size_t)b->k, u), &b->slope));
+  TRY(bl_alloc(ctx, n * u, &b->shrunk));
+  TRY(bl_alloc(ctx, bl_mul(n * n, u), &b->factor));
+  TRY(bl_alloc(ctx, (size_t)simulations, &b->simulated));
+  TRY(bl_alloc(ctx, (size_t)bl_max_threads(ctx), &b->rooms));
+  for (int i = 0; i < bl_max_threads(ctx); i++) TRY(make_room(b, &b->rooms[i]));
+done:
+  return status;
+}
+
+static void release(job *b) {
+  for (int i = 0; b->rooms && i < bl_max_threads(b->ctx); i++) free_room(&b->rooms[i]);
+  void *const blocks[] = {b->rho, b->slope, b->shrunk, b->factor, b->simulated, b->rooms};
+  for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) bl_free(blocks[i]);
+}
+
+blica_status bl_change_test(blica_ctx *ctx, const blica_model *model, const bl_rows *rows, const blica_counts *counts,
+                            int simulations, uint64_t seed, double *p, double *source_p) {
+  blica_status status;
+  job b = {.ctx = ctx, .model = model, .rows = rows, .observed = counts, .n = model->n, .k = model->k, .u = model->u};
+  b.pairs = (size_t)counts->pairs, b.seed = seed, b.source = -1;
+  while (b.factors < b.k && (b.factors + 1) * (b.factors + 2) / 2 <= DIRECTIONS_MOST &&
+         (size_t)(b.factors + 1) * (b.factors + 2) / 2 <= b.pairs)
+    b.factors++;
+  b.m = (size_t)b.factors * (b.factors + 1) / 2;
+  if (b.m < (size_t)b.k + 3) b.m = (size_t)b.k + 3;
+  bl_blas_hold();
+  TRY(allocate(&b, simulations));
+  shrink_margins(&b);
+  b.statistic = overall_statistic(&b, counts, b.rooms);
+  memcpy(b.rho, b.rooms->rho, b.pairs * sizeof(double));
+  if (isnan(b.statistic) || !factorise(b.n, b.rho, b.factor))
+    FAIL(ctx, BLICA_ERR_NUMERIC, "the common correlations of all segments could not be decomposed");
+  TRY(reference(&b, simulations, p));
+  for (b.source = 0; b.source < b.k; b.source++) {
+    if (!source_null(&b, b.rooms))
+      FAIL(ctx, BLICA_ERR_NUMERIC, "source %d: its null model has no valid correlations", b.source + 1);
+    b.statistic = source_statistic(&b, counts, b.rooms);
+    TRY(reference(&b, simulations, &source_p[b.source]));
+    source_p[b.source] = fmax(source_p[b.source], *p);
+  }
+done:
+  bl_blas_release();
+  release(&b);
+  return status;
+}

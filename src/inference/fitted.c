@@ -1,0 +1,122 @@
+/* fitted.c - blica_fitted: what a model says of margins, pairs and correlations, and what the data say beside it.
+ *
+ * SRMR of a segment is the root of the sum of squared residual correlations over n(n+1)/2, the diagonal, which fits
+ * exactly, included; the total is the mean over segments, weighted by their rows. Both as lavaan 0.6 has them. */
+#include <math.h>
+#include <string.h>
+
+#include "inference/align.h"
+#include "inference/implied.h"
+#include "model/model.h"
+#include "num/normal.h"
+
+void blica_fitted_free(blica_fitted_values *f) {
+  if (!f) return;
+  bl_free_texts(f->variables, f->n);
+  bl_free_texts(f->segments, f->u);
+  double *const blocks[] = {f->correlation,     f->margin,        f->pair,        f->correlation_residual,
+                            f->margin_residual, f->pair_residual, f->segment_srmr};
+  for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) bl_free(blocks[i]);
+  bl_free(f);
+}
+
+static blica_status create(blica_ctx *ctx, const blica_model *m, bool residuals, blica_fitted_values **out) {
+  blica_status status;
+  blica_fitted_values *f = NULL;
+  const int64_t pairs = (int64_t)m->n * (m->n - 1) / 2;
+  const size_t tables = bl_mul((size_t)pairs, (size_t)m->u), margins = bl_mul((size_t)m->n, (size_t)m->u);
+  *out = NULL;
+  TRY(bl_alloc(ctx, 1, &f));
+  f->n = m->n, f->u = m->u, f->pairs = pairs, f->srmr = NAN;
+  TRY(bl_copy_texts(ctx, m->n, (const char *const *)m->variables, &f->variables));
+  TRY(bl_copy_texts(ctx, m->u, (const char *const *)m->segments, &f->segments));
+  TRY(bl_alloc(ctx, tables, &f->correlation));
+  TRY(bl_alloc(ctx, margins, &f->margin));
+  TRY(bl_alloc(ctx, tables, &f->pair));
+  if (residuals) {
+    TRY(bl_alloc(ctx, tables, &f->correlation_residual));
+    TRY(bl_alloc(ctx, margins, &f->margin_residual));
+    TRY(bl_alloc(ctx, tables, &f->pair_residual));
+    TRY(bl_alloc(ctx, (size_t)m->u, &f->segment_srmr));
+  }
+  *out = f;
+  f = NULL;
+done:
+  blica_fitted_free(f);
+  return status;
+}
+
+static void fill_segment(const blica_model *m, int s, double *scale, double *threshold, blica_fitted_values *f) {
+  const int n = m->n;
+  double *rho = f->correlation + (size_t)f->pairs * s, *pair = f->pair + (size_t)f->pairs * s;
+  bl_implied_rho(n, m->k, m->link, m->mixing, m->variances + (size_t)m->k * s, scale, rho);
+  bl_model_margins(m, s, NULL, threshold);
+  for (int i = 0; i < n; i++) f->margin[i + (size_t)s * n] = bl_phi_cdf(threshold[i]);
+  for (int j = 1; j < n; j++)
+    for (int i = 0; i < j; i++) pair[blica_pair(i, j)] = blica_bvn(threshold[i], threshold[j], rho[blica_pair(i, j)]);
+}
+
+static void fill_residuals(const blica_counts *c, const blica_cor *cor, int s, blica_fitted_values *f) {
+  const int n = f->n;
+  double sum = 0;
+  int64_t used = 0;
+  for (int i = 0; i < n; i++) {
+    const size_t at = i + (size_t)s * n;
+    f->margin_residual[at] = c->present[at] > 0 ? c->ones[at] / c->present[at] - f->margin[at] : NAN;
+  }
+  for (int j = 1; j < n; j++)
+    for (int i = 0; i < j; i++) {
+      const size_t at = (size_t)blica_pair(i, j) + (size_t)f->pairs * s;
+      double cell[4];
+      blica_counts_table(c, s, i, j, cell);
+      const double total = cell[0] + cell[1] + cell[2] + cell[3];
+      f->pair_residual[at] = total > 0 ? cell[0] / total - f->pair[at] : NAN;
+      f->correlation_residual[at] = NAN;
+      if (cor->flags[at] & (BLICA_PAIR_CONSTANT | BLICA_PAIR_EMPTY)) continue;
+      f->correlation_residual[at] = cor->rho[at] - f->correlation[at];
+      sum += f->correlation_residual[at] * f->correlation_residual[at];
+      used++;
+    }
+  f->segment_srmr[s] = used ? sqrt(sum / (double)(used + n)) : NAN;
+}
+
+static double mean_srmr(const blica_fitted_values *f, const double *samples) {
+  double sum = 0, rows = 0;
+  for (int s = 0; s < f->u; s++) {
+    if (isnan(f->segment_srmr[s])) continue;
+    sum += samples[s] * f->segment_srmr[s];
+    rows += samples[s];
+  }
+  return rows > 0 ? sum / rows : NAN;
+}
+
+blica_status blica_fitted(blica_ctx *ctx, const blica_model *model, const blica_counts *counts,
+                          blica_fitted_values **out) {
+  blica_status status;
+  blica_fitted_values *f = NULL;
+  blica_counts *aligned = NULL;
+  blica_cor *cor = NULL;
+  double *scale = NULL, *threshold = NULL;
+  if (out) *out = NULL;
+  if (!ctx) return BLICA_ERR_ARGUMENT;
+  if (!model || !out) return bl_fail(ctx, BLICA_ERR_ARGUMENT, "blica_fitted needs a model and a place for the result");
+  TRY(create(ctx, model, counts != NULL, &f));
+  TRY(bl_alloc(ctx, (size_t)model->n, &scale));
+  TRY(bl_alloc(ctx, (size_t)model->n, &threshold));
+  for (int s = 0; s < model->u; s++) fill_segment(model, s, scale, threshold, f);
+  if (counts) {
+    TRY(bl_align_counts(ctx, model, counts, &aligned));
+    TRY(blica_correlate(ctx, aligned, &cor));
+    for (int s = 0; s < model->u; s++) fill_residuals(aligned, cor, s, f);
+    f->srmr = mean_srmr(f, aligned->samples);
+  }
+  *out = f;
+  f = NULL;
+done:
+  blica_fitted_free(f);
+  blica_counts_free(aligned);
+  blica_cor_free(cor);
+  bl_free(scale);
+  bl_free(threshold);
+  return status;
+}

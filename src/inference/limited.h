@@ -1,0 +1,21 @@
+/* limited.h - the limited-information test of fit M2. */
+#ifndef BL_LIMITED_H
+#define BL_LIMITED_H
+
+#include "base/base.h"
+
+typedef struct {
+  double m2; /* NaN when it was not computed */
+  int64_t df;
+  double p;
+  double rmsea2, rmsea2_low, rmsea2_high; /* with its 90 % interval */
+} bl_limited;
+
+/* Whether M2 can be computed for so many variables, segments and sources in reasonable time. */
+bool bl_limited_possible(int n, int k, int u);
+
+/* counts in the order of the model, without missing values. segment [u] receives the parts of M2. */
+blica_status bl_limited_test(blica_ctx *ctx, const blica_model *model, const blica_counts *counts, bl_limited *out,
+                             double *segment);
+
+#endif

@@ -1,0 +1,99 @@
+#!/usr/bin/env bats
+# blica assess: against lavaan and an independent computation, on data without structure, and bad input.
+load helpers
+
+# LSAT section 7 (Bock and Lieberman 1970): rows as counts of the 32 patterns.
+lsat7() {
+  /usr/bin/python3 - <<'P'
+counts = [12, 19, 1, 7, 3, 19, 3, 17, 10, 5, 3, 7, 7, 23, 8, 28, 7, 39, 11, 34, 14, 51, 15, 90, 6, 25, 7, 35, 18, 136, 32, 308]
+print("Q1,Q2,Q3,Q4,Q5,segment")
+for pattern, count in enumerate(counts):
+    for _ in range(count):
+        print(",".join(format(pattern, "05b")) + ",all")
+P
+}
+
+@test "LSAT7: loadings and standard errors of lavaan's PML, M2 of a computation over all patterns" {
+  lsat7 >l7.csv
+  "$BLICA" fit l7.csv --sources 1 --method pairwise --prior none --allow-unidentified --out l7.json --quiet 2>/dev/null
+  run_code 0 assess l7.json l7.csv --bootstrap none --json
+  echo "$out" >assessed.json
+  /usr/bin/python3 - <<'P'
+import csv, json
+import numpy as np
+from math import erf, sqrt
+r, m = json.load(open("assessed.json")), json.load(open("l7.json"))
+b = np.array([row[0] for row in m["mixing"]]) * sqrt(m["link"])
+loading, se = b / np.sqrt(1 + b * b), np.array([row[0] for row in r["mixing"]["se"]]) * sqrt(m["link"]) / (1 + b * b) ** 1.5
+# lavaan 0.6-14, estimator PML, standardised
+assert np.allclose(loading, [.502, .529, .698, .432, .383], rtol=.02), loading
+assert np.allclose(se, [.070, .062, .066, .059, .070], rtol=.02), se
+assert abs(r["srmr"] - .045) < .001, r["srmr"]
+
+# M2 from all 32 pattern probabilities: the factor integrated on a grid, slopes by differences
+x = np.array([[int(v) for v in row[:5]] for row in list(csv.reader(open("l7.csv")))[1:]])
+phi = np.vectorize(lambda y: 0.5 * (1 + erf(y / sqrt(2))))
+z = np.linspace(-9, 9, 721); w = np.exp(-z * z / 2); w /= w.sum()
+patterns = np.array([[int(c) for c in format(p, "05b")] for p in range(32)])
+sets = [[i] for i in range(5)] + [[i, j] for j in range(5) for i in range(j)]
+T = np.array([[all(p[i] for i in s) for p in patterns] for s in sets], float)
+def probabilities(theta):
+    t, a = theta[:5], theta[5:]
+    one = phi(t[:, None] * np.sqrt(1 + a * a)[:, None] + a[:, None] * z)
+    return np.array([(np.prod(np.where(p[:, None] == 1, one, 1 - one), axis=0) * w).sum() for p in patterns])
+t = np.array(m["thresholds"][0])
+theta, h = np.concatenate([t, b]), 1e-5
+pi = probabilities(theta)
+slope = np.array([(probabilities(theta + h * e) - probabilities(theta - h * e)) / (2 * h) for e in np.eye(10)]).T
+e = np.array([x[:, s].all(axis=1).mean() for s in sets]) - T @ pi
+xi = T @ (np.diag(pi) - np.outer(pi, pi)) @ T.T
+delta = T @ slope
+inverse = np.linalg.inv(xi)
+c = inverse - inverse @ delta @ np.linalg.solve(delta.T @ inverse @ delta, delta.T @ inverse)
+wanted = len(x) * e @ c @ e
+assert r["df"] == 5 and abs(r["m2"] - wanted) < 1e-6 * wanted, (r["m2"], wanted)
+P
+}
+
+@test "fair coins: no change, undetermined, in words" {
+  /usr/bin/python3 -c '
+import random
+random.seed(3)
+print(",".join(f"x{i}" for i in range(8)) + ",segment")
+for row in range(1000): print(",".join(random.choice("01") for _ in range(8)) + f",{row % 10}")' >coins.csv
+  "$BLICA" fit coins.csv --sources 3 --out coins.json --quiet
+  run_code 0 assess coins.json coins.csv --bootstrap none --simulations 99
+  [[ $out == *"do not show that variances change"* ]]
+  [[ $out == *"undetermined"* ]]
+  [[ $out != *"is identified"* ]]
+}
+
+@test "simulated change is found, and the JSON has the fields that scripts read" {
+  "$BLICA" simulate --variables 6 --sources 2 --segments 10 --samples 500 --out s --quiet
+  "$BLICA" fit s/data.csv --sources 2 --out m.json --quiet
+  run_code 0 assess m.json s/data.csv --bootstrap 20 --simulations 19 --out assessed.json --json
+  echo "$out" | /usr/bin/python3 -c '
+import json, sys
+r = json.load(sys.stdin)
+assert r == json.load(open("assessed.json"))
+assert .9 < r["expected_mcs"] <= 1 and r["change"]["p"] == .05 and r["srmr"] < .1 and r["rmsea2"] < .05, r
+assert [c["source"] for c in r["columns"]] == ["z1", "z2"]
+assert all(0 < c["angle_degrees"] < 20 and c["stability"] > .9 for c in r["columns"]), r["columns"]
+assert len(r["verdict"]) == 3 and len(r["items"]) == 6 and len(r["segments"]) == 10'
+}
+
+@test "bad input: other data, few draws, one segment, no degrees of freedom" {
+  "$BLICA" simulate --variables 4 --sources 2 --segments 5 --samples 100 --out s --quiet
+  "$BLICA" simulate --variables 3 --sources 3 --segments 2 --samples 100 --out t --quiet
+  run_code 3 assess s/model.json t/data.csv
+  says "segments"
+  run_code 3 assess s/model.json s/data.csv --bootstrap 19
+  says "at least 20"
+  run_code 3 assess t/model.json t/data.csv
+  says "degrees of freedom"
+  sed 's/,[0-9]*$/,one/; 1s/,one$/,segment/' s/data.csv >one.csv
+  "$BLICA" fit one.csv --sources 2 --allow-unidentified --out one.json --quiet 2>/dev/null
+  run_code 3 assess one.json one.csv
+  says "one segment"
+  run_code 3 assess s/model.json missing.csv
+}
