@@ -11,7 +11,9 @@ static const blica_option rows[] = {
     OPTION(data_values, segment_count, BLICA_OPT_INT, NULL, 1, 9e15, NULL, "U",
            "Segments are U runs of (nearly) equal length."),
     OPTION(data_values, segment_file, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "FILE",
-           "A file with one segment label per row of the data."),
+           "A file with one segment label per row of the data, or a CSV table whose first column is named segment, as "
+           "blica "
+           "segment writes it."),
     OPTION(data_values, header, BLICA_OPT_TEXT, "auto", 0, 0, "auto|yes|no", "WHEN",
            "Whether the first row holds names; auto looks for text in it."),
     OPTION(data_values, levels, BLICA_OPT_FLAG, "no", 0, 1, NULL, NULL,

@@ -63,6 +63,7 @@ struct program {
   ROW(count)                                                                                                           \
   ROW(merge)                                                                                                           \
   ROW(correlate)                                                                                                       \
+  ROW(segment)                                                                                                         \
   ROW(fit)                                                                                                             \
   ROW(assess)                                                                                                          \
   ROW(loglik)                                                                                                          \

@@ -38,6 +38,7 @@ struct table {
   int *column_of;        /* [n] column of a variable */
   column_levels *levels; /* [n], with --levels */
   records labels;        /* of --segment-file */
+  bool label_table;      /* its first line is the header of a table: labels are the first column */
   int64_t row;           /* rows read */
   int64_t total;         /* rows of the table when known beforehand; else 0 */
   bool streamed;         /* pieces are counted as they come; their levels are set right in the counts */

@@ -142,8 +142,13 @@ static blica_status no_segments(const table *t, char *message) {
 
 static blica_status find_segment(table *t, char *message) {
   const table_options *o = &t->options;
-  bool other = o->segment_length || o->segment_count || o->segment_file;
+  bool other = o->segment_length || o->segment_count || o->segment_file || o->unlabelled;
   int column = named(t, o->segment_column ? o->segment_column : "segment");
+  if (o->unlabelled && column >= 0)
+    return table_fail(message, BLICA_ERR_DATA,
+                      "%s: has a column named segment, and segments that are given need not be found; remove the "
+                      "column, or fit with these segments (blica fit)",
+                      t->name);
   if (o->segment_column && column < 0) column = segment_index(o->segment_column, t->columns);
   if (o->segment_column && column < 0) return no_such_column(t, message);
   if (column < 0) return other ? BLICA_OK : no_segments(t, message);

@@ -17,7 +17,9 @@ typedef struct {
   const char *segment_column;                 /* --segment-column NAME|INDEX|last; NULL: the column named `segment` */
   int64_t segment_length;                     /* --segment-length L: rows 1..L are segment 1, and so on; 0: not given */
   int64_t segment_count;                      /* --segment-count U: U runs of (nearly) equal length; 0: not given */
-  const char *segment_file;                   /* --segment-file F: one label per line, as many lines as rows */
+  const char *segment_file;                   /* --segment-file F: one label per line, as many lines as rows, or a CSV
+                                                 table whose first column is named `segment` */
+  bool unlabelled;                            /* all rows are one segment; a column named `segment` is refused */
   bool levels;                                /* --levels: any two values per column; the lower one becomes 0 */
   table_header header;                        /* --header yes|no; auto: the first row is a header when it holds text */
   void (*note)(const char *text, void *user); /* told what was chosen (levels, dropped columns); may be NULL */

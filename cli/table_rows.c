@@ -57,15 +57,34 @@ static blica_status label_id(table *t, const char *label, size_t length, char *m
   return status == BLICA_OK ? BLICA_OK : table_library_failed(t, status, message);
 }
 
+/* The first line of a file of labels that is a table, as blica segment writes it: its first column is read. */
+static bool is_label_header(const char *line, size_t length) {
+  static const char name[] = "segment";
+  const size_t size = sizeof name - 1;
+  while (length && strchr("\r ", line[length - 1])) length--;
+  return length >= size && memcmp(line, name, size) == 0 && (length == size || line[size] == ',');
+}
+
+static blica_status next_label(table *t, char *message, bool *more, size_t *length) {
+  blica_status status = records_peek(&t->labels, message, more, length);
+  if (status != BLICA_OK || !*more || t->row > 0 || t->label_table) return status;
+  t->label_table = is_label_header(t->labels.buffer + t->labels.at, *length);
+  if (!t->label_table) return status;
+  t->labels.at += *length + (t->labels.at + *length < t->labels.have);
+  return records_peek(&t->labels, message, more, length);
+}
+
 static blica_status label_from_file(table *t, char *message, const char **label, size_t *length) {
   bool more;
-  blica_status status = records_peek(&t->labels, message, &more, length);
+  blica_status status = next_label(t, message, &more, length);
   if (status != BLICA_OK) return status;
   if (!more)
     return table_fail(message, BLICA_ERR_DATA, "%s: has %lld labels, but %s has more rows; one label per row is needed",
                       t->options.segment_file, (long long)t->row, t->name);
   *label = t->labels.buffer + t->labels.at;
   t->labels.at += *length + (t->labels.at + *length < t->labels.have);
+  const char *comma = t->label_table ? memchr(*label, ',', *length) : NULL;
+  if (comma) *length = (size_t)(comma - *label);
   while (*length && strchr(" \t\r\"", (*label)[*length - 1])) --*length;
   while (*length && strchr(" \t\"", **label)) ++*label, --*length;
   return BLICA_OK;
@@ -77,6 +96,8 @@ blica_status table_finish_row(table *t, const char *label, size_t length, char *
   blica_status status = BLICA_OK;
   if (o->segment_file) {
     status = label_from_file(t, message, &label, &length);
+  } else if (o->unlabelled) {
+    label = "1", length = 1;
   } else if (o->segment_length ||
              o->segment_count) { /* by count of unknown rows: one segment for now, cut at the end */
     int64_t run = o->segment_length ? t->row / o->segment_length

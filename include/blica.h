@@ -461,6 +461,61 @@ BLICA_API blica_status blica_sources(blica_ctx *ctx, const blica_model *model, c
                                      const blica_sources_options *options, blica_posterior **out);
 BLICA_API void blica_posterior_free(blica_posterior *posterior);
 
+/* ------------------------------------------------------------------ segments found in the rows */
+
+/* Rows in time order under a hidden Markov chain of states: in a state the sources have means and variances of their
+ * own, A is common to all. The data have one segment, whose rows are in time order. */
+typedef struct {
+  int sources;        /* k; 0 is not allowed */
+  int states;         /* 0: chosen by the data, from 1 to max_states */
+  int max_states;     /* when chosen */
+  int64_t min_length; /* rows that a state lasts at least before it changes */
+  int change_points;  /* states never return: each is one stretch of rows */
+  int starts;
+  uint64_t seed;
+  char method[16];        /* estimator of A, as in blica_fit_options */
+  double link;            /* c */
+  double max_seconds;     /* infinity for no limit */
+  const char *checkpoint; /* as in blica_fit_options */
+  double checkpoint_seconds;
+  int resume;
+} blica_segment_options;
+
+/* One number of states that was tried. */
+typedef struct {
+  int states;
+  double loglik;      /* of states with correlations of their own, steps of several rows having one state */
+  double score;       /* log-likelihood less half the parameters times log rows (BIC / -2) */
+  double model_score; /* the same of single rows, when the model was fitted to so many states, else NaN: the largest is
+                         chosen */
+} blica_segment_trial;
+
+typedef struct {
+  int64_t rows;
+  int states;            /* S, numbered by their first appearance */
+  int32_t *state;        /* [rows] from 0: the most probable sequence in which each run has min_length rows */
+  double *probability;   /* [S,rows] of each state given all rows */
+  double *transition;    /* S rows of S: from row to column */
+  double *expected_rows; /* [S] */
+  int64_t *runs;         /* [S] how often the state begins in the sequence */
+  double loglik;         /* of the rows, by the engine below */
+  char engine[8];        /* exact or ep: what gave the probability of a row */
+  int n_trials;
+  blica_segment_trial *trials; /* [n_trials] by number of states */
+  int64_t rounds;              /* of expectation-maximisation, in all */
+  blica_stop stop;             /* converged, or what ended it early: the result is the best so far */
+  double seconds;
+  blica_model *model; /* one segment per state, labelled 1, 2, ...; fitted to the expected counts of the states. NULL:
+                         the call was interrupted before there was one */
+} blica_segmentation;
+
+BLICA_API blica_segment_options blica_segment_options_default(void);
+BLICA_API const blica_option *blica_segment_option_table(int *count);
+/* Finds the states. Needs at least 50 rows and two variables, and min_length * states rows. */
+BLICA_API blica_status blica_segment(blica_ctx *ctx, const blica_data *data, const blica_segment_options *options,
+                                     blica_segmentation **out);
+BLICA_API void blica_segmentation_free(blica_segmentation *segmentation);
+
 /* Mean cosine similarity of the columns of a [n,k] and b [n,k] under the best matching:
  * matching[j] is the column of b that goes with column j of a, cosine[j] its signed cosine. */
 BLICA_API blica_status blica_compare(blica_ctx *ctx, int n, int k, const double *a, const double *b, double *mcs,

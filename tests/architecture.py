@@ -13,7 +13,7 @@ import re
 import subprocess
 import sys
 
-FOLDERS = ["inference", "estimate", "likelihood", "model", "cor", "counts", "data", "ranks", "num", "base"]
+FOLDERS = ["segment", "inference", "estimate", "likelihood", "model", "cor", "counts", "data", "ranks", "num", "base"]
 PRIVATE = {"base/ctx.h", "base/checkpoint.h"}
 LARGEST_CYCLE = 2
 

@@ -21,6 +21,9 @@ blica_status bl_fail_outside(blica_ctx *ctx, blica_status code, const char *form
     __attribute__((format(printf, 3, 4)));
 bool bl_may_warn(
     const blica_ctx *ctx); /* false in a forked child that runs in another thread: it may not call the user */
+/* Between the two warnings are dropped: for verbs that call others again and again. Calls may nest. */
+void bl_warn_hold(blica_ctx *ctx);
+void bl_warn_release(blica_ctx *ctx);
 void bl_warn(blica_ctx *ctx, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #define TRY(call)                                                                                                      \

@@ -106,10 +106,20 @@ bool bl_may_warn(const blica_ctx *ctx) {
   return !ctx->silent;
 }
 
+void bl_warn_hold(blica_ctx *ctx) {
+  while (ctx->parent) ctx = ctx->parent;
+  ctx->held++;
+}
+
+void bl_warn_release(blica_ctx *ctx) {
+  while (ctx->parent) ctx = ctx->parent;
+  ctx->held--;
+}
+
 void bl_warn(blica_ctx *ctx, const char *format, ...) {
   if (!bl_may_warn(ctx)) return;
   while (ctx->parent) ctx = ctx->parent;
-  if (!ctx->warn) return;
+  if (!ctx->warn || ctx->held) return;
   char text[1024];
   va_list args;
   va_start(args, format);

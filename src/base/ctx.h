@@ -22,6 +22,7 @@ struct blica_ctx {
   atomic_int stop;   /* the poll callback asked to stop */
   blica_ctx *parent; /* of a forked child, which runs on one thread */
   bl_watch *watch;   /* who looks at the user and the clock inside loops; NULL: nobody */
+  int held;          /* warnings are dropped while above 0 */
   int silent;        /* a child in another thread: may not call the user */
   char message[BL_MESSAGE];
 };

@@ -153,37 +153,43 @@ static bool free_to_change(const char *name) {
   return false;
 }
 
-static blica_status add_options(facts *f, const blica_fit_options *options) {
+static blica_status add_options(facts *f, const bl_resume_options *o) {
   blica_status status;
-  int count;
-  const blica_option *table = blica_fit_option_table(&count);
   TRY(add(f, "blica", "%s", blica_version()));
-  for (int i = 0; i < count; i++) {
+  for (int i = 0; i < o->count; i++) {
     char value[64];
-    if (free_to_change(table[i].name)) continue;
-    spell(&table[i], options, value, sizeof value);
-    TRY(add(f, table[i].name, "%s", value));
+    if (free_to_change(o->table[i].name)) continue;
+    spell(&o->table[i], o->options, value, sizeof value);
+    TRY(add(f, o->table[i].name, "%s", value));
   }
 done:
   return status;
 }
 
-blica_status bl_resume_open(blica_ctx *ctx, const blica_fit_options *resolved, double deadline, bl_checkpoint **out) {
+blica_status bl_resume_begin(blica_ctx *ctx, const bl_resume_options *o, double deadline, bl_checkpoint **out) {
   blica_status status = BLICA_OK;
   facts own = {.ctx = ctx};
   *out = NULL;
-  if (!resolved->checkpoint && !resolved->resume) return BLICA_OK;
-  if (!resolved->checkpoint || !resolved->checkpoint[0])
+  if (!o->checkpoint && !o->resume) return BLICA_OK;
+  if (!o->checkpoint || !o->checkpoint[0])
     return bl_fail(ctx, BLICA_ERR_ARGUMENT, "resume needs a checkpoint to resume from; name its file as checkpoint");
-  if (!(resolved->checkpoint_seconds >= 0))
-    return bl_fail(ctx, BLICA_ERR_ARGUMENT, "checkpoint_seconds is %g; it must be 0 or more",
-                   resolved->checkpoint_seconds);
-  TRY(bl_checkpoint_open(ctx, resolved->checkpoint, resolved->checkpoint_seconds, resolved->resume, deadline, out));
-  TRY(add_options(&own, resolved));
+  if (!(o->seconds >= 0))
+    return bl_fail(ctx, BLICA_ERR_ARGUMENT, "checkpoint_seconds is %g; it must be 0 or more", o->seconds);
+  TRY(bl_checkpoint_open(ctx, o->checkpoint, o->seconds, o->resume, deadline, out));
+  TRY(add_options(&own, o));
   TRY(settle(ctx, *out, "options", &own));
 done:
   facts_free(&own);
   return status;
+}
+
+blica_status bl_resume_open(blica_ctx *ctx, const blica_fit_options *resolved, double deadline, bl_checkpoint **out) {
+  bl_resume_options o = {.options = resolved,
+                         .checkpoint = resolved->checkpoint,
+                         .seconds = resolved->checkpoint_seconds,
+                         .resume = resolved->resume != 0};
+  o.table = blica_fit_option_table(&o.count);
+  return bl_resume_begin(ctx, &o, deadline, out);
 }
 
 /* ---- data ---- */
@@ -200,6 +206,25 @@ static uint64_t digest_rows(const blica_data *d, int s) {
   size_t bytes = (size_t)d->words[s] * (size_t)d->n * sizeof(uint64_t);
   uint64_t digest = bl_digest(0, d->ones[s], bytes);
   return d->present[s] ? bl_digest(digest, d->present[s], bytes) : digest;
+}
+
+blica_status bl_resume_rows(blica_ctx *ctx, bl_checkpoint *checkpoint, const blica_data *data) {
+  blica_status status = BLICA_OK;
+  facts own = {.ctx = ctx};
+  char name[64];
+  if (!checkpoint) return BLICA_OK;
+  TRY(add(&own, "variables", "%d", data->n));
+  TRY(add(&own, "rows:", "%lld", (long long)data->rows));
+  for (int i = 0; i < data->n; i++) {
+    snprintf(name, sizeof name, "variable %d", i + 1);
+    TRY(add(&own, name, "'%s'", data->variables[i]));
+  }
+  for (int s = 0; s < data->u; s++)
+    TRY(add(&own, "rows", "%c%016llx", DIGEST, (unsigned long long)digest_rows(data, s)));
+  TRY(settle(ctx, checkpoint, "data", &own));
+done:
+  facts_free(&own);
+  return status;
 }
 
 static uint64_t digest_counts(const blica_counts *c, int s) {

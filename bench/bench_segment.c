@@ -1,0 +1,233 @@
+/* bench_segment.c - segments found in rows against true labels and against segments of equal length.
+ * Usage: bench_segment DESIGN FIRST-LAST [S|true|auto] [EQUAL] [THREADS]  with seeds FIRST to LAST; EQUAL 0 leaves
+ * out equal lengths.
+ * Prints, for each data set, 1 - MCS of the fit to the true labels, to the states that were found and to equal lengths
+ * (their best number in hindsight), adjusted Rand indices, the number of states and seconds; then the means. */
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "blica.h"
+#include "num/rng.h"
+
+typedef enum { CYCLE, ANY, POINTS } moves;
+typedef struct {
+  const char *name;
+  int n, k, states;
+  int64_t rows;
+  double stay;
+  moves moves;
+  double radius;          /* of the sphere on which the states' means lie; 0: means as the paper's simulator */
+  double sd_low, sd_high; /* of the sources */
+} design;
+
+static const design designs[] = {
+    /* Halva and Hyvarinen's chain and means; the variances of the paper's simulator */
+    {"hmm5", 5, 5, 11, 100000, .99, CYCLE, 2, .5, 3},
+    /* the same with variances as small and as alike as in their program */
+    {"hmm5-small", 5, 5, 11, 100000, .99, CYCLE, 2, .2, .3},
+    {"hmm8", 8, 8, 6, 12000, .995, ANY, 0, .5, 3},
+    {"hmm8k4", 8, 4, 6, 12000, .995, ANY, 0, .5, 3},
+    {"points8", 8, 8, 6, 12000, 0, POINTS, 0, .5, 3},
+    {"points8k4", 8, 4, 6, 12000, 0, POINTS, 0, .5, 3},
+    {"large8", 8, 8, 6, 100000, .995, ANY, 0, .5, 3},
+    {"stationary5", 5, 5, 1, 100000, 1, ANY, 0, .5, 3},
+    {"stationary8", 8, 8, 1, 12000, 1, ANY, 0, .5, 3},
+    {"stationary8k4", 8, 4, 1, 12000, 1, ANY, 0, .5, 3},
+    {"stationary20", 20, 4, 1, 12000, 1, ANY, 0, .5, 3},
+    {"hmm20", 20, 4, 6, 20000, .995, ANY, 0, .5, 3},
+    {"hmm50", 50, 5, 6, 100000, .995, ANY, 0, .5, 3},
+};
+
+static blica_ctx *ctx;
+
+static void must(blica_status status) {
+  if (status == BLICA_OK) return;
+  fprintf(stderr, "bench_segment: %s\n", blica_message(ctx));
+  exit(1);
+}
+
+/* ---- data ---- */
+
+/* Equally spaced angles, as in the program of hidden Markov nonlinear ICA. */
+static void means_on_sphere(const design *d, blica_model *m) {
+  for (int s = 0; s < d->states; s++) {
+    double left = d->radius;
+    for (int j = 0; j < d->k; j++) {
+      double angle = (j == d->k - 2 ? 2 : 1) * 3.14159265358979323846 * s / d->states;
+      m->means[j + s * d->k] = j == d->k - 1 ? left : left * cos(angle);
+      left *= sin(angle);
+    }
+  }
+}
+
+static void draw_states(const design *d, bl_rng *rng, int32_t *state) {
+  int now = 0;
+  for (int64_t t = 0; t < d->rows; t++) {
+    if (d->moves == POINTS) { /* lengths between 1/2 and 3/2 of the mean */
+      now = (int)(t * d->states / d->rows);
+      if (t == 0) continue;
+    } else if (t > 0 && d->states > 1 && bl_rng_uniform(rng) > d->stay) {
+      now = d->moves == CYCLE ? (now + 1) % d->states
+                              : (now + 1 + (int)(bl_rng_uniform(rng) * (d->states - 1))) % d->states;
+    }
+    state[t] = now;
+  }
+  if (d->moves != POINTS) return;
+  int64_t from = 0;
+  for (int s = 0; s < d->states; s++) {
+    double middle = (double)d->rows * (s + 1) / d->states;
+    int64_t to =
+        s == d->states - 1 ? d->rows : (int64_t)(middle + (bl_rng_uniform(rng) - .5) * (double)d->rows / d->states);
+    for (int64_t t = from; t < to; t++) state[t] = s;
+    from = to;
+  }
+}
+
+static void draw_rows(const design *d, const blica_model *m, bl_rng *rng, const int32_t *state, int8_t *x) {
+  double z[64];
+  for (int64_t t = 0; t < d->rows; t++) {
+    int s = state[t];
+    for (int j = 0; j < d->k; j++)
+      z[j] = m->means[j + s * d->k] + sqrt(m->variances[j + s * d->k]) * bl_rng_normal(rng);
+    for (int i = 0; i < d->n; i++) {
+      double y = bl_rng_normal(rng) / sqrt(m->link);
+      for (int j = 0; j < d->k; j++) y += m->mixing[i + j * d->n] * z[j];
+      x[t * d->n + i] = y > 0;
+    }
+  }
+}
+
+/* ---- measures ---- */
+
+static double adjusted_rand(int64_t rows, const int32_t *a, int na, const int32_t *b, int nb) {
+  double *table = calloc((size_t)na * (size_t)nb, sizeof *table), both = 0, first = 0, second = 0;
+  for (int64_t r = 0; r < rows; r++) table[a[r] + (size_t)b[r] * (size_t)na]++;
+  for (int i = 0; i < na; i++) {
+    double sum = 0;
+    for (int j = 0; j < nb; j++) sum += table[i + (size_t)j * (size_t)na];
+    first += sum * (sum - 1) / 2;
+  }
+  for (int j = 0; j < nb; j++) {
+    double sum = 0;
+    for (int i = 0; i < na; i++) {
+      double c = table[i + (size_t)j * (size_t)na];
+      both += c * (c - 1) / 2, sum += c;
+    }
+    second += sum * (sum - 1) / 2;
+  }
+  free(table);
+  double all = (double)rows * ((double)rows - 1) / 2, chance = first * second / all, most = (first + second) / 2;
+  return most > chance ? (both - chance) / (most - chance) : 1;
+}
+
+static double error_of(const blica_model *truth, const blica_model *m) {
+  double mcs, cosine[64];
+  int matching[64];
+  must(blica_compare(ctx, truth->n, truth->k, truth->mixing, m->mixing, &mcs, matching, cosine));
+  return 1 - mcs;
+}
+
+static double error_of_labels(const blica_model *truth, const int8_t *x, int64_t rows, const int32_t *label, int u) {
+  blica_data *data = NULL;
+  blica_model *m = NULL;
+  blica_fit_options fit = blica_fit_options_default();
+  fit.sources = truth->k;
+  must(blica_pack(ctx, rows, truth->n, x, truth->n, 1, NULL, label, u, NULL, &data));
+  blica_input input = {.data = data};
+  must(blica_fit(ctx, &input, &fit, &m));
+  double error = error_of(truth, m);
+  blica_model_free(m);
+  blica_data_free(data);
+  return error;
+}
+
+static void equal_lengths(const design *d, const blica_model *truth, const int8_t *x, const int32_t *state,
+                          double best[3]) {
+  static const int counts[] = {2, 3, 4, 6, 8, 11, 16, 22, 32, 45, 64, 90, 128, 180, 256, 512, 1024};
+  int32_t *label = malloc((size_t)d->rows * sizeof *label);
+  best[0] = INFINITY, best[1] = -INFINITY;
+  for (size_t c = 0; c < sizeof counts / sizeof *counts && d->rows / counts[c] >= 25; c++) {
+    for (int64_t r = 0; r < d->rows; r++) label[r] = (int32_t)(r * counts[c] / d->rows);
+    double error = counts[c] <= 256 ? error_of_labels(truth, x, d->rows, label, counts[c]) : INFINITY;
+    double index = adjusted_rand(d->rows, state, d->states, label, counts[c]);
+    if (error < best[0]) best[0] = error, best[2] = counts[c];
+    best[1] = fmax(best[1], index);
+  }
+  free(label);
+}
+
+/* ---- one data set ---- */
+
+enum { TRUE_ERROR, FOUND_ERROR, EQUAL_ERROR, FOUND_INDEX, EQUAL_INDEX, STATES, SECONDS, NUMBERS };
+
+static void run_set(const design *d, uint64_t seed, const char *states, bool equal, double value[NUMBERS]) {
+  blica_simulate_options o = blica_simulate_options_default();
+  blica_model *truth = NULL;
+  blica_data *data = NULL;
+  blica_segmentation *found = NULL;
+  int32_t *state = malloc((size_t)d->rows * sizeof *state), *one = calloc((size_t)d->rows, sizeof *one);
+  int8_t *x = malloc((size_t)d->rows * (size_t)d->n);
+  bl_rng rng = bl_rng_make(seed, 77);
+  double best[3] = {NAN, NAN, NAN};
+  o.variables = d->n, o.sources = d->k, o.segments = d->states, o.seed = seed, o.samples = 10;
+  o.sd_low = d->sd_low, o.sd_high = d->sd_high;
+  must(blica_simulate(ctx, &o, &truth, NULL, NULL));
+  if (d->radius > 0) means_on_sphere(d, truth);
+  draw_states(d, &rng, state);
+  draw_rows(d, truth, &rng, state, x);
+  must(blica_pack(ctx, d->rows, d->n, x, d->n, 1, NULL, one, 1, NULL, &data));
+  blica_segment_options s = blica_segment_options_default();
+  s.sources = d->k;
+  s.states = strcmp(states, "auto") == 0 ? 0 : atoi(states) ? atoi(states) : d->states;
+  s.change_points = d->moves == POINTS;
+  must(blica_segment(ctx, data, &s, &found));
+  value[TRUE_ERROR] = d->states > 1 ? error_of_labels(truth, x, d->rows, state, d->states) : NAN;
+  value[FOUND_ERROR] = error_of(truth, found->model);
+  if (equal) equal_lengths(d, truth, x, state, best);
+  value[EQUAL_ERROR] = best[0], value[EQUAL_INDEX] = best[1];
+  value[FOUND_INDEX] = adjusted_rand(d->rows, state, d->states, found->state, found->states);
+  value[STATES] = found->states;
+  value[SECONDS] = found->seconds;
+  printf("%-14s %4llu  %.4f %.4f %.4f (%g)  %.3f %.3f  %2d  %.1f s, %lld rounds; scores", d->name,
+         (unsigned long long)seed, value[0], value[1], value[2], best[2], value[3], value[4], found->states,
+         found->seconds, (long long)found->rounds);
+  for (int i = 0; i < found->n_trials; i++) printf(" %.0f", found->trials[i].score - found->trials[0].score);
+  printf("; model");
+  for (int i = 0; i < found->n_trials; i++)
+    if (found->trials[i].model_score == found->trials[i].model_score)
+      printf(" %d:%.0f", found->trials[i].states, found->trials[i].model_score - found->trials[0].score);
+  printf("\n");
+  fflush(stdout);
+  blica_segmentation_free(found);
+  blica_data_free(data);
+  blica_model_free(truth);
+  free(state);
+  free(one);
+  free(x);
+}
+
+int main(int argc, char **argv) {
+  int first = 1, last = 1;
+  double sum[NUMBERS] = {0}, value[NUMBERS];
+  const design *d = NULL;
+  for (size_t i = 0; argc > 2 && i < sizeof designs / sizeof *designs; i++)
+    if (strcmp(designs[i].name, argv[1]) == 0) d = &designs[i];
+  if (!d || sscanf(argv[2], "%d-%d", &first, &last) != 2) {
+    fprintf(stderr, "usage: bench_segment DESIGN FIRST-LAST [S|true|auto] [EQUAL] [THREADS]\n");
+    return 2;
+  }
+  if (blica_ctx_create(&ctx) != BLICA_OK) return 1;
+  blica_set_threads(ctx, argc > 5 ? atoi(argv[5]) : 0);
+  printf("design set: 1-MCS true labels, found, equal lengths (their number); ARI found, equal; states; time\n");
+  for (int seed = first; seed <= last; seed++) {
+    run_set(d, (uint64_t)seed, argc > 3 ? argv[3] : "auto", argc <= 4 || atoi(argv[4]), value);
+    for (int i = 0; i < NUMBERS; i++) sum[i] += value[i] / (last - first + 1);
+  }
+  printf("%-14s mean  %.4f %.4f %.4f  ratio %.2f  ARI %.3f %.3f  states %.1f  %.1f s\n", d->name, sum[0], sum[1],
+         sum[2], sum[1] / sum[0], sum[3], sum[4], sum[5], sum[6]);
+  blica_ctx_free(ctx);
+  return 0;
+}

@@ -1,0 +1,193 @@
+/* cmd_segment.c - blica segment ROWS: hidden states of rows in time order, one label per row. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/outfile.h"
+#include "data_args.h"
+#include "output.h"
+
+typedef struct {
+  const char *out, *model;
+  int probabilities, json;
+  blica_segment_options options;
+  data_values data;
+} segment_values;
+
+static const blica_option own[] = {
+    OPTION(segment_values, out, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "FILE",
+           "CSV file with a column named segment: the state of every row, in the order of the rows. It is what "
+           "--segment-file of the other commands reads."),
+    OPTION(segment_values, probabilities, BLICA_OPT_FLAG, "no", 0, 1, NULL, NULL,
+           "Add the columns p1, p2, ... to it: the probability of each state given all rows."),
+    OPTION(segment_values, model, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "FILE",
+           "The fitted model is written here, as JSON, with one segment per state."),
+    OPTION(segment_values, json, BLICA_OPT_FLAG, "no", 0, 1, NULL, NULL,
+           "Print a JSON object with states, loglik, rounds, stop, transition, expected_rows, runs and trials (states, "
+           "loglik, score, model_score)."),
+};
+OPTION_TABLE(own_table, own)
+
+static bool write_states(const char *path, const blica_segmentation *r, bool probabilities) {
+  bl_outfile file;
+  if (!bl_outfile_open(&file, path)) return false;
+  fprintf(file.stream, "segment");
+  for (int s = 0; probabilities && s < r->states; s++) fprintf(file.stream, ",p%d", s + 1);
+  fputc('\n', file.stream);
+  for (int64_t t = 0; t < r->rows; t++) {
+    fprintf(file.stream, "%d", (int)r->state[t] + 1);
+    for (int s = 0; probabilities && s < r->states; s++)
+      fprintf(file.stream, ",%.6g", r->probability[t * r->states + s]);
+    fputc('\n', file.stream);
+  }
+  return bl_outfile_commit(&file);
+}
+
+/* ---- telling the result ---- */
+
+static void tell(const segment_values *v, const blica_segmentation *r) {
+  if (r->states == 1)
+    say_note("one state: nothing in these %lld rows says that the sources change over time. There are no segments to "
+             "be found, and without segments the mixing matrix is not identified",
+             (long long)r->rows);
+  else
+    for (int s = 0; s < r->states; s++)
+      say_note("state %d: %.0f rows, in %lld stretches", s + 1, r->expected_rows[s], (long long)r->runs[s]);
+  say_note("%d states%s: log-likelihood %.10g (%s) after %lld rounds, %.2g s (seed %llu); wrote %s", r->states,
+           v->options.states ? "" : ", chosen by the data", r->loglik, r->engine, (long long)r->rounds, r->seconds,
+           (unsigned long long)v->options.seed, v->out);
+}
+
+static json_t *numbers(const double *x, int count) {
+  json_t *list = json_array();
+  for (int i = 0; i < count; i++) json_array_append_new(list, json_number(x[i]));
+  return list;
+}
+
+static int print_record(const segment_values *v, const blica_segmentation *r) {
+  json_t *trials = json_array(), *moves = json_array(), *runs = json_array();
+  for (int i = 0; i < r->n_trials; i++)
+    json_array_append_new(trials, json_pack("{s:i,s:o,s:o,s:o}", "states", r->trials[i].states, "loglik",
+                                            json_number(r->trials[i].loglik), "score", json_number(r->trials[i].score),
+                                            "model_score", json_number(r->trials[i].model_score)));
+  for (int s = 0; s < r->states; s++) {
+    json_array_append_new(moves, numbers(r->transition + s * r->states, r->states));
+    json_array_append_new(runs, json_integer((json_int_t)r->runs[s]));
+  }
+  return json_print(json_pack("{s:o,s:I,s:i,s:o,s:s,s:I,s:s,s:f,s:o,s:o,s:o,s:o}", "out", json_text(v->out), "rows",
+                              (json_int_t)r->rows, "states", r->states, "loglik", json_number(r->loglik), "engine",
+                              r->engine, "rounds", (json_int_t)r->rounds, "stop", blica_stop_name(r->stop), "seconds",
+                              r->seconds, "transition", moves, "expected_rows", numbers(r->expected_rows, r->states),
+                              "runs", runs, "trials", trials));
+}
+
+/* Once the files are written the checkpoint of a whole search has served; one of a search that was stopped stays. */
+static void settle_checkpoint(const blica_segment_options *o, const blica_segmentation *r) {
+  if (!o->checkpoint || access(o->checkpoint, F_OK) != 0) return;
+  if (r->stop == BLICA_STOP_INTERRUPTED || r->stop == BLICA_STOP_TIME)
+    say_note("--checkpoint %s --resume continues this search", o->checkpoint);
+  else
+    unlink(o->checkpoint);
+}
+
+static int exit_of(blica_stop stop) {
+  if (interrupted() || stop == BLICA_STOP_INTERRUPTED) {
+    say_warning("interrupted; the best result so far is written");
+    return EXIT_INTERRUPTED;
+  }
+  if (stop == BLICA_STOP_CONVERGED) return EXIT_OK;
+  say_warning("--max-seconds is over; the best result so far is written");
+  return EXIT_NOT_CONVERGED;
+}
+
+static int finish(program *p, const segment_values *v, const blica_segmentation *r) {
+  if (!write_states(v->out, r, v->probabilities != 0)) {
+    say_error("cannot write '%s': %s", v->out, strerror(errno));
+    return EXIT_FAILED;
+  }
+  if (v->model && r->model) {
+    blica_status status = blica_model_save(p->ctx, r->model, v->model);
+    if (status != BLICA_OK) return fail_writing(p, status);
+  } else if (v->model) {
+    say_warning("interrupted before there was a model: '%s' is not written", v->model);
+  }
+  progress_clear();
+  tell(v, r);
+  settle_checkpoint(&v->options, r);
+  int code = v->json ? print_record(v, r) : EXIT_OK;
+  return code == EXIT_OK ? exit_of(r->stop) : code;
+}
+
+/* ---- input ---- */
+
+static bool possible(const segment_values *v) {
+  const data_values *d = &v->data;
+  if (d->segment_column || d->segment_file || d->segment_length || d->segment_count) {
+    say_error("segment: segments are given too (--segment-column, --segment-length, --segment-count or "
+              "--segment-file); leave them out to find segments, or fit with them (blica fit)");
+    return false;
+  }
+  const blica_segment_options *o = &v->options;
+  if (!output_possible(v->out) || (v->model && !output_possible(v->model))) return false;
+  if (!o->checkpoint) return true;
+  if (!output_possible(o->checkpoint)) return false;
+  if (!o->resume && access(o->checkpoint, F_OK) == 0) {
+    say_error("segment: '%s' exists already: give --resume to continue from it, remove it, or name another",
+              o->checkpoint);
+    return false;
+  }
+  return true;
+}
+
+static int run(program *p, void *values) {
+  segment_values *v = values;
+  char message[TABLE_MESSAGE];
+  table_options how = data_table_options(&v->data);
+  blica_data *data = NULL;
+  blica_segmentation *result = NULL;
+  if (!possible(v)) return EXIT_DATA;
+  how.unlabelled = true;
+  blica_status status = table_read(p->ctx, p->operands[0], &how, message, &data);
+  if (status != BLICA_OK) return fail_table(status, message);
+  say_note("%d variables, %d sources, %lld rows; seed %llu", data->n, v->options.sources, (long long)data->rows,
+           (unsigned long long)v->options.seed);
+  status = blica_segment(p->ctx, data, &v->options, &result);
+  int code = status == BLICA_OK ? finish(p, v, result) : fail_reading(p, status);
+  blica_segmentation_free(result);
+  blica_data_free(data);
+  return code;
+}
+
+const command command_segment = {
+    .name = "segment",
+    .summary = "find segments in rows that are in time order",
+    .operands = "ROWS",
+    .least = 1,
+    .most = 1,
+    .required = "sources|out",
+    .text =
+        "Gives every row the label of a hidden state, for rows in time order that have no segments. A state lasts for "
+        "a while and may return; in each the sources have means and variances of their own, and the mixing matrix is "
+        "common to all. ROWS is a table of 0 and 1 as for blica fit, without a segment column.\n\n"
+        "The number of states is chosen by the data unless --states gives it. When nothing changes over time there is "
+        "one state, and the program says so. With --change-points states do not return: each is one stretch of "
+        "rows.\n\n"
+        "The labels are the most probable sequence in which each state lasts at least --min-length rows. The model "
+        "that --model writes is fitted to the expected counts of the states, which is better than a fit to the labels "
+        "where states are hard to distinguish.\n\n"
+        "The first Ctrl-C ends the search; the best result so far is written. --checkpoint and --resume work as for "
+        "blica fit.",
+    .examples = "blica segment series.csv --sources 4 --out segments.csv --model model.json\n"
+                "# six states, with their probabilities\n"
+                "blica segment series.csv --sources 4 --states 6 --out segments.csv --probabilities\n"
+                "# points of change, then a fit by the mle method\n"
+                "blica segment series.csv --sources 4 --change-points --out segments.csv\n"
+                "blica fit series.csv --segment-file segments.csv --sources 4 --method mle --out model.json",
+    .groups = {{"Files", own_table, 0},
+               {"The search", blica_segment_option_table, offsetof(segment_values, options)},
+               {"How the data are read", data_option_table, offsetof(segment_values, data)}},
+    .values = sizeof(segment_values),
+    .run = run,
+};

@@ -1,0 +1,160 @@
+/* candidate.c - one number of states, refined to single rows and to the model with a common A. */
+#include <math.h>
+#include <string.h>
+
+#include "segment/segment.h"
+
+enum { ROW_ROUNDS = 40, MODEL_ROUNDS = 12 };
+
+blica_status bl_segment_fit(blica_ctx *ctx, const bl_segment *g, bl_em *em, const bl_states *x, blica_model **model) {
+  blica_status status;
+  blica_counts *counts = NULL;
+  blica_fit_options fit = blica_fit_options_default();
+  *model = NULL;
+  fit.sources = g->options->sources;
+  fit.seed = g->options->seed;
+  fit.link = g->options->link;
+  memcpy(fit.method, g->options->method, sizeof fit.method);
+  fit.max_seconds = fmax(0, em->deadline - bl_seconds());
+  TRY(bl_series_counts(ctx, em->series, x->states, x->stat, (const char *const *)g->data->variables, &counts));
+  blica_input input = {.counts = counts};
+  status = blica_fit(ctx, &input, &fit, model);
+  if (status == BLICA_ERR_INTERRUPTED) {
+    em->cut = true, em->stop = BLICA_STOP_INTERRUPTED;
+    status = BLICA_OK;
+    goto done;
+  }
+  if (status != BLICA_OK) goto done;
+  if ((*model)->fit.stop == BLICA_STOP_INTERRUPTED || (*model)->fit.stop == BLICA_STOP_TIME)
+    em->cut = true, em->stop = (*model)->fit.stop;
+done:
+  blica_counts_free(counts);
+  return status;
+}
+
+/* Of all states' emissions: with correlations of their own, or under a model with A in common and thresholds and
+ * variances of each state. */
+static double own_parameters(const bl_em *em, int states) {
+  return (double)states * bl_emission_parameters(em->emission);
+}
+static double model_parameters(const bl_segment *g, int states) {
+  const double n = g->data->n, k = g->options->sources;
+  return n * k + states * (n + k) - k;
+}
+
+/* What a candidate needs to go on from where it was stopped. */
+typedef struct {
+  bl_em *em;
+  bl_candidate *best;
+  bl_states *now;
+  double before; /* log-likelihood of the round before */
+  int round;     /* under the model; 0: rows have not been gone through yet */
+} progress;
+
+static void pass_progress(bl_state *state, void *user) {
+  progress *p = user;
+  bl_states_kept best = {p->best->states, p->em}, now = {p->now, p->em};
+  bl_states_pass(state, &best);
+  bl_states_pass(state, &now);
+  bl_pass(state, p->best->log_p, p->best->size * sizeof(double));
+  BL_PASS(state, p->best->score);
+  BL_PASS(state, p->before);
+  bl_pass_int(state, &p->round, 0, MODEL_ROUNDS + 1);
+}
+
+/* States by their own counts, row by row. */
+static blica_status row_rounds(blica_ctx *ctx, bl_em *em, progress *p) {
+  blica_status status;
+  bl_candidate *c = p->best;
+  const int S = c->states->states;
+  bl_states_to_rows(c->states);
+  TRY(bl_em_run(ctx, em, ROW_ROUNDS, 0.1, c->states));
+  TRY(bl_emission_counts(ctx, em->emission, S, c->states->stat, c->log_p));
+  /* what leaves out correlations between blocks of items cannot be compared with a model that has them */
+  c->score = bl_emission_exact(em->emission)
+                 ? bl_search_score(em->series, c->states, c->states->loglik, own_parameters(em, S))
+                 : -INFINITY;
+  bl_states_assign(p->now, c->states);
+  p->before = -INFINITY;
+  p->round = 1;
+done:
+  return status;
+}
+
+/* A round in which the M-step is a fit of the model; true in *more when another may help. */
+static blica_status model_round(blica_ctx *ctx, const bl_segment *g, bl_em *em, progress *p, double *log_p,
+                                bool *more) {
+  blica_status status;
+  blica_model *model = NULL;
+  *more = false;
+  TRY(bl_segment_fit(ctx, g, em, p->now, &model));
+  if (!model) goto done;
+  TRY(bl_emission_model(ctx, em->emission, model, log_p));
+  TRY(bl_em_expect(ctx, em, log_p, p->now, NULL));
+  double score = bl_search_score(em->series, p->now, p->now->loglik, model_parameters(g, p->now->states));
+  if (score > p->best->score) {
+    p->best->score = score;
+    bl_states_assign(p->best->states, p->now);
+    memcpy(p->best->log_p, log_p, p->best->size * sizeof *log_p);
+  }
+  *more = p->now->loglik - p->before >= 0.5 && p->round < MODEL_ROUNDS;
+  p->before = p->now->loglik;
+  p->round++;
+done:
+  blica_model_free(model);
+  return status;
+}
+
+static blica_status run(blica_ctx *ctx, const bl_segment *g, bl_em *em, bl_stage *stage, progress *p) {
+  blica_status status = BLICA_OK;
+  double *log_p = NULL;
+  bool more = p->now->states > 1 || !bl_emission_exact(em->emission);
+  TRY(bl_alloc(ctx, p->best->size, &log_p));
+  if (bl_stage_find(stage) != BL_STAGE_NONE) TRY(bl_stage_load(ctx, stage, pass_progress, p));
+  if (bl_stage_find(stage) == BL_STAGE_OVER) goto done;
+  bl_stage_enter(ctx, stage);
+  if (p->round == 0) TRY(row_rounds(ctx, em, p));
+  while (more && !em->cut) { /* what was cut short inside a round is not kept */
+    bl_stage_offer(ctx, stage, bl_em_over(ctx, em) ? BL_CUT_SHORT : BL_GO_ON, pass_progress, p);
+    if (em->cut) break;
+    status = model_round(ctx, g, em, p, log_p, &more);
+    if (status != BLICA_OK) break;
+  }
+  if (em->cut) bl_stage_cut(stage);
+  bl_stage_leave(ctx, stage);
+  if (status == BLICA_OK && !em->cut) bl_stage_over(ctx, stage, pass_progress, p);
+done:
+  bl_free(log_p);
+  return status;
+}
+
+blica_status bl_candidate_make(blica_ctx *ctx, const bl_segment *g, bl_em *em, const bl_states *from,
+                               bl_candidate **out) {
+  blica_status status;
+  bl_candidate *c = NULL;
+  progress p = {.em = em};
+  bl_stage stage = bl_stage_below(&em->stage, "%d states", from->states);
+  *out = NULL;
+  bl_warn_hold(ctx);
+  TRY(bl_alloc(ctx, 1, &c));
+  c->size = bl_mul((size_t)em->series->merged->count, (size_t)from->states);
+  TRY(bl_states_copy(ctx, from, &c->states));
+  TRY(bl_states_copy(ctx, from, &p.now));
+  TRY(bl_alloc(ctx, c->size, &c->log_p));
+  p.best = c;
+  TRY(run(ctx, g, em, &stage, &p));
+  *out = c;
+  c = NULL;
+done:
+  bl_warn_release(ctx);
+  bl_candidate_free(c);
+  bl_states_free(p.now);
+  return status;
+}
+
+void bl_candidate_free(bl_candidate *c) {
+  if (!c) return;
+  bl_states_free(c->states);
+  bl_free(c->log_p);
+  bl_free(c);
+}

@@ -1,0 +1,183 @@
+/* segment.c - blica_segment: hidden states of rows in time order, the sources' variances in each, and a common A.
+ *
+ * 1. States known by their pair counts alone, for every number of states (search.c), in steps of a few rows.
+ * 2. The number of states: the largest BIC-like score.
+ * 3. The same rows one by one, until the log-likelihood settles.
+ * 4. The model: expectation-maximisation in which the M-step is a fit of A and all variances to the expected counts,
+ *    and the E-step has the model's correlations in place of each state's own.
+ * 5. The sequence of states by Viterbi's algorithm with a least duration (chain.c).
+ * References: Halva and Hyvarinen, UAI 2020 (hidden Markov nonlinear ICA) for the model; docs/choosing-segments.md for
+ * what was measured. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "estimate/resume.h"
+#include "segment/segment.h"
+
+enum { LEAST_ROWS = 50 };
+
+static blica_status check(blica_ctx *ctx, const blica_data *data, const blica_segment_options *o) {
+  if (data->u != 1)
+    return bl_fail(ctx, BLICA_ERR_DATA,
+                   "the rows are in %d segments already; to find segments give the rows in time order without labels",
+                   data->u);
+  if (data->n < 2) return bl_fail(ctx, BLICA_ERR_DATA, "there is %d variable; at least 2 are needed", data->n);
+  if (data->rows < LEAST_ROWS)
+    return bl_fail(ctx, BLICA_ERR_DATA, "there are %lld rows; at least %d are needed to find segments",
+                   (long long)data->rows, LEAST_ROWS);
+  if (o->sources < 1 || o->sources > data->n)
+    return bl_fail(ctx, BLICA_ERR_ARGUMENT, "sources is %d; with %d variables it must be from 1 to %d", o->sources,
+                   data->n, data->n);
+  if (o->states < 0 || o->max_states < 1 || o->min_length < 1 || o->starts < 1)
+    return bl_fail(ctx, BLICA_ERR_ARGUMENT,
+                   "states is %d, max_states %d, min_length %lld and starts %d; all must be positive", o->states,
+                   o->max_states, (long long)o->min_length, o->starts);
+  const int least = o->states > 0 ? o->states : 1;
+  if (o->min_length > data->rows / least)
+    return bl_fail(ctx, BLICA_ERR_DATA,
+                   "%d states of at least %lld rows need %.0f rows, and there are %lld; give fewer states or a smaller "
+                   "min_length",
+                   least, (long long)o->min_length, (double)least * (double)o->min_length, (long long)data->rows);
+  return BLICA_OK;
+}
+
+static blica_status open_checkpoint(blica_ctx *ctx, const blica_data *data, const blica_segment_options *o, bl_em *em,
+                                    bl_checkpoint **checkpoint) {
+  blica_status status;
+  bl_resume_options resume = {
+      .options = o, .checkpoint = o->checkpoint, .seconds = o->checkpoint_seconds, .resume = o->resume != 0};
+  resume.table = blica_segment_option_table(&resume.count);
+  TRY(bl_resume_begin(ctx, &resume, em->deadline, checkpoint));
+  TRY(bl_resume_rows(ctx, *checkpoint, data));
+  const bl_stage root = {.checkpoint = *checkpoint};
+  em->stage = bl_stage_below(&root, "search");
+done:
+  return status;
+}
+
+/* ---- the number of states ---- */
+
+/* Scores of all numbers of states; returns the number with the best, or the one that was asked for. */
+static blica_status list_trials(blica_ctx *ctx, const bl_em *em, const blica_segment_options *o,
+                                const bl_search *search, blica_segmentation *result, int *first) {
+  blica_status status;
+  double best = -INFINITY;
+  TRY(bl_alloc(ctx, (size_t)search->most, &result->trials));
+  *first = o->states;
+  for (int s = 1; s <= search->most; s++) {
+    const bl_states *x = search->best[s];
+    if (!x) continue;
+    double score = bl_search_score(em->series, x, x->loglik, (double)s * bl_emission_parameters(em->emission));
+    result->trials[result->n_trials++] = (blica_segment_trial){s, x->loglik, score, NAN};
+    if (o->states == 0 && score > best) best = score, *first = s;
+  }
+done:
+  return status;
+}
+
+static blica_status try_states(blica_ctx *ctx, const bl_segment *g, bl_em *em, const bl_search *search, int states,
+                               bl_candidate **best, blica_segmentation *result, bool *better) {
+  blica_status status = BLICA_OK;
+  bl_candidate *c = NULL;
+  *better = false;
+  if (states < 1 || states > search->most || !search->best[states]) return BLICA_OK;
+  TRY(bl_candidate_make(ctx, g, em, search->best[states], &c));
+  for (int i = 0; i < result->n_trials; i++)
+    if (result->trials[i].states == states) result->trials[i].model_score = c->score;
+  *better = !*best || c->score > (*best)->score;
+  if (*better) {
+    bl_candidate_free(*best);
+    *best = c;
+    c = NULL;
+  }
+done:
+  bl_candidate_free(c);
+  return status;
+}
+
+/* The model has fewer parameters than states with correlations of their own, and may ask for more or fewer states: from
+ * the number that these chose, up and down while the score grows. */
+static blica_status climb(blica_ctx *ctx, const bl_segment *g, bl_em *em, const bl_search *search, int first,
+                          bl_candidate **best, blica_segmentation *result) {
+  blica_status status;
+  bool better, up = false;
+  TRY(try_states(ctx, g, em, search, first, best, result, &better));
+  if (g->options->states > 0) goto done;
+  for (int s = first + 1; !em->cut; s++) {
+    TRY(try_states(ctx, g, em, search, s, best, result, &better));
+    if (!better) break;
+    up = true;
+  }
+  for (int s = first - 1; s > 0 && !up && !em->cut; s--) {
+    TRY(try_states(ctx, g, em, search, s, best, result, &better));
+    if (!better) break;
+  }
+done:
+  return status;
+}
+
+blica_status blica_segment(blica_ctx *ctx, const blica_data *data, const blica_segment_options *options,
+                           blica_segmentation **out) {
+  blica_status status;
+  bl_segment g = {.data = data, .options = options};
+  bl_em em = {.min_length = options->min_length,
+              .forward = options->change_points != 0,
+              .stop = BLICA_STOP_CONVERGED,
+              .progress = {"segment", -1, NAN, 0, 0}};
+  bl_search search = {.most = 0};
+  bl_series *series = NULL;
+  bl_candidate *best = NULL;
+  bl_checkpoint *checkpoint = NULL;
+  blica_segmentation *result = NULL;
+  const double begun = bl_seconds();
+  int first = 0;
+  *out = NULL;
+  em.deadline = begun + options->max_seconds;
+  bl_poll_reset(ctx);
+  bl_blas_hold();
+  TRY(check(ctx, data, options));
+  TRY(open_checkpoint(ctx, data, options, &em, &checkpoint));
+  TRY(bl_alloc(ctx, 1, &result));
+  TRY(bl_series_make(ctx, data, &series));
+  em.series = series;
+  TRY(bl_emission_make(ctx, series, &em.emission));
+  int most = options->states > 0 ? options->states : options->max_states;
+  if (most > data->rows / options->min_length) most = (int)(data->rows / options->min_length);
+  bl_stage_enter(ctx, &em.stage);
+  status = bl_search_run(ctx, &em, options, options->states > 0 ? options->states : 1, most, &search);
+  bl_stage_leave(ctx, &em.stage);
+  if (status != BLICA_OK) goto done;
+  TRY(list_trials(ctx, &em, options, &search, result, &first));
+  TRY(climb(ctx, &g, &em, &search, first, &best, result));
+  TRY(bl_segment_result(ctx, &em, &best->states, best->log_p, result));
+  TRY(bl_segment_fit(ctx, &g, &em, best->states, &result->model));
+  snprintf(result->engine, sizeof result->engine, "%s", bl_emission_engine(em.emission));
+  result->rounds = em.rounds;
+  result->stop = em.stop;
+  result->seconds = bl_seconds() - begun;
+  *out = result;
+  result = NULL;
+done:
+  if (status == BLICA_OK || status == BLICA_ERR_INTERRUPTED) bl_checkpoint_flush(ctx, checkpoint);
+  bl_checkpoint_free(checkpoint);
+  bl_blas_release();
+  bl_candidate_free(best);
+  bl_search_free(&search);
+  bl_emission_free(em.emission);
+  bl_series_free(series);
+  blica_segmentation_free(result);
+  return status;
+}
+
+void blica_segmentation_free(blica_segmentation *r) {
+  if (!r) return;
+  bl_free(r->state);
+  bl_free(r->probability);
+  bl_free(r->transition);
+  bl_free(r->expected_rows);
+  bl_free(r->runs);
+  bl_free(r->trials);
+  blica_model_free(r->model);
+  bl_free(r);
+}

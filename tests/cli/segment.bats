@@ -1,0 +1,113 @@
+#!/usr/bin/env bats
+# blica segment: labels for rows in time order, from every kind of input, ready for --segment-file.
+load helpers
+
+# rows.csv: three states in turn, 200 rows each time, without labels; still.csv: one state.
+setup_file() {
+  cd "$BATS_FILE_TMPDIR" || return 1
+  "$BLICA" simulate --variables 6 --sources 2 --segments 3 --samples 1000 --seed 3 --out d --quiet
+  "$BLICA" simulate --variables 6 --sources 2 --segments 1 --samples 2000 --seed 4 --out e --quiet
+  /usr/bin/python3 - <<'P'
+import csv
+rows = list(csv.reader(open("d/data.csv")))
+head, body = rows[0][:-1], rows[1:]
+by = {}
+for r in body:
+    by.setdefault(r[-1], []).append(r[:-1])
+labels = sorted(by)
+with open("rows.csv", "w") as out, open("with.csv", "w") as both, open("truth.txt", "w") as truth:
+    out.write(",".join(head) + "\n")
+    both.write(",".join(head) + ",segment\n")
+    for turn in range(5):
+        for name in labels:
+            for r in by[name][turn * 200:(turn + 1) * 200]:
+                out.write(",".join(r) + "\n")
+                both.write(",".join(r) + "," + name + "\n")
+                truth.write(name + "\n")
+still = list(csv.reader(open("e/data.csv")))
+with open("still.csv", "w") as out:
+    for r in still:
+        out.write(",".join(r[:-1]) + "\n")
+P
+}
+
+find_states() { run_code "$1" segment "${@:2}" --sources 2 --max-states 5 --starts 1; }
+
+@test "labels, probabilities and a model; the labels serve as --segment-file" {
+  find_states 0 "$BATS_FILE_TMPDIR/rows.csv" --out s.csv --model m.json
+  says "3 states, chosen by the data"
+  [ "$(head -1 s.csv)" = segment ]
+  [ "$(wc -l < s.csv)" = 3001 ]
+  run_code 0 compare m.json "$BATS_FILE_TMPDIR/d/model.json"
+  /usr/bin/python3 - "$BATS_FILE_TMPDIR/truth.txt" <<'P'
+import itertools, sys
+got = open("s.csv").read().split()[1:]
+truth = open(sys.argv[1]).read().split()
+names = sorted(set(truth))
+best = max(sum(g == p[names.index(t)] for g, t in zip(got, truth)) for p in itertools.permutations("123"))
+assert best > 0.95 * len(truth), best
+P
+  run_code 0 fit "$BATS_FILE_TMPDIR/rows.csv" --segment-file s.csv --sources 2 --out f.json
+  says "3 segments, 3000 rows"
+  find_states 0 "$BATS_FILE_TMPDIR/rows.csv" --states 3 --out p.csv --probabilities
+  [ "$(head -1 p.csv)" = segment,p1,p2,p3 ]
+  run_code 0 fit "$BATS_FILE_TMPDIR/rows.csv" --segment-file p.csv --sources 2 --out g.json
+  says "3 segments, 3000 rows"
+}
+
+@test "a pipe, .npy and threads give the same file" {
+  find_states 0 "$BATS_FILE_TMPDIR/rows.csv" --states 2 --out a.csv --threads 1 --probabilities
+  "$BLICA" segment - --sources 2 --states 2 --max-states 5 --starts 1 --out b.csv --threads 3 --probabilities --quiet < "$BATS_FILE_TMPDIR/rows.csv"
+  /usr/bin/python3 -c "
+import numpy, sys
+numpy.save('x.npy', numpy.loadtxt(sys.argv[1], delimiter=',', skiprows=1, dtype='i1'))" "$BATS_FILE_TMPDIR/rows.csv"
+  find_states 0 x.npy --states 2 --out c.csv --probabilities
+  cmp a.csv b.csv
+  cmp a.csv c.csv
+}
+
+@test "rows that do not change over time: one state and a plain sentence" {
+  find_states 0 "$BATS_FILE_TMPDIR/still.csv" --out s.csv
+  says "nothing in these 2000 rows says that the sources change over time"
+  [ "$(sort -u s.csv | tr '\n' ' ')" = "1 segment " ]
+}
+
+@test "change points: each state is one stretch of rows" {
+  head -601 "$BATS_FILE_TMPDIR/rows.csv" > once.csv
+  find_states 0 once.csv --change-points --states 3 --out s.csv --json
+  [ "$(tail -n +2 s.csv | uniq | tr '\n' ' ')" = "1 2 3 " ]
+  printf '%s' "$out" | /usr/bin/python3 -c "
+import json, sys
+r = json.load(sys.stdin)
+assert r['states'] == 3 and r['runs'] == [1, 1, 1] and r['stop'] == 'converged', r
+assert abs(sum(r['expected_rows']) - 600) < 1e-6 and r['transition'][2] == [0, 0, 1], r"
+}
+
+@test "bad input is named, with exit 3" {
+  find_states 3 "$BATS_FILE_TMPDIR/with.csv" --out s.csv
+  says "has a column named segment"
+  find_states 3 "$BATS_FILE_TMPDIR/rows.csv" --segment-count 4 --out s.csv
+  says "segments are given too"
+  head -40 "$BATS_FILE_TMPDIR/rows.csv" > short.csv
+  find_states 3 short.csv --out s.csv
+  says "there are 39 rows; at least 50 are needed"
+  find_states 3 "$BATS_FILE_TMPDIR/rows.csv" --states 40 --min-length 100 --out s.csv
+  says "40 states of at least 100 rows need 4000 rows, and there are 3000"
+  [ ! -e s.csv ]
+}
+
+@test "stopped by its time it leaves a result and a checkpoint, and goes on to the same bits" {
+  seg=("$BATS_FILE_TMPDIR/rows.csv" --checkpoint c.ckpt --checkpoint-seconds 0)
+  find_states 0 "${seg[@]}" --out whole.csv --probabilities
+  [ ! -e c.ckpt ]
+  find_states 4 "${seg[@]}" --out part.csv --max-seconds 0.05
+  [ "$(wc -l < part.csv)" = 3001 ]
+  says "--resume continues"
+  find_states 3 "${seg[@]}" --out part.csv
+  says "exists already"
+  find_states 3 "${seg[@]}" --resume --seed 7 --out part.csv
+  says "seed"
+  find_states 0 "${seg[@]}" --resume --out again.csv --probabilities
+  cmp whole.csv again.csv
+  [ ! -e c.ckpt ]
+}
