@@ -1,7 +1,10 @@
 /* bench_accuracy.c - error (1 - MCS) of methods over many data sets, on the paper's panels and on data drawn in other
  * ways. Usage: bench_accuracy [ROWS/]SETS METHOD[:option=value,...] ...  The first method is what the others are
  * divided by. Data sets are those of seeds 1 to SETS, on which nothing in the library was tuned; FIRST-LAST in place of
- * SETS takes other seeds. ROWS are those whose names contain this text: as in "N=50/30"; "large" are rows of their own.
+ * SETS takes other seeds. The last columns are the expected error of an efficient estimator at the true models, from
+ * all rows and from the pair tables, with priors of the models' own scales (src/inference/bound.h), and the error of
+ * the last method over the latter. ROWS are those whose names contain this text: as in "N=50/30"; "large" are rows of
+ * their own.
  */
 #include <math.h>
 #include <stdbool.h>
@@ -10,6 +13,7 @@
 #include <string.h>
 
 #include "blica.h"
+#include "inference/bound.h"
 
 typedef struct {
   const char *name;
@@ -125,6 +129,20 @@ static void measure(const design *d, const char *method, int first, int last, do
   result[2] = seconds / sets;
 }
 
+/* Mean bounds over the sets; NaN where the information matrix is too large for a bench. */
+static void bounds(const design *d, int first, int last, double *full, double *pairs) {
+  *full = *pairs = d->n > 30 || d->n * d->k > 400 ? NAN : 0;
+  for (int seed = first; seed <= last && !isnan(*full); seed++) {
+    blica_model *truth;
+    blica_data *data;
+    bl_bound bound;
+    draw(d, (uint64_t)seed, &truth, &data);
+    must(bl_bound_at(ctx, truth, 1, &bound));
+    *full += bound.full_prior / (last - first + 1), *pairs += bound.pairs_prior / (last - first + 1);
+    blica_model_free(truth), blica_data_free(data);
+  }
+}
+
 /* "rows/first-last", each part but the last optional. */
 static void parse_sets(char *text, const char **rows, int *first, int *last) {
   char *slash = strchr(text, '/'), *dash;
@@ -155,7 +173,7 @@ int main(int argc, char **argv) {
   blica_set_threads(ctx, 1);
   printf("| data (u=40, %d sets) |", last - first + 1);
   for (int a = 2; a < argc && a < 64; a++) printf(" %s |", argv[a]);
-  printf("\n|---|");
+  printf(" bound, rows | bound, pairs | %s over it |\n|---|---|---|---|", argv[argc - 1]);
   for (int a = 2; a < argc && a < 64; a++) printf("---|");
   for (int c = 0; c < DESIGNS; c++) {
     if (!is_wanted(&designs[c], rows)) continue;
@@ -169,6 +187,9 @@ int main(int argc, char **argv) {
       printf(" %.4f (%.4f) %.2f s |", result[0], result[1], result[2]);
       fflush(stdout);
     }
+    double full, pairs;
+    bounds(&designs[c], first, last, &full, &pairs);
+    printf(" %.4f | %.4f | %.2f |", full, pairs, result[0] / pairs);
   }
   for (int part = 0; part < 2; part++) {
     if (!counted[part]) continue;
