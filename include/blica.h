@@ -319,7 +319,8 @@ typedef enum {
   BLICA_STOP_UNBOUNDED,   /* no maximum: the objective hardly grows any more while parameters run to infinity (without a
                              prior, and signals a hundred times the noise of the link) */
   BLICA_STOP_INTEGRATION  /* mle: the optimiser ended, but the error of the integrals is not known, or moves the maximum
-                             by more than a tenth of a standard error (the note integration_shift) */
+                             by more than a tenth of a standard error, the noise of sampling by a fifth (the note
+                             integration_shift) */
 } blica_stop;
 
 BLICA_API const char *blica_stop_name(blica_stop stop);

@@ -7,6 +7,7 @@
  * metric (mle_information.c); renewed every few iterations until the gradient is below the tolerance. A coarse lattice
  * or grid goes first. Started from the best of the solutions of matched, pairwise and blica.
  * What is recorded of the end is computed once more by finer integrals, those of blica_loglik.
+ * Beyond twelve variables the gradient is sampled instead (mle_sampled.c).
  * With prior=auto the scales are learned by empirical Bayes between the coarse rounds.
  * Checked: gradient against central differences, recovery, and stationarity in tests/recovery/test_mle.c. */
 #include <math.h>
@@ -22,10 +23,9 @@
 
 enum {
   HISTORY = 40,
-  SCALE_ROUNDS = 4,        /* of empirical Bayes */
-  START_ITERATIONS = 1000, /* of the methods that give starting points */
-  MAX_HALVINGS = 60,       /* of a starting point until its likelihood can be computed */
-  RENEW = 12,              /* iterations under the first metric; each next one serves twice as many */
+  SCALE_ROUNDS = 4,  /* of empirical Bayes */
+  MAX_HALVINGS = 60, /* of a starting point until its likelihood can be computed */
+  RENEW = 12,        /* iterations under the first metric; each next one serves twice as many */
   COARSE_POINTS = 128,
   FINE_POINTS = 512,      /* up to FEW variables; beyond, half as many */
   RECORDED_POINTS = 1024, /* at most, on 8 shifts: what some twenty evaluations cost */
@@ -39,7 +39,6 @@ enum {
 };
 #define LARGEST_WORK 1e9 /* exponentials of an evaluation by reduction */
 #define COARSE_TOLERANCE 1e-6
-#define START_TOLERANCE 1e-7
 #define COARSE_GRID 1e-3
 #define FINE_GRID 1e-5
 #define RECORDED_ERROR 1e-6 /* of the recorded log-likelihood, relative, where it can be had */
@@ -48,12 +47,8 @@ enum {
 /* The information matrix understates the spread of log v, whose likelihood is skewed: the learned scale is widened by
  * this, chosen on data of other seeds than those of docs/methods.md. */
 #define WIDER 1.3
-#define SETTLED 0.03      /* relative change of a scale */
-#define MEAN_SD 3.0       /* of the means of the sources, with a prior */
-#define LARGEST_SHIFT 0.1 /* of the maximum by integration error, in standard errors, of a fit that converged */
-#define FLAT 0.02         /* log-likelihood that a round must gain where a row of A stands for infinity */
-#define STEEPEST                                                                                                       \
-  20.0 /* norm of sqrt(c) A_i in a starting point; data tell nothing beyond, and the grid's cost grows with it */
+#define SETTLED 0.03 /* relative change of a scale */
+#define FLAT 0.02    /* log-likelihood that a round must gain where a row of A stands for infinity */
 
 typedef struct {
   blica_ctx *ctx;
@@ -154,78 +149,10 @@ done:
   return status;
 }
 
-static void set_prior(bl_mle *m, double sd_mixing, double sd_variance) {
-  m->precision_mixing = 1.0 / (sd_mixing * sd_mixing);
-  m->precision_variance = 1.0 / (sd_variance * sd_variance);
-  m->precision_mean = 1.0 / (MEAN_SD * MEAN_SD);
-}
-
-/* Scales that a start has learned are where learning them by the full likelihood begins. */
-static void take_scales(run *r, const blica_fit_report *fit) {
-  double mixing = NAN, variance = NAN;
-  for (int i = 0; i < fit->n_notes; i++) {
-    if (strcmp(fit->notes[i].name, "prior_mixing") == 0) mixing = fit->notes[i].value;
-    if (strcmp(fit->notes[i].name, "prior_variance") == 0) variance = fit->notes[i].value;
-  }
-  if (mixing > 0 && variance > 0) set_prior(&r->m, fmin(fmax(mixing, 0.2), 50.0), fmin(fmax(variance, 0.1), 5.0));
-}
-
-/* Methods whose solutions are tried as starting points. */
-typedef struct {
-  const char *name, *prior;
-  bl_estimate_fn estimate;
-} origin;
-
-static const origin origins[] = {{"matched", "auto", bl_estimate_matched},
-                                 {"pairwise", "fixed", bl_estimate_pairwise},
-                                 {"blica", "none", bl_estimate_blica}};
+static const bl_mle_origin origins[] = {{"matched", "auto", bl_estimate_matched},
+                                        {"pairwise", "fixed", bl_estimate_pairwise},
+                                        {"blica", "none", bl_estimate_blica}};
 enum { ORIGINS = sizeof origins / sizeof *origins };
-
-/* On few rows a solution may have rows of A without bound: shortened, they are still steps. */
-static void shorten_rows(const bl_mle *m, double link, double *mixing) {
-  for (int i = 0; i < m->n; i++) {
-    double squares = 0.0;
-    for (int j = 0; j < m->k; j++) squares += link * mixing[i + (size_t)j * m->n] * mixing[i + (size_t)j * m->n];
-    double scale = STEEPEST / fmax(STEEPEST, sqrt(squares));
-    for (int j = 0; j < m->k; j++) mixing[i + (size_t)j * m->n] *= scale;
-  }
-}
-
-/* The solution of another method as a point: A, log v, mu. */
-static blica_status solution(run *r, const origin *from, const blica_model *shape, double *theta) {
-  blica_status status = BLICA_OK;
-  blica_model *start = NULL;
-  blica_fit_options options = *r->problem->options;
-  bl_problem problem = *r->problem;
-  bool means_done = false;
-  int n = shape->n, k = shape->k, u = shape->u;
-  strcpy(options.method, from->name);
-  strcpy(options.prior, from->prior);
-  options.weight = 1.0;
-  options.starts = 1;
-  options.max_iterations = START_ITERATIONS;
-  options.tolerance = START_TOLERANCE;
-  problem.options = &options;
-  problem.stage = bl_stage_below(&r->problem->stage, "%s", from->name);
-  TRY(blica_model_create(r->ctx, n, k, u, &start));
-  start->link = shape->link;
-  memcpy(start->thresholds, shape->thresholds, sizeof(double) * (size_t)n * (size_t)u);
-  memcpy(start->samples, shape->samples, sizeof(double) * (size_t)u);
-  TRY(from->estimate(r->ctx, &problem, start, &means_done));
-  if (r->learn && strcmp(from->prior, "auto") == 0) take_scales(r, &start->fit);
-  TRY(bl_complete_model(r->ctx, start, means_done));
-  memcpy(theta, start->mixing, sizeof(double) * (size_t)n * (size_t)k);
-  shorten_rows(&r->m, start->link, theta);
-  for (int s = 0; s < u; s++)
-    for (int j = 0; j < k; j++) {
-      double v = start->variances[j + (size_t)s * k], mu = start->means[j + (size_t)s * k];
-      theta[bl_mle_local(&r->m, s) + (size_t)j] = log(fmin(fmax(v, 1e-3), 1e3));
-      theta[bl_mle_local(&r->m, s) + (size_t)(k + j)] = isfinite(mu) ? fmin(fmax(mu, -3.0), 3.0) : 0.0;
-    }
-done:
-  blica_model_free(start);
-  return status;
-}
 
 /* The best of these solutions by penalised full likelihood. */
 static blica_status best_start(run *r, blica_model *model, double *theta) {
@@ -237,7 +164,7 @@ static blica_status best_start(run *r, blica_model *model, double *theta) {
        i < ORIGINS && !(i > 0 && bl_any(r->ctx, bl_interrupted(r->ctx) || bl_seconds() > r->problem->deadline)); i++) {
     char note[sizeof model->fit.notes->name];
     bl_watch_set(r->ctx, NULL); /* they have their own */
-    status = solution(r, &origins[i], model, trial);
+    status = bl_mle_solution(r->ctx, r->problem, &r->m, &origins[i], r->learn, model, trial);
     if (status == BLICA_ERR_INTERRUPTED && i > 0) { /* one start is enough for a best so far */
       status = BLICA_OK;
       break;
@@ -301,7 +228,7 @@ static blica_status compute_scales(run *r, const double *theta, bool *settled) {
   log_variance = fmin(fmax(WIDER * log_variance, 0.1), 5.0);
   *settled = fabs(log(mixing * sqrt(m->precision_mixing))) < SETTLED &&
              fabs(log(log_variance * sqrt(m->precision_variance))) < SETTLED;
-  set_prior(m, mixing, log_variance);
+  bl_mle_set_prior(m, mixing, log_variance);
 done:
   bl_free(unit);
   bl_free(variance);
@@ -427,7 +354,7 @@ done:
  * errors of the parameters; by expectation propagation it is not known. */
 static bool is_rough(const run *r) {
   if (r->gradient_error <= r->problem->options->tolerance) return false;
-  if (r->m.engine == BL_ENGINE_EP || r->m.engine == BL_ENGINE_LATTICE) return !(r->shift <= LARGEST_SHIFT);
+  if (r->m.engine == BL_ENGINE_EP || r->m.engine == BL_ENGINE_LATTICE) return !(r->shift <= BL_MLE_SHIFT);
   return r->gradient_error > r->problem->options->tolerance;
 }
 
@@ -435,12 +362,7 @@ static blica_status report(run *r, const double *theta, blica_model *model) {
   blica_status status = BLICA_OK;
   const bl_mle *m = &r->m;
   blica_fit_report *fit = &model->fit;
-  memcpy(model->mixing, theta, sizeof(double) * (size_t)m->n * (size_t)m->k);
-  for (int s = 0; s < m->u; s++)
-    for (int j = 0; j < m->k; j++) {
-      model->variances[j + (size_t)s * m->k] = exp(theta[bl_mle_local(m, s) + (size_t)j]);
-      model->means[j + (size_t)s * m->k] = theta[bl_mle_local(m, s) + (size_t)(m->k + j)];
-    }
+  bl_mle_store(m, theta, model);
   bool converged = r->confirmed && r->record.gradient <= r->problem->options->tolerance;
   r->record.iterations = r->before;
   r->record.seconds = r->record.seconds_near = bl_seconds() - r->begun;
@@ -517,7 +439,12 @@ blica_status bl_estimate_mle(blica_ctx *ctx, const bl_problem *problem, blica_mo
   r.learn = !fixed && strcmp(o->prior, "none") != 0;
   TRY(bl_mle_make(ctx, problem->data, model->k, o, &r.m));
   if (strcmp(o->prior, "none") != 0)
-    set_prior(&r.m, fixed ? o->prior_mixing : FIRST_SD_MIXING, fixed ? o->prior_variance : FIRST_SD_VARIANCE);
+    bl_mle_set_prior(&r.m, fixed ? o->prior_mixing : FIRST_SD_MIXING, fixed ? o->prior_variance : FIRST_SD_VARIANCE);
+  if (r.m.sampled) {
+    *means_done = true;
+    TRY(bl_mle_sampled(ctx, problem, &r.m, model));
+    goto done;
+  }
   TRY(bl_alloc(ctx, r.m.size, &theta));
   r.m.accuracy.points = COARSE_POINTS;
   r.m.accuracy.grid_error = COARSE_GRID;

@@ -4,6 +4,7 @@
 #ifndef BL_MLE_H
 #define BL_MLE_H
 
+#include "estimate/estimate.h"
 #include "likelihood/likelihood.h"
 
 typedef struct bl_information bl_information;
@@ -15,6 +16,7 @@ typedef struct {
   double link, weight;
   double precision_mixing, precision_variance, precision_mean; /* 1/sd^2; 0: no prior */
   bl_engine engine;
+  bool sampled; /* too many variables for integration: the gradient comes from a sampler, the metric from this engine */
   bl_accuracy accuracy;
   bl_merged *patterns;
   int *column, *segment;
@@ -48,6 +50,26 @@ double bl_mle_penalty(const bl_mle *m, const double *theta);
 /* f and its gradient; NaN outside the domain. */
 double bl_mle_eval(bl_mle *m, const double *theta, double *gradient);
 
+/* Of the maximum by integration error, in standard errors: the most under which a fit has converged. */
+#define BL_MLE_SHIFT 0.1
+/* A point as the model's mixing matrix, variances and means. */
+void bl_mle_store(const bl_mle *m, const double *theta, blica_model *model);
+
+/* Scales of the priors of A and log v, and the usual one of the means. */
+void bl_mle_set_prior(bl_mle *m, double sd_mixing, double sd_variance);
+
+/* A method whose solution is a starting point. */
+typedef struct {
+  const char *name, *prior;
+  bl_estimate_fn estimate;
+} bl_mle_origin;
+/* Its solution as a point; with learn, the scales that it learned become those of m's priors. */
+blica_status bl_mle_solution(blica_ctx *ctx, const bl_problem *problem, bl_mle *m, const bl_mle_origin *from,
+                             bool learn, const blica_model *shape, double *theta);
+
+/* The maximum by stochastic approximation (mle_sampled.c), for m->sampled. */
+blica_status bl_mle_sampled(blica_ctx *ctx, const bl_problem *problem, bl_mle *m, blica_model *model);
+
 /* Relative gradient, max |df/dtheta| / max(1, |f|), in the scale where the mean variance of each source is 1. */
 double bl_mle_slope(const bl_mle *m, const double *theta, const double *gradient, double value);
 /* Into that scale; the likelihood stays as it was. */
@@ -73,5 +95,8 @@ blica_status bl_information_alloc(blica_ctx *ctx, const bl_mle *m, bl_informatio
 void bl_information_free(bl_information *information);
 blica_status bl_information_make(blica_ctx *ctx, bl_information *information, bl_mle *m, const double *theta);
 void bl_information_solve(const bl_information *information, double *d /* d <- inverse times d */);
+/* d' S d for d [nk], S the information of A when all else is free: the squared length of a change of A in standard
+ * errors. */
+double bl_information_square(const bl_information *information, const double *d);
 
 #endif

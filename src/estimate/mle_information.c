@@ -197,3 +197,13 @@ void bl_information_solve(const bl_information *f, double *d) {
     backward(local, f->block + (size_t)s * local * local, own);
   }
 }
+
+double bl_information_square(const bl_information *f, const double *d) {
+  double square = 0.0;
+  for (int j = 0; j < f->border; j++) {
+    double sum = 0.0;
+    for (int i = j; i < f->border; i++) sum += f->corner[(size_t)i * f->border + j] * d[i];
+    square += sum * sum;
+  }
+  return square;
+}

@@ -6,8 +6,9 @@
 #include "num/mvn.h"
 
 /* Where one engine becomes faster than the other, for a gradient. */
-enum { EXACT_VARIABLES = 8, EXACT_FEW = 6, GRID_VARIABLES = 20, LATTICE_VARIABLES = 40 };
-enum { LARGEST_BORDER = 400 };
+enum { EXACT_VARIABLES = 8, EXACT_FEW = 6, GRID_VARIABLES = 20, LATTICE_VARIABLES = 12 };
+enum { LARGEST_BORDER = 600 };
+static const double LARGEST_METRIC = 1 << 25; /* doubles of the information matrices of all segments */
 /* Norms of the columns of sqrt(c) A V^1/2, times each other in a segment, beyond which a step function fits as well.
  * The grid's nodes grow with the product (to 10^6 for two sources), and the lattice's covariance loses its digits. */
 static const double STEEPEST = 22500;
@@ -21,10 +22,13 @@ blica_status bl_mle_make(blica_ctx *ctx, const blica_data *data, int k, const bl
   m->link = options->link;
   m->weight = options->weight;
   m->accuracy = (bl_accuracy){.points = BL_MVN_BLOCK, .seed = options->seed, .grid_error = 1e-9};
+  const double border = (double)m->n * k;
+  const bool metric = border <= LARGEST_BORDER && border * border * m->u <= LARGEST_METRIC;
   m->engine = m->n <= (k <= 2 ? EXACT_FEW : EXACT_VARIABLES) ? BL_ENGINE_PLACKETT
               : k <= 2 && m->n <= GRID_VARIABLES             ? BL_ENGINE_GRID
               : m->n <= LATTICE_VARIABLES                    ? BL_ENGINE_LATTICE
                                                              : BL_ENGINE_EP;
+  m->sampled = m->engine == BL_ENGINE_EP && metric;
   TRY(bl_alloc(ctx, (size_t)m->n, &m->column));
   TRY(bl_alloc(ctx, (size_t)m->u, &m->segment));
   for (int i = 0; i < m->n; i++) m->column[i] = i;
@@ -35,7 +39,7 @@ blica_status bl_mle_make(blica_ctx *ctx, const blica_data *data, int k, const bl
   TRY(bl_alloc(ctx, local, &m->means));
   TRY(bl_alloc(ctx, local, &m->g_variance));
   TRY(bl_alloc(ctx, local, &m->g_mean));
-  if (m->n * k <= LARGEST_BORDER) TRY(bl_information_alloc(ctx, m, &m->information));
+  if (metric) TRY(bl_information_alloc(ctx, m, &m->information));
 done:
   return status;
 }
@@ -48,6 +52,15 @@ void bl_mle_free(bl_mle *m) {
   bl_merged_free(m->patterns);
   bl_free(m->column);
   bl_free(m->segment);
+}
+
+void bl_mle_store(const bl_mle *m, const double *theta, blica_model *model) {
+  memcpy(model->mixing, theta, sizeof(double) * (size_t)m->n * (size_t)m->k);
+  for (int s = 0; s < m->u; s++)
+    for (int j = 0; j < m->k; j++) {
+      model->variances[j + (size_t)s * m->k] = exp(theta[bl_mle_local(m, s) + (size_t)j]);
+      model->means[j + (size_t)s * m->k] = theta[bl_mle_local(m, s) + (size_t)(m->k + j)];
+    }
 }
 
 blica_status bl_mle_order(bl_mle *m, const double *theta) {

@@ -62,6 +62,10 @@ void bl_room_free(bl_room *room);
 void bl_group_parameters(const bl_group *g, int s, const bl_params *p, double *mean, double *loading);
 void bl_loading_covariance(int n, int k, const double *loading, double *cov); /* I + B B' */
 
+/* Adds the gradient of some rows of a group, in mean [n] and loading (n rows of k), to that in the parameters. */
+void bl_gradient_add(const bl_group *g, int segment, const bl_params *p, const double *own, const double *loading,
+                     double *g_mixing, double *g_log_variance, double *g_mean);
+
 /* False when the covariance is not positive definite. */
 bool bl_engine_run(bl_likelihood *l, const bl_task_rows *task, const bl_params *params, const bl_accuracy *accuracy,
                    blica_simd level, bl_want *want, bl_room *room);

@@ -156,12 +156,9 @@ static void gradient_task(int64_t item, int thread, void *user) {
   l->value[item] = t->ok ? want.value : NAN;
 }
 
-/* Adds one task's gradient, in mean and loading, to that in the parameters. */
-static void add_gradient(const bl_likelihood *l, int64_t item, const bl_params *p, double *g_mixing,
-                         double *g_log_variance, double *g_mean) {
-  const bl_group *g = &l->patterns->group[l->task[item].group];
-  const double *own = l->gradient + (size_t)item * bl_likelihood_stride(l), *loading = own + l->n;
-  size_t s = (size_t)l->segment[g->segment];
+void bl_gradient_add(const bl_group *g, int segment, const bl_params *p, const double *own, const double *loading,
+                     double *g_mixing, double *g_log_variance, double *g_mean) {
+  size_t s = (size_t)segment;
   int k = p->k;
   double root = sqrt(p->link);
   for (int i = 0; i < g->n; i++)
@@ -192,8 +189,10 @@ double bl_likelihood_gradient(blica_ctx *ctx, bl_likelihood *l, const bl_params 
       return NAN;
     }
   for (int64_t t = 0; t < l->tasks; t++) {
+    const bl_group *g = &l->patterns->group[l->task[t].group];
+    const double *own = l->gradient + (size_t)t * bl_likelihood_stride(l);
     value += l->value[t];
-    add_gradient(l, t, params, g_mixing, g_log_variance, g_mean);
+    bl_gradient_add(g, l->segment[g->segment], params, own, own + l->n, g_mixing, g_log_variance, g_mean);
   }
   return value;
 }

@@ -1,0 +1,74 @@
+/* mle_start.c - points where the full likelihood's maximum is sought: solutions of other methods. */
+#include <math.h>
+#include <string.h>
+
+#include "estimate/estimate.h"
+#include "estimate/mle.h"
+
+enum { START_ITERATIONS = 1000 }; /* of the methods that give starting points */
+#define START_TOLERANCE 1e-7
+#define MEAN_SD 3.0 /* of the means of the sources, with a prior */
+/* Norm of sqrt(c) A_i in a starting point; data tell nothing beyond, and the grid's cost grows with it. */
+#define STEEPEST 20.0
+
+void bl_mle_set_prior(bl_mle *m, double sd_mixing, double sd_variance) {
+  m->precision_mixing = 1.0 / (sd_mixing * sd_mixing);
+  m->precision_variance = 1.0 / (sd_variance * sd_variance);
+  m->precision_mean = 1.0 / (MEAN_SD * MEAN_SD);
+}
+
+/* Scales that a start has learned are where learning them by the full likelihood begins. */
+static void take_scales(bl_mle *m, const blica_fit_report *fit) {
+  double mixing = NAN, variance = NAN;
+  for (int i = 0; i < fit->n_notes; i++) {
+    if (strcmp(fit->notes[i].name, "prior_mixing") == 0) mixing = fit->notes[i].value;
+    if (strcmp(fit->notes[i].name, "prior_variance") == 0) variance = fit->notes[i].value;
+  }
+  if (mixing > 0 && variance > 0) bl_mle_set_prior(m, fmin(fmax(mixing, 0.2), 50.0), fmin(fmax(variance, 0.1), 5.0));
+}
+
+/* On few rows a solution may have rows of A without bound: shortened, they are still steps. */
+static void shorten_rows(const bl_mle *m, double link, double *mixing) {
+  for (int i = 0; i < m->n; i++) {
+    double squares = 0.0;
+    for (int j = 0; j < m->k; j++) squares += link * mixing[i + (size_t)j * m->n] * mixing[i + (size_t)j * m->n];
+    double scale = STEEPEST / fmax(STEEPEST, sqrt(squares));
+    for (int j = 0; j < m->k; j++) mixing[i + (size_t)j * m->n] *= scale;
+  }
+}
+
+blica_status bl_mle_solution(blica_ctx *ctx, const bl_problem *problem, bl_mle *m, const bl_mle_origin *from,
+                             bool learn, const blica_model *shape, double *theta) {
+  blica_status status = BLICA_OK;
+  blica_model *start = NULL;
+  blica_fit_options options = *problem->options;
+  bl_problem inner = *problem;
+  bool means_done = false;
+  int n = shape->n, k = shape->k, u = shape->u;
+  strcpy(options.method, from->name);
+  strcpy(options.prior, from->prior);
+  options.weight = 1.0;
+  options.starts = m->sampled ? problem->options->starts : 1; /* the only point, or one of several */
+  options.max_iterations = START_ITERATIONS;
+  options.tolerance = START_TOLERANCE;
+  inner.options = &options;
+  inner.stage = bl_stage_below(&problem->stage, "%s", from->name);
+  TRY(blica_model_create(ctx, n, k, u, &start));
+  start->link = shape->link;
+  memcpy(start->thresholds, shape->thresholds, sizeof(double) * (size_t)n * (size_t)u);
+  memcpy(start->samples, shape->samples, sizeof(double) * (size_t)u);
+  TRY(from->estimate(ctx, &inner, start, &means_done));
+  if (learn && strcmp(from->prior, "auto") == 0) take_scales(m, &start->fit);
+  TRY(bl_complete_model(ctx, start, means_done));
+  memcpy(theta, start->mixing, sizeof(double) * (size_t)n * (size_t)k);
+  shorten_rows(m, start->link, theta);
+  for (int s = 0; s < u; s++)
+    for (int j = 0; j < k; j++) {
+      double v = start->variances[j + (size_t)s * k], mu = start->means[j + (size_t)s * k];
+      theta[bl_mle_local(m, s) + (size_t)j] = log(fmin(fmax(v, 1e-3), 1e3));
+      theta[bl_mle_local(m, s) + (size_t)(k + j)] = isfinite(mu) ? fmin(fmax(mu, -3.0), 3.0) : 0.0;
+    }
+done:
+  blica_model_free(start);
+  return status;
+}

@@ -1,0 +1,289 @@
+/* sampler.c - the gradient of the full likelihood by Gibbs sampling.
+ *
+ * Every distinct row has a chain of its own over the latent q = mean + B z + e, confined to the intervals of its
+ * observed levels, with the sources integrated out (num/gibbs.h). Chains go on from call to call: when parameters move
+ * slowly they stay near their distribution. Rows come in tasks that do not depend on the number of threads and ranks;
+ * random numbers depend on the row and the sweep alone, sums run over tasks in their order: same bits for any number of
+ * threads and ranks. Checked against exact gradients in tests/unit/test_gibbs.c. */
+#include "likelihood/sampler.h"
+
+#include <math.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include <lapacke.h>
+
+#include "likelihood/engines.h"
+#include "num/gibbs.h"
+
+enum { TASK_ROWS = 512, ROUND_SWEEPS = 1 << 16 };
+
+typedef struct {
+  int group;
+  int64_t low, high; /* patterns of the group */
+  bl_gibbs_block *block;
+  int64_t blocks;
+  uint8_t *code;
+  double *weight;
+  size_t state; /* where its chains begin among all */
+} chain_task;
+
+/* One thread's room. */
+typedef struct {
+  double *mean, *loading, *precision, *low, *high, *first, *second, *work;
+} chain_room;
+
+struct bl_sampler {
+  const bl_merged *patterns;
+  const int *segment;
+  int n, k, u, levels;
+  uint64_t seed;
+  double *cut; /* n rows of levels + 1 */
+  int64_t tasks;
+  chain_task *task;
+  bl_share share;
+  double *gradient; /* [n (1+k), tasks] */
+  double *ended;    /* [tasks] 1: done, 0: left out, NaN: covariance not positive definite */
+  double *state;    /* latent variables of all chains; this rank's are up to date */
+  size_t size;      /* of state */
+  int64_t *bound;   /* [ranks+1] which part is whose */
+  int64_t sweep;    /* of the next call */
+  int threads;
+  chain_room *room;
+  bool begun;
+  /* of the running call */
+  blica_ctx *ctx;
+  const bl_params *params;
+  int sweeps;
+};
+
+void bl_sampler_free(bl_sampler *s) {
+  if (!s) return;
+  for (int64_t t = 0; s->task && t < s->tasks; t++) {
+    bl_free(s->task[t].block);
+    bl_free(s->task[t].code);
+    bl_free(s->task[t].weight);
+  }
+  for (int t = 0; s->room && t < s->threads; t++) bl_free(s->room[t].mean);
+  bl_free(s->task);
+  bl_free(s->room);
+  bl_free(s->cut);
+  bl_free(s->gradient);
+  bl_free(s->ended);
+  bl_free(s->state);
+  bl_free(s->bound);
+  bl_share_free(&s->share);
+  bl_free(s);
+}
+
+static blica_status make_chains(blica_ctx *ctx, const bl_group *g, double *q, chain_task *t) {
+  blica_status status;
+  size_t n = (size_t)g->n;
+  TRY(bl_alloc(ctx, (size_t)t->blocks, &t->block));
+  TRY(bl_alloc(ctx, (size_t)t->blocks * n * BL_GIBBS_ROWS, &t->code));
+  TRY(bl_alloc(ctx, (size_t)t->blocks * BL_GIBBS_ROWS, &t->weight));
+  for (int64_t b = 0; b < t->blocks; b++) {
+    int64_t first = t->low + b * BL_GIBBS_ROWS;
+    size_t at = (size_t)b * n * BL_GIBBS_ROWS;
+    t->block[b] = (bl_gibbs_block){.code = t->code + at,
+                                   .q = q + at,
+                                   .weight = t->weight + b * BL_GIBBS_ROWS,
+                                   .row = (uint32_t)(g->offset + first)};
+    for (int64_t r = first; r < first + BL_GIBBS_ROWS && r < t->high; r++) {
+      t->weight[r - t->low] = g->weight[r];
+      for (size_t i = 0; i < n; i++) t->code[at + i * BL_GIBBS_ROWS + (size_t)(r - first)] = g->x[(size_t)r * n + i];
+    }
+  }
+done:
+  return status;
+}
+
+static blica_status make_room(blica_ctx *ctx, const bl_sampler *s, chain_room *r) {
+  const size_t n = (size_t)s->n, k = (size_t)s->k, limits = n * (size_t)s->levels;
+  const size_t even = (n * (2 + k + 2 * n) + 2 * limits + 7) / 8 * 8; /* the work is aligned */
+  blica_status status = bl_alloc(ctx, even + bl_gibbs_work(s->n), &r->mean);
+  if (status != BLICA_OK) return status;
+  r->first = r->mean + n, r->loading = r->first + n, r->precision = r->loading + n * k;
+  r->second = r->precision + n * n, r->low = r->second + n * n, r->high = r->low + limits;
+  r->work = r->mean + even;
+  return BLICA_OK;
+}
+
+static blica_status copy_cuts(blica_ctx *ctx, bl_sampler *s, const bl_cuts *cuts) {
+  blica_status status;
+  s->levels = cuts ? cuts->levels : 2;
+  const size_t each = (size_t)s->levels + 1, n = (size_t)s->n;
+  TRY(bl_alloc(ctx, n * each, &s->cut));
+  if (cuts) memcpy(s->cut, cuts->cut, n * each * sizeof(double));
+  for (size_t i = 0; !cuts && i < n; i++) {
+    s->cut[i * each] = -BL_GIBBS_INFINITY;
+    s->cut[i * each + 2] = BL_GIBBS_INFINITY;
+  }
+done:
+  return status;
+}
+
+static void list_tasks(bl_sampler *s) {
+  int64_t at = 0;
+  for (int g = 0; g < s->patterns->groups; g++)
+    for (int64_t low = 0; low < s->patterns->group[g].count; low += TASK_ROWS) {
+      int64_t high = low + TASK_ROWS;
+      if (high > s->patterns->group[g].count) high = s->patterns->group[g].count;
+      int64_t blocks = (high - low + BL_GIBBS_ROWS - 1) / BL_GIBBS_ROWS;
+      s->task[at++] = (chain_task){.group = g, .low = low, .high = high, .blocks = blocks, .state = s->size};
+      s->size += (size_t)blocks * (size_t)s->patterns->group[g].n * BL_GIBBS_ROWS;
+    }
+  for (int r = 0; r <= s->share.size; r++) {
+    int64_t first = s->share.bound[r];
+    s->bound[r] = (int64_t)(first < s->tasks ? s->task[first].state : s->size);
+  }
+}
+
+blica_status bl_sampler_make(blica_ctx *ctx, const bl_merged *patterns, const int *segment, int n, int k, int u,
+                             const bl_cuts *cuts, uint64_t seed, bl_sampler **out) {
+  blica_status status;
+  bl_sampler *s = NULL;
+  *out = NULL;
+  TRY(bl_alloc(ctx, 1, &s));
+  s->patterns = patterns, s->segment = segment, s->n = n, s->k = k, s->u = u, s->seed = seed;
+  TRY(copy_cuts(ctx, s, cuts));
+  for (int g = 0; g < patterns->groups; g++) s->tasks += (patterns->group[g].count + TASK_ROWS - 1) / TASK_ROWS;
+  TRY(bl_alloc(ctx, (size_t)s->tasks, &s->task));
+  TRY(bl_alloc(ctx, (size_t)s->tasks, &s->ended));
+  TRY(bl_alloc(ctx, bl_mul((size_t)s->tasks, (size_t)n * (1 + (size_t)k)), &s->gradient));
+  TRY(bl_share_make(ctx, s->tasks, 0, &s->share));
+  TRY(bl_alloc(ctx, (size_t)s->share.size + 1, &s->bound));
+  list_tasks(s);
+  TRY(bl_alloc(ctx, s->size, &s->state));
+  for (int64_t t = s->share.first; t < s->share.last; t++)
+    TRY(make_chains(ctx, &patterns->group[s->task[t].group], s->state + s->task[t].state, &s->task[t]));
+  s->threads = bl_max_threads(ctx);
+  TRY(bl_alloc(ctx, (size_t)s->threads, &s->room));
+  for (int t = 0; t < s->threads; t++) TRY(make_room(ctx, s, &s->room[t]));
+  bl_sampler_restart(s, 0);
+  *out = s;
+  s = NULL;
+done:
+  bl_sampler_free(s);
+  return status;
+}
+
+void bl_sampler_restart(bl_sampler *s, int round) {
+  s->begun = false;
+  s->sweep = (int64_t)round * ROUND_SWEEPS;
+}
+
+blica_status bl_sampler_gather(blica_ctx *ctx, bl_sampler *s) {
+  bl_share all = s->share;
+  all.bound = s->bound;
+  return bl_share_bytes(ctx, &all, s->state, sizeof(double));
+}
+
+void bl_sampler_pass(bl_state *state, bl_sampler *s) {
+  bl_pass_flag(state, &s->begun);
+  bl_pass_count(state, &s->sweep);
+  bl_pass(state, s->state, sizeof(double) * s->size);
+}
+
+/* The law of a group's rows at the parameters; false when its covariance is not positive definite. */
+static bool make_law(const bl_sampler *s, const bl_group *g, chain_room *r, bl_gibbs_law *law) {
+  const int n = g->n, levels = s->levels;
+  bl_group_parameters(g, s->segment[g->segment], s->params, r->mean, r->loading);
+  bl_loading_covariance(n, s->k, r->loading, r->precision);
+  if (LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', n, r->precision, n) != 0) return false;
+  if (LAPACKE_dpotri_work(LAPACK_COL_MAJOR, 'L', n, r->precision, n) != 0) return false;
+  for (int j = 0; j < n; j++)
+    for (int i = 0; i < j; i++) r->precision[i + j * n] = r->precision[j + i * n];
+  for (int i = 0; i < n; i++) {
+    const double *cut = s->cut + g->variable[i] * (levels + 1);
+    memcpy(r->low + i * levels, cut, sizeof(double) * (size_t)levels);
+    memcpy(r->high + i * levels, cut + 1, sizeof(double) * (size_t)levels);
+  }
+  *law = (bl_gibbs_law){.n = n,
+                        .codes = levels,
+                        .mean = r->mean,
+                        .precision = r->precision,
+                        .low = r->low,
+                        .high = r->high,
+                        .one_sided = levels == 2,
+                        .seed = s->seed};
+  return true;
+}
+
+/* An item with a single cut does not show the scale of its latent variable: the derivative in that scale is 0,
+ * (mean - cut) first + (second M)_ii = 0. The diagonal that follows replaces the sampled one, whose noise is many times
+ * larger than what the data say about scales. */
+static void settle_scales(const bl_sampler *s, const bl_group *g, const chain_room *r) {
+  const int n = g->n, k = s->k;
+  for (int i = 0; i < n; i++) {
+    const double *b = r->loading + i * k;
+    double own = 1.0, sum = (r->mean[i] - s->cut[g->variable[i] * (s->levels + 1) + 1]) * r->first[i];
+    for (int l = 0; l < k; l++) own += b[l] * b[l];
+    for (int j = 0; j < n; j++) {
+      double cov = 0.0;
+      for (int l = 0; l < k; l++) cov += b[l] * r->loading[j * k + l];
+      if (j != i) sum += r->second[i * n + j] * cov;
+    }
+    r->second[i * n + i] = -sum / own;
+  }
+}
+
+static void run_task(int64_t item, int thread, void *user) {
+  bl_sampler *s = user;
+  chain_task *t = &s->task[item];
+  chain_room *r = &s->room[thread];
+  const bl_group *g = &s->patterns->group[t->group];
+  const int n = g->n, k = s->k;
+  double *own = s->gradient + (size_t)item * (size_t)s->n * (1 + (size_t)k), *g_loading = own + s->n;
+  bl_gibbs_law law;
+  s->ended[item] = 0;
+  if (bl_watch_over(s->ctx, thread)) return;
+  s->ended[item] = make_law(s, g, r, &law) ? 1 : NAN;
+  if (isnan(s->ended[item])) return;
+  for (int64_t b = 0; b < t->blocks; b++) {
+    t->block[b].sweep = (uint32_t)s->sweep;
+    if (!s->begun) bl_gibbs_begin(&law, &t->block[b]);
+  }
+  bl_gibbs_run(blica_simd_level(s->ctx), &law, t->blocks, t->block, s->sweeps, r->work,
+               &(bl_gibbs_sums){r->first, r->second});
+  for (int i = 0; i < n; i++)
+    for (int j = 0; j < i; j++) /* each pair was estimated twice */
+      r->second[i * n + j] = r->second[j * n + i] = 0.5 * (r->second[i * n + j] + r->second[j * n + i]);
+  if (s->levels == 2) settle_scales(s, g, r);
+  memset(g_loading, 0, sizeof(double) * (size_t)n * (size_t)k);
+  for (int i = 0; i < n; i++) {
+    own[i] = r->first[i] / s->sweeps;
+    for (int j = 0; j < n; j++)
+      for (int l = 0; l < k; l++) g_loading[i * k + l] += r->second[i * n + j] / s->sweeps * r->loading[j * k + l];
+  }
+}
+
+blica_status bl_sampler_gradient(blica_ctx *ctx, bl_sampler *s, const bl_params *params, int sweeps, double *g_mixing,
+                                 double *g_log_variance, double *g_mean) {
+  blica_status status;
+  const size_t each = (size_t)s->n * (1 + (size_t)s->k), local = (size_t)s->k * (size_t)s->u;
+  s->ctx = ctx, s->params = params, s->sweeps = sweeps;
+  bl_share_run(ctx, &s->share, run_task, s);
+  s->begun = true;
+  s->sweep += sweeps;
+  const bl_places lists[] = {{s->ended, 1}, {s->gradient, each}};
+  TRY(bl_share_exchange(ctx, &s->share, 2, lists, NULL));
+  memset(g_mixing, 0, sizeof(double) * (size_t)s->n * (size_t)s->k);
+  memset(g_log_variance, 0, sizeof(double) * local);
+  memset(g_mean, 0, sizeof(double) * local);
+  for (int64_t t = 0; t < s->tasks; t++) {
+    const bl_group *g = &s->patterns->group[s->task[t].group];
+    const double *own = s->gradient + each * (size_t)t;
+    if (s->ended[t] == 0) {
+      bl_watch *watch = bl_watch_of(ctx);
+      if (watch) atomic_store(&watch->over, true); /* it may have been another rank's */
+      FAIL(ctx, BLICA_ERR_INTERRUPTED, "interrupted");
+    }
+    if (isnan(s->ended[t]))
+      FAIL(ctx, BLICA_ERR_NUMERIC, "the covariance of the latent variables in segment %d is not positive definite",
+           g->segment + 1);
+    bl_gradient_add(g, s->segment[g->segment], params, own, own + s->n, g_mixing, g_log_variance, g_mean);
+  }
+done:
+  return status;
+}

@@ -1,0 +1,96 @@
+/* Maximum full likelihood by sampling: recovery, the same bits on any number of threads, an interrupt, a time limit. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "blica.h"
+
+enum { N = 13, K = 3, U = 6, SAMPLES = 400 };
+
+static blica_ctx *ctx;
+static blica_model *truth;
+static blica_data *data;
+
+static int make(void **state) {
+  (void)state;
+  blica_simulate_options o = blica_simulate_options_default();
+  o.variables = N, o.sources = K, o.segments = U, o.samples = SAMPLES, o.seed = 3;
+  return blica_ctx_create(&ctx) || blica_simulate(ctx, &o, &truth, &data, NULL);
+}
+
+static int drop(void **state) {
+  (void)state;
+  blica_model_free(truth);
+  blica_data_free(data);
+  blica_ctx_free(ctx);
+  return 0;
+}
+
+static blica_model *fit_by(const char *method, int threads, double seconds) {
+  blica_fit_options o = blica_fit_options_default();
+  blica_model *fit;
+  strcpy(o.method, method);
+  o.sources = K, o.max_seconds = seconds;
+  blica_set_threads(ctx, threads);
+  assert_int_equal(blica_fit(ctx, &(blica_input){.data = data}, &o, &fit), BLICA_OK);
+  return fit;
+}
+
+static double note(const blica_model *m, const char *name) {
+  for (int i = 0; i < m->fit.n_notes; i++)
+    if (strcmp(m->fit.notes[i].name, name) == 0) return m->fit.notes[i].value;
+  return NAN;
+}
+
+static double error_of(const blica_model *fit) {
+  double mcs, cosine[K];
+  int matching[K];
+  assert_int_equal(blica_compare(ctx, N, K, truth->mixing, fit->mixing, &mcs, matching, cosine), BLICA_OK);
+  return 1 - mcs;
+}
+
+static void test_recovery(void **state) {
+  (void)state;
+  blica_model *one = fit_by("mle", 1, INFINITY), *three = fit_by("mle", 3, INFINITY),
+              *matched = fit_by("matched", 1, INFINITY);
+  blica_loglik_result *at_fit, *at_truth;
+  assert_memory_equal(one->mixing, three->mixing, sizeof(double) * N * K);
+  assert_memory_equal(one->variances, three->variances, sizeof(double) * K * U);
+  assert_memory_equal(one->means, three->means, sizeof(double) * K * U);
+  assert_int_equal(blica_loglik(ctx, one, data, NULL, &at_fit), BLICA_OK);
+  assert_int_equal(blica_loglik(ctx, truth, data, NULL, &at_truth), BLICA_OK);
+  printf(
+      "%s after %d steps, noise %.3f standard errors; 1 - MCS %.5f, matched %.5f; log-likelihood %.1f, recorded %.1f "
+      "+- %.1f, truth %.1f\n",
+      blica_stop_name(one->fit.stop), (int)one->fit.iterations, note(one, "integration_shift"), error_of(one),
+      error_of(matched), at_fit->total, note(one, "loglik"), note(one, "loglik_error"), at_truth->total);
+  assert_int_equal(one->fit.stop, BLICA_STOP_CONVERGED);
+  assert_true(note(one, "integration_shift") <= 0.2);
+  assert_true(error_of(one) < 1.2 * error_of(matched));
+  assert_true(at_fit->total > at_truth->total);
+  assert_true(fabs(note(one, "loglik") - at_fit->total) < 4 * note(one, "loglik_error") + at_fit->total_error);
+  blica_loglik_result_free(at_fit);
+  blica_loglik_result_free(at_truth);
+  blica_model_free(one);
+  blica_model_free(three);
+  blica_model_free(matched);
+}
+
+/* The time is over at once: what there is, is returned, and not called converged. */
+static void test_time_limit(void **state) {
+  (void)state;
+  blica_model *fit = fit_by("mle", 1, 1e-9);
+  assert_int_equal(fit->fit.stop, BLICA_STOP_TIME);
+  for (int i = 0; i < N * K; i++) assert_true(isfinite(fit->mixing[i]));
+  blica_model_free(fit);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_recovery), cmocka_unit_test(test_time_limit)};
+  return cmocka_run_group_tests(tests, make, drop);
+}
