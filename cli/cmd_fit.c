@@ -188,6 +188,8 @@ static int exit_of(blica_stop stop) {
     say_warning("not converged: integration error is too large to say where the likelihood has its maximum; the result "
                 "is written, but --method matched may be more accurate");
     break;
+  case BLICA_STOP_COMPARED: /* of a start, never of a fit */
+    break;
   }
   return EXIT_NOT_CONVERGED;
 }

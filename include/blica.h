@@ -318,9 +318,11 @@ typedef enum {
                              on a likelihood that only creeps towards a border (50 steps for 1e-7 of it) */
   BLICA_STOP_UNBOUNDED,   /* no maximum: the objective hardly grows any more while parameters run to infinity (without a
                              prior, and signals a hundred times the noise of the link) */
-  BLICA_STOP_INTEGRATION  /* mle: the optimiser ended, but the error of the integrals is not known, or moves the maximum
+  BLICA_STOP_INTEGRATION, /* mle: the optimiser ended, but the error of the integrals is not known, or moves the maximum
                              by more than a tenth of a standard error, the noise of sampling by a fifth (the note
                              integration_shift) */
+  BLICA_STOP_COMPARED /* of a start only: it reached the rough tolerance at which starts are compared, after which the
+                         best alone goes on */
 } blica_stop;
 
 BLICA_API const char *blica_stop_name(blica_stop stop);

@@ -45,6 +45,8 @@ static const char *stop_words(blica_stop stop) {
     return "not converged: the likelihood has no maximum, parameters run to infinity";
   case BLICA_STOP_INTEGRATION:
     return "not converged: integration error, the integrals of the likelihood are not accurate enough";
+  case BLICA_STOP_COMPARED:
+    return "compared, and another start went on";
   }
   return "unknown";
 }

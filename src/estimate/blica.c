@@ -17,7 +17,6 @@
 enum {
   HISTORY = 20,         /* L-BFGS pairs */
   PRECONDITIONED = 300, /* preconditioned L-BFGS iterations before Newton takes over */
-  LARGE = 200,          /* n k beyond which, with few sources, Newton steps are for exact counts or in need */
   POLISH = 3,           /* rounds after the first phase */
   FIRST_POLISH = 1000,  /* number of the first of them, past those of the first phase */
   TRACE = 512           /* points kept of (seconds, value), to tell when a start came near its end */
@@ -76,11 +75,6 @@ static bool uses_newton(const bl_sgauss_data *d) {
   return bl_sgauss_newton_fits(d->n, d->k);
 }
 
-/* Where L-BFGS gets there in few iterations, each much cheaper than a Newton step: with k near n it does not. */
-static bool is_easy(const bl_sgauss_data *d) {
-  return (int64_t)d->n * d->k > LARGE && 2 * d->k <= d->n;
-}
-
 static void precondition(double *direction, void *user) {
   bl_sgauss_preconditioner_apply(((run *)user)->preconditioner, direction);
 }
@@ -120,11 +114,11 @@ static int64_t plain_limit(const bl_sgauss_data *d) {
  * shows in long line searches: then a round does without. */
 static blica_status first_phase(run *r, bool good_start) {
   blica_status status;
-  const bool newton_soon = uses_newton(r->data) && !is_easy(r->data);
+  const bool newton_soon = uses_newton(r->data) && !bl_start_is_easy(r->data->n, r->data->k);
   bool preconditioned = good_start;
   int64_t plain = good_start ? 0 : plain_limit(r->data);
   int64_t limit = newton_soon ? plain + PRECONDITIONED : r->problem->options->max_iterations;
-  TRY(bl_sgauss_preconditioner_make(r->ctx, r->data, &r->preconditioner));
+  TRY(bl_sgauss_preconditioner_make(r->ctx, r->data, NULL, &r->preconditioner));
   for (int round = 0; r->iterations_before < limit; round++) {
     int64_t iterations = preconditioned ? (round < 3 ? 30 : 100) : round == 0 ? plain : 150;
     if (iterations > limit - r->iterations_before) iterations = limit - r->iterations_before;
@@ -184,7 +178,8 @@ static blica_status polish(run *r) {
   for (int round = 0; round < POLISH && !r->interrupted && !r->out_of_time; round++) {
     bl_lbfgs_result result;
     bool enough = r->record.gradient <= slope_limit(r);
-    if (newton ? enough && is_easy(r->data) && !r->problem->cor->exact : enough || !there) break;
+    if (newton ? enough && bl_start_is_easy(r->data->n, r->data->k) && !r->problem->cor->exact : enough || !there)
+      break;
     TRY(newton ? second_phase(r, round) : lbfgs_round(r, FIRST_POLISH + round, PRECONDITIONED, true, &result));
     there = r->record.gradient <= slope_limit(r);
     TRY(settle(r));
@@ -215,32 +210,17 @@ static void finish(run *r) {
     record->stop = BLICA_STOP_UNBOUNDED;
 }
 
-/* The joint diagonaliser, or where there is none (matrices far from positive definite, with condition=none) a random
- * point. */
-static blica_status begin(run *r, bool *jointdiag) {
-  uint64_t seed = r->problem->options->seed;
-  if (*jointdiag) {
-    blica_status status = bl_start_jointdiag(r->ctx, r->data, seed, r->index, r->theta);
-    double sum = 0;
-    for (size_t i = 0; i < bl_sgauss_size(r->data); i++) sum += fabs(r->theta[i]);
-    bool usable = status == BLICA_OK && isfinite(sum);
-    if (usable || (status != BLICA_OK && status != BLICA_ERR_NUMERIC)) return status;
-    *jointdiag = false;
-  }
-  return bl_start_random(r->ctx, r->data, seed, r->index, r->theta);
-}
-
 static void pass_flag(bl_state *state, void *user) {
   bl_pass_flag(state, user);
 }
 
-/* The same, or, when a checkpoint has it, the point where the last round ended. */
+/* Where the start begins or, when a checkpoint has it, the point where the last round ended. */
 static blica_status starting_point(run *r, bool *jointdiag) {
   const size_t size = bl_sgauss_size(r->data);
   r->last = bl_stage_below(&r->stage, "begin");
   if (bl_stage_find(&r->last) == BL_STAGE_OVER)
     return bl_stage_load_at(r->ctx, &r->last, pass_flag, jointdiag, r->theta, size);
-  blica_status status = begin(r, jointdiag);
+  blica_status status = bl_start_begin(r->ctx, r->data, r->problem->options->seed, r->index, jointdiag, r->theta);
   if (status == BLICA_OK) bl_stage_over_at(r->ctx, &r->last, pass_flag, jointdiag, r->theta, size);
   return status;
 }
@@ -248,14 +228,13 @@ static blica_status starting_point(run *r, bool *jointdiag) {
 static blica_status run_start(run *r) {
   blica_status status;
   bl_start_end end = {&r->record, r->theta, bl_sgauss_size(r->data)};
-  bool jointdiag =
-      r->index == 0 || is_easy(r->data) || !uses_newton(r->data); /* random starts lead nowhere near, or late */
+  bool jointdiag = bl_start_by_jointdiag(r->data->n, r->data->k, r->index);
   r->stage = bl_stage_below(&r->problem->stage, "start %d", r->index);
   if (bl_stage_find(&r->stage) == BL_STAGE_OVER) return bl_stage_load(r->ctx, &r->stage, bl_pass_start, &end);
   r->begun = bl_seconds();
   TRY(bl_sgauss_make(r->ctx, r->data, &r->g));
   TRY(starting_point(r, &jointdiag));
-  snprintf(r->record.kind, sizeof r->record.kind, "%s", !jointdiag ? "random" : r->index ? "half" : "jointdiag");
+  snprintf(r->record.kind, sizeof r->record.kind, "%s", bl_start_kind(jointdiag, r->index));
   TRY(first_phase(r, jointdiag));
   TRY(polish(r));
   finish(r);

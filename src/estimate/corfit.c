@@ -82,7 +82,7 @@ static void evaluate_block(bl_corfit *fit, int slot, double *work) {
                         d->link,
                         fit->theta,
                         (const bl_v8 *)d->c + n * n * at,
-                        (const bl_v8 *)d->noise + n * at,
+                        (const bl_v8 *)d->lane_noise + n * at,
                         fit->weight + at,
                         log_v};
   bl_corfit_lanes(fit->level, &in, (bl_v8 *)work, &fit->value[at], fit->gradient_a + nk * at, slope);

@@ -9,6 +9,7 @@
 
 #include "base/share.h"
 #include "num/lanes.h"
+#include "num/symmetric.h"
 
 typedef struct bl_corfit_data bl_corfit_data;
 /* A segment whose objective is a sum over pairs: the sum over the pairs (i,j), i < j, of one j at correlations rho [j],
@@ -25,14 +26,16 @@ struct bl_corfit_data {
   double link;
   const double *weight; /* [u] N_s */
   bl_share share;       /* of the segments among ranks: method matched without lanes */
-  double *c;            /* [n,n] of this rank's segments, correlations with the noise on the diagonal: method matched */
-  double *noise;        /* [n,u] variance that dichotomising adds: method matched */
-  bool lanes;           /* method matched, small n: c and noise hold vectors of eight segments, all blocks */
-  const blica_counts *counts;  /* method pairwise */
-  const double *thresholds;    /* [n,u]: method pairwise */
+  double *c; /* method matched: [n,n] correlations of this rank's segments; with lanes all of them, with the noise on
+                the diagonal; NULL for large n, where products are made from the pairs of cor */
+  double *noise;              /* [n,u] variance that dichotomising adds: method matched, else NULL */
+  bool lanes;                 /* method matched, small n: c and lane_noise hold vectors of eight segments, all blocks */
+  double *lane_noise;         /* with lanes */
+  const blica_counts *counts; /* method pairwise */
+  const double *thresholds;   /* [n,u]: method pairwise */
   const double *below, *above; /* [n,u] Phi of thresholds and of minus thresholds: method pairwise */
   blica_simd level;            /* method pairwise */
-  const blica_cor *cor;        /* least squares */
+  const blica_cor *cor;        /* least squares, and method matched */
   bl_corfit_term term;         /* without lanes */
   bl_corfit_pair_term pair;    /* of a sum over pairs that is worth sharing: method pairwise; else NULL */
   size_t work;                 /* doubles that a term or a block needs */
@@ -43,6 +46,7 @@ struct bl_corfit_data {
 
 double bl_corfit_matched(const bl_corfit_data *data, int s, const double *a, const double *log_v, double *work,
                          double *gradient_a, double *gradient_v);
+bl_symmetric bl_corfit_view(const bl_corfit_data *data, int s); /* the correlations of a segment, without lanes */
 size_t bl_corfit_matched_work(int n, int k);
 
 /* Eight segments of method matched, one per lane; value and the gradient of A are sums over lanes in lane order. Lanes
@@ -93,9 +97,9 @@ double bl_corfit_pairwise(const bl_corfit_data *data, int s, const double *a, co
 
 double bl_corfit_squares(const bl_corfit_data *data, int s, const double *a, const double *log_v, double *work,
                          double *gradient_a, double *gradient_v);
-/* Makes c and noise of method matched, which the caller frees, in the layout that suits n; sets lanes, term and work.
- */
+/* Fills in what method matched has of its own, in the layout that suits n; cor must live as long as the data. */
 blica_status bl_corfit_matched_data(blica_ctx *ctx, const blica_cor *cor, bl_corfit_data *data);
+void bl_corfit_matched_free(bl_corfit_data *data);
 
 typedef struct bl_corfit bl_corfit; /* evaluator: workspace for one caller at a time */
 blica_status bl_corfit_make(blica_ctx *ctx, const bl_corfit_data *data, bl_corfit **out);
@@ -104,10 +108,11 @@ size_t bl_corfit_size(const bl_corfit_data *data); /* nk + uk */
 double bl_corfit_eval(bl_corfit *fit, const double *theta, double *gradient);
 const double *bl_corfit_values(const bl_corfit *fit); /* [u] F_s of the last evaluation; not with lanes */
 
-/* f averaged over normal distributions of the log-variances (corfit_average.c); at first they have no width. */
+/* f averaged over normal distributions of the log-variances (corfit_average.c), of whose variance a share counts; at
+ * first they have no width. */
 typedef struct bl_corfit_average bl_corfit_average;
 blica_status bl_corfit_average_make(blica_ctx *ctx, bl_corfit *fit, const bl_corfit_data *data, uint64_t seed,
-                                    bl_corfit_average **out);
+                                    double share, bl_corfit_average **out);
 void bl_corfit_average_free(bl_corfit_average *average);
 double bl_corfit_average_eval(bl_corfit_average *average, const double *theta, double *gradient);
 /* Sets the widths from the mean Hessians at theta; returns the sum of all variances of log v. */

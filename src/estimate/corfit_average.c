@@ -27,6 +27,7 @@ struct bl_corfit_average {
   const bl_corfit_data *data;
   size_t nk, k, u, size;
   int pairs;
+  double share;          /* of the variances that counts */
   bool wide;             /* false: no width yet, f itself */
   double *sign;          /* [k,u,pairs] */
   double *shift;         /* [k,u,pairs] the root times the signs */
@@ -67,12 +68,12 @@ static void choose_signs(bl_corfit_average *a, uint64_t seed) {
 }
 
 blica_status bl_corfit_average_make(blica_ctx *ctx, bl_corfit *fit, const bl_corfit_data *data, uint64_t seed,
-                                    bl_corfit_average **out) {
+                                    double share, bl_corfit_average **out) {
   blica_status status;
   bl_corfit_average *a = NULL;
   *out = NULL;
   TRY(bl_alloc(ctx, 1, &a));
-  a->fit = fit, a->data = data;
+  a->fit = fit, a->data = data, a->share = share;
   a->nk = (size_t)data->n * data->k, a->k = (size_t)data->k, a->u = (size_t)data->u, a->size = bl_corfit_size(data);
   TRY(bl_alloc(ctx, a->k * a->u * PAIRS_MAX, &a->sign));
   TRY(bl_alloc(ctx, a->k * a->u * PAIRS_MAX, &a->shift));
@@ -156,8 +157,8 @@ double bl_corfit_average_spread(bl_corfit_average *a, const double *theta) {
     trace += inverse_root(a, a->hessian + k * k * s, a->values, a->root);
     for (int p = 0; p < a->pairs; p++) {
       const size_t at = k * (s + a->u * (size_t)p);
-      cblas_dsymv(CblasColMajor, CblasLower, (int)k, sqrt(TEMPER), a->root, (int)k, a->sign + at, 1, 0, a->shift + at,
-                  1);
+      cblas_dsymv(CblasColMajor, CblasLower, (int)k, sqrt(TEMPER * a->share), a->root, (int)k, a->sign + at, 1, 0,
+                  a->shift + at, 1);
     }
   }
   a->wide = true;

@@ -1,6 +1,6 @@
 /* corfit_matched.c - one segment of the matched Gaussian likelihood.
  *
- * F = N/2 [ log det T + tr(C T^-1) ] with T = R + D and C the tetrachoric correlations plus the same D. D is the
+ * F = N/2 [ log det T + tr((C + D) T^-1) ] with T = R + D and C the tetrachoric correlations. D is the
  * variance that dichotomising adds: the score (x_i - p_i)/phi(t_i) has variance p_i(1-p_i)/phi(t_i)^2 = 1 + D_ii
  * and, to first order, the correlations of q as covariances; and N^-1 (1+D_ii)(1+D_jj) is the sampling variance of
  * a tetrachoric correlation at rho = 0. Since D stands on both sides, the minimum is at R = C for exact C whatever
@@ -8,22 +8,34 @@
  * (docs/method.md, equations 19 to 23.)
  *
  * With M_ii = 1 + sum_k b_k A_ik^2, d = M_ii^-1/2, B = d A b^1/2, psi = d^2 + D: T = diag(psi) + B B', inverted by
- * Woodbury's formula. Cost: one product of C with an n x k matrix, and products of size k. Checked: value against
- * plain factorisation, gradient against central differences (tests/identity/test_corfit.c). */
+ * Woodbury's formula. Cost: one product of C with an n x k matrix, from packed pairs for large n, and products of size
+ * k. Checked: value against plain factorisation, gradient against central differences (tests/identity/test_corfit.c).
+ */
 #include <math.h>
 
 #include <cblas.h>
 #include <lapacke.h>
 
+#include "cor/cor.h"
 #include "estimate/corfit.h"
 
 /* b, root b [k]; d, psi, diagonal of G [n]; B, F, X, E, GB [n,k]; W, Z [k,k]. */
-size_t bl_corfit_matched_work(int n, int k) {
+static size_t own_work(int n, int k) {
   return 2 * (size_t)k + 3 * (size_t)n + 5 * (size_t)n * k + 2 * (size_t)k * k;
 }
 
+size_t bl_corfit_matched_work(int n, int k) {
+  return own_work(n, k) + bl_symmetric_work(n, k);
+}
+
+bl_symmetric bl_corfit_view(const bl_corfit_data *data, int s) {
+  if (!data->c) return bl_cor_view(data->cor, s);
+  const size_t n = (size_t)data->n;
+  return (bl_symmetric){.n = data->n, .full = data->c + n * n * (size_t)(s - (int)data->share.first)};
+}
+
 typedef struct {
-  double *b, *root, *d, *psi, *g, *bb, *f, *x, *e, *gb, *w, *z;
+  double *b, *root, *d, *psi, *g, *bb, *f, *x, *e, *gb, *w, *z, *product;
 } parts;
 
 static parts divide(double *work, int n, int k) {
@@ -32,6 +44,7 @@ static parts divide(double *work, int n, int k) {
   p.psi = p.d + n, p.g = p.psi + n;
   p.bb = p.g + n, p.f = p.bb + nk, p.x = p.f + nk, p.e = p.x + nk, p.gb = p.e + nk;
   p.w = p.gb + nk, p.z = p.w + (size_t)k * k;
+  p.product = work + own_work(n, k);
   return p;
 }
 
@@ -79,15 +92,18 @@ static double invert_capacitance(int n, int k, parts *p) {
   return log_det;
 }
 
-/* G = dF/dT: its product with B and its diagonal; returns tr(C T^-1). */
-static double residual(int n, int k, double weight, const double *c, parts *p) {
+/* G = dF/dT: its product with B and its diagonal; returns tr((C + D) T^-1). */
+static double residual(const bl_symmetric *c, int k, double weight, const double *noise, parts *p) {
+  const int n = c->n;
   multiply(n, k, k, 0, p->f, p->w, p->x);
-  multiply(n, k, n, 0, c, p->x, p->e);
+  bl_symmetric_product(c, k, p->x, p->e, p->product);
+  for (int j = 0; j < k; j++)
+    for (int i = 0; i < n; i++) p->e[i + (size_t)j * n] += noise[i] * p->x[i + (size_t)j * n];
   multiply(k, k, n, 1, p->f, p->e, p->z);
   multiply(n, k, k, 0, p->x, p->z, p->gb);
   double trace = 0;
   for (int i = 0; i < n; i++) {
-    double cii = c[i + (size_t)i * n] / p->psi[i];
+    double cii = (1 + noise[i]) / p->psi[i];
     p->g[i] = (1 - cii) / p->psi[i];
     trace += cii;
   }
@@ -107,9 +123,11 @@ double bl_corfit_matched(const bl_corfit_data *data, int s, const double *a, con
                          double *gradient_a, double *gradient_v) {
   const int n = data->n, k = data->k;
   parts p = divide(work, n, k);
-  double log_det = scale_model(data, a, log_v, data->noise + (size_t)n * s, &p);
+  const double *noise = data->noise + (size_t)n * s;
+  const bl_symmetric c = bl_corfit_view(data, s);
+  double log_det = scale_model(data, a, log_v, noise, &p);
   log_det += invert_capacitance(n, k, &p);
-  double trace = residual(n, k, data->weight[s], data->c + (size_t)n * n * (size_t)(s - data->share.first), &p);
+  double trace = residual(&c, k, data->weight[s], noise, &p);
   double *own = p.psi; /* derivative with respect to log M_ii, over -1/2; psi is free now */
   for (int i = 0; i < n; i++) own[i] = p.g[i] * (p.d[i] * p.d[i] - 1);
   for (int j = 0; j < k; j++)

@@ -39,7 +39,7 @@ static blica_status check(blica_ctx *ctx, const blica_input *input, const blica_
     *shape = (outline){input->cor->n, input->cor->u, input->cor->variables, input->cor->segments};
   else
     return bl_fail(ctx, BLICA_ERR_ARGUMENT, "a fit needs data, counts or correlations; all three are missing");
-  *estimator = bl_method_of(o, shape->n, is_exact(input));
+  *estimator = bl_method_of(o, is_exact(input));
   if (!*estimator)
     return bl_fail(ctx, BLICA_ERR_ARGUMENT, "method '%s' is unknown; blica_methods() lists what there is", o->method);
   if ((*estimator)->method.needs_rows && !input->data)

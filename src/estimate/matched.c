@@ -13,13 +13,17 @@
 #include "estimate/corfit.h"
 #include "estimate/estimate.h"
 #include "estimate/sgauss.h"
+#include "estimate/sgauss_precondition.h"
 #include "estimate/starts.h"
 #include "num/lbfgs.h"
 #include "num/normal.h"
 
 enum {
   HISTORY = 20,
-  SLOPE_ROUNDS = 4,   /* of L-BFGS until the gradient is small in the standard scale too */
+  SLOPE_ROUNDS = 4,   /* until the gradient is small in the standard scale too */
+  PLAIN_ROUND = 150,  /* iterations of L-BFGS without preconditioner, and with it: */
+  SHORT_ROUND = 30,   /* in the first rounds, */
+  LONG_ROUND = 100,   /* and later */
   SCALE_ROUNDS = 5,   /* of empirical Bayes */
   AVERAGE_ROUNDS = 3, /* the same with the log-variances averaged over */
   LANES_MAX_N = 32,   /* as for the scaled Gaussian: the matrices of eight segments fit the second-level cache */
@@ -29,7 +33,10 @@ static const double FIRST_SD_MIXING = 3, FIRST_SD_VARIANCE = 1;
 /* Laplace's approximation understates the spread of log v, whose likelihood is skewed; learned values are widened by
  * this, chosen on data of other seeds than those of docs/methods.md. */
 static const double WIDER = 1.3;
-static const double ROUGH = 1e-6;         /* relative gradient that is enough for learning scales */
+/* Method matched narrows its prior of log v by up to this where k is near n and n is not small, and averages over log v
+ * only where at least LEAST_SHARE of its width counts; chosen on data of the same other seeds. */
+static const double NARROWER = 0.42, LEAST_SHARE = 0.1;
+static const double ROUGH = 1e-6; /* relative gradient that is enough for comparing starts and learning scales */
 static const double START_CONDITION = 10; /* joint diagonalisation wants positive definite matrices */
 
 typedef struct {
@@ -38,13 +45,15 @@ typedef struct {
   bl_corfit_data *data;
   bl_corfit *fit;
   bl_corfit_average *average; /* NULL: the objective itself */
-  const bl_sgauss_data *starts;
-  double constant; /* -f + constant is the objective */
+  bl_sgauss_data *starts;
+  bl_sgauss_preconditioner *preconditioner; /* NULL: none */
+  double constant;                          /* -f + constant is the objective */
   double *theta;
   int index;
   bl_stage stage;
   blica_start record;
   int64_t iterations_before;
+  int rounds;          /* of L-BFGS in this stage */
   double round_change; /* of A by the last round of learning, relative; NaN: none */
   bl_watch watch;
   bool interrupted, out_of_time;
@@ -78,6 +87,10 @@ static bool cut(void *user) {
   if (!r->watch.armed || !r->watch.over) return false;
   look(r);
   return true;
+}
+
+static bool is_learned(const blica_fit_options *o) {
+  return strcmp(o->prior, "auto") == 0 || strcmp(o->prior, "default") == 0;
 }
 
 static double mean_variance(const bl_corfit_data *d, const double *theta, int j) {
@@ -130,29 +143,71 @@ static double steepest(const run *r) {
   return sqrt(largest);
 }
 
-static blica_status minimise(run *r, int scales, double tolerance) {
+static void precondition(double *direction, void *user) {
+  bl_sgauss_preconditioner_apply(((run *)user)->preconditioner, direction);
+}
+
+/* Some L-BFGS iterations, with the preconditioner built where they begin when it is wanted. */
+static blica_status lbfgs_round(run *r, int64_t iterations, double tolerance, bool preconditioned,
+                                bl_lbfgs_result *result) {
+  bl_stage stage = bl_stage_below(&r->stage, "round %d", r->rounds++);
+  const int64_t left = r->problem->options->max_iterations - r->iterations_before;
+  bl_lbfgs_options options = {.history = HISTORY,
+                              .max_iterations = iterations < left ? iterations : left,
+                              .gradient_tolerance = tolerance,
+                              .hook = after_iteration,
+                              .cut = cut,
+                              .stage = &stage};
+  if (preconditioned) {
+    if (bl_stage_find(&stage) != BL_STAGE_OVER) bl_sgauss_preconditioner_set(r->preconditioner, r->theta);
+    options.precondition = precondition;
+    options.max_evaluations = 3 * iterations + 1;
+  }
+  blica_status status = bl_lbfgs(r->ctx, bl_corfit_size(r->data), r->theta, objective, r, &options, result);
+  if (status != BLICA_OK) return status;
+  r->iterations_before += result->iterations;
+  r->record.iterations = r->iterations_before;
+  r->record.evaluations += result->evaluations;
+  return BLICA_OK;
+}
+
+/* L-BFGS in rounds. Near a solution the preconditioner saves most iterations; far from one it may mislead, which shows
+ * in long line searches: then a round does without. *there: the gradient is below the tolerance. */
+static blica_status descend(run *r, double tolerance, bool near, bool *there) {
+  blica_status status = BLICA_OK;
+  bool preconditioned = r->preconditioner && near;
+  *there = false;
+  for (int round = 0; r->iterations_before < r->problem->options->max_iterations; round++) {
+    const int64_t most = r->preconditioner ? PLAIN_ROUND : r->problem->options->max_iterations;
+    bl_lbfgs_result result;
+    TRY(lbfgs_round(r, preconditioned ? round < 3 ? SHORT_ROUND : LONG_ROUND : most, tolerance, preconditioned,
+                    &result));
+    const bool stuck = result.end == BL_LBFGS_LINE_SEARCH;
+    *there = result.end == BL_LBFGS_GRADIENT;
+    if (result.end != BL_LBFGS_ITERATIONS && !(stuck && preconditioned)) break;
+    preconditioned = r->preconditioner && !(preconditioned && (stuck || result.evaluations > 3 * result.iterations));
+  }
+done:
+  return status;
+}
+
+static blica_status minimise(run *r, double tolerance, bool near) {
   const blica_fit_options *o = r->problem->options;
-  double *gradient = NULL;
+  double *gradient = NULL, wanted = tolerance;
+  bool there;
   blica_status status;
-  bl_lbfgs_options options = {.history = HISTORY, .gradient_tolerance = tolerance, .hook = after_iteration, .cut = cut};
   TRY(bl_alloc(r->ctx, bl_corfit_size(r->data), &gradient));
   for (int round = 0; round < SLOPE_ROUNDS; round++) {
-    bl_lbfgs_result result;
-    bl_stage stage = bl_stage_below(&r->stage, "round %d.%d", scales, round);
-    options.stage = &stage;
-    options.max_iterations = o->max_iterations - r->iterations_before;
-    TRY(bl_lbfgs(r->ctx, bl_corfit_size(r->data), r->theta, objective, r, &options, &result));
-    r->iterations_before += result.iterations;
-    r->record.iterations = r->iterations_before;
-    r->record.evaluations += result.evaluations;
+    TRY(descend(r, wanted, near || round > 0, &there));
     r->record.gradient = slope_at(r, gradient);
-    if (result.end != BL_LBFGS_GRADIENT || r->record.gradient <= tolerance) break;
+    if (!there || r->record.gradient <= tolerance) break;
     if (r->data->precision_mixing == 0 && r->data->precision_variance == 0)
       standardise(r);
     else
-      options.gradient_tolerance *= 0.1;
+      wanted *= 0.1;
   }
   r->record.stop = r->record.gradient <= o->tolerance          ? BLICA_STOP_CONVERGED
+                   : r->record.gradient <= tolerance           ? BLICA_STOP_COMPARED
                    : r->interrupted                            ? BLICA_STOP_INTERRUPTED
                    : r->out_of_time                            ? BLICA_STOP_TIME
                    : r->iterations_before >= o->max_iterations ? BLICA_STOP_ITERATIONS
@@ -165,41 +220,67 @@ done:
   return status;
 }
 
+/* The evaluator and, for method matched, the preconditioner. */
+static blica_status open_run(run *r) {
+  blica_status status;
+  TRY(bl_corfit_make(r->ctx, r->data, &r->fit));
+  if (r->data->noise) TRY(bl_sgauss_preconditioner_make(r->ctx, r->starts, r->data->noise, &r->preconditioner));
+  bl_watch_set(r->ctx, &r->watch);
+  r->rounds = 0;
+done:
+  return status;
+}
+
+static void close_run(run *r) {
+  bl_watch_set(r->ctx, NULL);
+  bl_sgauss_preconditioner_free(r->preconditioner);
+  bl_corfit_free(r->fit);
+  r->preconditioner = NULL;
+  r->fit = NULL;
+}
+
+/* Where the start begins: theta, and in the record what kind of start it is. */
+static blica_status begin(run *r, bool *jointdiag) {
+  blica_status status;
+  const bl_corfit_data *d = r->data;
+  const size_t nk = (size_t)d->n * d->k;
+  double *point = NULL;
+  *jointdiag = true;
+  if (d->begin) {
+    memcpy(r->theta, d->begin, bl_corfit_size(d) * sizeof *point);
+    snprintf(r->record.kind, sizeof r->record.kind, "matched");
+    return BLICA_OK;
+  }
+  *jointdiag = bl_start_by_jointdiag(d->n, d->k, r->index);
+  TRY(bl_alloc(r->ctx, bl_sgauss_size(r->starts), &point));
+  TRY(bl_start_begin(r->ctx, r->starts, r->problem->options->seed, r->index, jointdiag, point));
+  memcpy(r->theta, point, nk * sizeof *point);
+  for (int s = 0; s < d->u; s++)
+    memcpy(r->theta + nk + (size_t)d->k * s, point + bl_sgauss_local(r->starts, s), (size_t)d->k * sizeof *point);
+  snprintf(r->record.kind, sizeof r->record.kind, "%s", bl_start_kind(*jointdiag, r->index));
+done:
+  bl_free(point);
+  return status;
+}
+
 static blica_status run_start(run *r) {
   blica_status status;
-  double begun = bl_seconds(), *room = NULL;
-  const size_t nk = (size_t)r->data->n * r->data->k;
+  double begun = bl_seconds();
+  bool jointdiag;
   bl_start_end end = {&r->record, r->theta, bl_corfit_size(r->data)};
   if (bl_stage_find(&r->stage) == BL_STAGE_OVER) {
     TRY(bl_stage_load(r->ctx, &r->stage, bl_pass_start, &end));
     r->iterations_before = r->record.iterations;
     goto done;
   }
-  TRY(bl_corfit_make(r->ctx, r->data, &r->fit));
-  bl_watch_set(r->ctx, &r->watch);
-  TRY(bl_alloc(r->ctx, bl_sgauss_size(r->starts), &room));
-  if (r->data->begin)
-    memcpy(r->theta, r->data->begin, bl_corfit_size(r->data) * sizeof *room);
-  else if (r->index == 0)
-    TRY(bl_start_jointdiag(r->ctx, r->starts, 0, 0, room));
-  else
-    TRY(bl_start_random(r->ctx, r->starts, r->problem->options->seed, r->index, room));
-  if (!r->data->begin) memcpy(r->theta, room, nk * sizeof *room);
-  for (int s = 0; s < r->data->u && !r->data->begin; s++)
-    memcpy(r->theta + nk + (size_t)r->data->k * s, room + bl_sgauss_local(r->starts, s),
-           (size_t)r->data->k * sizeof *room);
-  snprintf(r->record.kind, sizeof r->record.kind, "%s",
-           r->data->begin  ? "matched"
-           : r->index == 0 ? "jointdiag"
-                           : "random");
-  TRY(minimise(r, 0, r->problem->options->tolerance));
+  TRY(open_run(r));
+  TRY(begin(r, &jointdiag));
+  const bool learn = is_learned(r->problem->options);
+  TRY(minimise(r, learn ? fmax(ROUGH, r->problem->options->tolerance) : r->problem->options->tolerance, jointdiag));
   r->record.seconds = r->record.seconds_near = bl_seconds() - begun;
   bl_stage_over(r->ctx, &r->stage, bl_pass_start, &end);
 done:
-  bl_watch_set(r->ctx, NULL);
-  bl_corfit_free(r->fit);
-  bl_free(room);
-  r->fit = NULL;
+  close_run(r);
   return status;
 }
 
@@ -268,13 +349,15 @@ static bool cut_learning(run *r) {
 }
 
 /* Minimises under new scales. */
-static blica_status learning_round(run *r, int round, double tolerance) {
+static blica_status learning_round(run *r, double tolerance) {
   const size_t nk = (size_t)r->data->n * r->data->k;
   double *before = NULL, most = 0, change = 0;
   blica_status status;
+  r->starts->precision_mixing = r->data->precision_mixing;
+  r->starts->precision_variance = r->data->precision_variance;
   TRY(bl_alloc(r->ctx, nk, &before));
   memcpy(before, r->theta, nk * sizeof *before);
-  TRY(minimise(r, round, tolerance));
+  TRY(minimise(r, tolerance, true));
   for (size_t i = 0; i < nk; i++) {
     most = fmax(most, fmax(fabs(before[i]), fabs(r->theta[i])));
     change = fmax(change, fabs(r->theta[i] - before[i]));
@@ -291,32 +374,41 @@ static blica_status learn_by_laplace(run *r) {
   for (int round = 0; round < SCALE_ROUNDS && !settled && !r->interrupted && !r->out_of_time; round++) {
     TRY(update_scales(r, round, &settled));
     if (cut_learning(r)) break;
-    TRY(learning_round(r, round, r->problem->options->tolerance));
+    TRY(learning_round(r, r->problem->options->tolerance));
   }
 done:
   return status;
 }
 
-/* The same with the log-variances averaged over: their second moments are those of the prior. Where there are too many
- * parameters for the Hessian, one update of the scales and no average: A would shrink a little more every time. */
+/* How much of the uncertainty of the log-variances is averaged over: all of it up to about 8 variables, half at 10,
+ * none from 15 on. The noise of equation 19 is that of correlations near 0; the fewer variables, the larger their
+ * correlations and the more it overstates (docs/method.md, equation 29). */
+static double average_share(int n) {
+  return 1 / (1 + pow(n / 10.0, 6));
+}
+
+/* The same with the log-variances averaged over: their second moments are those of the prior. Without an average the
+ * scales are updated once, since A would shrink a little more every time. */
 static blica_status learn_by_average(run *r) {
   blica_status status = BLICA_OK;
-  const size_t nk = (size_t)r->data->n * r->data->k, size = bl_corfit_size(r->data);
-  const bool full = nk <= LAPLACE_MAX;
-  const int rounds = full ? AVERAGE_ROUNDS : 1;
+  const bl_corfit_data *d = r->data;
+  const size_t nk = (size_t)d->n * d->k, size = bl_corfit_size(d);
+  const double share = average_share(d->n), narrower = 1 - NARROWER * (1 - share) * d->k / d->n;
+  const bool wide = share > LEAST_SHARE;
+  const int rounds = wide ? AVERAGE_ROUNDS : 1;
   const double tolerance = r->problem->options->tolerance;
   bl_corfit_average *average = NULL;
-  TRY(bl_corfit_average_make(r->ctx, r->fit, r->data, r->problem->options->seed, &average));
+  TRY(bl_corfit_average_make(r->ctx, r->fit, d, r->problem->options->seed, share, &average));
   for (int round = 0; round < rounds && !r->interrupted && !r->out_of_time; round++) {
     double moments = bl_corfit_average_spread(average, r->theta) + sum_of_squares(r->theta, nk, size);
     bl_corfit_laplace laplace = {.positive = false};
-    if (full) TRY(bl_corfit_laplace_at(r->ctx, r->fit, r->theta, &laplace));
+    if (nk <= LAPLACE_MAX) TRY(bl_corfit_laplace_at(r->ctx, r->fit, r->theta, &laplace));
     if (cut_learning(r)) break;
     double gamma = laplace.positive && laplace.gamma_mixing > 1 ? laplace.gamma_mixing : (double)nk;
     set_scales(r->data, clamp(sqrt(sum_of_squares(r->theta, 0, nk) / gamma), 0.1, 100),
-               clamp(sqrt(moments / (double)(size - nk)), 0.05, 10));
-    if (full) r->average = average;
-    TRY(learning_round(r, round, round + 1 < rounds ? fmax(ROUGH, tolerance) : tolerance));
+               clamp(narrower * sqrt(moments / (double)(size - nk)), 0.05, 10));
+    if (wide) r->average = average;
+    TRY(learning_round(r, round + 1 < rounds ? fmax(ROUGH, tolerance) : tolerance));
   }
 done:
   bl_corfit_average_free(average);
@@ -327,13 +419,10 @@ done:
 static blica_status learn_scales(run *r) {
   blica_status status;
   r->stage = bl_stage_below(&r->problem->stage, "learn");
-  TRY(bl_corfit_make(r->ctx, r->data, &r->fit));
-  bl_watch_set(r->ctx, &r->watch);
+  TRY(open_run(r));
   TRY((r->data->average ? learn_by_average : learn_by_laplace)(r));
 done:
-  bl_watch_set(r->ctx, NULL);
-  bl_corfit_free(r->fit);
-  r->fit = NULL;
+  close_run(r);
   return status;
 }
 
@@ -422,7 +511,7 @@ static blica_status run_all(blica_ctx *ctx, const bl_problem *problem, bl_corfit
                             blica_model *model) {
   blica_status status;
   const blica_fit_options *o = problem->options;
-  const bool learn = strcmp(o->prior, "auto") == 0 || strcmp(o->prior, "default") == 0;
+  const bool learn = is_learned(o);
   double *shift = NULL, *low, *high, condition = START_CONDITION;
   bl_sgauss_data *starts = NULL;
   run *runs = NULL;
@@ -432,6 +521,7 @@ static blica_status run_all(blica_ctx *ctx, const bl_problem *problem, bl_corfit
   low = shift + model->u, high = low + model->u;
   TRY(bl_regularise_shifts(ctx, problem->cor, &condition, shift, low, high));
   TRY(bl_sgauss_data_make(ctx, problem->cor, shift, model->k, o, &starts));
+  starts->precision_mixing = data->precision_mixing, starts->precision_variance = data->precision_variance;
   TRY(bl_report_starts(ctx, &model->fit, o->starts));
   TRY(bl_alloc(ctx, (size_t)o->starts, &runs));
   for (int i = 0; i < o->starts; i++) {
@@ -459,38 +549,57 @@ done:
   return status;
 }
 
-/* Correlations with the variance that dichotomising adds on the diagonal. Exact counts carry it as well: it is a
- * property of binary data, and the minimum does not depend on it. */
+/* Variance that dichotomising adds. Exact counts carry it as well: it is a property of binary data, and the minimum
+ * does not depend on it. */
+static double item_noise(double threshold) {
+  double density = bl_phi_density(threshold);
+  return bl_phi_cdf(threshold) * bl_phi_cdf(-threshold) / (density * density) - 1;
+}
+
+/* Eight segments in lanes; those without a segment hold the identity, with some noise. */
+static void fill_lanes(const blica_cor *cor, int s, double *matrix, bl_corfit_data *data) {
+  const size_t n = (size_t)cor->n, at = (size_t)(s / BL_LANES) * BL_LANES, lane = (size_t)(s % BL_LANES);
+  const bool padding = s >= cor->u;
+  double *c = data->c + at * n * n + lane, *own = data->lane_noise + at * n + lane;
+  if (!padding) blica_cor_matrix(cor, s, matrix);
+  for (size_t i = 0; i < n * n; i++) c[i * BL_LANES] = padding ? i % (n + 1) == 0 : matrix[i];
+  for (size_t i = 0; i < n; i++) {
+    own[i * BL_LANES] = padding ? item_noise(0) : data->noise[i + n * (size_t)s];
+    c[i * (n + 1) * BL_LANES] += own[i * BL_LANES];
+  }
+}
+
 blica_status bl_corfit_matched_data(blica_ctx *ctx, const blica_cor *cor, bl_corfit_data *data) {
   blica_status status;
-  const size_t n = (size_t)cor->n;
+  const size_t n = (size_t)cor->n, padded = ((size_t)cor->u + BL_LANES - 1) / BL_LANES * BL_LANES;
+  double *matrix = NULL;
   data->lanes = cor->n <= LANES_MAX_N;
+  data->cor = cor;
   data->term = bl_corfit_matched;
   data->work = data->lanes ? bl_corfit_lanes_work(cor->n, data->k) : bl_corfit_matched_work(cor->n, data->k);
-  const size_t stride = data->lanes ? BL_LANES : 1; /* from one element of a segment's matrix to the next */
-  double *matrix = NULL;
   TRY(bl_share_make(ctx, cor->u, bl_sgauss_groups(data->n, data->k, data->u), &data->share));
-  size_t first = (size_t)data->share.first, last = (size_t)data->share.last; /* with lanes every rank holds all */
-  if (data->lanes) first = 0, last = ((size_t)cor->u + BL_LANES - 1) / BL_LANES * BL_LANES;
-  TRY(bl_alloc(ctx, n * n, &matrix));
-  TRY(bl_alloc(ctx, bl_mul(n * n, last - first), &data->c));
-  TRY(bl_alloc(ctx, n * (last > (size_t)cor->u ? last : (size_t)cor->u), &data->noise));
-  for (size_t s = first; s < last; s++) {
-    double *c = data->c + (s - first) / stride * stride * n * n + s % stride;
-    double *own = data->noise + s / stride * stride * n + s % stride;
-    bool padding = s >= (size_t)cor->u; /* the identity, with some noise */
-    if (!padding) blica_cor_matrix(cor, (int)s, matrix);
-    for (size_t i = 0; i < n * n; i++) c[i * stride] = padding ? i % (n + 1) == 0 : matrix[i];
-    for (size_t i = 0; i < n; i++) {
-      double t = padding ? 0 : cor->thresholds[i + n * s], density = bl_phi_density(t);
-      double noise = bl_phi_cdf(t) * bl_phi_cdf(-t) / (density * density) - 1;
-      own[i * stride] = noise;
-      c[i * (n + 1) * stride] += noise;
-    }
+  TRY(bl_alloc(ctx, n * (size_t)cor->u, &data->noise));
+  for (size_t i = 0; i < n * (size_t)cor->u; i++) data->noise[i] = item_noise(cor->thresholds[i]);
+  if (data->lanes) { /* every rank holds all */
+    TRY(bl_alloc(ctx, n * n, &matrix));
+    TRY(bl_alloc(ctx, bl_mul(n * n, padded), &data->c));
+    TRY(bl_alloc(ctx, n * padded, &data->lane_noise));
+    for (size_t s = 0; s < padded; s++) fill_lanes(cor, (int)s, matrix, data);
+  } else if (cor->n <= BL_FULL_MAX_N) {
+    const size_t first = (size_t)data->share.first, last = (size_t)data->share.last;
+    TRY(bl_alloc(ctx, bl_mul(n * n, last - first), &data->c));
+    for (size_t s = first; s < last; s++) blica_cor_matrix(cor, (int)s, data->c + (s - first) * n * n);
   }
 done:
   bl_free(matrix);
   return status;
+}
+
+void bl_corfit_matched_free(bl_corfit_data *data) {
+  bl_share_free(&data->share);
+  bl_free(data->c);
+  bl_free(data->noise);
+  bl_free(data->lane_noise);
 }
 
 static blica_status scale_weights(blica_ctx *ctx, const blica_cor *cor, double share, double **weight) {
@@ -511,9 +620,7 @@ static blica_status estimate(blica_ctx *ctx, const bl_problem *problem, bool ave
   TRY(run_all(ctx, problem, &data, constant, model));
 done:
   bl_free(weight);
-  bl_share_free(&data.share);
-  bl_free(data.c);
-  bl_free(data.noise);
+  bl_corfit_matched_free(&data);
   return status;
 }
 

@@ -1,7 +1,6 @@
 /* method.c - the table of estimators, what `auto` stands for, and what a fit by a method needs of its counts. */
 #include "estimate/method.h"
 
-#include <limits.h>
 #include <string.h>
 
 static const bl_estimator estimators[] = {
@@ -45,24 +44,22 @@ const blica_method *blica_methods(int *count) {
 }
 
 /* What `auto` stands for (docs/methods.md has the evidence). */
-enum { MATCHED_MAX = 200 };
-static const char *choose(const blica_fit_options *o, int n, bool exact) {
+static const char *choose(const blica_fit_options *o, bool exact) {
   if (strcmp(o->method, "auto") != 0) return o->method;
-  const bool small = (int64_t)n * o->sources <= MATCHED_MAX;
-  return small && !exact && o->condition == BLICA_CONDITION_DEFAULT ? "matched" : "blica";
+  return !exact && o->condition == BLICA_CONDITION_DEFAULT ? "matched" : "blica";
 }
 
-const bl_estimator *bl_method_of(const blica_fit_options *options, int n, bool exact) {
-  const char *name = choose(options, n, exact);
+const bl_estimator *bl_method_of(const blica_fit_options *options, bool exact) {
+  const char *name = choose(options, exact);
   for (int i = 0; i < ESTIMATORS; i++)
     if (strcmp(estimators[i].method.name, name) == 0) return &estimators[i];
   return NULL;
 }
 
-/* Data whose tables ranks share are large, so that `auto` is settled before n is known. A learned prior begins with a
+/* A learned prior begins with a
  * fit by method matched, which does not share what is inside a segment. */
 bl_purpose bl_method_purpose(const blica_fit_options *o) {
-  const bl_estimator *e = bl_method_of(o, INT_MAX, false);
+  const bl_estimator *e = bl_method_of(o, false);
   if (!e) return (bl_purpose){.fit = true, .k = o->sources};
   const bool divided = o->condition == BLICA_CONDITION_AUTO;
   return (bl_purpose){.fit = true,

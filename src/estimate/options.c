@@ -8,11 +8,9 @@
 #define FIT(name) #name, BL_FIELD(blica_fit_options, name)
 
 static const blica_option fit_table[] = {
-    BL_ROW(
-        FIT(method), BLICA_OPT_TEXT, "auto", 0, 0, BL_METHOD_WORDS, "NAME",
-        "Estimator. auto is matched for samples with at most 200 elements of A, where it is the most accurate for its "
-        "time, "
-        "and blica beyond, for exact counts, and when a condition is given."),
+    BL_ROW(FIT(method), BLICA_OPT_TEXT, "auto", 0, 0, BL_METHOD_WORDS, "NAME",
+           "Estimator. auto is matched for samples of any size, and blica for exact counts and when a condition is "
+           "given."),
     BL_ROW(FIT(sources), BLICA_OPT_INT, NULL, 1, 1e6, NULL, "K", "Number of sources, at most the number of variables."),
     BL_ROW(FIT(starts), BLICA_OPT_INT, "3", 1, 1e6, NULL, "COUNT",
            "Starting points; the result with the best objective is kept, all are reported."),

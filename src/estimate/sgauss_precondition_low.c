@@ -3,7 +3,8 @@
  * With A = Q R, Q [n,k] of orthonormal columns, all its n x n matrices are multiples of I - QQ' plus something inside
  * the span of Q: K = (I + A diag(b) A')^-1 = (I - QQ') + Q E Q', E = (I + R diag(b) R')^-1 [k,k], X = K A = Q Z with Z
  * = E R, and sum_s N_s b_k (b_k P_kk + EPSILON) K + ... = sigma (I - QQ') + Q T Q'. So matrices of k x k are factored
- * in place of n x n ones, and nothing larger than n k is kept. Checked against the other form in
+ * in place of n x n ones, and nothing larger than n k is kept. With the noise of method matched K = (I + diag(D_i M_ii)
+ * + ...)^-1; its diagonal is replaced by its mean lambda. Checked against the other form in
  * tests/unit/test_symmetric.c. */
 #include "estimate/sgauss_precondition_low.h"
 
@@ -16,7 +17,9 @@
 struct bl_low_preconditioner {
   blica_ctx *ctx;
   const bl_sgauss_data *data;
+  const double *noise; /* [n,u] of method matched, or NULL */
   double epsilon;
+  double *lambda; /* [u] */
   double *q, *r;  /* [n,k] Q, [k,k] R upper triangle */
   double *e, *z;  /* [k,k,u] */
   double *t;      /* [k,k,k] Cholesky factors of T */
@@ -29,19 +32,20 @@ struct bl_low_preconditioner {
 
 void bl_low_preconditioner_free(bl_low_preconditioner *p) {
   if (!p) return;
-  double *const blocks[] = {p->q, p->r, p->e, p->z, p->t, p->sigma, p->p, p->b, p->scales, p->room};
+  double *const blocks[] = {p->lambda, p->q, p->r, p->e, p->z, p->t, p->sigma, p->p, p->b, p->scales, p->room};
   for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) bl_free(blocks[i]);
   bl_free(p);
 }
 
-blica_status bl_low_preconditioner_make(blica_ctx *ctx, const bl_sgauss_data *data, double epsilon,
+blica_status bl_low_preconditioner_make(blica_ctx *ctx, const bl_sgauss_data *data, const double *noise, double epsilon,
                                         bl_low_preconditioner **out) {
   blica_status status;
   bl_low_preconditioner *p = NULL;
   const size_t n = (size_t)data->n, k = (size_t)data->k, u = (size_t)data->u;
   *out = NULL;
   TRY(bl_alloc(ctx, 1, &p));
-  p->ctx = ctx, p->data = data, p->epsilon = epsilon;
+  p->ctx = ctx, p->data = data, p->noise = noise, p->epsilon = epsilon;
+  TRY(bl_alloc(ctx, u, &p->lambda));
   TRY(bl_alloc(ctx, n * k, &p->q));
   TRY(bl_alloc(ctx, k * k, &p->r));
   TRY(bl_alloc(ctx, bl_mul(k * k, u), &p->e));
@@ -50,7 +54,7 @@ blica_status bl_low_preconditioner_make(blica_ctx *ctx, const bl_sgauss_data *da
   TRY(bl_alloc(ctx, k, &p->sigma));
   TRY(bl_alloc(ctx, k * u, &p->p));
   TRY(bl_alloc(ctx, k * u, &p->b));
-  TRY(bl_alloc(ctx, bl_mul(n, u), &p->scales));
+  if (!noise) TRY(bl_alloc(ctx, bl_mul(n, u), &p->scales));
   TRY(bl_alloc(ctx, bl_mul(n * k, (size_t)bl_max_threads(ctx)) + k, &p->room));
   *out = p;
   p = NULL;
@@ -70,21 +74,54 @@ static void orthogonal_factor(bl_low_preconditioner *p) {
   LAPACKE_dorgqr_work(LAPACK_COL_MAJOR, n, k, k, p->q, n, tau, work, n * k);
 }
 
+static size_t local_at(const bl_low_preconditioner *p, int s) {
+  return p->noise ? (size_t)(p->data->n + s) * (size_t)p->data->k : bl_sgauss_local(p->data, s);
+}
+
+static double row_square(const bl_sgauss_data *d, const double *a, const double *b, int i) {
+  double sum = 1;
+  for (int j = 0; j < d->k; j++) sum += b[j] * a[i + (size_t)j * d->n] * a[i + (size_t)j * d->n];
+  return sum;
+}
+
+/* The variance outside the span of A: 1, or with noise the mean of 1 + D_i M_ii. */
+static double outside_variance(const bl_low_preconditioner *p, int s, const double *b) {
+  double sum = 0;
+  for (int i = 0; i < p->data->n && p->noise; i++)
+    sum += p->noise[i + (size_t)p->data->n * (size_t)s] * row_square(p->data, p->theta, b, i);
+  return 1 + sum / p->data->n;
+}
+
+/* The diagonal of the scales, 1 + M_ii K_ii. */
+static void fill_scales(const bl_low_preconditioner *p, int s, const double *b, const double *e, double *room) {
+  const int n = p->data->n, k = p->data->k;
+  double *scales = p->scales + (size_t)n * (size_t)s;
+  cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, n, k, k, 1, p->q, n, e, k, 0, room, n);
+  for (int i = 0; i < n; i++) {
+    double inverse = 1;
+    for (int j = 0; j < k; j++) {
+      size_t at = (size_t)i + (size_t)j * n;
+      inverse += p->q[at] * (room[at] - p->q[at]);
+    }
+    scales[i] = p->data->weight[s] * (1 + row_square(p->data, p->theta, b, i) * inverse);
+  }
+}
+
 /* E, Z, P and the diagonal of the scales of one segment. */
 static void prepare_segment(int64_t s, int thread, void *user) {
   bl_low_preconditioner *p = user;
   const bl_sgauss_data *d = p->data;
-  const int n = d->n, k = d->k;
+  const int k = d->k;
   const size_t kk = (size_t)k * k;
-  const double *local = p->theta + bl_sgauss_local(d, (int)s), *a = p->theta;
+  const double *local = p->theta + local_at(p, (int)s);
   double *e = p->e + kk * (size_t)s, *z = p->z + kk * (size_t)s, *b = p->b + (size_t)k * (size_t)s;
-  double *scales = p->scales + (size_t)n * (size_t)s, *room = p->room + (size_t)n * k * (size_t)thread;
   for (int j = 0; j < k; j++) {
     b[j] = d->link * exp(local[j]);
     for (int i = 0; i < k; i++) z[i + (size_t)j * k] = p->r[i + (size_t)j * k] * b[j];
   }
   cblas_dgemm(CblasColMajor, CblasNoTrans, CblasTrans, k, k, k, 1, z, k, p->r, k, 0, e, k);
-  for (int j = 0; j < k; j++) e[(size_t)j * (k + 1)] += 1;
+  p->lambda[s] = outside_variance(p, (int)s, b);
+  for (int j = 0; j < k; j++) e[(size_t)j * (k + 1)] += p->lambda[s];
   LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', k, e, k);
   LAPACKE_dpotri_work(LAPACK_COL_MAJOR, 'L', k, e, k);
   for (int j = 0; j < k; j++)
@@ -92,16 +129,7 @@ static void prepare_segment(int64_t s, int thread, void *user) {
   cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, k, k, k, 1, e, k, p->r, k, 0, z, k);
   for (int j = 0; j < k; j++)
     p->p[j + (size_t)k * (size_t)s] = cblas_ddot(k, p->r + (size_t)j * k, 1, z + (size_t)j * k, 1);
-  cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, n, k, k, 1, p->q, n, e, k, 0, room, n);
-  for (int i = 0; i < n; i++) {
-    double m = 1, inverse = 1;
-    for (int j = 0; j < k; j++) {
-      size_t at = (size_t)i + (size_t)j * n;
-      m += b[j] * a[at] * a[at];
-      inverse += p->q[at] * (room[at] - p->q[at]);
-    }
-    scales[i] = d->weight[s] * (1 + m * inverse);
-  }
+  if (!p->noise) fill_scales(p, (int)s, b, e, p->room + (size_t)d->n * k * (size_t)thread);
 }
 
 /* sigma and the factor of T for column j of A. */
@@ -116,7 +144,7 @@ static void factor_column(int64_t j, int thread, void *user) {
   for (int s = 0; s < d->u; s++) {
     size_t at = (size_t)j + (size_t)k * (size_t)s;
     double scale = d->weight[s] * p->b[at], share = p->b[at] * p->p[at], lifted = share + p->epsilon;
-    sigma += scale * lifted;
+    sigma += scale * lifted / p->lambda[s];
     cblas_daxpy((int)kk, scale * lifted, p->e + kk * (size_t)s, 1, t, 1);
     cblas_dsyr(CblasColMajor, CblasLower, k, scale * p->b[at] * (1 - 2 * share / lifted),
                p->z + kk * (size_t)s + (size_t)j * k, 1, t, k);
@@ -145,7 +173,7 @@ static void apply_column(const bl_low_preconditioner *p, int j, double *g, doubl
   for (int s = 0; s < d->u; s++) {
     size_t at = (size_t)j + (size_t)k * (size_t)s;
     double tie = 2 * p->b[at] / (p->b[at] * p->p[at] + p->epsilon);
-    cblas_daxpy(k, -tie * g[bl_sgauss_local(d, s) + (size_t)j], p->z + (size_t)k * at, 1, solved, 1);
+    cblas_daxpy(k, -tie * g[local_at(p, s) + (size_t)j], p->z + (size_t)k * at, 1, solved, 1);
   }
   LAPACKE_dpotrs_work(LAPACK_COL_MAJOR, 'L', k, 1, p->t + (size_t)k * k * (size_t)j, k, solved, k);
   cblas_dscal(n, 1 / p->sigma[j], column, 1);
@@ -154,7 +182,7 @@ static void apply_column(const bl_low_preconditioner *p, int j, double *g, doubl
   for (int s = 0; s < d->u; s++) {
     size_t at = (size_t)j + (size_t)k * (size_t)s;
     double share = p->b[at] * p->p[at], tie = 2 * p->b[at] / (share + p->epsilon);
-    double *v = &g[bl_sgauss_local(d, s) + (size_t)j];
+    double *v = &g[local_at(p, s) + (size_t)j];
     *v = *v / (0.5 * d->weight[s] * share * (share + p->epsilon) + d->precision_variance) -
          tie * cblas_ddot(k, p->z + (size_t)k * at, 1, solved, 1);
   }
@@ -163,7 +191,11 @@ static void apply_column(const bl_low_preconditioner *p, int j, double *g, doubl
 void bl_low_preconditioner_apply(const bl_low_preconditioner *p, double *g) {
   const bl_sgauss_data *d = p->data;
   for (int j = 0; j < d->k; j++) apply_column(p, j, g, p->room, p->room + d->k);
-  for (int s = 0; s < d->u; s++)
+  for (int s = 0; s < d->u && !p->noise; s++)
     for (int i = 0; i < d->n; i++)
       g[bl_sgauss_local(d, s) + (size_t)(d->k + i)] /= p->scales[i + (size_t)d->n * (size_t)s];
+}
+
+double bl_low_preconditioner_outside(const bl_low_preconditioner *p, int j) {
+  return p->sigma[j];
 }

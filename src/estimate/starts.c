@@ -371,3 +371,32 @@ done:
   bl_free(weight);
   return status;
 }
+
+/* ---- which of them ---- */
+
+enum { LARGE = 200 }; /* n k beyond which few sources are easy */
+
+bool bl_start_is_easy(int n, int k) {
+  return (int64_t)n * k > LARGE && 2 * k <= n;
+}
+
+bool bl_start_by_jointdiag(int n, int k, int index) {
+  return index == 0 || bl_start_is_easy(n, k) || !bl_sgauss_newton_fits(n, k);
+}
+
+blica_status bl_start_begin(blica_ctx *ctx, const bl_sgauss_data *d, uint64_t seed, int index, bool *jointdiag,
+                            double *theta) {
+  if (*jointdiag) {
+    blica_status status = bl_start_jointdiag(ctx, d, seed, index, theta);
+    double sum = 0;
+    for (size_t i = 0; i < bl_sgauss_size(d); i++) sum += fabs(theta[i]);
+    bool usable = status == BLICA_OK && isfinite(sum);
+    if (usable || (status != BLICA_OK && status != BLICA_ERR_NUMERIC)) return status;
+    *jointdiag = false;
+  }
+  return bl_start_random(ctx, d, seed, index, theta);
+}
+
+const char *bl_start_kind(bool jointdiag, int index) {
+  return !jointdiag ? "random" : index ? "half" : "jointdiag";
+}

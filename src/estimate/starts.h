@@ -10,4 +10,15 @@ blica_status bl_start_jointdiag(blica_ctx *ctx, const bl_sgauss_data *data, uint
 /* A ~ unif(-3,3), v ~ unif(0.5,1.5), q such that S has a unit diagonal. Start number `index` of a seed. */
 blica_status bl_start_random(blica_ctx *ctx, const bl_sgauss_data *data, uint64_t seed, int index, double *theta);
 
+/* Whether start `index` of n variables and k sources begins with joint diagonalisation: the first does, and all where
+ * random points lead nowhere near, or late. */
+bool bl_start_by_jointdiag(int n, int k, int index);
+/* With few sources among many variables L-BFGS gets there in few iterations, each much cheaper than a Newton step. */
+bool bl_start_is_easy(int n, int k);
+/* The point of start `index`: the joint diagonaliser, or where there is none (matrices far from positive definite) a
+ * random point; *jointdiag says which, before and after. */
+blica_status bl_start_begin(blica_ctx *ctx, const bl_sgauss_data *data, uint64_t seed, int index, bool *jointdiag,
+                            double *theta);
+const char *bl_start_kind(bool jointdiag, int index); /* its name in the report */
+
 #endif

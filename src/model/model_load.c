@@ -85,7 +85,7 @@ static blica_status read_seed(const reader *r, const char *where, const json_t *
 
 static blica_status read_stop(const reader *r, const char *where, const json_t *value, blica_stop *out) {
   const char *text = json_string_value(value);
-  for (int stop = BLICA_STOP_CONVERGED; text && stop <= BLICA_STOP_INTEGRATION; stop++) {
+  for (int stop = BLICA_STOP_CONVERGED; text && stop <= BLICA_STOP_COMPARED; stop++) {
     *out = (blica_stop)stop;
     if (strcmp(text, blica_stop_name(*out)) == 0) return BLICA_OK;
   }

@@ -163,7 +163,7 @@ assert fit["stop"] == "integration" and fit["notes"]["integration_shift"] > 0.1,
 
 @test "beyond Newton's reach all starts still converge in the scale of the model" {
   "$BLICA" simulate --variables 30 --sources 30 --segments 40 --samples 1000 --seed 2 --out d --quiet
-  run_code 0 fit d/data.csv --sources 30 --out m.json
+  run_code 0 fit d/data.csv --method blica --sources 30 --out m.json
   /usr/bin/python3 -c '
 import json
 starts = json.load(open("m.json"))["fit"]["starts"]

@@ -52,10 +52,7 @@ static void make(problem *p, int n, int k, int u, int exact, kind which) {
   p->data.noise = calloc((size_t)(n * u), sizeof(double));
   for (int s = 0; s < u; s++) {
     blica_cor_matrix(p->cor, s, p->data.c + n * n * s);
-    for (int i = 0; i < n; i++) {
-      p->data.noise[i + n * s] = 0.5 + 0.1 * i;
-      p->data.c[n * n * s + i * (n + 1)] += p->data.noise[i + n * s];
-    }
+    for (int i = 0; i < n; i++) p->data.noise[i + n * s] = 0.5 + 0.1 * i;
   }
   p->size = bl_corfit_size(&p->data);
   p->theta = calloc(p->size, sizeof(double));
@@ -102,6 +99,7 @@ static void matched_value_is_the_definition(void **state) {
           m[i + j * n] = sum / sqrt(diagonal[i] * diagonal[j]) + (i == j ? p.data.noise[i + n * s] : 0);
         }
       memcpy(right, p.data.c + n * n * s, (size_t)(n * n) * sizeof(double));
+      for (int i = 0; i < n; i++) right[i * (n + 1)] += p.data.noise[i + n * s];
       assert_int_equal(LAPACKE_dpotrf(LAPACK_COL_MAJOR, 'L', n, m, n), 0);
       LAPACKE_dpotrs(LAPACK_COL_MAJOR, 'L', n, n, m, n, right, n);
       for (int i = 0; i < n; i++) total += 0.5 * p.weight[s] * (2 * log(m[i + i * n]) + right[i + i * n]);
@@ -189,7 +187,7 @@ static void average_of_a_quadratic_is_exact(void **state) {
     p.data.precision_mixing = 0.2, p.data.precision_variance = 0.6;
     for (int s = 0; s < 5; s++) p.weight[s] = 0;
     assert_int_equal(bl_corfit_make(ctx, &p.data, &fit), BLICA_OK);
-    assert_int_equal(bl_corfit_average_make(ctx, fit, &p.data, 1, &average), BLICA_OK);
+    assert_int_equal(bl_corfit_average_make(ctx, fit, &p.data, 1, 1, &average), BLICA_OK);
     double plain = bl_corfit_eval(fit, p.theta, p.gradient);
     assert_true(bl_corfit_average_eval(average, p.theta, p.gradient) == plain);
     double trace = bl_corfit_average_spread(average, p.theta), locals = 5.0 * sources[c];
@@ -209,7 +207,7 @@ static void gradient_of_the_average(void **state) {
   make(&p, 6, 3, 9, 0, MATCHED);
   p.data.precision_mixing = 0.2, p.data.precision_variance = 1;
   assert_int_equal(bl_corfit_make(ctx, &p.data, &fit), BLICA_OK);
-  assert_int_equal(bl_corfit_average_make(ctx, fit, &p.data, 1, &average), BLICA_OK);
+  assert_int_equal(bl_corfit_average_make(ctx, fit, &p.data, 1, 1, &average), BLICA_OK);
   bl_corfit_average_spread(average, p.theta);
   double *other = calloc(p.size, sizeof(double)), plain = bl_corfit_eval(fit, p.theta, other);
   assert_true(fabs(bl_corfit_average_eval(average, p.theta, p.gradient) - plain) > 1); /* there are widths */
@@ -224,6 +222,22 @@ static void gradient_of_the_average(void **state) {
   }
   free(other);
   bl_corfit_average_free(average), bl_corfit_free(fit);
+  drop(&p);
+}
+
+/* Products from the packed pairs, as for large n, against those from full matrices. */
+static void pairs_are_the_full_matrices(void **state) {
+  (void)state;
+  problem p;
+  make(&p, 9, 4, 3, 0, MATCHED);
+  double *gradient = calloc(p.size, sizeof(double)), full = evaluate(&p, p.theta, p.gradient), *c = p.data.c, most = 0;
+  p.data.c = NULL;
+  double packed = evaluate(&p, p.theta, gradient);
+  p.data.c = c;
+  for (size_t i = 0; i < p.size; i++) most = fmax(most, fabs(p.gradient[i]));
+  assert_true(fabs(packed - full) <= 1e-13 * fabs(full));
+  for (size_t i = 0; i < p.size; i++) assert_true(fabs(gradient[i] - p.gradient[i]) <= 1e-12 * most);
+  free(gradient);
   drop(&p);
 }
 
@@ -242,9 +256,8 @@ static void lanes_are_the_plain_term(void **state) {
       assert_true(wide.lanes);
       for (int s = 0; s < u; s++)
         for (int i = 0; i < n; i++) {
-          double noise = wide.noise[(s / BL_LANES * n + i) * BL_LANES + s % BL_LANES];
-          p.data.c[n * n * s + i * (n + 1)] += noise - p.data.noise[i + n * s];
-          p.data.noise[i + n * s] = noise;
+          p.data.noise[i + n * s] = wide.lane_noise[(s / BL_LANES * n + i) * BL_LANES + s % BL_LANES];
+          assert_true(p.data.noise[i + n * s] == wide.noise[i + n * s]);
         }
       double *gradient = calloc(p.size, sizeof(double)), most = 0;
       double plain = evaluate(&p, p.theta, p.gradient);
@@ -256,7 +269,7 @@ static void lanes_are_the_plain_term(void **state) {
       for (size_t i = 0; i < p.size; i++) most = fmax(most, fabs(p.gradient[i]));
       assert_true(fabs(value - plain) <= 1e-13 * fabs(plain));
       for (size_t i = 0; i < p.size; i++) assert_true(fabs(gradient[i] - p.gradient[i]) <= 1e-12 * most);
-      bl_share_free(&wide.share), bl_free(wide.c), bl_free(wide.noise), free(gradient);
+      bl_corfit_matched_free(&wide), free(gradient);
       drop(&p);
     }
   blica_set_simd(ctx, BLICA_SIMD_AUTO);
@@ -289,6 +302,7 @@ int main(void) {
                                      cmocka_unit_test(effective_parameters_go_from_none_to_all),
                                      cmocka_unit_test(average_of_a_quadratic_is_exact),
                                      cmocka_unit_test(gradient_of_the_average),
+                                     cmocka_unit_test(pairs_are_the_full_matrices),
                                      cmocka_unit_test(lanes_are_the_plain_term),
                                      cmocka_unit_test(threads_do_not_change_bits)};
   return cmocka_run_group_tests(tests, open_context, close_context);

@@ -170,8 +170,8 @@ static void test_preconditioner(void **state) {
     bl_sgauss_preconditioner *dense;
     bl_low_preconditioner *low;
     p.data.precision_mixing = prior * 3.0, p.data.precision_variance = prior * 2.0;
-    assert_int_equal(bl_sgauss_preconditioner_make(p.ctx, &p.data, &dense), BLICA_OK);
-    assert_int_equal(bl_low_preconditioner_make(p.ctx, &p.data, 0.05, &low), BLICA_OK);
+    assert_int_equal(bl_sgauss_preconditioner_make(p.ctx, &p.data, NULL, &dense), BLICA_OK);
+    assert_int_equal(bl_low_preconditioner_make(p.ctx, &p.data, NULL, 0.05, &low), BLICA_OK);
     bl_sgauss_preconditioner_set(dense, p.theta);
     bl_low_preconditioner_set(low, p.theta);
     bl_sgauss_preconditioner_apply(dense, a);
@@ -185,8 +185,55 @@ static void test_preconditioner(void **state) {
   free_problem(&p);
 }
 
+/* The part of a row of g [n,k] that is orthogonal to the same row of A. */
+static void remove_row_scales(size_t n, size_t k, const double *a, double *g) {
+  for (size_t i = 0; i < n; i++) {
+    double product = 0, squares = 0;
+    for (size_t j = 0; j < k; j++) product += a[i + j * n] * g[i + j * n], squares += a[i + j * n] * a[i + j * n];
+    for (size_t j = 0; j < k; j++) g[i + j * n] -= product / squares * a[i + j * n];
+  }
+}
+
+/* The same with the noise of method matched, of which the small form keeps the mean: noise that makes D_i M_ii equal
+ * for all items leaves nothing to neglect. There are no scales q then, and the whole preconditioner is half of the sum
+ * of this and of what it adds along the rows of A. */
+static void test_preconditioner_noise(void **state) {
+  (void)state;
+  problem p = make_problem(40, 6, 5);
+  const size_t n = 40, k = 6, u = 5, size = (n + u) * k;
+  double *noise = room(n * u), *theta = room(size), *a = random_numbers(size, 1, 3), *b = room(size), most = 0;
+  memcpy(theta, p.theta, n * k * sizeof *theta);
+  for (size_t s = 0; s < u; s++)
+    for (size_t j = 0; j < k; j++) theta[(n + s) * k + j] = 0.3 * (double)(s + j) - 0.8;
+  for (size_t s = 0; s < u; s++)
+    for (size_t i = 0; i < n; i++) {
+      double m = 1;
+      for (size_t j = 0; j < k; j++) m += p.data.link * exp(theta[(n + s) * k + j]) * pow(theta[i + j * n], 2);
+      noise[i + n * s] = (0.5 + (double)s) / m;
+    }
+  memcpy(b, a, size * sizeof *b);
+  bl_sgauss_preconditioner *dense;
+  bl_low_preconditioner *low;
+  p.data.precision_mixing = 3.0, p.data.precision_variance = 2.0;
+  assert_int_equal(bl_sgauss_preconditioner_make(p.ctx, &p.data, noise, &dense), BLICA_OK);
+  assert_int_equal(bl_low_preconditioner_make(p.ctx, &p.data, noise, 0.05, &low), BLICA_OK);
+  bl_sgauss_preconditioner_set(dense, theta);
+  bl_low_preconditioner_set(low, theta);
+  bl_sgauss_preconditioner_apply(dense, a);
+  bl_low_preconditioner_apply(low, b);
+  remove_row_scales(n, k, theta, a);
+  remove_row_scales(n, k, theta, b);
+  for (size_t i = 0; i < size; i++) most = fmax(most, fabs(a[i]));
+  for (size_t i = 0; i < size; i++) assert_true(fabs(a[i] - 0.5 * b[i]) < 1e-12 * most);
+  bl_sgauss_preconditioner_free(dense);
+  bl_low_preconditioner_free(low);
+  free(noise), free(theta), free(a), free(b);
+  free_problem(&p);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_products), cmocka_unit_test(test_lanczos),
-                                     cmocka_unit_test(test_likelihood), cmocka_unit_test(test_preconditioner)};
+                                     cmocka_unit_test(test_likelihood), cmocka_unit_test(test_preconditioner),
+                                     cmocka_unit_test(test_preconditioner_noise)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
