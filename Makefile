@@ -7,7 +7,7 @@ BUILD := build/release
 .PHONY: strict docs help demo test asan faults fuzz tsan kill-test slurm-test valgrind coverage build install bench bench-methods bench-ivae clean setup setup-test
 
 help: ## what can be made
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | column -t -s "$$(printf '\t')"
+	@grep -hE '^[a-z%-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z%-]+):.*## /\1\t/' | column -t -s "$$(printf '\t')"
 
 setup: ## install the packages that building needs (Debian, as root), or name them
 	@sh tools/setup.sh build
@@ -84,6 +84,9 @@ faults: setup-test build ## every call of every command fails once, signals at r
 	@/usr/bin/python3 tests/faults/run.py --jobs $(JOBS) --blica build/asan/blica --shim build/asan/libfaults_shim.so --most 6 --most-memory 25
 	@echo "== signals"; /usr/bin/python3 tests/faults/signals.py --blica $(BUILD)/blica
 	@echo "== fits in one process"; BLICA_FITS=10000 OMP_WAIT_POLICY=passive $(BUILD)/test_leaks | grep -E 'fits|PASSED|FAILED'
+
+check-install-%: ## install away from the checkout and try it there: check-install-cmake, -sdist, -wheel, -r, -debian (docs/install.md)
+	@bash tools/check_install.sh $*
 
 install: build ## put program, library, headers, man pages and completions under PREFIX
 	@cmake --install $(BUILD) --prefix $(DESTDIR)$(PREFIX)

@@ -1,21 +1,21 @@
 """Builds blica._library: libblica compiled into an extension module.
 
 The declarations are those of include/blica.h, read at build time, so that the package cannot drift from the library.
-The library itself is either the static one named by the environment variable BLICA_LIBRARY, or it is built here by
-CMake from the same checkout with the release preset: the same flags, hence the same doubles as the program's.
+The library itself is either the static one named by the environment variable BLICA_LIBRARY (in the folder where CMake built
+it), or it is built here by CMake with the flags of the release preset: the same doubles as the program's.
 """
 import os
 import pathlib
 import re
 import shlex
+import shutil
 import subprocess
 import sysconfig
 
 from cffi import FFI
 
 HERE = pathlib.Path(__file__).resolve().parent
-ROOT = HERE.parent
-LINKED = ["openblas", "lapacke", "jansson", "libzip"]
+ROOT = HERE / "libblica" if (HERE / "libblica").is_dir() else HERE.parent  # in an sdist, in a checkout
 
 
 def declarations(header: str) -> str:
@@ -27,25 +27,40 @@ def declarations(header: str) -> str:
     return text.replace("BLICA_API ", "")
 
 
-def library() -> str:
+def run(*command: str) -> str:
+    """Output of a command; a missing one ends the build with what to install."""
+    if shutil.which(command[0]) is None:
+        raise SystemExit(f"blica: there is no program {command[0]}, which is needed to build libblica; install a C compiler, cmake, "
+                         "pkg-config, OpenBLAS with LAPACKE, jansson, libzip and Random123 (Debian: gcc cmake make pkg-config "
+                         "libopenblas-dev liblapacke-dev libjansson-dev libzip-dev librandom123-dev)")
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if done.returncode != 0:
+        raise SystemExit(f"blica: {shlex.join(command)} failed:\n{done.stdout}")
+    return done.stdout
+
+
+def library() -> pathlib.Path:
     """The static library, built if it has to be."""
     given = os.environ.get("BLICA_LIBRARY")
     if given:
         if not pathlib.Path(given).is_file():
             raise SystemExit(f"BLICA_LIBRARY is {given}, which is not a file; give the path of libblica.a")
-        return given
+        return pathlib.Path(given)
     if not (ROOT / "CMakeLists.txt").is_file():
-        raise SystemExit(f"the sources of libblica are not in {ROOT}: install from a checkout (pip install ./python), "
+        raise SystemExit(f"the sources of libblica are not in {ROOT}: install from a checkout (pip install ./python) or from an sdist, "
                          "or set BLICA_LIBRARY to libblica.a")
     build = HERE / "build" / "libblica"
-    subprocess.run(["cmake", "--preset", "release", "-B", str(build), "-DBLICA_TESTS=OFF", "-DBLICA_MPI=OFF", "-Wno-dev"],
-                   cwd=ROOT, check=True)
-    subprocess.run(["cmake", "--build", str(build), "--target", "blica_static"], check=True)
-    return str(build / "libblica.a")
+    run("cmake", "-S", str(ROOT), "-B", str(build), "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_C_FLAGS_RELEASE=-O3", "-DBLICA_CLI=OFF",
+        "-DBLICA_TESTS=OFF", "-DBLICA_MPI=OFF", "-Wno-dev")
+    run("cmake", "--build", str(build), "--target", "blica_static", "--parallel", str(os.cpu_count() or 1))
+    return build / "libblica.a"
 
 
-def pkg_config(what: str) -> list:
-    return shlex.split(subprocess.run(["pkg-config", what, *LINKED], check=True, stdout=subprocess.PIPE, text=True).stdout)
+def link_flags(archive: pathlib.Path) -> list:
+    """What libblica.a needs, from the pkg-config file beside it."""
+    fields = dict(line.split(": ", 1) for line in (archive.parent / "blica.pc").read_text().splitlines() if ": " in line)
+    libraries = run("pkg-config", "--libs", *fields["Requires.private"].split())
+    return shlex.split(libraries) + shlex.split(fields["Libs.private"])
 
 
 CALLBACKS = """
@@ -53,14 +68,15 @@ extern "Python" int blica_python_poll(const blica_progress *progress, void *user
 extern "Python" void blica_python_warn(const char *text, void *user);
 """
 
+archive = library()
 ffi = FFI()
 ffi.cdef(declarations((ROOT / "include" / "blica.h").read_text()) + CALLBACKS)
 ffi.set_source(
     "blica._library",
     '#include "blica.h"',
     include_dirs=[str(ROOT / "include")],
-    extra_objects=[library()],
-    extra_link_args=[*pkg_config("--libs"), "-fopenmp", "-lm", "-lpthread"],
+    extra_objects=[str(archive)],
+    extra_link_args=link_flags(archive),
     py_limited_api=not sysconfig.get_config_var("Py_DEBUG"),
 )
 

@@ -14,7 +14,7 @@ import tempfile
 
 # Section, then (title, page) in reading order. A page that does not exist is an error.
 NAVIGATION = [
-    ("Start", [("Home", "index.md"), ("Getting started", "getting-started.md")]),
+    ("Start", [("Home", "index.md"), ("Getting started", "getting-started.md"), ("Install", "install.md")]),
     ("Guides", [("Reading the report", "reading-the-report.md"), ("Large data", "large-data.md"), ("MPI", "mpi.md"),
                 ("Long fits", "checkpoints.md")]),
     ("Methods", [("Which method", "methods.md"), ("Correlations", "correlations.md"), ("Likelihood", "likelihood.md"),

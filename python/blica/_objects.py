@@ -46,7 +46,7 @@ class _Held:
             path = os.path.join(folder, "object" + self._ending)
             with open(path, "wb") as file:
                 file.write(state["bytes"])
-            self.__init__(self._read(path))
+            type(self).__init__(self, self._read(path))
 
     def __deepcopy__(self, memo):
         return self  # immutable

@@ -94,14 +94,13 @@ def tetrachoric(X, *, binarize: Optional[float] = None, threads: Optional[int] =
     (0.6071, 0.1152)
     """
     cor = correlate(X, binarize=binarize, threads=threads)
-    parts = [cor.correlation[0], cor.se[0], cor.thresholds[0]]
-    if is_frame(X):
-        import pandas
+    if not is_frame(X):
+        return Tetrachoric(cor.correlation[0], cor.se[0], cor.thresholds[0], cor.flags[0])
+    import pandas
 
-        names = X.columns
-        parts = [pandas.DataFrame(parts[0], index=names, columns=names), pandas.DataFrame(parts[1], index=names, columns=names),
-                 pandas.Series(parts[2], index=names)]
-    return Tetrachoric(*parts, cor.flags[0])
+    names = X.columns
+    correlation, se = (pandas.DataFrame(part[0], index=names, columns=names) for part in (cor.correlation, cor.se))
+    return Tetrachoric(correlation, se, pandas.Series(cor.thresholds[0], index=names), cor.flags[0])
 
 
 class TetrachoricTable(NamedTuple):

@@ -12,6 +12,6 @@ rm -rf "$copy" "$package"
 mkdir -p "$copy"
 cp -r "$BLICA_SOURCE/include" "$BLICA_SOURCE/VERSION" "$copy"
 mkdir "$copy/python"
-cp -r "$BLICA_SOURCE"/python/{blica,build_ffi.py,setup.py,README.md} "$copy/python"
+cp -r "$BLICA_SOURCE"/python/{blica,build_ffi.py,setup.py,pyproject.toml,README.md} "$copy/python"
 BLICA_LIBRARY=$BLICA_BUILD/libblica.a "$PYTHON" -m pip install --quiet --disable-pip-version-check --no-index --no-deps \
   --no-build-isolation --root-user-action=ignore --target "$package" "$copy/python"
