@@ -8,7 +8,7 @@
  * latent variables at first, so the gain must be small; where steps grow it is halved. Steps come in rounds, each with
  * chains of its own. The result is the mean of theta over the rounds after the
  * first two; their scatter says how far it is off, in standard errors of the parameters, and more rounds follow until
- * that is at most LARGEST_NOISE. Started from matched, under the priors that it learned.
+ * that is at most LARGEST_NOISE. Started from matched, under the prior of log v that it learned.
  * Checked: unbiased gradient in tests/unit/test_gibbs.c, recovery and same bits in tests/recovery/test_mle_sampled.c.
  */
 #include <math.h>
@@ -50,6 +50,7 @@ typedef struct {
   int64_t steps;
   double early, late; /* sums of lengths of the steps of the first and last quarter of a round */
   double gain, begun;
+  bool learn; /* the scale of A's prior */
   bool fresh; /* the metric is that of metric_at */
   bool interrupted, out_of_time;
   bl_watch watch;
@@ -66,6 +67,22 @@ static bool is_cut(const run *r) {
   return r->interrupted || r->out_of_time;
 }
 
+/* Elements of A are normal, so the length of a row of A is hardly ever small: its density has a factor length^(k-1).
+ * The maximum is taken over log lengths and directions of the rows, where -k log length is part of f; over the elements
+ * themselves rows whose length the data leave open would shrink, each by another amount, and bend the columns. Returns
+ * this part; adds its gradient unless that is NULL. */
+static double add_lengths(const bl_mle *m, const double *theta, double *gradient) {
+  double value = 0.0;
+  for (int i = 0; i < m->n && m->precision_mixing > 0; i++) {
+    double square = 0.0;
+    for (int j = 0; j < m->k; j++) square += theta[i + (size_t)j * m->n] * theta[i + (size_t)j * m->n];
+    for (int j = 0; gradient && j < m->k; j++)
+      gradient[i + (size_t)j * m->n] -= m->k * theta[i + (size_t)j * m->n] / square;
+    value -= 0.5 * m->k * log(square);
+  }
+  return value;
+}
+
 /* Gradient of f, estimated. */
 static blica_status sample_gradient(run *r, int sweeps, double *gradient) {
   bl_mle *m = r->m;
@@ -74,6 +91,7 @@ static blica_status sample_gradient(run *r, int sweeps, double *gradient) {
   blica_status status = bl_sampler_gradient(r->ctx, r->sampler, &params, sweeps, gradient, m->g_variance, m->g_mean);
   if (status != BLICA_OK) return status;
   for (size_t i = 0; i < border; i++) gradient[i] = m->precision_mixing * r->theta[i] - m->weight * gradient[i];
+  (void)add_lengths(m, r->theta, gradient);
   for (int s = 0; s < m->u; s++)
     for (size_t j = 0; j < k; j++) {
       size_t at = bl_mle_local(m, s) + j, local = j + (size_t)s * k;
@@ -141,6 +159,7 @@ static void pass_round(bl_state *state, void *user) {
   bl_pass_count(state, &r->steps);
   bl_pass_count(state, &r->record.evaluations);
   BL_PASS(state, r->gain);
+  BL_PASS(state, r->m->precision_mixing);
 }
 
 /* The same inside of a round. */
@@ -160,6 +179,14 @@ static blica_status offer(run *r, bl_stage *stage) {
   blica_status status = bl_sampler_gather(r->ctx, r->sampler);
   if (status == BLICA_OK) bl_stage_offer(r->ctx, stage, is_cut(r) ? BL_CUT_SHORT : BL_GO_ON, pass_between, r);
   return status;
+}
+
+/* The scale of A's prior: the root mean square of its elements, which are not shrunk (add_lengths). */
+static void learn_scale(bl_mle *m, const double *theta) {
+  const size_t border = (size_t)m->n * (size_t)m->k;
+  double square = 0.0;
+  for (size_t i = 0; i < border; i++) square += theta[i] * theta[i] / (double)border;
+  bl_mle_set_prior(m, sqrt(square), 1.0 / sqrt(m->precision_variance));
 }
 
 static void begin_round(run *r) {
@@ -225,7 +252,10 @@ static blica_status run_round(run *r) {
   bl_stage_leave(r->ctx, &stage);
   TRY(status);
   if (is_cut(r)) goto done;
-  if (r->rounds < METRIC_ROUNDS) memcpy(r->theta, r->mean + r->m->size * (size_t)r->rounds, bytes);
+  if (r->rounds < METRIC_ROUNDS) {
+    memcpy(r->theta, r->mean + r->m->size * (size_t)r->rounds, bytes);
+    if (r->learn) learn_scale(r->m, r->theta);
+  }
   bl_stage_over(r->ctx, &stage, pass_round, r);
   r->rounds++;
 done:
@@ -262,7 +292,7 @@ static blica_status record_loglik(run *r, double *error) {
     for (int64_t p = 0; p < m->patterns->group[g].count; p++) rows += m->patterns->group[g].weight[p];
   m->loglik += rows * lack;
   *error *= rows;
-  r->record.objective = m->weight * m->loglik - bl_mle_penalty(m, r->theta);
+  r->record.objective = m->weight * m->loglik - bl_mle_penalty(m, r->theta) - add_lengths(m, r->theta, NULL);
 done:
   return status;
 }
@@ -319,7 +349,6 @@ static void free_run(run *r) {
 blica_status bl_mle_sampled(blica_ctx *ctx, const bl_problem *problem, bl_mle *m, blica_model *model) {
   blica_status status;
   const bl_mle_origin matched = {"matched", "auto", bl_estimate_matched};
-  const bool learn = strcmp(problem->options->prior, "fixed") != 0 && strcmp(problem->options->prior, "none") != 0;
   double shift = INFINITY;
   run r = {.ctx = ctx,
            .problem = problem,
@@ -327,9 +356,10 @@ blica_status bl_mle_sampled(blica_ctx *ctx, const bl_problem *problem, bl_mle *m
            .gain = GAIN,
            .begun = bl_seconds(),
            .watch = {.deadline = problem->deadline, .progress = {"fit", -1, NAN, 0, 0}}};
+  r.learn = strcmp(problem->options->prior, "fixed") != 0 && strcmp(problem->options->prior, "none") != 0;
   snprintf(r.record.kind, sizeof r.record.kind, "%s", matched.name);
   TRY(make_run(&r));
-  TRY(bl_mle_solution(ctx, problem, m, &matched, learn, model, r.theta));
+  TRY(bl_mle_solution(ctx, problem, m, &matched, r.learn, model, r.theta));
   if (m->precision_mixing == 0) bl_mle_standard(m, r.theta);
   bl_watch_set(ctx, &r.watch);
   poll(&r);
