@@ -27,6 +27,8 @@ struct bl_corfit {
   bl_share share;                  /* of the slots among ranks */
   bl_corfit_steps *steps;          /* of pairs, where segments are fewer than threads or ranks */
   const double *theta;
+  bl_corfit *also; /* evaluator of data->also */
+  double *also_gradient;
 };
 
 size_t bl_corfit_size(const bl_corfit_data *d) {
@@ -36,9 +38,10 @@ size_t bl_corfit_size(const bl_corfit_data *d) {
 void bl_corfit_free(bl_corfit *fit) {
   if (!fit) return;
   void *const blocks[] = {fit->value, fit->gradient_a, fit->gradient_v, fit->weight,
-                          fit->log_v, fit->slope_v,    fit->work};
+                          fit->log_v, fit->slope_v,    fit->work,       fit->also_gradient};
   for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) bl_free(blocks[i]);
   bl_corfit_steps_free(fit->steps);
+  bl_corfit_free(fit->also);
   bl_share_free(&fit->share);
   bl_free(fit);
 }
@@ -60,6 +63,10 @@ blica_status bl_corfit_make(blica_ctx *ctx, const bl_corfit_data *data, bl_corfi
     TRY(bl_alloc(ctx, k * (size_t)fit->slots, &fit->log_v)); /* padding keeps log v = 0 and weight 0 */
     TRY(bl_alloc(ctx, k * (size_t)fit->slots, &fit->slope_v));
     for (int s = 0; s < data->u; s++) fit->weight[s / BL_LANES][s % BL_LANES] = data->weight[s];
+  }
+  if (data->also) {
+    TRY(bl_corfit_make(ctx, data->also, &fit->also));
+    TRY(bl_alloc(ctx, bl_corfit_size(data), &fit->also_gradient));
   }
   TRY(bl_corfit_steps_make(ctx, data, &fit->share, &fit->steps));
   if (!fit->steps) TRY(bl_alloc(ctx, bl_mul((data->work + 7) / 8 * 8, (size_t)bl_max_threads(ctx)), &fit->work));
@@ -137,6 +144,10 @@ double bl_corfit_eval(bl_corfit *fit, const double *theta, double *gradient) {
       gradient[nk + i] = fit->slope_v[i % k + k * (i / k / BL_LANES)][i / k % BL_LANES];
   else
     memcpy(gradient + nk, fit->gradient_v, (size - nk) * sizeof *gradient);
+  if (fit->also) {
+    value += bl_corfit_eval(fit->also, theta, fit->also_gradient);
+    for (size_t i = 0; i < size; i++) gradient[i] += fit->also_gradient[i];
+  }
   for (size_t i = 0; i < size; i++) {
     double precision = i < nk ? d->precision_mixing : d->precision_variance;
     value += 0.5 * precision * theta[i] * theta[i];

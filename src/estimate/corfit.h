@@ -41,7 +41,8 @@ struct bl_corfit_data {
   size_t work;                 /* doubles that a term or a block needs */
   double precision_mixing, precision_variance; /* 1/sd^2 of the priors; 0: none */
   const double *begin; /* theta of the only start, where another method's solution serves; NULL: the usual starts */
-  bool average;        /* learn the priors' scales, and A, with the log-variances averaged over */
+  const bl_corfit_data *also; /* an objective of the same theta that is added, without priors of its own; or NULL */
+  bool average;               /* learn the priors' scales, and A, with the log-variances averaged over */
 };
 
 double bl_corfit_matched(const bl_corfit_data *data, int s, const double *a, const double *log_v, double *work,
@@ -85,6 +86,10 @@ blica_status bl_corfit_steps_make(blica_ctx *ctx, const bl_corfit_data *data, co
 void bl_corfit_steps_free(bl_corfit_steps *steps);
 blica_status bl_corfit_steps_run(bl_corfit_steps *steps, const double *theta, double *value, double *gradient_a,
                                  double *gradient_v);
+
+/* Of a segment's weight, the share that its tables get in method matched; whether any segment has one. */
+double bl_corfit_rare_share(const blica_cor *cor, int s);
+bool bl_corfit_is_rare(const blica_cor *cor);
 
 /* The tables of method pairwise. */
 double bl_corfit_pairwise_term(const bl_corfit_data *data, int s, int j, const double *rho, double *slope);

@@ -50,6 +50,10 @@ double bl_corfit_pairwise_term(const bl_corfit_data *data, int s, int j, const d
   const double weight = data->weight[s];
   double value = 0;
   batch b;
+  if (weight == 0) {
+    for (int i = 0; i < j; i++) slope[i] = 0;
+    return 0;
+  }
   const bl_bvn_tables tables = {.h = b.h,
                                 .below = b.below,
                                 .above = b.above,

@@ -24,9 +24,10 @@ typedef blica_status (*bl_estimate_fn)(blica_ctx *ctx, const bl_problem *problem
 typedef struct {
   blica_method method;
   bl_estimate_fn estimate;
-  bool wants_counts, wants_cor; /* what it looks at: fit.c prepares that, and drops what only led there */
-  bool parts;                   /* ranks may share what is inside a segment (BL_KEEP_PARTS) */
-  int64_t max_iterations;       /* defaults of these options; 0: as for most methods */
+  bool (*keeps_counts)(const blica_cor *cor); /* whether it looks at counts beside these correlations; NULL: never */
+  bool wants_counts, wants_cor;               /* what it looks at: fit.c prepares that, and drops what only led there */
+  bool parts;                                 /* ranks may share what is inside a segment (BL_KEEP_PARTS) */
+  int64_t max_iterations;                     /* defaults of these options; 0: as for most methods */
   double tolerance;
 } bl_estimator;
 

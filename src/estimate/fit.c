@@ -85,7 +85,8 @@ static blica_status prepare(blica_ctx *ctx, const blica_input *input, const bl_e
     p->cor = st->cor;
     fit->seconds_correlate = bl_seconds() - begun;
   }
-  if (p->cor && !estimator->wants_counts) { /* of thousands of variables, gigabytes */
+  const bool keeps = p->cor && estimator->keeps_counts && estimator->keeps_counts(p->cor);
+  if (p->cor && !estimator->wants_counts && !keeps) { /* of thousands of variables, gigabytes */
     if (input->counts && input->counts->spend) bl_counts_spend((blica_counts *)input->counts);
     blica_counts_free(st->counts);
     st->counts = NULL;

@@ -608,18 +608,59 @@ static blica_status scale_weights(blica_ctx *ctx, const blica_cor *cor, double s
   return status;
 }
 
+static bl_corfit_data pairwise_data(blica_ctx *ctx, const bl_problem *problem, const blica_model *model) {
+  return (bl_corfit_data){.n = model->n,
+                          .k = model->k,
+                          .u = model->u,
+                          .link = problem->options->link,
+                          .counts = problem->counts,
+                          .thresholds = model->thresholds,
+                          .level = blica_simd_level(ctx),
+                          .term = bl_corfit_pairwise,
+                          .pair = bl_corfit_pairwise_term,
+                          .work = bl_corfit_pairs_work(model->n, model->k)};
+}
+
+/* Where outcomes are rare a share of each segment's weight goes to its tables. *shares and *tails are the caller's to
+ * free.
+ */
+static blica_status add_tables(blica_ctx *ctx, const bl_problem *problem, double *weight, bl_corfit_data *tables,
+                               bl_corfit_data *data, double **shares, double **tails) {
+  blica_status status;
+  const size_t u = (size_t)data->u;
+  double *own;
+  TRY(bl_alloc(ctx, u, shares));
+  own = *shares;
+  for (size_t s = 0; s < u; s++) {
+    const double share = bl_corfit_rare_share(problem->cor, (int)s);
+    own[s] = 0.5 * problem->options->weight * share;
+    weight[s] *= 1 - share;
+  }
+  tables->weight = own;
+  TRY(bl_corfit_tails(ctx, tables, tails));
+  data->also = tables;
+done:
+  return status;
+}
+
 static blica_status estimate(blica_ctx *ctx, const bl_problem *problem, bool average, blica_model *model) {
   blica_status status;
-  double *weight = NULL, constant = 0;
+  double *weight = NULL, *shares = NULL, *tails = NULL, constant = 0;
+  bl_corfit_data tables = pairwise_data(ctx, problem, model);
   bl_corfit_data data = {
       .n = model->n, .k = model->k, .u = model->u, .link = problem->options->link, .average = average};
   TRY(scale_weights(ctx, problem->cor, problem->options->weight, &weight));
   data.weight = weight;
   TRY(bl_corfit_matched_data(ctx, problem->cor, &data));
+  tables.thresholds = problem->cor->thresholds;
+  if (problem->counts && bl_corfit_is_rare(problem->cor))
+    TRY(add_tables(ctx, problem, weight, &tables, &data, &shares, &tails));
   for (int s = 0; s < model->u; s++) constant -= 0.5 * weight[s] * model->n * log(6.283185307179586477);
   TRY(run_all(ctx, problem, &data, constant, model));
 done:
   bl_free(weight);
+  bl_free(shares);
+  bl_free(tails);
   bl_corfit_matched_free(&data);
   return status;
 }
@@ -689,16 +730,7 @@ done:
 blica_status bl_estimate_pairwise(blica_ctx *ctx, const bl_problem *problem, blica_model *model, bool *means_done) {
   blica_status status;
   double *weight = NULL, *below = NULL;
-  bl_corfit_data data = {.n = model->n,
-                         .k = model->k,
-                         .u = model->u,
-                         .link = problem->options->link,
-                         .counts = problem->counts,
-                         .thresholds = model->thresholds,
-                         .level = blica_simd_level(ctx),
-                         .term = bl_corfit_pairwise,
-                         .pair = bl_corfit_pairwise_term,
-                         .work = bl_corfit_pairs_work(model->n, model->k)};
+  bl_corfit_data data = pairwise_data(ctx, problem, model);
   *means_done = false;
   TRY(bl_alloc(ctx, (size_t)model->u, &weight));
   for (int s = 0; s < model->u; s++) weight[s] = 0.5 * problem->options->weight;

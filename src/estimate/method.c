@@ -1,5 +1,6 @@
 /* method.c - the table of estimators, what `auto` stands for, and what a fit by a method needs of its counts. */
 #include "estimate/method.h"
+#include "estimate/corfit.h"
 
 #include <string.h>
 
@@ -14,6 +15,7 @@ static const bl_estimator estimators[] = {
                 "priors",
                 0},
      .estimate = bl_estimate_matched,
+     .keeps_counts = bl_corfit_is_rare,
      .wants_cor = true},
     {.method = {"pairwise", "likelihood of all 2x2 tables, with learned priors", 0},
      .estimate = bl_estimate_pairwise,

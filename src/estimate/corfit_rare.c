@@ -1,0 +1,39 @@
+/* corfit_rare.c - how much of a segment's weight goes to its 2x2 tables: rare outcomes.
+ *
+ * Where both items of a pair are rare and the table has few rows in its smallest cell, the tetrachoric correlation is
+ * far from normal and its precision depends on its sign: method matched then shares the segment between its Gaussian
+ * likelihood and the likelihood of the tables (docs/method.md, equation 30). The share of a pair is
+ *   min(1, 2 sqrt(r_i r_j)) / (1 + (e/100)^2),  r = max(0, 1 - p/0.25),  e = N p_i p_j,
+ * p the share of the rarer value of an item and e the count that independence predicts; that of a segment is the mean
+ * over pairs. It is 0 when no two items have a value rarer than one in four. */
+#include <math.h>
+
+#include "estimate/corfit.h"
+#include "num/normal.h"
+
+static const double COMMON = 0.25, ENOUGH = 100;
+static const double LEAST = 0.01, MOST = 0.98; /* shares below are 0; the Gaussian likelihood keeps a little */
+
+static double rarer(const blica_cor *cor, int s, int i) {
+  const double t = cor->thresholds[(size_t)i + (size_t)cor->n * (size_t)s];
+  return bl_phi_cdf(-fabs(t));
+}
+
+double bl_corfit_rare_share(const blica_cor *cor, int s) {
+  double sum = 0;
+  for (int j = 1; j < cor->n; j++) {
+    const double p = rarer(cor, s, j);
+    for (int i = 0; i < j && p < COMMON; i++) {
+      const double q = rarer(cor, s, i), expected = cor->samples[s] * p * q / ENOUGH;
+      if (q < COMMON) sum += fmin(1, 2 * sqrt((1 - p / COMMON) * (1 - q / COMMON))) / (1 + expected * expected);
+    }
+  }
+  const double share = sum / (0.5 * cor->n * (cor->n - 1.0));
+  return share < LEAST ? 0 : fmin(share, MOST);
+}
+
+bool bl_corfit_is_rare(const blica_cor *cor) {
+  for (int s = 0; s < cor->u && !cor->exact; s++)
+    if (bl_corfit_rare_share(cor, s) > 0) return true;
+  return false;
+}
