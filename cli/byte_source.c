@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -15,6 +16,8 @@
 #include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
+
+#include "messages.h"
 
 #ifdef BLICA_SMALL_BUFFERS
 enum { CHUNK = 512 };
@@ -56,6 +59,23 @@ void byte_source_close(byte_source *source) {
   free(source);
 }
 
+/* Reads once there is something to read. A signal ends the wait, also one that comes just before it begins. */
+static blica_status read_some(byte_source *source, void *buffer, size_t size, char *message, size_t *got) {
+  enum { MILLISECONDS = 100 }; /* between two questions whether the user wants to stop */
+  struct pollfd input = {.fd = source->descriptor, .events = POLLIN};
+  ssize_t count;
+  *got = 0;
+  do {
+    while (!interrupted() && poll(&input, 1, MILLISECONDS) == 0) {
+    }
+    if (interrupted()) return fail(message, BLICA_ERR_INTERRUPTED, "%s: reading was interrupted", source->name);
+    count = read(source->descriptor, buffer, size);
+  } while (count < 0 && errno == EINTR);
+  if (count < 0) return fail(message, BLICA_ERR_IO, "%s: cannot read: %s", source->name, strerror(errno));
+  *got = (size_t)count;
+  return BLICA_OK;
+}
+
 /* More raw bytes behind those that are left. */
 static blica_status fill(byte_source *source, char *message) {
   if (source->at > 0) {
@@ -64,12 +84,11 @@ static blica_status fill(byte_source *source, char *message) {
     source->at = 0;
   }
   if (source->at_end || source->have == CHUNK) return BLICA_OK;
-  ssize_t got;
-  do got = read(source->descriptor, source->buffer + source->have, CHUNK - source->have);
-  while (got < 0 && errno == EINTR);
-  if (got < 0) return fail(message, BLICA_ERR_IO, "%s: cannot read: %s", source->name, strerror(errno));
+  size_t got;
+  blica_status status = read_some(source, source->buffer + source->have, CHUNK - source->have, message, &got);
+  if (status != BLICA_OK) return status;
   source->at_end = got == 0;
-  source->have += (size_t)got;
+  source->have += got;
   return BLICA_OK;
 }
 
@@ -171,15 +190,11 @@ blica_status byte_source_read(byte_source *source, char *buffer, size_t size, ch
   *got = 0;
   if (source->kind != PLAIN) return read_compressed(source, buffer, size, message, got);
   if (source->at == source->have) {
-    ssize_t count;
     if (source->left >= 0 && (int64_t)size > source->left) size = (size_t)source->left;
-    do count = source->at_end || size == 0 ? 0 : read(source->descriptor, buffer, size);
-    while (count < 0 && errno == EINTR);
-    if (count < 0) return fail(message, BLICA_ERR_IO, "%s: cannot read: %s", source->name, strerror(errno));
-    source->at_end = source->at_end || count == 0;
-    if (source->left >= 0) source->left -= count;
-    *got = (size_t)count;
-    return BLICA_OK;
+    blica_status status = source->at_end || size == 0 ? BLICA_OK : read_some(source, buffer, size, message, got);
+    source->at_end = source->at_end || *got == 0;
+    if (source->left >= 0) source->left -= (int64_t)*got;
+    return status;
   }
   *got = source->have - source->at < size ? source->have - source->at : size;
   memcpy(buffer, source->buffer + source->at, *got);

@@ -96,10 +96,12 @@ static blica_status judge_sources(program *p, int sources, findings *f) {
 
 static void print_constants(const blica_counts *c) {
   int listed = 0;
+  char segment[SHOWN_TEXT], variable[SHOWN_TEXT];
   for (int s = 0; s < c->u; s++)
     for (int i = 0; i < c->n; i++)
       if (constant(c, s, i) && listed++ < LISTED)
-        printf("    segment '%s', variable '%s': %s\n", c->segments[s], c->variables[i],
+        printf("    segment '%s', variable '%s': %s\n", shown(c->segments[s], segment),
+               shown(c->variables[i], variable),
                c->present[(size_t)s * (size_t)c->n + (size_t)i] <= 0 ? "all missing"
                : c->ones[(size_t)s * (size_t)c->n + (size_t)i] <= 0  ? "always 0"
                                                                      : "always 1");
@@ -108,10 +110,11 @@ static void print_constants(const blica_counts *c) {
 
 static void print_missing(const findings *f) {
   int listed = 0;
+  char variable[SHOWN_TEXT];
   for (int i = 0; i < f->c->n; i++) {
     double missing = missing_of(f->c, i);
     if (missing > 0 && listed++ < LISTED)
-      printf("    '%s': %.15g (%.3g %%)\n", f->c->variables[i], missing, 100 * missing / f->rows);
+      printf("    '%s': %.15g (%.3g %%)\n", shown(f->c->variables[i], variable), missing, 100 * missing / f->rows);
   }
   if (listed > LISTED) printf("    and %d more variables\n", listed - LISTED);
 }

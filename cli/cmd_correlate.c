@@ -30,7 +30,8 @@ static blica_status regularise(program *p, double condition, blica_cor **cor) {
 
 static int run(program *p, void *values) {
   correlate_values *v = values;
-  if (!output_possible(v->out)) return EXIT_DATA;
+  if (!output_is_table(v->out, "correlations")) return EXIT_USAGE;
+  if (!output_possible(p, v->out, v->data.segment_file)) return EXIT_DATA;
   char message[TABLE_MESSAGE];
   table_options options = data_table_options(&v->data);
   blica_counts *counts;

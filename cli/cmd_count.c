@@ -24,7 +24,8 @@ static void warn_small(const blica_counts *c) {
 
 static int run(program *p, void *values) {
   count_values *v = values;
-  if (!output_possible(v->out)) return EXIT_DATA;
+  if (!output_is_table(v->out, "counts")) return EXIT_USAGE;
+  if (!output_possible(p, v->out, v->data.segment_file)) return EXIT_DATA;
   char message[TABLE_MESSAGE];
   table_options options = data_table_options(&v->data);
   blica_counts *counts;

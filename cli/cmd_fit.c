@@ -16,7 +16,8 @@ typedef struct {
 } fit_values;
 
 static const blica_option own[] = {
-    OPTION(fit_values, out, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "FILE", "The model is written here, as JSON."),
+    OPTION(fit_values, out, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "FILE",
+           "The model is written here, as JSON; - is the standard output."),
     OPTION(fit_values, json, BLICA_OPT_FLAG, "no", 0, 1, NULL, NULL, "Print the record of the fit as a JSON object."),
     OPTION(fit_values, allow_unidentified, BLICA_OPT_FLAG, "no", 0, 1, NULL, NULL,
            "Fit even when there is one segment only, from which the mixing matrix cannot be told."),
@@ -81,9 +82,9 @@ static int check_input(const fit_values *v, const char *path, const fit_input *i
 /* ---- the checkpoint ---- */
 
 /* What the library would refuse after the data are read. */
-static bool checkpoint_possible(const blica_fit_options *o) {
+static bool checkpoint_possible(const program *p, const blica_fit_options *o, const char *out) {
   if (!o->checkpoint) return true;
-  if (!output_possible(o->checkpoint)) return false;
+  if (!output_possible(p, o->checkpoint, out)) return false;
   bool exists = leads() && access(o->checkpoint, F_OK) == 0;
   if (exists && !o->resume)
     say_error("fit: '%s' exists already: give --resume to continue from it, remove it, or name another", o->checkpoint);
@@ -208,7 +209,13 @@ static int run(program *p, void *values) {
   fit_values *v = values;
   fit_input in = {0};
   blica_model *model = NULL;
-  if (!output_possible(v->out) || !checkpoint_possible(&v->options)) return EXIT_DATA;
+  v->out = output_name(v->out);
+  if (v->json && strcmp(v->out, "/dev/stdout") == 0) {
+    say_error("fit: --json and --out - both need the standard output; name a file for the model");
+    return EXIT_USAGE;
+  }
+  if (!output_possible(p, v->out, v->data.segment_file) || !checkpoint_possible(p, &v->options, v->out))
+    return EXIT_DATA;
   int code = read_input(p, v, &in);
   if (code == EXIT_OK) code = check_input(v, p->operands[0], &in);
   if (code == EXIT_OK) {

@@ -32,9 +32,11 @@ static int print_json(const blica_loglik_result *r, uint64_t seed) {
 static int print_text(const blica_loglik_result *r) {
   printf("log-likelihood %.12g, numerical error %.2g (%lld rows, %lld distinct patterns, %s)\n", r->total,
          r->total_error, (long long)r->rows, (long long)r->patterns, r->engine);
+  char label[SHOWN_TEXT];
   printf("segment\tsamples\tloglik\terror\n");
   for (int s = 0; s < r->u; s++)
-    printf("%s\t%lld\t%.12g\t%.2g\n", r->segments[s], (long long)r->samples[s], r->loglik[s], r->error[s]);
+    printf("%s\t%lld\t%.12g\t%.2g\n", shown(r->segments[s], label), (long long)r->samples[s], r->loglik[s],
+           r->error[s]);
   return EXIT_OK;
 }
 

@@ -27,7 +27,8 @@ static blica_status add_file(program *p, const char *path, blica_counts **sum) {
 
 static int run(program *p, void *values) {
   merge_values *v = values;
-  if (!output_possible(v->out)) return EXIT_DATA;
+  if (!output_is_table(v->out, "counts")) return EXIT_USAGE;
+  if (!output_possible(p, v->out, NULL)) return EXIT_DATA;
   blica_counts *sum = NULL;
   int code = EXIT_OK;
   for (int k = 0; k < p->operand_count && code == EXIT_OK; k++) {

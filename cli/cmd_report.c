@@ -18,7 +18,8 @@ typedef struct {
 } report_values;
 
 static const blica_option own[] = {
-    OPTION(report_values, out, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "FILE", "The page is written here, as HTML."),
+    OPTION(report_values, out, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "FILE",
+           "The page is written here, as HTML; - is the standard output."),
     OPTION(report_values, figures, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "DIR",
            "Also write each figure as SVG, PDF and PNG into this folder; made when it is not there."),
 };
@@ -176,7 +177,8 @@ static int run(program *p, void *values) {
   report_values *v = values;
   material m = {0};
   char flags[1024];
-  if (!output_possible(v->out)) return EXIT_DATA;
+  v->out = output_name(v->out);
+  if (!output_possible(p, v->out, v->data.segment_file)) return EXIT_DATA;
   int code = gather(p, v, &m);
   if (code == EXIT_OK) {
     flags_of(&v->data, flags, sizeof flags);

@@ -16,7 +16,8 @@ typedef struct {
 
 static const blica_option own[] = {
     OPTION(sources_values, out, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "FILE",
-           "CSV file: one row per row of the data, in its order, with z1, z1_sd, z2, z2_sd, ..., segment."),
+           "CSV file: one row per row of the data, in its order, with z1, z1_sd, z2, z2_sd, ..., segment; - is "
+           "the standard output."),
 };
 OPTION_TABLE(own_table, own)
 
@@ -79,7 +80,8 @@ static int run(program *p, void *values) {
   table_options reading = data_table_options(&v->data);
   blica_model *model = NULL;
   blica_data *data = NULL;
-  if (!output_possible(v->out)) return EXIT_DATA;
+  v->out = output_name(v->out);
+  if (!output_possible(p, v->out, v->data.segment_file)) return EXIT_DATA;
   blica_status status = blica_model_load(p->ctx, p->operands[0], &model);
   if (status != BLICA_OK) return fail_reading(p, status);
   status = table_read(p->ctx, p->operands[1], &reading, message, &data);

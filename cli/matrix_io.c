@@ -1,13 +1,15 @@
 /* matrix_io.c - small tables of numbers, as R, pandas and spreadsheets write them. */
 #include "matrix_io.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/number.h"
+#include "byte_source.h"
 
 typedef struct {
   char **cells; /* point into the text */
@@ -27,28 +29,29 @@ static void table_free(table *t) {
   free(t->text);
 }
 
-static bool read_all(const char *path, char **text) {
-  FILE *f = fopen(path, "rb");
-  size_t length = 0, room = 1 << 16;
-  char *buffer = f ? malloc(room) : NULL;
-  while (buffer) {
-    length += fread(buffer + length, 1, room - 1 - length, f);
-    if (ferror(f)) {
-      int reason = errno;
-      free(buffer);
-      fclose(f);
-      errno = reason;
-      return false;
+/* The whole file, plain or compressed, from a pipe too. */
+static blica_status read_all(const char *path, char **text, size_t *length, char *message) {
+  byte_source *source;
+  size_t room = 1 << 16, got = 1;
+  *length = 0;
+  *text = NULL;
+  blica_status status = byte_source_open(path, message, &source);
+  if (status != BLICA_OK) return status;
+  for (char *more; status == BLICA_OK && got > 0; *length += got) {
+    if (!*text || *length + 1 >= room) {
+      more = realloc(*text, room *= 2);
+      if (!more) {
+        snprintf(message, SOURCE_MESSAGE, "out of memory while reading '%s'", path);
+        status = BLICA_ERR_MEMORY;
+        break;
+      }
+      *text = more;
     }
-    if (length < room - 1) break;
-    char *more = realloc(buffer, room *= 2);
-    if (!more) free(buffer);
-    buffer = more;
+    status = byte_source_read(source, *text + *length, room - *length - 1, message, &got);
   }
-  if (f) fclose(f);
-  if (buffer) buffer[length] = 0;
-  *text = buffer;
-  return buffer != NULL;
+  byte_source_close(source);
+  if (status == BLICA_OK) (*text)[*length] = 0;
+  return status;
 }
 
 static bool add_cell(row *r, char *cell) {
@@ -114,7 +117,7 @@ static bool split_lines(table *t) {
 
 static bool number_of(const char *cell, double *value) {
   char *end;
-  *value = strtod(cell, &end);
+  *value = bl_strtod(cell, &end);
   return end != cell && *end == 0;
 }
 
@@ -169,9 +172,10 @@ static blica_status to_matrix(const char *path, const table *t, matrix *out, cha
   return BLICA_OK;
 }
 
-static blica_status from_model(blica_ctx *ctx, const char *path, matrix *out, char *message, size_t size) {
+static blica_status from_model(blica_ctx *ctx, const char *path, const table *t, size_t length, matrix *out,
+                               char *message, size_t size) {
   blica_model *model;
-  blica_status status = blica_model_load(ctx, path, &model);
+  blica_status status = blica_model_parse(ctx, t->text, length, path, &model);
   if (status != BLICA_OK) REFUSE(status, "%s", blica_message(ctx));
   size_t bytes = (size_t)model->n * (size_t)model->k * sizeof *out->x;
   out->n = model->n;
@@ -185,11 +189,17 @@ static blica_status from_model(blica_ctx *ctx, const char *path, matrix *out, ch
 
 blica_status matrix_read(blica_ctx *ctx, const char *path, matrix *out, char *message, size_t size) {
   table t = {0};
-  blica_status status;
+  size_t length;
+  char reason[SOURCE_MESSAGE];
   *out = (matrix){0};
-  if (!read_all(path, &t.text)) REFUSE(BLICA_ERR_IO, "cannot read '%s': %s", path, strerror(errno));
-  if (t.text[strspn(t.text, " \t\r\n")] == '{') {
-    status = from_model(ctx, path, out, message, size);
+  blica_status status = read_all(path, &t.text, &length, reason);
+  if (status != BLICA_OK) {
+    snprintf(message, size, "%s", reason);
+  } else if (t.text[strspn(t.text, " \t\r\n")] == '{') {
+    status = from_model(ctx, path, &t, length, out, message, size);
+  } else if (memchr(t.text, 0, length)) {
+    snprintf(message, size, "'%s' is not text (it has zero bytes)", path);
+    status = BLICA_ERR_FORMAT;
   } else if (!split_lines(&t)) {
     snprintf(message, size, "out of memory while reading '%s'", path);
     status = BLICA_ERR_MEMORY;

@@ -11,6 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/text.h"
+
 static atomic_int stop_asked; /* set by a signal, looked at by any thread */
 static bool is_quiet, line_shown, is_kept;
 static char kept[1024];
@@ -38,13 +40,15 @@ void progress_clear(void) {
 }
 
 static void say(const char *label, const char *colour, const char *format, va_list args) {
+  char text[4096];
   progress_clear();
   if (*label && coloured())
     fprintf(stderr, "blica: %s%s\033[0m", colour, label);
   else
     fprintf(stderr, "blica: %s", label);
-  vfprintf(stderr, format, args);
-  putc('\n', stderr);
+  vsnprintf(text, sizeof text, format, args);
+  bl_text_clean(text);
+  fprintf(stderr, "%s\n", text);
 }
 
 #define SAY(label, colour)                                                                                             \
@@ -64,6 +68,7 @@ void say_error(const char *format, ...) {
   va_start(args, format);
   vsnprintf(kept, sizeof kept, format, args);
   va_end(args);
+  bl_text_clean(kept);
 }
 
 void say_warning(const char *format, ...) {
@@ -82,6 +87,12 @@ void messages_keep(void) {
 }
 const char *messages_kept(void) {
   return kept;
+}
+
+const char *shown(const char *text, char buffer[SHOWN_TEXT]) {
+  snprintf(buffer, SHOWN_TEXT, "%s", text);
+  bl_text_clean(buffer);
+  return buffer;
 }
 
 bool interrupted(void) {

@@ -17,6 +17,9 @@ void messages_quiet(bool quiet);
 /* From now on nothing is printed; the last error is kept. For processes that do not lead. */
 void messages_keep(void);
 const char *messages_kept(void);
+/* The text as a terminal may show it: at most SHOWN_TEXT bytes, without control characters. */
+enum { SHOWN_TEXT = 200 };
+const char *shown(const char *text, char buffer[SHOWN_TEXT]);
 bool interrupted(void);
 void progress_clear(void);
 /* Progress of work that the program itself divides up. */

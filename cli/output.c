@@ -7,11 +7,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "communicator.h"
-#include "program.h"
 
 static int obstacle(const char *path) {
   struct stat info;
@@ -29,10 +29,49 @@ static int obstacle(const char *path) {
   return reason;
 }
 
-bool output_possible(const char *path) {
+/* The file of that name in the same folder; neither need be there. */
+static bool same_name(const char *a, const char *b) {
+  struct stat x, y;
+  char *copy[4] = {strdup(a), strdup(b), strdup(a), strdup(b)};
+  bool same = copy[0] && copy[1] && copy[2] && copy[3] && strcmp(basename(copy[0]), basename(copy[1])) == 0 &&
+              stat(dirname(copy[2]), &x) == 0 && stat(dirname(copy[3]), &y) == 0 && x.st_dev == y.st_dev &&
+              x.st_ino == y.st_ino;
+  for (int i = 0; i < 4; i++) free(copy[i]);
+  return same;
+}
+
+static bool same_file(const char *a, const char *b) {
+  struct stat x, y;
+  if (stat(a, &x) != 0 || stat(b, &y) != 0) return same_name(a, b);
+  return S_ISREG(x.st_mode) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+/* Whether writing path would destroy what the command reads or writes besides. */
+static bool collides(const program *p, const char *path, const char *also) {
+  const char *other = also && same_file(path, also) ? also : NULL;
+  for (int i = 0; i < p->operand_count && !other; i++)
+    if (same_file(path, p->operands[i])) other = p->operands[i];
+  if (other) say_error("'%s' would be overwritten: it is the same file as '%s'; name another file", path, other);
+  return other != NULL;
+}
+
+bool output_possible(const program *p, const char *path, const char *also) {
   int reason = leads() ? obstacle(path) : 0;
   if (reason) say_error("cannot write '%s': %s", path, strerror(reason));
-  return agree_on(reason == 0);
+  bool possible = reason == 0 && (!leads() || !collides(p, path, also));
+  return agree_on(possible);
+}
+
+const char *output_name(const char *path) {
+  return strcmp(path, "-") == 0 ? "/dev/stdout" : path;
+}
+
+bool output_is_table(const char *path, const char *what) {
+  size_t length = strlen(path);
+  const char *ending = length > 4 ? path + length - 4 : "";
+  if (strcasecmp(ending, ".npz") == 0 || strcasecmp(ending, ".csv") == 0) return true;
+  say_error("'%s': %s are saved as .npz or .csv; end the name in one of them", path, what);
+  return false;
 }
 
 json_t *json_number(double value) {

@@ -6,8 +6,15 @@
 
 #include <jansson.h>
 
-/* Whether a file can be made at path; says why not. */
-bool output_possible(const char *path);
+#include "program.h"
+
+/* Whether a file can be made at path, and is neither an operand of the command nor the file `also` (NULL: none); says
+ * why not. */
+bool output_possible(const program *p, const char *path, const char *also);
+/* The path, or that of the standard output for "-". */
+const char *output_name(const char *path);
+/* Whether the name ends as files of counts or correlations do; says why not. */
+bool output_is_table(const char *path, const char *what);
 
 /* A number as in model.json: null for NaN, "Infinity" and "-Infinity". */
 json_t *json_number(double value);

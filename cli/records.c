@@ -43,6 +43,11 @@ static blica_status read_more(records *r, char *message) {
     r->at = 0;
   }
   if (r->have == r->capacity) {
+    if (r->capacity >= RECORDS_LONGEST) {
+      snprintf(message, SOURCE_MESSAGE, "%s, line %lld: is longer than %d MiB; is this a table?",
+               byte_source_name(r->source), (long long)(r->line ? r->line : 1), RECORDS_LONGEST >> 20);
+      return BLICA_ERR_FORMAT;
+    }
     size_t capacity = r->capacity ? 2 * r->capacity : RECORDS_CAPACITY;
     char *buffer = realloc(r->buffer, capacity);
     if (!buffer) return no_memory(message);
@@ -134,7 +139,7 @@ static blica_status add_field(records *r, const char *text, size_t length, char 
 
 static blica_status split_plain(records *r, const char *line, size_t length, char *message) {
   const char *at = line, *end = line + length;
-  if (end > at && end[-1] == '\r') end--;
+  while (end > at && end[-1] == '\r') end--;
   if (r->separator == ' ') {
     for (;;) {
       while (at < end && (*at == ' ' || *at == '\t')) at++;

@@ -13,6 +13,7 @@ enum { RECORDS_CAPACITY = 512 };
 #else
 enum { RECORDS_CAPACITY = 1 << 20 };
 #endif
+enum { RECORDS_LONGEST = 1 << 28 }; /* bytes of a record: more can be no table, and would take all memory */
 
 typedef struct {
   const char *text; /* not ended by a zero byte */

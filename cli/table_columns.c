@@ -10,10 +10,12 @@ static bool is_text(const field *f) {
   return table_value(f->text, f->length) == NOT_A_VALUE && !table_number(f->text, f->length, &number);
 }
 
-/* 1,2,3,... or 0,1,2,...: names that programs give to columns without one. */
-static bool counts_up(const field *f, int count) {
+/* 1,2,3,... or 0,1,2,...: names that programs give to columns without one. The segment may be any number, so that at
+ * least three others are needed: 0,1 may be data. */
+static bool counts_up(const field *f, int count, int segment) {
   double first, number;
-  if (count < 3 || !table_number(f[0].text, f[0].length, &first) || (first != 0 && first != 1)) return false;
+  if (count - (segment >= 0) < 3 || !table_number(f[0].text, f[0].length, &first) || (first != 0 && first != 1))
+    return false;
   for (int k = 1; k < count; k++)
     if (!table_number(f[k].text, f[k].length, &number) || number != first + k) return false;
   return true;
@@ -39,7 +41,7 @@ static bool looks_like_header(const table *t) {
     numbers = numbers || (!word && f[k].length > 0);
   }
   if (t->options.levels) return text && !numbers; /* where text may be data, one number says: no header */
-  return text || counts_up(f, count);
+  return text || counts_up(f, count, segment);
 }
 
 static char *copy(const char *text, size_t length) {
@@ -69,6 +71,27 @@ static blica_status next_record(table *t, char *message, bool *more) {
   return status;
 }
 
+/* What the first record shows not to be a table of rows. */
+static blica_status check_first(const table *t, char *message) {
+  static const char *const counts[] = {"segment", "i", "j", "n11", "n10", "n01", "n00"};
+  enum { COUNTS = sizeof counts / sizeof *counts };
+  const field *f = t->text.fields;
+  bool same = t->text.field_count == COUNTS;
+  for (int k = 0; same && k < COUNTS; k++)
+    same = f[k].length == strlen(counts[k]) && memcmp(f[k].text, counts[k], f[k].length) == 0;
+  if (same)
+    return table_fail(message, BLICA_ERR_DATA,
+                      "%s: holds pair counts, not rows; counts are read from a file whose name ends in .csv, and not "
+                      "compressed",
+                      t->name);
+  if (t->text.field_count == 1)
+    return table_fail(message, BLICA_ERR_DATA,
+                      "%s: is read as one column: its first line, '%.*s', has no comma, semicolon, tab or blank "
+                      "between columns",
+                      t->name, (int)(f->length < 60 ? f->length : 60), f->text);
+  return BLICA_OK;
+}
+
 blica_status table_begin_text(table *t, char *message) {
   size_t length;
   bool more;
@@ -79,6 +102,7 @@ blica_status table_begin_text(table *t, char *message) {
     return table_fail(message, BLICA_ERR_FORMAT, "%s: is not text (it has zero bytes) and not .npy", t->name);
   records_guess_separator(&t->text, length);
   status = records_split(&t->text, length, message);
+  if (status == BLICA_OK) status = check_first(t, message);
   if (status != BLICA_OK) return status;
   int names = 0;
   table_header header = t->options.header;

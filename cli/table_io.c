@@ -9,6 +9,7 @@
 #include <strings.h>
 #include <sys/stat.h>
 
+#include "base/number.h"
 #include "communicator.h"
 
 blica_status table_fail(char *message, blica_status status, const char *format, ...) {
@@ -53,7 +54,7 @@ bool table_number(const char *text, size_t length, double *out) {
   if (length == 0 || length >= sizeof buffer) return false;
   memcpy(buffer, text, length);
   buffer[length] = 0;
-  *out = strtod(buffer, &end);
+  *out = bl_strtod(buffer, &end);
   return end != buffer && !*end;
 }
 
@@ -201,17 +202,29 @@ static bool ends_in(const char *path, const char *ending) {
   return length >= tail && strcasecmp(path + length - tail, ending) == 0;
 }
 
+/* Without what is allowed around it: the mark of byte order that some programs write, a first line `# exact`, and
+ * quotes. */
+static bool is_counts_header(const char *line) {
+  static const char head[] = "segment,i,j,n11,n10,n01,n00", exact[] = "# exact", mark[] = "\xef\xbb\xbf";
+  if (strncmp(line, mark, sizeof mark - 1) == 0) line += sizeof mark - 1;
+  if (strncmp(line, exact, sizeof exact - 1) == 0) line += strcspn(line, "\n") + 1;
+  size_t at = 0;
+  for (; at < sizeof head - 1 && *line; line++)
+    if (*line != '"' && *line != head[at++]) return false;
+  return at == sizeof head - 1;
+}
+
 bool table_is_counts(const char *path) {
-  static const char head[] = "segment,i,j,n11,n10,n01,n00", exact[] = "# exact\n";
-  char line[64] = "";
+  char line[128] = "";
+  struct stat info;
   if (ends_in(path, ".npz")) return true;
-  FILE *f = ends_in(path, ".csv") ? fopen(path, "rb") : NULL;
+  /* a pipe can be read only once */
+  FILE *f = ends_in(path, ".csv") && stat(path, &info) == 0 && S_ISREG(info.st_mode) ? fopen(path, "rb") : NULL;
   if (!f) return false;
   size_t got = fread(line, 1, sizeof line - 1, f);
   fclose(f);
   line[got] = 0;
-  const char *start = strncmp(line, exact, sizeof exact - 1) == 0 ? line + sizeof exact - 1 : line;
-  return strncmp(start, head, sizeof head - 1) == 0;
+  return is_counts_header(line);
 }
 
 /* How many rows the table has, by reading its file once more; 0 when it is not a file. */

@@ -144,7 +144,7 @@ static bool plain_values(const char *p, int k, char separator, int8_t *x) {
 static bool plain_line(const table *t, const char *p, size_t length, int8_t *x, field *segment) {
   char separator = t->text.separator;
   const char *end = p + length;
-  if (length && end[-1] == '\r') end--;
+  while (end > p && end[-1] == '\r') end--;
   for (int r = 0; r < t->run_count; r++) {
     const column_run *run = &t->runs[r];
     if (r > 0) {

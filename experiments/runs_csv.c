@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/number.h"
+
 enum { FIELDS = 21, LINE = 1024 };
 
 static const char header[] =
@@ -42,20 +44,20 @@ static bool parse(char *line, run *r) {
              .k = atoi(f[2]),
              .u = atoi(f[3]),
              .samples = strtoll(f[4], NULL, 10),
-             .condition = strtod(f[6], NULL),
+             .condition = bl_strtod(f[6], NULL),
              .starts = atoi(f[7]),
              .done = true,
-             .mcs = strtod(f[8], NULL),
-             .error = strtod(f[9], NULL),
-             .objective = strtod(f[10], NULL),
+             .mcs = bl_strtod(f[8], NULL),
+             .error = bl_strtod(f[9], NULL),
+             .objective = bl_strtod(f[10], NULL),
              .best_start = atoi(f[11]),
              .iterations = strtoll(f[12], NULL, 10),
-             .seconds = strtod(f[13], NULL),
-             .seconds_count = strtod(f[14], NULL),
-             .seconds_correlate = strtod(f[15], NULL),
-             .seconds_regularise = strtod(f[16], NULL),
-             .seconds_optimise = strtod(f[17], NULL),
-             .seconds_near = strtod(f[18], NULL)};
+             .seconds = bl_strtod(f[13], NULL),
+             .seconds_count = bl_strtod(f[14], NULL),
+             .seconds_correlate = bl_strtod(f[15], NULL),
+             .seconds_regularise = bl_strtod(f[16], NULL),
+             .seconds_optimise = bl_strtod(f[17], NULL),
+             .seconds_near = bl_strtod(f[18], NULL)};
   snprintf(r->method, sizeof r->method, "%s", f[5]);
   snprintf(r->stop, sizeof r->stop, "%s", f[19]);
   return r->n > 0 && r->k > 0 && r->u > 0;

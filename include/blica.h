@@ -402,6 +402,9 @@ BLICA_API blica_status blica_fit(blica_ctx *ctx, const blica_input *input, const
 BLICA_API blica_status blica_model_create(blica_ctx *ctx, int n, int k, int u, blica_model **out); /* zeros */
 BLICA_API blica_status blica_model_save(blica_ctx *ctx, const blica_model *model, const char *path);
 BLICA_API blica_status blica_model_load(blica_ctx *ctx, const char *path, blica_model **out);
+/* The same from the text of such a file; path stands for it in messages. */
+BLICA_API blica_status blica_model_parse(blica_ctx *ctx, const char *text, size_t length, const char *path,
+                                         blica_model **out);
 BLICA_API void blica_model_free(blica_model *model);
 
 /* ------------------------------------------------------------------ around the fit */

@@ -2,8 +2,9 @@
 #include "base/csv.h"
 
 #include <limits.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "base/number.h"
 
 static blica_status put(blica_ctx *ctx, bl_csv *csv, char c) {
   if (csv->length == csv->capacity) {
@@ -16,10 +17,18 @@ static blica_status put(blica_ctx *ctx, bl_csv *csv, char c) {
   return BLICA_OK;
 }
 
+/* A byte of the file. Text has no zero bytes; a field would end at one. */
+static blica_status put_byte(blica_ctx *ctx, bl_csv *csv, int byte) {
+  if (byte == 0)
+    return bl_fail(ctx, BLICA_ERR_FORMAT, "%s, line %lld: is not text (it has a zero byte)", csv->path,
+                   (long long)csv->line);
+  return put(ctx, csv, (char)byte);
+}
+
 static blica_status begin_field(blica_ctx *ctx, bl_csv *csv) {
   if (csv->fields == csv->field_capacity) {
     if (csv->field_capacity > INT_MAX / 2)
-      return bl_fail(ctx, BLICA_ERR_FORMAT, "line %lld has more than %d fields", (long long)csv->line,
+      return bl_fail(ctx, BLICA_ERR_FORMAT, "%s, line %lld: has more than %d fields", csv->path, (long long)csv->line,
                      csv->field_capacity);
     int capacity = csv->field_capacity ? 2 * csv->field_capacity : 16;
     blica_status status = bl_resize(ctx, (size_t)csv->fields, (size_t)capacity, &csv->starts);
@@ -42,11 +51,21 @@ static blica_status read_quoted(blica_ctx *ctx, bl_csv *csv) {
         return BLICA_OK;
       }
     }
-    TRY(put(ctx, csv, (char)c));
+    TRY(put_byte(ctx, csv, c));
   }
-  status = bl_fail(ctx, BLICA_ERR_FORMAT, "line %lld: a quoted field does not end", (long long)csv->line);
+  status =
+      bl_fail(ctx, BLICA_ERR_FORMAT, "%s, line %lld: a quoted field does not end", csv->path, (long long)csv->line);
 done:
   return status;
+}
+
+/* The mark of byte order that some programs write before UTF-8. */
+static void skip_mark(FILE *stream) {
+  int c = getc(stream);
+  if (c != 0xef)
+    ungetc(c, stream);
+  else if (getc(stream) != 0xbb || getc(stream) != 0xbf)
+    rewind(stream); /* the bytes are no mark; they will be seen not to be UTF-8 */
 }
 
 blica_status bl_csv_next(blica_ctx *ctx, bl_csv *csv, bool *more) {
@@ -55,7 +74,10 @@ blica_status bl_csv_next(blica_ctx *ctx, bl_csv *csv, bool *more) {
   *more = false;
   csv->length = 0;
   csv->fields = 0;
-  if (csv->next_line == 0) csv->next_line = 1;
+  if (csv->next_line == 0) {
+    csv->next_line = 1;
+    skip_mark(csv->stream);
+  }
   while ((c = getc(csv->stream)) == '\n' || c == '\r') csv->next_line += c == '\n';
   if (c == EOF) return BLICA_OK;
   ungetc(c, csv->stream);
@@ -71,7 +93,7 @@ blica_status bl_csv_next(blica_ctx *ctx, bl_csv *csv, bool *more) {
       TRY(put(ctx, csv, 0));
       if (!end) TRY(begin_field(ctx, csv));
     } else if (c != '\r') {
-      TRY(put(ctx, csv, (char)c));
+      TRY(put_byte(ctx, csv, c));
     }
   }
   *more = true;
@@ -105,10 +127,7 @@ void bl_csv_put_text(FILE *stream, const char *text) {
 }
 
 void bl_csv_put_number(FILE *stream, double value) {
-  char text[40];
-  for (int digits = 15; digits <= 17; digits++) {
-    snprintf(text, sizeof text, "%.*g", digits, value);
-    if (strtod(text, NULL) == value) break;
-  }
+  char text[BL_NUMBER_TEXT];
+  bl_number_text(value, text);
   fputs(text, stream);
 }

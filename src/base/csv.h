@@ -8,7 +8,8 @@
 
 typedef struct {
   FILE *stream;
-  int64_t line; /* of the record last read, from 1 */
+  const char *path; /* for messages */
+  int64_t line;     /* of the record last read, from 1 */
   int64_t next_line;
   char *text; /* the fields one after the other, each ended by a zero byte */
   size_t capacity, length;

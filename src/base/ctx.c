@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "base/ctx.h"
+#include "base/text.h"
 
 #ifndef BLICA_VERSION
 #error "the build defines BLICA_VERSION from the file VERSION"
@@ -88,6 +89,7 @@ blica_status bl_fail(blica_ctx *ctx, blica_status code, const char *format, ...)
   va_start(args, format);
   vsnprintf(ctx->message, sizeof ctx->message, format, args);
   va_end(args);
+  bl_text_clean(ctx->message);
   return code;
 }
 
@@ -99,6 +101,7 @@ blica_status bl_fail_outside(blica_ctx *ctx, blica_status code, const char *form
   va_start(args, format);
   vsnprintf(ctx->message + head, sizeof ctx->message - head, format, args);
   va_end(args);
+  bl_text_clean(ctx->message);
   return head ? BLICA_ERR_MEMORY : code;
 }
 
@@ -125,6 +128,7 @@ void bl_warn(blica_ctx *ctx, const char *format, ...) {
   va_start(args, format);
   vsnprintf(text, sizeof text, format, args);
   va_end(args);
+  bl_text_clean(text);
   ctx->warn(text, ctx->warn_user);
 }
 

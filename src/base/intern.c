@@ -1,13 +1,9 @@
-/* intern.c - a hash table of names (FNV-1a, linear probing, at most half full). */
+/* intern.c - a hash table of names (linear probing, at most half full). */
 #include "base/intern.h"
 
 #include <string.h>
 
-static uint64_t hash_of(const char *text, size_t length) {
-  uint64_t h = 14695981039346656037u;
-  for (size_t i = 0; i < length; i++) h = (h ^ (unsigned char)text[i]) * 1099511628211u;
-  return h ^ h >> 32;
-}
+#include "base/text.h"
 
 static bool same(const char *known, const char *text, size_t length) {
   return strncmp(known, text, length) == 0 && known[length] == 0;
@@ -32,6 +28,7 @@ static blica_status grow(blica_ctx *ctx, bl_intern *names) {
     names->capacity = capacity;
   }
   if (2 * (count + 1) > names->slot_count) {
+    if (!names->slot_count) names->key = bl_hash_key_draw(names);
     size_t slot_count = names->slot_count ? 2 * names->slot_count : 64;
     int32_t *slots;
     TRY(bl_alloc(ctx, slot_count, &slots));
@@ -50,7 +47,7 @@ done:
 
 int32_t bl_intern_find(const bl_intern *names, const char *text, size_t length) {
   if (!names->slot_count) return -1;
-  return names->slots[probe(names, hash_of(text, length), text, length)] - 1;
+  return names->slots[probe(names, bl_hash(names->key, text, length), text, length)] - 1;
 }
 
 blica_status bl_intern_add(blica_ctx *ctx, bl_intern *names, const char *text, size_t length, int32_t *id) {
@@ -59,10 +56,16 @@ blica_status bl_intern_add(blica_ctx *ctx, bl_intern *names, const char *text, s
   if (*id >= 0) return BLICA_OK;
   if (names->count == INT32_MAX) FAIL(ctx, BLICA_ERR_MEMORY, "more than %d different names", INT32_MAX);
   TRY(grow(ctx, names));
-  uint64_t hash = hash_of(text, length);
+  uint64_t hash = bl_hash(names->key, text, length);
   char *copy;
   TRY(bl_alloc(ctx, length + 1, &copy));
   memcpy(copy, text, length);
+  if (!bl_is_utf8(copy)) {
+    status = bl_fail(ctx, BLICA_ERR_DATA,
+                     "the name '%.80s' is not UTF-8 text; convert the file, as by iconv -f LATIN1 -t UTF-8", copy);
+    bl_free(copy);
+    goto done;
+  }
   names->texts[names->count] = copy;
   names->hashes[names->count] = hash;
   names->slots[probe(names, hash, text, length)] = names->count + 1;

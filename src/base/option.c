@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/number.h"
+
 /* ---- words: "default=0|none=inf" and "a|b|c" ---- */
 
 /* The word of the list that text spells: *value is what follows its '=' (or NULL), true when found. */
@@ -53,7 +55,7 @@ static blica_status refuse(blica_ctx *ctx, const blica_option *option, const cha
 static bool parse_real(const char *text, double *value) {
   char *end;
   if (!*text || strchr(" \t\n", *text)) return false;
-  *value = strtod(text, &end);
+  *value = bl_strtod(text, &end);
   return *end == 0 && !isnan(*value);
 }
 
@@ -61,7 +63,7 @@ static blica_status set_real(blica_ctx *ctx, const blica_option *option, char *f
   double value;
   const char *word;
   if (find_word(option->words, text, &word)) {
-    value = strtod(word, NULL);
+    value = bl_strtod(word, NULL);
   } else if (!parse_real(text, &value) || value < option->low || value > option->high) {
     return refuse(ctx, option, text);
   }

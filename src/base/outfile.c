@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 static void release(bl_outfile *file) {
@@ -30,7 +31,7 @@ static int open_unnamed(const char *path) {
   if (access("/proc/self/fd", X_OK) != 0) return -1;
   char *copy = strdup(path);
   if (!copy) return -1;
-  int descriptor = open(dirname(copy), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+  int descriptor = open(dirname(copy), O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
   free(copy);
   return descriptor;
 #else
@@ -39,47 +40,73 @@ static int open_unnamed(const char *path) {
 #endif
 }
 
-/* Opens the temporary file; file->temp is NULL when it has no name. */
-static int open_temporary(bl_outfile *file) {
-  int descriptor = open_unnamed(file->path);
-  if (descriptor >= 0) return descriptor;
-  size_t length = strlen(file->path) + sizeof ".XXXXXX";
-  file->temp = malloc(length);
-  if (!file->temp) return -1;
-  snprintf(file->temp, length, "%s.XXXXXX", file->path);
-  descriptor = mkstemp(file->temp);
-  if (descriptor >= 0) return descriptor;
-  int reason = errno;
-  free(file->temp);
-  file->temp = NULL;
-  errno = reason;
+/* A name in the folder of path that no other file should have; it is short, whatever the length of path's own. */
+static char *draw_name(const char *path) {
+  static _Atomic unsigned drawn; /* differs between threads that draw in the same moment */
+  const char *slash = strrchr(path, '/');
+  int folder = slash ? (int)(slash - path) + 1 : 0;
+  size_t length = (size_t)folder + 64;
+  struct timespec now;
+  char *name = malloc(length);
+  clock_gettime(CLOCK_REALTIME, &now);
+  if (name)
+    snprintf(name, length, "%.*s.blica-%lx-%lx-%x", folder, path, (unsigned long)getpid(), (unsigned long)now.tv_nsec,
+             drawn++);
+  else
+    errno = ENOMEM; /* the compiler takes it that malloc leaves errno alone */
+  return name;
+}
+
+/* Gives file->temp a new name: by making a file of it (from < 0), or by linking the open file `from` to it. Returns the
+ * descriptor, or -1. */
+static int take_name(bl_outfile *file, int from) {
+  enum { TRIES = 100 };
+  char own[64];
+  snprintf(own, sizeof own, "/proc/self/fd/%d", from);
+  for (int i = 0; i < TRIES; i++) {
+    char *name = draw_name(file->path);
+    if (!name) return -1;
+    int descriptor = from < 0 ? open(name, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0666)
+                     : linkat(AT_FDCWD, own, AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0 ? from
+                                                                                     : -1;
+    if (descriptor >= 0) {
+      file->temp = name;
+      return descriptor;
+    }
+    int reason = errno;
+    free(name);
+    errno = reason;
+    if (reason != EEXIST) break;
+  }
   return -1;
 }
 
-/* Gives the unnamed file its final name or, where that is taken, one from which it is renamed at once: always the same
- * one, so that what a kill between the two leaves behind is gone with the next write. */
+/* Gives the unnamed file its final name or, where that is taken, a new one from which it is renamed at once. */
 static bool give_name(bl_outfile *file, int descriptor) {
-  static const char ending[] = ".blica-new";
   char own[64];
   snprintf(own, sizeof own, "/proc/self/fd/%d", descriptor);
   if (linkat(AT_FDCWD, own, AT_FDCWD, file->path, AT_SYMLINK_FOLLOW) == 0) return true;
-  if (errno != EEXIST) return false;
-  size_t length = strlen(file->path) + sizeof ending;
-  char *name = malloc(length);
-  if (!name) {
-    errno = ENOMEM; /* the compiler takes it that malloc leaves errno alone */
-    return false;
-  }
-  snprintf(name, length, "%s%s", file->path, ending);
-  unlink(name);
-  if (linkat(AT_FDCWD, own, AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0) {
-    file->temp = name;
-    return true;
-  }
+  return errno == EEXIST && take_name(file, descriptor) >= 0;
+}
+
+/* The open descriptor that the path names, as /dev/stdout does, or -1. It is written where it stands, at its offset. */
+static int own_descriptor(const char *path) {
+  if (strcmp(path, "/dev/stdout") == 0) return STDOUT_FILENO;
+  if (strcmp(path, "/dev/stderr") == 0) return STDERR_FILENO;
+  int number = -1, end = 0;
+  if (sscanf(path, "/dev/fd/%9d%n", &number, &end) != 1 && sscanf(path, "/proc/self/fd/%9d%n", &number, &end) != 1)
+    return -1;
+  return path[end] == 0 && number >= 0 ? number : -1;
+}
+
+/* What cannot be renamed over; takes the descriptor, or gives the reason in errno when it is -1. */
+static bool open_special(bl_outfile *file, int descriptor) {
+  file->special = true;
+  file->stream = descriptor >= 0 ? fdopen(descriptor, "wb") : NULL;
+  if (file->stream) return true;
   int reason = errno;
-  free(name);
-  errno = reason;
-  return false;
+  if (descriptor >= 0) close(descriptor);
+  return fail(file, reason);
 }
 
 bool bl_outfile_open(bl_outfile *file, const char *path) {
@@ -89,17 +116,14 @@ bool bl_outfile_open(bl_outfile *file, const char *path) {
   if (exists && S_ISDIR(info.st_mode)) return fail(file, EISDIR);
   file->path = strdup(path);
   if (!file->path) return fail(file, ENOMEM);
-  if (exists && !S_ISREG(info.st_mode)) {
-    file->special = true;
-    file->stream = fopen(path, "wb");
-    return file->stream ? true : fail(file, errno);
-  }
-  int descriptor = open_temporary(file);
+  int descriptor = own_descriptor(path);
+  if (descriptor >= 0 || (exists && !S_ISREG(info.st_mode)))
+    return open_special(file, descriptor >= 0 ? dup(descriptor) : open(path, O_WRONLY | O_CLOEXEC));
+  descriptor = open_unnamed(path);
+  if (descriptor < 0) descriptor = take_name(file, -1);
   if (descriptor < 0) return fail(file, errno);
-  mode_t mask = umask(0);
-  umask(mask);
-  mode_t mode = exists ? info.st_mode & 0777 : 0666 & ~mask;
-  if (fchmod(descriptor, mode) != 0 || !(file->stream = fdopen(descriptor, "wb"))) {
+  bool kept = !exists || fchmod(descriptor, info.st_mode & 0777) == 0; /* a new file has the mode that umask leaves */
+  if (!kept || !(file->stream = fdopen(descriptor, "wb"))) {
     int reason = errno;
     close(descriptor);
     return fail(file, reason);

@@ -13,7 +13,6 @@
  * The rows of pairs (i before j) leave threshold empty; the rows with i = j have rho 1, no se, flags 0,
  * and the threshold of the variable. Empty means: there is none. Numbers read back to the same bits. */
 #include <errno.h>
-#include <locale.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -118,7 +117,6 @@ static blica_status save_csv(blica_ctx *ctx, const void *cor, bl_relay *relay, c
   blica_status status = BLICA_OK;
   const blica_cor *c = cor;
   bl_outfile file = {0};
-  locale_t made = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0), before = made ? uselocale(made) : (locale_t)0;
   if (!bl_outfile_open(&file, path)) FAIL(ctx, BLICA_ERR_IO, "%s: cannot write: %s", path, strerror(errno));
   fputs("segment,i,j,rho,se,flags,threshold\n", file.stream);
   for (int s = 0; s < c->u; s++)
@@ -126,10 +124,6 @@ static blica_status save_csv(blica_ctx *ctx, const void *cor, bl_relay *relay, c
   if (!bl_outfile_commit(&file)) FAIL(ctx, BLICA_ERR_IO, "%s: cannot write: %s", path, strerror(errno));
 done:
   bl_outfile_discard(&file);
-  if (made) {
-    uselocale(before);
-    freelocale(made);
-  }
   return status;
 }
 

@@ -10,13 +10,12 @@
  * in any order, a pair as i,j or j,i, but each pair of each segment must be there once. Variables and
  * segments are numbered in order of first appearance. Numbers read back to the same bits. */
 #include <errno.h>
-#include <locale.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/csv.h"
 #include "base/intern.h"
+#include "base/number.h"
 #include "base/outfile.h"
 #include "counts/counts.h"
 #include "counts/counts_csv.h"
@@ -67,24 +66,10 @@ static void put_segment(FILE *f, const blica_counts *c, int s) {
     }
 }
 
-/* Decimal points, whatever the locale of the host program. Returns the locale to go back to. */
-static locale_t plain_numbers(locale_t *made) {
-  *made = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
-  return *made ? uselocale(*made) : (locale_t)0;
-}
-
-static void back_to(locale_t before, locale_t made) {
-  if (!made) return;
-  uselocale(before);
-  freelocale(made);
-}
-
 blica_status bl_counts_save_csv(blica_ctx *ctx, const blica_counts *counts, bl_relay *relay, const char *path) {
   blica_status status = BLICA_OK;
   bl_outfile file = {0};
-  locale_t made, before;
   if (!bl_outfile_open(&file, path)) return bl_fail(ctx, BLICA_ERR_IO, "%s: cannot write: %s", path, strerror(errno));
-  before = plain_numbers(&made);
   if (counts->exact) fputs("# exact\n", file.stream);
   fputs("segment,i,j,n11,n10,n01,n00\n", file.stream);
   for (int s = 0; s < counts->u; s++) {
@@ -94,7 +79,6 @@ blica_status bl_counts_save_csv(blica_ctx *ctx, const blica_counts *counts, bl_r
   }
   if (!bl_outfile_commit(&file)) FAIL(ctx, BLICA_ERR_IO, "%s: cannot write: %s", path, strerror(errno));
 done:
-  back_to(before, made);
   bl_outfile_discard(&file);
   return status;
 }
@@ -117,7 +101,7 @@ typedef struct {
 static blica_status parse_number(blica_ctx *ctx, const table *t, const bl_csv *csv, int field, double *out) {
   const char *text = bl_csv_field(csv, field);
   char *end;
-  *out = strtod(text, &end);
+  *out = bl_strtod(text, &end);
   while (*end == ' ') end++;
   if (end == text || *end || !(*out >= 0 && *out <= 0x1p1000))
     return bl_fail(ctx, BLICA_ERR_FORMAT, "%s, line %lld, column %s: '%s' is not a count", t->path,
@@ -169,7 +153,7 @@ done:
 
 static blica_status parse_file(blica_ctx *ctx, table *t) {
   blica_status status;
-  bl_csv csv = {.stream = fopen(t->path, "rb")};
+  bl_csv csv = {.stream = fopen(t->path, "rb"), .path = t->path};
   bool more = true;
   if (!csv.stream) return bl_fail(ctx, BLICA_ERR_IO, "%s: cannot read: %s", t->path, strerror(errno));
   FILE *stream = csv.stream;
@@ -281,7 +265,6 @@ blica_status bl_counts_load_csv(blica_ctx *ctx, const char *path, blica_counts *
   blica_status status;
   blica_counts *c = NULL;
   table t = {.path = path};
-  locale_t made, before = plain_numbers(&made);
   *out = NULL;
   TRY(parse_file(ctx, &t));
   size_t pairs = (size_t)((int64_t)t.variables.count * (t.variables.count - 1) / 2);
@@ -299,7 +282,6 @@ blica_status bl_counts_load_csv(blica_ctx *ctx, const char *path, blica_counts *
   *out = c;
   c = NULL;
 done:
-  back_to(before, made);
   blica_counts_free(c);
   bl_intern_clear(&t.variables);
   bl_intern_clear(&t.segments);

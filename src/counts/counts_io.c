@@ -86,6 +86,8 @@ static blica_status check_names(blica_ctx *ctx, const char *path, const char *wh
   bl_intern seen = {0};
   for (int i = 0; i < count; i++) {
     int32_t id;
+    if (!*names[i] && strcmp(what, "variables") == 0)
+      FAIL(ctx, BLICA_ERR_FORMAT, "%s: the name of variable %d is empty; give it a name", path, i + 1);
     TRY(bl_intern_add(ctx, &seen, names[i], strlen(names[i]), &id));
     if (id < i)
       FAIL(ctx, BLICA_ERR_FORMAT, "%s: %s %d and %d are both named '%s'", path, what, id + 1, i + 1, names[i]);

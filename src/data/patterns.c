@@ -1,9 +1,11 @@
-/* merged.c - merges equal rows. Rows become keys of 2 w words (values, presence); distinct keys are found by
+/* patterns.c - merges equal rows. Rows become keys of 2 w words (values, presence); distinct keys are found by
  * hashing, then ordered by presence and value, so that the result does not depend on the order of rows. */
 #include "data/patterns.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/hash.h"
 
 typedef struct {
   int n, words;      /* words per half of a key */
@@ -17,15 +19,6 @@ typedef struct {
   int64_t *rank;     /* [count] keys in order */
   int64_t *place;    /* [count] where a key stands in that order */
 } segment_keys;
-
-static uint64_t hash_key(const uint64_t *key, int words) {
-  uint64_t h = 0x9e3779b97f4a7c15u;
-  for (int w = 0; w < words; w++) {
-    h = (h ^ key[w]) * 0xff51afd7ed558ccdu;
-    h ^= h >> 32;
-  }
-  return h;
-}
 
 static void free_keys(segment_keys *k) {
   bl_free(k->key);
@@ -62,11 +55,12 @@ static blica_status find_keys(blica_ctx *ctx, const blica_data *data, int first,
   TRY(bl_alloc(ctx, rows, &k->id));
   TRY(bl_alloc(ctx, (size_t)k->slots, &k->slot));
   int64_t *id = k->id;
+  const bl_hash_key secret = bl_hash_key_draw(k);
   for (int s = first; s < last; s++)
     for (int64_t r = 0; r < data->samples[s]; r++, id++) {
       uint64_t *key = k->key + (size_t)k->count * width; /* becomes the next key if it is new */
       row_key(data, s, r, k, key);
-      int64_t at = (int64_t)(hash_key(key, (int)width) & (uint64_t)(k->slots - 1));
+      int64_t at = (int64_t)(bl_hash(secret, key, width * sizeof *key) & (uint64_t)(k->slots - 1));
       while (k->slot[at] && memcmp(k->key + (size_t)(k->slot[at] - 1) * width, key, width * sizeof *key) != 0)
         at = (at + 1) & (k->slots - 1);
       if (!k->slot[at]) k->slot[at] = ++k->count;

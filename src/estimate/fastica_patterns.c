@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "base/hash.h"
+
 /* Column bits of one segment into row keys. */
 static void transpose(const uint64_t *columns, int64_t words, int n, size_t stride, size_t offset, uint64_t *keys) {
   for (int i = 0; i < n; i++)
@@ -19,21 +21,13 @@ static void mark_present(int64_t rows, int n, size_t stride, size_t offset, uint
     for (int i = 0; i < n; i++) keys[(size_t)r * stride + offset + (size_t)i / 64] |= UINT64_C(1) << (i % 64);
 }
 
-static size_t hash(const uint64_t *key, size_t words) {
-  uint64_t h = 0x9e3779b97f4a7c15u;
-  for (size_t w = 0; w < words; w++) {
-    h = (h ^ key[w]) * 0xbf58476d1ce4e5b9u;
-    h ^= h >> 29;
-  }
-  return (size_t)(h ^ h >> 32);
-}
-
 /* Moves the first of each set of equal rows forward and counts it. slots [size], a power of 2, holds index + 1. */
 static void merge(bl_patterns *p, int64_t rows, int64_t *slots, size_t size) {
-  size_t bytes = p->words * sizeof(uint64_t);
+  const size_t bytes = p->words * sizeof(uint64_t);
+  const bl_hash_key secret = bl_hash_key_draw(p);
   for (int64_t r = 0; r < rows; r++) {
     const uint64_t *key = p->keys + (size_t)r * p->words;
-    size_t at = hash(key, p->words) & (size - 1);
+    size_t at = (size_t)bl_hash(secret, key, bytes) & (size - 1);
     while (slots[at] && memcmp(p->keys + (size_t)(slots[at] - 1) * p->words, key, bytes) != 0)
       at = (at + 1) & (size - 1);
     if (!slots[at]) {

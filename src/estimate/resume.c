@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/digest.h"
+#include "base/number.h"
 #include "base/share.h"
 #include "num/products.h"
 
@@ -108,20 +109,13 @@ done:
 
 /* ---- program and options ---- */
 
-/* In the fewest digits that read back. */
-static void spell_real(double x, char *text, size_t size) {
-  for (int digits = 6; digits <= 17; digits++) {
-    snprintf(text, size, "%.*g", digits, x);
-    if (strtod(text, NULL) == x) return;
-  }
-}
-
 static void spell(const blica_option *option, const void *options, char *text, size_t size) {
   const char *field = (const char *)options + option->offset;
   int64_t wide = 0;
   int narrow = 0;
   uint64_t seed = 0;
   double real = 0;
+  char number[BL_NUMBER_TEXT];
   switch (option->type) {
   case BLICA_OPT_INT:
     if (option->size == sizeof wide)
@@ -131,7 +125,9 @@ static void spell(const blica_option *option, const void *options, char *text, s
     snprintf(text, size, "%lld", (long long)wide);
     break;
   case BLICA_OPT_REAL:
-    memcpy(&real, field, sizeof real), spell_real(real, text, size);
+    memcpy(&real, field, sizeof real);
+    bl_number_text(real, number);
+    snprintf(text, size, "%s", number);
     break;
   case BLICA_OPT_TEXT:
     snprintf(text, size, "%s", field);
@@ -280,7 +276,7 @@ static blica_status add_data(facts *f, const digests *d) {
   char *const *variables = c ? c->variables : p->cor->variables, *const *segments = c ? c->segments : p->cor->segments;
   const double *samples = c ? c->samples : p->cor->samples;
   static const char *const kind[] = {"rows", "counts", "correlations"};
-  char name[512], value[64];
+  char name[512], value[BL_NUMBER_TEXT];
   TRY(add(f, "variables", "%d", n));
   TRY(add(f, "segments", "%d", u));
   TRY(add(f, "exact counts:", "%s", (c ? c->exact : p->cor->exact) ? "yes" : "no"));
@@ -292,7 +288,7 @@ static blica_status add_data(facts *f, const digests *d) {
     snprintf(name, sizeof name, "segment %d", s + 1);
     TRY(add(f, name, "'%s'", segments[s]));
     snprintf(name, sizeof name, "samples of segment '%s':", segments[s]);
-    spell_real(samples[s], value, sizeof value);
+    bl_number_text(samples[s], value);
     TRY(add(f, name, "%s", value));
     snprintf(name, sizeof name, "%s of segment '%s'", kind[d->look], segments[s]);
     TRY(add(f, name, "%c%016llx", DIGEST, (unsigned long long)d->digest[s]));

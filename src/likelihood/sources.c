@@ -23,7 +23,8 @@ typedef struct {
   double log_prior;  /* log weight of this round */
   double all;        /* weight of all rounds together, that a row of probability 1 would have */
   double *top, *sum; /* [patterns] largest log weight so far; sum of weights relative to it */
-  double *one, *two; /* [k,patterns] weighted sums of E z, E z^2 */
+  double *one, *two; /* [k,patterns] mean of z so far; weighted sum of squared deviations from it: no digits are lost
+                        when the mean is large (West, Communications of the ACM 22, 1979) */
   double *found;     /* [1+2k,patterns] of this round: log P, E z, var z of the standardised sources */
 } tally;
 
@@ -36,14 +37,14 @@ static void add(tally *t, int64_t pattern, int s, double log_weight, const doubl
     double scale = exp(t->top[pattern] - log_weight);
     t->top[pattern] = log_weight;
     t->sum[pattern] *= scale;
-    for (int j = 0; j < k; j++) one[j] *= scale, two[j] *= scale;
+    for (int j = 0; j < k; j++) two[j] *= scale;
   }
-  double weight = exp(log_weight - t->top[pattern]);
+  double weight = exp(log_weight - t->top[pattern]), before = t->sum[pattern], share = weight / (before + weight);
   t->sum[pattern] += weight;
   for (int j = 0; j < k; j++) {
-    double mean = mu[j] + sqrt(v[j]) * (first ? first[j] : 0.0);
-    one[j] += weight * mean;
-    two[j] += weight * (mean * mean + v[j] * (spread ? spread[j] : 1.0));
+    double change = mu[j] + sqrt(v[j]) * (first ? first[j] : 0.0) - one[j];
+    one[j] = before > 0 ? one[j] + share * change : one[j] + change;
+    two[j] += weight * v[j] * (spread ? spread[j] : 1.0) + before * share * change * change;
   }
 }
 
@@ -149,7 +150,7 @@ static void encode(const blica_model *model, const bl_merged *patterns, const in
           log_variance += x * e->logvar_weight[j + i * k];
         }
         t->one[at + j] = mean;
-        t->two[at + j] = mean * mean + exp(log_variance);
+        t->two[at + j] = exp(log_variance);
       }
     }
   }
@@ -170,9 +171,8 @@ static blica_status check_amortised(blica_ctx *ctx, const blica_model *model, bo
 static void write_row(const tally *t, int64_t place, int64_t row, blica_posterior *out) {
   if (out->loglik) out->loglik[row] = t->top[place] + log(t->sum[place] / t->all);
   for (int j = 0; j < t->k; j++) {
-    double mean = t->one[place * t->k + j] / t->sum[place];
-    out->mean[row * t->k + j] = mean;
-    out->sd[row * t->k + j] = sqrt(fmax(t->two[place * t->k + j] / t->sum[place] - mean * mean, 0.0));
+    out->mean[row * t->k + j] = t->one[place * t->k + j];
+    out->sd[row * t->k + j] = sqrt(t->two[place * t->k + j] / t->sum[place]);
   }
 }
 

@@ -380,16 +380,11 @@ done:
   return status;
 }
 
-blica_status blica_model_load(blica_ctx *ctx, const char *path, blica_model **out) {
+blica_status blica_model_parse(blica_ctx *ctx, const char *text, size_t length, const char *path, blica_model **out) {
   blica_status status;
   reader r = {ctx, path};
-  char *text = NULL;
-  size_t length;
   json_t *root = NULL;
   *out = NULL;
-  FILE *stream = fopen(path, "rb");
-  if (!stream) FAIL(ctx, BLICA_ERR_IO, "cannot open the model '%s': %s", path, strerror(errno));
-  TRY(read_file(&r, stream, &text, &length));
   TRY(check_depth(&r, text, length));
   json_error_t error;
   errno = 0;
@@ -406,6 +401,20 @@ done:
     *out = NULL;
   }
   json_decref(root);
+  return status;
+}
+
+blica_status blica_model_load(blica_ctx *ctx, const char *path, blica_model **out) {
+  blica_status status;
+  reader r = {ctx, path};
+  char *text = NULL;
+  size_t length;
+  *out = NULL;
+  FILE *stream = fopen(path, "rb");
+  if (!stream) FAIL(ctx, BLICA_ERR_IO, "cannot open the model '%s': %s", path, strerror(errno));
+  TRY(read_file(&r, stream, &text, &length));
+  TRY(blica_model_parse(ctx, text, length, path, out));
+done:
   bl_free(text);
   if (stream) fclose(stream);
   return status;

@@ -34,3 +34,35 @@ only_files() {
     return 1
   fi
 }
+
+# patience: the seconds after which something counts as hanging; the clock decides nothing else.
+patience() { echo "${BLICA_PATIENCE:-300}"; }
+
+# wait_for PID COMMAND...: polls until the command succeeds. Fails when the process has ended without it, or hangs.
+wait_for() {
+  local pid=$1 end=$((SECONDS + $(patience)))
+  shift
+  until "$@"; do
+    if ! kill -0 "$pid" 2>/dev/null; then
+      "$@" && return 0
+      echo "process $pid ended before: $*"
+      return 1
+    fi
+    [ "$SECONDS" -lt "$end" ] || { echo "process $pid hangs before: $*"; return 1; }
+    sleep 0.02
+  done
+}
+
+# wait_gone PID...: until none of the processes is left; other processes' children cannot be waited for otherwise.
+wait_gone() {
+  local pid end=$((SECONDS + $(patience)))
+  for pid in "$@"; do
+    while [ -e "/proc/$pid" ] && ! grep -q '^State:.*Z' "/proc/$pid/status" 2>/dev/null; do
+      [ "$SECONDS" -lt "$end" ] || { echo "process $pid is still there"; return 1; }
+      sleep 0.02
+    done
+  done
+}
+
+# larger FILE BYTES: the file is there and has more bytes.
+larger() { [ "$(stat -c %s "$1" 2>/dev/null || echo 0)" -gt "$2" ]; }

@@ -15,11 +15,38 @@ setup() {
   command -v mpirun >/dev/null || skip "mpirun is not installed (openmpi-bin)"
 }
 
-# ranks P ARGS...: blica-mpi on P ranks of one thread each; its exit code. BLICA_PATIENCE: seconds before it counts as hanging.
+# ranks P ARGS...: blica-mpi on P ranks of one thread each; its exit code.
 ranks() {
   local p=$1
   shift
-  timeout "${BLICA_PATIENCE:-120}" mpirun --quiet -n "$p" "$MPI" "$@" --threads 1 --quiet
+  timeout "$(patience)" mpirun --quiet -n "$p" "$MPI" "$@" --threads 1 --quiet
+}
+
+# ranks_of JOB: the process ids of the ranks, once all P are there: mpirun is the child of timeout, the ranks are its.
+ranks_of() {
+  local run
+  run=$(pgrep -P "$1" mpirun) && pgrep -P "$run" blica-mpi
+}
+all_ranks() { [ "$(ranks_of "$1" | wc -l)" = "$2" ]; }
+
+# kill_at CHECKPOINT BYTES P ARGS...: a fit on P ranks, all killed as soon as its checkpoint has more bytes; true when
+# that came before the end of the fit. No rank is left, so none can write the checkpoint again.
+kill_at() {
+  local file=$1 bytes=$2 p=$3 pids job
+  shift 3
+  timeout "$(patience)" mpirun --quiet -n "$p" "$MPI" "$@" --checkpoint "$file" --checkpoint-seconds 0 --threads 1 --quiet 2>/dev/null &
+  job=$!
+  wait_for "$job" all_ranks "$job" "$p" && pids=$(ranks_of "$job") && wait_for "$job" larger "$file" "$bytes" && kill -9 $pids
+  wait "$job" || true
+  wait_gone $pids
+  [ -f "$file" ]
+}
+
+# kill_ranks_at CHECKPOINT ...: the same, again when the fit was at its end before the kill.
+kill_ranks_at() {
+  local try
+  for try in 1 2 3 4 5; do kill_at "$@" && return 0; done
+  return 1
 }
 
 # same_models FILE...: equal but for the seconds.
@@ -63,23 +90,14 @@ same_fit() {
   "$BLICA" simulate --variables 400 --sources 5 --segments 2 --samples 200 --out a --quiet
   same_fit "3 4 5" a/data.csv --method blica --sources 5 --starts 1 --max-iterations 6
   "$BLICA" fit a/data.csv --method blica --sources 5 --starts 1 --max-iterations 6 --out m7.json --quiet --threads 7 || [ $? = 4 ]
-  timeout "${BLICA_PATIENCE:-120}" mpirun --quiet -n 3 "$MPI" fit a/data.csv --method blica --sources 5 --starts 1 --max-iterations 6 --out m8.json --quiet --threads 2 || [ $? = 4 ]
+  timeout "$(patience)" mpirun --quiet -n 3 "$MPI" fit a/data.csv --method blica --sources 5 --starts 1 --max-iterations 6 --out m8.json --quiet --threads 2 || [ $? = 4 ]
   same_models alone.json m7.json m8.json
   # a checkpoint of ranks that hold parts of segments is one of the same data
   many="fit a/data.csv --method blica --sources 5 --starts 100 --max-iterations 6 --threads 1 --quiet"
   "$BLICA" $many --out m8.json || [ $? = 4 ]
-  timeout "${BLICA_PATIENCE:-120}" mpirun --quiet -n 3 "$MPI" $many --out m9.json --checkpoint c --checkpoint-seconds 0 &
-  job=$!
-  for i in $(seq 1000); do
-    [ "$(stat -c %s c 2>/dev/null || echo 0)" -gt 10000 ] && break
-    sleep 0.02
-  done
-  kill $job
-  wait $job || true
-  [ -f c ]
-  "$BLICA" $many --out m9.json --checkpoint c --resume || [ $? = 4 ]
+  kill_ranks_at many.ckpt 10000 3 $many --out m9.json
+  "$BLICA" $many --out m9.json --checkpoint many.ckpt --resume || [ $? = 4 ]
   same_models m8.json m9.json
-  rm -f c
   "$BLICA" simulate --variables 400 --sources 3 --segments 1 --samples 200 --out b --quiet
   same_fit "2 4" b/data.csv --allow-unidentified --method blica --sources 3 --starts 1 --max-iterations 6
   same_fit "3" b/data.csv --allow-unidentified --method blica --sources 60 --starts 1 --max-iterations 4
@@ -115,7 +133,7 @@ same_fit() {
   same_fit "3" counts.csv --method blica --sources 20 --starts 1 --max-iterations 4
   # warnings name the same tables
   "$BLICA" fit mixed.csv --method blica --sources 20 --starts 1 --max-iterations 2 --out m.json 2>&1 | grep -E 'warning: .*(tables|vary)' >alone.txt
-  timeout "${BLICA_PATIENCE:-120}" mpirun --quiet -n 3 "$MPI" fit mixed.csv --method blica --sources 20 --starts 1 --max-iterations 2 --out m.json --threads 1 2>&1 |
+  timeout "$(patience)" mpirun --quiet -n 3 "$MPI" fit mixed.csv --method blica --sources 20 --starts 1 --max-iterations 2 --out m.json --threads 1 2>&1 |
     grep -E 'warning: .*(tables|vary)' >three.txt
   [ "$(wc -l <alone.txt)" -ge 2 ]
   cmp alone.txt three.txt
@@ -127,7 +145,7 @@ same_fit() {
   stream() { head -1 a/data.csv; for i in $(seq 1010); do cat rows; done; sed 's/[0-9]*$/end/' rows; }
   fit="--method blica --sources 20 --starts 1 --max-iterations 3 --quiet --threads 1"
   stream | "$BLICA" fit - $fit --out alone.json || [ $? = 4 ]
-  stream | timeout "${BLICA_PATIENCE:-120}" mpirun --quiet -n 3 "$MPI" fit - $fit --out m3.json || [ $? = 4 ]
+  stream | timeout "$(patience)" mpirun --quiet -n 3 "$MPI" fit - $fit --out m3.json || [ $? = 4 ]
   same_models alone.json m3.json
   grep -q '"end"' m3.json
 }
@@ -136,9 +154,8 @@ same_fit() {
   "$BLICA" simulate --variables 41 --sources 20 --segments 5 --samples 250 --out a --quiet
   fit="fit a/data.csv --method blica --sources 20 --starts 80 --max-iterations 30"
   "$BLICA" $fit --out alone.json --quiet --threads 1 || [ $? = 4 ]
-  ranks 3 $fit --checkpoint c --checkpoint-seconds 0 --max-seconds 0.3 --out part.json || [ $? = 4 ]
-  [ -f c ]
-  ranks 2 $fit --checkpoint c --resume --out m2.json || [ $? = 4 ]
+  kill_ranks_at three.ckpt 3000 3 $fit --out part.json
+  ranks 2 $fit --checkpoint three.ckpt --resume --out m2.json || [ $? = 4 ]
   same_models alone.json m2.json
 }
 
@@ -255,13 +272,13 @@ same_file() {
   ranks 2 fit a/data.csv --sources 2 --out none/m.json 2>err.txt || code=$?
   [ "$code" = 3 ]
   [ "$(grep -c 'cannot write' err.txt)" = 1 ]
-  [ "$(timeout 60 mpirun --quiet -n 2 "$MPI" --version | wc -l)" = 1 ]
+  [ "$(timeout "$(patience)" mpirun --quiet -n 2 "$MPI" --version | wc -l)" = 1 ]
 }
 
 @test "a process that fails alone says so and ends the others" {
   "$BLICA" simulate --variables 4 --sources 2 --segments 3 --samples 50 --out a --quiet
   code=0
-  timeout 60 mpirun --quiet -n 1 "$MPI" sources a/model.json a/data.csv --out s.csv : \
+  timeout "$(patience)" mpirun --quiet -n 1 "$MPI" sources a/model.json a/data.csv --out s.csv : \
     -n 1 "$MPI" sources nothing.json a/data.csv --out s.csv >out.txt 2>err.txt || code=$?
   [ "$code" = 3 ]
   grep -q 'process 1 of 2: .*nothing.json' err.txt
@@ -271,17 +288,15 @@ same_file() {
 @test "a lost rank ends the job with a message, without a hang or half an output" {
   "$BLICA" simulate --variables 60 --sources 60 --segments 8 --samples 200 --out a --quiet
   for victim in 1 3; do
-    timeout 100 mpirun -n 3 "$MPI" fit a/data.csv --method blica --sources 60 --starts 1000 --threads 1 --out m.json >out.txt 2>err.txt &
+    timeout "$(patience)" mpirun -n 3 "$MPI" fit a/data.csv --method blica --sources 60 --starts 1000 --threads 1 --out m.json >out.txt 2>err.txt &
     job=$!
-    for i in $(seq 200); do
-      grep -q 'method blica' err.txt && break
-      sleep 0.1
-    done
-    sleep 0.$((victim * 3))
-    run=$(pgrep -P "$job" mpirun)
-    kill -9 "$(pgrep -P "$run" | sed -n "${victim}p")"
+    wait_for "$job" all_ranks "$job" 3
+    pids=$(ranks_of "$job")
+    wait_for "$job" grep -q 'method blica' err.txt
+    kill -9 "$(echo $pids | cut -d' ' -f$victim)"
     code=0
     wait "$job" || code=$?
+    wait_gone $pids
     [ "$code" = 137 ]
     grep -q "rank $((victim - 1)) .*exited on signal 9" err.txt
     [ "$(ls)" = "$(printf 'a\nerr.txt\nout.txt')" ]

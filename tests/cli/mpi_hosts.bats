@@ -34,7 +34,7 @@ teardown() {
 
 hosts() {
   export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_mpi_yield_when_idle=1
-  timeout 100 ip netns exec "$one" unshare -u sh -c 'hostname blica-one; exec "$@"' sh mpirun --quiet --bind-to none \
+  timeout "${BLICA_PATIENCE:-300}" ip netns exec "$one" unshare -u sh -c 'hostname blica-one; exec "$@"' sh mpirun --quiet --bind-to none \
     --mca plm_rsh_agent "$PWD/agent" --mca btl self,tcp --mca btl_tcp_if_include 10.77.0.0/24 \
     --mca oob_tcp_if_include 10.77.0.0/24 --host 10.77.0.1:1,10.77.0.2:1 -n 2 "$@"
 }

@@ -67,17 +67,17 @@ load helpers
   grep -q "standard output" err.txt
 }
 
-# on_terminal SECONDS COMMAND...: what the command shows on a terminal; interrupted after so many seconds.
+# on_terminal TEXT COMMAND...: what the command shows on a terminal; interrupted once it has shown the text.
 on_terminal() {
-  /usr/bin/python3 - "$@" <<'P'
+  /usr/bin/python3 - "$(patience)" "$@" <<'P'
 import os, pty, select, signal, sys, time
 pid, terminal = pty.fork()
 if pid == 0:
     os.environ["TERM"] = "xterm"
-    os.execvp(sys.argv[2], sys.argv[2:])
+    os.execvp(sys.argv[3], sys.argv[3:])
 shown, end, sent = b"", time.time() + float(sys.argv[1]), False
 while True:
-    if time.time() > end and not sent:
+    if not sent and (sys.argv[2].encode() in shown or time.time() > end):
         os.kill(pid, signal.SIGINT)
         sent = True
     if select.select([terminal], [], [], 0.1)[0]:
@@ -95,12 +95,12 @@ P
 
 @test "on a terminal: progress after a while, colour for errors unless NO_COLOR" {
   "$BLICA" simulate --variables 30 --sources 30 --samples 100 --out d --quiet
-  shown=$(on_terminal 4 "$BLICA" fit d/data.csv --sources 30 --starts 1000 --out m.json)
+  shown=$(on_terminal iteration "$BLICA" fit d/data.csv --sources 30 --starts 1000 --out m.json)
   [[ $shown == *"\\r\\x1b[K"*"iteration"* ]] || { echo "$shown"; return 1; }
   [[ $shown == *"exit 130" ]] || { echo "$shown"; return 1; }
   [ -s m.json ]
-  shown=$(on_terminal 9 "$BLICA" nosuch)
+  shown=$(on_terminal "no such text" "$BLICA" nosuch)
   [[ $shown == *"x1b[1;31m"*"exit 2" ]] || { echo "$shown"; return 1; }
-  shown=$(NO_COLOR=1 on_terminal 9 "$BLICA" nosuch)
+  shown=$(NO_COLOR=1 on_terminal "no such text" "$BLICA" nosuch)
   [[ $shown != *"x1b"* ]] || { echo "$shown"; return 1; }
 }

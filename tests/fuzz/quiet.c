@@ -31,6 +31,10 @@ void messages_attach(blica_ctx *ctx) {
 void messages_quiet(bool quiet) {
   (void)quiet;
 }
+const char *shown(const char *text, char buffer[SHOWN_TEXT]) {
+  snprintf(buffer, SHOWN_TEXT, "%s", text);
+  return buffer;
+}
 bool interrupted(void) {
   return false;
 }

@@ -184,8 +184,12 @@ test_that("a user interrupt stops a fit", {
   skip_on_os("windows")
   big <- blica_simulate(variables = 40, sources = 40, segments = 40, samples = 200)
   pid <- Sys.getpid()
-  system(sprintf("(sleep 1; kill -INT %d) &", pid))
-  caught <- tryCatch({ blica(segment ~ ., big$data, 40, starts = 1000, threads = 1); "finished" }, interrupt = function(c) "interrupted")
+  running <- tempfile("running") # made by the first message of the fit
+  system(sprintf("(until [ -e %s ]; do kill -0 %d || exit; sleep 0.1; done; kill -INT %d) &", running, pid, pid))
+  caught <- tryCatch(
+    withCallingHandlers({ blica(segment ~ ., big$data, 40, starts = 1000, threads = 1, verbose = TRUE); "finished" },
+                        message = function(m) { file.create(running); invokeRestart("muffleMessage") }),
+    interrupt = function(c) "interrupted")
   expect_identical(caught, "interrupted")
 })
 

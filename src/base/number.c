@@ -1,0 +1,39 @@
+/* number.c - see number.h. The calling thread is in the C locale for the moment of a conversion; uselocale touches no
+ * other thread. The C libraries of Linux and BSD keep the C locale as a constant, so that making it costs nothing. */
+#include "base/number.h"
+
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+typedef struct {
+  locale_t made, before;
+} passage;
+
+static passage enter(void) {
+  passage p = {newlocale(LC_ALL_MASK, "C", (locale_t)0), (locale_t)0};
+  if (p.made) p.before = uselocale(p.made);
+  return p;
+}
+
+static void leave(passage p) {
+  if (!p.made) return;
+  uselocale(p.before);
+  freelocale(p.made);
+}
+
+double bl_strtod(const char *text, char **end) {
+  passage p = enter();
+  double value = strtod(text, end);
+  leave(p);
+  return value;
+}
+
+void bl_number_text(double value, char text[BL_NUMBER_TEXT]) {
+  passage p = enter();
+  for (int digits = 15; digits <= 17; digits++) {
+    snprintf(text, BL_NUMBER_TEXT, "%.*g", digits, value);
+    if (strtod(text, NULL) == value) break;
+  }
+  leave(p);
+}

@@ -1,0 +1,62 @@
+/* text.c - see text.h. */
+#include "base/text.h"
+
+#include <string.h>
+
+/* Bytes of the sequence that the byte begins, or 0. */
+static int promised(unsigned char first) {
+  return first < 0x80                     ? 1
+         : first >= 0xc2 && first <= 0xdf ? 2
+         : first >= 0xe0 && first <= 0xef ? 3
+         : first >= 0xf0 && first <= 0xf4 ? 4
+                                          : 0;
+}
+
+static bool continues(char byte) {
+  return ((unsigned char)byte & 0xc0) == 0x80;
+}
+
+int bl_utf8_length(const char *s) {
+  const unsigned char first = (unsigned char)s[0], second = first ? (unsigned char)s[1] : 0;
+  int length = promised(first);
+  for (int i = 1; i < length; i++)
+    if (!continues(s[i])) return 0;
+  if ((first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f)) return 0;
+  if ((first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f)) return 0;
+  return length;
+}
+
+bool bl_is_utf8(const char *text) {
+  for (int length; *text; text += length)
+    if ((length = bl_utf8_length(text)) == 0) return false;
+  return true;
+}
+
+/* C0, DEL and C1 controls. */
+static bool is_control(const char *s, int length) {
+  const unsigned char first = (unsigned char)s[0];
+  return (length == 1 && (first < 0x20 || first == 0x7f)) ||
+         (length == 2 && first == 0xc2 && (unsigned char)s[1] < 0xa0);
+}
+
+/* Bytes of a sequence that begins properly and ends too early, or 0. */
+static int cut_short(const char *s) {
+  int length = promised((unsigned char)s[0]), have = 1;
+  while (have < length && continues(s[have])) have++;
+  return length > 1 && have < length ? have : 0;
+}
+
+void bl_text_clean(char *text) {
+  char *to = text;
+  for (const char *s = text; *s;) {
+    int length = bl_utf8_length(s);
+    if (length && !is_control(s, length)) {
+      memmove(to, s, (size_t)length);
+      to += length;
+    } else if (length || !cut_short(s)) {
+      *to++ = '?';
+    }
+    s += length ? length : cut_short(s) ? cut_short(s) : 1;
+  }
+  *to = 0;
+}
