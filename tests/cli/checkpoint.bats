@@ -101,7 +101,8 @@ P
   printf '\7' | dd of=newer bs=1 seek=8 conv=notrunc 2>/dev/null
   run_code 3 "${same[@]}" newer
   says "has format version 7; this program reads version 1"
-  run_code 3 "${same[@]}" "$BATS_FILE_TMPDIR/d/data.csv"
+  cp "$BATS_FILE_TMPDIR/d/data.csv" foreign
+  run_code 3 "${same[@]}" foreign
   says "is not a checkpoint of blica"
   : >empty
   run_code 3 "${same[@]}" empty

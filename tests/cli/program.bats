@@ -47,7 +47,7 @@ load helpers
   run_code 2 simulate --out
   says "--out needs a value"
   run_code 3 compare -- --a --b
-  says "'--a'"
+  says "--a: cannot read"
 }
 
 @test "notes go to stderr, --quiet ends them, nothing is coloured off a terminal" {
