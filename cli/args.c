@@ -123,6 +123,17 @@ static bool fits_no_data(const blica_option *option, const char *value) {
   return strcmp(option->name, "sources") == 0 && strtol(value, &end, 10) < 1 && end != value && !*end;
 }
 
+/* Files may have other names on other hosts, and threads be fewer there. */
+static void note_given(program *p, const blica_option *option, const char *value) {
+  static const char *const own[] = {"out", "checkpoint", "segment_file", "figures", "threads", "quiet"};
+  size_t at = strlen(p->given);
+  bool differs = false;
+  for (size_t i = 0; i < sizeof own / sizeof *own; i++) differs = differs || strcmp(own[i], option->name) == 0;
+  char flag[64];
+  flag_of(option, flag, sizeof flag);
+  if (!differs) snprintf(p->given + at, sizeof p->given - at, "%s %s\n", flag, value);
+}
+
 static int parse_flag(program *p, int argc, char **argv, int *at, const target *list, int count, bool *seen) {
   const char *flag = argv[*at], *equals = strchr(flag, '=');
   size_t length = equals ? (size_t)(equals - flag) : strlen(flag);
@@ -141,6 +152,7 @@ static int parse_flag(program *p, int argc, char **argv, int *at, const target *
     value = argv[*at];
   }
   seen[t - list] = true;
+  note_given(p, t->option, value);
   if (blica_option_set(p->ctx, t->option, t->values, value) != BLICA_OK) {
     say_error("%s: %s", p->command->name, blica_message(p->ctx));
     return fits_no_data(t->option, value) ? EXIT_DATA : EXIT_USAGE;

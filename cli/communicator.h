@@ -12,6 +12,8 @@ void communicator_begin(int *argc, char ***argv); /* before anything else */
 void communicator_share(bool shared);             /* whether all run the command together, or the first alone */
 const blica_comm *communicator(void);             /* for blica_set_comm; NULL: alone */
 bool leads(void);
+/* Whether all processes give the same lines; the leading one says which differ. A call of all, before any other. */
+bool communicator_same(const char *lines);
 int communicator_threads(int wanted); /* threads of this process when 0 (as many as cores) is wanted */
 bool agree_on(bool here);             /* what the leading process says; a call of all */
 void all_here(void); /* waits until all have come this far: before the leading process writes what all have made */

@@ -110,6 +110,38 @@ bool leads(void) {
   return rank == 0;
 }
 
+/* The first line in which two texts differ, of each. */
+static void first_difference(const char *a, const char *b, char *line_a, char *line_b, size_t room) {
+  for (;;) {
+    size_t x = strcspn(a, "\n"), y = strcspn(b, "\n");
+    snprintf(line_a, room, "%.*s", (int)x, a);
+    snprintf(line_b, room, "%.*s", (int)y, b);
+    if (strcmp(line_a, line_b) != 0 || !a[x] || !b[y]) return;
+    a += x + 1, b += y + 1;
+  }
+}
+
+bool communicator_same(const char *lines) {
+  enum { TEXT = 8192, LINE = 256 };
+  static char own[TEXT], first[TEXT], other[TEXT];
+  int differing = size;
+  if (size == 1) return true;
+  snprintf(own, sizeof own, "%s", lines);
+  memcpy(first, own, sizeof own);
+  MPI_Bcast(first, TEXT, MPI_CHAR, 0, work);
+  int mine = strcmp(own, first) == 0 ? size : rank;
+  MPI_Allreduce(&mine, &differing, 1, MPI_INT, MPI_MIN, work);
+  if (differing == size) return true;
+  memcpy(other, own, sizeof own);
+  MPI_Bcast(other, TEXT, MPI_CHAR, differing, work);
+  char there[LINE], here[LINE];
+  first_difference(other, first, there, here, LINE);
+  say_error("the processes differ: process %d of %d has '%s', the first has '%s'; all must have the same program, kind "
+            "of processor and options",
+            differing, size, there, here);
+  return false;
+}
+
 int communicator_threads(int wanted) {
   long cores = sysconf(_SC_NPROCESSORS_ONLN);
   if (wanted > 0) return wanted;

@@ -38,6 +38,26 @@ static bool enough_memory(void) {
   return block != NULL;
 }
 
+#ifdef __ELF__ /* the linker leaves a weak symbol NULL when no library has it */
+extern int blas_thread_shutdown_(void) __attribute__((weak));
+extern void openblas_set_num_threads(int threads) __attribute__((weak));
+extern char *openblas_get_corename(void) __attribute__((weak));
+#else
+static int (*const blas_thread_shutdown_)(void) = NULL;
+static void (*const openblas_set_num_threads)(int threads) = NULL;
+static char *(*const openblas_get_corename)(void) = NULL;
+#endif
+
+/* Whether all processes were started alike: they take the same decisions because they compute the same numbers. */
+static bool started_alike(program *p) {
+  static const char *const level[] = {"auto", "scalar", "AVX2", "AVX-512"};
+  char facts[sizeof p->given + 256];
+  snprintf(facts, sizeof facts, "blica %s\ncommand %s, %d files\n%sSIMD level %s\nBLAS kernels %s\n", blica_version(),
+           p->command->name, p->operand_count, p->given, level[blica_simd_level(p->ctx)],
+           openblas_get_corename ? openblas_get_corename() : "unknown");
+  return communicator_same(facts);
+}
+
 static int run_command(program *p, int argc, char **argv) {
   bool help;
   int code = EXIT_FAILED;
@@ -49,6 +69,9 @@ static int run_command(program *p, int argc, char **argv) {
   }
   code = args_parse(p, argc, argv, values, &help);
   if (code != 0) goto done;
+  code = EXIT_USAGE;
+  if (!started_alike(p)) goto done;
+  code = EXIT_OK;
   if (help) {
     print_help(p->command);
     goto done;
@@ -112,14 +135,6 @@ static int start(int argc, char **argv) {
   blica_ctx_free(p.ctx);
   return finish(code);
 }
-
-#ifdef __ELF__ /* the linker leaves a weak symbol NULL when no library has it */
-extern int blas_thread_shutdown_(void) __attribute__((weak));
-extern void openblas_set_num_threads(int threads) __attribute__((weak));
-#else
-static int (*const blas_thread_shutdown_)(void) = NULL;
-static void (*const openblas_set_num_threads)(int threads) = NULL;
-#endif
 
 /* OpenBLAS starts threads when it is loaded, which look for work for a tenth of a second before they sleep, beside
  * other processes' work. All threads here are our own, so they are sent home at once. */

@@ -45,6 +45,7 @@ struct program {
   char **operands;
   int operand_count;
   int threads, quiet; /* options of every command */
+  char given[4096];   /* the command and its options, a line each, as all processes must have been given them */
 };
 
 /* Commands that draw, which a build without BLICA_REPORT leaves out. */

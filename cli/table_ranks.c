@@ -4,10 +4,12 @@
  * Anything else (compressed, standard input, .npy, segments by row number, quoted fields, which may hold line ends) is
  * read by the first process. So is a table in which any process met an error: the message is then that of one process
  * alone. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/digest.h"
 #include "communicator.h"
 #include "table.h"
 
@@ -26,6 +28,32 @@ static blica_status follow(blica_status status, char *message) {
       comm->broadcast(message, TABLE_MESSAGE, 0, comm->user) != 0)
     return table_fail(message, BLICA_ERR_INTERNAL, "the other processes cannot be reached");
   return (blica_status)word;
+}
+
+/* Whether every process that has a file of that name has the first one's: of its size, and with the same bytes in parts
+ * of it, for each process is to read another part. */
+static blica_status same_files(const char *path, char *message) {
+  enum { BLOCKS = 64, BYTES = 1 << 14 };
+  const blica_comm *comm = communicator();
+  struct stat info;
+  uint64_t own[2] = {0}, first[2];
+  FILE *f = strcmp(path, "-") != 0 && stat(path, &info) == 0 && S_ISREG(info.st_mode) ? fopen(path, "rb") : NULL;
+  if (f) {
+    char block[BYTES];
+    own[0] = (uint64_t)info.st_size + 1;
+    for (int i = 0; i < BLOCKS; i++) {
+      if (fseeko(f, (off_t)(info.st_size / BLOCKS * i), SEEK_SET) != 0) break;
+      own[1] = bl_digest(own[1], block, fread(block, 1, sizeof block, f));
+    }
+    fclose(f);
+  }
+  memcpy(first, own, sizeof own);
+  if (comm->broadcast(first, sizeof first, 0, comm->user) != 0)
+    return table_fail(message, BLICA_ERR_INTERNAL, "the other processes cannot be reached");
+  if (!any(f && memcmp(own, first, sizeof own) != 0)) return BLICA_OK;
+  return table_fail(message, BLICA_ERR_DATA,
+                    "%s: the processes differ: another one has another file of that name; all must have the same data",
+                    path);
 }
 
 static bool divisible(const table *t) {
@@ -100,9 +128,10 @@ static bool read_part(blica_ctx *ctx, const char *path, const table_options *opt
 blica_status table_ranks_read(blica_ctx *ctx, const char *path, const table_options *options, char *message,
                               blica_data **out) {
   blica_data *part = NULL;
-  blica_status status = BLICA_OK;
   bool told;
   table *t;
+  blica_status status = same_files(path, message);
+  if (status != BLICA_OK) return status;
   blica_set_comm(ctx, NULL); /* each works on its own rows */
   if (!read_part(ctx, path, options, message, &told, &part)) {
     status = open_first(ctx, path, options, told, message, &t);
@@ -196,7 +225,8 @@ static blica_status feed_first(feeding *f, const table_options *options) {
 blica_status table_ranks_counts(blica_ctx *ctx, const char *path, const table_options *options,
                                 const blica_fit_options *fit, char *message, blica_counts **out) {
   feeding f = {.ctx = ctx, .path = path, .message = message};
-  blica_status status = begin_count(&f, fit);
+  blica_status status = same_files(path, message);
+  if (status == BLICA_OK) status = begin_count(&f, fit);
   if (status != BLICA_OK) return status;
   f.parts = open_parts(ctx, path, options, message, &f.told, &f.t);
   int end = f.parts ? feed(&f, &status) : STUCK;

@@ -9,7 +9,7 @@ set(CLI_DEPENDS blica_flags blica PkgConfig::JANSSON PkgConfig::ZLIB PkgConfig::
 if(BLICA_REPORT)
   list(APPEND CLI_DEPENDS PkgConfig::CAIRO)
 endif()
-add_library(blica_cli_objects OBJECT ${CLI_SOURCES} src/base/outfile.c src/base/npy.c)
+add_library(blica_cli_objects OBJECT ${CLI_SOURCES} src/base/outfile.c src/base/npy.c src/base/number.c src/base/text.c)
 target_include_directories(blica_cli_objects PRIVATE cli report experiments src ${CSV_INCLUDE})
 target_link_libraries(blica_cli_objects PRIVATE ${CLI_DEPENDS})
 if(BLICA_REPORT)

@@ -73,6 +73,7 @@ int bl_max_threads(const blica_ctx *ctx); /* upper bound of `thread` + 1 in a bl
 /* Between the two, BLAS runs on the calling thread alone; calls may nest and overlap. */
 void bl_blas_hold(void);
 void bl_blas_release(void);
+const char *bl_blas_name(void); /* of the kernels that BLAS chose for this processor; "unknown" when it does not say */
 
 /* A single-threaded child context for one item of a parallel loop; same hooks. The item that runs in the
  * calling thread (thread 0) may poll the user, the others only read what it learned. */

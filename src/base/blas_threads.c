@@ -8,9 +8,11 @@
 #ifdef __ELF__ /* the linker leaves a weak symbol NULL when no library has it */
 extern int openblas_get_num_threads(void) __attribute__((weak));
 extern void openblas_set_num_threads(int threads) __attribute__((weak));
+extern char *openblas_get_corename(void) __attribute__((weak));
 #else
 static int (*const openblas_get_num_threads)(void) = NULL;
 static void (*const openblas_set_num_threads)(int threads) = NULL;
+static char *(*const openblas_get_corename)(void) = NULL;
 #endif
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -50,4 +52,8 @@ void bl_blas_release(void) {
   pthread_mutex_lock(&lock);
   if (holders > 0 && --holders == 0 && before != 1) openblas_set_num_threads(before);
   pthread_mutex_unlock(&lock);
+}
+
+const char *bl_blas_name(void) {
+  return openblas_get_corename ? openblas_get_corename() : "unknown";
 }

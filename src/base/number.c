@@ -5,6 +5,9 @@
 #include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
+#ifdef __APPLE__
+#include <xlocale.h>
+#endif
 
 typedef struct {
   locale_t made, before;

@@ -9,6 +9,8 @@
 
 #include "data/pack.h"
 
+#include "base/digest.h"
+
 void blica_packer_free(blica_packer *packer) {
   if (!packer) return;
   bl_free_texts(packer->variables, packer->n);
@@ -290,4 +292,10 @@ void blica_data_free(blica_data *data) {
   bl_free(data->present);
   bl_free(data->row_segment);
   bl_free(data);
+}
+
+uint64_t bl_data_digest(const blica_data *data, int s) {
+  size_t bytes = (size_t)data->words[s] * (size_t)data->n * sizeof(uint64_t);
+  uint64_t digest = bl_digest(0, data->ones[s], bytes);
+  return data->present[s] ? bl_digest(digest, data->present[s], bytes) : digest;
 }

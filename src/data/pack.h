@@ -31,4 +31,7 @@ blica_status bl_pack_add_block(blica_ctx *ctx, bl_segment_bits *bits, size_t n);
 /* The first missing value of a segment: all rows before were present. */
 blica_status bl_pack_begin_missing(blica_ctx *ctx, bl_segment_bits *bits, size_t n);
 
+/* A digest of the values of segment s. */
+uint64_t bl_data_digest(const blica_data *data, int s);
+
 #endif

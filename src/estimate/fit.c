@@ -6,6 +6,7 @@
 
 #include "cor/correlate.h"
 #include "counts/counts.h"
+#include "estimate/fit_same.h"
 #include "estimate/method.h"
 #include "estimate/resume.h"
 #include "model/model.h"
@@ -166,6 +167,7 @@ blica_status blica_fit(blica_ctx *ctx, const blica_input *input, const blica_fit
   *out = NULL;
   bl_poll_reset(ctx);
   bl_blas_hold();
+  TRY(bl_fit_same(ctx, input, options));
   TRY(check(ctx, input, options, &estimator, &shape));
   resolved = resolve(options, estimator);
   const bl_purpose purpose = bl_method_purpose(&resolved);

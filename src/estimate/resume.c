@@ -1,7 +1,6 @@
 /* resume.c - facts about a fit, kept in its checkpoint and compared on resume. See resume.h. */
 #include "estimate/resume.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,45 +8,11 @@
 #include "base/digest.h"
 #include "base/number.h"
 #include "base/share.h"
+#include "data/pack.h"
 #include "num/products.h"
+#include "ranks/facts.h"
 
-/* ---- a list of named facts ---- */
-
-typedef struct {
-  blica_ctx *ctx;
-  size_t count, room;
-  char **text; /* name and value by turns */
-} facts;
-
-static void facts_free(facts *f) {
-  for (size_t i = 0; f->text && i < 2 * f->count; i++) bl_free(f->text[i]);
-  bl_free(f->text);
-  *f = (facts){.ctx = f->ctx};
-}
-
-static blica_status more_room(facts *f, size_t room) {
-  blica_status status = bl_resize(f->ctx, 2 * f->count, 2 * room, &f->text);
-  if (status == BLICA_OK) f->room = room;
-  return status;
-}
-
-static blica_status add(facts *f, const char *name, const char *format, ...) __attribute__((format(printf, 3, 4)));
-static blica_status add(facts *f, const char *name, const char *format, ...) {
-  blica_status status = BLICA_OK;
-  char value[512];
-  va_list args;
-  va_start(args, format);
-  vsnprintf(value, sizeof value, format, args);
-  va_end(args);
-  if (f->count == f->room) TRY(more_room(f, 2 * f->room + 32));
-  char **pair = f->text + 2 * f->count;
-  pair[0] = pair[1] = NULL;
-  f->count++;
-  TRY(bl_copy_text(f->ctx, name, &pair[0]));
-  TRY(bl_copy_text(f->ctx, value, &pair[1]));
-done:
-  return status;
-}
+/* ---- facts in a checkpoint ---- */
 
 static void pass_text(bl_state *state, blica_ctx *ctx, char **text) {
   uint64_t length = state->reading ? 0 : strlen(*text);
@@ -58,12 +23,12 @@ static void pass_text(bl_state *state, blica_ctx *ctx, char **text) {
 }
 
 static void pass_facts(bl_state *state, void *user) {
-  facts *f = user;
+  bl_facts *f = user;
   uint64_t count = f->count;
   BL_PASS(state, count);
   if (state->reading && state->status == BLICA_OK) {
     if (count > state->size / (2 * sizeof count)) state->status = BLICA_ERR_FORMAT;
-    if (state->status == BLICA_OK) state->status = more_room(f, count);
+    if (state->status == BLICA_OK) state->status = bl_facts_reserve(f, count);
     if (state->status != BLICA_OK) return;
     memset(f->text, 0, 2 * count * sizeof *f->text);
     f->count = count;
@@ -73,10 +38,8 @@ static void pass_facts(bl_state *state, void *user) {
 
 /* ---- comparing ---- */
 
-static const char DIGEST = '#'; /* first letter of values that mean nothing to a reader */
-
 static blica_status differ(blica_ctx *ctx, const char *path, char **then, char **now) {
-  if (strcmp(then[0], now[0]) == 0 && now[1][0] == DIGEST)
+  if (strcmp(then[0], now[0]) == 0 && now[1][0] == *BL_FACTS_DIGEST)
     return bl_fail(ctx, BLICA_ERR_DATA, "checkpoint '%s' was made with other data: the %s differ", path, now[0]);
   return bl_fail(
       ctx, BLICA_ERR_DATA,
@@ -86,9 +49,9 @@ static blica_status differ(blica_ctx *ctx, const char *path, char **then, char *
 }
 
 /* Keeps the facts in a new checkpoint; in one that was read, compares. */
-static blica_status settle(blica_ctx *ctx, bl_checkpoint *checkpoint, const char *name, facts *now) {
+static blica_status settle(blica_ctx *ctx, bl_checkpoint *checkpoint, const char *name, bl_facts *now) {
   blica_status status = BLICA_OK;
-  facts then = {.ctx = ctx};
+  bl_facts then = {.ctx = ctx};
   char end[] = "nothing", more[] = "more", *none[] = {end, more};
   bl_stage root = {.checkpoint = checkpoint}, stage = bl_stage_below(&root, "%s", name);
   if (bl_stage_find(&stage) == BL_STAGE_NONE) {
@@ -103,68 +66,21 @@ static blica_status settle(blica_ctx *ctx, bl_checkpoint *checkpoint, const char
     goto done;
   }
 done:
-  facts_free(&then);
+  bl_facts_free(&then);
   return status;
 }
 
 /* ---- program and options ---- */
 
-static void spell(const blica_option *option, const void *options, char *text, size_t size) {
-  const char *field = (const char *)options + option->offset;
-  int64_t wide = 0;
-  int narrow = 0;
-  uint64_t seed = 0;
-  double real = 0;
-  char number[BL_NUMBER_TEXT];
-  switch (option->type) {
-  case BLICA_OPT_INT:
-    if (option->size == sizeof wide)
-      memcpy(&wide, field, sizeof wide);
-    else
-      memcpy(&narrow, field, sizeof narrow), wide = narrow;
-    snprintf(text, size, "%lld", (long long)wide);
-    break;
-  case BLICA_OPT_REAL:
-    memcpy(&real, field, sizeof real);
-    bl_number_text(real, number);
-    snprintf(text, size, "%s", number);
-    break;
-  case BLICA_OPT_TEXT:
-    snprintf(text, size, "%s", field);
-    break;
-  case BLICA_OPT_FLAG:
-    memcpy(&narrow, field, sizeof narrow), snprintf(text, size, "%s", narrow ? "yes" : "no");
-    break;
-  case BLICA_OPT_SEED:
-    memcpy(&seed, field, sizeof seed), snprintf(text, size, "%llu", (unsigned long long)seed);
-    break;
-  }
-}
-
-/* Options that do not decide the result: they may change from run to run. */
-static bool free_to_change(const char *name) {
-  static const char *const names[] = {"max_seconds", "checkpoint", "checkpoint_seconds", "resume"};
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-    if (strcmp(names[i], name) == 0) return true;
-  return false;
-}
-
-static blica_status add_options(facts *f, const bl_resume_options *o) {
-  blica_status status;
-  TRY(add(f, "blica", "%s", blica_version()));
-  for (int i = 0; i < o->count; i++) {
-    char value[64];
-    if (free_to_change(o->table[i].name)) continue;
-    spell(&o->table[i], o->options, value, sizeof value);
-    TRY(add(f, o->table[i].name, "%s", value));
-  }
-done:
-  return status;
+static blica_status add_options(bl_facts *f, const bl_resume_options *o) {
+  /* these do not decide the result and may change from run to run */
+  static const char *const skip[] = {"max_seconds", "checkpoint", "checkpoint_seconds", "resume", NULL};
+  return bl_facts_options(f, o->table, o->count, o->options, skip);
 }
 
 blica_status bl_resume_begin(blica_ctx *ctx, const bl_resume_options *o, double deadline, bl_checkpoint **out) {
   blica_status status = BLICA_OK;
-  facts own = {.ctx = ctx};
+  bl_facts own = {.ctx = ctx};
   *out = NULL;
   if (!o->checkpoint && !o->resume) return BLICA_OK;
   if (!o->checkpoint || !o->checkpoint[0])
@@ -175,7 +91,7 @@ blica_status bl_resume_begin(blica_ctx *ctx, const bl_resume_options *o, double 
   TRY(add_options(&own, o));
   TRY(settle(ctx, *out, "options", &own));
 done:
-  facts_free(&own);
+  bl_facts_free(&own);
   return status;
 }
 
@@ -198,28 +114,22 @@ typedef struct {
   uint64_t *digest; /* [u] */
 } digests;
 
-static uint64_t digest_rows(const blica_data *d, int s) {
-  size_t bytes = (size_t)d->words[s] * (size_t)d->n * sizeof(uint64_t);
-  uint64_t digest = bl_digest(0, d->ones[s], bytes);
-  return d->present[s] ? bl_digest(digest, d->present[s], bytes) : digest;
-}
-
 blica_status bl_resume_rows(blica_ctx *ctx, bl_checkpoint *checkpoint, const blica_data *data) {
   blica_status status = BLICA_OK;
-  facts own = {.ctx = ctx};
+  bl_facts own = {.ctx = ctx};
   char name[64];
   if (!checkpoint) return BLICA_OK;
-  TRY(add(&own, "variables", "%d", data->n));
-  TRY(add(&own, "rows:", "%lld", (long long)data->rows));
+  TRY(bl_facts_add(&own, "variables", "%d", data->n));
+  TRY(bl_facts_add(&own, "rows:", "%lld", (long long)data->rows));
   for (int i = 0; i < data->n; i++) {
     snprintf(name, sizeof name, "variable %d", i + 1);
-    TRY(add(&own, name, "'%s'", data->variables[i]));
+    TRY(bl_facts_add(&own, name, "'%s'", data->variables[i]));
   }
   for (int s = 0; s < data->u; s++)
-    TRY(add(&own, "rows", "%c%016llx", DIGEST, (unsigned long long)digest_rows(data, s)));
+    TRY(bl_facts_add(&own, "rows", "%s%016llx", BL_FACTS_DIGEST, (unsigned long long)bl_data_digest(data, s)));
   TRY(settle(ctx, checkpoint, "data", &own));
 done:
-  facts_free(&own);
+  bl_facts_free(&own);
   return status;
 }
 
@@ -242,7 +152,7 @@ static void digest_segment(int64_t s, int thread, void *user) {
   digests *d = user;
   const bl_problem *p = d->problem;
   (void)thread;
-  d->digest[s] = d->look == ROWS     ? digest_rows(p->data, (int)s)
+  d->digest[s] = d->look == ROWS     ? bl_data_digest(p->data, (int)s)
                  : d->look == COUNTS ? digest_counts(p->counts, (int)s)
                                      : digest_cor(p->cor, (int)s);
 }
@@ -268,7 +178,7 @@ done:
   return status;
 }
 
-static blica_status add_data(facts *f, const digests *d) {
+static blica_status add_data(bl_facts *f, const digests *d) {
   blica_status status;
   const bl_problem *p = d->problem;
   const blica_counts *c = p->cor ? NULL : p->counts;
@@ -277,21 +187,21 @@ static blica_status add_data(facts *f, const digests *d) {
   const double *samples = c ? c->samples : p->cor->samples;
   static const char *const kind[] = {"rows", "counts", "correlations"};
   char name[512], value[BL_NUMBER_TEXT];
-  TRY(add(f, "variables", "%d", n));
-  TRY(add(f, "segments", "%d", u));
-  TRY(add(f, "exact counts:", "%s", (c ? c->exact : p->cor->exact) ? "yes" : "no"));
+  TRY(bl_facts_add(f, "variables", "%d", n));
+  TRY(bl_facts_add(f, "segments", "%d", u));
+  TRY(bl_facts_add(f, "exact counts:", "%s", (c ? c->exact : p->cor->exact) ? "yes" : "no"));
   for (int i = 0; i < n; i++) {
     snprintf(name, sizeof name, "variable %d", i + 1);
-    TRY(add(f, name, "'%s'", variables[i]));
+    TRY(bl_facts_add(f, name, "'%s'", variables[i]));
   }
   for (int s = 0; s < u; s++) {
     snprintf(name, sizeof name, "segment %d", s + 1);
-    TRY(add(f, name, "'%s'", segments[s]));
+    TRY(bl_facts_add(f, name, "'%s'", segments[s]));
     snprintf(name, sizeof name, "samples of segment '%s':", segments[s]);
     bl_number_text(samples[s], value);
-    TRY(add(f, name, "%s", value));
+    TRY(bl_facts_add(f, name, "%s", value));
     snprintf(name, sizeof name, "%s of segment '%s'", kind[d->look], segments[s]);
-    TRY(add(f, name, "%c%016llx", DIGEST, (unsigned long long)d->digest[s]));
+    TRY(bl_facts_add(f, name, "%s%016llx", BL_FACTS_DIGEST, (unsigned long long)d->digest[s]));
   }
 done:
   return status;
@@ -300,7 +210,7 @@ done:
 blica_status bl_resume_data(blica_ctx *ctx, bl_checkpoint *checkpoint, const bl_problem *problem,
                             const bl_estimator *method) {
   blica_status status;
-  facts own = {.ctx = ctx};
+  bl_facts own = {.ctx = ctx};
   bl_share share = {0}; /* of the segments as correlations are owned */
   digests d = {.problem = problem,
                .look = method->method.needs_rows ? ROWS
@@ -321,6 +231,6 @@ blica_status bl_resume_data(blica_ctx *ctx, bl_checkpoint *checkpoint, const bl_
 done:
   bl_share_free(&share);
   bl_free(d.digest);
-  facts_free(&own);
+  bl_facts_free(&own);
   return status;
 }

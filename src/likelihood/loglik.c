@@ -305,6 +305,9 @@ blica_status blica_loglik(blica_ctx *ctx, const blica_model *model, const blica_
   if (!options) options = &standard;
   bl_poll_reset(ctx);
   bl_watch_set(ctx, &watch);
+  int count;
+  const blica_option *table = blica_loglik_option_table(&count);
+  TRY(bl_likelihood_same(ctx, model, data, table, count, options));
   TRY(bl_alloc(ctx, (size_t)model->n, &variable));
   TRY(bl_alloc(ctx, (size_t)data->u, &segment));
   TRY(bl_likelihood_match(ctx, model, data, true, variable, segment));

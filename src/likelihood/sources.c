@@ -241,6 +241,9 @@ blica_status blica_sources(blica_ctx *ctx, const blica_model *model, const blica
   tally t = {.k = model->k, .params = &params};
   *out = NULL;
   bl_poll_reset(ctx);
+  int count;
+  const blica_option *table = blica_sources_option_table(&count);
+  TRY(bl_likelihood_same(ctx, model, data, table, count, &o));
   TRY(bl_alloc(ctx, (size_t)model->n, &variable));
   TRY(bl_alloc(ctx, (size_t)data->u, &segment));
   TRY(bl_likelihood_match(ctx, model, data, known, variable, segment));

@@ -37,7 +37,7 @@ own() { (cd "$BLICA_SOURCE/$1" && ls ./*.h | sed 's|^\./||; s|\.|\\.|g' | paste 
 
 @test "the program uses blica.h and what knows nothing of the library" {
   report=$(own report) experiments=$(own experiments)
-  allowed cli "blica\\.h|blica_mpi\\.h|base/(outfile|npy|number|text)\\.h|$(own cli)|$report|$experiments"
+  allowed cli "blica\\.h|blica_mpi\\.h|base/(outfile|npy|number|text|digest)\\.h|$(own cli)|$report|$experiments"
   allowed experiments "blica\\.h|base/(outfile|number)\\.h|$report|$experiments"
   allowed report "blica\\.h|base/outfile\\.h|$report"
 }

@@ -275,6 +275,43 @@ same_file() {
   [ "$(timeout "$(patience)" mpirun --quiet -n 2 "$MPI" --version | wc -l)" = 1 ]
 }
 
+# differ WORDS : MORE: two processes that differ in something end with one message, exit 2 or 3 and no output.
+differ() {
+  local code=0
+  timeout "$(patience)" mpirun --quiet "$@" >out.txt 2>err.txt || code=$?
+  [ "$code" = 2 ] || [ "$code" = 3 ] || { echo "exit $code"; cat err.txt; return 1; }
+  [ "$(grep -c 'error: .*process' err.txt)" = 1 ] || { cat err.txt; return 1; }
+  [ ! -e m.json ] && [ ! -e c.npz ] && [ ! -e s.csv ]
+}
+
+@test "processes that do not compute alike stop with one message" {
+  "$BLICA" simulate --variables 12 --sources 3 --segments 5 --samples 100 --out a --quiet
+  "$BLICA" simulate --variables 12 --sources 3 --segments 5 --samples 100 --seed 2 --out b --quiet
+  fit="fit a/data.csv --out m.json --threads 1"
+  for options in "--sources 3|--sources 2" "--sources 3 --method blica|--sources 3 --method matched" \
+    "--sources 3 --max-iterations 5|--sources 3 --max-iterations 6" "--sources 3|--sources 3 --seed 9"; do
+    differ -n 1 "$MPI" $fit ${options%|*} : -n 1 "$MPI" $fit ${options#*|}
+    grep -q "has '--" err.txt
+  done
+  differ -n 1 "$MPI" $fit --sources 3 : -n 1 "$MPI" count a/data.csv --out c.npz
+  # the same name, another file: by a folder of its own
+  mkdir one two
+  cp a/data.csv one/x.csv
+  cp b/data.csv two/x.csv
+  differ -n 1 -wdir one "$MPI" fit x.csv --sources 3 --out "$PWD/m.json" : -n 1 -wdir two "$MPI" fit x.csv --sources 3 --out "$PWD/m.json"
+  cp a/model.json one/m.json
+  cp b/model.json two/m.json
+  cp one/x.csv two/x.csv
+  differ -n 1 -wdir one "$MPI" sources m.json x.csv --out "$PWD/s.csv" : -n 1 -wdir two "$MPI" sources m.json x.csv --out "$PWD/s.csv"
+  grep -q "in its model" err.txt
+  # another processor, as BLAS sees it
+  [ "$(OPENBLAS_VERBOSE=2 OPENBLAS_CORETYPE=Haswell "$BLICA" --version 2>&1 | grep -c Haswell)" = 1 ] || skip "BLAS has no other kernels here"
+  other=Haswell
+  [ "$(OPENBLAS_VERBOSE=2 "$BLICA" --version 2>&1 | grep -c Haswell)" = 0 ] || other=Sandybridge
+  differ -n 1 "$MPI" $fit --sources 3 : -n 1 -x OPENBLAS_CORETYPE=$other "$MPI" $fit --sources 3
+  grep -q "BLAS kernels" err.txt
+}
+
 @test "a process that fails alone says so and ends the others" {
   "$BLICA" simulate --variables 4 --sources 2 --segments 3 --samples 50 --out a --quiet
   code=0

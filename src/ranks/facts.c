@@ -1,0 +1,159 @@
+/* facts.c - see facts.h. */
+#include "ranks/facts.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/number.h"
+#include "base/share.h"
+#include "num/arithmetic.h"
+#include "ranks/ranks.h"
+
+void bl_facts_free(bl_facts *f) {
+  for (size_t i = 0; f->text && i < 2 * f->count; i++) bl_free(f->text[i]);
+  bl_free(f->text);
+  *f = (bl_facts){.ctx = f->ctx};
+}
+
+blica_status bl_facts_reserve(bl_facts *f, size_t room) {
+  blica_status status = bl_resize(f->ctx, 2 * f->count, 2 * room, &f->text);
+  if (status == BLICA_OK) f->room = room;
+  return status;
+}
+
+blica_status bl_facts_add(bl_facts *f, const char *name, const char *format, ...) {
+  blica_status status = BLICA_OK;
+  char value[512];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(value, sizeof value, format, args);
+  va_end(args);
+  if (f->count == f->room) TRY(bl_facts_reserve(f, 2 * f->room + 32));
+  char **pair = f->text + 2 * f->count;
+  pair[0] = pair[1] = NULL;
+  f->count++;
+  TRY(bl_copy_text(f->ctx, name, &pair[0]));
+  TRY(bl_copy_text(f->ctx, value, &pair[1]));
+done:
+  return status;
+}
+
+/* ---- options ---- */
+
+static void spell(const blica_option *option, const void *options, char *text, size_t size) {
+  const char *field = (const char *)options + option->offset;
+  int64_t wide = 0;
+  int narrow = 0;
+  uint64_t seed = 0;
+  double real = 0;
+  char number[BL_NUMBER_TEXT];
+  switch (option->type) {
+  case BLICA_OPT_INT:
+    if (option->size == sizeof wide)
+      memcpy(&wide, field, sizeof wide);
+    else
+      memcpy(&narrow, field, sizeof narrow), wide = narrow;
+    snprintf(text, size, "%lld", (long long)wide);
+    break;
+  case BLICA_OPT_REAL:
+    memcpy(&real, field, sizeof real);
+    bl_number_text(real, number);
+    snprintf(text, size, "%s", number);
+    break;
+  case BLICA_OPT_TEXT:
+    snprintf(text, size, "%s", field);
+    break;
+  case BLICA_OPT_FLAG:
+    memcpy(&narrow, field, sizeof narrow), snprintf(text, size, "%s", narrow ? "yes" : "no");
+    break;
+  case BLICA_OPT_SEED:
+    memcpy(&seed, field, sizeof seed), snprintf(text, size, "%llu", (unsigned long long)seed);
+    break;
+  }
+}
+
+static bool is_in(const char *const *list, const char *name) {
+  for (; *list; list++)
+    if (strcmp(*list, name) == 0) return true;
+  return false;
+}
+
+blica_status bl_facts_options(bl_facts *f, const blica_option *table, int count, const void *options,
+                              const char *const *skip) {
+  blica_status status;
+  TRY(bl_facts_add(f, "blica", "%s", blica_version()));
+  for (int i = 0; i < count; i++) {
+    char value[64];
+    if (is_in(skip, table[i].name)) continue;
+    spell(&table[i], options, value, sizeof value);
+    TRY(bl_facts_add(f, table[i].name, "%s", value));
+  }
+done:
+  return status;
+}
+
+/* ---- the machine ---- */
+
+blica_status bl_facts_machine(bl_facts *f) {
+  static const char *const level[] = {"auto", "scalar", "AVX2", "AVX-512"};
+  blica_status status;
+  TRY(bl_facts_add(f, "SIMD level", "%s", level[blica_simd_level(f->ctx)]));
+  TRY(bl_facts_add(f, "BLAS kernels", "%s", bl_blas_name()));
+  TRY(bl_facts_add(f, "results of BLAS and the mathematical library", "%s%016llx", BL_FACTS_DIGEST,
+                   (unsigned long long)bl_arithmetic_digest()));
+done:
+  return status;
+}
+
+/* ---- ranks ---- */
+
+/* The first rank's facts as texts one after the other, in a new block on every rank; all ranks fail or none. */
+static blica_status fetch(blica_ctx *ctx, const bl_facts *own, int64_t *count, char **block) {
+  int64_t size[2] = {2 * (int64_t)own->count, bl_text_bytes(own->text, 2 * (int)own->count)};
+  blica_status status = bl_broadcast(ctx, size, sizeof size, 0);
+  if (status != BLICA_OK) return status;
+  *count = size[0];
+  status = bl_agree(ctx, bl_alloc(ctx, (size_t)size[1] + 1, block));
+  if (status != BLICA_OK) return status;
+  char *at = *block;
+  for (size_t i = 0; bl_comm(ctx)->rank == 0 && i < 2 * own->count; i++) {
+    size_t length = strlen(own->text[i]) + 1;
+    memcpy(at, own->text[i], length);
+    at += length;
+  }
+  return bl_broadcast(ctx, *block, (size_t)size[1], 0);
+}
+
+static blica_status differ(blica_ctx *ctx, const char *name, const char *here, const char *there) {
+  static const char advice[] = "all processes must have the same program, kind of processor, options and data";
+  const int rank = bl_comm(ctx)->rank, size = bl_comm(ctx)->size;
+  if (here && there && *here == *BL_FACTS_DIGEST)
+    return bl_fail(ctx, BLICA_ERR_ARGUMENT, "process %d of %d differs from the first in its %s; %s", rank, size, name,
+                   advice);
+  return bl_fail(ctx, BLICA_ERR_ARGUMENT, "process %d of %d has %s %s, the first has %s; %s", rank, size, name,
+                 here ? here : "(none)", there ? there : "(none)", advice);
+}
+
+static blica_status compare(blica_ctx *ctx, const bl_facts *own, int64_t count, const char *first) {
+  for (int64_t i = 0; i < count; i += 2) {
+    const char *name = first, *value = name + strlen(name) + 1;
+    first = value + strlen(value) + 1;
+    const bool here = i < 2 * (int64_t)own->count && strcmp(own->text[i], name) == 0;
+    if (!here || strcmp(own->text[i + 1], value) != 0) return differ(ctx, name, here ? own->text[i + 1] : NULL, value);
+  }
+  if (2 * (int64_t)own->count > count) return differ(ctx, own->text[count], own->text[count + 1], NULL);
+  return BLICA_OK;
+}
+
+blica_status bl_facts_same(blica_ctx *ctx, const bl_facts *f, blica_status status) {
+  char *first = NULL;
+  int64_t count = 0;
+  if (bl_comm(ctx)->size == 1) return status;
+  TRY(bl_agree(ctx, status));
+  TRY(fetch(ctx, f, &count, &first));
+  TRY(bl_agree(ctx, compare(ctx, f, count, first)));
+done:
+  bl_free(first);
+  return status;
+}
