@@ -148,7 +148,7 @@ static int run(program *p, void *values) {
   blica_data *data = NULL;
   blica_assessment *result = NULL;
   int code = EXIT_OK;
-  if (v->out && !output_possible(v->out)) return EXIT_DATA;
+  if (v->out && !output_possible(p, v->out, v->data.segment_file)) return EXIT_DATA;
   blica_status status = blica_model_load(p->ctx, p->operands[0], &model);
   if (status != BLICA_OK) return fail_reading(p, status);
   status = table_read(p->ctx, p->operands[1], &reading, message, &data);
