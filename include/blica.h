@@ -347,6 +347,10 @@ typedef struct {
 } blica_note; /* something that a method chose or found: prior scales, penalties, ... */
 
 typedef struct {
+  char name[24], value[64];
+} blica_setting; /* an option and its value, as blica_option_set takes it */
+
+typedef struct {
   double objective; /* of the model returned; where priors are learned, starts are compared before that */
   int n_starts, best_start;
   blica_start *starts;             /* [n_starts] */
@@ -360,6 +364,8 @@ typedef struct {
   int64_t zero_cells, constant_pairs, empty_pairs, constant_columns;
   int n_notes;
   blica_note *notes; /* [n_notes] */
+  int n_options;
+  blica_setting *options; /* [n_options] what was not left at its default, but sources, method, starts and seed */
 } blica_fit_report;
 
 /* Canonical form: the mean over segments of log v_j is 0 for every source j; sources are ordered by

@@ -142,8 +142,9 @@ static void verdict(const report *r, FILE *page) {
   if (id->identified)
     html_text(
         page,
-        "The mixing matrix is identified: the correlations of these segments fix it up to order, sign and scale of its "
-        "columns, and the paper's count of statistics and unknowns agrees.");
+        "At the fitted values the correlations would fix the mixing matrix up to order, sign and scale of its columns: "
+        "the rank is full, and the paper's count of statistics and unknowns agrees. This says nothing about noise: "
+        "whether the segments differ enough to estimate it, `blica assess` tests.");
   else if (id->local)
     html_text(page,
               "The mixing matrix is locally identified: no small change of it gives the same correlations. But the "
@@ -203,6 +204,19 @@ void section_identifiability(const report *r, FILE *page) {
 
 /* ---- the command ---- */
 
+/* An option that the line does not have yet, as a flag. */
+static void put_setting(FILE *page, const blica_setting *setting) {
+  char flag[sizeof setting->name + 3];
+  if (strcmp(setting->name, "condition") == 0 || strcmp(setting->name, "link") == 0) return;
+  snprintf(flag, sizeof flag, "--%s", setting->name);
+  for (char *c = flag; *c; c++)
+    if (*c == '_') *c = '-';
+  html_text(page, " ");
+  put_word(page, flag); /* a file can name any */
+  html_text(page, " ");
+  put_word(page, setting->value);
+}
+
 void section_reproduce(const report *r, FILE *page) {
   const blica_model *m = r->in->model;
   if (strcmp(m->method, "truth") == 0) {
@@ -222,11 +236,12 @@ void section_reproduce(const report *r, FILE *page) {
   else if (regularised && m->fit.condition > 0)
     html_textf(page, " --condition %.17g", m->fit.condition);
   if (m->link != usual.link) html_textf(page, " --link %.17g", m->link);
+  for (int i = 0; i < m->fit.n_options; i++) put_setting(page, &m->fit.options[i]);
   html_text(page, " --out ");
   put_word(page, r->in->model_path);
   fputs("</pre>\n<p>", page);
   html_textf(page,
-             "With blica %s and options of the method left at their defaults; the result is the same for any number of "
+             "With blica %s; all other options are at their defaults, and the result is the same for any number of "
              "threads. Seed %llu.",
              r->in->version, (unsigned long long)m->fit.seed);
   fputs("</p>\n", page);

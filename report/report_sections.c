@@ -68,7 +68,6 @@ void section_summary(const report *r, FILE *page) {
   if (is_fit(m)) {
     fact(page, "objective", "%.10g", m->fit.objective);
     fact_text(page, "optimiser", stop_words(m->fit.stop));
-    fact(page, "seconds", "%.3g", m->fit.seconds);
   }
   if (r->agree.pairs) fact(page, "residual correlation (rms)", "%.3g", r->agree.rms);
   fputs("</dl>\n", page);
@@ -100,7 +99,7 @@ static bool near_best(const blica_fit_report *fit, double objective) {
 
 static void starts_table(const blica_fit_report *fit, FILE *page) {
   html_table(page, "Every start and where it ended; below the best tells how much its objective lacks",
-             "#start|kind|#objective|#below the best|#relative gradient|#iterations|#evaluations|#seconds|end");
+             "#start|kind|#objective|#below the best|#relative gradient|#iterations|#evaluations|end");
   for (int i = 0; i < fit->n_starts; i++) {
     const blica_start *s = &fit->starts[i];
     html_row(page);
@@ -111,7 +110,6 @@ static void starts_table(const blica_fit_report *fit, FILE *page) {
     html_number(page, "%.2g", s->gradient);
     html_number(page, "%.0f", (double)s->iterations);
     html_number(page, "%.0f", (double)s->evaluations);
-    html_number(page, "%.3g", s->seconds);
     char end[64];
     snprintf(end, sizeof end, "%s%s", blica_stop_name(s->stop), i == fit->best_start ? ", kept" : "");
     html_word(page, end);

@@ -149,3 +149,61 @@ void bl_options_default(const blica_option *table, int count, void *options) {
   for (int i = 0; i < count; i++)
     if (table[i].initial) (void)blica_option_set(NULL, &table[i], options, table[i].initial);
 }
+
+/* ---- back to text ---- */
+
+/* The word that stands for the value, or false. */
+static bool word_of(const char *words, double value, char *text, size_t size) {
+  for (const char *word = words; word; word = strchr(word, '|') ? strchr(word, '|') + 1 : NULL) {
+    size_t length = strcspn(word, "=|");
+    if (word[length] != '=' || bl_strtod(word + length + 1, NULL) != value) continue;
+    snprintf(text, size, "%.*s", (int)length, word);
+    return true;
+  }
+  return false;
+}
+
+void bl_option_spell(const blica_option *option, const void *options, char *text, size_t size) {
+  const char *field = (const char *)options + option->offset;
+  int64_t wide = 0;
+  int narrow = 0;
+  uint64_t seed = 0;
+  double real = 0;
+  char number[BL_NUMBER_TEXT];
+  switch (option->type) {
+  case BLICA_OPT_INT:
+    if (option->size == sizeof wide)
+      memcpy(&wide, field, sizeof wide);
+    else
+      memcpy(&narrow, field, sizeof narrow), wide = narrow;
+    if (!word_of(option->words, (double)wide, text, size)) snprintf(text, size, "%lld", (long long)wide);
+    break;
+  case BLICA_OPT_REAL:
+    memcpy(&real, field, sizeof real);
+    bl_number_text(real, number);
+    if (!word_of(option->words, real, text, size)) snprintf(text, size, "%s", number);
+    break;
+  case BLICA_OPT_TEXT:
+    snprintf(text, size, "%.*s", (int)option->size, field);
+    break;
+  case BLICA_OPT_FLAG:
+    memcpy(&narrow, field, sizeof narrow), snprintf(text, size, "%s", narrow ? "yes" : "no");
+    break;
+  case BLICA_OPT_SEED:
+    memcpy(&seed, field, sizeof seed), snprintf(text, size, "%llu", (unsigned long long)seed);
+    break;
+  }
+}
+
+blica_status bl_options_check(blica_ctx *ctx, const blica_option *table, int count, const void *options) {
+  for (int i = 0; i < count; i++) {
+    char text[128], copy[64] = {0};
+    blica_option alone = table[i];
+    if (!table[i].initial || table[i].size > sizeof copy) continue;
+    bl_option_spell(&table[i], options, text, sizeof text);
+    alone.offset = 0;
+    blica_status status = blica_option_set(ctx, &alone, copy, text);
+    if (status != BLICA_OK) return status;
+  }
+  return BLICA_OK;
+}

@@ -14,4 +14,10 @@
 /* Sets every option of the table that has a default. */
 void bl_options_default(const blica_option *table, int count, void *options);
 
+/* The value of an option as blica_option_set reads it back: a word of its list where one stands for it. */
+void bl_option_spell(const blica_option *option, const void *options, char *text, size_t size);
+/* Fails when a value of the struct is one that blica_option_set would refuse. Options without a default (NULL) are not
+ * looked at. */
+blica_status bl_options_check(blica_ctx *ctx, const blica_option *table, int count, const void *options);
+
 #endif

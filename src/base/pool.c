@@ -22,8 +22,10 @@ static int cores(void) {
 }
 
 int bl_max_threads(const blica_ctx *ctx) {
+  enum { MOST = 256 }; /* a caller that asks for more would lose more than it gains, or the process */
   if (ctx->parent) return 1;
-  return ctx->threads > 0 ? ctx->threads : cores();
+  const int wanted = ctx->threads > 0 ? ctx->threads : cores();
+  return wanted < MOST ? wanted : MOST;
 }
 
 int blica_threads(const blica_ctx *ctx) {
@@ -81,8 +83,31 @@ __attribute__((constructor)) static void expect_forks(void) {
   (void)pthread_atfork(NULL, NULL, note_fork);
 }
 
+static void *wait_for_all(void *gate) {
+  pthread_mutex_lock(gate);
+  pthread_mutex_unlock(gate);
+  return NULL;
+}
+
+/* Whether so many threads can be had beside the calling one: OpenMP ends the process when they cannot. It keeps its
+ * threads, so that one success for each calling thread is enough. */
+static bool threads_exist(int threads) {
+  static _Thread_local int proven;
+  pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
+  pthread_t made[MAX_WORKERS];
+  int count = 0;
+  if (threads - 1 <= proven) return true;
+  pthread_mutex_lock(&gate);
+  while (count < threads - 1 && count < MAX_WORKERS && pthread_create(&made[count], NULL, wait_for_all, &gate) == 0)
+    count++;
+  pthread_mutex_unlock(&gate);
+  for (int i = 0; i < count; i++) pthread_join(made[i], NULL);
+  if (count == threads - 1) proven = count;
+  return count == threads - 1;
+}
+
 static void run_loop(int threads, int64_t count, bl_task task, void *user) {
-  if (atomic_load_explicit(&forked, memory_order_relaxed)) {
+  if (atomic_load_explicit(&forked, memory_order_relaxed) || !threads_exist(threads)) {
     run_plain(threads, count, task, user);
     return;
   }

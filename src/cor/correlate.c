@@ -291,11 +291,23 @@ static int64_t report_columns(blica_ctx *ctx, const blica_counts *c) {
                              : ones > 0.0   ? "is always 1"
                                             : "is always 0");
   }
-  const char *rule = "variables do not vary within a segment (correlations set to 0 there)";
-  if (found > NAMED)
-    bl_warn(ctx, "%lld %s: %s; and %lld more", (long long)found, rule, text, (long long)(found - NAMED));
-  else if (found > 0)
-    bl_warn(ctx, "%lld %s: %s", (long long)found, rule, text);
+  int variables = 0;
+  for (int i = 0; found && i < c->n; i++) {
+    bool constant = false;
+    for (int s = 0; s < c->u && !constant; s++) {
+      double ones = c->ones[(size_t)s * (size_t)c->n + (size_t)i],
+             present = c->present[(size_t)s * (size_t)c->n + (size_t)i];
+      constant = !(ones > 0.0 && ones < present);
+    }
+    variables += constant;
+  }
+  char more[48] = "";
+  if (found > NAMED) snprintf(more, sizeof more, "; and %lld more", (long long)(found - NAMED));
+  if (found > 0)
+    bl_warn(ctx,
+            "%d of %d variables %s constant within a segment, %lld times in all (their correlations are set to 0 "
+            "there): %s%s",
+            variables, c->n, variables == 1 ? "is" : "are", (long long)found, text, more);
   return found;
 }
 

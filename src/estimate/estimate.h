@@ -62,5 +62,7 @@ void bl_pass_start(bl_state *state, void *user /* bl_start_end */);
 blica_status bl_complete_model(blica_ctx *ctx, blica_model *model, bool means_done);
 blica_status bl_report_starts(blica_ctx *ctx, blica_fit_report *report, int count); /* allocates starts */
 blica_status bl_report_note(blica_ctx *ctx, blica_fit_report *report, const char *name, double value);
+/* Records the options that are not at their defaults. */
+blica_status bl_report_options(blica_ctx *ctx, blica_fit_report *report, const blica_fit_options *options);
 
 #endif

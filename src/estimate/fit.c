@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/option.h"
 #include "cor/correlate.h"
 #include "counts/counts.h"
 #include "estimate/fit_same.h"
@@ -52,8 +53,10 @@ static blica_status check(blica_ctx *ctx, const blica_input *input, const blica_
     return bl_fail(ctx, BLICA_ERR_ARGUMENT, "sources is %d; with %d variables it must be from 1 to %d", o->sources,
                    shape->n, shape->n);
   if (o->starts < 1) return bl_fail(ctx, BLICA_ERR_ARGUMENT, "starts is %d; at least 1 is needed", o->starts);
-  if (!(o->link > 0) || !(o->weight > 0))
-    return bl_fail(ctx, BLICA_ERR_ARGUMENT, "link is %g and weight is %g; both must be positive", o->link, o->weight);
+  int count;
+  const blica_option *table = blica_fit_option_table(&count);
+  blica_status valid = bl_options_check(ctx, table, count, o);
+  if (valid != BLICA_OK) return valid;
   if (shape->u == 1)
     bl_warn(ctx,
             "there is one segment ('%s'): the mixing matrix is not identified; only its column space can be trusted",
@@ -177,6 +180,7 @@ blica_status blica_fit(blica_ctx *ctx, const blica_input *input, const blica_fit
   TRY(bl_resume_open(ctx, &resolved, st.problem.deadline, &checkpoint));
   st.problem.stage.checkpoint = checkpoint;
   TRY(blica_model_create(ctx, shape.n, options->sources, shape.u, &model));
+  TRY(bl_report_options(ctx, &model->fit, options));
   TRY(prepare(ctx, input, estimator, &st, &model->fit));
   TRY(begin_model(ctx, &shape, &st.problem, model));
   TRY(bl_resume_data(ctx, checkpoint, &st.problem, estimator));

@@ -74,6 +74,7 @@ void blica_model_free(blica_model *model) {
   bl_free(model->fit.eigen_min);
   bl_free(model->fit.eigen_max);
   bl_free(model->fit.notes);
+  bl_free(model->fit.options);
   bl_encoder_free(model->encoder);
   bl_free(model);
 }

@@ -4,11 +4,19 @@
 
 #include "base/base.h"
 
-typedef enum { BL_FIELD_REAL, BL_FIELD_INT, BL_FIELD_WIDE, BL_FIELD_SEED, BL_FIELD_STOP, BL_FIELD_KIND } bl_field_type;
+typedef enum {
+  BL_FIELD_REAL,
+  BL_FIELD_INT,
+  BL_FIELD_WIDE,
+  BL_FIELD_SEED,
+  BL_FIELD_STOP,
+  BL_FIELD_KIND,
+  BL_FIELD_SECONDS /* not written: the same fit is the same file; read where an older file has it */
+} bl_field_type;
 
 typedef struct {
   const char *name;
-  bl_field_type type; /* double, int, int64_t, uint64_t, blica_stop, char[16] */
+  bl_field_type type; /* double, int, int64_t, uint64_t, blica_stop, char[16], double */
   size_t offset;
 } bl_field;
 

@@ -20,11 +20,11 @@ const bl_field bl_report_fields[] = {
     REPORT(BL_FIELD_SEED, seed),
     REPORT(BL_FIELD_REAL, condition),
     REPORT(BL_FIELD_INT, best_start),
-    REPORT(BL_FIELD_REAL, seconds),
-    REPORT(BL_FIELD_REAL, seconds_count),
-    REPORT(BL_FIELD_REAL, seconds_correlate),
-    REPORT(BL_FIELD_REAL, seconds_regularise),
-    REPORT(BL_FIELD_REAL, seconds_optimise),
+    REPORT(BL_FIELD_SECONDS, seconds),
+    REPORT(BL_FIELD_SECONDS, seconds_count),
+    REPORT(BL_FIELD_SECONDS, seconds_correlate),
+    REPORT(BL_FIELD_SECONDS, seconds_regularise),
+    REPORT(BL_FIELD_SECONDS, seconds_optimise),
     REPORT(BL_FIELD_WIDE, zero_cells),
     REPORT(BL_FIELD_WIDE, constant_pairs),
     REPORT(BL_FIELD_WIDE, empty_pairs),
@@ -35,15 +35,22 @@ const bl_field bl_report_fields[] = {
 #define START(type, name)                                                                                              \
   { #name, type, offsetof(blica_start, name) }
 const bl_field bl_start_fields[] = {
-    START(BL_FIELD_KIND, kind),         START(BL_FIELD_REAL, objective),   START(BL_FIELD_REAL, gradient),
-    START(BL_FIELD_WIDE, iterations),   START(BL_FIELD_WIDE, evaluations), START(BL_FIELD_REAL, seconds),
-    START(BL_FIELD_REAL, seconds_near), START(BL_FIELD_STOP, stop),        {NULL, BL_FIELD_REAL, 0},
+    START(BL_FIELD_KIND, kind),
+    START(BL_FIELD_REAL, objective),
+    START(BL_FIELD_REAL, gradient),
+    START(BL_FIELD_WIDE, iterations),
+    START(BL_FIELD_WIDE, evaluations),
+    START(BL_FIELD_SECONDS, seconds),
+    START(BL_FIELD_SECONDS, seconds_near),
+    START(BL_FIELD_STOP, stop),
+    {NULL, BL_FIELD_REAL, 0},
 };
 
 static void write_field(FILE *f, const bl_field *field, const void *record) {
   const char *at = (const char *)record + field->offset;
   fprintf(f, "\"%s\":", field->name);
   switch (field->type) {
+  case BL_FIELD_SECONDS:
   case BL_FIELD_REAL:
     bl_json_number(f, *(const double *)at);
     break;
@@ -67,9 +74,11 @@ static void write_field(FILE *f, const bl_field *field, const void *record) {
 }
 
 static void write_fields(FILE *f, const bl_field *field, const void *record, const char *between) {
-  for (; field->name; field++) {
+  for (bool first = true; field->name; field++) {
+    if (field->type == BL_FIELD_SECONDS) continue;
+    if (!first) fputs(between, f);
     write_field(f, field, record);
-    if (field[1].name) fputs(between, f);
+    first = false;
   }
 }
 
@@ -128,6 +137,13 @@ static void write_fit(FILE *f, const blica_model *m) {
     bl_json_text(f, fit->notes[i].name);
     putc(':', f);
     bl_json_number(f, fit->notes[i].value);
+  }
+  fputs("},\n \"options\":{", f);
+  for (int i = 0; i < fit->n_options; i++) {
+    if (i) putc(',', f);
+    bl_json_text(f, fit->options[i].name);
+    putc(':', f);
+    bl_json_text(f, fit->options[i].value);
   }
   fputs("}}", f);
 }

@@ -166,6 +166,9 @@ static blica_status read_field(const reader *r, const char *where, const json_t 
   int64_t whole = 0;
   blica_status status;
   switch (type) {
+  case BL_FIELD_SECONDS:
+    if (!value) return BLICA_OK;
+    return read_number(r, where, value, ANY, (double *)at);
   case BL_FIELD_REAL:
     return read_number(r, where, value, ANY, (double *)at);
   case BL_FIELD_WIDE:
@@ -243,6 +246,30 @@ static blica_status read_optional(const reader *r, const char *where, const json
   return status == BLICA_OK ? read_vector(r, where, value, count, ANY, *out, 1) : status;
 }
 
+static blica_status read_settings(const reader *r, json_t *settings, blica_fit_report *fit) {
+  blica_status status = BLICA_OK;
+  if (!json_is_object(settings)) return BAD(r, "fit.options is %s, not an object", type_name(settings));
+  size_t count = json_object_size(settings);
+  if (count == 0) return BLICA_OK;
+  if (count > MAX_SIDE) return BAD(r, "fit.options has %zu elements", count);
+  TRY(bl_alloc(r->ctx, count, &fit->options));
+  const char *name;
+  json_t *value;
+  json_object_foreach(settings, name, value) {
+    blica_setting *setting = &fit->options[fit->n_options++];
+    char where[96];
+    snprintf(where, sizeof where, "fit.options.%.64s", name);
+    if (strlen(name) >= sizeof setting->name) {
+      status = BAD(r, "fit.options has the name '%.64s', which is too long", name);
+      goto done;
+    }
+    memcpy(setting->name, name, strlen(name) + 1);
+    TRY(read_name(r, where, value, setting->value, sizeof setting->value));
+  }
+done:
+  return status;
+}
+
 static blica_status read_fit(const reader *r, const json_t *object, blica_model *m) {
   blica_status status;
   size_t u = (size_t)m->u;
@@ -252,6 +279,7 @@ static blica_status read_fit(const reader *r, const json_t *object, blica_model 
   TRY(read_optional(r, "fit.eigen_min", json_object_get(object, "eigen_min"), u, &m->fit.eigen_min));
   TRY(read_optional(r, "fit.eigen_max", json_object_get(object, "eigen_max"), u, &m->fit.eigen_max));
   TRY(read_notes(r, json_object_get(object, "notes"), &m->fit));
+  if (json_object_get(object, "options")) TRY(read_settings(r, json_object_get(object, "options"), &m->fit));
 done:
   return status;
 }

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/number.h"
+#include "base/option.h"
 #include "base/share.h"
 #include "num/arithmetic.h"
 #include "ranks/ranks.h"
@@ -41,38 +41,6 @@ done:
 
 /* ---- options ---- */
 
-static void spell(const blica_option *option, const void *options, char *text, size_t size) {
-  const char *field = (const char *)options + option->offset;
-  int64_t wide = 0;
-  int narrow = 0;
-  uint64_t seed = 0;
-  double real = 0;
-  char number[BL_NUMBER_TEXT];
-  switch (option->type) {
-  case BLICA_OPT_INT:
-    if (option->size == sizeof wide)
-      memcpy(&wide, field, sizeof wide);
-    else
-      memcpy(&narrow, field, sizeof narrow), wide = narrow;
-    snprintf(text, size, "%lld", (long long)wide);
-    break;
-  case BLICA_OPT_REAL:
-    memcpy(&real, field, sizeof real);
-    bl_number_text(real, number);
-    snprintf(text, size, "%s", number);
-    break;
-  case BLICA_OPT_TEXT:
-    snprintf(text, size, "%s", field);
-    break;
-  case BLICA_OPT_FLAG:
-    memcpy(&narrow, field, sizeof narrow), snprintf(text, size, "%s", narrow ? "yes" : "no");
-    break;
-  case BLICA_OPT_SEED:
-    memcpy(&seed, field, sizeof seed), snprintf(text, size, "%llu", (unsigned long long)seed);
-    break;
-  }
-}
-
 static bool is_in(const char *const *list, const char *name) {
   for (; *list; list++)
     if (strcmp(*list, name) == 0) return true;
@@ -86,7 +54,7 @@ blica_status bl_facts_options(bl_facts *f, const blica_option *table, int count,
   for (int i = 0; i < count; i++) {
     char value[64];
     if (is_in(skip, table[i].name)) continue;
-    spell(&table[i], options, value, sizeof value);
+    bl_option_spell(&table[i], options, value, sizeof value);
     TRY(bl_facts_add(f, table[i].name, "%s", value));
   }
 done:

@@ -52,7 +52,7 @@ r, m = json.load(sys.stdin), json.load(open("m.json"))
 assert r["seed"] == 9 and len(r["starts"]) == 2 and r["stop"] == "converged" and r["rows"] == 10000
 assert r["objective"] == m["fit"]["objective"] == max(s["objective"] for s in r["starts"])
 assert m["method"] == "blica" and m["variables"][0] == "x1" and m["samples"] == [500] * 20
-for key in ("iterations", "evaluations", "seconds", "stop", "condition", "zero_cells", "shift", "notes"): assert key in m["fit"], key'
+for key in ("iterations", "evaluations", "options", "stop", "condition", "zero_cells", "shift", "notes"): assert key in m["fit"], key'
 }
 
 @test "the same bits on any number of threads" {
@@ -64,6 +64,21 @@ import json
 a, b = json.load(open("m1.json")), json.load(open("m3.json"))
 for key in ("mixing", "variances", "means", "thresholds"): assert a[key] == b[key], key
 assert a["fit"]["objective"] == b["fit"]["objective"]'
+}
+
+@test "the same fit is the same file; the record has the times" {
+  for i in 1 2; do run_code 0 fit "$BATS_FILE_TMPDIR/d/data.csv" --sources 2 --threads $i --out m$i.json --json; done
+  cmp m1.json m2.json
+  [[ $out == *'"seconds":'* ]]
+  # a file of an older program, with times
+  sed 's/"best_start":/"seconds":1.5,&/' m1.json >old.json
+  run_code 0 compare m1.json old.json
+}
+
+@test "a number of threads that the machine does not have: fewer, and the same bits" {
+  run_code 0 fit "$BATS_FILE_TMPDIR/d/data.csv" --sources 2 --threads 1 --out m1.json
+  (ulimit -v 800000; OMP_STACKSIZE= "$BLICA" fit "$BATS_FILE_TMPDIR/d/data.csv" --sources 2 --threads 250 --out m2.json --quiet)
+  cmp m1.json m2.json
 }
 
 @test "not converged: exit 4 and the result is written" {

@@ -106,7 +106,7 @@ static void test_fit(void **state) {
   make(jobs, NULL);
   jobs[1].options.max_iterations = 7;
   run(jobs);
-  assert_stopped(jobs, "process 1 of 3 has max_iterations 7, the first has 0");
+  assert_stopped(jobs, "process 1 of 3 has max_iterations 7, the first has default");
   make(jobs, NULL);
   strcpy(jobs[1].options.method, "fastica");
   run(jobs);
