@@ -122,7 +122,7 @@ static int finish(program *p, const segment_values *v, const blica_segmentation 
 
 /* ---- input ---- */
 
-static bool possible(const segment_values *v) {
+static bool possible(const program *p, const segment_values *v) {
   const data_values *d = &v->data;
   if (d->segment_column || d->segment_file || d->segment_length || d->segment_count) {
     say_error("segment: segments are given too (--segment-column, --segment-length, --segment-count or "
@@ -130,9 +130,9 @@ static bool possible(const segment_values *v) {
     return false;
   }
   const blica_segment_options *o = &v->options;
-  if (!output_possible(v->out) || (v->model && !output_possible(v->model))) return false;
+  if (!output_possible(p, v->out, v->model) || (v->model && !output_possible(p, v->model, NULL))) return false;
   if (!o->checkpoint) return true;
-  if (!output_possible(o->checkpoint)) return false;
+  if (!output_possible(p, o->checkpoint, v->out)) return false;
   if (!o->resume && access(o->checkpoint, F_OK) == 0) {
     say_error("segment: '%s' exists already: give --resume to continue from it, remove it, or name another",
               o->checkpoint);
@@ -147,7 +147,7 @@ static int run(program *p, void *values) {
   table_options how = data_table_options(&v->data);
   blica_data *data = NULL;
   blica_segmentation *result = NULL;
-  if (!possible(v)) return EXIT_DATA;
+  if (!possible(p, v)) return EXIT_DATA;
   how.unlabelled = true;
   blica_status status = table_read(p->ctx, p->operands[0], &how, message, &data);
   if (status != BLICA_OK) return fail_table(status, message);
