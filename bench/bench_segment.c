@@ -1,6 +1,6 @@
 /* bench_segment.c - segments found in rows against true labels and against segments of equal length.
- * Usage: bench_segment DESIGN FIRST-LAST [S|true|auto] [EQUAL] [THREADS]  with seeds FIRST to LAST; EQUAL 0 leaves
- * out equal lengths.
+ * Usage: bench_segment DESIGN FIRST-LAST [S|true|auto|none] [EQUAL] [THREADS]  with seeds FIRST to LAST; EQUAL 0
+ * leaves out equal lengths, none the search.
  * Prints, for each data set, 1 - MCS of the fit to the true labels, to the states that were found and to equal lengths
  * (their best number in hindsight), adjusted Rand indices, the number of states and seconds; then the means. */
 #include <math.h>
@@ -146,20 +146,40 @@ static double error_of_labels(const blica_model *truth, const int8_t *x, int64_t
 
 static void equal_lengths(const design *d, const blica_model *truth, const int8_t *x, const int32_t *state,
                           double best[3]) {
-  static const int counts[] = {2, 3, 4, 6, 8, 11, 16, 22, 32, 45, 64, 90, 128, 180, 256, 512, 1024};
+  static const int counts[] = {3, 6, 12, 25, 50, 100, 200, 1000};
   int32_t *label = malloc((size_t)d->rows * sizeof *label);
   best[0] = INFINITY, best[1] = -INFINITY;
   for (size_t c = 0; c < sizeof counts / sizeof *counts && d->rows / counts[c] >= 25; c++) {
     for (int64_t r = 0; r < d->rows; r++) label[r] = (int32_t)(r * counts[c] / d->rows);
-    double error = counts[c] <= 256 ? error_of_labels(truth, x, d->rows, label, counts[c]) : INFINITY;
+    double error = counts[c] <= 200 ? error_of_labels(truth, x, d->rows, label, counts[c]) : INFINITY;
     double index = adjusted_rand(d->rows, state, d->states, label, counts[c]);
     if (error < best[0]) best[0] = error, best[2] = counts[c];
     best[1] = fmax(best[1], index);
+    printf("# equal %4d: 1-MCS %.4f ARI %.3f\n", counts[c], error, index);
   }
   free(label);
 }
 
 /* ---- one data set ---- */
+
+static blica_segmentation *find(const design *d, const blica_data *data, const char *states) {
+  blica_segmentation *found = NULL;
+  blica_segment_options s = blica_segment_options_default();
+  s.sources = d->k;
+  s.states = strcmp(states, "auto") == 0 ? 0 : atoi(states) ? atoi(states) : d->states;
+  s.change_points = d->moves == POINTS;
+  must(blica_segment(ctx, data, &s, &found));
+  return found;
+}
+
+static void print_trials(const blica_segmentation *found) {
+  printf(", %lld rounds; scores", (long long)found->rounds);
+  for (int i = 0; i < found->n_trials; i++) printf(" %.0f", found->trials[i].score - found->trials[0].score);
+  printf("; model");
+  for (int i = 0; i < found->n_trials; i++)
+    if (found->trials[i].model_score == found->trials[i].model_score)
+      printf(" %d:%.0f", found->trials[i].states, found->trials[i].model_score - found->trials[0].score);
+}
 
 enum { TRUE_ERROR, FOUND_ERROR, EQUAL_ERROR, FOUND_INDEX, EQUAL_INDEX, STATES, SECONDS, NUMBERS };
 
@@ -179,26 +199,17 @@ static void run_set(const design *d, uint64_t seed, const char *states, bool equ
   draw_states(d, &rng, state);
   draw_rows(d, truth, &rng, state, x);
   must(blica_pack(ctx, d->rows, d->n, x, d->n, 1, NULL, one, 1, NULL, &data));
-  blica_segment_options s = blica_segment_options_default();
-  s.sources = d->k;
-  s.states = strcmp(states, "auto") == 0 ? 0 : atoi(states) ? atoi(states) : d->states;
-  s.change_points = d->moves == POINTS;
-  must(blica_segment(ctx, data, &s, &found));
+  if (strcmp(states, "none") != 0) found = find(d, data, states);
   value[TRUE_ERROR] = d->states > 1 ? error_of_labels(truth, x, d->rows, state, d->states) : NAN;
-  value[FOUND_ERROR] = error_of(truth, found->model);
+  value[FOUND_ERROR] = found ? error_of(truth, found->model) : NAN;
   if (equal) equal_lengths(d, truth, x, state, best);
   value[EQUAL_ERROR] = best[0], value[EQUAL_INDEX] = best[1];
-  value[FOUND_INDEX] = adjusted_rand(d->rows, state, d->states, found->state, found->states);
-  value[STATES] = found->states;
-  value[SECONDS] = found->seconds;
-  printf("%-14s %4llu  %.4f %.4f %.4f (%g)  %.3f %.3f  %2d  %.1f s, %lld rounds; scores", d->name,
-         (unsigned long long)seed, value[0], value[1], value[2], best[2], value[3], value[4], found->states,
-         found->seconds, (long long)found->rounds);
-  for (int i = 0; i < found->n_trials; i++) printf(" %.0f", found->trials[i].score - found->trials[0].score);
-  printf("; model");
-  for (int i = 0; i < found->n_trials; i++)
-    if (found->trials[i].model_score == found->trials[i].model_score)
-      printf(" %d:%.0f", found->trials[i].states, found->trials[i].model_score - found->trials[0].score);
+  value[FOUND_INDEX] = found ? adjusted_rand(d->rows, state, d->states, found->state, found->states) : NAN;
+  value[STATES] = found ? found->states : NAN;
+  value[SECONDS] = found ? found->seconds : NAN;
+  printf("%-14s %4llu  %.4f %.4f %.4f (%g)  %.3f %.3f  %2g  %.1f s", d->name, (unsigned long long)seed, value[0],
+         value[1], value[2], best[2], value[3], value[4], value[STATES], value[SECONDS]);
+  if (found) print_trials(found);
   printf("\n");
   fflush(stdout);
   blica_segmentation_free(found);
@@ -216,7 +227,7 @@ int main(int argc, char **argv) {
   for (size_t i = 0; argc > 2 && i < sizeof designs / sizeof *designs; i++)
     if (strcmp(designs[i].name, argv[1]) == 0) d = &designs[i];
   if (!d || sscanf(argv[2], "%d-%d", &first, &last) != 2) {
-    fprintf(stderr, "usage: bench_segment DESIGN FIRST-LAST [S|true|auto] [EQUAL] [THREADS]\n");
+    fprintf(stderr, "usage: bench_segment DESIGN FIRST-LAST [S|true|auto|none] [EQUAL] [THREADS]\n");
     return 2;
   }
   if (blica_ctx_create(&ctx) != BLICA_OK) return 1;

@@ -47,6 +47,14 @@ static bool write_states(const char *path, const blica_segmentation *r, bool pro
 
 /* ---- telling the result ---- */
 
+/* States that change as fast as they may can be a sign that they describe single rows, not times. */
+static bool restless(const segment_values *v, const blica_segmentation *r) {
+  const double most = 1 / (double)v->options.min_length;
+  for (int s = 0; s < r->states && r->states > 1; s++)
+    if (v->options.min_length > 1 && 1 - r->transition[s * r->states + s] > 0.999 * most) return true;
+  return false;
+}
+
 static void tell(const segment_values *v, const blica_segmentation *r) {
   if (r->states == 1)
     say_note("one state: nothing in these %lld rows says that the sources change over time. There are no segments to "
@@ -55,6 +63,11 @@ static void tell(const segment_values *v, const blica_segmentation *r) {
   else
     for (int s = 0; s < r->states; s++)
       say_note("state %d: %.0f rows, in %lld stretches", s + 1, r->expected_rows[s], (long long)r->runs[s]);
+  if (restless(v, r))
+    say_note(
+        "some states last no longer than --min-length %lld asks for; with a larger value they would be times rather "
+        "than kinds of rows",
+        (long long)v->options.min_length);
   say_note("%d states%s: log-likelihood %.10g (%s) after %lld rounds, %.2g s (seed %llu); wrote %s", r->states,
            v->options.states ? "" : ", chosen by the data", r->loglik, r->engine, (long long)r->rounds, r->seconds,
            (unsigned long long)v->options.seed, v->out);

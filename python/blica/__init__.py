@@ -18,14 +18,15 @@ from ._inference import Assessment, Fitted, assess, fitted
 from ._objects import Correlations, Counts, Model
 from ._options import option_table
 from ._session import BlicaWarning, NumericalError
-from ._verbs import (Comparison, Identification, LogLik, Simulation, Sources, Tetrachoric, compare, correlate, count, fit,
-                     identify, load, loglik, merge, report, save, simulate, sources, tetrachoric, tetrachoric_table)
+from ._verbs import (Comparison, Identification, LogLik, Segmentation, Simulation, Sources, Tetrachoric, compare, correlate,
+                     count, fit, identify, load, loglik, merge, report, save, segment, simulate, sources, tetrachoric,
+                     tetrachoric_table)
 
 __version__ = _ffi.string(_lib.blica_version()).decode()
 __all__ = ["Assessment", "BinaryICA", "BlicaWarning", "Comparison", "Correlations", "Counts", "Fitted", "Identification", "LogLik", "Model",
-           "NumericalError", "Simulation", "Sources", "Tetrachoric", "assess", "compare", "correlate", "count", "fit", "fitted", "identify", "load",
+           "NumericalError", "Segmentation", "Simulation", "Sources", "Tetrachoric", "assess", "compare", "correlate", "count", "fit", "fitted", "identify", "load",
            "loglik", "merge", "methods", "option_table", "plot_correlations", "plot_mixing", "plot_variances", "report",
-           "save",
+           "save", "segment",
            "simulate", "sources", "tetrachoric", "tetrachoric_table"]
 
 

@@ -19,11 +19,11 @@ from ._data import Table, is_frame, is_sparse, pack, segment_labels
 from ._library import ffi, lib
 from ._objects import Correlations, Model
 from ._session import BlicaWarning, Session
-from ._verbs import Sources, check_segments, sources_of
+from ._verbs import Sources, check_segments, segmentation_of, sources_of
 
 # What scikit-learn calls some of the options; all others have the names of the table.
 NAMES = {"n_components": "sources", "n_init": "starts", "max_iter": "max_iterations", "tol": "tolerance", "random_state": "seed"}
-OWN = ("n_jobs", "verbose", "binarize", "segment_column", "allow_unidentified")  # parameters that are no options of the fit
+OWN = ("n_jobs", "verbose", "binarize", "segments", "segment_column", "allow_unidentified")  # parameters that are no options of the fit
 
 
 class BinaryICA(TransformerMixin, BaseEstimator):
@@ -52,6 +52,9 @@ class BinaryICA(TransformerMixin, BaseEstimator):
     segment_column : str or int, default None
         The column of X that holds the segment of each row: a name of a DataFrame, or an index (-1 is the last). It is not a
         variable of the model. With it segments reach every step of Pipeline, GridSearchCV and cross_val_score.
+    segments : "auto" or None, default None
+        "auto" finds the segments of rows that are in time order and have none, by `blica.segment`; the fit is then to its
+        labels.
     allow_unidentified : bool, default False
         Fit even when there is one segment only, from which the mixing matrix is not identified.
 {options}
@@ -74,6 +77,8 @@ class BinaryICA(TransformerMixin, BaseEstimator):
         For each variable the pair of values that became 0 and 1.
     n_iter_, converged_, starts_
         How the fit went; starts_ has a dict for each start.
+    segmentation_ : Segmentation
+        With segments="auto": what `blica.segment` found; its labels are the segments of the rows.
     model_ : Model
         All of it, as blica.load and blica.save know it.
     n_features_in_, feature_names_in_
@@ -91,8 +96,8 @@ class BinaryICA(TransformerMixin, BaseEstimator):
     """
 
     def __init__(self, n_components=None, *, method=None, condition=None, n_init=None, max_iter=None, tol=None,
-                 random_state=None, n_jobs=None, verbose=0, binarize=None, segment_column=None, allow_unidentified=False,
-                 link=None, max_seconds=None, prior=None, prior_mixing=None, prior_variance=None, weight=None, kl=None,
+                 random_state=None, n_jobs=None, verbose=0, binarize=None, segment_column=None, segments=None,
+                 allow_unidentified=False, link=None, max_seconds=None, prior=None, prior_mixing=None, prior_variance=None, weight=None, kl=None,
                  draws=None, contrast=None, approach=None, or_threshold=None, checkpoint=None, checkpoint_seconds=None,
                  resume=None):
         self.n_components = n_components
@@ -106,6 +111,7 @@ class BinaryICA(TransformerMixin, BaseEstimator):
         self.verbose = verbose
         self.binarize = binarize
         self.segment_column = segment_column
+        self.segments = segments
         self.allow_unidentified = allow_unidentified
         self.link = link
         self.max_seconds = max_seconds
@@ -129,6 +135,8 @@ class BinaryICA(TransformerMixin, BaseEstimator):
         if table.shape[0] < 2:
             raise ValueError("n_samples=1: at least 2 rows are needed")
         options = _options.make(session, "fit", self._chosen(table.shape[1]))
+        if self.segments is not None:
+            segments = self._find_segments(session, table, segments)
         data = pack(session, table, segments)
         check_segments(data, self.allow_unidentified)
         counts = session.call(lib.blica_count, data, free=lib.blica_counts_free)
@@ -136,6 +144,18 @@ class BinaryICA(TransformerMixin, BaseEstimator):
         given = ffi.new("blica_input *", {"data": data, "counts": counts, "cor": cor})
         self._keep(Model(session.call(lib.blica_fit, given, options, free=lib.blica_model_free)), Correlations._of(cor), table)
         return self
+
+    def _find_segments(self, session: Session, table: Table, given) -> np.ndarray:
+        """Labels of the rows, which are in time order."""
+        if self.segments != "auto":
+            raise ValueError(f"segments is {self.segments!r}; give \"auto\" to find them, or pass the labels to fit")
+        if given is not None:
+            raise ValueError('segments="auto" finds the segments, and they are given too; give one of them')
+        chosen = {name: value for name, value in self._chosen(table.shape[1]).items()
+                  if name in ("sources", "seed", "link", "max_seconds")}
+        found = segmentation_of(session, pack(session, table, None), _options.make(session, "segment", chosen))
+        self.segmentation_ = found
+        return found.labels
 
     def _session(self) -> Session:
         return Session(1 if self.n_jobs is None else self.n_jobs, self.verbose)
@@ -205,7 +225,8 @@ class BinaryICA(TransformerMixin, BaseEstimator):
 
     def fit_transform(self, X, y=None, *, segments=None):
         """fit, then transform, with the same segments in both; y is ignored."""
-        return self.fit(X, segments=segments).transform(X, segments=segments)
+        self.fit(X, segments=segments)
+        return self.transform(X, segments=self.segmentation_.labels if self.segments is not None else segments)
 
     def inverse_transform(self, X) -> np.ndarray:
         """Probabilities of ones given sources X [rows, k]: Phi(sqrt(c) A z), array [rows, n]."""

@@ -159,6 +159,77 @@ def fit(X, segments=None, *, binarize: Optional[float] = None, threads: Optional
     return Model(session.call(lib.blica_fit, given, chosen, free=lib.blica_model_free))
 
 
+class Trial(NamedTuple):
+    """One number of states that was tried; the largest model_score is chosen (NaN: the model was not fitted to it)."""
+
+    states: int
+    loglik: float
+    score: float
+    model_score: float
+
+
+@dataclass(frozen=True)
+class Segmentation:
+    """States found in rows that are in time order.
+
+    labels has the state of each row as text, "1" being the first to appear: what `fit` takes as segments. probability is an
+    array [rows, states], transition an array [states, states] from row to column. model is fitted to the expected counts of
+    the states; it is None when the search was interrupted before there was one.
+    """
+
+    labels: np.ndarray
+    probability: np.ndarray
+    transition: np.ndarray
+    expected_rows: np.ndarray
+    runs: np.ndarray
+    loglik: float
+    engine: str
+    trials: List[Trial]
+    stop: str
+    model: Optional[Model]
+
+    @property
+    def states(self) -> int:
+        """The number of states."""
+        return len(self.runs)
+
+
+def segment(X, *, binarize: Optional[float] = None, threads: Optional[int] = None, verbose: Verbose = 0,
+            **options) -> Segmentation:
+    """Finds segments in rows that are in time order: hidden states in which the means and variances of the sources differ.
+
+    Without states= their number is chosen by the data; one state means that nothing changes over time.
+
+    Options
+    -------
+{options}
+
+    >>> drawn = simulate(variables=6, sources=2, segments=3, samples=500, seed=3)
+    >>> found = segment(drawn.X, sources=2, change_points=True)
+    >>> found.states, found.labels[[0, 750, 1499]].tolist()
+    (3, ['1', '2', '3'])
+    """
+    session = Session(threads, verbose)
+    chosen = _options.make(session, "segment", options)
+    if chosen.sources == 0:
+        raise TypeError("segment needs sources=, the number of sources")
+    return segmentation_of(session, pack(session, Table(X, binarize=binarize), None), chosen)
+
+
+def segmentation_of(session: Session, data, chosen) -> Segmentation:
+    r = session.call(lib.blica_segment, data, chosen, free=lib.blica_segmentation_free)
+    model = None
+    if r.model:  # it outlives the rest
+        model = Model(ffi.gc(r.model, lib.blica_model_free))
+        r.model = ffi.NULL
+    labels = np.array([str(s + 1) for s in range(r.states)], dtype=object)
+    state = np.frombuffer(ffi.buffer(r.state, 4 * r.rows), dtype=np.int32)
+    trials = [Trial(t.states, t.loglik, t.score, t.model_score) for t in (r.trials[i] for i in range(r.n_trials))]
+    return Segmentation(labels[state], doubles(r.probability, r.rows, r.states), doubles(r.transition, r.states, r.states),
+                        doubles(r.expected_rows, r.states), np.array([r.runs[s] for s in range(r.states)]), r.loglik,
+                        text(r.engine), trials, text(lib.blica_stop_name(r.stop)), model)
+
+
 @dataclass(frozen=True)
 class Simulation:
     """What `simulate` drew: the true model, and rows X with their segments, or (exact) counts."""
@@ -447,6 +518,7 @@ def report(model, X=None, path="report.html", segments=None, *, binarize: Option
         raise kind(done.stderr.decode(errors="replace").strip() or f"{program} report ended with {done.returncode}")
 
 
-for _function, _kind in ((fit, "fit"), (simulate, "simulate"), (loglik, "loglik"), (sources, "sources")):
+for _function, _kind in ((fit, "fit"), (simulate, "simulate"), (loglik, "loglik"), (sources, "sources"),
+                          (segment, "segment")):
     if _function.__doc__ and hasattr(lib, f"blica_{_kind}_option_table"):
         _function.__doc__ = _function.__doc__.replace("{options}", _options.document(_kind))

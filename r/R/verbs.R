@@ -131,6 +131,30 @@ blica_sources <- function(model, x, segment = NULL, ..., threads = 0, verbose = 
        loglik = result$loglik)
 }
 
+blica_segment <- function(x, sources, ..., threads = 0, verbose = FALSE) {
+  ctx <- context(threads, verbose)
+  data <- pack(ctx, encode(x), NULL)
+  found <- .Call(C_segment, ctx, data, spell_options(c(list(sources = sources), list(...))))
+  labels <- as.character(seq_along(found$runs))
+  found$state <- factor(found$state, levels = seq_along(labels), labels = labels)
+  found$probability <- matrix(t(found$probability), nrow(x), dimnames = list(rownames(x), labels))
+  found$transition <- matrix(t(found$transition), length(labels), dimnames = list(labels, labels))
+  names(found$expected_rows) <- names(found$runs) <- labels
+  found$trials <- as.data.frame(found$trials)
+  if (!is.null(found$model)) found$model <- new_model(found$model)
+  structure(found, class = "blica_segmentation")
+}
+
+print.blica_segmentation <- function(x, ...) {
+  if (length(x$runs) == 1) {
+    cat("One state: nothing in these rows says that the sources change over time\n")
+  } else {
+    cat(sprintf("%d states in %d rows, log-likelihood %.10g\n", length(x$runs), length(x$state), x$loglik))
+    print(data.frame(state = names(x$runs), rows = round(x$expected_rows), stretches = x$runs, row.names = NULL), row.names = FALSE, ...)
+  }
+  invisible(x)
+}
+
 # Rows coded as those of the fit, columns named as the model's.
 encode_for <- function(model, x) {
   if (is.data.frame(x) && all(model$variables %in% names(x))) x <- x[model$variables]

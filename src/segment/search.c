@@ -9,7 +9,12 @@
 #include <math.h>
 #include <string.h>
 
-enum { STEPS = 10000, ROUNDS = 8, FIRST_ROUNDS = 15 };
+enum {
+  STEPS = 10000,
+  ROUNDS = 8,
+  FIRST_ROUNDS = 15,
+  STATE_ROWS = 50 /* states that are more than are wanted have so many rows each, on average */
+};
 
 void bl_search_free(bl_search *s) {
   for (int i = 0; s->best && i <= s->most; i++) bl_states_free(s->best[i]);
@@ -72,8 +77,9 @@ blica_status bl_search_run(blica_ctx *ctx, bl_em *em, const blica_segment_option
   search->bin = x->rows / STEPS + 1;
   if (search->bin > em->min_length) search->bin = em->min_length;
   TRY(bl_alloc(ctx, (size_t)most + 1, &search->best));
+  const int64_t room = x->rows / (em->min_length > STATE_ROWS / 2 ? 2 * em->min_length : STATE_ROWS);
   int first = most == 1 ? 1 : most + most / 2 + 2;
-  if (first > x->rows / (2 * em->min_length)) first = (int)(x->rows / (2 * em->min_length));
+  if (first > room) first = (int)room;
   if (first < most) first = most;
   for (int start = 0; start < o->starts && !(start > 0 && em->cut); start++) {
     em->progress.start = start;

@@ -143,7 +143,8 @@ blica_status blica_segment(blica_ctx *ctx, const blica_data *data, const blica_s
   em.series = series;
   TRY(bl_emission_make(ctx, series, &em.emission));
   int most = options->states > 0 ? options->states : options->max_states;
-  if (most > data->rows / options->min_length) most = (int)(data->rows / options->min_length);
+  const int64_t room = data->rows / (options->min_length > LEAST_ROWS ? options->min_length : LEAST_ROWS);
+  if (options->states == 0 && most > room) most = (int)room;
   bl_stage_enter(ctx, &em.stage);
   status = bl_search_run(ctx, &em, options, options->states > 0 ? options->states : 1, most, &search);
   bl_stage_leave(ctx, &em.stage);

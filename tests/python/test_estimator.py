@@ -222,3 +222,26 @@ def test_model_selection(drawn):
 def test_pandas_output(drawn, ica):
     out = clone(ica).set_output(transform="pandas").fit_transform(drawn.X, segments=drawn.segments)
     assert list(out.columns) == ["z1", "z2"]
+
+
+def test_segments_are_found():
+    drawn = blica.simulate(variables=6, sources=2, segments=3, samples=1000, seed=3)
+    found = blica.segment(drawn.X, sources=2, threads=1)
+    assert found.states == 3 and found.stop == "converged"
+    assert np.allclose(found.probability.sum(axis=1), 1)
+    truth = np.unique(drawn.segments, return_inverse=True)[1]
+    same = found.labels.astype(int)
+    assert np.mean([same[truth == s] == np.bincount(same[truth == s]).argmax() for s in range(3)]) > 0.95
+    ica = blica.BinaryICA(2, segments="auto")
+    z = ica.fit_transform(drawn.X)
+    assert (ica.segmentation_.labels == found.labels).all()
+    assert ica.segments_ == ["1", "2", "3"] and z.shape == (3000, 2)
+    by_hand = blica.fit(drawn.X, found.labels, sources=2)
+    assert (ica.mixing_ == by_hand.mixing).all()
+    assert blica.compare(found.model, drawn.model).mcs > 0.95
+    with pytest.raises(ValueError, match="given too"):
+        ica.fit(drawn.X, segments=drawn.segments)
+    with pytest.raises(ValueError, match="at least 50"):
+        blica.segment(drawn.X[:40], sources=2)
+    with pytest.raises(ValueError, match='give "auto"'):
+        blica.BinaryICA(2, segments="some").fit(drawn.X)

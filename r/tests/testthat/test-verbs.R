@@ -93,3 +93,17 @@ test_that("options come from the table", {
   learned <- blica(segment ~ ., drawn$data, k = 2, condition = "auto", threads = 1)$fit
   expect_true(learned$condition >= 2 && learned$condition == learned$notes[["condition_learned"]])
 })
+
+test_that("segments are found in rows", {
+  drawn <- blica_simulate(variables = 6, sources = 2, segments = 3, samples = 1000, seed = 3)
+  x <- drawn$data[1:6]
+  found <- blica_segment(x, 2, starts = 1, max_states = 5, threads = 1)
+  expect_identical(levels(found$state), c("1", "2", "3"))
+  agree <- table(found$state, drawn$data$segment)
+  expect_gt(sum(apply(agree, 2, max)), 0.95 * nrow(x))
+  expect_equal(unname(rowSums(found$probability)), rep(1, nrow(x)))
+  expect_equal(unname(rowSums(found$transition)), rep(1, 3))
+  expect_gt(blica_compare(found$model, drawn$model)$mcs, 0.95)
+  expect_output(print(found), "3 states in 3000 rows")
+  expect_error(blica_segment(x[1:40, ], 2), "at least 50", class = "blica_error")
+})
