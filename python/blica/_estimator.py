@@ -158,7 +158,7 @@ class BinaryICA(TransformerMixin, BaseEstimator):
         return found.labels
 
     def _session(self) -> Session:
-        return Session(1 if self.n_jobs is None else self.n_jobs, self.verbose)
+        return Session(1 if self.n_jobs is None else self.n_jobs, self.verbose, {ours: theirs for theirs, ours in NAMES.items()})
 
     def _chosen(self, n: int) -> dict:
         values = {NAMES.get(name, name): value for name, value in self.get_params(deep=False).items() if name not in OWN}

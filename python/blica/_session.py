@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import threading
 import time
@@ -58,7 +59,8 @@ class Session:
     when Python runs its signal handlers: a Ctrl-C ends the call and is raised as KeyboardInterrupt.
     """
 
-    def __init__(self, threads: Optional[int] = None, verbose: Verbose = 0):
+    def __init__(self, threads: Optional[int] = None, verbose: Verbose = 0, names: Optional[Dict[str, str]] = None):
+        self._names = names or {}  # what the caller's user calls some options, in errors
         self.error: Optional[BaseException] = None
         self.verbose = verbose
         self._printed = 0.0
@@ -95,9 +97,14 @@ class Session:
             raise error
         pending, self._warnings = self._warnings, []
         if status != lib.BLICA_OK:
-            raise _EXCEPTIONS.get(status, RuntimeError)(message_text(lib.blica_message(self.ctx)))
+            raise _EXCEPTIONS.get(status, RuntimeError)(self._renamed(message_text(lib.blica_message(self.ctx))))
         for message in pending:
             warnings.warn(message, BlicaWarning, stacklevel=4)
+
+    def _renamed(self, message: str) -> str:
+        for ours, theirs in self._names.items():
+            message = re.sub(rf"^(option )?{ours}(?=:| is )", rf"\g<1>{theirs}", message)
+        return message
 
     def poll(self, progress) -> int:
         if not self.verbose:

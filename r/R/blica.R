@@ -61,7 +61,7 @@ blica.blica_counts <- function(x, k, ..., allow_unidentified = FALSE, threads = 
   check_segments(x$segments, allow_unidentified)
   ctx <- context(threads, verbose)
   cor <- .Call(C_correlate, ctx, x$pointer)
-  complete(.Call(C_fit, ctx, NULL, x$pointer, cor, options), cor, match.call())
+  complete(call_fit(ctx, NULL, x$pointer, cor, options), cor, match.call())
 }
 
 fit_options <- function(k, options) {
@@ -87,10 +87,18 @@ fit_rows <- function(x, segment, k, options, allow_unidentified, threads, verbos
   data <- pack(ctx, code, segment)
   counts <- .Call(C_count, ctx, data)
   cor <- .Call(C_correlate, ctx, counts)
-  model <- complete(.Call(C_fit, ctx, data, counts, cor, options), cor, call)
+  model <- complete(call_fit(ctx, data, counts, cor, options), cor, call)
   model$levels <- code$levels
   model$data <- list(x = code$x, names = code$names, segment = segment)
   model
+}
+
+# Errors speak of k, as the user wrote it.
+call_fit <- function(ctx, data, counts, cor, options) {
+  tryCatch(.Call(C_fit, ctx, data, counts, cor, options), blica_bad_argument = function(e) {
+    e$message <- sub("^(option )?sources(:| is )", "k\\2", e$message)
+    stop(e)
+  })
 }
 
 complete <- function(pointer, cor, call) {

@@ -75,6 +75,10 @@ def test_warnings_and_errors(drawn, ica):
         blica.BinaryICA(2).inverse_transform([[0, 0]])
     with pytest.raises(ValueError, match="2 sources"):
         ica.inverse_transform([[0, 0, 0]])
+    with pytest.raises(ValueError, match="^n_components is 7; with 6 variables"):
+        blica.BinaryICA(7).fit(drawn.X, segments=drawn.segments)
+    with pytest.raises(ValueError, match="^option n_init: '0'"):
+        blica.BinaryICA(2, n_init=0).fit(drawn.X, segments=drawn.segments)
     with pytest.raises(TypeError, match="random_state"):
         blica.BinaryICA(2, random_state="x").fit(drawn.X, segments=drawn.segments)
 
