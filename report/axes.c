@@ -36,7 +36,14 @@ static int ticks_of(double low, double high, bool log_scale, int wanted, double 
     if (step < 1) step = 1;
     for (double p = ceil(log10(low) - 1e-9); p <= log10(high) + 1e-9 && count < MOST_TICKS; p += step)
       at[count++] = pow(10, p);
-    return count;
+    if (count > 1) return count;
+    count = 0; /* within a decade: 1, 2 and 5 times its powers */
+    static const double parts[] = {1, 2, 5};
+    for (double p = floor(log10(low)); p <= log10(high); p++)
+      for (int i = 0; i < 3; i++)
+        if (parts[i] * pow(10, p) >= low && parts[i] * pow(10, p) <= high) at[count++] = parts[i] * pow(10, p);
+    if (count > 1) return count;
+    count = 0; /* narrower still: as on a plain scale */
   }
   double step = round_step(high - low, wanted);
   for (double i = ceil(low / step - 1e-9); i * step <= high + 1e-9 * step && count < MOST_TICKS; i++)

@@ -1,6 +1,7 @@
 /* report_figures.c - figures of the model: the mixing matrix, sources over segments, pairs of sources. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "axes.h"
 #include "report_parts.h"
@@ -159,6 +160,36 @@ static void draw_source(const blica_model *m, const axes *a, const double *value
   }
 }
 
+/* At most eight characters of a label; bytes that continue a character stay with it. */
+static void shorten(const char *label, char text[40]) {
+  int characters = 0;
+  size_t at = 0;
+  for (; label[at] && at < 32; at++) {
+    characters += ((unsigned char)label[at] & 0xC0) != 0x80;
+    if (characters > 8) break;
+    text[at] = label[at];
+  }
+  text[at] = 0;
+  if (label[at]) strcat(text, "\xE2\x80\xA6");
+}
+
+/* The labels of as many segments as have room for them. */
+static void segment_ticks(const blica_model *m, const axes *a, bool named) {
+  size_t longest = 1;
+  char text[40];
+  for (int s = 0; s < m->u; s++) {
+    size_t length = strlen(m->segments[s]);
+    longest = length > longest ? length : longest;
+  }
+  int room = (int)(a->w / (7.0 * (double)(longest < 9 ? longest : 9) + 8)),
+      step = (m->u + room - 1) / (room > 0 ? room : 1);
+  for (int s = 0; s<m->u; s += step> 0 ? step : 1) {
+    shorten(m->segments[s], text);
+    axes_tick_x(a, s + 1, text);
+  }
+  if (named) draw_text(a->f, a->x + a->w / 2, a->y + a->h + 31, 11, ALIGN_MIDDLE, INK, 0, false, "segment");
+}
+
 /* One panel per source, all on one scale, segments in their own order. */
 static figure *figure_over_segments(const blica_model *m, const double *values, bool log_scale, const char *what) {
   int rows = (m->k + PANELS - 1) / PANELS, columns = m->k < PANELS ? m->k : PANELS;
@@ -192,7 +223,7 @@ static figure *figure_over_segments(const blica_model *m, const double *values, 
     draw_source(m, &a, values, j, what, line);
     snprintf(title, sizeof title, "z%d", j + 1);
     axes_frame(&a, title);
-    axes_ticks_x(&a, j + PANELS >= m->k ? "segment" : NULL);
+    segment_ticks(m, &a, j + PANELS >= m->k);
   }
   free(line);
   return f;

@@ -11,7 +11,7 @@ setup_file() {
 @test "a page with the data has everything, without network" {
   d=$BATS_FILE_TMPDIR
   run_code 0 report "$d/fit.json" "$d/d/data.csv" --out r.html --figures f
-  for text in "What was fitted" "The mixing matrix is identified" "observed correlation" "Every start" \
+  for text in "What was fitted" "At the fitted values the correlations would fix the mixing matrix" "observed correlation" "Every start" \
     "Regularisation" "seed 1" "--sources 2" "x6"; do
     grep -q -- "$text" r.html || { echo "no '$text'"; return 1; }
   done
@@ -70,4 +70,50 @@ json.dump({"format": "blica-model", "version": 1, "mixing": [[1.0 + i % 3] for i
   [[ "$output" == *"3200 variables in 40 segments are 2.05e+08 tables"*"give no DATA"* ]]
   "$BLICA" report large.json --out large.html --quiet
   [ -s large.html ]
+}
+
+@test "the policy names the page's own script by its digest" {
+  "$BLICA" simulate --variables 4 --sources 2 --segments 3 --samples 50 --out d --quiet
+  run_code 0 report d/model.json --out r.html
+  /usr/bin/python3 - <<'P'
+import base64, hashlib, re
+page = open("r.html", encoding="utf-8").read()
+script, = re.findall(r"<script>(.*?)</script>", page, re.S)
+digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+assert f"script-src 'sha256-{digest}'" in page, digest
+P
+}
+
+@test "segments are named on their axes, variances have more than one tick" {
+  "$BLICA" simulate --variables 4 --sources 2 --segments 3 --samples 50 --out d --quiet
+  /usr/bin/python3 - <<'P'
+import json
+m = json.load(open("d/model.json"))
+m["segments"] = ["north", "Österreich im Süden", "west"]
+m["variances"] = [[1.1, 1.2], [1.5, 2.6], [1.9, 2.2]]
+json.dump(m, open("m.json", "w"))
+P
+  run_code 0 report m.json --out r.html --figures f
+  grep -q '>north<' f/variances.svg || grep -q '>north<' r.html
+  grep -q 'Österrei…' r.html
+  /usr/bin/python3 - <<'P'
+import re
+page = open("r.html", encoding="utf-8").read()
+figure = re.search(r'<svg[^>]*Lines of the variance.*?</svg>', page, re.S).group()
+assert len(set(re.findall(r">([125](?:\.\d+)?)<", figure))) >= 2, re.findall(r">([^<]*)<", figure)
+P
+}
+
+@test "the command of the page has every option that was given" {
+  "$BLICA" simulate --variables 5 --sources 2 --segments 6 --samples 200 --out d --quiet
+  run_code 0 fit d/data.csv --sources 2 --method blica --prior fixed --prior-mixing 2 --tolerance 1e-6 --condition none --out m.json
+  run_code 0 report m.json d/data.csv --out r.html
+  command=$(sed -n 's|.*<pre>blica \(fit .*\)</pre>.*|\1|p' r.html)
+  for flag in "--prior fixed" "--prior-mixing 2" "--tolerance 1e-06" "--condition none"; do
+    [[ $command == *"$flag"* ]] || { echo "$command"; return 1; }
+  done
+  cp m.json first.json
+  rm m.json
+  eval "\"$BLICA\" $command --quiet"
+  cmp first.json m.json
 }

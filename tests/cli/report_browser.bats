@@ -29,10 +29,12 @@ instrument() {
   /usr/bin/python3 - "$1" "$2" <<'P'
 import sys
 page = open(sys.argv[1], encoding="utf-8").read()
-before = """<script nonce="blica">window.bad=[];addEventListener('error',e=>bad.push(e.message));
+assert page.count("script-src 'sha256-") == 1
+page = page.replace("script-src '", "script-src 'nonce-test' '")
+before = """<script nonce="test">window.bad=[];addEventListener('error',e=>bad.push(e.message));
 window.alert=function(){bad.push('alert');};
 addEventListener('securitypolicyviolation',e=>bad.push('csp '+e.violatedDirective));</script>"""
-after = """<script nonce="blica">addEventListener('load',function(){
+after = """<script nonce="test">addEventListener('load',function(){
 const r=[],tip=document.getElementById('tip');
 function check(name,ok){if(!ok)r.push(name);}
 function move(el,fx,fy){const b=el.getBoundingClientRect();

@@ -3,6 +3,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -157,8 +158,36 @@ static void flags(void **state) {
   assert_int_equal(o.exact, 0);
 }
 
+/* What the table refuses as text, the library refuses in the struct too. */
+static void test_structs_are_checked(void **state) {
+  (void)state;
+  blica_simulate_options simulate = blica_simulate_options_default();
+  blica_data *data;
+  blica_model *model;
+  simulate.variables = 4, simulate.sources = 2, simulate.segments = 4, simulate.samples = 100;
+  assert_int_equal(blica_simulate(ctx, &simulate, NULL, &data, NULL), BLICA_OK);
+  blica_input input = {.data = data};
+  for (int i = 0; i < 5; i++) {
+    blica_fit_options o = blica_fit_options_default();
+    o.sources = 2;
+    if (i == 0) strcpy(o.prior, "bogus");
+    if (i == 1) o.prior_mixing = NAN;
+    if (i == 2) o.prior_variance = -1;
+    if (i == 3) o.weight = 2;
+    if (i == 4) o.link = 0;
+    assert_int_equal(blica_fit(ctx, &input, &o, &model), BLICA_ERR_ARGUMENT);
+    assert_null(model);
+    assert_non_null(strstr(blica_message(ctx), "is not allowed"));
+  }
+  blica_set_threads(ctx, 1000000000);
+  assert_in_range(blica_threads(ctx), 1, 256);
+  blica_set_threads(ctx, 0);
+  blica_data_free(data);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_structs_are_checked),
       cmocka_unit_test(fit_defaults),
       cmocka_unit_test(simulate_defaults),
       cmocka_unit_test(every_fit_option),
