@@ -52,6 +52,7 @@ typedef struct {
   double gain, begun;
   bool learn; /* the scale of A's prior */
   bool fresh; /* the metric is that of metric_at */
+  bool stuck; /* steps grow however small the gain is */
   bool interrupted, out_of_time;
   bl_watch watch;
   blica_start record;
@@ -241,17 +242,16 @@ static blica_status run_round(run *r) {
   TRY(renew_metric(r));
   if (!r->fresh) goto done;
   bl_stage_enter(r->ctx, &stage);
-  for (int halving = 0; grown && status == BLICA_OK; halving++) {
+  for (int halving = 0; grown && !r->stuck; halving++) {
     status = take_turns(r, &stage, steps, &grown);
     if (status != BLICA_OK || !grown || is_cut(r)) break;
-    if (halving == MOST_HALVINGS)
-      status = bl_fail(r->ctx, BLICA_ERR_NUMERIC, "mle: the steps do not settle; use --method matched");
+    r->stuck = halving == MOST_HALVINGS;
     r->gain *= 0.5;
     begin_round(r);
   }
   bl_stage_leave(r->ctx, &stage);
   TRY(status);
-  if (is_cut(r)) goto done;
+  if (is_cut(r) || r->stuck) goto done;
   if (r->rounds < METRIC_ROUNDS) {
     memcpy(r->theta, r->mean + r->m->size * (size_t)r->rounds, bytes);
     if (r->learn) learn_scale(r->m, r->theta);
@@ -306,7 +306,10 @@ static blica_status report(run *r, double shift, blica_model *model) {
   r->record.gradient = bl_mle_slope(m, r->theta, r->slope, r->record.objective);
   r->record.iterations = r->steps;
   r->record.seconds = r->record.seconds_near = bl_seconds() - r->begun;
-  r->record.stop = shift <= LARGEST_NOISE                            ? BLICA_STOP_CONVERGED
+  const bool endless = m->precision_mixing == 0 && bl_mle_steepest(m, r->theta) > BL_INFINITE_ROW;
+  r->record.stop = endless                                           ? BLICA_STOP_UNBOUNDED
+                   : r->stuck                                        ? BLICA_STOP_STALLED
+                   : shift <= LARGEST_NOISE                          ? BLICA_STOP_CONVERGED
                    : r->interrupted                                  ? BLICA_STOP_INTERRUPTED
                    : r->out_of_time                                  ? BLICA_STOP_TIME
                    : r->steps >= r->problem->options->max_iterations ? BLICA_STOP_ITERATIONS
@@ -366,7 +369,7 @@ blica_status bl_mle_sampled(blica_ctx *ctx, const bl_problem *problem, bl_mle *m
   while (!is_cut(&r) && r.rounds < MOST_ROUNDS && r.steps < problem->options->max_iterations &&
          !(shift <= LARGEST_NOISE)) {
     TRY(run_round(&r));
-    if (is_cut(&r)) break;
+    if (is_cut(&r) || r.stuck) break;
     if (r.rounds > FIRST_KEPT + 1) TRY(renew_metric(&r));
     memcpy(r.first, r.theta, sizeof(double) * m->size);
     shift = average(&r);

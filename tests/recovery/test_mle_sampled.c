@@ -90,7 +90,28 @@ static void test_time_limit(void **state) {
   blica_model_free(fit);
 }
 
+/* As many sources as variables, few rows and no prior: there is no maximum. What there is, is returned. */
+static void test_no_maximum(void **state) {
+  (void)state;
+  blica_simulate_options how = blica_simulate_options_default();
+  blica_fit_options o = blica_fit_options_default();
+  blica_data *few;
+  blica_model *fit;
+  how.variables = how.sources = 13, how.segments = 4, how.samples = 100;
+  strcpy(o.method, "mle");
+  strcpy(o.prior, "none");
+  o.sources = 13, o.max_iterations = 300;
+  assert_int_equal(blica_simulate(ctx, &how, NULL, &few, NULL), BLICA_OK);
+  assert_int_equal(blica_fit(ctx, &(blica_input){.data = few}, &o, &fit), BLICA_OK);
+  printf("without a prior: %s\n", blica_stop_name(fit->fit.stop));
+  assert_int_not_equal(fit->fit.stop, BLICA_STOP_CONVERGED);
+  for (int i = 0; i < 13 * 13; i++) assert_true(isfinite(fit->mixing[i]));
+  blica_model_free(fit);
+  blica_data_free(few);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_recovery), cmocka_unit_test(test_time_limit)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_recovery), cmocka_unit_test(test_time_limit),
+                                     cmocka_unit_test(test_no_maximum)};
   return cmocka_run_group_tests(tests, make, drop);
 }
