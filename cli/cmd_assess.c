@@ -142,6 +142,7 @@ static int print_text(const blica_model *m, const blica_assessment *a) {
 
 static int run(program *p, void *values) {
   assess_values *v = values;
+  v->options.size = sizeof v->options;
   char message[TABLE_MESSAGE];
   table_options reading = data_table_options(&v->data);
   blica_model *model = NULL;

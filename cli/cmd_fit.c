@@ -207,6 +207,7 @@ static int finish(program *p, const fit_values *v, const blica_model *model, dou
 
 static int run(program *p, void *values) {
   fit_values *v = values;
+  v->options.size = sizeof v->options;
   fit_input in = {0};
   blica_model *model = NULL;
   v->out = output_name(v->out);
@@ -221,9 +222,9 @@ static int run(program *p, void *values) {
   if (code == EXIT_OK) {
     say_note("%d variables, %d sources, %d segments, %.15g rows; method %s, seed %llu", in.n, v->options.sources, in.u,
              in.rows, v->options.method, (unsigned long long)v->options.seed);
-    if (in.counts) in.counts->spend = 1;
     blica_input input = {.data = in.data, .counts = in.counts};
-    blica_status status = blica_fit(p->ctx, &input, &v->options, &model);
+    blica_status status = in.data ? blica_fit(p->ctx, &input, &v->options, &model)
+                                  : blica_fit_consume(p->ctx, &in.counts, &v->options, &model);
     code = status == BLICA_OK ? finish(p, v, model, in.rows) : fail_reading(p, status);
   }
   blica_model_free(model);

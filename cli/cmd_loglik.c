@@ -42,6 +42,7 @@ static int print_text(const blica_loglik_result *r) {
 
 static int run(program *p, void *values) {
   loglik_values *v = values;
+  v->options.size = sizeof v->options;
   char message[TABLE_MESSAGE];
   table_options reading = data_table_options(&v->data);
   blica_model *model = NULL;

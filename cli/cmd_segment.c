@@ -156,6 +156,7 @@ static bool possible(const program *p, const segment_values *v) {
 
 static int run(program *p, void *values) {
   segment_values *v = values;
+  v->options.size = sizeof v->options;
   char message[TABLE_MESSAGE];
   table_options how = data_table_options(&v->data);
   blica_data *data = NULL;

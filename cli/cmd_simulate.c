@@ -90,6 +90,7 @@ static int save(program *p, const char *folder, const blica_model *model, const 
 
 static int run(program *p, void *values) {
   simulate_values *v = values;
+  v->options.size = sizeof v->options;
   blica_model *model = NULL;
   blica_data *data = NULL;
   blica_counts *counts = NULL;

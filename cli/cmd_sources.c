@@ -76,6 +76,7 @@ static int work(program *p, const sources_values *v, const blica_model *model, c
 
 static int run(program *p, void *values) {
   sources_values *v = values;
+  v->options.size = sizeof v->options;
   char message[TABLE_MESSAGE];
   table_options reading = data_table_options(&v->data);
   blica_model *model = NULL;

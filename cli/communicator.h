@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-#include "blica.h"
+#include "blica_ranks.h"
 
 void communicator_begin(int *argc, char ***argv); /* before anything else */
 void communicator_share(bool shared);             /* whether all run the command together, or the first alone */

@@ -62,12 +62,12 @@ static int broadcast(void *from, size_t count, int root, void *user) {
   return after(inner.broadcast(from, count, root, user));
 }
 
-static int deal(const void *send, const size_t *to, void *receive, const size_t *from, void *user) {
+static int all_to_all(const void *send, const size_t *to, void *receive, const size_t *from, void *user) {
   double received = 0;
   for (int r = 0; r < size; r++)
     if (r != rank) received += (double)from[r];
   before(received);
-  return after(inner.deal(send, to, receive, from, user));
+  return after(inner.all_to_all(send, to, receive, from, user));
 }
 
 /* ---- beginning ---- */
@@ -83,7 +83,7 @@ void communicator_begin(int *argc, char ***argv) {
   MPI_Comm_free(&node);
   blica_mpi_comm(work, &inner);
   counted = inner;
-  counted.sum = sum, counted.gather = gather, counted.broadcast = broadcast, counted.deal = deal;
+  counted.sum = sum, counted.gather = gather, counted.broadcast = broadcast, counted.all_to_all = all_to_all;
   rank = inner.rank, size = inner.size;
   traffic.begun = MPI_Wtime();
   codes = calloc((size_t)size, sizeof *codes);

@@ -267,7 +267,7 @@ static blica_status count_rows(table *t, char *message, blica_counts **out) {
     if (status != BLICA_OK) table_library_failed(t, status, message);
   }
   if (status == BLICA_OK && t->levels && t->streamed) status = table_turned(t, message, &turned);
-  if (turned) blica_counts_turn(sum, turned);
+  if (turned) blica_counts_flip(sum, turned);
   free(turned);
   if (status != BLICA_OK) {
     blica_counts_free(sum);

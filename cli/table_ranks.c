@@ -191,7 +191,7 @@ static blica_status turn(feeding *f, blica_counts *counts) {
   if (comm->broadcast(turned, (size_t)counts->n, 0, comm->user) != 0)
     status = table_fail(f->message, BLICA_ERR_INTERNAL, "the other processes cannot be reached");
   else
-    blica_counts_turn(counts, turned);
+    blica_counts_flip(counts, turned);
   free(turned);
   return status;
 }

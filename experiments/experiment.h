@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "blica.h"
+#include "blica_ranks.h"
 
 typedef struct {
   int low, high;

@@ -5,9 +5,13 @@
  * x_i = 1 with probability Phi(sqrt(c) y_i), c = pi/8 by default. Because v_s changes over segments
  * the mixing matrix A can be recovered, up to the order, sign and scale of its columns.
  *
- * The flow, one verb per arrow, immutable objects between them:
+ * The flow, one verb per arrow:
  *
- *     rows --pack--> data --count--> counts --correlate--> cor --regularise--> cor --fit--> model
+ *     rows --pack--> data --count--> counts --correlate--> cor --fit--> model --sources, loglik--> results
+ *
+ * A fit takes data, counts or cor, and regularises by itself; blica_regularise shows what it does to cor, and blica_fit
+ * refuses its result. Objects do not change once they are made, except counts while they are being put together:
+ * blica_count_add and blica_merge_add add to them, blica_counts_flip recodes them.
  *
  * Letters: N samples, n variables, k sources, u segments; s is a segment, i and j are variables.
  * Matrices are column-major; the shape stands in a comment, as in [n,k].
@@ -69,19 +73,8 @@ typedef void (*blica_warn_fn)(const char *text, void *user);
 /* Allocation hooks; realloc semantics: size 0 frees. */
 typedef void *(*blica_realloc_fn)(void *old, size_t size, void *user);
 
-/* Several processes working as one: rank of size. Every call is collective. Results are the same
- * bits for any size because terms are gathered and added in index order. */
-typedef struct {
-  int rank, size;
-  int (*sum)(double *x, size_t count, void *user); /* element-wise over ranks; 0 is success */
-  int (*gather)(double *x, const size_t *count, const size_t *offset, void *user); /* in place: rank r
-                                                                          owns x[offset[r]..+count[r]] */
-  int (*broadcast)(void *bytes, size_t count, int root, void *user);
-  void *user;
-  /* Each rank's own bytes for every other: send holds to[0] bytes for rank 0, then to[1] for rank 1, ...; receive gets
-   * from[0] bytes of rank 0, then from[1], .... NULL: done by broadcasts, which bring everything to everybody. */
-  int (*deal)(const void *send, const size_t *to, void *receive, const size_t *from, void *user);
-} blica_comm;
+/* Several processes that work as one: blica_ranks.h, and blica_mpi.h for MPI. */
+typedef struct blica_comm blica_comm;
 
 typedef enum { BLICA_SIMD_AUTO = 0, BLICA_SIMD_SCALAR, BLICA_SIMD_AVX2, BLICA_SIMD_AVX512 } blica_simd;
 
@@ -137,9 +130,6 @@ BLICA_API void blica_packer_free(blica_packer *packer);
 BLICA_API blica_status blica_pack(blica_ctx *ctx, int64_t rows, int n, const int8_t *x, ptrdiff_t row_stride,
                                   ptrdiff_t column_stride, const char *const *variables, const int32_t *segment, int u,
                                   const char *const *labels, blica_data **out);
-/* Over ranks: each brings rows of its own (NULL: none), all get all of them, one rank's after another's. A call of all
- * ranks. */
-BLICA_API blica_status blica_pack_ranks(blica_ctx *ctx, const blica_data *own, blica_data **out);
 BLICA_API void blica_data_free(blica_data *data);
 
 /* ------------------------------------------------------------------ counts: 2x2 tables of all pairs */
@@ -156,9 +146,7 @@ typedef struct {
   double *n11;             /* [pairs,u] */
   double *n10, *n01, *n00; /* [pairs,u]; NULL when complete: they follow from ones and samples */
   int exact;               /* population probabilities times a nominal N, not a sample */
-  int first, after; /* n11 to n00 begin with segment first and leave out the last `after`: 0 and 0, but where ranks
-                       share segments (blica_count_end) */
-  int spend;        /* set by who needs the tables no more: a fit may free n11 to n00 once it has correlations */
+  struct blica_part *part; /* private; NULL: all tables are here */
 } blica_counts;
 
 static inline int64_t blica_pair(int i, int j) {
@@ -167,35 +155,17 @@ static inline int64_t blica_pair(int i, int j) {
 
 BLICA_API blica_status blica_count(blica_ctx *ctx, const blica_data *data, blica_counts **out);
 BLICA_API blica_status blica_merge(blica_ctx *ctx, int parts, const blica_counts *const *part, blica_counts **out);
-/* Over ranks: each brings the counts of its own rows (NULL: none), all get the sum. Segments are matched by label, in
- * the order of ranks. A call of all ranks. */
-BLICA_API blica_status blica_merge_ranks(blica_ctx *ctx, const blica_counts *own, blica_counts **out);
-/* The same for data or counts that come in pieces: adds one to *sum, which is made when NULL, so that memory holds one
- * set of counts. Segments are matched by label, new ones appended. On failure *sum is freed and NULL. */
+/* Counts that are put together: adds the data or counts of one piece to *sum, which is made when NULL, so that memory
+ * holds one set of counts. Segments are matched by label, new ones appended. On failure *sum is freed and NULL. */
 BLICA_API blica_status blica_count_add(blica_ctx *ctx, const blica_data *data, blica_counts **sum);
 BLICA_API blica_status blica_merge_add(blica_ctx *ctx, const blica_counts *part, blica_counts **sum);
-/* Over ranks, rows that come in pieces: each rank brings pieces of its own until no rank has any, then all end. With
- * the options of the fit that is to follow, the tables of a segment are only where that fit looks at them: where it is
- * so large that ranks share its segments, on the rank that owns the segment. Without fit they are there if there are
- * more than 100 variables, and can be correlated and saved; of fewer all get all. blica_count_piece takes the piece
- * over; NULL: none this time. All but blica_count_begin are calls of all ranks. */
-typedef struct blica_counter blica_counter;
-struct blica_fit_options;
-BLICA_API blica_status blica_count_begin(blica_ctx *ctx, const struct blica_fit_options *fit, blica_counter **out);
-BLICA_API blica_status blica_count_piece(blica_ctx *ctx, blica_counter *counter, blica_data *piece);
-BLICA_API blica_status blica_count_end(blica_ctx *ctx, blica_counter *counter, blica_counts **out);
-BLICA_API void blica_counter_free(blica_counter *counter); /* NULL is fine */
-/* Changes the counts to those of the data with x_i turned into 1 - x_i for every variable i with turned[i] non-zero. */
-BLICA_API void blica_counts_turn(blica_counts *counts, const uint8_t *turned /* [n] */);
+/* Recodes the counts in place: 1 - x_i in place of x_i for every variable i with flipped[i] non-zero. */
+BLICA_API void blica_counts_flip(blica_counts *counts, const uint8_t *flipped /* [n] */);
 BLICA_API void blica_counts_table(const blica_counts *counts, int s, int i, int j,
                                   double cell[4] /* n11 n10 n01 n00 */);
-/* .npz or .csv. By the first rank, to which the others send what it does not have: a call of all ranks. */
+/* .npz or .csv */
 BLICA_API blica_status blica_counts_save(blica_ctx *ctx, const blica_counts *counts, const char *path);
 BLICA_API blica_status blica_counts_load(blica_ctx *ctx, const char *path, blica_counts **out);
-/* The tables that this rank keeps for such a fit or, when it is NULL, to correlate them, as above. A call of all ranks.
- */
-BLICA_API blica_status blica_counts_load_ranks(blica_ctx *ctx, const char *path, const struct blica_fit_options *fit,
-                                               blica_counts **out);
 BLICA_API void blica_counts_free(blica_counts *counts);
 
 /* ------------------------------------------------------------------ correlations */
@@ -221,14 +191,9 @@ typedef struct {
   double condition;              /* target of the regularisation; infinite before it or with none */
   double *shift;                 /* [u] d of C <- (C + d I)/(1 + d); 0 before */
   double *eigen_min, *eigen_max; /* [u] of C before the shift; NaN before regularisation */
-  int first; /* segment that rho, se and flags begin with: 0, but of counts that ranks share and inside a fit that they
-                share */
-  int64_t first_pair; /* and pair of that segment: 0, but where several ranks share a segment */
-  int64_t tables;     /* how many they hold: pairs * u, but where ranks share them */
+  struct blica_part *part;       /* private; NULL: all pairs are here */
 } blica_cor;
 
-/* Of counts whose tables ranks share (blica_count_begin) a rank gets the correlations of its part only;
- * blica_regularise and blica_cor_save take them so, as calls of all ranks. */
 BLICA_API blica_status blica_correlate(blica_ctx *ctx, const blica_counts *counts, blica_cor **out);
 BLICA_API blica_status blica_regularise(blica_ctx *ctx, const blica_cor *cor, double condition, blica_cor **out);
 BLICA_API void blica_cor_matrix(const blica_cor *cor, int s, double *c /* [n,n] */);
@@ -264,7 +229,8 @@ typedef struct {
 #define BLICA_CONDITION_DEFAULT 0.0 /* 10 for samples, none for exact counts */
 #define BLICA_CONDITION_AUTO (-1.0) /* learned from held-out segments; none for exact counts */
 
-typedef struct blica_fit_options {
+typedef struct {
+  size_t size;     /* of this struct; set by blica_fit_options_default */
   char method[16]; /* a row of blica_methods() */
   int sources;     /* k; 0 is not allowed */
   int starts;
@@ -289,6 +255,7 @@ typedef struct blica_fit_options {
 } blica_fit_options;
 
 typedef struct {
+  size_t size; /* of this struct; set by blica_simulate_options_default */
   int variables, sources, segments;
   int64_t samples; /* per segment; the nominal N when exact */
   uint64_t seed;
@@ -299,8 +266,21 @@ typedef struct {
   int exact;         /* counts of exact probabilities instead of rows */
 } blica_simulate_options;
 
-BLICA_API blica_fit_options blica_fit_options_default(void);
-BLICA_API blica_simulate_options blica_simulate_options_default(void);
+/* Options are made by their _default, which says how large they are: a program that was built with an earlier header
+ * works with a later library, whose new options then have their defaults. _init sets the defaults of the fields within
+ * the given size. */
+BLICA_API void blica_fit_options_init(blica_fit_options *options, size_t size);
+static inline blica_fit_options blica_fit_options_default(void) {
+  blica_fit_options options;
+  blica_fit_options_init(&options, sizeof options);
+  return options;
+}
+BLICA_API void blica_simulate_options_init(blica_simulate_options *options, size_t size);
+static inline blica_simulate_options blica_simulate_options_default(void) {
+  blica_simulate_options options;
+  blica_simulate_options_init(&options, sizeof options);
+  return options;
+}
 BLICA_API const blica_option *blica_fit_option_table(int *count);
 BLICA_API const blica_option *blica_simulate_option_table(int *count);
 /* Sets one option from text, with validation. options is the struct that the table describes. */
@@ -368,6 +348,9 @@ typedef struct {
   blica_setting *options; /* [n_options] what was not left at its default, but sources, method, starts and seed */
 } blica_fit_report;
 
+/* The amortised posterior that method ivae fits. Opaque. */
+typedef struct blica_encoder blica_encoder;
+
 /* Canonical form: the mean over segments of log v_j is 0 for every source j; sources are ordered by
  * explained variance, sum_i A_ij^2 times the mean over segments of v_j, largest first; the entry of
  * largest absolute value in each column of A is positive. */
@@ -382,15 +365,15 @@ typedef struct {
   double *samples; /* [u] */
   char method[16]; /* "truth" for a simulated model */
   blica_fit_report fit;
-  struct blica_encoder *encoder; /* amortised posterior of method ivae, else NULL */
+  blica_encoder *encoder; /* of method ivae, else NULL; blica_sources can use it */
 } blica_model;
 
-/* What a fit may look at: any one is enough, later stages are made from earlier ones. A method that
- * needs rows says so when data is NULL. */
+/* What a fit uses: any one is enough, later stages are made from earlier ones. Where more than one is given they must
+ * have the same variables and segments. A method that needs rows says so when data is NULL. */
 typedef struct {
   const blica_data *data;
   const blica_counts *counts;
-  const blica_cor *cor; /* not yet regularised */
+  const blica_cor *cor; /* as blica_correlate makes it: a regularised one is refused */
 } blica_input;
 
 typedef struct {
@@ -405,12 +388,19 @@ BLICA_API const blica_method *blica_methods(int *count);
  * a warning. The file is the caller's to remove, once the model is saved. */
 BLICA_API blica_status blica_fit(blica_ctx *ctx, const blica_input *input, const blica_fit_options *options,
                                  blica_model **out);
+/* blica_fit of counts that the caller no longer needs: it frees *counts, as soon as the method does without them, and
+ * sets it to NULL, on failure too. Saves memory with thousands of variables. */
+BLICA_API blica_status blica_fit_consume(blica_ctx *ctx, blica_counts **counts, const blica_fit_options *options,
+                                         blica_model **out);
 BLICA_API blica_status blica_model_create(blica_ctx *ctx, int n, int k, int u, blica_model **out); /* zeros */
 BLICA_API blica_status blica_model_save(blica_ctx *ctx, const blica_model *model, const char *path);
 BLICA_API blica_status blica_model_load(blica_ctx *ctx, const char *path, blica_model **out);
 /* The same from the text of such a file; path stands for it in messages. */
 BLICA_API blica_status blica_model_parse(blica_ctx *ctx, const char *text, size_t length, const char *path,
                                          blica_model **out);
+/* The text of such a file, in memory; blica_text_free frees it. */
+BLICA_API blica_status blica_model_write(blica_ctx *ctx, const blica_model *model, char **text, size_t *length);
+BLICA_API void blica_text_free(char *text);
 BLICA_API void blica_model_free(blica_model *model);
 
 /* ------------------------------------------------------------------ around the fit */
@@ -426,6 +416,7 @@ BLICA_API blica_status blica_simulate_exact(blica_ctx *ctx, const blica_model *m
 /* The full log-likelihood of rows under a model, exact but for a numerical error that is reported. Variables and
  * segments are matched by name; missing values are integrated out. */
 typedef struct {
+  size_t size;    /* of this struct; set by blica_loglik_options_default */
   char engine[8]; /* auto, grid (few sources), exact (few variables), lattice (more) or ep (approximate, any size) */
   double error;   /* wanted numerical error of the total */
   uint64_t seed;  /* of the lattice's random shifts */
@@ -441,7 +432,12 @@ typedef struct {
   char engine[8];         /* the one used */
 } blica_loglik_result;
 
-BLICA_API blica_loglik_options blica_loglik_options_default(void);
+BLICA_API void blica_loglik_options_init(blica_loglik_options *options, size_t size);
+static inline blica_loglik_options blica_loglik_options_default(void) {
+  blica_loglik_options options;
+  blica_loglik_options_init(&options, sizeof options);
+  return options;
+}
 BLICA_API const blica_option *blica_loglik_option_table(int *count);
 BLICA_API blica_status blica_loglik(blica_ctx *ctx, const blica_model *model, const blica_data *data,
                                     const blica_loglik_options *options, blica_loglik_result **out);
@@ -451,6 +447,7 @@ BLICA_API void blica_loglik_result_free(blica_loglik_result *result);
  * by name; with unknown ones each row is averaged over the model's segments, weighted by their samples and the
  * likelihood of the row in them. A row without any value has the segment's (or mixture's) prior. */
 typedef struct {
+  size_t size;     /* of this struct; set by blica_sources_options_default */
   char segment[8]; /* known or unknown */
   char engine[8];  /* as in blica_loglik_options */
   uint64_t seed;
@@ -467,7 +464,12 @@ typedef struct {
                         segments by their samples; NULL when amortised */
 } blica_posterior;
 
-BLICA_API blica_sources_options blica_sources_options_default(void);
+BLICA_API void blica_sources_options_init(blica_sources_options *options, size_t size);
+static inline blica_sources_options blica_sources_options_default(void) {
+  blica_sources_options options;
+  blica_sources_options_init(&options, sizeof options);
+  return options;
+}
 BLICA_API const blica_option *blica_sources_option_table(int *count);
 BLICA_API blica_status blica_sources(blica_ctx *ctx, const blica_model *model, const blica_data *data,
                                      const blica_sources_options *options, blica_posterior **out);
@@ -478,6 +480,7 @@ BLICA_API void blica_posterior_free(blica_posterior *posterior);
 /* Rows in time order under a hidden Markov chain of states: in a state the sources have means and variances of their
  * own, A is common to all. The data have one segment, whose rows are in time order. */
 typedef struct {
+  size_t size;        /* of this struct; set by blica_segment_options_default */
   int sources;        /* k; 0 is not allowed */
   int states;         /* 0: chosen by the data, from 1 to max_states */
   int max_states;     /* when chosen */
@@ -521,7 +524,12 @@ typedef struct {
                          the call was interrupted before there was one */
 } blica_segmentation;
 
-BLICA_API blica_segment_options blica_segment_options_default(void);
+BLICA_API void blica_segment_options_init(blica_segment_options *options, size_t size);
+static inline blica_segment_options blica_segment_options_default(void) {
+  blica_segment_options options;
+  blica_segment_options_init(&options, sizeof options);
+  return options;
+}
 BLICA_API const blica_option *blica_segment_option_table(int *count);
 /* Finds the states. Needs at least 50 rows and two variables, and min_length * states rows. */
 BLICA_API blica_status blica_segment(blica_ctx *ctx, const blica_data *data, const blica_segment_options *options,
@@ -579,6 +587,7 @@ BLICA_API void blica_fitted_free(blica_fitted_values *fitted);
 /* How far an estimate can be trusted: standard errors, how far each column may turn, whether the variances change over
  * segments at all, and whether the model fits. Needs the rows that the model was fitted to. */
 typedef struct {
+  size_t size;     /* of this struct; set by blica_assess_options_default */
   int bootstrap;   /* refits of redrawn rows; 0: none, else at least 20 */
   int simulations; /* data sets for the test of change; 0: no test, else at least 19 */
   double level;    /* coverage of the intervals */
@@ -621,7 +630,12 @@ typedef struct {
   char verdict[3][400];
 } blica_assessment;
 
-BLICA_API blica_assess_options blica_assess_options_default(void);
+BLICA_API void blica_assess_options_init(blica_assess_options *options, size_t size);
+static inline blica_assess_options blica_assess_options_default(void) {
+  blica_assess_options options;
+  blica_assess_options_init(&options, sizeof options);
+  return options;
+}
 BLICA_API const blica_option *blica_assess_option_table(int *count);
 BLICA_API blica_status blica_assess(blica_ctx *ctx, const blica_model *model, const blica_data *data,
                                     const blica_assess_options *options, blica_assessment **out);

@@ -1,19 +1,17 @@
-/* blica_mpi.h - ranks of an MPI program as one: libblica_mpi beside libblica.
+/* blica_mpi.h - the processes of an MPI program work as one: libblica_mpi beside libblica.
  *
  *     MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &level);
  *     blica_ctx_create(&ctx);
  *     blica_mpi_comm(MPI_COMM_WORLD, &comm);
  *     blica_set_comm(ctx, &comm);
  *
- * From then on every rank makes the same calls with the same input and options. Each does its share of the work,
- * all get the same result (the bits of one process alone), and rank 0 writes files. Of many variables counts and
- * correlations are shared out: each rank has those of its own segments (blica_count_begin). */
+ * blica_ranks.h says what the processes do from then on. */
 #ifndef BLICA_MPI_H
 #define BLICA_MPI_H
 
 #include <mpi.h>
 
-#include "blica.h"
+#include "blica_ranks.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -195,6 +195,17 @@ class Model(_Held):
         """Writes the model as JSON; numbers come back as the same doubles."""
         Session().call(lib.blica_model_save, self._pointer, path_text(path))
 
+    def __getstate__(self) -> Dict[str, Any]:
+        length = ffi.new("size_t *")
+        out = ffi.new("char **")
+        Session().call(lib.blica_model_write, self._pointer, out, length)
+        written = ffi.gc(out[0], lib.blica_text_free)
+        return {"bytes": bytes(ffi.buffer(written, length[0]))}
+
+    def __setstate__(self, state: Dict[str, Any]) -> None:
+        given = state["bytes"]
+        self.__init__(Session().call(lib.blica_model_parse, given, len(given), b"in memory", free=lib.blica_model_free))
+
     @staticmethod
     def _read(path):
         return Session().call(lib.blica_model_load, path_text(path), free=lib.blica_model_free)

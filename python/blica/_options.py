@@ -72,7 +72,8 @@ def _spell(name: str, value: Any) -> str:
 
 def make(session: Session, kind: str, values: Dict[str, Any]):
     """The C struct of a verb's options, values set over the defaults; None leaves a default."""
-    options = ffi.new(f"blica_{kind}_options *", getattr(lib, f"blica_{kind}_options_default")())
+    options = ffi.new(f"blica_{kind}_options *")
+    getattr(lib, f"blica_{kind}_options_init")(options, ffi.sizeof(options[0]))
     rows = {text(row.name): row for row in _rows(kind)}
     for name, value in values.items():
         if name not in rows:

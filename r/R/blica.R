@@ -121,17 +121,11 @@ new_model <- function(pointer) {
   dimnames(model$thresholds) <- list(model$variables, model$segments)
   names(model$samples) <- model$segments
   model$fit$starts <- as.data.frame(model$fit$starts, stringsAsFactors = FALSE)
-  file <- tempfile(fileext = ".json")
-  on.exit(unlink(file))
-  .Call(C_model_save, context(), pointer, file)
-  model$json <- readChar(file, file.size(file), useBytes = TRUE)
+  model$json <- .Call(C_model_write, context(), pointer)
   structure(model, class = "blica")
 }
 
 model_pointer <- function(model) {
   if (!inherits(model, "blica")) stop("a ", class(model)[1], " is not a model; give what blica() or blica_load() returns", call. = FALSE)
-  file <- tempfile(fileext = ".json")
-  on.exit(unlink(file))
-  writeChar(model$json, file, eos = NULL, useBytes = TRUE)
-  .Call(C_model_load, context(), file)
+  .Call(C_model_read, context(), model$json)
 }

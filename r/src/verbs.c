@@ -57,6 +57,35 @@ SEXP blica_r_model_load(SEXP context, SEXP path) {
   return give(s, status, wrap_model(model));
 }
 
+static void free_text(SEXP pointer) {
+  blica_text_free(R_ExternalPtrAddr(pointer));
+  R_ClearExternalPtr(pointer);
+}
+
+/* The text of model.json. */
+SEXP blica_r_model_write(SEXP context, SEXP model) {
+  session *s = session_of(context);
+  char *text;
+  size_t length;
+  SEXP held = PROTECT(R_MakeExternalPtr(NULL, R_NilValue, R_NilValue));
+  R_RegisterCFinalizer(held, free_text);
+  blica_status status = blica_model_write(s->ctx, model_of(model), &text, &length);
+  R_SetExternalPtrAddr(held, text);
+  finish(s, status);
+  SEXP out = PROTECT(Rf_ScalarString(Rf_mkCharLenCE(text, (int)length, CE_UTF8)));
+  free_text(held);
+  UNPROTECT(2);
+  return out;
+}
+
+SEXP blica_r_model_read(SEXP context, SEXP text) {
+  session *s = session_of(context);
+  const char *json = CHAR(Rf_asChar(text));
+  blica_model *model;
+  blica_status status = blica_model_parse(s->ctx, json, strlen(json), "in memory", &model);
+  return give(s, status, wrap_model(model));
+}
+
 SEXP blica_r_counts_save(SEXP context, SEXP counts, SEXP path) {
   session *s = session_of(context);
   finish(s, blica_counts_save(s->ctx, counts_of(counts), Rf_translateChar(Rf_asChar(path))));

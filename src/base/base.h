@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "blica.h"
+#include "blica_ranks.h"
 
 enum { BL_MESSAGE = 1024 };
 
@@ -42,6 +42,23 @@ void bl_warn(blica_ctx *ctx, const char *format, ...) __attribute__((format(prin
   do {                                                                                                                 \
     status = bl_fail_outside((ctx), (code), __VA_ARGS__);                                                              \
     goto done;                                                                                                         \
+  } while (0)
+
+/* Public functions refuse NULL. BL_NEED(ctx, a, b) returns BLICA_ERR_ARGUMENT, with a message that names it, when ctx
+ * or one of the pointers is NULL; BL_NEED_OUT(ctx, out, a, b) sets *out to NULL first. */
+blica_status bl_refuse_null(blica_ctx *ctx, const char *function, const char *names, int count,
+                            const void *const *pointers);
+#define BL_NEED(ctx, ...)                                                                                              \
+  do {                                                                                                                 \
+    const void *const needed_[] = {ctx, __VA_ARGS__};                                                                  \
+    const int count_ = (int)(sizeof needed_ / sizeof *needed_);                                                        \
+    for (int i_ = 0; i_ < count_; i_++)                                                                                \
+      if (!needed_[i_]) return bl_refuse_null(ctx, __func__, #__VA_ARGS__, count_ - 1, needed_ + 1);                   \
+  } while (0)
+#define BL_NEED_OUT(ctx, out, ...)                                                                                     \
+  do {                                                                                                                 \
+    if (out) *(out) = NULL;                                                                                            \
+    BL_NEED(ctx, out, __VA_ARGS__);                                                                                    \
   } while (0)
 
 /* ---- memory: overflow-checked, zeroed, through the context's hook, aligned to 64 bytes ---- */

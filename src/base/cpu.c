@@ -13,10 +13,11 @@ static blica_simd machine_level(void) {
 }
 
 void blica_set_simd(blica_ctx *ctx, blica_simd level) {
+  if (!ctx) return;
   ctx->simd = level;
 }
 
 blica_simd blica_simd_level(const blica_ctx *ctx) {
   blica_simd machine = machine_level();
-  return ctx->simd == BLICA_SIMD_AUTO || ctx->simd > machine ? machine : ctx->simd;
+  return !ctx || ctx->simd == BLICA_SIMD_AUTO || ctx->simd > machine ? machine : ctx->simd;
 }

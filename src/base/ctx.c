@@ -35,10 +35,12 @@ static void *default_realloc(void *old, size_t size, void *user) {
 }
 
 blica_status blica_ctx_create(blica_ctx **out) {
+  if (!out) return BLICA_ERR_ARGUMENT;
   return blica_ctx_create_with(default_realloc, NULL, out);
 }
 
 blica_status blica_ctx_create_with(blica_realloc_fn hook, void *user, blica_ctx **out) {
+  if (!hook || !out) return BLICA_ERR_ARGUMENT;
   *out = NULL;
   blica_ctx *ctx = hook(NULL, sizeof *ctx, user);
   if (!ctx) return BLICA_ERR_MEMORY;
@@ -59,20 +61,24 @@ const char *blica_message(const blica_ctx *ctx) {
 }
 
 void blica_set_threads(blica_ctx *ctx, int threads) {
+  if (!ctx) return;
   ctx->threads = threads < 0 ? 0 : threads;
 }
 
 void blica_set_poll(blica_ctx *ctx, blica_poll_fn poll, void *user) {
+  if (!ctx) return;
   ctx->poll = poll;
   ctx->poll_user = user;
 }
 
 void blica_set_warn(blica_ctx *ctx, blica_warn_fn warn, void *user) {
+  if (!ctx) return;
   ctx->warn = warn;
   ctx->warn_user = user;
 }
 
 void blica_set_comm(blica_ctx *ctx, const blica_comm *comm) {
+  if (!ctx) return;
   ctx->comm_failed = 0;
   if (comm)
     ctx->comm = *comm;
@@ -103,6 +109,18 @@ blica_status bl_fail_outside(blica_ctx *ctx, blica_status code, const char *form
   va_end(args);
   bl_text_clean(ctx->message);
   return head ? BLICA_ERR_MEMORY : code;
+}
+
+blica_status bl_refuse_null(blica_ctx *ctx, const char *function, const char *names, int count,
+                            const void *const *pointers) {
+  if (!ctx) return BLICA_ERR_ARGUMENT;
+  for (int i = 0; i < count; i++) {
+    const size_t length = strcspn(names, ",");
+    if (!pointers[i])
+      return bl_fail(ctx, BLICA_ERR_ARGUMENT, "%s: argument %.*s is NULL", function, (int)length, names);
+    names += length + strspn(names + length, ", ");
+  }
+  return BLICA_ERR_INTERNAL;
 }
 
 bool bl_may_warn(const blica_ctx *ctx) {

@@ -125,8 +125,8 @@ static blica_status set_text(blica_ctx *ctx, const blica_option *option, char *f
 }
 
 blica_status blica_option_set(blica_ctx *ctx, const blica_option *option, void *options, const char *text) {
-  if (!option || !options || !text)
-    return bl_fail(ctx, BLICA_ERR_ARGUMENT, "option %s: no value was given", option ? option->name : "?");
+  if (ctx) BL_NEED(ctx, option, options, text); /* defaults are set without a context */
+  if (!option || !options || !text) return BLICA_ERR_ARGUMENT;
   char *field = (char *)options + option->offset;
   switch (option->type) {
   case BLICA_OPT_INT:
@@ -145,9 +145,24 @@ blica_status blica_option_set(blica_ctx *ctx, const blica_option *option, void *
 
 /* The tables are constant and their defaults valid (a test sets each), so no context is needed: the
  * setters touch it only to refuse. */
-void bl_options_default(const blica_option *table, int count, void *options) {
+void bl_options_default(const blica_option *table, int count, void *options, size_t size) {
+  if (!options || size < sizeof size) return;
+  memset(options, 0, size);
+  memcpy(options, &size, sizeof size);
   for (int i = 0; i < count; i++)
-    if (table[i].initial) (void)blica_option_set(NULL, &table[i], options, table[i].initial);
+    if (table[i].initial && table[i].offset + table[i].size <= size)
+      (void)blica_option_set(NULL, &table[i], options, table[i].initial);
+}
+
+blica_status bl_options_take(blica_ctx *ctx, const char *type, const void *given, void *own, size_t size) {
+  size_t known = 0;
+  if (given) memcpy(&known, given, sizeof known);
+  if (known < sizeof known || known > size)
+    return bl_fail(ctx, BLICA_ERR_ARGUMENT, "%s have the size %zu, this library's have %zu: make them by %s_default()",
+                   type, known, size, type);
+  memcpy(own, given, known);
+  memcpy(own, &size, sizeof size);
+  return BLICA_OK;
 }
 
 /* ---- back to text ---- */

@@ -11,8 +11,13 @@
 #define BL_ROW_(label, offset, size, kind, ...)                                                                        \
   { label, kind, offset, size, __VA_ARGS__ }
 
-/* Sets every option of the table that has a default. */
-void bl_options_default(const blica_option *table, int count, void *options);
+/* Zeros and, for each option of the table within `size` bytes that has one, its default; the first field of the struct
+ * becomes size. */
+void bl_options_default(const blica_option *table, int count, void *options, size_t size);
+
+/* Copies the options of a caller, who may know fewer of them, over the defaults in own, a struct of `size` bytes. Fails
+ * when given is NULL or its first field is not the size of an options struct. type is for messages. */
+blica_status bl_options_take(blica_ctx *ctx, const char *type, const void *given, void *own, size_t size);
 
 /* The value of an option as blica_option_set reads it back: a word of its list where one stands for it. */
 void bl_option_spell(const blica_option *option, const void *options, char *text, size_t size);

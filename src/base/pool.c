@@ -29,6 +29,7 @@ int bl_max_threads(const blica_ctx *ctx) {
 }
 
 int blica_threads(const blica_ctx *ctx) {
+  if (!ctx) return 1;
   return bl_max_threads(ctx);
 }
 

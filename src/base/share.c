@@ -232,8 +232,8 @@ blica_status bl_broadcast(blica_ctx *ctx, void *bytes, size_t count, int root) {
 }
 
 /* Everything to everybody; who is not meant forgets it. */
-static blica_status deal_by_broadcasts(blica_ctx *ctx, const char *send, const size_t *to, char *receive,
-                                       const size_t *from) {
+static blica_status all_to_all_by_broadcasts(blica_ctx *ctx, const char *send, const size_t *to, char *receive,
+                                             const size_t *from) {
   blica_status status = BLICA_OK;
   const int size = ctx->comm.size, me = ctx->comm.rank;
   size_t *sizes = NULL, most = 0;
@@ -261,14 +261,14 @@ done:
   return status;
 }
 
-blica_status bl_deal(blica_ctx *ctx, const void *send, const size_t *to, void *receive, const size_t *from) {
+blica_status bl_all_to_all(blica_ctx *ctx, const void *send, const size_t *to, void *receive, const size_t *from) {
   if (ctx->comm_failed) return lost(ctx);
   if (ctx->comm.size == 1) {
     if (to[0]) memcpy(receive, send, to[0]);
     return BLICA_OK;
   }
-  if (!ctx->comm.deal) return deal_by_broadcasts(ctx, send, to, receive, from);
-  return ctx->comm.deal(send, to, receive, from, ctx->comm.user) == 0 ? BLICA_OK : lost(ctx);
+  if (!ctx->comm.all_to_all) return all_to_all_by_broadcasts(ctx, send, to, receive, from);
+  return ctx->comm.all_to_all(send, to, receive, from, ctx->comm.user) == 0 ? BLICA_OK : lost(ctx);
 }
 
 blica_status bl_sum_disjoint(blica_ctx *ctx, double *x, size_t count) {

@@ -50,8 +50,8 @@ blica_status bl_share_bytes(blica_ctx *ctx, const bl_share *share, void *bytes, 
 void bl_comm_give_up(blica_ctx *ctx, blica_status why);
 /* From root's memory into everybody's. */
 blica_status bl_broadcast(blica_ctx *ctx, void *bytes, size_t count, int root);
-/* Bytes for every other rank, as blica_comm's deal has it. */
-blica_status bl_deal(blica_ctx *ctx, const void *send, const size_t *to, void *receive, const size_t *from);
+/* Bytes for every other rank, as blica_comm's all_to_all has it. */
+blica_status bl_all_to_all(blica_ctx *ctx, const void *send, const size_t *to, void *receive, const size_t *from);
 /* Element-wise sum over ranks, of numbers whose sum is exact in any order: whole ones, or not zero on one rank only. */
 blica_status bl_sum_disjoint(blica_ctx *ctx, double *x, size_t count);
 

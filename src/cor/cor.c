@@ -24,10 +24,12 @@ blica_status bl_cor_create_part(blica_ctx *ctx, int n, int u, char **variables, 
   cor->u = u;
   cor->pairs = (int64_t)n * (n - 1) / 2;
   cor->condition = INFINITY;
-  cor->first = from ? (int)(from / cor->pairs) : 0;
-  cor->first_pair = from ? from % cor->pairs : 0;
-  cor->tables = to - from;
-  size_t tables = (size_t)cor->tables, columns = bl_mul((size_t)n, (size_t)u);
+  size_t tables = (size_t)(to - from), columns = bl_mul((size_t)n, (size_t)u);
+  if (from > 0 || to < cor->pairs * u) {
+    TRY(bl_alloc(ctx, 1, &cor->part));
+    cor->part->tables = to - from;
+    if (from > 0) cor->part->first = (int)(from / cor->pairs), cor->part->first_pair = from % cor->pairs;
+  }
   TRY(bl_copy_texts(ctx, n, (const char *const *)variables, &cor->variables));
   TRY(bl_copy_texts(ctx, u, (const char *const *)segments, &cor->segments));
   TRY(bl_alloc(ctx, (size_t)u, &cor->samples));
@@ -52,8 +54,8 @@ blica_status bl_cor_copy(blica_ctx *ctx, const blica_cor *cor, blica_cor **out) 
   *out = NULL;
   const int64_t from = bl_cor_before(cor);
   TRY(bl_cor_create_part(ctx, cor->n, cor->u, cor->variables, cor->segments, cor->samples, cor->se, from,
-                         from + cor->tables, &copy));
-  size_t tables = (size_t)cor->tables, columns = (size_t)cor->n * (size_t)cor->u;
+                         from + bl_cor_tables(cor), &copy));
+  size_t tables = (size_t)bl_cor_tables(cor), columns = (size_t)cor->n * (size_t)cor->u;
   size_t segments = (size_t)cor->u * sizeof(double);
   memcpy(copy->rho, cor->rho, tables * sizeof(double));
   if (cor->se) memcpy(copy->se, cor->se, tables * sizeof(double));
@@ -75,16 +77,17 @@ done:
 
 bl_symmetric bl_cor_view(const blica_cor *cor, int s) {
   bl_symmetric c = {.n = cor->n, .pairs = cor->rho, .scale = 1};
-  if (s == cor->first)
-    c.from = (size_t)cor->first_pair;
+  if (s == bl_cor_first(cor))
+    c.from = (size_t)bl_cor_first_pair(cor);
   else
-    c.pairs += (s - cor->first) * cor->pairs - cor->first_pair;
+    c.pairs += (s - bl_cor_first(cor)) * cor->pairs - bl_cor_first_pair(cor);
   return c;
 }
 
 void blica_cor_matrix(const blica_cor *cor, int s, double *c) {
+  if (!cor || !c) return;
   size_t n = (size_t)cor->n;
-  const double *rho = cor->rho + (size_t)(s - cor->first) * (size_t)cor->pairs;
+  const double *rho = cor->rho + (size_t)(s - bl_cor_first(cor)) * (size_t)cor->pairs;
   for (size_t j = 0; j < n; j++) {
     c[j + j * n] = 1.0;
     for (size_t i = 0; i < j; i++) c[i + j * n] = c[j + i * n] = *rho++;
@@ -103,5 +106,6 @@ void blica_cor_free(blica_cor *cor) {
   bl_free(cor->shift);
   bl_free(cor->eigen_min);
   bl_free(cor->eigen_max);
+  bl_free(cor->part);
   bl_free(cor);
 }

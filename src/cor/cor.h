@@ -3,6 +3,7 @@
 #define BL_COR_H
 
 #include "base/base.h"
+#include "ranks/placement.h"
 #include "num/symmetric.h"
 
 /* Zeros; names copied; condition infinite, eigenvalues NaN. */
@@ -14,9 +15,20 @@ blica_status bl_cor_create_lean(blica_ctx *ctx, int n, int u, char **variables, 
 /* With rho, flags and, if wanted, se of the tables from..to-1 only, counted over all segments. */
 blica_status bl_cor_create_part(blica_ctx *ctx, int n, int u, char **variables, char **segments, const double *samples,
                                 bool errors, int64_t from, int64_t to, blica_cor **out);
+/* The segment and the pair of it that rho, se and flags begin with, and how many pairs they hold here. */
+static inline int bl_cor_first(const blica_cor *cor) {
+  return cor->part ? cor->part->first : 0;
+}
+static inline int64_t bl_cor_first_pair(const blica_cor *cor) {
+  return cor->part ? cor->part->first_pair : 0;
+}
+static inline int64_t bl_cor_tables(const blica_cor *cor) {
+  return cor->part ? cor->part->tables : cor->pairs * cor->u;
+}
+/* How many pairs of all segments stand before those. */
 static inline int64_t bl_cor_before(const blica_cor *cor) {
-  return cor->first * cor->pairs + cor->first_pair;
-} /* tables before */
+  return bl_cor_first(cor) * cor->pairs + bl_cor_first_pair(cor);
+}
 /* The matrix of a segment, for products. */
 bl_symmetric bl_cor_view(const blica_cor *cor, int s);
 blica_status bl_cor_copy(blica_ctx *ctx, const blica_cor *cor, blica_cor **out);

@@ -96,6 +96,7 @@ static double share_threshold(double ones, double zeros) {
 
 blica_status blica_tetrachoric(blica_ctx *ctx, const double cell[4], double *rho, double *se, double threshold[2],
                                int *flags) {
+  BL_NEED(ctx, cell, rho);
   _Alignas(64) double room[8][8] = {{0}};
   bl_tetra_batch one = {8, {room[0], room[1], room[2], room[3]}, room[4], room[5], room[6], room[7]};
   double share[4] = {0.25, 0.25, 0.25, 0.25}, total = cell[0] + cell[1] + cell[2] + cell[3];
@@ -423,7 +424,7 @@ static int64_t overlap(int64_t a, int64_t a_end, int64_t b, int64_t b_end) {
 
 /* Tables that counts have, from the ranks that own their segments to those that make correlations of them. Both in the
  * order of ranks, so that they go from where they are to where they belong without a copy. */
-static blica_status deal_counts(blica_ctx *ctx, work *w, blica_counts *dealt) {
+static blica_status move_counts(blica_ctx *ctx, work *w, blica_counts *moved) {
   blica_status status;
   const blica_counts *c = w->counts;
   const bl_share *share = &w->share;
@@ -439,13 +440,13 @@ static blica_status deal_counts(blica_ctx *ctx, work *w, blica_counts *dealt) {
               (size_t)overlap(share->first, share->last, owners.bound[r] * c->pairs, owners.bound[r + 1] * c->pairs);
   }
   double *const cells[] = {c->n11, c->n10, c->n01, c->n00},
-                **const mine[] = {&dealt->n11, &dealt->n10, &dealt->n01, &dealt->n00};
+                **const mine[] = {&moved->n11, &moved->n10, &moved->n01, &moved->n00};
   for (int i = 0; i < 4; i++) *mine[i] = NULL;
   for (int i = 0; i < (c->n10 ? 4 : 1); i++) {
     TRY(bl_agree(ctx, bl_alloc(ctx, (size_t)(share->last - share->first), mine[i])));
-    TRY(bl_deal(ctx, cells[i] + (owners.first - c->first) * c->pairs, to, *mine[i], from));
+    TRY(bl_all_to_all(ctx, cells[i] + (owners.first - bl_counts_first(c)) * c->pairs, to, *mine[i], from));
   }
-  w->counts = dealt;
+  w->counts = moved;
   w->counted = share->first;
 done:
   bl_share_free(&owners);
@@ -455,24 +456,25 @@ done:
 
 /* Whether the counts have what is asked for. */
 static bool counts_have(const blica_counts *c, int64_t from, int64_t to) {
-  return from >= to || (c->first * c->pairs <= from && to <= bl_counts_last(c) * c->pairs);
+  return from >= to || (bl_counts_first(c) * c->pairs <= from && to <= bl_counts_last(c) * c->pairs);
 }
 
-static blica_status get_counts(blica_ctx *ctx, work *w, blica_counts *dealt) {
+static blica_status get_counts(blica_ctx *ctx, work *w, blica_counts *moved) {
   blica_status status = BLICA_OK;
   const blica_counts *c = w->counts;
   bl_share owners = {0};
-  w->counted = c->first * c->pairs;
+  w->counted = bl_counts_first(c) * c->pairs;
   if (w->keep == BL_KEEP_ALL) return bl_counts_need_whole(ctx, c);
   TRY(bl_share_make(ctx, c->u, 0, &owners));
   if (!counts_have(c, owners.first * c->pairs, owners.last * c->pairs))
     status = bl_fail(ctx, BLICA_ERR_ARGUMENT,
                      "rank %d owns segments %lld to %lld, but its counts have those of %d to %d only: were they "
                      "made by another number of ranks?",
-                     owners.rank, (long long)owners.first + 1, (long long)owners.last, c->first + 1, bl_counts_last(c));
+                     owners.rank, (long long)owners.first + 1, (long long)owners.last, bl_counts_first(c) + 1,
+                     bl_counts_last(c));
   TRY(bl_agree(ctx, status));
   if (w->keep == BL_KEEP_PARTS && bl_any(ctx, !counts_have(c, w->share.first, w->share.last)))
-    TRY(deal_counts(ctx, w, dealt));
+    TRY(move_counts(ctx, w, moved));
 done:
   bl_share_free(&owners);
   return status;
@@ -481,9 +483,9 @@ done:
 /* Correlations stay where counts are, but for many variables in fewer segments than ranks: then they are where products
  * and eigenvalues share them. */
 blica_status blica_correlate(blica_ctx *ctx, const blica_counts *counts, blica_cor **out) {
+  BL_NEED_OUT(ctx, out, counts);
   const bool shared = bl_any(ctx, !bl_counts_whole(counts)),
              cut = counts->u < bl_comm(ctx)->size && counts->n > BL_LANCZOS_FROM;
-  *out = NULL;
   blica_status status = bl_comm_check(ctx);
   return status != BLICA_OK ? status
                             : bl_correlate(ctx, counts, true,
@@ -497,13 +499,13 @@ blica_status bl_correlate(blica_ctx *ctx, const blica_counts *counts, bool error
   blica_status status = BLICA_OK;
   int threads = bl_max_threads(ctx);
   work w = {.counts = counts, .level = blica_simd_level(ctx), .keep = bl_comm(ctx)->size == 1 ? BL_KEEP_ALL : keep};
-  blica_counts dealt = *counts;
+  blica_counts moved = *counts;
   double *room = NULL;
   *out = NULL;
   TRY(bl_counts_check(ctx, counts));
   w.blocks = (counts->pairs + BLOCK - 1) / BLOCK;
   TRY(divide(ctx, &w));
-  TRY(get_counts(ctx, &w, &dealt));
+  TRY(get_counts(ctx, &w, &moved));
   const int64_t all = counts->pairs * counts->u, from = w.keep == BL_KEEP_ALL ? 0 : w.share.first;
   const int64_t to = w.keep == BL_KEEP_ALL ? all : w.share.last;
   TRY(bl_cor_create_part(ctx, counts->n, counts->u, counts->variables, counts->segments, counts->samples, errors, from,
@@ -517,8 +519,8 @@ blica_status bl_correlate(blica_ctx *ctx, const blica_counts *counts, bool error
   *out = w.cor;
   w.cor = NULL;
 done:
-  if (w.counts == &dealt || dealt.n11 != counts->n11) {
-    double *const cells[] = {dealt.n11, dealt.n10, dealt.n01, dealt.n00};
+  if (w.counts == &moved || moved.n11 != counts->n11) {
+    double *const cells[] = {moved.n11, moved.n10, moved.n01, moved.n00};
     for (int i = 0; i < 4; i++) bl_free(cells[i]);
   }
   blica_cor_free(w.cor);

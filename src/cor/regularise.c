@@ -169,16 +169,16 @@ static void scale_segment(int64_t s, int thread, void *user) {
   const int64_t begin = s * cor->pairs - bl_cor_before(cor), end = begin + cor->pairs;
   const double d = cor->shift[s];
   if (d > 0.0)
-    for (int64_t p = begin > 0 ? begin : 0; p < end && p < cor->tables; p++) {
+    for (int64_t p = begin > 0 ? begin : 0; p < end && p < bl_cor_tables(cor); p++) {
       cor->rho[p] /= 1.0 + d;
       if (cor->se) cor->se[p] /= 1.0 + d;
     }
 }
 
 blica_status blica_regularise(blica_ctx *ctx, const blica_cor *cor, double condition, blica_cor **out) {
+  BL_NEED_OUT(ctx, out, cor);
   blica_status status = BLICA_OK;
   blica_cor *copy = NULL;
-  *out = NULL;
   TRY(bl_cor_copy(ctx, cor, &copy));
   TRY(bl_regularise_shifts(ctx, cor, &condition, copy->shift, copy->eigen_min, copy->eigen_max));
   copy->condition = condition;

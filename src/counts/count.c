@@ -231,6 +231,7 @@ done:
 }
 
 blica_status blica_count_add(blica_ctx *ctx, const blica_data *data, blica_counts **sum) {
+  BL_NEED(ctx, data, sum);
   return count_add(ctx, data, false, sum);
 }
 
@@ -239,6 +240,6 @@ blica_status bl_count_alone(blica_ctx *ctx, const blica_data *data, blica_counts
 }
 
 blica_status blica_count(blica_ctx *ctx, const blica_data *data, blica_counts **out) {
-  *out = NULL;
+  BL_NEED_OUT(ctx, out, data);
   return blica_count_add(ctx, data, out);
 }

@@ -64,7 +64,7 @@ static blica_status send_rows(blica_ctx *ctx, const blica_data *piece, int n, co
     }
   TRY(bl_agree(ctx, alloc_letters(ctx, l)));
   if (piece) fill_letters(piece, load + first[me], me, size, l->send);
-  TRY(bl_deal(ctx, l->send, l->to, l->receive, l->from));
+  TRY(bl_all_to_all(ctx, l->send, l->to, l->receive, l->from));
 done:
   return status;
 }
@@ -259,7 +259,7 @@ static blica_status move_segments(blica_ctx *ctx, moving *m, size_t each) {
   const int first = (int)m->share.first;
   for (int out, in; choose(ctx, m, each * sizeof(double), &out, &in);) {
     if (out >= 0) pass_segment(m->kept, place_of(m, out), (double *)m->letters.send, true);
-    TRY(bl_deal(ctx, m->letters.send, m->letters.to, m->letters.receive, m->letters.from));
+    TRY(bl_all_to_all(ctx, m->letters.send, m->letters.to, m->letters.receive, m->letters.from));
     if (in >= 0) pass_segment(m->own, in - first, (double *)m->letters.receive, false);
   }
   for (int s = first; s < (int)m->share.last; s++)
@@ -335,7 +335,7 @@ blica_status bl_counts_spread(blica_ctx *ctx, blica_counts *own, int n, int u, c
       bl_free(*to[i]);
       *to[i] = *from[i], *from[i] = NULL;
     }
-    c->after = u - (int)share.last;
+    c->part->last = (int)share.last;
     memcpy(c->samples + share.first, own->samples, (size_t)own->u * sizeof(double));
     memcpy(c->ones + share.first * n, own->ones, (size_t)own->u * (size_t)n * sizeof(double));
     memcpy(c->present + share.first * n, own->present, (size_t)own->u * (size_t)n * sizeof(double));

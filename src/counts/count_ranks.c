@@ -177,6 +177,7 @@ done:
 }
 
 blica_status blica_count_piece(blica_ctx *ctx, blica_counter *c, blica_data *piece) {
+  BL_NEED(ctx, c);
   blica_status status;
   const bool begun = c->n > 0;
   if (!begun) TRY(begin_names(ctx, c, piece));
@@ -212,8 +213,8 @@ static blica_status to_all(blica_ctx *ctx, const blica_counts *part, blica_count
   memcpy(c->present, part->present, n * u * sizeof(double));
   double *const to[] = {c->n11, c->n10, c->n01, c->n00}, *const from[] = {part->n11, part->n10, part->n01, part->n00};
   for (int i = 0; i < 4 && to[i]; i++) {
-    size_t own = pairs * (size_t)(bl_counts_last(part) - part->first);
-    if (own) memcpy(to[i] + pairs * (size_t)part->first, from[i], own * sizeof(double));
+    size_t own = pairs * (size_t)(bl_counts_last(part) - bl_counts_first(part));
+    if (own) memcpy(to[i] + pairs * (size_t)bl_counts_first(part), from[i], own * sizeof(double));
     TRY(bl_share_bytes(ctx, &share, to[i], pairs * sizeof(double)));
   }
   *out = c;
@@ -286,7 +287,7 @@ done:
 }
 
 blica_status blica_count_end(blica_ctx *ctx, blica_counter *c, blica_counts **out) {
-  *out = NULL;
+  BL_NEED_OUT(ctx, out, c);
   if (!c->n) return bl_fail(ctx, BLICA_ERR_DATA, "no rank has rows");
   if (c->owned) return end_owned(ctx, c, out);
   if (bl_comm(ctx)->size > 1) return blica_merge_ranks(ctx, c->counts, out);

@@ -6,7 +6,17 @@
 #include "base/intern.h"
 
 static size_t cells_of(const blica_counts *c) {
-  return bl_mul((size_t)c->pairs, (size_t)(bl_counts_last(c) - c->first));
+  return bl_mul((size_t)c->pairs, (size_t)(bl_counts_last(c) - bl_counts_first(c)));
+}
+
+/* Records which segments have tables here. */
+static blica_status set_part(blica_ctx *ctx, blica_counts *c, int first, int last) {
+  blica_status status = BLICA_OK;
+  if (!c->part && first == 0 && last == c->u) return BLICA_OK;
+  if (!c->part) TRY(bl_alloc(ctx, 1, &c->part));
+  c->part->first = first, c->part->last = last;
+done:
+  return status;
 }
 
 static blica_status alloc_cells(blica_ctx *ctx, blica_counts *counts) {
@@ -35,9 +45,8 @@ blica_status bl_counts_create_part(blica_ctx *ctx, int n, int u, bool complete, 
   TRY(bl_alloc(ctx, 1, &counts));
   counts->n = n;
   counts->u = u;
-  counts->first = first;
-  counts->after = u - last;
   counts->pairs = (int64_t)n * (n - 1) / 2;
+  TRY(set_part(ctx, counts, first, last));
   size_t margins = bl_mul((size_t)n, (size_t)u);
   TRY(bl_alloc(ctx, (size_t)u, &counts->samples));
   TRY(bl_alloc(ctx, margins, &counts->ones));
@@ -64,16 +73,8 @@ void blica_counts_free(blica_counts *counts) {
   bl_free(counts->n10);
   bl_free(counts->n01);
   bl_free(counts->n00);
+  bl_free(counts->part);
   bl_free(counts);
-}
-
-void bl_counts_spend(blica_counts *c) {
-  double **const cells[] = {&c->n11, &c->n10, &c->n01, &c->n00};
-  for (int i = 0; i < 4; i++) {
-    bl_free(*cells[i]);
-    *cells[i] = NULL;
-  }
-  c->first = 0, c->after = c->u;
 }
 
 blica_status bl_counts_keep(blica_ctx *ctx, blica_counts *c, int first, int last) {
@@ -84,15 +85,16 @@ blica_status bl_counts_keep(blica_ctx *ctx, blica_counts *c, int first, int last
     memmove(*cells[i], *cells[i] + before, count * sizeof(double));
     TRY(bl_resize(ctx, pairs * (size_t)c->u, count, cells[i]));
   }
-  c->first = first, c->after = c->u - last;
+  TRY(set_part(ctx, c, first, last));
 done:
   return status;
 }
 
 void blica_counts_table(const blica_counts *counts, int s, int i, int j, double cell[4]) {
+  if (!counts || !cell) return;
   bool swap = i > j;
   int low = swap ? j : i, high = swap ? i : j;
-  size_t at = (size_t)(s - counts->first) * (size_t)counts->pairs + (size_t)blica_pair(low, high);
+  size_t at = (size_t)(s - bl_counts_first(counts)) * (size_t)counts->pairs + (size_t)blica_pair(low, high);
   double n11 = counts->n11[at], n10, n01, n00;
   if (counts->n10) {
     n10 = counts->n10[at];
@@ -110,13 +112,13 @@ void blica_counts_table(const blica_counts *counts, int s, int i, int j, double 
   cell[3] = n00;
 }
 
-static void turn_tables(blica_counts *c, int s, const uint8_t *turned) {
-  size_t at = (size_t)(s - c->first) * (size_t)c->pairs;
+static void flip_tables(blica_counts *c, int s, const uint8_t *flipped) {
+  size_t at = (size_t)(s - bl_counts_first(c)) * (size_t)c->pairs;
   for (int j = 1; j < c->n; j++)
     for (int i = 0; i < j; i++, at++) {
       double cell[4], *const to[4] = {&c->n11[at], c->n10 ? &c->n10[at] : NULL, c->n10 ? &c->n01[at] : NULL,
                                       c->n10 ? &c->n00[at] : NULL};
-      int from = (turned[i] ? 2 : 0) + (turned[j] ? 1 : 0); /* cells in the order 11 10 01 00 */
+      int from = (flipped[i] ? 2 : 0) + (flipped[j] ? 1 : 0); /* cells in the order 11 10 01 00 */
       if (!from) continue;
       blica_counts_table(c, s, i, j, cell);
       for (int k = 0; k < 4; k++)
@@ -124,13 +126,14 @@ static void turn_tables(blica_counts *c, int s, const uint8_t *turned) {
     }
 }
 
-void blica_counts_turn(blica_counts *c, const uint8_t *turned) {
+void blica_counts_flip(blica_counts *c, const uint8_t *flipped) {
+  if (!c || !flipped) return;
   for (int s = 0; s < c->u; s++) {
     double *ones = c->ones + (size_t)s * (size_t)c->n;
     const double *present = c->present + (size_t)s * (size_t)c->n;
-    if (s >= c->first && s < bl_counts_last(c)) turn_tables(c, s, turned);
+    if (s >= bl_counts_first(c) && s < bl_counts_last(c)) flip_tables(c, s, flipped);
     for (int i = 0; i < c->n; i++)
-      if (turned[i]) ones[i] = present[i] - ones[i];
+      if (flipped[i]) ones[i] = present[i] - ones[i];
   }
 }
 
@@ -139,11 +142,11 @@ blica_status bl_counts_expand(blica_ctx *ctx, blica_counts *counts) {
   double *cells[3] = {NULL, NULL, NULL};
   if (counts->n10) return BLICA_OK;
   for (int k = 0; k < 3; k++) TRY(bl_alloc(ctx, cells_of(counts), &cells[k]));
-  for (int s = counts->first; s < bl_counts_last(counts); s++)
+  for (int s = bl_counts_first(counts); s < bl_counts_last(counts); s++)
     for (int j = 1; j < counts->n; j++)
       for (int i = 0; i < j; i++) {
         double cell[4];
-        size_t at = (size_t)(s - counts->first) * (size_t)counts->pairs + (size_t)blica_pair(i, j);
+        size_t at = (size_t)(s - bl_counts_first(counts)) * (size_t)counts->pairs + (size_t)blica_pair(i, j);
         blica_counts_table(counts, s, i, j, cell);
         for (int k = 0; k < 3; k++) cells[k][at] = cell[k + 1];
       }
@@ -168,14 +171,11 @@ blica_status bl_counts_check(blica_ctx *ctx, const blica_counts *counts) {
 
 blica_status bl_counts_need_whole(blica_ctx *ctx, const blica_counts *c) {
   if (bl_counts_whole(c)) return BLICA_OK;
-  if (!c->n11)
-    return bl_fail(ctx, BLICA_ERR_ARGUMENT,
-                   "the tables of these counts are gone: they were given away to a fit (spend)");
   return bl_fail(ctx, BLICA_ERR_ARGUMENT,
                  "these counts have the tables of segments %d to %d of %d only: ranks share them, and can fit, "
                  "correlate and save them "
                  "together",
-                 c->first + 1, bl_counts_last(c), c->u);
+                 bl_counts_first(c) + 1, bl_counts_last(c), c->u);
 }
 
 /* ---- merge ---- */
@@ -265,6 +265,7 @@ void bl_counts_add(blica_counts *sum, int t, const blica_counts *part, int s) {
 }
 
 blica_status blica_merge_add(blica_ctx *ctx, const blica_counts *part, blica_counts **sum) {
+  BL_NEED(ctx, part, sum);
   blica_status status;
   const bl_counts_outline added = {part->n, part->u, !part->n10, part->variables, part->segments};
   bool first = !*sum;
@@ -284,9 +285,13 @@ done:
 }
 
 blica_status blica_merge(blica_ctx *ctx, int parts, const blica_counts *const *part, blica_counts **out) {
+  if (out) *out = NULL;
+  BL_NEED(ctx, out);
   blica_status status = BLICA_OK;
-  *out = NULL;
   if (parts < 1) return bl_fail(ctx, BLICA_ERR_ARGUMENT, "%d parts to merge: at least 1 is needed", parts);
+  BL_NEED(ctx, part);
+  for (int p = 0; p < parts; p++)
+    if (!part[p]) return bl_fail(ctx, BLICA_ERR_ARGUMENT, "part %d to merge is NULL", p + 1);
   for (int p = 1; p < parts; p++) {
     status = check_same_variables(ctx, part[0]->n, part[0]->variables, part[p]->n, part[p]->variables, p);
     if (status != BLICA_OK) return status;

@@ -11,14 +11,16 @@ blica_status bl_counts_create(blica_ctx *ctx, int n, int u, bool complete, const
 /* The same with tables of the segments first..last-1 only. */
 blica_status bl_counts_create_part(blica_ctx *ctx, int n, int u, bool complete, const char *const *variables,
                                    const char *const *segments, int first, int last, blica_counts **out);
-static inline int bl_counts_last(const blica_counts *c) {
-  return c->u - c->after;
-} /* one past the last segment with tables */
-static inline bool bl_counts_whole(const blica_counts *c) {
-  return c->first == 0 && c->after == 0;
+/* The first segment with tables here, and one past the last. */
+static inline int bl_counts_first(const blica_counts *c) {
+  return c->part ? c->part->first : 0;
 }
-/* Frees the tables; names and margins stay. */
-void bl_counts_spend(blica_counts *counts);
+static inline int bl_counts_last(const blica_counts *c) {
+  return c->part ? c->part->last : c->u;
+}
+static inline bool bl_counts_whole(const blica_counts *c) {
+  return bl_counts_first(c) == 0 && bl_counts_last(c) == c->u;
+}
 /* From all tables to those of the segments first..last-1. */
 blica_status bl_counts_keep(blica_ctx *ctx, blica_counts *counts, int first, int last);
 /* Fails unless the tables of all segments are here. */

@@ -36,10 +36,11 @@ static void put_row(FILE *f, const char *segment, const char *i, const char *j, 
 }
 
 /* The counts with tables of segment s only. */
-static bool only(const blica_counts *c, bl_relay *relay, int s, blica_counts *one) {
+static bool only(const blica_counts *c, bl_relay *relay, int s, struct blica_part *part, blica_counts *one) {
   double **const cells[] = {&one->n11, &one->n10, &one->n01, &one->n00};
   *one = *c;
-  one->first = s, one->after = c->u - s - 1;
+  *part = (struct blica_part){.first = s, .last = s + 1};
+  one->part = part;
   for (int i = 0; i < (c->n10 ? 4 : 1); i++)
     if (!(*cells[i] = (double *)bl_relay_get(relay, i, s))) return false;
   return true;
@@ -73,8 +74,9 @@ blica_status bl_counts_save_csv(blica_ctx *ctx, const blica_counts *counts, bl_r
   if (counts->exact) fputs("# exact\n", file.stream);
   fputs("segment,i,j,n11,n10,n01,n00\n", file.stream);
   for (int s = 0; s < counts->u; s++) {
+    struct blica_part part;
     blica_counts one;
-    if (!only(counts, relay, s, &one)) TRY(bl_comm_check(ctx));
+    if (!only(counts, relay, s, &part, &one)) TRY(bl_comm_check(ctx));
     put_segment(file.stream, &one, s);
   }
   if (!bl_outfile_commit(&file)) FAIL(ctx, BLICA_ERR_IO, "%s: cannot write: %s", path, strerror(errno));

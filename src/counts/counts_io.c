@@ -61,10 +61,11 @@ static blica_status save_csv(blica_ctx *ctx, const void *counts, bl_relay *relay
 }
 
 blica_status blica_counts_save(blica_ctx *ctx, const blica_counts *c, const char *path) {
+  BL_NEED(ctx, c, path);
   const bool csv = bl_has_ending(path, ".csv");
   const bl_relay_job job = {.u = c->u,
                             .pairs = c->pairs,
-                            .from = c->first * c->pairs,
+                            .from = bl_counts_first(c) * c->pairs,
                             .to = bl_counts_last(c) * c->pairs,
                             .arrays = c->n10 ? 4 : 1,
                             .together = csv,
@@ -118,7 +119,8 @@ done:
 
 static blica_status load_cells(blica_ctx *ctx, bl_npz_reader *npz, const blica_counts *c, const char *name,
                                double *out) {
-  return bl_npz_rows(ctx, npz, name, (size_t)c->u, (size_t)c->pairs, (size_t)c->first, (size_t)bl_counts_last(c), out);
+  return bl_npz_rows(ctx, npz, name, (size_t)c->u, (size_t)c->pairs, (size_t)bl_counts_first(c),
+                     (size_t)bl_counts_last(c), out);
 }
 
 static blica_status load_arrays(blica_ctx *ctx, bl_npz_reader *npz, blica_counts *c) {
@@ -200,7 +202,7 @@ blica_status bl_counts_load_placed(blica_ctx *ctx, const char *path, const bl_pu
 }
 
 blica_status blica_counts_load(blica_ctx *ctx, const char *path, blica_counts **out) {
-  *out = NULL;
+  BL_NEED_OUT(ctx, out, path);
   if (bl_has_ending(path, ".npz")) return load_npz(ctx, path, NULL, out);
   if (bl_has_ending(path, ".csv")) return bl_counts_load_csv(ctx, path, out);
   return bl_fail(ctx, BLICA_ERR_ARGUMENT, "%s: counts are read from .npz or .csv; the name ends in neither", path);

@@ -28,7 +28,7 @@ static blica_status check_segment(blica_ctx *ctx, const blica_counts *c, int s, 
                      "are not there",
                      path, s + 1, c->segments[s], i + 1, c->variables[i]);
   }
-  for (int j = 1; s >= c->first && s < bl_counts_last(c) && j < c->n; j++)
+  for (int j = 1; s >= bl_counts_first(c) && s < bl_counts_last(c) && j < c->n; j++)
     for (int i = 0; i < j; i++) {
       double cell[4];
       blica_counts_table(c, s, i, j, cell);
@@ -44,8 +44,8 @@ static blica_status check_segment(blica_ctx *ctx, const blica_counts *c, int s, 
 
 blica_status bl_counts_validate(blica_ctx *ctx, const blica_counts *c, const char *path) {
   blica_status status;
-  const size_t pairs = (size_t)c->pairs, before = pairs * (size_t)c->first,
-               cells = pairs * (size_t)(bl_counts_last(c) - c->first);
+  const size_t pairs = (size_t)c->pairs, before = pairs * (size_t)bl_counts_first(c),
+               cells = pairs * (size_t)(bl_counts_last(c) - bl_counts_first(c));
   const size_t margins = (size_t)c->n * (size_t)c->u;
   TRY(check_array(ctx, path, "samples", c->samples, 0, (size_t)c->u));
   TRY(check_array(ctx, path, "ones", c->ones, 0, margins));

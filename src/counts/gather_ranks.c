@@ -70,10 +70,11 @@ done:
 }
 
 blica_status blica_merge_ranks(blica_ctx *ctx, const blica_counts *own, blica_counts **out) {
+  if (out) *out = NULL;
+  BL_NEED(ctx, out);
   blica_status status = BLICA_OK;
   gathering g = {.first = -1, .complete = true, .exact = true};
   blica_counts *sum = NULL;
-  *out = NULL;
   for (int r = 0; r < bl_comm(ctx)->size; r++) TRY(hear_counts(ctx, own, r, &g));
   if (g.first < 0) FAIL(ctx, BLICA_ERR_DATA, "no rank has counts to merge");
   TRY(bl_counts_create(ctx, g.shape.n, g.labels.count, g.complete, g.names, (const char *const *)g.labels.texts, &sum));
@@ -204,9 +205,10 @@ done:
 }
 
 blica_status blica_pack_ranks(blica_ctx *ctx, const blica_data *own, blica_data **out) {
+  if (out) *out = NULL;
+  BL_NEED(ctx, out);
   blica_status status = BLICA_OK;
   transfer t = {0};
-  *out = NULL;
   for (int r = 0; r < bl_comm(ctx)->size; r++) TRY(hear_rows(ctx, own, r, &t));
   if (!t.packer) FAIL(ctx, BLICA_ERR_DATA, "no rank has rows");
   blica_packer *packer = t.packer;

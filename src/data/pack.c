@@ -40,9 +40,10 @@ done:
 }
 
 blica_status blica_pack_begin(blica_ctx *ctx, int n, const char *const *variables, blica_packer **out) {
+  if (out) *out = NULL;
+  BL_NEED(ctx, out);
   blica_status status;
   blica_packer *packer = NULL;
-  *out = NULL;
   if (n < 2)
     FAIL(ctx, BLICA_ERR_DATA, "%d variable%s: at least 2 are needed, as pairs of them are counted", n,
          n == 1 ? "" : "s");
@@ -66,10 +67,10 @@ done:
 }
 
 blica_status blica_pack_segment(blica_ctx *ctx, blica_packer *packer, const char *label, int32_t *id) {
+  BL_NEED(ctx, packer, label, id);
   blica_status status;
   int32_t s;
   *id = -1;
-  if (!label) FAIL(ctx, BLICA_ERR_ARGUMENT, "the label of a segment is NULL");
   TRY(bl_intern_add(ctx, &packer->labels, label, strlen(label), &s));
   if ((size_t)s >= packer->segment_capacity) {
     size_t capacity = packer->segment_capacity ? 2 * packer->segment_capacity : 16;
@@ -210,6 +211,8 @@ blica_status bl_pack_reserve(blica_ctx *ctx, blica_packer *packer, int64_t more)
 
 blica_status blica_pack_rows(blica_ctx *ctx, blica_packer *packer, int64_t rows, const int8_t *x,
                              const int32_t *segment) {
+  BL_NEED(ctx, packer);
+  if (rows > 0) BL_NEED(ctx, x, segment);
   blica_status status;
   if (rows < 0) FAIL(ctx, BLICA_ERR_ARGUMENT, "the number of rows is %lld", (long long)rows);
   TRY(bl_pack_reserve(ctx, packer, rows));
@@ -250,9 +253,11 @@ done:
 }
 
 blica_status blica_pack_end(blica_ctx *ctx, blica_packer *packer, blica_data **out) {
+  if (out) *out = NULL;
+  if (!ctx || !out) blica_packer_free(packer);
+  BL_NEED(ctx, out, packer);
   blica_status status;
   blica_data *data = NULL;
-  *out = NULL;
   if (packer->rows == 0) FAIL(ctx, BLICA_ERR_DATA, "the data have no rows");
   TRY(bl_alloc(ctx, 1, &data));
   int u = packer->labels.count;

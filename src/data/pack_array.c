@@ -23,11 +23,13 @@ done:
 blica_status blica_pack(blica_ctx *ctx, int64_t rows, int n, const int8_t *x, ptrdiff_t row_stride,
                         ptrdiff_t column_stride, const char *const *variables, const int32_t *segment, int u,
                         const char *const *labels, blica_data **out) {
+  if (out) *out = NULL;
+  BL_NEED(ctx, out);
+  if (rows > 0) BL_NEED(ctx, x, segment);
   enum { CHUNK = 1024 };
   blica_status status;
   blica_packer *packer = NULL;
   int8_t *chunk = NULL;
-  *out = NULL;
   if (rows < 0) FAIL(ctx, BLICA_ERR_ARGUMENT, "the number of rows is %lld", (long long)rows);
   if (u < 1) FAIL(ctx, BLICA_ERR_ARGUMENT, "%d segments: at least 1 is needed", u);
   TRY(blica_pack_begin(ctx, n, variables, &packer));

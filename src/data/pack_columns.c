@@ -132,6 +132,8 @@ done:
 
 blica_status blica_pack_columns(blica_ctx *ctx, blica_packer *packer, int64_t rows, const int8_t *x,
                                 const int32_t *segment) {
+  BL_NEED(ctx, packer);
+  if (rows > 0) BL_NEED(ctx, x, segment);
   blica_status status;
   int8_t *tile = NULL;
   if (rows < 0) FAIL(ctx, BLICA_ERR_ARGUMENT, "the number of rows is %lld", (long long)rows);

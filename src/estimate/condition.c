@@ -80,7 +80,7 @@ static size_t selected(const selection *sel, int64_t first, int64_t last, int64_
 
 /* Tables of the selected segments, an array of elements of `size` bytes, to the ranks that own them as segments of the
  * selection. */
-static blica_status deal_tables(blica_ctx *ctx, const blica_cor *cor, const selection *sel, const bl_share *before,
+static blica_status move_tables(blica_ctx *ctx, const blica_cor *cor, const selection *sel, const bl_share *before,
                                 const bl_share *now, const void *held, size_t size, void *out) {
   blica_status status;
   const size_t each = size * (size_t)cor->pairs;
@@ -95,8 +95,8 @@ static blica_status deal_tables(blica_ctx *ctx, const blica_cor *cor, const sele
   TRY(bl_agree(ctx, bl_alloc(ctx, bl_mul(each, selected(sel, 0, sel->u, before->first, before->last)), &send)));
   for (int t = 0; t < sel->u; t++)
     if (sel->of[t] >= before->first && sel->of[t] < before->last)
-      memcpy(send + each * count++, (const char *)held + each * (size_t)(sel->of[t] - cor->first), each);
-  TRY(bl_deal(ctx, send, to, out, from));
+      memcpy(send + each * count++, (const char *)held + each * (size_t)(sel->of[t] - bl_cor_first(cor)), each);
+  TRY(bl_all_to_all(ctx, send, to, out, from));
 done:
   bl_free(to);
   bl_free(send);
@@ -109,7 +109,7 @@ static blica_status take(blica_ctx *ctx, const blica_cor *cor, const int *part, 
   blica_status status;
   selection sel = {0};
   bl_share before = {0}, now = {0};
-  const bool shared = cor->tables < cor->pairs * cor->u;
+  const bool shared = bl_cor_tables(cor) < cor->pairs * cor->u;
   *out = NULL;
   TRY(select_segments(ctx, cor, part, which, others, &sel));
   TRY((shared ? bl_share_make : bl_share_alone)(ctx, cor->u, 0, &before));
@@ -117,9 +117,9 @@ static blica_status take(blica_ctx *ctx, const blica_cor *cor, const int *part, 
   TRY(bl_cor_create_part(ctx, cor->n, sel.u, cor->variables, sel.names, sel.samples, true, now.first * cor->pairs,
                          now.last * cor->pairs, out));
   if (shared) {
-    TRY(deal_tables(ctx, cor, &sel, &before, &now, cor->rho, sizeof *cor->rho, (*out)->rho));
-    TRY(deal_tables(ctx, cor, &sel, &before, &now, cor->se, sizeof *cor->se, (*out)->se));
-    TRY(deal_tables(ctx, cor, &sel, &before, &now, cor->flags, sizeof *cor->flags, (*out)->flags));
+    TRY(move_tables(ctx, cor, &sel, &before, &now, cor->rho, sizeof *cor->rho, (*out)->rho));
+    TRY(move_tables(ctx, cor, &sel, &before, &now, cor->se, sizeof *cor->se, (*out)->se));
+    TRY(move_tables(ctx, cor, &sel, &before, &now, cor->flags, sizeof *cor->flags, (*out)->flags));
   }
   const size_t n = (size_t)cor->n, pairs = (size_t)cor->pairs;
   for (size_t t = 0; t < (size_t)sel.u; t++) {

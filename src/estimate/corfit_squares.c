@@ -5,10 +5,11 @@
  * differences (tests/identity/test_corfit.c). */
 #include <math.h>
 
+#include "cor/cor.h"
 #include "estimate/corfit.h"
 
 static double pair_term(const bl_corfit_data *data, int s, int j, const double *rho, double *slope) {
-  const size_t first = (size_t)(s - data->cor->first) * (size_t)data->cor->pairs + (size_t)blica_pair(0, j);
+  const size_t first = (size_t)(s - bl_cor_first(data->cor)) * (size_t)data->cor->pairs + (size_t)blica_pair(0, j);
   double value = 0;
   for (int i = 0; i < j; i++) {
     const double se = data->cor->se[first + (size_t)i], gap = rho[i] - data->cor->rho[first + (size_t)i];

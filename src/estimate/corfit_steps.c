@@ -130,7 +130,7 @@ blica_status bl_corfit_steps_run(bl_corfit_steps *g, const double *theta, double
   g->theta = theta, g->value = value, g->gradient_a = gradient_a, g->gradient_v = gradient_v;
   bl_parallel(g->ctx, g->held_end - g->held, begin_task, g);
   bl_share_run(g->ctx, &g->items, part_task, g);
-  if (g->cut) TRY(bl_deal(g->ctx, g->made, g->to, g->got, g->from));
+  if (g->cut) TRY(bl_all_to_all(g->ctx, g->made, g->to, g->got, g->from));
   bl_parallel(g->ctx, g->share->last - g->share->first, end_task, g);
 done:
   return status;

@@ -22,7 +22,7 @@ typedef struct {
 typedef blica_status (*bl_estimate_fn)(blica_ctx *ctx, const bl_problem *problem, blica_model *model, bool *means_done);
 
 typedef struct {
-  blica_method method;
+  const blica_method *method;
   bl_estimate_fn estimate;
   bool (*keeps_counts)(const blica_cor *cor); /* whether it looks at counts beside these correlations; NULL: never */
   bool wants_counts, wants_cor;               /* what it looks at: fit.c prepares that, and drops what only led there */

@@ -15,7 +15,7 @@
 /* What the caller left to the method. */
 static blica_fit_options resolve(const blica_fit_options *options, const bl_estimator *estimator) {
   blica_fit_options o = *options;
-  snprintf(o.method, sizeof o.method, "%s", estimator->method.name);
+  snprintf(o.method, sizeof o.method, "%s", estimator->method->name);
   if (o.max_iterations == 0) o.max_iterations = estimator->max_iterations ? estimator->max_iterations : 10000;
   if (o.tolerance == -1) o.tolerance = estimator->tolerance > 0 ? estimator->tolerance : 1e-8;
   return o;
@@ -31,20 +31,65 @@ static bool is_exact(const blica_input *input) {
   return input->cor ? input->cor->exact : !input->data && input->counts && input->counts->exact;
 }
 
+static blica_status check_same(blica_ctx *ctx, const char *what, const outline *a, const char *other,
+                               const outline *b) {
+  if (a->n != b->n || a->u != b->u)
+    return bl_fail(ctx, BLICA_ERR_ARGUMENT,
+                   "%s have %d variables in %d segments, %s have %d in %d: give what belongs together", what, a->n,
+                   a->u, other, b->n, b->u);
+  for (int i = 0; i < a->n; i++)
+    if (strcmp(a->variables[i], b->variables[i]) != 0)
+      return bl_fail(ctx, BLICA_ERR_ARGUMENT, "variable %d is '%s' in %s and '%s' in %s: give what belongs together",
+                     i + 1, a->variables[i], what, b->variables[i], other);
+  for (int s = 0; s < a->u; s++)
+    if (strcmp(a->segments[s], b->segments[s]) != 0)
+      return bl_fail(ctx, BLICA_ERR_ARGUMENT, "segment %d is '%s' in %s and '%s' in %s: give what belongs together",
+                     s + 1, a->segments[s], what, b->segments[s], other);
+  return BLICA_OK;
+}
+
+static blica_status check_not_regularised(blica_ctx *ctx, const blica_cor *cor) {
+  bool shifted = isfinite(cor->condition);
+  for (int s = 0; s < cor->u && !shifted; s++) shifted = cor->shift[s] != 0;
+  if (!shifted) return BLICA_OK;
+  return bl_fail(ctx, BLICA_ERR_ARGUMENT,
+                 "the correlations are regularised already (condition %g): give them as blica_correlate made them; the "
+                 "fit regularises by its option condition",
+                 cor->condition);
+}
+
+/* Sizes and names of the input, which must be the same in all that was given. */
+static blica_status check_input(blica_ctx *ctx, const blica_input *input, outline *shape) {
+  static const char *const names[] = {"data", "counts", "correlations"};
+  outline given[3] = {{0}};
+  blica_status status = BLICA_OK;
+  int first = -1;
+  if (input->data) given[0] = (outline){input->data->n, input->data->u, input->data->variables, input->data->segments};
+  if (input->counts)
+    given[1] = (outline){input->counts->n, input->counts->u, input->counts->variables, input->counts->segments};
+  if (input->cor) given[2] = (outline){input->cor->n, input->cor->u, input->cor->variables, input->cor->segments};
+  for (int i = 0; i < 3; i++) {
+    if (!given[i].variables) continue;
+    if (first < 0)
+      first = i;
+    else
+      TRY(check_same(ctx, names[first], &given[first], names[i], &given[i]));
+  }
+  if (first < 0) FAIL(ctx, BLICA_ERR_ARGUMENT, "a fit needs data, counts or correlations; all three are missing");
+  if (input->cor) TRY(check_not_regularised(ctx, input->cor));
+  *shape = given[first];
+done:
+  return status;
+}
+
 static blica_status check(blica_ctx *ctx, const blica_input *input, const blica_fit_options *o,
                           const bl_estimator **estimator, outline *shape) {
-  if (input->data)
-    *shape = (outline){input->data->n, input->data->u, input->data->variables, input->data->segments};
-  else if (input->counts)
-    *shape = (outline){input->counts->n, input->counts->u, input->counts->variables, input->counts->segments};
-  else if (input->cor)
-    *shape = (outline){input->cor->n, input->cor->u, input->cor->variables, input->cor->segments};
-  else
-    return bl_fail(ctx, BLICA_ERR_ARGUMENT, "a fit needs data, counts or correlations; all three are missing");
+  blica_status status = check_input(ctx, input, shape);
+  if (status != BLICA_OK) return status;
   *estimator = bl_method_of(o, is_exact(input));
   if (!*estimator)
     return bl_fail(ctx, BLICA_ERR_ARGUMENT, "method '%s' is unknown; blica_methods() lists what there is", o->method);
-  if ((*estimator)->method.needs_rows && !input->data)
+  if ((*estimator)->method->needs_rows && !input->data)
     return bl_fail(ctx, BLICA_ERR_ARGUMENT, "method '%s' needs the rows of the data, not only their counts", o->method);
   if ((*estimator)->wants_counts && !input->data && !input->counts)
     return bl_fail(ctx, BLICA_ERR_ARGUMENT, "method '%s' needs counts, not only correlations", o->method);
@@ -69,6 +114,7 @@ typedef struct {
   bl_problem problem;
   blica_counts *counts;
   blica_cor *cor;
+  blica_counts **consumed; /* the caller's, who no longer needs them; NULL: there are none */
 } stages;
 
 static blica_status prepare(blica_ctx *ctx, const blica_input *input, const bl_estimator *estimator, stages *st,
@@ -91,7 +137,10 @@ static blica_status prepare(blica_ctx *ctx, const blica_input *input, const bl_e
   }
   const bool keeps = p->cor && estimator->keeps_counts && estimator->keeps_counts(p->cor);
   if (p->cor && !estimator->wants_counts && !keeps) { /* of thousands of variables, gigabytes */
-    if (input->counts && input->counts->spend) bl_counts_spend((blica_counts *)input->counts);
+    if (st->consumed) {
+      blica_counts_free(*st->consumed);
+      *st->consumed = NULL;
+    }
     blica_counts_free(st->counts);
     st->counts = NULL;
     p->counts = NULL;
@@ -106,24 +155,27 @@ done:
   return status;
 }
 
-static blica_status begin_model(blica_ctx *ctx, const outline *shape, const bl_problem *p, blica_model *model) {
+static blica_status name_model(blica_ctx *ctx, const outline *shape, blica_model *model) {
   blica_status status;
   bl_free_texts(model->variables, model->n);
   bl_free_texts(model->segments, model->u);
   model->variables = model->segments = NULL;
   TRY(bl_copy_texts(ctx, shape->n, (const char *const *)shape->variables, &model->variables));
   TRY(bl_copy_texts(ctx, shape->u, (const char *const *)shape->segments, &model->segments));
-  for (int s = 0; s < shape->u; s++) model->samples[s] = p->cor ? p->cor->samples[s] : p->counts->samples[s];
+done:
+  return status;
+}
+
+static void begin_model(const bl_problem *p, blica_model *model) {
+  for (int s = 0; s < model->u; s++) model->samples[s] = p->cor ? p->cor->samples[s] : p->counts->samples[s];
   if (p->cor)
-    memcpy(model->thresholds, p->cor->thresholds, (size_t)shape->n * shape->u * sizeof(double));
+    memcpy(model->thresholds, p->cor->thresholds, (size_t)model->n * model->u * sizeof(double));
   else
     bl_thresholds(p->counts, model->thresholds);
   memcpy(model->method, p->options->method, sizeof model->method);
   model->link = p->options->link;
   model->fit.seed = p->options->seed;
   model->fit.condition = INFINITY;
-done:
-  return status;
 }
 
 /* A fit that was cut short says so, even when its best start had ended by itself. */
@@ -157,17 +209,17 @@ static blica_status check_model(blica_ctx *ctx, const blica_model *m, const bl_c
   return bl_fail(ctx, BLICA_ERR_NUMERIC, "method '%s' came to numbers that are not finite on these data", m->method);
 }
 
-blica_status blica_fit(blica_ctx *ctx, const blica_input *input, const blica_fit_options *options, blica_model **out) {
+static blica_status run_fit(blica_ctx *ctx, const blica_input *input, blica_counts **consumed,
+                            const blica_fit_options *options, blica_model **out) {
   blica_status status;
   const bl_estimator *estimator = NULL;
   outline shape = {0};
-  stages st = {.problem = {.options = NULL}};
+  stages st = {.consumed = consumed};
   blica_fit_options resolved;
   blica_model *model = NULL;
   bl_checkpoint *checkpoint = NULL;
   bool means_done = false;
   double begun = bl_seconds();
-  *out = NULL;
   bl_poll_reset(ctx);
   bl_blas_hold();
   TRY(bl_fit_same(ctx, input, options));
@@ -181,8 +233,9 @@ blica_status blica_fit(blica_ctx *ctx, const blica_input *input, const blica_fit
   st.problem.stage.checkpoint = checkpoint;
   TRY(blica_model_create(ctx, shape.n, options->sources, shape.u, &model));
   TRY(bl_report_options(ctx, &model->fit, options));
+  TRY(name_model(ctx, &shape, model));
   TRY(prepare(ctx, input, estimator, &st, &model->fit));
-  TRY(begin_model(ctx, &shape, &st.problem, model));
+  begin_model(&st.problem, model);
   TRY(bl_resume_data(ctx, checkpoint, &st.problem, estimator));
   double optimise = bl_seconds();
   TRY(estimator->estimate(ctx, &st.problem, model, &means_done));
@@ -203,5 +256,24 @@ done:
   blica_model_free(model);
   blica_counts_free(st.counts);
   blica_cor_free(st.cor);
+  return status;
+}
+
+blica_status blica_fit(blica_ctx *ctx, const blica_input *input, const blica_fit_options *options, blica_model **out) {
+  BL_NEED_OUT(ctx, out, input, options);
+  blica_fit_options own = blica_fit_options_default();
+  blica_status status = bl_options_take(ctx, "blica_fit_options", options, &own, sizeof own);
+  return status == BLICA_OK ? run_fit(ctx, input, NULL, &own, out) : status;
+}
+
+blica_status blica_fit_consume(blica_ctx *ctx, blica_counts **counts, const blica_fit_options *options,
+                               blica_model **out) {
+  BL_NEED_OUT(ctx, out, counts, options);
+  const blica_input input = {.counts = *counts};
+  blica_fit_options own = blica_fit_options_default();
+  blica_status status = bl_options_take(ctx, "blica_fit_options", options, &own, sizeof own);
+  if (status == BLICA_OK) status = run_fit(ctx, &input, counts, &own, out);
+  blica_counts_free(*counts);
+  *counts = NULL;
   return status;
 }

@@ -4,44 +4,35 @@
 
 #include <string.h>
 
-static const bl_estimator estimators[] = {
-    {.method = {"blica",
-                "pair correlations, regularised, fitted by a scaled Gaussian likelihood (the paper's Algorithm 1)", 0},
-     .estimate = bl_estimate_blica,
-     .wants_cor = true,
-     .parts = true},
-    {.method = {"matched",
-                "pair correlations, fitted by a Gaussian likelihood that knows the noise of binary data, with learned "
-                "priors",
-                0},
-     .estimate = bl_estimate_matched,
-     .keeps_counts = bl_corfit_is_rare,
-     .wants_cor = true},
-    {.method = {"pairwise", "likelihood of all 2x2 tables, with learned priors", 0},
-     .estimate = bl_estimate_pairwise,
-     .wants_counts = true,
-     .wants_cor = true},
-    {.method = {"mle",
-                "full likelihood of the rows, means included, with learned priors (without: the paper's full MLE)", 1},
-     .estimate = bl_estimate_mle,
-     .wants_counts = true,
-     .wants_cor = true},
-    {.method = {"ivae", "evidence lower bound of a linear variational autoencoder (the paper's appendix E)", 1},
-     .estimate = bl_estimate_ivae,
-     .wants_counts = true,
-     .max_iterations = 1000},
-    {.method = {"fastica", "fastICA on the pooled rows, 0 and 1 taken for real numbers, segments ignored", 1},
+#include "base/option.h"
+
+static const blica_method methods[] = {
+    {"blica", "pair correlations, regularised, fitted by a scaled Gaussian likelihood (the paper's Algorithm 1)", 0},
+    {"matched",
+     "pair correlations, fitted by a Gaussian likelihood that knows the noise of binary data, with learned priors", 0},
+    {"pairwise", "likelihood of all 2x2 tables, with learned priors", 0},
+    {"mle", "full likelihood of the rows, means included, with learned priors (without: the paper's full MLE)", 1},
+    {"ivae", "evidence lower bound of a linear variational autoencoder (the paper's appendix E)", 1},
+    {"fastica", "fastICA on the pooled rows, 0 and 1 taken for real numbers, segments ignored", 1},
+};
+enum { METHODS = sizeof methods / sizeof *methods };
+
+/* In the same order. */
+static const bl_estimator estimators[METHODS] = {
+    {.method = &methods[0], .estimate = bl_estimate_blica, .wants_cor = true, .parts = true},
+    {.method = &methods[1], .estimate = bl_estimate_matched, .keeps_counts = bl_corfit_is_rare, .wants_cor = true},
+    {.method = &methods[2], .estimate = bl_estimate_pairwise, .wants_counts = true, .wants_cor = true},
+    {.method = &methods[3], .estimate = bl_estimate_mle, .wants_counts = true, .wants_cor = true},
+    {.method = &methods[4], .estimate = bl_estimate_ivae, .wants_counts = true, .max_iterations = 1000},
+    {.method = &methods[5],
      .estimate = bl_estimate_fastica,
      .wants_counts = true,
      .max_iterations = 1000,
      .tolerance = 1e-4},
 };
-enum { ESTIMATORS = sizeof estimators / sizeof *estimators };
 
 const blica_method *blica_methods(int *count) {
-  static blica_method methods[ESTIMATORS];
-  for (int i = 0; i < ESTIMATORS; i++) methods[i] = estimators[i].method;
-  *count = ESTIMATORS;
+  if (count) *count = METHODS;
   return methods;
 }
 
@@ -53,8 +44,8 @@ static const char *choose(const blica_fit_options *o, bool exact) {
 
 const bl_estimator *bl_method_of(const blica_fit_options *options, bool exact) {
   const char *name = choose(options, exact);
-  for (int i = 0; i < ESTIMATORS; i++)
-    if (strcmp(estimators[i].method.name, name) == 0) return &estimators[i];
+  for (int i = 0; i < METHODS; i++)
+    if (strcmp(methods[i].name, name) == 0) return &estimators[i];
   return NULL;
 }
 
@@ -73,17 +64,27 @@ bl_purpose bl_method_purpose(const blica_fit_options *o) {
 
 /* ---- counting for a fit: what its method needs decides which rank keeps what ---- */
 
-static bl_purpose purpose_of(const blica_fit_options *fit) {
-  return fit ? bl_method_purpose(fit) : (bl_purpose){.fit = false};
+static blica_status purpose_of(blica_ctx *ctx, const blica_fit_options *fit, bl_purpose *purpose) {
+  blica_fit_options own = blica_fit_options_default();
+  *purpose = (bl_purpose){.fit = false};
+  if (!fit) return BLICA_OK;
+  blica_status status = bl_options_take(ctx, "blica_fit_options", fit, &own, sizeof own);
+  if (status == BLICA_OK) *purpose = bl_method_purpose(&own);
+  return status;
 }
 
 blica_status blica_count_begin(blica_ctx *ctx, const blica_fit_options *fit, blica_counter **out) {
-  const bl_purpose purpose = purpose_of(fit);
-  return bl_counter_begin(ctx, &purpose, out);
+  bl_purpose purpose;
+  if (out) *out = NULL;
+  BL_NEED(ctx, out);
+  blica_status status = purpose_of(ctx, fit, &purpose);
+  return status == BLICA_OK ? bl_counter_begin(ctx, &purpose, out) : status;
 }
 
 blica_status blica_counts_load_ranks(blica_ctx *ctx, const char *path, const blica_fit_options *fit,
                                      blica_counts **out) {
-  const bl_purpose purpose = purpose_of(fit);
-  return bl_counts_load_placed(ctx, path, &purpose, out);
+  bl_purpose purpose;
+  BL_NEED_OUT(ctx, out, path);
+  blica_status status = purpose_of(ctx, fit, &purpose);
+  return status == BLICA_OK ? bl_counts_load_placed(ctx, path, &purpose, out) : status;
 }

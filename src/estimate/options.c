@@ -70,10 +70,8 @@ const blica_option *blica_fit_option_table(int *count) {
   return fit_table;
 }
 
-blica_fit_options blica_fit_options_default(void) {
-  blica_fit_options options = {.sources = 0};
+void blica_fit_options_init(blica_fit_options *options, size_t size) {
   int count;
   const blica_option *table = blica_fit_option_table(&count);
-  bl_options_default(table, count, &options);
-  return options;
+  bl_options_default(table, count, options, size);
 }

@@ -8,6 +8,8 @@
 #include "base/digest.h"
 #include "base/number.h"
 #include "base/share.h"
+#include "cor/cor.h"
+#include "counts/counts.h"
 #include "data/pack.h"
 #include "num/products.h"
 #include "ranks/facts.h"
@@ -134,7 +136,7 @@ done:
 }
 
 static uint64_t digest_counts(const blica_counts *c, int s) {
-  size_t n = (size_t)c->n, pairs = (size_t)c->pairs, at = pairs * (size_t)(s - c->first);
+  size_t n = (size_t)c->n, pairs = (size_t)c->pairs, at = pairs * (size_t)(s - bl_counts_first(c));
   uint64_t digest = bl_digest(0, c->ones + n * (size_t)s, n * sizeof(double));
   digest = bl_digest(digest, c->present + n * (size_t)s, n * sizeof(double));
   const double *cells[] = {c->n11, c->n10, c->n01, c->n00};
@@ -145,7 +147,7 @@ static uint64_t digest_counts(const blica_counts *c, int s) {
 static uint64_t digest_cor(const blica_cor *c, int s) {
   size_t n = (size_t)c->n, pairs = (size_t)c->pairs;
   uint64_t digest = bl_digest(0, c->thresholds + n * (size_t)s, n * sizeof(double));
-  return bl_digest(digest, c->rho + pairs * (size_t)(s - c->first), pairs * sizeof(double));
+  return bl_digest(digest, c->rho + pairs * (size_t)(s - bl_cor_first(c)), pairs * sizeof(double));
 }
 
 static void digest_segment(int64_t s, int thread, void *user) {
@@ -213,9 +215,9 @@ blica_status bl_resume_data(blica_ctx *ctx, bl_checkpoint *checkpoint, const bl_
   bl_facts own = {.ctx = ctx};
   bl_share share = {0}; /* of the segments as correlations are owned */
   digests d = {.problem = problem,
-               .look = method->method.needs_rows ? ROWS
-                       : method->wants_counts    ? COUNTS
-                                                 : CORRELATIONS};
+               .look = method->method->needs_rows ? ROWS
+                       : method->wants_counts     ? COUNTS
+                                                  : CORRELATIONS};
   if (!checkpoint) return BLICA_OK;
   int u = problem->cor ? problem->cor->u : problem->counts->u;
   TRY(bl_alloc(ctx, (size_t)u, &d.digest));

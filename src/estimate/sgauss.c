@@ -3,6 +3,7 @@
  * Terms of blocks of eight segments are computed by any thread of any rank into their own slots and added over a
  * fixed tree (base/share.h), so the sum has the same bits for any number of threads and ranks. Without lanes
  * sgauss_segments.c does the same. */
+#include "cor/cor.h"
 #include "estimate/sgauss.h"
 
 #include <math.h>
@@ -116,8 +117,8 @@ static blica_status borrow_pairs(blica_ctx *ctx, const blica_cor *cor, const dou
   blica_status status;
   TRY(bl_alloc(ctx, (size_t)cor->u, &d->scale));
   d->pairs = cor->rho;
-  d->pairs_first = cor->first;
-  d->pairs_from = cor->first_pair;
+  d->pairs_first = bl_cor_first(cor);
+  d->pairs_from = bl_cor_first_pair(cor);
   for (int s = 0; s < cor->u; s++) d->scale[s] = 1 / (1 + (shift ? shift[s] : 0));
   if (bl_ranks_cut_segments(d->n, d->k, d->u, d->share.size)) {
     TRY(bl_products_bounds(ctx, cor->n, cor->u, &d->bound));

@@ -108,7 +108,7 @@ static blica_status make_mean(blica_ctx *ctx, mean_job *j) {
     if (j->from < j->to) bl_parallel(ctx, (j->to - j->from + PAIR_BLOCK - 1) / PAIR_BLOCK, mean_block, j);
     if (rank + 1 < ranks) to[rank + 1] = (size_t)(bound[1] - bound[0]) * sizeof *j->mean;
     if (rank > 0) from[rank - 1] = (size_t)(bound[2] - bound[1]) * sizeof *j->mean;
-    TRY(bl_deal(ctx, j->mean + bound[0], to, j->mean + bound[1], from));
+    TRY(bl_all_to_all(ctx, j->mean + bound[0], to, j->mean + bound[1], from));
   }
   TRY(bl_broadcast(ctx, j->mean, (size_t)j->pairs * sizeof *j->mean, ranks - 1));
 done:

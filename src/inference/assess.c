@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/option.h"
 #include "inference/align.h"
 #include "inference/axes.h"
 #include "inference/bootstrap.h"
@@ -232,16 +233,18 @@ static blica_status design(blica_ctx *ctx, const blica_model *m, blica_assessmen
 }
 
 blica_status blica_assess(blica_ctx *ctx, const blica_model *model, const blica_data *data,
-                          const blica_assess_options *options, blica_assessment **out) {
+                          const blica_assess_options *given, blica_assessment **out) {
   blica_status status;
+  blica_assess_options own = blica_assess_options_default(), *options = &own;
   blica_assessment *a = NULL;
   bl_rows *rows = NULL;
   blica_counts *counts = NULL;
   if (out) *out = NULL;
   if (!ctx) return BLICA_ERR_ARGUMENT;
-  if (!model || !data || !options || !out)
+  if (!model || !data || !given || !out)
     return bl_fail(ctx, BLICA_ERR_ARGUMENT, "blica_assess needs a model, data, options and a place for the result");
   bl_poll_reset(ctx);
+  TRY(bl_options_take(ctx, "blica_assess_options", given, &own, sizeof own));
   TRY(check(ctx, model, options));
   TRY(bl_rows_make(ctx, model, data, &rows));
   TRY(bl_rows_counts_create(ctx, rows, model, &counts));

@@ -22,10 +22,8 @@ const blica_option *blica_assess_option_table(int *count) {
   return assess_table;
 }
 
-blica_assess_options blica_assess_options_default(void) {
-  blica_assess_options options = {.seed = 0};
+void blica_assess_options_init(blica_assess_options *options, size_t size) {
   int count;
   const blica_option *table = blica_assess_option_table(&count);
-  bl_options_default(table, count, &options);
-  return options;
+  bl_options_default(table, count, options, size);
 }

@@ -29,6 +29,7 @@ enum {
 };
 
 blica_status blica_identify_count(blica_ctx *ctx, int n, int k, int u, int64_t *statistics, int64_t *unknowns) {
+  BL_NEED(ctx, statistics, unknowns);
   *statistics = *unknowns = 0;
   if (n < 2 || u < 1 || k < 1 || k > n)
     return bl_fail(ctx, BLICA_ERR_ARGUMENT,
@@ -245,6 +246,7 @@ done:
 }
 
 blica_status blica_identify(blica_ctx *ctx, const blica_model *model, blica_identification **out) {
+  BL_NEED_OUT(ctx, out, model);
   return bl_identify(ctx, model, ENDS_FROM, out);
 }
 

@@ -41,18 +41,14 @@ const blica_option *blica_sources_option_table(int *count) {
   return sources_table;
 }
 
-blica_loglik_options blica_loglik_options_default(void) {
-  blica_loglik_options options = {.seed = 0};
+void blica_loglik_options_init(blica_loglik_options *options, size_t size) {
   int count;
   const blica_option *table = blica_loglik_option_table(&count);
-  bl_options_default(table, count, &options);
-  return options;
+  bl_options_default(table, count, options, size);
 }
 
-blica_sources_options blica_sources_options_default(void) {
-  blica_sources_options options = {.seed = 0};
+void blica_sources_options_init(blica_sources_options *options, size_t size) {
   int count;
   const blica_option *table = blica_sources_option_table(&count);
-  bl_options_default(table, count, &options);
-  return options;
+  bl_options_default(table, count, options, size);
 }

@@ -10,6 +10,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/option.h"
 #include "likelihood/engines.h"
 
 enum { SHIFTS = 8, FIRST_POINTS = 64, EXACT_VARIABLES = 10 };
@@ -293,30 +294,29 @@ static blica_status check_result(blica_ctx *ctx, const blica_loglik_result *r) {
 
 blica_status blica_loglik(blica_ctx *ctx, const blica_model *model, const blica_data *data,
                           const blica_loglik_options *options, blica_loglik_result **out) {
+  BL_NEED_OUT(ctx, out, model, data);
   blica_status status = BLICA_OK;
-  blica_loglik_options standard = blica_loglik_options_default();
+  blica_loglik_options o = blica_loglik_options_default();
   bl_params params = {model->n, model->k, model->u, model->link, model->mixing, model->variances, model->means};
   blica_loglik_result *result = NULL;
   int *variable = NULL, *segment = NULL;
   bl_merged *patterns = NULL;
   bl_engine engine;
   bl_watch watch = {.deadline = INFINITY, .armed = true, .progress = {"loglik", -1, NAN, 0, 0}};
-  *out = NULL;
-  if (!options) options = &standard;
   bl_poll_reset(ctx);
   bl_watch_set(ctx, &watch);
+  if (options) TRY(bl_options_take(ctx, "blica_loglik_options", options, &o, sizeof o));
   int count;
   const blica_option *table = blica_loglik_option_table(&count);
-  TRY(bl_likelihood_same(ctx, model, data, table, count, options));
+  TRY(bl_likelihood_same(ctx, model, data, table, count, &o));
   TRY(bl_alloc(ctx, (size_t)model->n, &variable));
   TRY(bl_alloc(ctx, (size_t)data->u, &segment));
   TRY(bl_likelihood_match(ctx, model, data, true, variable, segment));
-  TRY(bl_likelihood_engine(ctx, options->engine, model->n, model->k,
-                           &engine)); /* refused before the data are gone through */
+  TRY(bl_likelihood_engine(ctx, o.engine, model->n, model->k, &engine)); /* refused before the data are gone through */
   TRY(bl_merged_make(ctx, data, model->n, variable, false, &patterns));
   TRY(make_result(ctx, data, &result));
   result->patterns = patterns->count;
-  TRY(bl_loglik_run(ctx, patterns, segment, &params, options, BL_LATTICE_POINTS, result));
+  TRY(bl_loglik_run(ctx, patterns, segment, &params, &o, BL_LATTICE_POINTS, result));
   TRY(check_result(ctx, result));
   *out = result;
   result = NULL;

@@ -8,6 +8,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/option.h"
 #include "likelihood/likelihood.h"
 #include "model/model.h"
 #include "num/mvn.h"
@@ -229,8 +230,11 @@ static blica_status check_posterior(blica_ctx *ctx, const blica_posterior *p) {
 
 blica_status blica_sources(blica_ctx *ctx, const blica_model *model, const blica_data *data,
                            const blica_sources_options *options, blica_posterior **out) {
+  BL_NEED_OUT(ctx, out, model, data);
   blica_status status = BLICA_OK;
-  blica_sources_options o = options ? *options : blica_sources_options_default();
+  blica_sources_options o = blica_sources_options_default();
+  if (options) status = bl_options_take(ctx, "blica_sources_options", options, &o, sizeof o);
+  if (status != BLICA_OK) return status;
   bl_params params = {model->n, model->k, model->u, model->link, model->mixing, model->variances, model->means};
   bool known = strcmp(o.segment, "unknown") != 0;
   int *variable = NULL, *segment = NULL;
@@ -239,7 +243,6 @@ blica_status blica_sources(blica_ctx *ctx, const blica_model *model, const blica
   blica_posterior *posterior = NULL;
   bl_engine engine;
   tally t = {.k = model->k, .params = &params};
-  *out = NULL;
   bl_poll_reset(ctx);
   int count;
   const blica_option *table = blica_sources_option_table(&count);

@@ -39,6 +39,7 @@ static double distance(size_t n, const double *a, const double *b, double *sign)
 
 blica_status blica_compare(blica_ctx *ctx, int n, int k, const double *a, const double *b, double *mcs, int *matching,
                            double *cosine) {
+  BL_NEED(ctx, a, b);
   blica_status status;
   double *unit_a = NULL, *unit_b = NULL, *cost = NULL;
   int *match = NULL;

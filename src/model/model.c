@@ -33,9 +33,10 @@ void bl_encoder_free(struct blica_encoder *encoder) {
 }
 
 blica_status blica_model_create(blica_ctx *ctx, int n, int k, int u, blica_model **out) {
+  if (out) *out = NULL;
+  BL_NEED(ctx, out);
   blica_status status;
   blica_model *model = NULL;
-  *out = NULL;
   if (n < 1 || k < 1 || u < 1)
     return bl_fail(ctx, BLICA_ERR_ARGUMENT,
                    "a model of %d variables, %d sources and %d segments cannot be: each must be at least 1", n, k, u);

@@ -2,6 +2,7 @@
  * at all. Reading is in model_load.c. */
 #include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/share.h"
@@ -179,6 +180,29 @@ static void write_model(FILE *f, const blica_model *m) {
   fputs("}\n", f);
 }
 
+blica_status blica_model_write(blica_ctx *ctx, const blica_model *model, char **text, size_t *length) {
+  BL_NEED_OUT(ctx, text, model, length);
+  blica_status status = BLICA_OK;
+  char *made = NULL;
+  size_t size = 0;
+  *length = 0;
+  FILE *stream = open_memstream(&made, &size);
+  if (stream) write_model(stream, model);
+  const bool failed = !stream || ferror(stream);
+  if ((stream && fclose(stream) != 0) || failed)
+    FAIL(ctx, BLICA_ERR_MEMORY, "out of memory: the text of a model of %d variables", model->n);
+  TRY(bl_alloc(ctx, size + 1, text));
+  memcpy(*text, made, size);
+  *length = size;
+done:
+  free(made);
+  return status;
+}
+
+void blica_text_free(char *text) {
+  bl_free(text);
+}
+
 static blica_status save(blica_ctx *ctx, const blica_model *model, const char *path) {
   bl_outfile file;
   if (!bl_outfile_open(&file, path))
@@ -190,6 +214,7 @@ static blica_status save(blica_ctx *ctx, const blica_model *model, const char *p
 }
 
 blica_status blica_model_save(blica_ctx *ctx, const blica_model *model, const char *path) {
+  BL_NEED(ctx, model, path);
   blica_status here = bl_all_here(ctx);
   return here != BLICA_OK ? here : bl_agree(ctx, bl_comm(ctx)->rank == 0 ? save(ctx, model, path) : BLICA_OK);
 }

@@ -409,19 +409,17 @@ done:
 }
 
 blica_status blica_model_parse(blica_ctx *ctx, const char *text, size_t length, const char *path, blica_model **out) {
+  BL_NEED_OUT(ctx, out, text, path);
   blica_status status;
-  reader r = {ctx, path};
+  const reader r = {ctx, path};
   json_t *root = NULL;
-  *out = NULL;
   TRY(check_depth(&r, text, length));
   json_error_t error;
   errno = 0;
   root = json_loadb(text, length, JSON_DECODE_INT_AS_REAL | JSON_REJECT_DUPLICATES, &error);
-  if (!root) {
-    status = bl_fail_outside(ctx, BLICA_ERR_FORMAT, "model '%s': line %d, column %d: %s", path, error.line,
-                             error.column, error.text);
-    goto done;
-  }
+  if (!root)
+    FAIL_OUTSIDE(ctx, BLICA_ERR_FORMAT, "model '%s': line %d, column %d: %s", path, error.line, error.column,
+                 error.text);
   TRY(read_model(&r, root, out));
 done:
   if (status != BLICA_OK) {
@@ -433,14 +431,13 @@ done:
 }
 
 blica_status blica_model_load(blica_ctx *ctx, const char *path, blica_model **out) {
+  BL_NEED_OUT(ctx, out, path);
   blica_status status;
-  reader r = {ctx, path};
   char *text = NULL;
   size_t length;
-  *out = NULL;
   FILE *stream = fopen(path, "rb");
   if (!stream) FAIL(ctx, BLICA_ERR_IO, "cannot open the model '%s': %s", path, strerror(errno));
-  TRY(read_file(&r, stream, &text, &length));
+  TRY(read_file(&(reader){ctx, path}, stream, &text, &length));
   TRY(blica_model_parse(ctx, text, length, path, out));
 done:
   bl_free(text);

@@ -12,6 +12,7 @@
 
 #include <lapacke.h>
 
+#include "base/option.h"
 #include "base/base.h"
 #include "counts/counts.h"
 #include "model/model.h"
@@ -250,10 +251,10 @@ done:
 }
 
 blica_status blica_simulate_rows(blica_ctx *ctx, const blica_model *model, uint64_t seed, blica_data **out) {
+  BL_NEED_OUT(ctx, out, model);
   blica_status status;
   rows_job job = {.model = model, .seed = seed};
   int64_t *first = NULL;
-  *out = NULL;
   TRY(bl_alloc(ctx, (size_t)model->u + 1, &first));
   job.first = first;
   TRY(bl_alloc(ctx, bl_mul(bl_mul(WORD, (size_t)(model->n + model->k)), (size_t)bl_max_threads(ctx)), &job.work));
@@ -308,9 +309,9 @@ static void exact_task(int64_t item, int thread, void *user) {
 }
 
 blica_status blica_simulate_exact(blica_ctx *ctx, const blica_model *model, blica_counts **out) {
+  BL_NEED_OUT(ctx, out, model);
   blica_status status;
   exact_job job = {.model = model};
-  *out = NULL;
   TRY(bl_counts_create(ctx, model->n, model->u, true, (const char *const *)model->variables,
                        (const char *const *)model->segments, &job.counts));
   TRY(bl_alloc(ctx, bl_mul(2 * (size_t)model->n, (size_t)bl_max_threads(ctx)), &job.work));
@@ -334,13 +335,16 @@ blica_status blica_simulate(blica_ctx *ctx, const blica_simulate_options *option
                             blica_data **data, blica_counts **counts) {
   blica_status status;
   blica_model *drawn = NULL;
+  blica_simulate_options o = blica_simulate_options_default();
   if (model) *model = NULL;
   if (data) *data = NULL;
   if (counts) *counts = NULL;
-  TRY(check_options(ctx, options));
-  TRY(draw_model(ctx, options, &drawn));
-  if (options->exact && counts) TRY(blica_simulate_exact(ctx, drawn, counts));
-  if (!options->exact && data) TRY(blica_simulate_rows(ctx, drawn, options->seed, data));
+  BL_NEED(ctx, options);
+  TRY(bl_options_take(ctx, "blica_simulate_options", options, &o, sizeof o));
+  TRY(check_options(ctx, &o));
+  TRY(draw_model(ctx, &o, &drawn));
+  if (o.exact && counts) TRY(blica_simulate_exact(ctx, drawn, counts));
+  if (!o.exact && data) TRY(blica_simulate_rows(ctx, drawn, o.seed, data));
   if (model) {
     *model = drawn;
     drawn = NULL;

@@ -27,10 +27,8 @@ const blica_option *blica_simulate_option_table(int *count) {
   return simulate_table;
 }
 
-blica_simulate_options blica_simulate_options_default(void) {
-  blica_simulate_options options = {.variables = 0};
+void blica_simulate_options_init(blica_simulate_options *options, size_t size) {
   int count;
   const blica_option *table = blica_simulate_option_table(&count);
-  bl_options_default(table, count, &options);
-  return options;
+  bl_options_default(table, count, options, size);
 }

@@ -63,7 +63,7 @@ static int gather(double *x, const size_t *count, const size_t *offset, void *us
 }
 
 /* One message per piece of what a pair of ranks has for each other. */
-static int deal(const void *send, const size_t *to, void *receive, const size_t *from, void *user) {
+static int all_to_all(const void *send, const size_t *to, void *receive, const size_t *from, void *user) {
   MPI_Comm comm = comm_of(user);
   int size, code = MPI_Comm_size(comm, &size), posted = 0;
   size_t most = 0;
@@ -87,13 +87,13 @@ static int deal(const void *send, const size_t *to, void *receive, const size_t 
 
 blica_status blica_mpi_comm(MPI_Comm comm, blica_comm *out) {
   *out = (blica_comm){.size = 1};
-  if (comm == MPI_COMM_NULL) return BLICA_ERR_ARGUMENT;
+  if (comm == MPI_COMM_NULL || !out) return BLICA_ERR_ARGUMENT;
   if (MPI_Comm_rank(comm, &out->rank) != MPI_SUCCESS || MPI_Comm_size(comm, &out->size) != MPI_SUCCESS)
     return BLICA_ERR_ARGUMENT;
   out->sum = sum;
   out->gather = gather;
   out->broadcast = broadcast;
-  out->deal = deal;
+  out->all_to_all = all_to_all;
   memcpy(&out->user, &comm, sizeof comm);
   return BLICA_OK;
 }

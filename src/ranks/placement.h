@@ -11,6 +11,13 @@
  * segments that it multiplies (num/products.h), where there are fewer segments than ranks. */
 typedef enum { BL_KEEP_ALL, BL_KEEP_SEGMENTS, BL_KEEP_PARTS } bl_keep;
 
+/* The part of counts or correlations that a rank holds: the segments first..last-1 or, of correlations, `tables` pairs
+ * from pair first_pair of segment first on. */
+struct blica_part {
+  int first, last;
+  int64_t first_pair, tables;
+};
+
 /* What tables are counted or loaded for. */
 typedef struct {
   bool fit;          /* for a fit; false: for correlations or a file */

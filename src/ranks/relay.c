@@ -96,7 +96,7 @@ static blica_status send(bl_relay *r, int a, int s, void *room) {
   }
   const char *held = r->job.array[a].held;
   if (r->to[0] && own[0] < from) held += size * (size_t)(from - own[0]);
-  return bl_deal(r->ctx, held, r->to, room, r->from);
+  return bl_all_to_all(r->ctx, held, r->to, room, r->from);
 }
 
 typedef struct {

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/option.h"
 #include "estimate/resume.h"
 #include "segment/segment.h"
 
@@ -117,8 +118,8 @@ done:
   return status;
 }
 
-blica_status blica_segment(blica_ctx *ctx, const blica_data *data, const blica_segment_options *options,
-                           blica_segmentation **out) {
+static blica_status find_states(blica_ctx *ctx, const blica_data *data, const blica_segment_options *options,
+                                blica_segmentation **out) {
   blica_status status;
   bl_segment g = {.data = data, .options = options};
   bl_em em = {.min_length = options->min_length,
@@ -132,7 +133,6 @@ blica_status blica_segment(blica_ctx *ctx, const blica_data *data, const blica_s
   blica_segmentation *result = NULL;
   const double begun = bl_seconds();
   int first = 0;
-  *out = NULL;
   em.deadline = begun + options->max_seconds;
   bl_poll_reset(ctx);
   bl_blas_hold();
@@ -169,6 +169,14 @@ done:
   bl_series_free(series);
   blica_segmentation_free(result);
   return status;
+}
+
+blica_status blica_segment(blica_ctx *ctx, const blica_data *data, const blica_segment_options *options,
+                           blica_segmentation **out) {
+  BL_NEED_OUT(ctx, out, data, options);
+  blica_segment_options own = blica_segment_options_default();
+  blica_status status = bl_options_take(ctx, "blica_segment_options", options, &own, sizeof own);
+  return status == BLICA_OK ? find_states(ctx, data, &own, out) : status;
 }
 
 void blica_segmentation_free(blica_segmentation *r) {

@@ -39,10 +39,8 @@ const blica_option *blica_segment_option_table(int *count) {
   return segment_table;
 }
 
-blica_segment_options blica_segment_options_default(void) {
-  blica_segment_options options = {.sources = 0};
+void blica_segment_options_init(blica_segment_options *options, size_t size) {
   int count;
   const blica_option *table = blica_segment_option_table(&count);
-  bl_options_default(table, count, &options);
-  return options;
+  bl_options_default(table, count, options, size);
 }

@@ -19,11 +19,11 @@ allowed() {
 own() { (cd "$BLICA_SOURCE/$1" && ls ./*.h | sed 's|^\./||; s|\.|\\.|g' | paste -sd'|' -); }
 
 @test "base knows neither ICA nor mathematics" {
-  allowed src/base 'blica\.h|base/[a-z_0-9]+\.h'
+  allowed src/base '(blica|blica_ranks)\.h|base/[a-z_0-9]+\.h'
 }
 
 @test "num has never heard of ICA" {
-  allowed src/num 'blica\.h|(base|num)/[a-z_0-9]+\.h'
+  allowed src/num '(blica|blica_ranks)\.h|(base|num)/[a-z_0-9]+\.h'
 }
 
 # Needs the objects of the build that is tested: who calls whom is read from them.
@@ -32,14 +32,27 @@ own() { (cd "$BLICA_SOURCE/$1" && ls ./*.h | sed 's|^\./||; s|\.|\\.|g' | paste 
 }
 
 @test "src/mpi includes the public headers and base only" {
-  allowed src/mpi "blica\\.h|blica_mpi\\.h|base/[a-z_0-9]+\\.h"
+  allowed src/mpi "blica\\.h|blica_ranks\\.h|blica_mpi\\.h|base/[a-z_0-9]+\\.h"
 }
 
 @test "the program uses blica.h and what knows nothing of the library" {
   report=$(own report) experiments=$(own experiments)
-  allowed cli "blica\\.h|blica_mpi\\.h|base/(outfile|npy|number|text|digest)\\.h|$(own cli)|$report|$experiments"
-  allowed experiments "blica\\.h|base/(outfile|number)\\.h|$report|$experiments"
+  allowed cli "blica\\.h|blica_ranks\\.h|blica_mpi\\.h|base/(outfile|npy|number|text|digest)\\.h|$(own cli)|$report|$experiments"
+  allowed experiments "blica\\.h|blica_ranks\\.h|base/(outfile|number)\\.h|$report|$experiments"
   allowed report "blica\\.h|base/outfile\\.h|$report"
+}
+
+@test "every public function is tried with NULL" {
+  cd "$BLICA_SOURCE"
+  names=$(grep -hoE 'BLICA_API [^;(]*\bblica_[a-z0-9_]+\(' include/blica.h include/blica_ranks.h | grep -oE 'blica_[a-z0-9_]+\($')
+  for name in $names; do
+    case $name in 'blica_version(' | 'blica_status_name(' | 'blica_stop_name(' | 'blica_bvn(') continue ;; esac # take no pointer
+    grep -qF "$name" tests/unit/test_interface.c || { echo "tests/unit/test_interface.c does not call $name)"; return 1; }
+  done
+}
+
+@test "blica.h says little of ranks" {
+  [ "$(grep -ciw 'ranks\?' "$BLICA_SOURCE/include/blica.h")" -le 8 ]
 }
 
 @test "mpi.h is included in src/mpi and the header for it only" {

@@ -7,7 +7,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "blica.h"
+#include "blica_ranks.h"
 
 enum { HALL_MOST = 9 }; /* ranks */
 

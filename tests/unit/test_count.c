@@ -244,7 +244,7 @@ static void test_turn(void **state) {
         if (turned[i] && a.x[r * 7 + i] >= 0) a.x[r * 7 + i] = (int8_t)(1 - a.x[r * 7 + i]);
     blica_data *after = pack(&a, 0, 300);
     blica_counts *got = count(before), *wanted = count(after);
-    blica_counts_turn(got, turned);
+    blica_counts_flip(got, turned);
     assert_same(wanted, got);
     blica_counts_free(got);
     blica_counts_free(wanted);

@@ -77,7 +77,7 @@ static void keep_warning(const char *text, void *user) {
 typedef struct {
   seat seat;
   int pieces, idle; /* rank without rows, -1: none */
-  bool deal, whole, from_data, refuse;
+  bool all_to_all, whole, from_data, refuse;
   bool square;      /* as many sources as variables */
   const char *path; /* counts from this file */
   const char *method;
@@ -110,7 +110,7 @@ static void *serve(void *user) {
   blica_data *data = NULL;
   if (job->square) o.sources = N, o.max_iterations = 2;
   if (job->method) snprintf(o.method, sizeof o.method, "%s", job->method);
-  if (!job->deal) comm.deal = NULL;
+  if (!job->all_to_all) comm.all_to_all = NULL;
   blica_ctx_create(&job->ctx);
   blica_set_threads(job->ctx, 1);
   if (comm.size > 1) blica_set_comm(job->ctx, &comm);
@@ -170,7 +170,8 @@ static void same_counts(const blica_counts *a, const blica_counts *b) {
   for (int i = 0; i < 4; i++) {
     assert_int_equal(whole[i] == NULL, part[i] == NULL);
     if (whole[i])
-      same_array(whole[i] + b->first * a->pairs, part[i], (size_t)(bl_counts_last(b) - b->first) * (size_t)a->pairs);
+      same_array(whole[i] + bl_counts_first(b) * a->pairs, part[i],
+                 (size_t)(bl_counts_last(b) - bl_counts_first(b)) * (size_t)a->pairs);
   }
 }
 
@@ -189,7 +190,7 @@ static void same_results(int size) {
   for (int r = 0; r < size; r++) {
     if (many[r].status != BLICA_OK) fail_msg("rank %d of %d: %s", r, size, many[r].message);
     if (many[r].counts && !many[r].whole) { /* ranks beyond the segments have none */
-      assert_int_equal(many[r].counts->first, U * r / size);
+      assert_int_equal(bl_counts_first(many[r].counts), U * r / size);
       assert_int_equal(bl_counts_last(many[r].counts), U * (r + 1) / size);
     }
     if (many[r].counts) same_counts(alone.counts, many[r].counts);
@@ -199,7 +200,7 @@ static void same_results(int size) {
 }
 
 static void one_process(void) {
-  run_ranks(1, &(rank_job){.pieces = 1, .idle = -1, .deal = true}, &alone);
+  run_ranks(1, &(rank_job){.pieces = 1, .idle = -1, .all_to_all = true}, &alone);
   assert_int_equal(alone.status, BLICA_OK);
   assert_true(alone.model->fit.zero_cells > 3 && alone.model->fit.constant_columns > 0);
   assert_non_null(strstr(alone.warnings, "empty cell"));
@@ -215,7 +216,7 @@ static void tables_are_with_their_owners(void **state) {
     for (int i = 0; i < 5; i++)
       for (int p = 0; p < 3; p++)
         for (int idle = -1; idle < 2; idle++) {
-          run_ranks(sizes[i], &(rank_job){.pieces = pieces[p], .idle = idle, .deal = (i + p) % 2 == 0}, many);
+          run_ranks(sizes[i], &(rank_job){.pieces = pieces[p], .idle = idle, .all_to_all = (i + p) % 2 == 0}, many);
           same_results(sizes[i]);
           release(many, sizes[i]);
         }
@@ -230,7 +231,7 @@ static void rows_sorted_by_segment_stay_where_they_are(void **state) {
   for (int r = 0; r < ROWS; r++) segment_of[r] = r * U / ROWS, cell[r][7] = segment_of[r] == 4 ? 0 : cell[r][7];
   one_process();
   for (int p = 1; p < 4; p++) {
-    run_ranks(3, &(rank_job){.pieces = p, .idle = -1, .deal = true}, many);
+    run_ranks(3, &(rank_job){.pieces = p, .idle = -1, .all_to_all = true}, many);
     same_results(3);
     release(many, 3);
   }
@@ -242,11 +243,11 @@ static void ranks_beyond_the_segments_get_none(void **state) {
   make_rows(true);
   run_ranks(1, &(rank_job){.pieces = 1, .idle = -1, .square = true}, &alone);
   for (int p = 1; p < 4; p++) {
-    run_ranks(8, &(rank_job){.pieces = p, .idle = p, .deal = true, .square = true}, many);
+    run_ranks(8, &(rank_job){.pieces = p, .idle = p, .all_to_all = true, .square = true}, many);
     same_results(8);
     release(many, 8);
   }
-  run_ranks(4, &(rank_job){.pieces = 2, .idle = -1, .deal = true, .square = true}, many);
+  run_ranks(4, &(rank_job){.pieces = 2, .idle = -1, .all_to_all = true, .square = true}, many);
   same_results(4);
   release(many, 4);
   release(&alone, 1);
@@ -257,7 +258,7 @@ static void all_get_all_where_no_fit_follows(void **state) {
   make_rows(true);
   one_process();
   for (int p = 1; p < 4; p++) {
-    run_ranks(4, &(rank_job){.pieces = p, .idle = 2, .deal = true, .whole = true}, many);
+    run_ranks(4, &(rank_job){.pieces = p, .idle = 2, .all_to_all = true, .whole = true}, many);
     same_results(4);
     for (int r = 0; r < 4; r++) assert_true(bl_counts_whole(many[r].counts));
     release(many, 4);
@@ -275,10 +276,10 @@ static void from_rows_and_files_that_all_ranks_have(void **state) {
     make_rows(m);
     one_process();
     assert_int_equal(blica_counts_save(alone.ctx, alone.counts, path), BLICA_OK);
-    run_ranks(3, &(rank_job){.from_data = true, .deal = true}, many);
+    run_ranks(3, &(rank_job){.from_data = true, .all_to_all = true}, many);
     same_results(3);
     release(many, 3);
-    run_ranks(4, &(rank_job){.path = path, .deal = true}, many);
+    run_ranks(4, &(rank_job){.path = path, .all_to_all = true}, many);
     same_results(4);
     release(many, 4);
     release(&alone, 1);
@@ -290,43 +291,34 @@ static void pairwise_looks_at_its_own_tables(void **state) {
   (void)state;
   make_rows(true);
   run_ranks(1, &(rank_job){.pieces = 1, .idle = -1, .method = "pairwise"}, &alone);
-  run_ranks(3, &(rank_job){.pieces = 2, .idle = -1, .deal = true, .method = "pairwise"}, many);
+  run_ranks(3, &(rank_job){.pieces = 2, .idle = -1, .all_to_all = true, .method = "pairwise"}, many);
   same_results(3);
   release(many, 3);
   release(&alone, 1);
 }
 
-/* Tables that the caller gives away are gone after the fit, and the fit is the same. */
-static void tables_may_be_spent(void **state) {
+/* Counts that a fit consumes are gone after it, and the fit is the same. */
+static void counts_may_be_consumed(void **state) {
   (void)state;
+  static const char *const methods[] = {"blica", "pairwise"}; /* without counts early; with them to its end */
   make_rows(true);
-  one_process();
-  blica_fit_options o = fit_options();
-  blica_input input = {.counts = alone.counts};
-  blica_model *model;
-  alone.counts->spend = 1;
-  assert_int_equal(blica_fit(alone.ctx, &input, &o, &model), BLICA_OK);
-  same_model(alone.model, model);
-  blica_model_free(model);
-  assert_null(alone.counts->n11);
-  assert_null(alone.counts->n00);
-  assert_int_equal(blica_fit(alone.ctx, &input, &o, &model), BLICA_ERR_ARGUMENT);
-  release(&alone, 1);
-  run_ranks(1, &(rank_job){.pieces = 1, .idle = -1, .method = "pairwise"}, &alone);
-  alone.counts->spend = 1;
-  snprintf(o.method, sizeof o.method, "pairwise"); /* looks at tables to its end */
-  input.counts = alone.counts;
-  assert_int_equal(blica_fit(alone.ctx, &input, &o, &model), BLICA_OK);
-  same_model(alone.model, model);
-  assert_non_null(alone.counts->n11);
-  blica_model_free(model);
-  release(&alone, 1);
+  for (int m = 0; m < 2; m++) {
+    run_ranks(1, &(rank_job){.pieces = 1, .idle = -1, .method = methods[m]}, &alone);
+    blica_fit_options o = fit_options();
+    blica_model *model;
+    snprintf(o.method, sizeof o.method, "%s", methods[m]);
+    assert_int_equal(blica_fit_consume(alone.ctx, &alone.counts, &o, &model), BLICA_OK);
+    same_model(alone.model, model);
+    assert_null(alone.counts);
+    blica_model_free(model);
+    release(&alone, 1);
+  }
 }
 
 static void parts_are_refused_where_all_is_needed(void **state) {
   (void)state;
   make_rows(false);
-  run_ranks(2, &(rank_job){.pieces = 1, .idle = -1, .deal = true}, many);
+  run_ranks(2, &(rank_job){.pieces = 1, .idle = -1, .all_to_all = true}, many);
   blica_counts *sum = NULL;
   blica_cor *cor = NULL;
   blica_ctx *ctx = many[0].ctx;
@@ -346,7 +338,7 @@ static void parts_are_refused_where_all_is_needed(void **state) {
 static void other_names_are_an_error_of_all(void **state) {
   (void)state;
   make_rows(false);
-  run_ranks(3, &(rank_job){.pieces = 2, .idle = -1, .deal = true, .refuse = true}, many);
+  run_ranks(3, &(rank_job){.pieces = 2, .idle = -1, .all_to_all = true, .refuse = true}, many);
   for (int r = 0; r < 3; r++) {
     assert_int_equal(many[r].status, BLICA_ERR_DATA);
     assert_string_equal(many[r].message, "variable 41 is 'v40' on rank 0 and 'other' on rank 1");
@@ -362,7 +354,7 @@ int main(void) {
       cmocka_unit_test(all_get_all_where_no_fit_follows),
       cmocka_unit_test(from_rows_and_files_that_all_ranks_have),
       cmocka_unit_test(pairwise_looks_at_its_own_tables),
-      cmocka_unit_test(tables_may_be_spent),
+      cmocka_unit_test(counts_may_be_consumed),
       cmocka_unit_test(parts_are_refused_where_all_is_needed),
       cmocka_unit_test(other_names_are_an_error_of_all),
   };

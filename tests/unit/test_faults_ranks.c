@@ -12,7 +12,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "blica.h"
+#include "blica_ranks.h"
 #include "faulty_heap.h"
 #include "hall.h"
 #include "scratch.h"

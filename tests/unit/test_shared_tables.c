@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "cor/cor.h"
 #include "counts/counts.h"
 #include "hall.h"
 #include "scratch.h"
@@ -22,7 +23,7 @@ static char folder[40];
 
 typedef struct {
   int n, u;
-  bool missing, deal, fit;
+  bool missing, all_to_all, fit;
   const char *load; /* counts of this file, not of rows */
   seat seat;
   blica_status status;
@@ -84,8 +85,8 @@ static blica_status write_files(blica_ctx *ctx, job *j, const blica_counts *coun
   if (status == BLICA_OK) status = blica_cor_save(ctx, rough, path[2]);
   if (status == BLICA_OK) status = blica_regularise(ctx, rough, 10, &fine);
   if (status == BLICA_OK) status = blica_cor_save(ctx, fine, path[3]);
-  j->counted = (bl_counts_last(counts) - counts->first) * counts->pairs;
-  if (rough) j->correlated = rough->tables;
+  j->counted = (bl_counts_last(counts) - bl_counts_first(counts)) * counts->pairs;
+  if (rough) j->correlated = bl_cor_tables(rough);
   blica_cor_free(rough);
   blica_cor_free(fine);
   return status;
@@ -99,7 +100,7 @@ static void *serve(void *user) {
   blica_comm comm = hall_comm(&j->seat);
   snprintf(o.method, sizeof o.method, "blica");
   o.sources = 20, o.starts = 1, o.max_iterations = 4, o.condition = BLICA_CONDITION_AUTO;
-  if (!j->deal) comm.deal = NULL;
+  if (!j->all_to_all) comm.all_to_all = NULL;
   blica_ctx_create(&ctx);
   blica_set_threads(ctx, 1);
   if (comm.size > 1) blica_set_comm(ctx, &comm);
@@ -107,7 +108,7 @@ static void *serve(void *user) {
   if (j->status == BLICA_OK && !j->fit) j->status = write_files(ctx, j, counts);
   if (j->status == BLICA_OK && j->fit) {
     blica_input input = {.counts = counts};
-    j->counted = (bl_counts_last(counts) - counts->first) * counts->pairs;
+    j->counted = (bl_counts_last(counts) - bl_counts_first(counts)) * counts->pairs;
     j->status = blica_fit(ctx, &input, &o, &j->model);
   }
   snprintf(j->message, sizeof j->message, "%s", blica_message(ctx));
@@ -181,7 +182,7 @@ static void files_of_all_ranks_are_those_of_one(void **state) {
     for (int m = 0; m < 2; m++) {
       const bool large = cases[c].n > 300;
       if (large && m == (int)c % 2) continue; /* text takes long */
-      job like = {.n = cases[c].n, .u = cases[c].u, .missing = m, .deal = (int)c % 2 == m};
+      job like = {.n = cases[c].n, .u = cases[c].u, .missing = m, .all_to_all = (int)c % 2 == m};
       run(1, &like, &alone);
       run(cases[c].size, &like, many);
       shared_out(cases[c].size, many, large && cases[c].u < cases[c].size);
@@ -201,7 +202,7 @@ static void few_variables_are_with_all(void **state) {
   (void)state;
   static job alone, many[3];
   char path[100];
-  const job like = {.n = 20, .u = 4, .missing = true, .deal = true};
+  const job like = {.n = 20, .u = 4, .missing = true, .all_to_all = true};
   run(1, &like, &alone);
   run(3, &like, many);
   for (int r = 0; r < 3; r++) assert_true(many[r].counted == 4 * 190 && many[r].correlated == 4 * 190);
@@ -213,8 +214,8 @@ static void few_variables_are_with_all(void **state) {
 static void condition_is_chosen_by_segments_that_ranks_share(void **state) {
   (void)state;
   static job alone, many[2];
-  for (int deal = 0; deal < 2; deal++) {
-    const job like = {.n = 41, .u = 11, .deal = deal, .fit = true};
+  for (int all_to_all = 0; all_to_all < 2; all_to_all++) {
+    const job like = {.n = 41, .u = 11, .all_to_all = all_to_all, .fit = true};
     run(1, &like, &alone);
     run(2, &like, many);
     assert_true(many[0].counted == 5 * 820 && many[1].counted == 6 * 820);
