@@ -185,9 +185,10 @@ static void measure(const design *d, const char *method, int first, int last, do
   result[2] = seconds / sets;
 }
 
-/* Mean bounds over the sets; NaN where the information matrix is too large for a bench. */
+/* Mean bounds over the sets; NaN where the information matrix is too large for a bench, or the items have thresholds
+ * that are not in the model. */
 static void bounds(const design *d, int first, int last, double *full, double *pairs) {
-  *full = *pairs = d->n > 30 || d->n * d->k > 400 ? NAN : 0;
+  *full = *pairs = d->rate_low > 0 || d->n > 30 || d->n * d->k > 400 ? NAN : 0;
   for (int seed = first; seed <= last && !isnan(*full); seed++) {
     blica_model *truth;
     blica_data *data;
