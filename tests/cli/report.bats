@@ -117,3 +117,11 @@ P
   eval "\"$BLICA\" $command --quiet"
   cmp first.json m.json
 }
+
+@test "an apostrophe in a name cannot end an attribute" {
+  printf "it's,b,c,segment\n1,0,1,o'k\n1,1,0,o'k\n0,1,1,o'k\n0,1,0,t\n1,0,0,t\n1,1,1,t\n" >e.csv
+  "$BLICA" fit e.csv --sources 1 --out m.json --quiet 2>/dev/null || [ $? = 4 ]
+  run_code 0 report m.json e.csv --out r.html
+  grep -q "it&#39;s" r.html
+  ! grep -q "it's" r.html
+}

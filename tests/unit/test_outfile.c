@@ -16,6 +16,12 @@
 #include "scratch.h"
 
 static char folder[40];
+static int synced; /* calls of fsync, which is here in place of the system's */
+
+int fsync(int descriptor) {
+  synced++;
+  return fdatasync(descriptor);
+}
 
 static int setup(void **state) {
   (void)state;
@@ -62,6 +68,15 @@ static void test_neighbours_stay(void **state) {
   assert_holds("model.json", "second");
   assert_holds("model.json.blica-new", "the user's");
   assert_int_equal(files(), 2);
+}
+
+/* The content is on the disk before it has its name, and the name after. */
+static void test_sync(void **state) {
+  (void)state;
+  synced = 0;
+  assert_true(put("synced", "x"));
+  assert_int_equal(synced, 2);
+  assert_int_equal(unlink("synced"), 0);
 }
 
 static void test_long_names(void **state) {
@@ -134,8 +149,8 @@ static void test_links(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_neighbours_stay), cmocka_unit_test(test_long_names), cmocka_unit_test(test_threads),
-      cmocka_unit_test(test_modes),           cmocka_unit_test(test_links),
+      cmocka_unit_test(test_neighbours_stay), cmocka_unit_test(test_long_names), cmocka_unit_test(test_sync),
+      cmocka_unit_test(test_threads),         cmocka_unit_test(test_modes),      cmocka_unit_test(test_links),
   };
   return cmocka_run_group_tests(tests, setup, teardown);
 }
