@@ -11,6 +11,7 @@
 #include "data_args.h"
 #include "output.h"
 #include "program.h"
+#include "timeline.h"
 
 typedef struct {
   const char *out, *figures;
@@ -35,6 +36,7 @@ typedef struct {
   blica_fitted_values *fitted;
   blica_identification *identification;
   int *segment;
+  report_timeline *timeline;
 } material;
 
 static void release(material *m) {
@@ -45,6 +47,7 @@ static void release(material *m) {
   blica_fitted_free(m->fitted);
   blica_identification_free(m->identification);
   free(m->segment);
+  timeline_free(m->timeline);
 }
 
 /* ---- the data must be those of the model ---- */
@@ -111,6 +114,10 @@ static int gather(program *p, const report_values *v, material *m) {
   if (status != BLICA_OK) return fail_table(status, message);
   int code = match(p, m);
   if (code != EXIT_OK) return code;
+  if (v->data.segment_file) {
+    status = timeline_read(v->data.segment_file, m->model->segments, m->model->u, message, &m->timeline);
+    if (status != BLICA_OK) return fail_table(status, message);
+  }
   status = blica_correlate(p->ctx, m->counts, &m->raw);
   double condition = m->model->fit.condition > 1 ? m->model->fit.condition : 1.0 / 0.0; /* a simulated model has none */
   if (status == BLICA_OK) status = blica_regularise(p->ctx, m->raw, condition, &m->cor);
@@ -188,6 +195,7 @@ static int run(program *p, void *values) {
                        .fitted = m.fitted,
                        .segment = m.segment,
                        .identification = m.identification,
+                       .timeline = m.timeline,
                        .model_path = p->operands[0],
                        .data_path = p->operand_count > 1 ? p->operands[1] : NULL,
                        .data_options = flags,
@@ -219,7 +227,9 @@ const command command_report = {
         "sources over segments, what was corrected in the data, whether the model is identified, and the command that "
         "gives the same result again.\n\n"
         "With DATA (or COUNTS), which must be what the model was fitted to, it also shows observed against fitted "
-        "correlations and residuals, and names constant variables and pairs with empty cells.",
+        "correlations and residuals, and names constant variables and pairs with empty cells. With --segment-file and "
+        "what blica segment wrote, it shows when each state held, and for "
+        "how long.",
     .examples = "blica report model.json data.csv --out report.html\n"
                 "# each figure as SVG, PDF and PNG too\n"
                 "blica report model.json data.csv --out report.html --figures figures",

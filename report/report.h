@@ -8,6 +8,16 @@
 #include "blica.h"
 #include "draw.h"
 
+/* States over time, as blica segment found them. */
+typedef struct {
+  int64_t rows;
+  int states;                        /* segments of the model, in its order */
+  int columns;                       /* parts of equal length that the rows are shown in */
+  double *share;                     /* columns rows of states: mean probability, or share of the rows */
+  bool probabilities;                /* share has probabilities */
+  int64_t *rows_in, *runs, *longest; /* [states] rows, stretches, rows of the longest stretch */
+} report_timeline;
+
 typedef struct {
   const blica_model *model;
   const blica_counts *counts;                 /* of the data, or NULL: what needs them is left out */
@@ -15,6 +25,7 @@ typedef struct {
   const blica_fitted_values *fitted;          /* of the model; NULL together with counts */
   const int *segment;                         /* [u] segment of counts and cor for each of the model's */
   const blica_identification *identification; /* or NULL: the count alone speaks */
+  const report_timeline *timeline;            /* or NULL: rows have no order that is known */
   int64_t surplus;                            /* statistics less unknowns, as in Table 1 */
   const char *model_path, *data_path;         /* data_path may be NULL */
   const char *data_options;                   /* flags that read the data as they were read; "" */

@@ -39,10 +39,14 @@ typedef struct {
 figure *figure_mixing(const report *r);
 figure *figure_variances(const report *r);
 figure *figure_means(const report *r);
+figure *figure_timeline(const report *r);
 figure *figure_loadings(const report *r);
 figure *figure_agreement(const report *r);
 figure *figure_segments(const report *r);
 figure *figure_residuals(const report *r);
+
+/* Nothing when there is no timeline. */
+void table_durations(const report *r, FILE *page);
 
 /* Sections of the page, in order. */
 void section_summary(const report *r, FILE *page);

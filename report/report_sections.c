@@ -357,6 +357,11 @@ void section_mixing(const report *r, FILE *page) {
 }
 
 void section_sources(const report *r, FILE *page) {
+  put_figure(page, figure_timeline(r), "timeline",
+             r->in->timeline && r->in->timeline->probabilities
+                 ? "When each state held, over the rows in their order; the darker, the more probable."
+                 : "When each state held, over the rows in their order.");
+  table_durations(r, page);
   put_figure(page, figure_variances(r), "variances",
              "Variance of each source over the segments, in their own order, all on one logarithmic scale; orange "
              "points on the lower "

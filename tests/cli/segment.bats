@@ -111,3 +111,27 @@ assert abs(sum(r['expected_rows']) - 600) < 1e-6 and r['transition'][2] == [0, 0
   cmp whole.csv again.csv
   [ ! -e c.ckpt ]
 }
+
+@test "the report shows when states held and how long they last" {
+  find_states 0 "$BATS_FILE_TMPDIR/rows.csv" --states 3 --out p.csv --probabilities --model m.json
+  run_code 0 report m.json "$BATS_FILE_TMPDIR/rows.csv" --segment-file p.csv --out r.html --figures f
+  grep -q "the darker, the more probable" r.html
+  grep -q "How long the states last" r.html
+  [ -s f/timeline.svg ]
+  /usr/bin/python3 - <<'P'
+import re
+page = open("r.html").read()
+table = page[page.index("How long the states last"):]
+rows = re.findall(r"<tr>(.*?)</tr>", table[table.index("<tbody>"):table.index("</tbody>")], re.S) or table[table.index("<tbody>"):table.index("</tbody>")].split("<tr>")[1:]
+cells = [re.findall(r">([^<>]+)<", r) for r in rows]
+labels = open("p.csv").read().split("\n")[1:-1]
+state = [line.split(",")[0] for line in labels]
+for row in cells:
+    runs = sum(s == row[0] and (i == 0 or state[i - 1] != s) for i, s in enumerate(state))
+    assert int(row[1]) == state.count(row[0]) and int(row[3]) == runs, row
+assert len(cells) == 3, cells
+P
+  sed 's/^1,/9,/' p.csv > wrong.csv
+  run_code 3 report m.json "$BATS_FILE_TMPDIR/rows.csv" --segment-file wrong.csv --out w.html
+  [ ! -e w.html ]
+}
