@@ -428,3 +428,23 @@ print("same")
 def test_forked_children_compute():
     done = subprocess.run([sys.executable, "-c", FORK], capture_output=True, text=True, timeout=300)
     assert done.stdout == "same\n", done.stderr
+
+
+COMMA = """
+import locale, blica
+assert locale.setlocale(locale.LC_ALL, "de_DE.UTF-8") and locale.str(0.5) == "0,5"
+d = blica.simulate(variables=6, sources=2, segments=8, samples=400, seed=5, sd_high=2.5)
+model = blica.fit(d.X, d.segments, sources=2, prior="fixed", prior_mixing=2.5)
+found = blica.loglik(model, d.X, d.segments, error=0.25)
+print(model.link, repr(model.mixing[0, 0]), repr(found.loglik))
+"""
+
+
+def test_a_decimal_comma_changes_nothing():
+    if "BLICA_LOCALES" not in os.environ:
+        pytest.skip("there is no localedef to make the locale de_DE.UTF-8 with (Debian: locales)")
+    environment = dict(os.environ, LOCPATH=os.environ["BLICA_LOCALES"])
+    comma = subprocess.run([sys.executable, "-c", COMMA], capture_output=True, text=True, env=environment)
+    plain = subprocess.run([sys.executable, "-c", COMMA.replace("assert", "#")], capture_output=True, text=True)
+    assert comma.returncode == 0 and plain.returncode == 0, comma.stderr + plain.stderr
+    assert comma.stdout == plain.stdout and comma.stdout.startswith("0.39269908169872414 ")

@@ -74,6 +74,20 @@ test_that("roll calls of pscl", {
   expect_error(blica(calls, "year", 2), "'year', which is not a column of vote.data")
 })
 
+test_that("a decimal comma changes nothing", {
+  old <- Sys.getlocale("LC_NUMERIC")
+  on.exit(suppressWarnings(Sys.setlocale("LC_NUMERIC", old)))
+  found <- suppressWarnings(Sys.setlocale("LC_NUMERIC", "de_DE.UTF-8"))
+  skip_if(found == "", "there is no locale de_DE.UTF-8")
+  expect_identical(sprintf("%.1f", 0.5), "0,5")
+  comma <- suppressWarnings(blica(rows, segment, 2, link = 0.5, prior_mixing = 2.5, prior = "fixed"))
+  likelihood <- blica_loglik(comma, rows, segment, error = 0.25)$total
+  suppressWarnings(Sys.setlocale("LC_NUMERIC", "C"))
+  expect_identical(comma$mixing, blica(rows, segment, 2, link = 0.5, prior_mixing = 2.5, prior = "fixed")$mixing)
+  expect_identical(comma$link, 0.5)
+  expect_identical(likelihood, blica_loglik(comma, rows, segment, error = 0.25)$total)
+})
+
 test_that("a model survives files and sessions", {
   file <- tempfile(fileext = ".json")
   blica_save(fit, file)
