@@ -9,11 +9,6 @@ blica_status bl_cor_create(blica_ctx *ctx, int n, int u, char **variables, char 
   return bl_cor_create_part(ctx, n, u, variables, segments, samples, true, 0, (int64_t)n * (n - 1) / 2 * u, out);
 }
 
-blica_status bl_cor_create_lean(blica_ctx *ctx, int n, int u, char **variables, char **segments, const double *samples,
-                                blica_cor **out) {
-  return bl_cor_create_part(ctx, n, u, variables, segments, samples, false, 0, (int64_t)n * (n - 1) / 2 * u, out);
-}
-
 blica_status bl_cor_create_part(blica_ctx *ctx, int n, int u, char **variables, char **segments, const double *samples,
                                 bool errors, int64_t from, int64_t to, blica_cor **out) {
   blica_status status = BLICA_OK;

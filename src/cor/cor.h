@@ -9,9 +9,6 @@
 /* Zeros; names copied; condition infinite, eigenvalues NaN. */
 blica_status bl_cor_create(blica_ctx *ctx, int n, int u, char **variables, char **segments, const double *samples,
                            blica_cor **out);
-/* The same without room for standard errors (se is NULL), which are half of the memory. */
-blica_status bl_cor_create_lean(blica_ctx *ctx, int n, int u, char **variables, char **segments, const double *samples,
-                                blica_cor **out);
 /* With rho, flags and, if wanted, se of the tables from..to-1 only, counted over all segments. */
 blica_status bl_cor_create_part(blica_ctx *ctx, int n, int u, char **variables, char **segments, const double *samples,
                                 bool errors, int64_t from, int64_t to, blica_cor **out);
