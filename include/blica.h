@@ -2,7 +2,8 @@
  *
  * The model (Hyttinen, Barin-Pacela and Hyvarinen, UAI 2022). In segment s the k sources are
  * z ~ N(mu_s, diag(v_s)); the mixing y = A z is the same in every segment; a binary variable is
- * x_i = 1 with probability Phi(sqrt(c) y_i), c = pi/8 by default. Because v_s changes over segments
+ * x_i = 1 with probability Phi(sqrt(c) y_i - tau_i), c = pi/8 by default; the cut tau_i belongs to the item and is
+ * the same in every segment (0 in the paper). Because v_s changes over segments
  * the mixing matrix A can be recovered, up to the order, sign and scale of its columns.
  *
  * The flow, one verb per arrow:
@@ -237,6 +238,7 @@ typedef struct {
   uint64_t seed;
   double condition;          /* r of the regularisation; infinity for none; BLICA_CONDITION_* */
   double link;               /* c */
+  char thresholds[8];        /* items: every item has a cut of its own; none: cuts are 0, the paper's model */
   int64_t max_iterations;    /* 0: the method's own */
   double tolerance;          /* relative gradient at which a start has converged; -1: the method's own */
   double max_seconds;        /* whole fit; infinity for no limit */
@@ -263,6 +265,7 @@ typedef struct {
   double mixing_range; /* A ~ unif(-range, range) */
   double sd_low, sd_high;
   double mean_range; /* mu ~ unif(-range, range) */
+  double intercepts; /* cuts ~ N(0, intercepts^2) */
   int exact;         /* counts of exact probabilities instead of rows */
 } blica_simulate_options;
 
@@ -353,12 +356,14 @@ typedef struct blica_encoder blica_encoder;
 
 /* Canonical form: the mean over segments of log v_j is 0 for every source j; sources are ordered by
  * explained variance, sum_i A_ij^2 times the mean over segments of v_j, largest first; the entry of
- * largest absolute value in each column of A is positive. */
+ * largest absolute value in each column of A is positive. Unless all cuts are 0 (the paper's model), the means of
+ * each source average to 0 over segments, weighted by their samples. */
 typedef struct {
   int n, k, u;
   double *mixing;     /* [n,k] A */
   double *variances;  /* [k,u] v */
   double *means;      /* [k,u] mu */
+  double *cuts;       /* [n] tau: x_i = 1 with probability Phi(sqrt(c) (A z)_i - tau_i), the same in all segments */
   double *thresholds; /* [n,u] as observed: Phi^-1 of the share of ones */
   double link;        /* c */
   char **variables, **segments;

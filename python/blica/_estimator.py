@@ -67,6 +67,8 @@ class BinaryICA(TransformerMixin, BaseEstimator):
         Pseudo-inverse of mixing_, as FastICA has it.
     variances_, means_ : arrays [u, k]
         Of the sources in every segment.
+    cuts_ : array [n]
+        Thresholds of the items, the same in all segments.
     thresholds_ : array [u, n]
         Normal quantiles of the shares of ones.
     correlations_ : array [u, n, n]
@@ -97,7 +99,7 @@ class BinaryICA(TransformerMixin, BaseEstimator):
 
     def __init__(self, n_components=None, *, method=None, condition=None, n_init=None, max_iter=None, tol=None,
                  random_state=None, n_jobs=None, verbose=0, binarize=None, segment_column=None, segments=None,
-                 allow_unidentified=False, link=None, max_seconds=None, prior=None, prior_mixing=None, prior_variance=None, weight=None, kl=None,
+                 allow_unidentified=False, link=None, thresholds=None, max_seconds=None, prior=None, prior_mixing=None, prior_variance=None, weight=None, kl=None,
                  draws=None, contrast=None, approach=None, or_threshold=None, checkpoint=None, checkpoint_seconds=None,
                  resume=None):
         self.n_components = n_components
@@ -114,6 +116,7 @@ class BinaryICA(TransformerMixin, BaseEstimator):
         self.segments = segments
         self.allow_unidentified = allow_unidentified
         self.link = link
+        self.thresholds = thresholds
         self.max_seconds = max_seconds
         self.prior = prior
         self.prior_mixing = prior_mixing
@@ -191,6 +194,7 @@ class BinaryICA(TransformerMixin, BaseEstimator):
         self.components_ = np.linalg.pinv(model.mixing)
         self.variances_ = model.variances
         self.means_ = model.means
+        self.cuts_ = model.cuts
         self.thresholds_ = model.thresholds
         self.correlations_ = cor.correlation
         self.segments_ = model.segments
@@ -229,13 +233,13 @@ class BinaryICA(TransformerMixin, BaseEstimator):
         return self.transform(X, segments=self.segmentation_.labels if self.segments is not None else segments)
 
     def inverse_transform(self, X) -> np.ndarray:
-        """Probabilities of ones given sources X [rows, k]: Phi(sqrt(c) A z), array [rows, n]."""
+        """Probabilities of ones given sources X [rows, k]: Phi(sqrt(c) A z - cuts), array [rows, n]."""
         check_is_fitted(self, "model_")
         z = np.asarray(X, dtype=float)
         k = self.mixing_.shape[1]
         if z.ndim != 2 or z.shape[1] != k:
             raise ValueError(f"X has shape {z.shape}; the model has {k} sources: give an array of that many columns")
-        y = math.sqrt(self.model_.link) * (z @ self.mixing_.T)
+        y = math.sqrt(self.model_.link) * (z @ self.mixing_.T) - self.cuts_
         return 0.5 * np.frompyfunc(math.erfc, 1, 1)(-y / math.sqrt(2)).astype(float)
 
     def score_samples(self, X, y=None, *, segments=None) -> np.ndarray:

@@ -163,8 +163,9 @@ class Model(_Held):
     ----------
     mixing : array [n, k], the mixing matrix A
     variances, means : arrays [u, k], of the sources in every segment
+    cuts : array [n], thresholds of the items, the same in all segments
     thresholds : array [u, n], normal quantiles of the shares of ones
-    link : float, c of P(x = 1 | y) = Phi(sqrt(c) y)
+    link : float, c of P(x_i = 1 | y) = Phi(sqrt(c) y_i - cuts_i)
     variables, segments : lists of names
     samples : array [u]
     method : str
@@ -179,6 +180,7 @@ class Model(_Held):
         self.mixing = doubles(pointer.mixing, k, n).T
         self.variances = doubles(pointer.variances, u, k)
         self.means = doubles(pointer.means, u, k)
+        self.cuts = doubles(pointer.cuts, n)
         self.thresholds = doubles(pointer.thresholds, u, n)
         self.link = pointer.link
         self.variables = texts(pointer.variables, n)

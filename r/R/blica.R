@@ -119,6 +119,7 @@ new_model <- function(pointer) {
   dimnames(model$mixing) <- list(model$variables, sources)
   dimnames(model$variances) <- dimnames(model$means) <- list(sources, model$segments)
   dimnames(model$thresholds) <- list(model$variables, model$segments)
+  names(model$cuts) <- model$variables
   names(model$samples) <- model$segments
   model$fit$starts <- as.data.frame(model$fit$starts, stringsAsFactors = FALSE)
   model$json <- .Call(C_model_write, context(), pointer)

@@ -48,7 +48,7 @@ print.summary.blica <- function(x, digits = 3, ...) {
   invisible(x)
 }
 
-coef.blica <- function(object, what = c("mixing", "variances", "means", "thresholds"), ...) object[[match.arg(what)]]
+coef.blica <- function(object, what = c("mixing", "variances", "means", "cuts", "thresholds"), ...) object[[match.arg(what)]]
 
 nobs.blica <- function(object, ...) sum(object$samples)
 
@@ -58,7 +58,7 @@ fitted.blica <- function(object, type = c("correlations", "probabilities"), ...)
   a <- object$mixing
   latent <- lapply(seq_along(object$segments), function(s) diag(nrow(a)) + object$link * a %*% (object$variances[, s] * t(a)))
   if (type == "probabilities") {
-    p <- vapply(seq_along(latent), function(s) pnorm(drop(sqrt(object$link) * a %*% object$means[, s]) / sqrt(diag(latent[[s]]))), numeric(nrow(a)))
+    p <- vapply(seq_along(latent), function(s) pnorm((drop(sqrt(object$link) * a %*% object$means[, s]) - object$cuts) / sqrt(diag(latent[[s]]))), numeric(nrow(a)))
     return(matrix(p, nrow(a), dimnames = dimnames(object$thresholds)))
   }
   array(unlist(lapply(latent, stats::cov2cor)), c(nrow(a), nrow(a), length(latent)), list(object$variables, object$variables, object$segments))
@@ -81,7 +81,7 @@ predict.blica <- function(object, newdata = NULL, segment = NULL, type = c("sour
     object$levels <- NULL
   }
   found <- blica_sources(object, newdata, segment, ...)
-  switch(type, sources = found$mean, sd = found$sd, probability = pnorm(sqrt(object$link) * found$mean %*% t(object$mixing)))
+  switch(type, sources = found$mean, sd = found$sd, probability = pnorm(sweep(sqrt(object$link) * found$mean %*% t(object$mixing), 2, object$cuts)))
 }
 
 logLik.blica <- function(object, newdata = NULL, segment = NULL, ...) {

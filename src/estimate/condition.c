@@ -221,7 +221,7 @@ static blica_status judge_condition(blica_ctx *ctx, bl_estimate_fn estimate, con
   if (bl_stage_find(&stage) == BL_STAGE_OVER) return bl_stage_load(ctx, &stage, pass_verdict, out);
   TRY(blica_model_create(ctx, held->n, k, inner->cor->u, &model));
   TRY(estimate(ctx, inner, model, &means_done));
-  TRY(bl_complete_model(ctx, model, true));
+  TRY(bl_complete_model(ctx, model, false, true));
   TRY(score(ctx, inner, held, inner->options->condition, model->mixing, k, out->of_segment));
   bl_stage_over(ctx, &stage, pass_verdict, out);
 done:

@@ -58,8 +58,9 @@ typedef struct {
   size_t size;
 } bl_start_end;
 void bl_pass_start(bl_state *state, void *user /* bl_start_end */);
-/* Solves the means from the thresholds unless they are done, and brings the model to canonical form. */
-blica_status bl_complete_model(blica_ctx *ctx, blica_model *model, bool means_done);
+/* Solves the means (and with cuts the cuts, model/solve_means.c) from the thresholds unless they are done, and brings the
+ * model to canonical form. */
+blica_status bl_complete_model(blica_ctx *ctx, blica_model *model, bool cuts, bool means_done);
 blica_status bl_report_starts(blica_ctx *ctx, blica_fit_report *report, int count); /* allocates starts */
 blica_status bl_report_note(blica_ctx *ctx, blica_fit_report *report, const char *name, double value);
 /* Records the options that are not at their defaults. */

@@ -197,7 +197,8 @@ static bool all_finite(const double *x, size_t count) {
 static blica_status check_model(blica_ctx *ctx, const blica_model *m, const bl_checkpoint *checkpoint) {
   const size_t n = (size_t)m->n, k = (size_t)m->k, u = (size_t)m->u;
   const struct blica_encoder *e = m->encoder;
-  bool fine = all_finite(m->mixing, n * k) && all_finite(m->variances, k * u) && all_finite(m->means, k * u);
+  bool fine = all_finite(m->mixing, n * k) && all_finite(m->variances, k * u) && all_finite(m->means, k * u) &&
+              all_finite(m->cuts, n);
   for (size_t i = 0; i < k * u && fine; i++) fine = m->variances[i] >= 0;
   if (e)
     fine = fine && all_finite(e->mean_bias, k) && all_finite(e->mean_weight, k * (n + u)) &&
@@ -242,7 +243,7 @@ static blica_status run_fit(blica_ctx *ctx, const blica_input *input, blica_coun
   model->fit.seconds_optimise = bl_seconds() - optimise - model->fit.seconds_regularise;
   TRY(bl_comm_check(ctx));
   settle_stop(&model->fit);
-  TRY(bl_complete_model(ctx, model, means_done));
+  TRY(bl_complete_model(ctx, model, strcmp(resolved.thresholds, "none") != 0 && !model->encoder, means_done));
   TRY(check_model(ctx, model, checkpoint));
   model->fit.seconds = bl_seconds() - begun;
   *out = model;

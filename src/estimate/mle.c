@@ -1,4 +1,4 @@
-/* mle.c - maximum (penalised) full likelihood: A, log v and the means together.
+/* mle.c - maximum (penalised) full likelihood: A, cuts, log v and the means together.
  *
  * Method: section 3 of the paper, f = - weight sum_rows log P(row) + |A|^2/(2 sd_A^2) + |log v|^2/(2 sd_v^2) +
  * |mu|^2/(2 sd_mu^2), the penalties only with a prior. Probabilities by the grid over sources for k <= 2, else by
@@ -198,9 +198,9 @@ done:
  * parameters that the data determine, is their number less precision times the trace of the posterior covariance. */
 static double learned_sd(const run *r, const double *theta, const double *variance, bool mixing, double precision) {
   double squares = 0.0, gamma = 0.0;
-  size_t border = (size_t)r->m.n * (size_t)r->m.k, k = (size_t)r->m.k;
+  size_t nk = (size_t)r->m.n * (size_t)r->m.k, border = nk + r->m.cuts, k = (size_t)r->m.k;
   for (size_t i = 0; i < r->m.size; i++) {
-    bool own = mixing ? i < border : i >= border && (i - border) % (2 * k) < k;
+    bool own = mixing ? i < nk : i >= border && (i - border) % (2 * k) < k;
     if (!own) continue;
     squares += theta[i] * theta[i];
     gamma += 1.0 - precision * variance[i];

@@ -1,6 +1,7 @@
 /* mle.h - the penalised full likelihood as a function of one vector, and the metric for its minimisation.
  *
- * Parameters: theta = [ A [n,k] | for each segment: log v_s [k], mu_s [k] ]. */
+ * Parameters: theta = [ A [n,k] | cuts [n] or none | for each segment: log v_s [k], mu_s [k] ]. Where k = n the means
+ * reach every base rate and cuts would be redundant. */
 #ifndef BL_MLE_H
 #define BL_MLE_H
 
@@ -12,7 +13,8 @@ typedef struct bl_information bl_information;
 typedef struct {
   blica_ctx *ctx;
   int n, k, u;
-  size_t size; /* of theta: nk + 2ku */
+  size_t cuts; /* n, or 0 */
+  size_t size; /* of theta: nk + cuts + 2ku */
   double link, weight;
   double precision_mixing, precision_variance, precision_mean; /* 1/sd^2; 0: no prior */
   bl_engine engine;
@@ -30,7 +32,7 @@ typedef struct {
 blica_status bl_mle_make(blica_ctx *ctx, const blica_data *data, int k, const blica_fit_options *options, bl_mle *m);
 void bl_mle_free(bl_mle *m);
 static inline size_t bl_mle_local(const bl_mle *m, int s) { /* where segment s begins in theta */
-  return (size_t)m->n * (size_t)m->k + 2 * (size_t)s * (size_t)m->k;
+  return (size_t)m->n * (size_t)m->k + m->cuts + 2 * (size_t)s * (size_t)m->k;
 }
 /* The point theta as the likelihood takes it; its variances and means are copied into m. */
 static inline bl_params bl_mle_params(bl_mle *m, const double *theta) {
@@ -40,7 +42,8 @@ static inline bl_params bl_mle_params(bl_mle *m, const double *theta) {
       m->variances[j + (size_t)s * m->k] = exp(own[j]);
       m->means[j + (size_t)s * m->k] = own[m->k + j];
     }
-  return (bl_params){m->n, m->k, m->u, m->link, theta, m->variances, m->means};
+  const double *cuts = m->cuts ? theta + (size_t)m->n * (size_t)m->k : NULL;
+  return (bl_params){m->n, m->k, m->u, m->link, theta, m->variances, m->means, cuts};
 }
 blica_status bl_mle_order(bl_mle *m, const double *theta);
 /* The largest norm of a row of sqrt(c) A V^1/2 over all segments: how far signals exceed the noise of the link. */

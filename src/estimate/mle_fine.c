@@ -25,6 +25,7 @@ static double mean_variance(const bl_mle *m, const double *theta, int j) {
 
 double bl_mle_slope(const bl_mle *m, const double *theta, const double *gradient, double value) {
   double most = 0.0;
+  for (size_t i = 0; i < m->cuts; i++) most = fmax(most, fabs(gradient[(size_t)m->n * (size_t)m->k + i]));
   for (int j = 0; j < m->k; j++) {
     double sd = sqrt(mean_variance(m, theta, j));
     for (int i = 0; i < m->n; i++) most = fmax(most, fabs(gradient[i + (size_t)j * m->n]) / sd);

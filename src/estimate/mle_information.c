@@ -12,7 +12,7 @@
 #define RIDGE 1e-6 /* of the mean diagonal, where there is no prior */
 
 struct bl_information {
-  int n, k, u, border, local; /* nk, 2k */
+  int n, k, u, border, local; /* nk + cuts, 2k */
   double *border_part;        /* [border,border,u] of each segment, then Schur parts */
   double *corner;             /* [border,border] Cholesky factor of the Schur complement */
   double *side;               /* [border,local,u], row-major border x local; then side times block^-1 */
@@ -32,7 +32,7 @@ blica_status bl_information_alloc(blica_ctx *ctx, const bl_mle *m, bl_informatio
   *out = NULL;
   TRY(bl_alloc(ctx, 1, &f));
   f->n = m->n, f->k = m->k, f->u = m->u;
-  size_t b = (size_t)m->n * (size_t)m->k, l = 2 * (size_t)m->k, u = (size_t)m->u;
+  size_t b = (size_t)m->n * (size_t)m->k + m->cuts, l = 2 * (size_t)m->k, u = (size_t)m->u;
   f->threads = bl_max_threads(ctx);
   TRY(bl_share_make(ctx, f->u, 0, &f->share));
   TRY(bl_alloc(ctx, bl_mul(bl_mul(b, b), u), &f->border_part));
@@ -65,6 +65,8 @@ static void parameter_score(const bl_information *f, const bl_scores *t, int64_t
                *v = m->variances + (size_t)s * k;
   double root = sqrt(m->link), weight = sqrt(m->weight * t->group->weight[t->row[r]]);
   for (int e = 0; e < f->border + f->local; e++) out[e * stride] = 0.0;
+  for (int i = 0; m->cuts && i < t->group->n; i++)
+    out[(n * k + t->group->variable[i]) * stride] = -weight * score[i * (1 + k)];
   for (int i = 0; i < t->group->n; i++)
     for (int j = 0; j < k; j++) {
       int at = t->group->variable[i] + j * n;
@@ -173,7 +175,8 @@ blica_status bl_information_make(blica_ctx *ctx, bl_information *f, bl_mle *m, c
   const bl_places lists[] = {{f->side, b * l}, {f->block, l * l}}, sum = {f->border_part, b * b};
   TRY(bl_share_exchange(ctx, &f->share, 2, lists, &sum));
   memcpy(f->corner, f->border_part, sizeof(double) * b * b);
-  add_diagonal(f->border, f->corner, m->precision_mixing);
+  add_diagonal(f->border, f->corner, 0.0);
+  for (int i = 0; i < f->n * f->k; i++) f->corner[(size_t)i * b + i] += m->precision_mixing;
   cholesky(f->border, f->corner);
 done:
   return status;

@@ -18,11 +18,12 @@ blica_status bl_mle_make(blica_ctx *ctx, const blica_data *data, int k, const bl
   size_t local = (size_t)k * (size_t)data->u;
   m->ctx = ctx;
   m->n = data->n, m->k = k, m->u = data->u;
-  m->size = (size_t)m->n * (size_t)k + 2 * local;
+  m->cuts = k < m->n && strcmp(options->thresholds, "none") != 0 ? (size_t)m->n : 0;
+  m->size = (size_t)m->n * (size_t)k + m->cuts + 2 * local;
   m->link = options->link;
   m->weight = options->weight;
   m->accuracy = (bl_accuracy){.points = BL_MVN_BLOCK, .seed = options->seed, .grid_error = 1e-9};
-  const double border = (double)m->n * k;
+  const double border = (double)m->n * k + (double)m->cuts;
   const bool metric = border <= LARGEST_BORDER && border * border * m->u <= LARGEST_METRIC;
   m->engine = m->n <= (k <= 2 ? EXACT_FEW : EXACT_VARIABLES) ? BL_ENGINE_PLACKETT
               : k <= 2 && m->n <= GRID_VARIABLES             ? BL_ENGINE_GRID
@@ -56,6 +57,7 @@ void bl_mle_free(bl_mle *m) {
 
 void bl_mle_store(const bl_mle *m, const double *theta, blica_model *model) {
   memcpy(model->mixing, theta, sizeof(double) * (size_t)m->n * (size_t)m->k);
+  memcpy(model->cuts, theta + (size_t)m->n * (size_t)m->k, sizeof(double) * m->cuts);
   for (int s = 0; s < m->u; s++)
     for (int j = 0; j < m->k; j++) {
       model->variances[j + (size_t)s * m->k] = exp(theta[bl_mle_local(m, s) + (size_t)j]);
@@ -97,10 +99,11 @@ static bool too_steep(const bl_mle *m, const bl_params *p) {
 }
 
 double bl_mle_penalty(const bl_mle *m, const double *theta) {
-  const size_t border = (size_t)m->n * (size_t)m->k, k = (size_t)m->k;
+  const size_t nk = (size_t)m->n * (size_t)m->k, border = nk + m->cuts, k = (size_t)m->k;
   double value = 0.0;
   for (size_t i = 0; i < m->size; i++) {
-    double precision = i < border                   ? m->precision_mixing
+    double precision = i < nk                       ? m->precision_mixing
+                       : i < border                 ? 0.0
                        : (i - border) % (2 * k) < k ? m->precision_variance
                                                     : m->precision_mean;
     value += 0.5 * precision * theta[i] * theta[i];
@@ -114,12 +117,14 @@ double bl_mle_eval(bl_mle *m, const double *theta, double *gradient) {
   for (size_t i = border; i < m->size; i++)
     if (!(fabs(theta[i]) < 100)) return NAN; /* log v or a mean beyond anything data can tell */
   if (too_steep(m, &params)) return NAN;
-  m->loglik = bl_likelihood_gradient(m->ctx, m->likelihood, &params, &m->accuracy, gradient, m->g_variance, m->g_mean);
+  m->loglik = bl_likelihood_gradient(m->ctx, m->likelihood, &params, &m->accuracy, gradient, m->g_variance, m->g_mean,
+                                     m->cuts ? gradient + border : NULL);
   double value = -m->weight * m->loglik;
   for (size_t i = 0; i < border; i++) {
     value += 0.5 * m->precision_mixing * theta[i] * theta[i];
     gradient[i] = m->precision_mixing * theta[i] - m->weight * gradient[i];
   }
+  for (size_t i = border; i < border + m->cuts; i++) gradient[i] *= -m->weight;
   for (int s = 0; s < m->u; s++)
     for (int j = 0; j < m->k; j++) {
       size_t at = bl_mle_local(m, s) + (size_t)j, mean = at + (size_t)m->k;

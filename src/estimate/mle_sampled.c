@@ -89,10 +89,12 @@ static blica_status sample_gradient(run *r, int sweeps, double *gradient) {
   bl_mle *m = r->m;
   const size_t border = (size_t)m->n * (size_t)m->k, k = (size_t)m->k;
   bl_params params = bl_mle_params(m, r->theta);
-  blica_status status = bl_sampler_gradient(r->ctx, r->sampler, &params, sweeps, gradient, m->g_variance, m->g_mean);
+  blica_status status = bl_sampler_gradient(r->ctx, r->sampler, &params, sweeps, gradient, m->g_variance, m->g_mean,
+                                            m->cuts ? gradient + border : NULL);
   if (status != BLICA_OK) return status;
   for (size_t i = 0; i < border; i++) gradient[i] = m->precision_mixing * r->theta[i] - m->weight * gradient[i];
   (void)add_lengths(m, r->theta, gradient);
+  for (size_t i = border; i < border + m->cuts; i++) gradient[i] *= -m->weight;
   for (int s = 0; s < m->u; s++)
     for (size_t j = 0; j < k; j++) {
       size_t at = bl_mle_local(m, s) + j, local = j + (size_t)s * k;
@@ -265,7 +267,7 @@ done:
 /* theta becomes the mean of the rounds that count; returns how far A may be off: the root mean square over its elements
  * in standard errors. */
 static double average(run *r) {
-  const size_t size = r->m->size, border = (size_t)r->m->n * (size_t)r->m->k;
+  const size_t size = r->m->size, border = (size_t)r->m->n * (size_t)r->m->k + r->m->cuts;
   const int kept = r->rounds - FIRST_KEPT;
   double squares = 0.0;
   if (kept < 1) return INFINITY;

@@ -28,12 +28,13 @@ static void take_scales(bl_mle *m, const blica_fit_report *fit) {
 }
 
 /* On few rows a solution may have rows of A without bound: shortened, they are still steps. */
-static void shorten_rows(const bl_mle *m, double link, double *mixing) {
+static void shorten_rows(const bl_mle *m, double link, double *mixing, double *cuts) {
   for (int i = 0; i < m->n; i++) {
     double squares = 0.0;
     for (int j = 0; j < m->k; j++) squares += link * mixing[i + (size_t)j * m->n] * mixing[i + (size_t)j * m->n];
     double scale = STEEPEST / fmax(STEEPEST, sqrt(squares));
     for (int j = 0; j < m->k; j++) mixing[i + (size_t)j * m->n] *= scale;
+    cuts[i] *= scale;
   }
 }
 
@@ -59,9 +60,10 @@ blica_status bl_mle_solution(blica_ctx *ctx, const bl_problem *problem, bl_mle *
   memcpy(start->samples, shape->samples, sizeof(double) * (size_t)u);
   TRY(from->estimate(ctx, &inner, start, &means_done));
   if (learn && strcmp(from->prior, "auto") == 0) take_scales(m, &start->fit);
-  TRY(bl_complete_model(ctx, start, means_done));
+  TRY(bl_complete_model(ctx, start, m->cuts > 0, means_done));
+  shorten_rows(m, start->link, start->mixing, start->cuts);
   memcpy(theta, start->mixing, sizeof(double) * (size_t)n * (size_t)k);
-  shorten_rows(m, start->link, theta);
+  memcpy(theta + (size_t)n * (size_t)k, start->cuts, sizeof(double) * m->cuts);
   for (int s = 0; s < u; s++)
     for (int j = 0; j < k; j++) {
       double v = start->variances[j + (size_t)s * k], mu = start->means[j + (size_t)s * k];

@@ -22,6 +22,9 @@ static const blica_option fit_table[] = {
            "that are held out. The default is 10 for samples and none for exact counts."),
     BL_ROW(FIT(link), BLICA_OPT_REAL, "pi/8", 1e-6, 1e6, BL_PI_8, "C",
            "Squared coefficient c of the link, P(x=1|y) = Phi(sqrt(c) y)."),
+    BL_ROW(FIT(thresholds), BLICA_OPT_TEXT, "items", 0, 0, "items|none", "KIND",
+           "items: every item has a threshold of its own, the same in all segments, which carries its base rate; none: "
+           "the paper's model, in which the means of the sources carry all base rates."),
     BL_ROW(FIT(max_iterations), BLICA_OPT_INT, "default", 1, 9e15, "default=0", "COUNT",
            "Iterations that one start may take. The default is 10000; 1000 for ivae and fastica."),
     BL_ROW(

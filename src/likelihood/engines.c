@@ -209,7 +209,7 @@ void bl_group_parameters(const bl_group *g, int s, const bl_params *p, double *m
       sum += a * p->means[l + (size_t)s * p->k];
       loading[i * p->k + l] = root * a * sqrt(p->variances[l + (size_t)s * p->k]);
     }
-    mean[i] = root * sum;
+    mean[i] = root * sum - (p->cuts ? p->cuts[g->variable[i]] : 0.0);
   }
 }
 

@@ -64,7 +64,7 @@ void bl_loading_covariance(int n, int k, const double *loading, double *cov); /*
 
 /* Adds the gradient of some rows of a group, in mean [n] and loading (n rows of k), to that in the parameters. */
 void bl_gradient_add(const bl_group *g, int segment, const bl_params *p, const double *own, const double *loading,
-                     double *g_mixing, double *g_log_variance, double *g_mean);
+                     double *g_mixing, double *g_log_variance, double *g_mean, double *g_cut);
 
 /* False when the covariance is not positive definite. */
 bool bl_engine_run(bl_likelihood *l, const bl_task_rows *task, const bl_params *params, const bl_accuracy *accuracy,

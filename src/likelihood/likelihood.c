@@ -1,9 +1,9 @@
 /* likelihood.c - tasks of the full likelihood: which patterns, in which thread's room, and how the results of the
  * engines become derivatives in A, log v and mu.
  *
- * Given the parameters, Y = mean + B z + e with B = sqrt(c) A V^1/2, mean = sqrt(c) A mu, z and e standard normal,
- * and x_i = 1 iff Y_i > 0 (section 3 of the paper with the sign of q turned). Missing values drop out with their rows
- * of B and mean. */
+ * Given the parameters, Y = mean + B z + e with B = sqrt(c) A V^1/2, mean = sqrt(c) A mu - cuts, z and e standard
+ * normal, and x_i = 1 iff Y_i > 0 (section 3 of the paper with the sign of q turned). Missing values drop out with
+ * their rows of B and mean. */
 #include "likelihood/likelihood.h"
 
 #include <math.h>
@@ -64,6 +64,10 @@ void bl_likelihood_free(bl_likelihood *l) {
   bl_free(l->gradient);
   bl_free(l->band);
   bl_free(l);
+}
+
+bl_params bl_model_params(const blica_model *m) {
+  return (bl_params){m->n, m->k, m->u, m->link, m->mixing, m->variances, m->means, m->cuts};
 }
 
 blica_status bl_likelihood_order(blica_ctx *ctx, bl_likelihood *l, const bl_params *params) {
@@ -157,10 +161,11 @@ static void gradient_task(int64_t item, int thread, void *user) {
 }
 
 void bl_gradient_add(const bl_group *g, int segment, const bl_params *p, const double *own, const double *loading,
-                     double *g_mixing, double *g_log_variance, double *g_mean) {
+                     double *g_mixing, double *g_log_variance, double *g_mean, double *g_cut) {
   size_t s = (size_t)segment;
   int k = p->k;
   double root = sqrt(p->link);
+  for (int i = 0; g_cut && i < g->n; i++) g_cut[g->variable[i]] -= own[i];
   for (int i = 0; i < g->n; i++)
     for (int j = 0; j < k; j++) {
       size_t at = (size_t)g->variable[i] + (size_t)j * p->n;
@@ -172,12 +177,13 @@ void bl_gradient_add(const bl_group *g, int segment, const bl_params *p, const d
 }
 
 double bl_likelihood_gradient(blica_ctx *ctx, bl_likelihood *l, const bl_params *params, const bl_accuracy *accuracy,
-                              double *g_mixing, double *g_log_variance, double *g_mean) {
+                              double *g_mixing, double *g_log_variance, double *g_mean, double *g_cut) {
   sweep w = {.ctx = ctx, .l = l, .params = params, .accuracy = accuracy, .level = blica_simd_level(ctx)};
   size_t local = (size_t)l->k * (size_t)l->u;
   memset(g_mixing, 0, sizeof(double) * (size_t)l->n * (size_t)l->k);
   memset(g_log_variance, 0, sizeof(double) * local);
   memset(g_mean, 0, sizeof(double) * local);
+  if (g_cut) memset(g_cut, 0, sizeof(double) * (size_t)l->n);
   bl_share_run(ctx, &l->share, gradient_task, &w);
   const bl_places lists[] = {{l->value, 1}, {l->gradient, bl_likelihood_stride(l)}};
   if (bl_share_exchange(ctx, &l->share, 2, lists, NULL) != BLICA_OK) return NAN;
@@ -192,7 +198,7 @@ double bl_likelihood_gradient(blica_ctx *ctx, bl_likelihood *l, const bl_params 
     const bl_group *g = &l->patterns->group[l->task[t].group];
     const double *own = l->gradient + (size_t)t * bl_likelihood_stride(l);
     value += l->value[t];
-    bl_gradient_add(g, l->segment[g->segment], params, own, own + l->n, g_mixing, g_log_variance, g_mean);
+    bl_gradient_add(g, l->segment[g->segment], params, own, own + l->n, g_mixing, g_log_variance, g_mean, g_cut);
   }
   return value;
 }

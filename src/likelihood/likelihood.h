@@ -21,7 +21,9 @@ typedef struct {
   const double *mixing;    /* [n,k] */
   const double *variances; /* [k,u] */
   const double *means;     /* [k,u] */
+  const double *cuts;      /* [n]; NULL: 0 */
 } bl_params;
+bl_params bl_model_params(const blica_model *model);
 
 /* How finely to integrate. */
 typedef struct {
@@ -48,10 +50,10 @@ blica_status bl_likelihood_order(blica_ctx *ctx, bl_likelihood *l, const bl_para
 blica_status bl_likelihood_values(blica_ctx *ctx, bl_likelihood *l, const bl_params *params,
                                   const bl_accuracy *accuracy, double *log_p /* [patterns] */);
 
-/* Log-likelihood (NaN: parameters outside the domain) and its gradient. */
+/* Log-likelihood (NaN: parameters outside the domain) and its gradient; g_cut may be NULL. */
 double bl_likelihood_gradient(blica_ctx *ctx, bl_likelihood *l, const bl_params *params, const bl_accuracy *accuracy,
                               double *g_mixing /* [n,k] */, double *g_log_variance /* [k,u] */,
-                              double *g_mean /* [k,u] */);
+                              double *g_mean /* [k,u] */, double *g_cut /* [n] */);
 
 /* Scores and posterior moments of some patterns of one group. z is the standardised source, (z - mu)/sqrt(v). */
 typedef struct {

@@ -297,7 +297,7 @@ blica_status blica_loglik(blica_ctx *ctx, const blica_model *model, const blica_
   BL_NEED_OUT(ctx, out, model, data);
   blica_status status = BLICA_OK;
   blica_loglik_options o = blica_loglik_options_default();
-  bl_params params = {model->n, model->k, model->u, model->link, model->mixing, model->variances, model->means};
+  bl_params params = bl_model_params(model);
   blica_loglik_result *result = NULL;
   int *variable = NULL, *segment = NULL;
   bl_merged *patterns = NULL;

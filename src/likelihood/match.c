@@ -28,6 +28,10 @@ static blica_status check_model(blica_ctx *ctx, const blica_model *model) {
                        j + 1, model->segments[s], m);
     }
   for (int i = 0; i < model->n; i++)
+    if (!isfinite(model->cuts[i]))
+      return bl_fail(ctx, BLICA_ERR_DATA, "the model's cut of variable '%s' is %g; it must be finite",
+                     model->variables[i], model->cuts[i]);
+  for (int i = 0; i < model->n; i++)
     for (int j = 0; j < model->k; j++)
       if (!isfinite(model->mixing[i + (size_t)j * model->n]))
         return bl_fail(ctx, BLICA_ERR_DATA,

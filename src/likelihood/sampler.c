@@ -259,7 +259,7 @@ static void run_task(int64_t item, int thread, void *user) {
 }
 
 blica_status bl_sampler_gradient(blica_ctx *ctx, bl_sampler *s, const bl_params *params, int sweeps, double *g_mixing,
-                                 double *g_log_variance, double *g_mean) {
+                                 double *g_log_variance, double *g_mean, double *g_cut) {
   blica_status status;
   const size_t each = (size_t)s->n * (1 + (size_t)s->k), local = (size_t)s->k * (size_t)s->u;
   s->ctx = ctx, s->params = params, s->sweeps = sweeps;
@@ -268,6 +268,7 @@ blica_status bl_sampler_gradient(blica_ctx *ctx, bl_sampler *s, const bl_params 
   s->sweep += sweeps;
   const bl_places lists[] = {{s->ended, 1}, {s->gradient, each}};
   TRY(bl_share_exchange(ctx, &s->share, 2, lists, NULL));
+  if (g_cut) memset(g_cut, 0, sizeof(double) * (size_t)s->n);
   memset(g_mixing, 0, sizeof(double) * (size_t)s->n * (size_t)s->k);
   memset(g_log_variance, 0, sizeof(double) * local);
   memset(g_mean, 0, sizeof(double) * local);
@@ -282,7 +283,7 @@ blica_status bl_sampler_gradient(blica_ctx *ctx, bl_sampler *s, const bl_params 
     if (isnan(s->ended[t]))
       FAIL(ctx, BLICA_ERR_NUMERIC, "the covariance of the latent variables in segment %d is not positive definite",
            g->segment + 1);
-    bl_gradient_add(g, s->segment[g->segment], params, own, own + s->n, g_mixing, g_log_variance, g_mean);
+    bl_gradient_add(g, s->segment[g->segment], params, own, own + s->n, g_mixing, g_log_variance, g_mean, g_cut);
   }
 done:
   return status;

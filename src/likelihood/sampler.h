@@ -31,6 +31,6 @@ void bl_sampler_pass(bl_state *state, bl_sampler *sampler);
  * log-likelihood. BLICA_ERR_INTERRUPTED: the watch said stop, and the chains are to be restarted. */
 blica_status bl_sampler_gradient(blica_ctx *ctx, bl_sampler *sampler, const bl_params *params, int sweeps,
                                  double *g_mixing /* [n,k] */, double *g_log_variance /* [k,u] */,
-                                 double *g_mean /* [k,u] */);
+                                 double *g_mean /* [k,u] */, double *g_cut /* [n] or NULL */);
 
 #endif

@@ -235,7 +235,7 @@ blica_status blica_sources(blica_ctx *ctx, const blica_model *model, const blica
   blica_sources_options o = blica_sources_options_default();
   if (options) status = bl_options_take(ctx, "blica_sources_options", options, &o, sizeof o);
   if (status != BLICA_OK) return status;
-  bl_params params = {model->n, model->k, model->u, model->link, model->mixing, model->variances, model->means};
+  bl_params params = bl_model_params(model);
   bool known = strcmp(o.segment, "unknown") != 0;
   int *variable = NULL, *segment = NULL;
   bl_merged *patterns = NULL;

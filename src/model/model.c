@@ -48,6 +48,7 @@ blica_status blica_model_create(blica_ctx *ctx, int n, int k, int u, blica_model
   TRY(bl_alloc(ctx, bl_mul((size_t)n, (size_t)k), &model->mixing));
   TRY(bl_alloc(ctx, bl_mul((size_t)k, (size_t)u), &model->variances));
   TRY(bl_alloc(ctx, bl_mul((size_t)k, (size_t)u), &model->means));
+  TRY(bl_alloc(ctx, (size_t)n, &model->cuts));
   TRY(bl_alloc(ctx, bl_mul((size_t)n, (size_t)u), &model->thresholds));
   TRY(bl_alloc(ctx, (size_t)u, &model->samples));
   TRY(bl_number_texts(ctx, n, "x", &model->variables));
@@ -66,6 +67,7 @@ void blica_model_free(blica_model *model) {
   bl_free(model->mixing);
   bl_free(model->variances);
   bl_free(model->means);
+  bl_free(model->cuts);
   bl_free(model->thresholds);
   bl_free(model->samples);
   bl_free_texts(model->variables, model->n);
@@ -162,6 +164,18 @@ done:
   return status;
 }
 
+void bl_model_center(blica_model *m) {
+  double total = 0;
+  for (int s = 0; s < m->u; s++) total += m->samples[s];
+  for (int j = 0; j < m->k; j++) {
+    double mean = 0;
+    for (int s = 0; s < m->u; s++)
+      mean += m->means[j + (size_t)s * m->k] * (total > 0 ? m->samples[s] / total : 1.0 / m->u);
+    for (int s = 0; s < m->u; s++) m->means[j + (size_t)s * m->k] -= mean;
+    for (int i = 0; i < m->n; i++) m->cuts[i] -= sqrt(m->link) * m->mixing[i + (size_t)j * m->n] * mean;
+  }
+}
+
 blica_status bl_model_canonical(blica_ctx *ctx, blica_model *model) {
   blica_status status;
   double *key = NULL;
@@ -193,6 +207,6 @@ void bl_model_margins(const blica_model *m, int s, double *diagonal, double *thr
     }
     double m_ii = 1 + m->link * variance;
     if (diagonal) diagonal[i] = m_ii;
-    if (threshold) threshold[i] = sqrt(m->link) * mean / sqrt(m_ii);
+    if (threshold) threshold[i] = (sqrt(m->link) * mean - m->cuts[i]) / sqrt(m_ii);
   }
 }

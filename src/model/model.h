@@ -21,8 +21,14 @@ void bl_encoder_free(struct blica_encoder *encoder);
  * finite keeps its scale. */
 blica_status bl_model_canonical(blica_ctx *ctx, blica_model *model);
 
+/* Moves the sources' average mean over segments, weighted by samples, into the cuts; no probability changes. */
+void bl_model_center(blica_model *model);
+
+/* Means, and with cuts the cuts, that fit the thresholds (solve_means.c). */
+blica_status bl_solve_means(blica_ctx *ctx, blica_model *model, bool cuts);
+
 /* What the model says of segment s: the diagonal of M = I + c A V A' and the thresholds
- * sqrt(c) (A mu)_i / sqrt(M_ii). Either output may be NULL. */
+ * (sqrt(c) (A mu)_i - cut_i) / sqrt(M_ii). Either output may be NULL. */
 void bl_model_margins(const blica_model *model, int s, double *diagonal /* [n] */, double *threshold /* [n] */);
 
 #endif

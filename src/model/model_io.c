@@ -163,7 +163,7 @@ static void write_encoder(FILE *f, const blica_model *m) {
 
 static void write_model(FILE *f, const blica_model *m) {
   size_t n = (size_t)m->n, k = (size_t)m->k, u = (size_t)m->u;
-  fputs("{\"format\":\"blica-model\",\"version\":1,\n\"method\":", f);
+  fputs("{\"format\":\"blica-model\",\"version\":2,\n\"method\":", f);
   bl_json_text(f, m->method);
   fputs(",\n\"link\":", f);
   bl_json_number(f, m->link);
@@ -174,6 +174,7 @@ static void write_model(FILE *f, const blica_model *m) {
   write_matrix(f, "mixing", n, k, m->mixing, 1, n);
   write_matrix(f, "variances", u, k, m->variances, k, 1);
   write_matrix(f, "means", u, k, m->means, k, 1);
+  write_matrix(f, "cuts", n, 1, m->cuts, 1, 1);
   write_matrix(f, "thresholds", u, n, m->thresholds, n, 1);
   if (m->fit.n_starts > 0) write_fit(f, m);
   if (m->encoder) write_encoder(f, m);

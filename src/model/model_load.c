@@ -1,5 +1,7 @@
 /* model_load.c - reading model.json: every field is checked for type, size and range, and a refusal
- * names it. Fields that are not known are ignored, so that later versions may add some. */
+ * names it. Fields that are not known are ignored, so that later versions may add some. Required are mixing, variances,
+ * means, variables and segments, so that a model can be written by hand; all else has defaults. Version 1 had no cuts.
+ */
 #include <errno.h>
 #include <limits.h>
 #include <stdarg.h>
@@ -60,7 +62,7 @@ static blica_status read_number(const reader *r, const char *where, const json_t
 }
 
 static blica_status read_whole(const reader *r, const char *where, const json_t *value, double limit, int64_t *out) {
-  double number;
+  double number = 0;
   blica_status status = read_number(r, where, value, NOT_NEGATIVE, &number);
   if (status != BLICA_OK) return status;
   if (number != floor(number) || number > limit)
@@ -194,7 +196,8 @@ static blica_status read_fields(const reader *r, const char *prefix, const json_
   for (; status == BLICA_OK && field->name; field++) {
     char where[96];
     snprintf(where, sizeof where, "%s.%s", prefix, field->name);
-    status = read_field(r, where, json_object_get(object, field->name), field->type, (char *)record + field->offset);
+    const json_t *value = json_object_get(object, field->name);
+    if (value) status = read_field(r, where, value, field->type, (char *)record + field->offset);
   }
   return status;
 }
@@ -274,11 +277,11 @@ static blica_status read_fit(const reader *r, const json_t *object, blica_model 
   blica_status status;
   size_t u = (size_t)m->u;
   TRY(read_fields(r, "fit", object, bl_report_fields, &m->fit));
-  TRY(read_starts(r, json_object_get(object, "starts"), &m->fit));
+  if (json_object_get(object, "starts")) TRY(read_starts(r, json_object_get(object, "starts"), &m->fit));
   TRY(read_optional(r, "fit.shift", json_object_get(object, "shift"), u, &m->fit.shift));
   TRY(read_optional(r, "fit.eigen_min", json_object_get(object, "eigen_min"), u, &m->fit.eigen_min));
   TRY(read_optional(r, "fit.eigen_max", json_object_get(object, "eigen_max"), u, &m->fit.eigen_max));
-  TRY(read_notes(r, json_object_get(object, "notes"), &m->fit));
+  if (json_object_get(object, "notes")) TRY(read_notes(r, json_object_get(object, "notes"), &m->fit));
   if (json_object_get(object, "options")) TRY(read_settings(r, json_object_get(object, "options"), &m->fit));
 done:
   return status;
@@ -324,12 +327,14 @@ static blica_status check_header(const reader *r, const json_t *root) {
   const char *format = json_string_value(json_object_get(root, "format"));
   const json_t *version = json_object_get(root, "version");
   if (!json_is_object(root)) return BAD(r, "it is %s, not an object", type_name(root));
-  if (!format || strcmp(format, "blica-model") != 0)
+  if (json_object_get(root, "format") && (!format || strcmp(format, "blica-model") != 0))
     return BAD(r, "format is %s, not \"blica-model\"; is this the right file?",
                format ? format : type_name(json_object_get(root, "format")));
+  if (!version) return BLICA_OK;
   if (!json_is_number(version)) return BAD(r, "version is %s, not a number", type_name(version));
-  if (json_number_value(version) != 1)
-    return BAD(r, "version is %g; this program reads version 1, a newer one may read it", json_number_value(version));
+  if (json_number_value(version) != 1 && json_number_value(version) != 2)
+    return BAD(r, "version is %g; this program reads versions 1 and 2, a newer one may read it",
+               json_number_value(version));
   return BLICA_OK;
 }
 
@@ -357,7 +362,30 @@ static blica_status check_shapes(const reader *r, const json_t *root, size_t n, 
   TRY(expect_shape(r, "mixing", json_object_get(root, "mixing"), n, k));
   TRY(expect_shape(r, "variances", json_object_get(root, "variances"), u, k));
   TRY(expect_shape(r, "means", json_object_get(root, "means"), u, k));
-  TRY(expect_shape(r, "thresholds", json_object_get(root, "thresholds"), u, n));
+  if (json_object_get(root, "cuts")) TRY(expect_shape(r, "cuts", json_object_get(root, "cuts"), n, 1));
+  if (json_object_get(root, "thresholds"))
+    TRY(expect_shape(r, "thresholds", json_object_get(root, "thresholds"), u, n));
+done:
+  return status;
+}
+
+/* What may be missing: rows count the same in every segment, cuts are 0, thresholds are what the model says. */
+static blica_status read_defaulted(const reader *r, const json_t *root, blica_model *m) {
+  blica_status status = BLICA_OK;
+  size_t n = (size_t)m->n, u = (size_t)m->u;
+  const json_t *link = json_object_get(root, "link"), *samples = json_object_get(root, "samples"),
+               *cuts = json_object_get(root, "cuts"), *thresholds = json_object_get(root, "thresholds"),
+               *method = json_object_get(root, "method");
+  strcpy(m->method, "given");
+  for (size_t s = 0; s < u; s++) m->samples[s] = 1;
+  if (link) TRY(read_number(r, "link", link, POSITIVE, &m->link));
+  if (samples) TRY(read_vector(r, "samples", samples, u, NOT_NEGATIVE, m->samples, 1));
+  if (cuts) TRY(read_matrix(r, "cuts", cuts, n, 1, FINITE, m->cuts, 1, 1));
+  if (method) TRY(read_name(r, "method", method, m->method, sizeof m->method));
+  if (thresholds)
+    TRY(read_matrix(r, "thresholds", thresholds, u, n, ANY, m->thresholds, n, 1));
+  else
+    for (int s = 0; s < m->u; s++) bl_model_margins(m, s, NULL, m->thresholds + (size_t)s * n);
 done:
   return status;
 }
@@ -374,12 +402,9 @@ static blica_status read_model(const reader *r, const json_t *root, blica_model 
   TRY(read_matrix(r, "mixing", json_object_get(root, "mixing"), n, k, FINITE, m->mixing, 1, n));
   TRY(read_matrix(r, "variances", json_object_get(root, "variances"), u, k, NOT_NEGATIVE, m->variances, k, 1));
   TRY(read_matrix(r, "means", json_object_get(root, "means"), u, k, FINITE, m->means, k, 1));
-  TRY(read_matrix(r, "thresholds", json_object_get(root, "thresholds"), u, n, ANY, m->thresholds, n, 1));
-  TRY(read_number(r, "link", json_object_get(root, "link"), POSITIVE, &m->link));
-  TRY(read_vector(r, "samples", json_object_get(root, "samples"), u, NOT_NEGATIVE, m->samples, 1));
   TRY(read_texts(r, "variables", json_object_get(root, "variables"), m->n, m->variables));
   TRY(read_texts(r, "segments", json_object_get(root, "segments"), m->u, m->segments));
-  TRY(read_name(r, "method", json_object_get(root, "method"), m->method, sizeof m->method));
+  TRY(read_defaulted(r, root, m));
   if (json_object_get(root, "fit")) TRY(read_fit(r, json_object_get(root, "fit"), m));
   if (json_object_get(root, "encoder")) TRY(read_encoder(r, json_object_get(root, "encoder"), m));
 done:

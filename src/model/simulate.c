@@ -2,8 +2,8 @@
  *
  * A ~ unif(-3,3), sd ~ unif(.5,3), mu ~ unif(-.5,.5). A is redrawn until its condition number is below
  * 20 (n < 20) or below the 75 % quantile of that of 1000 such matrices (n >= 20; fewer for matrices so
- * large that 1000 decompositions would take minutes, see quantile_draws). Rows are x_i = [sqrt(c) (A z)_i
- * + e_i > 0] with e standard normal, which is P(x_i = 1 | y) = Phi(sqrt(c) y_i).
+ * large that 1000 decompositions would take minutes, see quantile_draws). Cuts are 0, or with intercepts normal. Rows
+ * are x_i = [sqrt(c) (A z)_i + e_i > tau_i] with e standard normal, which is P(x_i = 1 | y) = Phi(sqrt(c) y_i - tau_i).
  * Every random number is a function of (seed, purpose, segment, block of rows), so data do not depend
  * on the number of threads. Checked: moments against the exact counts, equal bits for 1, 2, 7 threads. */
 #include <math.h>
@@ -19,7 +19,7 @@
 #include "num/normal.h"
 #include "num/rng.h"
 
-enum { DRAW_MIXING = 1, DRAW_QUANTILE, DRAW_SOURCES, DRAW_ROWS }; /* purposes of random streams */
+enum { DRAW_MIXING = 1, DRAW_QUANTILE, DRAW_SOURCES, DRAW_ROWS, DRAW_CUTS }; /* purposes of random streams */
 
 static uint64_t stream_of(int purpose, uint64_t segment, uint64_t item) {
   return (uint64_t)purpose << 56 | segment << 32 | item;
@@ -155,6 +155,11 @@ static blica_status draw_model(blica_ctx *ctx, const blica_simulate_options *o, 
     }
   }
   TRY(bl_model_canonical(ctx, m));
+  if (o->intercepts > 0) {
+    bl_rng rng = bl_rng_make(o->seed, stream_of(DRAW_CUTS, 0, 0));
+    for (int i = 0; i < m->n; i++) m->cuts[i] = o->intercepts * bl_rng_normal(&rng);
+    bl_model_center(m);
+  }
   for (int s = 0; s < m->u; s++) bl_model_margins(m, s, NULL, m->thresholds + (size_t)s * (size_t)m->n);
 done:
   return status;
@@ -194,7 +199,7 @@ static void draw_word(const rows_job *job, bl_rng *rng, int s, int64_t word, dou
       for (int r = 0; r < rows; r++) q[r] += a * zj[r];
     }
     uint64_t bits = 0;
-    for (int r = 0; r < rows; r++) bits |= (uint64_t)(q[r] > 0) << r;
+    for (int r = 0; r < rows; r++) bits |= (uint64_t)(q[r] > m->cuts[i]) << r;
     job->data->ones[s][word + (int64_t)i * job->data->words[s]] = bits;
   }
 }

@@ -12,7 +12,7 @@ load helpers
   /usr/bin/python3 - <<'P'
 import json
 m = json.load(open("d/model.json"))
-assert m["format"] == "blica-model" and m["version"] == 1 and m["method"] == "truth"
+assert m["format"] == "blica-model" and m["version"] == 2 and m["method"] == "truth"
 assert [len(m["mixing"]), len(m["mixing"][0])] == [4, 2]
 assert [len(m["variances"]), len(m["variances"][0])] == [3, 2] and m["samples"] == [50, 50, 50]
 P

@@ -163,7 +163,7 @@ static void threads_do_not_change_bits(void **state) {
   }
 }
 
-/* The means that complete the model reproduce the observed thresholds when k = n. */
+/* The means and cuts that complete the model reproduce the observed thresholds when k = n. */
 static void means_give_the_thresholds(void **state) {
   (void)state;
   blica_model *truth;
@@ -178,7 +178,7 @@ static void means_give_the_thresholds(void **state) {
         mean += a * m->means[j + s * m->k];
         variance += m->link * a * a * m->variances[j + s * m->k];
       }
-      assert_true(fabs(sqrt(m->link) * mean / sqrt(variance) - m->thresholds[i + s * m->n]) < 1e-9);
+      assert_true(fabs((sqrt(m->link) * mean - m->cuts[i]) / sqrt(variance) - m->thresholds[i + s * m->n]) < 1e-9);
     }
   blica_model_free(truth), blica_model_free(m), blica_data_free(data);
 }

@@ -88,10 +88,11 @@ static void test_unbiased(void **state) {
                    BLICA_OK);
   assert_int_equal(bl_likelihood_order(p.ctx, exact, &p.params), BLICA_OK);
   bl_accuracy accuracy = {.nodes = 12};
-  bl_likelihood_gradient(p.ctx, exact, &p.params, &accuracy, want, want + N * K, want + N * K + 3 * K);
+  bl_likelihood_gradient(p.ctx, exact, &p.params, &accuracy, want, want + N * K, want + N * K + 3 * K, NULL);
   assert_int_equal(bl_sampler_make(p.ctx, p.patterns, p.segment, N, K, 3, NULL, 5, &sampler), BLICA_OK);
   for (int b = -1; b < BATCHES; b++) { /* the first is for the chains to forget where they began */
-    assert_int_equal(bl_sampler_gradient(p.ctx, sampler, &p.params, SWEEPS, g, g + N * K, g + N * K + 3 * K), BLICA_OK);
+    assert_int_equal(bl_sampler_gradient(p.ctx, sampler, &p.params, SWEEPS, g, g + N * K, g + N * K + 3 * K, NULL),
+                     BLICA_OK);
     for (int i = 0; i < SIZE && b >= 0; i++) sum[i] += g[i] / BATCHES, squares[i] += g[i] * g[i] / BATCHES;
   }
   for (int i = 0; i < SIZE; i++) {
@@ -121,7 +122,8 @@ static void test_same_bits(void **state) {
     if (variant > 1) blica_set_simd(p.ctx, variant == 2 ? BLICA_SIMD_SCALAR : BLICA_SIMD_AVX2);
     assert_int_equal(bl_sampler_make(p.ctx, p.patterns, p.segment, N, K, 3, NULL, 5, &sampler), BLICA_OK);
     for (int call = 0; call < 3; call++)
-      assert_int_equal(bl_sampler_gradient(p.ctx, sampler, &p.params, 5, g, g + N * K, g + N * K + 3 * K), BLICA_OK);
+      assert_int_equal(bl_sampler_gradient(p.ctx, sampler, &p.params, 5, g, g + N * K, g + N * K + 3 * K, NULL),
+                       BLICA_OK);
     if (variant > 0) assert_memory_equal(first, other, sizeof first);
     bl_sampler_free(sampler);
     drop(&p);

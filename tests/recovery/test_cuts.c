@@ -1,0 +1,112 @@
+/* Cuts of the items: recovered from exact counts and by maximum likelihood, and the paper's model without them. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "../context.h"
+#include "model/model.h"
+
+static void draw(int n, int k, int64_t samples, double intercepts, int exact, blica_model **truth, blica_data **data,
+                 blica_counts **counts) {
+  blica_simulate_options o = blica_simulate_options_default();
+  o.variables = n, o.sources = k, o.segments = 20, o.samples = samples, o.intercepts = intercepts, o.exact = exact;
+  assert_int_equal(blica_simulate(ctx, &o, truth, data, counts), BLICA_OK);
+}
+
+/* The largest error of a fitted P(x_i = 1). */
+static double share_error(const blica_model *m, const blica_model *truth) {
+  double a[16], b[16], worst = 0;
+  for (int s = 0; s < m->u; s++) {
+    bl_model_margins(m, s, NULL, a);
+    bl_model_margins(truth, s, NULL, b);
+    for (int i = 0; i < m->n; i++) worst = fmax(worst, fabs(erfc(-a[i] / sqrt(2)) - erfc(-b[i] / sqrt(2))) / 2);
+  }
+  return worst;
+}
+
+static void the_gauge(const blica_model *m) {
+  for (int j = 0; j < m->k; j++) {
+    double sum = 0, total = 0;
+    for (int s = 0; s < m->u; s++) sum += m->samples[s] * m->means[j + s * m->k], total += m->samples[s];
+    assert_true(fabs(sum / total) < 1e-12);
+  }
+}
+
+/* Of exact counts cuts and means come out as they went in. */
+static void from_exact_counts(void **state) {
+  (void)state;
+  blica_model *truth, *m;
+  blica_counts *counts;
+  draw(10, 2, 1000, 2, 1, &truth, NULL, &counts);
+  blica_fit_options o = blica_fit_options_default();
+  o.sources = 2;
+  assert_int_equal(blica_fit(ctx, &(blica_input){.counts = counts}, &o, &m), BLICA_OK);
+  the_gauge(m), the_gauge(truth);
+  for (int i = 0; i < m->n; i++) assert_true(fabs(m->cuts[i] - truth->cuts[i]) < 1e-4);
+  for (int i = 0; i < m->k * m->u; i++) assert_true(fabs(m->means[i] - truth->means[i]) < 1e-4);
+  assert_true(share_error(m, truth) < 1e-6);
+  blica_model_free(m), blica_model_free(truth), blica_counts_free(counts);
+}
+
+static void by_rows(const char *method, const char *thresholds, double *error, double *mcs) {
+  blica_model *truth, *m;
+  blica_data *data;
+  int matching[2];
+  double cosine[2];
+  draw(10, 2, 1000, 2, 0, &truth, &data, NULL);
+  blica_fit_options o = blica_fit_options_default();
+  o.sources = 2;
+  strcpy(o.method, method);
+  strcpy(o.thresholds, thresholds);
+  assert_int_equal(blica_fit(ctx, &(blica_input){.data = data}, &o, &m), BLICA_OK);
+  assert_int_equal(blica_compare(ctx, 10, 2, m->mixing, truth->mixing, mcs, matching, cosine), BLICA_OK);
+  *error = share_error(m, truth);
+  printf("%s, thresholds %s: share error %.4f, MCS %.5f\n", method, thresholds, *error, *mcs);
+  blica_model_free(m), blica_model_free(truth), blica_data_free(data);
+}
+
+/* Without cuts two sources cannot carry the base rates of ten items; with them they need not. */
+static void from_rows(void **state) {
+  (void)state;
+  double error, mcs;
+  by_rows("auto", "items", &error, &mcs);
+  assert_true(error < 0.05 && mcs > 0.99);
+  by_rows("mle", "items", &error, &mcs);
+  assert_true(error < 0.05 && mcs > 0.99);
+  by_rows("auto", "none", &error, &mcs);
+  assert_true(error > 0.2 && mcs > 0.99);
+  by_rows("mle", "none", &error, &mcs);
+  assert_true(error > 0.05 || mcs < 0.99);
+}
+
+/* With as many sources as items both are one model in two coordinates. */
+static void square_models_agree(void **state) {
+  (void)state;
+  blica_model *truth, *with, *without;
+  blica_data *data;
+  blica_loglik_result *a, *b;
+  draw(4, 4, 500, 1, 0, &truth, &data, NULL);
+  blica_fit_options o = blica_fit_options_default();
+  o.sources = 4;
+  assert_int_equal(blica_fit(ctx, &(blica_input){.data = data}, &o, &with), BLICA_OK);
+  strcpy(o.thresholds, "none");
+  assert_int_equal(blica_fit(ctx, &(blica_input){.data = data}, &o, &without), BLICA_OK);
+  assert_memory_equal(with->mixing, without->mixing, 16 * sizeof(double));
+  for (int i = 0; i < 4; i++) assert_true(with->cuts[i] != 0 && without->cuts[i] == 0);
+  assert_int_equal(blica_loglik(ctx, with, data, NULL, &a), BLICA_OK);
+  assert_int_equal(blica_loglik(ctx, without, data, NULL, &b), BLICA_OK);
+  assert_true(fabs(a->total - b->total) < a->total_error + b->total_error + 1e-9 * fabs(b->total));
+  blica_loglik_result_free(a), blica_loglik_result_free(b);
+  blica_model_free(with), blica_model_free(without), blica_model_free(truth), blica_data_free(data);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(from_exact_counts), cmocka_unit_test(from_rows),
+                                     cmocka_unit_test(square_models_agree)};
+  return cmocka_run_group_tests(tests, open_context, close_context);
+}
