@@ -152,6 +152,7 @@ static int run(program *p, void *values) {
   if (v->out && !output_possible(p, v->out, v->data.segment_file)) return EXIT_DATA;
   blica_status status = blica_model_load(p->ctx, p->operands[0], &model);
   if (status != BLICA_OK) return fail_reading(p, status);
+  reading.model = model;
   status = table_read(p->ctx, p->operands[1], &reading, message, &data);
   if (status != BLICA_OK) {
     code = fail_table(status, message);

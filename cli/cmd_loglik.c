@@ -51,6 +51,7 @@ static int run(program *p, void *values) {
   int code = EXIT_OK;
   blica_status status = blica_model_load(p->ctx, p->operands[0], &model);
   if (status != BLICA_OK) return fail_reading(p, status);
+  reading.model = model;
   status = table_read(p->ctx, p->operands[1], &reading, message, &data);
   if (status != BLICA_OK) {
     code = fail_table(status, message);

@@ -58,6 +58,15 @@ static int find_label(char **list, int count, const char *label) {
   return -1;
 }
 
+/* From names of columns with their levels to names of items. */
+static void strip_levels(blica_counts *counts) {
+  for (int i = 0; i < counts->n; i++) {
+    char *end = strstr(counts->variables[i], "]>=1"), *at = end;
+    while (at && at > counts->variables[i] && *at != '[') at--;
+    if (at && *at == '[') *at = 0;
+  }
+}
+
 static int match(const program *p, material *m) {
   const blica_model *a = m->model;
   const blica_counts *c = m->counts;
@@ -110,8 +119,10 @@ static int gather(program *p, const report_values *v, material *m) {
               m->model->n, m->model->u, tables, 34e-9 * tables);
     return EXIT_DATA;
   }
+  how.model = m->model;
   status = table_counts(p->ctx, p->operands[1], &how, NULL, message, &m->counts);
   if (status != BLICA_OK) return fail_table(status, message);
+  if (m->model->coding) strip_levels(m->counts); /* they are the model's */
   int code = match(p, m);
   if (code != EXIT_OK) return code;
   if (v->data.segment_file) {
@@ -175,7 +186,8 @@ static void flags_of(const data_values *d, char *text, size_t size) {
   if (d->segment_file) at += put_flag(text + at, size - at, "--segment-file", d->segment_file);
   if (d->segment_length) PUT(" --segment-length %lld", (long long)d->segment_length);
   if (d->segment_count) PUT(" --segment-count %lld", (long long)d->segment_count);
-  if (d->levels) PUT(" --levels");
+  if (d->levels && at < size) at += put_flag(text + at, size - at, "--levels", d->levels);
+  if (d->ordinal) PUT(" --ordinal");
   if (d->header[0] && strcmp(d->header, "auto") != 0) PUT(" --header %s", d->header);
 #undef PUT
 }

@@ -20,30 +20,41 @@ static const blica_option own[] = {
 };
 OPTION_TABLE(own_table, own)
 
-/* Rows in input order, which for simulated data is the order of the segments. */
-static bool write_rows(FILE *f, const blica_data *d, char *line) {
-  for (int i = 0; i < d->n; i++) fprintf(f, "%s,", d->variables[i]);
+/* Column of bits that item i begins with. */
+static int first_bit(const blica_model *m, int i) {
+  return m->coding ? m->coding->first[i] : i;
+}
+
+/* Rows in input order, which for simulated data is the order of the segments. An item's level is the number of its bits
+ * that are set. */
+static bool write_rows(FILE *f, const blica_model *m, const blica_data *d, char *line) {
+  for (int i = 0; i < m->n; i++) fprintf(f, "%s,", m->variables[i]);
   fputs("segment\n", f);
   for (int s = 0; s < d->u; s++)
     for (int64_t r = 0; r < d->samples[s]; r++) {
       if (r % 1024 == 0 && interrupted()) return false;
       const uint64_t *word = d->ones[s] + r / 64;
-      for (int i = 0; i < d->n; i++) {
-        line[2 * i] = (char)('0' + (word[i * d->words[s]] >> (r % 64) & 1));
-        line[2 * i + 1] = ',';
+      char *at = line;
+      for (int i = 0; i < m->n; i++) {
+        int level = 0;
+        for (int p = first_bit(m, i); p < first_bit(m, i + 1); p++)
+          level += (int)(word[p * d->words[s]] >> (r % 64) & 1);
+        if (level > 9) *at++ = (char)('0' + level / 10);
+        *at++ = (char)('0' + level % 10);
+        *at++ = ',';
       }
-      fwrite(line, 2, (size_t)d->n, f);
+      fwrite(line, 1, (size_t)(at - line), f);
       fputs(d->segments[s], f);
       putc('\n', f);
     }
   return true;
 }
 
-static int save_data(const blica_data *data, const char *path) {
+static int save_data(const blica_model *model, const blica_data *data, const char *path) {
   bl_outfile file;
-  char *line = malloc(2 * (size_t)data->n);
+  char *line = malloc(3 * (size_t)model->n);
   bool ok = line && bl_outfile_open(&file, path);
-  if (ok && !write_rows(file.stream, data, line)) {
+  if (ok && !write_rows(file.stream, model, data, line)) {
     bl_outfile_discard(&file);
     free(line);
     say_error("interrupted while writing '%s'", path);
@@ -75,7 +86,7 @@ static int save(program *p, const char *folder, const blica_model *model, const 
   if (status != BLICA_OK)
     code = fail_writing(p, status);
   else if (data)
-    code = save_data(data, path);
+    code = save_data(model, data, path);
   else if ((status = blica_counts_save(p->ctx, counts, path)) != BLICA_OK)
     code = fail_writing(p, status);
   if (code == EXIT_OK)

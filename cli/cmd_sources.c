@@ -85,6 +85,7 @@ static int run(program *p, void *values) {
   if (!output_possible(p, v->out, v->data.segment_file)) return EXIT_DATA;
   blica_status status = blica_model_load(p->ctx, p->operands[0], &model);
   if (status != BLICA_OK) return fail_reading(p, status);
+  reading.model = model;
   status = table_read(p->ctx, p->operands[1], &reading, message, &data);
   int code = status == BLICA_OK ? work(p, v, model, data) : fail_table(status, message);
   blica_data_free(data);

@@ -16,8 +16,13 @@ static const blica_option rows[] = {
            "segment writes it."),
     OPTION(data_values, header, BLICA_OPT_TEXT, "auto", 0, 0, "auto|yes|no", "WHEN",
            "Whether the first row holds names; auto looks for text in it."),
-    OPTION(data_values, levels, BLICA_OPT_FLAG, "no", 0, 1, NULL, NULL,
-           "Columns may hold any two values, as in no/yes or 1/2; the lower one becomes 0."),
+    OPTION(
+        data_values, levels, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "LEVELS",
+        "Levels of the items, lowest first, as in 'never<rarely<often'; 'mood=low<high,sleep=bad<fair<good' for single "
+        "columns; any: columns may hold any two values, the lower one becomes 0. Without it 0/1, 1/2, no/yes and "
+        "false/true are understood. The levels of a model code what is read for it."),
+    OPTION(data_values, ordinal, BLICA_OPT_FLAG, "no", 0, 1, NULL, NULL,
+           "The distinct whole numbers of each column, in order, are its levels."),
 };
 
 const blica_option *data_option_table(int *count) {
@@ -36,7 +41,9 @@ table_options data_table_options(const data_values *v) {
       .segment_length = v->segment_length,
       .segment_count = v->segment_count,
       .segment_file = v->segment_file,
-      .levels = v->levels != 0,
+      .levels = v->levels && strcmp(v->levels, "any") == 0,
+      .list = v->levels && strcmp(v->levels, "any") != 0 ? v->levels : NULL,
+      .ordinal = v->ordinal != 0,
       .header = strcmp(v->header, "yes") == 0  ? TABLE_HEADER_YES
                 : strcmp(v->header, "no") == 0 ? TABLE_HEADER_NO
                                                : TABLE_HEADER_AUTO,

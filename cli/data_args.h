@@ -8,7 +8,8 @@
 typedef struct {
   const char *segment_column, *segment_file;
   int64_t segment_length, segment_count;
-  int levels;
+  const char *levels;
+  int ordinal;
   char header[8]; /* auto, yes, no */
 } data_values;
 

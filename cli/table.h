@@ -15,7 +15,7 @@ typedef struct {
 } column_run;
 
 typedef struct {
-  char *text[2]; /* in order of first appearance */
+  char **text; /* in order of first appearance; known ones lowest first */
   int count;
 } column_levels;
 
@@ -36,7 +36,10 @@ struct table {
   int run_count;
   int n;                 /* variables */
   int *column_of;        /* [n] column of a variable */
-  column_levels *levels; /* [n], with --levels */
+  column_levels *levels; /* [n], unless all are 0 and 1 */
+  bool known;            /* the levels are known before the first row */
+  bool odd;              /* a value was neither 0 nor 1 */
+  bool collecting;       /* only the distinct values of each column are wanted */
   records labels;        /* of --segment-file */
   bool label_table;      /* its first line is the header of a table: labels are the first column */
   int64_t row;           /* rows read */
@@ -60,6 +63,7 @@ blica_status table_library_failed(table *t, blica_status status, char *message);
 void table_note(const table *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
 const char *table_column_name(const table *t, int column, char buffer[32]); /* 'smoker', or x3 */
 
+enum { MOST_LEVELS = 100 }; /* of an item, as in blica_pack_begin_items */
 /* 0, 1, BLICA_MISSING, or NOT_A_VALUE. */
 enum { NOT_A_VALUE = -2 };
 int table_value(const char *text, size_t length);
@@ -87,9 +91,25 @@ blica_status table_ranks_read(blica_ctx *ctx, const char *path, const table_opti
 blica_status table_ranks_counts(blica_ctx *ctx, const char *path, const table_options *options,
                                 const blica_fit_options *fit, char *message, blica_counts **out);
 
+blica_status table_rename_counts(table *t, const uint8_t *turned, blica_counts *counts, char *message);
 /* table_io.c: before the first of pieces that are counted as they come. */
 blica_status table_begin_stream(table *t, char *message);
 
+/* table_known.c: levels that are known before the first row: given, or the model's, or found by reading the file once.
+ * table_recognise is for a file whose values are not 0 and 1: false when they are not a usual pair either. */
+blica_status table_begin_known(table *t, char *message);
+blica_status table_begin_items(table *t, const char *const *names);
+bool table_recognise(blica_ctx *ctx, const char *path, const table_options *options, char **list);
+/* Names of columns that say their levels, for data and counts of --levels any; [n], each to be freed. */
+char **table_coded_names(table *t, char *message);
+void table_free_names(char **names, int count);
+
+bool table_add_level(column_levels *levels, const char *text, size_t length);
+bool table_same_level(const char *known, const char *text, size_t length);
+bool table_above(const char *a, const char *b); /* numbers by size, text by its bytes */
+blica_status table_unknown_level(const table *t, int variable, const char *text, size_t length, char *message);
+bool table_forget_known(table *t, int planes);
+void table_free_levels(table *t);
 /* table_levels.c: the code (0 or 1 in order of appearance) of a value; what to do at the end. */
 blica_status table_level(table *t, int variable, const char *text, size_t length, char *message, int8_t *code);
 /* Which variables [n] of streamed pieces are to be turned over, their values having been coded in order of appearance;

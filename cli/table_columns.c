@@ -40,7 +40,8 @@ static bool looks_like_header(const table *t) {
     text = text || word;
     numbers = numbers || (!word && f[k].length > 0);
   }
-  if (t->options.levels) return text && !numbers; /* where text may be data, one number says: no header */
+  if (t->options.levels || t->options.list || (t->options.model && t->options.model->coding))
+    return text && !numbers; /* where text may be data, one number says: no header */
   return text || counts_up(f, count, segment);
 }
 

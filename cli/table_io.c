@@ -76,10 +76,7 @@ int table_value(const char *text, size_t length) {
 void table_close(table *t) {
   if (!t) return;
   for (int k = 0; t->header && k < t->columns; k++) free(t->header[k]);
-  for (int i = 0; t->levels && i < t->n; i++) {
-    free(t->levels[i].text[0]);
-    free(t->levels[i].text[1]);
-  }
+  table_free_levels(t);
   records_close(&t->text);
   records_close(&t->labels);
   blica_packer_free(t->packer);
@@ -88,7 +85,6 @@ void table_close(table *t) {
   free(t->role);
   free(t->runs);
   free(t->column_of);
-  free(t->levels);
   free(t->x);
   free(t->segment);
   free(t->last_label);
@@ -144,7 +140,7 @@ static blica_status begin_piece(table *t, char *message) {
     if (!names) return table_no_memory(message);
     for (int i = 0; i < t->n; i++) names[i] = t->header[t->column_of[i]];
   }
-  blica_status status = blica_pack_begin(t->ctx, t->n, names, &t->packer);
+  blica_status status = t->known ? table_begin_items(t, names) : blica_pack_begin(t->ctx, t->n, names, &t->packer);
   free(names);
   t->last_id = -1;
   if (status == BLICA_OK) return BLICA_OK;
@@ -156,7 +152,7 @@ static blica_status begin_piece(table *t, char *message) {
 
 blica_status table_next(table *t, int64_t max_rows, char message[TABLE_MESSAGE], blica_data **out) {
   blica_data *data, *again;
-  bool whole = (t->levels && !t->streamed) || (t->options.segment_count && !t->total);
+  bool whole = (t->levels && !t->known && !t->streamed) || (t->options.segment_count && !t->total);
   *out = NULL;
   if (t->ended) return BLICA_OK;
   if (max_rows <= 0)
@@ -191,7 +187,14 @@ blica_status table_read(blica_ctx *ctx, const char *path, const table_options *o
   if (communicator()) return table_ranks_read(ctx, path, options, message, out);
   blica_status status = table_open(ctx, path, options, message, &t);
   if (status == BLICA_OK) status = table_next(t, INT64_MAX / 2, message, out);
+  bool odd = t && t->odd;
   table_close(t);
+  table_options again = *options;
+  char *list;
+  if (status == BLICA_OK || !odd || !table_recognise(ctx, path, options, &list)) return status;
+  again.list = list;
+  status = table_read(ctx, path, &again, message, out);
+  free(list);
   return status;
 }
 
@@ -255,6 +258,19 @@ blica_status table_begin_stream(table *t, char *message) {
   return status;
 }
 
+/* Counts of values coded in order of appearance, from now on coded and named by their levels. */
+blica_status table_rename_counts(table *t, const uint8_t *turned, blica_counts *counts, char *message) {
+  char **names = table_coded_names(t, message);
+  blica_status status = names ? BLICA_OK : BLICA_ERR_MEMORY;
+  blica_counts_flip(counts, turned);
+  if (status == BLICA_OK) {
+    status = blica_counts_rename(t->ctx, counts, (const char *const *)names);
+    if (status != BLICA_OK) table_library_failed(t, status, message);
+  }
+  table_free_names(names, t->n);
+  return status;
+}
+
 /* The sum over pieces; NULL on failure. */
 static blica_status count_rows(table *t, char *message, blica_counts **out) {
   blica_status status = table_begin_stream(t, message);
@@ -266,8 +282,8 @@ static blica_status count_rows(table *t, char *message, blica_counts **out) {
     status = blica_count_add(t->ctx, piece, &sum);
     if (status != BLICA_OK) table_library_failed(t, status, message);
   }
-  if (status == BLICA_OK && t->levels && t->streamed) status = table_turned(t, message, &turned);
-  if (turned) blica_counts_flip(sum, turned);
+  if (status == BLICA_OK && t->levels && t->streamed && !t->known) status = table_turned(t, message, &turned);
+  if (turned) status = table_rename_counts(t, turned, sum, message);
   free(turned);
   if (status != BLICA_OK) {
     blica_counts_free(sum);
@@ -288,6 +304,13 @@ blica_status table_counts(blica_ctx *ctx, const char *path, const table_options 
   if (communicator()) return table_ranks_counts(ctx, path, options, fit, message, out);
   blica_status status = table_open(ctx, path, options, message, &t);
   if (status == BLICA_OK) status = count_rows(t, message, out);
+  bool odd = t && t->odd;
   table_close(t);
+  table_options again = *options;
+  char *list;
+  if (status == BLICA_OK || !odd || !table_recognise(ctx, path, options, &list)) return status;
+  again.list = list;
+  status = table_counts(ctx, path, &again, fit, message, out);
+  free(list);
   return status;
 }

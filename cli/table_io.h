@@ -20,7 +20,10 @@ typedef struct {
   const char *segment_file;                   /* --segment-file F: one label per line, as many lines as rows, or a CSV
                                                  table whose first column is named `segment` */
   bool unlabelled;                            /* all rows are one segment; a column named `segment` is refused */
-  bool levels;                                /* --levels: any two values per column; the lower one becomes 0 */
+  bool levels;                                /* --levels any: any two values per column; the lower one becomes 0 */
+  const char *list;                           /* --levels low<...<high, or name=low<...<high,name=... */
+  bool ordinal;                               /* --ordinal: the distinct whole numbers of a column are its levels */
+  const blica_model *model;                   /* whose levels code the columns of the same names; may be NULL */
   table_header header;                        /* --header yes|no; auto: the first row is a header when it holds text */
   void (*note)(const char *text, void *user); /* told what was chosen (levels, dropped columns); may be NULL */
   void *note_user;

@@ -7,7 +7,7 @@
 
 #include "table.h"
 
-static bool same_level(const char *known, const char *text, size_t length) {
+bool table_same_level(const char *known, const char *text, size_t length) {
   double a, b;
   if (strlen(known) == length && memcmp(known, text, length) == 0) return true;
   return table_number(known, strlen(known), &a) && table_number(text, length, &b) && a == b;
@@ -19,27 +19,41 @@ blica_status table_level(table *t, int variable, const char *text, size_t length
   *code = BLICA_MISSING;
   if (table_is_missing(text, length)) return BLICA_OK;
   for (int k = 0; k < l->count; k++)
-    if (same_level(l->text[k], text, length)) {
-      *code = (int8_t)k;
+    if (table_same_level(l->text[k], text, length)) {
+      *code = t->collecting ? 0 : (int8_t)k;
       return BLICA_OK;
     }
   int column = t->column_of[variable];
-  if (l->count == 2)
+  if (t->known) return table_unknown_level(t, variable, text, length, message);
+  if (l->count == 2 && !t->collecting)
     return table_fail(message, BLICA_ERR_DATA,
                       "%s, row %lld, column %d (%s): '%.*s' is a third value after '%.40s' and '%.40s'; "
-                      "--levels allows two per column",
+                      "--levels any allows two per column",
                       t->name, (long long)t->row + 1, column + 1, table_column_name(t, column, buffer),
                       (int)(length < 40 ? length : 40), text, l->text[0], l->text[1]);
-  l->text[l->count] = malloc(length + 1);
-  if (!l->text[l->count]) return table_no_memory(message);
-  memcpy(l->text[l->count], text, length);
-  l->text[l->count][length] = 0;
-  *code = (int8_t)l->count++;
-  return BLICA_OK;
+  if (l->count > MOST_LEVELS)
+    return table_fail(message, BLICA_ERR_DATA,
+                      "%s, column %d (%s): it has more than %d values; is it a number rather than an item?", t->name,
+                      column + 1, table_column_name(t, column, buffer), MOST_LEVELS);
+  *code = t->collecting ? 0 : (int8_t)l->count;
+  return table_add_level(l, text, length) ? BLICA_OK : table_no_memory(message);
+}
+
+bool table_add_level(column_levels *l, const char *text, size_t length) {
+  char **grown = realloc(l->text, ((size_t)l->count + 1) * sizeof *grown), *copy = malloc(length + 1);
+  if (grown) l->text = grown;
+  if (!grown || !copy) {
+    free(copy);
+    return false;
+  }
+  memcpy(copy, text, length);
+  copy[length] = 0;
+  l->text[l->count++] = copy;
+  return true;
 }
 
 /* Numbers by size, text by its bytes. */
-static bool above(const char *a, const char *b) {
+bool table_above(const char *a, const char *b) {
   double x, y;
   if (table_number(a, strlen(a), &x) && table_number(b, strlen(b), &y)) return x > y;
   return strcmp(a, b) > 0;
@@ -48,7 +62,7 @@ static bool above(const char *a, const char *b) {
 /* Whether the value seen first is to be 1. A column with one value is 1 only when that value is 1. */
 static bool turned(const column_levels *l) {
   double value;
-  if (l->count == 2) return above(l->text[0], l->text[1]);
+  if (l->count == 2) return table_above(l->text[0], l->text[1]);
   return l->count == 1 && table_number(l->text[0], strlen(l->text[0]), &value) && value == 1;
 }
 
@@ -112,14 +126,66 @@ blica_status table_too_few(const table *t, int64_t rows, char *message) {
 blica_status table_repack(table *t, const blica_data *data, char *message, blica_data **out) {
   *out = NULL;
   if (t->options.segment_count > data->rows) return table_too_few(t, data->rows, message);
-  if (t->levels) tell_levels(t);
-  blica_status status = blica_pack_begin(t->ctx, data->n, (const char *const *)data->variables, &t->packer);
+  char **names = NULL;
+  if (t->known && !table_forget_known(t, data->n)) return table_no_memory(message);
+  if (t->levels) {
+    tell_levels(t);
+    names = table_coded_names(t, message);
+    if (!names) return BLICA_ERR_MEMORY;
+  }
+  blica_status status =
+      blica_pack_begin(t->ctx, data->n, (const char *const *)(names ? names : data->variables), &t->packer);
+  table_free_names(names, t->n);
   if (status != BLICA_OK) return table_library_failed(t, status, message);
   status = copy_rows(t, data, message);
   if (status != BLICA_OK) return status;
   status = blica_pack_end(t->ctx, t->packer, out);
   t->packer = NULL;
   return status == BLICA_OK ? BLICA_OK : table_library_failed(t, status, message);
+}
+
+/* The columns of bits have been read, and are columns of 0 and 1 now. */
+bool table_forget_known(table *t, int planes) {
+  int8_t *x = realloc(t->x, (size_t)t->capacity * (size_t)planes);
+  if (!x) return false;
+  table_free_levels(t);
+  t->x = x;
+  t->n = planes;
+  t->known = false;
+  return true;
+}
+
+void table_free_levels(table *t) {
+  for (int i = 0; t->levels && i < t->n; i++) table_free_names(t->levels[i].text, t->levels[i].count);
+  free(t->levels);
+  t->levels = NULL;
+}
+
+void table_free_names(char **names, int count) {
+  for (int i = 0; names && i < count; i++) free(names[i]);
+  free(names);
+}
+
+char **table_coded_names(table *t, char *message) {
+  char **names = calloc((size_t)t->n + 1, sizeof *names), buffer[24];
+  for (int i = 0; names && i < t->n; i++) {
+    const column_levels *l = &t->levels[i];
+    const char *low = level(l, 0), *high = level(l, 1);
+    snprintf(buffer, sizeof buffer, "x%d", i + 1);
+    const char *name = t->header ? t->header[t->column_of[i]] : buffer;
+    bool plain = l->count < 2 || (strcmp(low, "0") == 0 && strcmp(high, "1") == 0) || strpbrk(low, "<[]") ||
+                 strpbrk(high, "<[]");
+    size_t room = strlen(name) + strlen(low) + strlen(high) + 8;
+    names[i] = malloc(room);
+    if (!names[i]) {
+      table_free_names(names, t->n);
+      names = NULL;
+      break;
+    }
+    snprintf(names[i], room, plain ? "%s" : "%s[%s<%s]>=1", name, low, high);
+  }
+  if (!names) table_no_memory(message);
+  return names;
 }
 
 blica_status table_turned(table *t, char *message, uint8_t **out) {

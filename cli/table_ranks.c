@@ -59,7 +59,7 @@ static blica_status same_files(const char *path, char *message) {
 static bool divisible(const table *t) {
   const table_options *o = &t->options;
   return !t->npy && !o->segment_length && !o->segment_count && !o->segment_file && !o->unlabelled && !o->levels &&
-         !t->text.quotes && byte_source_size(t->text.source) > 0;
+         !t->known && !t->text.quotes && byte_source_size(t->text.source) > 0;
 }
 
 /* Leaves the table at this process's lines; *rows is false when there are none. */
@@ -179,11 +179,35 @@ static int feed(feeding *f, blica_status *status) {
   }
 }
 
+/* The first process knows what the levels are called: names of columns that say so, one after another, to all. */
+static blica_status rename_all(feeding *f, blica_counts *counts) {
+  const blica_comm *comm = communicator();
+  const bool first = f->t && f->t->levels;
+  char **names = first ? table_coded_names(f->t, f->message) : NULL, *text = NULL;
+  const char **at = calloc((size_t)counts->n + 1, sizeof *at);
+  size_t length = 0;
+  for (int i = 0; names && i < counts->n; i++) length += strlen(names[i]) + 1;
+  if (comm->broadcast(&length, sizeof length, 0, comm->user) == 0) text = calloc(length + 1, 1);
+  for (size_t i = 0, to = 0; names && text && i < (size_t)counts->n; to += strlen(names[i++]) + 1)
+    strcpy(text + to, names[i]);
+  blica_status status = text && at && comm->broadcast(text, length, 0, comm->user) == 0
+                            ? BLICA_OK
+                            : table_fail(f->message, BLICA_ERR_INTERNAL, "the other processes cannot be reached");
+  for (size_t i = 0, from = 0; status == BLICA_OK && i < (size_t)counts->n; from += strlen(at[i++]) + 1)
+    at[i] = text + from;
+  if (status == BLICA_OK) status = blica_counts_rename(f->ctx, counts, at);
+  table_free_names(names, counts->n);
+  free(text);
+  free(at);
+  return status;
+}
+
 /* Columns whose values the first process coded the other way round are turned over by all. */
 static blica_status turn(feeding *f, blica_counts *counts) {
   const blica_comm *comm = communicator();
   uint8_t *turned = NULL;
-  blica_status status = f->t && f->t->levels && f->t->streamed ? table_turned(f->t, f->message, &turned) : BLICA_OK;
+  blica_status status =
+      f->t && f->t->levels && !f->t->known && f->t->streamed ? table_turned(f->t, f->message, &turned) : BLICA_OK;
   status = follow(status, f->message);
   if (status != BLICA_OK || !agree_on(turned != NULL)) return status;
   if (!turned) turned = calloc((size_t)counts->n, 1);
@@ -193,7 +217,7 @@ static blica_status turn(feeding *f, blica_counts *counts) {
   else
     blica_counts_flip(counts, turned);
   free(turned);
-  return status;
+  return status == BLICA_OK ? rename_all(f, counts) : status;
 }
 
 static blica_status end_count(feeding *f, blica_counts **out) {

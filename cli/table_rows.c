@@ -18,7 +18,8 @@ blica_status table_begin_rows(table *t, char *message) {
   t->segment = malloc((size_t)t->capacity * sizeof *t->segment);
   if (t->options.levels) t->levels = calloc((size_t)t->n + 1, sizeof *t->levels);
   if (!t->x || !t->segment || (t->options.levels && !t->levels)) return table_no_memory(message);
-  if (!t->options.segment_file) return BLICA_OK;
+  blica_status status = table_begin_known(t, message);
+  if (status != BLICA_OK || !t->options.segment_file) return status;
   return byte_source_open(t->options.segment_file, message, &t->labels.source);
 }
 
@@ -178,8 +179,8 @@ blica_status table_bad_value(const table *t, int variable, const char *text, siz
   if (!t->npy) snprintf(line, sizeof line, " (line %lld)", (long long)t->text.record_line);
   return table_fail(
       message, BLICA_ERR_DATA,
-      "%s, row %lld%s, column %d (%s): value '%.*s' is not 0 or 1 (missing: empty, NA or NaN); use --levels if the "
-      "column has two other values, or name it with --segment-column if it is the segment",
+      "%s, row %lld%s, column %d (%s): value '%.*s' is not 0 or 1 (missing: empty, NA or NaN); use --ordinal or "
+      "--levels if items have other levels, or name it with --segment-column if it is the segment",
       t->name, (long long)t->row + 1, line, column + 1, table_column_name(t, column, buffer),
       (int)(length < 40 ? length : 40), text);
 }
@@ -200,6 +201,7 @@ static blica_status split_row(table *t, char *message) {
       if (status != BLICA_OK) return status;
     } else {
       int value = table_value(f[k].text, f[k].length);
+      t->odd |= value == NOT_A_VALUE;
       if (value == NOT_A_VALUE) return table_bad_value(t, i, f[k].text, f[k].length, message);
       x[i] = (int8_t)value;
     }

@@ -93,6 +93,20 @@ BLICA_API void blica_set_comm(blica_ctx *ctx, const blica_comm *comm); /* copied
 BLICA_API void blica_set_simd(blica_ctx *ctx, blica_simd level);       /* at most this level; for tests */
 BLICA_API blica_simd blica_simd_level(const blica_ctx *ctx);           /* the level in use */
 
+/* ------------------------------------------------------------------ items and their levels */
+
+/* Item i has first[i+1] - first[i] + 1 levels, whose labels stand, lowest first, from labels[first[i] + i] on. Where a
+ * coding is NULL all items are plain 0 and 1.
+ * In data and counts an item of other levels is a group of columns, one for each level but the lowest: column l is 1
+ * where the item is at least the l-th level. Such columns are named "item[low<...<high]>=l", so that the coding goes
+ * wherever the names go. blica_pack_items makes them. */
+typedef struct {
+  int items;
+  int *first;    /* [items+1] columns (planes) of each item */
+  char **names;  /* [items] */
+  char **labels; /* [first[items] + items] */
+} blica_coding;
+
 /* ------------------------------------------------------------------ data: packed bits */
 
 #define BLICA_MISSING ((int8_t)-1)
@@ -118,6 +132,10 @@ typedef struct blica_packer blica_packer;
 /* Streaming: begin, then any number of segment, rows and columns calls, then end (which consumes the packer).
  * variables may be NULL (x1, x2, ...). blica_pack_segment turns a label into an id, new or known. */
 BLICA_API blica_status blica_pack_begin(blica_ctx *ctx, int n, const char *const *variables, blica_packer **out);
+/* The same for items with levels, lowest first: rows then hold levels, 0 to levels[i] - 1, or BLICA_MISSING. labels are
+ * those of all items, one item's after another's; NULL: 0, 1, 2, .... */
+BLICA_API blica_status blica_pack_begin_items(blica_ctx *ctx, int n, const char *const *variables, const int *levels,
+                                              const char *const *labels, blica_packer **out);
 BLICA_API blica_status blica_pack_segment(blica_ctx *ctx, blica_packer *packer, const char *label, int32_t *id);
 BLICA_API blica_status blica_pack_rows(blica_ctx *ctx, blica_packer *packer, int64_t rows,
                                        const int8_t *x /* [rows] rows of n */, const int32_t *segment /* [rows] */);
@@ -131,6 +149,11 @@ BLICA_API void blica_packer_free(blica_packer *packer);
 BLICA_API blica_status blica_pack(blica_ctx *ctx, int64_t rows, int n, const int8_t *x, ptrdiff_t row_stride,
                                   ptrdiff_t column_stride, const char *const *variables, const int32_t *segment, int u,
                                   const char *const *labels, blica_data **out);
+/* The same for items with levels, as in blica_pack_begin_items. */
+BLICA_API blica_status blica_pack_items(blica_ctx *ctx, int64_t rows, int n, const int8_t *x, ptrdiff_t row_stride,
+                                        ptrdiff_t column_stride, const char *const *variables, const int *levels,
+                                        const char *const *level_labels, const int32_t *segment, int u,
+                                        const char *const *labels, blica_data **out);
 BLICA_API void blica_data_free(blica_data *data);
 
 /* ------------------------------------------------------------------ counts: 2x2 tables of all pairs */
@@ -162,6 +185,8 @@ BLICA_API blica_status blica_count_add(blica_ctx *ctx, const blica_data *data, b
 BLICA_API blica_status blica_merge_add(blica_ctx *ctx, const blica_counts *part, blica_counts **sum);
 /* Recodes the counts in place: 1 - x_i in place of x_i for every variable i with flipped[i] non-zero. */
 BLICA_API void blica_counts_flip(blica_counts *counts, const uint8_t *flipped /* [n] */);
+/* Other names for the columns, copied. */
+BLICA_API blica_status blica_counts_rename(blica_ctx *ctx, blica_counts *counts, const char *const *variables);
 BLICA_API void blica_counts_table(const blica_counts *counts, int s, int i, int j,
                                   double cell[4] /* n11 n10 n01 n00 */);
 /* .npz or .csv */
@@ -177,16 +202,22 @@ enum {                           /* flags of a pair */
        BLICA_PAIR_EMPTY = 4      /* no row has both: correlation 0 */
 };
 
-/* Tetrachoric correlations of the latent q per segment, in packed pairs as in blica_counts. */
+/* Correlations of the latent q per segment, in packed pairs of items as in blica_counts: tetrachoric, or polychoric
+ * where an item has more than two levels. */
 typedef struct {
   int n, u;
   int64_t pairs;
   char **variables, **segments;
-  double *samples;    /* [u] */
-  double *rho;        /* [pairs,u] */
-  double *se;         /* [pairs,u] standard errors; NaN where there is none */
-  double *thresholds; /* [n,u] Phi^-1 of the share of ones */
-  uint8_t *flags;     /* [pairs,u] */
+  double *samples;                             /* [u] */
+  double *rho;                                 /* [pairs,u] */
+  double *se;                                  /* [pairs,u] standard errors; NaN where there is none */
+  blica_coding *coding;                        /* NULL: all items are 0 and 1 */
+  int planes;                                  /* thresholds of a segment: n, or the columns of the coding */
+  double *thresholds;                          /* [planes,u] Phi^-1 of the share of ones, or at or above a level */
+  double *location, *log_scale, *log_scale_se; /* [n,u] of items with three or more levels, whose cuts are the same in
+                         all segments: how the mean and the log of the sd of q change, up to one constant each per item;
+                         log_scale_se is infinite where nothing is known. NULL: there is no such item */
+  uint8_t *flags;                              /* [pairs,u] */
   int64_t zero_cells, constant_pairs, empty_pairs, constant_columns;
   int exact;
   double condition;              /* target of the regularisation; infinite before it or with none */
@@ -204,6 +235,12 @@ BLICA_API void blica_cor_free(blica_cor *cor);
 /* One table: the correlation, its standard error and the two thresholds. cell as above. */
 BLICA_API blica_status blica_tetrachoric(blica_ctx *ctx, const double cell[4], double *rho, double *se,
                                          double threshold[2], int *flags);
+
+/* One table of two ordinal items: cells [rows,columns], row-major, levels in order. Levels that nobody has are left
+ * out. threshold: Phi^-1 of the shares at or below each level but the last, of the rows, then of the columns (rows +
+ * columns - 2). */
+BLICA_API blica_status blica_polychoric(blica_ctx *ctx, int rows, int columns, const double *cell, double *rho,
+                                        double *se, double *threshold, int *flags);
 
 /* Phi2(h,k;rho) = P(X < h, Y < k) for standard normals of correlation rho, |error| < 1e-14. */
 BLICA_API double blica_bvn(double h, double k, double rho);
@@ -266,6 +303,7 @@ typedef struct {
   double sd_low, sd_high;
   double mean_range; /* mu ~ unif(-range, range) */
   double intercepts; /* cuts ~ N(0, intercepts^2) */
+  int levels;        /* of every item, about equally frequent */
   int exact;         /* counts of exact probabilities instead of rows */
 } blica_simulate_options;
 
@@ -360,12 +398,14 @@ typedef struct blica_encoder blica_encoder;
  * each source average to 0 over segments, weighted by their samples. */
 typedef struct {
   int n, k, u;
-  double *mixing;     /* [n,k] A */
-  double *variances;  /* [k,u] v */
-  double *means;      /* [k,u] mu */
-  double *cuts;       /* [n] tau: x_i = 1 with probability Phi(sqrt(c) (A z)_i - tau_i), the same in all segments */
-  double *thresholds; /* [n,u] as observed: Phi^-1 of the share of ones */
-  double link;        /* c */
+  double *mixing;       /* [n,k] A */
+  double *variances;    /* [k,u] v */
+  double *means;        /* [k,u] mu */
+  blica_coding *coding; /* levels of the items; NULL: all are 0 and 1 */
+  int planes;           /* cuts of all items: n, or the columns of the coding */
+  double *cuts;         /* [planes] tau: x_i >= l with probability Phi(sqrt(c) (A z)_i - tau_il), in all segments */
+  double *thresholds;   /* [planes,u] as observed: Phi^-1 of the share of ones, or at or above a level */
+  double link;          /* c */
   char **variables, **segments;
   double *samples; /* [u] */
   char method[16]; /* "truth" for a simulated model */

@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "data/coding.h"
+
 blica_status bl_cor_create(blica_ctx *ctx, int n, int u, char **variables, char **segments, const double *samples,
                            blica_cor **out) {
   return bl_cor_create_part(ctx, n, u, variables, segments, samples, true, 0, (int64_t)n * (n - 1) / 2 * u, out);
@@ -15,7 +17,7 @@ blica_status bl_cor_create_part(blica_ctx *ctx, int n, int u, char **variables, 
   blica_cor *cor = NULL;
   *out = NULL;
   TRY(bl_alloc(ctx, 1, &cor));
-  cor->n = n;
+  cor->n = cor->planes = n;
   cor->u = u;
   cor->pairs = (int64_t)n * (n - 1) / 2;
   cor->condition = INFINITY;
@@ -43,14 +45,35 @@ done:
   return status;
 }
 
+blica_status bl_cor_set_coding(blica_ctx *ctx, blica_cor *cor, blica_coding *coding) {
+  bl_free(cor->thresholds);
+  cor->coding = coding;
+  cor->planes = bl_plane(coding, cor->n);
+  return bl_alloc(ctx, bl_mul((size_t)cor->planes, (size_t)cor->u), &cor->thresholds);
+}
+
+static blica_status copy_doubles(blica_ctx *ctx, const double *from, size_t count, double **out) {
+  if (!from) return BLICA_OK;
+  blica_status status = bl_alloc(ctx, count, out);
+  if (status == BLICA_OK) memcpy(*out, from, count * sizeof(double));
+  return status;
+}
+
 blica_status bl_cor_copy(blica_ctx *ctx, const blica_cor *cor, blica_cor **out) {
   blica_status status = BLICA_OK;
   blica_cor *copy = NULL;
+  blica_coding *coding = NULL;
   *out = NULL;
   const int64_t from = bl_cor_before(cor);
   TRY(bl_cor_create_part(ctx, cor->n, cor->u, cor->variables, cor->segments, cor->samples, cor->se, from,
                          from + bl_cor_tables(cor), &copy));
-  size_t tables = (size_t)bl_cor_tables(cor), columns = (size_t)cor->n * (size_t)cor->u;
+  TRY(bl_coding_copy(ctx, cor->coding, &coding));
+  if (coding) TRY(bl_cor_set_coding(ctx, copy, coding));
+  size_t tables = (size_t)bl_cor_tables(cor), items = (size_t)cor->n * (size_t)cor->u;
+  TRY(copy_doubles(ctx, cor->location, items, &copy->location));
+  TRY(copy_doubles(ctx, cor->log_scale, items, &copy->log_scale));
+  TRY(copy_doubles(ctx, cor->log_scale_se, items, &copy->log_scale_se));
+  size_t columns = (size_t)cor->planes * (size_t)cor->u;
   size_t segments = (size_t)cor->u * sizeof(double);
   memcpy(copy->rho, cor->rho, tables * sizeof(double));
   if (cor->se) memcpy(copy->se, cor->se, tables * sizeof(double));
@@ -67,6 +90,7 @@ blica_status bl_cor_copy(blica_ctx *ctx, const blica_cor *cor, blica_cor **out) 
   copy->condition = cor->condition;
   *out = copy;
 done:
+  if (status != BLICA_OK) blica_cor_free(copy);
   return status;
 }
 
@@ -97,6 +121,10 @@ void blica_cor_free(blica_cor *cor) {
   bl_free(cor->rho);
   bl_free(cor->se);
   bl_free(cor->thresholds);
+  bl_coding_free(cor->coding);
+  bl_free(cor->location);
+  bl_free(cor->log_scale);
+  bl_free(cor->log_scale_se);
   bl_free(cor->flags);
   bl_free(cor->shift);
   bl_free(cor->eigen_min);

@@ -5,8 +5,9 @@
  *   rho        [u,n,n] correlations, 1 on the diagonal
  *   se         [u,n,n] standard errors, NaN where there is none and on the diagonal
  *   flags      [u,n,n] 1 a zero cell was corrected, 2 a variable is constant, 4 no row has both
- *   thresholds [u,n]   Phi^-1 of the share of ones
- *   condition, shift [u], eigen_min [u], eigen_max [u]   what regularisation did; infinite, 0, NaN before it
+ *   thresholds [u,n]   Phi^-1 of the share of ones; of items with levels [u,planes], of the share at or above each
+ * level location, log_scale, log_scale_se [u,n]   where items have three or more levels condition, shift [u], eigen_min
+ * [u], eigen_max [u]   what regularisation did; infinite, 0, NaN before it
  *
  * .csv, one row per segment and pair, and one per segment and variable:
  *   segment,i,j,rho,se,flags,threshold
@@ -21,6 +22,7 @@
 #include "base/outfile.h"
 #include "cor/cor.h"
 #include "counts/counts_csv.h"
+#include "data/coding.h"
 #include "base/npz.h"
 #include "ranks/relay.h"
 
@@ -64,12 +66,18 @@ static blica_status save_npz(blica_ctx *ctx, const void *cor, bl_relay *relay, c
   const blica_cor *c = cor;
   source from = {c, relay};
   bl_npz_writer *npz = NULL;
-  const size_t u = (size_t)c->u, n = (size_t)c->n, square[3] = {u, n, n}, margin[2] = {u, n};
+  const size_t u = (size_t)c->u, n = (size_t)c->n, square[3] = {u, n, n}, margin[2] = {u, (size_t)c->planes},
+               items[2] = {u, n};
   TRY(bl_npz_begin_tables(ctx, "blica-cor", c->n, c->variables, c->u, c->segments, c->exact, c->samples, &npz));
   TRY(bl_npz_add_rows(ctx, npz, "rho", 'f', 8, 3, square, true, rho_row, &from));
   TRY(bl_npz_add_rows(ctx, npz, "se", 'f', 8, 3, square, true, se_row, &from));
   TRY(bl_npz_add_rows(ctx, npz, "flags", 'u', 1, 3, square, true, flags_row, &from));
   TRY(bl_npz_add(ctx, npz, "thresholds", 'f', 8, 2, margin, c->thresholds));
+  if (c->log_scale) {
+    TRY(bl_npz_add(ctx, npz, "location", 'f', 8, 2, items, c->location));
+    TRY(bl_npz_add(ctx, npz, "log_scale", 'f', 8, 2, items, c->log_scale));
+    TRY(bl_npz_add(ctx, npz, "log_scale_se", 'f', 8, 2, items, c->log_scale_se));
+  }
   TRY(bl_npz_add_scalar(ctx, npz, "condition", 'f', c->condition));
   if (c->shift) TRY(bl_npz_add(ctx, npz, "shift", 'f', 8, 1, &u, c->shift));
   if (c->eigen_min) TRY(bl_npz_add(ctx, npz, "eigen_min", 'f', 8, 1, &u, c->eigen_min));
@@ -94,7 +102,10 @@ static void put_row(FILE *f, const blica_cor *c, const tables *t, int s, int i, 
   putc(',', f);
   if (i == j) {
     fputs("1,,0,", f);
-    bl_csv_put_number(f, c->thresholds[(size_t)s * (size_t)c->n + (size_t)i]);
+    for (int p = bl_plane(c->coding, i); p < bl_plane(c->coding, i + 1); p++) { /* of levels, one after the other */
+      if (p > bl_plane(c->coding, i)) putc(' ', f);
+      bl_csv_put_number(f, c->thresholds[(size_t)s * (size_t)c->planes + (size_t)p]);
+    }
     putc('\n', f);
     return;
   }

@@ -19,6 +19,7 @@
 #include "cor/cor.h"
 #include "cor/correlate.h"
 #include "counts/counts.h"
+#include "data/coding.h"
 #include "num/normal.h"
 #include "num/products.h"
 #include "num/tetra.h"
@@ -119,6 +120,24 @@ blica_status blica_tetrachoric(blica_ctx *ctx, const double cell[4], double *rho
   double error = sqrt(one.variance[0] / total);
   if (se) *se = isfinite(error) ? error : NAN;
   return BLICA_OK;
+}
+
+int bl_tetrachoric(blica_simd level, bool exact, const double *cell, double *rho, double *se) {
+  _Alignas(64) double room[8][8] = {{0}};
+  bl_tetra_batch one = {8, {room[0], room[1], room[2], room[3]}, room[4], room[5], room[6], room[7]};
+  const double own[4] = {cell[3], cell[2], cell[1], cell[0]}, total = own[0] + own[1] + own[2] + own[3];
+  double share[4] = {0.25, 0.25, 0.25, 0.25};
+  int found = make_shares(own, exact, share);
+  *rho = 0.0, *se = NAN;
+  if (found & (BLICA_PAIR_CONSTANT | BLICA_PAIR_EMPTY)) return found;
+  for (int c = 0; c < 4; c++) one.share[c][0] = share[c];
+  one.h[0] = share_threshold(own[0] + own[1], own[2] + own[3]);
+  one.k[0] = share_threshold(own[0] + own[2], own[1] + own[3]);
+  bl_tetra_solve(level, &one, 1);
+  *rho = one.rho[0];
+  double error = sqrt(one.variance[0] / total);
+  *se = isfinite(error) ? error : NAN;
+  return found;
 }
 
 /* ------------------------------------------------------------------ a block of tables */
@@ -501,15 +520,24 @@ blica_status bl_correlate(blica_ctx *ctx, const blica_counts *counts, bool error
   work w = {.counts = counts, .level = blica_simd_level(ctx), .keep = bl_comm(ctx)->size == 1 ? BL_KEEP_ALL : keep};
   blica_counts moved = *counts;
   double *room = NULL;
+  blica_coding *coding = NULL;
   *out = NULL;
+  TRY(bl_coding_parse(ctx, counts->n, counts->variables, &coding));
+  if (bl_coding_ordinal(coding)) {
+    status = bl_correlate_levels(ctx, counts, coding, out);
+    coding = NULL;
+    goto done;
+  }
   TRY(bl_counts_check(ctx, counts));
   w.blocks = (counts->pairs + BLOCK - 1) / BLOCK;
   TRY(divide(ctx, &w));
   TRY(get_counts(ctx, &w, &moved));
   const int64_t all = counts->pairs * counts->u, from = w.keep == BL_KEEP_ALL ? 0 : w.share.first;
   const int64_t to = w.keep == BL_KEEP_ALL ? all : w.share.last;
-  TRY(bl_cor_create_part(ctx, counts->n, counts->u, counts->variables, counts->segments, counts->samples, errors, from,
-                         to, &w.cor));
+  TRY(bl_cor_create_part(ctx, counts->n, counts->u, coding ? coding->names : counts->variables, counts->segments,
+                         counts->samples, errors, from, to, &w.cor));
+  if (coding) TRY(bl_cor_set_coding(ctx, w.cor, coding));
+  coding = NULL;
   TRY(make_batches(ctx, threads, &w, &room));
   w.cor->exact = counts->exact;
   bl_thresholds(counts, w.cor->thresholds);
@@ -523,6 +551,7 @@ done:
     double *const cells[] = {moved.n11, moved.n10, moved.n01, moved.n00};
     for (int i = 0; i < 4; i++) bl_free(cells[i]);
   }
+  bl_coding_free(coding);
   blica_cor_free(w.cor);
   bl_share_free(&w.share);
   bl_free(room);

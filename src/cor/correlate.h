@@ -12,4 +12,11 @@ void bl_thresholds(const blica_counts *counts, double *thresholds /* [n,u] */);
  * end; counts need have the tables of all segments for BL_KEEP_ALL, else those of the segments that the rank owns. */
 blica_status bl_correlate(blica_ctx *ctx, const blica_counts *counts, bool errors, bl_keep keep, blica_cor **out);
 
+/* The same for counts of items with more than two levels (correlate_levels.c); the coding is taken over. Needs the
+ * tables of all segments. */
+blica_status bl_correlate_levels(blica_ctx *ctx, const blica_counts *counts, blica_coding *coding, blica_cor **out);
+
+/* One table, cells 00, 01, 10, 11, which sum to more than 0: returns its flags. */
+int bl_tetrachoric(blica_simd level, bool exact, const double *cell, double *rho, double *se);
+
 #endif

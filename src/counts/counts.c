@@ -137,6 +137,16 @@ void blica_counts_flip(blica_counts *c, const uint8_t *flipped) {
   }
 }
 
+blica_status blica_counts_rename(blica_ctx *ctx, blica_counts *c, const char *const *variables) {
+  BL_NEED(ctx, c, variables);
+  char **names;
+  blica_status status = bl_copy_texts(ctx, c->n, variables, &names);
+  if (status != BLICA_OK) return status;
+  bl_free_texts(c->variables, c->n);
+  c->variables = names;
+  return BLICA_OK;
+}
+
 blica_status bl_counts_expand(blica_ctx *ctx, blica_counts *counts) {
   blica_status status = BLICA_OK;
   double *cells[3] = {NULL, NULL, NULL};

@@ -20,6 +20,7 @@ void blica_packer_free(blica_packer *packer) {
   }
   bl_free(packer->segments);
   bl_intern_clear(&packer->labels);
+  bl_coding_free(packer->coding);
   bl_free(packer->row_segment);
   bl_free(packer);
 }
@@ -213,6 +214,11 @@ blica_status blica_pack_rows(blica_ctx *ctx, blica_packer *packer, int64_t rows,
                              const int32_t *segment) {
   BL_NEED(ctx, packer);
   if (rows > 0) BL_NEED(ctx, x, segment);
+  return packer->take_items ? packer->take_items(ctx, packer, rows, x, packer->coding->items, 1, segment)
+                            : bl_pack_bits(ctx, packer, rows, x, segment);
+}
+
+blica_status bl_pack_bits(blica_ctx *ctx, blica_packer *packer, int64_t rows, const int8_t *x, const int32_t *segment) {
   blica_status status;
   if (rows < 0) FAIL(ctx, BLICA_ERR_ARGUMENT, "the number of rows is %lld", (long long)rows);
   TRY(bl_pack_reserve(ctx, packer, rows));

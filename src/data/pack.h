@@ -4,6 +4,7 @@
 
 #include "base/base.h"
 #include "base/intern.h"
+#include "data/coding.h"
 
 typedef struct {
   int64_t rows;
@@ -12,9 +13,15 @@ typedef struct {
   uint64_t *present;       /* the same once a value was missing, else NULL */
 } bl_segment_bits;
 
+/* Rows of levels: element (r,i) is x[r * row_stride + i * column_stride]. */
+typedef blica_status (*bl_take_items)(blica_ctx *ctx, blica_packer *packer, int64_t rows, const int8_t *x,
+                                      ptrdiff_t row_stride, ptrdiff_t column_stride, const int32_t *segment);
+
 struct blica_packer {
-  int n;
+  int n; /* columns of bits */
   char **variables;
+  blica_coding *coding;     /* rows hold levels of its items; NULL: bits */
+  bl_take_items take_items; /* with a coding */
   bl_intern labels;
   size_t segment_capacity;
   bl_segment_bits *segments; /* [segment_capacity], labels.count in use */
@@ -24,6 +31,10 @@ struct blica_packer {
 };
 
 blica_status bl_pack_reserve(blica_ctx *ctx, blica_packer *packer, int64_t more); /* room for so many rows more */
+/* Rows of bits. */
+blica_status bl_pack_bits(blica_ctx *ctx, blica_packer *packer, int64_t rows, const int8_t *x, const int32_t *segment);
+/* Segments 0..u-1 under these labels; NULL: 1, 2, .... */
+blica_status bl_pack_labels(blica_ctx *ctx, blica_packer *packer, int u, const char *const *labels);
 /* One row, of segment s; row_segment has room for it. */
 blica_status bl_pack_row(blica_ctx *ctx, blica_packer *packer, const int8_t *x, int32_t s);
 /* Room for one more block of 64 rows, its words clear. */

@@ -1,7 +1,7 @@
 /* pack_array.c - packing an array that is all in memory. */
 #include "data/pack.h"
 
-static blica_status add_labels(blica_ctx *ctx, blica_packer *packer, int u, const char *const *labels) {
+blica_status bl_pack_labels(blica_ctx *ctx, blica_packer *packer, int u, const char *const *labels) {
   blica_status status = BLICA_OK;
   char **numbers = NULL;
   int32_t id;
@@ -33,7 +33,7 @@ blica_status blica_pack(blica_ctx *ctx, int64_t rows, int n, const int8_t *x, pt
   if (rows < 0) FAIL(ctx, BLICA_ERR_ARGUMENT, "the number of rows is %lld", (long long)rows);
   if (u < 1) FAIL(ctx, BLICA_ERR_ARGUMENT, "%d segments: at least 1 is needed", u);
   TRY(blica_pack_begin(ctx, n, variables, &packer));
-  TRY(add_labels(ctx, packer, u, labels));
+  TRY(bl_pack_labels(ctx, packer, u, labels));
   bool columns = row_stride == 1 && column_stride == rows;
   if (columns) TRY(blica_pack_columns(ctx, packer, rows, x, segment));
   TRY(bl_alloc(ctx, bl_mul(CHUNK, (size_t)n), &chunk));

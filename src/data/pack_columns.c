@@ -137,6 +137,7 @@ blica_status blica_pack_columns(blica_ctx *ctx, blica_packer *packer, int64_t ro
   blica_status status;
   int8_t *tile = NULL;
   if (rows < 0) FAIL(ctx, BLICA_ERR_ARGUMENT, "the number of rows is %lld", (long long)rows);
+  if (packer->take_items) return packer->take_items(ctx, packer, rows, x, 1, (ptrdiff_t)rows, segment);
   TRY(check_segments(ctx, packer, rows, segment));
   TRY(bl_pack_reserve(ctx, packer, rows));
   for (int64_t from = 0; from < rows; from += TILE) {

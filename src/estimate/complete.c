@@ -1,4 +1,4 @@
-/* complete.c - from mixing matrix and variances to the whole model: means and cuts from the thresholds, canonical form. */
+/* complete.c - from mixing matrix and variances to the whole model: means and cuts from thresholds, canonical form. */
 #include "estimate/estimate.h"
 #include "model/model.h"
 

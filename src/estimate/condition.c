@@ -124,7 +124,7 @@ static blica_status take(blica_ctx *ctx, const blica_cor *cor, const int *part, 
   const size_t n = (size_t)cor->n, pairs = (size_t)cor->pairs;
   for (size_t t = 0; t < (size_t)sel.u; t++) {
     const size_t s = (size_t)sel.of[t];
-    memcpy((*out)->thresholds + n * t, cor->thresholds + n * s, n * sizeof(double));
+    memcpy((*out)->thresholds + n * t, cor->thresholds + (size_t)cor->planes * s, n * sizeof(double));
     if (shared) continue;
     memcpy((*out)->rho + pairs * t, cor->rho + pairs * s, pairs * sizeof(double));
     memcpy((*out)->se + pairs * t, cor->se + pairs * s, pairs * sizeof(double));

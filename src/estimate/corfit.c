@@ -29,6 +29,8 @@ struct bl_corfit {
   const double *theta;
   bl_corfit *also; /* evaluator of data->also */
   double *also_gradient;
+  double *offset; /* [n] constants of the scales */
+  bool hold;      /* they stay as they are */
 };
 
 size_t bl_corfit_size(const bl_corfit_data *d) {
@@ -40,6 +42,7 @@ void bl_corfit_free(bl_corfit *fit) {
   void *const blocks[] = {fit->value, fit->gradient_a, fit->gradient_v, fit->weight,
                           fit->log_v, fit->slope_v,    fit->work,       fit->also_gradient};
   for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) bl_free(blocks[i]);
+  bl_free(fit->offset);
   bl_corfit_steps_free(fit->steps);
   bl_corfit_free(fit->also);
   bl_share_free(&fit->share);
@@ -68,6 +71,7 @@ blica_status bl_corfit_make(blica_ctx *ctx, const bl_corfit_data *data, bl_corfi
     TRY(bl_corfit_make(ctx, data->also, &fit->also));
     TRY(bl_alloc(ctx, bl_corfit_size(data), &fit->also_gradient));
   }
+  TRY(bl_alloc(ctx, (size_t)data->n, &fit->offset));
   TRY(bl_corfit_steps_make(ctx, data, &fit->share, &fit->steps));
   if (!fit->steps) TRY(bl_alloc(ctx, bl_mul((data->work + 7) / 8 * 8, (size_t)bl_max_threads(ctx)), &fit->work));
   *out = fit;
@@ -148,12 +152,19 @@ double bl_corfit_eval(bl_corfit *fit, const double *theta, double *gradient) {
     value += bl_corfit_eval(fit->also, theta, fit->also_gradient);
     for (size_t i = 0; i < size; i++) gradient[i] += fit->also_gradient[i];
   }
+  if (d->log_scale) value += bl_corfit_scales(d, theta, fit->hold, fit->offset, gradient);
   for (size_t i = 0; i < size; i++) {
     double precision = i < nk ? d->precision_mixing : d->precision_variance;
     value += 0.5 * precision * theta[i] * theta[i];
     gradient[i] += precision * theta[i];
   }
   return value;
+}
+
+void bl_corfit_hold(bl_corfit *fit, const double *theta, double *room) {
+  fit->hold = false;
+  if (theta && fit->data->log_scale) bl_corfit_eval(fit, theta, room);
+  fit->hold = theta != NULL;
 }
 
 const double *bl_corfit_values(const bl_corfit *fit) {
@@ -263,8 +274,10 @@ blica_status bl_corfit_laplace_at(blica_ctx *ctx, bl_corfit *fit, const double *
   TRY(bl_alloc(ctx, size, &h.up));
   TRY(bl_alloc(ctx, size, &h.down));
   memcpy(h.theta, theta, size * sizeof *theta);
+  bl_corfit_hold(fit, theta, h.up);
   mixing_columns(fit, &h);
   variance_columns(fit, &h);
+  bl_corfit_hold(fit, NULL, NULL);
   double trace_a, trace_v;
   out->positive = traces(d, &h, &trace_a, &trace_v, &out->log_det);
   if (out->positive) {

@@ -35,6 +35,8 @@ struct bl_corfit_data {
   const double *thresholds;   /* [n,u]: method pairwise */
   const double *below, *above; /* [n,u] Phi of thresholds and of minus thresholds: method pairwise */
   blica_simd level;            /* method pairwise */
+  const double *log_scale;     /* [n,u] of ordinal items, or NULL: method matched */
+  double *scale_precision;     /* [n,u] of the same */
   const blica_cor *cor;        /* least squares, and method matched */
   bl_corfit_term term;         /* without lanes */
   bl_corfit_pair_term pair;    /* of a sum over pairs that is worth sharing: method pairwise; else NULL */
@@ -91,6 +93,11 @@ blica_status bl_corfit_steps_run(bl_corfit_steps *steps, const double *theta, do
 double bl_corfit_rare_share(const blica_cor *cor, int s);
 bool bl_corfit_is_rare(const blica_cor *cor);
 
+/* What ordinal items show of their scales: sum over items and segments of precision/2 (log_scale - 1/2 log M_s,ii -
+ * d_i)^2, d_i being the best constant or, with hold, the one in offset, where it is left. Adds to the gradient
+ * (corfit_scales.c). */
+double bl_corfit_scales(const bl_corfit_data *data, const double *theta, bool hold, double *offset /* [n] */,
+                        double *gradient);
 /* The tables of method pairwise. */
 double bl_corfit_pairwise_term(const bl_corfit_data *data, int s, int j, const double *rho, double *slope);
 
@@ -111,6 +118,8 @@ blica_status bl_corfit_make(blica_ctx *ctx, const bl_corfit_data *data, bl_corfi
 void bl_corfit_free(bl_corfit *fit);
 size_t bl_corfit_size(const bl_corfit_data *data); /* nk + uk */
 double bl_corfit_eval(bl_corfit *fit, const double *theta, double *gradient);
+/* Holds the constants of the scales as they are best at theta, until called with NULL; room [size]. */
+void bl_corfit_hold(bl_corfit *fit, const double *theta, double *room);
 const double *bl_corfit_values(const bl_corfit *fit); /* [u] F_s of the last evaluation; not with lanes */
 
 /* f averaged over normal distributions of the log-variances (corfit_average.c), of whose variance a share counts; at

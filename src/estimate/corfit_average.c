@@ -152,7 +152,9 @@ static double inverse_root(const bl_corfit_average *a, double *h, double *values
 double bl_corfit_average_spread(bl_corfit_average *a, const double *theta) {
   const size_t k = a->k;
   double trace = 0;
+  bl_corfit_hold(a->fit, theta, a->up);
   mean_hessians(a, theta);
+  bl_corfit_hold(a->fit, NULL, NULL);
   for (size_t s = 0; s < a->u; s++) {
     trace += inverse_root(a, a->hessian + k * k * s, a->values, a->root);
     for (int p = 0; p < a->pairs; p++) {

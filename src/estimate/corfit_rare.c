@@ -8,6 +8,7 @@
  * over pairs. It is 0 when no two items have a value rarer than one in four. */
 #include <math.h>
 
+#include "data/coding.h"
 #include "estimate/corfit.h"
 #include "num/normal.h"
 
@@ -33,6 +34,7 @@ double bl_corfit_rare_share(const blica_cor *cor, int s) {
 }
 
 bool bl_corfit_is_rare(const blica_cor *cor) {
+  if (bl_coding_ordinal(cor->coding)) return false; /* it is a share of ones that is rare */
   for (int s = 0; s < cor->u && !cor->exact; s++)
     if (bl_corfit_rare_share(cor, s) > 0) return true;
   return false;

@@ -29,6 +29,7 @@ typedef struct {
   bool parts;                                 /* ranks may share what is inside a segment (BL_KEEP_PARTS) */
   int64_t max_iterations;                     /* defaults of these options; 0: as for most methods */
   double tolerance;
+  bool levels; /* takes items with more than two levels */
 } bl_estimator;
 
 blica_status bl_estimate_matched(blica_ctx *ctx, const bl_problem *problem, blica_model *model, bool *means_done);
@@ -58,8 +59,8 @@ typedef struct {
   size_t size;
 } bl_start_end;
 void bl_pass_start(bl_state *state, void *user /* bl_start_end */);
-/* Solves the means (and with cuts the cuts, model/solve_means.c) from the thresholds unless they are done, and brings the
- * model to canonical form. */
+/* Solves the means (and with cuts the cuts, model/solve_means.c) from the thresholds unless they are done, and brings
+ * the model to canonical form. */
 blica_status bl_complete_model(blica_ctx *ctx, blica_model *model, bool cuts, bool means_done);
 blica_status bl_report_starts(blica_ctx *ctx, blica_fit_report *report, int count); /* allocates starts */
 blica_status bl_report_note(blica_ctx *ctx, blica_fit_report *report, const char *name, double value);

@@ -23,8 +23,9 @@ static blica_fit_options resolve(const blica_fit_options *options, const bl_esti
 
 /* Sizes and names of whichever input there is. */
 typedef struct {
-  int n, u;
+  int n, u; /* items, or before their levels are known columns */
   char **variables, **segments;
+  blica_coding *coding; /* of data and counts, by their columns' names */
 } outline;
 
 static bool is_exact(const blica_input *input) {
@@ -64,10 +65,12 @@ static blica_status check_input(blica_ctx *ctx, const blica_input *input, outlin
   outline given[3] = {{0}};
   blica_status status = BLICA_OK;
   int first = -1;
-  if (input->data) given[0] = (outline){input->data->n, input->data->u, input->data->variables, input->data->segments};
+  if (input->data)
+    given[0] = (outline){input->data->n, input->data->u, input->data->variables, input->data->segments, NULL};
   if (input->counts)
-    given[1] = (outline){input->counts->n, input->counts->u, input->counts->variables, input->counts->segments};
-  if (input->cor) given[2] = (outline){input->cor->n, input->cor->u, input->cor->variables, input->cor->segments};
+    given[1] = (outline){input->counts->n, input->counts->u, input->counts->variables, input->counts->segments, NULL};
+  if (input->cor && !(input->cor->coding && (input->data || input->counts))) /* else items, not columns */
+    given[2] = (outline){input->cor->n, input->cor->u, input->cor->variables, input->cor->segments, NULL};
   for (int i = 0; i < 3; i++) {
     if (!given[i].variables) continue;
     if (first < 0)
@@ -82,17 +85,47 @@ done:
   return status;
 }
 
+/* From columns to items. */
+static blica_status items_of(blica_ctx *ctx, const blica_input *input, outline *shape) {
+  blica_status status;
+  if (!input->data && !input->counts)
+    TRY(bl_coding_copy(ctx, input->cor->coding, &shape->coding));
+  else
+    TRY(bl_coding_parse(ctx, shape->n, shape->variables, &shape->coding));
+  if (!shape->coding) goto done;
+  shape->n = shape->coding->items;
+  shape->variables = shape->coding->names;
+done:
+  return status;
+}
+
+static blica_status check_levels(blica_ctx *ctx, const bl_estimator *e, const outline *shape) {
+  if (!bl_coding_ordinal(shape->coding) || e->levels) return BLICA_OK;
+  for (int i = 0; i < shape->n; i++) {
+    int levels = bl_plane(shape->coding, i + 1) - bl_plane(shape->coding, i) + 1;
+    if (levels > 2)
+      return bl_fail(ctx, BLICA_ERR_ARGUMENT,
+                     "method '%s' is for items with two levels; '%s' has %d: use method auto, matched or blica",
+                     e->method->name, shape->variables[i], levels);
+  }
+  return BLICA_OK;
+}
+
 static blica_status check(blica_ctx *ctx, const blica_input *input, const blica_fit_options *o,
                           const bl_estimator **estimator, outline *shape) {
   blica_status status = check_input(ctx, input, shape);
+  if (status == BLICA_OK) status = items_of(ctx, input, shape);
   if (status != BLICA_OK) return status;
-  *estimator = bl_method_of(o, is_exact(input));
+  /* of ordinal items matched alone knows the scales, exact or not */
+  *estimator = bl_method_of(o, is_exact(input) && !bl_coding_ordinal(shape->coding));
   if (!*estimator)
     return bl_fail(ctx, BLICA_ERR_ARGUMENT, "method '%s' is unknown; blica_methods() lists what there is", o->method);
   if ((*estimator)->method->needs_rows && !input->data)
     return bl_fail(ctx, BLICA_ERR_ARGUMENT, "method '%s' needs the rows of the data, not only their counts", o->method);
   if ((*estimator)->wants_counts && !input->data && !input->counts)
     return bl_fail(ctx, BLICA_ERR_ARGUMENT, "method '%s' needs counts, not only correlations", o->method);
+  status = check_levels(ctx, *estimator, shape);
+  if (status != BLICA_OK) return status;
   if (shape->n < 2) return bl_fail(ctx, BLICA_ERR_DATA, "there is %d variable; at least 2 are needed", shape->n);
   if (o->sources < 1 || o->sources > shape->n)
     return bl_fail(ctx, BLICA_ERR_ARGUMENT, "sources is %d; with %d variables it must be from 1 to %d", o->sources,
@@ -162,6 +195,11 @@ static blica_status name_model(blica_ctx *ctx, const outline *shape, blica_model
   model->variables = model->segments = NULL;
   TRY(bl_copy_texts(ctx, shape->n, (const char *const *)shape->variables, &model->variables));
   TRY(bl_copy_texts(ctx, shape->u, (const char *const *)shape->segments, &model->segments));
+  if (shape->coding) {
+    blica_coding *coding;
+    TRY(bl_coding_copy(ctx, shape->coding, &coding));
+    TRY(bl_model_set_coding(ctx, model, coding));
+  }
 done:
   return status;
 }
@@ -169,7 +207,7 @@ done:
 static void begin_model(const bl_problem *p, blica_model *model) {
   for (int s = 0; s < model->u; s++) model->samples[s] = p->cor ? p->cor->samples[s] : p->counts->samples[s];
   if (p->cor)
-    memcpy(model->thresholds, p->cor->thresholds, (size_t)model->n * model->u * sizeof(double));
+    memcpy(model->thresholds, p->cor->thresholds, (size_t)model->planes * (size_t)model->u * sizeof(double));
   else
     bl_thresholds(p->counts, model->thresholds);
   memcpy(model->method, p->options->method, sizeof model->method);
@@ -198,7 +236,7 @@ static blica_status check_model(blica_ctx *ctx, const blica_model *m, const bl_c
   const size_t n = (size_t)m->n, k = (size_t)m->k, u = (size_t)m->u;
   const struct blica_encoder *e = m->encoder;
   bool fine = all_finite(m->mixing, n * k) && all_finite(m->variances, k * u) && all_finite(m->means, k * u) &&
-              all_finite(m->cuts, n);
+              all_finite(m->cuts, (size_t)m->planes);
   for (size_t i = 0; i < k * u && fine; i++) fine = m->variances[i] >= 0;
   if (e)
     fine = fine && all_finite(e->mean_bias, k) && all_finite(e->mean_weight, k * (n + u)) &&
@@ -228,7 +266,8 @@ static blica_status run_fit(blica_ctx *ctx, const blica_input *input, blica_coun
   resolved = resolve(options, estimator);
   const bl_purpose purpose = bl_method_purpose(&resolved);
   st.problem.options = &resolved;
-  st.problem.keep = input->cor ? BL_KEEP_ALL : bl_place(ctx, &purpose, shape.n, shape.u);
+  st.problem.keep =
+      input->cor || bl_coding_ordinal(shape.coding) ? BL_KEEP_ALL : bl_place(ctx, &purpose, shape.n, shape.u);
   st.problem.deadline = begun + options->max_seconds;
   TRY(bl_resume_open(ctx, &resolved, st.problem.deadline, &checkpoint));
   st.problem.stage.checkpoint = checkpoint;
@@ -254,6 +293,7 @@ done:
   if (status == BLICA_OK || status == BLICA_ERR_INTERRUPTED) bl_checkpoint_flush(ctx, checkpoint);
   bl_checkpoint_free(checkpoint);
   bl_blas_release();
+  bl_coding_free(shape.coding);
   blica_model_free(model);
   blica_counts_free(st.counts);
   blica_cor_free(st.cor);

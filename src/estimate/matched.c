@@ -10,6 +10,7 @@
 
 #include "base/share.h"
 #include "cor/cor.h"
+#include "data/coding.h"
 #include "estimate/corfit.h"
 #include "estimate/estimate.h"
 #include "estimate/sgauss.h"
@@ -549,11 +550,20 @@ done:
   return status;
 }
 
-/* Variance that dichotomising adds. Exact counts carry it as well: it is a property of binary data, and the minimum
- * does not depend on it. */
-static double item_noise(double threshold) {
-  double density = bl_phi_density(threshold);
-  return bl_phi_cdf(threshold) * bl_phi_cdf(-threshold) / (density * density) - 1;
+/* What coarsening adds to the variance 1 of q_i: 1/I - 1, I = sum_l (phi(t_l) - phi(t_(l+1)))^2 / p_l the share of the
+ * variance that its best score of levels keeps; with two levels p(1-p)/phi(t)^2 - 1. Exact counts carry it
+ * as well: it is a property of the data, and the minimum does not depend on it. */
+static double coarseness(const blica_cor *cor, int s, int i) {
+  const double *t = cor->thresholds + (size_t)cor->planes * (size_t)s;
+  int first = bl_plane(cor->coding, i), last = bl_plane(cor->coding, i + 1);
+  double density = bl_phi_density(t[first]), kept = 0, before = 0, above = 1;
+  if (last - first == 1) return bl_phi_cdf(t[first]) * bl_phi_cdf(-t[first]) / (density * density) - 1;
+  for (int p = first; p <= last; p++) {
+    double now = p < last ? bl_phi_density(t[p]) : 0, share = p < last ? bl_phi_cdf(t[p]) : 0;
+    if (above - share > 1e-12) kept += (now - before) * (now - before) / (above - share);
+    before = now, above = share;
+  }
+  return 1 / kept - 1;
 }
 
 /* Eight segments in lanes; those without a segment hold the identity, with some noise. */
@@ -564,7 +574,7 @@ static void fill_lanes(const blica_cor *cor, int s, double *matrix, bl_corfit_da
   if (!padding) blica_cor_matrix(cor, s, matrix);
   for (size_t i = 0; i < n * n; i++) c[i * BL_LANES] = padding ? i % (n + 1) == 0 : matrix[i];
   for (size_t i = 0; i < n; i++) {
-    own[i * BL_LANES] = padding ? item_noise(0) : data->noise[i + n * (size_t)s];
+    own[i * BL_LANES] = padding ? 1 : data->noise[i + n * (size_t)s];
     c[i * (n + 1) * BL_LANES] += own[i * BL_LANES];
   }
 }
@@ -579,7 +589,7 @@ blica_status bl_corfit_matched_data(blica_ctx *ctx, const blica_cor *cor, bl_cor
   data->work = data->lanes ? bl_corfit_lanes_work(cor->n, data->k) : bl_corfit_matched_work(cor->n, data->k);
   TRY(bl_share_make(ctx, cor->u, bl_sgauss_groups(data->n, data->k, data->u), &data->share));
   TRY(bl_alloc(ctx, n * (size_t)cor->u, &data->noise));
-  for (size_t i = 0; i < n * (size_t)cor->u; i++) data->noise[i] = item_noise(cor->thresholds[i]);
+  for (size_t i = 0; i < n * (size_t)cor->u; i++) data->noise[i] = coarseness(cor, (int)(i / n), (int)(i % n));
   if (data->lanes) { /* every rank holds all */
     TRY(bl_alloc(ctx, n * n, &matrix));
     TRY(bl_alloc(ctx, bl_mul(n * n, padded), &data->c));
@@ -643,6 +653,17 @@ done:
   return status;
 }
 
+/* What the margins of ordinal items say of their scales. */
+static blica_status scale_observations(blica_ctx *ctx, const bl_problem *problem, bl_corfit_data *data) {
+  const blica_cor *cor = problem->cor;
+  const size_t count = (size_t)cor->n * (size_t)cor->u;
+  blica_status status = bl_alloc(ctx, count, &data->scale_precision);
+  for (size_t i = 0; status == BLICA_OK && i < count; i++)
+    data->scale_precision[i] = problem->options->weight / (cor->log_scale_se[i] * cor->log_scale_se[i]);
+  data->log_scale = cor->log_scale;
+  return status;
+}
+
 static blica_status estimate(blica_ctx *ctx, const bl_problem *problem, bool average, blica_model *model) {
   blica_status status;
   double *weight = NULL, *shares = NULL, *tails = NULL, constant = 0;
@@ -655,6 +676,7 @@ static blica_status estimate(blica_ctx *ctx, const bl_problem *problem, bool ave
   tables.thresholds = problem->cor->thresholds;
   if (problem->counts && bl_corfit_is_rare(problem->cor))
     TRY(add_tables(ctx, problem, weight, &tables, &data, &shares, &tails));
+  if (problem->cor->log_scale) TRY(scale_observations(ctx, problem, &data));
   for (int s = 0; s < model->u; s++) constant -= 0.5 * weight[s] * model->n * log(6.283185307179586477);
   TRY(run_all(ctx, problem, &data, constant, model));
 done:
@@ -662,6 +684,7 @@ done:
   bl_free(shares);
   bl_free(tails);
   bl_corfit_matched_free(&data);
+  bl_free(data.scale_precision);
   return status;
 }
 

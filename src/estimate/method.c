@@ -19,8 +19,12 @@ enum { METHODS = sizeof methods / sizeof *methods };
 
 /* In the same order. */
 static const bl_estimator estimators[METHODS] = {
-    {.method = &methods[0], .estimate = bl_estimate_blica, .wants_cor = true, .parts = true},
-    {.method = &methods[1], .estimate = bl_estimate_matched, .keeps_counts = bl_corfit_is_rare, .wants_cor = true},
+    {.method = &methods[0], .estimate = bl_estimate_blica, .wants_cor = true, .parts = true, .levels = true},
+    {.method = &methods[1],
+     .estimate = bl_estimate_matched,
+     .keeps_counts = bl_corfit_is_rare,
+     .wants_cor = true,
+     .levels = true},
     {.method = &methods[2], .estimate = bl_estimate_pairwise, .wants_counts = true, .wants_cor = true},
     {.method = &methods[3], .estimate = bl_estimate_mle, .wants_counts = true, .wants_cor = true},
     {.method = &methods[4], .estimate = bl_estimate_ivae, .wants_counts = true, .max_iterations = 1000},

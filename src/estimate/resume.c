@@ -145,7 +145,7 @@ static uint64_t digest_counts(const blica_counts *c, int s) {
 }
 
 static uint64_t digest_cor(const blica_cor *c, int s) {
-  size_t n = (size_t)c->n, pairs = (size_t)c->pairs;
+  size_t n = (size_t)c->planes, pairs = (size_t)c->pairs;
   uint64_t digest = bl_digest(0, c->thresholds + n * (size_t)s, n * sizeof(double));
   return bl_digest(digest, c->rho + pairs * (size_t)(s - bl_cor_first(c)), pairs * sizeof(double));
 }

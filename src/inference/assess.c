@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/option.h"
+#include "data/coding.h"
 #include "inference/align.h"
 #include "inference/axes.h"
 #include "inference/bootstrap.h"
@@ -243,6 +244,9 @@ blica_status blica_assess(blica_ctx *ctx, const blica_model *model, const blica_
   if (!ctx) return BLICA_ERR_ARGUMENT;
   if (!model || !data || !given || !out)
     return bl_fail(ctx, BLICA_ERR_ARGUMENT, "blica_assess needs a model, data, options and a place for the result");
+  if (bl_coding_ordinal(model->coding))
+    return bl_fail(ctx, BLICA_ERR_DATA,
+                   "assess: the model has items with more than two levels, which it cannot assess");
   bl_poll_reset(ctx);
   TRY(bl_options_take(ctx, "blica_assess_options", given, &own, sizeof own));
   TRY(check(ctx, model, options));

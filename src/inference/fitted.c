@@ -100,6 +100,9 @@ blica_status blica_fitted(blica_ctx *ctx, const blica_model *model, const blica_
   if (out) *out = NULL;
   if (!ctx) return BLICA_ERR_ARGUMENT;
   if (!model || !out) return bl_fail(ctx, BLICA_ERR_ARGUMENT, "blica_fitted needs a model and a place for the result");
+  if (bl_coding_ordinal(model->coding))
+    return bl_fail(ctx, BLICA_ERR_DATA,
+                   "fitted values: the model has items with more than two levels, which have none");
   TRY(create(ctx, model, counts != NULL, &f));
   TRY(bl_alloc(ctx, (size_t)model->n, &scale));
   TRY(bl_alloc(ctx, (size_t)model->n, &threshold));

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "data/coding.h"
 #include "likelihood/likelihood.h"
 #include "num/grid.h"
 #include "num/mvn.h"
@@ -27,6 +28,10 @@ static blica_status check_model(blica_ctx *ctx, const blica_model *model) {
         return bl_fail(ctx, BLICA_ERR_DATA, "the model's mean of source %d in segment '%s' is %g; it must be finite",
                        j + 1, model->segments[s], m);
     }
+  if (bl_coding_ordinal(model->coding))
+    return bl_fail(
+        ctx, BLICA_ERR_DATA,
+        "the model has items with more than two levels, whose rows' likelihood and sources are not computed");
   for (int i = 0; i < model->n; i++)
     if (!isfinite(model->cuts[i]))
       return bl_fail(ctx, BLICA_ERR_DATA, "the model's cut of variable '%s' is %g; it must be finite",
@@ -40,20 +45,18 @@ static blica_status check_model(blica_ctx *ctx, const blica_model *model) {
   return BLICA_OK;
 }
 
-blica_status bl_likelihood_match(blica_ctx *ctx, const blica_model *model, const blica_data *data, bool segments,
-                                 int *variable, int *segment) {
-  blica_status status = check_model(ctx, model);
-  if (status != BLICA_OK) return status;
+static blica_status match(blica_ctx *ctx, const blica_model *model, char **columns, const blica_data *data,
+                          bool segments, int *variable, int *segment) {
   for (int i = 0; i < model->n; i++) {
-    variable[i] = find(model->variables[i], data->n, data->variables);
+    variable[i] = find(columns[i], data->n, data->variables);
     if (variable[i] < 0)
       return bl_fail(ctx, BLICA_ERR_DATA,
                      "the model's variable '%s' is not in the data, whose %d variables are '%s'%s; "
                      "variables are matched by name",
-                     model->variables[i], data->n, data->variables[0], data->n > 1 ? ", ..." : "");
+                     columns[i], data->n, data->variables[0], data->n > 1 ? ", ..." : "");
   }
   for (int i = 0; i < data->n; i++)
-    if (find(data->variables[i], model->n, model->variables) < 0)
+    if (find(data->variables[i], model->n, columns) < 0)
       return bl_fail(ctx, BLICA_ERR_DATA,
                      "the data's variable '%s' is not in the model; leave it out, or fit the model again",
                      data->variables[i]);
@@ -66,6 +69,18 @@ blica_status bl_likelihood_match(blica_ctx *ctx, const blica_model *model, const
                      data->segments[s], model->u, model->segments[0], model->u > 1 ? ", ..." : "");
   }
   return BLICA_OK;
+}
+
+blica_status bl_likelihood_match(blica_ctx *ctx, const blica_model *model, const blica_data *data, bool segments,
+                                 int *variable, int *segment) {
+  blica_status status;
+  char **columns = NULL;
+  TRY(check_model(ctx, model));
+  if (model->coding) TRY(bl_coding_columns(ctx, model->coding, &columns));
+  TRY(match(ctx, model, columns ? columns : model->variables, data, segments, variable, segment));
+done:
+  bl_free_texts(columns, model->n);
+  return status;
 }
 
 enum {

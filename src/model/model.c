@@ -41,7 +41,7 @@ blica_status blica_model_create(blica_ctx *ctx, int n, int k, int u, blica_model
     return bl_fail(ctx, BLICA_ERR_ARGUMENT,
                    "a model of %d variables, %d sources and %d segments cannot be: each must be at least 1", n, k, u);
   TRY(bl_alloc(ctx, 1, &model));
-  model->n = n;
+  model->n = model->planes = n;
   model->k = k;
   model->u = u;
   model->link = 0.39269908169872414; /* pi/8 */
@@ -62,8 +62,23 @@ done:
   return status;
 }
 
+blica_status bl_model_set_coding(blica_ctx *ctx, blica_model *m, blica_coding *coding) {
+  blica_status status;
+  bl_coding_free(m->coding);
+  m->coding = coding;
+  m->planes = bl_plane(coding, m->n);
+  bl_free(m->cuts);
+  bl_free(m->thresholds);
+  m->cuts = m->thresholds = NULL;
+  TRY(bl_alloc(ctx, (size_t)m->planes, &m->cuts));
+  TRY(bl_alloc(ctx, bl_mul((size_t)m->planes, (size_t)m->u), &m->thresholds));
+done:
+  return status;
+}
+
 void blica_model_free(blica_model *model) {
   if (!model) return;
+  bl_coding_free(model->coding);
   bl_free(model->mixing);
   bl_free(model->variances);
   bl_free(model->means);
@@ -172,7 +187,9 @@ void bl_model_center(blica_model *m) {
     for (int s = 0; s < m->u; s++)
       mean += m->means[j + (size_t)s * m->k] * (total > 0 ? m->samples[s] / total : 1.0 / m->u);
     for (int s = 0; s < m->u; s++) m->means[j + (size_t)s * m->k] -= mean;
-    for (int i = 0; i < m->n; i++) m->cuts[i] -= sqrt(m->link) * m->mixing[i + (size_t)j * m->n] * mean;
+    for (int i = 0; i < m->n; i++)
+      for (int p = bl_plane(m->coding, i); p < bl_plane(m->coding, i + 1); p++)
+        m->cuts[p] -= sqrt(m->link) * m->mixing[i + (size_t)j * m->n] * mean;
   }
 }
 
@@ -207,6 +224,7 @@ void bl_model_margins(const blica_model *m, int s, double *diagonal, double *thr
     }
     double m_ii = 1 + m->link * variance;
     if (diagonal) diagonal[i] = m_ii;
-    if (threshold) threshold[i] = (sqrt(m->link) * mean - m->cuts[i]) / sqrt(m_ii);
+    for (int p = bl_plane(m->coding, i); threshold && p < bl_plane(m->coding, i + 1); p++)
+      threshold[p] = (sqrt(m->link) * mean - m->cuts[p]) / sqrt(m_ii);
   }
 }

@@ -2,7 +2,7 @@
 #ifndef BL_MODEL_H
 #define BL_MODEL_H
 
-#include "base/base.h"
+#include "data/coding.h"
 
 /* Amortised posterior of method ivae: given row x of segment s the sources have mean
  * Wm [x; onehot(s)] + bm and log-variance Wl [x; onehot(s)] + bl. */
@@ -21,6 +21,10 @@ void bl_encoder_free(struct blica_encoder *encoder);
  * finite keeps its scale. */
 blica_status bl_model_canonical(blica_ctx *ctx, blica_model *model);
 
+/* Gives the items these levels; the coding is taken over, and cuts and thresholds begin as zeros, one for each of its
+ * columns. */
+blica_status bl_model_set_coding(blica_ctx *ctx, blica_model *model, blica_coding *coding);
+
 /* Moves the sources' average mean over segments, weighted by samples, into the cuts; no probability changes. */
 void bl_model_center(blica_model *model);
 
@@ -28,7 +32,7 @@ void bl_model_center(blica_model *model);
 blica_status bl_solve_means(blica_ctx *ctx, blica_model *model, bool cuts);
 
 /* What the model says of segment s: the diagonal of M = I + c A V A' and the thresholds
- * (sqrt(c) (A mu)_i - cut_i) / sqrt(M_ii). Either output may be NULL. */
-void bl_model_margins(const blica_model *model, int s, double *diagonal /* [n] */, double *threshold /* [n] */);
+ * (sqrt(c) (A mu)_i - cut_il) / sqrt(M_ii). Either output may be NULL. */
+void bl_model_margins(const blica_model *model, int s, double *diagonal /* [n] */, double *threshold /* [planes] */);
 
 #endif

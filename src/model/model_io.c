@@ -161,6 +161,30 @@ static void write_encoder(FILE *f, const blica_model *m) {
   putc('}', f);
 }
 
+/* Levels, lowest first, and cuts of every item. */
+static void write_items(FILE *f, const blica_model *m) {
+  fputs(",\n\"levels\":[", f);
+  for (int i = 0; i < m->n; i++) {
+    int count = bl_plane(m->coding, i + 1) - bl_plane(m->coding, i) + 1;
+    fputs(i ? ",[" : "[", f);
+    for (int l = 0; l < count; l++) {
+      if (l) putc(',', f);
+      if (m->coding)
+        bl_json_text(f, m->coding->labels[m->coding->first[i] + i + l]);
+      else
+        fprintf(f, "\"%d\"", l);
+    }
+    putc(']', f);
+  }
+  fputs("],\n\"cuts\":[", f);
+  for (int i = 0; i < m->n; i++) {
+    int first = bl_plane(m->coding, i);
+    fputs(i ? ",\n " : "\n ", f);
+    write_vector(f, (size_t)(bl_plane(m->coding, i + 1) - first), m->cuts + first, 1);
+  }
+  putc(']', f);
+}
+
 static void write_model(FILE *f, const blica_model *m) {
   size_t n = (size_t)m->n, k = (size_t)m->k, u = (size_t)m->u;
   fputs("{\"format\":\"blica-model\",\"version\":2,\n\"method\":", f);
@@ -174,8 +198,8 @@ static void write_model(FILE *f, const blica_model *m) {
   write_matrix(f, "mixing", n, k, m->mixing, 1, n);
   write_matrix(f, "variances", u, k, m->variances, k, 1);
   write_matrix(f, "means", u, k, m->means, k, 1);
-  write_matrix(f, "cuts", n, 1, m->cuts, 1, 1);
-  write_matrix(f, "thresholds", u, n, m->thresholds, n, 1);
+  write_items(f, m);
+  write_matrix(f, "thresholds", u, (size_t)m->planes, m->thresholds, (size_t)m->planes, 1);
   if (m->fit.n_starts > 0) write_fit(f, m);
   if (m->encoder) write_encoder(f, m);
   fputs("}\n", f);

@@ -362,17 +362,69 @@ static blica_status check_shapes(const reader *r, const json_t *root, size_t n, 
   TRY(expect_shape(r, "mixing", json_object_get(root, "mixing"), n, k));
   TRY(expect_shape(r, "variances", json_object_get(root, "variances"), u, k));
   TRY(expect_shape(r, "means", json_object_get(root, "means"), u, k));
-  if (json_object_get(root, "cuts")) TRY(expect_shape(r, "cuts", json_object_get(root, "cuts"), n, 1));
-  if (json_object_get(root, "thresholds"))
-    TRY(expect_shape(r, "thresholds", json_object_get(root, "thresholds"), u, n));
+  if (json_object_get(root, "thresholds")) TRY(expect_array(r, "thresholds", json_object_get(root, "thresholds"), u));
 done:
+  return status;
+}
+
+/* The items' levels: what they are called, lowest first. All 0 and 1 is no coding. */
+static blica_status read_levels(const reader *r, const json_t *value, blica_model *m) {
+  blica_status status;
+  int *levels = NULL, total = 0;
+  char **labels = NULL;
+  blica_coding *coding = NULL;
+  bool plain = true;
+  TRY(expect_array(r, "levels", value, (size_t)m->n));
+  TRY(bl_alloc(r->ctx, (size_t)m->n, &levels));
+  for (int i = 0; i < m->n; i++) {
+    const json_t *own = json_array_get(value, (size_t)i);
+    size_t count = json_array_size(own);
+    if (!json_is_array(own) || count < 2 || count > BL_MOST_LEVELS) {
+      status = BAD(r, "levels[%d] is %s of %zu elements; an item has from 2 to %d levels", i, type_name(own), count,
+                   BL_MOST_LEVELS);
+      goto done;
+    }
+    TRY(bl_resize(r->ctx, (size_t)total, (size_t)total + count, &labels));
+    memset(labels + total, 0, count * sizeof *labels);
+    levels[i] = (int)count;
+    char where[64];
+    snprintf(where, sizeof where, "levels[%d]", i);
+    char **at = labels + total;
+    total += (int)count;
+    TRY(read_texts(r, where, own, (int)count, at));
+    plain &= count == 2 && strcmp(at[0], "0") == 0 && strcmp(at[1], "1") == 0;
+  }
+  if (plain) goto done;
+  status =
+      bl_coding_make(r->ctx, m->n, (const char *const *)m->variables, levels, (const char *const *)labels, &coding);
+  if (status == BLICA_ERR_DATA)
+    status = bl_fail(r->ctx, BLICA_ERR_FORMAT, "model '%s': levels cannot be used", r->path);
+  TRY(status);
+  TRY(bl_model_set_coding(r->ctx, m, coding));
+done:
+  bl_free_texts(labels, total);
+  bl_free(levels);
+  return status;
+}
+
+static blica_status read_cuts(const reader *r, const json_t *value, blica_model *m) {
+  blica_status status = expect_array(r, "cuts", value, (size_t)m->n);
+  for (int i = 0; status == BLICA_OK && i < m->n; i++) {
+    char where[64];
+    int first = bl_plane(m->coding, i);
+    snprintf(where, sizeof where, "cuts[%d]", i);
+    status = read_vector(r, where, json_array_get(value, (size_t)i), (size_t)(bl_plane(m->coding, i + 1) - first),
+                         FINITE, m->cuts + first, 1);
+    for (int p = first + 1; status == BLICA_OK && p < bl_plane(m->coding, i + 1); p++)
+      if (!(m->cuts[p] > m->cuts[p - 1])) status = BAD(r, "%s: cuts must grow from level to level", where);
+  }
   return status;
 }
 
 /* What may be missing: rows count the same in every segment, cuts are 0, thresholds are what the model says. */
 static blica_status read_defaulted(const reader *r, const json_t *root, blica_model *m) {
   blica_status status = BLICA_OK;
-  size_t n = (size_t)m->n, u = (size_t)m->u;
+  size_t u = (size_t)m->u, planes = (size_t)m->planes;
   const json_t *link = json_object_get(root, "link"), *samples = json_object_get(root, "samples"),
                *cuts = json_object_get(root, "cuts"), *thresholds = json_object_get(root, "thresholds"),
                *method = json_object_get(root, "method");
@@ -380,12 +432,12 @@ static blica_status read_defaulted(const reader *r, const json_t *root, blica_mo
   for (size_t s = 0; s < u; s++) m->samples[s] = 1;
   if (link) TRY(read_number(r, "link", link, POSITIVE, &m->link));
   if (samples) TRY(read_vector(r, "samples", samples, u, NOT_NEGATIVE, m->samples, 1));
-  if (cuts) TRY(read_matrix(r, "cuts", cuts, n, 1, FINITE, m->cuts, 1, 1));
+  if (cuts) TRY(read_cuts(r, cuts, m));
   if (method) TRY(read_name(r, "method", method, m->method, sizeof m->method));
   if (thresholds)
-    TRY(read_matrix(r, "thresholds", thresholds, u, n, ANY, m->thresholds, n, 1));
+    TRY(read_matrix(r, "thresholds", thresholds, u, planes, ANY, m->thresholds, planes, 1));
   else
-    for (int s = 0; s < m->u; s++) bl_model_margins(m, s, NULL, m->thresholds + (size_t)s * n);
+    for (int s = 0; s < m->u; s++) bl_model_margins(m, s, NULL, m->thresholds + (size_t)s * planes);
 done:
   return status;
 }
@@ -404,6 +456,7 @@ static blica_status read_model(const reader *r, const json_t *root, blica_model 
   TRY(read_matrix(r, "means", json_object_get(root, "means"), u, k, FINITE, m->means, k, 1));
   TRY(read_texts(r, "variables", json_object_get(root, "variables"), m->n, m->variables));
   TRY(read_texts(r, "segments", json_object_get(root, "segments"), m->u, m->segments));
+  if (json_object_get(root, "levels")) TRY(read_levels(r, json_object_get(root, "levels"), m));
   TRY(read_defaulted(r, root, m));
   if (json_object_get(root, "fit")) TRY(read_fit(r, json_object_get(root, "fit"), m));
   if (json_object_get(root, "encoder")) TRY(read_encoder(r, json_object_get(root, "encoder"), m));

@@ -137,6 +137,45 @@ static blica_status check_options(blica_ctx *ctx, const blica_simulate_options *
   return BLICA_OK;
 }
 
+/* Levels 0, 1, ... of all items. */
+static blica_status same_levels(blica_ctx *ctx, int count, blica_model *m) {
+  blica_status status;
+  blica_coding *coding;
+  int *levels = NULL;
+  TRY(bl_alloc(ctx, (size_t)m->n, &levels));
+  for (int i = 0; i < m->n; i++) levels[i] = count;
+  TRY(bl_coding_make(ctx, m->n, (const char *const *)m->variables, levels, NULL, &coding));
+  TRY(bl_model_set_coding(ctx, m, coding));
+done:
+  bl_free(levels);
+  return status;
+}
+
+/* Quantiles of a normal distribution of the latent variable's mean variance, plus the item's intercept. */
+static blica_status draw_cuts(blica_ctx *ctx, const blica_simulate_options *o, blica_model *m) {
+  blica_status status = BLICA_OK;
+  bl_rng rng = bl_rng_make(o->seed, stream_of(DRAW_CUTS, 0, 0));
+  double *diagonal = NULL, *variance = NULL;
+  if (o->levels > 2) TRY(same_levels(ctx, o->levels, m));
+  TRY(bl_alloc(ctx, (size_t)m->n, &diagonal));
+  TRY(bl_alloc(ctx, (size_t)m->n, &variance));
+  for (int s = 0; s < m->u; s++) {
+    bl_model_margins(m, s, diagonal, NULL);
+    for (int i = 0; i < m->n; i++) variance[i] += diagonal[i] / m->u;
+  }
+  for (int i = 0; i < m->n; i++) {
+    double intercept = o->intercepts > 0 ? o->intercepts * bl_rng_normal(&rng) : 0;
+    for (int l = 1; l < o->levels; l++)
+      m->cuts[bl_plane(m->coding, i) + l - 1] =
+          intercept + (o->levels > 2 ? sqrt(variance[i]) * bl_phi_quantile((double)l / o->levels) : 0);
+  }
+  if (o->intercepts > 0 || o->levels > 2) bl_model_center(m);
+done:
+  bl_free(diagonal);
+  bl_free(variance);
+  return status;
+}
+
 static blica_status draw_model(blica_ctx *ctx, const blica_simulate_options *o, blica_model **out) {
   blica_status status;
   TRY(blica_model_create(ctx, o->variables, o->sources, o->segments, out));
@@ -155,12 +194,8 @@ static blica_status draw_model(blica_ctx *ctx, const blica_simulate_options *o, 
     }
   }
   TRY(bl_model_canonical(ctx, m));
-  if (o->intercepts > 0) {
-    bl_rng rng = bl_rng_make(o->seed, stream_of(DRAW_CUTS, 0, 0));
-    for (int i = 0; i < m->n; i++) m->cuts[i] = o->intercepts * bl_rng_normal(&rng);
-    bl_model_center(m);
-  }
-  for (int s = 0; s < m->u; s++) bl_model_margins(m, s, NULL, m->thresholds + (size_t)s * (size_t)m->n);
+  TRY(draw_cuts(ctx, o, m));
+  for (int s = 0; s < m->u; s++) bl_model_margins(m, s, NULL, m->thresholds + (size_t)s * (size_t)m->planes);
 done:
   return status;
 }
@@ -198,9 +233,11 @@ static void draw_word(const rows_job *job, bl_rng *rng, int s, int64_t word, dou
       const double *zj = z + (size_t)j * WORD;
       for (int r = 0; r < rows; r++) q[r] += a * zj[r];
     }
-    uint64_t bits = 0;
-    for (int r = 0; r < rows; r++) bits |= (uint64_t)(q[r] > m->cuts[i]) << r;
-    job->data->ones[s][word + (int64_t)i * job->data->words[s]] = bits;
+    for (int p = bl_plane(m->coding, i); p < bl_plane(m->coding, i + 1); p++) {
+      uint64_t bits = 0;
+      for (int r = 0; r < rows; r++) bits |= (uint64_t)(q[r] > m->cuts[p]) << r;
+      job->data->ones[s][word + (int64_t)p * job->data->words[s]] = bits;
+    }
   }
 }
 
@@ -228,8 +265,9 @@ static blica_status empty_data(blica_ctx *ctx, const blica_model *m, int64_t *fi
   size_t u = (size_t)m->u;
   TRY(bl_alloc(ctx, 1, out));
   blica_data *d = *out;
-  d->n = m->n;
-  TRY(bl_copy_texts(ctx, m->n, (const char *const *)m->variables, &d->variables));
+  d->n = m->planes;
+  TRY(m->coding ? bl_coding_columns(ctx, m->coding, &d->variables)
+                : bl_copy_texts(ctx, m->n, (const char *const *)m->variables, &d->variables));
   TRY(bl_alloc(ctx, u, &d->samples));
   TRY(bl_alloc(ctx, u, &d->words));
   TRY(bl_alloc(ctx, u, &d->ones));
@@ -246,7 +284,7 @@ static blica_status empty_data(blica_ctx *ctx, const blica_model *m, int64_t *fi
     d->words[s] = (d->samples[s] + WORD - 1) / WORD;
     d->rows += d->samples[s];
     first[s + 1] = first[s] + (d->words[s] + WORDS - 1) / WORDS;
-    TRY(bl_alloc(ctx, bl_mul((size_t)d->words[s], (size_t)m->n), &d->ones[s]));
+    TRY(bl_alloc(ctx, bl_mul((size_t)d->words[s], (size_t)m->planes), &d->ones[s]));
   }
   TRY(bl_alloc(ctx, (size_t)d->rows, &d->row_segment));
   for (int64_t s = 0, row = 0; s < m->u; s++)
@@ -284,7 +322,8 @@ done:
 typedef struct {
   const blica_model *model;
   blica_counts *counts;
-  double *work; /* per thread [2n] */
+  int *item;    /* [planes] */
+  double *work; /* per thread [n + planes] */
 } exact_job;
 
 static double covariance(const blica_model *m, int s, int i, int j) {
@@ -301,15 +340,18 @@ static void exact_task(int64_t item, int thread, void *user) {
   const blica_model *m = job->model;
   blica_counts *c = job->counts;
   int s = (int)item;
-  double *diagonal = job->work + (size_t)thread * 2 * (size_t)m->n, *t = diagonal + m->n;
+  double *diagonal = job->work + (size_t)thread * (size_t)(m->n + m->planes), *t = diagonal + m->n;
   bl_model_margins(m, s, diagonal, t);
-  for (int j = 0; j < m->n; j++) {
-    size_t at = j + (size_t)s * (size_t)m->n;
-    c->ones[at] = m->samples[s] * bl_phi_cdf(t[j]);
+  for (int q = 0; q < m->planes; q++) {
+    size_t at = q + (size_t)s * (size_t)m->planes;
+    int j = job->item[q];
+    c->ones[at] = m->samples[s] * bl_phi_cdf(t[q]);
     c->present[at] = m->samples[s];
-    for (int i = 0; i < j; i++)
-      c->n11[blica_pair(i, j) + s * c->pairs] =
-          m->samples[s] * blica_bvn(t[i], t[j], covariance(m, s, i, j) / sqrt(diagonal[i] * diagonal[j]));
+    for (int p = 0; p < q; p++) {
+      int i = job->item[p];
+      double rho = covariance(m, s, i, j) / sqrt(diagonal[i] * diagonal[j]);
+      c->n11[blica_pair(p, q) + s * c->pairs] = i == j ? c->ones[at] : m->samples[s] * blica_bvn(t[p], t[q], rho);
+    }
   }
 }
 
@@ -317,9 +359,14 @@ blica_status blica_simulate_exact(blica_ctx *ctx, const blica_model *model, blic
   BL_NEED_OUT(ctx, out, model);
   blica_status status;
   exact_job job = {.model = model};
-  TRY(bl_counts_create(ctx, model->n, model->u, true, (const char *const *)model->variables,
+  char **columns = NULL;
+  if (model->coding) TRY(bl_coding_columns(ctx, model->coding, &columns));
+  TRY(bl_counts_create(ctx, model->planes, model->u, true, (const char *const *)(columns ? columns : model->variables),
                        (const char *const *)model->segments, &job.counts));
-  TRY(bl_alloc(ctx, bl_mul(2 * (size_t)model->n, (size_t)bl_max_threads(ctx)), &job.work));
+  TRY(bl_alloc(ctx, (size_t)model->planes, &job.item));
+  for (int i = 0; i < model->n; i++)
+    for (int p = bl_plane(model->coding, i); p < bl_plane(model->coding, i + 1); p++) job.item[p] = i;
+  TRY(bl_alloc(ctx, bl_mul((size_t)(model->n + model->planes), (size_t)bl_max_threads(ctx)), &job.work));
   for (int s = 0; s < model->u; s++) {
     if (!(model->samples[s] > 0 && isfinite(model->samples[s])))
       FAIL(ctx, BLICA_ERR_ARGUMENT, "segment %d ('%s') has %g samples; exact counts need a nominal number above 0",
@@ -331,7 +378,9 @@ blica_status blica_simulate_exact(blica_ctx *ctx, const blica_model *model, blic
   *out = job.counts;
   job.counts = NULL;
 done:
+  bl_free_texts(columns, model->planes);
   blica_counts_free(job.counts);
+  bl_free(job.item);
   bl_free(job.work);
   return status;
 }

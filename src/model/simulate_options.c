@@ -20,6 +20,8 @@ static const blica_option simulate_table[] = {
     BL_ROW(SIM(mean_range), BLICA_OPT_REAL, "0.5", 0, 1e6, NULL, "R", "Means of the sources are uniform in (-R, R)."),
     BL_ROW(SIM(intercepts), BLICA_OPT_REAL, "0", 0, 1e6, NULL, "SD",
            "Standard deviation of the items' thresholds, which are normal; 0 is the paper's model."),
+    BL_ROW(SIM(levels), BLICA_OPT_INT, "2", 2, 100, NULL, "L",
+           "Levels of every item, about equally frequent over all segments; 2 is the paper's model."),
     BL_ROW(SIM(exact), BLICA_OPT_FLAG, "no", 0, 1, NULL, NULL,
            "Exact pair probabilities (the limit of infinitely many samples) instead of rows."),
 };

@@ -4,6 +4,7 @@
  * the precision of t_is (delta method: N phi(t)^2 / (Phi(t) Phi(-t))) over M_s,ii. With k = n the means fit exactly and
  * the cuts stay 0. Else W_s^1/2 sqrt(c) A = Q_s R_s in each segment eliminates mu_s, and the cuts solve
  *     sum_s W_s^1/2 (I - Q_s Q_s') W_s^1/2 (tau + b_s) = 0,   b_is = t_is sqrt(M_s,ii),
+ * an item of L levels having L - 1 rows and cuts,
  * by conjugate gradients, whose answer is one of many: adding sqrt(c) A d to tau and d to every mu_s changes nothing
  * (bl_model_center chooses among them). Accuracy: the residual falls to 1e-12 of its first size, or stays where
  * rounding keeps it. Checked: tests/recovery/test_cuts.c recovers cuts and means from exact counts. */
@@ -22,7 +23,8 @@ enum { MOST_STEPS = 1000 };
 typedef struct {
   blica_ctx *ctx;
   blica_model *model;
-  int n, k, u;
+  int n, k, u;    /* n is the number of cuts: of rows of the system */
+  int *item;      /* [n] item of each cut */
   double *q;      /* [n,k,u] Q_s */
   double *weight; /* [n,u] W_s^1/2 */
   double *b;      /* [n,u] */
@@ -33,9 +35,9 @@ typedef struct {
 static void rows_of(system_of *z, int s) {
   const blica_model *m = z->model;
   double *weight = z->weight + (size_t)s * z->n, *b = z->b + (size_t)s * z->n;
-  bl_model_margins(m, s, b, NULL);
+  bl_model_margins(m, s, z->work, NULL);
   for (int i = 0; i < z->n; i++) {
-    double t = m->thresholds[i + (size_t)s * z->n], scale = sqrt(b[i]);
+    double t = m->thresholds[i + (size_t)s * z->n], scale = sqrt(z->work[z->item[i]]);
     double density = bl_phi_density(t) * sqrt(fmax(m->samples[s], 1.0));
     weight[i] = z->k == z->n ? 1 : density / sqrt(bl_phi_cdf(t) * bl_phi_cdf(-t)) / scale;
     b[i] = t * scale;
@@ -50,7 +52,7 @@ static blica_status means_of(system_of *z, int s, double *a /* [n,k] */, double 
   memset(pivots, 0, sizeof *pivots * (size_t)z->k);
   for (int i = 0; i < z->n; i++) {
     right[i] = weight[i] * (b[i] + m->cuts[i]) / sqrt(m->link);
-    for (int j = 0; j < z->k; j++) a[i + (size_t)j * z->n] = weight[i] * m->mixing[i + (size_t)j * z->n];
+    for (int j = 0; j < z->k; j++) a[i + (size_t)j * z->n] = weight[i] * m->mixing[z->item[i] + (size_t)j * m->n];
   }
   errno = 0;
   if (LAPACKE_dgelsy(LAPACK_COL_MAJOR, z->n, z->k, 1, a, z->n, right, z->n, pivots, 1e-12, &rank) != 0)
@@ -66,7 +68,7 @@ static blica_status factor(system_of *z, int s) {
   double *q = z->q + (size_t)s * z->n * z->k;
   for (int j = 0; j < z->k; j++)
     for (int i = 0; i < z->n; i++)
-      q[i + (size_t)j * z->n] = z->weight[i + (size_t)s * z->n] * m->mixing[i + (size_t)j * z->n];
+      q[i + (size_t)j * z->n] = z->weight[i + (size_t)s * z->n] * m->mixing[z->item[i] + (size_t)j * m->n];
   errno = 0;
   if (LAPACKE_dgeqrf(LAPACK_COL_MAJOR, z->n, z->k, q, z->n, z->work) != 0 ||
       LAPACKE_dorgqr(LAPACK_COL_MAJOR, z->n, z->k, z->k, q, z->n, z->work) != 0)
@@ -129,11 +131,14 @@ done:
 
 blica_status bl_solve_means(blica_ctx *ctx, blica_model *model, bool cuts) {
   blica_status status;
-  const size_t n = (size_t)model->n, k = (size_t)model->k, u = (size_t)model->u;
-  system_of z = {.ctx = ctx, .model = model, .n = model->n, .k = model->k, .u = model->u};
+  const size_t n = (size_t)model->planes, k = (size_t)model->k, u = (size_t)model->u;
+  system_of z = {.ctx = ctx, .model = model, .n = model->planes, .k = model->k, .u = model->u};
   double *a = NULL;
   lapack_int *pivots = NULL;
-  cuts = cuts && k < n;
+  cuts = (cuts && k < n) || n > (size_t)model->n; /* levels need cuts of their own */
+  TRY(bl_alloc(ctx, n, &z.item));
+  for (int i = 0; i < model->n; i++)
+    for (int p = bl_plane(model->coding, i); p < bl_plane(model->coding, i + 1); p++) z.item[p] = i;
   TRY(bl_alloc(ctx, bl_mul(n, u), &z.weight));
   TRY(bl_alloc(ctx, bl_mul(n, u), &z.b));
   TRY(bl_alloc(ctx, n + k, &z.work));
@@ -145,8 +150,12 @@ blica_status bl_solve_means(blica_ctx *ctx, blica_model *model, bool cuts) {
     if (cuts) TRY(factor(&z, s));
   }
   if (cuts) TRY(solve_cuts(&z));
+  for (int c = 1; c < z.n;
+       c++) /* where hardly anybody has a level, least squares may put its cuts the wrong way round */
+    if (z.item[c] == z.item[c - 1]) model->cuts[c] = fmax(model->cuts[c], model->cuts[c - 1] + 1e-6);
   for (int s = 0; s < model->u; s++) TRY(means_of(&z, s, a, a + n * k, pivots));
 done:
+  bl_free(z.item);
   bl_free(z.weight);
   bl_free(z.b);
   bl_free(z.work);

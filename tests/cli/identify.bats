@@ -40,5 +40,5 @@ assert r["identified"] is True and r["rank"] == r["parameters"] == 6 * 6 + 20 * 
   says "missing.json"
   echo '{}' >empty.json
   run_code 3 identify empty.json
-  says "format"
+  says "mixing is missing"
 }

@@ -125,7 +125,7 @@ same_fit() {
   gzip -k mixed.csv
   same_fit "3" mixed.csv.gz --method blica --sources 20 --starts 1 --max-iterations 4
   awk -F, -v OFS=, 'NR > 1 { for (i = 1; i < NF; i++) $i = $i == "NA" ? "" : $i == 1 ? "no" : "yes" } { print }' mixed.csv >words.csv
-  same_fit "3" words.csv --levels --method blica --sources 20 --starts 1 --max-iterations 4
+  same_fit "3" words.csv --levels any --method blica --sources 20 --starts 1 --max-iterations 4
   # counts of all, of which each rank takes its own
   "$BLICA" count mixed.csv --out counts.npz --quiet
   same_fit "2 4" counts.npz --method blica --sources 20 --starts 1 --max-iterations 8

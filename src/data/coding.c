@@ -1,0 +1,184 @@
+/* coding.c - codings from names and names from codings (coding.h has the form). */
+#include "data/coding.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void bl_coding_free(blica_coding *c) {
+  if (!c) return;
+  if (c->first) bl_free_texts(c->labels, c->first[c->items] + c->items);
+  bl_free_texts(c->names, c->items);
+  bl_free(c->first);
+  bl_free(c);
+}
+
+static blica_status check_label(blica_ctx *ctx, const char *item, const char *label) {
+  if (!*label || strpbrk(label, "<[]"))
+    return bl_fail(ctx, BLICA_ERR_DATA, "item '%s': a level is '%s'; levels must not be empty nor contain <, [ or ]",
+                   item, label);
+  return BLICA_OK;
+}
+
+static blica_status set_labels(blica_ctx *ctx, blica_coding *c, const char *const *labels) {
+  blica_status status = BLICA_OK;
+  TRY(bl_alloc(ctx, (size_t)(c->first[c->items] + c->items), &c->labels));
+  for (int i = 0, at = 0; i < c->items; i++)
+    for (int l = 0; l <= c->first[i + 1] - c->first[i]; l++, at++) {
+      char number[16];
+      snprintf(number, sizeof number, "%d", l);
+      TRY(bl_copy_text(ctx, labels ? labels[at] : number, &c->labels[at]));
+      TRY(check_label(ctx, c->names[i], c->labels[at]));
+      for (int before = c->first[i] + i; before < at; before++)
+        if (strcmp(c->labels[before], c->labels[at]) == 0)
+          FAIL(ctx, BLICA_ERR_DATA, "item '%s': the level '%s' is there twice", c->names[i], c->labels[at]);
+    }
+done:
+  return status;
+}
+
+blica_status bl_coding_make(blica_ctx *ctx, int items, const char *const *names, const int *levels,
+                            const char *const *labels, blica_coding **out) {
+  blica_status status;
+  blica_coding *c = NULL;
+  *out = NULL;
+  TRY(bl_alloc(ctx, 1, &c));
+  TRY(bl_copy_texts(ctx, items, names, &c->names));
+  TRY(bl_alloc(ctx, (size_t)items + 1, &c->first));
+  for (int i = 0; i < items; i++) {
+    if (levels[i] < 2 || levels[i] > BL_MOST_LEVELS)
+      FAIL(ctx, BLICA_ERR_DATA, "item '%s' has %d level%s; from 2 to %d can be used", names[i], levels[i],
+           levels[i] == 1 ? "" : "s", BL_MOST_LEVELS);
+    c->first[i + 1] = c->first[i] + levels[i] - 1;
+  }
+  c->items = items;
+  TRY(set_labels(ctx, c, labels));
+  *out = c;
+  c = NULL;
+done:
+  bl_coding_free(c);
+  return status;
+}
+
+blica_status bl_coding_copy(blica_ctx *ctx, const blica_coding *from, blica_coding **out) {
+  blica_status status = BLICA_OK;
+  int *levels = NULL;
+  *out = NULL;
+  if (!from) return BLICA_OK;
+  TRY(bl_alloc(ctx, (size_t)from->items, &levels));
+  for (int i = 0; i < from->items; i++) levels[i] = from->first[i + 1] - from->first[i] + 1;
+  TRY(bl_coding_make(ctx, from->items, (const char *const *)from->names, levels, (const char *const *)from->labels,
+                     out));
+done:
+  bl_free(levels);
+  return status;
+}
+
+static bool plain(const blica_coding *c, int i) {
+  const char *const *own = (const char *const *)c->labels + c->first[i] + i;
+  return c->first[i + 1] - c->first[i] == 1 && strcmp(own[0], "0") == 0 && strcmp(own[1], "1") == 0;
+}
+
+blica_status bl_coding_columns(blica_ctx *ctx, const blica_coding *c, char ***out) {
+  blica_status status;
+  TRY(bl_alloc(ctx, (size_t)c->first[c->items], out));
+  for (int i = 0; i < c->items; i++) {
+    int count = c->first[i + 1] - c->first[i];
+    char **own = c->labels + c->first[i] + i;
+    size_t room = strlen(c->names[i]) + 16;
+    for (int l = 0; l <= count; l++) room += strlen(own[l]) + 1;
+    for (int l = 1; l <= count; l++) {
+      char **name = &(*out)[c->first[i] + l - 1], *at;
+      TRY(bl_alloc(ctx, room, name));
+      at = *name + sprintf(*name, "%s", c->names[i]);
+      if (plain(c, i)) continue;
+      for (int m = 0; m <= count; m++) at += sprintf(at, "%c%s", m ? '<' : '[', own[m]);
+      sprintf(at, "]>=%d", l);
+    }
+  }
+done:
+  return status;
+}
+
+/* The parts of a name: lengths of the item's name and of its list of labels; the column's number, 0 for a plain one. */
+static int split(const char *name, size_t *item, size_t *list) {
+  const char *end = strrchr(name, ']'), *begin = NULL;
+  *item = strlen(name), *list = 0;
+  if (!end || strncmp(end, "]>=", 3) != 0 || strspn(end + 3, "0123456789") != strlen(end + 3)) return 0;
+  for (const char *c = name; c < end; c++)
+    if (*c == '[') begin = c;
+  if (!begin || begin == name) return 0;
+  *item = (size_t)(begin - name);
+  *list = (size_t)(end - begin - 1);
+  return atoi(end + 3);
+}
+
+static int count_levels(const char *list, size_t length) {
+  int count = 1;
+  for (size_t i = 0; i < length; i++) count += list[i] == '<';
+  return count;
+}
+
+/* Levels of the item whose first column is c; 0 when its columns are not all there, in order. */
+static int levels_at(int columns, char *const *names, int c) {
+  size_t item, list, other, other_list;
+  int number = split(names[c], &item, &list);
+  if (!number) return 2;
+  int levels = count_levels(names[c] + item + 1, list);
+  for (int l = 1; l < levels; l++)
+    if (c + l - 1 >= columns || split(names[c + l - 1], &other, &other_list) != l || other != item ||
+        strncmp(names[c + l - 1], names[c], item + list + 2) != 0)
+      return 0;
+  return levels;
+}
+
+/* Name and labels of the item at column c, each a text of its own. */
+static blica_status take_item(blica_ctx *ctx, const char *column, char **name, char **labels) {
+  blica_status status;
+  size_t item, list;
+  if (!split(column, &item, &list)) {
+    TRY(bl_copy_text(ctx, column, name));
+    TRY(bl_copy_text(ctx, "0", &labels[0]));
+    TRY(bl_copy_text(ctx, "1", &labels[1]));
+    goto done;
+  }
+  TRY(bl_copy_text(ctx, column, name));
+  (*name)[item] = 0;
+  const char *at = column + item + 1, *end = at + list;
+  for (int l = 0; at <= end; l++) {
+    size_t length = strcspn(at, "<]");
+    TRY(bl_copy_text(ctx, at, &labels[l]));
+    labels[l][length] = 0;
+    at += length + 1;
+  }
+done:
+  return status;
+}
+
+blica_status bl_coding_parse(blica_ctx *ctx, int columns, char *const *names, blica_coding **out) {
+  blica_status status = BLICA_OK;
+  char **item = NULL, **labels = NULL;
+  int *levels = NULL, items = 0, total = 0;
+  bool coded = false;
+  *out = NULL;
+  for (int c = 0; c < columns && !coded; c++)
+    coded = names[c][0] && names[c][strlen(names[c]) - 1] <= '9' && strstr(names[c], "]>=");
+  if (!coded) return BLICA_OK;
+  TRY(bl_alloc(ctx, (size_t)columns, &item));
+  TRY(bl_alloc(ctx, (size_t)columns, &levels));
+  TRY(bl_alloc(ctx, 2 * (size_t)columns, &labels));
+  for (int c = 0; c < columns; c += levels[items++] - 1) {
+    levels[items] = levels_at(columns, names, c);
+    if (levels[items] < 2)
+      FAIL(ctx, BLICA_ERR_DATA, "column '%s': the columns of its item are not all there, in the order of its levels",
+           names[c]);
+    TRY(take_item(ctx, names[c], &item[items], labels + total));
+    total += levels[items];
+  }
+  TRY(bl_coding_make(ctx, items, (const char *const *)item, levels, (const char *const *)labels, out));
+done:
+  bl_free_texts(item, item ? columns : 0);
+  bl_free_texts(labels, labels ? 2 * columns : 0);
+  bl_free(levels);
+  return status;
+}

@@ -1,0 +1,34 @@
+/* coding.h - the levels of items, and how columns of bits carry them.
+ *
+ * An item with levels l_0 < l_1 < ... is kept as columns of bits, one for each level but the lowest: column l is 1
+ * where the item is at least l_l. Such a column is named "item[l_0<l_1<...]>=l", so that the coding goes wherever names
+ * go: through counts, files, merges and ranks, and columns of different codings never add up. An item of plain 0 and 1
+ * is one column under its own name. */
+#ifndef BL_CODING_H
+#define BL_CODING_H
+
+#include "base/base.h"
+
+enum { BL_MOST_LEVELS = 100 };
+
+/* From names of columns to items. *out is NULL when all are plain. Fails when columns of an item are missing or out of
+ * order, naming it. */
+blica_status bl_coding_parse(blica_ctx *ctx, int columns, char *const *names, blica_coding **out);
+blica_status bl_coding_copy(blica_ctx *ctx, const blica_coding *coding, blica_coding **out);
+void bl_coding_free(blica_coding *coding);
+/* Items called names[i], of levels[i] levels, labels one item after another. NULL labels: 0, 1, 2, .... */
+blica_status bl_coding_make(blica_ctx *ctx, int items, const char *const *names, const int *levels,
+                            const char *const *labels, blica_coding **out);
+/* The names of all its columns. */
+blica_status bl_coding_columns(blica_ctx *ctx, const blica_coding *coding, char ***out);
+
+/* First column of item i, of n items; one past the last for i = n. NULL: all are plain. */
+static inline int bl_plane(const blica_coding *coding, int i) {
+  return coding ? coding->first[i] : i;
+}
+/* Whether some item has more than two levels. */
+static inline bool bl_coding_ordinal(const blica_coding *coding) {
+  return coding && coding->first[coding->items] > coding->items;
+}
+
+#endif

@@ -1,0 +1,75 @@
+/* pack_items.c - rows of levels become rows of bits (coding.h), and are packed as those are. */
+#include "data/pack.h"
+
+/* One row of levels to one of bits: column l of an item is 1 where its level is at least l. */
+static blica_status expand(blica_ctx *ctx, const blica_packer *packer, const int8_t *x, ptrdiff_t stride, int64_t row,
+                           int8_t *out) {
+  const blica_coding *c = packer->coding;
+  for (int i = 0, p = 0; i < c->items; i++) {
+    int levels = c->first[i + 1] - c->first[i] + 1, value = x[i * stride];
+    if (value < -1 || value >= levels)
+      return bl_fail(ctx, BLICA_ERR_DATA,
+                     "row %lld, variable %d ('%s'): value %d is not a level from 0 to %d, nor missing (-1)",
+                     (long long)(packer->rows + row) + 1, i + 1, c->names[i], value, levels - 1);
+    for (int l = 1; l < levels; l++) out[p++] = (int8_t)(value < 0 ? BLICA_MISSING : value >= l);
+  }
+  return BLICA_OK;
+}
+
+static blica_status take_items(blica_ctx *ctx, blica_packer *packer, int64_t rows, const int8_t *x,
+                               ptrdiff_t row_stride, ptrdiff_t column_stride, const int32_t *segment) {
+  enum { CHUNK = 1024 };
+  blica_status status;
+  int8_t *bits = NULL;
+  TRY(bl_alloc(ctx, bl_mul(CHUNK, (size_t)packer->n), &bits));
+  for (int64_t first = 0; first < rows; first += CHUNK) {
+    int64_t count = rows - first < CHUNK ? rows - first : CHUNK;
+    for (int64_t r = 0; r < count; r++)
+      TRY(expand(ctx, packer, x + (first + r) * row_stride, column_stride, r, bits + r * packer->n));
+    TRY(bl_pack_bits(ctx, packer, count, bits, segment + first));
+  }
+done:
+  bl_free(bits);
+  return status;
+}
+
+blica_status blica_pack_begin_items(blica_ctx *ctx, int n, const char *const *variables, const int *levels,
+                                    const char *const *labels, blica_packer **out) {
+  BL_NEED_OUT(ctx, out, levels);
+  blica_status status;
+  blica_coding *coding = NULL;
+  char **columns = NULL, **numbers = NULL;
+  if (n < 2) return blica_pack_begin(ctx, n, variables, out); /* which refuses it */
+  if (!variables) TRY(bl_number_texts(ctx, n, "x", &numbers));
+  TRY(bl_coding_make(ctx, n, variables ? variables : (const char *const *)numbers, levels, labels, &coding));
+  TRY(bl_coding_columns(ctx, coding, &columns));
+  TRY(blica_pack_begin(ctx, coding->first[n], (const char *const *)columns, out));
+  (*out)->coding = coding;
+  (*out)->take_items = take_items;
+  coding = NULL;
+done:
+  bl_free_texts(columns, *out ? (*out)->n : coding ? coding->first[n] : 0);
+  bl_free_texts(numbers, n);
+  bl_coding_free(coding);
+  return status;
+}
+
+blica_status blica_pack_items(blica_ctx *ctx, int64_t rows, int n, const int8_t *x, ptrdiff_t row_stride,
+                              ptrdiff_t column_stride, const char *const *variables, const int *levels,
+                              const char *const *level_labels, const int32_t *segment, int u, const char *const *labels,
+                              blica_data **out) {
+  BL_NEED_OUT(ctx, out, levels);
+  if (rows > 0) BL_NEED(ctx, x, segment);
+  blica_status status;
+  blica_packer *packer = NULL;
+  if (rows < 0) FAIL(ctx, BLICA_ERR_ARGUMENT, "the number of rows is %lld", (long long)rows);
+  if (u < 1) FAIL(ctx, BLICA_ERR_ARGUMENT, "%d segments: at least 1 is needed", u);
+  TRY(blica_pack_begin_items(ctx, n, variables, levels, level_labels, &packer));
+  TRY(bl_pack_labels(ctx, packer, u, labels));
+  TRY(take_items(ctx, packer, rows, x, row_stride, column_stride, segment));
+  status = blica_pack_end(ctx, packer, out);
+  packer = NULL;
+done:
+  blica_packer_free(packer);
+  return status;
+}

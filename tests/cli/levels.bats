@@ -1,0 +1,69 @@
+#!/usr/bin/env bats
+# items with levels: how they are read, counted and remembered
+load helpers
+
+# refuses 'words' DATA OPTIONS...: count exits with code 3, says so, and writes nothing
+refuses() {
+  local words=$1
+  shift
+  run_code 3 count "$@" --out none.csv
+  says "$words"
+  [ ! -e none.csv ]
+}
+
+@test "ordinal items: text and numbers, in order, one column named; what cannot be is refused and nothing is written" {
+  printf 'mood,sleep,segment\nnever,3,a\noften,1,a\nrarely,2,b\nnever,1,b\nrarely,NA,a\noften,2,b\n' > o.csv
+  run_code 0 count o.csv --levels "mood=never<rarely<often,sleep=1<2<3" --out o.out.csv
+  grep -qxF "a,mood[never<rarely<often]>=1,mood[never<rarely<often]>=1,2,0,0,1" o.out.csv
+  printf 'a,b,segment\n1,1,s\n2,4,s\n5,2,s\n1,4,t\n2,2,t\n5,1,t\n' > gaps.csv
+  run_code 0 count gaps.csv --ordinal --out gaps.out.csv # levels 1, 2, 5: what is there, in order
+  grep -q 'a\[1<2<5]>=2' gaps.out.csv
+  refuses "'often' is not one of its levels never<rarely" o.csv --levels "mood=never<rarely,sleep=1<2<3"
+  refuses "there is no column 'moods'" o.csv --levels "moods=never<rarely"
+  refuses "column 1 ('mood'): 'never' is not a whole number" o.csv --ordinal
+  refuses "the level 'never' is there twice" o.csv --levels "mood=never<never,sleep=1<2<3"
+  (echo a,b,segment; for i in $(seq 200); do echo $i,$((i % 3)),s; done) > many.csv
+  refuses "more than 100 values" many.csv --ordinal
+  (echo a,b,segment; for i in $(seq 20); do echo 1,$((i % 3)),s; done) > constant.csv
+  refuses "column 1 ('a'): it has 1 value" constant.csv --ordinal
+  [ ! -e none.csv ]
+}
+
+@test "the levels of a model code new data" {
+  run_code 0 simulate --variables 4 --sources 2 --segments 5 --samples 200 --out d
+  awk -F, -v OFS=, 'NR > 1 { for (i = 1; i < NF; i++) $i = $i == 1 ? "agree" : "disagree" } { print }' d/data.csv > agree.csv
+  run_code 0 fit agree.csv --levels "disagree<agree" --sources 2 --out m.json
+  run_code 0 fit d/data.csv --sources 2 --out p.json
+  [ "$("$BLICA" loglik m.json agree.csv)" = "$("$BLICA" loglik p.json d/data.csv)" ]
+  head -2 agree.csv > one.csv && head -2 d/data.csv > first.csv
+  run_code 0 sources m.json one.csv --out s.csv
+  run_code 0 sources p.json first.csv --out t.csv
+  cmp s.csv t.csv
+  sed '2s/agree/perhaps/' agree.csv > new.csv
+  run_code 3 sources m.json new.csv --out none.csv
+  says "is not one of its levels disagree<agree, which the model knows"
+  [ ! -e none.csv ]
+  "$BLICA" count agree.csv --levels "disagree<agree" --out a.npz --quiet
+  "$BLICA" count agree.csv --levels "agree<disagree" --out b.npz --quiet
+  run_code 3 merge a.npz b.npz --out none.npz
+  says "x1[agree<disagree]>=1"
+  [ ! -e none.npz ]
+}
+
+@test "three levels: a fit of rows, of counts and of a model file; methods for two levels say so" {
+  run_code 0 simulate --variables 4 --sources 4 --segments 10 --samples 300 --levels 3 --out d
+  [ "$(sed 1d d/data.csv | cut -d, -f1 | sort -u | tr '\n' ' ')" = "0 1 2 " ]
+  run_code 0 fit d/data.csv --ordinal --sources 4 --out a.json
+  run_code 0 count d/data.csv --ordinal --out c.npz
+  run_code 0 fit c.npz --sources 4 --out b.json
+  run_code 0 compare a.json b.json
+  [[ "$out" == "MCS 1 "* ]]
+  /usr/bin/python3 - <<'P'
+import json
+m = json.load(open("a.json"))
+assert m["levels"] == [["0", "1", "2"]] * 4 and all(len(c) == 2 and c[0] < c[1] for c in m["cuts"])
+P
+  run_code 2 fit d/data.csv --ordinal --sources 4 --method fastica --out none.json
+  says "method 'fastica' is for items with two levels; 'x1' has 3"
+  [ ! -e none.json ]
+}

@@ -1,0 +1,94 @@
+/* Polychoric correlations of single tables: published values, 2x2 tables, empty levels, sampling variance. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "../context.h"
+#include "num/rng.h"
+
+/* The table of Olsson (1979): rho to 30 digits by mpmath; psych 2.2.9 (correct = FALSE) has .4913712, its thresholds
+ * are given to five digits. */
+static void test_olsson(void **state) {
+  (void)state;
+  const double cell[9] = {13, 6, 0, 69, 113, 22, 41, 132, 104};
+  double rho, se, t[4];
+  int flags;
+  assert_int_equal(blica_polychoric(ctx, 3, 3, cell, &rho, &se, t, &flags), BLICA_OK);
+  printf("Olsson: %.7f (%.5f), %.5f %.5f %.5f %.5f\n", rho, se, t[0], t[1], t[2], t[3]);
+  assert_true(fabs(rho - 0.491371949113901) < 1e-12 && fabs(rho - 0.4913712) < 1e-6);
+  assert_true(fabs(t[0] + 1.77438) < 5e-6 && fabs(t[1] + 0.13577) < 5e-6);
+  assert_true(fabs(t[2] + 0.68713) < 5e-6 && fabs(t[3] - 0.66821) < 5e-6);
+  assert_true(flags == 0 && se > 0.03 && se < 0.06);
+}
+
+/* With two by two levels it is the tetrachoric correlation, however many empty levels there are beside them. */
+static void test_two_levels(void **state) {
+  (void)state;
+  const double four[4] = {40, 12, 9, 31}; /* n11 n10 n01 n00 */
+  const double wide[12] = {31, 0, 9, 0, 0, 0, 0, 0, 12, 0, 40, 0};
+  double rho, se, other, other_se, t[6];
+  int flags;
+  assert_int_equal(blica_tetrachoric(ctx, four, &rho, &se, t, &flags), BLICA_OK);
+  assert_int_equal(blica_polychoric(ctx, 3, 4, wide, &other, &other_se, t, &flags), BLICA_OK);
+  assert_true(fabs(rho - other) < 1e-14 && fabs(se - other_se) < 1e-14);
+}
+
+/* The general formula of the variance against the one for 2x2 tables, through a table of 3x2 whose third row is rare.
+ */
+static void test_variance_is_continuous(void **state) {
+  (void)state;
+  const double four[4] = {400, 120, 90, 310};
+  double rho, se, other, other_se, cell[6] = {310, 90, 120, 400, 1e-7, 1e-7};
+  assert_int_equal(blica_tetrachoric(ctx, four, &rho, &se, NULL, NULL), BLICA_OK);
+  assert_int_equal(blica_polychoric(ctx, 3, 2, cell, &other, &other_se, NULL, NULL), BLICA_OK);
+  assert_true(fabs(rho - other) < 1e-6 && fabs(se / other_se - 1) < 1e-4);
+}
+
+/* The standard error against the scatter of estimates from 1000 samples of 400 rows. */
+static void test_sampling_variance(void **state) {
+  (void)state;
+  const double true_rho = 0.6, h[2] = {-0.8, 0.5}, k[3] = {-1, 0, 1.2};
+  bl_rng rng = bl_rng_make(5, 1);
+  double sum = 0, squares = 0, error = 0;
+  enum { SAMPLES = 1000, ROWS = 400 };
+  for (int sample = 0; sample < SAMPLES; sample++) {
+    double cell[12] = {0}, rho, se;
+    for (int r = 0; r < ROWS; r++) {
+      double x = bl_rng_normal(&rng), y = true_rho * x + sqrt(1 - true_rho * true_rho) * bl_rng_normal(&rng);
+      int a = (x > h[0]) + (x > h[1]), b = (y > k[0]) + (y > k[1]) + (y > k[2]);
+      cell[a * 4 + b]++;
+    }
+    assert_int_equal(blica_polychoric(ctx, 3, 4, cell, &rho, &se, NULL, NULL), BLICA_OK);
+    sum += rho, squares += rho * rho, error += se * se;
+  }
+  double mean = sum / SAMPLES, sd = sqrt(squares / SAMPLES - mean * mean), stated = sqrt(error / SAMPLES);
+  printf("mean %.4f, scatter %.5f, stated %.5f\n", mean, sd, stated);
+  assert_true(fabs(mean - true_rho) < 0.01);
+  assert_true(fabs(stated / sd - 1) < 0.08); /* the scatter itself is known to 2 % */
+}
+
+static void test_refusals(void **state) {
+  (void)state;
+  const double cell[4] = {1, 2, -1, 3};
+  double rho, se;
+  int flags;
+  assert_int_equal(blica_polychoric(ctx, 2, 2, cell, &rho, &se, NULL, &flags), BLICA_ERR_ARGUMENT);
+  assert_int_equal(blica_polychoric(ctx, 1, 4, cell, &rho, &se, NULL, &flags), BLICA_ERR_ARGUMENT);
+  const double one[6] = {3, 4, 5, 0, 0, 0}, none[4] = {0};
+  assert_int_equal(blica_polychoric(ctx, 2, 3, one, &rho, &se, NULL, &flags), BLICA_OK);
+  assert_true(flags == BLICA_PAIR_CONSTANT && rho == 0 && isnan(se));
+  assert_int_equal(blica_polychoric(ctx, 2, 2, none, &rho, &se, NULL, &flags), BLICA_OK);
+  assert_int_equal(flags, BLICA_PAIR_EMPTY);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_olsson), cmocka_unit_test(test_two_levels),
+                                     cmocka_unit_test(test_variance_is_continuous),
+                                     cmocka_unit_test(test_sampling_variance), cmocka_unit_test(test_refusals)};
+  return cmocka_run_group_tests(tests, open_context, close_context);
+}
