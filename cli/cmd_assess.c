@@ -112,7 +112,7 @@ static int write_file(const blica_assessment *a, const blica_assess_options *o, 
 /* ---- text ---- */
 
 static void print_loadings(const blica_model *m, const blica_assessment *a) {
-  const double *se = a->draws ? a->mixing_se_bootstrap : a->mixing_se;
+  const double *se = a->covariance || !a->draws ? a->mixing_se : a->mixing_se_bootstrap;
   printf("loading (standard error)\n%-16s", "variable");
   for (int j = 0; j < a->k; j++) printf("  %12s%d", "z", j + 1);
   printf("\n");
@@ -182,8 +182,9 @@ const command command_assess = {
         "standard errors and intervals of loadings and variances.\n\n"
         "Errors come from the asymptotic distribution and, unless --bootstrap is none, from refits of rows that are "
         "drawn "
-        "anew within segments. Where axes are weakly determined the asymptotic errors are too small; then trust the "
-        "bootstrap.",
+        "anew within segments. The asymptotic errors count the bias of learned priors, which the bootstrap cannot see; "
+        "the "
+        "bootstrap shows how stable each column is. Where they differ much the axes are weakly determined.",
     .examples = "blica assess model.json data.csv\n"
                 "blica assess model.json data.csv --bootstrap none --json",
     .groups = {{"Options", blica_assess_option_table, offsetof(assess_values, options)},

@@ -5,12 +5,13 @@
 
 #include "communicator.h"
 #include "data_args.h"
+#include "fit_summary.h"
 #include "output.h"
 #include "program.h"
 
 typedef struct {
   const char *out;
-  int json, allow_unidentified;
+  int json, allow_unidentified, verbose;
   blica_fit_options options;
   data_values data;
 } fit_values;
@@ -20,7 +21,9 @@ static const blica_option own[] = {
            "The model is written here, as JSON; - is the standard output."),
     OPTION(fit_values, json, BLICA_OPT_FLAG, "no", 0, 1, NULL, NULL, "Print the record of the fit as a JSON object."),
     OPTION(fit_values, allow_unidentified, BLICA_OPT_FLAG, "no", 0, 1, NULL, NULL,
-           "Fit even when there is one segment only, from which the mixing matrix cannot be told."),
+           "Fit even when there is one segment only, which cannot determine the mixing matrix."),
+    OPTION(fit_values, verbose, BLICA_OPT_FLAG, "no", 0, 1, NULL, NULL,
+           "Also tell what the method found on its way: prior scales, gradients, integration."),
 };
 OPTION_TABLE(own_table, own)
 
@@ -102,7 +105,7 @@ static void settle_checkpoint(const blica_fit_options *o, const blica_fit_report
 
 /* ---- telling the result ---- */
 
-static void tell(const blica_model *m, const char *out) {
+static void tell(const blica_model *m, const char *out, bool verbose) {
   enum { MANY = 10 };
   const blica_fit_report *fit = &m->fit;
   for (int i = 0; i < fit->n_starts; i++) {
@@ -115,7 +118,7 @@ static void tell(const blica_model *m, const char *out) {
   if (fit->zero_cells || fit->constant_columns || fit->empty_pairs)
     say_note("corrected: %lld pairs with an empty cell, %lld constant variables, %lld pairs without a common row",
              (long long)fit->zero_cells, (long long)fit->constant_columns, (long long)fit->empty_pairs);
-  for (int i = 0; i < fit->n_notes; i++) say_note("%s %.6g", fit->notes[i].name, fit->notes[i].value);
+  for (int i = 0; i < fit->n_notes && verbose; i++) say_note("%s %.6g", fit->notes[i].name, fit->notes[i].value);
   say_note("%s: objective %.10g after %.2g s (seed %llu); wrote %s", m->method, fit->objective, fit->seconds,
            (unsigned long long)fit->seed, out);
 }
@@ -199,7 +202,8 @@ static int finish(program *p, const fit_values *v, const blica_model *model, dou
   blica_status status = blica_model_save(p->ctx, model, v->out);
   if (status != BLICA_OK) return fail_writing(p, status);
   progress_clear();
-  tell(model, v->out);
+  tell(model, v->out, v->verbose);
+  if (!v->json) tell_summary(p, model, v->out, p->operands[0]);
   settle_checkpoint(&v->options, &model->fit);
   int code = v->json ? print_record(model, v->out, rows) : EXIT_OK;
   return code == EXIT_OK ? exit_of(model->fit.stop) : code;

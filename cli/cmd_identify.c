@@ -1,11 +1,13 @@
-/* cmd_identify.c - blica identify: can the mixing matrix be told at all? */
+/* cmd_identify.c - blica identify: what the design can identify and, with data, whether these data do. */
 #include <stdio.h>
 
+#include "data_args.h"
 #include "output.h"
 #include "program.h"
 
 typedef struct {
   int variables, sources, segments, json;
+  data_values data;
 } identify_values;
 
 static const blica_option own[] = {
@@ -19,8 +21,8 @@ static const blica_option own[] = {
 OPTION_TABLE(own_table, own)
 
 static const char *verdict(int64_t surplus) {
-  return surplus >= 0 ? "the counts alone do not rule out that the model can be told"
-                      : "more unknowns than statistics: the model cannot be told from such data";
+  return surplus >= 0 ? "the count does not rule out identification"
+                      : "more unknowns than statistics: such data cannot identify the model";
 }
 
 static json_t *rank_record(const blica_identification *id) {
@@ -34,7 +36,8 @@ static json_t *rank_record(const blica_identification *id) {
 static void tell_rank(const blica_identification *id) {
   printf("at this model: rank %lld of %lld parameters (smallest relative eigenvalue %.3g, zero below %.1g): %s\n",
          (long long)id->rank, (long long)id->parameters, id->smallest, id->tolerance,
-         id->identified ? "locally identified" : "NOT identified");
+         id->identified ? "the design can determine the sources if their variances change"
+                        : "the design cannot determine the sources");
   for (int j = 0; j < id->k && !id->identified; j++)
     printf("  source %d: %.3g of its directions are not fixed by the data\n", j + 1, id->looseness[j]);
 }
@@ -54,7 +57,31 @@ static int report(program *p, const identify_values *v, int n, int k, int u, con
   printf("%d variables, %d sources, %d segments: %lld statistics, %lld unknowns, surplus %lld\n%s\n", n, k, u,
          (long long)statistics, (long long)unknowns, (long long)surplus, verdict(surplus));
   if (id) tell_rank(id);
+  if (id && p->operand_count == 1)
+    printf("whether the data show change, and how well the axes are determined: blica identify %s DATA\n",
+           p->operands[0]);
   return EXIT_OK;
+}
+
+/* The verdict on a model and the rows that it was fitted to. */
+static int judge(program *p, const identify_values *v, const blica_model *model) {
+  char message[TABLE_MESSAGE];
+  table_options reading = data_table_options(&v->data);
+  blica_data *data = NULL;
+  blica_assessment *found = NULL;
+  blica_assess_options options = blica_assess_options_default();
+  int code = EXIT_OK;
+  options.bootstrap = 0;
+  blica_status status = table_read(p->ctx, p->operands[1], &reading, message, &data);
+  if (status != BLICA_OK) return fail_table(status, message);
+  status = blica_assess(p->ctx, model, data, &options, &found);
+  if (status != BLICA_OK)
+    code = fail_reading(p, status);
+  else
+    for (int i = 0; i < 3; i++) printf("%s\n", found->verdict[i]);
+  blica_assessment_free(found);
+  blica_data_free(data);
+  return code;
 }
 
 static int run_model(program *p, const identify_values *v) {
@@ -62,7 +89,9 @@ static int run_model(program *p, const identify_values *v) {
   blica_identification *id = NULL;
   blica_status status = blica_model_load(p->ctx, p->operands[0], &model);
   if (status == BLICA_OK) status = blica_identify(p->ctx, model, &id);
-  int code = status == BLICA_OK ? report(p, v, model->n, model->k, model->u, id) : fail_reading(p, status);
+  int code = status == BLICA_OK && p->operand_count == 2 && !v->json ? judge(p, v, model)
+             : status == BLICA_OK                                    ? report(p, v, model->n, model->k, model->u, id)
+                                                                     : fail_reading(p, status);
   blica_identification_free(id);
   blica_model_free(model);
   return code;
@@ -71,11 +100,11 @@ static int run_model(program *p, const identify_values *v) {
 static int run(program *p, void *values) {
   const identify_values *v = values;
   bool any = v->variables || v->sources || v->segments, all = v->variables && v->sources && v->segments;
-  if (p->operand_count == 1 && any) {
+  if (p->operand_count > 0 && any) {
     say_error("identify: give a MODEL or --variables, --sources and --segments, not both");
     return EXIT_USAGE;
   }
-  if (p->operand_count == 1) return run_model(p, v);
+  if (p->operand_count > 0) return run_model(p, v);
   if (!all) {
     say_error("identify: give a MODEL, or all of --variables N --sources K --segments U");
     return EXIT_USAGE;
@@ -85,19 +114,23 @@ static int run(program *p, void *values) {
 
 const command command_identify = {
     .name = "identify",
-    .summary = "whether the data can tell the mixing matrix",
-    .operands = "[MODEL]",
+    .summary = "what a design can identify and, with data, whether they do",
+    .operands = "[MODEL [DATA]]",
     .least = 0,
-    .most = 1,
-    .text = "Counts what pairs of binary variables tell against what is unknown, as in Table 1 of the paper: u "
-            "n(n-1)/2 + 2un "
-            "statistics and nk + 2uk + un unknowns. A negative surplus rules the model out.\n\n"
-            "With a MODEL it also checks the rank of the information that all pair correlations hold about the mixing "
-            "matrix and "
-            "the variances at that model, and names the sources that are left loose.",
+    .most = 2,
+    .text =
+        "Counts what pairs of binary variables tell against what is unknown, as in Table 1 of the paper: u "
+        "n(n-1)/2 + 2un "
+        "statistics and nk + 2uk + un unknowns. A negative surplus rules the model out.\n\n"
+        "With a MODEL it also checks the rank of the information that all pair correlations hold about the mixing "
+        "matrix and the variances at that model, and names the sources that are left loose. That is a property of the "
+        "design: a full rank is no evidence. With the DATA of the fit it gives a verdict in three sentences: what the "
+        "design can identify, whether the data show that variances change, how well the axes are determined.",
     .examples = "blica identify --variables 10 --sources 10 --segments 3\n"
-                "blica identify model.json --json",
-    .groups = {{"Options", own_table, 0}},
+                "blica identify model.json --json\n"
+                "blica identify model.json data.csv",
+    .groups = {{"Options", own_table, 0},
+               {"How the data are read", data_option_table, offsetof(identify_values, data)}},
     .values = sizeof(identify_values),
     .run = run,
 };

@@ -27,6 +27,8 @@ static const blica_option own[] = {
 OPTION_TABLE(own_table, own)
 
 static const double TABLES_MOST = 2e8; /* beyond it correlations, held twice with their standard errors, take 7 GB */
+static const double CELLS_MOST = 2e6;  /* values of the data up to which the fit is assessed, in some seconds */
+enum { ASSESS_MOST = 600 };            /* and parameters */
 enum { RANK_MOST = 2500 };             /* parameters; the time grows with their cube, here to some seconds */
 
 typedef struct {
@@ -35,6 +37,7 @@ typedef struct {
   blica_cor *raw, *cor;
   blica_fitted_values *fitted;
   blica_identification *identification;
+  blica_assessment *assessment;
   int *segment;
   report_timeline *timeline;
 } material;
@@ -46,6 +49,7 @@ static void release(material *m) {
   blica_cor_free(m->cor);
   blica_fitted_free(m->fitted);
   blica_identification_free(m->identification);
+  blica_assessment_free(m->assessment);
   free(m->segment);
   timeline_free(m->timeline);
 }
@@ -96,6 +100,29 @@ static int match(const program *p, material *m) {
   return EXIT_OK;
 }
 
+/* Errors, angles, change and fit, when the rows are there and not too many; without them the page does without. */
+static int assess(program *p, const report_values *v, material *m) {
+  char message[TABLE_MESSAGE];
+  table_options how = data_table_options(&v->data);
+  blica_data *data = NULL;
+  blica_assess_options options = blica_assess_options_default();
+  const char *path = p->operands[1];
+  double cells = 0;
+  how.note = NULL; /* told when the counts were made */
+  for (int s = 0; s < m->counts->u; s++) cells += m->counts->samples[s] * m->counts->n;
+  if (table_is_counts(path) || strcmp(path, "-") == 0 || cells > CELLS_MOST ||
+      (int64_t)m->model->k * (m->model->n + m->model->u) > ASSESS_MOST)
+    return EXIT_OK;
+  options.bootstrap = 0, options.simulations = 99;
+  blica_status status = table_read(p->ctx, path, &how, message, &data);
+  if (status != BLICA_OK) return fail_table(status, message);
+  status = blica_assess(p->ctx, m->model, data, &options, &m->assessment);
+  blica_data_free(data);
+  if (status == BLICA_ERR_MEMORY || status == BLICA_ERR_INTERRUPTED) return fail_reading(p, status);
+  if (status != BLICA_OK) say_note("the fit is not assessed: %s", blica_message(p->ctx));
+  return EXIT_OK;
+}
+
 static int gather(program *p, const report_values *v, material *m) {
   blica_status status = blica_model_load(p->ctx, p->operands[0], &m->model);
   if (status != BLICA_OK) return fail_reading(p, status);
@@ -133,7 +160,7 @@ static int gather(program *p, const report_values *v, material *m) {
   double condition = m->model->fit.condition > 1 ? m->model->fit.condition : 1.0 / 0.0; /* a simulated model has none */
   if (status == BLICA_OK) status = blica_regularise(p->ctx, m->raw, condition, &m->cor);
   if (status == BLICA_OK) status = blica_fitted(p->ctx, m->model, NULL, &m->fitted);
-  return status == BLICA_OK ? EXIT_OK : fail_reading(p, status);
+  return status == BLICA_OK ? assess(p, v, m) : fail_reading(p, status);
 }
 
 /* ---- writing ---- */
@@ -208,6 +235,7 @@ static int run(program *p, void *values) {
                        .segment = m.segment,
                        .identification = m.identification,
                        .timeline = m.timeline,
+                       .assessment = m.assessment,
                        .model_path = p->operands[0],
                        .data_path = p->operand_count > 1 ? p->operands[1] : NULL,
                        .data_options = flags,
@@ -236,7 +264,7 @@ const command command_report = {
     .text =
         "Writes one HTML page that needs no other file and no network: what was fitted and how well, the mixing "
         "matrix, the "
-        "sources over segments, what was corrected in the data, whether the model is identified, and the command that "
+        "sources over segments, what was corrected in the data, how far to trust it, and the command that "
         "gives the same result again.\n\n"
         "With DATA (or COUNTS), which must be what the model was fitted to, it also shows observed against fitted "
         "correlations and residuals, and names constant variables and pairs with empty cells. With --segment-file and "

@@ -65,6 +65,7 @@ struct program {
   ROW(merge)                                                                                                           \
   ROW(correlate)                                                                                                       \
   ROW(segment)                                                                                                         \
+  ROW(select)                                                                                                          \
   ROW(fit)                                                                                                             \
   ROW(assess)                                                                                                          \
   ROW(loglik)                                                                                                          \

@@ -655,7 +655,7 @@ typedef struct {
   double *log_variance_se_bootstrap; /* [k,u] */
   double *mean_se_bootstrap;         /* [k,u] */
   double *stability;                 /* [k] share of draws in which the column stays within 30 degrees */
-  /* Intervals, from the bootstrap errors when there are such. */
+  /* Intervals, from the bootstrap errors only where there are no asymptotic ones. */
   double *mixing_low, *mixing_high;     /* [n,k] */
   double *variance_low, *variance_high; /* [k,u] */
   /* How far the columns may turn, in degrees, and the accuracy to expect from it. */
@@ -685,6 +685,43 @@ BLICA_API const blica_option *blica_assess_option_table(int *count);
 BLICA_API blica_status blica_assess(blica_ctx *ctx, const blica_model *model, const blica_data *data,
                                     const blica_assess_options *options, blica_assessment **out);
 BLICA_API void blica_assessment_free(blica_assessment *assessment);
+
+/* How many sources? By the likelihood of pairs in held-out rows, beside it parallel analysis with the data's own
+ * margins, Velicer's minimum average partial and BIC. One estimator throughout. */
+typedef struct {
+  size_t size;         /* of this struct; set by blica_select_options_default */
+  const char *sources; /* range of k, "1:8" */
+  int folds;           /* parts into which the rows of every segment are divided */
+  int references;      /* data sets of independent items for parallel analysis; at least 20 */
+  char method[16];     /* as in blica_fit_options */
+  uint64_t seed;
+} blica_select_options;
+
+typedef struct {
+  int n, lowest, highest; /* highest may be below what was asked for: it has no negative degrees of freedom */
+  int sources;            /* recommended; 0: no structure */
+  char reason[400];
+  char method[16];
+  double *heldout;    /* [highest+1] log-likelihood of a held-out pair of values per row, less that of k = 0; NaN: not
+                         fitted */
+  double *heldout_se; /* [highest+1] standard error of its difference from the best */
+  double *bic;        /* [highest+1] */
+  double *map;        /* [highest+1] average squared partial correlation of the pooled rows */
+  double *eigenvalue; /* [n] of the correlations common to all segments, largest first */
+  double *reference;  /* [n] their 95 % quantiles when items are independent */
+  int by_heldout, by_parallel, by_map, by_bic;
+} blica_selection;
+
+BLICA_API void blica_select_options_init(blica_select_options *options, size_t size);
+static inline blica_select_options blica_select_options_default(void) {
+  blica_select_options options;
+  blica_select_options_init(&options, sizeof options);
+  return options;
+}
+BLICA_API const blica_option *blica_select_option_table(int *count);
+BLICA_API blica_status blica_select(blica_ctx *ctx, const blica_data *data, const blica_select_options *options,
+                                    blica_selection **out);
+BLICA_API void blica_selection_free(blica_selection *selection);
 
 #ifdef __cplusplus
 }

@@ -28,7 +28,8 @@ typedef struct {
 
 static const section sections[] = {
     {"summary", "What was fitted", section_summary},
-    {"identifiability", "Can it be identified?", section_identifiability},
+    {"assessment", "How far to trust it", section_assessment},
+    {"identifiability", "What the design can identify", section_identifiability},
     {"mixing-matrix", "The mixing matrix", section_mixing},
     {"sources", "The sources over segments", section_sources},
     {"fit", "How well it fits", section_fit},

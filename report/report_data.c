@@ -142,17 +142,18 @@ static void verdict(const report *r, FILE *page) {
   if (id->identified)
     html_text(
         page,
-        "At the fitted values the correlations would fix the mixing matrix up to order, sign and scale of its columns: "
+        "Design: at the fitted values the correlations would fix the mixing matrix up to order, sign and scale of its "
+        "columns: "
         "the rank is full, and the paper's count of statistics and unknowns agrees. This says nothing about noise: "
         "whether the segments differ enough to estimate it, `blica assess` tests.");
   else if (id->local)
     html_text(page,
-              "The mixing matrix is locally identified: no small change of it gives the same correlations. But the "
+              "Design: no small change of the mixing matrix gives the same correlations. But the "
               "paper's count "
               "of statistics is below that of the unknowns, so a different matrix far away may fit as well; compare "
               "several seeds.");
   else
-    html_text(page, "The mixing matrix is not identified: it can be changed without any change of the correlations. Do "
+    html_text(page, "Design: the mixing matrix can be changed without any change of the correlations. Do "
                     "not interpret "
                     "the loose columns; take fewer sources or more segments.");
   fputs("</p>\n<p>", page);
@@ -173,8 +174,8 @@ static void count_alone(const report *r, FILE *page) {
   html_textf(
       page,
       in->surplus >= 0
-          ? "By the paper's count the mixing matrix can be identified: there are %lld more statistics than unknowns."
-          : "By the paper's count there is no hope that the mixing matrix is identified: statistics less unknowns are "
+          ? "Design: the paper's count does not rule out identification: there are %lld more statistics than unknowns."
+          : "Design: by the paper's count such data cannot determine the mixing matrix: statistics less unknowns are "
             "%lld.",
       (long long)in->surplus);
   fputs("</p>\n<p>The rank of the information was not computed for a model of this size; <code>blica identify ", page);

@@ -54,6 +54,7 @@ void section_fit(const report *r, FILE *page);
 void section_mixing(const report *r, FILE *page);
 void section_sources(const report *r, FILE *page);
 void section_data(const report *r, FILE *page);
+void section_assessment(const report *r, FILE *page);
 void section_identifiability(const report *r, FILE *page);
 void section_reproduce(const report *r, FILE *page);
 

@@ -14,7 +14,7 @@ True
 """
 from ._library import ffi as _ffi
 from ._library import lib as _lib
-from ._inference import Assessment, Fitted, assess, fitted
+from ._inference import Assessment, Fitted, Selection, assess, fitted, select
 from ._objects import Correlations, Counts, Model
 from ._options import option_table
 from ._session import BlicaWarning, NumericalError
@@ -24,9 +24,9 @@ from ._verbs import (Comparison, Identification, LogLik, Segmentation, Simulatio
 
 __version__ = _ffi.string(_lib.blica_version()).decode()
 __all__ = ["Assessment", "BinaryICA", "BlicaWarning", "Comparison", "Correlations", "Counts", "Fitted", "Identification", "LogLik", "Model",
-           "NumericalError", "Segmentation", "Simulation", "Sources", "Tetrachoric", "assess", "compare", "correlate", "count", "fit", "fitted", "identify", "load",
+           "NumericalError", "Segmentation", "Selection", "Simulation", "Sources", "Tetrachoric", "assess", "compare", "correlate", "count", "fit", "fitted", "identify", "load",
            "loglik", "merge", "methods", "option_table", "plot_correlations", "plot_mixing", "plot_variances", "report",
-           "save", "segment",
+           "save", "segment", "select",
            "simulate", "sources", "tetrachoric", "tetrachoric_table"]
 
 

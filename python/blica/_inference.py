@@ -7,7 +7,7 @@ from typing import List, Optional
 import numpy as np
 
 from . import _options
-from ._data import Table
+from ._data import Table, pack
 from ._library import ffi, lib
 from ._objects import doubles, texts
 from ._session import Session, Verbose, text
@@ -159,5 +159,57 @@ def assess(model, X, segments=None, *, binarize: Optional[float] = None, threads
         doubles(a.item_srmr, n), a.level)
 
 
-if assess.__doc__ and hasattr(lib, "blica_assess_option_table"):
-    assess.__doc__ = assess.__doc__.replace("{options}", _options.document("assess"))
+@dataclass(frozen=True)
+class Selection:
+    """How many sources, and why.
+
+    Attributes
+    ----------
+    sources : recommended number; 0 when there is no structure
+    reason : in words
+    candidates : array of the numbers compared, 0 first
+    heldout, heldout_se : log-likelihood of held-out pairs less that of independence, error of its difference from the best
+    bic, map : arrays over candidates
+    eigenvalues, reference : of the common correlations, and the 95 % quantiles of independent items
+    chosen : what each criterion chooses
+    """
+
+    sources: int
+    reason: str
+    method: str
+    candidates: np.ndarray
+    heldout: np.ndarray
+    heldout_se: np.ndarray
+    bic: np.ndarray
+    map: np.ndarray
+    eigenvalues: np.ndarray
+    reference: np.ndarray
+    chosen: dict
+
+
+def select(X, segments, *, binarize: Optional[float] = None, threads: Optional[int] = None, verbose: Verbose = 0,
+           **options) -> Selection:
+    """Chooses the number of sources by held-out likelihood, beside parallel analysis, MAP and BIC.
+
+    Options
+    -------
+{options}
+
+    >>> from blica import simulate
+    >>> drawn = simulate(variables=8, sources=2, segments=8, samples=300, seed=3)
+    >>> select(drawn.X, drawn.segments, sources="1:3", references=20).sources
+    2
+    """
+    session = Session(threads, verbose)
+    chosen = _options.make(session, "select", options)
+    data = pack(session, Table(X, binarize=binarize), segments)
+    s = session.call(lib.blica_select, data, chosen, free=lib.blica_selection_free)
+    keep = [0] + list(range(s.lowest, s.highest + 1))
+    lists = [doubles(x, s.highest + 1)[keep] for x in (s.heldout, s.heldout_se, s.bic, s.map)]
+    return Selection(s.sources, text(s.reason), text(s.method), np.array(keep), *lists, doubles(s.eigenvalue, s.n),
+                     doubles(s.reference, s.n), {"heldout": s.by_heldout, "parallel": s.by_parallel, "map": s.by_map, "bic": s.by_bic})
+
+
+for _function, _kind in ((assess, "assess"), (select, "select")):
+    if _function.__doc__ and hasattr(lib, f"blica_{_kind}_option_table"):
+        _function.__doc__ = _function.__doc__.replace("{options}", _options.document(_kind))

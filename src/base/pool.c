@@ -135,7 +135,7 @@ blica_status bl_ctx_fork(blica_ctx *parent, int thread, blica_ctx **out) {
   blica_status status = blica_ctx_create_with(parent->hook, parent->hook_user, out);
   if (status != BLICA_OK) return status;
   (*out)->parent = parent;
-  (*out)->silent = thread != 0;
+  (*out)->silent = thread != 0 || parent->silent;
   (*out)->simd = parent->simd;
   return BLICA_OK;
 }

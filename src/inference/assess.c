@@ -155,7 +155,7 @@ static blica_status resample(blica_ctx *ctx, const blica_model *m, const bl_rows
   bl_axes *axes = NULL;
   TRY(bl_bootstrap(ctx, m, rows, a->draws, seed, a->mixing_se_bootstrap, a->log_variance_se_bootstrap,
                    a->mean_se_bootstrap, a->stability, &axes));
-  TRY(bl_axes_summary(ctx, axes, a->angle, a->angle_bound, &a->expected_mcs));
+  if (!a->covariance) TRY(bl_axes_summary(ctx, axes, a->angle, a->angle_bound, &a->expected_mcs));
 done:
   bl_axes_free(axes);
   return status;
@@ -163,8 +163,9 @@ done:
 
 static void intervals(const blica_model *m, blica_assessment *a) {
   const double z = bl_phi_quantile(0.5 + 0.5 * a->level);
-  const double *mixing = a->draws ? a->mixing_se_bootstrap : a->mixing_se;
-  const double *variance = a->draws ? a->log_variance_se_bootstrap : a->log_variance_se;
+  const bool asymptotic_errors = a->covariance || !a->draws;
+  const double *mixing = asymptotic_errors ? a->mixing_se : a->mixing_se_bootstrap;
+  const double *variance = asymptotic_errors ? a->log_variance_se : a->log_variance_se_bootstrap;
   for (size_t i = 0; i < (size_t)m->n * m->k; i++) {
     a->mixing_low[i] = m->mixing[i] - z * mixing[i];
     a->mixing_high[i] = m->mixing[i] + z * mixing[i];
@@ -251,7 +252,7 @@ blica_status blica_assess(blica_ctx *ctx, const blica_model *model, const blica_
   TRY(bl_options_take(ctx, "blica_assess_options", given, &own, sizeof own));
   TRY(check(ctx, model, options));
   TRY(bl_rows_make(ctx, model, data, &rows));
-  TRY(bl_rows_counts_create(ctx, rows, model, &counts));
+  TRY(bl_rows_counts_create(ctx, rows, model->variables, model->segments, &counts));
   bl_rows_count(rows, rows->weight, counts);
   TRY(create(ctx, model, options->bootstrap, &a));
   a->level = options->level;

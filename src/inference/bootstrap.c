@@ -45,26 +45,6 @@ static blica_fit_options refit_options(const blica_model *model) {
   return o;
 }
 
-static blica_status drawn_data(blica_ctx *ctx, const job *b, const double *weight, blica_data **out) {
-  blica_status status;
-  const bl_rows *rows = b->rows;
-  blica_packer *packer = NULL;
-  *out = NULL;
-  TRY(blica_pack_begin(ctx, rows->n, (const char *const *)b->model->variables, &packer));
-  for (int s = 0; s < rows->u; s++) {
-    int32_t id;
-    TRY(blica_pack_segment(ctx, packer, b->model->segments[s], &id));
-    for (int64_t p = rows->first[s]; p < rows->first[s + 1]; p++)
-      for (int64_t copy = 0; copy < (int64_t)weight[p]; copy++)
-        TRY(blica_pack_rows(ctx, packer, 1, rows->x + (size_t)rows->n * (size_t)p, &id));
-  }
-  status = blica_pack_end(ctx, packer, out);
-  packer = NULL;
-done:
-  blica_packer_free(packer);
-  return status;
-}
-
 static void keep(job *b, int d, const blica_model *fit) {
   const size_t k = (size_t)fit->k, u = (size_t)fit->u, at = k * (size_t)d;
   for (size_t s = 0; s < u; s++)
@@ -83,9 +63,9 @@ static blica_status one_draw(blica_ctx *ctx, job *b, int d) {
   blica_model *fit = NULL;
   TRY(bl_alloc(ctx, (size_t)b->rows->count, &weight));
   bl_rows_draw(b->rows, b->seed, d, weight);
-  TRY(bl_rows_counts_create(ctx, b->rows, b->model, &counts));
+  TRY(bl_rows_counts_create(ctx, b->rows, b->model->variables, b->model->segments, &counts));
   bl_rows_count(b->rows, weight, counts);
-  if (b->needs_rows) TRY(drawn_data(ctx, b, weight, &data));
+  if (b->needs_rows) TRY(bl_rows_data(ctx, b->rows, weight, b->model->variables, b->model->segments, &data));
   const blica_input input = {.data = data, .counts = counts};
   TRY(blica_fit(ctx, &input, &b->options, &fit));
   TRY(bl_axes_take(ctx, b->model, fit->mixing, d, b->axes));

@@ -21,13 +21,12 @@
 #include <cblas.h>
 #include <lapacke.h>
 
-#include "inference/implied.h"
+#include "inference/common.h"
 #include "num/normal.h"
 #include "num/rng.h"
 
 enum { ROUNDS = 25, DIRECTIONS_MOST = 36 };
-static const double RIDGE = 4;       /* 1 / 0.5^2: changes by about half of a variance */
-static const double RHO_MOST = 0.98; /* of a common correlation */
+static const double RIDGE = 4; /* 1 / 0.5^2: changes by about half of a variance */
 
 typedef struct {
   blica_ctx *ctx;
@@ -51,12 +50,7 @@ typedef struct {
 /* One thread's. */
 typedef struct room {
   blica_counts *counts;
-  double *t;                       /* [n] */
-  bool *used;                      /* [n,u] */
-  double *rho;                     /* [pairs] common correlations of these counts */
-  bl_implied_table *table;         /* [pairs,u] at the null correlations */
-  double *both;                    /* [pairs,u] rows with both values */
-  double *excess;                  /* [pairs,u] n11 - both P11 */
+  bl_common *common;               /* of these counts, at the null correlations */
   double *matrix, *values;         /* [n,n], [n] */
   double *d;                       /* [pairs,m] */
   double *score, *info, *weighted; /* [m], [m,m], [pairs,m] */
@@ -66,22 +60,17 @@ typedef struct room {
 
 static void free_room(room *r) {
   blica_counts_free(r->counts);
-  void *const blocks[] = {r->t,      r->used, r->rho,   r->table, r->both,     r->excess, r->matrix,
-                          r->values, r->d,    r->score, r->info,  r->weighted, r->z,      r->x};
+  bl_common_free(r->common);
+  void *const blocks[] = {r->matrix, r->values, r->d, r->score, r->info, r->weighted, r->z, r->x};
   for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) bl_free(blocks[i]);
 }
 
 static blica_status make_room(job *b, room *r) {
   blica_status status;
   blica_ctx *ctx = b->ctx;
-  const size_t n = (size_t)b->n, u = (size_t)b->u, tables = bl_mul(b->pairs, u);
-  TRY(bl_rows_counts_create(ctx, b->rows, b->model, &r->counts));
-  TRY(bl_alloc(ctx, n * u, &r->t));
-  TRY(bl_alloc(ctx, n * u, &r->used));
-  TRY(bl_alloc(ctx, b->pairs, &r->rho));
-  TRY(bl_alloc(ctx, tables, &r->table));
-  TRY(bl_alloc(ctx, tables, &r->both));
-  TRY(bl_alloc(ctx, tables, &r->excess));
+  const size_t n = (size_t)b->n;
+  TRY(bl_rows_counts_create(ctx, b->rows, b->model->variables, b->model->segments, &r->counts));
+  TRY(bl_common_make(ctx, b->n, b->u, &r->common));
   TRY(bl_alloc(ctx, n * n, &r->matrix));
   TRY(bl_alloc(ctx, n, &r->values));
   TRY(bl_alloc(ctx, b->pairs * b->m, &r->d));
@@ -96,59 +85,11 @@ done:
 
 /* ---- scores of counts ---- */
 
-/* Margins of all segments; constant variables do not count. */
-static void margins(const job *b, const blica_counts *c, room *r) {
-  for (size_t at = 0; at < (size_t)b->n * b->u; at++) {
-    r->used[at] = c->ones[at] > 0 && c->ones[at] < c->present[at];
-    r->t[at] = r->used[at] ? bl_phi_quantile(c->ones[at] / c->present[at]) : 0;
-  }
-}
-
-/* The table of pair (i,j) in segment s at correlation rho: score of rho, its information into *info. */
-static double table_score(const job *b, const blica_counts *c, room *r, int s, int i, int j, double rho, double *info) {
-  const size_t at = (size_t)blica_pair(i, j) + b->pairs * (size_t)s, first = i + (size_t)b->n * s,
-               second = j + (size_t)b->n * s;
-  double cell[4];
-  *info = r->both[at] = r->excess[at] = 0;
-  if (!r->used[first] || !r->used[second]) return 0;
-  blica_counts_table(c, s, i, j, cell);
-  r->both[at] = cell[0] + cell[1] + cell[2] + cell[3];
-  r->table[at] = bl_implied_pair(r->t[first], r->t[second], rho);
-  const bl_implied_table *t = &r->table[at];
-  if (!(t->density > 0)) return 0;
-  r->excess[at] = cell[0] - r->both[at] * t->cell[0];
-  *info = r->both[at] * t->information;
-  return r->excess[at] * t->information / t->density;
-}
-
-/* The common correlation of a pair, by scoring from where r->rho stands; tables and excess are left at it. */
-static void common_rho(const job *b, const blica_counts *c, room *r, int i, int j) {
-  double *rho = &r->rho[blica_pair(i, j)];
-  for (int round = 0; round < ROUNDS; round++) {
-    double score = 0, info = 0, part;
-    for (int s = 0; s < b->u; s++) {
-      score += table_score(b, c, r, s, i, j, *rho, &part);
-      info += part;
-    }
-    if (!(info > 0)) break;
-    const double next = fmin(fmax(*rho + fmin(fmax(score / info, -0.3), 0.3), -RHO_MOST), RHO_MOST);
-    if (fabs(next - *rho) < 1e-5) break; /* the tables stay within that of the root */
-    *rho = next;
-  }
-}
-
-static void fill_matrix(int n, const double *rho, double *matrix) {
-  for (int j = 0; j < n; j++) {
-    matrix[j + (size_t)j * n] = 1;
-    for (int i = 0; i < j; i++) matrix[i + (size_t)j * n] = matrix[j + (size_t)i * n] = rho[blica_pair(i, j)];
-  }
-}
-
 /* d rho for a unit change of the covariance of two leading factors of the common matrix, into d; returns how many. */
 static int directions(const job *b, room *r) {
   const int n = b->n;
   int count = 0;
-  fill_matrix(n, r->rho, r->matrix);
+  bl_common_matrix(n, r->common->rho, r->matrix);
   if (LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'V', 'L', n, r->matrix, n, r->values) != 0) return -1;
   for (int f = 0; f < b->factors; f++)
     for (int g = 0; g <= f; g++, count++) {
@@ -158,7 +99,7 @@ static int directions(const job *b, room *r) {
       for (int j = 1; j < n; j++)
         for (int i = 0; i < j; i++) {
           const size_t at = (size_t)blica_pair(i, j);
-          d[at] = size * (x[i] * y[j] + x[j] * y[i] - r->rho[at] * (x[i] * y[i] + x[j] * y[j]));
+          d[at] = size * (x[i] * y[j] + x[j] * y[i] - r->common->rho[at] * (x[i] * y[i] + x[j] * y[j]));
         }
     }
   return count;
@@ -166,8 +107,8 @@ static int directions(const job *b, room *r) {
 
 /* Score [m] and information [m,m] of segment s along d [pairs,m]. */
 static void segment_score(const job *b, room *r, int s, const double *d, int m) {
-  const double *both = r->both + b->pairs * (size_t)s, *excess = r->excess + b->pairs * (size_t)s;
-  const bl_implied_table *table = r->table + b->pairs * (size_t)s;
+  const double *both = r->common->both + b->pairs * (size_t)s, *excess = r->common->excess + b->pairs * (size_t)s;
+  const bl_implied_table *table = r->common->table + b->pairs * (size_t)s;
   for (size_t at = 0; at < b->pairs; at++)
     r->weighted[at] = both[at] > 0 ? excess[at] * table[at].information / table[at].density : 0;
   cblas_dgemv(CblasColMajor, CblasTrans, (int)b->pairs, m, 1, d, (int)b->pairs, r->weighted, 1, 0, r->score, 1);
@@ -189,9 +130,7 @@ static double quadratic(double *info, double *score, int m) {
 
 static double overall_statistic(const job *b, const blica_counts *c, room *r) {
   double sum = 0;
-  margins(b, c, r);
-  for (int j = 1; j < b->n; j++)
-    for (int i = 0; i < j; i++) common_rho(b, c, r, i, j);
+  bl_common_fit(c, r->common);
   const int m = directions(b, r);
   if (m < 0) return NAN;
   for (int s = 0; s < b->u; s++) {
@@ -205,11 +144,11 @@ static double overall_statistic(const job *b, const blica_counts *c, room *r) {
 static double source_statistic(const job *b, const blica_counts *c, room *r) {
   const int k = b->k;
   double sum = 0, info;
-  margins(b, c, r);
+  bl_common_margins(c, r->common);
   for (int s = 0; s < b->u; s++) {
     const double *rho = b->rho + b->pairs * (size_t)s;
     for (int j = 1; j < b->n; j++)
-      for (int i = 0; i < j; i++) table_score(b, c, r, s, i, j, rho[blica_pair(i, j)], &info);
+      for (int i = 0; i < j; i++) bl_common_score(c, s, i, j, rho[blica_pair(i, j)], &info, r->common);
     segment_score(b, r, s, b->slope + b->pairs * (size_t)k * s, k);
     int at = 0;
     for (int col = 0; col < k; col++) { /* the others, packed */
@@ -255,7 +194,7 @@ static void simulate_task(int64_t index, int thread, void *user) {
   if (thread == 0)
     bl_poll(b->ctx, &(blica_progress){.stage = "change test", .fraction = -1, .objective = NAN, .iteration = index});
   simulate(b, index, r);
-  if (b->source < 0) memcpy(r->rho, b->rho, b->pairs * sizeof *r->rho);
+  if (b->source < 0) memcpy(r->common->rho, b->rho, b->pairs * sizeof(double));
   b->simulated[index] = b->source < 0 ? overall_statistic(b, r->counts, r) : source_statistic(b, r->counts, r);
 }
 
@@ -288,7 +227,7 @@ static void shrink_margins(const job *b) {
 /* factor [n,n] <- Cholesky factor of the correlations, made positive definite. */
 static bool factorise(int n, const double *rho, double *factor) {
   for (double ridge = 0; ridge<10; ridge = ridge> 0 ? 3 * ridge : 1e-6) {
-    fill_matrix(n, rho, factor);
+    bl_common_matrix(n, rho, factor);
     for (int j = 0; j < n; j++)
       for (int i = 0; i < n; i++)
         if (i != j) factor[i + (size_t)j * n] /= 1 + ridge;
@@ -313,14 +252,14 @@ static bool source_null(job *b, room *r) {
   double *v = r->values, common = 0;
   for (int round = 0; round < ROUNDS; round++) {
     double score = 0, information = 0, info;
-    margins(b, b->observed, r);
+    bl_common_margins(b->observed, r->common);
     for (int s = 0; s < b->u; s++) {
       double *rho = b->rho + b->pairs * (size_t)s, *slope = b->slope + b->pairs * (size_t)k * s;
       for (int l = 0; l < k; l++) v[l] = l == j ? exp(common) : m->variances[l + (size_t)k * s];
       bl_implied_rho(n, k, m->link, m->mixing, v, r->z, rho);
       bl_implied_variance_slope(n, k, m->link, m->mixing, v, r->z, rho, slope);
       for (int c = 1; c < n; c++)
-        for (int i = 0; i < c; i++) table_score(b, b->observed, r, s, i, c, rho[blica_pair(i, c)], &info);
+        for (int i = 0; i < c; i++) bl_common_score(b->observed, s, i, c, rho[blica_pair(i, c)], &info, r->common);
       segment_score(b, r, s, slope, k);
       score += r->score[j];
       information += r->info[j * (k + 1)];
@@ -370,7 +309,7 @@ blica_status bl_change_test(blica_ctx *ctx, const blica_model *model, const bl_r
   TRY(allocate(&b, simulations));
   shrink_margins(&b);
   b.statistic = overall_statistic(&b, counts, b.rooms);
-  memcpy(b.rho, b.rooms->rho, b.pairs * sizeof(double));
+  memcpy(b.rho, b.rooms->common->rho, b.pairs * sizeof(double));
   if (isnan(b.statistic) || !factorise(b.n, b.rho, b.factor))
     FAIL(ctx, BLICA_ERR_NUMERIC, "the common correlations of all segments could not be decomposed");
   TRY(reference(&b, simulations, p));

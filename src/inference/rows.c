@@ -41,24 +41,19 @@ static void take_all(const bl_merged *merged, const int *segment, bl_rows *rows)
   rows->first[rows->u] = place;
 }
 
-blica_status bl_rows_make(blica_ctx *ctx, const blica_model *model, const blica_data *data, bl_rows **out) {
+/* Column variable[i] of the data is variable i, and segment[t] the segment of the data's segment t. */
+static blica_status make(blica_ctx *ctx, const blica_data *data, const int *variable, const int *segment,
+                         bl_rows **out) {
   blica_status status;
   bl_rows *rows = NULL;
   bl_merged *merged = NULL;
-  int *variable = NULL, *segment = NULL;
   *out = NULL;
-  if (data->u != model->u)
-    FAIL(ctx, BLICA_ERR_DATA, "the data have %d segments and the model has %d; give the data that it was fitted to",
-         data->u, model->u);
-  TRY(bl_alloc(ctx, (size_t)model->n, &variable));
-  TRY(bl_alloc(ctx, (size_t)data->u, &segment));
-  TRY(bl_likelihood_match(ctx, model, data, true, variable, segment));
-  TRY(bl_merged_make(ctx, data, model->n, variable, false, &merged));
+  TRY(bl_merged_make(ctx, data, data->n, variable, false, &merged));
   TRY(bl_alloc(ctx, 1, &rows));
-  rows->n = model->n, rows->u = model->u, rows->count = merged->count, rows->complete = true;
-  TRY(bl_alloc(ctx, (size_t)model->u + 1, &rows->first));
-  TRY(bl_alloc(ctx, (size_t)model->u, &rows->total));
-  TRY(bl_alloc(ctx, bl_mul((size_t)merged->count, (size_t)model->n), &rows->x));
+  rows->n = data->n, rows->u = data->u, rows->count = merged->count, rows->complete = true;
+  TRY(bl_alloc(ctx, (size_t)data->u + 1, &rows->first));
+  TRY(bl_alloc(ctx, (size_t)data->u, &rows->total));
+  TRY(bl_alloc(ctx, bl_mul((size_t)merged->count, (size_t)data->n), &rows->x));
   TRY(bl_alloc(ctx, (size_t)merged->count, &rows->weight));
   TRY(bl_alloc(ctx, (size_t)merged->count, &rows->cumulated));
   take_all(merged, segment, rows);
@@ -67,14 +62,62 @@ blica_status bl_rows_make(blica_ctx *ctx, const blica_model *model, const blica_
 done:
   bl_rows_free(rows);
   bl_merged_free(merged);
+  return status;
+}
+
+static blica_status rows_in_order(blica_ctx *ctx, const blica_model *model, const blica_data *data, bl_rows **out) {
+  blica_status status;
+  int *variable = NULL, *segment = NULL;
+  *out = NULL;
+  TRY(bl_alloc(ctx, (size_t)(model && model->n > data->n ? model->n : data->n), &variable));
+  TRY(bl_alloc(ctx, (size_t)data->u, &segment));
+  for (int i = 0; i < data->n; i++) variable[i] = i;
+  for (int s = 0; s < data->u; s++) segment[s] = s;
+  if (model) TRY(bl_likelihood_match(ctx, model, data, true, variable, segment));
+  TRY(make(ctx, data, variable, segment, out));
+done:
   bl_free(variable);
   bl_free(segment);
   return status;
 }
 
-blica_status bl_rows_counts_create(blica_ctx *ctx, const bl_rows *rows, const blica_model *model, blica_counts **out) {
-  return bl_counts_create(ctx, rows->n, rows->u, rows->complete, (const char *const *)model->variables,
-                          (const char *const *)model->segments, out);
+blica_status bl_rows_of(blica_ctx *ctx, const blica_data *data, bl_rows **out) {
+  return rows_in_order(ctx, NULL, data, out);
+}
+
+blica_status bl_rows_make(blica_ctx *ctx, const blica_model *model, const blica_data *data, bl_rows **out) {
+  *out = NULL;
+  if (data->u != model->u)
+    return bl_fail(ctx, BLICA_ERR_DATA,
+                   "the data have %d segments and the model has %d; give the data that it was fitted to", data->u,
+                   model->u);
+  return rows_in_order(ctx, model, data, out);
+}
+
+blica_status bl_rows_counts_create(blica_ctx *ctx, const bl_rows *rows, char *const *variables, char *const *segments,
+                                   blica_counts **out) {
+  return bl_counts_create(ctx, rows->n, rows->u, rows->complete, (const char *const *)variables,
+                          (const char *const *)segments, out);
+}
+
+blica_status bl_rows_data(blica_ctx *ctx, const bl_rows *rows, const double *weight, char *const *variables,
+                          char *const *segments, blica_data **out) {
+  blica_status status;
+  blica_packer *packer = NULL;
+  *out = NULL;
+  TRY(blica_pack_begin(ctx, rows->n, (const char *const *)variables, &packer));
+  for (int s = 0; s < rows->u; s++) {
+    int32_t id;
+    TRY(blica_pack_segment(ctx, packer, segments[s], &id));
+    for (int64_t p = rows->first[s]; p < rows->first[s + 1]; p++)
+      for (int64_t copy = 0; copy < (int64_t)weight[p]; copy++)
+        TRY(blica_pack_rows(ctx, packer, 1, rows->x + (size_t)rows->n * (size_t)p, &id));
+  }
+  status = blica_pack_end(ctx, packer, out);
+  packer = NULL;
+done:
+  blica_packer_free(packer);
+  return status;
 }
 
 void bl_rows_clear(blica_counts *c) {
@@ -113,6 +156,13 @@ void bl_rows_count(const bl_rows *rows, const double *weight, blica_counts *coun
   for (int s = 0; s < rows->u; s++)
     for (int64_t p = rows->first[s]; p < rows->first[s + 1]; p++)
       if (weight[p] > 0) bl_rows_add(rows->x + (size_t)rows->n * (size_t)p, weight[p], s, counts);
+}
+
+blica_status bl_rows_pool(blica_ctx *ctx, const blica_counts *counts, char *const *label, blica_counts **out) {
+  blica_status status = bl_counts_create(ctx, counts->n, 1, !counts->n10, (const char *const *)counts->variables,
+                                         (const char *const *)label, out);
+  for (int s = 0; status == BLICA_OK && s < counts->u; s++) bl_counts_add(*out, 0, counts, s);
+  return status;
 }
 
 /* The pattern of a segment that holds row number `row`, counted from 0. */

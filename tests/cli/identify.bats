@@ -12,7 +12,7 @@ assert r["statistics"] == u * n * (n - 1) // 2 + 2 * u * n, r
 assert r["unknowns"] == n * k + 2 * u * k + u * n, r
 assert r["surplus"] == r["statistics"] - r["unknowns"]'
   run_code 0 identify --variables 2 --sources 2 --segments 40
-  [[ $out == *"cannot be told"* ]]
+  [[ $out == *"cannot identify the model"* ]]
 }
 
 @test "rank check at a model: many segments identify it, two do not" {
@@ -26,7 +26,7 @@ assert r["identified"] is True and r["rank"] == r["parameters"] == 6 * 6 + 20 * 
   run_code 0 identify b/model.json --json
   echo "$out" | /usr/bin/python3 -c 'import json, sys; assert json.load(sys.stdin)["identified"] is False'
   run_code 0 identify b/model.json
-  [[ $out == *"NOT identified"* ]]
+  [[ $out == *"cannot determine the sources"* ]]
 }
 
 @test "usage and bad models" {
@@ -41,4 +41,11 @@ assert r["identified"] is True and r["rank"] == r["parameters"] == 6 * 6 + 20 * 
   echo '{}' >empty.json
   run_code 3 identify empty.json
   says "mixing is missing"
+}
+
+@test "with data: the verdict in three sentences" {
+  "$BLICA" simulate --variables 6 --sources 2 --segments 10 --samples 300 --out a --quiet
+  "$BLICA" fit a/data.csv --sources 2 --out m.json --quiet
+  run_code 0 identify m.json a/data.csv
+  [[ $out == "Design: 10 segments of 6 variables can determine 2 sources if their variances change"*"Change: the data show that variances change"*"Axes: well determined"*"expected MCS"* ]]
 }

@@ -11,7 +11,7 @@ setup_file() {
 @test "a page with the data has everything, without network" {
   d=$BATS_FILE_TMPDIR
   run_code 0 report "$d/fit.json" "$d/d/data.csv" --out r.html --figures f
-  for text in "What was fitted" "At the fitted values the correlations would fix the mixing matrix" "observed correlation" "Every start" \
+  for text in "What was fitted" "Design: at the fitted values the correlations would fix the mixing matrix" "How far to trust it" "Change: the data show" "observed correlation" "Every start" \
     "Regularisation" "seed 1" "--sources 2" "x6"; do
     grep -q -- "$text" r.html || { echo "no '$text'"; return 1; }
   done

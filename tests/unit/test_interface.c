@@ -68,6 +68,7 @@ static void refuse_null(blica_ctx *c) {
   REFUSED(blica_identify(c, none, none));
   REFUSED(blica_fitted(c, none, none, none));
   REFUSED(blica_assess(c, none, none, none, none));
+  REFUSED(blica_select(c, none, none, none));
   REFUSED(blica_segment(c, none, none, none));
   REFUSED(blica_pack_ranks(c, none, none));
   REFUSED(blica_merge_ranks(c, none, none));
@@ -95,6 +96,7 @@ static void test_null(void **state) {
   assert_non_null(blica_loglik_option_table(NULL));
   assert_non_null(blica_sources_option_table(NULL));
   assert_non_null(blica_assess_option_table(NULL));
+  assert_non_null(blica_select_option_table(NULL));
   assert_non_null(blica_segment_option_table(NULL));
 }
 
@@ -114,6 +116,7 @@ static void test_null_void(void **state) {
   blica_loglik_options_init(NULL, sizeof(blica_loglik_options));
   blica_sources_options_init(NULL, sizeof(blica_sources_options));
   blica_assess_options_init(NULL, sizeof(blica_assess_options));
+  blica_select_options_init(NULL, sizeof(blica_select_options));
   blica_segment_options_init(NULL, sizeof(blica_segment_options));
   blica_ctx_free(NULL);
   blica_packer_free(NULL);
@@ -129,6 +132,7 @@ static void test_null_void(void **state) {
   blica_fitted_free(NULL);
   blica_segmentation_free(NULL);
   blica_assessment_free(NULL);
+  blica_selection_free(NULL);
 }
 
 /* The message names the function and the argument; outputs become NULL. */

@@ -1,0 +1,95 @@
+/* cmd_select.c - blica select DATA: how many sources? */
+#include <math.h>
+#include <stdio.h>
+
+#include "data_args.h"
+#include "output.h"
+
+typedef struct {
+  blica_select_options options;
+  data_values data;
+  int json;
+} select_values;
+
+static const blica_option own[] = {
+    OPTION(select_values, json, BLICA_OPT_FLAG, "no", 0, 1, NULL, NULL,
+           "A JSON object with sources, reason, candidates (sources, heldout, heldout_se, bic, map), eigenvalues, "
+           "reference, and what each criterion chooses."),
+};
+OPTION_TABLE(own_table, own)
+
+static json_t *numbers(const double *x, int count) {
+  json_t *list = json_array();
+  for (int i = 0; i < count; i++) json_array_append_new(list, json_number(x[i]));
+  return list;
+}
+
+static int print_json(const blica_selection *s, const blica_select_options *o) {
+  json_t *candidates = json_array();
+  for (int k = 0; k <= s->highest; k++)
+    json_array_append_new(candidates, json_pack("{s:i,s:o,s:o,s:o,s:o}", "sources", k, "heldout",
+                                                json_number(s->heldout[k]), "heldout_se", json_number(s->heldout_se[k]),
+                                                "bic", json_number(s->bic[k]), "map", json_number(s->map[k])));
+  return json_print(json_pack("{s:i,s:s,s:s,s:{s:i,s:i,s:i,s:i},s:o,s:o,s:o,s:I}", "sources", s->sources, "reason",
+                              s->reason, "method", s->method, "chosen", "heldout", s->by_heldout, "parallel",
+                              s->by_parallel, "map", s->by_map, "bic", s->by_bic, "candidates", candidates,
+                              "eigenvalues", numbers(s->eigenvalue, s->n), "reference", numbers(s->reference, s->n),
+                              "seed", (json_int_t)o->seed));
+}
+
+static int print_text(const blica_selection *s) {
+  printf("%s\n\nsources\theld-out\terror\tBIC\tMAP\teigenvalue\treference\n", s->reason);
+  for (int k = 0; k <= s->highest; k++) {
+    if (k > 0 && k < s->lowest) continue;
+    printf("%d\t%.6f\t%.6f\t%.1f\t%.5f", k, s->heldout[k], s->heldout_se[k], s->bic[k], s->map[k]);
+    if (k > 0) printf("\t%.3f\t%.3f", s->eigenvalue[k - 1], s->reference[k - 1]);
+    printf("%s\n", k == s->sources ? "\t<" : "");
+  }
+  printf("\nheld-out chooses %d, parallel analysis %d, MAP %d", s->by_heldout, s->by_parallel, s->by_map);
+  if (s->by_bic > 0) printf(", BIC %d", s->by_bic);
+  printf(" (method %s)\n", s->method);
+  return EXIT_OK;
+}
+
+static int run(program *p, void *values) {
+  select_values *v = values;
+  char message[TABLE_MESSAGE];
+  table_options reading = data_table_options(&v->data);
+  blica_data *data = NULL;
+  blica_selection *found = NULL;
+  int code;
+  blica_status status = table_read(p->ctx, p->operands[0], &reading, message, &data);
+  if (status != BLICA_OK) return fail_table(status, message);
+  status = blica_select(p->ctx, data, &v->options, &found);
+  if (status != BLICA_OK) {
+    code = fail_reading(p, status);
+  } else {
+    progress_clear();
+    code = v->json ? print_json(found, &v->options) : print_text(found);
+  }
+  blica_selection_free(found);
+  blica_data_free(data);
+  return code;
+}
+
+const command command_select = {
+    .name = "select",
+    .summary = "how many sources",
+    .operands = "DATA",
+    .least = 1,
+    .most = 1,
+    .text =
+        "Compares numbers of sources by how well they predict rows that were held out: the log-likelihood of pairs of "
+        "values, less that of independent items. It recommends the smallest number that is within one standard error "
+        "of "
+        "the best, or none. Beside it stand parallel analysis (eigenvalues against those of independent items with the "
+        "same margins in every segment), Velicer's minimum average partial, and BIC of the full likelihood, which "
+        "chooses too many where margins differ.",
+    .examples = "blica select data.csv\n"
+                "blica select data.csv --sources 2:6 --folds 10 --json",
+    .groups = {{"Options", blica_select_option_table, offsetof(select_values, options)},
+               {"Output", own_table, 0},
+               {"How the data are read", data_option_table, offsetof(select_values, data)}},
+    .values = sizeof(select_values),
+    .run = run,
+};

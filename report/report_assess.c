@@ -1,0 +1,113 @@
+/* report_assess.c - what the estimate is worth: the verdict, angles, intervals, fit by item and segment. */
+#include <math.h>
+
+#include "html.h"
+#include "report_parts.h"
+
+enum { ITEMS_MOST = 200, SEGMENTS_MOST = 200 };
+
+static void sentences(const blica_assessment *a, FILE *page) {
+  for (int i = 0; i < 3; i++) {
+    fputs("<p class=\"verdict\">", page);
+    html_text(page, a->verdict[i]);
+    fputs("</p>\n", page);
+  }
+}
+
+static void columns(const blica_assessment *a, FILE *page) {
+  html_table(page, "How far the column of each source may turn, and whether its variance changes",
+             "source|#angle, one standard deviation (degrees)|#90 % bound (degrees)|#p of no change");
+  for (int j = 0; j < a->k; j++) {
+    char name[24];
+    snprintf(name, sizeof name, "z%d", j + 1);
+    html_row(page);
+    html_word(page, name);
+    html_number(page, "%.1f", a->angle[j]);
+    html_number(page, "%.1f", a->angle_bound[j]);
+    html_number(page, "%.3f", a->source_change_p[j]);
+    fputs("</tr>\n", page);
+  }
+  html_table_end(page);
+}
+
+static void interval(FILE *page, double low, double high) {
+  char text[64];
+  snprintf(text, sizeof text, "%.2f to %.2f", low, high);
+  html_word(page, isnan(low) ? "\xE2\x80\x93" : text);
+}
+
+/* Heading of a table with two columns per source. */
+static void heading(char *text, size_t size, const char *first, int k, const char *what) {
+  size_t at = (size_t)snprintf(text, size, "%s", first);
+  for (int j = 0; j < k && at < size; j++) at += (size_t)snprintf(text + at, size - at, "|#z%d|%s", j + 1, what);
+}
+
+static void loadings(const blica_model *m, const blica_assessment *a, FILE *page) {
+  char names[1024], caption[96];
+  heading(names, sizeof names, "variable", a->k, "interval");
+  snprintf(caption, sizeof caption, "Loadings with their %.0f %% intervals", 100 * a->level);
+  html_table(page, caption, names);
+  for (int i = 0; i < a->n; i++) {
+    html_row(page);
+    html_cell(page, m->variables[i]);
+    for (int j = 0; j < a->k; j++) {
+      const size_t at = (size_t)i + (size_t)j * (size_t)a->n;
+      html_number(page, "%.2f", m->mixing[at]);
+      interval(page, a->mixing_low[at], a->mixing_high[at]);
+    }
+    fputs("</tr>\n", page);
+  }
+  html_table_end(page);
+}
+
+static void variances(const blica_model *m, const blica_assessment *a, FILE *page) {
+  char names[1024];
+  heading(names, sizeof names, "segment", a->k, "interval");
+  html_table(page, "Variances of the sources with their intervals", names);
+  for (int s = 0; s < a->u; s++) {
+    html_row(page);
+    html_cell(page, m->segments[s]);
+    for (int j = 0; j < a->k; j++) {
+      const size_t at = (size_t)j + (size_t)s * (size_t)a->k;
+      html_number(page, "%.2f", m->variances[at]);
+      interval(page, a->variance_low[at], a->variance_high[at]);
+    }
+    fputs("</tr>\n", page);
+  }
+  html_table_end(page);
+}
+
+static void fit(const blica_assessment *a, FILE *page) {
+  fputs("<p>", page);
+  html_textf(page, "Standardised root mean square residual (SRMR) %.3f.", a->srmr);
+  if (!isnan(a->m2))
+    html_textf(
+        page,
+        " M2 = %.1f on %lld degrees of freedom (p = %.2g); RMSEA2 %.3f, 90 %% interval %.3f to %.3f (below .05 is "
+        "a close fit, below .089 an adequate one).",
+        a->m2, (long long)a->df, a->m2_p, a->rmsea2, a->rmsea2_low, a->rmsea2_high);
+  fputs("</p>\n", page);
+  html_table(page, "Residual correlations of each item, root mean square", "item|#residual");
+  for (int i = 0; i < a->n && i < ITEMS_MOST; i++) {
+    html_row(page);
+    html_cell(page, a->variables[i]);
+    html_number(page, "%.3f", a->item_srmr[i]);
+    fputs("</tr>\n", page);
+  }
+  html_table_end(page);
+}
+
+void section_assessment(const report *r, FILE *page) {
+  const blica_assessment *a = r->in->assessment;
+  if (!a) {
+    fputs("<p>Not assessed: that needs the rows of the data, and not too many of them. <code>blica assess</code> gives "
+          "errors, angles and a test of change.</p>\n",
+          page);
+    return;
+  }
+  sentences(a, page);
+  columns(a, page);
+  if (a->k <= 6 && a->n <= ITEMS_MOST) loadings(r->in->model, a, page);
+  if (a->k <= 6 && a->u <= SEGMENTS_MOST) variances(r->in->model, a, page);
+  fit(a, page);
+}

@@ -1,0 +1,193 @@
+/* parallel.c - parallel analysis (Horn, Psychometrika 30, 1965) that keeps margins in every segment, and the minimum
+ * average partial (Velicer, Psychometrika 41, 1976), as psych's VSS computes it. */
+#include "inference/parallel.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cblas.h>
+#include <lapacke.h>
+
+#include "inference/common.h"
+#include "num/rng.h"
+
+typedef struct {
+  blica_ctx *ctx;
+  const bl_rows *rows;
+  const blica_counts *counts;
+  uint64_t seed;
+  double *values; /* [n,references] */
+  blica_status *status;
+} job;
+
+/* Eigenvalues, largest first, of packed correlations. */
+static bool eigenvalues(int n, const double *rho, double *matrix, double *values) {
+  bl_common_matrix(n, rho, matrix);
+  if (LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'N', 'L', n, matrix, n, values) != 0) return false;
+  for (int i = 0; i < n / 2; i++) {
+    const double keep = values[i];
+    values[i] = values[n - 1 - i], values[n - 1 - i] = keep;
+  }
+  return true;
+}
+
+/* Rows of segment s with every item permuted among the rows that have it, added to counts. */
+static void permute_segment(const bl_rows *rows, int s, bl_rng *rng, int8_t *x, blica_counts *counts) {
+  const int n = rows->n;
+  const int64_t total = rows->total[s];
+  int64_t row = 0;
+  for (int64_t p = rows->first[s]; p < rows->first[s + 1]; p++)
+    for (int64_t copy = 0; copy < (int64_t)rows->weight[p]; copy++, row++)
+      for (int i = 0; i < n; i++) x[row + total * i] = rows->x[(size_t)n * (size_t)p + (size_t)i];
+  for (int i = 0; i < n; i++) {
+    int8_t *item = x + total * i;
+    for (int64_t r = total - 1; r > 0; r--) {
+      int64_t other = (int64_t)(bl_rng_uniform(rng) * (double)(r + 1));
+      if (other > r) other = r;
+      if (item[r] == BLICA_MISSING || item[other] == BLICA_MISSING) continue;
+      const int8_t keep = item[r];
+      item[r] = item[other], item[other] = keep;
+    }
+  }
+  int8_t *one = x + total * n;
+  for (int64_t r = 0; r < total; r++) {
+    for (int i = 0; i < n; i++) one[i] = x[r + total * i];
+    bl_rows_add(one, 1, s, counts);
+  }
+}
+
+static blica_status reference_of(job *b, int64_t index) {
+  blica_status status;
+  const bl_rows *rows = b->rows;
+  int64_t most = 0;
+  blica_counts *counts = NULL;
+  bl_common *common = NULL;
+  int8_t *x = NULL;
+  double *matrix = NULL;
+  for (int s = 0; s < rows->u; s++) most = rows->total[s] > most ? rows->total[s] : most;
+  TRY(bl_rows_counts_create(b->ctx, rows, b->counts->variables, b->counts->segments, &counts));
+  TRY(bl_common_make(b->ctx, rows->n, rows->u, &common));
+  TRY(bl_alloc(b->ctx, bl_mul((size_t)most + 1, (size_t)rows->n), &x));
+  TRY(bl_alloc(b->ctx, (size_t)rows->n * rows->n, &matrix));
+  for (int s = 0; s < rows->u; s++) {
+    bl_rng rng = bl_rng_make(b->seed, (3ull << 60) + ((uint64_t)index << 28) + (uint64_t)s);
+    permute_segment(rows, s, &rng, x, counts);
+  }
+  bl_common_fit(counts, common);
+  if (!eigenvalues(rows->n, common->rho, matrix, b->values + (size_t)rows->n * (size_t)index))
+    FAIL(b->ctx, BLICA_ERR_NUMERIC, "the eigenvalues of reference data did not converge");
+done:
+  blica_counts_free(counts);
+  bl_common_free(common);
+  bl_free(x);
+  bl_free(matrix);
+  return status;
+}
+
+static void reference_task(int64_t index, int thread, void *user) {
+  job *b = user;
+  if (bl_interrupted(b->ctx)) return;
+  if (thread == 0)
+    bl_poll(b->ctx,
+            &(blica_progress){.stage = "parallel analysis", .fraction = -1, .objective = NAN, .iteration = index});
+  b->status[index] = reference_of(b, index);
+}
+
+static int ascending(const void *x, const void *y) {
+  const double a = *(const double *)x, b = *(const double *)y;
+  return a < b ? -1 : a > b;
+}
+
+blica_status bl_parallel_analysis(blica_ctx *ctx, const bl_rows *rows, const blica_counts *counts, int references,
+                                  uint64_t seed, double *eigenvalue, double *reference) {
+  blica_status status;
+  const int n = rows->n;
+  job b = {.ctx = ctx, .rows = rows, .counts = counts, .seed = seed};
+  bl_common *common = NULL;
+  double *matrix = NULL, *list = NULL;
+  bl_blas_hold();
+  TRY(bl_alloc(ctx, bl_mul((size_t)n, (size_t)references), &b.values));
+  TRY(bl_alloc(ctx, (size_t)references, &b.status));
+  TRY(bl_alloc(ctx, (size_t)references, &list));
+  TRY(bl_alloc(ctx, (size_t)n * n, &matrix));
+  TRY(bl_common_make(ctx, n, rows->u, &common));
+  bl_common_fit(counts, common);
+  if (!eigenvalues(n, common->rho, matrix, eigenvalue))
+    FAIL(ctx, BLICA_ERR_NUMERIC, "the eigenvalues of the common correlations did not converge");
+  bl_parallel(ctx, references, reference_task, &b);
+  if (bl_interrupted(ctx)) FAIL(ctx, BLICA_ERR_INTERRUPTED, "interrupted during parallel analysis");
+  for (int i = 0; i < references; i++) TRY(b.status[i]);
+  for (int i = 0; i < n; i++) {
+    for (int r = 0; r < references; r++) list[r] = b.values[i + (size_t)n * (size_t)r];
+    qsort(list, (size_t)references, sizeof *list, ascending);
+    reference[i] = list[(int)(0.95 * (references - 1) + 0.5)];
+  }
+done:
+  bl_blas_release();
+  bl_common_free(common);
+  bl_free(b.values);
+  bl_free(b.status);
+  bl_free(matrix);
+  bl_free(list);
+  return status;
+}
+
+/* ---- minimum average partial ---- */
+
+/* One segment with the rows of all. */
+static blica_status pool(blica_ctx *ctx, const blica_counts *counts, blica_counts **out) {
+  blica_status status;
+  const char *const label = "all";
+  char **keep = NULL;
+  *out = NULL;
+  TRY(bl_copy_texts(ctx, 1, &label, &keep));
+  TRY(bl_rows_pool(ctx, counts, keep, out));
+done:
+  bl_free_texts(keep, 1);
+  return status;
+}
+
+/* Average squared correlation of a covariance matrix off its diagonal. */
+static double average(int n, const double *matrix) {
+  double sum = 0;
+  for (int j = 0; j < n; j++)
+    for (int i = 0; i < j; i++) {
+      const double product = matrix[i + (size_t)i * n] * matrix[j + (size_t)j * n];
+      if (!(matrix[i + (size_t)i * n] > 0 && matrix[j + (size_t)j * n] > 0)) return NAN;
+      sum += 2 * matrix[i + (size_t)j * n] * matrix[i + (size_t)j * n] / product;
+    }
+  return sum / ((double)n * (n - 1));
+}
+
+blica_status bl_map(blica_ctx *ctx, const blica_counts *counts, int most, double *map) {
+  blica_status status;
+  const int n = counts->n;
+  blica_counts *pooled = NULL;
+  blica_cor *cor = NULL;
+  double *matrix = NULL, *vectors = NULL, *values = NULL;
+  bl_blas_hold();
+  TRY(pool(ctx, counts, &pooled));
+  TRY(blica_correlate(ctx, pooled, &cor));
+  TRY(bl_alloc(ctx, (size_t)n * n, &matrix));
+  TRY(bl_alloc(ctx, (size_t)n * n, &vectors));
+  TRY(bl_alloc(ctx, (size_t)n, &values));
+  bl_common_matrix(n, cor->rho, matrix);
+  memcpy(vectors, matrix, (size_t)n * n * sizeof *matrix);
+  if (LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'V', 'L', n, vectors, n, values) != 0)
+    FAIL(ctx, BLICA_ERR_NUMERIC, "the eigenvalues of the pooled correlations did not converge");
+  for (int m = 0; m <= most; m++) {
+    map[m] = m < n ? average(n, matrix) : NAN;
+    if (m >= n) continue;
+    const double *x = vectors + (size_t)(n - 1 - m) * n;
+    cblas_dger(CblasColMajor, n, n, -fmax(0, values[n - 1 - m]), x, 1, x, 1, matrix, n);
+  }
+done:
+  bl_blas_release();
+  blica_counts_free(pooled);
+  blica_cor_free(cor);
+  bl_free(matrix);
+  bl_free(vectors);
+  bl_free(values);
+  return status;
+}

@@ -1,0 +1,351 @@
+/* select.c - blica_select: how many sources?
+ *
+ * The rows of every segment are divided into folds at random. For each number of sources k and each fold the model is
+ * fitted to the other folds, and the fold is judged by the log-likelihood of its 2x2 tables under the fitted
+ * correlations and the margins of the other folds, less that under independence (k = 0), per row and pair. The
+ * recommendation is the smallest k whose score is within one standard error of the best; the error is that of the
+ * difference, over segments and folds. Segments of fewer rows than twice the folds are never held out. One estimator
+ * serves all k. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/option.h"
+#include "inference/implied.h"
+#include "inference/parallel.h"
+#include "inference/rows.h"
+#include "num/normal.h"
+#include "num/rng.h"
+
+enum { BIC_VARIABLES = 40, REFERENCES_LEAST = 20 };
+
+typedef struct {
+  blica_ctx *ctx;
+  const blica_data *data;
+  const blica_select_options *options;
+  bl_rows *rows;
+  blica_counts *counts; /* of all rows */
+  int folds, lowest, highest;
+  bool needs_rows;
+  double **weight; /* [folds] rows of each pattern in the fold */
+  double *score;   /* [u,folds,highest+1] of held-out tables, less independence */
+  blica_status *status;
+  char (*message)[BL_MESSAGE];
+  blica_selection *out;
+} job;
+
+void blica_selection_free(blica_selection *s) {
+  if (!s) return;
+  bl_free(s->heldout);
+  bl_free(s->heldout_se);
+  bl_free(s->bic);
+  bl_free(s->map);
+  bl_free(s->eigenvalue);
+  bl_free(s->reference);
+  bl_free(s);
+}
+
+/* ---- what to compare ---- */
+
+/* Correlations less parameters of k sources. */
+static int64_t degrees(const blica_data *d, int k) {
+  return (int64_t)d->u * d->n * (d->n - 1) / 2 - ((int64_t)k * (d->n + d->u) - k);
+}
+
+static blica_status parse_range(job *b) {
+  char *end;
+  const char *text = b->options->sources ? b->options->sources : "";
+  const long low = strtol(text, &end, 10), high = *end == ':' ? strtol(end + 1, &end, 10) : low;
+  if (end == text || *end || low < 1 || high < low || high > 1000000)
+    return bl_fail(b->ctx, BLICA_ERR_DATA, "option sources: '%.100s' is not allowed; give LOW:HIGH, as in 1:8", text);
+  if (low > b->data->n)
+    return bl_fail(b->ctx, BLICA_ERR_DATA, "option sources: %ld sources of %d variables; give at most %d", low,
+                   b->data->n, b->data->n);
+  b->lowest = (int)low;
+  b->highest = high < b->data->n ? (int)high : b->data->n;
+  while (b->highest > 1 && degrees(b->data, b->highest) < 0) b->highest--;
+  if (b->highest < b->lowest)
+    return bl_fail(
+        b->ctx, BLICA_ERR_DATA,
+        "%d variables in %d segments have too few correlations for %d sources (%lld degrees of freedom); compare "
+        "fewer",
+        b->data->n, b->data->u, b->lowest, (long long)degrees(b->data, b->lowest));
+  if (b->highest < high)
+    bl_warn(b->ctx, "at most %d sources are compared: %d variables in %d segments cannot determine more", b->highest,
+            b->data->n, b->data->u);
+  return BLICA_OK;
+}
+
+static blica_status divide(job *b) {
+  blica_status status;
+  const bl_rows *rows = b->rows;
+  TRY(bl_alloc(b->ctx, (size_t)b->folds, &b->weight));
+  for (int f = 0; f < b->folds; f++) TRY(bl_alloc(b->ctx, (size_t)rows->count, &b->weight[f]));
+  for (int s = 0; s < rows->u; s++) {
+    bl_rng rng = bl_rng_make(b->options->seed, (5ull << 60) + (uint64_t)s);
+    if (rows->total[s] < 2 * (int64_t)b->folds) continue;
+    for (int64_t p = rows->first[s]; p < rows->first[s + 1]; p++)
+      for (int64_t copy = 0; copy < (int64_t)rows->weight[p]; copy++) {
+        const int f = (int)(bl_rng_uniform(&rng) * b->folds);
+        b->weight[f < b->folds ? f : b->folds - 1][p]++;
+      }
+  }
+done:
+  return status;
+}
+
+/* ---- fits ---- */
+
+static blica_status fit_part(blica_ctx *ctx, const job *b, int k, const double *weight, blica_counts *counts,
+                             blica_model **out) {
+  blica_status status;
+  blica_data *data = NULL;
+  blica_fit_options o = blica_fit_options_default();
+  snprintf(o.method, sizeof o.method, "%s", b->out->method);
+  o.sources = k;
+  o.seed = b->options->seed;
+  if (b->needs_rows) TRY(bl_rows_data(ctx, b->rows, weight, b->counts->variables, b->counts->segments, &data));
+  TRY(blica_fit(ctx, &(blica_input){.data = data, .counts = counts}, &o, out));
+done:
+  blica_data_free(data);
+  return status;
+}
+
+static double margin(const blica_counts *c, int s, int i) {
+  const size_t at = i + (size_t)s * c->n;
+  return bl_phi_quantile((c->ones[at] + 0.5) / (c->present[at] + 1));
+}
+
+/* Log-likelihood of the tables of segment s at correlations rho less that at 0, thresholds from train. */
+static double judge(const blica_counts *test, const blica_counts *train, int s, const double *rho) {
+  double sum = 0;
+  for (int j = 1; j < test->n; j++)
+    for (int i = 0; i < j; i++) {
+      double cell[4];
+      const double h = margin(train, s, i), k = margin(train, s, j);
+      const bl_implied_table with = bl_implied_pair(h, k, rho[blica_pair(i, j)]), without = bl_implied_pair(h, k, 0);
+      blica_counts_table(test, s, i, j, cell);
+      for (int c = 0; c < 4; c++) sum += cell[c] * log(with.cell[c] / without.cell[c]);
+    }
+  return sum;
+}
+
+/* Fold f held out, k sources. */
+static blica_status hold_out(blica_ctx *ctx, job *b, int k, int f) {
+  blica_status status;
+  const bl_rows *rows = b->rows;
+  blica_counts *train = NULL, *test = NULL;
+  blica_model *model = NULL;
+  double *rest = NULL, *scale = NULL, *rho = NULL;
+  TRY(bl_rows_counts_create(ctx, rows, b->counts->variables, b->counts->segments, &train));
+  TRY(bl_rows_counts_create(ctx, rows, b->counts->variables, b->counts->segments, &test));
+  TRY(bl_alloc(ctx, (size_t)rows->count, &rest));
+  TRY(bl_alloc(ctx, (size_t)rows->n, &scale));
+  TRY(bl_alloc(ctx, (size_t)train->pairs, &rho));
+  for (int64_t p = 0; p < rows->count; p++) rest[p] = rows->weight[p] - b->weight[f][p];
+  bl_rows_count(rows, rest, train);
+  bl_rows_count(rows, b->weight[f], test);
+  TRY(fit_part(ctx, b, k, rest, train, &model));
+  for (int s = 0; s < rows->u; s++) {
+    bl_implied_rho(rows->n, k, model->link, model->mixing, model->variances + (size_t)k * s, scale, rho);
+    b->score[s + (size_t)rows->u * ((size_t)f + (size_t)b->folds * k)] = judge(test, train, s, rho);
+  }
+done:
+  blica_counts_free(train);
+  blica_counts_free(test);
+  blica_model_free(model);
+  bl_free(rest);
+  bl_free(scale);
+  bl_free(rho);
+  return status;
+}
+
+/* All rows, k sources: BIC from the full likelihood. */
+static blica_status all_rows(blica_ctx *ctx, job *b, int k) {
+  blica_status status;
+  blica_model *model = NULL;
+  blica_loglik_result *result = NULL;
+  blica_loglik_options o = blica_loglik_options_default();
+  const double n = b->data->n, u = b->data->u;
+  o.error = 10;
+  TRY(fit_part(ctx, b, k, b->rows->weight, b->counts, &model));
+  TRY(blica_loglik(ctx, model, b->data, &o, &result));
+  b->out->bic[k] = -2 * result->total + (n * k + 2 * u * k - k) * log((double)b->data->rows);
+done:
+  blica_model_free(model);
+  blica_loglik_result_free(result);
+  return status;
+}
+
+/* Item: k and fold, the last "fold" being all rows. */
+static void fit_task(int64_t item, int thread, void *user) {
+  job *b = user;
+  const int k = b->lowest + (int)(item / (b->folds + 1)), f = (int)(item % (b->folds + 1));
+  blica_ctx *child = NULL;
+  if (bl_interrupted(b->ctx)) return;
+  if (thread == 0)
+    bl_poll(b->ctx, &(blica_progress){.stage = "select", .fraction = -1, .objective = NAN, .iteration = item});
+  b->status[item] = bl_ctx_fork(b->ctx, 1, &child); /* as in another thread: it neither warns nor shows progress */
+  if (b->status[item] == BLICA_OK && f < b->folds)
+    b->status[item] = hold_out(child, b, k, f);
+  else if (b->status[item] == BLICA_OK && b->data->n <= BIC_VARIABLES)
+    b->status[item] = all_rows(child, b, k);
+  bl_ctx_join(child, b->message[item]);
+}
+
+static blica_status fit_all(job *b) {
+  blica_status status;
+  const int64_t items = (int64_t)(b->highest - b->lowest + 1) * (b->folds + 1);
+  TRY(bl_alloc(b->ctx, bl_mul((size_t)b->rows->u * b->folds, (size_t)b->highest + 1), &b->score));
+  TRY(bl_alloc(b->ctx, (size_t)items, &b->status));
+  TRY(bl_alloc(b->ctx, (size_t)items, &b->message));
+  bl_parallel(b->ctx, items, fit_task, b);
+  if (bl_interrupted(b->ctx)) FAIL(b->ctx, BLICA_ERR_INTERRUPTED, "interrupted while numbers of sources were compared");
+  for (int64_t i = 0; i < items; i++)
+    if (b->status[i] != BLICA_OK)
+      FAIL(b->ctx, b->status[i], "%d sources: %s", b->lowest + (int)(i / (b->folds + 1)), b->message[i]);
+done:
+  return status;
+}
+
+/* ---- the choice ---- */
+
+static int smallest(const double *x, int lowest, int highest) {
+  int best = -1;
+  for (int k = lowest; k <= highest; k++)
+    if (!isnan(x[k]) && (best < 0 || x[k] < x[best])) best = k;
+  return best;
+}
+
+/* Mean scores, errors of their differences from the best, and the smallest k within one error of it. */
+static void choose(job *b) {
+  blica_selection *o = b->out;
+  const size_t terms = (size_t)b->rows->u * b->folds;
+  double held = 0;
+  int best = 0;
+  for (int f = 0; f < b->folds; f++)
+    for (int64_t p = 0; p < b->rows->count; p++) held += b->weight[f][p];
+  const double unit = fmax(1, held) * (double)b->counts->pairs;
+  for (int k = 0; k <= b->highest; k++) {
+    o->heldout[k] = k == 0 || k >= b->lowest ? 0 : NAN;
+    for (size_t t = 0; t < terms; t++) o->heldout[k] += b->score[t + terms * (size_t)k] / unit;
+    if (o->heldout[k] > o->heldout[best]) best = k;
+  }
+  for (int k = 0; k <= b->highest; k++) {
+    double mean = 0, squares = 0;
+    for (size_t t = 0; t < terms; t++) {
+      const double d = b->score[t + terms * (size_t)k] - b->score[t + terms * (size_t)best];
+      mean += d / (double)terms;
+      squares += d * d;
+    }
+    o->heldout_se[k] = sqrt(fmax(0, squares - (double)terms * mean * mean)) / unit;
+  }
+  o->by_heldout = best;
+  for (int k = best; k >= 0; k--)
+    if (o->heldout[best] - o->heldout[k] <= o->heldout_se[k]) o->by_heldout = k;
+  o->by_parallel = 0;
+  while (o->by_parallel < o->n && o->eigenvalue[o->by_parallel] > o->reference[o->by_parallel]) o->by_parallel++;
+  o->by_map = smallest(o->map, 0, b->highest);
+  o->by_bic = smallest(o->bic, b->lowest, b->highest);
+}
+
+static void recommend(job *b) {
+  blica_selection *o = b->out;
+  o->sources = o->by_heldout;
+  if (o->by_parallel == 0) o->sources = 0;
+  if (o->sources == 0)
+    snprintf(o->reason, sizeof o->reason, "none: %s, so there is no structure to explain.",
+             o->by_parallel == 0 ? "the eigenvalues are those of independent items (parallel analysis)"
+                                 : "no number of sources predicts held-out rows better than independence");
+  else
+    snprintf(
+        o->reason, sizeof o->reason,
+        "%d: %s predict held-out rows as well as any number up to %d, within one standard error%s. Parallel analysis "
+        "finds %d components.",
+        o->sources, o->sources == 1 ? "one source does" : "so many sources", b->highest,
+        o->sources == b->highest ? "; compare more, for the best is the largest" : "", o->by_parallel);
+}
+
+static blica_status create(job *b) {
+  blica_status status;
+  const size_t many = (size_t)b->highest + 1, n = (size_t)b->data->n;
+  TRY(bl_alloc(b->ctx, 1, &b->out));
+  b->out->n = b->data->n, b->out->lowest = b->lowest, b->out->highest = b->highest;
+  TRY(bl_alloc(b->ctx, many, &b->out->heldout));
+  TRY(bl_alloc(b->ctx, many, &b->out->heldout_se));
+  TRY(bl_alloc(b->ctx, many, &b->out->bic));
+  TRY(bl_alloc(b->ctx, many, &b->out->map));
+  TRY(bl_alloc(b->ctx, n, &b->out->eigenvalue));
+  TRY(bl_alloc(b->ctx, n, &b->out->reference));
+  for (size_t k = 0; k < many; k++) b->out->bic[k] = NAN;
+done:
+  return status;
+}
+
+/* The method that a fit of the largest number of sources takes, for all. */
+static blica_status settle_method(job *b) {
+  blica_status status;
+  blica_model *model = NULL;
+  int count;
+  snprintf(b->out->method, sizeof b->out->method, "%s", b->options->method);
+  if (strcmp(b->options->method, "auto") == 0) {
+    blica_fit_options o = blica_fit_options_default();
+    o.sources = b->highest, o.starts = 1, o.max_iterations = 1;
+    TRY(blica_fit(b->ctx, &(blica_input){.counts = b->counts}, &o, &model));
+    snprintf(b->out->method, sizeof b->out->method, "%s", model->method);
+  }
+  status = BLICA_OK;
+  const blica_method *methods = blica_methods(&count);
+  for (int i = 0; i < count; i++)
+    if (strcmp(methods[i].name, b->out->method) == 0) b->needs_rows = methods[i].needs_rows;
+done:
+  blica_model_free(model);
+  return status;
+}
+
+blica_status blica_select(blica_ctx *ctx, const blica_data *data, const blica_select_options *given,
+                          blica_selection **out) {
+  blica_status status;
+  blica_select_options own = blica_select_options_default(), *options = &own;
+  job b = {.ctx = ctx, .data = data, .options = options};
+  if (out) *out = NULL;
+  if (!ctx) return BLICA_ERR_ARGUMENT;
+  if (!data || !given || !out)
+    return bl_fail(ctx, BLICA_ERR_ARGUMENT, "blica_select needs data, options and a place for the result");
+  bl_poll_reset(ctx);
+  TRY(bl_options_take(ctx, "blica_select_options", given, &own, sizeof own));
+  if (options->folds < 2 || options->references < REFERENCES_LEAST)
+    FAIL(ctx, BLICA_ERR_DATA, "folds is %d and references is %d; give at least 2 and %d", options->folds,
+         options->references, REFERENCES_LEAST);
+  if (data->n < 3) FAIL(ctx, BLICA_ERR_DATA, "there are %d variables; at least 3 are needed", data->n);
+  if (data->u < 2)
+    FAIL(ctx, BLICA_ERR_DATA, "there is one segment ('%s'); name several segments, whose variances differ",
+         data->segments[0]);
+  b.folds = options->folds;
+  TRY(parse_range(&b));
+  TRY(create(&b));
+  TRY(bl_rows_of(ctx, data, &b.rows));
+  TRY(bl_rows_counts_create(ctx, b.rows, data->variables, data->segments, &b.counts));
+  bl_rows_count(b.rows, b.rows->weight, b.counts);
+  TRY(settle_method(&b));
+  TRY(divide(&b));
+  TRY(bl_parallel_analysis(ctx, b.rows, b.counts, options->references, options->seed, b.out->eigenvalue,
+                           b.out->reference));
+  TRY(bl_map(ctx, b.counts, b.highest, b.out->map));
+  TRY(fit_all(&b));
+  choose(&b);
+  recommend(&b);
+  *out = b.out;
+  b.out = NULL;
+done:
+  blica_selection_free(b.out);
+  for (int f = 0; b.weight && f < b.folds; f++) bl_free(b.weight[f]);
+  bl_free(b.weight);
+  bl_free(b.score);
+  bl_free(b.status);
+  bl_free(b.message);
+  bl_rows_free(b.rows);
+  blica_counts_free(b.counts);
+  return status;
+}

@@ -1,0 +1,29 @@
+/* select_options.c - the table of select's options. */
+#include "base/option.h"
+#include "estimate/options.h"
+
+#define SELECT(name) #name, BL_FIELD(blica_select_options, name)
+
+static const blica_option select_table[] = {
+    BL_ROW(SELECT(sources), BLICA_OPT_TEXT, "1:8", 0, 0, NULL, "LOW:HIGH",
+           "Numbers of sources to compare; the upper end is lowered to what the data can determine."),
+    BL_ROW(SELECT(method), BLICA_OPT_TEXT, "auto", 0, 0, BL_METHOD_WORDS, "NAME",
+           "Estimator, the same for all numbers of sources; auto: what fit would take for the largest of them."),
+    BL_ROW(SELECT(folds), BLICA_OPT_INT, "5", 2, 100, NULL, "COUNT",
+           "Parts into which the rows of every segment are divided; each is held out once."),
+    BL_ROW(SELECT(references), BLICA_OPT_INT, "100", 20, 1e6, NULL, "COUNT",
+           "Data sets of independent items with the same margins in every segment, for parallel analysis."),
+    BL_ROW(SELECT(seed), BLICA_OPT_SEED, "1", 0, 18446744073709551615.0, NULL, "SEED",
+           "Seed of the division and of the reference data. The same seed gives the same numbers."),
+};
+
+const blica_option *blica_select_option_table(int *count) {
+  if (count) *count = (int)(sizeof select_table / sizeof *select_table);
+  return select_table;
+}
+
+void blica_select_options_init(blica_select_options *options, size_t size) {
+  int count;
+  const blica_option *table = blica_select_option_table(&count);
+  bl_options_default(table, count, options, size);
+}
