@@ -21,7 +21,7 @@ static char folder[40];
 /* ---- what the verbs work on ---- */
 
 enum { N = 4, K = 2, U = 3, ROWS = 180 };
-static blica_data *data;
+static blica_data *data, *ordered;   /* ordered: rows in one segment */
 static blica_counts *counts, *holes; /* holes: counts under missing values */
 static blica_cor *cor;
 static blica_model *model, *encoder_model;
@@ -79,6 +79,8 @@ static int setup(void **state) {
   blica_input input = {.data = data};
   must(blica_fit(calm, &input, &fit, &encoder_model));
   blica_data_free(gaps);
+  static const int32_t one[ROWS];
+  must(blica_pack(calm, ROWS / 3, N, table, N, 1, NULL, one, 1, NULL, &ordered));
   must(blica_counts_save(calm, holes, in_folder("holes.npz")));
   must(blica_counts_save(calm, holes, in_folder("holes.csv")));
   must(blica_counts_save(calm, counts, in_folder("counts.npz")));
@@ -91,6 +93,7 @@ static int teardown(void **state) {
   const char *names[] = {"holes.npz", "holes.csv", "counts.npz", "model.json", "old.npz", "old.csv", "old.json"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) unlink(in_folder(names[i]));
   blica_data_free(data);
+  blica_data_free(ordered);
   blica_counts_free(counts);
   blica_counts_free(holes);
   blica_cor_free(cor);
@@ -121,6 +124,7 @@ DISCARD(model)
 DISCARD(posterior)
 DISCARD(loglik_result)
 DISCARD(identification)
+DISCARD(segmentation)
 
 static blica_status call_ctx(void **out) {
   return blica_ctx_create_with(faulty_realloc, &heap, (blica_ctx **)out);
@@ -230,6 +234,15 @@ static blica_status call_sources_ep(void **out) {
   return sources_by("known", "ep", out);
 }
 
+static blica_status call_segment(void **out) {
+  blica_segment_options options = blica_segment_options_default();
+  options.sources = K;
+  options.states = 2;
+  options.starts = 1;
+  snprintf(options.method, sizeof options.method, "blica");
+  return blica_segment(ctx, ordered, &options, (blica_segmentation **)out);
+}
+
 static blica_status call_compare(void **out) {
   double mcs, cosine[K];
   int matching[K];
@@ -288,6 +301,7 @@ static const verb verbs[] = {VERB(ctx, ctx),
                              VERB(sources_grid, posterior),
                              VERB(sources_lattice, posterior),
                              VERB(sources_ep, posterior),
+                             VERB(segment, segmentation),
                              VERB(compare, data),
                              VERB(identify, identification),
                              VERB(model_create, model),
