@@ -25,7 +25,9 @@ blica_status bl_segment_fit(blica_ctx *ctx, const bl_segment *g, bl_em *em, cons
     goto done;
   }
   if (status != BLICA_OK) goto done;
-  if ((*model)->fit.stop == BLICA_STOP_INTERRUPTED || (*model)->fit.stop == BLICA_STOP_TIME)
+  if (bl_interrupted(ctx)) /* even when its best start had ended by itself */
+    em->cut = true, em->stop = BLICA_STOP_INTERRUPTED;
+  else if ((*model)->fit.stop == BLICA_STOP_INTERRUPTED || (*model)->fit.stop == BLICA_STOP_TIME)
     em->cut = true, em->stop = (*model)->fit.stop;
 done:
   blica_counts_free(counts);

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/option.h"
+#include "data/coding.h"
 #include "estimate/resume.h"
 #include "segment/segment.h"
 
@@ -41,6 +42,21 @@ static blica_status check(blica_ctx *ctx, const blica_data *data, const blica_se
                    "min_length",
                    least, (long long)o->min_length, (double)least * (double)o->min_length, (long long)data->rows);
   return BLICA_OK;
+}
+
+/* Items of more than two levels are several columns that exclude each other, which no state's table allows for. */
+static blica_status check_levels(blica_ctx *ctx, const blica_data *data) {
+  blica_status status;
+  blica_coding *coding = NULL;
+  TRY(bl_coding_parse(ctx, data->n, data->variables, &coding));
+  for (int i = 0; coding && i < coding->items; i++)
+    if (coding->first[i + 1] - coding->first[i] > 1)
+      FAIL(ctx, BLICA_ERR_DATA,
+           "item '%s' has %d levels, and segments are found in items of two levels only; cut its levels in two",
+           coding->names[i], coding->first[i + 1] - coding->first[i] + 1);
+done:
+  bl_coding_free(coding);
+  return status;
 }
 
 static blica_status open_checkpoint(blica_ctx *ctx, const blica_data *data, const blica_segment_options *o, bl_em *em,
@@ -137,6 +153,7 @@ static blica_status find_states(blica_ctx *ctx, const blica_data *data, const bl
   bl_poll_reset(ctx);
   bl_blas_hold();
   TRY(check(ctx, data, options));
+  TRY(check_levels(ctx, data));
   TRY(open_checkpoint(ctx, data, options, &em, &checkpoint));
   TRY(bl_alloc(ctx, 1, &result));
   TRY(bl_series_make(ctx, data, &series));

@@ -297,6 +297,13 @@ static void bad_input_is_named(void **unused) {
   assert_int_equal(blica_segment(ctx, other, &o, &r), BLICA_ERR_DATA);
   assert_non_null(strstr(blica_message(ctx), "49 rows; at least 50"));
   blica_data_free(other);
+  static const int32_t same_segment[60];
+  const int levels[ITEMS] = {2, 2, 3, 2, 2, 2};
+  assert_int_equal(blica_pack_items(ctx, 60, ITEMS, y.x, ITEMS, 1, NULL, levels, NULL, same_segment, 1, NULL, &other),
+                   BLICA_OK);
+  assert_int_equal(blica_segment(ctx, other, &o, &r), BLICA_ERR_DATA);
+  assert_non_null(strstr(blica_message(ctx), "'x3' has 3 levels"));
+  blica_data_free(other);
   o.states = 31, o.min_length = 100;
   assert_int_equal(blica_segment(ctx, y.data, &o, &r), BLICA_ERR_DATA);
   assert_non_null(strstr(blica_message(ctx), "31 states of at least 100 rows need 3100 rows"));
