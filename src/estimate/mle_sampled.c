@@ -54,6 +54,7 @@ typedef struct {
   bool fresh; /* the metric is that of metric_at */
   bool stuck; /* steps grow however small the gain is */
   bool interrupted, out_of_time;
+  double metric_precision; /* of A's prior in the metric */
   bl_watch watch;
   blica_start record;
 } run;
@@ -108,8 +109,11 @@ static blica_status sample_gradient(run *r, int sweeps, double *gradient) {
 /* The metric, unless there is a fresh one; when it is cut short there is none. */
 static blica_status renew_metric(run *r) {
   if (r->fresh) return BLICA_OK;
-  r->watch.armed = true; /* it may take seconds; steps are short, and end whole */
+  r->watch.armed = true;                           /* it may take seconds; steps are short, and end whole */
+  const double precision = r->m->precision_mixing; /* learned further since, in a fit that is resumed */
+  r->m->precision_mixing = r->metric_precision;
   blica_status status = bl_information_make(r->ctx, r->m->information, r->m, r->metric_at);
+  r->m->precision_mixing = precision;
   r->watch.armed = false;
   r->fresh = status == BLICA_OK;
   if (status != BLICA_ERR_INTERRUPTED) return status;
@@ -189,7 +193,7 @@ static void learn_scale(bl_mle *m, const double *theta) {
   const size_t border = (size_t)m->n * (size_t)m->k;
   double square = 0.0;
   for (size_t i = 0; i < border; i++) square += theta[i] * theta[i] / (double)border;
-  bl_mle_set_prior(m, sqrt(square), 1.0 / sqrt(m->precision_variance));
+  m->precision_mixing = 1.0 / square;
 }
 
 static void begin_round(run *r) {
@@ -230,6 +234,7 @@ static blica_status run_round(run *r) {
   bool grown = true;
   if (r->rounds < METRIC_ROUNDS) {
     memcpy(r->metric_at, r->theta, bytes);
+    r->metric_precision = r->m->precision_mixing;
     r->fresh = false;
   }
   memcpy(r->first, r->theta, bytes);
