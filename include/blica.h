@@ -438,6 +438,9 @@ BLICA_API blica_status blica_fit(blica_ctx *ctx, const blica_input *input, const
 BLICA_API blica_status blica_fit_consume(blica_ctx *ctx, blica_counts **counts, const blica_fit_options *options,
                                          blica_model **out);
 BLICA_API blica_status blica_model_create(blica_ctx *ctx, int n, int k, int u, blica_model **out); /* zeros */
+/* Free parameters, as AIC and BIC count them: A, means and variances less one scale per source; with cuts also these,
+ * less one mean per source. 0 for NULL. */
+BLICA_API int64_t blica_model_parameters(const blica_model *model);
 BLICA_API blica_status blica_model_save(blica_ctx *ctx, const blica_model *model, const char *path);
 BLICA_API blica_status blica_model_load(blica_ctx *ctx, const char *path, blica_model **out);
 /* The same from the text of such a file; path stands for it in messages. */

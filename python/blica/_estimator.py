@@ -260,10 +260,8 @@ class BinaryICA(TransformerMixin, BaseEstimator):
         return float(math.log(len(each)) * self._parameters() - 2 * np.sum(each))
 
     def _parameters(self) -> int:
-        """Free parameters: A, means and variances, less a scale for each source."""
         check_is_fitted(self, "model_")
-        (n, k), u = self.mixing_.shape, len(self.segments_)
-        return n * k + 2 * u * k - k
+        return self.model_.parameters
 
     def _more_tags(self) -> dict:
         return {"allow_nan": True, "requires_y": False, "X_types": ["2darray", "sparse"], "preserves_dtype": []}

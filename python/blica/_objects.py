@@ -183,6 +183,7 @@ class Model(_Held):
         self.cuts = doubles(pointer.cuts, n)
         self.thresholds = doubles(pointer.thresholds, u, n)
         self.link = pointer.link
+        self.parameters = int(lib.blica_model_parameters(pointer))
         self.variables = texts(pointer.variables, n)
         self.segments = texts(pointer.segments, u)
         self.samples = doubles(pointer.samples, u)

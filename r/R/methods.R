@@ -93,12 +93,11 @@ logLik.blica <- function(object, newdata = NULL, segment = NULL, ...) {
     object$levels <- NULL
   }
   value <- blica_loglik(object, newdata, segment, ...)
-  n <- nrow(object$mixing); k <- ncol(object$mixing); u <- length(object$segments)
-  structure(value$total, df = n * k + 2 * u * k - k, nobs = nrow(newdata), error = value$total_error, class = c("blica_logLik", "logLik"))
+  structure(value$total, df = object$parameters, nobs = nrow(newdata), error = value$total_error, class = c("blica_logLik", "logLik"))
 }
 
 print.blica_logLik <- function(x, digits = getOption("digits"), ...) {
-  cat(sprintf("'log Lik.' %s (df=%d, numerical error %.2g)\n", format(c(x), digits = digits), attr(x, "df"), attr(x, "error")))
+  cat(sprintf("'log Lik.' %s (df=%g, numerical error %.2g)\n", format(c(x), digits = digits), attr(x, "df"), attr(x, "error")))
   invisible(x)
 }
 

@@ -119,13 +119,14 @@ static SEXP report_list(const blica_fit_report *fit, int u) {
 
 SEXP blica_r_model_list(SEXP pointer) {
   const blica_model *m = model_of(pointer);
-  list_builder b = list_begin(11);
+  list_builder b = list_begin(12);
   list_add(&b, "mixing", r_matrix(m->mixing, m->n, m->k));
   list_add(&b, "variances", r_matrix(m->variances, m->k, m->u));
   list_add(&b, "means", r_matrix(m->means, m->k, m->u));
   list_add(&b, "cuts", r_doubles(m->cuts, m->n));
   list_add(&b, "thresholds", r_matrix(m->thresholds, m->n, m->u));
   list_add(&b, "link", Rf_ScalarReal(m->link));
+  list_add(&b, "parameters", Rf_ScalarReal((double)blica_model_parameters(m)));
   list_add(&b, "variables", r_texts(m->variables, m->n));
   list_add(&b, "segments", r_texts(m->segments, m->u));
   list_add(&b, "samples", r_doubles(m->samples, m->u));

@@ -167,11 +167,10 @@ static blica_status all_rows(blica_ctx *ctx, job *b, int k) {
   blica_model *model = NULL;
   blica_loglik_result *result = NULL;
   blica_loglik_options o = blica_loglik_options_default();
-  const double n = b->data->n, u = b->data->u;
   o.error = 10;
   TRY(fit_part(ctx, b, k, b->rows->weight, b->counts, &model));
   TRY(blica_loglik(ctx, model, b->data, &o, &result));
-  b->out->bic[k] = -2 * result->total + (n * k + 2 * u * k - k) * log((double)b->data->rows);
+  b->out->bic[k] = -2 * result->total + (double)blica_model_parameters(model) * log((double)b->data->rows);
 done:
   blica_model_free(model);
   blica_loglik_result_free(result);

@@ -179,6 +179,14 @@ done:
   return status;
 }
 
+int64_t blica_model_parameters(const blica_model *model) {
+  if (!model) return 0;
+  const int64_t n = model->n, k = model->k, u = model->u;
+  bool cuts = false;
+  for (int p = 0; p < model->planes; p++) cuts |= model->cuts[p] != 0;
+  return n * k + 2 * u * k - k + (cuts ? model->planes - k : 0);
+}
+
 void bl_model_center(blica_model *m) {
   double total = 0;
   for (int s = 0; s < m->u; s++) total += m->samples[s];

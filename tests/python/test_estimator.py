@@ -166,7 +166,7 @@ def test_unknown_segments_are_averaged(drawn, ica):
 
 
 def test_information_criteria(drawn, ica):
-    loglik, parameters = blica.loglik(ica, drawn.X, drawn.segments).loglik, 6 * 2 + 2 * 8 * 2 - 2
+    loglik, parameters = blica.loglik(ica, drawn.X, drawn.segments).loglik, 6 * 2 + 2 * 8 * 2 - 2 + 6 - 2
     assert ica.aic(drawn.X, segments=drawn.segments) == pytest.approx(2 * parameters - 2 * loglik, abs=1e-5)
     assert ica.bic(drawn.X, segments=drawn.segments) == pytest.approx(np.log(3200) * parameters - 2 * loglik, abs=1e-5)
 

@@ -136,12 +136,12 @@ test_that("predict gives posterior means", {
 
 test_that("logLik is the sum over patterns, and AIC and BIC follow", {
   l <- logLik(fit)
-  expect_equal(attr(l, "df"), 6 * 2 + 2 * 8 * 2 - 2)
-  expect_output(print(l), "df=42, numerical error [0-9.e-]+\\)")
+  expect_equal(attr(l, "df"), 6 * 2 + 2 * 8 * 2 - 2 + 6 - 2)
+  expect_output(print(l), "df=46, numerical error [0-9.e-]+\\)")
   expect_true(attr(l, "error") < 0.5)
   expect_equal(sum(blica_sources(fit, rows, segment)$loglik), as.numeric(l), tolerance = 1e-8)
-  expect_equal(AIC(fit), -2 * as.numeric(l) + 2 * 42)
-  expect_equal(BIC(fit), -2 * as.numeric(l) + log(3200) * 42)
+  expect_equal(AIC(fit), -2 * as.numeric(l) + 2 * 46)
+  expect_equal(BIC(fit), -2 * as.numeric(l) + log(3200) * 46)
   # one row by brute force: integrate over two independent sources
   s <- 4
   x <- rows[segment == fit$segments[s], ][1, ]
@@ -149,7 +149,7 @@ test_that("logLik is the sum over patterns, and AIC and BIC follow", {
   z <- expand.grid(g, g)
   w <- dnorm(z[, 1]) * dnorm(z[, 2]) * (g[2] - g[1])^2
   zz <- sweep(sweep(as.matrix(z), 2, sqrt(fit$variances[, s]), "*"), 2, fit$means[, s], "+")
-  p <- pnorm(sqrt(fit$link) * zz %*% t(fit$mixing))
+  p <- pnorm(sweep(sqrt(fit$link) * zz %*% t(fit$mixing), 2, fit$cuts))
   direct <- log(sum(w * apply(sweep(p, 2, x, function(p, x) ifelse(x == 1, p, 1 - p)), 1, prod)))
   ours <- blica_loglik(fit, t(x), fit$segments[s])
   expect_equal(ours$total, direct, tolerance = 1e-6)
