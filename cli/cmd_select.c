@@ -58,6 +58,7 @@ static int run(program *p, void *values) {
   blica_data *data = NULL;
   blica_selection *found = NULL;
   int code;
+  v->options.size = sizeof v->options;
   blica_status status = table_read(p->ctx, p->operands[0], &reading, message, &data);
   if (status != BLICA_OK) return fail_table(status, message);
   status = blica_select(p->ctx, data, &v->options, &found);
