@@ -169,8 +169,7 @@ static void shorten(const char *label, char text[40]) {
     if (characters > 8) break;
     text[at] = label[at];
   }
-  text[at] = 0;
-  if (label[at]) strcat(text, "\xE2\x80\xA6");
+  snprintf(text + at, 40 - at, "%s", label[at] ? "\xE2\x80\xA6" : "");
 }
 
 /* The labels of as many segments as have room for them. */

@@ -88,12 +88,12 @@ blica_status bl_coding_columns(blica_ctx *ctx, const blica_coding *c, char ***ou
     size_t room = strlen(c->names[i]) + 16;
     for (int l = 0; l <= count; l++) room += strlen(own[l]) + 1;
     for (int l = 1; l <= count; l++) {
-      char **name = &(*out)[c->first[i] + l - 1], *at;
+      char **name = &(*out)[c->first[i] + l - 1];
       TRY(bl_alloc(ctx, room, name));
-      at = *name + sprintf(*name, "%s", c->names[i]);
+      size_t at = (size_t)snprintf(*name, room, "%s", c->names[i]);
       if (plain(c, i)) continue;
-      for (int m = 0; m <= count; m++) at += sprintf(at, "%c%s", m ? '<' : '[', own[m]);
-      sprintf(at, "]>=%d", l);
+      for (int m = 0; m <= count; m++) at += (size_t)snprintf(*name + at, room - at, "%c%s", m ? '<' : '[', own[m]);
+      snprintf(*name + at, room - at, "]>=%d", l);
     }
   }
 done:
