@@ -207,7 +207,7 @@ class Model(_Held):
 
     def __setstate__(self, state: Dict[str, Any]) -> None:
         given = state["bytes"]
-        self.__init__(Session().call(lib.blica_model_parse, given, len(given), b"in memory", free=lib.blica_model_free))
+        Model.__init__(self, Session().call(lib.blica_model_parse, given, len(given), b"in memory", free=lib.blica_model_free))
 
     @staticmethod
     def _read(path):
