@@ -206,7 +206,7 @@ def select(X, segments, *, binarize: Optional[float] = None, threads: Optional[i
     s = session.call(lib.blica_select, data, chosen, free=lib.blica_selection_free)
     keep = [0] + list(range(s.lowest, s.highest + 1))
     lists = [doubles(x, s.highest + 1)[keep] for x in (s.heldout, s.heldout_se, s.bic, s.map)]
-    return Selection(s.sources, text(s.reason), text(s.method), np.array(keep), *lists, doubles(s.eigenvalue, s.n),
+    return Selection(s.sources, text(s.reason), text(s.method), np.array(keep), lists[0], lists[1], lists[2], lists[3], doubles(s.eigenvalue, s.n),
                      doubles(s.reference, s.n), {"heldout": s.by_heldout, "parallel": s.by_parallel, "map": s.by_map, "bic": s.by_bic})
 
 
