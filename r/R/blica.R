@@ -118,8 +118,6 @@ new_model <- function(pointer) {
   sources <- paste0("z", seq_len(ncol(model$mixing)))
   dimnames(model$mixing) <- list(model$variables, sources)
   dimnames(model$variances) <- dimnames(model$means) <- list(sources, model$segments)
-  dimnames(model$thresholds) <- list(model$variables, model$segments)
-  names(model$cuts) <- model$variables
   names(model$samples) <- model$segments
   model$fit$starts <- as.data.frame(model$fit$starts, stringsAsFactors = FALSE)
   model$json <- .Call(C_model_write, context(), pointer)

@@ -11,19 +11,33 @@ print.blica <- function(x, digits = 3, ...) {
   invisible(x)
 }
 
-summary.blica <- function(object, ...) {
+# assess = FALSE leaves out what takes simulations: errors, the test of change, how well the axes are determined.
+summary.blica <- function(object, assess = TRUE, ...) {
   found <- tryCatch(blica_identify(object), blica_error = function(e) NULL)
   c_ <- object$link
   explained <- colSums(object$mixing^2) * rowMeans(object$variances)
   noise <- nrow(object$mixing) / c_
-  structure(list(model = object, explained = explained / (sum(explained) + noise), identification = found,
-                 residual = if (!is.null(object$correlations)) sqrt(mean(residuals(object)[upper3(object)]^2))),
+  assessed <- if (assess && !is.null(object$data) && length(object$segments) > 1)
+    tryCatch(blica_assess(object, bootstrap = 0, ...), blica_error = function(e) conditionMessage(e))
+  structure(list(model = object, explained = explained / (sum(explained) + noise), identification = found, assessment = assessed,
+                 residual = if (!is.null(object$correlations) && !ordinal(object)) sqrt(mean(residuals(object)[upper3(object)]^2))),
             class = "summary.blica")
 }
 
 upper3 <- function(object) {
   n <- nrow(object$mixing)
   rep(upper.tri(diag(n)), length(object$segments))
+}
+
+# Whether an item has more than two levels.
+ordinal <- function(object) length(object$cuts) > nrow(object$mixing)
+
+# Rows of the fit, with the names of their columns, and their segments.
+kept_rows <- function(object, wanted) {
+  if (is.null(object$data)) stop("the model does not keep the rows it was fitted to; give ", wanted, call. = FALSE)
+  x <- object$data$x
+  colnames(x) <- if (is.null(object$data$names)) object$variables else object$data$names
+  list(x = x, segment = object$data$segment)
 }
 
 print.summary.blica <- function(x, digits = 3, ...) {
@@ -33,9 +47,15 @@ print.summary.blica <- function(x, digits = 3, ...) {
   print(round(x$explained, digits))
   cat("\nVariances of the sources:\n")
   print(round(t(m$variances), digits), ...)
-  if (!is.null(x$identification)) {
+  if (inherits(x$assessment, "blica_assessment")) {
+    cat("\n")
+    print(x$assessment, ...)
+  } else if (!is.null(x$identification)) {
     i <- x$identification
-    cat(sprintf("\nThe data %s A: rank %g of %g parameters\n", if (i$identified) "fix" else "do not fix", i$rank, i$parameters))
+    cat(sprintf("\nDesign: these segments %s (rank %g of %g).\n",
+                if (i$identified) "can determine the sources if their variances change" else "cannot determine the sources",
+                i$rank, i$parameters))
+    if (is.character(x$assessment)) cat("No errors were computed: ", x$assessment, "\n", sep = "")
   }
   f <- m$fit
   if (m$method != "truth") {
@@ -55,13 +75,9 @@ nobs.blica <- function(object, ...) sum(object$samples)
 # Latent correlations of the model, [n,n,u]; or probabilities of ones, [n,u].
 fitted.blica <- function(object, type = c("correlations", "probabilities"), ...) {
   type <- match.arg(type)
-  a <- object$mixing
-  latent <- lapply(seq_along(object$segments), function(s) diag(nrow(a)) + object$link * a %*% (object$variances[, s] * t(a)))
-  if (type == "probabilities") {
-    p <- vapply(seq_along(latent), function(s) pnorm((drop(sqrt(object$link) * a %*% object$means[, s]) - object$cuts) / sqrt(diag(latent[[s]]))), numeric(nrow(a)))
-    return(matrix(p, nrow(a), dimnames = dimnames(object$thresholds)))
-  }
-  array(unlist(lapply(latent, stats::cov2cor)), c(nrow(a), nrow(a), length(latent)), list(object$variables, object$variables, object$segments))
+  found <- .Call(C_fitted, context(), model_pointer(object))
+  if (type == "probabilities") return(matrix(found$margin, nrow(found$margin), dimnames = dimnames(object$thresholds)))
+  structure(found$correlation, dimnames = list(object$variables, object$variables, object$segments))
 }
 
 residuals.blica <- function(object, type = c("correlations", "probabilities"), ...) {
@@ -73,11 +89,12 @@ residuals.blica <- function(object, type = c("correlations", "probabilities"), .
 
 predict.blica <- function(object, newdata = NULL, segment = NULL, type = c("sources", "sd", "probability"), ...) {
   type <- match.arg(type)
+  if (type == "probability" && ordinal(object))
+    stop("the model has items with more than two levels, which have no probability of ones; use type = 'sources'", call. = FALSE)
   if (is.null(newdata)) {
-    if (is.null(object$data)) stop("the model does not keep the rows it was fitted to; give newdata", call. = FALSE)
-    newdata <- object$data$x
-    colnames(newdata) <- object$variables
-    segment <- object$data$segment
+    kept <- kept_rows(object, "newdata")
+    newdata <- kept$x
+    segment <- kept$segment
     object$levels <- NULL
   }
   found <- blica_sources(object, newdata, segment, ...)
@@ -86,10 +103,9 @@ predict.blica <- function(object, newdata = NULL, segment = NULL, type = c("sour
 
 logLik.blica <- function(object, newdata = NULL, segment = NULL, ...) {
   if (is.null(newdata)) {
-    if (is.null(object$data)) stop("the model does not keep the rows it was fitted to; give newdata and segment", call. = FALSE)
-    newdata <- object$data$x
-    colnames(newdata) <- object$variables
-    segment <- object$data$segment
+    kept <- kept_rows(object, "newdata and segment")
+    newdata <- kept$x
+    segment <- kept$segment
     object$levels <- NULL
   }
   value <- blica_loglik(object, newdata, segment, ...)

@@ -24,7 +24,6 @@ counts_pointer <- function(ctx, x, segment) {
 name_cor <- function(cor) {
   labels <- list(cor$variables, cor$variables, cor$segments)
   for (part in c("correlation", "se", "flags")) dimnames(cor[[part]]) <- labels
-  dimnames(cor$thresholds) <- labels[2:3]
   names(cor$samples) <- names(cor$shift) <- cor$segments
   cor
 }
@@ -55,9 +54,7 @@ blica_tetrachoric <- function(x, threads = 0) {
   n <- length(cor$variables)
   labels <- list(cor$variables, cor$variables)
   square <- function(part) { dim(part) <- c(n, n); dimnames(part) <- labels; part }
-  tau <- cor$thresholds[, 1]
-  names(tau) <- cor$variables
-  structure(list(rho = square(cor$correlation), se = square(cor$se), tau = tau, flags = square(cor$flags), n.obs = cor$samples),
+  structure(list(rho = square(cor$correlation), se = square(cor$se), tau = cor$thresholds[, 1], flags = square(cor$flags), n.obs = cor$samples),
             class = "blica_tetrachoric")
 }
 
@@ -158,8 +155,8 @@ print.blica_segmentation <- function(x, ...) {
 # Rows coded as those of the fit, columns named as the model's.
 encode_for <- function(model, x) {
   if (is.data.frame(x) && all(model$variables %in% names(x))) x <- x[model$variables]
-  if (ncol(x) != length(model$variables))
-    stop("x has ", ncol(x), " variables, the model has ", length(model$variables), call. = FALSE)
+  columns <- length(model$cuts) # an item of several levels has a column for each but the lowest
+  if (ncol(x) != columns) stop("x has ", ncol(x), " variables, the model has ", columns, call. = FALSE)
   code <- encode(x, model$levels)
   if (is.null(code$names)) code$names <- model$variables
   code

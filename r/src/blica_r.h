@@ -49,6 +49,7 @@ SEXP list_end(list_builder *b); /* unprotects two */
 SEXP r_doubles(const double *x, int64_t count);
 SEXP r_matrix(const double *x, int rows, int columns);
 SEXP r_texts(char **x, int count);
+SEXP r_squares(const double *packed, int n, int u, double diagonal); /* [n,n,u] from packed pairs */
 
 SEXP blica_r_options(SEXP verb);
 void set_options(session *s, const char *verb, SEXP values, void *options);

@@ -1,4 +1,7 @@
 /* lists.c - objects of the library as lists of R. */
+#include <stdio.h>
+#include <string.h>
+
 #include "blica_r.h"
 
 SEXP blica_r_counts_list(SEXP pointer) {
@@ -27,8 +30,7 @@ SEXP blica_r_counts_list(SEXP pointer) {
   return result;
 }
 
-/* Square matrices [n,n,u] from packed pairs. */
-static SEXP squares(const double *packed, int n, int u, double diagonal) {
+SEXP r_squares(const double *packed, int n, int u, double diagonal) {
   SEXP dim = PROTECT(Rf_allocVector(INTSXP, 3));
   INTEGER(dim)[0] = INTEGER(dim)[1] = n, INTEGER(dim)[2] = u;
   SEXP result = PROTECT(Rf_allocArray(REALSXP, dim));
@@ -44,25 +46,57 @@ static SEXP squares(const double *packed, int n, int u, double diagonal) {
   return result;
 }
 
+/* Names of the thresholds: those of the items, with ">=" and the level behind them where an item has several. */
+static SEXP plane_names(const blica_coding *coding, char **variables, int n) {
+  if (!coding) return r_texts(variables, n);
+  SEXP names = PROTECT(Rf_allocVector(STRSXP, coding->first[n]));
+  for (int i = 0; i < n; i++) {
+    const int first = coding->first[i], count = coding->first[i + 1] - first;
+    for (int l = 0; l < count; l++) {
+      const char *label = coding->labels[first + i + l + 1];
+      const size_t room = strlen(variables[i]) + strlen(label) + 3;
+      char *name = R_alloc(room, 1);
+      snprintf(name, room, "%s%s%s", variables[i], count > 1 ? ">=" : "", count > 1 ? label : "");
+      SET_STRING_ELT(names, first + l, Rf_mkCharCE(name, CE_UTF8));
+    }
+  }
+  UNPROTECT(1);
+  return names;
+}
+
+/* Thresholds [planes,u] with their names. */
+static SEXP thresholds_matrix(const double *x, SEXP planes, SEXP segments) {
+  SEXP result = PROTECT(r_matrix(x, Rf_length(planes), Rf_length(segments)));
+  SEXP names = PROTECT(Rf_allocVector(VECSXP, 2));
+  SET_VECTOR_ELT(names, 0, planes);
+  SET_VECTOR_ELT(names, 1, segments);
+  Rf_setAttrib(result, R_DimNamesSymbol, names);
+  UNPROTECT(2);
+  return result;
+}
+
 SEXP blica_r_cor_list(SEXP pointer) {
   const blica_cor *c = cor_of(pointer);
   double *flags = (double *)R_alloc((size_t)(c->pairs * c->u) + 1, sizeof *flags);
   for (int64_t p = 0; p < c->pairs * c->u; p++) flags[p] = c->flags[p];
+  SEXP planes = PROTECT(plane_names(c->coding, c->variables, c->n)), segments = PROTECT(r_texts(c->segments, c->u));
   list_builder b = list_begin(13);
-  list_add(&b, "correlation", squares(c->rho, c->n, c->u, 1));
-  list_add(&b, "se", squares(c->se, c->n, c->u, R_NaN));
-  list_add(&b, "thresholds", r_matrix(c->thresholds, c->n, c->u));
-  list_add(&b, "flags", squares(flags, c->n, c->u, 0));
+  list_add(&b, "correlation", r_squares(c->rho, c->n, c->u, 1));
+  list_add(&b, "se", r_squares(c->se, c->n, c->u, R_NaN));
+  list_add(&b, "thresholds", thresholds_matrix(c->thresholds, planes, segments));
+  list_add(&b, "flags", r_squares(flags, c->n, c->u, 0));
   list_add(&b, "samples", r_doubles(c->samples, c->u));
   list_add(&b, "variables", r_texts(c->variables, c->n));
-  list_add(&b, "segments", r_texts(c->segments, c->u));
+  list_add(&b, "segments", segments);
   list_add(&b, "zero_cells", Rf_ScalarReal((double)c->zero_cells));
   list_add(&b, "constant_pairs", Rf_ScalarReal((double)c->constant_pairs));
   list_add(&b, "empty_pairs", Rf_ScalarReal((double)c->empty_pairs));
   list_add(&b, "constant_columns", Rf_ScalarReal((double)c->constant_columns));
   list_add(&b, "condition", Rf_ScalarReal(c->condition));
   list_add(&b, "shift", r_doubles(c->shift, c->u));
-  return list_end(&b);
+  SEXP result = list_end(&b);
+  UNPROTECT(2);
+  return result;
 }
 
 static SEXP starts_list(const blica_fit_report *fit) {
@@ -119,18 +153,23 @@ static SEXP report_list(const blica_fit_report *fit, int u) {
 
 SEXP blica_r_model_list(SEXP pointer) {
   const blica_model *m = model_of(pointer);
+  SEXP planes = PROTECT(plane_names(m->coding, m->variables, m->n)), segments = PROTECT(r_texts(m->segments, m->u));
+  SEXP cuts = PROTECT(r_doubles(m->cuts, m->planes));
+  Rf_setAttrib(cuts, R_NamesSymbol, planes);
   list_builder b = list_begin(12);
   list_add(&b, "mixing", r_matrix(m->mixing, m->n, m->k));
   list_add(&b, "variances", r_matrix(m->variances, m->k, m->u));
   list_add(&b, "means", r_matrix(m->means, m->k, m->u));
-  list_add(&b, "cuts", r_doubles(m->cuts, m->n));
-  list_add(&b, "thresholds", r_matrix(m->thresholds, m->n, m->u));
+  list_add(&b, "cuts", cuts);
+  list_add(&b, "thresholds", thresholds_matrix(m->thresholds, planes, segments));
   list_add(&b, "link", Rf_ScalarReal(m->link));
   list_add(&b, "parameters", Rf_ScalarReal((double)blica_model_parameters(m)));
   list_add(&b, "variables", r_texts(m->variables, m->n));
-  list_add(&b, "segments", r_texts(m->segments, m->u));
+  list_add(&b, "segments", segments);
   list_add(&b, "samples", r_doubles(m->samples, m->u));
   list_add(&b, "method", Rf_mkString(m->method));
   list_add(&b, "fit", report_list(&m->fit, m->u));
-  return list_end(&b);
+  SEXP result = list_end(&b);
+  UNPROTECT(3);
+  return result;
 }

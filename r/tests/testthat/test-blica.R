@@ -100,7 +100,7 @@ test_that("a model survives files and sessions", {
 
 test_that("print, summary, coef, plot", {
   expect_output(print(fit), "6 variables, 2 sources, 8 segments, 3200 rows")
-  expect_output(print(summary(fit)), "The data fix A: rank 26 of 26")
+  expect_output(print(summary(fit)), "Design: 8 segments of 6 variables can determine 2 sources if their variances change \\(rank 26 of 26\\)")
   expect_identical(coef(fit), fit$mixing)
   expect_identical(dim(coef(fit, "variances")), c(2L, 8L))
   expect_identical(colnames(coef(fit)), c("z1", "z2"))

@@ -1,0 +1,98 @@
+# From an estimate to a conclusion: errors, angles, change, fit, and the number of sources.
+
+# The rows that a model was fitted to, packed; or those that are given.
+rows_of <- function(ctx, model, x, segment) {
+  if (!is.null(x)) return(pack(ctx, encode_for(model, x), segment))
+  kept <- kept_rows(model, "x and segment")
+  pack(ctx, list(x = kept$x, names = colnames(kept$x)), kept$segment)
+}
+
+blica_assess <- function(model, x = NULL, segment = NULL, ..., threads = 0, verbose = FALSE) {
+  ctx <- context(threads, verbose)
+  pointer <- model_pointer(model)
+  a <- .Call(C_assess, ctx, pointer, rows_of(ctx, model, x, segment), spell_options(list(...)))
+  shape <- function(part, labels) { if (!is.null(a[[part]])) dimnames(a[[part]]) <<- labels }
+  for (part in c("mixing_se", "mixing_low", "mixing_high", "mixing_se_bootstrap")) shape(part, dimnames(model$mixing))
+  for (part in c("log_variance_se", "variance_low", "variance_high", "log_variance_se_bootstrap", "mean_se_bootstrap"))
+    shape(part, dimnames(model$variances))
+  shape("threshold_se", dimnames(model$thresholds))
+  sources <- colnames(model$mixing)
+  for (part in c("angle", "angle_bound", "source_change_p", "stability")) if (!is.null(a[[part]])) names(a[[part]]) <- sources
+  names(a$fit) <- c("srmr", "m2", "df", "m2_p", "rmsea2", "rmsea2_low", "rmsea2_high")
+  names(a$segment_srmr) <- names(a$segment_m2) <- model$segments
+  names(a$item_srmr) <- model$variables
+  if (!is.null(a$covariance)) dimnames(a$covariance) <- rep(list(parameter_names(model)), 2)
+  structure(a, class = "blica_assessment", model = model)
+}
+
+parameter_names <- function(model) {
+  sources <- colnames(model$mixing)
+  c(outer(model$variables, sources, paste, sep = ":"), outer(paste0("log_v_", sources), model$segments, paste, sep = ":"))
+}
+
+print.blica_assessment <- function(x, digits = 2, ...) {
+  writeLines(x$verdict)
+  f <- x$fit
+  cat(sprintf("Fit: SRMR %.3f%s\n", f[["srmr"]],
+              if (is.na(f[["m2"]])) "" else sprintf(", M2 %.1f on %g degrees of freedom (p = %.2g), RMSEA2 %.3f (90 %% from %.3f to %.3f)",
+                                                   f[["m2"]], f[["df"]], f[["m2_p"]], f[["rmsea2"]], f[["rmsea2_low"]], f[["rmsea2_high"]])))
+  cat("\n")
+  axes <- rbind("angle (degrees)" = sprintf("%.1f", x$angle), "90 % bound" = sprintf("%.1f", x$angle_bound),
+                "p of no change" = sprintf("%.3f", x$source_change_p))
+  colnames(axes) <- names(x$angle)
+  print(noquote(axes), right = TRUE, ...)
+  cat("\nLoadings and their standard errors:\n")
+  m <- attr(x, "model")$mixing
+  text <- matrix(sprintf("%.*f (%.*f)", digits, m, digits, x$mixing_se), nrow(m), dimnames = dimnames(m))
+  print(noquote(text), ...)
+  invisible(x)
+}
+
+vcov.blica <- function(object, ...) {
+  covariance <- blica_assess(object, bootstrap = 0, simulations = 0, ...)$covariance
+  if (is.null(covariance)) stop("the model has no asymptotic errors, so there is no covariance; blica_assess() gives bootstrap errors", call. = FALSE)
+  covariance
+}
+
+confint.blica <- function(object, parm, level = 0.95, ...) {
+  se <- sqrt(diag(vcov(object, ...)))
+  estimate <- c(object$mixing, log(object$variances))
+  z <- stats::qnorm(0.5 + level / 2)
+  result <- cbind(estimate - z * se, estimate + z * se)
+  dimnames(result) <- list(names(se), sprintf("%g %%", 100 * c(0.5 - level / 2, 0.5 + level / 2)))
+  if (missing(parm)) result else result[parm, , drop = FALSE]
+}
+
+# Models of growing k side by side. Likelihood-ratio tests of k do not have chi-square distributions, so none is claimed.
+anova.blica <- function(object, ...) {
+  models <- c(list(object), list(...))
+  if (!all(vapply(models, inherits, NA, "blica"))) stop("anova compares models of class blica only", call. = FALSE)
+  fits <- lapply(models, logLik)
+  rows <- vapply(fits, attr, 1L, "nobs")
+  if (any(rows != rows[1])) stop("the models were fitted to ", paste(rows, collapse = " and "), " rows; compare fits of the same rows", call. = FALSE)
+  table <- data.frame(sources = vapply(models, function(m) ncol(m$mixing), 1L), parameters = vapply(fits, attr, 1, "df"),
+                      logLik = vapply(fits, as.numeric, 1), BIC = vapply(fits, stats::BIC, 1))
+  table <- table[order(table$sources), ]
+  rownames(table) <- NULL
+  structure(table, heading = "Models by their number of sources; blica_select() compares them on held-out rows\n",
+            class = c("anova", "data.frame"))
+}
+
+blica_select <- function(x, segment, sources = "1:8", ..., threads = 0, verbose = FALSE) {
+  ctx <- context(threads, verbose)
+  if (is.numeric(sources)) sources <- paste(range(sources), collapse = ":")
+  found <- .Call(C_select, ctx, pack(ctx, encode(x), segment), spell_options(c(list(sources = sources), list(...))))
+  keep <- unique(c(0, seq(found$lowest, length(found$heldout) - 1)))
+  found$candidates <- data.frame(sources = keep, heldout = found$heldout[keep + 1], heldout_se = found$heldout_se[keep + 1],
+                                 bic = found$bic[keep + 1], map = found$map[keep + 1])
+  names(found$chosen) <- c("heldout", "parallel", "map", "bic")
+  structure(found[c("sources", "reason", "method", "candidates", "eigenvalues", "reference", "chosen")], class = "blica_selection")
+}
+
+print.blica_selection <- function(x, ...) {
+  cat(x$reason, "\n\n", sep = "")
+  print(x$candidates, row.names = FALSE, ...)
+  cat(sprintf("\nheld-out chooses %d, parallel analysis %d, MAP %d, BIC %d (method %s)\n", x$chosen[1], x$chosen[2], x$chosen[3],
+              x$chosen[4], x$method))
+  invisible(x)
+}

@@ -1,0 +1,117 @@
+/* inference.c - fitted values, assessments and selections as lists. */
+#include "blica_r.h"
+
+/* A place for a result of the library, which is freed even when R jumps out of the call. */
+static SEXP hold(R_CFinalizer_t release) {
+  SEXP held = PROTECT(R_MakeExternalPtr(NULL, R_NilValue, R_NilValue));
+  R_RegisterCFinalizer(held, release);
+  UNPROTECT(1);
+  return held;
+}
+
+#define RELEASE(name)                                                                                                  \
+  static void release_##name(SEXP held) {                                                                              \
+    blica_##name##_free(R_ExternalPtrAddr(held));                                                                      \
+    R_ClearExternalPtr(held);                                                                                          \
+  }
+RELEASE(fitted)
+RELEASE(assessment)
+RELEASE(selection)
+
+SEXP blica_r_fitted(SEXP context, SEXP model) {
+  session *s = session_of(context);
+  SEXP held = PROTECT(hold(release_fitted));
+  blica_fitted_values *f;
+  blica_status status = blica_fitted(s->ctx, model_of(model), NULL, &f);
+  R_SetExternalPtrAddr(held, f);
+  finish(s, status);
+  list_builder b = list_begin(2);
+  list_add(&b, "correlation", r_squares(f->correlation, f->n, f->u, 1));
+  list_add(&b, "margin", r_matrix(f->margin, f->n, f->u));
+  SEXP result = PROTECT(list_end(&b));
+  release_fitted(held);
+  UNPROTECT(2);
+  return result;
+}
+
+static void add_errors(list_builder *b, const blica_assessment *a) {
+  const int n = a->n, k = a->k, u = a->u, p = (int)a->parameters;
+  list_add(b, "level", Rf_ScalarReal(a->level));
+  list_add(b, "mixing_se", r_matrix(a->mixing_se, n, k));
+  list_add(b, "mixing_low", r_matrix(a->mixing_low, n, k));
+  list_add(b, "mixing_high", r_matrix(a->mixing_high, n, k));
+  list_add(b, "log_variance_se", r_matrix(a->log_variance_se, k, u));
+  list_add(b, "variance_low", r_matrix(a->variance_low, k, u));
+  list_add(b, "variance_high", r_matrix(a->variance_high, k, u));
+  list_add(b, "threshold_se", r_matrix(a->threshold_se, n, u));
+  list_add(b, "draws", Rf_ScalarInteger(a->draws));
+  if (a->covariance) list_add(b, "covariance", r_matrix(a->covariance, p, p));
+  if (!a->draws) return;
+  list_add(b, "mixing_se_bootstrap", r_matrix(a->mixing_se_bootstrap, n, k));
+  list_add(b, "log_variance_se_bootstrap", r_matrix(a->log_variance_se_bootstrap, k, u));
+  list_add(b, "mean_se_bootstrap", r_matrix(a->mean_se_bootstrap, k, u));
+  list_add(b, "stability", r_doubles(a->stability, k));
+}
+
+SEXP blica_r_assess(SEXP context, SEXP model, SEXP data, SEXP values) {
+  session *s = session_of(context);
+  blica_assess_options options = blica_assess_options_default();
+  set_options(s, "assess", values, &options);
+  SEXP held = PROTECT(hold(release_assessment));
+  blica_assessment *a;
+  blica_status status = blica_assess(s->ctx, model_of(model), data_of(data), &options, &a);
+  R_SetExternalPtrAddr(held, a);
+  finish(s, status);
+  char *verdict[3] = {a->verdict[0], a->verdict[1], a->verdict[2]};
+  const double fit[] = {a->srmr, a->m2, (double)a->df, a->m2_p, a->rmsea2, a->rmsea2_low, a->rmsea2_high};
+  list_builder b = list_begin(19 + (a->covariance ? 1 : 0) + (a->draws ? 4 : 0));
+  list_add(&b, "verdict", r_texts(verdict, 3));
+  list_add(&b, "expected_mcs", Rf_ScalarReal(a->expected_mcs));
+  list_add(&b, "angle", r_doubles(a->angle, a->k));
+  list_add(&b, "angle_bound", r_doubles(a->angle_bound, a->k));
+  list_add(&b, "change_p", Rf_ScalarReal(a->change_p));
+  list_add(&b, "source_change_p", r_doubles(a->source_change_p, a->k));
+  list_add(&b, "fit", r_doubles(fit, 7));
+  list_add(&b, "segment_srmr", r_doubles(a->segment_srmr, a->u));
+  list_add(&b, "segment_m2", r_doubles(a->segment_m2, a->u));
+  list_add(&b, "item_srmr", r_doubles(a->item_srmr, a->n));
+  add_errors(&b, a);
+  SEXP result = PROTECT(list_end(&b));
+  release_assessment(held);
+  UNPROTECT(2);
+  return result;
+}
+
+static SEXP chosen_by(const blica_selection *f) {
+  SEXP chosen = Rf_allocVector(INTSXP, 4);
+  INTEGER(chosen)[0] = f->by_heldout, INTEGER(chosen)[1] = f->by_parallel;
+  INTEGER(chosen)[2] = f->by_map, INTEGER(chosen)[3] = f->by_bic;
+  return chosen;
+}
+
+SEXP blica_r_select(SEXP context, SEXP data, SEXP values) {
+  session *s = session_of(context);
+  blica_select_options options = blica_select_options_default();
+  set_options(s, "select", values, &options);
+  SEXP held = PROTECT(hold(release_selection));
+  blica_selection *f;
+  blica_status status = blica_select(s->ctx, data_of(data), &options, &f);
+  R_SetExternalPtrAddr(held, f);
+  finish(s, status);
+  list_builder b = list_begin(11);
+  list_add(&b, "sources", Rf_ScalarInteger(f->sources));
+  list_add(&b, "reason", Rf_mkString(f->reason));
+  list_add(&b, "method", Rf_mkString(f->method));
+  list_add(&b, "lowest", Rf_ScalarInteger(f->lowest));
+  list_add(&b, "heldout", r_doubles(f->heldout, f->highest + 1));
+  list_add(&b, "heldout_se", r_doubles(f->heldout_se, f->highest + 1));
+  list_add(&b, "bic", r_doubles(f->bic, f->highest + 1));
+  list_add(&b, "map", r_doubles(f->map, f->highest + 1));
+  list_add(&b, "eigenvalues", r_doubles(f->eigenvalue, f->n));
+  list_add(&b, "reference", r_doubles(f->reference, f->n));
+  list_add(&b, "chosen", chosen_by(f));
+  SEXP result = PROTECT(list_end(&b));
+  release_selection(held);
+  UNPROTECT(2);
+  return result;
+}
