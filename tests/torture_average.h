@@ -68,6 +68,7 @@ static inline double average_curvature(const plain_average *a, int s, int i, int
 /* Widths that are those of their own mean Hessian. Returns false where that is not positive definite. */
 static inline int average_widths(plain_average *a) {
   const int k = a->p->k;
+  const double kept = 1 / (1 + pow(a->p->n / 10.0, 6)); /* of the widths */
   double h[AVERAGE_SOURCES * AVERAGE_SOURCES], value[AVERAGE_SOURCES];
   for (int s = 0; s < a->p->u; s++)
     for (int round = 0; round < 30; round++) {
@@ -80,7 +81,7 @@ static inline int average_widths(plain_average *a) {
         const double *sign = a->sign + k * (e + a->pairs * s);
         for (int m = 0; m < k; m++)
           for (int i = 0; i < k; i++)
-            for (int j = 0; j < k; j++) next[i] += sqrt(0.75 / value[m]) * h[i + k * m] * h[j + k * m] * sign[j];
+            for (int j = 0; j < k; j++) next[i] += sqrt(0.75 * kept / value[m]) * h[i + k * m] * h[j + k * m] * sign[j];
         for (int i = 0; i < k; i++) most = fmax(most, fabs(next[i] - shift[i])), shift[i] = next[i];
       }
       if (most < 1e-7) break;

@@ -166,7 +166,8 @@ static inline void plain_to_correlation(int n, double *m) {
   free(d);
 }
 
-static inline double plain_matched(const plain *p, int s) {
+/* The Gaussian part of method matched. */
+static inline double plain_matched_gaussian(const plain *p, int s) {
   const int n = p->n;
   double *m = plain_room((size_t)n * n), *c = plain_room((size_t)n * n), trace = 0;
   plain_latent(p, s, m);
@@ -200,6 +201,24 @@ static inline double plain_pairwise(const plain *p, int s) {
     }
   free(m);
   return value;
+}
+
+/* The share of a segment's weight that its tables have in method matched: docs/method.md, equation 30. */
+static inline double plain_rare(const plain *p, int s) {
+  double sum = 0;
+  for (int j = 1; j < p->n && p->counts && !p->counts->exact; j++)
+    for (int i = 0; i < j; i++) {
+      double a = plain_cdf(-fabs(p->thresholds[i + s * p->n])), b = plain_cdf(-fabs(p->thresholds[j + s * p->n]));
+      double r = fmax(0, 1 - a / 0.25) * fmax(0, 1 - b / 0.25), e = p->samples[s] * a * b / 100;
+      sum += fmin(1, 2 * sqrt(r)) / (1 + e * e);
+    }
+  const double share = sum / (0.5 * p->n * (p->n - 1.0));
+  return share < 0.01 ? 0 : fmin(share, 0.98);
+}
+
+static inline double plain_matched(const plain *p, int s) {
+  const double share = plain_rare(p, s);
+  return (1 - share) * plain_matched_gaussian(p, s) + (share > 0 ? share * plain_pairwise(p, s) : 0);
 }
 
 /* The full likelihood has an engine with an error bound of its own, blica_loglik, checked against 50-digit values. */
@@ -295,6 +314,23 @@ static inline void plain_take(plain *p, const blica_model *m) {
     for (int i = 0; i < p->n; i++) p->a[i + j * p->n] *= exp(t);
     for (int s = 0; s < p->u; s++) p->log_v[j + s * p->k] -= 2 * t, p->mean[j + s * p->k] *= exp(-t);
   }
+}
+
+/* With as many sources as variables a fit of the full likelihood has means and no cuts; the model moves what the means
+ * have in common into the cuts. This moves it back, so that the prior of the means is the fit's. False when A is
+ * singular. */
+static inline int plain_cuts_to_means(blica_model *m) {
+  const int n = m->n;
+  double *a = plain_room((size_t)n * n), *shift = plain_room(n);
+  lapack_int *pivots = calloc((size_t)n, sizeof *pivots);
+  memcpy(a, m->mixing, (size_t)n * n * sizeof *a);
+  for (int i = 0; i < n; i++) shift[i] = -m->cuts[i] / sqrt(m->link);
+  int solved = LAPACKE_dgesv(LAPACK_COL_MAJOR, n, 1, a, n, pivots, shift, n) == 0;
+  for (int s = 0; s < m->u && solved; s++)
+    for (int j = 0; j < n; j++) m->means[j + s * n] += shift[j];
+  if (solved) memset(m->cuts, 0, (size_t)n * sizeof *m->cuts);
+  free(a), free(shift), free(pivots);
+  return solved;
 }
 
 static inline void plain_free(plain *p) {

@@ -429,6 +429,24 @@ done:
 
 /* ---- the estimators ---- */
 
+/* Variances of the model. Without a prior that of a source which a segment does not show falls without end, and that of
+ * one which explains a singular matrix grows; beyond LOG_BOUND its change is long lost in rounding, and it stays there:
+ * the model must be finite. */
+static void fill_variances(const run *best, blica_model *model) {
+  static const double LOG_BOUND = 300; /* range of log(c v |a|^2) around 0 */
+  const bl_corfit_data *d = best->data;
+  const double *log_v = best->theta + (size_t)d->n * d->k;
+  for (int j = 0; j < d->k; j++) {
+    double most = 0;
+    for (int i = 0; i < d->n; i++) most = fmax(most, fabs(best->theta[i + (size_t)j * d->n]));
+    const double strength = log(d->link) + 2 * log(fmax(most, 1e-100));
+    for (int s = 0; s < d->u; s++) {
+      const size_t at = (size_t)j + (size_t)d->k * (size_t)s;
+      model->variances[at] = exp(clamp(log_v[at], -LOG_BOUND - strength, LOG_BOUND - strength));
+    }
+  }
+}
+
 static blica_status fill_report(blica_ctx *ctx, const run *best, blica_model *model) {
   blica_status status;
   blica_fit_report *fit = &model->fit;
@@ -439,7 +457,7 @@ static blica_status fill_report(blica_ctx *ctx, const run *best, blica_model *mo
   fit->evaluations = best->record.evaluations;
   fit->stop = best->record.stop;
   memcpy(model->mixing, best->theta, nk * sizeof(double));
-  for (size_t i = 0; i < (size_t)d->k * d->u; i++) model->variances[i] = exp(best->theta[nk + i]);
+  fill_variances(best, model);
   status = BLICA_OK;
   if (d->precision_mixing > 0) TRY(bl_report_note(ctx, fit, "prior_mixing", sqrt(1 / d->precision_mixing)));
   if (d->precision_variance > 0) TRY(bl_report_note(ctx, fit, "prior_variance", sqrt(1 / d->precision_variance)));

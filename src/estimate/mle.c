@@ -180,7 +180,7 @@ static blica_status best_start(run *r, blica_model *model, double *theta) {
     if (cut(r)) break;
     r->watch.armed = true; /* there is a point to return */
     snprintf(note, sizeof note, "start_%s", origins[i].name);
-    TRY(bl_report_note(r->ctx, &model->fit, note, -value));
+    if (isfinite(value)) TRY(bl_report_note(r->ctx, &model->fit, note, -value));
     if (i > 0 && !(value < best)) continue;
     best = value;
     r->known = r->m.loglik;

@@ -111,8 +111,9 @@ static double recompute(const setting *t, blica_model *m, const blica_data *data
   if (t->slack == 0) return NAN;
   assert_int_equal(blica_correlate(ctx, counts, &cor), BLICA_OK);
   if (full) p.data = data, p.ctx = ctx, p.model = m;
-  if (strcmp(t->method, "pairwise") == 0) p.counts = counts;
+  if (full && m->k == m->n) assert_true(plain_cuts_to_means(m));
   p.matched = strcmp(t->method, "matched") == 0;
+  if (p.matched || strcmp(t->method, "pairwise") == 0) p.counts = counts;
   p.cor = cor;
   if (strcmp(t->method, "blica") == 0) {
     assert_int_equal(blica_regularise(ctx, cor, t->condition, &regular), BLICA_OK);
@@ -121,8 +122,8 @@ static double recompute(const setting *t, blica_model *m, const blica_data *data
   plain_take(&p, m);
   double value = plain_value(&p), slope = plain_gradient(&p, m->n > 100 ? 4 : full ? 8 : 24) / fmax(1, fabs(value));
   *objective = -value;
-  for (int s = 0; s < m->u && !p.data && !p.counts; s++)
-    *objective -= m->samples[s] * m->n / 2 * log(6.283185307179586477);
+  for (int s = 0; s < m->u && !p.data && (p.matched || !p.counts); s++)
+    *objective -= (p.matched ? 1 - plain_rare(&p, s) : 1) * m->samples[s] * m->n / 2 * log(6.283185307179586477);
   plain_free(&p);
   blica_cor_free(cor), blica_cor_free(regular);
   return slope;
@@ -134,6 +135,7 @@ static void check_round(const char *what, blica_model *m, const blica_counts *co
   plain p = {.weight = 1,
              .precision_mixing = precision(m, "prior_mixing"),
              .precision_variance = precision(m, "prior_variance"),
+             .counts = counts,
              .matched = 1};
   blica_cor *cor = NULL;
   double change = NAN, gain = NAN, last = note(m, "round_change");
