@@ -75,3 +75,10 @@ own() { (cd "$BLICA_SOURCE/$1" && ls ./*.h | sed 's|^\./||; s|\.|\\.|g' | paste 
   find include src cli report experiments bench tests examples r/src python \( -name '*.c' -o -name '*.h' \) -not -path '*/build/*' |
     grep -vE "$generated" | xargs -P 2 -n 40 clang-format --dry-run --Werror
 }
+
+# Logs, and pages that the program or the gallery writes, keep their lines.
+@test "prose is wrapped at 100 columns" {
+  cd "$BLICA_SOURCE"
+  find . -name '*.md' -not -path './build*' -not -path '*/build/*' -not -path './.git/*' -not -path './bench/results/*' \
+    -not -path './docs/options.md' -not -path './examples/README.md' -exec /usr/bin/python3 tools/wrap_prose.py --check {} +
+}
