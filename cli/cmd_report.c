@@ -113,7 +113,7 @@ static int assess(program *p, const report_values *v, material *m) {
   if (table_is_counts(path) || strcmp(path, "-") == 0 || cells > CELLS_MOST ||
       (int64_t)m->model->k * (m->model->n + m->model->u) > ASSESS_MOST)
     return EXIT_OK;
-  options.bootstrap = 0, options.simulations = 99;
+  options.bootstrap = 0;
   blica_status status = table_read(p->ctx, path, &how, message, &data);
   if (status != BLICA_OK) return fail_table(status, message);
   status = blica_assess(p->ctx, m->model, data, &options, &m->assessment);

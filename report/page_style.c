@@ -40,7 +40,7 @@ const char page_style[] =
     "pointer-events:none;max-width:26rem;overflow-wrap:anywhere}\n"
     "figure{overflow-x:auto}\n"
     "@media (max-width:40rem){body{padding:.6rem .7rem 2rem}table{display:block;overflow-x:auto}td{max-width:14rem}"
-    "th{white-space:normal}}\n"
+    "th{white-space:normal}th,td{overflow-wrap:break-word}}\n"
     "@media screen and (prefers-color-scheme:dark){:root{color-scheme:dark}body{background:#16191d;color:#dde1e5}"
     "a,summary{color:#7cc4f5}th{background:#16191d;border-color:#666}td{border-color:#333}"
     ".facts div,pre{background:#22272d}.facts dt,figcaption,caption,header p,footer{color:#a9b2bb}"

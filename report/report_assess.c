@@ -32,7 +32,8 @@ static void columns(const blica_assessment *a, FILE *page) {
 
 static void interval(FILE *page, double low, double high) {
   char text[64];
-  snprintf(text, sizeof text, "%.2f to %.2f", low, high);
+  const char *minus = "\xE2\x88\x92"; /* as in the numbers beside it */
+  snprintf(text, sizeof text, "%s%.2f to %s%.2f", low < 0 ? minus : "", fabs(low), high < 0 ? minus : "", fabs(high));
   html_word(page, isnan(low) ? "\xE2\x80\x93" : text);
 }
 

@@ -95,7 +95,7 @@ need_browser() { browser >/dev/null || skip "no chromium is installed (tools/set
     <"$BATS_FILE_TMPDIR/report.html" >plain.html
   open "$PWD/plain.html" --dump-dom
   ! grep -q 'data-sortable' dom.html
-  for text in "identified" "Every start" "strongest variables" "fitted less observed" "<title>"; do
+  for text in "identify" "Every start" "strongest variables" "fitted less observed" "<title>"; do
     grep -q "$text" dom.html || { echo "no '$text'"; return 1; }
   done
 }
