@@ -23,7 +23,7 @@ cat(sprintf("Source 1 divides the court: %s on one side, %s on the other.\n", pa
 cat(sprintf("Source 2 moves all but Stevens the same way (entries %.2f to %.2f, Stevens %.2f): cases on which the court moves as one.\n",
             min(fit$mixing[-2, 2]), max(fit$mixing[, 2]), fit$mixing["Stevens", 2]))
 best <- blica_compare(fit, other)
-cat(sprintf("How far to trust it: the two methods agree (cosines %.3f and %.3f); the data fix A (rank %d of %d);\n", abs(best$cosine[1]),
+cat(sprintf("How far to trust it: the two methods agree (cosines %.3f and %.3f); the terms can determine 2 sources (rank %d of %d);\n", abs(best$cosine[1]),
             abs(best$cosine[2]), blica_identify(fit)$rank, blica_identify(fit)$parameters))
 cat(sprintf("the weakest direction has %.3f of the information of the strongest, and a term has some 44 cases. Halves of the cases\n",
             blica_identify(fit)$smallest))

@@ -20,12 +20,11 @@ print(f"{len(d)} rows; {len(kept)} in {kept.segment.nunique()} segments of at le
 fits = {}
 for k in (2, 3, 4):
     ica = fits[k] = blica.BinaryICA(k, binarize=0.5).fit(kept[ITEMS], segments=kept.segment)
-    n, u = len(ITEMS), len(ica.segments_)
     score = blica.loglik(ica, kept[ITEMS], kept.segment, binarize=0.5)
-    bic = -2 * score.loglik + (n * k + 2 * u * k - k) * np.log(len(kept))
+    bic = -2 * score.loglik + ica.model_.parameters * np.log(len(kept))
     print(f"{k} sources: log-likelihood {score.loglik:.0f}, BIC {bic:.0f}")
 ica = fits[3]
-other = blica.BinaryICA(3, binarize=0.5, method="matched").fit(kept[ITEMS], segments=kept.segment)
+other = blica.BinaryICA(3, binarize=0.5, method="blica").fit(kept[ITEMS], segments=kept.segment)
 for j in range(3):
     a = ica.mixing_[:, j]
     order = np.argsort(-np.abs(a))[:5]
@@ -35,9 +34,9 @@ agree = np.abs(blica.compare(ica, other).cosine)
 print(f"{ica.model_.fit['zero_cells']} of {pairs} tables have an empty cell and were filled.")
 spread = ica.variances_.max(axis=0) / ica.variances_.min(axis=0)
 print("From segment to segment the variances of the sources differ by factors of " + ", ".join(f"{s:.1f}" for s in spread) + ".")
-print("How far to trust it: cosines of the columns by methods blica and matched: " + ", ".join(f"{c:.2f}" for c in agree) + ";")
-print(f"the data fix A (rank {blica.identify(ica).rank} of {blica.identify(ica).parameters}). BIC asks for more sources the more there are, as it often does with "
-      "thousands of rows;\nthree is a choice for reading, not a finding.")
+print("How far to trust it: cosines of the columns by methods matched and blica: " + ", ".join(f"{c:.2f}" for c in agree) + ";")
+print("BIC asks for more sources the more there are, as it often does with thousands of rows; three is a choice for reading.")
+print(blica.assess(ica, kept[ITEMS], kept.segment, binarize=0.5))
 if len(sys.argv) > 1:
     import matplotlib
     matplotlib.use("Agg")

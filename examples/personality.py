@@ -18,7 +18,7 @@ x = d[items]
 print(f"{len(x)} people in {segment.nunique()} groups of {segment.value_counts().min()} to {segment.value_counts().max()}; "
       f"{int(x.isna().sum().sum())} answers missing, left out pair by pair.")
 ica = blica.BinaryICA(5, binarize=3.5).fit(x, segments=segment)
-other = blica.BinaryICA(5, binarize=3.5, method="matched").fit(x, segments=segment)
+other = blica.BinaryICA(5, binarize=3.5, method="blica").fit(x, segments=segment)
 print(f"{ica.model_.fit['zero_cells']} of {300 * 6} tables have an empty cell.")
 
 
@@ -29,7 +29,7 @@ def scales(a):
 
 
 table = scales(ica.mixing_)
-print(pandas.DataFrame(table.round(2), columns=list("ACENO"), index=[f"s{j + 1}" for j in range(5)]).to_string())
+print(pandas.DataFrame(table.round(2), columns=list("ACENO"), index=[f"z{j + 1}" for j in range(5)]).to_string())
 print("Share of the strongest trait in each source: " + ", ".join(f"{row.max():.2f} ({'ACENO'[row.argmax()]})" for row in table) + ".")
 agree = np.abs(blica.compare(ica, other).cosine)
 half = np.arange(len(x)) % 2 == 0
@@ -37,12 +37,12 @@ a, b = (blica.BinaryICA(5, binarize=3.5).fit(x[h], segments=segment[h]) for h in
 halves = np.abs(blica.compare(a, b).cosine)
 ratio = ica.variances_.max(axis=0) / ica.variances_.min(axis=0)
 print("The variances of the sources differ between the groups by factors of " + ", ".join(f"{r:.1f}" for r in ratio) + ".")
-print("How far to trust it: cosines of the columns between methods blica and matched " + ", ".join(f"{c:.2f}" for c in agree) + ";")
+print("How far to trust it: cosines of the columns between methods matched and blica " + ", ".join(f"{c:.2f}" for c in agree) + ";")
 rng = np.random.default_rng(1)
 chance = np.mean([blica.compare(rng.normal(size=(25, 5)), rng.normal(size=(25, 5))).mcs for _ in range(200)])
 print("between fits to halves of the people " + ", ".join(f"{c:.2f}" for c in halves) + f" (mean {halves.mean():.2f}; by chance {chance:.2f}).")
-print("The methods agree on these people, but other people would give other axes: groups of sex and age differ too little in spread\n"
-      "to fix five axes with a few hundred people each. Trust the columns whose cosine between halves is near 1, and only them.")
+print("Trust the columns whose cosine between halves is near 1, and only them. The verdict on all people:")
+print(blica.assess(ica, x, segment, binarize=3.5))
 if len(sys.argv) > 1:
     import matplotlib
     matplotlib.use("Agg")
