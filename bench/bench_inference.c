@@ -1,5 +1,5 @@
 /* bench_inference.c - are the errors, the expected MCS and the p values right? Repeats what bench/results/inference.md
- * quotes: bench_inference WHAT SETS SEED, WHAT one of coverage, coverage-small, mcs, change, change-means, coins, m2.
+ * quotes: bench_inference WHAT SETS SEED, WHAT one of coverage, coverage-small, mcs, change, power, m2.
  */
 #include <math.h>
 #include <stdio.h>
