@@ -105,8 +105,49 @@ static void square_models_agree(void **state) {
   blica_model_free(with), blica_model_free(without), blica_model_free(truth), blica_data_free(data);
 }
 
+/* With fewer sources than items, means and cuts solve a weighted least squares problem: the residual of item i in
+ * segment s counts with N_s phi(t)^2 / (Phi(t) Phi(-t)) / M_s,ii. Both sets of normal equations, by plain formulas. */
+static void means_are_weighted(void **state) {
+  (void)state;
+  enum { N = 4, K = 2, U = 3 };
+  const double a[N * K] = {1, 0.5, -0.3, 0.8, 0.2, -1, 0.7, 0.4}, v[K * U] = {1, 2, 0.5, 3, 2, 0.25};
+  const double t[N * U] = {-1.5, 0.2, 0.9, -0.1, 0.3, 1.8, -0.7, 0.4, -0.2, 0.6, 0.1, -2}, samples[U] = {50, 3000, 400};
+  double weight[N * U], residual[N * U];
+  blica_model *m;
+  assert_int_equal(blica_model_create(ctx, N, K, U, &m), BLICA_OK);
+  memcpy(m->mixing, a, sizeof a), memcpy(m->variances, v, sizeof v);
+  memcpy(m->thresholds, t, sizeof t), memcpy(m->samples, samples, sizeof samples);
+  assert_int_equal(bl_solve_means(ctx, m, true), BLICA_OK);
+  for (int s = 0; s < U; s++)
+    for (int i = 0; i < N; i++) {
+      double variance = 1, mean = 0, x = t[i + s * N];
+      for (int j = 0; j < K; j++) {
+        variance += m->link * a[i + j * N] * a[i + j * N] * v[j + s * K];
+        mean += sqrt(m->link) * a[i + j * N] * m->means[j + s * K];
+      }
+      weight[i + s * N] =
+          samples[s] * exp(-x * x) / (1.5707963267948966 * erfc(-x / sqrt(2)) * erfc(x / sqrt(2))) / variance;
+      residual[i + s * N] = x * sqrt(variance) + m->cuts[i] - mean;
+    }
+  for (int i = 0; i < N; i++) {
+    double sum = 0, size = 0;
+    for (int c = i; c < N * U; c += N) sum += weight[c] * residual[c], size += weight[c] * fabs(residual[c]);
+    if (fabs(sum) > 1e-9 * size) fail_msg("cut of item %d: gradient %g of %g", i, sum, size);
+  }
+  for (int s = 0; s < U; s++)
+    for (int j = 0; j < K; j++) {
+      double sum = 0, size = 0;
+      for (int i = 0; i < N; i++) {
+        double term = weight[i + s * N] * residual[i + s * N] * a[i + j * N];
+        sum += term, size += fabs(term);
+      }
+      if (fabs(sum) > 1e-9 * size) fail_msg("mean of source %d in segment %d: gradient %g of %g", j, s, sum, size);
+    }
+  blica_model_free(m);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(from_exact_counts), cmocka_unit_test(from_rows),
-                                     cmocka_unit_test(square_models_agree)};
+                                     cmocka_unit_test(square_models_agree), cmocka_unit_test(means_are_weighted)};
   return cmocka_run_group_tests(tests, open_context, close_context);
 }

@@ -49,6 +49,17 @@ static void test_weights(void **state) {
   blica_model_free(m);
 }
 
+/* The same moments when the segment with the larger weight comes second. */
+static void test_weights_grow(void **state) {
+  (void)state;
+  double mean, sd;
+  blica_model *m = make_model(2, 4, 10, -1, 0.25, 30);
+  posterior_of(m, nothing, &mean, &sd);
+  assert_true(fabs(mean - (0.75 * -1 + 0.25 * 2)) < 1e-15);
+  assert_true(fabs(sd - sqrt(0.75 * (0.25 + 0.75 * 0.75) + 0.25 * (4 + 2.25 * 2.25))) < 1e-15);
+  blica_model_free(m);
+}
+
 /* A standard deviation keeps its digits beside a mean of any size. */
 static void test_large_means(void **state) {
   (void)state;
@@ -64,6 +75,7 @@ static void test_large_means(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_weights), cmocka_unit_test(test_large_means)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_weights), cmocka_unit_test(test_weights_grow),
+                                     cmocka_unit_test(test_large_means)};
   return cmocka_run_group_tests(tests, open_context, close_context);
 }
