@@ -22,7 +22,7 @@ const char page_style[] =
     "svg.fig{font-family:'DejaVu Sans',Verdana,'Liberation Sans',Arial,sans-serif;display:block}svg.fig "
     "text{pointer-events:none}\n"
     "table{border-collapse:collapse;font-size:.88rem;margin:.6rem 0 1rem;font-variant-numeric:tabular-nums}"
-    "caption{text-align:left;color:#444;padding:.2rem 0 .4rem}\n"
+    "caption{text-align:left;color:#444;padding:.2rem 0 .4rem;min-width:14rem}\n"
     "th,td{padding:.25rem .7rem;border-bottom:1px solid "
     "#e3e6e9;text-align:left;vertical-align:top;overflow-wrap:anywhere}"
     "td{max-width:44rem}th{border-bottom:2px solid #9aa4ad;white-space:nowrap;position:sticky;top:0;background:#fff}"
@@ -47,8 +47,9 @@ const char page_style[] =
     ".note{background:#3a2f17}.verdict{background:#17303f}.pos{background:#5a3a1e}.neg{background:#1e3f5a}"
     "svg.fig{background:#fff;border-radius:6px}#tip{background:#eee;color:#111}}\n"
     "@media print{body{max-width:none;padding:0;font-size:10.5pt}nav,#tip{display:none}.wide{overflow:visible}"
-    "svg.fig{max-width:100%;height:auto}h2,h3,caption,thead{break-after:avoid}figure,tr,.facts{break-inside:avoid}"
-    "tbody tr:first-child{break-before:avoid}"
+    "svg.fig{max-width:100%;height:auto}h2,h3,caption,thead{break-after:avoid}figure,tr,.facts,.verdict,.note{break-"
+    "inside:avoid}"
+    "tbody tr:first-child{break-before:avoid}#reproduce,#data{break-inside:avoid}footer{break-before:avoid}"
     "*{-webkit-print-color-adjust:exact;print-color-adjust:exact}th{position:static}}\n";
 
 const char page_script[] =

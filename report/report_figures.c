@@ -1,20 +1,10 @@
-/* report_figures.c - figures of the model: the mixing matrix, sources over segments, pairs of sources. */
+/* report_figures.c - figures of the model: the mixing matrix, sources over segments. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "axes.h"
 #include "report_parts.h"
-
-static double loading(const blica_model *m, int i, int j) {
-  return m->mixing[(size_t)j * (size_t)m->n + (size_t)i];
-}
-
-static double largest_loading(const blica_model *m) {
-  double largest = 0;
-  for (size_t i = 0; i < (size_t)m->n * (size_t)m->k; i++) largest = fmax(largest, fabs(m->mixing[i]));
-  return largest > 0 ? largest : 1;
-}
 
 /* ---- the mixing matrix ---- */
 
@@ -160,18 +150,6 @@ static void draw_source(const blica_model *m, const axes *a, const double *value
   }
 }
 
-/* At most eight characters of a label; bytes that continue a character stay with it. */
-static void shorten(const char *label, char text[40]) {
-  int characters = 0;
-  size_t at = 0;
-  for (; label[at] && at < 32; at++) {
-    characters += ((unsigned char)label[at] & 0xC0) != 0x80;
-    if (characters > 8) break;
-    text[at] = label[at];
-  }
-  snprintf(text + at, 40 - at, "%s", label[at] ? "\xE2\x80\xA6" : "");
-}
-
 /* The labels of as many segments as have room for them. */
 static void segment_ticks(const blica_model *m, const axes *a, bool named) {
   size_t longest = 1;
@@ -183,7 +161,7 @@ static void segment_ticks(const blica_model *m, const axes *a, bool named) {
   int room = (int)(a->w / (7.0 * (double)(longest < 9 ? longest : 9) + 8)),
       step = (m->u + room - 1) / (room > 0 ? room : 1);
   for (int s = 0; s<m->u; s += step> 0 ? step : 1) {
-    shorten(m->segments[s], text);
+    short_label(m->segments[s], text);
     axes_tick_x(a, s + 1, text);
   }
   if (named) draw_text(a->f, a->x + a->w / 2, a->y + a->h + 31, 11, ALIGN_MIDDLE, INK, 0, false, "segment");
@@ -234,41 +212,4 @@ figure *figure_variances(const report *r) {
 
 figure *figure_means(const report *r) {
   return figure_over_segments(r->in->model, r->in->model->means, false, "mean");
-}
-
-/* ---- pairs of sources ---- */
-
-enum { PAIR_SOURCES = 4, PAIR_SIZE = 170, PAIR_GAP = 58 };
-
-static void draw_pair(const blica_model *m, figure *f, double x, double y, int first, int second, double largest) {
-  axes a = {f,     x,    y, PAIR_SIZE, PAIR_SIZE, -1.08 * largest, 1.08 * largest, -1.08 * largest, 1.08 * largest,
-            false, false};
-  char label[2][16], tip[400];
-  snprintf(label[0], sizeof label[0], "z%d", first + 1);
-  snprintf(label[1], sizeof label[1], "z%d", second + 1);
-  axes_ticks_y(&a, label[1]);
-  axes_ticks_x(&a, label[0]);
-  draw_line(f, axes_x(&a, 0), y, axes_x(&a, 0), y + PAIR_SIZE, PALE, 1, false);
-  for (int i = 0; i < m->n; i++) {
-    snprintf(tip, sizeof tip, "%.200s: z%d %.3g, z%d %.3g", m->variables[i], first + 1, loading(m, i, first),
-             second + 1, loading(m, i, second));
-    draw_circle(f, axes_x(&a, loading(m, i, first)), axes_y(&a, loading(m, i, second)), m->n <= 60 ? 3 : 2.2,
-                with_alpha(palette(0), 0.75), CLEAR, tip);
-  }
-  axes_frame(&a, NULL);
-}
-
-figure *figure_loadings(const report *r) {
-  const blica_model *m = r->in->model;
-  int sources = m->k < PAIR_SOURCES ? m->k : PAIR_SOURCES, pairs = sources * (sources - 1) / 2;
-  if (m->k < 2 || m->n < 3) return NULL;
-  int columns = pairs < 3 ? pairs : 3, rows = (pairs + 2) / 3, at = 0;
-  double largest = largest_loading(m);
-  figure *f = figure_new(56 + columns * (PAIR_SIZE + PAIR_GAP), 12 + rows * (PAIR_SIZE + PAIR_GAP),
-                         "Scatter plots of the elements of the mixing matrix, pairs of the first sources");
-  for (int first = 0; first < sources; first++)
-    for (int second = first + 1; second < sources; second++, at++)
-      draw_pair(m, f, 56 + at % 3 * (PAIR_SIZE + PAIR_GAP), 12 + at / 3 * (PAIR_SIZE + PAIR_GAP), first, second,
-                largest);
-  return f;
 }

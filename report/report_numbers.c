@@ -7,8 +7,14 @@
 
 enum { KEEP_ORDER = 25 }; /* up to so many variables the rows stay in the order of the data */
 
-static double loading(const blica_model *m, int i, int j) {
+double loading(const blica_model *m, int i, int j) {
   return m->mixing[(size_t)j * (size_t)m->n + (size_t)i];
+}
+
+double largest_loading(const blica_model *m) {
+  double largest = 0;
+  for (size_t i = 0; i < (size_t)m->n * (size_t)m->k; i++) largest = fmax(largest, fabs(m->mixing[i]));
+  return largest > 0 ? largest : 1;
 }
 
 /* Element (i,j) of c A V A' in segment s. */
@@ -132,4 +138,15 @@ bool row_order_make(const blica_model *m, row_order *out) {
   for (int i = 0; i < m->n && ok; i++) out->order[i] = keys[i].variable;
   free(keys);
   return ok;
+}
+
+void short_label(const char *label, char text[40]) {
+  int characters = 0;
+  size_t at = 0;
+  for (; label[at] && at < 32; at++) {
+    characters += ((unsigned char)label[at] & 0xC0) != 0x80;
+    if (characters > 8) break;
+    text[at] = label[at];
+  }
+  snprintf(text + at, 40 - at, "%s", label[at] ? "\xE2\x80\xA6" : "");
 }

@@ -26,6 +26,13 @@ typedef struct {
 } row_order;
 bool row_order_make(const blica_model *m, row_order *out);
 
+/* Element of the mixing matrix, and the largest absolute one (1 when all are 0). */
+double loading(const blica_model *m, int i, int j);
+double largest_loading(const blica_model *m);
+
+/* At most eight characters of a label; bytes that continue a character stay with it. */
+void short_label(const char *label, char text[40]);
+
 /* Mean over segments of the correlation between source j and the latent variable behind x_i. */
 double source_correlation(const blica_model *m, int i, int j);
 

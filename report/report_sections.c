@@ -353,7 +353,8 @@ void section_mixing(const report *r, FILE *page) {
                  : "The mixing matrix: one row per variable, one column per source.");
   strongest_table(r->in->model, page);
   put_figure(page, figure_loadings(r), "loadings",
-             "The first sources in pairs; each point is a variable. Variables near an axis belong to one source.");
+             "The first sources in pairs; each point is a variable. Variables near an axis belong to one "
+             "source. Names that would cover others are left out.");
   mixing_table(r->in->model, page);
 }
 

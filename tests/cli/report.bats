@@ -125,3 +125,18 @@ P
   grep -q "it&#39;s" r.html
   ! grep -q "it's" r.html
 }
+
+@test "points of the loadings are named where there is room, and names do not overlap" {
+  run_code 0 report "$BATS_FILE_TMPDIR/fit.json" --out r.html
+  /usr/bin/python3 - r.html <<'EOF'
+import re, sys
+page = open(sys.argv[1]).read()
+figure = next(f for f in re.findall(r"<svg class=\"fig\".*?</svg>", page, re.S) if "Scatter plots of the elements" in f)
+names = re.findall(r'<text x="([\d.]+)" y="([\d.]+)"[^>]*>(x\d)</text>', figure)
+assert len(names) >= 4, names
+for a in names:
+    for b in names:
+        apart = abs(float(a[0]) - float(b[0])) > 9 or abs(float(a[1]) - float(b[1])) > 8.9
+        assert a is b or apart, (a, b)
+EOF
+}
