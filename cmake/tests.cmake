@@ -1,11 +1,12 @@
-# Each tests/<kind>/test_*.c is one cmocka program; it sees the inside of the library through the static one.
-file(GLOB TEST_SOURCES CONFIGURE_DEPENDS tests/unit/test_*.c tests/identity/test_*.c tests/recovery/test_*.c)
+# Each tests/<kind>/test_*.c, and tests/unit/<folder of src>/test_*.c, is one cmocka program; it sees the inside of the
+# library through the static one. Its name in ctest is <kind>/<program>.
+file(GLOB TEST_SOURCES CONFIGURE_DEPENDS tests/*/test_*.c tests/unit/*/test_*.c)
 foreach(source ${TEST_SOURCES})
   get_filename_component(name ${source} NAME_WE)
-  get_filename_component(folder ${source} DIRECTORY)
-  get_filename_component(kind ${folder} NAME)
+  file(RELATIVE_PATH kind ${CMAKE_CURRENT_SOURCE_DIR}/tests ${source})
+  string(REGEX REPLACE "/.*" "" kind ${kind})
   add_executable(${name} ${source})
-  target_include_directories(${name} PRIVATE src tests ${RANDOM123_INCLUDE})
+  target_include_directories(${name} PRIVATE src tests tests/support ${RANDOM123_INCLUDE})
   target_link_libraries(${name} PRIVATE blica_static PkgConfig::CMOCKA PkgConfig::JANSSON PkgConfig::ZLIB)
   add_test(NAME ${kind}/${name} COMMAND ${name} WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
   # Threads of small parallel loops sleep between them instead of spinning: tests run side by side.
@@ -13,4 +14,4 @@ foreach(source ${TEST_SOURCES})
 endforeach()
 
 # As the kernels of src/num are compiled for AVX2 and AVX-512.
-set_source_files_properties(tests/unit/test_accuracy.c PROPERTIES COMPILE_OPTIONS -ffp-contract=fast)
+set_source_files_properties(tests/unit/num/test_accuracy.c PROPERTIES COMPILE_OPTIONS -ffp-contract=fast)

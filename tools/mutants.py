@@ -91,9 +91,9 @@ def targets(build, tests):
     """What the tests need: C tests by name, the program for those that run it."""
     listed = run(["ctest", "-N", "-R", tests], build).stdout
     names = [line.split(": ", 1)[1].strip() for line in listed.splitlines() if "Test " in line and ": " in line]
-    wanted = {n.split("/")[1] for n in names if n.startswith(("unit/", "identity/", "recovery/"))}
+    wanted = {n.split("/")[1] for n in names if "/test_" in n}
     if any(n.startswith(("cli/", "faults/")) for n in names):
-        wanted |= {"blica_cli"} | ({"faults_shim"} if any(n.startswith("faults/") for n in names) else set())
+        wanted |= {"blica_cli"} | ({"faults_shim"} if "faults/calls" in names else set())
     return sorted(wanted)
 
 

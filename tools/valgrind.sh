@@ -11,7 +11,7 @@ cd "$(dirname "$0")/.."
 export OPENBLAS_NUM_THREADS=1 OMP_WAIT_POLICY=passive BLICA_FAULTS=few
 commands=$#
 if [ $# = 0 ]; then
-  for source in tests/unit/test_*.c tests/identity/test_*.c; do set -- "$@" "$(basename "$source" .c)"; done
+  for source in tests/unit/test_*.c tests/unit/*/test_*.c tests/{identity,faults,leaks}/test_*.c; do set -- "$@" "$(basename "$source" .c)"; done
 fi
 failures=0
 for name in "$@"; do

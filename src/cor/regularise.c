@@ -9,7 +9,7 @@
  * the packed pairs, whose cost grows as n^2 and not n^3. The shift is then made from the eigenvalues with their error
  * bounds added outwards, so that the condition number is at most r, and below it by a share of 1e-8 at most.
  *
- * Checked in tests/unit/test_regularise.c. */
+ * Checked in tests/unit/cor/test_regularise.c. */
 #include <errno.h>
 #include <math.h>
 #include <string.h>

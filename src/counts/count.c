@@ -8,7 +8,7 @@
  * n.1 = |present_i & ones_j|, n.. = |present_i & present_j|.
  * Ranks share the tasks and add their counts. Accuracy: exact (integers, below 2^53 as doubles), hence the same for any
  * number of threads and ranks.
- * Checked: against a loop over rows and pairs, tests/unit/test_count.c. */
+ * Checked: against a loop over rows and pairs, tests/unit/counts/test_count.c. */
 #include <math.h>
 #include <stdatomic.h>
 #include <string.h>

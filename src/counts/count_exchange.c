@@ -2,7 +2,7 @@
  *
  * Rows travel as they are packed, a block of bit columns [words,n] per rank and segment: the order of rows does not
  * matter to counts, so a keeper puts the blocks of a segment end to end, the last word of each only partly used, and
- * counts them as one. Accuracy: exact. Checked: tests/unit/test_count_ranks.c, tests/cli/mpi.bats. */
+ * counts them as one. Accuracy: exact. Checked: tests/unit/counts/test_count_ranks.c, tests/cli/mpi.bats. */
 #include "counts/count_exchange.h"
 
 #include <string.h>

@@ -5,7 +5,7 @@
  * (Mula, Kurz and Lemire, "Faster population counts using AVX2 instructions", The Computer Journal
  * 61, 2018), from POPCNT, or from plain C, which is the specification.
  * Accuracy: exact. Checked: every kernel against the plain one and against a bit-by-bit loop,
- * tests/unit/test_count.c. */
+ * tests/unit/counts/test_count.c. */
 #include "counts/count_kernel.h"
 
 enum { T = BL_TILE };

@@ -1,6 +1,6 @@
 /* corfit_steps.c - sums over pairs of all segments side by side, where there are fewer segments than threads or ranks:
  * the parts of all of them (corfit_pairs.c) are shared, and who owns a segment gets its parts and ends it. Same bits as
- * segment by segment (tests/unit/test_segments.c). */
+ * segment by segment (tests/unit/estimate/test_segments.c). */
 #include <string.h>
 
 #include "estimate/corfit.h"

@@ -5,8 +5,8 @@
  * that a given start means the same everywhere. One iteration is a pass over panels of patterns: tanh and both
  * matrix products at once. Tasks are fixed and added over a fixed tree: same bits for any number of threads and ranks.
  * Symmetric orthogonalisation (W W')^(-1/2) W, or deflation by Gram-Schmidt. A missing value stands at its mean.
- * Accuracy: rounding. Checked: tests/parity/fastica.sh against scikit-learn from the same start, tests/unit/
- * test_fastica.c on sources of known mixing and bit for bit over threads and instruction sets. */
+ * Accuracy: rounding. Checked: tests/parity/fastica.sh against scikit-learn from the same start,
+ * tests/unit/estimate/test_fastica.c on sources of known mixing and bit for bit over threads and instruction sets. */
 #include "estimate/fastica_core.h"
 
 #include <errno.h>

@@ -9,7 +9,8 @@
  * chains of its own. The result is the mean of theta over the rounds after the
  * first two; their scatter says how far it is off, in standard errors of the parameters, and more rounds follow until
  * that is at most LARGEST_NOISE. Started from matched, under the prior of log v that it learned.
- * Checked: unbiased gradient in tests/unit/test_gibbs.c, recovery and same bits in tests/recovery/test_mle_sampled.c.
+ * Checked: unbiased gradient in tests/unit/num/test_gibbs.c, recovery and same bits in
+ * tests/recovery/test_mle_sampled.c.
  */
 #include <math.h>
 #include <stdio.h>

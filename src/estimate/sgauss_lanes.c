@@ -4,7 +4,7 @@
  * every operation below is a full-width multiply-add, and A, being common, is a broadcast scalar.
  * Method (docs/method.md, equations 7 to 12): with b = c v, X = K A = A U, U = b^1/2 (I+B'B)^-1 b^-1/2,
  * E = D X, F = A'E: dA = N (X - E + X diag(b) F) diag(b), diag(DK) = D_ii - sum_k b_k E_ik A_ik.
- * Accuracy: agrees with the dense version to rounding (tests/unit/test_sgauss.c). */
+ * Accuracy: agrees with the dense version to rounding (tests/identity/test_sgauss.c). */
 #include <math.h>
 
 #include "estimate/sgauss_kernels.h"

@@ -5,7 +5,7 @@
  * = E R, and sum_s N_s b_k (b_k P_kk + EPSILON) K + ... = sigma (I - QQ') + Q T Q'. So matrices of k x k are factored
  * in place of n x n ones, and nothing larger than n k is kept. With the noise of method matched K = (I + diag(D_i M_ii)
  * + ...)^-1; its diagonal is replaced by its mean lambda. Checked against the other form in
- * tests/unit/test_symmetric.c. */
+ * tests/unit/num/test_symmetric.c. */
 #include "estimate/sgauss_precondition_low.h"
 
 #include <math.h>

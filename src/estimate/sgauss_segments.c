@@ -4,7 +4,7 @@
  * segments than threads, the steps of all segments (sgauss_kernels.h) are done side by side, each over blocks of rows
  * or parts of the product with C; and when there are fewer than ranks, these blocks and parts are shared by the ranks
  * too, which exchange what the next step needs (there C is packed). All ways do the same operations in the same order,
- * so they give the same bits (tests/unit/test_segments.c). */
+ * so they give the same bits (tests/unit/estimate/test_segments.c). */
 #include <math.h>
 #include <string.h>
 

@@ -4,7 +4,7 @@
  * observed levels, with the sources integrated out (num/gibbs.h). Chains go on from call to call: when parameters move
  * slowly they stay near their distribution. Rows come in tasks that do not depend on the number of threads and ranks;
  * random numbers depend on the row and the sweep alone, sums run over tasks in their order: same bits for any number of
- * threads and ranks. Checked against exact gradients in tests/unit/test_gibbs.c. */
+ * threads and ranks. Checked against exact gradients in tests/unit/num/test_gibbs.c. */
 #include "likelihood/sampler.h"
 
 #include <math.h>

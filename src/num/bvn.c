@@ -10,7 +10,7 @@
  * and what remains, O(x^6), by Gauss-Legendre. All exponents are added before exp, so nothing overflows.
  *
  * Accuracy: absolute error < 1e-15 (1e-14 is promised) for all h, k, rho, from 3448 values with 50 digits
- * (tests/unit/test_bvn.c, tools/make_reference_bvn.py). */
+ * (tests/unit/num/test_bvn.c, tools/make_reference_bvn.py). */
 #include "num/bvn.h"
 
 #include <math.h>

@@ -4,7 +4,7 @@
  * phi2 (n11/P11 - n10/P10 - n01/P01 + n00/P00), cells that are empty do not count, probabilities below 2^-52 count as
  * 2^-52. Lanes with |rho| > 0.9249 take the scalar route, which is the specification. One source for SSE2, AVX2 and
  * AVX-512 with equal bits. Accuracy: P11 to 1e-15, value and slope as the scalar route to rounding
- * (tests/unit/test_bvn_vector.c). */
+ * (tests/unit/num/test_bvn_vector.c). */
 #include "num/bvn_vector.h"
 
 #include <float.h>

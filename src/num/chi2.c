@@ -1,6 +1,6 @@
 /* chi2.c - chi-square probabilities by the incomplete gamma function: its series for small arguments, Lentz's continued
  * fraction for large ones (Abramowitz and Stegun 6.5.29, 6.5.31), to about 1e-13; noncentral as a Poisson mixture,
- * summed from its largest term outwards. Checked against R's pchisq in tests/unit/test_chi2.c. */
+ * summed from its largest term outwards. Checked against R's pchisq in tests/unit/num/test_chi2.c. */
 #include "num/chi2.h"
 
 #include <math.h>

@@ -5,7 +5,7 @@
  * a few n eps ||a||, as with a full eigenvalue solver, and there is no iteration that can fail to converge or, as
  * Lanczos may, miss the smallest of a cluster. Not LAPACK's dsytrd: many small matrices in parallel make a threaded
  * BLAS fight itself (20 times slower on two cores), and its bits depend on the machine. Checked in
- * tests/unit/test_regularise.c against matrices of known spectrum and LAPACK's own solver. */
+ * tests/unit/cor/test_regularise.c against matrices of known spectrum and LAPACK's own solver. */
 #include "num/eigen.h"
 
 #include <float.h>

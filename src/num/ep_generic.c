@@ -1,7 +1,8 @@
 /* ep_generic.c - expectation propagation for any machine, and the choice among instruction sets.
  *
  * Accuracy: an approximation; measured, not assumed (docs/likelihood.md). Checked against separation of
- * variables and the grid over sources, its derivatives against central differences: tests/unit/test_ep.c. */
+ * variables and the grid over sources, its derivatives against central differences:
+ * tests/unit/likelihood/test_likelihood.c. */
 #define BL_EP_RUN bl_ep_run_generic
 #include "num/ep_kernel.h"
 

@@ -10,7 +10,7 @@
  * Random numbers: Philox 4x32-10 (Salmon et al. 2011) with the counter (draw, row), 32 bits a draw; rows do not depend
  * on which block, thread or rank has them. One source for SSE2, AVX2 and AVX-512 with equal bits.
  * Accuracy: draws to 1e-9 of their scale (32 bits); intervals more than 37 standard deviations away count as points.
- * Checked against orthant probabilities and exact derivatives in tests/unit/test_gibbs.c. */
+ * Checked against orthant probabilities and exact derivatives in tests/unit/num/test_gibbs.c. */
 #include "num/gibbs.h"
 
 #include <math.h>

@@ -4,7 +4,8 @@
  * phi(z) prod_i Phi(mean_i + b_i z) falls like exp(-w^2/(2 (1 + sum b_i^2))), so a spacing h leaves an error of
  * about 2 exp(-(2 pi/h)^2/(2 (1 + sum b_i^2))), and a reach r one of about exp(-r^2/2).
  * The first estimate was a hundred times too large wherever it was measured; a factor of 30 of that is used.
- * Checked against 30-digit values, halved spacing and separation of variables: tests/unit/test_grid.c. */
+ * Checked against 30-digit values, halved spacing and separation of variables: tests/unit/likelihood/test_likelihood.c.
+ */
 #define BL_GRID_RUN bl_grid_run_generic
 #include "num/grid_kernel.h"
 

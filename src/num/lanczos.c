@@ -8,7 +8,7 @@
  * is drawn at random, from a fixed stream, for which Kuczynski and Wozniakowski (SIAM J. Matrix Anal. Appl. 13, 1992)
  * give the odds: of missing the end by a share e of the spread after m steps they fall as exp(-m sqrt(e)). An invariant
  * subspace (beta = 0) is left by a new random vector, so repeated eigenvalues are found too. Checked against LAPACK in
- * tests/unit/test_symmetric.c. */
+ * tests/unit/num/test_symmetric.c. */
 #include "num/lanczos.h"
 
 #include <float.h>

@@ -25,7 +25,7 @@ BL_INLINE bl_v8 bl_v8_choose(bl_v8i mask, bl_v8 yes, bl_v8 no) {
   return (bl_v8)(((bl_v8i)yes & mask) | ((bl_v8i)no & ~mask));
 }
 
-/* exp with a relative error of at most 2^-51 (tests/unit/test_lanes.c, against libm): Cody-Waite reduction to
+/* exp with a relative error of at most 2^-51 (tests/unit/num/test_lanes.c, against libm): Cody-Waite reduction to
  * |r| <= ln2/2, Taylor polynomial of degree 13, scaling by 2^m. Arguments are clamped to [-708, 709]. */
 BL_INLINE bl_v8 bl_v8_exp(bl_v8 x) {
   const bl_v8 low = bl_v8_all(-708.0), high = bl_v8_all(709.0), magic = bl_v8_all(0x1.8p52);

@@ -7,7 +7,7 @@
  * Cholesky factor (Murray 2016). Scores of single orthants come from the moments of the truncated
  * distribution: d log p/d mean = L^-T E[w|x], d log p/d cov = 1/2 L^-T (E[ww'|x] - I) L^-1.
  * Accuracy: estimated from independent shifts, never assumed. Checked against closed forms (n = 2, 3,
- * equicorrelated, products), mvtnorm, sums over all orthants and central differences: tests/unit/test_mvn.c,
+ * equicorrelated, products), mvtnorm, sums over all orthants and central differences: tests/unit/num/test_mvn.c,
  * tests/parity/mvn.sh. */
 #include "num/mvn.h"
 

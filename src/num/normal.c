@@ -7,7 +7,7 @@
  * error; near 1/2 the residual comes from erf, so that small quantiles are relatively accurate too.
  *
  * Accuracy, largest relative error in units of 2^-53: density 4, Phi 5, log Phi 6, phi/Phi 8, Phi^-1 5.
- * Checked against 50-digit tables (tests/unit/test_normal.c, tools/make_reference_normal.py). */
+ * Checked against 50-digit tables (tests/unit/num/test_normal.c, tools/make_reference_normal.py). */
 #include "num/normal.h"
 
 #include <math.h>

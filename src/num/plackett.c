@@ -9,7 +9,7 @@
  * of a variable. Accuracy: Gauss-Legendre quadrature of analytic integrands; on models drawn as in the paper, n = 6,
  * the largest error of a probability is 1e-6 with 3 nodes, 1e-10 with 6, 1e-14 with 10. The error is estimated by
  * whoever calls, from a second rule. Checked against closed forms and one-factor integrals of 30 digits, separation of
- * variables, central differences, and between instruction sets: tests/unit/test_plackett.c; against mvtnorm:
+ * variables, central differences, and between instruction sets: tests/unit/num/test_plackett.c; against mvtnorm:
  * tests/parity/mvn.sh. */
 #include "num/plackett.h"
 

@@ -10,8 +10,8 @@
  *   N var(rho) = Var(w) / I^2,   w_ab = s_ab - sum_m c_m z_m(a) - sum_m d_m z_m(b),
  *   z_m(a) = (1[a <= m] - Phi(h_m)) / phi(h_m),   c_m = sum_ab s_ab dP_ab/dh_m;
  * for two by two levels this is the variance of num/tetra.c.
- * Accuracy: the root to 1e-12 of rho, from Phi2 of num/bvn.c. Checked in tests/unit/test_polychoric.c against the table
- * of Olsson, against num/tetra.c for 2x2, and against simulated sampling variances. */
+ * Accuracy: the root to 1e-12 of rho, from Phi2 of num/bvn.c. Checked in tests/unit/num/test_polychoric.c against the
+ * table of Olsson, against num/tetra.c for 2x2, and against simulated sampling variances. */
 #include "num/polychoric.h"
 
 #include <math.h>

@@ -4,7 +4,7 @@
  * Packed, several vectors: the matrix is taken in tiles, copied to where BLAS can use them (packed columns do not lie
  * at equal distances), and each tile serves its own place and the mirrored one: half the memory traffic of a full
  * matrix. Accuracy is that of a dot product of length n. Checked against the full product, and parts bit by bit against
- * the whole, in tests/unit/test_symmetric.c. */
+ * the whole, in tests/unit/num/test_symmetric.c. */
 #include "num/symmetric.h"
 
 #include <math.h>

@@ -14,7 +14,7 @@
  * the same as Pearson (1900) and Hamdan (1970, Biometrika 57, 212-215).
  *
  * Accuracy: |Phi2(h,k;rho) - p11| a few 1e-16, as far as rho in double can express it.
- * Checked in tests/unit/test_tetra.c and tests/identity/test_correlate.c. */
+ * Checked in tests/unit/num/test_tetra.c and tests/identity/test_correlate.c. */
 #include "num/tetra.h"
 
 #include <math.h>

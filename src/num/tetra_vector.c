@@ -9,7 +9,7 @@
  * tests. A lane's result depends on that lane alone.
  *
  * One source for SSE2, AVX2 and AVX-512 with equal bits (num/vmath.h, no contraction to fused operations). Accuracy:
- * |Phi2(h,k;rho) - p11| < 1e-15. Checked in tests/unit/test_tetra.c and tests/identity/test_correlate.c. */
+ * |Phi2(h,k;rho) - p11| < 1e-15. Checked in tests/unit/num/test_tetra.c and tests/identity/test_correlate.c. */
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>

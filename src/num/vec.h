@@ -8,7 +8,7 @@
  * relative error 2e-17 before rounding). log1p on [0,1]: 2 atanh(s) with |s| <= 0.172, degree 7 in s^2
  * (error 6e-19 before rounding). Polynomials by Estrin's scheme: short chains matter more than a few products.
  * Accuracy: vec_exp 2 ulp, vec_softplus and its derivative 4 ulp, vec_tanh 3e-16 absolute.
- * Checked: tests/unit/test_vec.c against long double. */
+ * Checked: tests/unit/num/test_vec.c against long double. */
 #ifndef BL_VEC_H
 #define BL_VEC_H
 

@@ -5,7 +5,7 @@
  * Phi: the Mills ratio times (1 + x) is a polynomial of degree 23 in (x - 5)/(x + 5); relative error
  * below 3e-15 down to x = -10 and growing like 1e-16 x^2/2 beyond (rounding of the exponent).
  * Phi^-1: a polynomial start good to 1e-4 and one step of third order with Phi; error below 1e-14.
- * Coefficients: tools/vmath_coefficients.py. Checked against 30-digit values in tests/unit/test_vmath.c. */
+ * Coefficients: tools/vmath_coefficients.py. Checked against 30-digit values in tests/unit/num/test_vmath.c. */
 #ifndef BL_VMATH_H
 #define BL_VMATH_H
 

@@ -1,5 +1,5 @@
 /* vsine.h - the sine of eight doubles at once, for |w| <= 1.26; relative error below 4e-16.
- * Checked in tests/unit/test_vsine.c; polynomial from tools/make_sine.py. */
+ * Checked in tests/unit/num/test_vsine.c; polynomial from tools/make_sine.py. */
 #ifndef BL_VSINE_H
 #define BL_VSINE_H
 

@@ -3,7 +3,7 @@
  * References: Rabiner, Proceedings of the IEEE 77 (1989), sections III.A to III.C and V.A. A run of at least L steps is
  * one move into the state followed by L - 1 forced stays: the best path that has been in s for L steps or more at t
  * either stayed since t - 1, or entered s after step t - L. Checked against enumeration in
- * tests/unit/test_segment_chain.c. */
+ * tests/unit/segment/test_segment_chain.c. */
 #include "segment/chain.h"
 
 #include <math.h>

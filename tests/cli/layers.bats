@@ -42,6 +42,19 @@ own() { (cd "$BLICA_SOURCE/$1" && ls ./*.h | sed 's|^\./||; s|\.|\\.|g' | paste 
   allowed report "blica\\.h|base/outfile\\.h|$report"
 }
 
+@test "unit tests have the folders of src/, and every test that a file names is there" {
+  cd "$BLICA_SOURCE"
+  for folder in tests/unit/*/; do
+    [ -d "src/$(basename "$folder")" ] || { echo "$folder: there is no such folder in src/"; return 1; }
+  done
+  named=$(grep -rIohE --exclude-dir=build 'tests/[a-z_]+/[a-z_/]*[a-z_0-9]+\.(c|h|py|bats|sh|R)\b' src cli docs bench \
+    cmake tools tests README.md ARCHITECTURE.md CONTRIBUTING.md CMakeLists.txt Makefile | sort -u)
+  [ -n "$named" ]
+  for file in $named; do
+    [ -e "$file" ] || { echo "$file is named, but is not there"; return 1; }
+  done
+}
+
 @test "every public function is tried with NULL" {
   cd "$BLICA_SOURCE"
   names=$(grep -hoE 'BLICA_API [^;(]*\bblica_[a-z0-9_]+\(' include/blica.h include/blica_ranks.h | grep -oE 'blica_[a-z0-9_]+\($')

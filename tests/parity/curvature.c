@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../torture_check.h"
+#include "../stress/torture_check.h"
 
 static double note(const blica_model *m, const char *name) {
   for (int i = 0; i < m->fit.n_notes; i++)

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "../context.h"
+#include "context.h"
 #include "model/model.h"
 
 static void draw(int n, int k, int64_t samples, double intercepts, int exact, blica_model **truth, blica_data **data,

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "../context.h"
+#include "context.h"
 #include "data/coding.h"
 #include "model/model.h"
 

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "../context.h"
+#include "context.h"
 #include "num/rng.h"
 
 /* The table of Olsson (1979): rho to 30 digits by mpmath; psych 2.2.9 (correct = FALSE) has .4913712, its thresholds

@@ -1,5 +1,5 @@
 /* Fewer segments than threads or ranks: what they share inside a segment has the bits of one thread of one process.
- * Ranks are threads of this process (hall.h), some of them with threads of their own. */
+ * Ranks are threads of this process (thread_ranks.h), some of them with threads of their own. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +14,7 @@
 #include "estimate/corfit.h"
 #include "estimate/sgauss.h"
 #include "estimate/starts.h"
-#include "hall.h"
+#include "thread_ranks.h"
 #include "num/products.h"
 #include "numbers.h"
 
@@ -63,7 +63,7 @@ typedef struct {
 } problem;
 
 typedef struct {
-  seat seat;
+  member member;
   const problem *p;
   int threads;
   double value, *gradient, *start, *ends;
@@ -158,7 +158,7 @@ done:
 
 static void *serve(void *user) {
   rank_job *job = user;
-  blica_comm comm = hall_comm(&job->seat);
+  blica_comm comm = threads_comm(&job->member);
   blica_ctx *ctx;
   job->status = blica_ctx_create(&ctx);
   if (job->status != BLICA_OK) return NULL;
@@ -173,10 +173,10 @@ static void *serve(void *user) {
 
 /* threads < 0: rank r has r + 1. */
 static void run_ranks(const problem *p, int size, int threads, rank_job *jobs) {
-  hall h;
-  hall_open(&h, size);
+  group g;
+  group_open(&g, size);
   for (int r = 0; r < size; r++) {
-    jobs[r] = (rank_job){.seat = {&h, r},
+    jobs[r] = (rank_job){.member = {&g, r},
                          .p = p,
                          .threads = threads < 0 ? r + 1 : threads,
                          .gradient = room(p->size),
@@ -186,7 +186,7 @@ static void run_ranks(const problem *p, int size, int threads, rank_job *jobs) {
   }
   for (int r = 0; r < size; r++) pthread_join(jobs[r].thread, NULL);
   for (int r = 0; r < size; r++) assert_int_equal(jobs[r].status, BLICA_OK);
-  hall_close(&h);
+  group_close(&g);
 }
 
 static void free_ranks(int size, rank_job *jobs) {
@@ -196,7 +196,7 @@ static void free_ranks(int size, rank_job *jobs) {
 static void check(int n, int k, int u, bool tables, int cases, const int (*ways)[2]) {
   problem p = make_problem(n, k, u);
   p.tables = tables;
-  rank_job alone[1], many[HALL_MOST];
+  rank_job alone[1], many[MOST_RANKS];
   run_ranks(&p, 1, 1, alone);
   assert_true(isfinite(alone->value));
   for (int c = 0; c < cases; c++) {

@@ -14,7 +14,7 @@
 
 #include "cor/cor.h"
 #include "counts/counts.h"
-#include "hall.h"
+#include "thread_ranks.h"
 #include "scratch.h"
 
 enum { KINDS = 4 };
@@ -25,7 +25,7 @@ typedef struct {
   int n, u;
   bool missing, all_to_all, fit;
   const char *load; /* counts of this file, not of rows */
-  seat seat;
+  member member;
   blica_status status;
   char message[1024];
   int64_t counted, correlated; /* tables that this rank held */
@@ -39,7 +39,7 @@ static void name_file(char *path, int size, int k) {
 
 /* One of the two pieces of a rank's rows, which stand one rank's after another's. */
 static blica_data *rows_of(blica_ctx *ctx, const job *j, int piece) {
-  const int size = j->seat.hall->size, rows = 6 * j->u;
+  const int size = j->member.group->size, rows = 6 * j->u;
   int8_t *x = malloc((size_t)rows * (size_t)j->n);
   int32_t *segment = malloc((size_t)rows * sizeof *segment);
   blica_packer *packer;
@@ -47,7 +47,7 @@ static blica_data *rows_of(blica_ctx *ctx, const job *j, int piece) {
   int mine = 0;
   blica_pack_begin(ctx, j->n, NULL, &packer);
   for (int r = 0; r < rows; r++) {
-    if (r * 2 * size / rows != 2 * j->seat.rank + piece) continue;
+    if (r * 2 * size / rows != 2 * j->member.rank + piece) continue;
     char label[16];
     snprintf(label, sizeof label, "s%d", r % j->u);
     blica_pack_segment(ctx, packer, label, &segment[mine]);
@@ -78,7 +78,7 @@ static blica_status count(blica_ctx *ctx, const job *j, const blica_fit_options 
 static blica_status write_files(blica_ctx *ctx, job *j, const blica_counts *counts) {
   char path[KINDS][100];
   blica_cor *rough = NULL, *fine = NULL;
-  for (int k = 0; k < KINDS; k++) name_file(path[k], j->seat.hall->size, k);
+  for (int k = 0; k < KINDS; k++) name_file(path[k], j->member.group->size, k);
   blica_status status = blica_counts_save(ctx, counts, path[0]);
   if (status == BLICA_OK) status = blica_counts_save(ctx, counts, path[1]);
   if (status == BLICA_OK) status = blica_correlate(ctx, counts, &rough);
@@ -97,7 +97,7 @@ static void *serve(void *user) {
   blica_ctx *ctx;
   blica_counts *counts = NULL;
   blica_fit_options o = blica_fit_options_default();
-  blica_comm comm = hall_comm(&j->seat);
+  blica_comm comm = threads_comm(&j->member);
   snprintf(o.method, sizeof o.method, "blica");
   o.sources = 20, o.starts = 1, o.max_iterations = 4, o.condition = BLICA_CONDITION_AUTO;
   if (!j->all_to_all) comm.all_to_all = NULL;
@@ -118,16 +118,16 @@ static void *serve(void *user) {
 }
 
 static void run(int size, const job *like, job *jobs) {
-  hall h;
-  hall_open(&h, size);
+  group g;
+  group_open(&g, size);
   for (int r = 0; r < size; r++) {
     jobs[r] = *like;
-    jobs[r].seat = (seat){&h, r};
+    jobs[r].member = (member){&g, r};
     pthread_create(&jobs[r].thread, NULL, serve, &jobs[r]);
   }
   for (int r = 0; r < size; r++) pthread_join(jobs[r].thread, NULL);
-  assert_int_equal(h.differ, 0);
-  hall_close(&h);
+  assert_int_equal(g.differ, 0);
+  group_close(&g);
   for (int r = 0; r < size; r++)
     if (jobs[r].status != BLICA_OK) fail_msg("rank %d of %d: %s", r, size, jobs[r].message);
 }
@@ -176,7 +176,7 @@ static void files_of_all_ranks_are_those_of_one(void **state) {
   static const struct {
     int n, u, size;
   } cases[] = {{104, 7, 2}, {104, 7, 3}, {104, 7, 9}, {104, 1, 2}, {304, 5, 3}, {304, 2, 4}, {304, 1, 3}};
-  static job alone, many[HALL_MOST];
+  static job alone, many[MOST_RANKS];
   char path[100];
   for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
     for (int m = 0; m < 2; m++) {

@@ -14,7 +14,7 @@
 
 #include "blica_ranks.h"
 #include "faulty_heap.h"
-#include "hall.h"
+#include "thread_ranks.h"
 #include "scratch.h"
 
 enum {
@@ -285,7 +285,7 @@ static const verb verbs[] = {VERB(count, counts),
 /* ---- the walk ---- */
 
 typedef struct {
-  seat seat;
+  member member;
   const verb *verb;
   pthread_t thread;
   blica_status status;
@@ -296,27 +296,27 @@ typedef struct {
 static void *serve(void *user) {
   job *j = user;
   j->out = (void *)j; /* a failing call must overwrite this */
-  j->status = j->verb->call(j->seat.rank, &j->out);
-  snprintf(j->message, sizeof j->message, "%s", blica_message(ctx[j->seat.rank]));
-  if (j->status != BLICA_OK) hall_leave(j->seat.hall);
+  j->status = j->verb->call(j->member.rank, &j->out);
+  snprintf(j->message, sizeof j->message, "%s", blica_message(ctx[j->member.rank]));
+  if (j->status != BLICA_OK) group_leave(j->member.group);
   return NULL;
 }
 
-static void run(const verb *v, int victim, long long at, hall *h, job jobs[RANKS]) {
-  hall_open(h, RANKS);
+static void run(const verb *v, int victim, long long at, group *g, job jobs[RANKS]) {
+  group_open(g, RANKS);
   for (int r = 0; r < RANKS; r++) {
-    jobs[r] = (job){.seat = {h, r}, .verb = v};
-    blica_comm comm = hall_comm(&jobs[r].seat);
+    jobs[r] = (job){.member = {g, r}, .verb = v};
+    blica_comm comm = threads_comm(&jobs[r].member);
     blica_set_comm(ctx[r], &comm);
     faulty_arm(&heap[r], r == victim ? at : -1);
   }
   for (int r = 0; r < RANKS; r++) pthread_create(&jobs[r].thread, NULL, serve, &jobs[r]);
   for (int r = 0; r < RANKS; r++) pthread_join(jobs[r].thread, NULL);
-  hall_close(h);
+  group_close(g);
 }
 
-static void look(const verb *v, int victim, long long at, const hall *h, const job jobs[RANKS]) {
-  if (h->differ)
+static void look(const verb *v, int victim, long long at, const group *g, const job jobs[RANKS]) {
+  if (g->differ)
     fail_msg("%s: allocation %lld of rank %d failed, and the ranks met in different exchanges", v->name, at, victim);
   for (int r = 0; r < RANKS; r++) {
     const job *j = &jobs[r];
@@ -339,16 +339,16 @@ static long long walk(const verb *v, int victim) {
                      : strncmp(v->name, "fit", 3) == 0 ? faulty_stride(29)
                                                        : faulty_stride(3);
   for (long long at = 0;; at += stride, count++) {
-    hall h;
+    group g;
     job jobs[RANKS];
     long long before[RANKS];
     for (int r = 0; r < RANKS; r++) before[r] = atomic_load(&heap[r].live);
     unlink(checkpoint);
-    run(v, victim, at, &h, jobs);
+    run(v, victim, at, &g, jobs);
     bool fired = atomic_load(&heap[victim].fired);
-    if (fired) look(v, victim, at, &h, jobs);
+    if (fired) look(v, victim, at, &g, jobs);
     for (int r = 0; r < RANKS; r++) {
-      if (!fired && (h.differ || jobs[r].status != BLICA_OK)) fail_msg("%s, rank %d: %s", v->name, r, jobs[r].message);
+      if (!fired && (g.differ || jobs[r].status != BLICA_OK)) fail_msg("%s, rank %d: %s", v->name, r, jobs[r].message);
       if (jobs[r].status == BLICA_OK) v->discard(jobs[r].out);
       if (atomic_load(&heap[r].live) != before[r])
         fail_msg("%s: allocation %lld of rank %d: rank %d leaks %lld blocks", v->name, at, victim, r,
@@ -385,20 +385,20 @@ static void test_parts_that_differ(void **state) {
   assert_int_equal(blica_count(calm, other, &other_counts), BLICA_OK);
   assert_int_equal(blica_count(calm, fewer, &fewer_counts), BLICA_OK);
   for (int i = 0; i < 2; i++) {
-    hall h;
+    group g;
     job jobs[RANKS];
     part[1] = other, part_counts[1] = other_counts;
-    run(both[i], 0, -1, &h, jobs);
+    run(both[i], 0, -1, &g, jobs);
     for (int r = 0; r < RANKS; r++) {
       assert_int_equal(jobs[r].status, BLICA_ERR_DATA);
       assert_string_equal(jobs[r].message, "variable 4 is 'x4' on rank 0 and 'smoker' on rank 1");
     }
     part[1] = fewer, part_counts[1] = fewer_counts;
-    run(both[i], 0, -1, &h, jobs);
+    run(both[i], 0, -1, &g, jobs);
     assert_int_equal(jobs[0].status, BLICA_ERR_DATA);
     assert_string_equal(jobs[0].message, "rank 0 has 4 variables and rank 1 has 3");
     part[1] = NULL, part_counts[1] = NULL; /* one has all */
-    run(both[i], 0, -1, &h, jobs);
+    run(both[i], 0, -1, &g, jobs);
     for (int r = 0; r < RANKS; r++) {
       assert_int_equal(jobs[r].status, BLICA_OK);
       both[i]->discard(jobs[r].out);
@@ -406,7 +406,7 @@ static void test_parts_that_differ(void **state) {
     blica_data *first = part[0];
     blica_counts *first_counts = part_counts[0];
     part[0] = NULL, part_counts[0] = NULL;
-    run(both[i], 0, -1, &h, jobs);
+    run(both[i], 0, -1, &g, jobs);
     for (int r = 0; r < RANKS; r++) {
       assert_int_equal(jobs[r].status, BLICA_ERR_DATA);
       assert_non_null(strstr(jobs[r].message, "no rank has"));

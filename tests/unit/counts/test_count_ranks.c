@@ -15,7 +15,7 @@
 
 #include "counts/counts.h"
 #include "num/rng.h"
-#include "hall.h"
+#include "thread_ranks.h"
 
 enum { N = 41, K = 20, U = 7, ROWS = 700, TEXT = 4000 }; /* n k > 800: ranks share segments */
 
@@ -75,7 +75,7 @@ static void keep_warning(const char *text, void *user) {
 }
 
 typedef struct {
-  seat seat;
+  member member;
   int pieces, idle; /* rank without rows, -1: none */
   bool all_to_all, whole, from_data, refuse;
   bool square;      /* as many sources as variables */
@@ -91,20 +91,20 @@ typedef struct {
 
 /* The rows of the file in equal parts of the ranks that have any, each in pieces. */
 static void bring_pieces(rank_job *job, blica_counter *counter) {
-  int size = job->seat.hall->size, readers = size - (job->idle >= 0),
-      me = job->seat.rank - (job->idle >= 0 && job->seat.rank > job->idle);
-  bool reads = job->seat.rank != job->idle;
+  int size = job->member.group->size, readers = size - (job->idle >= 0),
+      me = job->member.rank - (job->idle >= 0 && job->member.rank > job->idle);
+  bool reads = job->member.rank != job->idle;
   int first = reads ? ROWS * me / readers : 0, rows = reads ? ROWS * (me + 1) / readers - first : 0;
   for (int p = 0; p < job->pieces && job->status == BLICA_OK; p++)
     job->status =
         blica_count_piece(job->ctx, counter,
                           pack_rows(job->ctx, first + rows * p / job->pieces, first + rows * (p + 1) / job->pieces,
-                                    job->refuse && job->seat.rank == 1 ? "other" : NULL));
+                                    job->refuse && job->member.rank == 1 ? "other" : NULL));
 }
 
 static void *serve(void *user) {
   rank_job *job = user;
-  blica_comm comm = hall_comm(&job->seat);
+  blica_comm comm = threads_comm(&job->member);
   blica_fit_options o = fit_options();
   blica_counter *counter = NULL;
   blica_data *data = NULL;
@@ -133,15 +133,15 @@ static void *serve(void *user) {
 }
 
 static void run_ranks(int size, const rank_job *like, rank_job *jobs) {
-  hall h;
-  hall_open(&h, size);
+  group g;
+  group_open(&g, size);
   for (int r = 0; r < size; r++) {
     jobs[r] = *like;
-    jobs[r].seat = (seat){&h, r};
+    jobs[r].member = (member){&g, r};
     pthread_create(&jobs[r].thread, NULL, serve, &jobs[r]);
   }
   for (int r = 0; r < size; r++) pthread_join(jobs[r].thread, NULL);
-  hall_close(&h);
+  group_close(&g);
 }
 
 static void release(rank_job *jobs, int size) {
@@ -152,7 +152,7 @@ static void release(rank_job *jobs, int size) {
   }
 }
 
-static rank_job alone, many[HALL_MOST];
+static rank_job alone, many[MOST_RANKS];
 
 static void same_array(const double *a, const double *b, size_t count) {
   assert_memory_equal(a, b, count * sizeof *a);

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "../context.h"
+#include "context.h"
 #include "num/rng.h"
 #include "segment/emission.h"
 

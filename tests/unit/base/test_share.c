@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "hall.h"
+#include "thread_ranks.h"
 
 #include "base/share.h"
 #include "num/rng.h"
@@ -16,7 +16,7 @@
 enum { EACH = 700, ITEMS = 45 };
 
 typedef struct {
-  seat seat;
+  member member;
   int64_t items, groups;
   double total[EACH], list[ITEMS * 3];
   int computed; /* items that this rank made */
@@ -45,7 +45,7 @@ static void make_item(int64_t item, int thread, void *user) {
 static int stop_if_last(const blica_progress *p, void *user) {
   rank_job *job = user;
   (void)p;
-  return job->seat.rank == job->seat.hall->size - 1;
+  return job->member.rank == job->member.group->size - 1;
 }
 
 static void *serve(void *user) {
@@ -53,7 +53,7 @@ static void *serve(void *user) {
   blica_ctx *ctx;
   bl_share share;
   made m = {0};
-  blica_comm comm = hall_comm(&job->seat);
+  blica_comm comm = threads_comm(&job->member);
   blica_progress progress = {0};
   blica_ctx_create(&ctx);
   blica_set_threads(ctx, 1);
@@ -83,19 +83,19 @@ static void *serve(void *user) {
 }
 
 static void run_ranks(int size, int64_t items, int64_t groups, rank_job *jobs) {
-  hall h;
-  hall_open(&h, size);
-  memset(jobs, 0, HALL_MOST * sizeof *jobs);
+  group g;
+  group_open(&g, size);
+  memset(jobs, 0, MOST_RANKS * sizeof *jobs);
   for (int r = 0; r < size; r++) {
-    jobs[r] = (rank_job){.seat = {&h, r}, .items = items, .groups = groups};
+    jobs[r] = (rank_job){.member = {&g, r}, .items = items, .groups = groups};
     pthread_create(&jobs[r].thread, NULL, serve, &jobs[r]);
   }
   for (int r = 0; r < size; r++) pthread_join(jobs[r].thread, NULL);
-  assert_int_equal(h.differ, 0);
-  hall_close(&h);
+  assert_int_equal(g.differ, 0);
+  group_close(&g);
 }
 
-static rank_job alone[HALL_MOST], many[HALL_MOST];
+static rank_job alone[MOST_RANKS], many[MOST_RANKS];
 
 static void same_bits_for_any_number_of_ranks(void **state) {
   (void)state;
@@ -103,7 +103,7 @@ static void same_bits_for_any_number_of_ranks(void **state) {
     for (int64_t groups = 0; groups <= 8; groups += 8) {
       if (groups > items) continue;
       run_ranks(1, items, groups, alone);
-      for (int size = 2; size <= HALL_MOST; size++) {
+      for (int size = 2; size <= MOST_RANKS; size++) {
         int computed = 0;
         run_ranks(size, items, groups, many);
         for (int r = 0; r < size; r++) {

@@ -276,7 +276,7 @@ int main(void) {
     if (!only || strstr(cases[i].name, only))
       tests[count++] = (struct CMUnitTest){cases[i].name, torture, NULL, NULL, &cases[i]};
   if (blica_ctx_create(&ctx) != BLICA_OK) return 1;
-  blica_set_threads(ctx, 1); /* sharing a loaded machine; tests/unit/test_sameness.c has the threads */
+  blica_set_threads(ctx, 1); /* sharing a loaded machine; tests/identity/test_sameness.c has the threads */
   int failed = _cmocka_run_group_tests("torture", tests, count, NULL, NULL);
   print_message("%d fits, %d refused, %d claims of convergence recomputed\n", fits, refused, claims);
   blica_ctx_free(ctx);

@@ -6,12 +6,12 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "hall.h"
+#include "thread_ranks.h"
 
 enum { RANKS = 3 };
 
 typedef struct {
-  seat seat;
+  member member;
   blica_simd simd;
   const blica_data *data;
   const blica_model *model; /* NULL: a fit; else the log-likelihood */
@@ -26,7 +26,7 @@ static void *run_rank(void *user) {
   blica_model *model = NULL;
   blica_loglik_result *result = NULL;
   blica_input input = {.data = j->data};
-  blica_comm comm = hall_comm(&j->seat);
+  blica_comm comm = threads_comm(&j->member);
   if (blica_ctx_create(&ctx) != BLICA_OK) return NULL;
   blica_set_threads(ctx, 1);
   blica_set_simd(ctx, j->simd);
@@ -34,7 +34,7 @@ static void *run_rank(void *user) {
   j->status =
       j->model ? blica_loglik(ctx, j->model, j->data, NULL, &result) : blica_fit(ctx, &input, &j->options, &model);
   snprintf(j->message, sizeof j->message, "%s", blica_message(ctx));
-  if (j->status != BLICA_OK) hall_leave(j->seat.hall);
+  if (j->status != BLICA_OK) group_leave(j->member.group);
   blica_model_free(model);
   blica_loglik_result_free(result);
   blica_ctx_free(ctx);
@@ -42,16 +42,16 @@ static void *run_rank(void *user) {
 }
 
 static void run(job jobs[RANKS]) {
-  hall h;
+  group g;
   pthread_t thread[RANKS];
-  hall_open(&h, RANKS);
+  group_open(&g, RANKS);
   for (int r = 0; r < RANKS; r++) {
-    jobs[r].seat = (seat){&h, r};
+    jobs[r].member = (member){&g, r};
     assert_int_equal(pthread_create(&thread[r], NULL, run_rank, &jobs[r]), 0);
   }
   for (int r = 0; r < RANKS; r++) pthread_join(thread[r], NULL);
-  assert_int_equal(h.differ, 0);
-  hall_close(&h);
+  assert_int_equal(g.differ, 0);
+  group_close(&g);
 }
 
 static void assert_stopped(const job jobs[RANKS], const char *text) {
