@@ -23,6 +23,8 @@ OPTION_TABLE(own_table, own)
 
 typedef struct {
   const blica_counts *c;
+  blica_coding *coding;             /* NULL: a column is a variable */
+  int n;                            /* variables */
   double rows, least, median, most; /* rows per segment */
   int small;                        /* segments with fewer than SMALL rows */
   int64_t constants, zero_cells, empty_pairs;
@@ -53,40 +55,66 @@ static bool judge_segments(findings *f) {
   return true;
 }
 
-static bool constant(const blica_counts *c, int s, int i) {
-  size_t at = (size_t)s * (size_t)c->n + (size_t)i;
-  return c->ones[at] <= 0 || c->ones[at] >= c->present[at];
+/* First column of variable i; one past the last for i = n. */
+static int column(const findings *f, int i) {
+  return f->coding ? f->coding->first[i] : i;
 }
 
-static double missing_of(const blica_counts *c, int i) {
+static const char *name(const findings *f, int i) {
+  return f->coding ? f->coding->names[i] : f->c->variables[i];
+}
+
+static bool constant(const findings *f, int s, int i) {
+  for (int l = column(f, i); l < column(f, i + 1); l++) {
+    size_t at = (size_t)s * (size_t)f->c->n + (size_t)l;
+    if (f->c->ones[at] > 0 && f->c->ones[at] < f->c->present[at]) return false;
+  }
+  return true;
+}
+
+static double missing_of(const findings *f, int i) {
+  const blica_counts *c = f->c;
   double missing = 0;
-  for (int s = 0; s < c->u; s++) missing += c->samples[s] - c->present[(size_t)s * (size_t)c->n + (size_t)i];
+  for (int s = 0; s < c->u; s++) missing += c->samples[s] - c->present[(size_t)s * (size_t)c->n + (size_t)column(f, i)];
   return missing;
 }
 
+/* Rows where variable i is at least its level a and j at least its level b. */
+static double at_least(const findings *f, int s, int i, int a, int j, int b) {
+  double cell[4];
+  int left = column(f, i) + (a > 0 ? a - 1 : 0), right = column(f, j) + (b > 0 ? b - 1 : 0);
+  if (left >= column(f, i + 1) || right >= column(f, j + 1)) return 0;
+  blica_counts_table(f->c, s, left, right, cell);
+  return cell[0] + (b == 0 ? cell[1] : 0) + (a == 0 ? cell[2] : 0) + (a == 0 && b == 0 ? cell[3] : 0);
+}
+
+static void judge_pair(findings *f, int s, int i, int j) {
+  int zeros = 0, rows = column(f, i + 1) - column(f, i) + 1, columns = column(f, j + 1) - column(f, j) + 1;
+  for (int a = 0; a < rows; a++)
+    for (int b = 0; b < columns; b++) {
+      double cell = at_least(f, s, i, a, j, b) - at_least(f, s, i, a + 1, j, b) - at_least(f, s, i, a, j, b + 1) +
+                    at_least(f, s, i, a + 1, j, b + 1);
+      zeros += cell <= 1e-9 * f->c->samples[s];
+    }
+  f->zero_cells += zeros > 0;
+  f->empty_pairs += zeros == rows * columns;
+}
+
 static void judge_tables(findings *f) {
-  const blica_counts *c = f->c;
-  for (int i = 0; i < c->n; i++) f->missing += missing_of(c, i);
-  for (int s = 0; s < c->u; s++)
-    for (int j = 0; j < c->n; j++) {
-      f->constants += constant(c, s, j);
-      for (int i = 0; i < j; i++) {
-        double cell[4];
-        blica_counts_table(c, s, i, j, cell);
-        int zeros = 0;
-        for (int k = 0; k < 4; k++) zeros += cell[k] <= 1e-9 * c->samples[s];
-        f->zero_cells += zeros > 0;
-        f->empty_pairs += zeros == 4;
-      }
+  for (int i = 0; i < f->n; i++) f->missing += missing_of(f, i);
+  for (int s = 0; s < f->c->u; s++)
+    for (int j = 0; j < f->n; j++) {
+      f->constants += constant(f, s, j);
+      for (int i = 0; i < j; i++) judge_pair(f, s, i, j);
     }
 }
 
 /* Table 1 of the paper, for the number asked for or the largest with no more unknowns than statistics. */
 static blica_status judge_sources(program *p, int sources, findings *f) {
-  int n = f->c->n, u = f->c->u;
-  f->sources = sources ? sources : n;
+  int u = f->c->u, ordinal = blica_ordinal_items(f->coding);
+  f->sources = sources ? sources : f->n;
   for (;;) {
-    blica_status status = blica_identify_count(p->ctx, n, f->sources, u, &f->statistics, &f->unknowns);
+    blica_status status = blica_identify_count(p->ctx, f->n, f->sources, u, ordinal, &f->statistics, &f->unknowns);
     if (status != BLICA_OK || sources || f->statistics >= f->unknowns) return status;
     if (--f->sources == 0) return BLICA_OK;
   }
@@ -94,43 +122,53 @@ static blica_status judge_sources(program *p, int sources, findings *f) {
 
 /* ---- telling ---- */
 
-static void print_constants(const blica_counts *c) {
+/* The level that a constant variable always has. */
+static const char *only_level(const findings *f, int s, int i) {
+  const double *ones = f->c->ones + (size_t)s * (size_t)f->c->n;
+  int level = 0;
+  while (level < column(f, i + 1) - column(f, i) && ones[column(f, i) + level] > 0) level++;
+  return f->coding ? f->coding->labels[f->coding->first[i] + i + level] : level ? "1" : "0";
+}
+
+static void print_constants(const findings *f) {
+  const blica_counts *c = f->c;
   int listed = 0;
-  char segment[SHOWN_TEXT], variable[SHOWN_TEXT];
+  char segment[SHOWN_TEXT], variable[SHOWN_TEXT], level[SHOWN_TEXT];
   for (int s = 0; s < c->u; s++)
-    for (int i = 0; i < c->n; i++)
-      if (constant(c, s, i) && listed++ < LISTED)
-        printf("    segment '%s', variable '%s': %s\n", shown(c->segments[s], segment),
-               shown(c->variables[i], variable),
-               c->present[(size_t)s * (size_t)c->n + (size_t)i] <= 0 ? "all missing"
-               : c->ones[(size_t)s * (size_t)c->n + (size_t)i] <= 0  ? "always 0"
-                                                                     : "always 1");
+    for (int i = 0; i < f->n; i++) {
+      if (!constant(f, s, i) || listed++ >= LISTED) continue;
+      printf("    segment '%s', variable '%s': ", shown(c->segments[s], segment), shown(name(f, i), variable));
+      if (c->present[(size_t)s * (size_t)c->n + (size_t)column(f, i)] <= 0)
+        puts("all missing");
+      else
+        printf("always %s\n", shown(only_level(f, s, i), level));
+    }
   if (listed > LISTED) printf("    and %d more\n", listed - LISTED);
 }
 
 static void print_missing(const findings *f) {
   int listed = 0;
   char variable[SHOWN_TEXT];
-  for (int i = 0; i < f->c->n; i++) {
-    double missing = missing_of(f->c, i);
+  for (int i = 0; i < f->n; i++) {
+    double missing = missing_of(f, i);
     if (missing > 0 && listed++ < LISTED)
-      printf("    '%s': %.15g (%.3g %%)\n", shown(f->c->variables[i], variable), missing, 100 * missing / f->rows);
+      printf("    '%s': %.15g (%.3g %%)\n", shown(name(f, i), variable), missing, 100 * missing / f->rows);
   }
   if (listed > LISTED) printf("    and %d more variables\n", listed - LISTED);
 }
 
 static int print_text(const findings *f, bool asked) {
   const blica_counts *c = f->c;
-  double tables = (double)c->pairs * c->u;
-  printf("%d variables, %d segments, %.15g rows%s\n", c->n, c->u, f->rows, c->exact ? " (exact counts, nominal)" : "");
+  double tables = 0.5 * f->n * (f->n - 1.0) * c->u;
+  printf("%d variables, %d segments, %.15g rows%s\n", f->n, c->u, f->rows, c->exact ? " (exact counts, nominal)" : "");
   printf("rows per segment: %.15g least, %.15g median, %.15g most\n", f->least, f->median, f->most);
   printf("segments with fewer than %d rows: %d\n", SMALL, f->small);
-  printf("constant columns: %lld of %lld\n", (long long)f->constants, (long long)c->n * c->u);
-  print_constants(c);
+  printf("constant columns: %lld of %lld\n", (long long)f->constants, (long long)f->n * c->u);
+  print_constants(f);
   printf("pairs with an empty cell: %lld of %.15g (%.3g %%)\n", (long long)f->zero_cells, tables,
          100 * (double)f->zero_cells / tables);
   if (f->empty_pairs) printf("pairs without a common row: %lld\n", (long long)f->empty_pairs);
-  printf("missing values: %.15g of %.15g\n", f->missing, f->rows * c->n);
+  printf("missing values: %.15g of %.15g\n", f->missing, f->rows * f->n);
   print_missing(f);
   if (f->sources == 0)
     puts("sources: no number of them can be identified from so few variables and segments");
@@ -147,22 +185,22 @@ static int print_text(const findings *f, bool asked) {
 static int print_json(const findings *f) {
   const blica_counts *c = f->c;
   json_t *missing = json_array(), *constants = json_array(), *samples = json_array();
-  for (int i = 0; i < c->n; i++) json_array_append_new(missing, json_number(missing_of(c, i)));
+  for (int i = 0; i < f->n; i++) json_array_append_new(missing, json_number(missing_of(f, i)));
   for (int s = 0; s < c->u; s++) {
     json_array_append_new(samples, json_number(c->samples[s]));
-    for (int i = 0; i < c->n; i++)
-      if (constant(c, s, i))
-        json_array_append_new(constants, json_pack("{s:o,s:o}", "segment", json_text(c->segments[s]), "variable",
-                                                   json_text(c->variables[i])));
+    for (int i = 0; i < f->n; i++)
+      if (constant(f, s, i))
+        json_array_append_new(
+            constants, json_pack("{s:o,s:o}", "segment", json_text(c->segments[s]), "variable", json_text(name(f, i))));
   }
   json_t *rows = json_pack("{s:o,s:o,s:o}", "least", json_number(f->least), "median", json_number(f->median), "most",
                            json_number(f->most));
-  return json_print(json_pack("{s:i,s:i,s:o,s:o,s:o,s:i,s:o,s:I,s:I,s:I,s:o,s:i,s:I,s:I,s:I,s:b}", "variables", c->n,
+  return json_print(json_pack("{s:i,s:i,s:o,s:o,s:o,s:i,s:o,s:I,s:I,s:I,s:o,s:i,s:I,s:I,s:I,s:b}", "variables", f->n,
                               "segments", c->u, "rows", json_number(f->rows), "rows_per_segment", rows, "samples",
                               samples, "small_segments", f->small, "constant_columns", constants, "zero_cell_pairs",
                               (json_int_t)f->zero_cells, "empty_pairs", (json_int_t)f->empty_pairs, "pairs",
-                              (json_int_t)(c->pairs * c->u), "missing", missing, "sources", f->sources, "statistics",
-                              (json_int_t)f->statistics, "unknowns", (json_int_t)f->unknowns, "surplus",
+                              (json_int_t)f->n * (f->n - 1) / 2 * c->u, "missing", missing, "sources", f->sources,
+                              "statistics", (json_int_t)f->statistics, "unknowns", (json_int_t)f->unknowns, "surplus",
                               (json_int_t)(f->statistics - f->unknowns), "exact", c->exact));
 }
 
@@ -175,6 +213,12 @@ static int run(program *p, void *values) {
   if (status != BLICA_OK) return fail_table(status, message);
   findings f = {.c = counts};
   int code;
+  status = blica_counts_coding(p->ctx, counts, &f.coding);
+  if (status != BLICA_OK) {
+    blica_counts_free(counts);
+    return fail_reading(p, status);
+  }
+  f.n = f.coding ? f.coding->items : counts->n;
   judge_tables(&f);
   if (!judge_segments(&f)) {
     say_error("out of memory");
@@ -184,6 +228,7 @@ static int run(program *p, void *values) {
   } else {
     code = v->json ? print_json(&f) : print_text(&f, v->sources > 0);
   }
+  blica_coding_free(f.coding);
   blica_counts_free(counts);
   return code;
 }
@@ -196,7 +241,7 @@ const command command_check = {
     .most = 1,
     .text = "Reads the data (or counts) and tells what a fit will meet: the number of variables, segments and rows, "
             "small segments, "
-            "columns that are constant in a segment, pairs with an empty cell in their 2x2 table, missing values, and "
+            "columns that are constant in a segment, pairs with an empty cell in their table, missing values, and "
             "how many "
             "sources can be identified by counting statistics against unknowns (Table 1 of the paper).",
     .examples = "blica check survey.csv\n"

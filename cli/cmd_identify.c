@@ -6,7 +6,7 @@
 #include "program.h"
 
 typedef struct {
-  int variables, sources, segments, json;
+  int variables, sources, segments, levels, json;
   data_values data;
 } identify_values;
 
@@ -14,6 +14,9 @@ static const blica_option own[] = {
     OPTION(identify_values, variables, BLICA_OPT_INT, NULL, 2, 1e6, NULL, "N", "Number of variables, without a MODEL."),
     OPTION(identify_values, sources, BLICA_OPT_INT, NULL, 1, 1e6, NULL, "K", "Number of sources, without a MODEL."),
     OPTION(identify_values, segments, BLICA_OPT_INT, NULL, 1, 1e6, NULL, "U", "Number of segments, without a MODEL."),
+    OPTION(identify_values, levels, BLICA_OPT_INT, "2", 2, 100, NULL, "L",
+           "Levels of every variable, without a MODEL, which has its own. From three levels on the number does not "
+           "matter."),
     OPTION(identify_values, json, BLICA_OPT_FLAG, "no", 0, 1, NULL, NULL,
            "A JSON object with statistics, unknowns and surplus; with a MODEL also rank, parameters, identified, "
            "looseness."),
@@ -42,20 +45,24 @@ static void tell_rank(const blica_identification *id) {
     printf("  source %d: %.3g of its directions are not fixed by the data\n", j + 1, id->looseness[j]);
 }
 
-static int report(program *p, const identify_values *v, int n, int k, int u, const blica_identification *id) {
+/* ordinal: variables with three or more levels. */
+static int report(program *p, const identify_values *v, int n, int k, int u, int ordinal,
+                  const blica_identification *id) {
   int64_t statistics, unknowns;
-  blica_status status = blica_identify_count(p->ctx, n, k, u, &statistics, &unknowns);
+  blica_status status = blica_identify_count(p->ctx, n, k, u, ordinal, &statistics, &unknowns);
   if (status != BLICA_OK) return fail_reading(p, status);
   int64_t surplus = statistics - unknowns;
   if (v->json) {
-    json_t *record =
-        json_pack("{s:i,s:i,s:i,s:I,s:I,s:I}", "variables", n, "sources", k, "segments", u, "statistics",
-                  (json_int_t)statistics, "unknowns", (json_int_t)unknowns, "surplus", (json_int_t)surplus);
+    json_t *record = json_pack("{s:i,s:i,s:i,s:i,s:I,s:I,s:I}", "variables", n, "sources", k, "segments", u, "ordinal",
+                               ordinal, "statistics", (json_int_t)statistics, "unknowns", (json_int_t)unknowns,
+                               "surplus", (json_int_t)surplus);
     if (record && id) json_object_update_new(record, rank_record(id));
     return json_print(record);
   }
-  printf("%d variables, %d sources, %d segments: %lld statistics, %lld unknowns, surplus %lld\n%s\n", n, k, u,
-         (long long)statistics, (long long)unknowns, (long long)surplus, verdict(surplus));
+  printf("%d variables", n);
+  if (ordinal > 0) printf(" (%d with three or more levels)", ordinal);
+  printf(", %d sources, %d segments: %lld statistics, %lld unknowns, surplus %lld\n%s\n", k, u, (long long)statistics,
+         (long long)unknowns, (long long)surplus, verdict(surplus));
   if (id) tell_rank(id);
   if (id && p->operand_count == 1)
     printf("whether the data show change, and how well the axes are determined: blica identify %s DATA\n",
@@ -89,9 +96,10 @@ static int run_model(program *p, const identify_values *v) {
   blica_identification *id = NULL;
   blica_status status = blica_model_load(p->ctx, p->operands[0], &model);
   if (status == BLICA_OK) status = blica_identify(p->ctx, model, &id);
-  int code = status == BLICA_OK && p->operand_count == 2 && !v->json ? judge(p, v, model)
-             : status == BLICA_OK                                    ? report(p, v, model->n, model->k, model->u, id)
-                                                                     : fail_reading(p, status);
+  int code = status != BLICA_OK ? fail_reading(p, status)
+             : p->operand_count == 2 && !v->json
+                 ? judge(p, v, model)
+                 : report(p, v, model->n, model->k, model->u, blica_ordinal_items(model->coding), id);
   blica_identification_free(id);
   blica_model_free(model);
   return code;
@@ -109,7 +117,7 @@ static int run(program *p, void *values) {
     say_error("identify: give a MODEL, or all of --variables N --sources K --segments U");
     return EXIT_USAGE;
   }
-  return report(p, v, v->variables, v->sources, v->segments, NULL);
+  return report(p, v, v->variables, v->sources, v->segments, v->levels > 2 ? v->variables : 0, NULL);
 }
 
 const command command_identify = {
@@ -121,12 +129,17 @@ const command command_identify = {
     .text =
         "Counts what pairs of binary variables tell against what is unknown, as in Table 1 of the paper: u "
         "n(n-1)/2 + 2un "
-        "statistics and nk + 2uk + un unknowns. A negative surplus rules the model out.\n\n"
-        "With a MODEL it also checks the rank of the information that all pair correlations hold about the mixing "
-        "matrix and the variances at that model, and names the sources that are left loose. That is a property of the "
+        "statistics and nk + 2uk + un unknowns. A negative surplus rules the model out. With three or more levels "
+        "margins show how the scale of each variable changes over segments, and one scale per variable is unknown "
+        "instead of one per segment: nk + 2uk + 2(n - k) unknowns, where the free scale and mean of each source are "
+        "left out and each variable has a location.\n\n"
+        "With a MODEL it also checks the rank of the information that all pair correlations, and margins of three or "
+        "more levels, hold about the mixing matrix and the variances at that model, and names the sources that are "
+        "left loose. That is a property of the "
         "design: a full rank is no evidence. With the DATA of the fit it gives a verdict in three sentences: what the "
         "design can identify, whether the data show that variances change, how well the axes are determined.",
     .examples = "blica identify --variables 10 --sources 10 --segments 3\n"
+                "blica identify --variables 3 --sources 3 --segments 3 --levels 3\n"
                 "blica identify model.json --json\n"
                 "blica identify model.json data.csv",
     .groups = {{"Options", own_table, 0},

@@ -242,7 +242,8 @@ static int run(program *p, void *values) {
                        .version = blica_version(),
                        .stop = interrupted};
     int64_t statistics, unknowns;
-    if (blica_identify_count(p->ctx, m.model->n, m.model->k, m.model->u, &statistics, &unknowns) == BLICA_OK)
+    if (blica_identify_count(p->ctx, m.model->n, m.model->k, m.model->u, blica_ordinal_items(m.model->coding),
+                             &statistics, &unknowns) == BLICA_OK)
       in.surplus = statistics - unknowns;
     code = write_page(&in, v->out);
     if (code == EXIT_OK && v->figures) code = write_figures(&in, v->figures);

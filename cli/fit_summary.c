@@ -76,7 +76,9 @@ static void sort_items(const blica_model *m, int *order) {
 static void tell_design(program *p, const blica_model *m) {
   int64_t statistics, unknowns;
   blica_identification *found = NULL;
-  if (blica_identify_count(p->ctx, m->n, m->k, m->u, &statistics, &unknowns) != BLICA_OK) return;
+  if (blica_identify_count(p->ctx, m->n, m->k, m->u, blica_ordinal_items(m->coding), &statistics, &unknowns) !=
+      BLICA_OK)
+    return;
   if (statistics < unknowns) {
     say_note("Design: %lld more unknowns than statistics, so these data cannot determine %d sources.",
              (long long)(unknowns - statistics), m->k);

@@ -39,7 +39,7 @@ blica_status experiment_figure(experiment *e, figure *f, const char *name) {
 int64_t surplus_of(blica_ctx *ctx, int n, int k, int u) {
   int64_t statistics, unknowns;
   if (n < 1 || k < 1 || u < 1) return -1;
-  if (blica_identify_count(ctx, n, k, u, &statistics, &unknowns) != BLICA_OK) return -1;
+  if (blica_identify_count(ctx, n, k, u, 0, &statistics, &unknowns) != BLICA_OK) return -1;
   return statistics - unknowns;
 }
 

@@ -37,7 +37,7 @@ static blica_status rank_of(experiment *e, cell *c, uint64_t seed) {
 }
 
 static blica_status fill(experiment *e, cell *c, int models) {
-  blica_status status = blica_identify_count(e->ctx, c->n, c->k, c->u, &c->statistics, &c->unknowns);
+  blica_status status = blica_identify_count(e->ctx, c->n, c->k, c->u, 0, &c->statistics, &c->unknowns);
   if (status != BLICA_OK) return fail_experiment(e, status, "%s", blica_message(e->ctx));
   int64_t n = c->n, k = c->k, u = c->u;
   c->corrected = u * n * (n - 1) / 2 - (n * k + u * k - k);

@@ -107,6 +107,14 @@ typedef struct {
   char **labels; /* [first[items] + items] */
 } blica_coding;
 
+BLICA_API void blica_coding_free(blica_coding *coding); /* of blica_counts_coding */
+/* How many items have three or more levels. */
+static inline int blica_ordinal_items(const blica_coding *coding) {
+  int count = 0;
+  for (int i = 0; coding && i < coding->items; i++) count += coding->first[i + 1] - coding->first[i] > 1;
+  return count;
+}
+
 /* ------------------------------------------------------------------ data: packed bits */
 
 #define BLICA_MISSING ((int8_t)-1)
@@ -189,6 +197,8 @@ BLICA_API void blica_counts_flip(blica_counts *counts, const uint8_t *flipped /*
 BLICA_API blica_status blica_counts_rename(blica_ctx *ctx, blica_counts *counts, const char *const *variables);
 BLICA_API void blica_counts_table(const blica_counts *counts, int s, int i, int j,
                                   double cell[4] /* n11 n10 n01 n00 */);
+/* The levels of the items, which the names of the columns carry; *out is NULL when all columns are plain 0 and 1. */
+BLICA_API blica_status blica_counts_coding(blica_ctx *ctx, const blica_counts *counts, blica_coding **out);
 /* .npz or .csv */
 BLICA_API blica_status blica_counts_save(blica_ctx *ctx, const blica_counts *counts, const char *path);
 BLICA_API blica_status blica_counts_load(blica_ctx *ctx, const char *path, blica_counts **out);
@@ -589,14 +599,16 @@ BLICA_API void blica_segmentation_free(blica_segmentation *segmentation);
 BLICA_API blica_status blica_compare(blica_ctx *ctx, int n, int k, const double *a, const double *b, double *mcs,
                                      int *matching, double *cosine);
 
-/* Table 1 of the paper: statistics and unknowns of a model with n variables, k sources, u segments. */
-BLICA_API blica_status blica_identify_count(blica_ctx *ctx, int n, int k, int u, int64_t *statistics,
+/* Table 1 of the paper: statistics and unknowns of a model with n variables, k sources, u segments. `ordinal` of the
+ * items have three or more levels: they have one unknown scale, not one in every segment. With such items the count
+ * also has one location per item, and leaves out the scale and the mean of each source, which are free. */
+BLICA_API blica_status blica_identify_count(blica_ctx *ctx, int n, int k, int u, int ordinal, int64_t *statistics,
                                             int64_t *unknowns);
 
 /* Identifiability at a model: the rank of the information that all pair correlations hold about A and v
- * (scales q free), against the parameters less the k column scales, and the paper's count. A full rank
- * with a negative surplus means that the solution is isolated, yet the paper's count gives no hope that
- * it is the only one. */
+ * (scales q free: of an item with two levels in every segment, of one with more levels in common), against the
+ * parameters less the k column scales, and the paper's count. A full rank with a negative surplus means that the
+ * solution is isolated, yet the paper's count gives no hope that it is the only one. */
 typedef struct {
   int k;
   int64_t parameters; /* n k + u k - k */

@@ -356,18 +356,22 @@ class Identification(NamedTuple):
 
 
 def identify(model: Optional[Model] = None, *, variables: Optional[int] = None, sources: Optional[int] = None,
-             segments: Optional[int] = None) -> Union[Count, Identification]:
+             segments: Optional[int] = None, levels: int = 2) -> Union[Count, Identification]:
     """Whether a model can be identified: by counting (variables, sources, segments), or by its rank at a model.
+
+    levels is the number of levels of every variable when counting; a model has its own.
 
     >>> identify(variables=5, sources=5, segments=10).surplus
     25
+    >>> identify(variables=3, sources=3, segments=3, levels=3).surplus
+    0
     """
     session = Session()
     if model is None:
         if variables is None or sources is None or segments is None:
             raise TypeError("identify needs a model, or variables=, sources= and segments=")
         statistics, unknowns = ffi.new("int64_t *"), ffi.new("int64_t *")
-        session.call(lib.blica_identify_count, variables, sources, segments, statistics, unknowns)
+        session.call(lib.blica_identify_count, variables, sources, segments, variables if levels > 2 else 0, statistics, unknowns)
         return Count(statistics[0], unknowns[0], statistics[0] - unknowns[0])
     found = session.call(lib.blica_identify, _as_model(model)._pointer, free=lib.blica_identification_free)
     return Identification(found.parameters, found.rank, bool(found.identified), found.smallest, doubles(found.looseness, found.k))

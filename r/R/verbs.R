@@ -95,9 +95,10 @@ blica_compare <- function(a, b) {
   .Call(C_compare, context(), a, b)
 }
 
-blica_identify <- function(model = NULL, variables, sources, segments) {
+blica_identify <- function(model = NULL, variables, sources, segments, levels = 2) {
   if (!is.null(model)) return(.Call(C_identify, context(), model_pointer(model)))
-  .Call(C_identify_count, context(), as.integer(variables), as.integer(sources), as.integer(segments))
+  .Call(C_identify_count, context(), as.integer(variables), as.integer(sources), as.integer(segments),
+        if (levels > 2) as.integer(variables) else 0L)
 }
 
 blica_save <- function(model, file) invisible(.Call(C_model_save, context(), model_pointer(model), path.expand(file)))

@@ -157,10 +157,11 @@ SEXP blica_r_compare(SEXP context, SEXP a, SEXP b_matrix) {
   return result;
 }
 
-SEXP blica_r_identify_count(SEXP context, SEXP n, SEXP k, SEXP u) {
+SEXP blica_r_identify_count(SEXP context, SEXP n, SEXP k, SEXP u, SEXP ordinal) {
   session *s = session_of(context);
   int64_t statistics, unknowns;
-  finish(s, blica_identify_count(s->ctx, Rf_asInteger(n), Rf_asInteger(k), Rf_asInteger(u), &statistics, &unknowns));
+  finish(s, blica_identify_count(s->ctx, Rf_asInteger(n), Rf_asInteger(k), Rf_asInteger(u), Rf_asInteger(ordinal),
+                                 &statistics, &unknowns));
   list_builder b = list_begin(3);
   list_add(&b, "statistics", Rf_ScalarReal((double)statistics));
   list_add(&b, "unknowns", Rf_ScalarReal((double)unknowns));

@@ -121,7 +121,7 @@ void blica_cor_free(blica_cor *cor) {
   bl_free(cor->rho);
   bl_free(cor->se);
   bl_free(cor->thresholds);
-  bl_coding_free(cor->coding);
+  blica_coding_free(cor->coding);
   bl_free(cor->location);
   bl_free(cor->log_scale);
   bl_free(cor->log_scale_se);

@@ -551,7 +551,7 @@ done:
     double *const cells[] = {moved.n11, moved.n10, moved.n01, moved.n00};
     for (int i = 0; i < 4; i++) bl_free(cells[i]);
   }
-  bl_coding_free(coding);
+  blica_coding_free(coding);
   blica_cor_free(w.cor);
   bl_share_free(&w.share);
   bl_free(room);

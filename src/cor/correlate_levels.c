@@ -158,7 +158,7 @@ blica_status bl_correlate_levels(blica_ctx *ctx, const blica_counts *counts, bli
   *out = j.cor;
   j.cor = NULL;
 done:
-  bl_coding_free(coding);
+  blica_coding_free(coding);
   blica_cor_free(j.cor);
   bl_free(j.work);
   bl_free(j.status);

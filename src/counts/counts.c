@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/intern.h"
+#include "data/coding.h"
 
 static size_t cells_of(const blica_counts *c) {
   return bl_mul((size_t)c->pairs, (size_t)(bl_counts_last(c) - bl_counts_first(c)));
@@ -27,6 +28,11 @@ static blica_status alloc_cells(blica_ctx *ctx, blica_counts *counts) {
   TRY(bl_alloc(ctx, cells, &counts->n00));
 done:
   return status;
+}
+
+blica_status blica_counts_coding(blica_ctx *ctx, const blica_counts *counts, blica_coding **out) {
+  BL_NEED_OUT(ctx, out, counts);
+  return bl_coding_parse(ctx, counts->n, counts->variables, out);
 }
 
 blica_status bl_counts_create(blica_ctx *ctx, int n, int u, bool complete, const char *const *variables,

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-void bl_coding_free(blica_coding *c) {
+void blica_coding_free(blica_coding *c) {
   if (!c) return;
   if (c->first) bl_free_texts(c->labels, c->first[c->items] + c->items);
   bl_free_texts(c->names, c->items);
@@ -56,7 +56,7 @@ blica_status bl_coding_make(blica_ctx *ctx, int items, const char *const *names,
   *out = c;
   c = NULL;
 done:
-  bl_coding_free(c);
+  blica_coding_free(c);
   return status;
 }
 

@@ -15,7 +15,6 @@ enum { BL_MOST_LEVELS = 100 };
  * order, naming it. */
 blica_status bl_coding_parse(blica_ctx *ctx, int columns, char *const *names, blica_coding **out);
 blica_status bl_coding_copy(blica_ctx *ctx, const blica_coding *coding, blica_coding **out);
-void bl_coding_free(blica_coding *coding);
 /* Items called names[i], of levels[i] levels, labels one item after another. NULL labels: 0, 1, 2, .... */
 blica_status bl_coding_make(blica_ctx *ctx, int items, const char *const *names, const int *levels,
                             const char *const *labels, blica_coding **out);

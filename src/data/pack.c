@@ -20,7 +20,7 @@ void blica_packer_free(blica_packer *packer) {
   }
   bl_free(packer->segments);
   bl_intern_clear(&packer->labels);
-  bl_coding_free(packer->coding);
+  blica_coding_free(packer->coding);
   bl_free(packer->row_segment);
   bl_free(packer);
 }

@@ -50,7 +50,7 @@ blica_status blica_pack_begin_items(blica_ctx *ctx, int n, const char *const *va
 done:
   bl_free_texts(columns, *out ? (*out)->n : coding ? coding->first[n] : 0);
   bl_free_texts(numbers, n);
-  bl_coding_free(coding);
+  blica_coding_free(coding);
   return status;
 }
 

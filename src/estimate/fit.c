@@ -293,7 +293,7 @@ done:
   if (status == BLICA_OK || status == BLICA_ERR_INTERRUPTED) bl_checkpoint_flush(ctx, checkpoint);
   bl_checkpoint_free(checkpoint);
   bl_blas_release();
-  bl_coding_free(shape.coding);
+  blica_coding_free(shape.coding);
   blica_model_free(model);
   blica_counts_free(st.counts);
   blica_cor_free(st.cor);

@@ -225,7 +225,8 @@ done:
 static blica_status design(blica_ctx *ctx, const blica_model *m, blica_assessment *a) {
   blica_identification *found = NULL;
   int64_t statistics, unknowns;
-  blica_status status = blica_identify_count(ctx, m->n, m->k, m->u, &statistics, &unknowns);
+  blica_status status =
+      blica_identify_count(ctx, m->n, m->k, m->u, blica_ordinal_items(m->coding), &statistics, &unknowns);
   if (status != BLICA_OK) return status;
   a->surplus = statistics - unknowns;
   status = blica_identify(ctx, m, &found);

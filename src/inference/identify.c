@@ -1,8 +1,11 @@
 /* identify.c - can A be recovered? Counting as in Table 1 of the paper, and the local answer at a model.
  *
- * Method: the pair correlations of all segments depend on A and log v; the scales q are nuisance. Their Fisher
- * information (scaled Gaussian, q eliminated by a Schur complement) has one null vector per source, the scale of
- * its column; any other null vector is a way to change the model that no correlation sees. Rank by eigenvalues
+ * Method: the pair correlations of all segments depend on A and log v; the scales q are nuisance. An item with two
+ * levels has a scale in every segment; an item with three or more has one, since its cuts are common to all segments
+ * and its margins show how its scale changes. Their Fisher information (scaled Gaussian, the scales eliminated by
+ * Schur complements) has one null vector per source, the scale of its column; any other null vector is a way to change
+ * the model that no correlation and no such margin sees. What thresholds say of A when there are fewer sources than
+ * items is left out, as in the paper. Rank by eigenvalues
  * of the matrix scaled to a unit diagonal. Of a large matrix only the ends of the spectrum are computed, by Lanczos
  * steps with it and with its inverse, the known null vectors filled up; where these show full rank by a wide margin
  * that is the answer, and the rest of the spectrum is not needed. Checked: the verdict on fitted models in the 45 cells
@@ -14,6 +17,7 @@
 #include <cblas.h>
 #include <lapacke.h>
 
+#include "data/coding.h"
 #include "estimate/sgauss.h"
 #include "inference/identify.h"
 #include "num/lanczos.h"
@@ -28,7 +32,8 @@ enum {
   STEPS = 200        /* of Lanczos */
 };
 
-blica_status blica_identify_count(blica_ctx *ctx, int n, int k, int u, int64_t *statistics, int64_t *unknowns) {
+blica_status blica_identify_count(blica_ctx *ctx, int n, int k, int u, int ordinal, int64_t *statistics,
+                                  int64_t *unknowns) {
   BL_NEED(ctx, statistics, unknowns);
   *statistics = *unknowns = 0;
   if (n < 2 || u < 1 || k < 1 || k > n)
@@ -36,13 +41,17 @@ blica_status blica_identify_count(blica_ctx *ctx, int n, int k, int u, int64_t *
                    "%d variables, %d sources, %d segments: there must be at least 2 variables, 1 segment, and from 1 "
                    "to %d sources",
                    n, k, u, n);
+  if (ordinal < 0 || ordinal > n)
+    return bl_fail(ctx, BLICA_ERR_ARGUMENT, "%d of %d items have three or more levels: give a number from 0 to %d",
+                   ordinal, n, n);
   int64_t pairs = (int64_t)n * (n - 1) / 2; /* unknowns are fewer than n^2 + 3 u n: only the statistics can overflow */
   if (__builtin_mul_overflow(pairs + 2 * (int64_t)n, (int64_t)u, statistics)) {
     *statistics = 0;
     return bl_fail(ctx, BLICA_ERR_ARGUMENT, "%d variables in %d segments: their statistics are too many to count", n,
                    u);
   }
-  *unknowns = (int64_t)n * k + 2 * (int64_t)u * k + (int64_t)u * n;
+  *unknowns = (int64_t)n * k + 2 * (int64_t)u * k + (int64_t)u * (n - ordinal) + ordinal;
+  if (ordinal > 0) *unknowns += n - 2 * (int64_t)k; /* locations; less the scale and the mean of each source */
   return BLICA_OK;
 }
 
@@ -52,48 +61,107 @@ void blica_identification_free(blica_identification *identification) {
   bl_free(identification);
 }
 
-/* One segment's contribution to the information about A [nk] and its own log v [k]: q eliminated. */
-static blica_status add_segment(blica_ctx *ctx, const bl_sgauss_data *d, int s, double *cross, double *local,
-                                double *info, size_t p) {
-  const int n = d->n, k = d->k, m = n + k;
-  const size_t nk = (size_t)n * k, at = nk + (size_t)s * k;
-  double *qq = local + k + (size_t)k * m, *aq = cross + nk * (size_t)k,
-         *vq = local + (size_t)k * m; /* vq [k,n], leading m */
-  if (LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', n, qq, m) != 0)
-    return bl_fail(ctx, BLICA_ERR_NUMERIC, "segment %d: the information about its scales is singular", s + 1);
-  cblas_dtrsm(CblasColMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit, (int)nk, n, 1, qq, m, aq, (int)nk);
-  cblas_dtrsm(CblasColMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit, k, n, 1, qq, m, vq, m);
-  cblas_dsyrk(CblasColMajor, CblasLower, CblasNoTrans, (int)nk, n, -1, aq, (int)nk, 1, info, (int)p);
-  cblas_dgemm(CblasColMajor, CblasNoTrans, CblasTrans, k, (int)nk, n, -1, vq, m, aq, (int)nk, 0, info + at, (int)p);
-  cblas_dgemm(CblasColMajor, CblasNoTrans, CblasTrans, k, k, n, -1, vq, m, vq, m, 0, info + at + p * at, (int)p);
-  for (int l = 0; l < k; l++) {
-    for (size_t i = 0; i < nk; i++) info[at + (size_t)l + p * i] += cross[i + nk * (size_t)l];
-    for (int c = 0; c < k; c++) info[at + (size_t)c + p * (at + (size_t)l)] += local[c + (size_t)l * m];
+/* The items in the order in which their scales stand: those with three or more levels first. */
+typedef struct {
+  int ordinal;
+  int *order; /* [n] */
+} item_order;
+
+static blica_status order_items(blica_ctx *ctx, const blica_model *model, item_order *items) {
+  blica_status status;
+  items->ordinal = 0;
+  TRY(bl_alloc(ctx, (size_t)model->n, &items->order));
+  for (int many = 1; many >= 0; many--)
+    for (int i = 0, at = many ? 0 : items->ordinal; i < model->n; i++)
+      if ((bl_plane(model->coding, i + 1) - bl_plane(model->coding, i) > 1) == many) {
+        items->order[at++] = i;
+        items->ordinal += many;
+      }
+done:
+  return status;
+}
+
+/* Moves the columns of the scales (all but the first k), and with square their rows, into the order of the items. */
+static void reorder(const item_order *items, int n, int k, int rows, bool square, double *from, double *to) {
+  const size_t ld = (size_t)rows;
+  for (int j = 0; j < n + k; j++) {
+    const double *column = from + ld * (size_t)(j < k ? j : k + items->order[j - k]);
+    double *out = to + ld * (size_t)j;
+    memcpy(out, column, ld * sizeof *out);
+    for (int i = 0; i < n && square; i++) out[k + i] = column[k + items->order[i]];
+  }
+}
+
+/* Subtracts what the last `count` parameters take from the first `rest` of a matrix [rest + count] (lower triangle). */
+static blica_status eliminate(blica_ctx *ctx, double *info, size_t ld, size_t rest, size_t count) {
+  double *corner = info + rest * (ld + 1), *side = info + rest;
+  if (count == 0) return BLICA_OK;
+  if (LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', (int)count, corner, (int)ld) != 0)
+    return bl_fail(ctx, BLICA_ERR_NUMERIC, "the information about the scales of %zu items is singular", count);
+  cblas_dtrsm(CblasColMajor, CblasLeft, CblasLower, CblasNoTrans, CblasNonUnit, (int)count, (int)rest, 1, corner,
+              (int)ld, side, (int)ld);
+  cblas_dsyrk(CblasColMajor, CblasLower, CblasTrans, (int)rest, (int)count, -1, side, (int)ld, 1, info, (int)ld);
+  return BLICA_OK;
+}
+
+/* One segment's contribution to the information about A [nk], its own log v [k] and the scales that it shares with
+ * other segments, which stand behind all log v; the scales of items with two levels are eliminated. */
+static blica_status add_segment(blica_ctx *ctx, const bl_sgauss_data *d, int s, int ordinal, double *cross,
+                                double *local, double *info, size_t ld) {
+  const int n = d->n, k = d->k, m = n + k, kept = k + ordinal, binary = n - ordinal;
+  const size_t nk = (size_t)n * k, at = nk + (size_t)s * k, shared = nk + (size_t)d->u * k;
+  double *qq = local + kept + (size_t)kept * m, *aq = cross + nk * (size_t)kept, *vq = local + (size_t)kept * m;
+  if (binary > 0) {
+    if (LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', binary, qq, m) != 0)
+      return bl_fail(ctx, BLICA_ERR_NUMERIC, "segment %d: the information about its scales is singular", s + 1);
+    cblas_dtrsm(CblasColMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit, (int)nk, binary, 1, qq, m, aq,
+                (int)nk);
+    cblas_dtrsm(CblasColMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit, kept, binary, 1, qq, m, vq, m);
+    cblas_dsyrk(CblasColMajor, CblasLower, CblasNoTrans, (int)nk, binary, -1, aq, (int)nk, 1, info, (int)ld);
+    cblas_dgemm(CblasColMajor, CblasNoTrans, CblasTrans, (int)nk, kept, binary, -1, aq, (int)nk, vq, m, 1, cross,
+                (int)nk);
+    cblas_dgemm(CblasColMajor, CblasNoTrans, CblasTrans, kept, kept, binary, -1, vq, m, vq, m, 1, local, m);
+  }
+  for (int l = 0; l < kept; l++) {
+    size_t row = l < k ? at + (size_t)l : shared + (size_t)(l - k);
+    for (size_t i = 0; i < nk; i++) info[row + ld * i] += cross[i + nk * (size_t)l];
+    for (int c = 0; c <= l; c++) {
+      size_t column = c < k ? at + (size_t)c : shared + (size_t)(c - k);
+      info[row + ld * column] += local[l + (size_t)c * m];
+    }
   }
   return BLICA_OK;
 }
 
-/* info [p,p], lower triangle. */
-static blica_status information(blica_ctx *ctx, const bl_sgauss_data *d, const double *theta, double *info, size_t p) {
+/* info [p,p], lower triangle; it has room for the shared scales too. */
+static blica_status information(blica_ctx *ctx, const bl_sgauss_data *d, const item_order *items, const double *theta,
+                                double *info, size_t p) {
   blica_status status;
-  const size_t nk = (size_t)d->n * d->k, m = (size_t)(d->n + d->k);
-  double *mixing = NULL, *cross = NULL, *local = NULL;
-  bl_sgauss_hessian *work = NULL;
+  const size_t nk = (size_t)d->n * d->k, m = (size_t)(d->n + d->k), ld = p + (size_t)items->ordinal;
+  double *mixing = NULL, *cross = NULL, *local = NULL, *work = NULL;
+  bl_sgauss_hessian *hessian = NULL;
+  memset(info, 0, ld * ld * sizeof *info);
   TRY(bl_alloc(ctx, nk * nk, &mixing));
   TRY(bl_alloc(ctx, nk * m, &cross));
   TRY(bl_alloc(ctx, m * m, &local));
-  TRY(bl_sgauss_hessian_make(ctx, d, &work));
+  TRY(bl_alloc(ctx, (nk + m) * m, &work));
+  TRY(bl_sgauss_hessian_make(ctx, d, &hessian));
   for (int s = 0; s < d->u; s++) {
-    bl_sgauss_hessian_segment(work, s, theta, true, mixing, cross, local);
-    TRY(add_segment(ctx, d, s, cross, local, info, p));
+    bl_sgauss_hessian_segment(hessian, s, theta, true, mixing, cross, local);
+    reorder(items, d->n, d->k, (int)nk, false, cross, work);
+    reorder(items, d->n, d->k, (int)m, true, local, work + nk * m);
+    TRY(add_segment(ctx, d, s, items->ordinal, work, work + nk * m, info, ld));
   }
   for (size_t j = 0; j < nk; j++)
-    for (size_t i = j; i < nk; i++) info[i + p * j] += mixing[i + nk * j];
+    for (size_t i = j; i < nk; i++) info[i + ld * j] += mixing[i + nk * j];
+  TRY(eliminate(ctx, info, ld, p, (size_t)items->ordinal));
+  for (size_t j = 1; j < p && ld > p; j++) memmove(info + p * j, info + ld * j, p * sizeof *info);
 done:
   bl_free(mixing);
   bl_free(cross);
   bl_free(local);
-  bl_sgauss_hessian_free(work);
+  bl_free(work);
+  bl_sgauss_hessian_free(hessian);
   return status;
 }
 
@@ -218,8 +286,8 @@ done:
 }
 
 /* The ends first when that pays; else, or where they leave a doubt, the whole spectrum of the information made anew. */
-static blica_status judge(blica_ctx *ctx, const blica_model *model, const bl_sgauss_data *data, const double *theta,
-                          double *info, size_t p, size_t ends_from, blica_identification *out) {
+static blica_status judge(blica_ctx *ctx, const blica_model *model, const bl_sgauss_data *data, const item_order *items,
+                          const double *theta, double *info, size_t p, size_t ends_from, blica_identification *out) {
   blica_status status;
   double *scale = NULL, smallest = 0;
   TRY(bl_alloc(ctx, p, &scale));
@@ -228,8 +296,7 @@ static blica_status judge(blica_ctx *ctx, const blica_model *model, const bl_sga
       FAIL(ctx, BLICA_ERR_NUMERIC,
            "the information about %zu parameters is singular or nearly so; which are free is computed for at most %d",
            p, WHOLE_MOST);
-    memset(info, 0, p * p * sizeof *info);
-    TRY(information(ctx, data, theta, info, p));
+    TRY(information(ctx, data, items, theta, info, p));
     scale_information(info, p, scale);
     TRY(round ? by_spectrum(ctx, model, scale, info, p, out) : by_ends(ctx, model, scale, info, p, &smallest));
   }
@@ -254,6 +321,7 @@ blica_status bl_identify(blica_ctx *ctx, const blica_model *model, size_t ends_f
   blica_status status;
   const size_t nk = (size_t)model->n * model->k, p = nk + (size_t)model->u * model->k;
   bl_sgauss_data data = {.n = model->n, .k = model->k, .u = model->u, .link = model->link};
+  item_order items = {0};
   blica_identification *result = NULL;
   double *theta = NULL, *info = NULL;
   *out = NULL;
@@ -265,7 +333,8 @@ blica_status bl_identify(blica_ctx *ctx, const blica_model *model, size_t ends_f
   TRY(bl_alloc(ctx, (size_t)model->k, &result->looseness));
   TRY(bl_alloc(ctx, (size_t)model->u, &data.weight));
   TRY(bl_alloc(ctx, bl_sgauss_size(&data), &theta));
-  TRY(bl_alloc(ctx, p * p, &info));
+  TRY(order_items(ctx, model, &items));
+  TRY(bl_alloc(ctx, (p + (size_t)items.ordinal) * (p + (size_t)items.ordinal), &info));
   memcpy(theta, model->mixing, nk * sizeof *theta);
   for (int s = 0; s < model->u; s++) {
     data.weight[s] = 1;
@@ -279,15 +348,16 @@ blica_status bl_identify(blica_ctx *ctx, const blica_model *model, size_t ends_f
   }
   result->k = model->k;
   int64_t statistics, unknowns;
-  TRY(blica_identify_count(ctx, model->n, model->k, model->u, &statistics, &unknowns));
+  TRY(blica_identify_count(ctx, model->n, model->k, model->u, items.ordinal, &statistics, &unknowns));
   result->surplus = statistics - unknowns;
   result->parameters = (int64_t)(p - (size_t)model->k);
-  TRY(judge(ctx, model, &data, theta, info, p, ends_from, result));
+  TRY(judge(ctx, model, &data, &items, theta, info, p, ends_from, result));
   *out = result;
   result = NULL;
 done:
   bl_blas_release();
   blica_identification_free(result);
+  bl_free(items.order);
   bl_free(data.weight);
   bl_free(theta);
   bl_free(info);

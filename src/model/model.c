@@ -64,7 +64,7 @@ done:
 
 blica_status bl_model_set_coding(blica_ctx *ctx, blica_model *m, blica_coding *coding) {
   blica_status status;
-  bl_coding_free(m->coding);
+  blica_coding_free(m->coding);
   m->coding = coding;
   m->planes = bl_plane(coding, m->n);
   bl_free(m->cuts);
@@ -78,7 +78,7 @@ done:
 
 void blica_model_free(blica_model *model) {
   if (!model) return;
-  bl_coding_free(model->coding);
+  blica_coding_free(model->coding);
   bl_free(model->mixing);
   bl_free(model->variances);
   bl_free(model->means);

@@ -55,7 +55,7 @@ static blica_status check_levels(blica_ctx *ctx, const blica_data *data) {
            "item '%s' has %d levels, and segments are found in items of two levels only; cut its levels in two",
            coding->names[i], coding->first[i + 1] - coding->first[i] + 1);
 done:
-  bl_coding_free(coding);
+  blica_coding_free(coding);
   return status;
 }
 

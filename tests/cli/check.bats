@@ -45,3 +45,18 @@ END
   run "$BLICA" check absent.csv
   [ "$status" -eq 3 ]
 }
+
+@test "items with levels are counted as items" {
+  printf 'a,b,c,segment\n1,0,1,s\n2,1,NA,s\n3,0,2,s\n1,1,1,t\n1,0,2,t\n' > l.csv
+  run "$BLICA" check l.csv --ordinal
+  echo "$output"
+  [ "$status" -eq 0 ]
+  [[ "$output" == *"3 variables, 2 segments, 5 rows"* ]]
+  [[ "$output" == *"constant columns: 1 of 6"* ]]
+  [[ "$output" == *"segment 't', variable 'a': always 1"* ]]
+  [[ "$output" == *"pairs with an empty cell: 6 of 6"* ]]
+  [[ "$output" == *"missing values: 1 of 15"* ]]
+  "$BLICA" simulate --variables 3 --sources 3 --segments 3 --levels 3 --samples 3000 --out three --quiet
+  run "$BLICA" check three/data.csv --ordinal
+  [[ "$output" == *"sources: at most 3 by counting (27 statistics, 27 unknowns)"* ]]
+}

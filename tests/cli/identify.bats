@@ -29,6 +29,24 @@ assert r["identified"] is True and r["rank"] == r["parameters"] == 6 * 6 + 20 * 
   [[ $out == *"cannot determine the sources"* ]]
 }
 
+@test "three levels: count and rank" {
+  run_code 0 identify --variables 3 --sources 3 --segments 3 --levels 3
+  [[ $out == "3 variables (3 with three or more levels), 3 sources, 3 segments: 27 statistics, 27 unknowns, surplus 0"* ]]
+  run_code 0 identify --variables 3 --sources 3 --segments 2 --levels 5
+  [[ $out == *"cannot identify the model"* ]]
+  for levels in 2 3; do
+    "$BLICA" simulate --variables 3 --sources 3 --segments 3 --levels $levels --out $levels --quiet
+  done
+  run_code 0 identify 3/model.json --json
+  echo "$out" | /usr/bin/python3 -c '
+import json, sys
+r = json.load(sys.stdin)
+assert r["identified"] is True and r["ordinal"] == 3 and r["surplus"] == 0 and r["rank"] == r["parameters"] == 15, r'
+  run_code 0 identify 2/model.json --json
+  echo "$out" | /usr/bin/python3 -c 'import json, sys; r = json.load(sys.stdin); assert r["identified"] is False and r["rank"] == 9, r'
+  run_code 2 identify --variables 3 --sources 3 --segments 3 --levels 1
+}
+
 @test "usage and bad models" {
   run_code 2 identify
   says "--variables N --sources K --segments U"

@@ -10,8 +10,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   if (how & 1) {
     int64_t statistics, unknowns;
     uint64_t first = fuzz_word(&b), second = fuzz_word(&b);
-    int n = (int)(uint32_t)first, k = (int)(uint32_t)(first >> 32), u = (int)(uint32_t)second;
-    blica_status status = blica_identify_count(ctx, n, k, u, &statistics, &unknowns);
+    int n = (int)(uint32_t)first, k = (int)(uint32_t)(first >> 32), u = (int)(uint32_t)second,
+        ordinal = (int)(uint32_t)(second >> 32);
+    blica_status status = blica_identify_count(ctx, n, k, u, ordinal, &statistics, &unknowns);
     if (status != BLICA_OK) fuzz_check_failure(status, NULL);
     CHECK(status != BLICA_OK || (statistics > 0 && unknowns > 0));
     return 0;

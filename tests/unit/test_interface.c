@@ -44,6 +44,7 @@ static void refuse_null(blica_ctx *c) {
   REFUSED(blica_merge(c, 1, none, none));
   REFUSED(blica_count_add(c, none, none));
   REFUSED(blica_merge_add(c, none, none));
+  REFUSED(blica_counts_coding(c, none, none));
   REFUSED(blica_counts_save(c, none, none));
   REFUSED(blica_counts_load(c, none, none));
   REFUSED(blica_correlate(c, none, none));
@@ -65,7 +66,7 @@ static void refuse_null(blica_ctx *c) {
   REFUSED(blica_loglik(c, none, none, none, none));
   REFUSED(blica_sources(c, none, none, none, none));
   REFUSED(blica_compare(c, 2, 1, none, none, none, none, none));
-  REFUSED(blica_identify_count(c, 3, 2, 2, none, none));
+  REFUSED(blica_identify_count(c, 3, 2, 2, 0, none, none));
   REFUSED(blica_identify(c, none, none));
   REFUSED(blica_fitted(c, none, none, none));
   REFUSED(blica_assess(c, none, none, none, none));
@@ -120,6 +121,7 @@ static void test_null_void(void **state) {
   blica_select_options_init(NULL, sizeof(blica_select_options));
   blica_segment_options_init(NULL, sizeof(blica_segment_options));
   blica_ctx_free(NULL);
+  blica_coding_free(NULL);
   blica_packer_free(NULL);
   blica_data_free(NULL);
   blica_counts_free(NULL);

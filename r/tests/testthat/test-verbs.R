@@ -63,6 +63,7 @@ test_that("compare and identify", {
   expect_equal(sign(c$cosine), c(1, -1))
   expect_error(blica_compare(a, a[1:2, ]), "3 x 2 and b is 2 x 2")
   count <- blica_identify(variables = 6, sources = 2, segments = 5)
+  expect_equal(blica_identify(variables = 3, sources = 3, segments = 3, levels = 3)$surplus, 0)
   expect_equal(count$statistics, 5 * 15 + 2 * 5 * 6)
   expect_true(blica_identify(drawn$model)$identified)
 })
