@@ -116,7 +116,8 @@ static void tell(const blica_model *m, const char *out, bool verbose) {
              i == fit->best_start ? ", the best" : "");
   }
   if (fit->zero_cells || fit->constant_columns || fit->empty_pairs)
-    say_note("corrected: %lld pairs with an empty cell, %lld constant variables, %lld pairs without a common row",
+    say_note("corrected, over all segments: %lld pairs with an empty cell, %lld variables that are constant in a "
+             "segment, %lld pairs without a common row",
              (long long)fit->zero_cells, (long long)fit->constant_columns, (long long)fit->empty_pairs);
   for (int i = 0; i < fit->n_notes && verbose; i++) say_note("%s %.6g", fit->notes[i].name, fit->notes[i].value);
   say_note("%s: objective %.10g after %.2g s (seed %llu); wrote %s", m->method, fit->objective, fit->seconds,
@@ -199,11 +200,13 @@ static int exit_of(blica_stop stop) {
 }
 
 static int finish(program *p, const fit_values *v, const blica_model *model, double rows) {
+  char how[1024];
   blica_status status = blica_model_save(p->ctx, model, v->out);
   if (status != BLICA_OK) return fail_writing(p, status);
   progress_clear();
   tell(model, v->out, v->verbose);
-  if (!v->json) tell_summary(p, model, v->out, p->operands[0]);
+  data_args_text(&v->data, how, sizeof how);
+  if (!v->json) tell_summary(p, model, v->out, p->operands[0], how);
   settle_checkpoint(&v->options, &model->fit);
   int code = v->json ? print_record(model, v->out, rows) : EXIT_OK;
   return code == EXIT_OK ? exit_of(model->fit.stop) : code;

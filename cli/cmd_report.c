@@ -195,30 +195,6 @@ static int write_figures(const report_input *in, const char *folder) {
   return EXIT_FAILED;
 }
 
-/* A flag and its value as a POSIX shell reads it back. */
-static size_t put_flag(char *text, size_t size, const char *flag, const char *value) {
-  size_t at = (size_t)snprintf(text, size, " %s '", flag);
-  for (; *value && at + 8 < size; value++)
-    at += (size_t)snprintf(text + at, size - at, *value == '\'' ? "'\\''" : "%c", *value);
-  if (at + 1 < size) at += (size_t)snprintf(text + at, size - at, "'");
-  return at;
-}
-
-/* The flags with which the data were read, for the command on the page. */
-static void flags_of(const data_values *d, char *text, size_t size) {
-  size_t at = 0;
-  text[0] = 0;
-#define PUT(...) at += at < size ? (size_t)snprintf(text + at, size - at, __VA_ARGS__) : 0
-  if (d->segment_column) at += put_flag(text, size, "--segment-column", d->segment_column);
-  if (d->segment_file) at += put_flag(text + at, size - at, "--segment-file", d->segment_file);
-  if (d->segment_length) PUT(" --segment-length %lld", (long long)d->segment_length);
-  if (d->segment_count) PUT(" --segment-count %lld", (long long)d->segment_count);
-  if (d->levels && at < size) at += put_flag(text + at, size - at, "--levels", d->levels);
-  if (d->ordinal) PUT(" --ordinal");
-  if (d->header[0] && strcmp(d->header, "auto") != 0) PUT(" --header %s", d->header);
-#undef PUT
-}
-
 static int run(program *p, void *values) {
   report_values *v = values;
   material m = {0};
@@ -227,7 +203,7 @@ static int run(program *p, void *values) {
   if (!output_possible(p, v->out, v->data.segment_file)) return EXIT_DATA;
   int code = gather(p, v, &m);
   if (code == EXIT_OK) {
-    flags_of(&v->data, flags, sizeof flags);
+    data_args_text(&v->data, flags, sizeof flags);
     report_input in = {.model = m.model,
                        .counts = m.counts,
                        .cor = m.cor,

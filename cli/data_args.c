@@ -1,6 +1,7 @@
 /* data_args.c - options of reading, once for all commands. */
 #include "data_args.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static const blica_option rows[] = {
@@ -16,6 +17,14 @@ static const blica_option rows[] = {
            "segment writes it."),
     OPTION(data_values, header, BLICA_OPT_TEXT, "auto", 0, 0, "auto|yes|no", "WHEN",
            "Whether the first row holds names; auto looks for text in it."),
+    OPTION(data_values, columns, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "LIST",
+           "Only these columns are items: names, indexes from 1, or FIRST:LAST, separated by commas. They keep the "
+           "order of "
+           "the file."),
+    OPTION(data_values, ignore, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "LIST",
+           "Columns to leave out, such as numbers of persons; a list as for --columns."),
+    OPTION(data_values, missing, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "VALUES",
+           "Values that mean missing beside empty, NA and NaN, separated by commas, as in -9,99."),
     OPTION(
         data_values, levels, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "LEVELS",
         "Levels of the items, lowest first, as in 'never<rarely<often'; 'mood=low<high,sleep=bad<fair<good' for single "
@@ -41,6 +50,9 @@ table_options data_table_options(const data_values *v) {
       .segment_length = v->segment_length,
       .segment_count = v->segment_count,
       .segment_file = v->segment_file,
+      .columns = v->columns,
+      .ignore = v->ignore,
+      .missing = v->missing,
       .levels = v->levels && strcmp(v->levels, "any") == 0,
       .list = v->levels && strcmp(v->levels, "any") != 0 ? v->levels : NULL,
       .ordinal = v->ordinal != 0,
@@ -49,4 +61,37 @@ table_options data_table_options(const data_values *v) {
                                                : TABLE_HEADER_AUTO,
       .note = tell,
   };
+}
+
+/* An option and its value, quoted where a shell would read anything else; how many bytes were written. */
+static size_t put(char *text, size_t size, const char *flag, const char *value) {
+  static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:,-";
+  bool quote = !*value || value[strspn(value, plain)];
+  size_t at = (size_t)snprintf(text, size, " %s %s", flag, quote ? "'" : "");
+  for (; *value && at + 8 < size; value++)
+    at += (size_t)snprintf(text + at, size - at, *value == '\'' ? "'\\''" : "%c", *value);
+  if (quote && at + 1 < size) at += (size_t)snprintf(text + at, size - at, "'");
+  return at;
+}
+
+void data_args_text(const data_values *v, char *text, size_t size) {
+  char length[24], count[24];
+  snprintf(length, sizeof length, "%lld", (long long)v->segment_length);
+  snprintf(count, sizeof count, "%lld", (long long)v->segment_count);
+  const struct {
+    const char *flag, *value;
+  } given[] = {{"--segment-column", v->segment_column},
+               {"--segment-file", v->segment_file},
+               {"--segment-length", v->segment_length ? length : NULL},
+               {"--segment-count", v->segment_count ? count : NULL},
+               {"--columns", v->columns},
+               {"--ignore", v->ignore},
+               {"--missing", v->missing},
+               {"--levels", v->levels},
+               {"--header", v->header[0] && strcmp(v->header, "auto") != 0 ? v->header : NULL}};
+  size_t at = 0;
+  text[0] = 0;
+  for (size_t i = 0; i < sizeof given / sizeof *given; i++)
+    if (given[i].value && at < size) at += put(text + at, size - at, given[i].flag, given[i].value);
+  if (v->ordinal && at < size) snprintf(text + at, size - at, " --ordinal");
 }

@@ -8,6 +8,7 @@
 typedef struct {
   const char *segment_column, *segment_file;
   int64_t segment_length, segment_count;
+  const char *columns, *ignore, *missing;
   const char *levels;
   int ordinal;
   char header[8]; /* auto, yes, no */
@@ -18,5 +19,8 @@ const blica_option *data_option_table(int *count);
 
 /* In the form of table_io.h; what the reader chose is told as notes. */
 table_options data_table_options(const data_values *values);
+
+/* The options that were given, each with a blank before it, as a POSIX shell reads them back; cut to size. */
+void data_args_text(const data_values *values, char *text, size_t size);
 
 #endif

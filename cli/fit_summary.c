@@ -92,7 +92,7 @@ static void tell_design(program *p, const blica_model *m) {
   blica_identification_free(found);
 }
 
-void tell_summary(program *p, const blica_model *m, const char *out, const char *data) {
+void tell_summary(program *p, const blica_model *m, const char *out, const char *data, const char *data_options) {
   int order[VARIABLES_MOST];
   if (m->n <= VARIABLES_MOST && m->k <= SOURCES_MOST) {
     sort_items(m, order);
@@ -101,5 +101,6 @@ void tell_summary(program *p, const blica_model *m, const char *out, const char 
   }
   tell_design(p, m);
   if (strcmp(data, "-") != 0 && !table_is_counts(data))
-    say_note("Whether the variances change here and how well the axes are determined: blica assess %s %s", out, data);
+    say_note("Whether the variances change here and how well the axes are determined: blica assess %s %s%s", out, data,
+             data_options);
 }

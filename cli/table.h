@@ -74,6 +74,13 @@ bool table_number(const char *text, size_t length, double *out);
 blica_status table_begin_text(table *t, char *message);
 blica_status table_assign_roles(table *t, char *message);
 
+void table_list_columns(const table *t, char *out, size_t size); /* their names, at most thirty */
+
+/* table_choose.c: --columns and --ignore turn columns of values into columns that are left out; whether a value is one
+ * of --missing. */
+blica_status table_choose_columns(table *t, char *message);
+bool table_told_missing(const table *t, const char *text, size_t length);
+
 /* table_rows.c: rows into the packer, at most max_rows of them. */
 blica_status table_read_rows(table *t, int64_t max_rows, char *message);
 blica_status table_begin_rows(table *t, char *message); /* buffers, segment file */

@@ -5,8 +5,9 @@
 
 #include "table.h"
 
-static bool is_text(const field *f) {
+static bool is_text(const table *t, const field *f) {
   double number;
+  if (table_told_missing(t, f->text, f->length)) return false;
   return table_value(f->text, f->length) == NOT_A_VALUE && !table_number(f->text, f->length, &number);
 }
 
@@ -36,7 +37,7 @@ static bool looks_like_header(const table *t) {
   bool text = false, numbers = false;
   for (int k = 0; k < count; k++) {
     if (k == segment) continue;
-    bool word = is_text(&f[k]);
+    bool word = is_text(t, &f[k]);
     text = text || word;
     numbers = numbers || (!word && f[k].length > 0);
   }
@@ -128,7 +129,7 @@ blica_status table_begin_text(table *t, char *message) {
 
 /* ---- roles ---- */
 
-static void list_columns(const table *t, char *out, size_t size) {
+void table_list_columns(const table *t, char *out, size_t size) {
   size_t at = 0;
   out[0] = 0;
   for (int k = 0; k < t->columns && at + 48 < size; k++) {
@@ -153,7 +154,7 @@ static blica_status no_such_column(const table *t, char *message) {
     return table_fail(message, BLICA_ERR_DATA,
                       "%s: --segment-column %s: the file has no header; give the index of the column (1 to %d) or last",
                       t->name, wanted, t->columns);
-  list_columns(t, list, sizeof list);
+  table_list_columns(t, list, sizeof list);
   return table_fail(message, BLICA_ERR_DATA, "%s: --segment-column %s: no such column; there are %s", t->name, wanted,
                     list);
 }
@@ -215,5 +216,7 @@ blica_status table_assign_roles(table *t, char *message) {
     t->role[0] = ROLE_SKIP;
     table_note(t, "the first column has no name and is left out as row names");
   }
+  status = table_choose_columns(t, message);
+  if (status != BLICA_OK) return status;
   return make_runs(t, message);
 }

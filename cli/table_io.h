@@ -23,6 +23,8 @@ typedef struct {
   bool levels;                                /* --levels any: any two values per column; the lower one becomes 0 */
   const char *list;                           /* --levels low<...<high, or name=low<...<high,name=... */
   bool ordinal;                               /* --ordinal: the distinct whole numbers of a column are its levels */
+  const char *columns, *ignore;               /* --columns, --ignore NAME|INDEX|FIRST:LAST,...; NULL: not given */
+  const char *missing;                        /* --missing VALUE,...: these mean missing too; NULL: not given */
   const blica_model *model;                   /* whose levels code the columns of the same names; may be NULL */
   table_header header;                        /* --header yes|no; auto: the first row is a header when it holds text */
   void (*note)(const char *text, void *user); /* told what was chosen (levels, dropped columns); may be NULL */

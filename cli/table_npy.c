@@ -98,10 +98,14 @@ static blica_status take_row(table *t, const char *first, size_t stride, char *m
     if (t->role[k] == ROLE_SEGMENT) snprintf(label, sizeof label, "%.17g", value);
     if (t->role[k] != ROLE_VALUE) continue;
     x[i] = (int8_t)(isnan(value) ? BLICA_MISSING : value != 0);
-    if (t->levels || !(isnan(value) || value == 0 || value == 1)) {
+    if (t->levels || t->options.missing || !(isnan(value) || value == 0 || value == 1)) {
       snprintf(text, sizeof text, "%.15g", value);
-      blica_status status = t->levels ? table_level(t, i, text, strlen(text), message, &x[i])
-                                      : table_bad_value(t, i, text, strlen(text), message);
+      blica_status status = BLICA_OK;
+      if (table_told_missing(t, text, strlen(text)))
+        x[i] = BLICA_MISSING;
+      else if (t->levels || !(isnan(value) || value == 0 || value == 1))
+        status = t->levels ? table_level(t, i, text, strlen(text), message, &x[i])
+                           : table_bad_value(t, i, text, strlen(text), message);
       if (status != BLICA_OK) return status;
     }
     i++;

@@ -200,7 +200,7 @@ static blica_status split_row(table *t, char *message) {
       blica_status status = table_level(t, i, f[k].text, f[k].length, message, &x[i]);
       if (status != BLICA_OK) return status;
     } else {
-      int value = table_value(f[k].text, f[k].length);
+      int value = table_told_missing(t, f[k].text, f[k].length) ? BLICA_MISSING : table_value(f[k].text, f[k].length);
       t->odd |= value == NOT_A_VALUE;
       if (value == NOT_A_VALUE) return table_bad_value(t, i, f[k].text, f[k].length, message);
       x[i] = (int8_t)value;
@@ -239,7 +239,8 @@ blica_status table_read_rows(table *t, int64_t max_rows, char *message) {
     if (status != BLICA_OK) break;
     t->ended = !more;
     if (!more) break;
-    if (!t->levels && plain_line(t, t->text.buffer + t->text.at, length, t->x + t->filled * t->n, &segment)) {
+    if (!t->levels && !t->options.missing &&
+        plain_line(t, t->text.buffer + t->text.at, length, t->x + t->filled * t->n, &segment)) {
       t->text.at += length + (t->text.at + length < t->text.have);
       t->text.line++;
       status = table_finish_row(t, segment.text, segment.length, message);

@@ -1,0 +1,89 @@
+/* table_choose.c - which columns are items (--columns, --ignore), and which values mean missing (--missing). */
+#include <stdlib.h>
+#include <string.h>
+
+#include "table.h"
+
+/* The column of a name, or of an index from 1; -1 when there is none. */
+static int find(const table *t, const char *text, size_t length) {
+  double index;
+  for (int k = 0; t->header && k < t->columns; k++)
+    if (strlen(t->header[k]) == length && memcmp(t->header[k], text, length) == 0) return k;
+  if (!table_number(text, length, &index) || index < 1 || index > t->columns || index != (double)(int)index) return -1;
+  return (int)index - 1;
+}
+
+static blica_status unknown(const table *t, const char *option, const char *text, size_t length, char *message) {
+  char list[600];
+  if (!t->header)
+    return table_fail(message, BLICA_ERR_DATA,
+                      "%s: --%s %.*s: the file has no header; give indexes of columns (1 to %d), as in 2:%d", t->name,
+                      option, (int)length, text, t->columns, t->columns);
+  table_list_columns(t, list, sizeof list);
+  return table_fail(message, BLICA_ERR_DATA, "%s: --%s %.*s: no such column; there are %s", t->name, option,
+                    (int)length, text, list);
+}
+
+/* One entry of a list: a column, or first:last. A name may have a colon of its own. */
+static blica_status mark(const table *t, const char *option, const char *entry, size_t length, bool *chosen,
+                         char *message) {
+  int first = find(t, entry, length), last = first;
+  const char *colon = first < 0 ? memchr(entry, ':', length) : NULL;
+  if (colon) {
+    first = find(t, entry, (size_t)(colon - entry));
+    last = find(t, colon + 1, length - (size_t)(colon + 1 - entry));
+  }
+  if (first < 0 || last < first) return unknown(t, option, entry, length, message);
+  for (int k = first; k <= last; k++) chosen[k] = true;
+  return BLICA_OK;
+}
+
+static blica_status mark_list(const table *t, const char *option, const char *list, bool *chosen, char *message) {
+  blica_status status = BLICA_OK;
+  memset(chosen, 0, (size_t)t->columns * sizeof *chosen);
+  for (const char *at = list; status == BLICA_OK && *at; at += *at == ',') {
+    size_t length = strcspn(at, ",");
+    status = mark(t, option, at, length, chosen, message);
+    at += length;
+  }
+  return status;
+}
+
+blica_status table_choose_columns(table *t, char *message) {
+  const table_options *o = &t->options;
+  if (!o->columns && !o->ignore) return BLICA_OK;
+  bool *chosen = malloc((size_t)t->columns + 1);
+  blica_status status = chosen ? BLICA_OK : table_no_memory(message);
+  if (status == BLICA_OK && o->columns) {
+    status = mark_list(t, "columns", o->columns, chosen, message);
+    for (int k = 0; status == BLICA_OK && k < t->columns; k++)
+      if (!chosen[k] && t->role[k] == ROLE_VALUE) t->role[k] = ROLE_SKIP;
+  }
+  if (status == BLICA_OK && o->ignore) {
+    status = mark_list(t, "ignore", o->ignore, chosen, message);
+    for (int k = 0; status == BLICA_OK && k < t->columns; k++) {
+      if (chosen[k] && t->role[k] == ROLE_SEGMENT)
+        status = table_fail(message, BLICA_ERR_ARGUMENT,
+                            "%s: --ignore names column %d, which holds the segments; leave it out of the list", t->name,
+                            k + 1);
+      else if (chosen[k])
+        t->role[k] = ROLE_SKIP;
+    }
+  }
+  free(chosen);
+  return status;
+}
+
+bool table_told_missing(const table *t, const char *text, size_t length) {
+  char entry[64];
+  for (const char *at = t->options.missing; at && *at; at += *at == ',') {
+    size_t size = strcspn(at, ",");
+    if (size < sizeof entry) {
+      memcpy(entry, at, size);
+      entry[size] = 0;
+      if (table_same_level(entry, text, length)) return true;
+    }
+    at += size;
+  }
+  return false;
+}
