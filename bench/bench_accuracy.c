@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "blica.h"
-#include "inference/bound.h"
+#include "bound.h"
 
 typedef struct {
   const char *name;

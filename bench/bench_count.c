@@ -12,7 +12,7 @@ static blica_data *draw(blica_ctx *ctx, int64_t rows, int n, int u, double missi
   int8_t *x = malloc((size_t)rows * (size_t)n);
   int32_t *segment = malloc((size_t)rows * sizeof *segment);
   bl_rng rng = bl_rng_make(1, 0);
-  for (int64_t k = 0; k < rows * n; k++) x[k] = (int8_t)(bl_rng_bits(&rng) & 1);
+  for (int64_t k = 0; k < rows * n; k++) x[k] = (bl_rng_uniform(&rng) < 0.5);
   for (int64_t k = 0; missing > 0 && k < rows * n; k++)
     if (bl_rng_uniform(&rng) < missing) x[k] = BLICA_MISSING;
   for (int64_t r = 0; r < rows; r++) segment[r] = (int32_t)(r * u / rows);

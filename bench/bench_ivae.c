@@ -24,7 +24,7 @@ int main(int argc, char **argv) {
   bl_rng rng = bl_rng_make(1, 0);
   int8_t *x = malloc((size_t)rows * (size_t)n);
   int32_t *segment = malloc((size_t)rows * sizeof *segment);
-  for (int i = 0; i < rows * n; i++) x[i] = (int8_t)(bl_rng_bits(&rng) & 1);
+  for (int i = 0; i < rows * n; i++) x[i] = (bl_rng_uniform(&rng) < 0.5);
   for (int r = 0; r < rows; r++) segment[r] = r % u;
   blica_ctx *ctx;
   blica_data *data;

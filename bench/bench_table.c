@@ -20,7 +20,8 @@ static size_t make_file(int64_t rows, int n, bool quote) {
   for (int i = 0; i < n; i++) fprintf(f, "x%d,", i + 1);
   fputs("segment\n", f);
   for (int64_t r = 0; r < rows; r++) {
-    for (int i = 0; i < n; i++) fputs(bl_rng_bits(&rng) & 1 ? (quote ? "\"1\"," : "1,") : (quote ? "\"0\"," : "0,"), f);
+    for (int i = 0; i < n; i++)
+      fputs(bl_rng_uniform(&rng) < 0.5 ? (quote ? "\"1\"," : "1,") : (quote ? "\"0\"," : "0,"), f);
     fprintf(f, "%d\n", (int)(r * 40 / rows));
   }
   long size = ftell(f);

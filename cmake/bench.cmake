@@ -13,3 +13,4 @@ endforeach()
 file(GLOB TABLE_SOURCES CONFIGURE_DEPENDS cli/table*.c cli/records.c cli/byte_source.c cli/messages.c
   cli/communicator_alone.c)
 target_sources(bench_table PRIVATE ${TABLE_SOURCES})
+target_sources(bench_accuracy PRIVATE bench/bound.c)

@@ -15,3 +15,7 @@ endforeach()
 
 # As the kernels of src/num are compiled for AVX2 and AVX-512.
 set_source_files_properties(tests/unit/num/test_accuracy.c PROPERTIES COMPILE_OPTIONS -ffp-contract=fast)
+
+# What the bench of accuracy compares with is tested as well.
+target_sources(test_bound PRIVATE bench/bound.c)
+target_include_directories(test_bound PRIVATE bench)

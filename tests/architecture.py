@@ -5,7 +5,8 @@
 
 - no file of src/ calls, directly or by way of others, a file that calls it back (cycles of more than two files fail);
 - calls and includes between folders point one way, in the order of FOLDERS from the top down;
-- the private headers of base/ are included in base/ only (tests may).
+- the private headers of base/ are included in base/ only (tests may);
+- what a file of src/ exports is used by another file of src/, or by the program; FOR_TESTS lists the exceptions.
 """
 import collections
 import os
@@ -16,29 +17,52 @@ import sys
 FOLDERS = ["segment", "inference", "estimate", "likelihood", "model", "cor", "counts", "data", "ranks", "num", "base"]
 PRIVATE = {"base/ctx.h", "base/checkpoint.h"}
 LARGEST_CYCLE = 2
+USERS = ("src", "cli", "report", "experiments")
+FOR_TESTS = {
+    "bl_corfit_matched_data": "the objective of method matched is compared with plain computation",
+    "bl_corfit_matched_free": "the same",
+    "bl_count_kernel_at": "every counting kernel that the machine can run is compared with a loop",
+    "bl_identify": "both ways to the rank are compared at the same model",
+    "bl_ivae_noise_set": "published losses belong to published noise",
+}
 
 
-def read_objects(build):
-    """calls[file] = {file: [symbols]} between the C files of src/."""
+def read_objects(source, build):
+    """defines[symbol] = file of src/, needs[file] = {symbols}, for the C files of USERS that are still there."""
     defines, needs = {}, collections.defaultdict(set)
     for folder, _, names in os.walk(build):
         for name in names:
-            found = re.search(r"\.dir/(src/.*\.c)\.o$", os.path.join(folder, name))
-            if not found:
+            found = re.search(r"\.dir/((?:%s)/.*\.c)\.o$" % "|".join(USERS), os.path.join(folder, name))
+            if not found or not os.path.exists(os.path.join(source, found.group(1))):
                 continue
             listing = subprocess.run(["nm", os.path.join(folder, name)], capture_output=True, text=True, check=True)
             for line in listing.stdout.splitlines():
                 *_, kind, symbol = line.split()
-                if kind in "TDRBV":
+                if kind in "TDRBV" and found.group(1).startswith("src/"):
                     defines[symbol] = found.group(1)
                 elif kind == "U":
                     needs[found.group(1)].add(symbol)
-    calls = {file: collections.defaultdict(list) for file in set(defines.values()) | set(needs)}
-    for file, symbols in needs.items():
-        for symbol in sorted(symbols):
+    return defines, needs
+
+
+def calls_of(defines, needs):
+    """calls[file] = {file: [symbols]} between the C files of src/."""
+    calls = {file: collections.defaultdict(list) for file in set(defines.values()) | set(needs) if file.startswith("src/")}
+    for file, targets in calls.items():
+        for symbol in sorted(needs[file]):
             if defines.get(symbol, file) != file:
-                calls[file][defines[symbol]].append(symbol)
+                targets[defines[symbol]].append(symbol)
     return calls
+
+
+def check_used(defines, needs):
+    used = set().union(*needs.values())
+    for symbol, file in sorted(defines.items()):
+        if symbol.startswith("bl_") and not symbol.endswith("_generic") and symbol not in used and symbol not in FOR_TESTS:
+            yield f"{file} exports {symbol}, which no other file uses: make it static, or delete it"
+    for symbol in FOR_TESTS:
+        if symbol not in defines or symbol in used:
+            yield f"{symbol} need not be in FOR_TESTS"
 
 
 def components(graph):
@@ -105,12 +129,13 @@ def check_includes(source):
 
 def main():
     source, build = sys.argv[1:]
-    calls = read_objects(build)
+    defines, needs = read_objects(source, build)
+    calls = calls_of(defines, needs)
     if len(calls) < 50 or not any(calls.values()):
         sys.exit(f"{build} has the objects of {len(calls)} files of src/ only: build it first")
     unknown = {folder_of(file) for file in calls} - set(FOLDERS) - {"mpi"}
     bad = [f"folder src/{name} has no place in the order" for name in sorted(unknown)]
-    bad += list(check_calls(calls)) + list(check_includes(source))
+    bad += list(check_calls(calls)) + list(check_includes(source)) + list(check_used(defines, needs))
     print("\n".join(bad) if bad else f"{len(calls)} files in order")
     sys.exit(1 if bad else 0)
 

@@ -8,8 +8,7 @@
 
 typedef struct bl_npz_writer bl_npz_writer;
 
-blica_status bl_npz_begin(blica_ctx *ctx, bl_npz_writer **out);
-/* The same with what counts and correlations begin with: format and version, names, exact, samples. */
+/* Begins with what counts and correlations have in common: format and version, names, exact, samples. */
 blica_status bl_npz_begin_tables(blica_ctx *ctx, const char *format, int n, char *const *variables, int u,
                                  char *const *segments, int exact, const double *samples, bl_npz_writer **out);
 /* Row-major array of kind ('f', 'i', 'u', 'b') and bytes per element. data must live until write. */
@@ -22,9 +21,6 @@ typedef const void *(*bl_npz_row)(void *user, size_t r, void *row);
 blica_status bl_npz_add_rows(blica_ctx *ctx, bl_npz_writer *npz, const char *name, char kind, size_t size, int ndim,
                              const size_t *shape, bool room, bl_npz_row make, void *user);
 blica_status bl_npz_add_scalar(blica_ctx *ctx, bl_npz_writer *npz, const char *name, char kind, double value);
-/* ndim 0 is a single text. Bytes that are not UTF-8 are kept as lone surrogates, as Python does. */
-blica_status bl_npz_add_texts(blica_ctx *ctx, bl_npz_writer *npz, const char *name, int ndim, int count,
-                              const char *const *texts);
 blica_status bl_npz_write(blica_ctx *ctx, bl_npz_writer *npz, const char *path);
 void bl_npz_free(bl_npz_writer *npz);
 

@@ -92,7 +92,7 @@ static zip_int64_t serve_archive(void *user, void *data, zip_uint64_t length, zi
 
 /* ---- arrays ---- */
 
-blica_status bl_npz_begin(blica_ctx *ctx, bl_npz_writer **out) {
+static blica_status begin(blica_ctx *ctx, bl_npz_writer **out) {
   blica_status status;
   bl_npz_writer *npz = NULL;
   *out = NULL;
@@ -261,7 +261,8 @@ static uint32_t next_character(const unsigned char **at) {
   return code;
 }
 
-blica_status bl_npz_add_texts(blica_ctx *ctx, bl_npz_writer *npz, const char *name, int ndim, int count,
+/* ndim 0 is a single text. Bytes that are not UTF-8 are kept as lone surrogates, as Python does. */
+static blica_status add_texts(blica_ctx *ctx, bl_npz_writer *npz, const char *name, int ndim, int count,
                               const char *const *texts) {
   blica_status status;
   size_t longest = 1, shape = (size_t)count;
@@ -285,11 +286,11 @@ blica_status bl_npz_begin_tables(blica_ctx *ctx, const char *format, int n, char
                                  char *const *segments, int exact, const double *samples, bl_npz_writer **out) {
   blica_status status;
   const size_t count = (size_t)u;
-  TRY(bl_npz_begin(ctx, out));
-  TRY(bl_npz_add_texts(ctx, *out, "format", 0, 1, &format));
+  TRY(begin(ctx, out));
+  TRY(add_texts(ctx, *out, "format", 0, 1, &format));
   TRY(bl_npz_add_scalar(ctx, *out, "version", 'i', 1));
-  TRY(bl_npz_add_texts(ctx, *out, "variables", 1, n, (const char *const *)variables));
-  TRY(bl_npz_add_texts(ctx, *out, "segments", 1, u, (const char *const *)segments));
+  TRY(add_texts(ctx, *out, "variables", 1, n, (const char *const *)variables));
+  TRY(add_texts(ctx, *out, "segments", 1, u, (const char *const *)segments));
   TRY(bl_npz_add_scalar(ctx, *out, "exact", 'b', exact));
   TRY(bl_npz_add(ctx, *out, "samples", 'f', 8, 1, &count, samples));
 done:

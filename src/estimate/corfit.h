@@ -49,7 +49,6 @@ struct bl_corfit_data {
 
 double bl_corfit_matched(const bl_corfit_data *data, int s, const double *a, const double *log_v, double *work,
                          double *gradient_a, double *gradient_v);
-bl_symmetric bl_corfit_view(const bl_corfit_data *data, int s); /* the correlations of a segment, without lanes */
 size_t bl_corfit_matched_work(int n, int k);
 
 /* Eight segments of method matched, one per lane; value and the gradient of A are sums over lanes in lane order. Lanes

@@ -28,7 +28,8 @@ size_t bl_corfit_matched_work(int n, int k) {
   return own_work(n, k) + bl_symmetric_work(n, k);
 }
 
-bl_symmetric bl_corfit_view(const bl_corfit_data *data, int s) {
+/* The correlations of a segment, without lanes. */
+static bl_symmetric view_of(const bl_corfit_data *data, int s) {
   if (!data->c) return bl_cor_view(data->cor, s);
   const size_t n = (size_t)data->n;
   return (bl_symmetric){.n = data->n, .full = data->c + n * n * (size_t)(s - (int)data->share.first)};
@@ -124,7 +125,7 @@ double bl_corfit_matched(const bl_corfit_data *data, int s, const double *a, con
   const int n = data->n, k = data->k;
   parts p = divide(work, n, k);
   const double *noise = data->noise + (size_t)n * s;
-  const bl_symmetric c = bl_corfit_view(data, s);
+  const bl_symmetric c = view_of(data, s);
   double log_det = scale_model(data, a, log_v, noise, &p);
   log_det += invert_capacitance(n, k, &p);
   double trace = residual(&c, k, data->weight[s], noise, &p);

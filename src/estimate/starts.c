@@ -44,14 +44,13 @@ static void centre_variances(const bl_sgauss_data *d, double *theta) {
   }
 }
 
-blica_status bl_start_random(blica_ctx *ctx, const bl_sgauss_data *d, uint64_t seed, int index, double *theta) {
-  (void)ctx;
+/* A ~ unif(-3,3), v ~ unif(0.5,1.5), q such that S has a unit diagonal. Start number `index` of a seed. */
+static void start_random(const bl_sgauss_data *d, uint64_t seed, int index, double *theta) {
   bl_rng rng = bl_rng_make(seed, 0x5741525400000000u + (uint64_t)index);
   for (size_t i = 0; i < (size_t)d->n * d->k; i++) theta[i] = 6 * bl_rng_uniform(&rng) - 3;
   for (int s = 0; s < d->u; s++)
     for (int j = 0; j < d->k; j++) theta[bl_sgauss_local(d, s) + (size_t)j] = log(0.5 + bl_rng_uniform(&rng));
   unit_diagonal(d, theta);
-  return BLICA_OK;
 }
 
 /* ---- the mean matrix, packed ---- */
@@ -351,7 +350,9 @@ static void choose_segments(const bl_sgauss_data *d, uint64_t seed, int index, d
   }
 }
 
-blica_status bl_start_jointdiag(blica_ctx *ctx, const bl_sgauss_data *d, uint64_t seed, int index, double *theta) {
+/* Joint diagonalisation of the correlation matrices in their leading k-dimensional subspace: of all segments for
+ * index 0, of a random half of them for others. */
+static blica_status start_jointdiag(blica_ctx *ctx, const bl_sgauss_data *d, uint64_t seed, int index, double *theta) {
   blica_status status;
   const size_t n = (size_t)d->n, k = (size_t)d->k;
   double *basis = NULL, *projected = NULL, *b = NULL, *weight = NULL, noise = 0;
@@ -387,14 +388,15 @@ bool bl_start_by_jointdiag(int n, int k, int index) {
 blica_status bl_start_begin(blica_ctx *ctx, const bl_sgauss_data *d, uint64_t seed, int index, bool *jointdiag,
                             double *theta) {
   if (*jointdiag) {
-    blica_status status = bl_start_jointdiag(ctx, d, seed, index, theta);
+    blica_status status = start_jointdiag(ctx, d, seed, index, theta);
     double sum = 0;
     for (size_t i = 0; i < bl_sgauss_size(d); i++) sum += fabs(theta[i]);
     bool usable = status == BLICA_OK && isfinite(sum);
     if (usable || (status != BLICA_OK && status != BLICA_ERR_NUMERIC)) return status;
     *jointdiag = false;
   }
-  return bl_start_random(ctx, d, seed, index, theta);
+  start_random(d, seed, index, theta);
+  return BLICA_OK;
 }
 
 const char *bl_start_kind(bool jointdiag, int index) {

@@ -4,6 +4,15 @@
 #include <math.h>
 #include <string.h>
 
+static void encoder_free(struct blica_encoder *encoder) {
+  if (!encoder) return;
+  bl_free(encoder->mean_weight);
+  bl_free(encoder->mean_bias);
+  bl_free(encoder->logvar_weight);
+  bl_free(encoder->logvar_bias);
+  bl_free(encoder);
+}
+
 blica_status bl_encoder_create(blica_ctx *ctx, int n, int k, int u, struct blica_encoder **out) {
   blica_status status;
   size_t inputs = (size_t)n + (size_t)u;
@@ -16,20 +25,11 @@ blica_status bl_encoder_create(blica_ctx *ctx, int n, int k, int u, struct blica
   TRY(bl_alloc(ctx, (size_t)k, &encoder->logvar_bias));
 done:
   if (status != BLICA_OK) {
-    bl_encoder_free(encoder);
+    encoder_free(encoder);
     encoder = NULL;
   }
   *out = encoder;
   return status;
-}
-
-void bl_encoder_free(struct blica_encoder *encoder) {
-  if (!encoder) return;
-  bl_free(encoder->mean_weight);
-  bl_free(encoder->mean_bias);
-  bl_free(encoder->logvar_weight);
-  bl_free(encoder->logvar_bias);
-  bl_free(encoder);
 }
 
 blica_status blica_model_create(blica_ctx *ctx, int n, int k, int u, blica_model **out) {
@@ -93,7 +93,7 @@ void blica_model_free(blica_model *model) {
   bl_free(model->fit.eigen_max);
   bl_free(model->fit.notes);
   bl_free(model->fit.options);
-  bl_encoder_free(model->encoder);
+  encoder_free(model->encoder);
   bl_free(model);
 }
 

@@ -14,7 +14,6 @@ struct blica_encoder {
 };
 
 blica_status bl_encoder_create(blica_ctx *ctx, int n, int k, int u, struct blica_encoder **out);
-void bl_encoder_free(struct blica_encoder *encoder);
 
 /* Brings the model to the canonical form of blica.h in place: scale, order and sign of the sources,
  * in mixing, variances, means and the encoder. A source whose variances are not all positive and

@@ -18,7 +18,8 @@
 #define TWO_PI 6.2831853071795864769
 #define MIDDLE 0.9249 /* |rho| up to which equation (1) serves */
 
-double bl_bvn_table(const double cell[4], double h, double k, double rho, double *slope) {
+/* One table: the specification. */
+static double one_table(const double cell[4], double h, double k, double rho, double *slope) {
   double p11 = blica_bvn(h, k, rho), ph = bl_phi_cdf(h), pk = bl_phi_cdf(k);
   double p[4] = {p11, ph - p11, pk - p11, bl_phi_cdf(-h) - (pk - p11)};
   const double sign[4] = {1, -1, -1, 1};
@@ -120,6 +121,6 @@ void bl_bvn_tables_run(blica_simd level, const bl_bvn_tables *t, int count) {
   for (int i = 0; i < count; i++) {
     if (fabs(t->rho[i]) <= MIDDLE && fabs(t->h[i]) < 30 && fabs(t->k) < 30) continue;
     const double cell[4] = {t->n11[i], t->n10[i], t->n01[i], t->n00[i]};
-    t->value[i] = bl_bvn_table(cell, t->h[i], t->k, t->rho[i], &t->slope[i]);
+    t->value[i] = one_table(cell, t->h[i], t->k, t->rho[i], &t->slope[i]);
   }
 }

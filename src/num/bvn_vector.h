@@ -17,7 +17,5 @@ typedef struct {
 } bl_bvn_tables;
 
 void bl_bvn_tables_run(blica_simd level, const bl_bvn_tables *tables, int count);
-/* One table: the specification. */
-double bl_bvn_table(const double cell[4], double h, double k, double rho, double *slope);
 
 #endif

@@ -41,7 +41,8 @@ double bl_chi2_upper(double x, double df) {
   return y < a + 1 ? 1 - series(a, y) : fraction(a, y);
 }
 
-double bl_chi2_noncentral(double x, double df, double lambda) {
+/* P(X <= x) with noncentrality lambda. */
+static double noncentral(double x, double df, double lambda) {
   const double mean = lambda / 2, middle = floor(mean);
   double sum = 0;
   for (int side = -1; side <= 1; side += 2)
@@ -54,12 +55,12 @@ double bl_chi2_noncentral(double x, double df, double lambda) {
 }
 
 double bl_chi2_noncentrality(double x, double df, double p) {
-  if (!(bl_chi2_noncentral(x, df, 0) > p)) return 0;
+  if (!(noncentral(x, df, 0) > p)) return 0;
   double low = 0, high = fmax(x, 1);
-  while (bl_chi2_noncentral(x, df, high) > p) high *= 2;
+  while (noncentral(x, df, high) > p) high *= 2;
   for (int i = 0; i < 200 && high - low > 1e-14 * high; i++) {
     const double middle = 0.5 * (low + high);
-    *(bl_chi2_noncentral(x, df, middle) > p ? &low : &high) = middle;
+    *(noncentral(x, df, middle) > p ? &low : &high) = middle;
   }
   return 0.5 * (low + high);
 }

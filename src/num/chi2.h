@@ -4,8 +4,6 @@
 
 /* P(X > x) for chi-square with df degrees of freedom. */
 double bl_chi2_upper(double x, double df);
-/* P(X <= x) with noncentrality lambda. */
-double bl_chi2_noncentral(double x, double df, double lambda);
 /* The noncentrality at which P(X <= x) is p; 0 when it is below p already without any. */
 double bl_chi2_noncentrality(double x, double df, double p);
 

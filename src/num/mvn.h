@@ -52,9 +52,4 @@ bool bl_mvn_lattice(const bl_mvn_tree *tree, const double *mean, const double *c
                     int points, uint64_t seed, uint64_t stream, blica_simd level, bl_mvn_work *work,
                     const bl_mvn_result *result);
 
-/* One orthant to a wanted relative error: log p and an estimate of the error of log p, five standard
- * errors over random shifts. Stops at the largest lattice when that does not reach the tolerance. */
-blica_status bl_mvn_orthant(blica_ctx *ctx, int n, const double *mean, const double *cov, const uint8_t *x,
-                            double tolerance, uint64_t seed, double *log_p, double *error);
-
 #endif

@@ -6,7 +6,7 @@
  * approximation (Abramowitz and Stegun 26.2.23, error < 4.5e-4) and takes two Halley steps, each cubing the
  * error; near 1/2 the residual comes from erf, so that small quantiles are relatively accurate too.
  *
- * Accuracy, largest relative error in units of 2^-53: density 4, Phi 5, log Phi 6, phi/Phi 8, Phi^-1 5.
+ * Accuracy, largest relative error in units of 2^-53: density 4, Phi 5, log Phi 6, Mills' ratio 8, Phi^-1 5.
  * Checked against 50-digit tables (tests/unit/num/test_normal.c, tools/make_reference_normal.py). */
 #include "num/normal.h"
 
@@ -51,10 +51,6 @@ double bl_phi_log_cdf(double x) {
   if (x > 0) return log1p(-bl_phi_cdf(-x));
   if (x > -far_out) return log(bl_phi_cdf(x));
   return -0.5 * x * x - log_root_2pi + log(mills_fraction(-x));
-}
-
-double bl_phi_inverse_mills(double x) {
-  return x < -far_out ? 1.0 / mills_fraction(-x) : bl_phi_density(x) / bl_phi_cdf(x);
 }
 
 /* One Halley step for Phi(x) = p, with residual = Phi(x) - p. */

@@ -9,7 +9,7 @@ bl_rng bl_rng_make(uint64_t seed, uint64_t stream) {
   return (bl_rng){.seed = seed, .stream = stream};
 }
 
-uint64_t bl_rng_bits(bl_rng *rng) {
+static uint64_t next_word(bl_rng *rng) {
   if (rng->left == 0) {
     philox4x32_ctr_t counter = {
         {(uint32_t)rng->next, (uint32_t)(rng->next >> 32), (uint32_t)rng->stream, (uint32_t)(rng->stream >> 32)}};
@@ -24,7 +24,7 @@ uint64_t bl_rng_bits(bl_rng *rng) {
 }
 
 double bl_rng_uniform(bl_rng *rng) {
-  return ((double)(bl_rng_bits(rng) >> 11) + 0.5) * 0x1p-53;
+  return ((double)(next_word(rng) >> 11) + 0.5) * 0x1p-53;
 }
 
 double bl_rng_normal(bl_rng *rng) {

@@ -14,7 +14,6 @@ typedef struct {
 } bl_rng;
 
 bl_rng bl_rng_make(uint64_t seed, uint64_t stream);
-uint64_t bl_rng_bits(bl_rng *rng);
 double bl_rng_uniform(bl_rng *rng); /* open interval (0,1), 53 bits */
 double bl_rng_normal(bl_rng *rng);
 

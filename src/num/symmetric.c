@@ -29,7 +29,8 @@ static int bound(int n, int parts, int part) {
   return part == parts ? n : (int)(n * sqrt((double)part / parts)) / 8 * 8;
 }
 
-void bl_symmetric_columns(int n, int part, int *first, int *last) {
+/* Columns first..last-1 are in the part. */
+static void columns_of(int n, int part, int *first, int *last) {
   int parts = bl_symmetric_parts(n);
   *first = bound(n, parts, part);
   *last = bound(n, parts, part + 1);
@@ -97,7 +98,7 @@ static void stripe(const bl_symmetric *m, int j0, int columns, int k, const doub
 /* The part, in the rows that it reaches: those of its columns and above; other rows are left as they are. */
 static void part_above(const bl_symmetric *m, int part, int k, const double *x, double *y, double *tile) {
   int first, last;
-  bl_symmetric_columns(m->n, part, &first, &last);
+  columns_of(m->n, part, &first, &last);
   for (int c = 0; c < k; c++) memset(y + (size_t)c * (size_t)m->n, 0, (size_t)last * sizeof *y);
   if (k == 1) {
     one_vector(m, first, last, x, y);
@@ -114,7 +115,7 @@ void bl_symmetric_part(const bl_symmetric *m, int part, int k, const double *x, 
   const size_t n = (size_t)m->n;
   int first, last;
   part_above(m, part, k, x, y, work);
-  bl_symmetric_columns(m->n, part, &first, &last);
+  columns_of(m->n, part, &first, &last);
   for (size_t c = 0; c < (size_t)k; c++) memset(y + c * n + last, 0, (n - (size_t)last) * sizeof *y);
 }
 
@@ -129,8 +130,8 @@ static void branch(const bl_symmetric *m, int first, int parts, int k, const dou
   }
   branch(m, first, parts / 2, k, x, y, tile, sums);
   branch(m, first + parts / 2, parts / 2, k, x, sums, tile, sums + n * (size_t)k);
-  bl_symmetric_columns(m->n, first + parts / 2, &middle, &last);
-  bl_symmetric_columns(m->n, first + parts - 1, &start, &last);
+  columns_of(m->n, first + parts / 2, &middle, &last);
+  columns_of(m->n, first + parts - 1, &start, &last);
   for (size_t c = 0; c < (size_t)k; c++) {
     double *to = y + c * n;
     const double *from = sums + c * n;

@@ -26,7 +26,6 @@ void bl_symmetric_product(const bl_symmetric *matrix, int k, const double *x, do
  * adds them, and the number of parts, a power of two, depends on n alone: so those who share the parts get the bits of
  * one who makes them all. */
 int bl_symmetric_parts(int n);
-void bl_symmetric_columns(int n, int part, int *first, int *last); /* columns first..last-1 are in the part */
 /* Pairs that come before those of a part (or, after the last part, of the next matrix). */
 int64_t bl_symmetric_before(int n, int part);
 /* y [n,k] <- the part; work [bl_symmetric_tile()]. */

@@ -79,12 +79,12 @@ bool bl_em_over(blica_ctx *ctx, bl_em *em) {
   return em->cut = true;
 }
 
-int64_t bl_em_step_count(const bl_series *series, int64_t bin) {
+static int64_t step_count(const bl_series *series, int64_t bin) {
   return (series->rows + bin - 1) / bin;
 }
 
 void bl_em_steps(const bl_series *series, int64_t bin, int states, const double *log_p, double *step) {
-  const int64_t steps = bl_em_step_count(series, bin);
+  const int64_t steps = step_count(series, bin);
   const size_t S = (size_t)states;
   memset(step, 0, (size_t)steps * S * sizeof *step);
   for (int64_t r = 0; r < series->rows; r++) {
@@ -121,7 +121,7 @@ blica_status bl_em_expect(blica_ctx *ctx, bl_em *em, const double *log_p, bl_sta
   blica_status status;
   const bl_series *series = em->series;
   const size_t S = (size_t)x->states;
-  const int64_t steps = bl_em_step_count(series, x->bin);
+  const int64_t steps = step_count(series, x->bin);
   double *step = NULL, *own = NULL, *weight = NULL, *flow = NULL;
   TRY(bl_alloc(ctx, bl_mul((size_t)steps, S), &step));
   if (!probability) TRY(bl_alloc(ctx, bl_mul((size_t)steps, S), &own));

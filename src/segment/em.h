@@ -64,6 +64,5 @@ blica_status bl_em_merge(blica_ctx *ctx, bl_em *em, const bl_states *from, bl_st
 
 /* log P of each step from those of patterns: steps rows of S. */
 void bl_em_steps(const bl_series *series, int64_t bin, int states, const double *log_p, double *step);
-int64_t bl_em_step_count(const bl_series *series, int64_t bin);
 
 #endif

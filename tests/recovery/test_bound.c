@@ -9,7 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "inference/bound.h"
+#include "bound.h"
 
 enum { SETS = 24 };
 

@@ -25,7 +25,7 @@ static sample draw(int64_t rows, int n, int u, double missing, uint64_t seed) {
   sample s = {rows, n, u, malloc((size_t)rows * (size_t)n), malloc((size_t)rows * sizeof(int32_t))};
   bl_rng rng = bl_rng_make(seed, 1);
   for (int64_t r = 0; r < rows; r++) {
-    s.segment[r] = r < 2 * u ? (int32_t)(r % u) : (int32_t)(bl_rng_bits(&rng) % (uint64_t)u);
+    s.segment[r] = r < 2 * u ? (int32_t)(r % u) : (int32_t)(bl_rng_uniform(&rng) * u);
     double common = bl_rng_uniform(&rng);
     for (int i = 0; i < n; i++) {
       s.x[r * n + i] = (int8_t)(bl_rng_uniform(&rng) < 0.5 * common + 0.4 * i / n);
@@ -38,6 +38,12 @@ static sample draw(int64_t rows, int n, int u, double missing, uint64_t seed) {
 static void drop(sample *s) {
   free(s->x);
   free(s->segment);
+}
+
+static uint64_t random_word(bl_rng *rng) {
+  uint64_t word = 0;
+  for (int b = 0; b < 64; b++) word = word << 1 | (bl_rng_uniform(rng) < 0.5);
+  return word;
 }
 
 static blica_data *pack(const sample *s, int64_t from, int64_t to) {
@@ -124,7 +130,7 @@ static void test_kernels(void **state) {
   const uint64_t *a[4], *b[4];
   bl_rng rng = bl_rng_make(9, 0);
   for (int k = 0; k < 8; k++)
-    for (int w = 0; w < WORDS; w++) bits[k][w] = k == 3 || k == 6 ? ~(uint64_t)0 : bl_rng_bits(&rng);
+    for (int w = 0; w < WORDS; w++) bits[k][w] = k == 3 || k == 6 ? ~(uint64_t)0 : random_word(&rng);
   for (int k = 0; k < 4; k++) {
     a[k] = bits[k];
     b[k] = bits[4 + k];
@@ -188,7 +194,7 @@ static void test_merge_of_splits(void **state) {
     blica_counts *part[5], *added = NULL;
     int64_t from = 0;
     for (int p = 0; p < 5; p++) {
-      int64_t to = p == 4 ? 800 : from + 1 + (int64_t)(bl_rng_bits(&rng) % 190);
+      int64_t to = p == 4 ? 800 : from + 1 + (int64_t)(bl_rng_uniform(&rng) * 190);
       blica_data *d = pack(&a, from, to);
       part[p] = count(d);
       assert_int_equal(blica_count_add(ctx, d, &added), BLICA_OK);

@@ -46,7 +46,7 @@ static blica_counts *draw(int64_t rows, int n, int u, double missing, uint64_t s
   for (int64_t r = 0; r < rows; r++) {
     segment[r] = (int32_t)(r % u);
     for (int i = 0; i < n; i++)
-      x[r * n + i] = bl_rng_uniform(&rng) < missing ? BLICA_MISSING : (int8_t)(bl_rng_bits(&rng) & 1);
+      x[r * n + i] = bl_rng_uniform(&rng) < missing ? BLICA_MISSING : (bl_rng_uniform(&rng) < 0.5);
   }
   blica_data *d;
   blica_counts *c;
@@ -124,8 +124,7 @@ static void test_merged_file(void **state) {
   static int8_t x[ROWS * N];
   static int32_t segment[ROWS];
   bl_rng rng = bl_rng_make(77, 0);
-  for (int k = 0; k < ROWS * N; k++)
-    x[k] = bl_rng_bits(&rng) % 20 == 0 ? BLICA_MISSING : (int8_t)(bl_rng_bits(&rng) & 1);
+  for (int k = 0; k < ROWS * N; k++) x[k] = bl_rng_uniform(&rng) < 0.05 ? BLICA_MISSING : (bl_rng_uniform(&rng) < 0.5);
   for (int r = 0; r < ROWS; r++) segment[r] = r % 4;
   blica_counts *part[2], *whole, *sum;
   blica_data *d;

@@ -22,10 +22,9 @@ static void check_random(int64_t rows, int n, int u, int run, double missing, bo
   int64_t *seen = calloc((size_t)u, sizeof *seen), absent = 0;
   bl_rng rng = bl_rng_make(seed, 0);
   for (int64_t r = 0; r < rows; r++) {
-    segment[r] =
-        r > 0 && bl_rng_bits(&rng) % (uint64_t)run ? segment[r - 1] : (int32_t)(bl_rng_bits(&rng) % (uint64_t)u);
+    segment[r] = r > 0 && bl_rng_uniform(&rng) * run >= 1 ? segment[r - 1] : (int32_t)(bl_rng_uniform(&rng) * u);
     for (int i = 0; i < n; i++) {
-      int8_t v = (int8_t)(bl_rng_bits(&rng) & 1);
+      int8_t v = (int8_t)(bl_rng_uniform(&rng) < 0.5);
       if (bl_rng_uniform(&rng) < missing) v = BLICA_MISSING;
       x[columns ? r + i * rows : r * n + i] = v;
       absent += v < 0;

@@ -134,8 +134,7 @@ static problem random_problem(int n, int k, int u, int rows, int draws, bool ana
   bl_rng rng = bl_rng_make(seed, 0);
   int8_t *x = malloc((size_t)rows * (size_t)n);
   int32_t *segment = malloc((size_t)rows * sizeof *segment);
-  for (int i = 0; i < rows * n; i++)
-    x[i] = bl_rng_uniform(&rng) < 0.05 ? BLICA_MISSING : (int8_t)(bl_rng_bits(&rng) & 1);
+  for (int i = 0; i < rows * n; i++) x[i] = bl_rng_uniform(&rng) < 0.05 ? BLICA_MISSING : (bl_rng_uniform(&rng) < 0.5);
   for (int r = 0; r < rows; r++) segment[r] = (int32_t)(bl_rng_uniform(&rng) * bl_rng_uniform(&rng) * u);
   for (int s = 0; s < u; s++) segment[s] = s;
   p.data = pack(rows, n, u, x, segment);

@@ -20,6 +20,7 @@
 #include "num/vec.h"
 #include "num/vmath.h"
 #include "num/vsine.h"
+#include "orthant.h"
 
 /* ---- one row of the table ---- */
 
@@ -213,22 +214,21 @@ static void normal(void **state) {
   static double x[MOST], phi[MOST], density[MOST], line_values[5];
   row rows[] = {{"density phi", "normal.c", "ulp", 4, 0, "", 0},
                 {"Phi", "normal.c", "ulp", 5, 0, "", 0},
-                {"log Phi", "normal.c", "ulp", 6, 0, "", 0},
-                {"phi/Phi", "normal.c", "ulp", 8, 0, "", 0}};
-  double (*const f[])(double) = {bl_phi_density, bl_phi_cdf, bl_phi_log_cdf, bl_phi_inverse_mills};
+                {"log Phi", "normal.c", "ulp", 6, 0, "", 0}};
+  double (*const f[])(double) = {bl_phi_density, bl_phi_cdf, bl_phi_log_cdf};
   FILE *file = reference("normal");
   char line[512];
   int count = 0;
   while (fgets(line, sizeof line, file)) {
     assert_int_equal(numbers(line, 0, 5, line_values), 5);
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 3; i++)
       if (fabs(line_values[1 + i]) > DBL_MIN)
         look(&rows[i], error_of(&rows[i], f[i](line_values[0]), line_values[1 + i]), "x = %.6g", line_values[0]);
     if (fabs(line_values[0]) > 37) continue; /* vector functions end there */
     x[count] = line_values[0], density[count] = line_values[1], phi[count++] = line_values[2];
   }
   fclose(file);
-  for (int i = 0; i < 4; i++) tell(&rows[i]);
+  for (int i = 0; i < 3; i++) tell(&rows[i]);
   vector_rows("density phi, abs(x) <= 37", "vmath.h", V_DENSITY, "ulp", 700, x, density, count);
   vector_rows("Phi, abs(x) <= 37", "vmath.h", V_PHI, "ulp", 700, x, phi, count);
   int near = 0;
@@ -325,7 +325,7 @@ static void orthants(void **state) {
     double log_p, error;
     assert_int_equal(numbers(line, 2, 1 + 3 + 9 + 3, v), 16);
     for (int i = 0; i < 3; i++) x[i] = (uint8_t)v[13 + i];
-    assert_int_equal(bl_mvn_orthant(ctx, 3, v + 1, v + 4, x, 1e-6, 1, &log_p, &error), BLICA_OK);
+    assert_true(one_orthant(ctx, 3, v + 1, v + 4, x, 1e-6, &log_p, &error));
     look(&lattice, fabs(log_p - v[0]), "log P = %.4g", v[0]);
     for (int level = 0; level < 3; level++)
       if (levels[level].level <= machine())

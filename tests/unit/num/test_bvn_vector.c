@@ -1,4 +1,5 @@
 /* Tables eight at a time against one at a time, at every SIMD level. */
+#include <float.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,6 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "num/bvn.h"
 #include "num/bvn_vector.h"
 #include "num/normal.h"
 #include "num/rng.h"
@@ -34,6 +36,19 @@ static void run(tables *t, blica_simd level) {
   bl_bvn_tables_run(level, &all, COUNT);
 }
 
+/* One table from its definition. */
+static double one_table(const double cell[4], double h, double k, double rho, double *slope) {
+  const double p11 = blica_bvn(h, k, rho), ph = bl_phi_cdf(h), pk = bl_phi_cdf(k);
+  const double p[4] = {p11, ph - p11, pk - p11, bl_phi_cdf(-h) - (pk - p11)}, sign[4] = {1, -1, -1, 1};
+  double value = 0, change = 0;
+  for (int i = 0; i < 4; i++) {
+    const double q = fmax(p[i], DBL_EPSILON);
+    if (cell[i] > 0) value -= cell[i] * log(q), change -= sign[i] * cell[i] / q;
+  }
+  *slope = change * bl_bvn_density(h, k, rho);
+  return value;
+}
+
 static void test_against_scalar(void **state) {
   (void)state;
   static tables t;
@@ -44,7 +59,7 @@ static void test_against_scalar(void **state) {
     run(&t, BLICA_SIMD_SCALAR);
     for (int i = 0; i < COUNT; i++) {
       const double cell[4] = {t.cell[0][i], t.cell[1][i], t.cell[2][i], t.cell[3][i]};
-      double slope, value = bl_bvn_table(cell, t.h[i], t.k, t.rho[i], &slope), least = 1;
+      double slope, value = one_table(cell, t.h[i], t.k, t.rho[i], &slope), least = 1;
       double p11 = blica_bvn(t.h[i], t.k, t.rho[i]);
       const double p[] = {p11, t.below[i] - p11, bl_phi_cdf(t.k) - p11, t.above[i] - bl_phi_cdf(t.k) + p11};
       for (int c = 0; c < 4; c++)

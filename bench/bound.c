@@ -12,7 +12,7 @@
  * Expectations: over all 2^n patterns, by exact probabilities and scores, up to n = MOST_EXACT; beyond, over ROWS
  * simulated rows a segment with the scores of expectation propagation, which are off by a few per cent at most.
  * Checked: against the error of fits to many rows in tests/recovery/test_bound.c. */
-#include "inference/bound.h"
+#include "bound.h"
 
 #include <math.h>
 #include <string.h>
