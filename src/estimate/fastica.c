@@ -7,23 +7,19 @@
  * sources (Himberg and Hyvarinen 2001): entries of A above that share of their column's largest are kept, all equal,
  * and the others are 0. */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
-#include "base/share.h"
-#include "estimate/estimate.h"
 #include "estimate/fastica_core.h"
+#include "estimate/multistart.h"
 #include "num/rng.h"
 
 static const double LEAST_VARIANCE = 1e-6; /* of a component that is constant in a segment; 1 over all rows */
 
+/* What the starts share. */
 typedef struct {
-  blica_ctx *ctx;
-  const bl_problem *problem;
-  int index; /* of the start */
-  double best;
-  bool out_of_time, interrupted;
-} run;
+  bl_fastica *fastica;
+  double best; /* objective of the starts so far */
+} shared;
 
 static bl_contrast contrast_of(const char *name) {
   return strcmp(name, "exp") == 0    ? BL_CONTRAST_EXP
@@ -31,46 +27,37 @@ static bl_contrast contrast_of(const char *name) {
                                      : BL_CONTRAST_LOGCOSH;
 }
 
+/* The objective is computed at the end of a start only: until then the best one so far is shown. */
 static int after_iteration(int64_t iteration, double change, void *user) {
-  run *r = user;
+  bl_start *s = user;
   (void)change;
-  blica_progress progress = {"fit", -1, r->best, r->index, iteration};
-  int stop = bl_poll_agreed(r->ctx, &progress, r->problem->deadline);
-  if (stop & 1) r->interrupted = true;
-  if (stop & 2) r->out_of_time = true;
-  return r->interrupted || r->out_of_time ? BL_CUT_SHORT : BL_GO_ON;
+  s->watch.progress = (blica_progress){"fit", -1, ((const shared *)s->all->user)->best, s->index, iteration};
+  bl_start_poll(s);
+  return bl_start_stopped(s) ? BL_CUT_SHORT : BL_GO_ON;
 }
 
-static blica_status run_start(run *r, bl_fastica *fastica, double *w, blica_start *record) {
-  const blica_fit_options *o = r->problem->options;
-  size_t k = (size_t)o->sources;
-  bl_start_end end = {record, w, k * k};
-  bl_stage start = bl_stage_below(&r->problem->stage, "start %d", r->index),
-           stage = bl_stage_below(&start, "iterations");
-  bl_rng rng = bl_rng_make(o->seed, (uint64_t)r->index);
+static blica_status run_start(bl_start *s) {
+  const blica_fit_options *o = s->all->problem->options;
+  shared *all = s->all->user;
+  bl_stage stage = bl_stage_below(&s->stage, "iterations");
+  bl_rng rng = bl_rng_make(o->seed, (uint64_t)s->index);
   bl_fastica_options options = {.contrast = contrast_of(o->contrast),
                                 .deflation = strcmp(o->approach, "deflation") == 0,
                                 .max_iterations = o->max_iterations,
                                 .tolerance = o->tolerance,
                                 .hook = after_iteration,
-                                .user = r,
+                                .user = s,
                                 .stage = &stage};
   bl_fastica_result result;
-  double begun = bl_seconds();
-  if (bl_stage_find(&start) == BL_STAGE_OVER) return bl_stage_load(r->ctx, &start, bl_pass_start, &end);
-  for (size_t i = 0; i < k * k; i++) w[i] = bl_rng_normal(&rng);
-  blica_status status = bl_fastica_run(r->ctx, fastica, &options, w, &result);
+  for (size_t i = 0; i < s->all->size; i++) s->theta[i] = bl_rng_normal(&rng);
+  blica_status status = bl_fastica_run(s->ctx, all->fastica, &options, s->theta, &result);
   if (status != BLICA_OK) return status;
-  snprintf(record->kind, sizeof record->kind, "random");
-  record->objective = bl_fastica_negentropy(r->ctx, fastica, options.contrast, w);
-  record->gradient = result.change;
-  record->iterations = record->evaluations = result.iterations;
-  record->seconds = record->seconds_near = bl_seconds() - begun;
-  record->stop = result.converged ? BLICA_STOP_CONVERGED
-                 : r->interrupted ? BLICA_STOP_INTERRUPTED
-                 : r->out_of_time ? BLICA_STOP_TIME
-                                  : BLICA_STOP_ITERATIONS;
-  bl_stage_over(r->ctx, &start, bl_pass_start, &end);
+  bl_start_set_kind(s, "random");
+  s->iterations = s->record.evaluations = result.iterations;
+  s->record.objective = bl_fastica_negentropy(s->ctx, all->fastica, options.contrast, s->theta);
+  s->record.gradient = result.change;
+  s->record.stop = bl_start_stop(s, result.converged);
+  all->best = fmax(all->best, s->record.objective);
   return BLICA_OK;
 }
 
@@ -131,48 +118,26 @@ done:
   return status;
 }
 
-static blica_status run_starts(run *r, bl_fastica *fastica, double *w, double *best, blica_fit_report *fit) {
-  blica_status status = BLICA_OK;
-  const blica_fit_options *o = r->problem->options;
-  int done = 0;
-  for (; done < o->starts && !r->interrupted && !r->out_of_time; done++) {
-    r->index = done;
-    TRY(run_start(r, fastica, w, &fit->starts[done]));
-    if (done > 0 && !(fit->starts[done].objective > r->best)) continue;
-    r->best = fit->starts[done].objective;
-    fit->best_start = done;
-    memcpy(best, w, (size_t)o->sources * (size_t)o->sources * sizeof *best);
-  }
-  fit->n_starts = done;
-  const blica_start *start = &fit->starts[fit->best_start];
-  fit->objective = start->objective;
-  fit->iterations = start->iterations;
-  fit->evaluations = start->evaluations;
-  fit->stop = start->stop;
-done:
-  return status;
-}
-
 blica_status bl_estimate_fastica(blica_ctx *ctx, const bl_problem *problem, blica_model *model, bool *means_done) {
   blica_status status;
-  bl_fastica *fastica = NULL;
-  double *w = NULL, *best = NULL;
-  size_t kk = bl_mul((size_t)model->k, (size_t)model->k);
-  run r = {.ctx = ctx, .problem = problem, .best = NAN};
+  shared own = {.best = NAN};
+  bl_multistart all = {.problem = problem,
+                       .run = run_start,
+                       .user = &own,
+                       .count = problem->options->starts,
+                       .size = bl_mul((size_t)model->k, (size_t)model->k),
+                       .factor = 1,
+                       .keep = true};
   if (problem->data->missing)
     bl_warn(ctx, "fastica: %lld missing values are put at the mean of their variable",
             (long long)problem->data->missing);
-  TRY(bl_fastica_create(ctx, problem->data, problem->counts, model->k, &fastica));
-  TRY(bl_alloc(ctx, kk, &w));
-  TRY(bl_alloc(ctx, kk, &best));
-  TRY(bl_report_starts(ctx, &model->fit, problem->options->starts));
-  TRY(run_starts(&r, fastica, w, best, &model->fit));
-  TRY(fill_model(ctx, problem, fastica, best, model));
-  TRY(bl_report_note(ctx, &model->fit, "distinct_rows", (double)bl_fastica_patterns(fastica)));
+  TRY(bl_fastica_create(ctx, problem->data, problem->counts, model->k, &own.fastica));
+  TRY(bl_multistart_run(ctx, &all, &model->fit));
+  TRY(fill_model(ctx, problem, own.fastica, all.best->theta, model));
+  TRY(bl_report_note(ctx, &model->fit, "distinct_rows", (double)bl_fastica_patterns(own.fastica)));
   *means_done = false;
 done:
-  bl_fastica_free(fastica);
-  bl_free(w);
-  bl_free(best);
+  bl_multistart_free(&all);
+  bl_fastica_free(own.fastica);
   return status;
 }

@@ -8,15 +8,15 @@
  * or grid goes first. Started from the best of the solutions of matched, pairwise and blica.
  * What is recorded of the end is computed once more by finer integrals, those of blica_loglik.
  * Beyond twelve variables the gradient is sampled instead (mle_sampled.c).
- * With prior=auto the scales are learned by empirical Bayes between the coarse rounds.
+ * With prior=auto the scales are learned by empirical Bayes between the coarse rounds (mle_scales.c).
  * Checked: gradient against central differences, recovery, and stationarity in tests/recovery/test_mle.c. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/share.h"
-#include "estimate/estimate.h"
 #include "estimate/mle.h"
+#include "estimate/multistart.h"
 #include "num/lbfgs.h"
 #include "num/mvn.h"
 #include "num/plackett.h"
@@ -44,101 +44,89 @@ enum {
 #define RECORDED_ERROR 1e-6 /* of the recorded log-likelihood, relative, where it can be had */
 #define FIRST_SD_MIXING 3.0 /* where learning the scales begins */
 #define FIRST_SD_VARIANCE 1.0
-/* The information matrix understates the spread of log v, whose likelihood is skewed: the learned scale is widened by
- * this, chosen on data of other seeds than those of docs/methods.md. */
-#define WIDER 1.3
-#define SETTLED 0.03 /* relative change of a scale */
-#define FLAT 0.02    /* log-likelihood that a round must gain where a row of A stands for infinity */
+#define FLAT 0.02 /* log-likelihood that a round must gain where a row of A stands for infinity */
 
 typedef struct {
-  blica_ctx *ctx;
-  const bl_problem *problem;
-  bl_mle m;
-  blica_start record;
-  int rounds;     /* of all minimisations */
-  int64_t before; /* iterations of earlier rounds */
-  double begun;
+  bl_start *start;
+  const blica_fit_options *options;
+  bl_mle *m;
+  blica_model *model;
+  int rounds;            /* of all minimisations */
   double known;          /* log-likelihood at theta, when it has just been computed; NaN: not */
   double loglik_error;   /* of the log-likelihood recorded; NaN: not known */
   double gradient_error; /* of the gradient recorded, by the integrals; NaN: not known */
   double shift;          /* of the maximum by the integrals' error, in standard errors; NaN: not known */
   bool learn;            /* the scales of the prior */
-  bool interrupted, out_of_time, unbounded;
-  bl_watch watch;
+  bool unbounded;
   bool confirmed; /* the gradient recorded is that of confirm() */
 } run;
 
+static run *run_of(void *start) {
+  return ((bl_start *)start)->own;
+}
+
 static double objective(const double *theta, double *gradient, void *user) {
-  return bl_mle_eval(&((run *)user)->m, theta, gradient);
-}
-
-static void look(run *r) {
-  int stop = bl_poll_agreed(r->ctx, &r->watch.progress, r->problem->deadline);
-  if (stop & 1) r->interrupted = true;
-  if (stop & 2) r->out_of_time = true;
-}
-
-/* Whether work since the last look was left unfinished. */
-static bool cut(void *user) {
-  run *r = user;
-  if (!r->watch.armed || !r->watch.over) return false;
-  look(r);
-  return true;
+  return bl_mle_eval(run_of(user)->m, theta, gradient);
 }
 
 static void precondition(double *d, void *user) {
-  bl_information_solve(((run *)user)->m.information, d);
+  bl_information_solve(run_of(user)->m->information, d);
 }
 
 static int after_iteration(int64_t iteration, double value, double gradient_max, void *user) {
-  run *r = user;
-  int64_t done = r->before + iteration;
-  (void)gradient_max;
-  r->known = r->m.loglik;
-  r->watch.progress = (blica_progress){"fit", -1, -value, 0, done};
-  look(r);
-  if (r->interrupted || r->out_of_time) return BL_CUT_SHORT;
-  return done >= r->problem->options->max_iterations ? BL_ENOUGH : BL_GO_ON;
+  run *r = run_of(user);
+  r->known = r->m->loglik;
+  if (bl_start_hook(iteration, value, gradient_max, user) != BL_GO_ON) return BL_CUT_SHORT;
+  return r->start->iterations + iteration >= r->options->max_iterations ? BL_ENOUGH : BL_GO_ON;
 }
 
 /* Without a prior the likelihood may have its supremum at infinity: as a row of A grows, its variable becomes the sign
  * of a combination of sources, and the probabilities tend to limits. `gain` is what the last round brought. */
 static bool runs_away(const run *r, const double *theta, double gain) {
-  return r->m.precision_mixing == 0 && gain < FLAT * r->m.weight && bl_mle_steepest(&r->m, theta) > BL_INFINITE_ROW;
+  return r->m->precision_mixing == 0 && gain < FLAT * r->m->weight && bl_mle_steepest(r->m, theta) > BL_INFINITE_ROW;
+}
+
+/* One L-BFGS round. Its value is NaN when it was stopped before its first evaluation was over. */
+static blica_status lbfgs_round(run *r, double *theta, double tolerance, int64_t iterations, bl_lbfgs_result *result) {
+  blica_status status = BLICA_OK;
+  bl_start *s = r->start;
+  bl_mle *m = r->m;
+  bl_stage stage = bl_stage_below(&s->stage, "round %d", r->rounds++);
+  const bl_lbfgs_options options = {.history = HISTORY,
+                                    .max_iterations = m->information ? iterations : r->options->max_iterations,
+                                    .gradient_tolerance = tolerance,
+                                    .hook = after_iteration,
+                                    .cut = bl_start_unfinished,
+                                    .precondition = m->information ? precondition : NULL,
+                                    .stage = &stage};
+  *result = (bl_lbfgs_result){.value = NAN};
+  if (bl_stage_find(&stage) != BL_STAGE_NONE) r->known = m->loglik = NAN;
+  if (m->information && bl_stage_find(&stage) != BL_STAGE_OVER)
+    status = bl_information_make(s->ctx, m->information, m, theta);
+  if (status == BLICA_ERR_INTERRUPTED && bl_start_unfinished(s)) {
+    bl_stage_cut(&stage);
+    return BLICA_OK;
+  }
+  TRY(status);
+  TRY(bl_lbfgs(s->ctx, m->size, theta, objective, s, &options, result));
+  s->iterations += result->iterations;
+  s->record.evaluations += result->evaluations;
+  if (isnan(result->value)) goto done;
+  s->record.objective = -result->value;
+  s->record.gradient = result->gradient_max / fmax(1.0, fabs(result->value));
+done:
+  return status;
 }
 
 /* L-BFGS rounds at one accuracy until the tolerance, a limit, or no more progress. */
 static blica_status minimise(run *r, double *theta, double tolerance) {
   blica_status status = BLICA_OK;
   double last = INFINITY;
-  int most = r->m.precision_mixing > 0 ? 5 : 2; /* without a prior, look more often whether it runs away */
+  int most = r->m->precision_mixing > 0 ? 5 : 2; /* without a prior, test more often whether it runs away */
   for (int round = 0;; round++) {
-    bl_lbfgs_options options = {.history = HISTORY,
-                                .max_iterations = RENEW << (round < most ? round : most),
-                                .gradient_tolerance = tolerance,
-                                .hook = after_iteration,
-                                .cut = cut,
-                                .precondition = r->m.information ? precondition : NULL};
     bl_lbfgs_result result;
-    bl_stage stage = bl_stage_below(&r->problem->stage, "round %d", r->rounds++);
-    options.stage = &stage;
-    if (bl_stage_find(&stage) != BL_STAGE_NONE) r->known = r->m.loglik = NAN;
-    if (!r->m.information)
-      options.max_iterations = r->problem->options->max_iterations;
-    else if (bl_stage_find(&stage) != BL_STAGE_OVER)
-      status = bl_information_make(r->ctx, r->m.information, &r->m, theta);
-    if (status == BLICA_ERR_INTERRUPTED && cut(r)) {
-      bl_stage_cut(&stage);
-      status = BLICA_OK;
-      break;
-    }
-    TRY(status);
-    TRY(bl_lbfgs(r->ctx, r->m.size, theta, objective, r, &options, &result));
-    r->before += result.iterations;
-    r->record.evaluations += result.evaluations;
-    if (isnan(result.value)) break; /* cut in its first evaluation */
-    r->record.objective = -result.value;
-    r->record.gradient = result.gradient_max / fmax(1.0, fabs(result.value));
+    TRY(lbfgs_round(r, theta, tolerance, RENEW << (round < most ? round : most), &result));
+    if (isnan(result.value)) break;
     if (runs_away(r, theta, result.end == BL_LBFGS_GRADIENT ? 0.0 : last - result.value)) r->unbounded = true;
     if (r->unbounded || result.end == BL_LBFGS_GRADIENT || result.end == BL_LBFGS_HOOK) break;
     bool stalled = result.end == BL_LBFGS_LINE_SEARCH && result.iterations == 0;
@@ -154,39 +142,51 @@ static const bl_mle_origin origins[] = {{"matched", "auto", bl_estimate_matched}
                                         {"blica", "none", bl_estimate_blica}};
 enum { ORIGINS = sizeof origins / sizeof *origins };
 
+/* f and its gradient at the solution of a method, A being shrunk until they can be computed. */
+static blica_status origin_point(run *r, const bl_mle_origin *from, double *theta, double *gradient, double *value) {
+  blica_status status;
+  bl_mle *m = r->m;
+  TRY(bl_mle_solution(r->start->ctx, r->start->all->problem, m, from, r->learn, r->model, theta));
+  *value = NAN;
+  for (int halving = 0; halving < MAX_HALVINGS && !isfinite(*value) && !bl_start_unfinished(r->start); halving++) {
+    for (int j = 0; halving > 0 && j < m->n * m->k; j++) theta[j] /= 2;
+    TRY(bl_mle_order(m, theta));
+    *value = bl_mle_eval(m, theta, gradient);
+  }
+done:
+  return status;
+}
+
+/* Whether the user or the clock said stop, to all ranks. */
+static bool is_over(const bl_start *s) {
+  return bl_any(s->ctx, bl_interrupted(s->ctx) || bl_seconds() > s->all->problem->deadline);
+}
+
 /* The best of these solutions by penalised full likelihood. */
-static blica_status best_start(run *r, blica_model *model, double *theta) {
+static blica_status best_start(run *r, double *theta) {
   blica_status status = BLICA_OK;
-  double *trial = NULL, *gradient = NULL, best = INFINITY;
-  TRY(bl_alloc(r->ctx, r->m.size, &trial));
-  TRY(bl_alloc(r->ctx, r->m.size, &gradient));
-  for (int i = 0;
-       i < ORIGINS && !(i > 0 && bl_any(r->ctx, bl_interrupted(r->ctx) || bl_seconds() > r->problem->deadline)); i++) {
-    char note[sizeof model->fit.notes->name];
-    bl_watch_set(r->ctx, NULL); /* they have their own */
-    status = bl_mle_solution(r->ctx, r->problem, &r->m, &origins[i], r->learn, model, trial);
+  bl_start *s = r->start;
+  double *trial = NULL, *gradient = NULL, best = INFINITY, value;
+  TRY(bl_alloc(s->ctx, r->m->size, &trial));
+  TRY(bl_alloc(s->ctx, r->m->size, &gradient));
+  for (int i = 0; i < ORIGINS && !(i > 0 && is_over(s)); i++) {
+    char note[sizeof r->model->fit.notes->name];
+    status = origin_point(r, &origins[i], trial, gradient, &value);
     if (status == BLICA_ERR_INTERRUPTED && i > 0) { /* one start is enough for a best so far */
       status = BLICA_OK;
       break;
     }
     TRY(status);
-    double value = NAN;
-    bl_watch_set(r->ctx, &r->watch);
-    for (int halving = 0; halving < MAX_HALVINGS && !isfinite(value) && !cut(r); halving++) {
-      for (int j = 0; halving > 0 && j < r->m.n * r->m.k; j++) trial[j] /= 2; /* A outside the domain */
-      TRY(bl_mle_order(&r->m, trial));
-      value = bl_mle_eval(&r->m, trial, gradient);
-    }
-    if (cut(r)) break;
-    r->watch.armed = true; /* there is a point to return */
+    if (bl_start_unfinished(s)) break;
+    s->watch.armed = true; /* there is a point to return */
     snprintf(note, sizeof note, "start_%s", origins[i].name);
-    if (isfinite(value)) TRY(bl_report_note(r->ctx, &model->fit, note, -value));
+    if (isfinite(value)) TRY(bl_report_note(s->ctx, &r->model->fit, note, -value));
     if (i > 0 && !(value < best)) continue;
     best = value;
-    r->known = r->m.loglik;
-    r->record.gradient = bl_mle_slope(&r->m, trial, gradient, value);
-    memcpy(theta, trial, sizeof(double) * r->m.size);
-    strcpy(r->record.kind, origins[i].name);
+    r->known = r->m->loglik;
+    s->record.gradient = bl_mle_slope(r->m, trial, gradient, value);
+    memcpy(theta, trial, sizeof(double) * r->m->size);
+    bl_start_set_kind(s, origins[i].name);
   }
 done:
   bl_free(trial);
@@ -194,85 +194,21 @@ done:
   return status;
 }
 
-/* One group's part of the empirical Bayes update (MacKay 1992): sum theta^2 / gamma, where gamma, the number of
- * parameters that the data determine, is their number less precision times the trace of the posterior covariance. */
-static double learned_sd(const run *r, const double *theta, const double *variance, bool mixing, double precision) {
-  double squares = 0.0, gamma = 0.0;
-  size_t nk = (size_t)r->m.n * (size_t)r->m.k, border = nk + r->m.cuts, k = (size_t)r->m.k;
-  for (size_t i = 0; i < r->m.size; i++) {
-    bool own = mixing ? i < nk : i >= border && (i - border) % (2 * k) < k;
-    if (!own) continue;
-    squares += theta[i] * theta[i];
-    gamma += 1.0 - precision * variance[i];
-  }
-  return sqrt(squares / fmax(gamma, 1.0));
-}
-
-/* New scales from the information matrix at theta; *settled when they hardly change any more. */
-static blica_status compute_scales(run *r, const double *theta, bool *settled) {
-  blica_status status = BLICA_OK;
-  double *unit = NULL, *variance = NULL;
-  bl_mle *m = &r->m;
-  TRY(bl_alloc(r->ctx, m->size, &unit));
-  TRY(bl_alloc(r->ctx, m->size, &variance));
-  TRY(bl_information_make(r->ctx, m->information, m, theta));
-  for (size_t i = 0; i < m->size; i++) {
-    memset(unit, 0, sizeof(double) * m->size);
-    unit[i] = 1.0;
-    bl_information_solve(m->information, unit);
-    variance[i] = unit[i];
-  }
-  double mixing = learned_sd(r, theta, variance, true, m->precision_mixing);
-  double log_variance = learned_sd(r, theta, variance, false, m->precision_variance);
-  mixing = fmin(fmax(mixing, 0.2), 50.0);
-  log_variance = fmin(fmax(WIDER * log_variance, 0.1), 5.0);
-  *settled = fabs(log(mixing * sqrt(m->precision_mixing))) < SETTLED &&
-             fabs(log(log_variance * sqrt(m->precision_variance))) < SETTLED;
-  bl_mle_set_prior(m, mixing, log_variance);
-done:
-  bl_free(unit);
-  bl_free(variance);
-  return status;
-}
-
-typedef struct {
-  bl_mle *m;
-  bool *settled;
-} scales;
-
-static void pass_scales(bl_state *state, void *user) {
-  scales *s = user;
-  BL_PASS(state, s->m->precision_mixing);
-  BL_PASS(state, s->m->precision_variance);
-  BL_PASS(state, s->m->precision_mean);
-  bl_pass_flag(state, s->settled);
-}
-
-/* The same, unless a checkpoint has the scales of this round. */
-static blica_status learn_scales(run *r, int round, const double *theta, bool *settled) {
-  scales own = {&r->m, settled};
-  bl_stage stage = bl_stage_below(&r->problem->stage, "scales %d", round);
-  if (bl_stage_find(&stage) == BL_STAGE_OVER) return bl_stage_load(r->ctx, &stage, pass_scales, &own);
-  blica_status status = compute_scales(r, theta, settled);
-  if (status == BLICA_OK) bl_stage_over(r->ctx, &stage, pass_scales, &own);
-  return status;
-}
-
 /* m->loglik as accurate as blica_loglik makes it; not where the working value is all there is: by expectation
  * propagation, or beyond what the fine integrals can do. */
 static blica_status refine_loglik(run *r, const double *theta) {
   blica_status status = BLICA_OK;
-  bl_mle *m = &r->m;
+  bl_mle *m = r->m;
   bl_params params = bl_mle_params(m, theta);
   blica_loglik_options options = blica_loglik_options_default();
   blica_loglik_result fine = {.u = m->u};
   options.error = RECORDED_ERROR * fmax(1.0, fabs(m->loglik));
-  options.seed = r->problem->options->seed;
+  options.seed = r->options->seed;
   /* the engine that did the fit, whose cost is known to be bearable there: a grid's nodes grow with the loadings */
   strcpy(options.engine, m->engine == BL_ENGINE_LATTICE ? "auto" : bl_engine_name(m->engine));
-  TRY(bl_alloc(r->ctx, (size_t)m->u, &fine.loglik));
-  TRY(bl_alloc(r->ctx, (size_t)m->u, &fine.error));
-  status = bl_loglik_run(r->ctx, m->patterns, m->segment, &params, &options, RECORDED_POINTS, &fine);
+  TRY(bl_alloc(r->start->ctx, (size_t)m->u, &fine.loglik));
+  TRY(bl_alloc(r->start->ctx, (size_t)m->u, &fine.error));
+  status = bl_loglik_run(r->start->ctx, m->patterns, m->segment, &params, &options, RECORDED_POINTS, &fine);
   if (status == BLICA_OK && isfinite(fine.total) && isfinite(fine.total_error)) {
     m->loglik = fine.total;
     r->loglik_error = fine.total_error;
@@ -291,23 +227,23 @@ done:
 static blica_status final_objective(run *r, const double *theta) {
   blica_status status = BLICA_OK;
   double *gradient = NULL;
-  bl_mle *m = &r->m;
+  bl_mle *m = r->m;
   r->loglik_error = NAN;
-  TRY(bl_alloc(r->ctx, m->size, &gradient));
-  if ((r->interrupted || r->out_of_time) && !isnan(r->known)) {
+  TRY(bl_alloc(r->start->ctx, m->size, &gradient));
+  if (bl_start_stopped(r->start) && !isnan(r->known)) {
     m->loglik = r->known;
   } else {
-    r->watch.armed = false; /* what is returned is whole */
+    r->start->watch.armed = false; /* what is returned is whole */
     double value = bl_mle_eval(m, theta, gradient);
-    if (!r->confirmed) r->record.gradient = bl_mle_slope(m, theta, gradient, value);
-    r->watch.armed = true;
+    if (!r->confirmed) r->start->record.gradient = bl_mle_slope(m, theta, gradient, value);
+    r->start->watch.armed = true;
   }
   bl_information_free(m->information); /* room for the finer integrals */
   bl_likelihood_free(m->likelihood);
   m->information = NULL;
   m->likelihood = NULL;
-  if (m->engine != BL_ENGINE_EP && !r->interrupted && !r->out_of_time) TRY(refine_loglik(r, theta));
-  r->record.objective = m->weight * m->loglik - bl_mle_penalty(m, theta);
+  if (m->engine != BL_ENGINE_EP && !bl_start_stopped(r->start)) TRY(refine_loglik(r, theta));
+  r->start->record.objective = m->weight * m->loglik - bl_mle_penalty(m, theta);
 done:
   bl_free(gradient);
   return status;
@@ -318,25 +254,25 @@ done:
  * minimum sought again: a fine gradient for each round, and the rounds gain what the two rules agree in. */
 static blica_status confirm(run *r, double *theta) {
   blica_status status = BLICA_OK;
-  bl_mle *m = &r->m;
+  bl_mle *m = r->m;
   bl_mle_fine fine = {.error = NAN, .shift = NAN};
-  double *tilt = NULL, *pivot, tolerance = r->problem->options->tolerance;
-  TRY(bl_mle_fine_make(r->ctx, m, &fine));
-  TRY(bl_alloc(r->ctx, 2 * m->size, &tilt));
+  double *tilt = NULL, *pivot, tolerance = r->options->tolerance;
+  TRY(bl_mle_fine_make(r->start->ctx, m, &fine));
+  TRY(bl_alloc(r->start->ctx, 2 * m->size, &tilt));
   pivot = tilt + m->size;
-  for (int round = 0; !r->interrupted && !r->out_of_time && !r->unbounded; round++) {
+  for (int round = 0; !bl_start_stopped(r->start) && !r->unbounded; round++) {
     if (m->precision_mixing == 0) bl_mle_standard(m, theta);
     m->tilt = NULL;
     double value = bl_mle_eval(m, theta, tilt);
-    r->record.evaluations += 2;
-    r->record.gradient = bl_mle_slope(m, theta, tilt, value);
+    r->start->record.evaluations += 2;
+    r->start->record.gradient = bl_mle_slope(m, theta, tilt, value);
     bool finer = bl_mle_fine_gradient(m, theta, tolerance, &fine);
-    if (cut(r)) break;
-    if (finer) r->record.gradient = bl_mle_slope(m, theta, fine.gradient, fine.value);
+    if (bl_start_unfinished(r->start)) break;
+    if (finer) r->start->record.gradient = bl_mle_slope(m, theta, fine.gradient, fine.value);
     r->gradient_error = fine.error;
     r->shift = fine.shift;
     r->confirmed = true;
-    if (r->record.gradient <= tolerance || round == CONFIRM_ROUNDS) break;
+    if (r->start->record.gradient <= tolerance || round == CONFIRM_ROUNDS) break;
     r->confirmed = false;
     for (size_t i = 0; i < m->size; i++) tilt[i] = finer ? fine.gradient[i] - tilt[i] : 0.0;
     memcpy(pivot, theta, sizeof(double) * m->size);
@@ -353,42 +289,18 @@ done:
 /* Whether the integrals are too rough for a claim about the maximum. By lattices their error is measured in standard
  * errors of the parameters; by expectation propagation it is not known. */
 static bool is_rough(const run *r) {
-  if (r->gradient_error <= r->problem->options->tolerance) return false;
-  if (r->m.engine == BL_ENGINE_EP || r->m.engine == BL_ENGINE_LATTICE) return !(r->shift <= BL_MLE_SHIFT);
-  return r->gradient_error > r->problem->options->tolerance;
+  if (r->gradient_error <= r->options->tolerance) return false;
+  if (r->m->engine == BL_ENGINE_EP || r->m->engine == BL_ENGINE_LATTICE) return !(r->shift <= BL_MLE_SHIFT);
+  return r->gradient_error > r->options->tolerance;
 }
 
-static blica_status report(run *r, const double *theta, blica_model *model) {
+static blica_status report(blica_ctx *ctx, const run *r, blica_fit_report *fit) {
   blica_status status = BLICA_OK;
-  const bl_mle *m = &r->m;
-  blica_fit_report *fit = &model->fit;
-  bl_mle_store(m, theta, model);
-  bool converged = r->confirmed && r->record.gradient <= r->problem->options->tolerance;
-  r->record.iterations = r->before;
-  r->record.seconds = r->record.seconds_near = bl_seconds() - r->begun;
-  r->record.stop = r->unbounded     ? BLICA_STOP_UNBOUNDED
-                   : converged      ? is_rough(r) ? BLICA_STOP_INTEGRATION : BLICA_STOP_CONVERGED
-                   : r->interrupted ? BLICA_STOP_INTERRUPTED
-                   : r->out_of_time ? BLICA_STOP_TIME
-                   : r->before >= r->problem->options->max_iterations ? BLICA_STOP_ITERATIONS
-                                                                      : BLICA_STOP_STALLED;
-  TRY(bl_report_starts(r->ctx, fit, 1));
-  fit->starts[0] = r->record;
-  fit->objective = r->record.objective;
-  fit->iterations = r->record.iterations;
-  fit->evaluations = r->record.evaluations;
-  fit->stop = r->record.stop;
-  TRY(bl_report_note(r->ctx, fit, "loglik", m->loglik));
-  if (!isnan(r->loglik_error)) TRY(bl_report_note(r->ctx, fit, "loglik_error", r->loglik_error));
-  if (!isnan(r->gradient_error)) TRY(bl_report_note(r->ctx, fit, "gradient_error", r->gradient_error));
-  if (!isnan(r->shift)) TRY(bl_report_note(r->ctx, fit, "integration_shift", r->shift));
-  if (m->engine == BL_ENGINE_LATTICE) TRY(bl_report_note(r->ctx, fit, "lattice_points", m->accuracy.points));
-  if (m->engine == BL_ENGINE_PLACKETT) TRY(bl_report_note(r->ctx, fit, "quadrature_nodes", m->accuracy.nodes));
-  if (m->precision_mixing > 0) {
-    TRY(bl_report_note(r->ctx, fit, "prior_mixing", 1.0 / sqrt(m->precision_mixing)));
-    TRY(bl_report_note(r->ctx, fit, "prior_variance", 1.0 / sqrt(m->precision_variance)));
-    TRY(bl_report_note(r->ctx, fit, "prior_mean", 1.0 / sqrt(m->precision_mean)));
-  }
+  const bl_mle *m = r->m;
+  TRY(bl_mle_report(ctx, m, r->loglik_error, r->shift, fit));
+  if (!isnan(r->gradient_error)) TRY(bl_report_note(ctx, fit, "gradient_error", r->gradient_error));
+  if (m->engine == BL_ENGINE_LATTICE) TRY(bl_report_note(ctx, fit, "lattice_points", m->accuracy.points));
+  if (m->engine == BL_ENGINE_PLACKETT) TRY(bl_report_note(ctx, fit, "quadrature_nodes", m->accuracy.nodes));
 done:
   return status;
 }
@@ -396,84 +308,102 @@ done:
 /* The reduction's gradient is that of the integrals, not of the rule: near singular covariances too few nodes make it
  * disagree with the values, and line searches fail. */
 static bool may_refine(const run *r) {
-  const bl_mle *m = &r->m;
+  const bl_mle *m = r->m;
   const int nodes = m->accuracy.nodes + MORE_NODES;
   return m->engine == BL_ENGINE_PLACKETT && nodes <= MOST_NODES &&
-         4 * m->u * bl_plackett_cost(m->n, nodes) <= LARGEST_WORK && !r->unbounded && !r->interrupted &&
-         !r->out_of_time && r->before < r->problem->options->max_iterations;
+         4 * m->u * bl_plackett_cost(m->n, nodes) <= LARGEST_WORK && !r->unbounded && !bl_start_stopped(r->start) &&
+         r->start->iterations < r->options->max_iterations;
 }
 
 /* Until the gradient is small in the optimiser's scale or in the standard one; confirm() sees to the latter. */
 static blica_status minimise_finely(run *r, double *theta) {
-  const double tolerance = r->problem->options->tolerance;
+  const double tolerance = r->options->tolerance;
   blica_status status;
   double *gradient = NULL;
-  TRY(bl_alloc(r->ctx, r->m.size, &gradient));
+  TRY(bl_alloc(r->start->ctx, r->m->size, &gradient));
   for (;;) {
     TRY(minimise(r, theta, tolerance));
-    if (r->record.gradient <= tolerance || r->interrupted || r->out_of_time) break;
-    double value = bl_mle_eval(&r->m, theta, gradient);
-    r->record.evaluations++;
-    if (cut(r)) break;
-    r->record.gradient = bl_mle_slope(&r->m, theta, gradient, value);
-    if (r->record.gradient <= tolerance || !may_refine(r)) break;
-    r->m.accuracy.nodes += MORE_NODES;
+    if (r->start->record.gradient <= tolerance || bl_start_stopped(r->start)) break;
+    double value = bl_mle_eval(r->m, theta, gradient);
+    r->start->record.evaluations++;
+    if (bl_start_unfinished(r->start)) break;
+    r->start->record.gradient = bl_mle_slope(r->m, theta, gradient, value);
+    if (r->start->record.gradient <= tolerance || !may_refine(r)) break;
+    r->m->accuracy.nodes += MORE_NODES;
   }
 done:
   bl_free(gradient);
   return status;
 }
 
+static blica_status minimise_coarsely(run *r, double *theta) {
+  const double tolerance = fmax(COARSE_TOLERANCE, r->options->tolerance);
+  bl_start *s = r->start;
+  bool settled = false;
+  blica_status status;
+  TRY(minimise(r, theta, tolerance));
+  for (int round = 0; r->learn && r->m->information && round < SCALE_ROUNDS && !settled && !bl_start_stopped(s);
+       round++) {
+    bl_stage stage = bl_stage_below(&s->stage, "scales %d", round);
+    status = bl_mle_learn_scales(s->ctx, r->m, &stage, theta, &settled);
+    if (status == BLICA_ERR_INTERRUPTED && bl_start_unfinished(s)) break; /* the scales before stay */
+    TRY(status);
+    TRY(minimise(r, theta, tolerance));
+  }
+  TRY(bl_mle_order(r->m, theta));
+done:
+  return status;
+}
+
+static blica_status run_start(bl_start *s) {
+  blica_status status;
+  run *r = s->all->user;
+  bl_mle *m = r->m;
+  const double tolerance = r->options->tolerance;
+  s->own = r;
+  r->start = s;
+  m->accuracy.points = COARSE_POINTS;
+  m->accuracy.grid_error = COARSE_GRID;
+  m->accuracy.nodes = COARSE_NODES;
+  TRY(best_start(r, s->theta));
+  TRY(bl_mle_order(m, s->theta));
+  if (m->engine != BL_ENGINE_EP) TRY(minimise_coarsely(r, s->theta));
+  m->accuracy.points = m->n <= FEW ? FINE_POINTS : FINE_POINTS / 2;
+  m->accuracy.grid_error = FINE_GRID;
+  m->accuracy.nodes = m->n <= FEW_NODES ? FINE_NODES : FINE_NODES - 1;
+  r->unbounded = false;
+  TRY(minimise_finely(r, s->theta));
+  if (s->record.gradient <= tolerance) TRY(confirm(r, s->theta));
+  TRY(final_objective(r, s->theta));
+  s->record.stop = bl_start_stop(s, r->confirmed && s->record.gradient <= tolerance);
+  if (s->record.stop == BLICA_STOP_CONVERGED && is_rough(r)) s->record.stop = BLICA_STOP_INTEGRATION;
+  if (r->unbounded) s->record.stop = BLICA_STOP_UNBOUNDED;
+done:
+  return status;
+}
+
 blica_status bl_estimate_mle(blica_ctx *ctx, const bl_problem *problem, blica_model *model, bool *means_done) {
-  blica_status status = BLICA_OK;
+  blica_status status;
   const blica_fit_options *o = problem->options;
-  run r = {.ctx = ctx,
-           .problem = problem,
-           .begun = bl_seconds(),
-           .known = NAN,
-           .gradient_error = NAN,
-           .shift = NAN,
-           .watch = {.deadline = problem->deadline, .progress = {"fit", -1, NAN, 0, 0}}};
-  double *theta = NULL;
-  bool fixed = strcmp(o->prior, "fixed") == 0, settled = false;
-  r.learn = !fixed && strcmp(o->prior, "none") != 0;
-  TRY(bl_mle_make(ctx, problem->data, model->k, o, &r.m));
-  if (strcmp(o->prior, "none") != 0)
-    bl_mle_set_prior(&r.m, fixed ? o->prior_mixing : FIRST_SD_MIXING, fixed ? o->prior_variance : FIRST_SD_VARIANCE);
-  if (r.m.sampled) {
-    *means_done = true;
-    TRY(bl_mle_sampled(ctx, problem, &r.m, model));
-    goto done;
+  const bool fixed = strcmp(o->prior, "fixed") == 0, none = strcmp(o->prior, "none") == 0;
+  bl_mle m = {0};
+  run r = {.options = o, .m = &m, .model = model, .known = NAN, .gradient_error = NAN, .shift = NAN};
+  bl_multistart all = {.problem = problem, .run = run_start, .user = &r, .count = 1, .factor = 1};
+  r.learn = !fixed && !none;
+  TRY(bl_mle_make(ctx, problem->data, model->k, o, &m));
+  if (!none)
+    bl_mle_set_prior(&m, fixed ? o->prior_mixing : FIRST_SD_MIXING, fixed ? o->prior_variance : FIRST_SD_VARIANCE);
+  if (m.sampled) {
+    TRY(bl_mle_sampled(ctx, problem, &m, model));
+  } else {
+    all.size = m.size;
+    TRY(bl_multistart_run(ctx, &all, &model->fit));
+    bl_mle_store(&m, all.best->theta, model);
+    TRY(report(ctx, &r, &model->fit));
   }
-  TRY(bl_alloc(ctx, r.m.size, &theta));
-  r.m.accuracy.points = COARSE_POINTS;
-  r.m.accuracy.grid_error = COARSE_GRID;
-  r.m.accuracy.nodes = COARSE_NODES;
-  TRY(best_start(&r, model, theta));
-  TRY(bl_mle_order(&r.m, theta));
-  if (r.m.engine != BL_ENGINE_EP) {
-    TRY(minimise(&r, theta, fmax(COARSE_TOLERANCE, o->tolerance)));
-    for (int round = 0;
-         r.learn && r.m.information && round < SCALE_ROUNDS && !settled && !r.interrupted && !r.out_of_time; round++) {
-      status = learn_scales(&r, round, theta, &settled);
-      if (status == BLICA_ERR_INTERRUPTED && cut(&r)) break; /* the scales before stay */
-      TRY(status);
-      TRY(minimise(&r, theta, fmax(COARSE_TOLERANCE, o->tolerance)));
-    }
-    TRY(bl_mle_order(&r.m, theta));
-  }
-  r.m.accuracy.points = r.m.n <= FEW ? FINE_POINTS : FINE_POINTS / 2;
-  r.m.accuracy.grid_error = FINE_GRID;
-  r.m.accuracy.nodes = r.m.n <= FEW_NODES ? FINE_NODES : FINE_NODES - 1;
-  r.unbounded = false;
-  TRY(minimise_finely(&r, theta));
-  if (r.record.gradient <= o->tolerance) TRY(confirm(&r, theta));
-  TRY(final_objective(&r, theta));
-  TRY(report(&r, theta, model));
   *means_done = true;
 done:
-  bl_watch_set(ctx, NULL);
-  bl_mle_free(&r.m);
-  bl_free(theta);
+  bl_multistart_free(&all);
+  bl_mle_free(&m);
   return status;
 }

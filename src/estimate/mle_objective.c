@@ -139,3 +139,17 @@ double bl_mle_eval(bl_mle *m, const double *theta, double *gradient) {
   }
   return value;
 }
+
+blica_status bl_mle_report(blica_ctx *ctx, const bl_mle *m, double loglik_error, double shift, blica_fit_report *fit) {
+  blica_status status;
+  TRY(bl_report_note(ctx, fit, "loglik", m->loglik));
+  if (isfinite(loglik_error)) TRY(bl_report_note(ctx, fit, "loglik_error", loglik_error));
+  if (isfinite(shift)) TRY(bl_report_note(ctx, fit, "integration_shift", shift));
+  if (m->precision_mixing > 0) {
+    TRY(bl_report_note(ctx, fit, "prior_mixing", 1.0 / sqrt(m->precision_mixing)));
+    TRY(bl_report_note(ctx, fit, "prior_variance", 1.0 / sqrt(m->precision_variance)));
+    TRY(bl_report_note(ctx, fit, "prior_mean", 1.0 / sqrt(m->precision_mean)));
+  }
+done:
+  return status;
+}

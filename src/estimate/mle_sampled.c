@@ -13,12 +13,10 @@
  * tests/recovery/test_mle_sampled.c.
  */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
-#include "base/share.h"
-#include "estimate/estimate.h"
 #include "estimate/mle.h"
+#include "estimate/multistart.h"
 #include "likelihood/sampler.h"
 #include "num/mvn.h"
 
@@ -39,36 +37,26 @@ enum {
 #define GROWN 2.0         /* steps of the last quarter of a round over those of the first: the gain is too large */
 
 typedef struct {
+  bl_start *start;
   blica_ctx *ctx;
   const bl_problem *problem;
   bl_mle *m;
+  const blica_model *shape;
   bl_sampler *sampler;
-  double *theta, *metric_at;       /* [size] where it is, where the metric is to be made */
+  double *theta;                   /* [size] that of start */
+  double *metric_at;               /* [size] where the metric is to be made */
   double *gradient, *step, *first; /* [size] */
   double *mean;                    /* [size,MOST_ROUNDS] of theta over the last three quarters of a round */
   double *slope;                   /* [size] mean of the gradients of the last round */
   int rounds, turn;                /* turn: steps of the running round */
-  int64_t steps;
-  double early, late; /* sums of lengths of the steps of the first and last quarter of a round */
-  double gain, begun;
-  bool learn; /* the scale of A's prior */
-  bool fresh; /* the metric is that of metric_at */
-  bool stuck; /* steps grow however small the gain is */
-  bool interrupted, out_of_time;
-  double metric_precision; /* of A's prior in the metric */
-  bl_watch watch;
-  blica_start record;
+  double early, late;              /* sums of lengths of the steps of the first and last quarter of a round */
+  double gain;
+  double shift, loglik_error; /* of the result: how far it may be off, in standard errors; of its log-likelihood */
+  bool learn;                 /* the scale of A's prior */
+  bool fresh;                 /* the metric is that of metric_at */
+  bool stuck;                 /* steps grow however small the gain is */
+  double metric_precision;    /* of A's prior in the metric */
 } run;
-
-static void poll(run *r) {
-  int stop = bl_poll_agreed(r->ctx, &r->watch.progress, r->problem->deadline);
-  if (stop & 1) r->interrupted = true;
-  if (stop & 2) r->out_of_time = true;
-}
-
-static bool is_cut(const run *r) {
-  return r->interrupted || r->out_of_time;
-}
 
 /* Elements of A are normal, so the length of a row of A is hardly ever small: its density has a factor length^(k-1).
  * The maximum is taken over log lengths and directions of the rows, where -k log length is part of f; over the elements
@@ -103,23 +91,23 @@ static blica_status sample_gradient(run *r, int sweeps, double *gradient) {
       gradient[at] = m->precision_variance * r->theta[at] - m->weight * m->g_variance[local];
       gradient[at + k] = m->precision_mean * r->theta[at + k] - m->weight * m->g_mean[local];
     }
-  r->record.evaluations += sweeps;
+  r->start->record.evaluations += sweeps;
   return BLICA_OK;
 }
 
 /* The metric, unless there is a fresh one; when it is cut short there is none. */
 static blica_status renew_metric(run *r) {
   if (r->fresh) return BLICA_OK;
-  r->watch.armed = true;                           /* it may take seconds; steps are short, and end whole */
+  r->start->watch.armed = true;                    /* it may take seconds; steps are short, and end whole */
   const double precision = r->m->precision_mixing; /* learned further since, in a fit that is resumed */
   r->m->precision_mixing = r->metric_precision;
   blica_status status = bl_information_make(r->ctx, r->m->information, r->m, r->metric_at);
   r->m->precision_mixing = precision;
-  r->watch.armed = false;
+  r->start->watch.armed = false;
   r->fresh = status == BLICA_OK;
   if (status != BLICA_ERR_INTERRUPTED) return status;
   bl_stage_cut(&r->problem->stage);
-  poll(r);
+  bl_start_poll(r->start);
   return BLICA_OK;
 }
 
@@ -154,7 +142,7 @@ static blica_status take_turn(run *r, int steps) {
     mean[i] += r->theta[i] / (steps - quarter);
     r->slope[i] += r->gradient[i] / (steps - quarter);
   }
-  r->steps++;
+  r->start->iterations++;
   return BLICA_OK;
 }
 
@@ -164,8 +152,8 @@ static void pass_round(bl_state *state, void *user) {
   bl_pass(state, r->theta, bytes);
   bl_pass(state, r->mean + r->m->size * (size_t)r->rounds, bytes);
   bl_pass(state, r->slope, bytes);
-  bl_pass_count(state, &r->steps);
-  bl_pass_count(state, &r->record.evaluations);
+  bl_pass_count(state, &r->start->iterations);
+  bl_pass_count(state, &r->start->record.evaluations);
   BL_PASS(state, r->gain);
   BL_PASS(state, r->m->precision_mixing);
 }
@@ -183,9 +171,10 @@ static void pass_between(bl_state *state, void *user) {
 
 /* Keeps the state when it is time, and when the work is cut short. Only every few steps: chains are gathered first. */
 static blica_status offer(run *r, bl_stage *stage) {
-  if (!stage->checkpoint || !(is_cut(r) || r->turn % OFFER == 0)) return BLICA_OK;
+  if (!stage->checkpoint || !(bl_start_stopped(r->start) || r->turn % OFFER == 0)) return BLICA_OK;
   blica_status status = bl_sampler_gather(r->ctx, r->sampler);
-  if (status == BLICA_OK) bl_stage_offer(r->ctx, stage, is_cut(r) ? BL_CUT_SHORT : BL_GO_ON, pass_between, r);
+  if (status == BLICA_OK)
+    bl_stage_offer(r->ctx, stage, bl_start_stopped(r->start) ? BL_CUT_SHORT : BL_GO_ON, pass_between, r);
   return status;
 }
 
@@ -210,14 +199,14 @@ static void begin_round(run *r) {
 static blica_status take_turns(run *r, bl_stage *stage, int steps, bool *grown) {
   blica_status status = BLICA_OK;
   *grown = false;
-  while (r->turn < BURN_IN + steps && !is_cut(r) && !*grown) {
+  while (r->turn < BURN_IN + steps && !bl_start_stopped(r->start) && !*grown) {
     status = take_turn(r, steps);
     *grown = status == BLICA_ERR_NUMERIC || r->late > GROWN * r->early;
     if (*grown) status = BLICA_OK;
     TRY(status);
     r->turn++;
-    r->watch.progress = (blica_progress){"fit", -1, NAN, 0, r->steps};
-    poll(r);
+    r->start->watch.progress = (blica_progress){"fit", -1, NAN, 0, r->start->iterations};
+    bl_start_poll(r->start);
     if (!*grown) TRY(offer(r, stage));
   }
 done:
@@ -230,7 +219,7 @@ static blica_status run_round(run *r) {
   bl_stage stage = bl_stage_below(&r->problem->stage, "round %d", r->rounds);
   const size_t bytes = sizeof(double) * r->m->size;
   const int most = r->rounds == 0 ? FIRST_STEPS : STEPS;
-  const int64_t left = r->problem->options->max_iterations - r->steps;
+  const int64_t left = r->problem->options->max_iterations - r->start->iterations;
   const int steps = left < most ? (int)left : most;
   bool grown = true;
   if (r->rounds < METRIC_ROUNDS) {
@@ -252,14 +241,14 @@ static blica_status run_round(run *r) {
   bl_stage_enter(r->ctx, &stage);
   for (int halving = 0; grown && !r->stuck; halving++) {
     status = take_turns(r, &stage, steps, &grown);
-    if (status != BLICA_OK || !grown || is_cut(r)) break;
+    if (status != BLICA_OK || !grown || bl_start_stopped(r->start)) break;
     r->stuck = halving == MOST_HALVINGS;
     r->gain *= 0.5;
     begin_round(r);
   }
   bl_stage_leave(r->ctx, &stage);
   TRY(status);
-  if (is_cut(r) || r->stuck) goto done;
+  if (bl_start_stopped(r->start) || r->stuck) goto done;
   if (r->rounds < METRIC_ROUNDS) {
     memcpy(r->theta, r->mean + r->m->size * (size_t)r->rounds, bytes);
     if (r->learn) learn_scale(r->m, r->theta);
@@ -288,10 +277,10 @@ static double average(run *r) {
 }
 
 /* Log-likelihood: expectation propagation, and what it lacks on a sample of rows. */
-static blica_status record_loglik(run *r, double *error) {
+static blica_status record_loglik(run *r) {
   blica_status status;
   bl_mle *m = r->m;
-  double lack = 0, rows = 0;
+  double lack = 0, rows = 0, *error = &r->loglik_error;
   *error = NAN;
   bl_mle_eval(m, r->theta, r->gradient);
   bl_params params = bl_mle_params(m, r->theta);
@@ -300,51 +289,24 @@ static blica_status record_loglik(run *r, double *error) {
     for (int64_t p = 0; p < m->patterns->group[g].count; p++) rows += m->patterns->group[g].weight[p];
   m->loglik += rows * lack;
   *error *= rows;
-  r->record.objective = m->weight * m->loglik - bl_mle_penalty(m, r->theta) - add_lengths(m, r->theta, NULL);
+  r->start->record.objective = m->weight * m->loglik - bl_mle_penalty(m, r->theta) - add_lengths(m, r->theta, NULL);
 done:
   return status;
 }
 
-static blica_status report(run *r, double shift, blica_model *model) {
-  blica_status status;
+static blica_stop why_stopped(const run *r) {
   const bl_mle *m = r->m;
-  blica_fit_report *fit = &model->fit;
-  double error;
-  TRY(record_loglik(r, &error));
-  r->record.gradient = bl_mle_slope(m, r->theta, r->slope, r->record.objective);
-  r->record.iterations = r->steps;
-  r->record.seconds = r->record.seconds_near = bl_seconds() - r->begun;
-  const bool endless = m->precision_mixing == 0 && bl_mle_steepest(m, r->theta) > BL_INFINITE_ROW;
-  r->record.stop = endless                                           ? BLICA_STOP_UNBOUNDED
-                   : r->stuck                                        ? BLICA_STOP_STALLED
-                   : shift <= LARGEST_NOISE                          ? BLICA_STOP_CONVERGED
-                   : r->interrupted                                  ? BLICA_STOP_INTERRUPTED
-                   : r->out_of_time                                  ? BLICA_STOP_TIME
-                   : r->steps >= r->problem->options->max_iterations ? BLICA_STOP_ITERATIONS
-                                                                     : BLICA_STOP_INTEGRATION;
-  TRY(bl_report_starts(r->ctx, fit, 1));
-  fit->starts[0] = r->record;
-  fit->objective = r->record.objective;
-  fit->iterations = r->record.iterations, fit->evaluations = r->record.evaluations;
-  fit->stop = r->record.stop;
-  bl_mle_store(m, r->theta, model);
-  TRY(bl_report_note(r->ctx, fit, "loglik", m->loglik));
-  TRY(bl_report_note(r->ctx, fit, "loglik_error", error));
-  if (isfinite(shift)) TRY(bl_report_note(r->ctx, fit, "integration_shift", shift));
-  if (m->precision_mixing > 0) {
-    TRY(bl_report_note(r->ctx, fit, "prior_mixing", 1.0 / sqrt(m->precision_mixing)));
-    TRY(bl_report_note(r->ctx, fit, "prior_variance", 1.0 / sqrt(m->precision_variance)));
-    TRY(bl_report_note(r->ctx, fit, "prior_mean", 1.0 / sqrt(m->precision_mean)));
-  }
-done:
-  return status;
+  if (m->precision_mixing == 0 && bl_mle_steepest(m, r->theta) > BL_INFINITE_ROW) return BLICA_STOP_UNBOUNDED;
+  if (r->stuck) return BLICA_STOP_STALLED;
+  const blica_stop stop = bl_start_stop(r->start, r->shift <= LARGEST_NOISE);
+  return stop == BLICA_STOP_STALLED ? BLICA_STOP_INTEGRATION : stop;
 }
 
 static blica_status make_run(run *r) {
   blica_status status;
   const bl_mle *m = r->m;
-  double **vectors[] = {&r->theta, &r->metric_at, &r->gradient, &r->step, &r->first, &r->slope};
-  for (int i = 0; i < 6; i++) TRY(bl_alloc(r->ctx, m->size, vectors[i]));
+  double **vectors[] = {&r->metric_at, &r->gradient, &r->step, &r->first, &r->slope};
+  for (int i = 0; i < 5; i++) TRY(bl_alloc(r->ctx, m->size, vectors[i]));
   TRY(bl_alloc(r->ctx, bl_mul(m->size, MOST_ROUNDS), &r->mean));
   TRY(bl_sampler_make(r->ctx, m->patterns, m->segment, m->n, m->k, m->u, NULL, r->problem->options->seed, &r->sampler));
 done:
@@ -352,41 +314,64 @@ done:
 }
 
 static void free_run(run *r) {
-  double *vectors[] = {r->theta, r->metric_at, r->gradient, r->step, r->first, r->slope, r->mean};
-  for (int i = 0; i < 7; i++) bl_free(vectors[i]);
+  double *vectors[] = {r->metric_at, r->gradient, r->step, r->first, r->slope, r->mean};
+  for (int i = 0; i < 6; i++) bl_free(vectors[i]);
   bl_sampler_free(r->sampler);
+}
+
+/* Rounds until their mean is accurate enough. */
+static blica_status run_rounds(run *r) {
+  blica_status status = BLICA_OK;
+  const size_t bytes = sizeof(double) * r->m->size;
+  while (!bl_start_stopped(r->start) && r->rounds < MOST_ROUNDS &&
+         r->start->iterations < r->problem->options->max_iterations && !(r->shift <= LARGEST_NOISE)) {
+    TRY(run_round(r));
+    if (bl_start_stopped(r->start) || r->stuck) break;
+    if (r->rounds > FIRST_KEPT + 1) TRY(renew_metric(r));
+    memcpy(r->first, r->theta, bytes);
+    r->shift = average(r);
+    if (!(r->shift <= LARGEST_NOISE) && r->rounds < MOST_ROUNDS) memcpy(r->theta, r->first, bytes);
+  }
+  if (r->rounds > FIRST_KEPT) r->shift = average(r);
+done:
+  return status;
+}
+
+static blica_status run_start(bl_start *s) {
+  blica_status status;
+  run *r = s->all->user;
+  const bl_mle_origin matched = {"matched", "auto", bl_estimate_matched};
+  r->start = s;
+  r->theta = s->theta;
+  TRY(make_run(r));
+  TRY(bl_mle_solution(s->ctx, r->problem, r->m, &matched, r->learn, r->shape, s->theta));
+  if (r->m->precision_mixing == 0) bl_mle_standard(r->m, s->theta);
+  bl_start_set_kind(s, matched.name);
+  bl_start_poll(s);
+  TRY(run_rounds(r));
+  TRY(record_loglik(r));
+  s->record.gradient = bl_mle_slope(r->m, s->theta, r->slope, s->record.objective);
+  s->record.stop = why_stopped(r);
+done:
+  free_run(r);
+  return status;
 }
 
 blica_status bl_mle_sampled(blica_ctx *ctx, const bl_problem *problem, bl_mle *m, blica_model *model) {
   blica_status status;
-  const bl_mle_origin matched = {"matched", "auto", bl_estimate_matched};
-  double shift = INFINITY;
+  const char *prior = problem->options->prior;
   run r = {.ctx = ctx,
            .problem = problem,
            .m = m,
+           .shape = model,
            .gain = GAIN,
-           .begun = bl_seconds(),
-           .watch = {.deadline = problem->deadline, .progress = {"fit", -1, NAN, 0, 0}}};
-  r.learn = strcmp(problem->options->prior, "fixed") != 0 && strcmp(problem->options->prior, "none") != 0;
-  snprintf(r.record.kind, sizeof r.record.kind, "%s", matched.name);
-  TRY(make_run(&r));
-  TRY(bl_mle_solution(ctx, problem, m, &matched, r.learn, model, r.theta));
-  if (m->precision_mixing == 0) bl_mle_standard(m, r.theta);
-  bl_watch_set(ctx, &r.watch);
-  poll(&r);
-  while (!is_cut(&r) && r.rounds < MOST_ROUNDS && r.steps < problem->options->max_iterations &&
-         !(shift <= LARGEST_NOISE)) {
-    TRY(run_round(&r));
-    if (is_cut(&r) || r.stuck) break;
-    if (r.rounds > FIRST_KEPT + 1) TRY(renew_metric(&r));
-    memcpy(r.first, r.theta, sizeof(double) * m->size);
-    shift = average(&r);
-    if (!(shift <= LARGEST_NOISE) && r.rounds < MOST_ROUNDS) memcpy(r.theta, r.first, sizeof(double) * m->size);
-  }
-  if (r.rounds > FIRST_KEPT) shift = average(&r);
-  TRY(report(&r, shift, model));
+           .shift = INFINITY,
+           .learn = strcmp(prior, "fixed") != 0 && strcmp(prior, "none") != 0};
+  bl_multistart all = {.problem = problem, .run = run_start, .user = &r, .count = 1, .size = m->size, .factor = 1};
+  TRY(bl_multistart_run(ctx, &all, &model->fit));
+  bl_mle_store(m, all.best->theta, model);
+  TRY(bl_mle_report(ctx, m, r.loglik_error, r.shift, &model->fit));
 done:
-  bl_watch_set(ctx, NULL);
-  free_run(&r);
+  bl_multistart_free(&all);
   return status;
 }

@@ -1,0 +1,245 @@
+/* multistart.c - the driver of all estimators. See multistart.h. */
+#include "estimate/multistart.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "base/share.h"
+
+/* ---- inside a start ---- */
+
+/* Remembers when the objective grew by a quarter or more since the last time; thins out when full. */
+static void trace(bl_start *s, double objective) {
+  if (s->traced && objective - s->trace_objective[s->traced - 1] < 0.25) return;
+  if (s->traced == BL_TRACE) {
+    for (int i = 0; i < BL_TRACE / 2; i++) {
+      s->trace_seconds[i] = s->trace_seconds[2 * i + 1];
+      s->trace_objective[i] = s->trace_objective[2 * i + 1];
+    }
+    s->traced = BL_TRACE / 2;
+  }
+  s->trace_seconds[s->traced] = bl_seconds() - s->begun;
+  s->trace_objective[s->traced++] = objective;
+}
+
+void bl_start_poll(bl_start *s) {
+  int stop = bl_poll_agreed(s->ctx, &s->watch.progress, s->all->problem->deadline);
+  if (stop & 1) s->interrupted = true;
+  if (stop & 2) s->out_of_time = true;
+}
+
+bool bl_start_stopped(const bl_start *s) {
+  return s->interrupted || s->out_of_time;
+}
+
+int bl_start_hook(int64_t iteration, double value, double gradient_max, void *user) {
+  bl_start *s = user;
+  const double objective = s->all->constant - s->all->factor * value;
+  (void)gradient_max;
+  trace(s, objective);
+  s->watch.progress = (blica_progress){"fit", -1, objective, s->index, s->iterations + iteration};
+  bl_start_poll(s);
+  return bl_start_stopped(s) ? BL_CUT_SHORT : BL_GO_ON;
+}
+
+bool bl_start_unfinished(void *user) {
+  bl_start *s = user;
+  if (!s->watch.armed || !s->watch.over) return false;
+  bl_start_poll(s);
+  return true;
+}
+
+blica_stop bl_start_stop(const bl_start *s, bool converged) {
+  return converged                                                   ? BLICA_STOP_CONVERGED
+         : s->interrupted                                            ? BLICA_STOP_INTERRUPTED
+         : s->out_of_time                                            ? BLICA_STOP_TIME
+         : s->iterations >= s->all->problem->options->max_iterations ? BLICA_STOP_ITERATIONS
+                                                                     : BLICA_STOP_STALLED;
+}
+
+void bl_start_set_kind(bl_start *s, const char *kind) {
+  snprintf(s->record.kind, sizeof s->record.kind, "%s", kind);
+}
+
+/* ---- one start ---- */
+
+static blica_status watched(bl_start *s, bl_start_fn work) {
+  bl_watch *outer = bl_watch_of(s->ctx);
+  bl_watch_set(s->ctx, &s->watch);
+  blica_status status = work(s);
+  bl_watch_set(s->ctx, outer);
+  s->record.iterations = s->iterations;
+  return status;
+}
+
+/* From its first point to its end, or its end from a checkpoint. */
+static blica_status run_start(bl_start *s) {
+  bl_start_end end = {&s->record, s->theta, s->all->size};
+  blica_status status;
+  if (s->all->keep && bl_stage_find(&s->stage) == BL_STAGE_OVER) {
+    TRY(bl_stage_load(s->ctx, &s->stage, bl_pass_start, &end));
+    s->iterations = s->record.iterations;
+    goto done;
+  }
+  s->begun = bl_seconds();
+  TRY(watched(s, s->all->run));
+  s->record.seconds = s->record.seconds_near = bl_seconds() - s->begun;
+  for (int i = s->traced - 1; i >= 0 && s->watch.progress.objective - s->trace_objective[i] <= 1; i--)
+    s->record.seconds_near = s->trace_seconds[i];
+  if (s->all->keep) bl_stage_over(s->ctx, &s->stage, bl_pass_start, &end);
+done:
+  return status;
+}
+
+/* Once the user or the clock said stop no further start is begun. */
+static bool is_over(const blica_ctx *ctx, const bl_multistart *all) {
+  return bl_interrupted(ctx) || bl_seconds() > all->problem->deadline;
+}
+
+/* ---- all starts ---- */
+
+static blica_status run_in_turn(blica_ctx *ctx, bl_multistart *all) {
+  blica_status status = BLICA_OK;
+  for (int i = 0; i < all->count; i++) {
+    if (i > 0 && bl_any(ctx, is_over(ctx, all))) {
+      bl_stage_cut(&all->problem->stage);
+      break;
+    }
+    TRY(run_start(&all->start[i]));
+  }
+done:
+  return status;
+}
+
+typedef struct {
+  blica_ctx *ctx;
+  bl_start *start;  /* of item 0 */
+  bl_start_fn more; /* work after their ends; NULL: from their first points to their ends */
+  blica_status *status;
+  char (*message)[BL_MESSAGE];
+} group;
+
+static void work_alone(int64_t item, int thread, void *user) {
+  group *g = user;
+  bl_start *s = &g->start[item];
+  if (s->index > 0 && !s->record.kind[0] && is_over(g->ctx, s->all)) return;
+  g->status[item] = bl_ctx_fork(g->ctx, thread, &s->ctx);
+  if (g->status[item] == BLICA_OK) g->status[item] = g->more ? watched(s, g->more) : run_start(s);
+  bl_ctx_join(s->ctx, g->message[item]);
+  s->ctx = g->ctx;
+}
+
+/* Work on those starts of `share` that are this rank's, each on one thread. */
+static blica_status work_side_by_side(blica_ctx *ctx, const bl_share *share, bl_start *start, bl_start_fn more) {
+  blica_status status;
+  group g = {.ctx = ctx, .start = start, .more = more};
+  TRY(bl_alloc(ctx, (size_t)share->count, &g.status));
+  TRY(bl_alloc(ctx, (size_t)share->count, &g.message));
+  bl_share_run(ctx, share, work_alone, &g);
+  for (int i = 0; i < share->count && status == BLICA_OK; i++)
+    if (g.status[i] != BLICA_OK)
+      status = bl_fail(ctx, g.status[i], "start %d: %s", start[i].index + 1,
+                       g.message[i][0] ? g.message[i] : "out of memory");
+  TRY(bl_agree(ctx, status));
+done:
+  bl_free(g.status);
+  bl_free(g.message);
+  return status;
+}
+
+/* What the ranks found, to all, and into the checkpoint. */
+static blica_status exchange(blica_ctx *ctx, const bl_share *share, bl_multistart *all) {
+  blica_status status;
+  blica_start *record = NULL;
+  TRY(bl_alloc(ctx, (size_t)all->count, &record));
+  for (int i = 0; i < all->count; i++) record[i] = all->start[i].record;
+  TRY(bl_share_bytes(ctx, share, record, sizeof *record));
+  TRY(bl_share_bytes(ctx, share, all->points, all->size * sizeof(double)));
+  for (int i = 0; i < all->count; i++) {
+    bl_start *s = &all->start[i];
+    bl_start_end end = {&s->record, s->theta, all->size};
+    s->record = record[i];
+    s->iterations = record[i].iterations;
+    s->interrupted = record[i].stop == BLICA_STOP_INTERRUPTED, s->out_of_time = record[i].stop == BLICA_STOP_TIME;
+    if (all->keep && s->record.kind[0] && !bl_start_stopped(s)) bl_stage_over(ctx, &s->stage, bl_pass_start, &end);
+  }
+done:
+  bl_free(record);
+  return status;
+}
+
+static blica_status run_side_by_side(blica_ctx *ctx, bl_multistart *all) {
+  blica_status status;
+  bl_share share = {0};
+  TRY(bl_share_make(ctx, all->count, 0, &share));
+  TRY(work_side_by_side(ctx, &share, all->start, NULL));
+  TRY(exchange(ctx, &share, all));
+done:
+  bl_share_free(&share);
+  return status;
+}
+
+/* ---- the record ---- */
+
+static void record_best(const bl_multistart *all, blica_fit_report *fit) {
+  fit->objective = all->best->record.objective;
+  fit->iterations = all->best->record.iterations;
+  fit->evaluations = all->best->record.evaluations;
+  fit->stop = all->best->record.stop;
+}
+
+/* Records the starts that were begun, in order, and takes the best. */
+static void take_best(bl_multistart *all, blica_fit_report *fit) {
+  int begun = 0;
+  all->best = all->start;
+  for (int i = 0; i < all->count; i++) {
+    const blica_start *record = &all->start[i].record;
+    if (!record->kind[0]) continue;
+    if (record->objective > all->best->record.objective) all->best = &all->start[i], fit->best_start = begun;
+    fit->starts[begun++] = *record;
+  }
+  fit->n_starts = begun;
+  record_best(all, fit);
+}
+
+blica_status bl_multistart_run(blica_ctx *ctx, bl_multistart *all, blica_fit_report *fit) {
+  blica_status status;
+  const bl_problem *p = all->problem;
+  TRY(bl_report_starts(ctx, fit, all->count));
+  TRY(bl_alloc(ctx, (size_t)all->count, &all->start));
+  TRY(bl_alloc(ctx, bl_mul(all->size, (size_t)all->count), &all->points));
+  for (int i = 0; i < all->count; i++) {
+    bl_start *s = &all->start[i];
+    s->ctx = ctx, s->all = all, s->index = i;
+    s->theta = all->points + all->size * (size_t)i;
+    s->stage = all->keep ? bl_stage_below(&p->stage, "start %d", i) : p->stage;
+    s->watch.deadline = p->deadline;
+    s->watch.progress = (blica_progress){"fit", -1, NAN, i, 0};
+  }
+  TRY(all->side_by_side ? run_side_by_side(ctx, all) : run_in_turn(ctx, all));
+  take_best(all, fit);
+done:
+  return status;
+}
+
+/* Where starts run side by side every rank does the same, and the result is that of rank 0. */
+blica_status bl_multistart_continue(blica_ctx *ctx, bl_multistart *all, bl_start_fn more, blica_fit_report *fit) {
+  blica_status status;
+  bl_share share = {0};
+  if (all->side_by_side) {
+    TRY(bl_share_alone(ctx, 1, 0, &share));
+    TRY(work_side_by_side(ctx, &share, all->best, more));
+    TRY(bl_broadcast(ctx, all->best->theta, all->size * sizeof(double), 0));
+  } else {
+    TRY(watched(all->best, more));
+  }
+  record_best(all, fit);
+done:
+  bl_share_free(&share);
+  return status;
+}
+
+void bl_multistart_free(bl_multistart *all) {
+  bl_free(all->start);
+  bl_free(all->points);
+}
