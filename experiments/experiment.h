@@ -1,4 +1,4 @@
-/* experiment.h - the tables and figures of section 6 of the paper, one function each. */
+/* experiment.h - the tables and figures of section 6 of the paper, and what levels add to them, one function each. */
 #ifndef EXPERIMENT_H
 #define EXPERIMENT_H
 
@@ -22,7 +22,7 @@ typedef struct {
   int datasets; /* per cell; 0: the experiment's own */
   int starts;
   double max_seconds;        /* per fit */
-  range variables, segments; /* table1, identifiability */
+  range variables, segments; /* table1, identifiability, levels */
   range samples;             /* finite-sample: per segment, those of its sizes that lie in here */
   int sources;               /* 0: as many as variables */
   const char *methods;       /* "blica,ivae"; NULL: all */
@@ -46,6 +46,7 @@ blica_status experiment_identifiability(experiment *e);
 blica_status experiment_finite_sample(experiment *e);
 blica_status experiment_scalability(experiment *e);
 blica_status experiment_indeterminacy(experiment *e);
+blica_status experiment_levels(experiment *e);
 
 /* ---- for the experiments themselves ---- */
 

@@ -42,6 +42,7 @@ static blica_status plan(experiment *e, const design *d, runs *r) {
       for (int z = 0; z < d->sizes; z++)
         for (int s = 0; s < d->listed; s++) {
           run one = {.seed = (uint64_t)set,
+                     .levels = 2,
                      .n = settings[p].n,
                      .k = settings[p].k,
                      .u = SEGMENTS,
@@ -72,8 +73,13 @@ static figure *draw(const experiment *e, const design *d, const runs *r, double 
     char text[MOST_SIZES][16];
     for (int z = 0; z < d->sizes; z++) {
       snprintf(text[z], sizeof text[z], "%lld", (long long)d->size[z]);
-      places[z] = (struct axes_place){
-          text[z], {.n = settings[p].n, .k = settings[p].k, .u = SEGMENTS, .samples = d->size[z], .starts = e->starts}};
+      places[z] = (struct axes_place){text[z],
+                                      {.n = settings[p].n,
+                                       .k = settings[p].k,
+                                       .u = SEGMENTS,
+                                       .samples = d->size[z],
+                                       .levels = 2,
+                                       .starts = e->starts}};
     }
     draw_boxes(f, LEFT, 84 + p * STEP, W, H, settings[p].title, "samples per segment", r, places, d->sizes, d->list,
                d->listed, settings[p].k == 2 ? 0.8 : 0.3, values);

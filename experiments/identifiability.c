@@ -18,6 +18,7 @@ static run cell_run(const experiment *e, int n, int u) {
            .k = e->sources ? e->sources : n,
            .u = u,
            .samples = 0,
+           .levels = 2,
            .method = "blica",
            .condition = BLICA_CONDITION_DEFAULT,
            .starts = e->starts};

@@ -36,8 +36,8 @@ static bool same_number(double a, double b) {
 }
 
 bool same_run_but_seed(const run *a, const run *b) {
-  return a->n == b->n && a->k == b->k && a->u == b->u && a->samples == b->samples && a->starts == b->starts &&
-         same_number(a->condition, b->condition) && strcmp(a->method, b->method) == 0;
+  return a->n == b->n && a->k == b->k && a->u == b->u && a->samples == b->samples && a->levels == b->levels &&
+         a->starts == b->starts && same_number(a->condition, b->condition) && strcmp(a->method, b->method) == 0;
 }
 
 static bool same_run(const run *a, const run *b) {
@@ -112,7 +112,10 @@ static blica_status do_run(blica_ctx *ctx, double max_seconds, run *r) {
   how.sources = fit.sources = r->k;
   how.segments = r->u;
   how.seed = fit.seed = r->seed;
+  how.levels = r->levels;
   how.exact = r->samples == 0;
+  if (how.exact) strcpy(fit.prior, "none");
+  if (how.exact && r->levels > 2) fit.tolerance = 1e-13; /* as far as Newton steps take methods for two levels */
   if (r->samples) how.samples = r->samples;
   snprintf(fit.method, sizeof fit.method, "%s", r->method);
   fit.condition = r->condition;

@@ -8,7 +8,8 @@
 typedef struct {
   uint64_t seed; /* of the data set and of the fit */
   int n, k, u;
-  int64_t samples; /* per segment; 0: exact pair probabilities */
+  int64_t samples; /* per segment; 0: exact pair probabilities, fitted without priors */
+  int levels;      /* of every variable */
   char method[16];
   double condition; /* as in blica_fit_options */
   int starts;

@@ -8,21 +8,23 @@
 
 #include "base/number.h"
 
-enum { FIELDS = 21, LINE = 1024 };
+enum { FIELDS = 22, LINE = 1024 };
 
-static const char header[] =
-    "seed,variables,sources,segments,samples,method,condition,starts,mcs,error,objective,best_start,iterations,seconds,"
-    "seconds_count,seconds_correlate,seconds_regularise,seconds_optimise,seconds_near,stop\n";
+/* Files without the last column are of two levels. */
+static const char levels_header[] = ",levels",
+                  header[] = "seed,variables,sources,segments,samples,method,condition,starts,mcs,error,objective,best_"
+                             "start,iterations,seconds,"
+                             "seconds_count,seconds_correlate,seconds_regularise,seconds_optimise,seconds_near,stop";
 
 void runs_csv_header(FILE *f) {
-  fputs(header, f);
+  fprintf(f, "%s%s\n", header, levels_header);
 }
 
 void runs_csv_row(FILE *f, const run *r) {
-  fprintf(f, "%llu,%d,%d,%d,%lld,%s,%.17g,%d,%.17g,%.17g,%.17g,%d,%lld,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%s\n",
+  fprintf(f, "%llu,%d,%d,%d,%lld,%s,%.17g,%d,%.17g,%.17g,%.17g,%d,%lld,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%s,%d\n",
           (unsigned long long)r->seed, r->n, r->k, r->u, (long long)r->samples, r->method, r->condition, r->starts,
           r->mcs, r->error, r->objective, r->best_start, (long long)r->iterations, r->seconds, r->seconds_count,
-          r->seconds_correlate, r->seconds_regularise, r->seconds_optimise, r->seconds_near, r->stop);
+          r->seconds_correlate, r->seconds_regularise, r->seconds_optimise, r->seconds_near, r->stop, r->levels);
 }
 
 static int split(char *line, char *field[FIELDS]) {
@@ -38,7 +40,8 @@ static int split(char *line, char *field[FIELDS]) {
 static bool parse(char *line, run *r) {
   char *f[FIELDS];
   line[strcspn(line, "\r\n")] = 0;
-  if (split(line, f) != 20) return false;
+  int count = split(line, f);
+  if (count != 20 && count != 21) return false;
   *r = (run){.seed = strtoull(f[0], NULL, 10),
              .n = atoi(f[1]),
              .k = atoi(f[2]),
@@ -57,7 +60,8 @@ static bool parse(char *line, run *r) {
              .seconds_correlate = bl_strtod(f[15], NULL),
              .seconds_regularise = bl_strtod(f[16], NULL),
              .seconds_optimise = bl_strtod(f[17], NULL),
-             .seconds_near = bl_strtod(f[18], NULL)};
+             .seconds_near = bl_strtod(f[18], NULL),
+             .levels = count == 21 ? atoi(f[20]) : 2};
   snprintf(r->method, sizeof r->method, "%s", f[5]);
   snprintf(r->stop, sizeof r->stop, "%s", f[19]);
   return r->n > 0 && r->k > 0 && r->u > 0;
@@ -66,7 +70,9 @@ static bool parse(char *line, run *r) {
 static blica_status read_rows(experiment *e, FILE *f, const char *path, runs *out, long *whole) {
   char line[LINE];
   if (!fgets(line, sizeof line, f)) return BLICA_OK; /* empty */
-  if (strcmp(line, header) != 0)
+  const size_t length = strlen(header);
+  line[strcspn(line, "\r\n")] = 0;
+  if (strncmp(line, header, length) != 0 || (line[length] && strcmp(line + length, levels_header) != 0))
     return fail_experiment(e, BLICA_ERR_FORMAT,
                            "'%s' was not written by this experiment; move it away or give another folder", path);
   *whole = ftell(f);

@@ -29,7 +29,13 @@ static design design_of(const experiment *e) {
 }
 
 static run run_of(const experiment *e, int n, int k, const series *s) {
-  run r = {.n = n, .k = k, .u = SEGMENTS, .samples = SAMPLES, .starts = e->starts, .condition = usual_condition[0]};
+  run r = {.n = n,
+           .k = k,
+           .u = SEGMENTS,
+           .samples = SAMPLES,
+           .levels = 2,
+           .starts = e->starts,
+           .condition = usual_condition[0]};
   snprintf(r.method, sizeof r.method, "%s", s ? s->method : "blica");
   return r;
 }

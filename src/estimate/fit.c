@@ -142,6 +142,27 @@ static blica_status check(blica_ctx *ctx, const blica_input *input, const blica_
   return BLICA_OK;
 }
 
+/* An item with three or more levels, all but one of which nobody has, says nothing: its levels were probably given by
+ * mistake. */
+static blica_status check_constant(blica_ctx *ctx, const blica_coding *coding, const blica_counts *c) {
+  if (!bl_coding_ordinal(coding) || !c) return BLICA_OK;
+  for (int i = 0; i < coding->items; i++) {
+    bool varies = bl_plane(coding, i + 1) - bl_plane(coding, i) == 1;
+    int level = 0;
+    for (int p = bl_plane(coding, i); p < bl_plane(coding, i + 1) && !varies; p++) {
+      double ones = 0, present = 0;
+      for (int s = 0; s < c->u; s++)
+        ones += c->ones[p + (size_t)s * (size_t)c->n], present += c->present[p + (size_t)s * (size_t)c->n];
+      varies = ones > 0 && ones < present;
+      level += ones > 0;
+    }
+    if (!varies)
+      return bl_fail(ctx, BLICA_ERR_DATA, "item '%s' has the level '%s' in all rows; leave it out", coding->names[i],
+                     coding->labels[coding->first[i] + i + level]);
+  }
+  return BLICA_OK;
+}
+
 /* Counts and correlations that the method wants and the caller did not bring. */
 typedef struct {
   bl_problem problem;
@@ -150,8 +171,8 @@ typedef struct {
   blica_counts **consumed; /* the caller's, who no longer needs them; NULL: there are none */
 } stages;
 
-static blica_status prepare(blica_ctx *ctx, const blica_input *input, const bl_estimator *estimator, stages *st,
-                            blica_fit_report *fit) {
+static blica_status prepare(blica_ctx *ctx, const blica_input *input, const bl_estimator *estimator,
+                            const blica_coding *coding, stages *st, blica_fit_report *fit) {
   blica_status status = BLICA_OK;
   bl_problem *p = &st->problem;
   p->data = input->data, p->counts = input->counts, p->cor = input->cor;
@@ -162,6 +183,7 @@ static blica_status prepare(blica_ctx *ctx, const blica_input *input, const bl_e
     p->counts = st->counts;
     fit->seconds_count = bl_seconds() - begun;
   }
+  TRY(check_constant(ctx, coding, p->counts));
   begun = bl_seconds();
   if (!p->cor && estimator->wants_cor) {
     TRY(bl_correlate(ctx, p->counts, p->options->condition == BLICA_CONDITION_AUTO, p->keep, &st->cor));
@@ -274,7 +296,7 @@ static blica_status run_fit(blica_ctx *ctx, const blica_input *input, blica_coun
   TRY(blica_model_create(ctx, shape.n, options->sources, shape.u, &model));
   TRY(bl_report_options(ctx, &model->fit, options));
   TRY(name_model(ctx, &shape, model));
-  TRY(prepare(ctx, input, estimator, &st, &model->fit));
+  TRY(prepare(ctx, input, estimator, shape.coding, &st, &model->fit));
   begin_model(&st.problem, model);
   TRY(bl_resume_data(ctx, checkpoint, &st.problem, estimator));
   double optimise = bl_seconds();

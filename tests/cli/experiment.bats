@@ -104,3 +104,26 @@ P
   run_code 2 experiment finite-sample --samples 60:90 --datasets 1 --methods fastica --out none
   says "--samples 60:90 holds none of the sizes"
 }
+
+@test "levels: three levels identify three variables, tell Theorem 1's models apart and find the cause" {
+  run_code 0 experiment levels --variables 2:3 --segments 2:3 --datasets 4 --out d
+  /usr/bin/python3 - <<'P'
+import csv
+cells = {(int(r["variables"]), int(r["segments"]), int(r["levels"])): r for r in csv.DictReader(open("d/levels-cells.csv"))}
+assert len(cells) == 16
+open_directions = {key: int(r["open_most"]) for key, r in cells.items()}
+for levels in (3, 4, 5):  # the table of docs/ordinal.md
+    assert [open_directions[n, u, levels] for n, u in ((2, 2), (2, 3), (3, 2), (3, 3))] == [2, 1, 3, 0]
+    assert int(cells[3, 3, levels]["recovered"]) >= 3 and int(cells[3, 2, levels]["recovered"]) == 0
+assert [open_directions[n, u, 2] for n, u in ((3, 2), (3, 3))] == [6, 6] and cells[3, 3, 2]["recovered"] == "0"
+most = {}
+for r in csv.DictReader(open("d/levels-twins.csv")):
+    key = r["example"], int(r["levels"])
+    most[key] = max(most.get(key, 0), abs(float(r["probability"]) - float(r["other"])))
+assert max(v for (_, levels), v in most.items() if levels == 2) < 1e-14
+assert min(v for (_, levels), v in most.items() if levels > 2) > 0.02
+arrows = [r for r in csv.DictReader(open("d/levels-arrows.csv")) if int(r["levels"]) > 2 and r["samples"] == "1000"]
+assert len(arrows) == 8 and all(r["right"] == "1" for r in arrows)
+P
+  for e in svg pdf png; do [ -s "d/levels.$e" ]; done
+}

@@ -29,6 +29,40 @@ refuses() {
   [ ! -e none.csv ]
 }
 
+# A fit refuses the data: exit code 3, says so, and writes nothing.
+no_fit() {
+  local words=$1
+  shift
+  run_code 3 fit "$@" --sources 1 --out none.json
+  says "$words"
+  [ ! -e none.json ]
+}
+
+@test "bad items are refused by a fit, and new levels by whatever uses the model" {
+  awk 'BEGIN { srand(1); print "a,b,c,segment"; split("1 2 5", l, " ");
+    for (i = 0; i < 300; i++) print l[int(3 * rand()) + 1] "," int(3 * rand()) + 1 "," int(2 * rand()) "," i % 4 }' > gaps.csv
+  run_code 0 fit gaps.csv --ordinal --sources 1 --out m.json
+  grep -q '"1", *"2", *"5"' <(tr -d '\n ' < m.json | sed 's/,/, /g')
+  for value in 3 often 1.5; do
+    sed "5s/^[0-9]*/$value/" gaps.csv > new.csv
+    run_code 3 loglik m.json new.csv
+    says "row 4, column 1 ('a'): '$value' is not one of its levels 1<2<5, which the model knows"
+    run_code 3 report m.json new.csv --out none.html
+    [ ! -e none.html ]
+  done
+  no_fit "'1.5' is not a whole number" new.csv --ordinal
+  sed '5s/^[0-9]*/often/' gaps.csv > mix.csv # numbers and text in one column
+  no_fit "column 1 ('a'): 'often' is not a whole number" mix.csv --ordinal
+  no_fit "'often' is not one of its levels 1<2<5" mix.csv --levels "a=1<2<5,b=1<2<3"
+  no_fit "use --ordinal or --levels" mix.csv
+  sed 's/^[0-9]*,/2,/;1s/.*/a,b,c,segment/' gaps.csv > same.csv
+  no_fit "column 1 ('a'): it has 1 value" same.csv --ordinal
+  no_fit "item 'a' has the level '2' in all rows" same.csv --levels "a=1<2<5,b=1<2<3"
+  awk 'BEGIN { print "a,b,segment"; for (i = 0; i < 600; i++) print i % 200 "," i % 3 "," i % 2 }' > many.csv
+  no_fit "column 1 ('a'): it has more than 100 values" many.csv --ordinal
+  no_fit "item 'a' has 200 levels; from 2 to 100" many.csv --levels "a=$(seq -s '<' 0 199),b=0<1<2"
+}
+
 @test "the levels of a model code new data" {
   run_code 0 simulate --variables 4 --sources 2 --segments 5 --samples 200 --out d
   awk -F, -v OFS=, 'NR > 1 { for (i = 1; i < NF; i++) $i = $i == 1 ? "agree" : "disagree" } { print }' d/data.csv > agree.csv
