@@ -40,11 +40,7 @@ static json_t *matrix(const double *x, int rows, int columns) {
 static json_t *by_segment(const double *x, int k, int u) {
   if (!x) return json_null();
   json_t *list = json_array();
-  for (int s = 0; s < u; s++) {
-    json_t *row = json_array();
-    for (int j = 0; j < k; j++) json_array_append_new(row, json_number(x[j + (size_t)s * k]));
-    json_array_append_new(list, row);
-  }
+  for (int s = 0; s < u; s++) json_array_append_new(list, json_numbers(x + (size_t)s * k, k));
   return list;
 }
 
@@ -90,7 +86,9 @@ static json_t *record(const blica_assessment *a, const blica_assess_options *o) 
   json_object_set_new(r, "mixing", mixing);
   json_object_set_new(r, "variances", variances);
   json_object_set_new(r, "means_se_bootstrap", by_segment(a->mean_se_bootstrap, a->k, a->u));
-  json_object_set_new(r, "thresholds_se", by_segment(a->threshold_se, a->n, a->u));
+  json_object_set_new(r, "thresholds_se", by_segment(a->threshold_se, a->planes, a->u));
+  json_object_set_new(r, "means_se", by_segment(a->mean_se, a->k, a->u));
+  json_object_set_new(r, "cuts_se", json_numbers(a->cut_se, a->planes));
   json_object_set_new(r, "items", named(a->variables, a->n, "variable", a->item_srmr, NULL));
   json_object_set_new(r, "segments", named(a->segments, a->u, "segment", a->segment_srmr, a->segment_m2));
   json_object_set_new(r, "level", json_number(a->level));

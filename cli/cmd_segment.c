@@ -73,12 +73,6 @@ static void tell(const segment_values *v, const blica_segmentation *r) {
            (unsigned long long)v->options.seed, v->out);
 }
 
-static json_t *numbers(const double *x, int count) {
-  json_t *list = json_array();
-  for (int i = 0; i < count; i++) json_array_append_new(list, json_number(x[i]));
-  return list;
-}
-
 static int print_record(const segment_values *v, const blica_segmentation *r) {
   json_t *trials = json_array(), *moves = json_array(), *runs = json_array();
   for (int i = 0; i < r->n_trials; i++)
@@ -86,14 +80,14 @@ static int print_record(const segment_values *v, const blica_segmentation *r) {
                                             json_number(r->trials[i].loglik), "score", json_number(r->trials[i].score),
                                             "model_score", json_number(r->trials[i].model_score)));
   for (int s = 0; s < r->states; s++) {
-    json_array_append_new(moves, numbers(r->transition + s * r->states, r->states));
+    json_array_append_new(moves, json_numbers(r->transition + s * r->states, r->states));
     json_array_append_new(runs, json_integer((json_int_t)r->runs[s]));
   }
   return json_print(json_pack("{s:o,s:I,s:i,s:o,s:s,s:I,s:s,s:f,s:o,s:o,s:o,s:o}", "out", json_text(v->out), "rows",
                               (json_int_t)r->rows, "states", r->states, "loglik", json_number(r->loglik), "engine",
                               r->engine, "rounds", (json_int_t)r->rounds, "stop", blica_stop_name(r->stop), "seconds",
-                              r->seconds, "transition", moves, "expected_rows", numbers(r->expected_rows, r->states),
-                              "runs", runs, "trials", trials));
+                              r->seconds, "transition", moves, "expected_rows",
+                              json_numbers(r->expected_rows, r->states), "runs", runs, "trials", trials));
 }
 
 /* Once the files are written the checkpoint of a whole search has served; one of a search that was stopped stays. */

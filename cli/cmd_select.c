@@ -18,12 +18,6 @@ static const blica_option own[] = {
 };
 OPTION_TABLE(own_table, own)
 
-static json_t *numbers(const double *x, int count) {
-  json_t *list = json_array();
-  for (int i = 0; i < count; i++) json_array_append_new(list, json_number(x[i]));
-  return list;
-}
-
 static int print_json(const blica_selection *s, const blica_select_options *o) {
   json_t *candidates = json_array();
   for (int k = 0; k <= s->highest; k++)
@@ -33,8 +27,8 @@ static int print_json(const blica_selection *s, const blica_select_options *o) {
   return json_print(json_pack("{s:i,s:s,s:s,s:{s:i,s:i,s:i,s:i},s:o,s:o,s:o,s:I}", "sources", s->sources, "reason",
                               s->reason, "method", s->method, "chosen", "heldout", s->by_heldout, "parallel",
                               s->by_parallel, "map", s->by_map, "bic", s->by_bic, "candidates", candidates,
-                              "eigenvalues", numbers(s->eigenvalue, s->n), "reference", numbers(s->reference, s->n),
-                              "seed", (json_int_t)o->seed));
+                              "eigenvalues", json_numbers(s->eigenvalue, s->n), "reference",
+                              json_numbers(s->reference, s->n), "seed", (json_int_t)o->seed));
 }
 
 static int print_text(const blica_selection *s) {

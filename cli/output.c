@@ -80,6 +80,12 @@ json_t *json_number(double value) {
   return json_real(value);
 }
 
+json_t *json_numbers(const double *x, int count) {
+  json_t *list = json_array();
+  for (int i = 0; i < count; i++) json_array_append_new(list, json_number(x[i]));
+  return list;
+}
+
 json_t *json_text(const char *text) {
   json_t *string = json_string(text); /* NULL when it is not UTF-8 */
   return string ? string : json_string("(not UTF-8)");

@@ -624,20 +624,22 @@ BLICA_API blica_status blica_identify(blica_ctx *ctx, const blica_model *model, 
 BLICA_API void blica_identification_free(blica_identification *identification);
 
 /* What a model says of the data: correlations of the latent q, P(x_i = 1) and P(x_i = 1, x_j = 1) in each segment;
- * and, when counts are given, what is observed less what is fitted. */
+ * and, when counts are given, what is observed less what is fitted. Of an item with more levels the margins are those
+ * of being at or above each level but the lowest; pairs are then left out. */
 typedef struct {
   int n, u;
   int64_t pairs;
   char **variables, **segments;
   double *correlation; /* [pairs,u] */
-  double *margin;      /* [n,u] */
-  double *pair;        /* [pairs,u] */
+  double *margin;      /* [planes,u] */
+  double *pair;        /* [pairs,u]; NULL with items of more than two levels */
   double
       *correlation_residual; /* [pairs,u] observed less fitted; NaN where nothing was observed. NULL without counts */
-  double *margin_residual;   /* [n,u] the same for the share of ones */
+  double *margin_residual;   /* [planes,u] the same for the share of ones, or at or above a level */
   double *pair_residual;     /* [pairs,u] the same for the share of rows where both are 1 */
   double *segment_srmr;      /* [u] root mean square of the residual correlations, the diagonal counted */
   double srmr;               /* their mean over segments, weighted by rows; NaN without counts */
+  int planes;                /* n, or the columns of the model's coding */
 } blica_fitted_values;
 /* counts may be NULL. Variables and segments are matched by name. */
 BLICA_API blica_status blica_fitted(blica_ctx *ctx, const blica_model *model, const blica_counts *counts,
@@ -658,10 +660,11 @@ typedef struct {
   int n, k, u;
   char **variables, **segments;
   double level;
-  /* Asymptotic (sandwich) errors in the model's canonical scale; NaN where there are none. */
+  /* Asymptotic (sandwich) errors in the model's canonical scale, the bias of shrinkage by a prior included; NaN where
+   * there are none. */
   double *mixing_se;       /* [n,k] */
   double *log_variance_se; /* [k,u] */
-  double *threshold_se;    /* [n,u] */
+  double *threshold_se;    /* [planes,u] */
   int64_t parameters;      /* nk + uk */
   double *covariance;      /* [parameters,parameters] of A and log v; NULL where there is none */
   /* Bootstrap errors; NULL without a bootstrap. */
@@ -688,6 +691,10 @@ typedef struct {
   /* What the design can identify, and the verdict in three sentences: design, change, axes. */
   int64_t surplus, rank, rank_parameters;
   char verdict[3][400];
+  /* More asymptotic errors. */
+  int planes;      /* n, or the columns of the model's coding */
+  double *mean_se; /* [k,u] of the sources' means */
+  double *cut_se;  /* [planes] of the items' cuts */
 } blica_assessment;
 
 BLICA_API void blica_assess_options_init(blica_assess_options *options, size_t size);

@@ -23,6 +23,10 @@ def _squares(pointer, n: int, u: int, diagonal: float) -> np.ndarray:
     return result
 
 
+def _optional_squares(pointer, n: int, u: int, diagonal: float) -> Optional[np.ndarray]:
+    return None if pointer == ffi.NULL else _squares(pointer, n, u, diagonal)
+
+
 def _optional(pointer, *shape: int) -> Optional[np.ndarray]:
     return None if pointer == ffi.NULL else doubles(pointer, *shape)
 
@@ -33,8 +37,8 @@ class Fitted:
 
     Attributes
     ----------
-    correlation, pair : arrays [u, n, n], latent correlations and P(x_i = 1, x_j = 1)
-    margin : array [u, n], P(x_i = 1)
+    correlation, pair : arrays [u, n, n], latent correlations and P(x_i = 1, x_j = 1); pair is None with more levels
+    margin : array [u, n], P(x_i = 1); of items with more levels a column for each level but the lowest, P(x_i >= l)
     correlation_residual, pair_residual, margin_residual : the same shapes, or None
     srmr, segment_srmr : standardised root mean square residual, in all and per segment
     """
@@ -43,7 +47,7 @@ class Fitted:
     segments: List[str]
     correlation: np.ndarray
     margin: np.ndarray
-    pair: np.ndarray
+    pair: Optional[np.ndarray]
     correlation_residual: Optional[np.ndarray]
     margin_residual: Optional[np.ndarray]
     pair_residual: Optional[np.ndarray]
@@ -63,10 +67,10 @@ def fitted(model, X=None, segments=None, *, binarize: Optional[float] = None, th
     model = _as_model(model)
     counts = ffi.NULL if X is None else _count(session, X, segments, binarize)[0]
     f = session.call(lib.blica_fitted, model._pointer, counts, free=lib.blica_fitted_free)
-    n, u, there = f.n, f.u, X is not None
-    return Fitted(texts(f.variables, n), texts(f.segments, u), _squares(f.correlation, n, u, 1.0), doubles(f.margin, u, n),
-                  _squares(f.pair, n, u, np.nan), _squares(f.correlation_residual, n, u, 0.0) if there else None,
-                  _optional(f.margin_residual, u, n), _squares(f.pair_residual, n, u, np.nan) if there else None,
+    n, u = f.n, f.u
+    return Fitted(texts(f.variables, n), texts(f.segments, u), _squares(f.correlation, n, u, 1.0), doubles(f.margin, u, f.planes),
+                  _optional_squares(f.pair, n, u, np.nan), _optional_squares(f.correlation_residual, n, u, 0.0),
+                  _optional(f.margin_residual, u, f.planes), _optional_squares(f.pair_residual, n, u, np.nan),
                   _optional(f.segment_srmr, u), f.srmr)
 
 
@@ -82,7 +86,8 @@ class Assessment:
     change_p, source_change_p : p values against variances that are the same in all segments
     mixing_se, mixing_low, mixing_high : arrays [n, k]
     log_variance_se, variance_low, variance_high : arrays [u, k]
-    threshold_se : array [u, n]
+    threshold_se : array [u, n], of items with more levels a column for each level but the lowest
+    mean_se, cut_se : arrays [u, k] and [n], or as many cuts as there are
     covariance : array [nk + uk] squared, of A (column by column) and log v (segment by segment), or None
     mixing_se_bootstrap, log_variance_se_bootstrap, mean_se_bootstrap, stability : None without a bootstrap
     srmr, m2, df, m2_p, rmsea2, rmsea2_interval : does the model fit?
@@ -118,6 +123,8 @@ class Assessment:
     segment_m2: np.ndarray
     item_srmr: np.ndarray
     level: float
+    mean_se: np.ndarray
+    cut_se: np.ndarray
 
     def __str__(self) -> str:
         return "\n".join(self.verdict)
@@ -153,10 +160,10 @@ def assess(model, X, segments=None, *, binarize: Optional[float] = None, threads
         [text(a.verdict[i]) for i in range(3)], a.expected_mcs, doubles(a.angle, k), doubles(a.angle_bound, k), a.change_p,
         doubles(a.source_change_p, k), mixing(a.mixing_se), mixing(a.mixing_low), mixing(a.mixing_high),
         doubles(a.log_variance_se, u, k), doubles(a.variance_low, u, k), doubles(a.variance_high, u, k),
-        doubles(a.threshold_se, u, n), _optional(a.covariance, p, p), a.draws, mixing(a.mixing_se_bootstrap),
+        doubles(a.threshold_se, u, a.planes), _optional(a.covariance, p, p), a.draws, mixing(a.mixing_se_bootstrap),
         _optional(a.log_variance_se_bootstrap, u, k), _optional(a.mean_se_bootstrap, u, k), _optional(a.stability, k), a.srmr,
         a.m2, a.df, a.m2_p, a.rmsea2, (a.rmsea2_low, a.rmsea2_high), doubles(a.segment_srmr, u), doubles(a.segment_m2, u),
-        doubles(a.item_srmr, n), a.level)
+        doubles(a.item_srmr, n), a.level, doubles(a.mean_se, u, k), doubles(a.cut_se, a.planes))
 
 
 @dataclass(frozen=True)

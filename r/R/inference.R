@@ -13,9 +13,11 @@ blica_assess <- function(model, x = NULL, segment = NULL, ..., threads = 0, verb
   a <- .Call(C_assess, ctx, pointer, rows_of(ctx, model, x, segment), spell_options(list(...)))
   shape <- function(part, labels) { if (!is.null(a[[part]])) dimnames(a[[part]]) <<- labels }
   for (part in c("mixing_se", "mixing_low", "mixing_high", "mixing_se_bootstrap")) shape(part, dimnames(model$mixing))
-  for (part in c("log_variance_se", "variance_low", "variance_high", "log_variance_se_bootstrap", "mean_se_bootstrap"))
+  for (part in c("log_variance_se", "variance_low", "variance_high", "log_variance_se_bootstrap", "mean_se",
+                 "mean_se_bootstrap"))
     shape(part, dimnames(model$variances))
   shape("threshold_se", dimnames(model$thresholds))
+  names(a$cut_se) <- rownames(model$thresholds)
   sources <- colnames(model$mixing)
   for (part in c("angle", "angle_bound", "source_change_p", "stability")) if (!is.null(a[[part]])) names(a[[part]]) <- sources
   names(a$fit) <- c("srmr", "m2", "df", "m2_p", "rmsea2", "rmsea2_low", "rmsea2_high")

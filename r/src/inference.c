@@ -27,7 +27,7 @@ SEXP blica_r_fitted(SEXP context, SEXP model) {
   finish(s, status);
   list_builder b = list_begin(2);
   list_add(&b, "correlation", r_squares(f->correlation, f->n, f->u, 1));
-  list_add(&b, "margin", r_matrix(f->margin, f->n, f->u));
+  list_add(&b, "margin", r_matrix(f->margin, f->planes, f->u));
   SEXP result = PROTECT(list_end(&b));
   release_fitted(held);
   UNPROTECT(2);
@@ -43,7 +43,9 @@ static void add_errors(list_builder *b, const blica_assessment *a) {
   list_add(b, "log_variance_se", r_matrix(a->log_variance_se, k, u));
   list_add(b, "variance_low", r_matrix(a->variance_low, k, u));
   list_add(b, "variance_high", r_matrix(a->variance_high, k, u));
-  list_add(b, "threshold_se", r_matrix(a->threshold_se, n, u));
+  list_add(b, "threshold_se", r_matrix(a->threshold_se, a->planes, u));
+  list_add(b, "mean_se", r_matrix(a->mean_se, k, u));
+  list_add(b, "cut_se", r_doubles(a->cut_se, a->planes));
   list_add(b, "draws", Rf_ScalarInteger(a->draws));
   if (a->covariance) list_add(b, "covariance", r_matrix(a->covariance, p, p));
   if (!a->draws) return;
@@ -64,7 +66,7 @@ SEXP blica_r_assess(SEXP context, SEXP model, SEXP data, SEXP values) {
   finish(s, status);
   char *verdict[3] = {a->verdict[0], a->verdict[1], a->verdict[2]};
   const double fit[] = {a->srmr, a->m2, (double)a->df, a->m2_p, a->rmsea2, a->rmsea2_low, a->rmsea2_high};
-  list_builder b = list_begin(19 + (a->covariance ? 1 : 0) + (a->draws ? 4 : 0));
+  list_builder b = list_begin(21 + (a->covariance ? 1 : 0) + (a->draws ? 4 : 0));
   list_add(&b, "verdict", r_texts(verdict, 3));
   list_add(&b, "expected_mcs", Rf_ScalarReal(a->expected_mcs));
   list_add(&b, "angle", r_doubles(a->angle, a->k));

@@ -1,9 +1,10 @@
-/* align.c - counts in the order of a model's variables and segments; both are matched by name. */
+/* align.c - counts in the order of a model's columns and segments; both are matched by name. */
 #include "inference/align.h"
 
 #include <string.h>
 
 #include "counts/counts.h"
+#include "data/coding.h"
 
 static int find(const char *name, int count, char **names) {
   for (int i = 0; i < count; i++)
@@ -11,9 +12,8 @@ static int find(const char *name, int count, char **names) {
   return -1;
 }
 
-/* place[i] is where the model's name i stands among the counts' names. */
-static blica_status match(blica_ctx *ctx, const char *what, int have, char **model, int given, char **counts,
-                          int *place) {
+blica_status bl_align_names(blica_ctx *ctx, const char *what, int have, char **model, int given, char **counts,
+                            int *place) {
   for (int i = 0; i < have; i++) {
     place[i] = find(model[i], given, counts);
     if (place[i] < 0)
@@ -55,13 +55,16 @@ blica_status bl_align_counts(blica_ctx *ctx, const blica_model *model, const bli
   blica_status status;
   blica_counts *aligned = NULL;
   int *variable = NULL, *segment = NULL;
+  char **columns = NULL;
   *out = NULL;
   TRY(bl_counts_need_whole(ctx, counts));
-  TRY(bl_alloc(ctx, (size_t)model->n, &variable));
+  TRY(bl_alloc(ctx, (size_t)model->planes, &variable));
   TRY(bl_alloc(ctx, (size_t)model->u, &segment));
-  TRY(match(ctx, "variable", model->n, model->variables, counts->n, counts->variables, variable));
-  TRY(match(ctx, "segment", model->u, model->segments, counts->u, counts->segments, segment));
-  TRY(bl_counts_create(ctx, model->n, model->u, !counts->n10, (const char *const *)model->variables,
+  if (model->coding) TRY(bl_coding_columns(ctx, model->coding, &columns));
+  char **names = columns ? columns : model->variables;
+  TRY(bl_align_names(ctx, "variable", model->planes, names, counts->n, counts->variables, variable));
+  TRY(bl_align_names(ctx, "segment", model->u, model->segments, counts->u, counts->segments, segment));
+  TRY(bl_counts_create(ctx, model->planes, model->u, !counts->n10, (const char *const *)names,
                        (const char *const *)model->segments, &aligned));
   aligned->exact = counts->exact;
   for (int s = 0; s < model->u; s++) copy_segment(counts, segment[s], variable, aligned, s);
@@ -70,6 +73,7 @@ blica_status bl_align_counts(blica_ctx *ctx, const blica_model *model, const bli
 done:
   bl_free(variable);
   bl_free(segment);
+  bl_free_texts(columns, model->planes);
   blica_counts_free(aligned);
   return status;
 }

@@ -63,9 +63,9 @@ static blica_status one_draw(blica_ctx *ctx, job *b, int d) {
   blica_model *fit = NULL;
   TRY(bl_alloc(ctx, (size_t)b->rows->count, &weight));
   bl_rows_draw(b->rows, b->seed, d, weight);
-  TRY(bl_rows_counts_create(ctx, b->rows, b->model->variables, b->model->segments, &counts));
+  TRY(bl_rows_counts_create(ctx, b->rows, &counts));
   bl_rows_count(b->rows, weight, counts);
-  if (b->needs_rows) TRY(bl_rows_data(ctx, b->rows, weight, b->model->variables, b->model->segments, &data));
+  if (b->needs_rows) TRY(bl_rows_data(ctx, b->rows, weight, &data));
   const blica_input input = {.data = data, .counts = counts};
   TRY(blica_fit(ctx, &input, &b->options, &fit));
   TRY(bl_axes_take(ctx, b->model, fit->mixing, d, b->axes));

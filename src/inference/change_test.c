@@ -22,6 +22,7 @@
 #include <lapacke.h>
 
 #include "inference/common.h"
+#include "inference/implied.h"
 #include "num/normal.h"
 #include "num/rng.h"
 
@@ -39,7 +40,7 @@ typedef struct {
   int source;        /* -1: overall */
   double *rho;       /* [pairs] common, or [pairs,u] of a source's null model */
   double *slope;     /* [pairs,k,u] of a source's null model */
-  double *shrunk;    /* [n,u] thresholds to simulate with */
+  double *shrunk;    /* [planes,u] thresholds to simulate with */
   double *factor;    /* [n,n,1 or u] Cholesky factors of the null correlations */
   double statistic;  /* observed */
   double *simulated; /* [simulations] */
@@ -69,8 +70,8 @@ static blica_status make_room(job *b, room *r) {
   blica_status status;
   blica_ctx *ctx = b->ctx;
   const size_t n = (size_t)b->n;
-  TRY(bl_rows_counts_create(ctx, b->rows, b->model->variables, b->model->segments, &r->counts));
-  TRY(bl_common_make(ctx, b->n, b->u, &r->common));
+  TRY(bl_rows_counts_create(ctx, b->rows, &r->counts));
+  TRY(bl_common_make(ctx, b->n, b->u, b->rows->coding, &r->common));
   TRY(bl_alloc(ctx, n * n, &r->matrix));
   TRY(bl_alloc(ctx, n, &r->values));
   TRY(bl_alloc(ctx, b->pairs * b->m, &r->d));
@@ -107,15 +108,12 @@ static int directions(const job *b, room *r) {
 
 /* Score [m] and information [m,m] of segment s along d [pairs,m]. */
 static void segment_score(const job *b, room *r, int s, const double *d, int m) {
-  const double *both = r->common->both + b->pairs * (size_t)s, *excess = r->common->excess + b->pairs * (size_t)s;
-  const bl_implied_table *table = r->common->table + b->pairs * (size_t)s;
-  for (size_t at = 0; at < b->pairs; at++)
-    r->weighted[at] = both[at] > 0 ? excess[at] * table[at].information / table[at].density : 0;
-  cblas_dgemv(CblasColMajor, CblasTrans, (int)b->pairs, m, 1, d, (int)b->pairs, r->weighted, 1, 0, r->score, 1);
+  const double *score = r->common->score + b->pairs * (size_t)s;
+  const double *information = r->common->information + b->pairs * (size_t)s;
+  cblas_dgemv(CblasColMajor, CblasTrans, (int)b->pairs, m, 1, d, (int)b->pairs, score, 1, 0, r->score, 1);
   for (int c = 0; c < m; c++)
     for (size_t at = 0; at < b->pairs; at++)
-      r->weighted[at + b->pairs * (size_t)c] =
-          both[at] > 0 ? both[at] * table[at].information * d[at + b->pairs * (size_t)c] : 0;
+      r->weighted[at + b->pairs * (size_t)c] = information[at] * d[at + b->pairs * (size_t)c];
   cblas_dgemm(CblasColMajor, CblasTrans, CblasNoTrans, m, m, (int)b->pairs, 1, d, (int)b->pairs, r->weighted,
               (int)b->pairs, 0, r->info, m);
 }
@@ -143,12 +141,12 @@ static double overall_statistic(const job *b, const blica_counts *c, room *r) {
 /* The statistic less the same without the source: what is left for it when the others are projected out. */
 static double source_statistic(const job *b, const blica_counts *c, room *r) {
   const int k = b->k;
-  double sum = 0, info;
+  double sum = 0;
   bl_common_margins(c, r->common);
   for (int s = 0; s < b->u; s++) {
     const double *rho = b->rho + b->pairs * (size_t)s;
     for (int j = 1; j < b->n; j++)
-      for (int i = 0; i < j; i++) bl_common_score(c, s, i, j, rho[blica_pair(i, j)], &info, r->common);
+      for (int i = 0; i < j; i++) bl_common_score(c, s, i, j, rho[blica_pair(i, j)], r->common);
     segment_score(b, r, s, b->slope + b->pairs * (size_t)k * s, k);
     int at = 0;
     for (int col = 0; col < k; col++) { /* the others, packed */
@@ -172,17 +170,20 @@ static void simulate(const job *b, int64_t index, room *r) {
   bl_rows_clear(r->counts);
   for (int s = 0; s < b->u; s++) {
     bl_rng rng = bl_rng_make(b->seed, ((uint64_t)(b->source + 2) << 56) + ((uint64_t)index << 28) + (uint64_t)s);
-    const double *factor = b->factor + (b->source < 0 ? 0 : (size_t)n * n * s), *t = b->shrunk + (size_t)n * s;
-    for (int64_t p = rows->first[s]; p < rows->first[s + 1]; p++)
-      for (int64_t copy = 0; copy < (int64_t)rows->weight[p]; copy++) {
-        const int8_t *like = rows->x + (size_t)n * (size_t)p;
+    const double *factor = b->factor + (b->source < 0 ? 0 : (size_t)n * n * s),
+                 *t = b->shrunk + (size_t)rows->planes * s;
+    for (int64_t pattern = rows->first[s]; pattern < rows->first[s + 1]; pattern++)
+      for (int64_t copy = 0; copy < (int64_t)rows->weight[pattern]; copy++) {
+        const int8_t *like = rows->x + (size_t)n * (size_t)pattern;
         for (int i = 0; i < n; i++) r->z[i] = bl_rng_normal(&rng);
         for (int i = 0; i < n; i++) {
           double q = 0;
           for (int l = 0; l <= i; l++) q += factor[i + (size_t)l * n] * r->z[l];
-          r->x[i] = like[i] == BLICA_MISSING ? BLICA_MISSING : q < t[i];
+          r->x[i] = like[i] == BLICA_MISSING ? BLICA_MISSING : 0;
+          for (int p = bl_plane(rows->coding, i); p < bl_plane(rows->coding, i + 1) && like[i] != BLICA_MISSING; p++)
+            r->x[i] = (int8_t)(r->x[i] + (q < t[p]));
         }
-        bl_rows_add(r->x, 1, s, r->counts);
+        bl_rows_add(rows, r->x, 1, s, r->counts);
       }
   }
 }
@@ -198,28 +199,41 @@ static void simulate_task(int64_t index, int thread, void *user) {
   b->simulated[index] = b->source < 0 ? overall_statistic(b, r->counts, r) : source_statistic(b, r->counts, r);
 }
 
-/* Share of ones of every variable and segment, shrunk to the variable's mean by the beta-binomial's method of moments.
- */
+/* The share of ones of column p over all segments, and how much more than chance its shares vary: the intra-class
+ * correlation of the beta-binomial model, by the method of moments. */
+static double intraclass(const blica_counts *c, int p, double *mean) {
+  double ones = 0, rows = 0, squares = 0, chi = 0;
+  for (int s = 0; s < c->u; s++) {
+    const size_t at = p + (size_t)c->n * s;
+    ones += c->ones[at], rows += c->present[at], squares += c->present[at] * c->present[at];
+  }
+  *mean = (ones + 0.5) / (rows + 1);
+  for (int s = 0; s < c->u; s++) {
+    const size_t at = p + (size_t)c->n * s;
+    if (c->present[at] > 0)
+      chi += pow(c->ones[at] - c->present[at] * *mean, 2) / c->present[at] / (*mean * (1 - *mean));
+  }
+  /* E chi = u - 1 + (rows - squares / rows) correlation - ..., to first order in the intra-class correlation */
+  return fmin(fmax((chi - (c->u - 1)) / fmax(rows - squares / rows, 1), 0), 0.99);
+}
+
+/* Shares of ones, shrunk to their means over segments; the columns of an item by the same amount, so that the shares of
+ * higher levels stay below those of lower ones. */
 static void shrink_margins(const job *b) {
   const blica_counts *c = b->observed;
+  const blica_coding *coding = b->rows->coding;
   for (int i = 0; i < b->n; i++) {
-    double ones = 0, rows = 0, squares = 0, chi = 0;
-    for (int s = 0; s < b->u; s++) {
-      const size_t at = i + (size_t)b->n * s;
-      ones += c->ones[at], rows += c->present[at], squares += c->present[at] * c->present[at];
-    }
-    const double mean = (ones + 0.5) / (rows + 1), chance = mean * (1 - mean);
-    for (int s = 0; s < b->u; s++) {
-      const size_t at = i + (size_t)b->n * s;
-      if (c->present[at] > 0) chi += pow(c->ones[at] - c->present[at] * mean, 2) / c->present[at] / chance;
-    }
-    /* E chi = u - 1 + (rows - squares / rows) correlation - ..., to first order in the intra-class correlation */
-    const double spread = fmin(fmax((chi - (b->u - 1)) / fmax(rows - squares / rows, 1), 0), 0.99);
-    for (int s = 0; s < b->u; s++) {
-      const size_t at = i + (size_t)b->n * s;
-      const double prior = spread > 0 ? (1 - spread) / spread : INFINITY;
-      const double share = isfinite(prior) ? (c->ones[at] + prior * mean) / (c->present[at] + prior) : mean;
-      b->shrunk[at] = bl_phi_quantile(fmin(fmax(share, 1e-6), 1 - 1e-6));
+    const int first = bl_plane(coding, i), last = bl_plane(coding, i + 1);
+    double together = 0, mean;
+    for (int p = first; p < last; p++) together += intraclass(c, p, &mean) / (last - first);
+    const double prior = together > 0 ? (1 - together) / together : INFINITY;
+    for (int p = first; p < last; p++) {
+      intraclass(c, p, &mean);
+      for (int s = 0; s < b->u; s++) {
+        const size_t at = p + (size_t)c->n * s;
+        const double share = isfinite(prior) ? (c->ones[at] + prior * mean) / (c->present[at] + prior) : mean;
+        b->shrunk[at] = bl_phi_quantile(fmin(fmax(share, 1e-6), 1 - 1e-6));
+      }
     }
   }
 }
@@ -251,7 +265,7 @@ static bool source_null(job *b, room *r) {
   const int n = b->n, k = b->k, j = b->source;
   double *v = r->values, common = 0;
   for (int round = 0; round < ROUNDS; round++) {
-    double score = 0, information = 0, info;
+    double score = 0, information = 0;
     bl_common_margins(b->observed, r->common);
     for (int s = 0; s < b->u; s++) {
       double *rho = b->rho + b->pairs * (size_t)s, *slope = b->slope + b->pairs * (size_t)k * s;
@@ -259,7 +273,7 @@ static bool source_null(job *b, room *r) {
       bl_implied_rho(n, k, m->link, m->mixing, v, r->z, rho);
       bl_implied_variance_slope(n, k, m->link, m->mixing, v, r->z, rho, slope);
       for (int c = 1; c < n; c++)
-        for (int i = 0; i < c; i++) bl_common_score(b->observed, s, i, c, rho[blica_pair(i, c)], &info, r->common);
+        for (int i = 0; i < c; i++) bl_common_score(b->observed, s, i, c, rho[blica_pair(i, c)], r->common);
       segment_score(b, r, s, slope, k);
       score += r->score[j];
       information += r->info[j * (k + 1)];
@@ -280,7 +294,7 @@ static blica_status allocate(job *b, int simulations) {
   const size_t n = (size_t)b->n, u = (size_t)b->u;
   TRY(bl_alloc(ctx, bl_mul(b->pairs, u), &b->rho));
   TRY(bl_alloc(ctx, bl_mul(b->pairs * (size_t)b->k, u), &b->slope));
-  TRY(bl_alloc(ctx, n * u, &b->shrunk));
+  TRY(bl_alloc(ctx, (size_t)b->rows->planes * u, &b->shrunk));
   TRY(bl_alloc(ctx, bl_mul(n * n, u), &b->factor));
   TRY(bl_alloc(ctx, (size_t)simulations, &b->simulated));
   TRY(bl_alloc(ctx, (size_t)bl_max_threads(ctx), &b->rooms));
@@ -299,7 +313,7 @@ blica_status bl_change_test(blica_ctx *ctx, const blica_model *model, const bl_r
                             int simulations, uint64_t seed, double *p, double *source_p) {
   blica_status status;
   job b = {.ctx = ctx, .model = model, .rows = rows, .observed = counts, .n = model->n, .k = model->k, .u = model->u};
-  b.pairs = (size_t)counts->pairs, b.seed = seed, b.source = -1;
+  b.pairs = (size_t)b.n * (b.n - 1) / 2, b.seed = seed, b.source = -1;
   while (b.factors < b.k && (b.factors + 1) * (b.factors + 2) / 2 <= DIRECTIONS_MOST &&
          (size_t)(b.factors + 1) * (b.factors + 2) / 2 <= b.pairs)
     b.factors++;

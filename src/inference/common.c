@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "num/normal.h"
+#include "inference/implied.h"
 
 enum { ROUNDS = 25 };
 static const double RHO_MOST = 0.98;
@@ -14,25 +14,28 @@ void bl_common_free(bl_common *c) {
   bl_free(c->t);
   bl_free(c->used);
   bl_free(c->rho);
-  bl_free(c->table);
-  bl_free(c->both);
-  bl_free(c->excess);
+  bl_free(c->score);
+  bl_free(c->information);
+  bl_free(c->cell);
+  bl_table_free(&c->table);
   bl_free(c);
 }
 
-blica_status bl_common_make(blica_ctx *ctx, int n, int u, bl_common **out) {
+blica_status bl_common_make(blica_ctx *ctx, int n, int u, const blica_coding *coding, bl_common **out) {
   blica_status status;
   bl_common *c = NULL;
+  const int most = bl_most_levels(coding, n);
   *out = NULL;
   TRY(bl_alloc(ctx, 1, &c));
-  c->n = n, c->u = u, c->pairs = (size_t)n * (n - 1) / 2;
-  const size_t tables = bl_mul(c->pairs, (size_t)u), margins = bl_mul((size_t)n, (size_t)u);
-  TRY(bl_alloc(ctx, margins, &c->t));
-  TRY(bl_alloc(ctx, margins, &c->used));
+  c->n = n, c->u = u, c->coding = coding, c->planes = bl_plane(coding, n), c->pairs = (size_t)n * (n - 1) / 2;
+  const size_t tables = bl_mul(c->pairs, (size_t)u);
+  TRY(bl_alloc(ctx, bl_mul((size_t)c->planes, (size_t)u), &c->t));
+  TRY(bl_alloc(ctx, bl_mul((size_t)n, (size_t)u), &c->used));
   TRY(bl_alloc(ctx, c->pairs, &c->rho));
-  TRY(bl_alloc(ctx, tables, &c->table));
-  TRY(bl_alloc(ctx, tables, &c->both));
-  TRY(bl_alloc(ctx, tables, &c->excess));
+  TRY(bl_alloc(ctx, tables, &c->score));
+  TRY(bl_alloc(ctx, tables, &c->information));
+  TRY(bl_alloc(ctx, (size_t)most * most, &c->cell));
+  TRY(bl_table_make(ctx, most, &c->table));
   *out = c;
   c = NULL;
 done:
@@ -41,35 +44,56 @@ done:
 }
 
 void bl_common_margins(const blica_counts *counts, bl_common *c) {
-  for (size_t at = 0; at < (size_t)c->n * c->u; at++) {
-    c->used[at] = counts->ones[at] > 0 && counts->ones[at] < counts->present[at];
-    c->t[at] = c->used[at] ? bl_phi_quantile(counts->ones[at] / counts->present[at]) : 0;
-  }
+  bl_table_thresholds(counts, c->t);
+  for (int s = 0; s < c->u; s++)
+    for (int i = 0; i < c->n; i++) {
+      bool used = false;
+      for (int p = bl_plane(c->coding, i); p < bl_plane(c->coding, i + 1); p++) {
+        const size_t at = (size_t)p + (size_t)c->planes * s;
+        used = used || (counts->ones[at] > 0 && counts->ones[at] < counts->present[at]);
+      }
+      c->used[i + (size_t)c->n * s] = used;
+    }
 }
 
-double bl_common_score(const blica_counts *counts, int s, int i, int j, double rho, double *information, bl_common *c) {
-  const size_t at = (size_t)blica_pair(i, j) + c->pairs * (size_t)s, first = i + (size_t)c->n * s,
-               second = j + (size_t)c->n * s;
+/* Two levels: one excess over the expected rows with two ones says all. */
+static void score_of_two(const blica_counts *counts, int s, int i, int j, double h, double k, double rho, double *score,
+                         double *information) {
+  const bl_implied_table t = bl_implied_pair(h, k, rho);
   double cell[4];
-  *information = c->both[at] = c->excess[at] = 0;
-  if (!c->used[first] || !c->used[second]) return 0;
+  if (!(t.density > 0)) return;
   blica_counts_table(counts, s, i, j, cell);
-  c->table[at] = bl_implied_pair(c->t[first], c->t[second], rho);
-  const bl_implied_table *t = &c->table[at];
-  if (!(t->density > 0)) return 0;
-  c->both[at] = cell[0] + cell[1] + cell[2] + cell[3];
-  c->excess[at] = cell[0] - c->both[at] * t->cell[0];
-  *information = c->both[at] * t->information;
-  return c->excess[at] * t->information / t->density;
+  const double rows = cell[0] + cell[1] + cell[2] + cell[3];
+  *information = rows * t.information;
+  *score = (cell[0] - rows * t.cell[0]) * t.information / t.density;
+}
+
+void bl_common_score(const blica_counts *counts, int s, int i, int j, double rho, bl_common *c) {
+  const size_t at = (size_t)blica_pair(i, j) + c->pairs * (size_t)s;
+  const int first = bl_plane(c->coding, i), second = bl_plane(c->coding, j);
+  const int rows = bl_levels(c->coding, i), columns = bl_levels(c->coding, j);
+  const double *h = c->t + first + (size_t)c->planes * s, *k = c->t + second + (size_t)c->planes * s;
+  c->score[at] = c->information[at] = 0;
+  if (!c->used[i + (size_t)c->n * s] || !c->used[j + (size_t)c->n * s]) return;
+  if (rows == 2 && columns == 2) {
+    score_of_two(counts, s, first, second, *h, *k, rho, &c->score[at], &c->information[at]);
+    return;
+  }
+  const double total = bl_table_counts(counts, c->coding, s, i, j, c->cell);
+  bl_table_at(rows, columns, h, k, rho, &c->table);
+  c->information[at] = total * c->table.information;
+  for (int cell = 0; cell < rows * columns; cell++) c->score[at] += c->cell[cell] * c->table.score[cell];
 }
 
 static void fit_pair(const blica_counts *counts, int i, int j, bl_common *c) {
-  double *rho = &c->rho[blica_pair(i, j)];
+  const size_t pair = (size_t)blica_pair(i, j);
+  double *rho = &c->rho[pair];
   for (int round = 0; round < ROUNDS; round++) {
-    double score = 0, information = 0, part;
+    double score = 0, information = 0;
     for (int s = 0; s < c->u; s++) {
-      score += bl_common_score(counts, s, i, j, *rho, &part, c);
-      information += part;
+      bl_common_score(counts, s, i, j, *rho, c);
+      score += c->score[pair + c->pairs * (size_t)s];
+      information += c->information[pair + c->pairs * (size_t)s];
     }
     if (!(information > 0)) break;
     const double next = fmin(fmax(*rho + fmin(fmax(score / information, -0.3), 0.3), -RHO_MOST), RHO_MOST);

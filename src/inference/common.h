@@ -2,27 +2,29 @@
 #ifndef BL_COMMON_H
 #define BL_COMMON_H
 
-#include "inference/implied.h"
+#include "inference/table.h"
 
 typedef struct {
-  int n, u;
+  int n, u, planes;
+  const blica_coding *coding; /* borrowed; NULL: two levels */
   size_t pairs;
-  double *t;               /* [n,u] thresholds */
-  bool *used;              /* [n,u] false: the variable is constant there */
-  double *rho;             /* [pairs] the common correlations */
-  bl_implied_table *table; /* [pairs,u] at the last correlations */
-  double *both;            /* [pairs,u] rows with both values; 0 where one of them is not used */
-  double *excess;          /* [pairs,u] rows with two ones less those expected */
+  double *t;           /* [planes,u] thresholds */
+  bool *used;          /* [n,u] false: the item is constant there */
+  double *rho;         /* [pairs] the common correlations */
+  double *score;       /* [pairs,u] of the tables at the last correlations; 0 where one of the items is not used */
+  double *information; /* [pairs,u] about them */
+  bl_table table;
+  double *cell; /* rows of one table */
 } bl_common;
 
-blica_status bl_common_make(blica_ctx *ctx, int n, int u, bl_common **out);
+/* For counts of the columns of n items. */
+blica_status bl_common_make(blica_ctx *ctx, int n, int u, const blica_coding *coding, bl_common **out);
 void bl_common_free(bl_common *common);
 
-/* Margins of the counts; constant variables do not count. */
+/* Margins of the counts; constant items do not count. */
 void bl_common_margins(const blica_counts *counts, bl_common *common);
-/* Score of rho in the table of (i,j) in segment s and its information; fills table, both and excess. */
-double bl_common_score(const blica_counts *counts, int s, int i, int j, double rho, double *information,
-                       bl_common *common);
+/* Score and information of the table of (i,j) in segment s at rho. */
+void bl_common_score(const blica_counts *counts, int s, int i, int j, double rho, bl_common *common);
 /* Margins, and the pairwise maximum-likelihood correlation of every pair, from where rho stands; to 1e-5. */
 void bl_common_fit(const blica_counts *counts, bl_common *common);
 

@@ -24,19 +24,20 @@ static blica_status create(blica_ctx *ctx, const blica_model *m, bool residuals,
   blica_status status;
   blica_fitted_values *f = NULL;
   const int64_t pairs = (int64_t)m->n * (m->n - 1) / 2;
-  const size_t tables = bl_mul((size_t)pairs, (size_t)m->u), margins = bl_mul((size_t)m->n, (size_t)m->u);
+  const bool binary = !bl_coding_ordinal(m->coding);
+  const size_t tables = bl_mul((size_t)pairs, (size_t)m->u), margins = bl_mul((size_t)m->planes, (size_t)m->u);
   *out = NULL;
   TRY(bl_alloc(ctx, 1, &f));
-  f->n = m->n, f->u = m->u, f->pairs = pairs, f->srmr = NAN;
+  f->n = m->n, f->u = m->u, f->planes = m->planes, f->pairs = pairs, f->srmr = NAN;
   TRY(bl_copy_texts(ctx, m->n, (const char *const *)m->variables, &f->variables));
   TRY(bl_copy_texts(ctx, m->u, (const char *const *)m->segments, &f->segments));
   TRY(bl_alloc(ctx, tables, &f->correlation));
   TRY(bl_alloc(ctx, margins, &f->margin));
-  TRY(bl_alloc(ctx, tables, &f->pair));
+  if (binary) TRY(bl_alloc(ctx, tables, &f->pair));
   if (residuals) {
     TRY(bl_alloc(ctx, tables, &f->correlation_residual));
     TRY(bl_alloc(ctx, margins, &f->margin_residual));
-    TRY(bl_alloc(ctx, tables, &f->pair_residual));
+    if (binary) TRY(bl_alloc(ctx, tables, &f->pair_residual));
     TRY(bl_alloc(ctx, (size_t)m->u, &f->segment_srmr));
   }
   *out = f;
@@ -48,36 +49,43 @@ done:
 
 static void fill_segment(const blica_model *m, int s, double *scale, double *threshold, blica_fitted_values *f) {
   const int n = m->n;
-  double *rho = f->correlation + (size_t)f->pairs * s, *pair = f->pair + (size_t)f->pairs * s;
+  double *rho = f->correlation + (size_t)f->pairs * s;
   bl_implied_rho(n, m->k, m->link, m->mixing, m->variances + (size_t)m->k * s, scale, rho);
   bl_model_margins(m, s, NULL, threshold);
-  for (int i = 0; i < n; i++) f->margin[i + (size_t)s * n] = bl_phi_cdf(threshold[i]);
-  for (int j = 1; j < n; j++)
-    for (int i = 0; i < j; i++) pair[blica_pair(i, j)] = blica_bvn(threshold[i], threshold[j], rho[blica_pair(i, j)]);
+  for (int p = 0; p < f->planes; p++) f->margin[p + (size_t)s * f->planes] = bl_phi_cdf(threshold[p]);
+  for (int j = 1; f->pair && j < n; j++)
+    for (int i = 0; i < j; i++)
+      f->pair[blica_pair(i, j) + f->pairs * s] = blica_bvn(threshold[i], threshold[j], rho[blica_pair(i, j)]);
 }
 
-static void fill_residuals(const blica_counts *c, const blica_cor *cor, int s, blica_fitted_values *f) {
-  const int n = f->n;
-  double sum = 0;
-  int64_t used = 0;
-  for (int i = 0; i < n; i++) {
-    const size_t at = i + (size_t)s * n;
+/* Shares of ones and of pairs of ones. */
+static void share_residuals(const blica_counts *c, int s, blica_fitted_values *f) {
+  for (int p = 0; p < f->planes; p++) {
+    const size_t at = p + (size_t)s * f->planes;
     f->margin_residual[at] = c->present[at] > 0 ? c->ones[at] / c->present[at] - f->margin[at] : NAN;
   }
-  for (int j = 1; j < n; j++)
+  for (int j = 1; f->pair && j < f->n; j++)
     for (int i = 0; i < j; i++) {
       const size_t at = (size_t)blica_pair(i, j) + (size_t)f->pairs * s;
       double cell[4];
       blica_counts_table(c, s, i, j, cell);
       const double total = cell[0] + cell[1] + cell[2] + cell[3];
       f->pair_residual[at] = total > 0 ? cell[0] / total - f->pair[at] : NAN;
-      f->correlation_residual[at] = NAN;
-      if (cor->flags[at] & (BLICA_PAIR_CONSTANT | BLICA_PAIR_EMPTY)) continue;
-      f->correlation_residual[at] = cor->rho[at] - f->correlation[at];
-      sum += f->correlation_residual[at] * f->correlation_residual[at];
-      used++;
     }
-  f->segment_srmr[s] = used ? sqrt(sum / (double)(used + n)) : NAN;
+}
+
+static void correlation_residuals(const blica_cor *cor, int s, blica_fitted_values *f) {
+  double sum = 0;
+  int64_t used = 0;
+  for (int64_t pair = 0; pair < f->pairs; pair++) {
+    const size_t at = (size_t)(pair + f->pairs * s);
+    f->correlation_residual[at] = NAN;
+    if (cor->flags[at] & (BLICA_PAIR_CONSTANT | BLICA_PAIR_EMPTY)) continue;
+    f->correlation_residual[at] = cor->rho[at] - f->correlation[at];
+    sum += f->correlation_residual[at] * f->correlation_residual[at];
+    used++;
+  }
+  f->segment_srmr[s] = used ? sqrt(sum / (double)(used + f->n)) : NAN;
 }
 
 static double mean_srmr(const blica_fitted_values *f, const double *samples) {
@@ -100,17 +108,14 @@ blica_status blica_fitted(blica_ctx *ctx, const blica_model *model, const blica_
   if (out) *out = NULL;
   if (!ctx) return BLICA_ERR_ARGUMENT;
   if (!model || !out) return bl_fail(ctx, BLICA_ERR_ARGUMENT, "blica_fitted needs a model and a place for the result");
-  if (bl_coding_ordinal(model->coding))
-    return bl_fail(ctx, BLICA_ERR_DATA,
-                   "fitted values: the model has items with more than two levels, which have none");
   TRY(create(ctx, model, counts != NULL, &f));
   TRY(bl_alloc(ctx, (size_t)model->n, &scale));
-  TRY(bl_alloc(ctx, (size_t)model->n, &threshold));
+  TRY(bl_alloc(ctx, (size_t)model->planes, &threshold));
   for (int s = 0; s < model->u; s++) fill_segment(model, s, scale, threshold, f);
   if (counts) {
     TRY(bl_align_counts(ctx, model, counts, &aligned));
     TRY(blica_correlate(ctx, aligned, &cor));
-    for (int s = 0; s < model->u; s++) fill_residuals(aligned, cor, s, f);
+    for (int s = 0; s < model->u; s++) share_residuals(aligned, s, f), correlation_residuals(cor, s, f);
     f->srmr = mean_srmr(f, aligned->samples);
   }
   *out = f;

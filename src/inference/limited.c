@@ -32,24 +32,37 @@ static double choose(int n, int k) {
   return value;
 }
 
-bool bl_limited_possible(int n, int k, int u) {
-  return u * choose(n, 4) <= QUADS_MOST && n + choose(n, 2) <= MOMENTS_MOST && (double)k * (n + u) <= PARAMETERS_MOST;
+/* Sets of 1 to 4 columns of different items, sets[1] to sets[4]. */
+static void count_sets(const blica_coding *coding, int n, double sets[5]) {
+  for (int m = 0; m <= 4; m++) sets[m] = m == 0;
+  for (int i = 0; i < n; i++)
+    for (int m = 4; m >= 1; m--) sets[m] += sets[m - 1] * (bl_levels(coding, i) - 1);
 }
 
-/* One segment's room. */
+bool bl_limited_possible(const blica_coding *coding, int n, int k, int u) {
+  double sets[5];
+  count_sets(coding, n, sets);
+  return u * sets[4] <= QUADS_MOST && sets[1] + sets[2] <= MOMENTS_MOST && choose(bl_plane(coding, n), 4) <= 1e8 &&
+         (double)k * (n + u) <= PARAMETERS_MOST;
+}
+
+/* One segment's room. Columns are those of the counts: of an ordinal item one for each level but the lowest. */
 typedef struct {
   blica_ctx *ctx;
   const blica_model *model;
+  const bl_rows *rows;
   const blica_counts *counts;
-  int n, k;
-  size_t pairs, q, m; /* q = n + pairs moments, m = nk + k parameters beside the thresholds */
-  bool *used;         /* [n] */
-  double *t, *p, *scale, *rho, *p11;
-  bl_implied_table *table;
-  double *three, *four; /* probabilities of three and four ones */
-  double *xi;           /* [q,q] */
-  double *z;            /* [q, n + m + 1] slopes in thresholds and parameters, residuals */
-  double *slope;        /* [pairs,m] */
+  int n, k, columns;
+  size_t pairs, q, m; /* pairs of items; q moments, m = nk + k parameters beside the thresholds */
+  int *member;        /* [2,q] columns of a moment; of a margin twice the same */
+  size_t *moment_at;  /* [columns,columns] the moment of two columns of different items, the lower first */
+  bool *used;         /* [columns] */
+  double *t, *p, *scale, *rho;
+  bl_implied_table *table; /* [q] of pairs */
+  double *three, *four;    /* probabilities of three and four ones */
+  double *xi;              /* [q,q] */
+  double *z;               /* [q, columns + m + 1] slopes in thresholds and parameters, residuals */
+  double *slope;           /* [pairs,m] */
   bl_plackett_rule rule;
   double *h, *r, *moment, *work;
 } room;
@@ -62,31 +75,45 @@ static size_t quad(int a, int b, int c, int d) { /* a < b < c < d */
 }
 
 static void free_room(room *r) {
-  void *const blocks[] = {r->used, r->t,  r->p, r->scale, r->rho, r->p11,    r->table, r->three,
-                          r->four, r->xi, r->z, r->slope, r->h,   r->moment, r->r,     r->work};
+  void *const blocks[] = {r->member, r->moment_at, r->used, r->t,     r->p, r->scale, r->rho,    r->table, r->three,
+                          r->four,   r->xi,        r->z,    r->slope, r->h, r->r,     r->moment, r->work};
   for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) bl_free(blocks[i]);
+}
+
+/* The margins of all columns, then the pairs of columns of different items. */
+static void list_moments(room *r) {
+  size_t at = 0;
+  for (int c = 0; c < r->columns; c++, at++) r->member[2 * at] = r->member[2 * at + 1] = c;
+  for (int d = 1; d < r->columns; d++)
+    for (int c = 0; c < d; c++) {
+      if (r->rows->item[c] == r->rows->item[d]) continue;
+      r->member[2 * at] = c, r->member[2 * at + 1] = d;
+      r->moment_at[c + (size_t)r->columns * d] = at++;
+    }
 }
 
 static blica_status make_room(room *r) {
   blica_status status;
   blica_ctx *ctx = r->ctx;
-  const size_t n = (size_t)r->n;
-  TRY(bl_alloc(ctx, n, &r->used));
-  TRY(bl_alloc(ctx, n, &r->t));
-  TRY(bl_alloc(ctx, n, &r->p));
+  const size_t n = (size_t)r->n, columns = (size_t)r->columns;
+  TRY(bl_alloc(ctx, 2 * r->q, &r->member));
+  TRY(bl_alloc(ctx, columns * columns, &r->moment_at));
+  TRY(bl_alloc(ctx, columns, &r->used));
+  TRY(bl_alloc(ctx, columns, &r->t));
+  TRY(bl_alloc(ctx, columns, &r->p));
   TRY(bl_alloc(ctx, n, &r->scale));
   TRY(bl_alloc(ctx, r->pairs, &r->rho));
-  TRY(bl_alloc(ctx, r->pairs, &r->p11));
-  TRY(bl_alloc(ctx, r->pairs, &r->table));
-  TRY(bl_alloc(ctx, n * n * n / 6 + 1, &r->three));
-  TRY(bl_alloc(ctx, (size_t)choose(r->n, 4) + 1, &r->four));
+  TRY(bl_alloc(ctx, r->q, &r->table));
+  TRY(bl_alloc(ctx, columns * columns * columns / 6 + 1, &r->three));
+  TRY(bl_alloc(ctx, (size_t)choose(r->columns, 4) + 1, &r->four));
   TRY(bl_alloc(ctx, r->q * r->q, &r->xi));
-  TRY(bl_alloc(ctx, r->q * (n + r->m + 1), &r->z));
+  TRY(bl_alloc(ctx, r->q * (columns + r->m + 1), &r->z));
   TRY(bl_alloc(ctx, r->pairs * r->m, &r->slope));
   TRY(bl_alloc(ctx, LANES * 4, &r->h));
   TRY(bl_alloc(ctx, LANES * 6, &r->r));
   TRY(bl_alloc(ctx, LANES * 16, &r->moment));
   TRY(bl_alloc(ctx, bl_plackett_batch_work(4), &r->work));
+  list_moments(r);
   r->rule.nodes = 24;
   for (int i = 0; i < 12; i++) {
     r->rule.node[i] = 0.5 * (1 - bl_gauss24_node[i]), r->rule.node[23 - i] = 0.5 * (1 + bl_gauss24_node[i]);
@@ -94,6 +121,11 @@ static blica_status make_room(room *r) {
   }
 done:
   return status;
+}
+
+/* Correlation of the items of two columns c < d. */
+static double rho_of(const room *r, int c, int d) {
+  return r->rho[blica_pair(r->rows->item[c], r->rows->item[d])];
 }
 
 /* ---- probabilities of ones ---- */
@@ -105,13 +137,13 @@ static double all_ones(const double *moment, int lane, int of) {
   return sum / (1 << of);
 }
 
-/* Runs `count` sets of m variables, set c in members + 4 c, and keeps their probabilities. */
+/* Runs `count` sets of m columns, set c in members + 4 c, and keeps their probabilities. */
 static void run_sets(room *r, int m, int count, const int *members) {
   for (int lane = 0; lane < LANES; lane++) {
     const int *v = members + 4 * (lane < count ? lane : 0);
     for (int i = 0; i < m; i++) {
       r->h[lane + LANES * i] = r->t[v[i]];
-      for (int j = 0; j < i; j++) r->r[lane + LANES * (i * (i - 1) / 2 + j)] = r->rho[blica_pair(v[j], v[i])];
+      for (int j = 0; j < i; j++) r->r[lane + LANES * (i * (i - 1) / 2 + j)] = rho_of(r, v[j], v[i]);
     }
   }
   const bl_plackett_batch batch = {
@@ -124,13 +156,20 @@ static void run_sets(room *r, int m, int count, const int *members) {
   }
 }
 
+static bool different_items(const room *r, const int *set, int m) {
+  for (int i = 1; i < m; i++) /* ascending columns: equal items are neighbours */
+    if (r->rows->item[set[i]] == r->rows->item[set[i - 1]]) return false;
+  return true;
+}
+
 static void run_all_sets(room *r, int m) {
   int members[4 * LANES], count = 0;
-  for (int d = m == 4 ? 3 : 0; d < (m == 4 ? r->n : 1); d++)
-    for (int c = 2; c < (m == 4 ? d : r->n); c++)
+  for (int d = m == 4 ? 3 : 0; d < (m == 4 ? r->columns : 1); d++)
+    for (int c = 2; c < (m == 4 ? d : r->columns); c++)
       for (int b = 1; b < c; b++)
         for (int a = 0; a < b; a++) {
           const int set[4] = {a, b, c, d};
+          if (!different_items(r, set, m)) continue;
           memcpy(members + 4 * count++, set, sizeof set);
           if (count < LANES) continue;
           run_sets(r, m, count, members);
@@ -139,101 +178,96 @@ static void run_all_sets(room *r, int m) {
   if (count) run_sets(r, m, count, members);
 }
 
-/* P(x_v = 1 for all v of the list, which may repeat). */
+/* P(all columns of the list are 1). Of several columns of an item the one of the highest level says all. */
 static double ones_of(const room *r, const int *list, int count) {
   int v[4], m = 0;
   for (int i = 0; i < count; i++) {
-    int at = m;
-    bool known = false;
-    for (int j = 0; j < m; j++) known = known || v[j] == list[i];
-    if (known) continue;
+    int at = m, known = -1;
+    for (int j = 0; j < m; j++)
+      if (r->rows->item[v[j]] == r->rows->item[list[i]]) known = j;
+    if (known >= 0) {
+      if (v[known] < list[i]) v[known] = list[i];
+      continue;
+    }
     while (at > 0 && v[at - 1] > list[i]) v[at] = v[at - 1], at--;
     v[at] = list[i];
     m++;
   }
   if (m == 1) return r->p[v[0]];
-  if (m == 2) return r->table[blica_pair(v[0], v[1])].cell[0];
+  if (m == 2) return r->table[r->moment_at[v[0] + (size_t)r->columns * v[1]]].cell[0];
   return m == 3 ? r->three[triple(v[0], v[1], v[2])] : r->four[quad(v[0], v[1], v[2], v[3])];
 }
 
-/* Variables of moment number a; returns how many. */
-static int moment_of(const room *r, size_t a, int *v) {
-  if (a < (size_t)r->n) {
-    v[0] = (int)a;
-    return 1;
-  }
-  a -= (size_t)r->n;
-  int j = (int)((1 + sqrt(1 + 8 * (double)a)) / 2);
-  while ((size_t)j * (j - 1) / 2 > a) j--;
-  while ((size_t)j * (j + 1) / 2 <= a) j++;
-  v[0] = (int)(a - (size_t)j * (j - 1) / 2), v[1] = j;
-  return 2;
-}
-
 static bool moment_used(const room *r, size_t a) {
-  int v[2], count = moment_of(r, a, v);
-  return r->used[v[0]] && r->used[v[count - 1]];
+  return r->used[r->member[2 * a]] && r->used[r->member[2 * a + 1]];
 }
 
 /* Xi / N, unit rows for moments that are not used. */
 static void covariance(room *r, double rows) {
   for (size_t b = 0; b < r->q; b++)
     for (size_t a = b; a < r->q; a++) {
-      int list[4];
-      const bool used = moment_used(r, a) && moment_used(r, b);
-      const int first = moment_of(r, a, list), second = moment_of(r, b, list + first);
-      r->xi[a + r->q * b] =
-          used ? (ones_of(r, list, first + second) - ones_of(r, list, first) * ones_of(r, list + first, second)) / rows
-               : a == b;
+      const int *first = r->member + 2 * a, *second = r->member + 2 * b;
+      const int list[4] = {first[0], first[1], second[0], second[1]};
+      r->xi[a + r->q * b] = moment_used(r, a) && moment_used(r, b)
+                                ? (ones_of(r, list, 4) - ones_of(r, first, 2) * ones_of(r, second, 2)) / rows
+                                : a == b;
     }
 }
 
 /* ---- one segment ---- */
 
-/* What the model and the data say of segment s; returns the number of moments used. */
-static int64_t describe(room *r, int s) {
-  const blica_model *model = r->model;
+/* Shares and thresholds of segment s. A column that is constant, or equal to the one below since nobody has the level
+ * between, is not used. */
+static void describe_margins(room *r, int s) {
   const blica_counts *c = r->counts;
-  const double *v = model->variances + (size_t)r->k * s;
-  int64_t used = 0;
-  for (int i = 0; i < r->n; i++) {
-    r->p[i] = c->ones[i + (size_t)s * r->n] / c->samples[s];
-    r->used[i] = r->p[i] > 0 && r->p[i] < 1;
-    if (!r->used[i]) r->p[i] = 0.5;
+  for (int i = 0; i < r->columns; i++) {
+    const double *ones = c->ones + (size_t)s * r->columns + i;
+    const bool same = i > 0 && r->rows->item[i] == r->rows->item[i - 1] && ones[0] == ones[-1];
+    r->p[i] = ones[0] / c->samples[s];
+    r->used[i] = r->p[i] > 0 && r->p[i] < 1 && !same;
+    if (!(r->p[i] > 0 && r->p[i] < 1)) r->p[i] = 0.5;
     r->t[i] = bl_phi_quantile(r->p[i]);
   }
+}
+
+/* What the model and the data say of segment s; returns the number of pairs used. */
+static int64_t describe(room *r, int s) {
+  const blica_model *model = r->model;
+  const double *v = model->variances + (size_t)r->k * s;
+  int64_t used = 0;
+  describe_margins(r, s);
   bl_implied_rho(r->n, r->k, model->link, model->mixing, v, r->scale, r->rho);
   bl_implied_slope(r->n, r->k, model->link, model->mixing, v, r->scale, r->rho, r->slope);
-  for (int j = 1; j < r->n; j++)
-    for (int i = 0; i < j; i++) {
-      const int64_t at = blica_pair(i, j);
-      r->table[at] = bl_implied_pair(r->t[i], r->t[j], r->rho[at]);
-      r->p11[at] = c->n11[at + s * c->pairs] / c->samples[s];
-    }
-  for (size_t a = 0; a < r->q; a++) used += moment_used(r, a);
+  for (size_t a = (size_t)r->columns; a < r->q; a++) {
+    const int c = r->member[2 * a], d = r->member[2 * a + 1];
+    r->table[a] = bl_implied_pair(r->t[c], r->t[d], rho_of(r, c, d));
+    used += moment_used(r, a);
+  }
   return used;
 }
 
-/* z <- [ slopes in thresholds | slopes in A and log v | residuals ]. */
-static void slopes(room *r) {
-  const size_t n = (size_t)r->n, q = r->q;
-  memset(r->z, 0, q * (n + r->m + 1) * sizeof *r->z);
-  for (size_t i = 0; i < n; i++) r->z[i + q * i] = bl_phi_density(r->t[i]);
-  for (size_t a = n; a < q; a++) {
-    int v[2] = {0, 0};
-    moment_of(r, a, v);
+/* z <- [ slopes in thresholds | slopes in A and log v | residuals ] of segment s. */
+static void slopes(room *r, int s) {
+  const size_t columns = (size_t)r->columns, q = r->q;
+  const blica_counts *counts = r->counts;
+  memset(r->z, 0, q * (columns + r->m + 1) * sizeof *r->z);
+  for (size_t i = 0; i < columns; i++) r->z[i + q * i] = bl_phi_density(r->t[i]);
+  for (size_t a = columns; a < q; a++) {
+    const int c = r->member[2 * a], d = r->member[2 * a + 1];
+    const size_t pair = (size_t)blica_pair(r->rows->item[c], r->rows->item[d]);
     if (!moment_used(r, a)) continue;
-    const bl_implied_table *t = &r->table[a - n];
-    r->z[a + q * (size_t)v[0]] = t->first * bl_phi_density(r->t[v[0]]);
-    r->z[a + q * (size_t)v[1]] = t->second * bl_phi_density(r->t[v[1]]);
-    for (size_t c = 0; c < r->m; c++) r->z[a + q * (n + c)] = t->density * r->slope[a - n + r->pairs * c];
-    r->z[a + q * (n + r->m)] = r->p11[a - n] - t->cell[0];
+    const bl_implied_table *t = &r->table[a];
+    r->z[a + q * (size_t)c] = t->first * bl_phi_density(r->t[c]);
+    r->z[a + q * (size_t)d] = t->second * bl_phi_density(r->t[d]);
+    for (size_t l = 0; l < r->m; l++) r->z[a + q * (columns + l)] = t->density * r->slope[pair + r->pairs * l];
+    r->z[a + q * (columns + r->m)] =
+        counts->n11[blica_pair(c, d) + s * counts->pairs] / counts->samples[s] - t->cell[0];
   }
 }
 
-/* Whitens z and takes the thresholds out: rows n.. of the parameters and the residuals remain. */
+/* Whitens z and takes the thresholds out: what is below their rows, of the parameters and the residuals, remains. */
 static bool whiten(room *r) {
-  const int n = r->n, q = (int)r->q, columns = n + (int)r->m + 1;
+  const int n = r->columns, q = (int)r->q, columns = n + (int)r->m + 1;
   if (LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', q, r->xi, q) != 0) return false;
   cblas_dtrsm(CblasColMajor, CblasLeft, CblasLower, CblasNoTrans, CblasNonUnit, q, columns, 1, r->xi, q, r->z, q);
   for (int j = 0; j < n; j++) { /* Householder, column by column: n is small */
@@ -264,12 +298,12 @@ static size_t place_of(const room *r, int s, size_t c) {
 
 static blica_status add_segment(room *r, int s, total *all) {
   blica_status status;
-  const size_t rest = r->q - (size_t)r->n, m = r->m;
+  const size_t rest = r->q - (size_t)r->columns, m = r->m;
   double *product = NULL;
   TRY(bl_alloc(r->ctx, rest * (m + 1), &all->kept[s]));
   TRY(bl_alloc(r->ctx, (m + 1) * (m + 1), &product));
   for (size_t c = 0; c <= m; c++)
-    memcpy(all->kept[s] + rest * c, r->z + r->q * ((size_t)r->n + c) + r->n, rest * sizeof(double));
+    memcpy(all->kept[s] + rest * c, r->z + r->q * ((size_t)r->columns + c) + r->columns, rest * sizeof(double));
   cblas_dsyrk(CblasColMajor, CblasLower, CblasTrans, (int)(m + 1), (int)rest, 1, all->kept[s], (int)rest, 0, product,
               (int)(m + 1));
   for (size_t c = 0; c < m; c++) {
@@ -314,7 +348,7 @@ failed:
 
 /* The part of segment s: what is left of its residuals. */
 static double left_over(const room *r, int s, const total *all, const double *d) {
-  const size_t rest = r->q - (size_t)r->n, m = r->m;
+  const size_t rest = r->q - (size_t)r->columns, m = r->m;
   double *e = all->kept[s] + rest * m;
   for (size_t c = 0; c < m; c++) cblas_daxpy((int)rest, -d[place_of(r, s, c)], all->kept[s] + rest * c, 1, e, 1);
   return cblas_ddot((int)rest, e, 1, e, 1);
@@ -328,43 +362,58 @@ static void finish(bl_limited *out, double rows, int u) {
   out->rmsea2_high = sqrt(bl_chi2_noncentrality(out->m2, df, 0.05) / per);
 }
 
-blica_status bl_limited_test(blica_ctx *ctx, const blica_model *model, const blica_counts *counts, bl_limited *out,
-                             double *segment) {
+/* All segments at the model of the room into `all`; returns the number of pairs used and all rows. */
+static blica_status collect(room *r, total *all, int64_t *moments, double *rows) {
+  blica_status status = BLICA_OK;
+  const int u = r->model->u;
+  memset(all->h, 0, all->p * all->p * sizeof(double));
+  memset(all->g, 0, all->p * sizeof(double));
+  *moments = 0, *rows = 0;
+  for (int s = 0; s < u; s++) {
+    if (bl_poll(r->ctx, &(blica_progress){.stage = "fit statistics", .fraction = (double)s / u, .objective = NAN}))
+      FAIL(r->ctx, BLICA_ERR_INTERRUPTED, "interrupted while M2 was computed");
+    *moments += describe(r, s);
+    run_all_sets(r, 3);
+    if (r->n > 3) run_all_sets(r, 4);
+    covariance(r, r->counts->samples[s]);
+    slopes(r, s);
+    if (!whiten(r))
+      FAIL(r->ctx, BLICA_ERR_NUMERIC, "segment '%s': the covariance of its pairs is singular", r->model->segments[s]);
+    bl_free(all->kept[s]);
+    all->kept[s] = NULL;
+    TRY(add_segment(r, s, all));
+    *rows += r->counts->samples[s];
+  }
+done:
+  return status;
+}
+
+blica_status bl_limited_test(blica_ctx *ctx, const blica_model *model, const bl_rows *rows, const blica_counts *counts,
+                             bl_limited *out, double *segment) {
   blica_status status;
   const int n = model->n, k = model->k, u = model->u;
-  const size_t nk = (size_t)n * k, pairs = (size_t)counts->pairs;
-  room r = {.ctx = ctx, .model = model, .counts = counts, .n = n, .k = k, .pairs = pairs, .q = n + pairs, .m = nk + k};
+  const size_t nk = (size_t)n * k;
+  room r = {.ctx = ctx, .model = model, .rows = rows, .counts = counts, .n = n, .k = k, .columns = rows->planes};
   total all = {.p = nk + (size_t)u * k};
-  double *d = NULL, rows = 0;
+  double *d = NULL, total_rows = 0, sets[5];
   int64_t moments = 0;
   *out = (bl_limited){NAN, 0, NAN, NAN, NAN, NAN};
+  count_sets(rows->coding, n, sets);
+  r.pairs = (size_t)n * (n - 1) / 2, r.q = (size_t)(sets[1] + sets[2]), r.m = nk + (size_t)k;
   bl_blas_hold();
   TRY(make_room(&r));
   TRY(bl_alloc(ctx, all.p * all.p, &all.h));
   TRY(bl_alloc(ctx, all.p, &all.g));
   TRY(bl_alloc(ctx, all.p, &d));
   TRY(bl_alloc(ctx, (size_t)u, &all.kept));
-  for (int s = 0; s < u; s++) {
-    if (bl_poll(ctx, &(blica_progress){.stage = "fit statistics", .fraction = (double)s / u, .objective = NAN}))
-      FAIL(ctx, BLICA_ERR_INTERRUPTED, "interrupted while M2 was computed");
-    moments += describe(&r, s);
-    run_all_sets(&r, 3);
-    if (n > 3) run_all_sets(&r, 4);
-    covariance(&r, counts->samples[s]);
-    slopes(&r);
-    for (int i = 0; i < n; i++) moments -= r.used[i];
-    if (!whiten(&r))
-      FAIL(ctx, BLICA_ERR_NUMERIC, "segment '%s': the covariance of its pairs is singular", model->segments[s]);
-    TRY(add_segment(&r, s, &all));
-    rows += counts->samples[s];
-  }
+  TRY(collect(&r, &all, &moments, &total_rows));
   const int64_t rank = least_squares(ctx, &all, d);
   if (rank < 0) FAIL(ctx, BLICA_ERR_NUMERIC, "the parameters' information in M2 could not be decomposed");
   out->df = moments - rank;
   out->m2 = 0;
   for (int s = 0; s < u; s++) out->m2 += segment[s] = left_over(&r, s, &all, d);
   if (out->df > 0)
-    finish(out, rows, u);
+    finish(out, total_rows, u);
   else
     out->m2 = NAN;
 done:

@@ -2,7 +2,7 @@
 #ifndef BL_LIMITED_H
 #define BL_LIMITED_H
 
-#include "base/base.h"
+#include "inference/rows.h"
 
 typedef struct {
   double m2; /* NaN when it was not computed */
@@ -11,11 +11,11 @@ typedef struct {
   double rmsea2, rmsea2_low, rmsea2_high; /* with its 90 % interval */
 } bl_limited;
 
-/* Whether M2 can be computed for so many variables, segments and sources in reasonable time. */
-bool bl_limited_possible(int n, int k, int u);
+/* Whether M2 can be computed for so many items, levels, sources and segments in reasonable time. */
+bool bl_limited_possible(const blica_coding *coding, int n, int k, int u);
 
-/* counts in the order of the model, without missing values. segment [u] receives the parts of M2. */
-blica_status bl_limited_test(blica_ctx *ctx, const blica_model *model, const blica_counts *counts, bl_limited *out,
-                             double *segment);
+/* counts are those of the rows, without missing values. segment [u] receives the parts of M2. */
+blica_status bl_limited_test(blica_ctx *ctx, const blica_model *model, const bl_rows *rows, const blica_counts *counts,
+                             bl_limited *out, double *segment);
 
 #endif

@@ -1,4 +1,5 @@
-/* parallel.c - parallel analysis (Horn, Psychometrika 30, 1965) that keeps margins in every segment, and the minimum
+/* parallel.c - parallel analysis (Horn, Psychometrika 30, 1965) that keeps margins and levels in every segment,
+ * and the minimum
  * average partial (Velicer, Psychometrika 41, 1976), as psych's VSS computes it. */
 #include "inference/parallel.h"
 
@@ -15,7 +16,6 @@
 typedef struct {
   blica_ctx *ctx;
   const bl_rows *rows;
-  const blica_counts *counts;
   uint64_t seed;
   double *values; /* [n,references] */
   blica_status *status;
@@ -53,7 +53,7 @@ static void permute_segment(const bl_rows *rows, int s, bl_rng *rng, int8_t *x, 
   int8_t *one = x + total * n;
   for (int64_t r = 0; r < total; r++) {
     for (int i = 0; i < n; i++) one[i] = x[r + total * i];
-    bl_rows_add(one, 1, s, counts);
+    bl_rows_add(rows, one, 1, s, counts);
   }
 }
 
@@ -66,8 +66,8 @@ static blica_status reference_of(job *b, int64_t index) {
   int8_t *x = NULL;
   double *matrix = NULL;
   for (int s = 0; s < rows->u; s++) most = rows->total[s] > most ? rows->total[s] : most;
-  TRY(bl_rows_counts_create(b->ctx, rows, b->counts->variables, b->counts->segments, &counts));
-  TRY(bl_common_make(b->ctx, rows->n, rows->u, &common));
+  TRY(bl_rows_counts_create(b->ctx, rows, &counts));
+  TRY(bl_common_make(b->ctx, rows->n, rows->u, rows->coding, &common));
   TRY(bl_alloc(b->ctx, bl_mul((size_t)most + 1, (size_t)rows->n), &x));
   TRY(bl_alloc(b->ctx, (size_t)rows->n * rows->n, &matrix));
   for (int s = 0; s < rows->u; s++) {
@@ -103,7 +103,7 @@ blica_status bl_parallel_analysis(blica_ctx *ctx, const bl_rows *rows, const bli
                                   uint64_t seed, double *eigenvalue, double *reference) {
   blica_status status;
   const int n = rows->n;
-  job b = {.ctx = ctx, .rows = rows, .counts = counts, .seed = seed};
+  job b = {.ctx = ctx, .rows = rows, .seed = seed};
   bl_common *common = NULL;
   double *matrix = NULL, *list = NULL;
   bl_blas_hold();
@@ -111,7 +111,7 @@ blica_status bl_parallel_analysis(blica_ctx *ctx, const bl_rows *rows, const bli
   TRY(bl_alloc(ctx, (size_t)references, &b.status));
   TRY(bl_alloc(ctx, (size_t)references, &list));
   TRY(bl_alloc(ctx, (size_t)n * n, &matrix));
-  TRY(bl_common_make(ctx, n, rows->u, &common));
+  TRY(bl_common_make(ctx, n, rows->u, rows->coding, &common));
   bl_common_fit(counts, common);
   if (!eigenvalues(n, common->rho, matrix, eigenvalue))
     FAIL(ctx, BLICA_ERR_NUMERIC, "the eigenvalues of the common correlations did not converge");
@@ -162,13 +162,13 @@ static double average(int n, const double *matrix) {
 
 blica_status bl_map(blica_ctx *ctx, const blica_counts *counts, int most, double *map) {
   blica_status status;
-  const int n = counts->n;
   blica_counts *pooled = NULL;
   blica_cor *cor = NULL;
   double *matrix = NULL, *vectors = NULL, *values = NULL;
   bl_blas_hold();
   TRY(pool(ctx, counts, &pooled));
   TRY(blica_correlate(ctx, pooled, &cor));
+  const int n = cor->n;
   TRY(bl_alloc(ctx, (size_t)n * n, &matrix));
   TRY(bl_alloc(ctx, (size_t)n * n, &vectors));
   TRY(bl_alloc(ctx, (size_t)n, &values));

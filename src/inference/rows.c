@@ -1,36 +1,41 @@
-/* rows.c - distinct rows in a model's order, their pair counts under any weights, and bootstrap draws of them. */
+/* rows.c - distinct rows in a model's order, their pair counts under any weights, and bootstrap draws of them. Levels
+ * become columns of bits (coding.h) where rows are counted or packed. */
 #include "inference/rows.h"
 
 #include <string.h>
 
 #include "counts/counts.h"
 #include "data/patterns.h"
-#include "likelihood/likelihood.h"
+#include "inference/align.h"
 #include "num/rng.h"
 
 void bl_rows_free(bl_rows *rows) {
   if (!rows) return;
-  bl_free(rows->first);
-  bl_free(rows->x);
-  bl_free(rows->weight);
-  bl_free(rows->total);
-  bl_free(rows->cumulated);
+  bl_free_texts(rows->columns, rows->planes);
+  bl_free_texts(rows->segments, rows->u);
+  blica_coding_free(rows->coding);
+  void *const blocks[] = {rows->item, rows->level, rows->first, rows->x, rows->weight, rows->total, rows->cumulated};
+  for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) bl_free(blocks[i]);
   bl_free(rows);
 }
 
+/* Columns of the data are bits; an item's level is the number of its bits. */
 static void take_group(const bl_group *g, int s, int64_t *place, bl_rows *rows) {
   for (int64_t p = 0; p < g->count; p++) {
     int8_t *x = rows->x + (size_t)rows->n * (size_t)*place;
     memset(x, (unsigned char)BLICA_MISSING, (size_t)rows->n);
-    for (int i = 0; i < g->n; i++) x[g->variable[i]] = (int8_t)g->x[(size_t)p * (size_t)g->n + (size_t)i];
+    for (int c = 0; c < g->n; c++) {
+      int8_t *value = &x[rows->item[g->variable[c]]];
+      *value = (int8_t)((*value == BLICA_MISSING ? 0 : *value) + g->x[(size_t)p * (size_t)g->n + (size_t)c]);
+    }
     rows->weight[*place] = g->weight[p];
     rows->total[s] += (int64_t)g->weight[p];
     rows->cumulated[(*place)++] = rows->total[s];
-    if (g->n < rows->n) rows->complete = false;
+    if (g->n < rows->planes) rows->complete = false;
   }
 }
 
-/* segment[t] is the model's segment of the data's segment t. */
+/* segment[t] is the segment of the data's segment t. */
 static void take_all(const bl_merged *merged, const int *segment, bl_rows *rows) {
   int64_t place = 0;
   for (int s = 0; s < rows->u; s++) {
@@ -41,82 +46,133 @@ static void take_all(const bl_merged *merged, const int *segment, bl_rows *rows)
   rows->first[rows->u] = place;
 }
 
-/* Column variable[i] of the data is variable i, and segment[t] the segment of the data's segment t. */
-static blica_status make(blica_ctx *ctx, const blica_data *data, const int *variable, const int *segment,
-                         bl_rows **out) {
+/* Items and segments without rows; coding is taken over, also on failure. */
+static blica_status outline(blica_ctx *ctx, int n, char *const *items, blica_coding *coding, int u,
+                            char *const *segments, bl_rows **out) {
   blica_status status;
   bl_rows *rows = NULL;
-  bl_merged *merged = NULL;
   *out = NULL;
-  TRY(bl_merged_make(ctx, data, data->n, variable, false, &merged));
   TRY(bl_alloc(ctx, 1, &rows));
-  rows->n = data->n, rows->u = data->u, rows->count = merged->count, rows->complete = true;
-  TRY(bl_alloc(ctx, (size_t)data->u + 1, &rows->first));
-  TRY(bl_alloc(ctx, (size_t)data->u, &rows->total));
-  TRY(bl_alloc(ctx, bl_mul((size_t)merged->count, (size_t)data->n), &rows->x));
-  TRY(bl_alloc(ctx, (size_t)merged->count, &rows->weight));
-  TRY(bl_alloc(ctx, (size_t)merged->count, &rows->cumulated));
-  take_all(merged, segment, rows);
+  rows->n = n, rows->u = u, rows->planes = bl_plane(coding, n), rows->complete = true;
+  rows->coding = coding, coding = NULL;
+  if (rows->coding)
+    TRY(bl_coding_columns(ctx, rows->coding, &rows->columns));
+  else
+    TRY(bl_copy_texts(ctx, n, (const char *const *)items, &rows->columns));
+  TRY(bl_copy_texts(ctx, u, (const char *const *)segments, &rows->segments));
+  TRY(bl_alloc(ctx, (size_t)rows->planes, &rows->item));
+  TRY(bl_alloc(ctx, (size_t)rows->planes, &rows->level));
+  for (int i = 0; i < n; i++)
+    for (int p = bl_plane(rows->coding, i); p < bl_plane(rows->coding, i + 1); p++)
+      rows->item[p] = i, rows->level[p] = (int8_t)(p - bl_plane(rows->coding, i) + 1);
   *out = rows;
   rows = NULL;
 done:
+  blica_coding_free(coding);
   bl_rows_free(rows);
+  return status;
+}
+
+/* Column column[p] of the data is column p, and segment[t] the segment of the data's segment t. */
+static blica_status fill(blica_ctx *ctx, const blica_data *data, const int *column, const int *segment, bl_rows *rows) {
+  blica_status status;
+  bl_merged *merged = NULL;
+  TRY(bl_merged_make(ctx, data, data->n, column, false, &merged));
+  rows->count = merged->count;
+  TRY(bl_alloc(ctx, (size_t)rows->u + 1, &rows->first));
+  TRY(bl_alloc(ctx, (size_t)rows->u, &rows->total));
+  TRY(bl_alloc(ctx, bl_mul((size_t)merged->count, (size_t)rows->n), &rows->x));
+  TRY(bl_alloc(ctx, (size_t)merged->count, &rows->weight));
+  TRY(bl_alloc(ctx, (size_t)merged->count, &rows->cumulated));
+  take_all(merged, segment, rows);
+done:
   bl_merged_free(merged);
   return status;
 }
 
-static blica_status rows_in_order(blica_ctx *ctx, const blica_model *model, const blica_data *data, bl_rows **out) {
+/* Columns and segments of the data are matched with those of the rows by name. */
+static blica_status match_and_fill(blica_ctx *ctx, const blica_data *data, bl_rows *rows) {
   blica_status status;
-  int *variable = NULL, *segment = NULL;
-  *out = NULL;
-  TRY(bl_alloc(ctx, (size_t)(model && model->n > data->n ? model->n : data->n), &variable));
-  TRY(bl_alloc(ctx, (size_t)data->u, &segment));
-  for (int i = 0; i < data->n; i++) variable[i] = i;
-  for (int s = 0; s < data->u; s++) segment[s] = s;
-  if (model) TRY(bl_likelihood_match(ctx, model, data, true, variable, segment));
-  TRY(make(ctx, data, variable, segment, out));
+  int *column = NULL, *place = NULL, *segment = NULL;
+  TRY(bl_alloc(ctx, (size_t)rows->planes, &column));
+  TRY(bl_alloc(ctx, (size_t)rows->u, &place));
+  TRY(bl_alloc(ctx, (size_t)rows->u, &segment));
+  TRY(bl_align_names(ctx, "variable", rows->planes, rows->columns, data->n, data->variables, column));
+  TRY(bl_align_names(ctx, "segment", rows->u, rows->segments, data->u, data->segments, place));
+  for (int s = 0; s < rows->u; s++) segment[place[s]] = s;
+  TRY(fill(ctx, data, column, segment, rows));
 done:
-  bl_free(variable);
+  bl_free(column);
+  bl_free(place);
   bl_free(segment);
   return status;
 }
 
 blica_status bl_rows_of(blica_ctx *ctx, const blica_data *data, bl_rows **out) {
-  return rows_in_order(ctx, NULL, data, out);
+  blica_status status;
+  blica_coding *coding = NULL;
+  *out = NULL;
+  TRY(bl_coding_parse(ctx, data->n, data->variables, &coding));
+  TRY(outline(ctx, coding ? coding->items : data->n, data->variables, coding, data->u, data->segments, out));
+  TRY(match_and_fill(ctx, data, *out));
+done:
+  if (status != BLICA_OK) {
+    bl_rows_free(*out);
+    *out = NULL;
+  }
+  return status;
 }
 
 blica_status bl_rows_make(blica_ctx *ctx, const blica_model *model, const blica_data *data, bl_rows **out) {
+  blica_status status;
+  blica_coding *coding = NULL;
   *out = NULL;
   if (data->u != model->u)
     return bl_fail(ctx, BLICA_ERR_DATA,
                    "the data have %d segments and the model has %d; give the data that it was fitted to", data->u,
                    model->u);
-  return rows_in_order(ctx, model, data, out);
+  TRY(bl_coding_copy(ctx, model->coding, &coding));
+  TRY(outline(ctx, model->n, model->variables, coding, model->u, model->segments, out));
+  TRY(match_and_fill(ctx, data, *out));
+done:
+  if (status != BLICA_OK) {
+    bl_rows_free(*out);
+    *out = NULL;
+  }
+  return status;
 }
 
-blica_status bl_rows_counts_create(blica_ctx *ctx, const bl_rows *rows, char *const *variables, char *const *segments,
-                                   blica_counts **out) {
-  return bl_counts_create(ctx, rows->n, rows->u, rows->complete, (const char *const *)variables,
-                          (const char *const *)segments, out);
+blica_status bl_rows_counts_create(blica_ctx *ctx, const bl_rows *rows, blica_counts **out) {
+  return bl_counts_create(ctx, rows->planes, rows->u, rows->complete, (const char *const *)rows->columns,
+                          (const char *const *)rows->segments, out);
 }
 
-blica_status bl_rows_data(blica_ctx *ctx, const bl_rows *rows, const double *weight, char *const *variables,
-                          char *const *segments, blica_data **out) {
+/* Column p of a row of levels x: 0, 1 or BLICA_MISSING. */
+static inline int8_t bit(const bl_rows *rows, const int8_t *x, int p) {
+  const int8_t value = x[rows->item[p]];
+  return value == BLICA_MISSING ? value : value >= rows->level[p];
+}
+
+blica_status bl_rows_data(blica_ctx *ctx, const bl_rows *rows, const double *weight, blica_data **out) {
   blica_status status;
   blica_packer *packer = NULL;
+  int8_t *bits = NULL;
   *out = NULL;
-  TRY(blica_pack_begin(ctx, rows->n, (const char *const *)variables, &packer));
+  TRY(bl_alloc(ctx, (size_t)rows->planes, &bits));
+  TRY(blica_pack_begin(ctx, rows->planes, (const char *const *)rows->columns, &packer));
   for (int s = 0; s < rows->u; s++) {
     int32_t id;
-    TRY(blica_pack_segment(ctx, packer, segments[s], &id));
-    for (int64_t p = rows->first[s]; p < rows->first[s + 1]; p++)
-      for (int64_t copy = 0; copy < (int64_t)weight[p]; copy++)
-        TRY(blica_pack_rows(ctx, packer, 1, rows->x + (size_t)rows->n * (size_t)p, &id));
+    TRY(blica_pack_segment(ctx, packer, rows->segments[s], &id));
+    for (int64_t p = rows->first[s]; p < rows->first[s + 1]; p++) {
+      for (int c = 0; c < rows->planes; c++) bits[c] = bit(rows, rows->x + (size_t)rows->n * (size_t)p, c);
+      for (int64_t copy = 0; copy < (int64_t)weight[p]; copy++) TRY(blica_pack_rows(ctx, packer, 1, bits, &id));
+    }
   }
   status = blica_pack_end(ctx, packer, out);
   packer = NULL;
 done:
   blica_packer_free(packer);
+  bl_free(bits);
   return status;
 }
 
@@ -130,23 +186,25 @@ void bl_rows_clear(blica_counts *c) {
     if (cells[i]) memset(cells[i], 0, tables * sizeof(double));
 }
 
-void bl_rows_add(const int8_t *x, double w, int s, blica_counts *c) {
+void bl_rows_add(const bl_rows *rows, const int8_t *x, double w, int s, blica_counts *c) {
   const int n = c->n;
   double *ones = c->ones + (size_t)s * n, *present = c->present + (size_t)s * n;
   const int64_t at = s * c->pairs;
   c->samples[s] += w;
   for (int j = 0; j < n; j++) {
-    if (x[j] == BLICA_MISSING) continue;
+    const int8_t y = bit(rows, x, j);
+    if (y == BLICA_MISSING) continue;
     present[j] += w;
-    if (x[j]) ones[j] += w;
-    if (!c->n10 && !x[j]) continue;
+    if (y) ones[j] += w;
+    if (!c->n10 && !y) continue;
     for (int i = 0; i < j; i++) {
       const int64_t pair = at + blica_pair(i, j);
-      if (x[i] == BLICA_MISSING) continue;
-      if (x[i] && x[j])
+      const int8_t z = bit(rows, x, i);
+      if (z == BLICA_MISSING) continue;
+      if (z && y)
         c->n11[pair] += w;
       else if (c->n10)
-        *(x[i] ? &c->n10[pair] : x[j] ? &c->n01[pair] : &c->n00[pair]) += w;
+        *(z ? &c->n10[pair] : y ? &c->n01[pair] : &c->n00[pair]) += w;
     }
   }
 }
@@ -155,7 +213,7 @@ void bl_rows_count(const bl_rows *rows, const double *weight, blica_counts *coun
   bl_rows_clear(counts);
   for (int s = 0; s < rows->u; s++)
     for (int64_t p = rows->first[s]; p < rows->first[s + 1]; p++)
-      if (weight[p] > 0) bl_rows_add(rows->x + (size_t)rows->n * (size_t)p, weight[p], s, counts);
+      if (weight[p] > 0) bl_rows_add(rows, rows->x + (size_t)rows->n * (size_t)p, weight[p], s, counts);
 }
 
 blica_status bl_rows_pool(blica_ctx *ctx, const blica_counts *counts, char *const *label, blica_counts **out) {

@@ -1,38 +1,54 @@
-/* rows.h - the distinct rows of the data in the order of a model's variables and segments. */
+/* rows.h - the distinct rows of the data in the order of a model's items and segments. */
 #ifndef BL_ROWS_H
 #define BL_ROWS_H
 
-#include "base/base.h"
+#include "data/coding.h"
 
 typedef struct {
   int n, u;
+  blica_coding *coding; /* levels of the items; NULL: 0 and 1 */
+  char **columns;       /* [planes] names of the counts' columns: the items, or one for each level but the lowest */
+  char **segments;      /* [u] */
+  int planes;
+  int *item;          /* [planes] of each column, */
+  int8_t *level;      /* [planes] and the level from which on it is 1 */
   int64_t count;      /* distinct rows, counted in each segment */
   int64_t *first;     /* [u+1] segment s has the patterns first[s] .. first[s+1]-1 */
-  int8_t *x;          /* [n,count] 0, 1 or BLICA_MISSING */
+  int8_t *x;          /* [n,count] levels from 0, or BLICA_MISSING */
   double *weight;     /* [count] how many rows have the pattern */
   int64_t *total;     /* [u] rows with any value */
   bool complete;      /* no value is missing */
   int64_t *cumulated; /* [count] rows of the segment up to and with this pattern */
 } bl_rows;
 
-/* All variables and segments of the data, in their order. */
+/* Levels of item i. */
+static inline int bl_levels(const blica_coding *coding, int i) {
+  return bl_plane(coding, i + 1) - bl_plane(coding, i) + 1;
+}
+
+/* What the margins of ordinal items say beside their thresholds: how the scale of each changes over u segments. */
+static inline int64_t bl_scale_statistics(const blica_coding *coding, int n, int u) {
+  int64_t count = 0;
+  for (int i = 0; i < n; i++) count += bl_levels(coding, i) > 2 ? u - 1 : 0;
+  return count;
+}
+
+/* All items and segments of the data, in their order. */
 blica_status bl_rows_of(blica_ctx *ctx, const blica_data *data, bl_rows **out);
-/* In the order of a model. Fails with BLICA_ERR_DATA when model and data do not have the same variables and segments.
- */
+/* In the order of a model. Fails with BLICA_ERR_DATA when model and data do not have the same items, levels and
+ * segments. */
 blica_status bl_rows_make(blica_ctx *ctx, const blica_model *model, const blica_data *data, bl_rows **out);
 void bl_rows_free(bl_rows *rows);
 
-/* Pair counts when pattern p stands for weight[p] rows. counts comes from bl_rows_counts_create. */
+/* Pair counts of all columns when pattern p stands for weight[p] rows. counts comes from bl_rows_counts_create. */
 void bl_rows_count(const bl_rows *rows, const double *weight, blica_counts *counts);
-blica_status bl_rows_counts_create(blica_ctx *ctx, const bl_rows *rows, char *const *variables, char *const *segments,
-                                   blica_counts **out);
+blica_status bl_rows_counts_create(blica_ctx *ctx, const bl_rows *rows, blica_counts **out);
 /* The rows themselves, for methods that need them. */
-blica_status bl_rows_data(blica_ctx *ctx, const bl_rows *rows, const double *weight, char *const *variables,
-                          char *const *segments, blica_data **out);
+blica_status bl_rows_data(blica_ctx *ctx, const bl_rows *rows, const double *weight, blica_data **out);
 
-/* Counts of nothing; and w rows x [n] added to segment s of them. */
+/* Counts of nothing; and w rows of levels x [n] added to segment s of them. */
 void bl_rows_clear(blica_counts *counts);
-void bl_rows_add(const int8_t *x, double w, int s, blica_counts *counts);
+void bl_rows_add(const bl_rows *rows, const int8_t *x, double w, int s, blica_counts *counts);
 
 /* Counts of one segment of this label with the rows of all. */
 blica_status bl_rows_pool(blica_ctx *ctx, const blica_counts *counts, char *const *label, blica_counts **out);

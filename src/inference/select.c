@@ -14,7 +14,7 @@
 #include "base/option.h"
 #include "inference/implied.h"
 #include "inference/parallel.h"
-#include "inference/rows.h"
+#include "inference/table.h"
 #include "num/normal.h"
 #include "num/rng.h"
 
@@ -48,9 +48,10 @@ void blica_selection_free(blica_selection *s) {
 
 /* ---- what to compare ---- */
 
-/* Correlations less parameters of k sources. */
-static int64_t degrees(const blica_data *d, int k) {
-  return (int64_t)d->u * d->n * (d->n - 1) / 2 - ((int64_t)k * (d->n + d->u) - k);
+/* Correlations, and changes of scale that ordinal items show, less parameters of k sources. */
+static int64_t degrees(const bl_rows *r, int k) {
+  return (int64_t)r->u * r->n * (r->n - 1) / 2 + bl_scale_statistics(r->coding, r->n, r->u) -
+         ((int64_t)k * (r->n + r->u) - k);
 }
 
 static blica_status parse_range(job *b) {
@@ -59,21 +60,21 @@ static blica_status parse_range(job *b) {
   const long low = strtol(text, &end, 10), high = *end == ':' ? strtol(end + 1, &end, 10) : low;
   if (end == text || *end || low < 1 || high < low || high > 1000000)
     return bl_fail(b->ctx, BLICA_ERR_DATA, "option sources: '%.100s' is not allowed; give LOW:HIGH, as in 1:8", text);
-  if (low > b->data->n)
+  if (low > b->rows->n)
     return bl_fail(b->ctx, BLICA_ERR_DATA, "option sources: %ld sources of %d variables; give at most %d", low,
-                   b->data->n, b->data->n);
+                   b->rows->n, b->rows->n);
   b->lowest = (int)low;
-  b->highest = high < b->data->n ? (int)high : b->data->n;
-  while (b->highest > 1 && degrees(b->data, b->highest) < 0) b->highest--;
+  b->highest = high < b->rows->n ? (int)high : b->rows->n;
+  while (b->highest > 1 && degrees(b->rows, b->highest) < 0) b->highest--;
   if (b->highest < b->lowest)
     return bl_fail(
         b->ctx, BLICA_ERR_DATA,
         "%d variables in %d segments have too few correlations for %d sources (%lld degrees of freedom); compare "
         "fewer",
-        b->data->n, b->data->u, b->lowest, (long long)degrees(b->data, b->lowest));
+        b->rows->n, b->rows->u, b->lowest, (long long)degrees(b->rows, b->lowest));
   if (b->highest < high)
     bl_warn(b->ctx, "at most %d sources are compared: %d variables in %d segments cannot determine more", b->highest,
-            b->data->n, b->data->u);
+            b->rows->n, b->rows->u);
   return BLICA_OK;
 }
 
@@ -105,28 +106,36 @@ static blica_status fit_part(blica_ctx *ctx, const job *b, int k, const double *
   snprintf(o.method, sizeof o.method, "%s", b->out->method);
   o.sources = k;
   o.seed = b->options->seed;
-  if (b->needs_rows) TRY(bl_rows_data(ctx, b->rows, weight, b->counts->variables, b->counts->segments, &data));
+  if (b->needs_rows) TRY(bl_rows_data(ctx, b->rows, weight, &data));
   TRY(blica_fit(ctx, &(blica_input){.data = data, .counts = counts}, &o, out));
 done:
   blica_data_free(data);
   return status;
 }
 
-static double margin(const blica_counts *c, int s, int i) {
-  const size_t at = i + (size_t)s * c->n;
-  return bl_phi_quantile((c->ones[at] + 0.5) / (c->present[at] + 1));
+/* Thresholds of the columns of item i in segment s; half a row is added to each side, so that a level that training
+ * rows lack keeps some probability. */
+static void margin(const blica_counts *c, const blica_coding *coding, int s, int i, double *t) {
+  for (int p = bl_plane(coding, i); p < bl_plane(coding, i + 1); p++) {
+    const size_t at = p + (size_t)s * c->n;
+    const int above = bl_plane(coding, i + 1) - p, levels = bl_levels(coding, i);
+    *t++ = bl_phi_quantile((c->ones[at] + (double)above / levels) / (c->present[at] + 1));
+  }
 }
 
 /* Log-likelihood of the tables of segment s at correlations rho less that at 0, thresholds from train. */
-static double judge(const blica_counts *test, const blica_counts *train, int s, const double *rho) {
-  double sum = 0;
-  for (int j = 1; j < test->n; j++)
+static double judge(const blica_counts *test, const blica_counts *train, const bl_rows *rows, int s, const double *rho,
+                    bl_table *with, bl_table *without, double *cell) {
+  double sum = 0, h[BL_MOST_LEVELS], k[BL_MOST_LEVELS];
+  for (int j = 1; j < rows->n; j++)
     for (int i = 0; i < j; i++) {
-      double cell[4];
-      const double h = margin(train, s, i), k = margin(train, s, j);
-      const bl_implied_table with = bl_implied_pair(h, k, rho[blica_pair(i, j)]), without = bl_implied_pair(h, k, 0);
-      blica_counts_table(test, s, i, j, cell);
-      for (int c = 0; c < 4; c++) sum += cell[c] * log(with.cell[c] / without.cell[c]);
+      const int levels = bl_levels(rows->coding, i), columns = bl_levels(rows->coding, j);
+      margin(train, rows->coding, s, i, h), margin(train, rows->coding, s, j, k);
+      bl_table_at(levels, columns, h, k, rho[blica_pair(i, j)], with);
+      bl_table_at(levels, columns, h, k, 0, without);
+      bl_table_counts(test, rows->coding, s, i, j, cell);
+      for (int c = 0; c < levels * columns; c++)
+        if (cell[c] > 0) sum += cell[c] * log(with->cell[c] / without->cell[c]);
     }
   return sum;
 }
@@ -137,19 +146,25 @@ static blica_status hold_out(blica_ctx *ctx, job *b, int k, int f) {
   const bl_rows *rows = b->rows;
   blica_counts *train = NULL, *test = NULL;
   blica_model *model = NULL;
-  double *rest = NULL, *scale = NULL, *rho = NULL;
-  TRY(bl_rows_counts_create(ctx, rows, b->counts->variables, b->counts->segments, &train));
-  TRY(bl_rows_counts_create(ctx, rows, b->counts->variables, b->counts->segments, &test));
+  double *rest = NULL, *scale = NULL, *rho = NULL, *cell = NULL;
+  bl_table with = {.cell = NULL}, without = {.cell = NULL};
+  const int most = bl_most_levels(rows->coding, rows->n);
+  TRY(bl_rows_counts_create(ctx, rows, &train));
+  TRY(bl_rows_counts_create(ctx, rows, &test));
   TRY(bl_alloc(ctx, (size_t)rows->count, &rest));
   TRY(bl_alloc(ctx, (size_t)rows->n, &scale));
   TRY(bl_alloc(ctx, (size_t)train->pairs, &rho));
+  TRY(bl_alloc(ctx, (size_t)most * most, &cell));
+  TRY(bl_table_make(ctx, most, &with));
+  TRY(bl_table_make(ctx, most, &without));
   for (int64_t p = 0; p < rows->count; p++) rest[p] = rows->weight[p] - b->weight[f][p];
   bl_rows_count(rows, rest, train);
   bl_rows_count(rows, b->weight[f], test);
   TRY(fit_part(ctx, b, k, rest, train, &model));
   for (int s = 0; s < rows->u; s++) {
     bl_implied_rho(rows->n, k, model->link, model->mixing, model->variances + (size_t)k * s, scale, rho);
-    b->score[s + (size_t)rows->u * ((size_t)f + (size_t)b->folds * k)] = judge(test, train, s, rho);
+    b->score[s + (size_t)rows->u * ((size_t)f + (size_t)b->folds * k)] =
+        judge(test, train, rows, s, rho, &with, &without, cell);
   }
 done:
   blica_counts_free(train);
@@ -158,6 +173,9 @@ done:
   bl_free(rest);
   bl_free(scale);
   bl_free(rho);
+  bl_free(cell);
+  bl_table_free(&with);
+  bl_table_free(&without);
   return status;
 }
 
@@ -188,7 +206,7 @@ static void fit_task(int64_t item, int thread, void *user) {
   b->status[item] = bl_ctx_fork(b->ctx, 1, &child); /* as in another thread: it neither warns nor shows progress */
   if (b->status[item] == BLICA_OK && f < b->folds)
     b->status[item] = hold_out(child, b, k, f);
-  else if (b->status[item] == BLICA_OK && b->data->n <= BIC_VARIABLES)
+  else if (b->status[item] == BLICA_OK && b->rows->n <= BIC_VARIABLES && !bl_coding_ordinal(b->rows->coding))
     b->status[item] = all_rows(child, b, k);
   bl_ctx_join(child, b->message[item]);
 }
@@ -225,7 +243,7 @@ static void choose(job *b) {
   int best = 0;
   for (int f = 0; f < b->folds; f++)
     for (int64_t p = 0; p < b->rows->count; p++) held += b->weight[f][p];
-  const double unit = fmax(1, held) * (double)b->counts->pairs;
+  const double unit = fmax(1, held) * (0.5 * b->rows->n * (b->rows->n - 1));
   for (int k = 0; k <= b->highest; k++) {
     o->heldout[k] = k == 0 || k >= b->lowest ? 0 : NAN;
     for (size_t t = 0; t < terms; t++) o->heldout[k] += b->score[t + terms * (size_t)k] / unit;
@@ -268,9 +286,9 @@ static void recommend(job *b) {
 
 static blica_status create(job *b) {
   blica_status status;
-  const size_t many = (size_t)b->highest + 1, n = (size_t)b->data->n;
+  const size_t many = (size_t)b->highest + 1, n = (size_t)b->rows->n;
   TRY(bl_alloc(b->ctx, 1, &b->out));
-  b->out->n = b->data->n, b->out->lowest = b->lowest, b->out->highest = b->highest;
+  b->out->n = b->rows->n, b->out->lowest = b->lowest, b->out->highest = b->highest;
   TRY(bl_alloc(b->ctx, many, &b->out->heldout));
   TRY(bl_alloc(b->ctx, many, &b->out->heldout_se));
   TRY(bl_alloc(b->ctx, many, &b->out->bic));
@@ -317,15 +335,15 @@ blica_status blica_select(blica_ctx *ctx, const blica_data *data, const blica_se
   if (options->folds < 2 || options->references < REFERENCES_LEAST)
     FAIL(ctx, BLICA_ERR_DATA, "folds is %d and references is %d; give at least 2 and %d", options->folds,
          options->references, REFERENCES_LEAST);
-  if (data->n < 3) FAIL(ctx, BLICA_ERR_DATA, "there are %d variables; at least 3 are needed", data->n);
   if (data->u < 2)
     FAIL(ctx, BLICA_ERR_DATA, "there is one segment ('%s'); name several segments, whose variances differ",
          data->segments[0]);
   b.folds = options->folds;
+  TRY(bl_rows_of(ctx, data, &b.rows));
+  if (b.rows->n < 3) FAIL(ctx, BLICA_ERR_DATA, "there are %d variables; at least 3 are needed", b.rows->n);
   TRY(parse_range(&b));
   TRY(create(&b));
-  TRY(bl_rows_of(ctx, data, &b.rows));
-  TRY(bl_rows_counts_create(ctx, b.rows, data->variables, data->segments, &b.counts));
+  TRY(bl_rows_counts_create(ctx, b.rows, &b.counts));
   bl_rows_count(b.rows, b.rows->weight, b.counts);
   TRY(settle_method(&b));
   TRY(divide(&b));

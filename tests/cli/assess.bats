@@ -82,6 +82,50 @@ assert all(0 < c["angle_degrees"] < 20 and c["stability"] > .9 for c in r["colum
 assert len(r["verdict"]) == 3 and len(r["items"]) == 6 and len(r["segments"]) == 10'
 }
 
+@test "ordinal items: M2 of a computation over all patterns, errors of every cut" {
+  "$BLICA" simulate --variables 4 --sources 1 --segments 2 --samples 800 --levels 3 --seed 5 --out s --quiet
+  sed 's/,[0-9]*$/,all/; 1s/,all$/,segment/' s/data.csv >one.csv
+  "$BLICA" fit one.csv --ordinal --sources 1 --prior none --allow-unidentified --out m.json --quiet 2>/dev/null
+  run_code 0 assess m.json one.csv --bootstrap 20 --json
+  echo "$out" >assessed.json
+  /usr/bin/python3 - <<'P'
+import csv, itertools, json
+import numpy as np
+from math import erf, sqrt
+r, m = json.load(open("assessed.json")), json.load(open("m.json"))
+n, L = 4, 3
+b = np.array([row[0] for row in m["mixing"]]) * sqrt(m["link"])
+t = np.array(m["thresholds"][0]).reshape(n, L - 1)
+x = np.array([[int(v) for v in row[:n]] for row in list(csv.reader(open("one.csv")))[1:]])
+phi = np.vectorize(lambda y: 0.5 * (1 + erf(y / sqrt(2))))
+z = np.linspace(-9, 9, 721); w = np.exp(-z * z / 2); w /= w.sum()
+patterns = np.array(list(itertools.product(range(L), repeat=n)))
+def moments(rows):
+    bits = np.array([rows[:, i] >= l for i in range(n) for l in range(1, L)], float)
+    item = [i for i in range(n) for l in range(1, L)]
+    return np.array(list(bits) + [bits[p] * bits[q] for q in range(len(item)) for p in range(q) if item[p] != item[q]])
+T = moments(patterns)
+def probabilities(theta):
+    t, a = theta[:n * (L - 1)].reshape(n, L - 1), theta[n * (L - 1):]
+    above = phi(t[:, :, None] * np.sqrt(1 + a * a)[:, None, None] + a[:, None, None] * z)
+    edges = np.concatenate([np.ones((n, 1, len(z))), above, np.zeros((n, 1, len(z)))], axis=1)
+    cell = edges[:, :-1] - edges[:, 1:]
+    return np.array([(np.prod([cell[i, p[i]] for i in range(n)], axis=0) * w).sum() for p in patterns])
+theta, h = np.concatenate([t.ravel(), b]), 1e-5
+pi = probabilities(theta)
+slope = np.array([(probabilities(theta + h * e) - probabilities(theta - h * e)) / (2 * h) for e in np.eye(len(theta))]).T
+e = moments(x).mean(axis=1) - T @ pi
+xi = T @ (np.diag(pi) - np.outer(pi, pi)) @ T.T
+delta, inverse = T @ slope, np.linalg.inv(xi)
+c = inverse - inverse @ delta @ np.linalg.solve(delta.T @ inverse @ delta, delta.T @ inverse)
+wanted = len(x) * e @ c @ e
+assert r["df"] == 24 - 4 and abs(r["m2"] - wanted) < 1e-6 * wanted, (r["df"], r["m2"], wanted)
+assert len(r["cuts_se"]) == 8 and len(r["thresholds_se"][0]) == 8
+for a, b in zip(r["mixing"]["se"], r["mixing"]["se_bootstrap"]):
+    assert .5 < a[0] / b[0] < 2, (a, b)
+P
+}
+
 @test "bad input: other data, few draws, one segment, no degrees of freedom" {
   "$BLICA" simulate --variables 4 --sources 2 --segments 5 --samples 100 --out s --quiet
   "$BLICA" simulate --variables 3 --sources 3 --segments 2 --samples 100 --out t --quiet

@@ -15,6 +15,26 @@ chosen() { echo "$out" | /usr/bin/python3 -c 'import json, sys; print(json.load(
   [ "$out" = "$one" ]
 }
 
+@test "ordinal items: their number of sources, none when their levels are shuffled" {
+  "$BLICA" simulate --variables 7 --sources 2 --segments 6 --samples 200 --levels 4 --seed 4 --out s --quiet
+  run_code 0 select s/data.csv --ordinal --sources 1:3 --folds 3 --references 20 --json
+  [ "$(chosen)" = 2 ]
+  /usr/bin/python3 - <<'P'
+import csv, random
+random.seed(2)
+rows = list(csv.reader(open("s/data.csv")))
+by = {}
+for row in rows[1:]: by.setdefault(row[-1], []).append(row[:-1])
+with open("shuffled.csv", "w") as out:
+    print(",".join(rows[0]), file=out)
+    for name, part in by.items():
+        columns = [random.sample(c, len(c)) for c in zip(*part)]
+        for row in zip(*columns): print(",".join(row) + "," + name, file=out)
+P
+  run_code 0 select shuffled.csv --ordinal --sources 1:2 --json
+  [ "$(chosen)" = 0 ]
+}
+
 @test "fair coins have no sources" {
   /usr/bin/python3 -c '
 import random

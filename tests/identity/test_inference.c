@@ -12,15 +12,21 @@
 
 #include "context.h"
 #include "inference/implied.h"
+#include "inference/influence.h"
+#include "num/normal.h"
+#include "num/polychoric.h"
 
 static void near(double found, double wanted, double tolerance) {
   if (!(fabs(found - wanted) <= tolerance)) fail_msg("found %.12g, wanted %.12g", found, wanted);
 }
 
+static int item_levels = 2; /* of simulated items */
+
 static void draw(int n, int k, int u, int64_t samples, int exact, blica_model **model, blica_data **data,
                  blica_counts **counts) {
   blica_simulate_options o = blica_simulate_options_default();
-  o.variables = n, o.sources = k, o.segments = u, o.samples = samples, o.exact = exact, o.seed = 7;
+  o.variables = n, o.sources = k, o.segments = u, o.samples = samples, o.exact = exact, o.seed = 7,
+  o.levels = item_levels;
   assert_int_equal(blica_simulate(ctx, &o, model, data, counts), BLICA_OK);
 }
 
@@ -57,6 +63,84 @@ static void tables_are_differences(void **state) {
   near(t.cell[0] + t.cell[1] + t.cell[2] + t.cell[3], 1, 1e-15);
   near(t.density, (blica_bvn(h, k, rho + step) - blica_bvn(h, k, rho - step)) / (2 * step), 1e-8);
   near(t.first * density, (blica_bvn(h + step, k, rho) - blica_bvn(h - step, k, rho)) / (2 * step), 1e-8);
+}
+
+/* Cells sum to 1, scores and the effect of thresholds are differences, and 2x2 tables are those of bl_implied_pair. */
+static void tables_of_levels_are_differences(void **state) {
+  (void)state;
+  const double h[2] = {0.8, -0.3}, k[3] = {1.1, 0.2, -0.9}, rho = -0.45, step = 1e-5;
+  bl_table t, up, down;
+  assert_int_equal(bl_table_make(ctx, 4, &t), BLICA_OK);
+  assert_int_equal(bl_table_make(ctx, 4, &up), BLICA_OK);
+  assert_int_equal(bl_table_make(ctx, 4, &down), BLICA_OK);
+  bl_table_at(3, 4, h, k, rho, &t);
+  bl_table_margins(h, k, rho, &t);
+  bl_table_at(3, 4, h, k, rho + step, &up);
+  bl_table_at(3, 4, h, k, rho - step, &down);
+  double sum = 0, mean = 0;
+  for (int c = 0; c < 12; c++) {
+    sum += t.cell[c];
+    mean += t.cell[c] * t.score[c];
+    near(t.score[c], (log(up.cell[c]) - log(down.cell[c])) / (2 * step), 1e-7);
+  }
+  near(sum, 1, 1e-14);
+  near(mean, 0, 1e-14);
+  /* The mean score at cells of moved thresholds: what `first` says of a row that moves them. */
+  double moved[2] = {h[0] + step, h[1]}, change = 0;
+  bl_table_at(3, 4, moved, k, rho, &up);
+  for (int c = 0; c < 12; c++) change += t.cell[c] * up.score[c] / step;
+  const double by_level = -change / bl_phi_density(h[0]); /* of P(x >= 1), with the sign of -C */
+  near(t.first[1] - t.first[0], -by_level, 1e-4);
+  const double one[1] = {0.4}, other[1] = {-1.1};
+  const bl_implied_table two = bl_implied_pair(one[0], other[0], 0.55);
+  bl_table_at(2, 2, one, other, 0.55, &t);
+  near(t.cell[3], two.cell[0], 1e-15);
+  near(t.information, two.information, 1e-12);
+  bl_table_free(&t), bl_table_free(&up), bl_table_free(&down);
+}
+
+/* The sum of squared influences on a correlation is its sampling variance as num/polychoric.c has it. */
+static void influences_add_up_to_the_variance(void **state) {
+  (void)state;
+  enum { N = 2, L = 3, ROWS = 1000 };
+  const double cell[9] = {13, 6, 1, 69, 113, 22, 41, 132, 104};
+  double share[9], work[BL_POLYCHORIC_WORK(L, L)], variance, total = 0, t[4], sum = 0;
+  int8_t x[2 * 9];
+  int32_t segment[9] = {0};
+  const int levels[N] = {L, L};
+  blica_packer *packer;
+  blica_data *data;
+  bl_rows *rows;
+  blica_counts *counts;
+  bl_influence *f;
+  assert_int_equal(blica_pack_begin_items(ctx, N, NULL, levels, NULL, &packer), BLICA_OK);
+  assert_int_equal(blica_pack_segment(ctx, packer, "all", segment), BLICA_OK);
+  for (int c = 0; c < 9; c++) {
+    x[2 * c] = (int8_t)(c / L), x[2 * c + 1] = (int8_t)(c % L);
+    total += cell[c];
+    for (int copy = 0; copy < cell[c]; copy++)
+      assert_int_equal(blica_pack_rows(ctx, packer, 1, x + 2 * c, segment), BLICA_OK);
+  }
+  assert_int_equal(blica_pack_end(ctx, packer, &data), BLICA_OK);
+  for (int c = 0; c < 9; c++) share[c] = cell[c] / total;
+  const double rho = bl_polychoric(L, L, share, work, &variance);
+  assert_int_equal(bl_rows_of(ctx, data, &rows), BLICA_OK);
+  assert_int_equal(rows->n, N);
+  assert_int_equal(bl_rows_counts_create(ctx, rows, &counts), BLICA_OK);
+  bl_rows_count(rows, rows->weight, counts);
+  bl_table_thresholds(counts, t);
+  assert_int_equal(bl_influence_make(ctx, N, rows->coding, false, &f), BLICA_OK);
+  bl_influence_describe(counts, 0, &rho, t, f);
+  for (int64_t p = 0; p < rows->count; p++) {
+    double psi[3];
+    bl_influence_row(f, rows->x + 2 * p, psi);
+    sum += rows->weight[p] * psi[0] * psi[0];
+  }
+  near(sum / (variance / total), 1, 1e-9);
+  bl_influence_free(f);
+  bl_rows_free(rows);
+  blica_counts_free(counts);
+  blica_data_free(data);
 }
 
 /* The model's own exact counts leave no residuals, in whatever order their variables and segments stand. */
@@ -97,7 +181,7 @@ static blica_assessment *assess(const blica_model *m, const blica_data *d, int t
 }
 
 static void same_bits_for_any_threads(void **state) {
-  (void)state;
+  item_levels = *(int *)*state;
   blica_model *truth, *m;
   blica_data *d;
   blica_fit_options o = blica_fit_options_default();
@@ -111,16 +195,49 @@ static void same_bits_for_any_threads(void **state) {
   assert_memory_equal(one->angle, seven->angle, 2 * sizeof(double));
   near(one->change_p, seven->change_p, 0);
   near(one->m2, seven->m2, 0);
+  assert_memory_equal(one->mean_se, seven->mean_se, 12 * sizeof(double));
+  for (int i = 0; i < 12; i++) /* two ways to the same error: the bootstrap has 24 draws */
+    assert_true(one->mean_se[i] > 0.4 * one->mean_se_bootstrap[i] && one->mean_se[i] < 2.5 * one->mean_se_bootstrap[i]);
+  assert_int_equal(one->planes, 5 * (item_levels - 1));
+  for (int i = 0; i < one->planes; i++) assert_true(one->cut_se[i] > 0 && one->cut_se[i] < 1);
   for (int i = 0; i < 10; i++) assert_true(one->mixing_se[i] > 0 && one->mixing_se[i] < 2);
   blica_assessment_free(one);
   blica_assessment_free(seven);
   blica_data_free(d);
   blica_model_free(truth);
   blica_model_free(m);
+  item_levels = 2;
+}
+
+/* Margins of every level and correlations of a model with levels fit its own exact counts. */
+static void exact_counts_of_levels_fit(void **state) {
+  (void)state;
+  blica_model *m;
+  blica_counts *c;
+  blica_fitted_values *f;
+  item_levels = 4;
+  draw(5, 2, 3, 1000, 1, &m, NULL, &c);
+  item_levels = 2;
+  assert_int_equal(blica_fitted(ctx, m, c, &f), BLICA_OK);
+  assert_int_equal(f->planes, 15);
+  assert_null(f->pair);
+  for (int64_t at = 0; at < f->pairs * f->u; at++) near(f->correlation_residual[at], 0, 1e-8);
+  for (int at = 0; at < 15 * 3; at++) near(f->margin_residual[at], 0, 1e-12);
+  near(f->srmr, 0, 1e-8);
+  blica_fitted_free(f);
+  blica_counts_free(c);
+  blica_model_free(m);
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(slopes_are_differences), cmocka_unit_test(tables_are_differences),
-                                     cmocka_unit_test(exact_counts_fit), cmocka_unit_test(same_bits_for_any_threads)};
+  static int two = 2, four = 4;
+  const struct CMUnitTest tests[] = {cmocka_unit_test(slopes_are_differences),
+                                     cmocka_unit_test(tables_are_differences),
+                                     cmocka_unit_test(exact_counts_fit),
+                                     cmocka_unit_test(exact_counts_of_levels_fit),
+                                     cmocka_unit_test(tables_of_levels_are_differences),
+                                     cmocka_unit_test(influences_add_up_to_the_variance),
+                                     cmocka_unit_test_prestate(same_bits_for_any_threads, &two),
+                                     cmocka_unit_test_prestate(same_bits_for_any_threads, &four)};
   return cmocka_run_group_tests(tests, open_context, close_context);
 }

@@ -156,9 +156,14 @@ test_that("items of several levels have a threshold for each but the lowest", {
   first <- x[drawn$data$segment == model$segments[1], ]
   expect_equal(unname(model$thresholds[, 1]), unname(qnorm(colMeans(first))), tolerance = 1e-9)
   expect_identical(dimnames(blica_correlate(x, drawn$data$segment)$thresholds), dimnames(model$thresholds))
-  expect_output(print(summary(model)), "Design: these segments can determine the sources.*No errors were computed: .*more than two levels")
-  expect_error(fitted(model), "more than two levels", class = "blica_error")
-  expect_error(blica_assess(model), "more than two levels", class = "blica_error")
+  expect_output(print(summary(model)), "Design: .*Change: .*Axes: .*Fit: SRMR")
+  expect_identical(dim(fitted(model)), c(5L, 5L, 6L))
+  expect_equal(fitted(model, "probabilities")[, 1], colMeans(first), tolerance = 0.2, ignore_attr = TRUE)
+  found <- blica_assess(model, bootstrap = 0, simulations = 19)
+  expect_identical(names(found$cut_se), labels)
+  expect_identical(dimnames(found$threshold_se), list(labels, model$segments))
+  expect_identical(dimnames(found$mean_se), dimnames(model$means))
+  expect_true(all(found$cut_se > 0 & found$cut_se < 1))
   expect_error(predict(model, type = "probability"), "more than two levels")
 })
 

@@ -1,0 +1,34 @@
+/* influence.h - what single rows of a segment change of its statistics: correlations of pairs and scales of ordinal
+ * items. */
+#ifndef BL_INFLUENCE_H
+#define BL_INFLUENCE_H
+
+#include "inference/table.h"
+
+typedef struct {
+  int n;
+  const blica_coding *coding; /* borrowed */
+  bool scores;         /* of the scores of 2x2 tables in place of the correlations: method pairwise, two levels */
+  size_t pairs;        /* the first statistics are correlations, */
+  size_t statistics;   /* n more are log-scales, if any item is ordinal */
+  double *information; /* [pairs] about a correlation in one row, thresholds known */
+  double *pull;        /* [2,pairs] with scores: second and first derivative of the objective in the correlation */
+  double *kept;        /* [n] share of the variance of q_i that its levels show */
+  double *precision;   /* [n] about the log-scale, in all rows; 0: not an ordinal item */
+  double *change;      /* by pair: of both levels [L_i,L_j], of the first's [L_i], of the second's [L_j] */
+  size_t *place;       /* [pairs] where those begin */
+  double *on_scale;    /* [planes + n] by level */
+  double *cell;        /* rows of one table */
+  bl_table table;
+} bl_influence;
+
+blica_status bl_influence_make(blica_ctx *ctx, int n, const blica_coding *coding, bool scores, bl_influence **out);
+void bl_influence_free(bl_influence *influence);
+
+/* Of segment s of the counts at correlations rho [pairs] and thresholds t [planes]. */
+void bl_influence_describe(const blica_counts *counts, int s, const double *rho, const double *t, bl_influence *f);
+
+/* What the row of levels x [n] changes, psi [statistics]. */
+void bl_influence_row(const bl_influence *f, const int8_t *x, double *psi);
+
+#endif

@@ -1,0 +1,126 @@
+/* table.c - tables of two items with any number of levels.
+ *
+ * P(x_i >= a, x_j >= b) = Phi2(t_a, t_b; rho), t_0 = infinity and t_L = -infinity; a cell is the difference of four of
+ * them, and its derivative in rho the same difference of densities (Plackett, Biometrika 41, 1954). A threshold that is
+ * estimated from the margin moves with every row, by (1[x >= m] - P_m) / phi(t_m) over the rows, and the mean score by
+ * -C_m times that, C_m = sum_ab score_ab d cell_ab / d t_m: the two-step influence of Olsson (Psychometrika 44, 1979).
+ * Thresholds of levels that nobody has may coincide: their cells count as empty. Phi2 from num/bvn.c.
+ * Checked in tests/identity/test_inference.c by differences and against num/polychoric.c. */
+#include "inference/table.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include "num/bvn.h"
+#include "num/normal.h"
+
+static const double RHO_MAX = 1 - 1e-9; /* beyond it the density is too large for double precision */
+
+int bl_most_levels(const blica_coding *coding, int n) {
+  int most = 2;
+  for (int i = 0; i < n; i++)
+    if (bl_levels(coding, i) > most) most = bl_levels(coding, i);
+  return most;
+}
+
+blica_status bl_table_make(blica_ctx *ctx, int most, bl_table *t) {
+  const size_t cells = (size_t)most * most, corners = (size_t)(most + 1) * (most + 1);
+  blica_status status = bl_alloc(ctx, 2 * cells + 2 * (size_t)most + 2 * corners, &t->cell);
+  if (status != BLICA_OK) return status;
+  t->score = t->cell + cells, t->first = t->score + cells, t->second = t->first + most, t->work = t->second + most;
+  return BLICA_OK;
+}
+
+void bl_table_free(bl_table *t) {
+  bl_free(t->cell);
+  t->cell = NULL;
+}
+
+/* P(x_i >= a, x_j >= b) and its derivative at all corners, [rows+1,columns+1]. */
+static void corners(int rows, int columns, const double *h, const double *k, double rho, double *p, double *d) {
+  for (int a = 0; a <= rows; a++)
+    for (int b = 0; b <= columns; b++) {
+      const int at = a * (columns + 1) + b;
+      d[at] = 0;
+      if (a == rows || b == columns)
+        p[at] = 0;
+      else if (a == 0 || b == 0)
+        p[at] = a ? bl_phi_cdf(h[a - 1]) : b ? bl_phi_cdf(k[b - 1]) : 1;
+      else
+        p[at] = blica_bvn(h[a - 1], k[b - 1], rho), d[at] = bl_bvn_density(h[a - 1], k[b - 1], rho);
+    }
+}
+
+void bl_table_at(int rows, int columns, const double *h, const double *k, double rho, bl_table *t) {
+  const int stride = columns + 1;
+  double *p = t->work, *d = p + (size_t)(rows + 1) * stride;
+  t->rows = rows, t->columns = columns, t->information = 0;
+  corners(rows, columns, h, k, fmin(fmax(rho, -RHO_MAX), RHO_MAX), p, d);
+  for (int a = 0; a < rows; a++)
+    for (int b = 0; b < columns; b++) {
+      const int at = a * stride + b, up = at + stride, c = a * columns + b;
+      t->cell[c] = fmax(p[at] - p[up] - p[at + 1] + p[up + 1], DBL_EPSILON);
+      t->score[c] = (d[at] - d[up] - d[at + 1] + d[up + 1]) / t->cell[c];
+      t->information += t->cell[c] * t->score[c] * t->score[c];
+    }
+}
+
+/* d P(x_j in b | q_i = x) of all levels b, other [levels-1] being the thresholds of j. */
+static double slice(const double *other, int levels, int b, double x, double rho, double root) {
+  const double from = b ? bl_phi_cdf((other[b - 1] - rho * x) / root) : 1;
+  const double to = b + 1 < levels ? bl_phi_cdf((other[b] - rho * x) / root) : 0;
+  return from - to;
+}
+
+/* change [levels] of the score by the thresholds of one item, the steps between its cells' scores being `step` apart
+ * and those of the other item `across`. */
+static void margin(int levels, const double *own, int others, const double *other, double rho, const double *score,
+                   int step, int across, double *change) {
+  const double root = sqrt((1 - rho) * (1 + rho));
+  for (int a = 0; a < levels; a++) change[a] = 0;
+  for (int m = 1; m < levels; m++) {
+    double c = 0;
+    for (int b = 0; b < others; b++)
+      c += slice(other, others, b, own[m - 1], rho, root) *
+           (score[m * step + b * across] - score[(m - 1) * step + b * across]);
+    for (int a = 0; a < levels; a++) change[a] -= c * ((a >= m) - bl_phi_cdf(own[m - 1]));
+  }
+}
+
+void bl_table_margins(const double *h, const double *k, double rho, bl_table *t) {
+  rho = fmin(fmax(rho, -RHO_MAX), RHO_MAX);
+  margin(t->rows, h, t->columns, k, rho, t->score, t->columns, 1, t->first);
+  margin(t->columns, k, t->rows, h, rho, t->score, 1, t->columns, t->second);
+}
+
+double bl_table_counts(const blica_counts *c, const blica_coding *coding, int s, int i, int j, double *cell) {
+  const int rows = bl_levels(coding, i), columns = bl_levels(coding, j);
+  const int first = bl_plane(coding, i), second = bl_plane(coding, j);
+  double four[4];
+  blica_counts_table(c, s, first, second, four);
+  const double total = four[0] + four[1] + four[2] + four[3];
+  memset(cell, 0, (size_t)(rows * columns) * sizeof *cell);
+  cell[0] = total;
+  for (int a = 0; a < rows; a++) /* rows at or above both levels, */
+    for (int b = 0; b < columns; b++) {
+      if (a == 0 && b == 0) continue;
+      blica_counts_table(c, s, first + (a ? a - 1 : 0), second + (b ? b - 1 : 0), four);
+      cell[a * columns + b] = four[0] + (a == 0 ? four[2] : b == 0 ? four[1] : 0);
+    }
+  for (int a = 0; a < rows; a++) /* less those above either */
+    for (int b = 0; b < columns; b++) {
+      double *here = &cell[a * columns + b];
+      const bool up = a + 1 < rows, right = b + 1 < columns;
+      *here += (up && right ? here[columns + 1] : 0) - (up ? here[columns] : 0) - (right ? here[1] : 0);
+    }
+  return total;
+}
+
+void bl_table_thresholds(const blica_counts *c, double *threshold) {
+  for (size_t at = 0; at < (size_t)c->n * (size_t)c->u; at++) {
+    const double least = 0.5 / fmax(1, c->present[at]);
+    threshold[at] =
+        c->present[at] > 0 ? bl_phi_quantile(fmin(fmax(c->ones[at] / c->present[at], least), 1 - least)) : 0;
+  }
+}
