@@ -141,20 +141,14 @@ static int print_text(const blica_model *m, const blica_assessment *a) {
 static int run(program *p, void *values) {
   assess_values *v = values;
   v->options.size = sizeof v->options;
-  char message[TABLE_MESSAGE];
-  table_options reading = data_table_options(&v->data);
-  blica_model *model = NULL;
-  blica_data *data = NULL;
-  blica_assessment *result = NULL;
-  int code = EXIT_OK;
+  blica_model *model;
+  blica_data *data;
+  blica_assessment *result;
   if (v->out && !output_possible(p, v->out, v->data.segment_file)) return EXIT_DATA;
-  blica_status status = blica_model_load(p->ctx, p->operands[0], &model);
-  if (status != BLICA_OK) return fail_reading(p, status);
-  reading.model = model;
-  status = table_read(p->ctx, p->operands[1], &reading, message, &data);
+  int code = data_read_with_model(p, &v->data, &model, &data);
+  if (code != EXIT_OK) return code;
+  blica_status status = blica_assess(p->ctx, model, data, &v->options, &result);
   if (status != BLICA_OK) {
-    code = fail_table(status, message);
-  } else if ((status = blica_assess(p->ctx, model, data, &v->options, &result)) != BLICA_OK) {
     code = fail_reading(p, status);
   } else {
     progress_clear();

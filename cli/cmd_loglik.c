@@ -43,19 +43,13 @@ static int print_text(const blica_loglik_result *r) {
 static int run(program *p, void *values) {
   loglik_values *v = values;
   v->options.size = sizeof v->options;
-  char message[TABLE_MESSAGE];
-  table_options reading = data_table_options(&v->data);
-  blica_model *model = NULL;
-  blica_data *data = NULL;
-  blica_loglik_result *result = NULL;
-  int code = EXIT_OK;
-  blica_status status = blica_model_load(p->ctx, p->operands[0], &model);
-  if (status != BLICA_OK) return fail_reading(p, status);
-  reading.model = model;
-  status = table_read(p->ctx, p->operands[1], &reading, message, &data);
+  blica_model *model;
+  blica_data *data;
+  blica_loglik_result *result;
+  int code = data_read_with_model(p, &v->data, &model, &data);
+  if (code != EXIT_OK) return code;
+  blica_status status = blica_loglik(p->ctx, model, data, &v->options, &result);
   if (status != BLICA_OK) {
-    code = fail_table(status, message);
-  } else if ((status = blica_loglik(p->ctx, model, data, &v->options, &result)) != BLICA_OK) {
     code = fail_reading(p, status);
   } else {
     if (result->total_error > v->options.error)

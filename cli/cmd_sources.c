@@ -77,17 +77,12 @@ static int work(program *p, const sources_values *v, const blica_model *model, c
 static int run(program *p, void *values) {
   sources_values *v = values;
   v->options.size = sizeof v->options;
-  char message[TABLE_MESSAGE];
-  table_options reading = data_table_options(&v->data);
-  blica_model *model = NULL;
-  blica_data *data = NULL;
+  blica_model *model;
+  blica_data *data;
   v->out = output_name(v->out);
   if (!output_possible(p, v->out, v->data.segment_file)) return EXIT_DATA;
-  blica_status status = blica_model_load(p->ctx, p->operands[0], &model);
-  if (status != BLICA_OK) return fail_reading(p, status);
-  reading.model = model;
-  status = table_read(p->ctx, p->operands[1], &reading, message, &data);
-  int code = status == BLICA_OK ? work(p, v, model, data) : fail_table(status, message);
+  int code = data_read_with_model(p, &v->data, &model, &data);
+  if (code == EXIT_OK) code = work(p, v, model, data);
   blica_data_free(data);
   blica_model_free(model);
   return code;

@@ -95,3 +95,17 @@ void data_args_text(const data_values *v, char *text, size_t size) {
     if (given[i].value && at < size) at += put(text + at, size - at, given[i].flag, given[i].value);
   if (v->ordinal && at < size) snprintf(text + at, size - at, " --ordinal");
 }
+
+int data_read_with_model(program *p, const data_values *values, blica_model **model, blica_data **data) {
+  char message[TABLE_MESSAGE];
+  table_options reading = data_table_options(values);
+  *data = NULL;
+  blica_status status = blica_model_load(p->ctx, p->operands[0], model);
+  if (status != BLICA_OK) return fail_reading(p, status);
+  reading.model = *model;
+  status = table_read(p->ctx, p->operands[1], &reading, message, data);
+  if (status == BLICA_OK) return EXIT_OK;
+  blica_model_free(*model);
+  *model = NULL;
+  return fail_table(status, message);
+}

@@ -20,6 +20,10 @@ const blica_option *data_option_table(int *count);
 /* In the form of table_io.h; what the reader chose is told as notes. */
 table_options data_table_options(const data_values *values);
 
+/* The model and the rows of the operands MODEL DATA; the caller frees both. On failure an exit code, with both NULL and
+ * the error said. */
+int data_read_with_model(program *p, const data_values *values, blica_model **model, blica_data **data);
+
 /* The options that were given, each with a blank before it, as a POSIX shell reads them back; cut to size. */
 void data_args_text(const data_values *values, char *text, size_t size);
 

@@ -19,6 +19,16 @@ void bl_options_default(const blica_option *table, int count, void *options, siz
  * when given is NULL or its first field is not the size of an options struct. type is for messages. */
 blica_status bl_options_take(blica_ctx *ctx, const char *type, const void *given, void *own, size_t size);
 
+/* Defines blica_<verb>_option_table and blica_<verb>_options_init by the rows, an array. */
+#define BL_OPTION_TABLE(verb, rows)                                                                                    \
+  const blica_option *blica_##verb##_option_table(int *count) {                                                        \
+    if (count) *count = (int)(sizeof rows / sizeof *rows);                                                             \
+    return rows;                                                                                                       \
+  }                                                                                                                    \
+  void blica_##verb##_options_init(blica_##verb##_options *options, size_t size) {                                     \
+    bl_options_default(rows, (int)(sizeof rows / sizeof *rows), options, size);                                        \
+  }
+
 /* The value of an option as blica_option_set reads it back: a word of its list where one stands for it. */
 void bl_option_spell(const blica_option *option, const void *options, char *text, size_t size);
 /* Fails when a value of the struct is one that blica_option_set would refuse. Options without a default (NULL) are not

@@ -162,6 +162,11 @@ done:
   return status;
 }
 
+static double largest_row(const bl_sgauss_data *d, const double *theta) {
+  return bl_largest_row(d->n, d->k, d->u, d->link, theta, theta + bl_sgauss_local(d, 0),
+                        bl_sgauss_local(d, 1) - bl_sgauss_local(d, 0));
+}
+
 /* Fills the record: objective as a log-likelihood, relative gradient, why it stopped. */
 static void finish(run *r) {
   bl_start *s = r->start;
@@ -171,7 +176,7 @@ static void finish(run *r) {
   s->record.gradient /= fmax(1, fabs(value));
   s->record.objective = s->all->constant - value;
   s->record.stop = bl_start_stop(s, s->record.gradient <= r->options->tolerance);
-  if (s->record.stop == BLICA_STOP_STALLED && !prior && bl_sgauss_steepest(d, s->theta) > BL_INFINITE_ROW)
+  if (s->record.stop == BLICA_STOP_STALLED && !prior && largest_row(d, s->theta) > BL_INFINITE_ROW)
     s->record.stop = BLICA_STOP_UNBOUNDED;
 }
 

@@ -68,9 +68,7 @@ static bool is_learned(const blica_fit_options *o) {
 }
 
 static double mean_variance(const bl_corfit_data *d, const double *theta, int j) {
-  double mean = 0;
-  for (int s = 0; s < d->u; s++) mean += exp(theta[(size_t)d->n * d->k + (size_t)d->k * (size_t)s + (size_t)j]) / d->u;
-  return mean;
+  return bl_mean_variance(d->u, theta + (size_t)d->n * d->k + (size_t)j, (size_t)d->k);
 }
 
 /* Objective and relative gradient at theta, the latter by A in the scale where the mean variance of each source is 1:
@@ -98,22 +96,6 @@ static void standardise(const bl_corfit_data *d, double *theta) {
     for (int i = 0; i < d->n; i++) theta[i + (size_t)j * d->n] *= sqrt(mean);
     for (int s = 0; s < d->u; s++) theta[(size_t)d->n * d->k + (size_t)d->k * (size_t)s + (size_t)j] -= log(mean);
   }
-}
-
-/* The largest norm of a row of sqrt(c) A V^1/2 over all segments: how far signals exceed the noise of the link. */
-static double steepest(const bl_corfit_data *d, const double *theta) {
-  const double *log_v = theta + (size_t)d->n * d->k;
-  double largest = 0;
-  for (int s = 0; s < d->u; s++)
-    for (int i = 0; i < d->n; i++) {
-      double squares = 0;
-      for (int j = 0; j < d->k; j++) {
-        double a = theta[i + (size_t)j * d->n];
-        squares += d->link * a * a * exp(log_v[j + (size_t)s * d->k]);
-      }
-      largest = fmax(largest, squares);
-    }
-  return sqrt(largest);
 }
 
 static void precondition(double *direction, void *user) {
@@ -182,7 +164,10 @@ static blica_status minimise(run *r, double tolerance, bool near) {
   }
   s->record.stop = bl_start_stop(s, s->record.gradient <= r->all->options->tolerance);
   if (s->record.stop != BLICA_STOP_CONVERGED && s->record.gradient <= tolerance) s->record.stop = BLICA_STOP_COMPARED;
-  if (s->record.stop == BLICA_STOP_STALLED && !prior && steepest(r->data, s->theta) > BL_INFINITE_ROW)
+  const bl_corfit_data *d = r->data;
+  const double *log_v = s->theta + (size_t)d->n * d->k;
+  if (s->record.stop == BLICA_STOP_STALLED && !prior &&
+      bl_largest_row(d->n, d->k, d->u, d->link, s->theta, log_v, (size_t)d->k) > BL_INFINITE_ROW)
     s->record.stop = BLICA_STOP_UNBOUNDED;
 done:
   bl_free(gradient);

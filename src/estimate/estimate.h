@@ -52,6 +52,11 @@ enum { BL_CONDITION_PARTS = 5 }; /* groups of segments that it holds out one aft
 /* Helpers for estimators. */
 /* Norm of a row of sqrt(c) A V^1/2 that stands for infinity: the noise of the link is 1e-4 of the signal. */
 #define BL_INFINITE_ROW 100.0
+/* The largest norm of a row of sqrt(c) A V^1/2 over all segments: how far signals exceed the noise of the link. The
+ * log-variances [k] of segment s stand at log_v + s stride. */
+double bl_largest_row(int n, int k, int u, double link, const double *mixing, const double *log_v, size_t stride);
+/* The mean over segments of one source's variances; its log-variances stand at log_v + s stride. */
+double bl_mean_variance(int u, const double *log_v, size_t stride);
 /* A start that is over, for a checkpoint: its record and its end. */
 typedef struct {
   blica_start *record;

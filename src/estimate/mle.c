@@ -83,7 +83,7 @@ static int after_iteration(int64_t iteration, double value, double gradient_max,
 /* Without a prior the likelihood may have its supremum at infinity: as a row of A grows, its variable becomes the sign
  * of a combination of sources, and the probabilities tend to limits. `gain` is what the last round brought. */
 static bool runs_away(const run *r, const double *theta, double gain) {
-  return r->m->precision_mixing == 0 && gain < FLAT * r->m->weight && bl_mle_steepest(r->m, theta) > BL_INFINITE_ROW;
+  return r->m->precision_mixing == 0 && gain < FLAT * r->m->weight && bl_mle_largest_row(r->m, theta) > BL_INFINITE_ROW;
 }
 
 /* One L-BFGS round. Its value is NaN when it was stopped before its first evaluation was over. */

@@ -47,7 +47,7 @@ static inline bl_params bl_mle_params(bl_mle *m, const double *theta) {
 }
 blica_status bl_mle_order(bl_mle *m, const double *theta);
 /* The largest norm of a row of sqrt(c) A V^1/2 over all segments: how far signals exceed the noise of the link. */
-double bl_mle_steepest(const bl_mle *m, const double *theta);
+double bl_mle_largest_row(const bl_mle *m, const double *theta);
 /* What f adds to -weight log-likelihood, without a tilt. */
 double bl_mle_penalty(const bl_mle *m, const double *theta);
 /* f and its gradient; NaN outside the domain. */

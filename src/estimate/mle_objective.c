@@ -70,18 +70,8 @@ blica_status bl_mle_order(bl_mle *m, const double *theta) {
   return bl_likelihood_order(m->ctx, m->likelihood, &params);
 }
 
-double bl_mle_steepest(const bl_mle *m, const double *theta) {
-  double largest = 0.0;
-  for (int s = 0; s < m->u; s++)
-    for (int i = 0; i < m->n; i++) {
-      double squares = 0.0;
-      for (int j = 0; j < m->k; j++) {
-        double a = theta[i + (size_t)j * m->n];
-        squares += m->link * a * a * exp(theta[bl_mle_local(m, s) + (size_t)j]);
-      }
-      largest = fmax(largest, squares);
-    }
-  return sqrt(largest);
+double bl_mle_largest_row(const bl_mle *m, const double *theta) {
+  return bl_largest_row(m->n, m->k, m->u, m->link, theta, theta + bl_mle_local(m, 0), 2 * (size_t)m->k);
 }
 
 static bool too_steep(const bl_mle *m, const bl_params *p) {

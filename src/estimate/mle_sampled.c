@@ -296,7 +296,7 @@ done:
 
 static blica_stop why_stopped(const run *r) {
   const bl_mle *m = r->m;
-  if (m->precision_mixing == 0 && bl_mle_steepest(m, r->theta) > BL_INFINITE_ROW) return BLICA_STOP_UNBOUNDED;
+  if (m->precision_mixing == 0 && bl_mle_largest_row(m, r->theta) > BL_INFINITE_ROW) return BLICA_STOP_UNBOUNDED;
   if (r->stuck) return BLICA_STOP_STALLED;
   const blica_stop stop = bl_start_stop(r->start, r->shift <= LARGEST_NOISE);
   return stop == BLICA_STOP_STALLED ? BLICA_STOP_INTEGRATION : stop;

@@ -68,13 +68,4 @@ static const blica_option fit_table[] = {
         "start."),
 };
 
-const blica_option *blica_fit_option_table(int *count) {
-  if (count) *count = (int)(sizeof fit_table / sizeof *fit_table);
-  return fit_table;
-}
-
-void blica_fit_options_init(blica_fit_options *options, size_t size) {
-  int count;
-  const blica_option *table = blica_fit_option_table(&count);
-  bl_options_default(table, count, options, size);
-}
+BL_OPTION_TABLE(fit, fit_table)

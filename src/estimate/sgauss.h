@@ -81,8 +81,6 @@ double bl_sgauss_constant(const bl_sgauss_data *data);
 /* The scale of each source chosen so that the mean of its variances is 1 (for a likelihood without penalties, which it
  * leaves as it was), and variances within what the likelihood can tell from 0 and infinity. */
 void bl_sgauss_standard(const bl_sgauss_data *data, double *theta);
-/* The largest norm of a row of sqrt(c) A V^1/2 over all segments: how far signals exceed the noise of the link. */
-double bl_sgauss_steepest(const bl_sgauss_data *d, const double *theta);
 /* Largest derivative in absolute value, those by A as they are in that scale. */
 double bl_sgauss_slope(const bl_sgauss_data *data, const double *theta, const double *gradient);
 

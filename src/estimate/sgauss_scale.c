@@ -36,20 +36,6 @@ void bl_sgauss_standard(const bl_sgauss_data *d, double *theta) {
   }
 }
 
-double bl_sgauss_steepest(const bl_sgauss_data *d, const double *theta) {
-  double largest = 0;
-  for (int s = 0; s < d->u; s++)
-    for (int i = 0; i < d->n; i++) {
-      double squares = 0;
-      for (int j = 0; j < d->k; j++) {
-        double a = theta[i + (size_t)j * d->n];
-        squares += d->link * a * a * exp(theta[bl_sgauss_local(d, s) + (size_t)j]);
-      }
-      largest = fmax(largest, squares);
-    }
-  return sqrt(largest);
-}
-
 double bl_sgauss_slope(const bl_sgauss_data *d, const double *theta, const double *gradient) {
   const size_t nk = (size_t)d->n * d->k, size = bl_sgauss_size(d);
   double most = 0;

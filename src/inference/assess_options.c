@@ -17,13 +17,4 @@ static const blica_option assess_table[] = {
            "Seed of draws and simulations. The same seed gives the same numbers."),
 };
 
-const blica_option *blica_assess_option_table(int *count) {
-  if (count) *count = (int)(sizeof assess_table / sizeof *assess_table);
-  return assess_table;
-}
-
-void blica_assess_options_init(blica_assess_options *options, size_t size) {
-  int count;
-  const blica_option *table = blica_assess_option_table(&count);
-  bl_options_default(table, count, options, size);
-}
+BL_OPTION_TABLE(assess, assess_table)

@@ -17,13 +17,4 @@ static const blica_option select_table[] = {
            "Seed of the division and of the reference data. The same seed gives the same numbers."),
 };
 
-const blica_option *blica_select_option_table(int *count) {
-  if (count) *count = (int)(sizeof select_table / sizeof *select_table);
-  return select_table;
-}
-
-void blica_select_options_init(blica_select_options *options, size_t size) {
-  int count;
-  const blica_option *table = blica_select_option_table(&count);
-  bl_options_default(table, count, options, size);
-}
+BL_OPTION_TABLE(select, select_table)

@@ -31,24 +31,5 @@ static const blica_option sources_table[] = {
         "posterior."),
 };
 
-const blica_option *blica_loglik_option_table(int *count) {
-  if (count) *count = (int)(sizeof loglik_table / sizeof *loglik_table);
-  return loglik_table;
-}
-
-const blica_option *blica_sources_option_table(int *count) {
-  if (count) *count = (int)(sizeof sources_table / sizeof *sources_table);
-  return sources_table;
-}
-
-void blica_loglik_options_init(blica_loglik_options *options, size_t size) {
-  int count;
-  const blica_option *table = blica_loglik_option_table(&count);
-  bl_options_default(table, count, options, size);
-}
-
-void blica_sources_options_init(blica_sources_options *options, size_t size) {
-  int count;
-  const blica_option *table = blica_sources_option_table(&count);
-  bl_options_default(table, count, options, size);
-}
+BL_OPTION_TABLE(loglik, loglik_table)
+BL_OPTION_TABLE(sources, sources_table)

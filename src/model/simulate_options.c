@@ -26,13 +26,4 @@ static const blica_option simulate_table[] = {
            "Exact pair probabilities (the limit of infinitely many samples) instead of rows."),
 };
 
-const blica_option *blica_simulate_option_table(int *count) {
-  if (count) *count = (int)(sizeof simulate_table / sizeof *simulate_table);
-  return simulate_table;
-}
-
-void blica_simulate_options_init(blica_simulate_options *options, size_t size) {
-  int count;
-  const blica_option *table = blica_simulate_option_table(&count);
-  bl_options_default(table, count, options, size);
-}
+BL_OPTION_TABLE(simulate, simulate_table)

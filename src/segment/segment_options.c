@@ -34,13 +34,4 @@ static const blica_option segment_table[] = {
            "Continue from the checkpoint, to the same bits as without the break."),
 };
 
-const blica_option *blica_segment_option_table(int *count) {
-  if (count) *count = (int)(sizeof segment_table / sizeof *segment_table);
-  return segment_table;
-}
-
-void blica_segment_options_init(blica_segment_options *options, size_t size) {
-  int count;
-  const blica_option *table = blica_segment_option_table(&count);
-  bl_options_default(table, count, options, size);
-}
+BL_OPTION_TABLE(segment, segment_table)
