@@ -1,7 +1,7 @@
-"""Independent component analysis of binary data.
+"""Independent component analysis of binary and ordinal data.
 
-The rows of X are binary, and they fall into segments (times, places, groups) over which the variances of the hidden
-sources change. That change is what lets the mixing of the sources be found. See `BinaryICA`, or `fit` for the same
+The columns of X have two levels or more, and its rows fall into segments (times, places, groups) over which the variances of the
+hidden sources change. That change is what lets the mixing of the sources be found. See `BinaryICA`, or `fit` for the same
 without scikit-learn.
 
 >>> import blica
@@ -18,16 +18,16 @@ from ._inference import Assessment, Fitted, Selection, assess, fitted, select
 from ._objects import Correlations, Counts, Model
 from ._options import option_table
 from ._session import BlicaWarning, NumericalError
-from ._verbs import (Comparison, Identification, LogLik, Segmentation, Simulation, Sources, Tetrachoric, compare, correlate,
-                     count, fit, identify, load, loglik, merge, report, save, segment, simulate, sources, tetrachoric,
-                     tetrachoric_table)
+from ._verbs import (Comparison, Identification, LogLik, Polychoric, Segmentation, Simulation, Sources, Tetrachoric, compare,
+                     correlate, count, fit, identify, load, loglik, merge, polychoric, polychoric_table, report, save, segment,
+                     simulate, sources, tetrachoric, tetrachoric_table)
 
 __version__ = _ffi.string(_lib.blica_version()).decode()
-__all__ = ["Assessment", "BinaryICA", "BlicaWarning", "Comparison", "Correlations", "Counts", "Fitted", "Identification", "LogLik", "Model",
-           "NumericalError", "Segmentation", "Selection", "Simulation", "Sources", "Tetrachoric", "assess", "compare", "correlate", "count", "fit", "fitted", "identify", "load",
-           "loglik", "merge", "methods", "option_table", "plot_correlations", "plot_mixing", "plot_variances", "report",
-           "save", "segment", "select",
-           "simulate", "sources", "tetrachoric", "tetrachoric_table"]
+__all__ = ["Assessment", "BinaryICA", "BlicaWarning", "Comparison", "Correlations", "Counts", "Fitted", "Identification",
+           "LogLik", "Model", "NumericalError", "Polychoric", "Segmentation", "Selection", "Simulation", "Sources",
+           "Tetrachoric", "assess", "compare", "correlate", "count", "fit", "fitted", "identify", "load", "loglik", "merge",
+           "methods", "option_table", "plot_correlations", "plot_mixing", "plot_variances", "polychoric", "polychoric_table",
+           "report", "save", "segment", "select", "simulate", "sources", "tetrachoric", "tetrachoric_table"]
 
 
 def methods() -> dict:

@@ -1,8 +1,8 @@
-"""From arrays, DataFrames and sparse matrices to the packed bits of the library, some rows at a time."""
+"""From arrays, DataFrames and sparse matrices to levels and the packed bits of the library, some rows at a time."""
 from __future__ import annotations
 
 import copy
-from typing import Any, List, Optional, Sequence, Tuple
+from typing import Any, Callable, List, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -10,7 +10,8 @@ from ._library import ffi, lib
 from ._session import Session, encoded
 
 CHUNK = 1 << 22  # values that are unpacked at a time
-Levels = List[Optional[Tuple[Any, Any]]]  # per column: (value of 0, value of 1), None for plain 0/1
+Labels = Optional[Tuple[Any, ...]]  # levels of a column, lowest first; None for plain 0/1
+Coding = List[Labels]  # of every column
 
 
 def is_sparse(x) -> bool:
@@ -22,15 +23,20 @@ def is_frame(x) -> bool:
 
 
 class Table:
-    """Rows of n columns whose values are yet to become 0, 1 or missing."""
+    """Rows of n columns whose values are yet to become levels 0, 1, ... or missing.
 
-    def __init__(self, x, levels: Optional[Levels] = None, binarize: Optional[float] = None):
+    levels are those the user gives; coding gives those of the columns with some names, from a model. Without either they are
+    learned.
+    """
+
+    def __init__(self, x, coding: Optional[Callable[[Optional[List[str]]], Coding]] = None, binarize: Optional[float] = None, ordinal: bool = False, levels=None):
         self.binarize = _threshold(binarize)
+        self.ordinal = bool(ordinal)
+        if self.binarize is not None and (self.ordinal or levels is not None):
+            raise ValueError("binarize makes two levels of numbers; leave ordinal and levels out, or binarize")
         self.names: Optional[List[str]] = None
-        self.levels: Levels = []
         if is_frame(x):
             self.names = [str(name) for name in x.columns]
-            x = self._from_frame(x, levels)
         elif is_sparse(x):
             x = x.tocsr()
             if x.dtype.kind == "c":
@@ -39,10 +45,16 @@ class Table:
             x = _array(x)
         self.x = x
         self._check_shape()
-        if not self.levels:
-            self.levels = levels if levels is not None else [None] * self.shape[1]
-            if levels is None and self.binarize is None:
-                self._learn_levels()
+        n = self.shape[1]
+        self._known = coding is not None
+        self.levels: Coding = given_levels(levels, self.names, n) if coding is None else coding(self.names)
+        if len(self.levels) != n:
+            self.levels = [None] * n  # the caller refuses the shape
+        self._values: List[Optional[np.ndarray]] = [None] * n  # the number that stands for each level; None: 0 and 1
+        if is_frame(x):
+            self._from_frame()
+        else:
+            self._from_numbers()
 
     def rows(self, which: np.ndarray) -> "Table":
         """The same columns for some of the rows."""
@@ -57,6 +69,12 @@ class Table:
     def name(self, j: int) -> str:
         return f"column {j}" + (f" ('{self.names[j]}')" if self.names else "")
 
+    def labels(self, j: int) -> List[str]:
+        """Levels of a column as text. Two that the library cannot write are 0 and 1."""
+        known = self.levels[j]
+        texts = ["0", "1"] if known is None else [_label(level) for level in known]
+        return ["0", "1"] if len(texts) == 2 and any(not t or set(t) & set("<[]") for t in texts) else texts
+
     def _check_shape(self) -> None:
         rows, columns = self.shape
         if rows < 1:
@@ -68,17 +86,47 @@ class Table:
         if columns < 2:
             raise ValueError("n_features=1: at least 2 variables are needed, as pairs of them are counted")
 
-    def _from_frame(self, x, levels: Optional[Levels]) -> np.ndarray:
-        result = np.empty(x.shape, dtype=float, order="F")
-        learned: Levels = []
-        for j in range(x.shape[1]):
-            column = x.iloc[:, j]
-            known = levels[j] if levels is not None else None
-            values, pair = _frame_column(column, known, self.binarize, self.name(j))
-            result[:, j] = values
-            learned.append(pair)
-        self.levels = learned
-        return result
+    def _from_frame(self) -> None:
+        frame, result = self.x, np.empty(self.shape, dtype=float, order="F")
+        for j in range(self.shape[1]):
+            column = frame.iloc[:, j]
+            if _is_numeric(column, self.ordinal):
+                result[:, j] = column.to_numpy(dtype=float, na_value=np.nan)
+                self._number_levels(j, result[:, j])
+            elif self.binarize is not None:
+                raise ValueError(f"{self.name(j)} is not numeric ({column.dtype}); binarize= is for numbers")
+            else:
+                result[:, j], self.levels[j] = _text_column(column, self.levels[j], self.ordinal, self.name(j))
+                self._values[j] = np.arange(len(self.levels[j] or "01"), dtype=float)
+        self.x = result
+
+    def _from_numbers(self) -> None:
+        """Columns of numbers. Only those that are not 0/1, or whose levels are given, are looked at one by one."""
+        n = self.shape[1]
+        odd = np.array([known is not None for known in self.levels])
+        if not self._known and self.binarize is None:
+            zero, one = np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)
+            for start in range(0, self.shape[0], self._step()):
+                part = self._raw(start, start + self._step())
+                zeros, ones = part == 0, part == 1
+                odd |= ~(zeros | ones | (part != part)).all(axis=0)
+                if self.ordinal:
+                    zero |= zeros.any(axis=0)
+                    one |= ones.any(axis=0)
+            if self.ordinal:
+                odd |= ~(zero & one)  # a constant, which is refused
+        for j in np.flatnonzero(odd):
+            column = self.x[:, [j]]
+            self._number_levels(j, (column.toarray() if is_sparse(column) else column)[:, 0])
+
+    def _number_levels(self, j: int, column: np.ndarray) -> None:
+        """Levels of a column of numbers and the numbers that stand for them."""
+        known = self.levels[j]
+        if known is None and not self._known and self.binarize is None:
+            present = np.unique(column)
+            known = self.levels[j] = _learned(present[present == present].tolist(), self.ordinal, self.name(j))
+        if known is not None:
+            self._values[j] = _numbers(known, self.name(j))
 
     def _step(self) -> int:
         return max(1, CHUNK // self.shape[1])
@@ -87,35 +135,59 @@ class Table:
         part = self.x[start:stop]
         return part.toarray() if is_sparse(part) else part
 
-    def _learn_levels(self) -> None:
-        """Columns that are not 0/1 may hold two other values: the lower one is 0. More or fewer is an error."""
-        odd = np.zeros(self.shape[1], dtype=bool)
-        for start in range(0, self.shape[0], self._step()):
-            part = self._raw(start, start + self._step())
-            odd |= ~((part == 0) | (part == 1) | (part != part)).all(axis=0)
-        for j in np.flatnonzero(odd):
-            column = self.x[:, j]
-            values = np.unique(column.toarray() if is_sparse(column) else column)
-            self.levels[j] = _two(values[values == values].tolist(), self.name(j))
-
     def chunks(self):
-        """Blocks of rows as int8 [rows, n]: 0, 1, -1 for missing."""
-        low = np.array([0 if pair is None or isinstance(pair[0], str) else pair[0] for pair in self.levels], dtype=float)
-        high = np.array([1 if pair is None or isinstance(pair[0], str) else pair[1] for pair in self.levels], dtype=float)
+        """Blocks of rows as int8 [rows, n]: levels from 0, -1 for missing."""
         for start in range(0, self.shape[0], self._step()):
             part = self._raw(start, start + self._step())
             missing = part != part
             if self.binarize is not None:
                 out = (part > self.binarize).astype(np.int8)
             else:
-                out = (part == high).astype(np.int8)
-                wrong = ~((part == low) | (out == 1) | missing)
-                if wrong.any():
-                    r, j = np.argwhere(wrong)[0]
-                    raise ValueError(f"row {start + r}, {self.name(j)}: value {part[r, j]!r} is neither {low[j]:g} nor "
-                                     f"{high[j]:g}; recode it, or give binarize= a threshold")
+                out = (part == 1).astype(np.int8)
+                right = (part == 0) | (out == 1) | missing
+                for j, values in enumerate(self._values):
+                    if values is not None:
+                        out[:, j], right[:, j] = _codes(part[:, j], values)
+                if not right.all():
+                    self._refuse(part, ~(right | missing), start)
             out[missing] = -1
             yield out if out.flags.f_contiguous else np.ascontiguousarray(out)
+
+    def _refuse(self, part: np.ndarray, wrong: np.ndarray, start: int) -> None:
+        if not wrong.any():
+            return
+        r, j = np.argwhere(wrong)[0]
+        known = self.levels[j]
+        what = "neither 0 nor 1; recode it, or give binarize= a threshold" if known is None else _not_a_level(known)
+        raise ValueError(f"row {start + r}, {self.name(j)}: value {_label(part[r, j])} is {what}")
+
+
+def given_levels(levels, names: Optional[List[str]], n: int) -> Coding:
+    """Levels as the user gives them: a list for all columns, or a dict from names or indices of columns to lists."""
+    if levels is None:
+        return [None] * n
+    if isinstance(levels, str) or not hasattr(levels, "__len__"):
+        raise TypeError(f"levels is {levels!r}; give a list of levels, lowest first, or a dict of such lists by column")
+    if not isinstance(levels, dict):
+        return [_given(levels, "levels")] * n
+    result: Coding = [None] * n
+    place = {name: j for j, name in enumerate(names or [])}
+    for column, own in levels.items():
+        j = place.get(str(column), column)
+        if not hasattr(j, "__index__") or not -n <= int(j) < n:
+            raise ValueError(f"levels: there is no column {column!r} in X")
+        result[int(j)] = _given(own, f"levels of column {column!r}")
+    return result
+
+
+def _given(own, name: str) -> Tuple[Any, ...]:
+    if isinstance(own, str) or not hasattr(own, "__len__") or len(own) < 2:
+        raise ValueError(f"{name}: {own!r} is given; an item has a list of at least two levels, lowest first")
+    texts = [_label(level) for level in own]
+    twice = [text for text in texts if texts.count(text) > 1]
+    if twice:
+        raise ValueError(f"{name}: the level {twice[0]!r} is there twice")
+    return tuple(own)
 
 
 def _threshold(binarize) -> Optional[float]:
@@ -137,7 +209,7 @@ def _array(x) -> np.ndarray:
     if x.dtype.kind == "O":
         x = x.astype(float)
     if x.dtype.kind not in "biuf":
-        raise ValueError(f"X has values of type {x.dtype}; give 0/1 numbers, or a DataFrame for columns of two labels")
+        raise ValueError(f"X has values of type {x.dtype}; give numbers, or a DataFrame for columns of text")
     if masked is not None and masked.any():
         x = np.where(masked, np.nan, x)
     if x.ndim != 2:
@@ -146,34 +218,82 @@ def _array(x) -> np.ndarray:
     return x
 
 
-def _two(values: list, name: str) -> Tuple[Any, Any]:
+def _some(values: list) -> str:
+    return ", ".join(repr(v) if isinstance(v, str) else _label(v) for v in values[:4]) + (", ..." if len(values) > 4 else "")
+
+
+def _learned(values: list, ordinal: bool, name: str) -> Labels:
+    """The levels of a column that has these distinct numbers, in order."""
+    if ordinal:
+        odd = [v for v in values if not float(v).is_integer()]
+        if odd:
+            raise ValueError(f"{name}: {odd[0]!r} is not a whole number, which ordinal=True asks for; give levels=")
+        if len(values) < 2:
+            raise ValueError(f"{name} has {len(values)} value{'' if len(values) != 1 else ' (' + _label(values[0]) + ')'}; an item "
+                             "needs at least two levels: leave it out, or give levels=")
+        return None if values == [0, 1] else tuple(int(v) for v in values)
+    if all(v in (0, 1) for v in values):
+        return None
     if len(values) != 2:
-        some = ", ".join(repr(v) for v in values[:4]) + (", ..." if len(values) > 4 else "")
-        what = f"{len(values)} different values ({some})" if len(values) != 1 else f"one value ({some}), which is not 0 or 1"
-        raise ValueError(f"{name} has {what}; binary variables have two levels: recode it, or give binarize= a threshold")
-    return values[0], values[1]
+        what = (f"{len(values)} different values ({_some(values)})" if len(values) != 1 else
+                f"one value ({_some(values)}), which is not 0 or 1")
+        raise ValueError(f"{name} has {what}; binary variables have two levels: say ordinal=True if they are ordered whole "
+                         "numbers, give levels=, or give binarize= a threshold")
+    return tuple(values)
 
 
-def _frame_column(column, known, binarize, name: str):
-    """Values as float (NaN missing), and the two labels when the column is not numeric."""
+def _not_a_level(known: Sequence) -> str:
+    return "not one of its levels " + "<".join(_label(level) for level in known)
+
+
+def _numbers(known: Sequence, name: str) -> np.ndarray:
+    """The numbers that stand for levels in a column of numbers; false and true are 0 and 1."""
+    try:
+        return np.array([{"false": 0.0, "true": 1.0}.get(str(v).lower(), v) for v in known], dtype=float)
+    except ValueError:
+        raise ValueError(f"{name} has numbers, and a number is {_not_a_level(known)}") from None
+
+
+def _codes(column: np.ndarray, values: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
+    """The index of each element among values, and whether it is there."""
+    order = np.argsort(values)
+    at = order[np.minimum(np.searchsorted(values, column, sorter=order), len(values) - 1)]
+    return at.astype(np.int8), values[at] == column
+
+
+def _is_numeric(column, ordinal: bool) -> bool:
     if column.dtype.kind in "biuf" or hasattr(column.dtype, "numpy_dtype"):
-        values = column.to_numpy(dtype=float, na_value=np.nan)
-        if known is None and binarize is None:
-            present = np.unique(values[values == values])
-            if not np.isin(present, (0, 1)).all():
-                known = _two(present.tolist(), name)
-        return values, known
-    if binarize is not None:
-        raise ValueError(f"{name} is not numeric ({column.dtype}); binarize= is for numbers")
+        return True
+    kept = column.dropna() if ordinal and column.dtype == object else ()
+    return len(kept) > 0 and all(isinstance(v, (int, float, np.number)) for v in kept)
+
+
+def _text_column(column, known: Labels, ordinal: bool, name: str) -> Tuple[np.ndarray, Labels]:
+    """Levels from 0 as float (NaN missing) and their labels, for text and Categorical."""
     missing = column.isna().to_numpy()
-    labels = np.array([str(value) for value in column], dtype=object)
+    labels = np.array([_label(value) for value in column], dtype=object)
+    present = set(labels[~missing])
     if known is None:
-        order = [str(c) for c in column.cat.categories] if hasattr(column, "cat") else sorted(set(labels[~missing]))
-        known = _two([c for c in order if c in set(labels[~missing])], name)
-    result = np.where(labels == known[1], 1.0, np.where(labels == known[0], 0.0, 2.0))
-    if (result[~missing] == 2).any():
-        raise ValueError(f"{name}: value {labels[~missing][result[~missing] == 2][0]!r} is neither {known[0]!r} nor {known[1]!r}")
-    result[missing] = np.nan
+        categorical = hasattr(column, "cat")
+        if categorical and column.cat.ordered:
+            known = tuple(column.cat.categories)
+            if len(known) < 2:
+                raise ValueError(f"{name} is an ordered Categorical with {len(known)} level; an item needs at least two")
+        elif ordinal:
+            odd = next(iter(sorted(present)), "nothing")
+            raise ValueError(f"{name}: {odd!r} is not a whole number, which ordinal=True asks for; make it an ordered Categorical, "
+                             "or give levels=")
+        else:
+            order = [_label(c) for c in column.cat.categories] if categorical else sorted(present)
+            known = tuple(c for c in order if c in present)
+            if len(known) != 2:
+                raise ValueError(f"{name} has {len(known)} different value{'' if len(known) == 1 else 's'} ({_some(list(known))}); "
+                                 "binary variables have two levels: make it an ordered Categorical, or give levels=, lowest first")
+    place = {_label(level): float(code) for code, level in enumerate(known)}
+    result = np.array([np.nan if gone else place.get(label, -1.0) for label, gone in zip(labels, missing)])
+    if (result < 0).any():
+        r = int(np.argmax(result < 0))
+        raise ValueError(f"row {r}, {name}: value {labels[r]!r} is {_not_a_level(known)}")
     return result, known
 
 
@@ -228,7 +348,13 @@ def pack(session: Session, table: Table, segments):
     rows, n = table.shape
     ids, labels = segment_labels(segments, rows)
     names, kept = c_texts(table.names)
-    packer = session.call(lib.blica_pack_begin, n, names, free=lib.blica_packer_free)
+    texts = [table.labels(j) for j in range(n)]
+    if all(own == ["0", "1"] for own in texts):
+        packer = session.call(lib.blica_pack_begin, n, names, free=lib.blica_packer_free)
+    else:
+        levels, kept_levels = c_texts([label for own in texts for label in own])
+        packer = session.call(lib.blica_pack_begin_items, n, names, [len(own) for own in texts], levels, free=lib.blica_packer_free)
+        del kept_levels
     del kept
     known = ffi.new("int32_t *")
     for label in labels:

@@ -23,7 +23,7 @@ from ._verbs import Sources, check_segments, segmentation_of, sources_of
 
 # What scikit-learn calls some of the options; all others have the names of the table.
 NAMES = {"n_components": "sources", "n_init": "starts", "max_iter": "max_iterations", "tol": "tolerance", "random_state": "seed"}
-OWN = ("n_jobs", "verbose", "binarize", "segments", "segment_column", "allow_unidentified")  # parameters that are no options of the fit
+OWN = ("n_jobs", "verbose", "binarize", "ordinal", "levels", "segments", "segment_column", "allow_unidentified")  # parameters that are no options of the fit
 
 
 class BinaryICA(TransformerMixin, BaseEstimator):
@@ -48,7 +48,11 @@ class BinaryICA(TransformerMixin, BaseEstimator):
         1 and 2 write progress to stderr; a callable receives it as a dict, and stops the fit by returning False.
     binarize : float, default None
         Numeric values above it are 1, others 0, as in BernoulliNB. With None each column must have two levels: 0 and 1, or
-        two others, of which the lower becomes 0.
+        two others, of which the lower becomes 0; or more, see below.
+    ordinal : bool, default False
+        The distinct whole numbers of a column, in order, are its levels. Ordered Categoricals of a DataFrame need no option.
+    levels : list or dict, default None
+        Levels of all columns, lowest first, or a dict from names or indices of columns to such lists.
     segment_column : str or int, default None
         The column of X that holds the segment of each row: a name of a DataFrame, or an index (-1 is the last). It is not a
         variable of the model. With it segments reach every step of Pipeline, GridSearchCV and cross_val_score.
@@ -68,15 +72,15 @@ class BinaryICA(TransformerMixin, BaseEstimator):
     variances_, means_ : arrays [u, k]
         Of the sources in every segment.
     cuts_ : array [n]
-        Thresholds of the items, the same in all segments.
+        Thresholds of the items, the same in all segments; items with more than two levels have one for each but the lowest.
     thresholds_ : array [u, n]
-        Normal quantiles of the shares of ones.
+        Normal quantiles of the shares of ones, or at or above each level.
     correlations_ : array [u, n, n]
-        Tetrachoric correlations of every segment, before regularisation.
+        Tetrachoric or polychoric correlations of every segment, before regularisation.
     segments_ : list of str
         Labels of the segments: in order of the categories when they are a pandas Categorical, else of appearance.
     levels_ : list
-        For each variable the pair of values that became 0 and 1.
+        For each variable its levels, lowest first; None for 0 and 1. New data are coded by them.
     n_iter_, converged_, starts_
         How the fit went; starts_ has a dict for each start.
     segmentation_ : Segmentation
@@ -98,7 +102,8 @@ class BinaryICA(TransformerMixin, BaseEstimator):
     """
 
     def __init__(self, n_components=None, *, method=None, condition=None, n_init=None, max_iter=None, tol=None,
-                 random_state=None, n_jobs=None, verbose=0, binarize=None, segment_column=None, segments=None,
+                 random_state=None, n_jobs=None, verbose=0, binarize=None, ordinal=False, levels=None,
+                 segment_column=None, segments=None,
                  allow_unidentified=False, link=None, thresholds=None, max_seconds=None, prior=None, prior_mixing=None, prior_variance=None, weight=None, kl=None,
                  draws=None, contrast=None, approach=None, or_threshold=None, checkpoint=None, checkpoint_seconds=None,
                  resume=None):
@@ -112,6 +117,8 @@ class BinaryICA(TransformerMixin, BaseEstimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.binarize = binarize
+        self.ordinal = ordinal
+        self.levels = levels
         self.segment_column = segment_column
         self.segments = segments
         self.allow_unidentified = allow_unidentified
@@ -179,7 +186,8 @@ class BinaryICA(TransformerMixin, BaseEstimator):
             if segments is not None:
                 raise ValueError(f"both segments and segment_column={self.segment_column!r} are given; give one of them")
             X, segments = _take_column(X, self.segment_column)
-        table = Table(X, levels=None if reset else self.levels_, binarize=self.binarize)
+        table = (Table(X, binarize=self.binarize, ordinal=self.ordinal, levels=self.levels) if reset else
+                 Table(X, coding=lambda names: self.levels_, binarize=self.binarize))
         if self.segment_column is None and not (is_frame(whole) or is_sparse(whole)):
             whole = table.x
         _check_names(self, whole, reset)
@@ -233,13 +241,17 @@ class BinaryICA(TransformerMixin, BaseEstimator):
         return self.transform(X, segments=self.segmentation_.labels if self.segments is not None else segments)
 
     def inverse_transform(self, X) -> np.ndarray:
-        """Probabilities of ones given sources X [rows, k]: Phi(sqrt(c) A z - cuts), array [rows, n]."""
+        """Probabilities of ones given sources X [rows, k]: Phi(sqrt(c) A z - cuts), array [rows, n].
+
+        Of an item with more than two levels there is a column for each but the lowest, the probability to be at or above it.
+        """
         check_is_fitted(self, "model_")
         z = np.asarray(X, dtype=float)
         k = self.mixing_.shape[1]
         if z.ndim != 2 or z.shape[1] != k:
             raise ValueError(f"X has shape {z.shape}; the model has {k} sources: give an array of that many columns")
-        y = math.sqrt(self.model_.link) * (z @ self.mixing_.T) - self.cuts_
+        item = np.repeat(np.arange(len(self.mixing_)), [len(own) - 1 for own in self.model_.levels])
+        y = math.sqrt(self.model_.link) * (z @ self.mixing_[item].T) - self.cuts_
         return 0.5 * np.frompyfunc(math.erfc, 1, 1)(-y / math.sqrt(2)).astype(float)
 
     def score_samples(self, X, y=None, *, segments=None) -> np.ndarray:

@@ -9,9 +9,9 @@ import numpy as np
 from . import _options
 from ._data import Table, pack
 from ._library import ffi, lib
-from ._objects import doubles, texts
+from ._objects import Counts, Model, doubles, texts
 from ._session import Session, Verbose, text
-from ._verbs import _as_model, _count, pack_for
+from ._verbs import _as_model, _count, pack_for, table_for
 
 
 def _squares(pointer, n: int, u: int, diagonal: float) -> np.ndarray:
@@ -55,6 +55,12 @@ class Fitted:
     srmr: float
 
 
+def _counts_for(session: Session, model: Model, X, segments, binarize):
+    if isinstance(X, Counts):
+        return _count(session, X, segments, binarize)[0]
+    return session.call(lib.blica_count, pack(session, table_for(model, X, binarize), segments), free=lib.blica_counts_free)
+
+
 def fitted(model, X=None, segments=None, *, binarize: Optional[float] = None, threads: Optional[int] = None) -> Fitted:
     """Correlations, margins and pair probabilities that a model implies; with X (data or Counts) also residuals.
 
@@ -65,7 +71,7 @@ def fitted(model, X=None, segments=None, *, binarize: Optional[float] = None, th
     """
     session = Session(threads)
     model = _as_model(model)
-    counts = ffi.NULL if X is None else _count(session, X, segments, binarize)[0]
+    counts = ffi.NULL if X is None else _counts_for(session, model, X, segments, binarize)
     f = session.call(lib.blica_fitted, model._pointer, counts, free=lib.blica_fitted_free)
     n, u = f.n, f.u
     return Fitted(texts(f.variables, n), texts(f.segments, u), _squares(f.correlation, n, u, 1.0), doubles(f.margin, u, f.planes),
@@ -149,7 +155,7 @@ def assess(model, X, segments=None, *, binarize: Optional[float] = None, threads
     session = Session(threads, verbose)
     model = _as_model(model)
     chosen = _options.make(session, "assess", options)
-    data = pack_for(session, model, X if isinstance(X, Table) else Table(X, binarize=binarize), segments)
+    data = pack_for(session, model, table_for(model, X, binarize), segments)
     a = session.call(lib.blica_assess, model._pointer, data, chosen, free=lib.blica_assessment_free)
     n, k, u, p = a.n, a.k, a.u, a.parameters
 
@@ -194,8 +200,8 @@ class Selection:
     chosen: dict
 
 
-def select(X, segments, *, binarize: Optional[float] = None, threads: Optional[int] = None, verbose: Verbose = 0,
-           **options) -> Selection:
+def select(X, segments, *, binarize: Optional[float] = None, ordinal: bool = False, levels=None,
+           threads: Optional[int] = None, verbose: Verbose = 0, **options) -> Selection:
     """Chooses the number of sources by held-out likelihood, beside parallel analysis, MAP and BIC.
 
     Options
@@ -209,7 +215,7 @@ def select(X, segments, *, binarize: Optional[float] = None, threads: Optional[i
     """
     session = Session(threads, verbose)
     chosen = _options.make(session, "select", options)
-    data = pack(session, Table(X, binarize=binarize), segments)
+    data = pack(session, Table(X, binarize=binarize, ordinal=ordinal, levels=levels), segments)
     s = session.call(lib.blica_select, data, chosen, free=lib.blica_selection_free)
     keep = [0] + list(range(s.lowest, s.highest + 1))
     lists = [doubles(x, s.highest + 1)[keep] for x in (s.heldout, s.heldout_se, s.bic, s.map)]

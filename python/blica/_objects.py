@@ -22,6 +22,18 @@ def texts(pointer, count: int) -> List[str]:
     return [text(pointer[i]) for i in range(count)]
 
 
+def level_labels(coding, n: int) -> List[List[str]]:
+    """The levels of every item, lowest first."""
+    if not coding:
+        return [["0", "1"] for _ in range(n)]
+    return [texts(coding.labels + coding.first[i] + i, coding.first[i + 1] - coding.first[i] + 1) for i in range(n)]
+
+
+def cut_names(variables: List[str], levels: List[List[str]]) -> List[str]:
+    """Names of cuts and thresholds: those of the items, and the level where an item has more than two, as in R."""
+    return [name if len(own) == 2 else f"{name}>={label}" for name, own in zip(variables, levels) for label in own[1:]]
+
+
 def path_text(path) -> bytes:
     return os.fsencode(os.fspath(path))
 
@@ -113,11 +125,14 @@ class Counts(_Held):
 
 @dataclass(frozen=True, repr=False)
 class Correlations:
-    """Tetrachoric correlations of every segment.
+    """Tetrachoric correlations of every segment, polychoric where an item has more than two levels.
 
-    ``correlation``, ``se`` and ``flags`` are arrays [u, n, n]; ``thresholds`` is [u, n]. The standard error is NaN on the
-    diagonal and where there is none. Bits of ``flags``: 1 a cell was empty and filled, 2 a variable is constant, 4 no row
-    has both; in the last two cases the correlation is 0.
+    ``correlation``, ``se`` and ``flags`` are arrays [u, n, n]; ``thresholds`` is [u, n], normal quantiles of the share of ones,
+    or [u, cuts], of the share at or above every level but the lowest, named by ``cut_names``. The standard error is NaN on
+    the diagonal and where there is none. Bits of ``flags``: 1 a cell of a 2x2 table was empty and filled, 2 a variable is
+    constant, 4 no row has both; in the last two cases the correlation is 0. Where items have three or more levels
+    ``location`` and ``log_scale`` (with ``log_scale_se``) are arrays [u, n]: how mean and standard deviation of the latent
+    variable change over segments, up to a constant per item; else they are None.
     """
 
     correlation: np.ndarray
@@ -132,6 +147,14 @@ class Correlations:
     empty_pairs: int
     condition: float = float("inf")
     shift: Optional[np.ndarray] = field(default=None)
+    levels: List[List[str]] = field(default_factory=list)
+    location: Optional[np.ndarray] = field(default=None)
+    log_scale: Optional[np.ndarray] = field(default=None)
+    log_scale_se: Optional[np.ndarray] = field(default=None)
+
+    @property
+    def cut_names(self) -> List[str]:
+        return cut_names(self.variables, self.levels)
 
     @classmethod
     def _of(cls, cor) -> "Correlations":
@@ -145,14 +168,15 @@ class Correlations:
             return full
 
         flags = np.frombuffer(ffi.buffer(cor.flags, u * pairs), dtype=np.uint8).reshape(u, pairs)
+        scales = {name: doubles(getattr(cor, name), u, n) for name in ("location", "log_scale", "log_scale_se") if getattr(cor, name)}
         return cls(correlation=square(doubles(cor.rho, u, pairs), 1.0), se=square(doubles(cor.se, u, pairs), np.nan),
-                   thresholds=doubles(cor.thresholds, u, n), flags=square(flags, 0), samples=doubles(cor.samples, u),
+                   thresholds=doubles(cor.thresholds, u, cor.planes), flags=square(flags, 0), samples=doubles(cor.samples, u),
                    variables=texts(cor.variables, n), segments=texts(cor.segments, u), zero_cells=cor.zero_cells,
                    constant_pairs=cor.constant_pairs, empty_pairs=cor.empty_pairs, condition=cor.condition,
-                   shift=doubles(cor.shift, u))
+                   shift=doubles(cor.shift, u), levels=level_labels(cor.coding, n), **scales)
 
     def __repr__(self) -> str:
-        u, n = self.thresholds.shape
+        u, n = self.correlation.shape[:2]
         return f"<blica.Correlations: {n} variables, {u} segments, {self.zero_cells} pairs with an empty cell>"
 
 
@@ -163,8 +187,10 @@ class Model(_Held):
     ----------
     mixing : array [n, k], the mixing matrix A
     variances, means : arrays [u, k], of the sources in every segment
-    cuts : array [n], thresholds of the items, the same in all segments
-    thresholds : array [u, n], normal quantiles of the shares of ones
+    levels : list of lists, the labels of every item, lowest first; new data are coded by them
+    cuts : array [n], thresholds of the items, the same in all segments; an item with more than two levels has a cut for
+        each but the lowest, named by cut_names
+    thresholds : array like cuts for each of u segments, normal quantiles of the shares of ones, or at or above a level
     link : float, c of P(x_i = 1 | y) = Phi(sqrt(c) y_i - cuts_i)
     variables, segments : lists of names
     samples : array [u]
@@ -180,8 +206,9 @@ class Model(_Held):
         self.mixing = doubles(pointer.mixing, k, n).T
         self.variances = doubles(pointer.variances, u, k)
         self.means = doubles(pointer.means, u, k)
-        self.cuts = doubles(pointer.cuts, n)
-        self.thresholds = doubles(pointer.thresholds, u, n)
+        self.levels = level_labels(pointer.coding, n)
+        self.cuts = doubles(pointer.cuts, pointer.planes)
+        self.thresholds = doubles(pointer.thresholds, u, pointer.planes)
         self.link = pointer.link
         self.parameters = int(lib.blica_model_parameters(pointer))
         self.variables = texts(pointer.variables, n)
@@ -189,6 +216,17 @@ class Model(_Held):
         self.samples = doubles(pointer.samples, u)
         self.method = text(pointer.method)
         self.fit = _report(pointer.fit, u)
+
+    @property
+    def cut_names(self) -> List[str]:
+        return cut_names(self.variables, self.levels)
+
+    def coding(self, names: Optional[List[str]] = None) -> List[Optional[tuple]]:
+        """The levels of columns with these names (or in the model's order), None for plain 0 and 1."""
+        own = [None if labels == ["0", "1"] else tuple(labels) for labels in self.levels]
+        if names is None or not set(names) <= set(self.variables):
+            return own
+        return [own[self.variables.index(name)] for name in names]
 
     @property
     def converged(self) -> bool:

@@ -18,20 +18,23 @@ from ._objects import Correlations, Counts, Model, doubles, texts
 from ._session import Session, Verbose, text
 
 
-def _count(session: Session, x, segments, binarize):
+def _count(session: Session, x, segments, binarize, ordinal=False, levels=None):
     if isinstance(x, Counts):
         if segments is not None:
             raise ValueError("counts know their segments already; leave segments out")
         return x._pointer, None
-    data = pack(session, Table(x, binarize=binarize), segments)
+    data = pack(session, Table(x, binarize=binarize, ordinal=ordinal, levels=levels), segments)
     return session.call(lib.blica_count, data, free=lib.blica_counts_free), data
 
 
-def count(X, segments=None, *, binarize: Optional[float] = None, threads: Optional[int] = None,
-          verbose: Verbose = 0) -> Counts:
+def count(X, segments=None, *, binarize: Optional[float] = None, ordinal: bool = False, levels=None,
+          threads: Optional[int] = None, verbose: Verbose = 0) -> Counts:
     """Counts the 2x2 tables of all pairs of variables in every segment.
 
-    X is an array, DataFrame or scipy.sparse matrix of binary values, NaN for missing; segments holds a label per row.
+    X is an array, DataFrame or scipy.sparse matrix of binary values, NaN for missing; segments holds a label per row. Items
+    may have more levels: columns of a DataFrame that are an ordered Categorical, whole numbers with ordinal=True, and any
+    column with levels=, a list of levels, lowest first, for all columns or a dict of such lists by column. Such an item is
+    counted as one variable for each level but the lowest, named "item[low<...<high]>=l".
 
     >>> counts = count([[0, 1], [1, 1], [1, 0], [1, 1]])
     >>> counts.table(0, 0, 1)
@@ -39,7 +42,7 @@ def count(X, segments=None, *, binarize: Optional[float] = None, threads: Option
            [1., 2.]])
     """
     session = Session(threads, verbose)
-    return Counts(_count(session, X, segments, binarize)[0])
+    return Counts(_count(session, X, segments, binarize, ordinal, levels)[0])
 
 
 def merge(*counts: Counts) -> Counts:
@@ -56,8 +59,8 @@ def merge(*counts: Counts) -> Counts:
 
 
 def correlate(X, segments=None, *, condition: Union[None, float] = None, binarize: Optional[float] = None,
-              threads: Optional[int] = None, verbose: Verbose = 0) -> Correlations:
-    """Tetrachoric correlations of every segment, with standard errors and thresholds.
+              ordinal: bool = False, levels=None, threads: Optional[int] = None, verbose: Verbose = 0) -> Correlations:
+    """Tetrachoric (of ordinal items, polychoric) correlations of every segment, with standard errors and thresholds.
 
     X is data as for `count`, or Counts. With condition, each matrix is then regularised to that condition number.
 
@@ -66,7 +69,7 @@ def correlate(X, segments=None, *, condition: Union[None, float] = None, binariz
     (1, 2, 2)
     """
     session = Session(threads, verbose)
-    counts, _ = _count(session, X, segments, binarize)
+    counts, _ = _count(session, X, segments, binarize, ordinal, levels)
     cor = session.call(lib.blica_correlate, counts, free=lib.blica_cor_free)
     if condition is not None:
         cor = session.call(lib.blica_regularise, cor, float(condition), free=lib.blica_cor_free)
@@ -126,6 +129,67 @@ def tetrachoric_table(table) -> TetrachoricTable:
     return TetrachoricTable(rho[0], se[0], np.array([threshold[0], threshold[1]]), flags[0])
 
 
+class Polychoric(NamedTuple):
+    """Correlation matrix and standard errors (DataFrames when the data were one), thresholds of every item, flags per pair."""
+
+    correlation: Any
+    se: Any
+    thresholds: Any
+    flags: np.ndarray
+
+
+def polychoric(X, *, ordinal: bool = True, levels=None, threads: Optional[int] = None) -> Polychoric:
+    """Polychoric correlations of ordinal data: the matrix, its standard errors, the thresholds.
+
+    X is an array or DataFrame with a row per sample: whole numbers, ordered Categoricals, or levels= as in `count`; items may
+    differ in their levels, and NaN is missing (each pair uses the rows that have both). The estimate is Olsson's two-step
+    one; thresholds are Phi^-1 of the shares at or below every level but the highest, a list of arrays, or a dict when X is a
+    DataFrame. Levels that nobody has are left out, and empty cells stay empty; a pair for which two by two levels remain
+    has the tetrachoric correlation. For a single table see `polychoric_table`.
+
+    >>> x = [[1, 1]] * 13 + [[1, 2]] * 6 + [[2, 1]] * 69 + [[2, 2]] * 113 + [[2, 3]] * 22 + [[3, 1]] * 41 + [[3, 2]] * 132 + [[3, 3]] * 104
+    >>> round(float(polychoric(x).correlation[0, 1]), 5)
+    0.49137
+    """
+    cor = correlate(X, ordinal=ordinal, levels=levels, threads=threads)
+    ends = np.cumsum([len(own) - 1 for own in cor.levels])
+    thresholds = np.split(-cor.thresholds[0], ends[:-1])
+    if not is_frame(X):
+        return Polychoric(cor.correlation[0], cor.se[0], thresholds, cor.flags[0])
+    import pandas
+
+    names = X.columns
+    correlation, se = (pandas.DataFrame(part[0], index=names, columns=names) for part in (cor.correlation, cor.se))
+    return Polychoric(correlation, se, dict(zip(names, thresholds)), cor.flags[0])
+
+
+class PolychoricTable(NamedTuple):
+    """Correlation of one table, its standard error, thresholds of its rows and of its columns, and the flags of `Correlations`."""
+
+    correlation: float
+    se: float
+    row_thresholds: np.ndarray
+    column_thresholds: np.ndarray
+    flags: int
+
+
+def polychoric_table(table) -> PolychoricTable:
+    """Polychoric correlation of one table of counts, levels in order.
+
+    >>> round(polychoric_table([[13, 6, 0], [69, 113, 22], [41, 132, 104]]).correlation, 5)
+    0.49137
+    """
+    cells = np.ascontiguousarray(table, dtype=float)
+    if cells.ndim != 2 or min(cells.shape) < 2:
+        raise ValueError(f"the table has shape {cells.shape}; give at least 2 rows and 2 columns of counts")
+    rows, columns = cells.shape
+    rho, se, flags = ffi.new("double *"), ffi.new("double *"), ffi.new("int *")
+    threshold = ffi.new("double[]", rows + columns - 2)
+    Session().call(lib.blica_polychoric, rows, columns, ffi.from_buffer("double[]", cells), rho, se, threshold, flags)
+    found = np.array(list(threshold))
+    return PolychoricTable(rho[0], se[0], found[:rows - 1], found[rows - 1:], flags[0])
+
+
 def check_segments(object_, allow_unidentified: bool) -> None:
     """The program refuses a single segment, too."""
     if object_.u == 1 and not allow_unidentified:
@@ -133,11 +197,11 @@ def check_segments(object_, allow_unidentified: bool) -> None:
                          "of variances; give segments, or allow_unidentified=True")
 
 
-def fit(X, segments=None, *, binarize: Optional[float] = None, threads: Optional[int] = None, verbose: Verbose = 0,
-        allow_unidentified: bool = False, **options) -> Model:
+def fit(X, segments=None, *, binarize: Optional[float] = None, ordinal: bool = False, levels=None,
+        threads: Optional[int] = None, verbose: Verbose = 0, allow_unidentified: bool = False, **options) -> Model:
     """Fits a model and returns it; `BinaryICA` is the same as a scikit-learn estimator.
 
-    X is data as for `count`, or Counts (not for methods that need the rows). A single segment is refused, as its mixing
+    X is data as for `count`, or Counts (not for methods that need the rows). The model keeps the levels of the items. A single segment is refused, as its mixing
     matrix is not identified, unless allow_unidentified is true.
 
     Options
@@ -153,7 +217,7 @@ def fit(X, segments=None, *, binarize: Optional[float] = None, threads: Optional
     chosen = _options.make(session, "fit", options)
     if chosen.sources == 0:
         raise TypeError("fit needs sources=, the number of sources")
-    counts, data = _count(session, X, segments, binarize)
+    counts, data = _count(session, X, segments, binarize, ordinal, levels)
     check_segments(counts, allow_unidentified)
     given = ffi.new("blica_input *", {"data": data or ffi.NULL, "counts": counts})
     return Model(session.call(lib.blica_fit, given, chosen, free=lib.blica_model_free))
@@ -194,8 +258,8 @@ class Segmentation:
         return len(self.runs)
 
 
-def segment(X, *, binarize: Optional[float] = None, threads: Optional[int] = None, verbose: Verbose = 0,
-            **options) -> Segmentation:
+def segment(X, *, binarize: Optional[float] = None, ordinal: bool = False, levels=None, threads: Optional[int] = None,
+            verbose: Verbose = 0, **options) -> Segmentation:
     """Finds segments in rows that are in time order: hidden states in which the means and variances of the sources differ.
 
     Without states= their number is chosen by the data; one state means that nothing changes over time.
@@ -213,7 +277,7 @@ def segment(X, *, binarize: Optional[float] = None, threads: Optional[int] = Non
     chosen = _options.make(session, "segment", options)
     if chosen.sources == 0:
         raise TypeError("segment needs sources=, the number of sources")
-    return segmentation_of(session, pack(session, Table(X, binarize=binarize), None), chosen)
+    return segmentation_of(session, pack(session, Table(X, binarize=binarize, ordinal=ordinal, levels=levels), None), chosen)
 
 
 def segmentation_of(session: Session, data, chosen) -> Segmentation:
@@ -232,10 +296,13 @@ def segmentation_of(session: Session, data, chosen) -> Segmentation:
 
 @dataclass(frozen=True)
 class Simulation:
-    """What `simulate` drew: the true model, and rows X with their segments, or (exact) counts."""
+    """What `simulate` drew: the true model, and rows X with their segments, or (exact) counts.
+
+    X has the levels of the items when these are numbers; otherwise it is a DataFrame of ordered Categoricals.
+    """
 
     model: Model
-    X: Optional[np.ndarray]
+    X: Any
     segments: Optional[np.ndarray]
     counts: Optional[Counts]
 
@@ -256,6 +323,23 @@ def _unpack(data) -> np.ndarray:
             values[bits(data.present[s], data.words[s], data.samples[s]) == 0] = -1
         result[where == s] = values
     return result
+
+
+def _levels_of_rows(model: Model, data) -> Any:
+    """Rows as levels of the items: numbers, -1 for missing, or a DataFrame where levels are text."""
+    columns = _unpack(data)
+    if all(own == ["0", "1"] for own in model.levels):
+        return columns
+    first = np.cumsum([0] + [len(own) - 1 for own in model.levels])
+    codes = np.stack([np.where(columns[:, a] < 0, -1, columns[:, a:b].sum(axis=1)) for a, b in zip(first, first[1:])], axis=1)
+    try:
+        values = [np.array([int(label) for label in own] + [-1]) for own in model.levels]
+    except ValueError:
+        import pandas
+
+        return pandas.DataFrame({name: pandas.Categorical.from_codes(codes[:, i], own, ordered=True)
+                                 for i, (name, own) in enumerate(zip(model.variables, model.levels))})
+    return np.stack([own[codes[:, i]] for i, own in enumerate(values)], axis=1)
 
 
 def _labels_of_rows(data) -> np.ndarray:
@@ -295,7 +379,7 @@ def simulate(model: Optional[Model] = None, *, threads: Optional[int] = None, ve
             data = session.call(lib.blica_simulate_rows, truth._pointer, chosen.seed, free=lib.blica_data_free)
     if counts is not None:
         return Simulation(truth, None, None, Counts(counts))
-    return Simulation(truth, _unpack(data), _labels_of_rows(data), None)
+    return Simulation(truth, _levels_of_rows(truth, data), _labels_of_rows(data), None)
 
 
 def _as_model(model) -> Model:
@@ -390,7 +474,7 @@ class LogLik(NamedTuple):
 
 def loglik(model, X, segments=None, *, binarize: Optional[float] = None, threads: Optional[int] = None,
            verbose: Verbose = 0, **options) -> LogLik:
-    """Log-likelihood of rows under a model. Variables and segments are matched by name.
+    """Log-likelihood of rows under a model. Variables and segments are matched by name, values by the model's levels.
 
     Options
     -------
@@ -401,7 +485,7 @@ def loglik(model, X, segments=None, *, binarize: Optional[float] = None, threads
     chosen = _options.make(session, "loglik", options)
     if segments is None and len(model.segments) > 1:
         raise ValueError(f"the model has {len(model.segments)} segments; give those of the rows")
-    data = pack_for(session, model, X if isinstance(X, Table) else Table(X, binarize=binarize), segments)
+    data = pack_for(session, model, table_for(model, X, binarize), segments)
     r = session.call(lib.blica_loglik, model._pointer, data, chosen, free=lib.blica_loglik_result_free)
     return LogLik(r.total, r.total_error, texts(r.segments, r.u), doubles(r.loglik, r.u), doubles(r.error, r.u), text(r.engine))
 
@@ -421,7 +505,8 @@ def sources(model, X, segments=None, *, binarize: Optional[float] = None, thread
             verbose: Verbose = 0, **options) -> Sources:
     """Posterior means and standard deviations of the sources of every row.
 
-    Without segments each row is averaged over those of the model, by their samples and how likely the row is in them.
+    Without segments each row is averaged over those of the model, by their samples and how likely the row is in them. Values
+    are coded by the levels of the model.
 
     Options
     -------
@@ -429,7 +514,7 @@ def sources(model, X, segments=None, *, binarize: Optional[float] = None, thread
     """
     session = Session(threads, verbose)
     model = _as_model(model)
-    return sources_of(session, model, Table(X, binarize=binarize), segments, options)
+    return sources_of(session, model, table_for(model, X, binarize), segments, options)
 
 
 def sources_of(session: Session, model: Model, table: Table, segments, options) -> Sources:
@@ -440,6 +525,11 @@ def sources_of(session: Session, model: Model, table: Table, segments, options) 
     r = session.call(lib.blica_sources, model._pointer, data, chosen, free=lib.blica_posterior_free)
     return Sources(doubles(r.mean, r.rows, r.k), doubles(r.sd, r.rows, r.k),
                    doubles(r.loglik, r.rows) if r.loglik else np.full(r.rows, np.nan))
+
+
+def table_for(model: Model, X, binarize: Optional[float] = None) -> Table:
+    """Rows coded by the levels of the model."""
+    return X if isinstance(X, Table) else Table(X, coding=model.coding, binarize=binarize)
 
 
 def pack_for(session: Session, model: Model, table: Table, segments):
@@ -486,12 +576,14 @@ def _program() -> str:
 def _write_rows(path: str, table: Table, segments, names: List[str]) -> None:
     ids, labels = segment_labels(segments, table.shape[0])
     quoted = [label.replace('"', '""') for label in labels]
+    values = [[*table.labels(j), ""] for j in range(table.shape[1])]  # the last is for missing ones, -1
     start = 0
     with open(path, "w", encoding="utf-8", errors="surrogateescape", newline="") as file:
         file.write(",".join('"' + name.replace('"', '""') + '"' for name in [*names, "segment"]) + "\n")
         for block in table.chunks():
             for row, label in zip(block, ids[start:start + len(block)]):
-                file.write(",".join("" if v < 0 else str(v) for v in row) + ',"' + quoted[label] + '"\n')
+                cells = ('"' + own[v].replace('"', '""') + '"' for own, v in zip(values, row))
+                file.write(",".join(cells) + ',"' + quoted[label] + '"\n')
             start += len(block)
 
 
@@ -510,7 +602,7 @@ def report(model, X=None, path="report.html", segments=None, *, binarize: Option
             if hasattr(model, "_split"):
                 table, segments = model._split(X, segments, reset=False)
             else:
-                table = Table(X, binarize=binarize)
+                table = table_for(held, X, binarize)
             if segments is None and len(held.segments) == 1:
                 segments = np.full(table.shape[0], held.segments[0])
             arguments.append(os.path.join(folder, "data.csv"))

@@ -1,55 +1,120 @@
-# From matrices, data frames and sparse matrices to 0, 1 and NA, and to packed bits.
+# From matrices, data frames and sparse matrices to levels 0, 1, ... and NA, and to packed bits.
 
-# One column as integers 0, 1, NA. levels is NULL (to be found) or the two values that mean 0 and 1.
-encode_column <- function(value, name, levels = NULL) {
-  if (is.factor(value)) {
-    if (is.null(levels)) levels <- levels(droplevels(value))
-    value <- as.character(value)
-  } else if (is.logical(value)) {
-    value <- as.integer(value)
-  } else if (!is.numeric(value) && !is.character(value)) {
-    stop(name, " is a ", class(value)[1], "; binary variables are numbers, logicals, factors or text with two levels", call. = FALSE)
+# The levels of a column of numbers that has these distinct ones, in order.
+number_levels <- function(found, name, ordinal) {
+  if (ordinal) {
+    odd <- found[found != round(found)]
+    if (length(odd)) stop(name, ": ", odd[1], " is not a whole number, which ordinal = TRUE asks for; give levels", call. = FALSE)
+    if (length(found) < 2)
+      stop(name, " has ", length(found), " value; an item needs at least two levels: leave it out, or give levels", call. = FALSE)
+    return(found)
   }
-  if (is.null(levels)) {
-    levels <- sort(unique(value[!is.na(value)]))
-    if (is.numeric(value) && all(levels %in% c(0, 1))) levels <- c(0, 1)
+  if (all(found %in% c(0, 1))) return(c(0, 1))
+  two_levels(found, name, "say ordinal = TRUE if they are ordered whole numbers, give levels, or recode it")
+}
+
+two_levels <- function(found, name, advice) {
+  if (length(found) == 2) return(found)
+  stop(name, " has ", length(found), " different value", if (length(found) == 1) "" else "s", " (",
+       paste(utils_head(found, 4), collapse = ", "), if (length(found) > 4) ", ...", "); binary variables have two levels: ",
+       advice, call. = FALSE)
+}
+
+found_levels <- function(value, name, ordinal) {
+  if (is.ordered(value)) {
+    if (nlevels(value) < 2) stop(name, " is an ordered factor with ", nlevels(value), " level; an item needs at least two", call. = FALSE)
+    return(levels(value))
   }
-  if (length(levels) != 2) {
-    some <- paste(utils_head(levels, 4), collapse = ", ")
-    stop(name, " has ", length(levels), " different value", if (length(levels) == 1) "" else "s", " (", some,
-         if (length(levels) > 4) ", ...", "); binary variables have two levels: recode it", call. = FALSE)
-  }
-  code <- match(value, levels) - 1L
+  if (is.numeric(value)) return(number_levels(sort(unique(value[!is.na(value)])), name, ordinal))
+  present <- if (is.factor(value)) levels(droplevels(value)) else sort(unique(value[!is.na(value)]))
+  if (ordinal && length(present) > 2)
+    stop(name, ": '", present[1], "' is not a whole number, which ordinal = TRUE asks for; make it an ordered factor, or give levels",
+         call. = FALSE)
+  two_levels(present, name, "make it an ordered factor, give levels, or recode it")
+}
+
+# The numbers that stand for levels in a column of numbers; false and true are 0 and 1.
+level_numbers <- function(levels, name) {
+  text <- tolower(as.character(levels))
+  number <- suppressWarnings(ifelse(text == "false", 0, ifelse(text == "true", 1, as.numeric(text))))
+  if (anyNA(number)) stop(name, " has numbers, and a number is not one of its levels ", paste(levels, collapse = "<"), call. = FALSE)
+  number
+}
+
+# One column as integers from 0, NA missing, and its levels, lowest first. levels is NULL (to be found) or known.
+encode_column <- function(value, name, levels = NULL, ordinal = FALSE) {
+  if (is.logical(value)) value <- as.integer(value)
+  if (!is.factor(value) && !is.numeric(value) && !is.character(value))
+    stop(name, " is a ", class(value)[1], "; items are numbers, logicals, factors or text", call. = FALSE)
+  if (is.null(levels)) levels <- found_levels(value, name, ordinal)
+  code <- if (is.numeric(value)) match(value, level_numbers(levels, name)) else match(as.character(value), level_texts(levels))
   wrong <- which(is.na(code) & !is.na(value))
   if (length(wrong))
-    stop("row ", wrong[1], ", ", name, ": value ", value[wrong[1]], " is neither ", levels[1], " nor ", levels[2], call. = FALSE)
-  list(code = code, levels = levels)
+    stop("row ", wrong[1], ", ", name, ": value ", as.character(value[wrong[1]]), " is not one of its levels ",
+         paste(level_texts(levels), collapse = "<"), call. = FALSE)
+  list(code = code - 1L, levels = levels)
 }
 
 utils_head <- function(x, n) x[seq_len(min(n, length(x)))]
 
-# x as an integer matrix, with its names (or NULL) and the levels of its columns.
-encode <- function(x, levels = NULL) {
-  if (is_sparse(x)) return(list(x = x, names = colnames(x), levels = NULL))
+level_texts <- function(levels) if (is.numeric(levels)) vapply(levels, format, "", digits = 15, scientific = FALSE) else as.character(levels)
+
+# Levels as the user gives them, one list for all columns or a named list: a list with an element for each column, NULL to be found.
+given_levels <- function(levels, names, columns) {
+  if (is.null(levels)) return(vector("list", columns))
+  each <- if (is.list(levels)) levels else list(levels)
+  for (own in each) {
+    if (!is.character(own) && !is.numeric(own) || length(own) < 2 || anyNA(own))
+      stop("levels: an item has a vector of at least two levels, lowest first", call. = FALSE)
+    if (anyDuplicated(level_texts(own))) stop("levels: the level ", own[anyDuplicated(level_texts(own))], " is there twice", call. = FALSE)
+  }
+  if (!is.list(levels)) return(rep(list(levels), columns))
+  if (is.null(names(levels))) stop("levels is a list without names; name the columns, or give a vector for all", call. = FALSE)
+  strange <- setdiff(names(levels), names)
+  if (length(strange)) stop("levels: there is no column '", strange[1], "' in x", call. = FALSE)
+  lapply(names, function(name) levels[[name]])
+}
+
+# x as a matrix of levels from 0, with its names (or NULL) and the levels of its columns. levels is a list with an element for
+# each column, NULL where they are to be found.
+encode <- function(x, levels = NULL, ordinal = FALSE) {
+  if (is_sparse(x)) {
+    if (ordinal) stop("a sparse matrix holds zeros and ones; leave ordinal out, or give a matrix", call. = FALSE)
+    return(structure(list(x = x, names = colnames(x), levels = NULL), class = "blica_code"))
+  }
   if (!is.matrix(x) && !is.data.frame(x))
     stop("x is a ", class(x)[1], "; give a matrix, a data frame or a dgCMatrix with a row per sample", call. = FALSE)
   if (nrow(x) < 1) stop("x has no rows", call. = FALSE)
   if (ncol(x) < 2) stop("x has ", ncol(x), " column; at least 2 variables are needed", call. = FALSE)
   if (is.matrix(x) && !(is.numeric(x) || is.logical(x) || is.character(x)))
     stop("x is a matrix of type ", typeof(x), "; give numbers, logicals or text", call. = FALSE)
-  if (is.null(levels) && is.matrix(x) && !is.character(x) && .Call(C_is_binary, x))
-    return(list(x = x, names = colnames(x), levels = rep(list(c(0, 1)), ncol(x))))
+  if (is.null(levels) && !ordinal && is.matrix(x) && !is.character(x) && .Call(C_is_binary, x))
+    return(structure(list(x = x, names = colnames(x), levels = rep(list(c(0, 1)), ncol(x))), class = "blica_code"))
   label <- function(j) paste0("column ", j, if (!is.null(colnames(x))) paste0(" ('", colnames(x)[j], "')"))
   column <- if (is.data.frame(x)) function(j) x[[j]] else function(j) x[, j]
-  parts <- lapply(seq_len(ncol(x)), function(j) encode_column(column(j), label(j), levels[[j]]))
-  code <- matrix(unlist(lapply(parts, `[[`, "code")), nrow(x))
-  list(x = code, names = colnames(x), levels = lapply(parts, `[[`, "levels"))
+  parts <- lapply(seq_len(ncol(x)), function(j) encode_column(column(j), label(j), levels[[j]], ordinal))
+  code <- matrix(unlist(lapply(parts, `[[`, "code")), nrow(x), dimnames = list(if (is.matrix(x)) rownames(x)))
+  structure(list(x = code, names = colnames(x), levels = lapply(parts, `[[`, "levels")), class = "blica_code")
+}
+
+# The same for what a user calls: levels as a vector or a named list.
+encode_given <- function(x, levels, ordinal) {
+  if (is.null(levels)) return(encode(x, NULL, isTRUE(ordinal)))
+  encode(x, given_levels(levels, colnames(x), ncol(x)), isTRUE(ordinal))
+}
+
+# Levels as the library writes them. Two that it cannot write are 0 and 1.
+packed_levels <- function(levels) {
+  lapply(levels, function(own) {
+    text <- level_texts(own)
+    if (length(text) == 2 && any(text == "" | grepl("[]<[]", text))) c("0", "1") else text
+  })
 }
 
 # Says which values became 0 and which 1, where they were not those already.
 tell_levels <- function(code) {
   names <- if (is.null(code$names)) paste("column", seq_along(code$levels)) else code$names
-  pair <- vapply(code$levels, function(l) if (is.numeric(l) && identical(as.numeric(l), c(0, 1))) "" else sprintf("'%s' is 0 and '%s' is 1", l[1], l[2]), "")
+  pair <- vapply(code$levels, function(l) if (length(l) > 2 || identical(level_texts(l), c("0", "1"))) "" else sprintf("'%s' is 0 and '%s' is 1", l[1], l[2]), "")
   for (one in setdiff(unique(pair), "")) {
     of <- names[pair == one]
     some <- paste0(paste(utils_head(of, 5), collapse = ", "), if (length(of) > 5) sprintf(", ... (%d variables)", length(of)))
@@ -74,5 +139,7 @@ pack <- function(context, code, segment) {
   x <- code$x
   s <- segment_ids(segment, nrow(x))
   if (is_sparse(x)) return(.Call(C_pack_sparse, context, x@Dim, x@i, x@p, x@x, s$id, s$labels, code$names))
-  .Call(C_pack, context, x, s$id, s$labels, code$names)
+  labels <- packed_levels(code$levels)
+  plain <- all(vapply(labels, identical, NA, c("0", "1")))
+  .Call(C_pack, context, x, s$id, s$labels, code$names, if (!plain) lengths(labels), if (!plain) enc2utf8(unlist(labels)))
 }

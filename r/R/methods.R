@@ -32,12 +32,10 @@ upper3 <- function(object) {
 # Whether an item has more than two levels.
 ordinal <- function(object) length(object$cuts) > nrow(object$mixing)
 
-# Rows of the fit, with the names of their columns, and their segments.
+# Rows of the fit as they were coded, and their segments.
 kept_rows <- function(object, wanted) {
   if (is.null(object$data)) stop("the model does not keep the rows it was fitted to; give ", wanted, call. = FALSE)
-  x <- object$data$x
-  colnames(x) <- if (is.null(object$data$names)) object$variables else object$data$names
-  list(x = x, segment = object$data$segment)
+  object$data
 }
 
 print.summary.blica <- function(x, digits = 3, ...) {
@@ -93,9 +91,8 @@ predict.blica <- function(object, newdata = NULL, segment = NULL, type = c("sour
     stop("the model has items with more than two levels, which have no probability of ones; use type = 'sources'", call. = FALSE)
   if (is.null(newdata)) {
     kept <- kept_rows(object, "newdata")
-    newdata <- kept$x
+    newdata <- kept$code
     segment <- kept$segment
-    object$levels <- NULL
   }
   found <- blica_sources(object, newdata, segment, ...)
   switch(type, sources = found$mean, sd = found$sd, probability = pnorm(sweep(sqrt(object$link) * found$mean %*% t(object$mixing), 2, object$cuts)))
@@ -104,12 +101,11 @@ predict.blica <- function(object, newdata = NULL, segment = NULL, type = c("sour
 logLik.blica <- function(object, newdata = NULL, segment = NULL, ...) {
   if (is.null(newdata)) {
     kept <- kept_rows(object, "newdata and segment")
-    newdata <- kept$x
+    newdata <- kept$code
     segment <- kept$segment
-    object$levels <- NULL
   }
   value <- blica_loglik(object, newdata, segment, ...)
-  structure(value$total, df = object$parameters, nobs = nrow(newdata), error = value$total_error, class = c("blica_logLik", "logLik"))
+  structure(value$total, df = object$parameters, nobs = row_count(newdata), error = value$total_error, class = c("blica_logLik", "logLik"))
 }
 
 print.blica_logLik <- function(x, digits = getOption("digits"), ...) {
@@ -147,7 +143,7 @@ as.data.frame.blica <- function(x, row.names = NULL, optional = FALSE, what = c(
 simulate.blica <- function(object, nsim = 1, seed = NULL, ...) {
   seed <- if (is.null(seed)) sample.int(.Machine$integer.max, 1) else seed
   pointer <- model_pointer(object)
-  drawn <- lapply(seq_len(nsim), function(i) rows_frame(.Call(C_simulate_rows, context(), pointer, spell_options(list(seed = seed + i - 1)))))
+  drawn <- lapply(seq_len(nsim), function(i) rows_frame(.Call(C_simulate_rows, context(), pointer, spell_options(list(seed = seed + i - 1))), object$levels))
   names(drawn) <- paste0("sim_", seq_len(nsim))
   structure(drawn, seed = seed)
 }

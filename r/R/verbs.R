@@ -2,9 +2,9 @@
 
 new_counts <- function(pointer) structure(c(.Call(C_counts_list, pointer), list(pointer = pointer)), class = "blica_counts")
 
-blica_count <- function(x, segment = NULL, threads = 0) {
+blica_count <- function(x, segment = NULL, ordinal = FALSE, levels = NULL, threads = 0) {
   ctx <- context(threads)
-  new_counts(.Call(C_count, ctx, pack(ctx, encode(x), segment)))
+  new_counts(.Call(C_count, ctx, pack(ctx, encode_given(x, levels, ordinal), segment)))
 }
 
 blica_counts_save <- function(counts, file) invisible(.Call(C_counts_save, context(), counts$pointer, path.expand(file)))
@@ -15,8 +15,8 @@ print.blica_counts <- function(x, ...) {
   invisible(x)
 }
 
-counts_pointer <- function(ctx, x, segment) {
-  if (!inherits(x, "blica_counts")) return(.Call(C_count, ctx, pack(ctx, encode(x), segment)))
+counts_pointer <- function(ctx, x, segment, ordinal = FALSE, levels = NULL) {
+  if (!inherits(x, "blica_counts")) return(.Call(C_count, ctx, pack(ctx, encode_given(x, levels, ordinal), segment)))
   if (!is.null(segment)) stop("counts know their segments already; leave segment out", call. = FALSE)
   x$pointer
 }
@@ -25,18 +25,21 @@ name_cor <- function(cor) {
   labels <- list(cor$variables, cor$variables, cor$segments)
   for (part in c("correlation", "se", "flags")) dimnames(cor[[part]]) <- labels
   names(cor$samples) <- names(cor$shift) <- cor$segments
+  names(cor$levels) <- cor$variables
+  for (part in c("location", "log_scale", "log_scale_se")) if (!is.null(cor[[part]])) dimnames(cor[[part]]) <- labels[-1]
   cor
 }
 
-blica_correlate <- function(x, segment = NULL, condition = NULL, threads = 0) {
+blica_correlate <- function(x, segment = NULL, condition = NULL, ordinal = FALSE, levels = NULL, threads = 0) {
   ctx <- context(threads)
-  cor <- .Call(C_correlate, ctx, counts_pointer(ctx, x, segment))
+  cor <- .Call(C_correlate, ctx, counts_pointer(ctx, x, segment, ordinal, levels))
   if (!is.null(condition)) cor <- .Call(C_regularise, ctx, cor, as.double(condition))
   structure(name_cor(.Call(C_cor_list, cor)), class = "blica_cor")
 }
 
 print.blica_cor <- function(x, digits = 3, ...) {
-  cat(sprintf("Tetrachoric correlations of %d variables in %d segments; %g pairs with an empty cell\n", length(x$variables),
+  kind <- if (all(lengths(x$levels) == 2)) "Tetrachoric" else "Polychoric"
+  cat(sprintf("%s correlations of %d variables in %d segments; %g pairs with an empty cell\n", kind, length(x$variables),
               length(x$segments), x$zero_cells))
   print(round(x$correlation[, , 1], digits), ...)
   if (length(x$segments) > 1) cat(sprintf("(segment '%s'; %d more)\n", x$segments[1], length(x$segments) - 1))
@@ -68,15 +71,48 @@ print.blica_tetrachoric <- function(x, digits = 3, ...) {
   invisible(x)
 }
 
-rows_frame <- function(pointer) {
+# Polychoric correlations of data, or of one table of counts.
+blica_polychoric <- function(x, ordinal = TRUE, levels = NULL, threads = 0) {
+  if (is.table(x)) {
+    if (length(dim(x)) != 2 || any(dim(x) < 2)) stop("a table of two items has two dimensions, each of at least 2 levels", call. = FALSE)
+    if (anyNA(x) || any(x < 0)) stop("a table holds counts; these are not", call. = FALSE)
+    one <- .Call(C_polychoric, context(threads), dim(x), as.double(t(x)))
+    split <- seq_len(nrow(x) - 1)
+    one$tau <- list(rows = one$tau[split], columns = one$tau[-split])
+    return(structure(one, class = "blica_polychoric"))
+  }
+  ctx <- context(threads)
+  cor <- name_cor(.Call(C_cor_list, .Call(C_correlate, ctx, counts_pointer(ctx, x, NULL, ordinal, levels))))
+  square <- function(part) structure(part, dim = dim(part)[1:2], dimnames = dimnames(part)[1:2])
+  item <- factor(rep(cor$variables, lengths(cor$levels) - 1), levels = cor$variables)
+  structure(list(rho = square(cor$correlation), se = square(cor$se), tau = split(unname(-cor$thresholds[, 1]), item),
+                 flags = square(cor$flags), n.obs = unname(cor$samples)), class = "blica_polychoric")
+}
+
+print.blica_polychoric <- function(x, digits = 3, ...) {
+  cat("Polychoric correlations\n")
+  print(round(x$rho, digits), ...)
+  cat("thresholds (normal quantiles of the shares at or below each level)\n")
+  for (item in names(x$tau)) cat(sprintf("%s: %s\n", item, paste(formatC(x$tau[[item]], digits = digits, format = "f"), collapse = " ")))
+  invisible(x)
+}
+
+# Rows of items: 0 and 1 as they are, other levels as ordered factors.
+rows_frame <- function(pointer, levels) {
   rows <- .Call(C_unpack, pointer)
-  colnames(rows$x) <- rows$variables
-  data.frame(rows$x, segment = factor(rows$segments[rows$segment], levels = rows$segments), check.names = FALSE)
+  last <- cumsum(lengths(levels) - 1)
+  column <- function(i) {
+    code <- as.integer(rowSums(rows$x[, seq(to = last[i], length.out = length(levels[[i]]) - 1), drop = FALSE]))
+    if (identical(levels[[i]], c("0", "1"))) code else factor(levels[[i]][code + 1], levels[[i]], ordered = TRUE)
+  }
+  items <- stats::setNames(lapply(seq_along(levels), column), names(levels))
+  data.frame(items, segment = factor(rows$segments[rows$segment], levels = rows$segments), check.names = FALSE)
 }
 
 blica_simulate <- function(..., threads = 0) {
   drawn <- .Call(C_simulate, context(threads), spell_options(list(...)))
-  list(model = new_model(drawn$model), data = if (!is.null(drawn$data)) rows_frame(drawn$data),
+  model <- new_model(drawn$model)
+  list(model = model, data = if (!is.null(drawn$data)) rows_frame(drawn$data, model$levels),
        counts = if (!is.null(drawn$counts)) new_counts(drawn$counts))
 }
 
@@ -109,7 +145,7 @@ blica_loglik <- function(model, x, segment = NULL, ..., threads = 0, verbose = F
   pointer <- model_pointer(model)
   if (is.null(segment) && length(model$segments) > 1)
     stop("the model has ", length(model$segments), " segments; give those of the rows", call. = FALSE)
-  if (is.null(segment)) segment <- rep(model$segments[1], nrow(x))
+  if (is.null(segment)) segment <- rep(model$segments[1], row_count(x))
   data <- pack(ctx, encode_for(model, x), segment)
   result <- .Call(C_loglik, ctx, pointer, data, spell_options(list(...)))
   names(result$loglik) <- names(result$error) <- result$segments
@@ -121,17 +157,18 @@ blica_sources <- function(model, x, segment = NULL, ..., threads = 0, verbose = 
   pointer <- model_pointer(model)
   options <- list(...)
   if (is.null(options$segment)) options$segment <- if (is.null(segment)) "unknown" else "known"
-  if (is.null(segment)) segment <- rep(model$segments[1], nrow(x))
+  rows <- row_count(x)
+  if (is.null(segment)) segment <- rep(model$segments[1], rows)
   data <- pack(ctx, encode_for(model, x), segment)
   result <- .Call(C_sources, ctx, pointer, data, spell_options(options))
-  labels <- list(rownames(x), colnames(model$mixing))
-  list(mean = matrix(t(result$mean), nrow(x), dimnames = labels), sd = matrix(t(result$sd), nrow(x), dimnames = labels),
+  labels <- list(rownames(if (inherits(x, "blica_code")) x$x else x), colnames(model$mixing))
+  list(mean = matrix(t(result$mean), rows, dimnames = labels), sd = matrix(t(result$sd), rows, dimnames = labels),
        loglik = result$loglik)
 }
 
-blica_segment <- function(x, sources, ..., threads = 0, verbose = FALSE) {
+blica_segment <- function(x, sources, ..., ordinal = FALSE, levels = NULL, threads = 0, verbose = FALSE) {
   ctx <- context(threads, verbose)
-  data <- pack(ctx, encode(x), NULL)
+  data <- pack(ctx, encode_given(x, levels, ordinal), NULL)
   found <- .Call(C_segment, ctx, data, spell_options(c(list(sources = sources), list(...))))
   labels <- as.character(seq_along(found$runs))
   found$state <- factor(found$state, levels = seq_along(labels), labels = labels)
@@ -153,12 +190,15 @@ print.blica_segmentation <- function(x, ...) {
   invisible(x)
 }
 
-# Rows coded as those of the fit, columns named as the model's.
+row_count <- function(x) nrow(if (inherits(x, "blica_code")) x$x else x)
+
+# Rows coded by the levels of the model, columns named as the model's.
 encode_for <- function(model, x) {
+  if (inherits(x, "blica_code")) return(x)
   if (is.data.frame(x) && all(model$variables %in% names(x))) x <- x[model$variables]
-  columns <- length(model$cuts) # an item of several levels has a column for each but the lowest
-  if (ncol(x) != columns) stop("x has ", ncol(x), " variables, the model has ", columns, call. = FALSE)
-  code <- encode(x, model$levels)
+  if (ncol(x) != length(model$variables)) stop("x has ", ncol(x), " variables, the model has ", length(model$variables), call. = FALSE)
+  named <- !is.null(colnames(x)) && all(colnames(x) %in% model$variables)
+  code <- encode(x, if (named) model$levels[colnames(x)] else model$levels)
   if (is.null(code$names)) code$names <- model$variables
   code
 }

@@ -64,6 +64,18 @@ static SEXP plane_names(const blica_coding *coding, char **variables, int n) {
   return names;
 }
 
+/* The levels of every item, lowest first. */
+static SEXP level_lists(const blica_coding *coding, int n) {
+  static char zero[] = "0", one[] = "1", *plain[] = {zero, one};
+  SEXP result = PROTECT(Rf_allocVector(VECSXP, n));
+  for (int i = 0; i < n; i++) {
+    const int first = coding ? coding->first[i] : 0, count = coding ? coding->first[i + 1] - first + 1 : 2;
+    SET_VECTOR_ELT(result, i, r_texts(coding ? coding->labels + first + i : plain, count));
+  }
+  UNPROTECT(1);
+  return result;
+}
+
 /* Thresholds [planes,u] with their names. */
 static SEXP thresholds_matrix(const double *x, SEXP planes, SEXP segments) {
   SEXP result = PROTECT(r_matrix(x, Rf_length(planes), Rf_length(segments)));
@@ -80,7 +92,7 @@ SEXP blica_r_cor_list(SEXP pointer) {
   double *flags = (double *)R_alloc((size_t)(c->pairs * c->u) + 1, sizeof *flags);
   for (int64_t p = 0; p < c->pairs * c->u; p++) flags[p] = c->flags[p];
   SEXP planes = PROTECT(plane_names(c->coding, c->variables, c->n)), segments = PROTECT(r_texts(c->segments, c->u));
-  list_builder b = list_begin(13);
+  list_builder b = list_begin(17);
   list_add(&b, "correlation", r_squares(c->rho, c->n, c->u, 1));
   list_add(&b, "se", r_squares(c->se, c->n, c->u, R_NaN));
   list_add(&b, "thresholds", thresholds_matrix(c->thresholds, planes, segments));
@@ -94,6 +106,10 @@ SEXP blica_r_cor_list(SEXP pointer) {
   list_add(&b, "constant_columns", Rf_ScalarReal((double)c->constant_columns));
   list_add(&b, "condition", Rf_ScalarReal(c->condition));
   list_add(&b, "shift", r_doubles(c->shift, c->u));
+  list_add(&b, "levels", level_lists(c->coding, c->n));
+  list_add(&b, "location", r_matrix(c->location, c->n, c->u));
+  list_add(&b, "log_scale", r_matrix(c->log_scale, c->n, c->u));
+  list_add(&b, "log_scale_se", r_matrix(c->log_scale_se, c->n, c->u));
   SEXP result = list_end(&b);
   UNPROTECT(2);
   return result;
@@ -156,10 +172,11 @@ SEXP blica_r_model_list(SEXP pointer) {
   SEXP planes = PROTECT(plane_names(m->coding, m->variables, m->n)), segments = PROTECT(r_texts(m->segments, m->u));
   SEXP cuts = PROTECT(r_doubles(m->cuts, m->planes));
   Rf_setAttrib(cuts, R_NamesSymbol, planes);
-  list_builder b = list_begin(12);
+  list_builder b = list_begin(13);
   list_add(&b, "mixing", r_matrix(m->mixing, m->n, m->k));
   list_add(&b, "variances", r_matrix(m->variances, m->k, m->u));
   list_add(&b, "means", r_matrix(m->means, m->k, m->u));
+  list_add(&b, "levels", level_lists(m->coding, m->n));
   list_add(&b, "cuts", cuts);
   list_add(&b, "thresholds", thresholds_matrix(m->thresholds, planes, segments));
   list_add(&b, "link", Rf_ScalarReal(m->link));

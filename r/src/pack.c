@@ -8,11 +8,20 @@ static void free_packer(SEXP pointer) {
   R_ClearExternalPtr(pointer);
 }
 
-static SEXP begin(session *s, int n, SEXP names, SEXP labels) {
-  const char **variables = (const char **)R_alloc((size_t)n, sizeof *variables);
-  for (int i = 0; i < n && !Rf_isNull(names); i++) variables[i] = Rf_translateCharUTF8(STRING_ELT(names, i));
+static const char **utf8(SEXP texts) {
+  if (Rf_isNull(texts)) return NULL;
+  const R_xlen_t count = Rf_xlength(texts);
+  const char **result = (const char **)R_alloc((size_t)count + 1, sizeof *result);
+  for (R_xlen_t i = 0; i < count; i++) result[i] = Rf_translateCharUTF8(STRING_ELT(texts, i));
+  return result;
+}
+
+/* levels (how many of each item) and their texts are NULL for plain 0 and 1. */
+static SEXP begin(session *s, int n, SEXP names, SEXP labels, SEXP levels, SEXP texts) {
   blica_packer *packer;
-  blica_status status = blica_pack_begin(s->ctx, n, Rf_isNull(names) ? NULL : variables, &packer);
+  blica_status status = Rf_isNull(levels)
+                            ? blica_pack_begin(s->ctx, n, utf8(names), &packer)
+                            : blica_pack_begin_items(s->ctx, n, utf8(names), INTEGER_RO(levels), utf8(texts), &packer);
   SEXP held = PROTECT(R_MakeExternalPtr(packer, R_NilValue, R_NilValue));
   R_RegisterCFinalizerEx(held, free_packer, TRUE);
   finish(s, status);
@@ -57,6 +66,11 @@ VECTORISE static void code_reals(const double *from, int64_t count, int8_t *to) 
   for (int64_t e = 0; e < count; e++) to[e] = code_real(from[e]);
 }
 
+/* Levels, which encode_column made. */
+VECTORISE static void code_levels(const int *from, int64_t count, int8_t *to) {
+  for (int64_t e = 0; e < count; e++) to[e] = from[e] == NA_INTEGER ? BLICA_MISSING : (int8_t)from[e];
+}
+
 VECTORISE static int wrong_ints(const int *v, int64_t count) {
   int wrong = 0;
   for (int64_t e = 0; e < count; e++) wrong |= ((unsigned)v[e] > 1) & (v[e] != NA_INTEGER);
@@ -76,24 +90,27 @@ SEXP blica_r_is_binary(SEXP x) {
 }
 
 /* Rows from..from+count of x as columns of bytes [count,n]. */
-static void code_columns(SEXP x, int64_t from, int64_t count, int n, int64_t rows, int8_t *chunk) {
+static void code_columns(SEXP x, int plain, int64_t from, int64_t count, int n, int64_t rows, int8_t *chunk) {
   for (int i = 0; i < n; i++)
-    if (TYPEOF(x) == REALSXP)
+    if (!plain)
+      code_levels(INTEGER_RO(x) + from + i * rows, count, chunk + i * count);
+    else if (TYPEOF(x) == REALSXP)
       code_reals(REAL_RO(x) + from + i * rows, count, chunk + i * count);
     else
       code_ints(INTEGER_RO(x) + from + i * rows, count, chunk + i * count);
 }
 
-/* x is a matrix of 0, 1, NA, of integers, logicals or doubles; segment holds ids from 0. */
-SEXP blica_r_pack(SEXP context, SEXP x, SEXP segment, SEXP labels, SEXP names) {
+/* x is a matrix of 0, 1, NA, of integers, logicals or doubles, or with levels a matrix of integers that are levels from
+ * 0; segment holds ids from 0. */
+SEXP blica_r_pack(SEXP context, SEXP x, SEXP segment, SEXP labels, SEXP names, SEXP levels, SEXP texts) {
   session *s = session_of(context);
   const int n = Rf_ncols(x);
   const int64_t rows = Rf_nrows(x), step = n > CHUNK_VALUES ? 1 : CHUNK_VALUES / (n > 0 ? n : 1);
-  SEXP held = PROTECT(begin(s, n, names, labels));
+  SEXP held = PROTECT(begin(s, n, names, labels, levels, texts));
   int8_t *chunk = (int8_t *)R_alloc((size_t)(step < rows ? step : rows) * (size_t)n, 1);
   for (int64_t from = 0; from < rows; from += step) {
     int64_t count = rows - from < step ? rows - from : step;
-    code_columns(x, from, count, n, rows, chunk);
+    code_columns(x, Rf_isNull(levels), from, count, n, rows, chunk);
     finish(s, blica_pack_columns(s->ctx, R_ExternalPtrAddr(held), count, chunk, INTEGER(segment) + from));
   }
   SEXP result = end(s, held);
@@ -106,7 +123,7 @@ SEXP blica_r_pack_sparse(SEXP context, SEXP dim, SEXP row, SEXP column, SEXP x, 
   session *s = session_of(context);
   const int n = INTEGER(dim)[1], *at_row = INTEGER(row), *first = INTEGER(column);
   const int64_t rows = INTEGER(dim)[0], step = n > CHUNK_VALUES ? 1 : CHUNK_VALUES / (n > 0 ? n : 1);
-  SEXP held = PROTECT(begin(s, n, names, labels));
+  SEXP held = PROTECT(begin(s, n, names, labels, R_NilValue, R_NilValue));
   int8_t *chunk = (int8_t *)R_alloc((size_t)(step < rows ? step : rows) * (size_t)n, 1);
   int *next = (int *)R_alloc((size_t)n, sizeof *next); /* per column, the first element not yet used */
   for (int i = 0; i < n; i++) next[i] = first[i];

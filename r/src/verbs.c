@@ -141,6 +141,21 @@ SEXP blica_r_tetrachoric(SEXP context, SEXP cells) {
   return list_end(&b);
 }
 
+/* cells are row by row. */
+SEXP blica_r_polychoric(SEXP context, SEXP dim, SEXP cells) {
+  session *s = session_of(context);
+  const int rows = INTEGER(dim)[0], columns = INTEGER(dim)[1];
+  double rho, se, *threshold = (double *)R_alloc((size_t)(rows + columns), sizeof *threshold);
+  int flags;
+  finish(s, blica_polychoric(s->ctx, rows, columns, REAL(cells), &rho, &se, threshold, &flags));
+  list_builder b = list_begin(4);
+  list_add(&b, "rho", Rf_ScalarReal(rho));
+  list_add(&b, "se", Rf_ScalarReal(se));
+  list_add(&b, "tau", r_doubles(threshold, rows + columns - 2));
+  list_add(&b, "flags", Rf_ScalarInteger(flags));
+  return list_end(&b);
+}
+
 SEXP blica_r_compare(SEXP context, SEXP a, SEXP b_matrix) {
   session *s = session_of(context);
   int n = Rf_nrows(a), k = Rf_ncols(a);

@@ -1,6 +1,6 @@
 #!/bin/bash
 # The same model, bit for bit, from the program, Python and R, on three data sets; the README's example with nothing but
-# defaults in C, the shell, Python and R; and the same posterior means.
+# defaults in C, the shell, Python and R; items with levels; and the same posterior means.
 export R_LIBS=$BLICA_BUILD/r-check/blica.Rcheck PYTHONPATH=$BLICA_BUILD/python-package OPENBLAS_NUM_THREADS=1
 PYTHON=${PYTHON:-/usr/bin/python3}
 for package in blica MCMCpack mlbench; do
@@ -91,6 +91,35 @@ models = {name: json.load(open(name + ".json")) for name in ("shell", "c", "pyth
 bad = [f"{name} differs from the program in {part}" for name in models for part in parts if models[name][part] != models["shell"][part]]
 print("\n".join("FAIL defaults: " + b for b in bad) if bad else
       f"defaults: same from the shell, C, Python, scikit-learn and R (method {models['c']['method']}, A[0][0] {models['c']['mixing'][0][0]!r})")
+sys.exit(bool(bad))
+PY
+
+# items of two, three and five levels: 0/1, text, whole numbers
+"$BLICA" simulate --variables 6 --sources 2 --segments 8 --samples 400 --levels 5 --seed 9 --out o --quiet || exit 1
+awk -F, -v OFS=, 'NR > 1 { $1 = $1 > 1 ? 1 : 0; split("low,low,middle,middle,high", t, ","); $2 = t[$2 + 1] } { print }' o/data.csv > o.csv
+"$BLICA" fit o.csv --sources 2 --out shell.json --quiet \
+  --levels "x2=low<middle<high,x3=0<1<2<3<4,x4=0<1<2<3<4,x5=0<1<2<3<4,x6=0<1<2<3<4" 2>c.log || { cat c.log; failed=1; }
+"$PYTHON" - <<'PY' || failed=1
+import blica, pandas
+d = pandas.read_csv("o.csv")
+d["x2"] = pandas.Categorical(d["x2"], ["low", "middle", "high"], ordered=True)
+blica.save(blica.fit(d.drop(columns="segment"), d.segment, sources=2, ordinal=True), "python.json")
+ica = blica.BinaryICA(2, ordinal=True, segment_column="segment").fit(d)
+blica.save(ica, "estimator.json")
+PY
+Rscript --vanilla - <<'R' || failed=1
+suppressMessages(library(blica))
+d <- read.csv("o.csv")
+d$x2 <- factor(d$x2, c("low", "middle", "high"), ordered = TRUE)
+blica_save(blica(segment ~ ., d, k = 2, ordinal = TRUE), "r.json")
+R
+"$PYTHON" - <<'PY' || failed=1
+import json, sys
+parts = ("mixing", "variances", "means", "levels", "cuts", "thresholds", "variables", "segments", "samples", "method")
+models = {name: json.load(open(name + ".json")) for name in ("shell", "python", "estimator", "r")}
+bad = [f"{name} differs from the program in {part}" for name in models for part in parts if models[name][part] != models["shell"][part]]
+print("\n".join("FAIL levels: " + b for b in bad) if bad else
+      f"levels: same from the shell, Python, scikit-learn and R ({[len(own) for own in models['r']['levels']]} levels)")
 sys.exit(bool(bad))
 PY
 

@@ -145,28 +145,6 @@ test_that("fitted values are the model's", {
   expect_equal(residuals(model, "probabilities"), observed - fitted(model, "probabilities"), tolerance = 1e-9)
 })
 
-test_that("items of several levels have a threshold for each but the lowest", {
-  drawn <- blica_simulate(variables = 5, sources = 2, segments = 6, samples = 500, levels = 3, seed = 4)
-  labels <- paste0(rep(paste0("x", 1:5), each = 2), ">=", 1:2)
-  expect_identical(names(drawn$model$cuts), labels)
-  expect_true(all(drawn$model$cuts[c(FALSE, TRUE)] > drawn$model$cuts[c(TRUE, FALSE)]))
-  x <- as.matrix(drawn$data[names(drawn$data) != "segment"])
-  model <- blica(x, drawn$data$segment, 2)
-  expect_identical(dimnames(model$thresholds), list(labels, model$segments))
-  first <- x[drawn$data$segment == model$segments[1], ]
-  expect_equal(unname(model$thresholds[, 1]), unname(qnorm(colMeans(first))), tolerance = 1e-9)
-  expect_identical(dimnames(blica_correlate(x, drawn$data$segment)$thresholds), dimnames(model$thresholds))
-  expect_output(print(summary(model)), "Design: .*Change: .*Axes: .*Fit: SRMR")
-  expect_identical(dim(fitted(model)), c(5L, 5L, 6L))
-  expect_equal(fitted(model, "probabilities")[, 1], colMeans(first), tolerance = 0.2, ignore_attr = TRUE)
-  found <- blica_assess(model, bootstrap = 0, simulations = 19)
-  expect_identical(names(found$cut_se), labels)
-  expect_identical(dimnames(found$threshold_se), list(labels, model$segments))
-  expect_identical(dimnames(found$mean_se), dimnames(model$means))
-  expect_true(all(found$cut_se > 0 & found$cut_se < 1))
-  expect_error(predict(model, type = "probability"), "more than two levels")
-})
-
 test_that("the number of sources is found", {
   found <- blica_select(rows, segment, sources = 1:3, folds = 3, references = 20)
   expect_identical(found$sources, 2L)

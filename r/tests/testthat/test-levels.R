@@ -1,0 +1,111 @@
+drawn <- blica_simulate(variables = 5, sources = 2, segments = 6, samples = 500, levels = 3, seed = 4)
+items <- drawn$data[1:5]
+numbers <- as.data.frame(lapply(items, function(v) as.integer(v) - 1L))
+segment <- drawn$data$segment
+
+test_that("ordered factors, whole numbers and given levels are the same fit", {
+  expect_true(all(vapply(items, is.ordered, NA)))
+  model <- blica(items, segment, 2)
+  expect_identical(unname(model$levels), rep(list(c("0", "1", "2")), 5))
+  labels <- paste0(rep(paste0("x", 1:5), each = 2), ">=", 1:2)
+  expect_identical(names(model$cuts), labels)
+  expect_identical(dimnames(model$thresholds), list(labels, model$segments))
+  expect_identical(blica(numbers, segment, 2, ordinal = TRUE)$mixing, model$mixing)
+  expect_identical(blica(as.matrix(numbers), segment, 2, ordinal = TRUE)$mixing, model$mixing)
+  text <- as.data.frame(lapply(numbers, function(v) c("low", "middle", "high")[v + 1]))
+  expect_identical(blica(text, segment, 2, levels = c("low", "middle", "high"))$mixing, model$mixing)
+  named <- blica(cbind(text["x1"], numbers[-1]), segment, 2, levels = list(x1 = c("low", "middle", "high")), ordinal = TRUE)
+  expect_identical(named$mixing, model$mixing)
+  expect_identical(named$levels$x1, c("low", "middle", "high"))
+  expect_identical(blica(segment ~ ., drawn$data, k = 2)$mixing, model$mixing)
+  expect_identical(blica(blica_count(items, segment), k = 2)$mixing, model$mixing)
+  expect_gt(blica_compare(model, drawn$model)$mcs, 0.98)
+  first <- numbers[segment == model$segments[1], 1]
+  expect_equal(unname(model$thresholds[1:2, 1]), qnorm(c(mean(first >= 1), mean(first >= 2))), tolerance = 1e-9)
+  expect_identical(dimnames(blica_correlate(items, segment)$thresholds), dimnames(model$thresholds))
+  expect_identical(dim(blica_correlate(items, segment)$log_scale), c(5L, 6L))
+  expect_null(blica_correlate(numbers > 0, segment)$log_scale)
+})
+
+test_that("columns may differ in their levels, and the model keeps them", {
+  mixed <- items
+  mixed$x1 <- as.integer(numbers$x1 > 0)
+  mixed$x2 <- factor(numbers$x2 > 0, labels = c("no", "yes"))
+  model <- suppressMessages(blica(mixed, segment, 2))
+  expect_identical(lengths(model$levels, use.names = FALSE), c(2L, 2L, 3L, 3L, 3L))
+  expect_identical(model$levels$x2, c("no", "yes"))
+  file <- tempfile(fileext = ".json")
+  blica_save(model, file)
+  expect_identical(blica_load(file)$levels, model$levels)
+  again <- simulate(model, 1, seed = 2)[[1]]
+  expect_identical(levels(again$x2), c("no", "yes"))
+  expect_true(is.integer(again$x1) && is.ordered(again$x3))
+  expect_equal(mean(again$x3 == "2"), mean(mixed$x3 == "2"), tolerance = 0.15)
+})
+
+test_that("new data are coded by the levels of the model", {
+  answers <- as.data.frame(lapply(numbers, function(v) ifelse(v > 0, "yes", "no")))
+  model <- suppressMessages(blica(answers, segment, 2))
+  plain <- blica(numbers > 0, segment, 2)
+  one <- answers[1, ]
+  one[1, ] <- c("yes", "no", "yes", "yes", "yes")
+  expect_equal(unname(blica_sources(model, one)$mean), unname(blica_sources(plain, matrix(c(1, 0, 1, 1, 1), 1))$mean), tolerance = 1e-9)
+  file <- tempfile(fileext = ".json")
+  blica_save(model, file)
+  expect_identical(blica_sources(blica_load(file), one)$mean, blica_sources(model, one)$mean)
+  one$x2 <- "maybe"
+  expect_error(blica_sources(model, one), "row 1, column 2 \\('x2'\\): value maybe is not one of its levels no<yes")
+  expect_error(blica_loglik(model, numbers > 0, segment), "not one of its levels no<yes")
+  expect_equal(unname(predict(model)[1:3, ]), unname(blica_sources(model, answers[1:3, ], segment[1:3])$mean), tolerance = 1e-12)
+  short <- as.data.frame(lapply(numbers, function(v) ifelse(v > 0, ">=5", "<5")))
+  written <- suppressMessages(blica(short, segment, 2)) # levels that no file can hold
+  expect_equal(unname(blica_sources(written, short[1:3, ])$mean), unname(blica_sources(plain, (numbers > 0)[1:3, ])$mean))
+})
+
+test_that("levels that cannot be are refused", {
+  expect_error(blica_count(numbers), "column 1 \\('x1'\\) has 3 different values \\(0, 1, 2\\).*ordinal = TRUE")
+  expect_error(blica_count(numbers + 0.5, ordinal = TRUE), "0.5 is not a whole number")
+  expect_error(blica_count(numbers * 0, ordinal = TRUE), "has 1 value; an item needs at least two levels")
+  expect_error(blica_count(numbers, levels = 0:1), "value 2 is not one of its levels 0<1")
+  expect_error(blica_count(numbers, levels = c("a", "b", "c")), "a number is not one of its levels a<b<c")
+  expect_error(blica_count(numbers, levels = list(mood = 0:2)), "there is no column 'mood'")
+  expect_error(blica_count(numbers, levels = c(0, 1, 1)), "is there twice")
+  expect_error(blica_count(as.data.frame(lapply(numbers, factor))), "make it an ordered factor")
+  expect_error(blica_count(matrix(1:400, 200), ordinal = TRUE), "from 2 to 100 can be used", class = "blica_error")
+})
+
+test_that("polychoric correlations of a table and of data", {
+  olsson <- as.table(matrix(c(13, 69, 41, 6, 113, 132, 0, 22, 104), 3))
+  one <- blica_polychoric(olsson)
+  expect_equal(one$rho, 0.4913712, tolerance = 2e-6) # psych 2.2.9
+  expect_equal(one$tau$rows, c(-1.77438, -0.13577), tolerance = 1e-5)
+  expect_equal(one$tau$columns, c(-0.68713, 0.66821), tolerance = 1e-5)
+  all <- blica_polychoric(numbers)
+  table <- blica_polychoric(table(numbers$x2, numbers$x5))
+  expect_equal(all$rho["x2", "x5"], table$rho, tolerance = 1e-12)
+  expect_equal(all$se["x2", "x5"], table$se, tolerance = 1e-9)
+  expect_equal(all$tau$x1, qnorm(c(mean(numbers$x1 <= 0), mean(numbers$x1 <= 1))), tolerance = 1e-12)
+  expect_identical(blica_polychoric(items)$rho, all$rho)
+  cut <- (numbers > 0) * 1L
+  expect_identical(unname(blica_polychoric(cut)$rho), unname(blica_tetrachoric(cut)$rho))
+  expect_output(print(all), "x1: -?[0-9.]+ -?[0-9.]+")
+  expect_error(blica_polychoric(as.table(c(a = 1, b = 2))), "two dimensions")
+})
+
+test_that("fitted values and assessments of items with levels", {
+  model <- blica(items, segment, 2)
+  labels <- names(model$cuts)
+  expect_output(print(model), "Mixing matrix")
+  expect_output(print(summary(model)), "Design: .*Change: .*Axes: .*Fit: SRMR")
+  expect_identical(dim(fitted(model)), c(5L, 5L, 6L))
+  first <- numbers[segment == model$segments[1], ]
+  observed <- as.vector(rbind(colMeans(first >= 1), colMeans(first >= 2)))
+  expect_equal(fitted(model, "probabilities")[, 1], observed, tolerance = 0.2, ignore_attr = TRUE)
+  found <- blica_assess(model, bootstrap = 0, simulations = 19)
+  expect_identical(names(found$cut_se), labels)
+  expect_identical(dimnames(found$threshold_se), list(labels, model$segments))
+  expect_identical(dimnames(found$mean_se), dimnames(model$means))
+  expect_true(all(found$cut_se > 0 & found$cut_se < 1))
+  expect_identical(blica_assess(model, numbers, segment, bootstrap = 0, simulations = 19)$mixing_se, found$mixing_se)
+  expect_error(predict(model, type = "probability"), "more than two levels")
+})
