@@ -4,7 +4,7 @@ DESTDIR ?=
 SECONDS ?= 60
 JOBS ?= 2
 BUILD := build/release
-.PHONY: mutants strict docs help demo test asan faults fuzz tsan kill-test slurm-test valgrind coverage build install bench bench-methods bench-ivae clean setup setup-test
+.PHONY: check-aarch64 mutants strict docs help demo test asan faults fuzz tsan kill-test slurm-test valgrind coverage build install bench bench-methods bench-ivae clean setup setup-test
 
 help: ## what can be made
 	@grep -hE '^[a-z%-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z%-]+):.*## /\1\t/' | column -t -s "$$(printf '\t')"
@@ -90,6 +90,10 @@ faults: setup-test build ## every call of every command fails once, signals at r
 
 check-install-%: ## install away from the checkout and try it there: check-install-cmake, -sdist, -wheel, -r, -debian (docs/install.md)
 	@bash tools/check_install.sh $*
+
+check-aarch64: ## build the library for aarch64, without vector instructions of its own, and run the unit tests under qemu
+	@sh tools/setup.sh aarch64
+	@JOBS=$(JOBS) sh tools/check_aarch64.sh
 
 install: build ## put program, library, headers, man pages and completions under PREFIX
 	@cmake --install $(BUILD) --prefix $(DESTDIR)$(PREFIX)

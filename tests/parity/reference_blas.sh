@@ -29,7 +29,8 @@ while read -r name n k segments samples method seed options; do
   "$BLICA" "${fit[@]}" "$work/$name.open.json" 2> "$work/messages" || { cat "$work/messages"; exit 1; }
   reference "$BLICA" "${fit[@]}" "$work/$name.ref.json" 2> "$work/messages" || { cat "$work/messages"; exit 1; }
   "$BLICA" compare "$work/$name.open.json" "$work/$name.ref.json" --json > "$work/$name.mcs"
-  "$BLICA_BUILD/curvature" "$work/$name.open.json" "$work/$name.npz" > "$work/$name.curvature"
+  # its own eigenvalues on one thread: on a busy machine two threads of OpenBLAS wait for each other without end
+  OPENBLAS_NUM_THREADS=1 "$BLICA_BUILD/curvature" "$work/$name.open.json" "$work/$name.npz" > "$work/$name.curvature"
   /usr/bin/python3 - "$work/$name" "$method n=$n k=$k u=$segments N=$samples seed $seed $options" << 'PY' || failures=$((failures + 1))
 import json, math, sys
 base, what = sys.argv[1:]
