@@ -17,7 +17,7 @@ typedef struct {
 /* The group's table; values are a data_values: {"How the data are read", data_option_table, offsetof(..)}. */
 const blica_option *data_option_table(int *count);
 
-/* In the form of table_io.h; what the reader chose is told as notes. */
+/* In the form of table_io.h; what the reader chose is printed as notes. */
 table_options data_table_options(const data_values *values);
 
 /* The model and the rows of the operands MODEL DATA; the caller frees both. On failure an exit code, with both NULL and

@@ -98,7 +98,7 @@ blica_status table_ranks_read(blica_ctx *ctx, const char *path, const table_opti
 blica_status table_ranks_counts(blica_ctx *ctx, const char *path, const table_options *options,
                                 const blica_fit_options *fit, char *message, blica_counts **out);
 
-blica_status table_rename_counts(table *t, const uint8_t *turned, blica_counts *counts, char *message);
+blica_status table_rename_counts(table *t, const uint8_t *flipped, blica_counts *counts, char *message);
 /* table_io.c: before the first of pieces that are counted as they come. */
 blica_status table_begin_stream(table *t, char *message);
 
@@ -119,11 +119,11 @@ bool table_forget_known(table *t, int planes);
 void table_free_levels(table *t);
 /* table_levels.c: the code (0 or 1 in order of appearance) of a value; what to do at the end. */
 blica_status table_level(table *t, int variable, const char *text, size_t length, char *message, int8_t *code);
-/* Which variables [n] of streamed pieces are to be turned over, their values having been coded in order of appearance;
+/* Which variables [n] of streamed pieces are to be flipped, their values having been coded in order of appearance;
  * tells the levels. */
-blica_status table_turned(table *t, char *message, uint8_t **turned);
+blica_status table_flipped(table *t, char *message, uint8_t **flipped);
 blica_status table_too_few(const table *t, int64_t rows, char *message); /* for --segment-count */
-/* A copy of data with some variables turned over (by their levels) and segments by count. */
+/* A copy of data with some variables flipped (by their levels) and segments by count. */
 blica_status table_repack(table *t, const blica_data *data, char *message, blica_data **out);
 
 #endif

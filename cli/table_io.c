@@ -259,10 +259,10 @@ blica_status table_begin_stream(table *t, char *message) {
 }
 
 /* Counts of values coded in order of appearance, from now on coded and named by their levels. */
-blica_status table_rename_counts(table *t, const uint8_t *turned, blica_counts *counts, char *message) {
+blica_status table_rename_counts(table *t, const uint8_t *flipped, blica_counts *counts, char *message) {
   char **names = table_coded_names(t, message);
   blica_status status = names ? BLICA_OK : BLICA_ERR_MEMORY;
-  blica_counts_flip(counts, turned);
+  blica_counts_flip(counts, flipped);
   if (status == BLICA_OK) {
     status = blica_counts_rename(t->ctx, counts, (const char *const *)names);
     if (status != BLICA_OK) table_library_failed(t, status, message);
@@ -275,16 +275,16 @@ blica_status table_rename_counts(table *t, const uint8_t *turned, blica_counts *
 static blica_status count_rows(table *t, char *message, blica_counts **out) {
   blica_status status = table_begin_stream(t, message);
   blica_counts *sum = NULL;
-  uint8_t *turned = NULL;
+  uint8_t *flipped = NULL;
   for (blica_data *piece = NULL; status == BLICA_OK; blica_data_free(piece)) {
     status = table_next(t, 0, message, &piece);
     if (status != BLICA_OK || !piece) break;
     status = blica_count_add(t->ctx, piece, &sum);
     if (status != BLICA_OK) table_library_failed(t, status, message);
   }
-  if (status == BLICA_OK && t->levels && t->streamed && !t->known) status = table_turned(t, message, &turned);
-  if (turned) status = table_rename_counts(t, turned, sum, message);
-  free(turned);
+  if (status == BLICA_OK && t->levels && t->streamed && !t->known) status = table_flipped(t, message, &flipped);
+  if (flipped) status = table_rename_counts(t, flipped, sum, message);
+  free(flipped);
   if (status != BLICA_OK) {
     blica_counts_free(sum);
     sum = NULL;

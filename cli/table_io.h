@@ -27,7 +27,7 @@ typedef struct {
   const char *missing;                        /* --missing VALUE,...: these mean missing too; NULL: not given */
   const blica_model *model;                   /* whose levels code the columns of the same names; may be NULL */
   table_header header;                        /* --header yes|no; auto: the first row is a header when it holds text */
-  void (*note)(const char *text, void *user); /* told what was chosen (levels, dropped columns); may be NULL */
+  void (*note)(const char *text, void *user); /* gets what was chosen (levels, dropped columns); may be NULL */
   void *note_user;
 } table_options;
 

@@ -1,6 +1,6 @@
 /* table_levels.c - columns coded with any two values, and segments by count: both are known only at
  * the end of the table. Rows that are kept are packed as they come and packed once more; where only counts are wanted,
- * the counts are turned over instead. */
+ * the counts are flipped instead. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,14 +60,14 @@ bool table_above(const char *a, const char *b) {
 }
 
 /* Whether the value seen first is to be 1. A column with one value is 1 only when that value is 1. */
-static bool turned(const column_levels *l) {
+static bool flipped(const column_levels *l) {
   double value;
   if (l->count == 2) return table_above(l->text[0], l->text[1]);
   return l->count == 1 && table_number(l->text[0], strlen(l->text[0]), &value) && value == 1;
 }
 
 static const char *level(const column_levels *l, int value) {
-  int k = turned(l) ? 1 - value : value;
+  int k = flipped(l) ? 1 - value : value;
   return k < l->count ? l->text[k] : "(none)";
 }
 
@@ -95,7 +95,7 @@ static void unpack_row(const table *t, const blica_data *data, int s, int64_t at
   const uint64_t *ones = data->ones[s], *present = data->present[s];
   for (size_t i = 0; i < (size_t)data->n; i++) {
     x[i] = (int8_t)(ones[i * words + word] >> bit & 1);
-    if (t->levels && turned(&t->levels[i])) x[i] = (int8_t)(1 - x[i]);
+    if (t->levels && flipped(&t->levels[i])) x[i] = (int8_t)(1 - x[i]);
     if (present && !(present[i * words + word] >> bit & 1)) x[i] = BLICA_MISSING;
   }
 }
@@ -188,10 +188,10 @@ char **table_coded_names(table *t, char *message) {
   return names;
 }
 
-blica_status table_turned(table *t, char *message, uint8_t **out) {
+blica_status table_flipped(table *t, char *message, uint8_t **out) {
   *out = calloc((size_t)t->n + 1, 1);
   if (!*out) return table_no_memory(message);
   tell_levels(t);
-  for (int i = 0; i < t->n; i++) (*out)[i] = turned(&t->levels[i]);
+  for (int i = 0; i < t->n; i++) (*out)[i] = flipped(&t->levels[i]);
   return BLICA_OK;
 }

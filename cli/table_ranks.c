@@ -80,14 +80,14 @@ static blica_status cut(table *t, char *message, bool *rows) {
   return byte_source_window(source, bound[0], bound[1], message);
 }
 
-/* Opens the file on every process; false when it cannot be divided. *told: the notes of opening were given. */
-static bool open_parts(blica_ctx *ctx, const char *path, const table_options *options, char *message, bool *told,
+/* Opens the file on every process; false when it cannot be divided. *noted: the notes of opening were given. */
+static bool open_parts(blica_ctx *ctx, const char *path, const table_options *options, char *message, bool *noted,
                        table **t) {
   struct stat info;
   bool rows, good = strcmp(path, "-") != 0 && stat(path, &info) == 0 && S_ISREG(info.st_mode);
   *t = NULL;
-  *told = agree_on(good);
-  if (!*told) return false;
+  *noted = agree_on(good);
+  if (!*noted) return false;
   good = table_open(ctx, path, options, message, t) == BLICA_OK && divisible(*t);
   if (!any(!good)) {
     good = cut(*t, message, &rows) == BLICA_OK;
@@ -99,10 +99,10 @@ static bool open_parts(blica_ctx *ctx, const char *path, const table_options *op
 }
 
 /* Opens the table on the first process alone. */
-static blica_status open_first(blica_ctx *ctx, const char *path, const table_options *options, bool told, char *message,
-                               table **t) {
+static blica_status open_first(blica_ctx *ctx, const char *path, const table_options *options, bool noted,
+                               char *message, table **t) {
   table_options how = *options;
-  if (told) how.note = NULL;
+  if (noted) how.note = NULL;
   *t = NULL;
   return follow(leads() ? table_open(ctx, path, &how, message, t) : BLICA_OK, message);
 }
@@ -113,10 +113,10 @@ static blica_status library_failed(blica_ctx *ctx, const char *path, blica_statu
 
 /* ---- rows ---- */
 
-static bool read_part(blica_ctx *ctx, const char *path, const table_options *options, char *message, bool *told,
+static bool read_part(blica_ctx *ctx, const char *path, const table_options *options, char *message, bool *noted,
                       blica_data **part) {
   table *t;
-  if (!open_parts(ctx, path, options, message, told, &t)) return false;
+  if (!open_parts(ctx, path, options, message, noted, &t)) return false;
   bool good = table_next(t, INT64_MAX / 2, message, part) == BLICA_OK && !t->text.quotes;
   table_close(t);
   if (!any(!good) && any(*part != NULL)) return true;
@@ -128,13 +128,13 @@ static bool read_part(blica_ctx *ctx, const char *path, const table_options *opt
 blica_status table_ranks_read(blica_ctx *ctx, const char *path, const table_options *options, char *message,
                               blica_data **out) {
   blica_data *part = NULL;
-  bool told;
+  bool noted;
   table *t;
   blica_status status = same_files(path, message);
   if (status != BLICA_OK) return status;
   blica_set_comm(ctx, NULL); /* each works on its own rows */
-  if (!read_part(ctx, path, options, message, &told, &part)) {
-    status = open_first(ctx, path, options, told, message, &t);
+  if (!read_part(ctx, path, options, message, &noted, &part)) {
+    status = open_first(ctx, path, options, noted, message, &t);
     if (status == BLICA_OK) status = follow(t ? table_next(t, INT64_MAX / 2, message, &part) : BLICA_OK, message);
     table_close(t);
   }
@@ -152,7 +152,7 @@ typedef struct {
   const char *path;
   char *message;
   table *t; /* NULL: this process reads nothing */
-  bool parts, told;
+  bool parts, noted;
   blica_counter *counter;
 } feeding;
 
@@ -202,21 +202,21 @@ static blica_status rename_all(feeding *f, blica_counts *counts) {
   return status;
 }
 
-/* Columns whose values the first process coded the other way round are turned over by all. */
-static blica_status turn(feeding *f, blica_counts *counts) {
+/* Columns whose values the first process coded the other way round are flipped by all. */
+static blica_status flip(feeding *f, blica_counts *counts) {
   const blica_comm *comm = communicator();
-  uint8_t *turned = NULL;
+  uint8_t *flipped = NULL;
   blica_status status =
-      f->t && f->t->levels && !f->t->known && f->t->streamed ? table_turned(f->t, f->message, &turned) : BLICA_OK;
+      f->t && f->t->levels && !f->t->known && f->t->streamed ? table_flipped(f->t, f->message, &flipped) : BLICA_OK;
   status = follow(status, f->message);
-  if (status != BLICA_OK || !agree_on(turned != NULL)) return status;
-  if (!turned) turned = calloc((size_t)counts->n, 1);
-  if (!turned) return table_no_memory(f->message);
-  if (comm->broadcast(turned, (size_t)counts->n, 0, comm->user) != 0)
+  if (status != BLICA_OK || !agree_on(flipped != NULL)) return status;
+  if (!flipped) flipped = calloc((size_t)counts->n, 1);
+  if (!flipped) return table_no_memory(f->message);
+  if (comm->broadcast(flipped, (size_t)counts->n, 0, comm->user) != 0)
     status = table_fail(f->message, BLICA_ERR_INTERNAL, "the other processes cannot be reached");
   else
-    blica_counts_flip(counts, turned);
-  free(turned);
+    blica_counts_flip(counts, flipped);
+  free(flipped);
   return status == BLICA_OK ? rename_all(f, counts) : status;
 }
 
@@ -224,7 +224,7 @@ static blica_status end_count(feeding *f, blica_counts **out) {
   blica_set_comm(f->ctx, communicator());
   blica_status status = blica_count_end(f->ctx, f->counter, out);
   if (status != BLICA_OK) return library_failed(f->ctx, f->path, status, f->message);
-  status = turn(f, *out);
+  status = flip(f, *out);
   if (status == BLICA_OK) return BLICA_OK;
   blica_counts_free(*out);
   *out = NULL;
@@ -240,7 +240,7 @@ static blica_status begin_count(feeding *f, const blica_fit_options *fit) {
 }
 
 static blica_status feed_first(feeding *f, const table_options *options) {
-  blica_status status = open_first(f->ctx, f->path, options, f->told, f->message, &f->t);
+  blica_status status = open_first(f->ctx, f->path, options, f->noted, f->message, &f->t);
   if (status == BLICA_OK) status = follow(f->t ? table_begin_stream(f->t, f->message) : BLICA_OK, f->message);
   if (status == BLICA_OK && feed(f, &status) == STUCK) status = follow(status, f->message);
   return status;
@@ -252,7 +252,7 @@ blica_status table_ranks_counts(blica_ctx *ctx, const char *path, const table_op
   blica_status status = same_files(path, message);
   if (status == BLICA_OK) status = begin_count(&f, fit);
   if (status != BLICA_OK) return status;
-  f.parts = open_parts(ctx, path, options, message, &f.told, &f.t);
+  f.parts = open_parts(ctx, path, options, message, &f.noted, &f.t);
   int end = f.parts ? feed(&f, &status) : STUCK;
   if (end == STUCK) {
     table_close(f.t);

@@ -107,19 +107,18 @@ void bl_poll_reset(blica_ctx *ctx);
 void bl_poll_stop(blica_ctx *ctx); /* as if the user had said stop */
 double bl_seconds(void);           /* monotonic clock */
 
-/* A look at the user and the clock from inside a loop over items, for work that is too long to look only between its
- * steps. Once it says stop, items are left out, and whoever sums them up must tell by the result that it is not whole.
- */
+/* Polling from inside a loop over items, for work that is too long to poll only between its steps. After a stop the
+ * remaining items are left out; the code that sums them must check `stopped`. */
 typedef struct {
   double deadline;         /* infinity: the user alone */
-  blica_progress progress; /* what the user is told */
+  blica_progress progress; /* what the poll callback gets */
   bool armed;              /* false: loops run to their end */
-  double looked;           /* when the user was last asked */
-  _Atomic bool over;
-} bl_watch;
-void bl_watch_set(blica_ctx *ctx, bl_watch *watch); /* borrowed until the next call; NULL: none */
-bl_watch *bl_watch_of(const blica_ctx *ctx);
-bool bl_watch_over(blica_ctx *ctx, int thread); /* from an item of a loop */
+  double polled;           /* when the callback was last called */
+  _Atomic bool stopped;
+} bl_loop_poll;
+void bl_loop_poll_set(blica_ctx *ctx, bl_loop_poll *poll); /* borrowed until the next call; NULL: none */
+bl_loop_poll *bl_loop_poll_of(const blica_ctx *ctx);       /* the one that is set; NULL: none */
+bool bl_loop_stopped(blica_ctx *ctx, int thread);          /* to be asked by each item: true: leave it out */
 
 const blica_comm *bl_comm(const blica_ctx *ctx); /* never NULL: alone is rank 0 of 1 */
 blica_status bl_comm_check(blica_ctx *ctx);      /* fails once an exchange between ranks has failed */

@@ -31,7 +31,7 @@ typedef struct {
 } finding;
 
 /* A file that is there without resume would be lost: it may hold hours of work, or be no checkpoint at all. */
-static blica_status look(blica_ctx *ctx, const char *path, bool resume, unsigned char **bytes, finding *f) {
+static blica_status find_file(blica_ctx *ctx, const char *path, bool resume, unsigned char **bytes, finding *f) {
   struct stat info;
   if (resume) return bl_checkpoint_bytes(ctx, path, bytes, &f->size, &f->found);
   if (stat(path, &info) != 0) return BLICA_OK;
@@ -43,7 +43,7 @@ static blica_status read_all(blica_ctx *ctx, const char *path, bool resume, bl_c
   finding f = {.found = false};
   unsigned char *bytes = NULL;
   bool root = bl_comm(ctx)->rank == 0;
-  if (root) status = look(ctx, path, resume, &bytes, &f);
+  if (root) status = find_file(ctx, path, resume, &bytes, &f);
   TRY(bl_agree(ctx, status));
   TRY(bl_broadcast(ctx, &f, sizeof f, 0));
   if (resume && !f.found) bl_warn(ctx, "there is no checkpoint '%s' yet: the fit begins at its start", path);

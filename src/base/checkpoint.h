@@ -21,12 +21,12 @@ struct bl_checkpoint {
   bool frozen;  /* the work was stopped */
   bool changed; /* since the last write */
   bool writes;  /* rank 0 */
-  int failed;   /* errno of a write that failed and was not told yet */
-  bool told;
+  int failed;   /* errno of a write that failed without a warning yet */
+  bool warned;
   uint64_t round;       /* of saving */
   int entered, offered; /* iterations running, and those of them that saved in this round */
   bl_section *section;
-  size_t sections, room;
+  size_t sections, capacity;
 };
 
 /* Whole or not at all; false with the reason in errno. */

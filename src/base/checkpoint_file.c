@@ -52,11 +52,11 @@ static bool put_all(FILE *stream, const bl_checkpoint *c) {
 }
 
 blica_status bl_checkpoint_add(blica_ctx *ctx, bl_checkpoint *c, const char *name, bl_section **out) {
-  if (c->sections == c->room) {
-    size_t room = c->room ? 2 * c->room : 16;
-    blica_status status = bl_resize(ctx, c->sections, room, &c->section);
+  if (c->sections == c->capacity) {
+    size_t capacity = c->capacity ? 2 * c->capacity : 16;
+    blica_status status = bl_resize(ctx, c->sections, capacity, &c->section);
     if (status != BLICA_OK) return status;
-    c->room = room;
+    c->capacity = capacity;
   }
   *out = &c->section[c->sections++];
   memset(*out, 0, sizeof **out);

@@ -161,8 +161,8 @@ bool bl_interrupted(const blica_ctx *ctx) {
 
 void bl_poll_reset(blica_ctx *ctx) {
   atomic_store(stop_flag(ctx), 0);
-  ctx->wish = 0;
-  ctx->heard = false;
+  ctx->stop_request = 0;
+  ctx->stop_exchanged = false;
 }
 
 void bl_poll_stop(blica_ctx *ctx) {
@@ -178,25 +178,25 @@ bool bl_poll(blica_ctx *ctx, const blica_progress *progress) {
   return bl_interrupted(ctx);
 }
 
-void bl_watch_set(blica_ctx *ctx, bl_watch *watch) {
-  ctx->watch = watch;
+void bl_loop_poll_set(blica_ctx *ctx, bl_loop_poll *loop_poll) {
+  ctx->loop_poll = loop_poll;
 }
-bl_watch *bl_watch_of(const blica_ctx *ctx) {
-  return ctx->watch;
+bl_loop_poll *bl_loop_poll_of(const blica_ctx *ctx) {
+  return ctx->loop_poll;
 }
 
-bool bl_watch_over(blica_ctx *ctx, int thread) {
+bool bl_loop_stopped(blica_ctx *ctx, int thread) {
   static const double OFTEN = 0.05; /* seconds between two questions to the user */
-  bl_watch *w = ctx->watch;
+  bl_loop_poll *w = ctx->loop_poll;
   if (!w || !w->armed) return false;
-  if (atomic_load_explicit(&w->over, memory_order_relaxed)) return true;
+  if (atomic_load_explicit(&w->stopped, memory_order_relaxed)) return true;
   double now = bl_seconds();
   bool stop = now > w->deadline || bl_interrupted(ctx);
-  if (!stop && thread == 0 && now > w->looked + OFTEN) {
-    w->looked = now;
+  if (!stop && thread == 0 && now > w->polled + OFTEN) {
+    w->polled = now;
     stop = bl_poll(ctx, &w->progress);
   }
-  if (stop) atomic_store(&w->over, true);
+  if (stop) atomic_store(&w->stopped, true);
   return stop;
 }
 

@@ -34,7 +34,7 @@ blica_status bl_share_alone(blica_ctx *ctx, int64_t count, int64_t groups, bl_sh
 void bl_share_free(bl_share *share) {
   bl_free(share->bound);
   bl_free(share->slot);
-  bl_free(share->room);
+  bl_free(share->buffer);
   *share = (bl_share){0};
 }
 
@@ -172,11 +172,11 @@ static void move(const bl_share *share, int rank, int lists, const bl_places *li
   }
 }
 
-/* Who wants to stop: every message tells it, so that asking costs no exchange of its own (bl_poll_agreed). */
-static void hear(blica_ctx *ctx, const bl_share *share, const size_t *count, const size_t *offset) {
-  ctx->told = 0;
-  for (int r = 0; r < share->size; r++) ctx->told += share->room[offset[r] + count[r] - 1];
-  ctx->heard = true;
+/* Every message carries its rank's request to stop, so that bl_poll_agreed needs no exchange of its own. */
+static void take_stop_requests(blica_ctx *ctx, const bl_share *share, const size_t *count, const size_t *offset) {
+  ctx->stop_requests = 0;
+  for (int r = 0; r < share->size; r++) ctx->stop_requests += share->buffer[offset[r] + count[r] - 1];
+  ctx->stop_exchanged = true;
 }
 
 static blica_status swap_messages(blica_ctx *ctx, bl_share *share, int lists, const bl_places *list,
@@ -189,22 +189,22 @@ static blica_status swap_messages(blica_ctx *ctx, bl_share *share, int lists, co
     size_t items = (size_t)(share->bound[r + 1] - share->bound[r]);
     for (int i = 0; i < lists; i++) count[r] += items * list[i].each;
     if (sum) count[r] += (size_t)branches(share, r) * sum->each;
-    count[r]++; /* the wish to stop, last */
+    count[r]++; /* the request to stop, last */
     offset[r] = total;
     total += count[r];
   }
-  if (total > share->room_size) {
-    bl_free(share->room);
-    share->room = NULL, share->room_size = 0;
-    TRY(bl_alloc(ctx, total, &share->room));
-    share->room_size = total;
+  if (total > share->buffer_size) {
+    bl_free(share->buffer);
+    share->buffer = NULL, share->buffer_size = 0;
+    TRY(bl_alloc(ctx, total, &share->buffer));
+    share->buffer_size = total;
   }
-  move(share, share->rank, lists, list, sum, share->room + offset[share->rank], false);
-  share->room[offset[share->rank] + count[share->rank] - 1] = ctx->wish;
-  if (ctx->comm.gather(share->room, count, offset, ctx->comm.user) != 0) TRY(lost(ctx));
+  move(share, share->rank, lists, list, sum, share->buffer + offset[share->rank], false);
+  share->buffer[offset[share->rank] + count[share->rank] - 1] = ctx->stop_request;
+  if (ctx->comm.gather(share->buffer, count, offset, ctx->comm.user) != 0) TRY(lost(ctx));
   for (int r = 0; r < share->size; r++)
-    if (r != share->rank) move(share, r, lists, list, sum, share->room + offset[r], true);
-  hear(ctx, share, count, offset);
+    if (r != share->rank) move(share, r, lists, list, sum, share->buffer + offset[r], true);
+  take_stop_requests(ctx, share, count, offset);
 done:
   bl_free(count);
   return status;
@@ -320,15 +320,15 @@ blica_status bl_agree(blica_ctx *ctx, blica_status status) {
   return status;
 }
 
-/* Wishes travel with the exchange after the look that found them; all ranks hear them there, and act on them at their
- * next look. Only where nothing was exchanged in between is there an exchange for them alone. */
+/* Requests to stop travel with the next exchange; all ranks get them there and act on them at their next poll. Only
+ * where nothing was exchanged in between is there an exchange for them alone. */
 int bl_poll_agreed(blica_ctx *ctx, const blica_progress *progress, double deadline) {
   int user = bl_poll(ctx, progress), late = bl_seconds() > deadline;
   if (ctx->comm.size == 1) return user | late << 1;
-  ctx->wish = user + 65536.0 * late; /* both exact for fewer ranks than that */
-  double told = ctx->heard ? ctx->told : sum_of(ctx, ctx->wish);
-  ctx->heard = false;
-  int64_t both = (int64_t)told;
+  ctx->stop_request = user + 65536.0 * late; /* both exact for fewer ranks than that */
+  double requests = ctx->stop_exchanged ? ctx->stop_requests : sum_of(ctx, ctx->stop_request);
+  ctx->stop_exchanged = false;
+  int64_t both = (int64_t)requests;
   if (both % 65536 && !user) bl_poll_stop(ctx);
   return (both % 65536 != 0) | (both / 65536 != 0) << 1 | (ctx->comm_failed ? 1 : 0);
 }

@@ -13,10 +13,10 @@ typedef struct {
   int64_t count;       /* items in all */
   int64_t first, last; /* this rank computes first..last-1 */
   int64_t *bound;      /* [size+1] rank r has bound[r]..bound[r+1]-1 */
-  int64_t tree;  /* 0: a sum is over all items; else over each stretch of so many, a power of two that divides count */
-  int64_t *slot; /* NULL, or [count] the place of an item in arrays of what this rank needs of a sum */
-  double *room;  /* messages */
-  size_t room_size;
+  int64_t tree;   /* 0: a sum is over all items; else over each stretch of so many, a power of two that divides count */
+  int64_t *slot;  /* NULL, or [count] the place of an item in arrays of what this rank needs of a sum */
+  double *buffer; /* messages */
+  size_t buffer_size;
 } bl_share;
 
 /* Equal shares of count items. With groups > 0 items come in that many groups (item i belongs to group g when
@@ -24,7 +24,7 @@ typedef struct {
 blica_status bl_share_make(blica_ctx *ctx, int64_t count, int64_t groups, bl_share *share);
 /* The same with all items on this rank, whatever other ranks do: nothing is sent. */
 blica_status bl_share_alone(blica_ctx *ctx, int64_t count, int64_t groups, bl_share *share);
-void bl_share_free(bl_share *share);
+void bl_share_free(bl_share *share); /* its memory; the struct is the caller's */
 
 /* The loop over this rank's items. */
 void bl_share_run(blica_ctx *ctx, const bl_share *share, bl_task task, void *user);
@@ -62,7 +62,7 @@ bool bl_any(blica_ctx *ctx, bool here);
 blica_status bl_all_here(blica_ctx *ctx);
 /* The failure of the first rank that has one becomes everybody's. To be called by all ranks at the same place. */
 blica_status bl_agree(blica_ctx *ctx, blica_status status);
-/* Polls and looks at the clock; 1: the user wants to stop, 2: the time is over. The same on all ranks. */
+/* Polls; 1: the user wants to stop, 2: the deadline has passed. The same on all ranks. */
 int bl_poll_agreed(blica_ctx *ctx, const blica_progress *progress, double deadline);
 
 #endif

@@ -32,11 +32,11 @@ void bl_pass(bl_state *state, void *field, size_t bytes) {
     }
     memcpy(field, state->bytes + state->at, bytes);
   } else {
-    if (bytes > state->room - state->at) {
-      size_t room = 2 * state->room > state->at + bytes ? 2 * state->room : state->at + bytes;
-      state->status = bl_resize(state->ctx, state->at, room, &state->bytes);
+    if (bytes > state->capacity - state->at) {
+      size_t capacity = 2 * state->capacity > state->at + bytes ? 2 * state->capacity : state->at + bytes;
+      state->status = bl_resize(state->ctx, state->at, capacity, &state->bytes);
       if (state->status != BLICA_OK) return;
-      state->room = room;
+      state->capacity = capacity;
     }
     memcpy(state->bytes + state->at, field, bytes);
   }
@@ -121,8 +121,8 @@ static bool store(blica_ctx *ctx, bl_checkpoint *c, const char *name, bl_stage_k
 
 /* Tells of a failure once, from the thread that may call the user. */
 static void tell(blica_ctx *ctx, bl_checkpoint *c) {
-  if (!c->failed || c->told || !bl_may_warn(ctx)) return;
-  c->told = true;
+  if (!c->failed || c->warned || !bl_may_warn(ctx)) return;
+  c->warned = true;
   bl_warn(ctx, "checkpoint '%s' could not be written: %s; the fit goes on, and what was written before stays in place",
           c->path, strerror(c->failed));
 }
@@ -130,7 +130,7 @@ static void tell(blica_ctx *ctx, bl_checkpoint *c) {
 static void write_file(blica_ctx *ctx, bl_checkpoint *c) {
   if (c->writes && c->changed) {
     if (bl_checkpoint_write(c, c->path))
-      c->changed = false, c->failed = 0, c->told = false;
+      c->changed = false, c->failed = 0, c->warned = false;
     else
       c->failed = errno;
   }
@@ -219,7 +219,7 @@ void bl_stage_over_at(blica_ctx *ctx, bl_stage *stage, bl_pass_fn pass, void *us
     bl_free(state.bytes);
     bl_free(bulk.bytes);
   } else if (store(ctx, c, below.name, BL_STAGE_OVER,
-                   &bulk)) { /* without its point a result would be taken for a faded one */
+                   &bulk)) { /* without its point a result would be taken for one whose point was dropped */
     store(ctx, c, stage->name, BL_STAGE_OVER, &state);
   } else {
     bl_free(state.bytes);
@@ -236,7 +236,7 @@ blica_status bl_stage_load_at(blica_ctx *ctx, const bl_stage *stage, bl_pass_fn 
   return bl_stage_load(ctx, &below, pass_point, &p);
 }
 
-void bl_stage_fade(const bl_stage *stage) {
+void bl_stage_drop_point(const bl_stage *stage) {
   bl_checkpoint *c = stage->checkpoint;
   if (!c) return;
   pthread_mutex_lock(&c->lock);
@@ -261,7 +261,7 @@ void bl_stage_offer(blica_ctx *ctx, bl_stage *stage, int hook, bl_pass_fn pass, 
   bl_checkpoint *c = stage->checkpoint;
   if (!c || stage->saved == NEVER || ctx->comm_failed) return;
   pthread_mutex_lock(&c->lock);
-  if (hook == BL_CUT_SHORT) c->frozen = true;
+  if (hook == BL_STOP_REQUESTED) c->frozen = true;
   bool wanted = c->frozen || bl_seconds() >= c->next;
   if (wanted && (stage->saved != c->round || c->frozen)) {
     bl_state state = {.ctx = ctx};
@@ -274,7 +274,7 @@ void bl_stage_offer(blica_ctx *ctx, bl_stage *stage, int hook, bl_pass_fn pass, 
   pthread_mutex_unlock(&c->lock);
 }
 
-void bl_stage_cut(const bl_stage *stage) {
+void bl_stage_freeze(const bl_stage *stage) {
   bl_checkpoint *c = stage->checkpoint;
   if (!c) return;
   pthread_mutex_lock(&c->lock);

@@ -5,8 +5,8 @@
  * kept takes it, the stage that was in between takes up its state, all later ones run as ever. So the flow of a
  * method is written once, and what a stage computes must depend on nothing but its inputs.
  *
- * After an interrupt or the end of the time nothing more is kept: results that follow rest on work cut short. Nor is
- * after a failed exchange between ranks, when nothing can be trusted.
+ * After an interrupt or the end of the time nothing more is kept, because results that follow rest on unfinished work;
+ * nor after a failed exchange between ranks.
  * All calls may come from several threads; with a checkpoint of NULL they do nothing. */
 #ifndef BL_STAGE_H
 #define BL_STAGE_H
@@ -32,7 +32,7 @@ typedef struct {
   blica_status status; /* of all passes so far */
   bool reading;        /* into the fields */
   unsigned char *bytes;
-  size_t size, at, room;
+  size_t size, at, capacity;
   blica_ctx *ctx;
 } bl_state;
 
@@ -53,34 +53,35 @@ typedef enum { BL_STAGE_NONE = 0, BL_STAGE_BETWEEN = 1, BL_STAGE_OVER = 2 } bl_s
 bl_stage_kept bl_stage_find(const bl_stage *stage);
 /* Passes what is kept into the fields; the stage must have been found. */
 blica_status bl_stage_load(blica_ctx *ctx, const bl_stage *stage, bl_pass_fn pass, void *user);
-/* The stage is over with this result; stages below are forgotten. A failure (memory) leaves what was kept before, and
- * is told with the next write: a fit need not mind it. */
+/* The stage is over with this result; stages below are forgotten. A failure (memory) leaves what was kept before and is
+ * a warning at the next write; the fit goes on. */
 void bl_stage_over(blica_ctx *ctx, bl_stage *stage, bl_pass_fn pass, void *user);
 /* The same for what does not hang on how far the work came: it is kept even when the time is over before the work
  * begins. */
 blica_status bl_stage_fact(blica_ctx *ctx, const bl_stage *stage, bl_pass_fn pass, void *user);
 
-/* The same for a result whose bulk is a point [size], which a later stage makes superfluous: bl_stage_fade. A loaded
- * point that faded leaves x as it is. */
+/* The same for a result whose bulk is a point [size], which a later stage makes superfluous:
+ * bl_stage_drop_point. Loading a stage whose point was dropped leaves x as it is. */
 void bl_stage_over_at(blica_ctx *ctx, bl_stage *stage, bl_pass_fn pass, void *user, double *x, size_t size);
 blica_status bl_stage_load_at(blica_ctx *ctx, const bl_stage *stage, bl_pass_fn pass, void *user, double *x,
                               size_t size);
-void bl_stage_fade(const bl_stage *stage);
+void bl_stage_drop_point(const bl_stage *stage);
 
-/* What the hook of an iteration says after each step. */
+/* What the hook of an iteration returns after each step. */
 enum {
-  BL_GO_ON = 0,
-  BL_ENOUGH = 1,   /* a limit of the method: as good an end as any */
-  BL_CUT_SHORT = 2 /* the user or the clock: on resume it goes on here */
+  BL_CONTINUE = 0,
+  BL_LIMIT_REACHED = 1, /* a limit of the method: as good an end as any */
+  BL_STOP_REQUESTED = 2 /* by the user or the clock: a resumed run continues here */
 };
 
-/* An iteration: enter before the first step, offer after each with what the hook said, leave after the last. The state
- * is kept when it is time, or at once when it is cut short; the file is written when all that have entered offered. */
+/* An iteration: enter before the first step, offer after each with the hook's answer, leave after the last. The state
+ * is kept when it is time, or at once when a stop is requested; the file is written when all that have entered offered.
+ */
 void bl_stage_enter(blica_ctx *ctx, bl_stage *stage);
 void bl_stage_offer(blica_ctx *ctx, bl_stage *stage, int hook, bl_pass_fn pass, void *user);
 void bl_stage_leave(blica_ctx *ctx, bl_stage *stage);
-/* Work is cut short outside of an iteration. */
-void bl_stage_cut(const bl_stage *stage);
+/* Keeps nothing more: work was stopped outside of an iteration. */
+void bl_stage_freeze(const bl_stage *stage);
 
 /* ---- the checkpoint ---- */
 

@@ -6,7 +6,7 @@
 #include "counts/counts.h"
 #include "ranks/ranks.h"
 
-/* What a rank has, told before the thing itself. */
+/* What a rank has; sent before the thing itself. */
 typedef struct {
   int32_t here, n, u, missing, exact; /* missing: cells or presence bits come along */
   int64_t rows, name_bytes, label_bytes;
@@ -23,7 +23,7 @@ typedef struct {
   bool complete, exact;
 } gathering;
 
-static blica_status hear_counts(blica_ctx *ctx, const blica_counts *own, int root, gathering *g) {
+static blica_status receive_counts(blica_ctx *ctx, const blica_counts *own, int root, gathering *g) {
   blica_status status;
   char *labels = NULL;
   outline o = {0};
@@ -75,7 +75,7 @@ blica_status blica_merge_ranks(blica_ctx *ctx, const blica_counts *own, blica_co
   blica_status status = BLICA_OK;
   gathering g = {.first = -1, .complete = true, .exact = true};
   blica_counts *sum = NULL;
-  for (int r = 0; r < bl_comm(ctx)->size; r++) TRY(hear_counts(ctx, own, r, &g));
+  for (int r = 0; r < bl_comm(ctx)->size; r++) TRY(receive_counts(ctx, own, r, &g));
   if (g.first < 0) FAIL(ctx, BLICA_ERR_DATA, "no rank has counts to merge");
   TRY(bl_counts_create(ctx, g.shape.n, g.labels.count, g.complete, g.names, (const char *const *)g.labels.texts, &sum));
   sum->exact = g.exact;
@@ -171,7 +171,7 @@ done:
 }
 
 /* All rows of one rank into everybody's packer. */
-static blica_status hear_rows(blica_ctx *ctx, const blica_data *own, int root, transfer *t) {
+static blica_status receive_rows(blica_ctx *ctx, const blica_data *own, int root, transfer *t) {
   blica_status status;
   char *labels = NULL;
   outline o = {0};
@@ -209,7 +209,7 @@ blica_status blica_pack_ranks(blica_ctx *ctx, const blica_data *own, blica_data 
   BL_NEED(ctx, out);
   blica_status status = BLICA_OK;
   transfer t = {0};
-  for (int r = 0; r < bl_comm(ctx)->size; r++) TRY(hear_rows(ctx, own, r, &t));
+  for (int r = 0; r < bl_comm(ctx)->size; r++) TRY(receive_rows(ctx, own, r, &t));
   if (!t.packer) FAIL(ctx, BLICA_ERR_DATA, "no rank has rows");
   blica_packer *packer = t.packer;
   t.packer = NULL;

@@ -70,7 +70,7 @@ static blica_status lbfgs_round(run *r, int round, int64_t iterations, bool prec
   }
   blica_status status = bl_lbfgs(s->ctx, bl_sgauss_size(r->data), s->theta, objective, s, &options, result);
   if (status != BLICA_OK) return status;
-  if (result->end != BL_LBFGS_HOOK) bl_stage_fade(&r->last);
+  if (result->end != BL_LBFGS_HOOK) bl_stage_drop_point(&r->last);
   r->last = stage;
   record_round(s, result->value, result->gradient_max, result->iterations, result->evaluations);
   return BLICA_OK;

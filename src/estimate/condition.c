@@ -230,8 +230,8 @@ done:
 }
 
 /* What part `which` says of every candidate: one score for each of its segments, from column `first` of scores on. */
-static blica_status hear(blica_ctx *ctx, bl_estimate_fn estimate, const bl_problem *problem, const int *part, int which,
-                         int k, int *first, double *scores /* [u,CANDIDATES] */) {
+static blica_status score_part(blica_ctx *ctx, bl_estimate_fn estimate, const bl_problem *problem, const int *part,
+                               int which, int k, int *first, double *scores /* [u,CANDIDATES] */) {
   blica_status status;
   blica_fit_options options = *problem->options;
   blica_cor *seen = NULL, *held = NULL;
@@ -299,7 +299,7 @@ blica_status bl_choose_condition(blica_ctx *ctx, bl_estimate_fn estimate, const 
   }
   TRY(divide(ctx, u, parts, problem->options->seed, &part));
   TRY(bl_alloc(ctx, (size_t)u * CANDIDATES, &scores));
-  for (int p = 0; p < parts; p++) TRY(hear(ctx, estimate, problem, part, p, k, &first, scores));
+  for (int p = 0; p < parts; p++) TRY(score_part(ctx, estimate, problem, part, p, k, &first, scores));
   if (!over(ctx, problem)) *condition = choose(scores, u);
 done:
   bl_free(part);

@@ -105,7 +105,7 @@ static void evaluate_slot(int64_t slot, int thread, void *user) {
   const size_t nk = (size_t)d->n * d->k, k = (size_t)d->k;
   double *work = fit->work + (d->work + 7) / 8 * 8 * (size_t)thread;
   fit->value[slot] = BL_CORFIT_LEFT_OUT;
-  if (bl_watch_over(fit->ctx, thread)) return;
+  if (bl_loop_stopped(fit->ctx, thread)) return;
   if (d->lanes)
     evaluate_block(fit, (int)slot, work);
   else
@@ -122,8 +122,8 @@ static blica_status exchange(bl_corfit *fit) {
 }
 
 static double left_out(bl_corfit *fit, double *gradient) {
-  bl_watch *watch = bl_watch_of(fit->ctx);
-  if (watch) atomic_store(&watch->over, true); /* it may have been another rank's */
+  bl_loop_poll *loop_poll = bl_loop_poll_of(fit->ctx);
+  if (loop_poll) atomic_store(&loop_poll->stopped, true); /* it may have been another rank's */
   for (size_t i = 0; i < bl_corfit_size(fit->data); i++) gradient[i] = NAN;
   return NAN;
 }

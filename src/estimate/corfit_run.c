@@ -59,7 +59,7 @@ static double objective(const double *theta, double *gradient, void *user) {
   const run *r = s->own;
   double value =
       r->average ? bl_corfit_average_eval(r->average, theta, gradient) : bl_corfit_eval(r->fit, theta, gradient);
-  if (isfinite(value)) s->watch.armed = true; /* from now on there is something to return */
+  if (isfinite(value)) s->loop_poll.armed = true; /* from now on there is something to return */
   return value;
 }
 
@@ -76,7 +76,7 @@ static double mean_variance(const bl_corfit_data *d, const double *theta, int j)
 static double slope_at(run *r, double *gradient) {
   const bl_corfit_data *d = r->data;
   bl_start *s = r->start;
-  s->watch.armed = false; /* what is returned is whole */
+  s->loop_poll.armed = false; /* what is returned is whole */
   double value = objective(s->theta, gradient, s), most = 0;
   s->record.evaluations++;
   s->record.objective = s->all->constant - value;
@@ -112,7 +112,7 @@ static blica_status lbfgs_round(run *r, int64_t iterations, double tolerance, bo
                               .max_iterations = iterations < left ? iterations : left,
                               .gradient_tolerance = tolerance,
                               .hook = bl_start_hook,
-                              .cut = bl_start_unfinished,
+                              .unfinished = bl_start_unfinished,
                               .stage = &stage};
   if (preconditioned) {
     if (bl_stage_find(&stage) != BL_STAGE_OVER) bl_sgauss_preconditioner_set(r->preconditioner, s->theta);

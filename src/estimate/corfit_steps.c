@@ -110,7 +110,7 @@ static void part_task(int64_t item, int thread, void *user) {
   const int64_t s = g->base + item / g->parts;
   double *result = g->made + g->result_size * (size_t)(item - g->items.first);
   *result = BL_CORFIT_LEFT_OUT;
-  if (bl_watch_over(g->ctx, thread)) return;
+  if (bl_loop_stopped(g->ctx, thread)) return;
   bl_corfit_pairs_part(g->data, (int)s, g->data->pair, (int)(item % g->parts), room_of(g, s), result);
 }
 

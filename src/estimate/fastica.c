@@ -31,9 +31,9 @@ static bl_contrast contrast_of(const char *name) {
 static int after_iteration(int64_t iteration, double change, void *user) {
   bl_start *s = user;
   (void)change;
-  s->watch.progress = (blica_progress){"fit", -1, ((const shared *)s->all->user)->best, s->index, iteration};
+  s->loop_poll.progress = (blica_progress){"fit", -1, ((const shared *)s->all->user)->best, s->index, iteration};
   bl_start_poll(s);
-  return bl_start_stopped(s) ? BL_CUT_SHORT : BL_GO_ON;
+  return bl_start_stopped(s) ? BL_STOP_REQUESTED : BL_CONTINUE;
 }
 
 static blica_status run_start(bl_start *s) {

@@ -334,11 +334,11 @@ static void pass_walk(bl_state *state, void *user) {
 }
 
 /* After an iteration: true when the user wants to stop. */
-static bool told_to_stop(blica_ctx *ctx, walk *t, double change) {
+static bool asked_to_stop(blica_ctx *ctx, walk *t, double change) {
   const bl_fastica_options *o = t->options;
-  int told = o->hook ? o->hook(t->result->iterations, change, o->user) : BL_GO_ON;
-  bl_stage_offer(ctx, t->stage, told, pass_walk, t);
-  return told != BL_GO_ON;
+  int answer = o->hook ? o->hook(t->result->iterations, change, o->user) : BL_CONTINUE;
+  bl_stage_offer(ctx, t->stage, answer, pass_walk, t);
+  return answer != BL_CONTINUE;
 }
 
 static blica_status run_symmetric(blica_ctx *ctx, bl_fastica *f, walk *t, bool taken_up) {
@@ -350,7 +350,7 @@ static blica_status run_symmetric(blica_ctx *ctx, bl_fastica *f, walk *t, bool t
   if (!taken_up) {
     memcpy(f->next, w, t->size * sizeof *w);
     TRY(orthogonalise(ctx, f, f->next, w));
-  } else if (told_to_stop(ctx, t, result->change)) {
+  } else if (asked_to_stop(ctx, t, result->change)) {
     goto done;
   }
   while (result->iterations < o->max_iterations && !result->converged) {
@@ -363,7 +363,7 @@ static blica_status run_symmetric(blica_ctx *ctx, bl_fastica *f, walk *t, bool t
     memcpy(w, fresh, t->size * sizeof *w);
     result->iterations++;
     result->converged = result->change < o->tolerance;
-    if (told_to_stop(ctx, t, result->change)) break;
+    if (asked_to_stop(ctx, t, result->change)) break;
   }
 done:
   return status;
@@ -377,7 +377,7 @@ static bool run_component(blica_ctx *ctx, bl_fastica *f, walk *t, bool taken_up)
   if (!taken_up) {
     deflate(k, 0, t->w, row);
     t->own = 0, t->change = 1;
-  } else if (told_to_stop(ctx, t, t->change)) {
+  } else if (asked_to_stop(ctx, t, t->change)) {
     return true;
   }
   while (t->own < o->max_iterations && t->change >= o->tolerance) {
@@ -387,7 +387,7 @@ static bool run_component(blica_ctx *ctx, bl_fastica *f, walk *t, bool taken_up)
     memcpy(row, f->next, (size_t)k * sizeof(double));
     t->own++;
     t->result->iterations++;
-    if (told_to_stop(ctx, t, t->change)) return true;
+    if (asked_to_stop(ctx, t, t->change)) return true;
   }
   return false;
 }

@@ -76,8 +76,8 @@ static void precondition(double *d, void *user) {
 static int after_iteration(int64_t iteration, double value, double gradient_max, void *user) {
   run *r = run_of(user);
   r->known = r->m->loglik;
-  if (bl_start_hook(iteration, value, gradient_max, user) != BL_GO_ON) return BL_CUT_SHORT;
-  return r->start->iterations + iteration >= r->options->max_iterations ? BL_ENOUGH : BL_GO_ON;
+  if (bl_start_hook(iteration, value, gradient_max, user) != BL_CONTINUE) return BL_STOP_REQUESTED;
+  return r->start->iterations + iteration >= r->options->max_iterations ? BL_LIMIT_REACHED : BL_CONTINUE;
 }
 
 /* Without a prior the likelihood may have its supremum at infinity: as a row of A grows, its variable becomes the sign
@@ -96,7 +96,7 @@ static blica_status lbfgs_round(run *r, double *theta, double tolerance, int64_t
                                     .max_iterations = m->information ? iterations : r->options->max_iterations,
                                     .gradient_tolerance = tolerance,
                                     .hook = after_iteration,
-                                    .cut = bl_start_unfinished,
+                                    .unfinished = bl_start_unfinished,
                                     .precondition = m->information ? precondition : NULL,
                                     .stage = &stage};
   *result = (bl_lbfgs_result){.value = NAN};
@@ -104,7 +104,7 @@ static blica_status lbfgs_round(run *r, double *theta, double tolerance, int64_t
   if (m->information && bl_stage_find(&stage) != BL_STAGE_OVER)
     status = bl_information_make(s->ctx, m->information, m, theta);
   if (status == BLICA_ERR_INTERRUPTED && bl_start_unfinished(s)) {
-    bl_stage_cut(&stage);
+    bl_stage_freeze(&stage);
     return BLICA_OK;
   }
   TRY(status);
@@ -178,7 +178,7 @@ static blica_status best_start(run *r, double *theta) {
     }
     TRY(status);
     if (bl_start_unfinished(s)) break;
-    s->watch.armed = true; /* there is a point to return */
+    s->loop_poll.armed = true; /* there is a point to return */
     snprintf(note, sizeof note, "start_%s", origins[i].name);
     if (isfinite(value)) TRY(bl_report_note(s->ctx, &r->model->fit, note, -value));
     if (i > 0 && !(value < best)) continue;
@@ -233,10 +233,10 @@ static blica_status final_objective(run *r, const double *theta) {
   if (bl_start_stopped(r->start) && !isnan(r->known)) {
     m->loglik = r->known;
   } else {
-    r->start->watch.armed = false; /* what is returned is whole */
+    r->start->loop_poll.armed = false; /* what is returned is whole */
     double value = bl_mle_eval(m, theta, gradient);
     if (!r->confirmed) r->start->record.gradient = bl_mle_slope(m, theta, gradient, value);
-    r->start->watch.armed = true;
+    r->start->loop_poll.armed = true;
   }
   bl_information_free(m->information); /* room for the finer integrals */
   bl_likelihood_free(m->likelihood);

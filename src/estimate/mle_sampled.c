@@ -48,7 +48,7 @@ typedef struct {
   double *gradient, *step, *first; /* [size] */
   double *mean;                    /* [size,MOST_ROUNDS] of theta over the last three quarters of a round */
   double *slope;                   /* [size] mean of the gradients of the last round */
-  int rounds, turn;                /* turn: steps of the running round */
+  int rounds, step_count;          /* step_count: of the running round */
   double early, late;              /* sums of lengths of the steps of the first and last quarter of a round */
   double gain;
   double shift, loglik_error; /* of the result: how far it may be off, in standard errors; of its log-likelihood */
@@ -98,15 +98,15 @@ static blica_status sample_gradient(run *r, int sweeps, double *gradient) {
 /* The metric, unless there is a fresh one; when it is cut short there is none. */
 static blica_status renew_metric(run *r) {
   if (r->fresh) return BLICA_OK;
-  r->start->watch.armed = true;                    /* it may take seconds; steps are short, and end whole */
+  r->start->loop_poll.armed = true;                /* it may take seconds; steps are short, and end whole */
   const double precision = r->m->precision_mixing; /* learned further since, in a fit that is resumed */
   r->m->precision_mixing = r->metric_precision;
   blica_status status = bl_information_make(r->ctx, r->m->information, r->m, r->metric_at);
   r->m->precision_mixing = precision;
-  r->start->watch.armed = false;
+  r->start->loop_poll.armed = false;
   r->fresh = status == BLICA_OK;
   if (status != BLICA_ERR_INTERRUPTED) return status;
-  bl_stage_cut(&r->problem->stage);
+  bl_stage_freeze(&r->problem->stage);
   bl_start_poll(r->start);
   return BLICA_OK;
 }
@@ -127,12 +127,12 @@ static blica_status take_step(run *r, double *length) {
 }
 
 /* One step of a round, after those in which new chains forget where they began. */
-static blica_status take_turn(run *r, int steps) {
+static blica_status run_step(run *r, int steps) {
   const size_t size = r->m->size;
   const int quarter = steps / 4;
   double length = 0, *mean = r->mean + size * (size_t)r->rounds;
-  if (r->turn < BURN_IN) return sample_gradient(r, SWEEPS, r->gradient);
-  const int t = r->turn - BURN_IN;
+  if (r->step_count < BURN_IN) return sample_gradient(r, SWEEPS, r->gradient);
+  const int t = r->step_count - BURN_IN;
   blica_status status = take_step(r, &length);
   if (status != BLICA_OK) return status;
   if (!isfinite(length)) length = INFINITY;
@@ -163,7 +163,7 @@ static void pass_between(bl_state *state, void *user) {
   run *r = user;
   pass_round(state, user);
   bl_pass(state, r->first, sizeof(double) * r->m->size);
-  bl_pass_int(state, &r->turn, 0, BURN_IN + STEPS);
+  bl_pass_int(state, &r->step_count, 0, BURN_IN + STEPS);
   BL_PASS(state, r->early);
   BL_PASS(state, r->late);
   bl_sampler_pass(state, r->sampler);
@@ -171,10 +171,10 @@ static void pass_between(bl_state *state, void *user) {
 
 /* Keeps the state when it is time, and when the work is cut short. Only every few steps: chains are gathered first. */
 static blica_status offer(run *r, bl_stage *stage) {
-  if (!stage->checkpoint || !(bl_start_stopped(r->start) || r->turn % OFFER == 0)) return BLICA_OK;
+  if (!stage->checkpoint || !(bl_start_stopped(r->start) || r->step_count % OFFER == 0)) return BLICA_OK;
   blica_status status = bl_sampler_gather(r->ctx, r->sampler);
   if (status == BLICA_OK)
-    bl_stage_offer(r->ctx, stage, bl_start_stopped(r->start) ? BL_CUT_SHORT : BL_GO_ON, pass_between, r);
+    bl_stage_offer(r->ctx, stage, bl_start_stopped(r->start) ? BL_STOP_REQUESTED : BL_CONTINUE, pass_between, r);
   return status;
 }
 
@@ -191,21 +191,21 @@ static void begin_round(run *r) {
   memcpy(r->theta, r->first, bytes);
   memset(r->mean + r->m->size * (size_t)r->rounds, 0, bytes);
   memset(r->slope, 0, bytes);
-  r->turn = 0, r->early = r->late = 0;
+  r->step_count = 0, r->early = r->late = 0;
   bl_sampler_restart(r->sampler, r->rounds);
 }
 
 /* The steps of a round from the present one on; *grown when they became longer and longer. */
-static blica_status take_turns(run *r, bl_stage *stage, int steps, bool *grown) {
+static blica_status run_steps(run *r, bl_stage *stage, int steps, bool *grown) {
   blica_status status = BLICA_OK;
   *grown = false;
-  while (r->turn < BURN_IN + steps && !bl_start_stopped(r->start) && !*grown) {
-    status = take_turn(r, steps);
+  while (r->step_count < BURN_IN + steps && !bl_start_stopped(r->start) && !*grown) {
+    status = run_step(r, steps);
     *grown = status == BLICA_ERR_NUMERIC || r->late > GROWN * r->early;
     if (*grown) status = BLICA_OK;
     TRY(status);
-    r->turn++;
-    r->start->watch.progress = (blica_progress){"fit", -1, NAN, 0, r->start->iterations};
+    r->step_count++;
+    r->start->loop_poll.progress = (blica_progress){"fit", -1, NAN, 0, r->start->iterations};
     bl_start_poll(r->start);
     if (!*grown) TRY(offer(r, stage));
   }
@@ -240,7 +240,7 @@ static blica_status run_round(run *r) {
   if (!r->fresh) goto done;
   bl_stage_enter(r->ctx, &stage);
   for (int halving = 0; grown && !r->stuck; halving++) {
-    status = take_turns(r, &stage, steps, &grown);
+    status = run_steps(r, &stage, steps, &grown);
     if (status != BLICA_OK || !grown || bl_start_stopped(r->start)) break;
     r->stuck = halving == MOST_HALVINGS;
     r->gain *= 0.5;

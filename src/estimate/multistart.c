@@ -23,7 +23,7 @@ static void trace(bl_start *s, double objective) {
 }
 
 void bl_start_poll(bl_start *s) {
-  int stop = bl_poll_agreed(s->ctx, &s->watch.progress, s->all->problem->deadline);
+  int stop = bl_poll_agreed(s->ctx, &s->loop_poll.progress, s->all->problem->deadline);
   if (stop & 1) s->interrupted = true;
   if (stop & 2) s->out_of_time = true;
 }
@@ -37,14 +37,14 @@ int bl_start_hook(int64_t iteration, double value, double gradient_max, void *us
   const double objective = s->all->constant - s->all->factor * value;
   (void)gradient_max;
   trace(s, objective);
-  s->watch.progress = (blica_progress){"fit", -1, objective, s->index, s->iterations + iteration};
+  s->loop_poll.progress = (blica_progress){"fit", -1, objective, s->index, s->iterations + iteration};
   bl_start_poll(s);
-  return bl_start_stopped(s) ? BL_CUT_SHORT : BL_GO_ON;
+  return bl_start_stopped(s) ? BL_STOP_REQUESTED : BL_CONTINUE;
 }
 
 bool bl_start_unfinished(void *user) {
   bl_start *s = user;
-  if (!s->watch.armed || !s->watch.over) return false;
+  if (!s->loop_poll.armed || !s->loop_poll.stopped) return false;
   bl_start_poll(s);
   return true;
 }
@@ -63,11 +63,11 @@ void bl_start_set_kind(bl_start *s, const char *kind) {
 
 /* ---- one start ---- */
 
-static blica_status watched(bl_start *s, bl_start_fn work) {
-  bl_watch *outer = bl_watch_of(s->ctx);
-  bl_watch_set(s->ctx, &s->watch);
+static blica_status polled(bl_start *s, bl_start_fn work) {
+  bl_loop_poll *outer = bl_loop_poll_of(s->ctx);
+  bl_loop_poll_set(s->ctx, &s->loop_poll);
   blica_status status = work(s);
-  bl_watch_set(s->ctx, outer);
+  bl_loop_poll_set(s->ctx, outer);
   s->record.iterations = s->iterations;
   return status;
 }
@@ -82,9 +82,9 @@ static blica_status run_start(bl_start *s) {
     goto done;
   }
   s->begun = bl_seconds();
-  TRY(watched(s, s->all->run));
+  TRY(polled(s, s->all->run));
   s->record.seconds = s->record.seconds_near = bl_seconds() - s->begun;
-  for (int i = s->traced - 1; i >= 0 && s->watch.progress.objective - s->trace_objective[i] <= 1; i--)
+  for (int i = s->traced - 1; i >= 0 && s->loop_poll.progress.objective - s->trace_objective[i] <= 1; i--)
     s->record.seconds_near = s->trace_seconds[i];
   if (s->all->keep) bl_stage_over(s->ctx, &s->stage, bl_pass_start, &end);
 done:
@@ -102,7 +102,7 @@ static blica_status run_in_turn(blica_ctx *ctx, bl_multistart *all) {
   blica_status status = BLICA_OK;
   for (int i = 0; i < all->count; i++) {
     if (i > 0 && bl_any(ctx, is_over(ctx, all))) {
-      bl_stage_cut(&all->problem->stage);
+      bl_stage_freeze(&all->problem->stage);
       break;
     }
     TRY(run_start(&all->start[i]));
@@ -124,7 +124,7 @@ static void work_alone(int64_t item, int thread, void *user) {
   bl_start *s = &g->start[item];
   if (s->index > 0 && !s->record.kind[0] && is_over(g->ctx, s->all)) return;
   g->status[item] = bl_ctx_fork(g->ctx, thread, &s->ctx);
-  if (g->status[item] == BLICA_OK) g->status[item] = g->more ? watched(s, g->more) : run_start(s);
+  if (g->status[item] == BLICA_OK) g->status[item] = g->more ? polled(s, g->more) : run_start(s);
   bl_ctx_join(s->ctx, g->message[item]);
   s->ctx = g->ctx;
 }
@@ -213,8 +213,8 @@ blica_status bl_multistart_run(blica_ctx *ctx, bl_multistart *all, blica_fit_rep
     s->ctx = ctx, s->all = all, s->index = i;
     s->theta = all->points + all->size * (size_t)i;
     s->stage = all->keep ? bl_stage_below(&p->stage, "start %d", i) : p->stage;
-    s->watch.deadline = p->deadline;
-    s->watch.progress = (blica_progress){"fit", -1, NAN, i, 0};
+    s->loop_poll.deadline = p->deadline;
+    s->loop_poll.progress = (blica_progress){"fit", -1, NAN, i, 0};
   }
   TRY(all->side_by_side ? run_side_by_side(ctx, all) : run_in_turn(ctx, all));
   take_best(all, fit);
@@ -231,7 +231,7 @@ blica_status bl_multistart_continue(blica_ctx *ctx, bl_multistart *all, bl_start
     TRY(work_side_by_side(ctx, &share, all->best, more));
     TRY(bl_broadcast(ctx, all->best->theta, all->size * sizeof(double), 0));
   } else {
-    TRY(watched(all->best, more));
+    TRY(polled(all->best, more));
   }
   record_best(all, fit);
 done:

@@ -42,7 +42,7 @@ struct bl_start {
   bl_stage stage;     /* where a checkpoint keeps it */
   int64_t iterations; /* of all rounds that are over */
   bool interrupted, out_of_time;
-  bl_watch watch; /* set for the time of `run`; evaluations are left unfinished only once it is armed */
+  bl_loop_poll loop_poll; /* set for the time of `run`; evaluations are left unfinished only once it is armed */
   double begun;
   int traced;
   double trace_seconds[BL_TRACE], trace_objective[BL_TRACE];
@@ -59,7 +59,7 @@ void bl_multistart_free(bl_multistart *all);
 int bl_start_hook(int64_t iteration, double value, double gradient_max, void *user);
 /* Polls with the progress as it was last set. */
 void bl_start_poll(bl_start *start);
-/* A bl_evaluation_cut with the bl_start as its user: whether evaluations since the last poll were left unfinished. */
+/* A bl_evaluation_check with the bl_start as its user: whether evaluations since the last poll were left unfinished. */
 bool bl_start_unfinished(void *user);
 /* Whether the user or the clock stopped it. */
 bool bl_start_stopped(const bl_start *start);

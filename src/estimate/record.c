@@ -10,8 +10,8 @@ blica_status bl_report_starts(blica_ctx *ctx, blica_fit_report *report, int coun
   return bl_alloc(ctx, (size_t)count, &report->starts);
 }
 
-static bool plain_text(const char *text, size_t room) {
-  for (size_t i = 0; i < room; i++) {
+static bool plain_text(const char *text, size_t capacity) {
+  for (size_t i = 0; i < capacity; i++) {
     if (text[i] == 0) return true;
     if (text[i] < ' ' || text[i] > '~') return false;
   }

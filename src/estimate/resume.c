@@ -112,7 +112,7 @@ typedef enum { ROWS, COUNTS, CORRELATIONS } what;
 
 typedef struct {
   const bl_problem *problem;
-  what look;
+  what kind;
   uint64_t *digest; /* [u] */
 } digests;
 
@@ -154,8 +154,8 @@ static void digest_segment(int64_t s, int thread, void *user) {
   digests *d = user;
   const bl_problem *p = d->problem;
   (void)thread;
-  d->digest[s] = d->look == ROWS     ? bl_data_digest(p->data, (int)s)
-                 : d->look == COUNTS ? digest_counts(p->counts, (int)s)
+  d->digest[s] = d->kind == ROWS     ? bl_data_digest(p->data, (int)s)
+                 : d->kind == COUNTS ? digest_counts(p->counts, (int)s)
                                      : digest_cor(p->cor, (int)s);
 }
 
@@ -187,7 +187,7 @@ static blica_status add_data(bl_facts *f, const digests *d) {
   const int n = c ? c->n : p->cor->n, u = c ? c->u : p->cor->u;
   char *const *variables = c ? c->variables : p->cor->variables, *const *segments = c ? c->segments : p->cor->segments;
   const double *samples = c ? c->samples : p->cor->samples;
-  static const char *const kind[] = {"rows", "counts", "correlations"};
+  static const char *const names[] = {"rows", "counts", "correlations"};
   char name[512], value[BL_NUMBER_TEXT];
   TRY(bl_facts_add(f, "variables", "%d", n));
   TRY(bl_facts_add(f, "segments", "%d", u));
@@ -202,7 +202,7 @@ static blica_status add_data(bl_facts *f, const digests *d) {
     snprintf(name, sizeof name, "samples of segment '%s':", segments[s]);
     bl_number_text(samples[s], value);
     TRY(bl_facts_add(f, name, "%s", value));
-    snprintf(name, sizeof name, "%s of segment '%s'", kind[d->look], segments[s]);
+    snprintf(name, sizeof name, "%s of segment '%s'", names[d->kind], segments[s]);
     TRY(bl_facts_add(f, name, "%s%016llx", BL_FACTS_DIGEST, (unsigned long long)d->digest[s]));
   }
 done:
@@ -215,7 +215,7 @@ blica_status bl_resume_data(blica_ctx *ctx, bl_checkpoint *checkpoint, const bl_
   bl_facts own = {.ctx = ctx};
   bl_share share = {0}; /* of the segments as correlations are owned */
   digests d = {.problem = problem,
-               .look = method->method->needs_rows ? ROWS
+               .kind = method->method->needs_rows ? ROWS
                        : method->wants_counts     ? COUNTS
                                                   : CORRELATIONS};
   if (!checkpoint) return BLICA_OK;

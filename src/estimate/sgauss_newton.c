@@ -18,13 +18,14 @@
 enum {
   GROUPS = BL_NEWTON_GROUPS,
   MAX_REJECTS = 30,
-  PATIENCE = 50,  /* steps that must lower the value by CREEP of it: a likelihood that rises towards a border in ever
-                     smaller steps has no end, and data that do not tell 1e-7 of it do not tell the parameters either */
+  FLAT_STEPS =
+      50, /* steps that must lower the value by FLAT_CHANGE of it: a likelihood that rises towards a border in ever
+           smaller steps has no end, and data that do not tell 1e-7 of it do not tell the parameters either */
   EXTRA_STEPS = 3 /* after the tolerance is met: quadratic convergence reaches the floor in these, and where the
                      likelihood only levels off towards infinity they end the chase */
 };
 
-static const double CREEP = 1e-7;
+static const double FLAT_CHANGE = 1e-7;
 
 typedef struct {
   blica_ctx *ctx;
@@ -259,15 +260,15 @@ static void steps(walk *w, const bl_newton_options *options, bool taken_up) {
       if (!advance(t, w->theta, &w->damping, result)) return;
       result->steps++;
     }
-    int told =
-        options->hook ? options->hook(result->steps, result->value, result->gradient_max, options->user) : BL_GO_ON;
-    bl_stage_offer(t->ctx, options->stage, told, pass_walk, w);
-    if (told != BL_GO_ON) {
+    int answer =
+        options->hook ? options->hook(result->steps, result->value, result->gradient_max, options->user) : BL_CONTINUE;
+    bl_stage_offer(t->ctx, options->stage, answer, pass_walk, w);
+    if (answer != BL_CONTINUE) {
       result->stopped = true;
       return;
     }
-    if (result->steps % PATIENCE == 0) {
-      if (w->earlier - result->value < CREEP * fmax(1, fabs(result->value))) return;
+    if (result->steps % FLAT_STEPS == 0) {
+      if (w->earlier - result->value < FLAT_CHANGE * fmax(1, fabs(result->value))) return;
       w->earlier = result->value;
     }
     bool small = result->gradient_max <= options->tolerance * fmax(1, fabs(result->value));

@@ -1,13 +1,13 @@
 /* sgauss_scale.c - the free scale of each source, which trades between its column of A and its variances.
  *
  * A source that a segment does not show has its variance driven to 0 there, and one that explains a singular matrix has
- * it driven to infinity: the likelihood levels off on the way and never ends. Beyond BORDER its change is lost in
+ * it driven to infinity: the likelihood levels off on the way and never ends. Beyond LOG_BOUND its change is lost in
  * rounding, so that is where such a variance is put; the model stays finite and a gradient means something. */
 #include <math.h>
 
 #include "estimate/sgauss.h"
 
-static const double BORDER = 27.6; /* log 1e12: range of log(c v |a|^2) around 0 */
+static const double LOG_BOUND = 27.6; /* log 1e12: range of log(c v |a|^2) around 0 */
 
 static double log_strength(const bl_sgauss_data *d, const double *a) {
   double most = 0;
@@ -28,7 +28,7 @@ void bl_sgauss_standard(const bl_sgauss_data *d, double *theta) {
     double *a = theta + (size_t)j * d->n, strength = log_strength(d, a);
     for (int s = 0; s < d->u && isfinite(strength); s++) {
       double *log_v = &theta[bl_sgauss_local(d, s) + (size_t)j];
-      *log_v = fmin(fmax(*log_v, -BORDER - strength), BORDER - strength);
+      *log_v = fmin(fmax(*log_v, -LOG_BOUND - strength), LOG_BOUND - strength);
     }
     double mean = log_mean_variance(d, theta, j);
     for (int s = 0; s < d->u; s++) theta[bl_sgauss_local(d, s) + (size_t)j] -= mean;

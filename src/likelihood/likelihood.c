@@ -113,14 +113,14 @@ static void values_task(int64_t item, int thread, void *user) {
   bl_likelihood *l = w->l;
   bl_task_rows *t = &l->task[item];
   bl_want want = {.log_p = w->log_p + l->patterns->group[t->group].offset};
-  if (bl_watch_over(w->ctx, thread)) return;
+  if (bl_loop_stopped(w->ctx, thread)) return;
   t->ok = bl_engine_run(l, t, w->params, w->accuracy, w->level, &want, l->room[thread]);
 }
 
 /* Of the tasks that this rank ran; the others count as good. */
 static blica_status check_tasks(blica_ctx *ctx, const bl_likelihood *l) {
-  const bl_watch *watch = bl_watch_of(ctx);
-  if (watch && watch->armed && watch->over) return bl_fail(ctx, BLICA_ERR_INTERRUPTED, "interrupted");
+  const bl_loop_poll *loop_poll = bl_loop_poll_of(ctx);
+  if (loop_poll && loop_poll->armed && loop_poll->stopped) return bl_fail(ctx, BLICA_ERR_INTERRUPTED, "interrupted");
   for (int64_t t = 0; t < l->tasks; t++)
     if (!l->task[t].ok)
       return bl_fail(ctx, BLICA_ERR_DATA,
@@ -130,9 +130,10 @@ static blica_status check_tasks(blica_ctx *ctx, const bl_likelihood *l) {
 }
 
 static blica_status agree_on_tasks(blica_ctx *ctx, const bl_likelihood *l) {
-  bl_watch *watch = bl_watch_of(ctx);
+  bl_loop_poll *loop_poll = bl_loop_poll_of(ctx);
   blica_status status = bl_agree(ctx, check_tasks(ctx, l));
-  if (status == BLICA_ERR_INTERRUPTED && watch) atomic_store(&watch->over, true); /* it may have been another rank's */
+  if (status == BLICA_ERR_INTERRUPTED && loop_poll)
+    atomic_store(&loop_poll->stopped, true); /* it may have been another rank's */
   return status;
 }
 
@@ -155,7 +156,7 @@ static void gradient_task(int64_t item, int thread, void *user) {
   double *own = l->gradient + (size_t)item * bl_likelihood_stride(l);
   bl_want want = {.weight = g->weight, .g_mean = own, .g_loading = own + l->n};
   l->value[item] = LEFT_OUT;
-  if (bl_watch_over(w->ctx, thread)) return;
+  if (bl_loop_stopped(w->ctx, thread)) return;
   t->ok = bl_engine_run(l, t, w->params, w->accuracy, w->level, &want, l->room[thread]);
   l->value[item] = t->ok ? want.value : NAN;
 }
@@ -190,8 +191,8 @@ double bl_likelihood_gradient(blica_ctx *ctx, bl_likelihood *l, const bl_params 
   double value = 0.0;
   for (int64_t t = 0; t < l->tasks; t++)
     if (l->value[t] == LEFT_OUT) {
-      bl_watch *watch = bl_watch_of(ctx);
-      if (watch) atomic_store(&watch->over, true); /* it may have been another rank's */
+      bl_loop_poll *loop_poll = bl_loop_poll_of(ctx);
+      if (loop_poll) atomic_store(&loop_poll->stopped, true); /* it may have been another rank's */
       return NAN;
     }
   for (int64_t t = 0; t < l->tasks; t++) {
@@ -204,7 +205,7 @@ double bl_likelihood_gradient(blica_ctx *ctx, bl_likelihood *l, const bl_params 
 }
 
 static void scores_of(sweep *w, bl_task_rows *t, int thread) {
-  if (bl_watch_over(w->ctx, thread)) return;
+  if (bl_loop_stopped(w->ctx, thread)) return;
   bl_likelihood *l = w->l;
   bl_room *room = l->room[thread];
   bl_want want = {.score = room->score, .first = room->first, .second = room->second};

@@ -302,9 +302,9 @@ blica_status blica_loglik(blica_ctx *ctx, const blica_model *model, const blica_
   int *variable = NULL, *segment = NULL;
   bl_merged *patterns = NULL;
   bl_engine engine;
-  bl_watch watch = {.deadline = INFINITY, .armed = true, .progress = {"loglik", -1, NAN, 0, 0}};
+  bl_loop_poll loop_poll = {.deadline = INFINITY, .armed = true, .progress = {"loglik", -1, NAN, 0, 0}};
   bl_poll_reset(ctx);
-  bl_watch_set(ctx, &watch);
+  bl_loop_poll_set(ctx, &loop_poll);
   if (options) TRY(bl_options_take(ctx, "blica_loglik_options", options, &o, sizeof o));
   int count;
   const blica_option *table = blica_loglik_option_table(&count);
@@ -321,7 +321,7 @@ blica_status blica_loglik(blica_ctx *ctx, const blica_model *model, const blica_
   *out = result;
   result = NULL;
 done:
-  bl_watch_set(ctx, NULL);
+  bl_loop_poll_set(ctx, NULL);
   blica_loglik_result_free(result);
   bl_merged_free(patterns);
   bl_free(variable);

@@ -237,7 +237,7 @@ static void run_task(int64_t item, int thread, void *user) {
   double *own = s->gradient + (size_t)item * (size_t)s->n * (1 + (size_t)k), *g_loading = own + s->n;
   bl_gibbs_law law;
   s->ended[item] = 0;
-  if (bl_watch_over(s->ctx, thread)) return;
+  if (bl_loop_stopped(s->ctx, thread)) return;
   s->ended[item] = make_law(s, g, r, &law) ? 1 : NAN;
   if (isnan(s->ended[item])) return;
   for (int64_t b = 0; b < t->blocks; b++) {
@@ -276,8 +276,8 @@ blica_status bl_sampler_gradient(blica_ctx *ctx, bl_sampler *s, const bl_params 
     const bl_group *g = &s->patterns->group[s->task[t].group];
     const double *own = s->gradient + each * (size_t)t;
     if (s->ended[t] == 0) {
-      bl_watch *watch = bl_watch_of(ctx);
-      if (watch) atomic_store(&watch->over, true); /* it may have been another rank's */
+      bl_loop_poll *loop_poll = bl_loop_poll_of(ctx);
+      if (loop_poll) atomic_store(&loop_poll->stopped, true); /* it may have been another rank's */
       FAIL(ctx, BLICA_ERR_INTERRUPTED, "interrupted");
     }
     if (isnan(s->ended[t]))

@@ -25,7 +25,7 @@ typedef struct {
   double value, trial_value;
   bl_objective objective;
   bl_precondition precondition;
-  bl_evaluation_cut cut;
+  bl_evaluation_check unfinished;
   void *user;
   double before; /* value at the last iteration's begin */
   int64_t iterations, evaluations;
@@ -109,7 +109,7 @@ static double try_step(machine *m, double step, double *slope) {
   for (size_t i = 0; i < m->size; i++) m->trial_x[i] = m->x[i] + step * m->direction[i];
   m->trial_value = m->objective(m->trial_x, m->trial_g, m->user);
   m->evaluations++;
-  m->stopped = m->cut && m->cut(m->user);
+  m->stopped = m->unfinished && m->unfinished(m->user);
   *slope = isfinite(m->trial_value) ? dot(m->size, m->trial_g, m->direction) : NAN;
   return isfinite(*slope) ? m->trial_value : INFINITY;
 }
@@ -255,15 +255,15 @@ static bl_lbfgs_end minimise(blica_ctx *ctx, machine *m, const bl_lbfgs_options 
       if (!iterate(m)) {
         if (!m->stopped) return BL_LBFGS_LINE_SEARCH;
         m->before = kept.before, m->evaluations = kept.evaluations, m->stored = kept.stored, m->plain = kept.plain;
-        bl_stage_offer(ctx, stage, BL_CUT_SHORT, pass_state, m);
+        bl_stage_offer(ctx, stage, BL_STOP_REQUESTED, pass_state, m);
         return BL_LBFGS_HOOK;
       }
       m->iterations++;
     }
-    int told =
-        options->hook ? options->hook(m->iterations, m->value, largest(m->size, m->gradient), m->user) : BL_GO_ON;
-    bl_stage_offer(ctx, stage, told, pass_state, m);
-    if (told != BL_GO_ON) return BL_LBFGS_HOOK;
+    int answer =
+        options->hook ? options->hook(m->iterations, m->value, largest(m->size, m->gradient), m->user) : BL_CONTINUE;
+    bl_stage_offer(ctx, stage, answer, pass_state, m);
+    if (answer != BL_CONTINUE) return BL_LBFGS_HOOK;
     if (options->change_tolerance > 0 && m->before - m->value < options->change_tolerance * fmax(1, fabs(m->before)))
       return BL_LBFGS_CHANGE;
   }
@@ -275,7 +275,7 @@ static blica_status begin(blica_ctx *ctx, machine *m, const bl_stage *stage, boo
   if (*taken_up) return bl_stage_load(ctx, stage, pass_state, m);
   m->value = m->objective(m->x, m->gradient, m->user);
   m->evaluations = 1;
-  m->stopped = m->cut && m->cut(m->user);
+  m->stopped = m->unfinished && m->unfinished(m->user);
   if (m->stopped) return BLICA_OK;
   bool smooth = isfinite(dot(m->size, m->gradient, m->gradient));
   if (isfinite(m->value) && smooth) return BLICA_OK;
@@ -315,7 +315,7 @@ blica_status bl_lbfgs(blica_ctx *ctx, size_t size, double *x, bl_objective objec
                .x = x,
                .objective = objective,
                .precondition = options->precondition,
-               .cut = options->cut,
+               .unfinished = options->unfinished,
                .before = INFINITY,
                .user = user};
   memset(result, 0, sizeof *result);
@@ -323,7 +323,7 @@ blica_status bl_lbfgs(blica_ctx *ctx, size_t size, double *x, bl_objective objec
   TRY(prepare(ctx, &m));
   TRY(begin(ctx, &m, stage, &taken_up));
   if (m.stopped) {
-    bl_stage_cut(stage);
+    bl_stage_freeze(stage);
     *result = (bl_lbfgs_result){.value = NAN, .gradient_max = NAN, .end = BL_LBFGS_HOOK};
     goto done;
   }

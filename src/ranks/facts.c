@@ -16,9 +16,9 @@ void bl_facts_free(bl_facts *f) {
   *f = (bl_facts){.ctx = f->ctx};
 }
 
-blica_status bl_facts_reserve(bl_facts *f, size_t room) {
-  blica_status status = bl_resize(f->ctx, 2 * f->count, 2 * room, &f->text);
-  if (status == BLICA_OK) f->room = room;
+blica_status bl_facts_reserve(bl_facts *f, size_t capacity) {
+  blica_status status = bl_resize(f->ctx, 2 * f->count, 2 * capacity, &f->text);
+  if (status == BLICA_OK) f->capacity = capacity;
   return status;
 }
 
@@ -29,7 +29,7 @@ blica_status bl_facts_add(bl_facts *f, const char *name, const char *format, ...
   va_start(args, format);
   vsnprintf(value, sizeof value, format, args);
   va_end(args);
-  if (f->count == f->room) TRY(bl_facts_reserve(f, 2 * f->room + 32));
+  if (f->count == f->capacity) TRY(bl_facts_reserve(f, 2 * f->capacity + 32));
   char **pair = f->text + 2 * f->count;
   pair[0] = pair[1] = NULL;
   f->count++;

@@ -7,14 +7,14 @@
 
 typedef struct {
   blica_ctx *ctx;
-  size_t count, room;
+  size_t count, capacity;
   char **text; /* [2 count] name and value by turns */
 } bl_facts;
 
 #define BL_FACTS_DIGEST "#" /* first letter of values that mean nothing to a reader */
 
 void bl_facts_free(bl_facts *f);
-blica_status bl_facts_reserve(bl_facts *f, size_t room);
+blica_status bl_facts_reserve(bl_facts *f, size_t capacity);
 /* Adds a fact. Values of more than 511 bytes are cut. */
 blica_status bl_facts_add(bl_facts *f, const char *name, const char *format, ...) __attribute__((format(printf, 3, 4)));
 /* The version, and the options of a table but those named in `skip` (ended by NULL). */

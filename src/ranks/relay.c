@@ -6,17 +6,17 @@
 struct bl_relay {
   blica_ctx *ctx;
   bl_relay_job job;
-  int64_t (*held)[2];     /* [size] tables of every rank, from and to */
-  size_t *to, *from;      /* [size] bytes of one exchange */
-  void *room[BL_RELAYED]; /* first rank: a segment that it does not hold; one for all arrays unless they are looked at
+  int64_t (*held)[2];       /* [size] tables of every rank, from and to */
+  size_t *to, *from;        /* [size] bytes of one exchange */
+  void *buffer[BL_RELAYED]; /* first rank: a segment that it does not hold; one for all arrays unless they are looked at
                              together */
-  int64_t in_room[BL_RELAYED]; /* which, as key has it; -1: none */
+  int64_t in_buffer[BL_RELAYED]; /* which, as key has it; -1: none */
 };
 
 static void free_relay(bl_relay *r) {
   bl_free(r->held);
   bl_free(r->to);
-  for (int i = 0; i < BL_RELAYED; i++) bl_free(r->room[i]);
+  for (int i = 0; i < BL_RELAYED; i++) bl_free(r->buffer[i]);
 }
 
 static bool first(const bl_relay *r) {
@@ -33,22 +33,22 @@ static blica_status make_rooms(bl_relay *r) {
   for (int a = 0; a < r->job.arrays; a++)
     if (r->job.array[a].size > most) most = r->job.array[a].size;
   for (int a = 0; a < (r->job.together ? r->job.arrays : 1); a++) {
-    char *room;
-    TRY(bl_alloc(r->ctx, bl_mul((size_t)r->job.pairs, most), &room));
-    r->room[a] = room;
+    char *buffer;
+    TRY(bl_alloc(r->ctx, bl_mul((size_t)r->job.pairs, most), &buffer));
+    r->buffer[a] = buffer;
   }
 done:
   return status;
 }
 
-/* Who holds what, and room for what the first rank does not. */
+/* Who holds what, and buffer for what the first rank does not. */
 static blica_status prepare(bl_relay *r) {
   blica_status status;
   const size_t size = (size_t)bl_comm(r->ctx)->size;
   TRY(bl_alloc(r->ctx, size, &r->held));
   TRY(bl_alloc(r->ctx, 2 * size, &r->to));
   r->from = r->to + size;
-  for (int a = 0; a < BL_RELAYED; a++) r->in_room[a] = -1;
+  for (int a = 0; a < BL_RELAYED; a++) r->in_buffer[a] = -1;
   if (first(r) && (r->job.from > 0 || r->job.to < r->job.u * r->job.pairs)) TRY(make_rooms(r));
 done:
   return status;
@@ -86,7 +86,7 @@ static size_t overlap(const int64_t held[2], int64_t from, int64_t to) {
 }
 
 /* One segment from those who hold it to the first rank; a call of all. */
-static blica_status send(bl_relay *r, int a, int s, void *room) {
+static blica_status send(bl_relay *r, int a, int s, void *buffer) {
   const blica_comm *comm = bl_comm(r->ctx);
   const size_t size = r->job.array[a].size;
   const int64_t from = s * r->job.pairs, to = from + r->job.pairs, *own = r->held[comm->rank];
@@ -96,12 +96,12 @@ static blica_status send(bl_relay *r, int a, int s, void *room) {
   }
   const char *held = r->job.array[a].held;
   if (r->to[0] && own[0] < from) held += size * (size_t)(from - own[0]);
-  return bl_all_to_all(r->ctx, held, r->to, room, r->from);
+  return bl_all_to_all(r->ctx, held, r->to, buffer, r->from);
 }
 
 typedef struct {
   int32_t array, segment; /* array -1: no more */
-} wish;
+} request;
 
 static int64_t key(int a, int s) {
   return a + BL_RELAYED * (int64_t)s;
@@ -112,19 +112,19 @@ const void *bl_relay_get(bl_relay *r, int a, int s) {
   const int64_t at = s * r->job.pairs - r->job.from;
   if (holds(r, s)) return (const char *)array->held + array->size * (size_t)at;
   const int slot = r->job.together ? a : 0;
-  wish w = {a, s};
-  if (r->in_room[slot] == key(a, s)) return r->room[slot];
-  r->in_room[slot] = -1;
-  if (bl_broadcast(r->ctx, &w, sizeof w, 0) != BLICA_OK || send(r, a, s, r->room[slot]) != BLICA_OK) return NULL;
-  r->in_room[slot] = key(a, s);
-  return r->room[slot];
+  request w = {a, s};
+  if (r->in_buffer[slot] == key(a, s)) return r->buffer[slot];
+  r->in_buffer[slot] = -1;
+  if (bl_broadcast(r->ctx, &w, sizeof w, 0) != BLICA_OK || send(r, a, s, r->buffer[slot]) != BLICA_OK) return NULL;
+  r->in_buffer[slot] = key(a, s);
+  return r->buffer[slot];
 }
 
 /* What the first rank asks for, until it wants no more. */
 static blica_status serve(bl_relay *r) {
   blica_status status;
   for (;;) {
-    wish w = {-1, 0};
+    request w = {-1, 0};
     TRY(bl_broadcast(r->ctx, &w, sizeof w, 0));
     if (w.array < 0) break;
     TRY(send(r, w.array, w.segment, NULL));
@@ -141,10 +141,10 @@ blica_status bl_relay_run(blica_ctx *ctx, const bl_relay_job *job, const void *w
   TRY(check(&r)); /* the same on all */
   TRY(bl_all_here(ctx));
   if (first(&r)) {
-    wish end = {-1, 0};
+    request end = {-1, 0};
     status = job->write(ctx, what, &r, path);
-    blica_status told = bl_broadcast(ctx, &end, sizeof end, 0);
-    if (told != BLICA_OK) status = told;
+    blica_status sent = bl_broadcast(ctx, &end, sizeof end, 0);
+    if (sent != BLICA_OK) status = sent;
   } else {
     status = serve(&r);
   }

@@ -20,15 +20,15 @@ blica_status bl_segment_fit(blica_ctx *ctx, const bl_segment *g, bl_em *em, cons
   blica_input input = {.counts = counts};
   status = blica_fit(ctx, &input, &fit, model);
   if (status == BLICA_ERR_INTERRUPTED) {
-    em->cut = true, em->stop = BLICA_STOP_INTERRUPTED;
+    em->stopped = true, em->stop = BLICA_STOP_INTERRUPTED;
     status = BLICA_OK;
     goto done;
   }
   if (status != BLICA_OK) goto done;
   if (bl_interrupted(ctx)) /* even when its best start had ended by itself */
-    em->cut = true, em->stop = BLICA_STOP_INTERRUPTED;
+    em->stopped = true, em->stop = BLICA_STOP_INTERRUPTED;
   else if ((*model)->fit.stop == BLICA_STOP_INTERRUPTED || (*model)->fit.stop == BLICA_STOP_TIME)
-    em->cut = true, em->stop = (*model)->fit.stop;
+    em->stopped = true, em->stop = (*model)->fit.stop;
 done:
   blica_counts_free(counts);
   return status;
@@ -116,15 +116,15 @@ static blica_status run(blica_ctx *ctx, const bl_segment *g, bl_em *em, bl_stage
   if (bl_stage_find(stage) == BL_STAGE_OVER) goto done;
   bl_stage_enter(ctx, stage);
   if (p->round == 0) TRY(row_rounds(ctx, em, p));
-  while (more && !em->cut) { /* what was cut short inside a round is not kept */
-    bl_stage_offer(ctx, stage, bl_em_over(ctx, em) ? BL_CUT_SHORT : BL_GO_ON, pass_progress, p);
-    if (em->cut) break;
+  while (more && !em->stopped) { /* what was cut short inside a round is not kept */
+    bl_stage_offer(ctx, stage, bl_em_over(ctx, em) ? BL_STOP_REQUESTED : BL_CONTINUE, pass_progress, p);
+    if (em->stopped) break;
     status = model_round(ctx, g, em, p, log_p, &more);
     if (status != BLICA_OK) break;
   }
-  if (em->cut) bl_stage_cut(stage);
+  if (em->stopped) bl_stage_freeze(stage);
   bl_stage_leave(ctx, stage);
-  if (status == BLICA_OK && !em->cut) bl_stage_over(ctx, stage, pass_progress, p);
+  if (status == BLICA_OK && !em->stopped) bl_stage_over(ctx, stage, pass_progress, p);
 done:
   bl_free(log_p);
   return status;

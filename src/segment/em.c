@@ -68,7 +68,7 @@ void bl_states_pass(bl_state *state, void *kept) {
 }
 
 bool bl_em_over(blica_ctx *ctx, bl_em *em) {
-  if (em->cut) return true;
+  if (em->stopped) return true;
   em->progress.iteration = em->rounds;
   if (bl_poll(ctx, &em->progress))
     em->stop = BLICA_STOP_INTERRUPTED;
@@ -76,7 +76,7 @@ bool bl_em_over(blica_ctx *ctx, bl_em *em) {
     em->stop = BLICA_STOP_TIME;
   else
     return false;
-  return em->cut = true;
+  return em->stopped = true;
 }
 
 static int64_t step_count(const bl_series *series, int64_t bin) {

@@ -23,7 +23,7 @@ typedef struct {
   int64_t min_length;
   bool forward;    /* states never return */
   double deadline; /* of the monotonic clock */
-  bool cut;        /* the user or the clock said stop: runs make one round only */
+  bool stopped;    /* the user or the clock said stop: runs make one round only */
   blica_stop stop; /* why */
   int64_t rounds;  /* in all */
   blica_progress progress;

@@ -38,8 +38,8 @@ static blica_status settle(blica_ctx *ctx, bl_em *em, bl_search *search, int sta
     TRY(bl_stage_load(ctx, &stage, bl_states_pass, &kept));
   } else {
     TRY(bl_em_run(ctx, em, rounds, 0.5, x));
-    if (!em->cut) bl_stage_over(ctx, &stage, bl_states_pass, &kept);
-    bl_stage_offer(ctx, &em->stage, em->cut ? BL_CUT_SHORT : BL_GO_ON, bl_pass_nothing, NULL);
+    if (!em->stopped) bl_stage_over(ctx, &stage, bl_states_pass, &kept);
+    bl_stage_offer(ctx, &em->stage, em->stopped ? BL_STOP_REQUESTED : BL_CONTINUE, bl_pass_nothing, NULL);
   }
   if (x->states > search->most) return BLICA_OK;
   bl_states **best = &search->best[x->states];
@@ -81,7 +81,7 @@ blica_status bl_search_run(blica_ctx *ctx, bl_em *em, const blica_segment_option
   int first = most == 1 ? 1 : most + most / 2 + 2;
   if (first > room) first = (int)room;
   if (first < most) first = most;
-  for (int start = 0; start < o->starts && !(start > 0 && em->cut); start++) {
+  for (int start = 0; start < o->starts && !(start > 0 && em->stopped); start++) {
     em->progress.start = start;
     TRY(one_start(ctx, em, o, start, first, least, search));
     if (em->forward) break; /* nothing in it is drawn */

@@ -121,12 +121,12 @@ static blica_status climb(blica_ctx *ctx, const bl_segment *g, bl_em *em, const 
   bool better, up = false;
   TRY(try_states(ctx, g, em, search, first, best, result, &better));
   if (g->options->states > 0) goto done;
-  for (int s = first + 1; !em->cut; s++) {
+  for (int s = first + 1; !em->stopped; s++) {
     TRY(try_states(ctx, g, em, search, s, best, result, &better));
     if (!better) break;
     up = true;
   }
-  for (int s = first - 1; s > 0 && !up && !em->cut; s--) {
+  for (int s = first - 1; s > 0 && !up && !em->stopped; s--) {
     TRY(try_states(ctx, g, em, search, s, best, result, &better));
     if (!better) break;
   }

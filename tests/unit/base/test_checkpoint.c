@@ -114,7 +114,7 @@ static void test_round_trip(void **state) {
   assert_int_equal(bl_stage_load_at(ctx, &below, bl_pass_nothing, NULL, &y, 1), BLICA_ERR_FORMAT);
   assert_int_equal(bl_stage_load(ctx, &below, pass_item, &one), BLICA_ERR_FORMAT);
   /* a point that faded leaves x alone; a stage that is over forgets those below */
-  bl_stage_fade(&below);
+  bl_stage_drop_point(&below);
   x[0] = 9;
   assert_int_equal(bl_stage_load_at(ctx, &below, bl_pass_nothing, NULL, x, 2), BLICA_OK);
   assert_true(x[0] == 9);
@@ -207,13 +207,13 @@ static void test_write_fails(void **state) {
   char *good = c->path, bad[] = "/dev/full/x";
   c->path = bad;
   bl_stage_enter(ctx, &stage);
-  for (int i = 0; i < 3; i++) bl_stage_offer(ctx, &stage, BL_GO_ON, pass_item, &one);
+  for (int i = 0; i < 3; i++) bl_stage_offer(ctx, &stage, BL_CONTINUE, pass_item, &one);
   assert_int_equal(warnings, 1);
   assert_non_null(strstr(warned, "/dev/full/x"));
   unsigned char *still = content(&after);
   assert_true(before == after && memcmp(old, still, before) == 0);
   c->path = good;
-  bl_stage_offer(ctx, &stage, BL_GO_ON, pass_item, &one);
+  bl_stage_offer(ctx, &stage, BL_CONTINUE, pass_item, &one);
   free(still);
   still = content(&after);
   assert_true(after > before);
@@ -233,17 +233,17 @@ static void test_cut_short(void **state) {
   bl_stage later = bl_stage_below(&root, "later"), result = bl_stage_below(&root, "result");
   bl_stage_enter(ctx, &a);
   bl_stage_enter(ctx, &b);
-  bl_stage_offer(ctx, &a, BL_GO_ON, pass_item, &one);
+  bl_stage_offer(ctx, &a, BL_CONTINUE, pass_item, &one);
   assert_int_equal(bl_stage_find(&a), BL_STAGE_NONE); /* not time */
-  bl_stage_offer(ctx, &a, BL_CUT_SHORT, pass_item, &one);
+  bl_stage_offer(ctx, &a, BL_STOP_REQUESTED, pass_item, &one);
   assert_int_not_equal(access(path, F_OK), 0); /* b has not offered */
   bl_stage_leave(ctx, &a);
-  bl_stage_offer(ctx, &b, BL_CUT_SHORT, pass_item, &two);
+  bl_stage_offer(ctx, &b, BL_STOP_REQUESTED, pass_item, &two);
   assert_int_equal(access(path, F_OK), 0);
   bl_stage_leave(ctx, &b);
   bl_stage_over(ctx, &result, pass_item, &one);
   bl_stage_enter(ctx, &later);
-  bl_stage_offer(ctx, &later, BL_CUT_SHORT, pass_item, &one);
+  bl_stage_offer(ctx, &later, BL_STOP_REQUESTED, pass_item, &one);
   bl_stage_leave(ctx, &later);
   bl_checkpoint_flush(ctx, c);
   bl_checkpoint_free(c);
@@ -293,7 +293,7 @@ static void test_bad_state(void **state) {
   assert_int_equal(bl_checkpoint_open(ctx, path, 0, false, 1e300, &c), BLICA_OK);
   bl_stage root = {.checkpoint = c}, stage = bl_stage_below(&root, "lbfgs");
   bl_stage_enter(ctx, &stage);
-  bl_stage_offer(ctx, &stage, BL_GO_ON, pass_zeros, NULL);
+  bl_stage_offer(ctx, &stage, BL_CONTINUE, pass_zeros, NULL);
   bl_stage_leave(ctx, &stage);
   bl_lbfgs_options options = {.history = 20, .max_iterations = 9, .gradient_tolerance = 1e-9, .stage = &stage};
   bl_lbfgs_result result;

@@ -118,7 +118,8 @@ static void ends_at_the_last_point_when_cut(void **state) {
   for (int most = 0; most < 60; most++) {
     patience p = {0, most};
     double x[SIZE], g[SIZE];
-    bl_lbfgs_options options = {.history = 10, .max_iterations = 5000, .gradient_tolerance = 1e-10, .cut = is_cut};
+    bl_lbfgs_options options = {
+        .history = 10, .max_iterations = 5000, .gradient_tolerance = 1e-10, .unfinished = is_cut};
     bl_lbfgs_result r;
     for (int i = 0; i < SIZE; i++) x[i] = i % 2 ? 1 : -1.2;
     assert_int_equal(bl_lbfgs(ctx, SIZE, x, cut_rosenbrock, &p, &options, &r), BLICA_OK);

@@ -1,4 +1,4 @@
-/* Looks at the user and the clock inside evaluations: what is cut says so, what is returned is whole. */
+/* Polling inside evaluations: an unfinished evaluation says so, and what is returned is whole. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -28,13 +28,13 @@ static int tear_down(void **state) {
   return 0;
 }
 
-/* Past its deadline a gradient, values and scores of the likelihood end as cut; without being armed, or without a
- * watch, whole. */
-static void likelihood_is_cut(void **state) {
+/* Past its deadline a gradient, values and scores of the likelihood are unfinished; without being armed, or without a
+ * poll, whole. */
+static void likelihood_is_unfinished(void **state) {
   (void)state;
   blica_fit_options o = blica_fit_options_default();
   bl_mle m = {0};
-  bl_watch watch = {.deadline = -1};
+  bl_loop_poll poll = {.deadline = -1};
   o.sources = 3;
   assert_int_equal(bl_mle_make(ctx, data, 3, &o, &m), BLICA_OK);
   double *theta = malloc(sizeof(double) * m.size), *g = malloc(sizeof(double) * m.size),
@@ -43,16 +43,16 @@ static void likelihood_is_cut(void **state) {
   assert_int_equal(bl_mle_order(&m, theta), BLICA_OK);
   double whole = bl_mle_eval(&m, theta, g);
   assert_true(isfinite(whole));
-  bl_watch_set(ctx, &watch);
-  assert_true(bl_mle_eval(&m, theta, g) == whole && !watch.over);
-  watch.armed = true;
-  assert_true(isnan(bl_mle_eval(&m, theta, g)) && watch.over);
+  bl_loop_poll_set(ctx, &poll);
+  assert_true(bl_mle_eval(&m, theta, g) == whole && !poll.stopped);
+  poll.armed = true;
+  assert_true(isnan(bl_mle_eval(&m, theta, g)) && poll.stopped);
   bl_params params = bl_mle_params(&m, theta);
   assert_int_equal(bl_likelihood_values(ctx, m.likelihood, &params, &m.accuracy, log_p), BLICA_ERR_INTERRUPTED);
   assert_int_equal(bl_information_make(ctx, m.information, &m, theta), BLICA_ERR_INTERRUPTED);
-  watch.armed = false;
+  poll.armed = false;
   assert_true(bl_mle_eval(&m, theta, g) == whole);
-  bl_watch_set(ctx, NULL);
+  bl_loop_poll_set(ctx, NULL);
   free(theta), free(g), free(log_p);
   bl_mle_free(&m);
 }
@@ -100,7 +100,7 @@ static void loglik_is_interrupted(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(likelihood_is_cut), cmocka_unit_test(no_time_at_all),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(likelihood_is_unfinished), cmocka_unit_test(no_time_at_all),
                                      cmocka_unit_test(loglik_is_interrupted)};
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }
