@@ -58,7 +58,7 @@ def calls_of(defines, needs):
 def check_used(defines, needs):
     used = set().union(*needs.values())
     for symbol, file in sorted(defines.items()):
-        if symbol.startswith("bl_") and not symbol.endswith("_generic") and symbol not in used and symbol not in FOR_TESTS:
+        if symbol.startswith("bl_") and symbol not in used and symbol not in FOR_TESTS:
             yield f"{file} exports {symbol}, which no other file uses: make it static, or delete it"
     for symbol in FOR_TESTS:
         if symbol not in defines or symbol in used:

@@ -6,6 +6,7 @@ import collections
 import gzip
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -14,7 +15,7 @@ import tempfile
 def read(build, source):
     """{file: {line: hits}} of all files under src/, from gcov's intermediate format."""
     notes = [os.path.join(folder, f) for folder, _, files in os.walk(build) for f in files
-             if f.endswith(".gcda") and ("blica_objects" in folder or "blica_mpi.dir" in folder)]
+             if f.endswith(".gcda") and (re.search(r"blica_(objects|generic|avx2|avx512|mpi)\.dir", folder))]
     if not notes:
         sys.exit(f"{build}: no .gcda files; build with the preset coverage and run its tests first")
     hits = collections.defaultdict(dict)

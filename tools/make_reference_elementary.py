@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """Writes tests/data/elementary_reference.csv with 50-digit arithmetic (mpmath): function, x, value. x are doubles that
-round-trip; each function over its whole domain in src/num (vmath.h, vec.h, vsine.h, normal.c)."""
+round-trip; each function over its whole domain in src/num (simd.h, normal.c)."""
 import random
 import sys
 import mpmath as mp

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Writes src/num/sine_poly.h: the polynomial of src/num/vsine.h, by interpolation at Chebyshev nodes with 60 digits."""
+"""Writes src/num/sine_poly.h: the polynomial of src/num/simd.h, by interpolation at Chebyshev nodes with 60 digits."""
 import mpmath as mp
 
 mp.mp.dps = 60

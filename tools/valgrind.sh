@@ -2,7 +2,7 @@
 # The C tests and every command of the program (those of tests/faults/run.py, on small data) under valgrind's memcheck:
 # no invalid access, no use of what was never set, nothing lost at the end.
 # Valgrind has no AVX-512, so the library takes its AVX2 paths there; and it computes long double in 64 bits, so that
-# test_vec, which measures by it, fails its own bounds: of that one only memcheck's findings count. Where every
+# test_simd, which measures by it, fails its own bounds: of that one only memcheck's findings count. Where every
 # allocation fails in turn (test_faults_*), fewer of them do. Usage: valgrind.sh BUILD [TEST...]
 set -eu
 build=$(cd "$1" && pwd)
@@ -18,7 +18,7 @@ for name in "$@"; do
   begun=$SECONDS code=0
   valgrind -q --leak-check=full --show-leak-kinds=definite,indirect --log-file="$build/$name.valgrind" \
     "$build/$name" > "$build/$name.valgrind.out" 2>&1 || code=$?
-  [ "$name" = test_vec ] && code=0
+  [ "$name" = test_simd ] && code=0
   if [ -s "$build/$name.valgrind" ] || [ "$code" != 0 ]; then
     echo "FAIL  $name: exit $code, see $build/$name.valgrind and .valgrind.out"
     failures=$((failures + 1))

@@ -2,7 +2,7 @@
 #include "base/ctx.h"
 
 static blica_simd machine_level(void) {
-#if defined(__x86_64__) && !defined(BLICA_SCALAR)
+#if defined(BLICA_AVX)
   __builtin_cpu_init();
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
       __builtin_cpu_supports("avx512vl"))

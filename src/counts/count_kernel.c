@@ -26,7 +26,7 @@ static void count_plain(ARGUMENTS) {
   words(a, b, from, to, sum);
 }
 
-#if defined(__x86_64__)
+#if defined(BLICA_AVX)
 #include <immintrin.h>
 
 __attribute__((target("popcnt"))) static void count_popcnt(ARGUMENTS) {
@@ -167,7 +167,7 @@ static const struct {
 } kernels[] = {
     /* slowest first */
     {"plain", BLICA_SIMD_SCALAR, count_plain, always},
-#if defined(__x86_64__)
+#if defined(BLICA_AVX)
     {"popcnt", BLICA_SIMD_SCALAR, count_popcnt, has_popcnt}, {"avx2", BLICA_SIMD_AVX2, count_avx2, has_avx2},
     {"avx512", BLICA_SIMD_AVX512, count_avx512, has_avx512}, {"vpopcnt", BLICA_SIMD_AVX512, count_vpopcnt, has_vpopcnt},
 #endif

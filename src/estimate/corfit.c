@@ -1,6 +1,6 @@
 /* corfit.c - sum of the segments' terms and the priors; Laplace's approximation.
  *
- * Segments, or blocks of eight (corfit_lanes.c), are computed by any thread of any rank into their own slots and added
+ * Segments, or blocks of eight (corfit_kernel.c), are computed by any thread of any rank into their own slots and added
  * over a fixed tree. The Hessian has arrow shape: log v_s meets only A and itself, so one difference serves the same
  * source of all segments. */
 #include "estimate/corfit.h"
@@ -18,14 +18,14 @@ struct bl_corfit {
   blica_ctx *ctx;
   const bl_corfit_data *data;
   blica_simd level;
-  int slots;                       /* blocks of eight segments with lanes, else segments */
-  double *value;                   /* [slots] */
-  double *gradient_a;              /* [n,k,slots] */
-  double *gradient_v;              /* [k,u] */
-  bl_v8 *weight, *log_v, *slope_v; /* [1], [k], [k] per slot, with lanes */
-  double *work;                    /* per thread */
-  bl_share share;                  /* of the slots among ranks */
-  bl_corfit_steps *steps;          /* of pairs, where segments are fewer than threads or ranks */
+  int slots;                      /* blocks of eight segments with lanes, else segments */
+  double *value;                  /* [slots] */
+  double *gradient_a;             /* [n,k,slots] */
+  double *gradient_v;             /* [k,u] */
+  bl_v *weight, *log_v, *slope_v; /* [1], [k], [k] per slot, with lanes */
+  double *work;                   /* per thread */
+  bl_share share;                 /* of the slots among ranks */
+  bl_corfit_steps *steps;         /* of pairs, where segments are fewer than threads or ranks */
   const double *theta;
   bl_corfit *also; /* evaluator of data->also */
   double *also_gradient;
@@ -84,7 +84,7 @@ done:
 static void evaluate_block(bl_corfit *fit, int slot, double *work) {
   const bl_corfit_data *d = fit->data;
   const size_t n = (size_t)d->n, k = (size_t)d->k, nk = n * k, at = (size_t)slot;
-  bl_v8 *log_v = fit->log_v + k * at, *slope = fit->slope_v + k * at;
+  bl_v *log_v = fit->log_v + k * at, *slope = fit->slope_v + k * at;
   int first = slot * BL_LANES, count = d->u - first < BL_LANES ? d->u - first : BL_LANES;
   for (int lane = 0; lane < count; lane++)
     for (size_t j = 0; j < k; j++) log_v[j][lane] = fit->theta[nk + k * (size_t)(first + lane) + j];
@@ -92,11 +92,11 @@ static void evaluate_block(bl_corfit *fit, int slot, double *work) {
                         d->k,
                         d->link,
                         fit->theta,
-                        (const bl_v8 *)d->c + n * n * at,
-                        (const bl_v8 *)d->lane_noise + n * at,
+                        (const bl_v *)d->c + n * n * at,
+                        (const bl_v *)d->lane_noise + n * at,
                         fit->weight + at,
                         log_v};
-  bl_corfit_lanes(fit->level, &in, (bl_v8 *)work, &fit->value[at], fit->gradient_a + nk * at, slope);
+  BL_AT(fit->level, bl_corfit_lanes)(&in, (bl_v *)work, &fit->value[at], fit->gradient_a + nk * at, slope);
 }
 
 static void evaluate_slot(int64_t slot, int thread, void *user) {

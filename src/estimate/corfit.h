@@ -8,7 +8,7 @@
 #include <math.h>
 
 #include "base/share.h"
-#include "num/lanes.h"
+#include "num/simd.h"
 #include "num/symmetric.h"
 
 typedef struct bl_corfit_data bl_corfit_data;
@@ -56,13 +56,16 @@ size_t bl_corfit_matched_work(int n, int k);
 typedef struct {
   int n, k;
   double link;
-  const double *a;             /* [n,k] */
-  const bl_v8 *c, *noise;      /* [n,n], [n] */
-  const bl_v8 *weight, *log_v; /* [1], [k] */
+  const double *a;            /* [n,k] */
+  const bl_v *c, *noise;      /* [n,n], [n] */
+  const bl_v *weight, *log_v; /* [1], [k] */
 } bl_corfit_block;
-void bl_corfit_lanes(blica_simd level, const bl_corfit_block *in, bl_v8 *work, double *value, double *gradient_a,
-                     bl_v8 *gradient_v);
-size_t bl_corfit_lanes_work(int n, int k); /* doubles */
+BL_KERNEL(void, bl_corfit_lanes, const bl_corfit_block *in, bl_v *work, double *value, double *gradient_a,
+          bl_v *gradient_v);
+/* Doubles: b, root b, 1/root b [k]; d, psi, 1/psi, diagonal of G [n]; L, W, Z [k,k]; B, F, X, E, GB [n,k]. */
+static inline size_t bl_corfit_lanes_work(int n, int k) {
+  return (size_t)BL_LANES * (3 * (size_t)k + 4 * (size_t)n + 3 * (size_t)k * k + 5 * (size_t)n * k);
+}
 
 /* A segment that is a sum over pairs. */
 double bl_corfit_pairs(const bl_corfit_data *data, int s, bl_corfit_pair_term term, const double *a,

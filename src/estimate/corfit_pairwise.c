@@ -3,11 +3,11 @@
  * F = -w sum over pairs and cells of n log P, P11 = Phi2(t_i, t_j; rho), the other cells by subtraction, thresholds
  * fixed at the margins, rho = R_ij. A variable takes part in n - 1 tables, so the terms are not independent: w
  * (1/2 by default, times the option `weight`) keeps them from being counted as if they were. Tables of one variable
- * with all before it are computed eight at a time (num/bvn_vector.c). */
+ * with all before it are computed eight at a time (num/bvn_kernel.c). */
 #include <math.h>
 
 #include "estimate/corfit.h"
-#include "num/bvn_vector.h"
+#include "num/bvn_tables.h"
 #include "num/normal.h"
 
 static const double RHO_MAX = 1 - 1e-12; /* at 1 the density is infinite; beyond this the value stays as it is */

@@ -17,9 +17,9 @@
 
 #include "base/share.h"
 #include "estimate/fastica_patterns.h"
-#include "num/vec.h"
+#include "num/simd.h"
 
-enum { LANES = VEC_LANES, MAX_TASKS = 64 };
+enum { LANES = BL_LANES, MAX_TASKS = 64 };
 
 typedef struct {
   double *y, *row, *products, *sums; /* [m][height], [height], [k][k][8], [k][8] */
@@ -45,7 +45,7 @@ typedef struct {
   int64_t first; /* panel */
   int what;
   bl_fastica_shared shared;
-  bl_fastica_panel_fn run;
+  blica_simd level;
 } pass;
 
 void bl_pooled_covariance(const blica_counts *counts, int first, int end, double *mean, double *c) {
@@ -124,18 +124,8 @@ static void whiten_panel(int64_t item, int thread, void *user) {
       if (bl_pattern_present(p->patterns, key, i))
         centred[i * height + r] = (double)(key[i / 64] >> (i % 64) & 1) - f->mean[i];
   }
-  p->run(BL_FASTICA_WHITEN, &p->shared, centred, NULL, f->x + (size_t)item * (size_t)f->k * height, NULL, NULL, NULL);
-}
-
-static bl_fastica_panel_fn kernel(const blica_ctx *ctx) {
-#if defined(__x86_64__)
-  blica_simd level = blica_simd_level(ctx);
-  if (level == BLICA_SIMD_AVX512) return bl_fastica_panel_avx512;
-  if (level == BLICA_SIMD_AVX2) return bl_fastica_panel_avx2;
-#else
-  (void)ctx;
-#endif
-  return bl_fastica_panel_scalar;
+  BL_AT(p->level, bl_fastica_panel)
+  (BL_FASTICA_WHITEN, &p->shared, centred, NULL, f->x + (size_t)item * (size_t)f->k * height, NULL, NULL, NULL);
 }
 
 /* ---- making and freeing ---- */
@@ -187,7 +177,7 @@ blica_status bl_fastica_create(blica_ctx *ctx, const blica_data *data, const bli
   TRY(whiten(ctx, f, counts));
   for (int i = 0; i < f->n; i++)
     for (int c = 0; c < k; c++) f->w_t[(size_t)i * k + c] = f->whitening[(size_t)c * f->n + i];
-  pass p = {.f = f, .patterns = patterns, .run = kernel(ctx)};
+  pass p = {.f = f, .patterns = patterns, .level = blica_simd_level(ctx)};
   p.shared = (bl_fastica_shared){.k = f->n, .m = k, .height = (int)f->height, .w = f->w_t};
   p.first = first_panel(f, f->share.first);
   bl_parallel(ctx, first_panel(f, f->share.last) - p.first, whiten_panel, &p);
@@ -236,11 +226,10 @@ static void run_task(int64_t item, int thread, void *user) {
   memset(w->products, 0, mk * LANES * sizeof(double));
   memset(w->sums, 0, m * LANES * sizeof(double));
   size_t first = (size_t)first_panel(f, item), end = (size_t)first_panel(f, item + 1);
-  for (size_t i = first; i < end; i++)
-    p->run(p->what, &p->shared, f->x + i * k * f->height, f->weight + i * f->height, w->y, w->row, w->products,
-           w->sums);
-  for (size_t i = 0; i < mk; i++) sums[i] = lanes_sum(w->products + i * LANES);
-  for (size_t i = 0; i < m; i++) sums[mk + i] = lanes_sum(w->sums + i * LANES);
+  for (size_t i = first; i < end; i++) BL_AT(p->level, bl_fastica_panel)
+  (p->what, &p->shared, f->x + i * k * f->height, f->weight + i * f->height, w->y, w->row, w->products, w->sums);
+  for (size_t i = 0; i < mk; i++) sums[i] = bl_lanes_sum(w->products + i * LANES);
+  for (size_t i = 0; i < m; i++) sums[mk + i] = bl_lanes_sum(w->sums + i * LANES);
 }
 
 /* total [m k + m] over all rows, for the m components in w [m,k] by rows. */
@@ -248,7 +237,7 @@ static void run_pass(blica_ctx *ctx, bl_fastica *f, int what, bl_contrast contra
   size_t k = (size_t)f->k, count = (size_t)m * k + (size_t)m;
   for (size_t c = 0; c < k; c++)
     for (int j = 0; j < m; j++) f->w_t[c * (size_t)m + (size_t)j] = w[(size_t)j * k + c];
-  pass p = {.f = f, .what = what, .run = kernel(ctx)};
+  pass p = {.f = f, .what = what, .level = blica_simd_level(ctx)};
   p.shared = (bl_fastica_shared){.k = f->k, .m = m, .height = (int)f->height, .contrast = contrast, .w = f->w_t};
   bl_share_run(ctx, &f->share, run_task, &p);
   const bl_places sum = {f->task_sums, k * k + k};

@@ -1,9 +1,12 @@
-/* fastica_kernel.h - sums of fastICA over panels of whitened patterns. The body, fastica_kernel_body.h, is compiled
- * once per instruction set; all give the same bits. */
+/* fastica_kernel.h - sums of fastICA over panels of whitened patterns. All instruction sets give
+ * the same bits. */
 #ifndef BL_FASTICA_KERNEL_H
 #define BL_FASTICA_KERNEL_H
 
 #include <stdint.h>
+
+#include "blica.h"
+#include "num/simd.h"
 
 typedef enum { BL_CONTRAST_LOGCOSH, BL_CONTRAST_EXP, BL_CONTRAST_CUBE } bl_contrast;
 
@@ -17,13 +20,7 @@ typedef struct {
 
 /* what = STEP: adds sum weight g(y_j) x_c to products [m][k][8] and sum weight g'(y_j) to sums [m][8], y = w'x.
  * what = VALUE: adds sum weight G(y_j) to sums. what = WHITEN: only y [m][height] is set. row is [height]. */
-typedef void (*bl_fastica_panel_fn)(int what, const bl_fastica_shared *shared, const double *x, const double *weight,
-                                    double *y, double *row, double *products, double *sums);
-void bl_fastica_panel_scalar(int, const bl_fastica_shared *, const double *, const double *, double *, double *,
-                             double *, double *);
-void bl_fastica_panel_avx2(int, const bl_fastica_shared *, const double *, const double *, double *, double *, double *,
-                           double *);
-void bl_fastica_panel_avx512(int, const bl_fastica_shared *, const double *, const double *, double *, double *,
-                             double *, double *);
+BL_KERNEL(void, bl_fastica_panel, int what, const bl_fastica_shared *shared, const double *x, const double *weight,
+          double *y, double *row, double *products, double *sums);
 
 #endif

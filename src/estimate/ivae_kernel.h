@@ -1,10 +1,13 @@
 /* ivae_kernel.h - loss and gradient of the linear iVAE over one piece of rows of one segment.
- * The body, ivae_kernel_body.h, is compiled once per instruction set; all give the same bits. */
+ * All instruction sets give the same bits. */
 #ifndef BL_IVAE_KERNEL_H
 #define BL_IVAE_KERNEL_H
 
 #include <stdbool.h>
 #include <stdint.h>
+
+#include "blica.h"
+#include "num/simd.h"
 
 enum { BL_IVAE_HEIGHT = 64 }; /* rows in a panel: its buffers fit the first or second cache */
 
@@ -37,10 +40,7 @@ typedef struct {
 enum { BL_IVAE_SUM_MEAN, BL_IVAE_SUM_LOG, BL_IVAE_SUM_PRIOR_MEAN, BL_IVAE_SUM_PRIOR_LOG, BL_IVAE_SUMS };
 
 /* Returns the sum of the loss over the rows; sums [4k] are over these rows. */
-typedef double (*bl_ivae_piece_fn)(const bl_ivae_shared *shared, const bl_ivae_rows *rows, const bl_ivae_work *work,
-                                   double *sums);
-double bl_ivae_piece_scalar(const bl_ivae_shared *, const bl_ivae_rows *, const bl_ivae_work *, double *);
-double bl_ivae_piece_avx2(const bl_ivae_shared *, const bl_ivae_rows *, const bl_ivae_work *, double *);
-double bl_ivae_piece_avx512(const bl_ivae_shared *, const bl_ivae_rows *, const bl_ivae_work *, double *);
+BL_KERNEL(double, bl_ivae_piece, const bl_ivae_shared *shared, const bl_ivae_rows *rows, const bl_ivae_work *work,
+          double *sums);
 
 #endif

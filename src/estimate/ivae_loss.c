@@ -14,9 +14,9 @@
 #include "base/share.h"
 #include "estimate/ivae_kernel.h"
 #include "num/rng.h"
-#include "num/vec.h"
+#include "num/simd.h"
 
-enum { LANES = VEC_LANES, PIECE_ROWS = 4096, MAX_TASKS = 64 };
+enum { LANES = BL_LANES, PIECE_ROWS = 4096, MAX_TASKS = 64 };
 
 typedef struct {
   int segment;
@@ -46,7 +46,7 @@ struct bl_ivae {
 typedef struct {
   bl_ivae *ivae;
   bl_ivae_shared shared;
-  bl_ivae_piece_fn run;
+  blica_simd level;
 } evaluation;
 
 bl_ivae_layout bl_ivae_layout_of(int n, int k, int u) {
@@ -292,7 +292,7 @@ static void run_piece(const evaluation *run, int index, const bl_ivae_work *work
                        .mean = v->mean + s * k,
                        .logvar = v->logvar + s * k,
                        .precision = v->precision + s * k};
-  sums[BL_IVAE_SUMS * k] = run->run(&run->shared, &rows, work, sums);
+  sums[BL_IVAE_SUMS * k] = BL_AT(run->level, bl_ivae_piece)(&run->shared, &rows, work, sums);
 }
 
 static void run_task(int64_t item, int thread, void *user) {
@@ -308,8 +308,8 @@ static void run_task(int64_t item, int thread, void *user) {
   int first = first_piece(v, item), end = first_piece(v, item + 1);
   for (int i = first; i < end; i++) run_piece(run, i, work);
   if (!run->shared.gradient) return;
-  for (size_t i = 0; i < nk; i++) sums[i] = lanes_sum(work->grad_decoder + i * LANES);
-  for (size_t i = 0; i < 2 * nk; i++) sums[nk + i] = lanes_sum(work->grad_encoder + i * LANES);
+  for (size_t i = 0; i < nk; i++) sums[i] = bl_lanes_sum(work->grad_decoder + i * LANES);
+  for (size_t i = 0; i < 2 * nk; i++) sums[nk + i] = bl_lanes_sum(work->grad_encoder + i * LANES);
 }
 
 /* What the ranks made, to all; the sum over tasks stands in the first. */
@@ -356,7 +356,7 @@ static void gradient_of_weights(const bl_ivae *v, double scale, double *g) {
 double bl_ivae_loss(blica_ctx *ctx, bl_ivae *v, const double *theta, double *gradient) {
   size_t k = (size_t)v->layout.k, stride = BL_IVAE_SUMS * k + 1;
   double scale = 1.0 / (double)v->rows, loss = 0;
-  evaluation run = {.ivae = v, .run = bl_ivae_piece_scalar};
+  evaluation run = {.ivae = v, .level = blica_simd_level(ctx)};
   run.shared = (bl_ivae_shared){.n = v->layout.n,
                                 .k = v->layout.k,
                                 .draws = v->draws,
@@ -365,11 +365,6 @@ double bl_ivae_loss(blica_ctx *ctx, bl_ivae *v, const double *theta, double *gra
                                 .decoder = v->decoder,
                                 .decoder_t = theta + v->layout.decoder,
                                 .encoder = v->encoder};
-#if defined(__x86_64__)
-  blica_simd level = blica_simd_level(ctx);
-  if (level == BLICA_SIMD_AVX2) run.run = bl_ivae_piece_avx2;
-  if (level == BLICA_SIMD_AVX512) run.run = bl_ivae_piece_avx512;
-#endif
   prepare(v, theta);
   bl_share_run(ctx, &v->share, run_task, &run);
   if (exchange(ctx, v, gradient != NULL) != BLICA_OK) return NAN; /* the fit ends with bl_comm_check */

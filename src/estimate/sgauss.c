@@ -18,13 +18,13 @@ struct bl_sgauss {
   blica_ctx *ctx;
   const bl_sgauss_data *data;
   blica_simd level;
-  double *gram;                  /* [k,k] */
-  bl_segments *segments;         /* does the rest without lanes; with them: */
-  bl_share share;                /* of the blocks */
-  double *value;                 /* [blocks] */
-  double *gradient_a;            /* [n,k,blocks] */
-  bl_v8 *local, *local_gradient; /* [k+n] per block */
-  double *work;                  /* per thread */
+  double *gram;                 /* [k,k] */
+  bl_segments *segments;        /* does the rest without lanes; with them: */
+  bl_share share;               /* of the blocks */
+  double *value;                /* [blocks] */
+  double *gradient_a;           /* [n,k,blocks] */
+  bl_v *local, *local_gradient; /* [k+n] per block */
+  double *work;                 /* per thread */
   size_t work_size;
   const double *theta;
 };
@@ -191,7 +191,7 @@ static void evaluate_block(int64_t block, int thread, void *user) {
   const int m = d->n + d->k;
   const size_t nn = (size_t)d->n * d->n;
   bl_sgauss_shared shared = {d->n, d->k, d->link, g->theta, g->gram, g->work + g->work_size * (size_t)thread};
-  bl_v8 weight = bl_v8_all(0), *local = g->local + (size_t)m * (size_t)block;
+  bl_v weight = bl_v_all(0), *local = g->local + (size_t)m * (size_t)block;
   for (int lane = 0; lane < BL_LANES; lane++) {
     int s = (int)block * BL_LANES + lane;
     if (s >= d->u) break; /* padding keeps log v = log q = 0 */
@@ -199,8 +199,9 @@ static void evaluate_block(int64_t block, int thread, void *user) {
     const double *from = g->theta + bl_sgauss_local(d, s);
     for (int i = 0; i < m; i++) local[i][lane] = from[i];
   }
-  bl_sgauss_lanes(&shared, g->level, (const bl_v8 *)d->c + nn * (size_t)block, &weight, local, &g->value[block],
-                  g->gradient_a + (size_t)d->n * d->k * (size_t)block, g->local_gradient + (size_t)m * (size_t)block);
+  BL_AT(g->level, bl_sgauss_lanes)
+  (&shared, (const bl_v *)d->c + nn * (size_t)block, &weight, local, &g->value[block],
+   g->gradient_a + (size_t)d->n * d->k * (size_t)block, g->local_gradient + (size_t)m * (size_t)block);
 }
 
 /* What the ranks made, to all; the sum over blocks stands in the first place of gradient_a then. */
@@ -222,7 +223,7 @@ static double evaluate_lanes(bl_sgauss *g, const double *theta, double *gradient
   if (!gradient) return value;
   memcpy(gradient, g->gradient_a, (size_t)d->n * d->k * sizeof *gradient);
   for (int s = 0; s < d->u; s++) {
-    const bl_v8 *from = g->local_gradient + (size_t)m * (size_t)(s / BL_LANES);
+    const bl_v *from = g->local_gradient + (size_t)m * (size_t)(s / BL_LANES);
     for (int i = 0; i < m; i++) gradient[bl_sgauss_local(d, s) + (size_t)i] = from[i][s % BL_LANES];
   }
   return value;

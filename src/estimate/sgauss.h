@@ -9,7 +9,7 @@
 
 #include "base/share.h"
 #include "base/stage.h"
-#include "num/lanes.h"
+#include "num/simd.h"
 #include "num/symmetric.h"
 #include "ranks/placement.h"
 

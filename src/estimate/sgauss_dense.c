@@ -1,6 +1,6 @@
 /* sgauss_dense.c - the scaled Gaussian likelihood of one segment by BLAS, for n too large for lanes.
  *
- * Same formulas as sgauss_lanes.c. No n x n matrix is formed or factored (Woodbury): one evaluation costs
+ * Same formulas as sgauss_kernel.c. No n x n matrix is formed or factored (Woodbury): one evaluation costs
  * one n x n by n x k product with C and products of size k. Checked against plain formulas and differences in
  * tests/identity/test_sgauss.c. */
 #include <math.h>

@@ -17,12 +17,15 @@ typedef struct {
  * this share differences would be rounding. */
 #define BL_SGAUSS_MAX_D 1e9
 
-size_t bl_sgauss_lanes_work(int n, int k);
+/* Workspace: b, root b, 1/root b [k each]; w [n]; L, W, U [k,k]; X, Y, E [n,k]; F [k,k]; gradient [n,k]. */
+static inline size_t bl_sgauss_lanes_work(int n, int k) {
+  return (size_t)BL_LANES * (3 * k + n + 4 * k * k + 4 * n * k);
+}
 
 /* Eight segments. c [n,n] vectors; local parameters log v [k], log q [n] as vectors in `local`; outputs: f, the
  * gradient of A summed over lanes in lane order [n,k], and the local gradients in `local_gradient` [k+n]. */
-void bl_sgauss_lanes(const bl_sgauss_shared *shared, blica_simd level, const bl_v8 *c, const bl_v8 *weight,
-                     const bl_v8 *local, double *value, double *gradient_a, bl_v8 *local_gradient);
+BL_KERNEL(void, bl_sgauss_lanes, const bl_sgauss_shared *shared, const bl_v *c, const bl_v *weight, const bl_v *local,
+          double *value, double *gradient_a, bl_v *local_gradient);
 
 /* One segment by BLAS, in steps that threads and ranks can share. Rows of [n,k] matrices come in blocks, a power of two
  * of them that depends on n and k alone, and sums over rows run over a tree of the blocks: the same bits whoever does

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "blica.h"
+#include "num/simd.h"
 
 typedef struct {
   int n, k;
@@ -24,12 +25,9 @@ static inline size_t bl_ep_work(int n, int k) {
   return 8 * ((size_t)k * (size_t)k + 2 * (size_t)k + 3 * (size_t)n + (size_t)n * (1 + (size_t)k));
 }
 
-void bl_ep_run(const bl_ep *ep, blica_simd level);
-
-void bl_ep_run_generic(const bl_ep *ep);
-#if defined(__x86_64__)
-void bl_ep_run_avx2(const bl_ep *ep);
-void bl_ep_run_avx512(const bl_ep *ep);
-#endif
+BL_KERNEL(void, bl_ep_run, const bl_ep *ep);
+static inline void bl_ep_run(const bl_ep *ep, blica_simd level) {
+  BL_AT(level, bl_ep_run)(ep);
+}
 
 #endif

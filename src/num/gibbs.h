@@ -3,11 +3,13 @@
 #ifndef BL_GIBBS_H
 #define BL_GIBBS_H
 
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "blica.h"
+#include "num/simd.h"
 
 enum { BL_GIBBS_ROWS = 8 };
 #define BL_GIBBS_INFINITY 1e30 /* a limit that does not bind */
@@ -38,11 +40,24 @@ typedef struct {
 } bl_gibbs_sums;
 
 /* Doubles of work, aligned to 64 bytes. */
-size_t bl_gibbs_work(int n);
+static inline size_t bl_gibbs_work(int n) { /* S [n,n], d, h, sums of first, of x2 [n] */
+  return BL_LANES * ((size_t)n * (size_t)n + 3 * (size_t)n);
+}
 /* A state to begin with: every element in its interval, at its mean where that is inside. */
-void bl_gibbs_begin(const bl_gibbs_law *law, const bl_gibbs_block *block);
+static inline void bl_gibbs_begin(const bl_gibbs_law *law, const bl_gibbs_block *block) {
+  for (int i = 0; i < law->n; i++)
+    for (int lane = 0; lane < BL_LANES; lane++) {
+      int at = i * BL_LANES + lane, code = i * law->codes + block->code[at];
+      double low = law->low[code], high = law->high[code];
+      block->q[at] = fmin(fmax(law->mean[i], low), high);
+    }
+}
 /* Runs so many sweeps over each of `count` blocks; with sums, these are set. sweep is advanced. */
-void bl_gibbs_run(blica_simd level, const bl_gibbs_law *law, int64_t count, bl_gibbs_block *block, int sweeps,
-                  double *work, const bl_gibbs_sums *sums);
+BL_KERNEL(void, bl_gibbs_run, const bl_gibbs_law *law, int64_t count, bl_gibbs_block *block, int sweeps, double *work,
+          const bl_gibbs_sums *sums);
+static inline void bl_gibbs_run(blica_simd level, const bl_gibbs_law *law, int64_t count, bl_gibbs_block *block,
+                                int sweeps, double *work, const bl_gibbs_sums *sums) {
+  BL_AT(level, bl_gibbs_run)(law, count, block, sweeps, work, sums);
+}
 
 #endif

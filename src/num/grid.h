@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "blica.h"
+#include "num/simd.h"
 
 #define BL_GRID_SOURCES 3 /* largest k */
 #define BL_GRID_CHUNK 128 /* nodes at a time */
@@ -37,12 +38,9 @@ void bl_grid_band(int n, int k, const double *loading, double *band /* [k] */);
 /* Spacing and reach for an absolute error of about `error` in each probability; returns the number of nodes. As long as
  * band and error stay, so do the nodes, and the probabilities are smooth functions of mean and loading. */
 double bl_grid_plan(bl_grid *grid, const double *band, double error);
-void bl_grid_run(const bl_grid *grid, blica_simd level);
-
-void bl_grid_run_generic(const bl_grid *grid);
-#if defined(__x86_64__)
-void bl_grid_run_avx2(const bl_grid *grid);
-void bl_grid_run_avx512(const bl_grid *grid);
-#endif
+BL_KERNEL(void, bl_grid_run, const bl_grid *grid);
+static inline void bl_grid_run(const bl_grid *grid, blica_simd level) {
+  BL_AT(level, bl_grid_run)(grid);
+}
 
 #endif

@@ -5,7 +5,7 @@
  * (P. Ablin, J.-F. Cardoso, A. Gramfort, Beyond Pham's algorithm for joint diagonalization, 2018), with
  * backtracking. One sweep costs 4 u m^3 in matrix products; threads and ranks share the segments, sums over them run
  * over a fixed tree. Checked on exactly diagonalisable sets
- * (tests/unit/num/test_lanes.c). */
+ * (tests/unit/num/test_jointdiag.c). */
 #include "num/jointdiag.h"
 
 #include <errno.h>

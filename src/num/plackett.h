@@ -4,6 +4,7 @@
 #define BL_PLACKETT_H
 
 #include "num/mvn.h"
+#include "num/simd.h"
 
 #define BL_PLACKETT_MAX 12   /* largest n: the cost grows like 1 3 5 .. (n-1) nodes^(n/2) */
 #define BL_PLACKETT_NODES 24 /* most nodes of an integral */
@@ -24,13 +25,15 @@ typedef struct {
   double *work;      /* bl_plackett_batch_work(m) doubles */
 } bl_plackett_batch;
 
-size_t bl_plackett_batch_work(int m);
-void bl_plackett_batch_run(const bl_plackett_batch *batch, blica_simd level);
-void bl_plackett_batch_generic(const bl_plackett_batch *batch);
-#if defined(__x86_64__)
-void bl_plackett_batch_avx2(const bl_plackett_batch *batch);
-void bl_plackett_batch_avx512(const bl_plackett_batch *batch);
-#endif
+static inline size_t bl_plackett_batch_work(int m) {
+  size_t vectors = 0;
+  for (; m > 0; m -= 2) vectors += ((size_t)1 << m) + (size_t)m * (size_t)(m + 2);
+  return vectors * BL_LANES;
+}
+BL_KERNEL(void, bl_plackett_batch, const bl_plackett_batch *batch);
+static inline void bl_plackett_batch_run(const bl_plackett_batch *batch, blica_simd level) {
+  BL_AT(level, bl_plackett_batch)(batch);
+}
 
 /* About how many exponentials all orthants of n variables take. */
 double bl_plackett_cost(int n, int nodes);

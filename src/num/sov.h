@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "blica.h"
+#include "num/simd.h"
 
 #define BL_SOV_BLOCK 64 /* points come in multiples of this */
 #define BL_SOV_ARRAYS 9 /* vectors of one double per point that a level of the tree needs */
@@ -34,12 +35,9 @@ static inline size_t bl_sov_work(int n, int points) {
   return (size_t)(n + 1) * BL_SOV_ARRAYS * (size_t)points + 8 * (size_t)n;
 }
 
-void bl_sov_run(const bl_sov *task, blica_simd level);
-
-void bl_sov_run_generic(const bl_sov *task);
-#if defined(__x86_64__)
-void bl_sov_run_avx2(const bl_sov *task);
-void bl_sov_run_avx512(const bl_sov *task);
-#endif
+BL_KERNEL(void, bl_sov_run, const bl_sov *task);
+static inline void bl_sov_run(const bl_sov *task, blica_simd level) {
+  BL_AT(level, bl_sov_run)(task);
+}
 
 #endif

@@ -3,6 +3,7 @@
 #define BL_TETRA_H
 
 #include "blica.h"
+#include "num/simd.h"
 
 enum { BL_P11, BL_P10, BL_P01, BL_P00 };
 
@@ -16,7 +17,10 @@ typedef struct {
 } bl_tetra_batch;
 
 /* Solves Phi2(h,k;rho) = p11 for the first `count` tables. All levels give the same bits. */
-void bl_tetra_solve(blica_simd level, const bl_tetra_batch *batch, int count);
+BL_KERNEL(void, bl_tetra_solve, const bl_tetra_batch *batch, int count);
+static inline void bl_tetra_solve(blica_simd level, const bl_tetra_batch *batch, int count) {
+  BL_AT(level, bl_tetra_solve)(batch, count);
+}
 
 /* One table by the safe scalar route. */
 double bl_tetra_root(double h, double k, const double share[4]);

@@ -31,6 +31,12 @@ own() { (cd "$BLICA_SOURCE/$1" && ls ./*.h | sed 's|^\./||; s|\.|\\.|g' | paste 
   /usr/bin/python3 "$BLICA_SOURCE/tests/architecture.py" "$BLICA_SOURCE" "$BLICA_BUILD"
 }
 
+@test "without BLICA_SIMD nothing is compiled for AVX" {
+  cmake -S "$BLICA_SOURCE" -B "$BATS_TEST_TMPDIR/off" -DBLICA_SIMD=OFF -DBLICA_MPI=OFF -DBLICA_TESTS=OFF -Wno-dev >/dev/null
+  [ "$(grep -c sov_kernel "$BATS_TEST_TMPDIR/off/compile_commands.json")" -ge 1 ]
+  ! grep -iE 'avx|mfma' "$BATS_TEST_TMPDIR/off/compile_commands.json"
+}
+
 @test "src/mpi includes the public headers and base only" {
   allowed src/mpi "blica\\.h|blica_ranks\\.h|blica_mpi\\.h|base/[a-z_0-9]+\\.h"
 }

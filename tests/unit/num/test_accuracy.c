@@ -17,9 +17,7 @@
 #include "num/normal.h"
 #include "num/plackett.h"
 #include "num/tetra.h"
-#include "num/vec.h"
-#include "num/vmath.h"
-#include "num/vsine.h"
+#include "num/simd.h"
 #include "orthant.h"
 
 /* ---- one row of the table ---- */
@@ -181,8 +179,10 @@ static int points(const char *name, double *x, double *want) {
 }
 
 static double vec_of(int what, double x) {
-  vec slope, v = vec_all(x);
-  vec y = what == 0 ? vec_exp(v) : what == 3 ? vec_tanh(v) : vec_softplus(v, vec_exp_small(-vec_abs(v)), &slope);
+  bl_v slope, v = bl_v_all(x);
+  bl_v y = what == 0   ? bl_v_exp_fused(v)
+           : what == 3 ? bl_v_tanh(v)
+                       : bl_v_softplus(v, bl_v_exp_fused_small(-bl_v_abs(v)), &slope);
   return what == 2 ? slope[1] : y[1];
 }
 
@@ -190,19 +190,19 @@ static void elementary(void **state) {
   (void)state;
   static double x[MOST], want[MOST];
   int count = points("exp", x, want);
-  vector_rows("exp", "vmath.h", V_EXP, "ulp", 4, x, want, count);
+  vector_rows("exp", "simd.h", V_EXP, "ulp", 4, x, want, count);
   const char *names[] = {"exp", "softplus", "logistic", "tanh"};
   const double bounds[] = {2, 4, 4, 3e-16};
   for (int f = 0; f < 4; f++) {
-    row r = {names[f], "vec.h, same bits at every level", f == 3 ? "absolute" : "ulp", bounds[f], 0, "", 0};
+    row r = {names[f], "bl_v.h, same bits at every level", f == 3 ? "absolute" : "ulp", bounds[f], 0, "", 0};
     count = points(names[f], x, want);
     for (int i = 0; i < count; i++) look(&r, error_of(&r, vec_of(f, x[i]), want[i]), "x = %.6g", x[i]);
     tell(&r);
   }
   count = points("log", x, want);
-  vector_rows("log", "vmath.h", V_LOG, "ulp", 4, x, want, count);
+  vector_rows("log", "simd.h", V_LOG, "ulp", 4, x, want, count);
   count = points("sin", x, want);
-  vector_rows("sin, abs(x) <= 1.26", "vsine.h", V_SIN, "ulp", 4, x, want, count);
+  vector_rows("sin, abs(x) <= 1.26", "simd.h", V_SIN, "ulp", 4, x, want, count);
   row r = {"Mills' ratio Phi(-x)/phi(x), x >= 0", "normal.c", "ulp", 8, 0, "", 0};
   count = points("mills", x, want);
   for (int i = 0; i < count; i++) look(&r, error_of(&r, bl_phi_mills(x[i]), want[i]), "x = %.6g", x[i]);
@@ -229,12 +229,12 @@ static void normal(void **state) {
   }
   fclose(file);
   for (int i = 0; i < 3; i++) tell(&rows[i]);
-  vector_rows("density phi, abs(x) <= 37", "vmath.h", V_DENSITY, "ulp", 700, x, density, count);
-  vector_rows("Phi, abs(x) <= 37", "vmath.h", V_PHI, "ulp", 700, x, phi, count);
+  vector_rows("density phi, abs(x) <= 37", "simd.h", V_DENSITY, "ulp", 700, x, density, count);
+  vector_rows("Phi, abs(x) <= 37", "simd.h", V_PHI, "ulp", 700, x, phi, count);
   int near = 0;
   for (int i = 0; i < count; i++)
     if (fabs(x[i]) <= 5) x[near] = x[i], phi[near++] = phi[i];
-  vector_rows("Phi, abs(x) <= 5", "vmath.h", V_PHI, "ulp", 10, x, phi, near);
+  vector_rows("Phi, abs(x) <= 5", "simd.h", V_PHI, "ulp", 10, x, phi, near);
 }
 
 static void quantile(void **state) {
@@ -252,7 +252,7 @@ static void quantile(void **state) {
   }
   fclose(file);
   tell(&r);
-  vector_rows("Phi^-1, p > 1e-290", "vmath.h", V_QUANTILE, "absolute", 2e-14, p, x, count);
+  vector_rows("Phi^-1, p > 1e-290", "simd.h", V_QUANTILE, "absolute", 2e-14, p, x, count);
 }
 
 /* The tetrachoric correlation of the table that a reference value makes. Its error counts as the change of the table's

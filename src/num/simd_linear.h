@@ -1,43 +1,41 @@
-/* lanes_linear.h - products and inverses of small matrices, eight side by side, one in each SIMD lane (lanes.h).
+/* simd_linear.h - products and inverses of small matrices, eight side by side, one in each SIMD lane (simd.h).
  * Column-major; an element is a vector of the eight matrices' elements. */
-#ifndef BL_LANES_LINEAR_H
-#define BL_LANES_LINEAR_H
+#ifndef BL_SIMD_LINEAR_H
+#define BL_SIMD_LINEAR_H
 
-#include <math.h>
-
-#include "num/lanes.h"
+#include "num/simd.h"
 
 /* out[r + c rows] = sum_m p(r,m) q[m + c inner] with p a vector matrix, p[r ps + m pt]. Two rows by four
  * columns in registers. */
-BL_INLINE void bl_v8_multiply(int rows, int inner, int columns, const bl_v8 *p, int ps, int pt, const bl_v8 *q,
-                              bl_v8 *out) {
+BL_INLINE void bl_v_multiply(int rows, int inner, int columns, const bl_v *p, int ps, int pt, const bl_v *q,
+                             bl_v *out) {
   for (int c = 0; c < columns; c += 4) {
     int wide = columns - c < 4 ? columns - c : 4;
     if (wide < 4) {
       for (int d = c; d < columns; d++)
         for (int r = 0; r < rows; r++) {
-          bl_v8 sum = bl_v8_all(0);
+          bl_v sum = bl_v_all(0);
           for (int m = 0; m < inner; m++) sum += p[r * ps + m * pt] * q[m + d * inner];
           out[r + d * rows] = sum;
         }
       break;
     }
-    const bl_v8 *q0 = q + c * inner, *q1 = q0 + inner, *q2 = q1 + inner, *q3 = q2 + inner;
+    const bl_v *q0 = q + c * inner, *q1 = q0 + inner, *q2 = q1 + inner, *q3 = q2 + inner;
     int r = 0;
     for (; r + 1 < rows; r += 2) {
-      bl_v8 s00 = bl_v8_all(0), s01 = s00, s02 = s00, s03 = s00, s10 = s00, s11 = s00, s12 = s00, s13 = s00;
+      bl_v s00 = bl_v_all(0), s01 = s00, s02 = s00, s03 = s00, s10 = s00, s11 = s00, s12 = s00, s13 = s00;
       for (int m = 0; m < inner; m++) {
-        bl_v8 p0 = p[r * ps + m * pt], p1 = p[(r + 1) * ps + m * pt];
+        bl_v p0 = p[r * ps + m * pt], p1 = p[(r + 1) * ps + m * pt];
         s00 += p0 * q0[m], s01 += p0 * q1[m], s02 += p0 * q2[m], s03 += p0 * q3[m];
         s10 += p1 * q0[m], s11 += p1 * q1[m], s12 += p1 * q2[m], s13 += p1 * q3[m];
       }
-      bl_v8 *o = out + r + c * rows;
+      bl_v *o = out + r + c * rows;
       o[0] = s00, o[rows] = s01, o[2 * rows] = s02, o[3 * rows] = s03;
       o[1] = s10, o[rows + 1] = s11, o[2 * rows + 1] = s12, o[3 * rows + 1] = s13;
     }
     for (; r < rows; r++)
       for (int d = c; d < c + 4; d++) {
-        bl_v8 sum = bl_v8_all(0);
+        bl_v sum = bl_v_all(0);
         for (int m = 0; m < inner; m++) sum += p[r * ps + m * pt] * q[m + d * inner];
         out[r + d * rows] = sum;
       }
@@ -45,15 +43,15 @@ BL_INLINE void bl_v8_multiply(int rows, int inner, int columns, const bl_v8 *p, 
 }
 
 /* The same with a scalar left factor p[r ps + m pt]. */
-BL_INLINE void bl_v8_multiply_scalars(int rows, int inner, int columns, const double *p, int ps, int pt, const bl_v8 *q,
-                                      bl_v8 *out) {
+BL_INLINE void bl_v_multiply_scalars(int rows, int inner, int columns, const double *p, int ps, int pt, const bl_v *q,
+                                     bl_v *out) {
   int c = 0;
   for (; c + 3 < columns; c += 4) {
-    const bl_v8 *q0 = q + c * inner, *q1 = q0 + inner, *q2 = q1 + inner, *q3 = q2 + inner;
+    const bl_v *q0 = q + c * inner, *q1 = q0 + inner, *q2 = q1 + inner, *q3 = q2 + inner;
     for (int r = 0; r < rows; r++) {
-      bl_v8 s0 = bl_v8_all(0), s1 = s0, s2 = s0, s3 = s0;
+      bl_v s0 = bl_v_all(0), s1 = s0, s2 = s0, s3 = s0;
       for (int m = 0; m < inner; m++) {
-        bl_v8 factor = bl_v8_all(p[r * ps + m * pt]);
+        bl_v factor = bl_v_all(p[r * ps + m * pt]);
         s0 += factor * q0[m], s1 += factor * q1[m], s2 += factor * q2[m], s3 += factor * q3[m];
       }
       out[r + c * rows] = s0, out[r + (c + 1) * rows] = s1, out[r + (c + 2) * rows] = s2, out[r + (c + 3) * rows] = s3;
@@ -61,43 +59,37 @@ BL_INLINE void bl_v8_multiply_scalars(int rows, int inner, int columns, const do
   }
   for (; c < columns; c++)
     for (int r = 0; r < rows; r++) {
-      bl_v8 sum = bl_v8_all(0);
-      for (int m = 0; m < inner; m++) sum += bl_v8_all(p[r * ps + m * pt]) * q[m + c * inner];
+      bl_v sum = bl_v_all(0);
+      for (int m = 0; m < inner; m++) sum += bl_v_all(p[r * ps + m * pt]) * q[m + c * inner];
       out[r + c * rows] = sum;
     }
 }
 
-BL_INLINE bl_v8 bl_v8_root(bl_v8 x) {
-  bl_v8 r;
-  for (int l = 0; l < BL_LANES; l++) r[l] = sqrt(x[l]);
-  return r;
-}
-
 /* w [k,k] <- the inverse of the symmetric matrix whose lower triangle is l, by Cholesky; returns its determinant, NaN
  * or negative where it is not positive definite. l ends as the inverse factor. */
-BL_INLINE bl_v8 bl_v8_invert(int k, bl_v8 *l, bl_v8 *w) {
-  bl_v8 det = bl_v8_all(1);
+BL_INLINE bl_v bl_v_invert(int k, bl_v *l, bl_v *w) {
+  bl_v det = bl_v_all(1);
   for (int j = 0; j < k; j++) {
-    bl_v8 pivot = l[j + j * k];
+    bl_v pivot = l[j + j * k];
     for (int m = 0; m < j; m++) pivot -= l[j + m * k] * l[j + m * k];
     det *= pivot;
-    bl_v8 inverse = bl_v8_all(1) / bl_v8_root(pivot);
+    bl_v inverse = bl_v_all(1) / bl_v_sqrt(pivot);
     l[j + j * k] = inverse;
     for (int i = j + 1; i < k; i++) {
-      bl_v8 sum = l[i + j * k];
+      bl_v sum = l[i + j * k];
       for (int m = 0; m < j; m++) sum -= l[i + m * k] * l[j + m * k];
       l[i + j * k] = sum * inverse;
     }
   }
   for (int j = 0; j < k; j++) /* invert the factor in place, column by column */
     for (int i = j + 1; i < k; i++) {
-      bl_v8 sum = l[i + j * k] * l[j + j * k];
+      bl_v sum = l[i + j * k] * l[j + j * k];
       for (int m = j + 1; m < i; m++) sum += l[i + m * k] * l[m + j * k];
       l[i + j * k] = -sum * l[i + i * k];
     }
   for (int j = 0; j < k; j++)
     for (int i = 0; i <= j; i++) {
-      bl_v8 sum = bl_v8_all(0);
+      bl_v sum = bl_v_all(0);
       for (int m = j; m < k; m++) sum += l[m + i * k] * l[m + j * k];
       w[i + j * k] = w[j + i * k] = sum;
     }

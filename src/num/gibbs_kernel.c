@@ -1,4 +1,4 @@
-/* gibbs.c - Gibbs sampling of truncated normal vectors, eight rows at once.
+/* gibbs_kernel.c - Gibbs sampling of truncated normal vectors, eight rows at once.
  *
  * Method (Geweke 1991; Robert, Statistics and Computing 5, 1995): element i given the others is normal with mean
  * q_i - h_i/K_ii, h = K (q - mean), and variance 1/K_ii, confined to its interval; it is drawn by inversion of the
@@ -15,15 +15,10 @@
 
 #include <math.h>
 
-#include "num/vmath.h"
+#include "num/simd.h"
 
 enum { ROUNDS = 10, TOGETHER = 4 };
 static const uint32_t PURPOSE = 0x47494242u;
-
-/* S [n,n], d, h, sums of first, of x2 [n] */
-size_t bl_gibbs_work(int n) {
-  return BL_LANES * ((size_t)n * (size_t)n + 3 * (size_t)n);
-}
 
 /* Four random words of 32 bits for each of eight rows. */
 BL_INLINE void random_words(uint64_t seed, uint32_t draw, uint32_t row, bl_vu out[TOGETHER]) {
@@ -153,44 +148,12 @@ BL_INLINE void run_all(const bl_gibbs_law *law, int64_t count, bl_gibbs_block *b
   }
 }
 
-#define ARGUMENTS const bl_gibbs_law *law, int64_t count, bl_gibbs_block *block, int sweeps, double *work, bool add
-
-static void run_plain(ARGUMENTS) {
-  run_all(law, count, block, sweeps, work, add);
-}
-
-#if defined(__x86_64__)
-__attribute__((target("avx2"))) static void run_avx2(ARGUMENTS) {
-  run_all(law, count, block, sweeps, work, add);
-}
-
-__attribute__((target("avx512f,avx512dq,avx512vl,prefer-vector-width=512"))) static void run_avx512(ARGUMENTS) {
-  run_all(law, count, block, sweeps, work, add);
-}
-#endif
-
-void bl_gibbs_begin(const bl_gibbs_law *law, const bl_gibbs_block *block) {
-  for (int i = 0; i < law->n; i++)
-    for (int lane = 0; lane < BL_LANES; lane++) {
-      int at = i * BL_LANES + lane, code = i * law->codes + block->code[at];
-      double low = law->low[code], high = law->high[code];
-      block->q[at] = fmin(fmax(law->mean[i], low), high);
-    }
-}
-
-void bl_gibbs_run(blica_simd level, const bl_gibbs_law *law, int64_t count, bl_gibbs_block *block, int sweeps,
-                  double *work, const bl_gibbs_sums *sums) {
+void BL_NAME(bl_gibbs_run)(const bl_gibbs_law *law, int64_t count, bl_gibbs_block *block, int sweeps, double *work,
+                           const bl_gibbs_sums *sums) {
   const int n = law->n;
   const parts p = divide(work, n);
   memset(work, 0, sizeof(double) * bl_gibbs_work(n));
-#if defined(__x86_64__)
-  if (level >= BLICA_SIMD_AVX512)
-    run_avx512(law, count, block, sweeps, work, sums != NULL);
-  else if (level == BLICA_SIMD_AVX2)
-    run_avx2(law, count, block, sweeps, work, sums != NULL);
-  else
-#endif
-    run_plain(law, count, block, sweeps, work, sums != NULL);
+  run_all(law, count, block, sweeps, work, sums != NULL);
   for (int i = 0; sums && i < n; i++) {
     double squares = bl_v_sum(p.squares[i]);
     sums->first[i] = bl_v_sum(p.first[i]);

@@ -1,11 +1,11 @@
-/* bvn_vector.c - log-likelihoods of 2x2 tables, eight at once.
+/* bvn_kernel.c - log-likelihoods of 2x2 tables, eight at once.
  *
  * P11 = Phi2(h,k;rho) by equation (1) of num/bvn.c, 20 Gauss-Legendre nodes, the other cells by subtraction; d/drho =
  * phi2 (n11/P11 - n10/P10 - n01/P01 + n00/P00), cells that are empty do not count, probabilities below 2^-52 count as
  * 2^-52. Lanes with |rho| > 0.9249 take the scalar route, which is the specification. One source for SSE2, AVX2 and
  * AVX-512 with equal bits. Accuracy: P11 to 1e-15, value and slope as the scalar route to rounding
- * (tests/unit/num/test_bvn_vector.c). */
-#include "num/bvn_vector.h"
+ * (tests/unit/num/test_bvn_tables.c). */
+#include "num/bvn_tables.h"
 
 #include <float.h>
 #include <math.h>
@@ -13,7 +13,7 @@
 #include "num/bvn.h"
 #include "num/gauss.h"
 #include "num/normal.h"
-#include "num/vsine.h"
+#include "num/simd.h"
 
 #define TWO_PI 6.2831853071795864769
 #define MIDDLE 0.9249 /* |rho| up to which equation (1) serves */
@@ -32,16 +32,6 @@ static double one_table(const double cell[4], double h, double k, double rho, do
   }
   *slope = change * bl_bvn_density(h, k, rho);
   return value;
-}
-
-BL_INLINE bl_v load(const double *x) {
-  bl_v v;
-  memcpy(&v, x, sizeof v);
-  return v;
-}
-
-BL_INLINE void store(double *x, bl_v v) {
-  memcpy(x, &v, sizeof v);
 }
 
 /* Angles up to 1.181: asin(x) = 2 atan(x / (1 + sqrt(1-x^2))), the latter by two halvings and its series. */
@@ -74,7 +64,8 @@ BL_INLINE void add_cell(bl_v cell, bl_v p, double sign, bl_v *value, bl_v *chang
 }
 
 BL_INLINE void tables8(const bl_bvn_tables *t, int at) {
-  bl_v h = load(t->h + at), below = load(t->below + at), above = load(t->above + at), rho = load(t->rho + at);
+  bl_v h = bl_v_load(t->h + at), below = bl_v_load(t->below + at), above = bl_v_load(t->above + at),
+       rho = bl_v_load(t->rho + at);
   bl_v limit = bl_v_all(MIDDLE), inner = bl_v_min(bl_v_max(rho, -limit), limit);
   bl_v cosine2 = (1.0 - inner) * (1.0 + inner), cosine = bl_v_sqrt(cosine2);
   bl_v product = h * t->k, squares = 0.5 * (h * h + t->k * t->k);
@@ -82,42 +73,16 @@ BL_INLINE void tables8(const bl_bvn_tables *t, int at) {
   bl_v density = bl_v_exp((product * inner - squares) / cosine2) / (TWO_PI * cosine);
   bl_v value = bl_v_all(0), change = bl_v_all(0), p01 = t->k_below - p11;
   p11 = bl_v_max(p11, bl_v_all(0));
-  add_cell(load(t->n11 + at), p11, 1, &value, &change);
-  add_cell(load(t->n10 + at), below - p11, -1, &value, &change);
-  add_cell(load(t->n01 + at), p01, -1, &value, &change);
-  add_cell(load(t->n00 + at), above - p01, 1, &value, &change);
-  store(t->value + at, value);
-  store(t->slope + at, change * density);
+  add_cell(bl_v_load(t->n11 + at), p11, 1, &value, &change);
+  add_cell(bl_v_load(t->n10 + at), below - p11, -1, &value, &change);
+  add_cell(bl_v_load(t->n01 + at), p01, -1, &value, &change);
+  add_cell(bl_v_load(t->n00 + at), above - p01, 1, &value, &change);
+  bl_v_store(t->value + at, value);
+  bl_v_store(t->slope + at, change * density);
 }
 
-BL_INLINE void tables_all(const bl_bvn_tables *t, int count) {
+void BL_NAME(bl_bvn_tables)(const bl_bvn_tables *t, int count) {
   for (int at = 0; at < count; at += BL_LANES) tables8(t, at);
-}
-
-static void tables_plain(const bl_bvn_tables *t, int count) {
-  tables_all(t, count);
-}
-
-#if defined(__x86_64__)
-__attribute__((target("avx2"))) static void tables_avx2(const bl_bvn_tables *t, int count) {
-  tables_all(t, count);
-}
-
-__attribute__((target("avx512f,avx512dq,avx512vl,prefer-vector-width=512"))) static void
-tables_avx512(const bl_bvn_tables *t, int count) {
-  tables_all(t, count);
-}
-#endif
-
-void bl_bvn_tables_run(blica_simd level, const bl_bvn_tables *t, int count) {
-#if defined(__x86_64__)
-  if (level >= BLICA_SIMD_AVX512)
-    tables_avx512(t, count);
-  else if (level == BLICA_SIMD_AVX2)
-    tables_avx2(t, count);
-  else
-#endif
-    tables_plain(t, count);
   for (int i = 0; i < count; i++) {
     if (fabs(t->rho[i]) <= MIDDLE && fabs(t->h[i]) < 30 && fabs(t->k) < 30) continue;
     const double cell[4] = {t->n11[i], t->n10[i], t->n01[i], t->n00[i]};

@@ -1,4 +1,4 @@
-/* plackett_kernel.h - moments of signs of eight normal distributions at once.
+/* plackett_kernel.c - moments of signs of eight normal distributions at once.
  *
  * With M_S = E prod_{i in S} sign(Y_i), and the correlations of variable v with those before it multiplied by t,
  *   d M_S / d t = sum_{j in S} rho_vj 4 phi2(h_v, h_j; t rho_vj) M_{S - v - j}(given Y_v = Y_j = 0)
@@ -6,12 +6,11 @@
  * v + 1 variables come from those of v variables and of v - 1 under v * nodes conditional distributions. The
  * conditional variance of v is 1 - t^2 R^2, R its multiple correlation: with t R = sin(theta) the integrand has no
  * singularity there; theta is taken through q = tan(theta/2), which needs no sine and stays within [0,1].
- *
- * The including file defines BL_PLACKETT_BATCH, the name of the function, and the instruction set. */
+ * */
 #include <string.h>
 
 #include "num/plackett.h"
-#include "num/vmath.h"
+#include "num/simd.h"
 
 #define TWO_OVER_PI 0.63661977236758134308
 #define LEAST 1e-14 /* of a conditional variance, relative */
@@ -122,6 +121,6 @@ static void moments(const bl_plackett_rule *rule, int m, const bl_v *h, const bl
   }
 }
 
-void BL_PLACKETT_BATCH(const bl_plackett_batch *b) {
+void BL_NAME(bl_plackett_batch)(const bl_plackett_batch *b) {
   moments(b->rule, b->m, (const bl_v *)b->h, (const bl_v *)b->rho, (bl_v *)b->moment, (bl_v *)b->work);
 }

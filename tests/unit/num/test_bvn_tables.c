@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "num/bvn.h"
-#include "num/bvn_vector.h"
+#include "num/bvn_tables.h"
 #include "num/normal.h"
 #include "num/rng.h"
 

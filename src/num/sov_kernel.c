@@ -1,4 +1,4 @@
-/* sov_kernel.h - separation of variables over a tree of orthants, values, gradient and moments.
+/* sov_kernel.c - separation of variables over a tree of orthants, values, gradient and moments.
  *
  * Genz (1992): with X_i = d_i + w_i, d_i = offset_i + sum_{j<i} slope_ij w_j, the probability of an orthant is
  * the mean over points u in the unit cube of prod_i Phi(s_i d_i), s_i = +-1, where
@@ -7,13 +7,12 @@
  * instead of n 2^n, and because Phi(d) + Phi(-d) = 1 their probabilities sum to one exactly.
  * The gradient goes back through the same points (reverse mode on the way up), so it is the exact
  * derivative of the value. Per node and point it costs 3 i multiply-adds, a Phi and two Phi^-1.
- *
- * The including file defines BL_SOV_RUN, the name of the function, and the instruction set. */
+ * */
 #include <math.h>
 #include <string.h>
 
 #include "num/sov.h"
-#include "num/vmath.h"
+#include "num/simd.h"
 
 enum { ROOM_W, ROOM_F, ROOM_RATIO, ROOM_WBAR, ROOM_FBAR, ROOM_DBAR, ROOM_PHI, ROOM_BELOW, ROOM_ABOVE };
 #define CHUNK (BL_SOV_BLOCK / BL_LANES)
@@ -213,7 +212,7 @@ static void walk(const bl_sov *t, int i, int64_t low, int64_t high, double log_s
   if (t->weight) spread(t, i);
 }
 
-void BL_SOV_RUN(const bl_sov *t) {
+void BL_NAME(bl_sov_run)(const bl_sov *t) {
   if (t->count == 0) return;
   bl_v *f = room(t, 0, ROOM_F);
   for (int v = 0; v < t->points / BL_LANES; v++) f[v] = bl_v_all(1.0);

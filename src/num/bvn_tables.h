@@ -1,10 +1,11 @@
-/* bvn_vector.h - log-likelihoods of 2x2 tables under bivariate normal distributions, many tables at once. */
-#ifndef BL_BVN_VECTOR_H
-#define BL_BVN_VECTOR_H
+/* bvn_tables.h - log-likelihoods of 2x2 tables under bivariate normal distributions, many tables at once. */
+#ifndef BL_BVN_TABLES_H
+#define BL_BVN_TABLES_H
 
 #include <stdint.h>
 
 #include "blica.h"
+#include "num/simd.h"
 
 /* `count` tables that share their second variable: thresholds h [count] and k, cells [count] each, correlations
  * -1 < rho < 1. Sets value to minus the log-likelihood, sum of -cell log P, and slope to its derivative in rho. Arrays
@@ -16,6 +17,9 @@ typedef struct {
   double *value, *slope;
 } bl_bvn_tables;
 
-void bl_bvn_tables_run(blica_simd level, const bl_bvn_tables *tables, int count);
+BL_KERNEL(void, bl_bvn_tables, const bl_bvn_tables *tables, int count);
+static inline void bl_bvn_tables_run(blica_simd level, const bl_bvn_tables *tables, int count) {
+  BL_AT(level, bl_bvn_tables)(tables, count);
+}
 
 #endif

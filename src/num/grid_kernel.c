@@ -1,13 +1,13 @@
-/* grid_kernel.h - the trapezoidal rule over the sources, for a tree of orthants.
+/* grid_kernel.c - the trapezoidal rule over the sources, for a tree of orthants.
  *
  * p(x) = sum over nodes z of h^k phi(z) prod_i Phi(s_i (mean_i + B_i z)). The factors are computed once per node
  * and serve all orthants; prefixes of orthants share their products. A second sweep, with the
- * probabilities known, carries the gradient back. The including file defines BL_GRID_RUN and the instruction set. */
+ * probabilities known, carries the gradient back. */
 #include <math.h>
 #include <string.h>
 
 #include "num/grid.h"
-#include "num/vmath.h"
+#include "num/simd.h"
 
 enum { CHUNK_VECTORS = BL_GRID_CHUNK / BL_LANES };
 
@@ -213,7 +213,7 @@ static void sweep(const bl_grid *g, bool gradient) {
   }
 }
 
-void BL_GRID_RUN(const bl_grid *g) {
+void BL_NAME(bl_grid_run)(const bl_grid *g) {
   size_t rows = (size_t)g->count, n = (size_t)g->n, k = (size_t)g->k;
   memset(g->p, 0, sizeof(double) * rows);
   sweep(g, false);

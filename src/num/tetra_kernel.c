@@ -1,4 +1,4 @@
-/* tetra_vector.c - tetrachoric correlations of eight tables at once.
+/* tetra_kernel.c - tetrachoric correlations of eight tables at once.
  *
  * The unknown is theta = asin(rho); with f(w) = exp((hk sin w - (h^2+k^2)/2)/cos^2 w) the equation is
  *   int_0^theta f(w) dw = 2 pi (p11 p00 - p10 p01).
@@ -8,7 +8,7 @@
  * = 1.2, or do not settle, are solved again by the bracketed scalar route (tetra.c), which is also the reference in the
  * tests. A lane's result depends on that lane alone.
  *
- * One source for SSE2, AVX2 and AVX-512 with equal bits (num/vmath.h, no contraction to fused operations). Accuracy:
+ * One source for SSE2, AVX2 and AVX-512 with equal bits (num/simd.h, no contraction to fused operations). Accuracy:
  * |Phi2(h,k;rho) - p11| < 1e-15. Checked in tests/unit/num/test_tetra.c and tests/identity/test_correlate.c. */
 #include <math.h>
 #include <stdbool.h>
@@ -16,22 +16,12 @@
 
 #include "num/gauss.h"
 #include "num/tetra.h"
-#include "num/vsine.h"
+#include "num/simd.h"
 
 #define TWO_PI 6.2831853071795864769
 #define HALF_PI 1.5707963267948966192
 #define LARGEST 1.2   /* |theta| of an accepted root, rho = 0.932 */
 #define FURTHEST 1.18 /* of a first guess */
-
-BL_INLINE bl_v load(const double *x) {
-  bl_v v;
-  memcpy(&v, x, sizeof v);
-  return v;
-}
-
-BL_INLINE void store(double *x, bl_v v) {
-  memcpy(x, &v, sizeof v);
-}
 
 BL_INLINE bool any_lane(bl_vi mask) {
   int64_t any = 0;
@@ -90,9 +80,9 @@ BL_INLINE bl_v variance8(thresholds t, bl_v h, bl_v k, bl_v rho, bl_v p11, bl_v 
 
 /* Eight tables from `at` on; lanes without an answer get NaN. */
 BL_INLINE void solve8(const bl_tetra_batch *batch, int at) {
-  bl_v h = load(batch->h + at), k = load(batch->k + at);
-  bl_v p11 = load(batch->share[BL_P11] + at), p10 = load(batch->share[BL_P10] + at);
-  bl_v p01 = load(batch->share[BL_P01] + at), p00 = load(batch->share[BL_P00] + at);
+  bl_v h = bl_v_load(batch->h + at), k = bl_v_load(batch->k + at);
+  bl_v p11 = bl_v_load(batch->share[BL_P11] + at), p10 = bl_v_load(batch->share[BL_P10] + at);
+  bl_v p01 = bl_v_load(batch->share[BL_P01] + at), p00 = bl_v_load(batch->share[BL_P00] + at);
   thresholds t = {h * k, 0.5 * (h * h + k * k)};
   bl_v excess = p11 * p00 - p10 * p01, target = TWO_PI * excess;
   bl_v theta = first_guess(t, p11, p10, p01, p00);
@@ -116,42 +106,16 @@ BL_INLINE void solve8(const bl_tetra_batch *batch, int at) {
     if (i > 1) open &= bl_v_abs(step) < 0.01; /* a large late step: not a case for four nodes */
     theta = next;
   }
-  store(batch->rho + at, rho);
-  if (batch->variance) store(batch->variance + at, variance8(t, h, k, rho, p11, p10, p01, p00));
+  bl_v_store(batch->rho + at, rho);
+  if (batch->variance) bl_v_store(batch->variance + at, variance8(t, h, k, rho, p11, p10, p01, p00));
 }
 
-BL_INLINE void solve_all(const bl_tetra_batch *batch, int count) {
-  for (int at = 0; at < count; at += 8) solve8(batch, at);
-}
-
-static void solve_plain(const bl_tetra_batch *batch, int count) {
-  solve_all(batch, count);
-}
-
-#if defined(__x86_64__)
-__attribute__((target("avx2"))) static void solve_avx2(const bl_tetra_batch *batch, int count) {
-  solve_all(batch, count);
-}
-
-__attribute__((target("avx512f,avx512dq,avx512vl,prefer-vector-width=512"))) static void
-solve_avx512(const bl_tetra_batch *batch, int count) {
-  solve_all(batch, count);
-}
-#endif
-
-void bl_tetra_solve(blica_simd level, const bl_tetra_batch *batch, int count) {
+void BL_NAME(bl_tetra_solve)(const bl_tetra_batch *batch, int count) {
   for (int i = count; i < (count + 7) / 8 * 8; i++) { /* idle lanes: independence */
     for (int c = 0; c < 4; c++) batch->share[c][i] = 0.25;
     batch->h[i] = batch->k[i] = 0.0;
   }
-#if defined(__x86_64__)
-  if (level >= BLICA_SIMD_AVX512)
-    solve_avx512(batch, count);
-  else if (level == BLICA_SIMD_AVX2)
-    solve_avx2(batch, count);
-  else
-#endif
-    solve_plain(batch, count);
+  for (int at = 0; at < count; at += BL_LANES) solve8(batch, at);
   for (int i = 0; i < count; i++) {
     if (!isnan(batch->rho[i])) continue;
     const double share[4] = {batch->share[0][i], batch->share[1][i], batch->share[2][i], batch->share[3][i]};

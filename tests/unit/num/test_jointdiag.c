@@ -1,30 +1,16 @@
-/* The vector exponential against libm, and the joint diagonaliser on matrices that have an exact answer. */
+/* The joint diagonaliser on matrices that have an exact answer. */
 #include <float.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <cmocka.h>
 
 #include "num/jointdiag.h"
-#include "num/lanes.h"
 #include "num/rng.h"
-
-static void exponential_is_that_of_libm(void **state) {
-  (void)state;
-  bl_rng rng = bl_rng_make(1, 0);
-  double worst = 0;
-  for (int i = 0; i < 100000; i++) {
-    bl_v8 x;
-    for (int l = 0; l < BL_LANES; l++) x[l] = (i % 2 ? 1400 : 4) * (bl_rng_uniform(&rng) - 0.5);
-    bl_v8 y = bl_v8_exp(x);
-    for (int l = 0; l < BL_LANES; l++) worst = fmax(worst, fabs(y[l] / exp(x[l]) - 1));
-  }
-  print_message("largest relative error of the vector exponential: %.2f of 2^-52\n", worst / DBL_EPSILON);
-  assert_true(worst <= 2 * DBL_EPSILON);
-}
 
 static void exact_sets_are_diagonalised(void **state) {
   (void)state;
@@ -53,7 +39,6 @@ static void exact_sets_are_diagonalised(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(exponential_is_that_of_libm),
-                                     cmocka_unit_test(exact_sets_are_diagonalised)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(exact_sets_are_diagonalised)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* grid_generic.c - the grid over sources for any machine, its spacing, and the choice among instruction sets.
+/* grid.c - the spacing of the grid over sources.
  *
  * Method: the trapezoidal rule converges geometrically for analytic integrands. The Fourier transform of
  * phi(z) prod_i Phi(mean_i + b_i z) falls like exp(-w^2/(2 (1 + sum b_i^2))), so a spacing h leaves an error of
@@ -6,8 +6,9 @@
  * The first estimate was a hundred times too large wherever it was measured; a factor of 30 of that is used.
  * Checked against 30-digit values, halved spacing and separation of variables: tests/unit/likelihood/test_likelihood.c.
  */
-#define BL_GRID_RUN bl_grid_run_generic
-#include "num/grid_kernel.h"
+#include "num/grid.h"
+
+#include <math.h>
 
 void bl_grid_band(int n, int k, const double *loading, double *band) {
   for (int l = 0; l < k; l++) {
@@ -26,19 +27,4 @@ double bl_grid_plan(bl_grid *grid, const double *band, double error) {
     nodes *= 2.0 * grid->reach / grid->spacing[l] + 1.0;
   }
   return nodes;
-}
-
-void bl_grid_run(const bl_grid *grid, blica_simd level) {
-#if defined(__x86_64__)
-  if (level == BLICA_SIMD_AVX512) {
-    bl_grid_run_avx512(grid);
-    return;
-  }
-  if (level == BLICA_SIMD_AVX2) {
-    bl_grid_run_avx2(grid);
-    return;
-  }
-#endif
-  (void)level;
-  bl_grid_run_generic(grid);
 }

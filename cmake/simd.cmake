@@ -1,0 +1,35 @@
+# Kernels: files of src/ that are compiled once for each instruction set, with BL_LEVEL as its name (src/num/simd.h). This is
+# the only place that sets instruction sets and the contraction of a*b + c to fused multiply-adds, which is off elsewhere.
+# All levels give the same bits:
+set(BLICA_KERNELS src/num/bvn_kernel.c src/num/gibbs_kernel.c src/num/plackett_kernel.c src/num/tetra_kernel.c
+  src/estimate/corfit_kernel.c src/estimate/fastica_kernel.c src/estimate/ivae_kernel.c)
+# Multiply-adds may fuse; levels agree to rounding (tests/unit/likelihood/test_likelihood.c, tests/identity/test_sgauss.c):
+set(BLICA_KERNELS_FUSED src/num/ep_kernel.c src/num/grid_kernel.c src/num/sov_kernel.c src/estimate/sgauss_kernel.c)
+set_property(SOURCE ${BLICA_KERNELS_FUSED} APPEND PROPERTY COMPILE_OPTIONS -ffp-contract=fast)
+
+set(BLICA_LEVELS generic)
+if(BLICA_SIMD)
+  include(CheckCSourceCompiles)
+  check_c_source_compiles("#ifndef __x86_64__\n#error\n#endif\nint main(void) { return 0; }" BLICA_IS_X86)
+  if(BLICA_IS_X86)
+    list(APPEND BLICA_LEVELS avx2 avx512)
+    target_compile_definitions(blica_flags INTERFACE BLICA_AVX)
+  endif()
+endif()
+set(BLICA_FLAGS_avx2 -mavx2 -mfma)
+set(BLICA_FLAGS_avx512 -mavx2 -mfma -mavx512f -mavx512dq -mavx512bw -mavx512vl -mprefer-vector-width=512)
+
+# blica_level_library(LEVEL): the object library blica_LEVEL, added to BLICA_OBJECTS.
+function(blica_level_library level)
+  add_library(blica_${level} OBJECT ${BLICA_KERNELS} ${BLICA_KERNELS_FUSED})
+  set_target_properties(blica_${level} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  target_compile_definitions(blica_${level} PRIVATE BL_LEVEL=${level})
+  target_compile_options(blica_${level} PRIVATE ${BLICA_FLAGS_${level}} $<$<C_COMPILER_ID:Clang>:-Wno-ignored-attributes>)
+  target_include_directories(blica_${level} PRIVATE src)
+  target_link_libraries(blica_${level} PRIVATE blica_flags)
+endfunction()
+set(BLICA_OBJECTS $<TARGET_OBJECTS:blica_objects>)
+foreach(level ${BLICA_LEVELS})
+  blica_level_library(${level})
+  list(APPEND BLICA_OBJECTS $<TARGET_OBJECTS:blica_${level}>)
+endforeach()

@@ -1,0 +1,313 @@
+/* simd.h - vectors of doubles, and elementary and normal functions on them: the only such header.
+ *
+ * Vectors. GCC's vector extensions, BL_WIDTH lanes: eight unless a file sets another width before it includes this
+ * (num/panel.h: that of the machine's registers). Narrower machines do the same operations in pieces. Lanes never mix
+ * and nothing branches, so the operations and their order are the same at every level. Never pass a vector by value
+ * to a function that is not inlined or of the same file: how it travels differs between instruction sets.
+ *
+ * Instruction sets. A kernel, listed in cmake/simd.cmake, is compiled once for each level (generic, AVX2, AVX-512),
+ * with BL_LEVEL as the level's name; it defines BL_NAME(f). Its header declares it with BL_KERNEL, and callers take the
+ * variant with BL_AT(level, f). Where all levels must give the same bits the kernel is compiled without contraction,
+ * or fuses multiply-adds itself (functions with _fused); cmake/simd.cmake says which.
+ *
+ * Methods and accuracy. exp: Cody-Waite reduction, polynomial; log: 2 atanh(s), s = (m-1)/(m+1); 4 ulp each.
+ * Phi: the Mills ratio times (1 + x) is a polynomial of degree 23 in (x - 5)/(x + 5); relative error
+ * below 3e-15 down to x = -10 and growing like 1e-16 x^2/2 beyond (rounding of the exponent).
+ * Phi^-1: a polynomial start good to 1e-4 and one step of third order with Phi; error below 1e-14.
+ * sine for |x| <= 1.26: odd polynomial, 4e-16. Fused: exp 2 ulp, softplus and its derivative 4 ulp, tanh 3e-16
+ * absolute; log1p there is 2 atanh(s) with |s| <= 0.172; Estrin's scheme, as short chains matter more than a few
+ * products. Coefficients: tools/vmath_coefficients.py, tools/make_sine.py. Checked against 30-digit values, long double
+ * and libm: tests/unit/num/test_accuracy.c, test_simd.c. */
+#ifndef BL_SIMD_H
+#define BL_SIMD_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
+#include "num/sine_poly.h"
+#include "num/vmath_coefficients.h"
+
+/* ---- instruction sets ---- */
+
+#define BL_JOIN_NAMES(name, level) name##_##level
+#define BL_EXPAND_NAMES(name, level) BL_JOIN_NAMES(name, level)
+#define BL_NAME(name) BL_EXPAND_NAMES(name, BL_LEVEL) /* of the variant that is being compiled */
+#if defined(BLICA_AVX)
+#define BL_KERNEL(result, name, ...)                                                                                   \
+  result name##_generic(__VA_ARGS__);                                                                                  \
+  result name##_avx2(__VA_ARGS__);                                                                                     \
+  result name##_avx512(__VA_ARGS__)
+#define BL_AT(level, name)                                                                                             \
+  ((level) == BLICA_SIMD_AVX512 ? name##_avx512 : (level) == BLICA_SIMD_AVX2 ? name##_avx2 : name##_generic)
+#else
+#define BL_KERNEL(result, name, ...) result name##_generic(__VA_ARGS__)
+#define BL_AT(level, name) ((void)(level), name##_generic)
+#endif
+
+/* ---- vectors ---- */
+
+#define BL_LANES 8 /* segments, rows or tables side by side; partial sums */
+#if defined(__AVX512F__)
+#define BL_REGISTER 8
+#elif defined(__AVX2__)
+#define BL_REGISTER 4
+#else
+#define BL_REGISTER 2
+#endif
+#ifndef BL_WIDTH
+#define BL_WIDTH BL_LANES
+#endif
+
+typedef double bl_v __attribute__((vector_size(8 * BL_WIDTH)));
+typedef int64_t bl_vi __attribute__((vector_size(8 * BL_WIDTH)));
+typedef uint64_t bl_vu __attribute__((vector_size(8 * BL_WIDTH))); /* bits that wrap outside of a function's domain */
+typedef float bl_vf __attribute__((vector_size(4 * BL_WIDTH)));
+
+#define BL_INLINE static inline __attribute__((always_inline, unused))
+
+BL_INLINE bl_v bl_v_all(double x) {
+  return x - (bl_v){0};
+}
+BL_INLINE bl_v bl_v_select(bl_vi mask, bl_v yes, bl_v no) {
+  return (bl_v)((mask & (bl_vi)yes) | (~mask & (bl_vi)no));
+}
+/* x < y ? yes : no, lane by lane. */
+BL_INLINE bl_v bl_v_if_less(bl_v x, bl_v y, bl_v yes, bl_v no) {
+#if BL_WIDTH == 8 && BL_REGISTER == 8
+  return (bl_v)_mm512_mask_blend_pd(_mm512_cmp_pd_mask((__m512d)x, (__m512d)y, _CMP_LT_OQ), (__m512d)no, (__m512d)yes);
+#elif BL_WIDTH == 4 && BL_REGISTER == 4
+  return (bl_v)_mm256_blendv_pd((__m256d)no, (__m256d)yes, _mm256_cmp_pd((__m256d)x, (__m256d)y, _CMP_LT_OQ));
+#else
+  return bl_v_select((bl_vi)(x < y), yes, no);
+#endif
+}
+BL_INLINE bl_v bl_v_abs(bl_v x) {
+  return (bl_v)((bl_vi)x & INT64_MAX);
+}
+BL_INLINE bl_v bl_v_max(bl_v a, bl_v b) {
+  return bl_v_if_less(b, a, a, b);
+}
+BL_INLINE bl_v bl_v_min(bl_v a, bl_v b) {
+  return bl_v_if_less(a, b, a, b);
+}
+BL_INLINE bl_v bl_v_sqrt(bl_v x) {
+  bl_v y;
+  for (int i = 0; i < BL_WIDTH; i++) y[i] = __builtin_sqrt(x[i]);
+  return y;
+}
+/* a b + c, rounded once; by libm where the machine cannot. */
+BL_INLINE bl_v bl_v_fma(bl_v a, bl_v b, bl_v c) {
+#if BL_WIDTH == 8 && BL_REGISTER == 8
+  return (bl_v)_mm512_fmadd_pd((__m512d)a, (__m512d)b, (__m512d)c);
+#elif BL_WIDTH == 4 && BL_REGISTER == 4
+  return (bl_v)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c);
+#else
+  for (int i = 0; i < BL_WIDTH; i++) c[i] = __builtin_fma(a[i], b[i], c[i]);
+  return c;
+#endif
+}
+BL_INLINE bl_v bl_v_load(const double *x) {
+  bl_v v;
+  memcpy(&v, x, sizeof v);
+  return v;
+}
+BL_INLINE void bl_v_store(double *x, bl_v v) {
+  memcpy(x, &v, sizeof v);
+}
+BL_INLINE bl_v bl_v_from_floats(const float *values) {
+  bl_vf f;
+  memcpy(&f, values, sizeof f);
+  return __builtin_convertvector(f, bl_v);
+}
+/* Eight partial sums, added in one fixed order. */
+BL_INLINE double bl_lanes_sum(const double *x) {
+  return ((x[0] + x[4]) + (x[2] + x[6])) + ((x[1] + x[5]) + (x[3] + x[7]));
+}
+#if BL_WIDTH == BL_LANES
+BL_INLINE double bl_v_sum(bl_v x) {
+  return ((x[0] + x[4]) + (x[1] + x[5])) + ((x[2] + x[6]) + (x[3] + x[7]));
+}
+#endif
+
+/* ---- functions ---- */
+
+/* exp for -700 <= x <= 700; below, exp(-700). */
+BL_INLINE bl_v bl_v_exp(bl_v x) {
+  const double shifter = 0x1.8p52;
+  x = bl_v_max(x, bl_v_all(-700.0));
+  bl_v z = x * 0x1.71547652b82fep0 + shifter;
+  bl_v turns = z - shifter;
+  bl_v r = (x - turns * 0x1.62e42fefa3800p-1) - turns * 0x1.ef35793c76730p-45;
+  bl_v r2 = r * r, r4 = r2 * r2;
+  bl_v low = (1.0 + r) + r2 * (0.5 + r * (1.0 / 6));
+  bl_v mid = (1.0 / 24 + r * (1.0 / 120)) + r2 * (1.0 / 720 + r * (1.0 / 5040));
+  bl_v high = (1.0 / 40320 + r * (1.0 / 362880)) + r2 * (1.0 / 3628800 + r * (1.0 / 39916800)) + r4 * (1.0 / 479001600);
+  bl_v y = low + r4 * (mid + r4 * high);
+  return (bl_v)((bl_vu)y + ((bl_vu)z << 52));
+}
+
+/* log for positive normal x. */
+BL_INLINE bl_v bl_v_log(bl_v x) {
+  bl_vu bits = (bl_vu)x - UINT64_C(0x3fe6a09e667f3bcd); /* of sqrt(1/2) */
+  bl_vi exponent = (bl_vi)bits >> 52;
+  bl_v m = (bl_v)((bits & UINT64_C(0x000fffffffffffff)) + UINT64_C(0x3fe6a09e667f3bcd));
+  bl_v e = (bl_v)(exponent + INT64_C(0x4338000000000000)) - 0x1.8p52;
+  bl_v s = (m - 1.0) / (m + 1.0), t = s * s, t2 = t * t, t4 = t2 * t2;
+  bl_v tail = ((1.0 / 3 + t * (1.0 / 5)) + t2 * (1.0 / 7 + t * (1.0 / 9))) +
+              t4 * ((1.0 / 11 + t * (1.0 / 13)) + t2 * (1.0 / 15 + t * (1.0 / 17))) +
+              t4 * t4 * (1.0 / 19 + t * (1.0 / 21));
+  return e * 0x1.62e42fefa3800p-1 + (2.0 * s + (2.0 * s * t * tail + e * 0x1.ef35793c76730p-45));
+}
+
+/* Seven-degree polynomial. */
+BL_INLINE bl_v bl_v_poly7(const double *c, bl_v t) {
+  bl_v t2 = t * t;
+  return ((c[0] + t * c[1]) + t2 * (c[2] + t * c[3])) + t2 * t2 * ((c[4] + t * c[5]) + t2 * (c[6] + t * c[7]));
+}
+
+/* (1 + x) Phi(-x) / phi(x) in t = (x - scale)/(x + scale). */
+BL_INLINE bl_v bl_v_mills_poly(bl_v t) {
+  const double *c = bl_mills_poly;
+  bl_v t2 = t * t, t4 = t2 * t2, t8 = t4 * t4;
+  return bl_v_poly7(c, t) + t8 * (bl_v_poly7(c + 8, t) + t8 * bl_v_poly7(c + 16, t));
+}
+
+/* Phi(-x) and the density at x, for x >= 0; x above 37 counts as 37. */
+BL_INLINE bl_v bl_v_tail(bl_v x, bl_v *density) {
+  x = bl_v_min(x, bl_v_all(37.0));
+  bl_v phi = bl_v_exp(-0.5 * x * x) * 0.3989422804014326779;
+  bl_v up = x + BL_MILLS_SCALE, one = x + 1.0;
+  bl_v inverse = 1.0 / (up * one);
+  *density = phi;
+  return phi * bl_v_mills_poly((x - BL_MILLS_SCALE) * (inverse * one)) * (inverse * up);
+}
+
+/* Phi(x) and Phi(-x) with the density. */
+BL_INLINE void bl_v_phi(bl_v x, bl_v *below, bl_v *above, bl_v *density) {
+  bl_v tail = bl_v_tail(bl_v_abs(x), density);
+  bl_vi positive = (bl_vi)(x > 0.0);
+  *below = bl_v_select(positive, 1.0 - tail, tail);
+  *above = bl_v_select(positive, tail, 1.0 - tail);
+}
+
+/* log to about 1e-7 of its larger of size and 1, for a start. */
+BL_INLINE bl_v bl_v_rough_log(bl_v x) {
+  bl_vi bits = (bl_vi)x - INT64_C(0x3fe6a09e667f3bcd);
+  bl_v m = (bl_v)((bits & INT64_C(0x000fffffffffffff)) + INT64_C(0x3fe6a09e667f3bcd));
+  bl_v e = (bl_v)((bits >> 52) + INT64_C(0x4338000000000000)) - 0x1.8p52;
+  return e * 0x1.62e42fefa39efp-1 + bl_v_poly7(bl_rough_log_poly, m * 2.8284271247461903 - 3.0);
+}
+
+/* Phi^-1(p) for 1e-290 < p < 1, and one over the density there. Divisions are what costs, so one serves the
+ * Mills ratio and the density both. */
+BL_INLINE bl_v bl_v_phi_inverse(bl_v p, bl_v *over_density) {
+  bl_vi upper = (bl_vi)(p > 0.5);
+  bl_v q = bl_v_max(bl_v_select(upper, 1.0 - p, p), bl_v_all(1e-290));
+  bl_v r = bl_v_sqrt(-2.0 * bl_v_rough_log(q));
+  bl_v t = (r - BL_TAIL_SCALE) / (r + BL_TAIL_SCALE) * BL_TAIL_SLOPE + BL_TAIL_SHIFT;
+  bl_v x = bl_v_max(r - bl_v_poly7(bl_tail_poly, t), bl_v_all(0.0));
+  bl_v phi = bl_v_exp(-0.5 * x * x) * 0.3989422804014326779;
+  bl_v up = x + BL_MILLS_SCALE, one = x + 1.0, both = up * one, inverse = 1.0 / (both * phi);
+  bl_v over_phi = inverse * both, over = inverse * phi; /* 1/phi, 1/both */
+  bl_v mills = bl_v_mills_poly((x - BL_MILLS_SCALE) * (over * one)) * (over * up);
+  bl_v d = mills - q * over_phi; /* (tail - q)/phi; x(q) expanded about tail: x' = -1/phi, x'' = x/phi^2, ... */
+  bl_v step = d * (1.0 + d * (0.5 * x + d * ((2.0 * x * x + 1.0) * (1.0 / 6))));
+  bl_v y = x + step, e = 0.5 * step * (x + y);
+  *over_density = over_phi * (1.0 + e * (1.0 + e * (0.5 + e * (1.0 / 6 + e * (1.0 / 24)))));
+  return bl_v_select(upper, y, -y);
+}
+
+/* Sine for |w| <= 1.26. */
+BL_INLINE bl_v bl_v_sin(bl_v w) {
+  bl_v y = w * w, y2 = y * y;
+  const double *c = bl_sine_poly;
+  bl_v even = c[0] + y2 * (c[2] + y2 * (c[4] + y2 * (c[6] + y2 * c[8])));
+  bl_v odd = c[1] + y2 * (c[3] + y2 * (c[5] + y2 * c[7]));
+  return w + w * (y * (even + y * odd));
+}
+
+/* ---- fused: the same bits at every level ---- */
+
+#define BL_V_POLY(x, c1, c0) bl_v_fma((x), bl_v_all(c1), bl_v_all(c0))
+
+/* e^x for x <= 709; below -708 as at -708. */
+BL_INLINE bl_v bl_v_exp_fused_small(bl_v x) {
+  x = bl_v_if_less(x, bl_v_all(-708.0), bl_v_all(-708.0), x);
+  bl_v shifted = bl_v_fma(x, bl_v_all(0x1.71547652b82fep+0), bl_v_all(0x1.8p52)); /* nearest integer in the low bits */
+  bl_v whole = shifted - 0x1.8p52;
+  bl_v r = bl_v_fma(whole, bl_v_all(-0x1.a39ef35793c76p-33), bl_v_fma(whole, bl_v_all(-0x1.62e42feep-1), x));
+  bl_v r2 = r * r, r4 = r2 * r2;
+  bl_v p01 = BL_V_POLY(r, 0x1.5555555555556p-3, 0.5), p23 = BL_V_POLY(r, 0x1.11111111109b3p-7, 0x1.5555555553d63p-5);
+  bl_v p45 = BL_V_POLY(r, 0x1.a01a01a7c41d5p-13, 0x1.6c16c1788bd90p-10);
+  bl_v p67 = BL_V_POLY(r, 0x1.71de0dae63bb3p-19, 0x1.a019b90d2ae7ap-16);
+  bl_v p89 = BL_V_POLY(r, 0x1.af38a9b0ec855p-26, 0x1.289185613a3d6p-22);
+  bl_v p = bl_v_fma(bl_v_fma(p89, r4, bl_v_fma(p67, r2, p45)), r4, bl_v_fma(p23, r2, p01));
+  p = bl_v_fma(p, r2, r) + 1.0;
+  return (bl_v)((bl_vi)p + ((bl_vi)shifted << 52));
+}
+
+/* e^x; above 709 as at 709. */
+BL_INLINE bl_v bl_v_exp_fused(bl_v x) {
+  return bl_v_exp_fused_small(bl_v_if_less(bl_v_all(709.0), x, bl_v_all(709.0), x));
+}
+
+/* log(1 + e^x) without overflow or cancellation, and its derivative 1/(1 + e^-x), given e = bl_v_exp_fused_small(-|x|).
+ * In two steps so that a loop can do each for many rows: one chain of both is too long for the processor to overlap. */
+BL_INLINE bl_v bl_v_softplus(bl_v x, bl_v e, bl_v *derivative) {
+  bl_v half = bl_v_all(0.41421356237309503); /* 1+e > sqrt 2: log(1+e) = log 2 + log((1+e)/2) */
+  bl_v num = bl_v_if_less(half, e, e - 1.0, e);
+  bl_v den = bl_v_if_less(half, e, e + 3.0, e + 2.0);
+  bl_v extra = bl_v_if_less(half, e, bl_v_all(0x1.62e42fefa39efp-1), bl_v_all(0.0));
+  bl_v one = e + 1.0;
+  bl_v inverse = 1.0 / (one * den); /* one division serves both quotients */
+  bl_v s = num * (one * inverse);
+  bl_v t = s * s, t2 = t * t;
+  bl_v p01 = BL_V_POLY(t, 0x1.9999999999a39p-2, 0x1.5555555555555p-1);
+  bl_v p23 = BL_V_POLY(t, 0x1.c71c7201a55d7p-3, 0x1.2492492476a1ap-2);
+  bl_v p45 = BL_V_POLY(t, 0x1.3b1c3c1c81c8fp-3, 0x1.745cf8e4bba1bp-3);
+  bl_v p67 = BL_V_POLY(t, 0x1.0c0aff044a970p-3, 0x1.0fbde0f4ad17bp-3);
+  bl_v p = bl_v_fma(bl_v_fma(p67, t2, p45), t2 * t2, bl_v_fma(p23, t2, p01));
+  bl_v log1p = bl_v_fma(p, t * s, 2.0 * s) + extra;
+  *derivative = bl_v_if_less(x, bl_v_all(0.0), e, bl_v_all(1.0)) * (den * inverse);
+  return bl_v_if_less(x, bl_v_all(0.0), bl_v_all(0.0), x) + log1p;
+}
+
+BL_INLINE bl_v bl_v_tanh(bl_v x) {
+  bl_v e = bl_v_exp_fused_small(-2.0 * bl_v_abs(x));
+  bl_v size = (1.0 - e) / (1.0 + e);
+  return (bl_v)((bl_vi)size | ((bl_vi)x & INT64_MIN));
+}
+
+/* exp with a relative error of at most 2^-51 (tests/unit/num/test_simd.c, against libm): Cody-Waite reduction to
+ * |r| <= ln2/2, Taylor polynomial of degree 13, scaling by 2^m. Arguments are clamped to [-708, 709]. */
+BL_INLINE bl_v bl_v_exp_lanes(bl_v x) {
+  const bl_v low = bl_v_all(-708.0), high = bl_v_all(709.0), magic = bl_v_all(0x1.8p52);
+  x = bl_v_select(x < low, low, x);
+  x = bl_v_select(x > high, high, x);
+  bl_v shifted = x * bl_v_all(0x1.71547652b82fep0) + magic;
+  bl_v m = shifted - magic;
+  bl_v r = x - m * bl_v_all(0x1.62e42fefa3800p-1);
+  r = r - m * bl_v_all(0x1.ef35793c76730p-45);
+  bl_v p = bl_v_all(1.0 / 6227020800.0);
+  p = p * r + bl_v_all(1.0 / 479001600.0);
+  p = p * r + bl_v_all(1.0 / 39916800.0);
+  p = p * r + bl_v_all(1.0 / 3628800.0);
+  p = p * r + bl_v_all(1.0 / 362880.0);
+  p = p * r + bl_v_all(1.0 / 40320.0);
+  p = p * r + bl_v_all(1.0 / 5040.0);
+  p = p * r + bl_v_all(1.0 / 720.0);
+  p = p * r + bl_v_all(1.0 / 120.0);
+  p = p * r + bl_v_all(1.0 / 24.0);
+  p = p * r + bl_v_all(1.0 / 6.0);
+  p = p * r + bl_v_all(0.5);
+  p = p * r * r + r;
+  bl_vi bits = (bl_vi)shifted << 52;
+  bl_v scale = (bl_v)(bits + (bl_vi)bl_v_all(1.0));
+  return scale + scale * p;
+}
+
+#endif
