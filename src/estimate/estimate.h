@@ -34,6 +34,8 @@ typedef struct {
 
 blica_status bl_estimate_matched(blica_ctx *ctx, const bl_problem *problem, blica_model *model, bool *means_done);
 blica_status bl_estimate_pairwise(blica_ctx *ctx, const bl_problem *problem, blica_model *model, bool *means_done);
+blica_status bl_estimate_pairwise_levels(blica_ctx *ctx, const bl_problem *problem, blica_model *model,
+                                         bool *means_done);
 blica_status bl_estimate_blica(blica_ctx *ctx, const bl_problem *problem, blica_model *model, bool *means_done);
 
 blica_status bl_estimate_mle(blica_ctx *ctx, const bl_problem *problem, blica_model *model, bool *means_done);

@@ -2,7 +2,8 @@
  *
  * Both are fitted by corfit_run.c. Method matched is the Gaussian likelihood of the correlations with the noise of
  * coarse data on both sides (docs/method.md, equations 19 to 22, 29), with the tables of rare outcomes (30) and the
- * scales of ordinal items; method pairwise is the likelihood of all 2x2 tables (24). */
+ * scales of ordinal items; method pairwise is the likelihood of all 2x2 tables (24);
+ * pairwise_levels.c has that of items with more levels. */
 #include <math.h>
 #include <string.h>
 
@@ -221,6 +222,7 @@ blica_status bl_estimate_pairwise(blica_ctx *ctx, const bl_problem *problem, bli
   double *weight = NULL, *below = NULL;
   bl_corfit_data data = pairwise_data(ctx, problem, model);
   *means_done = false;
+  if (bl_coding_ordinal(model->coding)) return bl_estimate_pairwise_levels(ctx, problem, model, means_done);
   TRY(bl_alloc(ctx, (size_t)model->u, &weight));
   for (int s = 0; s < model->u; s++) weight[s] = 0.5 * problem->options->weight;
   data.weight = weight;
