@@ -83,12 +83,14 @@ static blica_status enumerate(blica_ctx *ctx, int n, bl_merged **out) {
   TRY(bl_alloc(ctx, 1, &p));
   TRY(bl_alloc(ctx, 1, &p->group));
   p->groups = 1;
+  p->cuts = n;
   bl_group *g = p->group;
   TRY(bl_alloc(ctx, (size_t)n, &g->variable));
+  TRY(bl_alloc(ctx, (size_t)n, &g->cut));
   TRY(bl_alloc(ctx, (size_t)count * (size_t)n, &g->x));
   TRY(bl_alloc(ctx, (size_t)count, &g->weight));
   g->n = n, g->count = p->count = count;
-  for (int i = 0; i < n; i++) g->variable[i] = i;
+  for (int i = 0; i < n; i++) g->variable[i] = g->cut[i] = i;
   for (int64_t r = 0; r < count; r++) {
     g->weight[r] = 1;
     for (int i = 0; i < n; i++) g->x[r * n + i] = (uint8_t)(r >> i & 1);
@@ -108,7 +110,7 @@ static blica_status simulate(blica_ctx *ctx, const work *w, uint64_t seed, bl_me
   TRY(bl_alloc(ctx, (size_t)w->n, &column));
   for (int i = 0; i < w->n; i++) column[i] = i;
   TRY(blica_simulate_rows(ctx, w->model, seed, &data));
-  TRY(bl_merged_make(ctx, data, w->n, column, false, out));
+  TRY(bl_merged_make(ctx, data, w->n, NULL, column, false, out));
 done:
   blica_data_free(data);
   bl_free(column);

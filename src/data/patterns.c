@@ -8,16 +8,18 @@
 #include "base/hash.h"
 
 typedef struct {
-  int n, words;      /* words per half of a key */
-  const int *column; /* [n] */
-  int64_t count;     /* distinct keys */
-  uint64_t *key;     /* [2 words, count] presence, then values */
-  int64_t *weight;   /* [count] */
-  int64_t *id;       /* [rows] key of each row */
-  int64_t slots;     /* a power of two */
-  int64_t *slot;     /* key + 1 */
-  int64_t *rank;     /* [count] keys in order */
-  int64_t *place;    /* [count] where a key stands in that order */
+  int n;                      /* items */
+  const blica_coding *coding; /* NULL: one bit each */
+  int bits, words;            /* of all items; words per half of a key */
+  const int *column;          /* [bits] */
+  int64_t count;              /* distinct keys */
+  uint64_t *key;              /* [2 words, count] presence, then values */
+  int64_t *weight;            /* [count] */
+  int64_t *id;                /* [rows] key of each row */
+  int64_t slots;              /* a power of two */
+  int64_t *slot;              /* key + 1 */
+  int64_t *rank;              /* [count] keys in order */
+  int64_t *place;             /* [count] where a key stands in that order */
 } segment_keys;
 
 static void free_keys(segment_keys *k) {
@@ -35,7 +37,7 @@ static void row_key(const blica_data *data, int s, int64_t row, const segment_ke
   int bit = (int)(row % 64);
   const uint64_t *ones = data->ones[s], *present = data->present[s];
   memset(key, 0, sizeof *key * 2 * (size_t)words);
-  for (int i = 0; i < k->n; i++) {
+  for (int i = 0; i < k->bits; i++) {
     int64_t at = k->column[i] * stride + word;
     uint64_t here = present ? present[at] >> bit & 1 : 1;
     key[i / 64] |= here << (i % 64);
@@ -106,6 +108,28 @@ done:
   return status;
 }
 
+static int bit(const uint64_t *words, int i) {
+  return (int)(words[i / 64] >> (i % 64) & 1);
+}
+
+/* Which items are present, and where their cuts are. An item is missing in all of its bits or in none. */
+static blica_status describe_group(blica_ctx *ctx, const segment_keys *k, const uint64_t *mask, bl_group *g) {
+  blica_status status = BLICA_OK;
+  const bool ordinal = bl_coding_ordinal(k->coding);
+  for (int i = 0; i < k->n; i++) g->n += bit(mask, bl_plane(k->coding, i));
+  TRY(bl_alloc(ctx, (size_t)g->n, &g->variable));
+  TRY(bl_alloc(ctx, (size_t)g->n, &g->cut));
+  if (ordinal) TRY(bl_alloc(ctx, (size_t)g->n + 1, &g->first));
+  for (int i = 0, at = 0; i < k->n; i++) {
+    if (!bit(mask, bl_plane(k->coding, i))) continue;
+    g->variable[at] = i;
+    g->cut[at++] = bl_plane(k->coding, i);
+    if (ordinal) g->first[at] = g->first[at - 1] + bl_plane(k->coding, i + 1) - bl_plane(k->coding, i);
+  }
+done:
+  return status;
+}
+
 static blica_status add_group(blica_ctx *ctx, bl_merged *p, const segment_keys *k, int s, int64_t low, int64_t high) {
   blica_status status = BLICA_OK;
   const uint64_t *mask = k->key + k->rank[low] * 2 * k->words;
@@ -115,16 +139,14 @@ static blica_status add_group(blica_ctx *ctx, bl_merged *p, const segment_keys *
   g->segment = s;
   g->offset = p->count;
   g->count = high - low;
-  for (int i = 0; i < k->n; i++) g->n += (int)(mask[i / 64] >> (i % 64) & 1);
-  TRY(bl_alloc(ctx, (size_t)g->n, &g->variable));
+  TRY(describe_group(ctx, k, mask, g));
   TRY(bl_alloc(ctx, bl_mul((size_t)g->count, (size_t)g->n), &g->x));
   TRY(bl_alloc(ctx, (size_t)g->count, &g->weight));
-  for (int i = 0, at = 0; i < k->n; i++)
-    if (mask[i / 64] >> (i % 64) & 1) g->variable[at++] = i;
   for (int64_t r = 0; r < g->count; r++) {
     const uint64_t *values = k->key + k->rank[low + r] * 2 * k->words + k->words;
     for (int i = 0; i < g->n; i++)
-      g->x[r * g->n + i] = (uint8_t)(values[g->variable[i] / 64] >> (g->variable[i] % 64) & 1);
+      for (int c = g->cut[i]; c < bl_plane(k->coding, g->variable[i] + 1); c++)
+        g->x[r * g->n + i] += (uint8_t)bit(values, c);
     g->weight[r] = (double)k->weight[k->rank[low + r]];
   }
   p->count += g->count;
@@ -141,9 +163,10 @@ static bool nothing_present(const segment_keys *k, int64_t rank) {
 
 /* Groups of the rows of segments first..last-1 taken together. */
 static blica_status add_segments(blica_ctx *ctx, bl_merged *p, const blica_data *data, int first, int last,
-                                 int64_t first_row, int n, const int *column) {
+                                 int64_t first_row, int n, const blica_coding *coding, const int *column) {
   blica_status status = BLICA_OK;
-  segment_keys k = {.n = n, .words = (n + 63) / 64, .column = column};
+  const int bits = bl_plane(coding, n);
+  segment_keys k = {.n = n, .coding = coding, .bits = bits, .words = (bits + 63) / 64, .column = column};
   int64_t rows = 0;
   for (int s = first; s < last; s++) rows += data->samples[s];
   TRY(find_keys(ctx, data, first, last, &k));
@@ -166,18 +189,20 @@ done:
   return status;
 }
 
-blica_status bl_merged_make(blica_ctx *ctx, const blica_data *data, int n, const int *column, bool pooled,
-                            bl_merged **out) {
+blica_status bl_merged_make(blica_ctx *ctx, const blica_data *data, int n, const blica_coding *coding,
+                            const int *column, bool pooled, bl_merged **out) {
   blica_status status = BLICA_OK;
   bl_merged *p = NULL;
   *out = NULL;
   TRY(bl_alloc(ctx, 1, &p));
   p->rows = data->rows;
+  p->cuts = bl_plane(coding, n);
+  p->ordinal = bl_coding_ordinal(coding);
   TRY(bl_alloc(ctx, (size_t)data->rows, &p->row_pattern));
   int64_t row = 0;
-  if (pooled) TRY(add_segments(ctx, p, data, 0, data->u, 0, n, column));
+  if (pooled) TRY(add_segments(ctx, p, data, 0, data->u, 0, n, coding, column));
   for (int s = 0; !pooled && s < data->u; s++) {
-    TRY(add_segments(ctx, p, data, s, s + 1, row, n, column));
+    TRY(add_segments(ctx, p, data, s, s + 1, row, n, coding, column));
     row += data->samples[s];
   }
   *out = p;
@@ -191,6 +216,8 @@ void bl_merged_free(bl_merged *p) {
   if (!p) return;
   for (int g = 0; g < p->groups; g++) {
     bl_free(p->group[g].variable);
+    bl_free(p->group[g].cut);
+    bl_free(p->group[g].first);
     bl_free(p->group[g].x);
     bl_free(p->group[g].weight);
   }

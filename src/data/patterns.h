@@ -3,31 +3,36 @@
 #ifndef BL_MERGED_H
 #define BL_MERGED_H
 
-#include "base/base.h"
+#include "data/coding.h"
 
 /* Distinct rows of one segment that have the same variables present. */
 typedef struct {
   int segment;    /* of the data; 0 when pooled */
   int n;          /* variables present, at least 1 */
   int *variable;  /* [n] which */
+  int *cut;       /* [n] the variable's first cut among those of all variables */
+  int *first;     /* [n+1] variable i has the cuts first[i]..first[i+1]-1 of the group; NULL: all have one */
   int64_t count;  /* distinct patterns */
   int64_t offset; /* of its first pattern among all */
-  uint8_t *x;     /* count rows of n, 0 or 1 */
+  uint8_t *x;     /* count rows of n: levels, from 0 */
   double *weight; /* [count] rows that have the pattern */
 } bl_group;
 
 typedef struct {
   int groups;
+  int cuts;        /* of all variables */
+  bool ordinal;    /* some variable has more than two levels */
   bl_group *group; /* by segment */
   int64_t count;   /* patterns in all groups */
   int64_t rows;
   int64_t *row_pattern; /* [rows] pattern of each row, segment by segment; -1: nothing present */
 } bl_merged;
 
-/* Of n variables, column[i] of the data being variable i; the variables of a group are numbered likewise. pooled: equal
- * rows of different segments are merged too. */
-blica_status bl_merged_make(blica_ctx *ctx, const blica_data *data, int n, const int *column, bool pooled,
-                            bl_merged **out);
+/* Of n variables with the levels of a coding, or two if it is NULL. column[p] of the data is bit p of the coding, or
+ * variable p; the variables of a group are numbered likewise. pooled: equal rows of different segments are merged too.
+ */
+blica_status bl_merged_make(blica_ctx *ctx, const blica_data *data, int n, const blica_coding *coding,
+                            const int *column, bool pooled, bl_merged **out);
 void bl_merged_free(bl_merged *patterns);
 
 #endif

@@ -19,19 +19,15 @@ void bl_rows_free(bl_rows *rows) {
   bl_free(rows);
 }
 
-/* Columns of the data are bits; an item's level is the number of its bits. */
 static void take_group(const bl_group *g, int s, int64_t *place, bl_rows *rows) {
   for (int64_t p = 0; p < g->count; p++) {
     int8_t *x = rows->x + (size_t)rows->n * (size_t)*place;
     memset(x, (unsigned char)BLICA_MISSING, (size_t)rows->n);
-    for (int c = 0; c < g->n; c++) {
-      int8_t *value = &x[rows->item[g->variable[c]]];
-      *value = (int8_t)((*value == BLICA_MISSING ? 0 : *value) + g->x[(size_t)p * (size_t)g->n + (size_t)c]);
-    }
+    for (int i = 0; i < g->n; i++) x[g->variable[i]] = (int8_t)g->x[(size_t)p * (size_t)g->n + (size_t)i];
     rows->weight[*place] = g->weight[p];
     rows->total[s] += (int64_t)g->weight[p];
     rows->cumulated[(*place)++] = rows->total[s];
-    if (g->n < rows->planes) rows->complete = false;
+    if (g->n < rows->n) rows->complete = false;
   }
 }
 
@@ -77,7 +73,7 @@ done:
 static blica_status fill(blica_ctx *ctx, const blica_data *data, const int *column, const int *segment, bl_rows *rows) {
   blica_status status;
   bl_merged *merged = NULL;
-  TRY(bl_merged_make(ctx, data, data->n, column, false, &merged));
+  TRY(bl_merged_make(ctx, data, rows->n, rows->coding, column, false, &merged));
   rows->count = merged->count;
   TRY(bl_alloc(ctx, (size_t)rows->u + 1, &rows->first));
   TRY(bl_alloc(ctx, (size_t)rows->u, &rows->total));

@@ -23,18 +23,20 @@ void bl_loading_covariance(int n, int k, const double *loading, double *cov) {
 blica_status bl_room_make(blica_ctx *ctx, const bl_likelihood *l, int64_t rows, bl_room **out) {
   blica_status status = BLICA_OK;
   bl_room *room = NULL;
-  size_t n = (size_t)l->n, k = (size_t)l->k, grid = bl_grid_work(l->n, l->k), ep = bl_ep_work(l->n, l->k);
+  size_t n = (size_t)l->n, k = (size_t)l->k, edges = (size_t)l->patterns->cuts,
+         grid = bl_grid_work(l->n, (int)edges, l->k), ep = bl_ep_work(l->n, l->k);
   *out = NULL;
   TRY(bl_alloc(ctx, 1, &room));
   TRY(bl_alloc(ctx, n, &room->mean));
   TRY(bl_alloc(ctx, n * k, &room->loading));
+  TRY(bl_alloc(ctx, edges, &room->edge));
   TRY(bl_alloc(ctx, (size_t)rows, &room->log_p));
   TRY(bl_alloc(ctx, (size_t)rows, &room->weight));
   TRY(bl_alloc(ctx, (size_t)rows, &room->row));
   if (l->engine == BL_ENGINE_LATTICE) {
     TRY(bl_alloc(ctx, n * n, &room->cov));
     TRY(bl_alloc(ctx, n * n, &room->g_cov));
-    TRY(bl_mvn_work_make(ctx, l->n, l->points, rows, false, &room->lattice));
+    TRY(bl_mvn_work_make(ctx, l->n, (int)edges, l->points, rows, false, &room->lattice));
   } else if (l->engine == BL_ENGINE_PLACKETT) {
     TRY(bl_alloc(ctx, n * n, &room->cov));
     TRY(bl_alloc(ctx, n * n, &room->g_cov));
@@ -58,6 +60,7 @@ blica_status bl_room_scores(blica_ctx *ctx, const bl_likelihood *l, int64_t rows
   if (room->score) return BLICA_OK;
   TRY(bl_alloc(ctx, bl_mul(count, k), &room->first));
   TRY(bl_alloc(ctx, bl_mul(count, k * k), &room->second));
+  if (l->patterns->ordinal) TRY(bl_alloc(ctx, bl_mul(count, n), &room->upper));
   if (l->engine == BL_ENGINE_LATTICE || l->engine == BL_ENGINE_PLACKETT) {
     TRY(bl_alloc(ctx, bl_mul(count, n), &room->score_mean));
     TRY(bl_alloc(ctx, bl_mul(count, n * n), &room->score_cov));
@@ -66,7 +69,7 @@ blica_status bl_room_scores(blica_ctx *ctx, const bl_likelihood *l, int64_t rows
   if (l->engine == BL_ENGINE_LATTICE) {
     bl_mvn_work_free(room->lattice);
     room->lattice = NULL;
-    TRY(bl_mvn_work_make(ctx, l->n, l->points, rows, true, &room->lattice));
+    TRY(bl_mvn_work_make(ctx, l->n, l->patterns->cuts, l->points, rows, true, &room->lattice));
   }
   TRY(bl_alloc(ctx, bl_mul(count, n * (1 + k)), &room->score));
 done:
@@ -75,9 +78,9 @@ done:
 
 void bl_room_free(bl_room *room) {
   if (!room) return;
-  double *blocks[] = {room->mean,       room->loading,   room->cov,   room->g_cov, room->posterior,
-                      room->log_p,      room->weight,    room->score, room->first, room->second,
-                      room->score_mean, room->score_cov, room->engine};
+  double *blocks[] = {room->mean,       room->loading,   room->cov,    room->g_cov, room->posterior,
+                      room->log_p,      room->weight,    room->score,  room->first, room->second,
+                      room->score_mean, room->score_cov, room->engine, room->edge,  room->upper};
   for (size_t b = 0; b < sizeof blocks / sizeof *blocks; b++) bl_free(blocks[b]);
   bl_free(room->row);
   bl_mvn_work_free(room->lattice);
@@ -112,19 +115,21 @@ static void orthant_moments(int n, int k, int64_t place, const bl_want *want, bl
 }
 
 /* By the lattice, or by reduction. */
-static bool run_orthants(const bl_mvn_tree *tree, const bl_task_rows *t, int k, const bl_accuracy *accuracy,
-                         uint64_t stream, blica_simd level, bl_want *want, bl_room *room) {
+static bool run_orthants(const bl_mvn_tree *tree, const bl_task_rows *t, int k, const bl_intervals *levels,
+                         const bl_accuracy *accuracy, uint64_t stream, blica_simd level, bl_want *want, bl_room *room) {
   int n = tree->n;
   bl_loading_covariance(n, k, room->loading, room->cov);
   bl_mvn_result result = {.weight = want->weight,
                           .log_p = room->log_p,
                           .g_mean = want->g_mean,
                           .g_cov = room->g_cov,
+                          .g_edge = want->g_edge,
                           .score_mean = want->score ? room->score_mean : NULL,
-                          .score_cov = room->score_cov};
+                          .score_cov = room->score_cov,
+                          .score_upper = want->upper};
   bool ok = room->plackett ? bl_plackett(tree, room->mean, room->cov, t->low, t->high, accuracy->nodes, level,
                                          room->plackett, &result)
-                           : bl_mvn_lattice(tree, room->mean, room->cov, t->low, t->high, accuracy->points,
+                           : bl_mvn_lattice(tree, room->mean, room->cov, levels, t->low, t->high, accuracy->points,
                                             accuracy->seed, stream, level, room->lattice, &result);
   if (!ok) return false;
   if (want->weight) {
@@ -139,8 +144,8 @@ static bool run_orthants(const bl_mvn_tree *tree, const bl_task_rows *t, int k, 
   return true;
 }
 
-static bool run_grid(const bl_mvn_tree *tree, const bl_task_rows *t, int k, const double *band,
-                     const bl_accuracy *accuracy, blica_simd level, bl_want *want, bl_room *room) {
+static bool run_grid(const bl_mvn_tree *tree, const bl_task_rows *t, int k, const bl_intervals *levels,
+                     const double *band, const bl_accuracy *accuracy, blica_simd level, bl_want *want, bl_room *room) {
   int64_t count = t->high - t->low;
   bl_grid grid = {.n = tree->n,
                   .k = k,
@@ -148,12 +153,15 @@ static bool run_grid(const bl_mvn_tree *tree, const bl_task_rows *t, int k, cons
                   .loading = room->loading,
                   .count = count,
                   .x = tree->x + t->low * tree->n,
+                  .levels = *levels,
                   .p = room->log_p,
                   .g_mean = want->g_mean,
                   .g_loading = want->g_loading,
+                  .g_edge = want->g_edge,
                   .score = want->score,
                   .first = want->first,
                   .second = want->second,
+                  .upper = want->upper,
                   .work = room->engine};
   if (want->weight) {
     for (int64_t r = 0; r < count; r++) room->weight[r] = want->weight[tree->row[t->low + r]];
@@ -168,38 +176,50 @@ static bool run_grid(const bl_mvn_tree *tree, const bl_task_rows *t, int k, cons
   return true;
 }
 
-static bool run_ep(const bl_group *g, const bl_task_rows *t, int k, blica_simd level, bl_want *want, bl_room *room) {
+/* The gradient of all rows of a task from the scores of each. */
+static void sum_scores(const bl_group *g, const bl_task_rows *t, int k, const bl_want *want, const bl_room *room) {
+  const int n = g->n, size = n * (1 + k);
+  memset(want->g_mean, 0, sizeof(double) * (size_t)n);
+  memset(want->g_loading, 0, sizeof(double) * (size_t)(n * k));
+  if (want->g_edge) memset(want->g_edge, 0, sizeof(double) * (size_t)g->first[n]);
+  for (int64_t r = 0; r < t->high - t->low; r++)
+    for (int i = 0; i < n; i++) {
+      const double *own = room->score + r * size + i * (1 + k);
+      double weight = want->weight[t->low + r];
+      want->g_mean[i] += weight * own[0];
+      for (int l = 0; l < k; l++) want->g_loading[i * k + l] += weight * own[1 + l];
+      if (!want->g_edge) continue;
+      const int level = g->x[(t->low + r) * n + i], upper = g->first[i] + level;
+      const double above = room->upper[r * n + i];
+      if (upper < g->first[i + 1]) want->g_edge[upper] += weight * above;
+      if (level > 0) want->g_edge[upper - 1] -= weight * (own[0] + above);
+    }
+}
+
+static bool run_ep(const bl_group *g, const bl_task_rows *t, int k, const bl_intervals *levels, blica_simd level,
+                   bl_want *want, bl_room *room) {
   int64_t count = t->high - t->low;
-  int size = g->n * (1 + k);
   bl_ep ep = {.n = g->n,
               .k = k,
               .mean = room->mean,
               .loading = room->loading,
               .count = count,
               .x = g->x + t->low * g->n,
+              .levels = *levels,
               .log_p = room->log_p,
               .work = room->engine};
   if (want->score || want->weight) {
     ep.score = room->score;
     ep.first = room->first;
     ep.second = room->second;
+    ep.upper = room->upper;
   }
   bl_ep_run(&ep, level);
-  if (want->weight) {
-    memset(want->g_mean, 0, sizeof(double) * (size_t)g->n);
-    memset(want->g_loading, 0, sizeof(double) * (size_t)(g->n * k));
-    for (int64_t r = 0; r < count; r++)
-      for (int i = 0; i < g->n; i++) {
-        const double *own = room->score + r * size + i * (1 + k);
-        double weight = want->weight[t->low + r];
-        want->g_mean[i] += weight * own[0];
-        for (int l = 0; l < k; l++) want->g_loading[i * k + l] += weight * own[1 + l];
-      }
-  }
+  if (want->weight) sum_scores(g, t, k, want, room);
   return true;
 }
 
-/* Mean and loading of the variables of a group in segment s. */
+/* Mean, counted from the first cut, and loading of the variables of a group in segment s. */
 void bl_group_parameters(const bl_group *g, int s, const bl_params *p, double *mean, double *loading) {
   double root = sqrt(p->link);
   for (int i = 0; i < g->n; i++) {
@@ -209,8 +229,15 @@ void bl_group_parameters(const bl_group *g, int s, const bl_params *p, double *m
       sum += a * p->means[l + (size_t)s * p->k];
       loading[i * p->k + l] = root * a * sqrt(p->variances[l + (size_t)s * p->k]);
     }
-    mean[i] = root * sum - (p->cuts ? p->cuts[g->variable[i]] : 0.0);
+    mean[i] = root * sum - (p->cuts ? p->cuts[g->cut[i]] : 0.0);
   }
+}
+
+bl_intervals bl_group_levels(const bl_group *g, const bl_params *p, double *edge) {
+  for (int i = 0; g->first && i < g->n; i++)
+    for (int e = 0; e < g->first[i + 1] - g->first[i]; e++)
+      edge[g->first[i] + e] = p->cuts[g->cut[i] + e] - p->cuts[g->cut[i]];
+  return (bl_intervals){g->first, edge};
 }
 
 bool bl_engine_run(bl_likelihood *l, const bl_task_rows *t, const bl_params *params, const bl_accuracy *accuracy,
@@ -222,13 +249,14 @@ bool bl_engine_run(bl_likelihood *l, const bl_task_rows *t, const bl_params *par
   uint64_t stream = accuracy->shift << 32 | (uint64_t)(uint32_t)g->segment;
   bool ok;
   bl_group_parameters(g, l->segment[g->segment], params, room->mean, room->loading);
+  const bl_intervals levels = bl_group_levels(g, params, room->edge);
   for (int64_t r = 0; r < count; r++) room->row[r] = l->engine == BL_ENGINE_EP ? t->low + r : tree->row[t->low + r];
   if (l->engine == BL_ENGINE_LATTICE || l->engine == BL_ENGINE_PLACKETT)
-    ok = run_orthants(tree, t, l->k, accuracy, stream, level, want, room);
+    ok = run_orthants(tree, t, l->k, &levels, accuracy, stream, level, want, room);
   else if (l->engine == BL_ENGINE_GRID)
-    ok = run_grid(tree, t, l->k, l->band + t->group * BL_GRID_SOURCES, accuracy, level, want, room);
+    ok = run_grid(tree, t, l->k, &levels, l->band + t->group * BL_GRID_SOURCES, accuracy, level, want, room);
   else
-    ok = run_ep(g, t, l->k, level, want, room);
+    ok = run_ep(g, t, l->k, &levels, level, want, room);
   if (!ok) return false;
   want->value = 0.0;
   for (int64_t r = 0; r < count; r++) {

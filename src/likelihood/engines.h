@@ -16,7 +16,8 @@ typedef struct {
 /* One thread's room. */
 typedef struct {
   double *mean, *loading, *cov, *g_cov, *posterior; /* of one group */
-  double *log_p, *weight, *score, *first, *second, *score_mean, *score_cov;
+  double *edge;                                     /* of its levels (bl_group_levels) */
+  double *log_p, *weight, *score, *first, *second, *score_mean, *score_cov, *upper;
   int64_t *row;
   double *engine; /* of the grid or of EP */
   bl_mvn_work *lattice;
@@ -40,18 +41,19 @@ struct bl_likelihood {
   double *gradient; /* [stride,tasks] */
 };
 
+/* Gradient of a task: in mean [n], loading (n rows of k), and with more than two levels in the edges. */
 static inline size_t bl_likelihood_stride(const bl_likelihood *l) {
-  return (size_t)l->n * (1 + (size_t)l->k);
+  return (size_t)l->n * (1 + (size_t)l->k) + (l->patterns->ordinal ? (size_t)l->patterns->cuts : 0);
 }
 
 /* What is wanted of a task, besides room->log_p (by place in the task; room->row tells which pattern of the group
  * stands there). */
 typedef struct {
-  double *log_p;        /* [patterns of the group], or NULL */
-  const double *weight; /* [patterns of the group]; NULL: no gradient */
-  double value;         /* out, with weight: sum of weight log p */
-  double *g_mean, *g_loading;
-  double *score, *first, *second; /* NULL: not wanted */
+  double *log_p;                          /* [patterns of the group], or NULL */
+  const double *weight;                   /* [patterns of the group]; NULL: no gradient */
+  double value;                           /* out, with weight: sum of weight log p */
+  double *g_mean, *g_loading, *g_edge;    /* g_edge: with more than two levels */
+  double *score, *first, *second, *upper; /* NULL: not wanted; upper: with more than two levels */
 } bl_want;
 
 blica_status bl_room_make(blica_ctx *ctx, const bl_likelihood *l, int64_t rows, bl_room **out);
@@ -60,11 +62,14 @@ blica_status bl_room_scores(blica_ctx *ctx, const bl_likelihood *l, int64_t rows
 void bl_room_free(bl_room *room);
 
 void bl_group_parameters(const bl_group *g, int s, const bl_params *p, double *mean, double *loading);
+/* The levels of a group's items as the engines take them. edge has room for all cuts. */
+bl_intervals bl_group_levels(const bl_group *g, const bl_params *p, double *edge);
 void bl_loading_covariance(int n, int k, const double *loading, double *cov); /* I + B B' */
 
-/* Adds the gradient of some rows of a group, in mean [n] and loading (n rows of k), to that in the parameters. */
+/* Adds the gradient of some rows of a group, in mean [n], loading (n rows of k) and, with more than two levels, edges,
+ * to that in the parameters. */
 void bl_gradient_add(const bl_group *g, int segment, const bl_params *p, const double *own, const double *loading,
-                     double *g_mixing, double *g_log_variance, double *g_mean, double *g_cut);
+                     const double *edge, double *g_mixing, double *g_log_variance, double *g_mean, double *g_cut);
 
 /* False when the covariance is not positive definite. */
 bool bl_engine_run(bl_likelihood *l, const bl_task_rows *task, const bl_params *params, const bl_accuracy *accuracy,

@@ -2,7 +2,7 @@
  *
  * A sample of patterns is drawn with probability in proportion to their rows (systematically, so that the same seed
  * takes the same ones). For each, sources z are drawn from the Gaussian that expectation propagation ended with, a
- * little widened, and P(x) = E[phi(z) prod Phi(..) / proposal(z)]. The posterior is log-concave, so the weights
+ * little widened, and P(x) = E[phi(z) prod P(x_i|z) / proposal(z)]. The posterior is log-concave, so the weights
  * behave; with DRAWS draws log P is known to about 1e-3. */
 #include <math.h>
 #include <string.h>
@@ -19,6 +19,7 @@ typedef struct {
   int n, k;
   const double *mean, *loading;
   const uint8_t *x;
+  bl_intervals levels;
   double *first, *second, *z; /* posterior; its Cholesky factor replaces second */
 } target;
 
@@ -29,6 +30,13 @@ static void cholesky(int k, double *c) {
       for (int m = 0; m < j; m++) sum -= c[i * k + m] * c[j * k + m];
       c[i * k + j] = i == j ? sqrt(fmax(sum, 1e-30)) : sum / c[j * k + j];
     }
+}
+
+/* log P of item i at its level, its latent variable having mean y and variance 1. */
+static double log_level(const bl_intervals *levels, int i, int level, double y) {
+  if (!levels->first) return bl_phi_log_cdf(level ? y : -y);
+  const double *low = bl_edge_below(levels, i, level), *high = bl_edge_above(levels, i, level);
+  return bl_phi_log_between(low ? *low - y : -INFINITY, high ? *high - y : INFINITY);
 }
 
 /* log of one importance weight. */
@@ -48,7 +56,7 @@ static double log_weight(const target *t, bl_rng *rng) {
   for (int i = 0; i < t->n; i++) {
     double y = t->mean[i];
     for (int l = 0; l < t->k; l++) y += t->loading[i * t->k + l] * t->z[l];
-    value += bl_phi_log_cdf(t->x[i] ? y : -y);
+    value += log_level(&t->levels, i, t->x[i], y);
   }
   return value;
 }
@@ -96,12 +104,14 @@ blica_status bl_likelihood_ep_error(blica_ctx *ctx, bl_likelihood *l, const bl_p
     int64_t r = 0;
     const bl_group *g = locate(l->patterns, rows * (d + 0.5) / SAMPLE, &r);
     bl_group_parameters(g, l->segment[g->segment], params, room->mean, room->loading);
+    const bl_intervals levels = bl_group_levels(g, params, room->edge);
     bl_ep ep = {.n = g->n,
                 .k = l->k,
                 .mean = room->mean,
                 .loading = room->loading,
                 .count = 1,
                 .x = g->x + r * g->n,
+                .levels = levels,
                 .log_p = room->log_p,
                 .score = room->score,
                 .first = room->first,
@@ -113,6 +123,7 @@ blica_status bl_likelihood_ep_error(blica_ctx *ctx, bl_likelihood *l, const bl_p
                 .mean = room->mean,
                 .loading = room->loading,
                 .x = ep.x,
+                .levels = levels,
                 .first = room->first,
                 .second = room->second,
                 .z = z};

@@ -2,8 +2,8 @@
  * engines become derivatives in A, log v and mu.
  *
  * Given the parameters, Y = mean + B z + e with B = sqrt(c) A V^1/2, mean = sqrt(c) A mu - cuts, z and e standard
- * normal, and x_i = 1 iff Y_i > 0 (section 3 of the paper with the sign of q turned). Missing values drop out with
- * their rows of B and mean. */
+ * normal, and x_i = 1 iff Y_i > 0 (section 3 of the paper with the sign of q turned). An item with more levels has more
+ * cuts; its mean counts from the first of them. Missing values drop out with their rows of B and mean. */
 #include "likelihood/likelihood.h"
 
 #include <math.h>
@@ -155,6 +155,7 @@ static void gradient_task(int64_t item, int thread, void *user) {
   const bl_group *g = &l->patterns->group[t->group];
   double *own = l->gradient + (size_t)item * bl_likelihood_stride(l);
   bl_want want = {.weight = g->weight, .g_mean = own, .g_loading = own + l->n};
+  if (l->patterns->ordinal) want.g_edge = own + l->n * (1 + l->k);
   l->value[item] = LEFT_OUT;
   if (bl_loop_stopped(w->ctx, thread)) return;
   t->ok = bl_engine_run(l, t, w->params, w->accuracy, w->level, &want, l->room[thread]);
@@ -162,11 +163,13 @@ static void gradient_task(int64_t item, int thread, void *user) {
 }
 
 void bl_gradient_add(const bl_group *g, int segment, const bl_params *p, const double *own, const double *loading,
-                     double *g_mixing, double *g_log_variance, double *g_mean, double *g_cut) {
+                     const double *edge, double *g_mixing, double *g_log_variance, double *g_mean, double *g_cut) {
   size_t s = (size_t)segment;
   int k = p->k;
   double root = sqrt(p->link);
-  for (int i = 0; g_cut && i < g->n; i++) g_cut[g->variable[i]] -= own[i];
+  for (int i = 0; g_cut && !g->first && i < g->n; i++) g_cut[g->cut[i]] -= own[i];
+  for (int i = 0; g_cut && g->first && i < g->n; i++)
+    for (int e = g->first[i]; e < g->first[i + 1]; e++) g_cut[g->cut[i] + e - g->first[i]] += edge[e];
   for (int i = 0; i < g->n; i++)
     for (int j = 0; j < k; j++) {
       size_t at = (size_t)g->variable[i] + (size_t)j * p->n;
@@ -184,7 +187,7 @@ double bl_likelihood_gradient(blica_ctx *ctx, bl_likelihood *l, const bl_params 
   memset(g_mixing, 0, sizeof(double) * (size_t)l->n * (size_t)l->k);
   memset(g_log_variance, 0, sizeof(double) * local);
   memset(g_mean, 0, sizeof(double) * local);
-  if (g_cut) memset(g_cut, 0, sizeof(double) * (size_t)l->n);
+  if (g_cut) memset(g_cut, 0, sizeof(double) * (size_t)l->patterns->cuts);
   bl_share_run(ctx, &l->share, gradient_task, &w);
   const bl_places lists[] = {{l->value, 1}, {l->gradient, bl_likelihood_stride(l)}};
   if (bl_share_exchange(ctx, &l->share, 2, lists, NULL) != BLICA_OK) return NAN;
@@ -199,7 +202,8 @@ double bl_likelihood_gradient(blica_ctx *ctx, bl_likelihood *l, const bl_params 
     const bl_group *g = &l->patterns->group[l->task[t].group];
     const double *own = l->gradient + (size_t)t * bl_likelihood_stride(l);
     value += l->value[t];
-    bl_gradient_add(g, l->segment[g->segment], params, own, own + l->n, g_mixing, g_log_variance, g_mean, g_cut);
+    bl_gradient_add(g, l->segment[g->segment], params, own, own + l->n, own + l->n * (1 + l->k), g_mixing,
+                    g_log_variance, g_mean, g_cut);
   }
   return value;
 }
@@ -208,7 +212,7 @@ static void scores_of(sweep *w, bl_task_rows *t, int thread) {
   if (bl_loop_stopped(w->ctx, thread)) return;
   bl_likelihood *l = w->l;
   bl_room *room = l->room[thread];
-  bl_want want = {.score = room->score, .first = room->first, .second = room->second};
+  bl_want want = {.score = room->score, .first = room->first, .second = room->second, .upper = room->upper};
   t->ok = bl_engine_run(l, t, w->params, w->accuracy, w->level, &want, room);
   if (!t->ok) return;
   bl_scores scores = {.group = &l->patterns->group[t->group],
@@ -219,7 +223,8 @@ static void scores_of(sweep *w, bl_task_rows *t, int thread) {
                       .log_p = room->log_p,
                       .score = room->score,
                       .first = room->first,
-                      .second = room->second};
+                      .second = room->second,
+                      .upper = room->upper};
   w->consumer(&scores, thread, w->user);
 }
 

@@ -11,7 +11,7 @@ typedef enum {
   BL_ENGINE_GRID,    /* trapezoidal rule over the sources, k <= 3 */
   BL_ENGINE_LATTICE, /* separation of variables, n <= BL_MVN_MAX */
   BL_ENGINE_EP,      /* expectation propagation, any size */
-  BL_ENGINE_PLACKETT /* reduction to small integrals, n <= BL_PLACKETT_MAX */
+  BL_ENGINE_PLACKETT /* reduction to small integrals, n <= BL_PLACKETT_MAX, two levels */
 } bl_engine;
 
 /* Parameters of a model, borrowed. */
@@ -21,7 +21,7 @@ typedef struct {
   const double *mixing;    /* [n,k] */
   const double *variances; /* [k,u] */
   const double *means;     /* [k,u] */
-  const double *cuts;      /* [n]; NULL: 0 */
+  const double *cuts;      /* of all items, one after the other; NULL: 0, of two levels each */
 } bl_params;
 bl_params bl_model_params(const blica_model *model);
 
@@ -53,7 +53,7 @@ blica_status bl_likelihood_values(blica_ctx *ctx, bl_likelihood *l, const bl_par
 /* Log-likelihood (NaN: parameters outside the domain) and its gradient; g_cut may be NULL. */
 double bl_likelihood_gradient(blica_ctx *ctx, bl_likelihood *l, const bl_params *params, const bl_accuracy *accuracy,
                               double *g_mixing /* [n,k] */, double *g_log_variance /* [k,u] */,
-                              double *g_mean /* [k,u] */, double *g_cut /* [n] */);
+                              double *g_mean /* [k,u] */, double *g_cut /* [cuts] */);
 
 /* Scores and posterior moments of some patterns of one group. z is the standardised source, (z - mu)/sqrt(v). */
 typedef struct {
@@ -66,6 +66,7 @@ typedef struct {
   const double *score;  /* [n (1+k), count] d log p / d (mean_i, loading_i1, .., loading_ik), i = 0.. */
   const double *first;  /* [k,count] E[z|x] */
   const double *second; /* [k,k,count] E[zz'|x] */
+  const double *upper;  /* [n,count] d log p / d upper end of the row's level, 0 without one; NULL: two levels each */
 } bl_scores;
 
 /* Called once per task. With segments (a share of the data's segments) this rank runs the tasks of its segments, those
@@ -88,12 +89,13 @@ blica_status bl_likelihood_ep_error(blica_ctx *ctx, bl_likelihood *l, const bl_p
 blica_status bl_loglik_run(blica_ctx *ctx, const bl_merged *patterns, const int *segment, const bl_params *params,
                            const blica_loglik_options *options, int most_points, blica_loglik_result *result);
 
-/* Checks that model and data belong together: variable[i] is the data's column of the model's variable i, and
+/* Checks that model and data belong together: variable[p] is the data's column of the model's plane p, and
  * segment[s] the model's segment of the data's segment s (-1 for all when segments are not to be matched). */
 blica_status bl_likelihood_match(blica_ctx *ctx, const blica_model *model, const blica_data *data, bool segments,
                                  int *variable, int *segment);
-/* The engine of that name ("auto", "grid", "exact", "lattice", "ep"), or a message why it cannot do the model. */
-blica_status bl_likelihood_engine(blica_ctx *ctx, const char *name, int n, int k, bl_engine *engine);
+/* The engine of that name ("auto", "grid", "exact", "lattice", "ep"), or a message why it cannot do the model; ordinal:
+ * some item has more than two levels. */
+blica_status bl_likelihood_engine(blica_ctx *ctx, const char *name, int n, int k, bool ordinal, bl_engine *engine);
 const char *bl_engine_name(bl_engine engine);
 
 /* Fails on all ranks, with one message, when program, machine, model, data or options (of the table) of any differ from

@@ -248,9 +248,9 @@ blica_status bl_loglik_run(blica_ctx *ctx, const bl_merged *patterns, const int 
             .result = result};
   bl_engine engine;
   bool chosen = strcmp(options->engine, "auto") != 0, fits = true;
-  TRY(bl_likelihood_engine(ctx, options->engine, params->n, params->k, &engine));
+  TRY(bl_likelihood_engine(ctx, options->engine, params->n, params->k, patterns->ordinal, &engine));
   if (engine == BL_ENGINE_GRID && !chosen) TRY(grid_fits(&w, segment, &fits));
-  if (!fits) engine = params->n <= EXACT_VARIABLES ? BL_ENGINE_PLACKETT : BL_ENGINE_LATTICE;
+  if (!fits) engine = params->n <= EXACT_VARIABLES && !patterns->ordinal ? BL_ENGINE_PLACKETT : BL_ENGINE_LATTICE;
   TRY(bl_alloc(ctx, bl_mul((size_t)patterns->count, SHIFTS), &w.log_p));
   TRY(by_engine(&w, engine, segment));
   if (engine == BL_ENGINE_PLACKETT && !chosen && !(result->total_error <= options->error))
@@ -309,11 +309,12 @@ blica_status blica_loglik(blica_ctx *ctx, const blica_model *model, const blica_
   int count;
   const blica_option *table = blica_loglik_option_table(&count);
   TRY(bl_likelihood_same(ctx, model, data, table, count, &o));
-  TRY(bl_alloc(ctx, (size_t)model->n, &variable));
+  TRY(bl_alloc(ctx, (size_t)model->planes, &variable));
   TRY(bl_alloc(ctx, (size_t)data->u, &segment));
   TRY(bl_likelihood_match(ctx, model, data, true, variable, segment));
-  TRY(bl_likelihood_engine(ctx, o.engine, model->n, model->k, &engine)); /* refused before the data are gone through */
-  TRY(bl_merged_make(ctx, data, model->n, variable, false, &patterns));
+  TRY(bl_likelihood_engine(ctx, o.engine, model->n, model->k, bl_coding_ordinal(model->coding),
+                           &engine)); /* refused before the data are gone through */
+  TRY(bl_merged_make(ctx, data, model->n, model->coding, variable, false, &patterns));
   TRY(make_result(ctx, data, &result));
   result->patterns = patterns->count;
   TRY(bl_loglik_run(ctx, patterns, segment, &params, &o, BL_LATTICE_POINTS, result));

@@ -28,14 +28,11 @@ static blica_status check_model(blica_ctx *ctx, const blica_model *model) {
         return bl_fail(ctx, BLICA_ERR_DATA, "the model's mean of source %d in segment '%s' is %g; it must be finite",
                        j + 1, model->segments[s], m);
     }
-  if (bl_coding_ordinal(model->coding))
-    return bl_fail(
-        ctx, BLICA_ERR_DATA,
-        "the model has items with more than two levels, whose rows' likelihood and sources are not computed");
   for (int i = 0; i < model->n; i++)
-    if (!isfinite(model->cuts[i]))
-      return bl_fail(ctx, BLICA_ERR_DATA, "the model's cut of variable '%s' is %g; it must be finite",
-                     model->variables[i], model->cuts[i]);
+    for (int first = bl_plane(model->coding, i), p = first; p < bl_plane(model->coding, i + 1); p++)
+      if (!isfinite(model->cuts[p]) || (p > first && !(model->cuts[p] > model->cuts[p - 1])))
+        return bl_fail(ctx, BLICA_ERR_DATA, "cut %d of the model's variable '%s' is %g; cuts must be finite and grow",
+                       p - first + 1, model->variables[i], model->cuts[p]);
   for (int i = 0; i < model->n; i++)
     for (int j = 0; j < model->k; j++)
       if (!isfinite(model->mixing[i + (size_t)j * model->n]))
@@ -45,18 +42,35 @@ static blica_status check_model(blica_ctx *ctx, const blica_model *model) {
   return BLICA_OK;
 }
 
+/* Column p of the model is not in the data: the item is not there, or it has other levels. */
+static blica_status not_there(blica_ctx *ctx, const blica_model *model, const char *column, int p,
+                              const blica_data *data) {
+  int i = 0;
+  while (p >= bl_plane(model->coding, i + 1)) i++;
+  const char *name = model->variables[i];
+  const size_t length = strlen(name);
+  for (int c = 0; c < data->n; c++)
+    if (strncmp(data->variables[c], name, length) == 0 &&
+        (data->variables[c][length] == 0 || data->variables[c][length] == '['))
+      return bl_fail(ctx, BLICA_ERR_DATA,
+                     "variable '%s' has other levels in the data ('%s') than in the model ('%s'); code the data by the "
+                     "model's levels",
+                     name, data->variables[c], column);
+  return bl_fail(
+      ctx, BLICA_ERR_DATA,
+      "the model's variable '%s' is not in the data, whose %d variables are '%s'%s; variables are matched by "
+      "name",
+      name, data->n, data->variables[0], data->n > 1 ? ", ..." : "");
+}
+
 static blica_status match(blica_ctx *ctx, const blica_model *model, char **columns, const blica_data *data,
                           bool segments, int *variable, int *segment) {
-  for (int i = 0; i < model->n; i++) {
-    variable[i] = find(columns[i], data->n, data->variables);
-    if (variable[i] < 0)
-      return bl_fail(ctx, BLICA_ERR_DATA,
-                     "the model's variable '%s' is not in the data, whose %d variables are '%s'%s; "
-                     "variables are matched by name",
-                     columns[i], data->n, data->variables[0], data->n > 1 ? ", ..." : "");
+  for (int p = 0; p < model->planes; p++) {
+    variable[p] = find(columns[p], data->n, data->variables);
+    if (variable[p] < 0) return not_there(ctx, model, columns[p], p, data);
   }
   for (int i = 0; i < data->n; i++)
-    if (find(data->variables[i], model->n, columns) < 0)
+    if (find(data->variables[i], model->planes, columns) < 0)
       return bl_fail(ctx, BLICA_ERR_DATA,
                      "the data's variable '%s' is not in the model; leave it out, or fit the model again",
                      data->variables[i]);
@@ -79,7 +93,7 @@ blica_status bl_likelihood_match(blica_ctx *ctx, const blica_model *model, const
   if (model->coding) TRY(bl_coding_columns(ctx, model->coding, &columns));
   TRY(match(ctx, model, columns ? columns : model->variables, data, segments, variable, segment));
 done:
-  bl_free_texts(columns, model->n);
+  bl_free_texts(columns, columns ? model->planes : 0);
   return status;
 }
 
@@ -90,13 +104,13 @@ enum {
   LATTICE_VARIABLES = 40
 }; /* where "auto" changes over */
 
-blica_status bl_likelihood_engine(blica_ctx *ctx, const char *name, int n, int k, bl_engine *engine) {
+blica_status bl_likelihood_engine(blica_ctx *ctx, const char *name, int n, int k, bool ordinal, bl_engine *engine) {
   if (strcmp(name, "auto") == 0) {
     bool few = k <= 2 ? n <= GRID_VARIABLES : k == 3 && n <= GRID_VARIABLES_3;
-    *engine = few                      ? BL_ENGINE_GRID
-              : n <= EXACT_VARIABLES   ? BL_ENGINE_PLACKETT
-              : n <= LATTICE_VARIABLES ? BL_ENGINE_LATTICE
-                                       : BL_ENGINE_EP;
+    *engine = few                                ? BL_ENGINE_GRID
+              : n <= EXACT_VARIABLES && !ordinal ? BL_ENGINE_PLACKETT
+              : n <= LATTICE_VARIABLES           ? BL_ENGINE_LATTICE
+                                                 : BL_ENGINE_EP;
   } else if (strcmp(name, "grid") == 0) {
     *engine = BL_ENGINE_GRID;
     if (k > BL_GRID_SOURCES || n > BL_MVN_MAX)
@@ -106,6 +120,10 @@ blica_status bl_likelihood_engine(blica_ctx *ctx, const char *name, int n, int k
                      BL_GRID_SOURCES, BL_MVN_MAX, k, n);
   } else if (strcmp(name, "exact") == 0) {
     *engine = BL_ENGINE_PLACKETT;
+    if (ordinal)
+      return bl_fail(ctx, BLICA_ERR_DATA,
+                     "engine exact is for items with two levels, and the model has items with more: use engine "
+                     "grid, lattice or ep");
     if (n > BL_PLACKETT_MAX)
       return bl_fail(ctx, BLICA_ERR_DATA,
                      "engine exact can do up to %d variables; the model has %d: use engine lattice or ep",

@@ -11,6 +11,7 @@ static uint64_t digest_model(const blica_model *m) {
   uint64_t digest = bl_digest(0, m->mixing, n * k * sizeof(double));
   digest = bl_digest(digest, m->variances, u * k * sizeof(double));
   digest = bl_digest(digest, m->means, u * k * sizeof(double));
+  digest = bl_digest(digest, m->cuts, (size_t)m->planes * sizeof(double));
   digest = bl_digest(digest, m->samples, u * sizeof(double));
   digest = bl_digest(digest, &m->link, sizeof m->link);
   for (int i = 0; i < m->n; i++) digest = bl_digest(digest, m->variables[i], strlen(m->variables[i]));

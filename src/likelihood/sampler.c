@@ -283,7 +283,7 @@ blica_status bl_sampler_gradient(blica_ctx *ctx, bl_sampler *s, const bl_params 
     if (isnan(s->ended[t]))
       FAIL(ctx, BLICA_ERR_NUMERIC, "the covariance of the latent variables in segment %d is not positive definite",
            g->segment + 1);
-    bl_gradient_add(g, s->segment[g->segment], params, own, own + s->n, g_mixing, g_log_variance, g_mean, g_cut);
+    bl_gradient_add(g, s->segment[g->segment], params, own, own + s->n, NULL, g_mixing, g_log_variance, g_mean, g_cut);
   }
 done:
   return status;

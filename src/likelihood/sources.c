@@ -247,13 +247,13 @@ blica_status blica_sources(blica_ctx *ctx, const blica_model *model, const blica
   int count;
   const blica_option *table = blica_sources_option_table(&count);
   TRY(bl_likelihood_same(ctx, model, data, table, count, &o));
-  TRY(bl_alloc(ctx, (size_t)model->n, &variable));
+  TRY(bl_alloc(ctx, (size_t)model->planes, &variable));
   TRY(bl_alloc(ctx, (size_t)data->u, &segment));
   TRY(bl_likelihood_match(ctx, model, data, known, variable, segment));
   t.map = segment;
-  TRY(bl_likelihood_engine(ctx, o.engine, model->n, model->k, &engine));
+  TRY(bl_likelihood_engine(ctx, o.engine, model->n, model->k, bl_coding_ordinal(model->coding), &engine));
   if (o.amortised) TRY(check_amortised(ctx, model, known));
-  TRY(bl_merged_make(ctx, data, model->n, variable, !known, &patterns));
+  TRY(bl_merged_make(ctx, data, model->n, model->coding, variable, !known, &patterns));
   TRY(tally_make(ctx, patterns->count + 1, &t));
   if (o.amortised)
     encode(model, patterns, segment, &t);

@@ -1,8 +1,9 @@
-/* grid_kernel.c - the trapezoidal rule over the sources, for a tree of orthants.
+/* grid_kernel.c - the trapezoidal rule over the sources, for a tree of rectangles.
  *
- * p(x) = sum over nodes z of h^k phi(z) prod_i Phi(s_i (mean_i + B_i z)). The factors are computed once per node
- * and serve all orthants; prefixes of orthants share their products. A second sweep, with the
- * probabilities known, carries the gradient back. */
+ * p(x) = sum over nodes z of h^k phi(z) prod_i P_i(z), where P_i, the probability of the row's level of item i, is a
+ * difference of Phi(mean_i + B_i z - edge) at the level's two ends. The factors of all levels are computed once per
+ * node and serve all rows; rows that begin alike share their products. A second sweep, with the probabilities known,
+ * carries the gradient back. */
 #include <math.h>
 #include <string.h>
 
@@ -13,10 +14,10 @@ enum { CHUNK_VECTORS = BL_GRID_CHUNK / BL_LANES };
 
 typedef struct {
   const bl_grid *g;
-  bl_v *z;                           /* k arrays of one chunk */
-  bl_v *below, *above, *phi, *slope; /* n each; slope collects adjoints of Phi */
-  bl_v *hazard[2];                   /* n each: -+phi / Phi(-+), for scores */
-  bl_v *f, *fbar;                    /* n + 1 each: product above a level and its adjoint */
+  bl_v *z;                  /* k arrays of one chunk */
+  bl_v *p, *hazard, *upper; /* by level (edge_of(i) + i + level): P_i, d log P_i / d mean and d upper end */
+  bl_v *phi, *slope;        /* by edge: density and collected adjoints of Phi */
+  bl_v *f, *fbar;           /* n + 1 each: product above a level and its adjoint */
   bl_v *leaf;
 } chunk;
 
@@ -25,43 +26,66 @@ static bl_v *part(bl_v *base, int i) {
 }
 
 static chunk make_chunk(const bl_grid *g) {
-  int n = g->n;
+  int n = g->n, edges = bl_edge_of(&g->levels, n);
   bl_v *at = (bl_v *)g->work;
   chunk c = {.g = g, .z = at};
-  c.below = part(c.z, g->k);
-  c.above = part(c.below, n);
-  c.phi = part(c.above, n);
-  c.slope = part(c.phi, n);
-  c.hazard[0] = part(c.slope, n);
-  c.hazard[1] = part(c.hazard[0], n);
-  c.f = part(c.hazard[1], n);
+  c.p = part(c.z, g->k);
+  c.phi = part(c.p, edges + n);
+  c.slope = part(c.phi, edges);
+  c.hazard = part(c.slope, edges);
+  c.f = part(c.hazard, edges + n);
   c.fbar = part(c.f, n + 1);
   c.leaf = part(c.fbar, n + 1);
+  c.upper = part(c.leaf, 1);
   return c;
 }
 
-/* Factors of all variables at the nodes of the chunk. */
-static void factors(chunk *c) {
+static int level_at(const chunk *c, int i, int level) {
+  return bl_edge_of(&c->g->levels, i) + i + level;
+}
+
+/* Probabilities of all levels of item i at the nodes of the chunk. */
+static void factors(chunk *c, int i) {
   const bl_grid *g = c->g;
-  for (int i = 0; i < g->n; i++) {
-    bl_v *below = part(c->below, i), *above = part(c->above, i), *phi = part(c->phi, i);
-    for (int v = 0; v < CHUNK_VECTORS; v++) {
-      bl_v d = bl_v_all(g->mean[i]);
-      for (int l = 0; l < g->k; l++) d += g->loading[i * g->k + l] * part(c->z, l)[v];
-      bl_v_phi(d, &below[v], &above[v], &phi[v]);
+  const int first = bl_edge_of(&g->levels, i), end = bl_edge_of(&g->levels, i + 1);
+  bl_v *p = part(c->p, level_at(c, i, 0));
+  for (int v = 0; v < CHUNK_VECTORS; v++) {
+    bl_v d = bl_v_all(g->mean[i]), below, above, low;
+    for (int l = 0; l < g->k; l++) d += g->loading[i * g->k + l] * part(c->z, l)[v];
+    bl_v_phi(d, &below, &above, &part(c->phi, first)[v]);
+    p[v] = above, low = d;
+    for (int e = first + 1; e < end; e++) {
+      bl_v high = d - g->levels.edge[e], high_below, high_above;
+      bl_v_phi(high, &high_below, &high_above, &part(c->phi, e)[v]);
+      part(p, e - first)[v] = bl_v_between(low, below, above, high, high_below, high_above);
+      low = high, below = high_below, above = high_above;
     }
-    if (g->score)
-      for (int v = 0; v < CHUNK_VECTORS; v++) {
-        part(c->hazard[1], i)[v] = phi[v] / below[v];
-        part(c->hazard[0], i)[v] = -phi[v] / above[v];
-      }
+    part(p, end - first)[v] = below;
   }
 }
 
-static int64_t first_one(const bl_grid *g, int i, int64_t low, int64_t high) {
+/* What scores need of each level. */
+static void hazards(chunk *c, int i) {
+  const bl_grid *g = c->g;
+  const int first = bl_edge_of(&g->levels, i), edges = bl_edge_of(&g->levels, i + 1) - first;
+  for (int level = 0; level <= edges; level++) {
+    const int at = level_at(c, i, level);
+    const bl_v *p = part(c->p, at), *low = part(c->phi, first + (level > 0 ? level - 1 : 0));
+    const bl_v *high = part(c->phi, first + (level < edges ? level : 0));
+    bl_v *hazard = part(c->hazard, at);
+    for (int v = 0; v < CHUNK_VECTORS; v++)
+      hazard[v] = (level == 0 ? -high[v] : level == edges ? low[v] : low[v] - high[v]) / p[v];
+    for (int v = 0; g->upper && v < CHUNK_VECTORS; v++)
+      part(c->upper, at)[v] = level < edges ? high[v] / p[v] : bl_v_all(0.0);
+  }
+}
+
+/* The end of the rows that have the level of row low in item i. */
+static int64_t end_of_level(const bl_grid *g, int i, int64_t low, int64_t high) {
+  const uint8_t level = g->x[low * g->n + i];
   while (low < high) {
     int64_t middle = low + (high - low) / 2;
-    if (g->x[middle * g->n + i])
+    if (g->x[middle * g->n + i] > level)
       high = middle;
     else
       low = middle + 1;
@@ -72,12 +96,10 @@ static int64_t first_one(const bl_grid *g, int i, int64_t low, int64_t high) {
 /* Adds the chunk's part of each probability. */
 static void add_values(chunk *c, int i, int64_t low, int64_t high) {
   const bl_grid *g = c->g;
-  int64_t split = first_one(g, i, low, high);
   const bl_v *f = part(c->f, i);
-  for (int bit = 0; bit < 2; bit++) {
-    int64_t from = bit ? split : low, to = bit ? high : split;
-    if (from == to) continue;
-    const bl_v *p = part(bit ? c->below : c->above, i);
+  for (int64_t from = low, to; from < high; from = to) {
+    to = end_of_level(g, i, from, high);
+    const bl_v *p = part(c->p, level_at(c, i, g->x[from * g->n + i]));
     if (i == g->n - 1) {
       bl_v sum = bl_v_all(0.0);
       for (int v = 0; v < CHUNK_VECTORS; v++) sum += f[v] * p[v];
@@ -90,14 +112,15 @@ static void add_values(chunk *c, int i, int64_t low, int64_t high) {
   }
 }
 
-/* Scores and moments of one orthant, from the weight of each node in it. */
+/* Scores and moments of one row, from the weight of each node in it. */
 static void add_moments(chunk *c, int64_t row, const bl_v *f, const bl_v *p) {
   const bl_grid *g = c->g;
   int n = g->n, k = g->k;
   double over = 1.0 / g->p[row], *score = g->score + row * n * (1 + k);
   for (int v = 0; v < CHUNK_VECTORS; v++) c->leaf[v] = f[v] * p[v] * over;
   for (int i = 0; i < n; i++) {
-    const bl_v *hazard = part(c->hazard[g->x[row * n + i] != 0], i);
+    const int level = level_at(c, i, g->x[row * n + i]);
+    const bl_v *hazard = part(c->hazard, level), *upper = part(c->upper, level);
     bl_v sum[1 + BL_GRID_SOURCES];
     for (int l = 0; l <= k; l++) sum[l] = bl_v_all(0.0);
     for (int v = 0; v < CHUNK_VECTORS; v++) {
@@ -106,6 +129,10 @@ static void add_moments(chunk *c, int64_t row, const bl_v *f, const bl_v *p) {
       for (int l = 0; l < k; l++) sum[1 + l] += h * part(c->z, l)[v];
     }
     for (int l = 0; l <= k; l++) score[i * (1 + k) + l] += bl_v_sum(sum[l]);
+    if (!g->upper) continue;
+    sum[0] = bl_v_all(0.0);
+    for (int v = 0; v < CHUNK_VECTORS; v++) sum[0] += c->leaf[v] * upper[v];
+    g->upper[row * n + i] += bl_v_sum(sum[0]);
   }
   for (int l = 0; l < k; l++) {
     const bl_v *zl = part(c->z, l);
@@ -120,24 +147,35 @@ static void add_moments(chunk *c, int64_t row, const bl_v *f, const bl_v *p) {
   }
 }
 
+/* Adjoints of a level's Phi at its ends: weight times f, or factor times f when weight is NULL. */
+static void add_slopes(chunk *c, int i, int level, const bl_v *weight, double factor, const bl_v *f) {
+  const int first = bl_edge_of(&c->g->levels, i), edges = bl_edge_of(&c->g->levels, i + 1) - first;
+  for (int end = 0; end < 2; end++) {
+    const int edge = level - 1 + end;
+    const double sign = end ? -1.0 : 1.0;
+    if (edge < 0 || edge >= edges) continue;
+    bl_v *slope = part(c->slope, first + edge);
+    if (weight)
+      for (int v = 0; v < CHUNK_VECTORS; v++) slope[v] += sign * weight[v] * f[v];
+    else
+      for (int v = 0; v < CHUNK_VECTORS; v++) slope[v] += sign * factor * f[v];
+  }
+}
+
 /* With probabilities known: adjoints of the factors, and moments. */
 static void add_adjoints(chunk *c, int i, int64_t low, int64_t high) {
   const bl_grid *g = c->g;
-  int64_t split = first_one(g, i, low, high);
   const bl_v *f = part(c->f, i);
-  bl_v *fbar = part(c->fbar, i), *slope = part(c->slope, i);
+  bl_v *fbar = part(c->fbar, i);
   for (int v = 0; v < CHUNK_VECTORS; v++) fbar[v] = bl_v_all(0.0);
-  for (int bit = 0; bit < 2; bit++) {
-    int64_t from = bit ? split : low, to = bit ? high : split;
-    if (from == to) continue;
-    const bl_v *p = part(bit ? c->below : c->above, i);
-    double sign = bit ? 1.0 : -1.0;
+  for (int64_t from = low, to; from < high; from = to) {
+    const int level = g->x[from * g->n + i];
+    const bl_v *p = part(c->p, level_at(c, i, level));
+    to = end_of_level(g, i, from, high);
     if (i == g->n - 1) {
       double factor = g->weight ? g->weight[from] / g->p[from] : 0.0;
-      for (int v = 0; v < CHUNK_VECTORS; v++) {
-        slope[v] += sign * factor * f[v];
-        fbar[v] += factor * p[v];
-      }
+      add_slopes(c, i, level, NULL, factor, f);
+      for (int v = 0; v < CHUNK_VECTORS; v++) fbar[v] += factor * p[v];
       if (g->score) add_moments(c, from, f, p);
       continue;
     }
@@ -145,20 +183,20 @@ static void add_adjoints(chunk *c, int i, int64_t low, int64_t high) {
     const bl_v *inner = part(c->fbar, i + 1);
     for (int v = 0; v < CHUNK_VECTORS; v++) next[v] = f[v] * p[v];
     add_adjoints(c, i + 1, from, to);
-    for (int v = 0; v < CHUNK_VECTORS; v++) {
-      slope[v] += sign * inner[v] * f[v];
-      fbar[v] += inner[v] * p[v];
-    }
+    add_slopes(c, i, level, inner, 0.0, f);
+    for (int v = 0; v < CHUNK_VECTORS; v++) fbar[v] += inner[v] * p[v];
   }
 }
 
 static void add_gradient(chunk *c) {
   const bl_grid *g = c->g;
-  memset(c->slope, 0, sizeof(bl_v) * CHUNK_VECTORS * (size_t)g->n);
+  const int edges = bl_edge_of(&g->levels, g->n);
+  memset(c->slope, 0, sizeof(bl_v) * CHUNK_VECTORS * (size_t)edges);
   add_adjoints(c, 0, 0, g->count);
   if (!g->weight) return;
-  for (int i = 0; i < g->n; i++) {
-    const bl_v *slope = part(c->slope, i), *phi = part(c->phi, i);
+  for (int e = 0, i = 0; e < edges; e++) {
+    const bl_v *slope = part(c->slope, e), *phi = part(c->phi, e);
+    while (e >= bl_edge_of(&g->levels, i + 1)) i++;
     bl_v sum[1 + BL_GRID_SOURCES];
     for (int l = 0; l <= g->k; l++) sum[l] = bl_v_all(0.0);
     for (int v = 0; v < CHUNK_VECTORS; v++) {
@@ -166,7 +204,9 @@ static void add_gradient(chunk *c) {
       sum[0] += d;
       for (int l = 0; l < g->k; l++) sum[1 + l] += d * part(c->z, l)[v];
     }
-    g->g_mean[i] += bl_v_sum(sum[0]);
+    const double by_mean = bl_v_sum(sum[0]);
+    g->g_mean[i] += by_mean;
+    if (g->g_edge) g->g_edge[e] -= by_mean;
     for (int l = 0; l < g->k; l++) g->g_loading[i * g->k + l] += bl_v_sum(sum[1 + l]);
   }
 }
@@ -203,7 +243,10 @@ static void sweep(const bl_grid *g, bool gradient) {
         f[r] = 0.0;
         for (int l = 0; l < k; l++) z[l * BL_GRID_CHUNK + r] = 0.0;
       }
-      factors(&c);
+      for (int i = 0; i < g->n; i++) {
+        factors(&c, i);
+        if (gradient && g->score) hazards(&c, i);
+      }
       if (gradient)
         add_gradient(&c);
       else
@@ -222,11 +265,13 @@ void BL_NAME(bl_grid_run)(const bl_grid *g) {
   if (g->weight) {
     memset(g->g_mean, 0, sizeof(double) * n);
     memset(g->g_loading, 0, sizeof(double) * n * k);
+    if (g->g_edge) memset(g->g_edge, 0, sizeof(double) * (size_t)bl_edge_of(&g->levels, g->n));
   }
   if (g->score) {
     memset(g->score, 0, sizeof(double) * rows * n * (1 + k));
     memset(g->first, 0, sizeof(double) * rows * k);
     memset(g->second, 0, sizeof(double) * rows * k * k);
+    if (g->upper) memset(g->upper, 0, sizeof(double) * rows * n);
   }
   sweep(g, true);
 }

@@ -1,11 +1,13 @@
-/* mvn.c - orthant probabilities of a multivariate normal distribution by separation of variables on a
- * randomly shifted rank-1 lattice.
+/* mvn.c - probabilities of orthants and rectangles of a multivariate normal distribution by separation of variables on
+ * a randomly shifted rank-1 lattice.
  *
  * Method: Genz (1992) over a tree of orthants (sov_kernel.h); lattice by component-by-component construction
  * (lattice_vector.h), folded by the baker's transformation (Hickernell 2002). The derivative with respect to mean
  * and covariance is that of the lattice sum itself: reverse mode through the tree, then through the
- * Cholesky factor (Murray 2016). Scores of single orthants come from the moments of the truncated
- * distribution: d log p/d mean = L^-T E[w|x], d log p/d cov = 1/2 L^-T (E[ww'|x] - I) L^-1.
+ * Cholesky factor (Murray 2016). Scores of single rows come from the moments of the truncated
+ * distribution: d log p/d mean = L^-T E[w|x], d log p/d cov = 1/2 L^-T (E[ww'|x] - I) L^-1; those in the two ends a, b
+ * of a level follow from the change of p when Y_i is moved or stretched: a g_a + b g_b + mean_i s + 2 (cov G)_ii = 0
+ * and g_a + g_b + s = 0, s and G being the scores in mean_i and cov.
  * Accuracy: estimated from independent shifts, never assumed. Checked against closed forms (n = 2, 3,
  * equicorrelated, products), mvtnorm, sums over all orthants and central differences: tests/unit/num/test_mvn.c,
  * tests/parity/mvn.sh. */
@@ -19,13 +21,15 @@
 #include "num/rng.h"
 #include "num/sov.h"
 
-blica_status bl_mvn_work_make(blica_ctx *ctx, int n, int points, int64_t count, bool moments, bl_mvn_work **out) {
+blica_status bl_mvn_work_make(blica_ctx *ctx, int n, int edges, int points, int64_t count, bool moments,
+                              bl_mvn_work **out) {
   blica_status status = BLICA_OK;
   bl_mvn_work *work = NULL;
   size_t square = (size_t)n * (size_t)n, rows = (size_t)count;
   *out = NULL;
   TRY(bl_alloc(ctx, 1, &work));
   work->n = n;
+  work->edges = edges;
   work->points = points;
   work->count = count;
   TRY(bl_alloc(ctx, square, &work->cholesky));
@@ -35,6 +39,9 @@ blica_status bl_mvn_work_make(blica_ctx *ctx, int n, int points, int64_t count, 
   TRY(bl_alloc(ctx, (size_t)n, &work->offset));
   TRY(bl_alloc(ctx, (size_t)n, &work->g_offset));
   TRY(bl_alloc(ctx, bl_mul((size_t)n, (size_t)points), &work->uniform));
+  TRY(bl_alloc(ctx, (size_t)n + 1, &work->first_edge));
+  TRY(bl_alloc(ctx, (size_t)edges, &work->edge));
+  TRY(bl_alloc(ctx, (size_t)edges, &work->g_edge));
   TRY(bl_alloc(ctx, rows, &work->weight));
   TRY(bl_alloc(ctx, rows, &work->log_p));
   TRY(bl_alloc(ctx, bl_sov_work(n, points), &work->kernel));
@@ -53,8 +60,10 @@ done:
 
 void bl_mvn_work_free(bl_mvn_work *work) {
   if (!work) return;
-  double *blocks[] = {work->cholesky, work->slope,  work->offset, work->g_slope, work->g_offset, work->solve,
-                      work->uniform,  work->weight, work->log_p,  work->first,   work->second,   work->kernel};
+  double *blocks[] = {work->cholesky, work->slope,   work->offset, work->g_slope, work->g_offset,
+                      work->solve,    work->uniform, work->weight, work->log_p,   work->first,
+                      work->second,   work->kernel,  work->edge,   work->g_edge};
+  bl_free(work->first_edge);
   for (size_t b = 0; b < sizeof blocks / sizeof *blocks; b++) bl_free(blocks[b]);
   bl_free(work);
 }
@@ -122,7 +131,8 @@ static void sandwich(int n, const double *l, double *x) {
 
 /* From the gradient in slope and offset to that in mean and cov: first to L, then back through the
  * Cholesky factorisation, g_cov = sym(L^-T low(L' Lbar) L^-1) with the diagonal of low() halved. */
-static void chain(const bl_mvn_tree *tree, const double *mean, bl_mvn_work *work, const bl_mvn_result *result) {
+static void chain(const bl_mvn_tree *tree, const double *mean, const bl_intervals *levels, bl_mvn_work *work,
+                  const bl_mvn_result *result) {
   int n = tree->n;
   double *l = work->cholesky, *bar = work->solve, *mid = work->solve + (size_t)n * n;
   memset(bar, 0, sizeof *bar * (size_t)n * (size_t)n);
@@ -133,6 +143,8 @@ static void chain(const bl_mvn_tree *tree, const double *mean, bl_mvn_work *work
       bar[i * n + j] = work->g_slope[i * n + j] / d;
       sum += work->g_slope[i * n + j] * l[i * n + j];
     }
+    for (int e = 1; levels && e < work->first_edge[i + 1] - work->first_edge[i]; e++)
+      sum += work->g_edge[work->first_edge[i] + e] * levels->edge[levels->first[tree->order[i]] + e];
     bar[i * n + i] = -sum / (d * d);
   }
   for (int i = 0; i < n; i++)
@@ -146,6 +158,33 @@ static void chain(const bl_mvn_tree *tree, const double *mean, bl_mvn_work *work
   for (int i = 0; i < n; i++)
     for (int j = 0; j < n; j++)
       result->g_cov[(size_t)tree->order[i] * n + tree->order[j]] = 0.5 * (mid[i * n + j] + mid[j * n + i]);
+}
+
+/* Derivatives in the edges of the given variables. With two levels the only edge moves against the mean. */
+static void chain_edges(const bl_mvn_tree *tree, const bl_intervals *levels, const bl_mvn_work *work,
+                        const bl_mvn_result *result) {
+  for (int i = 0; i < tree->n; i++) {
+    const int own = work->first_edge[i], count = work->first_edge[i + 1] - own, to = levels->first[tree->order[i]];
+    const double d = work->cholesky[i * tree->n + i];
+    for (int e = 0; e < count; e++)
+      result->g_edge[to + e] = count == 1 ? -result->g_mean[tree->order[i]] : work->g_edge[own + e] / d;
+  }
+}
+
+/* Scores in the upper ends of a row's levels, from those in mean and cov; they are never negative, nor are those in the
+ * lower ends positive. */
+static void upper_scores(const bl_mvn_tree *tree, const uint8_t *x, const double *mean, const double *cov,
+                         const bl_intervals *levels, const double *by_mean, const double *by_cov, double *upper) {
+  const int n = tree->n;
+  for (int place = 0; place < n; place++) {
+    const int i = tree->order[place];
+    const double *low = bl_edge_below(levels, i, x[place]), *high = bl_edge_above(levels, i, x[place]);
+    double stretch = mean[i] * by_mean[i];
+    for (int j = 0; j < n; j++) stretch += 2.0 * cov[(size_t)i * n + j] * by_cov[j * n + i];
+    upper[i] = !high  ? 0.0
+               : !low ? -by_mean[i]
+                      : fmax((*low * by_mean[i] - stretch) / (*high - *low), fmax(0.0, -by_mean[i]));
+  }
 }
 
 /* From moments to scores, in the order of the given variables. */
@@ -177,22 +216,56 @@ static void run_blocks(bl_sov *task, int points, uint64_t seed, uint64_t stream,
   }
 }
 
-bool bl_mvn_lattice(const bl_mvn_tree *tree, const double *mean, const double *cov, int64_t low, int64_t high,
-                    int points, uint64_t seed, uint64_t stream, blica_simd level, bl_mvn_work *work,
-                    const bl_mvn_result *result) {
-  int n = tree->n;
+/* Slopes, offsets and edges in units of conditional deviations; false when cov is not positive definite. */
+static bool standardise(const bl_mvn_tree *tree, const double *mean, const double *cov, const bl_intervals *levels,
+                        bl_mvn_work *work) {
+  const int n = tree->n;
   double *l = work->cholesky;
   if (!cholesky(n, tree->order, cov, l)) return false;
   for (int i = 0; i < n; i++) {
     double inverse = 1.0 / l[i * n + i];
     work->offset[i] = mean[tree->order[i]] * inverse;
     for (int j = 0; j < i; j++) work->slope[i * n + j] = l[i * n + j] * inverse;
+    if (!levels) continue;
+    const int from = levels->first[tree->order[i]], count = levels->first[tree->order[i] + 1] - from;
+    for (int e = 0; e < count; e++) work->edge[work->first_edge[i] + e] = levels->edge[from + e] * inverse;
+    work->first_edge[i + 1] = work->first_edge[i] + count;
   }
+  return true;
+}
+
+/* What is wanted of the kernel besides log p. */
+static void ask(const bl_mvn_tree *tree, int64_t low, int64_t high, const bl_mvn_result *result, bl_mvn_work *work,
+                bl_sov *task) {
+  const size_t n = (size_t)tree->n;
+  if (result->weight) {
+    for (int64_t r = low; r < high; r++) work->weight[r - low] = result->weight[tree->row[r]];
+    memset(work->g_offset, 0, sizeof(double) * n);
+    memset(work->g_slope, 0, sizeof(double) * n * n);
+    memset(work->g_edge, 0, sizeof(double) * (size_t)work->edges);
+    task->weight = work->weight;
+    task->g_offset = work->g_offset;
+    task->g_slope = work->g_slope;
+    task->g_edge = work->g_edge;
+  }
+  if (result->score_mean) {
+    task->first = work->first;
+    task->second = work->second;
+  }
+}
+
+bool bl_mvn_lattice(const bl_mvn_tree *tree, const double *mean, const double *cov, const bl_intervals *levels,
+                    int64_t low, int64_t high, int points, uint64_t seed, uint64_t stream, blica_simd level,
+                    bl_mvn_work *work, const bl_mvn_result *result) {
+  int n = tree->n;
+  if (levels && !levels->first) levels = NULL;
+  if (!standardise(tree, mean, cov, levels, work)) return false;
   bl_sov task = {.n = n,
                  .slope = work->slope,
                  .offset = work->offset,
                  .count = high - low,
                  .x = tree->x + low * n,
+                 .levels = {levels ? work->first_edge : NULL, work->edge},
                  .points = points,
                  .uniform = work->uniform,
                  .log_p = work->log_p,
@@ -202,25 +275,17 @@ bool bl_mvn_lattice(const bl_mvn_tree *tree, const double *mean, const double *c
     run_blocks(&task, points, seed, stream, level, work, result->log_p);
     return true;
   }
-  if (result->weight) {
-    for (int64_t r = low; r < high; r++) work->weight[r - low] = result->weight[tree->row[r]];
-    memset(work->g_offset, 0, sizeof(double) * (size_t)n);
-    memset(work->g_slope, 0, sizeof(double) * (size_t)n * (size_t)n);
-    task.weight = work->weight;
-    task.g_offset = work->g_offset;
-    task.g_slope = work->g_slope;
-  }
-  if (result->score_mean) {
-    task.first = work->first;
-    task.second = work->second;
-  }
+  ask(tree, low, high, result, work, &task);
   lattice(n - 1, points, 0, points, seed, stream, work->uniform);
   bl_sov_run(&task, level);
   memcpy(result->log_p, work->log_p, sizeof(double) * (size_t)(high - low));
-  if (result->weight) chain(tree, mean, work, result);
-  if (result->score_mean)
-    for (int64_t r = 0; r < high - low; r++)
-      scores(tree, work->first + r * n, work->second + r * n * n, work, result->score_mean + r * n,
-             result->score_cov + r * n * n);
+  if (result->weight) chain(tree, mean, levels, work, result);
+  if (result->weight && levels && result->g_edge) chain_edges(tree, levels, work, result);
+  for (int64_t r = 0; result->score_mean && r < high - low; r++) {
+    double *by_mean = result->score_mean + r * n, *by_cov = result->score_cov + r * n * n;
+    scores(tree, work->first + r * n, work->second + r * n * n, work, by_mean, by_cov);
+    if (levels && result->score_upper)
+      upper_scores(tree, task.x + r * n, mean, cov, levels, by_mean, by_cov, result->score_upper + r * n);
+  }
   return true;
 }

@@ -1,4 +1,4 @@
-/* mvn_tree.c - the order of variables and of orthants in which separation of variables walks. */
+/* mvn_tree.c - the order of variables and of rows in which separation of variables walks. */
 #include <math.h>
 #include <string.h>
 
@@ -59,7 +59,9 @@ blica_status bl_mvn_tree_make(blica_ctx *ctx, int n, const int *order, int64_t c
   uint64_t *key = NULL;
   int64_t *spare = NULL;
   bl_mvn_tree *tree = NULL;
-  int words = (n + 63) / 64;
+  int width = 1; /* bits of a key for each level */
+  for (int64_t i = 0; i < count * n && width == 1; i++) width = x[i] > 1 ? 8 : 1;
+  const int words = (n * width + 63) / 64;
   *out = NULL;
   TRY(bl_alloc(ctx, 1, &tree));
   tree->n = n;
@@ -72,7 +74,8 @@ blica_status bl_mvn_tree_make(blica_ctx *ctx, int n, const int *order, int64_t c
   memcpy(tree->order, order, sizeof *order * (size_t)n);
   for (int64_t r = 0; r < count; r++) {
     tree->row[r] = r;
-    for (int i = 0; i < n; i++) key[r * words + i / 64] |= (uint64_t)(x[r * n + order[i]] != 0) << (63 - i % 64);
+    for (int i = 0; i < n; i++)
+      key[r * words + i * width / 64] |= (uint64_t)x[r * n + order[i]] << (64 - width - i * width % 64);
   }
   sort_rows(key, words, tree->row, spare, count);
   for (int64_t r = 0; r < count; r++)

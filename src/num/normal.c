@@ -53,6 +53,12 @@ double bl_phi_log_cdf(double x) {
   return -0.5 * x * x - log_root_2pi + log(mills_fraction(-x));
 }
 
+double bl_phi_log_between(double low, double high) {
+  if (low + high > 0) return bl_phi_log_between(-high, -low);
+  double top = bl_phi_log_cdf(high), gap = isinf(low) ? -INFINITY : bl_phi_log_cdf(low) - top;
+  return top + log(-expm1(gap));
+}
+
 /* One Halley step for Phi(x) = p, with residual = Phi(x) - p. */
 static double halley(double x, double residual) {
   double newton = residual / bl_phi_density(x);

@@ -194,6 +194,13 @@ BL_INLINE void bl_v_phi(bl_v x, bl_v *below, bl_v *above, bl_v *density) {
   *above = bl_v_select(positive, tail, 1.0 - tail);
 }
 
+/* The probability of d_low > -w > d_high for standard normal w, d_low > d_high, from Phi and 1 - Phi at both: in the
+ * tail where neither is near 1. Its relative error is that of Phi times Phi over the difference. */
+BL_INLINE bl_v bl_v_between(bl_v d_low, bl_v below_low, bl_v above_low, bl_v d_high, bl_v below_high, bl_v above_high) {
+  bl_v p = bl_v_select((bl_vi)(d_low + d_high > 0.0), above_high - above_low, below_low - below_high);
+  return bl_v_max(p, bl_v_all(1e-300));
+}
+
 /* log to about 1e-7 of its larger of size and 1, for a start. */
 BL_INLINE bl_v bl_v_rough_log(bl_v x) {
   bl_vi bits = (bl_vi)x - INT64_C(0x3fe6a09e667f3bcd);

@@ -1,4 +1,4 @@
-/* sov_kernel.c - separation of variables over a tree of orthants, values, gradient and moments.
+/* sov_kernel.c - separation of variables over a tree of rectangles, values, gradient and moments.
  *
  * Genz (1992): with X_i = d_i + w_i, d_i = offset_i + sum_{j<i} slope_ij w_j, the probability of an orthant is
  * the mean over points u in the unit cube of prod_i Phi(s_i d_i), s_i = +-1, where
@@ -7,26 +7,47 @@
  * instead of n 2^n, and because Phi(d) + Phi(-d) = 1 their probabilities sum to one exactly.
  * The gradient goes back through the same points (reverse mode on the way up), so it is the exact
  * derivative of the value. Per node and point it costs 3 i multiply-adds, a Phi and two Phi^-1.
- * */
+ * An item with more levels has two ends, d_low = d - low and d_high = d - high: its factor is Phi(d_low) - Phi(d_high)
+ * and w = Phi^-1((1-u) Phi(-d_low) + u Phi(-d_high)), or the mirror image of that where w is above its mean. It costs a
+ * Phi for each end of the levels that occur. */
 #include <math.h>
 #include <string.h>
 
 #include "num/sov.h"
 #include "num/simd.h"
 
-enum { ROOM_W, ROOM_F, ROOM_RATIO, ROOM_WBAR, ROOM_FBAR, ROOM_DBAR, ROOM_PHI, ROOM_BELOW, ROOM_ABOVE };
+enum {
+  ROOM_W,
+  ROOM_F,
+  ROOM_RATIO,
+  ROOM_WBAR,
+  ROOM_FBAR,
+  ROOM_DBAR,
+  ROOM_PHI,
+  ROOM_BELOW,
+  ROOM_ABOVE,
+  ROOM_HIGH,
+  ROOM_RATIO_HIGH
+};
+/* Of an item with more than two levels, at its present level. */
+enum { ROOM_D = ROOM_BELOW, ROOM_P = ROOM_ABOVE, ROOM_LOW = ROOM_PHI };
 #define CHUNK (BL_SOV_BLOCK / BL_LANES)
 
 static bl_v *room(const bl_sov *t, int level, int which) {
   return (bl_v *)(t->work + ((size_t)level * BL_SOV_ARRAYS + (size_t)which) * (size_t)t->points);
 }
 
-/* Phi(d_i), Phi(-d_i) and the density at d_i for all points. */
+static bool two_levels(const bl_sov *t, int i) {
+  return !t->levels.first || t->levels.first[i + 1] - t->levels.first[i] == 1;
+}
+
+/* Phi(d_i), Phi(-d_i) and the density at d_i for all points; d_i alone where the item has more than two levels. */
 static void conditional(const bl_sov *t, int i) {
   const double *slope = t->slope + (size_t)i * t->n;
   bl_v *phi = room(t, i, ROOM_PHI), *below = room(t, i, ROOM_BELOW), *above = room(t, i, ROOM_ABOVE);
   size_t level = (size_t)BL_SOV_ARRAYS * t->points / BL_LANES;
   const bl_v *w = room(t, 0, ROOM_W);
+  const bool two = two_levels(t, i);
   for (int v = 0; v < t->points / BL_LANES; v += 4) {
     bl_v d0 = bl_v_all(t->offset[i]), d1 = d0, d2 = d0, d3 = d0;
     const bl_v *wj = w + v;
@@ -36,11 +57,27 @@ static void conditional(const bl_sov *t, int i) {
       d2 += slope[j] * wj[2];
       d3 += slope[j] * wj[3];
     }
+    if (!two) {
+      bl_v *d = room(t, i, ROOM_D) + v;
+      d[0] = d0, d[1] = d1, d[2] = d2, d[3] = d3;
+      continue;
+    }
     bl_v_phi(d0, &below[v], &above[v], &phi[v]);
     bl_v_phi(d1, &below[v + 1], &above[v + 1], &phi[v + 1]);
     bl_v_phi(d2, &below[v + 2], &above[v + 2], &phi[v + 2]);
     bl_v_phi(d3, &below[v + 3], &above[v + 3], &phi[v + 3]);
   }
+}
+
+/* Scales the weights of points, the largest of which are in top, up when they come near underflow; returns by how much.
+ */
+static double scale_up(const bl_sov *t, bl_v top, bl_v *weight) {
+  double largest = 0.0;
+  for (int l = 0; l < BL_LANES; l++) largest = top[l] > largest ? top[l] : largest;
+  if (largest > 1e-60 || largest <= 0.0) return 1.0;
+  double scale = ldexp(1.0, -ilogb(largest));
+  for (int v = 0; v < t->points / BL_LANES; v++) weight[v] *= scale;
+  return scale;
 }
 
 /* Samples w_i on the side of x_i = bit and multiplies the weight of each point; returns the factor by which
@@ -58,12 +95,49 @@ static double enter(const bl_sov *t, int i, int bit) {
     next[v] = f[v] * p[v];
     top = bl_v_max(top, next[v]);
   }
-  double largest = 0.0;
-  for (int l = 0; l < BL_LANES; l++) largest = top[l] > largest ? top[l] : largest;
-  if (largest > 1e-60 || largest <= 0.0) return 1.0;
-  double scale = ldexp(1.0, -ilogb(largest));
-  for (int v = 0; v < vectors; v++) next[v] *= scale;
-  return scale;
+  return scale_up(t, top, next);
+}
+
+/* One item's interval at eight points: its probability, the densities at its ends, and where w begins: at base in the
+ * lower tail, or mirrored where it is above its mean. */
+typedef struct {
+  bl_v p, low, high, base;
+  bl_vi lower;
+} cell;
+
+BL_INLINE cell interval(bl_v d, const double *low, const double *high) {
+  cell c = {.low = bl_v_all(0.0)};
+  bl_v none = bl_v_all(0.0), below_low = none, above_low = none, below_high = none, above_high = none;
+  if (low) bl_v_phi(d - *low, &below_low, &above_low, &c.low);
+  if (high) bl_v_phi(d - *high, &below_high, &above_high, &c.high);
+  c.lower = (bl_vi)bl_v_all(0.0) - (low ? 0 : 1);
+  c.p = low ? below_low : above_high;
+  if (!low || !high) return c;
+  c.p = bl_v_between(d - *low, below_low, above_low, d - *high, below_high, above_high);
+  c.lower = (bl_vi)((d - *low) + (d - *high) > 0.0);
+  c.base = bl_v_select(c.lower, above_low, below_high);
+  return c;
+}
+
+/* enter for an item of more than two levels. */
+static double enter_level(const bl_sov *t, int i, int level) {
+  const bl_v *u = (const bl_v *)(t->uniform + (size_t)i * t->points), *d = room(t, i, ROOM_D), *f = room(t, i, ROOM_F);
+  bl_v *w = room(t, i, ROOM_W), *next = room(t, i + 1, ROOM_F), *p = room(t, i, ROOM_P), top = bl_v_all(0.0);
+  bl_v *phi_low = room(t, i, ROOM_LOW), *phi_high = room(t, i, ROOM_HIGH);
+  bl_v *ratio_low = room(t, i, ROOM_RATIO), *ratio_high = room(t, i, ROOM_RATIO_HIGH);
+  const double *low = bl_edge_below(&t->levels, i, level), *high = bl_edge_above(&t->levels, i, level);
+  for (int v = 0; v < t->points / BL_LANES; v++) {
+    cell c = interval(d[v], low, high);
+    bl_v over_density, g = bl_v_phi_inverse(c.base + u[v] * c.p, &over_density),
+                       far = bl_v_select(c.lower, 1.0 - u[v], u[v]);
+    w[v] = bl_v_select(c.lower, g, -g);
+    p[v] = c.p, phi_low[v] = c.low, phi_high[v] = c.high;
+    ratio_low[v] = far * c.low * over_density;
+    ratio_high[v] = (1.0 - far) * c.high * over_density;
+    next[v] = f[v] * c.p;
+    top = bl_v_max(top, next[v]);
+  }
+  return scale_up(t, top, next);
 }
 
 /* Adjoint of enter: from the adjoints of w_i and of the point weights below to those of d_i and above. */
@@ -78,7 +152,25 @@ static void leave(const bl_sov *t, int i, int bit, double scale) {
   }
 }
 
-/* Adjoint of conditional, once both signs have left their part in dbar. */
+/* From adjoints of the ends of an item's level, point by point, to those of d_i and of the edges. */
+static void leave_ends(const bl_sov *t, int i, int level, const bl_v *weight, double factor, const bl_v *wbar) {
+  const bl_v *f = room(t, i, ROOM_F), *phi_low = room(t, i, ROOM_LOW), *phi_high = room(t, i, ROOM_HIGH);
+  const bl_v *p = room(t, i, ROOM_P), *ratio_low = room(t, i, ROOM_RATIO), *ratio_high = room(t, i, ROOM_RATIO_HIGH);
+  bl_v *fbar = room(t, i, ROOM_FBAR), *dbar = room(t, i, ROOM_DBAR), low = bl_v_all(0.0), high = low;
+  for (int v = 0; v < t->points / BL_LANES; v++) {
+    bl_v own = weight ? factor * weight[v] : bl_v_all(factor), by_low = -own * f[v] * phi_low[v],
+         by_high = own * f[v] * phi_high[v];
+    if (wbar) by_low += wbar[v] * ratio_low[v], by_high += wbar[v] * ratio_high[v];
+    dbar[v] -= by_low + by_high;
+    fbar[v] += own * p[v];
+    low += by_low, high += by_high;
+  }
+  const int edge = t->levels.first[i] + level;
+  if (bl_edge_below(&t->levels, i, level)) t->g_edge[edge - 1] += bl_v_sum(low);
+  if (bl_edge_above(&t->levels, i, level)) t->g_edge[edge] += bl_v_sum(high);
+}
+
+/* Adjoint of conditional, once all levels have left their part in dbar. */
 static void spread(const bl_sov *t, int i) {
   const double *slope = t->slope + (size_t)i * t->n;
   const bl_v *dbar = room(t, i, ROOM_DBAR), *w = room(t, 0, ROOM_W);
@@ -105,24 +197,52 @@ static void spread(const bl_sov *t, int i) {
   for (int j = 0; j < i; j++) t->g_slope[(size_t)i * t->n + j] += bl_v_sum(sum[j]);
 }
 
-/* Moments of w in one orthant: sampled for all but the last variable, which is integrated. */
-static void moments(const bl_sov *t, int64_t row, double total) {
-  int n = t->n, last = n - 1, bit = t->x[row * n + last];
+/* Integrals over the last variable at each point: its mass and mean; their sums over points are those of w and w^2. */
+static void last_moments(const bl_sov *t, int bit, bl_v *mass, bl_v *mean, double *sum, double *squares) {
+  const int last = t->n - 1;
   const bl_v *f = room(t, last, ROOM_F), *p = room(t, last, bit ? ROOM_BELOW : ROOM_ABOVE);
-  const bl_v *phi = room(t, last, ROOM_PHI), *below = room(t, last, ROOM_BELOW);
-  double *first = t->first + row * n, *second = t->second + row * n * n;
-  bl_v *mass = room(t, last, ROOM_RATIO), *mean = room(t, last, ROOM_WBAR), *part = room(t, last, ROOM_DBAR);
-  int vectors = t->points / BL_LANES;
+  const bl_v *phi = room(t, last, ROOM_PHI);
   bl_v sum1 = bl_v_all(0.0), sum2 = sum1;
-  (void)below;
-  for (int v = 0; v < vectors; v++) {
+  for (int v = 0; v < t->points / BL_LANES; v++) {
     mass[v] = f[v] * p[v];
     mean[v] = (bit ? 1.0 : -1.0) * f[v] * phi[v];
     sum1 += mean[v];
-    sum2 += mass[v] - room(t, n, ROOM_W)[v] * mean[v];
+    sum2 += mass[v] - room(t, t->n, ROOM_W)[v] * mean[v];
   }
-  first[last] = bl_v_sum(sum1) / total;
-  second[last * n + last] = bl_v_sum(sum2) / total;
+  *sum = bl_v_sum(sum1);
+  *squares = bl_v_sum(sum2);
+}
+
+/* The same for a level of an item with more than two. */
+static void last_level_moments(const bl_sov *t, int level, bl_v *mass, bl_v *mean, double *sum, double *squares) {
+  const int last = t->n - 1;
+  const double *low = bl_edge_below(&t->levels, last, level), *high = bl_edge_above(&t->levels, last, level);
+  const bl_v *f = room(t, last, ROOM_F), *p = room(t, last, ROOM_P), *d = room(t, last, ROOM_D);
+  const bl_v *phi_low = room(t, last, ROOM_LOW), *phi_high = room(t, last, ROOM_HIGH);
+  bl_v sum1 = bl_v_all(0.0), sum2 = sum1;
+  for (int v = 0; v < t->points / BL_LANES; v++) {
+    bl_v by_low = f[v] * phi_low[v], by_high = f[v] * phi_high[v];
+    mass[v] = f[v] * p[v];
+    mean[v] = by_low - by_high;
+    sum1 += mean[v];
+    sum2 += mass[v] - (low ? d[v] - *low : d[v]) * by_low + (high ? d[v] - *high : d[v]) * by_high;
+  }
+  *sum = bl_v_sum(sum1);
+  *squares = bl_v_sum(sum2);
+}
+
+/* Moments of w in one row: sampled for all but the last variable, which is integrated. */
+static void moments(const bl_sov *t, int64_t row, double total) {
+  int n = t->n, last = n - 1, level = t->x[row * n + last];
+  double *first = t->first + row * n, *second = t->second + row * n * n, sum1, sum2;
+  bl_v *mass = room(t, n, ROOM_RATIO), *mean = room(t, last, ROOM_WBAR), *part = room(t, n, ROOM_DBAR);
+  int vectors = t->points / BL_LANES;
+  if (two_levels(t, last))
+    last_moments(t, level, mass, mean, &sum1, &sum2);
+  else
+    last_level_moments(t, level, mass, mean, &sum1, &sum2);
+  first[last] = sum1 / total;
+  second[last * n + last] = sum2 / total;
   for (int i = 0; i < last; i++) {
     const bl_v *wi = room(t, i, ROOM_W);
     bl_v sum = bl_v_all(0.0), cross = sum;
@@ -157,6 +277,33 @@ static void last_shift(const bl_sov *t) {
   }
 }
 
+/* Sum over points of the weights times the factors of the last item. */
+static double sum_points(const bl_sov *t, const bl_v *p) {
+  const bl_v *f = room(t, t->n - 1, ROOM_F);
+  bl_v sum = bl_v_all(0.0);
+  for (int v = 0; v < t->points / BL_LANES; v++) sum += f[v] * p[v];
+  return fmax(bl_v_sum(sum), 1e-300);
+}
+
+/* The last variable, of more than two levels: at most one row for each. */
+static void leaf_levels(const bl_sov *t, int64_t low, int64_t high, double log_scale) {
+  const int i = t->n - 1, vectors = t->points / BL_LANES;
+  bl_v *p = room(t, i, ROOM_P), *phi_low = room(t, i, ROOM_LOW), *phi_high = room(t, i, ROOM_HIGH);
+  for (int64_t row = low; row < high; row++) {
+    const int level = t->x[row * t->n + i];
+    const double *from = bl_edge_below(&t->levels, i, level), *to = bl_edge_above(&t->levels, i, level);
+    for (int v = 0; v < vectors; v++) {
+      cell c = interval(room(t, i, ROOM_D)[v], from, to);
+      p[v] = c.p, phi_low[v] = c.low, phi_high[v] = c.high;
+    }
+    double total = sum_points(t, p);
+    t->log_p[row] = log(total / t->points) - log_scale;
+    if (t->first) moments(t, row, total);
+    if (t->weight) leave_ends(t, i, level, NULL, t->weight[row] / total, NULL);
+  }
+  if (t->weight) spread(t, i);
+}
+
 /* The last variable: at most one orthant on each side. */
 static void leaf(const bl_sov *t, int64_t low, int64_t high, double log_scale) {
   int i = t->n - 1, vectors = t->points / BL_LANES;
@@ -167,9 +314,7 @@ static void leaf(const bl_sov *t, int64_t low, int64_t high, double log_scale) {
   for (int64_t row = low; row < high; row++) {
     int bit = t->x[row * t->n + i];
     const bl_v *p = room(t, i, bit ? ROOM_BELOW : ROOM_ABOVE);
-    bl_v sum = bl_v_all(0.0);
-    for (int v = 0; v < vectors; v++) sum += f[v] * p[v];
-    double total = fmax(bl_v_sum(sum), 1e-300);
+    double total = sum_points(t, p);
     t->log_p[row] = log(total / t->points) - log_scale;
     if (t->first) moments(t, row, total);
     if (t->weight) factor[bit] = t->weight[row] / total;
@@ -184,30 +329,44 @@ static void leaf(const bl_sov *t, int64_t low, int64_t high, double log_scale) {
   spread(t, i);
 }
 
+/* The end of the rows that have the level of row low in item i. */
+static int64_t end_of_level(const bl_sov *t, int i, int64_t low, int64_t high) {
+  const uint8_t level = t->x[low * t->n + i];
+  while (low < high) {
+    int64_t middle = low + (high - low) / 2;
+    if (t->x[middle * t->n + i] > level)
+      high = middle;
+    else
+      low = middle + 1;
+  }
+  return low;
+}
+
 static void walk(const bl_sov *t, int i, int64_t low, int64_t high, double log_scale) {
+  const bool two = two_levels(t, i), last = i == t->n - 1;
+  size_t bytes = (size_t)t->points * sizeof(double);
   conditional(t, i);
-  if (i == t->n - 1) {
+  if (last && two) {
     leaf(t, low, high, log_scale);
     return;
   }
-  size_t bytes = (size_t)t->points * sizeof(double);
-  int64_t split = low, end = high;
-  while (split < end) { /* first row with x_i = 1 */
-    int64_t middle = split + (end - split) / 2;
-    if (t->x[middle * t->n + i])
-      end = middle;
-    else
-      split = middle + 1;
-  }
   memset(room(t, i, ROOM_DBAR), 0, bytes);
   memset(room(t, i, ROOM_FBAR), 0, bytes);
-  for (int bit = 0; bit < 2; bit++) {
-    int64_t from = bit ? split : low, to = bit ? high : split;
-    if (from == to) continue;
-    double scale = enter(t, i, bit);
+  if (last) {
+    leaf_levels(t, low, high, log_scale);
+    return;
+  }
+  for (int64_t from = low, to; from < high; from = to) {
+    const int level = t->x[from * t->n + i];
+    to = end_of_level(t, i, from, high);
+    double scale = two ? enter(t, i, level) : enter_level(t, i, level);
     if (t->weight) memset(room(t, i, ROOM_WBAR), 0, bytes);
     walk(t, i + 1, from, to, log_scale + log(scale));
-    if (t->weight) leave(t, i, bit, scale);
+    if (!t->weight) continue;
+    if (two)
+      leave(t, i, level, scale);
+    else
+      leave_ends(t, i, level, room(t, i + 1, ROOM_FBAR), scale, room(t, i, ROOM_WBAR));
   }
   if (t->weight) spread(t, i);
 }

@@ -255,7 +255,7 @@ blica_status bl_series_make(blica_ctx *ctx, const blica_data *data, bl_series **
   x->d = data->n <= PLAIN_SCORES ? data->n : MOST_SCORES;
   TRY(bl_alloc(ctx, (size_t)data->n, &column));
   for (int i = 0; i < data->n; i++) column[i] = i;
-  TRY(bl_merged_make(ctx, data, data->n, column, true, &x->merged));
+  TRY(bl_merged_make(ctx, data, data->n, NULL, column, true, &x->merged));
   TRY(bl_alloc(ctx, (size_t)data->n, &x->centre));
   TRY(bl_alloc(ctx, (size_t)data->n * (size_t)x->d, &x->basis));
   TRY(bl_alloc(ctx, bl_mul((size_t)x->merged->count, (size_t)x->d), &x->score));

@@ -101,3 +101,51 @@ P
   says "method 'fastica' is for items with two levels; 'x1' has 3"
   [ ! -e none.json ]
 }
+
+@test "loglik and sources of ordinal rows: engines agree, missing values drop out, two levels among others" {
+  run_code 0 simulate --variables 5 --sources 2 --segments 3 --samples 200 --levels 4 --seed 6 --out d
+  awk -F, -v OFS=, 'NR > 1 { $5 = $5 > 1 } { print }' d/data.csv > mixed.csv # one item of two levels
+  run_code 0 fit mixed.csv --ordinal --sources 2 --out m.json
+  for engine in auto grid lattice ep; do
+    run_code 0 loglik m.json mixed.csv --engine $engine --json
+    echo "$out" > $engine.json
+  done
+  run_code 3 loglik m.json mixed.csv --engine exact
+  says "engine exact is for items with two levels"
+  awk -F, -v OFS=, 'NR > 1 { $2 = "" } { print }' mixed.csv > without.csv
+  run_code 0 loglik m.json without.csv --json
+  echo "$out" > without.json
+  run_code 0 sources m.json mixed.csv --out s.csv
+  run_code 0 sources m.json mixed.csv --segment unknown --out unknown.csv
+  /usr/bin/python3 - <<'P'
+import csv, json, math
+from itertools import product
+auto, grid, lattice, ep, without = (json.load(open(f + ".json")) for f in ("auto", "grid", "lattice", "ep", "without"))
+assert auto["engine"] == "grid" and auto["loglik"] == grid["loglik"] and auto["error"] < 1e-3
+assert abs(grid["loglik"] - lattice["loglik"]) <= grid["error"] + lattice["error"]
+assert abs(grid["loglik"] - ep["loglik"]) <= ep["error"] + grid["error"]
+assert without["loglik"] > grid["loglik"] + 100 # an item of four levels less
+# one row by quadrature over the sources
+m = json.load(open("m.json"))
+row = list(csv.reader(open("mixed.csv")))[1]
+s = m["segments"].index(row[-1])
+cdf = lambda x: math.erfc(-x / math.sqrt(2)) / 2
+total, mean, h = 0, 0, 0.05
+for a, b in product(range(-160, 161), repeat=2):
+    z = [a * h, b * h]
+    p = math.exp(-(z[0] ** 2 + z[1] ** 2) / 2) * h * h / (2 * math.pi)
+    source = [m["means"][s][j] + math.sqrt(m["variances"][s][j]) * z[j] for j in range(2)]
+    for i in range(5):
+        y = math.sqrt(m["link"]) * sum(m["mixing"][i][j] * source[j] for j in range(2))
+        level, cuts = m["levels"][i].index(row[i]), m["cuts"][i]
+        p *= (cdf(cuts[level] - y) if level < len(cuts) else 1) - (cdf(cuts[level - 1] - y) if level else 0)
+    total += p
+    mean += p * source[0]
+first = list(csv.DictReader(open("s.csv")))[0]
+assert abs(float(first["z1"]) - mean / total) < 1e-6
+open("one.csv", "w").write(open("mixed.csv").read().split("\n")[0] + "\n" + ",".join(row) + "\n")
+open("one.txt", "w").write(repr(math.log(total)))
+P
+  run_code 0 loglik m.json one.csv --json
+  echo "$out" | /usr/bin/python3 -c 'import json, sys; assert abs(json.load(sys.stdin)["loglik"] - float(open("one.txt").read())) < 1e-8'
+}

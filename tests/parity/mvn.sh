@@ -1,16 +1,17 @@
 #!/bin/bash
 # The full log-likelihood against mvtnorm (Debian's r-cran-mvtnorm): every distinct pattern of a simulated data set by
-# pmvnorm, summed per segment, must agree within both stated errors.
+# pmvnorm, an orthant or with more levels a rectangle, summed per segment, must agree within both stated errors.
 Rscript -e 'library(mvtnorm)' >/dev/null 2>&1 || { echo "SKIP: R with r-cran-mvtnorm is not installed"; exit 77; }
 /usr/bin/python3 -c 'import numpy' 2>/dev/null || { echo "SKIP: python3-numpy is not installed"; exit 77; }
 set -e
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"
-for case in "5 2 grid" "6 6 lattice" "7 3 exact" "6 6 exact"; do
+for case in "5 2 grid 2" "6 6 lattice 2" "7 3 exact 2" "6 6 exact 2" "5 2 grid 4" "6 3 lattice 3" "4 4 lattice 5"; do
   set -- $case
-  "$BLICA" simulate --variables "$1" --sources "$2" --segments 2 --samples 80 --seed 4 --out d --quiet
-  "$BLICA" loglik d/model.json d/data.csv --engine "$3" --error 0.02 --json --quiet >ours.json
+  rows=$(($4 > 2 ? 30 : 80))
+  "$BLICA" simulate --variables "$1" --sources "$2" --segments 2 --samples "$rows" --levels "$4" --seed 4 --out d --quiet
+  "$BLICA" loglik d/model.json d/data.csv --ordinal --engine "$3" --error 0.02 --json --quiet >ours.json
   /usr/bin/python3 - <<'P'
 # mean and covariance of each segment, and its distinct patterns with their counts, for R
 import csv, json
@@ -18,6 +19,7 @@ from collections import Counter
 import numpy as np
 m = json.load(open("d/model.json"))
 A, c = np.array(m["mixing"]), m["link"]
+np.savetxt("cuts.txt", m["cuts"], fmt="%.17g")
 rows = list(csv.reader(open("d/data.csv")))[1:]
 for s, label in enumerate(m["segments"]):
     v, mu = np.array(m["variances"][s]), np.array(m["means"][s])
@@ -29,6 +31,7 @@ P
   Rscript - >theirs.txt <<'END'
 library(mvtnorm)
 set.seed(1)
+cuts <- cbind(-Inf, as.matrix(read.table("cuts.txt")), Inf)
 for (s in 0:1) {
   cov <- as.matrix(read.table(sprintf("cov%d.txt", s))); dimnames(cov) <- NULL
   mean <- scan(sprintf("mean%d.txt", s), quiet = TRUE)
@@ -36,7 +39,7 @@ for (s in 0:1) {
   n <- length(mean); total <- 0; error <- 0
   for (r in seq_len(nrow(patterns))) {
     x <- patterns[r, 1:n]
-    p <- pmvnorm(lower = ifelse(x == 1, 0, -Inf), upper = ifelse(x == 1, Inf, 0), mean = mean, sigma = cov,
+    p <- pmvnorm(lower = cuts[cbind(1:n, x + 1)], upper = cuts[cbind(1:n, x + 2)], mean = mean, sigma = cov,
                  algorithm = GenzBretz(maxpts = 50000, abseps = 1e-7, releps = 1e-5))
     total <- total + patterns[r, n + 1] * log(p)
     error <- error + patterns[r, n + 1] * attr(p, "error") / p

@@ -29,12 +29,12 @@ static inline bool one_orthant(blica_ctx *ctx, int n, const double *mean, const 
   *log_p = *error = NAN;
   bl_mvn_order(n, cov, order);
   bool fine = bl_mvn_tree_make(ctx, n, order, 1, x, &tree) == BLICA_OK &&
-              bl_mvn_work_make(ctx, n, BL_MVN_BLOCK, 1, false, &work) == BLICA_OK;
+              bl_mvn_work_make(ctx, n, n, BL_MVN_BLOCK, 1, false, &work) == BLICA_OK;
   for (int points = 256; fine && points <= ORTHANT_LARGEST && !(*error <= tolerance); points *= 2) {
     double shift[ORTHANT_SHIFTS];
     for (int s = 0; fine && s < ORTHANT_SHIFTS; s++) {
       bl_mvn_result result = {.log_p = &shift[s]};
-      fine = bl_mvn_lattice(tree, mean, cov, 0, 1, points, 1, (uint64_t)s, blica_simd_level(ctx), work, &result);
+      fine = bl_mvn_lattice(tree, mean, cov, NULL, 0, 1, points, 1, (uint64_t)s, blica_simd_level(ctx), work, &result);
     }
     if (fine) combine_shifts(shift, log_p, error);
     fine = fine && !isnan(*log_p);

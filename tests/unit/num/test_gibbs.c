@@ -64,7 +64,7 @@ static void make(problem *p, int n, int k, int threads) {
   blica_set_threads(p->ctx, threads);
   assert_int_equal(blica_simulate(p->ctx, &o, &p->truth, &p->data, NULL), BLICA_OK);
   for (int i = 0; i < 8; i++) p->column[i] = p->segment[i] = i;
-  assert_int_equal(bl_merged_make(p->ctx, p->data, n, p->column, false, &p->patterns), BLICA_OK);
+  assert_int_equal(bl_merged_make(p->ctx, p->data, n, NULL, p->column, false, &p->patterns), BLICA_OK);
   p->params = (bl_params){n, k, 3, p->truth->link, p->truth->mixing, p->truth->variances, p->truth->means, NULL};
 }
 

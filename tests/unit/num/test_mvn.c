@@ -52,7 +52,7 @@ static full make_full(int n, int k, uint64_t seed, int points) {
   bl_mvn_work *work;
   draw_model(&f, n, k, 1.0, seed);
   make_orthants(&f, bl_mvn_order);
-  assert_int_equal(bl_mvn_work_make(f.ctx, n, points, f.count, true, &work), BLICA_OK);
+  assert_int_equal(bl_mvn_work_make(f.ctx, n, n, points, f.count, true, &work), BLICA_OK);
   f.work = work;
   return f;
 }
@@ -64,7 +64,8 @@ static void drop_full(full *f) {
 
 static double weighted(full *f, const double *mean, const double *cov, int points, bl_mvn_result *result) {
   result->log_p = f->log_p;
-  assert_true(bl_mvn_lattice(f->tree, mean, cov, 0, f->count, points, 5, 1, blica_simd_level(f->ctx), f->work, result));
+  assert_true(
+      bl_mvn_lattice(f->tree, mean, cov, NULL, 0, f->count, points, 5, 1, blica_simd_level(f->ctx), f->work, result));
   return weighted_sum(f);
 }
 
@@ -135,7 +136,7 @@ static void test_paths(void **state) {
     bl_mvn_result result = {.log_p = f.log_p};
     memset(f.log_p, 0, sizeof(double) * 64);
     int64_t high = low + 13 < 64 ? low + 13 : 64;
-    bl_mvn_lattice(f.tree, f.mean, f.cov, low, high, POINTS, 5, 1, blica_simd_level(f.ctx), f.work, &result);
+    bl_mvn_lattice(f.tree, f.mean, f.cov, NULL, low, high, POINTS, 5, 1, blica_simd_level(f.ctx), f.work, &result);
     for (int64_t r = 0; r < 64; r++) assert_true(f.log_p[r] == (r < high - low ? value[2][low + r] : 0.0));
   }
   drop_full(&f);
