@@ -1,7 +1,8 @@
 /* bench_inference.c - are the errors, the expected MCS and the p values right? Repeats what bench/results/inference.md
- * quotes: bench_inference WHAT SETS SEED, WHAT one of coverage, coverage-small, mcs, change, power, m2.
- */
+ * quotes: bench_inference WHAT SETS SEED [DRAWS OR SIMULATIONS], WHAT one of coverage, coverage-small,
+ * coverage-ordinal, mcs, mcs-fresh, change, change-ordinal, power, m2, m2-ordinal, select. */
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,16 +23,21 @@ typedef struct {
   double sd_low, sd_high, mean_range;
   int uneven; /* segments of very different size */
   const char *method, *prior;
+  int levels;        /* 0: two */
+  double intercepts; /* sd of the cuts */
+  double rare;       /* added to all cuts */
 } design;
 
 static blica_model *truth_of(const design *d, uint64_t seed) {
   blica_simulate_options o = blica_simulate_options_default();
   o.variables = d->n, o.sources = d->k, o.segments = d->u, o.samples = d->samples, o.seed = seed;
   o.sd_low = d->sd_low, o.sd_high = d->sd_high, o.mean_range = d->mean_range;
+  o.levels = d->levels ? d->levels : 2, o.intercepts = d->intercepts;
   blica_model *m;
   must(blica_simulate(ctx, &o, &m, NULL, NULL));
   for (int s = 0; d->uneven && s < d->u; s++)
     m->samples[s] = fmax(20, d->samples * (s % 4 == 0 ? 3 : s % 4 == 1 ? 0.6 : 0.2));
+  for (int i = 0; i < m->planes; i++) m->cuts[i] += d->rare;
   return m;
 }
 
@@ -88,16 +94,18 @@ static void coverage(const design *d, int sets, uint64_t seed, int bootstrap) {
     blica_assessment_free(a);
     blica_model_free(m), blica_model_free(truth), blica_data_free(data);
   }
-  printf("n=%d k=%d u=%d N=%lld %s %s, %d sets: coverage %.4f (rms se %.4f, rms error %.4f, beyond 4 se %.4f)", d->n,
-         d->k, d->u, (long long)d->samples, d->method ? d->method : "auto", d->prior ? d->prior : "", sets,
-         in[0] / count, sqrt(se[0] / count), sqrt(squares / count), far[0] / count);
+  printf(
+      "n=%d k=%d u=%d N=%lld levels %d %s %s, %d sets: coverage %.4f (rms se %.4f, rms error %.4f, beyond 4 se %.4f)",
+      d->n, d->k, d->u, (long long)d->samples, d->levels ? d->levels : 2, d->method ? d->method : "auto",
+      d->prior ? d->prior : "", sets, in[0] / count, sqrt(se[0] / count), sqrt(squares / count), far[0] / count);
   if (bootstrap) printf("; bootstrap %d: %.4f (rms se %.4f)", bootstrap, in[1] / count, sqrt(se[1] / count));
   printf("\n");
   fflush(stdout);
 }
 
-static void expected(const design *d, int sets, uint64_t seed, int bootstrap) {
-  double actual = 0, normal = 0, boot = 0;
+/* Expected and actual 1 - MCS, added to sums. */
+static void expected(const design *d, int sets, uint64_t seed, double sums[2]) {
+  double own[2] = {0};
   for (int i = 0; i < sets; i++) {
     int matching[64];
     double cosine[64];
@@ -106,19 +114,48 @@ static void expected(const design *d, int sets, uint64_t seed, int bootstrap) {
     must(blica_simulate_rows(ctx, truth, seed + (uint64_t)i, &data));
     m = fit(d, data);
     blica_assessment *a = assess(m, data, 0, 0);
-    actual += 1 - match(m, truth, matching, cosine);
-    normal += 1 - a->expected_mcs;
+    own[0] += 1 - a->expected_mcs;
+    own[1] += 1 - match(m, truth, matching, cosine);
     blica_assessment_free(a);
-    if (bootstrap) {
-      a = assess(m, data, bootstrap, 0);
-      boot += 1 - a->expected_mcs;
-      blica_assessment_free(a);
-    }
     blica_model_free(m), blica_model_free(truth), blica_data_free(data);
   }
-  printf("n=%d k=%d u=%d N=%lld sd %.1f-%.1f%s: actual 1-MCS %.4f, ratio asymptotic %.2f, bootstrap %.2f\n", d->n, d->k,
-         d->u, (long long)d->samples, d->sd_low, d->sd_high, d->uneven ? " uneven" : "", actual / sets, normal / actual,
-         boot / actual);
+  printf("n=%d k=%d u=%d N=%lld sd %.1f-%.1f levels %d%s: actual 1-MCS %.4f, ratio %.2f\n", d->n, d->k, d->u,
+         (long long)d->samples, d->sd_low, d->sd_high, d->levels ? d->levels : 2, d->uneven ? " uneven" : "",
+         own[1] / sets, own[0] / own[1]);
+  fflush(stdout);
+  sums[0] += own[0], sums[1] += own[1];
+}
+
+static void expected_all(const design *designs, size_t count, int sets, uint64_t seed) {
+  double sums[2] = {0};
+  for (size_t i = 0; i < count; i++) expected(&designs[i], sets, seed, sums);
+  printf("all: ratio %.3f\n", sums[0] / sums[1]);
+}
+
+/* How often each criterion finds the number of sources. */
+static void choose(const design *base, const char *name, int sets, uint64_t seed) {
+  int right[5] = {0}, count = 0;
+  for (int i = 0; i < sets; i++)
+    for (int k = 1; k <= 4; k++, count++) {
+      design d = *base;
+      d.k = k;
+      blica_model *truth = truth_of(&d, seed + (uint64_t)(4 * i + k));
+      blica_data *data;
+      blica_selection *s;
+      blica_select_options o = blica_select_options_default();
+      o.sources = "1:6", o.references = 20;
+      must(blica_simulate_rows(ctx, truth, seed + (uint64_t)(4 * i + k), &data));
+      must(blica_select(ctx, data, &o, &s));
+      const int found[5] = {s->sources, s->by_heldout, s->by_parallel, s->by_map, s->by_bic};
+      for (int c = 0; c < 5; c++) right[c] += found[c] == k;
+      if (s->sources != k)
+        printf("  %s k=%d: recommended %d, held-out %d, parallel %d, MAP %d, BIC %d\n", name, k, found[0], found[1],
+               found[2], found[3], found[4]);
+      blica_selection_free(s);
+      blica_model_free(truth), blica_data_free(data);
+    }
+  printf("%s: right of %d: recommended %d, held-out %d, parallel %d, MAP %d, BIC %d\n", name, count, right[0], right[1],
+         right[2], right[3], right[4]);
   fflush(stdout);
 }
 
@@ -174,40 +211,82 @@ static void m2(const design *d, int sets, uint64_t seed) {
          (long long)d->samples, d->method ? d->method : "auto", d->prior ? d->prior : "", sets, below / sets, mean, df);
 }
 
+static const design wide = {.n = 6, .k = 2, .u = 40, .samples = 1000, .sd_low = 0.5, .sd_high = 3, .mean_range = 0.5},
+                    small = {.n = 10, .k = 4, .u = 20, .samples = 300, .sd_low = 0.5, .sd_high = 3, .mean_range = 0.5};
+
+#define LENGTH(list) (sizeof(list) / sizeof *(list))
+
+/* Designs that the share of the bias was chosen on, and others. */
+static const design tuned[] = {
+    {6, 2, 40, 1000, 0.5, 3, 0.5, 0, NULL, NULL, 0, 0, 0},  {10, 4, 20, 300, 0.5, 3, 0.5, 0, NULL, NULL, 0, 0, 0},
+    {6, 2, 10, 100, 0.5, 3, 0.5, 0, NULL, NULL, 0, 0, 0},   {8, 3, 20, 500, 0.8, 1.4, 0.5, 0, NULL, NULL, 0, 0, 0},
+    {6, 3, 40, 200, 0.5, 3, 0.5, 1, NULL, NULL, 0, 0, 0},   {12, 2, 6, 400, 0.5, 2, 0.5, 0, NULL, NULL, 0, 0, 0},
+    {10, 6, 30, 500, 0.5, 3, 0.5, 0, NULL, NULL, 0, 0, 0},  {8, 2, 100, 40, 0.5, 3, 0.5, 0, NULL, NULL, 0, 0, 0},
+    {15, 5, 10, 1000, 0.5, 3, 0.5, 0, NULL, NULL, 0, 0, 0}, {6, 6, 40, 1000, 0.5, 3, 0.5, 0, NULL, NULL, 0, 0, 0}};
+static const design fresh[] = {
+    {7, 2, 15, 300, 0.5, 3, 0.5, 0, NULL, NULL, 0, 0, 0},    {9, 3, 12, 600, 0.5, 3, 0.5, 0, NULL, NULL, 0, 0, 0},
+    {8, 4, 30, 400, 0.5, 3, 0.5, 0, NULL, NULL, 0, 0, 0},    {7, 7, 30, 800, 0.5, 3, 0.5, 0, NULL, NULL, 0, 0, 0},
+    {8, 3, 24, 300, 0.5, 3, 0.5, 1, NULL, NULL, 0, 0, 0},    {10, 2, 8, 250, 0.7, 1.6, 0.5, 0, NULL, NULL, 0, 0, 0},
+    {12, 5, 20, 500, 0.5, 3, 0.5, 0, NULL, NULL, 0, 0.7, 0}, {7, 3, 50, 150, 0.5, 3, 1, 0, NULL, NULL, 0, 0, 0},
+    {7, 3, 12, 300, 0.5, 3, 0.5, 0, NULL, NULL, 4, 0, 0},    {6, 2, 8, 200, 0.5, 3, 0.5, 0, NULL, NULL, 5, 0, 0}};
+
+static void run_coverage(const char *what, int sets, uint64_t seed, int bootstrap) {
+  design d = strcmp(what, "coverage") == 0 ? wide : small;
+  if (strcmp(what, "coverage-ordinal") == 0) d.levels = 4;
+  coverage(&d, sets, seed, bootstrap);
+  if (d.levels) return;
+  d.method = "pairwise";
+  if (strcmp(what, "coverage") == 0) d.prior = "none";
+  coverage(&d, sets, seed, bootstrap);
+}
+
+static void run_select(int sets, uint64_t seed) {
+  design d = {.n = 12, .u = 20, .samples = 500, .sd_low = 0.5, .sd_high = 3, .mean_range = 0.5};
+  choose(&d, "plain", sets, seed);
+  d.intercepts = 1;
+  choose(&d, "intercepts", sets, seed);
+  d.intercepts = 0, d.levels = 4;
+  choose(&d, "ordinal", sets, seed);
+  d.levels = 0, d.rare = 3;
+  choose(&d, "rare", sets, seed);
+}
+
+static void run_change(const char *what, int sets, uint64_t seed, int simulations) {
+  design d = {.n = 6, .k = 2, .u = 10, .samples = 200, .sd_low = 1.5, .sd_high = 1.5};
+  const bool power = strcmp(what, "power") == 0;
+  if (power) d.sd_low = 1.2, d.sd_high = 1.8, d.mean_range = 0.5;
+  if (strcmp(what, "change-ordinal") == 0) d.levels = 4;
+  change(&d, sets, seed, simulations);
+  if (d.levels) return;
+  if (power)
+    d.sd_low = 0.8, d.sd_high = 2;
+  else
+    d.mean_range = 1.5, d.uneven = 1;
+  change(&d, sets, seed, simulations);
+}
+
 int main(int argc, char **argv) {
   const char *what = argc > 1 ? argv[1] : "";
   int sets = argc > 2 ? atoi(argv[2]) : 20, extra = argc > 4 ? atoi(argv[4]) : 0;
   uint64_t seed = argc > 3 ? strtoull(argv[3], NULL, 10) : 1000;
   must(blica_ctx_create(&ctx));
   if (getenv("THREADS")) blica_set_threads(ctx, atoi(getenv("THREADS")));
-  const design wide = {6, 2, 40, 1000, 0.5, 3, 0.5, 0, NULL, NULL},
-               small = {10, 4, 20, 300, 0.5, 3, 0.5, 0, NULL, NULL};
-  design wide_pairs = wide, small_pairs = small;
-  wide_pairs.method = small_pairs.method = "pairwise";
-  wide_pairs.prior = "none";
-  if (strcmp(what, "coverage") == 0) coverage(&wide, sets, seed, extra), coverage(&wide_pairs, sets, seed, extra);
-  if (strcmp(what, "coverage-small") == 0)
-    coverage(&small, sets, seed, extra), coverage(&small_pairs, sets, seed, extra);
-  static const design many[] = {
-      {6, 2, 40, 1000, 0.5, 3, 0.5, 0, NULL, NULL},  {10, 4, 20, 300, 0.5, 3, 0.5, 0, NULL, NULL},
-      {6, 2, 10, 100, 0.5, 3, 0.5, 0, NULL, NULL},   {8, 3, 20, 500, 0.8, 1.4, 0.5, 0, NULL, NULL},
-      {6, 3, 40, 200, 0.5, 3, 0.5, 1, NULL, NULL},   {12, 2, 6, 400, 0.5, 2, 0.5, 0, NULL, NULL},
-      {10, 6, 30, 500, 0.5, 3, 0.5, 0, NULL, NULL},  {8, 2, 100, 40, 0.5, 3, 0.5, 0, NULL, NULL},
-      {15, 5, 10, 1000, 0.5, 3, 0.5, 0, NULL, NULL}, {6, 6, 40, 1000, 0.5, 3, 0.5, 0, NULL, NULL}};
-  if (strcmp(what, "mcs") == 0)
-    for (size_t i = 0; i < sizeof many / sizeof *many; i++) expected(&many[i], sets, seed, extra);
-  static const design none[] = {{6, 2, 10, 200, 1.5, 1.5, 0, 0, NULL, NULL},
-                                {6, 2, 10, 200, 1.5, 1.5, 1.5, 1, NULL, NULL}};
-  static const design some[] = {{6, 2, 10, 200, 1.2, 1.8, 0.5, 0, NULL, NULL},
-                                {6, 2, 10, 200, 0.8, 2, 0.5, 0, NULL, NULL}};
-  if (strcmp(what, "change") == 0)
-    for (int i = 0; i < 2; i++) change(&none[i], sets, seed, extra ? extra : 99);
-  if (strcmp(what, "power") == 0)
-    for (int i = 0; i < 2; i++) change(&some[i], sets, seed, extra ? extra : 99);
-  static const design fit_designs[] = {{6, 2, 4, 500, 0.5, 3, 0.5, 0, "pairwise", "none"},
-                                       {6, 2, 4, 500, 0.5, 3, 0.5, 0, NULL, NULL}};
-  if (strcmp(what, "m2") == 0)
-    for (int i = 0; i < 2; i++) m2(&fit_designs[i], sets, seed);
+  if (strncmp(what, "coverage", 8) == 0) run_coverage(what, sets, seed, extra);
+  if (strcmp(what, "mcs") == 0) expected_all(tuned, LENGTH(tuned), sets, seed);
+  if (strcmp(what, "mcs-fresh") == 0) expected_all(fresh, LENGTH(fresh), sets, seed);
+  if (strncmp(what, "change", 6) == 0 || strcmp(what, "power") == 0) run_change(what, sets, seed, extra ? extra : 99);
+  if (strcmp(what, "select") == 0) run_select(sets, seed);
+  if (strcmp(what, "m2") == 0) {
+    design d = {.n = 6, .k = 2, .u = 4, .samples = 500, .sd_low = 0.5, .sd_high = 3, .mean_range = 0.5};
+    m2(&d, sets, seed);
+    d.method = "pairwise", d.prior = "none";
+    m2(&d, sets, seed);
+  }
+  if (strcmp(what, "m2-ordinal") == 0) {
+    const design d = {
+        .n = 5, .k = 2, .u = 4, .samples = 500, .sd_low = 0.5, .sd_high = 3, .mean_range = 0.5, .levels = 3};
+    m2(&d, sets, seed);
+  }
   blica_ctx_free(ctx);
   return 0;
 }

@@ -147,7 +147,11 @@ static blica_status asymptotic_draws(blica_ctx *ctx, const blica_model *m, const
   TRY(bl_axes_normal(ctx, m, a->covariance, p, seed, NORMAL_DRAWS, &axes));
   TRY(bl_axes_summary(ctx, axes, a->angle, a->angle_bound, &a->expected_mcs));
   add_bias(p, 1 - ANGLE_BIAS, bias, a->covariance);
-  TRY(bl_mean_errors(ctx, m, counts, a->covariance, p, seed, a->mean_se, a->cut_se));
+  status = bl_mean_errors(ctx, m, counts, a->covariance, p, seed, a->mean_se, a->cut_se);
+  if (status == BLICA_ERR_NUMERIC) { /* errors so large that draws overflow */
+    bl_warn(ctx, "no asymptotic errors of the means: %s", blica_message(ctx));
+    status = BLICA_OK;
+  }
 done:
   bl_axes_free(axes);
   return status;

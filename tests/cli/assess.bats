@@ -82,6 +82,19 @@ assert all(0 < c["angle_degrees"] < 20 and c["stability"] > .9 for c in r["colum
 assert len(r["verdict"]) == 3 and len(r["items"]) == 6 and len(r["segments"]) == 10'
 }
 
+@test "M2 does not depend on how much a prior shrinks the estimate" {
+  "$BLICA" simulate --variables 6 --sources 2 --segments 4 --samples 500 --seed 8 --out s --quiet
+  for sd in 0.7 3; do
+    "$BLICA" fit s/data.csv --sources 2 --prior fixed --prior-mixing $sd --prior-variance 1 --out m$sd.json --quiet
+    run_code 0 assess m$sd.json s/data.csv --bootstrap none --simulations none --json
+    echo "$out" >a$sd.json
+  done
+  /usr/bin/python3 -c '
+import json
+a, b = (json.load(open(f"a{sd}.json")) for sd in ("0.7", "3"))
+assert a["df"] == b["df"] == 42 and abs(a["m2"] - b["m2"]) < 0.2, (a["m2"], b["m2"])'
+}
+
 @test "ordinal items: M2 of a computation over all patterns, errors of every cut" {
   "$BLICA" simulate --variables 4 --sources 1 --segments 2 --samples 800 --levels 3 --seed 5 --out s --quiet
   sed 's/,[0-9]*$/,all/; 1s/,all$/,segment/' s/data.csv >one.csv
