@@ -19,7 +19,7 @@ const char *nearest(const char *text, const char *const *list, int count);
 
 /* "fit DATA --sources K --out FILE": what must be given. */
 void usage_of(const command *c, char *text, size_t size);
-void print_help(const command *c);
-void print_overview(void);
+void print_help(const command *c); /* on stdout, of one command */
+void print_overview(void);         /* on stdout, of the program */
 
 #endif

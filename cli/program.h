@@ -97,6 +97,6 @@ extern const command *const commands[]; /* the last is NULL */
 int fail_table(blica_status status, const char *message);
 /* The same with the library's message, of a call that reads, and of one that writes. */
 int fail_reading(program *p, blica_status status);
-int fail_writing(program *p, blica_status status);
+int fail_writing(program *p, blica_status status); /* the same of a call that writes */
 
 #endif

@@ -58,20 +58,24 @@ struct table {
 /* Writes the message and returns the status. */
 blica_status table_fail(char *message, blica_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-blica_status table_no_memory(char *message);
+blica_status table_no_memory(char *message);                                     /* fails with BLICA_ERR_MEMORY */
 blica_status table_library_failed(table *t, blica_status status, char *message); /* passes its message on */
+/* Passes a note to options.note, if that is set. */
 void table_note(const table *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
 const char *table_column_name(const table *t, int column, char buffer[32]); /* 'smoker', or x3 */
 
 enum { MOST_LEVELS = 100 }; /* of an item, as in blica_pack_begin_items */
 /* 0, 1, BLICA_MISSING, or NOT_A_VALUE. */
 enum { NOT_A_VALUE = -2 };
-int table_value(const char *text, size_t length);
+int table_value(const char *text, size_t length); /* of a field that should hold 0 or 1 */
+/* Whether the text is one of the usual words for a missing value. */
 bool table_is_missing(const char *text, size_t length);
+/* False unless all of the text is one number. */
 bool table_number(const char *text, size_t length, double *out);
 
 /* table_columns.c: header, separator, roles of columns. */
 blica_status table_begin_text(table *t, char *message);
+/* Decides which column holds segments and which hold values. */
 blica_status table_assign_roles(table *t, char *message);
 
 void table_list_columns(const table *t, char *out, size_t size); /* their names, at most thirty */
@@ -79,25 +83,30 @@ void table_list_columns(const table *t, char *out, size_t size); /* their names,
 /* table_choose.c: --columns and --ignore turn columns of values into columns that are left out; whether a value is one
  * of --missing. */
 blica_status table_choose_columns(table *t, char *message);
-bool table_told_missing(const table *t, const char *text, size_t length);
+bool table_told_missing(const table *t, const char *text, size_t length); /* whether the text is one of --missing */
 
 /* table_rows.c: rows into the packer, at most max_rows of them. */
 blica_status table_read_rows(table *t, int64_t max_rows, char *message);
 blica_status table_begin_rows(table *t, char *message); /* buffers, segment file */
+/* Ends a row whose values are in the buffer; label is that of its segment column, if there is one. */
 blica_status table_finish_row(table *t, const char *label, size_t length, char *message);
+/* Fails, naming row, variable and text. */
 blica_status table_bad_value(const table *t, int variable, const char *text, size_t length, char *message);
-blica_status table_flush(table *t, char *message);
+blica_status table_flush(table *t, char *message); /* hands the buffered rows to the packer */
 
 /* table_npy.c */
 blica_status table_begin_npy(table *t, char *message);
+/* The same as table_read_rows, from a .npy file. */
 blica_status table_read_npy(table *t, int64_t max_rows, char *message);
 
 /* table_ranks.c: table_read and table_counts by all processes. Same status and message on all. */
 blica_status table_ranks_read(blica_ctx *ctx, const char *path, const table_options *options, char *message,
                               blica_data **out);
+/* The counts that this process needs for the fit. */
 blica_status table_ranks_counts(blica_ctx *ctx, const char *path, const table_options *options,
                                 const blica_fit_options *fit, char *message, blica_counts **out);
 
+/* Flips these variables of streamed counts, and names them by their levels. */
 blica_status table_rename_counts(table *t, const uint8_t *flipped, blica_counts *counts, char *message);
 /* table_io.c: before the first of pieces that are counted as they come. */
 blica_status table_begin_stream(table *t, char *message);
@@ -105,18 +114,24 @@ blica_status table_begin_stream(table *t, char *message);
 /* table_known.c: levels that are known before the first row: given, or the model's, or found by reading the file once.
  * table_recognise is for a file whose values are not 0 and 1: false when they are not a usual pair either. */
 blica_status table_begin_known(table *t, char *message);
+/* Begins a packer of items with levels; names are those of the columns. */
 blica_status table_begin_items(table *t, const char *const *names);
+/* Whether the values are a usual pair; *list is then that pair as --levels has it, to be freed. */
 bool table_recognise(blica_ctx *ctx, const char *path, const table_options *options, char **list);
 /* Names of columns that say their levels, for data and counts of --levels any; [n], each to be freed. */
 char **table_coded_names(table *t, char *message);
-void table_free_names(char **names, int count);
+void table_free_names(char **names, int count); /* of table_coded_names */
 
+/* Appends a level; false when memory is out. */
 bool table_add_level(column_levels *levels, const char *text, size_t length);
+/* Whether the text is this level, as text or as the same number. */
 bool table_same_level(const char *known, const char *text, size_t length);
 bool table_above(const char *a, const char *b); /* numbers by size, text by its bytes */
+/* Fails, naming row, variable, text and the known levels. */
 blica_status table_unknown_level(const table *t, int variable, const char *text, size_t length, char *message);
+/* Known levels have become `planes` columns of 0 and 1; false when memory is out. */
 bool table_forget_known(table *t, int planes);
-void table_free_levels(table *t);
+void table_free_levels(table *t); /* all levels of the table */
 /* table_levels.c: the code (0 or 1 in order of appearance) of a value; what to do at the end. */
 blica_status table_level(table *t, int variable, const char *text, size_t length, char *message, int8_t *code);
 /* Which variables [n] of streamed pieces are to be flipped, their values having been coded in order of appearance;

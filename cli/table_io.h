@@ -42,8 +42,10 @@ blica_status table_read(blica_ctx *ctx, const char *path, const table_options *o
  * these as well: it turns counts over in place of values, and reads a file twice to know its rows; of a pipe with
  * segment_count it keeps the packed bits, a sixteenth of the text. */
 typedef struct table table;
+/* Opens the file and reads its header. */
 blica_status table_open(blica_ctx *ctx, const char *path, const table_options *options, char message[TABLE_MESSAGE],
                         table **out);
+/* The next piece; the caller frees it. */
 blica_status table_next(table *t, int64_t max_rows, char message[TABLE_MESSAGE], blica_data **out);
 void table_close(table *t); /* NULL is fine */
 

@@ -41,15 +41,16 @@ typedef struct {
 
 extern const experiment_entry experiments[]; /* the last has no name */
 
-blica_status experiment_table1(experiment *e);
-blica_status experiment_identifiability(experiment *e);
-blica_status experiment_finite_sample(experiment *e);
-blica_status experiment_scalability(experiment *e);
-blica_status experiment_indeterminacy(experiment *e);
-blica_status experiment_levels(experiment *e);
+blica_status experiment_table1(experiment *e);          /* Table 1 */
+blica_status experiment_identifiability(experiment *e); /* Figure 3 */
+blica_status experiment_finite_sample(experiment *e);   /* Figure 4 */
+blica_status experiment_scalability(experiment *e);     /* Figure 5 */
+blica_status experiment_indeterminacy(experiment *e);   /* Figure 2 and Theorem 1 */
+blica_status experiment_levels(experiment *e);          /* what a third level adds */
 
 /* ---- for the experiments themselves ---- */
 
+/* Writes the message into e and returns the status. */
 blica_status fail_experiment(experiment *e, blica_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* DIR/name into path. */
@@ -60,6 +61,6 @@ blica_status experiment_figure(experiment *e, struct figure *f, const char *name
 
 /* Where Table 1 marks a cell: statistics cover the unknowns, and with one segment or one variable fewer they do not. */
 bool minimal_case(blica_ctx *ctx, int n, int k, int u, bool square);
-int64_t surplus_of(blica_ctx *ctx, int n, int k, int u);
+int64_t surplus_of(blica_ctx *ctx, int n, int k, int u); /* statistics less unknowns; -1 for impossible sizes */
 
 #endif

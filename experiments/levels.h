@@ -49,9 +49,11 @@ typedef struct {
 } sampled_size;
 enum { SAMPLED_SIZES = 4, SAMPLED_SEGMENTS = 40 };
 extern const sampled_size sampled_sizes[SAMPLED_SIZES];
+/* The run of one size and number of levels. */
 run levels_sampled_run(const experiment *e, const sampled_size *size, int levels);
 
 struct figure;
+/* The figure of the experiment; NULL when memory is out. The caller frees it. */
 struct figure *levels_figure(const experiment *e, const level_cell *cells, int count, const runs *r,
                              const two_variables *two, double *values);
 

@@ -31,7 +31,7 @@ typedef struct {
   int count, room;
 } runs;
 
-blica_status runs_add(experiment *e, runs *r, const run *what);
+blica_status runs_add(experiment *e, runs *r, const run *what); /* appends a copy of the run */
 /* Does those that are not yet in DIR/name, and leaves all rows there in the order of the list; rows of the file that
  * are not in the list are kept behind. After an interrupt what was finished stands in the file. */
 blica_status runs_do(experiment *e, runs *r, const char *name);
@@ -39,7 +39,8 @@ void runs_free(runs *r);
 
 /* Values of finished runs that match; returns how many were put into out (room for all). */
 typedef double (*run_value)(const run *r);
+/* Of the runs that are like this one but for the seed. */
 int runs_select(const runs *r, const run *like, run_value value, double *out);
-bool same_run_but_seed(const run *a, const run *b);
+bool same_run_but_seed(const run *a, const run *b); /* whether all that identifies them but the seed is equal */
 
 #endif

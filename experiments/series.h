@@ -17,8 +17,8 @@ typedef struct {
  * its condition numbers. */
 int series_list(const experiment *e, const char *usual, const double *conditions, int count, series list[MOST_SERIES]);
 
-double run_mcs(const run *r);
-double run_log_error(const run *r);
+double run_mcs(const run *r);       /* of a finished run */
+double run_log_error(const run *r); /* log10 of its error, at least -32 */
 
 /* Boxes of all series side by side at each place; like gives the rest of what identifies the runs. */
 struct axes_place {

@@ -79,19 +79,20 @@ typedef struct blica_comm blica_comm;
 
 typedef enum { BLICA_SIMD_AUTO = 0, BLICA_SIMD_SCALAR, BLICA_SIMD_AVX2, BLICA_SIMD_AVX512 } blica_simd;
 
-BLICA_API const char *blica_version(void);
-BLICA_API const char *blica_status_name(blica_status status);
-BLICA_API blica_status blica_ctx_create(blica_ctx **out);
+BLICA_API const char *blica_version(void);                    /* as in "1.2.0"; static */
+BLICA_API const char *blica_status_name(blica_status status); /* static text; never NULL */
+BLICA_API blica_status blica_ctx_create(blica_ctx **out);     /* a context with malloc and free */
+/* All memory comes from hook, which gets user. */
 BLICA_API blica_status blica_ctx_create_with(blica_realloc_fn hook, void *user, blica_ctx **out);
 BLICA_API void blica_ctx_free(blica_ctx *ctx);
-BLICA_API const char *blica_message(const blica_ctx *ctx);     /* of the last failure; never NULL */
-BLICA_API void blica_set_threads(blica_ctx *ctx, int threads); /* 0: as many as there are cores */
-BLICA_API int blica_threads(const blica_ctx *ctx);
-BLICA_API void blica_set_poll(blica_ctx *ctx, blica_poll_fn poll, void *user);
-BLICA_API void blica_set_warn(blica_ctx *ctx, blica_warn_fn warn, void *user);
-BLICA_API void blica_set_comm(blica_ctx *ctx, const blica_comm *comm); /* copied; NULL: alone */
-BLICA_API void blica_set_simd(blica_ctx *ctx, blica_simd level);       /* at most this level; for tests */
-BLICA_API blica_simd blica_simd_level(const blica_ctx *ctx);           /* the level in use */
+BLICA_API const char *blica_message(const blica_ctx *ctx);                     /* of the last failure; never NULL */
+BLICA_API void blica_set_threads(blica_ctx *ctx, int threads);                 /* 0: as many as there are cores */
+BLICA_API int blica_threads(const blica_ctx *ctx);                             /* how many a call uses at most */
+BLICA_API void blica_set_poll(blica_ctx *ctx, blica_poll_fn poll, void *user); /* called now and then; NULL: never */
+BLICA_API void blica_set_warn(blica_ctx *ctx, blica_warn_fn warn, void *user); /* gets warnings; NULL: dropped */
+BLICA_API void blica_set_comm(blica_ctx *ctx, const blica_comm *comm);         /* copied; NULL: alone */
+BLICA_API void blica_set_simd(blica_ctx *ctx, blica_simd level);               /* at most this level; for tests */
+BLICA_API blica_simd blica_simd_level(const blica_ctx *ctx);                   /* the level in use */
 
 /* ------------------------------------------------------------------ items and their levels */
 
@@ -144,11 +145,13 @@ BLICA_API blica_status blica_pack_begin(blica_ctx *ctx, int n, const char *const
  * those of all items, one item's after another's; NULL: 0, 1, 2, .... */
 BLICA_API blica_status blica_pack_begin_items(blica_ctx *ctx, int n, const char *const *variables, const int *levels,
                                               const char *const *labels, blica_packer **out);
+/* The id of a label, which is added when it is new. */
 BLICA_API blica_status blica_pack_segment(blica_ctx *ctx, blica_packer *packer, const char *label, int32_t *id);
 BLICA_API blica_status blica_pack_rows(blica_ctx *ctx, blica_packer *packer, int64_t rows,
                                        const int8_t *x /* [rows] rows of n */, const int32_t *segment /* [rows] */);
 BLICA_API blica_status blica_pack_columns(blica_ctx *ctx, blica_packer *packer, int64_t rows,
                                           const int8_t *x /* [rows,n] */, const int32_t *segment /* [rows] */);
+/* The data; consumes the packer, also on failure. */
 BLICA_API blica_status blica_pack_end(blica_ctx *ctx, blica_packer *packer, blica_data **out);
 BLICA_API void blica_packer_free(blica_packer *packer);
 
@@ -185,11 +188,14 @@ static inline int64_t blica_pair(int i, int j) {
   return (int64_t)j * (j - 1) / 2 + i;
 } /* i < j */
 
+/* Pair counts of all segments. */
 BLICA_API blica_status blica_count(blica_ctx *ctx, const blica_data *data, blica_counts **out);
+/* The sum of parts with the same variables; segments are matched by label. */
 BLICA_API blica_status blica_merge(blica_ctx *ctx, int parts, const blica_counts *const *part, blica_counts **out);
 /* Counts that are put together: adds the data or counts of one piece to *sum, which is made when NULL, so that memory
  * holds one set of counts. Segments are matched by label, new ones appended. On failure *sum is freed and NULL. */
 BLICA_API blica_status blica_count_add(blica_ctx *ctx, const blica_data *data, blica_counts **sum);
+/* The same for counts. */
 BLICA_API blica_status blica_merge_add(blica_ctx *ctx, const blica_counts *part, blica_counts **sum);
 /* Recodes the counts in place: 1 - x_i in place of x_i for every variable i with flipped[i] non-zero. */
 BLICA_API void blica_counts_flip(blica_counts *counts, const uint8_t *flipped /* [n] */);
@@ -201,6 +207,7 @@ BLICA_API void blica_counts_table(const blica_counts *counts, int s, int i, int 
 BLICA_API blica_status blica_counts_coding(blica_ctx *ctx, const blica_counts *counts, blica_coding **out);
 /* .npz or .csv */
 BLICA_API blica_status blica_counts_save(blica_ctx *ctx, const blica_counts *counts, const char *path);
+/* Fails with BLICA_ERR_FORMAT, naming the place, when the file is not what it should be. */
 BLICA_API blica_status blica_counts_load(blica_ctx *ctx, const char *path, blica_counts **out);
 BLICA_API void blica_counts_free(blica_counts *counts);
 
@@ -236,7 +243,9 @@ typedef struct {
   struct blica_part *part;       /* private; NULL: all pairs are here */
 } blica_cor;
 
+/* Latent correlations and thresholds of all segments. */
 BLICA_API blica_status blica_correlate(blica_ctx *ctx, const blica_counts *counts, blica_cor **out);
+/* A copy whose matrices have at most this condition number. */
 BLICA_API blica_status blica_regularise(blica_ctx *ctx, const blica_cor *cor, double condition, blica_cor **out);
 BLICA_API void blica_cor_matrix(const blica_cor *cor, int s, double *c /* [n,n] */);
 BLICA_API blica_status blica_cor_save(blica_ctx *ctx, const blica_cor *cor, const char *path); /* .npz or .csv */
@@ -326,14 +335,15 @@ static inline blica_fit_options blica_fit_options_default(void) {
   blica_fit_options_init(&options, sizeof options);
   return options;
 }
+/* Sets the defaults; size is that of the caller's struct. */
 BLICA_API void blica_simulate_options_init(blica_simulate_options *options, size_t size);
 static inline blica_simulate_options blica_simulate_options_default(void) {
   blica_simulate_options options;
   blica_simulate_options_init(&options, sizeof options);
   return options;
 }
-BLICA_API const blica_option *blica_fit_option_table(int *count);
-BLICA_API const blica_option *blica_simulate_option_table(int *count);
+BLICA_API const blica_option *blica_fit_option_table(int *count);      /* rows that describe the options; static */
+BLICA_API const blica_option *blica_simulate_option_table(int *count); /* the same for simulate */
 /* Sets one option from text, with validation. options is the struct that the table describes. */
 BLICA_API blica_status blica_option_set(blica_ctx *ctx, const blica_option *option, void *options, const char *text);
 
@@ -356,7 +366,7 @@ typedef enum {
                          best alone goes on */
 } blica_stop;
 
-BLICA_API const char *blica_stop_name(blica_stop stop);
+BLICA_API const char *blica_stop_name(blica_stop stop); /* static text, as in model.json */
 
 typedef struct {
   char kind[16];    /* "jointdiag" (of all segments), "half" (of a random half of them), "random", ... */
@@ -436,7 +446,7 @@ typedef struct {
   int needs_rows; /* counts are not enough */
 } blica_method;
 
-BLICA_API const blica_method *blica_methods(int *count);
+BLICA_API const blica_method *blica_methods(int *count); /* the estimators; static */
 /* With a checkpoint the state of the fit is written there now and then, when it is interrupted and when it ends, each
  * time whole or not at all. A later call with the same options and data, and resume, continues to the same bits as a
  * fit without the break (times aside); a checkpoint of other options or data is refused. A write that fails is
@@ -451,7 +461,9 @@ BLICA_API blica_status blica_model_create(blica_ctx *ctx, int n, int k, int u, b
 /* Free parameters, as AIC and BIC count them: A, means and variances less one scale per source; with cuts also these,
  * less one mean per source. 0 for NULL. */
 BLICA_API int64_t blica_model_parameters(const blica_model *model);
+/* As model.json, whole or not at all. */
 BLICA_API blica_status blica_model_save(blica_ctx *ctx, const blica_model *model, const char *path);
+/* Fails with BLICA_ERR_FORMAT, naming the place, when the file is not a model. */
 BLICA_API blica_status blica_model_load(blica_ctx *ctx, const char *path, blica_model **out);
 /* The same from the text of such a file; path stands for it in messages. */
 BLICA_API blica_status blica_model_parse(blica_ctx *ctx, const char *text, size_t length, const char *path,
@@ -469,6 +481,7 @@ BLICA_API blica_status blica_simulate(blica_ctx *ctx, const blica_simulate_optio
                                       blica_data **data, blica_counts **counts);
 /* The same for a given model: rows drawn from it, samples[s] in segment s; or its exact counts. */
 BLICA_API blica_status blica_simulate_rows(blica_ctx *ctx, const blica_model *model, uint64_t seed, blica_data **out);
+/* Pair probabilities times samples[s]. */
 BLICA_API blica_status blica_simulate_exact(blica_ctx *ctx, const blica_model *model, blica_counts **out);
 
 /* The full log-likelihood of rows under a model, exact but for a numerical error that is reported. Variables and
@@ -490,13 +503,15 @@ typedef struct {
   char engine[8];         /* the one used */
 } blica_loglik_result;
 
+/* Sets the defaults; size is that of the caller's struct. */
 BLICA_API void blica_loglik_options_init(blica_loglik_options *options, size_t size);
 static inline blica_loglik_options blica_loglik_options_default(void) {
   blica_loglik_options options;
   blica_loglik_options_init(&options, sizeof options);
   return options;
 }
-BLICA_API const blica_option *blica_loglik_option_table(int *count);
+BLICA_API const blica_option *blica_loglik_option_table(int *count); /* rows that describe the options; static */
+/* The log-likelihood by segment and in total; options may be NULL. */
 BLICA_API blica_status blica_loglik(blica_ctx *ctx, const blica_model *model, const blica_data *data,
                                     const blica_loglik_options *options, blica_loglik_result **out);
 BLICA_API void blica_loglik_result_free(blica_loglik_result *result);
@@ -522,13 +537,15 @@ typedef struct {
                         segments by their samples; NULL when amortised */
 } blica_posterior;
 
+/* Sets the defaults; size is that of the caller's struct. */
 BLICA_API void blica_sources_options_init(blica_sources_options *options, size_t size);
 static inline blica_sources_options blica_sources_options_default(void) {
   blica_sources_options options;
   blica_sources_options_init(&options, sizeof options);
   return options;
 }
-BLICA_API const blica_option *blica_sources_option_table(int *count);
+BLICA_API const blica_option *blica_sources_option_table(int *count); /* rows that describe the options; static */
+/* Posterior mean and sd of the sources of each row; options may be NULL. */
 BLICA_API blica_status blica_sources(blica_ctx *ctx, const blica_model *model, const blica_data *data,
                                      const blica_sources_options *options, blica_posterior **out);
 BLICA_API void blica_posterior_free(blica_posterior *posterior);
@@ -582,13 +599,14 @@ typedef struct {
                          the call was interrupted before there was one */
 } blica_segmentation;
 
+/* Sets the defaults; size is that of the caller's struct. */
 BLICA_API void blica_segment_options_init(blica_segment_options *options, size_t size);
 static inline blica_segment_options blica_segment_options_default(void) {
   blica_segment_options options;
   blica_segment_options_init(&options, sizeof options);
   return options;
 }
-BLICA_API const blica_option *blica_segment_option_table(int *count);
+BLICA_API const blica_option *blica_segment_option_table(int *count); /* rows that describe the options; static */
 /* Finds the states. Needs at least 50 rows and two variables, and min_length * states rows. */
 BLICA_API blica_status blica_segment(blica_ctx *ctx, const blica_data *data, const blica_segment_options *options,
                                      blica_segmentation **out);
@@ -620,6 +638,7 @@ typedef struct {
   double tolerance;  /* relative eigenvalues below it count as zero */
   double *looseness; /* [k] share of each column's directions that the data do not fix, 0..1 */
 } blica_identification;
+/* Ranks the information matrix at the model. */
 BLICA_API blica_status blica_identify(blica_ctx *ctx, const blica_model *model, blica_identification **out);
 BLICA_API void blica_identification_free(blica_identification *identification);
 
@@ -697,13 +716,15 @@ typedef struct {
   double *cut_se;  /* [planes] of the items' cuts */
 } blica_assessment;
 
+/* Sets the defaults; size is that of the caller's struct. */
 BLICA_API void blica_assess_options_init(blica_assess_options *options, size_t size);
 static inline blica_assess_options blica_assess_options_default(void) {
   blica_assess_options options;
   blica_assess_options_init(&options, sizeof options);
   return options;
 }
-BLICA_API const blica_option *blica_assess_option_table(int *count);
+BLICA_API const blica_option *blica_assess_option_table(int *count); /* rows that describe the options; static */
+/* The rows are those that the model was fitted to. */
 BLICA_API blica_status blica_assess(blica_ctx *ctx, const blica_model *model, const blica_data *data,
                                     const blica_assess_options *options, blica_assessment **out);
 BLICA_API void blica_assessment_free(blica_assessment *assessment);
@@ -734,13 +755,15 @@ typedef struct {
   int by_heldout, by_parallel, by_map, by_bic;
 } blica_selection;
 
+/* Sets the defaults; size is that of the caller's struct. */
 BLICA_API void blica_select_options_init(blica_select_options *options, size_t size);
 static inline blica_select_options blica_select_options_default(void) {
   blica_select_options options;
   blica_select_options_init(&options, sizeof options);
   return options;
 }
-BLICA_API const blica_option *blica_select_option_table(int *count);
+BLICA_API const blica_option *blica_select_option_table(int *count); /* rows that describe the options; static */
+/* Compares numbers of sources by predicting rows that are held out. */
 BLICA_API blica_status blica_select(blica_ctx *ctx, const blica_data *data, const blica_select_options *options,
                                     blica_selection **out);
 BLICA_API void blica_selection_free(blica_selection *selection);

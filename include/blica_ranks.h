@@ -39,8 +39,11 @@ BLICA_API blica_status blica_merge_ranks(blica_ctx *ctx, const blica_counts *own
  * that the fit needs there; with fit NULL, the counts of more than 100 variables are distributed. blica_count_begin is
  * the only one of these calls that a rank makes by itself. */
 typedef struct blica_counter blica_counter;
+/* Made by each rank for itself; fit may be NULL. */
 BLICA_API blica_status blica_count_begin(blica_ctx *ctx, const blica_fit_options *fit, blica_counter **out);
+/* A call of all ranks; consumes the piece. */
 BLICA_API blica_status blica_count_piece(blica_ctx *ctx, blica_counter *counter, blica_data *piece);
+/* The counts, by a call of all ranks. The counter stays to be freed. */
 BLICA_API blica_status blica_count_end(blica_ctx *ctx, blica_counter *counter, blica_counts **out);
 BLICA_API void blica_counter_free(blica_counter *counter); /* NULL is fine */
 /* Counts of a file, distributed in the same way. */

@@ -11,12 +11,12 @@ typedef struct {
   bool log_x, log_y;
 } axes;
 
-double axes_x(const axes *a, double value);
-double axes_y(const axes *a, double value);
+double axes_x(const axes *a, double value); /* the place of a value on the page */
+double axes_y(const axes *a, double value); /* the same of the vertical axis */
 
-void axes_frame(const axes *a, const char *title);
+void axes_frame(const axes *a, const char *title);   /* a rectangle around the plot, with its title above */
 void axes_ticks_x(const axes *a, const char *label); /* round numbers of the scale */
-void axes_ticks_y(const axes *a, const char *label);
+void axes_ticks_y(const axes *a, const char *label); /* the same of the vertical axis */
 /* Ticks at given places. */
 void axes_tick_x(const axes *a, double at, const char *text);
 
@@ -28,7 +28,7 @@ void axes_box(const axes *a, double centre, double width, double *values, int co
 double draw_legend(figure *f, double x, double y, double width, const char *const *names, const colour *colours,
                    int count);
 
-double median(double *values, int count); /* sorts */
-double quantile(const double *sorted, int count, double p);
+double median(double *values, int count);                   /* sorts */
+double quantile(const double *sorted, int count, double p); /* between neighbours by proportion */
 
 #endif

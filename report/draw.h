@@ -21,12 +21,15 @@ enum { INK = 0x222222ff, GREY = 0x777777ff, PALE = 0xddddddff, WHITE = 0xfffffff
 
 /* alt describes the picture in words, for readers who do not see it. */
 figure *figure_new(double width, double height, const char *alt);
-void figure_free(figure *f); /* NULL is fine */
-double figure_width(const figure *f);
-double figure_height(const figure *f);
+void figure_free(figure *f);           /* NULL is fine */
+double figure_width(const figure *f);  /* in points */
+double figure_height(const figure *f); /* in points */
 
+/* A rectangle; tip, which may be NULL, is shown under the mouse. */
 void draw_rect(figure *f, double x, double y, double w, double h, colour fill, colour stroke, const char *tip);
+/* A circle around (x, y). */
 void draw_circle(figure *f, double x, double y, double r, colour fill, colour stroke, const char *tip);
+/* A line from (x1, y1) to (x2, y2). */
 void draw_line(figure *f, double x1, double y1, double x2, double y2, colour stroke, double width, bool dashed);
 /* points are x, y pairs; count of pairs. */
 void draw_path(figure *f, const double *points, int count, bool closed, colour fill, colour stroke, double width);
@@ -36,8 +39,8 @@ void draw_text(figure *f, double x, double y, double size, alignment align, colo
 /* Zeroed memory for those who draw. Once there was none, for them or for a figure, draw_starved() is true: the page or
  * file that was being made is not whole. */
 void *draw_alloc(size_t count, size_t size);
-bool draw_starved(void);
-double text_width(double size, bool bold, const char *text);
+bool draw_starved(void);                                     /* see draw_alloc */
+double text_width(double size, bool bold, const char *text); /* in points */
 /* A name cut to fit width, with three dots; into out. */
 void text_fit(char *out, size_t size, double font, double width, const char *text);
 
@@ -49,7 +52,7 @@ typedef struct {
   const char *const *row_names, *const *column_names;
   const char *what; /* "loading": stands before the value */
 } heat;
-void draw_heat(figure *f, double x, double y, double w, double h, const heat *map);
+void draw_heat(figure *f, double x, double y, double w, double h, const heat *map); /* into this rectangle */
 
 /* Writes NAME.svg, NAME.pdf and NAME.png (twice the pixels) into folder; files appear whole or not at all. On
  * failure the reason stands in message. */
@@ -66,6 +69,6 @@ colour palette(int index);
 colour diverging(double value);
 /* value in 0..1: white to dark blue. */
 colour sequential(double value);
-colour with_alpha(colour c, double alpha);
+colour with_alpha(colour c, double alpha); /* 0 is transparent, 1 opaque */
 
 #endif

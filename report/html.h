@@ -11,14 +11,14 @@ void html_text(FILE *page, const char *text);
 void html_json_string(FILE *page, const char *text);
 /* printf with the result escaped. */
 void html_textf(FILE *page, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void html_base64(FILE *page, const unsigned char *bytes, size_t count);
+void html_base64(FILE *page, const unsigned char *bytes, size_t count); /* without line breaks */
 
 /* A table whose columns sort on a click. columns: "name|name|...", a name that starts with # holds numbers. */
 void html_table(FILE *page, const char *caption, const char *columns);
-void html_row(FILE *page);
-void html_cell(FILE *page, const char *text);
+void html_row(FILE *page);                                      /* begins a row of the table */
+void html_cell(FILE *page, const char *text);                   /* with its text escaped */
 void html_word(FILE *page, const char *text);                   /* a cell of few words, kept on one line */
 void html_number(FILE *page, const char *format, double value); /* format of one double; NaN shows as a dash */
-void html_table_end(FILE *page);
+void html_table_end(FILE *page);                                /* ends the table */
 
 #endif

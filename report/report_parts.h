@@ -16,6 +16,7 @@ typedef struct {
   bool *used; /* [pairs,u] false where a variable is constant or no row has both */
 } agreement;
 
+/* False when memory is out; without correlations *out is empty. */
 bool agreement_make(const report_input *in, agreement *out);
 void agreement_free(agreement *a);
 
@@ -24,11 +25,11 @@ typedef struct {
   int *order; /* [n] */
   bool sorted;
 } row_order;
-bool row_order_make(const blica_model *m, row_order *out);
+bool row_order_make(const blica_model *m, row_order *out); /* false when memory is out */
 
 /* Element of the mixing matrix, and the largest absolute one (1 when all are 0). */
 double loading(const blica_model *m, int i, int j);
-double largest_loading(const blica_model *m);
+double largest_loading(const blica_model *m); /* of all elements */
 
 /* At most eight characters of a label; bytes that continue a character stay with it. */
 void short_label(const char *label, char text[40]);
@@ -44,26 +45,26 @@ typedef struct {
 
 /* Each gives NULL when it has nothing to show (or no memory). */
 figure *figure_mixing(const report *r);
-figure *figure_variances(const report *r);
-figure *figure_means(const report *r);
-figure *figure_timeline(const report *r);
-figure *figure_loadings(const report *r);
-figure *figure_agreement(const report *r);
-figure *figure_segments(const report *r);
-figure *figure_residuals(const report *r);
+figure *figure_variances(const report *r); /* by source and segment */
+figure *figure_means(const report *r);     /* by source and segment */
+figure *figure_timeline(const report *r);  /* segments along the rows */
+figure *figure_loadings(const report *r);  /* items by pairs of sources */
+figure *figure_agreement(const report *r); /* observed against fitted correlations */
+figure *figure_segments(const report *r);  /* residuals by segment */
+figure *figure_residuals(const report *r); /* residuals by pair */
 
 /* Nothing when there is no timeline. */
 void table_durations(const report *r, FILE *page);
 
 /* Sections of the page, in order. */
 void section_summary(const report *r, FILE *page);
-void section_fit(const report *r, FILE *page);
-void section_mixing(const report *r, FILE *page);
-void section_sources(const report *r, FILE *page);
-void section_data(const report *r, FILE *page);
-void section_assessment(const report *r, FILE *page);
-void section_identifiability(const report *r, FILE *page);
-void section_reproduce(const report *r, FILE *page);
+void section_fit(const report *r, FILE *page);             /* starts and how they ended */
+void section_mixing(const report *r, FILE *page);          /* the matrix and its figures */
+void section_sources(const report *r, FILE *page);         /* variances and means by segment */
+void section_data(const report *r, FILE *page);            /* what was fitted */
+void section_assessment(const report *r, FILE *page);      /* how far it can be trusted */
+void section_identifiability(const report *r, FILE *page); /* counting and rank */
+void section_reproduce(const report *r, FILE *page);       /* the command that repeats the fit */
 
 extern const char page_style[], page_script[];
 

@@ -23,7 +23,8 @@ bool bl_may_warn(
     const blica_ctx *ctx); /* false in a forked child that runs in another thread: it may not call the user */
 /* Between the two warnings are dropped: for verbs that call others again and again. Calls may nest. */
 void bl_warn_hold(blica_ctx *ctx);
-void bl_warn_release(blica_ctx *ctx);
+void bl_warn_release(blica_ctx *ctx); /* ends bl_warn_hold */
+/* Passes a warning to the user's callback, if there is one. */
 void bl_warn(blica_ctx *ctx, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #define TRY(call)                                                                                                      \
@@ -63,6 +64,7 @@ blica_status bl_refuse_null(blica_ctx *ctx, const char *function, const char *na
 
 /* ---- memory: overflow-checked, zeroed, through the context's hook, aligned to 64 bytes ---- */
 
+/* Zeroed; on failure *out is NULL. */
 blica_status bl_alloc_bytes(blica_ctx *ctx, size_t count, size_t size, void **out);
 /* Grows or shrinks to count elements, keeping the old content; new bytes are not zeroed. */
 blica_status bl_resize_bytes(blica_ctx *ctx, size_t old_count, size_t count, size_t size, void **inout);
@@ -76,20 +78,22 @@ void bl_free(void *block); /* finds its hook in a header before the block; NULL 
 /* a * b, or SIZE_MAX when it overflows (which no allocation grants). */
 size_t bl_mul(size_t a, size_t b);
 
-blica_status bl_copy_text(blica_ctx *ctx, const char *text, char **out);
+blica_status bl_copy_text(blica_ctx *ctx, const char *text, char **out); /* a copy, to be freed with bl_free */
+/* Copies of all; free with bl_free_texts. */
 blica_status bl_copy_texts(blica_ctx *ctx, int count, const char *const *texts, char ***out);
-void bl_free_texts(char **texts, int count);
+void bl_free_texts(char **texts, int count); /* frees all; NULL is fine */
 /* Names prefix1, prefix2, ... */
 blica_status bl_number_texts(blica_ctx *ctx, int count, const char *prefix, char ***out);
 
 /* ---- threads: item i of count runs once, on some thread; results must not depend on which ---- */
 
 typedef void (*bl_task)(int64_t item, int thread, void *user);
+/* Runs all items; returns when the last is done. */
 void bl_parallel(blica_ctx *ctx, int64_t count, bl_task task, void *user);
 int bl_max_threads(const blica_ctx *ctx); /* upper bound of `thread` + 1 in a bl_task */
 /* Between the two, BLAS runs on the calling thread alone; calls may nest and overlap. */
 void bl_blas_hold(void);
-void bl_blas_release(void);
+void bl_blas_release(void);     /* ends bl_blas_hold */
 const char *bl_blas_name(void); /* of the kernels that BLAS chose for this processor; "unknown" when it does not say */
 
 /* A single-threaded child context for one item of a parallel loop; same hooks. The item that runs in the
@@ -102,10 +106,10 @@ void bl_ctx_join(blica_ctx *child, char message[BL_MESSAGE]); /* frees the child
 /* True when the user wants to stop (now or at an earlier poll). Calls the callback only in the
  * thread that owns the context. */
 bool bl_poll(blica_ctx *ctx, const blica_progress *progress);
-bool bl_interrupted(const blica_ctx *ctx);
-void bl_poll_reset(blica_ctx *ctx);
-void bl_poll_stop(blica_ctx *ctx); /* as if the user had said stop */
-double bl_seconds(void);           /* monotonic clock */
+bool bl_interrupted(const blica_ctx *ctx); /* whether a poll has said stop */
+void bl_poll_reset(blica_ctx *ctx);        /* at the beginning of a public call: forgets earlier stops */
+void bl_poll_stop(blica_ctx *ctx);         /* as if the user had said stop */
+double bl_seconds(void);                   /* monotonic clock */
 
 /* Polling from inside a loop over items, for work that is too long to poll only between its steps. After a stop the
  * remaining items are left out; the code that sums them must check `stopped`. */

@@ -19,11 +19,11 @@ typedef struct {
 
 /* Reads the next record, skipping empty lines; *more is false at the end of the file. */
 blica_status bl_csv_next(blica_ctx *ctx, bl_csv *csv, bool *more);
-const char *bl_csv_field(const bl_csv *csv, int index);
-void bl_csv_clear(bl_csv *csv); /* frees the buffers, leaves the stream alone */
+const char *bl_csv_field(const bl_csv *csv, int index); /* of the record read last; valid until the next */
+void bl_csv_clear(bl_csv *csv);                         /* frees the buffers, leaves the stream alone */
 
 /* Writing: a field, quoted when it must be; a number with as few digits as read back exactly. */
 void bl_csv_put_text(FILE *stream, const char *text);
-void bl_csv_put_number(FILE *stream, double value);
+void bl_csv_put_number(FILE *stream, double value); /* in as few digits as read back exactly */
 
 #endif

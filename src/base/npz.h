@@ -18,9 +18,12 @@ blica_status bl_npz_add(blica_ctx *ctx, bl_npz_writer *npz, const char *name, ch
  * through), which it may put into `row`, as long as one or, without `room`, of no bytes. NULL: it cannot, and nothing
  * is written. */
 typedef const void *(*bl_npz_row)(void *user, size_t r, void *row);
+/* The array is not held in memory. */
 blica_status bl_npz_add_rows(blica_ctx *ctx, bl_npz_writer *npz, const char *name, char kind, size_t size, int ndim,
                              const size_t *shape, bool room, bl_npz_row make, void *user);
+/* An array without dimensions. */
 blica_status bl_npz_add_scalar(blica_ctx *ctx, bl_npz_writer *npz, const char *name, char kind, double value);
+/* The file appears whole or not at all. */
 blica_status bl_npz_write(blica_ctx *ctx, bl_npz_writer *npz, const char *path);
 void bl_npz_free(bl_npz_writer *npz);
 
@@ -28,8 +31,9 @@ void bl_npz_free(bl_npz_writer *npz);
 
 typedef struct bl_npz_reader bl_npz_reader;
 
+/* Reads the directory of the archive. */
 blica_status bl_npz_open(blica_ctx *ctx, const char *path, bl_npz_reader **out);
-bool bl_npz_has(const bl_npz_reader *npz, const char *name);
+bool bl_npz_has(const bl_npz_reader *npz, const char *name); /* whether there is an array of that name */
 /* Numbers of any type and order as doubles in row-major order; fails unless the shape is this one. */
 blica_status bl_npz_numbers(blica_ctx *ctx, bl_npz_reader *npz, const char *name, int ndim, const size_t *shape,
                             double *out);
@@ -38,6 +42,7 @@ blica_status bl_npz_rows(blica_ctx *ctx, bl_npz_reader *npz, const char *name, s
                          size_t first, size_t last, double *out);
 /* Fails unless the entry is large enough to hold that many elements of one byte. */
 blica_status bl_npz_expect(blica_ctx *ctx, bl_npz_reader *npz, const char *name, size_t count);
+/* An array of strings as UTF-8; free with bl_free_texts. */
 blica_status bl_npz_texts(blica_ctx *ctx, bl_npz_reader *npz, const char *name, int *count, char ***out);
 void bl_npz_close(bl_npz_reader *npz);
 

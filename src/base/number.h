@@ -9,6 +9,6 @@
 double bl_strtod(const char *text, char **end);
 /* The value in the fewest of 15 to 17 significant digits that read back to the same bits. */
 enum { BL_NUMBER_TEXT = 40 };
-void bl_number_text(double value, char text[BL_NUMBER_TEXT]);
+void bl_number_text(double value, char text[BL_NUMBER_TEXT]); /* into text */
 
 #endif

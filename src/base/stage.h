@@ -37,13 +37,14 @@ typedef struct {
 } bl_state;
 
 typedef void (*bl_pass_fn)(bl_state *state, void *user);
+/* Passes bytes of one field, into the state or out of it. */
 void bl_pass(bl_state *state, void *field, size_t bytes);
 void bl_pass_nothing(bl_state *state, void *user); /* for a stage whose point is all */
 #define BL_PASS(state, field) bl_pass((state), &(field), sizeof(field))
 /* Fields that not every value fits; others in a file are BLICA_ERR_FORMAT. */
 void bl_pass_flag(bl_state *state, bool *flag);
 void bl_pass_count(bl_state *state, int64_t *count); /* 0 to 2^48: some of them add up to what a double holds */
-void bl_pass_int(bl_state *state, int *value, int least, int most);
+void bl_pass_int(bl_state *state, int *value, int least, int most); /* within least..most */
 
 /* ---- stages ---- */
 
@@ -63,9 +64,10 @@ blica_status bl_stage_fact(blica_ctx *ctx, const bl_stage *stage, bl_pass_fn pas
 /* The same for a result whose bulk is a point [size], which a later stage makes superfluous:
  * bl_stage_drop_point. Loading a stage whose point was dropped leaves x as it is. */
 void bl_stage_over_at(blica_ctx *ctx, bl_stage *stage, bl_pass_fn pass, void *user, double *x, size_t size);
+/* The result and its point, unless that was dropped. */
 blica_status bl_stage_load_at(blica_ctx *ctx, const bl_stage *stage, bl_pass_fn pass, void *user, double *x,
                               size_t size);
-void bl_stage_drop_point(const bl_stage *stage);
+void bl_stage_drop_point(const bl_stage *stage); /* the stage stays over, without its point */
 
 /* What the hook of an iteration returns after each step. */
 enum {
@@ -78,8 +80,9 @@ enum {
  * is kept when it is time, or at once when a stop is requested; the file is written when all that have entered offered.
  */
 void bl_stage_enter(blica_ctx *ctx, bl_stage *stage);
+/* Offers the state after a step; hook is what the hook answered. */
 void bl_stage_offer(blica_ctx *ctx, bl_stage *stage, int hook, bl_pass_fn pass, void *user);
-void bl_stage_leave(blica_ctx *ctx, bl_stage *stage);
+void bl_stage_leave(blica_ctx *ctx, bl_stage *stage); /* after the last step */
 /* Keeps nothing more: work was stopped outside of an iteration. */
 void bl_stage_freeze(const bl_stage *stage);
 
@@ -90,8 +93,8 @@ void bl_stage_freeze(const bl_stage *stage);
  * and writes. */
 blica_status bl_checkpoint_open(blica_ctx *ctx, const char *path, double seconds, bool resume, double deadline,
                                 bl_checkpoint **out);
-bool bl_checkpoint_resumed(const bl_checkpoint *checkpoint);
-const char *bl_checkpoint_path(const bl_checkpoint *checkpoint);
+bool bl_checkpoint_resumed(const bl_checkpoint *checkpoint);     /* whether it was read from a file */
+const char *bl_checkpoint_path(const bl_checkpoint *checkpoint); /* its file */
 /* Writes what is new, whether it is time or not. */
 void bl_checkpoint_flush(blica_ctx *ctx, bl_checkpoint *checkpoint);
 void bl_checkpoint_free(bl_checkpoint *checkpoint);

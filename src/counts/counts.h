@@ -33,6 +33,7 @@ blica_status bl_counts_spread(blica_ctx *ctx, blica_counts *own, int n, int u, c
                               char *const *segments, blica_counts **out);
 /* blica_count_begin and blica_counts_load_ranks for a purpose (ranks/placement.h). */
 blica_status bl_counter_begin(blica_ctx *ctx, const bl_purpose *purpose, blica_counter **out);
+/* The part of a file's counts that this rank needs for the purpose. */
 blica_status bl_counts_load_placed(blica_ctx *ctx, const char *path, const bl_purpose *purpose, blica_counts **out);
 /* The data's counts with tables of this rank's own segments only. A call of all ranks, which all have the same data. */
 blica_status bl_count_own(blica_ctx *ctx, const blica_data *data, blica_counts **out);

@@ -14,7 +14,7 @@ enum { BL_MOST_LEVELS = 100 };
 /* From names of columns to items. *out is NULL when all are plain. Fails when columns of an item are missing or out of
  * order, naming it. */
 blica_status bl_coding_parse(blica_ctx *ctx, int columns, char *const *names, blica_coding **out);
-blica_status bl_coding_copy(blica_ctx *ctx, const blica_coding *coding, blica_coding **out);
+blica_status bl_coding_copy(blica_ctx *ctx, const blica_coding *coding, blica_coding **out); /* a deep copy */
 /* Items called names[i], of levels[i] levels, labels one item after another. NULL labels: 0, 1, 2, .... */
 blica_status bl_coding_make(blica_ctx *ctx, int items, const char *const *names, const int *levels,
                             const char *const *labels, blica_coding **out);

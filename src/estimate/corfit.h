@@ -47,9 +47,10 @@ struct bl_corfit_data {
   bool average;               /* learn the priors' scales, and A, with the log-variances averaged over */
 };
 
+/* The term of method matched. */
 double bl_corfit_matched(const bl_corfit_data *data, int s, const double *a, const double *log_v, double *work,
                          double *gradient_a, double *gradient_v);
-size_t bl_corfit_matched_work(int n, int k);
+size_t bl_corfit_matched_work(int n, int k); /* doubles that it needs */
 
 /* Eight segments of method matched, one per lane; value and the gradient of A are sums over lanes in lane order. Lanes
  * of weight 0 do not count. */
@@ -74,26 +75,31 @@ size_t bl_corfit_pairs_work(int n, int k); /* doubles, also of the two terms bel
 
 /* The same in steps: begin, the parts in any order, end; room and the results of all parts, one after the other, of
  * these sizes. */
-#define BL_CORFIT_LEFT_OUT (-INFINITY) /* in place of a value: the user or the clock said stop */
-int bl_corfit_parts(int n);
-size_t bl_corfit_room_size(int n, int k);
-size_t bl_corfit_result_size(int n);
+#define BL_CORFIT_LEFT_OUT (-INFINITY)    /* in place of a value: the user or the clock said stop */
+int bl_corfit_parts(int n);               /* their number */
+size_t bl_corfit_room_size(int n, int k); /* doubles of `room` */
+size_t bl_corfit_result_size(int n);      /* doubles of a part's result */
+/* Fills room, which all parts read. */
 void bl_corfit_pairs_begin(const bl_corfit_data *data, const double *a, const double *log_v, double *room);
+/* One part's sum over pairs, into its result. */
 void bl_corfit_pairs_part(const bl_corfit_data *data, int s, bl_corfit_pair_term term, int part, double *room,
                           double *result);
+/* The value, from the results of all parts, and its gradient. */
 double bl_corfit_pairs_end(const bl_corfit_data *data, const double *a, double *room, const double *results,
                            double *gradient_a, double *gradient_v);
 /* These for all segments side by side; NULL where they are not worth sharing, or enough. */
 typedef struct bl_corfit_steps bl_corfit_steps;
+/* For the segments of share, which it borrows. */
 blica_status bl_corfit_steps_make(blica_ctx *ctx, const bl_corfit_data *data, const bl_share *share,
                                   bl_corfit_steps **out);
 void bl_corfit_steps_free(bl_corfit_steps *steps);
+/* All segments at theta. BL_CORFIT_LEFT_OUT among the values: a stop was requested. */
 blica_status bl_corfit_steps_run(bl_corfit_steps *steps, const double *theta, double *value, double *gradient_a,
                                  double *gradient_v);
 
 /* Of a segment's weight, the share that its tables get in method matched; whether any segment has one. */
 double bl_corfit_rare_share(const blica_cor *cor, int s);
-bool bl_corfit_is_rare(const blica_cor *cor);
+bool bl_corfit_is_rare(const blica_cor *cor); /* whether any segment gives its tables a share */
 
 /* What ordinal items show of their scales: sum over items and segments of precision/2 (log_scale - 1/2 log M_s,ii -
  * d_i)^2, d_i being the best constant or, with hold, the one in offset, where it is left. Adds to the gradient
@@ -106,9 +112,11 @@ double bl_corfit_pairwise_term(const bl_corfit_data *data, int s, int j, const d
 /* Sets below and above, which the caller frees through *block. */
 blica_status bl_corfit_tails(blica_ctx *ctx, bl_corfit_data *data, double **block);
 
+/* The term of method pairwise. */
 double bl_corfit_pairwise(const bl_corfit_data *data, int s, const double *a, const double *log_v, double *work,
                           double *gradient_a, double *gradient_v);
 
+/* The term of weighted least squares. */
 double bl_corfit_squares(const bl_corfit_data *data, int s, const double *a, const double *log_v, double *work,
                          double *gradient_a, double *gradient_v);
 /* Fills in what method matched has of its own, in the layout that suits n; cor must live as long as the data. */
@@ -116,9 +124,10 @@ blica_status bl_corfit_matched_data(blica_ctx *ctx, const blica_cor *cor, bl_cor
 void bl_corfit_matched_free(bl_corfit_data *data);
 
 typedef struct bl_corfit bl_corfit; /* evaluator: workspace for one caller at a time */
-blica_status bl_corfit_make(blica_ctx *ctx, const bl_corfit_data *data, bl_corfit **out);
+blica_status bl_corfit_make(blica_ctx *ctx, const bl_corfit_data *data, bl_corfit **out); /* borrows the data */
 void bl_corfit_free(bl_corfit *fit);
 size_t bl_corfit_size(const bl_corfit_data *data); /* nk + uk */
+/* The value f at theta [size] and its gradient; NaN where it is not defined. */
 double bl_corfit_eval(bl_corfit *fit, const double *theta, double *gradient);
 /* Holds the constants of the scales as they are best at theta, until called with NULL; room [size]. */
 void bl_corfit_hold(bl_corfit *fit, const double *theta, double *room);
@@ -127,9 +136,11 @@ const double *bl_corfit_values(const bl_corfit *fit); /* [u] F_s of the last eva
 /* f averaged over normal distributions of the log-variances (corfit_average.c), of whose variance a share counts; at
  * first they have no width. */
 typedef struct bl_corfit_average bl_corfit_average;
+/* Borrows fit and data; seed: of the points at which f is evaluated. */
 blica_status bl_corfit_average_make(blica_ctx *ctx, bl_corfit *fit, const bl_corfit_data *data, uint64_t seed,
                                     double share, bl_corfit_average **out);
 void bl_corfit_average_free(bl_corfit_average *average);
+/* The average at theta and its gradient. */
 double bl_corfit_average_eval(bl_corfit_average *average, const double *theta, double *gradient);
 /* Sets the widths from the mean Hessians at theta; returns the sum of all variances of log v. */
 double bl_corfit_average_spread(bl_corfit_average *average, const double *theta);
@@ -141,6 +152,7 @@ typedef struct {
   bool positive;
   double gamma_mixing, gamma_variance, log_det;
 } bl_corfit_laplace;
+/* At theta, a minimum. */
 blica_status bl_corfit_laplace_at(blica_ctx *ctx, bl_corfit *fit, const double *theta, bl_corfit_laplace *out);
 
 #endif

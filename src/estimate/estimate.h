@@ -32,14 +32,21 @@ typedef struct {
   bool levels; /* takes items with more than two levels */
 } bl_estimator;
 
+/* Method matched. */
 blica_status bl_estimate_matched(blica_ctx *ctx, const bl_problem *problem, blica_model *model, bool *means_done);
+/* Method pairwise. */
 blica_status bl_estimate_pairwise(blica_ctx *ctx, const bl_problem *problem, blica_model *model, bool *means_done);
+/* Method pairwise for items with levels. */
 blica_status bl_estimate_pairwise_levels(blica_ctx *ctx, const bl_problem *problem, blica_model *model,
                                          bool *means_done);
+/* Method blica. */
 blica_status bl_estimate_blica(blica_ctx *ctx, const bl_problem *problem, blica_model *model, bool *means_done);
 
+/* Method mle. */
 blica_status bl_estimate_mle(blica_ctx *ctx, const bl_problem *problem, blica_model *model, bool *means_done);
+/* Method ivae. */
 blica_status bl_estimate_ivae(blica_ctx *ctx, const bl_problem *problem, blica_model *model, bool *means_done);
+/* Method fastica. */
 blica_status bl_estimate_fastica(blica_ctx *ctx, const bl_problem *problem, blica_model *model, bool *means_done);
 
 /* Scales of the priors that method matched learns from the correlations; for other methods with prior=auto. */
@@ -70,6 +77,7 @@ void bl_pass_start(bl_state *state, void *user /* bl_start_end */);
  * the model to canonical form. */
 blica_status bl_complete_model(blica_ctx *ctx, blica_model *model, bool cuts, bool means_done);
 blica_status bl_report_starts(blica_ctx *ctx, blica_fit_report *report, int count); /* allocates starts */
+/* Appends a note; name is cut to what fits. */
 blica_status bl_report_note(blica_ctx *ctx, blica_fit_report *report, const char *name, double value);
 /* Records the options that are not at their defaults. */
 blica_status bl_report_options(blica_ctx *ctx, blica_fit_report *report, const blica_fit_options *options);

@@ -11,6 +11,7 @@ typedef struct {
   int64_t *count;            /* [patterns] */
 } bl_patterns;
 
+/* The distinct rows of all segments together. */
 blica_status bl_patterns_create(blica_ctx *ctx, const blica_data *data, bl_patterns **out);
 void bl_patterns_free(bl_patterns *patterns);
 

@@ -15,9 +15,10 @@ blica_status bl_level_tables_make(blica_ctx *ctx, const blica_model *model, cons
 void bl_level_tables_free(bl_level_tables *tables);
 
 size_t bl_level_tables_size(const bl_level_tables *tables); /* of theta */
+/* The value f at theta and its gradient. */
 double bl_level_tables_eval(bl_level_tables *tables, const double *theta, double *gradient);
 /* Between theta and the mixing matrix, variances, means and cuts of a model. */
 void bl_level_tables_take(const blica_model *model, double *theta);
-void bl_level_tables_give(const double *theta, blica_model *model);
+void bl_level_tables_give(const double *theta, blica_model *model); /* from theta to the model */
 
 #endif

@@ -29,6 +29,7 @@ typedef struct {
   const double *tilt, *pivot;                      /* [size] f has tilt'(theta - pivot) added; NULL: nothing */
 } bl_mle;
 
+/* Chooses the engine and packs the patterns; on failure bl_mle_free frees what there is. */
 blica_status bl_mle_make(blica_ctx *ctx, const blica_data *data, int k, const blica_fit_options *options, bl_mle *m);
 void bl_mle_free(bl_mle *m);
 static inline size_t bl_mle_local(const bl_mle *m, int s) { /* where segment s begins in theta */
@@ -45,6 +46,7 @@ static inline bl_params bl_mle_params(bl_mle *m, const double *theta) {
   const double *cuts = m->cuts ? theta + (size_t)m->n * (size_t)m->k : NULL;
   return (bl_params){m->n, m->k, m->u, m->link, theta, m->variances, m->means, cuts};
 }
+/* Chooses the order of variables, or the spacing of the grid, for points near theta. */
 blica_status bl_mle_order(bl_mle *m, const double *theta);
 /* The largest norm of a row of sqrt(c) A V^1/2 over all segments: how far signals exceed the noise of the link. */
 double bl_mle_largest_row(const bl_mle *m, const double *theta);
@@ -92,7 +94,7 @@ typedef struct {
   double shift;            /* by lattices: how far their error moves the maximum, in standard errors. NaN: not known */
   double *other, *squares; /* room */
 } bl_mle_fine;
-blica_status bl_mle_fine_make(blica_ctx *ctx, const bl_mle *m, bl_mle_fine *fine);
+blica_status bl_mle_fine_make(blica_ctx *ctx, const bl_mle *m, bl_mle_fine *fine); /* memory only */
 void bl_mle_fine_free(bl_mle_fine *fine);
 /* At theta; the first call chooses the rule, so that its error is a tenth of the tolerance or as small as can be had.
  * False when there is no finer rule: with lattices error is set, and nothing by expectation propagation. */
@@ -102,6 +104,7 @@ bool bl_mle_fine_gradient(bl_mle *m, const double *theta, double tolerance, bl_m
  * for each segment. */
 blica_status bl_information_alloc(blica_ctx *ctx, const bl_mle *m, bl_information **out);
 void bl_information_free(bl_information *information);
+/* At theta; BLICA_ERR_INTERRUPTED when a stop was requested. */
 blica_status bl_information_make(blica_ctx *ctx, bl_information *information, bl_mle *m, const double *theta);
 void bl_information_solve(const bl_information *information, double *d /* d <- inverse times d */);
 /* d' S d for d [nk], S the information of A when all else is free: the squared length of a change of A in standard

@@ -12,7 +12,7 @@ typedef struct {
   double *before; /* [n] */
 } bl_row_scales;
 
-blica_status bl_row_scales_make(blica_ctx *ctx, int n, int k, bl_row_scales *rows);
+blica_status bl_row_scales_make(blica_ctx *ctx, int n, int k, bl_row_scales *rows); /* memory only */
 void bl_row_scales_free(bl_row_scales *rows);
 /* At theta = [ A | log v_1 | ... ]; curvature [n,k] is the diagonal of what the preconditioner has without them. */
 void bl_row_scales_set(bl_row_scales *rows, const bl_sgauss_data *data, const double *noise, const double *theta,

@@ -62,9 +62,9 @@ void bl_sgauss_data_free(bl_sgauss_data *data);
 
 /* A point's evaluator: workspace for one caller at a time; the data are shared. */
 typedef struct bl_sgauss bl_sgauss;
-blica_status bl_sgauss_make(blica_ctx *ctx, const bl_sgauss_data *data, bl_sgauss **out);
+blica_status bl_sgauss_make(blica_ctx *ctx, const bl_sgauss_data *data, bl_sgauss **out); /* borrows the data */
 void bl_sgauss_free(bl_sgauss *g);
-const bl_sgauss_data *bl_sgauss_data_of(const bl_sgauss *g);
+const bl_sgauss_data *bl_sgauss_data_of(const bl_sgauss *g); /* what it was made with */
 
 size_t bl_sgauss_size(const bl_sgauss_data *data);                     /* nk + u (k + n) */
 static inline size_t bl_sgauss_local(const bl_sgauss_data *d, int s) { /* where segment s begins in theta */
@@ -100,6 +100,7 @@ static inline bl_symmetric bl_sgauss_view(const bl_sgauss_data *d, int s) {
 /* Second derivatives of one segment's term at theta, exact or in expectation (Fisher: C replaced by S).
  * m = k + n local parameters, log v then log q. */
 typedef struct bl_sgauss_hessian bl_sgauss_hessian; /* workspace */
+/* Borrows the data. */
 blica_status bl_sgauss_hessian_make(blica_ctx *ctx, const bl_sgauss_data *data, bl_sgauss_hessian **out);
 void bl_sgauss_hessian_free(bl_sgauss_hessian *h);
 /* Adds to aa [nk,nk] (both triangles), sets al [nk,m] and ll [m,m]. Penalties are not included. */
@@ -120,6 +121,7 @@ typedef struct {
   int64_t steps, evaluations;
   bool stopped, positive; /* by the hook; Hessian positive definite apart from the column scales */
 } bl_newton_result;
+/* From theta, which holds the best point on return. */
 blica_status bl_sgauss_newton(blica_ctx *ctx, bl_sgauss *g, double *theta, const bl_newton_options *options,
                               bl_newton_result *result);
 

@@ -31,8 +31,8 @@ BL_KERNEL(void, bl_sgauss_lanes, const bl_sgauss_shared *shared, const bl_v *c, 
  * of them that depends on n and k alone, and sums over rows run over a tree of the blocks: the same bits whoever does
  * what. */
 int bl_sgauss_blocks(int n, int k);
-void bl_sgauss_rows(int n, int k, int block, int *first, int *last);
-int bl_sgauss_most_rows(int n, int k); /* of a block */
+void bl_sgauss_rows(int n, int k, int block, int *first, int *last); /* rows first..last-1 of a block */
+int bl_sgauss_most_rows(int n, int k);                               /* of a block */
 
 /* What a segment's steps leave for each other; of the arrays with rows, a step needs those of its own block. */
 typedef struct {
@@ -41,8 +41,8 @@ typedef struct {
   double *l;         /* [k,k] Cholesky factor of I + B'B */
   double *x, *y, *e; /* [n,k] K A, Q^-1 K A, Q^-1 C Q^-1 K A */
 } bl_sgauss_room;
-size_t bl_sgauss_room_size(int n, int k);
-bl_sgauss_room bl_sgauss_room_at(int n, int k, double *at);
+size_t bl_sgauss_room_size(int n, int k);                   /* doubles */
+bl_sgauss_room bl_sgauss_room_at(int n, int k, double *at); /* its arrays, in memory of that size */
 
 /* Each block's share of the value and of the gradient of log v and log q. */
 size_t bl_sgauss_tail_size(int n, int k);
@@ -65,8 +65,9 @@ void bl_sgauss_end(const bl_sgauss_shared *shared, double weight, const double *
 
 /* All terms without lanes (sgauss_segments.c): f without penalties, and its gradient, which may be NULL. */
 typedef struct bl_segments bl_segments;
-blica_status bl_segments_make(blica_ctx *ctx, const bl_sgauss_data *data, bl_segments **out);
+blica_status bl_segments_make(blica_ctx *ctx, const bl_sgauss_data *data, bl_segments **out); /* borrows the data */
 void bl_segments_free(bl_segments *segments);
+/* At theta; gram [k,k] is A'A. */
 double bl_segments_eval(bl_segments *segments, const double *theta, const double *gram, double *gradient);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "base/base.h"
 
+/* As blica_identify; from ends_from parameters on the ends of the spectrum are computed first. */
 blica_status bl_identify(blica_ctx *ctx, const blica_model *model, size_t ends_from, blica_identification **out);
 
 #endif

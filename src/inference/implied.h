@@ -24,6 +24,6 @@ typedef struct {
   double second;      /* the same for k */
   double information; /* about rho in one row, thresholds known */
 } bl_implied_table;
-bl_implied_table bl_implied_pair(double h, double k, double rho);
+bl_implied_table bl_implied_pair(double h, double k, double rho); /* at thresholds h and k */
 
 #endif

@@ -22,6 +22,7 @@ typedef struct {
   bl_table table;
 } bl_influence;
 
+/* For n items; the coding, which may be NULL, is borrowed. */
 blica_status bl_influence_make(blica_ctx *ctx, int n, const blica_coding *coding, bool scores, bl_influence **out);
 void bl_influence_free(bl_influence *influence);
 

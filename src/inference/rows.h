@@ -42,12 +42,14 @@ void bl_rows_free(bl_rows *rows);
 
 /* Pair counts of all columns when pattern p stands for weight[p] rows. counts comes from bl_rows_counts_create. */
 void bl_rows_count(const bl_rows *rows, const double *weight, blica_counts *counts);
+/* Counts of the shape that bl_rows_count fills; zeros. */
 blica_status bl_rows_counts_create(blica_ctx *ctx, const bl_rows *rows, blica_counts **out);
 /* The rows themselves, for methods that need them. */
 blica_status bl_rows_data(blica_ctx *ctx, const bl_rows *rows, const double *weight, blica_data **out);
 
 /* Counts of nothing; and w rows of levels x [n] added to segment s of them. */
 void bl_rows_clear(blica_counts *counts);
+/* Adds w rows of levels x [n] to segment s. */
 void bl_rows_add(const bl_rows *rows, const int8_t *x, double w, int s, blica_counts *counts);
 
 /* Counts of one segment of this label with the rows of all. */

@@ -56,11 +56,13 @@ typedef struct {
   double *score, *first, *second, *upper; /* NULL: not wanted; upper: with more than two levels */
 } bl_want;
 
+/* For one thread and so many rows. */
 blica_status bl_room_make(blica_ctx *ctx, const bl_likelihood *l, int64_t rows, bl_room **out);
 blica_status bl_room_scores(blica_ctx *ctx, const bl_likelihood *l, int64_t rows,
                             bl_room *room); /* adds what scores need */
 void bl_room_free(bl_room *room);
 
+/* Of the variables present in the group, in its order. */
 void bl_group_parameters(const bl_group *g, int s, const bl_params *p, double *mean, double *loading);
 /* The levels of a group's items as the engines take them. edge has room for all cuts. */
 bl_intervals bl_group_levels(const bl_group *g, const bl_params *p, double *edge);

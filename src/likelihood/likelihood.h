@@ -23,7 +23,7 @@ typedef struct {
   const double *means;     /* [k,u] */
   const double *cuts;      /* of all items, one after the other; NULL: 0, of two levels each */
 } bl_params;
-bl_params bl_model_params(const blica_model *model);
+bl_params bl_model_params(const blica_model *model); /* borrows the model */
 
 /* How finely to integrate. */
 typedef struct {
@@ -73,6 +73,7 @@ typedef struct {
  * of one segment one after the other in one thread; with NULL it runs its share of the tasks, in any order. What the
  * consumer made is the caller's to exchange. */
 typedef void (*bl_scores_fn)(const bl_scores *scores, int thread, void *user);
+/* BLICA_ERR_INTERRUPTED when a stop was requested. */
 blica_status bl_likelihood_scores(blica_ctx *ctx, bl_likelihood *l, const bl_params *params,
                                   const bl_accuracy *accuracy, const bl_share *segments, bl_scores_fn consumer,
                                   void *user);
@@ -96,7 +97,7 @@ blica_status bl_likelihood_match(blica_ctx *ctx, const blica_model *model, const
 /* The engine of that name ("auto", "grid", "exact", "lattice", "ep"), or a message why it cannot do the model; ordinal:
  * some item has more than two levels. */
 blica_status bl_likelihood_engine(blica_ctx *ctx, const char *name, int n, int k, bool ordinal, bl_engine *engine);
-const char *bl_engine_name(bl_engine engine);
+const char *bl_engine_name(bl_engine engine); /* static text */
 
 /* Fails on all ranks, with one message, when program, machine, model, data or options (of the table) of any differ from
  * those of the first. A call of all ranks; alone there is nothing to compare. */

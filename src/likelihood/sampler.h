@@ -25,6 +25,7 @@ void bl_sampler_restart(bl_sampler *sampler, int round);
 
 /* The state of all chains, for a checkpoint: gathered on every rank (a call of all ranks), then passed. */
 blica_status bl_sampler_gather(blica_ctx *ctx, bl_sampler *sampler);
+/* Passes the state of all chains, which were gathered before. */
 void bl_sampler_pass(bl_state *state, bl_sampler *sampler);
 
 /* Runs so many sweeps of every chain at these parameters; the mean over them estimates the gradient of the

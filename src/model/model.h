@@ -13,7 +13,7 @@ struct blica_encoder {
   double *logvar_bias;   /* [k] bl */
 };
 
-blica_status bl_encoder_create(blica_ctx *ctx, int n, int k, int u, struct blica_encoder **out);
+blica_status bl_encoder_create(blica_ctx *ctx, int n, int k, int u, struct blica_encoder **out); /* zeros */
 
 /* Brings the model to the canonical form of blica.h in place: scale, order and sign of the sources,
  * in mixing, variances, means and the encoder. A source whose variances are not all positive and

@@ -11,7 +11,7 @@ double bl_bvn_excess(double h, double k, double theta);
 /* |Phi2(h,k;s) - Phi2(h,k;s sqrt(1-a^2))| for s = +-1 and 0 <= a <= cos(BL_BVN_MID): what is lost on the way
  * from perfect correlation. Increasing in a; its derivative in a is bl_bvn_deficit_slope. */
 double bl_bvn_deficit(double h, double k, double s, double a);
-double bl_bvn_deficit_slope(double h, double k, double s, double a);
+double bl_bvn_deficit_slope(double h, double k, double s, double a); /* see bl_bvn_deficit */
 
 #define BL_BVN_MID 1.1810 /* asin rho where the methods change over, rho = 0.9249 */
 

@@ -15,7 +15,7 @@ typedef struct {
   int max_steps;    /* at most n are taken */
 } bl_lanczos_options;
 
-size_t bl_lanczos_work(int n, const bl_lanczos_options *options);
+size_t bl_lanczos_work(int n, const bl_lanczos_options *options); /* doubles that a run needs */
 
 /* values [low+high], the smallest in rising order, then the largest in rising order; residual [low+high], each a bound
  * of the distance to an eigenvalue; vectors [n,low+high] of unit length, or NULL. Returns 0 when all are within the
@@ -41,10 +41,12 @@ typedef struct {
   double *values, *residual, *tile;
   bl_rng rng;
 } bl_lanczos_run;
+/* Begins a run; work is borrowed until its end. */
 void bl_lanczos_begin(bl_lanczos_run *run, int n, const bl_lanczos_options *options, double *work);
-const double *bl_lanczos_vector(const bl_lanczos_run *run);
-double *bl_lanczos_product(const bl_lanczos_run *run);
-void bl_lanczos_step(bl_lanczos_run *run);
+const double *bl_lanczos_vector(const bl_lanczos_run *run); /* to be multiplied next */
+double *bl_lanczos_product(const bl_lanczos_run *run);      /* where the product goes */
+void bl_lanczos_step(bl_lanczos_run *run);                  /* takes the product */
+/* Returns what bl_lanczos does. */
 int bl_lanczos_end(const bl_lanczos_run *run, double *values, double *residual, double *vectors);
 
 /* Several matrices in packed pairs side by side, the parts of their products shared by threads and, with ranks, by
@@ -60,6 +62,7 @@ typedef struct {
   int (*stop)(void *user); /* asked now and then, the same on all ranks */
   void *user;
 } bl_lanczos_job;
+/* Returns when all have ended or job->stop said so. */
 blica_status bl_lanczos_together(blica_ctx *ctx, int n, const bl_lanczos_job *job);
 
 #endif

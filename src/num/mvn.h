@@ -35,6 +35,7 @@ typedef struct {
   double *edge, *g_edge; /* in the order of the tree, in units of conditional deviations */
   int *first_edge;
 } bl_mvn_work;
+/* Memory only. */
 blica_status bl_mvn_work_make(blica_ctx *ctx, int n, int edges, int points, int64_t count, bool moments,
                               bl_mvn_work **out);
 void bl_mvn_work_free(bl_mvn_work *work);

@@ -51,7 +51,7 @@ typedef struct {
   double *slope;
   double *lane_h, *lane_rho, *lane_moment, *lane_work;
 } bl_plackett_work;
-blica_status bl_plackett_work_make(blica_ctx *ctx, int n, bool slopes, bl_plackett_work **out);
+blica_status bl_plackett_work_make(blica_ctx *ctx, int n, bool slopes, bl_plackett_work **out); /* memory only */
 void bl_plackett_work_free(bl_plackett_work *work);
 
 /* As bl_mvn_lattice, with `nodes` nodes (2 .. BL_PLACKETT_NODES) in each integral. False when cov is not positive

@@ -9,6 +9,6 @@ enum { BL_POLYCHORIC_MAX = 100 };  /* levels */
  * row or column of it is empty; rows and columns are at least 2. variance: N times the sampling variance of rho, the
  * thresholds being estimated from the same table. work: BL_POLYCHORIC_WORK(rows, columns) doubles. */
 #define BL_POLYCHORIC_WORK(rows, columns) (5 * ((rows) + 1) * ((columns) + 1) + 3 * ((rows) + (columns) + 2))
-double bl_polychoric(int rows, int columns, const double *share, double *work, double *variance);
+double bl_polychoric(int rows, int columns, const double *share, double *work, double *variance); /* returns rho */
 
 #endif

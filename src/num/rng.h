@@ -13,8 +13,8 @@ typedef struct {
   int has_spare;
 } bl_rng;
 
-bl_rng bl_rng_make(uint64_t seed, uint64_t stream);
-double bl_rng_uniform(bl_rng *rng); /* open interval (0,1), 53 bits */
-double bl_rng_normal(bl_rng *rng);
+bl_rng bl_rng_make(uint64_t seed, uint64_t stream); /* streams of a seed are independent */
+double bl_rng_uniform(bl_rng *rng);                 /* open interval (0,1), 53 bits */
+double bl_rng_normal(bl_rng *rng);                  /* mean 0, variance 1 */
 
 #endif

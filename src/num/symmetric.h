@@ -19,6 +19,7 @@ typedef struct {
 /* y [n,k] <- matrix x [n,k]; work as many doubles as bl_symmetric_work says. Same bits on any number of threads as
  * long as BLAS is held to one. */
 size_t bl_symmetric_work(int n, int k);
+/* The product of a whole matrix. */
 void bl_symmetric_product(const bl_symmetric *matrix, int k, const double *x, double *y, double *work);
 
 /* The product of packed pairs is x + scale (sum of parts), a part being that of some columns of pairs, all of them
@@ -30,6 +31,7 @@ int bl_symmetric_parts(int n);
 int64_t bl_symmetric_before(int n, int part);
 /* y [n,k] <- the part; work [bl_symmetric_tile()]. */
 size_t bl_symmetric_tile(void);
+/* The product of one part. */
 void bl_symmetric_part(const bl_symmetric *matrix, int part, int k, const double *x, double *y, double *work);
 
 #endif

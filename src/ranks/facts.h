@@ -14,7 +14,7 @@ typedef struct {
 #define BL_FACTS_DIGEST "#" /* first letter of values that mean nothing to a reader */
 
 void bl_facts_free(bl_facts *f);
-blica_status bl_facts_reserve(bl_facts *f, size_t capacity);
+blica_status bl_facts_reserve(bl_facts *f, size_t capacity); /* sets the capacity, at least count */
 /* Adds a fact. Values of more than 511 bytes are cut. */
 blica_status bl_facts_add(bl_facts *f, const char *name, const char *format, ...) __attribute__((format(printf, 3, 4)));
 /* The version, and the options of a table but those named in `skip` (ended by NULL). */

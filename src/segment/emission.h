@@ -6,6 +6,7 @@
 
 typedef struct bl_emission bl_emission;
 
+/* For the series, which it borrows. */
 blica_status bl_emission_make(blica_ctx *ctx, const bl_series *series, bl_emission **out);
 void bl_emission_free(bl_emission *emission);
 

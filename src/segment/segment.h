@@ -17,6 +17,7 @@ typedef struct {
   double score;  /* as bl_search_score, of the better of the model and of states with correlations of their own */
 } bl_candidate;
 
+/* The best result of rounds that begin at these states. */
 blica_status bl_candidate_make(blica_ctx *ctx, const bl_segment *g, bl_em *em, const bl_states *from,
                                bl_candidate **out);
 void bl_candidate_free(bl_candidate *candidate);

@@ -47,6 +47,7 @@ blica_status bl_series_counts(blica_ctx *ctx, const bl_series *series, int state
  * pooled statistics [cells] added, so that no state is without rows. */
 double bl_series_share(const bl_series *series, int states, const double *stat, int s, const double *pooled,
                        double prior, int i);
+/* The table of items i and j as shares n11, n10, n01, n00. */
 void bl_series_table(const bl_series *series, int states, const double *stat, int s, const double *pooled, double prior,
                      int i, int j, double share[4]);
 

@@ -37,6 +37,15 @@ own() { (cd "$BLICA_SOURCE/$1" && ls ./*.h | sed 's|^\./||; s|\.|\\.|g' | paste 
   ! grep -iE 'avx|mfma' "$BATS_TEST_TMPDIR/off/compile_commands.json"
 }
 
+@test "every function in a header has a contract comment" {
+  /usr/bin/python3 "$BLICA_SOURCE/tests/contracts.py" "$BLICA_SOURCE"
+  # and a header without one is found
+  mkdir -p "$BATS_TEST_TMPDIR/src"
+  printf '/* A contract. */\nint with(void);\nint without(int);\n' > "$BATS_TEST_TMPDIR/src/a.h"
+  run /usr/bin/python3 "$BLICA_SOURCE/tests/contracts.py" "$BATS_TEST_TMPDIR"
+  [ "$status" -eq 1 ] && [ "$output" = "src/a.h:3: without has no contract comment" ]
+}
+
 @test "src/mpi includes the public headers and base only" {
   allowed src/mpi "blica\\.h|blica_ranks\\.h|blica_mpi\\.h|base/[a-z_0-9]+\\.h"
 }
