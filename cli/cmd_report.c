@@ -62,30 +62,43 @@ static int find_label(char **list, int count, const char *label) {
   return -1;
 }
 
-/* From names of columns with their levels to names of items. */
-static void strip_levels(blica_counts *counts) {
-  for (int i = 0; i < counts->n; i++) {
-    char *end = strstr(counts->variables[i], "]>=1"), *at = end;
-    while (at && at > counts->variables[i] && *at != '[') at--;
-    if (at && *at == '[') *at = 0;
-  }
+/* The labels of item i, their number in count. */
+static char *const *levels_of(const blica_coding *c, int i, int *count) {
+  static char *const plain[] = {"0", "1"};
+  *count = c ? c->first[i + 1] - c->first[i] + 1 : 2;
+  return c ? c->labels + c->first[i] + i : plain;
+}
+
+static bool same_levels(const blica_model *m, const blica_cor *c, int i) {
+  int levels, others;
+  char *const *a = levels_of(m->coding, i, &levels), *const *b = levels_of(c->coding, i, &others);
+  for (int l = 0; l < levels && levels == others; l++)
+    if (strcmp(a[l], b[l]) != 0) return false;
+  return levels == others;
 }
 
 static int match(const program *p, material *m) {
   const blica_model *a = m->model;
-  const blica_counts *c = m->counts;
+  const blica_cor *c = m->raw;
   if (a->n != c->n || a->u != c->u) {
     say_error("report: '%s' has %d variables in %d segments, but '%s' has %d in %d; give the data that the model was "
               "fitted to",
               p->operands[0], a->n, a->u, p->operands[1], c->n, c->u);
     return EXIT_DATA;
   }
-  for (int i = 0; i < a->n; i++)
+  for (int i = 0; i < a->n; i++) {
     if (strcmp(a->variables[i], c->variables[i]) != 0) {
       say_error("report: variable %d is '%s' in '%s' and '%s' in '%s'; give the data that the model was fitted to",
                 i + 1, a->variables[i], p->operands[0], c->variables[i], p->operands[1]);
       return EXIT_DATA;
     }
+    if (!same_levels(a, c, i)) {
+      say_error(
+          "report: variable '%s' has other levels in '%s' than in '%s'; give the data that the model was fitted to",
+          a->variables[i], p->operands[1], p->operands[0]);
+      return EXIT_DATA;
+    }
+  }
   m->segment = calloc((size_t)a->u, sizeof *m->segment);
   if (!m->segment) {
     say_error("out of memory");
@@ -108,6 +121,7 @@ static int assess(program *p, const report_values *v, material *m) {
   blica_assess_options options = blica_assess_options_default();
   const char *path = p->operands[1];
   double cells = 0;
+  how.model = m->model;
   how.note = NULL; /* told when the counts were made */
   for (int s = 0; s < m->counts->u; s++) cells += m->counts->samples[s] * m->counts->n;
   if (table_is_counts(path) || strcmp(path, "-") == 0 || cells > CELLS_MOST ||
@@ -149,16 +163,16 @@ static int gather(program *p, const report_values *v, material *m) {
   how.model = m->model;
   status = table_counts(p->ctx, p->operands[1], &how, NULL, message, &m->counts);
   if (status != BLICA_OK) return fail_table(status, message);
-  if (m->model->coding) strip_levels(m->counts); /* they are the model's */
+  status = blica_correlate(p->ctx, m->counts, &m->raw);
+  if (status != BLICA_OK) return fail_reading(p, status);
   int code = match(p, m);
   if (code != EXIT_OK) return code;
   if (v->data.segment_file) {
     status = timeline_read(v->data.segment_file, m->model->segments, m->model->u, message, &m->timeline);
     if (status != BLICA_OK) return fail_table(status, message);
   }
-  status = blica_correlate(p->ctx, m->counts, &m->raw);
   double condition = m->model->fit.condition > 1 ? m->model->fit.condition : 1.0 / 0.0; /* a simulated model has none */
-  if (status == BLICA_OK) status = blica_regularise(p->ctx, m->raw, condition, &m->cor);
+  status = blica_regularise(p->ctx, m->raw, condition, &m->cor);
   if (status == BLICA_OK) status = blica_fitted(p->ctx, m->model, NULL, &m->fitted);
   return status == BLICA_OK ? assess(p, v, m) : fail_reading(p, status);
 }

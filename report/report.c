@@ -50,7 +50,8 @@ static void head(const report_input *in, FILE *page) {
   html_text(page, in->model_path);
   fputs("</title>\n<style>", page);
   fputs(page_style, page);
-  fputs("</style></head>\n<body>\n<header><h1>Independent components of binary data</h1><p>", page);
+  fprintf(page, "</style></head>\n<body>\n<header><h1>Independent components of %s data</h1><p>",
+          blica_ordinal_items(in->model->coding) ? "ordinal" : "binary");
   html_text(page, in->model_path);
   if (in->data_path) {
     fputs(", fitted to ", page);

@@ -10,6 +10,20 @@ enum { LISTED = 40 };
 
 /* ---- corrections ---- */
 
+/* The level that all rows of segment s of the counts have in item i, -1 when all are missing, -2 when they differ. */
+static int constant_level(const blica_counts *c, const blica_coding *coding, int s, int i) {
+  const int first = coding ? coding->first[i] : i, end = coding ? coding->first[i + 1] : i + 1;
+  const size_t at = (size_t)s * (size_t)c->n;
+  int level = 0;
+  if (c->present[at + (size_t)first] == 0) return -1;
+  for (int p = first; p < end; p++) {
+    const double ones = c->ones[at + (size_t)p];
+    if (ones > 0 && ones < c->present[at + (size_t)p]) return -2;
+    level += ones > 0;
+  }
+  return level;
+}
+
 static void constants_table(const report *r, FILE *page) {
   const blica_model *m = r->in->model;
   const blica_counts *c = r->in->counts;
@@ -17,8 +31,8 @@ static void constants_table(const report *r, FILE *page) {
   int64_t all = 0;
   for (int s = 0; s < m->u; s++)
     for (int i = 0; i < m->n; i++) {
-      size_t at = (size_t)r->in->segment[s] * (size_t)m->n + (size_t)i;
-      if (c->ones[at] > 0 && c->ones[at] < c->present[at]) continue;
+      const int level = constant_level(c, m->coding, r->in->segment[s], i), first = m->coding ? m->coding->first[i] : i;
+      if (level == -2) continue;
       all++;
       if (listed == LISTED) continue;
       if (listed++ == 0)
@@ -27,8 +41,8 @@ static void constants_table(const report *r, FILE *page) {
       html_row(page);
       html_cell(page, m->variables[i]);
       html_cell(page, m->segments[s]);
-      html_cell(page, c->present[at] == 0 ? "all missing" : c->ones[at] > 0 ? "1" : "0");
-      html_number(page, "%.15g", c->present[at]);
+      html_cell(page, level < 0 ? "all missing" : m->coding ? m->coding->labels[first + i + level] : level ? "1" : "0");
+      html_number(page, "%.15g", c->present[(size_t)r->in->segment[s] * (size_t)c->n + (size_t)first]);
       fputs("</tr>\n", page);
     }
   if (listed) html_table_end(page);
@@ -68,11 +82,7 @@ static void zero_cells_table(const report *r, FILE *page) {
       if (segments) list[count++] = (zero_pair){i, j, segments};
     }
   qsort(list, (size_t)count, sizeof *list, most_first);
-  if (count)
-    html_table(page,
-               "Pairs with an empty cell in their 2\xC3\x97"
-               "2 table",
-               "variable|with|#segments with an empty cell");
+  if (count) html_table(page, "Pairs with an empty cell in their table", "variable|with|#segments with an empty cell");
   for (int64_t p = 0; p < count && p < LISTED; p++) {
     html_row(page);
     html_cell(page, m->variables[list[p].i]);
@@ -97,14 +107,14 @@ void section_data(const report *r, FILE *page) {
   int64_t empty = cor ? cor->empty_pairs : fit->empty_pairs;
   fputs("<p>", page);
   if (zero + constant + empty == 0) {
-    html_text(page, "Nothing had to be corrected: no 2\xC3\x97"
-                    "2 table has an empty cell, no variable is constant in a segment, "
-                    "and every pair has common rows.");
+    html_text(page, "Nothing had to be corrected: no table of a pair has an empty cell, no variable is constant in "
+                    "a segment, and every pair has common rows.");
   } else {
     double all = (double)r->in->model->n * (r->in->model->n - 1) / 2 * r->in->model->u;
     html_textf(page,
                "Of %.0f tables (pairs times segments) %lld had an empty cell (%.1f %%), which was filled with a small "
-               "count; %lld times a "
+               "count where the table is 2\xC3\x97"
+               "2; %lld times a "
                "variable was constant in a segment; %lld tables had no row with both values. Correlations of such "
                "pairs are known badly or not at all.",
                all, (long long)zero, 100 * (double)zero / all, (long long)constant, (long long)empty);

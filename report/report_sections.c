@@ -73,11 +73,18 @@ void section_summary(const report *r, FILE *page) {
   fputs("</dl>\n", page);
   fputs("<p>In segment <i>s</i> the sources are normal with means and variances of their own; the mixing matrix "
         "<i>A</i> is "
-        "the same in every segment; variable <i>i</i> is 1 with probability ",
+        "the same in every segment; variable <i>i</i> is ",
         page);
+  const bool ordinal = blica_ordinal_items(m->coding) > 0;
+  fputs(ordinal ? "at level <i>l</i> or above with probability " : "1 with probability ", page);
   html_textf(page, "\xCE\xA6(\xE2\x88\x9A%.6g \xC2\xB7 ", m->link);
-  fputs("(<i>Az</i>)<sub><i>i</i></sub> \xE2\x88\x92 \xCF\x84<sub><i>i</i></sub>), \xCF\x84 the item's threshold. "
-        "Columns of <i>A</i> are determined up to order, sign and scale: here sources "
+  fputs(
+      ordinal
+          ? "(<i>Az</i>)<sub><i>i</i></sub> \xE2\x88\x92 \xCF\x84<sub><i>il</i></sub>), \xCF\x84 the item's "
+            "thresholds. "
+          : "(<i>Az</i>)<sub><i>i</i></sub> \xE2\x88\x92 \xCF\x84<sub><i>i</i></sub>), \xCF\x84 the item's threshold. ",
+      page);
+  fputs("Columns of <i>A</i> are determined up to order, sign and scale: here sources "
         "are "
         "ordered by explained variance, the entry of largest absolute value in each column is positive, and the mean "
         "over "

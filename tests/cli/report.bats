@@ -45,6 +45,26 @@ setup_file() {
   grep -qE '<tr><td>x2</td><td>3</td><td>1</td>' r.html
 }
 
+@test "ordinal items: the page with data, constants by their level, other levels refused" {
+  run_code 0 simulate --variables 5 --sources 2 --segments 6 --samples 200 --levels 3 --out o
+  awk -F, -v OFS=, 'NR > 1 { for (i = 1; i < NF; i++) $i = $i == 0 ? "low" : $i == 1 ? "mid" : "high" }
+                    NR > 1 && $6 == 3 { $2 = "mid" } { print }' o/data.csv >t.csv
+  run_code 0 fit t.csv --levels "low<mid<high" --sources 2 --out o.json
+  run_code 0 report o.json t.csv --out r.html --figures f
+  for text in "Independent components of ordinal data" "at level <i>l</i> or above" "How far to trust it" \
+    "Change: the data" "observed correlation" '<tr><td>x2</td><td>3</td><td>mid</td>'; do
+    grep -q -- "$text" r.html || { echo "no '$text'"; return 1; }
+  done
+  ! grep -q "not assessed" <<<"$err"
+  [ -s f/residuals.svg ]
+  run_code 0 count t.csv --levels "low<mid<high" --out same.npz
+  run_code 0 report o.json same.npz --out counts.html
+  run_code 0 count t.csv --levels "mid<low<high" --out other.npz
+  run_code 3 report o.json other.npz --out none.html
+  says "variable 'x1' has other levels in 'other.npz' than in 'o.json'"
+  [ ! -e none.html ]
+}
+
 @test "data that are not the model's are refused, and nothing is written" {
   "$BLICA" simulate --variables 5 --sources 2 --segments 20 --samples 50 --out o --quiet
   run_code 3 report "$BATS_FILE_TMPDIR/fit.json" o/data.csv --out r.html
