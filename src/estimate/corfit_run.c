@@ -247,7 +247,7 @@ static double sum_of_squares(const double *x, size_t from, size_t to) {
 }
 
 /* One update of the scales; *settled when they hardly change any more. */
-static blica_status compute_scales(run *r, bool *settled) {
+static blica_status update_scales(run *r, bool *settled) {
   const size_t nk = (size_t)r->data->n * r->data->k, size = bl_corfit_size(r->data);
   bl_corfit_laplace laplace = {true, (double)nk, (double)(size - nk), 0};
   if (nk <= BL_LAPLACE_MAX) {
@@ -263,28 +263,6 @@ static blica_status compute_scales(run *r, bool *settled) {
   *settled = fabs(log(new_mixing / sd_mixing)) < 0.05 && fabs(log(new_variance / sd_variance)) < 0.05;
   set_scales(r->data, new_mixing, new_variance);
   return BLICA_OK;
-}
-
-typedef struct {
-  bl_corfit_data *data;
-  bool *settled;
-} scales;
-
-static void pass_scales(bl_state *state, void *user) {
-  scales *s = user;
-  BL_PASS(state, s->data->precision_mixing);
-  BL_PASS(state, s->data->precision_variance);
-  bl_pass_flag(state, s->settled);
-}
-
-/* The same, unless a checkpoint has the scales of this round. */
-static blica_status update_scales(run *r, int round, bool *settled) {
-  scales own = {r->data, settled};
-  bl_stage stage = bl_stage_below(&r->start->stage, "scales %d", round);
-  if (bl_stage_find(&stage) == BL_STAGE_OVER) return bl_stage_load(r->start->ctx, &stage, pass_scales, &own);
-  blica_status status = compute_scales(r, settled);
-  if (status == BLICA_OK) bl_stage_over(r->start->ctx, &stage, pass_scales, &own);
-  return status;
 }
 
 /* Whether learning was stopped; what was found under the scales before stays. */
@@ -319,7 +297,7 @@ static blica_status learn_by_laplace(run *r) {
   blica_status status = BLICA_OK;
   bool settled = false;
   for (int round = 0; round < SCALE_ROUNDS && !settled && !bl_start_stopped(r->start); round++) {
-    TRY(update_scales(r, round, &settled));
+    TRY(update_scales(r, &settled));
     if (learning_stopped(r->start)) break;
     TRY(learning_round(r, r->all->options->tolerance));
   }

@@ -344,8 +344,7 @@ static blica_status minimise_coarsely(run *r, double *theta) {
   TRY(minimise(r, theta, tolerance));
   for (int round = 0; r->learn && r->m->information && round < SCALE_ROUNDS && !settled && !bl_start_stopped(s);
        round++) {
-    bl_stage stage = bl_stage_below(&s->stage, "scales %d", round);
-    status = bl_mle_learn_scales(s->ctx, r->m, &stage, theta, &settled);
+    status = bl_mle_learn_scales(s->ctx, r->m, theta, &settled);
     if (status == BLICA_ERR_INTERRUPTED && bl_start_unfinished(s)) break; /* the scales before stay */
     TRY(status);
     TRY(minimise(r, theta, tolerance));

@@ -63,9 +63,9 @@ void bl_mle_store(const bl_mle *m, const double *theta, blica_model *model);
 /* Scales of the priors of A and log v, and the usual one of the means. */
 void bl_mle_set_prior(bl_mle *m, double sd_mixing, double sd_variance);
 
-/* One update of the scales by empirical Bayes at theta, unless the checkpoint has that of this stage; *settled when
- * they hardly changed. BLICA_ERR_INTERRUPTED: the scales are as before. */
-blica_status bl_mle_learn_scales(blica_ctx *ctx, bl_mle *m, bl_stage *stage, const double *theta, bool *settled);
+/* One update of the scales by empirical Bayes, from the information matrix at theta; *settled when they hardly changed.
+ * BLICA_ERR_INTERRUPTED: the scales are as before. */
+blica_status bl_mle_learn_scales(blica_ctx *ctx, bl_mle *m, const double *theta, bool *settled);
 /* Notes of the log-likelihood and of the priors' scales; NaN or infinity: without the note. */
 blica_status bl_mle_report(blica_ctx *ctx, const bl_mle *m, double loglik_error, double shift, blica_fit_report *fit);
 

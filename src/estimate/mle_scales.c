@@ -26,8 +26,7 @@ static double learned_sd(const bl_mle *m, const double *theta, const double *var
   return sqrt(squares / fmax(gamma, 1.0));
 }
 
-/* New scales from the information matrix at theta; *settled when they hardly change any more. */
-static blica_status compute_scales(blica_ctx *ctx, bl_mle *m, const double *theta, bool *settled) {
+blica_status bl_mle_learn_scales(blica_ctx *ctx, bl_mle *m, const double *theta, bool *settled) {
   blica_status status = BLICA_OK;
   double *unit = NULL, *variance = NULL;
   TRY(bl_alloc(ctx, m->size, &unit));
@@ -49,26 +48,5 @@ static blica_status compute_scales(blica_ctx *ctx, bl_mle *m, const double *thet
 done:
   bl_free(unit);
   bl_free(variance);
-  return status;
-}
-
-typedef struct {
-  bl_mle *m;
-  bool *settled;
-} scales;
-
-static void pass_scales(bl_state *state, void *user) {
-  scales *s = user;
-  BL_PASS(state, s->m->precision_mixing);
-  BL_PASS(state, s->m->precision_variance);
-  BL_PASS(state, s->m->precision_mean);
-  bl_pass_flag(state, s->settled);
-}
-
-blica_status bl_mle_learn_scales(blica_ctx *ctx, bl_mle *m, bl_stage *stage, const double *theta, bool *settled) {
-  scales own = {m, settled};
-  if (bl_stage_find(stage) == BL_STAGE_OVER) return bl_stage_load(ctx, stage, pass_scales, &own);
-  blica_status status = compute_scales(ctx, m, theta, settled);
-  if (status == BLICA_OK) bl_stage_over(ctx, stage, pass_scales, &own);
   return status;
 }
