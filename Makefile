@@ -91,6 +91,9 @@ faults: setup-test build ## every call of every command fails once, signals at r
 check-install-%: ## install away from the checkout and try it there: check-install-cmake, -sdist, -wheel, -r, -debian (docs/install.md)
 	@bash tools/check_install.sh $*
 
+check-fresh-%: ## the same in fresh Debian root folders made by debootstrap, as root: check-fresh-cmake, -sdist, -wheel, -r, -debian
+	@bash tools/check_fresh.sh $*
+
 check-aarch64: ## build the library for aarch64, without vector instructions of its own, and run the unit tests under qemu
 	@sh tools/setup.sh aarch64
 	@JOBS=$(JOBS) sh tools/check_aarch64.sh

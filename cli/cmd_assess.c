@@ -2,7 +2,6 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "base/outfile.h"
 #include "data_args.h"
 #include "output.h"
 
@@ -97,16 +96,6 @@ static json_t *record(const blica_assessment *a, const blica_assess_options *o) 
   return r;
 }
 
-static int write_file(const blica_assessment *a, const blica_assess_options *o, const char *path) {
-  bl_outfile file;
-  json_t *r = record(a, o);
-  bool ok = r && bl_outfile_open(&file, path);
-  if (ok) ok = json_dumpf(r, file.stream, JSON_INDENT(1) | JSON_REAL_PRECISION(17)) == 0 && bl_outfile_commit(&file);
-  json_decref(r);
-  if (!ok) say_error("cannot write '%s'", path);
-  return ok ? EXIT_OK : EXIT_FAILED;
-}
-
 /* ---- text ---- */
 
 static void print_loadings(const blica_model *m, const blica_assessment *a) {
@@ -152,7 +141,7 @@ static int run(program *p, void *values) {
     code = fail_reading(p, status);
   } else {
     progress_clear();
-    if (v->out) code = write_file(result, &v->options, v->out);
+    if (v->out) code = json_write(record(result, &v->options), v->out);
     if (code == EXIT_OK) code = v->json ? json_print(record(result, &v->options)) : print_text(model, result);
   }
   blica_assessment_free(result);

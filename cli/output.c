@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/outfile.h"
 #include "communicator.h"
 
 static int obstacle(const char *path) {
@@ -112,4 +113,20 @@ int json_print(json_t *object) {
     say_error("the JSON record could not be written to the standard output");
   json_decref(object);
   return ok && !json_starved ? EXIT_OK : EXIT_FAILED;
+}
+
+int json_write(json_t *object, const char *path) {
+  bl_outfile file;
+  bool open = object && !json_starved && bl_outfile_open(&file, path);
+  bool ok = open && json_dumpf(object, file.stream, JSON_REAL_PRECISION(17) | JSON_INDENT(1)) == 0 && !json_starved;
+  if (ok)
+    ok = bl_outfile_commit(&file);
+  else if (open)
+    bl_outfile_discard(&file);
+  if (json_starved || (!ok && errno == ENOMEM))
+    say_error("out of memory: '%s' was not written", path);
+  else if (!ok)
+    say_error("cannot write '%s': %s", path, strerror(errno));
+  json_decref(object);
+  return ok ? EXIT_OK : EXIT_FAILED;
 }

@@ -23,10 +23,14 @@ json_t *json_numbers(const double *x, int count); /* an array of these */
 /* A string; text that is not UTF-8 becomes "(not UTF-8)". */
 json_t *json_text(const char *text);
 
-/* Lets json_print know when memory ran out while an object was made: jansson leaves out what it had none for. */
+/* Lets json_print and json_write know when memory ran out while an object was made: jansson leaves out what it had none
+ * for. */
 void json_watch_memory(void);
 
 /* Prints the object with a newline and drops it. Returns an exit code. */
 int json_print(json_t *object);
+
+/* Writes the object to a file, which is complete or absent, and drops it. Returns an exit code. */
+int json_write(json_t *object, const char *path);
 
 #endif

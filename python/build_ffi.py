@@ -50,7 +50,8 @@ def library() -> pathlib.Path:
         raise SystemExit(f"the sources of libblica are not in {ROOT}: install from a checkout (pip install ./python) or from an sdist, "
                          "or set BLICA_LIBRARY to libblica.a")
     build = HERE / "build" / "libblica"
-    run("cmake", "-S", str(ROOT), "-B", str(build), "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_C_FLAGS_RELEASE=-O3", "-DBLICA_CLI=OFF",
+    generator = ["-G", "Ninja"] if shutil.which("ninja") else []
+    run("cmake", *generator, "-S", str(ROOT), "-B", str(build), "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_C_FLAGS_RELEASE=-O3", "-DBLICA_CLI=OFF",
         "-DBLICA_TESTS=OFF", "-DBLICA_MPI=OFF", "-Wno-dev")
     run("cmake", "--build", str(build), "--target", "blica_static", "--parallel", str(os.cpu_count() or 1))
     return build / "libblica.a"

@@ -99,7 +99,8 @@ const char *bl_blas_name(void); /* of the kernels that BLAS chose for this proce
 /* A single-threaded child context for one item of a parallel loop; same hooks. The item that runs in the
  * calling thread (thread 0) may poll the user, the others only read what it learned. */
 blica_status bl_ctx_fork(blica_ctx *parent, int thread, blica_ctx **out);
-void bl_ctx_join(blica_ctx *child, char message[BL_MESSAGE]); /* frees the child; keeps its message when it failed */
+void bl_ctx_join(blica_ctx *child, char message[BL_MESSAGE]); /* frees the child; keeps its message when it failed, or
+                                                                 says that there was no memory for it (NULL) */
 
 /* ---- polling ---- */
 

@@ -4,6 +4,7 @@
  * see how OpenMP's own library synchronises. */
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 #ifdef _OPENMP
@@ -141,6 +142,7 @@ blica_status bl_ctx_fork(blica_ctx *parent, int thread, blica_ctx **out) {
 }
 
 void bl_ctx_join(blica_ctx *child, char message[BL_MESSAGE]) {
+  if (!child) snprintf(message, BL_MESSAGE, "out of memory: there is no room for a context of a thread");
   if (!child) return;
   if (child->message[0]) memcpy(message, child->message, BL_MESSAGE);
   blica_ctx_free(child);

@@ -5,6 +5,7 @@
  * of the estimate against the truth. */
 #include "inference/axes.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,8 +104,9 @@ blica_status bl_axes_normal(blica_ctx *ctx, const blica_model *model, const doub
   TRY(bl_alloc(ctx, size, &z));
   TRY(bl_alloc(ctx, size, &a));
   for (size_t c = 0; c < size; c++) memcpy(root + size * c, covariance + p * c, size * sizeof *root);
+  errno = 0;
   if (LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'V', 'L', nk, root, nk, values) != 0)
-    FAIL(ctx, BLICA_ERR_NUMERIC, "the covariance of the mixing matrix could not be decomposed");
+    TRY(bl_fail_outside(ctx, BLICA_ERR_NUMERIC, "the covariance of the mixing matrix could not be decomposed"));
   for (int d = 0; d < draws; d++) {
     bl_rng rng = bl_rng_make(seed, (uint64_t)d);
     for (int i = 0; i < nk; i++) z[i] = bl_rng_normal(&rng) * sqrt(fmax(0, values[i]));

@@ -45,7 +45,7 @@ typedef struct {
   double statistic;  /* observed */
   double *simulated; /* [simulations] */
   struct room *rooms;
-  atomic_int failed;
+  atomic_int failed; /* what LAPACK answered when it failed */
 } job;
 
 /* One thread's. */
@@ -86,12 +86,14 @@ done:
 
 /* ---- scores of counts ---- */
 
-/* d rho for a unit change of the covariance of two leading factors of the common matrix, into d; returns how many. */
+/* d rho for a unit change of the covariance of two leading factors of the common matrix, into d; returns how many,
+ * or what LAPACK answered when it failed. */
 static int directions(const job *b, room *r) {
   const int n = b->n;
   int count = 0;
   bl_common_matrix(n, r->common->rho, r->matrix);
-  if (LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'V', 'L', n, r->matrix, n, r->values) != 0) return -1;
+  const int info = LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'V', 'L', n, r->matrix, n, r->values);
+  if (info != 0) return info < 0 ? info : -info;
   for (int f = 0; f < b->factors; f++)
     for (int g = 0; g <= f; g++, count++) {
       const double *x = r->matrix + (size_t)(n - 1 - f) * n, *y = r->matrix + (size_t)(n - 1 - g) * n;
@@ -126,11 +128,14 @@ static double quadratic(double *info, double *score, int m) {
   return cblas_ddot(m, score, 1, score, 1);
 }
 
-static double overall_statistic(const job *b, const blica_counts *c, room *r) {
+static double overall_statistic(job *b, const blica_counts *c, room *r) {
   double sum = 0;
   bl_common_fit(c, r->common);
   const int m = directions(b, r);
-  if (m < 0) return NAN;
+  if (m < 0) {
+    atomic_store(&b->failed, m);
+    return NAN;
+  }
   for (int s = 0; s < b->u; s++) {
     segment_score(b, r, s, r->d, m);
     sum += quadratic(r->info, r->score, m);
@@ -250,10 +255,20 @@ static bool factorise(int n, const double *rho, double *factor) {
   return false;
 }
 
+static blica_status check_lapack(job *b) {
+  const int info = atomic_load(&b->failed);
+  if (info == 0) return BLICA_OK;
+  return bl_fail(b->ctx, info == LAPACK_WORK_MEMORY_ERROR ? BLICA_ERR_MEMORY : BLICA_ERR_NUMERIC,
+                 info == LAPACK_WORK_MEMORY_ERROR ? "out of memory in the test of change"
+                                                  : "the eigenvalues of the common correlations did not converge");
+}
+
 static blica_status reference(job *b, int simulations, double *p) {
   int above = 0;
   bl_parallel(b->ctx, simulations, simulate_task, b);
   if (bl_interrupted(b->ctx)) return bl_fail(b->ctx, BLICA_ERR_INTERRUPTED, "interrupted during the test of change");
+  blica_status status = check_lapack(b);
+  if (status != BLICA_OK) return status;
   for (int i = 0; i < simulations; i++) above += !(b->simulated[i] < b->statistic);
   *p = (1.0 + above) / (1.0 + simulations);
   return BLICA_OK;
@@ -324,6 +339,7 @@ blica_status bl_change_test(blica_ctx *ctx, const blica_model *model, const bl_r
   shrink_margins(&b);
   b.statistic = overall_statistic(&b, counts, b.rooms);
   memcpy(b.rho, b.rooms->common->rho, b.pairs * sizeof(double));
+  TRY(check_lapack(&b));
   if (isnan(b.statistic) || !factorise(b.n, b.rho, b.factor))
     FAIL(ctx, BLICA_ERR_NUMERIC, "the common correlations of all segments could not be decomposed");
   TRY(reference(&b, simulations, p));

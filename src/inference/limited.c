@@ -13,6 +13,7 @@
  * simulation (bench/results/inference.md). */
 #include "inference/limited.h"
 
+#include <errno.h>
 #include <math.h>
 #include <string.h>
 
@@ -78,6 +79,7 @@ static int64_t least_squares(blica_ctx *ctx, total *all, double *d) {
   }
   for (int j = 0; j < p; j++)
     for (int i = j; i < p; i++) all->h[i + all->p * (size_t)j] *= scale[i] * scale[j];
+  errno = 0;
   if (LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'V', 'L', p, all->h, p, values) != 0) goto failed;
   memset(d, 0, all->p * sizeof *d);
   for (int i = 0; i < p; i++) all->g[i] *= scale[i];
@@ -175,7 +177,8 @@ static blica_status look(bl_moments *r, const blica_model *model, total *all, do
     found->plain += cblas_ddot((int)rest, e, 1, e, 1);
   }
   found->rank = least_squares(r->ctx, all, d);
-  if (found->rank < 0) FAIL(r->ctx, BLICA_ERR_NUMERIC, "the parameters' information in M2 could not be decomposed");
+  if (found->rank < 0)
+    TRY(bl_fail_outside(r->ctx, BLICA_ERR_NUMERIC, "the parameters' information in M2 could not be decomposed"));
 done:
   return status;
 }

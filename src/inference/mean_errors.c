@@ -5,6 +5,7 @@
  * correlated with the estimates of A and v is left out. Checked against the bootstrap and by simulation. */
 #include "inference/mean_errors.h"
 
+#include <errno.h>
 #include <math.h>
 #include <string.h>
 
@@ -32,6 +33,7 @@ typedef struct {
 
 /* matrix [n,n] <- a root R of it, R R' = matrix; directions of negative variance count as 0. values [n]. */
 static bool take_root(size_t n, double *matrix, double *values) {
+  errno = 0;
   if (LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'V', 'L', (int)n, matrix, (int)n, values) != 0) return false;
   for (size_t c = 0; c < n; c++) cblas_dscal((int)n, sqrt(fmax(0, values[c])), matrix + n * c, 1);
   return true;
@@ -104,7 +106,8 @@ static blica_status prepare(job *b, const blica_counts *counts, const double *co
     threshold_covariance(counts, (int)s, m->thresholds + b->columns * s, b->threshold + square * s);
     fine = take_root(b->columns, b->threshold + square * s, b->z);
   }
-  if (!fine) FAIL(b->ctx, BLICA_ERR_NUMERIC, "the covariance of the thresholds could not be decomposed");
+  if (!fine)
+    TRY(bl_fail_outside(b->ctx, BLICA_ERR_NUMERIC, "the covariance of the thresholds could not be decomposed"));
 done:
   return status;
 }

@@ -3,6 +3,7 @@
  * average partial (Velicer, Psychometrika 41, 1976), as psych's VSS computes it. */
 #include "inference/parallel.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,7 @@ typedef struct {
 /* Eigenvalues, largest first, of packed correlations. */
 static bool eigenvalues(int n, const double *rho, double *matrix, double *values) {
   bl_common_matrix(n, rho, matrix);
+  errno = 0;
   if (LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'N', 'L', n, matrix, n, values) != 0) return false;
   for (int i = 0; i < n / 2; i++) {
     const double keep = values[i];
@@ -76,7 +78,7 @@ static blica_status reference_of(job *b, int64_t index) {
   }
   bl_common_fit(counts, common);
   if (!eigenvalues(rows->n, common->rho, matrix, b->values + (size_t)rows->n * (size_t)index))
-    FAIL(b->ctx, BLICA_ERR_NUMERIC, "the eigenvalues of reference data did not converge");
+    TRY(bl_fail_outside(b->ctx, BLICA_ERR_NUMERIC, "the eigenvalues of reference data did not converge"));
 done:
   blica_counts_free(counts);
   bl_common_free(common);
@@ -114,7 +116,7 @@ blica_status bl_parallel_analysis(blica_ctx *ctx, const bl_rows *rows, const bli
   TRY(bl_common_make(ctx, n, rows->u, rows->coding, &common));
   bl_common_fit(counts, common);
   if (!eigenvalues(n, common->rho, matrix, eigenvalue))
-    FAIL(ctx, BLICA_ERR_NUMERIC, "the eigenvalues of the common correlations did not converge");
+    TRY(bl_fail_outside(ctx, BLICA_ERR_NUMERIC, "the eigenvalues of the common correlations did not converge"));
   bl_parallel(ctx, references, reference_task, &b);
   if (bl_interrupted(ctx)) FAIL(ctx, BLICA_ERR_INTERRUPTED, "interrupted during parallel analysis");
   for (int i = 0; i < references; i++) TRY(b.status[i]);
@@ -174,8 +176,9 @@ blica_status bl_map(blica_ctx *ctx, const blica_counts *counts, int most, double
   TRY(bl_alloc(ctx, (size_t)n, &values));
   bl_common_matrix(n, cor->rho, matrix);
   memcpy(vectors, matrix, (size_t)n * n * sizeof *matrix);
+  errno = 0;
   if (LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'V', 'L', n, vectors, n, values) != 0)
-    FAIL(ctx, BLICA_ERR_NUMERIC, "the eigenvalues of the pooled correlations did not converge");
+    TRY(bl_fail_outside(ctx, BLICA_ERR_NUMERIC, "the eigenvalues of the pooled correlations did not converge"));
   for (int m = 0; m <= most; m++) {
     map[m] = m < n ? average(n, matrix) : NAN;
     if (m >= n) continue;

@@ -5,6 +5,7 @@
  * next to each other in memory. Patterns are cut into at most BLOCKS blocks whose sums are added in order. */
 #include "segment/series.h"
 
+#include <errno.h>
 #include <lapacke.h>
 #include <math.h>
 #include <string.h>
@@ -212,8 +213,9 @@ static blica_status make_basis(blica_ctx *ctx, bl_series *x, const double *poole
     for (int i = 0; i < n; i++) x->basis[i + i * n] = 1 / deviation[i];
     goto done;
   }
+  errno = 0;
   if (LAPACKE_dsyev(LAPACK_COL_MAJOR, 'V', 'U', n, cor, n, value) != 0)
-    FAIL(ctx, BLICA_ERR_NUMERIC, "the principal components of the items cannot be computed");
+    TRY(bl_fail_outside(ctx, BLICA_ERR_NUMERIC, "the principal components of the items cannot be computed"));
   for (int c = 0; c < x->d; c++) {
     const double *vector = cor + (size_t)(n - 1 - c) * (size_t)n;
     double scale = 1 / sqrt(fmax(value[n - 1 - c], 1e-8)), sign = vector[0] < 0 ? -1 : 1;

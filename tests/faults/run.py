@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes calls of the program fail, one at a time, and looks at what it does.
 
-    run.py --blica PROGRAM --shim SHIM [--quick] [--most N] [--most-memory N] [--most-ranks N] [--only NAME,...] [--kinds KIND,...]
+    run.py --blica PROGRAM --shim SHIM [--quick] [--most N] [--most-memory N] [--most-ranks N] [--only NAME;...] [--kinds KIND,...]
 
 For every command, every open, read, write, fsync, rename, close, mkdir and link fails once, and every allocation (at
 most N of them, evenly spaced; the table says how many of how many). After each fault:
@@ -104,6 +104,10 @@ CASES = [
     Case("report --figures", "report model.json data.csv --out OUT/report.html --figures OUT",
          ["report.html"] + [f"{f}.{e}" for f in ("mixing", "variances", "means", "loadings", "agreement", "segments", "residuals")
                             for e in ("svg", "pdf", "png")], together=False),
+    Case("assess", "assess fit.json data.csv --bootstrap 20 --out OUT/assessed.json", ["assessed.json"]),
+    Case("assess --json", "assess fit.json data.csv --bootstrap none --json"),
+    Case("select", "select data.csv --sources 1:2 --json"),
+    Case("segment", "segment series.csv --sources 1 --states 2 --starts 1 --out OUT/segments.csv", ["segments.csv"]),
     Case("experiment table1", "experiment table1 --quick --variables 2:3 --segments 2:3 --datasets 1 --out OUT",
          ["table1.csv", "table1.svg", "table1.pdf", "table1.png"], together=False),
     Case("experiment identifiability",
@@ -179,6 +183,9 @@ class Driver:
         header += b" " * (118 - len(header) - 1) + b"\n"
         with open(os.path.join(self.input, "data.npy"), "wb") as f:
             f.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + bytes(int(x) for row in rows for x in row[:4]))
+        with open(os.path.join(self.input, "series.csv"), "w") as f:  # the rows in order, their segments not told
+            f.write("x1,x2,x3,x4\n" + "".join(",".join(row[:4]) + "\n" for row in rows))
+        self.blica("fit", "data.csv", "--sources", "2", "--out", "fit.json")
         self.blica("count", "data.csv", "--out", "one.npz")
         self.blica("count", "data.csv", "--out", "two.csv")
         with open(os.path.join(self.input, "other.csv"), "w") as f:
