@@ -13,7 +13,8 @@ typedef struct {
 
 static const blica_option own[] = {
     OPTION(select_values, json, BLICA_OPT_FLAG, "no", 0, 1, NULL, NULL,
-           "A JSON object with sources, reason, candidates (sources, heldout, heldout_se, bic, map), eigenvalues, "
+           "A JSON object with sources, reason, candidates (sources, heldout, heldout_se, heldout_segments, "
+           "heldout_segments_se, bic, map), eigenvalues, "
            "reference, and what each criterion chooses."),
 };
 OPTION_TABLE(own_table, own)
@@ -21,25 +22,30 @@ OPTION_TABLE(own_table, own)
 static int print_json(const blica_selection *s, const blica_select_options *o) {
   json_t *candidates = json_array();
   for (int k = 0; k <= s->highest; k++)
-    json_array_append_new(candidates, json_pack("{s:i,s:o,s:o,s:o,s:o}", "sources", k, "heldout",
+    json_array_append_new(candidates, json_pack("{s:i,s:o,s:o,s:o,s:o,s:o,s:o}", "sources", k, "heldout",
                                                 json_number(s->heldout[k]), "heldout_se", json_number(s->heldout_se[k]),
-                                                "bic", json_number(s->bic[k]), "map", json_number(s->map[k])));
-  return json_print(json_pack("{s:i,s:s,s:s,s:{s:i,s:i,s:i,s:i},s:o,s:o,s:o,s:I}", "sources", s->sources, "reason",
-                              s->reason, "method", s->method, "chosen", "heldout", s->by_heldout, "parallel",
+                                                "heldout_segments", json_number(s->heldout_segments[k]),
+                                                "heldout_segments_se", json_number(s->heldout_segments_se[k]), "bic",
+                                                json_number(s->bic[k]), "map", json_number(s->map[k])));
+  return json_print(json_pack("{s:i,s:s,s:s,s:{s:i,s:o,s:i,s:i,s:i},s:o,s:o,s:o,s:I}", "sources", s->sources, "reason",
+                              s->reason, "method", s->method, "chosen", "heldout", s->by_heldout, "segments",
+                              s->by_segments < 0 ? json_null() : json_integer(s->by_segments), "parallel",
                               s->by_parallel, "map", s->by_map, "bic", s->by_bic, "candidates", candidates,
                               "eigenvalues", json_numbers(s->eigenvalue, s->n), "reference",
                               json_numbers(s->reference, s->n), "seed", (json_int_t)o->seed));
 }
 
 static int print_text(const blica_selection *s) {
-  printf("%s\n\nsources\theld-out\terror\tBIC\tMAP\teigenvalue\treference\n", s->reason);
+  printf("%s\n\nsources\theld-out\terror\tsegments\tBIC\tMAP\teigenvalue\treference\n", s->reason);
   for (int k = 0; k <= s->highest; k++) {
     if (k > 0 && k < s->lowest) continue;
-    printf("%d\t%.6f\t%.6f\t%.1f\t%.5f", k, s->heldout[k], s->heldout_se[k], s->bic[k], s->map[k]);
+    printf("%d\t%.6f\t%.6f\t%.6f\t%.1f\t%.5f", k, s->heldout[k], s->heldout_se[k], s->heldout_segments[k], s->bic[k],
+           s->map[k]);
     if (k > 0) printf("\t%.3f\t%.3f", s->eigenvalue[k - 1], s->reference[k - 1]);
     printf("%s\n", k == s->sources ? "\t<" : "");
   }
   printf("\nheld-out chooses %d, parallel analysis %d, MAP %d", s->by_heldout, s->by_parallel, s->by_map);
+  if (s->by_segments >= 0) printf(", held-out segments %d", s->by_segments);
   if (s->by_bic > 0) printf(", BIC %d", s->by_bic);
   printf(" (method %s)\n", s->method);
   return EXIT_OK;
@@ -77,7 +83,8 @@ const command command_select = {
         "Compares numbers of sources by how well they predict rows that were held out: the log-likelihood of pairs of "
         "values, less that of independent items. It recommends the smallest number that is within one standard error "
         "of "
-        "the best, or none. Beside it stand parallel analysis (eigenvalues against those of independent items with the "
+        "the best, or none. Beside it stand rows of whole segments that were held out (A comes from the others), "
+        "parallel analysis (eigenvalues against those of independent items with the "
         "same margins in every segment), Velicer's minimum average partial, and BIC of the full likelihood, which "
         "chooses too many where margins differ.",
     .examples = "blica select data.csv\n"

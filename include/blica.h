@@ -753,6 +753,10 @@ typedef struct {
   double *eigenvalue; /* [n] of the correlations common to all segments, largest first */
   double *reference;  /* [n] their 95 % quantiles when items are independent */
   int by_heldout, by_parallel, by_map, by_bic;
+  /* The same as heldout for rows of whole segments that were held out, A being that of the others; NaN, and by_segments
+   * -1, with fewer than four segments or a method that needs rows. */
+  double *heldout_segments, *heldout_segments_se;
+  int by_segments;
 } blica_selection;
 
 /* Sets the defaults; size is that of the caller's struct. */

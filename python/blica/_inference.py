@@ -182,6 +182,7 @@ class Selection:
     reason : in words
     candidates : array of the numbers compared, 0 first
     heldout, heldout_se : log-likelihood of held-out pairs less that of independence, error of its difference from the best
+    heldout_segments, heldout_segments_se : the same for whole segments that were held out; NaN where that is not possible
     bic, map : arrays over candidates
     eigenvalues, reference : of the common correlations, and the 95 % quantiles of independent items
     chosen : what each criterion chooses
@@ -198,6 +199,8 @@ class Selection:
     eigenvalues: np.ndarray
     reference: np.ndarray
     chosen: dict
+    heldout_segments: np.ndarray
+    heldout_segments_se: np.ndarray
 
 
 def select(X, segments, *, binarize: Optional[float] = None, ordinal: bool = False, levels=None,
@@ -218,9 +221,14 @@ def select(X, segments, *, binarize: Optional[float] = None, ordinal: bool = Fal
     data = pack(session, Table(X, binarize=binarize, ordinal=ordinal, levels=levels), segments)
     s = session.call(lib.blica_select, data, chosen, free=lib.blica_selection_free)
     keep = [0] + list(range(s.lowest, s.highest + 1))
-    lists = [doubles(x, s.highest + 1)[keep] for x in (s.heldout, s.heldout_se, s.bic, s.map)]
-    return Selection(s.sources, text(s.reason), text(s.method), np.array(keep), lists[0], lists[1], lists[2], lists[3], doubles(s.eigenvalue, s.n),
-                     doubles(s.reference, s.n), {"heldout": s.by_heldout, "parallel": s.by_parallel, "map": s.by_map, "bic": s.by_bic})
+    heldout, heldout_se, bic, average, segment, segment_se = (
+        doubles(x, s.highest + 1)[keep]
+        for x in (s.heldout, s.heldout_se, s.bic, s.map, s.heldout_segments, s.heldout_segments_se))
+    by = {"heldout": s.by_heldout, "parallel": s.by_parallel, "map": s.by_map, "bic": s.by_bic}
+    if s.by_segments >= 0:
+        by["segments"] = s.by_segments
+    return Selection(s.sources, text(s.reason), text(s.method), np.array(keep), heldout, heldout_se, bic, average,
+                     doubles(s.eigenvalue, s.n), doubles(s.reference, s.n), by, segment, segment_se)
 
 
 for _function, _kind in ((assess, "assess"), (select, "select")):

@@ -86,8 +86,8 @@ blica_select <- function(x, segment, sources = "1:8", ..., ordinal = FALSE, leve
   found <- .Call(C_select, ctx, pack(ctx, encode_given(x, levels, ordinal), segment), spell_options(c(list(sources = sources), list(...))))
   keep <- unique(c(0, seq(found$lowest, length(found$heldout) - 1)))
   found$candidates <- data.frame(sources = keep, heldout = found$heldout[keep + 1], heldout_se = found$heldout_se[keep + 1],
-                                 bic = found$bic[keep + 1], map = found$map[keep + 1])
-  names(found$chosen) <- c("heldout", "parallel", "map", "bic")
+                                 heldout_segments = found$heldout_segments[keep + 1], bic = found$bic[keep + 1], map = found$map[keep + 1])
+  names(found$chosen) <- c("heldout", "parallel", "map", "bic", "segments")
   structure(found[c("sources", "reason", "method", "candidates", "eigenvalues", "reference", "chosen")], class = "blica_selection")
 }
 

@@ -85,9 +85,10 @@ SEXP blica_r_assess(SEXP context, SEXP model, SEXP data, SEXP values) {
 }
 
 static SEXP chosen_by(const blica_selection *f) {
-  SEXP chosen = Rf_allocVector(INTSXP, 4);
+  SEXP chosen = Rf_allocVector(INTSXP, 5);
   INTEGER(chosen)[0] = f->by_heldout, INTEGER(chosen)[1] = f->by_parallel;
   INTEGER(chosen)[2] = f->by_map, INTEGER(chosen)[3] = f->by_bic;
+  INTEGER(chosen)[4] = f->by_segments < 0 ? NA_INTEGER : f->by_segments;
   return chosen;
 }
 
@@ -100,13 +101,15 @@ SEXP blica_r_select(SEXP context, SEXP data, SEXP values) {
   blica_status status = blica_select(s->ctx, data_of(data), &options, &f);
   R_SetExternalPtrAddr(held, f);
   finish(s, status);
-  list_builder b = list_begin(11);
+  list_builder b = list_begin(13);
   list_add(&b, "sources", Rf_ScalarInteger(f->sources));
   list_add(&b, "reason", Rf_mkString(f->reason));
   list_add(&b, "method", Rf_mkString(f->method));
   list_add(&b, "lowest", Rf_ScalarInteger(f->lowest));
   list_add(&b, "heldout", r_doubles(f->heldout, f->highest + 1));
   list_add(&b, "heldout_se", r_doubles(f->heldout_se, f->highest + 1));
+  list_add(&b, "heldout_segments", r_doubles(f->heldout_segments, f->highest + 1));
+  list_add(&b, "heldout_segments_se", r_doubles(f->heldout_segments_se, f->highest + 1));
   list_add(&b, "bic", r_doubles(f->bic, f->highest + 1));
   list_add(&b, "map", r_doubles(f->map, f->highest + 1));
   list_add(&b, "eigenvalues", r_doubles(f->eigenvalue, f->n));

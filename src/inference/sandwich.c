@@ -209,6 +209,7 @@ static void weigh(const job *b, int s, const room *r, double *h) {
   const double rows = b->counts->samples[s];
   const bl_influence *f = r->influence;
   const int q = (int)b->statistics, m = (int)b->m;
+  const double margins = b->tables ? 0.5 * (b->model->n - 1) : 1; /* the tables have every margin n - 1 times */
   if (b->tables)
     for (size_t c = 0; c < b->m; c++)
       for (size_t at = 0; at < b->pairs; at++)
@@ -218,7 +219,7 @@ static void weigh(const job *b, int s, const room *r, double *h) {
     weigh_dense(b, rows, strcmp(b->model->method, "blica") == 0, r);
   for (size_t c = 0; c < b->m; c++)
     for (size_t i = b->pairs; i < b->statistics; i++)
-      r->weighted[i + b->statistics * c] = f->precision[i - b->pairs] * r->slope[i + b->statistics * c];
+      r->weighted[i + b->statistics * c] = margins * f->precision[i - b->pairs] * r->slope[i + b->statistics * c];
   cblas_dgemm(CblasColMajor, CblasTrans, CblasNoTrans, m, m, q, 1, r->slope, q, r->weighted, q, 0, h, m);
   if (f->scores) memcpy(r->weighted, r->slope, b->statistics * b->m * sizeof(double));
 }

@@ -4,21 +4,20 @@
  * fitted to the other folds, and the fold is judged by the log-likelihood of its 2x2 tables under the fitted
  * correlations and the margins of the other folds, less that under independence (k = 0), per row and pair. The
  * recommendation is the smallest k whose score is within one standard error of the best; the error is that of the
- * difference, over segments and folds. Segments of fewer rows than twice the folds are never held out. One estimator
- * serves all k. */
+ * difference, over segments and folds. Segments of fewer rows than twice the folds are never held out. Beside it whole
+ * segments are held out: A comes from the others (heldout.c). One estimator serves all k. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/option.h"
-#include "inference/implied.h"
+#include "counts/counts.h"
+#include "inference/heldout.h"
 #include "inference/parallel.h"
-#include "inference/table.h"
-#include "num/normal.h"
 #include "num/rng.h"
 
-enum { BIC_VARIABLES = 40, REFERENCES_LEAST = 20 };
+enum { BIC_VARIABLES = 40, SEGMENTS_LEAST = 4, REFERENCES_LEAST = 20 };
 
 typedef struct {
   blica_ctx *ctx;
@@ -27,9 +26,11 @@ typedef struct {
   bl_rows *rows;
   blica_counts *counts; /* of all rows */
   int folds, lowest, highest;
+  int groups; /* of segments that are held out together: segment s is in group s % groups; 0: none are */
   bool needs_rows;
-  double **weight; /* [folds] rows of each pattern in the fold */
-  double *score;   /* [u,folds,highest+1] of held-out tables, less independence */
+  double **weight;       /* [folds] rows of each pattern in the fold */
+  double *score;         /* [u,folds,highest+1] of held-out tables, less independence */
+  double *segment_score; /* [u,highest+1] of held-out segments, less independence */
   blica_status *status;
   char (*message)[BL_MESSAGE];
   blica_selection *out;
@@ -39,6 +40,8 @@ void blica_selection_free(blica_selection *s) {
   if (!s) return;
   bl_free(s->heldout);
   bl_free(s->heldout_se);
+  bl_free(s->heldout_segments);
+  bl_free(s->heldout_segments_se);
   bl_free(s->bic);
   bl_free(s->map);
   bl_free(s->eigenvalue);
@@ -113,69 +116,93 @@ done:
   return status;
 }
 
-/* Thresholds of the columns of item i in segment s; half a row is added to each side, so that a level that training
- * rows lack keeps some probability. */
-static void margin(const blica_counts *c, const blica_coding *coding, int s, int i, double *t) {
-  for (int p = bl_plane(coding, i); p < bl_plane(coding, i + 1); p++) {
-    const size_t at = p + (size_t)s * c->n;
-    const int above = bl_plane(coding, i + 1) - p, levels = bl_levels(coding, i);
-    *t++ = bl_phi_quantile((c->ones[at] + (double)above / levels) / (c->present[at] + 1));
-  }
-}
-
-/* Log-likelihood of the tables of segment s at correlations rho less that at 0, thresholds from train. */
-static double judge(const blica_counts *test, const blica_counts *train, const bl_rows *rows, int s, const double *rho,
-                    bl_table *with, bl_table *without, double *cell) {
-  double sum = 0, h[BL_MOST_LEVELS], k[BL_MOST_LEVELS];
-  for (int j = 1; j < rows->n; j++)
-    for (int i = 0; i < j; i++) {
-      const int levels = bl_levels(rows->coding, i), columns = bl_levels(rows->coding, j);
-      margin(train, rows->coding, s, i, h), margin(train, rows->coding, s, j, k);
-      bl_table_at(levels, columns, h, k, rho[blica_pair(i, j)], with);
-      bl_table_at(levels, columns, h, k, 0, without);
-      bl_table_counts(test, rows->coding, s, i, j, cell);
-      for (int c = 0; c < levels * columns; c++)
-        if (cell[c] > 0) sum += cell[c] * log(with->cell[c] / without->cell[c]);
-    }
-  return sum;
+/* Counts of fold f and of all other rows. */
+static blica_status count_fold(blica_ctx *ctx, const job *b, int f, double **rest, blica_counts **train,
+                               blica_counts **test) {
+  blica_status status;
+  const bl_rows *rows = b->rows;
+  TRY(bl_rows_counts_create(ctx, rows, train));
+  TRY(bl_rows_counts_create(ctx, rows, test));
+  TRY(bl_alloc(ctx, (size_t)rows->count, rest));
+  for (int64_t p = 0; p < rows->count; p++) (*rest)[p] = rows->weight[p] - b->weight[f][p];
+  bl_rows_count(rows, *rest, *train);
+  bl_rows_count(rows, b->weight[f], *test);
+done:
+  return status;
 }
 
 /* Fold f held out, k sources. */
 static blica_status hold_out(blica_ctx *ctx, job *b, int k, int f) {
   blica_status status;
-  const bl_rows *rows = b->rows;
   blica_counts *train = NULL, *test = NULL;
   blica_model *model = NULL;
-  double *rest = NULL, *scale = NULL, *rho = NULL, *cell = NULL;
-  bl_table with = {.cell = NULL}, without = {.cell = NULL};
-  const int most = bl_most_levels(rows->coding, rows->n);
-  TRY(bl_rows_counts_create(ctx, rows, &train));
-  TRY(bl_rows_counts_create(ctx, rows, &test));
-  TRY(bl_alloc(ctx, (size_t)rows->count, &rest));
-  TRY(bl_alloc(ctx, (size_t)rows->n, &scale));
-  TRY(bl_alloc(ctx, (size_t)train->pairs, &rho));
-  TRY(bl_alloc(ctx, (size_t)most * most, &cell));
-  TRY(bl_table_make(ctx, most, &with));
-  TRY(bl_table_make(ctx, most, &without));
-  for (int64_t p = 0; p < rows->count; p++) rest[p] = rows->weight[p] - b->weight[f][p];
-  bl_rows_count(rows, rest, train);
-  bl_rows_count(rows, b->weight[f], test);
+  bl_heldout *heldout = NULL;
+  double *rest = NULL;
+  TRY(bl_heldout_make(ctx, b->rows, k, &heldout));
+  TRY(count_fold(ctx, b, f, &rest, &train, &test));
   TRY(fit_part(ctx, b, k, rest, train, &model));
-  for (int s = 0; s < rows->u; s++) {
-    bl_implied_rho(rows->n, k, model->link, model->mixing, model->variances + (size_t)k * s, scale, rho);
-    b->score[s + (size_t)rows->u * ((size_t)f + (size_t)b->folds * k)] =
-        judge(test, train, rows, s, rho, &with, &without, cell);
-  }
+  for (int s = 0; s < b->rows->u; s++)
+    b->score[s + (size_t)b->rows->u * ((size_t)f + (size_t)b->folds * k)] =
+        bl_heldout_judge(heldout, test, train, s, model, model->variances + (size_t)k * s);
 done:
+  bl_heldout_free(heldout);
   blica_counts_free(train);
   blica_counts_free(test);
   blica_model_free(model);
   bl_free(rest);
-  bl_free(scale);
-  bl_free(rho);
-  bl_free(cell);
-  bl_table_free(&with);
-  bl_table_free(&without);
+  return status;
+}
+
+/* The counts of all segments but those of group g. */
+static blica_status other_segments(blica_ctx *ctx, const job *b, int g, blica_counts **out) {
+  blica_status status;
+  const blica_counts *all = b->counts;
+  char **names = NULL;
+  int kept = 0;
+  TRY(bl_alloc(ctx, (size_t)all->u, &names));
+  for (int s = 0; s < all->u; s++)
+    if (s % b->groups != g) names[kept++] = all->segments[s];
+  TRY(bl_counts_create(ctx, all->n, kept, !all->n10, (const char *const *)all->variables, (const char *const *)names,
+                       out));
+  kept = 0;
+  for (int s = 0; s < all->u; s++)
+    if (s % b->groups != g) bl_counts_add(*out, kept++, all, s);
+done:
+  bl_free(names);
+  return status;
+}
+
+static double prior_width(const blica_model *model) {
+  for (int i = 0; i < model->fit.n_notes; i++)
+    if (strcmp(model->fit.notes[i].name, "prior_variance") == 0) return model->fit.notes[i].value;
+  return 1;
+}
+
+/* The segments of group g held out, k sources: their variances come from all of their rows but fold 0, which is judged.
+ */
+static blica_status hold_out_segments(blica_ctx *ctx, job *b, int k, int g) {
+  blica_status status;
+  blica_counts *others = NULL, *train = NULL, *test = NULL;
+  blica_model *model = NULL;
+  bl_heldout *heldout = NULL;
+  double *rest = NULL, *v = NULL;
+  TRY(bl_heldout_make(ctx, b->rows, k, &heldout));
+  TRY(bl_alloc(ctx, (size_t)k, &v));
+  TRY(other_segments(ctx, b, g, &others));
+  TRY(count_fold(ctx, b, 0, &rest, &train, &test));
+  TRY(fit_part(ctx, b, k, NULL, others, &model));
+  for (int s = g; s < b->rows->u; s += b->groups) {
+    bl_heldout_variances(heldout, train, s, model, prior_width(model), v);
+    b->segment_score[s + (size_t)b->rows->u * k] = bl_heldout_judge(heldout, test, train, s, model, v);
+  }
+done:
+  bl_heldout_free(heldout);
+  blica_counts_free(others);
+  blica_counts_free(train);
+  blica_counts_free(test);
+  blica_model_free(model);
+  bl_free(rest);
+  bl_free(v);
   return status;
 }
 
@@ -195,10 +222,14 @@ done:
   return status;
 }
 
-/* Item: k and fold, the last "fold" being all rows. */
+/* Of one number of sources: folds, groups of segments, and all rows. */
+static int parts(const job *b) {
+  return b->folds + b->groups + 1;
+}
+
 static void fit_task(int64_t item, int thread, void *user) {
   job *b = user;
-  const int k = b->lowest + (int)(item / (b->folds + 1)), f = (int)(item % (b->folds + 1));
+  const int k = b->lowest + (int)(item / parts(b)), f = (int)(item % parts(b));
   blica_ctx *child = NULL;
   if (bl_interrupted(b->ctx)) return;
   if (thread == 0)
@@ -206,22 +237,25 @@ static void fit_task(int64_t item, int thread, void *user) {
   b->status[item] = bl_ctx_fork(b->ctx, 1, &child); /* as in another thread: it neither warns nor shows progress */
   if (b->status[item] == BLICA_OK && f < b->folds)
     b->status[item] = hold_out(child, b, k, f);
-  else if (b->status[item] == BLICA_OK && b->rows->n <= BIC_VARIABLES && !bl_coding_ordinal(b->rows->coding))
+  else if (b->status[item] == BLICA_OK && f < b->folds + b->groups)
+    b->status[item] = hold_out_segments(child, b, k, f - b->folds);
+  else if (b->status[item] == BLICA_OK && b->rows->n <= BIC_VARIABLES)
     b->status[item] = all_rows(child, b, k);
   bl_ctx_join(child, b->message[item]);
 }
 
 static blica_status fit_all(job *b) {
   blica_status status;
-  const int64_t items = (int64_t)(b->highest - b->lowest + 1) * (b->folds + 1);
+  const int64_t items = (int64_t)(b->highest - b->lowest + 1) * parts(b);
   TRY(bl_alloc(b->ctx, bl_mul((size_t)b->rows->u * b->folds, (size_t)b->highest + 1), &b->score));
+  TRY(bl_alloc(b->ctx, bl_mul((size_t)b->rows->u, (size_t)b->highest + 1), &b->segment_score));
   TRY(bl_alloc(b->ctx, (size_t)items, &b->status));
   TRY(bl_alloc(b->ctx, (size_t)items, &b->message));
   bl_parallel(b->ctx, items, fit_task, b);
   if (bl_interrupted(b->ctx)) FAIL(b->ctx, BLICA_ERR_INTERRUPTED, "interrupted while numbers of sources were compared");
   for (int64_t i = 0; i < items; i++)
     if (b->status[i] != BLICA_OK)
-      FAIL(b->ctx, b->status[i], "%d sources: %s", b->lowest + (int)(i / (b->folds + 1)), b->message[i]);
+      FAIL(b->ctx, b->status[i], "%d sources: %s", b->lowest + (int)(i / parts(b)), b->message[i]);
 done:
   return status;
 }
@@ -235,32 +269,44 @@ static int smallest(const double *x, int lowest, int highest) {
   return best;
 }
 
-/* Mean scores, errors of their differences from the best, and the smallest k within one error of it. */
-static void choose(job *b) {
-  blica_selection *o = b->out;
-  const size_t terms = (size_t)b->rows->u * b->folds;
+/* Rows and pairs that a score is a sum over. */
+static double unit_of(const job *b, int folds) {
   double held = 0;
-  int best = 0;
-  for (int f = 0; f < b->folds; f++)
+  for (int f = 0; f < folds; f++)
     for (int64_t p = 0; p < b->rows->count; p++) held += b->weight[f][p];
-  const double unit = fmax(1, held) * (0.5 * b->rows->n * (b->rows->n - 1));
+  return fmax(1, held) * (0.5 * b->rows->n * (b->rows->n - 1));
+}
+
+/* From scores [terms,highest+1] to their means over `unit`, errors of their differences from the best, and the smallest
+ * k within one error of it. */
+static int within_one_error(const job *b, const double *score, size_t terms, double unit, double *mean, double *se) {
+  int best = 0;
   for (int k = 0; k <= b->highest; k++) {
-    o->heldout[k] = k == 0 || k >= b->lowest ? 0 : NAN;
-    for (size_t t = 0; t < terms; t++) o->heldout[k] += b->score[t + terms * (size_t)k] / unit;
-    if (o->heldout[k] > o->heldout[best]) best = k;
+    mean[k] = k == 0 || k >= b->lowest ? 0 : NAN;
+    for (size_t t = 0; t < terms; t++) mean[k] += score[t + terms * (size_t)k] / unit;
+    if (mean[k] > mean[best]) best = k;
   }
-  for (int k = 0; k <= b->highest; k++) {
-    double mean = 0, squares = 0;
+  int chosen = best;
+  for (int k = b->highest; k >= 0; k--) {
+    double average = 0, squares = 0;
     for (size_t t = 0; t < terms; t++) {
-      const double d = b->score[t + terms * (size_t)k] - b->score[t + terms * (size_t)best];
-      mean += d / (double)terms;
+      const double d = score[t + terms * (size_t)k] - score[t + terms * (size_t)best];
+      average += d / (double)terms;
       squares += d * d;
     }
-    o->heldout_se[k] = sqrt(fmax(0, squares - (double)terms * mean * mean)) / unit;
+    se[k] = sqrt(fmax(0, squares - (double)terms * average * average)) / unit;
+    if (k <= best && mean[best] - mean[k] <= se[k]) chosen = k;
   }
-  o->by_heldout = best;
-  for (int k = best; k >= 0; k--)
-    if (o->heldout[best] - o->heldout[k] <= o->heldout_se[k]) o->by_heldout = k;
+  return chosen;
+}
+
+static void choose(job *b) {
+  blica_selection *o = b->out;
+  const size_t u = (size_t)b->rows->u;
+  o->by_heldout = within_one_error(b, b->score, u * (size_t)b->folds, unit_of(b, b->folds), o->heldout, o->heldout_se);
+  if (b->groups)
+    o->by_segments =
+        within_one_error(b, b->segment_score, u, unit_of(b, 1), o->heldout_segments, o->heldout_segments_se);
   o->by_parallel = 0;
   while (o->by_parallel < o->n && o->eigenvalue[o->by_parallel] > o->reference[o->by_parallel]) o->by_parallel++;
   o->by_map = smallest(o->map, 0, b->highest);
@@ -269,6 +315,8 @@ static void choose(job *b) {
 
 static void recommend(job *b) {
   blica_selection *o = b->out;
+  char segments[64] = "";
+  if (o->by_segments >= 0) snprintf(segments, sizeof segments, ", held-out segments choose %d", o->by_segments);
   o->sources = o->by_heldout;
   if (o->by_parallel == 0) o->sources = 0;
   if (o->sources == 0)
@@ -276,12 +324,11 @@ static void recommend(job *b) {
              o->by_parallel == 0 ? "the eigenvalues are those of independent items (parallel analysis)"
                                  : "no number of sources predicts held-out rows better than independence");
   else
-    snprintf(
-        o->reason, sizeof o->reason,
-        "%d: %s predict held-out rows as well as any number up to %d, within one standard error%s. Parallel analysis "
-        "finds %d components.",
-        o->sources, o->sources == 1 ? "one source does" : "so many sources", b->highest,
-        o->sources == b->highest ? "; compare more, for the best is the largest" : "", o->by_parallel);
+    snprintf(o->reason, sizeof o->reason,
+             "%d: %s held-out rows as well as any number up to %d, within one standard error%s. Parallel analysis "
+             "finds %d components%s.",
+             o->sources, o->sources == 1 ? "one source predicts" : "so many sources predict", b->highest,
+             o->sources == b->highest ? "; compare more, for the best is the largest" : "", o->by_parallel, segments);
 }
 
 static blica_status create(job *b) {
@@ -291,11 +338,14 @@ static blica_status create(job *b) {
   b->out->n = b->rows->n, b->out->lowest = b->lowest, b->out->highest = b->highest;
   TRY(bl_alloc(b->ctx, many, &b->out->heldout));
   TRY(bl_alloc(b->ctx, many, &b->out->heldout_se));
+  TRY(bl_alloc(b->ctx, many, &b->out->heldout_segments));
+  TRY(bl_alloc(b->ctx, many, &b->out->heldout_segments_se));
   TRY(bl_alloc(b->ctx, many, &b->out->bic));
   TRY(bl_alloc(b->ctx, many, &b->out->map));
   TRY(bl_alloc(b->ctx, n, &b->out->eigenvalue));
   TRY(bl_alloc(b->ctx, n, &b->out->reference));
-  for (size_t k = 0; k < many; k++) b->out->bic[k] = NAN;
+  for (size_t k = 0; k < many; k++) b->out->bic[k] = b->out->heldout_segments[k] = b->out->heldout_segments_se[k] = NAN;
+  b->out->by_segments = -1;
 done:
   return status;
 }
@@ -346,6 +396,7 @@ blica_status blica_select(blica_ctx *ctx, const blica_data *data, const blica_se
   TRY(bl_rows_counts_create(ctx, b.rows, &b.counts));
   bl_rows_count(b.rows, b.rows->weight, b.counts);
   TRY(settle_method(&b));
+  if (!b.needs_rows && data->u >= SEGMENTS_LEAST) b.groups = b.folds < data->u ? b.folds : data->u;
   TRY(divide(&b));
   TRY(bl_parallel_analysis(ctx, b.rows, b.counts, options->references, options->seed, b.out->eigenvalue,
                            b.out->reference));
@@ -360,6 +411,7 @@ done:
   for (int f = 0; b.weight && f < b.folds; f++) bl_free(b.weight[f]);
   bl_free(b.weight);
   bl_free(b.score);
+  bl_free(b.segment_score);
   bl_free(b.status);
   bl_free(b.message);
   bl_rows_free(b.rows);

@@ -9,6 +9,7 @@ chosen() { echo "$out" | /usr/bin/python3 -c 'import json, sys; print(json.load(
     "$BLICA" simulate --variables 7 --sources $k --segments 6 --samples 200 --seed 4 --out s$k --quiet
     run_code 0 select s$k/data.csv --sources 1:3 --folds 3 --references 20 --json --threads 1
     [ "$(chosen)" = $k ]
+    echo "$out" | /usr/bin/python3 -c "import json, sys; assert json.load(sys.stdin)['chosen']['segments'] == $k"
   done
   one=$out
   run_code 0 select s2/data.csv --sources 1:3 --folds 3 --references 20 --json --threads 3

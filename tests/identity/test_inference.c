@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "context.h"
+#include "inference/heldout.h"
 #include "inference/implied.h"
 #include "inference/influence.h"
 #include "num/normal.h"
@@ -209,6 +210,34 @@ static void same_bits_for_any_threads(void **state) {
   item_levels = 2;
 }
 
+/* Given A, the exact counts of a segment show its variances. */
+static void variances_of_a_new_segment(void **state) {
+  (void)state;
+  blica_model *m;
+  blica_data *d;
+  blica_counts *c;
+  bl_rows *rows;
+  bl_heldout *h;
+  draw(6, 2, 4, 500, 0, &m, &d, NULL);
+  assert_int_equal(blica_simulate_exact(ctx, m, &c), BLICA_OK);
+  assert_int_equal(bl_rows_of(ctx, d, &rows), BLICA_OK);
+  assert_int_equal(bl_heldout_make(ctx, rows, 2, &h), BLICA_OK);
+  for (int s = 0; s < 4; s++) {
+    double v[2], one[2] = {1, 1};
+    const double *truth = m->variances + 2 * s;
+    bl_heldout_variances(h, c, s, m, 1e3, v);
+    for (int l = 0; l < 2; l++) near(log(v[l]), log(truth[l]), 1e-3);
+    assert_true(bl_heldout_judge(h, c, c, s, m, v) > bl_heldout_judge(h, c, c, s, m, one));
+    bl_heldout_variances(h, c, s, m, 1e-3, v);
+    for (int l = 0; l < 2; l++) near(v[l], 1, 0.01);
+  }
+  bl_heldout_free(h);
+  bl_rows_free(rows);
+  blica_counts_free(c);
+  blica_data_free(d);
+  blica_model_free(m);
+}
+
 /* Margins of every level and correlations of a model with levels fit its own exact counts. */
 static void exact_counts_of_levels_fit(void **state) {
   (void)state;
@@ -235,6 +264,7 @@ int main(void) {
                                      cmocka_unit_test(tables_are_differences),
                                      cmocka_unit_test(exact_counts_fit),
                                      cmocka_unit_test(exact_counts_of_levels_fit),
+                                     cmocka_unit_test(variances_of_a_new_segment),
                                      cmocka_unit_test(tables_of_levels_are_differences),
                                      cmocka_unit_test(influences_add_up_to_the_variance),
                                      cmocka_unit_test_prestate(same_bits_for_any_threads, &two),
