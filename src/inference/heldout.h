@@ -13,6 +13,7 @@ typedef struct {
   double *slope, *score, *information; /* [pairs,k], [k], [k,k] */
 } bl_heldout;
 
+/* For the rows of a model with k sources. */
 blica_status bl_heldout_make(blica_ctx *ctx, const bl_rows *rows, int k, bl_heldout **out);
 void bl_heldout_free(bl_heldout *heldout);
 
