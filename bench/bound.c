@@ -75,9 +75,9 @@ static void add_rows(const bl_scores *t, int thread, void *user) {
 }
 
 /* All patterns of n variables, once each. */
-static blica_status enumerate(blica_ctx *ctx, int n, bl_merged **out) {
+static blica_status enumerate(blica_ctx *ctx, int n, bl_patterns **out) {
   blica_status status;
-  bl_merged *p = NULL;
+  bl_patterns *p = NULL;
   const int64_t count = (int64_t)1 << n;
   *out = NULL;
   TRY(bl_alloc(ctx, 1, &p));
@@ -98,11 +98,11 @@ static blica_status enumerate(blica_ctx *ctx, int n, bl_merged **out) {
   *out = p;
   p = NULL;
 done:
-  bl_merged_free(p);
+  bl_patterns_free(p);
   return status;
 }
 
-static blica_status simulate(blica_ctx *ctx, const work *w, uint64_t seed, bl_merged **out) {
+static blica_status simulate(blica_ctx *ctx, const work *w, uint64_t seed, bl_patterns **out) {
   blica_status status;
   blica_data *data = NULL;
   int *column = NULL;
@@ -110,7 +110,7 @@ static blica_status simulate(blica_ctx *ctx, const work *w, uint64_t seed, bl_me
   TRY(bl_alloc(ctx, (size_t)w->n, &column));
   for (int i = 0; i < w->n; i++) column[i] = i;
   TRY(blica_simulate_rows(ctx, w->model, seed, &data));
-  TRY(bl_merged_make(ctx, data, w->n, NULL, column, false, out));
+  TRY(bl_patterns_make(ctx, data, w->n, NULL, column, false, out));
 done:
   blica_data_free(data);
   bl_free(column);
@@ -120,7 +120,7 @@ done:
 /* Moments of one segment. */
 static blica_status take_moments(blica_ctx *ctx, work *w, uint64_t seed) {
   blica_status status;
-  bl_merged *patterns = NULL;
+  bl_patterns *patterns = NULL;
   bl_likelihood *l = NULL;
   bl_share share = {0};
   const int segment = 0;
@@ -145,7 +145,7 @@ static blica_status take_moments(blica_ctx *ctx, work *w, uint64_t seed) {
 done:
   bl_share_free(&share);
   bl_likelihood_free(l);
-  bl_merged_free(patterns);
+  bl_patterns_free(patterns);
   return status;
 }
 

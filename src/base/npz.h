@@ -15,12 +15,12 @@ blica_status bl_npz_begin_tables(blica_ctx *ctx, const char *format, int n, char
 blica_status bl_npz_add(blica_ctx *ctx, bl_npz_writer *npz, const char *name, char kind, size_t size, int ndim,
                         const size_t *shape, const void *data);
 /* The same of rows that are made while the file is written: make says where row r is (all indices but the last, counted
- * through), which it may put into `row`, as long as one or, without `room`, of no bytes. NULL: it cannot, and nothing
+ * through), which it may put into `row`, as long as one or, without `buffer`, of no bytes. NULL: it cannot, and nothing
  * is written. */
 typedef const void *(*bl_npz_row)(void *user, size_t r, void *row);
 /* The array is not held in memory. */
 blica_status bl_npz_add_rows(blica_ctx *ctx, bl_npz_writer *npz, const char *name, char kind, size_t size, int ndim,
-                             const size_t *shape, bool room, bl_npz_row make, void *user);
+                             const size_t *shape, bool buffer, bl_npz_row make, void *user);
 /* An array without dimensions. */
 blica_status bl_npz_add_scalar(blica_ctx *ctx, bl_npz_writer *npz, const char *name, char kind, double value);
 /* The file appears whole or not at all. */

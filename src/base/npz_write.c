@@ -159,7 +159,7 @@ done:
 typedef struct {
   bl_npz_row make;
   void *user;
-  char *head, *room; /* the header; room for a row, or NULL */
+  char *head, *buffer; /* the header; buffer for a row, or NULL */
   size_t head_bytes, row_bytes, rows;
   const char *part;      /* the header, then one row after the other */
   size_t have, used, at; /* bytes of part, of them read, rows made */
@@ -170,7 +170,7 @@ static zip_int64_t read_rows(row_source *r, char *to, zip_uint64_t length) {
   while (done < length) {
     if (r->used == r->have) {
       if (r->at == r->rows) break;
-      r->part = r->make(r->user, r->at++, r->room);
+      r->part = r->make(r->user, r->at++, r->buffer);
       if (!r->part) return -1;
       r->used = 0, r->have = r->row_bytes;
     }
@@ -209,7 +209,7 @@ static zip_int64_t serve_rows(void *user, void *data, zip_uint64_t length, zip_s
 }
 
 blica_status bl_npz_add_rows(blica_ctx *ctx, bl_npz_writer *npz, const char *name, char kind, size_t size, int ndim,
-                             const size_t *shape, bool room, bl_npz_row make, void *user) {
+                             const size_t *shape, bool buffer, bl_npz_row make, void *user) {
   blica_status status;
   bl_npy array = describe(kind, size, ndim, shape);
   row_source *r;
@@ -217,7 +217,7 @@ blica_status bl_npz_add_rows(blica_ctx *ctx, bl_npz_writer *npz, const char *nam
   *r = (row_source){
       .make = make, .user = user, .row_bytes = bl_mul(shape[ndim - 1], size), .rows = array.count / shape[ndim - 1]};
   TRY(keep(ctx, npz, BL_NPY_HEADER_MAX, &r->head));
-  if (room) TRY(keep(ctx, npz, r->row_bytes, &r->room));
+  if (buffer) TRY(keep(ctx, npz, r->row_bytes, &r->buffer));
   r->head_bytes = bl_npy_header(&array, r->head);
   zip_error_t error;
   zip_error_init(&error);
@@ -324,29 +324,29 @@ static blica_status make_archive(blica_ctx *ctx, bl_npz_writer *npz, const char 
 }
 
 /* A file without a name. */
-static FILE *open_room(void) {
+static FILE *open_buffer(void) {
   char name[] = "/tmp/blica-XXXXXX";
   int descriptor = mkstemp(name);
   if (descriptor < 0) return NULL;
   unlink(name);
-  FILE *room = fdopen(descriptor, "wb+");
-  if (!room) close(descriptor);
-  return room;
+  FILE *buffer = fdopen(descriptor, "wb+");
+  if (!buffer) close(descriptor);
+  return buffer;
 }
 
 blica_status bl_npz_write(blica_ctx *ctx, bl_npz_writer *npz, const char *path) {
   blica_status status;
   bl_outfile file = {0};
-  FILE *room = NULL;
+  FILE *buffer = NULL;
   if (!bl_outfile_open(&file, path)) FAIL(ctx, BLICA_ERR_IO, "%s: cannot write: %s", path, strerror(errno));
-  if (file.special && !(room = open_room()))
+  if (file.special && !(buffer = open_buffer()))
     FAIL(ctx, BLICA_ERR_IO, "%s: no temporary file for it: %s", path, strerror(errno));
-  npz->stream = room ? room : file.stream;
+  npz->stream = buffer ? buffer : file.stream;
   TRY(make_archive(ctx, npz, path));
-  if (room) TRY(copy_out(ctx, room, file.stream, path));
+  if (buffer) TRY(copy_out(ctx, buffer, file.stream, path));
   if (!bl_outfile_commit(&file)) FAIL(ctx, BLICA_ERR_IO, "%s: cannot write: %s", path, strerror(errno));
 done:
-  if (room) fclose(room);
+  if (buffer) fclose(buffer);
   bl_outfile_discard(&file);
   return status;
 }

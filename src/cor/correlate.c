@@ -98,8 +98,8 @@ static double share_threshold(double ones, double zeros) {
 blica_status blica_tetrachoric(blica_ctx *ctx, const double cell[4], double *rho, double *se, double threshold[2],
                                int *flags) {
   BL_NEED(ctx, cell, rho);
-  _Alignas(64) double room[8][8] = {{0}};
-  bl_tetra_batch one = {8, {room[0], room[1], room[2], room[3]}, room[4], room[5], room[6], room[7]};
+  _Alignas(64) double buffer[8][8] = {{0}};
+  bl_tetra_batch one = {8, {buffer[0], buffer[1], buffer[2], buffer[3]}, buffer[4], buffer[5], buffer[6], buffer[7]};
   double share[4] = {0.25, 0.25, 0.25, 0.25}, total = cell[0] + cell[1] + cell[2] + cell[3];
   int found = make_shares(cell, false, share);
   if (found < 0)
@@ -123,8 +123,8 @@ blica_status blica_tetrachoric(blica_ctx *ctx, const double cell[4], double *rho
 }
 
 int bl_tetrachoric(blica_simd level, bool exact, const double *cell, double *rho, double *se) {
-  _Alignas(64) double room[8][8] = {{0}};
-  bl_tetra_batch one = {8, {room[0], room[1], room[2], room[3]}, room[4], room[5], room[6], room[7]};
+  _Alignas(64) double buffer[8][8] = {{0}};
+  bl_tetra_batch one = {8, {buffer[0], buffer[1], buffer[2], buffer[3]}, buffer[4], buffer[5], buffer[6], buffer[7]};
   const double own[4] = {cell[3], cell[2], cell[1], cell[0]}, total = own[0] + own[1] + own[2] + own[3];
   double share[4] = {0.25, 0.25, 0.25, 0.25};
   int found = make_shares(own, exact, share);
@@ -349,15 +349,15 @@ done:
 
 /* ------------------------------------------------------------------ all tables */
 
-static blica_status make_batches(blica_ctx *ctx, int threads, work *w, double **room) {
+static blica_status make_batches(blica_ctx *ctx, int threads, work *w, double **buffer) {
   blica_status status = BLICA_OK;
   TRY(bl_alloc(ctx, (size_t)threads, &w->batch));
   TRY(bl_alloc(ctx, (size_t)threads, &w->bad));
-  TRY(bl_alloc(ctx, bl_mul((size_t)threads, 8 * BLOCK), room));
+  TRY(bl_alloc(ctx, bl_mul((size_t)threads, 8 * BLOCK), buffer));
   for (int t = 0; t < threads; t++) {
-    double *at = *room + (size_t)t * 8 * BLOCK;
+    double *at = *buffer + (size_t)t * 8 * BLOCK;
     bl_tetra_batch *b = &w->batch[t];
-    b->room = BLOCK;
+    b->capacity = BLOCK;
     for (int c = 0; c < 4; c++) b->share[c] = at + c * BLOCK;
     b->h = at + 4 * BLOCK;
     b->k = at + 5 * BLOCK;
@@ -519,7 +519,7 @@ blica_status bl_correlate(blica_ctx *ctx, const blica_counts *counts, bool error
   int threads = bl_max_threads(ctx);
   work w = {.counts = counts, .level = blica_simd_level(ctx), .keep = bl_comm(ctx)->size == 1 ? BL_KEEP_ALL : keep};
   blica_counts moved = *counts;
-  double *room = NULL;
+  double *buffer = NULL;
   blica_coding *coding = NULL;
   *out = NULL;
   TRY(bl_coding_parse(ctx, counts->n, counts->variables, &coding));
@@ -538,7 +538,7 @@ blica_status bl_correlate(blica_ctx *ctx, const blica_counts *counts, bool error
                          counts->samples, errors, from, to, &w.cor));
   if (coding) TRY(bl_cor_set_coding(ctx, w.cor, coding));
   coding = NULL;
-  TRY(make_batches(ctx, threads, &w, &room));
+  TRY(make_batches(ctx, threads, &w, &buffer));
   w.cor->exact = counts->exact;
   bl_thresholds(counts, w.cor->thresholds);
   TRY(bl_agree(ctx, run_blocks(ctx, &w, threads)));
@@ -554,7 +554,7 @@ done:
   blica_coding_free(coding);
   blica_cor_free(w.cor);
   bl_share_free(&w.share);
-  bl_free(room);
+  bl_free(buffer);
   bl_free(w.batch);
   bl_free(w.bad);
   return status;

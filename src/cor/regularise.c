@@ -26,7 +26,7 @@ typedef struct {
   blica_ctx *ctx;
   const blica_cor *cor;
   double condition;
-  double *room; /* per thread: a matrix and the eigenvalue workspace */
+  double *buffer; /* per thread: a matrix and the eigenvalue workspace */
   size_t each;
   int *info;      /* [u] 0, FAILED or STARVED */
   bl_share share; /* of the segments among ranks */
@@ -40,15 +40,15 @@ static size_t room_of_thread(int n) {
 }
 
 /* The two eigenvalues, and by how much each may be wrong beyond rounding. */
-static int find_ends(const blica_cor *cor, int64_t s, double *room, double value[2], double error[2]) {
+static int find_ends(const blica_cor *cor, int64_t s, double *buffer, double value[2], double error[2]) {
   size_t n = (size_t)cor->n;
   error[0] = error[1] = 0;
   if (cor->n <= BL_LANCZOS_FROM) {
-    blica_cor_matrix(cor, (int)s, room);
-    return bl_eigen_extremes((int)n, room, room + n * n, &value[0], &value[1]);
+    blica_cor_matrix(cor, (int)s, buffer);
+    return bl_eigen_extremes((int)n, buffer, buffer + n * n, &value[0], &value[1]);
   }
   bl_symmetric c = bl_cor_view(cor, (int)s);
-  return bl_lanczos(&c, &ends, room, value, error, NULL) < 0;
+  return bl_lanczos(&c, &ends, buffer, value, error, NULL) < 0;
 }
 
 static void keep(work *w, int64_t s, int info, int error_number, const double value[2], const double error[2]) {
@@ -65,7 +65,7 @@ static void segment_task(int64_t task, int thread, void *user) {
   int64_t s = w->first + task;
   double value[2] = {NAN, NAN}, error[2];
   errno = 0; /* each thread has its own */
-  int info = find_ends(w->cor, s, w->room + (size_t)thread * w->each, value, error);
+  int info = find_ends(w->cor, s, w->buffer + (size_t)thread * w->each, value, error);
   keep(w, s, info, errno, value, error);
 }
 
@@ -149,7 +149,7 @@ blica_status bl_regularise_shifts(blica_ctx *ctx, const blica_cor *cor, double *
   } else {
     if (threads > cor->u) threads = cor->u;
     w.each = (room_of_thread(cor->n) + 7) / 8 * 8;
-    TRY(bl_alloc(ctx, bl_mul((size_t)threads, w.each), &w.room));
+    TRY(bl_alloc(ctx, bl_mul((size_t)threads, w.each), &w.buffer));
     TRY(bl_agree(ctx, run_segments(ctx, &w, threads)));
   }
   const bl_places lists[] = {{shift, 1}, {low, 1}, {high, 1}};
@@ -157,7 +157,7 @@ blica_status bl_regularise_shifts(blica_ctx *ctx, const blica_cor *cor, double *
 done:
   bl_blas_release();
   bl_share_free(&w.share);
-  bl_free(w.room);
+  bl_free(w.buffer);
   bl_free(w.info);
   return status;
 }

@@ -105,13 +105,13 @@ typedef struct {
   blica_data data; /* of the segments that this rank keeps and that have rows now */
   int32_t *place;  /* [ids] its segment in data, -1: not kept here or no rows */
   joined *join;    /* [u] */
-  uint64_t *room;
+  uint64_t *buffer;
 } arrivals;
 
 static void free_arrivals(arrivals *a) {
   bl_free(a->place);
   bl_free(a->join);
-  bl_free(a->room);
+  bl_free(a->buffer);
   bl_free(a->data.segments);
   bl_free(a->data.samples);
   bl_free(a->data.words);
@@ -153,7 +153,7 @@ static blica_status plan(blica_ctx *ctx, const bl_load *load, int blocks, char *
     d->rows += d->samples[s];
     total += (size_t)a->join[s].words * (size_t)d->n * (a->join[s].present ? 2 : 1);
   }
-  TRY(bl_alloc(ctx, total, &a->room));
+  TRY(bl_alloc(ctx, total, &a->buffer));
 done:
   return status;
 }
@@ -161,7 +161,7 @@ done:
 static void unpack(const blica_data *piece, const bl_load *load, const int *first, int size, int me, const char *at,
                    arrivals *a) {
   blica_data *d = &a->data;
-  uint64_t *next = a->room;
+  uint64_t *next = a->buffer;
   for (int s = 0; s < d->u; s++) {
     d->ones[s] = next;
     next += d->words[s] * d->n;

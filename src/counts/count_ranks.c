@@ -25,8 +25,8 @@ struct blica_counter {
   blica_counts *counts; /* owned: of the segments that this rank keeps; else of its rows */
   bl_intern mine;       /* labels of this rank's rows */
   bl_intern known;      /* labels of all rows that were handed out, the same on all ranks */
-  int32_t *keeper;      /* [room] rank that keeps a known label */
-  size_t room;
+  int32_t *keeper;      /* [buffer] rank that keeps a known label */
+  size_t buffer;
   int *keeps;  /* [size] how many */
   bool handed; /* rows were handed out before the labels were complete */
 };
@@ -67,10 +67,10 @@ static blica_status know(blica_ctx *ctx, blica_counter *c, const char *label, in
   const int32_t before = c->known.count;
   TRY(bl_intern_add(ctx, &c->known, label, strlen(label), id));
   if (*id < before) goto done;
-  if ((size_t)*id >= c->room) {
-    size_t room = 2 * c->room + 64;
-    TRY(bl_resize(ctx, c->room, room, &c->keeper));
-    c->room = room;
+  if ((size_t)*id >= c->buffer) {
+    size_t buffer = 2 * c->buffer + 64;
+    TRY(bl_resize(ctx, c->buffer, buffer, &c->keeper));
+    c->buffer = buffer;
   }
   int least = 0;
   for (int r = 1; r < bl_comm(ctx)->size; r++)
@@ -250,7 +250,7 @@ static blica_status rows_to_owners(blica_ctx *ctx, blica_counter *c, const bl_in
   int32_t id;
   TRY(bl_share_make(ctx, labels->count, 0, &share));
   TRY(bl_alloc(ctx, (size_t)labels->count, &c->keeper));
-  c->room = (size_t)labels->count;
+  c->buffer = (size_t)labels->count;
   for (int32_t s = 0; s < labels->count; s++)
     TRY(bl_intern_add(ctx, &c->known, labels->texts[s], strlen(labels->texts[s]), &id));
   for (int r = 0; r < share.size; r++)

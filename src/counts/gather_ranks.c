@@ -1,4 +1,4 @@
-/* ranks.c - parts that ranks hold, put together: counts are added, rows stand one rank's after another's. */
+/* gather_ranks.c - parts that ranks hold, put together: counts are added, rows stand one rank's after another's. */
 #include <string.h>
 
 #include "base/intern.h"
@@ -124,7 +124,7 @@ static void take_rows(const blica_data *d, int64_t first, int64_t rows, transfer
   }
 }
 
-static void spread_rows(transfer *t, int64_t rows, bool missing) {
+static void unpack_rows(transfer *t, int64_t rows, bool missing) {
   const uint64_t *present = t->bits + t->words * t->rows;
   for (int64_t r = 0; r < rows; r++) {
     t->segment[r] = t->id[t->segment[r]];
@@ -145,7 +145,7 @@ static blica_status send_rows(blica_ctx *ctx, const blica_data *own, const outli
     TRY(bl_broadcast(ctx, t->segment, sizeof *t->segment * (size_t)rows, root));
     TRY(bl_broadcast(ctx, t->bits, sizeof *t->bits * (size_t)(t->words * rows), root));
     if (o->missing) TRY(bl_broadcast(ctx, (char *)t->bits + bytes, sizeof *t->bits * (size_t)(t->words * rows), root));
-    spread_rows(t, rows, o->missing);
+    unpack_rows(t, rows, o->missing);
     TRY(blica_pack_rows(ctx, t->packer, rows, t->x, t->segment));
   }
 done:

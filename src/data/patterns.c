@@ -130,7 +130,7 @@ done:
   return status;
 }
 
-static blica_status add_group(blica_ctx *ctx, bl_merged *p, const segment_keys *k, int s, int64_t low, int64_t high) {
+static blica_status add_group(blica_ctx *ctx, bl_patterns *p, const segment_keys *k, int s, int64_t low, int64_t high) {
   blica_status status = BLICA_OK;
   const uint64_t *mask = k->key + k->rank[low] * 2 * k->words;
   TRY(bl_resize(ctx, (size_t)p->groups, (size_t)p->groups + 1, &p->group));
@@ -162,7 +162,7 @@ static bool nothing_present(const segment_keys *k, int64_t rank) {
 }
 
 /* Groups of the rows of segments first..last-1 taken together. */
-static blica_status add_segments(blica_ctx *ctx, bl_merged *p, const blica_data *data, int first, int last,
+static blica_status add_segments(blica_ctx *ctx, bl_patterns *p, const blica_data *data, int first, int last,
                                  int64_t first_row, int n, const blica_coding *coding, const int *column) {
   blica_status status = BLICA_OK;
   const int bits = bl_plane(coding, n);
@@ -189,10 +189,10 @@ done:
   return status;
 }
 
-blica_status bl_merged_make(blica_ctx *ctx, const blica_data *data, int n, const blica_coding *coding,
-                            const int *column, bool pooled, bl_merged **out) {
+blica_status bl_patterns_make(blica_ctx *ctx, const blica_data *data, int n, const blica_coding *coding,
+                              const int *column, bool pooled, bl_patterns **out) {
   blica_status status = BLICA_OK;
-  bl_merged *p = NULL;
+  bl_patterns *p = NULL;
   *out = NULL;
   TRY(bl_alloc(ctx, 1, &p));
   p->rows = data->rows;
@@ -208,11 +208,11 @@ blica_status bl_merged_make(blica_ctx *ctx, const blica_data *data, int n, const
   *out = p;
   p = NULL;
 done:
-  bl_merged_free(p);
+  bl_patterns_free(p);
   return status;
 }
 
-void bl_merged_free(bl_merged *p) {
+void bl_patterns_free(bl_patterns *p) {
   if (!p) return;
   for (int g = 0; g < p->groups; g++) {
     bl_free(p->group[g].variable);

@@ -1,7 +1,7 @@
-/* merged.h - rows of a data set merged into distinct patterns, grouped by segment (or not) and by which variables are
+/* patterns.h - the distinct rows of a data set, grouped by segment (or not) and by which variables are
  * present. */
-#ifndef BL_MERGED_H
-#define BL_MERGED_H
+#ifndef BL_PATTERNS_H
+#define BL_PATTERNS_H
 
 #include "data/coding.h"
 
@@ -26,13 +26,13 @@ typedef struct {
   int64_t count;   /* patterns in all groups */
   int64_t rows;
   int64_t *row_pattern; /* [rows] pattern of each row, segment by segment; -1: nothing present */
-} bl_merged;
+} bl_patterns;
 
 /* Of n variables with the levels of a coding, or two if it is NULL. column[p] of the data is bit p of the coding, or
  * variable p; the variables of a group are numbered likewise. pooled: equal rows of different segments are merged too.
  */
-blica_status bl_merged_make(blica_ctx *ctx, const blica_data *data, int n, const blica_coding *coding,
-                            const int *column, bool pooled, bl_merged **out);
-void bl_merged_free(bl_merged *patterns);
+blica_status bl_patterns_make(blica_ctx *ctx, const blica_data *data, int n, const blica_coding *coding,
+                              const int *column, bool pooled, bl_patterns **out);
+void bl_patterns_free(bl_patterns *patterns);
 
 #endif

@@ -161,9 +161,9 @@ double bl_corfit_eval(bl_corfit *fit, const double *theta, double *gradient) {
   return value;
 }
 
-void bl_corfit_hold(bl_corfit *fit, const double *theta, double *room) {
+void bl_corfit_hold(bl_corfit *fit, const double *theta, double *workspace) {
   fit->hold = false;
-  if (theta && fit->data->log_scale) bl_corfit_eval(fit, theta, room);
+  if (theta && fit->data->log_scale) bl_corfit_eval(fit, theta, workspace);
   fit->hold = theta != NULL;
 }
 

@@ -73,19 +73,19 @@ double bl_corfit_pairs(const bl_corfit_data *data, int s, bl_corfit_pair_term te
                        const double *log_v, double *work, double *gradient_a, double *gradient_v);
 size_t bl_corfit_pairs_work(int n, int k); /* doubles, also of the two terms below */
 
-/* The same in steps: begin, the parts in any order, end; room and the results of all parts, one after the other, of
- * these sizes. */
-#define BL_CORFIT_LEFT_OUT (-INFINITY)    /* in place of a value: the user or the clock said stop */
-int bl_corfit_parts(int n);               /* their number */
-size_t bl_corfit_room_size(int n, int k); /* doubles of `room` */
-size_t bl_corfit_result_size(int n);      /* doubles of a part's result */
-/* Fills room, which all parts read. */
-void bl_corfit_pairs_begin(const bl_corfit_data *data, const double *a, const double *log_v, double *room);
+/* The same in steps: begin, the parts in any order, end; workspace and the results of all parts, one after the other,
+ * of these sizes. */
+#define BL_CORFIT_LEFT_OUT (-INFINITY)         /* in place of a value: the user or the clock said stop */
+int bl_corfit_parts(int n);                    /* their number */
+size_t bl_corfit_workspace_size(int n, int k); /* doubles of `workspace` */
+size_t bl_corfit_result_size(int n);           /* doubles of a part's result */
+/* Fills workspace, which all parts read. */
+void bl_corfit_pairs_begin(const bl_corfit_data *data, const double *a, const double *log_v, double *workspace);
 /* One part's sum over pairs, into its result. */
-void bl_corfit_pairs_part(const bl_corfit_data *data, int s, bl_corfit_pair_term term, int part, double *room,
+void bl_corfit_pairs_part(const bl_corfit_data *data, int s, bl_corfit_pair_term term, int part, double *workspace,
                           double *result);
 /* The value, from the results of all parts, and its gradient. */
-double bl_corfit_pairs_end(const bl_corfit_data *data, const double *a, double *room, const double *results,
+double bl_corfit_pairs_end(const bl_corfit_data *data, const double *a, double *workspace, const double *results,
                            double *gradient_a, double *gradient_v);
 /* These for all segments side by side; NULL where they are not worth sharing, or enough. */
 typedef struct bl_corfit_steps bl_corfit_steps;
@@ -129,8 +129,8 @@ void bl_corfit_free(bl_corfit *fit);
 size_t bl_corfit_size(const bl_corfit_data *data); /* nk + uk */
 /* The value f at theta [size] and its gradient; NaN where it is not defined. */
 double bl_corfit_eval(bl_corfit *fit, const double *theta, double *gradient);
-/* Holds the constants of the scales as they are best at theta, until called with NULL; room [size]. */
-void bl_corfit_hold(bl_corfit *fit, const double *theta, double *room);
+/* Holds the constants of the scales as they are best at theta, until called with NULL; workspace [size]. */
+void bl_corfit_hold(bl_corfit *fit, const double *theta, double *workspace);
 const double *bl_corfit_values(const bl_corfit *fit); /* [u] F_s of the last evaluation; not with lanes */
 
 /* f averaged over normal distributions of the log-variances (corfit_average.c), of whose variance a share counts; at

@@ -33,37 +33,37 @@ size_t bl_corfit_result_size(int n) {
 }
 
 /* M, G [n,n]; d, diagonal [n]; scaled A [n,k]. */
-size_t bl_corfit_room_size(int n, int k) {
+size_t bl_corfit_workspace_size(int n, int k) {
   return 2 * (size_t)n * n + 2 * (size_t)n + (size_t)n * k;
 }
 
 size_t bl_corfit_pairs_work(int n, int k) {
-  return bl_corfit_room_size(n, k) + (size_t)bl_corfit_parts(n) * bl_corfit_result_size(n);
+  return bl_corfit_workspace_size(n, k) + (size_t)bl_corfit_parts(n) * bl_corfit_result_size(n);
 }
 
 typedef struct {
   double *m, *g, *d, *diagonal, *scaled;
-} parts_of_room;
+} layout;
 
-static parts_of_room divide(double *room, int n) {
-  parts_of_room r = {.m = room};
+static layout divide(double *workspace, int n) {
+  layout r = {.m = workspace};
   r.g = r.m + (size_t)n * n, r.d = r.g + (size_t)n * n, r.diagonal = r.d + n, r.scaled = r.diagonal + n;
   return r;
 }
 
-void bl_corfit_pairs_begin(const bl_corfit_data *data, const double *a, const double *log_v, double *room) {
+void bl_corfit_pairs_begin(const bl_corfit_data *data, const double *a, const double *log_v, double *workspace) {
   const int n = data->n, k = data->k;
-  const parts_of_room r = divide(room, n);
+  const layout r = divide(workspace, n);
   for (int j = 0; j < k; j++)
     for (int i = 0; i < n; i++) r.scaled[i + (size_t)j * n] = a[i + (size_t)j * n] * data->link * exp(log_v[j]);
   cblas_dgemm(CblasColMajor, CblasNoTrans, CblasTrans, n, n, k, 1, r.scaled, n, a, n, 0, r.m, n);
   for (int i = 0; i < n; i++) r.d[i] = 1 / sqrt(1 + r.m[i + (size_t)i * n]);
 }
 
-void bl_corfit_pairs_part(const bl_corfit_data *data, int s, bl_corfit_pair_term term, int part, double *room,
+void bl_corfit_pairs_part(const bl_corfit_data *data, int s, bl_corfit_pair_term term, int part, double *workspace,
                           double *result) {
   const int n = data->n, first = bound(n, part), last = bound(n, part + 1);
-  const parts_of_room r = divide(room, n);
+  const layout r = divide(workspace, n);
   double *diagonal = result + 1, *slopes = diagonal + n, value = 0;
   double *rho = result + bl_corfit_result_size(n) - n;
   memset(diagonal, 0, (size_t)n * sizeof *diagonal);
@@ -80,10 +80,10 @@ void bl_corfit_pairs_part(const bl_corfit_data *data, int s, bl_corfit_pair_term
   *result = value;
 }
 
-double bl_corfit_pairs_end(const bl_corfit_data *data, const double *a, double *room, const double *results,
+double bl_corfit_pairs_end(const bl_corfit_data *data, const double *a, double *workspace, const double *results,
                            double *gradient_a, double *gradient_v) {
   const int n = data->n, k = data->k, parts = bl_corfit_parts(n);
-  const parts_of_room r = divide(room, n);
+  const layout r = divide(workspace, n);
   double value = 0;
   memset(r.diagonal, 0, (size_t)n * sizeof *r.diagonal);
   for (int part = 0; part < parts; part++) {
@@ -102,7 +102,7 @@ double bl_corfit_pairs_end(const bl_corfit_data *data, const double *a, double *
 
 double bl_corfit_pairs(const bl_corfit_data *data, int s, bl_corfit_pair_term term, const double *a,
                        const double *log_v, double *work, double *gradient_a, double *gradient_v) {
-  double *results = work + bl_corfit_room_size(data->n, data->k);
+  double *results = work + bl_corfit_workspace_size(data->n, data->k);
   bl_corfit_pairs_begin(data, a, log_v, work);
   for (int part = 0; part < bl_corfit_parts(data->n); part++)
     bl_corfit_pairs_part(data, s, term, part, work, results + bl_corfit_result_size(data->n) * (size_t)part);

@@ -14,8 +14,8 @@ struct bl_corfit_steps {
   bl_share items;        /* parts of all segments, or of this rank's */
   int parts, base;       /* segment of the first item */
   int held, held_end;    /* segments of which this rank does anything */
-  double *rooms;         /* per segment held */
-  size_t room_size, result_size;
+  double *workspaces;    /* per segment held */
+  size_t workspace_size, result_size;
   double *made;      /* results of this rank's items */
   double *got;       /* results of its own segments; the same when it makes them all */
   size_t *to, *from; /* [size] bytes */
@@ -27,7 +27,7 @@ void bl_corfit_steps_free(bl_corfit_steps *g) {
   if (!g) return;
   if (g->got != g->made) bl_free(g->got);
   bl_free(g->made);
-  bl_free(g->rooms);
+  bl_free(g->workspaces);
   bl_free(g->to);
   bl_share_free(&g->items);
   bl_free(g);
@@ -70,7 +70,7 @@ blica_status bl_corfit_steps_make(blica_ctx *ctx, const bl_corfit_data *data, co
   TRY(bl_alloc(ctx, 1, &g));
   g->ctx = ctx, g->data = data, g->share = share, g->cut = cut, g->parts = parts;
   g->base = cut ? 0 : (int)share->first;
-  g->room_size = bl_corfit_room_size(n, k), g->result_size = bl_corfit_result_size(n);
+  g->workspace_size = bl_corfit_workspace_size(n, k), g->result_size = bl_corfit_result_size(n);
   TRY((cut ? bl_share_make : bl_share_alone)(ctx, (cut ? data->u : own) * parts, 0, &g->items));
   g->held = (int)share->first, g->held_end = (int)share->last;
   if (g->items.first < g->items.last) {
@@ -79,7 +79,7 @@ blica_status bl_corfit_steps_make(blica_ctx *ctx, const bl_corfit_data *data, co
     g->held = none ? from : (int)least(g->held, from);
     g->held_end = none ? to : (int)most(g->held_end, to);
   }
-  TRY(bl_alloc(ctx, bl_mul(g->room_size, (size_t)(g->held_end - g->held)), &g->rooms));
+  TRY(bl_alloc(ctx, bl_mul(g->workspace_size, (size_t)(g->held_end - g->held)), &g->workspaces));
   TRY(bl_alloc(ctx, bl_mul(g->result_size, (size_t)(g->items.last - g->items.first)), &g->made));
   g->got = g->made;
   if (cut) {
@@ -94,7 +94,7 @@ done:
 }
 
 static double *room_of(const bl_corfit_steps *g, int64_t s) {
-  return g->rooms + g->room_size * (size_t)(s - g->held);
+  return g->workspaces + g->workspace_size * (size_t)(s - g->held);
 }
 
 static void begin_task(int64_t index, int thread, void *user) {

@@ -41,7 +41,7 @@ struct bl_fastica {
 
 typedef struct {
   bl_fastica *f;
-  const bl_patterns *patterns;
+  const bl_pooled_patterns *patterns;
   int64_t first; /* panel */
   int what;
   bl_fastica_shared shared;
@@ -160,9 +160,9 @@ blica_status bl_fastica_create(blica_ctx *ctx, const blica_data *data, const bli
                                bl_fastica **out) {
   blica_status status;
   bl_fastica *f = NULL;
-  bl_patterns *patterns = NULL;
+  bl_pooled_patterns *patterns = NULL;
   *out = NULL;
-  TRY(bl_patterns_create(ctx, data, &patterns));
+  TRY(bl_pooled_patterns_create(ctx, data, &patterns));
   TRY(bl_alloc(ctx, 1, &f));
   f->n = data->n;
   f->k = k;
@@ -184,7 +184,7 @@ blica_status bl_fastica_create(blica_ctx *ctx, const blica_data *data, const bli
   *out = f;
   f = NULL;
 done:
-  bl_patterns_free(patterns);
+  bl_pooled_patterns_free(patterns);
   bl_fastica_free(f);
   return status;
 }

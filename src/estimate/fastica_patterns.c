@@ -22,7 +22,7 @@ static void mark_present(int64_t rows, int n, size_t stride, size_t offset, uint
 }
 
 /* Moves the first of each set of equal rows forward and counts it. slots [size], a power of 2, holds index + 1. */
-static void merge(bl_patterns *p, int64_t rows, int64_t *slots, size_t size) {
+static void merge(bl_pooled_patterns *p, int64_t rows, int64_t *slots, size_t size) {
   const size_t bytes = p->words * sizeof(uint64_t);
   const bl_hash_key secret = bl_hash_key_draw(p);
   for (int64_t r = 0; r < rows; r++) {
@@ -38,9 +38,9 @@ static void merge(bl_patterns *p, int64_t rows, int64_t *slots, size_t size) {
   }
 }
 
-blica_status bl_patterns_create(blica_ctx *ctx, const blica_data *data, bl_patterns **out) {
+blica_status bl_pooled_patterns_create(blica_ctx *ctx, const blica_data *data, bl_pooled_patterns **out) {
   blica_status status;
-  bl_patterns *p = NULL;
+  bl_pooled_patterns *p = NULL;
   int64_t *slots = NULL;
   size_t rows = (size_t)data->rows, size = 16, first = 0;
   *out = NULL;
@@ -65,11 +65,11 @@ blica_status bl_patterns_create(blica_ctx *ctx, const blica_data *data, bl_patte
   p = NULL;
 done:
   bl_free(slots);
-  bl_patterns_free(p);
+  bl_pooled_patterns_free(p);
   return status;
 }
 
-void bl_patterns_free(bl_patterns *patterns) {
+void bl_pooled_patterns_free(bl_pooled_patterns *patterns) {
   if (!patterns) return;
   bl_free(patterns->keys);
   bl_free(patterns->count);

@@ -20,7 +20,7 @@ typedef struct {
   bl_engine engine;
   bool sampled; /* too many variables for integration: the gradient comes from a sampler, the metric from this engine */
   bl_accuracy accuracy;
-  bl_merged *patterns;
+  bl_patterns *patterns;
   int *column, *segment;
   bl_likelihood *likelihood;
   bl_information *information;                     /* NULL: too large for a dense matrix */

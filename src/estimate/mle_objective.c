@@ -34,7 +34,7 @@ blica_status bl_mle_make(blica_ctx *ctx, const blica_data *data, int k, const bl
   TRY(bl_alloc(ctx, (size_t)m->u, &m->segment));
   for (int i = 0; i < m->n; i++) m->column[i] = i;
   for (int s = 0; s < m->u; s++) m->segment[s] = s;
-  TRY(bl_merged_make(ctx, data, m->n, NULL, m->column, false, &m->patterns));
+  TRY(bl_patterns_make(ctx, data, m->n, NULL, m->column, false, &m->patterns));
   TRY(bl_likelihood_make(ctx, m->patterns, m->segment, m->n, k, m->u, m->engine, BL_MVN_BLOCK, &m->likelihood));
   TRY(bl_alloc(ctx, local, &m->variances));
   TRY(bl_alloc(ctx, local, &m->means));
@@ -50,7 +50,7 @@ void bl_mle_free(bl_mle *m) {
   for (int b = 0; b < 4; b++) bl_free(blocks[b]);
   bl_information_free(m->information);
   bl_likelihood_free(m->likelihood);
-  bl_merged_free(m->patterns);
+  bl_patterns_free(m->patterns);
   bl_free(m->column);
   bl_free(m->segment);
 }

@@ -37,13 +37,13 @@ int bl_sgauss_most_rows(int n, int k) {
   return n / bl_sgauss_blocks(n, k) + 9;
 }
 
-size_t bl_sgauss_room_size(int n, int k) {
+size_t bl_sgauss_workspace_size(int n, int k) {
   return (size_t)(2 * k + n) + (size_t)k * k + 3 * (size_t)n * k;
 }
 
-bl_sgauss_room bl_sgauss_room_at(int n, int k, double *at) {
+bl_sgauss_workspace bl_sgauss_workspace_at(int n, int k, double *at) {
   const size_t nk = (size_t)n * k;
-  bl_sgauss_room r = {.b = at, .root = at + k, .w = at + 2 * k, .l = at + 2 * k + n};
+  bl_sgauss_workspace r = {.b = at, .root = at + k, .w = at + 2 * k, .l = at + 2 * k + n};
   r.x = r.l + (size_t)k * k;
   r.y = r.x + nk;
   r.e = r.y + nk;
@@ -64,30 +64,32 @@ static double factor_capacitance(int k, const double *gram, const double *rb, do
   return log_det;
 }
 
-void bl_sgauss_begin(const bl_sgauss_shared *shared, const double *local, const bl_sgauss_room *room, double *tail) {
+void bl_sgauss_begin(const bl_sgauss_shared *shared, const double *local, const bl_sgauss_workspace *workspace,
+                     double *tail) {
   for (int j = 0; j < shared->k; j++) {
-    room->b[j] = shared->link * exp(local[j]);
-    room->root[j] = sqrt(room->b[j]);
+    workspace->b[j] = shared->link * exp(local[j]);
+    workspace->root[j] = sqrt(workspace->b[j]);
   }
-  tail[LOG_DET] = factor_capacitance(shared->k, shared->gram, room->root, room->l);
+  tail[LOG_DET] = factor_capacitance(shared->k, shared->gram, workspace->root, workspace->l);
 }
 
 /* X <- A b^1/2 (L L')^-1 b^-1/2, by two triangular solves: cheaper than the inverse and its product. */
-void bl_sgauss_solve(const bl_sgauss_shared *shared, const double *local, const bl_sgauss_room *room, int block) {
+void bl_sgauss_solve(const bl_sgauss_shared *shared, const double *local, const bl_sgauss_workspace *workspace,
+                     int block) {
   const int n = shared->n, k = shared->k;
   const double *a = shared->a;
-  double *x = room->x, *y = room->y, *w = room->w;
+  double *x = workspace->x, *y = workspace->y, *w = workspace->w;
   int first, last;
   bl_sgauss_rows(n, k, block, &first, &last);
   for (int i = first; i < last; i++) w[i] = exp(-local[k + i]);
   for (int j = 0; j < k; j++)
-    for (int i = first; i < last; i++) x[i + (size_t)j * n] = a[i + (size_t)j * n] * room->root[j];
-  cblas_dtrsm(CblasColMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit, last - first, k, 1, room->l, k,
+    for (int i = first; i < last; i++) x[i + (size_t)j * n] = a[i + (size_t)j * n] * workspace->root[j];
+  cblas_dtrsm(CblasColMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit, last - first, k, 1, workspace->l, k,
               x + first, n);
-  cblas_dtrsm(CblasColMajor, CblasRight, CblasLower, CblasNoTrans, CblasNonUnit, last - first, k, 1, room->l, k,
+  cblas_dtrsm(CblasColMajor, CblasRight, CblasLower, CblasNoTrans, CblasNonUnit, last - first, k, 1, workspace->l, k,
               x + first, n);
   for (int j = 0; j < k; j++) {
-    double inverse = 1 / room->root[j];
+    double inverse = 1 / workspace->root[j];
     for (int i = first; i < last; i++) {
       x[i + (size_t)j * n] *= inverse;
       y[i + (size_t)j * n] = w[i] * x[i + (size_t)j * n];
@@ -95,32 +97,33 @@ void bl_sgauss_solve(const bl_sgauss_shared *shared, const double *local, const 
   }
 }
 
-void bl_sgauss_fill(const bl_sgauss_shared *shared, const bl_symmetric *c, const bl_sgauss_room *room, int block,
-                    double *f) {
+void bl_sgauss_fill(const bl_sgauss_shared *shared, const bl_symmetric *c, const bl_sgauss_workspace *workspace,
+                    int block, double *f) {
   const int n = shared->n, k = shared->k;
-  double *e = room->e;
+  double *e = workspace->e;
   int first, last;
   bl_sgauss_rows(n, k, block, &first, &last);
   const int rows = last - first;
   if (c->full)
-    cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, rows, k, n, 1, c->full + first, n, room->y, n, 0, e + first,
-                n);
+    cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, rows, k, n, 1, c->full + first, n, workspace->y, n, 0,
+                e + first, n);
   for (int j = 0; j < k; j++)
-    for (int i = first; i < last; i++) e[i + (size_t)j * n] *= room->w[i];
+    for (int i = first; i < last; i++) e[i + (size_t)j * n] *= workspace->w[i];
   cblas_dgemm(CblasColMajor, CblasTrans, CblasNoTrans, k, k, rows, 1, shared->a + first, n, e + first, n, 0, f, k);
 }
 
-void bl_sgauss_join(const bl_sgauss_shared *shared, const bl_sgauss_room *room, double *f) {
+void bl_sgauss_join(const bl_sgauss_shared *shared, const bl_sgauss_workspace *workspace, double *f) {
   const int k = shared->k;
   for (int j = 0; j < k; j++)
-    for (int i = 0; i < k; i++) f[i + (size_t)j * k] *= room->b[i];
+    for (int i = 0; i < k; i++) f[i + (size_t)j * k] *= workspace->b[i];
 }
 
 void bl_sgauss_slopes(const bl_sgauss_shared *shared, const bl_symmetric *c, double weight, const double *local,
-                      const bl_sgauss_room *room, const double *f, int block, double *gradient_a, double *tail) {
+                      const bl_sgauss_workspace *workspace, const double *f, int block, double *gradient_a,
+                      double *tail) {
   const int n = shared->n, k = shared->k;
-  const double *a = shared->a, *x = room->x, *e = room->e, *b = room->b, *w = room->w;
-  double *dk = room->y; /* diagonal of D K; these rows of y are free now */
+  const double *a = shared->a, *x = workspace->x, *e = workspace->e, *b = workspace->b, *w = workspace->w;
+  double *dk = workspace->y; /* diagonal of D K; these rows of y are free now */
   int first, last;
   bl_sgauss_rows(n, k, block, &first, &last);
   cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, last - first, k, k, 1, x + first, n, f, k, 0,

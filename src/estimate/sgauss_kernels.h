@@ -40,25 +40,28 @@ typedef struct {
   double *w;         /* [n] 1/q */
   double *l;         /* [k,k] Cholesky factor of I + B'B */
   double *x, *y, *e; /* [n,k] K A, Q^-1 K A, Q^-1 C Q^-1 K A */
-} bl_sgauss_room;
-size_t bl_sgauss_room_size(int n, int k);                   /* doubles */
-bl_sgauss_room bl_sgauss_room_at(int n, int k, double *at); /* its arrays, in memory of that size */
+} bl_sgauss_workspace;
+size_t bl_sgauss_workspace_size(int n, int k);                        /* doubles */
+bl_sgauss_workspace bl_sgauss_workspace_at(int n, int k, double *at); /* its arrays, in memory of that size */
 
 /* Each block's share of the value and of the gradient of log v and log q. */
 size_t bl_sgauss_tail_size(int n, int k);
 
 /* b, root, l; the tail of the first block gets the log determinant, NaN when I + B'B cannot be factored. */
-void bl_sgauss_begin(const bl_sgauss_shared *shared, const double *local, const bl_sgauss_room *room, double *tail);
+void bl_sgauss_begin(const bl_sgauss_shared *shared, const double *local, const bl_sgauss_workspace *workspace,
+                     double *tail);
 /* Rows of w, x and y. Then comes e = C y, from packed pairs. */
-void bl_sgauss_solve(const bl_sgauss_shared *shared, const double *local, const bl_sgauss_room *room, int block);
+void bl_sgauss_solve(const bl_sgauss_shared *shared, const double *local, const bl_sgauss_workspace *workspace,
+                     int block);
 /* Rows of e (where C is full, the product too, from all rows of y), and f [k,k], the block's share of A'E. */
-void bl_sgauss_fill(const bl_sgauss_shared *shared, const bl_symmetric *c, const bl_sgauss_room *room, int block,
-                    double *f);
+void bl_sgauss_fill(const bl_sgauss_shared *shared, const bl_symmetric *c, const bl_sgauss_workspace *workspace,
+                    int block, double *f);
 /* From f, the sum over blocks, to diag(b) f. */
-void bl_sgauss_join(const bl_sgauss_shared *shared, const bl_sgauss_room *room, double *f);
+void bl_sgauss_join(const bl_sgauss_shared *shared, const bl_sgauss_workspace *workspace, double *f);
 /* Rows of the gradient by A, and the block's tail. */
 void bl_sgauss_slopes(const bl_sgauss_shared *shared, const bl_symmetric *c, double weight, const double *local,
-                      const bl_sgauss_room *room, const double *f, int block, double *gradient_a, double *tail);
+                      const bl_sgauss_workspace *workspace, const double *f, int block, double *gradient_a,
+                      double *tail);
 /* From the tails of all blocks. */
 void bl_sgauss_end(const bl_sgauss_shared *shared, double weight, const double *tails, double *value,
                    double *local_gradient);

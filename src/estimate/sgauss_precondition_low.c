@@ -19,20 +19,20 @@ struct bl_low_preconditioner {
   const bl_sgauss_data *data;
   const double *noise; /* [n,u] of method matched, or NULL */
   double epsilon;
-  double *lambda; /* [u] */
-  double *q, *r;  /* [n,k] Q, [k,k] R upper triangle */
-  double *e, *z;  /* [k,k,u] */
-  double *t;      /* [k,k,k] Cholesky factors of T */
-  double *sigma;  /* [k] */
-  double *p, *b;  /* [k,u] a_k' K a_k, c v */
-  double *scales; /* [n,u] diagonal of the scales q */
-  double *room;   /* [n,k] per thread, and k more */
+  double *lambda;    /* [u] */
+  double *q, *r;     /* [n,k] Q, [k,k] R upper triangle */
+  double *e, *z;     /* [k,k,u] */
+  double *t;         /* [k,k,k] Cholesky factors of T */
+  double *sigma;     /* [k] */
+  double *p, *b;     /* [k,u] a_k' K a_k, c v */
+  double *scales;    /* [n,u] diagonal of the scales q */
+  double *workspace; /* [n,k] per thread, and k more */
   const double *theta;
 };
 
 void bl_low_preconditioner_free(bl_low_preconditioner *p) {
   if (!p) return;
-  double *const blocks[] = {p->lambda, p->q, p->r, p->e, p->z, p->t, p->sigma, p->p, p->b, p->scales, p->room};
+  double *const blocks[] = {p->lambda, p->q, p->r, p->e, p->z, p->t, p->sigma, p->p, p->b, p->scales, p->workspace};
   for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) bl_free(blocks[i]);
   bl_free(p);
 }
@@ -55,7 +55,7 @@ blica_status bl_low_preconditioner_make(blica_ctx *ctx, const bl_sgauss_data *da
   TRY(bl_alloc(ctx, k * u, &p->p));
   TRY(bl_alloc(ctx, k * u, &p->b));
   if (!noise) TRY(bl_alloc(ctx, bl_mul(n, u), &p->scales));
-  TRY(bl_alloc(ctx, bl_mul(n * k, (size_t)bl_max_threads(ctx)) + k, &p->room));
+  TRY(bl_alloc(ctx, bl_mul(n * k, (size_t)bl_max_threads(ctx)) + k, &p->workspace));
   *out = p;
   p = NULL;
 done:
@@ -63,11 +63,11 @@ done:
   return status;
 }
 
-/* A = Q R; room serves as tau and as LAPACK's workspace, which would allocate one. */
+/* A = Q R; workspace holds tau and what LAPACK would allocate. */
 static void orthogonal_factor(bl_low_preconditioner *p) {
   const int n = p->data->n, k = p->data->k;
   memcpy(p->q, p->theta, (size_t)n * k * sizeof(double));
-  double *tau = p->room, *work = tau + k;
+  double *tau = p->workspace, *work = tau + k;
   LAPACKE_dgeqrf_work(LAPACK_COL_MAJOR, n, k, p->q, n, tau, work, n * k);
   memset(p->r, 0, (size_t)k * k * sizeof(double));
   for (int j = 0; j < k; j++) memcpy(p->r + (size_t)j * k, p->q + (size_t)j * n, (size_t)(j + 1) * sizeof(double));
@@ -93,15 +93,15 @@ static double outside_variance(const bl_low_preconditioner *p, int s, const doub
 }
 
 /* The diagonal of the scales, 1 + M_ii K_ii. */
-static void fill_scales(const bl_low_preconditioner *p, int s, const double *b, const double *e, double *room) {
+static void fill_scales(const bl_low_preconditioner *p, int s, const double *b, const double *e, double *workspace) {
   const int n = p->data->n, k = p->data->k;
   double *scales = p->scales + (size_t)n * (size_t)s;
-  cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, n, k, k, 1, p->q, n, e, k, 0, room, n);
+  cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, n, k, k, 1, p->q, n, e, k, 0, workspace, n);
   for (int i = 0; i < n; i++) {
     double inverse = 1;
     for (int j = 0; j < k; j++) {
       size_t at = (size_t)i + (size_t)j * n;
-      inverse += p->q[at] * (room[at] - p->q[at]);
+      inverse += p->q[at] * (workspace[at] - p->q[at]);
     }
     scales[i] = p->data->weight[s] * (1 + row_square(p->data, p->theta, b, i) * inverse);
   }
@@ -129,7 +129,7 @@ static void prepare_segment(int64_t s, int thread, void *user) {
   cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, k, k, k, 1, e, k, p->r, k, 0, z, k);
   for (int j = 0; j < k; j++)
     p->p[j + (size_t)k * (size_t)s] = cblas_ddot(k, p->r + (size_t)j * k, 1, z + (size_t)j * k, 1);
-  if (!p->noise) fill_scales(p, (int)s, b, e, p->room + (size_t)d->n * k * (size_t)thread);
+  if (!p->noise) fill_scales(p, (int)s, b, e, p->workspace + (size_t)d->n * k * (size_t)thread);
 }
 
 /* sigma and the factor of T for column j of A. */
@@ -190,7 +190,7 @@ static void apply_column(const bl_low_preconditioner *p, int j, double *g, doubl
 
 void bl_low_preconditioner_apply(const bl_low_preconditioner *p, double *g) {
   const bl_sgauss_data *d = p->data;
-  for (int j = 0; j < d->k; j++) apply_column(p, j, g, p->room, p->room + d->k);
+  for (int j = 0; j < d->k; j++) apply_column(p, j, g, p->workspace, p->workspace + d->k);
   for (int s = 0; s < d->u && !p->noise; s++)
     for (int i = 0; i < d->n; i++)
       g[bl_sgauss_local(d, s) + (size_t)(d->k + i)] /= p->scales[i + (size_t)d->n * (size_t)s];

@@ -14,13 +14,14 @@
 struct bl_segments {
   blica_ctx *ctx;
   const bl_sgauss_data *data;
-  bl_share share;            /* of the segments among ranks; alone when ranks share blocks */
-  double *value;             /* [u] */
-  double *gradient_a;        /* [n,k,u] */
-  double *gradient_local;    /* [k+n,u] */
-  int blocks;                /* of rows */
-  double *rooms, *f, *tails; /* per thread, or per segment in steps: rooms of those held, [k,k] and tail per block */
-  size_t room_size;
+  bl_share share;         /* of the segments among ranks; alone when ranks share blocks */
+  double *value;          /* [u] */
+  double *gradient_a;     /* [n,k,u] */
+  double *gradient_local; /* [k+n,u] */
+  int blocks;             /* of rows */
+  double *workspaces, *f,
+      *tails; /* per thread, or per segment in steps: workspaces of those held, [k,k] and tail per block */
+  size_t workspace_size;
   /* in steps: */
   bool steps, cut;      /* side by side; by all ranks */
   int base, count;      /* segments base..base+count-1 are done so */
@@ -35,7 +36,7 @@ struct bl_segments {
 
 void bl_segments_free(bl_segments *g) {
   if (!g) return;
-  void *const blocks[] = {g->value,  g->gradient_a, g->gradient_local, g->rooms, g->f, g->tails,
+  void *const blocks[] = {g->value,  g->gradient_a, g->gradient_local, g->workspaces, g->f, g->tails,
                           g->matrix, g->y,          g->message};
   for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) bl_free(blocks[i]);
   bl_share_free(&g->share);
@@ -71,8 +72,8 @@ static blica_status make_steps(blica_ctx *ctx, bl_segments *g) {
     TRY(bl_products_make(ctx, d->n, d->k, g->count, g->cut, &g->products));
     widen(g, &g->products.share, g->products.parts);
   }
-  g->room_size = (bl_sgauss_room_size(d->n, d->k) + 7) / 8 * 8;
-  TRY(bl_alloc(ctx, bl_mul(g->room_size, (size_t)(g->held_end - g->held)), &g->rooms));
+  g->workspace_size = (bl_sgauss_workspace_size(d->n, d->k) + 7) / 8 * 8;
+  TRY(bl_alloc(ctx, bl_mul(g->workspace_size, (size_t)(g->held_end - g->held)), &g->workspaces));
   TRY(bl_alloc(ctx, bl_mul(k * k, sums), &g->f));
   TRY(bl_alloc(ctx, bl_mul(bl_sgauss_tail_size(d->n, d->k), (size_t)g->rows.count), &g->tails));
   TRY(bl_alloc(ctx, (size_t)g->count, &g->matrix));
@@ -81,7 +82,7 @@ static blica_status make_steps(blica_ctx *ctx, bl_segments *g) {
     TRY(bl_alloc(ctx, bl_mul((size_t)bl_sgauss_most_rows(d->n, d->k) * k, (size_t)g->rows.count), &g->message));
   for (int s = g->held; s < g->held_end; s++) {
     g->matrix[s] = bl_sgauss_view(d, g->base + s);
-    g->y[s] = bl_sgauss_room_at(d->n, d->k, g->rooms + g->room_size * (size_t)(s - g->held)).y;
+    g->y[s] = bl_sgauss_workspace_at(d->n, d->k, g->workspaces + g->workspace_size * (size_t)(s - g->held)).y;
   }
 done:
   return status;
@@ -103,8 +104,8 @@ blica_status bl_segments_make(blica_ctx *ctx, const bl_sgauss_data *data, bl_seg
   if (g->steps) {
     TRY(make_steps(ctx, g));
   } else {
-    g->room_size = (bl_sgauss_room_size(data->n, data->k) + bl_symmetric_work(data->n, data->k) + 7) / 8 * 8;
-    TRY(bl_alloc(ctx, bl_mul(g->room_size, threads), &g->rooms));
+    g->workspace_size = (bl_sgauss_workspace_size(data->n, data->k) + bl_symmetric_work(data->n, data->k) + 7) / 8 * 8;
+    TRY(bl_alloc(ctx, bl_mul(g->workspace_size, threads), &g->workspaces));
     TRY(bl_alloc(ctx, bl_mul(k * k * (size_t)g->blocks, threads), &g->f));
     TRY(bl_alloc(ctx, bl_mul(bl_sgauss_tail_size(data->n, data->k) * (size_t)g->blocks, threads), &g->tails));
   }
@@ -137,26 +138,27 @@ static void whole_segment(int64_t s, int thread, void *user) {
   const bl_sgauss_shared in = inputs(g);
   const size_t nk = (size_t)d->n * d->k, kk = (size_t)d->k * d->k, tail_size = bl_sgauss_tail_size(d->n, d->k);
   const double *local = g->theta + bl_sgauss_local(d, (int)s), weight = d->weight[s];
-  const bl_sgauss_room room = bl_sgauss_room_at(d->n, d->k, g->rooms + g->room_size * (size_t)thread);
+  const bl_sgauss_workspace workspace =
+      bl_sgauss_workspace_at(d->n, d->k, g->workspaces + g->workspace_size * (size_t)thread);
   const bl_symmetric c = bl_sgauss_view(d, (int)s);
   double *f = g->f + kk * (size_t)g->blocks * (size_t)thread,
          *tails = g->tails + tail_size * (size_t)g->blocks * (size_t)thread;
-  bl_sgauss_begin(&in, local, &room, tails);
-  for (int b = 0; b < g->blocks; b++) bl_sgauss_solve(&in, local, &room, b);
-  if (!c.full) bl_symmetric_product(&c, d->k, room.y, room.e, room.e + nk);
-  for (int b = 0; b < g->blocks; b++) bl_sgauss_fill(&in, &c, &room, b, f + kk * (size_t)b);
+  bl_sgauss_begin(&in, local, &workspace, tails);
+  for (int b = 0; b < g->blocks; b++) bl_sgauss_solve(&in, local, &workspace, b);
+  if (!c.full) bl_symmetric_product(&c, d->k, workspace.y, workspace.e, workspace.e + nk);
+  for (int b = 0; b < g->blocks; b++) bl_sgauss_fill(&in, &c, &workspace, b, f + kk * (size_t)b);
   add_blocks(kk, g->blocks, f);
-  bl_sgauss_join(&in, &room, f);
+  bl_sgauss_join(&in, &workspace, f);
   for (int b = 0; b < g->blocks; b++)
-    bl_sgauss_slopes(&in, &c, weight, local, &room, f, b, g->gradient_a + nk * (size_t)s,
+    bl_sgauss_slopes(&in, &c, weight, local, &workspace, f, b, g->gradient_a + nk * (size_t)s,
                      tails + tail_size * (size_t)b);
   bl_sgauss_end(&in, weight, tails, &g->value[s], g->gradient_local + (size_t)(d->n + d->k) * (size_t)s);
 }
 
 /* ---- all segments side by side: s counts from base ---- */
 
-static bl_sgauss_room room_of(const bl_segments *g, int64_t s) {
-  return bl_sgauss_room_at(g->data->n, g->data->k, g->rooms + g->room_size * (size_t)(s - g->held));
+static bl_sgauss_workspace room_of(const bl_segments *g, int64_t s) {
+  return bl_sgauss_workspace_at(g->data->n, g->data->k, g->workspaces + g->workspace_size * (size_t)(s - g->held));
 }
 static const double *local_of(const bl_segments *g, int64_t s) {
   return g->theta + bl_sgauss_local(g->data, g->base + (int)s);
@@ -175,9 +177,9 @@ static void begin_task(int64_t index, int thread, void *user) {
   const bl_segments *g = user;
   const bl_sgauss_shared in = inputs(g);
   const int64_t s = g->held + index;
-  const bl_sgauss_room room = room_of(g, s);
+  const bl_sgauss_workspace workspace = room_of(g, s);
   (void)thread;
-  bl_sgauss_begin(&in, local_of(g, s), &room, tail_of(g, s * g->blocks));
+  bl_sgauss_begin(&in, local_of(g, s), &workspace, tail_of(g, s * g->blocks));
 }
 
 /* Rows of a block between a matrix [n,k] and the message. */
@@ -197,10 +199,10 @@ static void solve_task(int64_t item, int thread, void *user) {
   const bl_segments *g = user;
   const bl_sgauss_shared in = inputs(g);
   const int64_t s = item / g->blocks;
-  const bl_sgauss_room room = room_of(g, s);
+  const bl_sgauss_workspace workspace = room_of(g, s);
   (void)thread;
-  bl_sgauss_solve(&in, local_of(g, s), &room, (int)(item % g->blocks));
-  if (g->cut) pass_rows(g, item, room.y, false);
+  bl_sgauss_solve(&in, local_of(g, s), &workspace, (int)(item % g->blocks));
+  if (g->cut) pass_rows(g, item, workspace.y, false);
 }
 
 static void take_y(int64_t index, int thread, void *user) {
@@ -214,30 +216,30 @@ static void fill_task(int64_t item, int thread, void *user) {
   const bl_segments *g = user;
   const bl_sgauss_shared in = inputs(g);
   const int s = (int)(item / g->blocks), block = (int)(item % g->blocks);
-  const bl_sgauss_room room = room_of(g, s);
+  const bl_sgauss_workspace workspace = room_of(g, s);
   int first, last;
   (void)thread;
   bl_sgauss_rows(in.n, in.k, block, &first, &last);
-  if (!g->matrix[s].full) bl_products_take(&g->products, s, &g->matrix[s], room.y, first, last, room.e);
-  bl_sgauss_fill(&in, &g->matrix[s], &room, block, f_of(g, item));
+  if (!g->matrix[s].full) bl_products_take(&g->products, s, &g->matrix[s], workspace.y, first, last, workspace.e);
+  bl_sgauss_fill(&in, &g->matrix[s], &workspace, block, f_of(g, item));
 }
 
 static void join_task(int64_t index, int thread, void *user) {
   const bl_segments *g = user;
   const bl_sgauss_shared in = inputs(g);
   const int64_t s = g->rows.first / g->blocks + index;
-  const bl_sgauss_room room = room_of(g, s);
+  const bl_sgauss_workspace workspace = room_of(g, s);
   (void)thread;
-  bl_sgauss_join(&in, &room, f_of(g, s * g->blocks));
+  bl_sgauss_join(&in, &workspace, f_of(g, s * g->blocks));
 }
 
 static void slopes_task(int64_t item, int thread, void *user) {
   const bl_segments *g = user;
   const bl_sgauss_shared in = inputs(g);
   const int64_t s = item / g->blocks;
-  const bl_sgauss_room room = room_of(g, s);
+  const bl_sgauss_workspace workspace = room_of(g, s);
   (void)thread;
-  bl_sgauss_slopes(&in, &g->matrix[s], g->data->weight[g->base + s], local_of(g, s), &room, f_of(g, s * g->blocks),
+  bl_sgauss_slopes(&in, &g->matrix[s], g->data->weight[g->base + s], local_of(g, s), &workspace, f_of(g, s * g->blocks),
                    (int)(item % g->blocks), gradient_of(g, s), tail_of(g, item));
   if (g->cut) pass_rows(g, item, gradient_of(g, s), false);
 }

@@ -246,7 +246,7 @@ typedef struct {
   const bl_sgauss_data *d;
   const double *basis;
   double *projected;
-  double *room; /* per thread: [n,k], and a matrix with lanes or the workspace of a product */
+  double *workspace; /* per thread: [n,k], and a matrix with lanes or the workspace of a product */
   size_t each;
   const bl_products *products; /* made already, of the segments from base on, or NULL */
   int base;
@@ -256,7 +256,7 @@ static void project_segment(int64_t s, int thread, void *user) {
   const projection *p = user;
   const bl_sgauss_data *d = p->d;
   const int n = d->n, k = d->k;
-  double *half = p->room + p->each * (size_t)thread, *work = half + (size_t)n * k;
+  double *half = p->workspace + p->each * (size_t)thread, *work = half + (size_t)n * k;
   bl_symmetric c = {.n = n, .full = work};
   if (d->lanes)
     bl_sgauss_matrix(d, (int)s, work);
@@ -302,13 +302,13 @@ static blica_status project(blica_ctx *ctx, const bl_sgauss_data *d, const doubl
   TRY(bl_share_make(ctx, d->u, bl_sgauss_groups(d->n, d->k, d->u), &share));
   TRY(multiply_shared(ctx, &share, &p, &products));
   p.each = n * k + (d->lanes ? n * n : p.products ? 0 : bl_symmetric_work(d->n, d->k));
-  TRY(bl_alloc(ctx, bl_mul(p.each, (size_t)bl_max_threads(ctx)), &p.room));
+  TRY(bl_alloc(ctx, bl_mul(p.each, (size_t)bl_max_threads(ctx)), &p.workspace));
   bl_share_run(ctx, &share, project_segment, &p);
   TRY(bl_share_exchange(ctx, &share, 1, &list, NULL));
 done:
   bl_products_free(&products);
   bl_share_free(&share);
-  bl_free(p.room);
+  bl_free(p.workspace);
   return status;
 }
 

@@ -32,12 +32,12 @@ static void take_group(const bl_group *g, int s, int64_t *place, bl_rows *rows) 
 }
 
 /* segment[t] is the segment of the data's segment t. */
-static void take_all(const bl_merged *merged, const int *segment, bl_rows *rows) {
+static void take_all(const bl_patterns *patterns, const int *segment, bl_rows *rows) {
   int64_t place = 0;
   for (int s = 0; s < rows->u; s++) {
     rows->first[s] = place;
-    for (int g = 0; g < merged->groups; g++)
-      if (segment[merged->group[g].segment] == s) take_group(&merged->group[g], s, &place, rows);
+    for (int g = 0; g < patterns->groups; g++)
+      if (segment[patterns->group[g].segment] == s) take_group(&patterns->group[g], s, &place, rows);
   }
   rows->first[rows->u] = place;
 }
@@ -72,17 +72,17 @@ done:
 /* Column column[p] of the data is column p, and segment[t] the segment of the data's segment t. */
 static blica_status fill(blica_ctx *ctx, const blica_data *data, const int *column, const int *segment, bl_rows *rows) {
   blica_status status;
-  bl_merged *merged = NULL;
-  TRY(bl_merged_make(ctx, data, rows->n, rows->coding, column, false, &merged));
-  rows->count = merged->count;
+  bl_patterns *patterns = NULL;
+  TRY(bl_patterns_make(ctx, data, rows->n, rows->coding, column, false, &patterns));
+  rows->count = patterns->count;
   TRY(bl_alloc(ctx, (size_t)rows->u + 1, &rows->first));
   TRY(bl_alloc(ctx, (size_t)rows->u, &rows->total));
-  TRY(bl_alloc(ctx, bl_mul((size_t)merged->count, (size_t)rows->n), &rows->x));
-  TRY(bl_alloc(ctx, (size_t)merged->count, &rows->weight));
-  TRY(bl_alloc(ctx, (size_t)merged->count, &rows->cumulated));
-  take_all(merged, segment, rows);
+  TRY(bl_alloc(ctx, bl_mul((size_t)patterns->count, (size_t)rows->n), &rows->x));
+  TRY(bl_alloc(ctx, (size_t)patterns->count, &rows->weight));
+  TRY(bl_alloc(ctx, (size_t)patterns->count, &rows->cumulated));
+  take_all(patterns, segment, rows);
 done:
-  bl_merged_free(merged);
+  bl_patterns_free(patterns);
   return status;
 }
 

@@ -20,81 +20,84 @@ void bl_loading_covariance(int n, int k, const double *loading, double *cov) {
     }
 }
 
-blica_status bl_room_make(blica_ctx *ctx, const bl_likelihood *l, int64_t rows, bl_room **out) {
+blica_status bl_workspace_make(blica_ctx *ctx, const bl_likelihood *l, int64_t rows, bl_workspace **out) {
   blica_status status = BLICA_OK;
-  bl_room *room = NULL;
+  bl_workspace *workspace = NULL;
   size_t n = (size_t)l->n, k = (size_t)l->k, edges = (size_t)l->patterns->cuts,
          grid = bl_grid_work(l->n, (int)edges, l->k), ep = bl_ep_work(l->n, l->k);
   *out = NULL;
-  TRY(bl_alloc(ctx, 1, &room));
-  TRY(bl_alloc(ctx, n, &room->mean));
-  TRY(bl_alloc(ctx, n * k, &room->loading));
-  TRY(bl_alloc(ctx, edges, &room->edge));
-  TRY(bl_alloc(ctx, (size_t)rows, &room->log_p));
-  TRY(bl_alloc(ctx, (size_t)rows, &room->weight));
-  TRY(bl_alloc(ctx, (size_t)rows, &room->row));
+  TRY(bl_alloc(ctx, 1, &workspace));
+  TRY(bl_alloc(ctx, n, &workspace->mean));
+  TRY(bl_alloc(ctx, n * k, &workspace->loading));
+  TRY(bl_alloc(ctx, edges, &workspace->edge));
+  TRY(bl_alloc(ctx, (size_t)rows, &workspace->log_p));
+  TRY(bl_alloc(ctx, (size_t)rows, &workspace->weight));
+  TRY(bl_alloc(ctx, (size_t)rows, &workspace->row));
   if (l->engine == BL_ENGINE_LATTICE) {
-    TRY(bl_alloc(ctx, n * n, &room->cov));
-    TRY(bl_alloc(ctx, n * n, &room->g_cov));
-    TRY(bl_mvn_work_make(ctx, l->n, (int)edges, l->points, rows, false, &room->lattice));
+    TRY(bl_alloc(ctx, n * n, &workspace->cov));
+    TRY(bl_alloc(ctx, n * n, &workspace->g_cov));
+    TRY(bl_mvn_work_make(ctx, l->n, (int)edges, l->points, rows, false, &workspace->lattice));
   } else if (l->engine == BL_ENGINE_PLACKETT) {
-    TRY(bl_alloc(ctx, n * n, &room->cov));
-    TRY(bl_alloc(ctx, n * n, &room->g_cov));
-    TRY(bl_plackett_work_make(ctx, l->n, true, &room->plackett));
+    TRY(bl_alloc(ctx, n * n, &workspace->cov));
+    TRY(bl_alloc(ctx, n * n, &workspace->g_cov));
+    TRY(bl_plackett_work_make(ctx, l->n, true, &workspace->plackett));
   } else {
-    TRY(bl_alloc(ctx, grid > ep ? grid : ep, &room->engine));
+    TRY(bl_alloc(ctx, grid > ep ? grid : ep, &workspace->engine));
   }
-  if (l->engine == BL_ENGINE_EP) TRY(bl_room_scores(ctx, l, rows, room)); /* its gradient is a sum of scores */
+  if (l->engine == BL_ENGINE_EP)
+    TRY(bl_workspace_scores(ctx, l, rows, workspace)); /* its gradient is a sum of scores */
 done:
   if (status != BLICA_OK) {
-    bl_room_free(room);
-    room = NULL;
+    bl_workspace_free(workspace);
+    workspace = NULL;
   }
-  *out = room;
+  *out = workspace;
   return status;
 }
 
-blica_status bl_room_scores(blica_ctx *ctx, const bl_likelihood *l, int64_t rows, bl_room *room) {
+blica_status bl_workspace_scores(blica_ctx *ctx, const bl_likelihood *l, int64_t rows, bl_workspace *workspace) {
   blica_status status = BLICA_OK;
   size_t n = (size_t)l->n, k = (size_t)l->k, count = (size_t)rows;
-  if (room->score) return BLICA_OK;
-  TRY(bl_alloc(ctx, bl_mul(count, k), &room->first));
-  TRY(bl_alloc(ctx, bl_mul(count, k * k), &room->second));
-  if (l->patterns->ordinal) TRY(bl_alloc(ctx, bl_mul(count, n), &room->upper));
+  if (workspace->score) return BLICA_OK;
+  TRY(bl_alloc(ctx, bl_mul(count, k), &workspace->first));
+  TRY(bl_alloc(ctx, bl_mul(count, k * k), &workspace->second));
+  if (l->patterns->ordinal) TRY(bl_alloc(ctx, bl_mul(count, n), &workspace->upper));
   if (l->engine == BL_ENGINE_LATTICE || l->engine == BL_ENGINE_PLACKETT) {
-    TRY(bl_alloc(ctx, bl_mul(count, n), &room->score_mean));
-    TRY(bl_alloc(ctx, bl_mul(count, n * n), &room->score_cov));
-    TRY(bl_alloc(ctx, n * k, &room->posterior));
+    TRY(bl_alloc(ctx, bl_mul(count, n), &workspace->score_mean));
+    TRY(bl_alloc(ctx, bl_mul(count, n * n), &workspace->score_cov));
+    TRY(bl_alloc(ctx, n * k, &workspace->posterior));
   }
   if (l->engine == BL_ENGINE_LATTICE) {
-    bl_mvn_work_free(room->lattice);
-    room->lattice = NULL;
-    TRY(bl_mvn_work_make(ctx, l->n, l->patterns->cuts, l->points, rows, true, &room->lattice));
+    bl_mvn_work_free(workspace->lattice);
+    workspace->lattice = NULL;
+    TRY(bl_mvn_work_make(ctx, l->n, l->patterns->cuts, l->points, rows, true, &workspace->lattice));
   }
-  TRY(bl_alloc(ctx, bl_mul(count, n * (1 + k)), &room->score));
+  TRY(bl_alloc(ctx, bl_mul(count, n * (1 + k)), &workspace->score));
 done:
   return status;
 }
 
-void bl_room_free(bl_room *room) {
-  if (!room) return;
-  double *blocks[] = {room->mean,       room->loading,   room->cov,    room->g_cov, room->posterior,
-                      room->log_p,      room->weight,    room->score,  room->first, room->second,
-                      room->score_mean, room->score_cov, room->engine, room->edge,  room->upper};
+void bl_workspace_free(bl_workspace *workspace) {
+  if (!workspace) return;
+  double *blocks[] = {workspace->mean,      workspace->loading, workspace->cov,        workspace->g_cov,
+                      workspace->posterior, workspace->log_p,   workspace->weight,     workspace->score,
+                      workspace->first,     workspace->second,  workspace->score_mean, workspace->score_cov,
+                      workspace->engine,    workspace->edge,    workspace->upper};
   for (size_t b = 0; b < sizeof blocks / sizeof *blocks; b++) bl_free(blocks[b]);
-  bl_free(room->row);
-  bl_mvn_work_free(room->lattice);
-  bl_plackett_work_free(room->plackett);
-  bl_free(room);
+  bl_free(workspace->row);
+  bl_mvn_work_free(workspace->lattice);
+  bl_plackett_work_free(workspace->plackett);
+  bl_free(workspace);
 }
 
 /* From scores in mean and covariance G to those in mean and loading (2 G B) and to the moments of z:
  * E[z|x] = B' g, E[zz'|x] = I + 2 B' G B. */
-static void orthant_moments(int n, int k, int64_t place, const bl_want *want, bl_room *room) {
-  const double *g = room->score_mean + place * n, *big = room->score_cov + place * n * n, *b = room->loading;
+static void orthant_moments(int n, int k, int64_t place, const bl_want *want, bl_workspace *workspace) {
+  const double *g = workspace->score_mean + place * n, *big = workspace->score_cov + place * n * n,
+               *b = workspace->loading;
   double *score = want->score + place * n * (1 + k), *first = want->first + place * k,
          *second = want->second + place * k * k;
-  double *product = room->posterior; /* n rows of k: 2 G B */
+  double *product = workspace->posterior; /* n rows of k: 2 G B */
   memset(product, 0, sizeof(double) * (size_t)(n * k));
   for (int i = 0; i < n; i++) {
     for (int j = 0; j < n; j++)
@@ -116,45 +119,48 @@ static void orthant_moments(int n, int k, int64_t place, const bl_want *want, bl
 
 /* By the lattice, or by reduction. */
 static bool run_orthants(const bl_mvn_tree *tree, const bl_task_rows *t, int k, const bl_intervals *levels,
-                         const bl_accuracy *accuracy, uint64_t stream, blica_simd level, bl_want *want, bl_room *room) {
+                         const bl_accuracy *accuracy, uint64_t stream, blica_simd level, bl_want *want,
+                         bl_workspace *workspace) {
   int n = tree->n;
-  bl_loading_covariance(n, k, room->loading, room->cov);
+  bl_loading_covariance(n, k, workspace->loading, workspace->cov);
   bl_mvn_result result = {.weight = want->weight,
-                          .log_p = room->log_p,
+                          .log_p = workspace->log_p,
                           .g_mean = want->g_mean,
-                          .g_cov = room->g_cov,
+                          .g_cov = workspace->g_cov,
                           .g_edge = want->g_edge,
-                          .score_mean = want->score ? room->score_mean : NULL,
-                          .score_cov = room->score_cov,
+                          .score_mean = want->score ? workspace->score_mean : NULL,
+                          .score_cov = workspace->score_cov,
                           .score_upper = want->upper};
-  bool ok = room->plackett ? bl_plackett(tree, room->mean, room->cov, t->low, t->high, accuracy->nodes, level,
-                                         room->plackett, &result)
-                           : bl_mvn_lattice(tree, room->mean, room->cov, levels, t->low, t->high, accuracy->points,
-                                            accuracy->seed, stream, level, room->lattice, &result);
+  bool ok = workspace->plackett
+                ? bl_plackett(tree, workspace->mean, workspace->cov, t->low, t->high, accuracy->nodes, level,
+                              workspace->plackett, &result)
+                : bl_mvn_lattice(tree, workspace->mean, workspace->cov, levels, t->low, t->high, accuracy->points,
+                                 accuracy->seed, stream, level, workspace->lattice, &result);
   if (!ok) return false;
   if (want->weight) {
     memset(want->g_loading, 0, sizeof(double) * (size_t)(n * k));
     for (int i = 0; i < n; i++)
       for (int j = 0; j < n; j++)
         for (int l = 0; l < k; l++)
-          want->g_loading[i * k + l] += 2.0 * room->g_cov[i * n + j] * room->loading[j * k + l];
+          want->g_loading[i * k + l] += 2.0 * workspace->g_cov[i * n + j] * workspace->loading[j * k + l];
   }
   if (want->score)
-    for (int64_t r = 0; r < t->high - t->low; r++) orthant_moments(n, k, r, want, room);
+    for (int64_t r = 0; r < t->high - t->low; r++) orthant_moments(n, k, r, want, workspace);
   return true;
 }
 
 static bool run_grid(const bl_mvn_tree *tree, const bl_task_rows *t, int k, const bl_intervals *levels,
-                     const double *band, const bl_accuracy *accuracy, blica_simd level, bl_want *want, bl_room *room) {
+                     const double *band, const bl_accuracy *accuracy, blica_simd level, bl_want *want,
+                     bl_workspace *workspace) {
   int64_t count = t->high - t->low;
   bl_grid grid = {.n = tree->n,
                   .k = k,
-                  .mean = room->mean,
-                  .loading = room->loading,
+                  .mean = workspace->mean,
+                  .loading = workspace->loading,
                   .count = count,
                   .x = tree->x + t->low * tree->n,
                   .levels = *levels,
-                  .p = room->log_p,
+                  .p = workspace->log_p,
                   .g_mean = want->g_mean,
                   .g_loading = want->g_loading,
                   .g_edge = want->g_edge,
@@ -162,60 +168,61 @@ static bool run_grid(const bl_mvn_tree *tree, const bl_task_rows *t, int k, cons
                   .first = want->first,
                   .second = want->second,
                   .upper = want->upper,
-                  .work = room->engine};
+                  .work = workspace->engine};
   if (want->weight) {
-    for (int64_t r = 0; r < count; r++) room->weight[r] = want->weight[tree->row[t->low + r]];
-    grid.weight = room->weight;
+    for (int64_t r = 0; r < count; r++) workspace->weight[r] = want->weight[tree->row[t->low + r]];
+    grid.weight = workspace->weight;
   }
   bl_grid_plan(&grid, band, accuracy->grid_error);
   grid.shift = accuracy->shift % 2 ? 0.5 : 0.0;
   for (int l = 0; l < k; l++)
     if (!isfinite(grid.spacing[l]) || grid.spacing[l] < 1e-4) return false; /* loadings beyond anything data can tell */
   bl_grid_run(&grid, level);
-  for (int64_t r = 0; r < count; r++) room->log_p[r] = log(room->log_p[r]);
+  for (int64_t r = 0; r < count; r++) workspace->log_p[r] = log(workspace->log_p[r]);
   return true;
 }
 
 /* The gradient of all rows of a task from the scores of each. */
-static void sum_scores(const bl_group *g, const bl_task_rows *t, int k, const bl_want *want, const bl_room *room) {
+static void sum_scores(const bl_group *g, const bl_task_rows *t, int k, const bl_want *want,
+                       const bl_workspace *workspace) {
   const int n = g->n, size = n * (1 + k);
   memset(want->g_mean, 0, sizeof(double) * (size_t)n);
   memset(want->g_loading, 0, sizeof(double) * (size_t)(n * k));
   if (want->g_edge) memset(want->g_edge, 0, sizeof(double) * (size_t)g->first[n]);
   for (int64_t r = 0; r < t->high - t->low; r++)
     for (int i = 0; i < n; i++) {
-      const double *own = room->score + r * size + i * (1 + k);
+      const double *own = workspace->score + r * size + i * (1 + k);
       double weight = want->weight[t->low + r];
       want->g_mean[i] += weight * own[0];
       for (int l = 0; l < k; l++) want->g_loading[i * k + l] += weight * own[1 + l];
       if (!want->g_edge) continue;
       const int level = g->x[(t->low + r) * n + i], upper = g->first[i] + level;
-      const double above = room->upper[r * n + i];
+      const double above = workspace->upper[r * n + i];
       if (upper < g->first[i + 1]) want->g_edge[upper] += weight * above;
       if (level > 0) want->g_edge[upper - 1] -= weight * (own[0] + above);
     }
 }
 
 static bool run_ep(const bl_group *g, const bl_task_rows *t, int k, const bl_intervals *levels, blica_simd level,
-                   bl_want *want, bl_room *room) {
+                   bl_want *want, bl_workspace *workspace) {
   int64_t count = t->high - t->low;
   bl_ep ep = {.n = g->n,
               .k = k,
-              .mean = room->mean,
-              .loading = room->loading,
+              .mean = workspace->mean,
+              .loading = workspace->loading,
               .count = count,
               .x = g->x + t->low * g->n,
               .levels = *levels,
-              .log_p = room->log_p,
-              .work = room->engine};
+              .log_p = workspace->log_p,
+              .work = workspace->engine};
   if (want->score || want->weight) {
-    ep.score = room->score;
-    ep.first = room->first;
-    ep.second = room->second;
-    ep.upper = room->upper;
+    ep.score = workspace->score;
+    ep.first = workspace->first;
+    ep.second = workspace->second;
+    ep.upper = workspace->upper;
   }
   bl_ep_run(&ep, level);
-  if (want->weight) sum_scores(g, t, k, want, room);
+  if (want->weight) sum_scores(g, t, k, want, workspace);
   return true;
 }
 
@@ -241,27 +248,28 @@ bl_intervals bl_group_levels(const bl_group *g, const bl_params *p, double *edge
 }
 
 bool bl_engine_run(bl_likelihood *l, const bl_task_rows *t, const bl_params *params, const bl_accuracy *accuracy,
-                   blica_simd level, bl_want *want, bl_room *room) {
+                   blica_simd level, bl_want *want, bl_workspace *workspace) {
   const bl_group *g = &l->patterns->group[t->group];
   const bl_mvn_tree *tree = l->tree[t->group];
   int64_t count = t->high - t->low;
   /* each segment has a shift of its own, so that errors of segments do not add up */
   uint64_t stream = accuracy->shift << 32 | (uint64_t)(uint32_t)g->segment;
   bool ok;
-  bl_group_parameters(g, l->segment[g->segment], params, room->mean, room->loading);
-  const bl_intervals levels = bl_group_levels(g, params, room->edge);
-  for (int64_t r = 0; r < count; r++) room->row[r] = l->engine == BL_ENGINE_EP ? t->low + r : tree->row[t->low + r];
+  bl_group_parameters(g, l->segment[g->segment], params, workspace->mean, workspace->loading);
+  const bl_intervals levels = bl_group_levels(g, params, workspace->edge);
+  for (int64_t r = 0; r < count; r++)
+    workspace->row[r] = l->engine == BL_ENGINE_EP ? t->low + r : tree->row[t->low + r];
   if (l->engine == BL_ENGINE_LATTICE || l->engine == BL_ENGINE_PLACKETT)
-    ok = run_orthants(tree, t, l->k, &levels, accuracy, stream, level, want, room);
+    ok = run_orthants(tree, t, l->k, &levels, accuracy, stream, level, want, workspace);
   else if (l->engine == BL_ENGINE_GRID)
-    ok = run_grid(tree, t, l->k, &levels, l->band + t->group * BL_GRID_SOURCES, accuracy, level, want, room);
+    ok = run_grid(tree, t, l->k, &levels, l->band + t->group * BL_GRID_SOURCES, accuracy, level, want, workspace);
   else
-    ok = run_ep(g, t, l->k, &levels, level, want, room);
+    ok = run_ep(g, t, l->k, &levels, level, want, workspace);
   if (!ok) return false;
   want->value = 0.0;
   for (int64_t r = 0; r < count; r++) {
-    if (want->log_p) want->log_p[room->row[r]] = room->log_p[r];
-    if (want->weight) want->value += want->weight[room->row[r]] * room->log_p[r];
+    if (want->log_p) want->log_p[workspace->row[r]] = workspace->log_p[r];
+    if (want->weight) want->value += want->weight[workspace->row[r]] * workspace->log_p[r];
   }
   return true;
 }

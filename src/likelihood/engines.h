@@ -13,7 +13,7 @@ typedef struct {
   bool ok;           /* of the last run */
 } bl_task_rows;
 
-/* One thread's room. */
+/* One thread's workspace. */
 typedef struct {
   double *mean, *loading, *cov, *g_cov, *posterior; /* of one group */
   double *edge;                                     /* of its levels (bl_group_levels) */
@@ -22,10 +22,10 @@ typedef struct {
   double *engine; /* of the grid or of EP */
   bl_mvn_work *lattice;
   bl_plackett_work *plackett;
-} bl_room;
+} bl_workspace;
 
 struct bl_likelihood {
-  const bl_merged *patterns;
+  const bl_patterns *patterns;
   const int *segment;
   int n, k, u;
   bl_engine engine;
@@ -37,7 +37,7 @@ struct bl_likelihood {
   bl_mvn_tree **tree; /* [groups] */
   double *band;       /* [BL_GRID_SOURCES,groups] bandwidths of the grid, fixed like the order of variables */
   int threads;
-  bl_room **room;
+  bl_workspace **workspace;
   double *gradient; /* [stride,tasks] */
 };
 
@@ -46,8 +46,8 @@ static inline size_t bl_likelihood_stride(const bl_likelihood *l) {
   return (size_t)l->n * (1 + (size_t)l->k) + (l->patterns->ordinal ? (size_t)l->patterns->cuts : 0);
 }
 
-/* What is wanted of a task, besides room->log_p (by place in the task; room->row tells which pattern of the group
- * stands there). */
+/* What is wanted of a task, besides workspace->log_p (by place in the task; workspace->row tells which pattern of the
+ * group stands there). */
 typedef struct {
   double *log_p;                          /* [patterns of the group], or NULL */
   const double *weight;                   /* [patterns of the group]; NULL: no gradient */
@@ -57,14 +57,14 @@ typedef struct {
 } bl_want;
 
 /* For one thread and so many rows. */
-blica_status bl_room_make(blica_ctx *ctx, const bl_likelihood *l, int64_t rows, bl_room **out);
-blica_status bl_room_scores(blica_ctx *ctx, const bl_likelihood *l, int64_t rows,
-                            bl_room *room); /* adds what scores need */
-void bl_room_free(bl_room *room);
+blica_status bl_workspace_make(blica_ctx *ctx, const bl_likelihood *l, int64_t rows, bl_workspace **out);
+blica_status bl_workspace_scores(blica_ctx *ctx, const bl_likelihood *l, int64_t rows,
+                                 bl_workspace *workspace); /* adds what scores need */
+void bl_workspace_free(bl_workspace *workspace);
 
 /* Of the variables present in the group, in its order. */
 void bl_group_parameters(const bl_group *g, int s, const bl_params *p, double *mean, double *loading);
-/* The levels of a group's items as the engines take them. edge has room for all cuts. */
+/* The levels of a group's items as the engines take them. edge holds all cuts. */
 bl_intervals bl_group_levels(const bl_group *g, const bl_params *p, double *edge);
 void bl_loading_covariance(int n, int k, const double *loading, double *cov); /* I + B B' */
 
@@ -75,6 +75,6 @@ void bl_gradient_add(const bl_group *g, int segment, const bl_params *p, const d
 
 /* False when the covariance is not positive definite. */
 bool bl_engine_run(bl_likelihood *l, const bl_task_rows *task, const bl_params *params, const bl_accuracy *accuracy,
-                   blica_simd level, bl_want *want, bl_room *room);
+                   blica_simd level, bl_want *want, bl_workspace *workspace);
 
 #endif

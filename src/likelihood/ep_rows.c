@@ -1,4 +1,4 @@
-/* likelihood_ep.c - how far expectation propagation is from the truth, by importance sampling.
+/* ep_rows.c - how far expectation propagation is from the truth, by importance sampling.
  *
  * A sample of patterns is drawn with probability in proportion to their rows (systematically, so that the same seed
  * takes the same ones). For each, sources z are drawn from the Gaussian that expectation propagation ended with, a
@@ -80,7 +80,7 @@ static double sampled_log_p(const target *t, uint64_t seed, uint64_t stream) {
 }
 
 /* The pattern that holds the given row, counting rows through all groups. */
-static const bl_group *locate(const bl_merged *p, double row, int64_t *pattern) {
+static const bl_group *locate(const bl_patterns *p, double row, int64_t *pattern) {
   for (int g = 0; g < p->groups; g++)
     for (int64_t r = 0; r < p->group[g].count; r++) {
       row -= p->group[g].weight[r];
@@ -94,7 +94,7 @@ blica_status bl_likelihood_ep_error(blica_ctx *ctx, bl_likelihood *l, const bl_p
                                     double *mean, double *error) {
   blica_status status = BLICA_OK;
   double *z = NULL, sum = 0.0, squares = 0.0, rows = 0.0;
-  bl_room *room = l->room[0];
+  bl_workspace *workspace = l->workspace[0];
   TRY(bl_alloc(ctx, 2 * (size_t)l->k, &z));
   for (int g = 0; g < l->patterns->groups; g++)
     for (int64_t r = 0; r < l->patterns->group[g].count; r++) rows += l->patterns->group[g].weight[r];
@@ -103,31 +103,31 @@ blica_status bl_likelihood_ep_error(blica_ctx *ctx, bl_likelihood *l, const bl_p
   for (int d = 0; d < SAMPLE; d++) {
     int64_t r = 0;
     const bl_group *g = locate(l->patterns, rows * (d + 0.5) / SAMPLE, &r);
-    bl_group_parameters(g, l->segment[g->segment], params, room->mean, room->loading);
-    const bl_intervals levels = bl_group_levels(g, params, room->edge);
+    bl_group_parameters(g, l->segment[g->segment], params, workspace->mean, workspace->loading);
+    const bl_intervals levels = bl_group_levels(g, params, workspace->edge);
     bl_ep ep = {.n = g->n,
                 .k = l->k,
-                .mean = room->mean,
-                .loading = room->loading,
+                .mean = workspace->mean,
+                .loading = workspace->loading,
                 .count = 1,
                 .x = g->x + r * g->n,
                 .levels = levels,
-                .log_p = room->log_p,
-                .score = room->score,
-                .first = room->first,
-                .second = room->second,
-                .work = room->engine};
+                .log_p = workspace->log_p,
+                .score = workspace->score,
+                .first = workspace->first,
+                .second = workspace->second,
+                .work = workspace->engine};
     bl_ep_run(&ep, blica_simd_level(ctx));
     target t = {.n = g->n,
                 .k = l->k,
-                .mean = room->mean,
-                .loading = room->loading,
+                .mean = workspace->mean,
+                .loading = workspace->loading,
                 .x = ep.x,
                 .levels = levels,
-                .first = room->first,
-                .second = room->second,
+                .first = workspace->first,
+                .second = workspace->second,
                 .z = z};
-    double gap = sampled_log_p(&t, seed, (uint64_t)d) - room->log_p[0];
+    double gap = sampled_log_p(&t, seed, (uint64_t)d) - workspace->log_p[0];
     sum += gap;
     squares += gap * gap;
   }

@@ -1,4 +1,4 @@
-/* likelihood.c - tasks of the full likelihood: which patterns, in which thread's room, and how the results of the
+/* likelihood.c - tasks of the full likelihood: which patterns, in which thread's workspace, and how the results of the
  * engines become derivatives in A, log v and mu.
  *
  * Given the parameters, Y = mean + B z + e with B = sqrt(c) A V^1/2, mean = sqrt(c) A mu - cuts, z and e standard
@@ -17,7 +17,7 @@ enum {
   TASK_ROWS = 512
 }; /* patterns per task: enough to share prefixes, few enough to share work; plackett does all at once */
 
-blica_status bl_likelihood_make(blica_ctx *ctx, const bl_merged *patterns, const int *segment, int n, int k, int u,
+blica_status bl_likelihood_make(blica_ctx *ctx, const bl_patterns *patterns, const int *segment, int n, int k, int u,
                                 bl_engine engine, int points, bl_likelihood **out) {
   blica_status status = BLICA_OK;
   bl_likelihood *l = NULL;
@@ -43,8 +43,8 @@ blica_status bl_likelihood_make(blica_ctx *ctx, const bl_merged *patterns, const
       l->task[at++] = (bl_task_rows){.group = g, .low = low, .high = high};
     }
   l->threads = bl_max_threads(ctx);
-  TRY(bl_alloc(ctx, (size_t)l->threads, &l->room));
-  for (int t = 0; t < l->threads; t++) TRY(bl_room_make(ctx, l, l->rows, &l->room[t]));
+  TRY(bl_alloc(ctx, (size_t)l->threads, &l->workspace));
+  for (int t = 0; t < l->threads; t++) TRY(bl_workspace_make(ctx, l, l->rows, &l->workspace[t]));
   *out = l;
   l = NULL;
 done:
@@ -54,9 +54,9 @@ done:
 
 void bl_likelihood_free(bl_likelihood *l) {
   if (!l) return;
-  for (int t = 0; l->room && t < l->threads; t++) bl_room_free(l->room[t]);
+  for (int t = 0; l->workspace && t < l->threads; t++) bl_workspace_free(l->workspace[t]);
   for (int g = 0; l->tree && g < l->patterns->groups; g++) bl_mvn_tree_free(l->tree[g]);
-  bl_free(l->room);
+  bl_free(l->workspace);
   bl_free(l->tree);
   bl_free(l->task);
   bl_free(l->value);
@@ -72,23 +72,23 @@ bl_params bl_model_params(const blica_model *m) {
 
 blica_status bl_likelihood_order(blica_ctx *ctx, bl_likelihood *l, const bl_params *params) {
   blica_status status = BLICA_OK;
-  bl_room *room = l->room[0];
+  bl_workspace *workspace = l->workspace[0];
   for (int g = 0; g < l->patterns->groups; g++) {
     const bl_group *group = &l->patterns->group[g];
     int order[BL_MVN_MAX];
     bl_mvn_tree_free(l->tree[g]);
     l->tree[g] = NULL;
     if (l->engine == BL_ENGINE_EP) continue;
-    bl_group_parameters(group, l->segment[group->segment], params, room->mean, room->loading);
+    bl_group_parameters(group, l->segment[group->segment], params, workspace->mean, workspace->loading);
     if (l->engine == BL_ENGINE_LATTICE) {
-      bl_loading_covariance(group->n, params->k, room->loading, room->cov);
-      bl_mvn_order(group->n, room->cov, order);
+      bl_loading_covariance(group->n, params->k, workspace->loading, workspace->cov);
+      bl_mvn_order(group->n, workspace->cov, order);
     } else if (l->engine == BL_ENGINE_PLACKETT) {
-      bl_loading_covariance(group->n, params->k, room->loading, room->cov);
-      bl_plackett_order(group->n, room->cov, order);
+      bl_loading_covariance(group->n, params->k, workspace->loading, workspace->cov);
+      bl_plackett_order(group->n, workspace->cov, order);
     } else {
       for (int i = 0; i < group->n; i++) order[i] = i;
-      bl_grid_band(group->n, params->k, room->loading, l->band + g * BL_GRID_SOURCES);
+      bl_grid_band(group->n, params->k, workspace->loading, l->band + g * BL_GRID_SOURCES);
     }
     TRY(bl_mvn_tree_make(ctx, group->n, order, group->count, group->x, &l->tree[g]));
   }
@@ -114,7 +114,7 @@ static void values_task(int64_t item, int thread, void *user) {
   bl_task_rows *t = &l->task[item];
   bl_want want = {.log_p = w->log_p + l->patterns->group[t->group].offset};
   if (bl_loop_stopped(w->ctx, thread)) return;
-  t->ok = bl_engine_run(l, t, w->params, w->accuracy, w->level, &want, l->room[thread]);
+  t->ok = bl_engine_run(l, t, w->params, w->accuracy, w->level, &want, l->workspace[thread]);
 }
 
 /* Of the tasks that this rank ran; the others count as good. */
@@ -158,7 +158,7 @@ static void gradient_task(int64_t item, int thread, void *user) {
   if (l->patterns->ordinal) want.g_edge = own + l->n * (1 + l->k);
   l->value[item] = LEFT_OUT;
   if (bl_loop_stopped(w->ctx, thread)) return;
-  t->ok = bl_engine_run(l, t, w->params, w->accuracy, w->level, &want, l->room[thread]);
+  t->ok = bl_engine_run(l, t, w->params, w->accuracy, w->level, &want, l->workspace[thread]);
   l->value[item] = t->ok ? want.value : NAN;
 }
 
@@ -211,20 +211,21 @@ double bl_likelihood_gradient(blica_ctx *ctx, bl_likelihood *l, const bl_params 
 static void scores_of(sweep *w, bl_task_rows *t, int thread) {
   if (bl_loop_stopped(w->ctx, thread)) return;
   bl_likelihood *l = w->l;
-  bl_room *room = l->room[thread];
-  bl_want want = {.score = room->score, .first = room->first, .second = room->second, .upper = room->upper};
-  t->ok = bl_engine_run(l, t, w->params, w->accuracy, w->level, &want, room);
+  bl_workspace *workspace = l->workspace[thread];
+  bl_want want = {
+      .score = workspace->score, .first = workspace->first, .second = workspace->second, .upper = workspace->upper};
+  t->ok = bl_engine_run(l, t, w->params, w->accuracy, w->level, &want, workspace);
   if (!t->ok) return;
   bl_scores scores = {.group = &l->patterns->group[t->group],
                       .k = l->k,
-                      .loading = room->loading,
+                      .loading = workspace->loading,
                       .count = t->high - t->low,
-                      .row = room->row,
-                      .log_p = room->log_p,
-                      .score = room->score,
-                      .first = room->first,
-                      .second = room->second,
-                      .upper = room->upper};
+                      .row = workspace->row,
+                      .log_p = workspace->log_p,
+                      .score = workspace->score,
+                      .first = workspace->first,
+                      .second = workspace->second,
+                      .upper = workspace->upper};
   w->consumer(&scores, thread, w->user);
 }
 
@@ -252,7 +253,7 @@ blica_status bl_likelihood_scores(blica_ctx *ctx, bl_likelihood *l, const bl_par
              .level = blica_simd_level(ctx),
              .consumer = consumer,
              .user = user};
-  for (int t = 0; t < l->threads; t++) TRY(bl_room_scores(ctx, l, l->rows, l->room[t]));
+  for (int t = 0; t < l->threads; t++) TRY(bl_workspace_scores(ctx, l, l->rows, l->workspace[t]));
   for (int64_t t = 0; t < l->tasks; t++) l->task[t].ok = true;
   bl_share_run(ctx, segments ? segments : &l->share, segments ? segment_scores_task : scores_task, &w);
   status = agree_on_tasks(ctx, l);

@@ -38,7 +38,7 @@ typedef struct bl_likelihood bl_likelihood;
 
 /* patterns and segment (segment of the model for each segment of the data) are borrowed. points is the largest
  * lattice of which a gradient or scores will be asked for (at least BL_MVN_BLOCK). */
-blica_status bl_likelihood_make(blica_ctx *ctx, const bl_merged *patterns, const int *segment, int n, int k, int u,
+blica_status bl_likelihood_make(blica_ctx *ctx, const bl_patterns *patterns, const int *segment, int n, int k, int u,
                                 bl_engine engine, int points, bl_likelihood **out);
 void bl_likelihood_free(bl_likelihood *l);
 
@@ -87,7 +87,7 @@ blica_status bl_likelihood_ep_error(blica_ctx *ctx, bl_likelihood *l, const bl_p
 /* Log-likelihoods of the segments of the data and their errors, refined until the error of the sum is below
  * options->error or refining would take too long, a lattice having at most most_points points. result has room for u
  * segments; their labels and samples are not touched. */
-blica_status bl_loglik_run(blica_ctx *ctx, const bl_merged *patterns, const int *segment, const bl_params *params,
+blica_status bl_loglik_run(blica_ctx *ctx, const bl_patterns *patterns, const int *segment, const bl_params *params,
                            const blica_loglik_options *options, int most_points, blica_loglik_result *result);
 
 /* Checks that model and data belong together: variable[p] is the data's column of the model's plane p, and

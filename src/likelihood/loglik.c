@@ -19,7 +19,7 @@ enum { SHIFTS = 8, FIRST_POINTS = 64, EXACT_VARIABLES = 10 };
 
 typedef struct {
   blica_ctx *ctx;
-  const bl_merged *patterns;
+  const bl_patterns *patterns;
   bl_likelihood *likelihood;
   bl_params params;
   const blica_loglik_options *options;
@@ -46,7 +46,7 @@ static void clear(work *w) {
 
 /* Two grids, half a spacing apart. */
 static void combine_grid(work *w, double grid_error) {
-  const bl_merged *p = w->patterns;
+  const bl_patterns *p = w->patterns;
   clear(w);
   for (int g = 0; g < p->groups; g++) {
     const bl_group *group = &p->group[g];
@@ -75,7 +75,7 @@ done:
 
 /* The mean over shifts of each probability; the error from the sums of their relative deviations. */
 static void combine_lattice(work *w) {
-  const bl_merged *p = w->patterns;
+  const bl_patterns *p = w->patterns;
   int at = 0;
   clear(w);
   for (int s = 0; s < w->result->u; s++) {
@@ -122,7 +122,7 @@ done:
 
 /* The values of one rule beside those of the rule before it. */
 static void combine_exact(work *w, const double *now, const double *before) {
-  const bl_merged *p = w->patterns;
+  const bl_patterns *p = w->patterns;
   clear(w);
   for (int g = 0; g < p->groups; g++) {
     const bl_group *group = &p->group[g];
@@ -237,7 +237,7 @@ done:
   return status;
 }
 
-blica_status bl_loglik_run(blica_ctx *ctx, const bl_merged *patterns, const int *segment, const bl_params *params,
+blica_status bl_loglik_run(blica_ctx *ctx, const bl_patterns *patterns, const int *segment, const bl_params *params,
                            const blica_loglik_options *options, int most_points, blica_loglik_result *result) {
   blica_status status = BLICA_OK;
   work w = {.ctx = ctx,
@@ -300,7 +300,7 @@ blica_status blica_loglik(blica_ctx *ctx, const blica_model *model, const blica_
   bl_params params = bl_model_params(model);
   blica_loglik_result *result = NULL;
   int *variable = NULL, *segment = NULL;
-  bl_merged *patterns = NULL;
+  bl_patterns *patterns = NULL;
   bl_engine engine;
   bl_loop_poll loop_poll = {.deadline = INFINITY, .armed = true, .progress = {"loglik", -1, NAN, 0, 0}};
   bl_poll_reset(ctx);
@@ -314,7 +314,7 @@ blica_status blica_loglik(blica_ctx *ctx, const blica_model *model, const blica_
   TRY(bl_likelihood_match(ctx, model, data, true, variable, segment));
   TRY(bl_likelihood_engine(ctx, o.engine, model->n, model->k, bl_coding_ordinal(model->coding),
                            &engine)); /* refused before the data are gone through */
-  TRY(bl_merged_make(ctx, data, model->n, model->coding, variable, false, &patterns));
+  TRY(bl_patterns_make(ctx, data, model->n, model->coding, variable, false, &patterns));
   TRY(make_result(ctx, data, &result));
   result->patterns = patterns->count;
   TRY(bl_loglik_run(ctx, patterns, segment, &params, &o, BL_LATTICE_POINTS, result));
@@ -324,7 +324,7 @@ blica_status blica_loglik(blica_ctx *ctx, const blica_model *model, const blica_
 done:
   bl_loop_poll_set(ctx, NULL);
   blica_loglik_result_free(result);
-  bl_merged_free(patterns);
+  bl_patterns_free(patterns);
   bl_free(variable);
   bl_free(segment);
   return status;

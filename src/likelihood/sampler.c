@@ -28,13 +28,13 @@ typedef struct {
   size_t state; /* where its chains begin among all */
 } chain_task;
 
-/* One thread's room. */
+/* One thread's workspace. */
 typedef struct {
   double *mean, *loading, *precision, *low, *high, *first, *second, *work;
 } chain_room;
 
 struct bl_sampler {
-  const bl_merged *patterns;
+  const bl_patterns *patterns;
   const int *segment;
   int n, k, u, levels;
   uint64_t seed;
@@ -49,7 +49,7 @@ struct bl_sampler {
   int64_t *bound;   /* [ranks+1] which part is whose */
   int64_t sweep;    /* of the next call */
   int threads;
-  chain_room *room;
+  chain_room *workspace;
   bool begun;
   /* of the running call */
   blica_ctx *ctx;
@@ -64,9 +64,9 @@ void bl_sampler_free(bl_sampler *s) {
     bl_free(s->task[t].code);
     bl_free(s->task[t].weight);
   }
-  for (int t = 0; s->room && t < s->threads; t++) bl_free(s->room[t].mean);
+  for (int t = 0; s->workspace && t < s->threads; t++) bl_free(s->workspace[t].mean);
   bl_free(s->task);
-  bl_free(s->room);
+  bl_free(s->workspace);
   bl_free(s->cut);
   bl_free(s->gradient);
   bl_free(s->ended);
@@ -139,7 +139,7 @@ static void list_tasks(bl_sampler *s) {
   }
 }
 
-blica_status bl_sampler_make(blica_ctx *ctx, const bl_merged *patterns, const int *segment, int n, int k, int u,
+blica_status bl_sampler_make(blica_ctx *ctx, const bl_patterns *patterns, const int *segment, int n, int k, int u,
                              const bl_cuts *cuts, uint64_t seed, bl_sampler **out) {
   blica_status status;
   bl_sampler *s = NULL;
@@ -158,8 +158,8 @@ blica_status bl_sampler_make(blica_ctx *ctx, const bl_merged *patterns, const in
   for (int64_t t = s->share.first; t < s->share.last; t++)
     TRY(make_chains(ctx, &patterns->group[s->task[t].group], s->state + s->task[t].state, &s->task[t]));
   s->threads = bl_max_threads(ctx);
-  TRY(bl_alloc(ctx, (size_t)s->threads, &s->room));
-  for (int t = 0; t < s->threads; t++) TRY(make_room(ctx, s, &s->room[t]));
+  TRY(bl_alloc(ctx, (size_t)s->threads, &s->workspace));
+  for (int t = 0; t < s->threads; t++) TRY(make_room(ctx, s, &s->workspace[t]));
   bl_sampler_restart(s, 0);
   *out = s;
   s = NULL;
@@ -231,7 +231,7 @@ static void settle_scales(const bl_sampler *s, const bl_group *g, const chain_ro
 static void run_task(int64_t item, int thread, void *user) {
   bl_sampler *s = user;
   chain_task *t = &s->task[item];
-  chain_room *r = &s->room[thread];
+  chain_room *r = &s->workspace[thread];
   const bl_group *g = &s->patterns->group[t->group];
   const int n = g->n, k = s->k;
   double *own = s->gradient + (size_t)item * (size_t)s->n * (1 + (size_t)k), *g_loading = own + s->n;

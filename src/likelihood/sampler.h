@@ -16,7 +16,7 @@ typedef struct bl_sampler bl_sampler;
 
 /* patterns and segment (segment of the model for each segment of the data) are borrowed; cuts are copied, NULL stands
  * for two levels cut at 0. */
-blica_status bl_sampler_make(blica_ctx *ctx, const bl_merged *patterns, const int *segment, int n, int k, int u,
+blica_status bl_sampler_make(blica_ctx *ctx, const bl_patterns *patterns, const int *segment, int n, int k, int u,
                              const bl_cuts *cuts, uint64_t seed, bl_sampler **out);
 void bl_sampler_free(bl_sampler *sampler);
 

@@ -65,7 +65,7 @@ static void take(const bl_scores *scores, int thread, void *user) {
 }
 
 /* The ranks' findings together, then into the tally. */
-static blica_status add_found(blica_ctx *ctx, const bl_merged *patterns, tally *t) {
+static blica_status add_found(blica_ctx *ctx, const bl_patterns *patterns, tally *t) {
   const int64_t each = 1 + 2 * t->k;
   blica_status status = bl_sum_disjoint(ctx, t->found, (size_t)(patterns->count * each));
   if (status != BLICA_OK) return status;
@@ -92,7 +92,7 @@ done:
 }
 
 /* All shifts under the segments of the map. */
-static blica_status round_of(blica_ctx *ctx, bl_likelihood *l, const bl_merged *patterns, bl_engine engine,
+static blica_status round_of(blica_ctx *ctx, bl_likelihood *l, const bl_patterns *patterns, bl_engine engine,
                              uint64_t seed, tally *t) {
   blica_status status = BLICA_OK;
   TRY(bl_likelihood_order(ctx, l, t->params));
@@ -114,8 +114,8 @@ done:
 }
 
 /* Every segment of the model in turn for all rows. */
-static blica_status all_segments(blica_ctx *ctx, bl_likelihood *l, const blica_model *model, const bl_merged *patterns,
-                                 bl_engine engine, uint64_t seed, int *segment, tally *t) {
+static blica_status all_segments(blica_ctx *ctx, bl_likelihood *l, const blica_model *model,
+                                 const bl_patterns *patterns, bl_engine engine, uint64_t seed, int *segment, tally *t) {
   blica_status status = BLICA_OK;
   const int64_t empty = patterns->count;
   for (int s = 0; s < model->u; s++) {
@@ -132,7 +132,7 @@ done:
 }
 
 /* What the encoder says of every pattern; a missing value enters as 1/2, as in the fit. */
-static void encode(const blica_model *model, const bl_merged *patterns, const int *segment, tally *t) {
+static void encode(const blica_model *model, const bl_patterns *patterns, const int *segment, tally *t) {
   const struct blica_encoder *e = model->encoder;
   const size_t n = (size_t)model->n, k = (size_t)model->k;
   for (int g = 0; g < patterns->groups; g++) {
@@ -178,7 +178,7 @@ static void write_row(const tally *t, int64_t place, int64_t row, blica_posterio
 }
 
 /* Rows in the order of the input. Rows of known segment without any value get that segment's prior. */
-static blica_status write_rows(blica_ctx *ctx, const blica_data *data, const bl_merged *patterns, const bl_params *p,
+static blica_status write_rows(blica_ctx *ctx, const blica_data *data, const bl_patterns *patterns, const bl_params *p,
                                const int *segment, bool known, const tally *t, blica_posterior *out) {
   blica_status status = BLICA_OK;
   int64_t *next = NULL, row = 0;
@@ -238,7 +238,7 @@ blica_status blica_sources(blica_ctx *ctx, const blica_model *model, const blica
   bl_params params = bl_model_params(model);
   bool known = strcmp(o.segment, "unknown") != 0;
   int *variable = NULL, *segment = NULL;
-  bl_merged *patterns = NULL;
+  bl_patterns *patterns = NULL;
   bl_likelihood *likelihood = NULL;
   blica_posterior *posterior = NULL;
   bl_engine engine;
@@ -253,7 +253,7 @@ blica_status blica_sources(blica_ctx *ctx, const blica_model *model, const blica
   t.map = segment;
   TRY(bl_likelihood_engine(ctx, o.engine, model->n, model->k, bl_coding_ordinal(model->coding), &engine));
   if (o.amortised) TRY(check_amortised(ctx, model, known));
-  TRY(bl_merged_make(ctx, data, model->n, model->coding, variable, !known, &patterns));
+  TRY(bl_patterns_make(ctx, data, model->n, model->coding, variable, !known, &patterns));
   TRY(tally_make(ctx, patterns->count + 1, &t));
   if (o.amortised)
     encode(model, patterns, segment, &t);
@@ -272,7 +272,7 @@ blica_status blica_sources(blica_ctx *ctx, const blica_model *model, const blica
 done:
   blica_posterior_free(posterior);
   bl_likelihood_free(likelihood);
-  bl_merged_free(patterns);
+  bl_patterns_free(patterns);
   double *blocks[] = {t.top, t.sum, t.one, t.two, t.found};
   for (int b = 0; b < 5; b++) bl_free(blocks[b]);
   bl_free(variable);

@@ -7,9 +7,9 @@
 
 enum { BL_P11, BL_P10, BL_P01, BL_P00 };
 
-/* Many tables, one array per quantity, each 64-byte aligned and `room` long (a multiple of 8). */
+/* Many tables, one array per quantity, each 64-byte aligned and `capacity` long (a multiple of 8). */
 typedef struct {
-  int room;
+  int capacity;
   double *share[4]; /* of the four cells; they sum to 1 and none is negative */
   double *h, *k;    /* Phi^-1 of the margins p11 + p10 and p11 + p01, finite */
   double *rho;      /* out */

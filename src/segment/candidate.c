@@ -139,7 +139,7 @@ blica_status bl_candidate_make(blica_ctx *ctx, const bl_segment *g, bl_em *em, c
   *out = NULL;
   bl_warn_hold(ctx);
   TRY(bl_alloc(ctx, 1, &c));
-  c->size = bl_mul((size_t)em->series->merged->count, (size_t)from->states);
+  c->size = bl_mul((size_t)em->series->patterns->count, (size_t)from->states);
   TRY(bl_states_copy(ctx, from, &c->states));
   TRY(bl_states_copy(ctx, from, &p.now));
   TRY(bl_alloc(ctx, c->size, &c->log_p));

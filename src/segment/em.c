@@ -88,7 +88,7 @@ void bl_em_steps(const bl_series *series, int64_t bin, int states, const double 
   const size_t S = (size_t)states;
   memset(step, 0, (size_t)steps * S * sizeof *step);
   for (int64_t r = 0; r < series->rows; r++) {
-    int64_t p = series->merged->row_pattern[r];
+    int64_t p = series->patterns->row_pattern[r];
     double *to = step + (size_t)(r / bin) * S;
     for (size_t s = 0; p >= 0 && s < S; s++) to[s] += log_p[(size_t)p * S + s];
   }
@@ -109,9 +109,9 @@ static double scale_steps(int64_t steps, int states, double *step) {
 static void weigh_patterns(const bl_series *series, int64_t bin, int states, const double *probability,
                            double *weight) {
   const size_t S = (size_t)states;
-  memset(weight, 0, (size_t)series->merged->count * S * sizeof *weight);
+  memset(weight, 0, (size_t)series->patterns->count * S * sizeof *weight);
   for (int64_t r = 0; r < series->rows; r++) {
-    int64_t p = series->merged->row_pattern[r];
+    int64_t p = series->patterns->row_pattern[r];
     const double *from = probability + (size_t)(r / bin) * S;
     for (size_t s = 0; p >= 0 && s < S; s++) weight[(size_t)p * S + s] += from[s];
   }
@@ -125,7 +125,7 @@ blica_status bl_em_expect(blica_ctx *ctx, bl_em *em, const double *log_p, bl_sta
   double *step = NULL, *own = NULL, *weight = NULL, *flow = NULL;
   TRY(bl_alloc(ctx, bl_mul((size_t)steps, S), &step));
   if (!probability) TRY(bl_alloc(ctx, bl_mul((size_t)steps, S), &own));
-  TRY(bl_alloc(ctx, bl_mul((size_t)series->merged->count, S), &weight));
+  TRY(bl_alloc(ctx, bl_mul((size_t)series->patterns->count, S), &weight));
   TRY(bl_alloc(ctx, S * S + 3 * S, &flow));
   double *p = probability ? probability : own;
   bl_em_steps(series, x->bin, x->states, log_p, step);
@@ -147,7 +147,7 @@ done:
 blica_status bl_em_run(blica_ctx *ctx, bl_em *em, int rounds, double gain, bl_states *x) {
   blica_status status;
   double *log_p = NULL, before = -INFINITY;
-  TRY(bl_alloc(ctx, bl_mul((size_t)em->series->merged->count, (size_t)x->states), &log_p));
+  TRY(bl_alloc(ctx, bl_mul((size_t)em->series->patterns->count, (size_t)x->states), &log_p));
   for (int r = 0; r < rounds; r++) {
     TRY(bl_emission_counts(ctx, em->emission, x->states, x->stat, log_p));
     TRY(bl_em_expect(ctx, em, log_p, x, NULL));

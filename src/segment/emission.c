@@ -139,7 +139,7 @@ done:
 /* Every pattern as bits of the block's items. */
 static blica_status code_patterns(blica_ctx *ctx, const bl_series *x, block *b) {
   blica_status status;
-  const bl_merged *m = x->merged;
+  const bl_patterns *m = x->patterns;
   TRY(bl_alloc(ctx, (size_t)m->count, &b->code));
   TRY(bl_alloc(ctx, (size_t)m->count, &b->absent));
   for (int g = 0; g < m->groups; g++) {
@@ -189,7 +189,7 @@ done:
 
 static blica_status make_tasks(blica_ctx *ctx, bl_emission *e) {
   blica_status status;
-  const bl_merged *m = e->series->merged;
+  const bl_patterns *m = e->series->patterns;
   for (int g = 0; g < m->groups; g++) e->tasks += (m->group[g].count + EP_ROWS - 1) / EP_ROWS;
   TRY(bl_alloc(ctx, (size_t)e->tasks, &e->task));
   int64_t at = 0;
@@ -204,7 +204,7 @@ done:
 
 static blica_status pool(blica_ctx *ctx, bl_emission *e) {
   blica_status status;
-  const bl_merged *m = e->series->merged;
+  const bl_patterns *m = e->series->patterns;
   double *weight = NULL;
   TRY(bl_alloc(ctx, (size_t)m->count, &weight));
   TRY(bl_alloc(ctx, e->series->cells, &e->pooled));
@@ -308,7 +308,7 @@ static double complete(const double *table, uint32_t code, uint32_t absent) {
 /* Adds the block's log P, in equal shares of the ways. */
 static void add_block(const bl_emission *e, const block *b, const room *r, int states, int s, double *log_p) {
   const double share = 1.0 / e->ways, *log_table = r->table + ((size_t)1 << b->n);
-  for (int64_t p = 0; p < e->series->merged->count; p++) {
+  for (int64_t p = 0; p < e->series->patterns->count; p++) {
     double value = b->absent[p] ? log(complete(r->table, b->code[p], b->absent[p])) : log_table[b->code[p]];
     log_p[p * states + s] += share * value;
   }
@@ -367,7 +367,7 @@ static void table_task(int64_t s, int thread, void *user) {
   const job *j = user;
   const bl_emission *e = j->e;
   room *r = &e->room[thread];
-  for (int64_t p = 0; p < e->series->merged->count; p++) j->log_p[p * j->states + s] = 0;
+  for (int64_t p = 0; p < e->series->patterns->count; p++) j->log_p[p * j->states + s] = 0;
   for (int b = 0; b < e->blocks; b++) {
     if (j->model)
       latent_from_model(j->model, (int)s, r->mean, r->cov);
@@ -391,7 +391,7 @@ static void ep_task(int64_t item, int thread, void *user) {
   const blica_model *m = j->model;
   const bl_emission *e = j->e;
   room *r = &e->room[thread];
-  const bl_group *g = &e->series->merged->group[e->task[item].group];
+  const bl_group *g = &e->series->patterns->group[e->task[item].group];
   const int64_t low = e->task[item].low, count = e->task[item].high - low;
   double log_p[EP_ROWS];
   for (int i = 0; i < g->n; i++) {

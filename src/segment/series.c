@@ -75,11 +75,11 @@ static void expect_block(int64_t block, int thread, void *user) {
   (void)thread;
   const expectation *e = user;
   const bl_series *x = e->series;
-  const int64_t low = x->merged->count * block / e->blocks, high = x->merged->count * (block + 1) / e->blocks;
+  const int64_t low = x->patterns->count * block / e->blocks, high = x->patterns->count * (block + 1) / e->blocks;
   const size_t S = (size_t)e->states;
   double *stat = e->block + (size_t)block * S * x->cells, *margin = e->margin + (size_t)block * S * (size_t)(x->n + 1);
-  for (int g = 0; g < x->merged->groups; g++) {
-    const bl_group *group = &x->merged->group[g];
+  for (int g = 0; g < x->patterns->groups; g++) {
+    const bl_group *group = &x->patterns->group[g];
     int64_t from = low > group->offset ? low - group->offset : 0, to = high - group->offset;
     if (to > group->count) to = group->count;
     if (from < to) expect_group(x, group, from, to, e->states, e->weight, margin, stat);
@@ -90,7 +90,7 @@ blica_status bl_series_expect(blica_ctx *ctx, const bl_series *series, int state
   blica_status status;
   const size_t size = bl_mul((size_t)states, series->cells);
   expectation e = {.series = series, .states = states, .weight = weight};
-  e.blocks = series->merged->count / BLOCK_PATTERNS;
+  e.blocks = series->patterns->count / BLOCK_PATTERNS;
   e.blocks = e.blocks < 1 ? 1 : e.blocks > BLOCKS ? BLOCKS : e.blocks;
   TRY(bl_alloc(ctx, bl_mul(size, (size_t)e.blocks), &e.block));
   TRY(bl_alloc(ctx, bl_mul((size_t)states * (size_t)(series->n + 1), (size_t)e.blocks), &e.margin));
@@ -229,8 +229,8 @@ done:
 }
 
 static void make_scores(bl_series *x) {
-  for (int g = 0; g < x->merged->groups; g++) {
-    const bl_group *group = &x->merged->group[g];
+  for (int g = 0; g < x->patterns->groups; g++) {
+    const bl_group *group = &x->patterns->group[g];
     for (int64_t p = 0; p < group->count; p++) {
       double *score = x->score + (size_t)(group->offset + p) * (size_t)x->d;
       for (int i = 0; i < group->n; i++) {
@@ -257,14 +257,14 @@ blica_status bl_series_make(blica_ctx *ctx, const blica_data *data, bl_series **
   x->d = data->n <= PLAIN_SCORES ? data->n : MOST_SCORES;
   TRY(bl_alloc(ctx, (size_t)data->n, &column));
   for (int i = 0; i < data->n; i++) column[i] = i;
-  TRY(bl_merged_make(ctx, data, data->n, NULL, column, true, &x->merged));
+  TRY(bl_patterns_make(ctx, data, data->n, NULL, column, true, &x->patterns));
   TRY(bl_alloc(ctx, (size_t)data->n, &x->centre));
   TRY(bl_alloc(ctx, (size_t)data->n * (size_t)x->d, &x->basis));
-  TRY(bl_alloc(ctx, bl_mul((size_t)x->merged->count, (size_t)x->d), &x->score));
+  TRY(bl_alloc(ctx, bl_mul((size_t)x->patterns->count, (size_t)x->d), &x->score));
   TRY(bl_alloc(ctx, x->cells, &pooled));
-  TRY(bl_alloc(ctx, (size_t)x->merged->count, &weight));
+  TRY(bl_alloc(ctx, (size_t)x->patterns->count, &weight));
   for (int64_t r = 0; r < x->rows; r++)
-    if (x->merged->row_pattern[r] >= 0) weight[x->merged->row_pattern[r]] += 1;
+    if (x->patterns->row_pattern[r] >= 0) weight[x->patterns->row_pattern[r]] += 1;
   TRY(bl_series_expect(ctx, x, 1, weight, pooled));
   TRY(make_basis(ctx, x, pooled));
   make_scores(x);
@@ -280,7 +280,7 @@ done:
 
 void bl_series_free(bl_series *x) {
   if (!x) return;
-  bl_merged_free(x->merged);
+  bl_patterns_free(x->patterns);
   bl_free(x->score);
   bl_free(x->basis);
   bl_free(x->centre);

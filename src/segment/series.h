@@ -8,13 +8,13 @@
 typedef struct {
   int n;
   int64_t pairs, rows;
-  bl_merged *merged; /* all rows, equal ones merged; merged->row_pattern in time order */
-  bool complete;     /* no value is missing */
-  size_t cells;      /* statistics of a state: see below */
-  int d;             /* scores of a row: its standardised items, or their leading principal components */
-  double *score;     /* [d,patterns]; a missing value counts as the item's mean */
-  double *basis;     /* [n,d] score = basis' (x - centre) */
-  double *centre;    /* [n] */
+  bl_patterns *patterns; /* of all rows; patterns->row_pattern in time order */
+  bool complete;         /* no value is missing */
+  size_t cells;          /* statistics of a state: see below */
+  int d;                 /* scores of a row: its standardised items, or their leading principal components */
+  double *score;         /* [d,patterns]; a missing value counts as the item's mean */
+  double *basis;         /* [n,d] score = basis' (x - centre) */
+  double *centre;        /* [n] */
 } bl_series;
 
 /* Statistics of S states, the state running fastest: cell c of state s at c * S + s. Cells: rows, then ones [n] and

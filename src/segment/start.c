@@ -23,7 +23,7 @@ typedef struct {
 static void make_features(const bl_series *x, clusters *c) {
   const int d = x->d;
   for (int64_t r = 0; r < x->rows; r++) {
-    int64_t p = x->merged->row_pattern[r], run = r / c->length < c->runs ? r / c->length : c->runs - 1;
+    int64_t p = x->patterns->row_pattern[r], run = r / c->length < c->runs ? r / c->length : c->runs - 1;
     if (p < 0) continue;
     const double *y = x->score + p * d;
     double *f = c->feature + (size_t)run * c->size;
@@ -134,14 +134,14 @@ blica_status bl_em_start(blica_ctx *ctx, const bl_em *em, int states, int64_t bi
   if (x->rows / c.length < 4 * states) c.length = x->rows / (4 * states) + 1;
   c.runs = x->rows / c.length > 0 ? x->rows / c.length : 1;
   TRY(bl_alloc(ctx, (size_t)c.runs, &c.label));
-  TRY(bl_alloc(ctx, bl_mul((size_t)x->merged->count, S), &weight));
+  TRY(bl_alloc(ctx, bl_mul((size_t)x->patterns->count, S), &weight));
   TRY(bl_states_make(ctx, x->cells, states, &made));
   if (em->forward)
     for (int64_t r = 0; r < c.runs; r++) c.label[r] = (int32_t)(r * states / c.runs);
   else
     TRY(cluster_runs(ctx, x, states, seed, stream, &c));
   for (int64_t r = 0; r < x->rows; r++) {
-    int64_t p = x->merged->row_pattern[r], run = r / c.length < c.runs ? r / c.length : c.runs - 1;
+    int64_t p = x->patterns->row_pattern[r], run = r / c.length < c.runs ? r / c.length : c.runs - 1;
     if (p >= 0) weight[(size_t)p * S + (size_t)c.label[run]] += 1;
   }
   TRY(bl_series_expect(ctx, x, states, weight, made->stat));
@@ -165,7 +165,7 @@ done:
 static void mix_states(const bl_series *x, int states, const double *rows, const double *log_p, double *mixture) {
   double total = 0;
   for (int s = 0; s < states; s++) total += rows[s];
-  for (int64_t p = 0; p < x->merged->count; p++) {
+  for (int64_t p = 0; p < x->patterns->count; p++) {
     double most = -INFINITY, sum = 0;
     for (int s = 0; s < states; s++) most = fmax(most, log_p[p * states + s]);
     for (int s = 0; s < states; s++) sum += rows[s] / total * exp(log_p[p * states + s] - most);
@@ -180,8 +180,8 @@ static double cost_of(const bl_series *x, const double *log_p, const double *mix
   double cost = 0;
   if (!(rows[a] > 0) || !(rows[b] > 0)) return 0;
   const double size = log(rows[a] + rows[b]), pa = log(rows[a]), pb = log(rows[b]);
-  for (int g = 0; g < x->merged->groups; g++) {
-    const bl_group *group = &x->merged->group[g];
+  for (int g = 0; g < x->patterns->groups; g++) {
+    const bl_group *group = &x->patterns->group[g];
     for (int64_t i = 0; i < group->count; i++) {
       const int64_t p = group->offset + i;
       double la = log_p[p * states + a], lb = log_p[p * states + b], most = fmax(la, lb);
@@ -200,8 +200,8 @@ blica_status bl_em_merge(blica_ctx *ctx, bl_em *em, const bl_states *from, bl_st
   int into = 0, gone = 1;
   *out = NULL;
   TRY(bl_states_make(ctx, from->cells, S - 1, out));
-  TRY(bl_alloc(ctx, bl_mul((size_t)em->series->merged->count, (size_t)S), &log_p));
-  TRY(bl_alloc(ctx, (size_t)em->series->merged->count, &mixture));
+  TRY(bl_alloc(ctx, bl_mul((size_t)em->series->patterns->count, (size_t)S), &log_p));
+  TRY(bl_alloc(ctx, (size_t)em->series->patterns->count, &mixture));
   TRY(bl_emission_counts(ctx, em->emission, S, from->stat, log_p));
   mix_states(em->series, S, from->stat, log_p, mixture);
   for (int b = 1; b < S; b++)

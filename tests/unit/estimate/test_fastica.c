@@ -69,8 +69,8 @@ static void check_patterns(int n, double missing) {
   int rows = 500;
   int8_t *x;
   blica_data *data = or_mixture(rows, n, missing, &x);
-  bl_patterns *p;
-  assert_int_equal(bl_patterns_create(ctx, data, &p), BLICA_OK);
+  bl_pooled_patterns *p;
+  assert_int_equal(bl_pooled_patterns_create(ctx, data, &p), BLICA_OK);
   int64_t total = 0;
   for (int64_t a = 0; a < p->patterns; a++) {
     const uint64_t *key = bl_pattern_key(p, (size_t)a);
@@ -87,7 +87,7 @@ static void check_patterns(int n, double missing) {
     total += seen;
   }
   assert_int_equal(total, rows); /* every row in exactly one pattern */
-  bl_patterns_free(p);
+  bl_pooled_patterns_free(p);
   blica_data_free(data);
   free(x);
 }

@@ -152,7 +152,7 @@ enum { N = 4, K = 2, SEGMENTS = 2, ROWS = 800, CUTS = 7 };
 typedef struct {
   blica_ctx *ctx;
   blica_data *data;
-  bl_merged *patterns;
+  bl_patterns *patterns;
   bl_likelihood *likelihood;
   double mixing[N * K], variances[K * SEGMENTS], means[K * SEGMENTS], cuts[CUTS];
   bl_params params;
@@ -191,7 +191,7 @@ static problem *make_problem(bl_engine engine, bool missing) {
   blica_coding *coding = coding_of(p->ctx, levels);
   assert_int_equal(blica_pack_items(p->ctx, ROWS, N, x, N, 1, NULL, levels, NULL, of, SEGMENTS, NULL, &p->data),
                    BLICA_OK);
-  assert_int_equal(bl_merged_make(p->ctx, p->data, N, coding, column, false, &p->patterns), BLICA_OK);
+  assert_int_equal(bl_patterns_make(p->ctx, p->data, N, coding, column, false, &p->patterns), BLICA_OK);
   blica_coding_free(coding);
   p->params = (bl_params){N, K, SEGMENTS, 0.4, p->mixing, p->variances, p->means, p->cuts};
   p->accuracy = (bl_accuracy){.points = BL_MVN_BLOCK, .seed = 1, .grid_error = 1e-12};
@@ -203,7 +203,7 @@ static problem *make_problem(bl_engine engine, bool missing) {
 
 static void drop(problem *p) {
   bl_likelihood_free(p->likelihood);
-  bl_merged_free(p->patterns);
+  bl_patterns_free(p->patterns);
   blica_data_free(p->data);
   blica_ctx_free(p->ctx);
   free(p);

@@ -260,7 +260,7 @@ static void quantile(void **state) {
 static void look_tetra(row *r, blica_simd level, double h, double k, double rho, double p11) {
   double room[4 + 4][8] __attribute__((aligned(64)));
   double share[4] = {p11, bl_phi_cdf(h) - p11, bl_phi_cdf(k) - p11, bl_phi_cdf(-h) - bl_phi_cdf(k) + p11};
-  bl_tetra_batch batch = {.room = 8, .h = room[4], .k = room[5], .rho = room[6], .variance = room[7]};
+  bl_tetra_batch batch = {.capacity = 8, .h = room[4], .k = room[5], .rho = room[6], .variance = room[7]};
   for (int c = 0; c < 4; c++) {
     if (!(share[c] > 1e-12)) return;
     batch.share[c] = room[c];

@@ -52,7 +52,7 @@ typedef struct {
   blica_ctx *ctx;
   blica_model *truth;
   blica_data *data;
-  bl_merged *patterns;
+  bl_patterns *patterns;
   int column[8], segment[8];
   bl_params params;
 } problem;
@@ -64,12 +64,12 @@ static void make(problem *p, int n, int k, int threads) {
   blica_set_threads(p->ctx, threads);
   assert_int_equal(blica_simulate(p->ctx, &o, &p->truth, &p->data, NULL), BLICA_OK);
   for (int i = 0; i < 8; i++) p->column[i] = p->segment[i] = i;
-  assert_int_equal(bl_merged_make(p->ctx, p->data, n, NULL, p->column, false, &p->patterns), BLICA_OK);
+  assert_int_equal(bl_patterns_make(p->ctx, p->data, n, NULL, p->column, false, &p->patterns), BLICA_OK);
   p->params = (bl_params){n, k, 3, p->truth->link, p->truth->mixing, p->truth->variances, p->truth->means, NULL};
 }
 
 static void drop(problem *p) {
-  bl_merged_free(p->patterns);
+  bl_patterns_free(p->patterns);
   blica_data_free(p->data);
   blica_model_free(p->truth);
   blica_ctx_free(p->ctx);

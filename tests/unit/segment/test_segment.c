@@ -67,9 +67,9 @@ static void expected_counts_are_counts(void **unused) {
     int32_t label[ROWS];
     draw(1, STATES, 50, hole ? 0.1 : 0, &y);
     assert_int_equal(bl_series_make(ctx, y.data, &s), BLICA_OK);
-    double *weight = calloc((size_t)s->merged->count * 2, sizeof *weight), *stat = calloc(s->cells * 2, sizeof *stat);
+    double *weight = calloc((size_t)s->patterns->count * 2, sizeof *weight), *stat = calloc(s->cells * 2, sizeof *stat);
     for (int t = 0; t < ROWS; t++) {
-      int64_t p = s->merged->row_pattern[t];
+      int64_t p = s->patterns->row_pattern[t];
       label[t] = p >= 0 ? (int32_t)(p % 2) : 0;
       if (p >= 0) weight[p * 2 + label[t]] += 1;
     }
@@ -132,10 +132,10 @@ static void rows_have_the_probability_of_the_likelihood(void **unused) {
     assert_int_equal(blica_loglik(ctx, y.truth, labelled, &o, &wanted), BLICA_OK);
     assert_int_equal(bl_series_make(ctx, y.data, &s), BLICA_OK);
     assert_int_equal(bl_emission_make(ctx, s, &e), BLICA_OK);
-    double *log_p = calloc((size_t)s->merged->count, sizeof *log_p), total = 0;
+    double *log_p = calloc((size_t)s->patterns->count, sizeof *log_p), total = 0;
     assert_int_equal(bl_emission_model(ctx, e, y.truth, log_p), BLICA_OK);
     for (int t = 0; t < ROWS; t++)
-      if (s->merged->row_pattern[t] >= 0) total += log_p[s->merged->row_pattern[t]];
+      if (s->patterns->row_pattern[t] >= 0) total += log_p[s->patterns->row_pattern[t]];
     if (fabs(total - wanted->total) > 1e-2) fail_msg("log-likelihood %.6f, not %.6f", total, wanted->total);
     free(log_p);
     blica_loglik_result_free(wanted);
