@@ -25,7 +25,7 @@ BL_INLINE parts divide(bl_v *work, int n, int k) {
 /* b, d, psi, B, F = B/psi. */
 BL_INLINE void scale_model(int n, int k, double link, const double *a, const bl_v *log_v, const bl_v *noise, parts *p) {
   for (int j = 0; j < k; j++) {
-    p->b[j] = bl_v_all(link) * bl_v_exp_lanes(log_v[j]);
+    p->b[j] = bl_v_all(link) * bl_v_exp(bl_v_exp_limit(log_v[j]));
     p->root[j] = bl_v_sqrt(p->b[j]);
     p->unroot[j] = bl_v_all(1) / p->root[j];
   }

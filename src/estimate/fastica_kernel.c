@@ -15,7 +15,7 @@ static void contrast_slopes(bl_contrast contrast, size_t vectors, const bl_v *we
     }
   else if (contrast == BL_CONTRAST_EXP)
     for (size_t v = 0; v < vectors; v++) {
-      bl_v square = y[v] * y[v], e = bl_v_exp_fused_small(-0.5 * square) * weight[v];
+      bl_v square = y[v] * y[v], e = bl_v_exp_fused(-0.5 * square) * weight[v];
       row[v] = (1.0 - square) * e;
       y[v] = y[v] * e;
     }
@@ -33,9 +33,9 @@ static void contrast_values(bl_contrast contrast, size_t vectors, const bl_v *we
     bl_v square = y[v] * y[v], slope, value;
     if (contrast == BL_CONTRAST_LOGCOSH) {
       bl_v twice = -2.0 * bl_v_abs(y[v]);
-      value = bl_v_abs(y[v]) + bl_v_softplus(twice, bl_v_exp_fused_small(twice), &slope) - 0.69314718055994530942;
+      value = bl_v_abs(y[v]) + bl_v_softplus(twice, bl_v_exp_fused(twice), &slope) - 0.69314718055994530942;
     } else if (contrast == BL_CONTRAST_EXP) {
-      value = -bl_v_exp_fused_small(-0.5 * square);
+      value = -bl_v_exp_fused(-0.5 * square);
     } else {
       value = 0.25 * square * square;
     }

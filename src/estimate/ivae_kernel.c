@@ -25,7 +25,7 @@ static void encode(const bl_ivae_shared *e, const bl_ivae_rows *rows, const floa
   size_t inputs = (size_t)e->n * VECTORS, latent = (size_t)e->k * VECTORS; /* locals: bl_v stores may alias fields */
   for (size_t i = 0; i < inputs; i++) x[i] = bl_v_from_floats(t + i * BL_WIDTH);
   panel_multiply(2 * e->k, e->n, e->encoder, 2 * e->k, rows->start, x, encoded, VECTORS);
-  for (size_t i = 0; i < latent; i++) sd[i] = bl_v_exp_fused(0.5 * log[i]);
+  for (size_t i = 0; i < latent; i++) sd[i] = bl_v_exp_fused(bl_v_exp_limit(0.5 * log[i]));
 }
 
 /* The analytic KL and its derivatives, which start those of the panel. */
@@ -78,7 +78,7 @@ static void likelihood(const bl_ivae_shared *e, const bl_ivae_work *work) {
   bl_v *a = (bl_v *)work->a, *loss = (bl_v *)work->row_loss, *row = (bl_v *)work->row;
   double share = 1.0 / e->draws;
   for (int j = 0; j < e->n; j++, t += VECTORS, a += VECTORS) {
-    for (int v = 0; v < VECTORS; v++) row[v] = bl_v_exp_fused_small(-bl_v_abs(t[v] * a[v]));
+    for (int v = 0; v < VECTORS; v++) row[v] = bl_v_exp_fused(-bl_v_abs(t[v] * a[v]));
     for (int v = 0; v < VECTORS; v++) {
       bl_v slope;
       loss[v] += bl_v_softplus(t[v] * a[v], row[v], &slope);

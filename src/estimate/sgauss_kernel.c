@@ -19,12 +19,12 @@ void BL_NAME(bl_sgauss_lanes)(const bl_sgauss_shared *shared, const bl_v *c, con
        *u = inv + k * k, *x = u + k * k, *y = x + n * k, *e = y + n * k, *f = e + n * k, *z = f + k * k;
   bl_v log_q = bl_v_all(0);
   for (int j = 0; j < k; j++) {
-    b[j] = bl_v_all(shared->link) * bl_v_exp_lanes(local[j]);
+    b[j] = bl_v_all(shared->link) * bl_v_exp(bl_v_exp_limit(local[j]));
     rb[j] = bl_v_sqrt(b[j]);
     ib[j] = bl_v_all(1) / rb[j];
   }
   for (int i = 0; i < n; i++) {
-    w[i] = bl_v_exp_lanes(-local[k + i]);
+    w[i] = bl_v_exp(bl_v_exp_limit(-local[k + i]));
     log_q += local[k + i];
   }
   for (int j = 0; j < k; j++)

@@ -10,17 +10,18 @@
  * variant with BL_AT(level, f). Where all levels must give the same bits the kernel is compiled without contraction,
  * or fuses multiply-adds itself (functions with _fused); cmake/simd.cmake says which.
  *
- * Methods and accuracy. exp: Cody-Waite reduction, polynomial; log: 2 atanh(s), s = (m-1)/(m+1); 4 ulp each.
- * Phi: the Mills ratio times (1 + x) is a polynomial of degree 23 in (x - 5)/(x + 5); relative error
- * below 3e-15 down to x = -10 and growing like 1e-16 x^2/2 beyond (rounding of the exponent).
- * Phi^-1: a polynomial start good to 1e-4 and one step of third order with Phi; error below 1e-14.
- * sine for |x| <= 1.26: odd polynomial, 4e-16. Fused: exp 2 ulp, softplus and its derivative 4 ulp, tanh 3e-16
- * absolute; log1p there is 2 atanh(s) with |s| <= 0.172; Estrin's scheme, as short chains matter more than a few
- * products. Coefficients: tools/vmath_coefficients.py, tools/make_sine.py. Checked against 30-digit values, long double
- * and libm: tests/unit/num/test_accuracy.c, test_simd.c. */
+ * Methods and accuracy. exp: Cody-Waite reduction and a polynomial of degree 11, 2 ulp; log: 2 atanh(s), s =
+ * (m-1)/(m+1), 4 ulp. Phi: the Mills ratio times (1 + x) is a polynomial of degree 23 in (x - 5)/(x + 5); relative
+ * error below 3e-15 down to x = -10 and growing like 1e-16 x^2/2 beyond (rounding of the exponent). Phi^-1: a
+ * polynomial start good to 1e-4 and one step of third order with Phi; error below 1e-14. sine for |x| <= 1.26: odd
+ * polynomial, 4e-16. softplus and its derivative 4 ulp, tanh 3e-16 absolute; log1p there is 2 atanh(s) with |s| <=
+ * 0.172; Estrin's scheme, as short chains matter more than a few products. Coefficients: tools/vmath_coefficients.py,
+ * tools/make_sine.py. Checked against 30-digit values, long double and libm: tests/unit/num/test_accuracy.c,
+ * test_simd.c. */
 #ifndef BL_SIMD_H
 #define BL_SIMD_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -125,7 +126,7 @@ BL_INLINE bl_v bl_v_from_floats(const float *values) {
 }
 /* Eight partial sums, added in one fixed order. */
 BL_INLINE double bl_lanes_sum(const double *x) {
-  return ((x[0] + x[4]) + (x[2] + x[6])) + ((x[1] + x[5]) + (x[3] + x[7]));
+  return ((x[0] + x[4]) + (x[1] + x[5])) + ((x[2] + x[6]) + (x[3] + x[7]));
 }
 #if BL_WIDTH == BL_LANES
 BL_INLINE double bl_v_sum(bl_v x) {
@@ -135,19 +136,45 @@ BL_INLINE double bl_v_sum(bl_v x) {
 
 /* ---- functions ---- */
 
-/* exp for -700 <= x <= 700; below, exp(-700). */
+/* a b + c: rounded once, or as the kernel is compiled. */
+BL_INLINE bl_v bl_v_madd(bool fused, bl_v a, bl_v b, bl_v c) {
+  return fused ? bl_v_fma(a, b, c) : a * b + c;
+}
+
+/* e^x for x <= 709; below -708 as at -708. The polynomial interpolates (e^r - 1 - r)/r^2 on |r| <= log(2)/2 at
+ * Chebyshev nodes, relative error 2e-17 before rounding. */
+BL_INLINE bl_v bl_v_exp_by(bool fused, bl_v x) {
+  const double c[10] = {0.5,
+                        0x1.5555555555556p-3,
+                        0x1.5555555553d63p-5,
+                        0x1.11111111109b3p-7,
+                        0x1.6c16c1788bd90p-10,
+                        0x1.a01a01a7c41d5p-13,
+                        0x1.a019b90d2ae7ap-16,
+                        0x1.71de0dae63bb3p-19,
+                        0x1.289185613a3d6p-22,
+                        0x1.af38a9b0ec855p-26};
+  x = bl_v_max(bl_v_all(-708.0), x);                                                      /* NaN stays */
+  bl_v shifted = bl_v_madd(fused, x, bl_v_all(0x1.71547652b82fep+0), bl_v_all(0x1.8p52)); /* integer in the low bits */
+  bl_v whole = shifted - 0x1.8p52;
+  bl_v r = bl_v_madd(fused, whole, bl_v_all(-0x1.62e42feep-1), x);
+  r = bl_v_madd(fused, whole, bl_v_all(-0x1.a39ef35793c76p-33), r);
+  bl_v r2 = r * r, r4 = r2 * r2, pair[5];
+  for (int i = 0; i < 5; i++) pair[i] = bl_v_madd(fused, r, bl_v_all(c[2 * i + 1]), bl_v_all(c[2 * i]));
+  bl_v low = bl_v_madd(fused, pair[1], r2, pair[0]);
+  bl_v high = bl_v_madd(fused, pair[4], r4, bl_v_madd(fused, pair[3], r2, pair[2]));
+  bl_v p = bl_v_madd(fused, bl_v_madd(fused, high, r4, low), r2, r) + 1.0;
+  return (bl_v)((bl_vu)p + ((bl_vu)shifted << 52));
+}
 BL_INLINE bl_v bl_v_exp(bl_v x) {
-  const double shifter = 0x1.8p52;
-  x = bl_v_max(x, bl_v_all(-700.0));
-  bl_v z = x * 0x1.71547652b82fep0 + shifter;
-  bl_v turns = z - shifter;
-  bl_v r = (x - turns * 0x1.62e42fefa3800p-1) - turns * 0x1.ef35793c76730p-45;
-  bl_v r2 = r * r, r4 = r2 * r2;
-  bl_v low = (1.0 + r) + r2 * (0.5 + r * (1.0 / 6));
-  bl_v mid = (1.0 / 24 + r * (1.0 / 120)) + r2 * (1.0 / 720 + r * (1.0 / 5040));
-  bl_v high = (1.0 / 40320 + r * (1.0 / 362880)) + r2 * (1.0 / 3628800 + r * (1.0 / 39916800)) + r4 * (1.0 / 479001600);
-  bl_v y = low + r4 * (mid + r4 * high);
-  return (bl_v)((bl_vu)y + ((bl_vu)z << 52));
+  return bl_v_exp_by(false, x);
+}
+BL_INLINE bl_v bl_v_exp_fused(bl_v x) {
+  return bl_v_exp_by(true, x);
+}
+/* Above 709 as at 709. */
+BL_INLINE bl_v bl_v_exp_limit(bl_v x) {
+  return bl_v_min(bl_v_all(709.0), x); /* NaN stays */
 }
 
 /* log for positive normal x. */
@@ -241,28 +268,7 @@ BL_INLINE bl_v bl_v_sin(bl_v w) {
 
 #define BL_V_POLY(x, c1, c0) bl_v_fma((x), bl_v_all(c1), bl_v_all(c0))
 
-/* e^x for x <= 709; below -708 as at -708. */
-BL_INLINE bl_v bl_v_exp_fused_small(bl_v x) {
-  x = bl_v_if_less(x, bl_v_all(-708.0), bl_v_all(-708.0), x);
-  bl_v shifted = bl_v_fma(x, bl_v_all(0x1.71547652b82fep+0), bl_v_all(0x1.8p52)); /* nearest integer in the low bits */
-  bl_v whole = shifted - 0x1.8p52;
-  bl_v r = bl_v_fma(whole, bl_v_all(-0x1.a39ef35793c76p-33), bl_v_fma(whole, bl_v_all(-0x1.62e42feep-1), x));
-  bl_v r2 = r * r, r4 = r2 * r2;
-  bl_v p01 = BL_V_POLY(r, 0x1.5555555555556p-3, 0.5), p23 = BL_V_POLY(r, 0x1.11111111109b3p-7, 0x1.5555555553d63p-5);
-  bl_v p45 = BL_V_POLY(r, 0x1.a01a01a7c41d5p-13, 0x1.6c16c1788bd90p-10);
-  bl_v p67 = BL_V_POLY(r, 0x1.71de0dae63bb3p-19, 0x1.a019b90d2ae7ap-16);
-  bl_v p89 = BL_V_POLY(r, 0x1.af38a9b0ec855p-26, 0x1.289185613a3d6p-22);
-  bl_v p = bl_v_fma(bl_v_fma(p89, r4, bl_v_fma(p67, r2, p45)), r4, bl_v_fma(p23, r2, p01));
-  p = bl_v_fma(p, r2, r) + 1.0;
-  return (bl_v)((bl_vi)p + ((bl_vi)shifted << 52));
-}
-
-/* e^x; above 709 as at 709. */
-BL_INLINE bl_v bl_v_exp_fused(bl_v x) {
-  return bl_v_exp_fused_small(bl_v_if_less(bl_v_all(709.0), x, bl_v_all(709.0), x));
-}
-
-/* log(1 + e^x) without overflow or cancellation, and its derivative 1/(1 + e^-x), given e = bl_v_exp_fused_small(-|x|).
+/* log(1 + e^x) without overflow or cancellation, and its derivative 1/(1 + e^-x), given e = bl_v_exp_fused(-|x|).
  * In two steps so that a loop can do each for many rows: one chain of both is too long for the processor to overlap. */
 BL_INLINE bl_v bl_v_softplus(bl_v x, bl_v e, bl_v *derivative) {
   bl_v half = bl_v_all(0.41421356237309503); /* 1+e > sqrt 2: log(1+e) = log 2 + log((1+e)/2) */
@@ -284,37 +290,9 @@ BL_INLINE bl_v bl_v_softplus(bl_v x, bl_v e, bl_v *derivative) {
 }
 
 BL_INLINE bl_v bl_v_tanh(bl_v x) {
-  bl_v e = bl_v_exp_fused_small(-2.0 * bl_v_abs(x));
+  bl_v e = bl_v_exp_fused(-2.0 * bl_v_abs(x));
   bl_v size = (1.0 - e) / (1.0 + e);
   return (bl_v)((bl_vi)size | ((bl_vi)x & INT64_MIN));
-}
-
-/* exp with a relative error of at most 2^-51 (tests/unit/num/test_simd.c, against libm): Cody-Waite reduction to
- * |r| <= ln2/2, Taylor polynomial of degree 13, scaling by 2^m. Arguments are clamped to [-708, 709]. */
-BL_INLINE bl_v bl_v_exp_lanes(bl_v x) {
-  const bl_v low = bl_v_all(-708.0), high = bl_v_all(709.0), magic = bl_v_all(0x1.8p52);
-  x = bl_v_select(x < low, low, x);
-  x = bl_v_select(x > high, high, x);
-  bl_v shifted = x * bl_v_all(0x1.71547652b82fep0) + magic;
-  bl_v m = shifted - magic;
-  bl_v r = x - m * bl_v_all(0x1.62e42fefa3800p-1);
-  r = r - m * bl_v_all(0x1.ef35793c76730p-45);
-  bl_v p = bl_v_all(1.0 / 6227020800.0);
-  p = p * r + bl_v_all(1.0 / 479001600.0);
-  p = p * r + bl_v_all(1.0 / 39916800.0);
-  p = p * r + bl_v_all(1.0 / 3628800.0);
-  p = p * r + bl_v_all(1.0 / 362880.0);
-  p = p * r + bl_v_all(1.0 / 40320.0);
-  p = p * r + bl_v_all(1.0 / 5040.0);
-  p = p * r + bl_v_all(1.0 / 720.0);
-  p = p * r + bl_v_all(1.0 / 120.0);
-  p = p * r + bl_v_all(1.0 / 24.0);
-  p = p * r + bl_v_all(1.0 / 6.0);
-  p = p * r + bl_v_all(0.5);
-  p = p * r * r + r;
-  bl_vi bits = (bl_vi)shifted << 52;
-  bl_v scale = (bl_v)(bits + (bl_vi)bl_v_all(1.0));
-  return scale + scale * p;
 }
 
 #endif

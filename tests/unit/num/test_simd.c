@@ -35,7 +35,7 @@ static void test_exp_fused(void **state) {
   }
   if (!(worst < 2)) fail_msg("exp is off by %g ulp", worst);
   assert_true(bl_v_exp_fused(bl_v_all(0))[0] == 1);
-  assert_true(bl_v_exp_fused(bl_v_all(-1e9))[0] < 1e-307 && bl_v_exp_fused(bl_v_all(1e9))[0] > 1e307);
+  assert_true(bl_v_exp_fused(bl_v_all(-1e9))[0] < 1e-307 && bl_v_exp_fused(bl_v_exp_limit(bl_v_all(1e9)))[0] > 1e307);
 }
 
 static void test_softplus(void **state) {
@@ -45,7 +45,7 @@ static void test_softplus(void **state) {
   for (int i = 0; i < 200000; i++) {
     double x = draw(&rng);
     if (fabs(x) > 700) continue;
-    bl_v slope, at = bl_v_all(x), value = bl_v_softplus(at, bl_v_exp_fused_small(-bl_v_abs(at)), &slope);
+    bl_v slope, at = bl_v_all(x), value = bl_v_softplus(at, bl_v_exp_fused(-bl_v_abs(at)), &slope);
     long double y = x, e = expl(-fabsl(y));
     worst = fmax(worst, ulps(value[1], (y > 0 ? y : 0) + log1pl(e)));
     worst_slope = fmax(worst_slope, ulps(slope[1], (y < 0 ? e : 1) / (1 + e)));
@@ -126,14 +126,14 @@ static void test_sine(void **state) {
   assert_true(worst < 4e-16);
 }
 
-static void test_exp_lanes(void **state) {
+static void test_exp_plain(void **state) {
   (void)state;
   bl_rng rng = bl_rng_make(1, 0);
   double worst = 0;
   for (int i = 0; i < 100000; i++) {
     bl_v x;
     for (int l = 0; l < BL_LANES; l++) x[l] = (i % 2 ? 1400 : 4) * (bl_rng_uniform(&rng) - 0.5);
-    bl_v y = bl_v_exp_lanes(x);
+    bl_v y = bl_v_exp(x);
     for (int l = 0; l < BL_LANES; l++) worst = fmax(worst, fabs(y[l] / exp(x[l]) - 1));
   }
   print_message("largest relative error of the vector exponential: %.2f of 2^-52\n", worst / DBL_EPSILON);
@@ -144,6 +144,6 @@ int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_exp_fused), cmocka_unit_test(test_softplus),
                                      cmocka_unit_test(test_tanh),      cmocka_unit_test(test_exp_log),
                                      cmocka_unit_test(test_phi),       cmocka_unit_test(test_inverse),
-                                     cmocka_unit_test(test_sine),      cmocka_unit_test(test_exp_lanes)};
+                                     cmocka_unit_test(test_sine),      cmocka_unit_test(test_exp_plain)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
