@@ -61,16 +61,21 @@ static void draw_sizes_key(figure *f, double y) {
   draw_text(f, LEFT + 19, y + 11, 11, ALIGN_START, INK, 0, false,
             "Large: directions of A and v that margins and pairs leave open (0: the rank is full). Small: models that "
             "fits to exact probabilities recover (1 \xE2\x88\x92 MCS below 1e-6).");
+  draw_rect(f, LEFT, y + 20, 13, 13, recovered_not, PALE, NULL);
+  draw_text(f, LEFT + 19, y + 31, 11, ALIGN_START, INK, 0, false,
+            "The rank is full, but fits recover fewer than half.");
 }
 
 /* ---- samples ---- */
 
+static const double lowest = -4.5; /* of the scale */
+
 static double log_error(const run *r) {
-  return log10(fmax(r->error, 1e-5));
+  return fmax(log10(r->error), lowest);
 }
 
 static void draw_samples(const experiment *e, figure *f, const runs *r, double x, double y, double w, double *values) {
-  axes a = {f, x, y, w, PANEL_H, -0.5, SAMPLED_SIZES - 0.5, -4, 0, false, false};
+  axes a = {f, x, y, w, PANEL_H, -0.5, SAMPLED_SIZES - 0.5, lowest, 0, false, false};
   double step = w / SAMPLED_SIZES, width = 0.8 * step / SHOWN_COUNTS;
   axes_ticks_y(&a, "log10(1 \xE2\x88\x92 MCS)");
   for (int z = 0; z < SAMPLED_SIZES; z++) {
