@@ -2,6 +2,8 @@
 #ifndef BL_CORRELATE_H
 #define BL_CORRELATE_H
 
+#include <math.h>
+
 #include "ranks/placement.h"
 
 /* Phi^-1 of the share of ones of every variable and segment, by the same rule for constant columns as
@@ -18,5 +20,19 @@ blica_status bl_correlate_levels(blica_ctx *ctx, const blica_counts *counts, bli
 
 /* One table, cells 00, 01, 10, 11, which sum to more than 0: returns its flags. */
 int bl_tetrachoric(blica_simd level, bool exact, const double *cell, double *rho, double *se);
+
+/* The pair with packed index p. */
+static inline void bl_unpack_pair(int64_t p, int *i, int *j) {
+  int64_t column = (int64_t)((1.0 + sqrt(1.0 + 8.0 * (double)p)) / 2.0);
+  while (column * (column - 1) / 2 > p) column--;
+  while (column * (column + 1) / 2 <= p) column++;
+  *j = (int)column;
+  *i = (int)(p - column * (column - 1) / 2);
+}
+
+/* Warns of empty cells, constant columns and pairs without a common row, and sets their numbers in cor. The flags of
+ * tables first..last-1 are here; own: other ranks have others, and all call this. */
+blica_status bl_correlate_report(blica_ctx *ctx, const blica_counts *counts, int64_t first, int64_t last, bool own,
+                                 blica_cor *cor);
 
 #endif
