@@ -9,110 +9,98 @@
 #include <string.h>
 
 #include "base/number.h"
-#include "byte_source.h"
+#include "records.h"
 
 typedef struct {
-  char **cells; /* point into the text */
-  int count, room;
-  int line; /* in the file, from 1 */
+  char **cells; /* [count] texts that end in a zero byte, all in cells[0] */
+  int count;
+  int64_t line; /* in the file, from 1 */
 } row;
 
 typedef struct {
-  char *text;
+  records records; /* its buffer holds the whole file */
   row *rows;
-  int count, room;
+  int count, capacity;
 } table;
 
-static void table_free(table *t) {
-  for (int i = 0; i < t->count; i++) free(t->rows[i].cells);
-  free(t->rows);
-  free(t->text);
+static void row_free(row *r) {
+  if (r->cells) free(r->cells[0]);
+  free(r->cells);
 }
 
-/* The whole file, plain or compressed, from a pipe too. */
-static blica_status read_all(const char *path, char **text, size_t *length, char *message) {
-  byte_source *source;
-  size_t room = 1 << 16, got = 1;
-  *length = 0;
-  *text = NULL;
-  blica_status status = byte_source_open(path, message, &source);
-  if (status != BLICA_OK) return status;
-  for (char *more; status == BLICA_OK && got > 0; *length += got) {
-    if (!*text || *length + 1 >= room) {
-      more = realloc(*text, room *= 2);
-      if (!more) {
-        snprintf(message, SOURCE_MESSAGE, "out of memory while reading '%s'", path);
-        status = BLICA_ERR_MEMORY;
-        break;
-      }
-      *text = more;
+static void table_free(table *t) {
+  for (int i = 0; i < t->count; i++) row_free(&t->rows[i]);
+  free(t->rows);
+  records_close(&t->records);
+}
+
+static blica_status no_memory(const char *path, char *message) {
+  snprintf(message, SOURCE_MESSAGE, "out of memory while reading '%s'", path);
+  return BLICA_ERR_MEMORY;
+}
+
+/* The whole file, plain or compressed, from a pipe too, with a zero byte behind it. */
+static blica_status read_all(const char *path, records *r, char *message) {
+  size_t got = 1;
+  blica_status status = byte_source_open(path, message, &r->source);
+  for (; status == BLICA_OK && got > 0; r->have += got) {
+    if (!r->buffer || r->have + 1 >= r->capacity) {
+      size_t capacity = r->capacity ? 2 * r->capacity : 1 << 17;
+      char *more = realloc(r->buffer, capacity);
+      if (!more) return no_memory(path, message);
+      r->buffer = more;
+      r->capacity = capacity;
     }
-    status = byte_source_read(source, *text + *length, room - *length - 1, message, &got);
+    status = byte_source_read(r->source, r->buffer + r->have, r->capacity - r->have - 1, message, &got);
   }
-  byte_source_close(source);
-  if (status == BLICA_OK) (*text)[*length] = 0;
+  if (status == BLICA_OK) r->buffer[r->have] = 0;
+  r->ended = true;
   return status;
 }
 
-static bool add_cell(row *r, char *cell) {
-  if (r->count == r->room) {
-    if (r->room > INT_MAX / 2) return false;
-    int room = r->room ? 2 * r->room : 16;
-    char **more = realloc(r->cells, (size_t)room * sizeof *more);
-    if (!more) return false;
-    r->cells = more;
-    r->room = room;
+static bool copy_row(const records *r, row *out) {
+  size_t bytes = 1;
+  *out = (row){.line = r->record_line};
+  for (int j = 0; j < r->field_count; j++) bytes += r->fields[j].length + 1;
+  char *text = malloc(bytes);
+  out->cells = malloc(((size_t)r->field_count + 1) * sizeof *out->cells);
+  if (!text || !out->cells) {
+    free(text);
+    free(out->cells);
+    out->cells = NULL;
+    return false;
   }
-  r->cells[r->count++] = cell;
-  return true;
-}
-
-/* Blanks and quotes around a cell do not count. */
-static char *trim(char *cell) {
-  size_t length = strlen(cell);
-  while (length && strchr(" \t\r\"'", cell[length - 1])) cell[--length] = 0;
-  return cell + strspn(cell, " \t\"'");
-}
-
-static bool split(char *line, char separator, row *r) {
-  if (separator == ' ') {
-    for (char *cell = strtok(line, " \t\r"); cell; cell = strtok(NULL, " \t\r"))
-      if (!add_cell(r, trim(cell))) return false;
-    return true;
-  }
-  for (char *cell = line; cell;) {
-    char *end = strchr(cell, separator);
-    if (end) *end = 0;
-    if (!add_cell(r, trim(cell))) return false;
-    cell = end ? end + 1 : NULL;
+  out->cells[0] = text;
+  for (; out->count < r->field_count; out->count++) {
+    const field *f = &r->fields[out->count];
+    out->cells[out->count] = text;
+    if (f->length) memcpy(text, f->text, f->length);
+    text[f->length] = 0;
+    text += f->length + 1;
   }
   return true;
 }
 
-static bool add_row(table *t, char *line, char separator, int number) {
-  if (t->count == t->room) {
-    if (t->room > INT_MAX / 2) return false;
-    int room = t->room ? 2 * t->room : 64;
-    row *more = realloc(t->rows, (size_t)room * sizeof *more);
-    if (!more) return false;
-    t->rows = more;
-    t->room = room;
+static blica_status split_lines(const char *path, table *t, char *message) {
+  bool more = true;
+  size_t length;
+  for (;;) {
+    blica_status status = records_peek(&t->records, message, &more, &length);
+    if (status != BLICA_OK || !more) return status;
+    if (t->count == 0) records_guess_separator(&t->records, length);
+    status = records_split(&t->records, length, message);
+    if (status != BLICA_OK) return status;
+    if (t->count == t->capacity) {
+      if (t->capacity > INT_MAX / 2) return no_memory(path, message);
+      int capacity = t->capacity ? 2 * t->capacity : 64;
+      row *rows = realloc(t->rows, (size_t)capacity * sizeof *rows);
+      if (!rows) return no_memory(path, message);
+      t->rows = rows;
+      t->capacity = capacity;
+    }
+    if (!copy_row(&t->records, &t->rows[t->count])) return no_memory(path, message);
+    t->count++;
   }
-  t->rows[t->count] = (row){.line = number};
-  return split(line, separator, &t->rows[t->count++]);
-}
-
-static bool split_lines(table *t) {
-  char separator = strchr(t->text, ',') ? ',' : strchr(t->text, ';') ? ';' : strchr(t->text, '\t') ? '\t' : ' ';
-  int number = 0;
-  for (char *line = t->text; line;) {
-    char *end = strchr(line, '\n');
-    if (end) *end = 0;
-    number++;
-    if (line[strspn(line, " \t\r")] && !add_row(t, line, separator, number)) return false;
-    line = end ? end + 1 : NULL;
-  }
-  return true;
 }
 
 static bool number_of(const char *cell, double *value) {
@@ -149,12 +137,12 @@ static blica_status to_matrix(const char *path, const table *t, matrix *out, cha
   if (first == t->count) REFUSE(BLICA_ERR_FORMAT, "'%s' has a header but no rows of numbers", path);
   int skip = has_names(t, first) ? 1 : 0;
   int n = t->count - first, k = t->rows[first].count - skip;
-  if (k < 1) REFUSE(BLICA_ERR_FORMAT, "'%s', line %d: no numbers", path, t->rows[first].line);
+  if (k < 1) REFUSE(BLICA_ERR_FORMAT, "'%s', line %lld: no numbers", path, (long long)t->rows[first].line);
   for (int i = 1; i < n; i++) { /* before memory is taken for n rows of k */
     const row *r = &t->rows[first + i];
     if (r->count != k + skip)
-      REFUSE(BLICA_ERR_FORMAT, "'%s', line %d: %d fields, but %d in line %d", path, r->line, r->count, k + skip,
-             t->rows[first].line);
+      REFUSE(BLICA_ERR_FORMAT, "'%s', line %lld: %d fields, but %d in line %lld", path, (long long)r->line, r->count,
+             k + skip, (long long)t->rows[first].line);
   }
   out->x = malloc((size_t)n * (size_t)k * sizeof *out->x);
   if (!out->x) REFUSE(BLICA_ERR_MEMORY, "out of memory: a matrix of %d rows and %d columns", n, k);
@@ -165,17 +153,17 @@ static blica_status to_matrix(const char *path, const table *t, matrix *out, cha
     for (int j = 0; j < k; j++) {
       double *x = &out->x[i + (size_t)j * (size_t)n];
       if (!number_of(r->cells[j + skip], x) || !isfinite(*x))
-        REFUSE(BLICA_ERR_FORMAT, "'%s', line %d, field %d: '%.60s' is not a finite number", path, r->line, j + skip + 1,
-               r->cells[j + skip]);
+        REFUSE(BLICA_ERR_FORMAT, "'%s', line %lld, field %d: '%.60s' is not a finite number", path, (long long)r->line,
+               j + skip + 1, r->cells[j + skip]);
     }
   }
   return BLICA_OK;
 }
 
-static blica_status from_model(blica_ctx *ctx, const char *path, const table *t, size_t length, matrix *out,
-                               char *message, size_t size) {
+static blica_status from_model(blica_ctx *ctx, const char *path, const table *t, matrix *out, char *message,
+                               size_t size) {
   blica_model *model;
-  blica_status status = blica_model_parse(ctx, t->text, length, path, &model);
+  blica_status status = blica_model_parse(ctx, t->records.buffer, t->records.have, path, &model);
   if (status != BLICA_OK) REFUSE(status, "%s", blica_message(ctx));
   size_t bytes = (size_t)model->n * (size_t)model->k * sizeof *out->x;
   out->n = model->n;
@@ -189,23 +177,17 @@ static blica_status from_model(blica_ctx *ctx, const char *path, const table *t,
 
 blica_status matrix_read(blica_ctx *ctx, const char *path, matrix *out, char *message, size_t size) {
   table t = {0};
-  size_t length;
-  char reason[SOURCE_MESSAGE];
+  char reason[SOURCE_MESSAGE] = "";
   *out = (matrix){0};
-  blica_status status = read_all(path, &t.text, &length, reason);
-  if (status != BLICA_OK) {
+  blica_status status = read_all(path, &t.records, reason);
+  const bool model = status == BLICA_OK && t.records.buffer[strspn(t.records.buffer, " \t\r\n")] == '{';
+  if (status == BLICA_OK && !model) status = split_lines(path, &t, reason);
+  if (status != BLICA_OK)
     snprintf(message, size, "%s", reason);
-  } else if (t.text[strspn(t.text, " \t\r\n")] == '{') {
-    status = from_model(ctx, path, &t, length, out, message, size);
-  } else if (memchr(t.text, 0, length)) {
-    snprintf(message, size, "'%s' is not text (it has zero bytes)", path);
-    status = BLICA_ERR_FORMAT;
-  } else if (!split_lines(&t)) {
-    snprintf(message, size, "out of memory while reading '%s'", path);
-    status = BLICA_ERR_MEMORY;
-  } else {
+  else if (model)
+    status = from_model(ctx, path, &t, out, message, size);
+  else
     status = to_matrix(path, &t, out, message, size);
-  }
   table_free(&t);
   if (status != BLICA_OK) {
     free(out->x);

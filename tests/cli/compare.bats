@@ -35,7 +35,8 @@ assert abs(r["mcs"] - 1) < 1e-15 and r["matching"] == [1, 0] and r["cosine"][0] 
   printf 'V1 V2\n1 1 2\n2 3 4\n' >table.txt
   printf 'a;b\r\n1;2\r\n3;4\r\n' >semicolon.csv
   printf 'name\tz1\tz2\nsmoker\t1\t2\nage\t3\t4\n' >names.tsv
-  for f in pandas.csv r.csv table.txt semicolon.csv names.tsv; do
+  printf '"","V1","V2"\n"income, net",1,2\n"age",3,4\n' >comma.csv
+  for f in pandas.csv r.csv table.txt semicolon.csv names.tsv comma.csv; do
     run_code 0 compare plain.csv "$f" --json
     echo "$out" | grep -q '"mcs": 1.0' || { echo "$f: $out"; return 1; }
   done
