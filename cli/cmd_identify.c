@@ -78,7 +78,7 @@ static int judge(program *p, const identify_values *v, const blica_model *model)
   blica_assessment *found = NULL;
   blica_assess_options options = blica_assess_options_default();
   int code = EXIT_OK;
-  options.bootstrap = 0;
+  options.bootstrap = verdict_draws(model);
   blica_status status = table_read(p->ctx, p->operands[1], &reading, message, &data);
   if (status != BLICA_OK) return fail_table(status, message);
   status = blica_assess(p->ctx, model, data, &options, &found);

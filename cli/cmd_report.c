@@ -127,7 +127,7 @@ static int assess(program *p, const report_values *v, material *m) {
   if (table_is_counts(path) || strcmp(path, "-") == 0 || cells > CELLS_MOST ||
       (int64_t)m->model->k * (m->model->n + m->model->u) > ASSESS_MOST)
     return EXIT_OK;
-  options.bootstrap = 0;
+  options.bootstrap = verdict_draws(m->model);
   blica_status status = table_read(p->ctx, path, &how, message, &data);
   if (status != BLICA_OK) return fail_table(status, message);
   status = blica_assess(p->ctx, m->model, data, &options, &m->assessment);

@@ -87,6 +87,15 @@ json_t *json_numbers(const double *x, int count) {
   return list;
 }
 
+int verdict_draws(const blica_model *model) {
+  enum { DRAWS = 20, PARAMETERS_MOST = 500 };
+  int count;
+  const blica_method *methods = blica_methods(&count);
+  for (int i = 0; i < count; i++)
+    if (strcmp(methods[i].name, model->method) == 0 && methods[i].needs_rows) return 0;
+  return (int64_t)model->k * (model->n + model->u) <= PARAMETERS_MOST ? DRAWS : 0;
+}
+
 json_t *json_text(const char *text) {
   json_t *string = json_string(text); /* NULL when it is not UTF-8 */
   return string ? string : json_string("(not UTF-8)");

@@ -33,4 +33,7 @@ int json_print(json_t *object);
 /* Writes the object to a file, which is complete or absent, and drops it. Returns an exit code. */
 int json_write(json_t *object, const char *path);
 
+/* Bootstrap draws for a verdict that is computed in passing: few, and none where refits take long. */
+int verdict_draws(const blica_model *model);
+
 #endif

@@ -187,15 +187,26 @@ done:
   return status;
 }
 
+/* The bootstrap, which moves the axes as far as refits do: where that is further than the asymptotic distribution says,
+ * the data determine them less than the curvature at the estimate, and its angles count. */
 static blica_status resample(blica_ctx *ctx, const blica_model *m, const bl_rows *rows, uint64_t seed,
                              blica_assessment *a) {
   blica_status status;
   bl_axes *axes = NULL;
+  double *angle = NULL, mcs;
+  const size_t k = (size_t)m->k;
   TRY(bl_bootstrap(ctx, m, rows, a->draws, seed, a->mixing_se_bootstrap, a->log_variance_se_bootstrap,
                    a->mean_se_bootstrap, a->stability, &axes));
-  if (!a->covariance) TRY(bl_axes_summary(ctx, axes, a->angle, a->angle_bound, &a->expected_mcs));
+  TRY(bl_alloc(ctx, 2 * k, &angle));
+  TRY(bl_axes_summary(ctx, axes, angle, angle + k, &mcs));
+  for (size_t j = 0; j < k; j++) {
+    a->angle[j] = fmax(a->angle[j], angle[j]); /* of a number and NaN fmax is the number */
+    a->angle_bound[j] = fmax(a->angle_bound[j], angle[k + j]);
+  }
+  a->expected_mcs = fmin(a->expected_mcs, mcs);
 done:
   bl_axes_free(axes);
+  bl_free(angle);
   return status;
 }
 

@@ -13,7 +13,9 @@
  *                       of the row on x_s. For the full likelihood this is near the best weighting of pairs, so that
  *                       its errors are slightly too large.
  *   blica               the same with D = the shift of the regularisation and the scales q eliminated.
- * A prior shrinks the estimate, to first order by H^-1 P theta; this bias is given beside the covariance.
+ * J is multiplied by N_s / (N_s - parameters of the segment), as in regression. A prior shrinks the estimate by
+ * H^-1 P theta, theta the truth, which is further out than the estimate by as much; this bias is given beside the
+ * covariance.
  * The result is brought to the scale where the mean of each log v is 0. Reference: Godambe, Ann. Math. Stat. 31 (1960);
  * Joreskog and Moustaki, Multivariate Behav. Res. 36 (2001). Checked against lavaan's PML and by simulation. */
 #include "inference/sandwich.h"
@@ -202,6 +204,8 @@ static void add_rows(const job *b, int s, const room *r, double *j) {
   }
   cblas_dgemv(CblasColMajor, CblasTrans, q, m, 1, r->weighted, q, mean, 1, 0, r->score, 1);
   cblas_dsyr(CblasColMajor, CblasLower, m, -1 / fmax(1, (double)rows->total[s]), r->score, 1, j, m);
+  const double own = (double)rows->planes + b->model->k + (double)b->nk / b->model->u; /* parameters, A shared */
+  cblas_dscal(m * m, rows->total[s] > 2 * own ? (double)rows->total[s] / ((double)rows->total[s] - own) : 2, j, 1);
 }
 
 /* h <- D' F'' D, and weighted <- what a row's influence is multiplied by. */
@@ -307,6 +311,19 @@ static void transpose(double *x, size_t p) {
     }
 }
 
+/* bias <- H^-1 P (theta + H^-1 P theta), bias being P theta: the truth is further out than the shrunk estimate. */
+static void solve_bias(const job *b, const double *h, double *bias) {
+  const int p = (int)b->all;
+  const double mixing = note(b->model, "prior_mixing"), variance = note(b->model, "prior_variance");
+  if (!isfinite(mixing) || !isfinite(variance)) return;
+  LAPACKE_dpotrs_work(LAPACK_COL_MAJOR, 'L', p, 1, h, p, bias, p);
+  for (size_t i = 0; i < b->p; i++)
+    bias[i] = i < b->nk ? (b->model->mixing[i] + bias[i]) / (mixing * mixing)
+                        : (log(b->model->variances[i - b->nk]) + bias[i]) / (variance * variance);
+  for (size_t i = b->p; i < b->all; i++) bias[i] = 0;
+  LAPACKE_dpotrs_work(LAPACK_COL_MAJOR, 'L', p, 1, h, p, bias, p);
+}
+
 /* j <- H^-1 J H^-1 and bias <- H^-1 bias, in canonical scale; h is spoiled. */
 static blica_status solve(const job *b, double *h, double *j, double *bias) {
   const int p = (int)b->all;
@@ -315,7 +332,7 @@ static blica_status solve(const job *b, double *h, double *j, double *bias) {
   if (LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', p, h, p) != 0)
     return bl_fail(b->ctx, BLICA_ERR_NUMERIC,
                    "the information about the mixing matrix is singular: the data leave some of its directions open");
-  LAPACKE_dpotrs_work(LAPACK_COL_MAJOR, 'L', p, 1, h, p, bias, p);
+  solve_bias(b, h, bias);
   canonical_rows(b, bias, 1);
   for (int side = 0; side < 2; side++) {
     LAPACKE_dpotrs_work(LAPACK_COL_MAJOR, 'L', p, p, h, p, j, p);

@@ -210,6 +210,32 @@ static void same_bits_for_any_threads(void **state) {
   item_levels = 2;
 }
 
+/* Where variances hardly change, refits turn the axes further than the curvature at the estimate says: their angles
+ * count. */
+static void the_larger_angle_counts(void **state) {
+  (void)state;
+  blica_simulate_options drawn = blica_simulate_options_default();
+  blica_fit_options o = blica_fit_options_default();
+  blica_assess_options with = blica_assess_options_default(), without = with;
+  blica_model *m;
+  blica_data *d;
+  blica_assessment *a, *b;
+  drawn.variables = 6, drawn.sources = 2, drawn.segments = 5, drawn.samples = 100, drawn.seed = 2;
+  drawn.sd_low = 1, drawn.sd_high = 1.1;
+  assert_int_equal(blica_simulate(ctx, &drawn, NULL, &d, NULL), BLICA_OK);
+  o.sources = 2;
+  assert_int_equal(blica_fit(ctx, &(blica_input){.data = d}, &o, &m), BLICA_OK);
+  with.bootstrap = 40, without.bootstrap = 0, with.simulations = without.simulations = 0;
+  assert_int_equal(blica_assess(ctx, m, d, &with, &a), BLICA_OK);
+  assert_int_equal(blica_assess(ctx, m, d, &without, &b), BLICA_OK);
+  assert_true(a->expected_mcs < b->expected_mcs);
+  for (int j = 0; j < 2; j++) assert_true(a->angle[j] >= b->angle[j] && a->angle_bound[j] >= b->angle_bound[j]);
+  assert_memory_equal(a->mixing_se, b->mixing_se, 12 * sizeof(double));
+  blica_assessment_free(a), blica_assessment_free(b);
+  blica_data_free(d);
+  blica_model_free(m);
+}
+
 /* Given A, the exact counts of a segment show its variances. */
 static void variances_of_a_new_segment(void **state) {
   (void)state;
@@ -265,6 +291,7 @@ int main(void) {
                                      cmocka_unit_test(exact_counts_fit),
                                      cmocka_unit_test(exact_counts_of_levels_fit),
                                      cmocka_unit_test(variances_of_a_new_segment),
+                                     cmocka_unit_test(the_larger_angle_counts),
                                      cmocka_unit_test(tables_of_levels_are_differences),
                                      cmocka_unit_test(influences_add_up_to_the_variance),
                                      cmocka_unit_test_prestate(same_bits_for_any_threads, &two),
