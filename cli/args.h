@@ -12,7 +12,7 @@ int args_parse(program *p, int argc, char **argv, void *values, bool *help);
 
 /* The flag of an option, "--max-seconds". */
 void flag_of(const blica_option *option, char *flag, size_t size);
-/* How its default reads in help, or "" when there is none to tell. */
+/* How its default reads in help, or "" when there is none. */
 void default_of(const blica_option *option, char *text, size_t size);
 /* The word of the list nearest to a mistyped one, or NULL when none is near. */
 const char *nearest(const char *text, const char *const *list, int count);

@@ -16,7 +16,7 @@ typedef struct {
 static const blica_option own[] = {
     OPTION(check_values, sources, BLICA_OPT_INT, NULL, 1, 1e6, NULL, "K",
            "Number of sources to judge identifiability for; without it, the largest number that can be identified is "
-           "told."),
+           "printed."),
     OPTION(check_values, json, BLICA_OPT_FLAG, "no", 0, 1, NULL, NULL, "A JSON object on the standard output."),
 };
 OPTION_TABLE(own_table, own)
@@ -239,7 +239,7 @@ const command command_check = {
     .operands = "DATA|COUNTS",
     .least = 1,
     .most = 1,
-    .text = "Reads the data (or counts) and tells what a fit will meet: the number of variables, segments and rows, "
+    .text = "Reads the data (or counts) and lists what a fit will meet: the number of variables, segments and rows, "
             "small segments, "
             "columns that are constant in a segment, pairs with an empty cell in their table, missing values, and "
             "how many "

@@ -23,7 +23,7 @@ static const blica_option own[] = {
     OPTION(fit_values, allow_unidentified, BLICA_OPT_FLAG, "no", 0, 1, NULL, NULL,
            "Fit even when there is one segment only, which cannot determine the mixing matrix."),
     OPTION(fit_values, verbose, BLICA_OPT_FLAG, "no", 0, 1, NULL, NULL,
-           "Also tell what the method found on its way: prior scales, gradients, integration."),
+           "Also print what the method found on its way: prior scales, gradients, integration."),
 };
 OPTION_TABLE(own_table, own)
 
@@ -74,7 +74,7 @@ static int check_input(const fit_values *v, const char *path, const fit_input *i
     return EXIT_DATA;
   }
   if (in->u == 1 && !v->allow_unidentified) {
-    say_error("fit: '%s' has one segment only, and one segment cannot tell the mixing matrix; name the segments "
+    say_error("fit: '%s' has one segment only, and one segment does not determine the mixing matrix; name the segments "
               "(--segment-column, --segment-length, --segment-count, --segment-file), or give --allow-unidentified",
               path);
     return EXIT_DATA;
@@ -105,7 +105,7 @@ static void settle_checkpoint(const blica_fit_options *o, const blica_fit_report
 
 /* ---- telling the result ---- */
 
-static void tell(const blica_model *m, const char *out, bool verbose) {
+static void print_result(const blica_model *m, const char *out, bool verbose) {
   enum { MANY = 10 };
   const blica_fit_report *fit = &m->fit;
   for (int i = 0; i < fit->n_starts; i++) {
@@ -175,23 +175,22 @@ static int exit_of(blica_stop stop) {
   case BLICA_STOP_INTERRUPTED:
     return EXIT_INTERRUPTED;
   case BLICA_STOP_ITERATIONS:
-    say_warning("not converged: --max-iterations reached; the result is written");
+    say_warning("did not converge: --max-iterations was reached. The result was written");
     break;
   case BLICA_STOP_TIME:
-    say_warning("not converged: --max-seconds is over; the result is written");
+    say_warning("did not converge: --max-seconds is over. The result was written");
     break;
   case BLICA_STOP_STALLED:
-    say_warning("not converged: no further progress, in double precision or on a likelihood that only creeps; the "
-                "result is written");
+    say_warning("did not converge: the objective is too flat to improve further. The result was written; use --prior "
+                "auto, or fewer sources");
     break;
   case BLICA_STOP_UNBOUNDED:
-    say_warning("not converged: the likelihood has no maximum on these data, parameters run to infinity; the result is "
-                "written, "
-                "but a prior is needed (--prior auto)");
+    say_warning("did not converge: the likelihood has no maximum on these data, and parameters run to infinity. The "
+                "result was written, but a prior is needed (--prior auto)");
     break;
   case BLICA_STOP_INTEGRATION:
-    say_warning("not converged: integration error is too large to say where the likelihood has its maximum; the result "
-                "is written, but --method matched may be more accurate");
+    say_warning("did not converge: the integration error is too large to say where the likelihood has its maximum. The "
+                "result was written, but --method matched may be more accurate");
     break;
   case BLICA_STOP_COMPARED: /* of a start, never of a fit */
     break;
@@ -204,7 +203,7 @@ static int finish(program *p, const fit_values *v, const blica_model *model, dou
   blica_status status = blica_model_save(p->ctx, model, v->out);
   if (status != BLICA_OK) return fail_writing(p, status);
   progress_clear();
-  tell(model, v->out, v->verbose);
+  print_result(model, v->out, v->verbose);
   data_args_text(&v->data, how, sizeof how);
   if (!v->json) tell_summary(p, model, v->out, p->operands[0], how);
   settle_checkpoint(&v->options, &model->fit);

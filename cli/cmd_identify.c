@@ -127,7 +127,7 @@ const command command_identify = {
     .least = 0,
     .most = 2,
     .text =
-        "Counts what pairs of binary variables tell against what is unknown, as in Table 1 of the paper: u "
+        "Counts the statistics of pairs of binary variables against the unknowns, as in Table 1 of the paper: u "
         "n(n-1)/2 + 2un "
         "statistics and nk + 2uk + un unknowns. A negative surplus rules the model out. With three or more levels "
         "margins show how the scale of each variable changes over segments, and one scale per variable is unknown "

@@ -122,7 +122,7 @@ static int assess(program *p, const report_values *v, material *m) {
   const char *path = p->operands[1];
   double cells = 0;
   how.model = m->model;
-  how.note = NULL; /* told when the counts were made */
+  how.note = NULL; /* printed when the counts were made */
   for (int s = 0; s < m->counts->u; s++) cells += m->counts->samples[s] * m->counts->n;
   if (table_is_counts(path) || strcmp(path, "-") == 0 || cells > CELLS_MOST ||
       (int64_t)m->model->k * (m->model->n + m->model->u) > ASSESS_MOST)

@@ -55,7 +55,7 @@ static bool restless(const segment_values *v, const blica_segmentation *r) {
   return false;
 }
 
-static void tell(const segment_values *v, const blica_segmentation *r) {
+static void print_result(const segment_values *v, const blica_segmentation *r) {
   if (r->states == 1)
     say_note("one state: nothing in these %lld rows says that the sources change over time. There are no segments to "
              "be found, and without segments the mixing matrix is not identified",
@@ -121,7 +121,7 @@ static int finish(program *p, const segment_values *v, const blica_segmentation 
     say_warning("interrupted before there was a model: '%s' is not written", v->model);
   }
   progress_clear();
-  tell(v, r);
+  print_result(v, r);
   settle_checkpoint(&v->options, r);
   int code = v->json ? print_record(v, r) : EXIT_OK;
   return code == EXIT_OK ? exit_of(r->stop) : code;

@@ -96,9 +96,8 @@ const command command_sources = {
     .most = 2,
     .required = "out",
     .text =
-        "Writes what the model and the zeros and ones of a row tell of its sources: the mean and standard deviation of "
-        "each source "
-        "given the row. Mean plus and minus 1.645 standard deviations covers the true value for about nine in ten rows "
+        "Writes the mean and standard deviation of each source given the zeros and ones of a row. Mean plus and minus "
+        "1.645 standard deviations covers the true value for about nine in ten rows "
         "when the "
         "model is true. Equal rows are computed once; missing values are integrated out.\n\n"
         "The data may be new: variables are matched by name, segments by label, or not at all with --segment unknown.",

@@ -115,5 +115,5 @@ void print_overview(void) {
        "  blica simulate --out demo              # data and the model they come from\n"
        "  blica fit demo/data.csv --sources 10 --out model.json\n"
        "  blica compare demo/model.json model.json\n\n"
-       "blica COMMAND --help (or blica help COMMAND) tells more; blica --version tells the version.");
+       "blica COMMAND --help (or blica help COMMAND) explains a command; blica --version prints the version.");
 }

@@ -91,7 +91,7 @@ void table_close(table *t) {
   free(t);
 }
 
-/* Fills the first buffer, and tells whether it begins as .npy does. */
+/* Fills the first buffer; true when it begins as .npy does. */
 static blica_status begin(table *t, const char *path, char *message) {
   blica_status status = byte_source_open(path, message, &t->text.source);
   if (status != BLICA_OK) return status;

@@ -356,7 +356,7 @@ typedef enum {
   BLICA_STOP_TIME,        /* time limit */
   BLICA_STOP_INTERRUPTED, /* the poll callback said so */
   BLICA_STOP_STALLED,     /* gradient above the tolerance, yet no further progress: in double precision, or
-                             on a likelihood that only creeps towards a border (50 steps for 1e-7 of it) */
+                             where the objective is too flat (50 steps for 1e-7 of it) */
   BLICA_STOP_UNBOUNDED,   /* no maximum: the objective hardly grows any more while parameters run to infinity (without a
                              prior, and signals a hundred times the noise of the link) */
   BLICA_STOP_INTEGRATION, /* mle: the optimiser ended, but the error of the integrals is not known, or moves the maximum

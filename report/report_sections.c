@@ -40,7 +40,7 @@ static const char *stop_words(blica_stop stop) {
   case BLICA_STOP_INTERRUPTED:
     return "not converged: interrupted";
   case BLICA_STOP_STALLED:
-    return "not converged: no further progress in double precision";
+    return "not converged: the objective is too flat to improve further";
   case BLICA_STOP_UNBOUNDED:
     return "not converged: the likelihood has no maximum, parameters run to infinity";
   case BLICA_STOP_INTEGRATION:
@@ -106,7 +106,7 @@ static bool near_best(const blica_fit_report *fit, double objective) {
 }
 
 static void starts_table(const blica_fit_report *fit, FILE *page) {
-  html_table(page, "Every start and where it ended; below the best tells how much its objective lacks",
+  html_table(page, "Every start and where it ended; below the best: how much its objective lacks",
              "#start|kind|#objective|#below the best|#relative gradient|#iterations|#evaluations|end");
   for (int i = 0; i < fit->n_starts; i++) {
     const blica_start *s = &fit->starts[i];
@@ -131,8 +131,8 @@ static void starts_words(const blica_fit_report *fit, FILE *page) {
   for (int i = 0; i < fit->n_starts; i++) near += near_best(fit, fit->starts[i].objective);
   fputs("<p>", page);
   if (fit->n_starts < 2)
-    html_text(page,
-              "There was one start only, so nothing tells whether it ended in the best optimum; more starts would.");
+    html_text(page, "There was one start only, so it is not known whether it ended in the best optimum; more starts "
+                    "would show that.");
   else if (near == fit->n_starts)
     html_textf(page, "All %d starts ended at the same objective.", fit->n_starts);
   else

@@ -1,4 +1,4 @@
-/* digest.h - a 64-bit digest of bytes: checksum of files, and to tell whether data are the same. Not for security.
+/* digest.h - a 64-bit digest of bytes: checksum of files, and to compare data. Not for security.
  *
  * Each step is a bijection of the digest for a given word and of the word for a given digest, so two texts of one
  * length that differ within one 8-byte word never agree; others agree by a chance of 2^-64. */

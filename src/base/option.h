@@ -32,7 +32,7 @@ blica_status bl_options_take(blica_ctx *ctx, const char *type, const void *given
 /* The value of an option as blica_option_set reads it back: a word of its list where one stands for it. */
 void bl_option_spell(const blica_option *option, const void *options, char *text, size_t size);
 /* Fails when a value of the struct is one that blica_option_set would refuse. Options without a default (NULL) are not
- * looked at. */
+ * checked. */
 blica_status bl_options_check(blica_ctx *ctx, const blica_option *table, int count, const void *options);
 
 #endif

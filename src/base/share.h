@@ -20,7 +20,7 @@ typedef struct {
 } bl_share;
 
 /* Equal shares of count items. With groups > 0 items come in that many groups (item i belongs to group g when
- * count g/groups <= i < count (g+1)/groups) and no group is cut. */
+ * count g/groups <= i < count (g+1)/groups) and no group is divided. */
 blica_status bl_share_make(blica_ctx *ctx, int64_t count, int64_t groups, bl_share *share);
 /* The same with all items on this rank, whatever other ranks do: nothing is sent. */
 blica_status bl_share_alone(blica_ctx *ctx, int64_t count, int64_t groups, bl_share *share);
@@ -36,7 +36,7 @@ typedef struct {
 } bl_places;
 
 /* Exchanges: every rank gets all items of all `lists`; and of `sum`, when it is not NULL, the sum over items into the
- * place of item 0, or of the first of each stretch (the other places are spoiled). One message per rank. */
+ * place of item 0, or of the first of each stretch (the other places are overwritten). One message per rank. */
 blica_status bl_share_exchange(blica_ctx *ctx, bl_share *share, int lists, const bl_places *list, const bl_places *sum);
 
 /* Sums over stretches of `tree` items, in arrays with places for this rank's items and for the branches that others

@@ -119,7 +119,7 @@ static bool store(blica_ctx *ctx, bl_checkpoint *c, const char *name, bl_stage_k
 
 /* ---- writing ---- */
 
-/* Tells of a failure once, from the thread that may call the user. */
+/* Warns of a failure once, from the thread that may call the user. */
 static void tell(blica_ctx *ctx, bl_checkpoint *c) {
   if (!c->failed || c->warned || !bl_may_warn(ctx)) return;
   c->warned = true;

@@ -1,6 +1,6 @@
 /* count_ranks.c - rows that ranks bring in pieces, counted for a fit or for a file.
  *
- * A fit so large that ranks share its segments looks at a table on one rank only, and so do correlations: the rows go
+ * A fit so large that ranks share its segments needs a table on one rank only, and so do correlations: the rows go
  * there as bits, and no rank ever holds tables that it does not keep. Which rank owns a segment follows from its place
  * among all, known when the last rank has read its last row. Rows of a single piece per rank wait for that. Of longer
  * streams a segment is kept, until the end, by the first rank that had rows of it, or by another with fewer segments;

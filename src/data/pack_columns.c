@@ -1,7 +1,7 @@
 /* pack_columns.c - packing from columns of bytes, as R matrices and data frames have them.
  *
  * Neighbouring rows of one segment fill neighbouring bits of a word, eight bytes by one multiplication. Where segments
- * change from row to row there is nothing to gain: such rows are turned into rows of bytes first. */
+ * change from row to row there is nothing to gain: such rows are converted to rows of bytes first. */
 #include <string.h>
 
 #include "data/pack.h"

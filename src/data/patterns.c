@@ -79,7 +79,7 @@ static int order_keys(const uint64_t *a, const uint64_t *b, int width) {
   return 0;
 }
 
-/* Bottom-up merge sort of key numbers: qsort cannot be told where the keys are without a global. */
+/* Bottom-up merge sort of key numbers: qsort would need a global for the keys. */
 static blica_status sort_keys(blica_ctx *ctx, segment_keys *k) {
   blica_status status = BLICA_OK;
   int width = 2 * k->words;

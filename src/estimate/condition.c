@@ -6,7 +6,7 @@
  * units of standard errors (equation 28 of docs/method.md): a likelihood would reward the candidate that changes C
  * least, and with it the solutions that small eigenvalues lead astray. Segments are held out, not rows, for two
  * reasons: counts or correlations are enough, and the number of rows of a segment, which decides how much
- * regularisation it needs, stays what it is in the fit. Among candidates that the held-out segments cannot tell apart
+ * regularisation it needs, stays what it is in the fit. Among candidates that do not differ on the held-out segments
  * the one nearest to 10 is taken. Evidence: docs/methods.md. */
 #include <math.h>
 #include <string.h>
@@ -269,7 +269,7 @@ static double total(const double *score, int u) {
   return sum;
 }
 
-/* The candidate nearest to the usual one that the held-out segments cannot tell from their best (one standard error):
+/* The candidate nearest to the usual one within one standard error of the best on the held-out segments:
  * their choice among near equals would be noise. */
 static double choose(const double *scores /* [u,CANDIDATES] */, int u) {
   int best = 0, chosen;

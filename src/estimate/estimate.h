@@ -8,7 +8,7 @@
 
 typedef struct {
   const blica_data *data;           /* NULL when only counts or correlations were given */
-  const blica_counts *counts;       /* NULL when only correlations were given, or the method does not look at them */
+  const blica_counts *counts;       /* NULL when only correlations were given, or the method does not use them */
   const blica_cor *cor;             /* unregularised; NULL for methods that do not ask for it */
   bl_keep keep;                     /* what this rank holds of counts and correlations */
   const blica_fit_options *options; /* defaults resolved */
@@ -24,8 +24,8 @@ typedef blica_status (*bl_estimate_fn)(blica_ctx *ctx, const bl_problem *problem
 typedef struct {
   const blica_method *method;
   bl_estimate_fn estimate;
-  bool (*keeps_counts)(const blica_cor *cor); /* whether it looks at counts beside these correlations; NULL: never */
-  bool wants_counts, wants_cor;               /* what it looks at: fit.c prepares that, and drops what only led there */
+  bool (*keeps_counts)(const blica_cor *cor); /* whether it uses counts beside these correlations; NULL: never */
+  bool wants_counts, wants_cor;               /* what it uses: fit.c prepares that, and frees what only led there */
   bool parts;                                 /* ranks may share what is inside a segment (BL_KEEP_PARTS) */
   int64_t max_iterations;                     /* defaults of these options; 0: as for most methods */
   double tolerance;
@@ -77,7 +77,7 @@ void bl_pass_start(bl_state *state, void *user /* bl_start_end */);
  * the model to canonical form. */
 blica_status bl_complete_model(blica_ctx *ctx, blica_model *model, bool cuts, bool means_done);
 blica_status bl_report_starts(blica_ctx *ctx, blica_fit_report *report, int count); /* allocates starts */
-/* Appends a note; name is cut to what fits. */
+/* Appends a note; a long name is truncated. */
 blica_status bl_report_note(blica_ctx *ctx, blica_fit_report *report, const char *name, double value);
 /* Records the options that are not at their defaults. */
 blica_status bl_report_options(blica_ctx *ctx, blica_fit_report *report, const blica_fit_options *options);

@@ -1,5 +1,5 @@
-/* fastica.c - fastICA on the pooled binary rows, the paper's other baseline: it takes 0 and 1 for real numbers and does
- * not look at the segments.
+/* fastica.c - fastICA on the pooled binary rows, the paper's other baseline: it takes 0 and 1 for real numbers and
+ * ignores the segments.
  *
  * What the model then holds: A in the model's latent scale to first order (x - 1/2 is about sqrt(c/2pi) A z, the
  * slope of the link at 0); the variances are those of the estimated components in each segment; the means

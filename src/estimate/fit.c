@@ -1,4 +1,4 @@
-/* fit.c - the pipeline: prepare what the method looks at, let it estimate, bring the model to canonical
+/* fit.c - the pipeline: prepare what the method uses, let it estimate, bring the model to canonical
  * form and complete it with the means. */
 #include <math.h>
 #include <stdio.h>
@@ -238,7 +238,7 @@ static void begin_model(const bl_problem *p, blica_model *model) {
   model->fit.condition = INFINITY;
 }
 
-/* A fit that was cut short says so, even when its best start had ended by itself. */
+/* A fit that was stopped says so, even when its best start had ended by itself. */
 static void settle_stop(blica_fit_report *fit) {
   for (int i = 0; i < fit->n_starts; i++)
     if (fit->starts[i].stop == BLICA_STOP_INTERRUPTED ||

@@ -4,7 +4,7 @@
  * of 1e-5 in a probability is a large part of it. Grid: its error falls in proportion to what is asked for, so a rule
  * asked for 1e-4 of the error is off by 1e-4 of what the former was seen to be. Reduction: of three rules in a row, the
  * errors fall geometrically. Rules grow finer until what is left is a tenth of the tolerance. Lattice: no finer rule is
- * in reach; other shifts tell how far the one in use is off. Checked: tests/stress/test_torture.c against differences
+ * in reach; other shifts show how far the one in use is off. Checked: tests/stress/test_torture.c against differences
  * of blica_loglik. */
 #include <math.h>
 #include <string.h>
@@ -55,7 +55,7 @@ static double evaluate(bl_mle *m, const bl_accuracy *accuracy, const double *the
   return value;
 }
 
-/* What two gradients differ in; the first is spoiled. */
+/* What two gradients differ in; the first is overwritten. */
 static double difference(const bl_mle *m, const double *theta, double *a, const double *b, double value) {
   for (size_t i = 0; i < m->size; i++) a[i] -= b[i];
   return bl_mle_slope(m, theta, a, value);

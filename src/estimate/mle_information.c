@@ -3,7 +3,7 @@
  *
  * sum over rows of score score' is an estimate of the Hessian of -log-likelihood that is exact on average at the
  * truth and never indefinite: the right first metric for a quasi-Newton method, cheap because the scores of all
- * patterns come from one sweep. The k scales that the data cannot tell are held by a small ridge. */
+ * patterns come from one sweep. The k scales that the data do not determine are held by a small ridge. */
 #include <math.h>
 #include <string.h>
 

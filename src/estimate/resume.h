@@ -23,7 +23,8 @@ blica_status bl_resume_rows(blica_ctx *ctx, bl_checkpoint *checkpoint, const bli
 /* The same for a fit: opens the checkpoint of the options (none: *out is NULL) and compares program and options with
  * those that made it. */
 blica_status bl_resume_open(blica_ctx *ctx, const blica_fit_options *resolved, double deadline, bl_checkpoint **out);
-/* Compares the data, by a digest per segment: of the rows, the counts or the correlations, as the method looks at. */
+/* Compares the data, by a digest per segment: of the rows, the counts or the correlations, whichever the method uses.
+ */
 blica_status bl_resume_data(blica_ctx *ctx, bl_checkpoint *checkpoint, const bl_problem *problem,
                             const bl_estimator *method);
 

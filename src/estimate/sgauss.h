@@ -37,7 +37,7 @@ enum { BL_NEWTON_GROUPS = 8 };
 static inline bool bl_sgauss_newton_fits(int n, int k) {
   return (int64_t)n * k <= BL_NEWTON_MAX;
 }
-/* Groups that no rank's share of the segments may cut; 0: none. */
+/* Groups that no rank's share of the segments may divide; 0: none. */
 static inline int bl_sgauss_groups(int n, int k, int u) {
   return bl_sgauss_newton_fits(n, k) && u > BL_NEWTON_GROUPS ? BL_NEWTON_GROUPS : 0;
 }
@@ -79,7 +79,7 @@ double bl_sgauss_constant(const bl_sgauss_data *data);
 
 /* Of a segment of this rank: */
 /* The scale of each source chosen so that the mean of its variances is 1 (for a likelihood without penalties, which it
- * leaves as it was), and variances within what the likelihood can tell from 0 and infinity. */
+ * leaves as it was), and variances within the range where they change the likelihood. */
 void bl_sgauss_standard(const bl_sgauss_data *data, double *theta);
 /* Largest derivative in absolute value, those by A as they are in that scale. */
 double bl_sgauss_slope(const bl_sgauss_data *data, const double *theta, const double *gradient);

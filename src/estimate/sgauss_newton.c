@@ -18,11 +18,10 @@
 enum {
   GROUPS = BL_NEWTON_GROUPS,
   MAX_REJECTS = 30,
-  FLAT_STEPS =
-      50, /* steps that must lower the value by FLAT_CHANGE of it: a likelihood that rises towards a border in ever
-           smaller steps has no end, and data that do not tell 1e-7 of it do not tell the parameters either */
-  EXTRA_STEPS = 3 /* after the tolerance is met: quadratic convergence reaches the floor in these, and where the
-                     likelihood only levels off towards infinity they end the chase */
+  FLAT_STEPS = 50, /* steps that must lower the value by FLAT_CHANGE of it, or the objective is too flat to improve
+                      further; such data do not determine the parameters either */
+  EXTRA_STEPS = 3  /* after the tolerance is met: quadratic convergence reaches the limit of rounding in these, and they
+                      bound the steps where the likelihood tends to a limit at infinity */
 };
 
 static const double FLAT_CHANGE = 1e-7;

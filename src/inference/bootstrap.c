@@ -31,7 +31,7 @@ static bool has_note(const blica_model *model, const char *name) {
   return false;
 }
 
-/* The options that the model was fitted with, as far as it tells. */
+/* The options that the model was fitted with, as far as it records them. */
 static blica_fit_options refit_options(const blica_model *model) {
   blica_fit_options o = blica_fit_options_default();
   snprintf(o.method, sizeof o.method, "%s", strcmp(model->method, "truth") == 0 ? "auto" : model->method);

@@ -120,7 +120,7 @@ static void segment_score(const job *b, room *r, int s, const double *d, int m) 
               (int)b->pairs, 0, r->info, m);
 }
 
-/* U' (V + R I)^-1 U; info is spoiled. */
+/* U' (V + R I)^-1 U; info is overwritten. */
 static double quadratic(double *info, double *score, int m) {
   for (int c = 0; c < m; c++) info[c * (m + 1)] += RIDGE;
   if (m == 0 || LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', m, info, m) != 0) return 0;

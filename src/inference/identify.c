@@ -241,7 +241,8 @@ done:
   return status;
 }
 
-/* Smallest eigenvalue but for the scales relative to the largest, 0 where it may be near the limit; info is spoiled. */
+/* Smallest eigenvalue but for the scales relative to the largest, 0 where it may be near the limit; info is
+ * overwritten. */
 static blica_status by_ends(blica_ctx *ctx, const blica_model *model, const double *scale, double *info, size_t p,
                             double *smallest) {
   blica_status status;

@@ -1,4 +1,4 @@
-/* identify.h - blica_identify with the size from which only the ends of the spectrum are looked at first. */
+/* identify.h - blica_identify with the size from which only the ends of the spectrum are computed first. */
 #ifndef BL_IDENTIFY_H
 #define BL_IDENTIFY_H
 

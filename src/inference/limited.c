@@ -67,7 +67,7 @@ done:
   return status;
 }
 
-/* d <- H^+ g; returns the rank, or -1. h is spoiled. */
+/* d <- H^+ g; returns the rank, or -1. h is overwritten. */
 static int64_t least_squares(blica_ctx *ctx, total *all, double *d) {
   const int p = (int)all->p;
   int64_t rank = 0;

@@ -281,7 +281,7 @@ done:
   return status;
 }
 
-/* Numbers near the ends of double, which a file may hold, overflow on the way: that is told, not returned. */
+/* Numbers near the ends of double, which a file may hold, overflow on the way: that is an error, not a result. */
 static blica_status check_result(blica_ctx *ctx, const blica_loglik_result *r) {
   for (int s = 0; s < r->u; s++)
     if (!isfinite(r->loglik[s]) || isnan(r->error[s]))

@@ -217,7 +217,7 @@ done:
   return status;
 }
 
-/* Numbers near the ends of double, which a file may hold, overflow on the way: that is told, not returned. */
+/* Numbers near the ends of double, which a file may hold, overflow on the way: that is an error, not a result. */
 static blica_status check_posterior(blica_ctx *ctx, const blica_posterior *p) {
   for (int64_t i = 0; i < p->rows * p->k; i++)
     if (!isfinite(p->mean[i]) || !isfinite(p->sd[i]))

@@ -30,7 +30,7 @@ int bl_lanczos(const bl_symmetric *matrix, const bl_lanczos_options *options, do
 typedef struct {
   const bl_lanczos_options *o;
   int n, limit, steps; /* limit: most steps; steps: taken */
-  int next;            /* steps after which to look at eigenvalues */
+  int next;            /* steps after which eigenvalues are computed */
   bool done, failed;
   double size;
   double *basis;         /* [n,limit+1] */
@@ -51,7 +51,7 @@ int bl_lanczos_end(const bl_lanczos_run *run, double *values, double *residual, 
 
 /* Several matrices in packed pairs side by side, the parts of their products shared by threads and, with ranks, by
  * those (num/products.h); same bits as bl_lanczos. A rank runs the iterations of the matrices that it has parts of, or
- * with `everywhere` of all; for them `end` is told what bl_lanczos returns (and errno as it was when it failed), in the
+ * with `everywhere` of all; for them `end` gets what bl_lanczos returns (and errno as it was when it failed), in the
  * calling thread. */
 typedef struct {
   int count;

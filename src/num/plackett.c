@@ -16,7 +16,7 @@
 #include <math.h>
 #include <string.h>
 
-#define SMALLEST 1e-17 /* probabilities below cannot be told from nothing */
+#define SMALLEST 1e-17 /* smaller probabilities count as 0 */
 enum { LANES = 8 };
 
 static size_t pairs(int m) {
@@ -304,7 +304,7 @@ double bl_plackett_cost(int n, int nodes) {
   return cost[n];
 }
 
-/* The precision matrix tells how far each variable is determined by the others, R^2 = 1 - 1/K_ii; taking one out is a
+/* The precision matrix shows how far each variable is determined by the others, R^2 = 1 - 1/K_ii; taking one out is a
  * step of elimination. */
 void bl_plackett_order(int n, const double *cov, int *order) {
   double k[BL_PLACKETT_MAX][BL_PLACKETT_MAX];

@@ -43,7 +43,7 @@ static double solve_mid(double h, double k, double excess) {
 
 static double solve_near(double h, double k, double s, double target) {
   double low = 0.0, high = cos(BL_BVN_MID), a = high;
-  target = fmax(target, 0x1p-54); /* below it a table in double cannot tell: take the least extreme rho */
+  target = fmax(target, 0x1p-54); /* smaller ones are lost in double precision: take the least extreme rho */
   for (int i = 0; i < max_steps && high - low > 1e-16 * high; i++) {
     double miss = bl_bvn_deficit(h, k, s, a) - target;
     if (miss == 0.0) break;

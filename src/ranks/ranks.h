@@ -1,4 +1,4 @@
-/* ranks.h - names that ranks tell each other. */
+/* ranks.h - names exchanged between ranks. */
 #ifndef BL_RANKS_H
 #define BL_RANKS_H
 

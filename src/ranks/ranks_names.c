@@ -1,4 +1,4 @@
-/* ranks_names.c - names that ranks tell each other. */
+/* ranks_names.c - names exchanged between ranks. */
 #include <string.h>
 
 #include "base/base.h"

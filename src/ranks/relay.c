@@ -6,10 +6,10 @@
 struct bl_relay {
   blica_ctx *ctx;
   bl_relay_job job;
-  int64_t (*held)[2];       /* [size] tables of every rank, from and to */
-  size_t *to, *from;        /* [size] bytes of one exchange */
-  void *buffer[BL_RELAYED]; /* first rank: a segment that it does not hold; one for all arrays unless they are looked at
-                             together */
+  int64_t (*held)[2];            /* [size] tables of every rank, from and to */
+  size_t *to, *from;             /* [size] bytes of one exchange */
+  void *buffer[BL_RELAYED];      /* first rank: a segment that it does not hold; one for all arrays unless they are used
+                                  together */
   int64_t in_buffer[BL_RELAYED]; /* which, as key has it; -1: none */
 };
 

@@ -18,7 +18,7 @@ typedef struct {
 } bl_relayed;
 
 /* The elements of segment s of array a, on the first rank: good until another segment of that array is asked for or,
- * unless arrays are looked at together, of any. NULL: the ranks cannot be reached. */
+ * unless arrays are used together, of any. NULL: the ranks cannot be reached. */
 const void *bl_relay_get(bl_relay *relay, int a, int s);
 
 typedef struct {
@@ -27,7 +27,7 @@ typedef struct {
   int64_t from, to; /* tables that this rank holds */
   int arrays;
   bl_relayed array[BL_RELAYED];
-  bool together; /* all arrays of a segment are looked at at once */
+  bool together; /* all arrays of a segment are used at once */
   blica_status (*write)(blica_ctx *ctx, const void *what, bl_relay *relay, const char *path);
 } bl_relay_job;
 

@@ -116,7 +116,7 @@ static blica_status run(blica_ctx *ctx, const bl_segment *g, bl_em *em, bl_stage
   if (bl_stage_find(stage) == BL_STAGE_OVER) goto done;
   bl_stage_enter(ctx, stage);
   if (p->round == 0) TRY(row_rounds(ctx, em, p));
-  while (more && !em->stopped) { /* what was cut short inside a round is not kept */
+  while (more && !em->stopped) { /* an unfinished round is not kept */
     bl_stage_offer(ctx, stage, bl_em_over(ctx, em) ? BL_STOP_REQUESTED : BL_CONTINUE, pass_progress, p);
     if (em->stopped) break;
     status = model_round(ctx, g, em, p, log_p, &more);

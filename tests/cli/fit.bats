@@ -92,14 +92,14 @@ assert a["fit"]["objective"] == b["fit"]["objective"]'
 
 @test "not converged: exit 4 and the result is written" {
   run_code 4 fit "$BATS_FILE_TMPDIR/d/data.csv" --sources 2 --max-iterations 1 --starts 1 --out m.json
-  says "not converged"
+  says "did not converge"
   run_code 0 compare m.json m.json
 }
 
 @test "mle does not say converged when its integrals are too rough" {
   "$BLICA" simulate --variables 12 --sources 4 --segments 3 --samples 1000 --seed 1 --out rough --quiet
   run_code 4 fit rough/data.csv --sources 4 --method mle --prior fixed --out m.json
-  says "not converged: integration error"
+  says "did not converge: the integration error"
   /usr/bin/python3 -c '
 import json
 fit = json.load(open("m.json"))["fit"]
