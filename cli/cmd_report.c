@@ -14,7 +14,7 @@
 #include "timeline.h"
 
 typedef struct {
-  const char *out, *figures;
+  const char *out, *figures, *sources;
   data_values data;
 } report_values;
 
@@ -23,6 +23,8 @@ static const blica_option own[] = {
            "The page is written here, as HTML; - is the standard output."),
     OPTION(report_values, figures, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "DIR",
            "Also write each figure as SVG, PDF and PNG into this folder; made when it is not there."),
+    OPTION(report_values, sources, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "LOW:HIGH",
+           "Also compare these numbers of sources, as blica select does, and show the curve. Needs the rows of DATA."),
 };
 OPTION_TABLE(own_table, own)
 
@@ -38,6 +40,7 @@ typedef struct {
   blica_fitted_values *fitted;
   blica_identification *identification;
   blica_assessment *assessment;
+  blica_selection *selection;
   int *segment;
   report_timeline *timeline;
 } material;
@@ -50,6 +53,7 @@ static void release(material *m) {
   blica_fitted_free(m->fitted);
   blica_identification_free(m->identification);
   blica_assessment_free(m->assessment);
+  blica_selection_free(m->selection);
   free(m->segment);
   timeline_free(m->timeline);
 }
@@ -113,6 +117,14 @@ static int match(const program *p, material *m) {
   return EXIT_OK;
 }
 
+/* Numbers of sources, when they are asked for. */
+static int compare(program *p, const report_values *v, const blica_data *data, material *m) {
+  blica_select_options options = blica_select_options_default();
+  options.sources = v->sources;
+  blica_status status = v->sources ? blica_select(p->ctx, data, &options, &m->selection) : BLICA_OK;
+  return status == BLICA_OK ? EXIT_OK : fail_reading(p, status);
+}
+
 /* Errors, angles, change and fit, when the rows are there and not too many; without them the page does without. */
 static int assess(program *p, const report_values *v, material *m) {
   char message[TABLE_MESSAGE];
@@ -123,18 +135,26 @@ static int assess(program *p, const report_values *v, material *m) {
   double cells = 0;
   how.model = m->model;
   how.note = NULL; /* printed when the counts were made */
+  const bool rows = !table_is_counts(path) && strcmp(path, "-") != 0;
+  if (v->sources && !rows) {
+    say_error("report: --sources needs a file of rows, which '%s' is not", path);
+    return EXIT_DATA;
+  }
   for (int s = 0; s < m->counts->u; s++) cells += m->counts->samples[s] * m->counts->n;
-  if (table_is_counts(path) || strcmp(path, "-") == 0 || cells > CELLS_MOST ||
-      (int64_t)m->model->k * (m->model->n + m->model->u) > ASSESS_MOST)
-    return EXIT_OK;
+  const bool few = cells <= CELLS_MOST && (int64_t)m->model->k * (m->model->n + m->model->u) <= ASSESS_MOST;
+  if (!rows || !(few || v->sources)) return EXIT_OK;
   options.bootstrap = verdict_draws(m->model);
   blica_status status = table_read(p->ctx, path, &how, message, &data);
   if (status != BLICA_OK) return fail_table(status, message);
-  status = blica_assess(p->ctx, m->model, data, &options, &m->assessment);
+  status = few ? blica_assess(p->ctx, m->model, data, &options, &m->assessment) : BLICA_OK;
+  int code = EXIT_OK;
+  if (status == BLICA_ERR_MEMORY || status == BLICA_ERR_INTERRUPTED)
+    code = fail_reading(p, status);
+  else if (status != BLICA_OK)
+    say_note("the fit is not assessed: %s", blica_message(p->ctx));
+  if (code == EXIT_OK) code = compare(p, v, data, m);
   blica_data_free(data);
-  if (status == BLICA_ERR_MEMORY || status == BLICA_ERR_INTERRUPTED) return fail_reading(p, status);
-  if (status != BLICA_OK) say_note("the fit is not assessed: %s", blica_message(p->ctx));
-  return EXIT_OK;
+  return code;
 }
 
 static int gather(program *p, const report_values *v, material *m) {
@@ -215,6 +235,10 @@ static int run(program *p, void *values) {
   char flags[1024];
   v->out = output_name(v->out);
   if (!output_possible(p, v->out, v->data.segment_file)) return EXIT_DATA;
+  if (v->sources && p->operand_count < 2) {
+    say_error("report: --sources needs DATA, the rows that the model was fitted to");
+    return EXIT_DATA;
+  }
   int code = gather(p, v, &m);
   if (code == EXIT_OK) {
     data_args_text(&v->data, flags, sizeof flags);
@@ -226,6 +250,7 @@ static int run(program *p, void *values) {
                        .identification = m.identification,
                        .timeline = m.timeline,
                        .assessment = m.assessment,
+                       .selection = m.selection,
                        .model_path = p->operands[0],
                        .data_path = p->operand_count > 1 ? p->operands[1] : NULL,
                        .data_options = flags,
@@ -262,6 +287,8 @@ const command command_report = {
         "what blica segment wrote, it shows when each state held, and for "
         "how long.",
     .examples = "blica report model.json data.csv --out report.html\n"
+                "# with a comparison of numbers of sources\n"
+                "blica report model.json data.csv --sources 1:6 --out report.html\n"
                 "# each figure as SVG, PDF and PNG too\n"
                 "blica report model.json data.csv --out report.html --figures figures",
     .groups = {{"Files", own_table, 0}, {"How the data are read", data_option_table, offsetof(report_values, data)}},

@@ -88,7 +88,7 @@ bool report_figures(const report_input *in, const char *folder, char *message, s
     figure *(*draw)(const report *r);
   } list[] = {{"mixing", figure_mixing},     {"variances", figure_variances}, {"means", figure_means},
               {"timeline", figure_timeline}, {"loadings", figure_loadings},   {"agreement", figure_agreement},
-              {"segments", figure_segments}, {"residuals", figure_residuals}};
+              {"segments", figure_segments}, {"residuals", figure_residuals}, {"selection", figure_selection}};
   report r;
   bool ok = prepare(in, &r);
   for (size_t i = 0; i < sizeof list / sizeof *list && ok && !stopped(in); i++) {

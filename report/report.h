@@ -27,6 +27,7 @@ typedef struct {
   const blica_identification *identification; /* or NULL: the count alone speaks */
   const report_timeline *timeline;            /* or NULL: rows have no order that is known */
   const blica_assessment *assessment;         /* or NULL: not assessed */
+  const blica_selection *selection;           /* or NULL: numbers of sources were not compared */
   int64_t surplus;                            /* statistics less unknowns, as in Table 1 */
   const char *model_path, *data_path;         /* data_path may be NULL */
   const char *data_options;                   /* flags that read the data as they were read; "" */

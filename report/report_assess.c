@@ -98,7 +98,7 @@ static void fit(const blica_assessment *a, FILE *page) {
   html_table_end(page);
 }
 
-void section_assessment(const report *r, FILE *page) {
+static void assessment(const report *r, FILE *page) {
   const blica_assessment *a = r->in->assessment;
   if (!a) {
     fputs("<p>Not assessed: that needs the rows of the data, and not too many of them. <code>blica assess</code> gives "
@@ -111,4 +111,9 @@ void section_assessment(const report *r, FILE *page) {
   if (a->k <= 6 && a->n <= ITEMS_MOST) loadings(r->in->model, a, page);
   if (a->k <= 6 && a->u <= SEGMENTS_MOST) variances(r->in->model, a, page);
   fit(a, page);
+}
+
+void section_assessment(const report *r, FILE *page) {
+  assessment(r, page);
+  part_selection(r, page);
 }

@@ -52,6 +52,10 @@ figure *figure_loadings(const report *r);  /* items by pairs of sources */
 figure *figure_agreement(const report *r); /* observed against fitted correlations */
 figure *figure_segments(const report *r);  /* residuals by segment */
 figure *figure_residuals(const report *r); /* residuals by pair */
+figure *figure_selection(const report *r); /* held-out likelihood by number of sources */
+
+/* The comparison of numbers of sources; nothing when there is none. */
+void part_selection(const report *r, FILE *page);
 
 /* Nothing when there is no timeline. */
 void table_durations(const report *r, FILE *page);
