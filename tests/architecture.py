@@ -6,6 +6,8 @@
 - no file of src/ calls, directly or by way of others, a file that calls it back (cycles of more than two files fail);
 - calls and includes between folders point one way, in the order of FOLDERS from the top down;
 - the private headers of base/ are included in base/ only (tests may);
+- the files that ARCHITECTURE.md walks through are there; its walks visit none twice, and what a walk visits in src/ is called
+  from an earlier stop of it;
 - what a file of src/ exports is used by another file of src/, or by the program; FOR_TESTS lists the exceptions.
 """
 import collections
@@ -127,6 +129,31 @@ def check_includes(source):
                 yield f"{file} includes {header}, which is private to src/base"
 
 
+def walks(source):
+    """For each walk in ARCHITECTURE.md, its title and the files that it names, in order."""
+    with open(os.path.join(source, "ARCHITECTURE.md"), encoding="utf-8") as text:
+        section = text.read().split("## Three walks")[1].split("\n## ")[0]
+    for walk in re.split(r"\n(?=\*\*)", section)[1:]:
+        files, folder = [], ""
+        for name in re.findall(r"`([\w./]+\.(?:c|py))`", walk):
+            folder = os.path.dirname(name) or folder
+            files.append(os.path.join(folder, os.path.basename(name)))
+        yield walk.split("\n")[0], files
+
+
+def check_walks(source, defines, needs):
+    for title, files in walks(source):
+        for at, file in enumerate(files):
+            if not os.path.exists(os.path.join(source, file)):
+                yield f"ARCHITECTURE.md, {title}: there is no {file}"
+            if file in files[:at]:
+                yield f"ARCHITECTURE.md, {title}: visits {file} twice"
+            own = {symbol for symbol, where in defines.items() if where == file}
+            callers = [caller for caller in files[:at] if not caller.endswith(".c") or needs[caller] & own]
+            if file.startswith("src/") and at and not callers:
+                yield f"ARCHITECTURE.md, {title}: no earlier stop calls {file}"
+
+
 def main():
     source, build = sys.argv[1:]
     defines, needs = read_objects(source, build)
@@ -136,6 +163,7 @@ def main():
     unknown = {folder_of(file) for file in calls} - set(FOLDERS) - {"mpi"}
     bad = [f"folder src/{name} has no place in the order" for name in sorted(unknown)]
     bad += list(check_calls(calls)) + list(check_includes(source)) + list(check_used(defines, needs))
+    bad += list(check_walks(source, defines, needs))
     print("\n".join(bad) if bad else f"{len(calls)} files in order")
     sys.exit(1 if bad else 0)
 
