@@ -87,6 +87,10 @@ class Table:
             raise ValueError("n_features=1: at least 2 variables are needed, as pairs of them are counted")
 
     def _from_frame(self) -> None:
+        if all(dtype.kind in "biuf" for dtype in self.x.dtypes):
+            self.x = self.x.to_numpy(dtype=float)
+            self._from_numbers()
+            return
         frame, result = self.x, np.empty(self.shape, dtype=float, order="F")
         for j in range(self.shape[1]):
             column = frame.iloc[:, j]
@@ -104,6 +108,8 @@ class Table:
         """Columns of numbers. Only those that are not 0/1, or whose levels are given, are looked at one by one."""
         n = self.shape[1]
         odd = np.array([known is not None for known in self.levels])
+        if self.ordinal and not self._known and not odd.any() and self._few_numbers():
+            return
         if not self._known and self.binarize is None:
             zero, one = np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)
             for start in range(0, self.shape[0], self._step()):
@@ -118,6 +124,22 @@ class Table:
         for j in np.flatnonzero(odd):
             column = self.x[:, [j]]
             self._number_levels(j, (column.toarray() if is_sparse(column) else column)[:, 0])
+
+    def _few_numbers(self) -> bool:
+        """Levels of all columns at once, where they are few whole numbers and none is constant."""
+        if is_sparse(self.x) or self.x.dtype.kind == "b":
+            return False
+        low, high = np.fmin.reduce(self.x, axis=None), np.fmax.reduce(self.x, axis=None)
+        if not high - low < 32 or not float(low).is_integer():
+            return False
+        values = np.arange(low, high + 1)
+        counts = np.array([np.count_nonzero(self.x == v, axis=0) for v in values])
+        if counts.sum() + np.count_nonzero(self.x != self.x) < self.x.size or (np.count_nonzero(counts, axis=0) < 2).any():
+            return False
+        for j, own in enumerate((counts > 0).T):
+            known = _learned(values[own].tolist(), True, self.name(j))
+            self.levels[j], self._values[j] = known, None if known is None else values[own]
+        return True
 
     def _number_levels(self, j: int, column: np.ndarray) -> None:
         """Levels of a column of numbers and the numbers that stand for them."""
@@ -143,15 +165,29 @@ class Table:
             if self.binarize is not None:
                 out = (part > self.binarize).astype(np.int8)
             else:
-                out = (part == 1).astype(np.int8)
-                right = (part == 0) | (out == 1) | missing
-                for j, values in enumerate(self._values):
-                    if values is not None:
-                        out[:, j], right[:, j] = _codes(part[:, j], values)
+                out, right = self._coded(part)
+                right |= missing
                 if not right.all():
                     self._refuse(part, ~(right | missing), start)
             out[missing] = -1
             yield out if out.flags.f_contiguous else np.ascontiguousarray(out)
+
+    def _coded(self, part: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
+        """Levels of a block of rows, and whether they are any."""
+        coded = [j for j, values in enumerate(self._values) if values is not None]
+        if not coded:
+            out = (part == 1).astype(np.int8)
+            return out, (part == 0) | (out == 1)
+        first = np.array([0.0 if values is None else values[0] for values in self._values])
+        last = np.array([1.0 if values is None else values[-1] for values in self._values])
+        with np.errstate(invalid="ignore"):  # missing values
+            out = (part - first).astype(np.int8)
+        right = (part >= first) & (part <= last) & (out + first == part)
+        for j in coded:  # gaps, or another order than that of the numbers
+            values = self._values[j]
+            if values is not None and not (np.diff(values) == 1).all():
+                out[:, j], right[:, j] = _codes(part[:, j], values)
+        return out, right
 
     def _refuse(self, part: np.ndarray, wrong: np.ndarray, start: int) -> None:
         if not wrong.any():

@@ -46,6 +46,10 @@ encode_column <- function(value, name, levels = NULL, ordinal = FALSE) {
   if (is.logical(value)) value <- as.integer(value)
   if (!is.factor(value) && !is.numeric(value) && !is.character(value))
     stop(name, " is a ", class(value)[1], "; items are numbers, logicals, factors or text", call. = FALSE)
+  if (is.null(levels) && ordinal && is.numeric(value) && !is.factor(value)) {
+    few <- .Call(C_whole_numbers, value) # the usual case, in two passes
+    if (length(few$levels) > 1) return(few)
+  }
   if (is.null(levels)) levels <- found_levels(value, name, ordinal)
   code <- if (is.numeric(value)) match(value, level_numbers(levels, name)) else match(as.character(value), level_texts(levels))
   wrong <- which(is.na(code) & !is.na(value))
@@ -57,7 +61,11 @@ encode_column <- function(value, name, levels = NULL, ordinal = FALSE) {
 
 utils_head <- function(x, n) x[seq_len(min(n, length(x)))]
 
-level_texts <- function(levels) if (is.numeric(levels)) vapply(levels, format, "", digits = 15, scientific = FALSE) else as.character(levels)
+level_texts <- function(levels) {
+  if (!is.numeric(levels)) return(as.character(levels))
+  if (all(levels == round(levels) & abs(levels) < 1e15)) return(sprintf("%.0f", levels))
+  vapply(levels, format, "", digits = 15, scientific = FALSE)
+}
 
 # Levels as the user gives them, one list for all columns or a named list: a list with an element for each column, NULL to be found.
 given_levels <- function(levels, names, columns) {

@@ -1,4 +1,6 @@
 /* pack.c - matrices of R, dense or sparse by columns, to packed bits, some rows at a time. */
+#include <math.h>
+
 #include "blica_r.h"
 
 enum { CHUNK_VALUES = 1 << 22 };
@@ -87,6 +89,49 @@ VECTORISE static int wrong_reals(const double *v, int64_t count) {
 SEXP blica_r_is_binary(SEXP x) {
   int64_t count = Rf_xlength(x);
   return Rf_ScalarLogical(!(TYPEOF(x) == REALSXP ? wrong_reals(REAL_RO(x), count) : wrong_ints(INTEGER_RO(x), count)));
+}
+
+enum { MOST_VALUES = 128 };
+
+/* Element i of a column of doubles or else of integers. */
+static inline double value_at(const double *real, const int *whole, R_xlen_t i) {
+  return real ? real[i] : whole[i] == NA_INTEGER ? NA_REAL : whole[i];
+}
+
+/* The distinct numbers of a column in order, and for each element the index of its own from 0. NULL when they are not
+ * whole numbers that lie within 128 of each other. */
+SEXP blica_r_whole_numbers(SEXP x) {
+  const R_xlen_t count = Rf_xlength(x);
+  const double *real = TYPEOF(x) == REALSXP ? REAL_RO(x) : NULL;
+  const int *whole = real ? NULL : INTEGER_RO(x);
+  double low = R_PosInf, high = R_NegInf;
+  int place[MOST_VALUES] = {0}, levels = 0;
+  for (R_xlen_t i = 0; i < count; i++) {
+    double v = value_at(real, whole, i);
+    low = v < low ? v : low;
+    high = v > high ? v : high;
+  }
+  if (!(high - low < MOST_VALUES && fabs(low) < 1e15)) return R_NilValue;
+  for (R_xlen_t i = 0; i < count; i++) {
+    double v = value_at(real, whole, i);
+    if (v != v) continue;
+    if (v != nearbyint(v)) return R_NilValue;
+    place[(int)(v - low)] = 1;
+  }
+  for (int v = 0; v < MOST_VALUES; v++) levels += place[v];
+  SEXP code = PROTECT(Rf_allocVector(INTSXP, count)), values = PROTECT(Rf_allocVector(REALSXP, levels));
+  for (int v = 0, at = 0; v < MOST_VALUES; v++)
+    if (place[v]) REAL(values)[at] = low + v, place[v] = at++;
+  for (R_xlen_t i = 0; i < count; i++) {
+    double v = value_at(real, whole, i);
+    INTEGER(code)[i] = v != v ? NA_INTEGER : place[(int)(v - low)];
+  }
+  list_builder b = list_begin(2);
+  list_add(&b, "code", code);
+  list_add(&b, "levels", values);
+  SEXP result = list_end(&b);
+  UNPROTECT(2);
+  return result;
 }
 
 /* Rows from..from+count of x as columns of bytes [count,n]. */

@@ -93,7 +93,7 @@ static blica_status one_pair(const job *j, int s, int i, int k, double *work) {
     flags = bl_tetrachoric(j->level, j->counts->exact, cell, &j->cor->rho[at], &j->cor->se[at]);
   } else {
     for (int c = 0; c < rows * columns; c++) cell[c] /= total;
-    j->cor->rho[at] = bl_polychoric(rows, columns, cell, rest, &variance);
+    j->cor->rho[at] = bl_polychoric(j->level, rows, columns, cell, rest, &variance);
     j->cor->se[at] = sqrt(variance / total);
   }
   j->cor->flags[at] = (uint8_t)flags;
@@ -200,7 +200,7 @@ blica_status blica_polychoric(blica_ctx *ctx, int rows, int columns, const doubl
     variance *= variance * total;
   } else {
     for (int c = 0; c < kept_rows * kept_columns; c++) copy[c] /= total;
-    *rho = bl_polychoric(kept_rows, kept_columns, copy, copy + rows * columns, &variance);
+    *rho = bl_polychoric(blica_simd_level(ctx), kept_rows, kept_columns, copy, copy + rows * columns, &variance);
   }
   if (se) *se = sqrt(variance / total);
   if (flags) *flags = found;

@@ -1,31 +1,40 @@
 /* pack_items.c - rows of levels become rows of bits (coding.h), and are packed as those are. */
 #include "data/pack.h"
 
-/* One row of levels to one of bits: column l of an item is 1 where its level is at least l. */
-static blica_status expand(blica_ctx *ctx, const blica_packer *packer, const int8_t *x, ptrdiff_t stride, int64_t row,
-                           int8_t *out) {
+enum { CHUNK = 64 }; /* rows at a time: their bits stay in the cache */
+
+static blica_status refuse(blica_ctx *ctx, const blica_packer *packer, int i, int64_t row, int value) {
   const blica_coding *c = packer->coding;
-  for (int i = 0, p = 0; i < c->items; i++) {
-    int levels = c->first[i + 1] - c->first[i] + 1, value = x[i * stride];
-    if (value < -1 || value >= levels)
-      return bl_fail(ctx, BLICA_ERR_DATA,
-                     "row %lld, variable %d ('%s'): value %d is not a level from 0 to %d, nor missing (-1)",
-                     (long long)(packer->rows + row) + 1, i + 1, c->names[i], value, levels - 1);
-    for (int l = 1; l < levels; l++) out[p++] = (int8_t)(value < 0 ? BLICA_MISSING : value >= l);
+  return bl_fail(ctx, BLICA_ERR_DATA,
+                 "row %lld, variable %d ('%s'): value %d is not a level from 0 to %d, nor missing (-1)",
+                 (long long)row + 1, i + 1, c->names[i], value, c->first[i + 1] - c->first[i]);
+}
+
+/* Rows of levels to rows of bits: column l of an item is 1 where its level is at least l. */
+static blica_status expand(blica_ctx *ctx, const blica_packer *packer, int64_t rows, const int8_t *x,
+                           ptrdiff_t row_stride, ptrdiff_t column_stride, int8_t *out) {
+  const blica_coding *c = packer->coding;
+  for (int i = 0; i < c->items; i++) {
+    const int most = c->first[i + 1] - c->first[i];
+    const int8_t *item = x + i * column_stride;
+    int8_t *to = out + c->first[i];
+    for (int64_t r = 0; r < rows; r++, to += packer->n) {
+      const int value = item[r * row_stride];
+      if (value < -1 || value > most) return refuse(ctx, packer, i, packer->rows + r, value);
+      for (int l = 0; l < most; l++) to[l] = (int8_t)(value < 0 ? BLICA_MISSING : value > l);
+    }
   }
   return BLICA_OK;
 }
 
 static blica_status take_items(blica_ctx *ctx, blica_packer *packer, int64_t rows, const int8_t *x,
                                ptrdiff_t row_stride, ptrdiff_t column_stride, const int32_t *segment) {
-  enum { CHUNK = 1024 };
   blica_status status;
   int8_t *bits = NULL;
   TRY(bl_alloc(ctx, bl_mul(CHUNK, (size_t)packer->n), &bits));
   for (int64_t first = 0; first < rows; first += CHUNK) {
     int64_t count = rows - first < CHUNK ? rows - first : CHUNK;
-    for (int64_t r = 0; r < count; r++)
-      TRY(expand(ctx, packer, x + (first + r) * row_stride, column_stride, r, bits + r * packer->n));
+    TRY(expand(ctx, packer, count, x + first * row_stride, row_stride, column_stride, bits));
     TRY(bl_pack_bits(ctx, packer, count, bits, segment + first));
   }
 done:

@@ -124,7 +124,7 @@ static void influences_add_up_to_the_variance(void **state) {
   }
   assert_int_equal(blica_pack_end(ctx, packer, &data), BLICA_OK);
   for (int c = 0; c < 9; c++) share[c] = cell[c] / total;
-  const double rho = bl_polychoric(L, L, share, work, &variance);
+  const double rho = bl_polychoric(BLICA_SIMD_SCALAR, L, L, share, work, &variance);
   assert_int_equal(bl_rows_of(ctx, data, &rows), BLICA_OK);
   assert_int_equal(rows->n, N);
   assert_int_equal(bl_rows_counts_create(ctx, rows, &counts), BLICA_OK);

@@ -16,6 +16,7 @@
 #include "num/mvn.h"
 #include "num/normal.h"
 #include "num/plackett.h"
+#include "num/polychoric.h"
 #include "num/tetra.h"
 #include "num/simd.h"
 #include "orthant.h"
@@ -292,6 +293,31 @@ static void bivariate(void **state) {
   for (int level = 0; level < 3; level++) tell(&t[level]);
 }
 
+/* Correlations of tables of up to 6 by 6 levels. */
+static void polychoric(void **state) {
+  (void)state;
+  enum { LEVELS = 6 };
+  double v[3 + LEVELS * LEVELS], work[BL_POLYCHORIC_WORK(LEVELS, LEVELS)];
+  row r[3];
+  for (int level = 0; level < 3; level++)
+    r[level] = (row){"polychoric rho", levels[level].name, "absolute", 1e-13, 0, "", 0};
+  FILE *file = reference("polychoric");
+  char line[1024];
+  while (fgets(line, sizeof line, file)) {
+    const int count = numbers(line, 0, 3 + LEVELS * LEVELS, v), rows = (int)v[0], columns = (int)v[1];
+    double total = 0, share[LEVELS * LEVELS];
+    assert_int_equal(count, 3 + rows * columns);
+    for (int c = 0; c < rows * columns; c++) total += v[3 + c];
+    for (int c = 0; c < rows * columns; c++) share[c] = v[3 + c] / total;
+    for (int level = 0; level < 3; level++)
+      if (levels[level].level <= machine())
+        look(&r[level], fabs(bl_polychoric(levels[level].level, rows, columns, share, work, NULL) - v[2]),
+             "%d by %d levels, rho = %.6g", rows, columns, v[2]);
+  }
+  fclose(file);
+  for (int level = 0; level < 3; level++) tell(&r[level]);
+}
+
 enum { LARGEST = 20 };
 
 static double by_reduction(blica_ctx *ctx, blica_simd level, int n, const double *mean, const double *cov,
@@ -339,8 +365,9 @@ static void orthants(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(elementary), cmocka_unit_test(normal), cmocka_unit_test(quantile),
-                                     cmocka_unit_test(bivariate), cmocka_unit_test(orthants)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(elementary), cmocka_unit_test(normal),
+                                     cmocka_unit_test(quantile),   cmocka_unit_test(bivariate),
+                                     cmocka_unit_test(polychoric), cmocka_unit_test(orthants)};
   printf("| function | where | worst error | at | stated bound | values |\n|---|---|---|---|---|---|\n");
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
