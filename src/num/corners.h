@@ -3,6 +3,7 @@
 #define BL_CORNERS_H
 
 #include "blica.h"
+#include "num/simd.h"
 
 /* Corners (h_m, k_m), all finite. Arrays hold `count` elements and are read and written up to the next multiple of
  * eight. */
@@ -15,17 +16,22 @@ typedef struct {
 } bl_corners;
 
 /* Sets product and squares, and rho = 0. */
-void bl_corners_begin(bl_corners *corners);
-/* Moves the excess to rho, |rho| <= BL_CORNERS_MOST, and sets first and second to the derivatives of Phi2 in rho. */
+static inline void bl_corners_begin(bl_corners *c) {
+  for (int m = c->count; m % 8 != 0; m++) c->h[m] = c->k[m] = 0; /* idle lanes */
+  for (int m = 0; m < (c->count + 7) / 8 * 8; m++) {
+    c->product[m] = c->h[m] * c->k[m];
+    c->squares[m] = 0.5 * (c->h[m] * c->h[m] + c->k[m] * c->k[m]);
+    c->excess[m] = 0;
+  }
+  c->theta = 0;
+}
+
 #define BL_CORNERS_MOST 0.9249
-void bl_corners_move(blica_simd level, bl_corners *corners, double rho);
+/* Moves the excess to rho, |rho| <= BL_CORNERS_MOST, and sets first and second to the derivatives of Phi2 in rho. */
+BL_KERNEL(void, bl_corners_move, bl_corners *corners, double rho);
 /* Sets first to Phi((k - rho h)/sqrt(1-rho^2)) and second to the same with h and k exchanged. */
-void bl_corners_conditional(blica_simd level, bl_corners *corners, double rho);
-
-/* Phi^-1 of count probabilities, from 1e-290 to below 1. Arrays as above. */
-void bl_corners_quantiles(blica_simd level, int count, const double *p, double *quantile);
-
+BL_KERNEL(void, bl_corners_conditional, bl_corners *corners, double rho);
 /* Phi^-1 of count probabilities between 1e-290 and 1, error below 1e-14. Arrays as above. */
-void bl_corners_quantiles(blica_simd level, int count, const double *p, double *quantile);
+BL_KERNEL(void, bl_corners_quantiles, int count, const double *p, double *quantile);
 
 #endif

@@ -4,8 +4,8 @@
  * P_ab(rho) is the probability of a rectangle, four values of Phi2; its derivative P'_ab the same combination of
  * densities (Plackett 1954). The score sum_ab s_ab P'_ab / P_ab has one root where it falls; Newton's method with the
  * exact second derivative, inside a bracket, from the correlation of normal scores divided by their variances, which
- * is right to first order in rho. A step below 1e-7 is the last. Phi2 of all corners comes from num/corners.c up to
- * |rho| = 0.9249 and thresholds of 30, else from num/bvn.c. Where the likelihood grows up to |rho| = 1 the bound
+ * is right to first order in rho. A step below 1e-7 is the last. Phi2 of all corners comes from num/corners_kernel.c up
+ * to |rho| = 0.9249 and thresholds of 30, else from num/bvn.c. Where the likelihood grows up to |rho| = 1 the bound
  * BL_POLYCHORIC_BOUND is the answer.
  *
  * Variance by the delta method, the thresholds' own errors included: with s = P'/P the score of a cell, I = sum P s^2,
@@ -53,7 +53,7 @@ static void add_margins(const double *share, int levels, int step, int across, i
 static void set_thresholds(table *t) {
   add_margins(t->share, t->rows, t->columns, t->columns, 1, t->below_h);
   add_margins(t->share, t->columns, 1, t->rows, t->columns, t->below_k);
-  bl_corners_quantiles(t->level, t->rows + t->columns + 2, t->below_h, t->h);
+  BL_AT(t->level, bl_corners_quantiles)(t->rows + t->columns + 2, t->below_h, t->h);
   t->h[0] = t->k[0] = -INFINITY, t->h[t->rows] = t->k[t->columns] = INFINITY;
 }
 
@@ -86,7 +86,7 @@ static void fill_corners(table *t, double rho) {
   const int stride = t->columns + 1;
   const bool near = fabs(rho) <= BL_CORNERS_MOST && !t->far;
   const double c2 = (1 - rho) * (1 + rho);
-  if (near) bl_corners_move(t->level, &t->inner, rho);
+  if (near) BL_AT(t->level, bl_corners_move)(&t->inner, rho);
   for (int a = 1, m = 0; a < t->rows; a++)
     for (int b = 1; b < t->columns; b++, m++) {
       const int at = a * stride + b;
@@ -173,7 +173,7 @@ static void add_up(double *c, int levels) {
 static void threshold_effects(table *t, double rho, double *c, double *d) {
   const int n = t->columns - 1;
   const double *s = t->s;
-  bl_corners_conditional(t->level, &t->inner, rho);
+  BL_AT(t->level, bl_corners_conditional)(&t->inner, rho);
   for (int a = 1; a < t->rows; a++) {
     double before = 0;
     c[a] = 0;

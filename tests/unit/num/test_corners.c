@@ -35,7 +35,7 @@ static void values(void **state) {
   const bl_corners *c = &r.corners;
   for (int step = 0; step < STEPS; step++) {
     const double rho = walk[step], small = 1e-5;
-    bl_corners_move(BLICA_SIMD_SCALAR, &r.corners, rho);
+    bl_corners_move_generic(&r.corners, rho);
     for (int m = 0; m < COUNT; m++) {
       const double h = c->h[m], k = c->k[m];
       const double p = bl_phi_cdf(h) * bl_phi_cdf(k) + c->excess[m] / 6.2831853071795864769;
@@ -44,7 +44,7 @@ static void values(void **state) {
       const double slope = (bl_bvn_density(h, k, rho + small) - bl_bvn_density(h, k, rho - small)) / (2 * small);
       assert_true(fabs(c->second[m] - slope) < 1e-6 * (1 + fabs(slope)));
     }
-    bl_corners_conditional(BLICA_SIMD_SCALAR, &r.corners, rho);
+    bl_corners_conditional_generic(&r.corners, rho);
     for (int m = 0; m < COUNT; m++) {
       const double h = c->h[m], k = c->k[m], root = sqrt(1 - rho * rho);
       assert_true(fabs(c->first[m] - bl_phi_cdf((k - rho * h) / root)) < 1e-14);
@@ -60,16 +60,16 @@ static void same_bits_at_all_levels(void **state) {
     double p[ROOM], qa[ROOM], qb[ROOM];
     open_room(&a), open_room(&b);
     for (int step = 0; step < STEPS; step++) {
-      bl_corners_move(BLICA_SIMD_SCALAR, &a.corners, walk[step]);
-      bl_corners_move((blica_simd)level, &b.corners, walk[step]);
+      bl_corners_move_generic(&a.corners, walk[step]);
+      BL_AT(level, bl_corners_move)(&b.corners, walk[step]);
       assert_memory_equal(a.array, b.array, sizeof a.array);
-      bl_corners_conditional(BLICA_SIMD_SCALAR, &a.corners, walk[step]);
-      bl_corners_conditional((blica_simd)level, &b.corners, walk[step]);
+      bl_corners_conditional_generic(&a.corners, walk[step]);
+      BL_AT(level, bl_corners_conditional)(&b.corners, walk[step]);
       assert_memory_equal(a.array, b.array, sizeof a.array);
     }
     for (int m = 0; m < ROOM; m++) p[m] = (m + 0.5) / ROOM;
-    bl_corners_quantiles(BLICA_SIMD_SCALAR, ROOM, p, qa);
-    bl_corners_quantiles((blica_simd)level, ROOM, p, qb);
+    bl_corners_quantiles_generic(ROOM, p, qa);
+    BL_AT(level, bl_corners_quantiles)(ROOM, p, qb);
     assert_memory_equal(qa, qb, sizeof qa);
     for (int m = 0; m < ROOM; m++) assert_true(fabs(qa[m] - bl_phi_quantile(p[m])) < 1e-14);
   }
