@@ -8,6 +8,7 @@
 #include "inference/axes.h"
 #include "inference/bootstrap.h"
 #include "inference/change_test.h"
+#include "inference/information.h"
 #include "inference/limited.h"
 #include "inference/mean_errors.h"
 #include "inference/sandwich.h"
@@ -136,10 +137,21 @@ static void add_bias(size_t p, double share, const double *bias, double *matrix)
     for (size_t r = 0; r < p; r++) matrix[r + p * c] += share * bias[r] * bias[c];
 }
 
-/* Angles, expected MCS and errors of means and cuts by draws of the asymptotic distribution; then a->covariance has all
- * of the bias. */
+/* Covariance, bias [p] and, where the information of the full likelihood gives them, errors of means and cuts. */
+static blica_status find_covariance(blica_ctx *ctx, const blica_model *m, const bl_rows *rows,
+                                    const blica_counts *counts, double *bias, bool *means, blica_assessment *a) {
+  blica_status status = BLICA_OK;
+  *means = false;
+  if (strcmp(m->method, "mle") == 0 && !bl_coding_ordinal(m->coding))
+    status = bl_information_errors(ctx, m, rows, a->covariance, a->mean_se, a->cut_se, means);
+  if (status == BLICA_OK && !*means) status = bl_sandwich(ctx, m, rows, counts, a->covariance, bias);
+  return status;
+}
+
+/* Angles and expected MCS, and errors of means and cuts unless they are there, by draws of the asymptotic distribution;
+ * then a->covariance has all of the bias. */
 static blica_status asymptotic_draws(blica_ctx *ctx, const blica_model *m, const blica_counts *counts, uint64_t seed,
-                                     const double *bias, blica_assessment *a) {
+                                     const double *bias, bool means, blica_assessment *a) {
   blica_status status;
   const size_t p = (size_t)a->parameters;
   bl_axes *axes = NULL;
@@ -147,7 +159,7 @@ static blica_status asymptotic_draws(blica_ctx *ctx, const blica_model *m, const
   TRY(bl_axes_normal(ctx, m, a->covariance, p, seed, NORMAL_DRAWS, &axes));
   TRY(bl_axes_summary(ctx, axes, a->angle, a->angle_bound, &a->expected_mcs));
   add_bias(p, 1 - ANGLE_BIAS, bias, a->covariance);
-  status = bl_mean_errors(ctx, m, counts, a->covariance, p, seed, a->mean_se, a->cut_se);
+  if (!means) status = bl_mean_errors(ctx, m, counts, a->covariance, p, seed, a->mean_se, a->cut_se);
   if (status == BLICA_ERR_NUMERIC) { /* errors so large that draws overflow */
     bl_warn(ctx, "no asymptotic errors of the means: %s", blica_message(ctx));
     status = BLICA_OK;
@@ -162,6 +174,7 @@ static blica_status asymptotic(blica_ctx *ctx, const blica_model *m, const bl_ro
   blica_status status;
   const size_t p = (size_t)a->parameters, nk = (size_t)m->n * m->k;
   double *bias = NULL;
+  bool means;
   bl_threshold_errors(counts, a->threshold_se);
   if (p > BL_SANDWICH_MAX) {
     bl_warn(ctx, "no asymptotic errors: the model has %zu parameters, more than %d; the bootstrap has no such limit", p,
@@ -170,7 +183,7 @@ static blica_status asymptotic(blica_ctx *ctx, const blica_model *m, const bl_ro
   }
   TRY(bl_alloc(ctx, p, &bias));
   TRY(bl_alloc(ctx, p * p, &a->covariance));
-  status = bl_sandwich(ctx, m, rows, counts, a->covariance, bias);
+  status = find_covariance(ctx, m, rows, counts, bias, &means, a);
   if (status == BLICA_ERR_NUMERIC) {
     bl_warn(ctx, "no asymptotic errors: %s", blica_message(ctx));
     bl_free(a->covariance);
@@ -179,7 +192,7 @@ static blica_status asymptotic(blica_ctx *ctx, const blica_model *m, const bl_ro
     goto done;
   }
   if (status != BLICA_OK) goto done;
-  TRY(asymptotic_draws(ctx, m, counts, seed, bias, a));
+  TRY(asymptotic_draws(ctx, m, counts, seed, bias, means, a));
   for (size_t i = 0; i < p; i++)
     *(i < nk ? &a->mixing_se[i] : &a->log_variance_se[i - nk]) = sqrt(fmax(0, a->covariance[i * (p + 1)]));
 done:

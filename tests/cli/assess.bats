@@ -55,6 +55,33 @@ assert r["df"] == 5 and abs(r["m2"] - wanted) < 1e-6 * wanted, (r["m2"], wanted)
 P
 }
 
+@test "LSAT7 by mle: errors of loadings and cuts are those of the expected information over all patterns" {
+  lsat7 >l7.csv
+  "$BLICA" fit l7.csv --sources 1 --method mle --prior none --allow-unidentified --out l7.json --quiet 2>/dev/null
+  run_code 0 assess l7.json l7.csv --bootstrap none --json
+  echo "$out" >assessed.json
+  /usr/bin/python3 - <<'P'
+import json
+import numpy as np
+from math import erf, sqrt
+r, m = json.load(open("assessed.json")), json.load(open("l7.json"))
+phi = np.vectorize(lambda y: 0.5 * (1 + erf(y / sqrt(2))))
+z = np.linspace(-9, 9, 721); w = np.exp(-z * z / 2); w /= w.sum()
+patterns = np.array([[int(c) for c in format(p, "05b")] for p in range(32)])
+c = sqrt(m["link"])
+def probabilities(theta):
+    one = phi(c * theta[:5, None] * z - theta[5:, None])
+    return np.array([(np.prod(np.where(p[:, None] == 1, one, 1 - one), axis=0) * w).sum() for p in patterns])
+cuts = np.array([x[0] if isinstance(x, list) else x for x in m["cuts"]])
+theta, h = np.concatenate([[row[0] for row in m["mixing"]], cuts]), 1e-5
+pi = probabilities(theta)
+slope = np.array([(probabilities(theta + h * e) - probabilities(theta - h * e)) / (2 * h) for e in np.eye(10)]).T
+wanted = np.sqrt(np.diag(np.linalg.inv(1000 * slope.T @ (slope / pi[:, None]))))
+found = np.array([row[0] for row in r["mixing"]["se"]] + r["cuts_se"])
+assert np.allclose(found, wanted, rtol=.06), (found / wanted)
+P
+}
+
 @test "fair coins: no change, undetermined, in words" {
   /usr/bin/python3 -c '
 import random
@@ -153,4 +180,24 @@ P
   run_code 3 assess one.json one.csv
   says "one segment"
   run_code 3 assess s/model.json missing.csv
+  run_code 3 assess s/model.json s/data.csv --simulations 18
+  says "at least 19"
+  sed '1s/x2/y2/' s/data.csv >other.csv
+  run_code 3 assess s/model.json other.csv
+  says "x2"
+}
+
+@test "bad input: other levels, items of two levels for ordinal ones, methods without correlations" {
+  "$BLICA" simulate --variables 5 --sources 2 --segments 6 --samples 100 --levels 3 --out s --quiet
+  "$BLICA" simulate --variables 5 --sources 2 --segments 6 --samples 100 --out t --quiet
+  "$BLICA" fit s/data.csv --ordinal --sources 2 --out m.json --quiet
+  sed '2,$s/^2,/7,/' s/data.csv >levels.csv
+  run_code 3 assess m.json levels.csv
+  says "7"
+  "$BLICA" fit t/data.csv --sources 2 --out b.json --quiet
+  run_code 3 assess b.json s/data.csv
+  says "2"
+  "$BLICA" fit t/data.csv --sources 2 --method fastica --out f.json --quiet
+  run_code 3 assess f.json t/data.csv
+  says "fastica"
 }

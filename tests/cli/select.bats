@@ -58,4 +58,10 @@ for row in range(1200): print(",".join(random.choice("01") for _ in range(8)) + 
   run_code 3 select one.csv
   says "one segment"
   run_code 3 select missing.csv
+  "$BLICA" simulate --variables 3 --sources 1 --segments 2 --samples 100 --out t --quiet
+  run_code 3 select t/data.csv --sources 3
+  says "degrees of freedom"
+  cut -d, -f2- t/data.csv >two.csv
+  run_code 3 select two.csv --sources 1
+  says "at least 3"
 }
