@@ -31,18 +31,34 @@ static bool has_note(const blica_model *model, const char *name) {
   return false;
 }
 
-/* The options that the model was fitted with, as far as it records them. */
-static blica_fit_options refit_options(const blica_model *model) {
-  blica_fit_options o = blica_fit_options_default();
-  snprintf(o.method, sizeof o.method, "%s", strcmp(model->method, "truth") == 0 ? "auto" : model->method);
-  o.sources = model->k;
-  o.starts = 1;
-  o.link = model->link;
-  o.seed = model->fit.seed;
-  snprintf(o.prior, sizeof o.prior, "%s", has_note(model, "prior_mixing") ? "auto" : "none");
-  if (strcmp(o.method, "auto") == 0) snprintf(o.prior, sizeof o.prior, "default");
-  if (strcmp(o.method, "blica") == 0 && model->fit.condition > 1) o.condition = model->fit.condition;
-  return o;
+/* An option of the fit that a refit repeats: not where its state is kept, nor for how long it may run. */
+static bool repeated(const char *name) {
+  static const char *const others[] = {"checkpoint", "checkpoint_seconds", "resume", "max_seconds", "max_iterations"};
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+    if (strcmp(name, others[i]) == 0) return false;
+  return true;
+}
+
+/* The options that the model was fitted with: what its record says, else what its notes show. */
+static blica_status refit_options(blica_ctx *ctx, const blica_model *model, blica_fit_options *o) {
+  int count;
+  const blica_option *table = blica_fit_option_table(&count);
+  *o = blica_fit_options_default();
+  snprintf(o->method, sizeof o->method, "%s", strcmp(model->method, "truth") == 0 ? "auto" : model->method);
+  o->sources = model->k;
+  o->starts = 1;
+  o->link = model->link;
+  o->seed = model->fit.seed;
+  snprintf(o->prior, sizeof o->prior, "%s", has_note(model, "prior_mixing") ? "auto" : "none");
+  if (strcmp(o->method, "auto") == 0) snprintf(o->prior, sizeof o->prior, "default");
+  if (strcmp(o->method, "blica") == 0 && model->fit.condition > 1) o->condition = model->fit.condition;
+  for (int i = 0; i < model->fit.n_options; i++)
+    for (int t = 0; t < count; t++) {
+      if (strcmp(table[t].name, model->fit.options[i].name) != 0 || !repeated(table[t].name)) continue;
+      blica_status status = blica_option_set(ctx, &table[t], o, model->fit.options[i].value);
+      if (status != BLICA_OK) return status;
+    }
+  return BLICA_OK;
 }
 
 static void keep(job *b, int d, const blica_model *fit) {
@@ -129,9 +145,10 @@ blica_status bl_bootstrap(blica_ctx *ctx, const blica_model *model, const bl_row
                           double *mixing, double *log_variance, double *mean, double *stability, bl_axes **out) {
   blica_status status;
   const size_t ku = (size_t)model->k * model->u;
-  job b = {.ctx = ctx, .model = model, .rows = rows, .seed = seed, .options = refit_options(model)};
+  job b = {.ctx = ctx, .model = model, .rows = rows, .seed = seed};
   *out = NULL;
   b.needs_rows = method_needs_rows(model->method);
+  TRY(refit_options(ctx, model, &b.options));
   TRY(bl_axes_make(ctx, model->n, model->k, draws, &b.axes));
   TRY(bl_alloc(ctx, bl_mul(ku, (size_t)draws), &b.log_variance));
   TRY(bl_alloc(ctx, bl_mul(ku, (size_t)draws), &b.mean));

@@ -236,6 +236,27 @@ static void the_larger_angle_counts(void **state) {
   blica_model_free(m);
 }
 
+/* Refits of the bootstrap have the options of the fit: a tight prior keeps all variances equal. */
+static void refits_have_the_options_of_the_fit(void **state) {
+  (void)state;
+  blica_model *truth, *m;
+  blica_data *d;
+  blica_assessment *a;
+  blica_fit_options o = blica_fit_options_default();
+  blica_assess_options options = blica_assess_options_default();
+  draw(5, 2, 6, 200, 0, &truth, &d, NULL);
+  o.sources = 2, o.prior_variance = 0.001;
+  strcpy(o.prior, "fixed");
+  assert_int_equal(blica_fit(ctx, &(blica_input){.data = d}, &o, &m), BLICA_OK);
+  options.bootstrap = 20, options.simulations = 0;
+  assert_int_equal(blica_assess(ctx, m, d, &options, &a), BLICA_OK);
+  for (int i = 0; i < 12; i++) assert_true(a->log_variance_se_bootstrap[i] < 0.01);
+  blica_assessment_free(a);
+  blica_data_free(d);
+  blica_model_free(truth);
+  blica_model_free(m);
+}
+
 /* Given A, the exact counts of a segment show its variances. */
 static void variances_of_a_new_segment(void **state) {
   (void)state;
@@ -292,6 +313,7 @@ int main(void) {
                                      cmocka_unit_test(exact_counts_of_levels_fit),
                                      cmocka_unit_test(variances_of_a_new_segment),
                                      cmocka_unit_test(the_larger_angle_counts),
+                                     cmocka_unit_test(refits_have_the_options_of_the_fit),
                                      cmocka_unit_test(tables_of_levels_are_differences),
                                      cmocka_unit_test(influences_add_up_to_the_variance),
                                      cmocka_unit_test_prestate(same_bits_for_any_threads, &two),

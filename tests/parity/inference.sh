@@ -3,9 +3,10 @@
 # psych here) and of `bfi` (polychoric: psych 2.2.9 has .01668 at its minimum of five); and bfi N1-N5, E1-E5 cut above 3 in
 # six groups, k = 2, where lavaan 0.6-14 (PML) has 240 degrees of freedom and SRMR .072, and a bootstrap of 200 refits a
 # standard deviation of .542 for the loading of N1 on the E source, in the scale where that source has variance 1 in the
-# first group.
-Rscript -e "quit(status = !(requireNamespace('psych', quietly = TRUE) && requireNamespace('psychTools', quietly = TRUE)))" \
-  >/dev/null 2>&1 || { echo "SKIP: R packages psych and psychTools are not installed (tools/setup.sh test)"; exit 77; }
+# first group. Standard errors of five items of three levels, one factor: those of lavaan's PML, computed here.
+Rscript -e "quit(status = !(requireNamespace('psych', quietly = TRUE) && requireNamespace('psychTools', quietly = TRUE) &&
+  requireNamespace('lavaan', quietly = TRUE)))" \
+  >/dev/null 2>&1 || { echo "SKIP: R packages psych, psychTools and lavaan are not installed (tools/setup.sh test)"; exit 77; }
 folder=$(mktemp -d)
 trap 'rm -r "$folder"' EXIT
 blica=$BLICA_BUILD/blica
@@ -24,6 +25,16 @@ writeLines(sprintf("%.9f", map), "map.txt")
 R
 "$blica" select ability.csv --sources 1:3 --folds 2 --references 20 --json >ability.json 2>/dev/null || exit 1
 "$blica" select bfi.csv --ordinal --sources 4:6 --folds 2 --references 20 --json >bfi.json 2>/dev/null || exit 1
+"$blica" simulate --variables 5 --sources 1 --segments 2 --samples 500 --levels 3 --mixing-range 1.5 --sd-low 1 --sd-high 1 \
+  --seed 3 --out three --quiet && sed 's/,[0-9]*$/,all/; 1s/,all$/,segment/' three/data.csv >three.csv || exit 1
+"$blica" fit three.csv --ordinal --sources 1 --method pairwise --prior none --allow-unidentified --out three.json --quiet 2>/dev/null || exit 1
+"$blica" assess three.json three.csv --bootstrap none --json >three-assessed.json || exit 1
+Rscript --vanilla - <<'R' || exit 1
+suppressMessages(library(lavaan))
+x <- read.csv("three.csv")[paste0("x", 1:5)]
+found <- parameterEstimates(cfa("f =~ NA*x1 + x2 + x3 + x4 + x5; f ~~ 1*f", x, ordered = names(x), estimator = "PML"))
+write.csv(found[found$op == "=~", c("est", "se")], "lavaan.csv", row.names = FALSE)
+R
 "$blica" fit ten.csv --sources 2 --method pairwise --prior none --out ten.json --quiet || exit 1
 "$blica" assess ten.json ten.csv --bootstrap 200 --simulations none --json >assessed.json || exit 1
 /usr/bin/python3 - <<'P'
@@ -39,4 +50,11 @@ first, n1 = m["segments"].index("1a"), m["variables"].index("N1")
 e = min((0, 1), key=lambda j: abs(m["mixing"][n1][j]))
 sd = r["mixing"]["se_bootstrap"][n1][e] * math.sqrt(m["link"] * m["variances"][first][e])
 assert abs(sd / .542 - 1) < .15, sd
+
+import csv
+m, r = json.load(open("three.json")), json.load(open("three-assessed.json"))
+for row, (a,), (se,) in zip(csv.DictReader(open("lavaan.csv")), m["mixing"], r["mixing"]["se"]):
+    b = a * math.sqrt(m["link"])
+    loading, error = b / math.sqrt(1 + b * b), se * math.sqrt(m["link"]) / (1 + b * b) ** 1.5
+    assert abs(abs(loading) - abs(float(row["est"]))) < .001 and abs(error / float(row["se"]) - 1) < .04, (loading, error, row)
 P
