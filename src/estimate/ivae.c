@@ -6,7 +6,7 @@
  * overfits its noise, the starts are compared by the bound under fresh noise, the same for all of them.
  * The decoder's logistic link matches Phi(sqrt(c) y) at c = pi/8, so A = Wf sqrt(pi/8 / c).
  * A missing value is left out of the likelihood and enters the encoder as 1/2.
- * Checked: tests/recovery/test_ivae.c against the losses of the published code. */
+ * Checked: tests/parity/test_published.c against the losses of the published code. */
 #include <math.h>
 #include <string.h>
 

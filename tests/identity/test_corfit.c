@@ -11,6 +11,7 @@
 
 #include <lapacke.h>
 
+#include "assert_compare.h"
 #include "context.h"
 #include "estimate/corfit.h"
 #include "num/rng.h"
@@ -104,7 +105,7 @@ static void matched_value_is_the_definition(void **state) {
       LAPACKE_dpotrs(LAPACK_COL_MAJOR, 'L', n, n, m, n, right, n);
       for (int i = 0; i < n; i++) total += 0.5 * p.weight[s] * (2 * log(m[i + i * n]) + right[i + i * n]);
     }
-    assert_true(fabs(evaluate(&p, p.theta, p.gradient) - total) < 1e-12 * fabs(total));
+    assert_compare(fabs(evaluate(&p, p.theta, p.gradient) - total), <, 1e-12 * fabs(total));
     free(m), free(right);
     drop(&p);
   }
@@ -126,7 +127,7 @@ static void gradients_are_derivatives(void **state) {
         p.theta[i] = keep - h;
         double down = evaluate(&p, p.theta, other);
         p.theta[i] = keep;
-        assert_true(fabs((up - down) / (2 * h) - p.gradient[i]) < 2e-6 * (1 + fabs(p.gradient[i])));
+        assert_compare(fabs((up - down) / (2 * h) - p.gradient[i]), <, 2e-6 * (1 + fabs(p.gradient[i])));
       }
       free(other);
       drop(&p);
@@ -143,7 +144,7 @@ static void truth_is_stationary_for_exact_counts(void **state) {
     for (int i = 0; i < 15; i++) p.theta[18 + i] = log(p.truth->variances[i]);
     double value = evaluate(&p, p.theta, p.gradient);
     for (size_t i = 0; i < p.size; i++)
-      assert_true(fabs(p.gradient[i]) < 1e-11 * fmax(1000, fabs(value))); /* squares: 0 there */
+      assert_compare(fabs(p.gradient[i]), <, 1e-11 * fmax(1000, fabs(value))); /* squares: 0 there */
     drop(&p);
   }
 }
@@ -165,9 +166,9 @@ static void effective_parameters_go_from_none_to_all(void **state) {
     assert_true(laplace.positive);
     double total = laplace.gamma_mixing + laplace.gamma_variance;
     if (much)
-      assert_true(fabs(total - (22 - 2)) < 0.1); /* less the two scales */
+      assert_compare(fabs(total - (22 - 2)), <, 0.1); /* less the two scales */
     else
-      assert_true(total < 0.01);
+      assert_compare(total, <, 0.01);
     bl_corfit_free(fit);
   }
   drop(&p);
@@ -191,9 +192,11 @@ static void average_of_a_quadratic_is_exact(void **state) {
     double plain = bl_corfit_eval(fit, p.theta, p.gradient);
     assert_true(bl_corfit_average_eval(average, p.theta, p.gradient) == plain);
     double trace = bl_corfit_average_spread(average, p.theta), locals = 5.0 * sources[c];
-    assert_true(fabs(trace - locals / 0.6) < 1e-7 * trace);
+    assert_compare(fabs(trace - locals / 0.6), <, 1e-7 * trace);
     shares[c] = (bl_corfit_average_eval(average, p.theta, p.gradient) - plain) / (0.5 * locals);
-    assert_true(shares[c] > 0.5 && shares[c] <= 1 && fabs(shares[c] - shares[0]) < 1e-7);
+    assert_compare(shares[c], >, 0.5);
+    assert_compare(shares[c], <=, 1);
+    assert_compare(fabs(shares[c] - shares[0]), <, 1e-7);
     bl_corfit_average_free(average), bl_corfit_free(fit);
     drop(&p);
   }
@@ -210,7 +213,7 @@ static void gradient_of_the_average(void **state) {
   assert_int_equal(bl_corfit_average_make(ctx, fit, &p.data, 1, 1, &average), BLICA_OK);
   bl_corfit_average_spread(average, p.theta);
   double *other = calloc(p.size, sizeof(double)), plain = bl_corfit_eval(fit, p.theta, other);
-  assert_true(fabs(bl_corfit_average_eval(average, p.theta, p.gradient) - plain) > 1); /* there are widths */
+  assert_compare(fabs(bl_corfit_average_eval(average, p.theta, p.gradient) - plain), >, 1); /* there are widths */
   for (size_t i = 0; i < p.size; i++) {
     double keep = p.theta[i], h = 1e-5;
     p.theta[i] = keep + h;
@@ -218,7 +221,7 @@ static void gradient_of_the_average(void **state) {
     p.theta[i] = keep - h;
     double down = bl_corfit_average_eval(average, p.theta, other);
     p.theta[i] = keep;
-    assert_true(fabs((up - down) / (2 * h) - p.gradient[i]) < 2e-6 * (1 + fabs(p.gradient[i])));
+    assert_compare(fabs((up - down) / (2 * h) - p.gradient[i]), <, 2e-6 * (1 + fabs(p.gradient[i])));
   }
   free(other);
   bl_corfit_average_free(average), bl_corfit_free(fit);
@@ -235,8 +238,8 @@ static void pairs_are_the_full_matrices(void **state) {
   double packed = evaluate(&p, p.theta, gradient);
   p.data.c = c;
   for (size_t i = 0; i < p.size; i++) most = fmax(most, fabs(p.gradient[i]));
-  assert_true(fabs(packed - full) <= 1e-13 * fabs(full));
-  for (size_t i = 0; i < p.size; i++) assert_true(fabs(gradient[i] - p.gradient[i]) <= 1e-12 * most);
+  assert_compare(fabs(packed - full), <=, 1e-13 * fabs(full));
+  for (size_t i = 0; i < p.size; i++) assert_compare(fabs(gradient[i] - p.gradient[i]), <=, 1e-12 * most);
   free(gradient);
   drop(&p);
 }
@@ -267,8 +270,8 @@ static void lanes_are_the_plain_term(void **state) {
       double value = evaluate(&p, p.theta, gradient);
       p.data = keep;
       for (size_t i = 0; i < p.size; i++) most = fmax(most, fabs(p.gradient[i]));
-      assert_true(fabs(value - plain) <= 1e-13 * fabs(plain));
-      for (size_t i = 0; i < p.size; i++) assert_true(fabs(gradient[i] - p.gradient[i]) <= 1e-12 * most);
+      assert_compare(fabs(value - plain), <=, 1e-13 * fabs(plain));
+      for (size_t i = 0; i < p.size; i++) assert_compare(fabs(gradient[i] - p.gradient[i]), <=, 1e-12 * most);
       bl_corfit_matched_free(&wide), free(gradient);
       drop(&p);
     }

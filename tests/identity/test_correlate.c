@@ -9,6 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "assert_compare.h"
 #include "num/bvn.h"
 #include "num/rng.h"
 #include "tables.h"
@@ -47,10 +48,10 @@ static void test_exact(void **state) {
         worst_p = fmax(worst_p, fabs(blica_bvn(h, k, cor->rho[p]) - counts->n11[p]));
         if (bl_bvn_density(h, k, rho[p]) > 0.01) worst = fmax(worst, fabs(cor->rho[p] - rho[p]));
       }
-  for (int i = 0; i < 600; i++) assert_true(fabs(cor->thresholds[i] - t[i]) < 1e-14);
+  for (int i = 0; i < 600; i++) assert_compare(fabs(cor->thresholds[i] - t[i]), <, 1e-14);
   printf("exact population: worst |Phi2 - p11| %.2g, worst |rho error| %.2g where phi2 > 0.01\n", worst_p, worst);
-  assert_true(worst_p < 2e-15);
-  assert_true(worst < 1e-13);
+  assert_compare(worst_p, <, 2e-15);
+  assert_compare(worst, <, 1e-13);
   assert_true(cor->exact && isinf(cor->condition) && isnan(cor->eigen_min[0]));
   blica_cor_free(cor);
   tables_free(counts);
@@ -140,8 +141,11 @@ static void test_symmetry(void **state) {
     for (int i = 0; i < 4; i++)
       assert_int_equal(blica_tetrachoric(ctx, tables[i], &r[i], &se[i], NULL, &flags[i]), BLICA_OK);
     if (flags[0] & ~BLICA_PAIR_ZERO_CELL) continue;
-    assert_true(fabs(r[0] - r[1]) < 1e-13 && fabs(r[0] + r[2]) < 1e-13 && r[3] > r[0]);
-    assert_true(fabs(se[0] - se[1]) < 1e-9 * se[0] && fabs(se[0] - se[2]) < 1e-9 * se[0]);
+    assert_compare(fabs(r[0] - r[1]), <, 1e-13);
+    assert_compare(fabs(r[0] + r[2]), <, 1e-13);
+    assert_compare(r[3], >, r[0]);
+    assert_compare(fabs(se[0] - se[1]), <, 1e-9 * se[0]);
+    assert_compare(fabs(se[0] - se[2]), <, 1e-9 * se[0]);
   }
   blica_ctx_free(ctx);
 }
@@ -192,8 +196,8 @@ static void test_standard_error(void **state) {
     }
     double mean = sum / reps, sd = sqrt(squares / reps - mean * mean), se = sqrt(errors / reps);
     printf("rho %.1f: spread over samples %.5f, standard error %.5f, bias %.5f\n", truth, sd, se, mean - truth);
-    assert_true(fabs(sd / se - 1) < 0.05); /* 2500 samples tell the spread to 1.4 % */
-    assert_true(fabs(mean - truth) < 4 * se / sqrt(reps) + 2 * se * se);
+    assert_compare(fabs(sd / se - 1), <, 0.05); /* 2500 samples tell the spread to 1.4 % */
+    assert_compare(fabs(mean - truth), <, 4 * se / sqrt(reps) + 2 * se * se);
   }
   blica_ctx_free(ctx);
 }
@@ -284,14 +288,15 @@ static void test_memory(void **state) {
     assert_int_equal(m.live, 0);
     if (status == BLICA_OK) break;
   }
-  assert_true(refused > 30);
+  assert_compare(refused, >, 30);
   tables_free(c);
 }
 
 static int stop(const blica_progress *progress, void *user) {
   (void)user;
   assert_string_equal(progress->stage, "correlate");
-  assert_true(progress->fraction > 0 && progress->fraction <= 1);
+  assert_compare(progress->fraction, >, 0);
+  assert_compare(progress->fraction, <=, 1);
   return 1;
 }
 

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 #include <lapacke.h>
 
+#include "assert_compare.h"
 #include "inference/identify.h"
 #include "model/model.h"
 
@@ -31,7 +32,7 @@ static void both_ways(blica_ctx *ctx, const blica_model *model, bool local) {
   assert_int_equal(whole->local, local);
   assert_int_equal(ends->local, local);
   assert_int_equal(ends->identified, whole->identified);
-  assert_true(fabs(ends->smallest - whole->smallest) <= 1e-4 * whole->smallest);
+  assert_compare(fabs(ends->smallest - whole->smallest), <=, 1e-4 * whole->smallest);
   for (int j = 0; j < model->k; j++) assert_true(ends->looseness[j] == whole->looseness[j]);
   blica_identification_free(ends);
   blica_identification_free(whole);

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "assert_compare.h"
 #include "context.h"
 #include "inference/heldout.h"
 #include "inference/implied.h"
@@ -165,7 +166,7 @@ static void exact_counts_fit(void **state) {
   char *first = c->segments[0];
   c->segments[0] = c->segments[3], c->segments[3] = first; /* other names: other segments */
   assert_int_equal(blica_fitted(ctx, m, c, &f), BLICA_OK);
-  assert_true(f->srmr > 0.01);
+  assert_compare(f->srmr, >, 0.01);
   blica_fitted_free(f);
   blica_fitted_free(alone);
   blica_counts_free(c);
@@ -197,8 +198,10 @@ static void same_bits_for_any_threads(void **state) {
   near(one->change_p, seven->change_p, 0);
   near(one->m2, seven->m2, 0);
   assert_memory_equal(one->mean_se, seven->mean_se, 12 * sizeof(double));
-  for (int i = 0; i < 12; i++) /* two ways to the same error: the bootstrap has 24 draws */
-    assert_true(one->mean_se[i] > 0.4 * one->mean_se_bootstrap[i] && one->mean_se[i] < 2.5 * one->mean_se_bootstrap[i]);
+  for (int i = 0; i < 12; i++) { /* two ways to the same error: the bootstrap has 24 draws */
+    assert_compare(one->mean_se[i], >, 0.4 * one->mean_se_bootstrap[i]);
+    assert_compare(one->mean_se[i], <, 2.5 * one->mean_se_bootstrap[i]);
+  }
   assert_int_equal(one->planes, 5 * (item_levels - 1));
   for (int i = 0; i < one->planes; i++) assert_true(one->cut_se[i] > 0 && one->cut_se[i] < 1);
   for (int i = 0; i < 10; i++) assert_true(one->mixing_se[i] > 0 && one->mixing_se[i] < 2);
@@ -228,7 +231,7 @@ static void the_larger_angle_counts(void **state) {
   with.bootstrap = 40, without.bootstrap = 0, with.simulations = without.simulations = 0;
   assert_int_equal(blica_assess(ctx, m, d, &with, &a), BLICA_OK);
   assert_int_equal(blica_assess(ctx, m, d, &without, &b), BLICA_OK);
-  assert_true(a->expected_mcs < b->expected_mcs);
+  assert_compare(a->expected_mcs, <, b->expected_mcs);
   for (int j = 0; j < 2; j++) assert_true(a->angle[j] >= b->angle[j] && a->angle_bound[j] >= b->angle_bound[j]);
   assert_memory_equal(a->mixing_se, b->mixing_se, 12 * sizeof(double));
   blica_assessment_free(a), blica_assessment_free(b);
@@ -274,7 +277,7 @@ static void variances_of_a_new_segment(void **state) {
     const double *truth = m->variances + 2 * s;
     bl_heldout_variances(h, c, s, m, 1e3, v);
     for (int l = 0; l < 2; l++) near(log(v[l]), log(truth[l]), 1e-3);
-    assert_true(bl_heldout_judge(h, c, c, s, m, v) > bl_heldout_judge(h, c, c, s, m, one));
+    assert_compare(bl_heldout_judge(h, c, c, s, m, v), >, bl_heldout_judge(h, c, c, s, m, one));
     bl_heldout_variances(h, c, s, m, 1e-3, v);
     for (int l = 0; l < 2; l++) near(v[l], 1, 0.01);
   }

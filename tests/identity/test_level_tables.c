@@ -9,6 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "assert_compare.h"
 #include "context.h"
 #include "estimate/level_tables.h"
 
@@ -71,8 +72,8 @@ static void value_and_minimum(void **state) {
   double value = bl_level_tables_eval(t, theta, gradient);
   for (size_t i = 0; i < size; i++) largest = fmax(largest, fabs(gradient[i]));
   print_message("value %.12g, by plain sums %.12g; largest derivative at the truth %.2g\n", value, expected, largest);
-  assert_true(fabs(value - expected) < 1e-9 * fabs(expected));
-  assert_true(largest < 1e-8 * fabs(value));
+  assert_compare(fabs(value - expected), <, 1e-9 * fabs(expected));
+  assert_compare(largest, <, 1e-8 * fabs(value));
   free(theta), free(gradient);
   bl_level_tables_free(t);
   release();
@@ -99,7 +100,7 @@ static void gradient_by_differences(void **state) {
     largest = fmax(largest, fabs(gradient[i]));
   }
   print_message("gradient off by %.2g of %.3g\n", worst, largest);
-  assert_true(worst < 1e-7 * largest);
+  assert_compare(worst, <, 1e-7 * largest);
   free(theta), free(gradient), free(other);
   bl_level_tables_free(t);
   release();
@@ -141,8 +142,8 @@ static void exact_counts_give_the_model(void **state) {
   assert_int_equal(blica_fit(ctx, &(blica_input){.counts = counts}, &o, &m), BLICA_OK);
   assert_int_equal(blica_compare(ctx, 3, 3, m->mixing, truth->mixing, &mcs, matching, cosine), BLICA_OK);
   print_message("1 - MCS %.2g\n", 1 - mcs);
-  assert_true(mcs > 1 - 1e-6);
-  for (int p = 0; p < 6; p++) assert_true(fabs(m->cuts[p] - truth->cuts[p]) < 1e-3 * (1 + fabs(truth->cuts[p])));
+  assert_compare(mcs, >, 1 - 1e-6);
+  for (int p = 0; p < 6; p++) assert_compare(fabs(m->cuts[p] - truth->cuts[p]), <, 1e-3 * (1 + fabs(truth->cuts[p])));
   blica_model_free(m);
   release();
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "assert_compare.h"
 #include "blica.h"
 
 /* ---- files ---- */
@@ -169,7 +170,7 @@ static void killed(const work *w, int threads) {
   char *kept = fit(&b, &again, NULL);
   same(w->name, whole, size, kept, again);
   free(kept);
-  assert_true(b.copies >= 4);
+  assert_compare(b.copies, >=, 4);
   unlink(in_folder("fit.ckpt"));
   int copies = b.copies;
   b.copy_every = 0;
@@ -180,7 +181,7 @@ static void killed(const work *w, int threads) {
     use_checkpoint(&b, name);
     b.options.checkpoint_seconds = i % 2 ? 0 : 1000;
     char *resumed = fit(&b, &again, NULL);
-    if (i == copies - 1) assert_true(b.polls < polls); /* it did not begin anew */
+    if (i == copies - 1) assert_compare(b.polls, <, polls); /* it did not begin anew */
     same(w->name, whole, size, resumed, again);
     free(resumed);
     resumed = fit(&b, &again, NULL); /* what a whole fit leaves gives the model again */
@@ -206,9 +207,9 @@ static void interrupted(const work *w, int threads) {
   while (stopped) {
     free(last);
     last = fit(&b, &again, &stopped);
-    assert_true(runs++ < 60);
+    assert_compare(runs++, <, 60);
   }
-  if (threads == 1) assert_true(runs > 2); /* only the calling thread polls, and it may get little of the work */
+  if (threads == 1) assert_compare(runs, >, 2); /* only the calling thread polls, and it may get little of the work */
   same(w->name, whole, size, last, again);
   free(last);
   free(whole);

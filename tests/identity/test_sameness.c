@@ -10,6 +10,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "assert_compare.h"
 #include "blica.h"
 
 enum { N = 6, K = 2, U = 9, ROWS = 120, METHODS = 6 };
@@ -128,9 +129,9 @@ static void compare_fits(const results *a, const results *b) {
     int matching[K];
     assert_int_equal(blica_compare(ctx, N, K, a->model[i]->mixing, b->model[i]->mixing, &mcs, matching, own), BLICA_OK);
     print_message("  %s: objective differs by %.1e of itself, 1 - MCS %.1e\n", methods[i], change, 1 - mcs);
-    assert_true(change <= objective[i]);
+    assert_compare(change, <=, objective[i]);
     if (cosine[i] > 0)
-      assert_true(1 - mcs <= cosine[i]);
+      assert_compare(1 - mcs, <=, cosine[i]);
     else
       same(methods[i], a->model[i]->mixing, b->model[i]->mixing, N * K);
   }
@@ -154,8 +155,8 @@ static void instruction_sets(void **state) {
       double loglik = fabs(scalar.loglik[e]->total / other.loglik[e]->total - 1);
       double mean = largest_difference(scalar.sources[e]->mean, other.sources[e]->mean, (size_t)K * U * ROWS);
       print_message("  %s: loglik differs by %.1e of itself, posterior means by %.1e\n", engines[e], loglik, mean);
-      assert_true(loglik <= 1e-13);
-      assert_true(mean <= 1e-12);
+      assert_compare(loglik, <=, 1e-13);
+      assert_compare(mean, <=, 1e-12);
     }
     release(&other);
   }

@@ -11,6 +11,7 @@
 
 #include <lapacke.h>
 
+#include "assert_compare.h"
 #include "estimate/sgauss.h"
 #include "num/rng.h"
 
@@ -100,7 +101,7 @@ static void value_is_the_definition(void **state) {
       problem p;
       make(&p, sizes[c][0], sizes[c][1], sizes[c][2], lanes, 1);
       double f = bl_sgauss_eval(p.g, p.theta, p.gradient), reference = by_definition(&p);
-      assert_true(fabs(f - reference) < 1e-12 * fabs(reference));
+      assert_compare(fabs(f - reference), <, 1e-12 * fabs(reference));
       drop(&p);
     }
 }
@@ -120,7 +121,7 @@ static void gradient_is_the_derivative(void **state) {
         p.theta[i] = keep - h;
         double down = bl_sgauss_eval(p.g, p.theta, NULL);
         p.theta[i] = keep;
-        assert_true(fabs((up - down) / (2 * h) - p.gradient[i]) < 1e-6 * (1 + fabs(p.gradient[i])));
+        assert_compare(fabs((up - down) / (2 * h) - p.gradient[i]), <, 1e-6 * (1 + fabs(p.gradient[i])));
       }
       drop(&p);
     }
@@ -139,9 +140,9 @@ static void lanes_equal_dense_at_every_level(void **state) {
       blica_set_simd(b.ctx, (blica_simd)level);
       assert_int_equal(bl_sgauss_make(b.ctx, &b.data, &b.g), BLICA_OK);
       double fb = bl_sgauss_eval(b.g, b.theta, b.gradient);
-      assert_true(fabs(fa - fb) < 1e-12 * fabs(fa));
+      assert_compare(fabs(fa - fb), <, 1e-12 * fabs(fa));
       for (size_t i = 0; i < a.size; i++)
-        assert_true(fabs(a.gradient[i] - b.gradient[i]) < 1e-10 * (1 + fabs(a.gradient[i])));
+        assert_compare(fabs(a.gradient[i] - b.gradient[i]), <, 1e-10 * (1 + fabs(a.gradient[i])));
       drop(&b);
     }
     drop(&a);
@@ -196,7 +197,7 @@ static void hessian_is_the_second_derivative(void **state) {
       p.theta[j] = keep;
       for (size_t i = 0; i < size; i++) {
         double exact = hessian[i + size * j], approximate = (up[i] - down[i]) / (2 * h);
-        assert_true(fabs(exact - approximate) < 1e-5 * (1 + fabs(exact)));
+        assert_compare(fabs(exact - approximate), <, 1e-5 * (1 + fabs(exact)));
       }
     }
     free(up), free(down), free(hessian), free(aa), free(al), free(ll);
@@ -217,7 +218,7 @@ static void newton_ends_at_a_stationary_point(void **state) {
   for (size_t i = 0; i < p.size; i++) most = fmax(most, fabs(p.gradient[i]));
   assert_true(f == result.value);
   assert_true(most == result.gradient_max);
-  assert_true(most < 1e-10 * fabs(f));
+  assert_compare(most, <, 1e-10 * fabs(f));
   assert_true(result.positive);
   drop(&p);
 }

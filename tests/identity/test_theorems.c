@@ -10,6 +10,7 @@
 #include <cmocka.h>
 #include <lapacke.h>
 
+#include "assert_compare.h"
 #include "context.h"
 #include "model/model.h"
 #include "num/rng.h"
@@ -79,18 +80,18 @@ static void row_order_of_two_variables(void **state) {
       swapped->mixing[2 * j] = m->mixing[2 * j + 1];
       swapped->mixing[2 * j + 1] = m->mixing[2 * j];
     }
-    assert_true(largest_difference(m, swapped) > 1e-4); /* not before the means are adjusted */
+    assert_compare(largest_difference(m, swapped), >, 1e-4); /* not before the means are adjusted */
     for (int s = 0; s < 5; s++) {
       double t[2];
       bl_model_margins(m, s, NULL, t);
       match_thresholds(swapped, s, t);
     }
-    assert_true(largest_difference(m, swapped) < 1e-12);
+    assert_compare(largest_difference(m, swapped), <, 1e-12);
     least_similar = fmin(least_similar, similarity(m, swapped));
     blica_model_free(m);
     blica_model_free(swapped);
   }
-  assert_true(least_similar < 0.8); /* the mixing matrices do differ */
+  assert_compare(least_similar, <, 0.8); /* the mixing matrices do differ */
 }
 
 /* With three variables the same adjustment does not do: the correlations differ. */
@@ -106,7 +107,7 @@ static void row_order_of_three_variables(void **state) {
     bl_model_margins(m, s, NULL, t);
     match_thresholds(swapped, s, t);
   }
-  assert_true(largest_difference(m, swapped) > 1e-3);
+  assert_compare(largest_difference(m, swapped), >, 1e-3);
   blica_model_free(m);
   blica_model_free(swapped);
 }
@@ -133,11 +134,11 @@ static void means_can_always_be_adjusted(void **state) {
       other->variances[l] = 1;
       for (int i = 0; i < N; i++) other->mixing[i + N * l] = i >= l ? covariance[i + N * l] : 0;
     }
-    assert_true(largest_difference(m, other) > 1e-4);
+    assert_compare(largest_difference(m, other), >, 1e-4);
     bl_model_margins(m, 0, NULL, t);
     match_thresholds(other, 0, t);
-    assert_true(largest_difference(m, other) < 1e-12);
-    assert_true(similarity(m, other) < 0.95);
+    assert_compare(largest_difference(m, other), <, 1e-12);
+    assert_compare(similarity(m, other), <, 0.95);
     blica_model_free(m);
     blica_model_free(other);
   }

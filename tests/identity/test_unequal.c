@@ -9,6 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "assert_compare.h"
 #include "context.h"
 
 enum { N = 5, K = 2, U = 5, ROWS = 500, COPIES = 8 };
@@ -61,9 +62,9 @@ static void segments_count_with_their_rows(void **state) {
   blica_model *drawn = fit(AS_DRAWN, "blica"), *repeated = fit(REPEATED, "blica"), *several = fit(SEVERAL, "blica");
   print_message("repeated against several %.1e, against one %.1e\n", dissimilarity(repeated, several),
                 dissimilarity(repeated, drawn));
-  assert_true(dissimilarity(repeated, several) < 1e-5); /* a flat direction, stopped by its gradient */
-  assert_true(fabs(repeated->fit.objective - several->fit.objective) < 1e-6 * fabs(several->fit.objective));
-  assert_true(dissimilarity(repeated, drawn) > 1e-2);
+  assert_compare(dissimilarity(repeated, several), <, 1e-5); /* a flat direction, stopped by its gradient */
+  assert_compare(fabs(repeated->fit.objective - several->fit.objective), <, 1e-6 * fabs(several->fit.objective));
+  assert_compare(dissimilarity(repeated, drawn), >, 1e-2);
   assert_true(repeated->samples[U - 1] == COPIES * ROWS && repeated->samples[0] == ROWS);
   blica_model_free(drawn), blica_model_free(repeated), blica_model_free(several);
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "assert_compare.h"
 #include "bound.h"
 
 enum { SETS = 24 };
@@ -52,8 +53,8 @@ static void test_reached(void **state) {
   double se = sqrt((squares - mle * mle) / (SETS - 1));
   printf("bound %.6f (pairs %.6f), mle %.6f (standard error %.6f), pairwise %.6f\n", bound.full, bound.pairs, mle, se,
          pairwise);
-  assert_true(fabs(mle - bound.full) < 3 * se + 0.05 * bound.full);
-  assert_true(pairwise > bound.pairs - 3 * se);
+  assert_compare(fabs(mle - bound.full), <, 3 * se + 0.05 * bound.full);
+  assert_compare(pairwise, >, bound.pairs - 3 * se);
   blica_model_free(truth);
   blica_ctx_free(ctx);
 }
@@ -74,9 +75,11 @@ static void test_definition(void **state) {
     assert_int_equal(bl_bound_at(ctx, truth, 1, &more), BLICA_OK);
     printf("n=%d: rows %.5f, pairs %.5f; with priors %.5f, %.5f\n", n, bound.full, bound.pairs, bound.full_prior,
            bound.pairs_prior);
-    assert_true(bound.full > 0 && bound.full < bound.pairs);
-    assert_true(bound.full_prior < bound.full && bound.pairs_prior < bound.pairs);
-    assert_true(fabs(10 * more.full - bound.full) < 1e-3 * bound.full);
+    assert_compare(bound.full, >, 0);
+    assert_compare(bound.full, <, bound.pairs);
+    assert_compare(bound.full_prior, <, bound.full);
+    assert_compare(bound.pairs_prior, <, bound.pairs);
+    assert_compare(fabs(10 * more.full - bound.full), <, 1e-3 * bound.full);
     blica_model_free(truth);
     blica_ctx_free(ctx);
   }

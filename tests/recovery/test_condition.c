@@ -9,6 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "assert_compare.h"
 #include "blica.h"
 
 static blica_ctx *ctx;
@@ -84,8 +85,8 @@ static void little_where_it_only_biases(void **state) {
   (void)state;
   double sum[2], low, high;
   learn(6, 2, 1000, sum, &low, &high);
-  assert_true(low >= 50);
-  assert_true(sum[0] < 0.2 * sum[1]);
+  assert_compare(low, >=, 50);
+  assert_compare(sum[0], <, 0.2 * sum[1]);
 }
 
 /* With k = n and few rows small eigenvalues are noise: nothing above the usual is chosen where it cannot be told to be
@@ -94,8 +95,8 @@ static void no_harm_where_eigenvalues_are_noise(void **state) {
   (void)state;
   double sum[2], low, high;
   learn(6, 6, 100, sum, &low, &high);
-  assert_true(high <= 10);
-  assert_true(sum[0] <= 1.05 * sum[1]);
+  assert_compare(high, <=, 10);
+  assert_compare(sum[0], <=, 1.05 * sum[1]);
 }
 
 /* With still fewer rows the usual is too little. */
@@ -103,8 +104,8 @@ static void more_where_rows_are_few(void **state) {
   (void)state;
   double sum[2], low, high;
   learn(6, 6, 50, sum, &low, &high);
-  assert_true(low < 10);
-  assert_true(sum[0] < 0.8 * sum[1]);
+  assert_compare(low, <, 10);
+  assert_compare(sum[0], <, 0.8 * sum[1]);
 }
 
 static void same_from_rows_counts_and_correlations_on_any_threads(void **state) {
@@ -146,7 +147,7 @@ static void nothing_to_learn(void **state) {
   assert_int_equal(blica_simulate(ctx, &o, &truth, NULL, &counts), BLICA_OK);
   model = fit((blica_input){.counts = counts}, 2, BLICA_CONDITION_AUTO, "none");
   assert_true(isinf(model->fit.condition));
-  assert_true(error_of(model, truth) < 1e-10);
+  assert_compare(error_of(model, truth), <, 1e-10);
   blica_model_free(truth), blica_model_free(model), blica_counts_free(counts);
 }
 

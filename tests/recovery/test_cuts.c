@@ -8,6 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "assert_compare.h"
 #include "context.h"
 #include "model/model.h"
 
@@ -33,7 +34,7 @@ static void the_gauge(const blica_model *m) {
   for (int j = 0; j < m->k; j++) {
     double sum = 0, total = 0;
     for (int s = 0; s < m->u; s++) sum += m->samples[s] * m->means[j + s * m->k], total += m->samples[s];
-    assert_true(fabs(sum / total) < 1e-12);
+    assert_compare(fabs(sum / total), <, 1e-12);
   }
 }
 
@@ -47,9 +48,9 @@ static void from_exact_counts(void **state) {
   o.sources = 2;
   assert_int_equal(blica_fit(ctx, &(blica_input){.counts = counts}, &o, &m), BLICA_OK);
   the_gauge(m), the_gauge(truth);
-  for (int i = 0; i < m->n; i++) assert_true(fabs(m->cuts[i] - truth->cuts[i]) < 1e-4);
-  for (int i = 0; i < m->k * m->u; i++) assert_true(fabs(m->means[i] - truth->means[i]) < 1e-4);
-  assert_true(share_error(m, truth) < 1e-6);
+  for (int i = 0; i < m->n; i++) assert_compare(fabs(m->cuts[i] - truth->cuts[i]), <, 1e-4);
+  for (int i = 0; i < m->k * m->u; i++) assert_compare(fabs(m->means[i] - truth->means[i]), <, 1e-4);
+  assert_compare(share_error(m, truth), <, 1e-6);
   blica_model_free(m), blica_model_free(truth), blica_counts_free(counts);
 }
 
@@ -75,11 +76,14 @@ static void from_rows(void **state) {
   (void)state;
   double error, mcs;
   by_rows("auto", "items", &error, &mcs);
-  assert_true(error < 0.05 && mcs > 0.99);
+  assert_compare(error, <, 0.05);
+  assert_compare(mcs, >, 0.99);
   by_rows("mle", "items", &error, &mcs);
-  assert_true(error < 0.05 && mcs > 0.99);
+  assert_compare(error, <, 0.05);
+  assert_compare(mcs, >, 0.99);
   by_rows("auto", "none", &error, &mcs);
-  assert_true(error > 0.2 && mcs > 0.99);
+  assert_compare(error, >, 0.2);
+  assert_compare(mcs, >, 0.99);
   by_rows("mle", "none", &error, &mcs);
   assert_true(error > 0.05 || mcs < 0.99);
 }
@@ -100,7 +104,7 @@ static void square_models_agree(void **state) {
   for (int i = 0; i < 4; i++) assert_true(with->cuts[i] != 0 && without->cuts[i] == 0);
   assert_int_equal(blica_loglik(ctx, with, data, NULL, &a), BLICA_OK);
   assert_int_equal(blica_loglik(ctx, without, data, NULL, &b), BLICA_OK);
-  assert_true(fabs(a->total - b->total) < a->total_error + b->total_error + 1e-9 * fabs(b->total));
+  assert_compare(fabs(a->total - b->total), <, a->total_error + b->total_error + 1e-9 * fabs(b->total));
   blica_loglik_result_free(a), blica_loglik_result_free(b);
   blica_model_free(with), blica_model_free(without), blica_model_free(truth), blica_data_free(data);
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "assert_compare.h"
 #include "context.h"
 #include "data/coding.h"
 #include "model/model.h"
@@ -54,9 +55,9 @@ static void exact_correlations_and_scales(void **state) {
     for (int s = 0; s < 10; s++) off = fmax(off, fabs(gap[s] - mean));
   }
   printf("correlations off by %.2g, log scales by %.2g\n", worst, off);
-  assert_true(worst < 1e-9);
-  assert_true(off < 1e-4);
-  for (int p = 0; p < 120; p++) assert_true(fabs(cor->thresholds[p] - truth->thresholds[p]) < 1e-9);
+  assert_compare(worst, <, 1e-9);
+  assert_compare(off, <, 1e-4);
+  for (int p = 0; p < 120; p++) assert_compare(fabs(cor->thresholds[p] - truth->thresholds[p]), <, 1e-9);
   blica_cor_free(cor), blica_counts_free(counts), blica_model_free(truth);
 }
 
@@ -82,10 +83,10 @@ static void exact_counts_give_the_model(void **state) {
     draw(n, 3, 3, 1000, 1, 2, &truth, NULL, &counts);
     double mcs = fitted_mcs(&(blica_input){.counts = counts}, truth, "none", &m);
     printf("n = k = %d, 3 segments, 3 levels: 1 - MCS %.2g\n", n, 1 - mcs);
-    assert_true(mcs > 1 - 1e-7);
+    assert_compare(mcs, >, 1 - 1e-7);
     if (n == 4)
       for (int p = 0; p < m->planes; p++)
-        assert_true(fabs(m->cuts[p] - truth->cuts[p]) < 1e-3 * fabs(truth->cuts[p]) + 1e-3);
+        assert_compare(fabs(m->cuts[p] - truth->cuts[p]), <, 1e-3 * fabs(truth->cuts[p]) + 1e-3);
     blica_model_free(m), blica_model_free(truth), blica_counts_free(counts);
   }
 }
@@ -103,7 +104,8 @@ static void samples_of_three_levels(void **state) {
       blica_model_free(m), blica_model_free(truth), blica_data_free(data);
     }
   printf("mean 1 - MCS with two levels %.4f, with three %.4f\n", two, three);
-  assert_true(three < 0.01 && two > 0.03);
+  assert_compare(three, <, 0.01);
+  assert_compare(two, >, 0.03);
 }
 
 static void files_keep_levels(void **state) {
@@ -111,7 +113,7 @@ static void files_keep_levels(void **state) {
   blica_model *truth, *again;
   blica_data *data;
   char path[] = "/tmp/blica-levels-XXXXXX";
-  assert_true(mkstemp(path) >= 0);
+  assert_compare(mkstemp(path), >=, 0);
   draw(3, 4, 4, 50, 0, 1, &truth, &data, NULL);
   assert_int_equal(blica_model_save(ctx, truth, path), BLICA_OK);
   assert_int_equal(blica_model_load(ctx, path, &again), BLICA_OK);

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "assert_compare.h"
 #include "estimate/mle.h"
 #include "num/rng.h"
 
@@ -50,7 +51,7 @@ static void check_gradient(int n, int k, bl_engine engine) {
     worst = fmax(worst, fabs((up - down) / (2 * h) - g[i]));
   }
   printf("n=%d k=%d: worst difference %.3g of largest element %.3g\n", n, k, worst, largest);
-  assert_true(worst < 1e-6 * largest);
+  assert_compare(worst, <, 1e-6 * largest);
   free(theta), free(g), free(other);
   bl_mle_free(&m);
   blica_data_free(data);
@@ -78,13 +79,13 @@ static void check_record(blica_ctx *ctx, const blica_model *fit, const blica_dat
   blica_loglik_options o = blica_loglik_options_default();
   o.error = 1e-3;
   assert_int_equal(blica_loglik(ctx, fit, data, &o, &fine), BLICA_OK);
-  assert_true(fine->total_error <= 1e-3);
+  assert_compare(fine->total_error, <=, 1e-3);
   printf("recorded log-likelihood off by %.2g, stated %.2g\n", note(fit, "loglik") - fine->total,
          note(fit, "loglik_error"));
-  assert_true(note(fit, "loglik_error") <= 1e-6 * fabs(fine->total));
-  assert_true(fabs(note(fit, "loglik") - fine->total) <= note(fit, "loglik_error") + fine->total_error);
+  assert_compare(note(fit, "loglik_error"), <=, 1e-6 * fabs(fine->total));
+  assert_compare(fabs(note(fit, "loglik") - fine->total), <=, note(fit, "loglik_error") + fine->total_error);
   if (isnan(note(fit, "prior_mixing")))
-    assert_true(fabs(fit->fit.objective - note(fit, "loglik")) <= 1e-12 * fabs(fine->total));
+    assert_compare(fabs(fit->fit.objective - note(fit, "loglik")), <=, 1e-12 * fabs(fine->total));
   blica_loglik_result_free(fine);
 }
 
@@ -119,8 +120,8 @@ static void check_fit(int n, int k, const char *prior, double worst_mcs) {
          n, k, prior, blica_stop_name(fit->fit.stop), (int)fit->fit.iterations, fit->fit.starts[0].gradient, mcs,
          at_fit->total - at_truth->total);
   assert_int_equal(fit->fit.stop, BLICA_STOP_CONVERGED);
-  assert_true(mcs > worst_mcs);
-  assert_true(at_fit->total > at_truth->total - at_truth->total_error - at_fit->total_error);
+  assert_compare(mcs, >, worst_mcs);
+  assert_compare(at_fit->total, >, at_truth->total - at_truth->total_error - at_fit->total_error);
   blica_loglik_result_free(at_truth);
   blica_loglik_result_free(at_fit);
   blica_model_free(again);
@@ -156,7 +157,7 @@ static void test_unbounded_start(void **state) {
   double start = NAN;
   for (int i = 0; i < fitted->fit.n_notes; i++)
     if (strcmp(fitted->fit.notes[i].name, "start_blica") == 0) start = fitted->fit.notes[i].value;
-  assert_true(start > -1000);
+  assert_compare(start, >, -1000);
   blica_model_free(fitted);
   blica_data_free(data);
   blica_ctx_free(ctx);
@@ -186,7 +187,7 @@ static void test_no_maximum(void **state) {
          blica_stop_name(penalised->fit.stop));
   assert_int_equal(penalised->fit.stop, BLICA_STOP_CONVERGED);
   assert_int_equal(plain->fit.stop, BLICA_STOP_UNBOUNDED);
-  assert_true(without->total > with->total + with->total_error + without->total_error);
+  assert_compare(without->total, >, with->total + with->total_error + without->total_error);
   blica_loglik_result_free(with);
   blica_loglik_result_free(without);
   blica_model_free(plain);

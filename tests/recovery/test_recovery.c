@@ -9,6 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "assert_compare.h"
 #include "context.h"
 
 enum { MODELS = 30 };
@@ -55,7 +56,7 @@ static void ten_by_ten_is_exact(void **state) {
   int found = 0;
   for (uint64_t seed = 1; seed <= MODELS; seed++) found += exact_error(10, 10, seed, 3) < -10;
   print_message("n=k=10, u=10, 3 starts: %d of %d models below -10\n", found, MODELS);
-  assert_true(found >= 29);
+  assert_compare(found, >=, 29);
 }
 
 /* The paper's minimal identifiable cases, with 3 starts, and with 10 and 30 where those are not enough. */
@@ -73,7 +74,7 @@ static void minimal_cases_are_found(void **state) {
         }
     print_message("n=k=%d, u=%d: %d of %d models below -10 with 3 starts, %d more with 10, %d more with 30\n",
                   cases[c][0], cases[c][1], found[0], MODELS, found[1], found[2]);
-    assert_true(found[0] + found[1] + found[2] >= 25);
+    assert_compare(found[0] + found[1] + found[2], >=, 25);
   }
 }
 
@@ -105,11 +106,11 @@ static void compare_relabelled(const char *method, double tolerance, const int *
   double expected[N * 2], mcs, cosine[2];
   int matching[2];
   if (strcmp(method, "blica") == 0) /* learned priors end within their own tolerance, not to the last digit */
-    assert_true(fabs(a->fit.objective - b->fit.objective) < 1e-6);
+    assert_compare(fabs(a->fit.objective - b->fit.objective), <, 1e-6);
   for (int v = 0; v < N; v++)
     for (int j = 0; j < 2; j++) expected[v + j * N] = (v == 2 ? -1 : 1) * a->mixing[order[v] + j * N];
   assert_int_equal(blica_compare(ctx, N, 2, expected, b->mixing, &mcs, matching, cosine), BLICA_OK);
-  assert_true(1 - mcs < tolerance);
+  assert_compare(1 - mcs, <, tolerance);
   blica_model_free(a), blica_model_free(b);
 }
 
@@ -178,7 +179,7 @@ static void means_give_the_thresholds(void **state) {
         mean += a * m->means[j + s * m->k];
         variance += m->link * a * a * m->variances[j + s * m->k];
       }
-      assert_true(fabs((sqrt(m->link) * mean - m->cuts[i]) / sqrt(variance) - m->thresholds[i + s * m->n]) < 1e-9);
+      assert_compare(fabs((sqrt(m->link) * mean - m->cuts[i]) / sqrt(variance) - m->thresholds[i + s * m->n]), <, 1e-9);
     }
   blica_model_free(truth), blica_model_free(m), blica_data_free(data);
 }

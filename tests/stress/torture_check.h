@@ -203,16 +203,27 @@ static inline double plain_pairwise(const plain *p, int s) {
   return value;
 }
 
+/* The share of all tables that have an empty cell. */
+static inline double plain_empty(const plain *p) {
+  const int64_t all = p->cor->pairs * p->u;
+  double empty = 0;
+  for (int64_t i = 0; i < all; i++) empty += (p->cor->flags[i] & BLICA_PAIR_ZERO_CELL) != 0;
+  return empty / (double)all;
+}
+
 /* The share of a segment's weight that its tables have in method matched: docs/method.md, equation 30. */
 static inline double plain_rare(const plain *p, int s) {
-  double sum = 0;
-  for (int j = 1; j < p->n && p->counts && !p->counts->exact; j++)
+  const double pairs = 0.5 * p->n * (p->n - 1.0);
+  double both = 0, one = 0;
+  if (!p->counts || p->counts->exact) return 0;
+  for (int j = 1; j < p->n; j++)
     for (int i = 0; i < j; i++) {
       double a = plain_cdf(-fabs(p->thresholds[i + s * p->n])), b = plain_cdf(-fabs(p->thresholds[j + s * p->n]));
       double r = fmax(0, 1 - a / 0.25) * fmax(0, 1 - b / 0.25), e = p->samples[s] * a * b / 100;
-      sum += fmin(1, 2 * sqrt(r)) / (1 + e * e);
+      both += fmin(1, 2 * sqrt(r)) / (1 + e * e) / pairs;
+      one += fmax(0, 1 - fmin(a, b) / 0.25) / pairs;
     }
-  const double share = sum / (0.5 * p->n * (p->n - 1.0));
+  const double filled = 1 - exp(-plain_empty(p) * one / 0.02), share = fmax(both, filled > 0.1 ? filled : 0);
   return share < 0.01 ? 0 : fmin(share, 0.98);
 }
 

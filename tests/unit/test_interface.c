@@ -10,6 +10,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "assert_compare.h"
 #include "blica_ranks.h"
 
 static blica_ctx *ctx;
@@ -89,10 +90,10 @@ static void test_null(void **state) {
   REFUSED(blica_ctx_create_with(NULL, NULL, NULL));
   assert_string_equal(blica_message(NULL), "no context");
   assert_int_equal(blica_threads(NULL), 1);
-  assert_true(blica_simd_level(NULL) >= BLICA_SIMD_SCALAR);
+  assert_compare(blica_simd_level(NULL), >=, BLICA_SIMD_SCALAR);
   assert_non_null(blica_methods(NULL));
   assert_ptr_equal(blica_methods(NULL), blica_methods(&count));
-  assert_true(count > 1);
+  assert_compare(count, >, 1);
   assert_non_null(blica_fit_option_table(NULL));
   assert_non_null(blica_simulate_option_table(NULL));
   assert_non_null(blica_loglik_option_table(NULL));

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "assert_compare.h"
 #include "base/checkpoint.h"
 #include "base/digest.h"
 #include "num/lbfgs.h"
@@ -216,7 +217,7 @@ static void test_write_fails(void **state) {
   bl_stage_offer(ctx, &stage, BL_CONTINUE, pass_item, &one);
   free(still);
   still = content(&after);
-  assert_true(after > before);
+  assert_compare(after, >, before);
   bl_stage_leave(ctx, &stage);
   bl_checkpoint_free(c);
   free(still);

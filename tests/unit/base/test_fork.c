@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "assert_compare.h"
 #include "context.h"
 
 static blica_data *drawn;
@@ -43,7 +44,7 @@ static double fit(int threads) {
 /* True when a child computes the same number within a minute. */
 static int child_agrees(int threads, double expected) {
   pid_t child = fork();
-  assert_true(child >= 0);
+  assert_compare(child, >=, 0);
   if (child == 0) {
     alarm(60);
     _exit(fit(threads) == expected ? 0 : 1);
@@ -67,7 +68,7 @@ static void test_grandchild(void **state) {
   (void)state;
   double expected = fit(2);
   pid_t child = fork();
-  assert_true(child >= 0);
+  assert_compare(child, >=, 0);
   if (child == 0) {
     alarm(60);
     int right = fit(2) == expected;

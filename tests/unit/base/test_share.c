@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "assert_compare.h"
 #include "thread_ranks.h"
 
 #include "base/share.h"
@@ -123,7 +124,8 @@ static void the_tree_adds_every_item_once(void **state) {
   for (int e = 0; e < EACH; e++) {
     double plain = 0;
     for (int64_t item = 0; item < 37; item++) plain += value_of(item, e);
-    assert_true(plain - many[1].total[e] < 1e-9 && many[1].total[e] - plain < 1e-9);
+    assert_compare(plain - many[1].total[e], <, 1e-9);
+    assert_compare(many[1].total[e] - plain, <, 1e-9);
   }
 }
 

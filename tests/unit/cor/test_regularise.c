@@ -10,6 +10,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "assert_compare.h"
 #include "cor/cor.h"
 #include "num/eigen.h"
 #include "num/rng.h"
@@ -32,12 +33,14 @@ static void test_known_spectra(void **state) {
     double *a = calloc((size_t)n * (size_t)n, sizeof *a), low, high;
     for (int i = 0; i < n * n; i++) a[i] = i % (n + 1) == 0 ? 1 : 0.3;
     extremes(n, a, &low, &high);
-    assert_true(fabs(low - (n > 1 ? 0.7 : 1)) < 1e-14 * n && fabs(high - (1 + 0.3 * (n - 1))) < 1e-14 * n);
+    assert_compare(fabs(low - (n > 1 ? 0.7 : 1)), <, 1e-14 * n);
+    assert_compare(fabs(high - (1 + 0.3 * (n - 1))), <, 1e-14 * n);
     for (int i = 0; i < n * n; i++) a[i] = i % (n + 1) == 0 ? 2 : 0;
     for (int i = 0; i + 1 < n; i++) a[i + 1 + i * n] = a[i + (i + 1) * n] = -1;
     extremes(n, a, &low, &high);
     double step = acos(-1) / (n + 1);
-    assert_true(fabs(low - 4 * pow(sin(step / 2), 2)) < 1e-14 && fabs(high - 4 * pow(cos(step / 2), 2)) < 1e-14);
+    assert_compare(fabs(low - 4 * pow(sin(step / 2), 2)), <, 1e-14);
+    assert_compare(fabs(high - 4 * pow(cos(step / 2), 2)), <, 1e-14);
     free(a);
   }
 }
@@ -71,15 +74,17 @@ static void test_shift(void **state) {
     for (int s = 0; s < u; s++) {
       blica_cor_matrix(cor, s, c);
       assert_int_equal(LAPACKE_dsyev(LAPACK_COL_MAJOR, 'N', 'L', n, c, n, w), 0);
-      assert_true(fabs(out->eigen_min[s] - w[0]) < 1e-13 && fabs(out->eigen_max[s] - w[n - 1]) < 1e-13);
+      assert_compare(fabs(out->eigen_min[s] - w[0]), <, 1e-13);
+      assert_compare(fabs(out->eigen_max[s] - w[n - 1]), <, 1e-13);
       blica_cor_matrix(out, s, c);
       for (int i = 0; i < n; i++) assert_true(c[i + i * n] == 1);
       extremes(n, c, &low, &high);
       double d = fmax(0, (w[n - 1] - 10 * w[0]) / 9);
-      assert_true(fabs(out->shift[s] - d) < 1e-13);
+      assert_compare(fabs(out->shift[s] - d), <, 1e-13);
       assert_true(which == 0 ? d == 0 && high / low < 10 : d > 0 && fabs(high / low - 10) < 1e-11);
       int64_t p = s * cor->pairs;
-      assert_true(fabs(out->rho[p] * (1 + d) - cor->rho[p]) < 1e-15 && fabs(out->se[p] * (1 + d) - 0.1) < 1e-15);
+      assert_compare(fabs(out->rho[p] * (1 + d) - cor->rho[p]), <, 1e-15);
+      assert_compare(fabs(out->se[p] * (1 + d) - 0.1), <, 1e-15);
     }
     assert_true(out->condition == 10);
     blica_cor_free(out);
@@ -108,7 +113,8 @@ static void test_large(void **state) {
                 fabs(out->eigen_max[s] - w[n - 1]) < 1e-9 * w[n - 1]);
     blica_cor_matrix(out, s, c);
     extremes(n, c, &low, &high);
-    assert_true(high / low <= 10 * (1 + 1e-13) && high / low > 10 * (1 - 1e-8));
+    assert_compare(high / low, <=, 10 * (1 + 1e-13));
+    assert_compare(high / low, >, 10 * (1 - 1e-8));
   }
   blica_cor_free(out);
   cor->rho[5] = NAN;

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "assert_compare.h"
 #include "cor/cor.h"
 #include "counts/counts.h"
 #include "thread_ranks.h"
@@ -164,8 +165,9 @@ static void shared_out(int size, const job *jobs, bool cut) {
   int64_t counted = 0, correlated = 0;
   for (int r = 0; r < size; r++) {
     counted += jobs[r].counted, correlated += jobs[r].correlated;
-    assert_true(jobs[r].counted <= most && jobs[r].correlated <= most);
-    if (cut) assert_true(jobs[r].correlated < pairs);
+    assert_compare(jobs[r].counted, <=, most);
+    assert_compare(jobs[r].correlated, <=, most);
+    if (cut) assert_compare(jobs[r].correlated, <, pairs);
   }
   assert_int_equal(counted, all);
   assert_int_equal(correlated, all);

@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "assert_compare.h"
 #include "counts/counts.h"
 #include "num/rng.h"
 #include "thread_ranks.h"
@@ -202,7 +203,8 @@ static void same_results(int size) {
 static void one_process(void) {
   run_ranks(1, &(rank_job){.pieces = 1, .idle = -1, .all_to_all = true}, &alone);
   assert_int_equal(alone.status, BLICA_OK);
-  assert_true(alone.model->fit.zero_cells > 3 && alone.model->fit.constant_columns > 0);
+  assert_compare(alone.model->fit.zero_cells, >, 3);
+  assert_compare(alone.model->fit.constant_columns, >, 0);
   assert_non_null(strstr(alone.warnings, "empty cell"));
   assert_int_equal(alone.counts->n10 != NULL, missing);
 }
@@ -270,7 +272,7 @@ static void from_rows_and_files_that_all_ranks_have(void **state) {
   (void)state;
   char path[] = "/tmp/blica_count_ranks_XXXXXX.npz";
   int file = mkstemps(path, 4);
-  assert_true(file >= 0);
+  assert_compare(file, >=, 0);
   close(file);
   for (int m = 0; m < 2; m++) {
     make_rows(m);

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "assert_compare.h"
 #include "context.h"
 #include "num/rng.h"
 
@@ -47,7 +48,7 @@ static void check_random(int64_t rows, int n, int u, int run, double missing, bo
       if (d->present[s])
         assert_int_equal(bit(d->present[s], d->words[s], i, at), v >= 0);
       else
-        assert_true(v >= 0);
+        assert_compare(v, >=, 0);
     }
   }
   for (int s = 0; s < u; s++) {
@@ -214,7 +215,7 @@ static void test_allocations_fail(void **state) {
     blica_ctx_free(c);
     assert_int_equal(b.live, 0);
     if (status == BLICA_OK) {
-      assert_true(allowed > 30);
+      assert_compare(allowed, >, 30);
       return;
     }
   }

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "assert_compare.h"
 #include "cor/cor.h"
 #include "counts/counts.h"
 #include "estimate/corfit.h"
@@ -33,7 +34,7 @@ static void test_parts(void **state) {
       bl_symmetric_product(&m, k, x, whole, work);
       for (int p = 0; p < parts; p++) {
         size_t from = (size_t)bl_symmetric_before(n, p), to = (size_t)bl_symmetric_before(n, p + 1);
-        assert_true(from <= to);
+        assert_compare(from, <=, to);
         bl_symmetric own = m; /* who has the pairs of the part alone */
         double *held = room(to - from);
         memcpy(held, pairs + from, (to - from) * sizeof *held);

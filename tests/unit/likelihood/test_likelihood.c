@@ -10,6 +10,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "assert_compare.h"
 #include "likelihood/likelihood.h"
 #include "num/ep.h"
 #include "num/grid.h"
@@ -98,9 +99,9 @@ static void test_grid(void **state) {
   grid_value(t);
   for (int r = 0; r < COUNT; r++) {
     sum += t->p[r];
-    assert_true(fabs(moved[r] - t->p[r]) < 1e-11);
+    assert_compare(fabs(moved[r] - t->p[r]), <, 1e-11);
   }
-  assert_true(fabs(sum - 1) < 1e-11);
+  assert_compare(fabs(sum - 1), <, 1e-11);
   t->grid.weight = t->grid.score = NULL;
   for (int i = 0; i < N * K; i++) largest = fmax(largest, fabs(t->g_loading[i]));
   for (int i = 0; i < N; i++)
@@ -108,8 +109,8 @@ static void test_grid(void **state) {
       double ours = l ? t->g_loading[i * K + l - 1] : t->g_mean[i], single = 0;
       double numeric = slope(t, grid_value, l ? &t->loading[i * K + l - 1] : &t->mean[i]);
       for (int r = 0; r < COUNT; r++) single += t->weight[r] * t->score[r * SIZE + i * (1 + K) + l];
-      assert_true(fabs(ours - numeric) < 1e-6 * largest);
-      assert_true(fabs(ours - single) < 1e-9 * largest);
+      assert_compare(fabs(ours - numeric), <, 1e-6 * largest);
+      assert_compare(fabs(ours - single), <, 1e-9 * largest);
     }
   drop(t);
 }
@@ -128,9 +129,9 @@ static void test_levels(void **state) {
   for (int level = BLICA_SIMD_AVX2; level <= BLICA_SIMD_AVX512; level++) {
     blica_set_simd(ctx, (blica_simd)level);
     bl_grid_run(&t->grid, blica_simd_level(ctx));
-    for (int r = 0; r < COUNT; r++) assert_true(fabs(t->p[r] - grid[r]) < 1e-13);
+    for (int r = 0; r < COUNT; r++) assert_compare(fabs(t->p[r] - grid[r]), <, 1e-13);
     bl_ep_run(&t->ep, blica_simd_level(ctx));
-    for (int r = 0; r < COUNT; r++) assert_true(fabs(t->p[r] - ep[r]) < 1e-9);
+    for (int r = 0; r < COUNT; r++) assert_compare(fabs(t->p[r] - ep[r]), <, 1e-9);
   }
   drop(t);
   blica_ctx_free(ctx);
@@ -160,18 +161,18 @@ static void test_ep(void **state) {
       for (int l = 0; l <= K; l++) {
         double single = 0, numeric = slope(t, ep_value, l ? &t->loading[i * K + l - 1] : &t->mean[i]);
         for (int r = 0; r < COUNT; r++) single += t->weight[r] * score[r * SIZE + i * (1 + K) + l];
-        assert_true(fabs(single - numeric) < 1e-6 * (1 + fabs(numeric)));
+        assert_compare(fabs(single - numeric), <, 1e-6 * (1 + fabs(numeric)));
       }
     printf("loadings %s: largest error of log p %.3g, sum of p %.6f\n", large ? "1.5" : "0.3", worst[large], sum);
     drop(t);
   }
-  assert_true(worst[0] < 1e-3);
-  assert_true(worst[1] < 0.5);
+  assert_compare(worst[0], <, 1e-3);
+  assert_compare(worst[1], <, 0.5);
   double mean = 0.7, loading = 2.0, log_p, work[64 * 8] __attribute__((aligned(64)));
   uint8_t x = 1;
   bl_ep one = {.n = 1, .k = 1, .mean = &mean, .loading = &loading, .count = 1, .x = &x, .log_p = &log_p, .work = work};
   bl_ep_run(&one, BLICA_SIMD_SCALAR);
-  assert_true(fabs(log_p - bl_phi_log_cdf(0.7 / sqrt(5))) < 1e-12);
+  assert_compare(fabs(log_p - bl_phi_log_cdf(0.7 / sqrt(5))), <, 1e-12);
 }
 
 /* Rows drawn from a model together with their sources. */
@@ -233,8 +234,9 @@ static void check_sources(const char *engine, int n, int k) {
   double coverage = (double)covered / ((double)ROWS * k);
   printf("%s, n=%d, k=%d: coverage %.4f, squared error %.5f of that of sampling\n", engine, n, k, coverage,
          ours / sampled);
-  assert_true(coverage > 0.88 && coverage < 0.92);
-  assert_true(fabs(ours / sampled - 1) < 0.02);
+  assert_compare(coverage, >, 0.88);
+  assert_compare(coverage, <, 0.92);
+  assert_compare(fabs(ours / sampled - 1), <, 0.02);
   blica_posterior_free(posterior);
   blica_data_free(data);
   blica_model_free(m);

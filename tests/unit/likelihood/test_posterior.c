@@ -7,6 +7,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "assert_compare.h"
 #include "context.h"
 
 /* One source and two variables in two segments. */
@@ -44,8 +45,8 @@ static void test_weights(void **state) {
   double mean, sd;
   blica_model *m = make_model(-1, 0.25, 30, 2, 4, 10);
   posterior_of(m, nothing, &mean, &sd);
-  assert_true(fabs(mean - (0.75 * -1 + 0.25 * 2)) < 1e-15);
-  assert_true(fabs(sd - sqrt(0.75 * (0.25 + 0.75 * 0.75) + 0.25 * (4 + 2.25 * 2.25))) < 1e-15);
+  assert_compare(fabs(mean - (0.75 * -1 + 0.25 * 2)), <, 1e-15);
+  assert_compare(fabs(sd - sqrt(0.75 * (0.25 + 0.75 * 0.75) + 0.25 * (4 + 2.25 * 2.25))), <, 1e-15);
   blica_model_free(m);
 }
 
@@ -55,8 +56,8 @@ static void test_weights_grow(void **state) {
   double mean, sd;
   blica_model *m = make_model(2, 4, 10, -1, 0.25, 30);
   posterior_of(m, nothing, &mean, &sd);
-  assert_true(fabs(mean - (0.75 * -1 + 0.25 * 2)) < 1e-15);
-  assert_true(fabs(sd - sqrt(0.75 * (0.25 + 0.75 * 0.75) + 0.25 * (4 + 2.25 * 2.25))) < 1e-15);
+  assert_compare(fabs(mean - (0.75 * -1 + 0.25 * 2)), <, 1e-15);
+  assert_compare(fabs(sd - sqrt(0.75 * (0.25 + 0.75 * 0.75) + 0.25 * (4 + 2.25 * 2.25))), <, 1e-15);
   blica_model_free(m);
 }
 
@@ -67,10 +68,10 @@ static void test_large_means(void **state) {
   blica_model *m = make_model(1e8, 3.5891, 30, 1e8, 3.5891, 10);
   posterior_of(m, nothing, &mean, &sd);
   assert_true(mean == 1e8);
-  assert_true(fabs(sd - sqrt(3.5891)) < 1e-14);
+  assert_compare(fabs(sd - sqrt(3.5891)), <, 1e-14);
   posterior_of(m, both, &mean, &sd); /* certain under the model: the row says nothing */
-  assert_true(fabs(mean - 1e8) < 1e-6);
-  assert_true(fabs(sd - sqrt(3.5891)) < 1e-6);
+  assert_compare(fabs(mean - 1e8), <, 1e-6);
+  assert_compare(fabs(sd - sqrt(3.5891)), <, 1e-6);
   blica_model_free(m);
 }
 

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "assert_compare.h"
 #include "likelihood/likelihood.h"
 #include "num/ep.h"
 #include "num/grid.h"
@@ -106,21 +107,23 @@ static void test_reference(void **state) {
     for (int level = BLICA_SIMD_SCALAR; level <= BLICA_SIMD_AVX512; level++) {
       blica_set_simd(ctx, (blica_simd)level);
       double p = by_grid(&r, blica_simd_level(ctx));
-      assert_true(fabs(p - exp(r.log_p)) < 1e-14);
+      assert_compare(fabs(p - exp(r.log_p)), <, 1e-14);
       if (r.log_p > log(1e-6)) worst_grid = fmax(worst_grid, fabs(log(p) - r.log_p)), relative++;
       worst_ep = fmax(worst_ep, fabs(by_ep(&r, blica_simd_level(ctx)) - r.log_p));
     }
     double error, gap = fabs(by_lattice(ctx, &r, &error) - r.log_p);
     if (gap > error || error > (r.log_p > -30 ? 0.05 : 0.5))
       printf("n=%d log p %.10g: lattice misses by %.3g, stated %.3g\n", r.n, r.log_p, gap, error);
-    assert_true(gap <= error && error < (r.log_p > -30 ? 0.05 : 0.5));
+    assert_compare(gap, <=, error);
+    assert_compare(error, <, (r.log_p > -30 ? 0.05 : 0.5));
     worst_lattice = fmax(worst_lattice, gap);
   }
   fclose(file);
   printf("%d rectangles; largest error of log p: grid %.2g (p > 1e-6), lattice %.2g, ep %.2g\n", rows, worst_grid,
          worst_lattice, worst_ep);
   assert_true(rows == 50 && relative > 30);
-  assert_true(worst_grid < 1e-13 && worst_ep < 0.01);
+  assert_compare(worst_grid, <, 1e-13);
+  assert_compare(worst_ep, <, 0.01);
   blica_ctx_free(ctx);
 }
 
@@ -137,12 +140,12 @@ static void test_one(void **state) {
       ep.levels = (bl_intervals){first, edge};
       bl_ep_run(&ep, BLICA_SIMD_SCALAR);
       double low = level ? edge[level - 1] - mean : -INFINITY, high = level < 3 ? edge[level] - mean : INFINITY;
-      assert_true(fabs(log_p - bl_phi_log_between(low / sd, high / sd)) < 1e-11 * (1 + fabs(log_p)));
+      assert_compare(fabs(log_p - bl_phi_log_between(low / sd, high / sd)), <, 1e-11 * (1 + fabs(log_p)));
     }
   /* Phi(-9.5) - Phi(-10), Phi(0.1) - Phi(-0.1) and their mirror images, 30 digits by mpmath */
-  assert_true(fabs(bl_phi_log_between(-10, -9.5) + 48.313306582565195) < 1e-13);
-  assert_true(fabs(bl_phi_log_between(9.5, 10) + 48.313306582565195) < 1e-13);
-  assert_true(fabs(bl_phi_log_between(-0.1, 0.1) + 2.5300420015472385) < 1e-14);
+  assert_compare(fabs(bl_phi_log_between(-10, -9.5) + 48.313306582565195), <, 1e-13);
+  assert_compare(fabs(bl_phi_log_between(9.5, 10) + 48.313306582565195), <, 1e-13);
+  assert_compare(fabs(bl_phi_log_between(-0.1, 0.1) + 2.5300420015472385), <, 1e-14);
 }
 
 /* ---- the likelihood of rows ---- */
@@ -265,7 +268,7 @@ static void check_engine(bl_engine engine, double tolerance) {
   double mixing[N * K], log_variance[K * SEGMENTS], means[K * SEGMENTS], cuts[CUTS], largest = 0;
   double sum =
       bl_likelihood_gradient(p->ctx, p->likelihood, &p->params, &p->accuracy, mixing, log_variance, means, cuts);
-  assert_true(fabs(sum - value(p)) < 1e-9 * fabs(sum));
+  assert_compare(fabs(sum - value(p)), <, 1e-9 * fabs(sum));
   same(p, p->mixing, mixing, N * K, false);
   same(p, p->variances, log_variance, K * SEGMENTS, true);
   same(p, p->means, means, K * SEGMENTS, false);
@@ -275,7 +278,7 @@ static void check_engine(bl_engine engine, double tolerance) {
   assert_int_equal(bl_likelihood_scores(p->ctx, p->likelihood, &p->params, &p->accuracy, NULL, add_cuts, &own),
                    BLICA_OK);
   for (int i = 0; i < CUTS; i++) largest = fmax(largest, fabs(cuts[i]));
-  for (int i = 0; i < CUTS; i++) assert_true(fabs(own.cuts[i] - cuts[i]) <= tolerance * largest);
+  for (int i = 0; i < CUTS; i++) assert_compare(fabs(own.cuts[i] - cuts[i]), <=, tolerance * largest);
   drop(p);
 }
 
@@ -296,8 +299,8 @@ static void test_engines(void **state) {
     drop(p);
   }
   printf("log-likelihood of %d rows: grid %.6f, lattice %.6f, ep %.6f\n", ROWS, at[0], at[1], at[2]);
-  assert_true(fabs(at[BL_ENGINE_LATTICE] - at[BL_ENGINE_GRID]) < 0.1);
-  assert_true(fabs(at[BL_ENGINE_EP] - at[BL_ENGINE_GRID]) < 0.02 * ROWS);
+  assert_compare(fabs(at[BL_ENGINE_LATTICE] - at[BL_ENGINE_GRID]), <, 0.1);
+  assert_compare(fabs(at[BL_ENGINE_EP] - at[BL_ENGINE_GRID]), <, 0.02 * ROWS);
 }
 
 /* The probabilities of all rows add up to 1, by the lattice too. */
@@ -311,7 +314,7 @@ static void test_sum(void **state) {
     for (int g = 0; g < p->patterns->groups; g++)
       for (int64_t r = 0; r < p->patterns->group[g].count; r++)
         sum[p->patterns->group[g].segment] += exp(log_p[p->patterns->group[g].offset + r]);
-    for (int s = 0; s < SEGMENTS; s++) assert_true(fabs(sum[s] - 1) < 1e-11);
+    for (int s = 0; s < SEGMENTS; s++) assert_compare(fabs(sum[s] - 1), <, 1e-11);
     free(log_p);
     drop(p);
   }
@@ -355,7 +358,8 @@ static void test_sources(void **state) {
     for (int i = 0; i < DRAWN * K; i++)
       covered += fabs(posterior->mean[i] - z[i]) < 1.6448536269514722 * posterior->sd[i];
     printf("%s: coverage of 90 %% intervals %.4f\n", engines[e], (double)covered / (DRAWN * K));
-    assert_true(covered > 0.88 * DRAWN * K && covered < 0.92 * DRAWN * K);
+    assert_compare(covered, >, 0.88 * DRAWN * K);
+    assert_compare(covered, <, 0.92 * DRAWN * K);
     blica_posterior_free(posterior);
   }
   blica_data_free(data);

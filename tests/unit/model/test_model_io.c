@@ -11,6 +11,7 @@
 #include <cmocka.h>
 #include <jansson.h>
 
+#include "assert_compare.h"
 #include "blica.h"
 #include "model/model.h"
 #include "num/rng.h"
@@ -199,7 +200,7 @@ static void a_minimal_model(void **state) {
   fclose(f);
   assert_int_equal(blica_model_load(ctx, path, &m), BLICA_OK);
   assert_true(m->n == 2 && m->k == 1 && m->u == 2 && m->cuts[0] == 0 && m->cuts[1] == 0 && m->samples[1] == 1);
-  assert_true(fabs(m->link - acos(-1) / 8) < 1e-16);
+  assert_compare(fabs(m->link - acos(-1) / 8), <, 1e-16);
   double expected = sqrt(m->link) * 2 / sqrt(1 + m->link * 16); /* of b in q */
   assert_true(m->thresholds[0] == 0 && fabs(m->thresholds[3] - expected) < 1e-15);
   assert_string_equal(m->method, "given");
@@ -292,7 +293,7 @@ static void every_field_corrupted(void **state) {
   blica_model *m = full_model(4, 2, 3);
   m->mixing[0] = 1; /* jansson itself refuses numbers that underflow */
   json_t *root = saved(m);
-  assert_true(corrupt_object(root, root, "") > 40);
+  assert_compare(corrupt_object(root, root, ""), >, 40);
   json_decref(root);
   blica_model_free(m);
 }
@@ -466,7 +467,7 @@ static void every_allocation_fails_once(void **state) {
     assert_int_equal(b.live, 0);
     if (status == BLICA_OK) break;
   }
-  assert_true(failures > 20);
+  assert_compare(failures, >, 20);
   blica_model_free(m);
 }
 
@@ -488,7 +489,7 @@ static void canonical_form(void **state) {
         double mean = 0;
         for (int l = 0; l < K; l++) mean += m->mixing[i + l * N] * m->means[l + s * K];
         if (pass == 0) mean_before[i + s * N] = mean;
-        assert_true(fabs(mean - mean_before[i + s * N]) < 1e-13 * (1 + fabs(mean)));
+        assert_compare(fabs(mean - mean_before[i + s * N]), <, 1e-13 * (1 + fabs(mean)));
         for (int j = 0; j < N; j++) { /* A V A' does not change */
           double sum = 0, size = 0;
           for (int l = 0; l < K; l++) {
@@ -497,7 +498,7 @@ static void canonical_form(void **state) {
             size += fabs(term);
           }
           if (pass == 0) before[i + N * (j + N * s)] = sum;
-          assert_true(fabs(sum - before[i + N * (j + N * s)]) < 1e-14 * size);
+          assert_compare(fabs(sum - before[i + N * (j + N * s)]), <, 1e-14 * size);
         }
       }
     double copy[N * K];
@@ -513,7 +514,9 @@ static void canonical_form(void **state) {
     for (int i = 0; i < N; i++) square += m->mixing[i + l * N] * m->mixing[i + l * N];
     for (int i = 0; i < N; i++)
       if (fabs(m->mixing[i + l * N]) > fabs(largest)) largest = m->mixing[i + l * N];
-    assert_true(fabs(logs) < 1e-14 && largest > 0 && square * mean <= last);
+    assert_compare(fabs(logs), <, 1e-14);
+    assert_compare(largest, >, 0);
+    assert_compare(square * mean, <=, last);
     last = square * mean;
   }
   blica_model_free(m);

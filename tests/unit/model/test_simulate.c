@@ -10,6 +10,7 @@
 #include <cmocka.h>
 #include <lapacke.h>
 
+#include "assert_compare.h"
 #include "context.h"
 
 static blica_simulate_options sizes(int n, int k, int u, int64_t samples, uint64_t seed) {
@@ -96,11 +97,13 @@ static void ranges_of_section_6(void **state) {
       }
       for (int i = 0; i < 8; i++) largest = fmax(largest, fabs(m->mixing[i + 8 * j]));
       double g = 3 / high; /* at most the true factor's bound */
-      assert_true(high / low > 2 && high / low < 6);
-      assert_true(largest / g < 3 * 1.35 && mean * g < 0.5 * 1.35);
+      assert_compare(high / low, >, 2);
+      assert_compare(high / low, <, 6);
+      assert_compare(largest / g, <, 3 * 1.35);
+      assert_compare(mean * g, <, 0.5 * 1.35);
       for (int i = 0; i < 8; i++) a[i + 8 * j] = m->mixing[i + 8 * j] / g;
     }
-    assert_true(condition(8, 8, a) < 20 * 1.6);
+    assert_compare(condition(8, 8, a), <, 20 * 1.6);
     assert_string_equal(m->method, "truth");
     blica_model_free(m);
   }
@@ -133,11 +136,12 @@ static void sample_agrees_with_exact(void **state) {
           cells++;
           total += b[c];
         }
-        assert_true(fabs(total - 200000) < 1e-9);
+        assert_compare(fabs(total - 200000), <, 1e-9);
       }
   /* 240 dependent standard normals: 4.5 is beyond 1 in 600 sets; */
-  assert_true(worst < 4.5);
-  assert_true(sum / cells > 0.4 && sum / cells < 1.8);
+  assert_compare(worst, <, 4.5);
+  assert_compare(sum / cells, >, 0.4);
+  assert_compare(sum / cells, <, 1.8);
   blica_model_free(m);
   blica_data_free(data);
   blica_counts_free(sample);
@@ -157,7 +161,7 @@ static void exact_counts_give_the_model_back(void **state) {
   assert_int_equal(blica_correlate(ctx, counts, &cor), BLICA_OK);
   for (int s = 0; s < U; s++)
     for (int j = 0; j < N; j++) {
-      assert_true(fabs(cor->thresholds[j + s * N] - m->thresholds[j + s * N]) < 1e-12);
+      assert_compare(fabs(cor->thresholds[j + s * N] - m->thresholds[j + s * N]), <, 1e-12);
       for (int i = 0; i < j; i++) {
         double cov = 0, vi = 1, vj = 1;
         for (int l = 0; l < K; l++) {
@@ -166,7 +170,7 @@ static void exact_counts_give_the_model_back(void **state) {
           vi += ai * ai * v;
           vj += aj * aj * v;
         }
-        assert_true(fabs(cor->rho[blica_pair(i, j) + s * cor->pairs] - cov / sqrt(vi * vj)) < 1e-10);
+        assert_compare(fabs(cor->rho[blica_pair(i, j) + s * cor->pairs] - cov / sqrt(vi * vj)), <, 1e-10);
       }
     }
   blica_model_free(m);

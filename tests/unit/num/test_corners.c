@@ -8,6 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "assert_compare.h"
 #include "context.h"
 #include "num/bvn.h"
 #include "num/corners.h"
@@ -39,16 +40,16 @@ static void values(void **state) {
     for (int m = 0; m < COUNT; m++) {
       const double h = c->h[m], k = c->k[m];
       const double p = bl_phi_cdf(h) * bl_phi_cdf(k) + c->excess[m] / 6.2831853071795864769;
-      assert_true(fabs(p - blica_bvn(h, k, rho)) < 4e-15);
-      assert_true(fabs(c->first[m] - bl_bvn_density(h, k, rho)) < 1e-14 * (1 + c->first[m]));
+      assert_compare(fabs(p - blica_bvn(h, k, rho)), <, 4e-15);
+      assert_compare(fabs(c->first[m] - bl_bvn_density(h, k, rho)), <, 1e-14 * (1 + c->first[m]));
       const double slope = (bl_bvn_density(h, k, rho + small) - bl_bvn_density(h, k, rho - small)) / (2 * small);
-      assert_true(fabs(c->second[m] - slope) < 1e-6 * (1 + fabs(slope)));
+      assert_compare(fabs(c->second[m] - slope), <, 1e-6 * (1 + fabs(slope)));
     }
     bl_corners_conditional_generic(&r.corners, rho);
     for (int m = 0; m < COUNT; m++) {
       const double h = c->h[m], k = c->k[m], root = sqrt(1 - rho * rho);
-      assert_true(fabs(c->first[m] - bl_phi_cdf((k - rho * h) / root)) < 1e-14);
-      assert_true(fabs(c->second[m] - bl_phi_cdf((h - rho * k) / root)) < 1e-14);
+      assert_compare(fabs(c->first[m] - bl_phi_cdf((k - rho * h) / root)), <, 1e-14);
+      assert_compare(fabs(c->second[m] - bl_phi_cdf((h - rho * k) / root)), <, 1e-14);
     }
   }
 }
@@ -71,7 +72,7 @@ static void same_bits_at_all_levels(void **state) {
     bl_corners_quantiles_generic(ROOM, p, qa);
     BL_AT(level, bl_corners_quantiles)(ROOM, p, qb);
     assert_memory_equal(qa, qb, sizeof qa);
-    for (int m = 0; m < ROOM; m++) assert_true(fabs(qa[m] - bl_phi_quantile(p[m])) < 1e-14);
+    for (int m = 0; m < ROOM; m++) assert_compare(fabs(qa[m] - bl_phi_quantile(p[m])), <, 1e-14);
   }
 }
 

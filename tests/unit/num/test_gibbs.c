@@ -9,6 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "assert_compare.h"
 #include "likelihood/sampler.h"
 #include "num/gibbs.h"
 #include "num/normal.h"
@@ -39,8 +40,8 @@ static void test_one_element(void **state) {
     double p = bl_phi_cdf(b) - bl_phi_cdf(a);
     double slope = (bl_phi_density(a) - bl_phi_density(b)) / (p * sd);
     double bend = (a * bl_phi_density(a) - b * bl_phi_density(b)) / (p * variance);
-    assert_true(fabs(first - 3 * slope) < 1e-12); /* one element: nothing is left to chance */
-    assert_true(fabs(second - 3 * bend) < 1e-12);
+    assert_compare(fabs(first - 3 * slope), <, 1e-12); /* one element: nothing is left to chance */
+    assert_compare(fabs(second - 3 * bend), <, 1e-12);
     for (int r = 0; r < ROWS; r++) assert_true(state_q[r] >= cut[level] && state_q[r] <= cut[level + 1]);
     bl_free(state_q);
   }
@@ -102,8 +103,8 @@ static void test_unbiased(void **state) {
   }
   printf("of %d derivatives the rms of differences is %.2f standard errors, the largest %.2f\n", SIZE, sqrt(total),
          most);
-  assert_true(sqrt(total) < 1.6);
-  assert_true(most < 4);
+  assert_compare(sqrt(total), <, 1.6);
+  assert_compare(most, <, 4);
   bl_sampler_free(sampler);
   bl_likelihood_free(exact);
   drop(&p);

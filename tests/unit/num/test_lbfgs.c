@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "assert_compare.h"
 #include "num/lbfgs.h"
 
 enum { SIZE = 60 };
@@ -61,8 +62,8 @@ static void finds_quadratic_minimum(void **state) {
   double x[SIZE] = {0};
   bl_lbfgs_result r = run(quadratic, x, 1e-9, 2000);
   assert_int_equal(r.end, BL_LBFGS_GRADIENT);
-  for (int i = 0; i < SIZE; i++) assert_true(fabs(x[i] - i) < 1e-8);
-  assert_true(fabs(r.value + 1) < 1e-14);
+  for (int i = 0; i < SIZE; i++) assert_compare(fabs(x[i] - i), <, 1e-8);
+  assert_compare(fabs(r.value + 1), <, 1e-14);
 }
 
 static void finds_rosenbrock_minimum(void **state) {
@@ -73,7 +74,7 @@ static void finds_rosenbrock_minimum(void **state) {
   assert_int_equal(r.end, BL_LBFGS_GRADIENT);
   double g[SIZE];
   rosenbrock(x, g, NULL);
-  for (int i = 0; i < SIZE; i++) assert_true(fabs(g[i]) <= 1e-10);
+  for (int i = 0; i < SIZE; i++) assert_compare(fabs(g[i]), <=, 1e-10);
 }
 
 static void steps_back_from_outside_the_domain(void **state) {
@@ -82,7 +83,7 @@ static void steps_back_from_outside_the_domain(void **state) {
   for (int i = 0; i < SIZE; i++) x[i] = 0.01;
   bl_lbfgs_result r = run(barrier, x, 1e-10, 5000);
   assert_int_equal(r.end, BL_LBFGS_GRADIENT);
-  for (int i = 0; i < SIZE; i++) assert_true(fabs(x[i] - (i + 1)) < 1e-5);
+  for (int i = 0; i < SIZE; i++) assert_compare(fabs(x[i] - (i + 1)), <, 1e-5);
 }
 
 static void stops_at_the_iteration_limit(void **state) {
@@ -132,7 +133,7 @@ static void ends_at_the_last_point_when_cut(void **state) {
     assert_true(r.value == rosenbrock(x, g, NULL) && r.value <= before && r.evaluations <= most);
     before = r.value;
   }
-  assert_true(before < 100);
+  assert_compare(before, <, 100);
   blica_ctx_free(ctx);
 }
 

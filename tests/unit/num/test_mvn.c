@@ -9,6 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "assert_compare.h"
 #include "orthant.h"
 #include "orthants.h"
 
@@ -30,7 +31,7 @@ static void test_reference(void **state) {
              error);
       outside++;
     }
-    assert_true(miss < 2 * error);
+    assert_compare(miss, <, 2 * error);
     if (r.n <= 5)
       worst_small = fmax(worst_small, error);
     else
@@ -40,10 +41,10 @@ static void test_reference(void **state) {
   fclose(file);
   printf("%d orthants, %d outside their stated error; largest stated error of log p %.3g (n <= 5), %.3g (n <= 20)\n",
          rows, outside, worst_small, worst_large);
-  assert_true(rows > 40);
+  assert_compare(rows, >, 40);
   assert_true(outside == 0);
-  assert_true(worst_small < 1e-4);
-  assert_true(worst_large < 2e-2);
+  assert_compare(worst_small, <, 1e-4);
+  assert_compare(worst_large, <, 2e-2);
   blica_ctx_free(ctx);
 }
 
@@ -77,7 +78,7 @@ static void test_sum_to_one(void **state) {
     weighted(&f, f.mean, f.cov, 128, &result);
     double sum = 0;
     for (int64_t r = 0; r < f.count; r++) sum += exp(f.log_p[r]);
-    assert_true(fabs(sum - 1) < 1e-13);
+    assert_compare(fabs(sum - 1), <, 1e-13);
     drop_full(&f);
   }
 }
@@ -112,8 +113,8 @@ static void test_scores(void **state) {
         zero += exp(f.log_p[r]) * score;
         sum += f.weight[f.tree->row[r]] * score;
       }
-      assert_true(fabs(zero) < 1e-3);
-      assert_true(fabs(sum - ours) < 0.02 * (1 + fabs(ours)));
+      assert_compare(fabs(zero), <, 1e-3);
+      assert_compare(fabs(sum - ours), <, 0.02 * (1 + fabs(ours)));
     }
   drop_full(&f);
 }
@@ -129,8 +130,9 @@ static void test_paths(void **state) {
     bl_mvn_result result = {.weight = f.weight, .g_mean = g_mean, .g_cov = g_cov[level]};
     weighted(&f, f.mean, f.cov, POINTS, &result);
     memcpy(value[level], f.log_p, sizeof value[level]);
-    for (int r = 0; r < 64; r++) assert_true(fabs(value[level][r] - value[0][r]) < 1e-11);
-    for (int e = 0; e < N * N; e++) assert_true(fabs(g_cov[level][e] - g_cov[0][e]) < 1e-9 * (1 + fabs(g_cov[0][e])));
+    for (int r = 0; r < 64; r++) assert_compare(fabs(value[level][r] - value[0][r]), <, 1e-11);
+    for (int e = 0; e < N * N; e++)
+      assert_compare(fabs(g_cov[level][e] - g_cov[0][e]), <, 1e-9 * (1 + fabs(g_cov[0][e])));
   }
   for (int64_t low = 0; low < 64; low += 13) {
     bl_mvn_result result = {.log_p = f.log_p};
@@ -157,7 +159,7 @@ static void test_edges(void **state) {
     x[i] = 0;
   }
   assert_true(one_orthant(ctx, N, mean, cov, x, 1e-6, &log_p, &error));
-  assert_true(fabs(log_p + N * 20.736768949974706) < 1e-9); /* log Phi(-6) */
+  assert_compare(fabs(log_p + N * 20.736768949974706), <, 1e-9); /* log Phi(-6) */
   cov[1] = cov[N] = 1.5;
   assert_false(one_orthant(ctx, N, mean, cov, x, 1e-6, &log_p, &error));
   blica_ctx_free(ctx);

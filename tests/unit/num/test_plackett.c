@@ -9,6 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "assert_compare.h"
 #include "num/plackett.h"
 #include "orthant.h"
 #include "orthants.h"
@@ -65,8 +66,8 @@ static void test_reference(void **state) {
   }
   fclose(file);
   printf("%d orthants, largest error of a probability %.2g\n", rows, worst);
-  assert_true(rows >= 36);
-  assert_true(worst < 1e-13);
+  assert_compare(rows, >=, 36);
+  assert_compare(worst, <, 1e-13);
 }
 
 /* Each rule is better than the one before, the last two agree, and separation of variables agrees within its error. */
@@ -85,13 +86,13 @@ static void test_convergence(void **state) {
     weighted(&f, f.mean, f.cov, nodes[rule], &result);
     for (int r = 0; r < 64; r++) worst = fmax(worst, fabs(exp(f.log_p[r]) - exp(best[r])));
     printf("%d nodes: %.2g\n", nodes[rule], worst);
-    assert_true(worst < most[rule]);
+    assert_compare(worst, <, most[rule]);
   }
   for (int r = 0; r < 64; r += 9) {
     uint8_t x[6];
     for (int i = 0; i < 6; i++) x[f.tree->order[i]] = f.tree->x[r * 6 + i];
     assert_true(one_orthant(f.ctx, 6, f.mean, f.cov, x, 1e-4, &log_p, &error));
-    assert_true(fabs(log_p - best[r]) < error);
+    assert_compare(fabs(log_p - best[r]), <, error);
   }
   drop_full(&f);
 }
@@ -111,8 +112,8 @@ static void test_sums(void **state) {
       for (int e = 0; e < n; e++) zero[e] += p * f.score_mean[r * n + e];
       for (int e = 0; e < n * n; e++) zero[n + e] += p * f.score_cov[r * n * n + e];
     }
-    assert_true(fabs(sum - 1) < 1e-13);
-    for (int e = 0; e < n + n * n; e++) assert_true(fabs(zero[e]) < 1e-12);
+    assert_compare(fabs(sum - 1), <, 1e-13);
+    for (int e = 0; e < n + n * n; e++) assert_compare(fabs(zero[e]), <, 1e-12);
     drop_full(&f);
   }
 }
@@ -134,7 +135,7 @@ static void test_gradient(void **state) {
         double sum = 0, ours = j < 0 ? g_mean[i] : g_cov[i * n + j];
         for (int64_t r = 0; r < f.count; r++)
           sum += f.weight[f.tree->row[r]] * (j < 0 ? f.score_mean[r * n + i] : f.score_cov[(r * n + j) * n + i]);
-        assert_true(fabs(sum - ours) < 1e-11 * largest);
+        assert_compare(fabs(sum - ours), <, 1e-11 * largest);
       }
     assert_gradient(&f, weighted, nodes, 1e-4, g_mean, g_cov);
     drop_full(&f);
@@ -152,7 +153,7 @@ static void test_levels(void **state) {
     bl_mvn_result result = {.weight = f.weight, .g_mean = g_mean, .g_cov = g_cov};
     weighted(&f, f.mean, f.cov, 6, &result);
     memcpy(value[level], f.log_p, sizeof value[level]);
-    for (int r = 0; r < 128; r++) assert_true(fabs(exp(value[level][r]) - exp(value[0][r])) < 1e-14);
+    for (int r = 0; r < 128; r++) assert_compare(fabs(exp(value[level][r]) - exp(value[0][r])), <, 1e-14);
   }
   bl_mvn_result part = {.log_p = f.log_p};
   assert_true(bl_plackett(f.tree, f.mean, f.cov, 17, 40, 6, blica_simd_level(f.ctx), f.work, &part));

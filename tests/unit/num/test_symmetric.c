@@ -10,6 +10,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "assert_compare.h"
 #include "estimate/sgauss_precondition.h"
 #include "estimate/sgauss_precondition_low.h"
 #include "num/lanczos.h"
@@ -40,7 +41,7 @@ static void test_products(void **state) {
         for (size_t j = 0; j < k; j++) {
           double sum = 0;
           for (size_t l = 0; l < n; l++) sum += c[i + l * n] * x[l + j * n];
-          assert_true(fabs(sum - y[i + j * n]) < 1e-13 * sqrt((double)n));
+          assert_compare(fabs(sum - y[i + j * n]), <, 1e-13 * sqrt((double)n));
         }
       free(pairs), free(x), free(y), free(c), free(work);
     }
@@ -55,14 +56,15 @@ static void check_ends(const bl_symmetric *m, const bl_lanczos_options *o, const
   double size = fmax(fabs(w[0]), fabs(w[n - 1]));
   for (size_t i = 0; i < wanted; i++) {
     double truth = i < (size_t)o->low ? w[i] : w[n - wanted + i], norm = 0, error = 0;
-    assert_true(fabs(values[i] - truth) <= residual[i] + slack * size);
-    if (expected == 0) assert_true(residual[i] <= o->tolerance * size);
+    assert_compare(fabs(values[i] - truth), <=, residual[i] + slack * size);
+    if (expected == 0) assert_compare(residual[i], <=, o->tolerance * size);
     bl_symmetric_product(m, 1, vectors + i * n, y, work);
     for (size_t r = 0; r < n; r++) {
       double v = vectors[r + i * n], d = y[r] - values[i] * v;
       norm += v * v, error += d * d;
     }
-    assert_true(fabs(norm - 1) < 1e-12 && fabs(sqrt(error) - residual[i]) < 1e-12 * size);
+    assert_compare(fabs(norm - 1), <, 1e-12);
+    assert_compare(fabs(sqrt(error) - residual[i]), <, 1e-12 * size);
   }
   free(work), free(vectors), free(y);
 }
@@ -153,8 +155,8 @@ static void test_likelihood(void **state) {
   }
   assert_int_equal(bl_sgauss_make(p.ctx, &full, &e), BLICA_OK);
   double other = bl_sgauss_eval(e, p.theta, g2);
-  assert_true(fabs(other - value) < 1e-13 * fabs(value));
-  for (size_t i = 0; i < p.size; i++) assert_true(fabs(g1[i] - g2[i]) < 1e-11 * (1 + fabs(g2[i])));
+  assert_compare(fabs(other - value), <, 1e-13 * fabs(value));
+  for (size_t i = 0; i < p.size; i++) assert_compare(fabs(g1[i] - g2[i]), <, 1e-11 * (1 + fabs(g2[i])));
   bl_sgauss_free(e);
   free(g1), free(g2), free(full.c);
   free_problem(&p);
@@ -177,7 +179,7 @@ static void test_preconditioner(void **state) {
     bl_sgauss_preconditioner_apply(dense, a);
     bl_low_preconditioner_apply(low, b);
     for (size_t i = 0; i < p.size; i++) size = fmax(size, fabs(a[i]));
-    for (size_t i = 0; i < p.size; i++) assert_true(fabs(a[i] - b[i]) < 1e-12 * size);
+    for (size_t i = 0; i < p.size; i++) assert_compare(fabs(a[i] - b[i]), <, 1e-12 * size);
     bl_sgauss_preconditioner_free(dense);
     bl_low_preconditioner_free(low);
   }
@@ -224,7 +226,7 @@ static void test_preconditioner_noise(void **state) {
   remove_row_scales(n, k, theta, a);
   remove_row_scales(n, k, theta, b);
   for (size_t i = 0; i < size; i++) most = fmax(most, fabs(a[i]));
-  for (size_t i = 0; i < size; i++) assert_true(fabs(a[i] - 0.5 * b[i]) < 1e-12 * most);
+  for (size_t i = 0; i < size; i++) assert_compare(fabs(a[i] - 0.5 * b[i]), <, 1e-12 * most);
   bl_sgauss_preconditioner_free(dense);
   bl_low_preconditioner_free(low);
   free(noise), free(theta), free(a), free(b);

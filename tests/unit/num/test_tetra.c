@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
+#include "assert_compare.h"
 #include "blica.h"
 #include "num/bvn.h"
 #include "num/normal.h"
@@ -30,10 +31,10 @@ static double joint(double p1, double p2, double p11) {
 
 static void test_kirk(void **state) { /* Kirk (1973): joints given to 6 digits */
   (void)state;
-  assert_true(fabs(joint(.5, .5, .333333) - .5) < 3e-6);
-  assert_true(fabs(joint(.5, .5, .1150267) + .75) < 3e-6);
-  assert_true(fabs(joint(.5, .5, .397584) - .8) < 3e-6);
-  assert_true(fabs(joint(.158655254, .158655254, .145003) - .99) < 1e-5);
+  assert_compare(fabs(joint(.5, .5, .333333) - .5), <, 3e-6);
+  assert_compare(fabs(joint(.5, .5, .1150267) + .75), <, 3e-6);
+  assert_compare(fabs(joint(.5, .5, .397584) - .8), <, 3e-6);
+  assert_compare(fabs(joint(.158655254, .158655254, .145003) - .99), <, 1e-5);
 }
 
 /* Mplus' answers for sparse tables. It adds 1/2 to an empty cell whatever the margins, which turns a cell that
@@ -51,8 +52,9 @@ static void test_sparse(void **state) {
     assert_int_equal(flags, BLICA_PAIR_ZERO_CELL);
     double half = correlation(t[0] + .5, t[1] - .5, t[2] - .5, t[3] + .5, &flags);
     printf("sparse table %d: rho %.4f; with 1/2 in the empty cell %.4f; Mplus %.2f\n", i, ours, half, mplus[i]);
-    assert_true(fabs(half - mplus[i]) < 1.1e-2); /* the same root, the other rule */
-    assert_true(ours < 0 && ours > -.2);
+    assert_compare(fabs(half - mplus[i]), <, 1.1e-2); /* the same root, the other rule */
+    assert_compare(ours, <, 0);
+    assert_compare(ours, >, -.2);
   }
 }
 
@@ -62,16 +64,18 @@ static void test_thin(void **state) {
   double opposed = correlation(0, 50, 50, 0, &flags);
   assert_true(opposed < -.99 && opposed > -1 && flags == BLICA_PAIR_ZERO_CELL);
   assert_true(correlation(50, 0, 0, 50, &flags) == -opposed);
-  assert_true(fabs(correlation(0, 1, 1, 98, &flags)) < .05); /* an empty cell that says nothing */
+  assert_compare(fabs(correlation(0, 1, 1, 98, &flags)), <, .05); /* an empty cell that says nothing */
   assert_true(correlation(10, 0, 0, 0, &flags) == 0 && flags == BLICA_PAIR_CONSTANT);
   assert_true(correlation(0, 0, 5, 5, &flags) == 0 && flags == BLICA_PAIR_CONSTANT);
   assert_true(correlation(0, 0, 0, 0, &flags) == 0 && flags == BLICA_PAIR_EMPTY);
   assert_true(correlation(25, 25, 25, 25, &flags) == 0 && flags == 0);
   double near = correlation(499999, 1, 1, 499999, &flags);
-  assert_true(near > .9999 && near < 1);
+  assert_compare(near, >, .9999);
+  assert_compare(near, <, 1);
   for (int i = 0; i < 4096; i++) { /* every small table: defined, inside (-1,1), sign of the determinant */
     double a = i & 7, b = i >> 3 & 7, c = i >> 6 & 7, d = i >> 9 & 7, rho = correlation(a, b, c, d, &flags);
-    assert_true(rho > -1 && rho < 1);
+    assert_compare(rho, >, -1);
+    assert_compare(rho, <, 1);
     if (flags == 0 || flags == BLICA_PAIR_ZERO_CELL)
       assert_true(a * d == b * c ? fabs(rho) < 1e-15 : (rho > 0) == (a * d > b * c));
   }
@@ -118,8 +122,9 @@ static void test_roots(void **state) {
   }
   fclose(file);
   printf("%d roots, worst %.3g of the bound at h=%.17g k=%.17g rho=%.17g\n", rows, worst, at[0], at[1], at[2]);
-  assert_true(rows > 800 && near > 50);
-  assert_true(worst < 1);
+  assert_compare(rows, >, 800);
+  assert_compare(near, >, 50);
+  assert_compare(worst, <, 1);
 }
 
 /* 1 - 1e-12 and its like, cells in closed form at h = k = 0: p10 = asin(a)/(2 pi), a = sqrt(1-rho^2). */
@@ -128,13 +133,14 @@ static void test_nearly_one(void **state) {
   for (int e = 2; e <= 15; e++) {
     double rest = pow(10, -e), rho = 1 - rest, a = sqrt((1 - rho) * (1 + rho)), p = asin(a) / 6.2831853071795864769;
     double up[4] = {.5 - p, p, p, .5 - p}, down[4] = {p, .5 - p, .5 - p, p};
-    assert_true(fabs(bl_tetra_root(0, 0, up) - rho) < 2.3e-16);
-    assert_true(fabs(bl_tetra_root(0, 0, down) + rho) < 2.3e-16);
+    assert_compare(fabs(bl_tetra_root(0, 0, up) - rho), <, 2.3e-16);
+    assert_compare(fabs(bl_tetra_root(0, 0, down) + rho), <, 2.3e-16);
   }
   double same[4] = {.3, 0, 0, .7}, within[4] = {.3, 0, .2, .5}, h = bl_phi_quantile(.3);
   assert_true(bl_tetra_root(h, h, same) == 1);
   double rho = bl_tetra_root(h, 0, within); /* any rho above this one explains the table to rounding */
-  assert_true(rho < 1 && fabs(blica_bvn(h, 0, rho) - .3) < 2e-16);
+  assert_compare(rho, <, 1);
+  assert_compare(fabs(blica_bvn(h, 0, rho) - .3), <, 2e-16);
 }
 
 /* Eight at a time against one at a time, on tables of all kinds of margins and correlations. */
@@ -165,8 +171,8 @@ static void test_vector(void **state) {
     }
   }
   printf("eight at a time: probability off by %.2g, variance by %.2g\n", worst, worst_variance);
-  assert_true(worst < 2e-15);
-  assert_true(worst_variance < 1e-9);
+  assert_compare(worst, <, 2e-15);
+  assert_compare(worst_variance, <, 1e-9);
 }
 
 int main(void) {

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "assert_compare.h"
 #include "context.h"
 #include "num/rng.h"
 #include "segment/emission.h"
@@ -179,19 +180,19 @@ static void states_are_found(void **unused) {
     for (int t = 0; t < ROWS; t++) {
       double sum = 0;
       for (int s = 0; s < r->states; s++) sum += r->probability[t * r->states + s];
-      assert_true(fabs(sum - 1) < 1e-9);
+      assert_compare(fabs(sum - 1), <, 1e-9);
       run = t > 0 && r->state[t] != r->state[t - 1] ? 1 : run + 1;
-      if (t + 1 < ROWS && r->state[t + 1] != r->state[t]) assert_true(run >= 10);
+      if (t + 1 < ROWS && r->state[t + 1] != r->state[t]) assert_compare(run, >=, 10);
     }
     for (int s = 0; s < r->states; s++) rows += (int64_t)llround(r->expected_rows[s]);
-    assert_true(llabs(rows - ROWS) <= STATES);
+    assert_compare(llabs(rows - ROWS), <=, STATES);
     if (points)
       for (int s = 0; s < STATES; s++) assert_int_equal(r->runs[s], 1);
     assert_int_equal(r->model->u, STATES);
     double mcs, cosine[SOURCES];
     int matching[SOURCES];
     blica_compare(ctx, ITEMS, SOURCES, y.truth->mixing, r->model->mixing, &mcs, matching, cosine);
-    assert_true(mcs > 0.95);
+    assert_compare(mcs, >, 0.95);
     blica_segmentation_free(r);
     drop(&y);
   }
@@ -265,10 +266,11 @@ static void interrupted_and_resumed_it_ends_in_the_same_bits(void **unused) {
     if (r->stop == BLICA_STOP_CONVERGED) break;
     assert_int_equal(r->stop, BLICA_STOP_INTERRUPTED);
     stops++;
-    assert_true(r->states >= 1 && r->state[ROWS - 1] < r->states);
+    assert_compare(r->states, >=, 1);
+    assert_compare(r->state[ROWS - 1], <, r->states);
     blica_segmentation_free(r);
   }
-  assert_true(stops >= 3);
+  assert_compare(stops, >=, 3);
   same(whole, r);
   blica_segmentation_free(r);
   o.seed = 2;

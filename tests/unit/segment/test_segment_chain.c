@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "assert_compare.h"
 #include "num/rng.h"
 #include "segment/chain.h"
 
@@ -70,9 +71,9 @@ static void probabilities_match_enumeration(void **unused) {
     }
     bl_chain chain = {STATES, x.initial, x.transition};
     double loglik = bl_chain_pass(&chain, STEPS, x.p, got, flow, work);
-    assert_true(fabs(loglik - log(total)) < 1e-12);
-    for (int i = 0; i < STEPS * STATES; i++) assert_true(fabs(got[i] - state_p[i] / total) < 1e-12);
-    for (int i = 0; i < STATES * STATES; i++) assert_true(fabs(flow[i] - moves[i] / total) < 1e-12);
+    assert_compare(fabs(loglik - log(total)), <, 1e-12);
+    for (int i = 0; i < STEPS * STATES; i++) assert_compare(fabs(got[i] - state_p[i] / total), <, 1e-12);
+    for (int i = 0; i < STATES * STATES; i++) assert_compare(fabs(flow[i] - moves[i] / total), <, 1e-12);
   }
 }
 
@@ -105,8 +106,8 @@ static void learned_moves_keep_their_bounds(void **unused) {
   bl_chain chain = {3, initial, transition};
   bl_chain_learn(&chain, first, flow, 0.1, false);
   for (int s = 0; s < 3; s++) {
-    assert_true(fabs(transition[s * 3] + transition[s * 3 + 1] + transition[s * 3 + 2] - 1) < 1e-12);
-    assert_true(transition[s * 3 + s] >= 0.9 - 1e-12);
+    assert_compare(fabs(transition[s * 3] + transition[s * 3 + 1] + transition[s * 3 + 2] - 1), <, 1e-12);
+    assert_compare(transition[s * 3 + s], >=, 0.9 - 1e-12);
   }
   bl_chain_learn(&chain, first, flow, 1, true);
   assert_true(initial[0] == 1 && initial[1] == 0 && transition[8] == 1 && transition[3] == 0 && transition[2] == 0);
