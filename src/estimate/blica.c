@@ -58,8 +58,9 @@ static void record_round(bl_start *s, double value, double gradient, int64_t ite
 static blica_status lbfgs_round(run *r, int round, int64_t iterations, bool preconditioned, bl_lbfgs_result *result) {
   bl_start *s = r->start;
   bl_stage stage = bl_stage_below(&s->stage, "round %d", round);
+  const int64_t left = r->options->max_iterations - s->iterations;
   bl_lbfgs_options options = {.history = HISTORY,
-                              .max_iterations = iterations,
+                              .max_iterations = iterations < left ? iterations : left,
                               .gradient_tolerance = r->options->tolerance,
                               .hook = bl_start_hook,
                               .stage = &stage};
@@ -90,10 +91,9 @@ static blica_status first_phase(run *r, bool good_start) {
   const bool newton_soon = uses_newton(r->data) && !bl_start_is_easy(r->data->n, r->data->k);
   bool preconditioned = good_start;
   int64_t plain = good_start ? 0 : plain_limit(r->data);
-  int64_t limit = r->options->max_iterations;
-  if (newton_soon && limit > plain + PRECONDITIONED) limit = plain + PRECONDITIONED;
+  const int64_t most = r->options->max_iterations, limit = newton_soon ? plain + PRECONDITIONED : most;
   TRY(bl_sgauss_preconditioner_make(r->start->ctx, r->data, NULL, &r->preconditioner));
-  for (int round = 0; r->start->iterations < limit; round++) {
+  for (int round = 0; r->start->iterations < limit && r->start->iterations < most; round++) {
     int64_t iterations = preconditioned ? (round < 3 ? 30 : 100) : round == 0 ? plain : 150;
     if (iterations > limit - r->start->iterations) iterations = limit - r->start->iterations;
     bl_lbfgs_result result;
