@@ -131,13 +131,13 @@ static blica_status check(blica_ctx *ctx, const blica_model *m, const blica_asse
 
 /* ---- errors and angles ---- */
 
-/* matrix [p,p] += share times the square of bias [p]. */
+/* matrix [p,p] += share times the square of bias [p]; a negative share takes it away again. */
 static void add_bias(size_t p, double share, const double *bias, double *matrix) {
   for (size_t c = 0; c < p; c++)
     for (size_t r = 0; r < p; r++) matrix[r + p * c] += share * bias[r] * bias[c];
 }
 
-/* Covariance, bias [p] and, where the information of the full likelihood gives them, errors of means and cuts. */
+/* Covariance, bias [p,2] and, where the information of the full likelihood gives them, errors of means and cuts. */
 static blica_status find_covariance(blica_ctx *ctx, const blica_model *m, const bl_rows *rows,
                                     const blica_counts *counts, double *bias, bool *means, blica_assessment *a) {
   blica_status status = BLICA_OK;
@@ -158,7 +158,8 @@ static blica_status asymptotic_draws(blica_ctx *ctx, const blica_model *m, const
   add_bias(p, ANGLE_BIAS, bias, a->covariance);
   TRY(bl_axes_normal(ctx, m, a->covariance, p, seed, NORMAL_DRAWS, &axes));
   TRY(bl_axes_summary(ctx, axes, a->angle, a->angle_bound, &a->expected_mcs));
-  add_bias(p, 1 - ANGLE_BIAS, bias, a->covariance);
+  add_bias(p, -ANGLE_BIAS, bias, a->covariance);
+  add_bias(p, 1, bias + p, a->covariance);
   if (!means) status = bl_mean_errors(ctx, m, counts, a->covariance, p, seed, a->mean_se, a->cut_se);
   if (status == BLICA_ERR_NUMERIC) { /* errors so large that draws overflow */
     bl_warn(ctx, "no asymptotic errors of the means: %s", blica_message(ctx));
@@ -181,7 +182,7 @@ static blica_status asymptotic(blica_ctx *ctx, const blica_model *m, const bl_ro
             BL_SANDWICH_MAX);
     return BLICA_OK;
   }
-  TRY(bl_alloc(ctx, p, &bias));
+  TRY(bl_alloc(ctx, 2 * p, &bias));
   TRY(bl_alloc(ctx, p * p, &a->covariance));
   status = find_covariance(ctx, m, rows, counts, bias, &means, a);
   if (status == BLICA_ERR_NUMERIC) {

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "model/model.h"
+
 static const double STABLE_DEGREES = 30;
 
 typedef struct {
@@ -24,12 +26,6 @@ typedef struct {
   atomic_bool stop;
   atomic_int finished;
 } job;
-
-static bool has_note(const blica_model *model, const char *name) {
-  for (int i = 0; i < model->fit.n_notes; i++)
-    if (strcmp(model->fit.notes[i].name, name) == 0) return true;
-  return false;
-}
 
 /* An option of the fit that a refit repeats: not where its state is kept, nor for how long it may run. */
 static bool repeated(const char *name) {
@@ -49,7 +45,7 @@ static blica_status refit_options(blica_ctx *ctx, const blica_model *model, blic
   o->starts = 1;
   o->link = model->link;
   o->seed = model->fit.seed;
-  snprintf(o->prior, sizeof o->prior, "%s", has_note(model, "prior_mixing") ? "auto" : "none");
+  snprintf(o->prior, sizeof o->prior, "%s", isfinite(bl_model_note(model, "prior_mixing")) ? "auto" : "none");
   if (strcmp(o->method, "auto") == 0) snprintf(o->prior, sizeof o->prior, "default");
   if (strcmp(o->method, "blica") == 0 && model->fit.condition > 1) o->condition = model->fit.condition;
   for (int i = 0; i < model->fit.n_options; i++)

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "estimate/mle.h"
+#include "model/model.h"
 
 enum { SIZE_MOST = 3000, NODES = 7 };
 
@@ -21,12 +22,6 @@ typedef struct {
   double *inverse; /* [size,size] */
   size_t size;
 } job;
-
-static double note(const blica_model *model, const char *name) {
-  for (int i = 0; i < model->fit.n_notes; i++)
-    if (strcmp(model->fit.notes[i].name, name) == 0) return model->fit.notes[i].value;
-  return INFINITY;
-}
 
 static void begin(const job *b) {
   const blica_model *m = b->model;
@@ -109,8 +104,8 @@ blica_status bl_information_errors(blica_ctx *ctx, const blica_model *model, con
   job b = {.ctx = ctx, .model = model};
   blica_fit_options options = blica_fit_options_default();
   bool cuts = false;
-  const double mixing = note(model, "prior_mixing"), variance = note(model, "prior_variance");
-  const double nodes = note(model, "quadrature_nodes");
+  const double mixing = bl_model_note(model, "prior_mixing"), variance = bl_model_note(model, "prior_variance");
+  const double nodes = bl_model_note(model, "quadrature_nodes");
   *found = false;
   for (int i = 0; i < model->planes; i++) cuts = cuts || model->cuts[i] != 0;
   options.sources = model->k, options.link = model->link;

@@ -21,6 +21,7 @@
 #include <lapacke.h>
 
 #include "inference/moments.h"
+#include "model/model.h"
 #include "num/chi2.h"
 
 enum { ROUNDS = 8, QUADS_MOST = 2000000, QUADS_STEPS = 200000, MOMENTS_MOST = 1300, PARAMETERS_MOST = 3000 };
@@ -222,12 +223,6 @@ done:
   return status;
 }
 
-static bool shrunk(const blica_model *model) {
-  for (int i = 0; i < model->fit.n_notes; i++)
-    if (strcmp(model->fit.notes[i].name, "prior_mixing") == 0) return true;
-  return false;
-}
-
 blica_status bl_limited_test(blica_ctx *ctx, const blica_model *model, const bl_rows *rows, const blica_counts *counts,
                              bl_limited *out, double *segment) {
   blica_status status;
@@ -252,7 +247,8 @@ blica_status bl_limited_test(blica_ctx *ctx, const blica_model *model, const bl_
   move(model, d, 0, &at);
   TRY(look(&r, &at, &all, d, &found));
   out->m2 = total_left(&r, &all, d, segment);
-  if (shrunk(model) && u * sets[4] <= QUADS_STEPS) TRY(descend(&r, &at, &next, &all, d, segment, &found, &out->m2));
+  const bool shrunk = isfinite(bl_model_note(model, "prior_mixing"));
+  if (shrunk && u * sets[4] <= QUADS_STEPS) TRY(descend(&r, &at, &next, &all, d, segment, &found, &out->m2));
   out->df = found.moments - found.rank;
   if (out->df > 0)
     finish(out, found.rows, u);

@@ -14,8 +14,8 @@
  *                       this is near the best weighting of pairs, so that its errors are slightly too large.
  *   blica               the same with D = the shift of the regularisation and the scales q eliminated.
  * J is multiplied by N_s / (N_s - parameters of the segment), as in regression. A prior shrinks the estimate by
- * H^-1 P theta, theta the truth, which is further out than the estimate by as much; this bias is given beside the
- * covariance.
+ * H^-1 P theta, theta being the truth, which is further out than the estimate by as much; this bias, at the estimate
+ * and there, is given beside the covariance.
  * The result is brought to the scale where the mean of each log v is 0. Reference: Godambe, Ann. Math. Stat. 31 (1960);
  * Joreskog and Moustaki, Multivariate Behav. Res. 36 (2001). Checked against lavaan's PML and by simulation. */
 #include "inference/sandwich.h"
@@ -28,6 +28,7 @@
 
 #include "inference/implied.h"
 #include "inference/influence.h"
+#include "model/model.h"
 #include "num/normal.h"
 
 enum { BATCH = 128 }; /* rows whose influence is multiplied at a time */
@@ -259,18 +260,12 @@ static void scatter(const job *b, int s, const double *block, double *full) {
     for (size_t r = c; r < b->m; r++) full[place_of(b, s, r) + b->all * place_of(b, s, c)] += block[r + b->m * c];
 }
 
-static double note(const blica_model *model, const char *name) {
-  for (int i = 0; i < model->fit.n_notes; i++)
-    if (strcmp(model->fit.notes[i].name, name) == 0) return model->fit.notes[i].value;
-  return INFINITY;
-}
-
 /* The prior's precision into h and its pull P theta into bias; without one, the scale of each column is fixed by mean
  * log v = 0, which changes nothing else. */
 static void add_prior(const job *b, double *h, double *bias) {
-  const double mixing = note(b->model, "prior_mixing"), variance = note(b->model, "prior_variance");
+  const double mixing = bl_model_note(b->model, "prior_mixing"), variance = bl_model_note(b->model, "prior_variance");
   const size_t k = (size_t)b->model->k, u = (size_t)b->model->u;
-  memset(bias, 0, b->all * sizeof *bias);
+  memset(bias, 0, 2 * b->all * sizeof *bias);
   for (size_t i = b->p; i < b->all; i++) /* an item that no segment shows the scale of */
     if (!(h[i * (b->all + 1)] > 0)) h[i * (b->all + 1)] = 1;
   if (isfinite(mixing) && isfinite(variance)) {
@@ -311,20 +306,21 @@ static void transpose(double *x, size_t p) {
     }
 }
 
-/* bias <- H^-1 P (theta + H^-1 P theta), bias being P theta: the truth is further out than the shrunk estimate. */
+/* bias [all,2], its first column being P theta, <- H^-1 P theta and H^-1 P (theta + H^-1 P theta). */
 static void solve_bias(const job *b, const double *h, double *bias) {
   const int p = (int)b->all;
-  const double mixing = note(b->model, "prior_mixing"), variance = note(b->model, "prior_variance");
+  const double mixing = bl_model_note(b->model, "prior_mixing"), variance = bl_model_note(b->model, "prior_variance");
+  double *further = bias + b->all;
   if (!isfinite(mixing) || !isfinite(variance)) return;
   LAPACKE_dpotrs_work(LAPACK_COL_MAJOR, 'L', p, 1, h, p, bias, p);
   for (size_t i = 0; i < b->p; i++)
-    bias[i] = i < b->nk ? (b->model->mixing[i] + bias[i]) / (mixing * mixing)
-                        : (log(b->model->variances[i - b->nk]) + bias[i]) / (variance * variance);
-  for (size_t i = b->p; i < b->all; i++) bias[i] = 0;
-  LAPACKE_dpotrs_work(LAPACK_COL_MAJOR, 'L', p, 1, h, p, bias, p);
+    further[i] = i < b->nk ? (b->model->mixing[i] + bias[i]) / (mixing * mixing)
+                           : (log(b->model->variances[i - b->nk]) + bias[i]) / (variance * variance);
+  LAPACKE_dpotrs_work(LAPACK_COL_MAJOR, 'L', p, 1, h, p, further, p);
+  canonical_rows(b, bias, 2);
 }
 
-/* j <- H^-1 J H^-1 and bias <- H^-1 bias, in canonical scale; h is spoiled. */
+/* j <- H^-1 J H^-1, and bias as solve_bias has it, in canonical scale; h is spoiled. */
 static blica_status solve(const job *b, double *h, double *j, double *bias) {
   const int p = (int)b->all;
   for (size_t c = 0; c < b->all; c++)
@@ -333,7 +329,6 @@ static blica_status solve(const job *b, double *h, double *j, double *bias) {
     return bl_fail(b->ctx, BLICA_ERR_NUMERIC,
                    "the information about the mixing matrix is singular: the data leave some of its directions open");
   solve_bias(b, h, bias);
-  canonical_rows(b, bias, 1);
   for (int side = 0; side < 2; side++) {
     LAPACKE_dpotrs_work(LAPACK_COL_MAJOR, 'L', p, p, h, p, j, p);
     canonical_rows(b, j, b->all);
@@ -387,7 +382,7 @@ blica_status bl_sandwich(blica_ctx *ctx, const blica_model *model, const bl_rows
   TRY(allocate(&b));
   TRY(bl_alloc(ctx, b.all * b.all, &h));
   TRY(bl_alloc(ctx, b.all * b.all, &j));
-  TRY(bl_alloc(ctx, b.all, &pull));
+  TRY(bl_alloc(ctx, 2 * b.all, &pull));
   status = attempt(&b, h, j, pull);
   if (status == BLICA_ERR_NUMERIC &&
       !b.expected) { /* not at a minimum of the objective itself, as with learned priors */
@@ -395,7 +390,7 @@ blica_status bl_sandwich(blica_ctx *ctx, const blica_model *model, const bl_rows
     status = attempt(&b, h, j, pull);
   }
   if (status != BLICA_OK) goto done;
-  memcpy(bias, pull, b.p * sizeof *bias);
+  for (size_t c = 0; c < 2; c++) memcpy(bias + b.p * c, pull + b.all * c, b.p * sizeof *bias);
   for (size_t c = 0; c < b.p; c++) memcpy(covariance + b.p * c, j + b.all * c, b.p * sizeof *covariance);
 done:
   bl_blas_release();

@@ -15,6 +15,7 @@
 #include "counts/counts.h"
 #include "inference/heldout.h"
 #include "inference/parallel.h"
+#include "model/model.h"
 #include "num/rng.h"
 
 enum { BIC_VARIABLES = 40, SEGMENTS_LEAST = 4, REFERENCES_LEAST = 20 };
@@ -172,12 +173,6 @@ done:
   return status;
 }
 
-static double prior_width(const blica_model *model) {
-  for (int i = 0; i < model->fit.n_notes; i++)
-    if (strcmp(model->fit.notes[i].name, "prior_variance") == 0) return model->fit.notes[i].value;
-  return 1;
-}
-
 /* The segments of group g held out, k sources: their variances come from all of their rows but fold 0, which is judged.
  */
 static blica_status hold_out_segments(blica_ctx *ctx, job *b, int k, int g) {
@@ -191,8 +186,9 @@ static blica_status hold_out_segments(blica_ctx *ctx, job *b, int k, int g) {
   TRY(other_segments(ctx, b, g, &others));
   TRY(count_fold(ctx, b, 0, &rest, &train, &test));
   TRY(fit_part(ctx, b, k, NULL, others, &model));
+  const double learned = bl_model_note(model, "prior_variance"), width = isfinite(learned) ? learned : 1;
   for (int s = g; s < b->rows->u; s += b->groups) {
-    bl_heldout_variances(heldout, train, s, model, prior_width(model), v);
+    bl_heldout_variances(heldout, train, s, model, width, v);
     b->segment_score[s + (size_t)b->rows->u * k] = bl_heldout_judge(heldout, test, train, s, model, v);
   }
 done:

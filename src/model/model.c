@@ -236,3 +236,9 @@ void bl_model_margins(const blica_model *m, int s, double *diagonal, double *thr
       threshold[p] = (sqrt(m->link) * mean - m->cuts[p]) / sqrt(m_ii);
   }
 }
+
+double bl_model_note(const blica_model *m, const char *name) {
+  for (int i = 0; i < m->fit.n_notes; i++)
+    if (strcmp(m->fit.notes[i].name, name) == 0) return m->fit.notes[i].value;
+  return INFINITY;
+}
