@@ -104,9 +104,10 @@ static blica_status check_levels(blica_ctx *ctx, const bl_estimator *e, const ou
   for (int i = 0; i < shape->n; i++) {
     int levels = bl_plane(shape->coding, i + 1) - bl_plane(shape->coding, i) + 1;
     if (levels > 2)
-      return bl_fail(ctx, BLICA_ERR_ARGUMENT,
-                     "method '%s' is for items with two levels; '%s' has %d: use method auto, matched or blica",
-                     e->method->name, shape->variables[i], levels);
+      return bl_fail(
+          ctx, BLICA_ERR_ARGUMENT,
+          "method '%s' is for items with two levels; '%s' has %d: use method auto, matched, pairwise, mle or blica",
+          e->method->name, shape->variables[i], levels);
   }
   return BLICA_OK;
 }

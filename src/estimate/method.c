@@ -26,7 +26,7 @@ static const bl_estimator estimators[METHODS] = {
      .wants_cor = true,
      .levels = true},
     {.method = &methods[2], .estimate = bl_estimate_pairwise, .wants_counts = true, .wants_cor = true, .levels = true},
-    {.method = &methods[3], .estimate = bl_estimate_mle, .wants_counts = true, .wants_cor = true},
+    {.method = &methods[3], .estimate = bl_estimate_mle, .wants_counts = true, .wants_cor = true, .levels = true},
     {.method = &methods[4], .estimate = bl_estimate_ivae, .wants_counts = true, .max_iterations = 1000},
     {.method = &methods[5],
      .estimate = bl_estimate_fastica,

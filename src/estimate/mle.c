@@ -389,7 +389,7 @@ blica_status bl_estimate_mle(blica_ctx *ctx, const bl_problem *problem, blica_mo
   run r = {.options = o, .m = &m, .model = model, .known = NAN, .gradient_error = NAN, .shift = NAN};
   bl_multistart all = {.problem = problem, .run = run_start, .user = &r, .count = 1, .factor = 1};
   r.learn = !fixed && !none;
-  TRY(bl_mle_make(ctx, problem->data, model->k, o, &m));
+  TRY(bl_mle_make(ctx, problem->data, model->coding, model->k, o, &m));
   if (!none)
     bl_mle_set_prior(&m, fixed ? o->prior_mixing : FIRST_SD_MIXING, fixed ? o->prior_variance : FIRST_SD_VARIANCE);
   if (m.sampled) {

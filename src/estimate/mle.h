@@ -1,7 +1,7 @@
 /* mle.h - the penalised full likelihood as a function of one vector, and the metric for its minimisation.
  *
- * Parameters: theta = [ A [n,k] | cuts [n] or none | for each segment: log v_s [k], mu_s [k] ]. Where k = n the means
- * reach every base rate and cuts would be redundant. */
+ * Parameters: theta = [ A [n,k] | cuts or none | for each segment: log v_s [k], mu_s [k] ]. Where k = n and all items
+ * have two levels the means reach every base rate and cuts would be redundant; mle_cuts.c has the form of cuts. */
 #ifndef BL_MLE_H
 #define BL_MLE_H
 
@@ -13,8 +13,9 @@ typedef struct bl_information bl_information;
 typedef struct {
   blica_ctx *ctx;
   int n, k, u;
-  size_t cuts; /* n, or 0 */
-  size_t size; /* of theta: nk + cuts + 2ku */
+  const blica_coding *coding; /* of the items; NULL: two levels each */
+  size_t cuts;                /* of all items, or 0 */
+  size_t size;                /* of theta: nk + cuts + 2ku */
   double link, weight;
   double precision_mixing, precision_variance, precision_mean; /* 1/sd^2; 0: no prior */
   bl_engine engine;
@@ -24,18 +25,28 @@ typedef struct {
   int *column, *segment;
   bl_likelihood *likelihood;
   bl_information *information;                     /* NULL: too large for a dense matrix */
+  double *cut;                                     /* [cuts] */
   double *variances, *means, *g_variance, *g_mean; /* [k,u] */
   double loglik;                                   /* at the last evaluation, without weight or penalties */
   const double *tilt, *pivot;                      /* [size] f has tilt'(theta - pivot) added; NULL: nothing */
 } bl_mle;
 
-/* Chooses the engine and packs the patterns; on failure bl_mle_free frees what there is. */
-blica_status bl_mle_make(blica_ctx *ctx, const blica_data *data, int k, const blica_fit_options *options, bl_mle *m);
+/* Chooses the engine and packs the patterns; on failure bl_mle_free frees what there is. The coding is borrowed. */
+blica_status bl_mle_make(blica_ctx *ctx, const blica_data *data, const blica_coding *coding, int k,
+                         const blica_fit_options *options, bl_mle *m);
 void bl_mle_free(bl_mle *m);
 static inline size_t bl_mle_local(const bl_mle *m, int s) { /* where segment s begins in theta */
   return (size_t)m->n * (size_t)m->k + m->cuts + 2 * (size_t)s * (size_t)m->k;
 }
-/* The point theta as the likelihood takes it; its variances and means are copied into m. */
+/* Cuts from their parameters own. */
+void bl_mle_cuts(const bl_mle *m, const double *own, double *cut);
+/* Parameters from growing cuts. */
+void bl_mle_cuts_set(const bl_mle *m, const double *cut, double *own);
+/* The gradient in the cuts becomes that in their parameters, in place. */
+void bl_mle_cuts_chain(const bl_mle *m, const double *own, double *gradient);
+/* A small change of the parameters becomes that of the cuts, in place. */
+void bl_mle_cuts_move(const bl_mle *m, const double *own, double *change);
+/* The point theta as the likelihood takes it; its variances, means and cuts are copied into m. */
 static inline bl_params bl_mle_params(bl_mle *m, const double *theta) {
   for (int s = 0; s < m->u; s++)
     for (int j = 0; j < m->k; j++) {
@@ -43,8 +54,8 @@ static inline bl_params bl_mle_params(bl_mle *m, const double *theta) {
       m->variances[j + (size_t)s * m->k] = exp(own[j]);
       m->means[j + (size_t)s * m->k] = own[m->k + j];
     }
-  const double *cuts = m->cuts ? theta + (size_t)m->n * (size_t)m->k : NULL;
-  return (bl_params){m->n, m->k, m->u, m->link, theta, m->variances, m->means, cuts};
+  if (m->cuts) bl_mle_cuts(m, theta + (size_t)m->n * (size_t)m->k, m->cut);
+  return (bl_params){m->n, m->k, m->u, m->link, theta, m->variances, m->means, m->cuts ? m->cut : NULL};
 }
 /* Chooses the order of variables, or the spacing of the grid, for points near theta. */
 blica_status bl_mle_order(bl_mle *m, const double *theta);

@@ -56,6 +56,22 @@ void bl_information_free(bl_information *f) {
   bl_free(f);
 }
 
+/* Of one pattern in the parameters of the cuts (mle_cuts.c): the first moves all cuts of its item, each step those from
+ * it on. */
+static void cut_scores(const bl_information *f, const bl_scores *t, int64_t r, double weight, double *out,
+                       int64_t stride) {
+  const bl_group *g = t->group;
+  const double *score = t->score + r * g->n * (1 + f->k), *own = f->theta + (size_t)f->n * (size_t)f->k;
+  for (int i = 0; i < g->n; i++) {
+    const double all = -weight * score[i * (1 + f->k)];
+    out[g->cut[i] * stride] = all;
+    for (int e = 1; g->first && e < g->first[i + 1] - g->first[i]; e++) {
+      const int level = g->x[t->row[r] * g->n + i], p = g->cut[i] + e;
+      out[p * stride] = exp(own[p]) * (e < level ? all : e == level ? weight * t->upper[r * g->n + i] : 0.0);
+    }
+  }
+}
+
 /* Scores of one pattern in A, log v, mu, times root of its weight: column r of a (border + local) x count array. */
 static void parameter_score(const bl_information *f, const bl_scores *t, int64_t r, int s, double *out,
                             int64_t stride) {
@@ -65,8 +81,7 @@ static void parameter_score(const bl_information *f, const bl_scores *t, int64_t
                *v = m->variances + (size_t)s * k;
   double root = sqrt(m->link), weight = sqrt(m->weight * t->group->weight[t->row[r]]);
   for (int e = 0; e < f->border + f->local; e++) out[e * stride] = 0.0;
-  for (int i = 0; m->cuts && i < t->group->n; i++)
-    out[(n * k + t->group->variable[i]) * stride] = -weight * score[i * (1 + k)];
+  if (m->cuts) cut_scores(f, t, r, weight, out + (int64_t)(n * k) * stride, stride);
   for (int i = 0; i < t->group->n; i++)
     for (int j = 0; j < k; j++) {
       int at = t->group->variable[i] + j * n;

@@ -1,4 +1,4 @@
-/* mle_objective.c - the penalised full likelihood of a data set as a function of A, log v and mu. */
+/* mle_objective.c - the penalised full likelihood of a data set as a function of A, cuts, log v and mu. */
 #include <math.h>
 #include <string.h>
 
@@ -13,29 +13,36 @@ static const double LARGEST_METRIC = 1 << 25; /* doubles of the information matr
  * The grid's nodes grow with the product (to 10^6 for two sources), and the lattice's covariance loses its digits. */
 static const double STEEPEST = 22500;
 
-blica_status bl_mle_make(blica_ctx *ctx, const blica_data *data, int k, const blica_fit_options *options, bl_mle *m) {
+static bl_engine choose_engine(int n, int k, bool ordinal) {
+  if (!ordinal && n <= (k <= 2 ? EXACT_FEW : EXACT_VARIABLES)) return BL_ENGINE_PLACKETT;
+  if (k <= 2 && n <= GRID_VARIABLES) return BL_ENGINE_GRID;
+  return n <= LATTICE_VARIABLES ? BL_ENGINE_LATTICE : BL_ENGINE_EP;
+}
+
+blica_status bl_mle_make(blica_ctx *ctx, const blica_data *data, const blica_coding *coding, int k,
+                         const blica_fit_options *options, bl_mle *m) {
   blica_status status = BLICA_OK;
   size_t local = (size_t)k * (size_t)data->u;
   m->ctx = ctx;
-  m->n = data->n, m->k = k, m->u = data->u;
-  m->cuts = k < m->n && strcmp(options->thresholds, "none") != 0 ? (size_t)m->n : 0;
+  m->coding = coding;
+  m->n = coding ? coding->items : data->n, m->k = k, m->u = data->u;
+  const bool ordinal = bl_coding_ordinal(coding);
+  m->cuts = ordinal || (k < m->n && strcmp(options->thresholds, "none") != 0) ? (size_t)bl_plane(coding, m->n) : 0;
   m->size = (size_t)m->n * (size_t)k + m->cuts + 2 * local;
   m->link = options->link;
   m->weight = options->weight;
   m->accuracy = (bl_accuracy){.points = BL_MVN_BLOCK, .seed = options->seed, .grid_error = 1e-9};
   const double border = (double)m->n * k + (double)m->cuts;
   const bool metric = border <= LARGEST_BORDER && border * border * m->u <= LARGEST_METRIC;
-  m->engine = m->n <= (k <= 2 ? EXACT_FEW : EXACT_VARIABLES) ? BL_ENGINE_PLACKETT
-              : k <= 2 && m->n <= GRID_VARIABLES             ? BL_ENGINE_GRID
-              : m->n <= LATTICE_VARIABLES                    ? BL_ENGINE_LATTICE
-                                                             : BL_ENGINE_EP;
+  m->engine = choose_engine(m->n, k, ordinal);
   m->sampled = m->engine == BL_ENGINE_EP && metric;
-  TRY(bl_alloc(ctx, (size_t)m->n, &m->column));
+  TRY(bl_alloc(ctx, (size_t)data->n, &m->column));
   TRY(bl_alloc(ctx, (size_t)m->u, &m->segment));
-  for (int i = 0; i < m->n; i++) m->column[i] = i;
+  for (int p = 0; p < data->n; p++) m->column[p] = p;
   for (int s = 0; s < m->u; s++) m->segment[s] = s;
-  TRY(bl_patterns_make(ctx, data, m->n, NULL, m->column, false, &m->patterns));
+  TRY(bl_patterns_make(ctx, data, m->n, coding, m->column, false, &m->patterns));
   TRY(bl_likelihood_make(ctx, m->patterns, m->segment, m->n, k, m->u, m->engine, BL_MVN_BLOCK, &m->likelihood));
+  TRY(bl_alloc(ctx, m->cuts, &m->cut));
   TRY(bl_alloc(ctx, local, &m->variances));
   TRY(bl_alloc(ctx, local, &m->means));
   TRY(bl_alloc(ctx, local, &m->g_variance));
@@ -46,8 +53,8 @@ done:
 }
 
 void bl_mle_free(bl_mle *m) {
-  double *blocks[] = {m->variances, m->means, m->g_variance, m->g_mean};
-  for (int b = 0; b < 4; b++) bl_free(blocks[b]);
+  double *blocks[] = {m->variances, m->means, m->g_variance, m->g_mean, m->cut};
+  for (int b = 0; b < 5; b++) bl_free(blocks[b]);
   bl_information_free(m->information);
   bl_likelihood_free(m->likelihood);
   bl_patterns_free(m->patterns);
@@ -57,7 +64,7 @@ void bl_mle_free(bl_mle *m) {
 
 void bl_mle_store(const bl_mle *m, const double *theta, blica_model *model) {
   memcpy(model->mixing, theta, sizeof(double) * (size_t)m->n * (size_t)m->k);
-  memcpy(model->cuts, theta + (size_t)m->n * (size_t)m->k, sizeof(double) * m->cuts);
+  if (m->cuts) bl_mle_cuts(m, theta + (size_t)m->n * (size_t)m->k, model->cuts);
   for (int s = 0; s < m->u; s++)
     for (int j = 0; j < m->k; j++) {
       model->variances[j + (size_t)s * m->k] = exp(theta[bl_mle_local(m, s) + (size_t)j]);
@@ -115,6 +122,7 @@ double bl_mle_eval(bl_mle *m, const double *theta, double *gradient) {
     gradient[i] = m->precision_mixing * theta[i] - m->weight * gradient[i];
   }
   for (size_t i = border; i < border + m->cuts; i++) gradient[i] *= -m->weight;
+  if (m->cuts) bl_mle_cuts_chain(m, theta + border, gradient + border);
   for (int s = 0; s < m->u; s++)
     for (int j = 0; j < m->k; j++) {
       size_t at = bl_mle_local(m, s) + (size_t)j, mean = at + (size_t)m->k;

@@ -85,6 +85,7 @@ static blica_status sample_gradient(run *r, int sweeps, double *gradient) {
   for (size_t i = 0; i < border; i++) gradient[i] = m->precision_mixing * r->theta[i] - m->weight * gradient[i];
   (void)add_lengths(m, r->theta, gradient);
   for (size_t i = border; i < border + m->cuts; i++) gradient[i] *= -m->weight;
+  if (m->cuts) bl_mle_cuts_chain(m, r->theta + border, gradient + border);
   for (int s = 0; s < m->u; s++)
     for (size_t j = 0; j < k; j++) {
       size_t at = bl_mle_local(m, s) + j, local = j + (size_t)s * k;
@@ -308,7 +309,7 @@ static blica_status make_run(run *r) {
   double **vectors[] = {&r->metric_at, &r->gradient, &r->step, &r->first, &r->slope};
   for (int i = 0; i < 5; i++) TRY(bl_alloc(r->ctx, m->size, vectors[i]));
   TRY(bl_alloc(r->ctx, bl_mul(m->size, MOST_ROUNDS), &r->mean));
-  TRY(bl_sampler_make(r->ctx, m->patterns, m->segment, m->n, m->k, m->u, NULL, r->problem->options->seed, &r->sampler));
+  TRY(bl_sampler_make(r->ctx, m->patterns, m->segment, m->n, m->k, m->u, r->problem->options->seed, &r->sampler));
 done:
   return status;
 }

@@ -4,6 +4,7 @@
 
 #include "estimate/estimate.h"
 #include "estimate/mle.h"
+#include "model/model.h"
 
 enum { START_ITERATIONS = 1000 }; /* of the methods that give starting points */
 #define START_TOLERANCE 1e-7
@@ -28,13 +29,13 @@ static void take_scales(bl_mle *m, const blica_fit_report *fit) {
 }
 
 /* On few rows a solution may have rows of A without bound: shortened, they are still steps. */
-static void shorten_rows(const bl_mle *m, double link, double *mixing, double *cuts) {
+static void shorten_rows(const bl_mle *m, const blica_coding *coding, double link, double *mixing, double *cuts) {
   for (int i = 0; i < m->n; i++) {
     double squares = 0.0;
     for (int j = 0; j < m->k; j++) squares += link * mixing[i + (size_t)j * m->n] * mixing[i + (size_t)j * m->n];
     double scale = STEEPEST / fmax(STEEPEST, sqrt(squares));
     for (int j = 0; j < m->k; j++) mixing[i + (size_t)j * m->n] *= scale;
-    cuts[i] *= scale;
+    for (int p = bl_plane(coding, i); p < bl_plane(coding, i + 1); p++) cuts[p] *= scale;
   }
 }
 
@@ -55,15 +56,20 @@ blica_status bl_mle_solution(blica_ctx *ctx, const bl_problem *problem, bl_mle *
   inner.options = &options;
   inner.stage = bl_stage_below(&problem->stage, "%s", from->name);
   TRY(blica_model_create(ctx, n, k, u, &start));
+  if (shape->coding) {
+    blica_coding *coding;
+    TRY(bl_coding_copy(ctx, shape->coding, &coding));
+    TRY(bl_model_set_coding(ctx, start, coding));
+  }
   start->link = shape->link;
-  memcpy(start->thresholds, shape->thresholds, sizeof(double) * (size_t)n * (size_t)u);
+  memcpy(start->thresholds, shape->thresholds, sizeof(double) * (size_t)shape->planes * (size_t)u);
   memcpy(start->samples, shape->samples, sizeof(double) * (size_t)u);
   TRY(from->estimate(ctx, &inner, start, &means_done));
   if (learn && strcmp(from->prior, "auto") == 0) take_scales(m, &start->fit);
   TRY(bl_complete_model(ctx, start, m->cuts > 0, means_done));
-  shorten_rows(m, start->link, start->mixing, start->cuts);
+  shorten_rows(m, start->coding, start->link, start->mixing, start->cuts);
   memcpy(theta, start->mixing, sizeof(double) * (size_t)n * (size_t)k);
-  memcpy(theta + (size_t)n * (size_t)k, start->cuts, sizeof(double) * m->cuts);
+  if (m->cuts) bl_mle_cuts_set(m, start->cuts, theta + (size_t)n * (size_t)k);
   for (int s = 0; s < u; s++)
     for (int j = 0; j < k; j++) {
       double v = start->variances[j + (size_t)s * k], mu = start->means[j + (size_t)s * k];

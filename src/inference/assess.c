@@ -142,7 +142,7 @@ static blica_status find_covariance(blica_ctx *ctx, const blica_model *m, const 
                                     const blica_counts *counts, double *bias, bool *means, blica_assessment *a) {
   blica_status status = BLICA_OK;
   *means = false;
-  if (strcmp(m->method, "mle") == 0 && !bl_coding_ordinal(m->coding))
+  if (strcmp(m->method, "mle") == 0)
     status = bl_information_errors(ctx, m, rows, a->covariance, a->mean_se, a->cut_se, means);
   if (status == BLICA_OK && !*means) status = bl_sandwich(ctx, m, rows, counts, a->covariance, bias);
   return status;

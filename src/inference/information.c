@@ -27,7 +27,7 @@ static void begin(const job *b) {
   const blica_model *m = b->model;
   const size_t nk = (size_t)m->n * m->k;
   memcpy(b->theta, m->mixing, nk * sizeof *b->theta);
-  memcpy(b->theta + nk, m->cuts, b->mle.cuts * sizeof *b->theta);
+  if (b->mle.cuts) bl_mle_cuts_set(&b->mle, m->cuts, b->theta + nk);
   for (int s = 0; s < m->u; s++)
     for (int j = 0; j < m->k; j++) {
       double *own = b->theta + bl_mle_local(&b->mle, s);
@@ -51,13 +51,17 @@ static void canonical_source(const job *b, int l, double *x) {
   for (size_t i = 0; i < n; i++) x[i + n * (size_t)l] += 0.5 * scale * m->mixing[i + n * (size_t)l];
   if (!b->mle.cuts) return;
   for (int s = 0; s < m->u; s++) x[bl_mle_local(&b->mle, s) + (size_t)(m->k + l)] -= centre / rows;
-  for (size_t i = 0; i < n; i++) x[nk + i] -= sqrt(m->link) * m->mixing[i + n * (size_t)l] * centre / rows;
+  for (int i = 0; i < m->n; i++)
+    for (int p = bl_plane(m->coding, i); p < bl_plane(m->coding, i + 1); p++)
+      x[nk + (size_t)p] -= sqrt(m->link) * m->mixing[(size_t)i + n * (size_t)l] * centre / rows;
 }
 
 static void canonical_and_transpose(const job *b) {
-  const size_t p = b->size;
-  for (size_t c = 0; c < p; c++)
+  const size_t p = b->size, nk = (size_t)b->model->n * (size_t)b->model->k;
+  for (size_t c = 0; c < p; c++) {
+    if (b->mle.cuts) bl_mle_cuts_move(&b->mle, b->theta + nk, b->inverse + p * c + nk);
     for (int l = 0; l < b->model->k; l++) canonical_source(b, l, b->inverse + p * c);
+  }
   for (size_t c = 0; c < p; c++)
     for (size_t r = c + 1; r < p; r++) {
       const double keep = b->inverse[r + p * c];
@@ -95,7 +99,8 @@ static void hand_out(const job *b, double *covariance, double *mean_se, double *
   for (int s = 0; s < m->u; s++)
     for (size_t j = 0; j < k; j++)
       mean_se[j + k * (size_t)s] = sqrt(fmax(0, b->inverse[(bl_mle_local(&b->mle, s) + k + j) * (size + 1)]));
-  for (int i = 0; i < m->n; i++) cut_se[i] = b->mle.cuts ? sqrt(fmax(0, b->inverse[(nk + (size_t)i) * (size + 1)])) : 0;
+  for (int i = 0; i < m->planes; i++)
+    cut_se[i] = b->mle.cuts ? sqrt(fmax(0, b->inverse[(nk + (size_t)i) * (size + 1)])) : 0;
 }
 
 blica_status bl_information_errors(blica_ctx *ctx, const blica_model *model, const bl_rows *rows, double *covariance,
@@ -111,7 +116,7 @@ blica_status bl_information_errors(blica_ctx *ctx, const blica_model *model, con
   options.sources = model->k, options.link = model->link;
   if (!cuts) memcpy(options.thresholds, "none", sizeof "none");
   TRY(bl_rows_data(ctx, rows, rows->weight, &b.data));
-  TRY(bl_mle_make(ctx, b.data, model->k, &options, &b.mle));
+  TRY(bl_mle_make(ctx, b.data, model->coding, model->k, &options, &b.mle));
   b.size = b.mle.size;
   b.mle.accuracy.nodes = isfinite(nodes) ? (int)nodes : NODES; /* of the fit */
   if (!b.mle.information || b.size > SIZE_MOST) goto done;

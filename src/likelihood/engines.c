@@ -240,7 +240,7 @@ void bl_group_parameters(const bl_group *g, int s, const bl_params *p, double *m
   }
 }
 
-bl_intervals bl_group_levels(const bl_group *g, const bl_params *p, double *edge) {
+bl_intervals bl_group_intervals(const bl_group *g, const bl_params *p, double *edge) {
   for (int i = 0; g->first && i < g->n; i++)
     for (int e = 0; e < g->first[i + 1] - g->first[i]; e++)
       edge[g->first[i] + e] = p->cuts[g->cut[i] + e] - p->cuts[g->cut[i]];
@@ -256,7 +256,7 @@ bool bl_engine_run(bl_likelihood *l, const bl_task_rows *t, const bl_params *par
   uint64_t stream = accuracy->shift << 32 | (uint64_t)(uint32_t)g->segment;
   bool ok;
   bl_group_parameters(g, l->segment[g->segment], params, workspace->mean, workspace->loading);
-  const bl_intervals levels = bl_group_levels(g, params, workspace->edge);
+  const bl_intervals levels = bl_group_intervals(g, params, workspace->edge);
   for (int64_t r = 0; r < count; r++)
     workspace->row[r] = l->engine == BL_ENGINE_EP ? t->low + r : tree->row[t->low + r];
   if (l->engine == BL_ENGINE_LATTICE || l->engine == BL_ENGINE_PLACKETT)

@@ -16,7 +16,7 @@ typedef struct {
 /* One thread's workspace. */
 typedef struct {
   double *mean, *loading, *cov, *g_cov, *posterior; /* of one group */
-  double *edge;                                     /* of its levels (bl_group_levels) */
+  double *edge;                                     /* of its levels (bl_group_intervals) */
   double *log_p, *weight, *score, *first, *second, *score_mean, *score_cov, *upper;
   int64_t *row;
   double *engine; /* of the grid or of EP */
@@ -65,7 +65,7 @@ void bl_workspace_free(bl_workspace *workspace);
 /* Of the variables present in the group, in its order. */
 void bl_group_parameters(const bl_group *g, int s, const bl_params *p, double *mean, double *loading);
 /* The levels of a group's items as the engines take them. edge holds all cuts. */
-bl_intervals bl_group_levels(const bl_group *g, const bl_params *p, double *edge);
+bl_intervals bl_group_intervals(const bl_group *g, const bl_params *p, double *edge);
 void bl_loading_covariance(int n, int k, const double *loading, double *cov); /* I + B B' */
 
 /* Adds the gradient of some rows of a group, in mean [n], loading (n rows of k) and, with more than two levels, edges,

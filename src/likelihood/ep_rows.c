@@ -104,7 +104,7 @@ blica_status bl_likelihood_ep_error(blica_ctx *ctx, bl_likelihood *l, const bl_p
     int64_t r = 0;
     const bl_group *g = locate(l->patterns, rows * (d + 0.5) / SAMPLE, &r);
     bl_group_parameters(g, l->segment[g->segment], params, workspace->mean, workspace->loading);
-    const bl_intervals levels = bl_group_levels(g, params, workspace->edge);
+    const bl_intervals levels = bl_group_intervals(g, params, workspace->edge);
     bl_ep ep = {.n = g->n,
                 .k = l->k,
                 .mean = workspace->mean,

@@ -30,7 +30,7 @@ typedef struct {
 
 /* One thread's workspace. */
 typedef struct {
-  double *mean, *loading, *precision, *low, *high, *first, *second, *work;
+  double *mean, *loading, *precision, *low, *high, *first, *second, *edge, *sums, *work;
 } chain_room;
 
 struct bl_sampler {
@@ -38,11 +38,11 @@ struct bl_sampler {
   const int *segment;
   int n, k, u, levels;
   uint64_t seed;
-  double *cut; /* n rows of levels + 1 */
   int64_t tasks;
   chain_task *task;
   bl_share share;
-  double *gradient; /* [n (1+k), tasks] */
+  size_t stride;    /* of a task's gradient: n (1+k), and with more than two levels its edges */
+  double *gradient; /* [stride, tasks] */
   double *ended;    /* [tasks] 1: done, 0: left out, NaN: covariance not positive definite */
   double *state;    /* latent variables of all chains; this rank's are up to date */
   size_t size;      /* of state */
@@ -67,7 +67,6 @@ void bl_sampler_free(bl_sampler *s) {
   for (int t = 0; s->workspace && t < s->threads; t++) bl_free(s->workspace[t].mean);
   bl_free(s->task);
   bl_free(s->workspace);
-  bl_free(s->cut);
   bl_free(s->gradient);
   bl_free(s->ended);
   bl_free(s->state);
@@ -100,27 +99,26 @@ done:
 
 static blica_status make_room(blica_ctx *ctx, const bl_sampler *s, chain_room *r) {
   const size_t n = (size_t)s->n, k = (size_t)s->k, limits = n * (size_t)s->levels;
-  const size_t even = (n * (2 + k + 2 * n) + 2 * limits + 7) / 8 * 8; /* the work is aligned */
+  const size_t edges = (size_t)s->patterns->cuts, ends = n * ((size_t)s->levels + 1);
+  const size_t even = (n * (2 + k + 2 * n) + 2 * limits + edges + ends + 7) / 8 * 8; /* the work is aligned */
   blica_status status = bl_alloc(ctx, even + bl_gibbs_work(s->n), &r->mean);
   if (status != BLICA_OK) return status;
   r->first = r->mean + n, r->loading = r->first + n, r->precision = r->loading + n * k;
   r->second = r->precision + n * n, r->low = r->second + n * n, r->high = r->low + limits;
+  r->edge = r->high + limits, r->sums = r->edge + edges;
   r->work = r->mean + even;
   return BLICA_OK;
 }
 
-static blica_status copy_cuts(blica_ctx *ctx, bl_sampler *s, const bl_cuts *cuts) {
-  blica_status status;
-  s->levels = cuts ? cuts->levels : 2;
-  const size_t each = (size_t)s->levels + 1, n = (size_t)s->n;
-  TRY(bl_alloc(ctx, n * each, &s->cut));
-  if (cuts) memcpy(s->cut, cuts->cut, n * each * sizeof(double));
-  for (size_t i = 0; !cuts && i < n; i++) {
-    s->cut[i * each] = -BL_GIBBS_INFINITY;
-    s->cut[i * each + 2] = BL_GIBBS_INFINITY;
-  }
-done:
-  return status;
+/* The most that an item has. */
+static int most_levels(const bl_patterns *patterns) {
+  int most = 2;
+  for (int g = 0; g < patterns->groups && patterns->ordinal; g++)
+    for (int i = 0; i < patterns->group[g].n; i++) {
+      const int levels = patterns->group[g].first[i + 1] - patterns->group[g].first[i] + 1;
+      most = levels > most ? levels : most;
+    }
+  return most;
 }
 
 static void list_tasks(bl_sampler *s) {
@@ -140,17 +138,18 @@ static void list_tasks(bl_sampler *s) {
 }
 
 blica_status bl_sampler_make(blica_ctx *ctx, const bl_patterns *patterns, const int *segment, int n, int k, int u,
-                             const bl_cuts *cuts, uint64_t seed, bl_sampler **out) {
+                             uint64_t seed, bl_sampler **out) {
   blica_status status;
   bl_sampler *s = NULL;
   *out = NULL;
   TRY(bl_alloc(ctx, 1, &s));
   s->patterns = patterns, s->segment = segment, s->n = n, s->k = k, s->u = u, s->seed = seed;
-  TRY(copy_cuts(ctx, s, cuts));
+  s->levels = most_levels(patterns);
+  s->stride = (size_t)n * (1 + (size_t)k) + (patterns->ordinal ? (size_t)patterns->cuts : 0);
   for (int g = 0; g < patterns->groups; g++) s->tasks += (patterns->group[g].count + TASK_ROWS - 1) / TASK_ROWS;
   TRY(bl_alloc(ctx, (size_t)s->tasks, &s->task));
   TRY(bl_alloc(ctx, (size_t)s->tasks, &s->ended));
-  TRY(bl_alloc(ctx, bl_mul((size_t)s->tasks, (size_t)n * (1 + (size_t)k)), &s->gradient));
+  TRY(bl_alloc(ctx, bl_mul((size_t)s->tasks, s->stride), &s->gradient));
   TRY(bl_share_make(ctx, s->tasks, 0, &s->share));
   TRY(bl_alloc(ctx, (size_t)s->share.size + 1, &s->bound));
   list_tasks(s);
@@ -194,10 +193,14 @@ static bool make_law(const bl_sampler *s, const bl_group *g, chain_room *r, bl_g
   if (LAPACKE_dpotri_work(LAPACK_COL_MAJOR, 'L', n, r->precision, n) != 0) return false;
   for (int j = 0; j < n; j++)
     for (int i = 0; i < j; i++) r->precision[i + j * n] = r->precision[j + i * n];
+  const bl_intervals intervals = bl_group_intervals(g, s->params, r->edge);
   for (int i = 0; i < n; i++) {
-    const double *cut = s->cut + g->variable[i] * (levels + 1);
-    memcpy(r->low + i * levels, cut, sizeof(double) * (size_t)levels);
-    memcpy(r->high + i * levels, cut + 1, sizeof(double) * (size_t)levels);
+    double *low = r->low + i * levels, *high = r->high + i * levels;
+    const int first = bl_edge_of(&intervals, i), edges = bl_edge_of(&intervals, i + 1) - first;
+    for (int l = 0; l < levels; l++) {
+      low[l] = l == 0 ? -BL_GIBBS_INFINITY : l > edges ? 0 : g->first ? r->edge[first + l - 1] : 0;
+      high[l] = l >= edges ? BL_GIBBS_INFINITY : g->first ? r->edge[first + l] : 0;
+    }
   }
   *law = (bl_gibbs_law){.n = n,
                         .codes = levels,
@@ -205,19 +208,21 @@ static bool make_law(const bl_sampler *s, const bl_group *g, chain_room *r, bl_g
                         .precision = r->precision,
                         .low = r->low,
                         .high = r->high,
-                        .one_sided = levels == 2,
+                        .one_sided = !g->first,
                         .seed = s->seed};
   return true;
 }
 
-/* An item with a single cut does not show the scale of its latent variable: the derivative in that scale is 0,
- * (mean - cut) first + (second M)_ii = 0. The diagonal that follows replaces the sampled one, whose noise is many times
- * larger than what the data say about scales. */
+/* Nothing changes when an item's latent variable and its cuts are stretched together, from the first cut on: the
+ * derivative in that scale is 0, mean first + (second M)_ii + sum of edges times their derivatives = 0. The diagonal
+ * that follows replaces the sampled one, whose noise is many times larger than what the data say about scales. */
 static void settle_scales(const bl_sampler *s, const bl_group *g, const chain_room *r) {
   const int n = g->n, k = s->k;
   for (int i = 0; i < n; i++) {
     const double *b = r->loading + i * k;
-    double own = 1.0, sum = (r->mean[i] - s->cut[g->variable[i] * (s->levels + 1) + 1]) * r->first[i];
+    double own = 1.0, sum = r->mean[i] * r->first[i];
+    for (int e = 1; g->first && e < g->first[i + 1] - g->first[i]; e++)
+      sum += r->edge[g->first[i] + e] * r->sums[i * (s->levels + 1) + e + 1];
     for (int l = 0; l < k; l++) own += b[l] * b[l];
     for (int j = 0; j < n; j++) {
       double cov = 0.0;
@@ -228,13 +233,20 @@ static void settle_scales(const bl_sampler *s, const bl_group *g, const chain_ro
   }
 }
 
+/* Derivatives in the edges of a group's items, from those in the ends of all codes. */
+static void gather_edges(const bl_sampler *s, const bl_group *g, const chain_room *r, double *edge) {
+  for (int i = 0; i < g->n; i++)
+    for (int e = g->first[i]; e < g->first[i + 1]; e++)
+      edge[e] = r->sums[i * (s->levels + 1) + e - g->first[i] + 1] / s->sweeps;
+}
+
 static void run_task(int64_t item, int thread, void *user) {
   bl_sampler *s = user;
   chain_task *t = &s->task[item];
   chain_room *r = &s->workspace[thread];
   const bl_group *g = &s->patterns->group[t->group];
   const int n = g->n, k = s->k;
-  double *own = s->gradient + (size_t)item * (size_t)s->n * (1 + (size_t)k), *g_loading = own + s->n;
+  double *own = s->gradient + (size_t)item * s->stride, *g_loading = own + s->n;
   bl_gibbs_law law;
   s->ended[item] = 0;
   if (bl_loop_stopped(s->ctx, thread)) return;
@@ -245,11 +257,12 @@ static void run_task(int64_t item, int thread, void *user) {
     if (!s->begun) bl_gibbs_begin(&law, &t->block[b]);
   }
   bl_gibbs_run(blica_simd_level(s->ctx), &law, t->blocks, t->block, s->sweeps, r->work,
-               &(bl_gibbs_sums){r->first, r->second});
+               &(bl_gibbs_sums){r->first, r->second, g->first ? r->sums : NULL});
   for (int i = 0; i < n; i++)
     for (int j = 0; j < i; j++) /* each pair was estimated twice */
       r->second[i * n + j] = r->second[j * n + i] = 0.5 * (r->second[i * n + j] + r->second[j * n + i]);
-  if (s->levels == 2) settle_scales(s, g, r);
+  settle_scales(s, g, r);
+  if (g->first) gather_edges(s, g, r, own + s->n * (1 + k));
   memset(g_loading, 0, sizeof(double) * (size_t)n * (size_t)k);
   for (int i = 0; i < n; i++) {
     own[i] = r->first[i] / s->sweeps;
@@ -261,14 +274,14 @@ static void run_task(int64_t item, int thread, void *user) {
 blica_status bl_sampler_gradient(blica_ctx *ctx, bl_sampler *s, const bl_params *params, int sweeps, double *g_mixing,
                                  double *g_log_variance, double *g_mean, double *g_cut) {
   blica_status status;
-  const size_t each = (size_t)s->n * (1 + (size_t)s->k), local = (size_t)s->k * (size_t)s->u;
+  const size_t each = s->stride, local = (size_t)s->k * (size_t)s->u;
   s->ctx = ctx, s->params = params, s->sweeps = sweeps;
   bl_share_run(ctx, &s->share, run_task, s);
   s->begun = true;
   s->sweep += sweeps;
   const bl_places lists[] = {{s->ended, 1}, {s->gradient, each}};
   TRY(bl_share_exchange(ctx, &s->share, 2, lists, NULL));
-  if (g_cut) memset(g_cut, 0, sizeof(double) * (size_t)s->n);
+  if (g_cut) memset(g_cut, 0, sizeof(double) * (size_t)s->patterns->cuts);
   memset(g_mixing, 0, sizeof(double) * (size_t)s->n * (size_t)s->k);
   memset(g_log_variance, 0, sizeof(double) * local);
   memset(g_mean, 0, sizeof(double) * local);
@@ -283,7 +296,8 @@ blica_status bl_sampler_gradient(blica_ctx *ctx, bl_sampler *s, const bl_params 
     if (isnan(s->ended[t]))
       FAIL(ctx, BLICA_ERR_NUMERIC, "the covariance of the latent variables in segment %d is not positive definite",
            g->segment + 1);
-    bl_gradient_add(g, s->segment[g->segment], params, own, own + s->n, NULL, g_mixing, g_log_variance, g_mean, g_cut);
+    bl_gradient_add(g, s->segment[g->segment], params, own, own + s->n, own + s->n * (1 + s->k), g_mixing,
+                    g_log_variance, g_mean, g_cut);
   }
 done:
   return status;

@@ -6,18 +6,11 @@
 #include "base/stage.h"
 #include "likelihood/likelihood.h"
 
-/* Intervals of the latent variables: item i at level l lies in (cut[l], cut[l+1]) of its row. */
-typedef struct {
-  int levels;        /* the most that an item has */
-  const double *cut; /* n rows of levels + 1, -+BL_GIBBS_INFINITY at the ends */
-} bl_cuts;
-
 typedef struct bl_sampler bl_sampler;
 
-/* patterns and segment (segment of the model for each segment of the data) are borrowed; cuts are copied, NULL stands
- * for two levels cut at 0. */
+/* patterns and segment (segment of the model for each segment of the data) are borrowed. */
 blica_status bl_sampler_make(blica_ctx *ctx, const bl_patterns *patterns, const int *segment, int n, int k, int u,
-                             const bl_cuts *cuts, uint64_t seed, bl_sampler **out);
+                             uint64_t seed, bl_sampler **out);
 void bl_sampler_free(bl_sampler *sampler);
 
 /* Chains begin anew; the next gradient is the first of this round, which has random numbers of its own. */
@@ -32,6 +25,6 @@ void bl_sampler_pass(bl_state *state, bl_sampler *sampler);
  * log-likelihood. BLICA_ERR_INTERRUPTED: the watch said stop, and the chains are to be restarted. */
 blica_status bl_sampler_gradient(blica_ctx *ctx, bl_sampler *sampler, const bl_params *params, int sweeps,
                                  double *g_mixing /* [n,k] */, double *g_log_variance /* [k,u] */,
-                                 double *g_mean /* [k,u] */, double *g_cut /* [n] or NULL */);
+                                 double *g_mean /* [k,u] */, double *g_cut /* [cuts] or NULL */);
 
 #endif

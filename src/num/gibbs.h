@@ -37,6 +37,8 @@ typedef struct {
 typedef struct {
   double *first;  /* [n] d log P / d mean_i */
   double *second; /* n rows of n: E[h h'] - K where h = K (q - mean); d log P / d cov is half of it */
+  double *edge;   /* n rows of codes + 1: d log P / d lower end of code c at c, added to that in the upper end of code
+                     c - 1; NULL: not wanted; not with one_sided */
 } bl_gibbs_sums;
 
 /* Doubles of work, aligned to 64 bytes. */

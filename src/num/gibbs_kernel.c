@@ -6,7 +6,8 @@
  * Expected derivatives of log P(intervals): E[h] in the mean and (E[h h'] - K)/2 in the covariance. Each step gives
  * them with its own element integrated out (Rao and Blackwell): with x the standardised element, its truncated moments
  * x1 and x2, and h' = h with element i at its conditional mean, E[h_i | others] = x1 K_ii^1/2 and
- * E[h_i h_j | others] = x1 K_ii^1/2 h'_j + x2 K_ij.
+ * E[h_i h_j | others] = x1 K_ii^1/2 h'_j + x2 K_ij. In the ends of the interval they are the densities there over the
+ * probability between them.
  * Random numbers: Philox 4x32-10 (Salmon et al. 2011) with the counter (draw, row), 32 bits a draw; rows do not depend
  * on which block, thread or rank has them. One source for SSE2, AVX2 and AVX-512 with equal bits.
  * Accuracy: draws to 1e-9 of their scale (32 bits); intervals more than 37 standard deviations away count as points.
@@ -44,8 +45,10 @@ BL_INLINE bl_v uniform(bl_vu word) {
   return (whole + 0.5) * 0x1p-32;
 }
 
-/* A standard normal number in (low, high), and the first two moments of the truncated distribution. */
-BL_INLINE bl_v draw_inside(bl_v low, bl_v high, bl_v u, bl_v *mean, bl_v *square) {
+/* A standard normal number in (low, high), the first two moments of the truncated distribution, and its density at
+ * high.
+ */
+BL_INLINE bl_v draw_inside(bl_v low, bl_v high, bl_v u, bl_v *mean, bl_v *square, bl_v *upper) {
   bl_vi flip = (bl_vi)(low + high > 0.0);
   bl_v a = bl_v_select(flip, -high, low), b = bl_v_select(flip, -low, high); /* a + b <= 0: a lower tail */
   bl_v below_a, below_b, above, density_a, density_b;
@@ -60,6 +63,7 @@ BL_INLINE bl_v draw_inside(bl_v low, bl_v high, bl_v u, bl_v *mean, bl_v *square
   bl_v x1 = (density_a - density_b) * over;
   x = bl_v_min(bl_v_max(x, a), b);
   x1 = bl_v_min(bl_v_max(x1, a), b);
+  *upper = bl_v_select(flip, density_a, density_b) * over;
   *square = bl_v_max(
       1.0 + (bl_v_select(open, bl_v_all(0), a) * density_a - bl_v_select(all, bl_v_all(0), b) * density_b) * over,
       x1 * x1);
@@ -82,6 +86,7 @@ BL_INLINE bl_v draw_beyond(bl_v low, bl_v high, bl_v u, bl_v *mean, bl_v *square
 
 typedef struct {
   bl_v *second, *h, *first, *squares;
+  double *edge;
 } parts;
 
 BL_INLINE parts divide(double *work, int n) {
@@ -99,19 +104,29 @@ BL_INLINE void refresh(const bl_gibbs_law *law, const bl_v *q, bl_v *h) {
   }
 }
 
+/* Derivatives in the ends of element i's intervals. */
+BL_INLINE void add_ends(const bl_gibbs_law *law, const bl_gibbs_block *block, int i, bl_v slope, bl_v upper, parts *p) {
+  double *edge = p->edge + (size_t)i * (size_t)(law->codes + 1);
+  for (int lane = 0; lane < BL_LANES; lane++) {
+    const int code = block->code[i * BL_LANES + lane];
+    edge[code] -= slope[lane] + upper[lane];
+    edge[code + 1] += upper[lane];
+  }
+}
+
 /* Element i of eight rows. */
 BL_INLINE void step(const bl_gibbs_law *law, const bl_gibbs_block *block, int i, bl_v u, bl_v weight, bool add,
                     parts *p) {
   const int n = law->n;
   const double *row = law->precision + (size_t)i * n, root = sqrt(row[i]), sd = 1.0 / root;
-  bl_v *q = (bl_v *)block->q, low, high, x1, x2;
+  bl_v *q = (bl_v *)block->q, low, high, x1, x2, upper = bl_v_all(0);
   for (int lane = 0; lane < BL_LANES; lane++) {
     int code = i * law->codes + block->code[i * BL_LANES + lane];
     low[lane] = law->low[code], high[lane] = law->high[code];
   }
   bl_v away = p->h[i] * (1.0 / row[i]), centre = q[i] - away;
   low = (low - centre) * root, high = (high - centre) * root;
-  bl_v x = law->one_sided ? draw_beyond(low, high, u, &x1, &x2) : draw_inside(low, high, u, &x1, &x2);
+  bl_v x = law->one_sided ? draw_beyond(low, high, u, &x1, &x2) : draw_inside(low, high, u, &x1, &x2, &upper);
   bl_v move = sd * bl_v_min(bl_v_max(x, low), high), next = centre + move;
   q[i] = next;
   if (!add) {
@@ -121,6 +136,7 @@ BL_INLINE void step(const bl_gibbs_law *law, const bl_gibbs_block *block, int i,
   }
   bl_v slope = weight * (x1 * root), *second = p->second + (size_t)i * n;
   p->first[i] += slope;
+  if (p->edge) add_ends(law, block, i, slope, weight * (upper * root), p);
   p->squares[i] += weight * (x2 - 1.0);
   for (int j = 0; j < n; j++) {
     bl_v base = p->h[j] - row[j] * away;
@@ -130,9 +146,13 @@ BL_INLINE void step(const bl_gibbs_law *law, const bl_gibbs_block *block, int i,
 }
 
 BL_INLINE void run_all(const bl_gibbs_law *law, int64_t count, bl_gibbs_block *block, int sweeps, double *work,
-                       bool add) {
+                       const bl_gibbs_sums *sums) {
   const int n = law->n, draws = (n + TOGETHER - 1) / TOGETHER;
   parts p = divide(work, n);
+  if (sums && sums->edge) {
+    p.edge = sums->edge;
+    memset(p.edge, 0, sizeof(double) * (size_t)n * (size_t)(law->codes + 1));
+  }
   for (int64_t b = 0; b < count; b++) {
     bl_v weight;
     memcpy(&weight, block[b].weight, sizeof weight);
@@ -142,7 +162,7 @@ BL_INLINE void run_all(const bl_gibbs_law *law, int64_t count, bl_gibbs_block *b
       for (int i = 0; i < n; i++) {
         if (i % TOGETHER == 0)
           random_words(law->seed, block[b].sweep * (uint32_t)draws + (uint32_t)(i / TOGETHER), block[b].row, word);
-        step(law, &block[b], i, uniform(word[i % TOGETHER]), weight, add, &p);
+        step(law, &block[b], i, uniform(word[i % TOGETHER]), weight, sums != NULL, &p);
       }
     }
   }
@@ -153,7 +173,7 @@ void BL_NAME(bl_gibbs_run)(const bl_gibbs_law *law, int64_t count, bl_gibbs_bloc
   const int n = law->n;
   const parts p = divide(work, n);
   memset(work, 0, sizeof(double) * bl_gibbs_work(n));
-  run_all(law, count, block, sweeps, work, sums != NULL);
+  run_all(law, count, block, sweeps, work, sums);
   for (int i = 0; sums && i < n; i++) {
     double squares = bl_v_sum(p.squares[i]);
     sums->first[i] = bl_v_sum(p.first[i]);

@@ -8,8 +8,8 @@
  * The gradient goes back through the same points (reverse mode on the way up), so it is the exact
  * derivative of the value. Per node and point it costs 3 i multiply-adds, a Phi and two Phi^-1.
  * An item with more levels has two ends, d_low = d - low and d_high = d - high: its factor is Phi(d_low) - Phi(d_high)
- * and w = Phi^-1((1-u) Phi(-d_low) + u Phi(-d_high)), or the mirror image of that where w is above its mean. It costs a
- * Phi for each end of the levels that occur. */
+ * and w = Phi^-1((1-u) Phi(-d_low) + u Phi(-d_high)), computed as its mirror image where w is above its mean. It costs
+ * a Phi for each end of the levels that occur. */
 #include <math.h>
 #include <string.h>
 
@@ -128,12 +128,12 @@ static double enter_level(const bl_sov *t, int i, int level) {
   const double *low = bl_edge_below(&t->levels, i, level), *high = bl_edge_above(&t->levels, i, level);
   for (int v = 0; v < t->points / BL_LANES; v++) {
     cell c = interval(d[v], low, high);
-    bl_v over_density, g = bl_v_phi_inverse(c.base + u[v] * c.p, &over_density),
-                       far = bl_v_select(c.lower, 1.0 - u[v], u[v]);
+    bl_v share = bl_v_select(c.lower, u[v], 1.0 - u[v]); /* w grows with u on both sides: no jump between them */
+    bl_v over_density, g = bl_v_phi_inverse(c.base + share * c.p, &over_density);
     w[v] = bl_v_select(c.lower, g, -g);
     p[v] = c.p, phi_low[v] = c.low, phi_high[v] = c.high;
-    ratio_low[v] = far * c.low * over_density;
-    ratio_high[v] = (1.0 - far) * c.high * over_density;
+    ratio_low[v] = (1.0 - u[v]) * c.low * over_density;
+    ratio_high[v] = u[v] * c.high * over_density;
     next[v] = f[v] * c.p;
     top = bl_v_max(top, next[v]);
   }

@@ -201,3 +201,20 @@ P
   run_code 3 assess f.json t/data.csv
   says "fastica"
 }
+
+@test "errors of an mle fit of ordinal items: near those of the default fit, cuts included" {
+  run_code 0 simulate --variables 5 --sources 2 --segments 8 --samples 400 --levels 3 --intercepts 0.5 --seed 5 --out d
+  for method in mle auto; do
+    run_code 0 fit d/data.csv --ordinal --sources 2 --method $method --out $method.json
+    run_code 0 assess $method.json d/data.csv --bootstrap 0 --json
+    echo "$out" >$method.assess
+  done
+  /usr/bin/python3 - <<'P'
+import json
+mle, auto = json.load(open("mle.assess")), json.load(open("auto.assess"))
+assert len(mle["cuts_se"]) == 10
+# the full likelihood uses more than pairs: its errors are alike or smaller, item 1 has a row of A that grew
+for a, b in zip(mle["cuts_se"][2:], auto["cuts_se"][2:]):
+    assert 0.6 < a / b < 1.15, (a, b)
+P
+}

@@ -97,6 +97,17 @@ import json
 m = json.load(open("a.json"))
 assert m["levels"] == [["0", "1", "2"]] * 4 and all(len(c) == 2 and c[0] < c[1] for c in m["cuts"])
 P
+  run_code 0 fit d/data.csv --ordinal --sources 4 --method mle --out mle.json
+  run_code 0 loglik mle.json d/data.csv --json
+  echo "$out" > mle.loglik
+  run_code 0 loglik a.json d/data.csv --json
+  echo "$out" > a.loglik
+  /usr/bin/python3 - <<'P'
+import json
+mle, a = json.load(open("mle.loglik")), json.load(open("a.loglik"))
+assert mle["loglik"] > a["loglik"] - mle["error"] - a["error"]
+assert abs(json.load(open("mle.json"))["fit"]["notes"]["loglik"] - mle["loglik"]) < 1
+P
   run_code 2 fit d/data.csv --ordinal --sources 4 --method fastica --out none.json
   says "method 'fastica' is for items with two levels; 'x1' has 3"
   [ ! -e none.json ]

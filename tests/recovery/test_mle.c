@@ -28,7 +28,7 @@ static void check_gradient(int n, int k, bl_engine engine) {
   bl_mle m = {0};
   assert_int_equal(blica_ctx_create(&ctx), BLICA_OK);
   draw(ctx, n, k, 60, &truth, &data);
-  assert_int_equal(bl_mle_make(ctx, data, k, &o, &m), BLICA_OK);
+  assert_int_equal(bl_mle_make(ctx, data, NULL, k, &o, &m), BLICA_OK);
   assert_int_equal(m.engine, engine);
   m.precision_mixing = 0.1, m.precision_variance = 0.5, m.precision_mean = 0.2;
   m.accuracy.points = 128;

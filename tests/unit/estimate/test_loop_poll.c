@@ -37,7 +37,7 @@ static void likelihood_is_unfinished(void **state) {
   bl_mle m = {0};
   bl_loop_poll poll = {.deadline = -1};
   o.sources = 3;
-  assert_int_equal(bl_mle_make(ctx, data, 3, &o, &m), BLICA_OK);
+  assert_int_equal(bl_mle_make(ctx, data, NULL, 3, &o, &m), BLICA_OK);
   double *theta = malloc(sizeof(double) * m.size), *g = malloc(sizeof(double) * m.size),
          *log_p = malloc(sizeof(double) * (size_t)m.patterns->count);
   for (size_t i = 0; i < m.size; i++) theta[i] = 0.1 * (double)(i % 7) - 0.3;

@@ -289,6 +289,23 @@ static void test_derivatives(void **state) {
   check_engine(BL_ENGINE_EP, 1e-10);
 }
 
+/* The lattice's value is a smooth function, also where intervals pass from one tail to the other: along a line, what it
+ * gains in a step is the mean of the slopes at both ends. */
+static void test_smooth(void **state) {
+  (void)state;
+  problem *p = make_problem(BL_ENGINE_LATTICE, false);
+  double mixing[N * K], log_variance[K * SEGMENTS], means[K * SEGMENTS], cuts[CUTS], before = 0, slope_before = 0;
+  const double h = 1e-3;
+  p->means[0] -= 0.2;
+  for (int step = 0; step < 400; step++, p->means[0] += h) {
+    double now =
+        bl_likelihood_gradient(p->ctx, p->likelihood, &p->params, &p->accuracy, mixing, log_variance, means, cuts);
+    if (step > 0) assert_true(fabs(now - before - 0.5 * h * (means[0] + slope_before)) < 1e-5);
+    before = now, slope_before = means[0];
+  }
+  drop(p);
+}
+
 /* Engines agree: the lattice within a few of its errors, expectation propagation closely. */
 static void test_engines(void **state) {
   (void)state;
@@ -369,7 +386,8 @@ static void test_sources(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_reference),   cmocka_unit_test(test_one),
-                                     cmocka_unit_test(test_derivatives), cmocka_unit_test(test_engines),
-                                     cmocka_unit_test(test_sum),         cmocka_unit_test(test_sources)};
+                                     cmocka_unit_test(test_derivatives), cmocka_unit_test(test_smooth),
+                                     cmocka_unit_test(test_engines),     cmocka_unit_test(test_sum),
+                                     cmocka_unit_test(test_sources)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
