@@ -7,8 +7,8 @@
  * rho^2)); the rest is the chain rule. This is lavaan's pairwise likelihood of ordered items in several groups
  * (Katsikatsou and others 2012, Computational Statistics & Data Analysis 56, 4243-4258) with equal loadings and
  * thresholds and residual variances of 1.
- * Segments are computed by any thread into their own slots and added in order. Accuracy: that of Phi2 (num/bvn.c),
- * cells below SMALLEST being rounding. Checked: gradient against central differences
+ * Segments are computed by any thread into their own slots and added in order. Accuracy: that of Phi2 (num/corners.h,
+ * or num/bvn.c beyond its range), cells below SMALLEST being rounding. Checked: gradient against central differences
  * (tests/identity/test_level_tables.c), estimates against lavaan (tests/parity/pml.sh). */
 #include "estimate/level_tables.h"
 
@@ -19,6 +19,7 @@
 
 #include "data/coding.h"
 #include "num/bvn.h"
+#include "num/corners.h"
 #include "num/normal.h"
 
 #define SMALLEST 1e-18
@@ -26,6 +27,7 @@
 
 struct bl_level_tables {
   blica_ctx *ctx;
+  blica_simd level;
   int n, k, u, planes, most; /* most levels of an item */
   double link, weight, precision_mixing, precision_variance;
   const blica_coding *coding;
@@ -50,6 +52,11 @@ void bl_level_tables_free(bl_level_tables *t) {
   bl_free(t->slots);
   bl_free(t->work);
   bl_free(t);
+}
+
+/* Corners inside the largest table, in whole vectors. */
+static size_t inner_size(const bl_level_tables *t) {
+  return ((size_t)(t->most - 1) * (size_t)(t->most - 1) + 7) / 8 * 8;
 }
 
 static int cuts_of(const bl_level_tables *t, int i) {
@@ -83,7 +90,8 @@ blica_status bl_level_tables_make(blica_ctx *ctx, const blica_model *model, cons
   const size_t n = (size_t)model->n, k = (size_t)model->k, u = (size_t)model->u;
   *out = NULL;
   TRY(bl_alloc(ctx, 1, &t));
-  t->ctx = ctx, t->n = model->n, t->k = model->k, t->u = model->u, t->planes = model->planes, t->link = model->link;
+  t->ctx = ctx, t->level = blica_simd_level(ctx), t->n = model->n, t->k = model->k, t->u = model->u,
+  t->planes = model->planes, t->link = model->link;
   t->weight = weight, t->precision_mixing = precision_mixing, t->precision_variance = precision_variance;
   t->coding = model->coding;
   TRY(bl_alloc(ctx, n * (n - 1) / 2, &t->first));
@@ -99,7 +107,7 @@ blica_status bl_level_tables_make(blica_ctx *ctx, const blica_model *model, cons
   t->slot = 1 + n * k + 2 * k + (size_t)t->planes;
   TRY(bl_alloc(ctx, bl_mul(t->slot, u), &t->slots));
   const size_t corners = (size_t)(t->most + 1) * (size_t)(t->most + 1);
-  t->room = 2 * n * n + 2 * n * k + 4 * n + 3 * (size_t)t->planes + k + 4 * corners;
+  t->room = 2 * n * n + 2 * n * k + 4 * n + 4 * (size_t)t->planes + k + 4 * corners + 7 * inner_size(t);
   TRY(bl_alloc(ctx, bl_mul(t->room, (size_t)bl_max_threads(ctx)), &t->work));
   *out = t;
   t = NULL;
@@ -115,18 +123,24 @@ typedef struct {
   double *scaled, *by_m;                          /* [n,k] A diag(c v); the derivative by A through M */
   double *sd, *location, *by_sd;                  /* [n]; by log sigma */
   double *by_location;                            /* [n] */
-  double *t, *density, *by_t;                     /* [planes] */
+  double *t, *below, *density, *by_t;             /* [planes]; below is Phi(t) */
   double *b;                                      /* [k] c v */
   double *corner, *slope_i, *slope_j, *slope_rho; /* of one pair: F and its derivatives */
+  bl_corners inner;                               /* those inside the table */
 } segment_room;
 
 static segment_room divide(const bl_level_tables *t, int thread) {
   const size_t n = (size_t)t->n, k = (size_t)t->k, corners = (size_t)(t->most + 1) * (size_t)(t->most + 1);
   segment_room r = {.m = t->work + t->room * (size_t)thread};
   r.g = r.m + n * n, r.scaled = r.g + n * n, r.by_m = r.scaled + n * k, r.sd = r.by_m + n * k, r.location = r.sd + n;
-  r.by_sd = r.location + n, r.by_location = r.by_sd + n, r.t = r.by_location + n, r.density = r.t + t->planes;
+  r.by_sd = r.location + n, r.by_location = r.by_sd + n, r.t = r.by_location + n, r.below = r.t + t->planes,
+  r.density = r.below + t->planes;
   r.by_t = r.density + t->planes, r.b = r.by_t + t->planes, r.corner = r.b + k, r.slope_i = r.corner + corners;
   r.slope_j = r.slope_i + corners, r.slope_rho = r.slope_j + corners;
+  double **inner[] = {&r.inner.h,      &r.inner.k,     &r.inner.product, &r.inner.squares,
+                      &r.inner.excess, &r.inner.first, &r.inner.second},
+         *next = r.slope_rho + corners;
+  for (int i = 0; i < 7; i++) *inner[i] = next, next += inner_size(t);
   return r;
 }
 
@@ -150,33 +164,50 @@ static void place_thresholds(const bl_level_tables *t, int s, segment_room *r) {
     for (int p = bl_plane(t->coding, i); p < bl_plane(t->coding, i + 1); p++) {
       cut = p == bl_plane(t->coding, i) ? cuts[p] : cut + exp(cuts[p]);
       r->t[p] = (r->location[i] - cut) / r->sd[i];
+      r->below[p] = bl_phi_cdf(r->t[p]);
       r->density[p] = bl_phi_density(r->t[p]);
     }
   }
 }
 
-/* F and its derivatives at all corners of the table of i and j; a row and a column of zeros lie behind. */
+/* F and its derivatives at the corners inside the table of items whose thresholds begin at h and k: four arrays with
+ * rows of `stride`. */
+static void inner_corners(const bl_level_tables *t, segment_room *r, int h, int k, int rows, int columns, double rho) {
+  const int stride = columns + 1, width = columns - 1;
+  bl_corners *c = &r->inner;
+  c->count = (rows - 1) * width;
+  for (int m = 0; m < c->count; m++) c->h[m] = r->t[h + m / width], c->k[m] = r->t[k + m % width];
+  const bool fast = fabs(rho) <= BL_CORNERS_MOST;
+  if (fast) {
+    bl_corners_begin(c);
+    BL_AT(t->level, bl_corners_move)(c, rho);
+  }
+  for (int m = 0; m < c->count; m++) {
+    const int at = (m / width + 1) * stride + m % width + 1;
+    r->corner[at] = fast ? r->below[h + m / width] * r->below[k + m % width] + c->excess[m] / 6.283185307179586477
+                         : blica_bvn(c->h[m], c->k[m], rho);
+    r->slope_rho[at] = fast ? c->first[m] : bl_bvn_density(c->h[m], c->k[m], rho);
+  }
+  const double root = sqrt(1 - rho * rho);
+  if (fast) BL_AT(t->level, bl_corners_conditional)(c, rho);
+  for (int m = 0; m < c->count; m++) {
+    const int at = (m / width + 1) * stride + m % width + 1;
+    r->slope_i[at] = r->density[h + m / width] * (fast ? c->first[m] : bl_phi_cdf((c->k[m] - rho * c->h[m]) / root));
+    r->slope_j[at] = r->density[k + m % width] * (fast ? c->second[m] : bl_phi_cdf((c->h[m] - rho * c->k[m]) / root));
+  }
+}
+
+/* The same at all corners: the first row and column are margins, behind the last lie zeros. */
 static void corners_of(const bl_level_tables *t, segment_room *r, int i, int j, double rho) {
-  const int rows = cuts_of(t, i) + 1, columns = cuts_of(t, j) + 1, stride = columns + 1;
-  const double *h = r->t + bl_plane(t->coding, i) - 1, *k = r->t + bl_plane(t->coding, j) - 1,
-               *phi_h = r->density + bl_plane(t->coding, i) - 1, *phi_k = r->density + bl_plane(t->coding, j) - 1,
-               root = sqrt(1 - rho * rho);
-  for (int a = 0; a <= rows; a++)
-    for (int b = 0; b <= columns; b++) {
-      const int at = a * stride + b;
-      r->corner[at] = r->slope_i[at] = r->slope_j[at] = r->slope_rho[at] = 0;
-      if (a == rows || b == columns) continue;
-      if (a && b) {
-        r->corner[at] = blica_bvn(h[a], k[b], rho);
-        r->slope_i[at] = phi_h[a] * bl_phi_cdf((k[b] - rho * h[a]) / root);
-        r->slope_j[at] = phi_k[b] * bl_phi_cdf((h[a] - rho * k[b]) / root);
-        r->slope_rho[at] = bl_bvn_density(h[a], k[b], rho);
-      } else {
-        r->corner[at] = a ? bl_phi_cdf(h[a]) : b ? bl_phi_cdf(k[b]) : 1;
-        r->slope_i[at] = a ? phi_h[a] : 0;
-        r->slope_j[at] = b ? phi_k[b] : 0;
-      }
-    }
+  const int rows = cuts_of(t, i) + 1, columns = cuts_of(t, j) + 1, stride = columns + 1, h = bl_plane(t->coding, i),
+            k = bl_plane(t->coding, j);
+  double *const arrays[] = {r->corner, r->slope_i, r->slope_j, r->slope_rho};
+  for (int a = 0; a < 4; a++) memset(arrays[a], 0, sizeof(double) * (size_t)((rows + 1) * stride));
+  r->corner[0] = 1;
+  for (int a = 1; a < rows; a++)
+    r->corner[a * stride] = r->below[h + a - 1], r->slope_i[a * stride] = r->density[h + a - 1];
+  for (int b = 1; b < columns; b++) r->corner[b] = r->below[k + b - 1], r->slope_j[b] = r->density[k + b - 1];
+  inner_corners(t, r, h, k, rows, columns, rho);
 }
 
 /* One table: its value; derivatives by thresholds are added, that by rho returned. */
