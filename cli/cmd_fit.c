@@ -211,17 +211,6 @@ static int finish(program *p, const fit_values *v, const blica_model *model, dou
   return code == EXIT_OK ? exit_of(model->fit.stop) : code;
 }
 
-/* Variables among these columns: one of several levels has a column for each but the lowest. */
-static int variables_of(const fit_input *in) {
-  char *const *names = in->data ? in->data->variables : in->counts->variables;
-  int count = 0;
-  for (int i = 0; i < in->n; i++) {
-    const char *mark = strstr(names[i], "]>=");
-    count += !mark || strcmp(mark, "]>=1") == 0;
-  }
-  return count;
-}
-
 static int run(program *p, void *values) {
   fit_values *v = values;
   v->options.size = sizeof v->options;
@@ -237,8 +226,9 @@ static int run(program *p, void *values) {
   int code = read_input(p, v, &in);
   if (code == EXIT_OK) code = check_input(v, p->operands[0], &in);
   if (code == EXIT_OK) {
-    say_note("%d variables, %d sources, %d segments, %.15g rows; method %s, seed %llu", variables_of(&in),
-             v->options.sources, in.u, in.rows, v->options.method, (unsigned long long)v->options.seed);
+    say_note("%d variables, %d sources, %d segments, %.15g rows; method %s, seed %llu",
+             count_variables(in.n, in.data ? in.data->variables : in.counts->variables), v->options.sources, in.u,
+             in.rows, v->options.method, (unsigned long long)v->options.seed);
     blica_input input = {.data = in.data, .counts = in.counts};
     blica_status status = in.data ? blica_fit(p->ctx, &input, &v->options, &model)
                                   : blica_fit_consume(p->ctx, &in.counts, &v->options, &model);

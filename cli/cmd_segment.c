@@ -62,15 +62,16 @@ static void print_result(const segment_values *v, const blica_segmentation *r) {
              (long long)r->rows);
   else
     for (int s = 0; s < r->states; s++)
-      say_note("state %d: %.0f rows, in %lld stretches", s + 1, r->expected_rows[s], (long long)r->runs[s]);
+      say_note("state %d: %.0f rows, in %lld stretch%s", s + 1, r->expected_rows[s], (long long)r->runs[s],
+               r->runs[s] == 1 ? "" : "es");
   if (restless(v, r))
     say_note(
         "some states last no longer than --min-length %lld asks for; with a larger value they would be times rather "
         "than kinds of rows",
         (long long)v->options.min_length);
-  say_note("%d states%s: log-likelihood %.10g (%s) after %lld rounds, %.2g s (seed %llu); wrote %s", r->states,
-           v->options.states ? "" : ", chosen by the data", r->loglik, r->engine, (long long)r->rounds, r->seconds,
-           (unsigned long long)v->options.seed, v->out);
+  say_note("%d state%s%s: log-likelihood %.10g (%s) after %lld rounds, %.2g s (seed %llu); wrote %s", r->states,
+           r->states == 1 ? "" : "s", v->options.states ? "" : ", chosen by the data", r->loglik, r->engine,
+           (long long)r->rounds, r->seconds, (unsigned long long)v->options.seed, v->out);
 }
 
 static int print_record(const segment_values *v, const blica_segmentation *r) {
@@ -159,8 +160,8 @@ static int run(program *p, void *values) {
   how.unlabelled = true;
   blica_status status = table_read(p->ctx, p->operands[0], &how, message, &data);
   if (status != BLICA_OK) return fail_table(status, message);
-  say_note("%d variables, %d sources, %lld rows; seed %llu", data->n, v->options.sources, (long long)data->rows,
-           (unsigned long long)v->options.seed);
+  say_note("%d variables, %d sources, %lld rows; seed %llu", count_variables(data->n, data->variables),
+           v->options.sources, (long long)data->rows, (unsigned long long)v->options.seed);
   status = blica_segment(p->ctx, data, &v->options, &result);
   int code = status == BLICA_OK ? finish(p, v, result) : fail_reading(p, status);
   blica_segmentation_free(result);
@@ -178,11 +179,12 @@ const command command_segment = {
     .text =
         "Gives every row the label of a hidden state, for rows in time order that have no segments. A state lasts for "
         "a while and may return; in each the sources have means and variances of their own, and the mixing matrix is "
-        "common to all. ROWS is a table of 0 and 1 as for blica fit, without a segment column.\n\n"
+        "common to all. ROWS is a table as for blica fit, without a segment column.\n\n"
         "The number of states is chosen by the data unless --states gives it. When nothing changes over time there is "
         "one state, and the program says so. With --change-points states do not return: each is one stretch of "
         "rows.\n\n"
-        "The labels are the most probable sequence in which each state lasts at least --min-length rows. The model "
+        "The labels are the most probable sequence in which each state lasts at least --min-length rows. Probabilities "
+        "and expected counts let a state last that long on average, and single runs may be shorter. The model "
         "that --model writes is fitted to the expected counts of the states, which is better than a fit to the labels "
         "where states are hard to distinguish.\n\n"
         "The first Ctrl-C ends the search; the best result so far is written. --checkpoint and --resume work as for "

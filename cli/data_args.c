@@ -109,3 +109,12 @@ int data_read_with_model(program *p, const data_values *values, blica_model **mo
   *model = NULL;
   return fail_table(status, message);
 }
+
+int count_variables(int columns, char *const *names) {
+  int count = 0;
+  for (int i = 0; i < columns; i++) {
+    const char *mark = strstr(names[i], "]>=");
+    count += !mark || strcmp(mark, "]>=1") == 0;
+  }
+  return count;
+}

@@ -27,4 +27,7 @@ int data_read_with_model(program *p, const data_values *values, blica_model **mo
 /* The options that were given, each with a blank before it, as a POSIX shell reads them back; cut to size. */
 void data_args_text(const data_values *values, char *text, size_t size);
 
+/* Variables among columns: one with several levels has a column for each but the lowest. */
+int count_variables(int columns, char *const *names);
+
 #endif

@@ -584,12 +584,12 @@ typedef struct {
   int64_t rows;
   int states;            /* S, numbered by their first appearance */
   int32_t *state;        /* [rows] from 0: the most probable sequence in which each run has min_length rows */
-  double *probability;   /* [S,rows] of each state given all rows */
+  double *probability;   /* [S,rows] of each state given all rows; runs of any length are possible in them */
   double *transition;    /* S rows of S: from row to column */
   double *expected_rows; /* [S] */
   int64_t *runs;         /* [S] how often the state begins in the sequence */
   double loglik;         /* of the rows, by the engine below */
-  char engine[8];        /* exact or ep: what gave the probability of a row */
+  char engine[8];        /* exact, grid or ep: what gave the probability of a row */
   int n_trials;
   blica_segment_trial *trials; /* [n_trials] by number of states */
   int64_t rounds;              /* of expectation-maximisation, in all */

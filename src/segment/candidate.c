@@ -39,9 +39,9 @@ done:
 static double own_parameters(const bl_em *em, int states) {
   return (double)states * bl_emission_parameters(em->emission);
 }
-static double model_parameters(const bl_segment *g, int states) {
-  const double n = g->data->n, k = g->options->sources;
-  return n * k + states * (n + k) - k;
+static double model_parameters(const bl_segment *g, const bl_em *em, int states) {
+  const double items = em->series->items, k = g->options->sources;
+  return items * k + states * (g->data->n + k) - k;
 }
 
 /* What a candidate needs to go on from where it was stopped. */
@@ -93,7 +93,7 @@ static blica_status model_round(blica_ctx *ctx, const bl_segment *g, bl_em *em, 
   if (!model) goto done;
   TRY(bl_emission_model(ctx, em->emission, model, log_p));
   TRY(bl_em_expect(ctx, em, log_p, p->now, NULL));
-  double score = bl_search_score(em->series, p->now, p->now->loglik, model_parameters(g, p->now->states));
+  double score = bl_search_score(em->series, p->now, p->now->loglik, model_parameters(g, em, p->now->states));
   if (score > p->best->score) {
     p->best->score = score;
     bl_states_assign(p->best->states, p->now);

@@ -5,7 +5,9 @@
  * row with missing values has the sum over its completions. Up to TABLE_ITEMS items make one table. More are cut into
  * blocks in two ways, and a row has the geometric mean of the two products of its blocks' probabilities: correlations
  * between items that share a block in neither way are left out. That is enough to find states by their counts; under a
- * model with more items a row has its probability by expectation propagation.
+ * model with more items the likelihood's engines take over: the grid over the sources where it is cheap, else
+ * expectation propagation. When an item has more than two levels there are no tables: states that are known by their
+ * counts have the approximation of level_scores.c, a model that of the engines.
  *
  * Accuracy of the table: on models of the paper's simulator the mean of |error of log P| over rows is 1e-8 for n up to
  * 6 and 2.5e-5 (n = 8) to 1e-4 (n = 10) beyond, the largest for a pattern with P > 1e-5 is 5e-2. Smaller
@@ -15,16 +17,19 @@
 #include <math.h>
 #include <string.h>
 
+#include "likelihood/likelihood.h"
 #include "num/eigen.h"
-#include "num/ep.h"
+#include "num/mvn.h"
 #include "num/normal.h"
 #include "num/plackett.h"
 #include "num/tetra.h"
+#include "segment/latent.h"
+#include "segment/level_scores.h"
 
-enum { TABLE_ITEMS = 10, BLOCK_ITEMS = 8, WAYS = 2, EP_ROWS = 512 };
-#define PRIOR_ROWS 4.0  /* rows of the pooled counts in each state's */
-#define CONDITION 100.0 /* of a state's correlation matrix, at most */
+enum { TABLE_ITEMS = 10, BLOCK_ITEMS = 8, WAYS = 2 };
+#define PRIOR_ROWS 4.0 /* rows of the pooled counts in each state's */
 #define FLOOR 1e-9
+#define GRID_ERROR 1e-17      /* of a probability */
 #define LOG_SMALLEST (-700.0) /* in place of a log P that expectation propagation could not give */
 
 typedef struct {
@@ -38,13 +43,8 @@ typedef struct {
   double mean[TABLE_ITEMS], cov[TABLE_ITEMS * TABLE_ITEMS];
   double *scratch, *table;                     /* eigenvalues; three times [2^m] */
   bl_plackett_work *plackett[TABLE_ITEMS + 1]; /* by number of items */
-  double *ep_mean, *loading, *ep;              /* [n], n rows of k */
+  double *levels;                              /* workspace of level_scores.c */
 } room;
-
-typedef struct {
-  int group;
-  int64_t low, high;
-} stretch;
 
 struct bl_emission {
   const bl_series *series;
@@ -52,14 +52,20 @@ struct bl_emission {
   block *block;
   bl_mvn_tree *all[TABLE_ITEMS + 1]; /* the 2^m patterns of m items */
   double *pooled;                    /* [cells] of all rows */
-  int threads, sources;
-  room *room; /* [threads] */
-  int64_t tasks;
-  stretch *task; /* patterns, for expectation propagation */
+  int threads;
+  room *room;              /* [threads] */
+  bl_level_scores *scores; /* of levels */
+  bl_patterns *levels;     /* patterns as levels, numbered as those of the series; NULL: all items have two */
+  /* under a model, of one state after the other */
+  bl_engine engine;
+  int sources;
+  bl_likelihood *likelihood; /* for so many sources; NULL: by tables, or not made yet */
+  double *cut, *mean, *own;  /* [n], [sources] zeros, [patterns] log P */
 };
 
 int bl_emission_parameters(const bl_emission *e) {
   int pairs = 0;
+  if (e->levels) return e->series->n + e->series->items * (e->series->items - 1) / 2;
   for (int b = 0; b < e->blocks; b++) pairs += e->block[b].n * (e->block[b].n - 1) / 2;
   return e->series->n + pairs / e->ways;
 }
@@ -69,7 +75,7 @@ bool bl_emission_exact(const bl_emission *e) {
 }
 
 const char *bl_emission_engine(const bl_emission *e) {
-  return bl_emission_exact(e) ? "exact" : "ep";
+  return bl_emission_exact(e) ? "exact" : bl_engine_name(e->engine);
 }
 
 /* ---- blocks of items ---- */
@@ -180,24 +186,9 @@ static blica_status make_room(blica_ctx *ctx, const bl_emission *e, room *r) {
   blica_status status;
   TRY(bl_alloc(ctx, TABLE_ITEMS * TABLE_ITEMS + bl_eigen_work(TABLE_ITEMS), &r->scratch));
   TRY(bl_alloc(ctx, (size_t)3 << TABLE_ITEMS, &r->table));
-  TRY(bl_alloc(ctx, (size_t)e->series->n, &r->ep_mean));
+  if (e->scores) TRY(bl_alloc(ctx, bl_level_scores_work(e->scores), &r->levels));
   for (int m = 1; m <= TABLE_ITEMS; m++)
     if (e->all[m]) TRY(bl_plackett_work_make(ctx, m, false, &r->plackett[m]));
-done:
-  return status;
-}
-
-static blica_status make_tasks(blica_ctx *ctx, bl_emission *e) {
-  blica_status status;
-  const bl_patterns *m = e->series->patterns;
-  for (int g = 0; g < m->groups; g++) e->tasks += (m->group[g].count + EP_ROWS - 1) / EP_ROWS;
-  TRY(bl_alloc(ctx, (size_t)e->tasks, &e->task));
-  int64_t at = 0;
-  for (int g = 0; g < m->groups; g++)
-    for (int64_t low = 0; low < m->group[g].count; low += EP_ROWS) {
-      int64_t high = low + EP_ROWS < m->group[g].count ? low + EP_ROWS : m->group[g].count;
-      e->task[at++] = (stretch){g, low, high};
-    }
 done:
   return status;
 }
@@ -216,14 +207,30 @@ done:
   return status;
 }
 
-blica_status bl_emission_make(blica_ctx *ctx, const bl_series *series, bl_emission **out) {
+/* The same keys in the same order as those of the series, read as levels. */
+static blica_status make_levels(blica_ctx *ctx, const blica_data *data, bl_emission *e) {
+  blica_status status = BLICA_OK;
+  int *column = NULL;
+  if (!bl_coding_ordinal(e->series->coding)) return BLICA_OK;
+  TRY(bl_alloc(ctx, (size_t)data->n, &column));
+  for (int i = 0; i < data->n; i++) column[i] = i;
+  TRY(bl_patterns_make(ctx, data, e->series->items, e->series->coding, column, true, &e->levels));
+  TRY(bl_level_scores_make(ctx, e->series, e->levels, e->pooled, &e->scores));
+done:
+  bl_free(column);
+  return status;
+}
+
+blica_status bl_emission_make(blica_ctx *ctx, const blica_data *data, const bl_series *series, bl_emission **out) {
   blica_status status;
   bl_emission *e = NULL;
   *out = NULL;
   TRY(bl_alloc(ctx, 1, &e));
   e->series = series;
+  e->engine = BL_ENGINE_EP;
   TRY(pool(ctx, e));
-  TRY(choose_blocks(ctx, e));
+  TRY(make_levels(ctx, data, e));
+  if (!e->levels) TRY(choose_blocks(ctx, e));
   for (int b = 0; b < e->blocks; b++) {
     const int m = e->block[b].n;
     TRY(code_patterns(ctx, series, &e->block[b]));
@@ -232,7 +239,6 @@ blica_status bl_emission_make(blica_ctx *ctx, const bl_series *series, bl_emissi
   e->threads = bl_max_threads(ctx);
   TRY(bl_alloc(ctx, (size_t)e->threads, &e->room));
   for (int t = 0; t < e->threads; t++) TRY(make_room(ctx, e, &e->room[t]));
-  TRY(make_tasks(ctx, e));
   *out = e;
   e = NULL;
 done:
@@ -243,9 +249,7 @@ done:
 static void free_room(room *r) {
   bl_free(r->scratch);
   bl_free(r->table);
-  bl_free(r->ep_mean);
-  bl_free(r->loading);
-  bl_free(r->ep);
+  bl_free(r->levels);
   for (int m = 1; m <= TABLE_ITEMS; m++) bl_plackett_work_free(r->plackett[m]);
 }
 
@@ -257,26 +261,19 @@ void bl_emission_free(bl_emission *e) {
     bl_free(e->block[b].code);
     bl_free(e->block[b].absent);
   }
+  bl_level_scores_free(e->scores);
+  bl_patterns_free(e->levels);
+  bl_likelihood_free(e->likelihood);
+  bl_free(e->cut);
+  bl_free(e->mean);
+  bl_free(e->own);
   bl_free(e->block);
   bl_free(e->room);
-  bl_free(e->task);
   bl_free(e->pooled);
   bl_free(e);
 }
 
 /* ---- tables ---- */
-
-/* C <- (C + d I)/(1 + d), as blica_regularise. */
-static void bound_condition(int n, double *cov, double *scratch) {
-  double low = 0, high = 0;
-  memcpy(scratch, cov, sizeof(double) * (size_t)(n * n));
-  if (bl_eigen_extremes(n, scratch, scratch + n * n, &low, &high) != 0) return;
-  double shift = (high - CONDITION * low) / (CONDITION - 1);
-  if (shift <= 0) return;
-  for (int j = 0; j < n; j++)
-    for (int i = 0; i < n; i++)
-      if (i != j) cov[i + j * n] /= 1 + shift;
-}
 
 static int nodes_for(int n) {
   return n <= 6 ? 5 : 3;
@@ -319,31 +316,27 @@ typedef struct {
   int states;
   const double *stat;
   const blica_model *model;
-  int state; /* of expectation propagation */
   blica_simd level;
   double *log_p;
 } job;
-
-static double quantile(double share) {
-  return bl_phi_quantile(share < 1e-6 ? 1e-6 : share > 1 - 1e-6 ? 1 - 1e-6 : share);
-}
 
 static void latent_from_counts(const job *j, const block *items, int s, room *r) {
   const bl_series *x = j->e->series;
   const double *pooled = j->e->pooled;
   const int n = items->n;
   for (int b = 0; b < n; b++) {
-    r->mean[b] = quantile(bl_series_share(x, j->states, j->stat, s, pooled, PRIOR_ROWS, items->item[b]));
+    r->mean[b] = bl_latent_quantile(bl_series_share(x, j->states, j->stat, s, pooled, PRIOR_ROWS, items->item[b]));
     r->cov[b + b * n] = 1;
     for (int a = 0; a < b; a++) {
       double share[4];
       bl_series_table(x, j->states, j->stat, s, pooled, PRIOR_ROWS, items->item[a], items->item[b], share);
-      double rho = bl_tetra_root(quantile(share[0] + share[1]), quantile(share[0] + share[2]), share);
+      double rho =
+          bl_tetra_root(bl_latent_quantile(share[0] + share[1]), bl_latent_quantile(share[0] + share[2]), share);
       rho = rho > 0.99 ? 0.99 : rho < -0.99 ? -0.99 : rho;
       r->cov[a + b * n] = r->cov[b + a * n] = rho;
     }
   }
-  bound_condition(n, r->cov, r->scratch);
+  bl_latent_condition(n, r->cov, r->scratch);
 }
 
 static double bounded_threshold(const blica_model *m, int i, int s) {
@@ -367,6 +360,10 @@ static void table_task(int64_t s, int thread, void *user) {
   const job *j = user;
   const bl_emission *e = j->e;
   room *r = &e->room[thread];
+  if (e->scores) {
+    bl_level_scores_run(e->scores, j->states, j->stat, (int)s, PRIOR_ROWS, r->levels, j->log_p);
+    return;
+  }
   for (int64_t p = 0; p < e->series->patterns->count; p++) j->log_p[p * j->states + s] = 0;
   for (int b = 0; b < e->blocks; b++) {
     if (j->model)
@@ -384,64 +381,58 @@ blica_status bl_emission_counts(blica_ctx *ctx, bl_emission *e, int states, cons
   return BLICA_OK;
 }
 
-/* ---- by expectation propagation under a model ---- */
+/* ---- by the likelihood's engines under a model ---- */
 
-static void ep_task(int64_t item, int thread, void *user) {
-  const job *j = user;
-  const blica_model *m = j->model;
-  const bl_emission *e = j->e;
-  room *r = &e->room[thread];
-  const bl_group *g = &e->series->patterns->group[e->task[item].group];
-  const int64_t low = e->task[item].low, count = e->task[item].high - low;
-  double log_p[EP_ROWS];
-  for (int i = 0; i < g->n; i++) {
-    double square = 1;
-    for (int l = 0; l < m->k; l++) {
-      double b = sqrt(m->link * m->variances[l + j->state * m->k]) * m->mixing[g->variable[i] + l * m->n];
-      r->loading[i * m->k + l] = b;
-      square += b * b;
-    }
-    r->ep_mean[i] = bounded_threshold(m, g->variable[i], j->state) * sqrt(square);
-  }
-  bl_ep ep = {.n = g->n,
-              .k = m->k,
-              .mean = r->ep_mean,
-              .loading = r->loading,
-              .count = count,
-              .x = g->x + low * g->n,
-              .log_p = log_p,
-              .work = r->ep};
-  bl_ep_run(&ep, j->level);
-  for (int64_t p = 0; p < count; p++) {
-    double *to = &j->log_p[(g->offset + low + p) * j->states + j->state];
-    *to = log_p[p] > LOG_SMALLEST ? log_p[p] : LOG_SMALLEST; /* not a number, too */
-  }
-}
-
-static blica_status room_for_sources(blica_ctx *ctx, bl_emission *e, int k) {
+/* For so many sources. */
+static blica_status make_likelihood(blica_ctx *ctx, bl_emission *e, int k) {
   blica_status status = BLICA_OK;
-  if (e->sources == k) return BLICA_OK;
-  for (int t = 0; t < e->threads; t++) {
-    bl_free(e->room[t].loading);
-    bl_free(e->room[t].ep);
-    e->room[t].loading = e->room[t].ep = NULL;
-    TRY(bl_alloc(ctx, (size_t)e->series->n * (size_t)k, &e->room[t].loading));
-    TRY(bl_alloc(ctx, bl_ep_work(e->series->n, k), &e->room[t].ep));
-  }
-  e->sources = k;
+  static const int segment[] = {0};
+  const bl_series *x = e->series;
+  if (e->likelihood && e->sources == k) return BLICA_OK;
+  bl_likelihood_free(e->likelihood);
+  bl_free(e->mean);
+  e->likelihood = NULL, e->mean = NULL, e->sources = k;
+  TRY(bl_likelihood_engine(ctx, "auto", x->items, k, e->levels != NULL, &e->engine));
+  if (e->engine != BL_ENGINE_GRID) e->engine = BL_ENGINE_EP;
+  TRY(bl_alloc(ctx, (size_t)k, &e->mean));
+  if (!e->cut) TRY(bl_alloc(ctx, (size_t)x->n, &e->cut));
+  if (!e->own) TRY(bl_alloc(ctx, (size_t)x->patterns->count, &e->own));
+  TRY(bl_likelihood_make(ctx, e->levels ? e->levels : x->patterns, segment, x->items, k, 1, e->engine, BL_MVN_BLOCK,
+                         &e->likelihood));
 done:
   return status;
 }
 
-blica_status bl_emission_model(blica_ctx *ctx, bl_emission *e, const blica_model *model, double *log_p) {
+/* Cuts that give the items the thresholds of the state's counts, when the sources have mean 0. */
+static void cuts_of_state(const bl_emission *e, const blica_model *m, int s) {
+  for (int i = 0; i < m->n; i++) {
+    const int first = bl_plane(e->series->coding, i), count = bl_plane(e->series->coding, i + 1) - first;
+    double square = 1;
+    for (int l = 0; l < m->k; l++) {
+      double a = m->mixing[i + (size_t)l * (size_t)m->n];
+      square += m->link * a * a * m->variances[l + s * m->k];
+    }
+    bl_latent_cuts(count, m->thresholds + first + (size_t)s * (size_t)m->planes, sqrt(square), e->cut + first);
+  }
+}
+
+blica_status bl_emission_model(blica_ctx *ctx, bl_emission *e, const blica_model *m, double *log_p) {
   blica_status status = BLICA_OK;
-  job j = {.e = e, .states = model->u, .model = model, .level = blica_simd_level(ctx), .log_p = log_p};
+  const bl_accuracy accuracy = {.grid_error = GRID_ERROR};
   if (bl_emission_exact(e)) {
-    bl_parallel(ctx, model->u, table_task, &j);
+    job j = {.e = e, .states = m->u, .model = m, .level = blica_simd_level(ctx), .log_p = log_p};
+    bl_parallel(ctx, m->u, table_task, &j);
     return BLICA_OK;
   }
-  TRY(room_for_sources(ctx, e, model->k));
-  for (j.state = 0; j.state < model->u; j.state++) bl_parallel(ctx, e->tasks, ep_task, &j);
+  TRY(make_likelihood(ctx, e, m->k));
+  for (int s = 0; s < m->u; s++) {
+    cuts_of_state(e, m, s);
+    const bl_params params = {m->n, m->k, 1, m->link, m->mixing, m->variances + s * m->k, e->mean, e->cut};
+    TRY(bl_likelihood_order(ctx, e->likelihood, &params));
+    TRY(bl_likelihood_values(ctx, e->likelihood, &params, &accuracy, e->own));
+    for (int64_t p = 0; p < e->series->patterns->count; p++)
+      log_p[p * m->u + s] = e->own[p] > LOG_SMALLEST ? e->own[p] : LOG_SMALLEST; /* not a number, too */
+  }
 done:
   return status;
 }

@@ -6,8 +6,8 @@
 
 typedef struct bl_emission bl_emission;
 
-/* For the series, which it borrows. */
-blica_status bl_emission_make(blica_ctx *ctx, const bl_series *series, bl_emission **out);
+/* For the series of these data, which it borrows. */
+blica_status bl_emission_make(blica_ctx *ctx, const blica_data *data, const bl_series *series, bl_emission **out);
 void bl_emission_free(bl_emission *emission);
 
 /* Free parameters that a state has of its own when it follows from its counts alone. */
@@ -20,9 +20,9 @@ blica_status bl_emission_counts(blica_ctx *ctx, bl_emission *emission, int state
 /* From a model with one segment per state: its correlations, with the thresholds of the state's counts. */
 blica_status bl_emission_model(blica_ctx *ctx, bl_emission *emission, const blica_model *model, double *log_p);
 
-/* Whether the probabilities that counts give have all pair correlations: up to 10 items. */
+/* Whether the probabilities that counts give have all pair correlations: up to 10 items of two levels. */
 bool bl_emission_exact(const bl_emission *emission);
-/* What computes the probabilities under a model: "exact" or "ep". */
+/* What computed the probabilities under a model: "exact", "grid" or "ep". */
 const char *bl_emission_engine(const bl_emission *emission);
 
 #endif

@@ -19,18 +19,18 @@
 
 enum { LEAST_ROWS = 50 };
 
-static blica_status check(blica_ctx *ctx, const blica_data *data, const blica_segment_options *o) {
+static blica_status check(blica_ctx *ctx, const blica_data *data, int items, const blica_segment_options *o) {
   if (data->u != 1)
     return bl_fail(ctx, BLICA_ERR_DATA,
                    "the rows are in %d segments already; to find segments give the rows in time order without labels",
                    data->u);
-  if (data->n < 2) return bl_fail(ctx, BLICA_ERR_DATA, "there is %d variable; at least 2 are needed", data->n);
+  if (items < 2) return bl_fail(ctx, BLICA_ERR_DATA, "there is %d variable; at least 2 are needed", items);
   if (data->rows < LEAST_ROWS)
     return bl_fail(ctx, BLICA_ERR_DATA, "there are %lld rows; at least %d are needed to find segments",
                    (long long)data->rows, LEAST_ROWS);
-  if (o->sources < 1 || o->sources > data->n)
+  if (o->sources < 1 || o->sources > items)
     return bl_fail(ctx, BLICA_ERR_ARGUMENT, "sources is %d; with %d variables it must be from 1 to %d", o->sources,
-                   data->n, data->n);
+                   items, items);
   if (o->states < 0 || o->max_states < 1 || o->min_length < 1 || o->starts < 1)
     return bl_fail(ctx, BLICA_ERR_ARGUMENT,
                    "states is %d, max_states %d, min_length %lld and starts %d; all must be positive", o->states,
@@ -44,16 +44,11 @@ static blica_status check(blica_ctx *ctx, const blica_data *data, const blica_se
   return BLICA_OK;
 }
 
-/* Items of more than two levels are several columns that exclude each other, which no state's table allows for. */
-static blica_status check_levels(blica_ctx *ctx, const blica_data *data) {
+static blica_status count_items(blica_ctx *ctx, const blica_data *data, int *items) {
   blica_status status;
   blica_coding *coding = NULL;
   TRY(bl_coding_parse(ctx, data->n, data->variables, &coding));
-  for (int i = 0; coding && i < coding->items; i++)
-    if (coding->first[i + 1] - coding->first[i] > 1)
-      FAIL(ctx, BLICA_ERR_DATA,
-           "item '%s' has %d levels, and segments are found in items of two levels only; cut its levels in two",
-           coding->names[i], coding->first[i + 1] - coding->first[i] + 1);
+  *items = coding ? coding->items : data->n;
 done:
   blica_coding_free(coding);
   return status;
@@ -148,17 +143,17 @@ static blica_status find_states(blica_ctx *ctx, const blica_data *data, const bl
   bl_checkpoint *checkpoint = NULL;
   blica_segmentation *result = NULL;
   const double begun = bl_seconds();
-  int first = 0;
+  int first = 0, items = 0;
   em.deadline = begun + options->max_seconds;
   bl_poll_reset(ctx);
   bl_blas_hold();
-  TRY(check(ctx, data, options));
-  TRY(check_levels(ctx, data));
+  TRY(count_items(ctx, data, &items));
+  TRY(check(ctx, data, items, options));
   TRY(open_checkpoint(ctx, data, options, &em, &checkpoint));
   TRY(bl_alloc(ctx, 1, &result));
   TRY(bl_series_make(ctx, data, &series));
   em.series = series;
-  TRY(bl_emission_make(ctx, series, &em.emission));
+  TRY(bl_emission_make(ctx, data, series, &em.emission));
   int most = options->states > 0 ? options->states : options->max_states;
   const int64_t room = data->rows / (options->min_length > LEAST_ROWS ? options->min_length : LEAST_ROWS);
   if (options->states == 0 && most > room) most = (int)room;

@@ -13,7 +13,8 @@ static const blica_option segment_table[] = {
            "Number of hidden states; auto lets the data choose, one state included."),
     BL_ROW(SEGMENT(max_states), BLICA_OPT_INT, "16", 1, 1000, NULL, "S", "The most states that auto may choose."),
     BL_ROW(SEGMENT(min_length), BLICA_OPT_INT, "10", 1, 9e15, NULL, "ROWS",
-           "Rows that a state lasts at least before another follows."),
+           "Rows that a state lasts at least before another follows: in every run of the labels, and on average in the "
+           "probabilities."),
     BL_ROW(SEGMENT(change_points), BLICA_OPT_FLAG, "no", 0, 1, NULL, NULL,
            "States never return: each is one stretch of rows, and what is found are the points of change."),
     BL_ROW(SEGMENT(starts), BLICA_OPT_INT, "3", 1, 1e6, NULL, "COUNT",

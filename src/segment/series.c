@@ -249,7 +249,9 @@ blica_status bl_series_make(blica_ctx *ctx, const blica_data *data, bl_series **
   double *pooled = NULL, *weight = NULL;
   *out = NULL;
   TRY(bl_alloc(ctx, 1, &x));
+  TRY(bl_coding_parse(ctx, data->n, data->variables, &x->coding));
   x->n = data->n;
+  x->items = x->coding ? x->coding->items : data->n;
   x->pairs = (int64_t)data->n * (data->n - 1) / 2;
   x->rows = data->rows;
   x->complete = data->missing == 0;
@@ -280,6 +282,7 @@ done:
 
 void bl_series_free(bl_series *x) {
   if (!x) return;
+  blica_coding_free(x->coding);
   bl_patterns_free(x->patterns);
   bl_free(x->score);
   bl_free(x->basis);

@@ -6,7 +6,9 @@
 #include "data/patterns.h"
 
 typedef struct {
-  int n;
+  int n;                /* columns: one for each item with two levels, one for each level but the lowest of others */
+  int items;            /* n, or fewer when items have more than two levels */
+  blica_coding *coding; /* of the items; NULL: all are plain */
   int64_t pairs, rows;
   bl_patterns *patterns; /* of all rows; patterns->row_pattern in time order */
   bool complete;         /* no value is missing */

@@ -83,6 +83,27 @@ assert r['states'] == 3 and r['runs'] == [1, 1, 1] and r['stop'] == 'converged',
 assert abs(sum(r['expected_rows']) - 600) < 1e-6 and r['transition'][2] == [0, 0, 1], r"
 }
 
+@test "items with levels: states, a model with cuts, and a report by its levels" {
+  "$BLICA" simulate --variables 6 --sources 2 --segments 3 --samples 400 --seed 3 --levels 4 --out d --quiet
+  cut -d, -f1-6 d/data.csv > ordinal.csv
+  find_states 0 ordinal.csv --ordinal --change-points --out s.csv --model m.json
+  says "6 variables, 2 sources, 1200 rows"
+  says "3 states, chosen by the data: log-likelihood"
+  [ "$(tail -n +2 s.csv | uniq | tr '\n' ' ')" = "1 2 3 " ]
+  /usr/bin/python3 - <<'P'
+import json
+m = json.load(open("m.json"))
+assert [len(c) for c in m["cuts"]] == [3] * 6 and [len(v) for v in m["levels"]] == [4] * 6, m["cuts"]
+label = [int(line) for line in open("s.csv").read().split()[1:]]
+assert sum(s == 1 + t // 400 for t, s in enumerate(label)) > 0.97 * 1200, label
+P
+  run_code 0 compare m.json d/model.json --json
+  printf '%s' "$out" | /usr/bin/python3 -c "import json, sys; assert json.load(sys.stdin)['mcs'] > 0.98"
+  run_code 0 report m.json ordinal.csv --segment-file s.csv --out r.html
+  run_code 2 segment ordinal.csv --ordinal --sources 7 --out x.csv
+  says "with 6 variables it must be from 1 to 6"
+}
+
 @test "bad input is named, with exit 3" {
   find_states 3 "$BATS_FILE_TMPDIR/with.csv" --out s.csv
   says "has a column named segment"

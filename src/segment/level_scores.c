@@ -1,0 +1,191 @@
+/* level_scores.c - log P of rows of items with levels from the pair counts of a state: one ordered probit after the
+ * other.
+ *
+ * In a state the latent variable Y_i of an item is standard normal with cuts from the shares of its levels. A level has
+ * the score u = E[Y | level] / sd. P(x) is the product of P(x_i | x_1 .. x_i-1), where Y_i given the items before it is
+ * taken as normal with a mean that is linear in their scores: so the probabilities of all patterns sum to 1. The
+ * regression needs R, the correlations of the scores, which follow from the pair counts, and Cov(Y_i, u_j) = rho_ij g_j
+ * with g_j = sd(E[Y_j | level]). The latent correlation is rho = sin(a R) / sin(a) with sin(a) / a = g_i g_j: exact for
+ * two items cut at their medians (a = pi/2), for many levels (a = 0), and to first order in R for all.
+ * An approximation that costs n^2 operations and 2 n values of Phi for a row; it is only used to find states, a model
+ * decides in the end (emission.c). */
+#include "segment/level_scores.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "num/eigen.h"
+#include "num/normal.h"
+#include "segment/latent.h"
+
+#define LEAST_SHARE 1e-6 /* of a level */
+#define LEAST_P 1e-9     /* of a level given the items before */
+#define LEAST_NOISE 0.02 /* variance of Y_i given the items before */
+#define NO_CUT 1e3
+
+struct bl_level_scores {
+  const bl_series *series;
+  const bl_patterns *levels;
+  const double *pooled;
+};
+
+blica_status bl_level_scores_make(blica_ctx *ctx, const bl_series *series, const bl_patterns *levels,
+                                  const double *pooled, bl_level_scores **out) {
+  blica_status status;
+  TRY(bl_alloc(ctx, 1, out));
+  **out = (bl_level_scores){series, levels, pooled};
+done:
+  return status;
+}
+
+void bl_level_scores_free(bl_level_scores *x) {
+  bl_free(x);
+}
+
+/* ---- a state ---- */
+
+/* Levels of all items stand one after another, planes + items places. */
+typedef struct {
+  const bl_level_scores *x;
+  int n, states, s;
+  const double *stat;
+  double prior;
+  double *cor, *latent;     /* [n,n] R, rho */
+  double *spread;           /* [n] g */
+  double *score;            /* by level: u */
+  double *low, *high;       /* by level: cuts of Y */
+  double *factor, *predict; /* rows of the items present: Cholesky's factor of R, 1 over its diagonal; coefficients of
+                               the whitened scores */
+  double *root;             /* [n] 1 / sd of Y_i given the items before */
+  double *white;            /* [n] a row's whitened scores */
+  double *scratch;
+} state;
+
+size_t bl_level_scores_work(const bl_level_scores *x) {
+  const size_t n = (size_t)x->series->items, places = (size_t)x->series->n + n;
+  return 5 * n * n + bl_eigen_work((int)n) + 3 * places + 3 * n;
+}
+
+static int levels_of(const state *t, int i) {
+  return bl_plane(t->x->series->coding, i + 1) - bl_plane(t->x->series->coding, i) + 1;
+}
+/* Where the levels of item i begin. */
+static int place_of(const state *t, int i) {
+  return bl_plane(t->x->series->coding, i) + i;
+}
+
+static void margins(state *t) {
+  const bl_series *x = t->x->series;
+  for (int i = 0; i < t->n; i++) {
+    const int at = place_of(t, i), count = levels_of(t, i);
+    double above = 1, variance = 0; /* share of the level and those above */
+    for (int l = 0; l < count; l++) {
+      const bool last = l == count - 1;
+      double next =
+          last ? 0 : bl_series_share(x, t->states, t->stat, t->s, t->x->pooled, t->prior, bl_plane(x->coding, i) + l);
+      if (!last) next = fmin(next, above - LEAST_SHARE);
+      t->low[at + l] = l > 0 ? t->high[at + l - 1] : -NO_CUT;
+      t->high[at + l] = last ? NO_CUT : fmax(-bl_latent_quantile(next), t->low[at + l] + LEAST_SHARE);
+      double share = fmax(above - next, LEAST_SHARE);
+      t->score[at + l] = (bl_phi_density(t->low[at + l]) - bl_phi_density(t->high[at + l])) / share;
+      variance += share * t->score[at + l] * t->score[at + l];
+      above = next;
+    }
+    t->spread[i] = sqrt(fmin(fmax(variance, 1e-3), 1));
+    for (int l = 0; l < count; l++) t->score[at + l] /= t->spread[i];
+  }
+}
+
+/* Correlation of the scores of items i < j: scores are sums of steps over the columns. */
+static double score_correlation(const state *t, int i, int j) {
+  const bl_series *x = t->x->series;
+  const double *u = t->score + place_of(t, i), *v = t->score + place_of(t, j);
+  double sum = 0;
+  for (int a = 1; a < levels_of(t, i); a++)
+    for (int b = 1; b < levels_of(t, j); b++) {
+      double four[4];
+      bl_series_table(x, t->states, t->stat, t->s, t->x->pooled, t->prior, bl_plane(x->coding, i) + a - 1,
+                      bl_plane(x->coding, j) + b - 1, four);
+      double both = four[0] - (four[0] + four[1]) * (four[0] + four[2]);
+      sum += (u[a] - u[a - 1]) * (v[b] - v[b - 1]) * both;
+    }
+  return fmax(-0.99, fmin(0.99, sum));
+}
+
+/* sin(a R) / sin(a) with sin(a) / a = g, by two terms of the series of sin(a) / a. */
+static double latent_correlation(double r, double g) {
+  double square = 10 - sqrt(fmax(100 - 120 * (1 - g), 0)), a = fmin(sqrt(square), 1.5707963267948966);
+  return a < 1e-4 ? r : sin(a * r) / sin(a);
+}
+
+static void correlations(state *t) {
+  const int n = t->n;
+  for (int j = 0; j < n; j++) {
+    t->cor[j + j * n] = 1;
+    for (int i = 0; i < j; i++) t->cor[i + j * n] = t->cor[j + i * n] = score_correlation(t, i, j);
+  }
+  bl_latent_condition(n, t->cor, t->scratch);
+  for (int j = 0; j < n; j++)
+    for (int i = 0; i < n; i++)
+      t->latent[i + j * n] = i == j ? 1 : latent_correlation(t->cor[i + j * n], t->spread[i] * t->spread[j]);
+}
+
+/* ---- rows ---- */
+
+/* The regressions of the items present in a group. */
+static void regress(state *t, const bl_group *g) {
+  const int n = g->n;
+  for (int i = 0; i < n; i++) {
+    double *row = t->factor + i * n, *to = t->predict + i * n, left = 1, noise = 1;
+    const double *cor = t->cor + g->variable[i] * t->n, *latent = t->latent + g->variable[i] * t->n;
+    for (int j = 0; j < i; j++) {
+      const double *other = t->factor + j * n;
+      row[j] = cor[g->variable[j]];
+      to[j] = latent[g->variable[j]] * t->spread[g->variable[j]];
+      for (int m = 0; m < j; m++) row[j] -= row[m] * other[m], to[j] -= to[m] * other[m];
+      row[j] *= other[j], to[j] *= other[j];
+      left -= row[j] * row[j], noise -= to[j] * to[j];
+    }
+    row[i] = 1 / sqrt(fmax(left, 1e-12));
+    double shrink = noise < LEAST_NOISE ? sqrt((1 - LEAST_NOISE) / (1 - noise)) : 1;
+    for (int j = 0; j < i; j++) to[j] *= shrink;
+    t->root[i] = 1 / sqrt(fmax(noise, LEAST_NOISE));
+  }
+}
+
+static void run_group(state *t, const bl_group *g, double *log_p) {
+  const int n = g->n;
+  regress(t, g);
+  for (int64_t p = 0; p < g->count; p++) {
+    double value = 0;
+    for (int i = 0; i < n; i++) {
+      const double *row = t->factor + i * n, *to = t->predict + i * n;
+      const int at = place_of(t, g->variable[i]) + g->x[p * n + i];
+      double sum = t->score[at], mean = 0;
+      for (int m = 0; m < i; m++) sum -= row[m] * t->white[m], mean += to[m] * t->white[m];
+      t->white[i] = sum * row[i];
+      double low = (t->low[at] - mean) * t->root[i], high = (t->high[at] - mean) * t->root[i];
+      value += log(fmax(low > 0 ? bl_phi_cdf(-low) - bl_phi_cdf(-high) : bl_phi_cdf(high) - bl_phi_cdf(low), LEAST_P));
+    }
+    log_p[(g->offset + p) * t->states + t->s] = value;
+  }
+}
+
+void bl_level_scores_run(const bl_level_scores *x, int states, const double *stat, int s, double prior, double *work,
+                         double *log_p) {
+  const int n = x->series->items, places = x->series->n + n;
+  state t = {.x = x, .n = n, .states = states, .s = s, .stat = stat, .prior = prior, .cor = work};
+  t.latent = t.cor + n * n;
+  t.factor = t.latent + n * n;
+  t.predict = t.factor + n * n;
+  t.spread = t.predict + n * n;
+  t.root = t.spread + n;
+  t.white = t.root + n;
+  t.score = t.white + n;
+  t.low = t.score + places;
+  t.high = t.low + places;
+  t.scratch = t.high + places;
+  margins(&t);
+  correlations(&t);
+  for (int g = 0; g < x->levels->groups; g++) run_group(&t, &x->levels->group[g], log_p);
+}
