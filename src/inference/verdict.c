@@ -5,8 +5,8 @@
 #include <math.h>
 #include <stdio.h>
 
-static const double SIGNIFICANT = 0.05;    /* p */
-static const double FINE = 10, ROUGH = 25; /* degrees */
+static const double SIGNIFICANT = 0.05;               /* p */
+static const double FINE = 10, ROUGH = 25, OPEN = 45; /* degrees */
 
 static void design(const blica_assessment *a, char *text, size_t size) {
   if (a->surplus < 0)
@@ -49,6 +49,11 @@ static void axes(const blica_assessment *a, char *text, size_t size) {
     snprintf(text, size, "Axes: no errors could be computed, so it is not known how well the axes are determined.");
   else if (a->surplus < 0 || a->rank < a->rank_parameters || (a->k > 1 && a->change_p > SIGNIFICANT))
     snprintf(text, size, "Axes: undetermined; the angles below describe this estimate only, not its truth.");
+  else if (worst > OPEN)
+    snprintf(text, size,
+             "Axes: undetermined; refits turn the columns by up to %.0f degrees (source z%d, one standard deviation), "
+             "expected MCS %.3f.",
+             worst, at + 1, a->expected_mcs);
   else
     snprintf(text, size,
              "Axes: %s; the columns may turn by up to %.0f degrees (source z%d, one standard deviation), expected MCS "

@@ -15,6 +15,7 @@
 #include "inference/heldout.h"
 #include "inference/implied.h"
 #include "inference/influence.h"
+#include "inference/verdict.h"
 #include "num/normal.h"
 #include "num/polychoric.h"
 
@@ -260,6 +261,24 @@ static void refits_have_the_options_of_the_fit(void **state) {
   blica_model_free(m);
 }
 
+/* Words for angles; more than 45 degrees are no axes, whatever the test of change says. */
+static void the_verdict_follows_the_angles(void **state) {
+  (void)state;
+  const struct {
+    double angle;
+    const char *words;
+  } cases[] = {{5, "Axes: well"}, {15, "Axes: roughly"}, {40, "Axes: poorly"}, {50, "Axes: undetermined"}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    double angle[2] = {2, cases[i].angle};
+    blica_assessment a = {.n = 6, .k = 2, .u = 4, .angle = angle, .change_p = 0.01, .expected_mcs = 0.9};
+    bl_verdict(&a);
+    assert_true(strncmp(a.verdict[2], cases[i].words, strlen(cases[i].words)) == 0);
+    a.change_p = 0.2;
+    bl_verdict(&a);
+    assert_true(strncmp(a.verdict[2], "Axes: undetermined", 18) == 0);
+  }
+}
+
 /* Given A, the exact counts of a segment show its variances. */
 static void variances_of_a_new_segment(void **state) {
   (void)state;
@@ -316,6 +335,7 @@ int main(void) {
                                      cmocka_unit_test(exact_counts_of_levels_fit),
                                      cmocka_unit_test(variances_of_a_new_segment),
                                      cmocka_unit_test(the_larger_angle_counts),
+                                     cmocka_unit_test(the_verdict_follows_the_angles),
                                      cmocka_unit_test(refits_have_the_options_of_the_fit),
                                      cmocka_unit_test(tables_of_levels_are_differences),
                                      cmocka_unit_test(influences_add_up_to_the_variance),
