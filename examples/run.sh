@@ -13,14 +13,15 @@ trap 'rm -f "$page"' EXIT
 cat >"$page" <<'TEXT'
 # Gallery
 
-Five real data sets with natural segments and one whose segments are found, all shipped by Debian packages (`tools/setup.sh test`
+Six real data sets with natural segments and one whose segments are found, all shipped by Debian packages (`tools/setup.sh test`
 installs them). Each script loads its data, deals with missing values, empty cells and small segments in the open, chooses segments,
-fits by two methods (but the last), draws (into the folder that it is given), and says what was found and how far to trust it.
+fits by two methods, or to levels beside the same data cut at one point, draws (into the folder that it is given), and says what
+was found and how far to trust it.
 
 `bash examples/run.sh` runs all and writes this page from what they print; the numbers below are the scripts' own.
 `recover.c` is the smallest program in C.
 TEXT
-for script in court.R senate.R house.R mood.py personality.py markets.py; do
+for script in court.R senate.R house.R mood.py personality.py anxiety.R markets.py; do
   case $script in
   *.R) text=$(Rscript --vanilla $script "$figures") || exit 1; about=$(sed -n '/^#/!q;s/^# //p' $script) ;;
   *.py) text=$(${PYTHON:-/usr/bin/python3} $script "$figures") || exit 1; about=$(describe $script) ;;

@@ -15,6 +15,7 @@ except ImportError as error:
     raise ImportError("BinaryICA needs scikit-learn (Debian: python3-sklearn); blica.fit() does the same without") from error
 
 from . import _options
+from ._inference import Assessment, assess
 from ._data import Table, is_frame, is_sparse, pack, segment_labels
 from ._library import ffi, lib
 from ._objects import Correlations, Model
@@ -83,6 +84,8 @@ class BinaryICA(TransformerMixin, BaseEstimator):
         For each variable its levels, lowest first; None for 0 and 1. New data are coded by them.
     n_iter_, converged_, starts_
         How the fit went; starts_ has a dict for each start.
+    assessment_, mixing_se_, expected_mcs_
+        After assess: all of it, standard errors of mixing_, and the accuracy to expect.
     segmentation_ : Segmentation
         With segments="auto": what `blica.segment` found; its labels are the segments of the rows.
     model_ : Model
@@ -270,6 +273,20 @@ class BinaryICA(TransformerMixin, BaseEstimator):
         """Bayesian information criterion on X; the lower the better."""
         each = self.score_samples(X, segments=segments)
         return float(math.log(len(each)) * self._parameters() - 2 * np.sum(each))
+
+    def assess(self, X, *, segments=None, **options) -> Assessment:
+        """How far the fit can be trusted: `blica.assess` on the rows X that it was fitted to, with its options.
+
+        The result is returned and kept in assessment_; mixing_se_ and expected_mcs_ are its standard errors of mixing_ and the
+        accuracy to expect.
+        """
+        check_is_fitted(self, "model_")
+        table, segments = self._split(X, segments, reset=False)
+        jobs = 1 if self.n_jobs is None else self.n_jobs
+        self.assessment_ = assess(self.model_, table, segments, threads=jobs, verbose=self.verbose, **options)
+        self.mixing_se_ = self.assessment_.mixing_se
+        self.expected_mcs_ = self.assessment_.expected_mcs
+        return self.assessment_
 
     def _parameters(self) -> int:
         check_is_fitted(self, "model_")

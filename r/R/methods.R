@@ -87,15 +87,17 @@ residuals.blica <- function(object, type = c("correlations", "probabilities"), .
 
 predict.blica <- function(object, newdata = NULL, segment = NULL, type = c("sources", "sd", "probability"), ...) {
   type <- match.arg(type)
-  if (type == "probability" && ordinal(object))
-    stop("the model has items with more than two levels, which have no probability of ones; use type = 'sources'", call. = FALSE)
   if (is.null(newdata)) {
     kept <- kept_rows(object, "newdata")
     newdata <- kept$code
     segment <- kept$segment
   }
   found <- blica_sources(object, newdata, segment, ...)
-  switch(type, sources = found$mean, sd = found$sd, probability = pnorm(sweep(sqrt(object$link) * found$mean %*% t(object$mixing), 2, object$cuts)))
+  if (type != "probability") return(found[[if (type == "sd") "sd" else "mean"]])
+  item <- rep(seq_along(object$levels), lengths(object$levels) - 1)
+  result <- pnorm(sweep(sqrt(object$link) * found$mean %*% t(object$mixing[item, , drop = FALSE]), 2, object$cuts))
+  colnames(result) <- names(object$cuts)
+  result
 }
 
 logLik.blica <- function(object, newdata = NULL, segment = NULL, ...) {

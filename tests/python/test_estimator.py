@@ -172,7 +172,7 @@ def test_information_criteria(drawn, ica):
 
 
 def with_segments(drawn):
-    frame = pd.DataFrame(drawn.X, columns=list("abcdef"))
+    frame = pd.DataFrame(drawn.X, columns=list("abcdefgh")[:drawn.X.shape[1]])
     frame.insert(2, "term", [f"t{s}" for s in drawn.segments])
     return frame
 
@@ -221,6 +221,40 @@ def test_model_selection(drawn):
         assert search.best_params_ == {"n_components": 2} and np.isfinite(search.cv_results_["mean_test_score"]).all()
         search = GridSearchCV(blica.BinaryICA(), grid, cv=cv, error_score="raise").fit(drawn.X, segments=drawn.segments)
         assert search.best_params_ == {"n_components": 2} and np.isfinite(search.cv_results_["mean_test_score"]).all()
+
+
+@pytest.mark.filterwarnings("ignore::blica.BlicaWarning")
+def test_grid_search_chooses_as_select_does():
+    from sklearn.model_selection import GridSearchCV, StratifiedKFold
+
+    for k, levels in ((1, 2), (2, 3)):
+        drawn = blica.simulate(variables=6, sources=k, segments=6, samples=300, levels=levels, seed=7)
+        chosen = blica.select(drawn.X, drawn.segments, sources="1:3", folds=3, references=20, ordinal=levels > 2, threads=1)
+        folds = list(StratifiedKFold(3, shuffle=True, random_state=1).split(drawn.X, drawn.segments))
+        search = GridSearchCV(blica.BinaryICA(segment_column="term", ordinal=levels > 2), {"n_components": [1, 2, 3]}, cv=folds,
+                              error_score="raise").fit(with_segments(drawn))
+        assert search.best_params_ == {"n_components": chosen.sources} and chosen.sources == k
+
+
+def test_assessment_is_kept(drawn):
+    ica = blica.BinaryICA(2).fit(drawn.X, segments=drawn.segments)
+    found = ica.assess(drawn.X, segments=drawn.segments, bootstrap=0, simulations=19)
+    alone = blica.assess(ica, drawn.X, drawn.segments, bootstrap=0, simulations=19)
+    assert found is ica.assessment_ and found.verdict == alone.verdict
+    assert (ica.mixing_se_ == alone.mixing_se).all() and ica.expected_mcs_ == alone.expected_mcs
+
+
+def test_metadata_routing_where_there_is_any(drawn):
+    ica = blica.BinaryICA(2)
+    if not hasattr(ica, "set_fit_request"):
+        pytest.skip("this scikit-learn has no metadata routing")
+    import sklearn
+    from sklearn.pipeline import make_pipeline
+
+    with sklearn.config_context(enable_metadata_routing=True):
+        pipe = make_pipeline(ica.set_fit_request(segments=True).set_transform_request(segments=True))
+        found = pipe.fit_transform(drawn.X, segments=drawn.segments)
+    assert (found == blica.BinaryICA(2).fit_transform(drawn.X, segments=drawn.segments)).all()
 
 
 def test_pandas_output(drawn, ica):

@@ -196,3 +196,43 @@ def test_a_model_file_keeps_the_levels(drawn, frame, tmp_path):
     blica.save(model, tmp_path / "model.json")
     assert json.loads((tmp_path / "model.json").read_text())["levels"] == model.levels
     same(model, blica.load(tmp_path / "model.json"))
+
+
+def test_rows_have_sources_and_a_likelihood(drawn, frame, tmp_path):
+    ica = blica.BinaryICA(2).fit(frame, segments=drawn.segments)
+    found = blica.sources(ica, frame, drawn.segments)
+    assert (ica.transform(frame, segments=drawn.segments) == found.mean).all()
+    mean, sd = ica.transform(frame, segments=drawn.segments, return_std=True)
+    assert (sd == found.sd).all() and (sd > 0).all() and (mean == found.mean).all()
+    total = blica.loglik(ica, frame, drawn.segments)
+    assert found.loglik.sum() == pytest.approx(total.loglik, abs=1e-4)
+    assert ica.score(frame, segments=drawn.segments) == pytest.approx(found.loglik.mean(), abs=1e-12)
+    assert ica.bic(frame, segments=drawn.segments) == pytest.approx(
+        -2 * found.loglik.sum() + ica.model_.parameters * np.log(len(frame)), abs=1e-6)
+    frame.assign(segment=drawn.segments).to_csv(tmp_path / "data.csv", index=False)
+    blica.save(ica, tmp_path / "model.json")
+    said = subprocess.run([os.environ["BLICA"], "loglik", tmp_path / "model.json", tmp_path / "data.csv", "--json"], check=True,
+                          capture_output=True, text=True).stdout
+    assert json.loads(said)["loglik"] == total.loglik
+    subprocess.run([os.environ["BLICA"], "sources", tmp_path / "model.json", tmp_path / "data.csv", "--out", tmp_path / "s.csv",
+                    "--quiet"], check=True)
+    written = pd.read_csv(tmp_path / "s.csv", float_precision="round_trip")
+    np.testing.assert_allclose(written[[c for c in written if c.endswith("mean") or c in ("z1", "z2")]].to_numpy()[:, :2], mean,
+                               rtol=1e-8, atol=1e-10)
+
+
+def test_probabilities_of_all_patterns_are_one_together(drawn):
+    model = blica.fit(drawn.X, drawn.segments, sources=2, ordinal=True)
+    patterns = np.array(np.meshgrid(*[[0, 1, 2]] * 3)).reshape(3, -1).T.astype(float)
+    rows = np.column_stack([patterns, np.full((27, 2), np.nan)])
+    each = blica.sources(model, rows, [model.segments[1]] * 27).loglik
+    assert np.exp(each).sum() == pytest.approx(1, abs=1e-5)
+    with pytest.raises(ValueError, match="value 3 is not one of its levels 0<1<2"):
+        blica.sources(model, rows + 1, [model.segments[1]] * 27)
+
+
+def test_a_report_of_items_with_levels(drawn, tmp_path):
+    model = blica.fit(drawn.X, drawn.segments, sources=2, ordinal=True)
+    os.environ["PATH"] = os.path.dirname(os.environ["BLICA"]) + os.pathsep + os.environ["PATH"]
+    blica.report(model, drawn.X, tmp_path / "report.html", drawn.segments)
+    assert "x3" in (tmp_path / "report.html").read_text()

@@ -107,5 +107,23 @@ test_that("fitted values and assessments of items with levels", {
   expect_identical(dimnames(found$mean_se), dimnames(model$means))
   expect_true(all(found$cut_se > 0 & found$cut_se < 1))
   expect_identical(blica_assess(model, numbers, segment, bootstrap = 0, simulations = 19)$mixing_se, found$mixing_se)
-  expect_error(predict(model, type = "probability"), "more than two levels")
+})
+
+test_that("rows of items with levels have sources and a likelihood", {
+  model <- blica(items, segment, 2)
+  found <- blica_sources(model, items, segment)
+  expect_identical(unname(predict(model)), unname(found$mean))
+  expect_equal(unname(blica_sources(model, numbers[5:1, ], segment[5:1])$mean), unname(found$mean[5:1, ]), tolerance = 1e-9)
+  value <- logLik(model)
+  expect_equal(sum(found$loglik), as.numeric(value), tolerance = 1e-6)
+  expect_equal(BIC(model), -2 * as.numeric(value) + model$parameters * log(3000), tolerance = 1e-9)
+  # all patterns of three items, the others missing, have probability 1 together
+  patterns <- expand.grid(x1 = 0:2, x2 = 0:2, x3 = 0:2, x4 = NA_integer_, x5 = NA_integer_)
+  each <- blica_sources(model, patterns, rep(model$segments[2], 27))$loglik
+  expect_equal(sum(exp(each)), 1, tolerance = 1e-5)
+  p <- predict(model, items[1:4, ], segment[1:4], type = "probability")
+  expect_identical(colnames(p), names(model$cuts))
+  expect_equal(unname(p[1, 3:4]), unname(pnorm(sqrt(model$link) * sum(model$mixing[2, ] * found$mean[1, ]) - model$cuts[3:4])))
+  expect_identical(anova(model, blica(items, segment, 1))$sources, 1:2)
+  expect_error(blica_sources(model, numbers + 1, segment), "value 3 is not one of its levels 0<1<2")
 })
