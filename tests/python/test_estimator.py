@@ -228,7 +228,7 @@ def test_grid_search_chooses_as_select_does():
     from sklearn.model_selection import GridSearchCV, StratifiedKFold
 
     for k, levels in ((1, 2), (2, 3)):
-        drawn = blica.simulate(variables=6, sources=k, segments=6, samples=300, levels=levels, seed=7)
+        drawn = blica.simulate(variables=8, sources=k, segments=8, samples=300, levels=levels, seed=7)
         chosen = blica.select(drawn.X, drawn.segments, sources="1:3", folds=3, references=20, ordinal=levels > 2, threads=1)
         folds = list(StratifiedKFold(3, shuffle=True, random_state=1).split(drawn.X, drawn.segments))
         search = GridSearchCV(blica.BinaryICA(segment_column="term", ordinal=levels > 2), {"n_components": [1, 2, 3]}, cv=folds,
