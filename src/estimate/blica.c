@@ -77,18 +77,25 @@ static blica_status lbfgs_round(run *r, int round, int64_t iterations, bool prec
   return BLICA_OK;
 }
 
-/* Iterations before Newton steps take over; random starts first go without preconditioner, longer the larger the
- * problem, since a Newton step far from a solution buys little. */
+/* Iterations of random starts before the preconditioner, longer the larger the problem, since a Newton step far from a
+ * solution buys little. */
 static int64_t plain_limit(const bl_sgauss_data *d) {
   int64_t limit = 3 * (int64_t)d->n * d->k;
   return limit < 150 ? 150 : limit > 1200 ? 1200 : limit;
+}
+
+/* Whether L-BFGS is to finish the start, a Newton step costing (n k)^2 (n + k) u and more; exact counts deserve the
+ * last digits. */
+static bool finishes_by_lbfgs(const run *r) {
+  const bl_sgauss_data *d = r->data;
+  return !uses_newton(d) || (bl_start_is_large(d->n, d->k) && !r->start->all->problem->cor->exact);
 }
 
 /* L-BFGS in rounds. Near a solution the preconditioner saves most iterations; far from one it may mislead, which
  * shows in long line searches: then a round does without. */
 static blica_status first_phase(run *r, bool good_start) {
   blica_status status;
-  const bool newton_soon = uses_newton(r->data) && !bl_start_is_easy(r->data->n, r->data->k);
+  const bool newton_soon = !finishes_by_lbfgs(r);
   bool preconditioned = good_start;
   int64_t plain = good_start ? 0 : plain_limit(r->data);
   const int64_t most = r->options->max_iterations, limit = newton_soon ? plain + PRECONDITIONED : most;
@@ -145,14 +152,12 @@ static bool gradient_is_small(const run *r) {
  * may be larger than in the scale that they ended in. */
 static blica_status polish(run *r) {
   blica_status status;
-  const bool newton = uses_newton(r->data);
+  const bool newton = !finishes_by_lbfgs(r);
   bool there = gradient_is_small(r);
   TRY(settle(r));
   for (int round = 0; round < POLISH && !bl_start_stopped(r->start); round++) {
     bl_lbfgs_result result;
-    bool enough = gradient_is_small(r);
-    if (newton) enough = enough && bl_start_is_easy(r->data->n, r->data->k) && !r->start->all->problem->cor->exact;
-    if (enough || (!newton && !there)) break;
+    if (!newton && (gradient_is_small(r) || !there)) break;
     TRY(newton ? second_phase(r, round) : lbfgs_round(r, FIRST_POLISH + round, PRECONDITIONED, true, &result));
     there = gradient_is_small(r);
     TRY(settle(r));

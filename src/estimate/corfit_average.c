@@ -14,6 +14,7 @@
 #include <lapacke.h>
 
 #include "estimate/corfit.h"
+#include "estimate/matched_information.h"
 #include "num/rng.h"
 
 enum { PAIRS_MAX = 8 };
@@ -147,6 +148,52 @@ static double inverse_root(const bl_corfit_average *a, double *h, double *values
       for (size_t i = 0; i < k; i++) root[i + k * j] += h[i + k * m] * h[j + k * m] / sqrt(value);
   }
   return trace;
+}
+
+/* ---- without an average: Fisher's information in place of the Hessian ---- */
+
+typedef struct {
+  const bl_corfit_data *data;
+  const double *theta;
+  double *trace; /* [u] */
+  double *work;  /* per thread */
+  size_t work_size;
+} spread_job;
+
+static void spread_segment(int64_t s, int thread, void *user) {
+  const spread_job *j = user;
+  const bl_corfit_data *d = j->data;
+  const int k = d->k;
+  double *root = j->work + j->work_size * (size_t)thread, *w = root + k, *h = w + k * k, sum = 0;
+  const bl_matched_point at = {.n = d->n,
+                               .k = k,
+                               .link = d->link,
+                               .weight = d->weight[s],
+                               .a = j->theta,
+                               .log_v = j->theta + (size_t)(d->n + s) * (size_t)k,
+                               .noise = d->noise + (size_t)d->n * (size_t)s};
+  bool usable = bl_matched_information(&at, root, w, h, NULL, h + k * k);
+  for (int i = 0; usable && i < k; i++) h[(size_t)i * (size_t)(k + 1)] += d->precision_variance;
+  usable = usable && LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', k, h, k) == 0 &&
+           LAPACKE_dpotri_work(LAPACK_COL_MAJOR, 'L', k, h, k) == 0;
+  for (int i = 0; i < k; i++) sum += usable ? h[(size_t)i * (size_t)(k + 1)] : 1 / d->precision_variance;
+  j->trace[s] = sum;
+}
+
+blica_status bl_corfit_spread(blica_ctx *ctx, const bl_corfit_data *data, const double *theta, double *sum) {
+  blica_status status;
+  const size_t k = (size_t)data->k, u = (size_t)data->u;
+  spread_job j = {
+      .data = data, .theta = theta, .work_size = bl_matched_information_work(data->k, false) + k + 2 * k * k};
+  *sum = 0;
+  TRY(bl_alloc(ctx, u, &j.trace));
+  TRY(bl_alloc(ctx, bl_mul(j.work_size, (size_t)bl_max_threads(ctx)), &j.work));
+  bl_parallel(ctx, data->u, spread_segment, &j);
+  for (size_t s = 0; s < u; s++) *sum += j.trace[s];
+done:
+  bl_free(j.trace);
+  bl_free(j.work);
+  return status;
 }
 
 double bl_corfit_average_spread(bl_corfit_average *a, const double *theta) {

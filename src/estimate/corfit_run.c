@@ -51,6 +51,7 @@ typedef struct {
   bl_corfit *fit;
   bl_corfit_average *average;               /* NULL: the objective itself */
   bl_sgauss_preconditioner *preconditioner; /* NULL: none */
+  bool scoring;                             /* in this round */
   int rounds;                               /* of L-BFGS */
 } run;
 
@@ -99,23 +100,28 @@ static void standardise(const bl_corfit_data *d, double *theta) {
 }
 
 static void precondition(double *direction, void *user) {
-  bl_sgauss_preconditioner_apply(((run *)((bl_start *)user)->own)->preconditioner, direction);
+  const bl_start *s = user;
+  const run *r = s->own;
+  if (r->scoring) bl_sgauss_preconditioner_set(r->preconditioner, s->theta);
+  bl_sgauss_preconditioner_apply(r->preconditioner, direction);
 }
 
-/* Some L-BFGS iterations, with the preconditioner built where they begin when it is wanted. */
+/* Some iterations: of L-BFGS, with the preconditioner built where they begin when it is wanted, or of Fisher's scoring:
+ * without memory, the preconditioner being built in each of them. */
 static blica_status lbfgs_round(run *r, int64_t iterations, double tolerance, bool preconditioned,
                                 bl_lbfgs_result *result) {
   bl_start *s = r->start;
   bl_stage stage = bl_stage_below(&s->stage, "round %d", r->rounds++);
   const int64_t left = r->all->options->max_iterations - s->iterations;
-  bl_lbfgs_options options = {.history = HISTORY,
+  bl_lbfgs_options options = {.history = r->scoring ? 0 : HISTORY,
                               .max_iterations = iterations < left ? iterations : left,
                               .gradient_tolerance = tolerance,
                               .hook = bl_start_hook,
                               .unfinished = bl_start_unfinished,
                               .stage = &stage};
   if (preconditioned) {
-    if (bl_stage_find(&stage) != BL_STAGE_OVER) bl_sgauss_preconditioner_set(r->preconditioner, s->theta);
+    if (!r->scoring && bl_stage_find(&stage) != BL_STAGE_OVER)
+      bl_sgauss_preconditioner_set(r->preconditioner, s->theta);
     options.precondition = precondition;
     options.max_evaluations = 3 * iterations + 1;
   }
@@ -126,17 +132,23 @@ static blica_status lbfgs_round(run *r, int64_t iterations, double tolerance, bo
   return BLICA_OK;
 }
 
+/* Iterations of round `round`. */
+static int64_t round_length(const run *r, int round, bool preconditioned) {
+  if (preconditioned) return r->scoring || round < 3 ? SHORT_ROUND : LONG_ROUND;
+  return r->preconditioner ? PLAIN_ROUND : r->all->options->max_iterations;
+}
+
 /* L-BFGS in rounds. Near a solution the preconditioner saves most iterations; far from one it may mislead, which shows
- * in long line searches: then a round does without. *there: the gradient is below the tolerance. */
+ * in long line searches: then a round does without. Where the preconditioner is as good as Fisher's information, every
+ * other round is of scoring: a dozen iterations are mostly enough. *there: the gradient is below the tolerance. */
 static blica_status descend(run *r, double tolerance, bool near, bool *there) {
   blica_status status = BLICA_OK;
   bool preconditioned = r->preconditioner && near;
   *there = false;
   for (int round = 0; r->start->iterations < r->all->options->max_iterations; round++) {
-    const int64_t most = r->preconditioner ? PLAIN_ROUND : r->all->options->max_iterations;
     bl_lbfgs_result result;
-    TRY(lbfgs_round(r, preconditioned ? round < 3 ? SHORT_ROUND : LONG_ROUND : most, tolerance, preconditioned,
-                    &result));
+    r->scoring = preconditioned && round % 2 == 0 && bl_sgauss_preconditioner_scores(r->preconditioner);
+    TRY(lbfgs_round(r, round_length(r, round, preconditioned), tolerance, preconditioned, &result));
     const bool stuck = result.end == BL_LBFGS_LINE_SEARCH;
     *there = result.end == BL_LBFGS_GRADIENT;
     if (result.end != BL_LBFGS_ITERATIONS && !(stuck && preconditioned)) break;
@@ -312,6 +324,15 @@ static double average_share(int n) {
   return 1 / (1 + pow(n / 10.0, 6));
 }
 
+/* The sum of the variances of log v. Without an average nothing but this sum is needed, and Fisher's information tells
+ * it at a small part of the cost of differences. */
+static blica_status spread(run *r, bl_corfit_average *average, bool wide, double *sum) {
+  const bl_corfit_data *d = r->data;
+  if (!wide && !d->also && !d->log_scale) return bl_corfit_spread(r->start->ctx, d, r->start->theta, sum);
+  *sum = bl_corfit_average_spread(average, r->start->theta);
+  return BLICA_OK;
+}
+
 /* The same with the log-variances averaged over: their second moments are those of the prior. Without an average the
  * scales are updated once, since A would shrink a little more every time. */
 static blica_status learn_by_average(run *r) {
@@ -325,7 +346,9 @@ static blica_status learn_by_average(run *r) {
   bl_corfit_average *average = NULL;
   TRY(bl_corfit_average_make(r->start->ctx, r->fit, d, r->all->options->seed, share, &average));
   for (int round = 0; round < rounds && !bl_start_stopped(r->start); round++) {
-    double moments = bl_corfit_average_spread(average, r->start->theta) + sum_of_squares(r->start->theta, nk, size);
+    double moments;
+    TRY(spread(r, average, wide, &moments));
+    moments += sum_of_squares(r->start->theta, nk, size);
     bl_corfit_laplace laplace = {.positive = false};
     if (nk <= BL_LAPLACE_MAX) TRY(bl_corfit_laplace_at(r->start->ctx, r->fit, r->start->theta, &laplace));
     if (learning_stopped(r->start)) break;

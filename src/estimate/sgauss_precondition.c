@@ -15,6 +15,7 @@
 #include <cblas.h>
 #include <lapacke.h>
 
+#include "estimate/matched_precondition.h"
 #include "estimate/row_scales.h"
 #include "estimate/sgauss_precondition_low.h"
 
@@ -25,18 +26,19 @@ enum { DENSE_MAX_N = 300, DENSE_MAX_N_NOISE = 120 };
 struct bl_sgauss_preconditioner {
   blica_ctx *ctx;
   const bl_sgauss_data *data;
-  const double *noise;        /* [n,u] of method matched, or NULL */
-  bl_low_preconditioner *low; /* does all the work when there is one */
-  bl_share segments, columns; /* among ranks */
-  double *factor;             /* [n,n] Cholesky factors of this rank's columns */
-  double *x;                  /* [n,k,u] K A */
-  double *p;                  /* [k,u] a_k' K a_k */
-  double *b;                  /* [k,u] c v */
-  double *kinv;               /* [n,n,u] */
-  double *q;                  /* [n,u] diagonal of the scales */
-  double *curvature;          /* [n,k] diagonal of the columns' matrices, with noise */
-  bl_row_scales rows;         /* with noise */
-  double *v;                  /* [u,k] results for log v, column by column */
+  const double *noise;            /* [n,u] of method matched, or NULL */
+  bl_low_preconditioner *low;     /* does all the work when there is one */
+  bl_matched_preconditioner *few; /* so does this: few sources of method matched */
+  bl_share segments, columns;     /* among ranks */
+  double *factor;                 /* [n,n] Cholesky factors of this rank's columns */
+  double *x;                      /* [n,k,u] K A */
+  double *p;                      /* [k,u] a_k' K a_k */
+  double *b;                      /* [k,u] c v */
+  double *kinv;                   /* [n,n,u] */
+  double *q;                      /* [n,u] diagonal of the scales */
+  double *curvature;              /* [n,k] diagonal of the columns' matrices, with noise */
+  bl_row_scales rows;             /* with noise */
+  double *v;                      /* [u,k] results for log v, column by column */
   const double *theta;
   double *g; /* being multiplied */
 };
@@ -48,6 +50,7 @@ void bl_sgauss_preconditioner_free(bl_sgauss_preconditioner *p) {
   bl_share_free(&p->segments);
   bl_share_free(&p->columns);
   bl_low_preconditioner_free(p->low);
+  bl_matched_preconditioner_free(p->few);
   bl_row_scales_free(&p->rows);
   bl_free(p);
 }
@@ -60,6 +63,12 @@ blica_status bl_sgauss_preconditioner_make(blica_ctx *ctx, const bl_sgauss_data 
   *out = NULL;
   TRY(bl_alloc(ctx, 1, &p));
   p->ctx = ctx, p->data = data, p->noise = noise;
+  if (noise && bl_matched_precondition_fits(data->n, data->k)) {
+    TRY(bl_matched_preconditioner_make(ctx, data, noise, &p->few));
+    *out = p;
+    p = NULL;
+    goto done;
+  }
   if (noise) {
     TRY(bl_alloc(ctx, n * k, &p->curvature));
     TRY(bl_row_scales_make(ctx, data->n, data->k, &p->rows));
@@ -173,6 +182,10 @@ static void set_dense(bl_sgauss_preconditioner *p, const double *theta) {
 }
 
 void bl_sgauss_preconditioner_set(bl_sgauss_preconditioner *p, const double *theta) {
+  if (p->few) {
+    bl_matched_preconditioner_set(p->few, theta);
+    return;
+  }
   (p->low ? set_low : set_dense)(p, theta);
   if (p->noise) bl_row_scales_set(&p->rows, p->data, p->noise, theta, p->curvature);
 }
@@ -214,7 +227,15 @@ static void apply_dense(bl_sgauss_preconditioner *p, double *g) {
   }
 }
 
+bool bl_sgauss_preconditioner_scores(const bl_sgauss_preconditioner *p) {
+  return p->few != NULL;
+}
+
 void bl_sgauss_preconditioner_apply(bl_sgauss_preconditioner *p, double *g) {
+  if (p->few) {
+    bl_matched_preconditioner_apply(p->few, g);
+    return;
+  }
   if (p->noise) bl_row_scales_remember(&p->rows, g);
   if (p->low)
     bl_low_preconditioner_apply(p->low, g);

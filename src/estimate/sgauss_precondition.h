@@ -11,6 +11,9 @@ blica_status bl_sgauss_preconditioner_make(blica_ctx *ctx, const bl_sgauss_data 
                                            bl_sgauss_preconditioner **out);
 void bl_sgauss_preconditioner_free(bl_sgauss_preconditioner *p);
 void bl_sgauss_preconditioner_set(bl_sgauss_preconditioner *p, const double *theta); /* built at theta */
-void bl_sgauss_preconditioner_apply(bl_sgauss_preconditioner *p, double *g);         /* g <- H0 g */
+/* Whether it is as good as Fisher's information and as cheap as an evaluation or two, so that it pays to build it in
+ * every iteration. */
+bool bl_sgauss_preconditioner_scores(const bl_sgauss_preconditioner *p);
+void bl_sgauss_preconditioner_apply(bl_sgauss_preconditioner *p, double *g); /* g <- H0 g */
 
 #endif

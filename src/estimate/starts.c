@@ -375,14 +375,12 @@ done:
 
 /* ---- which of them ---- */
 
-enum { LARGE = 200 }; /* n k beyond which few sources are easy */
-
-bool bl_start_is_easy(int n, int k) {
-  return (int64_t)n * k > LARGE && 2 * k <= n;
+bool bl_start_is_large(int n, int k) {
+  return (int64_t)n * k > 200;
 }
 
 bool bl_start_by_jointdiag(int n, int k, int index) {
-  return index == 0 || bl_start_is_easy(n, k) || !bl_sgauss_newton_fits(n, k);
+  return index == 0 || bl_start_is_large(n, k);
 }
 
 blica_status bl_start_begin(blica_ctx *ctx, const bl_sgauss_data *d, uint64_t seed, int index, bool *jointdiag,

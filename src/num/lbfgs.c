@@ -164,9 +164,9 @@ static bool line_search(machine *m, double step, double slope0) {
   return false;
 }
 
-/* Takes the trial point and remembers the pair when its curvature is positive. */
-static void accept_trial(machine *m) {
-  int at = m->history ? (m->newest + 1) % m->history : 0;
+/* Remembers the pair of the trial point when its curvature is positive. */
+static void remember_pair(machine *m) {
+  int at = (m->newest + 1) % m->history;
   double *s = m->s + m->size * (size_t)at, *y = m->y + m->size * (size_t)at;
   for (size_t i = 0; i < m->size; i++) {
     s[i] = m->trial_x[i] - m->x[i];
@@ -178,6 +178,10 @@ static void accept_trial(machine *m) {
     m->newest = at;
     if (m->stored < m->history) m->stored++;
   }
+}
+
+static void accept_trial(machine *m) {
+  if (m->history) remember_pair(m);
   memcpy(m->x, m->trial_x, m->size * sizeof *m->x);
   memcpy(m->gradient, m->trial_g, m->size * sizeof *m->gradient);
   m->value = m->trial_value;
@@ -310,7 +314,7 @@ blica_status bl_lbfgs(blica_ctx *ctx, size_t size, double *x, bl_objective objec
   bl_stage none = {.checkpoint = NULL}, *stage = options->stage ? options->stage : &none;
   bool taken_up;
   machine m = {.size = size,
-               .history = options->history > 0 ? options->history : 1,
+               .history = options->history,
                .newest = -1,
                .x = x,
                .objective = objective,

@@ -15,7 +15,7 @@ typedef bool (*bl_evaluation_check)(void *user);
 typedef void (*bl_precondition)(double *d, void *user);
 
 typedef struct {
-  int history; /* pairs kept, as in 20 */
+  int history; /* pairs kept, as in 20; 0: none, the preconditioner alone says where to go */
   int64_t max_iterations;
   int64_t max_evaluations;        /* 0: no limit; ends like max_iterations, where line searches grow long */
   double gradient_tolerance;      /* stop when max|g| <= tolerance * max(1, |f|) */
