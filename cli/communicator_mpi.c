@@ -111,11 +111,11 @@ bool leads(void) {
 }
 
 /* The first line in which two texts differ, of each. */
-static void first_difference(const char *a, const char *b, char *line_a, char *line_b, size_t room) {
+static void first_difference(const char *a, const char *b, char *line_a, char *line_b, size_t capacity) {
   for (;;) {
     size_t x = strcspn(a, "\n"), y = strcspn(b, "\n");
-    snprintf(line_a, room, "%.*s", (int)x, a);
-    snprintf(line_b, room, "%.*s", (int)y, b);
+    snprintf(line_a, capacity, "%.*s", (int)x, a);
+    snprintf(line_b, capacity, "%.*s", (int)y, b);
     if (strcmp(line_a, line_b) != 0 || !a[x] || !b[y]) return;
     a += x + 1, b += y + 1;
   }

@@ -156,8 +156,8 @@ bool table_recognise(blica_ctx *ctx, const char *path, const table_options *opti
            (!low || (strcmp(low, own_low) == 0 && strcmp(high, own_high) == 0));
     if (!low) low = own_low, high = own_high;
   }
-  size_t room = good ? strlen(low) + strlen(high) + 2 : 0;
-  if (good && (*list = malloc(room))) snprintf(*list, room, "%s<%s", low, high);
+  size_t size = good ? strlen(low) + strlen(high) + 2 : 0;
+  if (good && (*list = malloc(size))) snprintf(*list, size, "%s<%s", low, high);
   twin->options.note = options->note, twin->options.note_user = options->note_user;
   if (*list) table_note(twin, "in all %d columns '%s' is 0 and '%s' is 1", twin->n, low, high);
   table_close(twin);

@@ -175,14 +175,14 @@ char **table_coded_names(table *t, char *message) {
     const char *name = t->header ? t->header[t->column_of[i]] : buffer;
     bool plain = l->count < 2 || (strcmp(low, "0") == 0 && strcmp(high, "1") == 0) || strpbrk(low, "<[]") ||
                  strpbrk(high, "<[]");
-    size_t room = strlen(name) + strlen(low) + strlen(high) + 8;
-    names[i] = malloc(room);
+    size_t size = strlen(name) + strlen(low) + strlen(high) + 8;
+    names[i] = malloc(size);
     if (!names[i]) {
       table_free_names(names, t->n);
       names = NULL;
       break;
     }
-    snprintf(names[i], room, plain ? "%s" : "%s[%s<%s]>=1", name, low, high);
+    snprintf(names[i], size, plain ? "%s" : "%s[%s<%s]>=1", name, low, high);
   }
   if (!names) table_no_memory(message);
   return names;

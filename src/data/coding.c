@@ -85,15 +85,15 @@ blica_status bl_coding_columns(blica_ctx *ctx, const blica_coding *c, char ***ou
   for (int i = 0; i < c->items; i++) {
     int count = c->first[i + 1] - c->first[i];
     char **own = c->labels + c->first[i] + i;
-    size_t room = strlen(c->names[i]) + 16;
-    for (int l = 0; l <= count; l++) room += strlen(own[l]) + 1;
+    size_t size = strlen(c->names[i]) + 16;
+    for (int l = 0; l <= count; l++) size += strlen(own[l]) + 1;
     for (int l = 1; l <= count; l++) {
       char **name = &(*out)[c->first[i] + l - 1];
-      TRY(bl_alloc(ctx, room, name));
-      size_t at = (size_t)snprintf(*name, room, "%s", c->names[i]);
+      TRY(bl_alloc(ctx, size, name));
+      size_t at = (size_t)snprintf(*name, size, "%s", c->names[i]);
       if (plain(c, i)) continue;
-      for (int m = 0; m <= count; m++) at += (size_t)snprintf(*name + at, room - at, "%c%s", m ? '<' : '[', own[m]);
-      snprintf(*name + at, room - at, "]>=%d", l);
+      for (int m = 0; m <= count; m++) at += (size_t)snprintf(*name + at, size - at, "%c%s", m ? '<' : '[', own[m]);
+      snprintf(*name + at, size - at, "]>=%d", l);
     }
   }
 done:

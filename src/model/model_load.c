@@ -338,14 +338,14 @@ done:
 /* The whole file, through a stream so that pipes work too. */
 static blica_status read_file(const bl_json_reader *r, FILE *stream, char **text, size_t *length) {
   blica_status status = BLICA_OK;
-  size_t room = 0;
+  size_t capacity = 0;
   *length = 0;
   for (;;) {
-    if (*length == room) {
-      TRY(bl_resize(r->ctx, room, room ? 2 * room : 65536, text));
-      room = room ? 2 * room : 65536;
+    if (*length == capacity) {
+      TRY(bl_resize(r->ctx, capacity, capacity ? 2 * capacity : 65536, text));
+      capacity = capacity ? 2 * capacity : 65536;
     }
-    *length += fread(*text + *length, 1, room - *length, stream);
+    *length += fread(*text + *length, 1, capacity - *length, stream);
     if (ferror(stream)) FAIL(r->ctx, BLICA_ERR_IO, "cannot read the model '%s': %s", r->path, strerror(errno));
     if (feof(stream)) break;
     if (*length > MAX_BYTES) {

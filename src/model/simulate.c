@@ -32,7 +32,7 @@ typedef struct {
   uint64_t seed;
   int purpose;
   double range;
-  size_t room;       /* of one thread's part of work */
+  size_t work_size;  /* of one thread's part of work */
   double *work;      /* per thread: a copy of the matrix, singular values, LAPACK's workspace */
   lapack_int lwork;  /* of that, LAPACK's */
   double *condition; /* [draws] out */
@@ -45,7 +45,7 @@ static void draw_matrix(const drawing *d, uint64_t item, double *a) {
 
 /* Condition number of draw `item`; infinite for a singular matrix. */
 static double condition_of(const drawing *d, int64_t item, int thread) {
-  double *a = d->work + (size_t)thread * d->room, *sigma = a + (size_t)d->n * (size_t)d->k, *work = sigma + d->k;
+  double *a = d->work + (size_t)thread * d->work_size, *sigma = a + (size_t)d->n * (size_t)d->k, *work = sigma + d->k;
   double none[1];
   draw_matrix(d, (uint64_t)item, a);
   lapack_int info =
@@ -94,8 +94,8 @@ static blica_status draw_mixing(blica_ctx *ctx, const blica_simulate_options *o,
   drawing d = {.n = o->variables, .k = o->sources, .seed = o->seed, .range = o->mixing_range};
   double limit;
   d.lwork = 5 * o->variables + 64 * (o->variables + o->sources);
-  d.room = bl_mul((size_t)d.n, (size_t)d.k) + (size_t)d.k + (size_t)d.lwork;
-  TRY(bl_alloc(ctx, bl_mul(d.room, (size_t)bl_max_threads(ctx)), &d.work));
+  d.work_size = bl_mul((size_t)d.n, (size_t)d.k) + (size_t)d.k + (size_t)d.lwork;
+  TRY(bl_alloc(ctx, bl_mul(d.work_size, (size_t)bl_max_threads(ctx)), &d.work));
   TRY(condition_limit(ctx, &d, &limit));
   d.purpose = DRAW_MIXING;
   for (uint64_t attempt = 0; attempt < ATTEMPTS; attempt++) {

@@ -100,9 +100,9 @@ static double dot(int n, const double *a, const double *b) {
 static blica_status solve_cuts(system_of *z) {
   blica_status status;
   const int n = z->n;
-  double *room = NULL;
-  TRY(bl_alloc(z->ctx, 5 * (size_t)n, &room));
-  double *r = room, *p = r + n, *ap = p + n, *scaled = ap + n, *scale = scaled + n, *x = z->model->cuts;
+  double *buffer = NULL;
+  TRY(bl_alloc(z->ctx, 5 * (size_t)n, &buffer));
+  double *r = buffer, *p = r + n, *ap = p + n, *scaled = ap + n, *scale = scaled + n, *x = z->model->cuts;
   memset(x, 0, sizeof(double) * (size_t)n);
   for (int s = 0; s < z->u; s++) {
     apply(z, s, z->b + (size_t)s * n, r);
@@ -125,7 +125,7 @@ static blica_status solve_cuts(system_of *z) {
     rz = next;
   }
 done:
-  bl_free(room);
+  bl_free(buffer);
   return status;
 }
 

@@ -14,7 +14,7 @@ typedef struct {
   int held, held_end;   /* matrices whose iterations run here */
   bl_lanczos_run *runs; /* [held_end - held] */
   int *error;           /* [held_end - held] */
-  double *room;
+  double *buffer;
   bl_symmetric *matrix; /* [count] */
   const double **x;     /* [count] */
 } group;
@@ -33,12 +33,12 @@ static blica_status make(blica_ctx *ctx, int n, group *g) {
   const size_t held = (size_t)(g->held_end - g->held);
   TRY(bl_alloc(ctx, held, &g->runs));
   TRY(bl_alloc(ctx, held, &g->error));
-  TRY(bl_alloc(ctx, bl_mul(each, held), &g->room));
+  TRY(bl_alloc(ctx, bl_mul(each, held), &g->buffer));
   TRY(bl_alloc(ctx, (size_t)job->count, &g->matrix));
   TRY(bl_alloc(ctx, (size_t)job->count, &g->x));
   for (int s = g->held; s < g->held_end; s++) {
     g->matrix[s] = job->matrix(s, job->user);
-    bl_lanczos_begin(&g->runs[s - g->held], n, job->o, g->room + each * (size_t)(s - g->held));
+    bl_lanczos_begin(&g->runs[s - g->held], n, job->o, g->buffer + each * (size_t)(s - g->held));
   }
 done:
   return status;
@@ -84,7 +84,7 @@ done:
   bl_products_free(&g.products);
   bl_free(g.runs);
   bl_free(g.error);
-  bl_free(g.room);
+  bl_free(g.buffer);
   bl_free(g.matrix);
   bl_free(g.x);
   return status;

@@ -23,7 +23,7 @@ void bl_chain_learn(bl_chain *chain, const double *probability_first, const doub
                     bool forward);
 
 /* The most probable path in which no state lasts less than `least` steps (at most steps). log_p is steps rows of S;
- * sum has room for S (steps + 1) doubles, best for S steps doubles, from for S steps. */
+ * sum holds S (steps + 1) doubles, best for S steps doubles, from for S steps. */
 void bl_chain_best(const bl_chain *chain, int64_t steps, const double *log_p, int64_t least, double *sum, double *best,
                    int16_t *from, int32_t *state);
 

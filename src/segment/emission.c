@@ -44,7 +44,7 @@ typedef struct {
   double *scratch, *table;                     /* eigenvalues; three times [2^m] */
   bl_plackett_work *plackett[TABLE_ITEMS + 1]; /* by number of items */
   double *levels;                              /* workspace of level_scores.c */
-} room;
+} workspace;
 
 struct bl_emission {
   const bl_series *series;
@@ -53,7 +53,7 @@ struct bl_emission {
   bl_mvn_tree *all[TABLE_ITEMS + 1]; /* the 2^m patterns of m items */
   double *pooled;                    /* [cells] of all rows */
   int threads;
-  room *room;              /* [threads] */
+  workspace *workspace;    /* [threads] */
   bl_level_scores *scores; /* of levels */
   bl_patterns *levels;     /* patterns as levels, numbered as those of the series; NULL: all items have two */
   /* under a model, of one state after the other */
@@ -182,7 +182,7 @@ done:
   return status;
 }
 
-static blica_status make_room(blica_ctx *ctx, const bl_emission *e, room *r) {
+static blica_status make_workspace(blica_ctx *ctx, const bl_emission *e, workspace *r) {
   blica_status status;
   TRY(bl_alloc(ctx, TABLE_ITEMS * TABLE_ITEMS + bl_eigen_work(TABLE_ITEMS), &r->scratch));
   TRY(bl_alloc(ctx, (size_t)3 << TABLE_ITEMS, &r->table));
@@ -237,8 +237,8 @@ blica_status bl_emission_make(blica_ctx *ctx, const blica_data *data, const bl_s
     if (!e->all[m]) TRY(make_tree(ctx, m, &e->all[m]));
   }
   e->threads = bl_max_threads(ctx);
-  TRY(bl_alloc(ctx, (size_t)e->threads, &e->room));
-  for (int t = 0; t < e->threads; t++) TRY(make_room(ctx, e, &e->room[t]));
+  TRY(bl_alloc(ctx, (size_t)e->threads, &e->workspace));
+  for (int t = 0; t < e->threads; t++) TRY(make_workspace(ctx, e, &e->workspace[t]));
   *out = e;
   e = NULL;
 done:
@@ -246,7 +246,7 @@ done:
   return status;
 }
 
-static void free_room(room *r) {
+static void free_workspace(workspace *r) {
   bl_free(r->scratch);
   bl_free(r->table);
   bl_free(r->levels);
@@ -255,7 +255,7 @@ static void free_room(room *r) {
 
 void bl_emission_free(bl_emission *e) {
   if (!e) return;
-  for (int t = 0; e->room && t < e->threads; t++) free_room(&e->room[t]);
+  for (int t = 0; e->workspace && t < e->threads; t++) free_workspace(&e->workspace[t]);
   for (int m = 1; m <= TABLE_ITEMS; m++) bl_mvn_tree_free(e->all[m]);
   for (int b = 0; b < e->blocks; b++) {
     bl_free(e->block[b].code);
@@ -268,7 +268,7 @@ void bl_emission_free(bl_emission *e) {
   bl_free(e->mean);
   bl_free(e->own);
   bl_free(e->block);
-  bl_free(e->room);
+  bl_free(e->workspace);
   bl_free(e->pooled);
   bl_free(e);
 }
@@ -280,7 +280,7 @@ static int nodes_for(int n) {
 }
 
 /* P(x) of all patterns of n items into r->table and their logarithms behind it, with r->mean and r->cov. */
-static void fill_table(const bl_emission *e, int n, room *r, blica_simd level) {
+static void fill_table(const bl_emission *e, int n, workspace *r, blica_simd level) {
   const int64_t count = (int64_t)1 << n;
   double *log_table = r->table + count, *sorted = r->table + 2 * count;
   bl_mvn_result result = {.log_p = sorted};
@@ -303,7 +303,7 @@ static double complete(const double *table, uint32_t code, uint32_t absent) {
 }
 
 /* Adds the block's log P, in equal shares of the ways. */
-static void add_block(const bl_emission *e, const block *b, const room *r, int states, int s, double *log_p) {
+static void add_block(const bl_emission *e, const block *b, const workspace *r, int states, int s, double *log_p) {
   const double share = 1.0 / e->ways, *log_table = r->table + ((size_t)1 << b->n);
   for (int64_t p = 0; p < e->series->patterns->count; p++) {
     double value = b->absent[p] ? log(complete(r->table, b->code[p], b->absent[p])) : log_table[b->code[p]];
@@ -320,7 +320,7 @@ typedef struct {
   double *log_p;
 } job;
 
-static void latent_from_counts(const job *j, const block *items, int s, room *r) {
+static void latent_from_counts(const job *j, const block *items, int s, workspace *r) {
   const bl_series *x = j->e->series;
   const double *pooled = j->e->pooled;
   const int n = items->n;
@@ -359,7 +359,7 @@ static void latent_from_model(const blica_model *m, int s, double *mean, double 
 static void table_task(int64_t s, int thread, void *user) {
   const job *j = user;
   const bl_emission *e = j->e;
-  room *r = &e->room[thread];
+  workspace *r = &e->workspace[thread];
   if (e->scores) {
     bl_level_scores_run(e->scores, j->states, j->stat, (int)s, PRIOR_ROWS, r->levels, j->log_p);
     return;

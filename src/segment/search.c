@@ -77,9 +77,9 @@ blica_status bl_search_run(blica_ctx *ctx, bl_em *em, const blica_segment_option
   search->bin = x->rows / STEPS + 1;
   if (search->bin > em->min_length) search->bin = em->min_length;
   TRY(bl_alloc(ctx, (size_t)most + 1, &search->best));
-  const int64_t room = x->rows / (em->min_length > STATE_ROWS / 2 ? 2 * em->min_length : STATE_ROWS);
+  const int64_t limit = x->rows / (em->min_length > STATE_ROWS / 2 ? 2 * em->min_length : STATE_ROWS);
   int first = most == 1 ? 1 : most + most / 2 + 2;
-  if (first > room) first = (int)room;
+  if (first > limit) first = (int)limit;
   if (first < most) first = most;
   for (int start = 0; start < o->starts && !(start > 0 && em->stopped); start++) {
     em->progress.start = start;

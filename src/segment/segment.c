@@ -155,8 +155,8 @@ static blica_status find_states(blica_ctx *ctx, const blica_data *data, const bl
   em.series = series;
   TRY(bl_emission_make(ctx, data, series, &em.emission));
   int most = options->states > 0 ? options->states : options->max_states;
-  const int64_t room = data->rows / (options->min_length > LEAST_ROWS ? options->min_length : LEAST_ROWS);
-  if (options->states == 0 && most > room) most = (int)room;
+  const int64_t limit = data->rows / (options->min_length > LEAST_ROWS ? options->min_length : LEAST_ROWS);
+  if (options->states == 0 && most > limit) most = (int)limit;
   bl_stage_enter(ctx, &em.stage);
   status = bl_search_run(ctx, &em, options, options->states > 0 ? options->states : 1, most, &search);
   bl_stage_leave(ctx, &em.stage);
