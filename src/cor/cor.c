@@ -46,10 +46,13 @@ done:
 }
 
 blica_status bl_cor_set_coding(blica_ctx *ctx, blica_cor *cor, blica_coding *coding) {
+  double *thresholds;
+  const int planes = bl_plane(coding, cor->n);
+  blica_status status = bl_alloc(ctx, bl_mul((size_t)planes, (size_t)cor->u), &thresholds);
+  if (status != BLICA_OK) return status;
   bl_free(cor->thresholds);
-  cor->coding = coding;
-  cor->planes = bl_plane(coding, cor->n);
-  return bl_alloc(ctx, bl_mul((size_t)cor->planes, (size_t)cor->u), &cor->thresholds);
+  cor->thresholds = thresholds, cor->planes = planes, cor->coding = coding;
+  return BLICA_OK;
 }
 
 static blica_status copy_doubles(blica_ctx *ctx, const double *from, size_t count, double **out) {

@@ -28,7 +28,7 @@ static inline int64_t bl_cor_before(const blica_cor *cor) {
 }
 /* The matrix of a segment, for products. */
 bl_symmetric bl_cor_view(const blica_cor *cor, int s);
-/* Items' levels; the coding is taken over, and thresholds get room for all of its columns. */
+/* Items' levels: the coding is taken over unless the call fails, and thresholds get room for all of its columns. */
 blica_status bl_cor_set_coding(blica_ctx *ctx, blica_cor *cor, blica_coding *coding);
 blica_status bl_cor_copy(blica_ctx *ctx, const blica_cor *cor, blica_cor **out); /* a deep copy */
 

@@ -44,6 +44,7 @@ blica_status bl_coding_make(blica_ctx *ctx, int items, const char *const *names,
   *out = NULL;
   TRY(bl_alloc(ctx, 1, &c));
   TRY(bl_copy_texts(ctx, items, names, &c->names));
+  c->items = items; /* from here on blica_coding_free frees them */
   TRY(bl_alloc(ctx, (size_t)items + 1, &c->first));
   for (int i = 0; i < items; i++) {
     if (levels[i] < 2 || levels[i] > BL_MOST_LEVELS)
@@ -51,7 +52,6 @@ blica_status bl_coding_make(blica_ctx *ctx, int items, const char *const *names,
            levels[i] == 1 ? "" : "s", BL_MOST_LEVELS);
     c->first[i + 1] = c->first[i] + levels[i] - 1;
   }
-  c->items = items;
   TRY(set_labels(ctx, c, labels));
   *out = c;
   c = NULL;

@@ -108,6 +108,9 @@ mle, a = json.load(open("mle.loglik")), json.load(open("a.loglik"))
 assert mle["loglik"] > a["loglik"] - mle["error"] - a["error"]
 assert abs(json.load(open("mle.json"))["fit"]["notes"]["loglik"] - mle["loglik"]) < 1
 P
+  run_code 0 fit d/data.csv --ordinal --sources 4 --method pairwise --out p.json
+  run_code 0 compare a.json p.json --json
+  echo "$out" | /usr/bin/python3 -c 'import json, sys; assert json.load(sys.stdin)["mcs"] > 0.98'
   run_code 2 fit d/data.csv --ordinal --sources 4 --method fastica --out none.json
   says "method 'fastica' is for items with two levels; 'x1' has 3"
   [ ! -e none.json ]

@@ -21,7 +21,9 @@ static char folder[40];
 /* ---- what the verbs work on ---- */
 
 enum { N = 4, K = 2, U = 3, ROWS = 180 };
-static blica_data *data, *ordered;   /* ordered: rows in one segment */
+static blica_data *data, *ordered;
+static blica_data *level_data;
+static blica_model *level_model;     /* ordered: rows in one segment */
 static blica_counts *counts, *holes; /* holes: counts under missing values */
 static blica_cor *cor;
 static blica_model *model, *encoder_model;
@@ -64,6 +66,8 @@ static int setup(void **state) {
   if (blica_ctx_create(&calm) || blica_ctx_create_with(faulty_realloc, &heap, &ctx) || make_scratch(folder)) return 1;
   blica_simulate_options how = simulate_options();
   must(blica_simulate(calm, &how, &model, &data, NULL));
+  how.levels = 3;
+  must(blica_simulate(calm, &how, &level_model, &level_data, NULL));
   for (int r = 0; r < ROWS; r++) {
     segment[r] = data->row_segment[r];
     int64_t within = r % (ROWS / U);
@@ -94,6 +98,8 @@ static int teardown(void **state) {
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) unlink(in_folder(names[i]));
   blica_data_free(data);
   blica_data_free(ordered);
+  blica_data_free(level_data);
+  blica_model_free(level_model);
   blica_counts_free(counts);
   blica_counts_free(holes);
   blica_cor_free(cor);
@@ -183,6 +189,16 @@ FIT_VERB(pairwise, .data = data)
 FIT_VERB(mle, .data = data)
 FIT_VERB(ivae, .data = data)
 FIT_VERB(fastica, .data = data)
+/* Items of three levels. */
+static blica_status call_fit_levels(void **out) {
+  return fit_with("matched", (blica_input){.data = level_data}, out);
+}
+static blica_status call_fit_pairs_of_levels(void **out) {
+  return fit_with("pairwise", (blica_input){.data = level_data}, out);
+}
+static blica_status call_identify_levels(void **out) {
+  return blica_identify(ctx, level_model, (blica_identification **)out);
+}
 
 static blica_status call_simulate(void **out) {
   blica_simulate_options how = simulate_options();
@@ -293,6 +309,9 @@ static const verb verbs[] = {VERB(ctx, ctx),
                              VERB(fit_mle, model),
                              VERB(fit_ivae, model),
                              VERB(fit_fastica, model),
+                             VERB(fit_levels, model),
+                             VERB(fit_pairs_of_levels, model),
+                             VERB(identify_levels, identification),
                              VERB(simulate, model),
                              VERB(exact, model),
                              VERB(loglik_grid, loglik_result),
