@@ -14,6 +14,10 @@ export _R_CHECK_FORCE_SUGGESTS_=true R_DEFAULT_INTERNET_TIMEOUT=1 OPENBLAS_NUM_T
 # a locale with a decimal comma, for a test
 if localedef -i de_DE -f UTF-8 "$work/de_DE.UTF-8" 2>/dev/null; then export LOCPATH=$work; fi
 R CMD build --no-manual "$BLICA_SOURCE/r" >build.log 2>&1 || { cat build.log; exit 1; }
+# the vignette stands alone
+if tar -xzOf "blica_$version.tar.gz" blica/inst/doc/blica.html | grep -E '(src|href)="?https?://|@import'; then
+  echo "FAIL: the vignette loads the above from elsewhere"; exit 1
+fi
 # No repository is asked, but an empty one in a folder; nor is a clock elsewhere.
 mkdir -p repository/src/contrib && : >repository/src/contrib/PACKAGES
 echo "options(repos = c(CRAN = 'file://$work/repository'))" >profile
