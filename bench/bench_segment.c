@@ -1,6 +1,7 @@
 /* bench_segment.c - segments found in rows against true labels and against segments of equal length.
- * Usage: bench_segment DESIGN FIRST-LAST [S|true|auto|none] [EQUAL] [THREADS]  with seeds FIRST to LAST; EQUAL 0
- * leaves out equal lengths, none the search.
+ * Usage: bench_segment DESIGN FIRST-LAST [S|true|auto|none|engines] [EQUAL] [THREADS]  with seeds FIRST to LAST; EQUAL
+ * 0 leaves out equal lengths, none the search. engines compares expectation propagation with the exact engine at the
+ * true model instead (up to 10 items): log P of rows, the log-likelihood of the chain, and its labels.
  * Prints, for each data set, 1 - MCS of the fit to the true labels, to the states that were found and to equal lengths
  * (their best number in hindsight), adjusted Rand indices, the number of states and seconds; then the means. */
 #include <math.h>
@@ -10,7 +11,10 @@
 #include <string.h>
 
 #include "blica.h"
+#include "likelihood/likelihood.h"
+#include "num/mvn.h"
 #include "num/rng.h"
+#include "segment/em.h"
 
 typedef enum { CYCLE, ANY, POINTS } moves;
 typedef struct {
@@ -160,6 +164,90 @@ static void equal_lengths(const design *d, const blica_model *truth, const int8_
   free(label);
 }
 
+/* ---- expectation propagation against the exact engine ---- */
+
+enum { MEAN_ERROR, LARGEST_ERROR, TOTAL_ERROR, OWN_ERROR, LABELS_AGREE, LABELS_DIFFER, ENGINE_NUMBERS };
+
+/* log P of every pattern in every state of the true model: patterns rows of S. */
+static void engine_values(const blica_model *m, const bl_series *x, bl_engine engine, double *log_p) {
+  static const int segment[] = {0};
+  const bl_accuracy accuracy = {.nodes = 12};
+  bl_likelihood *l = NULL;
+  double *own = malloc((size_t)x->patterns->count * sizeof *own);
+  must(bl_likelihood_make(ctx, x->patterns, segment, m->n, m->k, 1, engine, BL_MVN_BLOCK, &l));
+  for (int s = 0; s < m->u; s++) {
+    const bl_params params = {m->n, m->k, 1, m->link, m->mixing, m->variances + s * m->k, m->means + s * m->k, NULL};
+    must(bl_likelihood_order(ctx, l, &params));
+    must(bl_likelihood_values(ctx, l, &params, &accuracy, own));
+    for (int64_t p = 0; p < x->patterns->count; p++) log_p[p * m->u + s] = own[p];
+  }
+  bl_likelihood_free(l);
+  free(own);
+}
+
+/* The log-likelihood of the rows under the true chain, and its labels (runs of at least 10 rows). */
+static double decode(const design *d, const bl_series *x, const double *log_p, int32_t *label) {
+  const size_t S = (size_t)d->states, size = (size_t)d->rows * S;
+  double *initial = calloc(S, sizeof(double)), *move = calloc(S * S, sizeof(double)), scale = 0;
+  double *step = malloc(size * sizeof *step), *best = malloc(size * sizeof *best);
+  double *sum = malloc((size + S) * sizeof *sum), *flow = malloc((S * S + 3 * S) * sizeof *flow);
+  int16_t *from = malloc(size * sizeof *from);
+  const double stay = d->moves == POINTS ? 1 - (double)d->states / (double)d->rows : d->stay;
+  for (size_t s = 0; s < S; s++) {
+    initial[s] = s == 0;
+    for (size_t r = 0; r < S; r++)
+      move[s * S + r] = r == s             ? stay
+                        : d->moves == ANY  ? (1 - stay) / (d->states - 1)
+                        : r == (s + 1) % S ? 1 - stay
+                                           : 0;
+  }
+  const bl_chain chain = {d->states, initial, move};
+  bl_em_steps(x, 1, d->states, log_p, step);
+  bl_chain_best(&chain, d->rows, step, 10, sum, best, from, label);
+  for (int64_t t = 0; t < d->rows; t++) {
+    double *e = step + (size_t)t * S, most = e[0];
+    for (size_t s = 1; s < S; s++) most = fmax(most, e[s]);
+    for (size_t s = 0; s < S; s++) e[s] = exp(e[s] - most);
+    scale += most;
+  }
+  scale += bl_chain_pass(&chain, d->rows, step, best, flow, flow + S * S);
+  free(initial), free(move), free(step), free(best), free(sum), free(flow), free(from);
+  return scale;
+}
+
+static void compare_engines(const design *d, const blica_model *truth, const blica_data *data, const int32_t *state) {
+  double value[ENGINE_NUMBERS] = {0};
+  bl_series *x = NULL;
+  must(bl_series_make(ctx, data, &x));
+  const size_t size = (size_t)x->patterns->count * (size_t)d->states;
+  double *exact = malloc(size * sizeof *exact), *ep = malloc(size * sizeof *ep), total[2];
+  int32_t *label[2] = {malloc((size_t)d->rows * sizeof(int32_t)), malloc((size_t)d->rows * sizeof(int32_t))};
+  engine_values(truth, x, BL_ENGINE_PLACKETT, exact);
+  engine_values(truth, x, BL_ENGINE_EP, ep);
+  total[0] = decode(d, x, exact, label[0]);
+  total[1] = decode(d, x, ep, label[1]);
+  for (int64_t t = 0; t < d->rows; t++) {
+    const size_t at = (size_t)x->patterns->row_pattern[t] * (size_t)d->states;
+    for (int s = 0; s < d->states; s++) {
+      double error = fabs(ep[at + (size_t)s] - exact[at + (size_t)s]);
+      value[MEAN_ERROR] += error / ((double)d->rows * d->states);
+      value[LARGEST_ERROR] = fmax(value[LARGEST_ERROR], error);
+    }
+    value[OWN_ERROR] += (ep[at + (size_t)state[t]] - exact[at + (size_t)state[t]]) / (double)d->rows;
+    value[LABELS_DIFFER] += (label[0][t] != label[1][t]) / (double)d->rows;
+  }
+  value[TOTAL_ERROR] = total[1] - total[0];
+  value[LABELS_AGREE] = adjusted_rand(d->rows, label[0], d->states, label[1], d->states);
+  printf(
+      "engines: |error| of log P mean %.5f largest %.4f, in the true state %.5f; log-likelihood %.1f (exact %.1f); ARI "
+      "of labels %.4f, other labels %.4f; ARI with the truth exact %.4f ep %.4f\n",
+      value[MEAN_ERROR], value[LARGEST_ERROR], value[OWN_ERROR], value[TOTAL_ERROR], total[0], value[LABELS_AGREE],
+      value[LABELS_DIFFER], adjusted_rand(d->rows, label[0], d->states, state, d->states),
+      adjusted_rand(d->rows, label[1], d->states, state, d->states));
+  free(exact), free(ep), free(label[0]), free(label[1]);
+  bl_series_free(x);
+}
+
 /* ---- one data set ---- */
 
 static blica_segmentation *find(const design *d, const blica_data *data, const char *states) {
@@ -199,8 +287,10 @@ static void run_set(const design *d, uint64_t seed, const char *states, bool equ
   draw_states(d, &rng, state);
   draw_rows(d, truth, &rng, state, x);
   must(blica_pack(ctx, d->rows, d->n, x, d->n, 1, NULL, one, 1, NULL, &data));
-  if (strcmp(states, "none") != 0) found = find(d, data, states);
-  value[TRUE_ERROR] = d->states > 1 ? error_of_labels(truth, x, d->rows, state, d->states) : NAN;
+  const bool engines = strcmp(states, "engines") == 0;
+  if (engines) compare_engines(d, truth, data, state);
+  if (!engines && strcmp(states, "none") != 0) found = find(d, data, states);
+  value[TRUE_ERROR] = d->states > 1 && !engines ? error_of_labels(truth, x, d->rows, state, d->states) : NAN;
   value[FOUND_ERROR] = found ? error_of(truth, found->model) : NAN;
   if (equal) equal_lengths(d, truth, x, state, best);
   value[EQUAL_ERROR] = best[0], value[EQUAL_INDEX] = best[1];
@@ -227,7 +317,7 @@ int main(int argc, char **argv) {
   for (size_t i = 0; argc > 2 && i < sizeof designs / sizeof *designs; i++)
     if (strcmp(designs[i].name, argv[1]) == 0) d = &designs[i];
   if (!d || sscanf(argv[2], "%d-%d", &first, &last) != 2) {
-    fprintf(stderr, "usage: bench_segment DESIGN FIRST-LAST [S|true|auto|none] [EQUAL] [THREADS]\n");
+    fprintf(stderr, "usage: bench_segment DESIGN FIRST-LAST [S|true|auto|none|engines] [EQUAL] [THREADS]\n");
     return 2;
   }
   if (blica_ctx_create(&ctx) != BLICA_OK) return 1;
