@@ -322,9 +322,10 @@ static void recommend(job *b) {
   else
     snprintf(o->reason, sizeof o->reason,
              "%d: %s held-out rows as well as any number up to %d, within one standard error%s. Parallel analysis "
-             "finds %d components%s.",
+             "finds %d component%s%s.",
              o->sources, o->sources == 1 ? "one source predicts" : "so many sources predict", b->highest,
-             o->sources == b->highest ? "; compare more, for the best is the largest" : "", o->by_parallel, segments);
+             o->sources == b->highest ? "; compare more, for the best is the largest" : "", o->by_parallel,
+             o->by_parallel == 1 ? "" : "s", segments);
 }
 
 static blica_status create(job *b) {
