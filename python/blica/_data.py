@@ -87,7 +87,7 @@ class Table:
             raise ValueError("n_features=1: at least 2 variables are needed, as pairs of them are counted")
 
     def _from_frame(self) -> None:
-        if all(dtype.kind in "biuf" for dtype in self.x.dtypes):
+        if all(isinstance(dtype, np.dtype) and dtype.kind in "biuf" for dtype in self.x.dtypes):
             self.x = self.x.to_numpy(dtype=float)
             self._from_numbers()
             return
