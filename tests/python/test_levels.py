@@ -236,3 +236,12 @@ def test_a_report_of_items_with_levels(drawn, tmp_path):
     os.environ["PATH"] = os.path.dirname(os.environ["BLICA"]) + os.pathsep + os.environ["PATH"]
     blica.report(model, drawn.X, tmp_path / "report.html", drawn.segments)
     assert "x3" in (tmp_path / "report.html").read_text()
+
+
+def test_segments_are_found_in_items_with_levels():
+    drawn = blica.simulate(variables=6, sources=2, segments=3, samples=400, levels=4, seed=3)
+    found = blica.segment(drawn.X, sources=2, ordinal=True, change_points=True, max_states=5, threads=1)
+    assert found.states == 3 and found.engine == "grid"
+    assert np.mean(found.labels.astype(int) == 1 + np.arange(1200) // 400) > 0.97
+    assert blica.compare(found.model, drawn.model).mcs > 0.98
+    assert len(found.model.cuts) == 18
