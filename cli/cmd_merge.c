@@ -43,7 +43,7 @@ static int run(program *p, void *values) {
     blica_status status = blica_counts_save(p->ctx, sum, v->out);
     if (status != BLICA_OK) code = fail_writing(p, status);
   }
-  if (code == EXIT_OK)
+  if (code == EXIT_OK && sum)
     say_note("%d file%s: %d variables, %d segments, in %s", p->operand_count, p->operand_count == 1 ? "" : "s", sum->n,
              sum->u, v->out);
   blica_counts_free(sum);

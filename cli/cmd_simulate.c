@@ -83,12 +83,11 @@ static int save(program *p, const char *folder, const blica_model *model, const 
   }
   bool replaced = access(model_path, F_OK) == 0, safe = replaced && keep(model_path, kept, sizeof kept);
   blica_status status = blica_model_save(p->ctx, model, model_path);
+  if (status == BLICA_OK && !data) status = blica_counts_save(p->ctx, counts, path);
   if (status != BLICA_OK)
     code = fail_writing(p, status);
   else if (data)
     code = save_data(model, data, path);
-  else if ((status = blica_counts_save(p->ctx, counts, path)) != BLICA_OK)
-    code = fail_writing(p, status);
   if (code == EXIT_OK)
     say_note("wrote %s and %s", path, model_path);
   else if (safe)

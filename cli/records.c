@@ -36,7 +36,7 @@ static blica_status no_memory(char *message) {
 
 /* Reads more text behind what is there; a line longer than the buffer makes it grow. */
 static blica_status read_more(records *r, char *message) {
-  if (r->at > 0) {
+  if (r->buffer && r->at > 0) {
     memmove(r->buffer, r->buffer + r->at, r->have - r->at);
     r->have -= r->at;
     r->dropped += (int64_t)r->at;
@@ -67,7 +67,7 @@ static blica_status line_at(records *r, size_t from, char *message, size_t *leng
   if (status != BLICA_OK) return status;
   for (size_t seen = from;;) {
     const char *begin = r->buffer + r->at;
-    const char *end = r->have > r->at + seen ? memchr(begin + seen, '\n', r->have - r->at - seen) : NULL;
+    const char *end = r->buffer && r->have > r->at + seen ? memchr(begin + seen, '\n', r->have - r->at - seen) : NULL;
     if (end || r->ended) {
       *length = (end ? (size_t)(end - begin) : r->have - r->at) - from;
       return BLICA_OK;

@@ -184,7 +184,7 @@ static blica_status find_segment(table *t, char *message) {
 }
 
 static blica_status make_runs(table *t, char *message) {
-  t->runs = malloc(((size_t)t->columns + 1) * sizeof *t->runs);
+  t->runs = calloc((size_t)t->columns + 1, sizeof *t->runs);
   t->column_of = malloc(((size_t)t->columns + 1) * sizeof *t->column_of);
   if (!t->runs || !t->column_of) return table_no_memory(message);
   for (int k = 0; k < t->columns; k++) {

@@ -12,7 +12,7 @@
 #include "base/number.h"
 #include "communicator.h"
 
-blica_status table_fail(char *message, blica_status status, const char *format, ...) {
+blica_status(table_fail)(char *message, blica_status status, const char *format, ...) {
   va_list args;
   va_start(args, format);
   vsnprintf(message, TABLE_MESSAGE, format, args);
@@ -20,7 +20,7 @@ blica_status table_fail(char *message, blica_status status, const char *format, 
   return status;
 }
 
-blica_status table_no_memory(char *message) {
+blica_status(table_no_memory)(char *message) {
   return table_fail(message, BLICA_ERR_MEMORY, "out of memory");
 }
 

@@ -65,11 +65,12 @@ static bool divisible(const table *t) {
 /* Leaves the table at this process's lines; *rows is false when there are none. */
 static blica_status cut(table *t, char *message, bool *rows) {
   const blica_comm *comm = communicator();
+  const int64_t ranks = comm->size > 1 ? comm->size : 1;
   byte_source *source = t->text.source;
   int64_t data = t->text.record_byte, size = byte_source_size(source), bound[2];
   for (int i = 0; i < 2; i++) {
     int r = comm->rank + i;
-    blica_status status = byte_source_line(source, r == comm->size ? size : size / comm->size * r, message, &bound[i]);
+    blica_status status = byte_source_line(source, r == ranks ? size : size / ranks * r, message, &bound[i]);
     if (status != BLICA_OK) return status;
     if (r == 0 || bound[i] < data) bound[i] = data;
   }
@@ -165,7 +166,7 @@ static int feed(feeding *f, blica_status *status) {
   for (bool begun = false;; begun = true) {
     blica_data *piece = NULL;
     if (f->t) *status = table_next(f->t, 0, f->message, &piece);
-    if (any(*status != BLICA_OK || (f->parts && f->t->text.quotes))) {
+    if (any(*status != BLICA_OK || (f->parts && f->t && f->t->text.quotes))) {
       blica_data_free(piece);
       return STUCK;
     }

@@ -93,7 +93,8 @@ static figure *draw(experiment *e, const runs *r, int models, double *values) {
                          "Boxes of log10(1-MCS) for each number of variables and segments");
   draw_text(f, 60, 22, 14, ALIGN_START, INK, 0, true, "What exact pair probabilities identify");
   for (int i = 0; i <= panels; i++) {
-    double x = 60 + i % 3 * (PANEL_W + GAP_X), y = TOP + i / 3 * (PANEL_H + GAP_Y);
+    const int row = i / 3, column = i % 3;
+    const double x = 60 + column * (PANEL_W + GAP_X), y = TOP + row * (PANEL_H + GAP_Y);
     if (i < panels)
       draw_panel(e, r, f, x, y, e->segments.low + i, values);
     else
@@ -110,7 +111,7 @@ static void tell_cells(experiment *e, const runs *r, double *values) {
     for (int n = e->variables.low; n <= e->variables.high; n++) {
       run like = cell_run(e, n, u);
       int count = runs_select(r, &like, log_error, values), found = 0;
-      for (int i = 0; i < count; i++) found += values[i] < -10;
+      for (int i = 0; values && i < count; i++) found += values[i] < -10;
       bool minimal = minimal_case(e->ctx, n, like.k, u, e->sources == 0);
       if (!minimal && found == 0) continue;
       snprintf(text, sizeof text, "n=%d, u=%d: %d of %d models recovered below -10%s%s", n, u, found, count,

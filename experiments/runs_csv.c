@@ -37,23 +37,27 @@ static int split(char *line, char *field[FIELDS]) {
   return count;
 }
 
+static int whole(const char *text) {
+  return (int)strtol(text, NULL, 10);
+}
+
 static bool parse(char *line, run *r) {
   char *f[FIELDS];
   line[strcspn(line, "\r\n")] = 0;
   int count = split(line, f);
   if (count != 20 && count != 21) return false;
   *r = (run){.seed = strtoull(f[0], NULL, 10),
-             .n = atoi(f[1]),
-             .k = atoi(f[2]),
-             .u = atoi(f[3]),
+             .n = whole(f[1]),
+             .k = whole(f[2]),
+             .u = whole(f[3]),
              .samples = strtoll(f[4], NULL, 10),
              .condition = bl_strtod(f[6], NULL),
-             .starts = atoi(f[7]),
+             .starts = whole(f[7]),
              .done = true,
              .mcs = bl_strtod(f[8], NULL),
              .error = bl_strtod(f[9], NULL),
              .objective = bl_strtod(f[10], NULL),
-             .best_start = atoi(f[11]),
+             .best_start = whole(f[11]),
              .iterations = strtoll(f[12], NULL, 10),
              .seconds = bl_strtod(f[13], NULL),
              .seconds_count = bl_strtod(f[14], NULL),
@@ -61,7 +65,7 @@ static bool parse(char *line, run *r) {
              .seconds_regularise = bl_strtod(f[16], NULL),
              .seconds_optimise = bl_strtod(f[17], NULL),
              .seconds_near = bl_strtod(f[18], NULL),
-             .levels = count == 21 ? atoi(f[20]) : 2};
+             .levels = count == 21 ? whole(f[20]) : 2};
   snprintf(r->method, sizeof r->method, "%s", f[5]);
   snprintf(r->stop, sizeof r->stop, "%s", f[19]);
   return r->n > 0 && r->k > 0 && r->u > 0;

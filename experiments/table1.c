@@ -132,7 +132,7 @@ blica_status experiment_table1(experiment *e) {
   int count = columns * rows, used = 0, models = e->datasets ? e->datasets : e->quick ? 2 : 10;
   cell *cells = calloc((size_t)count, sizeof *cells), *list = calloc((size_t)count, sizeof *list);
   blica_status status = cells && list ? BLICA_OK : fail_experiment(e, BLICA_ERR_MEMORY, "out of memory");
-  for (int i = 0; i < count && status == BLICA_OK; i++) {
+  for (int i = 0; i < count && status == BLICA_OK && cells && list; i++) {
     int n = e->variables.low + i % columns, k = e->sources ? e->sources : n;
     if (k > n) continue; /* the cell stays empty */
     cells[i] = (cell){.n = n, .k = k, .u = e->segments.low + i / columns};
@@ -141,7 +141,7 @@ blica_status experiment_table1(experiment *e) {
     e->progress("table1", (i + 1.0) / count);
   }
   if (status == BLICA_OK) status = save_csv(e, list, used);
-  if (status == BLICA_OK) status = experiment_figure(e, draw_table(e, cells), "table1");
+  if (status == BLICA_OK && cells) status = experiment_figure(e, draw_table(e, cells), "table1");
   free(cells);
   free(list);
   return status;

@@ -184,9 +184,10 @@ static figure *figure_over_segments(const blica_model *m, const double *values, 
   figure *f = figure_new(54 + columns * (PANEL_W + GAP_X) - GAP_X + 16, 26 + rows * (PANEL_H + GAP_Y) + 14, alt);
   for (int j = 0; j < m->k; j++) {
     char title[32];
+    const int row = j / PANELS, column = j % PANELS;
     axes a = {f,
-              54 + j % PANELS * (PANEL_W + GAP_X),
-              26 + j / PANELS * (PANEL_H + GAP_Y),
+              54 + column * (PANEL_W + GAP_X),
+              26 + row * (PANEL_H + GAP_Y),
               PANEL_W,
               PANEL_H,
               0.5,

@@ -94,9 +94,10 @@ figure *figure_loadings(const report *r) {
                               : NULL;
   for (int first = 0, at = 0; f && first < sources; first++)
     for (int second = first + 1; second < sources; second++, at++) {
+      const int row = at / 3, column = at % 3;
       const axes a = {.f = f,
-                      .x = 56 + at % 3 * (PAIR_SIZE + PAIR_GAP),
-                      .y = 12 + at / 3 * (PAIR_SIZE + PAIR_GAP),
+                      .x = 56 + column * (PAIR_SIZE + PAIR_GAP),
+                      .y = 12 + row * (PAIR_SIZE + PAIR_GAP),
                       .w = PAIR_SIZE,
                       .h = PAIR_SIZE,
                       .x_low = -end,

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs the Debian packages that are missing, or names them when it may not. `setup.sh build` is what
 # building and the demo need; `setup.sh test` adds what the tests need, `setup.sh fuzz` what fuzzing
-# needs, `setup.sh aarch64` a cross compiler and an emulator. The only list of packages there is.
+# needs, `setup.sh tidy` clang-tidy, `setup.sh aarch64` a cross compiler and an emulator. The only list of packages there is.
 set -eu
 build="gcc libc6-dev make cmake ninja-build pkg-config libopenblas-dev liblapacke-dev librandom123-dev libjansson-dev
  zlib1g-dev libzstd-dev libzip-dev libcsv-dev libcairo2-dev bsdextrautils"
@@ -10,14 +10,16 @@ tests="binutils clang-format devscripts libbz2-dev libssl-dev locales libcmocka-
  r-base-core r-cran-mvtnorm r-cran-psych r-cran-lavaan r-cran-testthat r-cran-matrix r-cran-knitr r-cran-markdown
  r-cran-mcmcpack r-cran-psychtools r-cran-pscl r-cran-mlbench chromium libopenmpi-dev openmpi-bin iproute2 procps sqlite3 mkdocs mkdocs-material"
 fuzz="clang libclang-rt-14-dev llvm"
+tidy="clang-tidy"
 aarch64="gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user libgomp1:arm64 libopenblas-dev:arm64 liblapacke-dev:arm64
  libjansson-dev:arm64 libzip-dev:arm64 zlib1g-dev:arm64 libcmocka-dev:arm64"
 case "${1:-build}" in
 build) wanted=$build ;;
 test) wanted="$build $tests" ;;
 fuzz) wanted="$build $fuzz" ;;
+tidy) wanted="$build $tidy" ;;
 aarch64) wanted="$build $aarch64" ;;
-*) echo "usage: setup.sh build|test|fuzz|aarch64" >&2; exit 2 ;;
+*) echo "usage: setup.sh build|test|fuzz|tidy|aarch64" >&2; exit 2 ;;
 esac
 missing=""
 for package in $wanted; do

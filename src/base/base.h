@@ -27,6 +27,11 @@ void bl_warn_release(blica_ctx *ctx); /* ends bl_warn_hold */
 /* Passes a warning to the user's callback, if there is one. */
 void bl_warn(blica_ctx *ctx, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+#ifdef __clang_analyzer__ /* does not see that a failure is never BLICA_OK */
+#define bl_fail(ctx, code, ...) ((void)(bl_fail)(ctx, code, __VA_ARGS__), (code))
+#define bl_fail_outside(ctx, code, ...) ((void)(bl_fail_outside)(ctx, code, __VA_ARGS__), (code))
+#endif
+
 #define TRY(call)                                                                                                      \
   do {                                                                                                                 \
     status = (call);                                                                                                   \

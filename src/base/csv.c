@@ -62,10 +62,12 @@ done:
 /* The mark of byte order that some programs write before UTF-8. */
 static void skip_mark(FILE *stream) {
   int c = getc(stream);
-  if (c != 0xef)
+  if (c != 0xef) {
     ungetc(c, stream);
-  else if (getc(stream) != 0xbb || getc(stream) != 0xbf)
-    rewind(stream); /* the bytes are no mark; they will be seen not to be UTF-8 */
+    return;
+  }
+  const int second = getc(stream), third = getc(stream);
+  if (second != 0xbb || third != 0xbf) rewind(stream); /* no mark; the bytes will be seen not to be UTF-8 */
 }
 
 blica_status bl_csv_next(blica_ctx *ctx, bl_csv *csv, bool *more) {

@@ -90,7 +90,7 @@ const blica_comm *bl_comm(const blica_ctx *ctx) {
   return &ctx->comm;
 }
 
-blica_status bl_fail(blica_ctx *ctx, blica_status code, const char *format, ...) {
+blica_status(bl_fail)(blica_ctx *ctx, blica_status code, const char *format, ...) {
   va_list args;
   va_start(args, format);
   vsnprintf(ctx->message, sizeof ctx->message, format, args);
@@ -99,7 +99,7 @@ blica_status bl_fail(blica_ctx *ctx, blica_status code, const char *format, ...)
   return code;
 }
 
-blica_status bl_fail_outside(blica_ctx *ctx, blica_status code, const char *format, ...) {
+blica_status(bl_fail_outside)(blica_ctx *ctx, blica_status code, const char *format, ...) {
   static const char starved[] = "out of memory: ";
   size_t head = errno == ENOMEM ? strlen(starved) : 0;
   va_list args;

@@ -27,7 +27,8 @@ blica_status bl_alloc_bytes(blica_ctx *ctx, size_t count, size_t size, void **ou
   char *raw = total == SIZE_MAX ? NULL : ctx->hook(NULL, total, ctx->hook_user);
   if (!raw)
     return bl_fail(ctx, BLICA_ERR_MEMORY, "out of memory: %zu elements of %zu bytes were asked for", count, size);
-  char *block = (char *)(((uintptr_t)raw + sizeof(header) + ALIGN - 1) / ALIGN * ALIGN);
+  char *block = raw + sizeof(header);
+  block += (ALIGN - (uintptr_t)block % ALIGN) % ALIGN;
   ((header *)block)[-1] = (header){ctx->hook, ctx->hook_user, raw, 0};
   memset(block, 0, bytes);
   *out = block;

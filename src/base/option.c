@@ -73,8 +73,8 @@ static blica_status set_real(blica_ctx *ctx, const blica_option *option, char *f
 
 static blica_status set_int(blica_ctx *ctx, const blica_option *option, char *field, const char *text) {
   char *end;
-  const char *word;
-  bool special = find_word(option->words, text, &word); /* its value may lie outside the range */
+  const char *word = NULL;
+  bool special = find_word(option->words, text, &word) && word; /* its value may lie outside the range */
   if (special) text = word;
   errno = 0;
   long long value = strtoll(text, &end, 10);

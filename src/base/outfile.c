@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -93,10 +94,15 @@ static bool give_name(bl_outfile *file, int descriptor) {
 static int own_descriptor(const char *path) {
   if (strcmp(path, "/dev/stdout") == 0) return STDOUT_FILENO;
   if (strcmp(path, "/dev/stderr") == 0) return STDERR_FILENO;
-  int number = -1, end = 0;
-  if (sscanf(path, "/dev/fd/%9d%n", &number, &end) != 1 && sscanf(path, "/proc/self/fd/%9d%n", &number, &end) != 1)
-    return -1;
-  return path[end] == 0 && number >= 0 ? number : -1;
+  static const char *const folders[] = {"/dev/fd/", "/proc/self/fd/"};
+  for (int i = 0; i < 2; i++) {
+    const size_t length = strlen(folders[i]);
+    if (strncmp(path, folders[i], length) != 0 || path[length] < '0' || path[length] > '9') continue;
+    char *end;
+    const long number = strtol(path + length, &end, 10);
+    return *end == 0 && number <= INT_MAX ? (int)number : -1;
+  }
+  return -1;
 }
 
 /* What cannot be renamed over; takes the descriptor, or gives the reason in errno when it is -1. */

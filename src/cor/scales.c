@@ -64,7 +64,7 @@ static void segment_terms(margins *m, int s, double *score_tau) {
   memset(block, 0, sizeof(double) * (size_t)(5 + 2 * cuts));
   for (int l = 0; l <= cuts; l++) { /* p_l = Phi(t_(l-1)) - Phi(t_l) */
     double n = above[l] - above[l + 1], rows = above[0], up = l ? density[l - 1] : 0, down = l < cuts ? density[l] : 0;
-    double da = scale * (up - down), dl = -(up ? up * t[l - 1] : 0) + (down ? down * t[l] : 0);
+    double da = scale * (up - down), dl = -(l && up ? up * t[l - 1] : 0) + (l < cuts && down ? down * t[l] : 0);
     double d[2] = {-scale * up, scale * down}; /* by tau_(l-1), tau_l */
     block[0] += rows * da * da / p[l], block[1] += rows * da * dl / p[l], block[2] += rows * dl * dl / p[l];
     block[3] += n * da / p[l], block[4] += n * dl / p[l];

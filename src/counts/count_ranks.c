@@ -214,7 +214,7 @@ static blica_status to_all(blica_ctx *ctx, const blica_counts *part, blica_count
   double *const to[] = {c->n11, c->n10, c->n01, c->n00}, *const from[] = {part->n11, part->n10, part->n01, part->n00};
   for (int i = 0; i < 4 && to[i]; i++) {
     size_t own = pairs * (size_t)(bl_counts_last(part) - bl_counts_first(part));
-    if (own) memcpy(to[i] + pairs * (size_t)bl_counts_first(part), from[i], own * sizeof(double));
+    if (own && from[i]) memcpy(to[i] + pairs * (size_t)bl_counts_first(part), from[i], own * sizeof(double));
     TRY(bl_share_bytes(ctx, &share, to[i], pairs * sizeof(double)));
   }
   *out = c;

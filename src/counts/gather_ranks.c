@@ -112,7 +112,7 @@ typedef struct {
 static void take_rows(const blica_data *d, int64_t first, int64_t rows, transfer *t) {
   uint64_t *present = t->bits + t->words * t->rows;
   memset(t->bits, 0, sizeof *t->bits * (size_t)(2 * t->words * t->rows));
-  for (int64_t r = 0; r < rows; r++) {
+  for (int64_t r = 0; d && r < rows; r++) {
     int32_t s = t->segment[r] = d->row_segment[first + r];
     int64_t row = t->next[s]++, word = row / 64, stride = d->words[s];
     for (int i = 0; i < d->n; i++) {

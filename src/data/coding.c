@@ -2,6 +2,7 @@
 #include "data/coding.h"
 
 #include <stdio.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -110,7 +111,8 @@ static int split(const char *name, size_t *item, size_t *list) {
   if (!begin || begin == name) return 0;
   *item = (size_t)(begin - name);
   *list = (size_t)(end - begin - 1);
-  return atoi(end + 3);
+  const long level = strtol(end + 3, NULL, 10);
+  return level > INT_MAX ? 0 : (int)level;
 }
 
 static int count_levels(const char *list, size_t length) {

@@ -184,6 +184,7 @@ static blica_status add_data(bl_facts *f, const digests *d) {
   blica_status status;
   const bl_problem *p = d->problem;
   const blica_counts *c = p->cor ? NULL : p->counts;
+  if (!p->cor && !c) return BLICA_OK; /* nothing to compare: a problem has one of them */
   const int n = c ? c->n : p->cor->n, u = c ? c->u : p->cor->u;
   char *const *variables = c ? c->variables : p->cor->variables, *const *segments = c ? c->segments : p->cor->segments;
   const double *samples = c ? c->samples : p->cor->samples;

@@ -80,7 +80,7 @@ static void mean_block(int64_t block, int thread, void *user) {
     const double share = j->weight[s] / j->total * c.scale;
     int64_t from = j->from + block * PAIR_BLOCK, to = least(from + PAIR_BLOCK, least(j->to, last - s * j->pairs));
     if (from < first - s * j->pairs) from = first - s * j->pairs;
-    if (share > 0)
+    if (share > 0 && c.pairs)
       for (int64_t p = from; p < to; p++) j->mean[p] += share * c.pairs[p - (int64_t)c.from];
   }
 }

@@ -247,7 +247,7 @@ static void run_task(int64_t item, int thread, void *user) {
   const bl_group *g = &s->patterns->group[t->group];
   const int n = g->n, k = s->k;
   double *own = s->gradient + (size_t)item * s->stride, *g_loading = own + s->n;
-  bl_gibbs_law law;
+  bl_gibbs_law law = {0};
   s->ended[item] = 0;
   if (bl_loop_stopped(s->ctx, thread)) return;
   s->ended[item] = make_law(s, g, r, &law) ? 1 : NAN;

@@ -314,7 +314,7 @@ done:
 
 static blica_status read_model(const bl_json_reader *r, const json_t *root, blica_model **out) {
   blica_status status;
-  size_t size[3];
+  size_t size[3] = {0};
   TRY(check_header(r, root));
   TRY(read_sizes(r, root, size));
   size_t n = size[0], k = size[1], u = size[2];

@@ -139,7 +139,7 @@ void bl_lanczos_step(machine *m) {
 
 int bl_lanczos_end(const machine *m, double *values, double *residual, double *vectors) {
   const int wanted = m->o->low + m->o->high;
-  if (m->failed) return -1;
+  if (m->failed || !m->values) return -1;
   memcpy(values, m->values, (size_t)wanted * sizeof *values);
   memcpy(residual, m->residual, (size_t)wanted * sizeof *residual);
   if (vectors)

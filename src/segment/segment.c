@@ -163,6 +163,7 @@ static blica_status find_states(blica_ctx *ctx, const blica_data *data, const bl
   if (status != BLICA_OK) goto done;
   TRY(list_trials(ctx, &em, options, &search, result, &first));
   TRY(climb(ctx, &g, &em, &search, first, &best, result));
+  if (!best) FAIL(ctx, BLICA_ERR_NUMERIC, "segment: no number of states up to %d could be fitted", most);
   TRY(bl_segment_result(ctx, &em, &best->states, best->log_p, result));
   TRY(bl_segment_fit(ctx, &g, &em, best->states, &result->model));
   snprintf(result->engine, sizeof result->engine, "%s", bl_emission_engine(em.emission));
