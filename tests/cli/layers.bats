@@ -110,3 +110,7 @@ own() { (cd "$BLICA_SOURCE/$1" && ls ./*.h | sed 's|^\./||; s|\.|\\.|g' | paste 
   find . -name '*.md' -not -path './build*' -not -path '*/build/*' -not -path './.git/*' -not -path './bench/results/*' \
     -not -path './docs/options.md' -not -path './examples/README.md' -exec /usr/bin/python3 tools/wrap_prose.py --check {} +
 }
+
+@test "every mutant has its place in the code" {
+  /usr/bin/python3 "$BATS_TEST_DIRNAME/../../tools/mutants.py" --check
+}
