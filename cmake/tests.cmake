@@ -9,8 +9,10 @@ foreach(source ${TEST_SOURCES})
   target_include_directories(${name} PRIVATE src tests tests/support ${RANDOM123_INCLUDE})
   target_link_libraries(${name} PRIVATE blica_static PkgConfig::CMOCKA PkgConfig::JANSSON PkgConfig::ZLIB)
   add_test(NAME ${kind}/${name} COMMAND ${name} WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
-  # Threads of small parallel loops sleep between them instead of spinning: tests run side by side.
-  set_tests_properties(${kind}/${name} PROPERTIES ENVIRONMENT OMP_WAIT_POLICY=passive SKIP_RETURN_CODE 77)
+  # Tests run side by side: threads of small parallel loops sleep between them instead of spinning, and the tests' own
+  # linear algebra has one thread (on a busy machine two threads of OpenBLAS spend minutes waiting for each other).
+  set_tests_properties(${kind}/${name} PROPERTIES ENVIRONMENT "OMP_WAIT_POLICY=passive;OPENBLAS_NUM_THREADS=1"
+    SKIP_RETURN_CODE 77)
 endforeach()
 
 # As the kernels of src/num are compiled for AVX2 and AVX-512.
