@@ -67,7 +67,7 @@ static double match(const blica_model *m, const blica_model *truth, int *matchin
 
 /* Share of loadings whose interval holds the truth. */
 static void coverage(const design *d, int sets, uint64_t seed, int bootstrap) {
-  double in[2] = {0}, se[2] = {0}, squares = 0, count = 0, far[2] = {0};
+  double in[3] = {0}, se[3] = {0}, squares = 0, count = 0, far[3] = {0};
   for (int i = 0; i < sets; i++) {
     int matching[64];
     double cosine[64];
@@ -81,12 +81,12 @@ static void coverage(const design *d, int sets, uint64_t seed, int bootstrap) {
       for (int l = 0; l < d->n; l++) {
         int at = l + j * d->n;
         double error = m->mixing[at] - (cosine[j] < 0 ? -1 : 1) * truth->mixing[l + matching[j] * d->n];
-        const double *errors[2] = {a->mixing_se, a->mixing_se_bootstrap};
-        for (int b = 0; b < 2; b++) {
-          if (!errors[b]) continue;
-          in[b] += fabs(error) <= 1.959964 * errors[b][at];
-          far[b] += fabs(error) > 4 * errors[b][at];
-          se[b] += errors[b][at] * errors[b][at];
+        const double errors[3] = {a->mixing_se[at], sqrt(a->covariance[at * (a->parameters + 1)]),
+                                  bootstrap ? a->mixing_se_bootstrap[at] : NAN};
+        for (int b = 0; b < 3; b++) {
+          in[b] += fabs(error) <= 1.959964 * errors[b];
+          far[b] += fabs(error) > 4 * errors[b];
+          se[b] += errors[b] * errors[b];
         }
         squares += error * error;
         count++;
@@ -98,7 +98,9 @@ static void coverage(const design *d, int sets, uint64_t seed, int bootstrap) {
       "n=%d k=%d u=%d N=%lld levels %d %s %s, %d sets: coverage %.4f (rms se %.4f, rms error %.4f, beyond 4 se %.4f)",
       d->n, d->k, d->u, (long long)d->samples, d->levels ? d->levels : 2, d->method ? d->method : "auto",
       d->prior ? d->prior : "", sets, in[0] / count, sqrt(se[0] / count), sqrt(squares / count), far[0] / count);
-  if (bootstrap) printf("; bootstrap %d: %.4f (rms se %.4f)", bootstrap, in[1] / count, sqrt(se[1] / count));
+  if (bootstrap)
+    printf("; asymptotic %.4f (rms se %.4f), bootstrap %d: %.4f (rms se %.4f)", in[1] / count, sqrt(se[1] / count),
+           bootstrap, in[2] / count, sqrt(se[2] / count));
   printf("\n");
   fflush(stdout);
 }

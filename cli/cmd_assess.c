@@ -99,13 +99,13 @@ static json_t *record(const blica_assessment *a, const blica_assess_options *o) 
 /* ---- text ---- */
 
 static void print_loadings(const blica_model *m, const blica_assessment *a) {
-  const double *se = a->covariance || !a->draws ? a->mixing_se : a->mixing_se_bootstrap;
   printf("loading (standard error)\n%-16s", "variable");
   for (int j = 0; j < a->k; j++) printf("  %12s%d", "z", j + 1);
   printf("\n");
   for (int i = 0; i < a->n; i++) {
     printf("%-16.40s", a->variables[i]);
-    for (int j = 0; j < a->k; j++) printf("  %6.2f (%.2f)", m->mixing[i + (size_t)j * a->n], se[i + (size_t)j * a->n]);
+    for (int j = 0; j < a->k; j++)
+      printf("  %6.2f (%.2f)", m->mixing[i + (size_t)j * a->n], a->mixing_se[i + (size_t)j * a->n]);
     printf("\n");
   }
 }

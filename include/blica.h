@@ -679,20 +679,20 @@ typedef struct {
   int n, k, u;
   char **variables, **segments;
   double level;
-  /* Asymptotic (sandwich) errors in the model's canonical scale, the bias of shrinkage by a prior included; NaN where
-   * there are none. */
+  /* Standard errors in the model's canonical scale: the larger of the asymptotic (sandwich) error, which includes the
+   * bias of shrinkage by a prior, and the bootstrap error; NaN where there is neither. */
   double *mixing_se;       /* [n,k] */
   double *log_variance_se; /* [k,u] */
   double *threshold_se;    /* [planes,u] */
   int64_t parameters;      /* nk + uk */
-  double *covariance;      /* [parameters,parameters] of A and log v; NULL where there is none */
-  /* Bootstrap errors; NULL without a bootstrap. */
+  double *covariance;      /* [parameters,parameters] asymptotic, of A and log v; NULL where there is none */
+  /* Bootstrap errors alone; NULL without a bootstrap. */
   int draws;
   double *mixing_se_bootstrap;       /* [n,k] */
   double *log_variance_se_bootstrap; /* [k,u] */
   double *mean_se_bootstrap;         /* [k,u] */
   double *stability;                 /* [k] share of draws in which the column stays within 30 degrees */
-  /* Intervals, from the bootstrap errors only where there are no asymptotic ones. */
+  /* Intervals from these standard errors. */
   double *mixing_low, *mixing_high;     /* [n,k] */
   double *variance_low, *variance_high; /* [k,u] */
   /* How far the columns may turn, in degrees, and the accuracy to expect from it. */
@@ -710,10 +710,9 @@ typedef struct {
   /* What the design can identify, and the verdict in three sentences: design, change, axes. */
   int64_t surplus, rank, rank_parameters;
   char verdict[3][400];
-  /* More asymptotic errors. */
   int planes;      /* n, or the columns of the model's coding */
-  double *mean_se; /* [k,u] of the sources' means */
-  double *cut_se;  /* [planes] of the items' cuts */
+  double *mean_se; /* [k,u] of the sources' means; the larger of both, as above */
+  double *cut_se;  /* [planes] of the items' cuts; asymptotic */
 } blica_assessment;
 
 /* Sets the defaults; size is that of the caller's struct. */

@@ -90,11 +90,11 @@ class Assessment:
     expected_mcs : the accuracy to expect of the mixing matrix
     angle, angle_bound : arrays [k], degrees by which a column may turn: one standard deviation, 90 % bound
     change_p, source_change_p : p values against variances that are the same in all segments
-    mixing_se, mixing_low, mixing_high : arrays [n, k]
-    log_variance_se, variance_low, variance_high : arrays [u, k]
+    mixing_se, mixing_low, mixing_high : arrays [n, k]; the error is the larger of the asymptotic and the bootstrap one
+    log_variance_se, variance_low, variance_high : arrays [u, k], the same
     threshold_se : array [u, n], of items with more levels a column for each level but the lowest
     mean_se, cut_se : arrays [u, k] and [n], or as many cuts as there are
-    covariance : array [nk + uk] squared, of A (column by column) and log v (segment by segment), or None
+    covariance : array [nk + uk] squared, asymptotic, of A (column by column) and log v (segment by segment), or None
     mixing_se_bootstrap, log_variance_se_bootstrap, mean_se_bootstrap, stability : None without a bootstrap
     srmr, m2, df, m2_p, rmsea2, rmsea2_interval : does the model fit?
     segment_srmr, segment_m2, item_srmr : fit by segment and by item

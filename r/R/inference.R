@@ -57,7 +57,8 @@ vcov.blica <- function(object, ...) {
 }
 
 confint.blica <- function(object, parm, level = 0.95, ...) {
-  se <- sqrt(diag(vcov(object, ...)))
+  errors <- blica_assess(object, simulations = 0, ...)
+  se <- stats::setNames(c(errors$mixing_se, errors$log_variance_se), parameter_names(object))
   estimate <- c(object$mixing, log(object$variances))
   z <- stats::qnorm(0.5 + level / 2)
   result <- cbind(estimate - z * se, estimate + z * se)

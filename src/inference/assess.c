@@ -201,8 +201,13 @@ done:
   return status;
 }
 
-/* The bootstrap, which moves the axes as far as refits do: where that is further than the asymptotic distribution says,
- * the data determine them less than the curvature at the estimate, and its angles count. */
+/* a [count] becomes the larger of a and b; a number counts as larger than NaN. */
+static void take_larger(size_t count, const double *b, double *a) {
+  for (size_t i = 0; i < count; i++) a[i] = fmax(a[i], b[i]);
+}
+
+/* The bootstrap. Where refits move the estimate further than its asymptotic distribution says, the data determine it
+ * less than the curvature at the estimate suggests: the larger errors and angles are reported. */
 static blica_status resample(blica_ctx *ctx, const blica_model *m, const bl_rows *rows, uint64_t seed,
                              blica_assessment *a) {
   blica_status status;
@@ -213,10 +218,11 @@ static blica_status resample(blica_ctx *ctx, const blica_model *m, const bl_rows
                    a->mean_se_bootstrap, a->stability, &axes));
   TRY(bl_alloc(ctx, 2 * k, &angle));
   TRY(bl_axes_summary(ctx, axes, angle, angle + k, &mcs));
-  for (size_t j = 0; j < k; j++) {
-    a->angle[j] = fmax(a->angle[j], angle[j]); /* of a number and NaN fmax is the number */
-    a->angle_bound[j] = fmax(a->angle_bound[j], angle[k + j]);
-  }
+  take_larger(k, angle, a->angle);
+  take_larger(k, angle + k, a->angle_bound);
+  take_larger((size_t)m->n * k, a->mixing_se_bootstrap, a->mixing_se);
+  take_larger(k * (size_t)m->u, a->log_variance_se_bootstrap, a->log_variance_se);
+  take_larger(k * (size_t)m->u, a->mean_se_bootstrap, a->mean_se);
   a->expected_mcs = fmin(a->expected_mcs, mcs);
 done:
   bl_axes_free(axes);
@@ -226,16 +232,13 @@ done:
 
 static void intervals(const blica_model *m, blica_assessment *a) {
   const double z = bl_phi_quantile(0.5 + 0.5 * a->level);
-  const bool asymptotic_errors = a->covariance || !a->draws;
-  const double *mixing = asymptotic_errors ? a->mixing_se : a->mixing_se_bootstrap;
-  const double *variance = asymptotic_errors ? a->log_variance_se : a->log_variance_se_bootstrap;
   for (size_t i = 0; i < (size_t)m->n * m->k; i++) {
-    a->mixing_low[i] = m->mixing[i] - z * mixing[i];
-    a->mixing_high[i] = m->mixing[i] + z * mixing[i];
+    a->mixing_low[i] = m->mixing[i] - z * a->mixing_se[i];
+    a->mixing_high[i] = m->mixing[i] + z * a->mixing_se[i];
   }
   for (size_t i = 0; i < (size_t)m->k * m->u; i++) {
-    a->variance_low[i] = m->variances[i] * exp(-z * variance[i]);
-    a->variance_high[i] = m->variances[i] * exp(z * variance[i]);
+    a->variance_low[i] = m->variances[i] * exp(-z * a->log_variance_se[i]);
+    a->variance_high[i] = m->variances[i] * exp(z * a->log_variance_se[i]);
   }
 }
 
