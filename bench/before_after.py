@@ -2,7 +2,7 @@
 """before_after.py OLD NEW [REPEATS]: CPU seconds of two builds of the program, by turns in one run.
 
 Each row is one command on simulated data, on one thread; what is printed is the smallest user time of each build over the
-repeats (7 unless told) and their ratio. Reading the data and starting the program are part of it."""
+repeats (default 7) and their ratio. Reading the data and starting the program are part of it."""
 import os
 import resource
 import subprocess

@@ -6,7 +6,7 @@
 
 const blica_option *common_options(int *count); /* of every command; values in struct program */
 
-/* Sets defaults, then what argv says. Returns 0, or EXIT_USAGE after telling what is wrong;
+/* Sets defaults, then what argv says. Returns 0, or EXIT_USAGE after printing what is wrong;
  * *help is set when --help was asked for. Operands are gathered in p. */
 int args_parse(program *p, int argc, char **argv, void *values, bool *help);
 

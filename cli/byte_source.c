@@ -145,13 +145,13 @@ static blica_status inflate_some(byte_source *source, char *buffer, size_t size,
   z->avail_in = (uInt)(source->have - source->at);
   z->next_out = (unsigned char *)buffer;
   z->avail_out = (uInt)(size < CHUNK ? size : CHUNK);
-  size_t room = z->avail_out;
+  size_t capacity = z->avail_out;
   int code = inflate(z, Z_NO_FLUSH);
   if (code != Z_OK && code != Z_STREAM_END && code != Z_BUF_ERROR)
     return fail(message, BLICA_ERR_FORMAT, "%s: damaged gzip data: %s", source->name,
                 z->msg ? z->msg : "unknown error");
   source->at = source->have - z->avail_in;
-  *got = room - z->avail_out;
+  *got = capacity - z->avail_out;
   if (code == Z_STREAM_END) source->in_frame = false;
   return BLICA_OK;
 }

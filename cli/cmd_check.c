@@ -38,7 +38,7 @@ static int by_size(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-static bool judge_segments(findings *f) {
+static bool check_segments(findings *f) {
   int u = f->c->u;
   double *sizes = malloc((size_t)u * sizeof *sizes);
   if (!sizes) return false;
@@ -120,7 +120,7 @@ static blica_status judge_sources(program *p, int sources, findings *f) {
   }
 }
 
-/* ---- telling ---- */
+/* ---- printing ---- */
 
 /* The level that a constant variable always has. */
 static const char *only_level(const findings *f, int s, int i) {
@@ -220,7 +220,7 @@ static int run(program *p, void *values) {
   }
   f.n = f.coding ? f.coding->items : counts->n;
   judge_tables(&f);
-  if (!judge_segments(&f)) {
+  if (!check_segments(&f)) {
     say_error("out of memory");
     code = EXIT_FAILED;
   } else if ((status = judge_sources(p, v->sources, &f)) != BLICA_OK) {

@@ -43,7 +43,7 @@ static const blica_option own[] = {
 };
 OPTION_TABLE(own_table, own)
 
-static void tell(const char *text) {
+static void show_note(const char *text) {
   say_note("%s", text);
 }
 
@@ -124,7 +124,7 @@ static int run(program *p, void *values) {
                              : cores > 0 ? (int)cores
                                          : 1,
                   .stop = interrupted,
-                  .tell = tell,
+                  .note = show_note,
                   .progress = progress_show};
   if (!parse_range("variables", v->variables, &e.variables) || !parse_range("segments", v->segments, &e.segments) ||
       !parse_range("samples", v->samples, &e.samples))

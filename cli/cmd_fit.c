@@ -103,7 +103,7 @@ static void settle_checkpoint(const blica_fit_options *o, const blica_fit_report
     unlink(o->checkpoint);
 }
 
-/* ---- telling the result ---- */
+/* ---- printing the result ---- */
 
 static void print_result(const blica_model *m, const char *out, bool verbose) {
   enum { MANY = 10 };

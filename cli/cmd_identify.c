@@ -71,7 +71,7 @@ static int report(program *p, const identify_values *v, int n, int k, int u, int
 }
 
 /* The verdict on a model and the rows that it was fitted to. */
-static int judge(program *p, const identify_values *v, const blica_model *model) {
+static int print_identification(program *p, const identify_values *v, const blica_model *model) {
   char message[TABLE_MESSAGE];
   table_options reading = data_table_options(&v->data);
   blica_data *data = NULL;
@@ -98,7 +98,7 @@ static int run_model(program *p, const identify_values *v) {
   if (status == BLICA_OK) status = blica_identify(p->ctx, model, &id);
   int code = status != BLICA_OK ? fail_reading(p, status)
              : p->operand_count == 2 && !v->json
-                 ? judge(p, v, model)
+                 ? print_identification(p, v, model)
                  : report(p, v, model->n, model->k, model->u, blica_ordinal_items(model->coding), id);
   blica_identification_free(id);
   blica_model_free(model);

@@ -45,10 +45,10 @@ static bool write_states(const char *path, const blica_segmentation *r, bool pro
   return bl_outfile_commit(&file);
 }
 
-/* ---- telling the result ---- */
+/* ---- printing the result ---- */
 
 /* States that change as fast as they may can be a sign that they describe single rows, not times. */
-static bool restless(const segment_values *v, const blica_segmentation *r) {
+static bool as_short_as_allowed(const segment_values *v, const blica_segmentation *r) {
   const double most = 1 / (double)v->options.min_length;
   for (int s = 0; s < r->states && r->states > 1; s++)
     if (v->options.min_length > 1 && 1 - r->transition[s * r->states + s] > 0.999 * most) return true;
@@ -64,7 +64,7 @@ static void print_result(const segment_values *v, const blica_segmentation *r) {
     for (int s = 0; s < r->states; s++)
       say_note("state %d: %.0f rows, in %lld stretch%s", s + 1, r->expected_rows[s], (long long)r->runs[s],
                r->runs[s] == 1 ? "" : "es");
-  if (restless(v, r))
+  if (as_short_as_allowed(v, r))
     say_note(
         "some states last no longer than --min-length %lld asks for; with a larger value they would be times rather "
         "than kinds of rows",

@@ -163,12 +163,12 @@ void all_here(void) {
 
 /* Waits for the others to end too, not for ever when this process failed. */
 static bool all_ended(MPI_Request *request, bool failed) {
-  struct timespec nap = {.tv_nsec = 2000000};
+  struct timespec pause = {.tv_nsec = 2000000};
   double begun = MPI_Wtime();
   int done = 0;
   while (MPI_Test(request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && !done) {
     if (failed && MPI_Wtime() - begun > PATIENCE) return false;
-    nanosleep(&nap, NULL);
+    nanosleep(&pause, NULL);
   }
   return true;
 }

@@ -39,7 +39,7 @@ const blica_option *data_option_table(int *count) {
   return rows;
 }
 
-static void tell(const char *text, void *user) {
+static void show_note(const char *text, void *user) {
   (void)user;
   say_note("%s", text);
 }
@@ -59,7 +59,7 @@ table_options data_table_options(const data_values *v) {
       .header = strcmp(v->header, "yes") == 0  ? TABLE_HEADER_YES
                 : strcmp(v->header, "no") == 0 ? TABLE_HEADER_NO
                                                : TABLE_HEADER_AUTO,
-      .note = tell,
+      .note = show_note,
   };
 }
 

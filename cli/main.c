@@ -124,7 +124,7 @@ static int start(int argc, char **argv) {
     print_overview();
     return finish(EXIT_OK);
   }
-  json_watch_memory();
+  json_track_memory();
   program p = {.command = find_command(word)};
   if (!p.command) return unknown_command(word);
   if (blica_ctx_create(&p.ctx) != BLICA_OK) {
@@ -137,7 +137,7 @@ static int start(int argc, char **argv) {
 }
 
 /* OpenBLAS starts threads when it is loaded, which look for work for a tenth of a second before they sleep, beside
- * other processes' work. All threads here are our own, so they are sent home at once. */
+ * other processes' work. All threads here are our own, so they are stopped at once. */
 static void end_blas_threads(void) {
   if (openblas_set_num_threads) openblas_set_num_threads(1);
   if (blas_thread_shutdown_) blas_thread_shutdown_();

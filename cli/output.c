@@ -101,38 +101,39 @@ json_t *json_text(const char *text) {
   return string ? string : json_string("(not UTF-8)");
 }
 
-static bool json_starved;
+static bool json_out_of_memory;
 
 static void *json_memory(size_t size) {
   void *block = malloc(size);
-  if (!block) json_starved = true;
+  if (!block) json_out_of_memory = true;
   return block;
 }
 
-void json_watch_memory(void) {
+void json_track_memory(void) {
   json_set_alloc_funcs(json_memory, free);
 }
 
 int json_print(json_t *object) {
-  bool ok = object && !json_starved && json_dumpf(object, stdout, JSON_REAL_PRECISION(17) | JSON_INDENT(1)) == 0;
+  bool ok = object && !json_out_of_memory && json_dumpf(object, stdout, JSON_REAL_PRECISION(17) | JSON_INDENT(1)) == 0;
   if (ok) putchar('\n');
-  if (json_starved)
+  if (json_out_of_memory)
     say_error("out of memory: the JSON record for the standard output is not complete");
   else if (!ok)
     say_error("the JSON record could not be written to the standard output");
   json_decref(object);
-  return ok && !json_starved ? EXIT_OK : EXIT_FAILED;
+  return ok && !json_out_of_memory ? EXIT_OK : EXIT_FAILED;
 }
 
 int json_write(json_t *object, const char *path) {
   bl_outfile file;
-  bool open = object && !json_starved && bl_outfile_open(&file, path);
-  bool ok = open && json_dumpf(object, file.stream, JSON_REAL_PRECISION(17) | JSON_INDENT(1)) == 0 && !json_starved;
+  bool open = object && !json_out_of_memory && bl_outfile_open(&file, path);
+  bool ok =
+      open && json_dumpf(object, file.stream, JSON_REAL_PRECISION(17) | JSON_INDENT(1)) == 0 && !json_out_of_memory;
   if (ok)
     ok = bl_outfile_commit(&file);
   else if (open)
     bl_outfile_discard(&file);
-  if (json_starved || (!ok && errno == ENOMEM))
+  if (json_out_of_memory || (!ok && errno == ENOMEM))
     say_error("out of memory: '%s' was not written", path);
   else if (!ok)
     say_error("cannot write '%s': %s", path, strerror(errno));

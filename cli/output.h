@@ -25,7 +25,7 @@ json_t *json_text(const char *text);
 
 /* Lets json_print and json_write know when memory ran out while an object was made: jansson leaves out what it had none
  * for. */
-void json_watch_memory(void);
+void json_track_memory(void);
 
 /* Prints the object with a newline and drops it. Returns an exit code. */
 int json_print(json_t *object);

@@ -87,7 +87,7 @@ void table_list_columns(const table *t, char *out, size_t size); /* their names,
 /* table_choose.c: --columns and --ignore turn columns of values into columns that are left out; whether a value is one
  * of --missing. */
 blica_status table_choose_columns(table *t, char *message);
-bool table_told_missing(const table *t, const char *text, size_t length); /* whether the text is one of --missing */
+bool table_listed_missing(const table *t, const char *text, size_t length); /* whether the text is one of --missing */
 
 /* table_rows.c: rows into the packer, at most max_rows of them. */
 blica_status table_read_rows(table *t, int64_t max_rows, char *message);

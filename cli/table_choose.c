@@ -74,7 +74,7 @@ blica_status table_choose_columns(table *t, char *message) {
   return status;
 }
 
-bool table_told_missing(const table *t, const char *text, size_t length) {
+bool table_listed_missing(const table *t, const char *text, size_t length) {
   char entry[64];
   for (const char *at = t->options.missing; at && *at; at += *at == ',') {
     size_t size = strcspn(at, ",");

@@ -7,7 +7,7 @@
 
 static bool is_text(const table *t, const field *f) {
   double number;
-  if (table_told_missing(t, f->text, f->length)) return false;
+  if (table_listed_missing(t, f->text, f->length)) return false;
   return table_value(f->text, f->length) == NOT_A_VALUE && !table_number(f->text, f->length, &number);
 }
 

@@ -17,7 +17,7 @@ blica_status table_level(table *t, int variable, const char *text, size_t length
   column_levels *l = &t->levels[variable];
   char buffer[32];
   *code = BLICA_MISSING;
-  if (table_is_missing(text, length) || table_told_missing(t, text, length)) return BLICA_OK;
+  if (table_is_missing(text, length) || table_listed_missing(t, text, length)) return BLICA_OK;
   for (int k = 0; k < l->count; k++)
     if (table_same_level(l->text[k], text, length)) {
       *code = t->collecting ? 0 : (int8_t)k;

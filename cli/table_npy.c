@@ -101,7 +101,7 @@ static blica_status take_row(table *t, const char *first, size_t stride, char *m
     if (t->levels || t->options.missing || !(isnan(value) || value == 0 || value == 1)) {
       snprintf(text, sizeof text, "%.15g", value);
       blica_status status = BLICA_OK;
-      if (table_told_missing(t, text, strlen(text)))
+      if (table_listed_missing(t, text, strlen(text)))
         x[i] = BLICA_MISSING;
       else if (t->levels || !(isnan(value) || value == 0 || value == 1))
         status = t->levels ? table_level(t, i, text, strlen(text), message, &x[i])

@@ -155,22 +155,22 @@ typedef struct {
   table *t; /* NULL: this process reads nothing */
   bool parts, noted;
   blica_counter *counter;
-} feeding;
+} counting;
 
-enum { FED, STUCK, FAILED };
+enum { COUNTED, NOT_READ, FAILED };
 
-/* Pieces of all processes to the counter, until none has any. STUCK: a process could not read its rows, or there are
+/* Pieces of all processes to the counter, until none has any. NOT_READ: a process could not read its rows, or there are
  * none; *status and message say why, to it alone. FAILED: the same to all. */
-static int feed(feeding *f, blica_status *status) {
+static int count_pieces(counting *f, blica_status *status) {
   *status = BLICA_OK;
   for (bool begun = false;; begun = true) {
     blica_data *piece = NULL;
     if (f->t) *status = table_next(f->t, 0, f->message, &piece);
     if (any(*status != BLICA_OK || (f->parts && f->t && f->t->text.quotes))) {
       blica_data_free(piece);
-      return STUCK;
+      return NOT_READ;
     }
-    if (!any(piece != NULL)) return begun ? FED : STUCK;
+    if (!any(piece != NULL)) return begun ? COUNTED : NOT_READ;
     blica_set_comm(f->ctx, communicator());
     *status = blica_count_piece(f->ctx, f->counter, piece);
     blica_set_comm(f->ctx, NULL);
@@ -181,7 +181,7 @@ static int feed(feeding *f, blica_status *status) {
 }
 
 /* The first process knows what the levels are called: names of columns that say so, one after another, to all. */
-static blica_status rename_all(feeding *f, blica_counts *counts) {
+static blica_status rename_all(counting *f, blica_counts *counts) {
   const blica_comm *comm = communicator();
   const bool first = f->t && f->t->levels;
   char **names = first ? table_coded_names(f->t, f->message) : NULL, *text = NULL;
@@ -204,7 +204,7 @@ static blica_status rename_all(feeding *f, blica_counts *counts) {
 }
 
 /* Columns whose values the first process coded the other way round are flipped by all. */
-static blica_status flip(feeding *f, blica_counts *counts) {
+static blica_status flip(counting *f, blica_counts *counts) {
   const blica_comm *comm = communicator();
   uint8_t *flipped = NULL;
   blica_status status =
@@ -221,7 +221,7 @@ static blica_status flip(feeding *f, blica_counts *counts) {
   return status == BLICA_OK ? rename_all(f, counts) : status;
 }
 
-static blica_status end_count(feeding *f, blica_counts **out) {
+static blica_status end_count(counting *f, blica_counts **out) {
   blica_set_comm(f->ctx, communicator());
   blica_status status = blica_count_end(f->ctx, f->counter, out);
   if (status != BLICA_OK) return library_failed(f->ctx, f->path, status, f->message);
@@ -232,7 +232,7 @@ static blica_status end_count(feeding *f, blica_counts **out) {
   return status;
 }
 
-static blica_status begin_count(feeding *f, const blica_fit_options *fit) {
+static blica_status begin_count(counting *f, const blica_fit_options *fit) {
   blica_counter_free(f->counter);
   blica_set_comm(f->ctx, communicator());
   blica_status status = blica_count_begin(f->ctx, fit, &f->counter);
@@ -240,26 +240,26 @@ static blica_status begin_count(feeding *f, const blica_fit_options *fit) {
   return status == BLICA_OK ? status : library_failed(f->ctx, f->path, status, f->message);
 }
 
-static blica_status feed_first(feeding *f, const table_options *options) {
+static blica_status count_first(counting *f, const table_options *options) {
   blica_status status = open_first(f->ctx, f->path, options, f->noted, f->message, &f->t);
   if (status == BLICA_OK) status = follow(f->t ? table_begin_stream(f->t, f->message) : BLICA_OK, f->message);
-  if (status == BLICA_OK && feed(f, &status) == STUCK) status = follow(status, f->message);
+  if (status == BLICA_OK && count_pieces(f, &status) == NOT_READ) status = follow(status, f->message);
   return status;
 }
 
 blica_status table_ranks_counts(blica_ctx *ctx, const char *path, const table_options *options,
                                 const blica_fit_options *fit, char *message, blica_counts **out) {
-  feeding f = {.ctx = ctx, .path = path, .message = message};
+  counting f = {.ctx = ctx, .path = path, .message = message};
   blica_status status = same_files(path, message);
   if (status == BLICA_OK) status = begin_count(&f, fit);
   if (status != BLICA_OK) return status;
   f.parts = open_parts(ctx, path, options, message, &f.noted, &f.t);
-  int end = f.parts ? feed(&f, &status) : STUCK;
-  if (end == STUCK) {
+  int end = f.parts ? count_pieces(&f, &status) : NOT_READ;
+  if (end == NOT_READ) {
     table_close(f.t);
     f.t = NULL, f.parts = false;
     status = begin_count(&f, fit);
-    if (status == BLICA_OK) status = feed_first(&f, options);
+    if (status == BLICA_OK) status = count_first(&f, options);
   }
   if (status == BLICA_OK) status = end_count(&f, out);
   table_close(f.t);

@@ -200,7 +200,7 @@ static blica_status split_row(table *t, char *message) {
       blica_status status = table_level(t, i, f[k].text, f[k].length, message, &x[i]);
       if (status != BLICA_OK) return status;
     } else {
-      int value = table_told_missing(t, f[k].text, f[k].length) ? BLICA_MISSING : table_value(f[k].text, f[k].length);
+      int value = table_listed_missing(t, f[k].text, f[k].length) ? BLICA_MISSING : table_value(f[k].text, f[k].length);
       t->odd |= value == NOT_A_VALUE;
       if (value == NOT_A_VALUE) return table_bad_value(t, i, f[k].text, f[k].length, message);
       x[i] = (int8_t)value;

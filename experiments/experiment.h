@@ -28,7 +28,7 @@ typedef struct {
   const char *methods;       /* "blica,ivae"; NULL: all */
   bool draw_only;            /* no runs: figures of what the CSV holds */
   bool (*stop)(void);
-  void (*tell)(const char *text);
+  void (*note)(const char *text);
   void (*progress)(const char *stage, double fraction);
   char message[EXPERIMENT_MESSAGE]; /* of a failure */
 } experiment;

@@ -105,7 +105,7 @@ static figure *draw(experiment *e, const runs *r, int models, double *values) {
 
 /* ---- the verdict ---- */
 
-static void tell_cells(experiment *e, const runs *r, double *values) {
+static void note_cells(experiment *e, const runs *r, double *values) {
   char text[512];
   for (int u = e->segments.low; u <= e->segments.high; u++)
     for (int n = e->variables.low; n <= e->variables.high; n++) {
@@ -117,7 +117,7 @@ static void tell_cells(experiment *e, const runs *r, double *values) {
       snprintf(text, sizeof text, "n=%d, u=%d: %d of %d models recovered below -10%s%s", n, u, found, count,
                minimal ? ", a minimal case of the paper" : "",
                found && surplus_of(e->ctx, n, like.k, u) < 0 ? ", beyond the paper's count" : "");
-      e->tell(text);
+      e->note(text);
     }
 }
 
@@ -129,7 +129,7 @@ blica_status experiment_identifiability(experiment *e) {
   double *values = malloc(((size_t)r.count + 1) * sizeof *values);
   if (status == BLICA_OK && !values) status = fail_experiment(e, BLICA_ERR_MEMORY, "out of memory");
   if (status == BLICA_OK) {
-    tell_cells(e, &r, values);
+    note_cells(e, &r, values);
     status = experiment_figure(e, draw(e, &r, models, values), "identifiability");
   }
   free(values);

@@ -242,7 +242,7 @@ blica_status experiment_indeterminacy(experiment *e) {
     status = finish(e, &list[i], link);
     snprintf(text, sizeof text, "%s: MCS %.4f between the matrices, probabilities differ by at most %.1e", list[i].name,
              list[i].mcs, list[i].difference);
-    if (status == BLICA_OK) e->tell(text);
+    if (status == BLICA_OK) e->note(text);
   }
   if (status == BLICA_OK) status = save(e, list, 2);
   if (status != BLICA_OK) return status;

@@ -105,7 +105,7 @@ static double error_of(const run *r) {
   return r->error;
 }
 
-static void judge_fits(const experiment *e, const runs *r, level_cell *c, double *values) {
+static void score_fits(const experiment *e, const runs *r, level_cell *c, double *values) {
   run like = exact_run(e, c);
   c->fits = runs_select(r, &like, error_of, values);
   for (int i = 0; i < c->fits; i++) c->recovered += values[i] < recovered_below;
@@ -134,7 +134,7 @@ static blica_status save_cells(experiment *e, const level_cell *cells, int count
 
 /* ---- all of it ---- */
 
-static void tell_results(experiment *e, const level_cell *cells, int count, const two_variables *two) {
+static void note_results(experiment *e, const level_cell *cells, int count, const two_variables *two) {
   char text[512];
   for (int l = 0; l < LEVEL_COUNTS; l++) {
     int full = 0, models = 0, recovered = 0, all = 0;
@@ -146,14 +146,14 @@ static void tell_results(experiment *e, const level_cell *cells, int count, cons
     snprintf(text, sizeof text,
              "%d levels: full rank in %d of %d models; of the sizes where all have it, %d of %d models are recovered",
              level_counts[l], full, models, recovered, all);
-    e->tell(text);
+    e->note(text);
   }
   for (int x = 0; x < TWIN_EXAMPLES; x++) {
     const twin_table *t = two->twins[x];
     snprintf(text, sizeof text,
              "%s: probabilities differ by at most %.2g with 2 levels, by up to %.3f with 3, %.3f with 5", t[0].name,
              t[0].difference, t[1].difference, t[2].difference);
-    e->tell(text);
+    e->note(text);
   }
 }
 
@@ -179,9 +179,9 @@ blica_status experiment_levels(experiment *e) {
   if (status == BLICA_OK && !(values = malloc(((size_t)r.count + 1) * sizeof *values))) status = BLICA_ERR_MEMORY;
   if (status == BLICA_ERR_MEMORY) fail_experiment(e, status, "out of memory");
   if (status == BLICA_OK && (!e->comm || e->comm->rank == 0)) {
-    for (int i = 0; i < count; i++) judge_fits(e, &r, &cells[i], values);
+    for (int i = 0; i < count; i++) score_fits(e, &r, &cells[i], values);
     status = save_cells(e, cells, count);
-    tell_results(e, cells, count, &two);
+    note_results(e, cells, count, &two);
     if (status == BLICA_OK) status = experiment_figure(e, levels_figure(e, cells, count, &r, &two, values), "levels");
   }
   free(values);

@@ -15,12 +15,12 @@
 #include "runs_csv.h"
 
 blica_status runs_add(experiment *e, runs *r, const run *what) {
-  if (r->count == r->room) {
-    int room = r->room ? 2 * r->room : 256;
-    run *more = realloc(r->list, (size_t)room * sizeof *more);
+  if (r->count == r->capacity) {
+    int capacity = r->capacity ? 2 * r->capacity : 256;
+    run *more = realloc(r->list, (size_t)capacity * sizeof *more);
     if (!more) return fail_experiment(e, BLICA_ERR_MEMORY, "out of memory");
     r->list = more;
-    r->room = room;
+    r->capacity = capacity;
   }
   r->list[r->count++] = *what;
   return BLICA_OK;
@@ -85,7 +85,7 @@ static blica_status compare(blica_ctx *ctx, run *r, const double *truth, const d
   return status;
 }
 
-static blica_status judge(blica_ctx *ctx, run *r, const blica_model *truth, const blica_model *found) {
+static blica_status score(blica_ctx *ctx, run *r, const blica_model *truth, const blica_model *found) {
   blica_status status = compare(ctx, r, truth->mixing, found->mixing);
   if (status != BLICA_OK) return status;
   const blica_fit_report *fit = &found->fit;
@@ -126,7 +126,7 @@ static blica_status do_run(blica_ctx *ctx, double max_seconds, run *r) {
     blica_input input = {.data = data, .counts = counts};
     status = blica_fit(ctx, &input, &fit, &found);
   }
-  if (status == BLICA_OK) status = judge(ctx, r, truth, found);
+  if (status == BLICA_OK) status = score(ctx, r, truth, found);
   if (status == BLICA_OK && found->fit.stop == BLICA_STOP_INTERRUPTED) status = BLICA_ERR_INTERRUPTED;
   r->done = status == BLICA_OK;
   blica_model_free(truth);
@@ -217,7 +217,7 @@ static void *serve(void *user) {
 }
 
 /* The main thread shows how far things are, five times a second. */
-static void watch(queue *q) {
+static void show_progress(queue *q) {
   pthread_mutex_lock(&q->lock);
   while (q->working > 0) {
     struct timespec until;
@@ -253,12 +253,12 @@ static blica_status work(experiment *e, runs *r, FILE *csv, const char *path, lo
   q.working -= threads - started;
   pthread_mutex_unlock(&q.lock);
   if (started == 0 && threads > 0) return fail_experiment(e, BLICA_ERR_MEMORY, "no thread could be started");
-  watch(&q);
+  show_progress(&q);
   for (int i = 0; i < started; i++) pthread_join(thread[i], NULL);
   if (q.failed) {
     char text[EXPERIMENT_MESSAGE + 64];
     snprintf(text, sizeof text, "%d runs failed and are left out; the first: %s", q.failed, q.complaint);
-    e->tell(text);
+    e->note(text);
   }
   *whole = q.whole;
   if (q.status != BLICA_OK) return q.status;

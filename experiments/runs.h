@@ -28,7 +28,7 @@ typedef struct {
 
 typedef struct {
   run *list;
-  int count, room;
+  int count, capacity;
 } runs;
 
 blica_status runs_add(experiment *e, runs *r, const run *what); /* appends a copy of the run */

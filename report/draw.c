@@ -11,20 +11,20 @@
 const char draw_font[] = "sans-serif";
 
 /* Whether memory ran out since the program began: what is drawn after that may lack parts. */
-static bool starved;
+static bool out_of_memory;
 
-bool draw_starved(void) {
-  return starved;
+bool draw_out_of_memory(void) {
+  return out_of_memory;
 }
 
 void *draw_alloc(size_t count, size_t size) {
   void *block = calloc(count ? count : 1, size);
-  if (!block) starved = true;
+  if (!block) out_of_memory = true;
   return block;
 }
 
 static void fail(figure *f) {
-  f->failed = starved = true;
+  f->failed = out_of_memory = true;
 }
 
 /* cairo, pixman and fontconfig do not look at every allocation of theirs: without memory they may follow a null
@@ -34,12 +34,12 @@ bool draw_begin(void) {
   enum { RESERVE = 48 << 20 };
   free(draw_alloc(1, RESERVE)); /* of pages that are never touched */
   errno = 0;
-  return !starved;
+  return !out_of_memory;
 }
 
 bool draw_end(void) {
-  if (errno == ENOMEM) starved = true;
-  return !starved;
+  if (errno == ENOMEM) out_of_memory = true;
+  return !out_of_memory;
 }
 
 figure *figure_new(double width, double height, const char *alt) {
@@ -79,15 +79,15 @@ double figure_height(const figure *f) {
 /* Room for one more mark, or NULL after a failure. */
 static mark *add(figure *f, mark_kind kind) {
   if (!f || f->failed) return NULL;
-  if (f->count == f->room) {
-    int room = f->room ? 2 * f->room : 64;
-    mark *more = realloc(f->marks, (size_t)room * sizeof *more);
+  if (f->count == f->capacity) {
+    int capacity = f->capacity ? 2 * f->capacity : 64;
+    mark *more = realloc(f->marks, (size_t)capacity * sizeof *more);
     if (!more) {
       fail(f);
       return NULL;
     }
     f->marks = more;
-    f->room = room;
+    f->capacity = capacity;
   }
   mark *m = &f->marks[f->count++];
   memset(m, 0, sizeof *m);
@@ -210,7 +210,7 @@ double text_width(double size, bool bold, const char *text) {
                          bold ? CAIRO_FONT_WEIGHT_BOLD : CAIRO_FONT_WEIGHT_NORMAL);
   cairo_set_font_size(cr, size);
   cairo_text_extents(cr, text, &extents);
-  if (cairo_status(cr) == CAIRO_STATUS_NO_MEMORY) starved = true;
+  if (cairo_status(cr) == CAIRO_STATUS_NO_MEMORY) out_of_memory = true;
   (void)draw_end();
   cairo_destroy(cr);
   cairo_surface_destroy(surface);
@@ -231,7 +231,7 @@ void text_fit(char *out, size_t size, double font, double width, const char *tex
 }
 
 void draw_done(void) {
-  if (!starved) cairo_debug_reset_static_data(); /* it asserts that nothing was left half made */
+  if (!out_of_memory) cairo_debug_reset_static_data(); /* it asserts that nothing was left half made */
 }
 
 /* ---- colours ---- */

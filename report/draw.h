@@ -1,7 +1,7 @@
-/* draw.h - figures: one recorded list of marks, played to SVG, PDF and PNG files through cairo, or into a page
+/* draw.h - figures: one recorded list of marks, drawn as SVG, PDF and PNG files through cairo, or into a page
  * as inline SVG with values on hover.
  *
- * Units are CSS pixels, y downwards. Colours are 0xRRGGBBAA. Tips are what a mark tells on hover, NULL for
+ * Units are CSS pixels, y downwards. Colours are 0xRRGGBBAA. Tips are shown when the mouse is over a mark, or NULL for
  * nothing; only the page shows them. Drawing never fails visibly: a figure that ran out of memory says so when it
  * is written. */
 #ifndef DRAW_H
@@ -36,10 +36,10 @@ void draw_path(figure *f, const double *points, int count, bool closed, colour f
 /* y is the baseline; angle in degrees, counterclockwise about (x, y). */
 void draw_text(figure *f, double x, double y, double size, alignment align, colour ink, double angle, bool bold,
                const char *format, ...) __attribute__((format(printf, 9, 10)));
-/* Zeroed memory for those who draw. Once there was none, for them or for a figure, draw_starved() is true: the page or
- * file that was being made is not whole. */
+/* Zeroed memory for those who draw. Once there was none, for them or for a figure, draw_out_of_memory() is true: the
+ * page or file that was being made is not whole. */
 void *draw_alloc(size_t count, size_t size);
-bool draw_starved(void);                                     /* see draw_alloc */
+bool draw_out_of_memory(void);                               /* see draw_alloc */
 double text_width(double size, bool bold, const char *text); /* in points */
 /* A name cut to fit width, with three dots; into out. */
 void text_fit(char *out, size_t size, double font, double width, const char *text);

@@ -30,7 +30,7 @@ static void paint(cairo_t *cr, const mark *m) {
   cairo_new_path(cr);
 }
 
-static void play_text(cairo_t *cr, const mark *m) {
+static void render_text(cairo_t *cr, const mark *m) {
   cairo_text_extents_t extents;
   cairo_save(cr);
   cairo_select_font_face(cr, draw_font, CAIRO_FONT_SLANT_NORMAL,
@@ -50,7 +50,7 @@ static void play_text(cairo_t *cr, const mark *m) {
 enum { RECTANGLES_MOST = 8000, PIXELS = 4 };
 
 /* A large map is an image, with some pixels per cell because viewers smooth images. */
-static void play_heat_image(cairo_t *cr, const mark *m) {
+static void render_heat_image(cairo_t *cr, const mark *m) {
   cairo_surface_t *image = cairo_image_surface_create(CAIRO_FORMAT_RGB24, PIXELS * m->columns, PIXELS * m->rows);
   if (cairo_surface_status(image) == CAIRO_STATUS_SUCCESS) {
     cairo_surface_flush(image);
@@ -74,10 +74,10 @@ static void play_heat_image(cairo_t *cr, const mark *m) {
 }
 
 /* Neighbours of one colour in a row become one rectangle; no smoothing, so that no seams show. */
-static void play_heat(cairo_t *cr, const mark *m) {
+static void render_heat(cairo_t *cr, const mark *m) {
   double w = m->w / m->columns, h = m->h / m->rows;
   if ((int64_t)m->rows * m->columns > RECTANGLES_MOST) {
-    play_heat_image(cr, m);
+    render_heat_image(cr, m);
     return;
   }
   cairo_save(cr);
@@ -110,10 +110,10 @@ static void play(cairo_t *cr, const mark *m) {
     paint(cr, m);
     break;
   case MARK_TEXT:
-    play_text(cr, m);
+    render_text(cr, m);
     break;
   case MARK_HEAT:
-    play_heat(cr, m);
+    render_heat(cr, m);
     break;
   }
 }
@@ -180,7 +180,7 @@ static bool save_as(const figure *f, format as, const char *path, char *message,
 
 bool figure_save(const figure *f, const char *folder, const char *name, char *message, size_t size) {
   static const char *const endings[] = {"svg", "pdf", "png"};
-  if (!f || f->failed || draw_starved()) {
+  if (!f || f->failed || draw_out_of_memory()) {
     snprintf(message, size, "out of memory while drawing %s", name);
     return false;
   }

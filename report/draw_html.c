@@ -52,17 +52,17 @@ static void put_text(FILE *page, const mark *m) {
 
 typedef struct {
   unsigned char *bytes;
-  size_t count, room;
+  size_t count, capacity;
 } buffer;
 
 static cairo_status_t to_buffer(void *user, const unsigned char *bytes, unsigned int count) {
   buffer *b = user;
-  if (b->count + count > b->room) {
-    size_t room = 2 * (b->count + count);
-    unsigned char *more = realloc(b->bytes, room);
+  if (b->count + count > b->capacity) {
+    size_t capacity = 2 * (b->count + count);
+    unsigned char *more = realloc(b->bytes, capacity);
     if (!more) return CAIRO_STATUS_NO_MEMORY;
     b->bytes = more;
-    b->room = room;
+    b->capacity = capacity;
   }
   memcpy(b->bytes + b->count, bytes, count);
   b->count += count;

@@ -1,4 +1,4 @@
-/* draw_marks.h - the recorded list, for those who play it. */
+/* draw_marks.h - the recorded list, for the writers of files and pages. */
 #ifndef DRAW_MARKS_H
 #define DRAW_MARKS_H
 
@@ -25,7 +25,7 @@ struct figure {
   double width, height;
   char *alt;
   mark *marks;
-  int count, room;
+  int count, capacity;
   bool failed;
 };
 

@@ -79,7 +79,7 @@ bool report_write(const report_input *in, FILE *page) {
     fputs("</script>\n</body></html>\n", page);
   }
   release(&r);
-  return ok && !draw_starved();
+  return ok && !draw_out_of_memory();
 }
 
 bool report_figures(const report_input *in, const char *folder, char *message, size_t size) {
@@ -97,6 +97,6 @@ bool report_figures(const report_input *in, const char *folder, char *message, s
     figure_free(f);
   }
   release(&r);
-  if (draw_starved()) snprintf(message, size, "out of memory: the figures are not complete");
-  return ok && !draw_starved();
+  if (draw_out_of_memory()) snprintf(message, size, "out of memory: the figures are not complete");
+  return ok && !draw_out_of_memory();
 }

@@ -24,7 +24,7 @@ typedef struct {
   const blica_cor *cor;                       /* regularised as for the fit; NULL together with counts */
   const blica_fitted_values *fitted;          /* of the model; NULL together with counts */
   const int *segment;                         /* [u] segment of counts and cor for each of the model's */
-  const blica_identification *identification; /* or NULL: the count alone speaks */
+  const blica_identification *identification; /* or NULL: only the count of equations is shown */
   const report_timeline *timeline;            /* or NULL: rows have no order that is known */
   const blica_assessment *assessment;         /* or NULL: not assessed */
   const blica_selection *selection;           /* or NULL: numbers of sources were not compared */

@@ -158,8 +158,8 @@ static void segment_ticks(const blica_model *m, const axes *a, bool named) {
     size_t length = strlen(m->segments[s]);
     longest = length > longest ? length : longest;
   }
-  int room = (int)(a->w / (7.0 * (double)(longest < 9 ? longest : 9) + 8)),
-      step = (m->u + room - 1) / (room > 0 ? room : 1);
+  int fitting = (int)(a->w / (7.0 * (double)(longest < 9 ? longest : 9) + 8)),
+      step = (m->u + fitting - 1) / (fitting > 0 ? fitting : 1);
   for (int s = 0; s<m->u; s += step> 0 ? step : 1) {
     short_label(m->segments[s], text);
     axes_tick_x(a, s + 1, text);

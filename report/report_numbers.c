@@ -32,7 +32,7 @@ double source_correlation(const blica_model *m, int i, int j) {
   return loading(m, i, j) * sum / m->u;
 }
 
-static void judge_segment(const report_input *in, agreement *a, int s) {
+static void compare_segment(const report_input *in, agreement *a, int s) {
   int t = in->segment[s];
   double sum = 0, errors = 0;
   int64_t count = 0, known = 0;
@@ -53,7 +53,7 @@ static void judge_segment(const report_input *in, agreement *a, int s) {
   a->segment_se[s] = known ? sqrt(errors / (double)known) : NAN;
 }
 
-static void judge_pairs(agreement *a) {
+static void compare_pairs(agreement *a) {
   double all = 0;
   int64_t total = 0;
   for (int64_t p = 0; p < a->pairs; p++) {
@@ -85,9 +85,9 @@ bool agreement_make(const report_input *in, agreement *out) {
   a.segment_rms = draw_alloc((size_t)a.u, sizeof *a.segment_rms);
   a.segment_se = draw_alloc((size_t)a.u, sizeof *a.segment_se);
   bool ok = a.observed && a.fitted && a.used && a.pair_mean && a.segment_rms && a.segment_se;
-  for (int s = 0; s < a.u && ok; s++) judge_segment(in, &a, s);
+  for (int s = 0; s < a.u && ok; s++) compare_segment(in, &a, s);
   if (ok) {
-    judge_pairs(&a);
+    compare_pairs(&a);
     *out = a;
   } else {
     agreement_free(&a);

@@ -3,7 +3,7 @@
  *
  * Names are placed one after the other, points far from the origin first, each at the first of four places (right,
  * left, above, below its point) that lies inside the frame and covers no point and no name. A name without such a place
- * is left out; hovering tells it, and so does the table below the figure. */
+ * is left out; hovering shows it, and the table below the figure lists it. */
 #include <math.h>
 #include <stdlib.h>
 

@@ -18,7 +18,7 @@ typedef struct {
   SEXP report; /* R function for progress, or NULL */
   SEXP token;  /* of the jump that waits until the library has returned */
   int jumping;
-  double asked, told; /* seconds, when R was last asked for interrupts, when progress was last told */
+  double asked, reported; /* seconds, when R was last asked for interrupts, when progress was last reported */
   int n_warnings;
   char warnings[16][1024];
 } session;

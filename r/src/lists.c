@@ -54,9 +54,9 @@ static SEXP plane_names(const blica_coding *coding, char **variables, int n) {
     const int first = coding->first[i], count = coding->first[i + 1] - first;
     for (int l = 0; l < count; l++) {
       const char *label = coding->labels[first + i + l + 1];
-      const size_t room = strlen(variables[i]) + strlen(label) + 3;
-      char *name = R_alloc(room, 1);
-      snprintf(name, room, "%s%s%s", variables[i], count > 1 ? ">=" : "", count > 1 ? label : "");
+      const size_t size = strlen(variables[i]) + strlen(label) + 3;
+      char *name = R_alloc(size, 1);
+      snprintf(name, size, "%s%s%s", variables[i], count > 1 ? ">=" : "", count > 1 ? label : "");
       SET_STRING_ELT(names, first + l, Rf_mkCharCE(name, CE_UTF8));
     }
   }

@@ -31,8 +31,8 @@ static SEXP ask_r(void *user) {
   poll_state *state = user;
   const blica_progress *p = state->progress;
   R_CheckUserInterrupt();
-  if (state->s->report && seconds() - state->s->told >= 0.5) {
-    state->s->told = seconds();
+  if (state->s->report && seconds() - state->s->reported >= 0.5) {
+    state->s->reported = seconds();
     SEXP call = PROTECT(Rf_allocVector(LANGSXP, 6)), at = call;
     SETCAR(at, state->s->report), at = CDR(at);
     SETCAR(at, Rf_mkString(p->stage)), at = CDR(at);

@@ -100,10 +100,10 @@ blica_status(bl_fail)(blica_ctx *ctx, blica_status code, const char *format, ...
 }
 
 blica_status(bl_fail_outside)(blica_ctx *ctx, blica_status code, const char *format, ...) {
-  static const char starved[] = "out of memory: ";
-  size_t head = errno == ENOMEM ? strlen(starved) : 0;
+  static const char out_of_memory[] = "out of memory: ";
+  size_t head = errno == ENOMEM ? strlen(out_of_memory) : 0;
   va_list args;
-  memcpy(ctx->message, starved, head);
+  memcpy(ctx->message, out_of_memory, head);
   va_start(args, format);
   vsnprintf(ctx->message + head, sizeof ctx->message - head, format, args);
   va_end(args);

@@ -1,4 +1,4 @@
-/* npz_read.c - arrays out of a .npz that nobody vouches for. A declared size is believed only when
+/* npz_read.c - arrays out of an untrusted .npz. A declared size is believed only when
  * deflate could have produced it from the bytes that are there; checksums are verified to the end. */
 #include <errno.h>
 #include <string.h>
@@ -133,9 +133,9 @@ blica_status bl_npz_numbers(blica_ctx *ctx, bl_npz_reader *npz, const char *name
          : ndim    ? shape[0]
                    : 1);
   const char *data = bytes + array.offset;
-  bool turn = array.fortran && ndim == 2;
+  bool transpose = array.fortran && ndim == 2;
   for (size_t k = 0; k < array.count; k++)
-    out[turn ? k % shape[0] * shape[1] + k / shape[0] : k] = bl_npy_number(&array, data + k * array.size);
+    out[transpose ? k % shape[0] * shape[1] + k / shape[0] : k] = bl_npy_number(&array, data + k * array.size);
 done:
   bl_free(bytes);
   return status;

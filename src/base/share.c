@@ -231,33 +231,33 @@ blica_status bl_broadcast(blica_ctx *ctx, void *bytes, size_t count, int root) {
   return BLICA_OK;
 }
 
-/* Everything to everybody; who is not meant forgets it. */
+/* Every message goes to all ranks; each copies those that are addressed to it. */
 static blica_status all_to_all_by_broadcasts(blica_ctx *ctx, const char *send, const size_t *to, char *receive,
                                              const size_t *from) {
   blica_status status = BLICA_OK;
   const int size = ctx->comm.size, me = ctx->comm.rank;
   size_t *sizes = NULL, most = 0;
-  char *room = NULL;
+  char *buffer = NULL;
   TRY(bl_alloc(ctx, (size_t)size * (size_t)size, &sizes));
   memcpy(sizes + (size_t)me * (size_t)size, to, (size_t)size * sizeof *sizes);
   for (int r = 0; r < size; r++)
     TRY(bl_broadcast(ctx, sizes + (size_t)r * (size_t)size, (size_t)size * sizeof *sizes, r));
   for (int i = 0; i < size * size; i++)
     if (sizes[i] > most) most = sizes[i];
-  TRY(bl_alloc(ctx, most, &room));
+  TRY(bl_alloc(ctx, most, &buffer));
   for (int r = 0; r < size; r++) {
     for (int d = 0; d < size; d++) {
       size_t bytes = sizes[(size_t)r * (size_t)size + (size_t)d];
-      if (r == me && bytes) memcpy(room, send, bytes);
-      TRY(bl_broadcast(ctx, room, bytes, r));
-      if (d == me && bytes) memcpy(receive, room, bytes);
+      if (r == me && bytes) memcpy(buffer, send, bytes);
+      TRY(bl_broadcast(ctx, buffer, bytes, r));
+      if (d == me && bytes) memcpy(receive, buffer, bytes);
       if (r == me) send += bytes;
     }
     receive += from[r];
   }
 done:
   bl_free(sizes);
-  bl_free(room);
+  bl_free(buffer);
   return status;
 }
 

@@ -120,7 +120,7 @@ static bool store(blica_ctx *ctx, bl_checkpoint *c, const char *name, bl_stage_k
 /* ---- writing ---- */
 
 /* Warns of a failure once, from the thread that may call the user. */
-static void tell(blica_ctx *ctx, bl_checkpoint *c) {
+static void warn_once(blica_ctx *ctx, bl_checkpoint *c) {
   if (!c->failed || c->warned || !bl_may_warn(ctx)) return;
   c->warned = true;
   bl_warn(ctx, "checkpoint '%s' could not be written: %s; the fit goes on, and what was written before stays in place",
@@ -134,7 +134,7 @@ static void write_file(blica_ctx *ctx, bl_checkpoint *c) {
     else
       c->failed = errno;
   }
-  tell(ctx, c);
+  warn_once(ctx, c);
   c->round++;
   c->offered = 0;
   c->next = bl_seconds() + c->seconds;

@@ -50,8 +50,8 @@ static void fill_empty(double share[4], int a, double margins, double total) {
   double expected = margins * total, add = expected / (1.0 + 2.0 * expected) / total;
   bool diagonal = a == BL_P11 || a == BL_P00;
   double sign = diagonal ? 1.0 : -1.0,
-         giver = diagonal ? fmin(share[BL_P10], share[BL_P01]) : fmin(share[BL_P11], share[BL_P00]);
-  add = fmin(add, 0.5 * giver); /* cells of fractions of a row may have less to give */
+         available = diagonal ? fmin(share[BL_P10], share[BL_P01]) : fmin(share[BL_P11], share[BL_P00]);
+  add = fmin(add, 0.5 * available); /* cells of fractions of a row may have less to give */
   share[BL_P11] += sign * add;
   share[BL_P00] += sign * add;
   share[BL_P10] -= sign * add;

@@ -21,7 +21,7 @@ typedef struct {
   blica_ctx *ctx; /* of the last thread that works, else NULL */
   const blica_counts *counts;
   blica_cor *cor;
-  size_t room;
+  size_t work_size;
   blica_simd level;
   double *work;         /* per thread */
   blica_status *status; /* [tasks] */
@@ -105,7 +105,7 @@ static void pairs_task(int64_t task, int thread, void *user) {
   job *j = user;
   int s = (int)(task / j->cor->n), k = (int)(task % j->cor->n);
   for (int i = 0; i < k && j->status[task] == BLICA_OK; i++)
-    j->status[task] = one_pair(j, s, i, k, j->work + (size_t)thread * j->room);
+    j->status[task] = one_pair(j, s, i, k, j->work + (size_t)thread * j->work_size);
 }
 
 static void count_flags(blica_cor *cor, const blica_counts *c) {
@@ -139,9 +139,9 @@ blica_status bl_correlate_levels(blica_ctx *ctx, const blica_counts *counts, bli
   TRY(bl_cor_create(ctx, coding->items, counts->u, coding->names, counts->segments, counts->samples, &j.cor));
   TRY(bl_cor_set_coding(ctx, j.cor, coding));
   coding = NULL;
-  j.room = most * most + BL_POLYCHORIC_WORK(most, most);
+  j.work_size = most * most + BL_POLYCHORIC_WORK(most, most);
   const int64_t tasks = (int64_t)j.cor->n * j.cor->u;
-  TRY(bl_alloc(ctx, bl_mul(j.room, (size_t)bl_max_threads(ctx)), &j.work));
+  TRY(bl_alloc(ctx, bl_mul(j.work_size, (size_t)bl_max_threads(ctx)), &j.work));
   TRY(bl_alloc(ctx, (size_t)tasks, &j.status));
   bl_thresholds(counts, j.cor->thresholds);
   j.cor->exact = counts->exact;

@@ -19,7 +19,7 @@
 #include "num/eigen.h"
 #include "num/lanczos.h"
 
-enum { FAILED = 1, STARVED };
+enum { FAILED = 1, OUT_OF_MEMORY };
 static const bl_lanczos_options ends = {.low = 1, .high = 1, .tolerance = 1e-9, .max_steps = 1000};
 
 typedef struct {
@@ -28,13 +28,13 @@ typedef struct {
   double condition;
   double *buffer; /* per thread: a matrix and the eigenvalue workspace */
   size_t each;
-  int *info;      /* [u] 0, FAILED or STARVED */
+  int *info;      /* [u] 0, FAILED or OUT_OF_MEMORY */
   bl_share share; /* of the segments among ranks */
   int64_t first;
   double *shift, *low, *high; /* [u] results */
 } work;
 
-static size_t room_of_thread(int n) {
+static size_t work_size(int n) {
   if (n > BL_LANCZOS_FROM) return bl_lanczos_work(n, &ends);
   return (size_t)n * (size_t)n + bl_eigen_work(n);
 }
@@ -52,7 +52,7 @@ static int find_ends(const blica_cor *cor, int64_t s, double *buffer, double val
 }
 
 static void keep(work *w, int64_t s, int info, int error_number, const double value[2], const double error[2]) {
-  w->info[s] = info == 0 ? 0 : error_number == ENOMEM ? STARVED : FAILED;
+  w->info[s] = info == 0 ? 0 : error_number == ENOMEM ? OUT_OF_MEMORY : FAILED;
   if (info != 0) return;
   double low = value[0] - error[0], high = value[1] + error[1];
   w->shift[s] = isinf(w->condition) ? 0.0 : fmax(0.0, (high - w->condition * low) / (w->condition - 1.0));
@@ -71,7 +71,7 @@ static void segment_task(int64_t task, int thread, void *user) {
 
 static blica_status check_segment(blica_ctx *ctx, const work *w, int64_t s) {
   if (w->info[s] == 0) return BLICA_OK;
-  errno = w->info[s] == STARVED ? ENOMEM : 0;
+  errno = w->info[s] == OUT_OF_MEMORY ? ENOMEM : 0;
   return bl_fail_outside(ctx, BLICA_ERR_NUMERIC,
                          "segment '%s': eigenvalues of its correlation matrix cannot be computed%s",
                          w->cor->segments[s], errno ? "" : " (a correlation is not finite)");
@@ -148,7 +148,7 @@ blica_status bl_regularise_shifts(blica_ctx *ctx, const blica_cor *cor, double *
     TRY(bl_agree(ctx, run_together(ctx, &w)));
   } else {
     if (threads > cor->u) threads = cor->u;
-    w.each = (room_of_thread(cor->n) + 7) / 8 * 8;
+    w.each = (work_size(cor->n) + 7) / 8 * 8;
     TRY(bl_alloc(ctx, bl_mul((size_t)threads, w.each), &w.buffer));
     TRY(bl_agree(ctx, run_segments(ctx, &w, threads)));
   }

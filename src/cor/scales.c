@@ -161,7 +161,7 @@ typedef struct {
   blica_ctx *ctx;
   const blica_counts *counts;
   blica_cor *cor;
-  size_t room;
+  size_t work_size;
   double *work;
 } job;
 
@@ -203,7 +203,7 @@ static void item_task(int64_t i, int thread, void *user) {
   const job *j = user;
   blica_cor *cor = j->cor;
   const size_t u = (size_t)cor->u, n = (size_t)cor->n;
-  double *work = j->work + (size_t)thread * j->room;
+  double *work = j->work + (size_t)thread * j->work_size;
   margins m = {.u = cor->u, .above = work};
   m.cuts = read_margins(j, (int)i, m.above);
   for (size_t s = 0; s < u; s++) cor->location[(size_t)i + n * s] = 0, cor->log_scale_se[(size_t)i + n * s] = INFINITY;
@@ -236,8 +236,8 @@ blica_status bl_scales(blica_ctx *ctx, const blica_counts *counts, blica_cor *co
     size_t cuts = (size_t)(bl_plane(cor->coding, i + 1) - bl_plane(cor->coding, i));
     if (cuts > most) most = cuts;
   }
-  j.room = u * (most + 2 + 4 + 5 + 2 * most) + 2 * most + most * most;
-  TRY(bl_alloc(ctx, bl_mul(j.room, (size_t)bl_max_threads(ctx)), &j.work));
+  j.work_size = u * (most + 2 + 4 + 5 + 2 * most) + 2 * most + most * most;
+  TRY(bl_alloc(ctx, bl_mul(j.work_size, (size_t)bl_max_threads(ctx)), &j.work));
   bl_parallel(ctx, cor->n, item_task, &j);
 done:
   bl_free(j.work);

@@ -268,7 +268,8 @@ done:
   return status;
 }
 
-static blica_status make_room(blica_ctx *ctx, moving *m, int n, int u, char **variables, bool complete, size_t *each) {
+static blica_status alloc_tables(blica_ctx *ctx, moving *m, int n, int u, char **variables, bool complete,
+                                 size_t *each) {
   blica_status status = BLICA_OK;
   const size_t size = (size_t)m->share.size, own = (size_t)(m->share.last - m->share.first);
   const int64_t pairs = (int64_t)n * (n - 1) / 2;
@@ -299,7 +300,7 @@ blica_status bl_exchange_tables(blica_ctx *ctx, blica_counts *kept, int n, int u
   *own = NULL;
   bool complete = !bl_any(ctx, kept && kept->n10);
   TRY(bl_share_make(ctx, u, 0, &m.share));
-  TRY(bl_agree(ctx, make_room(ctx, &m, n, u, variables, complete, &each)));
+  TRY(bl_agree(ctx, alloc_tables(ctx, &m, n, u, variables, complete, &each)));
   TRY(move_segments(ctx, &m, each));
   *own = m.own;
   m.own = NULL;
@@ -316,8 +317,8 @@ done:
 
 /* ---- from a rank's own segments to all ---- */
 
-blica_status bl_counts_spread(blica_ctx *ctx, blica_counts *own, int n, int u, char *const *variables,
-                              char *const *segments, blica_counts **out) {
+blica_status bl_counts_distribute(blica_ctx *ctx, blica_counts *own, int n, int u, char *const *variables,
+                                  char *const *segments, blica_counts **out) {
   blica_status status;
   bl_share share = {0};
   blica_counts *c = NULL;
@@ -362,7 +363,7 @@ blica_status bl_count_own(blica_ctx *ctx, const blica_data *data, blica_counts *
   view.segments += share.first, view.samples += share.first, view.words += share.first;
   view.ones += share.first, view.present += share.first;
   TRY(bl_agree(ctx, view.u ? bl_count_alone(ctx, &view, &own) : BLICA_OK));
-  status = bl_counts_spread(ctx, own, data->n, data->u, data->variables, data->segments, out);
+  status = bl_counts_distribute(ctx, own, data->n, data->u, data->variables, data->segments, out);
   own = NULL;
 done:
   blica_counts_free(own);

@@ -62,7 +62,7 @@ done:
 
 /* A label that is new goes to the rank that has rows of it, unless it keeps more than another: memory is what counts.
  */
-static blica_status know(blica_ctx *ctx, blica_counter *c, const char *label, int finder, int32_t *id) {
+static blica_status register_label(blica_ctx *ctx, blica_counter *c, const char *label, int finder, int32_t *id) {
   blica_status status;
   const int32_t before = c->known.count;
   TRY(bl_intern_add(ctx, &c->known, label, strlen(label), id));
@@ -103,7 +103,7 @@ done:
 /* ---- pieces ---- */
 
 /* What rank root has in its piece, appended to load. */
-static blica_status hear_load(blica_ctx *ctx, blica_counter *c, int root, bl_load **load, int *first) {
+static blica_status receive_load(blica_ctx *ctx, blica_counter *c, int root, bl_load **load, int *first) {
   blica_status status;
   const blica_data *own = bl_comm(ctx)->rank == root ? c->held : NULL;
   int64_t size[2] = {own ? own->u : 0, own ? bl_text_bytes(own->segments, own->u) : 0}, (*sizes)[3] = NULL;
@@ -120,7 +120,7 @@ static blica_status hear_load(blica_ctx *ctx, blica_counter *c, int root, bl_loa
   const char *at = labels;
   for (size_t s = 0; s < u; s++, at += strlen(at) + 1) {
     int32_t id;
-    TRY(know(ctx, c, at, root, &id));
+    TRY(register_label(ctx, c, at, root, &id));
     (*load)[before + s] = (bl_load){id, c->keeper[id], sizes[s][0], sizes[s][1], sizes[s][2]};
   }
 done:
@@ -129,12 +129,12 @@ done:
   return status;
 }
 
-static blica_status hand_out(blica_ctx *ctx, blica_counter *c) {
+static blica_status exchange_piece(blica_ctx *ctx, blica_counter *c) {
   blica_status status;
   bl_load *load = NULL;
   int *first = NULL;
   TRY(bl_alloc(ctx, (size_t)bl_comm(ctx)->size + 1, &first));
-  for (int r = 0; r < bl_comm(ctx)->size; r++) TRY(hear_load(ctx, c, r, &load, first));
+  for (int r = 0; r < bl_comm(ctx)->size; r++) TRY(receive_load(ctx, c, r, &load, first));
   TRY(bl_exchange_rows(ctx, c->held, c->n, (char **)c->names, load, first, c->known.texts, &c->counts));
   blica_data_free(c->held);
   c->held = NULL;
@@ -188,7 +188,7 @@ blica_status blica_count_piece(blica_ctx *ctx, blica_counter *c, blica_data *pie
   }
   if (begun) {
     c->handed = true;
-    TRY(hand_out(ctx, c));
+    TRY(exchange_piece(ctx, c));
   }
   c->held = piece;
   piece = NULL;
@@ -230,14 +230,14 @@ static blica_status to_owners(blica_ctx *ctx, blica_counter *c, const bl_intern 
   blica_status status;
   int32_t *keeper = NULL;
   blica_counts *kept, *own = NULL;
-  TRY(hand_out(ctx, c));
+  TRY(exchange_piece(ctx, c));
   kept = c->counts;
   TRY(bl_alloc(ctx, (size_t)labels->count, &keeper));
   for (int32_t s = 0; s < labels->count; s++)
     keeper[s] = c->keeper[bl_intern_find(&c->known, labels->texts[s], strlen(labels->texts[s]))];
   c->counts = NULL;
   TRY(bl_exchange_tables(ctx, kept, c->n, labels->count, (char **)c->names, labels->texts, keeper, &own));
-  TRY(bl_counts_spread(ctx, own, c->n, labels->count, (char **)c->names, labels->texts, out));
+  TRY(bl_counts_distribute(ctx, own, c->n, labels->count, (char **)c->names, labels->texts, out));
 done:
   bl_free(keeper);
   return status;
@@ -255,10 +255,10 @@ static blica_status rows_to_owners(blica_ctx *ctx, blica_counter *c, const bl_in
     TRY(bl_intern_add(ctx, &c->known, labels->texts[s], strlen(labels->texts[s]), &id));
   for (int r = 0; r < share.size; r++)
     for (int64_t s = share.bound[r]; s < share.bound[r + 1]; s++) c->keeper[s] = r;
-  TRY(hand_out(ctx, c));
+  TRY(exchange_piece(ctx, c));
   blica_counts *own = c->counts;
   c->counts = NULL;
-  TRY(bl_counts_spread(ctx, own, c->n, labels->count, (char **)c->names, labels->texts, out));
+  TRY(bl_counts_distribute(ctx, own, c->n, labels->count, (char **)c->names, labels->texts, out));
 done:
   bl_share_free(&share);
   return status;

@@ -29,8 +29,8 @@ blica_status bl_counts_need_whole(blica_ctx *ctx, const blica_counts *counts);
 /* From counts of a rank's own segments (taken over; NULL when it has none) to counts of all u segments with tables of
  * its own only: ranks have the segments one rank's after another's, in equal shares as bl_share_make has it. A call of
  * all ranks. */
-blica_status bl_counts_spread(blica_ctx *ctx, blica_counts *own, int n, int u, char *const *variables,
-                              char *const *segments, blica_counts **out);
+blica_status bl_counts_distribute(blica_ctx *ctx, blica_counts *own, int n, int u, char *const *variables,
+                                  char *const *segments, blica_counts **out);
 /* blica_count_begin and blica_counts_load_ranks for a purpose (ranks/placement.h). */
 blica_status bl_counter_begin(blica_ctx *ctx, const bl_purpose *purpose, blica_counter **out);
 /* The part of a file's counts that this rank needs for the purpose. */

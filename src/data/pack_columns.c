@@ -110,8 +110,8 @@ static blica_status pack_tile_by_columns(blica_ctx *ctx, blica_packer *packer, c
   blica_status status = BLICA_OK;
   for (stretch at = {.row = from}; at.row < to; at.row += at.length) {
     at.segment = segment[at.row];
-    int room = 64 - (int)(packer->segments[at.segment].rows % 64);
-    for (at.length = 1; at.length < room && at.row + at.length < to && segment[at.row + at.length] == at.segment;)
+    int left = 64 - (int)(packer->segments[at.segment].rows % 64);
+    for (at.length = 1; at.length < left && at.row + at.length < to && segment[at.row + at.length] == at.segment;)
       at.length++;
     TRY(pack_stretch(ctx, packer, x, rows, at));
   }

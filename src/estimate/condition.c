@@ -145,10 +145,10 @@ typedef struct {
   bl_corfit *fit;
   double *theta, *gradient; /* [size], A in front */
   size_t nk, size;
-} judge;
+} scoring;
 
-static double judge_variances(const double *log_v, double *gradient, void *user) {
-  judge *j = user;
+static double score_variances(const double *log_v, double *gradient, void *user) {
+  scoring *j = user;
   memcpy(j->theta + j->nk, log_v, (j->size - j->nk) * sizeof *log_v);
   double value = bl_corfit_eval(j->fit, j->theta, j->gradient);
   memcpy(gradient, j->gradient + j->nk, (j->size - j->nk) * sizeof *gradient);
@@ -166,7 +166,7 @@ static blica_status score(blica_ctx *ctx, const bl_problem *problem, const blica
                          .precision_variance = 1 / (SD_HELD_OUT * SD_HELD_OUT),
                          .term = bl_corfit_squares,
                          .work = bl_corfit_pairs_work(held->n, k)};
-  judge j = {.nk = (size_t)held->n * k, .size = bl_corfit_size(&data)};
+  scoring j = {.nk = (size_t)held->n * k, .size = bl_corfit_size(&data)};
   double *log_v = NULL, *log_v_gradient = NULL, *weight = NULL;
   bl_lbfgs_options options = {
       .history = HISTORY, .max_iterations = SCORE_ITERATIONS, .gradient_tolerance = SCORE_TOLERANCE};
@@ -181,8 +181,8 @@ static blica_status score(blica_ctx *ctx, const bl_problem *problem, const blica
   TRY(bl_alloc(ctx, j.size - j.nk, &log_v_gradient));
   TRY(bl_alloc(ctx, j.size - j.nk, &log_v)); /* 0: the mean over the segments of the fit */
   memcpy(j.theta, mixing, j.nk * sizeof *mixing);
-  TRY(bl_lbfgs(ctx, j.size - j.nk, log_v, judge_variances, &j, &options, &result));
-  judge_variances(log_v, log_v_gradient, &j); /* at the best point, which need not be the last */
+  TRY(bl_lbfgs(ctx, j.size - j.nk, log_v, score_variances, &j, &options, &result));
+  score_variances(log_v, log_v_gradient, &j); /* at the best point, which need not be the last */
   memcpy(of_segment, bl_corfit_values(j.fit), (size_t)held->u * sizeof *of_segment);
 done:
   bl_free(log_v_gradient);

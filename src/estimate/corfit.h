@@ -143,10 +143,10 @@ void bl_corfit_average_free(bl_corfit_average *average);
 /* The average at theta and its gradient. */
 double bl_corfit_average_eval(bl_corfit_average *average, const double *theta, double *gradient);
 /* Sets the widths from the mean Hessians at theta; returns the sum of all variances of log v. */
-double bl_corfit_average_spread(bl_corfit_average *average, const double *theta);
+double bl_corfit_average_update(bl_corfit_average *average, const double *theta);
 
 /* *sum <- that of method matched alone (no tables, no scales) by Fisher's information, without differences. */
-blica_status bl_corfit_spread(blica_ctx *ctx, const bl_corfit_data *data, const double *theta, double *sum);
+blica_status bl_corfit_sum_variances(blica_ctx *ctx, const bl_corfit_data *data, const double *theta, double *sum);
 
 /* Laplace's approximation at a minimum: effective numbers of parameters, gamma = p - tr(H^-1) / sd^2, of A and of
  * log v, from the Hessian of f by differences of the gradient. *positive is false, and nothing else is set, when

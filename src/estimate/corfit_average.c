@@ -158,10 +158,10 @@ typedef struct {
   double *trace; /* [u] */
   double *work;  /* per thread */
   size_t work_size;
-} spread_job;
+} variances_job;
 
-static void spread_segment(int64_t s, int thread, void *user) {
-  const spread_job *j = user;
+static void segment_variances(int64_t s, int thread, void *user) {
+  const variances_job *j = user;
   const bl_corfit_data *d = j->data;
   const int k = d->k;
   double *root = j->work + j->work_size * (size_t)thread, *w = root + k, *h = w + k * k, sum = 0;
@@ -180,15 +180,15 @@ static void spread_segment(int64_t s, int thread, void *user) {
   j->trace[s] = sum;
 }
 
-blica_status bl_corfit_spread(blica_ctx *ctx, const bl_corfit_data *data, const double *theta, double *sum) {
+blica_status bl_corfit_sum_variances(blica_ctx *ctx, const bl_corfit_data *data, const double *theta, double *sum) {
   blica_status status;
   const size_t k = (size_t)data->k, u = (size_t)data->u;
-  spread_job j = {
+  variances_job j = {
       .data = data, .theta = theta, .work_size = bl_matched_information_work(data->k, false) + k + 2 * k * k};
   *sum = 0;
   TRY(bl_alloc(ctx, u, &j.trace));
   TRY(bl_alloc(ctx, bl_mul(j.work_size, (size_t)bl_max_threads(ctx)), &j.work));
-  bl_parallel(ctx, data->u, spread_segment, &j);
+  bl_parallel(ctx, data->u, segment_variances, &j);
   for (size_t s = 0; s < u; s++) *sum += j.trace[s];
 done:
   bl_free(j.trace);
@@ -196,7 +196,7 @@ done:
   return status;
 }
 
-double bl_corfit_average_spread(bl_corfit_average *a, const double *theta) {
+double bl_corfit_average_update(bl_corfit_average *a, const double *theta) {
   const size_t k = a->k;
   double trace = 0;
   bl_corfit_hold(a->fit, theta, a->up);

@@ -324,12 +324,12 @@ static double average_share(int n) {
   return 1 / (1 + pow(n / 10.0, 6));
 }
 
-/* The sum of the variances of log v. Without an average nothing but this sum is needed, and Fisher's information tells
+/* The sum of the variances of log v. Without an average nothing but this sum is needed, and Fisher's information gives
  * it at a small part of the cost of differences. */
-static blica_status spread(run *r, bl_corfit_average *average, bool wide, double *sum) {
+static blica_status sum_variances(run *r, bl_corfit_average *average, bool wide, double *sum) {
   const bl_corfit_data *d = r->data;
-  if (!wide && !d->also && !d->log_scale) return bl_corfit_spread(r->start->ctx, d, r->start->theta, sum);
-  *sum = bl_corfit_average_spread(average, r->start->theta);
+  if (!wide && !d->also && !d->log_scale) return bl_corfit_sum_variances(r->start->ctx, d, r->start->theta, sum);
+  *sum = bl_corfit_average_update(average, r->start->theta);
   return BLICA_OK;
 }
 
@@ -347,7 +347,7 @@ static blica_status learn_by_average(run *r) {
   TRY(bl_corfit_average_make(r->start->ctx, r->fit, d, r->all->options->seed, share, &average));
   for (int round = 0; round < rounds && !bl_start_stopped(r->start); round++) {
     double moments;
-    TRY(spread(r, average, wide, &moments));
+    TRY(sum_variances(r, average, wide, &moments));
     moments += sum_of_squares(r->start->theta, nk, size);
     bl_corfit_laplace laplace = {.positive = false};
     if (nk <= BL_LAPLACE_MAX) TRY(bl_corfit_laplace_at(r->start->ctx, r->fit, r->start->theta, &laplace));

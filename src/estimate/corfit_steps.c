@@ -93,7 +93,7 @@ done:
   return status;
 }
 
-static double *room_of(const bl_corfit_steps *g, int64_t s) {
+static double *workspace_of(const bl_corfit_steps *g, int64_t s) {
   return g->workspaces + g->workspace_size * (size_t)(s - g->held);
 }
 
@@ -102,7 +102,7 @@ static void begin_task(int64_t index, int thread, void *user) {
   const size_t nk = (size_t)g->data->n * (size_t)g->data->k, k = (size_t)g->data->k;
   const int64_t s = g->held + index;
   (void)thread;
-  bl_corfit_pairs_begin(g->data, g->theta, g->theta + nk + k * (size_t)s, room_of(g, s));
+  bl_corfit_pairs_begin(g->data, g->theta, g->theta + nk + k * (size_t)s, workspace_of(g, s));
 }
 
 static void part_task(int64_t item, int thread, void *user) {
@@ -111,7 +111,7 @@ static void part_task(int64_t item, int thread, void *user) {
   double *result = g->made + g->result_size * (size_t)(item - g->items.first);
   *result = BL_CORFIT_LEFT_OUT;
   if (bl_loop_stopped(g->ctx, thread)) return;
-  bl_corfit_pairs_part(g->data, (int)s, g->data->pair, (int)(item % g->parts), room_of(g, s), result);
+  bl_corfit_pairs_part(g->data, (int)s, g->data->pair, (int)(item % g->parts), workspace_of(g, s), result);
 }
 
 static void end_task(int64_t index, int thread, void *user) {
@@ -119,7 +119,7 @@ static void end_task(int64_t index, int thread, void *user) {
   const size_t nk = (size_t)g->data->n * (size_t)g->data->k, k = (size_t)g->data->k,
                s = (size_t)(g->share->first + index);
   (void)thread;
-  g->value[s] = bl_corfit_pairs_end(g->data, g->theta, room_of(g, (int64_t)s),
+  g->value[s] = bl_corfit_pairs_end(g->data, g->theta, workspace_of(g, (int64_t)s),
                                     g->got + g->result_size * (size_t)(g->parts * index), g->gradient_a + nk * s,
                                     g->gradient_v + k * s);
 }

@@ -307,10 +307,10 @@ typedef struct {
   int k, component, converged;
   int64_t own;
   double worst, change; /* over earlier components; of the current one */
-} walk;
+} progress;
 
-static void pass_walk(bl_state *state, void *user) {
-  walk *t = user;
+static void pass_progress(bl_state *state, void *user) {
+  progress *t = user;
   bl_pass_count(state, &t->result->iterations);
   BL_PASS(state, t->result->change);
   bl_pass_flag(state, &t->result->converged);
@@ -323,14 +323,14 @@ static void pass_walk(bl_state *state, void *user) {
 }
 
 /* After an iteration: true when the user wants to stop. */
-static bool asked_to_stop(blica_ctx *ctx, walk *t, double change) {
+static bool asked_to_stop(blica_ctx *ctx, progress *t, double change) {
   const bl_fastica_options *o = t->options;
   int answer = o->hook ? o->hook(t->result->iterations, change, o->user) : BL_CONTINUE;
-  bl_stage_offer(ctx, t->stage, answer, pass_walk, t);
+  bl_stage_offer(ctx, t->stage, answer, pass_progress, t);
   return answer != BL_CONTINUE;
 }
 
-static blica_status run_symmetric(blica_ctx *ctx, bl_fastica *f, walk *t, bool taken_up) {
+static blica_status run_symmetric(blica_ctx *ctx, bl_fastica *f, progress *t, bool taken_up) {
   blica_status status = BLICA_OK;
   const bl_fastica_options *o = t->options;
   bl_fastica_result *result = t->result;
@@ -359,7 +359,7 @@ done:
 }
 
 /* The current component; true when the user wants to stop. */
-static bool run_component(blica_ctx *ctx, bl_fastica *f, walk *t, bool taken_up) {
+static bool run_component(blica_ctx *ctx, bl_fastica *f, progress *t, bool taken_up) {
   const bl_fastica_options *o = t->options;
   const int k = f->k, j = t->component;
   double *row = t->w + (size_t)j * k;
@@ -381,7 +381,7 @@ static bool run_component(blica_ctx *ctx, bl_fastica *f, walk *t, bool taken_up)
   return false;
 }
 
-static void run_deflation(blica_ctx *ctx, bl_fastica *f, walk *t, bool taken_up) {
+static void run_deflation(blica_ctx *ctx, bl_fastica *f, progress *t, bool taken_up) {
   const double tolerance = t->options->tolerance;
   bool stopped = false;
   for (; t->component < f->k; t->component++, taken_up = false) {
@@ -402,15 +402,15 @@ blica_status bl_fastica_run(blica_ctx *ctx, bl_fastica *f, const bl_fastica_opti
                             bl_fastica_result *result) {
   blica_status status = BLICA_OK;
   bl_stage none = {.checkpoint = NULL};
-  walk t = {.options = o,
-            .stage = o->stage ? o->stage : &none,
-            .result = result,
-            .w = w,
-            .size = (size_t)f->k * (size_t)f->k,
-            .k = f->k};
+  progress t = {.options = o,
+                .stage = o->stage ? o->stage : &none,
+                .result = result,
+                .w = w,
+                .size = (size_t)f->k * (size_t)f->k,
+                .k = f->k};
   bool taken_up = bl_stage_find(t.stage) == BL_STAGE_BETWEEN;
   *result = (bl_fastica_result){.change = 1};
-  if (taken_up) TRY(bl_stage_load(ctx, t.stage, pass_walk, &t));
+  if (taken_up) TRY(bl_stage_load(ctx, t.stage, pass_progress, &t));
   bl_stage_enter(ctx, t.stage);
   if (o->deflation)
     run_deflation(ctx, f, &t, taken_up);

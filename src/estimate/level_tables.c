@@ -36,7 +36,7 @@ struct bl_level_tables {
   double *cell;  /* [cells,u] rows, the first item's level slowest */
   size_t slot;   /* doubles of a segment's result: value, A, log v, means, cuts */
   double *slots; /* [slot,u] */
-  size_t room;
+  size_t work_size;
   double *work; /* per thread */
   const double *theta;
 };
@@ -107,8 +107,8 @@ blica_status bl_level_tables_make(blica_ctx *ctx, const blica_model *model, cons
   t->slot = 1 + n * k + 2 * k + (size_t)t->planes;
   TRY(bl_alloc(ctx, bl_mul(t->slot, u), &t->slots));
   const size_t corners = (size_t)(t->most + 1) * (size_t)(t->most + 1);
-  t->room = 2 * n * n + 2 * n * k + 4 * n + 4 * (size_t)t->planes + k + 4 * corners + 7 * inner_size(t);
-  TRY(bl_alloc(ctx, bl_mul(t->room, (size_t)bl_max_threads(ctx)), &t->work));
+  t->work_size = 2 * n * n + 2 * n * k + 4 * n + 4 * (size_t)t->planes + k + 4 * corners + 7 * inner_size(t);
+  TRY(bl_alloc(ctx, bl_mul(t->work_size, (size_t)bl_max_threads(ctx)), &t->work));
   *out = t;
   t = NULL;
 done:
@@ -127,11 +127,11 @@ typedef struct {
   double *b;                                      /* [k] c v */
   double *corner, *slope_i, *slope_j, *slope_rho; /* of one pair: F and its derivatives */
   bl_corners inner;                               /* those inside the table */
-} segment_room;
+} segment_workspace;
 
-static segment_room divide(const bl_level_tables *t, int thread) {
+static segment_workspace divide(const bl_level_tables *t, int thread) {
   const size_t n = (size_t)t->n, k = (size_t)t->k, corners = (size_t)(t->most + 1) * (size_t)(t->most + 1);
-  segment_room r = {.m = t->work + t->room * (size_t)thread};
+  segment_workspace r = {.m = t->work + t->work_size * (size_t)thread};
   r.g = r.m + n * n, r.scaled = r.g + n * n, r.by_m = r.scaled + n * k, r.sd = r.by_m + n * k, r.location = r.sd + n;
   r.by_sd = r.location + n, r.by_location = r.by_sd + n, r.t = r.by_location + n, r.below = r.t + t->planes,
   r.density = r.below + t->planes;
@@ -145,7 +145,7 @@ static segment_room divide(const bl_level_tables *t, int thread) {
 }
 
 /* The cuts themselves from the first and the logs of the distances; density is free for them. */
-static void place_thresholds(const bl_level_tables *t, int s, segment_room *r) {
+static void place_thresholds(const bl_level_tables *t, int s, segment_workspace *r) {
   const int n = t->n, k = t->k;
   const double *a = t->theta, *log_v = a + (size_t)n * k + (size_t)k * s, *mean = log_v + (size_t)k * t->u,
                *cuts = a + (size_t)n * k + 2 * (size_t)k * t->u;
@@ -172,7 +172,8 @@ static void place_thresholds(const bl_level_tables *t, int s, segment_room *r) {
 
 /* F and its derivatives at the corners inside the table of items whose thresholds begin at h and k: four arrays with
  * rows of `stride`. */
-static void inner_corners(const bl_level_tables *t, segment_room *r, int h, int k, int rows, int columns, double rho) {
+static void inner_corners(const bl_level_tables *t, segment_workspace *r, int h, int k, int rows, int columns,
+                          double rho) {
   const int stride = columns + 1, width = columns - 1;
   bl_corners *c = &r->inner;
   c->count = (rows - 1) * width;
@@ -198,7 +199,7 @@ static void inner_corners(const bl_level_tables *t, segment_room *r, int h, int 
 }
 
 /* The same at all corners: the first row and column are margins, behind the last lie zeros. */
-static void corners_of(const bl_level_tables *t, segment_room *r, int i, int j, double rho) {
+static void corners_of(const bl_level_tables *t, segment_workspace *r, int i, int j, double rho) {
   const int rows = cuts_of(t, i) + 1, columns = cuts_of(t, j) + 1, stride = columns + 1, h = bl_plane(t->coding, i),
             k = bl_plane(t->coding, j);
   double *const arrays[] = {r->corner, r->slope_i, r->slope_j, r->slope_rho};
@@ -211,7 +212,7 @@ static void corners_of(const bl_level_tables *t, segment_room *r, int i, int j, 
 }
 
 /* One table: its value; derivatives by thresholds are added, that by rho returned. */
-static double pair_term(const bl_level_tables *t, segment_room *r, int i, int j, double rho, const double *cell,
+static double pair_term(const bl_level_tables *t, segment_workspace *r, int i, int j, double rho, const double *cell,
                         double *by_rho) {
   const int rows = cuts_of(t, i) + 1, columns = cuts_of(t, j) + 1, stride = columns + 1;
   double *by_i = r->by_t + bl_plane(t->coding, i) - 1, *by_j = r->by_t + bl_plane(t->coding, j) - 1, value = 0;
@@ -240,7 +241,7 @@ static double pair_term(const bl_level_tables *t, segment_room *r, int i, int j,
 }
 
 /* From derivatives by M, sigma and t to those by A, log v, the means and the cuts of the segment. */
-static void chain(const bl_level_tables *t, int s, segment_room *r, double *out) {
+static void chain(const bl_level_tables *t, int s, segment_workspace *r, double *out) {
   const int n = t->n, k = t->k;
   const double *a = t->theta, *mean = a + (size_t)n * k + (size_t)k * t->u + (size_t)k * s,
                *cuts = a + (size_t)n * k + 2 * (size_t)k * t->u;
@@ -269,7 +270,7 @@ static void chain(const bl_level_tables *t, int s, segment_room *r, double *out)
 static void segment_task(int64_t item, int thread, void *user) {
   bl_level_tables *t = user;
   const int s = (int)item, n = t->n;
-  segment_room r = divide(t, thread);
+  segment_workspace r = divide(t, thread);
   double *out = t->slots + t->slot * (size_t)s;
   place_thresholds(t, s, &r);
   memset(r.by_t, 0, (size_t)t->planes * sizeof(double));

@@ -61,18 +61,18 @@ double bl_matched_row(const bl_matched_point *at, const double *root, int i, dou
   return d;
 }
 
-/* W; room [k,ROWS]. */
-static bool invert_capacitance(const bl_matched_point *at, const double *root, double *w, double *room) {
+/* W; work [k,ROWS]. */
+static bool invert_capacitance(const bl_matched_point *at, const double *root, double *w, double *work) {
   const int n = at->n, k = at->k;
   memset(w, 0, (size_t)k * (size_t)k * sizeof *w);
   for (int first = 0; first < n; first += ROWS) {
     const int rows = n - first < ROWS ? n - first : ROWS;
     for (int r = 0; r < rows; r++) {
-      double *row = room + (size_t)r * (size_t)k;
+      double *row = work + (size_t)r * (size_t)k;
       const double d = bl_matched_row(at, root, first + r, row);
       cblas_dscal(k, 1 / sqrt(d * d + at->noise[first + r]), row, 1);
     }
-    cblas_dsyrk(CblasColMajor, CblasLower, CblasNoTrans, k, rows, 1, room, k, 1, w, k);
+    cblas_dsyrk(CblasColMajor, CblasLower, CblasNoTrans, k, rows, 1, work, k, 1, w, k);
   }
   for (int j = 0; j < k; j++) w[(size_t)j * (size_t)(k + 1)] += 1;
   if (LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', k, w, k) != 0 ||

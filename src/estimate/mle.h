@@ -103,7 +103,7 @@ typedef struct {
   double value, *gradient; /* [size] */
   double error;            /* relative, of this gradient; by lattices, of the gradient in use. NaN: not known yet */
   double shift;            /* by lattices: how far their error moves the maximum, in standard errors. NaN: not known */
-  double *other, *squares; /* room */
+  double *other, *squares; /* workspace */
 } bl_mle_fine;
 blica_status bl_mle_fine_make(blica_ctx *ctx, const bl_mle *m, bl_mle_fine *fine); /* memory only */
 void bl_mle_fine_free(bl_mle_fine *fine);
@@ -111,7 +111,7 @@ void bl_mle_fine_free(bl_mle_fine *fine);
  * False when there is no finer rule: with lattices error is set, and nothing by expectation propagation. */
 bool bl_mle_fine_gradient(bl_mle *m, const double *theta, double tolerance, bl_mle_fine *fine);
 
-/* The information matrix: sum over rows of score score', plus the prior's precision, with A in the border and a block
+/* The information matrix: sum over rows of score score', plus the prior's precision, with A in a border and a block
  * for each segment. */
 blica_status bl_information_alloc(blica_ctx *ctx, const bl_mle *m, bl_information **out);
 void bl_information_free(bl_information *information);

@@ -12,14 +12,14 @@
 #define RIDGE 1e-6 /* of the mean diagonal, where there is no prior */
 
 struct bl_information {
-  int n, k, u, border, local; /* nk + cuts, 2k */
-  double *border_part;        /* [border,border,u] of each segment, then Schur parts */
-  double *corner;             /* [border,border] Cholesky factor of the Schur complement */
-  double *side;               /* [border,local,u], row-major border x local; then side times block^-1 */
+  int n, k, u, global, local; /* parameters of all segments: nk + cuts; of one: 2k */
+  double *global_part;        /* [global,global,u] of each segment, then Schur parts */
+  double *corner;             /* [global,global] Cholesky factor of the Schur complement */
+  double *side;               /* [global,local,u], row-major global x local; then side times block^-1 */
   double *block;              /* [local,local,u] Cholesky factors */
   int threads;
   bl_share share; /* of the segments among ranks */
-  double *score;  /* [room,threads] */
+  double *score;  /* [(global + local) PATTERNS, threads] */
   const bl_mle *m;
   const double *theta;
 };
@@ -35,12 +35,12 @@ blica_status bl_information_alloc(blica_ctx *ctx, const bl_mle *m, bl_informatio
   size_t b = (size_t)m->n * (size_t)m->k + m->cuts, l = 2 * (size_t)m->k, u = (size_t)m->u;
   f->threads = bl_max_threads(ctx);
   TRY(bl_share_make(ctx, f->u, 0, &f->share));
-  TRY(bl_alloc(ctx, bl_mul(bl_mul(b, b), u), &f->border_part));
+  TRY(bl_alloc(ctx, bl_mul(bl_mul(b, b), u), &f->global_part));
   TRY(bl_alloc(ctx, bl_mul(b, b), &f->corner));
   TRY(bl_alloc(ctx, bl_mul(bl_mul(b, l), u), &f->side));
   TRY(bl_alloc(ctx, bl_mul(l * l, u), &f->block));
   TRY(bl_alloc(ctx, (b + l) * PATTERNS * (size_t)f->threads, &f->score));
-  f->border = (int)b, f->local = (int)l; /* they fit where their squares did */
+  f->global = (int)b, f->local = (int)l; /* they fit where their squares did */
   *out = f;
   f = NULL;
 done:
@@ -50,7 +50,7 @@ done:
 
 void bl_information_free(bl_information *f) {
   if (!f) return;
-  double *blocks[] = {f->border_part, f->corner, f->side, f->block, f->score};
+  double *blocks[] = {f->global_part, f->corner, f->side, f->block, f->score};
   for (int i = 0; i < 5; i++) bl_free(blocks[i]);
   bl_share_free(&f->share);
   bl_free(f);
@@ -72,7 +72,7 @@ static void cut_scores(const bl_information *f, const bl_scores *t, int64_t r, d
   }
 }
 
-/* Scores of one pattern in A, log v, mu, times root of its weight: column r of a (border + local) x count array. */
+/* Scores of one pattern in A, log v, mu, times root of its weight: column r of a (global + local) x count array. */
 static void parameter_score(const bl_information *f, const bl_scores *t, int64_t r, int s, double *out,
                             int64_t stride) {
   const bl_mle *m = f->m;
@@ -80,15 +80,15 @@ static void parameter_score(const bl_information *f, const bl_scores *t, int64_t
   const double *score = t->score + r * t->group->n * (1 + k), *mu = m->means + (size_t)s * k,
                *v = m->variances + (size_t)s * k;
   double root = sqrt(m->link), weight = sqrt(m->weight * t->group->weight[t->row[r]]);
-  for (int e = 0; e < f->border + f->local; e++) out[e * stride] = 0.0;
+  for (int e = 0; e < f->global + f->local; e++) out[e * stride] = 0.0;
   if (m->cuts) cut_scores(f, t, r, weight, out + (int64_t)(n * k) * stride, stride);
   for (int i = 0; i < t->group->n; i++)
     for (int j = 0; j < k; j++) {
       int at = t->group->variable[i] + j * n;
       double a = f->theta[at], gm = score[i * (1 + k)], gb = score[i * (1 + k) + 1 + j];
       out[at * stride] = weight * root * (sqrt(v[j]) * gb + mu[j] * gm);
-      out[(f->border + j) * stride] += weight * 0.5 * gb * t->loading[i * k + j];
-      out[(f->border + k + j) * stride] += weight * root * a * gm;
+      out[(f->global + j) * stride] += weight * 0.5 * gb * t->loading[i * k + j];
+      out[(f->global + k + j) * stride] += weight * root * a * gm;
     }
 }
 
@@ -107,22 +107,22 @@ static double dot(const double *a, const double *b, int64_t count) {
 
 static void add_scores(const bl_scores *t, int thread, void *user) {
   bl_information *f = user;
-  int border = f->border, local = f->local, s = t->group->segment;
-  double *score = f->score + (size_t)thread * (size_t)(border + local) * PATTERNS;
-  double *part = f->border_part + (size_t)s * border * border, *side = f->side + (size_t)s * border * local;
+  int global = f->global, local = f->local, s = t->group->segment;
+  double *score = f->score + (size_t)thread * (size_t)(global + local) * PATTERNS;
+  double *part = f->global_part + (size_t)s * global * global, *side = f->side + (size_t)s * global * local;
   double *block = f->block + (size_t)s * local * local;
   for (int64_t low = 0; low < t->count; low += PATTERNS) {
     int64_t count = t->count - low < PATTERNS ? t->count - low : PATTERNS;
     for (int64_t r = 0; r < count; r++) parameter_score(f, t, low + r, s, score + r, PATTERNS);
-    for (int i = 0; i < border + local; i++)
+    for (int i = 0; i < global + local; i++)
       for (int j = 0; j <= i; j++) {
         double sum = dot(score + (size_t)i * PATTERNS, score + (size_t)j * PATTERNS, count);
-        if (i < border)
-          part[(size_t)i * border + j] += sum;
-        else if (j < border)
-          side[(size_t)j * local + (i - border)] += sum;
+        if (i < global)
+          part[(size_t)i * global + j] += sum;
+        else if (j < global)
+          side[(size_t)j * local + (i - global)] += sum;
         else
-          block[(i - border) * local + (j - border)] += sum;
+          block[(i - global) * local + (j - global)] += sum;
       }
   }
 }
@@ -158,8 +158,8 @@ static void add_diagonal(int n, double *a, double precision) {
 /* Factors segment s: side rows become L^-1 side', and part the segment's Schur complement. */
 static void eliminate(int64_t item, int thread, void *user) {
   bl_information *f = user;
-  int border = f->border, local = f->local, k = f->k;
-  double *part = f->border_part + (size_t)item * border * border, *side = f->side + (size_t)item * border * local;
+  int global = f->global, local = f->local, k = f->k;
+  double *part = f->global_part + (size_t)item * global * global, *side = f->side + (size_t)item * global * local;
   double *block = f->block + (size_t)item * local * local;
   (void)thread;
   add_diagonal(local, block, 0.0);
@@ -168,10 +168,10 @@ static void eliminate(int64_t item, int thread, void *user) {
     block[(k + j) * local + k + j] += f->m->precision_mean;
   }
   cholesky(local, block);
-  for (int i = 0; i < border; i++) forward(local, block, side + (size_t)i * local);
-  for (int i = 0; i < border; i++)
+  for (int i = 0; i < global; i++) forward(local, block, side + (size_t)i * local);
+  for (int i = 0; i < global; i++)
     for (int j = 0; j <= i; j++)
-      part[(size_t)i * border + j] -= dot(side + (size_t)i * local, side + (size_t)j * local, local);
+      part[(size_t)i * global + j] -= dot(side + (size_t)i * local, side + (size_t)j * local, local);
 }
 
 blica_status bl_information_make(blica_ctx *ctx, bl_information *f, bl_mle *m, const double *theta) {
@@ -181,36 +181,36 @@ blica_status bl_information_make(blica_ctx *ctx, bl_information *f, bl_mle *m, c
   f->m = m;
   f->theta = theta;
   accuracy.grid_error = fmax(accuracy.grid_error, 1e-3);
-  const size_t b = (size_t)f->border, l = (size_t)f->local, u = (size_t)f->u;
-  memset(f->border_part, 0, sizeof(double) * b * b * u);
+  const size_t b = (size_t)f->global, l = (size_t)f->local, u = (size_t)f->u;
+  memset(f->global_part, 0, sizeof(double) * b * b * u);
   memset(f->side, 0, sizeof(double) * b * l * u);
   memset(f->block, 0, sizeof(double) * l * l * u);
   TRY(bl_likelihood_scores(ctx, m->likelihood, &params, &accuracy, &f->share, add_scores, f));
   bl_share_run(ctx, &f->share, eliminate, f);
-  const bl_places lists[] = {{f->side, b * l}, {f->block, l * l}}, sum = {f->border_part, b * b};
+  const bl_places lists[] = {{f->side, b * l}, {f->block, l * l}}, sum = {f->global_part, b * b};
   TRY(bl_share_exchange(ctx, &f->share, 2, lists, &sum));
-  memcpy(f->corner, f->border_part, sizeof(double) * b * b);
-  add_diagonal(f->border, f->corner, 0.0);
+  memcpy(f->corner, f->global_part, sizeof(double) * b * b);
+  add_diagonal(f->global, f->corner, 0.0);
   for (int i = 0; i < f->n * f->k; i++) f->corner[(size_t)i * b + i] += m->precision_mixing;
-  cholesky(f->border, f->corner);
+  cholesky(f->global, f->corner);
 done:
   return status;
 }
 
 void bl_information_solve(const bl_information *f, double *d) {
-  int border = f->border, local = f->local;
+  int global = f->global, local = f->local;
   for (int s = 0; s < f->u; s++) {
-    double *own = d + border + (size_t)s * local;
-    const double *side = f->side + (size_t)s * border * local;
+    double *own = d + global + (size_t)s * local;
+    const double *side = f->side + (size_t)s * global * local;
     forward(local, f->block + (size_t)s * local * local, own);
-    for (int i = 0; i < border; i++) d[i] -= dot(side + (size_t)i * local, own, local);
+    for (int i = 0; i < global; i++) d[i] -= dot(side + (size_t)i * local, own, local);
   }
-  forward(border, f->corner, d);
-  backward(border, f->corner, d);
+  forward(global, f->corner, d);
+  backward(global, f->corner, d);
   for (int s = 0; s < f->u; s++) {
-    double *own = d + border + (size_t)s * local;
-    const double *side = f->side + (size_t)s * border * local;
-    for (int i = 0; i < border; i++)
+    double *own = d + global + (size_t)s * local;
+    const double *side = f->side + (size_t)s * global * local;
+    for (int i = 0; i < global; i++)
       for (int j = 0; j < local; j++) own[j] -= side[(size_t)i * local + j] * d[i];
     backward(local, f->block + (size_t)s * local * local, own);
   }
@@ -218,9 +218,9 @@ void bl_information_solve(const bl_information *f, double *d) {
 
 double bl_information_square(const bl_information *f, const double *d) {
   double square = 0.0;
-  for (int j = 0; j < f->border; j++) {
+  for (int j = 0; j < f->global; j++) {
     double sum = 0.0;
-    for (int i = j; i < f->border; i++) sum += f->corner[(size_t)i * f->border + j] * d[i];
+    for (int i = j; i < f->global; i++) sum += f->corner[(size_t)i * f->global + j] * d[i];
     square += sum * sum;
   }
   return square;

@@ -7,7 +7,7 @@
 
 /* Where one engine becomes faster than the other, for a gradient. */
 enum { EXACT_VARIABLES = 8, EXACT_FEW = 6, GRID_VARIABLES = 20, LATTICE_VARIABLES = 12 };
-enum { LARGEST_BORDER = 600 };
+enum { LARGEST_GLOBAL = 600 };
 static const double LARGEST_METRIC = 1 << 25; /* doubles of the information matrices of all segments */
 /* Norms of the columns of sqrt(c) A V^1/2, times each other in a segment, beyond which a step function fits as well.
  * The grid's nodes grow with the product (to 10^6 for two sources), and the lattice's covariance loses its digits. */
@@ -32,8 +32,8 @@ blica_status bl_mle_make(blica_ctx *ctx, const blica_data *data, const blica_cod
   m->link = options->link;
   m->weight = options->weight;
   m->accuracy = (bl_accuracy){.points = BL_MVN_BLOCK, .seed = options->seed, .grid_error = 1e-9};
-  const double border = (double)m->n * k + (double)m->cuts;
-  const bool metric = border <= LARGEST_BORDER && border * border * m->u <= LARGEST_METRIC;
+  const double global = (double)m->n * k + (double)m->cuts;
+  const bool metric = global <= LARGEST_GLOBAL && global * global * m->u <= LARGEST_METRIC;
   m->engine = choose_engine(m->n, k, ordinal);
   m->sampled = m->engine == BL_ENGINE_EP && metric;
   TRY(bl_alloc(ctx, (size_t)data->n, &m->column));
@@ -96,12 +96,12 @@ static bool too_steep(const bl_mle *m, const bl_params *p) {
 }
 
 double bl_mle_penalty(const bl_mle *m, const double *theta) {
-  const size_t nk = (size_t)m->n * (size_t)m->k, border = nk + m->cuts, k = (size_t)m->k;
+  const size_t nk = (size_t)m->n * (size_t)m->k, global = nk + m->cuts, k = (size_t)m->k;
   double value = 0.0;
   for (size_t i = 0; i < m->size; i++) {
     double precision = i < nk                       ? m->precision_mixing
-                       : i < border                 ? 0.0
-                       : (i - border) % (2 * k) < k ? m->precision_variance
+                       : i < global                 ? 0.0
+                       : (i - global) % (2 * k) < k ? m->precision_variance
                                                     : m->precision_mean;
     value += 0.5 * precision * theta[i] * theta[i];
   }
@@ -109,20 +109,20 @@ double bl_mle_penalty(const bl_mle *m, const double *theta) {
 }
 
 double bl_mle_eval(bl_mle *m, const double *theta, double *gradient) {
-  size_t border = (size_t)m->n * (size_t)m->k;
+  size_t nk = (size_t)m->n * (size_t)m->k;
   bl_params params = bl_mle_params(m, theta);
-  for (size_t i = border; i < m->size; i++)
-    if (!(fabs(theta[i]) < 100)) return NAN; /* log v or a mean beyond anything data can tell */
+  for (size_t i = nk; i < m->size; i++)
+    if (!(fabs(theta[i]) < 100)) return NAN; /* log v or a mean beyond anything that data determine */
   if (too_steep(m, &params)) return NAN;
   m->loglik = bl_likelihood_gradient(m->ctx, m->likelihood, &params, &m->accuracy, gradient, m->g_variance, m->g_mean,
-                                     m->cuts ? gradient + border : NULL);
+                                     m->cuts ? gradient + nk : NULL);
   double value = -m->weight * m->loglik;
-  for (size_t i = 0; i < border; i++) {
+  for (size_t i = 0; i < nk; i++) {
     value += 0.5 * m->precision_mixing * theta[i] * theta[i];
     gradient[i] = m->precision_mixing * theta[i] - m->weight * gradient[i];
   }
-  for (size_t i = border; i < border + m->cuts; i++) gradient[i] *= -m->weight;
-  if (m->cuts) bl_mle_cuts_chain(m, theta + border, gradient + border);
+  for (size_t i = nk; i < nk + m->cuts; i++) gradient[i] *= -m->weight;
+  if (m->cuts) bl_mle_cuts_chain(m, theta + nk, gradient + nk);
   for (int s = 0; s < m->u; s++)
     for (int j = 0; j < m->k; j++) {
       size_t at = bl_mle_local(m, s) + (size_t)j, mean = at + (size_t)m->k;

@@ -77,15 +77,15 @@ static double add_lengths(const bl_mle *m, const double *theta, double *gradient
 /* Gradient of f, estimated. */
 static blica_status sample_gradient(run *r, int sweeps, double *gradient) {
   bl_mle *m = r->m;
-  const size_t border = (size_t)m->n * (size_t)m->k, k = (size_t)m->k;
+  const size_t nk = (size_t)m->n * (size_t)m->k, k = (size_t)m->k;
   bl_params params = bl_mle_params(m, r->theta);
   blica_status status = bl_sampler_gradient(r->ctx, r->sampler, &params, sweeps, gradient, m->g_variance, m->g_mean,
-                                            m->cuts ? gradient + border : NULL);
+                                            m->cuts ? gradient + nk : NULL);
   if (status != BLICA_OK) return status;
-  for (size_t i = 0; i < border; i++) gradient[i] = m->precision_mixing * r->theta[i] - m->weight * gradient[i];
+  for (size_t i = 0; i < nk; i++) gradient[i] = m->precision_mixing * r->theta[i] - m->weight * gradient[i];
   (void)add_lengths(m, r->theta, gradient);
-  for (size_t i = border; i < border + m->cuts; i++) gradient[i] *= -m->weight;
-  if (m->cuts) bl_mle_cuts_chain(m, r->theta + border, gradient + border);
+  for (size_t i = nk; i < nk + m->cuts; i++) gradient[i] *= -m->weight;
+  if (m->cuts) bl_mle_cuts_chain(m, r->theta + nk, gradient + nk);
   for (int s = 0; s < m->u; s++)
     for (size_t j = 0; j < k; j++) {
       size_t at = bl_mle_local(m, s) + j, local = j + (size_t)s * k;
@@ -181,9 +181,9 @@ static blica_status offer(run *r, bl_stage *stage) {
 
 /* The scale of A's prior: the root mean square of its elements, which are not shrunk (add_lengths). */
 static void learn_scale(bl_mle *m, const double *theta) {
-  const size_t border = (size_t)m->n * (size_t)m->k;
+  const size_t nk = (size_t)m->n * (size_t)m->k;
   double square = 0.0;
-  for (size_t i = 0; i < border; i++) square += theta[i] * theta[i] / (double)border;
+  for (size_t i = 0; i < nk; i++) square += theta[i] * theta[i] / (double)nk;
   m->precision_mixing = 1.0 / square;
 }
 
@@ -263,7 +263,7 @@ done:
 /* theta becomes the mean of the rounds that count; returns how far A may be off: the root mean square over its elements
  * in standard errors. */
 static double average(run *r) {
-  const size_t size = r->m->size, border = (size_t)r->m->n * (size_t)r->m->k + r->m->cuts;
+  const size_t size = r->m->size, global = (size_t)r->m->n * (size_t)r->m->k + r->m->cuts;
   const int kept = r->rounds - FIRST_KEPT;
   double squares = 0.0;
   if (kept < 1) return INFINITY;
@@ -271,10 +271,10 @@ static double average(run *r) {
   for (int round = FIRST_KEPT; round < r->rounds; round++)
     for (size_t i = 0; i < size; i++) r->theta[i] += r->mean[i + size * (size_t)round] / kept;
   for (int round = FIRST_KEPT; round < r->rounds; round++) {
-    for (size_t i = 0; i < border; i++) r->step[i] = r->mean[i + size * (size_t)round] - r->theta[i];
+    for (size_t i = 0; i < global; i++) r->step[i] = r->mean[i + size * (size_t)round] - r->theta[i];
     squares += bl_information_square(r->m->information, r->step);
   }
-  return kept < 2 || !r->fresh ? INFINITY : sqrt(squares / ((double)border * kept * (kept - 1)));
+  return kept < 2 || !r->fresh ? INFINITY : sqrt(squares / ((double)global * kept * (kept - 1)));
 }
 
 /* Log-likelihood: expectation propagation, and what it lacks on a sample of rows. */

@@ -16,9 +16,9 @@
 /* The learned scale of A or of log v. variance [size] are those of the posterior. */
 static double learned_sd(const bl_mle *m, const double *theta, const double *variance, bool mixing, double precision) {
   double squares = 0.0, gamma = 0.0;
-  size_t nk = (size_t)m->n * (size_t)m->k, border = nk + m->cuts, k = (size_t)m->k;
+  size_t nk = (size_t)m->n * (size_t)m->k, global = nk + m->cuts, k = (size_t)m->k;
   for (size_t i = 0; i < m->size; i++) {
-    bool own = mixing ? i < nk : i >= border && (i - border) % (2 * k) < k;
+    bool own = mixing ? i < nk : i >= global && (i - global) % (2 * k) < k;
     if (!own) continue;
     squares += theta[i] * theta[i];
     gamma += 1.0 - precision * variance[i];

@@ -224,7 +224,7 @@ typedef struct {
   double damping, before; /* of the next step; largest gradient before the last one */
   double earlier;         /* value some steps ago */
   int extra;
-} walk;
+} progress;
 
 static void pass_result(bl_state *state, void *user) {
   bl_newton_result *r = user;
@@ -236,8 +236,8 @@ static void pass_result(bl_state *state, void *user) {
   bl_pass_flag(state, &r->positive);
 }
 
-static void pass_walk(bl_state *state, void *user) {
-  walk *w = user;
+static void pass_progress(bl_state *state, void *user) {
+  progress *w = user;
   pass_result(state, w->result);
   BL_PASS(state, w->damping);
   BL_PASS(state, w->before);
@@ -249,8 +249,8 @@ static void pass_walk(bl_state *state, void *user) {
 
 /* ---- the whole ---- */
 
-/* A walk that was taken up stands after a step, before the hook that follows it. */
-static void steps(walk *w, const bl_newton_options *options, bool taken_up) {
+/* A run that was taken up stands after a step, before the hook that follows it. */
+static void steps(progress *w, const bl_newton_options *options, bool taken_up) {
   machine *t = w->t;
   bl_newton_result *result = w->result;
   for (; taken_up || (result->steps < options->max_steps && w->extra < EXTRA_STEPS); taken_up = false) {
@@ -261,7 +261,7 @@ static void steps(walk *w, const bl_newton_options *options, bool taken_up) {
     }
     int answer =
         options->hook ? options->hook(result->steps, result->value, result->gradient_max, options->user) : BL_CONTINUE;
-    bl_stage_offer(t->ctx, options->stage, answer, pass_walk, w);
+    bl_stage_offer(t->ctx, options->stage, answer, pass_progress, w);
     if (answer != BL_CONTINUE) {
       result->stopped = true;
       return;
@@ -276,10 +276,10 @@ static void steps(walk *w, const bl_newton_options *options, bool taken_up) {
   }
 }
 
-static blica_status begin(walk *w, const bl_stage *stage, bool *taken_up) {
+static blica_status begin(progress *w, const bl_stage *stage, bool *taken_up) {
   machine *t = w->t;
   *taken_up = bl_stage_find(stage) == BL_STAGE_BETWEEN;
-  if (*taken_up) return bl_stage_load(t->ctx, stage, pass_walk, w);
+  if (*taken_up) return bl_stage_load(t->ctx, stage, pass_progress, w);
   w->result->value = bl_sgauss_eval(t->g, w->theta, t->gradient);
   w->earlier = w->result->value;
   w->result->evaluations = 1;
@@ -295,7 +295,7 @@ blica_status bl_sgauss_newton(blica_ctx *ctx, bl_sgauss *g, double *theta, const
   bl_newton_options own = *options;
   bool taken_up;
   machine t = {.ctx = ctx, .g = g, .data = d, .nk = (size_t)d->n * d->k, .m = d->n + d->k, .theta = theta};
-  walk w = {.t = &t, .theta = theta, .result = result, .damping = 1e-6};
+  progress w = {.t = &t, .theta = theta, .result = result, .damping = 1e-6};
   t.size = bl_sgauss_size(d);
   t.groups = d->u < GROUPS ? d->u : GROUPS;
   own.stage = stage;

@@ -157,7 +157,7 @@ static void whole_segment(int64_t s, int thread, void *user) {
 
 /* ---- all segments side by side: s counts from base ---- */
 
-static bl_sgauss_workspace room_of(const bl_segments *g, int64_t s) {
+static bl_sgauss_workspace workspace_of(const bl_segments *g, int64_t s) {
   return bl_sgauss_workspace_at(g->data->n, g->data->k, g->workspaces + g->workspace_size * (size_t)(s - g->held));
 }
 static const double *local_of(const bl_segments *g, int64_t s) {
@@ -177,7 +177,7 @@ static void begin_task(int64_t index, int thread, void *user) {
   const bl_segments *g = user;
   const bl_sgauss_shared in = inputs(g);
   const int64_t s = g->held + index;
-  const bl_sgauss_workspace workspace = room_of(g, s);
+  const bl_sgauss_workspace workspace = workspace_of(g, s);
   (void)thread;
   bl_sgauss_begin(&in, local_of(g, s), &workspace, tail_of(g, s * g->blocks));
 }
@@ -199,7 +199,7 @@ static void solve_task(int64_t item, int thread, void *user) {
   const bl_segments *g = user;
   const bl_sgauss_shared in = inputs(g);
   const int64_t s = item / g->blocks;
-  const bl_sgauss_workspace workspace = room_of(g, s);
+  const bl_sgauss_workspace workspace = workspace_of(g, s);
   (void)thread;
   bl_sgauss_solve(&in, local_of(g, s), &workspace, (int)(item % g->blocks));
   if (g->cut) pass_rows(g, item, workspace.y, false);
@@ -209,14 +209,14 @@ static void take_y(int64_t index, int thread, void *user) {
   const bl_segments *g = user;
   (void)thread;
   int64_t item = (int64_t)g->held * g->blocks + index;
-  pass_rows(g, item, room_of(g, item / g->blocks).y, true);
+  pass_rows(g, item, workspace_of(g, item / g->blocks).y, true);
 }
 
 static void fill_task(int64_t item, int thread, void *user) {
   const bl_segments *g = user;
   const bl_sgauss_shared in = inputs(g);
   const int s = (int)(item / g->blocks), block = (int)(item % g->blocks);
-  const bl_sgauss_workspace workspace = room_of(g, s);
+  const bl_sgauss_workspace workspace = workspace_of(g, s);
   int first, last;
   (void)thread;
   bl_sgauss_rows(in.n, in.k, block, &first, &last);
@@ -228,7 +228,7 @@ static void join_task(int64_t index, int thread, void *user) {
   const bl_segments *g = user;
   const bl_sgauss_shared in = inputs(g);
   const int64_t s = g->rows.first / g->blocks + index;
-  const bl_sgauss_workspace workspace = room_of(g, s);
+  const bl_sgauss_workspace workspace = workspace_of(g, s);
   (void)thread;
   bl_sgauss_join(&in, &workspace, f_of(g, s * g->blocks));
 }
@@ -237,7 +237,7 @@ static void slopes_task(int64_t item, int thread, void *user) {
   const bl_segments *g = user;
   const bl_sgauss_shared in = inputs(g);
   const int64_t s = item / g->blocks;
-  const bl_sgauss_workspace workspace = room_of(g, s);
+  const bl_sgauss_workspace workspace = workspace_of(g, s);
   (void)thread;
   bl_sgauss_slopes(&in, &g->matrix[s], g->data->weight[g->base + s], local_of(g, s), &workspace, f_of(g, s * g->blocks),
                    (int)(item % g->blocks), gradient_of(g, s), tail_of(g, item));

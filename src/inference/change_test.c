@@ -44,12 +44,12 @@ typedef struct {
   double *factor;    /* [n,n,1 or u] Cholesky factors of the null correlations */
   double statistic;  /* observed */
   double *simulated; /* [simulations] */
-  struct room *rooms;
+  struct workspace *workspaces;
   atomic_int failed; /* what LAPACK answered when it failed */
 } job;
 
 /* One thread's. */
-typedef struct room {
+typedef struct workspace {
   blica_counts *counts;
   bl_common *common;               /* of these counts, at the null correlations */
   double *matrix, *values;         /* [n,n], [n] */
@@ -57,16 +57,16 @@ typedef struct room {
   double *score, *info, *weighted; /* [m], [m,m], [pairs,m] */
   double *z;                       /* [n] */
   int8_t *x;                       /* [n] */
-} room;
+} workspace;
 
-static void free_room(room *r) {
+static void free_workspace(workspace *r) {
   blica_counts_free(r->counts);
   bl_common_free(r->common);
   void *const blocks[] = {r->matrix, r->values, r->d, r->score, r->info, r->weighted, r->z, r->x};
   for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) bl_free(blocks[i]);
 }
 
-static blica_status make_room(job *b, room *r) {
+static blica_status make_workspace(job *b, workspace *r) {
   blica_status status;
   blica_ctx *ctx = b->ctx;
   const size_t n = (size_t)b->n;
@@ -88,7 +88,7 @@ done:
 
 /* d rho for a unit change of the covariance of two leading factors of the common matrix, into d; returns how many,
  * or what LAPACK answered when it failed. */
-static int directions(const job *b, room *r) {
+static int directions(const job *b, workspace *r) {
   const int n = b->n;
   int count = 0;
   bl_common_matrix(n, r->common->rho, r->matrix);
@@ -109,7 +109,7 @@ static int directions(const job *b, room *r) {
 }
 
 /* Score [m] and information [m,m] of segment s along d [pairs,m]. */
-static void segment_score(const job *b, room *r, int s, const double *d, int m) {
+static void segment_score(const job *b, workspace *r, int s, const double *d, int m) {
   const double *score = r->common->score + b->pairs * (size_t)s;
   const double *information = r->common->information + b->pairs * (size_t)s;
   cblas_dgemv(CblasColMajor, CblasTrans, (int)b->pairs, m, 1, d, (int)b->pairs, score, 1, 0, r->score, 1);
@@ -128,7 +128,7 @@ static double quadratic(double *info, double *score, int m) {
   return cblas_ddot(m, score, 1, score, 1);
 }
 
-static double overall_statistic(job *b, const blica_counts *c, room *r) {
+static double overall_statistic(job *b, const blica_counts *c, workspace *r) {
   double sum = 0;
   bl_common_fit(c, r->common);
   const int m = directions(b, r);
@@ -144,7 +144,7 @@ static double overall_statistic(job *b, const blica_counts *c, room *r) {
 }
 
 /* The statistic less the same without the source: what is left for it when the others are projected out. */
-static double source_statistic(const job *b, const blica_counts *c, room *r) {
+static double source_statistic(const job *b, const blica_counts *c, workspace *r) {
   const int k = b->k;
   double sum = 0;
   bl_common_margins(c, r->common);
@@ -169,7 +169,7 @@ static double source_statistic(const job *b, const blica_counts *c, room *r) {
 /* ---- simulation ---- */
 
 /* Counts of rows as many, and with as many values missing, as the observed, under the null correlations. */
-static void simulate(const job *b, int64_t index, room *r) {
+static void simulate(const job *b, int64_t index, workspace *r) {
   const bl_rows *rows = b->rows;
   const int n = b->n;
   bl_rows_clear(r->counts);
@@ -195,7 +195,7 @@ static void simulate(const job *b, int64_t index, room *r) {
 
 static void simulate_task(int64_t index, int thread, void *user) {
   job *b = user;
-  room *r = &b->rooms[thread];
+  workspace *r = &b->workspaces[thread];
   if (bl_interrupted(b->ctx)) return;
   if (thread == 0)
     bl_poll(b->ctx, &(blica_progress){.stage = "change test", .fraction = -1, .objective = NAN, .iteration = index});
@@ -275,7 +275,7 @@ static blica_status reference(job *b, int simulations, double *p) {
 }
 
 /* The null model of a source: its variance the one that fits all segments best, the others as they are. */
-static bool source_null(job *b, room *r) {
+static bool source_null(job *b, workspace *r) {
   const blica_model *m = b->model;
   const int n = b->n, k = b->k, j = b->source;
   double *v = r->values, common = 0;
@@ -312,15 +312,15 @@ static blica_status allocate(job *b, int simulations) {
   TRY(bl_alloc(ctx, (size_t)b->rows->planes * u, &b->shrunk));
   TRY(bl_alloc(ctx, bl_mul(n * n, u), &b->factor));
   TRY(bl_alloc(ctx, (size_t)simulations, &b->simulated));
-  TRY(bl_alloc(ctx, (size_t)bl_max_threads(ctx), &b->rooms));
-  for (int i = 0; i < bl_max_threads(ctx); i++) TRY(make_room(b, &b->rooms[i]));
+  TRY(bl_alloc(ctx, (size_t)bl_max_threads(ctx), &b->workspaces));
+  for (int i = 0; i < bl_max_threads(ctx); i++) TRY(make_workspace(b, &b->workspaces[i]));
 done:
   return status;
 }
 
 static void release(job *b) {
-  for (int i = 0; b->rooms && i < bl_max_threads(b->ctx); i++) free_room(&b->rooms[i]);
-  void *const blocks[] = {b->rho, b->slope, b->shrunk, b->factor, b->simulated, b->rooms};
+  for (int i = 0; b->workspaces && i < bl_max_threads(b->ctx); i++) free_workspace(&b->workspaces[i]);
+  void *const blocks[] = {b->rho, b->slope, b->shrunk, b->factor, b->simulated, b->workspaces};
   for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) bl_free(blocks[i]);
 }
 
@@ -337,16 +337,16 @@ blica_status bl_change_test(blica_ctx *ctx, const blica_model *model, const bl_r
   bl_blas_hold();
   TRY(allocate(&b, simulations));
   shrink_margins(&b);
-  b.statistic = overall_statistic(&b, counts, b.rooms);
-  memcpy(b.rho, b.rooms->common->rho, b.pairs * sizeof(double));
+  b.statistic = overall_statistic(&b, counts, b.workspaces);
+  memcpy(b.rho, b.workspaces->common->rho, b.pairs * sizeof(double));
   TRY(check_lapack(&b));
   if (isnan(b.statistic) || !factorise(b.n, b.rho, b.factor))
     FAIL(ctx, BLICA_ERR_NUMERIC, "the common correlations of all segments could not be decomposed");
   TRY(reference(&b, simulations, p));
   for (b.source = 0; b.source < b.k; b.source++) {
-    if (!source_null(&b, b.rooms))
+    if (!source_null(&b, b.workspaces))
       FAIL(ctx, BLICA_ERR_NUMERIC, "source %d: its null model has no valid correlations", b.source + 1);
-    b.statistic = source_statistic(&b, counts, b.rooms);
+    b.statistic = source_statistic(&b, counts, b.workspaces);
     TRY(reference(&b, simulations, &source_p[b.source]));
     source_p[b.source] = fmax(source_p[b.source], *p);
   }

@@ -171,10 +171,10 @@ static blica_status column_looseness(blica_ctx *ctx, const blica_model *model, i
   blica_status status;
   const int n = model->n, least = n < nullity ? n : nullity;
   const double *a = model->mixing + (size_t)j * n;
-  double *moves = NULL, *values = NULL, *room = NULL, norm = cblas_ddot(n, a, 1, a, 1);
+  double *moves = NULL, *values = NULL, *superdiagonal = NULL, norm = cblas_ddot(n, a, 1, a, 1);
   TRY(bl_alloc(ctx, (size_t)n * (size_t)nullity, &moves));
   TRY(bl_alloc(ctx, (size_t)least, &values));
-  TRY(bl_alloc(ctx, (size_t)least, &room));
+  TRY(bl_alloc(ctx, (size_t)least, &superdiagonal));
   for (int c = 0; c < nullity; c++) {
     double *move = moves + (size_t)n * c;
     memcpy(move, null + p * (size_t)c + (size_t)j * n, (size_t)n * sizeof *move);
@@ -182,7 +182,7 @@ static blica_status column_looseness(blica_ctx *ctx, const blica_model *model, i
     cblas_daxpy(n, -along, a, 1, move, 1);
   }
   errno = 0;
-  if (LAPACKE_dgesvd(LAPACK_COL_MAJOR, 'N', 'N', n, nullity, moves, n, values, NULL, 1, NULL, 1, room) != 0)
+  if (LAPACKE_dgesvd(LAPACK_COL_MAJOR, 'N', 'N', n, nullity, moves, n, values, NULL, 1, NULL, 1, superdiagonal) != 0)
     FAIL_OUTSIDE(ctx, BLICA_ERR_NUMERIC, "source %d: the singular values of its free directions did not converge",
                  j + 1);
   int free_directions = 0;
@@ -191,7 +191,7 @@ static blica_status column_looseness(blica_ctx *ctx, const blica_model *model, i
 done:
   bl_free(moves);
   bl_free(values);
-  bl_free(room);
+  bl_free(superdiagonal);
   return status;
 }
 

@@ -91,7 +91,7 @@ static size_t place_of(const job *b, size_t i) {
   return i < nk ? i : bl_mle_local(&b->mle, (int)((i - nk) / k)) + (i - nk) % k;
 }
 
-static void hand_out(const job *b, double *covariance, double *mean_se, double *cut_se) {
+static void copy_results(const job *b, double *covariance, double *mean_se, double *cut_se) {
   const blica_model *m = b->model;
   const size_t k = (size_t)m->k, nk = (size_t)m->n * k, p = nk + k * (size_t)m->u, size = b->size;
   for (size_t c = 0; c < p; c++)
@@ -122,7 +122,7 @@ blica_status bl_information_errors(blica_ctx *ctx, const blica_model *model, con
   if (!b.mle.information || b.size > SIZE_MOST) goto done;
   if (isfinite(mixing) && isfinite(variance)) bl_mle_set_prior(&b.mle, mixing, variance);
   TRY(invert(&b));
-  hand_out(&b, covariance, mean_se, cut_se);
+  copy_results(&b, covariance, mean_se, cut_se);
   *found = true;
 done:
   bl_mle_free(&b.mle);

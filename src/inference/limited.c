@@ -116,7 +116,7 @@ static void finish(bl_limited *out, double rows, int u) {
   out->rmsea2_high = sqrt(bl_chi2_noncentrality(out->m2, df, 0.05) / per);
 }
 
-/* All segments at the model of the room into `all`; returns the number of pairs used and all rows. */
+/* All segments at the model of the workspace into `all`; returns the number of pairs used and all rows. */
 static blica_status collect(bl_moments *r, total *all, int64_t *moments, double *rows) {
   blica_status status = BLICA_OK;
   const int u = r->model->u;
@@ -167,7 +167,7 @@ typedef struct {
 } state;
 
 /* Collects at a model; d [p] is the step to the minimum. */
-static blica_status look(bl_moments *r, const blica_model *model, total *all, double *d, state *found) {
+static blica_status evaluate(bl_moments *r, const blica_model *model, total *all, double *d, state *found) {
   blica_status status;
   const size_t rest = r->q - (size_t)r->columns;
   r->model = model;
@@ -206,11 +206,11 @@ static blica_status descend(bl_moments *r, blica_model *at, blica_model *next, t
     memcpy(step, d, all->p * sizeof *d);
     for (int half = 0; half < 3 && !better; half++, length /= 4) {
       move(at, step, length, next);
-      TRY(look(r, next, all, d, &tried));
+      TRY(evaluate(r, next, all, d, &tried));
       better = tried.plain < found->plain;
     }
     if (!better) { /* back to where it was */
-      TRY(look(r, at, all, d, found));
+      TRY(evaluate(r, at, all, d, found));
       *m2 = total_left(r, all, d, segment);
       break;
     }
@@ -245,7 +245,7 @@ blica_status bl_limited_test(blica_ctx *ctx, const blica_model *model, const bl_
   TRY(bl_alloc(ctx, all.p, &d));
   TRY(bl_alloc(ctx, (size_t)u, &all.kept));
   move(model, d, 0, &at);
-  TRY(look(&r, &at, &all, d, &found));
+  TRY(evaluate(&r, &at, &all, d, &found));
   out->m2 = total_left(&r, &all, d, segment);
   const bool shrunk = isfinite(bl_model_note(model, "prior_mixing"));
   if (shrunk && u * sets[4] <= QUADS_STEPS) TRY(descend(&r, &at, &next, &all, d, segment, &found, &out->m2));

@@ -38,7 +38,7 @@ typedef struct {
   bl_influence *influence;
   double *work;
   double *scale, *z, *rho, *slope, *weighted, *full, *qq, *x, *y, *psi, *score, *mean, *moved, *theta, *sum;
-} room;
+} workspace;
 
 typedef struct {
   blica_ctx *ctx;
@@ -46,27 +46,27 @@ typedef struct {
   const bl_rows *rows;
   const blica_counts *counts;
   size_t nk, pairs, statistics;
-  size_t m;      /* parameters that a segment sees: A, log v_s and, with ordinal items, d */
-  size_t p, all; /* A and all log v; with d */
-  bool tables;   /* F is a sum over tables */
-  bool expected; /* F'' is the expected one and F' = 0 also for tables */
-  double *t;     /* [planes,u] thresholds */
-  double *h, *j; /* [m,m,u] contributions of the segments */
-  room *rooms;   /* per thread */
-  bool *failed;  /* [u] */
+  size_t m;              /* parameters that a segment sees: A, log v_s and, with ordinal items, d */
+  size_t p, all;         /* A and all log v; with d */
+  bool tables;           /* F is a sum over tables */
+  bool expected;         /* F'' is the expected one and F' = 0 also for tables */
+  double *t;             /* [planes,u] thresholds */
+  double *h, *j;         /* [m,m,u] contributions of the segments */
+  workspace *workspaces; /* per thread */
+  bool *failed;          /* [u] */
 } job;
 
-/* ---- rooms ---- */
+/* ---- workspaces ---- */
 
-static void free_rooms(job *b) {
-  for (int i = 0; b->rooms && i < bl_max_threads(b->ctx); i++) {
-    bl_influence_free(b->rooms[i].influence);
-    bl_free(b->rooms[i].work);
+static void free_workspaces(job *b) {
+  for (int i = 0; b->workspaces && i < bl_max_threads(b->ctx); i++) {
+    bl_influence_free(b->workspaces[i].influence);
+    bl_free(b->workspaces[i].work);
   }
-  bl_free(b->rooms);
+  bl_free(b->workspaces);
 }
 
-static blica_status make_room(const job *b, room *r) {
+static blica_status make_workspace(const job *b, workspace *r) {
   blica_status status;
   const size_t n = (size_t)b->model->n, q = b->statistics, m = b->m;
   const size_t size = 2 * n + b->pairs + 2 * q * m + 4 * n * n + BATCH * (q + m) + q + b->pairs * m + b->nk + m;
@@ -91,7 +91,7 @@ void bl_threshold_errors(const blica_counts *c, double *error) {
 /* ---- the weight of the correlations ---- */
 
 /* full [n,n] <- (R + D)^-1 of segment s; false when singular. */
-static bool inverse(const job *b, int s, const room *r) {
+static bool inverse(const job *b, int s, const workspace *r) {
   const int n = b->model->n;
   const double *shift = b->model->fit.shift;
   const bool plain = strcmp(b->model->method, "blica") == 0;
@@ -120,7 +120,7 @@ static void scale_information(int n, const double *k, double *t, double *qq) {
 
 /* The correlations' rows of weighted <- W slope, column by column: with X the symmetric matrix of a column, zero on the
  * diagonal, W x is N K X K; less, with scales that are free, N K_ab (z_a + z_b), z = qq^-1 diag(K X). */
-static void weigh_dense(const job *b, double rows, bool free_scales, const room *r) {
+static void weigh_dense(const job *b, double rows, bool free_scales, const workspace *r) {
   const int n = b->model->n;
   const double *k = r->full;
   double *x = r->x, *y = r->y, *z = r->z;
@@ -145,7 +145,7 @@ static void weigh_dense(const job *b, double rows, bool free_scales, const room 
 /* ---- one segment ---- */
 
 /* d x / d (A, log v, d): slope [statistics,m]. */
-static void slopes(const job *b, const double *v, const room *r) {
+static void slopes(const job *b, const double *v, const workspace *r) {
   const blica_model *model = b->model;
   const size_t n = (size_t)model->n, k = (size_t)model->k, q = b->statistics;
   bl_implied_rho(model->n, model->k, model->link, model->mixing, v, r->scale, r->rho);
@@ -164,7 +164,7 @@ static void slopes(const job *b, const double *v, const room *r) {
 }
 
 /* Adds sum over pairs of F' d2 rho to h, by differences of the slopes. */
-static void add_curvature(const job *b, const double *variance, const room *r, double *h) {
+static void add_curvature(const job *b, const double *variance, const workspace *r, double *h) {
   const int n = b->model->n, k = b->model->k;
   const double step = 1e-5;
   memcpy(r->theta, b->model->mixing, b->nk * sizeof *r->theta);
@@ -187,7 +187,7 @@ static void add_curvature(const job *b, const double *variance, const room *r, d
     }
 }
 
-static void add_rows(const job *b, int s, const room *r, double *j) {
+static void add_rows(const job *b, int s, const workspace *r, double *j) {
   const bl_rows *rows = b->rows;
   const int q = (int)b->statistics, m = (int)b->m;
   double *mean = r->mean; /* of the segment: rows of other segments are not drawn in its place */
@@ -210,7 +210,7 @@ static void add_rows(const job *b, int s, const room *r, double *j) {
 }
 
 /* h <- D' F'' D, and weighted <- what a row's influence is multiplied by. */
-static void weigh(const job *b, int s, const room *r, double *h) {
+static void weigh(const job *b, int s, const workspace *r, double *h) {
   const double rows = b->counts->samples[s];
   const bl_influence *f = r->influence;
   const int q = (int)b->statistics, m = (int)b->m;
@@ -233,7 +233,7 @@ static void segment_task(int64_t item, int thread, void *user) {
   job *b = user;
   const int s = (int)item;
   const double *v = b->model->variances + (size_t)b->model->k * s;
-  const room *r = &b->rooms[thread];
+  const workspace *r = &b->workspaces[thread];
   double *h = b->h + b->m * b->m * (size_t)s, *j = b->j + b->m * b->m * (size_t)s;
   slopes(b, v, r);
   bl_influence_describe(b->counts, s, r->rho, b->t + (size_t)b->rows->planes * s, r->influence);
@@ -362,8 +362,8 @@ static blica_status allocate(job *b) {
   TRY(bl_alloc(ctx, bl_mul(b->m * b->m, u), &b->j));
   TRY(bl_alloc(ctx, bl_mul((size_t)b->rows->planes, u), &b->t));
   TRY(bl_alloc(ctx, u, &b->failed));
-  TRY(bl_alloc(ctx, (size_t)bl_max_threads(ctx), &b->rooms));
-  for (int i = 0; i < bl_max_threads(ctx); i++) TRY(make_room(b, &b->rooms[i]));
+  TRY(bl_alloc(ctx, (size_t)bl_max_threads(ctx), &b->workspaces));
+  for (int i = 0; i < bl_max_threads(ctx); i++) TRY(make_workspace(b, &b->workspaces[i]));
   bl_table_thresholds(b->counts, b->t);
 done:
   return status;
@@ -394,7 +394,7 @@ blica_status bl_sandwich(blica_ctx *ctx, const blica_model *model, const bl_rows
   for (size_t c = 0; c < b.p; c++) memcpy(covariance + b.p * c, j + b.all * c, b.p * sizeof *covariance);
 done:
   bl_blas_release();
-  free_rooms(&b);
+  free_workspaces(&b);
   bl_free(b.h);
   bl_free(b.j);
   bl_free(b.t);

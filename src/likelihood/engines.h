@@ -1,4 +1,4 @@
-/* likelihood_engines.h - the inside of the full likelihood: tasks, rooms of threads, and one call for all engines. */
+/* engines.h - the inside of the full likelihood: tasks, workspaces of threads, and one call for all engines. */
 #ifndef BL_LIKELIHOOD_ENGINES_H
 #define BL_LIKELIHOOD_ENGINES_H
 
@@ -46,8 +46,8 @@ static inline size_t bl_likelihood_stride(const bl_likelihood *l) {
   return (size_t)l->n * (1 + (size_t)l->k) + (l->patterns->ordinal ? (size_t)l->patterns->cuts : 0);
 }
 
-/* What is wanted of a task, besides workspace->log_p (by place in the task; workspace->row tells which pattern of the
- * group stands there). */
+/* What is wanted of a task, besides workspace->log_p (by place in the task; workspace->row is the pattern of the
+ * group that stands there). */
 typedef struct {
   double *log_p;                          /* [patterns of the group], or NULL */
   const double *weight;                   /* [patterns of the group]; NULL: no gradient */

@@ -31,7 +31,7 @@ typedef struct {
 /* One thread's workspace. */
 typedef struct {
   double *mean, *loading, *precision, *low, *high, *first, *second, *edge, *sums, *work;
-} chain_room;
+} chain_workspace;
 
 struct bl_sampler {
   const bl_patterns *patterns;
@@ -49,7 +49,7 @@ struct bl_sampler {
   int64_t *bound;   /* [ranks+1] which part is whose */
   int64_t sweep;    /* of the next call */
   int threads;
-  chain_room *workspace;
+  chain_workspace *workspace;
   bool begun;
   /* of the running call */
   blica_ctx *ctx;
@@ -97,7 +97,7 @@ done:
   return status;
 }
 
-static blica_status make_room(blica_ctx *ctx, const bl_sampler *s, chain_room *r) {
+static blica_status make_workspace(blica_ctx *ctx, const bl_sampler *s, chain_workspace *r) {
   const size_t n = (size_t)s->n, k = (size_t)s->k, limits = n * (size_t)s->levels;
   const size_t edges = (size_t)s->patterns->cuts, ends = n * ((size_t)s->levels + 1);
   const size_t even = (n * (2 + k + 2 * n) + 2 * limits + edges + ends + 7) / 8 * 8; /* the work is aligned */
@@ -158,7 +158,7 @@ blica_status bl_sampler_make(blica_ctx *ctx, const bl_patterns *patterns, const 
     TRY(make_chains(ctx, &patterns->group[s->task[t].group], s->state + s->task[t].state, &s->task[t]));
   s->threads = bl_max_threads(ctx);
   TRY(bl_alloc(ctx, (size_t)s->threads, &s->workspace));
-  for (int t = 0; t < s->threads; t++) TRY(make_room(ctx, s, &s->workspace[t]));
+  for (int t = 0; t < s->threads; t++) TRY(make_workspace(ctx, s, &s->workspace[t]));
   bl_sampler_restart(s, 0);
   *out = s;
   s = NULL;
@@ -185,7 +185,7 @@ void bl_sampler_pass(bl_state *state, bl_sampler *s) {
 }
 
 /* The law of a group's rows at the parameters; false when its covariance is not positive definite. */
-static bool make_law(const bl_sampler *s, const bl_group *g, chain_room *r, bl_gibbs_law *law) {
+static bool make_law(const bl_sampler *s, const bl_group *g, chain_workspace *r, bl_gibbs_law *law) {
   const int n = g->n, levels = s->levels;
   bl_group_parameters(g, s->segment[g->segment], s->params, r->mean, r->loading);
   bl_loading_covariance(n, s->k, r->loading, r->precision);
@@ -216,7 +216,7 @@ static bool make_law(const bl_sampler *s, const bl_group *g, chain_room *r, bl_g
 /* Nothing changes when an item's latent variable and its cuts are stretched together, from the first cut on: the
  * derivative in that scale is 0, mean first + (second M)_ii + sum of edges times their derivatives = 0. The diagonal
  * that follows replaces the sampled one, whose noise is many times larger than what the data say about scales. */
-static void settle_scales(const bl_sampler *s, const bl_group *g, const chain_room *r) {
+static void settle_scales(const bl_sampler *s, const bl_group *g, const chain_workspace *r) {
   const int n = g->n, k = s->k;
   for (int i = 0; i < n; i++) {
     const double *b = r->loading + i * k;
@@ -234,7 +234,7 @@ static void settle_scales(const bl_sampler *s, const bl_group *g, const chain_ro
 }
 
 /* Derivatives in the edges of a group's items, from those in the ends of all codes. */
-static void gather_edges(const bl_sampler *s, const bl_group *g, const chain_room *r, double *edge) {
+static void gather_edges(const bl_sampler *s, const bl_group *g, const chain_workspace *r, double *edge) {
   for (int i = 0; i < g->n; i++)
     for (int e = g->first[i]; e < g->first[i + 1]; e++)
       edge[e] = r->sums[i * (s->levels + 1) + e - g->first[i] + 1] / s->sweeps;
@@ -243,7 +243,7 @@ static void gather_edges(const bl_sampler *s, const bl_group *g, const chain_roo
 static void run_task(int64_t item, int thread, void *user) {
   bl_sampler *s = user;
   chain_task *t = &s->task[item];
-  chain_room *r = &s->workspace[thread];
+  chain_workspace *r = &s->workspace[thread];
   const bl_group *g = &s->patterns->group[t->group];
   const int n = g->n, k = s->k;
   double *own = s->gradient + (size_t)item * s->stride, *g_loading = own + s->n;

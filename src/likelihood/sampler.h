@@ -22,7 +22,7 @@ blica_status bl_sampler_gather(blica_ctx *ctx, bl_sampler *sampler);
 void bl_sampler_pass(bl_state *state, bl_sampler *sampler);
 
 /* Runs so many sweeps of every chain at these parameters; the mean over them estimates the gradient of the
- * log-likelihood. BLICA_ERR_INTERRUPTED: the watch said stop, and the chains are to be restarted. */
+ * log-likelihood. BLICA_ERR_INTERRUPTED: the poll said stop, and the chains are to be restarted. */
 blica_status bl_sampler_gradient(blica_ctx *ctx, bl_sampler *sampler, const bl_params *params, int sweeps,
                                  double *g_mixing /* [n,k] */, double *g_log_variance /* [k,u] */,
                                  double *g_mean /* [k,u] */, double *g_cut /* [cuts] or NULL */);

@@ -33,7 +33,7 @@ typedef struct {
 typedef struct {
   bl_v variance, center, denominator; /* of b_i'z without site i; 1 - tau sigma^2 */
   bl_v sigma2, mu;                    /* of b_i'z with it */
-  bl_v p, alpha, beta, bend;          /* the factor's mean; derivatives of log p: first, minus second; zeta phi/Phi */
+  bl_v p, alpha, beta, curvature;     /* the factor's mean; derivatives of log p: first, minus second; zeta phi/Phi */
   bl_v upper;                         /* and in the upper end, with more than two levels */
 } cavity;
 
@@ -44,7 +44,7 @@ BL_INLINE void one_end(const batch *b, int i, bl_v root, cavity *c) {
   bl_v ratio = phi / c->p;
   c->alpha = b->sign[i] * ratio * root;
   c->beta = ratio * (zeta + ratio) * root * root;
-  c->bend = ratio * zeta;
+  c->curvature = ratio * zeta;
 }
 
 /* A factor with two ends, either of which may be missing. */
@@ -56,13 +56,13 @@ BL_INLINE void two_ends(const batch *b, int i, bl_v root, cavity *c) {
   c->p = bl_v_between(low, below_low, above_low, high, below_high, above_high);
   bl_v over = 1.0 / c->p, by_low = bl_v_select((bl_vi)(b->low[i] > -NO_END), phi_low * over, bl_v_all(0.0)),
        by_high = bl_v_select((bl_vi)(b->high[i] < NO_END), phi_high * over, bl_v_all(0.0)), ratio = by_low - by_high;
-  c->bend = low * by_low - high * by_high;
+  c->curvature = low * by_low - high * by_high;
   c->alpha = ratio * root;
-  c->beta = bl_v_max(c->bend + ratio * ratio, bl_v_all(0.0)) * root * root;
+  c->beta = bl_v_max(c->curvature + ratio * ratio, bl_v_all(0.0)) * root * root;
   c->upper = by_high * root;
 }
 
-static cavity look(batch *b, int i) {
+static cavity cavity_of(batch *b, int i) {
   const bl_ep *e = b->e;
   int k = e->k;
   const double *load = e->loading + (size_t)i * k;
@@ -89,7 +89,7 @@ static cavity look(batch *b, int i) {
 /* Updates site i and the posterior; returns the size of the change. */
 static bl_v update(batch *b, int i) {
   int k = b->e->k;
-  cavity c = look(b, i);
+  cavity c = cavity_of(b, i);
   bl_v spread = 1.0 / (1.0 - c.variance * c.beta);
   bl_v tau = c.beta * spread, nu = (c.alpha + c.center * c.beta) * spread;
   bl_v dtau = tau - b->tau[i], dnu = nu - b->nu[i];
@@ -135,16 +135,16 @@ static bl_v finish(batch *b, bl_v *score) {
   int k = e->k;
   bl_v value = 0.5 * b->log_det;
   for (int i = 0; i < e->n; i++) {
-    cavity c = look(b, i);
+    cavity c = cavity_of(b, i);
     bl_v tau = b->tau[i], nu = b->nu[i], grow = 1.0 + tau * c.variance;
     bl_v square = (nu * nu * c.variance + 2.0 * nu * c.center - tau * c.center * c.center) / grow;
     value += bl_v_log(c.p) + 0.5 * (bl_v_log(grow) - square) + 0.5 * nu * c.mu;
     if (!score) continue;
-    bl_v shift = (tau * c.mu - nu) / c.denominator, bend = c.bend / ((1.0 + c.variance) * c.denominator);
+    bl_v shift = (tau * c.mu - nu) / c.denominator, curvature = c.curvature / ((1.0 + c.variance) * c.denominator);
     score[(size_t)i * (1 + k)] = c.alpha;
     b->upper[i] = c.upper;
     for (int l = 0; l < k; l++)
-      score[(size_t)i * (1 + k) + 1 + l] = c.alpha * (b->mean[l] + shift * b->pull[l]) - bend * b->pull[l];
+      score[(size_t)i * (1 + k) + 1 + l] = c.alpha * (b->mean[l] + shift * b->pull[l]) - curvature * b->pull[l];
   }
   return value;
 }

@@ -8,7 +8,7 @@
 #include "num/intervals.h"
 
 #define BL_MVN_MAX 128   /* largest n of separation of variables */
-#define BL_MVN_BLOCK 512 /* points at a time where only values are wanted; the least that a room holds */
+#define BL_MVN_BLOCK 512 /* points at a time where only values are wanted; the least that a workspace holds */
 
 /* Distinct rows of n variables, sorted for the walk in a fixed order of the variables. */
 typedef struct {
@@ -26,8 +26,8 @@ blica_status bl_mvn_tree_make(blica_ctx *ctx, int n, const int *order, int64_t c
                               const uint8_t *x /* count rows of n levels, distinct */, bl_mvn_tree **out);
 void bl_mvn_tree_free(bl_mvn_tree *tree);
 
-/* Room for one thread, for up to n variables with up to so many edges: lattices of up to `points` points where gradient
- * or scores are wanted, of any size where only values are. */
+/* The workspace of one thread, for up to n variables with up to so many edges: lattices of up to `points` points where
+ * gradient or scores are wanted, of any size where only values are. */
 typedef struct {
   int n, edges, points;
   int64_t count;

@@ -41,7 +41,7 @@ double bl_plackett_cost(int n, int nodes);
 /* The order of variables that needs fewest nodes: each is of those up to it the one least determined by the others. */
 void bl_plackett_order(int n, const double *cov, int *order);
 
-/* Room for one thread; slopes: derivatives will be asked for. */
+/* The workspace of one thread; slopes: derivatives will be asked for. */
 typedef struct {
   int n;
   bl_plackett_rule rule;

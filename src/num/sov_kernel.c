@@ -17,23 +17,23 @@
 #include "num/simd.h"
 
 enum {
-  ROOM_W,
-  ROOM_F,
-  ROOM_RATIO,
-  ROOM_WBAR,
-  ROOM_FBAR,
-  ROOM_DBAR,
-  ROOM_PHI,
-  ROOM_BELOW,
-  ROOM_ABOVE,
-  ROOM_HIGH,
-  ROOM_RATIO_HIGH
+  ARRAY_W,
+  ARRAY_F,
+  ARRAY_RATIO,
+  ARRAY_WBAR,
+  ARRAY_FBAR,
+  ARRAY_DBAR,
+  ARRAY_PHI,
+  ARRAY_BELOW,
+  ARRAY_ABOVE,
+  ARRAY_HIGH,
+  ARRAY_RATIO_HIGH
 };
 /* Of an item with more than two levels, at its present level. */
-enum { ROOM_D = ROOM_BELOW, ROOM_P = ROOM_ABOVE, ROOM_LOW = ROOM_PHI };
+enum { ARRAY_D = ARRAY_BELOW, ARRAY_P = ARRAY_ABOVE, ARRAY_LOW = ARRAY_PHI };
 #define CHUNK (BL_SOV_BLOCK / BL_LANES)
 
-static bl_v *room(const bl_sov *t, int level, int which) {
+static bl_v *array(const bl_sov *t, int level, int which) {
   return (bl_v *)(t->work + ((size_t)level * BL_SOV_ARRAYS + (size_t)which) * (size_t)t->points);
 }
 
@@ -44,9 +44,9 @@ static bool two_levels(const bl_sov *t, int i) {
 /* Phi(d_i), Phi(-d_i) and the density at d_i for all points; d_i alone where the item has more than two levels. */
 static void conditional(const bl_sov *t, int i) {
   const double *slope = t->slope + (size_t)i * t->n;
-  bl_v *phi = room(t, i, ROOM_PHI), *below = room(t, i, ROOM_BELOW), *above = room(t, i, ROOM_ABOVE);
+  bl_v *phi = array(t, i, ARRAY_PHI), *below = array(t, i, ARRAY_BELOW), *above = array(t, i, ARRAY_ABOVE);
   size_t level = (size_t)BL_SOV_ARRAYS * t->points / BL_LANES;
-  const bl_v *w = room(t, 0, ROOM_W);
+  const bl_v *w = array(t, 0, ARRAY_W);
   const bool two = two_levels(t, i);
   for (int v = 0; v < t->points / BL_LANES; v += 4) {
     bl_v d0 = bl_v_all(t->offset[i]), d1 = d0, d2 = d0, d3 = d0;
@@ -58,7 +58,7 @@ static void conditional(const bl_sov *t, int i) {
       d3 += slope[j] * wj[3];
     }
     if (!two) {
-      bl_v *d = room(t, i, ROOM_D) + v;
+      bl_v *d = array(t, i, ARRAY_D) + v;
       d[0] = d0, d[1] = d1, d[2] = d2, d[3] = d3;
       continue;
     }
@@ -84,8 +84,9 @@ static double scale_up(const bl_sov *t, bl_v top, bl_v *weight) {
  * the weights were scaled up to stay clear of underflow. */
 static double enter(const bl_sov *t, int i, int bit) {
   const bl_v *u = (const bl_v *)(t->uniform + (size_t)i * t->points);
-  const bl_v *phi = room(t, i, ROOM_PHI), *p = room(t, i, bit ? ROOM_BELOW : ROOM_ABOVE), *f = room(t, i, ROOM_F);
-  bl_v *w = room(t, i, ROOM_W), *ratio = room(t, i, ROOM_RATIO), *next = room(t, i + 1, ROOM_F);
+  const bl_v *phi = array(t, i, ARRAY_PHI), *p = array(t, i, bit ? ARRAY_BELOW : ARRAY_ABOVE),
+             *f = array(t, i, ARRAY_F);
+  bl_v *w = array(t, i, ARRAY_W), *ratio = array(t, i, ARRAY_RATIO), *next = array(t, i + 1, ARRAY_F);
   bl_v top = bl_v_all(0.0);
   int vectors = t->points / BL_LANES;
   for (int v = 0; v < vectors; v++) {
@@ -121,10 +122,11 @@ BL_INLINE cell interval(bl_v d, const double *low, const double *high) {
 
 /* enter for an item of more than two levels. */
 static double enter_level(const bl_sov *t, int i, int level) {
-  const bl_v *u = (const bl_v *)(t->uniform + (size_t)i * t->points), *d = room(t, i, ROOM_D), *f = room(t, i, ROOM_F);
-  bl_v *w = room(t, i, ROOM_W), *next = room(t, i + 1, ROOM_F), *p = room(t, i, ROOM_P), top = bl_v_all(0.0);
-  bl_v *phi_low = room(t, i, ROOM_LOW), *phi_high = room(t, i, ROOM_HIGH);
-  bl_v *ratio_low = room(t, i, ROOM_RATIO), *ratio_high = room(t, i, ROOM_RATIO_HIGH);
+  const bl_v *u = (const bl_v *)(t->uniform + (size_t)i * t->points), *d = array(t, i, ARRAY_D),
+             *f = array(t, i, ARRAY_F);
+  bl_v *w = array(t, i, ARRAY_W), *next = array(t, i + 1, ARRAY_F), *p = array(t, i, ARRAY_P), top = bl_v_all(0.0);
+  bl_v *phi_low = array(t, i, ARRAY_LOW), *phi_high = array(t, i, ARRAY_HIGH);
+  bl_v *ratio_low = array(t, i, ARRAY_RATIO), *ratio_high = array(t, i, ARRAY_RATIO_HIGH);
   const double *low = bl_edge_below(&t->levels, i, level), *high = bl_edge_above(&t->levels, i, level);
   for (int v = 0; v < t->points / BL_LANES; v++) {
     cell c = interval(d[v], low, high);
@@ -142,9 +144,10 @@ static double enter_level(const bl_sov *t, int i, int level) {
 
 /* Adjoint of enter: from the adjoints of w_i and of the point weights below to those of d_i and above. */
 static void leave(const bl_sov *t, int i, int bit, double scale) {
-  const bl_v *phi = room(t, i, ROOM_PHI), *p = room(t, i, bit ? ROOM_BELOW : ROOM_ABOVE), *f = room(t, i, ROOM_F);
-  const bl_v *ratio = room(t, i, ROOM_RATIO), *wbar = room(t, i, ROOM_WBAR), *inner = room(t, i + 1, ROOM_FBAR);
-  bl_v *fbar = room(t, i, ROOM_FBAR), *dbar = room(t, i, ROOM_DBAR);
+  const bl_v *phi = array(t, i, ARRAY_PHI), *p = array(t, i, bit ? ARRAY_BELOW : ARRAY_ABOVE),
+             *f = array(t, i, ARRAY_F);
+  const bl_v *ratio = array(t, i, ARRAY_RATIO), *wbar = array(t, i, ARRAY_WBAR), *inner = array(t, i + 1, ARRAY_FBAR);
+  bl_v *fbar = array(t, i, ARRAY_FBAR), *dbar = array(t, i, ARRAY_DBAR);
   double sign = bit ? scale : -scale;
   for (int v = 0; v < t->points / BL_LANES; v++) {
     dbar[v] += sign * inner[v] * f[v] * phi[v] - wbar[v] * ratio[v];
@@ -154,9 +157,10 @@ static void leave(const bl_sov *t, int i, int bit, double scale) {
 
 /* From adjoints of the ends of an item's level, point by point, to those of d_i and of the edges. */
 static void leave_ends(const bl_sov *t, int i, int level, const bl_v *weight, double factor, const bl_v *wbar) {
-  const bl_v *f = room(t, i, ROOM_F), *phi_low = room(t, i, ROOM_LOW), *phi_high = room(t, i, ROOM_HIGH);
-  const bl_v *p = room(t, i, ROOM_P), *ratio_low = room(t, i, ROOM_RATIO), *ratio_high = room(t, i, ROOM_RATIO_HIGH);
-  bl_v *fbar = room(t, i, ROOM_FBAR), *dbar = room(t, i, ROOM_DBAR), low = bl_v_all(0.0), high = low;
+  const bl_v *f = array(t, i, ARRAY_F), *phi_low = array(t, i, ARRAY_LOW), *phi_high = array(t, i, ARRAY_HIGH);
+  const bl_v *p = array(t, i, ARRAY_P), *ratio_low = array(t, i, ARRAY_RATIO),
+             *ratio_high = array(t, i, ARRAY_RATIO_HIGH);
+  bl_v *fbar = array(t, i, ARRAY_FBAR), *dbar = array(t, i, ARRAY_DBAR), low = bl_v_all(0.0), high = low;
   for (int v = 0; v < t->points / BL_LANES; v++) {
     bl_v own = weight ? factor * weight[v] : bl_v_all(factor), by_low = -own * f[v] * phi_low[v],
          by_high = own * f[v] * phi_high[v];
@@ -173,8 +177,8 @@ static void leave_ends(const bl_sov *t, int i, int level, const bl_v *weight, do
 /* Adjoint of conditional, once all levels have left their part in dbar. */
 static void spread(const bl_sov *t, int i) {
   const double *slope = t->slope + (size_t)i * t->n;
-  const bl_v *dbar = room(t, i, ROOM_DBAR), *w = room(t, 0, ROOM_W);
-  bl_v *wbar = room(t, 0, ROOM_WBAR), *sum = (bl_v *)(t->work + (size_t)(t->n + 1) * BL_SOV_ARRAYS * t->points);
+  const bl_v *dbar = array(t, i, ARRAY_DBAR), *w = array(t, 0, ARRAY_W);
+  bl_v *wbar = array(t, 0, ARRAY_WBAR), *sum = (bl_v *)(t->work + (size_t)(t->n + 1) * BL_SOV_ARRAYS * t->points);
   size_t level = (size_t)BL_SOV_ARRAYS * t->points / BL_LANES;
   bl_v total = bl_v_all(0.0);
   for (int j = 0; j < i; j++) sum[j] = bl_v_all(0.0);
@@ -200,14 +204,14 @@ static void spread(const bl_sov *t, int i) {
 /* Integrals over the last variable at each point: its mass and mean; their sums over points are those of w and w^2. */
 static void last_moments(const bl_sov *t, int bit, bl_v *mass, bl_v *mean, double *sum, double *squares) {
   const int last = t->n - 1;
-  const bl_v *f = room(t, last, ROOM_F), *p = room(t, last, bit ? ROOM_BELOW : ROOM_ABOVE);
-  const bl_v *phi = room(t, last, ROOM_PHI);
+  const bl_v *f = array(t, last, ARRAY_F), *p = array(t, last, bit ? ARRAY_BELOW : ARRAY_ABOVE);
+  const bl_v *phi = array(t, last, ARRAY_PHI);
   bl_v sum1 = bl_v_all(0.0), sum2 = sum1;
   for (int v = 0; v < t->points / BL_LANES; v++) {
     mass[v] = f[v] * p[v];
     mean[v] = (bit ? 1.0 : -1.0) * f[v] * phi[v];
     sum1 += mean[v];
-    sum2 += mass[v] - room(t, t->n, ROOM_W)[v] * mean[v];
+    sum2 += mass[v] - array(t, t->n, ARRAY_W)[v] * mean[v];
   }
   *sum = bl_v_sum(sum1);
   *squares = bl_v_sum(sum2);
@@ -217,8 +221,8 @@ static void last_moments(const bl_sov *t, int bit, bl_v *mass, bl_v *mean, doubl
 static void last_level_moments(const bl_sov *t, int level, bl_v *mass, bl_v *mean, double *sum, double *squares) {
   const int last = t->n - 1;
   const double *low = bl_edge_below(&t->levels, last, level), *high = bl_edge_above(&t->levels, last, level);
-  const bl_v *f = room(t, last, ROOM_F), *p = room(t, last, ROOM_P), *d = room(t, last, ROOM_D);
-  const bl_v *phi_low = room(t, last, ROOM_LOW), *phi_high = room(t, last, ROOM_HIGH);
+  const bl_v *f = array(t, last, ARRAY_F), *p = array(t, last, ARRAY_P), *d = array(t, last, ARRAY_D);
+  const bl_v *phi_low = array(t, last, ARRAY_LOW), *phi_high = array(t, last, ARRAY_HIGH);
   bl_v sum1 = bl_v_all(0.0), sum2 = sum1;
   for (int v = 0; v < t->points / BL_LANES; v++) {
     bl_v by_low = f[v] * phi_low[v], by_high = f[v] * phi_high[v];
@@ -235,7 +239,7 @@ static void last_level_moments(const bl_sov *t, int level, bl_v *mass, bl_v *mea
 static void moments(const bl_sov *t, int64_t row, double total) {
   int n = t->n, last = n - 1, level = t->x[row * n + last];
   double *first = t->first + row * n, *second = t->second + row * n * n, sum1, sum2;
-  bl_v *mass = room(t, n, ROOM_RATIO), *mean = room(t, last, ROOM_WBAR), *part = room(t, n, ROOM_DBAR);
+  bl_v *mass = array(t, n, ARRAY_RATIO), *mean = array(t, last, ARRAY_WBAR), *part = array(t, n, ARRAY_DBAR);
   int vectors = t->points / BL_LANES;
   if (two_levels(t, last))
     last_moments(t, level, mass, mean, &sum1, &sum2);
@@ -244,7 +248,7 @@ static void moments(const bl_sov *t, int64_t row, double total) {
   first[last] = sum1 / total;
   second[last * n + last] = sum2 / total;
   for (int i = 0; i < last; i++) {
-    const bl_v *wi = room(t, i, ROOM_W);
+    const bl_v *wi = array(t, i, ARRAY_W);
     bl_v sum = bl_v_all(0.0), cross = sum;
     for (int v = 0; v < vectors; v++) {
       part[v] = mass[v] * wi[v];
@@ -254,7 +258,7 @@ static void moments(const bl_sov *t, int64_t row, double total) {
     first[i] = bl_v_sum(sum) / total;
     second[i * n + last] = second[last * n + i] = bl_v_sum(cross) / total;
     for (int j = 0; j <= i; j++) {
-      const bl_v *wj = room(t, j, ROOM_W);
+      const bl_v *wj = array(t, j, ARRAY_W);
       bl_v even = bl_v_all(0.0), odd = even;
       for (int v = 0; v < vectors; v += 2) {
         even += part[v] * wj[v];
@@ -265,13 +269,13 @@ static void moments(const bl_sov *t, int64_t row, double total) {
   }
 }
 
-/* d of the last variable, which only moments need, into a spare room. */
+/* d of the last variable, which only moments need, into a spare array. */
 static void last_shift(const bl_sov *t) {
   int last = t->n - 1, vectors = t->points / BL_LANES;
-  bl_v *d = room(t, t->n, ROOM_W);
+  bl_v *d = array(t, t->n, ARRAY_W);
   for (int v = 0; v < vectors; v++) d[v] = bl_v_all(t->offset[last]);
   for (int j = 0; j < last; j++) {
-    const bl_v *wj = room(t, j, ROOM_W);
+    const bl_v *wj = array(t, j, ARRAY_W);
     double s = t->slope[(size_t)last * t->n + j];
     for (int v = 0; v < vectors; v++) d[v] += s * wj[v];
   }
@@ -279,7 +283,7 @@ static void last_shift(const bl_sov *t) {
 
 /* Sum over points of the weights times the factors of the last item. */
 static double sum_points(const bl_sov *t, const bl_v *p) {
-  const bl_v *f = room(t, t->n - 1, ROOM_F);
+  const bl_v *f = array(t, t->n - 1, ARRAY_F);
   bl_v sum = bl_v_all(0.0);
   for (int v = 0; v < t->points / BL_LANES; v++) sum += f[v] * p[v];
   return fmax(bl_v_sum(sum), 1e-300);
@@ -288,12 +292,12 @@ static double sum_points(const bl_sov *t, const bl_v *p) {
 /* The last variable, of more than two levels: at most one row for each. */
 static void leaf_levels(const bl_sov *t, int64_t low, int64_t high, double log_scale) {
   const int i = t->n - 1, vectors = t->points / BL_LANES;
-  bl_v *p = room(t, i, ROOM_P), *phi_low = room(t, i, ROOM_LOW), *phi_high = room(t, i, ROOM_HIGH);
+  bl_v *p = array(t, i, ARRAY_P), *phi_low = array(t, i, ARRAY_LOW), *phi_high = array(t, i, ARRAY_HIGH);
   for (int64_t row = low; row < high; row++) {
     const int level = t->x[row * t->n + i];
     const double *from = bl_edge_below(&t->levels, i, level), *to = bl_edge_above(&t->levels, i, level);
     for (int v = 0; v < vectors; v++) {
-      cell c = interval(room(t, i, ROOM_D)[v], from, to);
+      cell c = interval(array(t, i, ARRAY_D)[v], from, to);
       p[v] = c.p, phi_low[v] = c.low, phi_high[v] = c.high;
     }
     double total = sum_points(t, p);
@@ -307,20 +311,20 @@ static void leaf_levels(const bl_sov *t, int64_t low, int64_t high, double log_s
 /* The last variable: at most one orthant on each side. */
 static void leaf(const bl_sov *t, int64_t low, int64_t high, double log_scale) {
   int i = t->n - 1, vectors = t->points / BL_LANES;
-  const bl_v *f = room(t, i, ROOM_F), *phi = room(t, i, ROOM_PHI);
-  bl_v *fbar = room(t, i, ROOM_FBAR), *dbar = room(t, i, ROOM_DBAR);
+  const bl_v *f = array(t, i, ARRAY_F), *phi = array(t, i, ARRAY_PHI);
+  bl_v *fbar = array(t, i, ARRAY_FBAR), *dbar = array(t, i, ARRAY_DBAR);
   double factor[2] = {0.0, 0.0};
   if (t->first) last_shift(t);
   for (int64_t row = low; row < high; row++) {
     int bit = t->x[row * t->n + i];
-    const bl_v *p = room(t, i, bit ? ROOM_BELOW : ROOM_ABOVE);
+    const bl_v *p = array(t, i, bit ? ARRAY_BELOW : ARRAY_ABOVE);
     double total = sum_points(t, p);
     t->log_p[row] = log(total / t->points) - log_scale;
     if (t->first) moments(t, row, total);
     if (t->weight) factor[bit] = t->weight[row] / total;
   }
   if (!t->weight) return;
-  const bl_v *below = room(t, i, ROOM_BELOW), *above = room(t, i, ROOM_ABOVE);
+  const bl_v *below = array(t, i, ARRAY_BELOW), *above = array(t, i, ARRAY_ABOVE);
   double difference = factor[1] - factor[0];
   for (int v = 0; v < vectors; v++) {
     dbar[v] = difference * f[v] * phi[v];
@@ -350,8 +354,8 @@ static void walk(const bl_sov *t, int i, int64_t low, int64_t high, double log_s
     leaf(t, low, high, log_scale);
     return;
   }
-  memset(room(t, i, ROOM_DBAR), 0, bytes);
-  memset(room(t, i, ROOM_FBAR), 0, bytes);
+  memset(array(t, i, ARRAY_DBAR), 0, bytes);
+  memset(array(t, i, ARRAY_FBAR), 0, bytes);
   if (last) {
     leaf_levels(t, low, high, log_scale);
     return;
@@ -360,20 +364,20 @@ static void walk(const bl_sov *t, int i, int64_t low, int64_t high, double log_s
     const int level = t->x[from * t->n + i];
     to = end_of_level(t, i, from, high);
     double scale = two ? enter(t, i, level) : enter_level(t, i, level);
-    if (t->weight) memset(room(t, i, ROOM_WBAR), 0, bytes);
+    if (t->weight) memset(array(t, i, ARRAY_WBAR), 0, bytes);
     walk(t, i + 1, from, to, log_scale + log(scale));
     if (!t->weight) continue;
     if (two)
       leave(t, i, level, scale);
     else
-      leave_ends(t, i, level, room(t, i + 1, ROOM_FBAR), scale, room(t, i, ROOM_WBAR));
+      leave_ends(t, i, level, array(t, i + 1, ARRAY_FBAR), scale, array(t, i, ARRAY_WBAR));
   }
   if (t->weight) spread(t, i);
 }
 
 void BL_NAME(bl_sov_run)(const bl_sov *t) {
   if (t->count == 0) return;
-  bl_v *f = room(t, 0, ROOM_F);
+  bl_v *f = array(t, 0, ARRAY_F);
   for (int v = 0; v < t->points / BL_LANES; v++) f[v] = bl_v_all(1.0);
   walk(t, 0, 0, t->count, 0.0);
 }

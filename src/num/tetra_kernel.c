@@ -92,8 +92,8 @@ BL_INLINE void solve8(const bl_tetra_batch *batch, int at) {
   for (int i = 0; i < 6 && any_lane(open); i++) {
     bl_v sine = bl_v_sin(theta), c2 = 1.0 - sine * sine, e = (t.product * sine - t.squares) / c2;
     bl_v newton = (target - integral) / bl_v_exp(e);
-    bl_v bend = 0.5 * newton * (t.product + 2.0 * e * sine) / bl_v_sqrt(c2); /* newton f'/(2f) */
-    bl_v step = newton / (1.0 + bl_v_min(bl_v_max(bend, bl_v_all(-0.5)), bl_v_all(1.0)));
+    bl_v curvature = 0.5 * newton * (t.product + 2.0 * e * sine) / bl_v_sqrt(c2); /* newton f'/(2f) */
+    bl_v step = newton / (1.0 + bl_v_min(bl_v_max(curvature, bl_v_all(-0.5)), bl_v_all(1.0)));
     step = bl_v_min(bl_v_max(step, bl_v_all(-0.15)), bl_v_all(0.15));
     bl_v next = bl_v_min(bl_v_max(theta + step, bl_v_all(-LARGEST)), bl_v_all(LARGEST));
     bl_vi last = open & (bl_v_abs(step) < 1e-6) & (bl_v_abs(next) < LARGEST);

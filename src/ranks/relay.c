@@ -27,7 +27,7 @@ static bool holds(const bl_relay *r, int s) {
   return r->job.from <= s * r->job.pairs && (s + 1) * r->job.pairs <= r->job.to;
 }
 
-static blica_status make_rooms(bl_relay *r) {
+static blica_status make_buffers(bl_relay *r) {
   blica_status status = BLICA_OK;
   size_t most = 0;
   for (int a = 0; a < r->job.arrays; a++)
@@ -49,12 +49,12 @@ static blica_status prepare(bl_relay *r) {
   TRY(bl_alloc(r->ctx, 2 * size, &r->to));
   r->from = r->to + size;
   for (int a = 0; a < BL_RELAYED; a++) r->in_buffer[a] = -1;
-  if (first(r) && (r->job.from > 0 || r->job.to < r->job.u * r->job.pairs)) TRY(make_rooms(r));
+  if (first(r) && (r->job.from > 0 || r->job.to < r->job.u * r->job.pairs)) TRY(make_buffers(r));
 done:
   return status;
 }
 
-static blica_status tell(bl_relay *r) {
+static blica_status exchange_ranges(bl_relay *r) {
   blica_status status = BLICA_OK;
   const blica_comm *comm = bl_comm(r->ctx);
   r->held[comm->rank][0] = r->job.from, r->held[comm->rank][1] = r->job.to;
@@ -137,7 +137,7 @@ blica_status bl_relay_run(blica_ctx *ctx, const bl_relay_job *job, const void *w
   blica_status status;
   bl_relay r = {.ctx = ctx, .job = *job};
   TRY(bl_agree(ctx, prepare(&r)));
-  TRY(tell(&r));
+  TRY(exchange_ranges(&r));
   TRY(check(&r)); /* the same on all */
   TRY(bl_all_here(ctx));
   if (first(&r)) {

@@ -163,7 +163,7 @@ assert fit["stop"] == "integration" and fit["notes"]["integration_shift"] > 0.1,
   only_files narrow.csv two.csv empty.csv
 }
 
-@test "an output that cannot be written is told before the work" {
+@test "an output that cannot be written is reported before the work" {
   run_code 3 fit "$BATS_FILE_TMPDIR/d/data.csv" --sources 2 --out no/such/m.json
   says "no/such/m.json"
   run_code 3 fit "$BATS_FILE_TMPDIR/d/data.csv" --sources 2 --out .

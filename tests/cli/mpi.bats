@@ -241,7 +241,7 @@ same_file() {
   "$BLICA" count a/data.csv --out alone.npz --quiet
   ranks 2 count - --out c.npz <a/data.csv
   cmp alone.npz c.npz
-  # an error is told as by one process
+  # an error is reported as by one process
   awk -F, -v OFS=, 'NR == 900 { $2 = "7" } { print }' a/data.csv >bad.csv
   "$BLICA" count bad.csv --out c.npz 2>alone.txt || [ $? = 3 ]
   code=0

@@ -148,7 +148,7 @@ s,b,b,3,0,0,0
 END
 }
 
-@test "levels: any two values, the lower is 0; the mapping is told" {
+@test "levels: any two values, the lower is 0; the mapping is printed" {
   sed '2,$s/\b0\b/no/g; 2,$s/\b1\b/yes/g' plain.csv > yes.csv && same_counts yes.csv --levels any && same_counts yes.csv && same_counts yes.csv --levels "no<yes"
   sed '2,$s/\b1\b/2/g; 2,$s/\b0\b/1/g' plain.csv > two.csv && same_counts two.csv --levels any && same_counts two.csv --ordinal
   sed '2,$s/\b1\b/10/g; 2,$s/\b0\b/9/g' plain.csv > ten.csv && same_counts ten.csv --levels any && same_counts ten.csv --ordinal

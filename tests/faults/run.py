@@ -183,7 +183,7 @@ class Driver:
         header += b" " * (118 - len(header) - 1) + b"\n"
         with open(os.path.join(self.input, "data.npy"), "wb") as f:
             f.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + bytes(int(x) for row in rows for x in row[:4]))
-        with open(os.path.join(self.input, "series.csv"), "w") as f:  # the rows in order, their segments not told
+        with open(os.path.join(self.input, "series.csv"), "w") as f:  # the rows in order, their segments not given
             f.write("x1,x2,x3,x4\n" + "".join(",".join(row[:4]) + "\n" for row in rows))
         self.blica("fit", "data.csv", "--sources", "2", "--out", "fit.json")
         self.blica("count", "data.csv", "--out", "one.npz")

@@ -191,7 +191,7 @@ static void average_of_a_quadratic_is_exact(void **state) {
     assert_int_equal(bl_corfit_average_make(ctx, fit, &p.data, 1, 1, &average), BLICA_OK);
     double plain = bl_corfit_eval(fit, p.theta, p.gradient);
     assert_true(bl_corfit_average_eval(average, p.theta, p.gradient) == plain);
-    double trace = bl_corfit_average_spread(average, p.theta), locals = 5.0 * sources[c];
+    double trace = bl_corfit_average_update(average, p.theta), locals = 5.0 * sources[c];
     assert_compare(fabs(trace - locals / 0.6), <, 1e-7 * trace);
     shares[c] = (bl_corfit_average_eval(average, p.theta, p.gradient) - plain) / (0.5 * locals);
     assert_compare(shares[c], >, 0.5);
@@ -211,7 +211,7 @@ static void gradient_of_the_average(void **state) {
   p.data.precision_mixing = 0.2, p.data.precision_variance = 1;
   assert_int_equal(bl_corfit_make(ctx, &p.data, &fit), BLICA_OK);
   assert_int_equal(bl_corfit_average_make(ctx, fit, &p.data, 1, 1, &average), BLICA_OK);
-  bl_corfit_average_spread(average, p.theta);
+  bl_corfit_average_update(average, p.theta);
   double *other = calloc(p.size, sizeof(double)), plain = bl_corfit_eval(fit, p.theta, other);
   assert_compare(fabs(bl_corfit_average_eval(average, p.theta, p.gradient) - plain), >, 1); /* there are widths */
   for (size_t i = 0; i < p.size; i++) {

@@ -47,7 +47,7 @@ static void hessian(plain *p, double *h, int size) {
 /* Without priors the scale of a source is free: along it the curvature is 0 and the model the same. */
 static void fix_scales(const plain *p, double *h, int size) {
   const int nk = p->n * p->k;
-  double *d = plain_room((size_t)size), most = 0;
+  double *d = plain_zeros((size_t)size), most = 0;
   for (int i = 0; i < size; i++) most = fmax(most, h[i + (size_t)i * size]);
   for (int j = 0; j < p->k; j++) {
     double square = 0;
@@ -88,7 +88,7 @@ typedef struct {
  * A and of log v. */
 static effects measure(const plain *p, const double *inverse, int size) {
   const int nk = p->n * p->k;
-  double *move = plain_room((size_t)size), *by_scale = plain_room((size_t)size), norm[2] = {0}, moved[2] = {0};
+  double *move = plain_zeros((size_t)size), *by_scale = plain_zeros((size_t)size), norm[2] = {0}, moved[2] = {0};
   effects e = {0};
   for (int i = 0; i < size; i++) {
     for (int j = 0; j < size; j++) {
@@ -132,8 +132,8 @@ int main(int argc, char **argv) {
   plain_take(&p, m);
   const int nk = p.n * p.k, size = nk + p.k * p.u, free_scale = p.precision_mixing == 0;
   if (free_scale) standardise(&p);
-  double *h = plain_room((size_t)size * (size_t)size), *value = plain_room((size_t)size),
-         *inverse = plain_room((size_t)size * (size_t)size);
+  double *h = plain_zeros((size_t)size * (size_t)size), *value = plain_zeros((size_t)size),
+         *inverse = plain_zeros((size_t)size * (size_t)size);
   hessian(&p, h, size);
   if (free_scale) fix_scales(&p, h, size);
   LAPACKE_dsyev(LAPACK_COL_MAJOR, 'V', 'L', size, h, size, value);

@@ -124,11 +124,11 @@ static void test_loss_5_2(void **state) {
 static double *read_table(const char *path, size_t *count) {
   gzFile f = gzopen(path, "rb");
   if (!f) return NULL;
-  size_t room = 1 << 22;
-  char *text = malloc(room + 1), *next = text;
-  int got = gzread(f, text, (unsigned)room);
+  size_t capacity = 1 << 22;
+  char *text = malloc(capacity + 1), *next = text;
+  int got = gzread(f, text, (unsigned)capacity);
   gzclose(f);
-  assert_true(got > 0 && (size_t)got < room);
+  assert_true(got > 0 && (size_t)got < capacity);
   text[got] = 0;
   double *values = malloc((size_t)got * sizeof *values);
   for (*count = 0;;) {

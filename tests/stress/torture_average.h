@@ -19,7 +19,7 @@ typedef struct {
 static inline void average_signs(plain_average *a, uint64_t seed) {
   const int k = a->p->k;
   for (a->pairs = 1; a->pairs < k;) a->pairs *= 2;
-  a->sign = plain_room((size_t)k * a->pairs * a->p->u), a->shift = plain_room((size_t)k * a->pairs * a->p->u);
+  a->sign = plain_zeros((size_t)k * a->pairs * a->p->u), a->shift = plain_zeros((size_t)k * a->pairs * a->p->u);
   for (int s = 0; s < a->p->u; s++) {
     bl_rng rng = bl_rng_make(seed, 0x5349474e00000000u + (uint64_t)s);
     for (int j = 0; j < k; j++) {
@@ -121,7 +121,7 @@ static inline double average_objective(const double *theta, double *gradient, vo
 static inline int one_more_round(blica_ctx *ctx, plain *p, uint64_t seed, double *change, double *gain) {
   const size_t nk = (size_t)p->n * p->k, size = nk + (size_t)p->k * p->u;
   plain_average a = {.p = p};
-  double *theta = plain_room(size), *before = plain_room(nk), *gradient = plain_room(size), most = 0;
+  double *theta = plain_zeros(size), *before = plain_zeros(nk), *gradient = plain_zeros(size), most = 0;
   bl_lbfgs_options options = {.history = 20, .max_iterations = 100, .gradient_tolerance = 1e-7};
   bl_lbfgs_result result;
   average_signs(&a, seed);

@@ -164,7 +164,7 @@ static inline blica_data *torture_read(blica_ctx *ctx, torture_case *c) {
   int8_t *x = NULL;
   int32_t *segment = NULL;
   char **label = NULL;
-  size_t rows = 0, room = 0;
+  size_t rows = 0, capacity = 0;
   blica_data *data = NULL;
   gzFile file = gzopen(c->path, "rb");
   c->u = 0;
@@ -178,9 +178,9 @@ static inline blica_data *torture_read(blica_ctx *ctx, torture_case *c) {
       field[fields++] = at;
     }
     c->n = fields - 1;
-    if (rows == room) {
-      room = room ? 2 * room : 1024;
-      x = realloc(x, room * (size_t)c->n), segment = realloc(segment, room * sizeof *segment);
+    if (rows == capacity) {
+      capacity = capacity ? 2 * capacity : 1024;
+      x = realloc(x, capacity * (size_t)c->n), segment = realloc(segment, capacity * sizeof *segment);
     }
     for (int i = 0; i < c->n; i++)
       x[rows * (size_t)c->n + (size_t)i] = field[i][0] == '1' ? 1 : field[i][0] == '0' ? 0 : BLICA_MISSING;

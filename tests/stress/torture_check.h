@@ -77,7 +77,7 @@ typedef struct {
   int matched;
 } plain;
 
-static inline double *plain_room(size_t count) {
+static inline double *plain_zeros(size_t count) {
   return calloc(count ? count : 1, sizeof(double));
 }
 static inline double plain_cdf(double x) {
@@ -119,7 +119,7 @@ static inline double plain_scales_value(int n, const double *h, const double *w)
 
 /* The least of w'Hw/2 - sum log w over w > 0, by damped Newton: the best scales 1/q for given A and v. */
 static inline double plain_scales(int n, const double *h) {
-  double *w = plain_room(n), *next = plain_room(n), *g = plain_room(n), *hessian = plain_room((size_t)n * n), value;
+  double *w = plain_zeros(n), *next = plain_zeros(n), *g = plain_zeros(n), *hessian = plain_zeros((size_t)n * n), value;
   for (int i = 0; i < n; i++) w[i] = 1 / sqrt(fabs(h[(size_t)i * (n + 1)]));
   value = plain_scales_value(n, h, w);
   for (int step = 0; step < 100; step++) {
@@ -148,7 +148,7 @@ static inline double plain_scales(int n, const double *h) {
 
 static inline double plain_gaussian(const plain *p, int s) {
   const int n = p->n;
-  double *m = plain_room((size_t)n * n), *c = plain_room((size_t)n * n);
+  double *m = plain_zeros((size_t)n * n), *c = plain_zeros((size_t)n * n);
   plain_latent(p, s, m);
   blica_cor_matrix(p->cor, s, c);
   double value = plain_invert(n, m);
@@ -159,7 +159,7 @@ static inline double plain_gaussian(const plain *p, int s) {
 }
 
 static inline void plain_to_correlation(int n, double *m) {
-  double *d = plain_room(n);
+  double *d = plain_zeros(n);
   for (int i = 0; i < n; i++) d[i] = 1 / sqrt(m[(size_t)i * (n + 1)]);
   for (int i = 0; i < n; i++)
     for (int j = 0; j < n; j++) m[i + (size_t)j * n] *= d[i] * d[j];
@@ -169,7 +169,7 @@ static inline void plain_to_correlation(int n, double *m) {
 /* The Gaussian part of method matched. */
 static inline double plain_matched_gaussian(const plain *p, int s) {
   const int n = p->n;
-  double *m = plain_room((size_t)n * n), *c = plain_room((size_t)n * n), trace = 0;
+  double *m = plain_zeros((size_t)n * n), *c = plain_zeros((size_t)n * n), trace = 0;
   plain_latent(p, s, m);
   plain_to_correlation(n, m);
   blica_cor_matrix(p->cor, s, c);
@@ -187,7 +187,7 @@ static inline double plain_matched_gaussian(const plain *p, int s) {
 
 static inline double plain_pairwise(const plain *p, int s) {
   const int n = p->n;
-  double *m = plain_room((size_t)n * n), value = 0;
+  double *m = plain_zeros((size_t)n * n), value = 0;
   plain_latent(p, s, m);
   plain_to_correlation(n, m);
   for (int j = 1; j < n; j++)
@@ -307,8 +307,8 @@ static inline double plain_gradient(plain *p, int count) {
  * found is the one whose scale minimises them, source by source, since the likelihood is the same along it. */
 static inline void plain_take(plain *p, const blica_model *m) {
   p->n = m->n, p->k = m->k, p->u = m->u, p->link = m->link, p->thresholds = m->thresholds, p->samples = m->samples;
-  p->a = plain_room((size_t)m->n * m->k), p->log_v = plain_room((size_t)m->k * m->u),
-  p->mean = plain_room((size_t)m->k * m->u);
+  p->a = plain_zeros((size_t)m->n * m->k), p->log_v = plain_zeros((size_t)m->k * m->u),
+  p->mean = plain_zeros((size_t)m->k * m->u);
   memcpy(p->a, m->mixing, (size_t)m->n * m->k * sizeof(double));
   memcpy(p->mean, m->means, (size_t)m->k * m->u * sizeof(double));
   for (int i = 0; i < m->k * m->u; i++) p->log_v[i] = log(m->variances[i]);
@@ -332,7 +332,7 @@ static inline void plain_take(plain *p, const blica_model *m) {
  * singular. */
 static inline int plain_cuts_to_means(blica_model *m) {
   const int n = m->n;
-  double *a = plain_room((size_t)n * n), *shift = plain_room(n);
+  double *a = plain_zeros((size_t)n * n), *shift = plain_zeros(n);
   lapack_int *pivots = calloc((size_t)n, sizeof *pivots);
   memcpy(a, m->mixing, (size_t)n * n * sizeof *a);
   for (int i = 0; i < n; i++) shift[i] = -m->cuts[i] / sqrt(m->link);

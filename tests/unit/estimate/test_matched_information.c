@@ -22,7 +22,7 @@ typedef struct {
 
 static dense make_dense(const bl_matched_point *at) {
   const size_t n = (size_t)at->n, k = (size_t)at->k;
-  dense m = {room(n * k), room(n * n), room(n * n)};
+  dense m = {zeros(n * k), zeros(n * n), zeros(n * n)};
   for (size_t i = 0; i < n; i++) {
     double sum = 1;
     for (size_t j = 0; j < k; j++) sum += at->link * exp(at->log_v[j]) * at->a[i + j * n] * at->a[i + j * n];
@@ -52,7 +52,7 @@ static void whiten(int n, const double *root, double *x) {
 /* The change of T by F_pq = F_qp = 1, whitened. */
 static double *change_by_covariance(const bl_matched_point *at, const dense *m, size_t p, size_t q) {
   const size_t n = (size_t)at->n;
-  double *x = room(n * n);
+  double *x = zeros(n * n);
   const double *bp = m->b + p * n, *bq = m->b + q * n;
   for (size_t i = 0; i < n; i++)
     for (size_t l = 0; l < n; l++) {
@@ -70,7 +70,7 @@ static void test_information(void **state) {
   for (size_t i = 0; i < N; i++) noise[i] += 0.6;
   bl_matched_point at = {N, K, 0.39, 300, a, log_v, noise};
   double root[K], w[K * K], among[K * K], pairs[K * K], alone[K * K],
-      *work = room(bl_matched_information_work(K, true));
+      *work = zeros(bl_matched_information_work(K, true));
   assert_true(bl_matched_information(&at, root, w, among, pairs, work));
   assert_true(bl_matched_information(&at, root, w, alone, NULL, work));
   dense m = make_dense(&at);
@@ -92,7 +92,7 @@ static void test_information(void **state) {
 /* The change of T by A_ij, whitened. */
 static double *change_by_mixing(const bl_matched_point *at, const dense *m, size_t i, size_t j) {
   const size_t n = (size_t)at->n, k = (size_t)at->k;
-  double *x = room(n * n), step[16];
+  double *x = zeros(n * n), step[16];
   double root = sqrt(at->link * exp(at->log_v[j])), d = 1;
   for (size_t l = 0; l < k; l++) d += at->link * exp(at->log_v[l]) * at->a[i + l * n] * at->a[i + l * n];
   d = 1 / sqrt(d);
@@ -128,7 +128,7 @@ static void test_preconditioner(void **state) {
   (void)state;
   enum { N = 24, K = 4, U = 6, SIZE = (N + U) * K };
   double weight[U], *noise = random_numbers(N * U, 0.3, 3), *theta = random_numbers(SIZE, 2, 5),
-                    *h = room((size_t)SIZE * SIZE), *product = room((size_t)SIZE * SIZE), real[SIZE], imaginary[SIZE];
+                    *h = zeros((size_t)SIZE * SIZE), *product = zeros((size_t)SIZE * SIZE), real[SIZE], imaginary[SIZE];
   blica_ctx *ctx;
   assert_int_equal(blica_ctx_create(&ctx), BLICA_OK);
   for (int s = 0; s < U; s++) weight[s] = 300 + 100 * s;

@@ -29,14 +29,14 @@ static void test_parts(void **state) {
       const int n = sizes[t], k = vectors[v], parts = bl_symmetric_parts(n);
       const size_t nk = (size_t)n * (size_t)k;
       double *pairs = random_numbers((size_t)n * (size_t)(n - 1) / 2, 1, 3), *x = random_numbers(nk, 1, 4);
-      double *whole = room(nk), *sums = room(nk * (size_t)parts), *work = room(bl_symmetric_work(n, k));
+      double *whole = zeros(nk), *sums = zeros(nk * (size_t)parts), *work = zeros(bl_symmetric_work(n, k));
       bl_symmetric m = {.n = n, .pairs = pairs, .scale = 0.3};
       bl_symmetric_product(&m, k, x, whole, work);
       for (int p = 0; p < parts; p++) {
         size_t from = (size_t)bl_symmetric_before(n, p), to = (size_t)bl_symmetric_before(n, p + 1);
         assert_compare(from, <=, to);
         bl_symmetric own = m; /* who has the pairs of the part alone */
-        double *held = room(to - from);
+        double *held = zeros(to - from);
         memcpy(held, pairs + from, (to - from) * sizeof *held);
         own.pairs = held, own.from = from;
         bl_symmetric_part(&own, p, k, x, sums + nk * (size_t)p, work);
@@ -95,7 +95,7 @@ static blica_status work_on(blica_ctx *ctx, rank_job *job) {
   blica_cor *cor = NULL;
   bl_sgauss_data *data = NULL;
   bl_sgauss *g = NULL;
-  double *samples = room((size_t)u), condition = 10, *shift = room((size_t)u);
+  double *samples = zeros((size_t)u), condition = 10, *shift = zeros((size_t)u);
   char **variables = NULL, **segments = NULL;
   for (int s = 0; s < u; s++) samples[s] = 100 + 10 * s;
   TRY(bl_number_texts(ctx, n, "x", &variables));
@@ -128,7 +128,7 @@ static blica_status work_on_tables(blica_ctx *ctx, rank_job *job) {
   const size_t n = (size_t)p->n, u = (size_t)p->u;
   blica_counts *counts = NULL;
   bl_corfit *fit = NULL;
-  double *weight = room(u), *thresholds = room(n * u), *tails = NULL;
+  double *weight = zeros(u), *thresholds = zeros(n * u), *tails = NULL;
   bl_corfit_data data = {.n = p->n,
                          .k = p->k,
                          .u = p->u,
@@ -180,9 +180,9 @@ static void run_ranks(const problem *p, int size, int threads, rank_job *jobs) {
     jobs[r] = (rank_job){.member = {&g, r},
                          .p = p,
                          .threads = threads < 0 ? r + 1 : threads,
-                         .gradient = room(p->size),
-                         .start = room(p->size),
-                         .ends = room(2 * (size_t)p->u)};
+                         .gradient = zeros(p->size),
+                         .start = zeros(p->size),
+                         .ends = zeros(2 * (size_t)p->u)};
     pthread_create(&jobs[r].thread, NULL, serve, &jobs[r]);
   }
   for (int r = 0; r < size; r++) pthread_join(jobs[r].thread, NULL);

@@ -38,8 +38,8 @@ static setting *make(double size) {
     t->weight[r] = r * 7919 % 13;
     for (int i = 0; i < N; i++) t->x[r * N + i] = (uint8_t)(r >> (N - 1 - i) & 1);
   }
-  size_t room = bl_grid_work(N, N, K) + bl_ep_work(N, K);
-  t->work = aligned_alloc(64, (room + 8) / 8 * 8 * sizeof(double));
+  size_t work_size = bl_grid_work(N, N, K) + bl_ep_work(N, K);
+  t->work = aligned_alloc(64, (work_size + 8) / 8 * 8 * sizeof(double));
   t->grid = (bl_grid){
       .n = N, .k = K, .mean = t->mean, .loading = t->loading, .count = COUNT, .x = t->x, .p = t->p, .work = t->work};
   t->ep = (bl_ep){.n = N,

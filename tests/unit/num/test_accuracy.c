@@ -260,15 +260,15 @@ static void quantile(void **state) {
 /* The tetrachoric correlation of the table that a reference value makes. Its error counts as the change of the table's
  * probability that would cause it: where the density is small no method can do better. */
 static void look_tetra(row *r, blica_simd level, double h, double k, double rho, double p11) {
-  double room[4 + 4][8] __attribute__((aligned(64)));
+  double array[4 + 4][8] __attribute__((aligned(64)));
   double share[4] = {p11, bl_phi_cdf(h) - p11, bl_phi_cdf(k) - p11, bl_phi_cdf(-h) - bl_phi_cdf(k) + p11};
-  bl_tetra_batch batch = {.capacity = 8, .h = room[4], .k = room[5], .rho = room[6], .variance = room[7]};
+  bl_tetra_batch batch = {.capacity = 8, .h = array[4], .k = array[5], .rho = array[6], .variance = array[7]};
   for (int c = 0; c < 4; c++) {
     if (!(share[c] > 1e-12)) return;
-    batch.share[c] = room[c];
-    for (int i = 0; i < 8; i++) room[c][i] = share[c];
+    batch.share[c] = array[c];
+    for (int i = 0; i < 8; i++) array[c][i] = share[c];
   }
-  for (int i = 0; i < 8; i++) room[4][i] = h, room[5][i] = k;
+  for (int i = 0; i < 8; i++) array[4][i] = h, array[5][i] = k;
   bl_tetra_solve(level, &batch, 8);
   double miss = fmax(0, fabs(batch.rho[3] - rho) - DBL_EPSILON / 2); /* rho itself is rounded */
   look(r, miss * bl_bvn_density(h, k, rho), "h = %.4g, k = %.4g, rho = %.6g", h, k, rho);

@@ -14,15 +14,15 @@
 #include "num/corners.h"
 #include "num/normal.h"
 
-enum { COUNT = 21, ROOM = 24, STEPS = 9 };
+enum { COUNT = 21, CAPACITY = 24, STEPS = 9 };
 static const double walk[STEPS] = {0.3, 0.31, 0.309, -0.2, -0.9249, -0.85, 0.9249, 0.924, 0};
 
 typedef struct {
-  double array[7][ROOM];
+  double array[7][CAPACITY];
   bl_corners corners;
-} room;
+} arrays;
 
-static void open_room(room *r) {
+static void open_arrays(arrays *r) {
   r->corners =
       (bl_corners){COUNT, r->array[0], r->array[1], r->array[2], r->array[3], 0, r->array[4], r->array[5], r->array[6]};
   for (int m = 0; m < COUNT; m++) r->array[0][m] = -3 + 0.31 * m, r->array[1][m] = 2.5 - 0.4 * (m % 13);
@@ -31,8 +31,8 @@ static void open_room(room *r) {
 
 static void values(void **state) {
   (void)state;
-  room r;
-  open_room(&r);
+  arrays r;
+  open_arrays(&r);
   const bl_corners *c = &r.corners;
   for (int step = 0; step < STEPS; step++) {
     const double rho = walk[step], small = 1e-5;
@@ -57,9 +57,9 @@ static void values(void **state) {
 static void same_bits_at_all_levels(void **state) {
   (void)state;
   for (int level = BLICA_SIMD_AVX2; level <= (int)blica_simd_level(ctx); level++) {
-    room a, b;
-    double p[ROOM], qa[ROOM], qb[ROOM];
-    open_room(&a), open_room(&b);
+    arrays a, b;
+    double p[CAPACITY], qa[CAPACITY], qb[CAPACITY];
+    open_arrays(&a), open_arrays(&b);
     for (int step = 0; step < STEPS; step++) {
       bl_corners_move_generic(&a.corners, walk[step]);
       BL_AT(level, bl_corners_move)(&b.corners, walk[step]);
@@ -68,11 +68,11 @@ static void same_bits_at_all_levels(void **state) {
       BL_AT(level, bl_corners_conditional)(&b.corners, walk[step]);
       assert_memory_equal(a.array, b.array, sizeof a.array);
     }
-    for (int m = 0; m < ROOM; m++) p[m] = (m + 0.5) / ROOM;
-    bl_corners_quantiles_generic(ROOM, p, qa);
-    BL_AT(level, bl_corners_quantiles)(ROOM, p, qb);
+    for (int m = 0; m < CAPACITY; m++) p[m] = (m + 0.5) / CAPACITY;
+    bl_corners_quantiles_generic(CAPACITY, p, qa);
+    BL_AT(level, bl_corners_quantiles)(CAPACITY, p, qb);
     assert_memory_equal(qa, qb, sizeof qa);
-    for (int m = 0; m < ROOM; m++) assert_compare(fabs(qa[m] - bl_phi_quantile(p[m])), <, 1e-14);
+    for (int m = 0; m < CAPACITY; m++) assert_compare(fabs(qa[m] - bl_phi_quantile(p[m])), <, 1e-14);
   }
 }
 

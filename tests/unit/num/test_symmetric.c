@@ -18,7 +18,7 @@
 
 static double *unpacked(const bl_symmetric *m) {
   size_t n = (size_t)m->n;
-  double *c = room(n * n);
+  double *c = zeros(n * n);
   for (size_t j = 0; j < n; j++) {
     c[j + j * n] = 1;
     for (size_t i = 0; i < j; i++) c[i + j * n] = c[j + i * n] = m->scale * m->pairs[j * (j - 1) / 2 + i];
@@ -33,9 +33,9 @@ static void test_products(void **state) {
   for (int t = 0; t < 6; t++)
     for (int v = 0; v < 3; v++) {
       size_t n = (size_t)sizes[t], k = (size_t)vectors[v];
-      double *pairs = random_numbers(n * (n - 1) / 2, 1, n), *x = random_numbers(n * k, 1, 77), *y = room(n * k);
+      double *pairs = random_numbers(n * (n - 1) / 2, 1, n), *x = random_numbers(n * k, 1, 77), *y = zeros(n * k);
       bl_symmetric m = {.n = (int)n, .pairs = pairs, .scale = 0.3};
-      double *c = unpacked(&m), *work = room(bl_symmetric_work((int)n, (int)k));
+      double *c = unpacked(&m), *work = zeros(bl_symmetric_work((int)n, (int)k));
       bl_symmetric_product(&m, (int)k, x, y, work);
       for (size_t i = 0; i < n; i++)
         for (size_t j = 0; j < k; j++) {
@@ -51,7 +51,7 @@ static void test_products(void **state) {
 static void check_ends(const bl_symmetric *m, const bl_lanczos_options *o, const double *w, double slack,
                        int expected) {
   size_t n = (size_t)m->n, wanted = (size_t)(o->low + o->high);
-  double *work = room(bl_lanczos_work(m->n, o)), values[16], residual[16], *vectors = room(n * wanted), *y = room(n);
+  double *work = zeros(bl_lanczos_work(m->n, o)), values[16], residual[16], *vectors = zeros(n * wanted), *y = zeros(n);
   assert_int_equal(bl_lanczos(m, o, work, values, residual, vectors), expected);
   double size = fmax(fabs(w[0]), fabs(w[n - 1]));
   for (size_t i = 0; i < wanted; i++) {
@@ -71,7 +71,7 @@ static void check_ends(const bl_symmetric *m, const bl_lanczos_options *o, const
 
 static void check_against_lapack(const bl_symmetric *m, double slack) {
   const bl_lanczos_options both = {1, 1, 1e-9, 1000}, top = {0, 6, 1e-9, 1000}, low = {5, 0, 1e-9, 1000};
-  double *c = unpacked(m), *w = room((size_t)m->n);
+  double *c = unpacked(m), *w = zeros((size_t)m->n);
   assert_int_equal(LAPACKE_dsyev(LAPACK_COL_MAJOR, 'N', 'L', m->n, c, m->n, w), 0);
   check_ends(m, &both, w, slack, 0);
   check_ends(m, &top, w, slack, 0);
@@ -92,7 +92,7 @@ static void test_lanczos(void **state) {
                                0.3 * (a[i] * a[j] + 0.5 * a[n + i] * a[n + j] + 0.1 * a[2 * n + i] * a[2 * n + j]);
   check_against_lapack(&m, 1e-13);
   const bl_lanczos_options few = {1, 1, 1e-9, 20};
-  double *c = unpacked(&m), *w = room(n);
+  double *c = unpacked(&m), *w = zeros(n);
   assert_int_equal(LAPACKE_dsyev(LAPACK_COL_MAJOR, 'N', 'L', (int)n, c, (int)n, w), 0);
   check_ends(&m, &few, w, w[1] - w[0], 1);       /* not there yet; the residual says by how much */
   for (size_t p = 0; p < pairs; p++) r[p] = 0.3; /* 0.7 n-1 times, 0.7 + 0.3 n once */
@@ -100,7 +100,7 @@ static void test_lanczos(void **state) {
   memset(r, 0, pairs * sizeof *r); /* the identity */
   check_against_lapack(&m, 1e-13);
   r[17] = NAN;
-  double *big = room(bl_lanczos_work((int)n, &few)), values[2], residual[2];
+  double *big = zeros(bl_lanczos_work((int)n, &few)), values[2], residual[2];
   assert_int_equal(bl_lanczos(&m, &few, big, values, residual, NULL), -1);
   free(r), free(a), free(c), free(w), free(big);
 }
@@ -118,8 +118,8 @@ static problem make_problem(int n, int k, int u) {
   assert_int_equal(blica_ctx_create(&p.ctx), BLICA_OK);
   p.pairs = random_numbers(pairs * (size_t)u, 0.2, 1);
   p.data.pairs = p.pairs;
-  p.data.scale = room((size_t)u);
-  p.data.weight = room((size_t)u);
+  p.data.scale = zeros((size_t)u);
+  p.data.weight = zeros((size_t)u);
   for (int s = 0; s < u; s++) p.data.scale[s] = 1 / (1.5 + s), p.data.weight[s] = 100 + 10 * s;
   p.size = bl_sgauss_size(&p.data);
   p.theta = random_numbers(p.size, 0.5, 2);
@@ -137,9 +137,9 @@ static void test_likelihood(void **state) {
   problem p = make_problem(250, 6, 5);
   size_t nn = 250 * 250;
   bl_sgauss_data full = p.data;
-  full.c = room(nn * 5);
+  full.c = zeros(nn * 5);
   for (int s = 0; s < 5; s++) bl_sgauss_matrix(&p.data, s, full.c + nn * (size_t)s);
-  double *g1 = room(p.size), *g2 = room(p.size), value = 0;
+  double *g1 = zeros(p.size), *g2 = zeros(p.size), value = 0;
   const int threads[] = {1, 2, 7};
   bl_sgauss *e;
   for (int t = 0; t < 3; t++) {
@@ -166,7 +166,7 @@ static void test_likelihood(void **state) {
 static void test_preconditioner(void **state) {
   (void)state;
   problem p = make_problem(40, 6, 5);
-  double *a = random_numbers(p.size, 1, 3), *b = room(p.size), size = 0;
+  double *a = random_numbers(p.size, 1, 3), *b = zeros(p.size), size = 0;
   memcpy(b, a, p.size * sizeof *b);
   for (int prior = 0; prior < 2; prior++) {
     bl_sgauss_preconditioner *dense;
@@ -203,7 +203,7 @@ static void test_preconditioner_noise(void **state) {
   (void)state;
   problem p = make_problem(30, 6, 5);
   const size_t n = 30, k = 6, u = 5, size = (n + u) * k;
-  double *noise = room(n * u), *theta = room(size), *a = random_numbers(size, 1, 3), *b = room(size), most = 0;
+  double *noise = zeros(n * u), *theta = zeros(size), *a = random_numbers(size, 1, 3), *b = zeros(size), most = 0;
   memcpy(theta, p.theta, n * k * sizeof *theta);
   for (size_t s = 0; s < u; s++)
     for (size_t j = 0; j < k; j++) theta[(n + s) * k + j] = 0.3 * (double)(s + j) - 0.8;

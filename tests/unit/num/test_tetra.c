@@ -147,8 +147,8 @@ static void test_nearly_one(void **state) {
 static void test_vector(void **state) {
   (void)state;
   enum { count = 4096 };
-  static _Alignas(64) double room[8][count];
-  bl_tetra_batch batch = {count, {room[0], room[1], room[2], room[3]}, room[4], room[5], room[6], room[7]};
+  static _Alignas(64) double array[8][count];
+  bl_tetra_batch batch = {count, {array[0], array[1], array[2], array[3]}, array[4], array[5], array[6], array[7]};
   double worst = 0, worst_variance = 0;
   bl_rng rng = bl_rng_make(8, 8);
   for (int round = 0; round < 20; round++) {
@@ -163,7 +163,7 @@ static void test_vector(void **state) {
     }
     bl_tetra_solve(BLICA_SIMD_AVX2, &batch, count - 3);
     for (int i = 0; i < count - 3; i++) {
-      double share[4] = {room[0][i], room[1][i], room[2][i], room[3][i]}, h = room[4][i], k = room[5][i];
+      double share[4] = {array[0][i], array[1][i], array[2][i], array[3][i]}, h = array[4][i], k = array[5][i];
       if (fmin(fmin(share[0], share[1]), fmin(share[2], share[3])) < 1e-9) continue;
       double rho = bl_tetra_root(h, k, share), c = sqrt((1 - rho) * (1 + rho)), density = bl_bvn_density(h, k, rho);
       worst = fmax(worst, fabs(batch.rho[i] - rho) * density / (c + 0.1));
