@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "blica.h"
 #include "likelihood/likelihood.h"
@@ -41,6 +42,8 @@ static const design designs[] = {
     {"stationary8", 8, 8, 1, 12000, 1, ANY, 0, .5, 3},
     {"stationary8k4", 8, 4, 1, 12000, 1, ANY, 0, .5, 3},
     {"stationary20", 20, 4, 1, 12000, 1, ANY, 0, .5, 3},
+    {"hmm12k2", 12, 2, 6, 12000, .995, ANY, 0, .5, 3}, /* more items than the exact engine takes: the grid */
+    {"hmm16k2", 16, 2, 6, 12000, .995, ANY, 0, .5, 3},
     {"hmm20", 20, 4, 6, 20000, .995, ANY, 0, .5, 3},
     {"hmm50", 50, 5, 6, 100000, .995, ANY, 0, .5, 3},
 };
@@ -164,14 +167,21 @@ static void equal_lengths(const design *d, const blica_model *truth, const int8_
   free(label);
 }
 
-/* ---- expectation propagation against the exact engine ---- */
+/* ---- expectation propagation against the exact engine, or the grid with more than EXACT_ITEMS items ---- */
 
-enum { MEAN_ERROR, LARGEST_ERROR, TOTAL_ERROR, OWN_ERROR, LABELS_AGREE, LABELS_DIFFER, ENGINE_NUMBERS };
+enum { EXACT_ITEMS = 10 };
+enum { MEAN_ERROR, LARGEST_ERROR, TOTAL_ERROR, OWN_ERROR, LABELS_AGREE, LABELS_DIFFER, GRID_ERROR, ENGINE_NUMBERS };
 
-/* log P of every pattern in every state of the true model: patterns rows of S. */
-static void engine_values(const blica_model *m, const bl_series *x, bl_engine engine, double *log_p) {
+static double cpu_seconds(void) {
+  return (double)clock() / CLOCKS_PER_SEC;
+}
+
+/* log P of every pattern in every state of the true model: patterns rows of S. shift: nodes of a grid are moved by half
+ * their spacing. Returns CPU seconds. */
+static double engine_values(const blica_model *m, const bl_series *x, bl_engine engine, bool shift, double *log_p) {
   static const int segment[] = {0};
-  const bl_accuracy accuracy = {.nodes = 12};
+  const bl_accuracy accuracy = {.nodes = 12, .grid_error = 1e-17, .shift = shift};
+  const double begun = cpu_seconds();
   bl_likelihood *l = NULL;
   double *own = malloc((size_t)x->patterns->count * sizeof *own);
   must(bl_likelihood_make(ctx, x->patterns, segment, m->n, m->k, 1, engine, BL_MVN_BLOCK, &l));
@@ -183,6 +193,7 @@ static void engine_values(const blica_model *m, const bl_series *x, bl_engine en
   }
   bl_likelihood_free(l);
   free(own);
+  return cpu_seconds() - begun;
 }
 
 /* The log-likelihood of the rows under the true chain, and its labels (runs of at least 10 rows). */
@@ -220,10 +231,16 @@ static void compare_engines(const design *d, const blica_model *truth, const bli
   bl_series *x = NULL;
   must(bl_series_make(ctx, data, &x));
   const size_t size = (size_t)x->patterns->count * (size_t)d->states;
-  double *exact = malloc(size * sizeof *exact), *ep = malloc(size * sizeof *ep), total[2];
+  const bl_engine engine = d->n <= EXACT_ITEMS ? BL_ENGINE_PLACKETT : BL_ENGINE_GRID;
+  double *exact = malloc(size * sizeof *exact), *ep = malloc(size * sizeof *ep), total[2], seconds[2];
   int32_t *label[2] = {malloc((size_t)d->rows * sizeof(int32_t)), malloc((size_t)d->rows * sizeof(int32_t))};
-  engine_values(truth, x, BL_ENGINE_PLACKETT, exact);
-  engine_values(truth, x, BL_ENGINE_EP, ep);
+  if (engine == BL_ENGINE_GRID) { /* two grids say how exact each is */
+    engine_values(truth, x, engine, true, ep);
+    engine_values(truth, x, engine, false, exact);
+    for (size_t i = 0; i < size; i++) value[GRID_ERROR] = fmax(value[GRID_ERROR], fabs(ep[i] - exact[i]));
+  }
+  seconds[0] = engine_values(truth, x, engine, false, exact);
+  seconds[1] = engine_values(truth, x, BL_ENGINE_EP, false, ep);
   total[0] = decode(d, x, exact, label[0]);
   total[1] = decode(d, x, ep, label[1]);
   for (int64_t t = 0; t < d->rows; t++) {
@@ -240,10 +257,12 @@ static void compare_engines(const design *d, const blica_model *truth, const bli
   value[LABELS_AGREE] = adjusted_rand(d->rows, label[0], d->states, label[1], d->states);
   printf(
       "engines: |error| of log P mean %.5f largest %.4f, in the true state %.5f; log-likelihood %.1f (exact %.1f); ARI "
-      "of labels %.4f, other labels %.4f; ARI with the truth exact %.4f ep %.4f\n",
+      "of labels %.4f, other labels %.4f; ARI with the truth exact %.4f ep %.4f; CPU seconds exact %.3f ep %.3f; %lld "
+      "patterns, two grids differ by at most %.1e\n",
       value[MEAN_ERROR], value[LARGEST_ERROR], value[OWN_ERROR], value[TOTAL_ERROR], total[0], value[LABELS_AGREE],
       value[LABELS_DIFFER], adjusted_rand(d->rows, label[0], d->states, state, d->states),
-      adjusted_rand(d->rows, label[1], d->states, state, d->states));
+      adjusted_rand(d->rows, label[1], d->states, state, d->states), seconds[0], seconds[1],
+      (long long)x->patterns->count, value[GRID_ERROR]);
   free(exact), free(ep), free(label[0]), free(label[1]);
   bl_series_free(x);
 }
