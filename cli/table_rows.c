@@ -40,7 +40,9 @@ static blica_status label_id(table *t, const char *label, size_t length, char *m
     return BLICA_OK;
   }
   if (table_is_missing(label, length))
-    return table_fail(message, BLICA_ERR_DATA, "%s, row %lld: its segment is missing", t->name, (long long)t->row + 1);
+    return table_fail(message, BLICA_ERR_DATA,
+                      "%s, row %lld has no segment; drop such rows or give them a segment of their own", t->name,
+                      (long long)t->row + 1);
   if (length && memchr(label, 0, length))
     return table_fail(message, BLICA_ERR_FORMAT, "%s, row %lld: its segment is not text (it has zero bytes)", t->name,
                       (long long)t->row + 1);

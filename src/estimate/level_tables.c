@@ -54,9 +54,9 @@ void bl_level_tables_free(bl_level_tables *t) {
   bl_free(t);
 }
 
-/* Corners inside the largest table, in whole vectors. */
-static size_t inner_size(const bl_level_tables *t) {
-  return ((size_t)(t->most - 1) * (size_t)(t->most - 1) + 7) / 8 * 8;
+/* Corners inside the largest table. */
+static size_t inner_most(const bl_level_tables *t) {
+  return (size_t)(t->most - 1) * (size_t)(t->most - 1);
 }
 
 static int cuts_of(const bl_level_tables *t, int i) {
@@ -107,7 +107,8 @@ blica_status bl_level_tables_make(blica_ctx *ctx, const blica_model *model, cons
   t->slot = 1 + n * k + 2 * k + (size_t)t->planes;
   TRY(bl_alloc(ctx, bl_mul(t->slot, u), &t->slots));
   const size_t corners = (size_t)(t->most + 1) * (size_t)(t->most + 1);
-  t->work_size = 2 * n * n + 2 * n * k + 4 * n + 4 * (size_t)t->planes + k + 4 * corners + 7 * inner_size(t);
+  t->work_size =
+      2 * n * n + 2 * n * k + 4 * n + 4 * (size_t)t->planes + k + 4 * corners + bl_corners_size(inner_most(t));
   TRY(bl_alloc(ctx, bl_mul(t->work_size, (size_t)bl_max_threads(ctx)), &t->work));
   *out = t;
   t = NULL;
@@ -137,10 +138,7 @@ static segment_workspace divide(const bl_level_tables *t, int thread) {
   r.density = r.below + t->planes;
   r.by_t = r.density + t->planes, r.b = r.by_t + t->planes, r.corner = r.b + k, r.slope_i = r.corner + corners;
   r.slope_j = r.slope_i + corners, r.slope_rho = r.slope_j + corners;
-  double **inner[] = {&r.inner.h,      &r.inner.k,     &r.inner.product, &r.inner.squares,
-                      &r.inner.excess, &r.inner.first, &r.inner.second},
-         *next = r.slope_rho + corners;
-  for (int i = 0; i < 7; i++) *inner[i] = next, next += inner_size(t);
+  bl_corners_place(&r.inner, inner_most(t), r.slope_rho + corners);
   return r;
 }
 

@@ -182,25 +182,33 @@ void bl_rows_clear(blica_counts *c) {
     if (cells[i]) memset(cells[i], 0, tables * sizeof(double));
 }
 
+static void add(int count, const double *x, double *sum) {
+  for (int i = 0; i < count; i++) sum[i] += x[i];
+}
+
+/* Columns are taken in blocks, so that a column j adds to the tables of all columns i of a block in one loop over
+ * neighbours in memory. one[i] and zero[i] are w where column i is 1, or 0, and else 0. */
 void bl_rows_add(const bl_rows *rows, const int8_t *x, double w, int s, blica_counts *c) {
+  enum { BLOCK = 128 };
+  double one[BLOCK], zero[BLOCK];
   const int n = c->n;
-  double *ones = c->ones + (size_t)s * n, *present = c->present + (size_t)s * n;
-  const int64_t at = s * c->pairs;
   c->samples[s] += w;
-  for (int j = 0; j < n; j++) {
-    const int8_t y = bit(rows, x, j);
-    if (y == BLICA_MISSING) continue;
-    present[j] += w;
-    if (y) ones[j] += w;
-    if (!c->n10 && !y) continue;
-    for (int i = 0; i < j; i++) {
-      const int64_t pair = at + blica_pair(i, j);
-      const int8_t z = bit(rows, x, i);
-      if (z == BLICA_MISSING) continue;
-      if (z && y)
-        c->n11[pair] += w;
-      else if (c->n10)
-        *(z ? &c->n10[pair] : y ? &c->n01[pair] : &c->n00[pair]) += w;
+  for (int first = 0; first < n; first += BLOCK) {
+    const int count = n - first < BLOCK ? n - first : BLOCK;
+    for (int i = 0; i < count; i++) {
+      const int8_t z = bit(rows, x, first + i);
+      one[i] = z == 1 ? w : 0, zero[i] = z == 0 ? w : 0;
+    }
+    add(count, one, c->ones + (size_t)s * n + first);
+    add(count, one, c->present + (size_t)s * n + first);
+    add(count, zero, c->present + (size_t)s * n + first);
+    for (int j = first + 1; j < n; j++) {
+      const int8_t y = bit(rows, x, j);
+      const int before = j - first < count ? j - first : count;
+      const size_t at = (size_t)(s * c->pairs + blica_pair(first, j));
+      if (y == BLICA_MISSING || (y == 0 && !c->n10)) continue;
+      add(before, one, (y ? c->n11 : c->n10) + at);
+      if (c->n10) add(before, zero, (y ? c->n01 : c->n00) + at);
     }
   }
 }

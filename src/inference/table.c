@@ -4,8 +4,9 @@
  * them, and its derivative in rho the same difference of densities (Plackett, Biometrika 41, 1954). A threshold that is
  * estimated from the margin moves with every row, by (1[x >= m] - P_m) / phi(t_m) over the rows, and the mean score by
  * -C_m times that, C_m = sum_ab score_ab d cell_ab / d t_m: the two-step influence of Olsson (Psychometrika 44, 1979).
- * Thresholds of levels that nobody has may coincide: their cells count as empty. Phi2 from num/bvn.c.
- * Checked in tests/identity/test_inference.c by differences and against num/polychoric.c. */
+ * Thresholds of levels that nobody has may coincide: their cells count as empty. Phi2 from num/corners_kernel.c, and
+ * from num/bvn.c beyond its range. Checked in tests/identity/test_inference.c by differences and against
+ * num/polychoric.c. */
 #include "inference/table.h"
 
 #include <float.h>
@@ -25,10 +26,13 @@ int bl_most_levels(const blica_coding *coding, int n) {
 }
 
 blica_status bl_table_make(blica_ctx *ctx, int most, bl_table *t) {
-  const size_t cells = (size_t)most * most, corners = (size_t)(most + 1) * (most + 1);
-  blica_status status = bl_alloc(ctx, 2 * cells + 2 * (size_t)most + 2 * corners, &t->cell);
+  const size_t cells = (size_t)most * most, corners = (size_t)(most + 1) * (most + 1),
+               inner = (size_t)(most - 1) * (most - 1);
+  blica_status status = bl_alloc(ctx, 2 * cells + 2 * (size_t)most + 2 * corners + bl_corners_size(inner), &t->cell);
   if (status != BLICA_OK) return status;
   t->score = t->cell + cells, t->first = t->score + cells, t->second = t->first + most, t->work = t->second + most;
+  bl_corners_place(&t->inner, inner, t->work + 2 * corners);
+  t->level = blica_simd_level(ctx);
   return BLICA_OK;
 }
 
@@ -37,26 +41,42 @@ void bl_table_free(bl_table *t) {
   t->cell = NULL;
 }
 
-/* P(x_i >= a, x_j >= b) and its derivative at all corners, [rows+1,columns+1]. */
-static void corners(int rows, int columns, const double *h, const double *k, double rho, double *p, double *d) {
-  for (int a = 0; a <= rows; a++)
-    for (int b = 0; b <= columns; b++) {
-      const int at = a * (columns + 1) + b;
-      d[at] = 0;
-      if (a == rows || b == columns)
-        p[at] = 0;
-      else if (a == 0 || b == 0)
-        p[at] = a ? bl_phi_cdf(h[a - 1]) : b ? bl_phi_cdf(k[b - 1]) : 1;
-      else
-        p[at] = blica_bvn(h[a - 1], k[b - 1], rho), d[at] = bl_bvn_density(h[a - 1], k[b - 1], rho);
-    }
+/* P(x_i >= a, x_j >= b) and its derivative at the corners inside the table; p has the margins already. */
+static void inner_corners(int rows, int columns, const double *h, const double *k, double rho, double *p, double *d,
+                          bl_table *t) {
+  const int stride = columns + 1, width = columns - 1;
+  bl_corners *c = &t->inner;
+  const bool fast = fabs(rho) <= BL_CORNERS_MOST;
+  c->count = (rows - 1) * width;
+  for (int m = 0; m < c->count; m++) c->h[m] = h[m / width], c->k[m] = k[m % width];
+  if (fast) {
+    bl_corners_begin(c);
+    BL_AT(t->level, bl_corners_move)(c, rho);
+  }
+  for (int m = 0; m < c->count; m++) {
+    const int a = m / width + 1, b = m % width + 1, at = a * stride + b;
+    p[at] = fast ? p[a * stride] * p[b] + c->excess[m] / 6.283185307179586477 : blica_bvn(c->h[m], c->k[m], rho);
+    d[at] = fast ? c->first[m] : bl_bvn_density(c->h[m], c->k[m], rho);
+  }
+}
+
+/* The same at all corners, [rows+1,columns+1]. */
+static void corners(int rows, int columns, const double *h, const double *k, double rho, double *p, double *d,
+                    bl_table *t) {
+  const int stride = columns + 1;
+  memset(p, 0, sizeof *p * (size_t)((rows + 1) * stride));
+  memset(d, 0, sizeof *d * (size_t)((rows + 1) * stride));
+  p[0] = 1;
+  for (int a = 1; a < rows; a++) p[a * stride] = bl_phi_cdf(h[a - 1]);
+  for (int b = 1; b < columns; b++) p[b] = bl_phi_cdf(k[b - 1]);
+  inner_corners(rows, columns, h, k, rho, p, d, t);
 }
 
 void bl_table_at(int rows, int columns, const double *h, const double *k, double rho, bl_table *t) {
   const int stride = columns + 1;
   double *p = t->work, *d = p + (size_t)(rows + 1) * stride;
   t->rows = rows, t->columns = columns, t->information = 0;
-  corners(rows, columns, h, k, fmin(fmax(rho, -RHO_MAX), RHO_MAX), p, d);
+  corners(rows, columns, h, k, fmin(fmax(rho, -RHO_MAX), RHO_MAX), p, d, t);
   for (int a = 0; a < rows; a++)
     for (int b = 0; b < columns; b++) {
       const int at = a * stride + b, up = at + stride, c = a * columns + b;

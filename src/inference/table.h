@@ -4,6 +4,7 @@
 #define BL_TABLE_H
 
 #include "inference/rows.h"
+#include "num/corners.h"
 
 typedef struct {
   int rows, columns;  /* levels of the first and of the second item */
@@ -13,6 +14,8 @@ typedef struct {
   double *second;     /* [columns] the same for the second */
   double information; /* about rho in one row, thresholds known: the sum of cell score^2 */
   double *work;
+  bl_corners inner; /* corners with two finite thresholds */
+  blica_simd level;
 } bl_table;
 
 /* Arrays for tables of up to `most` levels; its doubles go back through bl_table_free. */

@@ -15,6 +15,17 @@ typedef struct {
   double *first, *second;            /* the last call's two results */
 } bl_corners;
 
+/* Doubles that the arrays of up to `most` corners take. */
+static inline size_t bl_corners_size(size_t most) {
+  return 7 * ((most + 7) / 8 * 8);
+}
+
+/* Places the arrays for up to `most` corners in work [bl_corners_size(most)]. */
+static inline void bl_corners_place(bl_corners *c, size_t most, double *work) {
+  double **const array[] = {&c->h, &c->k, &c->product, &c->squares, &c->excess, &c->first, &c->second};
+  for (int i = 0; i < 7; i++) *array[i] = work + (size_t)i * ((most + 7) / 8 * 8);
+}
+
 /* Sets product and squares, and rho = 0. */
 static inline void bl_corners_begin(bl_corners *c) {
   for (int m = c->count; m % 8 != 0; m++) c->h[m] = c->k[m] = 0; /* idle lanes */
