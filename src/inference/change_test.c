@@ -21,6 +21,7 @@
 #include <cblas.h>
 #include <lapacke.h>
 
+#include "counts/counts.h"
 #include "inference/common.h"
 #include "inference/implied.h"
 #include "num/normal.h"
@@ -45,24 +46,25 @@ typedef struct {
   double statistic;  /* observed */
   double *simulated; /* [simulations] */
   struct workspace *workspaces;
-  atomic_int failed; /* what LAPACK answered when it failed */
+  atomic_int failed; /* blica_status of a thread that failed */
 } job;
 
 /* One thread's. */
 typedef struct workspace {
-  blica_counts *counts;
+  blica_data *data;                /* simulated rows */
+  blica_counts *counts;            /* of these rows */
   bl_common *common;               /* of these counts, at the null correlations */
   double *matrix, *values;         /* [n,n], [n] */
   double *d;                       /* [pairs,m] */
   double *score, *info, *weighted; /* [m], [m,m], [pairs,m] */
   double *z;                       /* [n] */
-  int8_t *x;                       /* [n] */
 } workspace;
 
 static void free_workspace(workspace *r) {
+  blica_data_free(r->data);
   blica_counts_free(r->counts);
   bl_common_free(r->common);
-  void *const blocks[] = {r->matrix, r->values, r->d, r->score, r->info, r->weighted, r->z, r->x};
+  void *const blocks[] = {r->matrix, r->values, r->d, r->score, r->info, r->weighted, r->z};
   for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) bl_free(blocks[i]);
 }
 
@@ -70,6 +72,7 @@ static blica_status make_workspace(job *b, workspace *r) {
   blica_status status;
   blica_ctx *ctx = b->ctx;
   const size_t n = (size_t)b->n;
+  TRY(bl_rows_data(ctx, b->rows, b->rows->weight, &r->data));
   TRY(bl_rows_counts_create(ctx, b->rows, &r->counts));
   TRY(bl_common_make(ctx, b->n, b->u, b->rows->coding, &r->common));
   TRY(bl_alloc(ctx, n * n, &r->matrix));
@@ -79,7 +82,6 @@ static blica_status make_workspace(job *b, workspace *r) {
   TRY(bl_alloc(ctx, b->m * b->m, &r->info));
   TRY(bl_alloc(ctx, b->pairs * b->m + 4 * (size_t)b->k * b->k, &r->weighted));
   TRY(bl_alloc(ctx, n, &r->z));
-  TRY(bl_alloc(ctx, n, &r->x));
 done:
   return status;
 }
@@ -133,7 +135,7 @@ static double overall_statistic(job *b, const blica_counts *c, workspace *r) {
   bl_common_fit(c, r->common);
   const int m = directions(b, r);
   if (m < 0) {
-    atomic_store(&b->failed, m);
+    atomic_store(&b->failed, m == LAPACK_WORK_MEMORY_ERROR ? BLICA_ERR_MEMORY : BLICA_ERR_NUMERIC);
     return NAN;
   }
   for (int s = 0; s < b->u; s++) {
@@ -168,38 +170,55 @@ static double source_statistic(const job *b, const blica_counts *c, workspace *r
 
 /* ---- simulation ---- */
 
-/* Counts of rows as many, and with as many values missing, as the observed, under the null correlations. */
+/* Draws values in place of the observed ones, under the null correlations; the same values are missing. */
 static void simulate(const job *b, int64_t index, workspace *r) {
   const bl_rows *rows = b->rows;
   const int n = b->n;
-  bl_rows_clear(r->counts);
   for (int s = 0; s < b->u; s++) {
     bl_rng rng = bl_rng_make(b->seed, ((uint64_t)(b->source + 2) << 56) + ((uint64_t)index << 28) + (uint64_t)s);
     const double *factor = b->factor + (b->source < 0 ? 0 : (size_t)n * n * s),
                  *t = b->shrunk + (size_t)rows->planes * s;
+    const size_t words = (size_t)r->data->words[s];
+    uint64_t *ones = r->data->ones[s];
+    int64_t row = 0; /* of the segment */
+    memset(ones, 0, words * (size_t)rows->planes * sizeof *ones);
     for (int64_t pattern = rows->first[s]; pattern < rows->first[s + 1]; pattern++)
-      for (int64_t copy = 0; copy < (int64_t)rows->weight[pattern]; copy++) {
+      for (int64_t copy = 0; copy < (int64_t)rows->weight[pattern]; copy++, row++) {
         const int8_t *like = rows->x + (size_t)n * (size_t)pattern;
         for (int i = 0; i < n; i++) r->z[i] = bl_rng_normal(&rng);
         for (int i = 0; i < n; i++) {
           double q = 0;
           for (int l = 0; l <= i; l++) q += factor[i + (size_t)l * n] * r->z[l];
-          r->x[i] = like[i] == BLICA_MISSING ? BLICA_MISSING : 0;
           for (int p = bl_plane(rows->coding, i); p < bl_plane(rows->coding, i + 1) && like[i] != BLICA_MISSING; p++)
-            r->x[i] = (int8_t)(r->x[i] + (q < t[p]));
+            ones[(size_t)p * words + (size_t)(row / 64)] |= (uint64_t)(q < t[p]) << row % 64;
         }
-        bl_rows_add(rows, r->x, 1, s, r->counts);
       }
   }
+}
+
+/* Counts the simulated rows on this thread alone. */
+static blica_status count_simulated(const job *b, int thread, workspace *r) {
+  blica_ctx *ctx;
+  char message[BL_MESSAGE];
+  blica_status status = bl_ctx_fork(b->ctx, thread, &ctx);
+  bl_rows_clear(r->counts);
+  if (status == BLICA_OK) status = bl_count_alone(ctx, r->data, &r->counts);
+  bl_ctx_join(ctx, message);
+  return status;
 }
 
 static void simulate_task(int64_t index, int thread, void *user) {
   job *b = user;
   workspace *r = &b->workspaces[thread];
-  if (bl_interrupted(b->ctx)) return;
+  if (bl_interrupted(b->ctx) || atomic_load(&b->failed)) return;
   if (thread == 0)
     bl_poll(b->ctx, &(blica_progress){.stage = "change test", .fraction = -1, .objective = NAN, .iteration = index});
   simulate(b, index, r);
+  const blica_status status = count_simulated(b, thread, r);
+  if (status != BLICA_OK) {
+    atomic_store(&b->failed, status);
+    return;
+  }
   if (b->source < 0) memcpy(r->common->rho, b->rho, b->pairs * sizeof(double));
   b->simulated[index] = b->source < 0 ? overall_statistic(b, r->counts, r) : source_statistic(b, r->counts, r);
 }
@@ -255,19 +274,19 @@ static bool factorise(int n, const double *rho, double *factor) {
   return false;
 }
 
-static blica_status check_lapack(job *b) {
-  const int info = atomic_load(&b->failed);
-  if (info == 0) return BLICA_OK;
-  return bl_fail(b->ctx, info == LAPACK_WORK_MEMORY_ERROR ? BLICA_ERR_MEMORY : BLICA_ERR_NUMERIC,
-                 info == LAPACK_WORK_MEMORY_ERROR ? "out of memory in the test of change"
-                                                  : "the eigenvalues of the common correlations did not converge");
+static blica_status check_threads(job *b) {
+  const blica_status status = (blica_status)atomic_load(&b->failed);
+  if (status == BLICA_OK) return BLICA_OK;
+  return bl_fail(b->ctx, status,
+                 status == BLICA_ERR_MEMORY ? "out of memory in the test of change"
+                                            : "the eigenvalues of the common correlations did not converge");
 }
 
 static blica_status reference(job *b, int simulations, double *p) {
   int above = 0;
   bl_parallel(b->ctx, simulations, simulate_task, b);
   if (bl_interrupted(b->ctx)) return bl_fail(b->ctx, BLICA_ERR_INTERRUPTED, "interrupted during the test of change");
-  blica_status status = check_lapack(b);
+  blica_status status = check_threads(b);
   if (status != BLICA_OK) return status;
   for (int i = 0; i < simulations; i++) above += !(b->simulated[i] < b->statistic);
   *p = (1.0 + above) / (1.0 + simulations);
@@ -339,7 +358,7 @@ blica_status bl_change_test(blica_ctx *ctx, const blica_model *model, const bl_r
   shrink_margins(&b);
   b.statistic = overall_statistic(&b, counts, b.workspaces);
   memcpy(b.rho, b.workspaces->common->rho, b.pairs * sizeof(double));
-  TRY(check_lapack(&b));
+  TRY(check_threads(&b));
   if (isnan(b.statistic) || !factorise(b.n, b.rho, b.factor))
     FAIL(ctx, BLICA_ERR_NUMERIC, "the common correlations of all segments could not be decomposed");
   TRY(reference(&b, simulations, p));
