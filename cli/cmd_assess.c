@@ -118,8 +118,11 @@ static int print_text(const blica_model *m, const blica_assessment *a) {
            (long long)a->df, a->m2_p, a->rmsea2, a->rmsea2_low, a->rmsea2_high);
   printf(".\n\nsource\tangle\t90 %%\tchange p%s\n", a->stability ? "\tstable" : "");
   for (int j = 0; j < a->k; j++) {
-    printf("z%d\t%.1f\t%.1f\t%.3f", j + 1, a->angle[j], a->angle_bound[j], a->source_change_p[j]);
-    if (a->stability) printf("\t%.2f", a->stability[j]);
+    printf("z%d", j + 1);
+    print_cell(1, a->angle[j]);
+    print_cell(1, a->angle_bound[j]);
+    print_cell(3, a->source_change_p[j]);
+    if (a->stability) print_cell(2, a->stability[j]);
     printf("\n");
   }
   printf("\n");

@@ -39,9 +39,14 @@ static int print_text(const blica_selection *s) {
   printf("%s\n\nsources\theld-out\terror\tsegments\tBIC\tMAP\teigenvalue\treference\n", s->reason);
   for (int k = 0; k <= s->highest; k++) {
     if (k > 0 && k < s->lowest) continue;
-    printf("%d\t%.6f\t%.6f\t%.6f\t%.1f\t%.5f", k, s->heldout[k], s->heldout_se[k], s->heldout_segments[k], s->bic[k],
-           s->map[k]);
-    if (k > 0) printf("\t%.3f\t%.3f", s->eigenvalue[k - 1], s->reference[k - 1]);
+    printf("%d", k);
+    print_cell(6, s->heldout[k]);
+    print_cell(6, s->heldout_se[k]);
+    print_cell(6, s->heldout_segments[k]);
+    print_cell(1, s->bic[k]);
+    print_cell(5, s->map[k]);
+    if (k > 0) print_cell(3, s->eigenvalue[k - 1]);
+    if (k > 0) print_cell(3, s->reference[k - 1]);
     printf("%s\n", k == s->sources ? "\t<" : "");
   }
   printf("\nheld-out chooses %d, parallel analysis %d, MAP %d", s->by_heldout, s->by_parallel, s->by_map);

@@ -87,6 +87,13 @@ json_t *json_numbers(const double *x, int count) {
   return list;
 }
 
+void print_cell(int decimals, double value) {
+  if (isnan(value))
+    printf("\t-");
+  else
+    printf("\t%.*f", decimals, value);
+}
+
 int verdict_draws(const blica_model *model) {
   enum { DRAWS = 20, PARAMETERS_MOST = 500 };
   int count;

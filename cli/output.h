@@ -19,6 +19,8 @@ bool output_is_table(const char *path, const char *what);
 /* A number as in model.json: null for NaN, "Infinity" and "-Infinity". */
 json_t *json_number(double value);
 json_t *json_numbers(const double *x, int count); /* an array of these */
+/* Prints a tab and the value with so many decimals, or a tab and "-" where there is none (NaN). */
+void print_cell(int decimals, double value);
 
 /* A string; text that is not UTF-8 becomes "(not UTF-8)". */
 json_t *json_text(const char *text);

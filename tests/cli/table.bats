@@ -197,7 +197,7 @@ END
   refused 3 "no such column" plain.csv --segment-column 5
   tail -n +2 plain.csv | tr -d s > bare.csv
   refused 3 "has no header; give the index of the column (1 to 4) or last" bare.csv --segment-column time
-  sed '3s/s1$//' plain.csv > hole.csv && refused 3 "row 2: its segment is missing" hole.csv
+  sed '3s/s1$//' plain.csv > hole.csv && refused 3 "row 2 has no segment" hole.csv
   refused 2 "exclude each other" plain.csv --segment-length 2 --segment-count 2
   refused 3 "too few for --segment-count 6" rows.csv --segment-count 6
   printf 's\ns\n' > few.txt && refused 3 "has 2 labels, but" rows.csv --segment-file few.txt
