@@ -242,15 +242,14 @@ static void run_coverage(const char *what, int sets, uint64_t seed, int bootstra
   coverage(&d, sets, seed, bootstrap);
 }
 
-static void run_select(int sets, uint64_t seed) {
-  design d = {.n = 12, .u = 20, .samples = 500, .sd_low = 0.5, .sd_high = 3, .mean_range = 0.5};
-  choose(&d, "plain", sets, seed);
-  d.intercepts = 1;
-  choose(&d, "intercepts", sets, seed);
-  d.intercepts = 0, d.levels = 4;
-  choose(&d, "ordinal", sets, seed);
-  d.levels = 0, d.rare = 3;
-  choose(&d, "rare", sets, seed);
+/* "select" runs all kinds of data, "select-KIND" one of them. */
+static void run_select(const char *what, int sets, uint64_t seed) {
+  const design plain = {.n = 12, .u = 20, .samples = 500, .sd_low = 0.5, .sd_high = 3, .mean_range = 0.5};
+  design kind[] = {plain, plain, plain, plain};
+  static const char *const name[] = {"plain", "intercepts", "ordinal", "rare"};
+  kind[1].intercepts = 1, kind[2].levels = 4, kind[3].rare = 3;
+  for (int i = 0; i < 4; i++)
+    if (what[6] == 0 || strcmp(what + 7, name[i]) == 0) choose(&kind[i], name[i], sets, seed);
 }
 
 static void run_change(const char *what, int sets, uint64_t seed, int simulations) {
@@ -278,7 +277,7 @@ int main(int argc, char **argv) {
   if (strcmp(what, "mcs") == 0) expected_all(tuned + first, LENGTH(tuned) - first, sets, seed);
   if (strcmp(what, "mcs-fresh") == 0) expected_all(fresh + first, LENGTH(fresh) - first, sets, seed);
   if (strncmp(what, "change", 6) == 0 || strcmp(what, "power") == 0) run_change(what, sets, seed, extra ? extra : 99);
-  if (strcmp(what, "select") == 0) run_select(sets, seed);
+  if (strncmp(what, "select", 6) == 0) run_select(what, sets, seed);
   if (strcmp(what, "m2") == 0) {
     design d = {.n = 6, .k = 2, .u = 4, .samples = 500, .sd_low = 0.5, .sd_high = 3, .mean_range = 0.5};
     m2(&d, sets, seed);
