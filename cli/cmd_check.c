@@ -15,7 +15,7 @@ typedef struct {
 
 static const blica_option own[] = {
     OPTION(check_values, sources, BLICA_OPT_INT, NULL, 1, 1e6, NULL, "K",
-           "Number of sources to judge identifiability for; without it, the largest number that can be identified is "
+           "Check identifiability for this number of sources. Without it, the largest number that can be identified is "
            "printed."),
     OPTION(check_values, json, BLICA_OPT_FLAG, "no", 0, 1, NULL, NULL, "A JSON object on the standard output."),
 };
@@ -235,15 +235,14 @@ static int run(program *p, void *values) {
 
 const command command_check = {
     .name = "check",
-    .summary = "what is in the data: sizes, constants, empty cells, missing values, identifiability",
+    .summary = "describe the data: sizes, constants, empty cells, missing values, identifiability",
     .operands = "DATA|COUNTS",
     .least = 1,
     .most = 1,
-    .text = "Reads the data (or counts) and lists what a fit will meet: the number of variables, segments and rows, "
-            "small segments, "
-            "columns that are constant in a segment, pairs with an empty cell in their table, missing values, and "
-            "how many "
-            "sources can be identified by counting statistics against unknowns (Table 1 of the paper).",
+    .text = "Reads the data (or counts) and lists what matters for a fit: the number of variables, segments and rows, "
+            "small segments, columns that are constant in a segment, pairs with an empty cell in their table, missing "
+            "values, and how many sources can be identified by counting statistics against unknowns (Table 1 of the "
+            "paper).",
     .examples = "blica check survey.csv\n"
                 "blica check counts.npz --sources 5 --json",
     .groups = {{"Options", own_table, 0}, {"How the data are read", data_option_table, offsetof(check_values, data)}},

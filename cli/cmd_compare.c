@@ -80,8 +80,7 @@ const command command_compare = {
         "largest, and prints its mean, the MCS: 1 when the matrices agree up to order, sign and scale of their "
         "columns.\n\n"
         "A and B are models (model.json) or tables of numbers, one row per variable and one column per source, "
-        "separated "
-        "by commas, semicolons, tabs or blanks; a header and a column of row names are left out.",
+        "separated by commas, semicolons, tabs or blanks; a header and a column of row names are left out.",
     .examples = "blica compare demo/model.json model.json\n"
                 "# for scripts\n"
                 "blica compare truth.csv model.json --json",

@@ -51,19 +51,15 @@ const command command_count = {
     .most = 1,
     .required = "out",
     .text = "Counts, for every segment and every pair of variables, the rows with both 1, one of them 1, and none. "
-            "These counts "
-            "are all that the method blica looks at, and far smaller than the data. The data are read in pieces and "
-            "may be larger "
-            "than memory; counts of parts add up with `blica merge`.\n\n"
+            "These counts are all that the default method needs, and far smaller than the data. The data are read in "
+            "pieces and may be larger than memory; counts of parts add up with `blica merge`.\n\n"
             "DATA is text (comma, semicolon, tab or blank separated, with or without a header, plain, gzip or zstd; - "
-            "is the "
-            "standard input) or a NumPy .npy array. Missing values are empty, NA or NaN; a pair is then counted over "
-            "the rows "
-            "that have both.",
+            "is the standard input) or a NumPy .npy array. Missing values are empty, NA or NaN; a pair is then counted "
+            "over the rows that have both.",
     .examples = "blica count survey.csv.gz --out counts.npz\n"
                 "# the segment is the last column of a file without header\n"
                 "blica count data.csv --segment-column last --out counts.csv\n"
-                "# equal stretches of a time series\n"
+                "# a time series in segments of 1000 rows\n"
                 "zcat spikes.tsv.gz | blica count - --segment-length 1000 --out counts.npz",
     .groups = {{"Files", own_table, 0}, {"How the data are read", data_option_table, offsetof(count_values, data)}},
     .values = sizeof(count_values),

@@ -155,8 +155,7 @@ const command command_experiment = {
     .required = "out",
     .text =
         "Runs one of the experiments of section 6 of the paper and writes a CSV with one row per run, and figures as "
-        "SVG, "
-        "PDF and PNG.\n\n"
+        "SVG, PDF and PNG.\n\n"
         "table1: Table 1, statistics less unknowns, with the numerical rank of random models beside it.\n\n"
         "identifiability: Figure 3, which sizes can be identified, from exact pair probabilities.\n\n"
         "finite-sample: Figure 4, error against samples per segment, all methods.\n\n"
@@ -165,11 +164,10 @@ const command command_experiment = {
         "levels: beyond the paper, what three and five levels identify that two cannot: counts, ranks and recovered "
         "models, errors from samples, Theorem 1's pair of models and the causal direction of two variables.\n\n"
         "An interrupted run leaves a valid CSV, and the same command goes on from there. Data sets run in parallel; "
-        "the "
-        "numbers, except seconds, are the same for any number of threads.",
+        "the numbers, except seconds, are the same for any number of threads.",
     .examples = "blica experiment table1 --out results\n"
                 "blica experiment identifiability --out results\n"
-                "# a look at it first\n"
+                "# a small version first\n"
                 "blica experiment identifiability --quick --out quick",
     .groups = {{"Options", own_table, 0}},
     .values = sizeof(experiment_values),

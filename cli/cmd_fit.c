@@ -178,7 +178,7 @@ static int exit_of(blica_stop stop) {
     say_warning("did not converge: --max-iterations was reached. The result was written");
     break;
   case BLICA_STOP_TIME:
-    say_warning("did not converge: --max-seconds is over. The result was written");
+    say_warning("did not converge: --max-seconds was reached. The result was written");
     break;
   case BLICA_STOP_STALLED:
     say_warning("did not converge: the objective is too flat to improve further. The result was written; use --prior "
@@ -252,14 +252,13 @@ const command command_fit = {
         "model file. DATA is a table of 0 and 1 (CSV, TSV, .gz, .zst, .npy, or - for the standard input) with a column "
         "that names the segment of each row; COUNTS is what blica count wrote.\n\n"
         "The fit starts from several points and keeps the best result. Columns of the mixing matrix are determined up "
-        "to "
-        "order, sign and scale; they are written in a canonical form: largest explained variance first, largest "
+        "to order, sign and scale; they are written in a canonical form: largest explained variance first, largest "
         "entry positive, mean log-variance of each source 0.\n\n"
         "The first Ctrl-C ends the fit; the best result so far is written.\n\n"
         "With --checkpoint FILE the state of the fit is kept in that file, whole or not at all, every "
-        "--checkpoint-seconds "
-        "and when the fit is stopped by Ctrl-C or --max-seconds. The same command with --resume continues from there, "
-        "to the same bits as without the break. The file is removed when the fit has ended and its model is written.",
+        "--checkpoint-seconds and when the fit is stopped by Ctrl-C or --max-seconds. The same command with --resume "
+        "continues from there, to the same bits as without the break. The file is removed when the fit has ended and "
+        "its model is written.",
     .examples = "blica fit data.csv --sources 10 --out model.json\n"
                 "# rows in time order, in 40 segments of equal length\n"
                 "blica fit series.csv.gz --segment-count 40 --sources 4 --out model.json\n"

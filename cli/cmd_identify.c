@@ -122,7 +122,7 @@ static int run(program *p, void *values) {
 
 const command command_identify = {
     .name = "identify",
-    .summary = "what a design can identify and, with data, whether they do",
+    .summary = "check what a design can identify and, with data, whether it does",
     .operands = "[MODEL [DATA]]",
     .least = 0,
     .most = 2,
@@ -134,9 +134,9 @@ const command command_identify = {
         "instead of one per segment: nk + 2uk + 2(n - k) unknowns, where the free scale and mean of each source are "
         "left out and each variable has a location.\n\n"
         "With a MODEL it also checks the rank of the information that all pair correlations, and margins of three or "
-        "more levels, hold about the mixing matrix and the variances at that model, and names the sources that are "
-        "left loose. That is a property of the "
-        "design: a full rank is no evidence. With the DATA of the fit it gives a verdict in three sentences: what the "
+        "more levels, hold about the mixing matrix and the variances at that model, and names the sources that are not "
+        "determined. This is a property of the design: a full rank says nothing about the data. With the DATA of the "
+        "fit it gives a verdict in three sentences: what the "
         "design can identify, whether the data show that variances change, how well the axes are determined.",
     .examples = "blica identify --variables 10 --sources 10 --segments 3\n"
                 "blica identify --variables 3 --sources 3 --segments 3 --levels 3\n"

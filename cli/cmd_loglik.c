@@ -71,9 +71,8 @@ const command command_loglik = {
     .most = 2,
     .text =
         "Computes the log-likelihood of every segment and in total: the sum over rows of the log-probability of the "
-        "row's zeros and "
-        "ones, an orthant probability of a multivariate normal distribution. Equal rows are merged; missing values are "
-        "integrated out exactly. The numerical error is estimated, not assumed.\n\n"
+        "row's zeros and ones, an orthant probability of a multivariate normal distribution. Equal rows are merged; "
+        "missing values are integrated out exactly. The numerical error is estimated, not assumed.\n\n"
         "Variables are matched by name and segments by label: the data may hold new rows of the segments the model "
         "knows.",
     .examples = "blica loglik model.json survey.csv\n"

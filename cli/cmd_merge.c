@@ -58,10 +58,8 @@ const command command_merge = {
     .most = -1,
     .required = "out",
     .text = "Adds counts made by `blica count` (or by SQL, as CSV in long form) on parts of the data, on one machine "
-            "or many. The "
-            "variables must be the same and in the same order; segments are matched by their labels, and a segment may "
-            "be spread "
-            "over several parts. The sum is exactly what counting the whole would give.",
+            "or many. The variables must be the same and in the same order; segments are matched by their labels, and "
+            "a segment may be spread over several parts. The sum is exactly what counting the whole would give.",
     .examples = "blica merge monday.npz tuesday.npz --out week.npz\n"
                 "blica fit week.npz --sources 5 --out model.json",
     .groups = {{"Files", own_table, 0}},

@@ -20,7 +20,7 @@ typedef struct {
 
 static const blica_option own[] = {
     OPTION(report_values, out, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "FILE",
-           "The page is written here, as HTML; - is the standard output."),
+           "The report is written here, as HTML; - is the standard output."),
     OPTION(report_values, figures, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "DIR",
            "Also write each figure as SVG, PDF and PNG into this folder; made when it is not there."),
     OPTION(report_values, sources, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "LOW:HIGH",
@@ -175,8 +175,7 @@ static int gather(program *p, const report_values *v, material *m) {
   double tables = 0.5 * m->model->n * (m->model->n - 1.0) * m->model->u;
   if (tables > TABLES_MOST) {
     say_error("report: %d variables in %d segments are %.3g tables, and their correlations would take %.0f GB; give no "
-              "DATA, and the "
-              "page shows the model alone",
+              "DATA, and the page shows the model alone",
               m->model->n, m->model->u, tables, 34e-9 * tables);
     return EXIT_DATA;
   }
@@ -272,20 +271,18 @@ static int run(program *p, void *values) {
 
 const command command_report = {
     .name = "report",
-    .summary = "a page about a fit, to look at and to send",
+    .summary = "write an HTML report about a fit",
     .operands = "MODEL [DATA|COUNTS]",
     .least = 1,
     .most = 2,
     .required = "out",
     .text =
         "Writes one HTML page that needs no other file and no network: what was fitted and how well, the mixing "
-        "matrix, the "
-        "sources over segments, what was corrected in the data, how far to trust it, and the command that "
+        "matrix, the sources over segments, what was corrected in the data, how far to trust it, and the command that "
         "gives the same result again.\n\n"
         "With DATA (or COUNTS), which must be what the model was fitted to, it also shows observed against fitted "
         "correlations and residuals, and names constant variables and pairs with empty cells. With --segment-file and "
-        "what blica segment wrote, it shows when each state held, and for "
-        "how long.",
+        "what blica segment wrote, it shows when each state occurred, and for how long.",
     .examples = "blica report model.json data.csv --out report.html\n"
                 "# with a comparison of numbers of sources\n"
                 "blica report model.json data.csv --sources 1:6 --out report.html\n"

@@ -62,8 +62,8 @@ static void print_result(const segment_values *v, const blica_segmentation *r) {
              (long long)r->rows);
   else
     for (int s = 0; s < r->states; s++)
-      say_note("state %d: %.0f rows, in %lld stretch%s", s + 1, r->expected_rows[s], (long long)r->runs[s],
-               r->runs[s] == 1 ? "" : "es");
+      say_note("state %d: %.0f rows, in %lld run%s", s + 1, r->expected_rows[s], (long long)r->runs[s],
+               r->runs[s] == 1 ? "" : "s");
   if (as_short_as_allowed(v, r))
     say_note(
         "some states last no longer than --min-length %lld asks for; with a larger value they would be times rather "
@@ -181,8 +181,7 @@ const command command_segment = {
         "a while and may return; in each the sources have means and variances of their own, and the mixing matrix is "
         "common to all. ROWS is a table as for blica fit, without a segment column.\n\n"
         "The number of states is chosen by the data unless --states gives it. When nothing changes over time there is "
-        "one state, and the program says so. With --change-points states do not return: each is one stretch of "
-        "rows.\n\n"
+        "one state, and the program says so. With --change-points states do not return: each is one run of rows.\n\n"
         "The labels are the most probable sequence in which each state lasts at least --min-length rows. Probabilities "
         "and expected counts let a state last that long on average, and single runs may be shorter. The model "
         "that --model writes is fitted to the expected counts of the states, which is better than a fit to the labels "

@@ -14,8 +14,7 @@ typedef struct {
 static const blica_option own[] = {
     OPTION(select_values, json, BLICA_OPT_FLAG, "no", 0, 1, NULL, NULL,
            "A JSON object with sources, reason, candidates (sources, heldout, heldout_se, heldout_segments, "
-           "heldout_segments_se, bic, map), eigenvalues, "
-           "reference, and what each criterion chooses."),
+           "heldout_segments_se, bic, map), eigenvalues, reference, and what each criterion chooses."),
 };
 OPTION_TABLE(own_table, own)
 
@@ -80,18 +79,17 @@ static int run(program *p, void *values) {
 
 const command command_select = {
     .name = "select",
-    .summary = "how many sources",
+    .summary = "compare numbers of sources",
     .operands = "DATA",
     .least = 1,
     .most = 1,
     .text =
         "Compares numbers of sources by how well they predict rows that were held out: the log-likelihood of pairs of "
         "values, less that of independent items. It recommends the smallest number that is within one standard error "
-        "of "
-        "the best, or none. Beside it stand rows of whole segments that were held out (A comes from the others), "
-        "parallel analysis (eigenvalues against those of independent items with the "
-        "same margins in every segment), Velicer's minimum average partial, and BIC of the full likelihood, which "
-        "chooses too many where margins differ.",
+        "of the best, or none. For comparison it prints the same for whole segments that were held out (A comes from "
+        "the others), parallel analysis (eigenvalues against those of independent items with the same margins in every "
+        "segment), Velicer's minimum average partial, and BIC of the full likelihood, which chooses too many where "
+        "margins differ.",
     .examples = "blica select data.csv\n"
                 "blica select data.csv --sources 2:6 --folds 10 --json",
     .groups = {{"Options", blica_select_option_table, offsetof(select_values, options)},

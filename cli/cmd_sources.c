@@ -97,9 +97,8 @@ const command command_sources = {
     .required = "out",
     .text =
         "Writes the mean and standard deviation of each source given the zeros and ones of a row. Mean plus and minus "
-        "1.645 standard deviations covers the true value for about nine in ten rows "
-        "when the "
-        "model is true. Equal rows are computed once; missing values are integrated out.\n\n"
+        "1.645 standard deviations covers the true value for about nine in ten rows when the model is true. Equal rows "
+        "are computed once; missing values are integrated out.\n\n"
         "The data may be new: variables are matched by name, segments by label, or not at all with --segment unknown.",
     .examples = "blica sources model.json survey.csv --out sources.csv\n"
                 "# new rows whose segment is not known\n"

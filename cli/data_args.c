@@ -13,23 +13,21 @@ static const blica_option rows[] = {
            "Segments are U runs of (nearly) equal length."),
     OPTION(data_values, segment_file, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "FILE",
            "A file with one segment label per row of the data, or a CSV table whose first column is named segment, as "
-           "blica "
-           "segment writes it."),
+           "blica segment writes it."),
     OPTION(data_values, header, BLICA_OPT_TEXT, "auto", 0, 0, "auto|yes|no", "WHEN",
            "Whether the first row holds names; auto looks for text in it."),
     OPTION(data_values, columns, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "LIST",
            "Only these columns are items: names, indexes from 1, or FIRST:LAST, separated by commas. They keep the "
-           "order of "
-           "the file."),
+           "order of the file."),
     OPTION(data_values, ignore, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "LIST",
-           "Columns to leave out, such as numbers of persons; a list as for --columns."),
+           "Columns to leave out, such as identifiers of persons; a list as for --columns."),
     OPTION(data_values, missing, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "VALUES",
-           "Values that mean missing beside empty, NA and NaN, separated by commas, as in -9,99."),
+           "Values that mean missing, in addition to empty, NA and NaN; separated by commas, as in -9,99."),
     OPTION(
         data_values, levels, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "LEVELS",
         "Levels of the items, lowest first, as in 'never<rarely<often'; 'mood=low<high,sleep=bad<fair<good' for single "
         "columns; any: columns may hold any two values, the lower one becomes 0. Without it 0/1, 1/2, no/yes and "
-        "false/true are understood. The levels of a model code what is read for it."),
+        "false/true are understood. Data that are read together with a model are coded by the levels of the model."),
     OPTION(data_values, ordinal, BLICA_OPT_FLAG, "no", 0, 1, NULL, NULL,
            "The distinct whole numbers of each column, in order, are its levels."),
 };

@@ -171,8 +171,7 @@ static void markdown_option(FILE *f, const blica_option *option) {
 static void markdown(FILE *f, const void *what) {
   (void)what;
   fputs("# Options of every command\n\nMade by `blica self-doc options docs` from the tables that the program parses "
-        "with; in C, "
-        "Python and R\nan option has the same name with `_` for `-`.\n",
+        "with; in C, Python and R\nan option has the same name with `_` for `-`.\n",
         f);
   for (int i = 0; commands[i]; i++) {
     if (commands[i]->hidden) continue;

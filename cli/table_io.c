@@ -233,21 +233,21 @@ bool table_is_counts(const char *path) {
 /* How many rows the table has, by reading its file once more; 0 when it is not a file. */
 static blica_status find_total(table *t, char *message) {
   struct stat info;
-  table *twin;
+  table *second;
   table_options quiet = t->options;
   quiet.note = NULL;
   if (t->npy) t->total = (int64_t)t->array.shape[0];
   if (t->npy || strcmp(t->path, "-") == 0 || stat(t->path, &info) != 0 || !S_ISREG(info.st_mode)) return BLICA_OK;
-  blica_status status = table_open(t->ctx, t->path, &quiet, message, &twin);
+  blica_status status = table_open(t->ctx, t->path, &quiet, message, &second);
   if (status != BLICA_OK) return status;
-  twin->streamed = true;
-  twin->total = 1; /* any: the pieces are thrown away */
+  second->streamed = true;
+  second->total = 1; /* any number: the pieces are freed at once */
   for (blica_data *piece = NULL; status == BLICA_OK; blica_data_free(piece)) {
-    status = table_next(twin, 0, message, &piece);
+    status = table_next(second, 0, message, &piece);
     if (status != BLICA_OK || !piece) break;
   }
-  t->total = twin->row;
-  table_close(twin);
+  t->total = second->row;
+  table_close(second);
   if (status == BLICA_OK && t->options.segment_count > t->total) status = table_too_few(t, t->total, message);
   return status;
 }

@@ -101,12 +101,12 @@ static void sort_levels(column_levels *l) {
 }
 
 static blica_status take_numbers(table *t, char *message) {
-  table *twin;
+  table *second;
   char buffer[32];
   double number;
-  blica_status status = collect(t->ctx, t->path, &t->options, message, &twin);
+  blica_status status = collect(t->ctx, t->path, &t->options, message, &second);
   for (int i = 0; status == BLICA_OK && i < t->n; i++) {
-    column_levels *l = &twin->levels[i];
+    column_levels *l = &second->levels[i];
     const char *column = table_column_name(t, t->column_of[i], buffer);
     for (int k = 0; k < l->count && status == BLICA_OK; k++)
       if (!table_number(l->text[k], strlen(l->text[k]), &number) || number != (double)(int64_t)number)
@@ -125,7 +125,7 @@ static blica_status take_numbers(table *t, char *message) {
     t->levels[i] = *l;
     *l = empty;
   }
-  table_close(twin);
+  table_close(second);
   return status;
 }
 
@@ -146,21 +146,21 @@ static bool usual(const column_levels *l, const char **low, const char **high) {
 bool table_recognise(blica_ctx *ctx, const char *path, const table_options *options, char **list) {
   char message[TABLE_MESSAGE];
   const char *low = NULL, *high = NULL, *own_low = NULL, *own_high = NULL;
-  table *twin;
+  table *second;
   *list = NULL;
   if (options->levels || options->list || options->ordinal) return false;
-  if (collect(ctx, path, options, message, &twin) != BLICA_OK) return false;
-  bool good = twin->n > 0;
-  for (int i = 0; good && i < twin->n; i++) {
-    good = usual(&twin->levels[i], &own_low, &own_high) &&
+  if (collect(ctx, path, options, message, &second) != BLICA_OK) return false;
+  bool good = second->n > 0;
+  for (int i = 0; good && i < second->n; i++) {
+    good = usual(&second->levels[i], &own_low, &own_high) &&
            (!low || (strcmp(low, own_low) == 0 && strcmp(high, own_high) == 0));
     if (!low) low = own_low, high = own_high;
   }
   size_t size = good ? strlen(low) + strlen(high) + 2 : 0;
   if (good && (*list = malloc(size))) snprintf(*list, size, "%s<%s", low, high);
-  twin->options.note = options->note, twin->options.note_user = options->note_user;
-  if (*list) table_note(twin, "in all %d columns '%s' is 0 and '%s' is 1", twin->n, low, high);
-  table_close(twin);
+  second->options.note = options->note, second->options.note_user = options->note_user;
+  if (*list) table_note(second, "in all %d columns '%s' is 0 and '%s' is 1", second->n, low, high);
+  table_close(second);
   return *list != NULL;
 }
 

@@ -8,7 +8,7 @@
 #include "table.h"
 
 static blica_status cut_off(const table *t, char *message) {
-  return table_fail(message, BLICA_ERR_FORMAT, "%s: is cut off: %zu rows of %zu columns were announced", t->name,
+  return table_fail(message, BLICA_ERR_FORMAT, "%s: is cut off: its header says %zu rows of %zu columns", t->name,
                     t->array.shape[0], t->array.shape[1]);
 }
 

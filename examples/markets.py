@@ -1,4 +1,4 @@
-"""Four stock markets, day by day, with no labels: when were the times restless? Data: datasets::EuStockMarkets, closing prices of
+"""Four stock markets, day by day, with no labels: when were the markets volatile? Data: datasets::EuStockMarkets, closing prices of
 DAX, SMI, CAC and FTSE, 1991 to 1998. Items are, for each market, whether it moved by more than 0.8 % and whether it rose. The rows
 are in time order, and blica.segment finds the segments."""
 import sys
@@ -37,7 +37,7 @@ for j in range(3):
 still = blica.segment(items[np.random.default_rng(1).permutation(len(items))], sources=3, min_length=60, max_states=8)
 print(f"The same days in random order: {still.states} state.")
 rank = blica.identify(found.model)
-print("What is known: the currency crisis of autumn 1992, the fall of bonds in 1994, the Asian crisis from 1997 on. The restless state has no\n"
+print("What is known: the currency crisis of autumn 1992, the fall of bonds in 1994, the Asian crisis from 1997 on. The volatile state has no\n"
       f"other times. How far to trust it: the times. The mixing matrix rests on two states only (rank {rank.rank} of {rank.parameters}), and source 3, whose\n"
       "variance hardly changes, is not to be read.")
 if len(sys.argv) > 1:

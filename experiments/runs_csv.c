@@ -11,10 +11,11 @@
 enum { FIELDS = 22, LINE = 1024 };
 
 /* Files without the last column are of two levels. */
-static const char levels_header[] = ",levels",
-                  header[] = "seed,variables,sources,segments,samples,method,condition,starts,mcs,error,objective,best_"
-                             "start,iterations,seconds,"
-                             "seconds_count,seconds_correlate,seconds_regularise,seconds_optimise,seconds_near,stop";
+static const char
+    levels_header[] = ",levels",
+    header[] =
+        "seed,variables,sources,segments,samples,method,condition,starts,mcs,error,objective,best_start,iterations,"
+        "seconds,seconds_count,seconds_correlate,seconds_regularise,seconds_optimise,seconds_near,stop";
 
 void runs_csv_header(FILE *f) {
   fprintf(f, "%s%s\n", header, levels_header);

@@ -1,18 +1,18 @@
 /* blica.h - independent component analysis of binary data.
  *
  * The model (Hyttinen, Barin-Pacela and Hyvarinen, UAI 2022). In segment s the k sources are
- * z ~ N(mu_s, diag(v_s)); the mixing y = A z is the same in every segment; a binary variable is
- * x_i = 1 with probability Phi(sqrt(c) y_i - tau_i), c = pi/8 by default; the cut tau_i belongs to the item and is
- * the same in every segment (0 in the paper). Because v_s changes over segments
- * the mixing matrix A can be recovered, up to the order, sign and scale of its columns.
+ * z ~ N(mu_s, diag(v_s)), and the mixing y = A z is the same in every segment. A binary variable is
+ * x_i = 1 with probability Phi(sqrt(c) y_i - tau_i), where c is pi/8 by default and the cut tau_i of the
+ * item is the same in every segment (0 in the paper). Because v_s changes over segments, the mixing
+ * matrix A is identified up to the order, sign and scale of its columns.
  *
  * The flow, one verb per arrow:
  *
  *     rows --pack--> data --count--> counts --correlate--> cor --fit--> model --sources, loglik--> results
  *
- * A fit takes data, counts or cor, and regularises by itself; blica_regularise shows what it does to cor, and blica_fit
- * refuses its result. Objects do not change once they are made, except counts while they are being put together:
- * blica_count_add and blica_merge_add add to them, blica_counts_flip recodes them.
+ * A fit takes data, counts or cor. It regularises the correlations itself; blica_regularise shows the result, which
+ * blica_fit does not accept. Objects do not change once they are made, except counts: blica_count_add and
+ * blica_merge_add add to them, blica_counts_flip recodes them, blica_counts_rename renames their columns.
  *
  * Letters: N samples, n variables, k sources, u segments; s is a segment, i and j are variables.
  * Matrices are column-major; the shape stands in a comment, as in [n,k].
@@ -55,7 +55,7 @@ typedef enum {
 
 typedef struct blica_ctx blica_ctx;
 
-/* Where a long call stands. fraction is the finished part in [0,1], negative when unknown. */
+/* The progress of a long call. fraction is the finished part in [0,1], negative when unknown. */
 typedef struct {
   const char *stage; /* "count", "correlate", "fit", ... */
   double fraction;
@@ -64,11 +64,11 @@ typedef struct {
   int64_t iteration;
 } blica_progress;
 
-/* Called now and then from the thread that made the call. Return non-zero to stop: a fit then
+/* Called often during long calls, from the thread that made the call. Return non-zero to stop: a fit then
  * returns the best model so far, other calls fail with BLICA_ERR_INTERRUPTED. */
 typedef int (*blica_poll_fn)(const blica_progress *progress, void *user);
 
-/* Receives each warning, one sentence without a newline. Without it warnings are kept silent. */
+/* Receives each warning, one sentence without a newline. */
 typedef void (*blica_warn_fn)(const char *text, void *user);
 
 /* Allocation hooks; realloc semantics: size 0 frees. */
@@ -87,20 +87,20 @@ BLICA_API blica_status blica_ctx_create_with(blica_realloc_fn hook, void *user, 
 BLICA_API void blica_ctx_free(blica_ctx *ctx);
 BLICA_API const char *blica_message(const blica_ctx *ctx);                     /* of the last failure; never NULL */
 BLICA_API void blica_set_threads(blica_ctx *ctx, int threads);                 /* 0: as many as there are cores */
-BLICA_API int blica_threads(const blica_ctx *ctx);                             /* how many a call uses at most */
-BLICA_API void blica_set_poll(blica_ctx *ctx, blica_poll_fn poll, void *user); /* called now and then; NULL: never */
+BLICA_API int blica_threads(const blica_ctx *ctx);                             /* the most that a call uses */
+BLICA_API void blica_set_poll(blica_ctx *ctx, blica_poll_fn poll, void *user); /* NULL: no polling */
 BLICA_API void blica_set_warn(blica_ctx *ctx, blica_warn_fn warn, void *user); /* gets warnings; NULL: dropped */
-BLICA_API void blica_set_comm(blica_ctx *ctx, const blica_comm *comm);         /* copied; NULL: alone */
+BLICA_API void blica_set_comm(blica_ctx *ctx, const blica_comm *comm);         /* copied; NULL: one process */
 BLICA_API void blica_set_simd(blica_ctx *ctx, blica_simd level);               /* at most this level; for tests */
 BLICA_API blica_simd blica_simd_level(const blica_ctx *ctx);                   /* the level in use */
 
 /* ------------------------------------------------------------------ items and their levels */
 
-/* Item i has first[i+1] - first[i] + 1 levels, whose labels stand, lowest first, from labels[first[i] + i] on. Where a
- * coding is NULL all items are plain 0 and 1.
- * In data and counts an item of other levels is a group of columns, one for each level but the lowest: column l is 1
- * where the item is at least the l-th level. Such columns are named "item[low<...<high]>=l", so that the coding goes
- * wherever the names go. blica_pack_items makes them. */
+/* The levels of the items; NULL where all items are plain 0 and 1. Item i has first[i+1] - first[i] + 1 levels; their
+ * labels, lowest first, begin at labels[first[i] + i].
+ * In data and counts such an item is a group of columns, one for each level but the lowest: column l is 1 where the
+ * item is at least at level l. The columns are named "item[low<...<high]>=l", so that files and merged counts keep
+ * the coding. blica_pack_items makes them. */
 typedef struct {
   int items;
   int *first;    /* [items+1] columns (planes) of each item */
@@ -138,11 +138,11 @@ typedef struct {
 
 typedef struct blica_packer blica_packer;
 
-/* Streaming: begin, then any number of segment, rows and columns calls, then end (which consumes the packer).
- * variables may be NULL (x1, x2, ...). blica_pack_segment turns a label into an id, new or known. */
+/* Streaming: begin, then any number of segment, rows and columns calls, then end (which frees the packer).
+ * variables may be NULL (x1, x2, ...). */
 BLICA_API blica_status blica_pack_begin(blica_ctx *ctx, int n, const char *const *variables, blica_packer **out);
-/* The same for items with levels, lowest first: rows then hold levels, 0 to levels[i] - 1, or BLICA_MISSING. labels are
- * those of all items, one item's after another's; NULL: 0, 1, 2, .... */
+/* The same for items with levels, lowest first: rows then hold levels, 0 to levels[i] - 1, or BLICA_MISSING. labels has
+ * the labels of the first item, then those of the second, and so on; NULL: 0, 1, 2, .... */
 BLICA_API blica_status blica_pack_begin_items(blica_ctx *ctx, int n, const char *const *variables, const int *levels,
                                               const char *const *labels, blica_packer **out);
 /* The id of a label, which is added when it is new. */
@@ -151,7 +151,7 @@ BLICA_API blica_status blica_pack_rows(blica_ctx *ctx, blica_packer *packer, int
                                        const int8_t *x /* [rows] rows of n */, const int32_t *segment /* [rows] */);
 BLICA_API blica_status blica_pack_columns(blica_ctx *ctx, blica_packer *packer, int64_t rows,
                                           const int8_t *x /* [rows,n] */, const int32_t *segment /* [rows] */);
-/* The data; consumes the packer, also on failure. */
+/* The data; frees the packer, also on failure. */
 BLICA_API blica_status blica_pack_end(blica_ctx *ctx, blica_packer *packer, blica_data **out);
 BLICA_API void blica_packer_free(blica_packer *packer);
 
@@ -169,8 +169,8 @@ BLICA_API void blica_data_free(blica_data *data);
 
 /* ------------------------------------------------------------------ counts: 2x2 tables of all pairs */
 
-/* Pair (i,j), i < j, of segment s stands at blica_pair(i,j) + s * pairs. Cell n10 counts x_i=1, x_j=0.
- * Under missing values each table counts the rows where both are present. */
+/* Pair (i,j), i < j, of segment s is element blica_pair(i,j) + s * pairs. Cell n10 counts x_i=1, x_j=0.
+ * With missing values each table counts the rows where both are present. */
 typedef struct {
   int n, u;
   int64_t pairs; /* n(n-1)/2 */
@@ -179,7 +179,7 @@ typedef struct {
   double *ones;            /* [n,u] rows with x_i = 1 */
   double *present;         /* [n,u] rows where x_i is not missing */
   double *n11;             /* [pairs,u] */
-  double *n10, *n01, *n00; /* [pairs,u]; NULL when complete: they follow from ones and samples */
+  double *n10, *n01, *n00; /* [pairs,u]; NULL without missing values: they follow from n11, ones and samples */
   int exact;               /* population probabilities times a nominal N, not a sample */
   struct blica_part *part; /* private; NULL: all tables are here */
 } blica_counts;
@@ -192,22 +192,22 @@ static inline int64_t blica_pair(int i, int j) {
 BLICA_API blica_status blica_count(blica_ctx *ctx, const blica_data *data, blica_counts **out);
 /* The sum of parts with the same variables; segments are matched by label. */
 BLICA_API blica_status blica_merge(blica_ctx *ctx, int parts, const blica_counts *const *part, blica_counts **out);
-/* Counts that are put together: adds the data or counts of one piece to *sum, which is made when NULL, so that memory
- * holds one set of counts. Segments are matched by label, new ones appended. On failure *sum is freed and NULL. */
+/* Counts of data that come in pieces: adds the pair counts of one piece to *sum, which is created when it is NULL.
+ * Segments are matched by label, new ones appended. On failure *sum is freed and NULL. */
 BLICA_API blica_status blica_count_add(blica_ctx *ctx, const blica_data *data, blica_counts **sum);
-/* The same for counts. */
+/* The same for a piece that is already counted. */
 BLICA_API blica_status blica_merge_add(blica_ctx *ctx, const blica_counts *part, blica_counts **sum);
-/* Recodes the counts in place: 1 - x_i in place of x_i for every variable i with flipped[i] non-zero. */
+/* Recodes in place: x_i becomes 1 - x_i for every variable i with flipped[i] non-zero. */
 BLICA_API void blica_counts_flip(blica_counts *counts, const uint8_t *flipped /* [n] */);
 /* Other names for the columns, copied. */
 BLICA_API blica_status blica_counts_rename(blica_ctx *ctx, blica_counts *counts, const char *const *variables);
 BLICA_API void blica_counts_table(const blica_counts *counts, int s, int i, int j,
                                   double cell[4] /* n11 n10 n01 n00 */);
-/* The levels of the items, which the names of the columns carry; *out is NULL when all columns are plain 0 and 1. */
+/* The levels of the items, read from the names of the columns; *out is NULL when all columns are plain 0 and 1. */
 BLICA_API blica_status blica_counts_coding(blica_ctx *ctx, const blica_counts *counts, blica_coding **out);
 /* .npz or .csv */
 BLICA_API blica_status blica_counts_save(blica_ctx *ctx, const blica_counts *counts, const char *path);
-/* Fails with BLICA_ERR_FORMAT, naming the place, when the file is not what it should be. */
+/* Fails with BLICA_ERR_FORMAT, and a message that names the place, when the file is not valid. */
 BLICA_API blica_status blica_counts_load(blica_ctx *ctx, const char *path, blica_counts **out);
 BLICA_API void blica_counts_free(blica_counts *counts);
 
@@ -233,7 +233,7 @@ typedef struct {
   double *thresholds;                          /* [planes,u] Phi^-1 of the share of ones, or at or above a level */
   double *location, *log_scale, *log_scale_se; /* [n,u] of items with three or more levels, whose cuts are the same in
                          all segments: how the mean and the log of the sd of q change, up to one constant each per item;
-                         log_scale_se is infinite where nothing is known. NULL: there is no such item */
+                         log_scale_se is infinite where the data do not determine it. NULL: there is no such item */
   uint8_t *flags;                              /* [pairs,u] */
   int64_t zero_cells, constant_pairs, empty_pairs, constant_columns;
   int exact;
@@ -251,11 +251,11 @@ BLICA_API void blica_cor_matrix(const blica_cor *cor, int s, double *c /* [n,n] 
 BLICA_API blica_status blica_cor_save(blica_ctx *ctx, const blica_cor *cor, const char *path); /* .npz or .csv */
 BLICA_API void blica_cor_free(blica_cor *cor);
 
-/* One table: the correlation, its standard error and the two thresholds. cell as above. */
+/* One 2x2 table, n11 n10 n01 n00: the correlation, its standard error and the two thresholds. */
 BLICA_API blica_status blica_tetrachoric(blica_ctx *ctx, const double cell[4], double *rho, double *se,
                                          double threshold[2], int *flags);
 
-/* One table of two ordinal items: cells [rows,columns], row-major, levels in order. Levels that nobody has are left
+/* One table of two ordinal items: cells [rows,columns], row-major, levels in order. Levels without rows are left
  * out. threshold: Phi^-1 of the shares at or below each level but the last, of the rows, then of the columns (rows +
  * columns - 2). */
 BLICA_API blica_status blica_polychoric(blica_ctx *ctx, int rows, int columns, const double *cell, double *rho,
@@ -264,24 +264,7 @@ BLICA_API blica_status blica_polychoric(blica_ctx *ctx, int rows, int columns, c
 /* Phi2(h,k;rho) = P(X < h, Y < k) for standard normals of correlation rho, |error| < 1e-14. */
 BLICA_API double blica_bvn(double h, double k, double rho);
 
-/* ------------------------------------------------------------------ options */
-
-typedef enum { BLICA_OPT_INT, BLICA_OPT_REAL, BLICA_OPT_TEXT, BLICA_OPT_FLAG, BLICA_OPT_SEED } blica_option_type;
-
-/* One row per option: the source of validation, command-line flags, help, man pages, Python and R
- * arguments and docs/options.md. The field at offset is an int or int64_t (by its size), a double, an
- * int (flag), a uint64_t (seed); text with choices is a char array that holds the longest of them,
- * text without choices a const char * that borrows what it was set to. */
-typedef struct {
-  const char *name; /* as in max_seconds; the flag is --max-seconds */
-  blica_option_type type;
-  size_t offset, size; /* of the field in the options struct */
-  const char *initial; /* default, as text; NULL: must be given (or, for text, stays NULL) */
-  double low, high;    /* closed range of numbers */
-  const char *words;   /* numbers: "default=0|none=inf" spells special values; text: "a|b|c" the choices */
-  const char *metavar; /* what stands for the value in help */
-  const char *help;    /* one or two sentences */
-} blica_option;
+/* ------------------------------------------------------------------ options of a fit */
 
 #define BLICA_CONDITION_DEFAULT 0.0 /* 10 for samples, none for exact counts */
 #define BLICA_CONDITION_AUTO (-1.0) /* learned from held-out segments; none for exact counts */
@@ -294,14 +277,14 @@ typedef struct {
   uint64_t seed;
   double condition;          /* r of the regularisation; infinity for none; BLICA_CONDITION_* */
   double link;               /* c */
-  char thresholds[8];        /* items: every item has a cut of its own; none: cuts are 0, the paper's model */
+  char thresholds[8];        /* items: each item has its own cut; none: all cuts are 0, the paper's model */
   int64_t max_iterations;    /* 0: the method's own */
   double tolerance;          /* relative gradient at which a start has converged; -1: the method's own */
   double max_seconds;        /* whole fit; infinity for no limit */
   char prior[8];             /* default (none for blica, auto for matched and pairwise), none, auto or fixed */
   double prior_mixing;       /* sd of the elements of A, with prior=fixed */
   double prior_variance;     /* sd of log v, with prior=fixed */
-  double weight;             /* share of N_s that a segment counts with */
+  double weight;             /* factor on the number of rows of each segment in the objective */
   char kl[16];               /* ivae: analytic or sample */
   int draws;                 /* ivae: noise vectors per row */
   char contrast[16];         /* fastica: logcosh, exp or cube */
@@ -312,41 +295,6 @@ typedef struct {
   int resume;                /* continue from the checkpoint */
 } blica_fit_options;
 
-typedef struct {
-  size_t size; /* of this struct; set by blica_simulate_options_default */
-  int variables, sources, segments;
-  int64_t samples; /* per segment; the nominal N when exact */
-  uint64_t seed;
-  double link;
-  double mixing_range; /* A ~ unif(-range, range) */
-  double sd_low, sd_high;
-  double mean_range; /* mu ~ unif(-range, range) */
-  double intercepts; /* cuts ~ N(0, intercepts^2) */
-  int levels;        /* of every item, about equally frequent */
-  int exact;         /* counts of exact probabilities instead of rows */
-} blica_simulate_options;
-
-/* Options are made by their _default, which says how large they are: a program that was built with an earlier header
- * works with a later library, whose new options then have their defaults. _init sets the defaults of the fields within
- * the given size. */
-BLICA_API void blica_fit_options_init(blica_fit_options *options, size_t size);
-static inline blica_fit_options blica_fit_options_default(void) {
-  blica_fit_options options;
-  blica_fit_options_init(&options, sizeof options);
-  return options;
-}
-/* Sets the defaults; size is that of the caller's struct. */
-BLICA_API void blica_simulate_options_init(blica_simulate_options *options, size_t size);
-static inline blica_simulate_options blica_simulate_options_default(void) {
-  blica_simulate_options options;
-  blica_simulate_options_init(&options, sizeof options);
-  return options;
-}
-BLICA_API const blica_option *blica_fit_option_table(int *count);      /* rows that describe the options; static */
-BLICA_API const blica_option *blica_simulate_option_table(int *count); /* the same for simulate */
-/* Sets one option from text, with validation. options is the struct that the table describes. */
-BLICA_API blica_status blica_option_set(blica_ctx *ctx, const blica_option *option, void *options, const char *text);
-
 /* ------------------------------------------------------------------ the model */
 
 typedef enum {
@@ -355,15 +303,15 @@ typedef enum {
   BLICA_STOP_ITERATIONS,  /* iteration limit */
   BLICA_STOP_TIME,        /* time limit */
   BLICA_STOP_INTERRUPTED, /* the poll callback said so */
-  BLICA_STOP_STALLED,     /* gradient above the tolerance, yet no further progress: in double precision, or
-                             where the objective is too flat (50 steps for 1e-7 of it) */
-  BLICA_STOP_UNBOUNDED,   /* no maximum: the objective hardly grows any more while parameters run to infinity (without a
-                             prior, and signals a hundred times the noise of the link) */
-  BLICA_STOP_INTEGRATION, /* mle: the optimiser ended, but the error of the integrals is not known, or moves the maximum
-                             by more than a tenth of a standard error, the noise of sampling by a fifth (the note
-                             integration_shift) */
-  BLICA_STOP_COMPARED /* of a start only: it reached the rough tolerance at which starts are compared, after which the
-                         best alone goes on */
+  BLICA_STOP_STALLED,     /* gradient above the tolerance, but the objective is too flat to improve further: within
+                             rounding, or by less than 1e-7 of it in 50 steps */
+  BLICA_STOP_UNBOUNDED,   /* no maximum: without a prior, parameters grow without limit (signals a hundred times the
+                             noise of the link) while the objective hardly improves */
+  BLICA_STOP_INTEGRATION, /* mle: the optimiser ended, but the error of the integrals is unknown or moves the maximum by
+                             more than a tenth of a standard error (sampling: a fifth); see the note
+                             integration_shift */
+  BLICA_STOP_COMPARED     /* of a start only: it reached the rough tolerance at which starts are compared; only the best
+                             continues */
 } blica_stop;
 
 BLICA_API const char *blica_stop_name(blica_stop stop); /* static text, as in model.json */
@@ -392,12 +340,12 @@ typedef struct {
 } blica_setting; /* an option and its value, as blica_option_set takes it */
 
 typedef struct {
-  double objective; /* of the model returned; where priors are learned, starts are compared before that */
+  double objective; /* of the returned model; starts are compared before priors are learned */
   int n_starts, best_start;
   blica_start *starts;             /* [n_starts] */
   int64_t iterations, evaluations; /* of the best start */
   double seconds, seconds_count, seconds_correlate, seconds_regularise, seconds_optimise;
-  blica_stop stop; /* of the best start; interrupted or time limit when that cut any start short */
+  blica_stop stop; /* of the best start; interrupted or time if that ended any start early */
   uint64_t seed;
   double condition;
   double *shift;                 /* [u] or NULL: what regularisation did, as in blica_cor */
@@ -406,7 +354,7 @@ typedef struct {
   int n_notes;
   blica_note *notes; /* [n_notes] */
   int n_options;
-  blica_setting *options; /* [n_options] what was not left at its default, but sources, method, starts and seed */
+  blica_setting *options; /* [n_options] options that differ from their defaults; not sources, method, starts, seed */
 } blica_fit_report;
 
 /* The amortised posterior that method ivae fits. Opaque. */
@@ -433,8 +381,8 @@ typedef struct {
   blica_encoder *encoder; /* of method ivae, else NULL; blica_sources can use it */
 } blica_model;
 
-/* What a fit uses: any one is enough, later stages are made from earlier ones. Where more than one is given they must
- * have the same variables and segments. A method that needs rows says so when data is NULL. */
+/* What a fit uses. One is enough: counts are made from data, cor from counts. If several are given, they must have the
+ * same variables and segments. A method that needs rows fails when data is NULL. */
 typedef struct {
   const blica_data *data;
   const blica_counts *counts;
@@ -447,49 +395,65 @@ typedef struct {
 } blica_method;
 
 BLICA_API const blica_method *blica_methods(int *count); /* the estimators; static */
-/* With a checkpoint the state of the fit is written there now and then, when it is interrupted and when it ends, each
- * time whole or not at all. A later call with the same options and data, and resume, continues to the same bits as a
- * fit without the break (times aside); a checkpoint of other options or data is refused. A write that fails is
- * a warning. The file is the caller's to remove, once the model is saved. */
+/* With a checkpoint, the state of the fit is written to that file every checkpoint_seconds, when the fit is interrupted
+ * and when it ends, each time whole or not at all. A later call with resume and the same options and data continues
+ * from there and gives the same bits as a fit without the break, except for times; a checkpoint of other options or
+ * data is an error. If a write fails, there is a warning. Remove the file once the model is saved. */
 BLICA_API blica_status blica_fit(blica_ctx *ctx, const blica_input *input, const blica_fit_options *options,
                                  blica_model **out);
-/* blica_fit of counts that the caller no longer needs: it frees *counts, as soon as the method does without them, and
- * sets it to NULL, on failure too. Saves memory with thousands of variables. */
+/* blica_fit of counts that the caller no longer needs: frees *counts as soon as the method can do without them, and
+ * sets it to NULL, also on failure. This saves memory with thousands of variables. */
 BLICA_API blica_status blica_fit_consume(blica_ctx *ctx, blica_counts **counts, const blica_fit_options *options,
                                          blica_model **out);
 BLICA_API blica_status blica_model_create(blica_ctx *ctx, int n, int k, int u, blica_model **out); /* zeros */
-/* Free parameters, as AIC and BIC count them: A, means and variances less one scale per source; with cuts also these,
- * less one mean per source. 0 for NULL. */
+/* Free parameters, for AIC and BIC: A, means and variances less one scale per source; with cuts also the cuts less one
+ * mean per source. 0 for NULL. */
 BLICA_API int64_t blica_model_parameters(const blica_model *model);
-/* As model.json, whole or not at all. */
+/* Writes model.json, whole or not at all. */
 BLICA_API blica_status blica_model_save(blica_ctx *ctx, const blica_model *model, const char *path);
-/* Fails with BLICA_ERR_FORMAT, naming the place, when the file is not a model. */
+/* Fails with BLICA_ERR_FORMAT, and a message that names the place, when the file is not a model. */
 BLICA_API blica_status blica_model_load(blica_ctx *ctx, const char *path, blica_model **out);
-/* The same from the text of such a file; path stands for it in messages. */
+/* Reads the text of such a file; path names it in messages. */
 BLICA_API blica_status blica_model_parse(blica_ctx *ctx, const char *text, size_t length, const char *path,
                                          blica_model **out);
-/* The text of such a file, in memory; blica_text_free frees it. */
+/* Makes the text of such a file; blica_text_free frees it. */
 BLICA_API blica_status blica_model_write(blica_ctx *ctx, const blica_model *model, char **text, size_t *length);
 BLICA_API void blica_text_free(char *text);
 BLICA_API void blica_model_free(blica_model *model);
 
-/* ------------------------------------------------------------------ around the fit */
+/* ------------------------------------------------------------------ simulation */
+
+typedef struct {
+  size_t size; /* of this struct; set by blica_simulate_options_default */
+  int variables, sources, segments;
+  int64_t samples; /* per segment; the nominal N when exact */
+  uint64_t seed;
+  double link;
+  double mixing_range; /* A ~ unif(-range, range) */
+  double sd_low, sd_high;
+  double mean_range; /* mu ~ unif(-range, range) */
+  double intercepts; /* cuts ~ N(0, intercepts^2) */
+  int levels;        /* of every item, about equally frequent */
+  int exact;         /* counts of exact probabilities instead of rows */
+} blica_simulate_options;
 
 /* Draws a model as in section 6 of the paper and either data or, with exact, counts (the other
  * output is NULL; each pointer may itself be NULL when that output is not wanted). */
 BLICA_API blica_status blica_simulate(blica_ctx *ctx, const blica_simulate_options *options, blica_model **model,
                                       blica_data **data, blica_counts **counts);
-/* The same for a given model: rows drawn from it, samples[s] in segment s; or its exact counts. */
+/* Rows of a given model, samples[s] in segment s. */
 BLICA_API blica_status blica_simulate_rows(blica_ctx *ctx, const blica_model *model, uint64_t seed, blica_data **out);
-/* Pair probabilities times samples[s]. */
+/* The exact counts of a given model: pair probabilities times samples[s]. */
 BLICA_API blica_status blica_simulate_exact(blica_ctx *ctx, const blica_model *model, blica_counts **out);
 
-/* The full log-likelihood of rows under a model, exact but for a numerical error that is reported. Variables and
+/* ------------------------------------------------------------------ likelihood and sources of rows */
+
+/* The full log-likelihood of rows under a model, with an estimate of its numerical error. Variables and
  * segments are matched by name; missing values are integrated out. */
 typedef struct {
   size_t size;    /* of this struct; set by blica_loglik_options_default */
   char engine[8]; /* auto, grid (few sources), exact (few variables), lattice (more) or ep (approximate, any size) */
-  double error;   /* wanted numerical error of the total */
+  double error;   /* numerical error of the total to aim for */
   uint64_t seed;  /* of the lattice's random shifts */
 } blica_loglik_options;
 
@@ -503,14 +467,6 @@ typedef struct {
   char engine[8];         /* the one used */
 } blica_loglik_result;
 
-/* Sets the defaults; size is that of the caller's struct. */
-BLICA_API void blica_loglik_options_init(blica_loglik_options *options, size_t size);
-static inline blica_loglik_options blica_loglik_options_default(void) {
-  blica_loglik_options options;
-  blica_loglik_options_init(&options, sizeof options);
-  return options;
-}
-BLICA_API const blica_option *blica_loglik_option_table(int *count); /* rows that describe the options; static */
 /* The log-likelihood by segment and in total; options may be NULL. */
 BLICA_API blica_status blica_loglik(blica_ctx *ctx, const blica_model *model, const blica_data *data,
                                     const blica_loglik_options *options, blica_loglik_result **out);
@@ -537,14 +493,6 @@ typedef struct {
                         segments by their samples; NULL when amortised */
 } blica_posterior;
 
-/* Sets the defaults; size is that of the caller's struct. */
-BLICA_API void blica_sources_options_init(blica_sources_options *options, size_t size);
-static inline blica_sources_options blica_sources_options_default(void) {
-  blica_sources_options options;
-  blica_sources_options_init(&options, sizeof options);
-  return options;
-}
-BLICA_API const blica_option *blica_sources_option_table(int *count); /* rows that describe the options; static */
 /* Posterior mean and sd of the sources of each row; options may be NULL. */
 BLICA_API blica_status blica_sources(blica_ctx *ctx, const blica_model *model, const blica_data *data,
                                      const blica_sources_options *options, blica_posterior **out);
@@ -559,8 +507,8 @@ typedef struct {
   int sources;        /* k; 0 is not allowed */
   int states;         /* 0: chosen by the data, from 1 to max_states */
   int max_states;     /* when chosen */
-  int64_t min_length; /* rows that a state lasts at least before it changes */
-  int change_points;  /* states never return: each is one stretch of rows */
+  int64_t min_length; /* fewest rows before a state may change */
+  int change_points;  /* states never return: each is one run of rows */
   int starts;
   uint64_t seed;
   char method[16];        /* estimator of A, as in blica_fit_options */
@@ -574,9 +522,9 @@ typedef struct {
 /* One number of states that was tried. */
 typedef struct {
   int states;
-  double loglik;      /* of states with correlations of their own, steps of several rows having one state */
+  double loglik;      /* of a chain whose states have their own correlations and last several rows */
   double score;       /* log-likelihood less half the parameters times log rows (BIC / -2) */
-  double model_score; /* the same of single rows, when the model was fitted to so many states, else NaN: the largest is
+  double model_score; /* the same of single rows under the fitted model; NaN where none was fitted. The largest is
                          chosen */
 } blica_segment_trial;
 
@@ -599,18 +547,12 @@ typedef struct {
                          the call was interrupted before there was one */
 } blica_segmentation;
 
-/* Sets the defaults; size is that of the caller's struct. */
-BLICA_API void blica_segment_options_init(blica_segment_options *options, size_t size);
-static inline blica_segment_options blica_segment_options_default(void) {
-  blica_segment_options options;
-  blica_segment_options_init(&options, sizeof options);
-  return options;
-}
-BLICA_API const blica_option *blica_segment_option_table(int *count); /* rows that describe the options; static */
 /* Finds the states. Needs at least 50 rows and two variables, and min_length * states rows. */
 BLICA_API blica_status blica_segment(blica_ctx *ctx, const blica_data *data, const blica_segment_options *options,
                                      blica_segmentation **out);
 BLICA_API void blica_segmentation_free(blica_segmentation *segmentation);
+
+/* ------------------------------------------------------------------ comparison, identification, fitted values */
 
 /* Mean cosine similarity of the columns of a [n,k] and b [n,k] under the best matching:
  * matching[j] is the column of b that goes with column j of a, cosine[j] its signed cosine. */
@@ -626,7 +568,7 @@ BLICA_API blica_status blica_identify_count(blica_ctx *ctx, int n, int k, int u,
 /* Identifiability at a model: the rank of the information that all pair correlations hold about A and v
  * (scales q free: of an item with two levels in every segment, of one with more levels in common), against the
  * parameters less the k column scales, and the paper's count. A full rank with a negative surplus means that the
- * solution is isolated, yet the paper's count gives no hope that it is the only one. */
+ * solution is isolated, but by the paper's count it need not be the only one. */
 typedef struct {
   int k;
   int64_t parameters; /* n k + u k - k */
@@ -642,9 +584,9 @@ typedef struct {
 BLICA_API blica_status blica_identify(blica_ctx *ctx, const blica_model *model, blica_identification **out);
 BLICA_API void blica_identification_free(blica_identification *identification);
 
-/* What a model says of the data: correlations of the latent q, P(x_i = 1) and P(x_i = 1, x_j = 1) in each segment;
- * and, when counts are given, what is observed less what is fitted. Of an item with more levels the margins are those
- * of being at or above each level but the lowest; pairs are then left out. */
+/* What a model implies: correlations of the latent q, P(x_i = 1) and P(x_i = 1, x_j = 1) in each segment;
+ * and, with counts, observed less fitted values. The margins of an item with more levels are the probabilities of
+ * being at or above each level but the lowest; pairs are then left out. */
 typedef struct {
   int n, u;
   int64_t pairs;
@@ -665,8 +607,10 @@ BLICA_API blica_status blica_fitted(blica_ctx *ctx, const blica_model *model, co
                                     blica_fitted_values **out);
 BLICA_API void blica_fitted_free(blica_fitted_values *fitted);
 
-/* How far an estimate can be trusted: standard errors, how far each column may turn, whether the variances change over
- * segments at all, and whether the model fits. Needs the rows that the model was fitted to. */
+/* ------------------------------------------------------------------ assessment */
+
+/* How far an estimate can be trusted: standard errors, by which angle each column may be off, whether the variances
+ * change over segments at all, and whether the model fits. Needs the rows that the model was fitted to. */
 typedef struct {
   size_t size;     /* of this struct; set by blica_assess_options_default */
   int bootstrap;   /* refits of redrawn rows; 0: none, else at least 20 */
@@ -695,7 +639,7 @@ typedef struct {
   /* Intervals from these standard errors. */
   double *mixing_low, *mixing_high;     /* [n,k] */
   double *variance_low, *variance_high; /* [k,u] */
-  /* How far the columns may turn, in degrees, and the accuracy to expect from it. */
+  /* By how many degrees the columns may be off, and the accuracy to expect from it. */
   double *angle;       /* [k] one standard deviation */
   double *angle_bound; /* [k] 90 % of errors are smaller */
   double expected_mcs;
@@ -715,21 +659,15 @@ typedef struct {
   double *cut_se;  /* [planes] of the items' cuts; asymptotic */
 } blica_assessment;
 
-/* Sets the defaults; size is that of the caller's struct. */
-BLICA_API void blica_assess_options_init(blica_assess_options *options, size_t size);
-static inline blica_assess_options blica_assess_options_default(void) {
-  blica_assess_options options;
-  blica_assess_options_init(&options, sizeof options);
-  return options;
-}
-BLICA_API const blica_option *blica_assess_option_table(int *count); /* rows that describe the options; static */
 /* The rows are those that the model was fitted to. */
 BLICA_API blica_status blica_assess(blica_ctx *ctx, const blica_model *model, const blica_data *data,
                                     const blica_assess_options *options, blica_assessment **out);
 BLICA_API void blica_assessment_free(blica_assessment *assessment);
 
-/* How many sources? By the likelihood of pairs in held-out rows, beside it parallel analysis with the data's own
- * margins, Velicer's minimum average partial and BIC. One estimator throughout. */
+/* ------------------------------------------------------------------ number of sources */
+
+/* The number of sources, by the likelihood of pairs in held-out rows. Parallel analysis with the data's own margins,
+ * Velicer's minimum average partial and BIC are given for comparison. */
 typedef struct {
   size_t size;         /* of this struct; set by blica_select_options_default */
   const char *sources; /* range of k, "1:8" */
@@ -740,7 +678,7 @@ typedef struct {
 } blica_select_options;
 
 typedef struct {
-  int n, lowest, highest; /* highest may be below what was asked for: it has no negative degrees of freedom */
+  int n, lowest, highest; /* highest is lowered where degrees of freedom would be negative */
   int sources;            /* recommended; 0: no structure */
   char reason[400];
   char method[16];
@@ -758,18 +696,87 @@ typedef struct {
   int by_segments;
 } blica_selection;
 
-/* Sets the defaults; size is that of the caller's struct. */
-BLICA_API void blica_select_options_init(blica_select_options *options, size_t size);
+/* Compares numbers of sources by predicting rows that are held out. */
+BLICA_API blica_status blica_select(blica_ctx *ctx, const blica_data *data, const blica_select_options *options,
+                                    blica_selection **out);
+BLICA_API void blica_selection_free(blica_selection *selection);
+
+/* ------------------------------------------------------------------ options: defaults and tables */
+
+/* Make options with their _default, which also stores the size of the struct: a program that was built with an earlier
+ * header works with a later library, whose new options then have their defaults. _init does the same for a struct of
+ * the given size. */
+BLICA_API void blica_fit_options_init(blica_fit_options *options, size_t size);           /* of blica_fit */
+BLICA_API void blica_simulate_options_init(blica_simulate_options *options, size_t size); /* of blica_simulate */
+BLICA_API void blica_loglik_options_init(blica_loglik_options *options, size_t size);     /* of blica_loglik */
+BLICA_API void blica_sources_options_init(blica_sources_options *options, size_t size);   /* of blica_sources */
+BLICA_API void blica_segment_options_init(blica_segment_options *options, size_t size);   /* of blica_segment */
+BLICA_API void blica_assess_options_init(blica_assess_options *options, size_t size);     /* of blica_assess */
+BLICA_API void blica_select_options_init(blica_select_options *options, size_t size);     /* of blica_select */
+
+static inline blica_fit_options blica_fit_options_default(void) {
+  blica_fit_options options;
+  blica_fit_options_init(&options, sizeof options);
+  return options;
+}
+static inline blica_simulate_options blica_simulate_options_default(void) {
+  blica_simulate_options options;
+  blica_simulate_options_init(&options, sizeof options);
+  return options;
+}
+static inline blica_loglik_options blica_loglik_options_default(void) {
+  blica_loglik_options options;
+  blica_loglik_options_init(&options, sizeof options);
+  return options;
+}
+static inline blica_sources_options blica_sources_options_default(void) {
+  blica_sources_options options;
+  blica_sources_options_init(&options, sizeof options);
+  return options;
+}
+static inline blica_segment_options blica_segment_options_default(void) {
+  blica_segment_options options;
+  blica_segment_options_init(&options, sizeof options);
+  return options;
+}
+static inline blica_assess_options blica_assess_options_default(void) {
+  blica_assess_options options;
+  blica_assess_options_init(&options, sizeof options);
+  return options;
+}
 static inline blica_select_options blica_select_options_default(void) {
   blica_select_options options;
   blica_select_options_init(&options, sizeof options);
   return options;
 }
-BLICA_API const blica_option *blica_select_option_table(int *count); /* rows that describe the options; static */
-/* Compares numbers of sources by predicting rows that are held out. */
-BLICA_API blica_status blica_select(blica_ctx *ctx, const blica_data *data, const blica_select_options *options,
-                                    blica_selection **out);
-BLICA_API void blica_selection_free(blica_selection *selection);
+
+typedef enum { BLICA_OPT_INT, BLICA_OPT_REAL, BLICA_OPT_TEXT, BLICA_OPT_FLAG, BLICA_OPT_SEED } blica_option_type;
+
+/* One row per option: the source of validation, command-line flags, help, man pages, Python and R
+ * arguments and docs/options.md. The field at offset is an int or int64_t (by its size), a double, an
+ * int (flag), a uint64_t (seed); text with choices is a char array that holds the longest of them,
+ * text without choices a const char * that borrows what it was set to. */
+typedef struct {
+  const char *name; /* as in max_seconds; the flag is --max-seconds */
+  blica_option_type type;
+  size_t offset, size; /* of the field in the options struct */
+  const char *initial; /* default, as text; NULL: must be given (or, for text, stays NULL) */
+  double low, high;    /* closed range of numbers */
+  const char *words;   /* numbers: "default=0|none=inf" spells special values; text: "a|b|c" the choices */
+  const char *metavar; /* what stands for the value in help */
+  const char *help;    /* one or two sentences */
+} blica_option;
+
+/* The rows that describe the options of each verb; static. */
+BLICA_API const blica_option *blica_fit_option_table(int *count);      /* of blica_fit */
+BLICA_API const blica_option *blica_simulate_option_table(int *count); /* of blica_simulate */
+BLICA_API const blica_option *blica_loglik_option_table(int *count);   /* of blica_loglik */
+BLICA_API const blica_option *blica_sources_option_table(int *count);  /* of blica_sources */
+BLICA_API const blica_option *blica_segment_option_table(int *count);  /* of blica_segment */
+BLICA_API const blica_option *blica_assess_option_table(int *count);   /* of blica_assess */
+BLICA_API const blica_option *blica_select_option_table(int *count);   /* of blica_select */
+/* Sets one option from text, with validation. options is the struct that the table describes. */
+BLICA_API blica_status blica_option_set(blica_ctx *ctx, const blica_option *option, void *options, const char *text);
 
 #ifdef __cplusplus
 }

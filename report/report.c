@@ -43,8 +43,7 @@ enum { SECTIONS = sizeof sections / sizeof *sections };
 static void head(const report_input *in, FILE *page) {
   fputs("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src data:; style-src "
-        "'unsafe-inline'; "
-        "script-src 'sha256-LNeMg+vMbPw20iCAQkIT0Vv/X+X+yKZJkcWeBzXJp7g='\">\n"
+        "'unsafe-inline'; script-src 'sha256-LNeMg+vMbPw20iCAQkIT0Vv/X+X+yKZJkcWeBzXJp7g='\">\n"
         "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>blica: ",
         page);
   html_text(page, in->model_path);

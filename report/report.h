@@ -15,7 +15,7 @@ typedef struct {
   int columns;                       /* parts of equal length that the rows are shown in */
   double *share;                     /* columns rows of states: mean probability, or share of the rows */
   bool probabilities;                /* share has probabilities */
-  int64_t *rows_in, *runs, *longest; /* [states] rows, stretches, rows of the longest stretch */
+  int64_t *rows_in, *runs, *longest; /* [states] rows, runs, rows of the longest run */
 } report_timeline;
 
 typedef struct {

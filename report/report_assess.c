@@ -15,7 +15,7 @@ static void sentences(const blica_assessment *a, FILE *page) {
 }
 
 static void columns(const blica_assessment *a, FILE *page) {
-  html_table(page, "How far the column of each source may turn, and whether its variance changes",
+  html_table(page, "By which angle the column of each source may be off, and whether its variance changes",
              "source|#angle, one standard deviation (degrees)|#90 % bound (degrees)|#p of no change");
   for (int j = 0; j < a->k; j++) {
     char name[24];

@@ -153,26 +153,22 @@ static void verdict(const report *r, FILE *page) {
     html_text(
         page,
         "Design: at the fitted values the correlations would fix the mixing matrix up to order, sign and scale of its "
-        "columns: "
-        "the rank is full, and the paper's count of statistics and unknowns agrees. This says nothing about noise: "
-        "whether the segments differ enough to estimate it, `blica assess` tests.");
+        "columns: the rank is full, and the paper's count of statistics and unknowns agrees. This says nothing about "
+        "noise: whether the segments differ enough to estimate it, `blica assess` tests.");
   else if (id->local)
     html_text(page,
-              "Design: no small change of the mixing matrix gives the same correlations. But the "
-              "paper's count "
-              "of statistics is below that of the unknowns, so a different matrix far away may fit as well; compare "
+              "Design: no small change of the mixing matrix gives the same correlations. But the paper's count of "
+              "statistics is below that of the unknowns, so a different matrix far away may fit as well; compare "
               "several seeds.");
   else
-    html_text(page, "Design: the mixing matrix can be changed without any change of the correlations. Do "
-                    "not interpret "
+    html_text(page, "Design: the mixing matrix can be changed without any change of the correlations. Do not interpret "
                     "the loose columns; take fewer sources or more segments.");
   fputs("</p>\n<p>", page);
   html_textf(
       page,
       "%d variables, %d sources, %d segments: statistics less unknowns, as in Table 1 of the paper: %lld. Rank of the "
       "information of all pair correlations: %lld of %lld parameters; the smallest eigenvalue that counts is %.2g of "
-      "the "
-      "largest (zero is below %.2g).",
+      "the largest (zero is below %.2g).",
       m->n, m->k, m->u, (long long)id->surplus, (long long)id->rank, (long long)id->parameters, id->smallest,
       id->tolerance);
   fputs("</p>\n", page);

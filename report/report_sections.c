@@ -72,8 +72,7 @@ void section_summary(const report *r, FILE *page) {
   if (r->agree.pairs) fact(page, "residual correlation (rms)", "%.3g", r->agree.rms);
   fputs("</dl>\n", page);
   fputs("<p>In segment <i>s</i> the sources are normal with means and variances of their own; the mixing matrix "
-        "<i>A</i> is "
-        "the same in every segment; variable <i>i</i> is ",
+        "<i>A</i> is the same in every segment; variable <i>i</i> is ",
         page);
   const bool ordinal = blica_ordinal_items(m->coding) > 0;
   fputs(ordinal ? "at level <i>l</i> or above with probability " : "1 with probability ", page);
@@ -84,11 +83,9 @@ void section_summary(const report *r, FILE *page) {
             "thresholds. "
           : "(<i>Az</i>)<sub><i>i</i></sub> \xE2\x88\x92 \xCF\x84<sub><i>i</i></sub>), \xCF\x84 the item's threshold. ",
       page);
-  fputs("Columns of <i>A</i> are determined up to order, sign and scale: here sources "
-        "are "
-        "ordered by explained variance, the entry of largest absolute value in each column is positive, and the mean "
-        "over "
-        "segments of each source's log-variance is 0.</p>\n",
+  fputs("Columns of <i>A</i> are determined up to order, sign and scale: here sources are ordered by explained "
+        "variance, the entry of largest absolute value in each column is positive, and the mean over segments of each "
+        "source's log-variance is 0.</p>\n",
         page);
 }
 
@@ -260,8 +257,7 @@ void section_fit(const report *r, FILE *page) {
   }
   if (r->agree.pairs == 0) {
     fputs("<p class=\"note\">The report was made without the data: <code>blica report MODEL DATA</code> adds observed "
-          "against "
-          "fitted correlations, residuals, and what was corrected by name.</p>\n",
+          "against fitted correlations, residuals, and what was corrected by name.</p>\n",
           page);
     return;
   }
@@ -276,8 +272,7 @@ void section_fit(const report *r, FILE *page) {
       page, figure_residuals(r), "residuals",
       r->rows.sorted
           ? "Mean over segments of fitted less observed, by pair; variables stand in the order of the mixing matrix "
-            "below. "
-            "Blocks of one colour are structure that the sources do not explain."
+            "below. Blocks of one colour are structure that the sources do not explain."
           : "Mean over segments of fitted less observed, by pair. Blocks of one colour are structure that the sources "
             "do not explain.");
   residual_table(r, page);
@@ -337,8 +332,7 @@ static void strongest_table(const blica_model *m, FILE *page) {
 
 static void mixing_table(const blica_model *m, FILE *page) {
   fputs("<details><summary>All numbers of the mixing matrix</summary><div class=\"wide\"><table "
-        "class=\"sort\"><thead><tr><th "
-        "scope=\"col\">variable</th>",
+        "class=\"sort\"><thead><tr><th scope=\"col\">variable</th>",
         page);
   for (int j = 0; j < m->k; j++) fprintf(page, "<th scope=\"col\" class=\"n\">z%d</th>", j + 1);
   fputs("</tr></thead><tbody>\n", page);
@@ -373,7 +367,6 @@ void section_sources(const report *r, FILE *page) {
   table_durations(r, page);
   put_figure(page, figure_variances(r), "variances",
              "Variance of each source over the segments, in their own order, all on one logarithmic scale; orange "
-             "points on the lower "
-             "edge lie below it. These changes are what makes the mixing matrix identifiable.");
+             "points on the lower edge lie below it. These changes are what makes the mixing matrix identifiable.");
   put_figure(page, figure_means(r), "means", "Mean of each source over the segments.");
 }

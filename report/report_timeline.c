@@ -40,7 +40,7 @@ void table_durations(const report *r, FILE *page) {
   const report_timeline *t = r->in->timeline;
   const blica_model *m = r->in->model;
   if (!t) return;
-  html_table(page, "How long the states last", "state|#rows|#share|#stretches|#mean length|#longest");
+  html_table(page, "How long the states last", "state|#rows|#share|#runs|#mean length|#longest");
   for (int s = 0; s < t->states; s++) {
     html_row(page);
     html_word(page, m->segments[s]);

@@ -88,7 +88,7 @@ class Assessment:
     ----------
     verdict : three sentences: what the design can identify, whether the data show change, how well axes are determined
     expected_mcs : the accuracy to expect of the mixing matrix
-    angle, angle_bound : arrays [k], degrees by which a column may turn: one standard deviation, 90 % bound
+    angle, angle_bound : arrays [k], degrees by which a column may be off: one standard deviation, 90 % bound
     change_p, source_change_p : p values against variances that are the same in all segments
     mixing_se, mixing_low, mixing_high : arrays [n, k]; the error is the larger of the asymptotic and the bootstrap one
     log_variance_se, variance_low, variance_high : arrays [u, k], the same

@@ -185,7 +185,7 @@ print.blica_segmentation <- function(x, ...) {
     cat("One state: nothing in these rows says that the sources change over time\n")
   } else {
     cat(sprintf("%d states in %d rows, log-likelihood %.10g\n", length(x$runs), length(x$state), x$loglik))
-    print(data.frame(state = names(x$runs), rows = round(x$expected_rows), stretches = x$runs, row.names = NULL), row.names = FALSE, ...)
+    print(data.frame(state = names(x$runs), rows = round(x$expected_rows), runs = x$runs, row.names = NULL), row.names = FALSE, ...)
   }
   invisible(x)
 }

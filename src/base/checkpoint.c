@@ -46,7 +46,7 @@ static blica_status read_all(blica_ctx *ctx, const char *path, bool resume, bl_c
   if (root) status = find_file(ctx, path, resume, &bytes, &f);
   TRY(bl_agree(ctx, status));
   TRY(bl_broadcast(ctx, &f, sizeof f, 0));
-  if (resume && !f.found) bl_warn(ctx, "there is no checkpoint '%s' yet: the fit begins at its start", path);
+  if (resume && !f.found) bl_warn(ctx, "there is no checkpoint '%s' yet: the fit starts from the beginning", path);
   if (!f.found) goto done;
   if (!root) status = bl_alloc(ctx, f.size + 1, &bytes);
   TRY(bl_agree(ctx, status));

@@ -175,7 +175,7 @@ static blica_status load(blica_ctx *ctx, bl_checkpoint *c, const char *name, bl_
   }
   pthread_mutex_unlock(&c->lock);
   if (s && (state.status == BLICA_OK || state.status == BLICA_ERR_MEMORY)) return state.status;
-  return bl_fail(ctx, BLICA_ERR_FORMAT, "checkpoint '%s': the state of '%s' is not what this fit can take up", c->path,
+  return bl_fail(ctx, BLICA_ERR_FORMAT, "checkpoint '%s': the state of '%s' does not belong to this fit", c->path,
                  name);
 }
 

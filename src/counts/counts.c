@@ -189,8 +189,7 @@ blica_status bl_counts_need_whole(blica_ctx *ctx, const blica_counts *c) {
   if (bl_counts_whole(c)) return BLICA_OK;
   return bl_fail(ctx, BLICA_ERR_ARGUMENT,
                  "these counts have the tables of segments %d to %d of %d only: ranks share them, and can fit, "
-                 "correlate and save them "
-                 "together",
+                 "correlate and save them together",
                  bl_counts_first(c) + 1, bl_counts_last(c), c->u);
 }
 

@@ -24,8 +24,7 @@ static blica_status check_segment(blica_ctx *ctx, const blica_counts *c, int s, 
                      c->segments[s], i + 1, c->variables[i], c->ones[at], c->present[at], c->samples[s]);
     if (!c->n10 && c->present[at] < c->samples[s] - slack)
       return bl_fail(ctx, BLICA_ERR_FORMAT,
-                     "%s: segment %d ('%s'), variable %d ('%s') has missing values, but n10, n01 and n00 "
-                     "are not there",
+                     "%s: segment %d ('%s'), variable %d ('%s') has missing values, but n10, n01 and n00 are not there",
                      path, s + 1, c->segments[s], i + 1, c->variables[i]);
   }
   for (int j = 1; s >= bl_counts_first(c) && s < bl_counts_last(c) && j < c->n; j++)

@@ -293,7 +293,7 @@ blica_status bl_choose_condition(blica_ctx *ctx, bl_estimate_fn estimate, const 
   if (problem->cor->exact) return BLICA_OK;
   *condition = USUAL;
   if (u < FEWEST) {
-    bl_warn(ctx, "condition auto holds segments out and needs at least %d of them, here are %d: 10 is used",
+    bl_warn(ctx, "condition auto needs at least %d segments to hold some out, and there are %d: 10 is used",
             (int)FEWEST, u);
     return BLICA_OK;
   }

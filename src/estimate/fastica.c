@@ -129,7 +129,7 @@ blica_status bl_estimate_fastica(blica_ctx *ctx, const bl_problem *problem, blic
                        .factor = 1,
                        .keep = true};
   if (problem->data->missing)
-    bl_warn(ctx, "fastica: %lld missing values are put at the mean of their variable",
+    bl_warn(ctx, "fastica: %lld missing values are replaced by the mean of their variable",
             (long long)problem->data->missing);
   TRY(bl_fastica_create(ctx, problem->data, problem->counts, model->k, &own.fastica));
   TRY(bl_multistart_run(ctx, &all, &model->fit));

@@ -268,7 +268,7 @@ static blica_status check_model(blica_ctx *ctx, const blica_model *m, const bl_c
   if (bl_checkpoint_resumed(checkpoint))
     return bl_fail(ctx, BLICA_ERR_FORMAT, "checkpoint '%s' leads to numbers that are not finite; begin without it",
                    bl_checkpoint_path(checkpoint));
-  return bl_fail(ctx, BLICA_ERR_NUMERIC, "method '%s' came to numbers that are not finite on these data", m->method);
+  return bl_fail(ctx, BLICA_ERR_NUMERIC, "method '%s' gave numbers that are not finite on these data", m->method);
 }
 
 static blica_status run_fit(blica_ctx *ctx, const blica_input *input, blica_counts **consumed,

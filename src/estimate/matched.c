@@ -12,6 +12,7 @@
 #include "data/coding.h"
 #include "estimate/corfit_run.h"
 #include "estimate/sgauss.h"
+#include "model/model.h"
 #include "num/normal.h"
 
 /* As for the scaled Gaussian: the matrices of eight segments fit the second-level cache. */
@@ -173,10 +174,7 @@ blica_status bl_matched_scales(blica_ctx *ctx, const bl_problem *problem, const 
   inner.stage = bl_stage_below(&problem->stage, "scales");
   TRY(blica_model_create(ctx, shape->n, shape->k, shape->u, &scratch));
   TRY(estimate(ctx, &inner, false, scratch));
-  for (int i = 0; i < scratch->fit.n_notes; i++) {
-    if (strcmp(scratch->fit.notes[i].name, "prior_mixing") == 0) *sd_mixing = scratch->fit.notes[i].value;
-    if (strcmp(scratch->fit.notes[i].name, "prior_variance") == 0) *sd_variance = scratch->fit.notes[i].value;
-  }
+  bl_model_prior(scratch, sd_mixing, sd_variance);
 done:
   blica_model_free(scratch);
   return status;
@@ -202,11 +200,7 @@ static blica_status run_from_matched(blica_ctx *ctx, const bl_problem *problem, 
   data->begin = begin;
   options = *problem->options;
   options.starts = 1;
-  for (int i = 0; i < start->fit.n_notes; i++) {
-    const blica_note *note = &start->fit.notes[i];
-    if (strcmp(note->name, "prior_mixing") == 0) options.prior_mixing = note->value;
-    if (strcmp(note->name, "prior_variance") == 0) options.prior_variance = note->value;
-  }
+  bl_model_prior(start, &options.prior_mixing, &options.prior_variance);
   if (strcmp(options.prior, "none") != 0) memcpy(options.prior, "fixed", sizeof "fixed");
   inner.stage = problem->stage;
   TRY(bl_corfit_run(ctx, &inner, data, 0, model));

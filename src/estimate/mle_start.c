@@ -19,12 +19,9 @@ void bl_mle_set_prior(bl_mle *m, double sd_mixing, double sd_variance) {
 }
 
 /* Scales that a start has learned are where learning them by the full likelihood begins. */
-static void take_scales(bl_mle *m, const blica_fit_report *fit) {
+static void take_scales(bl_mle *m, const blica_model *start) {
   double mixing = NAN, variance = NAN;
-  for (int i = 0; i < fit->n_notes; i++) {
-    if (strcmp(fit->notes[i].name, "prior_mixing") == 0) mixing = fit->notes[i].value;
-    if (strcmp(fit->notes[i].name, "prior_variance") == 0) variance = fit->notes[i].value;
-  }
+  bl_model_prior(start, &mixing, &variance);
   if (mixing > 0 && variance > 0) bl_mle_set_prior(m, fmin(fmax(mixing, 0.2), 50.0), fmin(fmax(variance, 0.1), 5.0));
 }
 
@@ -55,17 +52,9 @@ blica_status bl_mle_solution(blica_ctx *ctx, const bl_problem *problem, bl_mle *
   options.tolerance = START_TOLERANCE;
   inner.options = &options;
   inner.stage = bl_stage_below(&problem->stage, "%s", from->name);
-  TRY(blica_model_create(ctx, n, k, u, &start));
-  if (shape->coding) {
-    blica_coding *coding;
-    TRY(bl_coding_copy(ctx, shape->coding, &coding));
-    TRY(bl_model_set_coding(ctx, start, coding));
-  }
-  start->link = shape->link;
-  memcpy(start->thresholds, shape->thresholds, sizeof(double) * (size_t)shape->planes * (size_t)u);
-  memcpy(start->samples, shape->samples, sizeof(double) * (size_t)u);
+  TRY(bl_model_like(ctx, shape, &start));
   TRY(from->estimate(ctx, &inner, start, &means_done));
-  if (learn && strcmp(from->prior, "auto") == 0) take_scales(m, &start->fit);
+  if (learn && strcmp(from->prior, "auto") == 0) take_scales(m, start);
   TRY(bl_complete_model(ctx, start, m->cuts > 0, means_done));
   shorten_rows(m, start->coding, start->link, start->mixing, start->cuts);
   memcpy(theta, start->mixing, sizeof(double) * (size_t)n * (size_t)k);

@@ -7,7 +7,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "data/coding.h"
 #include "estimate/level_tables.h"
 #include "estimate/multistart.h"
 #include "model/model.h"
@@ -48,31 +47,21 @@ done:
   return status;
 }
 
-/* The solution of method matched with its means and cuts; of the learned priors the scales. */
+/* The solution of method matched with its means and cuts; sd becomes the scales of the priors that it learned. */
 static blica_status first_model(blica_ctx *ctx, const bl_problem *problem, const blica_model *model, double sd[2],
                                 blica_model **out) {
   blica_status status;
   bl_problem inner = *problem;
   blica_fit_options options = *problem->options;
-  blica_coding *coding;
   bool means_done;
   options.weight = 1;
   if (strcmp(options.prior, "none") == 0) memcpy(options.prior, "auto", sizeof "auto");
   inner.options = &options;
   inner.stage = bl_stage_below(&problem->stage, "matched");
-  TRY(blica_model_create(ctx, model->n, model->k, model->u, out));
-  TRY(bl_coding_copy(ctx, model->coding, &coding));
-  TRY(bl_model_set_coding(ctx, *out, coding));
-  (*out)->link = model->link;
-  memcpy((*out)->samples, model->samples, (size_t)model->u * sizeof(double));
-  memcpy((*out)->thresholds, model->thresholds, (size_t)model->planes * (size_t)model->u * sizeof(double));
+  TRY(bl_model_like(ctx, model, out));
   TRY(bl_estimate_matched(ctx, &inner, *out, &means_done));
   TRY(bl_solve_means(ctx, *out, true));
-  for (int i = 0; i < (*out)->fit.n_notes; i++) {
-    const blica_note *note = &(*out)->fit.notes[i];
-    if (strcmp(note->name, "prior_mixing") == 0) sd[0] = note->value;
-    if (strcmp(note->name, "prior_variance") == 0) sd[1] = note->value;
-  }
+  bl_model_prior(*out, &sd[0], &sd[1]);
 done:
   return status;
 }

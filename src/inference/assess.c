@@ -103,8 +103,7 @@ static blica_status check(blica_ctx *ctx, const blica_model *m, const blica_asse
   if (strcmp(m->method, "fastica") == 0 || strcmp(m->method, "ivae") == 0)
     return bl_fail(
         ctx, BLICA_ERR_DATA,
-        "the model is of method %s, which fits no correlations; assess models of blica, matched, pairwise or "
-        "mle",
+        "the model is of method %s, which fits no correlations; assess models of blica, matched, pairwise or mle",
         m->method);
   if (o->bootstrap < 0 || (o->bootstrap > 0 && o->bootstrap < BOOTSTRAP_LEAST))
     return bl_fail(ctx, BLICA_ERR_DATA, "bootstrap is %d; give none or at least %d draws", o->bootstrap,

@@ -1,4 +1,4 @@
-/* axes.h - how far the columns of the mixing matrix may turn. */
+/* axes.h - by which angles the columns of the mixing matrix may be off. */
 #ifndef BL_AXES_H
 #define BL_AXES_H
 

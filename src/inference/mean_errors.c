@@ -86,14 +86,8 @@ static blica_status one_draw(job *b, uint64_t seed, int d) {
 
 static blica_status prepare(job *b, const blica_counts *counts, const double *covariance) {
   blica_status status;
-  const blica_model *m = b->model;
   const size_t most = b->p > b->columns ? b->p : b->columns, square = b->columns * b->columns;
-  blica_coding *coding = NULL;
-  TRY(blica_model_create(b->ctx, m->n, m->k, m->u, &b->drawn));
-  TRY(bl_coding_copy(b->ctx, m->coding, &coding));
-  if (coding) TRY(bl_model_set_coding(b->ctx, b->drawn, coding));
-  memcpy(b->drawn->samples, m->samples, b->u * sizeof(double));
-  b->drawn->link = m->link;
+  TRY(bl_model_like(b->ctx, b->model, &b->drawn));
   TRY(bl_alloc(b->ctx, b->p * b->p, &b->root));
   TRY(bl_alloc(b->ctx, bl_mul(square, b->u), &b->threshold));
   TRY(bl_alloc(b->ctx, most, &b->z));
@@ -103,7 +97,7 @@ static blica_status prepare(job *b, const blica_counts *counts, const double *co
   memcpy(b->root, covariance, b->p * b->p * sizeof *b->root);
   bool fine = take_root(b->p, b->root, b->z);
   for (size_t s = 0; s < b->u && fine; s++) {
-    threshold_covariance(counts, (int)s, m->thresholds + b->columns * s, b->threshold + square * s);
+    threshold_covariance(counts, (int)s, b->model->thresholds + b->columns * s, b->threshold + square * s);
     fine = take_root(b->columns, b->threshold + square * s, b->z);
   }
   if (!fine)

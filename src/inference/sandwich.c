@@ -326,8 +326,9 @@ static blica_status solve(const job *b, double *h, double *j, double *bias) {
   for (size_t c = 0; c < b->all; c++)
     for (size_t r = c + 1; r < b->all; r++) j[c + b->all * r] = j[r + b->all * c];
   if (LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', p, h, p) != 0)
-    return bl_fail(b->ctx, BLICA_ERR_NUMERIC,
-                   "the information about the mixing matrix is singular: the data leave some of its directions open");
+    return bl_fail(
+        b->ctx, BLICA_ERR_NUMERIC,
+        "the information about the mixing matrix is singular: the data do not determine all of its directions");
   solve_bias(b, h, bias);
   for (int side = 0; side < 2; side++) {
     LAPACKE_dpotrs_work(LAPACK_COL_MAJOR, 'L', p, p, h, p, j, p);

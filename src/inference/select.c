@@ -73,8 +73,7 @@ static blica_status parse_range(job *b) {
   if (b->highest < b->lowest)
     return bl_fail(
         b->ctx, BLICA_ERR_DATA,
-        "%d variables in %d segments have too few correlations for %d sources (%lld degrees of freedom); compare "
-        "fewer",
+        "%d variables in %d segments have too few correlations for %d sources (%lld degrees of freedom); compare fewer",
         b->rows->n, b->rows->u, b->lowest, (long long)degrees(b->rows, b->lowest));
   if (b->highest < high)
     bl_warn(b->ctx, "at most %d sources are compared: %d variables in %d segments cannot determine more", b->highest,

@@ -50,18 +50,20 @@ static void axes(const blica_assessment *a, char *text, size_t size) {
   else if (a->surplus < 0 || a->rank < a->rank_parameters || (a->k > 1 && a->change_p > SIGNIFICANT))
     snprintf(text, size, "Axes: undetermined; the angles below describe this estimate only, not its truth.");
   else if (worst > OPEN)
-    snprintf(text, size,
-             "Axes: undetermined; refits turn the columns by up to %.0f degrees (source z%d, one standard deviation), "
-             "expected MCS %.3f.",
-             worst, at + 1, a->expected_mcs);
+    snprintf(
+        text, size,
+        "Axes: undetermined; refits rotate the columns by up to %.0f degrees (source z%d, one standard deviation), "
+        "expected MCS %.3f.",
+        worst, at + 1, a->expected_mcs);
   else
-    snprintf(text, size,
-             "Axes: %s; the columns may turn by up to %.0f degrees (source z%d, one standard deviation), expected MCS "
-             "%.3f.",
-             worst < FINE    ? "well determined"
-             : worst < ROUGH ? "roughly determined"
-                             : "poorly determined",
-             worst, at + 1, a->expected_mcs);
+    snprintf(
+        text, size,
+        "Axes: %s; the columns may be off by up to %.0f degrees (source z%d, one standard deviation), expected MCS "
+        "%.3f.",
+        worst < FINE    ? "well determined"
+        : worst < ROUGH ? "roughly determined"
+                        : "poorly determined",
+        worst, at + 1, a->expected_mcs);
 }
 
 void bl_verdict(blica_assessment *a) {

@@ -58,8 +58,7 @@ static blica_status not_there(blica_ctx *ctx, const blica_model *model, const ch
                      name, data->variables[c], column);
   return bl_fail(
       ctx, BLICA_ERR_DATA,
-      "the model's variable '%s' is not in the data, whose %d variables are '%s'%s; variables are matched by "
-      "name",
+      "the model's variable '%s' is not in the data, whose %d variables are '%s'%s; variables are matched by name",
       name, data->n, data->variables[0], data->n > 1 ? ", ..." : "");
 }
 

@@ -62,6 +62,23 @@ done:
   return status;
 }
 
+blica_status bl_model_like(blica_ctx *ctx, const blica_model *shape, blica_model **out) {
+  blica_status status;
+  blica_coding *coding;
+  TRY(blica_model_create(ctx, shape->n, shape->k, shape->u, out));
+  TRY(bl_coding_copy(ctx, shape->coding, &coding));
+  TRY(bl_model_set_coding(ctx, *out, coding));
+  (*out)->link = shape->link;
+  memcpy((*out)->samples, shape->samples, (size_t)shape->u * sizeof(double));
+  memcpy((*out)->thresholds, shape->thresholds, (size_t)shape->planes * (size_t)shape->u * sizeof(double));
+done:
+  if (status != BLICA_OK) {
+    blica_model_free(*out);
+    *out = NULL;
+  }
+  return status;
+}
+
 blica_status bl_model_set_coding(blica_ctx *ctx, blica_model *m, blica_coding *coding) {
   blica_status status;
   blica_coding_free(m->coding);
@@ -241,4 +258,10 @@ double bl_model_note(const blica_model *m, const char *name) {
   for (int i = 0; i < m->fit.n_notes; i++)
     if (strcmp(m->fit.notes[i].name, name) == 0) return m->fit.notes[i].value;
   return INFINITY;
+}
+
+void bl_model_prior(const blica_model *m, double *sd_mixing, double *sd_variance) {
+  const double mixing = bl_model_note(m, "prior_mixing"), variance = bl_model_note(m, "prior_variance");
+  if (isfinite(mixing)) *sd_mixing = mixing;
+  if (isfinite(variance)) *sd_variance = variance;
 }

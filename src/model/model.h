@@ -24,6 +24,9 @@ blica_status bl_model_canonical(blica_ctx *ctx, blica_model *model);
  * columns. */
 blica_status bl_model_set_coding(blica_ctx *ctx, blica_model *model, blica_coding *coding);
 
+/* A model of the same shape, with the coding, link, samples and thresholds of another; all else is zero. */
+blica_status bl_model_like(blica_ctx *ctx, const blica_model *shape, blica_model **out);
+
 /* Moves the sources' average mean over segments, weighted by samples, into the cuts; no probability changes. */
 void bl_model_center(blica_model *model);
 
@@ -36,5 +39,7 @@ void bl_model_margins(const blica_model *model, int s, double *diagonal /* [n] *
 
 /* The value of a note of the fit; infinity when there is no such note. */
 double bl_model_note(const blica_model *model, const char *name);
+/* The standard deviations of the prior in the notes of the fit; what is not noted stays as it is. */
+void bl_model_prior(const blica_model *model, double *sd_mixing, double *sd_variance);
 
 #endif

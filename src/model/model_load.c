@@ -26,7 +26,7 @@ static blica_status read_stop(const bl_json_reader *r, const char *where, const 
     *out = (blica_stop)stop;
     if (strcmp(text, blica_stop_name(*out)) == 0) return BLICA_OK;
   }
-  return text ? bl_json_bad(r, "%s is '%.40s', which is no way for a fit to end", where, text)
+  return text ? bl_json_bad(r, "%s is '%.40s', which is not a known reason to stop", where, text)
               : bl_json_bad(r, "%s is %s, not a string", where, bl_json_type(value));
 }
 

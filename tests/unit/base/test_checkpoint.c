@@ -191,7 +191,7 @@ static void test_messages(void **state) {
   unlink(path);
   assert_int_equal(bl_checkpoint_open(ctx, path, 1, true, 1e300, &c), BLICA_OK);
   assert_false(bl_checkpoint_resumed(c));
-  assert_non_null(strstr(warned, "begins at its start"));
+  assert_non_null(strstr(warned, "starts from the beginning"));
   bl_checkpoint_free(c);
 }
 

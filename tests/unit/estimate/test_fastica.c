@@ -137,7 +137,7 @@ static void test_or(void **state) {
   check_or("deflation", 0);
   warning[0] = 0;
   check_or("symmetric", 0.02);
-  assert_non_null(strstr(warning, "missing values are put at the mean"));
+  assert_non_null(strstr(warning, "missing values are replaced by the mean"));
 }
 
 /* From exact pair counts: whitened rows have covariance I, and A is the pseudo-inverse of the unmixing. */
