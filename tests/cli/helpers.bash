@@ -1,6 +1,14 @@
 # Common to the command-line tests. Each test works in its own folder.
 setup() {
   cd "$BATS_TEST_TMPDIR" || return 1
+  own_mpi_folder
+}
+
+# own_mpi_folder: mpirun keeps its session in a folder of this test. Two mpirun that share one, as they do by default,
+# fail when the first to end removes it while the other begins.
+own_mpi_folder() {
+  export OMPI_MCA_orte_tmpdir_base=$BATS_TEST_TMPDIR.mpi
+  mkdir -p "$OMPI_MCA_orte_tmpdir_base"
 }
 
 # run_code CODE ARGS...: runs blica, expects the exit code; stdout in $out, stderr in $err.

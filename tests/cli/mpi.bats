@@ -11,6 +11,7 @@ setup_file() {
 
 setup() {
   cd "$BATS_TEST_TMPDIR" || return 1
+  own_mpi_folder
   [ -x "$MPI" ] || skip "blica-mpi was not built: MPI is not installed"
   command -v mpirun >/dev/null || skip "mpirun is not installed (openmpi-bin)"
 }

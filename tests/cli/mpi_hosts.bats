@@ -2,8 +2,11 @@
 # blica-mpi on two hosts: network namespaces with names of their own, joined by a virtual cable. Ranks can reach each other
 # by TCP over it only, and mpirun starts the other host's through a script in place of ssh.
 
+load helpers
+
 setup() {
   cd "$BATS_TEST_TMPDIR" || return 1
+  own_mpi_folder
   MPI=$(dirname "$BLICA")/blica-mpi
   [ -x "$MPI" ] || skip "blica-mpi was not built: MPI is not installed"
   command -v mpirun >/dev/null || skip "mpirun is not installed (openmpi-bin)"

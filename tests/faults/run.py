@@ -216,6 +216,8 @@ class Driver:
         if fault:
             both[case.rank] = ["env", "LD_PRELOAD=" + self.options.shim, "BLICA_FAULT=" + fault, "BLICA_FAULT_LOG=" + log] + plain
         env = self.environment()
+        # Two mpirun that share a session folder, as they do by default, fail when the first to end removes it.
+        env["OMPI_MCA_orte_tmpdir_base"] = tempfile.mkdtemp(prefix="mpi-", dir=self.work)
         env["ASAN_OPTIONS"] += ":detect_leaks=0"  # Open MPI leaks memory of its own; test_faults_ranks looks for leaks of ours
         return ["timeout", "60", "mpirun", "--quiet", "-n", "1", *both[0], ":", "-n", "1", *both[1]], env
 
