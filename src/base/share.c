@@ -83,7 +83,7 @@ static int64_t branches(const bl_share *share, int rank) {
   return found;
 }
 
-blica_status bl_share_stretches(blica_ctx *ctx, bl_share *share, int64_t tree, size_t *places) {
+blica_status bl_share_groups(blica_ctx *ctx, bl_share *share, int64_t tree, size_t *places) {
   int64_t used = 0;
   share->tree = tree;
   blica_status status = bl_alloc(ctx, (size_t)share->count, &share->slot);

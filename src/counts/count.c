@@ -1,7 +1,7 @@
 /* count.c - the 2x2 tables of all pairs of variables in every segment.
  *
  * Method: n11 of a pair is the popcount of the AND of two bit columns. The pairs of a segment are cut
- * into squares of BLOCK x BLOCK variables and its rows into stretches; one (segment, square, stretch)
+ * into squares of BLOCK x BLOCK variables and its rows into chunks; one (segment, square, chunk)
  * is a task. Within it, rows are taken in slices so short that the columns of the square stay in the
  * second-level cache, and the kernel's register tile runs over them. With missing values the same loop
  * runs on the masks too: for rows where both are present, n1. = |ones_i & present_j|,
@@ -18,9 +18,9 @@
 #include "counts/counts.h"
 
 enum {
-  BLOCK = 32,       /* variables on the side of a square */
-  SLICE = 512,      /* words of a column per slice: 64 columns of 4 KiB */
-  STRETCH = 1 << 17 /* words of a column per task */
+  BLOCK = 32,     /* variables on the side of a square */
+  SLICE = 512,    /* words of a column per slice: 64 columns of 4 KiB */
+  CHUNK = 1 << 17 /* words of a column per task */
 };
 
 typedef struct {
@@ -32,11 +32,11 @@ typedef struct {
   int32_t *target;       /* [u] its segment in counts */
   bl_share share;        /* of the tasks among ranks */
   int64_t begin;         /* first task of this batch */
-  atomic_flag lock;      /* stretches of one square add to the same cells */
+  atomic_flag lock;      /* chunks of one square add to the same cells */
 } job;
 
-static int64_t stretches(const blica_data *data, int s) {
-  return (data->words[s] + STRETCH - 1) / STRETCH;
+static int64_t chunks(const blica_data *data, int s) {
+  return (data->words[s] + CHUNK - 1) / CHUNK;
 }
 
 static const uint64_t *column(const uint64_t *bits, int64_t words, int n, int i) {
@@ -113,11 +113,11 @@ static void count_task(int64_t item, int thread, void *user) {
   int64_t task = j->begin + item;
   int s = segment_of(j, task);
   task -= j->first[s];
-  int64_t square = task % j->squares, stretch = task / j->squares, words = d->words[s];
+  int64_t square = task % j->squares, chunk = task / j->squares, words = d->words[s];
   int column_block = 0;
   while ((int64_t)(column_block + 1) * (column_block + 2) / 2 <= square) column_block++;
   int i0 = (int)(square - (int64_t)column_block * (column_block + 1) / 2) * BLOCK, j0 = column_block * BLOCK;
-  size_t from = (size_t)stretch * STRETCH, to = from + STRETCH < (size_t)words ? from + STRETCH : (size_t)words;
+  size_t from = (size_t)chunk * CHUNK, to = from + CHUNK < (size_t)words ? from + CHUNK : (size_t)words;
   const uint64_t *ones = d->ones[s], *present = d->present[s];
   square_sums sums;
   memset(&sums, 0, present ? sizeof sums : sizeof sums.both);
@@ -127,7 +127,7 @@ static void count_task(int64_t item, int thread, void *user) {
     count_square(j, present, ones, words, i0, j0, from, to, sums.second);
     count_square(j, present, present, words, i0, j0, from, to, sums.rows);
   }
-  bool shared = stretches(d, s) > 1;
+  bool shared = chunks(d, s) > 1;
   while (shared && atomic_flag_test_and_set_explicit(&j->lock, memory_order_acquire)) continue;
   add_square(j, s, i0, j0, &sums, present != NULL);
   if (shared) atomic_flag_clear_explicit(&j->lock, memory_order_release);
@@ -206,7 +206,7 @@ static blica_status count_add(blica_ctx *ctx, const blica_data *data, bool alone
   j.counts = *sum;
   j.side = (data->n + BLOCK - 1) / BLOCK;
   j.squares = j.side * (j.side + 1) / 2;
-  for (int s = 0; s < data->u; s++) j.first[s + 1] = j.first[s] + j.squares * stretches(data, s);
+  for (int s = 0; s < data->u; s++) j.first[s + 1] = j.first[s] + j.squares * chunks(data, s);
   if (j.counts->n10) add_cells(&j, -1);
   if (alone) {
     j.share = (bl_share){.size = 1, .last = j.first[data->u]};

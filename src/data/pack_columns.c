@@ -8,12 +8,12 @@
 
 enum { TILE = 1024, SHORT_RUN = 8 };
 
-/* A stretch of neighbouring rows of one segment within one block of 64. */
+/* A run of neighbouring rows of one segment within one block of 64. */
 typedef struct {
   int64_t row; /* in x */
   int length;  /* 1..64 */
   int32_t segment;
-} stretch;
+} row_run;
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the first of eight bytes must be the lowest");
 
@@ -38,8 +38,8 @@ static uint64_t gather_bits(const int8_t *x, int count, int shift) {
   return bits;
 }
 
-/* Whether a stretch holds nothing but 0 and 1, the usual case. */
-static bool all_binary(const int8_t *x, int n, int64_t rows, stretch at) {
+/* Whether a run holds nothing but 0 and 1, the usual case. */
+static bool all_binary(const int8_t *x, int n, int64_t rows, row_run at) {
   uint64_t any = 0, word;
   for (int i = 0; i < n; i++) {
     const int8_t *from = x + at.row + i * rows;
@@ -55,7 +55,7 @@ static bool all_binary(const int8_t *x, int n, int64_t rows, stretch at) {
 
 /* Before anything is changed: a caller may go on after an error. */
 static blica_status check_values(blica_ctx *ctx, const blica_packer *packer, const int8_t *x, int64_t rows,
-                                 stretch at) {
+                                 row_run at) {
   for (int64_t r = at.row; r < at.row + at.length; r++)
     for (int i = 0; i < packer->n; i++) {
       int value = x[r + i * rows];
@@ -66,7 +66,7 @@ static blica_status check_values(blica_ctx *ctx, const blica_packer *packer, con
   return BLICA_OK;
 }
 
-static blica_status pack_stretch(blica_ctx *ctx, blica_packer *packer, const int8_t *x, int64_t rows, stretch at) {
+static blica_status pack_run(blica_ctx *ctx, blica_packer *packer, const int8_t *x, int64_t rows, row_run at) {
   blica_status status = BLICA_OK;
   size_t n = (size_t)packer->n;
   bl_segment_bits *bits = &packer->segments[at.segment];
@@ -108,12 +108,12 @@ static blica_status check_segments(blica_ctx *ctx, const blica_packer *packer, i
 static blica_status pack_tile_by_columns(blica_ctx *ctx, blica_packer *packer, const int8_t *x, int64_t rows,
                                          int64_t from, int64_t to, const int32_t *segment) {
   blica_status status = BLICA_OK;
-  for (stretch at = {.row = from}; at.row < to; at.row += at.length) {
+  for (row_run at = {.row = from}; at.row < to; at.row += at.length) {
     at.segment = segment[at.row];
     int left = 64 - (int)(packer->segments[at.segment].rows % 64);
     for (at.length = 1; at.length < left && at.row + at.length < to && segment[at.row + at.length] == at.segment;)
       at.length++;
-    TRY(pack_stretch(ctx, packer, x, rows, at));
+    TRY(pack_run(ctx, packer, x, rows, at));
   }
 done:
   return status;

@@ -53,8 +53,7 @@ const bl_estimator *bl_method_of(const blica_fit_options *options, bool exact) {
   return NULL;
 }
 
-/* A learned prior begins with a
- * fit by method matched, which does not share what is inside a segment. */
+/* A learned prior begins with a fit by method matched, which does not share what is inside a segment. */
 bl_purpose bl_method_purpose(const blica_fit_options *o) {
   const bl_estimator *e = bl_method_of(o, false);
   if (!e) return (bl_purpose){.fit = true, .k = o->sources};

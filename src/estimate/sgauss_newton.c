@@ -61,7 +61,7 @@ static void damp(size_t size, double *matrix, double damping) {
   for (size_t i = 0; i < size; i++) matrix[i * (size + 1)] += damping * fmax(fabs(matrix[i * (size + 1)]), 1e-6 * most);
 }
 
-/* Groups are stretches of segments. */
+/* Groups are ranges of segments. */
 static int group_start(const machine *t, int64_t group) {
   return (int)(t->data->u * group / t->groups);
 }

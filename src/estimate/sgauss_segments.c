@@ -66,7 +66,7 @@ static blica_status make_steps(blica_ctx *ctx, bl_segments *g) {
   g->base = g->cut ? 0 : (int)g->share.first;
   g->count = g->cut ? d->u : (int)(g->share.last - g->share.first);
   TRY((g->cut ? bl_share_make : bl_share_alone)(ctx, (int64_t)g->count * g->blocks, 0, &g->rows));
-  TRY(bl_share_stretches(ctx, &g->rows, g->blocks, &sums));
+  TRY(bl_share_groups(ctx, &g->rows, g->blocks, &sums));
   widen(g, &g->rows, g->blocks);
   if (!d->c) {
     TRY(bl_products_make(ctx, d->n, d->k, g->count, g->cut, &g->products));

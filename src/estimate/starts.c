@@ -62,7 +62,7 @@ typedef struct {
   const double *weight;
   double total, *mean; /* [pairs] */
   int64_t pairs;
-  int64_t from, to; /* stretch that is added now */
+  int64_t from, to; /* chunk that is added now */
 } mean_job;
 
 static int64_t least(int64_t a, int64_t b) {
@@ -85,23 +85,22 @@ static void mean_block(int64_t block, int thread, void *user) {
   }
 }
 
-/* The weighted mean of packed matrices. Rank after rank adds what it holds to a stretch of it and passes that on, so
- * that the order is that of one process; meanwhile the rank before works on the next stretch. At the end all get all.
+/* The weighted mean of packed matrices. Rank after rank adds what it holds to a chunk of it and passes that on, so
+ * that the order is that of one process; meanwhile the rank before works on the next chunk. At the end all get all.
  */
 static blica_status make_mean(blica_ctx *ctx, mean_job *j) {
   blica_status status;
   const int rank = j->d->share.rank, ranks = j->d->share.size;
-  const int64_t stretch = (j->pairs / (8 * ranks) / PAIR_BLOCK + 1) * PAIR_BLOCK,
-                stretches = (j->pairs + stretch - 1) / stretch;
+  const int64_t chunk = (j->pairs / (8 * ranks) / PAIR_BLOCK + 1) * PAIR_BLOCK, chunks = (j->pairs + chunk - 1) / chunk;
   size_t *to = NULL, *from;
   TRY(bl_alloc(ctx, (size_t)j->pairs, &j->mean));
   TRY(bl_alloc(ctx, 2 * (size_t)ranks, &to));
   from = to + ranks;
-  for (int64_t round = 0; round < stretches + ranks - 1; round++) {
-    int64_t bound[3]; /* of the stretch that is this rank's turn, and of the next, which the rank before has */
+  for (int64_t round = 0; round < chunks + ranks - 1; round++) {
+    int64_t bound[3]; /* of the chunk that is this rank's turn, and of the next, which the rank before has */
     for (int i = 0; i < 3; i++) {
       int64_t at = round - rank + i;
-      bound[i] = at < 0 ? 0 : least(at * stretch, j->pairs);
+      bound[i] = at < 0 ? 0 : least(at * chunk, j->pairs);
     }
     j->from = bound[0], j->to = bound[1];
     if (j->from < j->to) bl_parallel(ctx, (j->to - j->from + PAIR_BLOCK - 1) / PAIR_BLOCK, mean_block, j);

@@ -302,15 +302,12 @@ static blica_status design(blica_ctx *ctx, const blica_model *m, blica_assessmen
 
 blica_status blica_assess(blica_ctx *ctx, const blica_model *model, const blica_data *data,
                           const blica_assess_options *given, blica_assessment **out) {
+  BL_NEED_OUT(ctx, out, model, data, given);
   blica_status status;
   blica_assess_options own = blica_assess_options_default(), *options = &own;
   blica_assessment *a = NULL;
   bl_rows *rows = NULL;
   blica_counts *counts = NULL;
-  if (out) *out = NULL;
-  if (!ctx) return BLICA_ERR_ARGUMENT;
-  if (!model || !data || !given || !out)
-    return bl_fail(ctx, BLICA_ERR_ARGUMENT, "blica_assess needs a model, data, options and a place for the result");
   bl_poll_reset(ctx);
   TRY(bl_options_take(ctx, "blica_assess_options", given, &own, sizeof own));
   TRY(check(ctx, model, options));

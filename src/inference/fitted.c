@@ -100,14 +100,12 @@ static double mean_srmr(const blica_fitted_values *f, const double *samples) {
 
 blica_status blica_fitted(blica_ctx *ctx, const blica_model *model, const blica_counts *counts,
                           blica_fitted_values **out) {
+  BL_NEED_OUT(ctx, out, model);
   blica_status status;
   blica_fitted_values *f = NULL;
   blica_counts *aligned = NULL;
   blica_cor *cor = NULL;
   double *scale = NULL, *threshold = NULL;
-  if (out) *out = NULL;
-  if (!ctx) return BLICA_ERR_ARGUMENT;
-  if (!model || !out) return bl_fail(ctx, BLICA_ERR_ARGUMENT, "blica_fitted needs a model and a place for the result");
   TRY(create(ctx, model, counts != NULL, &f));
   TRY(bl_alloc(ctx, (size_t)model->n, &scale));
   TRY(bl_alloc(ctx, (size_t)model->planes, &threshold));

@@ -13,6 +13,7 @@
 
 #include "base/option.h"
 #include "counts/counts.h"
+#include "estimate/method.h"
 #include "inference/heldout.h"
 #include "inference/parallel.h"
 #include "model/model.h"
@@ -346,36 +347,21 @@ done:
   return status;
 }
 
-/* The method that a fit of the largest number of sources takes, for all. */
-static blica_status settle_method(job *b) {
-  blica_status status;
-  blica_model *model = NULL;
-  int count;
-  snprintf(b->out->method, sizeof b->out->method, "%s", b->options->method);
-  if (strcmp(b->options->method, "auto") == 0) {
-    blica_fit_options o = blica_fit_options_default();
-    o.sources = b->highest, o.starts = 1, o.max_iterations = 1;
-    TRY(blica_fit(b->ctx, &(blica_input){.counts = b->counts}, &o, &model));
-    snprintf(b->out->method, sizeof b->out->method, "%s", model->method);
-  }
-  status = BLICA_OK;
-  const blica_method *methods = blica_methods(&count);
-  for (int i = 0; i < count; i++)
-    if (strcmp(methods[i].name, b->out->method) == 0) b->needs_rows = methods[i].needs_rows;
-done:
-  blica_model_free(model);
-  return status;
+/* The method of all fits, `auto` resolved as for samples. */
+static void choose_method(job *b) {
+  blica_fit_options o = blica_fit_options_default();
+  snprintf(o.method, sizeof o.method, "%s", b->options->method);
+  const bl_estimator *e = bl_method_of(&o, false);
+  snprintf(b->out->method, sizeof b->out->method, "%s", e ? e->method->name : o.method);
+  b->needs_rows = e && e->method->needs_rows;
 }
 
 blica_status blica_select(blica_ctx *ctx, const blica_data *data, const blica_select_options *given,
                           blica_selection **out) {
+  BL_NEED_OUT(ctx, out, data, given);
   blica_status status;
   blica_select_options own = blica_select_options_default(), *options = &own;
   job b = {.ctx = ctx, .data = data, .options = options};
-  if (out) *out = NULL;
-  if (!ctx) return BLICA_ERR_ARGUMENT;
-  if (!data || !given || !out)
-    return bl_fail(ctx, BLICA_ERR_ARGUMENT, "blica_select needs data, options and a place for the result");
   bl_poll_reset(ctx);
   TRY(bl_options_take(ctx, "blica_select_options", given, &own, sizeof own));
   if (options->folds < 2 || options->references < REFERENCES_LEAST)
@@ -391,7 +377,7 @@ blica_status blica_select(blica_ctx *ctx, const blica_data *data, const blica_se
   TRY(create(&b));
   TRY(bl_rows_counts_create(ctx, b.rows, &b.counts));
   bl_rows_count(b.rows, b.rows->weight, b.counts);
-  TRY(settle_method(&b));
+  choose_method(&b);
   if (!b.needs_rows && data->u >= SEGMENTS_LEAST) b.groups = b.folds < data->u ? b.folds : data->u;
   TRY(divide(&b));
   TRY(bl_parallel_analysis(ctx, b.rows, b.counts, options->references, options->seed, b.out->eigenvalue,

@@ -8,7 +8,7 @@ static const blica_option select_table[] = {
     BL_ROW(SELECT(sources), BLICA_OPT_TEXT, "1:8", 0, 0, NULL, "LOW:HIGH",
            "Numbers of sources to compare; the upper end is lowered to what the data can determine."),
     BL_ROW(SELECT(method), BLICA_OPT_TEXT, "auto", 0, 0, BL_METHOD_WORDS, "NAME",
-           "Estimator, the same for all numbers of sources; auto: what fit would take for the largest of them."),
+           "Estimator, the same for all numbers of sources; auto is matched."),
     BL_ROW(SELECT(folds), BLICA_OPT_INT, "5", 2, 100, NULL, "COUNT",
            "Parts into which the rows of every segment are divided; each is held out once."),
     BL_ROW(SELECT(references), BLICA_OPT_INT, "100", 20, 1e6, NULL, "COUNT",

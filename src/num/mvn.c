@@ -179,11 +179,11 @@ static void upper_scores(const bl_mvn_tree *tree, const uint8_t *x, const double
   for (int place = 0; place < n; place++) {
     const int i = tree->order[place];
     const double *low = bl_edge_below(levels, i, x[place]), *high = bl_edge_above(levels, i, x[place]);
-    double stretch = mean[i] * by_mean[i];
-    for (int j = 0; j < n; j++) stretch += 2.0 * cov[(size_t)i * n + j] * by_cov[j * n + i];
+    double scale_slope = mean[i] * by_mean[i];
+    for (int j = 0; j < n; j++) scale_slope += 2.0 * cov[(size_t)i * n + j] * by_cov[j * n + i];
     upper[i] = !high  ? 0.0
                : !low ? -by_mean[i]
-                      : fmax((*low * by_mean[i] - stretch) / (*high - *low), fmax(0.0, -by_mean[i]));
+                      : fmax((*low * by_mean[i] - scale_slope) / (*high - *low), fmax(0.0, -by_mean[i]));
   }
 }
 

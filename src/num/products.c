@@ -6,7 +6,7 @@ blica_status bl_products_make(blica_ctx *ctx, int n, int k, int count, bool rank
   size_t places = 0;
   *out = (bl_products){.ctx = ctx, .n = n, .k = k, .count = count, .parts = bl_symmetric_parts(n)};
   TRY((ranks ? bl_share_make : bl_share_alone)(ctx, (int64_t)count * out->parts, 0, &out->share));
-  TRY(bl_share_stretches(ctx, &out->share, out->parts, &places));
+  TRY(bl_share_groups(ctx, &out->share, out->parts, &places));
   TRY(bl_alloc(ctx, bl_mul(bl_mul((size_t)n, (size_t)k), places), &out->sums));
   TRY(bl_alloc(ctx, bl_mul(bl_symmetric_tile(), (size_t)bl_max_threads(ctx)), &out->tiles));
 done:
