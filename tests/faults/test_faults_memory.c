@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "blica.h"
+#include "discard.h"
 #include "faulty_heap.h"
 #include "scratch.h"
 
@@ -117,20 +118,6 @@ typedef struct {
   blica_status (*call)(void **out);
   void (*discard)(void *object);
 } verb;
-
-#define DISCARD(type)                                                                                                  \
-  static void discard_##type(void *object) {                                                                           \
-    blica_##type##_free(object);                                                                                       \
-  }
-DISCARD(ctx)
-DISCARD(data)
-DISCARD(counts)
-DISCARD(cor)
-DISCARD(model)
-DISCARD(posterior)
-DISCARD(loglik_result)
-DISCARD(identification)
-DISCARD(segmentation)
 
 static blica_status call_ctx(void **out) {
   return blica_ctx_create_with(faulty_realloc, &heap, (blica_ctx **)out);

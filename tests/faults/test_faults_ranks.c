@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "blica_ranks.h"
+#include "discard.h"
 #include "faulty_heap.h"
 #include "thread_ranks.h"
 #include "scratch.h"
@@ -112,17 +113,6 @@ static int teardown(void **state) {
 }
 
 /* ---- the verbs ---- */
-
-#define DISCARD(type)                                                                                                  \
-  static void discard_##type(void *object) {                                                                           \
-    blica_##type##_free(object);                                                                                       \
-  }
-DISCARD(data)
-DISCARD(counts)
-DISCARD(cor)
-DISCARD(model)
-DISCARD(posterior)
-DISCARD(loglik_result)
 
 static blica_status call_count(int r, void **out) {
   return blica_count(ctx[r], all, (blica_counts **)out);

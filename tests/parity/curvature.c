@@ -9,12 +9,6 @@
 
 #include "../stress/torture_check.h"
 
-static double note(const blica_model *m, const char *name) {
-  for (int i = 0; i < m->fit.n_notes; i++)
-    if (strcmp(m->fit.notes[i].name, name) == 0) return 1 / (m->fit.notes[i].value * m->fit.notes[i].value);
-  return 0;
-}
-
 /* d2f/dx dy over the segments first..last-1, without priors. */
 static double second(plain *p, double *x, double *y, int first, int last) {
   const double h = 4e-3;
@@ -122,8 +116,8 @@ int main(int argc, char **argv) {
     return 1;
   }
   plain p = {.weight = 1,
-             .precision_mixing = note(m, "prior_mixing"),
-             .precision_variance = note(m, "prior_variance"),
+             .precision_mixing = precision(m, "prior_mixing"),
+             .precision_variance = precision(m, "prior_variance"),
              .cor = cor};
   if (strcmp(m->method, "blica") == 0) p.cor = regular;
   if (strcmp(m->method, "pairwise") == 0) p.counts = counts;

@@ -14,6 +14,8 @@
 
 #include "context.h"
 #include "estimate/ivae_loss.h"
+#include "ivae_fits.h"
+#include "note.h"
 
 #define AUTHORS "../shared/data/authors/"
 
@@ -58,16 +60,6 @@ static void test_mcs(void **state) {
 }
 
 /* ---- loss and gradient of the linear iVAE ---- */
-
-static void assert_close(const char *what, int i, double got, double want, double scale, double tolerance) {
-  if (fabs(got - want) > tolerance * scale || isnan(got)) fail_msg("%s[%d]: %.17g, not %.17g", what, i, got, want);
-}
-
-static blica_data *pack(int64_t rows, int n, int u, const int8_t *x, const int32_t *segment) {
-  blica_data *data;
-  if (blica_pack(ctx, rows, n, x, n, 1, NULL, segment, u, NULL, &data) != BLICA_OK) fail_msg("%s", blica_message(ctx));
-  return data;
-}
 
 static double *read_numbers(const char *folder, const char *name, size_t *count) {
   char path[256];
@@ -156,28 +148,6 @@ static blica_data *read_data(const char *path, int n, int u) {
   assert_int_equal(blica_pack(ctx, (int64_t)rows, n, x, n, 1, NULL, segment, u, NULL, &data), BLICA_OK);
   free(table), free(x), free(segment);
   return data;
-}
-
-static blica_model *fit(const blica_data *data, const blica_fit_options *options) {
-  blica_input input = {.data = data};
-  blica_model *model;
-  if (blica_fit(ctx, &input, options, &model) != BLICA_OK) fail_msg("%s", blica_message(ctx));
-  return model;
-}
-
-static blica_fit_options options_for(int sources, const char *kl) {
-  blica_fit_options o = blica_fit_options_default();
-  strcpy(o.method, "ivae");
-  o.sources = sources;
-  snprintf(o.kl, sizeof o.kl, "%s", kl);
-  return o;
-}
-
-static double note(const blica_model *model, const char *name) {
-  for (int i = 0; i < model->fit.n_notes; i++)
-    if (strcmp(model->fit.notes[i].name, name) == 0) return model->fit.notes[i].value;
-  fail_msg("there is no note '%s'", name);
-  return NAN;
 }
 
 static double mcs_with(const blica_model *model, const char *path) {

@@ -11,6 +11,7 @@
 
 #include "assert_compare.h"
 #include "blica.h"
+#include "note.h"
 
 static blica_ctx *ctx;
 static char warning[512];
@@ -47,12 +48,6 @@ static blica_model *fit(blica_input input, int k, double condition, const char *
   blica_model *model;
   assert_int_equal(blica_fit(ctx, &input, &o, &model), BLICA_OK);
   return model;
-}
-
-static double note(const blica_model *model, const char *name) {
-  for (int i = 0; i < model->fit.n_notes; i++)
-    if (strcmp(model->fit.notes[i].name, name) == 0) return model->fit.notes[i].value;
-  return NAN;
 }
 
 static double error_of(const blica_model *model, const blica_model *truth) {

@@ -12,22 +12,8 @@
 #include "assert_compare.h"
 #include "base/base.h"
 #include "context.h"
+#include "ivae_fits.h"
 #include "model/model.h"
-
-static blica_model *fit(const blica_data *data, const blica_fit_options *options) {
-  blica_input input = {.data = data};
-  blica_model *model;
-  if (blica_fit(ctx, &input, options, &model) != BLICA_OK) fail_msg("%s", blica_message(ctx));
-  return model;
-}
-
-static blica_fit_options options_for(int sources, const char *kl) {
-  blica_fit_options o = blica_fit_options_default();
-  strcpy(o.method, "ivae");
-  o.sources = sources;
-  snprintf(o.kl, sizeof o.kl, "%s", kl);
-  return o;
-}
 
 static blica_data *simulated(double missing, blica_model **truth) {
   blica_simulate_options o = blica_simulate_options_default();

@@ -11,6 +11,8 @@
 
 #include "assert_compare.h"
 #include "estimate/mle.h"
+#include "mle_gradient.h"
+#include "note.h"
 #include "num/rng.h"
 
 static void draw(blica_ctx *ctx, int n, int k, int samples, blica_model **model, blica_data **data) {
@@ -30,29 +32,8 @@ static void check_gradient(int n, int k, bl_engine engine) {
   draw(ctx, n, k, 60, &truth, &data);
   assert_int_equal(bl_mle_make(ctx, data, NULL, k, &o, &m), BLICA_OK);
   assert_int_equal(m.engine, engine);
-  m.precision_mixing = 0.1, m.precision_variance = 0.5, m.precision_mean = 0.2;
-  m.accuracy.points = 128;
   m.accuracy.nodes = 10; /* the gradient is that of the integral, not of the rule */
-  double *theta = malloc(sizeof(double) * m.size), *g = malloc(sizeof(double) * m.size),
-         *other = malloc(sizeof(double) * m.size);
-  bl_rng rng = bl_rng_make(1, 1);
-  for (size_t i = 0; i < m.size; i++) theta[i] = 0.7 * bl_rng_normal(&rng);
-  assert_int_equal(bl_mle_order(&m, theta), BLICA_OK);
-  bl_mle_eval(&m, theta, g);
-  double largest = 0, worst = 0, h = 1e-5;
-  for (size_t i = 0; i < m.size; i++) largest = fmax(largest, fabs(g[i]));
-  for (size_t i = 0; i < m.size; i++) {
-    double keep = theta[i];
-    theta[i] = keep + h;
-    double up = bl_mle_eval(&m, theta, other);
-    theta[i] = keep - h;
-    double down = bl_mle_eval(&m, theta, other);
-    theta[i] = keep;
-    worst = fmax(worst, fabs((up - down) / (2 * h) - g[i]));
-  }
-  printf("n=%d k=%d: worst difference %.3g of largest element %.3g\n", n, k, worst, largest);
-  assert_compare(worst, <, 1e-6 * largest);
-  free(theta), free(g), free(other);
+  check_mle_gradient(&m);
   bl_mle_free(&m);
   blica_data_free(data);
   blica_model_free(truth);
@@ -65,12 +46,6 @@ static void test_gradient(void **state) {
   check_gradient(6, 3, BL_ENGINE_PLACKETT);
   check_gradient(7, 2, BL_ENGINE_GRID);
   check_gradient(9, 3, BL_ENGINE_LATTICE);
-}
-
-static double note(const blica_model *m, const char *name) {
-  for (int i = 0; i < m->fit.n_notes; i++)
-    if (strcmp(m->fit.notes[i].name, name) == 0) return m->fit.notes[i].value;
-  return NAN;
 }
 
 /* What is recorded is the objective to 1e-6, not what the working quadrature gives: blica_loglik knows it to 1e-8. */
@@ -154,10 +129,7 @@ static void test_unbounded_start(void **state) {
   strcpy(o.method, "mle");
   o.sources = 2, o.max_iterations = 6;
   assert_int_equal(blica_fit(ctx, &(blica_input){.data = data}, &o, &fitted), BLICA_OK);
-  double start = NAN;
-  for (int i = 0; i < fitted->fit.n_notes; i++)
-    if (strcmp(fitted->fit.notes[i].name, "start_blica") == 0) start = fitted->fit.notes[i].value;
-  assert_compare(start, >, -1000);
+  assert_compare(note(fitted, "start_blica"), >, -1000);
   blica_model_free(fitted);
   blica_data_free(data);
   blica_ctx_free(ctx);

@@ -12,6 +12,7 @@
 
 #include "context.h"
 #include "estimate/mle.h"
+#include "mle_gradient.h"
 #include "num/rng.h"
 
 static void draw(int n, int k, int segments, int levels, int samples, blica_model **truth, blica_data **data) {
@@ -30,27 +31,7 @@ static void check_gradient(int n, int k, int levels, bl_engine engine) {
   assert_int_equal(bl_mle_make(ctx, data, truth->coding, k, &o, &m), BLICA_OK);
   assert_int_equal(m.engine, engine);
   assert_int_equal(m.size, n * k + n * (levels - 1) + 2 * k * 3);
-  m.precision_mixing = 0.1, m.precision_variance = 0.5, m.precision_mean = 0.2;
-  m.accuracy.points = 128;
-  double *theta = malloc(sizeof(double) * m.size), *g = malloc(sizeof(double) * m.size),
-         *other = malloc(sizeof(double) * m.size), largest = 0, worst = 0, h = 1e-5;
-  bl_rng rng = bl_rng_make(1, 1);
-  for (size_t i = 0; i < m.size; i++) theta[i] = 0.7 * bl_rng_normal(&rng);
-  assert_int_equal(bl_mle_order(&m, theta), BLICA_OK);
-  bl_mle_eval(&m, theta, g);
-  for (size_t i = 0; i < m.size; i++) largest = fmax(largest, fabs(g[i]));
-  for (size_t i = 0; i < m.size; i++) {
-    double keep = theta[i];
-    theta[i] = keep + h;
-    double up = bl_mle_eval(&m, theta, other);
-    theta[i] = keep - h;
-    double down = bl_mle_eval(&m, theta, other);
-    theta[i] = keep;
-    worst = fmax(worst, fabs((up - down) / (2 * h) - g[i]));
-  }
-  printf("n=%d k=%d, %d levels: worst difference %.3g of largest element %.3g\n", n, k, levels, worst, largest);
-  assert_true(worst < 1e-6 * largest);
-  free(theta), free(g), free(other);
+  check_mle_gradient(&m);
   bl_mle_free(&m);
   blica_data_free(data);
   blica_model_free(truth);

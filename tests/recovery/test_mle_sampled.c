@@ -10,6 +10,7 @@
 
 #include "assert_compare.h"
 #include "blica.h"
+#include "note.h"
 
 enum { N = 13, K = 3, U = 6, SAMPLES = 400 };
 
@@ -40,12 +41,6 @@ static blica_model *fit_by(const char *method, int threads, double seconds) {
   blica_set_threads(ctx, threads);
   assert_int_equal(blica_fit(ctx, &(blica_input){.data = data}, &o, &fit), BLICA_OK);
   return fit;
-}
-
-static double note(const blica_model *m, const char *name) {
-  for (int i = 0; i < m->fit.n_notes; i++)
-    if (strcmp(m->fit.notes[i].name, name) == 0) return m->fit.notes[i].value;
-  return NAN;
 }
 
 static double error_of(const blica_model *fit) {

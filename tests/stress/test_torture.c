@@ -80,17 +80,6 @@ static const char *fault(const blica_model *m) {
   return NULL;
 }
 
-static double note(const blica_model *m, const char *name) {
-  for (int i = 0; i < m->fit.n_notes; i++)
-    if (strcmp(m->fit.notes[i].name, name) == 0) return m->fit.notes[i].value;
-  return NAN;
-}
-
-static double precision(const blica_model *m, const char *name) {
-  double sd = note(m, name);
-  return isnan(sd) ? 0 : 1 / (sd * sd);
-}
-
 /* Relative slope of the plain objective at the model; NaN where there is none to compare with. */
 static double recompute(const setting *t, blica_model *m, const blica_data *data, const blica_counts *counts,
                         const blica_fit_options *o, double *objective) {

@@ -11,6 +11,7 @@
 #include <lapacke.h>
 
 #include "blica.h"
+#include "../support/note.h"
 
 /* One more step of symmetric fastICA (log cosh) from the model, in the coordinates of its own components y, where the
  * unmixing is the identity: W = E[tanh(y) y'] - diag E[1 - tanh(y)^2], made orthogonal by Newton's iteration
@@ -76,6 +77,12 @@ typedef struct {
   const double *thresholds, *samples;
   int matched;
 } plain;
+
+/* Of a prior, from the standard deviation that the fit noted; 0 without a prior. */
+static inline double precision(const blica_model *m, const char *name) {
+  double sd = note(m, name);
+  return isnan(sd) ? 0 : 1 / (sd * sd);
+}
 
 static inline double *plain_zeros(size_t count) {
   return calloc(count ? count : 1, sizeof(double));

@@ -10,33 +10,16 @@
 #include <cmocka.h>
 
 #include "assert_compare.h"
+#include "context.h"
 #include "data/ivae_fixture.h"
 #include "estimate/ivae_loss.h"
+#include "ivae_fits.h"
 #include "num/rng.h"
 
-static blica_ctx *ctx;
-
 static int setup(void **state) {
-  (void)state;
-  int failed = blica_ctx_create(&ctx);
+  int failed = open_context(state);
   if (!failed) blica_set_threads(ctx, 1); /* the cases are too small to share out */
   return failed;
-}
-
-static int teardown(void **state) {
-  (void)state;
-  blica_ctx_free(ctx);
-  return 0;
-}
-
-static void assert_close(const char *what, int i, double got, double want, double scale, double tolerance) {
-  if (fabs(got - want) > tolerance * scale || isnan(got)) fail_msg("%s[%d]: %.17g, not %.17g", what, i, got, want);
-}
-
-static blica_data *pack(int64_t rows, int n, int u, const int8_t *x, const int32_t *segment) {
-  blica_data *data;
-  if (blica_pack(ctx, rows, n, x, n, 1, NULL, segment, u, NULL, &data) != BLICA_OK) fail_msg("%s", blica_message(ctx));
-  return data;
 }
 
 /* ---- own fixture: missing values, two draws, both forms ---- */
@@ -180,5 +163,5 @@ int main(void) {
       cmocka_unit_test(test_bits),
       cmocka_unit_test(test_stable),
   };
-  return cmocka_run_group_tests(tests, setup, teardown);
+  return cmocka_run_group_tests(tests, setup, close_context);
 }

@@ -13,8 +13,8 @@
 
 #include "assert_compare.h"
 #include "context.h"
-#include "num/rng.h"
 #include "segment/emission.h"
+#include "state_rows.h"
 
 enum { ITEMS = 6, SOURCES = 2, STATES = 3, ROWS = 3000 };
 
@@ -28,22 +28,9 @@ typedef struct {
 /* Rows of a simulated model whose state changes every `run` rows; a share of the values is missing. */
 static void draw(uint64_t seed, int states, int run, double missing, series *y) {
   static const int32_t one[ROWS];
-  blica_simulate_options o = blica_simulate_options_default();
-  bl_rng rng = bl_rng_make(seed, 5);
-  o.variables = ITEMS, o.sources = SOURCES, o.segments = states, o.samples = 10, o.seed = seed;
-  assert_int_equal(blica_simulate(ctx, &o, &y->truth, NULL, NULL), BLICA_OK);
-  for (int t = 0; t < ROWS; t++) {
-    const blica_model *m = y->truth;
-    const int s = y->state[t] = t / run * 2 % states;
-    double z[SOURCES];
-    for (int j = 0; j < SOURCES; j++)
-      z[j] = m->means[j + s * SOURCES] + sqrt(m->variances[j + s * SOURCES]) * bl_rng_normal(&rng);
-    for (int i = 0; i < ITEMS; i++) {
-      double q = bl_rng_normal(&rng) / sqrt(m->link);
-      for (int j = 0; j < SOURCES; j++) q += m->mixing[i + j * ITEMS] * z[j];
-      y->x[t * ITEMS + i] = bl_rng_uniform(&rng) < missing ? BLICA_MISSING : q > 0;
-    }
-  }
+  static const int levels[ITEMS] = {2, 2, 2, 2, 2, 2};
+  const state_rows how = {ITEMS, SOURCES, states, ROWS, run, missing, levels, (const double[]){0}};
+  draw_states(&how, seed, &y->truth, y->state, y->x);
   assert_int_equal(blica_pack(ctx, ROWS, ITEMS, y->x, ITEMS, 1, NULL, one, 1, NULL, &y->data), BLICA_OK);
 }
 

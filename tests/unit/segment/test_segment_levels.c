@@ -12,8 +12,8 @@
 
 #include "assert_compare.h"
 #include "context.h"
-#include "num/rng.h"
 #include "segment/emission.h"
+#include "state_rows.h"
 
 enum { ITEMS = 6, SOURCES = 2, STATES = 3, ROWS = 2400, RUN = 200 };
 static const int levels[ITEMS] = {4, 3, 4, 2, 4, 3};
@@ -26,25 +26,8 @@ typedef struct {
 
 /* Rows of a simulated model whose state changes every RUN rows; items are cut at -1.2, 0.3 and 1.8. */
 static void draw(uint64_t seed, int states, double missing, series *y) {
-  static const double cut[] = {-1.2, 0.3, 1.8};
-  blica_simulate_options o = blica_simulate_options_default();
-  bl_rng rng = bl_rng_make(seed, 5);
-  o.variables = ITEMS, o.sources = SOURCES, o.segments = states, o.samples = 10, o.seed = seed;
-  assert_int_equal(blica_simulate(ctx, &o, &y->truth, NULL, NULL), BLICA_OK);
-  for (int t = 0; t < ROWS; t++) {
-    const blica_model *m = y->truth;
-    const int s = y->state[t] = t / RUN * 2 % states;
-    double z[SOURCES];
-    for (int j = 0; j < SOURCES; j++)
-      z[j] = m->means[j + s * SOURCES] + sqrt(m->variances[j + s * SOURCES]) * bl_rng_normal(&rng);
-    for (int i = 0; i < ITEMS; i++) {
-      double q = bl_rng_normal(&rng) / sqrt(m->link);
-      int8_t level = 0;
-      for (int j = 0; j < SOURCES; j++) q += m->mixing[i + j * ITEMS] * z[j];
-      for (int c = 0; c < levels[i] - 1; c++) level = (int8_t)(level + (q > cut[c]));
-      y->x[t * ITEMS + i] = bl_rng_uniform(&rng) < missing ? BLICA_MISSING : level;
-    }
-  }
+  const state_rows how = {ITEMS, SOURCES, states, ROWS, RUN, missing, levels, (const double[]){-1.2, 0.3, 1.8}};
+  draw_states(&how, seed, &y->truth, y->state, y->x);
 }
 
 static blica_data *pack(const series *y, int n, const int32_t *label, int u, const char *const *names) {
