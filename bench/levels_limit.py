@@ -18,19 +18,16 @@ SETS = int(sys.argv[2]) if len(sys.argv) > 2 else 30
 
 
 def loss(theta, n, k, u, covariances):
-    a, log_v, d = theta[: n * k].reshape(n, k), theta[n * k : n * k + u * k].reshape(u, k), np.exp(theta[n * k + u * k :])
-    value, by_a, by_v, by_d = 0.0, np.zeros((n, k)), np.zeros((u, k)), np.zeros(n)
-    for s in range(u):
-        b = a * np.exp(log_v[s])
-        sigma = d[:, None] * (b @ a.T + np.eye(n)) * d
-        inverse = np.linalg.inv(sigma)
-        value += 0.5 * (np.trace(inverse @ covariances[s]) - np.linalg.slogdet(inverse)[1])
-        g = 0.5 * (inverse - inverse @ covariances[s] @ inverse)
-        by_d += 2 * np.sum(g * sigma, axis=1)
-        g = d[:, None] * g * d
-        by_a += 2 * g @ b
-        by_v[s] = np.sum(a * (g @ b), axis=0)
-    return value, np.concatenate([by_a.ravel(), by_v.ravel(), by_d])
+    a, v, d = theta[: n * k].reshape(n, k), np.exp(theta[n * k : n * k + u * k].reshape(u, k)), np.exp(theta[n * k + u * k :])
+    b = a * v[:, None, :]
+    sigma = d[:, None] * (b @ a.T + np.eye(n)) * d
+    inverse = np.linalg.inv(sigma)
+    product = inverse @ covariances
+    value = 0.5 * (np.trace(product, axis1=1, axis2=2).sum() - np.linalg.slogdet(inverse)[1].sum())
+    g = 0.5 * (inverse - product @ inverse)
+    by_d = 2 * np.sum(g * sigma, axis=(0, 2))
+    by_b = d[:, None] * g * d @ b
+    return value, np.concatenate([2 * by_b.sum(axis=0).ravel(), np.sum(a * by_b, axis=1).ravel(), by_d])
 
 
 def mcs(a, b):
@@ -50,7 +47,7 @@ with tempfile.TemporaryDirectory() as folder:
             a, v = np.sqrt(m["link"]) * np.array(m["mixing"]), np.array(m["variances"])
             rng = np.random.default_rng(seed)
             q = [rng.standard_normal((rows, n)) * np.sqrt(x) @ a.T + rng.standard_normal((rows, n)) for x in v]
-            covariances = [np.cov(x.T, bias=True) for x in q]
+            covariances = np.array([np.cov(x.T, bias=True) for x in q])
             start = np.concatenate([a.ravel(), np.log(v).ravel(), np.zeros(n)])
             found = minimize(loss, start, (n, n, 40, covariances), jac=True, method="L-BFGS-B",
                              options={"maxiter": 1000, "maxcor": 30, "ftol": 1e-13, "gtol": 1e-8})

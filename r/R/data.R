@@ -98,10 +98,14 @@ encode <- function(x, levels = NULL, ordinal = FALSE) {
     stop("x is a matrix of type ", typeof(x), "; give numbers, logicals or text", call. = FALSE)
   if (is.null(levels) && !ordinal && is.matrix(x) && !is.character(x) && .Call(C_is_binary, x))
     return(structure(list(x = x, names = colnames(x), levels = rep(list(c(0, 1)), ncol(x))), class = "blica_code"))
+  if (is.null(levels) && ordinal && is.data.frame(x) && !is.null(all <- .Call(C_whole_frame, x))) # the usual case
+    return(structure(list(x = all$code, names = colnames(x), levels = all$levels), class = "blica_code"))
   label <- function(j) paste0("column ", j, if (!is.null(colnames(x))) paste0(" ('", colnames(x)[j], "')"))
-  column <- if (is.data.frame(x)) function(j) x[[j]] else function(j) x[, j]
+  column <- if (is.data.frame(x)) function(j) .subset2(x, j) else function(j) x[, j]
   parts <- lapply(seq_len(ncol(x)), function(j) encode_column(column(j), label(j), levels[[j]], ordinal))
-  code <- matrix(unlist(lapply(parts, `[[`, "code")), nrow(x), dimnames = list(if (is.matrix(x)) rownames(x)))
+  code <- unlist(lapply(parts, `[[`, "code"))
+  dim(code) <- c(nrow(x), ncol(x)) # without a copy
+  if (is.matrix(x)) rownames(code) <- rownames(x)
   structure(list(x = code, names = colnames(x), levels = lapply(parts, `[[`, "levels")), class = "blica_code")
 }
 
@@ -113,8 +117,9 @@ encode_given <- function(x, levels, ordinal) {
 
 # Levels as the library writes them. Two that it cannot write are 0 and 1.
 packed_levels <- function(levels) {
-  lapply(levels, function(own) {
-    text <- level_texts(own)
+  texts <- if (all(vapply(levels, is.numeric, NA)))
+    split(level_texts(unlist(levels)), rep(seq_along(levels), lengths(levels))) else lapply(levels, level_texts)
+  lapply(unname(texts), function(text) {
     if (length(text) == 2 && any(text == "" | grepl("[]<[]", text))) c("0", "1") else text
   })
 }

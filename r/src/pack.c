@@ -1,4 +1,5 @@
 /* pack.c - matrices of R, dense or sparse by columns, to packed bits, some rows at a time. */
+#include <limits.h>
 #include <math.h>
 
 #include "blica_r.h"
@@ -93,43 +94,80 @@ SEXP blica_r_is_binary(SEXP x) {
 
 enum { MOST_VALUES = 128 };
 
-/* Element i of a column of doubles or else of integers. */
-static inline double value_at(const double *real, const int *whole, R_xlen_t i) {
-  return real ? real[i] : whole[i] == NA_INTEGER ? NA_REAL : whole[i];
+/* Doubles as integers, NA for NaN. Returns whether one is neither a whole number nor NaN, or is too large. */
+VECTORISE static int to_ints(const double *from, R_xlen_t count, int *to) {
+  int wrong = 0;
+  for (R_xlen_t i = 0; i < count; i++) {
+    const double v = from[i], held = fabs(v) < 2e9 ? v : 0;
+    const int whole = (int)held;
+    wrong |= (whole != v) & (v == v);
+    to[i] = v == v ? whole : NA_INTEGER;
+  }
+  return wrong;
 }
 
-/* The distinct numbers of a column in order, and for each element the index of its own from 0. NULL when they are not
- * whole numbers that lie within 128 of each other. */
-SEXP blica_r_whole_numbers(SEXP x) {
+/* The least and the greatest, NA aside. */
+VECTORISE static void range_of(const int *x, R_xlen_t count, int *low, int *high) {
+  int least = INT_MAX, most = -INT_MAX;
+  for (R_xlen_t i = 0; i < count; i++) {
+    const int v = x[i], above = v == NA_INTEGER ? INT_MAX : v;
+    least = above < least ? above : least;
+    most = v > most ? v : most; /* NA is the least of all */
+  }
+  *low = least, *high = most;
+}
+
+VECTORISE static void subtract(const int *from, R_xlen_t count, int low, int *to) {
+  for (R_xlen_t i = 0; i < count; i++) to[i] = from[i] == NA_INTEGER ? NA_INTEGER : from[i] - low;
+}
+
+/* The distinct numbers of a column in order, and in `to` for each element the index of its own from 0. R's NULL when
+ * they are not whole numbers that lie within 128 of each other. */
+static SEXP whole_levels(SEXP x, int *to) {
   const R_xlen_t count = Rf_xlength(x);
-  const double *real = TYPEOF(x) == REALSXP ? REAL_RO(x) : NULL;
-  const int *whole = real ? NULL : INTEGER_RO(x);
-  double low = R_PosInf, high = R_NegInf;
-  int place[MOST_VALUES] = {0}, levels = 0;
-  for (R_xlen_t i = 0; i < count; i++) {
-    double v = value_at(real, whole, i);
-    low = v < low ? v : low;
-    high = v > high ? v : high;
-  }
-  if (!(high - low < MOST_VALUES && fabs(low) < 1e15)) return R_NilValue;
-  for (R_xlen_t i = 0; i < count; i++) {
-    double v = value_at(real, whole, i);
-    if (v != v) continue;
-    if (v != nearbyint(v)) return R_NilValue;
-    place[(int)(v - low)] = 1;
-  }
+  const int real = TYPEOF(x) == REALSXP, wrong = real && to_ints(REAL_RO(x), count, to);
+  const int *from = real ? to : INTEGER_RO(x);
+  int place[MOST_VALUES + 1] = {0}, levels = 0, low, high;
+  range_of(from, count, &low, &high);
+  if (wrong || high < low || (double)high - low >= MOST_VALUES) return R_NilValue;
+  subtract(from, count, low, to);
+  for (R_xlen_t i = 0; i < count; i++) place[to[i] == NA_INTEGER ? MOST_VALUES : to[i]] = 1;
   for (int v = 0; v < MOST_VALUES; v++) levels += place[v];
-  SEXP code = PROTECT(Rf_allocVector(INTSXP, count)), values = PROTECT(Rf_allocVector(REALSXP, levels));
+  SEXP values = Rf_allocVector(REALSXP, levels);
   for (int v = 0, at = 0; v < MOST_VALUES; v++)
-    if (place[v]) REAL(values)[at] = low + v, place[v] = at++;
-  for (R_xlen_t i = 0; i < count; i++) {
-    double v = value_at(real, whole, i);
-    INTEGER(code)[i] = v != v ? NA_INTEGER : place[(int)(v - low)];
-  }
+    if (place[v]) REAL(values)[at] = (double)low + v, place[v] = at++;
+  for (R_xlen_t i = 0; levels <= high - low && i < count; i++) to[i] = to[i] == NA_INTEGER ? NA_INTEGER : place[to[i]];
+  return values;
+}
+
+static SEXP code_and_levels(SEXP code, SEXP levels) {
   list_builder b = list_begin(2);
   list_add(&b, "code", code);
-  list_add(&b, "levels", values);
-  SEXP result = list_end(&b);
+  list_add(&b, "levels", levels);
+  return list_end(&b);
+}
+
+/* A column of whole numbers: their indices and the distinct ones, or NULL. */
+SEXP blica_r_whole_numbers(SEXP x) {
+  SEXP code = PROTECT(Rf_allocVector(INTSXP, Rf_xlength(x))), levels = PROTECT(whole_levels(x, INTEGER(code)));
+  SEXP result = Rf_isNull(levels) ? R_NilValue : code_and_levels(code, levels);
+  UNPROTECT(2);
+  return result;
+}
+
+/* The same for a data frame whose columns all are plain numbers with at least two levels: a matrix and a list. */
+SEXP blica_r_whole_frame(SEXP x) {
+  const int n = Rf_length(x), rows = n ? Rf_length(VECTOR_ELT(x, 0)) : 0;
+  SEXP code = PROTECT(Rf_allocMatrix(INTSXP, rows, n)), levels = PROTECT(Rf_allocVector(VECSXP, n));
+  int usable = n > 0;
+  for (int i = 0; i < n && usable; i++) {
+    SEXP column = VECTOR_ELT(x, i);
+    usable = !OBJECT(column) && (TYPEOF(column) == INTSXP || TYPEOF(column) == REALSXP) && Rf_length(column) == rows;
+    if (!usable) break;
+    SET_VECTOR_ELT(levels, i, whole_levels(column, INTEGER(code) + (R_xlen_t)i * rows));
+    usable = Rf_length(VECTOR_ELT(levels, i)) > 1;
+  }
+  SEXP result = usable ? code_and_levels(code, levels) : R_NilValue;
   UNPROTECT(2);
   return result;
 }

@@ -1,11 +1,12 @@
 /* correlate_levels.c - from the counts of items with levels to polychoric correlations, thresholds and scales.
  *
  * Counts hold n(x_i >= a, x_j >= b) for all levels; the table of two items follows by differences. Levels that nobody
- * of a segment has (among the rows where both items are present) are left out of its table; what is left is one level
- * of either    BLICA_PAIR_CONSTANT: correlation 0, no standard error two by two levels      a tetrachoric correlation,
- * with the rules of correlate.c more                   the polychoric correlation of num/polychoric.c; empty cells stay
- * empty Thresholds are Phi^-1 of the share at or above a level, a share of 0 or 1 being taken as 1/(2N) away from it.
- */
+ * of a segment has (among the rows where both items are present) do not count; with what is left,
+ *   one level of either:      BLICA_PAIR_CONSTANT, correlation 0, no standard error;
+ *   two by two levels:        a tetrachoric correlation, with the rules of correlate.c;
+ *   more:                     the polychoric correlation of num/polychoric.c; empty cells stay empty.
+ * Tables of one shape are solved eight at a time. Thresholds are Phi^-1 of the share at or above a level, a share of 0
+ * or 1 being taken as 1/(2N) away from it. */
 #include <math.h>
 #include <string.h>
 
@@ -17,36 +18,63 @@
 #include "num/normal.h"
 #include "num/polychoric.h"
 
+enum { BLOCK = 64 }; /* pairs of a task */
+
 typedef struct {
   blica_ctx *ctx; /* of the last thread that works, else NULL */
   const blica_counts *counts;
   blica_cor *cor;
   size_t work_size;
+  int64_t blocks; /* of a segment */
   blica_simd level;
   double *work;         /* per thread */
   blica_status *status; /* [tasks] */
 } job;
 
-/* Cells [rows,columns] of items i < j of segment s, from the cumulative counts. */
-static void read_table(const blica_counts *c, const blica_coding *coding, int s, int i, int j, int columns, int rows,
-                       double *cell, double *above) {
-  const int stride = columns + 1;
-  memset(above, 0, sizeof(double) * (size_t)((rows + 1) * stride));
-  for (int a = 1; a < rows; a++)
-    for (int b = 1; b < columns; b++) {
-      double four[4];
-      blica_counts_table(c, s, coding->first[i] + a - 1, coding->first[j] + b - 1, four);
-      above[a * stride + b] = four[0];
-      above[a * stride] = four[0] + four[1];
-      above[b] = four[0] + four[2];
-      above[0] = four[0] + four[1] + four[2] + four[3];
-    }
+/* Tables of one shape that wait to be solved together. */
+typedef struct {
+  int rows, columns, count;
+  size_t at[BL_LANES]; /* their places in the correlations */
+  double total[BL_LANES];
+  double *share; /* [rows,columns,8] */
+} batch;
+
+static int levels_of(const blica_coding *coding, int i) {
+  return coding->first[i + 1] - coding->first[i] + 1;
+}
+
+/* Cells [rows,columns] of items i < j of segment s, from the cumulative counts; above [rows+1,columns+1] gets those. */
+static void read_table(const blica_counts *c, const blica_coding *coding, int s, int i, int j, double *cell,
+                       double *above) {
+  const int rows = levels_of(coding, i), columns = levels_of(coding, j), stride = columns + 1;
+  const size_t base = (size_t)(s - bl_counts_first(c)) * (size_t)c->pairs;
+  double four[4];
+  for (int a = 0; a <= rows; a++) above[a * stride + columns] = 0;
+  for (int b = 0; b <= columns; b++) above[rows * stride + b] = 0;
+  for (int b = 1; b < columns; b++) {
+    const double *n11 = c->n11 + base + blica_pair(coding->first[i], coding->first[j] + b - 1);
+    for (int a = 1; a < rows; a++) above[a * stride + b] = n11[a - 1];
+    blica_counts_table(c, s, coding->first[i], coding->first[j] + b - 1, four);
+    above[b] = four[0] + four[2];
+  }
+  for (int a = 1; a < rows; a++) {
+    blica_counts_table(c, s, coding->first[i] + a - 1, coding->first[j], four);
+    above[a * stride] = four[0] + four[1];
+  }
+  above[0] = four[0] + four[1] + four[2] + four[3];
+  const double rounding = 1e-9 * above[0];
   for (int a = 0; a < rows; a++)
     for (int b = 0; b < columns; b++) {
-      double n = above[a * stride + b] - above[(a + 1) * stride + b] - above[a * stride + b + 1] +
-                 above[(a + 1) * stride + b + 1];
-      cell[a * columns + b] = fabs(n) < 1e-9 * above[0] ? 0 : n;
+      const double *n = above + a * stride + b, own = n[0] - n[stride] - n[1] + n[stride + 1];
+      cell[a * columns + b] = fabs(own) < rounding ? 0 : own;
     }
+}
+
+/* Levels that somebody has, from the rows at or above each, `step` elements apart. */
+static int used_levels(const double *above, int levels, int step) {
+  int used = 0;
+  for (int a = 0; a < levels; a++) used += above[a * step] - above[(a + 1) * step] > 1e-9 * above[0];
+  return used;
 }
 
 /* Leaves out empty rows and columns. */
@@ -67,45 +95,88 @@ static void collapse(double *cell, int *rows, int *columns) {
   *rows = kept_rows, *columns = kept_columns;
 }
 
-static blica_status one_pair(const job *j, int s, int i, int k, double *work) {
-  const blica_coding *coding = j->cor->coding;
-  int rows = coding->first[i + 1] - coding->first[i] + 1, columns = coding->first[k + 1] - coding->first[k] + 1;
-  double *cell = work, *rest = work + (size_t)rows * (size_t)columns, total = 0, variance;
-  size_t at = (size_t)blica_pair(i, k) + (size_t)s * (size_t)j->cor->pairs;
-  int flags = 0;
-  read_table(j->counts, coding, s, i, k, columns, rows, cell, rest);
-  for (int c = 0; c < rows * columns; c++) {
-    total += cell[c];
-    if (cell[c] < 0 && !j->ctx) return BLICA_ERR_DATA; /* said later, by one thread */
-    if (cell[c] < 0)
-      return bl_fail(j->ctx, BLICA_ERR_DATA,
-                     "segment '%s', items '%s' and '%s': a cell of their table has %g rows; counts of levels must fall "
-                     "from one level to the next",
-                     j->cor->segments[s], j->cor->variables[i], j->cor->variables[k], cell[c]);
-  }
+/* A table with at most two levels of each item that anybody has; cell is overwritten. Returns its flags. */
+static int small_table(blica_simd level, bool exact, int rows, int columns, double *cell, double *rho, double *se) {
+  *rho = 0, *se = NAN;
   collapse(cell, &rows, &columns);
-  j->cor->rho[at] = 0, j->cor->se[at] = NAN;
-  if (!(total > 0)) {
-    flags = BLICA_PAIR_EMPTY;
-  } else if (rows < 2 || columns < 2) {
-    flags = BLICA_PAIR_CONSTANT;
-  } else if (rows == 2 && columns == 2) {
-    flags = bl_tetrachoric(j->level, j->counts->exact, cell, &j->cor->rho[at], &j->cor->se[at]);
-  } else {
-    for (int c = 0; c < rows * columns; c++) cell[c] /= total;
-    j->cor->rho[at] = bl_polychoric(j->level, rows, columns, cell, rest, &variance);
-    j->cor->se[at] = sqrt(variance / total);
+  if (rows < 1 || columns < 1) return BLICA_PAIR_EMPTY;
+  return rows < 2 || columns < 2 ? BLICA_PAIR_CONSTANT : bl_tetrachoric(level, exact, cell, rho, se);
+}
+
+static void solve_batch(const job *j, batch *b, double *work) {
+  double rho[BL_LANES], variance[BL_LANES];
+  if (b->count == 0) return;
+  for (int c = 0; c < b->rows * b->columns; c++)
+    for (int t = b->count; t < BL_LANES; t++) b->share[c * BL_LANES + t] = b->share[c * BL_LANES];
+  bl_polychoric(j->level, b->rows, b->columns, b->count, b->share, work, rho, variance);
+  for (int t = 0; t < b->count; t++) {
+    j->cor->rho[b->at[t]] = rho[t];
+    j->cor->se[b->at[t]] = sqrt(variance[t] / b->total[t]);
   }
-  j->cor->flags[at] = (uint8_t)flags;
+  b->count = 0;
+}
+
+static void put_table(batch *b, size_t at, double total, const double *cell) {
+  const double scale = 1 / total;
+  double *share = b->share + b->count;
+  for (int c = 0; c < b->rows * b->columns; c++) share[c * BL_LANES] = cell[c] * scale;
+  b->at[b->count] = at, b->total[b->count++] = total;
+}
+
+/* The table of a pair: solved here, or put into the batch. */
+static blica_status one_pair(const job *j, int s, int i, int k, batch *b, double *work) {
+  const int rows = b->rows, columns = b->columns, cells = rows * columns;
+  double *cell = work, *above = work + cells, least = 0;
+  size_t at = (size_t)blica_pair(i, k) + (size_t)s * (size_t)j->cor->pairs;
+  read_table(j->counts, j->cor->coding, s, i, k, cell, above);
+  for (int c = 0; c < cells; c++) least = cell[c] < least ? cell[c] : least;
+  if (least < 0 && !j->ctx) return BLICA_ERR_DATA; /* said later, by one thread */
+  if (least < 0)
+    return bl_fail(j->ctx, BLICA_ERR_DATA,
+                   "segment '%s', items '%s' and '%s': a cell of their table has %g rows; counts of levels must fall "
+                   "from one level to the next",
+                   j->cor->segments[s], j->cor->variables[i], j->cor->variables[k], least);
+  int used_rows = used_levels(above, rows, columns + 1), used_columns = used_levels(above, columns, 1);
+  j->cor->flags[at] = 0;
+  if (used_rows > 1 && used_columns > 1 && used_rows + used_columns > 4)
+    put_table(b, at, above[0], cell);
+  else
+    j->cor->flags[at] =
+        (uint8_t)small_table(j->level, j->counts->exact, rows, columns, cell, &j->cor->rho[at], &j->cor->se[at]);
   return BLICA_OK;
 }
 
-/* All pairs of one item with those before it, in one segment. */
+/* All pairs of a block that have the shape of the first that is left. Returns those that are left then. */
+static uint64_t one_shape(const job *j, int s, const int *first, const int *second, uint64_t left, double *work,
+                          blica_status *status) {
+  const blica_coding *coding = j->cor->coding;
+  const int begin = __builtin_ctzll(left);
+  batch b = {.rows = levels_of(coding, first[begin]), .columns = levels_of(coding, second[begin]), .share = work};
+  work += BL_LANES * b.rows * b.columns;
+  for (int p = begin; p < BLOCK && *status == BLICA_OK; p++) {
+    if (!(left >> p & 1) || levels_of(coding, first[p]) != b.rows || levels_of(coding, second[p]) != b.columns)
+      continue;
+    left &= ~(UINT64_C(1) << p);
+    *status = one_pair(j, s, first[p], second[p], &b, work);
+    if (b.count == BL_LANES) solve_batch(j, &b, work);
+  }
+  solve_batch(j, &b, work);
+  return left;
+}
+
 static void pairs_task(int64_t task, int thread, void *user) {
   job *j = user;
-  int s = (int)(task / j->cor->n), k = (int)(task % j->cor->n);
-  for (int i = 0; i < k && j->status[task] == BLICA_OK; i++)
-    j->status[task] = one_pair(j, s, i, k, j->work + (size_t)thread * j->work_size);
+  const int64_t begin = task % j->blocks * BLOCK, count = j->cor->pairs - begin < BLOCK ? j->cor->pairs - begin : BLOCK;
+  int first[BLOCK], second[BLOCK], i, k;
+  uint64_t left = ~UINT64_C(0) >> (BLOCK - count);
+  bl_unpack_pair(begin, &i, &k);
+  for (int p = 0; p < count; p++) {
+    first[p] = i, second[p] = k;
+    if (++i == k) i = 0, k++;
+  }
+  while (left && j->status[task] == BLICA_OK)
+    left = one_shape(j, (int)(task / j->blocks), first, second, left, j->work + (size_t)thread * j->work_size,
+                     &j->status[task]);
 }
 
 static void count_flags(blica_cor *cor, const blica_counts *c) {
@@ -139,8 +210,9 @@ blica_status bl_correlate_levels(blica_ctx *ctx, const blica_counts *counts, bli
   TRY(bl_cor_create(ctx, coding->items, counts->u, coding->names, counts->segments, counts->samples, &j.cor));
   TRY(bl_cor_set_coding(ctx, j.cor, coding));
   coding = NULL;
-  j.work_size = most * most + BL_POLYCHORIC_WORK(most, most);
-  const int64_t tasks = (int64_t)j.cor->n * j.cor->u;
+  j.work_size = BL_LANES * most * most + BL_POLYCHORIC_WORK(most, most);
+  j.blocks = (j.cor->pairs + BLOCK - 1) / BLOCK;
+  const int64_t tasks = j.blocks * j.cor->u;
   TRY(bl_alloc(ctx, bl_mul(j.work_size, (size_t)bl_max_threads(ctx)), &j.work));
   TRY(bl_alloc(ctx, (size_t)tasks, &j.status));
   bl_thresholds(counts, j.cor->thresholds);
@@ -169,8 +241,8 @@ blica_status blica_polychoric(blica_ctx *ctx, int rows, int columns, const doubl
                               double *threshold, int *flags) {
   BL_NEED(ctx, cell, rho);
   blica_status status = BLICA_OK;
-  double *copy = NULL, total = 0, variance = NAN;
-  int kept_rows = rows, kept_columns = columns, found = 0;
+  double *copy = NULL, total = 0, error = NAN;
+  int found = 0;
   if (rows < 2 || columns < 2 || rows > BL_POLYCHORIC_MAX || columns > BL_POLYCHORIC_MAX)
     return bl_fail(ctx, BLICA_ERR_ARGUMENT, "a table of %d by %d levels; from 2 to %d can be used", rows, columns,
                    BL_POLYCHORIC_MAX);
@@ -180,29 +252,25 @@ blica_status blica_polychoric(blica_ctx *ctx, int rows, int columns, const doubl
                      cell[c]);
     total += cell[c];
   }
-  TRY(bl_alloc(ctx, (size_t)(rows * columns + BL_POLYCHORIC_WORK(rows, columns)), &copy));
-  memcpy(copy, cell, sizeof(double) * (size_t)(rows * columns));
+  const int cells = rows * columns;
+  TRY(bl_alloc(ctx, (size_t)((1 + BL_LANES) * cells + BL_POLYCHORIC_WORK(rows, columns)), &copy));
+  memcpy(copy, cell, sizeof(double) * (size_t)cells);
   for (int a = 1, at = 0; threshold && a < rows + columns; a++) {
     double below = 0;
     if (a == rows) continue;
-    for (int c = 0; c < rows * columns; c++)
-      below += (a < rows ? c / columns < a : c % columns < a - rows) ? cell[c] : 0;
+    for (int c = 0; c < cells; c++) below += (a < rows ? c / columns < a : c % columns < a - rows) ? cell[c] : 0;
     threshold[at++] = bl_phi_quantile(fmin(fmax(below / total, 0.5 / total), 1 - 0.5 / total));
   }
-  collapse(copy, &kept_rows, &kept_columns);
-  *rho = 0;
-  if (!(total > 0)) {
-    found = BLICA_PAIR_EMPTY;
-  } else if (kept_rows < 2 || kept_columns < 2) {
-    found = BLICA_PAIR_CONSTANT;
-  } else if (kept_rows == 2 && kept_columns == 2) {
-    found = bl_tetrachoric(blica_simd_level(ctx), false, copy, rho, &variance);
-    variance *= variance * total;
+  collapse(copy, &rows, &columns);
+  if (rows < 2 || columns < 2 || rows + columns == 4) {
+    found = small_table(blica_simd_level(ctx), false, rows, columns, copy, rho, &error);
   } else {
-    for (int c = 0; c < kept_rows * kept_columns; c++) copy[c] /= total;
-    *rho = bl_polychoric(blica_simd_level(ctx), kept_rows, kept_columns, copy, copy + rows * columns, &variance);
+    double *share = copy + cells, all_rho[BL_LANES], variance[BL_LANES];
+    for (int c = 0; c < rows * columns * BL_LANES; c++) share[c] = copy[c / BL_LANES] / total;
+    bl_polychoric(blica_simd_level(ctx), rows, columns, 1, share, share + BL_LANES * cells, all_rho, variance);
+    *rho = all_rho[0], error = sqrt(variance[0] / total);
   }
-  if (se) *se = sqrt(variance / total);
+  if (se) *se = error;
   if (flags) *flags = found;
 done:
   bl_free(copy);

@@ -212,7 +212,7 @@ static void item_task(int64_t i, int thread, void *user) {
   m.tau = m.step_lambda + u, m.step_tau = m.tau + m.cuts, m.block = m.step_tau + m.cuts;
   m.corner = m.block + u * (size_t)(5 + 2 * m.cuts);
   begin(&m);
-  maximise(&m);
+  if (m.u > 1) maximise(&m); /* one segment is met exactly */
   find_step(&m);
   double precision = 1 / (PRIOR_SD * PRIOR_SD);
   for (size_t s = 0; s < u; s++) {

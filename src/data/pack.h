@@ -33,6 +33,9 @@ struct blica_packer {
 blica_status bl_pack_reserve(blica_ctx *ctx, blica_packer *packer, int64_t more); /* room for so many rows more */
 /* Rows of bits. */
 blica_status bl_pack_bits(blica_ctx *ctx, blica_packer *packer, int64_t rows, const int8_t *x, const int32_t *segment);
+/* Columns of bits [rows,n]. */
+blica_status bl_pack_bit_columns(blica_ctx *ctx, blica_packer *packer, int64_t rows, const int8_t *x,
+                                 const int32_t *segment);
 /* Segments 0..u-1 under these labels; NULL: 1, 2, .... */
 blica_status bl_pack_labels(blica_ctx *ctx, blica_packer *packer, int u, const char *const *labels);
 /* One row, of segment s; row_segment has room for it. */

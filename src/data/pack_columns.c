@@ -130,14 +130,10 @@ done:
   return status;
 }
 
-blica_status blica_pack_columns(blica_ctx *ctx, blica_packer *packer, int64_t rows, const int8_t *x,
-                                const int32_t *segment) {
-  BL_NEED(ctx, packer);
-  if (rows > 0) BL_NEED(ctx, x, segment);
+blica_status bl_pack_bit_columns(blica_ctx *ctx, blica_packer *packer, int64_t rows, const int8_t *x,
+                                 const int32_t *segment) {
   blica_status status;
   int8_t *tile = NULL;
-  if (rows < 0) FAIL(ctx, BLICA_ERR_ARGUMENT, "the number of rows is %lld", (long long)rows);
-  if (packer->take_items) return packer->take_items(ctx, packer, rows, x, 1, (ptrdiff_t)rows, segment);
   TRY(check_segments(ctx, packer, rows, segment));
   TRY(bl_pack_reserve(ctx, packer, rows));
   for (int64_t from = 0; from < rows; from += TILE) {
@@ -153,4 +149,13 @@ blica_status blica_pack_columns(blica_ctx *ctx, blica_packer *packer, int64_t ro
 done:
   bl_free(tile);
   return status;
+}
+
+blica_status blica_pack_columns(blica_ctx *ctx, blica_packer *packer, int64_t rows, const int8_t *x,
+                                const int32_t *segment) {
+  BL_NEED(ctx, packer);
+  if (rows > 0) BL_NEED(ctx, x, segment);
+  if (rows < 0) return bl_fail(ctx, BLICA_ERR_ARGUMENT, "the number of rows is %lld", (long long)rows);
+  return packer->take_items ? packer->take_items(ctx, packer, rows, x, 1, (ptrdiff_t)rows, segment)
+                            : bl_pack_bit_columns(ctx, packer, rows, x, segment);
 }

@@ -1,7 +1,7 @@
 /* pack_items.c - rows of levels become rows of bits (coding.h), and are packed as those are. */
 #include "data/pack.h"
 
-enum { CHUNK = 64 }; /* rows at a time: their bits stay in the cache */
+enum { CHUNK = 64, LONG_CHUNK = 256 }; /* rows at a time, from rows and from columns: their bits stay in the cache */
 
 static blica_status refuse(blica_ctx *ctx, const blica_packer *packer, int i, int64_t row, int value) {
   const blica_coding *c = packer->coding;
@@ -27,15 +27,39 @@ static blica_status expand(blica_ctx *ctx, const blica_packer *packer, int64_t r
   return BLICA_OK;
 }
 
+/* Columns of levels to columns of bits, [rows,columns]. */
+static blica_status expand_columns(blica_ctx *ctx, const blica_packer *packer, int rows, const int8_t *x,
+                                   ptrdiff_t column_stride, int8_t *out) {
+  const blica_coding *c = packer->coding;
+  for (int i = 0; i < c->items; i++) {
+    const int8_t *item = x + i * column_stride, most = (int8_t)(c->first[i + 1] - c->first[i]);
+    int8_t *to = out + (ptrdiff_t)c->first[i] * rows, low = 0, high = 0;
+    for (int r = 0; r < rows; r++) low = item[r] < low ? item[r] : low, high = item[r] > high ? item[r] : high;
+    for (int r = 0; (low < -1 || high > most) && r < rows; r++)
+      if (item[r] < -1 || item[r] > most) return refuse(ctx, packer, i, packer->rows + r, item[r]);
+    for (int8_t l = 0; l < most; l++, to += rows)
+      for (int r = 0; r < rows; r++) to[r] = (int8_t)((item[r] > l) | item[r] >> 7); /* BLICA_MISSING is -1 */
+  }
+  return BLICA_OK;
+}
+
 static blica_status take_items(blica_ctx *ctx, blica_packer *packer, int64_t rows, const int8_t *x,
                                ptrdiff_t row_stride, ptrdiff_t column_stride, const int32_t *segment) {
   blica_status status;
   int8_t *bits = NULL;
-  TRY(bl_alloc(ctx, bl_mul(CHUNK, (size_t)packer->n), &bits));
-  for (int64_t first = 0; first < rows; first += CHUNK) {
-    int64_t count = rows - first < CHUNK ? rows - first : CHUNK;
-    TRY(expand(ctx, packer, count, x + first * row_stride, row_stride, column_stride, bits));
-    TRY(bl_pack_bits(ctx, packer, count, bits, segment + first));
+  const bool columns = row_stride == 1 && packer->coding->items > 1;
+  const int64_t chunk = columns ? LONG_CHUNK : CHUNK;
+  TRY(bl_alloc(ctx, bl_mul((size_t)chunk, (size_t)packer->n), &bits));
+  for (int64_t first = 0; first < rows; first += chunk) {
+    const int64_t count = rows - first < chunk ? rows - first : chunk;
+    const int8_t *from = x + first * row_stride;
+    if (columns) {
+      TRY(expand_columns(ctx, packer, (int)count, from, column_stride, bits));
+      TRY(bl_pack_bit_columns(ctx, packer, count, bits, segment + first));
+    } else {
+      TRY(expand(ctx, packer, count, from, row_stride, column_stride, bits));
+      TRY(bl_pack_bits(ctx, packer, count, bits, segment + first));
+    }
   }
 done:
   bl_free(bits);

@@ -42,7 +42,5 @@ static inline void bl_corners_begin(bl_corners *c) {
 BL_KERNEL(void, bl_corners_move, bl_corners *corners, double rho);
 /* Sets first to Phi((k - rho h)/sqrt(1-rho^2)) and second to the same with h and k exchanged. */
 BL_KERNEL(void, bl_corners_conditional, bl_corners *corners, double rho);
-/* Phi^-1 of count probabilities between 1e-290 and 1, error below 1e-14. Arrays as above. */
-BL_KERNEL(void, bl_corners_quantiles, int count, const double *p, double *quantile);
 
 #endif

@@ -68,10 +68,3 @@ void BL_NAME(bl_corners_conditional)(bl_corners *c, double rho) {
     bl_v_store(c->second + at, below);
   }
 }
-
-void BL_NAME(bl_corners_quantiles)(int count, const double *p, double *quantile) {
-  for (int at = 0; at < count; at += BL_LANES) {
-    bl_v over_density;
-    bl_v_store(quantile + at, bl_v_phi_inverse(bl_v_load(p + at), &over_density));
-  }
-}

@@ -1,18 +1,31 @@
-/* polychoric.h - the correlation behind a table of two ordinal variables. */
+/* polychoric.h - the correlations behind tables of two ordinal variables. */
 #ifndef BL_POLYCHORIC_H
 #define BL_POLYCHORIC_H
 
 #include "blica.h"
+#include "num/simd.h"
 
-enum { BL_POLYCHORIC_MAX = 100 };  /* levels */
-#define BL_POLYCHORIC_BOUND 0.9999 /* |rho| stays below it where the likelihood grows to the end */
+enum {
+  BL_POLYCHORIC_MAX = 100,  /* levels */
+  BL_POLYCHORIC_TERMS = 416 /* of the series at |rho| = BL_POLYCHORIC_SERIES */
+};
+#define BL_POLYCHORIC_BOUND 0.9999  /* |rho| stays below it where the likelihood grows to the end */
+#define BL_POLYCHORIC_SERIES 0.9249 /* |rho| up to which the kernel serves */
 
 #define BL_POLYCHORIC_WORK(rows, columns)                                                                              \
-  (11 * ((rows) + 1) * ((columns) + 1) + 4 * ((rows) + (columns) + 2) + 64) /* doubles */
-/* Returns the maximum likelihood correlation given thresholds from the margins. share [rows,columns], row-major, sums
- * to 1, and no row or column of it is empty; rows and columns are at least 2. variance: N times the sampling variance
- * of rho, the thresholds being estimated from the same table; may be NULL. work: BL_POLYCHORIC_WORK(rows, columns)
- * doubles. */
-double bl_polychoric(blica_simd level, int rows, int columns, const double *share, double *work, double *variance);
+  (BL_LANES * (3 * (rows) * (columns) + ((rows) + (columns) + 6) * (BL_POLYCHORIC_TERMS + 8))) /* doubles */
+
+/* Maximum likelihood correlations of `count` tables, at most eight, of one shape, given thresholds from their margins.
+ * share [rows,columns,8] has cell (a,b) of table t at (a * columns + b) * 8 + t; each table sums to 1 and has at least
+ * two rows and two columns that are not empty. Lanes from count on are read and must be finite. rho [8]; variance [8]
+ * is N times the sampling variance of rho, the thresholds being estimated from the same table. work:
+ * BL_POLYCHORIC_WORK(rows, columns) doubles. */
+void bl_polychoric(blica_simd level, int rows, int columns, int count, const double *share, double *work, double *rho,
+                   double *variance);
+
+/* The same for all eight lanes, by the series. Returns a mask of the tables whose correlation lies beyond
+ * BL_POLYCHORIC_SERIES; their results are undefined. */
+BL_KERNEL(unsigned, bl_polychoric_eight, int rows, int columns, const double *share, double *work, double *rho,
+          double *variance);
 
 #endif

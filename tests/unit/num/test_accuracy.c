@@ -306,14 +306,15 @@ static void polychoric(void **state) {
   char line[1024];
   while (fgets(line, sizeof line, file)) {
     const int count = numbers(line, 0, 3 + LEVELS * LEVELS, v), rows = (int)v[0], columns = (int)v[1];
-    double total = 0, share[LEVELS * LEVELS];
+    double total = 0, share[LEVELS * LEVELS * BL_LANES], rho[BL_LANES];
     assert_int_equal(count, 3 + rows * columns);
     for (int c = 0; c < rows * columns; c++) total += v[3 + c];
-    for (int c = 0; c < rows * columns; c++) share[c] = v[3 + c] / total;
-    for (int level = 0; level < 3; level++)
-      if (levels[level].level <= machine())
-        look(&r[level], fabs(bl_polychoric(levels[level].level, rows, columns, share, work, NULL) - v[2]),
-             "%d by %d levels, rho = %.6g", rows, columns, v[2]);
+    for (int c = 0; c < rows * columns * BL_LANES; c++) share[c] = v[3 + c / BL_LANES] / total;
+    for (int level = 0; level < 3; level++) {
+      if (levels[level].level > machine()) continue;
+      bl_polychoric(levels[level].level, rows, columns, 1, share, work, rho, NULL);
+      look(&r[level], fabs(rho[0] - v[2]), "%d by %d levels, rho = %.6g", rows, columns, v[2]);
+    }
   }
   fclose(file);
   for (int level = 0; level < 3; level++) tell(&r[level]);

@@ -58,7 +58,6 @@ static void same_bits_at_all_levels(void **state) {
   (void)state;
   for (int level = BLICA_SIMD_AVX2; level <= (int)blica_simd_level(ctx); level++) {
     arrays a, b;
-    double p[CAPACITY], qa[CAPACITY], qb[CAPACITY];
     open_arrays(&a), open_arrays(&b);
     for (int step = 0; step < STEPS; step++) {
       bl_corners_move_generic(&a.corners, walk[step]);
@@ -68,11 +67,6 @@ static void same_bits_at_all_levels(void **state) {
       BL_AT(level, bl_corners_conditional)(&b.corners, walk[step]);
       assert_memory_equal(a.array, b.array, sizeof a.array);
     }
-    for (int m = 0; m < CAPACITY; m++) p[m] = (m + 0.5) / CAPACITY;
-    bl_corners_quantiles_generic(CAPACITY, p, qa);
-    BL_AT(level, bl_corners_quantiles)(CAPACITY, p, qb);
-    assert_memory_equal(qa, qb, sizeof qa);
-    for (int m = 0; m < CAPACITY; m++) assert_compare(fabs(qa[m] - bl_phi_quantile(p[m])), <, 1e-14);
   }
 }
 

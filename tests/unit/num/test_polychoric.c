@@ -10,6 +10,7 @@
 
 #include "assert_compare.h"
 #include "context.h"
+#include "num/polychoric.h"
 #include "num/rng.h"
 
 /* The table of Olsson (1979): rho to 30 digits by mpmath; psych 2.2.9 (correct = FALSE) has .4913712, its thresholds
@@ -78,6 +79,39 @@ static void test_sampling_variance(void **state) {
   assert_compare(fabs(stated / sd - 1), <, 0.08); /* the scatter itself is known to 2 % */
 }
 
+/* A correlation of eight tables does not depend on the instruction set, to the bit, nor on the tables beside it, to
+ * rounding; one lane has its root beyond the series, one has empty levels. */
+static void test_eight(void **state) {
+  (void)state;
+  enum { R = 3, C = 4, CELLS = R * C };
+  static double work[BL_POLYCHORIC_WORK(R, C)];
+  double share[CELLS * BL_LANES], cell[BL_LANES][CELLS], rho[2][BL_LANES], variance[2][BL_LANES];
+  bl_rng rng = bl_rng_make(6, 1);
+  for (int t = 0; t < BL_LANES; t++) {
+    for (int c = 0; c < CELLS; c++) cell[t][c] = 1 + floor(20 * bl_rng_uniform(&rng));
+    if (t == 3) memcpy(cell[t], (const double[CELLS]){90, 3, 0, 0, 1, 80, 2, 0, 0, 0, 1, 95}, sizeof cell[t]);
+    if (t == 5)
+      for (int c = 0; c < CELLS; c++) cell[t][c] *= c / C != 2 && c % C != 1;
+    double total = 0;
+    for (int c = 0; c < CELLS; c++) total += cell[t][c];
+    for (int c = 0; c < CELLS; c++) share[c * BL_LANES + t] = cell[t][c] / total;
+  }
+  bl_polychoric(BLICA_SIMD_SCALAR, R, C, BL_LANES, share, work, rho[0], variance[0]);
+  for (int level = BLICA_SIMD_AVX2; level <= (int)blica_simd_level(ctx); level++) {
+    bl_polychoric((blica_simd)level, R, C, BL_LANES, share, work, rho[1], variance[1]);
+    assert_memory_equal(rho[1], rho[0], sizeof rho[0]);
+    assert_memory_equal(variance[1], variance[0], sizeof variance[0]);
+  }
+  for (int t = 0; t < BL_LANES; t++) {
+    double one, se, total = 0;
+    for (int c = 0; c < CELLS; c++) total += cell[t][c];
+    assert_int_equal(blica_polychoric(ctx, R, C, cell[t], &one, &se, NULL, NULL), BLICA_OK);
+    assert_compare(fabs(one - rho[0][t]), <, 1e-13);
+    assert_compare(fabs(se * se * total / variance[0][t] - 1), <, 1e-7);
+  }
+  assert_compare(rho[0][3], >, BL_POLYCHORIC_SERIES);
+}
+
 static void test_refusals(void **state) {
   (void)state;
   const double cell[4] = {1, 2, -1, 3};
@@ -93,8 +127,11 @@ static void test_refusals(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_olsson), cmocka_unit_test(test_two_levels),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_olsson),
+                                     cmocka_unit_test(test_two_levels),
                                      cmocka_unit_test(test_variance_is_continuous),
-                                     cmocka_unit_test(test_sampling_variance), cmocka_unit_test(test_refusals)};
+                                     cmocka_unit_test(test_sampling_variance),
+                                     cmocka_unit_test(test_eight),
+                                     cmocka_unit_test(test_refusals)};
   return cmocka_run_group_tests(tests, open_context, close_context);
 }
