@@ -36,9 +36,10 @@ static int run(program *p, void *values) {
   warn_small(counts);
   status = blica_counts_save(p->ctx, counts, v->out);
   int code = status == BLICA_OK ? EXIT_OK : fail_writing(p, status);
+  char width[80];
   if (code == EXIT_OK)
-    say_note("%.15g rows of %d variables in %d segments: %lld pairs each, in %s", rows, counts->n, counts->u,
-             (long long)counts->pairs, v->out);
+    say_note("%.15g rows of %s in %d segments: %lld pairs each, in %s", rows,
+             counts_width(p, counts, width, sizeof width), counts->u, (long long)counts->pairs, v->out);
   blica_counts_free(counts);
   return code;
 }
@@ -52,7 +53,9 @@ const command command_count = {
     .required = "out",
     .text = "Counts, for every segment and every pair of variables, the rows with both 1, one of them 1, and none. "
             "These counts are all that the default method needs, and far smaller than the data. The data are read in "
-            "pieces and may be larger than memory; counts of parts add up with `blica merge`.\n\n"
+            "pieces and may be larger than memory; counts of parts add up with `blica merge`. An item with more than "
+            "two levels is counted as one column for each level but the lowest, which says whether the item is at "
+            "least that level.\n\n"
             "DATA is text (comma, semicolon, tab or blank separated, with or without a header, plain, gzip or zstd; - "
             "is the standard input) or a NumPy .npy array. Missing values are empty, NA or NaN; a pair is then counted "
             "over the rows that have both.",

@@ -43,9 +43,10 @@ static int run(program *p, void *values) {
     blica_status status = blica_counts_save(p->ctx, sum, v->out);
     if (status != BLICA_OK) code = fail_writing(p, status);
   }
+  char width[80];
   if (code == EXIT_OK && sum)
-    say_note("%d file%s: %d variables, %d segments, in %s", p->operand_count, p->operand_count == 1 ? "" : "s", sum->n,
-             sum->u, v->out);
+    say_note("%d file%s: %s, %d segments, in %s", p->operand_count, p->operand_count == 1 ? "" : "s",
+             counts_width(p, sum, width, sizeof width), sum->u, v->out);
   blica_counts_free(sum);
   return code;
 }

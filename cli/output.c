@@ -147,3 +147,13 @@ int json_write(json_t *object, const char *path) {
   json_decref(object);
   return ok ? EXIT_OK : EXIT_FAILED;
 }
+
+const char *counts_width(program *p, const blica_counts *counts, char *text, size_t size) {
+  blica_coding *coding = NULL;
+  if (blica_counts_coding(p->ctx, counts, &coding) == BLICA_OK && coding)
+    snprintf(text, size, "%d items with levels (%d columns of bits)", coding->items, counts->n);
+  else
+    snprintf(text, size, "%d variables", counts->n);
+  blica_coding_free(coding);
+  return text;
+}

@@ -16,6 +16,9 @@ const char *output_name(const char *path);
 /* Whether the name ends as files of counts or correlations do; says why not. */
 bool output_is_table(const char *path, const char *what);
 
+/* How many variables counts have, as "10 variables" or "25 items with levels (125 columns of bits)". Returns text. */
+const char *counts_width(program *p, const blica_counts *counts, char *text, size_t size);
+
 /* A number as in model.json: null for NaN, "Infinity" and "-Infinity". */
 json_t *json_number(double value);
 json_t *json_numbers(const double *x, int count); /* an array of these */

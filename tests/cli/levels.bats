@@ -17,6 +17,9 @@ refuses() {
   grep -qxF "a,mood[never<rarely<often]>=1,mood[never<rarely<often]>=1,2,0,0,1" o.out.csv
   printf 'a,b,segment\n1,1,s\n2,4,s\n5,2,s\n1,4,t\n2,2,t\n5,1,t\n' > gaps.csv
   run_code 0 count gaps.csv --ordinal --out gaps.out.csv # levels 1, 2, 5: what is there, in order
+  [[ "$err" == *"items with levels ("*" columns of bits) in"* ]]
+  run_code 0 merge gaps.out.csv --out merged.out.csv
+  [[ "$err" == *"items with levels ("*" columns of bits)"* ]]
   grep -q 'a\[1<2<5]>=2' gaps.out.csv
   refuses "'often' is not one of its levels never<rarely" o.csv --levels "mood=never<rarely,sleep=1<2<3"
   refuses "there is no column 'moods'" o.csv --levels "moods=never<rarely"
