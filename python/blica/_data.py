@@ -25,11 +25,11 @@ def is_frame(x) -> bool:
 class Table:
     """Rows of n columns whose values are yet to become levels 0, 1, ... or missing.
 
-    levels are those the user gives; coding gives those of the columns with some names, from a model. Without either they are
+    missing are values that mean missing beside NaN; levels are those the user gives; coding gives those of the columns with some names, from a model. Without either they are
     learned.
     """
 
-    def __init__(self, x, coding: Optional[Callable[[Optional[List[str]]], Coding]] = None, binarize: Optional[float] = None, ordinal: bool = False, levels=None):
+    def __init__(self, x, coding: Optional[Callable[[Optional[List[str]]], Coding]] = None, binarize: Optional[float] = None, ordinal: bool = False, levels=None, missing=None):
         self.binarize = _threshold(binarize)
         self.ordinal = bool(ordinal)
         if self.binarize is not None and (self.ordinal or levels is not None):
@@ -43,6 +43,8 @@ class Table:
                 raise ValueError("Complex data not supported: X has complex values; binary data are 0 and 1")
         else:
             x = _array(x)
+        if missing is not None:
+            x = _without(x, missing)
         self.x = x
         self._check_shape()
         n = self.shape[1]
@@ -252,6 +254,35 @@ def _array(x) -> np.ndarray:
         raise ValueError(f"Expected 2D array, got {x.ndim}D array instead: X must have one row per sample and one column "
                          "per variable. Reshape your data either using array.reshape(-1, 1) or array.reshape(1, -1)")
     return x
+
+
+def _without(x, missing):
+    """x with NaN where its values are among those that mean missing: one value or a list, compared as numbers, else as text."""
+    listed = [missing] if isinstance(missing, (str, bytes)) or not hasattr(missing, "__iter__") else list(missing)
+    texts = {_label(value) for value in listed}
+    numbers = [float(text) for text in texts if _is_number(text)]
+    if is_sparse(x):
+        raise ValueError("missing= is not for sparse matrices, whose zeros are not stored; give an array")
+    if not is_frame(x):
+        return np.where(np.isin(x, numbers), np.nan, x)
+    x = x.copy()
+    for j in range(x.shape[1]):
+        column = x.iloc[:, j]
+        if hasattr(column, "cat"):
+            column = column.cat.remove_categories([c for c in column.cat.categories if _label(c) in texts])
+        elif column.dtype.kind in "biuf" or hasattr(column.dtype, "numpy_dtype"):
+            column = column.mask(column.isin(numbers))
+        else:
+            column = column.mask(column.map(lambda value: value == value and _label(value) in texts).astype(bool))
+        x.isetitem(j, column)
+    return x
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return float(text) == float(text)
+    except ValueError:
+        return False
 
 
 def _some(values: list) -> str:

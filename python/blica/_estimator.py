@@ -24,7 +24,7 @@ from ._verbs import Sources, check_segments, segmentation_of, sources_of
 
 # What scikit-learn calls some of the options; all others have the names of the table.
 NAMES = {"n_components": "sources", "n_init": "starts", "max_iter": "max_iterations", "tol": "tolerance", "random_state": "seed"}
-OWN = ("n_jobs", "verbose", "binarize", "ordinal", "levels", "segments", "segment_column", "allow_unidentified")  # parameters that are no options of the fit
+OWN = ("n_jobs", "verbose", "binarize", "ordinal", "levels", "missing", "segments", "segment_column", "allow_unidentified")  # parameters that are no options of the fit
 
 
 class BinaryICA(TransformerMixin, BaseEstimator):
@@ -54,6 +54,8 @@ class BinaryICA(TransformerMixin, BaseEstimator):
         The distinct whole numbers of a column, in order, are its levels. Ordered Categoricals of a DataFrame need no option.
     levels : list or dict, default None
         Levels of all columns, lowest first, or a dict from names or indices of columns to such lists.
+    missing : value or list, default None
+        Values that mean missing beside NaN, in new data too.
     segment_column : str or int, default None
         The column of X that holds the segment of each row: a name of a DataFrame, or an index (-1 is the last). It is not a
         variable of the model. With it segments reach every step of Pipeline, GridSearchCV and cross_val_score.
@@ -105,7 +107,7 @@ class BinaryICA(TransformerMixin, BaseEstimator):
     """
 
     def __init__(self, n_components=None, *, method=None, condition=None, n_init=None, max_iter=None, tol=None,
-                 random_state=None, n_jobs=None, verbose=0, binarize=None, ordinal=False, levels=None,
+                 random_state=None, n_jobs=None, verbose=0, binarize=None, ordinal=False, levels=None, missing=None,
                  segment_column=None, segments=None,
                  allow_unidentified=False, link=None, thresholds=None, max_seconds=None, prior=None, prior_mixing=None, prior_variance=None, weight=None, kl=None,
                  draws=None, contrast=None, approach=None, or_threshold=None, checkpoint=None, checkpoint_seconds=None,
@@ -122,6 +124,7 @@ class BinaryICA(TransformerMixin, BaseEstimator):
         self.binarize = binarize
         self.ordinal = ordinal
         self.levels = levels
+        self.missing = missing
         self.segment_column = segment_column
         self.segments = segments
         self.allow_unidentified = allow_unidentified
@@ -189,8 +192,8 @@ class BinaryICA(TransformerMixin, BaseEstimator):
             if segments is not None:
                 raise ValueError(f"both segments and segment_column={self.segment_column!r} are given; give one of them")
             X, segments = _take_column(X, self.segment_column)
-        table = (Table(X, binarize=self.binarize, ordinal=self.ordinal, levels=self.levels) if reset else
-                 Table(X, coding=lambda names: self.levels_, binarize=self.binarize))
+        table = (Table(X, binarize=self.binarize, ordinal=self.ordinal, levels=self.levels, missing=self.missing) if reset else
+                 Table(X, coding=lambda names: self.levels_, binarize=self.binarize, missing=self.missing))
         if self.segment_column is None and not (is_frame(whole) or is_sparse(whole)):
             whole = table.x
         _check_names(self, whole, reset)

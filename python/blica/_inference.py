@@ -55,13 +55,13 @@ class Fitted:
     srmr: float
 
 
-def _counts_for(session: Session, model: Model, X, segments, binarize):
+def _counts_for(session: Session, model: Model, X, segments, binarize, missing):
     if isinstance(X, Counts):
         return _count(session, X, segments, binarize)[0]
-    return session.call(lib.blica_count, pack(session, table_for(model, X, binarize), segments), free=lib.blica_counts_free)
+    return session.call(lib.blica_count, pack(session, table_for(model, X, binarize, missing), segments), free=lib.blica_counts_free)
 
 
-def fitted(model, X=None, segments=None, *, binarize: Optional[float] = None, threads: Optional[int] = None) -> Fitted:
+def fitted(model, X=None, segments=None, *, binarize: Optional[float] = None, missing=None, threads: Optional[int] = None) -> Fitted:
     """Correlations, margins and pair probabilities that a model implies; with X (data or Counts) also residuals.
 
     >>> from blica import simulate
@@ -71,7 +71,7 @@ def fitted(model, X=None, segments=None, *, binarize: Optional[float] = None, th
     """
     session = Session(threads)
     model = _as_model(model)
-    counts = ffi.NULL if X is None else _counts_for(session, model, X, segments, binarize)
+    counts = ffi.NULL if X is None else _counts_for(session, model, X, segments, binarize, missing)
     f = session.call(lib.blica_fitted, model._pointer, counts, free=lib.blica_fitted_free)
     n, u = f.n, f.u
     return Fitted(texts(f.variables, n), texts(f.segments, u), _squares(f.correlation, n, u, 1.0), doubles(f.margin, u, f.planes),
@@ -136,7 +136,7 @@ class Assessment:
         return "\n".join(self.verdict)
 
 
-def assess(model, X, segments=None, *, binarize: Optional[float] = None, threads: Optional[int] = None,
+def assess(model, X, segments=None, *, binarize: Optional[float] = None, missing=None, threads: Optional[int] = None,
            verbose: Verbose = 0, **options) -> Assessment:
     """Standard errors, angles, expected MCS, a test of change and fit statistics of a model.
 
@@ -155,7 +155,7 @@ def assess(model, X, segments=None, *, binarize: Optional[float] = None, threads
     session = Session(threads, verbose)
     model = _as_model(model)
     chosen = _options.make(session, "assess", options)
-    data = pack_for(session, model, table_for(model, X, binarize), segments)
+    data = pack_for(session, model, table_for(model, X, binarize, missing), segments)
     a = session.call(lib.blica_assess, model._pointer, data, chosen, free=lib.blica_assessment_free)
     n, k, u, p = a.n, a.k, a.u, a.parameters
 
@@ -203,7 +203,7 @@ class Selection:
     heldout_segments_se: np.ndarray
 
 
-def select(X, segments, *, binarize: Optional[float] = None, ordinal: bool = False, levels=None,
+def select(X, segments, *, binarize: Optional[float] = None, ordinal: bool = False, levels=None, missing=None,
            threads: Optional[int] = None, verbose: Verbose = 0, **options) -> Selection:
     """Chooses the number of sources by held-out likelihood, beside parallel analysis, MAP and BIC.
 
@@ -218,7 +218,7 @@ def select(X, segments, *, binarize: Optional[float] = None, ordinal: bool = Fal
     """
     session = Session(threads, verbose)
     chosen = _options.make(session, "select", options)
-    data = pack(session, Table(X, binarize=binarize, ordinal=ordinal, levels=levels), segments)
+    data = pack(session, Table(X, binarize=binarize, ordinal=ordinal, levels=levels, missing=missing), segments)
     s = session.call(lib.blica_select, data, chosen, free=lib.blica_selection_free)
     keep = [0] + list(range(s.lowest, s.highest + 1))
     heldout, heldout_se, bic, average, segment, segment_se = (

@@ -18,23 +18,24 @@ from ._objects import Correlations, Counts, Model, doubles, texts
 from ._session import Session, Verbose, text
 
 
-def _count(session: Session, x, segments, binarize, ordinal=False, levels=None):
+def _count(session: Session, x, segments, binarize, ordinal=False, levels=None, missing=None):
     if isinstance(x, Counts):
         if segments is not None:
             raise ValueError("counts know their segments already; leave segments out")
         return x._pointer, None
-    data = pack(session, Table(x, binarize=binarize, ordinal=ordinal, levels=levels), segments)
+    data = pack(session, Table(x, binarize=binarize, ordinal=ordinal, levels=levels, missing=missing), segments)
     return session.call(lib.blica_count, data, free=lib.blica_counts_free), data
 
 
-def count(X, segments=None, *, binarize: Optional[float] = None, ordinal: bool = False, levels=None,
+def count(X, segments=None, *, binarize: Optional[float] = None, ordinal: bool = False, levels=None, missing=None,
           threads: Optional[int] = None, verbose: Verbose = 0) -> Counts:
     """Counts the 2x2 tables of all pairs of variables in every segment.
 
     X is an array, DataFrame or scipy.sparse matrix of binary values, NaN for missing; segments holds a label per row. Items
     may have more levels: columns of a DataFrame that are an ordered Categorical, whole numbers with ordinal=True, and any
     column with levels=, a list of levels, lowest first, for all columns or a dict of such lists by column. Such an item is
-    counted as one variable for each level but the lowest, named "item[low<...<high]>=l".
+    counted as one variable for each level but the lowest, named "item[low<...<high]>=l". missing= is a value, or a list of
+    them, that means missing beside NaN, as -9 often does.
 
     >>> counts = count([[0, 1], [1, 1], [1, 0], [1, 1]])
     >>> counts.table(0, 0, 1)
@@ -42,7 +43,7 @@ def count(X, segments=None, *, binarize: Optional[float] = None, ordinal: bool =
            [1., 2.]])
     """
     session = Session(threads, verbose)
-    return Counts(_count(session, X, segments, binarize, ordinal, levels)[0])
+    return Counts(_count(session, X, segments, binarize, ordinal, levels, missing)[0])
 
 
 def merge(*counts: Counts) -> Counts:
@@ -59,7 +60,7 @@ def merge(*counts: Counts) -> Counts:
 
 
 def correlate(X, segments=None, *, condition: Union[None, float] = None, binarize: Optional[float] = None,
-              ordinal: bool = False, levels=None, threads: Optional[int] = None, verbose: Verbose = 0) -> Correlations:
+              ordinal: bool = False, levels=None, missing=None, threads: Optional[int] = None, verbose: Verbose = 0) -> Correlations:
     """Tetrachoric (of ordinal items, polychoric) correlations of every segment, with standard errors and thresholds.
 
     X is data as for `count`, or Counts. With condition, each matrix is then regularised to that condition number.
@@ -69,7 +70,7 @@ def correlate(X, segments=None, *, condition: Union[None, float] = None, binariz
     (1, 2, 2)
     """
     session = Session(threads, verbose)
-    counts, _ = _count(session, X, segments, binarize, ordinal, levels)
+    counts, _ = _count(session, X, segments, binarize, ordinal, levels, missing)
     cor = session.call(lib.blica_correlate, counts, free=lib.blica_cor_free)
     if condition is not None:
         cor = session.call(lib.blica_regularise, cor, float(condition), free=lib.blica_cor_free)
@@ -85,7 +86,7 @@ class Tetrachoric(NamedTuple):
     flags: np.ndarray
 
 
-def tetrachoric(X, *, binarize: Optional[float] = None, threads: Optional[int] = None) -> Tetrachoric:
+def tetrachoric(X, *, binarize: Optional[float] = None, missing=None, threads: Optional[int] = None) -> Tetrachoric:
     """Tetrachoric correlations of binary data: the matrix, its standard errors, the thresholds.
 
     X is an array, DataFrame or sparse matrix with a row per sample (NaN for missing: each pair uses the rows that have
@@ -96,7 +97,7 @@ def tetrachoric(X, *, binarize: Optional[float] = None, threads: Optional[int] =
     >>> round(float(r.correlation[0, 1]), 4), round(float(r.se[0, 1]), 4)
     (0.6071, 0.1152)
     """
-    cor = correlate(X, binarize=binarize, threads=threads)
+    cor = correlate(X, binarize=binarize, missing=missing, threads=threads)
     if not is_frame(X):
         return Tetrachoric(cor.correlation[0], cor.se[0], cor.thresholds[0], cor.flags[0])
     import pandas
@@ -138,7 +139,7 @@ class Polychoric(NamedTuple):
     flags: np.ndarray
 
 
-def polychoric(X, *, ordinal: bool = True, levels=None, threads: Optional[int] = None) -> Polychoric:
+def polychoric(X, *, ordinal: bool = True, levels=None, missing=None, threads: Optional[int] = None) -> Polychoric:
     """Polychoric correlations of ordinal data: the matrix, its standard errors, the thresholds.
 
     X is an array or DataFrame with a row per sample: whole numbers, ordered Categoricals, or levels= as in `count`; items may
@@ -151,7 +152,7 @@ def polychoric(X, *, ordinal: bool = True, levels=None, threads: Optional[int] =
     >>> round(float(polychoric(x).correlation[0, 1]), 5)
     0.49137
     """
-    cor = correlate(X, ordinal=ordinal, levels=levels, threads=threads)
+    cor = correlate(X, ordinal=ordinal, levels=levels, missing=missing, threads=threads)
     ends = np.cumsum([len(own) - 1 for own in cor.levels])
     thresholds = np.split(-cor.thresholds[0], ends[:-1])
     if not is_frame(X):
@@ -197,7 +198,7 @@ def check_segments(object_, allow_unidentified: bool) -> None:
                          "of variances; give segments, or allow_unidentified=True")
 
 
-def fit(X, segments=None, *, binarize: Optional[float] = None, ordinal: bool = False, levels=None,
+def fit(X, segments=None, *, binarize: Optional[float] = None, ordinal: bool = False, levels=None, missing=None,
         threads: Optional[int] = None, verbose: Verbose = 0, allow_unidentified: bool = False, **options) -> Model:
     """Fits a model and returns it; `BinaryICA` is the same as a scikit-learn estimator.
 
@@ -217,7 +218,7 @@ def fit(X, segments=None, *, binarize: Optional[float] = None, ordinal: bool = F
     chosen = _options.make(session, "fit", options)
     if chosen.sources == 0:
         raise TypeError("fit needs sources=, the number of sources")
-    counts, data = _count(session, X, segments, binarize, ordinal, levels)
+    counts, data = _count(session, X, segments, binarize, ordinal, levels, missing)
     check_segments(counts, allow_unidentified)
     given = ffi.new("blica_input *", {"data": data or ffi.NULL, "counts": counts})
     return Model(session.call(lib.blica_fit, given, chosen, free=lib.blica_model_free))
@@ -258,7 +259,7 @@ class Segmentation:
         return len(self.runs)
 
 
-def segment(X, *, binarize: Optional[float] = None, ordinal: bool = False, levels=None, threads: Optional[int] = None,
+def segment(X, *, binarize: Optional[float] = None, ordinal: bool = False, levels=None, missing=None, threads: Optional[int] = None,
             verbose: Verbose = 0, **options) -> Segmentation:
     """Finds segments in rows that are in time order: hidden states in which the means and variances of the sources differ.
 
@@ -277,7 +278,7 @@ def segment(X, *, binarize: Optional[float] = None, ordinal: bool = False, level
     chosen = _options.make(session, "segment", options)
     if chosen.sources == 0:
         raise TypeError("segment needs sources=, the number of sources")
-    return segmentation_of(session, pack(session, Table(X, binarize=binarize, ordinal=ordinal, levels=levels), None), chosen)
+    return segmentation_of(session, pack(session, Table(X, binarize=binarize, ordinal=ordinal, levels=levels, missing=missing), None), chosen)
 
 
 def segmentation_of(session: Session, data, chosen) -> Segmentation:
@@ -472,7 +473,7 @@ class LogLik(NamedTuple):
     engine: str
 
 
-def loglik(model, X, segments=None, *, binarize: Optional[float] = None, threads: Optional[int] = None,
+def loglik(model, X, segments=None, *, binarize: Optional[float] = None, missing=None, threads: Optional[int] = None,
            verbose: Verbose = 0, **options) -> LogLik:
     """Log-likelihood of rows under a model. Variables and segments are matched by name, values by the model's levels.
 
@@ -485,7 +486,7 @@ def loglik(model, X, segments=None, *, binarize: Optional[float] = None, threads
     chosen = _options.make(session, "loglik", options)
     if segments is None and len(model.segments) > 1:
         raise ValueError(f"the model has {len(model.segments)} segments; give those of the rows")
-    data = pack_for(session, model, table_for(model, X, binarize), segments)
+    data = pack_for(session, model, table_for(model, X, binarize, missing), segments)
     r = session.call(lib.blica_loglik, model._pointer, data, chosen, free=lib.blica_loglik_result_free)
     return LogLik(r.total, r.total_error, texts(r.segments, r.u), doubles(r.loglik, r.u), doubles(r.error, r.u), text(r.engine))
 
@@ -501,7 +502,7 @@ class Sources(NamedTuple):
     loglik: np.ndarray
 
 
-def sources(model, X, segments=None, *, binarize: Optional[float] = None, threads: Optional[int] = None,
+def sources(model, X, segments=None, *, binarize: Optional[float] = None, missing=None, threads: Optional[int] = None,
             verbose: Verbose = 0, **options) -> Sources:
     """Posterior means and standard deviations of the sources of every row.
 
@@ -514,7 +515,7 @@ def sources(model, X, segments=None, *, binarize: Optional[float] = None, thread
     """
     session = Session(threads, verbose)
     model = _as_model(model)
-    return sources_of(session, model, table_for(model, X, binarize), segments, options)
+    return sources_of(session, model, table_for(model, X, binarize, missing), segments, options)
 
 
 def sources_of(session: Session, model: Model, table: Table, segments, options) -> Sources:
@@ -527,9 +528,9 @@ def sources_of(session: Session, model: Model, table: Table, segments, options) 
                    doubles(r.loglik, r.rows) if r.loglik else np.full(r.rows, np.nan))
 
 
-def table_for(model: Model, X, binarize: Optional[float] = None) -> Table:
+def table_for(model: Model, X, binarize: Optional[float] = None, missing=None) -> Table:
     """Rows coded by the levels of the model."""
-    return X if isinstance(X, Table) else Table(X, coding=model.coding, binarize=binarize)
+    return X if isinstance(X, Table) else Table(X, coding=model.coding, binarize=binarize, missing=missing)
 
 
 def pack_for(session: Session, model: Model, table: Table, segments):
@@ -587,7 +588,7 @@ def _write_rows(path: str, table: Table, segments, names: List[str]) -> None:
             start += len(block)
 
 
-def report(model, X=None, path="report.html", segments=None, *, binarize: Optional[float] = None,
+def report(model, X=None, path="report.html", segments=None, *, binarize: Optional[float] = None, missing=None,
            figures: Optional[str] = None) -> None:
     """Writes a page of HTML about a model, with the program `blica`; with X, also how it fits the data.
 
@@ -602,7 +603,7 @@ def report(model, X=None, path="report.html", segments=None, *, binarize: Option
             if hasattr(model, "_split"):
                 table, segments = model._split(X, segments, reset=False)
             else:
-                table = table_for(held, X, binarize)
+                table = table_for(held, X, binarize, missing)
             if segments is None and len(held.segments) == 1:
                 segments = np.full(table.shape[0], held.segments[0])
             arguments.append(os.path.join(folder, "data.csv"))

@@ -109,8 +109,23 @@ encode <- function(x, levels = NULL, ordinal = FALSE) {
   structure(list(x = code, names = colnames(x), levels = lapply(parts, `[[`, "levels")), class = "blica_code")
 }
 
-# The same for what a user calls: levels as a vector or a named list.
-encode_given <- function(x, levels, ordinal) {
+# x with NA for values that mean missing: compared as numbers in columns of numbers, else as text. Factors lose such levels.
+without <- function(x, missing) {
+  if (is_sparse(x)) stop("missing is not for a sparse matrix, whose zeros are not stored; give a matrix", call. = FALSE)
+  clean <- function(value) {
+    if (is.factor(value)) return(factor(value, setdiff(levels(value), as.character(missing)), ordered = is.ordered(value)))
+    number <- if (is.numeric(missing)) missing else suppressWarnings(as.numeric(missing))
+    value[if (is.character(value)) value %in% as.character(missing) else value %in% number[!is.na(number)]] <- NA
+    value
+  }
+  if (!is.data.frame(x)) return(clean(x))
+  x[] <- lapply(x, clean)
+  x
+}
+
+# The same for what a user calls: levels as a vector or a named list; missing holds values that mean missing.
+encode_given <- function(x, levels, ordinal, missing = NULL) {
+  if (!is.null(missing)) x <- without(x, missing)
   if (is.null(levels)) return(encode(x, NULL, isTRUE(ordinal)))
   encode(x, given_levels(levels, colnames(x), ncol(x)), isTRUE(ordinal))
 }

@@ -81,10 +81,11 @@ anova.blica <- function(object, ...) {
             class = c("anova", "data.frame"))
 }
 
-blica_select <- function(x, segment, sources = "1:8", ..., ordinal = FALSE, levels = NULL, threads = 0, verbose = FALSE) {
+blica_select <- function(x, segment, sources = "1:8", ..., ordinal = FALSE, levels = NULL, missing = NULL, threads = 0,
+                         verbose = FALSE) {
   ctx <- context(threads, verbose)
   if (is.numeric(sources)) sources <- paste(range(sources), collapse = ":")
-  found <- .Call(C_select, ctx, pack(ctx, encode_given(x, levels, ordinal), segment), spell_options(c(list(sources = sources), list(...))))
+  found <- .Call(C_select, ctx, pack(ctx, encode_given(x, levels, ordinal, missing), segment), spell_options(c(list(sources = sources), list(...))))
   keep <- unique(c(0, seq(found$lowest, length(found$heldout) - 1)))
   found$candidates <- data.frame(sources = keep, heldout = found$heldout[keep + 1], heldout_se = found$heldout_se[keep + 1],
                                  heldout_segments = found$heldout_segments[keep + 1], bic = found$bic[keep + 1], map = found$map[keep + 1])

@@ -2,9 +2,9 @@
 
 new_counts <- function(pointer) structure(c(.Call(C_counts_list, pointer), list(pointer = pointer)), class = "blica_counts")
 
-blica_count <- function(x, segment = NULL, ordinal = FALSE, levels = NULL, threads = 0) {
+blica_count <- function(x, segment = NULL, ordinal = FALSE, levels = NULL, missing = NULL, threads = 0) {
   ctx <- context(threads)
-  new_counts(.Call(C_count, ctx, pack(ctx, encode_given(x, levels, ordinal), segment)))
+  new_counts(.Call(C_count, ctx, pack(ctx, encode_given(x, levels, ordinal, missing), segment)))
 }
 
 blica_counts_save <- function(counts, file) invisible(.Call(C_counts_save, context(), counts$pointer, path.expand(file)))
@@ -15,8 +15,8 @@ print.blica_counts <- function(x, ...) {
   invisible(x)
 }
 
-counts_pointer <- function(ctx, x, segment, ordinal = FALSE, levels = NULL) {
-  if (!inherits(x, "blica_counts")) return(.Call(C_count, ctx, pack(ctx, encode_given(x, levels, ordinal), segment)))
+counts_pointer <- function(ctx, x, segment, ordinal = FALSE, levels = NULL, missing = NULL) {
+  if (!inherits(x, "blica_counts")) return(.Call(C_count, ctx, pack(ctx, encode_given(x, levels, ordinal, missing), segment)))
   if (!is.null(segment)) stop("counts know their segments already; leave segment out", call. = FALSE)
   x$pointer
 }
@@ -30,9 +30,9 @@ name_cor <- function(cor) {
   cor
 }
 
-blica_correlate <- function(x, segment = NULL, condition = NULL, ordinal = FALSE, levels = NULL, threads = 0) {
+blica_correlate <- function(x, segment = NULL, condition = NULL, ordinal = FALSE, levels = NULL, missing = NULL, threads = 0) {
   ctx <- context(threads)
-  cor <- .Call(C_correlate, ctx, counts_pointer(ctx, x, segment, ordinal, levels))
+  cor <- .Call(C_correlate, ctx, counts_pointer(ctx, x, segment, ordinal, levels, missing))
   if (!is.null(condition)) cor <- .Call(C_regularise, ctx, cor, as.double(condition))
   structure(name_cor(.Call(C_cor_list, cor)), class = "blica_cor")
 }
@@ -46,14 +46,14 @@ print.blica_cor <- function(x, digits = 3, ...) {
   invisible(x)
 }
 
-blica_tetrachoric <- function(x, threads = 0) {
+blica_tetrachoric <- function(x, missing = NULL, threads = 0) {
   if (is.matrix(x) && identical(dim(x), c(2L, 2L))) {
     if (!is.numeric(x) || anyNA(x) || any(x < 0)) stop("a 2 x 2 table holds counts; these are not", call. = FALSE)
     one <- .Call(C_tetrachoric, context(threads), as.double(c(x[2, 2], x[2, 1], x[1, 2], x[1, 1])))
     return(structure(one, class = "blica_tetrachoric"))
   }
   ctx <- context(threads)
-  cor <- .Call(C_cor_list, .Call(C_correlate, ctx, counts_pointer(ctx, x, NULL)))
+  cor <- .Call(C_cor_list, .Call(C_correlate, ctx, counts_pointer(ctx, x, NULL, missing = missing)))
   n <- length(cor$variables)
   labels <- list(cor$variables, cor$variables)
   square <- function(part) { dim(part) <- c(n, n); dimnames(part) <- labels; part }
@@ -72,7 +72,7 @@ print.blica_tetrachoric <- function(x, digits = 3, ...) {
 }
 
 # Polychoric correlations of data, or of one table of counts.
-blica_polychoric <- function(x, ordinal = TRUE, levels = NULL, threads = 0) {
+blica_polychoric <- function(x, ordinal = TRUE, levels = NULL, missing = NULL, threads = 0) {
   if (is.table(x)) {
     if (length(dim(x)) != 2 || any(dim(x) < 2)) stop("a table of two items has two dimensions, each of at least 2 levels", call. = FALSE)
     if (anyNA(x) || any(x < 0)) stop("a table holds counts; these are not", call. = FALSE)
@@ -82,7 +82,7 @@ blica_polychoric <- function(x, ordinal = TRUE, levels = NULL, threads = 0) {
     return(structure(one, class = "blica_polychoric"))
   }
   ctx <- context(threads)
-  cor <- name_cor(.Call(C_cor_list, .Call(C_correlate, ctx, counts_pointer(ctx, x, NULL, ordinal, levels))))
+  cor <- name_cor(.Call(C_cor_list, .Call(C_correlate, ctx, counts_pointer(ctx, x, NULL, ordinal, levels, missing))))
   square <- function(part) structure(part, dim = dim(part)[1:2], dimnames = dimnames(part)[1:2])
   item <- factor(rep(cor$variables, lengths(cor$levels) - 1), levels = cor$variables)
   structure(list(rho = square(cor$correlation), se = square(cor$se), tau = split(unname(-cor$thresholds[, 1]), item),
@@ -166,9 +166,9 @@ blica_sources <- function(model, x, segment = NULL, ..., threads = 0, verbose = 
        loglik = result$loglik)
 }
 
-blica_segment <- function(x, sources, ..., ordinal = FALSE, levels = NULL, threads = 0, verbose = FALSE) {
+blica_segment <- function(x, sources, ..., ordinal = FALSE, levels = NULL, missing = NULL, threads = 0, verbose = FALSE) {
   ctx <- context(threads, verbose)
-  data <- pack(ctx, encode_given(x, levels, ordinal), NULL)
+  data <- pack(ctx, encode_given(x, levels, ordinal, missing), NULL)
   found <- .Call(C_segment, ctx, data, spell_options(c(list(sources = sources), list(...))))
   labels <- as.character(seq_along(found$runs))
   found$state <- factor(found$state, levels = seq_along(labels), labels = labels)
@@ -198,6 +198,7 @@ encode_for <- function(model, x) {
   if (is.data.frame(x) && all(model$variables %in% names(x))) x <- x[model$variables]
   if (ncol(x) != length(model$variables)) stop("x has ", ncol(x), " variables, the model has ", length(model$variables), call. = FALSE)
   named <- !is.null(colnames(x)) && all(colnames(x) %in% model$variables)
+  if (!is.null(model$missing)) x <- without(x, model$missing)
   code <- encode(x, if (named) model$levels[colnames(x)] else model$levels)
   if (is.null(code$names)) code$names <- model$variables
   code

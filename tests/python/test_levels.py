@@ -7,6 +7,7 @@ import subprocess
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 from scipy.optimize import brentq
 from scipy.stats import multivariate_normal, norm
 
@@ -245,3 +246,32 @@ def test_segments_are_found_in_items_with_levels():
     assert np.mean(found.labels.astype(int) == 1 + np.arange(1200) // 400) > 0.97
     assert blica.compare(found.model, drawn.model).mcs > 0.98
     assert len(found.model.cuts) == 18
+
+
+def test_values_that_mean_missing():
+    drawn = blica.simulate(variables=5, sources=2, segments=4, samples=300, levels=3, seed=5)
+    hole = np.random.default_rng(1).random(drawn.X.shape) < 0.1
+    x, gone = np.where(hole, np.nan, drawn.X), np.where(hole, -9, drawn.X)
+    wanted = blica.count(x, drawn.segments, ordinal=True)
+    for other in (gone, np.where(hole & (x != x), 99, gone), pd.DataFrame(gone, columns=[f"x{i + 1}" for i in range(5)])):
+        found = blica.count(other, drawn.segments, ordinal=True, missing=[-9, 99])
+        assert (found.table(1, 0, 3) == wanted.table(1, 0, 3)).all() and found.variables == wanted.variables
+    model = blica.fit(gone, drawn.segments, sources=2, ordinal=True, missing=-9)
+    assert (model.mixing == blica.fit(x, drawn.segments, sources=2, ordinal=True).mixing).all()
+    assert blica.loglik(model, gone, drawn.segments, missing=-9)[0] == blica.loglik(model, x, drawn.segments)[0]
+    assert (blica.polychoric(gone, missing=-9).correlation == blica.polychoric(x).correlation).all()
+    ica = blica.BinaryICA(2, ordinal=True, missing="-9").fit(gone, segments=drawn.segments)
+    assert (ica.mixing_ == model.mixing).all() and (ica.transform(gone) == ica.transform(x)).all()
+    with pytest.raises(ValueError, match="-9 is not one of its levels"):
+        blica.loglik(model, gone, drawn.segments)
+
+
+def test_text_that_means_missing():
+    answers = ["never", "often", "refused"] * 20
+    ordered = pd.Categorical(answers, ["never", "rarely", "often", "refused"], ordered=True)
+    frame = pd.DataFrame({"a": ordered, "b": ["no", "yes", "?"] * 20})
+    counts = blica.count(frame, missing=["refused", "?"])
+    assert counts.variables == ["a[never<rarely<often]>=1", "a[never<rarely<often]>=2", "b[no<yes]>=1"]
+    assert counts.table(0, 0, 2).sum() == 40 and list(frame["a"].cat.categories)[-1] == "refused"
+    with pytest.raises(ValueError, match="not for sparse"):
+        blica.count(sparse.csr_matrix(np.eye(4)), missing=-9)

@@ -127,3 +127,26 @@ test_that("rows of items with levels have sources and a likelihood", {
   expect_identical(anova(model, blica(items, segment, 1))$sources, 1:2)
   expect_error(blica_sources(model, numbers + 1, segment), "value 3 is not one of its levels 0<1<2")
 })
+
+test_that("values that mean missing are missing, in the fit and in new data", {
+  drawn <- blica_simulate(variables = 5, sources = 2, segments = 4, samples = 300, levels = 3, seed = 5)
+  x <- as.data.frame(lapply(drawn$data[1:5], function(v) as.integer(as.character(v))))
+  set.seed(1)
+  hole <- matrix(runif(nrow(x) * 5) < 0.1, nrow(x))
+  gone <- x
+  x[hole] <- NA
+  gone[hole] <- -9L
+  segment <- drawn$data$segment
+  first <- blica_count(gone, segment, ordinal = TRUE, missing = -9)
+  second <- blica_count(x, segment, ordinal = TRUE)
+  first$pointer <- second$pointer <- NULL
+  expect_identical(first, second)
+  expect_identical(blica_polychoric(as.matrix(gone), missing = "-9"), blica_polychoric(as.matrix(x)))
+  model <- blica(gone, segment, 2, ordinal = TRUE, missing = c(-9, 99))
+  expect_identical(model$mixing, blica(x, segment, 2, ordinal = TRUE)$mixing)
+  expect_identical(blica_sources(model, gone, segment)$mean, blica_sources(model, x, segment)$mean)
+  answer <- factor(rep(c("never", "often", "refused"), 20), c("never", "rarely", "often", "refused"), ordered = TRUE)
+  counts <- blica_count(data.frame(a = answer, b = rep(c("no", "yes", "?"), 20)), missing = c("refused", "?"))
+  expect_length(counts$variables, 3)
+  expect_error(blica_count(Matrix::sparseMatrix(1:4, 1:4, x = 1), missing = -9), "not for a sparse matrix")
+})
