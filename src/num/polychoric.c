@@ -11,7 +11,7 @@
  *   N var(rho) = Var(w) / I^2,   w_ab = s_ab - sum_m c_m z_m(a) - sum_m d_m z_m(b),
  *   z_m(a) = (1[a <= m] - Phi(h_m)) / phi(h_m),   c_m = sum_ab s_ab dP_ab/dh_m;
  * for two by two levels this is the variance of num/tetra.c.
- * Accuracy: the root to 1e-13 of rho, less where observed cells are improbable (2e-12 among the 9045 tables of
+ * Accuracy: the root to 1e-13 of rho, less where observed cells are improbable (1.4e-12 was seen in a table of
  * psychTools::spi). Checked against tables with 50 digits in tests/unit/num/test_accuracy.c, against num/tetra.c for
  * 2x2 and against simulated sampling variances in test_polychoric.c. */
 #include "num/polychoric.h"
