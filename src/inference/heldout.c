@@ -58,7 +58,7 @@ static void margin(const blica_counts *c, const blica_coding *coding, int s, int
   }
 }
 
-double bl_heldout_judge(bl_heldout *h, const blica_counts *test, const blica_counts *train, int s,
+double bl_heldout_score(bl_heldout *h, const blica_counts *test, const blica_counts *train, int s,
                         const blica_model *model, const double *v) {
   const blica_coding *coding = h->rows->coding;
   double sum = 0, first[BL_MOST_LEVELS], second[BL_MOST_LEVELS];

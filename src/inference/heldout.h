@@ -19,7 +19,7 @@ void bl_heldout_free(bl_heldout *heldout);
 
 /* Log-likelihood of the tables of segment s of `test` under A [n,k], v [k] and the margins of `train`, less that under
  * independence. Both are counts of the rows. */
-double bl_heldout_judge(bl_heldout *heldout, const blica_counts *test, const blica_counts *train, int s,
+double bl_heldout_score(bl_heldout *heldout, const blica_counts *test, const blica_counts *train, int s,
                         const blica_model *model, const double *v);
 
 /* v [k] of segment s, which the model was not fitted to, given its A: the maximum of the pairwise likelihood of `train`

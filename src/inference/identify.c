@@ -286,9 +286,11 @@ done:
   return status;
 }
 
-/* The ends first when that pays; else, or where they leave a doubt, the whole spectrum of the information made anew. */
-static blica_status judge(blica_ctx *ctx, const blica_model *model, const bl_sgauss_data *data, const item_order *items,
-                          const double *theta, double *info, size_t p, size_t ends_from, blica_identification *out) {
+/* By the ends of the spectrum first when that is faster; else, or where they do not decide, by the whole spectrum of
+ * the information, which is computed again. */
+static blica_status find_rank(blica_ctx *ctx, const blica_model *model, const bl_sgauss_data *data,
+                              const item_order *items, const double *theta, double *info, size_t p, size_t ends_from,
+                              blica_identification *out) {
   blica_status status;
   double *scale = NULL, smallest = 0;
   TRY(bl_alloc(ctx, p, &scale));
@@ -313,6 +315,21 @@ done:
   return status;
 }
 
+/* A and log v of the model. */
+static blica_status fill_theta(blica_ctx *ctx, const blica_model *model, const bl_sgauss_data *data, double *theta) {
+  memcpy(theta, model->mixing, (size_t)model->n * model->k * sizeof *theta);
+  for (int s = 0; s < model->u; s++)
+    for (int j = 0; j < model->k; j++) {
+      double variance = model->variances[j + (size_t)s * model->k];
+      if (!(variance > 0) || !isfinite(variance))
+        return bl_fail(ctx, BLICA_ERR_DATA,
+                       "segment '%s', source %d: variance %g is not positive; the model cannot be checked",
+                       model->segments ? model->segments[s] : "?", j + 1, variance);
+      theta[bl_sgauss_local(data, s) + (size_t)j] = log(variance);
+    }
+  return BLICA_OK;
+}
+
 blica_status blica_identify(blica_ctx *ctx, const blica_model *model, blica_identification **out) {
   BL_NEED_OUT(ctx, out, model);
   return bl_identify(ctx, model, ENDS_FROM, out);
@@ -333,26 +350,17 @@ blica_status bl_identify(blica_ctx *ctx, const blica_model *model, size_t ends_f
   TRY(bl_alloc(ctx, 1, &result));
   TRY(bl_alloc(ctx, (size_t)model->k, &result->looseness));
   TRY(bl_alloc(ctx, (size_t)model->u, &data.weight));
+  for (int s = 0; s < model->u; s++) data.weight[s] = 1;
   TRY(bl_alloc(ctx, bl_sgauss_size(&data), &theta));
   TRY(order_items(ctx, model, &items));
   TRY(bl_alloc(ctx, (p + (size_t)items.ordinal) * (p + (size_t)items.ordinal), &info));
-  memcpy(theta, model->mixing, nk * sizeof *theta);
-  for (int s = 0; s < model->u; s++) {
-    data.weight[s] = 1;
-    for (int j = 0; j < model->k; j++) {
-      double variance = model->variances[j + (size_t)s * model->k];
-      if (!(variance > 0) || !isfinite(variance))
-        FAIL(ctx, BLICA_ERR_DATA, "segment '%s', source %d: variance %g is not positive; the model cannot be checked",
-             model->segments ? model->segments[s] : "?", j + 1, variance);
-      theta[bl_sgauss_local(&data, s) + (size_t)j] = log(variance);
-    }
-  }
+  TRY(fill_theta(ctx, model, &data, theta));
   result->k = model->k;
   int64_t statistics, unknowns;
   TRY(blica_identify_count(ctx, model->n, model->k, model->u, items.ordinal, &statistics, &unknowns));
   result->surplus = statistics - unknowns;
   result->parameters = (int64_t)(p - (size_t)model->k);
-  TRY(judge(ctx, model, &data, &items, theta, info, p, ends_from, result));
+  TRY(find_rank(ctx, model, &data, &items, theta, info, p, ends_from, result));
   *out = result;
   result = NULL;
 done:

@@ -144,7 +144,7 @@ static blica_status hold_out(blica_ctx *ctx, job *b, int k, int f) {
   TRY(fit_part(ctx, b, k, rest, train, &model));
   for (int s = 0; s < b->rows->u; s++)
     b->score[s + (size_t)b->rows->u * ((size_t)f + (size_t)b->folds * k)] =
-        bl_heldout_judge(heldout, test, train, s, model, model->variances + (size_t)k * s);
+        bl_heldout_score(heldout, test, train, s, model, model->variances + (size_t)k * s);
 done:
   bl_heldout_free(heldout);
   blica_counts_free(train);
@@ -189,7 +189,7 @@ static blica_status hold_out_segments(blica_ctx *ctx, job *b, int k, int g) {
   const double learned = bl_model_note(model, "prior_variance"), width = isfinite(learned) ? learned : 1;
   for (int s = g; s < b->rows->u; s += b->groups) {
     bl_heldout_variances(heldout, train, s, model, width, v);
-    b->segment_score[s + (size_t)b->rows->u * k] = bl_heldout_judge(heldout, test, train, s, model, v);
+    b->segment_score[s + (size_t)b->rows->u * k] = bl_heldout_score(heldout, test, train, s, model, v);
   }
 done:
   bl_heldout_free(heldout);

@@ -90,11 +90,41 @@ static const bl_group *locate(const bl_patterns *p, double row, int64_t *pattern
   return &p->group[p->groups - 1];
 }
 
+/* log P of pattern r of a group by sampling, less that by expectation propagation; z [2k] is workspace. */
+static double gap_of(blica_ctx *ctx, const bl_likelihood *l, const bl_params *params, const bl_group *g, int64_t r,
+                     uint64_t seed, uint64_t stream, double *z) {
+  bl_workspace *workspace = l->workspace[0];
+  bl_group_parameters(g, l->segment[g->segment], params, workspace->mean, workspace->loading);
+  const bl_intervals levels = bl_group_intervals(g, params, workspace->edge);
+  bl_ep ep = {.n = g->n,
+              .k = l->k,
+              .mean = workspace->mean,
+              .loading = workspace->loading,
+              .count = 1,
+              .x = g->x + r * g->n,
+              .levels = levels,
+              .log_p = workspace->log_p,
+              .score = workspace->score,
+              .first = workspace->first,
+              .second = workspace->second,
+              .work = workspace->engine};
+  bl_ep_run(&ep, blica_simd_level(ctx));
+  const target t = {.n = g->n,
+                    .k = l->k,
+                    .mean = workspace->mean,
+                    .loading = workspace->loading,
+                    .x = ep.x,
+                    .levels = levels,
+                    .first = workspace->first,
+                    .second = workspace->second,
+                    .z = z};
+  return sampled_log_p(&t, seed, stream) - workspace->log_p[0];
+}
+
 blica_status bl_likelihood_ep_error(blica_ctx *ctx, bl_likelihood *l, const bl_params *params, uint64_t seed,
                                     double *mean, double *error) {
   blica_status status = BLICA_OK;
   double *z = NULL, sum = 0.0, squares = 0.0, rows = 0.0;
-  bl_workspace *workspace = l->workspace[0];
   TRY(bl_alloc(ctx, 2 * (size_t)l->k, &z));
   for (int g = 0; g < l->patterns->groups; g++)
     for (int64_t r = 0; r < l->patterns->group[g].count; r++) rows += l->patterns->group[g].weight[r];
@@ -103,31 +133,7 @@ blica_status bl_likelihood_ep_error(blica_ctx *ctx, bl_likelihood *l, const bl_p
   for (int d = 0; d < SAMPLE; d++) {
     int64_t r = 0;
     const bl_group *g = locate(l->patterns, rows * (d + 0.5) / SAMPLE, &r);
-    bl_group_parameters(g, l->segment[g->segment], params, workspace->mean, workspace->loading);
-    const bl_intervals levels = bl_group_intervals(g, params, workspace->edge);
-    bl_ep ep = {.n = g->n,
-                .k = l->k,
-                .mean = workspace->mean,
-                .loading = workspace->loading,
-                .count = 1,
-                .x = g->x + r * g->n,
-                .levels = levels,
-                .log_p = workspace->log_p,
-                .score = workspace->score,
-                .first = workspace->first,
-                .second = workspace->second,
-                .work = workspace->engine};
-    bl_ep_run(&ep, blica_simd_level(ctx));
-    target t = {.n = g->n,
-                .k = l->k,
-                .mean = workspace->mean,
-                .loading = workspace->loading,
-                .x = ep.x,
-                .levels = levels,
-                .first = workspace->first,
-                .second = workspace->second,
-                .z = z};
-    double gap = sampled_log_p(&t, seed, (uint64_t)d) - workspace->log_p[0];
+    double gap = gap_of(ctx, l, params, g, r, seed, (uint64_t)d, z);
     sum += gap;
     squares += gap * gap;
   }

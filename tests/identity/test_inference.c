@@ -305,7 +305,7 @@ static void variances_of_a_new_segment(void **state) {
     const double *truth = m->variances + 2 * s;
     bl_heldout_variances(h, c, s, m, 1e3, v);
     for (int l = 0; l < 2; l++) near(log(v[l]), log(truth[l]), 1e-3);
-    assert_compare(bl_heldout_judge(h, c, c, s, m, v), >, bl_heldout_judge(h, c, c, s, m, one));
+    assert_compare(bl_heldout_score(h, c, c, s, m, v), >, bl_heldout_score(h, c, c, s, m, one));
     bl_heldout_variances(h, c, s, m, 1e-3, v);
     for (int l = 0; l < 2; l++) near(v[l], 1, 0.01);
   }
