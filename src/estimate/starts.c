@@ -18,6 +18,8 @@
 #include "num/rng.h"
 
 enum { MAX_SWEEPS = 100 };
+/* Of joint diagonalisation in large problems, relative: a fit goes on from there, and sweeps cost as much as it. */
+static const double DIAGONAL = 0.02;
 
 /* q such that S = Q M Q has a unit diagonal. */
 static void unit_diagonal(const bl_sgauss_data *d, double *theta) {
@@ -362,7 +364,7 @@ static blica_status start_jointdiag(blica_ctx *ctx, const bl_sgauss_data *d, uin
   choose_segments(d, seed, index, weight);
   TRY(leading_space(ctx, d, weight, basis, &noise));
   TRY(project(ctx, d, basis, projected));
-  TRY(bl_jointdiag(ctx, d->k, d->u, weight, projected, MAX_SWEEPS, b));
+  TRY(bl_jointdiag(ctx, d->k, d->u, weight, projected, MAX_SWEEPS, bl_start_is_large(d->n, d->k) ? DIAGONAL : 0, b));
   TRY(unpack(ctx, d, noise, basis, projected, b, theta));
 done:
   bl_free(basis);
@@ -375,7 +377,7 @@ done:
 /* ---- which of them ---- */
 
 bool bl_start_is_large(int n, int k) {
-  return (int64_t)n * k > 200;
+  return (int64_t)n * k > 100;
 }
 
 bool bl_start_by_jointdiag(int n, int k, int index) {

@@ -6,9 +6,9 @@
 
 /* Whether start `index` of n variables and k sources begins with joint diagonalisation: the first does, and all of
  * large problems, where random points lead nowhere near, or late (from them the scaled Gaussian likelihood took ten
- * times the evaluations at n = k = 20 to 28, to the same maximum). */
+ * times the evaluations at n = k = 14 to 28, to the same maximum). */
 bool bl_start_by_jointdiag(int n, int k, int index);
-/* Whether a Newton step costs more than the L-BFGS iterations that it saves. */
+/* Whether L-BFGS from a good start mostly converges in less time than one Newton step takes. */
 bool bl_start_is_large(int n, int k);
 /* The point of start `index`: the joint diagonaliser, or where there is none (matrices far from positive definite) a
  * random point; *jointdiag says which, before and after. */

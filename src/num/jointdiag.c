@@ -144,7 +144,8 @@ static bool advance(machine *j, double *value, double *log_det_b, lapack_int *pi
   return false;
 }
 
-blica_status bl_jointdiag(blica_ctx *ctx, int m, int u, const double *weight, double *c, int max_sweeps, double *b) {
+blica_status bl_jointdiag(blica_ctx *ctx, int m, int u, const double *weight, double *c, int max_sweeps,
+                          double tolerance, double *b) {
   blica_status status;
   const size_t mm = (size_t)m * m;
   machine j = {.ctx = ctx, .m = m, .u = u, .c = c, .b = b};
@@ -163,10 +164,11 @@ blica_status bl_jointdiag(blica_ctx *ctx, int m, int u, const double *weight, do
   for (int s = 0; s < u; s++) total += weight[s];
   for (int s = 0; s < u; s++) share[s] = weight[s] / total;
   j.weight = share;
-  double log_det_b = 0, value = 0;
+  double log_det_b = 0, value = 0, gradient, most = 0;
   TRY(whiten(ctx, &j, &value));
   for (int sweep = 0; sweep < max_sweeps; sweep++) {
-    if (quasi_newton_step(&j) < 1e-9) break;
+    gradient = quasi_newton_step(&j), most = fmax(most, gradient);
+    if (gradient < fmax(1e-9, tolerance * most)) break;
     if (!advance(&j, &value, &log_det_b, pivots)) break;
   }
   if (j.c != c) memcpy(c, j.c, mm * (size_t)u * sizeof *c);

@@ -29,7 +29,7 @@ static void exact_sets_are_diagonalised(void **state) {
         for (int j = 0; j < M; j++) c[i + j * M + s * M * M] += v * a[i + l * M] * a[j + l * M];
     }
   }
-  assert_int_equal(bl_jointdiag(ctx, M, U, weight, c, 100, b), BLICA_OK);
+  assert_int_equal(bl_jointdiag(ctx, M, U, weight, c, 100, 0, b), BLICA_OK);
   for (int s = 0; s < U; s++)
     for (int i = 0; i < M; i++)
       for (int j = 0; j < M; j++) {
