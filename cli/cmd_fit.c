@@ -193,6 +193,7 @@ static int exit_of(blica_stop stop) {
                 "result was written, but --method matched may be more accurate");
     break;
   case BLICA_STOP_COMPARED: /* of a start, never of a fit */
+  case BLICA_STOP_DUPLICATE:
     break;
   }
   return EXIT_NOT_CONVERGED;

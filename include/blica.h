@@ -310,8 +310,9 @@ typedef enum {
   BLICA_STOP_INTEGRATION, /* mle: the optimiser ended, but the error of the integrals is unknown or moves the maximum by
                              more than a tenth of a standard error (sampling: a fifth); see the note
                              integration_shift */
-  BLICA_STOP_COMPARED     /* of a start only: it reached the rough tolerance at which starts are compared; only the best
+  BLICA_STOP_COMPARED,    /* of a start only: it reached the rough tolerance at which starts are compared; only the best
                              continues */
+  BLICA_STOP_DUPLICATE    /* of a start only: it came to the optimum of the first start and was ended */
 } blica_stop;
 
 BLICA_API const char *blica_stop_name(blica_stop stop); /* static text, as in model.json */

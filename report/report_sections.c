@@ -47,6 +47,8 @@ static const char *stop_words(blica_stop stop) {
     return "not converged: integration error, the integrals of the likelihood are not accurate enough";
   case BLICA_STOP_COMPARED:
     return "compared, and another start went on";
+  case BLICA_STOP_DUPLICATE:
+    return "ended, because it came to the optimum of the first start";
   }
   return "unknown";
 }
@@ -123,19 +125,27 @@ static void starts_table(const blica_fit_report *fit, FILE *page) {
   html_table_end(page);
 }
 
+/* Whether start i came to the optimum of the best. Duplicates were ended before they had its objective. */
+static bool at_best(const blica_fit_report *fit, int i) {
+  const bool first =
+      near_best(fit, fit->starts[0].objective) || fit->starts[fit->best_start].stop == BLICA_STOP_DUPLICATE;
+  if (i == 0 || fit->starts[i].stop == BLICA_STOP_DUPLICATE) return first;
+  return near_best(fit, fit->starts[i].objective);
+}
+
 static void starts_words(const blica_fit_report *fit, FILE *page) {
   int near = 0;
-  for (int i = 0; i < fit->n_starts; i++) near += near_best(fit, fit->starts[i].objective);
+  for (int i = 0; i < fit->n_starts; i++) near += at_best(fit, i);
   fputs("<p>", page);
   if (fit->n_starts < 2)
     html_text(page, "There was one start only, so it is not known whether it ended in the best optimum; more starts "
                     "would show that.");
   else if (near == fit->n_starts)
-    html_textf(page, "All %d starts ended at the same objective.", fit->n_starts);
+    html_textf(page, "All %d starts came to the same optimum.", fit->n_starts);
   else
     html_textf(page,
-               "%d of %d starts ended at the best objective (within 1e-6 of it); the others stopped in worse optima or "
-               "early. When one start alone finds the best, more starts are worth their time.",
+               "%d of %d starts came to the best optimum (within 1e-6 of its objective); the others stopped in worse "
+               "optima or early. When one start alone finds the best, more starts are worth their time.",
                near, fit->n_starts);
   if (fit->n_starts > 0 && !near_best(fit, fit->objective))
     html_textf(

@@ -196,9 +196,12 @@ plot_variances <- function(x, xlab = "segment", ylab = "variance of the source (
   legend(par("usr")[2], 10^par("usr")[4], colnames(v), col = colours, pch = shapes, lty = 1, bty = "n", xpd = TRUE, xjust = -0.1)
 }
 
-# How far below the best each start ended; equal starts are drawn as equal, not spread over their rounding.
+# How far below the best each start ended; equal starts are drawn as equal, not spread over their rounding, and duplicates,
+# which were ended early, where the first start ended.
 plot_starts <- function(x, xlab = "start", ylab = "objective below the best", main = "where the starts ended", ...) {
   reached <- x$fit$starts$objective
+  early <- x$fit$starts$stop == "duplicate"
+  reached[early] <- pmax(reached[early], reached[1])
   below <- max(reached, na.rm = TRUE) - reached
   top <- max(below, 1e-6 * abs(max(reached, na.rm = TRUE)), 1e-6, na.rm = TRUE)
   plot(below, ylim = c(0, top), xaxt = "n", xlab = xlab, ylab = ylab, pch = 16, ...,

@@ -17,7 +17,8 @@ enum {
   HISTORY = 20,         /* L-BFGS pairs */
   PRECONDITIONED = 300, /* preconditioned L-BFGS iterations before Newton takes over */
   POLISH = 3,           /* rounds after the first phase */
-  FIRST_POLISH = 1000   /* number of the first of them, past those of the first phase */
+  FIRST_POLISH = 1000,  /* number of the first of them, past those of the first phase */
+  NEWTON_MAX = 200      /* n k of samples up to which Newton steps are taken where L-BFGS does not converge */
 };
 
 /* One start in progress. */
@@ -84,11 +85,16 @@ static int64_t plain_limit(const bl_sgauss_data *d) {
   return limit < 150 ? 150 : limit > 1200 ? 1200 : limit;
 }
 
-/* Whether L-BFGS is to finish the start, a Newton step costing (n k)^2 (n + k) u and more; exact counts deserve the
- * last digits. */
+/* Whether L-BFGS alone is to finish the start, a Newton step costing (n k)^2 (n + k) u and more; exact counts deserve
+ * the last digits. */
 static bool finishes_by_lbfgs(const run *r) {
   const bl_sgauss_data *d = r->data;
-  return !uses_newton(d) || (bl_start_is_large(d->n, d->k) && !r->start->all->problem->cor->exact);
+  return !uses_newton(d) || ((int64_t)d->n * d->k > NEWTON_MAX && !r->start->all->problem->cor->exact);
+}
+
+/* Whether Newton steps are left out where L-BFGS has converged. */
+static bool leaves_last_digits(const run *r) {
+  return bl_start_is_large(r->data->n, r->data->k) && !r->start->all->problem->cor->exact;
 }
 
 /* L-BFGS in rounds. Near a solution the preconditioner saves most iterations; far from one it may mislead, which
@@ -152,10 +158,10 @@ static bool gradient_is_small(const run *r) {
  * may be larger than in the scale that they ended in. */
 static blica_status polish(run *r) {
   blica_status status;
-  const bool newton = !finishes_by_lbfgs(r);
   bool there = gradient_is_small(r);
+  const bool newton = !finishes_by_lbfgs(r) && !(there && leaves_last_digits(r));
   TRY(settle(r));
-  for (int round = 0; round < POLISH && !bl_start_stopped(r->start); round++) {
+  for (int round = 0; round < POLISH && !bl_start_ended(r->start); round++) {
     bl_lbfgs_result result;
     if (!newton && (gradient_is_small(r) || !there)) break;
     TRY(newton ? second_phase(r, round) : lbfgs_round(r, FIRST_POLISH + round, PRECONDITIONED, true, &result));
@@ -210,6 +216,22 @@ static blica_status run_start(bl_start *s) {
   TRY(starting_point(&r, &jointdiag));
   bl_start_set_kind(s, bl_start_kind(jointdiag, s->index));
   TRY(first_phase(&r, jointdiag));
+  TRY(polish(&r));
+  finish(&r);
+done:
+  bl_sgauss_preconditioner_free(r.preconditioner);
+  bl_sgauss_free(r.g);
+  return status;
+}
+
+/* A start that was ended as a duplicate and yet is the best, to its end. */
+static blica_status go_on(bl_start *s) {
+  blica_status status;
+  run r = {.start = s, .options = s->all->problem->options, .data = s->all->user};
+  s->own = &r;
+  s->stage = bl_stage_below(&s->all->problem->stage, "end");
+  TRY(bl_sgauss_make(s->ctx, r.data, &r.g));
+  TRY(first_phase(&r, true));
   TRY(polish(&r));
   finish(&r);
 done:
@@ -289,7 +311,9 @@ blica_status bl_estimate_blica(blica_ctx *ctx, const bl_problem *caller, blica_m
   all.size = bl_sgauss_size(data);
   all.constant = bl_sgauss_constant(data);
   all.side_by_side = data->lanes && o.starts > 1;
+  all.n = data->n, all.k = data->k;
   TRY(bl_multistart_run(ctx, &all, &model->fit));
+  TRY(bl_multistart_end(ctx, &all, go_on, &model->fit));
   fill_model(data, all.best->theta, model);
 done:
   bl_multistart_free(&all);

@@ -241,6 +241,18 @@ done:
   return status;
 }
 
+/* A start that was ended as a duplicate and yet is the best, to its end. */
+static blica_status go_on(bl_start *s) {
+  blica_status status;
+  run r;
+  s->stage = bl_stage_below(&s->all->problem->stage, "end");
+  TRY(open_run(s, &r));
+  TRY(minimise(&r, r.all->options->tolerance, true));
+done:
+  close_run(&r);
+  return status;
+}
+
 /* ---- empirical Bayes ---- */
 
 static double clamp(double x, double low, double high) {
@@ -422,7 +434,9 @@ blica_status bl_corfit_run(blica_ctx *ctx, const bl_problem *problem, bl_corfit_
                        .constant = constant,
                        .factor = 1,
                        .side_by_side = data->lanes,
-                       .keep = true};
+                       .keep = true,
+                       .n = data->n,
+                       .k = data->k};
   if (is_learned(o)) set_scales(data, FIRST_SD_MIXING, FIRST_SD_VARIANCE);
   if (strcmp(o->prior, "fixed") == 0) set_scales(data, o->prior_mixing, o->prior_variance);
   TRY(bl_alloc(ctx, 3 * (size_t)model->u, &shift));
@@ -431,7 +445,10 @@ blica_status bl_corfit_run(blica_ctx *ctx, const bl_problem *problem, bl_corfit_
   TRY(bl_sgauss_data_make(ctx, problem->cor, shift, model->k, o, &own.starts));
   own.starts->precision_mixing = data->precision_mixing, own.starts->precision_variance = data->precision_variance;
   TRY(bl_multistart_run(ctx, &all, &model->fit));
-  if (is_learned(o)) TRY(bl_multistart_continue(ctx, &all, learn_scales, &model->fit));
+  if (is_learned(o))
+    TRY(bl_multistart_continue(ctx, &all, learn_scales, &model->fit));
+  else
+    TRY(bl_multistart_end(ctx, &all, go_on, &model->fit));
   memcpy(model->mixing, all.best->theta, (size_t)data->n * data->k * sizeof(double));
   fill_variances(data, all.best->theta, model);
   TRY(report(ctx, &own, &all.best->record, &model->fit));

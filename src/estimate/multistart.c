@@ -6,6 +6,45 @@
 
 #include "base/share.h"
 
+/* ---- duplicates ---- */
+
+/* Columns of two mixing matrices are the same where 1 - |cos| of their angle is at most this: ten times what is left
+ * between starts of one optimum at the rough tolerance, a third of the least that was seen between different optima
+ * (bench/results/default_estimator.md). */
+static const double SAME_COLUMN = 1e-3;
+
+static double dot(int n, const double *a, const double *b) {
+  double sum = 0;
+  for (int i = 0; i < n; i++) sum += a[i] * b[i];
+  return sum;
+}
+
+/* Whether one of the k columns of b has the direction of a, up to sign. Columns of zeros have none. */
+static bool has_column(int n, int k, const double *a, const double *b) {
+  const double aa = dot(n, a, a);
+  for (int j = 0; j < k; j++, b += n) {
+    const double norms = sqrt(aa * dot(n, b, b));
+    if (norms > 0 && fabs(dot(n, a, b)) >= (1 - SAME_COLUMN) * norms) return true;
+  }
+  return false;
+}
+
+/* The same mixing matrix up to order, sign and scale of the columns. */
+static bool same_mixing(int n, int k, const double *a, const double *b) {
+  for (int j = 0; j < k; j++)
+    if (!has_column(n, k, a + (size_t)n * j, b) || !has_column(n, k, b + (size_t)n * j, a)) return false;
+  return true;
+}
+
+/* Whether it has come to where the first start has ended; a function of its point alone, so that a fit that is resumed
+ * decides as it did before. */
+static bool is_duplicate(const bl_start *s) {
+  const bl_multistart *all = s->all;
+  const blica_stop first = all->start[0].record.stop;
+  return s->racing && (first == BLICA_STOP_COMPARED || first == BLICA_STOP_CONVERGED) &&
+         same_mixing(all->n, all->k, s->theta, all->start[0].theta);
+}
+
 /* ---- inside a start ---- */
 
 /* Remembers when the objective grew by a quarter or more since the last time; thins out when full. */
@@ -39,7 +78,11 @@ int bl_start_hook(int64_t iteration, double value, double gradient_max, void *us
   trace(s, objective);
   s->loop_poll.progress = (blica_progress){"fit", -1, objective, s->index, s->iterations + iteration};
   bl_start_poll(s);
-  return bl_start_stopped(s) ? BL_STOP_REQUESTED : BL_CONTINUE;
+  return bl_start_stopped(s) ? BL_STOP_REQUESTED : is_duplicate(s) ? BL_LIMIT_REACHED : BL_CONTINUE;
+}
+
+bool bl_start_ended(const bl_start *s) {
+  return bl_start_stopped(s) || is_duplicate(s);
 }
 
 bool bl_start_unfinished(void *user) {
@@ -72,6 +115,12 @@ static blica_status polled(bl_start *s, bl_start_fn work) {
   return status;
 }
 
+static void record_seconds(bl_start *s) {
+  s->record.seconds = s->record.seconds_near = bl_seconds() - s->begun;
+  for (int i = s->traced - 1; i >= 0 && s->loop_poll.progress.objective - s->trace_objective[i] <= 1; i--)
+    s->record.seconds_near = s->trace_seconds[i];
+}
+
 /* From its first point to its end, or its end from a checkpoint. */
 static blica_status run_start(bl_start *s) {
   bl_start_end end = {&s->record, s->theta, s->all->size};
@@ -82,10 +131,11 @@ static blica_status run_start(bl_start *s) {
     goto done;
   }
   s->begun = bl_seconds();
+  s->racing = s->all->n > 0 && s->index > 0;
   TRY(polled(s, s->all->run));
-  s->record.seconds = s->record.seconds_near = bl_seconds() - s->begun;
-  for (int i = s->traced - 1; i >= 0 && s->loop_poll.progress.objective - s->trace_objective[i] <= 1; i--)
-    s->record.seconds_near = s->trace_seconds[i];
+  if (!bl_start_stopped(s) && is_duplicate(s)) s->record.stop = BLICA_STOP_DUPLICATE;
+  s->racing = false;
+  record_seconds(s);
   if (s->all->keep) bl_stage_over(s->ctx, &s->stage, bl_pass_start, &end);
 done:
   return status;
@@ -147,33 +197,54 @@ done:
   return status;
 }
 
-/* What the ranks found, to all, and into the checkpoint. */
-static blica_status exchange(blica_ctx *ctx, const bl_share *share, bl_multistart *all) {
+/* Takes the record of a start from the rank that ran it, and keeps it in the checkpoint. */
+static void take_record(blica_ctx *ctx, bl_start *s, const blica_start *record) {
+  bl_start_end end = {&s->record, s->theta, s->all->size};
+  s->record = *record;
+  s->iterations = record->iterations;
+  s->interrupted = record->stop == BLICA_STOP_INTERRUPTED, s->out_of_time = record->stop == BLICA_STOP_TIME;
+  if (s->all->keep && s->record.kind[0] && !bl_start_stopped(s)) bl_stage_over(ctx, &s->stage, bl_pass_start, &end);
+}
+
+/* What the ranks found from start `first` on, to all, and into the checkpoint. */
+static blica_status exchange(blica_ctx *ctx, const bl_share *share, bl_multistart *all, int first) {
   blica_status status;
   blica_start *record = NULL;
   TRY(bl_alloc(ctx, (size_t)all->count, &record));
-  for (int i = 0; i < all->count; i++) record[i] = all->start[i].record;
+  for (int i = first; i < all->count; i++) record[i - first] = all->start[i].record;
   TRY(bl_share_bytes(ctx, share, record, sizeof *record));
-  TRY(bl_share_bytes(ctx, share, all->points, all->size * sizeof(double)));
-  for (int i = 0; i < all->count; i++) {
-    bl_start *s = &all->start[i];
-    bl_start_end end = {&s->record, s->theta, all->size};
-    s->record = record[i];
-    s->iterations = record[i].iterations;
-    s->interrupted = record[i].stop == BLICA_STOP_INTERRUPTED, s->out_of_time = record[i].stop == BLICA_STOP_TIME;
-    if (all->keep && s->record.kind[0] && !bl_start_stopped(s)) bl_stage_over(ctx, &s->stage, bl_pass_start, &end);
-  }
+  TRY(bl_share_bytes(ctx, share, all->points + all->size * (size_t)first, all->size * sizeof(double)));
+  for (int i = first; i < all->count; i++) take_record(ctx, &all->start[i], &record[i - first]);
 done:
   bl_free(record);
   return status;
 }
 
-static blica_status run_side_by_side(blica_ctx *ctx, bl_multistart *all) {
+/* The start that the others are compared with: every rank does the same, and the result is that of rank 0. */
+static blica_status run_first(blica_ctx *ctx, bl_multistart *all) {
   blica_status status;
   bl_share share = {0};
-  TRY(bl_share_make(ctx, all->count, 0, &share));
+  blica_start record;
+  TRY(bl_share_alone(ctx, 1, 0, &share));
   TRY(work_side_by_side(ctx, &share, all->start, NULL));
-  TRY(exchange(ctx, &share, all));
+  record = all->start->record;
+  TRY(bl_broadcast(ctx, &record, sizeof record, 0));
+  TRY(bl_broadcast(ctx, all->start->theta, all->size * sizeof(double), 0));
+  take_record(ctx, all->start, &record);
+done:
+  bl_share_free(&share);
+  return status;
+}
+
+static blica_status run_side_by_side(blica_ctx *ctx, bl_multistart *all) {
+  blica_status status = BLICA_OK;
+  const int first = all->n > 0;
+  bl_share share = {0};
+  if (first) TRY(run_first(ctx, all));
+  if (all->count == first) return status;
+  TRY(bl_share_make(ctx, all->count - first, 0, &share));
+  TRY(work_side_by_side(ctx, &share, all->start + first, NULL));
+  TRY(exchange(ctx, &share, all, first));
 done:
   bl_share_free(&share);
   return status;
@@ -237,6 +308,17 @@ blica_status bl_multistart_continue(blica_ctx *ctx, bl_multistart *all, bl_start
 done:
   bl_share_free(&share);
   return status;
+}
+
+blica_status bl_multistart_end(blica_ctx *ctx, bl_multistart *all, bl_start_fn more, blica_fit_report *fit) {
+  bl_start *s = all->best;
+  if (s->record.stop != BLICA_STOP_DUPLICATE) return BLICA_OK;
+  s->begun = bl_seconds() - s->record.seconds; /* without the time of other starts */
+  blica_status status = bl_multistart_continue(ctx, all, more, fit);
+  if (status != BLICA_OK) return status;
+  record_seconds(s);
+  fit->starts[fit->best_start] = s->record;
+  return BLICA_OK;
 }
 
 void bl_multistart_free(bl_multistart *all) {

@@ -24,6 +24,8 @@ typedef struct {
   bool side_by_side; /* each start on one thread, threads and ranks sharing the starts: for problems too small to share
                         an evaluation. Else one start after the other, each with all threads and ranks. */
   bool keep;         /* a checkpoint keeps the end of each start; else only what `run` keeps */
+  int n, k; /* theta begins with the mixing matrix [n,k]: a start that comes to where the first has ended is ended too,
+               as its duplicate. 0: starts run independently */
   /* set by bl_multistart_run: */
   bl_start *start; /* [count]; those that were not begun have no kind */
   bl_start *best;  /* one of them */
@@ -42,6 +44,7 @@ struct bl_start {
   bl_stage stage;     /* where a checkpoint keeps it */
   int64_t iterations; /* of all rounds that are over */
   bool interrupted, out_of_time;
+  bool racing;            /* during `run` of all but the first, where duplicates are ended */
   bl_loop_poll loop_poll; /* set for the time of `run`; evaluations are left unfinished only once it is armed */
   double begun;
   int traced;
@@ -53,9 +56,13 @@ struct bl_start {
 blica_status bl_multistart_run(blica_ctx *ctx, bl_multistart *all, blica_fit_report *fit);
 /* More work on the best start, which becomes the recorded result; the records of the starts stay as compared. */
 blica_status bl_multistart_continue(blica_ctx *ctx, bl_multistart *all, bl_start_fn more, blica_fit_report *fit);
+/* The same for work that leads the best start to its end where it was ended as a duplicate: its record becomes that of
+ * its end. */
+blica_status bl_multistart_end(blica_ctx *ctx, bl_multistart *all, bl_start_fn more, blica_fit_report *fit);
 void bl_multistart_free(bl_multistart *all);
 
-/* A bl_iteration_hook with the bl_start as its user: traces and polls. */
+/* A bl_iteration_hook with the bl_start as its user: traces, polls and ends duplicates of the first start. theta must
+ * hold the present point. */
 int bl_start_hook(int64_t iteration, double value, double gradient_max, void *user);
 /* Polls with the progress as it was last set. */
 void bl_start_poll(bl_start *start);
@@ -63,6 +70,8 @@ void bl_start_poll(bl_start *start);
 bool bl_start_unfinished(void *user);
 /* Whether the user or the clock stopped it. */
 bool bl_start_stopped(const bl_start *start);
+/* Whether it is to do nothing more: it was stopped, or is a duplicate of the first start. */
+bool bl_start_ended(const bl_start *start);
 /* Why it ended: converged, interrupted, time, iterations or, with none of these, stalled. */
 blica_stop bl_start_stop(const bl_start *start, bool converged);
 /* Sets the record's kind. */

@@ -13,7 +13,8 @@ static const blica_option fit_table[] = {
            "given."),
     BL_ROW(FIT(sources), BLICA_OPT_INT, NULL, 1, 1e6, NULL, "K", "Number of sources, at most the number of variables."),
     BL_ROW(FIT(starts), BLICA_OPT_INT, "3", 1, 1e6, NULL, "COUNT",
-           "Starting points; the result with the best objective is kept, all are reported."),
+           "Starting points; the result with the best objective is kept, all are reported. Methods blica, matched and "
+           "pairwise end a start that comes to the optimum of the first, as its duplicate."),
     BL_ROW(FIT(seed), BLICA_OPT_SEED, "1", 0, 18446744073709551615.0, NULL, "SEED",
            "Seed of the random starting points. The same seed gives the same result."),
     BL_ROW(FIT(condition), BLICA_OPT_REAL, "default", 1.01, INFINITY, "default=0|auto=-1|none=inf", "R",

@@ -29,7 +29,7 @@ void bl_pass_start(bl_state *state, void *user) {
   bl_pass_count(state, &r->evaluations);
   BL_PASS(state, r->seconds);
   BL_PASS(state, r->seconds_near);
-  bl_pass_int(state, &stop, BLICA_STOP_CONVERGED, BLICA_STOP_COMPARED);
+  bl_pass_int(state, &stop, BLICA_STOP_CONVERGED, BLICA_STOP_DUPLICATE);
   if (!plain_text(r->kind, sizeof r->kind) && state->status == BLICA_OK) state->status = BLICA_ERR_FORMAT;
   r->stop = (blica_stop)stop;
   bl_pass(state, end->theta, end->size * sizeof *end->theta);

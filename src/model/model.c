@@ -115,8 +115,8 @@ void blica_model_free(blica_model *model) {
 }
 
 const char *blica_stop_name(blica_stop stop) {
-  static const char *const names[] = {"converged", "iterations", "time",        "interrupted",
-                                      "stalled",   "unbounded",  "integration", "compared"};
+  static const char *const names[] = {"converged", "iterations",  "time",     "interrupted", "stalled",
+                                      "unbounded", "integration", "compared", "duplicate"};
   return (unsigned)stop < sizeof names / sizeof *names ? names[stop] : "unknown";
 }
 

@@ -22,7 +22,7 @@ static const size_t MAX_BYTES = 1u << 30; /* of the file; a parsed model takes a
 
 static blica_status read_stop(const bl_json_reader *r, const char *where, const json_t *value, blica_stop *out) {
   const char *text = json_string_value(value);
-  for (int stop = BLICA_STOP_CONVERGED; text && stop <= BLICA_STOP_COMPARED; stop++) {
+  for (int stop = BLICA_STOP_CONVERGED; text && stop <= BLICA_STOP_DUPLICATE; stop++) {
     *out = (blica_stop)stop;
     if (strcmp(text, blica_stop_name(*out)) == 0) return BLICA_OK;
   }
