@@ -181,11 +181,13 @@ assert fit["stop"] == "integration" and fit["notes"]["integration_shift"] > 0.1,
   "$BLICA" compare t1.json large/model.json --json | python3 -c 'import json, sys; assert json.load(sys.stdin)["mcs"] > 0.97'
 }
 
-@test "beyond Newton's reach all starts still converge in the scale of the model" {
+@test "beyond Newton's reach starts converge in the scale of the model, or are duplicates of the first" {
   "$BLICA" simulate --variables 30 --sources 30 --segments 40 --samples 1000 --seed 2 --out d --quiet
   run_code 0 fit d/data.csv --method blica --sources 30 --out m.json
   /usr/bin/python3 -c '
 import json
 starts = json.load(open("m.json"))["fit"]["starts"]
-assert len(starts) == 3 and all(s["stop"] == "converged" and s["gradient"] <= 1e-8 for s in starts), starts'
+assert len(starts) == 3 and starts[0]["stop"] == "converged", starts
+for s in starts:
+    assert s["gradient"] <= 1e-8 if s["stop"] == "converged" else s["stop"] == "duplicate", starts'
 }
