@@ -207,15 +207,18 @@ static blica_status starting_point(run *r, bool *jointdiag) {
   return status;
 }
 
-static blica_status run_start(bl_start *s) {
+/* From a point to the end of the start: from a new starting point, or from where it stands, near a solution. */
+static blica_status maximise(bl_start *s, bool anew) {
   blica_status status;
   run r = {.start = s, .options = s->all->problem->options, .data = s->all->user};
-  bool jointdiag = bl_start_by_jointdiag(r.data->n, r.data->k, s->index);
+  bool good_start = !anew || bl_start_by_jointdiag(r.data->n, r.data->k, s->index);
   s->own = &r;
   TRY(bl_sgauss_make(s->ctx, r.data, &r.g));
-  TRY(starting_point(&r, &jointdiag));
-  bl_start_set_kind(s, bl_start_kind(jointdiag, s->index));
-  TRY(first_phase(&r, jointdiag));
+  if (anew) {
+    TRY(starting_point(&r, &good_start));
+    bl_start_set_kind(s, bl_start_kind(good_start, s->index));
+  }
+  TRY(first_phase(&r, good_start));
   TRY(polish(&r));
   finish(&r);
 done:
@@ -224,20 +227,14 @@ done:
   return status;
 }
 
+static blica_status run_start(bl_start *s) {
+  return maximise(s, true);
+}
+
 /* A start that was ended as a duplicate and yet is the best, to its end. */
 static blica_status go_on(bl_start *s) {
-  blica_status status;
-  run r = {.start = s, .options = s->all->problem->options, .data = s->all->user};
-  s->own = &r;
   s->stage = bl_stage_below(&s->all->problem->stage, "end");
-  TRY(bl_sgauss_make(s->ctx, r.data, &r.g));
-  TRY(first_phase(&r, true));
-  TRY(polish(&r));
-  finish(&r);
-done:
-  bl_sgauss_preconditioner_free(r.preconditioner);
-  bl_sgauss_free(r.g);
-  return status;
+  return maximise(s, false);
 }
 
 static void fill_model(const bl_sgauss_data *d, const double *theta, blica_model *model) {
