@@ -8,7 +8,7 @@
 
 /* ---- duplicates ---- */
 
-/* Columns of two mixing matrices are the same where 1 - |cos| of their angle is at most this: ten times what is left
+/* Columns of two mixing matrices are the same where 1 - |cos| of their angle is at most this: three times what is left
  * between starts of one optimum at the rough tolerance, a third of the least that was seen between different optima
  * (bench/results/default_estimator.md). */
 static const double SAME_COLUMN = 1e-3;

@@ -78,7 +78,7 @@ static void fill_corners(table *t, double rho) {
 /* Fills the corners and returns the score; *slope its derivative. */
 static double score_at(table *t, double rho, double *slope) {
   const int stride = t->columns + 1;
-  double score = 0, bend = 0;
+  double score = 0, curvature = 0;
   fill_corners(t, rho);
   for (int a = 0; a < t->rows; a++) {
     const double *p = t->p + a * stride, *d = t->d + a * stride, *e = t->e + a * stride;
@@ -89,10 +89,10 @@ static double score_at(table *t, double rho, double *slope) {
       double inverse = 1 / (cell > SMALLEST ? cell : SMALLEST), ratio = first * inverse;
       t->s[a * t->columns + b] = cell > SMALLEST ? ratio : 0;
       score += share_of(t, a, b) * ratio;
-      bend += share_of(t, a, b) * (second * inverse - ratio * ratio);
+      curvature += share_of(t, a, b) * (second * inverse - ratio * ratio);
     }
   }
-  *slope = bend;
+  *slope = curvature;
   return score;
 }
 

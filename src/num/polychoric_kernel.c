@@ -22,16 +22,16 @@ enum { PARTS = 4, MOST_STEPS = 100, GUESS_TERMS = 8, GUESS_STEPS = 3, TERMS = BL
 
 /* Arrays of vectors: element i of x begins at x + 8 i. */
 typedef struct {
-  int rows, columns, cuts;     /* cuts: thresholds of rows, then of columns */
-  int terms, roots;            /* of w and of 1/sqrt(m) that are there */
-  const double *share;         /* [rows,columns] */
-  double *cell, *s, *bend;     /* [rows,columns] probabilities P, scores P'/P and their derivatives */
-  double *h, *below;           /* [cuts] thresholds and Phi of them */
-  double *w;                   /* [terms+1,cuts] w_m at the thresholds, m from 0 */
-  double *power;               /* [terms] rho^m */
-  double *corner[2][PARTS];    /* [columns+1] Phi2 and its derivatives, of the row above and this one */
-  double *mean;                /* [rows+columns] normal scores */
-  double over_root[TERMS + 8]; /* 1/sqrt(m) */
+  int rows, columns, cuts;      /* cuts: thresholds of rows, then of columns */
+  int terms, roots;             /* of w and of 1/sqrt(m) that are there */
+  const double *share;          /* [rows,columns] */
+  double *cell, *s, *curvature; /* [rows,columns] probabilities P, scores P'/P and their derivatives */
+  double *h, *below;            /* [cuts] thresholds and Phi of them */
+  double *w;                    /* [terms+1,cuts] w_m at the thresholds, m from 0 */
+  double *power;                /* [terms] rho^m */
+  double *corner[2][PARTS];     /* [columns+1] Phi2 and its derivatives, of the row above and this one */
+  double *mean;                 /* [rows+columns] normal scores */
+  double over_root[TERMS + 8];  /* 1/sqrt(m) */
 } tables;
 
 BL_INLINE bl_v get(const double *x, int i) {
@@ -61,7 +61,7 @@ static void add_margins(const double *share, int levels, int step, int across, i
 static void begin(tables *t, double *work) {
   const int cuts = t->cuts;
   const int ends = t->columns + 1, cells = t->rows * t->columns;
-  double **arrays[] = {&t->h, &t->below, &t->power, &t->mean, &t->cell, &t->s, &t->bend};
+  double **arrays[] = {&t->h, &t->below, &t->power, &t->mean, &t->cell, &t->s, &t->curvature};
   const int sizes[] = {cuts, cuts, TERMS + 1, cuts + 2, cells, cells, cells};
   for (int i = 0; i < 7; work += (size_t)sizes[i++] * BL_LANES) *arrays[i] = work;
   for (int i = 0; i < 2 * PARTS; i++, work += (size_t)ends * BL_LANES) t->corner[i / PARTS][i % PARTS] = work;
@@ -170,13 +170,13 @@ static void add_row(const tables *t, int a, double *const low[PARTS], double *co
     bl_v part[PARTS], share = get(t->share, at);
     for (int i = 0; i < PARTS; i++)
       part[i] = (get(high[i], b + 1) - get(low[i], b + 1)) - (get(high[i], b) - get(low[i], b));
-    bl_v inverse = 1.0 / bl_v_max(part[0], smallest), s = part[1] * inverse, bend = part[2] * inverse - s * s;
+    bl_v inverse = 1.0 / bl_v_max(part[0], smallest), s = part[1] * inverse, curvature = part[2] * inverse - s * s;
     put(t->cell, at, bl_v_max(part[0], zero));
     put(t->s, at, bl_v_if_less(smallest, part[0], s, zero));
-    put(t->bend, at, bl_v_if_less(smallest, part[0], bend, zero));
+    put(t->curvature, at, bl_v_if_less(smallest, part[0], curvature, zero));
     score[0] += share * s;
-    score[1] += share * bend;
-    score[2] += share * (part[3] * inverse - s * (3.0 * bend + s * s));
+    score[1] += share * curvature;
+    score[2] += share * (part[3] * inverse - s * (3.0 * curvature + s * s));
   }
 }
 
@@ -252,7 +252,7 @@ static void move_cells(const tables *t, bl_v by) {
   for (int c = 0; c < t->rows * t->columns; c++) {
     bl_v s = get(t->s, c), cell = get(t->cell, c);
     put(t->cell, c, cell + by * cell * s);
-    put(t->s, c, s + by * get(t->bend, c));
+    put(t->s, c, s + by * get(t->curvature, c));
   }
 }
 
