@@ -167,7 +167,7 @@ const command command_assess = {
         "Errors come from the asymptotic distribution and, unless --bootstrap is none, from refits of rows that are "
         "drawn anew within segments. The asymptotic errors count the bias of learned priors, which the bootstrap "
         "cannot see; the bootstrap shows how stable each column is. Where they differ much the axes are weakly "
-        "determined; angles and the expected MCS are those of the larger.",
+        "determined; errors, angles and the expected MCS are those of the larger.",
     .examples = "blica assess model.json data.csv\n"
                 "blica assess model.json data.csv --bootstrap none --json",
     .groups = {{"Options", blica_assess_option_table, offsetof(assess_values, options)},
