@@ -177,22 +177,18 @@ static void inner_corners(const bl_level_tables *t, segment_workspace *r, int h,
   c->count = (rows - 1) * width;
   for (int m = 0; m < c->count; m++) c->h[m] = r->t[h + m / width], c->k[m] = r->t[k + m % width];
   const bool fast = fabs(rho) <= BL_CORNERS_MOST;
-  if (fast) {
-    bl_corners_begin(c);
-    BL_AT(t->level, bl_corners_move)(c, rho);
-  }
+  if (fast) BL_AT(t->level, bl_corners_at)(c, rho);
+  if (fast) BL_AT(t->level, bl_corners_conditional)(c, rho);
+  const double root = sqrt(1 - rho * rho);
   for (int m = 0; m < c->count; m++) {
     const int at = (m / width + 1) * stride + m % width + 1;
     r->corner[at] = fast ? r->below[h + m / width] * r->below[k + m % width] + c->excess[m] / 6.283185307179586477
                          : blica_bvn(c->h[m], c->k[m], rho);
-    r->slope_rho[at] = fast ? c->first[m] : bl_bvn_density(c->h[m], c->k[m], rho);
-  }
-  const double root = sqrt(1 - rho * rho);
-  if (fast) BL_AT(t->level, bl_corners_conditional)(c, rho);
-  for (int m = 0; m < c->count; m++) {
-    const int at = (m / width + 1) * stride + m % width + 1;
-    r->slope_i[at] = r->density[h + m / width] * (fast ? c->first[m] : bl_phi_cdf((c->k[m] - rho * c->h[m]) / root));
-    r->slope_j[at] = r->density[k + m % width] * (fast ? c->second[m] : bl_phi_cdf((c->h[m] - rho * c->k[m]) / root));
+    r->slope_rho[at] = fast ? c->density[m] : bl_bvn_density(c->h[m], c->k[m], rho);
+    const double below_k = fast ? c->k_given_h[m] : bl_phi_cdf((c->k[m] - rho * c->h[m]) / root);
+    const double below_h = fast ? c->h_given_k[m] : bl_phi_cdf((c->h[m] - rho * c->k[m]) / root);
+    r->slope_i[at] = r->density[h + m / width] * below_k;
+    r->slope_j[at] = r->density[k + m % width] * below_h;
   }
 }
 

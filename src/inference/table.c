@@ -49,14 +49,11 @@ static void inner_corners(int rows, int columns, const double *h, const double *
   const bool fast = fabs(rho) <= BL_CORNERS_MOST;
   c->count = (rows - 1) * width;
   for (int m = 0; m < c->count; m++) c->h[m] = h[m / width], c->k[m] = k[m % width];
-  if (fast) {
-    bl_corners_begin(c);
-    BL_AT(t->level, bl_corners_move)(c, rho);
-  }
+  if (fast) BL_AT(t->level, bl_corners_at)(c, rho);
   for (int m = 0; m < c->count; m++) {
     const int a = m / width + 1, b = m % width + 1, at = a * stride + b;
     p[at] = fast ? p[a * stride] * p[b] + c->excess[m] / 6.283185307179586477 : blica_bvn(c->h[m], c->k[m], rho);
-    d[at] = fast ? c->first[m] : bl_bvn_density(c->h[m], c->k[m], rho);
+    d[at] = fast ? c->density[m] : bl_bvn_density(c->h[m], c->k[m], rho);
   }
 }
 
