@@ -11,7 +11,7 @@ typedef struct {
   int n;                      /* items */
   const blica_coding *coding; /* NULL: one bit each */
   int bits, words;            /* of all items; words per half of a key */
-  const int *column;          /* [bits] */
+  const int *column;          /* [bits]; NULL: all in their order */
   int64_t count;              /* distinct keys */
   uint64_t *key;              /* [2 words, count] presence, then values */
   int64_t *weight;            /* [count] */
@@ -38,7 +38,7 @@ static void row_key(const blica_data *data, int s, int64_t row, const segment_ke
   const uint64_t *ones = data->ones[s], *present = data->present[s];
   memset(key, 0, sizeof *key * 2 * (size_t)words);
   for (int i = 0; i < k->bits; i++) {
-    int64_t at = k->column[i] * stride + word;
+    int64_t at = (k->column ? k->column[i] : i) * stride + word;
     uint64_t here = present ? present[at] >> bit & 1 : 1;
     key[i / 64] |= here << (i % 64);
     key[words + i / 64] |= (ones[at] >> bit & 1) << (i % 64);

@@ -29,7 +29,8 @@ typedef struct {
 } bl_patterns;
 
 /* Of n variables with the levels of a coding, or two if it is NULL. column[p] of the data is bit p of the coding, or
- * variable p; the variables of a group are numbered likewise. pooled: equal rows of different segments are merged too.
+ * variable p (NULL: column p); the variables of a group are numbered likewise. pooled: equal rows of different segments
+ * are merged too.
  */
 blica_status bl_patterns_make(blica_ctx *ctx, const blica_data *data, int n, const blica_coding *coding,
                               const int *column, bool pooled, bl_patterns **out);

@@ -53,11 +53,9 @@ struct bl_emission {
   int ways, blocks;
   block *block;
   bl_mvn_tree *all[TABLE_ITEMS + 1]; /* the 2^m patterns of m items */
-  double *pooled;                    /* [cells] of all rows */
   int threads;
-  workspace *workspace;    /* [threads] */
-  bl_level_scores *scores; /* of levels */
-  bl_patterns *levels;     /* patterns as levels, numbered as those of the series; NULL: all items have two */
+  workspace *workspace; /* [threads] */
+  bl_patterns *levels;  /* patterns as levels, numbered as those of the series; NULL: all items have two */
   /* under a model, of one state after the other */
   bl_engine engine;
   int sources;
@@ -84,7 +82,7 @@ const char *bl_emission_engine(const bl_emission *e) {
 
 static double phi_of(const bl_emission *e, int i, int j) {
   double share[4];
-  bl_series_table(e->series, 1, e->pooled, 0, e->pooled, 1, i < j ? i : j, i < j ? j : i, share);
+  bl_series_table(e->series, 1, e->series->pooled, 0, 1, i < j ? i : j, i < j ? j : i, share);
   double a = share[0] + share[1], b = share[0] + share[2];
   return fabs(share[0] - a * b) / sqrt(a * (1 - a) * b * (1 - b) + 1e-12);
 }
@@ -188,39 +186,17 @@ static blica_status make_workspace(blica_ctx *ctx, const bl_emission *e, workspa
   blica_status status;
   TRY(bl_alloc(ctx, TABLE_ITEMS * TABLE_ITEMS + bl_eigen_work(TABLE_ITEMS), &r->scratch));
   TRY(bl_alloc(ctx, (size_t)3 << TABLE_ITEMS, &r->table));
-  if (e->scores) TRY(bl_alloc(ctx, bl_level_scores_work(e->scores), &r->levels));
+  if (e->levels) TRY(bl_alloc(ctx, bl_level_scores_work(e->series), &r->levels));
   for (int m = 1; m <= TABLE_ITEMS; m++)
     if (e->all[m]) TRY(bl_plackett_work_make(ctx, m, false, &r->plackett[m]));
 done:
   return status;
 }
 
-static blica_status pool(blica_ctx *ctx, bl_emission *e) {
-  blica_status status;
-  const bl_patterns *m = e->series->patterns;
-  double *weight = NULL;
-  TRY(bl_alloc(ctx, (size_t)m->count, &weight));
-  TRY(bl_alloc(ctx, e->series->cells, &e->pooled));
-  for (int g = 0; g < m->groups; g++)
-    memcpy(weight + m->group[g].offset, m->group[g].weight, sizeof(double) * (size_t)m->group[g].count);
-  TRY(bl_series_expect(ctx, e->series, 1, weight, e->pooled));
-done:
-  bl_free(weight);
-  return status;
-}
-
 /* The same keys in the same order as those of the series, read as levels. */
 static blica_status make_levels(blica_ctx *ctx, const blica_data *data, bl_emission *e) {
-  blica_status status = BLICA_OK;
-  int *column = NULL;
   if (!bl_coding_ordinal(e->series->coding)) return BLICA_OK;
-  TRY(bl_alloc(ctx, (size_t)data->n, &column));
-  for (int i = 0; i < data->n; i++) column[i] = i;
-  TRY(bl_patterns_make(ctx, data, e->series->items, e->series->coding, column, true, &e->levels));
-  TRY(bl_level_scores_make(ctx, e->series, e->levels, e->pooled, &e->scores));
-done:
-  bl_free(column);
-  return status;
+  return bl_patterns_make(ctx, data, e->series->items, e->series->coding, NULL, true, &e->levels);
 }
 
 blica_status bl_emission_make(blica_ctx *ctx, const blica_data *data, const bl_series *series, bl_emission **out) {
@@ -230,7 +206,6 @@ blica_status bl_emission_make(blica_ctx *ctx, const blica_data *data, const bl_s
   TRY(bl_alloc(ctx, 1, &e));
   e->series = series;
   e->engine = BL_ENGINE_EP;
-  TRY(pool(ctx, e));
   TRY(make_levels(ctx, data, e));
   if (!e->levels) TRY(choose_blocks(ctx, e));
   for (int b = 0; b < e->blocks; b++) {
@@ -263,7 +238,6 @@ void bl_emission_free(bl_emission *e) {
     bl_free(e->block[b].code);
     bl_free(e->block[b].absent);
   }
-  bl_level_scores_free(e->scores);
   bl_patterns_free(e->levels);
   bl_likelihood_free(e->likelihood);
   bl_free(e->cut);
@@ -271,7 +245,6 @@ void bl_emission_free(bl_emission *e) {
   bl_free(e->own);
   bl_free(e->block);
   bl_free(e->workspace);
-  bl_free(e->pooled);
   bl_free(e);
 }
 
@@ -324,14 +297,13 @@ typedef struct {
 
 static void latent_from_counts(const job *j, const block *items, int s, workspace *r) {
   const bl_series *x = j->e->series;
-  const double *pooled = j->e->pooled;
   const int n = items->n;
   for (int b = 0; b < n; b++) {
-    r->mean[b] = bl_latent_quantile(bl_series_share(x, j->states, j->stat, s, pooled, PRIOR_ROWS, items->item[b]));
+    r->mean[b] = bl_latent_quantile(bl_series_share(x, j->states, j->stat, s, PRIOR_ROWS, items->item[b]));
     r->cov[b + b * n] = 1;
     for (int a = 0; a < b; a++) {
       double share[4];
-      bl_series_table(x, j->states, j->stat, s, pooled, PRIOR_ROWS, items->item[a], items->item[b], share);
+      bl_series_table(x, j->states, j->stat, s, PRIOR_ROWS, items->item[a], items->item[b], share);
       double rho =
           bl_tetra_root(bl_latent_quantile(share[0] + share[1]), bl_latent_quantile(share[0] + share[2]), share);
       rho = rho > 0.99 ? 0.99 : rho < -0.99 ? -0.99 : rho;
@@ -362,8 +334,8 @@ static void table_task(int64_t s, int thread, void *user) {
   const job *j = user;
   const bl_emission *e = j->e;
   workspace *r = &e->workspace[thread];
-  if (e->scores) {
-    bl_level_scores_run(e->scores, j->states, j->stat, (int)s, PRIOR_ROWS, r->levels, j->log_p);
+  if (e->levels) {
+    bl_level_scores(e->series, e->levels, j->states, j->stat, (int)s, PRIOR_ROWS, r->levels, j->log_p);
     return;
   }
   for (int64_t p = 0; p < e->series->patterns->count; p++) j->log_p[p * j->states + s] = 0;

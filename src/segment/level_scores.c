@@ -23,30 +23,11 @@
 #define LEAST_NOISE 0.02 /* variance of Y_i given the items before */
 #define NO_CUT 1e3
 
-struct bl_level_scores {
-  const bl_series *series;
-  const bl_patterns *levels;
-  const double *pooled;
-};
-
-blica_status bl_level_scores_make(blica_ctx *ctx, const bl_series *series, const bl_patterns *levels,
-                                  const double *pooled, bl_level_scores **out) {
-  blica_status status;
-  TRY(bl_alloc(ctx, 1, out));
-  **out = (bl_level_scores){series, levels, pooled};
-done:
-  return status;
-}
-
-void bl_level_scores_free(bl_level_scores *x) {
-  bl_free(x);
-}
-
 /* ---- a state ---- */
 
 /* Levels of all items stand one after another, planes + items places. */
 typedef struct {
-  const bl_level_scores *x;
+  const bl_series *series;
   int n, states, s;
   const double *stat;
   double prior;
@@ -61,28 +42,27 @@ typedef struct {
   double *scratch;
 } state;
 
-size_t bl_level_scores_work(const bl_level_scores *x) {
-  const size_t n = (size_t)x->series->items, places = (size_t)x->series->n + n;
+size_t bl_level_scores_work(const bl_series *series) {
+  const size_t n = (size_t)series->items, places = (size_t)series->n + n;
   return 5 * n * n + bl_eigen_work((int)n) + 3 * places + 3 * n;
 }
 
 static int levels_of(const state *t, int i) {
-  return bl_plane(t->x->series->coding, i + 1) - bl_plane(t->x->series->coding, i) + 1;
+  return bl_plane(t->series->coding, i + 1) - bl_plane(t->series->coding, i) + 1;
 }
 /* Where the levels of item i begin. */
 static int place_of(const state *t, int i) {
-  return bl_plane(t->x->series->coding, i) + i;
+  return bl_plane(t->series->coding, i) + i;
 }
 
 static void margins(state *t) {
-  const bl_series *x = t->x->series;
+  const bl_series *x = t->series;
   for (int i = 0; i < t->n; i++) {
     const int at = place_of(t, i), count = levels_of(t, i);
     double above = 1, variance = 0; /* share of the level and those above */
     for (int l = 0; l < count; l++) {
       const bool last = l == count - 1;
-      double next =
-          last ? 0 : bl_series_share(x, t->states, t->stat, t->s, t->x->pooled, t->prior, bl_plane(x->coding, i) + l);
+      double next = last ? 0 : bl_series_share(x, t->states, t->stat, t->s, t->prior, bl_plane(x->coding, i) + l);
       if (!last) next = fmin(next, above - LEAST_SHARE);
       t->low[at + l] = l > 0 ? t->high[at + l - 1] : -NO_CUT;
       t->high[at + l] = last ? NO_CUT : fmax(-bl_latent_quantile(next), t->low[at + l] + LEAST_SHARE);
@@ -98,13 +78,13 @@ static void margins(state *t) {
 
 /* Correlation of the scores of items i < j: scores are sums of steps over the columns. */
 static double score_correlation(const state *t, int i, int j) {
-  const bl_series *x = t->x->series;
+  const bl_series *x = t->series;
   const double *u = t->score + place_of(t, i), *v = t->score + place_of(t, j);
   double sum = 0;
   for (int a = 1; a < levels_of(t, i); a++)
     for (int b = 1; b < levels_of(t, j); b++) {
       double four[4];
-      bl_series_table(x, t->states, t->stat, t->s, t->x->pooled, t->prior, bl_plane(x->coding, i) + a - 1,
+      bl_series_table(x, t->states, t->stat, t->s, t->prior, bl_plane(x->coding, i) + a - 1,
                       bl_plane(x->coding, j) + b - 1, four);
       double both = four[0] - (four[0] + four[1]) * (four[0] + four[2]);
       sum += (u[a] - u[a - 1]) * (v[b] - v[b - 1]) * both;
@@ -171,10 +151,10 @@ static void run_group(state *t, const bl_group *g, double *log_p) {
   }
 }
 
-void bl_level_scores_run(const bl_level_scores *x, int states, const double *stat, int s, double prior, double *work,
-                         double *log_p) {
-  const int n = x->series->items, places = x->series->n + n;
-  state t = {.x = x, .n = n, .states = states, .s = s, .stat = stat, .prior = prior, .cor = work};
+void bl_level_scores(const bl_series *series, const bl_patterns *levels, int states, const double *stat, int s,
+                     double prior, double *work, double *log_p) {
+  const int n = series->items, places = series->n + n;
+  state t = {.series = series, .n = n, .states = states, .s = s, .stat = stat, .prior = prior, .cor = work};
   t.latent = t.cor + n * n;
   t.factor = t.latent + n * n;
   t.predict = t.factor + n * n;
@@ -187,5 +167,5 @@ void bl_level_scores_run(const bl_level_scores *x, int states, const double *sta
   t.scratch = t.high + places;
   margins(&t);
   correlations(&t);
-  for (int g = 0; g < x->levels->groups; g++) run_group(&t, &x->levels->group[g], log_p);
+  for (int g = 0; g < levels->groups; g++) run_group(&t, &levels->group[g], log_p);
 }

@@ -13,7 +13,6 @@
 #include <string.h>
 
 #include "base/option.h"
-#include "data/coding.h"
 #include "estimate/resume.h"
 #include "segment/segment.h"
 
@@ -42,16 +41,6 @@ static blica_status check(blica_ctx *ctx, const blica_data *data, int items, con
                    "min_length",
                    least, (long long)o->min_length, (double)least * (double)o->min_length, (long long)data->rows);
   return BLICA_OK;
-}
-
-static blica_status count_items(blica_ctx *ctx, const blica_data *data, int *items) {
-  blica_status status;
-  blica_coding *coding = NULL;
-  TRY(bl_coding_parse(ctx, data->n, data->variables, &coding));
-  *items = coding ? coding->items : data->n;
-done:
-  blica_coding_free(coding);
-  return status;
 }
 
 static blica_status open_checkpoint(blica_ctx *ctx, const blica_data *data, const blica_segment_options *o, bl_em *em,
@@ -108,10 +97,10 @@ done:
   return status;
 }
 
-/* The model has fewer parameters than states with correlations of their own, and may ask for more or fewer states: from
- * the number that these chose, up and down while the score grows. */
-static blica_status climb(blica_ctx *ctx, const bl_segment *g, bl_em *em, const bl_search *search, int first,
-                          bl_candidate **best, blica_segmentation *result) {
+/* Fits the model to `first` states, then to more, or if that is no better to fewer, as long as the score grows: the
+ * model has fewer parameters than states with correlations of their own, so another number of states may suit it. */
+static blica_status fit_states(blica_ctx *ctx, const bl_segment *g, bl_em *em, const bl_search *search, int first,
+                               bl_candidate **best, blica_segmentation *result) {
   blica_status status;
   bool better, up = false;
   TRY(try_states(ctx, g, em, search, first, best, result, &better));
@@ -143,16 +132,15 @@ static blica_status find_states(blica_ctx *ctx, const blica_data *data, const bl
   bl_checkpoint *checkpoint = NULL;
   blica_segmentation *result = NULL;
   const double begun = bl_seconds();
-  int first = 0, items = 0;
+  int first = 0;
   em.deadline = begun + options->max_seconds;
   bl_poll_reset(ctx);
   bl_blas_hold();
-  TRY(count_items(ctx, data, &items));
-  TRY(check(ctx, data, items, options));
-  TRY(open_checkpoint(ctx, data, options, &em, &checkpoint));
-  TRY(bl_alloc(ctx, 1, &result));
   TRY(bl_series_make(ctx, data, &series));
   em.series = series;
+  TRY(check(ctx, data, series->items, options));
+  TRY(open_checkpoint(ctx, data, options, &em, &checkpoint));
+  TRY(bl_alloc(ctx, 1, &result));
   TRY(bl_emission_make(ctx, data, series, &em.emission));
   int most = options->states > 0 ? options->states : options->max_states;
   const int64_t limit = data->rows / (options->min_length > LEAST_ROWS ? options->min_length : LEAST_ROWS);
@@ -162,7 +150,7 @@ static blica_status find_states(blica_ctx *ctx, const blica_data *data, const bl
   bl_stage_leave(ctx, &em.stage);
   if (status != BLICA_OK) goto done;
   TRY(list_trials(ctx, &em, options, &search, result, &first));
-  TRY(climb(ctx, &g, &em, &search, first, &best, result));
+  TRY(fit_states(ctx, &g, &em, &search, first, &best, result));
   if (!best) FAIL(ctx, BLICA_ERR_NUMERIC, "segment: no number of states up to %d could be fitted", most);
   TRY(bl_segment_result(ctx, &em, &best->states, best->log_p, result));
   TRY(bl_segment_fit(ctx, &g, &em, best->states, &result->model));

@@ -106,11 +106,10 @@ done:
 
 /* ---- shares and counts of a state ---- */
 
-double bl_series_share(const bl_series *x, int states, const double *stat, int s, const double *pooled, double prior,
-                       int i) {
+double bl_series_share(const bl_series *x, int states, const double *stat, int s, double prior, int i) {
   const size_t S = (size_t)states, ones = BL_CELL_ONES + (size_t)i;
   const size_t rows = x->complete ? BL_CELL_ROWS : bl_cell_present(x) + (size_t)i;
-  double base = pooled[rows] > 0 ? (pooled[ones] + 0.5) / (pooled[rows] + 1) : 0.5;
+  double base = x->pooled[rows] > 0 ? (x->pooled[ones] + 0.5) / (x->pooled[rows] + 1) : 0.5;
   return (stat[ones * S + (size_t)s] + prior * base) / (stat[rows * S + (size_t)s] + prior);
 }
 
@@ -124,11 +123,11 @@ static void cells_of_pair(const bl_series *x, int states, const double *stat, in
   cell[3] = stat[(x->complete ? BL_CELL_ROWS : both + 2 * pairs) * S + at];
 }
 
-void bl_series_table(const bl_series *x, int states, const double *stat, int s, const double *pooled, double prior,
-                     int i, int j, double share[4]) {
+void bl_series_table(const bl_series *x, int states, const double *stat, int s, double prior, int i, int j,
+                     double share[4]) {
   double own[4], all[4], p[3];
   cells_of_pair(x, states, stat, s, i, j, own);
-  cells_of_pair(x, 1, pooled, 0, i, j, all);
+  cells_of_pair(x, 1, x->pooled, 0, i, j, all);
   for (int c = 0; c < 3; c++) {
     double base = (all[c] + (c ? 0.5 : 0.25)) / (all[3] + 1);
     p[c] = (own[c] + prior * base) / (own[3] + prior);
@@ -192,7 +191,7 @@ done:
 
 /* Directions of the scores from the pooled statistics: the standardised items, or the leading principal components of
  * their correlations. */
-static blica_status make_basis(blica_ctx *ctx, bl_series *x, const double *pooled) {
+static blica_status make_basis(blica_ctx *ctx, bl_series *x) {
   blica_status status;
   const int n = x->n;
   double *cor = NULL, *value = NULL, *deviation = NULL;
@@ -200,12 +199,12 @@ static blica_status make_basis(blica_ctx *ctx, bl_series *x, const double *poole
   TRY(bl_alloc(ctx, (size_t)n, &value));
   TRY(bl_alloc(ctx, (size_t)n, &deviation));
   for (int j = 0; j < n; j++) {
-    x->centre[j] = bl_series_share(x, 1, pooled, 0, pooled, 1, j);
+    x->centre[j] = bl_series_share(x, 1, x->pooled, 0, 1, j);
     deviation[j] = sqrt(x->centre[j] * (1 - x->centre[j]));
     cor[j + j * n] = 1;
     for (int i = 0; i < j; i++) {
       double share[4];
-      bl_series_table(x, 1, pooled, 0, pooled, 1, i, j, share);
+      bl_series_table(x, 1, x->pooled, 0, 1, i, j, share);
       cor[i + j * n] = cor[j + i * n] = (share[0] - x->centre[i] * x->centre[j]) / (deviation[i] * deviation[j]);
     }
   }
@@ -245,8 +244,7 @@ static void make_scores(bl_series *x) {
 blica_status bl_series_make(blica_ctx *ctx, const blica_data *data, bl_series **out) {
   blica_status status;
   bl_series *x = NULL;
-  int *column = NULL;
-  double *pooled = NULL, *weight = NULL;
+  double *weight = NULL;
   *out = NULL;
   TRY(bl_alloc(ctx, 1, &x));
   TRY(bl_coding_parse(ctx, data->n, data->variables, &x->coding));
@@ -257,25 +255,21 @@ blica_status bl_series_make(blica_ctx *ctx, const blica_data *data, bl_series **
   x->complete = data->missing == 0;
   x->cells = 1 + (size_t)(x->complete ? 1 : 2) * (size_t)x->n + (size_t)(x->complete ? 1 : 4) * (size_t)x->pairs;
   x->d = data->n <= PLAIN_SCORES ? data->n : MOST_SCORES;
-  TRY(bl_alloc(ctx, (size_t)data->n, &column));
-  for (int i = 0; i < data->n; i++) column[i] = i;
-  TRY(bl_patterns_make(ctx, data, data->n, NULL, column, true, &x->patterns));
+  TRY(bl_patterns_make(ctx, data, data->n, NULL, NULL, true, &x->patterns));
   TRY(bl_alloc(ctx, (size_t)data->n, &x->centre));
   TRY(bl_alloc(ctx, (size_t)data->n * (size_t)x->d, &x->basis));
   TRY(bl_alloc(ctx, bl_mul((size_t)x->patterns->count, (size_t)x->d), &x->score));
-  TRY(bl_alloc(ctx, x->cells, &pooled));
+  TRY(bl_alloc(ctx, x->cells, &x->pooled));
   TRY(bl_alloc(ctx, (size_t)x->patterns->count, &weight));
   for (int64_t r = 0; r < x->rows; r++)
     if (x->patterns->row_pattern[r] >= 0) weight[x->patterns->row_pattern[r]] += 1;
-  TRY(bl_series_expect(ctx, x, 1, weight, pooled));
-  TRY(make_basis(ctx, x, pooled));
+  TRY(bl_series_expect(ctx, x, 1, weight, x->pooled));
+  TRY(make_basis(ctx, x));
   make_scores(x);
   *out = x;
   x = NULL;
 done:
   bl_series_free(x);
-  bl_free(column);
-  bl_free(pooled);
   bl_free(weight);
   return status;
 }
@@ -284,6 +278,7 @@ void bl_series_free(bl_series *x) {
   if (!x) return;
   blica_coding_free(x->coding);
   bl_patterns_free(x->patterns);
+  bl_free(x->pooled);
   bl_free(x->score);
   bl_free(x->basis);
   bl_free(x->centre);

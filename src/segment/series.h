@@ -13,6 +13,7 @@ typedef struct {
   bl_patterns *patterns; /* of all rows; patterns->row_pattern in time order */
   bool complete;         /* no value is missing */
   size_t cells;          /* statistics of a state: see below */
+  double *pooled;        /* [cells] statistics of all rows */
   int d;                 /* scores of a row: its standardised items, or their leading principal components */
   double *score;         /* [d,patterns]; a missing value counts as the item's mean */
   double *basis;         /* [n,d] score = basis' (x - centre) */
@@ -45,12 +46,11 @@ blica_status bl_series_expect(blica_ctx *ctx, const bl_series *series, int state
 blica_status bl_series_counts(blica_ctx *ctx, const bl_series *series, int states, const double *stat,
                               const char *const *variables, blica_counts **out);
 
-/* One state's share of ones of item i and the table of a pair as shares (n11, n10, n01, n00), with `prior` rows of
- * pooled statistics [cells] added, so that no state is without rows. */
-double bl_series_share(const bl_series *series, int states, const double *stat, int s, const double *pooled,
-                       double prior, int i);
-/* The table of items i and j as shares n11, n10, n01, n00. */
-void bl_series_table(const bl_series *series, int states, const double *stat, int s, const double *pooled, double prior,
-                     int i, int j, double share[4]);
+/* The share of ones of item i in state s, with `prior` rows of all states together added, so that no state is without
+ * rows. */
+double bl_series_share(const bl_series *series, int states, const double *stat, int s, double prior, int i);
+/* The same for the table of items i < j: shares n11, n10, n01, n00. */
+void bl_series_table(const bl_series *series, int states, const double *stat, int s, double prior, int i, int j,
+                     double share[4]);
 
 #endif
