@@ -199,32 +199,6 @@ done:
 
 /* ---- the end ---- */
 
-/* The tables of all segments from those who own them to everybody. */
-static blica_status to_all(blica_ctx *ctx, const blica_counts *part, blica_counts **out) {
-  blica_status status;
-  bl_share share = {0};
-  blica_counts *c = NULL;
-  const size_t n = (size_t)part->n, u = (size_t)part->u, pairs = (size_t)part->pairs;
-  TRY(bl_share_make(ctx, part->u, 0, &share));
-  TRY(bl_agree(ctx, bl_counts_create(ctx, part->n, part->u, !part->n10, (const char *const *)part->variables,
-                                     (const char *const *)part->segments, &c)));
-  memcpy(c->samples, part->samples, u * sizeof(double));
-  memcpy(c->ones, part->ones, n * u * sizeof(double));
-  memcpy(c->present, part->present, n * u * sizeof(double));
-  double *const to[] = {c->n11, c->n10, c->n01, c->n00}, *const from[] = {part->n11, part->n10, part->n01, part->n00};
-  for (int i = 0; i < 4 && to[i]; i++) {
-    size_t own = pairs * (size_t)(bl_counts_last(part) - bl_counts_first(part));
-    if (own && from[i]) memcpy(to[i] + pairs * (size_t)bl_counts_first(part), from[i], own * sizeof(double));
-    TRY(bl_share_bytes(ctx, &share, to[i], pairs * sizeof(double)));
-  }
-  *out = c;
-  c = NULL;
-done:
-  blica_counts_free(c);
-  bl_share_free(&share);
-  return status;
-}
-
 /* From those who kept the segments of a long stream to those who own them. */
 static blica_status to_owners(blica_ctx *ctx, blica_counter *c, const bl_intern *labels, blica_counts **out) {
   blica_status status;
@@ -267,21 +241,17 @@ done:
 static blica_status end_owned(blica_ctx *ctx, blica_counter *c, blica_counts **out) {
   blica_status status;
   bl_intern labels = {0};
-  blica_counts *part = NULL;
   TRY(know_all(ctx, c, &labels));
-  const bool enough = bl_place(ctx, &c->purpose, c->n, labels.count) != BL_KEEP_ALL;
-  if (enough && !c->handed) {
-    TRY(rows_to_owners(ctx, c, &labels, out));
-  } else if (!c->handed) {
-    TRY(bl_agree(ctx, c->held ? bl_count_alone(ctx, c->held, &c->counts) : BLICA_OK));
-    TRY(blica_merge_ranks(ctx, c->counts, out));
-  } else {
-    TRY(to_owners(ctx, c, &labels, &part));
-    if (!enough) TRY(to_all(ctx, part, out));
-    if (enough) *out = part, part = NULL;
+  if (bl_place(ctx, &c->purpose, c->n, labels.count) != BL_KEEP_ALL) {
+    TRY(c->handed ? to_owners(ctx, c, &labels, out) : rows_to_owners(ctx, c, &labels, out));
+    goto done;
   }
+  if (c->handed)
+    TRY(exchange_piece(ctx, c));
+  else
+    TRY(bl_agree(ctx, c->held ? bl_count_alone(ctx, c->held, &c->counts) : BLICA_OK));
+  TRY(bl_counts_sum_ranks(ctx, c->counts, c->n, c->names, &labels, out));
 done:
-  blica_counts_free(part);
   bl_intern_clear(&labels);
   return status;
 }

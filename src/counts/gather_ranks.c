@@ -8,41 +8,54 @@
 
 /* What a rank has; sent before the thing itself. */
 typedef struct {
-  int32_t here, n, u, missing, exact; /* missing: cells or presence bits come along */
+  int32_t here, n, u, missing; /* missing: bits of presence come along */
   int64_t rows, name_bytes, label_bytes;
 } outline;
 
 /* ---- counts ---- */
 
+blica_status bl_counts_sum_ranks(blica_ctx *ctx, const blica_counts *own, int n, const char *const *names,
+                                 const bl_intern *labels, blica_counts **out) {
+  blica_status status;
+  blica_counts *c = NULL;
+  const bool complete = !bl_any(ctx, own && own->n10), exact = !bl_any(ctx, own && !own->exact);
+  TRY(bl_agree(ctx, bl_counts_create(ctx, n, labels->count, complete, names, (const char *const *)labels->texts, &c)));
+  c->exact = exact;
+  for (int s = 0; own && s < own->u; s++)
+    bl_counts_add(c, bl_intern_find(labels, own->segments[s], strlen(own->segments[s])), own, s);
+  const size_t tables = (size_t)c->pairs * (size_t)c->u, columns = (size_t)c->n * (size_t)c->u;
+  double *const arrays[] = {c->n11, c->n10, c->n01, c->n00, c->ones, c->present};
+  TRY(bl_sum_disjoint(ctx, c->samples, (size_t)c->u));
+  for (int i = 0; i < 6; i++)
+    if (arrays[i]) TRY(bl_sum_disjoint(ctx, arrays[i], i < 4 ? tables : columns));
+  *out = c;
+  c = NULL;
+done:
+  blica_counts_free(c);
+  return status;
+}
+
 typedef struct {
   bl_intern labels; /* of all ranks, in the order of ranks */
   char *block;
-  const char **names;
-  int first; /* rank with a part; -1: none yet */
-  outline shape;
-  bool complete, exact;
+  const char **names; /* [n] of the first rank that has counts; NULL: none yet */
+  int n;
 } gathering;
 
-static blica_status receive_counts(blica_ctx *ctx, const blica_counts *own, int root, gathering *g) {
+static blica_status receive_labels(blica_ctx *ctx, const blica_counts *own, int root, gathering *g) {
   blica_status status;
   char *labels = NULL;
   outline o = {0};
   if (own && bl_comm(ctx)->rank == root)
-    o = (outline){1,
-                  own->n,
-                  own->u,
-                  own->n10 != NULL,
-                  own->exact,
-                  0,
-                  bl_text_bytes(own->variables, own->n),
-                  bl_text_bytes(own->segments, own->u)};
+    o = (outline){.here = 1,
+                  .n = own->n,
+                  .u = own->u,
+                  .name_bytes = bl_text_bytes(own->variables, own->n),
+                  .label_bytes = bl_text_bytes(own->segments, own->u)};
   TRY(bl_broadcast(ctx, &o, sizeof o, root));
   if (!o.here) return BLICA_OK;
-  g->complete = g->complete && !o.missing;
-  g->exact = g->exact && o.exact;
-  if (g->first < 0) {
-    g->first = root;
-    g->shape = o;
+  if (!g->names) {
+    g->n = o.n;
     TRY(bl_agree(ctx, bl_agree_on_names(ctx, o.n, o.name_bytes, own ? own->variables : NULL, own ? own->n : 0, root,
                                         &g->block, &g->names)));
   }
@@ -58,34 +71,15 @@ done:
   return status;
 }
 
-static blica_status sum_counts(blica_ctx *ctx, blica_counts *c) {
-  blica_status status = BLICA_OK;
-  size_t tables = (size_t)c->pairs * (size_t)c->u, columns = (size_t)c->n * (size_t)c->u;
-  double *const arrays[] = {c->n11, c->n10, c->n01, c->n00, c->ones, c->present};
-  TRY(bl_sum_disjoint(ctx, c->samples, (size_t)c->u));
-  for (int i = 0; i < 6; i++)
-    if (arrays[i]) TRY(bl_sum_disjoint(ctx, arrays[i], i < 4 ? tables : columns));
-done:
-  return status;
-}
-
 blica_status blica_merge_ranks(blica_ctx *ctx, const blica_counts *own, blica_counts **out) {
   if (out) *out = NULL;
   BL_NEED(ctx, out);
   blica_status status = BLICA_OK;
-  gathering g = {.first = -1, .complete = true, .exact = true};
-  blica_counts *sum = NULL;
-  for (int r = 0; r < bl_comm(ctx)->size; r++) TRY(receive_counts(ctx, own, r, &g));
-  if (g.first < 0) FAIL(ctx, BLICA_ERR_DATA, "no rank has counts to merge");
-  TRY(bl_counts_create(ctx, g.shape.n, g.labels.count, g.complete, g.names, (const char *const *)g.labels.texts, &sum));
-  sum->exact = g.exact;
-  for (int s = 0; own && s < own->u; s++)
-    bl_counts_add(sum, bl_intern_find(&g.labels, own->segments[s], strlen(own->segments[s])), own, s);
-  TRY(sum_counts(ctx, sum));
-  *out = sum;
-  sum = NULL;
+  gathering g = {0};
+  for (int r = 0; r < bl_comm(ctx)->size; r++) TRY(receive_labels(ctx, own, r, &g));
+  if (!g.names) FAIL(ctx, BLICA_ERR_DATA, "no rank has counts to merge");
+  TRY(bl_counts_sum_ranks(ctx, own, g.n, g.names, &g.labels, out));
 done:
-  blica_counts_free(sum);
   bl_intern_clear(&g.labels);
   bl_free(g.block);
   bl_free(g.names);
@@ -176,14 +170,13 @@ static blica_status receive_rows(blica_ctx *ctx, const blica_data *own, int root
   char *labels = NULL;
   outline o = {0};
   if (own && bl_comm(ctx)->rank == root)
-    o = (outline){1,
-                  own->n,
-                  own->u,
-                  own->missing > 0,
-                  0,
-                  own->rows,
-                  bl_text_bytes(own->variables, own->n),
-                  bl_text_bytes(own->segments, own->u)};
+    o = (outline){.here = 1,
+                  .n = own->n,
+                  .u = own->u,
+                  .missing = own->missing > 0,
+                  .rows = own->rows,
+                  .name_bytes = bl_text_bytes(own->variables, own->n),
+                  .label_bytes = bl_text_bytes(own->segments, own->u)};
   TRY(bl_broadcast(ctx, &o, sizeof o, root));
   if (!o.here) return BLICA_OK;
   if (!t->packer) TRY(begin_transfer(ctx, &o, own ? own->variables : NULL, own ? own->n : 0, root, t));
