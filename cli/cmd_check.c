@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "data_args.h"
 #include "output.h"
 
@@ -33,17 +34,12 @@ typedef struct {
   int64_t statistics, unknowns;
 } findings;
 
-static int by_size(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
 static bool check_segments(findings *f) {
   int u = f->c->u;
   double *sizes = malloc((size_t)u * sizeof *sizes);
   if (!sizes) return false;
   memcpy(sizes, f->c->samples, (size_t)u * sizeof *sizes);
-  qsort(sizes, (size_t)u, sizeof *sizes, by_size);
+  qsort(sizes, (size_t)u, sizeof *sizes, bl_rising);
   f->least = sizes[0];
   f->most = sizes[u - 1];
   f->median = (sizes[(u - 1) / 2] + sizes[u / 2]) / 2;

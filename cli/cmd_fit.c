@@ -36,21 +36,12 @@ typedef struct {
   double rows;
 } fit_input;
 
-/* Of auto, too, counts are enough. */
-static bool needs_rows(const char *method) {
-  int count;
-  const blica_method *methods = blica_methods(&count);
-  for (int i = 0; i < count; i++)
-    if (strcmp(methods[i].name, method) == 0) return methods[i].needs_rows;
-  return false;
-}
-
 /* Rows are kept only for a method that looks at them; else they are counted as they come, however many. */
 static int read_input(program *p, const fit_values *v, fit_input *in) {
   const char *path = p->operands[0];
   char message[TABLE_MESSAGE];
   table_options how = data_table_options(&v->data);
-  if (table_is_counts(path) || !needs_rows(v->options.method)) {
+  if (table_is_counts(path) || !method_needs_rows(v->options.method)) {
     blica_status status = table_counts(p->ctx, path, &how, &v->options, message, &in->counts);
     if (status != BLICA_OK) return fail_table(status, message);
     in->n = in->counts->n;

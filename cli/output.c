@@ -7,11 +7,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/outfile.h"
+#include "base/text.h"
 #include "communicator.h"
 
 static int obstacle(const char *path) {
@@ -68,9 +68,7 @@ const char *output_name(const char *path) {
 }
 
 bool output_is_table(const char *path, const char *what) {
-  size_t length = strlen(path);
-  const char *ending = length > 4 ? path + length - 4 : "";
-  if (strcasecmp(ending, ".npz") == 0 || strcasecmp(ending, ".csv") == 0) return true;
+  if (bl_has_ending(path, ".npz") || bl_has_ending(path, ".csv")) return true;
   say_error("'%s': %s are saved as .npz or .csv; end the name in one of them", path, what);
   return false;
 }
@@ -96,11 +94,16 @@ void print_cell(int decimals, double value) {
 
 int verdict_draws(const blica_model *model) {
   enum { DRAWS = 20, PARAMETERS_MOST = 500 };
+  const bool few = (int64_t)model->k * (model->n + model->u) <= PARAMETERS_MOST;
+  return few && !method_needs_rows(model->method) ? DRAWS : 0;
+}
+
+bool method_needs_rows(const char *name) {
   int count;
   const blica_method *methods = blica_methods(&count);
   for (int i = 0; i < count; i++)
-    if (strcmp(methods[i].name, model->method) == 0 && methods[i].needs_rows) return 0;
-  return (int64_t)model->k * (model->n + model->u) <= PARAMETERS_MOST ? DRAWS : 0;
+    if (strcmp(methods[i].name, name) == 0) return methods[i].needs_rows;
+  return false; /* auto needs only counts */
 }
 
 json_t *json_text(const char *text) {

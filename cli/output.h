@@ -38,6 +38,8 @@ int json_print(json_t *object);
 /* Writes the object to a file, which is complete or absent, and drops it. Returns an exit code. */
 int json_write(json_t *object, const char *path);
 
+/* Whether a method of a fit needs rows, not only counts. */
+bool method_needs_rows(const char *name);
 /* Bootstrap draws for a verdict that is computed in passing: few, and none where refits take long. */
 int verdict_draws(const blica_model *model);
 

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "base/number.h"
+#include "base/text.h"
 #include "communicator.h"
 
 blica_status(table_fail)(char *message, blica_status status, const char *format, ...) {
@@ -200,11 +201,6 @@ blica_status table_read(blica_ctx *ctx, const char *path, const table_options *o
 
 /* ---- counts ---- */
 
-static bool ends_in(const char *path, const char *ending) {
-  size_t length = strlen(path), tail = strlen(ending);
-  return length >= tail && strcasecmp(path + length - tail, ending) == 0;
-}
-
 /* Without what is allowed around it: the mark of byte order that some programs write, a first line `# exact`, and
  * quotes. */
 static bool is_counts_header(const char *line) {
@@ -220,9 +216,9 @@ static bool is_counts_header(const char *line) {
 bool table_is_counts(const char *path) {
   char line[128] = "";
   struct stat info;
-  if (ends_in(path, ".npz")) return true;
+  if (bl_has_ending(path, ".npz")) return true;
   /* a pipe can be read only once */
-  FILE *f = ends_in(path, ".csv") && stat(path, &info) == 0 && S_ISREG(info.st_mode) ? fopen(path, "rb") : NULL;
+  FILE *f = bl_has_ending(path, ".csv") && stat(path, &info) == 0 && S_ISREG(info.st_mode) ? fopen(path, "rb") : NULL;
   if (!f) return false;
   size_t got = fread(line, 1, sizeof line - 1, f);
   fclose(f);

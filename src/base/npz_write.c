@@ -11,6 +11,7 @@
 #include "base/npy.h"
 #include "base/outfile.h"
 #include "base/npz.h"
+#include "base/text.h"
 
 typedef struct owned {
   struct owned *next;
@@ -242,22 +243,12 @@ done:
 }
 
 /* One character of UTF-8 text; a byte that does not fit becomes U+DC00 + byte. */
-static uint32_t next_character(const unsigned char **at) {
-  static const uint32_t least[] = {0, 0x80, 0x800, 0x10000};
-  const unsigned char *p = *at;
-  int extra = p[0] < 0x80 ? 0 : p[0] >> 5 == 6 ? 1 : p[0] >> 4 == 14 ? 2 : p[0] >> 3 == 30 ? 3 : -1;
-  uint32_t code = extra <= 0 ? p[0] : p[0] & (0x3fu >> extra);
-  for (int k = 1; k <= extra; k++) {
-    if (p[k] >> 6 != 2)
-      extra = -1;
-    else
-      code = code << 6 | (p[k] & 63);
-  }
-  if (extra < 0 || code < least[extra] || code > 0x10ffff || code >> 11 == 27) { /* 27: surrogates */
-    ++*at;
-    return 0xdc00u + p[0];
-  }
-  *at += extra + 1;
+static uint32_t next_character(const char **at) {
+  const unsigned char *p = (const unsigned char *)*at;
+  const int length = bl_utf8_length(*at);
+  uint32_t code = length == 0 ? 0xdc00u + p[0] : length == 1 ? p[0] : p[0] & (0x7fu >> length);
+  for (int k = 1; k < length; k++) code = code << 6 | (p[k] & 63);
+  *at += length ? length : 1;
   return code;
 }
 
@@ -268,14 +259,14 @@ static blica_status add_texts(blica_ctx *ctx, bl_npz_writer *npz, const char *na
   size_t longest = 1, shape = (size_t)count;
   for (int i = 0; i < count; i++) {
     size_t length = 0;
-    for (const unsigned char *p = (const unsigned char *)texts[i]; *p; length++) next_character(&p);
+    for (const char *p = texts[i]; *p; length++) next_character(&p);
     if (length > longest) longest = length;
   }
   uint32_t *codes;
   TRY(keep(ctx, npz, bl_mul(bl_mul((size_t)count, longest), sizeof *codes), &codes));
   for (int i = 0; i < count; i++) {
     uint32_t *to = codes + (size_t)i * longest;
-    for (const unsigned char *p = (const unsigned char *)texts[i]; *p;) *to++ = next_character(&p);
+    for (const char *p = texts[i]; *p;) *to++ = next_character(&p);
   }
   TRY(bl_npz_add(ctx, npz, name, 'U', 4 * longest, ndim, &shape, codes));
 done:

@@ -40,3 +40,8 @@ void bl_number_text(double value, char text[BL_NUMBER_TEXT]) {
   }
   leave(p);
 }
+
+int bl_rising(const void *a, const void *b) {
+  const double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}

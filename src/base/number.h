@@ -5,6 +5,9 @@
 
 #include <stddef.h>
 
+/* For qsort: doubles in rising order. */
+int bl_rising(const void *a, const void *b);
+
 /* As strtod in the C locale. */
 double bl_strtod(const char *text, char **end);
 /* The value in the fewest of 15 to 17 significant digits that read back to the same bits. */

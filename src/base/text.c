@@ -2,6 +2,7 @@
 #include "base/text.h"
 
 #include <string.h>
+#include <strings.h>
 
 /* Bytes of the sequence that the byte begins, or 0. */
 static int promised(unsigned char first) {
@@ -59,4 +60,9 @@ void bl_text_clean(char *text) {
     s += length ? length : cut_short(s) ? cut_short(s) : 1;
   }
   *to = 0;
+}
+
+bool bl_has_ending(const char *path, const char *ending) {
+  size_t length = strlen(path), tail = strlen(ending);
+  return length >= tail && strcasecmp(path + length - tail, ending) == 0;
 }

@@ -9,6 +9,8 @@
 /* Bytes of the valid UTF-8 sequence at s (RFC 3629: no overlong forms, no surrogates), or 0. Reads no byte after a
  * zero. */
 int bl_utf8_length(const char *s);
+/* Whether the name of a file ends in that, in any case. */
+bool bl_has_ending(const char *path, const char *ending);
 /* Whether the text is UTF-8. */
 bool bl_is_utf8(const char *text);
 /* Makes text fit for a message, in place: a sequence that was cut short is removed; other bytes that are not UTF-8 and

@@ -21,9 +21,9 @@
 #include "base/csv.h"
 #include "base/outfile.h"
 #include "cor/cor.h"
-#include "counts/counts_csv.h"
 #include "data/coding.h"
 #include "base/npz.h"
+#include "base/text.h"
 #include "ranks/relay.h"
 
 enum { RHO, SE, FLAGS };

@@ -13,7 +13,4 @@ blica_status bl_counts_load_csv(blica_ctx *ctx, const char *path, blica_counts *
 /* Allocation-free: whether every number can be a count. Fails naming path and the first that cannot. */
 blica_status bl_counts_validate(blica_ctx *ctx, const blica_counts *counts, const char *path);
 
-/* Whether path ends in that, in any case. */
-bool bl_has_ending(const char *path, const char *ending);
-
 #endif

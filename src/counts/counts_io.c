@@ -10,19 +10,14 @@
  * .csv: see counts_csv.c. */
 #include <math.h>
 #include <string.h>
-#include <strings.h>
 
 #include "base/share.h"
 #include "base/intern.h"
 #include "counts/counts.h"
 #include "counts/counts_csv.h"
 #include "base/npz.h"
+#include "base/text.h"
 #include "ranks/relay.h"
-
-bool bl_has_ending(const char *path, const char *ending) {
-  size_t length = strlen(path), tail = strlen(ending);
-  return length >= tail && strcasecmp(path + length - tail, ending) == 0;
-}
 
 enum { N11, N10, N01, N00 };
 

@@ -13,6 +13,7 @@
 #include <cblas.h>
 #include <lapacke.h>
 
+#include "base/number.h"
 #include "num/rng.h"
 
 void bl_axes_free(bl_axes *axes) {
@@ -62,11 +63,6 @@ done:
   return status;
 }
 
-static int ascending(const void *x, const void *y) {
-  const double a = *(const double *)x, b = *(const double *)y;
-  return a < b ? -1 : a > b;
-}
-
 blica_status bl_axes_summary(blica_ctx *ctx, const bl_axes *axes, double *angle, double *bound, double *mcs) {
   blica_status status;
   const int draws = axes->draws;
@@ -78,7 +74,7 @@ blica_status bl_axes_summary(blica_ctx *ctx, const bl_axes *axes, double *angle,
       list[d] = axes->angle[j + (size_t)axes->k * d];
       squares += list[d] * list[d] / draws;
     }
-    qsort(list, (size_t)draws, sizeof *list, ascending);
+    qsort(list, (size_t)draws, sizeof *list, bl_rising);
     angle[j] = sqrt(squares);
     bound[j] = list[(int)(0.9 * (draws - 1) + 0.5)];
   }

@@ -87,6 +87,13 @@ done:
   return status;
 }
 
+/* The name of a member of an object. */
+static blica_status take_name(const bl_json_reader *r, const char *where, const char *name, char *out, size_t size) {
+  if (strlen(name) >= size) return bl_json_bad(r, "%s: the name is longer than %zu bytes", where, size - 1);
+  memcpy(out, name, strlen(name) + 1);
+  return BLICA_OK;
+}
+
 static blica_status read_notes(const bl_json_reader *r, json_t *notes, blica_fit_report *fit) {
   blica_status status = BLICA_OK;
   size_t count;
@@ -99,11 +106,7 @@ static blica_status read_notes(const bl_json_reader *r, json_t *notes, blica_fit
     blica_note *note = &fit->notes[fit->n_notes++];
     char where[64];
     snprintf(where, sizeof where, "fit.notes.%.30s", name);
-    if (strlen(name) >= sizeof note->name) {
-      status = bl_json_bad(r, "%s: the name is longer than %zu bytes", where, sizeof note->name - 1);
-      goto done;
-    }
-    memcpy(note->name, name, strlen(name) + 1);
+    TRY(take_name(r, where, name, note->name, sizeof note->name));
     TRY(bl_read_number(r, where, value, BL_JSON_ANY, &note->value));
   }
 done:
@@ -129,11 +132,7 @@ static blica_status read_settings(const bl_json_reader *r, json_t *settings, bli
     blica_setting *setting = &fit->options[fit->n_options++];
     char where[96];
     snprintf(where, sizeof where, "fit.options.%.64s", name);
-    if (strlen(name) >= sizeof setting->name) {
-      status = bl_json_bad(r, "fit.options has the name '%.64s', which is too long", name);
-      goto done;
-    }
-    memcpy(setting->name, name, strlen(name) + 1);
+    TRY(take_name(r, where, name, setting->name, sizeof setting->name));
     TRY(bl_read_name(r, where, value, setting->value, sizeof setting->value));
   }
 done:

@@ -12,6 +12,7 @@
 
 #include <lapacke.h>
 
+#include "base/number.h"
 #include "base/option.h"
 #include "base/base.h"
 #include "counts/counts.h"
@@ -58,11 +59,6 @@ static void condition_task(int64_t item, int thread, void *user) {
   d->condition[item] = condition_of(d, item, thread);
 }
 
-static int compare_doubles(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
 /* 1000 as in the paper while that takes about a second, never below 40. */
 static int quantile_draws(int n, int k) {
   double draws = 2e9 / ((double)n * k * k);
@@ -79,7 +75,7 @@ static blica_status condition_limit(blica_ctx *ctx, drawing *d, double *limit) {
   d->condition = all;
   d->purpose = DRAW_QUANTILE;
   bl_parallel(ctx, draws, condition_task, d);
-  qsort(all, (size_t)draws, sizeof *all, compare_doubles);
+  qsort(all, (size_t)draws, sizeof *all, bl_rising);
   double at = 0.75 * (draws - 1);
   int below = (int)at;
   *limit = all[below] + (at - below) * (all[below + 1] - all[below]);
@@ -118,16 +114,8 @@ done:
 static blica_status check_options(blica_ctx *ctx, const blica_simulate_options *o) {
   int count;
   const blica_option *table = blica_simulate_option_table(&count);
-  for (int i = 0; i < count; i++) {
-    const char *at = (const char *)o + table[i].offset;
-    double value = table[i].type == BLICA_OPT_REAL ? *(const double *)at
-                   : table[i].type == BLICA_OPT_INT
-                       ? table[i].size == sizeof(int) ? *(const int *)at : (double)*(const int64_t *)at
-                       : table[i].low;
-    if (!(value >= table[i].low && value <= table[i].high))
-      return bl_fail(ctx, BLICA_ERR_ARGUMENT, "simulate: %s is %.15g; it must be from %.15g to %.15g", table[i].name,
-                     value, table[i].low, table[i].high);
-  }
+  blica_status status = bl_options_check(ctx, table, count, o);
+  if (status != BLICA_OK) return status;
   if (o->sources > o->variables)
     return bl_fail(ctx, BLICA_ERR_ARGUMENT, "simulate: %d sources of %d variables; sources must not exceed variables",
                    o->sources, o->variables);

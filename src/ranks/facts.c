@@ -76,23 +76,6 @@ done:
 
 /* ---- ranks ---- */
 
-/* The first rank's facts as texts one after the other, in a new block on every rank; all ranks fail or none. */
-static blica_status fetch(blica_ctx *ctx, const bl_facts *own, int64_t *count, char **block) {
-  int64_t size[2] = {2 * (int64_t)own->count, bl_text_bytes(own->text, 2 * (int)own->count)};
-  blica_status status = bl_broadcast(ctx, size, sizeof size, 0);
-  if (status != BLICA_OK) return status;
-  *count = size[0];
-  status = bl_agree(ctx, bl_alloc(ctx, (size_t)size[1] + 1, block));
-  if (status != BLICA_OK) return status;
-  char *at = *block;
-  for (size_t i = 0; bl_comm(ctx)->rank == 0 && i < 2 * own->count; i++) {
-    size_t length = strlen(own->text[i]) + 1;
-    memcpy(at, own->text[i], length);
-    at += length;
-  }
-  return bl_broadcast(ctx, *block, (size_t)size[1], 0);
-}
-
 static blica_status differ(blica_ctx *ctx, const char *name, const char *here, const char *there) {
   static const char advice[] = "all processes must have the same program, kind of processor, options and data";
   const int rank = bl_comm(ctx)->rank, size = bl_comm(ctx)->size;
@@ -116,11 +99,13 @@ static blica_status compare(blica_ctx *ctx, const bl_facts *own, int64_t count, 
 
 blica_status bl_facts_same(blica_ctx *ctx, const bl_facts *f, blica_status status) {
   char *first = NULL;
-  int64_t count = 0;
+  const int own = 2 * (int)f->count;
+  int64_t size[2] = {own, bl_text_bytes(f->text, own)}; /* texts and bytes of the first rank */
   if (bl_comm(ctx)->size == 1) return status;
   TRY(bl_agree(ctx, status));
-  TRY(fetch(ctx, f, &count, &first));
-  TRY(bl_agree(ctx, compare(ctx, f, count, first)));
+  TRY(bl_broadcast(ctx, size, sizeof size, 0));
+  TRY(bl_broadcast_texts(ctx, f->text, own, size[1], 0, &first));
+  TRY(bl_agree(ctx, compare(ctx, f, size[0], first)));
 done:
   bl_free(first);
   return status;
