@@ -22,6 +22,7 @@ static const double candidates[] = {2, 3, 5, 10, 20, 50, 100, 300};
 enum {
   CANDIDATES = sizeof candidates / sizeof *candidates,
   FEWEST = 4,           /* segments */
+  PARTS = 5,            /* of the segments, held out one after the other */
   FEW = 8,              /* below this many, segments are left out one at a time */
   FIT_ITERATIONS = 200, /* enough for a well-posed fit from joint diagonalisation; others need not end */
   SCORE_ITERATIONS = 200,
@@ -34,7 +35,7 @@ static const double SD_HELD_OUT = 3; /* of log v of held-out segments: keeps the
 /* ---- parts of the segments ---- */
 
 static int parts_of(int u) {
-  return u < FEW ? u : BL_CONDITION_PARTS;
+  return u < FEW ? u : PARTS;
 }
 
 /* part[s]: a random division into parts of equal size, but for one segment. */
@@ -50,92 +51,32 @@ static blica_status divide(blica_ctx *ctx, int u, int parts, uint64_t seed, int 
   return BLICA_OK;
 }
 
-/* Some of the segments, in their order. */
-typedef struct {
-  int u;
-  int *of;      /* [u] their numbers among all */
-  char **names; /* [u] */
-  double *samples;
-} selection;
-
-static blica_status select_segments(blica_ctx *ctx, const blica_cor *cor, const int *part, int which, bool others,
-                                    selection *sel) {
-  blica_status status;
-  TRY(bl_alloc(ctx, (size_t)cor->u, &sel->of));
-  TRY(bl_alloc(ctx, (size_t)cor->u, &sel->names));
-  TRY(bl_alloc(ctx, (size_t)cor->u, &sel->samples));
-  for (int s = 0; s < cor->u; s++)
-    if ((part[s] == which) != others)
-      sel->of[sel->u] = s, sel->names[sel->u] = cor->segments[s], sel->samples[sel->u++] = cor->samples[s];
-done:
-  return status;
-}
-
-/* How many of the selected first..last-1 are among the segments from..to-1. */
-static size_t selected(const selection *sel, int64_t first, int64_t last, int64_t from, int64_t to) {
-  size_t count = 0;
-  for (int64_t t = first; t < last; t++) count += sel->of[t] >= from && sel->of[t] < to;
-  return count;
-}
-
-/* Tables of the selected segments, an array of elements of `size` bytes, to the ranks that own them as segments of the
- * selection. */
-static blica_status move_tables(blica_ctx *ctx, const blica_cor *cor, const selection *sel, const bl_share *before,
-                                const bl_share *now, const void *held, size_t size, void *out) {
-  blica_status status;
-  const size_t each = size * (size_t)cor->pairs;
-  size_t *to = NULL, *from, count = 0;
-  char *send = NULL;
-  TRY(bl_alloc(ctx, 2 * (size_t)now->size, &to));
-  from = to + now->size;
-  for (int r = 0; r < now->size; r++) {
-    to[r] = each * selected(sel, now->bound[r], now->bound[r + 1], before->first, before->last);
-    from[r] = each * selected(sel, now->first, now->last, before->bound[r], before->bound[r + 1]);
-  }
-  TRY(bl_agree(ctx, bl_alloc(ctx, bl_mul(each, selected(sel, 0, sel->u, before->first, before->last)), &send)));
-  for (int t = 0; t < sel->u; t++)
-    if (sel->of[t] >= before->first && sel->of[t] < before->last)
-      memcpy(send + each * count++, (const char *)held + each * (size_t)(sel->of[t] - bl_cor_first(cor)), each);
-  TRY(bl_all_to_all(ctx, send, to, out, from));
-done:
-  bl_free(to);
-  bl_free(send);
-  return status;
-}
-
-/* The segments of one part, or all others. Where ranks share the segments, they share these, in equal shares again. */
+/* The segments of one part, or all others. */
 static blica_status take(blica_ctx *ctx, const blica_cor *cor, const int *part, int which, bool others,
                          blica_cor **out) {
   blica_status status;
-  selection sel = {0};
-  bl_share before = {0}, now = {0};
-  const bool shared = bl_cor_tables(cor) < cor->pairs * cor->u;
-  *out = NULL;
-  TRY(select_segments(ctx, cor, part, which, others, &sel));
-  TRY((shared ? bl_share_make : bl_share_alone)(ctx, cor->u, 0, &before));
-  TRY((shared ? bl_share_make : bl_share_alone)(ctx, sel.u, 0, &now));
-  TRY(bl_cor_create_part(ctx, cor->n, sel.u, cor->variables, sel.names, sel.samples, true, now.first * cor->pairs,
-                         now.last * cor->pairs, out));
-  if (shared) {
-    TRY(move_tables(ctx, cor, &sel, &before, &now, cor->rho, sizeof *cor->rho, (*out)->rho));
-    TRY(move_tables(ctx, cor, &sel, &before, &now, cor->se, sizeof *cor->se, (*out)->se));
-    TRY(move_tables(ctx, cor, &sel, &before, &now, cor->flags, sizeof *cor->flags, (*out)->flags));
-  }
   const size_t n = (size_t)cor->n, pairs = (size_t)cor->pairs;
-  for (size_t t = 0; t < (size_t)sel.u; t++) {
-    const size_t s = (size_t)sel.of[t];
+  int *of = NULL, u = 0; /* [u] their numbers among all */
+  char **names = NULL;
+  double *samples = NULL;
+  *out = NULL;
+  TRY(bl_alloc(ctx, (size_t)cor->u, &of));
+  TRY(bl_alloc(ctx, (size_t)cor->u, &names));
+  TRY(bl_alloc(ctx, (size_t)cor->u, &samples));
+  for (int s = 0; s < cor->u; s++)
+    if ((part[s] == which) != others) of[u] = s, names[u] = cor->segments[s], samples[u++] = cor->samples[s];
+  TRY(bl_cor_create_part(ctx, cor->n, u, cor->variables, names, samples, true, 0, u * cor->pairs, out));
+  for (size_t t = 0; t < (size_t)u; t++) {
+    const size_t s = (size_t)of[t];
     memcpy((*out)->thresholds + n * t, cor->thresholds + (size_t)cor->planes * s, n * sizeof(double));
-    if (shared) continue;
     memcpy((*out)->rho + pairs * t, cor->rho + pairs * s, pairs * sizeof(double));
     memcpy((*out)->se + pairs * t, cor->se + pairs * s, pairs * sizeof(double));
     memcpy((*out)->flags + pairs * t, cor->flags + pairs * s, pairs);
   }
 done:
-  bl_free(sel.of);
-  bl_free(sel.names);
-  bl_free(sel.samples);
-  bl_share_free(&before);
-  bl_share_free(&now);
+  bl_free(of);
+  bl_free(names);
+  bl_free(samples);
   return status;
 }
 
@@ -291,6 +232,10 @@ blica_status bl_choose_condition(blica_ctx *ctx, bl_estimate_fn estimate, const 
   double *scores = NULL;
   *condition = INFINITY;
   if (problem->cor->exact) return BLICA_OK;
+  if (bl_any(ctx, bl_cor_tables(problem->cor) < problem->cor->pairs * u))
+    return bl_fail(ctx, BLICA_ERR_ARGUMENT,
+                   "condition auto holds out segments, and these correlations are distributed over ranks; give their "
+                   "counts or rows");
   *condition = USUAL;
   if (u < FEWEST) {
     bl_warn(ctx, "condition auto needs at least %d segments to hold some out, and there are %d: 10 is used",

@@ -56,7 +56,6 @@ blica_status bl_matched_scales(blica_ctx *ctx, const bl_problem *problem, const 
 /* The condition that condition=auto stands for when `estimate` fits (condition.c). */
 blica_status bl_choose_condition(blica_ctx *ctx, bl_estimate_fn estimate, const bl_problem *problem, int k,
                                  double *condition);
-enum { BL_CONDITION_PARTS = 5 }; /* groups of segments that it holds out one after the other */
 
 /* Helpers for estimators. */
 /* Norm of a row of sqrt(c) A V^1/2 that stands for infinity: the noise of the link is 1e-4 of the signal. */

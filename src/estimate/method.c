@@ -53,16 +53,14 @@ const bl_estimator *bl_method_of(const blica_fit_options *options, bool exact) {
   return NULL;
 }
 
-/* A learned prior begins with a fit by method matched, which does not share what is inside a segment. */
+/* A learned prior begins with a fit by method matched, which does not share what is inside a segment. condition=auto
+ * holds out segments and needs them all. */
 bl_purpose bl_method_purpose(const blica_fit_options *o) {
   const bl_estimator *e = bl_method_of(o, false);
   if (!e) return (bl_purpose){.fit = true, .k = o->sources};
-  const bool divided = o->condition == BLICA_CONDITION_AUTO;
-  return (bl_purpose){.fit = true,
-                      .k = o->sources,
-                      .correlations = e->wants_cor,
-                      .parts = e->parts && !divided && strcmp(o->prior, "auto") != 0,
-                      .divisions = divided ? BL_CONDITION_PARTS : 1};
+  const bool owned = e->wants_cor && o->condition != BLICA_CONDITION_AUTO;
+  return (bl_purpose){
+      .fit = true, .k = o->sources, .correlations = owned, .parts = owned && e->parts && strcmp(o->prior, "auto") != 0};
 }
 
 /* ---- counting for a fit: what its method needs decides which rank keeps what ---- */

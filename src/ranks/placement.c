@@ -10,6 +10,5 @@ bl_keep bl_place(const blica_ctx *ctx, const bl_purpose *p, int n, int u) {
   if (!p->fit) return n > OWNED_FROM ? BL_KEEP_SEGMENTS : BL_KEEP_ALL;
   const bool cut = bl_ranks_cut_segments(n, p->k, u, size);
   if (cut && p->parts) return BL_KEEP_PARTS;
-  if (cut || !p->correlations || !bl_ranks_own_segments(n, p->k)) return BL_KEEP_ALL;
-  return p->divisions > 1 && u / p->divisions < size ? BL_KEEP_ALL : BL_KEEP_SEGMENTS;
+  return cut || !p->correlations || !bl_ranks_own_segments(n, p->k) ? BL_KEEP_ALL : BL_KEEP_SEGMENTS;
 }

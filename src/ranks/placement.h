@@ -24,7 +24,6 @@ typedef struct {
   int k;             /* sources */
   bool correlations; /* the fit uses the correlations of a segment on the rank that owns it */
   bool parts;        /* several ranks can hold parts of one segment */
-  int divisions; /* the segments are fitted in so many groups, each of which must reach all ranks; 1: all together */
 } bl_purpose;
 
 /* The sizes on which placement depends. Estimators read them from here, so that work and data are placed alike. */

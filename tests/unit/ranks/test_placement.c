@@ -19,7 +19,7 @@ static bl_keep place(int ranks, bl_purpose purpose, int n, int u) {
 
 static void test_one_rank_holds_all(void **state) {
   (void)state;
-  const bl_purpose fit = {.fit = true, .k = 100, .correlations = true, .parts = true, .divisions = 1};
+  const bl_purpose fit = {.fit = true, .k = 100, .correlations = true, .parts = true};
   assert_int_equal(place(1, fit, 1000, 40), BL_KEEP_ALL);
   assert_int_equal(place(1, (bl_purpose){.fit = false}, 1000, 40), BL_KEEP_ALL);
 }
@@ -32,11 +32,10 @@ static void test_tables_for_files(void **state) {
 
 static void test_tables_for_fits(void **state) {
   (void)state;
-  const bl_purpose fit = {.fit = true, .k = 20, .correlations = true, .parts = true, .divisions = 1};
-  bl_purpose rows = fit, matched = fit, learned = fit;
+  const bl_purpose fit = {.fit = true, .k = 20, .correlations = true, .parts = true};
+  bl_purpose rows = fit, matched = fit;
   rows.correlations = false, rows.parts = false;
   matched.parts = false;
-  learned.parts = false, learned.divisions = 5;
   assert_int_equal(place(3, fit, 40, 6), BL_KEEP_ALL); /* n k = 800: Newton steps need all */
   assert_int_equal(place(3, fit, 41, 6), BL_KEEP_SEGMENTS);
   assert_int_equal(place(3, rows, 41, 6), BL_KEEP_ALL);
@@ -44,8 +43,6 @@ static void test_tables_for_fits(void **state) {
   assert_int_equal(place(3, fit, 301, 2), BL_KEEP_PARTS);
   assert_int_equal(place(3, matched, 301, 2), BL_KEEP_ALL);
   assert_int_equal(place(3, matched, 301, 3), BL_KEEP_SEGMENTS);
-  assert_int_equal(place(3, learned, 301, 14), BL_KEEP_ALL); /* groups of 14 / 5 segments do not reach 3 ranks */
-  assert_int_equal(place(3, learned, 301, 15), BL_KEEP_SEGMENTS);
 }
 
 int main(void) {
