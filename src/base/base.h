@@ -106,6 +106,10 @@ const char *bl_blas_name(void); /* of the kernels that BLAS chose for this proce
 blica_status bl_ctx_fork(blica_ctx *parent, int thread, blica_ctx **out);
 void bl_ctx_join(blica_ctx *child, char message[BL_MESSAGE]); /* frees the child; keeps its message when it failed, or
                                                                  says that there was no memory for it (NULL) */
+/* Runs all items, each in a child context that neither warns nor polls; thread 0 polls between its items, with this
+ * stage. Fails as the first item that failed does, naming it "<stage> <number>: ", or when the user wants to stop. */
+typedef blica_status (*bl_child_task)(blica_ctx *child, int64_t item, int thread, void *user);
+blica_status bl_parallel_children(blica_ctx *ctx, int64_t count, const char *stage, bl_child_task task, void *user);
 
 /* ---- polling ---- */
 
@@ -113,9 +117,9 @@ void bl_ctx_join(blica_ctx *child, char message[BL_MESSAGE]); /* frees the child
  * thread that owns the context. */
 bool bl_poll(blica_ctx *ctx, const blica_progress *progress);
 bool bl_interrupted(const blica_ctx *ctx); /* whether a poll has said stop */
-void bl_poll_reset(blica_ctx *ctx);        /* at the beginning of a public call: forgets earlier stops */
-void bl_poll_stop(blica_ctx *ctx);         /* as if the user had said stop */
-double bl_seconds(void);                   /* monotonic clock */
+void bl_poll_reset(blica_ctx *ctx); /* at the beginning of a public call: forgets earlier stops, unless it is a child */
+void bl_poll_stop(blica_ctx *ctx);  /* as if the user had said stop */
+double bl_seconds(void);            /* monotonic clock */
 
 /* Polling from inside a loop over items, for work that is too long to poll only between its steps. After a stop the
  * remaining items are left out; the code that sums them must check `stopped`. */

@@ -160,6 +160,7 @@ bool bl_interrupted(const blica_ctx *ctx) {
 }
 
 void bl_poll_reset(blica_ctx *ctx) {
+  if (ctx->parent) return;
   atomic_store(stop_flag(ctx), 0);
   ctx->stop_request = 0;
   ctx->stop_exchanged = false;

@@ -2,6 +2,7 @@
  * the process is a fork of the one that loaded the library. The runtime of OpenMP (libgomp) does not survive a fork: a
  * child waits for ever for threads that it does not have. Plain threads also serve the thread sanitizer, which does not
  * see how OpenMP's own library synchronises. */
+#include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -146,4 +147,47 @@ void bl_ctx_join(blica_ctx *child, char message[BL_MESSAGE]) {
   if (!child) return;
   if (child->message[0]) memcpy(message, child->message, BL_MESSAGE);
   blica_ctx_free(child);
+}
+
+typedef struct {
+  blica_ctx *ctx;
+  const char *stage;
+  bl_child_task task;
+  void *user;
+  int64_t count;
+  _Atomic int64_t finished;
+  pthread_mutex_t lock;
+  int64_t failed; /* the first item that failed so far; count: none */
+  blica_status status;
+  char message[BL_MESSAGE];
+} children;
+
+static void run_child(int64_t item, int thread, void *user) {
+  children *c = user;
+  blica_ctx *child = NULL;
+  char message[BL_MESSAGE] = "";
+  const double part = (double)atomic_load(&c->finished) / (double)c->count;
+  if (bl_interrupted(c->ctx)) return;
+  if (thread == 0)
+    bl_poll(c->ctx, &(blica_progress){.stage = c->stage, .fraction = part, .objective = NAN, .iteration = item});
+  blica_status status = bl_ctx_fork(c->ctx, 1, &child);
+  if (status == BLICA_OK) status = c->task(child, item, thread, c->user);
+  bl_ctx_join(child, message);
+  atomic_fetch_add(&c->finished, 1);
+  pthread_mutex_lock(&c->lock);
+  if (status != BLICA_OK && item < c->failed) {
+    c->failed = item, c->status = status;
+    memcpy(c->message, message, BL_MESSAGE);
+  }
+  pthread_mutex_unlock(&c->lock);
+}
+
+blica_status bl_parallel_children(blica_ctx *ctx, int64_t count, const char *stage, bl_child_task task, void *user) {
+  children c = {.ctx = ctx, .stage = stage, .task = task, .user = user, .count = count, .failed = count};
+  pthread_mutex_init(&c.lock, NULL);
+  bl_parallel(ctx, count, run_child, &c);
+  pthread_mutex_destroy(&c.lock);
+  if (bl_interrupted(ctx)) return bl_fail(ctx, BLICA_ERR_INTERRUPTED, "%s: interrupted", stage);
+  if (c.status == BLICA_OK) return BLICA_OK;
+  return bl_fail(ctx, c.status, "%s %lld: %s", stage, (long long)c.failed + 1, c.message);
 }

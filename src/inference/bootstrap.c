@@ -4,16 +4,15 @@
 #include "inference/bootstrap.h"
 
 #include <math.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "estimate/method.h"
 #include "model/model.h"
 
 static const double STABLE_DEGREES = 30;
 
 typedef struct {
-  blica_ctx *ctx;
   const blica_model *model;
   const bl_rows *rows;
   uint64_t seed;
@@ -21,10 +20,6 @@ typedef struct {
   bool needs_rows;
   bl_axes *axes;
   double *log_variance, *mean; /* [k,u,draws] */
-  blica_status *status;        /* [draws] */
-  char (*message)[BL_MESSAGE];
-  atomic_bool stop;
-  atomic_int finished;
 } job;
 
 /* An option of the fit that a refit repeats: not where its state is kept, nor for how long it may run. */
@@ -67,12 +62,15 @@ static void keep(job *b, int d, const blica_model *fit) {
     }
 }
 
-static blica_status one_draw(blica_ctx *ctx, job *b, int d) {
+static blica_status one_draw(blica_ctx *ctx, int64_t item, int thread, void *user) {
   blica_status status;
+  job *b = user;
+  const int d = (int)item;
   double *weight = NULL;
   blica_counts *counts = NULL;
   blica_data *data = NULL;
   blica_model *fit = NULL;
+  (void)thread;
   TRY(bl_alloc(ctx, (size_t)b->rows->count, &weight));
   bl_rows_draw(b->rows, b->seed, d, weight);
   TRY(bl_rows_counts_create(ctx, b->rows, &counts));
@@ -88,22 +86,6 @@ done:
   blica_data_free(data);
   blica_model_free(fit);
   return status;
-}
-
-static void draw_task(int64_t d, int thread, void *user) {
-  job *b = user;
-  blica_ctx *child = NULL;
-  const double part = (double)atomic_load(&b->finished) / b->axes->draws;
-  if (atomic_load(&b->stop)) return;
-  if (thread == 0 && bl_poll(b->ctx, &(blica_progress){.stage = "bootstrap", .fraction = part, .objective = NAN}))
-    atomic_store(&b->stop, true);
-  b->status[d] = bl_ctx_fork(b->ctx, 1, &child); /* as in another thread: a refit neither warns nor shows progress */
-  if (b->status[d] == BLICA_OK) {
-    b->status[d] = one_draw(child, b, (int)d);
-    if (bl_interrupted(child)) atomic_store(&b->stop, true);
-  }
-  bl_ctx_join(child, b->message[d]);
-  atomic_fetch_add(&b->finished, 1);
 }
 
 /* Standard deviation over draws of element i of `count`. */
@@ -129,31 +111,19 @@ static void summarise(const job *b, double *mixing, double *log_variance, double
   }
 }
 
-static bool method_needs_rows(const char *name) {
-  int count;
-  const blica_method *methods = blica_methods(&count);
-  for (int i = 0; i < count; i++)
-    if (strcmp(methods[i].name, name) == 0) return methods[i].needs_rows;
-  return false;
-}
-
 blica_status bl_bootstrap(blica_ctx *ctx, const blica_model *model, const bl_rows *rows, int draws, uint64_t seed,
                           double *mixing, double *log_variance, double *mean, double *stability, bl_axes **out) {
   blica_status status;
   const size_t ku = (size_t)model->k * model->u;
-  job b = {.ctx = ctx, .model = model, .rows = rows, .seed = seed};
+  job b = {.model = model, .rows = rows, .seed = seed};
   *out = NULL;
-  b.needs_rows = method_needs_rows(model->method);
   TRY(refit_options(ctx, model, &b.options));
+  const bl_estimator *estimator = bl_method_of(&b.options, false);
+  b.needs_rows = estimator && estimator->method->needs_rows;
   TRY(bl_axes_make(ctx, model->n, model->k, draws, &b.axes));
   TRY(bl_alloc(ctx, bl_mul(ku, (size_t)draws), &b.log_variance));
   TRY(bl_alloc(ctx, bl_mul(ku, (size_t)draws), &b.mean));
-  TRY(bl_alloc(ctx, (size_t)draws, &b.status));
-  TRY(bl_alloc(ctx, (size_t)draws, &b.message));
-  bl_parallel(ctx, draws, draw_task, &b);
-  if (atomic_load(&b.stop)) FAIL(ctx, BLICA_ERR_INTERRUPTED, "interrupted during the bootstrap");
-  for (int d = 0; d < draws; d++)
-    if (b.status[d] != BLICA_OK) FAIL(ctx, b.status[d], "bootstrap draw %d: %s", d + 1, b.message[d]);
+  TRY(bl_parallel_children(ctx, draws, "bootstrap draw", one_draw, &b));
   summarise(&b, mixing, log_variance, mean, stability);
   *out = b.axes;
   b.axes = NULL;
@@ -161,7 +131,5 @@ done:
   bl_axes_free(b.axes);
   bl_free(b.log_variance);
   bl_free(b.mean);
-  bl_free(b.status);
-  bl_free(b.message);
   return status;
 }

@@ -14,8 +14,8 @@
  * below the overall one. Uniformity of p and power: bench/results/inference.md. */
 #include "inference/change_test.h"
 
+#include <errno.h>
 #include <math.h>
-#include <stdatomic.h>
 #include <string.h>
 
 #include <cblas.h>
@@ -46,7 +46,6 @@ typedef struct {
   double statistic;  /* observed */
   double *simulated; /* [simulations] */
   struct workspace *workspaces;
-  atomic_int failed; /* blica_status of a thread that failed */
 } job;
 
 /* One thread's. */
@@ -89,13 +88,12 @@ done:
 /* ---- scores of counts ---- */
 
 /* d rho for a unit change of the covariance of two leading factors of the common matrix, into d; returns how many,
- * or what LAPACK answered when it failed. */
+ * or -1 when LAPACK failed. */
 static int directions(const job *b, workspace *r) {
   const int n = b->n;
   int count = 0;
   bl_common_matrix(n, r->common->rho, r->matrix);
-  const int info = LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'V', 'L', n, r->matrix, n, r->values);
-  if (info != 0) return info < 0 ? info : -info;
+  if (LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'V', 'L', n, r->matrix, n, r->values) != 0) return -1;
   for (int f = 0; f < b->factors; f++)
     for (int g = 0; g <= f; g++, count++) {
       const double *x = r->matrix + (size_t)(n - 1 - f) * n, *y = r->matrix + (size_t)(n - 1 - g) * n;
@@ -130,19 +128,18 @@ static double quadratic(double *info, double *score, int m) {
   return cblas_ddot(m, score, 1, score, 1);
 }
 
-static double overall_statistic(job *b, const blica_counts *c, workspace *r) {
-  double sum = 0;
+static blica_status overall_statistic(blica_ctx *ctx, const job *b, const blica_counts *c, workspace *r, double *sum) {
   bl_common_fit(c, r->common);
+  errno = 0;
   const int m = directions(b, r);
-  if (m < 0) {
-    atomic_store(&b->failed, m == LAPACK_WORK_MEMORY_ERROR ? BLICA_ERR_MEMORY : BLICA_ERR_NUMERIC);
-    return NAN;
-  }
+  if (m < 0)
+    return bl_fail_outside(ctx, BLICA_ERR_NUMERIC, "the eigenvalues of the common correlations did not converge");
+  *sum = 0;
   for (int s = 0; s < b->u; s++) {
     segment_score(b, r, s, r->d, m);
-    sum += quadratic(r->info, r->score, m);
+    *sum += quadratic(r->info, r->score, m);
   }
-  return sum;
+  return BLICA_OK;
 }
 
 /* The statistic less the same without the source: what is left for it when the others are projected out. */
@@ -196,31 +193,20 @@ static void simulate(const job *b, int64_t index, workspace *r) {
   }
 }
 
-/* Counts the simulated rows on this thread alone. */
-static blica_status count_simulated(const job *b, int thread, workspace *r) {
-  blica_ctx *ctx;
-  char message[BL_MESSAGE];
-  blica_status status = bl_ctx_fork(b->ctx, thread, &ctx);
-  bl_rows_clear(r->counts);
-  if (status == BLICA_OK) status = bl_count_alone(ctx, r->data, &r->counts);
-  bl_ctx_join(ctx, message);
-  return status;
-}
-
-static void simulate_task(int64_t index, int thread, void *user) {
+static blica_status simulate_task(blica_ctx *child, int64_t index, int thread, void *user) {
+  blica_status status;
   job *b = user;
   workspace *r = &b->workspaces[thread];
-  if (bl_interrupted(b->ctx) || atomic_load(&b->failed)) return;
-  if (thread == 0)
-    bl_poll(b->ctx, &(blica_progress){.stage = "change test", .fraction = -1, .objective = NAN, .iteration = index});
   simulate(b, index, r);
-  const blica_status status = count_simulated(b, thread, r);
-  if (status != BLICA_OK) {
-    atomic_store(&b->failed, status);
-    return;
-  }
+  bl_rows_clear(r->counts);
+  TRY(bl_count_alone(child, r->data, &r->counts));
   if (b->source < 0) memcpy(r->common->rho, b->rho, b->pairs * sizeof(double));
-  b->simulated[index] = b->source < 0 ? overall_statistic(b, r->counts, r) : source_statistic(b, r->counts, r);
+  if (b->source < 0)
+    TRY(overall_statistic(child, b, r->counts, r, &b->simulated[index]));
+  else
+    b->simulated[index] = source_statistic(b, r->counts, r);
+done:
+  return status;
 }
 
 /* The share of ones of column p over all segments, and how much more than chance its shares vary: the intra-class
@@ -274,19 +260,9 @@ static bool factorise(int n, const double *rho, double *factor) {
   return false;
 }
 
-static blica_status check_threads(job *b) {
-  const blica_status status = (blica_status)atomic_load(&b->failed);
-  if (status == BLICA_OK) return BLICA_OK;
-  return bl_fail(b->ctx, status,
-                 status == BLICA_ERR_MEMORY ? "out of memory in the test of change"
-                                            : "the eigenvalues of the common correlations did not converge");
-}
-
 static blica_status reference(job *b, int simulations, double *p) {
   int above = 0;
-  bl_parallel(b->ctx, simulations, simulate_task, b);
-  if (bl_interrupted(b->ctx)) return bl_fail(b->ctx, BLICA_ERR_INTERRUPTED, "interrupted during the test of change");
-  blica_status status = check_threads(b);
+  blica_status status = bl_parallel_children(b->ctx, simulations, "change test, simulation", simulate_task, b);
   if (status != BLICA_OK) return status;
   for (int i = 0; i < simulations; i++) above += !(b->simulated[i] < b->statistic);
   *p = (1.0 + above) / (1.0 + simulations);
@@ -356,9 +332,8 @@ blica_status bl_change_test(blica_ctx *ctx, const blica_model *model, const bl_r
   bl_blas_hold();
   TRY(allocate(&b, simulations));
   shrink_margins(&b);
-  b.statistic = overall_statistic(&b, counts, b.workspaces);
+  TRY(overall_statistic(ctx, &b, counts, b.workspaces, &b.statistic));
   memcpy(b.rho, b.workspaces->common->rho, b.pairs * sizeof(double));
-  TRY(check_threads(&b));
   if (isnan(b.statistic) || !factorise(b.n, b.rho, b.factor))
     FAIL(ctx, BLICA_ERR_NUMERIC, "the common correlations of all segments could not be decomposed");
   TRY(reference(&b, simulations, p));

@@ -11,15 +11,14 @@
 #include <cblas.h>
 #include <lapacke.h>
 
+#include "base/number.h"
 #include "inference/common.h"
 #include "num/rng.h"
 
 typedef struct {
-  blica_ctx *ctx;
   const bl_rows *rows;
   uint64_t seed;
   double *values; /* [n,references] */
-  blica_status *status;
 } job;
 
 /* Eigenvalues, largest first, of packed correlations. */
@@ -59,26 +58,28 @@ static void permute_segment(const bl_rows *rows, int s, bl_rng *rng, int8_t *x, 
   }
 }
 
-static blica_status reference_of(job *b, int64_t index) {
+static blica_status reference_task(blica_ctx *ctx, int64_t index, int thread, void *user) {
   blica_status status;
+  const job *b = user;
   const bl_rows *rows = b->rows;
   int64_t most = 0;
+  (void)thread;
   blica_counts *counts = NULL;
   bl_common *common = NULL;
   int8_t *x = NULL;
   double *matrix = NULL;
   for (int s = 0; s < rows->u; s++) most = rows->total[s] > most ? rows->total[s] : most;
-  TRY(bl_rows_counts_create(b->ctx, rows, &counts));
-  TRY(bl_common_make(b->ctx, rows->n, rows->u, rows->coding, &common));
-  TRY(bl_alloc(b->ctx, bl_mul((size_t)most + 1, (size_t)rows->n), &x));
-  TRY(bl_alloc(b->ctx, (size_t)rows->n * rows->n, &matrix));
+  TRY(bl_rows_counts_create(ctx, rows, &counts));
+  TRY(bl_common_make(ctx, rows->n, rows->u, rows->coding, &common));
+  TRY(bl_alloc(ctx, bl_mul((size_t)most + 1, (size_t)rows->n), &x));
+  TRY(bl_alloc(ctx, (size_t)rows->n * rows->n, &matrix));
   for (int s = 0; s < rows->u; s++) {
     bl_rng rng = bl_rng_make(b->seed, (3ull << 60) + ((uint64_t)index << 28) + (uint64_t)s);
     permute_segment(rows, s, &rng, x, counts);
   }
   bl_common_fit(counts, common);
   if (!eigenvalues(rows->n, common->rho, matrix, b->values + (size_t)rows->n * (size_t)index))
-    TRY(bl_fail_outside(b->ctx, BLICA_ERR_NUMERIC, "the eigenvalues of reference data did not converge"));
+    TRY(bl_fail_outside(ctx, BLICA_ERR_NUMERIC, "the eigenvalues of reference data did not converge"));
 done:
   blica_counts_free(counts);
   bl_common_free(common);
@@ -87,49 +88,31 @@ done:
   return status;
 }
 
-static void reference_task(int64_t index, int thread, void *user) {
-  job *b = user;
-  if (bl_interrupted(b->ctx)) return;
-  if (thread == 0)
-    bl_poll(b->ctx,
-            &(blica_progress){.stage = "parallel analysis", .fraction = -1, .objective = NAN, .iteration = index});
-  b->status[index] = reference_of(b, index);
-}
-
-static int ascending(const void *x, const void *y) {
-  const double a = *(const double *)x, b = *(const double *)y;
-  return a < b ? -1 : a > b;
-}
-
 blica_status bl_parallel_analysis(blica_ctx *ctx, const bl_rows *rows, const blica_counts *counts, int references,
                                   uint64_t seed, double *eigenvalue, double *reference) {
   blica_status status;
   const int n = rows->n;
-  job b = {.ctx = ctx, .rows = rows, .seed = seed};
+  job b = {.rows = rows, .seed = seed};
   bl_common *common = NULL;
   double *matrix = NULL, *list = NULL;
   bl_blas_hold();
   TRY(bl_alloc(ctx, bl_mul((size_t)n, (size_t)references), &b.values));
-  TRY(bl_alloc(ctx, (size_t)references, &b.status));
   TRY(bl_alloc(ctx, (size_t)references, &list));
   TRY(bl_alloc(ctx, (size_t)n * n, &matrix));
   TRY(bl_common_make(ctx, n, rows->u, rows->coding, &common));
   bl_common_fit(counts, common);
   if (!eigenvalues(n, common->rho, matrix, eigenvalue))
     TRY(bl_fail_outside(ctx, BLICA_ERR_NUMERIC, "the eigenvalues of the common correlations did not converge"));
-  bl_parallel(ctx, references, reference_task, &b);
-  if (bl_interrupted(ctx)) FAIL(ctx, BLICA_ERR_INTERRUPTED, "interrupted during parallel analysis");
-  for (int i = 0; i < references; i++) TRY(b.status[i]);
+  TRY(bl_parallel_children(ctx, references, "parallel analysis, reference", reference_task, &b));
   for (int i = 0; i < n; i++) {
     for (int r = 0; r < references; r++) list[r] = b.values[i + (size_t)n * (size_t)r];
-    qsort(list, (size_t)references, sizeof *list, ascending);
+    qsort(list, (size_t)references, sizeof *list, bl_rising);
     reference[i] = list[(int)(0.95 * (references - 1) + 0.5)];
   }
 done:
   bl_blas_release();
   bl_common_free(common);
   bl_free(b.values);
-  bl_free(b.status);
   bl_free(matrix);
   bl_free(list);
   return status;

@@ -33,8 +33,6 @@ typedef struct {
   double **weight;       /* [folds] rows of each pattern in the fold */
   double *score;         /* [u,folds,highest+1] of held-out tables, less independence */
   double *segment_score; /* [u,highest+1] of held-out segments, less independence */
-  blica_status *status;
-  char (*message)[BL_MESSAGE];
   blica_selection *out;
 } job;
 
@@ -223,21 +221,18 @@ static int parts(const job *b) {
   return b->folds + b->groups + 1;
 }
 
-static void fit_task(int64_t item, int thread, void *user) {
+static blica_status fit_task(blica_ctx *child, int64_t item, int thread, void *user) {
   job *b = user;
   const int k = b->lowest + (int)(item / parts(b)), f = (int)(item % parts(b));
-  blica_ctx *child = NULL;
-  if (bl_interrupted(b->ctx)) return;
-  if (thread == 0)
-    bl_poll(b->ctx, &(blica_progress){.stage = "select", .fraction = -1, .objective = NAN, .iteration = item});
-  b->status[item] = bl_ctx_fork(b->ctx, 1, &child); /* as in another thread: it neither warns nor shows progress */
-  if (b->status[item] == BLICA_OK && f < b->folds)
-    b->status[item] = hold_out(child, b, k, f);
-  else if (b->status[item] == BLICA_OK && f < b->folds + b->groups)
-    b->status[item] = hold_out_segments(child, b, k, f - b->folds);
-  else if (b->status[item] == BLICA_OK && b->rows->n <= BIC_VARIABLES)
-    b->status[item] = all_rows(child, b, k);
-  bl_ctx_join(child, b->message[item]);
+  char why[BL_MESSAGE];
+  (void)thread;
+  const blica_status status = f < b->folds                  ? hold_out(child, b, k, f)
+                              : f < b->folds + b->groups    ? hold_out_segments(child, b, k, f - b->folds)
+                              : b->rows->n <= BIC_VARIABLES ? all_rows(child, b, k)
+                                                            : BLICA_OK;
+  if (status == BLICA_OK) return BLICA_OK;
+  snprintf(why, sizeof why, "%s", blica_message(child));
+  return bl_fail(child, status, "%d sources: %s", k, why);
 }
 
 static blica_status fit_all(job *b) {
@@ -245,13 +240,7 @@ static blica_status fit_all(job *b) {
   const int64_t items = (int64_t)(b->highest - b->lowest + 1) * parts(b);
   TRY(bl_alloc(b->ctx, bl_mul((size_t)b->rows->u * b->folds, (size_t)b->highest + 1), &b->score));
   TRY(bl_alloc(b->ctx, bl_mul((size_t)b->rows->u, (size_t)b->highest + 1), &b->segment_score));
-  TRY(bl_alloc(b->ctx, (size_t)items, &b->status));
-  TRY(bl_alloc(b->ctx, (size_t)items, &b->message));
-  bl_parallel(b->ctx, items, fit_task, b);
-  if (bl_interrupted(b->ctx)) FAIL(b->ctx, BLICA_ERR_INTERRUPTED, "interrupted while numbers of sources were compared");
-  for (int64_t i = 0; i < items; i++)
-    if (b->status[i] != BLICA_OK)
-      FAIL(b->ctx, b->status[i], "%d sources: %s", b->lowest + (int)(i / parts(b)), b->message[i]);
+  TRY(bl_parallel_children(b->ctx, items, "select, fit", fit_task, b));
 done:
   return status;
 }
@@ -394,8 +383,6 @@ done:
   bl_free(b.weight);
   bl_free(b.score);
   bl_free(b.segment_score);
-  bl_free(b.status);
-  bl_free(b.message);
   bl_rows_free(b.rows);
   blica_counts_free(b.counts);
   return status;
