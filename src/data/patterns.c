@@ -7,70 +7,77 @@
 
 #include "base/hash.h"
 
-typedef struct {
-  int n;                      /* items */
-  const blica_coding *coding; /* NULL: one bit each */
-  int bits, words;            /* of all items; words per half of a key */
-  const int *column;          /* [bits]; NULL: all in their order */
-  int64_t count;              /* distinct keys */
-  uint64_t *key;              /* [2 words, count] presence, then values */
-  int64_t *weight;            /* [count] */
-  int64_t *id;                /* [rows] key of each row */
-  int64_t slots;              /* a power of two */
-  int64_t *slot;              /* key + 1 */
-  int64_t *rank;              /* [count] keys in order */
-  int64_t *place;             /* [count] where a key stands in that order */
-} segment_keys;
-
-static void free_keys(segment_keys *k) {
+void bl_row_keys_free(bl_row_keys *k) {
   bl_free(k->key);
   bl_free(k->weight);
   bl_free(k->id);
-  bl_free(k->slot);
-  bl_free(k->rank);
-  bl_free(k->place);
 }
 
-static void row_key(const blica_data *data, int s, int64_t row, const segment_keys *k, uint64_t *key) {
-  int words = k->words;
-  int64_t stride = data->words[s], word = row / 64;
-  int bit = (int)(row % 64);
-  const uint64_t *ones = data->ones[s], *present = data->present[s];
-  memset(key, 0, sizeof *key * 2 * (size_t)words);
+/* Sets bit i of the keys of rows that have a bit in the column of bit i. */
+static void set_bits(const bl_row_keys *k, const uint64_t *columns, int64_t words, uint64_t *keys) {
+  const size_t width = 2 * (size_t)k->words;
   for (int i = 0; i < k->bits; i++) {
-    int64_t at = (k->column ? k->column[i] : i) * stride + word;
-    uint64_t here = present ? present[at] >> bit & 1 : 1;
-    key[i / 64] |= here << (i % 64);
-    key[words + i / 64] |= (ones[at] >> bit & 1) << (i % 64);
+    const uint64_t *column = columns + (k->column ? k->column[i] : i) * words;
+    for (int64_t w = 0; w < words; w++)
+      for (uint64_t bits = column[w]; bits; bits &= bits - 1)
+        keys[((size_t)w * 64 + (size_t)__builtin_ctzll(bits)) * width + (size_t)i / 64] |= UINT64_C(1) << (i % 64);
   }
 }
 
-/* Keys of the rows of segments first..last-1, one after the other. */
-static blica_status find_keys(blica_ctx *ctx, const blica_data *data, int first, int last, segment_keys *k) {
-  blica_status status = BLICA_OK;
-  size_t rows = 0, width = 2 * (size_t)k->words;
-  for (int s = first; s < last; s++) rows += (size_t)data->samples[s];
-  for (k->slots = 16; k->slots < 2 * (int64_t)rows; k->slots *= 2)
-    ;
-  TRY(bl_alloc(ctx, bl_mul(rows + 1, width), &k->key));
-  TRY(bl_alloc(ctx, rows, &k->weight));
-  TRY(bl_alloc(ctx, rows, &k->id));
-  TRY(bl_alloc(ctx, (size_t)k->slots, &k->slot));
-  int64_t *id = k->id;
+/* Keys of the rows of segment s. */
+static void row_keys(const blica_data *data, int s, const bl_row_keys *k, uint64_t *keys) {
+  const uint64_t last = k->bits % 64 ? (UINT64_C(1) << (k->bits % 64)) - 1 : ~UINT64_C(0);
+  set_bits(k, data->ones[s], data->words[s], keys + k->words);
+  if (data->present[s]) set_bits(k, data->present[s], data->words[s], keys);
+  for (int64_t r = 0; !data->present[s] && r < data->samples[s]; r++)
+    for (int w = 0; w < k->words; w++) keys[r * 2 * k->words + w] = w + 1 < k->words ? ~UINT64_C(0) : last;
+}
+
+/* Distinct keys are found by hashing and moved forward. */
+blica_status bl_row_keys_make(blica_ctx *ctx, const blica_data *data, int first, int last, int bits, const int *column,
+                              bl_row_keys *k) {
+  blica_status status;
+  int64_t *slot = NULL; /* [size, a power of two] key + 1 */
+  size_t size = 16;
+  *k = (bl_row_keys){.bits = bits, .words = (bits + 63) / 64, .column = column};
+  const size_t width = 2 * (size_t)k->words, bytes = width * sizeof *k->key;
+  for (int s = first; s < last; s++) k->rows += data->samples[s];
+  while (size < 2 * (size_t)k->rows) size *= 2;
+  TRY(bl_alloc(ctx, bl_mul((size_t)k->rows, width), &k->key));
+  TRY(bl_alloc(ctx, (size_t)k->rows, &k->weight));
+  TRY(bl_alloc(ctx, (size_t)k->rows, &k->id));
+  TRY(bl_alloc(ctx, size, &slot));
   const bl_hash_key secret = bl_hash_key_draw(k);
-  for (int s = first; s < last; s++)
-    for (int64_t r = 0; r < data->samples[s]; r++, id++) {
-      uint64_t *key = k->key + (size_t)k->count * width; /* becomes the next key if it is new */
-      row_key(data, s, r, k, key);
-      int64_t at = (int64_t)(bl_hash(secret, key, width * sizeof *key) & (uint64_t)(k->slots - 1));
-      while (k->slot[at] && memcmp(k->key + (size_t)(k->slot[at] - 1) * width, key, width * sizeof *key) != 0)
-        at = (at + 1) & (k->slots - 1);
-      if (!k->slot[at]) k->slot[at] = ++k->count;
-      *id = k->slot[at] - 1;
-      k->weight[*id]++;
+  uint64_t *key = k->key;
+  for (int s = first; s < last; key += (size_t)data->samples[s++] * width) row_keys(data, s, k, key);
+  key = k->key;
+  for (int64_t r = 0; r < k->rows; r++, key += width) {
+    size_t at = (size_t)bl_hash(secret, key, bytes) & (size - 1);
+    while (slot[at] && memcmp(k->key + (size_t)(slot[at] - 1) * width, key, bytes) != 0) at = (at + 1) & (size - 1);
+    if (!slot[at]) {
+      memmove(k->key + (size_t)k->count * width, key, bytes);
+      slot[at] = ++k->count;
     }
+    k->id[r] = slot[at] - 1;
+    k->weight[k->id[r]]++;
+  }
 done:
+  bl_free(slot);
   return status;
+}
+
+/* ---- in order, and in groups ---- */
+
+typedef struct {
+  int n;                      /* items */
+  const blica_coding *coding; /* NULL: one bit each */
+  bl_row_keys keys;
+  int64_t *rank;  /* [count] keys in order */
+  int64_t *place; /* [count] where a key stands in that order */
+} segment_keys;
+
+static const uint64_t *key_at(const segment_keys *k, int64_t rank) {
+  return k->keys.key + k->rank[rank] * 2 * k->keys.words;
 }
 
 static int order_keys(const uint64_t *a, const uint64_t *b, int width) {
@@ -82,18 +89,19 @@ static int order_keys(const uint64_t *a, const uint64_t *b, int width) {
 /* Bottom-up merge sort of key numbers: qsort would need a global for the keys. */
 static blica_status sort_keys(blica_ctx *ctx, segment_keys *k) {
   blica_status status = BLICA_OK;
-  int width = 2 * k->words;
-  TRY(bl_alloc(ctx, (size_t)k->count, &k->rank));
-  TRY(bl_alloc(ctx, (size_t)k->count, &k->place));
+  const int64_t count = k->keys.count, width = 2 * k->keys.words;
+  const uint64_t *key = k->keys.key;
+  TRY(bl_alloc(ctx, (size_t)count, &k->rank));
+  TRY(bl_alloc(ctx, (size_t)count, &k->place));
   int64_t *from = k->rank, *to = k->place;
-  for (int64_t i = 0; i < k->count; i++) from[i] = i;
-  for (int64_t run = 1; run < k->count; run *= 2) {
-    for (int64_t low = 0; low < k->count; low += 2 * run) {
-      int64_t middle = low + run < k->count ? low + run : k->count;
-      int64_t high = low + 2 * run < k->count ? low + 2 * run : k->count, a = low, b = middle;
+  for (int64_t i = 0; i < count; i++) from[i] = i;
+  for (int64_t run = 1; run < count; run *= 2) {
+    for (int64_t low = 0; low < count; low += 2 * run) {
+      int64_t middle = low + run < count ? low + run : count;
+      int64_t high = low + 2 * run < count ? low + 2 * run : count, a = low, b = middle;
       for (int64_t at = low; at < high; at++) {
         bool left =
-            a < middle && (b >= high || order_keys(k->key + from[a] * width, k->key + from[b] * width, width) <= 0);
+            a < middle && (b >= high || order_keys(key + from[a] * width, key + from[b] * width, (int)width) <= 0);
         to[at] = left ? from[a++] : from[b++];
       }
     }
@@ -103,25 +111,21 @@ static blica_status sort_keys(blica_ctx *ctx, segment_keys *k) {
   }
   k->rank = from;
   k->place = to;
-  for (int64_t i = 0; i < k->count; i++) k->place[k->rank[i]] = i;
+  for (int64_t i = 0; i < count; i++) k->place[k->rank[i]] = i;
 done:
   return status;
-}
-
-static int bit(const uint64_t *words, int i) {
-  return (int)(words[i / 64] >> (i % 64) & 1);
 }
 
 /* Which items are present, and where their cuts are. An item is missing in all of its bits or in none. */
 static blica_status describe_group(blica_ctx *ctx, const segment_keys *k, const uint64_t *mask, bl_group *g) {
   blica_status status = BLICA_OK;
   const bool ordinal = bl_coding_ordinal(k->coding);
-  for (int i = 0; i < k->n; i++) g->n += bit(mask, bl_plane(k->coding, i));
+  for (int i = 0; i < k->n; i++) g->n += bl_bit(mask, bl_plane(k->coding, i));
   TRY(bl_alloc(ctx, (size_t)g->n, &g->variable));
   TRY(bl_alloc(ctx, (size_t)g->n, &g->cut));
   if (ordinal) TRY(bl_alloc(ctx, (size_t)g->n + 1, &g->first));
   for (int i = 0, at = 0; i < k->n; i++) {
-    if (!bit(mask, bl_plane(k->coding, i))) continue;
+    if (!bl_bit(mask, bl_plane(k->coding, i))) continue;
     g->variable[at] = i;
     g->cut[at++] = bl_plane(k->coding, i);
     if (ordinal) g->first[at] = g->first[at - 1] + bl_plane(k->coding, i + 1) - bl_plane(k->coding, i);
@@ -132,22 +136,22 @@ done:
 
 static blica_status add_group(blica_ctx *ctx, bl_patterns *p, const segment_keys *k, int s, int64_t low, int64_t high) {
   blica_status status = BLICA_OK;
-  const uint64_t *mask = k->key + k->rank[low] * 2 * k->words;
-  TRY(bl_resize(ctx, (size_t)p->groups, (size_t)p->groups + 1, &p->group));
+  const size_t groups = (size_t)p->groups;
+  if ((groups & (groups - 1)) == 0) TRY(bl_resize(ctx, groups, groups ? 2 * groups : 1, &p->group));
   bl_group *g = &p->group[p->groups++];
   memset(g, 0, sizeof *g);
   g->segment = s;
   g->offset = p->count;
   g->count = high - low;
-  TRY(describe_group(ctx, k, mask, g));
+  TRY(describe_group(ctx, k, key_at(k, low), g));
   TRY(bl_alloc(ctx, bl_mul((size_t)g->count, (size_t)g->n), &g->x));
   TRY(bl_alloc(ctx, (size_t)g->count, &g->weight));
   for (int64_t r = 0; r < g->count; r++) {
-    const uint64_t *values = k->key + k->rank[low + r] * 2 * k->words + k->words;
+    const uint64_t *values = key_at(k, low + r) + k->keys.words;
     for (int i = 0; i < g->n; i++)
       for (int c = g->cut[i]; c < bl_plane(k->coding, g->variable[i] + 1); c++)
-        g->x[r * g->n + i] += (uint8_t)bit(values, c);
-    g->weight[r] = (double)k->weight[k->rank[low + r]];
+        g->x[r * g->n + i] += (uint8_t)bl_bit(values, c);
+    g->weight[r] = (double)k->keys.weight[k->rank[low + r]];
   }
   p->count += g->count;
 done:
@@ -155,8 +159,8 @@ done:
 }
 
 static bool nothing_present(const segment_keys *k, int64_t rank) {
-  const uint64_t *key = k->key + k->rank[rank] * 2 * k->words;
-  for (int w = 0; w < k->words; w++)
+  const uint64_t *key = key_at(k, rank);
+  for (int w = 0; w < k->keys.words; w++)
     if (key[w]) return false;
   return true;
 }
@@ -165,27 +169,26 @@ static bool nothing_present(const segment_keys *k, int64_t rank) {
 static blica_status add_segments(blica_ctx *ctx, bl_patterns *p, const blica_data *data, int first, int last,
                                  int64_t first_row, int n, const blica_coding *coding, const int *column) {
   blica_status status = BLICA_OK;
-  const int bits = bl_plane(coding, n);
-  segment_keys k = {.n = n, .coding = coding, .bits = bits, .words = (bits + 63) / 64, .column = column};
-  int64_t rows = 0;
-  for (int s = first; s < last; s++) rows += data->samples[s];
-  TRY(find_keys(ctx, data, first, last, &k));
+  segment_keys k = {.n = n, .coding = coding};
+  TRY(bl_row_keys_make(ctx, data, first, last, bl_plane(coding, n), column, &k.keys));
   TRY(sort_keys(ctx, &k));
-  int64_t start = p->count, empty = k.count > 0 && nothing_present(&k, 0) ? 1 : 0; /* sorts first */
-  for (int64_t low = empty; low < k.count;) {
+  const int64_t start = p->count, count = k.keys.count;
+  const int64_t empty = count > 0 && nothing_present(&k, 0) ? 1 : 0; /* sorts first */
+  for (int64_t low = empty; low < count;) {
     int64_t high = low + 1;
-    size_t bytes = sizeof(uint64_t) * (size_t)k.words;
-    while (high < k.count && memcmp(k.key + k.rank[low] * 2 * k.words, k.key + k.rank[high] * 2 * k.words, bytes) == 0)
-      high++;
+    const size_t bytes = sizeof(uint64_t) * (size_t)k.keys.words;
+    while (high < count && memcmp(key_at(&k, low), key_at(&k, high), bytes) == 0) high++;
     TRY(add_group(ctx, p, &k, first, low, high));
     low = high;
   }
-  for (int64_t r = 0; r < rows; r++) {
-    int64_t place = k.place[k.id[r]] - empty;
+  for (int64_t r = 0; r < k.keys.rows; r++) {
+    int64_t place = k.place[k.keys.id[r]] - empty;
     p->row_pattern[first_row + r] = place < 0 ? -1 : start + place;
   }
 done:
-  free_keys(&k);
+  bl_row_keys_free(&k.keys);
+  bl_free(k.rank);
+  bl_free(k.place);
   return status;
 }
 

@@ -5,6 +5,25 @@
 
 #include "data/coding.h"
 
+/* The distinct rows of some segments as bits, in the order of their first appearance. */
+typedef struct {
+  int bits, words;     /* of a row; words per half of a key */
+  const int *column;   /* [bits] of the data; NULL: all in their order */
+  int64_t rows, count; /* count: distinct ones */
+  uint64_t *key;       /* [2 words, count] presence, then values */
+  int64_t *weight;     /* [count] rows that have it */
+  int64_t *id;         /* [rows] key of each row, segment by segment */
+} bl_row_keys;
+
+/* Of segments first..last-1 together; column is borrowed. On failure bl_row_keys_free frees what there is. */
+blica_status bl_row_keys_make(blica_ctx *ctx, const blica_data *data, int first, int last, int bits, const int *column,
+                              bl_row_keys *out);
+void bl_row_keys_free(bl_row_keys *keys);
+/* Bit i of words. */
+static inline int bl_bit(const uint64_t *words, int i) {
+  return (int)(words[i / 64] >> (i % 64) & 1);
+}
+
 /* Distinct rows of one segment that have the same variables present. */
 typedef struct {
   int segment;    /* of the data; 0 when pooled */

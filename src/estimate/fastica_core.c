@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "base/share.h"
-#include "estimate/fastica_patterns.h"
+#include "data/patterns.h"
 #include "num/simd.h"
 
 enum { LANES = BL_LANES, MAX_TASKS = 64 };
@@ -41,7 +41,7 @@ struct bl_fastica {
 
 typedef struct {
   bl_fastica *f;
-  const bl_pooled_patterns *patterns;
+  const bl_row_keys *keys;
   int64_t first; /* panel */
   int what;
   bl_fastica_shared shared;
@@ -118,11 +118,11 @@ static void whiten_panel(int64_t item, int thread, void *user) {
   double *centred = f->work[thread].y, *weight = f->weight + first;
   memset(centred, 0, n * height * sizeof *centred);
   for (size_t r = 0; r < height && first + r < (size_t)f->patterns; r++) {
-    const uint64_t *key = bl_pattern_key(p->patterns, first + r);
-    weight[r] = (double)p->patterns->count[first + r];
+    const size_t words = (size_t)p->keys->words;
+    const uint64_t *present = p->keys->key + (first + r) * 2 * words, *ones = present + words;
+    weight[r] = (double)p->keys->weight[first + r];
     for (size_t i = 0; i < n; i++)
-      if (bl_pattern_present(p->patterns, key, i))
-        centred[i * height + r] = (double)(key[i / 64] >> (i % 64) & 1) - f->mean[i];
+      if (bl_bit(present, (int)i)) centred[i * height + r] = bl_bit(ones, (int)i) - f->mean[i];
   }
   BL_AT(p->level, bl_fastica_panel)
   (BL_FASTICA_WHITEN, &p->shared, centred, NULL, f->x + (size_t)item * (size_t)f->k * height, NULL, NULL, NULL);
@@ -160,14 +160,14 @@ blica_status bl_fastica_create(blica_ctx *ctx, const blica_data *data, const bli
                                bl_fastica **out) {
   blica_status status;
   bl_fastica *f = NULL;
-  bl_pooled_patterns *patterns = NULL;
+  bl_row_keys keys;
   *out = NULL;
-  TRY(bl_pooled_patterns_create(ctx, data, &patterns));
+  TRY(bl_row_keys_make(ctx, data, 0, data->u, data->n, NULL, &keys));
   TRY(bl_alloc(ctx, 1, &f));
   f->n = data->n;
   f->k = k;
   f->rows = data->rows;
-  f->patterns = patterns->patterns;
+  f->patterns = keys.count;
   f->height = k <= 16 ? 64 : 128;
   f->panels = ((size_t)f->patterns + f->height - 1) / f->height;
   f->tasks = f->panels < MAX_TASKS ? (int)f->panels : MAX_TASKS;
@@ -177,14 +177,14 @@ blica_status bl_fastica_create(blica_ctx *ctx, const blica_data *data, const bli
   TRY(whiten(ctx, f, counts));
   for (int i = 0; i < f->n; i++)
     for (int c = 0; c < k; c++) f->w_t[(size_t)i * k + c] = f->whitening[(size_t)c * f->n + i];
-  pass p = {.f = f, .patterns = patterns, .level = blica_simd_level(ctx)};
+  pass p = {.f = f, .keys = &keys, .level = blica_simd_level(ctx)};
   p.shared = (bl_fastica_shared){.k = f->n, .m = k, .height = (int)f->height, .w = f->w_t};
   p.first = first_panel(f, f->share.first);
   bl_parallel(ctx, first_panel(f, f->share.last) - p.first, whiten_panel, &p);
   *out = f;
   f = NULL;
 done:
-  bl_pooled_patterns_free(patterns);
+  bl_row_keys_free(&keys);
   bl_fastica_free(f);
   return status;
 }

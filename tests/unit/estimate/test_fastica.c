@@ -10,8 +10,8 @@
 #include <cmocka.h>
 
 #include "assert_compare.h"
+#include "data/patterns.h"
 #include "estimate/fastica_core.h"
-#include "estimate/fastica_patterns.h"
 #include "num/rng.h"
 
 static blica_ctx *ctx;
@@ -70,25 +70,22 @@ static void check_patterns(int n, double missing) {
   int rows = 500;
   int8_t *x;
   blica_data *data = or_mixture(rows, n, missing, &x);
-  bl_pooled_patterns *p;
-  assert_int_equal(bl_pooled_patterns_create(ctx, data, &p), BLICA_OK);
+  bl_row_keys k;
+  assert_int_equal(bl_row_keys_make(ctx, data, 0, data->u, n, NULL, &k), BLICA_OK);
   int64_t total = 0;
-  for (int64_t a = 0; a < p->patterns; a++) {
-    const uint64_t *key = bl_pattern_key(p, (size_t)a);
+  for (int64_t a = 0; a < k.count; a++) {
+    const uint64_t *present = k.key + a * 2 * k.words, *ones = present + k.words;
     int64_t seen = 0;
     for (int r = 0; r < rows; r++) {
       int same = 1;
-      for (int i = 0; same && i < n; i++) {
-        int present = bl_pattern_present(p, key, (size_t)i), one = (int)(key[i / 64] >> (i % 64) & 1);
-        same = x[r * n + i] == (present ? one : BLICA_MISSING);
-      }
+      for (int i = 0; same && i < n; i++) same = x[r * n + i] == (bl_bit(present, i) ? bl_bit(ones, i) : BLICA_MISSING);
       seen += same;
     }
-    assert_int_equal(seen, p->count[a]);
+    assert_int_equal(seen, k.weight[a]);
     total += seen;
   }
   assert_int_equal(total, rows); /* every row in exactly one pattern */
-  bl_pooled_patterns_free(p);
+  bl_row_keys_free(&k);
   blica_data_free(data);
   free(x);
 }
