@@ -106,9 +106,9 @@ const char *bl_blas_name(void); /* of the kernels that BLAS chose for this proce
 blica_status bl_ctx_fork(blica_ctx *parent, int thread, blica_ctx **out);
 void bl_ctx_join(blica_ctx *child, char message[BL_MESSAGE]); /* frees the child; keeps its message when it failed, or
                                                                  says that there was no memory for it (NULL) */
+typedef blica_status (*bl_child_task)(blica_ctx *child, int64_t item, int thread, void *user);
 /* Runs all items, each in a child context that neither warns nor polls; thread 0 polls between its items, with this
  * stage. Fails as the first item that failed does, naming it "<stage> <number>: ", or when the user wants to stop. */
-typedef blica_status (*bl_child_task)(blica_ctx *child, int64_t item, int thread, void *user);
 blica_status bl_parallel_children(blica_ctx *ctx, int64_t count, const char *stage, bl_child_task task, void *user);
 
 /* ---- polling ---- */

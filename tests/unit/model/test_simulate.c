@@ -192,13 +192,13 @@ static void bad_options(void **state) {
   blica_simulate_options o = sizes(3, 4, 2, 10, 1);
   refuse(&o, "4 sources of 3 variables");
   o = sizes(1, 1, 2, 10, 1);
-  refuse(&o, "variables is 1");
+  refuse(&o, "option variables: '1'");
   o = sizes(3, 0, 2, 10, 1);
-  refuse(&o, "sources is 0");
+  refuse(&o, "option sources: '0'");
   o = sizes(3, 3, 0, 10, 1);
-  refuse(&o, "segments is 0");
+  refuse(&o, "option segments: '0'");
   o = sizes(3, 3, 2, 0, 1);
-  refuse(&o, "samples is 0");
+  refuse(&o, "option samples: '0'");
   o = sizes(3, 3, 2, 10, 1);
   o.sd_low = 4;
   refuse(&o, "sd_low is 4");
