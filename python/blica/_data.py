@@ -237,6 +237,9 @@ def _threshold(binarize) -> Optional[float]:
         raise TypeError(f"binarize is {binarize!r}; give a number or None") from None
 
 
+_TEXT_COLUMNS = "give numbers, or a DataFrame for columns of text"
+
+
 def _array(x) -> np.ndarray:
     if isinstance(x, (str, bytes)) or x is None:
         raise TypeError(f"X is {type(x).__name__}; give an array, a DataFrame or a sparse matrix of binary values")
@@ -245,9 +248,12 @@ def _array(x) -> np.ndarray:
     if x.dtype.kind == "c":
         raise ValueError("Complex data not supported: X has complex values; binary data are 0 and 1")
     if x.dtype.kind == "O":
-        x = x.astype(float)
+        try:
+            x = x.astype(float)
+        except ValueError as error:
+            raise ValueError(f"X has values that are not numbers ({error}); {_TEXT_COLUMNS}") from None
     if x.dtype.kind not in "biuf":
-        raise ValueError(f"X has values of type {x.dtype}; give numbers, or a DataFrame for columns of text")
+        raise ValueError(f"X has values of type {x.dtype}; {_TEXT_COLUMNS}")
     if masked is not None and masked.any():
         x = np.where(masked, np.nan, x)
     if x.ndim != 2:

@@ -209,6 +209,7 @@ def test_pickles(drawn):
     (np.zeros((0, 3)), None, ValueError, "no rows"),
     ([[1], [0]], None, ValueError, "n_features=1"),
     (np.array([["a", "b"], ["b", "a"]]), None, ValueError, "DataFrame"),
+    (np.array([["a", 1], ["b", 0]], dtype=object), None, ValueError, "not numbers .*'a'.* DataFrame"),
     ("text", None, TypeError, "X is str"),
     ([[0, 1], [1, 0]], [1], ValueError, "one label for each row"),
     ([[0, 1], [1, 0]], [1, None], ValueError, "row 1 has no segment"),
