@@ -1,8 +1,8 @@
 /* bench_segment.c - segments found in rows against true labels and against segments of equal length.
- * Usage: bench_segment DESIGN FIRST-LAST [S|true|auto|none|engines|heldout] [EQUAL] [THREADS] [MAX_STATES]  with seeds
+ * Usage: bench_segment DESIGN FIRST-LAST [S|true|auto|none|engines] [EQUAL] [THREADS] [MAX_STATES]  with seeds
  * FIRST to LAST; EQUAL 0 leaves out equal lengths, none the search. engines compares expectation propagation at the
  * true model with the exact engine, or with the grid beyond 10 items: log P of rows, the log-likelihood of the chain,
- * and its labels. heldout chooses the number of states by held-out blocks too (heldout_states.c).
+ * and its labels.
  * Prints, for each data set, 1 - MCS of the fit to the true labels, to the states that were found and to equal lengths
  * (their best number in hindsight), adjusted Rand indices, the number of states and seconds; then the means. */
 #include <math.h>
@@ -13,7 +13,6 @@
 #include <time.h>
 
 #include "blica.h"
-#include "heldout_states.h"
 #include "likelihood/likelihood.h"
 #include "num/mvn.h"
 #include "num/rng.h"
@@ -289,36 +288,16 @@ static blica_segmentation *find(const design *d, const blica_data *data, int sta
   return found;
 }
 
-/* The number of states by the rule of the library and by held-out blocks, beside what it costs to hold out. A number
- * other than the library's is then given to it. */
-static void compare_choices(const design *d, const blica_model *truth, const blica_data *data, const int32_t *state) {
-  enum { FOLDS = 5 };
-  heldout_choice choice;
-  blica_segment_options o = options_of(d, 0);
-  double time[3] = {cpu_seconds()};
-  blica_segmentation *bic = find(d, data, 0);
-  o.starts = 1;
-  time[1] = cpu_seconds();
-  must(heldout_states(ctx, data, &o, FOLDS, &choice));
-  time[2] = cpu_seconds();
-  blica_segmentation *other = choice.best == bic->states ? bic : find(d, data, choice.best);
-  printf(
-      "choices: states BIC %d, held out %d, within one standard error %d; 1-MCS %.4f %.4f; ARI %.3f %.3f; CPU seconds "
-      "BIC %.2f, holding out %.2f\n",
-      bic->states, choice.best, choice.within_one, error_of(truth, bic->model), error_of(truth, other->model),
-      adjusted_rand(d->rows, state, d->states, bic->state, bic->states),
-      adjusted_rand(d->rows, state, d->states, other->state, other->states), time[1] - time[0], time[2] - time[1]);
-  if (other != bic) blica_segmentation_free(other);
-  blica_segmentation_free(bic);
-}
-
+/* What BIC would choose, and the held-out log-likelihoods less the largest, with standard errors. */
 static void print_trials(const blica_segmentation *found) {
-  printf(", %lld rounds; scores", (long long)found->rounds);
-  for (int i = 0; i < found->n_trials; i++) printf(" %.0f", found->trials[i].score - found->trials[0].score);
-  printf("; model");
+  const blica_segment_trial *t = found->trials, *bic = t, *best = NULL;
+  for (int i = 0; i < found->n_trials; i++) {
+    if (t[i].score > bic->score) bic = &t[i];
+    if (!isnan(t[i].heldout) && (!best || t[i].heldout > best->heldout)) best = &t[i];
+  }
+  printf(", %lld rounds; BIC %d; held out", (long long)found->rounds, bic->states);
   for (int i = 0; i < found->n_trials; i++)
-    if (found->trials[i].model_score == found->trials[i].model_score)
-      printf(" %d:%.0f", found->trials[i].states, found->trials[i].model_score - found->trials[0].score);
+    if (!isnan(t[i].heldout)) printf(" %d:%.0f(%.0f)", t[i].states, t[i].heldout - best->heldout, t[i].heldout_se);
 }
 
 enum { TRUE_ERROR, FOUND_ERROR, EQUAL_ERROR, FOUND_INDEX, EQUAL_INDEX, STATES, SECONDS, NUMBERS };
@@ -339,10 +318,9 @@ static void run_set(const design *d, uint64_t seed, const char *states, bool equ
   draw_states(d, &rng, state);
   draw_rows(d, truth, &rng, state, x);
   must(blica_pack(ctx, d->rows, d->n, x, d->n, 1, NULL, one, 1, NULL, &data));
-  const bool engines = strcmp(states, "engines") == 0, choices = strcmp(states, "heldout") == 0;
+  const bool engines = strcmp(states, "engines") == 0;
   if (engines) compare_engines(d, truth, data, state);
-  if (choices) compare_choices(d, truth, data, state);
-  if (!engines && !choices && strcmp(states, "none") != 0)
+  if (!engines && strcmp(states, "none") != 0)
     found = find(d, data, strcmp(states, "auto") == 0 ? 0 : atoi(states) ? atoi(states) : d->states);
   value[TRUE_ERROR] = d->states > 1 && !engines ? error_of_labels(truth, x, d->rows, state, d->states) : NAN;
   value[FOUND_ERROR] = found ? error_of(truth, found->model) : NAN;
@@ -371,7 +349,7 @@ int main(int argc, char **argv) {
   for (size_t i = 0; argc > 2 && i < sizeof designs / sizeof *designs; i++)
     if (strcmp(designs[i].name, argv[1]) == 0) d = &designs[i];
   if (!d || sscanf(argv[2], "%d-%d", &first, &last) != 2) {
-    fprintf(stderr, "usage: bench_segment DESIGN FIRST-LAST [S|true|auto|none|engines|heldout] [EQUAL] [THREADS] "
+    fprintf(stderr, "usage: bench_segment DESIGN FIRST-LAST [S|true|auto|none|engines] [EQUAL] [THREADS] "
                     "[MAX_STATES]\n");
     return 2;
   }

@@ -26,7 +26,7 @@ static const blica_option own[] = {
            "The fitted model is written here, as JSON, with one segment per state."),
     OPTION(segment_values, json, BLICA_OPT_FLAG, "no", 0, 1, NULL, NULL,
            "Print a JSON object with states, loglik, rounds, stop, transition, expected_rows, runs and trials (states, "
-           "loglik, score, model_score)."),
+           "loglik, score, heldout, heldout_se)."),
 };
 OPTION_TABLE(own_table, own)
 
@@ -77,9 +77,10 @@ static void print_result(const segment_values *v, const blica_segmentation *r) {
 static int print_record(const segment_values *v, const blica_segmentation *r) {
   json_t *trials = json_array(), *moves = json_array(), *runs = json_array();
   for (int i = 0; i < r->n_trials; i++)
-    json_array_append_new(trials, json_pack("{s:i,s:o,s:o,s:o}", "states", r->trials[i].states, "loglik",
+    json_array_append_new(trials, json_pack("{s:i,s:o,s:o,s:o,s:o}", "states", r->trials[i].states, "loglik",
                                             json_number(r->trials[i].loglik), "score", json_number(r->trials[i].score),
-                                            "model_score", json_number(r->trials[i].model_score)));
+                                            "heldout", json_number(r->trials[i].heldout), "heldout_se",
+                                            json_number(r->trials[i].heldout_se)));
   for (int s = 0; s < r->states; s++) {
     json_array_append_new(moves, json_numbers(r->transition + s * r->states, r->states));
     json_array_append_new(runs, json_integer((json_int_t)r->runs[s]));
@@ -180,7 +181,9 @@ const command command_segment = {
         "Gives every row the label of a hidden state, for rows in time order that have no segments. A state lasts for "
         "a while and may return; in each the sources have means and variances of their own, and the mixing matrix is "
         "common to all. ROWS is a table as for blica fit, without a segment column.\n\n"
-        "The number of states is chosen by the data unless --states gives it. When nothing changes over time there is "
+        "The number of states is the fewest that predict held-out rows as well as any number, within one standard "
+        "error, "
+        "unless --states gives it. When nothing changes over time there is "
         "one state, and the program says so. With --change-points states do not return: each is one run of rows.\n\n"
         "The labels are the most probable sequence in which each state lasts at least --min-length rows. Probabilities "
         "and expected counts let a state last that long on average, and single runs may be shorter. The model "

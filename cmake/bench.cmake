@@ -14,4 +14,3 @@ file(GLOB TABLE_SOURCES CONFIGURE_DEPENDS cli/table*.c cli/records.c cli/byte_so
   cli/communicator_alone.c)
 target_sources(bench_table PRIVATE ${TABLE_SOURCES})
 target_sources(bench_accuracy PRIVATE bench/bound.c)
-target_sources(bench_segment PRIVATE bench/heldout_states.c)

@@ -18,9 +18,10 @@ year = 1991.496 + np.arange(1, len(prices)) / 260  # the first day is the 130th 
 print(f"{len(items)} days, {items.shape[1]} items; a state lasts at least 60 days (a quarter).")
 
 found = blica.segment(items, sources=3, min_length=60, max_states=8)
-print("States tried and their scores, relative to one state: " +
-      ", ".join(f"{t.states}: {t.model_score - found.trials[0].model_score:.0f}" for t in found.trials if t.model_score == t.model_score) +
-      f". {found.states} states.")
+tried = [t for t in found.trials if not np.isnan(t.heldout)]
+most = max(t.heldout for t in tried)
+print("Log-likelihood of held-out days less the largest (standard error): " +
+      ", ".join(f"{t.states}: {t.heldout - most:.0f} ({t.heldout_se:.0f})" for t in tried) + f". {found.states} states.")
 start = np.flatnonzero(np.r_[True, found.labels[1:] != found.labels[:-1]])
 for a, b in zip(start, np.r_[start[1:], len(items)]):
     rows = items[a:b]

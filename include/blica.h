@@ -523,10 +523,11 @@ typedef struct {
 /* One number of states that was tried. */
 typedef struct {
   int states;
-  double loglik;      /* of a chain whose states have their own correlations and last several rows */
-  double score;       /* log-likelihood less half the parameters times log rows (BIC / -2) */
-  double model_score; /* the same of single rows under the fitted model; NaN where none was fitted. The largest is
-                         chosen */
+  double loglik;     /* of a chain whose states have their own correlations and last several rows */
+  double score;      /* log-likelihood less half the parameters times log rows (BIC / -2) */
+  double heldout;    /* log P of held-out rows given the others; NaN where it was not in question. The fewest states
+                        within one standard error of the largest are chosen */
+  double heldout_se; /* of its difference from the largest */
 } blica_segment_trial;
 
 typedef struct {

@@ -225,12 +225,14 @@ def fit(X, segments=None, *, binarize: Optional[float] = None, ordinal: bool = F
 
 
 class Trial(NamedTuple):
-    """One number of states that was tried; the largest model_score is chosen (NaN: the model was not fitted to it)."""
+    """One number of states that was tried. heldout is the log-likelihood of held-out rows, NaN where the number was not in
+    question; the fewest states within one standard error of the largest are chosen."""
 
     states: int
     loglik: float
     score: float
-    model_score: float
+    heldout: float
+    heldout_se: float
 
 
 @dataclass(frozen=True)
@@ -289,7 +291,7 @@ def segmentation_of(session: Session, data, chosen) -> Segmentation:
         r.model = ffi.NULL
     labels = np.array([str(s + 1) for s in range(r.states)], dtype=object)
     state = np.frombuffer(ffi.buffer(r.state, 4 * r.rows), dtype=np.int32)
-    trials = [Trial(t.states, t.loglik, t.score, t.model_score) for t in (r.trials[i] for i in range(r.n_trials))]
+    trials = [Trial(t.states, t.loglik, t.score, t.heldout, t.heldout_se) for t in (r.trials[i] for i in range(r.n_trials))]
     return Segmentation(labels[state], doubles(r.probability, r.rows, r.states), doubles(r.transition, r.states, r.states),
                         doubles(r.expected_rows, r.states), np.array([r.runs[s] for s in range(r.states)]), r.loglik,
                         text(r.engine), trials, text(lib.blica_stop_name(r.stop)), model)

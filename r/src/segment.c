@@ -2,13 +2,13 @@
 #include "blica_r.h"
 
 static SEXP trials_of(const blica_segmentation *r) {
-  static const char *const names[] = {"states", "loglik", "score", "model_score"};
-  list_builder b = list_begin(4);
-  for (int f = 0; f < 4; f++) {
+  static const char *const names[] = {"states", "loglik", "score", "heldout", "heldout_se"};
+  list_builder b = list_begin(5);
+  for (int f = 0; f < 5; f++) {
     SEXP column = PROTECT(Rf_allocVector(REALSXP, r->n_trials));
     for (int i = 0; i < r->n_trials; i++) {
       const blica_segment_trial *t = &r->trials[i];
-      const double fields[] = {t->states, t->loglik, t->score, t->model_score};
+      const double fields[] = {t->states, t->loglik, t->score, t->heldout, t->heldout_se};
       REAL(column)[i] = fields[f];
     }
     list_add(&b, names[f], column);

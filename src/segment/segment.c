@@ -1,7 +1,7 @@
 /* segment.c - blica_segment: hidden states of rows in time order, the sources' variances in each, and a common A.
  *
  * 1. States known by their pair counts alone, for every number of states (search.c), in steps of a few rows.
- * 2. The number of states: the largest BIC-like score.
+ * 2. The number of states by held-out rows (choose.c).
  * 3. The same rows one by one, until the log-likelihood settles.
  * 4. The model: expectation-maximisation in which the M-step is a fit of A and all variances to the expected counts,
  *    and the E-step has the model's correlations in place of each state's own.
@@ -14,6 +14,7 @@
 
 #include "base/option.h"
 #include "estimate/resume.h"
+#include "segment/choose.h"
 #include "segment/segment.h"
 
 enum { LEAST_ROWS = 50 };
@@ -59,61 +60,39 @@ done:
 
 /* ---- the number of states ---- */
 
-/* Scores of all numbers of states; returns the number with the best, or the one that was asked for. */
+/* BIC of all numbers of states; *states becomes the number with the best, or the one that was asked for. */
 static blica_status list_trials(blica_ctx *ctx, const bl_em *em, const blica_segment_options *o,
-                                const bl_search *search, blica_segmentation *result, int *first) {
+                                const bl_search *search, blica_segmentation *result, int *states) {
   blica_status status;
   double best = -INFINITY;
   TRY(bl_alloc(ctx, (size_t)search->most, &result->trials));
-  *first = o->states;
+  *states = o->states;
   for (int s = 1; s <= search->most; s++) {
     const bl_states *x = search->best[s];
     if (!x) continue;
     double score = bl_search_score(em->series, x, x->loglik, (double)s * bl_emission_parameters(em->emission));
-    result->trials[result->n_trials++] = (blica_segment_trial){s, x->loglik, score, NAN};
-    if (o->states == 0 && score > best) best = score, *first = s;
+    result->trials[result->n_trials++] = (blica_segment_trial){s, x->loglik, score, NAN, NAN};
+    if (o->states == 0 && score > best) best = score, *states = s;
   }
 done:
   return status;
 }
 
-static blica_status try_states(blica_ctx *ctx, const bl_segment *g, bl_em *em, const bl_search *search, int states,
-                               bl_candidate **best, blica_segmentation *result, bool *better) {
-  blica_status status = BLICA_OK;
-  bl_candidate *c = NULL;
-  *better = false;
-  if (states < 1 || states > search->most || !search->best[states]) return BLICA_OK;
-  TRY(bl_candidate_make(ctx, g, em, search->best[states], &c));
-  for (int i = 0; i < result->n_trials; i++)
-    if (result->trials[i].states == states) result->trials[i].model_score = c->score;
-  *better = !*best || c->score > (*best)->score;
-  if (*better) {
-    bl_candidate_free(*best);
-    *best = c;
-    c = NULL;
-  }
-done:
-  bl_candidate_free(c);
-  return status;
-}
-
-/* Fits the model to `first` states, then to more, or if that is no better to fewer, as long as the score grows: the
- * model has fewer parameters than states with correlations of their own, so another number of states may suit it. */
-static blica_status fit_states(blica_ctx *ctx, const bl_segment *g, bl_em *em, const bl_search *search, int first,
-                               bl_candidate **best, blica_segmentation *result) {
+/* States for every number of them, and which number it shall be. */
+static blica_status find_number(blica_ctx *ctx, const blica_segment_options *o, bl_em *em, bl_search *search,
+                                blica_segmentation *result, int *states) {
   blica_status status;
-  bool better, up = false;
-  TRY(try_states(ctx, g, em, search, first, best, result, &better));
-  if (g->options->states > 0) goto done;
-  for (int s = first + 1; !em->stopped; s++) {
-    TRY(try_states(ctx, g, em, search, s, best, result, &better));
-    if (!better) break;
-    up = true;
-  }
-  for (int s = first - 1; s > 0 && !up && !em->stopped; s--) {
-    TRY(try_states(ctx, g, em, search, s, best, result, &better));
-    if (!better) break;
-  }
+  const int64_t limit = em->series->rows / (o->min_length > LEAST_ROWS ? o->min_length : LEAST_ROWS);
+  const bool given = o->states > 0;
+  const int most = given ? o->states : o->max_states < limit ? o->max_states : (int)limit;
+  bl_stage_enter(ctx, &em->stage);
+  status = bl_search_run(ctx, em, o, given ? most : 1, most, search);
+  bl_stage_leave(ctx, &em->stage);
+  if (status != BLICA_OK) goto done;
+  TRY(list_trials(ctx, em, o, search, result, states));
+  if (!given && most > 1 && !em->stopped)
+    TRY(bl_choose_states(ctx, em, o, most, result->n_trials, result->trials, states));
+  if (*states == 0) FAIL(ctx, BLICA_ERR_NUMERIC, "segment: no number of states up to %d could be fitted", most);
 done:
   return status;
 }
@@ -132,7 +111,7 @@ static blica_status find_states(blica_ctx *ctx, const blica_data *data, const bl
   bl_checkpoint *checkpoint = NULL;
   blica_segmentation *result = NULL;
   const double begun = bl_seconds();
-  int first = 0;
+  int states = 0;
   em.deadline = begun + options->max_seconds;
   bl_poll_reset(ctx);
   bl_blas_hold();
@@ -142,16 +121,8 @@ static blica_status find_states(blica_ctx *ctx, const blica_data *data, const bl
   TRY(open_checkpoint(ctx, data, options, &em, &checkpoint));
   TRY(bl_alloc(ctx, 1, &result));
   TRY(bl_emission_make(ctx, data, series, &em.emission));
-  int most = options->states > 0 ? options->states : options->max_states;
-  const int64_t limit = data->rows / (options->min_length > LEAST_ROWS ? options->min_length : LEAST_ROWS);
-  if (options->states == 0 && most > limit) most = (int)limit;
-  bl_stage_enter(ctx, &em.stage);
-  status = bl_search_run(ctx, &em, options, options->states > 0 ? options->states : 1, most, &search);
-  bl_stage_leave(ctx, &em.stage);
-  if (status != BLICA_OK) goto done;
-  TRY(list_trials(ctx, &em, options, &search, result, &first));
-  TRY(fit_states(ctx, &g, &em, &search, first, &best, result));
-  if (!best) FAIL(ctx, BLICA_ERR_NUMERIC, "segment: no number of states up to %d could be fitted", most);
+  TRY(find_number(ctx, options, &em, &search, result, &states));
+  TRY(bl_candidate_make(ctx, &g, &em, search.best[states], &best));
   TRY(bl_segment_result(ctx, &em, &best->states, best->log_p, result));
   TRY(bl_segment_fit(ctx, &g, &em, best->states, &result->model));
   snprintf(result->engine, sizeof result->engine, "%s", bl_emission_engine(em.emission));

@@ -154,6 +154,18 @@ static blica_segmentation *find(const blica_data *data, int states, int points) 
   return r;
 }
 
+/* The fewest states within one standard error of the largest held-out log-likelihood. */
+static int fewest_by_heldout(const blica_segmentation *r) {
+  int best = -1;
+  for (int i = 0; i < r->n_trials; i++)
+    if (!isnan(r->trials[i].heldout) && (best < 0 || r->trials[i].heldout > r->trials[best].heldout)) best = i;
+  assert_compare(best, >=, 0);
+  int fewest = best;
+  while (fewest > 0 && r->trials[best].heldout - r->trials[fewest - 1].heldout <= r->trials[fewest - 1].heldout_se)
+    fewest--;
+  return r->trials[fewest].states;
+}
+
 static void states_are_found(void **unused) {
   (void)unused;
   for (int points = 0; points < 2; points++) {
@@ -162,6 +174,7 @@ static void states_are_found(void **unused) {
     blica_segmentation *r = find(y.data, 0, points);
     int64_t run = 0, rows = 0;
     assert_int_equal(r->states, STATES);
+    assert_int_equal(fewest_by_heldout(r), STATES);
     if (agreement(r->state, y.state) < 0.95) fail_msg("agreement %g", agreement(r->state, y.state));
     assert_int_equal(r->state[0], 0);
     for (int t = 0; t < ROWS; t++) {
@@ -195,6 +208,40 @@ static void rows_that_do_not_change_have_one_state(void **unused) {
     blica_segmentation_free(r);
     drop(&y);
   }
+}
+
+/* With one state rows are independent: each has the probability that the rows outside its fold give it. Folds are
+ * blocks of 20 rows here, every fifth. */
+static void heldout_rows_of_one_state_are_scored_by_the_others(void **unused) {
+  (void)unused;
+  enum { BLOCK = 20, FOLDS = 5 };
+  series y;
+  bl_series *s = NULL;
+  bl_emission *e = NULL;
+  double total = 0;
+  draw(1, 1, ROWS, 0.05, &y);
+  blica_segmentation *r = find(y.data, 0, 0);
+  assert_int_equal(bl_series_make(ctx, y.data, &s), BLICA_OK);
+  assert_int_equal(bl_emission_make(ctx, y.data, s, &e), BLICA_OK);
+  const size_t patterns = (size_t)s->patterns->count;
+  double *log_p = calloc(patterns, sizeof *log_p), *stat = calloc(s->cells, sizeof *stat);
+  for (int f = 0; f < FOLDS; f++) {
+    double *weight = calloc(patterns, sizeof *weight);
+    for (int t = 0; t < ROWS; t++)
+      if (t / BLOCK % FOLDS != f) weight[s->patterns->row_pattern[t]]++;
+    assert_int_equal(bl_series_expect(ctx, s, 1, weight, stat), BLICA_OK);
+    assert_int_equal(bl_emission_counts(ctx, e, 1, stat, log_p), BLICA_OK);
+    for (int t = 0; t < ROWS; t++)
+      if (t / BLOCK % FOLDS == f) total += log_p[s->patterns->row_pattern[t]];
+    free(weight);
+  }
+  assert_int_equal(r->trials[0].states, 1);
+  if (fabs(r->trials[0].heldout - total) > 1e-6) fail_msg("held out %.9g, not %.9g", r->trials[0].heldout, total);
+  free(log_p), free(stat);
+  bl_emission_free(e);
+  bl_series_free(s);
+  blica_segmentation_free(r);
+  drop(&y);
 }
 
 static void same(const blica_segmentation *a, const blica_segmentation *b) {
@@ -297,10 +344,14 @@ static void bad_input_is_named(void **unused) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(expected_counts_are_counts), cmocka_unit_test(rows_have_the_probability_of_the_likelihood),
-      cmocka_unit_test(states_are_found),           cmocka_unit_test(rows_that_do_not_change_have_one_state),
-      cmocka_unit_test(threads_do_not_matter),      cmocka_unit_test(interrupted_and_resumed_it_ends_in_the_same_bits),
+      cmocka_unit_test(expected_counts_are_counts),
+      cmocka_unit_test(rows_have_the_probability_of_the_likelihood),
+      cmocka_unit_test(states_are_found),
+      cmocka_unit_test(rows_that_do_not_change_have_one_state),
+      cmocka_unit_test(threads_do_not_matter),
+      cmocka_unit_test(interrupted_and_resumed_it_ends_in_the_same_bits),
       cmocka_unit_test(bad_input_is_named),
+      cmocka_unit_test(heldout_rows_of_one_state_are_scored_by_the_others),
   };
   return cmocka_run_group_tests(tests, open_context, close_context);
 }
