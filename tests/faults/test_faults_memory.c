@@ -240,7 +240,7 @@ static blica_status call_sources_ep(void **out) {
 static blica_status call_segment(void **out) {
   blica_segment_options options = blica_segment_options_default();
   options.sources = K;
-  options.states = 2;
+  options.max_states = 2;
   options.starts = 1;
   snprintf(options.method, sizeof options.method, "blica");
   return blica_segment(ctx, ordered, &options, (blica_segmentation **)out);
