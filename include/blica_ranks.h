@@ -46,7 +46,7 @@ BLICA_API blica_status blica_count_piece(blica_ctx *ctx, blica_counter *counter,
 /* The counts, by a call of all ranks. The counter stays to be freed. */
 BLICA_API blica_status blica_count_end(blica_ctx *ctx, blica_counter *counter, blica_counts **out);
 BLICA_API void blica_counter_free(blica_counter *counter); /* NULL is fine */
-/* Counts of a file, distributed in the same way. */
+/* Counts of a file: those of an .npz are distributed in the same way, a .csv is read whole by every rank. */
 BLICA_API blica_status blica_counts_load_ranks(blica_ctx *ctx, const char *path, const blica_fit_options *fit,
                                                blica_counts **out);
 

@@ -147,7 +147,6 @@ blica_status blica_cor_save(blica_ctx *ctx, const blica_cor *c, const char *path
                             .from = from,
                             .to = from + bl_cor_tables(c),
                             .arrays = 3,
-                            .together = csv,
                             .array = {{c->rho, sizeof *c->rho}, {c->se, sizeof *c->se}, {c->flags, sizeof *c->flags}},
                             .write = csv ? save_csv : save_npz};
   if (!csv && !bl_has_ending(path, ".npz"))

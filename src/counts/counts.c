@@ -10,16 +10,6 @@ static size_t cells_of(const blica_counts *c) {
   return bl_mul((size_t)c->pairs, (size_t)(bl_counts_last(c) - bl_counts_first(c)));
 }
 
-/* Records which segments have tables here. */
-static blica_status set_part(blica_ctx *ctx, blica_counts *c, int first, int last) {
-  blica_status status = BLICA_OK;
-  if (!c->part && first == 0 && last == c->u) return BLICA_OK;
-  if (!c->part) TRY(bl_alloc(ctx, 1, &c->part));
-  c->part->first = first, c->part->last = last;
-done:
-  return status;
-}
-
 static blica_status alloc_cells(blica_ctx *ctx, blica_counts *counts) {
   blica_status status;
   size_t cells = cells_of(counts);
@@ -52,7 +42,10 @@ blica_status bl_counts_create_part(blica_ctx *ctx, int n, int u, bool complete, 
   counts->n = n;
   counts->u = u;
   counts->pairs = (int64_t)n * (n - 1) / 2;
-  TRY(set_part(ctx, counts, first, last));
+  if (first > 0 || last < u) {
+    TRY(bl_alloc(ctx, 1, &counts->part));
+    counts->part->first = first, counts->part->last = last;
+  }
   size_t margins = bl_mul((size_t)n, (size_t)u);
   TRY(bl_alloc(ctx, (size_t)u, &counts->samples));
   TRY(bl_alloc(ctx, margins, &counts->ones));
@@ -81,19 +74,6 @@ void blica_counts_free(blica_counts *counts) {
   bl_free(counts->n00);
   bl_free(counts->part);
   bl_free(counts);
-}
-
-blica_status bl_counts_keep(blica_ctx *ctx, blica_counts *c, int first, int last) {
-  blica_status status = BLICA_OK;
-  const size_t pairs = (size_t)c->pairs, before = pairs * (size_t)first, count = pairs * (size_t)(last - first);
-  double **const cells[] = {&c->n11, &c->n10, &c->n01, &c->n00};
-  for (int i = 0; i < 4 && *cells[i]; i++) {
-    memmove(*cells[i], *cells[i] + before, count * sizeof(double));
-    TRY(bl_resize(ctx, pairs * (size_t)c->u, count, cells[i]));
-  }
-  TRY(set_part(ctx, c, first, last));
-done:
-  return status;
 }
 
 void blica_counts_table(const blica_counts *counts, int s, int i, int j, double cell[4]) {

@@ -22,8 +22,6 @@ static inline int bl_counts_last(const blica_counts *c) {
 static inline bool bl_counts_whole(const blica_counts *c) {
   return bl_counts_first(c) == 0 && bl_counts_last(c) == c->u;
 }
-/* From all tables to those of the segments first..last-1. */
-blica_status bl_counts_keep(blica_ctx *ctx, blica_counts *counts, int first, int last);
 /* Fails unless the tables of all segments are here. */
 blica_status bl_counts_need_whole(blica_ctx *ctx, const blica_counts *counts);
 
@@ -38,7 +36,7 @@ blica_status bl_counts_sum_ranks(blica_ctx *ctx, const blica_counts *own, int n,
                                  const bl_intern *labels, blica_counts **out);
 /* blica_count_begin and blica_counts_load_ranks for a purpose (ranks/placement.h). */
 blica_status bl_counter_begin(blica_ctx *ctx, const bl_purpose *purpose, blica_counter **out);
-/* The part of a file's counts that this rank needs for the purpose. */
+/* The counts of a file; of an .npz, the part that this rank needs for the purpose. */
 blica_status bl_counts_load_placed(blica_ctx *ctx, const char *path, const bl_purpose *purpose, blica_counts **out);
 /* The data's counts with tables of this rank's own segments only. A call of all ranks, which all have the same data. */
 blica_status bl_count_own(blica_ctx *ctx, const blica_data *data, blica_counts **out);

@@ -63,7 +63,6 @@ blica_status blica_counts_save(blica_ctx *ctx, const blica_counts *c, const char
                             .from = bl_counts_first(c) * c->pairs,
                             .to = bl_counts_last(c) * c->pairs,
                             .arrays = c->n10 ? 4 : 1,
-                            .together = csv,
                             .array = {{c->n11, 8}, {c->n10, 8}, {c->n01, 8}, {c->n00, 8}},
                             .write = csv ? save_csv : save_npz};
   if (!csv && !bl_has_ending(path, ".npz"))
@@ -172,23 +171,10 @@ done:
   return status;
 }
 
-/* Text is read whole. */
-static blica_status load_own(blica_ctx *ctx, const char *path, const bl_purpose *purpose, blica_counts **out) {
-  blica_status status;
-  bl_share share = {0};
-  TRY(blica_counts_load(ctx, path, out));
-  TRY(bl_share_make(ctx, (*out)->u, 0, &share));
-  if (bl_place(ctx, purpose, (*out)->n, (*out)->u) != BL_KEEP_ALL)
-    TRY(bl_counts_keep(ctx, *out, (int)share.first, (int)share.last));
-done:
-  bl_share_free(&share);
-  return status;
-}
-
 blica_status bl_counts_load_placed(blica_ctx *ctx, const char *path, const bl_purpose *purpose, blica_counts **out) {
   *out = NULL;
   blica_status status =
-      bl_has_ending(path, ".npz") ? load_npz(ctx, path, purpose, out) : load_own(ctx, path, purpose, out);
+      bl_has_ending(path, ".npz") ? load_npz(ctx, path, purpose, out) : blica_counts_load(ctx, path, out);
   blica_status agreed = bl_agree(ctx, status);
   if (agreed == BLICA_OK) return BLICA_OK;
   blica_counts_free(*out);

@@ -6,11 +6,10 @@
 struct bl_relay {
   blica_ctx *ctx;
   bl_relay_job job;
-  int64_t (*held)[2];            /* [size] tables of every rank, from and to */
-  size_t *to, *from;             /* [size] bytes of one exchange */
-  void *buffer[BL_RELAYED];      /* first rank: a segment that it does not hold; one for all arrays unless they are used
-                                  together */
-  int64_t in_buffer[BL_RELAYED]; /* which, as key has it; -1: none */
+  int64_t (*held)[2];        /* [size] tables of every rank, from and to */
+  size_t *to, *from;         /* [size] bytes of one exchange */
+  char *buffer[BL_RELAYED];  /* first rank: of each array, a segment that it does not hold */
+  int in_buffer[BL_RELAYED]; /* which segment; -1: none */
 };
 
 static void free_relay(bl_relay *r) {
@@ -27,29 +26,18 @@ static bool holds(const bl_relay *r, int s) {
   return r->job.from <= s * r->job.pairs && (s + 1) * r->job.pairs <= r->job.to;
 }
 
-static blica_status make_buffers(bl_relay *r) {
-  blica_status status = BLICA_OK;
-  size_t most = 0;
-  for (int a = 0; a < r->job.arrays; a++)
-    if (r->job.array[a].size > most) most = r->job.array[a].size;
-  for (int a = 0; a < (r->job.together ? r->job.arrays : 1); a++) {
-    char *buffer;
-    TRY(bl_alloc(r->ctx, bl_mul((size_t)r->job.pairs, most), &buffer));
-    r->buffer[a] = buffer;
-  }
-done:
-  return status;
-}
-
-/* Who holds what, and buffer for what the first rank does not. */
+/* Memory: who holds what, and buffers for what the first rank does not. */
 static blica_status prepare(bl_relay *r) {
   blica_status status;
   const size_t size = (size_t)bl_comm(r->ctx)->size;
   TRY(bl_alloc(r->ctx, size, &r->held));
   TRY(bl_alloc(r->ctx, 2 * size, &r->to));
   r->from = r->to + size;
-  for (int a = 0; a < BL_RELAYED; a++) r->in_buffer[a] = -1;
-  if (first(r) && (r->job.from > 0 || r->job.to < r->job.u * r->job.pairs)) TRY(make_buffers(r));
+  const bool all = r->job.from == 0 && r->job.to == r->job.u * r->job.pairs;
+  for (int a = 0; a < r->job.arrays; a++) {
+    r->in_buffer[a] = -1;
+    if (first(r) && !all) TRY(bl_alloc(r->ctx, bl_mul((size_t)r->job.pairs, r->job.array[a].size), &r->buffer[a]));
+  }
 done:
   return status;
 }
@@ -103,24 +91,19 @@ typedef struct {
   int32_t array, segment; /* array -1: no more */
 } request;
 
-static int64_t key(int a, int s) {
-  return a + BL_RELAYED * (int64_t)s;
-}
-
 const void *bl_relay_get(bl_relay *r, int a, int s) {
   const bl_relayed *array = &r->job.array[a];
   const int64_t at = s * r->job.pairs - r->job.from;
   if (holds(r, s)) return (const char *)array->held + array->size * (size_t)at;
-  const int slot = r->job.together ? a : 0;
   request w = {a, s};
-  if (r->in_buffer[slot] == key(a, s)) return r->buffer[slot];
-  r->in_buffer[slot] = -1;
-  if (bl_broadcast(r->ctx, &w, sizeof w, 0) != BLICA_OK || send(r, a, s, r->buffer[slot]) != BLICA_OK) return NULL;
-  r->in_buffer[slot] = key(a, s);
-  return r->buffer[slot];
+  if (r->in_buffer[a] == s) return r->buffer[a];
+  r->in_buffer[a] = -1;
+  if (bl_broadcast(r->ctx, &w, sizeof w, 0) != BLICA_OK || send(r, a, s, r->buffer[a]) != BLICA_OK) return NULL;
+  r->in_buffer[a] = s;
+  return r->buffer[a];
 }
 
-/* What the first rank asks for, until it wants no more. */
+/* Sends what the first rank asks for, until it wants no more. */
 static blica_status serve(bl_relay *r) {
   blica_status status;
   for (;;) {

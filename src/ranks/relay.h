@@ -1,8 +1,8 @@
 /* relay.h - tables that ranks hold in parts, handed to the first rank while it writes them.
  *
  * Arrays have one element for each pair of each segment, counted through. A rank holds a stretch of them, one rank's
- * after another's, or all have all. The first rank asks for one segment at a time, so that it never holds more than
- * that of the others'. */
+ * after another's, or all have all. The first rank asks for one segment at a time, and holds one of each array of the
+ * others'. */
 #ifndef BL_RELAY_H
 #define BL_RELAY_H
 
@@ -17,8 +17,8 @@ typedef struct {
   size_t size;      /* of one, in bytes */
 } bl_relayed;
 
-/* The elements of segment s of array a, on the first rank: good until another segment of that array is asked for or,
- * unless arrays are used together, of any. NULL: the ranks cannot be reached. */
+/* The elements of segment s of array a, on the first rank: good until another segment of that array is asked for. NULL:
+ * the ranks cannot be reached. */
 const void *bl_relay_get(bl_relay *relay, int a, int s);
 
 typedef struct {
@@ -27,7 +27,6 @@ typedef struct {
   int64_t from, to; /* tables that this rank holds */
   int arrays;
   bl_relayed array[BL_RELAYED];
-  bool together; /* all arrays of a segment are used at once */
   blica_status (*write)(blica_ctx *ctx, const void *what, bl_relay *relay, const char *path);
 } bl_relay_job;
 
