@@ -12,6 +12,7 @@
 #include <cblas.h>
 #include <lapacke.h>
 
+#include "estimate/matched_information.h"
 #include "estimate/sgauss.h"
 
 struct bl_corfit {
@@ -261,11 +262,39 @@ static bool traces(const bl_corfit_data *d, arrow *h, double *trace_a, double *t
   return true;
 }
 
+static void fill_by_differences(bl_corfit *fit, arrow *h) {
+  bl_corfit_hold(fit, h->theta, h->up);
+  mixing_columns(fit, h);
+  variance_columns(fit, h);
+  bl_corfit_hold(fit, NULL, NULL);
+}
+
+/* Fisher's information of method matched, which is never indefinite, in place of the Hessian. Tables of rare outcomes
+ * count as samples of the Gaussian likelihood; what margins of ordinal items show of their scales is left out. */
+static bool fill_by_information(const bl_corfit_data *d, arrow *h, double *work) {
+  for (size_t s = 0; s < (size_t)d->u; s++) {
+    const bl_matched_point at = {.n = d->n,
+                                 .k = d->k,
+                                 .link = d->link,
+                                 .weight = d->weight[s] + (d->also ? 2 * d->also->weight[s] * d->cor->samples[s] : 0),
+                                 .a = h->theta,
+                                 .log_v = h->theta + h->nk + h->k * s,
+                                 .noise = d->noise + (size_t)d->n * s};
+    double *variances = h->vv + h->k * h->k * s;
+    if (!bl_matched_mixing(&at, h->aa, h->av + h->nk * h->k * s, variances, work)) return false;
+    for (size_t j = 0; j < h->k; j++) variances[j * (h->k + 1)] += d->precision_variance;
+  }
+  for (size_t i = 0; i < h->nk; i++) h->aa[i * (h->nk + 1)] += d->precision_mixing;
+  return true;
+}
+
 blica_status bl_corfit_laplace_at(blica_ctx *ctx, bl_corfit *fit, const double *theta, bl_corfit_laplace *out) {
   blica_status status;
   const bl_corfit_data *d = fit->data;
   const size_t size = bl_corfit_size(d), u = (size_t)d->u;
   arrow h = {.nk = (size_t)d->n * d->k, .k = (size_t)d->k};
+  double *work = NULL;
+  bool filled = true;
   memset(out, 0, sizeof *out);
   TRY(bl_alloc(ctx, bl_mul(h.nk, h.nk), &h.aa));
   TRY(bl_alloc(ctx, bl_mul(bl_mul(h.nk, h.k), u), &h.av));
@@ -274,17 +303,19 @@ blica_status bl_corfit_laplace_at(blica_ctx *ctx, bl_corfit *fit, const double *
   TRY(bl_alloc(ctx, size, &h.up));
   TRY(bl_alloc(ctx, size, &h.down));
   memcpy(h.theta, theta, size * sizeof *theta);
-  bl_corfit_hold(fit, theta, h.up);
-  mixing_columns(fit, &h);
-  variance_columns(fit, &h);
-  bl_corfit_hold(fit, NULL, NULL);
+  if (d->noise) {
+    TRY(bl_alloc(ctx, bl_matched_mixing_work(d->n, d->k), &work));
+    filled = fill_by_information(d, &h, work);
+  } else
+    fill_by_differences(fit, &h);
   double trace_a, trace_v;
-  out->positive = traces(d, &h, &trace_a, &trace_v, &out->log_det);
+  out->positive = filled && traces(d, &h, &trace_a, &trace_v, &out->log_det);
   if (out->positive) {
     out->gamma_mixing = (double)h.nk - d->precision_mixing * trace_a;
     out->gamma_variance = (double)(h.k * u) - d->precision_variance * trace_v;
   }
 done:
+  bl_free(work);
   bl_free(h.aa);
   bl_free(h.av);
   bl_free(h.vv);

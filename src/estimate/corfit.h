@@ -149,8 +149,8 @@ double bl_corfit_average_update(bl_corfit_average *average, const double *theta)
 blica_status bl_corfit_sum_variances(blica_ctx *ctx, const bl_corfit_data *data, const double *theta, double *sum);
 
 /* Laplace's approximation at a minimum: effective numbers of parameters, gamma = p - tr(H^-1) / sd^2, of A and of
- * log v, from the Hessian of f by differences of the gradient. *positive is false, and nothing else is set, when
- * the Hessian is not positive definite. */
+ * log v, from the Hessian of f by differences of the gradient, for method matched from Fisher's information. *positive
+ * is false, and nothing else is set, when that is not positive definite. */
 typedef struct {
   bool positive;
   double gamma_mixing, gamma_variance, log_det;

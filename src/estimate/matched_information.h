@@ -1,5 +1,5 @@
-/* matched_information.h - Fisher's information of method matched about what all items share: the covariances of the
- * sources of one segment. */
+/* matched_information.h - Fisher's information of method matched in one segment: about the covariances of the
+ * sources, which all items share, and about A and log v. */
 #ifndef BL_MATCHED_INFORMATION_H
 #define BL_MATCHED_INFORMATION_H
 
@@ -26,5 +26,10 @@ bool bl_matched_information(const bl_matched_point *at, double *root, double *w,
                             double *work);
 /* Doubles of work, with pairs or without. */
 size_t bl_matched_information_work(int k, bool pairs);
+
+/* The whole information about A and log v: adds that about A to mixing [nk,nk], sets cross [nk,k] and variances [k,k].
+ * work is as many doubles as bl_matched_mixing_work says. False: R + D could not be inverted. */
+bool bl_matched_mixing(const bl_matched_point *at, double *mixing, double *cross, double *variances, double *work);
+size_t bl_matched_mixing_work(int n, int k); /* doubles of work */
 
 #endif

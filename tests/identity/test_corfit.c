@@ -14,6 +14,7 @@
 #include "assert_compare.h"
 #include "context.h"
 #include "estimate/corfit.h"
+#include "estimate/matched_information.h"
 #include "num/rng.h"
 
 /* Counts of a small sample, their correlations, and a random point. */
@@ -147,6 +148,44 @@ static void truth_is_stationary_for_exact_counts(void **state) {
       assert_compare(fabs(p.gradient[i]), <, 1e-11 * fmax(1000, fabs(value))); /* squares: 0 there */
     drop(&p);
   }
+}
+
+/* With exact counts the Hessian at the truth is Fisher's information. */
+static void information_is_the_hessian_at_the_truth(void **state) {
+  (void)state;
+  enum { N = 6, K = 3, U = 5, NK = N * K };
+  problem p;
+  make(&p, N, K, U, 1, MATCHED);
+  memcpy(p.theta, p.truth->mixing, NK * sizeof(double));
+  for (int i = 0; i < K * U; i++) p.theta[NK + i] = log(p.truth->variances[i]);
+  double *mixing = calloc(NK * NK, sizeof(double)), *cross = calloc((size_t)(NK * K * U), sizeof(double)),
+         *variances = calloc((size_t)(K * K * U), sizeof(double)),
+         *work = calloc(bl_matched_mixing_work(N, K), sizeof(double)), *down = calloc(p.size, sizeof(double));
+  for (int s = 0; s < U; s++) {
+    const bl_matched_point at = {N, K, p.data.link, p.weight[s], p.theta, p.theta + NK + K * s, p.data.noise + N * s};
+    assert_true(bl_matched_mixing(&at, mixing, cross + NK * K * s, variances + K * K * s, work));
+  }
+  for (int j = 0; j < (int)p.size; j++) {
+    const double keep = p.theta[j], step = 1e-5;
+    const int source = (j - NK) % K, own = (j - NK) / K;
+    p.theta[j] = keep + step;
+    evaluate(&p, p.theta, p.gradient);
+    p.theta[j] = keep - step;
+    evaluate(&p, p.theta, down);
+    p.theta[j] = keep;
+    for (int i = 0; i < NK; i++) {
+      const double wanted = (p.gradient[i] - down[i]) / (2 * step);
+      const double got = j < NK ? mixing[i + NK * j] : cross[i + NK * (source + K * own)];
+      assert_compare(fabs(got - wanted), <, 1e-5 * fmax(1, fabs(wanted)));
+    }
+    for (int i = 0; j >= NK && i < K; i++) {
+      const int at = NK + K * own + i;
+      const double wanted = (p.gradient[at] - down[at]) / (2 * step);
+      assert_compare(fabs(variances[i + K * (source + K * own)] - wanted), <, 1e-5 * fmax(1, fabs(wanted)));
+    }
+  }
+  free(mixing), free(cross), free(variances), free(work), free(down);
+  drop(&p);
 }
 
 /* With priors alone (weights near 0) nothing is determined; with much data everything is. */
@@ -302,6 +341,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(matched_value_is_the_definition),
                                      cmocka_unit_test(gradients_are_derivatives),
                                      cmocka_unit_test(truth_is_stationary_for_exact_counts),
+                                     cmocka_unit_test(information_is_the_hessian_at_the_truth),
                                      cmocka_unit_test(effective_parameters_go_from_none_to_all),
                                      cmocka_unit_test(average_of_a_quadratic_is_exact),
                                      cmocka_unit_test(gradient_of_the_average),
