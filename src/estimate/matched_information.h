@@ -31,5 +31,7 @@ size_t bl_matched_information_work(int k, bool pairs);
  * work is as many doubles as bl_matched_mixing_work says. False: R + D could not be inverted. */
 bool bl_matched_mixing(const bl_matched_point *at, double *mixing, double *cross, double *variances, double *work);
 size_t bl_matched_mixing_work(int n, int k); /* doubles of work */
+/* That about log v alone, among of bl_matched_information, at the cost n^3 in place of k^4 + n k^3; work as above. */
+bool bl_matched_variances(const bl_matched_point *at, double *variances, double *work);
 
 #endif

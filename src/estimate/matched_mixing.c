@@ -95,6 +95,32 @@ static void fill_column(const bl_matched_point *at, const parts *p, int l, int m
   }
 }
 
+/* With S = B * B, W = G * G' + (R - D + D L D) * L and E = (X * Y)' S, products * being by entries, the information is
+ * N/2 [ P * P - E - E' + S' W S / 2 ]. */
+bool bl_matched_variances(const bl_matched_point *at, double *variances, double *work) {
+  const int n = at->n, k = at->k;
+  const size_t side = (size_t)n, nk = side * (size_t)k;
+  parts p = divide(n, k, work);
+  double *square = p.scale, *e = variances; /* the scales are not needed */
+  if (!set_inverse(at, &p)) return false;
+  set_products(at, &p);
+  for (size_t j = 0; j < side; j++)
+    for (size_t i = 0; i < side; i++)
+      p.q[i + j * side] = p.q[i + j * side] * p.l[i + j * side] + p.g[i + j * side] * p.g[j + i * side];
+  for (size_t i = 0; i < nk; i++) p.y[i] *= p.x[i], square[i] = p.b[i] * p.b[i];
+  cblas_dgemm(CblasColMajor, CblasTrans, CblasNoTrans, k, k, n, 1, p.y, n, square, n, 0, e, k);
+  cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, n, k, n, 0.5, p.q, n, square, n, 0, p.x, n);
+  for (int m = 0; m < k; m++)
+    for (int j = 0; j <= m; j++) {
+      double *upper = &e[j + (size_t)m * (size_t)k], *lower = &e[m + (size_t)j * (size_t)k];
+      const double inner = p.p[j + (size_t)m * (size_t)k];
+      const double sum =
+          inner * inner - *upper - *lower + cblas_ddot(n, square + side * (size_t)j, 1, p.x + side * (size_t)m, 1);
+      *upper = *lower = 0.5 * at->weight * sum;
+    }
+  return true;
+}
+
 bool bl_matched_mixing(const bl_matched_point *at, double *mixing, double *cross, double *variances, double *work) {
   const size_t n = (size_t)at->n, k = (size_t)at->k, nk = n * k;
   parts p = divide(at->n, at->k, work);

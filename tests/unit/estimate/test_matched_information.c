@@ -69,10 +69,11 @@ static void test_information(void **state) {
   double *a = random_numbers(N * K, 3, 1), *log_v = random_numbers(K, 1, 2), *noise = random_numbers(N, 0.3, 3);
   for (size_t i = 0; i < N; i++) noise[i] += 0.6;
   bl_matched_point at = {N, K, 0.39, 300, a, log_v, noise};
-  double root[K], w[K * K], among[K * K], pairs[K * K], alone[K * K],
-      *work = zeros(bl_matched_information_work(K, true));
+  double root[K], w[K * K], among[K * K], pairs[K * K], alone[K * K], plain[K * K],
+      *work = zeros(bl_matched_information_work(K, true)), *other = zeros(bl_matched_mixing_work(N, K));
   assert_true(bl_matched_information(&at, root, w, among, pairs, work));
   assert_true(bl_matched_information(&at, root, w, alone, NULL, work));
+  assert_true(bl_matched_variances(&at, plain, other));
   dense m = make_dense(&at);
   for (size_t q = 0; q < K; q++)
     for (size_t p = 0; p <= q; p++) {
@@ -82,11 +83,12 @@ static void test_information(void **state) {
       assert_true(fabs(among[p + q * K] - alike) < 1e-10 * (1 + fabs(alike)));
       assert_true(among[q + p * K] == among[p + q * K]);
       assert_true(fabs(alone[p + q * K] - alike) < 1e-10 * (1 + fabs(alike)));
+      assert_true(fabs(plain[p + q * K] - alike) < 1e-10 * (1 + fabs(alike)));
       if (p < q) assert_true(fabs(pairs[p + q * K] - own) < 1e-10 * (1 + own));
       free(x), free(xp), free(xq);
     }
   free_dense(&m);
-  free(a), free(log_v), free(noise), free(work);
+  free(a), free(log_v), free(noise), free(work), free(other);
 }
 
 /* The change of T by A_ij, whitened. */
