@@ -26,6 +26,7 @@ typedef struct {
   blica_cor *cor;
   size_t work_size;
   int64_t blocks; /* of a segment */
+  double *cuts; /* [columns of counts,u] thresholds of the items; NULL when values are missing: each pair has its own */
   blica_simd level;
   double *work;         /* per thread */
   blica_status *status; /* [tasks] */
@@ -37,37 +38,46 @@ typedef struct {
   size_t at[BL_LANES]; /* their places in the correlations */
   double total[BL_LANES];
   double *share; /* [rows,columns,8] */
+  double *cuts;  /* [rows-1+columns-1,8] */
 } batch;
 
 static int levels_of(const blica_coding *coding, int i) {
   return coding->first[i + 1] - coding->first[i] + 1;
 }
 
-/* Cells [rows,columns] of items i < j of segment s, from the cumulative counts; above [rows+1,columns+1] gets those. */
-static void read_table(const blica_counts *c, const blica_coding *coding, int s, int i, int j, double *cell,
-                       double *above) {
+/* Counts at or above the levels of items i < j of segment s, [rows+1,columns+1], of the rows where both are present. */
+static void read_above(const blica_counts *c, const blica_coding *coding, int s, int i, int j, double *above) {
   const int rows = levels_of(coding, i), columns = levels_of(coding, j), stride = columns + 1;
+  const int first = coding->first[i], second = coding->first[j];
   const size_t base = (size_t)(s - bl_counts_first(c)) * (size_t)c->pairs;
-  double four[4];
+  const double *ones = c->ones + (size_t)s * (size_t)c->n;
   for (int a = 0; a <= rows; a++) above[a * stride + columns] = 0;
   for (int b = 0; b <= columns; b++) above[rows * stride + b] = 0;
   for (int b = 1; b < columns; b++) {
-    const double *n11 = c->n11 + base + blica_pair(coding->first[i], coding->first[j] + b - 1);
-    for (int a = 1; a < rows; a++) above[a * stride + b] = n11[a - 1];
-    blica_counts_table(c, s, coding->first[i], coding->first[j] + b - 1, four);
-    above[b] = four[0] + four[2];
+    const size_t at = base + (size_t)blica_pair(first, second + b - 1);
+    for (int a = 1; a < rows; a++) above[a * stride + b] = c->n11[at + (size_t)a - 1];
+    above[b] = c->n10 ? c->n11[at] + c->n01[at] : ones[second + b - 1];
   }
-  for (int a = 1; a < rows; a++) {
-    blica_counts_table(c, s, coding->first[i] + a - 1, coding->first[j], four);
-    above[a * stride] = four[0] + four[1];
-  }
-  above[0] = four[0] + four[1] + four[2] + four[3];
+  const size_t at = base + (size_t)blica_pair(first, second);
+  for (int a = 1; a < rows; a++)
+    above[a * stride] = c->n10 ? c->n11[at + (size_t)a - 1] + c->n10[at + (size_t)a - 1] : ones[first + a - 1];
+  above[0] = c->n10 ? c->n11[at] + c->n10[at] + c->n01[at] + c->n00[at] : c->samples[s];
+}
+
+/* Cells [rows,columns] from the counts at or above each level. Returns the least. */
+static double take_differences(int rows, int columns, const double *above, double *cell) {
   const double rounding = 1e-9 * above[0];
-  for (int a = 0; a < rows; a++)
+  double least = 0;
+  for (int a = 0; a < rows; a++) {
+    const double *n = above + a * (columns + 1), *next = n + columns + 1;
     for (int b = 0; b < columns; b++) {
-      const double *n = above + a * stride + b, own = n[0] - n[stride] - n[1] + n[stride + 1];
-      cell[a * columns + b] = fabs(own) < rounding ? 0 : own;
+      double own = n[b] - next[b] - n[b + 1] + next[b + 1];
+      own = fabs(own) < rounding ? 0 : own;
+      least = own < least ? own : least;
+      *cell++ = own;
     }
+  }
+  return least;
 }
 
 /* Levels that somebody has, from the rows at or above each, `step` elements apart. */
@@ -103,17 +113,32 @@ static int small_table(blica_simd level, bool exact, int rows, int columns, doub
   return rows < 2 || columns < 2 ? BLICA_PAIR_CONSTANT : bl_tetrachoric(level, exact, cell, rho, se);
 }
 
+/* The first lane of x [size,8] into those from count on. */
+static void repeat_first(double *x, int size, int count) {
+  for (int i = 0; i < size; i++)
+    for (int t = count; t < BL_LANES; t++) x[i * BL_LANES + t] = x[i * BL_LANES];
+}
+
 static void solve_batch(const job *j, batch *b, double *work) {
   double rho[BL_LANES], variance[BL_LANES];
   if (b->count == 0) return;
-  for (int c = 0; c < b->rows * b->columns; c++)
-    for (int t = b->count; t < BL_LANES; t++) b->share[c * BL_LANES + t] = b->share[c * BL_LANES];
-  bl_polychoric(j->level, b->rows, b->columns, b->count, b->share, work, rho, variance);
+  repeat_first(b->share, b->rows * b->columns, b->count);
+  repeat_first(b->cuts, b->rows + b->columns - 2, b->count);
+  bl_polychoric(j->level, b->rows, b->columns, b->count, b->share, j->cuts ? b->cuts : NULL, work, rho, variance);
   for (int t = 0; t < b->count; t++) {
     j->cor->rho[b->at[t]] = rho[t];
     j->cor->se[b->at[t]] = sqrt(variance[t] / b->total[t]);
   }
   b->count = 0;
+}
+
+/* The thresholds of items i and k of segment s, for the table that is added next. */
+static void put_cuts(const job *j, batch *b, int s, int i, int k) {
+  const double *own = j->cuts + (size_t)s * (size_t)j->counts->n;
+  const double *first = own + j->cor->coding->first[i], *second = own + j->cor->coding->first[k];
+  double *cuts = b->cuts + b->count;
+  for (int a = 0; a < b->rows - 1; a++, cuts += BL_LANES) *cuts = first[a];
+  for (int a = 0; a < b->columns - 1; a++, cuts += BL_LANES) *cuts = second[a];
 }
 
 static void put_table(batch *b, size_t at, double total, const double *cell) {
@@ -126,10 +151,10 @@ static void put_table(batch *b, size_t at, double total, const double *cell) {
 /* The table of a pair: solved here, or put into the batch. */
 static blica_status one_pair(const job *j, int s, int i, int k, batch *b, double *work) {
   const int rows = b->rows, columns = b->columns, cells = rows * columns;
-  double *cell = work, *above = work + cells, least = 0;
+  double *cell = work, *above = work + cells;
   size_t at = (size_t)blica_pair(i, k) + (size_t)s * (size_t)j->cor->pairs;
-  read_table(j->counts, j->cor->coding, s, i, k, cell, above);
-  for (int c = 0; c < cells; c++) least = cell[c] < least ? cell[c] : least;
+  read_above(j->counts, j->cor->coding, s, i, k, above);
+  const double least = take_differences(rows, columns, above, cell);
   if (least < 0 && !j->ctx) return BLICA_ERR_DATA; /* said later, by one thread */
   if (least < 0)
     return bl_fail(j->ctx, BLICA_ERR_DATA,
@@ -138,9 +163,10 @@ static blica_status one_pair(const job *j, int s, int i, int k, batch *b, double
                    j->cor->segments[s], j->cor->variables[i], j->cor->variables[k], least);
   int used_rows = used_levels(above, rows, columns + 1), used_columns = used_levels(above, columns, 1);
   j->cor->flags[at] = 0;
-  if (used_rows > 1 && used_columns > 1 && used_rows + used_columns > 4)
+  if (used_rows > 1 && used_columns > 1 && used_rows + used_columns > 4) {
+    if (j->cuts) put_cuts(j, b, s, i, k);
     put_table(b, at, above[0], cell);
-  else
+  } else
     j->cor->flags[at] =
         (uint8_t)small_table(j->level, j->counts->exact, rows, columns, cell, &j->cor->rho[at], &j->cor->se[at]);
   return BLICA_OK;
@@ -152,7 +178,8 @@ static uint64_t one_shape(const job *j, int s, const int *first, const int *seco
   const blica_coding *coding = j->cor->coding;
   const int begin = __builtin_ctzll(left);
   batch b = {.rows = levels_of(coding, first[begin]), .columns = levels_of(coding, second[begin]), .share = work};
-  work += BL_LANES * b.rows * b.columns;
+  b.cuts = b.share + BL_LANES * b.rows * b.columns;
+  work = b.cuts + BL_LANES * (b.rows + b.columns);
   for (int p = begin; p < BLOCK && *status == BLICA_OK; p++) {
     if (!(left >> p & 1) || levels_of(coding, first[p]) != b.rows || levels_of(coding, second[p]) != b.columns)
       continue;
@@ -196,6 +223,19 @@ static void count_flags(blica_cor *cor, const blica_counts *c) {
     }
 }
 
+/* Thresholds of the tables of complete data, which have the margins of their items. */
+static blica_status find_cuts(blica_ctx *ctx, const blica_counts *c, double **out) {
+  blica_status status;
+  TRY(bl_alloc(ctx, bl_mul((size_t)c->n, (size_t)c->u), out));
+  for (int s = 0; s < c->u; s++)
+    for (int i = 0; i < c->n; i++) {
+      const size_t at = (size_t)i + (size_t)s * (size_t)c->n;
+      (*out)[at] = bl_polychoric_cut((c->samples[s] - c->ones[at]) / c->samples[s]);
+    }
+done:
+  return status;
+}
+
 blica_status bl_correlate_levels(blica_ctx *ctx, const blica_counts *counts, blica_coding *coding, blica_cor **out) {
   blica_status status = BLICA_OK;
   job j = {.counts = counts, .level = blica_simd_level(ctx)};
@@ -210,11 +250,12 @@ blica_status bl_correlate_levels(blica_ctx *ctx, const blica_counts *counts, bli
   TRY(bl_cor_create(ctx, coding->items, counts->u, coding->names, counts->segments, counts->samples, &j.cor));
   TRY(bl_cor_set_coding(ctx, j.cor, coding));
   coding = NULL;
-  j.work_size = BL_LANES * most * most + BL_POLYCHORIC_WORK(most, most);
+  j.work_size = BL_LANES * (most * most + 2 * most) + BL_POLYCHORIC_WORK(most, most);
   j.blocks = (j.cor->pairs + BLOCK - 1) / BLOCK;
   const int64_t tasks = j.blocks * j.cor->u;
   TRY(bl_alloc(ctx, bl_mul(j.work_size, (size_t)bl_max_threads(ctx)), &j.work));
   TRY(bl_alloc(ctx, (size_t)tasks, &j.status));
+  if (!counts->n10) TRY(find_cuts(ctx, counts, &j.cuts));
   bl_thresholds(counts, j.cor->thresholds);
   j.cor->exact = counts->exact;
   bl_parallel(ctx, tasks, pairs_task, &j);
@@ -232,6 +273,7 @@ blica_status bl_correlate_levels(blica_ctx *ctx, const blica_counts *counts, bli
 done:
   blica_coding_free(coding);
   blica_cor_free(j.cor);
+  bl_free(j.cuts);
   bl_free(j.work);
   bl_free(j.status);
   return status;
@@ -267,7 +309,7 @@ blica_status blica_polychoric(blica_ctx *ctx, int rows, int columns, const doubl
   } else {
     double *share = copy + cells, all_rho[BL_LANES], variance[BL_LANES];
     for (int c = 0; c < rows * columns * BL_LANES; c++) share[c] = copy[c / BL_LANES] / total;
-    bl_polychoric(blica_simd_level(ctx), rows, columns, 1, share, share + BL_LANES * cells, all_rho, variance);
+    bl_polychoric(blica_simd_level(ctx), rows, columns, 1, share, NULL, share + BL_LANES * cells, all_rho, variance);
     *rho = all_rho[0], error = sqrt(variance[0] / total);
   }
   if (se) *se = error;

@@ -74,24 +74,22 @@ typedef struct {
 static void add_square(const job *j, int s, int i0, int j0, const square_sums *sums, bool missing) {
   blica_counts *c = j->counts;
   size_t t = (size_t)j->target[s], base = t * (size_t)c->pairs;
-  double *n11 = c->n11 + base, *ones = c->ones + t * (size_t)c->n, *present = c->present + t * (size_t)c->n;
-  for (int q = 0; q < BLOCK && j0 + q < c->n; q++)
-    for (int p = 0; p < BLOCK && i0 + p < c->n && i0 + p <= j0 + q; p++) {
-      int64_t both = cell_of(sums->both, p, q);
-      if (i0 + p == j0 + q) {
-        ones[i0 + p] += (double)both;
-        if (missing) present[i0 + p] += (double)cell_of(sums->rows, p, q);
-        continue;
-      }
-      int64_t pair = blica_pair(i0 + p, j0 + q);
-      n11[pair] += (double)both;
-      if (!missing) continue;
-      int64_t first = cell_of(sums->first, p, q), second = cell_of(sums->second, p, q),
-              rows = cell_of(sums->rows, p, q);
-      c->n10[base + (size_t)pair] += (double)(first - both);
-      c->n01[base + (size_t)pair] += (double)(second - both);
-      c->n00[base + (size_t)pair] += (double)(rows - first - second + both);
+  double *ones = c->ones + t * (size_t)c->n, *present = c->present + t * (size_t)c->n;
+  for (int q = 0; q < BLOCK && j0 + q < c->n; q++) {
+    const int last = j0 + q, rows = last - i0 < BLOCK ? last - i0 : BLOCK; /* variables before this one */
+    const size_t at = base + (size_t)blica_pair(i0, last);
+    for (int p = 0; p < rows; p++) c->n11[at + (size_t)p] += (double)cell_of(sums->both, p, q);
+    for (int p = 0; missing && p < rows; p++) {
+      int64_t both = cell_of(sums->both, p, q), first = cell_of(sums->first, p, q),
+              second = cell_of(sums->second, p, q), present_rows = cell_of(sums->rows, p, q);
+      c->n10[at + (size_t)p] += (double)(first - both);
+      c->n01[at + (size_t)p] += (double)(second - both);
+      c->n00[at + (size_t)p] += (double)(present_rows - first - second + both);
     }
+    if (rows == BLOCK) continue;
+    ones[last] += (double)cell_of(sums->both, rows, q);
+    if (missing) present[last] += (double)cell_of(sums->rows, rows, q);
+  }
 }
 
 static int segment_of(const job *j, int64_t task) {

@@ -27,7 +27,7 @@ static blica_status set_labels(blica_ctx *ctx, blica_coding *c, const char *cons
   for (int i = 0, at = 0; i < c->items; i++)
     for (int l = 0; l <= c->first[i + 1] - c->first[i]; l++, at++) {
       char number[16];
-      snprintf(number, sizeof number, "%d", l);
+      if (!labels) snprintf(number, sizeof number, "%d", l);
       TRY(bl_copy_text(ctx, labels ? labels[at] : number, &c->labels[at]));
       TRY(check_label(ctx, c->names[i], c->labels[at]));
       for (int before = c->first[i] + i; before < at; before++)
@@ -80,6 +80,16 @@ static bool plain(const blica_coding *c, int i) {
   return c->first[i + 1] - c->first[i] == 1 && strcmp(own[0], "0") == 0 && strcmp(own[1], "1") == 0;
 }
 
+/* The name of an item with the list of its levels: "item[low<high". Returns the end of what it wrote. */
+static char *write_list(char *to, const char *item, char *const *labels, int count) {
+  to = stpcpy(to, item);
+  for (int l = 0; l < count; l++) {
+    *to++ = l ? '<' : '[';
+    to = stpcpy(to, labels[l]);
+  }
+  return to;
+}
+
 blica_status bl_coding_columns(blica_ctx *ctx, const blica_coding *c, char ***out) {
   blica_status status;
   TRY(bl_alloc(ctx, (size_t)c->first[c->items], out));
@@ -91,10 +101,8 @@ blica_status bl_coding_columns(blica_ctx *ctx, const blica_coding *c, char ***ou
     for (int l = 1; l <= count; l++) {
       char **name = &(*out)[c->first[i] + l - 1];
       TRY(bl_alloc(ctx, size, name));
-      size_t at = (size_t)snprintf(*name, size, "%s", c->names[i]);
-      if (plain(c, i)) continue;
-      for (int m = 0; m <= count; m++) at += (size_t)snprintf(*name + at, size - at, "%c%s", m ? '<' : '[', own[m]);
-      snprintf(*name + at, size - at, "]>=%d", l);
+      char *end = write_list(*name, c->names[i], own, plain(c, i) ? 0 : count + 1);
+      if (!plain(c, i)) snprintf(end, size - (size_t)(end - *name), "]>=%d", l);
     }
   }
 done:

@@ -38,10 +38,14 @@ static double share_of(const table *t, int a, int b) {
   return t->share[(a * t->columns + b) * BL_LANES];
 }
 
+double bl_polychoric_cut(double below) {
+  return fmin(fmax(bl_phi_quantile(fmin(below, 1)), -FURTHEST), FURTHEST);
+}
+
 /* Thresholds from the probabilities below them; the ends are infinite. */
 static void set_thresholds(int levels, double *below, double *h) {
   below[0] = 0, below[levels] = 1;
-  for (int a = 1; a < levels; a++) h[a] = fmin(fmax(bl_phi_quantile(fmin(below[a], 1)), -FURTHEST), FURTHEST);
+  for (int a = 1; a < levels; a++) h[a] = bl_polychoric_cut(below[a]);
   h[0] = -INFINITY, h[levels] = INFINITY;
 }
 
@@ -174,9 +178,9 @@ static void solve_one(int rows, int columns, const double *share, bool positive,
   if (variance) *variance = variance_of(&t, last, c, d);
 }
 
-void bl_polychoric(blica_simd level, int rows, int columns, int count, const double *share, double *work, double *rho,
-                   double *variance) {
-  unsigned beyond = BL_AT(level, bl_polychoric_eight)(rows, columns, share, work, rho, variance);
+void bl_polychoric(blica_simd level, int rows, int columns, int count, const double *share, const double *cuts,
+                   double *work, double *rho, double *variance) {
+  unsigned beyond = BL_AT(level, bl_polychoric_eight)(rows, columns, share, cuts, work, rho, variance);
   for (int t = 0; t < count; t++)
     if (beyond >> t & 1) solve_one(rows, columns, share + t, rho[t] > 0, work, &rho[t], variance ? &variance[t] : NULL);
 }

@@ -17,15 +17,19 @@ enum {
 
 /* Maximum likelihood correlations of `count` tables, at most eight, of one shape, given thresholds from their margins.
  * share [rows,columns,8] has cell (a,b) of table t at (a * columns + b) * 8 + t; each table sums to 1 and has at least
- * two rows and two columns that are not empty. Lanes from count on are read and must be finite. rho [8]; variance [8]
- * is N times the sampling variance of rho, the thresholds being estimated from the same table. work:
- * BL_POLYCHORIC_WORK(rows, columns) doubles. */
-void bl_polychoric(blica_simd level, int rows, int columns, int count, const double *share, double *work, double *rho,
-                   double *variance);
+ * two rows and two columns that are not empty. Lanes from count on are read and must be finite. cuts
+ * [rows-1+columns-1,8] are the thresholds, those of the rows first, if the caller has them already (as
+ * bl_polychoric_cut makes them), else NULL. rho [8]; variance [8] is N times the sampling variance of rho, the
+ * thresholds being estimated from the same table. work: BL_POLYCHORIC_WORK(rows, columns) doubles. */
+void bl_polychoric(blica_simd level, int rows, int columns, int count, const double *share, const double *cuts,
+                   double *work, double *rho, double *variance);
+
+/* The threshold that has the probability `below` below it; -37 or 37 where nobody is below or above. */
+double bl_polychoric_cut(double below);
 
 /* The same for all eight lanes, by the series. Returns a mask of the tables whose correlation lies beyond
  * BL_POLYCHORIC_SERIES; their results are undefined. */
-BL_KERNEL(unsigned, bl_polychoric_eight, int rows, int columns, const double *share, double *work, double *rho,
-          double *variance);
+BL_KERNEL(unsigned, bl_polychoric_eight, int rows, int columns, const double *share, const double *cuts, double *work,
+          double *rho, double *variance);
 
 #endif

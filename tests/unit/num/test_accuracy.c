@@ -312,7 +312,7 @@ static void polychoric(void **state) {
     for (int c = 0; c < rows * columns * BL_LANES; c++) share[c] = v[3 + c / BL_LANES] / total;
     for (int level = 0; level < 3; level++) {
       if (levels[level].level > machine()) continue;
-      bl_polychoric(levels[level].level, rows, columns, 1, share, work, rho, NULL);
+      bl_polychoric(levels[level].level, rows, columns, 1, share, NULL, work, rho, NULL);
       look(&r[level], fabs(rho[0] - v[2]), "%d by %d levels, rho = %.6g", rows, columns, v[2]);
     }
   }

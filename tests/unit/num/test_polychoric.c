@@ -79,8 +79,19 @@ static void test_sampling_variance(void **state) {
   assert_compare(fabs(stated / sd - 1), <, 0.08); /* the scatter itself is known to 2 % */
 }
 
-/* A correlation of eight tables does not depend on the instruction set, to the bit, nor on the tables beside it, to
- * rounding; one lane has its root beyond the series, one has empty levels. */
+/* Thresholds of the margins of eight tables, as a caller gives them. */
+static void find_cuts(int rows, int columns, const double *share, double *cuts) {
+  for (int t = 0; t < BL_LANES; t++)
+    for (int cut = 0; cut < rows + columns - 2; cut++) {
+      double below = 0;
+      for (int c = 0; c < rows * columns; c++)
+        if (cut < rows - 1 ? c / columns <= cut : c % columns <= cut - rows + 1) below += share[c * BL_LANES + t];
+      cuts[cut * BL_LANES + t] = bl_polychoric_cut(below);
+    }
+}
+
+/* A correlation of eight tables does not depend on the instruction set, to the bit, nor on the tables beside it or on
+ * who computed the thresholds, to rounding; one lane has its root beyond the series, one has empty levels. */
 static void test_eight(void **state) {
   (void)state;
   enum { R = 3, C = 4, CELLS = R * C };
@@ -96,14 +107,19 @@ static void test_eight(void **state) {
     for (int c = 0; c < CELLS; c++) total += cell[t][c];
     for (int c = 0; c < CELLS; c++) share[c * BL_LANES + t] = cell[t][c] / total;
   }
-  bl_polychoric(BLICA_SIMD_SCALAR, R, C, BL_LANES, share, work, rho[0], variance[0]);
+  bl_polychoric(BLICA_SIMD_SCALAR, R, C, BL_LANES, share, NULL, work, rho[0], variance[0]);
   for (int level = BLICA_SIMD_AVX2; level <= (int)blica_simd_level(ctx); level++) {
-    bl_polychoric((blica_simd)level, R, C, BL_LANES, share, work, rho[1], variance[1]);
+    bl_polychoric((blica_simd)level, R, C, BL_LANES, share, NULL, work, rho[1], variance[1]);
     assert_memory_equal(rho[1], rho[0], sizeof rho[0]);
     assert_memory_equal(variance[1], variance[0], sizeof variance[0]);
   }
+  double cuts[(R + C - 2) * BL_LANES];
+  find_cuts(R, C, share, cuts);
+  bl_polychoric(BLICA_SIMD_SCALAR, R, C, BL_LANES, share, cuts, work, rho[1], variance[1]);
   for (int t = 0; t < BL_LANES; t++) {
     double one, se, total = 0;
+    assert_compare(fabs(rho[1][t] - rho[0][t]), <, 1e-13);
+    assert_compare(fabs(variance[1][t] / variance[0][t] - 1), <, 1e-10);
     for (int c = 0; c < CELLS; c++) total += cell[t][c];
     assert_int_equal(blica_polychoric(ctx, R, C, cell[t], &one, &se, NULL, NULL), BLICA_OK);
     assert_compare(fabs(one - rho[0][t]), <, 1e-13);
