@@ -46,10 +46,6 @@ encode_column <- function(value, name, levels = NULL, ordinal = FALSE) {
   if (is.logical(value)) value <- as.integer(value)
   if (!is.factor(value) && !is.numeric(value) && !is.character(value))
     stop(name, " is a ", class(value)[1], "; items are numbers, logicals, factors or text", call. = FALSE)
-  if (is.null(levels) && ordinal && is.numeric(value) && !is.factor(value)) {
-    few <- .Call(C_whole_numbers, value) # the usual case, in two passes
-    if (length(few$levels) > 1) return(few)
-  }
   if (is.null(levels)) levels <- found_levels(value, name, ordinal)
   code <- if (is.numeric(value)) match(value, level_numbers(levels, name)) else match(as.character(value), level_texts(levels))
   wrong <- which(is.na(code) & !is.na(value))
@@ -65,6 +61,12 @@ level_texts <- function(levels) {
   if (!is.numeric(levels)) return(as.character(levels))
   if (all(levels == round(levels) & abs(levels) < 1e15)) return(sprintf("%.0f", levels))
   vapply(levels, format, "", digits = 15, scientific = FALSE)
+}
+
+# The same for numbers of which many are equal.
+number_texts <- function(numbers) {
+  different <- unique(numbers)
+  level_texts(different)[match(numbers, different)]
 }
 
 # Levels as the user gives them, one list for all columns or a named list: a list with an element for each column, NULL to be found.
@@ -83,8 +85,8 @@ given_levels <- function(levels, names, columns) {
   lapply(names, function(name) levels[[name]])
 }
 
-# x as a matrix of levels from 0, with its names (or NULL) and the levels of its columns. levels is a list with an element for
-# each column, NULL where they are to be found.
+# x as a matrix of levels from 0 (integers, or bytes with ff for NA), with its names (or NULL) and the levels of its columns.
+# levels is a list with an element for each column, NULL where they are to be found.
 encode <- function(x, levels = NULL, ordinal = FALSE) {
   if (is_sparse(x)) {
     if (ordinal) stop("a sparse matrix holds zeros and ones; leave ordinal out, or give a matrix", call. = FALSE)
@@ -98,8 +100,10 @@ encode <- function(x, levels = NULL, ordinal = FALSE) {
     stop("x is a matrix of type ", typeof(x), "; give numbers, logicals or text", call. = FALSE)
   if (is.null(levels) && !ordinal && is.matrix(x) && !is.character(x) && .Call(C_is_binary, x))
     return(structure(list(x = x, names = colnames(x), levels = rep(list(c(0, 1)), ncol(x))), class = "blica_code"))
-  if (is.null(levels) && ordinal && is.data.frame(x) && !is.null(all <- .Call(C_whole_frame, x))) # the usual case
+  if (is.null(levels) && ordinal && !is.null(all <- .Call(C_whole_frame, x))) { # the usual case
+    if (is.matrix(x)) rownames(all$code) <- rownames(x)
     return(structure(list(x = all$code, names = colnames(x), levels = all$levels), class = "blica_code"))
+  }
   label <- function(j) paste0("column ", j, if (!is.null(colnames(x))) paste0(" ('", colnames(x)[j], "')"))
   column <- if (is.data.frame(x)) function(j) .subset2(x, j) else function(j) x[, j]
   parts <- lapply(seq_len(ncol(x)), function(j) encode_column(column(j), label(j), levels[[j]], ordinal))
@@ -130,13 +134,13 @@ encode_given <- function(x, levels, ordinal, missing = NULL) {
   encode(x, given_levels(levels, colnames(x), ncol(x)), isTRUE(ordinal))
 }
 
-# Levels as the library writes them. Two that it cannot write are 0 and 1.
+# Levels as the library writes them, all items' one after the other. Two that it cannot write are 0 and 1.
 packed_levels <- function(levels) {
-  texts <- if (all(vapply(levels, is.numeric, NA)))
-    split(level_texts(unlist(levels)), rep(seq_along(levels), lengths(levels))) else lapply(levels, level_texts)
-  lapply(unname(texts), function(text) {
-    if (length(text) == 2 && any(text == "" | grepl("[]<[]", text))) c("0", "1") else text
-  })
+  item <- rep(seq_along(levels), lengths(levels))
+  text <- if (all(vapply(levels, is.numeric, NA))) number_texts(unlist(levels)) else unlist(lapply(levels, level_texts))
+  odd <- unique(item[text == "" | grepl("[]<[]", text)])
+  text[item %in% odd[lengths(levels)[odd] == 2]] <- c("0", "1")
+  text
 }
 
 # Says which values became 0 and which 1, where they were not those already.
@@ -167,7 +171,8 @@ pack <- function(context, code, segment) {
   x <- code$x
   s <- segment_ids(segment, nrow(x))
   if (is_sparse(x)) return(.Call(C_pack_sparse, context, x@Dim, x@i, x@p, x@x, s$id, s$labels, code$names))
-  labels <- packed_levels(code$levels)
-  plain <- all(vapply(labels, identical, NA, c("0", "1")))
-  .Call(C_pack, context, x, s$id, s$labels, code$names, if (!plain) lengths(labels), if (!plain) enc2utf8(unlist(labels)))
+  count <- lengths(code$levels)
+  text <- packed_levels(code$levels)
+  plain <- all(count == 2) && identical(text, rep(c("0", "1"), length(count)))
+  .Call(C_pack, context, x, s$id, s$labels, code$names, if (!plain) count, if (!plain) enc2utf8(text))
 }

@@ -1,10 +1,18 @@
 # The verbs beside the fit. Names are those of the program with blica_ before them.
 
+# Counts of rows, which are packed for this only.
+count_rows <- function(ctx, x, segment, ordinal, levels, missing) {
+  data <- pack(ctx, encode_given(x, levels, ordinal, missing), segment)
+  counts <- .Call(C_count, ctx, data)
+  .Call(C_release, data)
+  counts
+}
+
 new_counts <- function(pointer) structure(c(.Call(C_counts_list, pointer), list(pointer = pointer)), class = "blica_counts")
 
 blica_count <- function(x, segment = NULL, ordinal = FALSE, levels = NULL, missing = NULL, threads = 0) {
   ctx <- context(threads)
-  new_counts(.Call(C_count, ctx, pack(ctx, encode_given(x, levels, ordinal, missing), segment)))
+  new_counts(count_rows(ctx, x, segment, ordinal, levels, missing))
 }
 
 blica_counts_save <- function(counts, file) invisible(.Call(C_counts_save, context(), counts$pointer, path.expand(file)))
@@ -16,9 +24,17 @@ print.blica_counts <- function(x, ...) {
 }
 
 counts_pointer <- function(ctx, x, segment, ordinal = FALSE, levels = NULL, missing = NULL) {
-  if (!inherits(x, "blica_counts")) return(.Call(C_count, ctx, pack(ctx, encode_given(x, levels, ordinal, missing), segment)))
+  if (!inherits(x, "blica_counts")) return(count_rows(ctx, x, segment, ordinal, levels, missing))
   if (!is.null(segment)) stop("counts know their segments already; leave segment out", call. = FALSE)
   x$pointer
+}
+
+# Correlations of counts, or of rows.
+cor_pointer <- function(ctx, x, ...) {
+  counts <- counts_pointer(ctx, x, ...)
+  cor <- .Call(C_correlate, ctx, counts)
+  if (!inherits(x, "blica_counts")) .Call(C_release, counts)
+  cor
 }
 
 name_cor <- function(cor) {
@@ -32,7 +48,7 @@ name_cor <- function(cor) {
 
 blica_correlate <- function(x, segment = NULL, condition = NULL, ordinal = FALSE, levels = NULL, missing = NULL, threads = 0) {
   ctx <- context(threads)
-  cor <- .Call(C_correlate, ctx, counts_pointer(ctx, x, segment, ordinal, levels, missing))
+  cor <- cor_pointer(ctx, x, segment, ordinal, levels, missing)
   if (!is.null(condition)) cor <- .Call(C_regularise, ctx, cor, as.double(condition))
   structure(name_cor(.Call(C_cor_list, cor)), class = "blica_cor")
 }
@@ -46,6 +62,12 @@ print.blica_cor <- function(x, digits = 3, ...) {
   invisible(x)
 }
 
+# A part of the correlations of one segment as a matrix.
+square <- function(cor, part) {
+  n <- length(cor$variables)
+  matrix(cor[[part]], n, n, dimnames = list(cor$variables, cor$variables))
+}
+
 blica_tetrachoric <- function(x, missing = NULL, threads = 0) {
   if (is.matrix(x) && identical(dim(x), c(2L, 2L))) {
     if (!is.numeric(x) || anyNA(x) || any(x < 0)) stop("a 2 x 2 table holds counts; these are not", call. = FALSE)
@@ -53,12 +75,9 @@ blica_tetrachoric <- function(x, missing = NULL, threads = 0) {
     return(structure(one, class = "blica_tetrachoric"))
   }
   ctx <- context(threads)
-  cor <- .Call(C_cor_list, .Call(C_correlate, ctx, counts_pointer(ctx, x, NULL, missing = missing)))
-  n <- length(cor$variables)
-  labels <- list(cor$variables, cor$variables)
-  square <- function(part) { dim(part) <- c(n, n); dimnames(part) <- labels; part }
-  structure(list(rho = square(cor$correlation), se = square(cor$se), tau = cor$thresholds[, 1], flags = square(cor$flags), n.obs = cor$samples),
-            class = "blica_tetrachoric")
+  cor <- .Call(C_cor_list, cor_pointer(ctx, x, NULL, missing = missing))
+  structure(list(rho = square(cor, "correlation"), se = square(cor, "se"), tau = cor$thresholds[, 1], flags = square(cor, "flags"),
+                 n.obs = cor$samples), class = "blica_tetrachoric")
 }
 
 print.blica_tetrachoric <- function(x, digits = 3, ...) {
@@ -82,11 +101,10 @@ blica_polychoric <- function(x, ordinal = TRUE, levels = NULL, missing = NULL, t
     return(structure(one, class = "blica_polychoric"))
   }
   ctx <- context(threads)
-  cor <- name_cor(.Call(C_cor_list, .Call(C_correlate, ctx, counts_pointer(ctx, x, NULL, ordinal, levels, missing))))
-  square <- function(part) structure(part, dim = dim(part)[1:2], dimnames = dimnames(part)[1:2])
+  cor <- .Call(C_cor_list, cor_pointer(ctx, x, NULL, ordinal, levels, missing))
   item <- factor(rep(cor$variables, lengths(cor$levels) - 1), levels = cor$variables)
-  structure(list(rho = square(cor$correlation), se = square(cor$se), tau = split(unname(-cor$thresholds[, 1]), item),
-                 flags = square(cor$flags), n.obs = unname(cor$samples)), class = "blica_polychoric")
+  structure(list(rho = square(cor, "correlation"), se = square(cor, "se"), tau = split(unname(-cor$thresholds[, 1]), item),
+                 flags = square(cor, "flags"), n.obs = cor$samples), class = "blica_polychoric")
 }
 
 print.blica_polychoric <- function(x, digits = 3, ...) {

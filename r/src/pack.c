@@ -69,7 +69,7 @@ VECTORISE static void code_reals(const double *from, int64_t count, int8_t *to) 
   for (int64_t e = 0; e < count; e++) to[e] = code_real(from[e]);
 }
 
-/* Levels, which encode_column made. */
+/* Levels from encode_column, which are whole numbers from 0. */
 VECTORISE static void code_levels(const int *from, int64_t count, int8_t *to) {
   for (int64_t e = 0; e < count; e++) to[e] = from[e] == NA_INTEGER ? BLICA_MISSING : (int8_t)from[e];
 }
@@ -92,84 +92,93 @@ SEXP blica_r_is_binary(SEXP x) {
   return Rf_ScalarLogical(!(TYPEOF(x) == REALSXP ? wrong_reals(REAL_RO(x), count) : wrong_ints(INTEGER_RO(x), count)));
 }
 
-enum { MOST_VALUES = 128 };
+enum { MOST_VALUES = 128, NO_VALUE = -MOST_VALUES };
 
-/* Doubles as integers, NA for NaN. Returns whether one is neither a whole number nor NaN, or is too large. */
-VECTORISE static int to_ints(const double *from, R_xlen_t count, int *to) {
+/* Distances from `base`, NO_VALUE for NA. Returns whether one is MOST_VALUES or more. */
+VECTORISE static int int_distances(const int *from, R_xlen_t count, int base, int8_t *to) {
+  unsigned wrong = 0;
+  for (R_xlen_t i = 0; i < count; i++) {
+    const int missing = from[i] == NA_INTEGER;
+    const unsigned above = (unsigned)from[i] - (unsigned)base;
+    wrong |= (above + MOST_VALUES - 1 > 2 * MOST_VALUES - 2) & !missing;
+    to[i] = (int8_t)(missing ? NO_VALUE : (int)above);
+  }
+  return wrong != 0;
+}
+
+/* The same for doubles, which must be whole numbers. */
+VECTORISE static int real_distances(const double *from, R_xlen_t count, double base, int8_t *to) {
   int wrong = 0;
   for (R_xlen_t i = 0; i < count; i++) {
-    const double v = from[i], held = fabs(v) < 2e9 ? v : 0;
-    const int whole = (int)held;
-    wrong |= (whole != v) & (v == v);
-    to[i] = v == v ? whole : NA_INTEGER;
+    const double above = from[i] - base;
+    const int near = fabs(above) < MOST_VALUES, whole = near ? (int)above : NO_VALUE;
+    wrong |= (!near | (base + whole != from[i])) & (from[i] == from[i]);
+    to[i] = (int8_t)whole;
   }
   return wrong;
 }
 
-/* The least and the greatest, NA aside. */
-VECTORISE static void range_of(const int *x, R_xlen_t count, int *low, int *high) {
-  int least = INT_MAX, most = -INT_MAX;
-  for (R_xlen_t i = 0; i < count; i++) {
-    const int v = x[i], above = v == NA_INTEGER ? INT_MAX : v;
-    least = above < least ? above : least;
-    most = v > most ? v : most; /* NA is the least of all */
+/* Distances of a column's numbers from the first that is not NA, which is *base. Returns 0 when they are not whole
+ * numbers near each other. */
+static int distances(SEXP x, R_xlen_t first, R_xlen_t count, double *base, int8_t *to) {
+  R_xlen_t i = 0;
+  if (TYPEOF(x) == REALSXP) {
+    const double *from = REAL_RO(x) + first;
+    while (i < count && ISNAN(from[i])) i++;
+    *base = i < count ? from[i] : NA_REAL;
+    return fabs(*base) < 2e9 && *base == (int)*base && !real_distances(from, count, *base, to);
   }
-  *low = least, *high = most;
+  const int *from = INTEGER_RO(x) + first;
+  while (i < count && from[i] == NA_INTEGER) i++;
+  *base = i < count ? from[i] : NA_REAL;
+  return fabs(*base) < 2e9 && !int_distances(from, count, (int)*base, to);
 }
 
-VECTORISE static void subtract(const int *from, R_xlen_t count, int low, int *to) {
-  for (R_xlen_t i = 0; i < count; i++) to[i] = from[i] == NA_INTEGER ? NA_INTEGER : from[i] - low;
-}
-
-/* The distinct numbers of a column in order, and in `to` for each element the index of its own from 0. R's NULL when
- * they are not whole numbers that lie within 128 of each other. */
-static SEXP whole_levels(SEXP x, int *to) {
-  const R_xlen_t count = Rf_xlength(x);
-  const int real = TYPEOF(x) == REALSXP, wrong = real && to_ints(REAL_RO(x), count, to);
-  const int *from = real ? to : INTEGER_RO(x);
-  int place[MOST_VALUES + 1] = {0}, levels = 0, low, high;
-  range_of(from, count, &low, &high);
-  if (wrong || high < low || (double)high - low >= MOST_VALUES) return R_NilValue;
-  subtract(from, count, low, to);
-  for (R_xlen_t i = 0; i < count; i++) place[to[i] == NA_INTEGER ? MOST_VALUES : to[i]] = 1;
-  for (int v = 0; v < MOST_VALUES; v++) levels += place[v];
+/* The distinct numbers of the elements of x from `first` on, in order, and in `to` for each the index of its own from
+ * 0, BLICA_MISSING for NA. R's NULL when they are not whole numbers that lie within 128 of each other. */
+static SEXP whole_levels(SEXP x, R_xlen_t first, R_xlen_t count, int8_t *to) {
+  int8_t place[2 * MOST_VALUES] = {0}, *at = place + MOST_VALUES; /* by distance */
+  int levels = 0, low = 0, high = 0;
+  double base;
+  if (!distances(x, first, count, &base, to)) return R_NilValue;
+  for (R_xlen_t i = 0; i < count; i++) at[to[i]] = 1;
+  for (int v = NO_VALUE + 1; v < MOST_VALUES; v++)
+    if (at[v]) levels++, low = v < low ? v : low, high = v > high ? v : high;
+  if (high - low >= MOST_VALUES) return R_NilValue;
   SEXP values = Rf_allocVector(REALSXP, levels);
-  for (int v = 0, at = 0; v < MOST_VALUES; v++)
-    if (place[v]) REAL(values)[at] = (double)low + v, place[v] = at++;
-  for (R_xlen_t i = 0; levels <= high - low && i < count; i++) to[i] = to[i] == NA_INTEGER ? NA_INTEGER : place[to[i]];
+  levels = 0;
+  for (int v = low; v <= high; v++)
+    if (at[v]) REAL(values)[levels] = base + v, at[v] = (int8_t)levels++;
+  at[NO_VALUE] = BLICA_MISSING;
+  for (R_xlen_t i = 0; i < count; i++) to[i] = at[to[i]];
   return values;
 }
 
-static SEXP code_and_levels(SEXP code, SEXP levels) {
+/* Whether the elements of x are plain numbers. */
+static int are_numbers(SEXP x) {
+  return TYPEOF(x) == REALSXP || TYPEOF(x) == INTSXP;
+}
+
+/* A data frame or a matrix of plain whole numbers, each column with at least two levels: a matrix of bytes, which
+ * blica_r_pack takes as they are, and a list of the distinct numbers of each column. Else NULL. */
+SEXP blica_r_whole_frame(SEXP x) {
+  const int matrix = Rf_isMatrix(x), n = matrix ? Rf_ncols(x) : Rf_length(x);
+  const R_xlen_t rows = matrix ? Rf_nrows(x) : n ? Rf_xlength(VECTOR_ELT(x, 0)) : 0;
+  SEXP code = PROTECT(Rf_allocMatrix(RAWSXP, (int)rows, n)), levels = PROTECT(Rf_allocVector(VECSXP, n));
+  int usable = n > 0;
+  for (int i = 0; i < n && usable; i++) {
+    SEXP column = matrix ? x : VECTOR_ELT(x, i);
+    usable = are_numbers(column) && (matrix || (!OBJECT(column) && Rf_xlength(column) == rows));
+    if (!usable) break;
+    SET_VECTOR_ELT(levels, i, whole_levels(column, matrix ? i * rows : 0, rows, (int8_t *)RAW(code) + i * rows));
+    usable = Rf_length(VECTOR_ELT(levels, i)) > 1;
+  }
   list_builder b = list_begin(2);
   list_add(&b, "code", code);
   list_add(&b, "levels", levels);
-  return list_end(&b);
-}
-
-/* A column of whole numbers: their indices and the distinct ones, or NULL. */
-SEXP blica_r_whole_numbers(SEXP x) {
-  SEXP code = PROTECT(Rf_allocVector(INTSXP, Rf_xlength(x))), levels = PROTECT(whole_levels(x, INTEGER(code)));
-  SEXP result = Rf_isNull(levels) ? R_NilValue : code_and_levels(code, levels);
+  SEXP result = list_end(&b);
   UNPROTECT(2);
-  return result;
-}
-
-/* The same for a data frame whose columns all are plain numbers with at least two levels: a matrix and a list. */
-SEXP blica_r_whole_frame(SEXP x) {
-  const int n = Rf_length(x), rows = n ? Rf_length(VECTOR_ELT(x, 0)) : 0;
-  SEXP code = PROTECT(Rf_allocMatrix(INTSXP, rows, n)), levels = PROTECT(Rf_allocVector(VECSXP, n));
-  int usable = n > 0;
-  for (int i = 0; i < n && usable; i++) {
-    SEXP column = VECTOR_ELT(x, i);
-    usable = !OBJECT(column) && (TYPEOF(column) == INTSXP || TYPEOF(column) == REALSXP) && Rf_length(column) == rows;
-    if (!usable) break;
-    SET_VECTOR_ELT(levels, i, whole_levels(column, INTEGER(code) + (R_xlen_t)i * rows));
-    usable = Rf_length(VECTOR_ELT(levels, i)) > 1;
-  }
-  SEXP result = usable ? code_and_levels(code, levels) : R_NilValue;
-  UNPROTECT(2);
-  return result;
+  return usable ? result : R_NilValue;
 }
 
 /* Rows from..from+count of x as columns of bytes [count,n]. */
@@ -183,15 +192,18 @@ static void code_columns(SEXP x, int plain, int64_t from, int64_t count, int n, 
       code_ints(INTEGER_RO(x) + from + i * rows, count, chunk + i * count);
 }
 
-/* x is a matrix of 0, 1, NA, of integers, logicals or doubles, or with levels a matrix of integers that are levels from
- * 0; segment holds ids from 0. */
+/* x is a matrix of 0, 1, NA, of integers, logicals or doubles, or with levels a matrix of integers or bytes that are
+ * levels from 0; segment holds ids from 0. */
 SEXP blica_r_pack(SEXP context, SEXP x, SEXP segment, SEXP labels, SEXP names, SEXP levels, SEXP texts) {
   session *s = session_of(context);
   const int n = Rf_ncols(x);
   const int64_t rows = Rf_nrows(x), step = n > CHUNK_VALUES ? 1 : CHUNK_VALUES / (n > 0 ? n : 1);
   SEXP held = PROTECT(begin(s, n, names, labels, levels, texts));
-  int8_t *chunk = (int8_t *)R_alloc((size_t)(step < rows ? step : rows) * (size_t)n, 1);
-  for (int64_t from = 0; from < rows; from += step) {
+  const int coded = TYPEOF(x) == RAWSXP;
+  int8_t *chunk = coded ? NULL : (int8_t *)R_alloc((size_t)(step < rows ? step : rows) * (size_t)n, 1);
+  if (coded)
+    finish(s, blica_pack_columns(s->ctx, R_ExternalPtrAddr(held), rows, (const int8_t *)RAW_RO(x), INTEGER(segment)));
+  for (int64_t from = 0; from < rows && !coded; from += step) {
     int64_t count = rows - from < step ? rows - from : step;
     code_columns(x, Rf_isNull(levels), from, count, n, rows, chunk);
     finish(s, blica_pack_columns(s->ctx, R_ExternalPtrAddr(held), count, chunk, INTEGER(segment) + from));

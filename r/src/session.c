@@ -148,6 +148,14 @@ KEEP(counts)
 KEEP(cor)
 KEEP(model)
 
+/* Frees data or counts that R code made and no longer needs. R, which does not know how large they are, would free them
+ * when it next collects garbage. */
+SEXP blica_r_release(SEXP pointer) {
+  if (R_ExternalPtrTag(pointer) == Rf_install("blica_data")) free_data(pointer);
+  if (R_ExternalPtrTag(pointer) == Rf_install("blica_counts")) free_counts(pointer);
+  return R_NilValue;
+}
+
 /* ---- lists ---- */
 
 list_builder list_begin(int size) {
