@@ -162,7 +162,8 @@ const command command_assess = {
     .text =
         "Answers four questions about a fit, from the rows that it was fitted to. What can the design identify? Do the "
         "variances change over these segments (a test, by simulation)? How well are the axes determined (the angle by "
-        "which each column may be off, and the MCS to expect)? Does the model fit (SRMR, M2, RMSEA2)? It also gives "
+        "which each column may be off, and the mean cosine similarity (MCS) with the truth to expect)? Does the model "
+        "fit (SRMR, M2, RMSEA2)? It also gives "
         "standard errors and intervals of loadings and variances.\n\n"
         "Errors come from the asymptotic distribution and, unless --bootstrap is none, from refits of rows that are "
         "drawn anew within segments. The asymptotic errors count the bias of learned priors, which the bootstrap "

@@ -36,7 +36,8 @@ typedef struct {
   double rows;
 } fit_input;
 
-/* Rows are kept only for a method that looks at them; else they are counted as they come, however many. */
+/* Rows are kept only for a method that needs them. Otherwise they are counted as they are read, and any number of them
+ * fits in memory. */
 static int read_input(program *p, const fit_values *v, fit_input *in) {
   const char *path = p->operands[0];
   char message[TABLE_MESSAGE];
@@ -85,7 +86,7 @@ static bool checkpoint_possible(const program *p, const blica_fit_options *o, co
   return agree_on(o->resume || !exists);
 }
 
-/* Once the model is in its file a checkpoint of the whole fit has served; one of a fit that was cut short stays. */
+/* Removes the checkpoint of a complete fit once the model is saved; that of a fit that was cut short stays. */
 static void settle_checkpoint(const blica_fit_options *o, const blica_fit_report *fit) {
   if (!o->checkpoint || !leads() || access(o->checkpoint, F_OK) != 0) return;
   if (interrupted() || fit->seconds > o->max_seconds)
@@ -197,7 +198,7 @@ static int finish(program *p, const fit_values *v, const blica_model *model, dou
   progress_clear();
   print_result(model, v->out, v->verbose);
   data_args_text(&v->data, how, sizeof how);
-  if (!v->json) tell_summary(p, model, v->out, p->operands[0], how);
+  if (!v->json) note_summary(p, model, v->out, p->operands[0], how);
   settle_checkpoint(&v->options, &model->fit);
   int code = v->json ? print_record(model, v->out, rows) : EXIT_OK;
   return code == EXIT_OK ? exit_of(model->fit.stop) : code;

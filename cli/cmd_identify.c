@@ -36,7 +36,7 @@ static json_t *rank_record(const blica_identification *id) {
                    json_number(id->tolerance), "looseness", looseness);
 }
 
-static void tell_rank(const blica_identification *id) {
+static void print_rank(const blica_identification *id) {
   printf("at this model: rank %lld of %lld parameters (smallest relative eigenvalue %.3g, zero below %.1g): %s\n",
          (long long)id->rank, (long long)id->parameters, id->smallest, id->tolerance,
          id->identified ? "the design can determine the sources if their variances change"
@@ -63,7 +63,7 @@ static int report(program *p, const identify_values *v, int n, int k, int u, int
   if (ordinal > 0) printf(" (%d with three or more levels)", ordinal);
   printf(", %d sources, %d segments: %lld statistics, %lld unknowns, surplus %lld\n%s\n", k, u, (long long)statistics,
          (long long)unknowns, (long long)surplus, verdict(surplus));
-  if (id) tell_rank(id);
+  if (id) print_rank(id);
   if (id && p->operand_count == 1)
     printf("whether the data show change, and how well the axes are determined: blica identify %s DATA\n",
            p->operands[0]);

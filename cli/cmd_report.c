@@ -125,7 +125,7 @@ static int compare(program *p, const report_values *v, const blica_data *data, m
   return status == BLICA_OK ? EXIT_OK : fail_reading(p, status);
 }
 
-/* Errors, angles, change and fit, when the rows are there and not too many; without them the page does without. */
+/* Assesses the fit when DATA holds rows, and not too many of them; otherwise the page has no such section. */
 static int assess(program *p, const report_values *v, material *m) {
   char message[TABLE_MESSAGE];
   table_options how = data_table_options(&v->data);

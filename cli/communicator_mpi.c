@@ -173,14 +173,13 @@ static bool all_ended(MPI_Request *request, bool failed) {
   return true;
 }
 
-static void say_alone(int code) {
+static void say_alone(void) {
   const char *kept = messages_kept();
   fprintf(stderr, "blica: error: process %d of %d: %s\n", rank, size, *kept ? kept : "failed");
-  (void)code;
 }
 
 /* What the exchanges were, and the processor seconds of the process that computed longest. */
-static void tell_traffic(void) {
+static void note_traffic(void) {
   double computed = cpu() - traffic.cpu, most;
   MPI_Reduce(&computed, &most, 1, MPI_DOUBLE, MPI_MAX, 0, ending);
   if (rank == 0 && shared)
@@ -196,14 +195,14 @@ int communicator_end(int code) {
   fflush(stdout);
   MPI_Iallgather(&code, 1, MPI_INT, codes, 1, MPI_INT, ending, &request);
   if (!all_ended(&request, code != 0)) {
-    if (rank) say_alone(code);
+    if (rank) say_alone();
     MPI_Abort(MPI_COMM_WORLD, code);
   }
   while (first < size - 1 && codes[first] == 0) first++;
   code = codes[first];
-  if (code && rank == first && rank) say_alone(code);
+  if (code && rank == first && rank) say_alone();
   free(codes);
-  tell_traffic();
+  note_traffic();
   MPI_Comm_free(&work);
   MPI_Comm_free(&ending);
   MPI_Finalize();

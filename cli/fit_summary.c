@@ -29,7 +29,7 @@ static int strongest(const blica_model *m, int i) {
   return best;
 }
 
-static void tell_loadings(const blica_model *m, const int *order) {
+static void note_loadings(const blica_model *m, const int *order) {
   char line[512];
   int at = snprintf(line, sizeof line, "%-20s", "loadings");
   for (int j = 0; j < m->k; j++) at += snprintf(line + at, sizeof line - (size_t)at, " %6s%d", "z", j + 1);
@@ -42,7 +42,7 @@ static void tell_loadings(const blica_model *m, const int *order) {
   }
 }
 
-static void tell_members(const blica_model *m, const int *order) {
+static void note_members(const blica_model *m, const int *order) {
   for (int j = 0; j < m->k; j++) {
     char line[900];
     int at = snprintf(line, sizeof line, "z%d:", j + 1);
@@ -73,7 +73,7 @@ static void sort_items(const blica_model *m, int *order) {
   }
 }
 
-static void tell_design(program *p, const blica_model *m) {
+static void note_design(program *p, const blica_model *m) {
   int64_t statistics, unknowns;
   blica_identification *found = NULL;
   if (blica_identify_count(p->ctx, m->n, m->k, m->u, blica_ordinal_items(m->coding), &statistics, &unknowns) !=
@@ -92,14 +92,14 @@ static void tell_design(program *p, const blica_model *m) {
   blica_identification_free(found);
 }
 
-void tell_summary(program *p, const blica_model *m, const char *out, const char *data, const char *data_options) {
+void note_summary(program *p, const blica_model *m, const char *out, const char *data, const char *data_options) {
   int order[VARIABLES_MOST];
   if (m->n <= VARIABLES_MOST && m->k <= SOURCES_MOST) {
     sort_items(m, order);
-    tell_loadings(m, order);
-    tell_members(m, order);
+    note_loadings(m, order);
+    note_members(m, order);
   }
-  tell_design(p, m);
+  note_design(p, m);
   if (strcmp(data, "-") != 0 && !table_is_counts(data))
     say_note("Whether the variances change here and how well the axes are determined: blica assess %s %s%s", out, data,
              data_options);

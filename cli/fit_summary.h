@@ -6,6 +6,6 @@
 
 /* Loadings sorted by source, what the design can identify, and the command that tests the rest. data is its path,
  * data_options how it was read (data_args_text). */
-void tell_summary(program *p, const blica_model *model, const char *out, const char *data, const char *data_options);
+void note_summary(program *p, const blica_model *model, const char *out, const char *data, const char *data_options);
 
 #endif

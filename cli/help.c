@@ -115,5 +115,7 @@ void print_overview(void) {
        "  blica simulate --out demo              # data and the model they come from\n"
        "  blica fit demo/data.csv --sources 10 --out model.json\n"
        "  blica compare demo/model.json model.json\n\n"
-       "blica COMMAND --help (or blica help COMMAND) explains a command; blica --version prints the version.");
+       "blica COMMAND --help (or blica help COMMAND) explains a command; blica --version prints the version.\n"
+       "\"The paper\" is Hyttinen, Barin-Pacela and Hyvarinen, Binary independent component analysis: a\n"
+       "non-stationarity-based approach, UAI 2022.");
 }

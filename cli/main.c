@@ -27,8 +27,8 @@ static int unknown_command(const char *name) {
   return EXIT_USAGE;
 }
 
-/* OpenBLAS asks for a buffer of 128 MB when it is first called, and for ever when there is none (a limit of address
- * space, as by ulimit -v). */
+/* OpenBLAS asks for a buffer of 128 MB when it is first called, and asks again for ever when there is none (under a
+ * limit of address space, as by ulimit -v). */
 static bool enough_memory(void) {
   enum { LEAST_MB = 192 };
   void *block = malloc((size_t)LEAST_MB << 20); /* pages that are never touched */
@@ -136,8 +136,8 @@ static int start(int argc, char **argv) {
   return finish(code);
 }
 
-/* OpenBLAS starts threads when it is loaded, which look for work for a tenth of a second before they sleep, beside
- * other processes' work. All threads here are our own, so they are stopped at once. */
+/* OpenBLAS starts threads when it is loaded. They spin for a tenth of a second before they sleep, which takes time from
+ * other processes. The program uses threads of its own, so these are stopped at once. */
 static void end_blas_threads(void) {
   if (openblas_set_num_threads) openblas_set_num_threads(1);
   if (blas_thread_shutdown_) blas_thread_shutdown_();

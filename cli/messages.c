@@ -13,7 +13,7 @@
 
 #include "base/text.h"
 
-static atomic_int stop_asked; /* set by a signal, looked at by any thread */
+static atomic_int stop_asked; /* set by a signal, read by any thread */
 static bool is_quiet, line_shown, is_kept;
 static char kept[1024];
 static double began, shown_at, stage_began;

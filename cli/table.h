@@ -44,7 +44,7 @@ struct table {
   bool label_table;      /* its first line is the header of a table: labels are the first column */
   int64_t row;           /* rows read */
   int64_t total;         /* rows of the table when known beforehand; else 0 */
-  bool streamed;         /* pieces are counted as they come; their levels are set right in the counts */
+  bool streamed;         /* pieces are counted as they are read; levels are put right in the counts */
   bool ended;
   blica_packer *packer;
   int8_t *x; /* rows not yet packed: [capacity] rows of n */
@@ -110,8 +110,6 @@ blica_status table_ranks_read(blica_ctx *ctx, const char *path, const table_opti
 blica_status table_ranks_counts(blica_ctx *ctx, const char *path, const table_options *options,
                                 const blica_fit_options *fit, char *message, blica_counts **out);
 
-/* Flips these variables of streamed counts, and names them by their levels. */
-blica_status table_rename_counts(table *t, const uint8_t *flipped, blica_counts *counts, char *message);
 /* table_io.c: before the first of pieces that are counted as they come. */
 blica_status table_begin_stream(table *t, char *message);
 
@@ -133,13 +131,11 @@ bool table_same_level(const char *known, const char *text, size_t length);
 bool table_above(const char *a, const char *b); /* numbers by size, text by its bytes */
 /* Fails, naming row, variable, text and the known levels. */
 blica_status table_unknown_level(const table *t, int variable, const char *text, size_t length, char *message);
-/* Known levels have become `planes` columns of 0 and 1; false when memory is out. */
-bool table_forget_known(table *t, int planes);
 void table_free_levels(table *t); /* all levels of the table */
 /* table_levels.c: the code (0 or 1 in order of appearance) of a value; what to do at the end. */
 blica_status table_level(table *t, int variable, const char *text, size_t length, char *message, int8_t *code);
 /* Which variables [n] of streamed pieces are to be flipped, their values having been coded in order of appearance;
- * tells the levels. */
+ * notes the levels. */
 blica_status table_flipped(table *t, char *message, uint8_t **flipped);
 blica_status table_too_few(const table *t, int64_t rows, char *message); /* for --segment-count */
 /* A copy of data with some variables flipped (by their levels) and segments by count. */

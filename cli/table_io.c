@@ -255,7 +255,7 @@ blica_status table_begin_stream(table *t, char *message) {
 }
 
 /* Counts of values coded in order of appearance, from now on coded and named by their levels. */
-blica_status table_rename_counts(table *t, const uint8_t *flipped, blica_counts *counts, char *message) {
+static blica_status rename_counts(table *t, const uint8_t *flipped, blica_counts *counts, char *message) {
   char **names = table_coded_names(t, message);
   blica_status status = names ? BLICA_OK : BLICA_ERR_MEMORY;
   blica_counts_flip(counts, flipped);
@@ -279,7 +279,7 @@ static blica_status count_rows(table *t, char *message, blica_counts **out) {
     if (status != BLICA_OK) table_library_failed(t, status, message);
   }
   if (status == BLICA_OK && t->levels && t->streamed && !t->known) status = table_flipped(t, message, &flipped);
-  if (flipped) status = table_rename_counts(t, flipped, sum, message);
+  if (flipped) status = rename_counts(t, flipped, sum, message);
   free(flipped);
   if (status != BLICA_OK) {
     blica_counts_free(sum);

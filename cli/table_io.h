@@ -39,7 +39,7 @@ blica_status table_read(blica_ctx *ctx, const char *path, const table_options *o
 /* The same in pieces of about max_rows rows (0: a size that suits memory), for files larger than
  * memory. table_next sets *out to NULL at the end. Each piece knows only the segments that occur in
  * it, by label. With levels or segment_count, which need the whole table, there is one piece. table_counts streams
- * these as well: it turns counts over in place of values, and reads a file twice to know its rows; of a pipe with
+ * these as well: it flips counts in place of values, and reads a file twice to know its number of rows; of a pipe with
  * segment_count it keeps the packed bits, a sixteenth of the text. */
 typedef struct table table;
 /* Opens the file and reads its header. */
@@ -53,7 +53,8 @@ void table_close(table *t); /* NULL is fine */
 bool table_is_counts(const char *path);
 
 /* The counts of path, whichever it holds; rows are counted piece by piece and merged. With the options of the fit that
- * is to follow, a process of several need get no more than that looks at (blica_count_begin); else fit is NULL. */
+ * is to follow, each of several processes gets the counts that the fit needs there (blica_count_begin). fit may be
+ * NULL. */
 blica_status table_counts(blica_ctx *ctx, const char *path, const table_options *options, const blica_fit_options *fit,
                           char message[TABLE_MESSAGE], blica_counts **out);
 

@@ -71,7 +71,7 @@ static const char *level(const column_levels *l, int value) {
   return k < l->count ? l->text[k] : "(none)";
 }
 
-static void tell_levels(const table *t) {
+static void note_levels(const table *t) {
   char buffer[32];
   bool alike = true;
   for (int i = 1; i < t->n; i++)
@@ -123,13 +123,24 @@ blica_status table_too_few(const table *t, int64_t rows, char *message) {
                     (long long)rows, (long long)t->options.segment_count);
 }
 
+/* The columns of bits have been read, and are columns of 0 and 1 now. */
+static bool forget_known(table *t, int planes) {
+  int8_t *x = realloc(t->x, (size_t)t->capacity * (size_t)planes);
+  if (!x) return false;
+  table_free_levels(t);
+  t->x = x;
+  t->n = planes;
+  t->known = false;
+  return true;
+}
+
 blica_status table_repack(table *t, const blica_data *data, char *message, blica_data **out) {
   *out = NULL;
   if (t->options.segment_count > data->rows) return table_too_few(t, data->rows, message);
   char **names = NULL;
-  if (t->known && !table_forget_known(t, data->n)) return table_no_memory(message);
+  if (t->known && !forget_known(t, data->n)) return table_no_memory(message);
   if (t->levels) {
-    tell_levels(t);
+    note_levels(t);
     names = table_coded_names(t, message);
     if (!names) return BLICA_ERR_MEMORY;
   }
@@ -142,17 +153,6 @@ blica_status table_repack(table *t, const blica_data *data, char *message, blica
   status = blica_pack_end(t->ctx, t->packer, out);
   t->packer = NULL;
   return status == BLICA_OK ? BLICA_OK : table_library_failed(t, status, message);
-}
-
-/* The columns of bits have been read, and are columns of 0 and 1 now. */
-bool table_forget_known(table *t, int planes) {
-  int8_t *x = realloc(t->x, (size_t)t->capacity * (size_t)planes);
-  if (!x) return false;
-  table_free_levels(t);
-  t->x = x;
-  t->n = planes;
-  t->known = false;
-  return true;
 }
 
 void table_free_levels(table *t) {
@@ -191,7 +191,7 @@ char **table_coded_names(table *t, char *message) {
 blica_status table_flipped(table *t, char *message, uint8_t **out) {
   *out = calloc((size_t)t->n + 1, 1);
   if (!*out) return table_no_memory(message);
-  tell_levels(t);
+  note_levels(t);
   for (int i = 0; i < t->n; i++) (*out)[i] = flipped(&t->levels[i]);
   return BLICA_OK;
 }

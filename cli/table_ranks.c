@@ -63,7 +63,7 @@ static bool divisible(const table *t) {
 }
 
 /* Leaves the table at this process's lines; *rows is false when there are none. */
-static blica_status cut(table *t, char *message, bool *rows) {
+static blica_status seek_part(table *t, char *message, bool *rows) {
   const blica_comm *comm = communicator();
   const int64_t ranks = comm->size > 1 ? comm->size : 1;
   byte_source *source = t->text.source;
@@ -91,7 +91,7 @@ static bool open_parts(blica_ctx *ctx, const char *path, const table_options *op
   if (!*noted) return false;
   good = table_open(ctx, path, options, message, t) == BLICA_OK && divisible(*t);
   if (!any(!good)) {
-    good = cut(*t, message, &rows) == BLICA_OK;
+    good = seek_part(*t, message, &rows) == BLICA_OK;
     if (!any(!good)) return true;
   }
   table_close(*t);

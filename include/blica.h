@@ -213,10 +213,11 @@ BLICA_API void blica_counts_free(blica_counts *counts);
 
 /* ------------------------------------------------------------------ correlations */
 
-enum {                           /* flags of a pair */
-       BLICA_PAIR_ZERO_CELL = 1, /* a cell was empty: filled with e/(1+2e), e its count under independence */
-       BLICA_PAIR_CONSTANT = 2,  /* one of the two is constant in the segment: correlation 0 */
-       BLICA_PAIR_EMPTY = 4      /* no row has both: correlation 0 */
+/* Flags of a pair. */
+enum {
+  BLICA_PAIR_ZERO_CELL = 1, /* a cell was empty: filled with e/(1+2e), e its count under independence */
+  BLICA_PAIR_CONSTANT = 2,  /* one of the two is constant in the segment: correlation 0 */
+  BLICA_PAIR_EMPTY = 4      /* no row has both: correlation 0 */
 };
 
 /* Correlations of the latent q per segment, in packed pairs of items as in blica_counts: tetrachoric, or polychoric
@@ -298,15 +299,14 @@ typedef struct {
 /* ------------------------------------------------------------------ the model */
 
 typedef enum {
-  BLICA_STOP_CONVERGED =
-      0, /* relative gradient (blica_start) at most the tolerance; with learned priors, under the scales learned */
-  BLICA_STOP_ITERATIONS,  /* iteration limit */
-  BLICA_STOP_TIME,        /* time limit */
-  BLICA_STOP_INTERRUPTED, /* the poll callback said so */
-  BLICA_STOP_STALLED,     /* gradient above the tolerance, but the objective is too flat to improve further: within
-                             rounding, or by less than 1e-7 of it in 50 steps */
-  BLICA_STOP_UNBOUNDED,   /* no maximum: without a prior, parameters grow without limit (signals a hundred times the
-                             noise of the link) while the objective hardly improves */
+  BLICA_STOP_CONVERGED = 0, /* relative gradient (blica_start) at most the tolerance, under the priors learned */
+  BLICA_STOP_ITERATIONS,    /* iteration limit */
+  BLICA_STOP_TIME,          /* time limit */
+  BLICA_STOP_INTERRUPTED,   /* the poll callback said so */
+  BLICA_STOP_STALLED,       /* gradient above the tolerance, but the objective is too flat to improve further: within
+                               rounding, or by less than 1e-7 of it in 50 steps */
+  BLICA_STOP_UNBOUNDED,     /* no maximum: without a prior, parameters grow without limit (signals a hundred times the
+                               noise of the link) while the objective hardly improves */
   BLICA_STOP_INTEGRATION, /* mle: the optimiser ended, but the error of the integrals is unknown or moves the maximum by
                              more than a tenth of a standard error (sampling: a fifth); see the note
                              integration_shift */
@@ -596,13 +596,13 @@ typedef struct {
   double *correlation; /* [pairs,u] */
   double *margin;      /* [planes,u] */
   double *pair;        /* [pairs,u]; NULL with items of more than two levels */
-  double
-      *correlation_residual; /* [pairs,u] observed less fitted; NaN where nothing was observed. NULL without counts */
-  double *margin_residual;   /* [planes,u] the same for the share of ones, or at or above a level */
-  double *pair_residual;     /* [pairs,u] the same for the share of rows where both are 1 */
-  double *segment_srmr;      /* [u] root mean square of the residual correlations, the diagonal counted */
-  double srmr;               /* their mean over segments, weighted by rows; NaN without counts */
-  int planes;                /* n, or the columns of the model's coding */
+  /* Observed less fitted: NaN where nothing was observed; NULL without counts. */
+  double *correlation_residual; /* [pairs,u] */
+  double *margin_residual;      /* [planes,u] of the share of ones, or at or above a level */
+  double *pair_residual;        /* [pairs,u] of the share of rows where both are 1 */
+  double *segment_srmr;         /* [u] root mean square of the residual correlations, the diagonal counted */
+  double srmr;                  /* their mean over segments, weighted by rows; NaN without counts */
+  int planes;                   /* n, or the columns of the model's coding */
 } blica_fitted_values;
 /* counts may be NULL. Variables and segments are matched by name. */
 BLICA_API blica_status blica_fitted(blica_ctx *ctx, const blica_model *model, const blica_counts *counts,

@@ -16,15 +16,15 @@
 typedef struct {
   size_t *to, *from; /* [size] bytes */
   char *send, *receive;
-} letters;
+} messages;
 
-static void free_letters(letters *l) {
+static void free_messages(messages *l) {
   bl_free(l->to);
   bl_free(l->send);
   bl_free(l->receive);
 }
 
-static blica_status alloc_letters(blica_ctx *ctx, letters *l) {
+static blica_status alloc_messages(blica_ctx *ctx, messages *l) {
   blica_status status;
   size_t size = (size_t)bl_comm(ctx)->size, out = 0, in = 0;
   for (size_t r = 0; r < size; r++) out += l->to[r], in += l->from[r];
@@ -39,7 +39,7 @@ static size_t block_bytes(const bl_load *b, int n) {
 }
 
 /* This rank's blocks for others, in the order of ranks and then of its segments. */
-static void fill_letters(const blica_data *piece, const bl_load *own, int me, int size, char *at) {
+static void fill_messages(const blica_data *piece, const bl_load *own, int me, int size, char *at) {
   for (int r = 0; r < size; r++)
     for (int s = 0; r != me && s < piece->u; s++) {
       if (own[s].keeper != r) continue;
@@ -51,7 +51,7 @@ static void fill_letters(const blica_data *piece, const bl_load *own, int me, in
 }
 
 static blica_status send_rows(blica_ctx *ctx, const blica_data *piece, int n, const bl_load *load, const int *first,
-                              letters *l) {
+                              messages *l) {
   blica_status status;
   const int size = bl_comm(ctx)->size, me = bl_comm(ctx)->rank;
   TRY(bl_alloc(ctx, 2 * (size_t)size, &l->to));
@@ -62,8 +62,8 @@ static blica_status send_rows(blica_ctx *ctx, const blica_data *piece, int n, co
       if (r == me) l->to[load[s].keeper] += block_bytes(&load[s], n);
       if (load[s].keeper == me) l->from[r] += block_bytes(&load[s], n);
     }
-  TRY(bl_agree(ctx, alloc_letters(ctx, l)));
-  if (piece) fill_letters(piece, load + first[me], me, size, l->send);
+  TRY(bl_agree(ctx, alloc_messages(ctx, l)));
+  if (piece) fill_messages(piece, load + first[me], me, size, l->send);
   TRY(bl_all_to_all(ctx, l->send, l->to, l->receive, l->from));
 done:
   return status;
@@ -184,7 +184,7 @@ blica_status bl_exchange_rows(blica_ctx *ctx, const blica_data *piece, int n, ch
                               const int *first, char **labels, blica_counts **kept) {
   blica_status status;
   const int size = bl_comm(ctx)->size;
-  letters l = {0};
+  messages l = {0};
   arrivals a = {.data = {.n = n, .variables = variables}};
   TRY(send_rows(ctx, piece, n, load, first, &l));
   bl_free(l.send);
@@ -196,7 +196,7 @@ blica_status bl_exchange_rows(blica_ctx *ctx, const blica_data *piece, int n, ch
   }
   status = bl_agree(ctx, status);
 done:
-  free_letters(&l);
+  free_messages(&l);
   free_arrivals(&a);
   return status;
 }
@@ -204,14 +204,14 @@ done:
 /* ---- tables ---- */
 
 /* Samples, margins and cells of a segment, one after the other. */
-static void pass_segment(blica_counts *c, int s, double *letter, bool out) {
+static void pass_segment(blica_counts *c, int s, double *message, bool out) {
   double *const arrays[] = {c->samples, c->ones, c->present, c->n11, c->n10, c->n01, c->n00};
   for (int i = 0; i < 7; i++) {
     size_t each = i == 0 ? 1 : i < 3 ? (size_t)c->n : (size_t)c->pairs;
     if (!arrays[i]) continue;
     double *own = arrays[i] + each * (size_t)s;
-    memcpy(out ? letter : own, out ? own : letter, each * sizeof *own);
-    letter += each;
+    memcpy(out ? message : own, out ? own : message, each * sizeof *own);
+    message += each;
   }
 }
 
@@ -229,7 +229,7 @@ typedef struct {
   bl_share share;
   bool *moved;            /* [u] */
   bool *sends, *receives; /* [size] in this round */
-  letters letters;
+  messages messages;
 } moving;
 
 /* One segment at most from each rank and to each: memory holds one besides the counts. Returns whether there was any.
@@ -238,14 +238,14 @@ static bool choose(const blica_ctx *ctx, moving *m, size_t bytes, int *out, int 
   const int size = bl_comm(ctx)->size, me = bl_comm(ctx)->rank;
   bool any = false;
   *out = *in = -1;
-  memset(m->letters.to, 0, 2 * (size_t)size * sizeof(size_t));
+  memset(m->messages.to, 0, 2 * (size_t)size * sizeof(size_t));
   memset(m->sends, 0, 2 * (size_t)size * sizeof(bool));
   for (int s = 0; s < (int)m->share.count; s++) {
     int from = m->keeper[s], to = owner_of(&m->share, s);
     if (m->moved[s] || from == to || m->sends[from] || m->receives[to]) continue;
     m->moved[s] = m->sends[from] = m->receives[to] = any = true;
-    if (from == me) *out = s, m->letters.to[to] = bytes;
-    if (to == me) *in = s, m->letters.from[from] = bytes;
+    if (from == me) *out = s, m->messages.to[to] = bytes;
+    if (to == me) *in = s, m->messages.from[from] = bytes;
   }
   return any;
 }
@@ -258,9 +258,9 @@ static blica_status move_segments(blica_ctx *ctx, moving *m, size_t each) {
   blica_status status = BLICA_OK;
   const int first = (int)m->share.first;
   for (int out, in; choose(ctx, m, each * sizeof(double), &out, &in);) {
-    if (out >= 0) pass_segment(m->kept, place_of(m, out), (double *)m->letters.send, true);
-    TRY(bl_all_to_all(ctx, m->letters.send, m->letters.to, m->letters.receive, m->letters.from));
-    if (in >= 0) pass_segment(m->own, in - first, (double *)m->letters.receive, false);
+    if (out >= 0) pass_segment(m->kept, place_of(m, out), (double *)m->messages.send, true);
+    TRY(bl_all_to_all(ctx, m->messages.send, m->messages.to, m->messages.receive, m->messages.from));
+    if (in >= 0) pass_segment(m->own, in - first, (double *)m->messages.receive, false);
   }
   for (int s = first; s < (int)m->share.last; s++)
     if (m->keeper[s] == m->share.rank) bl_counts_add(m->own, s - first, m->kept, place_of(m, s));
@@ -284,10 +284,10 @@ static blica_status alloc_tables(blica_ctx *ctx, moving *m, int n, int u, char *
   TRY(bl_alloc(ctx, (size_t)u, &m->moved));
   TRY(bl_alloc(ctx, 2 * size, &m->sends));
   m->receives = m->sends + size;
-  TRY(bl_alloc(ctx, 2 * size, &m->letters.to));
-  m->letters.from = m->letters.to + size;
-  TRY(bl_alloc(ctx, *each * sizeof(double), &m->letters.send));
-  TRY(bl_alloc(ctx, *each * sizeof(double), &m->letters.receive));
+  TRY(bl_alloc(ctx, 2 * size, &m->messages.to));
+  m->messages.from = m->messages.to + size;
+  TRY(bl_alloc(ctx, *each * sizeof(double), &m->messages.send));
+  TRY(bl_alloc(ctx, *each * sizeof(double), &m->messages.receive));
 done:
   return status;
 }
@@ -309,7 +309,7 @@ done:
   blica_counts_free(m.own);
   bl_intern_clear(&m.places);
   bl_share_free(&m.share);
-  free_letters(&m.letters);
+  free_messages(&m.messages);
   bl_free(m.moved);
   bl_free(m.sends);
   return status;

@@ -82,7 +82,7 @@ done:
 }
 
 /* All labels in the order of the rows. */
-static blica_status know_all(blica_ctx *ctx, const blica_counter *c, bl_intern *labels) {
+static blica_status gather_labels(blica_ctx *ctx, const blica_counter *c, bl_intern *labels) {
   blica_status status = BLICA_OK;
   char *block = NULL;
   for (int r = 0; r < bl_comm(ctx)->size; r++) {
@@ -241,7 +241,7 @@ done:
 static blica_status end_owned(blica_ctx *ctx, blica_counter *c, blica_counts **out) {
   blica_status status;
   bl_intern labels = {0};
-  TRY(know_all(ctx, c, &labels));
+  TRY(gather_labels(ctx, c, &labels));
   if (bl_place(ctx, &c->purpose, c->n, labels.count) != BL_KEEP_ALL) {
     TRY(c->handed ? to_owners(ctx, c, &labels, out) : rows_to_owners(ctx, c, &labels, out));
     goto done;

@@ -98,6 +98,29 @@ void blica_counts_table(const blica_counts *counts, int s, int i, int j, double 
   cell[3] = n00;
 }
 
+double bl_counts_cells(const blica_counts *c, const blica_coding *coding, int s, int i, int j, double *cell) {
+  const int first = bl_plane(coding, i), second = bl_plane(coding, j);
+  const int rows = bl_plane(coding, i + 1) - first + 1, columns = bl_plane(coding, j + 1) - second + 1;
+  double four[4];
+  blica_counts_table(c, s, first, second, four);
+  const double total = four[0] + four[1] + four[2] + four[3];
+  memset(cell, 0, (size_t)(rows * columns) * sizeof *cell);
+  cell[0] = total;
+  for (int a = 0; a < rows; a++) /* rows at or above both levels, */
+    for (int b = 0; b < columns; b++) {
+      if (a == 0 && b == 0) continue;
+      blica_counts_table(c, s, first + (a ? a - 1 : 0), second + (b ? b - 1 : 0), four);
+      cell[a * columns + b] = four[0] + (a == 0 ? four[2] : b == 0 ? four[1] : 0);
+    }
+  for (int a = 0; a < rows; a++) /* less those above either */
+    for (int b = 0; b < columns; b++) {
+      double *here = &cell[a * columns + b];
+      const bool up = a + 1 < rows, right = b + 1 < columns;
+      *here += (up && right ? here[columns + 1] : 0) - (up ? here[columns] : 0) - (right ? here[1] : 0);
+    }
+  return total;
+}
+
 static void flip_tables(blica_counts *c, int s, const uint8_t *flipped) {
   size_t at = (size_t)(s - bl_counts_first(c)) * (size_t)c->pairs;
   for (int j = 1; j < c->n; j++)

@@ -59,6 +59,9 @@ typedef struct {
  * complete; target [u] is where each segment goes. Fails when the variables are others, naming the first. */
 blica_status bl_counts_extend(blica_ctx *ctx, const bl_counts_outline *added, blica_counts **sum, int32_t *target);
 
+/* The rows in the cells of items i < j of segment s, [levels of i, levels of j] row-major; returns their sum. */
+double bl_counts_cells(const blica_counts *counts, const blica_coding *coding, int s, int i, int j, double *cell);
+
 /* Counts that a correlation can be made of: fails on a segment of a sample with fewer than two rows,
  * naming it. Not a matter of counting itself: a piece of the data may well hold one row of a segment. */
 blica_status bl_counts_check(blica_ctx *ctx, const blica_counts *counts);

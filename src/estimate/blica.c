@@ -113,9 +113,9 @@ static blica_status first_phase(run *r, bool good_start) {
     TRY(lbfgs_round(r, round, iterations, preconditioned, &result));
     bool stuck = result.end == BL_LBFGS_LINE_SEARCH;
     if (result.end != BL_LBFGS_ITERATIONS && !(stuck && preconditioned)) break;
-    bool misled = preconditioned && (stuck || result.evaluations > 3 * result.iterations);
-    if (misled && newton_soon) break;
-    preconditioned = !misled;
+    bool preconditioner_fails = preconditioned && (stuck || result.evaluations > 3 * result.iterations);
+    if (preconditioner_fails && newton_soon) break;
+    preconditioned = !preconditioner_fails;
   }
 done:
   return status;

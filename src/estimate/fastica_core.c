@@ -330,13 +330,13 @@ static bool asked_to_stop(blica_ctx *ctx, progress *t, double change) {
   return answer != BL_CONTINUE;
 }
 
-static blica_status run_symmetric(blica_ctx *ctx, bl_fastica *f, progress *t, bool taken_up) {
+static blica_status run_symmetric(blica_ctx *ctx, bl_fastica *f, progress *t, bool resumed) {
   blica_status status = BLICA_OK;
   const bl_fastica_options *o = t->options;
   bl_fastica_result *result = t->result;
   double *w = t->w;
   int k = f->k;
-  if (!taken_up) {
+  if (!resumed) {
     memcpy(f->next, w, t->size * sizeof *w);
     TRY(orthogonalise(ctx, f, f->next, w));
   } else if (asked_to_stop(ctx, t, result->change)) {
@@ -359,11 +359,11 @@ done:
 }
 
 /* The current component; true when the user wants to stop. */
-static bool run_component(blica_ctx *ctx, bl_fastica *f, progress *t, bool taken_up) {
+static bool run_component(blica_ctx *ctx, bl_fastica *f, progress *t, bool resumed) {
   const bl_fastica_options *o = t->options;
   const int k = f->k, j = t->component;
   double *row = t->w + (size_t)j * k;
-  if (!taken_up) {
+  if (!resumed) {
     deflate(k, 0, t->w, row);
     t->own = 0, t->change = 1;
   } else if (asked_to_stop(ctx, t, t->change)) {
@@ -381,15 +381,15 @@ static bool run_component(blica_ctx *ctx, bl_fastica *f, progress *t, bool taken
   return false;
 }
 
-static void run_deflation(blica_ctx *ctx, bl_fastica *f, progress *t, bool taken_up) {
+static void run_deflation(blica_ctx *ctx, bl_fastica *f, progress *t, bool resumed) {
   const double tolerance = t->options->tolerance;
   bool stopped = false;
-  for (; t->component < f->k; t->component++, taken_up = false) {
+  for (; t->component < f->k; t->component++, resumed = false) {
     if (stopped) { /* what is left is only made orthogonal */
       t->change = 1;
       deflate(f->k, t->component, t->w, t->w + (size_t)t->component * f->k);
     } else {
-      stopped = run_component(ctx, f, t, taken_up);
+      stopped = run_component(ctx, f, t, resumed);
     }
     t->converged += t->change < tolerance;
     t->worst = fmax(t->worst, t->change);
@@ -408,14 +408,14 @@ blica_status bl_fastica_run(blica_ctx *ctx, bl_fastica *f, const bl_fastica_opti
                 .w = w,
                 .size = (size_t)f->k * (size_t)f->k,
                 .k = f->k};
-  bool taken_up = bl_stage_find(t.stage) == BL_STAGE_BETWEEN;
+  bool resumed = bl_stage_find(t.stage) == BL_STAGE_BETWEEN;
   *result = (bl_fastica_result){.change = 1};
-  if (taken_up) TRY(bl_stage_load(ctx, t.stage, pass_progress, &t));
+  if (resumed) TRY(bl_stage_load(ctx, t.stage, pass_progress, &t));
   bl_stage_enter(ctx, t.stage);
   if (o->deflation)
-    run_deflation(ctx, f, &t, taken_up);
+    run_deflation(ctx, f, &t, resumed);
   else
-    status = run_symmetric(ctx, f, &t, taken_up);
+    status = run_symmetric(ctx, f, &t, resumed);
   bl_stage_leave(ctx, t.stage);
 done:
   return status;

@@ -17,6 +17,7 @@
 
 #include <cblas.h>
 
+#include "counts/counts.h"
 #include "data/coding.h"
 #include "num/bvn.h"
 #include "num/corners.h"
@@ -65,22 +66,10 @@ static int cuts_of(const bl_level_tables *t, int i) {
 
 /* ---- the tables ---- */
 
-/* Rows where item i is at least level a and item j at least level b. */
-static double at_least(const bl_level_tables *t, const blica_counts *c, int s, int i, int a, int j, int b) {
-  double cell[4];
-  if (a > cuts_of(t, i) || b > cuts_of(t, j)) return 0;
-  blica_counts_table(c, s, bl_plane(t->coding, i) + (a ? a - 1 : 0), bl_plane(t->coding, j) + (b ? b - 1 : 0), cell);
-  return cell[0] + (b ? 0 : cell[1]) + (a ? 0 : cell[2]) + (a || b ? 0 : cell[3]);
-}
-
 static void fill_cells(bl_level_tables *t, const blica_counts *c, int s) {
-  double *cell = t->cell + t->cells * (size_t)s;
   for (int j = 1; j < t->n; j++)
     for (int i = 0; i < j; i++)
-      for (int a = 0; a <= cuts_of(t, i); a++)
-        for (int b = 0; b <= cuts_of(t, j); b++)
-          *cell++ = at_least(t, c, s, i, a, j, b) - at_least(t, c, s, i, a + 1, j, b) -
-                    at_least(t, c, s, i, a, j, b + 1) + at_least(t, c, s, i, a + 1, j, b + 1);
+      bl_counts_cells(c, t->coding, s, i, j, t->cell + t->cells * (size_t)s + t->first[blica_pair(i, j)]);
 }
 
 blica_status bl_level_tables_make(blica_ctx *ctx, const blica_model *model, const blica_counts *counts, double weight,

@@ -250,11 +250,11 @@ static void pass_progress(bl_state *state, void *user) {
 /* ---- the whole ---- */
 
 /* A run that was taken up stands after a step, before the hook that follows it. */
-static void steps(progress *w, const bl_newton_options *options, bool taken_up) {
+static void steps(progress *w, const bl_newton_options *options, bool resumed) {
   machine *t = w->t;
   bl_newton_result *result = w->result;
-  for (; taken_up || (result->steps < options->max_steps && w->extra < EXTRA_STEPS); taken_up = false) {
-    if (!taken_up) {
+  for (; resumed || (result->steps < options->max_steps && w->extra < EXTRA_STEPS); resumed = false) {
+    if (!resumed) {
       w->before = result->gradient_max;
       if (!advance(t, w->theta, &w->damping, result)) return;
       result->steps++;
@@ -276,10 +276,10 @@ static void steps(progress *w, const bl_newton_options *options, bool taken_up) 
   }
 }
 
-static blica_status begin(progress *w, const bl_stage *stage, bool *taken_up) {
+static blica_status begin(progress *w, const bl_stage *stage, bool *resumed) {
   machine *t = w->t;
-  *taken_up = bl_stage_find(stage) == BL_STAGE_BETWEEN;
-  if (*taken_up) return bl_stage_load(t->ctx, stage, pass_progress, w);
+  *resumed = bl_stage_find(stage) == BL_STAGE_BETWEEN;
+  if (*resumed) return bl_stage_load(t->ctx, stage, pass_progress, w);
   w->result->value = bl_sgauss_eval(t->g, w->theta, t->gradient);
   w->earlier = w->result->value;
   w->result->evaluations = 1;
@@ -293,7 +293,7 @@ blica_status bl_sgauss_newton(blica_ctx *ctx, bl_sgauss *g, double *theta, const
   const bl_sgauss_data *d = bl_sgauss_data_of(g);
   bl_stage none = {.checkpoint = NULL}, *stage = options->stage ? options->stage : &none;
   bl_newton_options own = *options;
-  bool taken_up;
+  bool resumed;
   machine t = {.ctx = ctx, .g = g, .data = d, .nk = (size_t)d->n * d->k, .m = d->n + d->k, .theta = theta};
   progress w = {.t = &t, .theta = theta, .result = result, .damping = 1e-6};
   t.size = bl_sgauss_size(d);
@@ -302,9 +302,9 @@ blica_status bl_sgauss_newton(blica_ctx *ctx, bl_sgauss *g, double *theta, const
   memset(result, 0, sizeof *result);
   if (bl_stage_find(stage) == BL_STAGE_OVER) return bl_stage_load_at(ctx, stage, pass_result, result, theta, t.size);
   TRY(prepare(&t));
-  TRY(begin(&w, stage, &taken_up));
+  TRY(begin(&w, stage, &resumed));
   bl_stage_enter(ctx, stage);
-  steps(&w, &own, taken_up);
+  steps(&w, &own, resumed);
   result->positive = factor(&t, false, 1e-12);
   if (!result->stopped) bl_stage_over_at(ctx, stage, pass_result, result, theta, t.size);
   bl_stage_leave(ctx, stage);

@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "counts/counts.h"
 #include "inference/implied.h"
 
 enum { ROUNDS = 25 };
@@ -79,7 +80,7 @@ void bl_common_score(const blica_counts *counts, int s, int i, int j, double rho
     score_of_two(counts, s, first, second, *h, *k, rho, &c->score[at], &c->information[at]);
     return;
   }
-  const double total = bl_table_counts(counts, c->coding, s, i, j, c->cell);
+  const double total = bl_counts_cells(counts, c->coding, s, i, j, c->cell);
   bl_table_at(rows, columns, h, k, rho, &c->table);
   c->information[at] = total * c->table.information;
   for (int cell = 0; cell < rows * columns; cell++) c->score[at] += c->cell[cell] * c->table.score[cell];

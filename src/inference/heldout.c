@@ -9,6 +9,7 @@
 #include <cblas.h>
 #include <lapacke.h>
 
+#include "counts/counts.h"
 #include "inference/implied.h"
 #include "num/normal.h"
 
@@ -69,7 +70,7 @@ double bl_heldout_score(bl_heldout *h, const blica_counts *test, const blica_cou
       margin(train, coding, s, i, first), margin(train, coding, s, j, second);
       bl_table_at(rows, columns, first, second, h->rho[blica_pair(i, j)], &h->with);
       bl_table_at(rows, columns, first, second, 0, &h->without);
-      bl_table_counts(test, coding, s, i, j, h->cell);
+      bl_counts_cells(test, coding, s, i, j, h->cell);
       for (int c = 0; c < rows * columns; c++)
         if (h->cell[c] > 0) sum += h->cell[c] * log(h->with.cell[c] / h->without.cell[c]);
     }

@@ -16,7 +16,8 @@ static const double LEAST = 1e-9; /* information below it is none */
 
 void bl_influence_free(bl_influence *f) {
   if (!f) return;
-  void *const blocks[] = {f->information, f->pull, f->kept, f->precision, f->change, f->place, f->on_scale, f->cell};
+  void *const blocks[] = {f->information, f->derivatives, f->kept,     f->precision,
+                          f->change,      f->place,       f->on_scale, f->cell};
   for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) bl_free(blocks[i]);
   bl_table_free(&f->table);
   bl_free(f);
@@ -32,7 +33,7 @@ blica_status bl_influence_make(blica_ctx *ctx, int n, const blica_coding *coding
   f->n = n, f->coding = coding, f->scores = scores, f->pairs = (size_t)n * (n - 1) / 2;
   f->statistics = f->pairs + (bl_coding_ordinal(coding) ? (size_t)n : 0);
   TRY(bl_alloc(ctx, f->pairs, &f->information));
-  TRY(bl_alloc(ctx, 2 * f->pairs, &f->pull));
+  TRY(bl_alloc(ctx, 2 * f->pairs, &f->derivatives));
   TRY(bl_alloc(ctx, (size_t)n, &f->kept));
   TRY(bl_alloc(ctx, (size_t)n, &f->precision));
   TRY(bl_alloc(ctx, f->pairs, &f->place));
@@ -109,8 +110,9 @@ static void on_score(bl_influence *f, size_t at, const double cell[4], double bo
                      const double t[2], double rho) {
   const double step = 1e-4, sign[4] = {1, -1, -1, 1};
   const bl_implied_table here = bl_implied_pair(t[0], t[1], rho);
-  double *pull = f->pull + 2 * at, *to = f->change + f->place[at], *first = to + 4, *second = to + 6, share_of[4];
-  pull[0] = pull[1] = 0;
+  double *derivatives = f->derivatives + 2 * at, *to = f->change + f->place[at], *first = to + 4, *second = to + 6,
+         share_of[4];
+  derivatives[0] = derivatives[1] = 0;
   f->information[at] = here.information;
   for (int c = 0; c < 8; c++) to[c] = 0;
   if (!(here.density > 0) || !(both > 0)) return;
@@ -119,9 +121,10 @@ static void on_score(bl_influence *f, size_t at, const double cell[4], double bo
       (table_score(share_of, t[0] + step, t[1], rho) - table_score(share_of, t[0] - step, t[1], rho)) / (2 * step),
       (table_score(share_of, t[0], t[1] + step, rho) - table_score(share_of, t[0], t[1] - step, rho)) / (2 * step)};
   const double own = step * fmin(1, 1 - fabs(rho) + 1e-3);
-  pull[0] = -0.5 * both *
-            (table_score(share_of, t[0], t[1], rho + own) - table_score(share_of, t[0], t[1], rho - own)) / (2 * own);
-  pull[1] = -0.5 * both * table_score(share_of, t[0], t[1], rho);
+  derivatives[0] = -0.5 * both *
+                   (table_score(share_of, t[0], t[1], rho + own) - table_score(share_of, t[0], t[1], rho - own)) /
+                   (2 * own);
+  derivatives[1] = -0.5 * both * table_score(share_of, t[0], t[1], rho);
   for (int x = 0; x < 2; x++) {
     first[x] = 0.5 * by[0] * (x - bl_phi_cdf(t[0])) / bl_phi_density(t[0]) * both / present[0];
     second[x] = 0.5 * by[1] * (x - bl_phi_cdf(t[1])) / bl_phi_density(t[1]) * both / present[1];

@@ -160,7 +160,7 @@ static double size_of(const blica_model *model, const double *d) {
   return most;
 }
 
-/* What a collection says. */
+/* What collect() found at a model. */
 typedef struct {
   int64_t moments, rank;
   double rows, plain; /* the quadratic form of the residuals as they are */

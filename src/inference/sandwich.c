@@ -180,7 +180,7 @@ static void add_curvature(const job *b, const double *variance, const workspace 
       for (size_t a = 0; a < b->m; a++) {
         r->sum[a] = 0;
         for (size_t at = 0; at < b->pairs; at++)
-          r->sum[a] += r->influence->pull[2 * at + 1] * r->moved[at + b->pairs * a];
+          r->sum[a] += r->influence->derivatives[2 * at + 1] * r->moved[at + b->pairs * a];
         h[a + b->m * c] += side * r->sum[a] / (4 * step);
         h[c + b->m * a] += side * r->sum[a] / (4 * step);
       }
@@ -219,7 +219,7 @@ static void weigh(const job *b, int s, const workspace *r, double *h) {
     for (size_t c = 0; c < b->m; c++)
       for (size_t at = 0; at < b->pairs; at++)
         r->weighted[at + b->statistics * c] =
-            r->slope[at + b->statistics * c] * (b->expected ? 0.5 * rows * f->information[at] : f->pull[2 * at]);
+            r->slope[at + b->statistics * c] * (b->expected ? 0.5 * rows * f->information[at] : f->derivatives[2 * at]);
   else
     weigh_dense(b, rows, strcmp(b->model->method, "blica") == 0, r);
   for (size_t c = 0; c < b->m; c++)
@@ -260,8 +260,8 @@ static void scatter(const job *b, int s, const double *block, double *full) {
     for (size_t r = c; r < b->m; r++) full[place_of(b, s, r) + b->all * place_of(b, s, c)] += block[r + b->m * c];
 }
 
-/* The prior's precision into h and its pull P theta into bias; without one, the scale of each column is fixed by mean
- * log v = 0, which changes nothing else. */
+/* Adds the prior's precision to h and puts its gradient P theta into bias. Without a prior, the scale of each column is
+ * fixed by mean log v = 0, which changes nothing else. */
 static void add_prior(const job *b, double *h, double *bias) {
   const double mixing = bl_model_note(b->model, "prior_mixing"), variance = bl_model_note(b->model, "prior_variance");
   const size_t k = (size_t)b->model->k, u = (size_t)b->model->u;
@@ -320,7 +320,7 @@ static void solve_bias(const job *b, const double *h, double *bias) {
   canonical_rows(b, bias, 2);
 }
 
-/* j <- H^-1 J H^-1, and bias as solve_bias has it, in canonical scale; h is spoiled. */
+/* j <- H^-1 J H^-1, and bias as solve_bias has it, in canonical scale; h is overwritten. */
 static blica_status solve(const job *b, double *h, double *j, double *bias) {
   const int p = (int)b->all;
   for (size_t c = 0; c < b->all; c++)

@@ -111,29 +111,6 @@ void bl_table_margins(const double *h, const double *k, double rho, bl_table *t)
   margin(t->columns, k, t->rows, h, rho, t->score, 1, t->columns, t->second);
 }
 
-double bl_table_counts(const blica_counts *c, const blica_coding *coding, int s, int i, int j, double *cell) {
-  const int rows = bl_levels(coding, i), columns = bl_levels(coding, j);
-  const int first = bl_plane(coding, i), second = bl_plane(coding, j);
-  double four[4];
-  blica_counts_table(c, s, first, second, four);
-  const double total = four[0] + four[1] + four[2] + four[3];
-  memset(cell, 0, (size_t)(rows * columns) * sizeof *cell);
-  cell[0] = total;
-  for (int a = 0; a < rows; a++) /* rows at or above both levels, */
-    for (int b = 0; b < columns; b++) {
-      if (a == 0 && b == 0) continue;
-      blica_counts_table(c, s, first + (a ? a - 1 : 0), second + (b ? b - 1 : 0), four);
-      cell[a * columns + b] = four[0] + (a == 0 ? four[2] : b == 0 ? four[1] : 0);
-    }
-  for (int a = 0; a < rows; a++) /* less those above either */
-    for (int b = 0; b < columns; b++) {
-      double *here = &cell[a * columns + b];
-      const bool up = a + 1 < rows, right = b + 1 < columns;
-      *here += (up && right ? here[columns + 1] : 0) - (up ? here[columns] : 0) - (right ? here[1] : 0);
-    }
-  return total;
-}
-
 void bl_table_thresholds(const blica_counts *c, double *threshold) {
   for (size_t at = 0; at < (size_t)c->n * (size_t)c->u; at++) {
     const double least = 0.5 / fmax(1, c->present[at]);

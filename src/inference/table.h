@@ -30,9 +30,6 @@ void bl_table_at(int rows, int columns, const double *h, const double *k, double
 /* Then also first and second. */
 void bl_table_margins(const double *h, const double *k, double rho, bl_table *table);
 
-/* The rows of counts in the cells of items i < j, [rows,columns]; returns their sum. */
-double bl_table_counts(const blica_counts *counts, const blica_coding *coding, int s, int i, int j, double *cell);
-
 /* Thresholds of all columns of counts [counts->n,u]: Phi^-1 of the share of ones, at least half a row away from 0 and
  * 1; 0 where nothing was observed. */
 void bl_table_thresholds(const blica_counts *counts, double *threshold);

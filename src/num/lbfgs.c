@@ -247,9 +247,9 @@ static void pass_result(bl_state *state, void *user) {
 
 /* A state that was taken up stands after an iteration, before the hook that follows it. */
 static bl_lbfgs_end minimise(blica_ctx *ctx, machine *m, const bl_lbfgs_options *options, bl_stage *stage,
-                             bool taken_up) {
-  for (;; taken_up = false) {
-    if (!taken_up) {
+                             bool resumed) {
+  for (;; resumed = false) {
+    if (!resumed) {
       if (largest(m->size, m->gradient) <= options->gradient_tolerance * fmax(1, fabs(m->value)))
         return BL_LBFGS_GRADIENT;
       if (m->iterations >= options->max_iterations) return BL_LBFGS_ITERATIONS;
@@ -274,9 +274,9 @@ static bl_lbfgs_end minimise(blica_ctx *ctx, machine *m, const bl_lbfgs_options 
 }
 
 /* The state of a checkpoint, or the value and gradient at x. */
-static blica_status begin(blica_ctx *ctx, machine *m, const bl_stage *stage, bool *taken_up) {
-  *taken_up = bl_stage_find(stage) == BL_STAGE_BETWEEN;
-  if (*taken_up) return bl_stage_load(ctx, stage, pass_state, m);
+static blica_status begin(blica_ctx *ctx, machine *m, const bl_stage *stage, bool *resumed) {
+  *resumed = bl_stage_find(stage) == BL_STAGE_BETWEEN;
+  if (*resumed) return bl_stage_load(ctx, stage, pass_state, m);
   m->value = m->objective(m->x, m->gradient, m->user);
   m->evaluations = 1;
   m->stopped = m->unfinished && m->unfinished(m->user);
@@ -312,7 +312,7 @@ blica_status bl_lbfgs(blica_ctx *ctx, size_t size, double *x, bl_objective objec
                       const bl_lbfgs_options *options, bl_lbfgs_result *result) {
   blica_status status;
   bl_stage none = {.checkpoint = NULL}, *stage = options->stage ? options->stage : &none;
-  bool taken_up;
+  bool resumed;
   machine m = {.size = size,
                .history = options->history,
                .newest = -1,
@@ -325,14 +325,14 @@ blica_status bl_lbfgs(blica_ctx *ctx, size_t size, double *x, bl_objective objec
   memset(result, 0, sizeof *result);
   if (bl_stage_find(stage) == BL_STAGE_OVER) return bl_stage_load_at(ctx, stage, pass_result, result, x, size);
   TRY(prepare(ctx, &m));
-  TRY(begin(ctx, &m, stage, &taken_up));
+  TRY(begin(ctx, &m, stage, &resumed));
   if (m.stopped) {
     bl_stage_freeze(stage);
     *result = (bl_lbfgs_result){.value = NAN, .gradient_max = NAN, .end = BL_LBFGS_HOOK};
     goto done;
   }
   bl_stage_enter(ctx, stage);
-  result->end = minimise(ctx, &m, options, stage, taken_up);
+  result->end = minimise(ctx, &m, options, stage, resumed);
   result->value = m.value;
   result->gradient_max = largest(size, m.gradient);
   result->iterations = m.iterations;

@@ -23,8 +23,8 @@ blica_status bl_facts_options(bl_facts *f, const blica_option *table, int count,
 /* The instruction set, the kernels of BLAS, and a digest of what they compute. */
 blica_status bl_facts_machine(bl_facts *f);
 
-/* Fails on all ranks, with one message, when the facts of any differ from those of the first. A call of all ranks,
- * whose `status` is that of making the facts; alone it returns it. */
+/* Fails on all ranks, with one message, when the facts of any differ from those of the first. A call of all ranks.
+ * status says how making the facts ended here; one process alone gets it back. */
 blica_status bl_facts_same(blica_ctx *ctx, const bl_facts *f, blica_status status);
 
 #endif

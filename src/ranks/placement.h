@@ -38,10 +38,11 @@ static inline bool bl_ranks_own_segments(int n, int k) {
   return n > BL_LANES_MAX_N && (int64_t)n * k > BL_NEWTON_MAX;
 }
 
-/* Whether ranks, being more than the segments, share the work inside a segment, and with purpose.parts its pairs
- * (BL_KEEP_PARTS). One segment of n = 4000 on two ranks then takes 135 MB, and 198 MB on the owner of its counts, in
- * place of 234 MB; two segments of n = 2000 are fitted 2.3 times as fast by four ranks (bench/results/scaling.md,
- * mpi.md). With fewer variables the messages cost more than the work that is saved: at n = k = 100 nothing was gained.
+/* Whether ranks share the work inside a segment, because there are more of them than segments; with purpose.parts they
+ * share its pairs, too (BL_KEEP_PARTS). One segment of n = 4000 on two ranks then takes 135 MB, and 198 MB on the owner
+ * of its counts, in place of 234 MB; two segments of n = 2000 are fitted 2.3 times as fast by four ranks
+ * (bench/results/scaling.md, mpi.md). With fewer variables the messages cost more than the work that is saved: at n = k
+ * = 100 nothing was gained.
  */
 static inline bool bl_ranks_cut_segments(int n, int k, int u, int ranks) {
   return u < ranks && n > BL_FULL_MAX_N && (int64_t)n * k > BL_NEWTON_MAX;

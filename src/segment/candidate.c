@@ -50,7 +50,7 @@ typedef struct {
   bl_candidate *best;
   bl_states *now;
   double before; /* log-likelihood of the round before */
-  int round;     /* under the model; 0: rows have not been gone through yet */
+  int round;     /* under the model; 0: the rounds over single rows are not done yet */
 } progress;
 
 static void pass_progress(bl_state *state, void *user) {
@@ -72,7 +72,7 @@ static blica_status row_rounds(blica_ctx *ctx, bl_em *em, progress *p) {
   bl_states_to_rows(c->states);
   TRY(bl_em_run(ctx, em, ROW_ROUNDS, 0.1, c->states));
   TRY(bl_emission_counts(ctx, em->emission, S, c->states->stat, c->log_p));
-  /* what leaves out correlations between blocks of items cannot be compared with a model that has them */
+  /* scores without the correlations between blocks of items cannot be compared with a model that has them */
   c->score = bl_emission_exact(em->emission)
                  ? bl_search_score(em->series, c->states, c->states->loglik, own_parameters(em, S))
                  : -INFINITY;

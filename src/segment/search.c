@@ -29,7 +29,8 @@ double bl_search_score(const bl_series *series, const bl_states *x, double logli
   return loglik - 0.5 * parameters * log(rows);
 }
 
-/* One number of states on the way down. */
+/* Runs one number of states of the descent, or takes its result from the checkpoint; keeps it if it is the best of that
+ * number. */
 static blica_status settle(blica_ctx *ctx, bl_em *em, bl_search *search, int start, int rounds, bl_states *x) {
   blica_status status = BLICA_OK;
   bl_stage stage = bl_stage_below(&em->stage, "start %d, %d states", start, x->states);
