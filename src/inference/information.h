@@ -5,8 +5,8 @@
 #include "inference/rows.h"
 
 /* covariance [p,p], p = nk + uk, of (A, log v) in the model's canonical scale, and the errors of means [k,u] and cuts
- * [planes]. *found is false, and nothing is set, where the information matrix is too large for memory. For items of two
- * levels. */
+ * [planes], for items of any number of levels. *found is false, and nothing is set, where the information matrix is too
+ * large for memory. */
 blica_status bl_information_errors(blica_ctx *ctx, const blica_model *model, const bl_rows *rows, double *covariance,
                                    double *mean_se, double *cut_se, bool *found);
 

@@ -10,7 +10,7 @@
  *                       Hessian of the tables.
  *   matched, mle, ...   F'' = N (K_ac K_bd + K_ad K_bc), K = (R + D)^-1, D the noise of coarse data (corfit_matched.c),
  *                       and the precision of the log-scales; F' is taken as 0, and g = D_s' F'' psi, psi the influence
- *                       of the row on x_s. For the full likelihood (large or ordinal: information.c has the others)
+ *                       of the row on x_s. For the full likelihood (where it is large: information.c has the others)
  *                       this is near the best weighting of pairs, so that its errors are slightly too large.
  *   blica               the same with D = the shift of the regularisation and the scales q eliminated.
  * J is multiplied by N_s / (N_s - parameters of the segment), as in regression. A prior shrinks the estimate by

@@ -202,7 +202,7 @@ P
   says "fastica"
 }
 
-@test "errors of an mle fit of ordinal items: near those of the default fit, cuts included" {
+@test "errors of an mle fit of ordinal items: near those of the default fit and of the bootstrap" {
   run_code 0 simulate --variables 5 --sources 2 --segments 8 --samples 400 --levels 3 --intercepts 0.5 --seed 5 --out d
   for method in mle auto; do
     run_code 0 fit d/data.csv --ordinal --sources 2 --method $method --out $method.json
@@ -216,5 +216,17 @@ assert len(mle["cuts_se"]) == 10
 # the full likelihood uses more than pairs: its errors are alike or smaller, item 1 has a row of A that grew
 for a, b in zip(mle["cuts_se"][2:], auto["cuts_se"][2:]):
     assert 0.6 < a / b < 1.15, (a, b)
+P
+  run_code 0 assess mle.json d/data.csv --bootstrap 100 --json
+  echo "$out" >bootstrap.assess
+  /usr/bin/python3 - <<'P'
+import json
+mle, bootstrap = json.load(open("mle.assess")), json.load(open("bootstrap.assess"))
+flat = lambda rows: [value for row in rows for value in row]
+# a standard deviation of 100 draws is known to 7 %
+for a, b in zip(flat(mle["means_se"]), flat(bootstrap["means_se_bootstrap"])):
+    assert 0.75 < a / b < 1.3, (a, b)
+for a, b in zip(flat(mle["mixing"]["se"][1:]), flat(bootstrap["mixing"]["se_bootstrap"][1:])):
+    assert 0.7 < a / b < 1.4, (a, b)
 P
 }
