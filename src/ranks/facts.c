@@ -100,9 +100,10 @@ static blica_status compare(blica_ctx *ctx, const bl_facts *own, int64_t count, 
 blica_status bl_facts_same(blica_ctx *ctx, const bl_facts *f, blica_status status) {
   char *first = NULL;
   const int own = 2 * (int)f->count;
-  int64_t size[2] = {own, bl_text_bytes(f->text, own)}; /* texts and bytes of the first rank */
+  int64_t size[2] = {own, 0}; /* texts and bytes of the first rank */
   if (bl_comm(ctx)->size == 1) return status;
   TRY(bl_agree(ctx, status));
+  size[1] = bl_text_bytes(f->text, own);
   TRY(bl_broadcast(ctx, size, sizeof size, 0));
   TRY(bl_broadcast_texts(ctx, f->text, own, size[1], 0, &first));
   TRY(bl_agree(ctx, compare(ctx, f, size[0], first)));
