@@ -129,6 +129,24 @@ static double left_out(bl_corfit *fit, double *gradient) {
   return NAN;
 }
 
+/* f with the priors' part, from its value without them; adds their gradient. */
+static double add_priors(const bl_corfit_data *d, const double *theta, double value, double *gradient) {
+  const size_t n = (size_t)d->n, nk = n * (size_t)d->k, size = bl_corfit_size(d);
+  for (size_t i = 0; i < size; i++) {
+    double precision = i < nk ? d->precision_mixing : d->precision_variance;
+    value += 0.5 * precision * theta[i] * theta[i];
+    gradient[i] += precision * theta[i];
+  }
+  if (!(d->precision_mixing > 0) || !(d->row_power > 0)) return value;
+  for (size_t i = 0; i < n; i++) {
+    double m = 1;
+    for (size_t at = i; at < nk; at += n) m += d->link * theta[at] * theta[at];
+    value -= 0.5 * d->row_power * log(m);
+    for (size_t at = i; at < nk; at += n) gradient[at] -= d->row_power * d->link * theta[at] / m;
+  }
+  return value;
+}
+
 double bl_corfit_eval(bl_corfit *fit, const double *theta, double *gradient) {
   const bl_corfit_data *d = fit->data;
   const size_t nk = (size_t)d->n * d->k, k = (size_t)d->k, size = bl_corfit_size(d);
@@ -154,12 +172,7 @@ double bl_corfit_eval(bl_corfit *fit, const double *theta, double *gradient) {
     for (size_t i = 0; i < size; i++) gradient[i] += fit->also_gradient[i];
   }
   if (d->log_scale) value += bl_corfit_scales(d, theta, fit->hold, fit->offset, gradient);
-  for (size_t i = 0; i < size; i++) {
-    double precision = i < nk ? d->precision_mixing : d->precision_variance;
-    value += 0.5 * precision * theta[i] * theta[i];
-    gradient[i] += precision * theta[i];
-  }
-  return value;
+  return add_priors(d, theta, value, gradient);
 }
 
 void bl_corfit_hold(bl_corfit *fit, const double *theta, double *workspace) {

@@ -1,7 +1,8 @@
 /* corfit.h - estimators that see the model through its correlations R_s = corr(I + c A diag(v_s) A').
  *
- * f(A, v) = sum_s F_s(R_s) + |A|^2 / (2 sd_A^2) + |log v|^2 / (2 sd_v^2), with F_s a negative (pseudo) log-
- * likelihood of segment s. Parameters: theta = [ A [n,k] | log v_1 [k] | ... | log v_u [k] ]. */
+ * f(A, v) = sum_s F_s(R_s) + |A|^2 / (2 sd_A^2) + |log v|^2 / (2 sd_v^2) - p/2 sum_i log(1 + c |a_i|^2), with F_s a
+ * negative (pseudo) log-likelihood of segment s and a_i the rows of A; p is 0 but in method matched (docs/method.md,
+ * equation 32). Parameters: theta = [ A [n,k] | log v_1 [k] | ... | log v_u [k] ]. */
 #ifndef BL_CORFIT_H
 #define BL_CORFIT_H
 
@@ -42,6 +43,7 @@ struct bl_corfit_data {
   bl_corfit_pair_term pair;    /* of a sum over pairs that is worth sharing: method pairwise; else NULL */
   size_t work;                 /* doubles that a term or a block needs */
   double precision_mixing, precision_variance; /* 1/sd^2 of the priors; 0: none */
+  double row_power;                            /* p of the prior of A's rows */
   const double *begin; /* theta of the only start, where another method's solution serves; NULL: the usual starts */
   const bl_corfit_data *also; /* an objective of the same theta that is added, without priors of its own; or NULL */
   bool average;               /* learn the priors' scales, and A, with the log-variances averaged over */

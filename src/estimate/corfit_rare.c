@@ -18,7 +18,7 @@
 #include "num/normal.h"
 
 static const double COMMON = 0.25, ENOUGH = 100, EMPTY = 0.02, WORTH = 0.1;
-static const double LEAST = 0.01, MOST = 0.98; /* shares below are 0; the Gaussian likelihood keeps a little */
+static const double LEAST = 0.01; /* shares below are 0 */
 
 static double rarer(const blica_cor *cor, int s, int i) {
   const double t = cor->thresholds[(size_t)i + (size_t)cor->n * (size_t)s];
@@ -40,7 +40,7 @@ double bl_corfit_rare_share(const blica_cor *cor, int s) {
   const double empty = (double)cor->zero_cells / (pairs * cor->u);
   const double filled = 1 - exp(-empty * one / pairs / EMPTY);
   const double share = fmax(sum / pairs, filled > WORTH ? filled : 0);
-  return share < LEAST ? 0 : fmin(share, MOST);
+  return share < LEAST ? 0 : fmin(share, 1);
 }
 
 bool bl_corfit_is_rare(const blica_cor *cor) {

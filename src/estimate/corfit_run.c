@@ -29,9 +29,11 @@ static const double FIRST_SD_MIXING = 3, FIRST_SD_VARIANCE = 1;
 /* Laplace's approximation understates the spread of log v, whose likelihood is skewed; learned values are widened by
  * this, chosen on data of other seeds than those of docs/methods.md. */
 static const double WIDER = 1.3;
-/* Method matched narrows its prior of log v by up to this where k is near n and n is not small, and averages over log v
- * only where at least LEAST_SHARE of its width counts; chosen on data of the same other seeds. */
-static const double NARROWER = 0.42, LEAST_SHARE = 0.1;
+/* Method matched averages over log v only where at least so much of its width counts; chosen on data of the same other
+ * seeds. */
+static const double LEAST_SHARE = 0.1;
+/* Its prior of the rows of A has the power k less this (docs/method.md, equation 32), chosen on data of such seeds. */
+static const double ROW_LESS = 3;
 static const double ROUGH = 1e-6; /* relative gradient that is enough for comparing starts and learning scales */
 static const double START_CONDITION = 10; /* joint diagonalisation wants positive definite matrices */
 
@@ -351,11 +353,12 @@ static blica_status learn_by_average(run *r) {
   blica_status status = BLICA_OK;
   const bl_corfit_data *d = r->data;
   const size_t nk = (size_t)d->n * d->k, size = bl_corfit_size(d);
-  const double share = average_share(d->n), narrower = 1 - NARROWER * (1 - share) * d->k / d->n;
+  const double share = average_share(d->n);
   const bool wide = share > LEAST_SHARE;
   const int rounds = wide ? AVERAGE_ROUNDS : 1;
   const double tolerance = r->all->options->tolerance;
   bl_corfit_average *average = NULL;
+  r->data->row_power = fmax(0, d->k - ROW_LESS);
   TRY(bl_corfit_average_make(r->start->ctx, r->fit, d, r->all->options->seed, share, &average));
   for (int round = 0; round < rounds && !bl_start_stopped(r->start); round++) {
     double moments;
@@ -366,7 +369,7 @@ static blica_status learn_by_average(run *r) {
     if (learning_stopped(r->start)) break;
     double gamma = laplace.positive && laplace.gamma_mixing > 1 ? laplace.gamma_mixing : (double)nk;
     set_scales(r->data, clamp(sqrt(sum_of_squares(r->start->theta, 0, nk) / gamma), 0.1, 100),
-               clamp(narrower * sqrt(moments / (double)(size - nk)), 0.05, 10));
+               clamp(sqrt(moments / (double)(size - nk)), 0.05, 10));
     if (wide) r->average = average;
     TRY(learning_round(r, round + 1 < rounds ? fmax(ROUGH, tolerance) : tolerance));
   }

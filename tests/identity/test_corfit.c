@@ -119,6 +119,7 @@ static void gradients_are_derivatives(void **state) {
       problem p;
       make(&p, sizes[c][0], sizes[c][1], sizes[c][2], 0, (kind)which);
       p.data.precision_mixing = 0.2, p.data.precision_variance = 0.6;
+      if (which == MATCHED) p.data.row_power = sizes[c][1];
       double *other = calloc(p.size, sizeof(double));
       evaluate(&p, p.theta, p.gradient);
       for (size_t i = 0; i < p.size; i++) {
