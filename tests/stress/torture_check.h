@@ -231,7 +231,7 @@ static inline double plain_rare(const plain *p, int s) {
       one += fmax(0, 1 - fmin(a, b) / 0.25) / pairs;
     }
   const double filled = 1 - exp(-plain_empty(p) * one / 0.02), share = fmax(both, filled > 0.1 ? filled : 0);
-  return share < 0.01 ? 0 : fmin(share, 0.98);
+  return share < 0.01 ? 0 : fmin(share, 1);
 }
 
 static inline double plain_matched(const plain *p, int s) {
