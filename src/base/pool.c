@@ -162,12 +162,20 @@ typedef struct {
   char message[BL_MESSAGE];
 } children;
 
+/* Items after one that failed are left out: what their thread keeps between items may be unfinished. */
+static bool is_needed(children *c, int64_t item) {
+  pthread_mutex_lock(&c->lock);
+  const bool needed = item < c->failed;
+  pthread_mutex_unlock(&c->lock);
+  return needed && !bl_interrupted(c->ctx);
+}
+
 static void run_child(int64_t item, int thread, void *user) {
   children *c = user;
   blica_ctx *child = NULL;
   char message[BL_MESSAGE] = "";
   const double part = (double)atomic_load(&c->finished) / (double)c->count;
-  if (bl_interrupted(c->ctx)) return;
+  if (!is_needed(c, item)) return;
   if (thread == 0)
     bl_poll(c->ctx, &(blica_progress){.stage = c->stage, .fraction = part, .objective = NAN, .iteration = item});
   blica_status status = bl_ctx_fork(c->ctx, 1, &child);
