@@ -59,8 +59,7 @@ const command command_correlate = {
     .text =
         "Estimates, for every segment and pair of variables, the correlation of the latent Gaussian variables behind "
         "the binary ones (tetrachoric correlation; of items with more levels polychoric) with its standard error, and "
-        "for "
-        "every variable its threshold.\n\n"
+        "for every variable its threshold.\n\n"
         "The input is data, as for `blica count`, or counts. The .npz holds rho, se and flags as [segments, n, n] and "
         "thresholds as [segments, n]; the .csv has one row per pair: segment,i,j,rho,se,flags,threshold. Flags add 1 "
         "for a table with an empty cell, which was filled, 2 for a variable that is constant in the segment, 4 for a "

@@ -19,18 +19,15 @@
 
 enum { LEAST_ROWS = 50 };
 
-static blica_status check(blica_ctx *ctx, const blica_data *data, int items, const blica_segment_options *o) {
+/* What can be refused before the rows are gone through. */
+static blica_status check_rows(blica_ctx *ctx, const blica_data *data, const blica_segment_options *o) {
   if (data->u != 1)
     return bl_fail(ctx, BLICA_ERR_DATA,
                    "the rows are in %d segments already; to find segments give the rows in time order without labels",
                    data->u);
-  if (items < 2) return bl_fail(ctx, BLICA_ERR_DATA, "there is %d variable; at least 2 are needed", items);
   if (data->rows < LEAST_ROWS)
     return bl_fail(ctx, BLICA_ERR_DATA, "there are %lld rows; at least %d are needed to find segments",
                    (long long)data->rows, LEAST_ROWS);
-  if (o->sources < 1 || o->sources > items)
-    return bl_fail(ctx, BLICA_ERR_ARGUMENT, "sources is %d; with %d variables it must be from 1 to %d", o->sources,
-                   items, items);
   if (o->states < 0 || o->max_states < 1 || o->min_length < 1 || o->starts < 1)
     return bl_fail(ctx, BLICA_ERR_ARGUMENT,
                    "states is %d, max_states %d, min_length %lld and starts %d; all must be positive", o->states,
@@ -41,6 +38,14 @@ static blica_status check(blica_ctx *ctx, const blica_data *data, int items, con
                    "%d states of at least %lld rows need %.0f rows, and there are %lld; give fewer states or a smaller "
                    "min_length",
                    least, (long long)o->min_length, (double)least * (double)o->min_length, (long long)data->rows);
+  return BLICA_OK;
+}
+
+static blica_status check_items(blica_ctx *ctx, int items, int sources) {
+  if (items < 2) return bl_fail(ctx, BLICA_ERR_DATA, "there is %d variable; at least 2 are needed", items);
+  if (sources < 1 || sources > items)
+    return bl_fail(ctx, BLICA_ERR_ARGUMENT, "sources is %d; with %d variables it must be from 1 to %d", sources, items,
+                   items);
   return BLICA_OK;
 }
 
@@ -78,7 +83,7 @@ done:
   return status;
 }
 
-/* States for every number of them, and which number it shall be. */
+/* Finds states for every number of them, and chooses the number. */
 static blica_status find_number(blica_ctx *ctx, const blica_segment_options *o, bl_em *em, bl_search *search,
                                 blica_segmentation *result, int *states) {
   blica_status status;
@@ -115,9 +120,10 @@ static blica_status find_states(blica_ctx *ctx, const blica_data *data, const bl
   em.deadline = begun + options->max_seconds;
   bl_poll_reset(ctx);
   bl_blas_hold();
+  TRY(check_rows(ctx, data, options));
   TRY(bl_series_make(ctx, data, &series));
   em.series = series;
-  TRY(check(ctx, data, series->items, options));
+  TRY(check_items(ctx, series->items, options->sources));
   TRY(open_checkpoint(ctx, data, options, &em, &checkpoint));
   TRY(bl_alloc(ctx, 1, &result));
   TRY(bl_emission_make(ctx, data, series, &em.emission));

@@ -48,6 +48,14 @@ static blica_data *draw_rare(const blica_model *truth, uint64_t seed) {
   return data;
 }
 
+static blica_model *draw_model(uint64_t seed) {
+  blica_simulate_options o = blica_simulate_options_default();
+  blica_model *model;
+  o.variables = N_ITEMS, o.sources = SOURCES, o.segments = SEGMENTS, o.samples = ROWS, o.seed = seed;
+  assert_int_equal(blica_simulate(ctx, &o, &model, NULL, NULL), BLICA_OK);
+  return model;
+}
+
 static double error_of(const blica_model *truth, const blica_input *input, const char *method) {
   blica_fit_options o = blica_fit_options_default();
   blica_model *model;
@@ -68,12 +76,9 @@ static void tables_halve_the_error(void **state) {
   (void)state;
   double with = 0, without = 0;
   for (uint64_t seed = 101; seed <= 103; seed++) {
-    blica_simulate_options o = blica_simulate_options_default();
-    blica_model *truth;
     blica_counts *counts;
     blica_cor *cor;
-    o.variables = N_ITEMS, o.sources = SOURCES, o.segments = SEGMENTS, o.samples = ROWS, o.seed = seed;
-    assert_int_equal(blica_simulate(ctx, &o, &truth, NULL, NULL), BLICA_OK);
+    blica_model *truth = draw_model(seed);
     blica_data *data = draw_rare(truth, seed);
     assert_int_equal(blica_count(ctx, data, &counts), BLICA_OK);
     assert_int_equal(blica_correlate(ctx, counts, &cor), BLICA_OK);
@@ -90,10 +95,7 @@ static void as_accurate_as_pairwise(void **state) {
   (void)state;
   double matched = 0, pairwise = 0;
   for (uint64_t seed = 111; seed <= 116; seed++) {
-    blica_simulate_options o = blica_simulate_options_default();
-    blica_model *truth;
-    o.variables = N_ITEMS, o.sources = SOURCES, o.segments = SEGMENTS, o.samples = ROWS, o.seed = seed;
-    assert_int_equal(blica_simulate(ctx, &o, &truth, NULL, NULL), BLICA_OK);
+    blica_model *truth = draw_model(seed);
     blica_data *data = draw_rare(truth, seed);
     const blica_input rows = {.data = data};
     matched += error_of(truth, &rows, "auto") / 6, pairwise += error_of(truth, &rows, "pairwise") / 6;

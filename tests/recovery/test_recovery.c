@@ -185,7 +185,7 @@ static void means_give_the_thresholds(void **state) {
 }
 
 /* The norms of the rows of A are hardly determined at n = k = 20: left to the data, or to a prior of A without the term
- * of its rows, they cost a fifth more error than the paper's method has, whose rows all get about the same. */
+ * of its rows, the error is 7 % larger than that of the paper's method, whose rows all get about the same. */
 static void row_norms_cost_no_accuracy(void **state) {
   (void)state;
   double blica = 0, matched = 0;
