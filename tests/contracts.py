@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Checks that every function in a header has a contract: a comment that ends right above its declaration or stands on
-its lines. Prints what has none (exit 1).
+its lines; and that what is declared BL_OWNED are pointers that begin as NULL: anything else would be freed as if it were
+one. Prints what is wrong (exit 1).
 
     tests/contracts.py SOURCE
 
@@ -16,6 +17,7 @@ FOLDERS = ("include", "src", "cli", "report", "experiments")
 FUNCTION = re.compile(r"(?:BLICA_API )?(?!typedef\b|static\b|extern\b|return\b|struct \w+ \{|[A-Z_]+_INLINE\b)"
                       r"[A-Za-z_][\w ]*[ *](\w+)\(")
 RELEASES = re.compile(r"_(free|close|clear)$")
+OWNED = re.compile(r"\s*BL_OWNED (struct )?\w+ \*\w+ = NULL(, \*\w+ = NULL)*;$")
 
 
 def without_contract(text):
@@ -49,6 +51,12 @@ def main(source):
             with open(path, encoding="utf-8") as file:
                 for line, name in without_contract(file.read()):
                     print(f"{os.path.relpath(path, source)}:{line}: {name} has no contract comment")
+                    bad += 1
+    for path in sorted(glob.glob(os.path.join(source, "src", "**", "*.c"), recursive=True)):
+        with open(path, encoding="utf-8") as file:
+            for line, text in enumerate(file.read().split("\n"), 1):
+                if "BL_OWNED" in text and not OWNED.match(text):
+                    print(f"{os.path.relpath(path, source)}:{line}: BL_OWNED is for pointers that begin as NULL")
                     bad += 1
     if headers == 0:
         print(f"no headers below {source}")

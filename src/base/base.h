@@ -73,12 +73,20 @@ blica_status bl_refuse_null(blica_ctx *ctx, const char *function, const char *na
 blica_status bl_alloc_bytes(blica_ctx *ctx, size_t count, size_t size, void **out);
 /* Grows or shrinks to count elements, keeping the old content; new bytes are not zeroed. */
 blica_status bl_resize_bytes(blica_ctx *ctx, size_t old_count, size_t count, size_t size, void **inout);
-void bl_free(void *block); /* finds its hook in a header before the block; NULL is fine */
+/* Zeroed, and freed together with the block `owner`, never alone; neither is ever resized. */
+blica_status bl_alloc_bytes_for(blica_ctx *ctx, void *owner, size_t count, size_t size, void **out);
+void bl_free(void *block); /* and all that it owns; finds its hook in a header before the block; NULL is fine */
 
 /* TRY(bl_alloc(ctx, n * k, &a)): the element size comes from the pointer. */
 #define bl_alloc(ctx, count, out) bl_alloc_bytes((ctx), (count), sizeof **(out), (void **)(out))
+#define bl_alloc_for(ctx, owner, count, out) bl_alloc_bytes_for((ctx), (owner), (count), sizeof **(out), (void **)(out))
 #define bl_resize(ctx, old_count, count, inout)                                                                        \
   bl_resize_bytes((ctx), (old_count), (count), sizeof **(inout), (void **)(inout))
+
+/* BL_OWNED double *a = NULL, *b = NULL; frees them when the function returns: pointers only, before the first TRY. */
+#define BL_OWNED __attribute__((cleanup(bl_free_owned)))
+void bl_free_owned(void *variable); /* frees what the pointer variable at this address points to */
+void *bl_take(void *variable);      /* the same, but returns it; the variable becomes NULL: *out = bl_take(&a) */
 
 /* a * b, or SIZE_MAX when it overflows (which no allocation grants). */
 size_t bl_mul(size_t a, size_t b);

@@ -72,8 +72,7 @@ blica_status bl_checkpoint_open(blica_ctx *ctx, const char *path, double seconds
   c->round = 1;
   c->writes = bl_comm(ctx)->rank == 0;
   TRY(read_all(ctx, path, resume, c));
-  *out = c;
-  c = NULL;
+  *out = bl_take(&c);
 done:
   bl_checkpoint_free(c);
   return status;

@@ -93,10 +93,7 @@ blica_status bl_checkpoint_bytes(blica_ctx *ctx, const char *path, unsigned char
          ferror(stream) ? strerror(errno) : "it changes");
 done:
   if (stream) fclose(stream);
-  if (status != BLICA_OK) {
-    bl_free(*bytes);
-    *bytes = NULL;
-  }
+  if (status != BLICA_OK) bl_free(bl_take(bytes));
   return status;
 }
 

@@ -4,13 +4,13 @@
 
 #include "base/ctx.h"
 
-/* Before each block: the hook that made it, and the raw pointer to give back. The block itself is
- * aligned to a cache line, which is also the widest SIMD vector. */
+/* Before each block: the hook that made it, the raw pointer to give back, and the next block that is freed with it. The
+ * block itself is aligned to a cache line, which is also the widest SIMD vector. */
 typedef struct {
   blica_realloc_fn hook;
   void *user;
   void *raw;
-  size_t pad;
+  void *next;
 } header;
 
 enum { ALIGN = 64 };
@@ -29,9 +29,17 @@ blica_status bl_alloc_bytes(blica_ctx *ctx, size_t count, size_t size, void **ou
     return bl_fail(ctx, BLICA_ERR_MEMORY, "out of memory: %zu elements of %zu bytes were asked for", count, size);
   char *block = raw + sizeof(header);
   block += (ALIGN - (uintptr_t)block % ALIGN) % ALIGN;
-  ((header *)block)[-1] = (header){ctx->hook, ctx->hook_user, raw, 0};
+  ((header *)block)[-1] = (header){ctx->hook, ctx->hook_user, raw, NULL};
   memset(block, 0, bytes);
   *out = block;
+  return BLICA_OK;
+}
+
+blica_status bl_alloc_bytes_for(blica_ctx *ctx, void *owner, size_t count, size_t size, void **out) {
+  blica_status status = bl_alloc_bytes(ctx, count, size, out);
+  if (status != BLICA_OK) return status;
+  ((header *)*out)[-1].next = ((header *)owner)[-1].next;
+  ((header *)owner)[-1].next = *out;
   return BLICA_OK;
 }
 
@@ -47,9 +55,22 @@ blica_status bl_resize_bytes(blica_ctx *ctx, size_t old_count, size_t count, siz
 }
 
 void bl_free(void *block) {
-  if (!block) return;
-  header h = ((header *)block)[-1];
-  h.hook(h.raw, 0, h.user);
+  while (block) {
+    header h = ((header *)block)[-1];
+    h.hook(h.raw, 0, h.user);
+    block = h.next;
+  }
+}
+
+void *bl_take(void *variable) {
+  void *block;
+  memcpy(&block, variable, sizeof block);
+  memset(variable, 0, sizeof block);
+  return block;
+}
+
+void bl_free_owned(void *variable) {
+  bl_free(bl_take(variable));
 }
 
 blica_status bl_copy_text(blica_ctx *ctx, const char *text, char **out) {

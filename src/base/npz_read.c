@@ -41,8 +41,7 @@ blica_status bl_npz_open(blica_ctx *ctx, const char *path, bl_npz_reader **out) 
     zip_error_fini(&error);
     goto done;
   }
-  *out = npz;
-  npz = NULL;
+  *out = bl_take(&npz);
 done:
   bl_npz_close(npz);
   return status;
@@ -108,10 +107,7 @@ static blica_status load(blica_ctx *ctx, bl_npz_reader *npz, const char *name, b
          size - array->offset, array->count * array->size);
 done:
   if (entry) zip_fclose(entry);
-  if (status != BLICA_OK) {
-    bl_free(*bytes);
-    *bytes = NULL;
-  }
+  if (status != BLICA_OK) bl_free(bl_take(bytes));
   return status;
 }
 
@@ -179,8 +175,8 @@ blica_status bl_npz_rows(blica_ctx *ctx, bl_npz_reader *npz, const char *name, s
   const size_t shape[2] = {rows, columns};
   zip_int64_t index = locate(npz, name);
   zip_file_t *entry = NULL;
-  double *all = NULL;
-  char *bytes = NULL;
+  BL_OWNED double *all = NULL;
+  BL_OWNED char *bytes = NULL;
   bl_npy array;
   bool read = false;
   TRY(bl_alloc(ctx, SLAB > HEAD_MAX ? SLAB : HEAD_MAX, &bytes));
@@ -195,8 +191,6 @@ blica_status bl_npz_rows(blica_ctx *ctx, bl_npz_reader *npz, const char *name, s
   memcpy(out, all + first * columns, (last - first) * columns * sizeof *out);
 done:
   if (entry) zip_fclose(entry);
-  bl_free(all);
-  bl_free(bytes);
   return status;
 }
 

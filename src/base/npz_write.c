@@ -106,8 +106,7 @@ static blica_status begin(blica_ctx *ctx, bl_npz_writer **out) {
   if (bytes && !npz->archive) zip_source_free(bytes);
   zip_error_fini(&error);
   if (!npz->archive) FAIL(ctx, BLICA_ERR_MEMORY, "out of memory: a zip archive could not be started");
-  *out = npz;
-  npz = NULL;
+  *out = bl_take(&npz);
 done:
   bl_npz_free(npz);
   return status;

@@ -237,7 +237,7 @@ static blica_status all_to_all_by_broadcasts(blica_ctx *ctx, const char *send, c
   blica_status status = BLICA_OK;
   const int size = ctx->comm.size, me = ctx->comm.rank;
   size_t *sizes = NULL, most = 0;
-  char *buffer = NULL;
+  BL_OWNED char *buffer = NULL;
   TRY(bl_alloc(ctx, (size_t)size * (size_t)size, &sizes));
   memcpy(sizes + (size_t)me * (size_t)size, to, (size_t)size * sizeof *sizes);
   for (int r = 0; r < size; r++)
@@ -257,7 +257,6 @@ static blica_status all_to_all_by_broadcasts(blica_ctx *ctx, const char *send, c
   }
 done:
   bl_free(sizes);
-  bl_free(buffer);
   return status;
 }
 

@@ -54,8 +54,7 @@ blica_status bl_coding_make(blica_ctx *ctx, int items, const char *const *names,
     c->first[i + 1] = c->first[i] + levels[i] - 1;
   }
   TRY(set_labels(ctx, c, labels));
-  *out = c;
-  c = NULL;
+  *out = bl_take(&c);
 done:
   blica_coding_free(c);
   return status;
@@ -63,7 +62,7 @@ done:
 
 blica_status bl_coding_copy(blica_ctx *ctx, const blica_coding *from, blica_coding **out) {
   blica_status status = BLICA_OK;
-  int *levels = NULL;
+  BL_OWNED int *levels = NULL;
   *out = NULL;
   if (!from) return BLICA_OK;
   TRY(bl_alloc(ctx, (size_t)from->items, &levels));
@@ -71,7 +70,6 @@ blica_status bl_coding_copy(blica_ctx *ctx, const blica_coding *from, blica_codi
   TRY(bl_coding_make(ctx, from->items, (const char *const *)from->names, levels, (const char *const *)from->labels,
                      out));
 done:
-  bl_free(levels);
   return status;
 }
 

@@ -60,8 +60,7 @@ blica_status blica_pack_begin(blica_ctx *ctx, int n, const char *const *variable
   else
     TRY(bl_number_texts(ctx, n, "x", &packer->variables));
   TRY(check_names(ctx, n, packer->variables));
-  *out = packer;
-  packer = NULL;
+  *out = bl_take(&packer);
 done:
   blica_packer_free(packer);
   return status;
@@ -281,8 +280,7 @@ blica_status blica_pack_end(blica_ctx *ctx, blica_packer *packer, blica_data **o
   packer->variables = NULL;
   data->row_segment = packer->row_segment;
   packer->row_segment = NULL;
-  *out = data;
-  data = NULL;
+  *out = bl_take(&data);
 done:
   blica_data_free(data);
   blica_packer_free(packer);

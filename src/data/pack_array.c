@@ -29,7 +29,7 @@ blica_status blica_pack(blica_ctx *ctx, int64_t rows, int n, const int8_t *x, pt
   enum { CHUNK = 1024 };
   blica_status status;
   blica_packer *packer = NULL;
-  int8_t *chunk = NULL;
+  BL_OWNED int8_t *chunk = NULL;
   if (rows < 0) FAIL(ctx, BLICA_ERR_ARGUMENT, "the number of rows is %lld", (long long)rows);
   if (u < 1) FAIL(ctx, BLICA_ERR_ARGUMENT, "%d segments: at least 1 is needed", u);
   TRY(blica_pack_begin(ctx, n, variables, &packer));
@@ -47,6 +47,5 @@ blica_status blica_pack(blica_ctx *ctx, int64_t rows, int n, const int8_t *x, pt
   packer = NULL;
 done:
   blica_packer_free(packer);
-  bl_free(chunk);
   return status;
 }

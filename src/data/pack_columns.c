@@ -133,7 +133,7 @@ done:
 blica_status bl_pack_bit_columns(blica_ctx *ctx, blica_packer *packer, int64_t rows, const int8_t *x,
                                  const int32_t *segment) {
   blica_status status;
-  int8_t *tile = NULL;
+  BL_OWNED int8_t *tile = NULL;
   TRY(check_segments(ctx, packer, rows, segment));
   TRY(bl_pack_reserve(ctx, packer, rows));
   for (int64_t from = 0; from < rows; from += TILE) {
@@ -147,7 +147,6 @@ blica_status bl_pack_bit_columns(blica_ctx *ctx, blica_packer *packer, int64_t r
     TRY(pack_tile_by_rows(ctx, packer, x, rows, from, to, segment, tile));
   }
 done:
-  bl_free(tile);
   return status;
 }
 

@@ -46,7 +46,7 @@ static blica_status expand_columns(blica_ctx *ctx, const blica_packer *packer, i
 static blica_status take_items(blica_ctx *ctx, blica_packer *packer, int64_t rows, const int8_t *x,
                                ptrdiff_t row_stride, ptrdiff_t column_stride, const int32_t *segment) {
   blica_status status;
-  int8_t *bits = NULL;
+  BL_OWNED int8_t *bits = NULL;
   const bool columns = row_stride == 1 && packer->coding->items > 1;
   const int64_t chunk = columns ? LONG_CHUNK : CHUNK;
   TRY(bl_alloc(ctx, bl_mul((size_t)chunk, (size_t)packer->n), &bits));
@@ -62,7 +62,6 @@ static blica_status take_items(blica_ctx *ctx, blica_packer *packer, int64_t row
     }
   }
 done:
-  bl_free(bits);
   return status;
 }
 

@@ -9,8 +9,6 @@
 
 void bl_row_keys_free(bl_row_keys *k) {
   bl_free(k->key);
-  bl_free(k->weight);
-  bl_free(k->id);
 }
 
 /* Sets bit i of the keys of rows that have a bit in the column of bit i. */
@@ -44,8 +42,8 @@ blica_status bl_row_keys_make(blica_ctx *ctx, const blica_data *data, int first,
   for (int s = first; s < last; s++) k->rows += data->samples[s];
   while (size < 2 * (size_t)k->rows) size *= 2;
   TRY(bl_alloc(ctx, bl_mul((size_t)k->rows, width), &k->key));
-  TRY(bl_alloc(ctx, (size_t)k->rows, &k->weight));
-  TRY(bl_alloc(ctx, (size_t)k->rows, &k->id));
+  TRY(bl_alloc_for(ctx, k->key, (size_t)k->rows, &k->weight));
+  TRY(bl_alloc_for(ctx, k->key, (size_t)k->rows, &k->id));
   TRY(bl_alloc(ctx, size, &slot));
   const bl_hash_key secret = bl_hash_key_draw(k);
   uint64_t *key = k->key;
@@ -117,13 +115,14 @@ done:
 }
 
 /* Which items are present, and where their cuts are. An item is missing in all of its bits or in none. */
-static blica_status describe_group(blica_ctx *ctx, const segment_keys *k, const uint64_t *mask, bl_group *g) {
+static blica_status describe_group(blica_ctx *ctx, bl_patterns *p, const segment_keys *k, const uint64_t *mask,
+                                   bl_group *g) {
   blica_status status = BLICA_OK;
   const bool ordinal = bl_coding_ordinal(k->coding);
   for (int i = 0; i < k->n; i++) g->n += bl_bit(mask, bl_plane(k->coding, i));
-  TRY(bl_alloc(ctx, (size_t)g->n, &g->variable));
-  TRY(bl_alloc(ctx, (size_t)g->n, &g->cut));
-  if (ordinal) TRY(bl_alloc(ctx, (size_t)g->n + 1, &g->first));
+  TRY(bl_alloc_for(ctx, p, (size_t)g->n, &g->variable));
+  TRY(bl_alloc_for(ctx, p, (size_t)g->n, &g->cut));
+  if (ordinal) TRY(bl_alloc_for(ctx, p, (size_t)g->n + 1, &g->first));
   for (int i = 0, at = 0; i < k->n; i++) {
     if (!bl_bit(mask, bl_plane(k->coding, i))) continue;
     g->variable[at] = i;
@@ -143,9 +142,9 @@ static blica_status add_group(blica_ctx *ctx, bl_patterns *p, const segment_keys
   g->segment = s;
   g->offset = p->count;
   g->count = high - low;
-  TRY(describe_group(ctx, k, key_at(k, low), g));
-  TRY(bl_alloc(ctx, bl_mul((size_t)g->count, (size_t)g->n), &g->x));
-  TRY(bl_alloc(ctx, (size_t)g->count, &g->weight));
+  TRY(describe_group(ctx, p, k, key_at(k, low), g));
+  TRY(bl_alloc_for(ctx, p, bl_mul((size_t)g->count, (size_t)g->n), &g->x));
+  TRY(bl_alloc_for(ctx, p, (size_t)g->count, &g->weight));
   for (int64_t r = 0; r < g->count; r++) {
     const uint64_t *values = key_at(k, low + r) + k->keys.words;
     for (int i = 0; i < g->n; i++)
@@ -201,15 +200,14 @@ blica_status bl_patterns_make(blica_ctx *ctx, const blica_data *data, int n, con
   p->rows = data->rows;
   p->cuts = bl_plane(coding, n);
   p->ordinal = bl_coding_ordinal(coding);
-  TRY(bl_alloc(ctx, (size_t)data->rows, &p->row_pattern));
+  TRY(bl_alloc_for(ctx, p, (size_t)data->rows, &p->row_pattern));
   int64_t row = 0;
   if (pooled) TRY(add_segments(ctx, p, data, 0, data->u, 0, n, coding, column));
   for (int s = 0; !pooled && s < data->u; s++) {
     TRY(add_segments(ctx, p, data, s, s + 1, row, n, coding, column));
     row += data->samples[s];
   }
-  *out = p;
-  p = NULL;
+  *out = bl_take(&p);
 done:
   bl_patterns_free(p);
   return status;
@@ -217,14 +215,6 @@ done:
 
 void bl_patterns_free(bl_patterns *p) {
   if (!p) return;
-  for (int g = 0; g < p->groups; g++) {
-    bl_free(p->group[g].variable);
-    bl_free(p->group[g].cut);
-    bl_free(p->group[g].first);
-    bl_free(p->group[g].x);
-    bl_free(p->group[g].weight);
-  }
   bl_free(p->group);
-  bl_free(p->row_pattern);
   bl_free(p);
 }

@@ -54,7 +54,7 @@ static void copy_segment(const blica_counts *from, int t, const int *place, blic
 blica_status bl_align_counts(blica_ctx *ctx, const blica_model *model, const blica_counts *counts, blica_counts **out) {
   blica_status status;
   blica_counts *aligned = NULL;
-  int *variable = NULL, *segment = NULL;
+  BL_OWNED int *variable = NULL, *segment = NULL;
   char **columns = NULL;
   *out = NULL;
   TRY(bl_counts_need_whole(ctx, counts));
@@ -68,11 +68,8 @@ blica_status bl_align_counts(blica_ctx *ctx, const blica_model *model, const bli
                        (const char *const *)model->segments, &aligned));
   aligned->exact = counts->exact;
   for (int s = 0; s < model->u; s++) copy_segment(counts, segment[s], variable, aligned, s);
-  *out = aligned;
-  aligned = NULL;
+  *out = bl_take(&aligned);
 done:
-  bl_free(variable);
-  bl_free(segment);
   bl_free_texts(columns, model->planes);
   blica_counts_free(aligned);
   return status;

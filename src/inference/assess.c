@@ -25,33 +25,12 @@ void blica_assessment_free(blica_assessment *a) {
   if (!a) return;
   bl_free_texts(a->variables, a->n);
   bl_free_texts(a->segments, a->u);
-  double *const blocks[] = {a->mixing_se,
-                            a->log_variance_se,
-                            a->threshold_se,
-                            a->covariance,
-                            a->mixing_se_bootstrap,
-                            a->log_variance_se_bootstrap,
-                            a->mean_se_bootstrap,
-                            a->stability,
-                            a->mixing_low,
-                            a->mixing_high,
-                            a->variance_low,
-                            a->variance_high,
-                            a->angle,
-                            a->angle_bound,
-                            a->source_change_p,
-                            a->segment_srmr,
-                            a->segment_m2,
-                            a->item_srmr,
-                            a->mean_se,
-                            a->cut_se};
-  for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) bl_free(blocks[i]);
   bl_free(a);
 }
 
-/* An array of NaN. */
-static blica_status nans(blica_ctx *ctx, size_t count, double **out) {
-  blica_status status = bl_alloc(ctx, count, out);
+/* An array of NaN, freed with a. */
+static blica_status nans(blica_ctx *ctx, blica_assessment *a, size_t count, double **out) {
+  blica_status status = bl_alloc_for(ctx, a, count, out);
   for (size_t i = 0; status == BLICA_OK && i < count; i++) (*out)[i] = NAN;
   return status;
 }
@@ -67,29 +46,28 @@ static blica_status create(blica_ctx *ctx, const blica_model *m, int draws, blic
   a->expected_mcs = a->change_p = a->srmr = a->m2 = a->m2_p = a->rmsea2 = a->rmsea2_low = a->rmsea2_high = NAN;
   TRY(bl_copy_texts(ctx, m->n, (const char *const *)m->variables, &a->variables));
   TRY(bl_copy_texts(ctx, m->u, (const char *const *)m->segments, &a->segments));
-  TRY(nans(ctx, n * k, &a->mixing_se));
-  TRY(nans(ctx, k * u, &a->log_variance_se));
-  TRY(nans(ctx, planes * u, &a->threshold_se));
-  TRY(nans(ctx, k * u, &a->mean_se));
-  TRY(nans(ctx, planes, &a->cut_se));
-  TRY(nans(ctx, n * k, &a->mixing_low));
-  TRY(nans(ctx, n * k, &a->mixing_high));
-  TRY(nans(ctx, k * u, &a->variance_low));
-  TRY(nans(ctx, k * u, &a->variance_high));
-  TRY(nans(ctx, k, &a->angle));
-  TRY(nans(ctx, k, &a->angle_bound));
-  TRY(nans(ctx, k, &a->source_change_p));
-  TRY(nans(ctx, u, &a->segment_srmr));
-  TRY(nans(ctx, u, &a->segment_m2));
-  TRY(nans(ctx, n, &a->item_srmr));
+  TRY(nans(ctx, a, n * k, &a->mixing_se));
+  TRY(nans(ctx, a, k * u, &a->log_variance_se));
+  TRY(nans(ctx, a, planes * u, &a->threshold_se));
+  TRY(nans(ctx, a, k * u, &a->mean_se));
+  TRY(nans(ctx, a, planes, &a->cut_se));
+  TRY(nans(ctx, a, n * k, &a->mixing_low));
+  TRY(nans(ctx, a, n * k, &a->mixing_high));
+  TRY(nans(ctx, a, k * u, &a->variance_low));
+  TRY(nans(ctx, a, k * u, &a->variance_high));
+  TRY(nans(ctx, a, k, &a->angle));
+  TRY(nans(ctx, a, k, &a->angle_bound));
+  TRY(nans(ctx, a, k, &a->source_change_p));
+  TRY(nans(ctx, a, u, &a->segment_srmr));
+  TRY(nans(ctx, a, u, &a->segment_m2));
+  TRY(nans(ctx, a, n, &a->item_srmr));
   if (draws) {
-    TRY(nans(ctx, n * k, &a->mixing_se_bootstrap));
-    TRY(nans(ctx, k * u, &a->log_variance_se_bootstrap));
-    TRY(nans(ctx, k * u, &a->mean_se_bootstrap));
-    TRY(nans(ctx, k, &a->stability));
+    TRY(nans(ctx, a, n * k, &a->mixing_se_bootstrap));
+    TRY(nans(ctx, a, k * u, &a->log_variance_se_bootstrap));
+    TRY(nans(ctx, a, k * u, &a->mean_se_bootstrap));
+    TRY(nans(ctx, a, k, &a->stability));
   }
-  *out = a;
-  a = NULL;
+  *out = bl_take(&a);
 done:
   blica_assessment_free(a);
   return status;
@@ -153,7 +131,7 @@ static blica_status asymptotic_draws(blica_ctx *ctx, const blica_model *m, const
                                      const double *bias, bool means, blica_assessment *a) {
   blica_status status;
   const size_t p = (size_t)a->parameters;
-  bl_axes *axes = NULL;
+  BL_OWNED bl_axes *axes = NULL;
   add_bias(p, ANGLE_BIAS, bias, a->covariance);
   TRY(bl_axes_normal(ctx, m, a->covariance, p, seed, NORMAL_DRAWS, &axes));
   TRY(bl_axes_summary(ctx, axes, a->angle, a->angle_bound, &a->expected_mcs));
@@ -165,7 +143,6 @@ static blica_status asymptotic_draws(blica_ctx *ctx, const blica_model *m, const
     status = BLICA_OK;
   }
 done:
-  bl_axes_free(axes);
   return status;
 }
 
@@ -173,7 +150,7 @@ static blica_status asymptotic(blica_ctx *ctx, const blica_model *m, const bl_ro
                                uint64_t seed, blica_assessment *a) {
   blica_status status;
   const size_t p = (size_t)a->parameters, nk = (size_t)m->n * m->k;
-  double *bias = NULL;
+  BL_OWNED double *bias = NULL;
   bool means;
   bl_threshold_errors(counts, a->threshold_se);
   if (p > BL_SANDWICH_MAX) {
@@ -182,11 +159,10 @@ static blica_status asymptotic(blica_ctx *ctx, const blica_model *m, const bl_ro
     return BLICA_OK;
   }
   TRY(bl_alloc(ctx, 2 * p, &bias));
-  TRY(bl_alloc(ctx, p * p, &a->covariance));
+  TRY(bl_alloc_for(ctx, a, p * p, &a->covariance));
   status = find_covariance(ctx, m, rows, counts, bias, &means, a);
   if (status == BLICA_ERR_NUMERIC) {
     bl_warn(ctx, "no asymptotic errors: %s", blica_message(ctx));
-    bl_free(a->covariance);
     a->covariance = NULL;
     status = BLICA_OK;
     goto done;
@@ -196,7 +172,6 @@ static blica_status asymptotic(blica_ctx *ctx, const blica_model *m, const bl_ro
   for (size_t i = 0; i < p; i++)
     *(i < nk ? &a->mixing_se[i] : &a->log_variance_se[i - nk]) = sqrt(fmax(0, a->covariance[i * (p + 1)]));
 done:
-  bl_free(bias);
   return status;
 }
 
@@ -210,8 +185,9 @@ static void take_larger(size_t count, const double *b, double *a) {
 static blica_status resample(blica_ctx *ctx, const blica_model *m, const bl_rows *rows, uint64_t seed,
                              blica_assessment *a) {
   blica_status status;
-  bl_axes *axes = NULL;
-  double *angle = NULL, mcs;
+  BL_OWNED bl_axes *axes = NULL;
+  BL_OWNED double *angle = NULL;
+  double mcs;
   const size_t k = (size_t)m->k;
   TRY(bl_bootstrap(ctx, m, rows, a->draws, seed, a->mixing_se_bootstrap, a->log_variance_se_bootstrap,
                    a->mean_se_bootstrap, a->stability, &axes));
@@ -224,8 +200,6 @@ static blica_status resample(blica_ctx *ctx, const blica_model *m, const bl_rows
   take_larger(k * (size_t)m->u, a->mean_se_bootstrap, a->mean_se);
   a->expected_mcs = fmin(a->expected_mcs, mcs);
 done:
-  bl_axes_free(axes);
-  bl_free(angle);
   return status;
 }
 
@@ -325,8 +299,7 @@ blica_status blica_assess(blica_ctx *ctx, const blica_model *model, const blica_
   if (options->bootstrap) TRY(resample(ctx, model, rows, options->seed, a));
   intervals(model, a);
   bl_verdict(a);
-  *out = a;
-  a = NULL;
+  *out = bl_take(&a);
 done:
   blica_assessment_free(a);
   bl_rows_free(rows);

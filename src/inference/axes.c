@@ -16,39 +16,27 @@
 #include "base/number.h"
 #include "num/rng.h"
 
-void bl_axes_free(bl_axes *axes) {
-  if (!axes) return;
-  bl_free(axes->mixing);
-  bl_free(axes->match);
-  bl_free(axes->sign);
-  bl_free(axes->mcs);
-  bl_free(axes->angle);
-  bl_free(axes);
-}
-
 blica_status bl_axes_make(blica_ctx *ctx, int n, int k, int draws, bl_axes **out) {
   blica_status status;
-  bl_axes *axes = NULL;
+  BL_OWNED bl_axes *axes = NULL;
   const size_t each = (size_t)n * k, count = (size_t)draws;
   *out = NULL;
   TRY(bl_alloc(ctx, 1, &axes));
   axes->n = n, axes->k = k, axes->draws = draws;
-  TRY(bl_alloc(ctx, bl_mul(each, count), &axes->mixing));
-  TRY(bl_alloc(ctx, bl_mul((size_t)k, count), &axes->match));
-  TRY(bl_alloc(ctx, bl_mul((size_t)k, count), &axes->sign));
-  TRY(bl_alloc(ctx, count, &axes->mcs));
-  TRY(bl_alloc(ctx, bl_mul((size_t)k, count), &axes->angle));
-  *out = axes;
-  axes = NULL;
+  TRY(bl_alloc_for(ctx, axes, bl_mul(each, count), &axes->mixing));
+  TRY(bl_alloc_for(ctx, axes, bl_mul((size_t)k, count), &axes->match));
+  TRY(bl_alloc_for(ctx, axes, bl_mul((size_t)k, count), &axes->sign));
+  TRY(bl_alloc_for(ctx, axes, count, &axes->mcs));
+  TRY(bl_alloc_for(ctx, axes, bl_mul((size_t)k, count), &axes->angle));
+  *out = bl_take(&axes);
 done:
-  bl_axes_free(axes);
   return status;
 }
 
 blica_status bl_axes_take(blica_ctx *ctx, const blica_model *model, const double *mixing, int d, bl_axes *axes) {
   blica_status status;
   const size_t n = (size_t)axes->n, k = (size_t)axes->k, at = k * (size_t)d;
-  double *cosine = NULL;
+  BL_OWNED double *cosine = NULL;
   TRY(bl_alloc(ctx, k, &cosine));
   TRY(blica_compare(ctx, axes->n, axes->k, model->mixing, mixing, &axes->mcs[d], axes->match + at, cosine));
   for (size_t j = 0; j < k; j++) {
@@ -59,14 +47,13 @@ blica_status bl_axes_take(blica_ctx *ctx, const blica_model *model, const double
     for (size_t i = 0; i < n; i++) to[i] = axes->sign[at + j] * from[i];
   }
 done:
-  bl_free(cosine);
   return status;
 }
 
 blica_status bl_axes_summary(blica_ctx *ctx, const bl_axes *axes, double *angle, double *bound, double *mcs) {
   blica_status status;
   const int draws = axes->draws;
-  double *list = NULL;
+  BL_OWNED double *list = NULL;
   TRY(bl_alloc(ctx, (size_t)draws, &list));
   for (int j = 0; j < axes->k; j++) {
     double squares = 0;
@@ -81,7 +68,6 @@ blica_status bl_axes_summary(blica_ctx *ctx, const bl_axes *axes, double *angle,
   *mcs = 0;
   for (int d = 0; d < draws; d++) *mcs += axes->mcs[d] / draws;
 done:
-  bl_free(list);
   return status;
 }
 
@@ -90,8 +76,8 @@ blica_status bl_axes_normal(blica_ctx *ctx, const blica_model *model, const doub
   blica_status status;
   const int nk = model->n * model->k;
   const size_t size = (size_t)nk;
-  bl_axes *axes = NULL;
-  double *root = NULL, *values = NULL, *z = NULL, *a = NULL;
+  BL_OWNED bl_axes *axes = NULL;
+  BL_OWNED double *root = NULL, *values = NULL, *z = NULL, *a = NULL;
   *out = NULL;
   bl_blas_hold();
   TRY(bl_axes_make(ctx, model->n, model->k, draws, &axes));
@@ -110,14 +96,8 @@ blica_status bl_axes_normal(blica_ctx *ctx, const blica_model *model, const doub
     cblas_dgemv(CblasColMajor, CblasNoTrans, nk, nk, 1, root, nk, z, 1, 1, a, 1);
     TRY(bl_axes_take(ctx, model, a, d, axes));
   }
-  *out = axes;
-  axes = NULL;
+  *out = bl_take(&axes);
 done:
   bl_blas_release();
-  bl_axes_free(axes);
-  bl_free(root);
-  bl_free(values);
-  bl_free(z);
-  bl_free(a);
   return status;
 }

@@ -14,8 +14,8 @@ typedef struct {
   double *angle;  /* [k,draws] degrees */
 } bl_axes;
 
-blica_status bl_axes_make(blica_ctx *ctx, int n, int k, int draws, bl_axes **out); /* for so many draws, all empty */
-void bl_axes_free(bl_axes *axes);
+/* For so many draws, all empty; bl_free frees it. */
+blica_status bl_axes_make(blica_ctx *ctx, int n, int k, int draws, bl_axes **out);
 /* Takes draw number d. May be called for different d from several threads, each with a context of its own. */
 blica_status bl_axes_take(blica_ctx *ctx, const blica_model *model, const double *mixing, int d, bl_axes *axes);
 /* Root mean square [k] and 90 % quantile [k] of the angles, mean of the MCS. */

@@ -66,7 +66,7 @@ static blica_status one_draw(blica_ctx *ctx, int64_t item, int thread, void *use
   blica_status status;
   job *b = user;
   const int d = (int)item;
-  double *weight = NULL;
+  BL_OWNED double *weight = NULL;
   blica_counts *counts = NULL;
   blica_data *data = NULL;
   blica_model *fit = NULL;
@@ -81,7 +81,6 @@ static blica_status one_draw(blica_ctx *ctx, int64_t item, int thread, void *use
   TRY(bl_axes_take(ctx, b->model, fit->mixing, d, b->axes));
   keep(b, d, fit);
 done:
-  bl_free(weight);
   blica_counts_free(counts);
   blica_data_free(data);
   blica_model_free(fit);
@@ -122,14 +121,12 @@ blica_status bl_bootstrap(blica_ctx *ctx, const blica_model *model, const bl_row
   b.needs_rows = estimator && estimator->method->needs_rows;
   TRY(bl_axes_make(ctx, model->n, model->k, draws, &b.axes));
   TRY(bl_alloc(ctx, bl_mul(ku, (size_t)draws), &b.log_variance));
-  TRY(bl_alloc(ctx, bl_mul(ku, (size_t)draws), &b.mean));
+  TRY(bl_alloc_for(ctx, b.log_variance, bl_mul(ku, (size_t)draws), &b.mean));
   TRY(bl_parallel_children(ctx, draws, "bootstrap draw", one_draw, &b));
   summarise(&b, mixing, log_variance, mean, stability);
-  *out = b.axes;
-  b.axes = NULL;
+  *out = bl_take(&b.axes);
 done:
-  bl_axes_free(b.axes);
+  bl_free(b.axes);
   bl_free(b.log_variance);
-  bl_free(b.mean);
   return status;
 }

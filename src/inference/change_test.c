@@ -38,14 +38,14 @@ typedef struct {
   int n, k, u, factors;
   size_t pairs, m; /* directions, the larger of the two hypotheses' */
   uint64_t seed;
-  int source;        /* -1: overall */
-  double *rho;       /* [pairs] common, or [pairs,u] of a source's null model */
-  double *slope;     /* [pairs,k,u] of a source's null model */
-  double *shrunk;    /* [planes,u] thresholds to simulate with */
-  double *factor;    /* [n,n,1 or u] Cholesky factors of the null correlations */
-  double statistic;  /* observed */
-  double *simulated; /* [simulations] */
-  struct workspace *workspaces;
+  int source;                   /* -1: overall */
+  double *rho;                  /* [pairs] common, or [pairs,u] of a source's null model */
+  double *slope;                /* [pairs,k,u] of a source's null model */
+  double *shrunk;               /* [planes,u] thresholds to simulate with */
+  double *factor;               /* [n,n,1 or u] Cholesky factors of the null correlations */
+  double statistic;             /* observed */
+  double *simulated;            /* [simulations] */
+  struct workspace *workspaces; /* per thread; they own all arrays */
 } job;
 
 /* One thread's. */
@@ -59,28 +59,21 @@ typedef struct workspace {
   double *z;                       /* [n] */
 } workspace;
 
-static void free_workspace(workspace *r) {
-  blica_data_free(r->data);
-  blica_counts_free(r->counts);
-  bl_common_free(r->common);
-  void *const blocks[] = {r->matrix, r->values, r->d, r->score, r->info, r->weighted, r->z};
-  for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) bl_free(blocks[i]);
-}
-
 static blica_status make_workspace(job *b, workspace *r) {
   blica_status status;
   blica_ctx *ctx = b->ctx;
   const size_t n = (size_t)b->n;
+  void *owner = b->workspaces;
   TRY(bl_rows_data(ctx, b->rows, b->rows->weight, &r->data));
   TRY(bl_rows_counts_create(ctx, b->rows, &r->counts));
   TRY(bl_common_make(ctx, b->n, b->u, b->rows->coding, &r->common));
-  TRY(bl_alloc(ctx, n * n, &r->matrix));
-  TRY(bl_alloc(ctx, n, &r->values));
-  TRY(bl_alloc(ctx, b->pairs * b->m, &r->d));
-  TRY(bl_alloc(ctx, b->m, &r->score));
-  TRY(bl_alloc(ctx, b->m * b->m, &r->info));
-  TRY(bl_alloc(ctx, b->pairs * b->m + 4 * (size_t)b->k * b->k, &r->weighted));
-  TRY(bl_alloc(ctx, n, &r->z));
+  TRY(bl_alloc_for(ctx, owner, n * n, &r->matrix));
+  TRY(bl_alloc_for(ctx, owner, n, &r->values));
+  TRY(bl_alloc_for(ctx, owner, b->pairs * b->m, &r->d));
+  TRY(bl_alloc_for(ctx, owner, b->m, &r->score));
+  TRY(bl_alloc_for(ctx, owner, b->m * b->m, &r->info));
+  TRY(bl_alloc_for(ctx, owner, b->pairs * b->m + 4 * (size_t)b->k * b->k, &r->weighted));
+  TRY(bl_alloc_for(ctx, owner, n, &r->z));
 done:
   return status;
 }
@@ -302,21 +295,24 @@ static blica_status allocate(job *b, int simulations) {
   blica_status status;
   blica_ctx *ctx = b->ctx;
   const size_t n = (size_t)b->n, u = (size_t)b->u;
-  TRY(bl_alloc(ctx, bl_mul(b->pairs, u), &b->rho));
-  TRY(bl_alloc(ctx, bl_mul(b->pairs * (size_t)b->k, u), &b->slope));
-  TRY(bl_alloc(ctx, (size_t)b->rows->planes * u, &b->shrunk));
-  TRY(bl_alloc(ctx, bl_mul(n * n, u), &b->factor));
-  TRY(bl_alloc(ctx, (size_t)simulations, &b->simulated));
   TRY(bl_alloc(ctx, (size_t)bl_max_threads(ctx), &b->workspaces));
+  TRY(bl_alloc_for(ctx, b->workspaces, bl_mul(b->pairs, u), &b->rho));
+  TRY(bl_alloc_for(ctx, b->workspaces, bl_mul(b->pairs * (size_t)b->k, u), &b->slope));
+  TRY(bl_alloc_for(ctx, b->workspaces, (size_t)b->rows->planes * u, &b->shrunk));
+  TRY(bl_alloc_for(ctx, b->workspaces, bl_mul(n * n, u), &b->factor));
+  TRY(bl_alloc_for(ctx, b->workspaces, (size_t)simulations, &b->simulated));
   for (int i = 0; i < bl_max_threads(ctx); i++) TRY(make_workspace(b, &b->workspaces[i]));
 done:
   return status;
 }
 
 static void release(job *b) {
-  for (int i = 0; b->workspaces && i < bl_max_threads(b->ctx); i++) free_workspace(&b->workspaces[i]);
-  void *const blocks[] = {b->rho, b->slope, b->shrunk, b->factor, b->simulated, b->workspaces};
-  for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) bl_free(blocks[i]);
+  for (int i = 0; b->workspaces && i < bl_max_threads(b->ctx); i++) {
+    blica_data_free(b->workspaces[i].data);
+    blica_counts_free(b->workspaces[i].counts);
+    bl_free(b->workspaces[i].common);
+  }
+  bl_free(b->workspaces);
 }
 
 blica_status bl_change_test(blica_ctx *ctx, const blica_model *model, const bl_rows *rows, const blica_counts *counts,

@@ -10,37 +10,23 @@
 enum { ROUNDS = 25 };
 static const double RHO_MOST = 0.98;
 
-void bl_common_free(bl_common *c) {
-  if (!c) return;
-  bl_free(c->t);
-  bl_free(c->used);
-  bl_free(c->rho);
-  bl_free(c->score);
-  bl_free(c->information);
-  bl_free(c->cell);
-  bl_table_free(&c->table);
-  bl_free(c);
-}
-
 blica_status bl_common_make(blica_ctx *ctx, int n, int u, const blica_coding *coding, bl_common **out) {
   blica_status status;
-  bl_common *c = NULL;
+  BL_OWNED bl_common *c = NULL;
   const int most = bl_most_levels(coding, n);
   *out = NULL;
   TRY(bl_alloc(ctx, 1, &c));
   c->n = n, c->u = u, c->coding = coding, c->planes = bl_plane(coding, n), c->pairs = (size_t)n * (n - 1) / 2;
   const size_t tables = bl_mul(c->pairs, (size_t)u);
-  TRY(bl_alloc(ctx, bl_mul((size_t)c->planes, (size_t)u), &c->t));
-  TRY(bl_alloc(ctx, bl_mul((size_t)n, (size_t)u), &c->used));
-  TRY(bl_alloc(ctx, c->pairs, &c->rho));
-  TRY(bl_alloc(ctx, tables, &c->score));
-  TRY(bl_alloc(ctx, tables, &c->information));
-  TRY(bl_alloc(ctx, (size_t)most * most, &c->cell));
-  TRY(bl_table_make(ctx, most, &c->table));
-  *out = c;
-  c = NULL;
+  TRY(bl_alloc_for(ctx, c, bl_mul((size_t)c->planes, (size_t)u), &c->t));
+  TRY(bl_alloc_for(ctx, c, bl_mul((size_t)n, (size_t)u), &c->used));
+  TRY(bl_alloc_for(ctx, c, c->pairs, &c->rho));
+  TRY(bl_alloc_for(ctx, c, tables, &c->score));
+  TRY(bl_alloc_for(ctx, c, tables, &c->information));
+  TRY(bl_alloc_for(ctx, c, (size_t)most * most, &c->cell));
+  TRY(bl_table_make(ctx, c, most, &c->table));
+  *out = bl_take(&c);
 done:
-  bl_common_free(c);
   return status;
 }
 

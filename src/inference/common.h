@@ -17,9 +17,8 @@ typedef struct {
   double *cell; /* rows of one table */
 } bl_common;
 
-/* For counts of the columns of n items. */
+/* For counts of the columns of n items; bl_free frees it. */
 blica_status bl_common_make(blica_ctx *ctx, int n, int u, const blica_coding *coding, bl_common **out);
-void bl_common_free(bl_common *common);
 
 /* Margins of the counts; constant items do not count. */
 void bl_common_margins(const blica_counts *counts, bl_common *common);

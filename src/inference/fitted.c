@@ -14,9 +14,6 @@ void blica_fitted_free(blica_fitted_values *f) {
   if (!f) return;
   bl_free_texts(f->variables, f->n);
   bl_free_texts(f->segments, f->u);
-  double *const blocks[] = {f->correlation,     f->margin,        f->pair,        f->correlation_residual,
-                            f->margin_residual, f->pair_residual, f->segment_srmr};
-  for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) bl_free(blocks[i]);
   bl_free(f);
 }
 
@@ -31,17 +28,16 @@ static blica_status create(blica_ctx *ctx, const blica_model *m, bool residuals,
   f->n = m->n, f->u = m->u, f->planes = m->planes, f->pairs = pairs, f->srmr = NAN;
   TRY(bl_copy_texts(ctx, m->n, (const char *const *)m->variables, &f->variables));
   TRY(bl_copy_texts(ctx, m->u, (const char *const *)m->segments, &f->segments));
-  TRY(bl_alloc(ctx, tables, &f->correlation));
-  TRY(bl_alloc(ctx, margins, &f->margin));
-  if (binary) TRY(bl_alloc(ctx, tables, &f->pair));
+  TRY(bl_alloc_for(ctx, f, tables, &f->correlation));
+  TRY(bl_alloc_for(ctx, f, margins, &f->margin));
+  if (binary) TRY(bl_alloc_for(ctx, f, tables, &f->pair));
   if (residuals) {
-    TRY(bl_alloc(ctx, tables, &f->correlation_residual));
-    TRY(bl_alloc(ctx, margins, &f->margin_residual));
-    if (binary) TRY(bl_alloc(ctx, tables, &f->pair_residual));
-    TRY(bl_alloc(ctx, (size_t)m->u, &f->segment_srmr));
+    TRY(bl_alloc_for(ctx, f, tables, &f->correlation_residual));
+    TRY(bl_alloc_for(ctx, f, margins, &f->margin_residual));
+    if (binary) TRY(bl_alloc_for(ctx, f, tables, &f->pair_residual));
+    TRY(bl_alloc_for(ctx, f, (size_t)m->u, &f->segment_srmr));
   }
-  *out = f;
-  f = NULL;
+  *out = bl_take(&f);
 done:
   blica_fitted_free(f);
   return status;
@@ -105,7 +101,7 @@ blica_status blica_fitted(blica_ctx *ctx, const blica_model *model, const blica_
   blica_fitted_values *f = NULL;
   blica_counts *aligned = NULL;
   blica_cor *cor = NULL;
-  double *scale = NULL, *threshold = NULL;
+  BL_OWNED double *scale = NULL, *threshold = NULL;
   TRY(create(ctx, model, counts != NULL, &f));
   TRY(bl_alloc(ctx, (size_t)model->n, &scale));
   TRY(bl_alloc(ctx, (size_t)model->planes, &threshold));
@@ -116,13 +112,10 @@ blica_status blica_fitted(blica_ctx *ctx, const blica_model *model, const blica_
     for (int s = 0; s < model->u; s++) share_residuals(aligned, s, f), correlation_residuals(cor, s, f);
     f->srmr = mean_srmr(f, aligned->samples);
   }
-  *out = f;
-  f = NULL;
+  *out = bl_take(&f);
 done:
   blica_fitted_free(f);
   blica_counts_free(aligned);
   blica_cor_free(cor);
-  bl_free(scale);
-  bl_free(threshold);
   return status;
 }

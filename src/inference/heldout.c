@@ -17,11 +17,7 @@ enum { ROUNDS = 50 };
 
 void bl_heldout_free(bl_heldout *h) {
   if (!h) return;
-  double *const blocks[] = {h->cell, h->scale, h->rho, h->slope, h->score, h->information};
-  for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) bl_free(blocks[i]);
-  bl_table_free(&h->with);
-  bl_table_free(&h->without);
-  bl_common_free(h->common);
+  bl_free(h->common);
   bl_free(h);
 }
 
@@ -33,17 +29,16 @@ blica_status bl_heldout_make(blica_ctx *ctx, const bl_rows *rows, int k, bl_held
   *out = NULL;
   TRY(bl_alloc(ctx, 1, &h));
   h->rows = rows;
-  TRY(bl_alloc(ctx, (size_t)most * most, &h->cell));
-  TRY(bl_alloc(ctx, n, &h->scale));
-  TRY(bl_alloc(ctx, pairs, &h->rho));
-  TRY(bl_alloc(ctx, bl_mul(pairs, (size_t)k), &h->slope));
-  TRY(bl_alloc(ctx, (size_t)k, &h->score));
-  TRY(bl_alloc(ctx, (size_t)k * k, &h->information));
-  TRY(bl_table_make(ctx, most, &h->with));
-  TRY(bl_table_make(ctx, most, &h->without));
+  TRY(bl_alloc_for(ctx, h, (size_t)most * most, &h->cell));
+  TRY(bl_alloc_for(ctx, h, n, &h->scale));
+  TRY(bl_alloc_for(ctx, h, pairs, &h->rho));
+  TRY(bl_alloc_for(ctx, h, bl_mul(pairs, (size_t)k), &h->slope));
+  TRY(bl_alloc_for(ctx, h, (size_t)k, &h->score));
+  TRY(bl_alloc_for(ctx, h, (size_t)k * k, &h->information));
+  TRY(bl_table_make(ctx, h, most, &h->with));
+  TRY(bl_table_make(ctx, h, most, &h->without));
   TRY(bl_common_make(ctx, rows->n, rows->u, rows->coding, &h->common));
-  *out = h;
-  h = NULL;
+  *out = bl_take(&h);
 done:
   bl_heldout_free(h);
   return status;

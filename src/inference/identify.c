@@ -56,8 +56,6 @@ blica_status blica_identify_count(blica_ctx *ctx, int n, int k, int u, int ordin
 }
 
 void blica_identification_free(blica_identification *identification) {
-  if (!identification) return;
-  bl_free(identification->looseness);
   bl_free(identification);
 }
 
@@ -138,7 +136,7 @@ static blica_status information(blica_ctx *ctx, const bl_sgauss_data *d, const i
                                 double *info, size_t p) {
   blica_status status;
   const size_t nk = (size_t)d->n * d->k, m = (size_t)(d->n + d->k), ld = p + (size_t)items->ordinal;
-  double *mixing = NULL, *cross = NULL, *local = NULL, *work = NULL;
+  BL_OWNED double *mixing = NULL, *cross = NULL, *local = NULL, *work = NULL;
   bl_sgauss_hessian *hessian = NULL;
   memset(info, 0, ld * ld * sizeof *info);
   TRY(bl_alloc(ctx, nk * nk, &mixing));
@@ -157,10 +155,6 @@ static blica_status information(blica_ctx *ctx, const bl_sgauss_data *d, const i
   TRY(eliminate(ctx, info, ld, p, (size_t)items->ordinal));
   for (size_t j = 1; j < p && ld > p; j++) memmove(info + p * j, info + ld * j, p * sizeof *info);
 done:
-  bl_free(mixing);
-  bl_free(cross);
-  bl_free(local);
-  bl_free(work);
   bl_sgauss_hessian_free(hessian);
   return status;
 }
@@ -171,7 +165,8 @@ static blica_status column_looseness(blica_ctx *ctx, const blica_model *model, i
   blica_status status;
   const int n = model->n, least = n < nullity ? n : nullity;
   const double *a = model->mixing + (size_t)j * n;
-  double *moves = NULL, *values = NULL, *superdiagonal = NULL, norm = cblas_ddot(n, a, 1, a, 1);
+  BL_OWNED double *moves = NULL, *values = NULL, *superdiagonal = NULL;
+  double norm = cblas_ddot(n, a, 1, a, 1);
   TRY(bl_alloc(ctx, (size_t)n * (size_t)nullity, &moves));
   TRY(bl_alloc(ctx, (size_t)least, &values));
   TRY(bl_alloc(ctx, (size_t)least, &superdiagonal));
@@ -189,9 +184,6 @@ static blica_status column_looseness(blica_ctx *ctx, const blica_model *model, i
   for (int i = 0; i < least; i++) free_directions += values[i] > MOVES;
   *looseness = fmin(1, (double)free_directions / (n - 1)); /* a column of zeros has no scale to leave aside */
 done:
-  bl_free(moves);
-  bl_free(values);
-  bl_free(superdiagonal);
   return status;
 }
 
@@ -264,7 +256,7 @@ done:
 static blica_status by_spectrum(blica_ctx *ctx, const blica_model *model, const double *scale, double *info, size_t p,
                                 blica_identification *out) {
   blica_status status;
-  double *values = NULL;
+  BL_OWNED double *values = NULL;
   TRY(bl_alloc(ctx, p, &values));
   errno = 0;
   if (LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'V', 'L', (int)p, info, (int)p, values) != 0)
@@ -282,7 +274,6 @@ static blica_status by_spectrum(blica_ctx *ctx, const blica_model *model, const 
   for (int j = 0; j < model->k && nullity > 0; j++)
     TRY(column_looseness(ctx, model, j, info, p, nullity, &out->looseness[j]));
 done:
-  bl_free(values);
   return status;
 }
 
@@ -340,15 +331,15 @@ blica_status bl_identify(blica_ctx *ctx, const blica_model *model, size_t ends_f
   const size_t nk = (size_t)model->n * model->k, p = nk + (size_t)model->u * model->k;
   bl_sgauss_data data = {.n = model->n, .k = model->k, .u = model->u, .link = model->link};
   item_order items = {0};
-  blica_identification *result = NULL;
-  double *theta = NULL, *info = NULL;
+  BL_OWNED blica_identification *result = NULL;
+  BL_OWNED double *theta = NULL, *info = NULL;
   *out = NULL;
   bl_blas_hold();
   if (p > ENDS_MOST)
     FAIL(ctx, BLICA_ERR_ARGUMENT, "the model has %zu parameters in A and v; the rank check takes at most %d", p,
          ENDS_MOST);
   TRY(bl_alloc(ctx, 1, &result));
-  TRY(bl_alloc(ctx, (size_t)model->k, &result->looseness));
+  TRY(bl_alloc_for(ctx, result, (size_t)model->k, &result->looseness));
   TRY(bl_alloc(ctx, (size_t)model->u, &data.weight));
   for (int s = 0; s < model->u; s++) data.weight[s] = 1;
   TRY(bl_alloc(ctx, bl_sgauss_size(&data), &theta));
@@ -361,14 +352,10 @@ blica_status bl_identify(blica_ctx *ctx, const blica_model *model, size_t ends_f
   result->surplus = statistics - unknowns;
   result->parameters = (int64_t)(p - (size_t)model->k);
   TRY(find_rank(ctx, model, &data, &items, theta, info, p, ends_from, result));
-  *out = result;
-  result = NULL;
+  *out = bl_take(&result);
 done:
   bl_blas_release();
-  blica_identification_free(result);
   bl_free(items.order);
   bl_free(data.weight);
-  bl_free(theta);
-  bl_free(info);
   return status;
 }

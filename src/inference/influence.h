@@ -22,9 +22,8 @@ typedef struct {
   bl_table table;
 } bl_influence;
 
-/* For n items; the coding, which may be NULL, is borrowed. */
+/* For n items; the coding, which may be NULL, is borrowed. bl_free frees it. */
 blica_status bl_influence_make(blica_ctx *ctx, int n, const blica_coding *coding, bool scores, bl_influence **out);
-void bl_influence_free(bl_influence *influence);
 
 /* Of segment s of the counts at correlations rho [pairs] and thresholds t [planes]. */
 void bl_influence_describe(const blica_counts *counts, int s, const double *rho, const double *t, bl_influence *f);

@@ -19,7 +19,7 @@ typedef struct {
   bl_mle mle;
   blica_data *data;
   double *theta;   /* [size] */
-  double *inverse; /* [size,size] */
+  double *inverse; /* [size,size], freed with theta */
   size_t size;
 } job;
 
@@ -72,7 +72,7 @@ static void canonical_and_transpose(const job *b) {
 static blica_status invert(job *b) {
   blica_status status;
   TRY(bl_alloc(b->ctx, b->size, &b->theta));
-  TRY(bl_alloc(b->ctx, bl_mul(b->size, b->size), &b->inverse));
+  TRY(bl_alloc_for(b->ctx, b->theta, bl_mul(b->size, b->size), &b->inverse));
   begin(b);
   TRY(bl_mle_order(&b->mle, b->theta));
   TRY(bl_information_make(b->ctx, b->mle.information, &b->mle, b->theta));
@@ -128,6 +128,5 @@ done:
   bl_mle_free(&b.mle);
   blica_data_free(b.data);
   bl_free(b.theta);
-  bl_free(b.inverse);
   return status;
 }

@@ -40,7 +40,7 @@ bool bl_limited_possible(const blica_coding *coding, int n, int k, int u) {
 
 typedef struct {
   size_t p;
-  double *h, *g; /* [p,p], [p] */
+  double *h, *g; /* [p,p], [p]; h owns the other arrays */
   double **kept; /* [u] whitened slopes and residuals, [pairs, m + 1] */
 } total;
 
@@ -52,8 +52,7 @@ static size_t place_of(const bl_moments *r, int s, size_t c) {
 static blica_status add_segment(bl_moments *r, int s, total *all) {
   blica_status status;
   const size_t rest = r->q - (size_t)r->columns, m = r->m;
-  double *product = NULL;
-  TRY(bl_alloc(r->ctx, rest * (m + 1), &all->kept[s]));
+  BL_OWNED double *product = NULL;
   TRY(bl_alloc(r->ctx, (m + 1) * (m + 1), &product));
   for (size_t c = 0; c <= m; c++)
     memcpy(all->kept[s] + rest * c, r->z + r->q * ((size_t)r->columns + c) + r->columns, rest * sizeof(double));
@@ -64,7 +63,6 @@ static blica_status add_segment(bl_moments *r, int s, total *all) {
     all->g[place_of(r, s, c)] += product[m + (m + 1) * c];
   }
 done:
-  bl_free(product);
   return status;
 }
 
@@ -72,8 +70,8 @@ done:
 static int64_t least_squares(blica_ctx *ctx, total *all, double *d) {
   const int p = (int)all->p;
   int64_t rank = 0;
-  double *values = NULL, *scale = NULL;
-  if (bl_alloc(ctx, all->p, &values) != BLICA_OK || bl_alloc(ctx, all->p, &scale) != BLICA_OK) goto failed;
+  BL_OWNED double *values = NULL, *scale = NULL;
+  if (bl_alloc(ctx, all->p, &values) != BLICA_OK || bl_alloc(ctx, all->p, &scale) != BLICA_OK) return -1;
   for (int i = 0; i < p; i++) {
     const double diagonal = all->h[(size_t)i * (all->p + 1)];
     scale[i] = diagonal > 0 ? 1 / sqrt(diagonal) : 1;
@@ -81,7 +79,7 @@ static int64_t least_squares(blica_ctx *ctx, total *all, double *d) {
   for (int j = 0; j < p; j++)
     for (int i = j; i < p; i++) all->h[i + all->p * (size_t)j] *= scale[i] * scale[j];
   errno = 0;
-  if (LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'V', 'L', p, all->h, p, values) != 0) goto failed;
+  if (LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'V', 'L', p, all->h, p, values) != 0) return -1;
   memset(d, 0, all->p * sizeof *d);
   for (int i = 0; i < p; i++) all->g[i] *= scale[i];
   for (int c = 0; c < p; c++) {
@@ -91,13 +89,7 @@ static int64_t least_squares(blica_ctx *ctx, total *all, double *d) {
                 d, 1);
   }
   for (int i = 0; i < p; i++) d[i] *= scale[i];
-  bl_free(values);
-  bl_free(scale);
   return rank;
-failed:
-  bl_free(values);
-  bl_free(scale);
-  return -1;
 }
 
 /* The part of segment s: what is left of its residuals. */
@@ -129,8 +121,6 @@ static blica_status collect(bl_moments *r, total *all, int64_t *moments, double 
     int64_t pairs;
     TRY(bl_moments_segment(r, s, &pairs));
     *moments += pairs;
-    bl_free(all->kept[s]);
-    all->kept[s] = NULL;
     TRY(add_segment(r, s, all));
     *rows += r->counts->samples[s];
   }
@@ -196,7 +186,7 @@ static blica_status descend(bl_moments *r, blica_model *at, blica_model *next, t
                             state *found, double *m2) {
   blica_status status = BLICA_OK;
   state tried;
-  double *step = NULL;
+  BL_OWNED double *step = NULL;
   TRY(bl_alloc(r->ctx, all->p, &step));
   for (int round = 0; round < ROUNDS; round++) {
     const double size = size_of(at, d);
@@ -219,7 +209,6 @@ static blica_status descend(bl_moments *r, blica_model *at, blica_model *next, t
     *m2 = total_left(r, all, d, segment);
   }
 done:
-  bl_free(step);
   return status;
 }
 
@@ -232,7 +221,8 @@ blica_status bl_limited_test(blica_ctx *ctx, const blica_model *model, const bl_
   total all = {.p = nk + uk};
   blica_model at = *model, next = *model; /* with loadings and variances of their own */
   state found;
-  double *d = NULL, *own = NULL, sets[5];
+  BL_OWNED double *d = NULL, *own = NULL;
+  double sets[5];
   *out = (bl_limited){NAN, 0, NAN, NAN, NAN, NAN};
   bl_moments_sets(rows->coding, n, sets);
   r.pairs = (size_t)n * (n - 1) / 2, r.q = (size_t)(sets[1] + sets[2]), r.m = nk + (size_t)k;
@@ -241,9 +231,10 @@ blica_status bl_limited_test(blica_ctx *ctx, const blica_model *model, const bl_
   TRY(bl_alloc(ctx, 2 * (nk + uk), &own));
   at.mixing = own, at.variances = own + nk, next.mixing = own + nk + uk, next.variances = own + 2 * nk + uk;
   TRY(bl_alloc(ctx, all.p * all.p, &all.h));
-  TRY(bl_alloc(ctx, all.p, &all.g));
+  TRY(bl_alloc_for(ctx, all.h, all.p, &all.g));
+  TRY(bl_alloc_for(ctx, all.h, (size_t)u, &all.kept));
+  for (int s = 0; s < u; s++) TRY(bl_alloc_for(ctx, all.h, (r.q - (size_t)r.columns) * (r.m + 1), &all.kept[s]));
   TRY(bl_alloc(ctx, all.p, &d));
-  TRY(bl_alloc(ctx, (size_t)u, &all.kept));
   move(model, d, 0, &at);
   TRY(evaluate(&r, &at, &all, d, &found));
   out->m2 = total_left(&r, &all, d, segment);
@@ -256,12 +247,7 @@ blica_status bl_limited_test(blica_ctx *ctx, const blica_model *model, const bl_
     out->m2 = NAN;
 done:
   bl_blas_release();
-  for (int s = 0; all.kept && s < u; s++) bl_free(all.kept[s]);
-  bl_free(all.kept);
   bl_free(all.h);
-  bl_free(all.g);
-  bl_free(d);
-  bl_free(own);
   bl_moments_free(&r);
   return status;
 }

@@ -25,7 +25,7 @@ typedef struct {
   blica_model *drawn;
   size_t p, columns, u, k;
   bool cuts;
-  double *root;          /* [p,p] of the covariance of A and log v */
+  double *root;          /* [p,p] of the covariance of A and log v; it owns the other arrays */
   double *threshold;     /* [columns,columns,u] roots of the covariances of the thresholds */
   double *z, *theta;     /* [max(p, columns)], [p] */
   double *sum, *squares; /* [ku + columns] */
@@ -89,11 +89,11 @@ static blica_status prepare(job *b, const blica_counts *counts, const double *co
   const size_t most = b->p > b->columns ? b->p : b->columns, square = b->columns * b->columns;
   TRY(bl_model_like(b->ctx, b->model, &b->drawn));
   TRY(bl_alloc(b->ctx, b->p * b->p, &b->root));
-  TRY(bl_alloc(b->ctx, bl_mul(square, b->u), &b->threshold));
-  TRY(bl_alloc(b->ctx, most, &b->z));
-  TRY(bl_alloc(b->ctx, b->p, &b->theta));
-  TRY(bl_alloc(b->ctx, b->k * b->u + b->columns, &b->sum));
-  TRY(bl_alloc(b->ctx, b->k * b->u + b->columns, &b->squares));
+  TRY(bl_alloc_for(b->ctx, b->root, bl_mul(square, b->u), &b->threshold));
+  TRY(bl_alloc_for(b->ctx, b->root, most, &b->z));
+  TRY(bl_alloc_for(b->ctx, b->root, b->p, &b->theta));
+  TRY(bl_alloc_for(b->ctx, b->root, b->k * b->u + b->columns, &b->sum));
+  TRY(bl_alloc_for(b->ctx, b->root, b->k * b->u + b->columns, &b->squares));
   memcpy(b->root, covariance, b->p * b->p * sizeof *b->root);
   bool fine = take_root(b->p, b->root, b->z);
   for (size_t s = 0; s < b->u && fine; s++) {
@@ -123,10 +123,5 @@ done:
   bl_blas_release();
   blica_model_free(b.drawn);
   bl_free(b.root);
-  bl_free(b.threshold);
-  bl_free(b.z);
-  bl_free(b.theta);
-  bl_free(b.sum);
-  bl_free(b.squares);
   return status;
 }

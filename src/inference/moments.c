@@ -31,9 +31,7 @@ static size_t quad(int a, int b, int c, int d) { /* a < b < c < d */
 }
 
 void bl_moments_free(bl_moments *r) {
-  void *const blocks[] = {r->member, r->moment_at, r->used, r->t,     r->p, r->scale, r->rho,    r->table, r->three,
-                          r->four,   r->xi,        r->z,    r->slope, r->h, r->r,     r->moment, r->work};
-  for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) bl_free(blocks[i]);
+  bl_free(r->member);
 }
 
 /* The margins of all columns, then the pairs of columns of different items. */
@@ -53,23 +51,23 @@ blica_status bl_moments_make(bl_moments *r) {
   blica_ctx *ctx = r->ctx;
   const size_t n = (size_t)r->n, columns = (size_t)r->columns;
   TRY(bl_alloc(ctx, 2 * r->q, &r->member));
-  TRY(bl_alloc(ctx, columns * columns, &r->moment_at));
-  TRY(bl_alloc(ctx, columns, &r->used));
-  TRY(bl_alloc(ctx, columns, &r->t));
-  TRY(bl_alloc(ctx, columns, &r->p));
-  TRY(bl_alloc(ctx, n, &r->scale));
-  TRY(bl_alloc(ctx, r->pairs, &r->rho));
-  TRY(bl_alloc(ctx, r->q, &r->table));
-  TRY(bl_alloc(ctx, columns * columns * columns / 6 + 1, &r->three));
+  TRY(bl_alloc_for(ctx, r->member, columns * columns, &r->moment_at));
+  TRY(bl_alloc_for(ctx, r->member, columns, &r->used));
+  TRY(bl_alloc_for(ctx, r->member, columns, &r->t));
+  TRY(bl_alloc_for(ctx, r->member, columns, &r->p));
+  TRY(bl_alloc_for(ctx, r->member, n, &r->scale));
+  TRY(bl_alloc_for(ctx, r->member, r->pairs, &r->rho));
+  TRY(bl_alloc_for(ctx, r->member, r->q, &r->table));
+  TRY(bl_alloc_for(ctx, r->member, columns * columns * columns / 6 + 1, &r->three));
   const int last = r->columns > 4 ? r->columns - 1 : 3;
-  TRY(bl_alloc(ctx, quad(last - 3, last - 2, last - 1, last) + 1, &r->four));
-  TRY(bl_alloc(ctx, r->q * r->q, &r->xi));
-  TRY(bl_alloc(ctx, r->q * (columns + r->m + 1), &r->z));
-  TRY(bl_alloc(ctx, r->pairs * r->m, &r->slope));
-  TRY(bl_alloc(ctx, LANES * 4, &r->h));
-  TRY(bl_alloc(ctx, LANES * 6, &r->r));
-  TRY(bl_alloc(ctx, LANES * 16, &r->moment));
-  TRY(bl_alloc(ctx, bl_plackett_batch_work(4), &r->work));
+  TRY(bl_alloc_for(ctx, r->member, quad(last - 3, last - 2, last - 1, last) + 1, &r->four));
+  TRY(bl_alloc_for(ctx, r->member, r->q * r->q, &r->xi));
+  TRY(bl_alloc_for(ctx, r->member, r->q * (columns + r->m + 1), &r->z));
+  TRY(bl_alloc_for(ctx, r->member, r->pairs * r->m, &r->slope));
+  TRY(bl_alloc_for(ctx, r->member, LANES * 4, &r->h));
+  TRY(bl_alloc_for(ctx, r->member, LANES * 6, &r->r));
+  TRY(bl_alloc_for(ctx, r->member, LANES * 16, &r->moment));
+  TRY(bl_alloc_for(ctx, r->member, bl_plackett_batch_work(4), &r->work));
   list_moments(r);
   r->rule.nodes = 24;
   for (int i = 0; i < 12; i++) {

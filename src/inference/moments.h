@@ -14,7 +14,7 @@ typedef struct {
   const blica_counts *counts;
   int n, k, columns;
   size_t pairs, q, m; /* pairs of items; q moments, m = nk + k parameters beside the thresholds */
-  int *member;        /* [2,q] columns of a moment; of a margin twice the same */
+  int *member;        /* [2,q] columns of a moment; of a margin twice the same. Owns the other arrays */
   size_t *moment_at;  /* [columns,columns] the moment of two columns of different items, the lower first */
   bool *used;         /* [columns] */
   double *t, *p, *scale, *rho;

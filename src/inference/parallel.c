@@ -65,9 +65,9 @@ static blica_status reference_task(blica_ctx *ctx, int64_t index, int thread, vo
   int64_t most = 0;
   (void)thread;
   blica_counts *counts = NULL;
-  bl_common *common = NULL;
-  int8_t *x = NULL;
-  double *matrix = NULL;
+  BL_OWNED bl_common *common = NULL;
+  BL_OWNED int8_t *x = NULL;
+  BL_OWNED double *matrix = NULL;
   for (int s = 0; s < rows->u; s++) most = rows->total[s] > most ? rows->total[s] : most;
   TRY(bl_rows_counts_create(ctx, rows, &counts));
   TRY(bl_common_make(ctx, rows->n, rows->u, rows->coding, &common));
@@ -82,9 +82,6 @@ static blica_status reference_task(blica_ctx *ctx, int64_t index, int thread, vo
     TRY(bl_fail_outside(ctx, BLICA_ERR_NUMERIC, "the eigenvalues of reference data did not converge"));
 done:
   blica_counts_free(counts);
-  bl_common_free(common);
-  bl_free(x);
-  bl_free(matrix);
   return status;
 }
 
@@ -93,8 +90,8 @@ blica_status bl_parallel_analysis(blica_ctx *ctx, const bl_rows *rows, const bli
   blica_status status;
   const int n = rows->n;
   job b = {.rows = rows, .seed = seed};
-  bl_common *common = NULL;
-  double *matrix = NULL, *list = NULL;
+  BL_OWNED bl_common *common = NULL;
+  BL_OWNED double *matrix = NULL, *list = NULL;
   bl_blas_hold();
   TRY(bl_alloc(ctx, bl_mul((size_t)n, (size_t)references), &b.values));
   TRY(bl_alloc(ctx, (size_t)references, &list));
@@ -111,10 +108,7 @@ blica_status bl_parallel_analysis(blica_ctx *ctx, const bl_rows *rows, const bli
   }
 done:
   bl_blas_release();
-  bl_common_free(common);
   bl_free(b.values);
-  bl_free(matrix);
-  bl_free(list);
   return status;
 }
 
@@ -149,7 +143,7 @@ blica_status bl_map(blica_ctx *ctx, const blica_counts *counts, int most, double
   blica_status status;
   blica_counts *pooled = NULL;
   blica_cor *cor = NULL;
-  double *matrix = NULL, *vectors = NULL, *values = NULL;
+  BL_OWNED double *matrix = NULL, *vectors = NULL, *values = NULL;
   bl_blas_hold();
   TRY(pool(ctx, counts, &pooled));
   TRY(blica_correlate(ctx, pooled, &cor));
@@ -172,8 +166,5 @@ done:
   bl_blas_release();
   blica_counts_free(pooled);
   blica_cor_free(cor);
-  bl_free(matrix);
-  bl_free(vectors);
-  bl_free(values);
   return status;
 }

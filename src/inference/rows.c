@@ -14,8 +14,6 @@ void bl_rows_free(bl_rows *rows) {
   bl_free_texts(rows->columns, rows->planes);
   bl_free_texts(rows->segments, rows->u);
   blica_coding_free(rows->coding);
-  void *const blocks[] = {rows->item, rows->level, rows->first, rows->x, rows->weight, rows->total, rows->cumulated};
-  for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) bl_free(blocks[i]);
   bl_free(rows);
 }
 
@@ -56,13 +54,12 @@ static blica_status outline(blica_ctx *ctx, int n, char *const *items, blica_cod
   else
     TRY(bl_copy_texts(ctx, n, (const char *const *)items, &rows->columns));
   TRY(bl_copy_texts(ctx, u, (const char *const *)segments, &rows->segments));
-  TRY(bl_alloc(ctx, (size_t)rows->planes, &rows->item));
-  TRY(bl_alloc(ctx, (size_t)rows->planes, &rows->level));
+  TRY(bl_alloc_for(ctx, rows, (size_t)rows->planes, &rows->item));
+  TRY(bl_alloc_for(ctx, rows, (size_t)rows->planes, &rows->level));
   for (int i = 0; i < n; i++)
     for (int p = bl_plane(rows->coding, i); p < bl_plane(rows->coding, i + 1); p++)
       rows->item[p] = i, rows->level[p] = (int8_t)(p - bl_plane(rows->coding, i) + 1);
-  *out = rows;
-  rows = NULL;
+  *out = bl_take(&rows);
 done:
   blica_coding_free(coding);
   bl_rows_free(rows);
@@ -75,11 +72,11 @@ static blica_status fill(blica_ctx *ctx, const blica_data *data, const int *colu
   bl_patterns *patterns = NULL;
   TRY(bl_patterns_make(ctx, data, rows->n, rows->coding, column, false, &patterns));
   rows->count = patterns->count;
-  TRY(bl_alloc(ctx, (size_t)rows->u + 1, &rows->first));
-  TRY(bl_alloc(ctx, (size_t)rows->u, &rows->total));
-  TRY(bl_alloc(ctx, bl_mul((size_t)patterns->count, (size_t)rows->n), &rows->x));
-  TRY(bl_alloc(ctx, (size_t)patterns->count, &rows->weight));
-  TRY(bl_alloc(ctx, (size_t)patterns->count, &rows->cumulated));
+  TRY(bl_alloc_for(ctx, rows, (size_t)rows->u + 1, &rows->first));
+  TRY(bl_alloc_for(ctx, rows, (size_t)rows->u, &rows->total));
+  TRY(bl_alloc_for(ctx, rows, bl_mul((size_t)patterns->count, (size_t)rows->n), &rows->x));
+  TRY(bl_alloc_for(ctx, rows, (size_t)patterns->count, &rows->weight));
+  TRY(bl_alloc_for(ctx, rows, (size_t)patterns->count, &rows->cumulated));
   take_all(patterns, segment, rows);
 done:
   bl_patterns_free(patterns);
@@ -89,7 +86,7 @@ done:
 /* Columns and segments of the data are matched with those of the rows by name. */
 static blica_status match_and_fill(blica_ctx *ctx, const blica_data *data, bl_rows *rows) {
   blica_status status;
-  int *column = NULL, *place = NULL, *segment = NULL;
+  BL_OWNED int *column = NULL, *place = NULL, *segment = NULL;
   TRY(bl_alloc(ctx, (size_t)rows->planes, &column));
   TRY(bl_alloc(ctx, (size_t)rows->u, &place));
   TRY(bl_alloc(ctx, (size_t)rows->u, &segment));
@@ -98,9 +95,6 @@ static blica_status match_and_fill(blica_ctx *ctx, const blica_data *data, bl_ro
   for (int s = 0; s < rows->u; s++) segment[place[s]] = s;
   TRY(fill(ctx, data, column, segment, rows));
 done:
-  bl_free(column);
-  bl_free(place);
-  bl_free(segment);
   return status;
 }
 
@@ -152,7 +146,7 @@ static inline int8_t bit(const bl_rows *rows, const int8_t *x, int p) {
 blica_status bl_rows_data(blica_ctx *ctx, const bl_rows *rows, const double *weight, blica_data **out) {
   blica_status status;
   blica_packer *packer = NULL;
-  int8_t *bits = NULL;
+  BL_OWNED int8_t *bits = NULL;
   *out = NULL;
   TRY(bl_alloc(ctx, (size_t)rows->planes, &bits));
   TRY(blica_pack_begin(ctx, rows->planes, (const char *const *)rows->columns, &packer));
@@ -168,7 +162,6 @@ blica_status bl_rows_data(blica_ctx *ctx, const bl_rows *rows, const double *wei
   packer = NULL;
 done:
   blica_packer_free(packer);
-  bl_free(bits);
   return status;
 }
 

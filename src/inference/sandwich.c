@@ -52,17 +52,14 @@ typedef struct {
   bool expected;         /* F'' is the expected one and F' = 0 also for tables */
   double *t;             /* [planes,u] thresholds */
   double *h, *j;         /* [m,m,u] contributions of the segments */
-  workspace *workspaces; /* per thread */
+  workspace *workspaces; /* per thread; they own the other arrays */
   bool *failed;          /* [u] */
 } job;
 
 /* ---- workspaces ---- */
 
 static void free_workspaces(job *b) {
-  for (int i = 0; b->workspaces && i < bl_max_threads(b->ctx); i++) {
-    bl_influence_free(b->workspaces[i].influence);
-    bl_free(b->workspaces[i].work);
-  }
+  for (int i = 0; b->workspaces && i < bl_max_threads(b->ctx); i++) bl_free(b->workspaces[i].influence);
   bl_free(b->workspaces);
 }
 
@@ -72,7 +69,7 @@ static blica_status make_workspace(const job *b, workspace *r) {
   const size_t size = 2 * n + b->pairs + 2 * q * m + 4 * n * n + BATCH * (q + m) + q + b->pairs * m + b->nk + m;
   const bool scores = b->tables && !bl_coding_ordinal(b->rows->coding);
   TRY(bl_influence_make(b->ctx, b->model->n, b->rows->coding, scores, &r->influence));
-  TRY(bl_alloc(b->ctx, size, &r->work));
+  TRY(bl_alloc_for(b->ctx, b->workspaces, size, &r->work));
   r->scale = r->work, r->z = r->scale + n, r->rho = r->z + n, r->slope = r->rho + b->pairs;
   r->weighted = r->slope + q * m, r->full = r->weighted + q * m, r->qq = r->full + n * n, r->x = r->qq + n * n;
   r->y = r->x + n * n, r->psi = r->y + n * n, r->score = r->psi + BATCH * q, r->mean = r->score + BATCH * m;
@@ -359,11 +356,11 @@ static blica_status allocate(job *b) {
   blica_status status;
   blica_ctx *ctx = b->ctx;
   const size_t u = (size_t)b->model->u;
-  TRY(bl_alloc(ctx, bl_mul(b->m * b->m, u), &b->h));
-  TRY(bl_alloc(ctx, bl_mul(b->m * b->m, u), &b->j));
-  TRY(bl_alloc(ctx, bl_mul((size_t)b->rows->planes, u), &b->t));
-  TRY(bl_alloc(ctx, u, &b->failed));
   TRY(bl_alloc(ctx, (size_t)bl_max_threads(ctx), &b->workspaces));
+  TRY(bl_alloc_for(ctx, b->workspaces, bl_mul(b->m * b->m, u), &b->h));
+  TRY(bl_alloc_for(ctx, b->workspaces, bl_mul(b->m * b->m, u), &b->j));
+  TRY(bl_alloc_for(ctx, b->workspaces, bl_mul((size_t)b->rows->planes, u), &b->t));
+  TRY(bl_alloc_for(ctx, b->workspaces, u, &b->failed));
   for (int i = 0; i < bl_max_threads(ctx); i++) TRY(make_workspace(b, &b->workspaces[i]));
   bl_table_thresholds(b->counts, b->t);
 done:
@@ -375,7 +372,7 @@ blica_status bl_sandwich(blica_ctx *ctx, const blica_model *model, const bl_rows
   blica_status status;
   const size_t n = (size_t)model->n, k = (size_t)model->k, scales = bl_coding_ordinal(rows->coding) ? n : 0;
   job b = {.ctx = ctx, .model = model, .rows = rows, .counts = counts, .nk = n * k, .pairs = n * (n - 1) / 2};
-  double *h = NULL, *j = NULL, *pull = NULL;
+  BL_OWNED double *h = NULL, *j = NULL, *pull = NULL;
   b.statistics = b.pairs + scales, b.m = b.nk + k + scales, b.p = b.nk + k * (size_t)model->u, b.all = b.p + scales;
   b.tables = strcmp(model->method, "pairwise") == 0;
   b.expected = !b.tables || scales || k > 64;
@@ -396,12 +393,5 @@ blica_status bl_sandwich(blica_ctx *ctx, const blica_model *model, const bl_rows
 done:
   bl_blas_release();
   free_workspaces(&b);
-  bl_free(b.h);
-  bl_free(b.j);
-  bl_free(b.t);
-  bl_free(b.failed);
-  bl_free(h);
-  bl_free(j);
-  bl_free(pull);
   return status;
 }

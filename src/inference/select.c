@@ -30,22 +30,13 @@ typedef struct {
   int folds, lowest, highest;
   int groups; /* of segments that are held out together: segment s is in group s % groups; 0: none are */
   bool needs_rows;
-  double **weight;       /* [folds] rows of each pattern in the fold */
+  double **weight;       /* [folds] rows of each pattern in the fold; owns the scores */
   double *score;         /* [u,folds,highest+1] of held-out tables, less independence */
   double *segment_score; /* [u,highest+1] of held-out segments, less independence */
   blica_selection *out;
 } job;
 
 void blica_selection_free(blica_selection *s) {
-  if (!s) return;
-  bl_free(s->heldout);
-  bl_free(s->heldout_se);
-  bl_free(s->heldout_segments);
-  bl_free(s->heldout_segments_se);
-  bl_free(s->bic);
-  bl_free(s->map);
-  bl_free(s->eigenvalue);
-  bl_free(s->reference);
   bl_free(s);
 }
 
@@ -84,7 +75,7 @@ static blica_status divide(job *b) {
   blica_status status;
   const bl_rows *rows = b->rows;
   TRY(bl_alloc(b->ctx, (size_t)b->folds, &b->weight));
-  for (int f = 0; f < b->folds; f++) TRY(bl_alloc(b->ctx, (size_t)rows->count, &b->weight[f]));
+  for (int f = 0; f < b->folds; f++) TRY(bl_alloc_for(b->ctx, b->weight, (size_t)rows->count, &b->weight[f]));
   for (int s = 0; s < rows->u; s++) {
     bl_rng rng = bl_rng_make(b->options->seed, (5ull << 60) + (uint64_t)s);
     if (rows->total[s] < 2 * (int64_t)b->folds) continue;
@@ -136,7 +127,7 @@ static blica_status hold_out(blica_ctx *ctx, job *b, int k, int f) {
   blica_counts *train = NULL, *test = NULL;
   blica_model *model = NULL;
   bl_heldout *heldout = NULL;
-  double *rest = NULL;
+  BL_OWNED double *rest = NULL;
   TRY(bl_heldout_make(ctx, b->rows, k, &heldout));
   TRY(count_fold(ctx, b, f, &rest, &train, &test));
   TRY(fit_part(ctx, b, k, rest, train, &model));
@@ -148,7 +139,6 @@ done:
   blica_counts_free(train);
   blica_counts_free(test);
   blica_model_free(model);
-  bl_free(rest);
   return status;
 }
 
@@ -178,7 +168,7 @@ static blica_status hold_out_segments(blica_ctx *ctx, job *b, int k, int g) {
   blica_counts *others = NULL, *train = NULL, *test = NULL;
   blica_model *model = NULL;
   bl_heldout *heldout = NULL;
-  double *rest = NULL, *v = NULL;
+  BL_OWNED double *rest = NULL, *v = NULL;
   TRY(bl_heldout_make(ctx, b->rows, k, &heldout));
   TRY(bl_alloc(ctx, (size_t)k, &v));
   TRY(other_segments(ctx, b, g, &others));
@@ -195,8 +185,6 @@ done:
   blica_counts_free(train);
   blica_counts_free(test);
   blica_model_free(model);
-  bl_free(rest);
-  bl_free(v);
   return status;
 }
 
@@ -238,8 +226,8 @@ static blica_status fit_task(blica_ctx *child, int64_t item, int thread, void *u
 static blica_status fit_all(job *b) {
   blica_status status;
   const int64_t items = (int64_t)(b->highest - b->lowest + 1) * parts(b);
-  TRY(bl_alloc(b->ctx, bl_mul((size_t)b->rows->u * b->folds, (size_t)b->highest + 1), &b->score));
-  TRY(bl_alloc(b->ctx, bl_mul((size_t)b->rows->u, (size_t)b->highest + 1), &b->segment_score));
+  TRY(bl_alloc_for(b->ctx, b->weight, bl_mul((size_t)b->rows->u * b->folds, (size_t)b->highest + 1), &b->score));
+  TRY(bl_alloc_for(b->ctx, b->weight, bl_mul((size_t)b->rows->u, (size_t)b->highest + 1), &b->segment_score));
   TRY(bl_parallel_children(b->ctx, items, "select, fit", fit_task, b));
 done:
   return status;
@@ -322,14 +310,14 @@ static blica_status create(job *b) {
   const size_t many = (size_t)b->highest + 1, n = (size_t)b->rows->n;
   TRY(bl_alloc(b->ctx, 1, &b->out));
   b->out->n = b->rows->n, b->out->lowest = b->lowest, b->out->highest = b->highest;
-  TRY(bl_alloc(b->ctx, many, &b->out->heldout));
-  TRY(bl_alloc(b->ctx, many, &b->out->heldout_se));
-  TRY(bl_alloc(b->ctx, many, &b->out->heldout_segments));
-  TRY(bl_alloc(b->ctx, many, &b->out->heldout_segments_se));
-  TRY(bl_alloc(b->ctx, many, &b->out->bic));
-  TRY(bl_alloc(b->ctx, many, &b->out->map));
-  TRY(bl_alloc(b->ctx, n, &b->out->eigenvalue));
-  TRY(bl_alloc(b->ctx, n, &b->out->reference));
+  TRY(bl_alloc_for(b->ctx, b->out, many, &b->out->heldout));
+  TRY(bl_alloc_for(b->ctx, b->out, many, &b->out->heldout_se));
+  TRY(bl_alloc_for(b->ctx, b->out, many, &b->out->heldout_segments));
+  TRY(bl_alloc_for(b->ctx, b->out, many, &b->out->heldout_segments_se));
+  TRY(bl_alloc_for(b->ctx, b->out, many, &b->out->bic));
+  TRY(bl_alloc_for(b->ctx, b->out, many, &b->out->map));
+  TRY(bl_alloc_for(b->ctx, b->out, n, &b->out->eigenvalue));
+  TRY(bl_alloc_for(b->ctx, b->out, n, &b->out->reference));
   for (size_t k = 0; k < many; k++) b->out->bic[k] = b->out->heldout_segments[k] = b->out->heldout_segments_se[k] = NAN;
   b->out->by_segments = -1;
 done:
@@ -375,14 +363,10 @@ blica_status blica_select(blica_ctx *ctx, const blica_data *data, const blica_se
   TRY(fit_all(&b));
   choose(&b);
   recommend(&b);
-  *out = b.out;
-  b.out = NULL;
+  *out = bl_take(&b.out);
 done:
   blica_selection_free(b.out);
-  for (int f = 0; b.weight && f < b.folds; f++) bl_free(b.weight[f]);
   bl_free(b.weight);
-  bl_free(b.score);
-  bl_free(b.segment_score);
   bl_rows_free(b.rows);
   blica_counts_free(b.counts);
   return status;

@@ -25,20 +25,16 @@ int bl_most_levels(const blica_coding *coding, int n) {
   return most;
 }
 
-blica_status bl_table_make(blica_ctx *ctx, int most, bl_table *t) {
+blica_status bl_table_make(blica_ctx *ctx, void *owner, int most, bl_table *t) {
   const size_t cells = (size_t)most * most, corners = (size_t)(most + 1) * (most + 1),
                inner = (size_t)(most - 1) * (most - 1);
-  blica_status status = bl_alloc(ctx, 2 * cells + 2 * (size_t)most + 2 * corners + bl_corners_size(inner), &t->cell);
+  const size_t size = 2 * cells + 2 * (size_t)most + 2 * corners + bl_corners_size(inner);
+  blica_status status = bl_alloc_for(ctx, owner, size, &t->cell);
   if (status != BLICA_OK) return status;
   t->score = t->cell + cells, t->first = t->score + cells, t->second = t->first + most, t->work = t->second + most;
   bl_corners_place(&t->inner, inner, t->work + 2 * corners);
   t->level = blica_simd_level(ctx);
   return BLICA_OK;
-}
-
-void bl_table_free(bl_table *t) {
-  bl_free(t->cell);
-  t->cell = NULL;
 }
 
 /* P(x_i >= a, x_j >= b) and its derivative at the corners inside the table; p has the margins already. */

@@ -18,9 +18,8 @@ typedef struct {
   blica_simd level;
 } bl_table;
 
-/* Arrays for tables of up to `most` levels; its doubles go back through bl_table_free. */
-blica_status bl_table_make(blica_ctx *ctx, int most, bl_table *table);
-void bl_table_free(bl_table *table);
+/* Arrays for tables of up to `most` levels, freed with the block `owner`. */
+blica_status bl_table_make(blica_ctx *ctx, void *owner, int most, bl_table *table);
 /* The largest number of levels of n items. */
 int bl_most_levels(const blica_coding *coding, int n);
 

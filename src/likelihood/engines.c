@@ -27,22 +27,22 @@ blica_status bl_workspace_make(blica_ctx *ctx, const bl_likelihood *l, int64_t r
          grid = bl_grid_work(l->n, (int)edges, l->k), ep = bl_ep_work(l->n, l->k);
   *out = NULL;
   TRY(bl_alloc(ctx, 1, &workspace));
-  TRY(bl_alloc(ctx, n, &workspace->mean));
-  TRY(bl_alloc(ctx, n * k, &workspace->loading));
-  TRY(bl_alloc(ctx, edges, &workspace->edge));
-  TRY(bl_alloc(ctx, (size_t)rows, &workspace->log_p));
-  TRY(bl_alloc(ctx, (size_t)rows, &workspace->weight));
-  TRY(bl_alloc(ctx, (size_t)rows, &workspace->row));
+  TRY(bl_alloc_for(ctx, workspace, n, &workspace->mean));
+  TRY(bl_alloc_for(ctx, workspace, n * k, &workspace->loading));
+  TRY(bl_alloc_for(ctx, workspace, edges, &workspace->edge));
+  TRY(bl_alloc_for(ctx, workspace, (size_t)rows, &workspace->log_p));
+  TRY(bl_alloc_for(ctx, workspace, (size_t)rows, &workspace->weight));
+  TRY(bl_alloc_for(ctx, workspace, (size_t)rows, &workspace->row));
   if (l->engine == BL_ENGINE_LATTICE) {
-    TRY(bl_alloc(ctx, n * n, &workspace->cov));
-    TRY(bl_alloc(ctx, n * n, &workspace->g_cov));
+    TRY(bl_alloc_for(ctx, workspace, n * n, &workspace->cov));
+    TRY(bl_alloc_for(ctx, workspace, n * n, &workspace->g_cov));
     TRY(bl_mvn_work_make(ctx, l->n, (int)edges, l->points, rows, false, &workspace->lattice));
   } else if (l->engine == BL_ENGINE_PLACKETT) {
-    TRY(bl_alloc(ctx, n * n, &workspace->cov));
-    TRY(bl_alloc(ctx, n * n, &workspace->g_cov));
+    TRY(bl_alloc_for(ctx, workspace, n * n, &workspace->cov));
+    TRY(bl_alloc_for(ctx, workspace, n * n, &workspace->g_cov));
     TRY(bl_plackett_work_make(ctx, l->n, true, &workspace->plackett));
   } else {
-    TRY(bl_alloc(ctx, grid > ep ? grid : ep, &workspace->engine));
+    TRY(bl_alloc_for(ctx, workspace, grid > ep ? grid : ep, &workspace->engine));
   }
   if (l->engine == BL_ENGINE_EP)
     TRY(bl_workspace_scores(ctx, l, rows, workspace)); /* its gradient is a sum of scores */
@@ -59,32 +59,26 @@ blica_status bl_workspace_scores(blica_ctx *ctx, const bl_likelihood *l, int64_t
   blica_status status = BLICA_OK;
   size_t n = (size_t)l->n, k = (size_t)l->k, count = (size_t)rows;
   if (workspace->score) return BLICA_OK;
-  TRY(bl_alloc(ctx, bl_mul(count, k), &workspace->first));
-  TRY(bl_alloc(ctx, bl_mul(count, k * k), &workspace->second));
-  if (l->patterns->ordinal) TRY(bl_alloc(ctx, bl_mul(count, n), &workspace->upper));
+  TRY(bl_alloc_for(ctx, workspace, bl_mul(count, k), &workspace->first));
+  TRY(bl_alloc_for(ctx, workspace, bl_mul(count, k * k), &workspace->second));
+  if (l->patterns->ordinal) TRY(bl_alloc_for(ctx, workspace, bl_mul(count, n), &workspace->upper));
   if (l->engine == BL_ENGINE_LATTICE || l->engine == BL_ENGINE_PLACKETT) {
-    TRY(bl_alloc(ctx, bl_mul(count, n), &workspace->score_mean));
-    TRY(bl_alloc(ctx, bl_mul(count, n * n), &workspace->score_cov));
-    TRY(bl_alloc(ctx, n * k, &workspace->posterior));
+    TRY(bl_alloc_for(ctx, workspace, bl_mul(count, n), &workspace->score_mean));
+    TRY(bl_alloc_for(ctx, workspace, bl_mul(count, n * n), &workspace->score_cov));
+    TRY(bl_alloc_for(ctx, workspace, n * k, &workspace->posterior));
   }
   if (l->engine == BL_ENGINE_LATTICE) {
     bl_mvn_work_free(workspace->lattice);
     workspace->lattice = NULL;
     TRY(bl_mvn_work_make(ctx, l->n, l->patterns->cuts, l->points, rows, true, &workspace->lattice));
   }
-  TRY(bl_alloc(ctx, bl_mul(count, n * (1 + k)), &workspace->score));
+  TRY(bl_alloc_for(ctx, workspace, bl_mul(count, n * (1 + k)), &workspace->score));
 done:
   return status;
 }
 
 void bl_workspace_free(bl_workspace *workspace) {
   if (!workspace) return;
-  double *blocks[] = {workspace->mean,      workspace->loading, workspace->cov,        workspace->g_cov,
-                      workspace->posterior, workspace->log_p,   workspace->weight,     workspace->score,
-                      workspace->first,     workspace->second,  workspace->score_mean, workspace->score_cov,
-                      workspace->engine,    workspace->edge,    workspace->upper};
-  for (size_t b = 0; b < sizeof blocks / sizeof *blocks; b++) bl_free(blocks[b]);
-  bl_free(workspace->row);
   bl_mvn_work_free(workspace->lattice);
   bl_plackett_work_free(workspace->plackett);
   bl_free(workspace);

@@ -30,12 +30,12 @@ blica_status bl_likelihood_make(blica_ctx *ctx, const bl_patterns *patterns, con
   l->points = points;
   l->rows = engine == BL_ENGINE_PLACKETT && n > 9 ? (int64_t)1 << n : TASK_ROWS;
   for (int g = 0; g < patterns->groups; g++) l->tasks += (patterns->group[g].count + l->rows - 1) / l->rows;
-  TRY(bl_alloc(ctx, (size_t)l->tasks, &l->task));
-  TRY(bl_alloc(ctx, (size_t)l->tasks, &l->value));
+  TRY(bl_alloc_for(ctx, l, (size_t)l->tasks, &l->task));
+  TRY(bl_alloc_for(ctx, l, (size_t)l->tasks, &l->value));
   TRY(bl_share_make(ctx, l->tasks, 0, &l->share));
-  TRY(bl_alloc(ctx, (size_t)patterns->groups, &l->tree));
-  TRY(bl_alloc(ctx, (size_t)patterns->groups * BL_GRID_SOURCES, &l->band));
-  TRY(bl_alloc(ctx, bl_mul((size_t)l->tasks, bl_likelihood_stride(l)), &l->gradient));
+  TRY(bl_alloc_for(ctx, l, (size_t)patterns->groups, &l->tree));
+  TRY(bl_alloc_for(ctx, l, (size_t)patterns->groups * BL_GRID_SOURCES, &l->band));
+  TRY(bl_alloc_for(ctx, l, bl_mul((size_t)l->tasks, bl_likelihood_stride(l)), &l->gradient));
   int64_t at = 0;
   for (int g = 0; g < patterns->groups; g++)
     for (int64_t low = 0; low < patterns->group[g].count; low += l->rows) {
@@ -43,10 +43,9 @@ blica_status bl_likelihood_make(blica_ctx *ctx, const bl_patterns *patterns, con
       l->task[at++] = (bl_task_rows){.group = g, .low = low, .high = high};
     }
   l->threads = bl_max_threads(ctx);
-  TRY(bl_alloc(ctx, (size_t)l->threads, &l->workspace));
+  TRY(bl_alloc_for(ctx, l, (size_t)l->threads, &l->workspace));
   for (int t = 0; t < l->threads; t++) TRY(bl_workspace_make(ctx, l, l->rows, &l->workspace[t]));
-  *out = l;
-  l = NULL;
+  *out = bl_take(&l);
 done:
   bl_likelihood_free(l);
   return status;
@@ -56,13 +55,7 @@ void bl_likelihood_free(bl_likelihood *l) {
   if (!l) return;
   for (int t = 0; l->workspace && t < l->threads; t++) bl_workspace_free(l->workspace[t]);
   for (int g = 0; l->tree && g < l->patterns->groups; g++) bl_mvn_tree_free(l->tree[g]);
-  bl_free(l->workspace);
-  bl_free(l->tree);
-  bl_free(l->task);
-  bl_free(l->value);
   bl_share_free(&l->share);
-  bl_free(l->gradient);
-  bl_free(l->band);
   bl_free(l);
 }
 

@@ -199,7 +199,8 @@ done:
 /* Whether the coarsest grid is a matter of seconds: its nodes grow with the loadings, to the power of k. */
 static blica_status grid_fits(const work *w, const int *segment, bool *fits) {
   blica_status status = BLICA_OK;
-  double *mean = NULL, *loading = NULL, cost = 0.0, band[BL_GRID_SOURCES];
+  BL_OWNED double *mean = NULL, *loading = NULL;
+  double cost = 0.0, band[BL_GRID_SOURCES];
   TRY(bl_alloc(w->ctx, (size_t)w->params.n, &mean));
   TRY(bl_alloc(w->ctx, (size_t)w->params.n * (size_t)w->params.k, &loading));
   for (int g = 0; g < w->patterns->groups; g++) {
@@ -211,8 +212,6 @@ static blica_status grid_fits(const work *w, const int *segment, bool *fits) {
   }
   *fits = cost <= LARGEST_WORK;
 done:
-  bl_free(mean);
-  bl_free(loading);
   return status;
 }
 
@@ -222,7 +221,7 @@ static blica_status lattice_too(work *w, const int *segment) {
   blica_status status = BLICA_OK;
   blica_loglik_result *r = w->result, before = *r;
   size_t u = (size_t)r->u;
-  double *kept = NULL;
+  BL_OWNED double *kept = NULL;
   TRY(bl_alloc(w->ctx, 2 * u, &kept));
   memcpy(kept, r->loglik, sizeof(double) * u);
   memcpy(kept + u, r->error, sizeof(double) * u);
@@ -233,7 +232,6 @@ static blica_status lattice_too(work *w, const int *segment) {
     memcpy(r->error, kept + u, sizeof(double) * u);
   }
 done:
-  bl_free(kept);
   return status;
 }
 
@@ -267,9 +265,9 @@ static blica_status make_result(blica_ctx *ctx, const blica_data *data, blica_lo
   TRY(bl_alloc(ctx, 1, &r));
   r->u = data->u;
   r->rows = data->rows;
-  TRY(bl_alloc(ctx, (size_t)data->u, &r->samples));
-  TRY(bl_alloc(ctx, (size_t)data->u, &r->loglik));
-  TRY(bl_alloc(ctx, (size_t)data->u, &r->error));
+  TRY(bl_alloc_for(ctx, r, (size_t)data->u, &r->samples));
+  TRY(bl_alloc_for(ctx, r, (size_t)data->u, &r->loglik));
+  TRY(bl_alloc_for(ctx, r, (size_t)data->u, &r->error));
   TRY(bl_copy_texts(ctx, data->u, (const char *const *)data->segments, &r->segments));
   memcpy(r->samples, data->samples, sizeof *r->samples * (size_t)data->u);
 done:
@@ -299,7 +297,7 @@ blica_status blica_loglik(blica_ctx *ctx, const blica_model *model, const blica_
   blica_loglik_options o = blica_loglik_options_default();
   bl_params params = bl_model_params(model);
   blica_loglik_result *result = NULL;
-  int *variable = NULL, *segment = NULL;
+  BL_OWNED int *variable = NULL, *segment = NULL;
   bl_patterns *patterns = NULL;
   bl_engine engine;
   bl_loop_poll loop_poll = {.deadline = INFINITY, .armed = true, .progress = {"loglik", -1, NAN, 0, 0}};
@@ -319,22 +317,16 @@ blica_status blica_loglik(blica_ctx *ctx, const blica_model *model, const blica_
   result->patterns = patterns->count;
   TRY(bl_loglik_run(ctx, patterns, segment, &params, &o, BL_LATTICE_POINTS, result));
   TRY(check_result(ctx, result));
-  *out = result;
-  result = NULL;
+  *out = bl_take(&result);
 done:
   bl_loop_poll_set(ctx, NULL);
   blica_loglik_result_free(result);
   bl_patterns_free(patterns);
-  bl_free(variable);
-  bl_free(segment);
   return status;
 }
 
 void blica_loglik_result_free(blica_loglik_result *result) {
   if (!result) return;
   bl_free_texts(result->segments, result->u);
-  bl_free(result->samples);
-  bl_free(result->loglik);
-  bl_free(result->error);
   bl_free(result);
 }

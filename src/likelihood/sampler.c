@@ -59,28 +59,16 @@ struct bl_sampler {
 
 void bl_sampler_free(bl_sampler *s) {
   if (!s) return;
-  for (int64_t t = 0; s->task && t < s->tasks; t++) {
-    bl_free(s->task[t].block);
-    bl_free(s->task[t].code);
-    bl_free(s->task[t].weight);
-  }
-  for (int t = 0; s->workspace && t < s->threads; t++) bl_free(s->workspace[t].mean);
-  bl_free(s->task);
-  bl_free(s->workspace);
-  bl_free(s->gradient);
-  bl_free(s->ended);
-  bl_free(s->state);
-  bl_free(s->bound);
   bl_share_free(&s->share);
   bl_free(s);
 }
 
-static blica_status make_chains(blica_ctx *ctx, const bl_group *g, double *q, chain_task *t) {
+static blica_status make_chains(blica_ctx *ctx, void *owner, const bl_group *g, double *q, chain_task *t) {
   blica_status status;
   size_t n = (size_t)g->n;
-  TRY(bl_alloc(ctx, (size_t)t->blocks, &t->block));
-  TRY(bl_alloc(ctx, (size_t)t->blocks * n * BL_GIBBS_ROWS, &t->code));
-  TRY(bl_alloc(ctx, (size_t)t->blocks * BL_GIBBS_ROWS, &t->weight));
+  TRY(bl_alloc_for(ctx, owner, (size_t)t->blocks, &t->block));
+  TRY(bl_alloc_for(ctx, owner, (size_t)t->blocks * n * BL_GIBBS_ROWS, &t->code));
+  TRY(bl_alloc_for(ctx, owner, (size_t)t->blocks * BL_GIBBS_ROWS, &t->weight));
   for (int64_t b = 0; b < t->blocks; b++) {
     int64_t first = t->low + b * BL_GIBBS_ROWS;
     size_t at = (size_t)b * n * BL_GIBBS_ROWS;
@@ -101,7 +89,7 @@ static blica_status make_workspace(blica_ctx *ctx, const bl_sampler *s, chain_wo
   const size_t n = (size_t)s->n, k = (size_t)s->k, limits = n * (size_t)s->levels;
   const size_t edges = (size_t)s->patterns->cuts, ends = n * ((size_t)s->levels + 1);
   const size_t even = (n * (2 + k + 2 * n) + 2 * limits + edges + ends + 7) / 8 * 8; /* the work is aligned */
-  blica_status status = bl_alloc(ctx, even + bl_gibbs_work(s->n), &r->mean);
+  blica_status status = bl_alloc_for(ctx, s->workspace, even + bl_gibbs_work(s->n), &r->mean);
   if (status != BLICA_OK) return status;
   r->first = r->mean + n, r->loading = r->first + n, r->precision = r->loading + n * k;
   r->second = r->precision + n * n, r->low = r->second + n * n, r->high = r->low + limits;
@@ -147,21 +135,20 @@ blica_status bl_sampler_make(blica_ctx *ctx, const bl_patterns *patterns, const 
   s->levels = most_levels(patterns);
   s->stride = (size_t)n * (1 + (size_t)k) + (patterns->ordinal ? (size_t)patterns->cuts : 0);
   for (int g = 0; g < patterns->groups; g++) s->tasks += (patterns->group[g].count + TASK_ROWS - 1) / TASK_ROWS;
-  TRY(bl_alloc(ctx, (size_t)s->tasks, &s->task));
-  TRY(bl_alloc(ctx, (size_t)s->tasks, &s->ended));
-  TRY(bl_alloc(ctx, bl_mul((size_t)s->tasks, s->stride), &s->gradient));
+  TRY(bl_alloc_for(ctx, s, (size_t)s->tasks, &s->task));
+  TRY(bl_alloc_for(ctx, s, (size_t)s->tasks, &s->ended));
+  TRY(bl_alloc_for(ctx, s, bl_mul((size_t)s->tasks, s->stride), &s->gradient));
   TRY(bl_share_make(ctx, s->tasks, 0, &s->share));
-  TRY(bl_alloc(ctx, (size_t)s->share.size + 1, &s->bound));
+  TRY(bl_alloc_for(ctx, s, (size_t)s->share.size + 1, &s->bound));
   list_tasks(s);
-  TRY(bl_alloc(ctx, s->size, &s->state));
+  TRY(bl_alloc_for(ctx, s, s->size, &s->state));
   for (int64_t t = s->share.first; t < s->share.last; t++)
-    TRY(make_chains(ctx, &patterns->group[s->task[t].group], s->state + s->task[t].state, &s->task[t]));
+    TRY(make_chains(ctx, s, &patterns->group[s->task[t].group], s->state + s->task[t].state, &s->task[t]));
   s->threads = bl_max_threads(ctx);
-  TRY(bl_alloc(ctx, (size_t)s->threads, &s->workspace));
+  TRY(bl_alloc_for(ctx, s, (size_t)s->threads, &s->workspace));
   for (int t = 0; t < s->threads; t++) TRY(make_workspace(ctx, s, &s->workspace[t]));
   bl_sampler_restart(s, 0);
-  *out = s;
-  s = NULL;
+  *out = bl_take(&s);
 done:
   bl_sampler_free(s);
   return status;

@@ -23,7 +23,7 @@ typedef struct {
   const int *map;    /* segment of the model for each of the data */
   double log_prior;  /* log weight of this round */
   double all;        /* weight of all rounds together, that a row of probability 1 would have */
-  double *top, *sum; /* [patterns] largest log weight so far; sum of weights relative to it */
+  double *top, *sum; /* [patterns] largest log weight so far; sum of weights relative to it. top owns the others */
   double *one, *two; /* [k,patterns] mean of z so far; weighted sum of squared deviations from it: no digits are lost
                         when the mean is large (West, Communications of the ACM 22, 1979) */
   double *found;     /* [1+2k,patterns] of this round: log P, E z, var z of the standardised sources */
@@ -82,10 +82,10 @@ static blica_status tally_make(blica_ctx *ctx, int64_t places, tally *t) {
   blica_status status = BLICA_OK;
   size_t count = (size_t)places, moments = bl_mul(count, (size_t)t->k);
   TRY(bl_alloc(ctx, count, &t->top));
-  TRY(bl_alloc(ctx, count, &t->sum));
-  TRY(bl_alloc(ctx, moments, &t->one));
-  TRY(bl_alloc(ctx, moments, &t->two));
-  TRY(bl_alloc(ctx, bl_mul(count, 1 + 2 * (size_t)t->k), &t->found));
+  TRY(bl_alloc_for(ctx, t->top, count, &t->sum));
+  TRY(bl_alloc_for(ctx, t->top, moments, &t->one));
+  TRY(bl_alloc_for(ctx, t->top, moments, &t->two));
+  TRY(bl_alloc_for(ctx, t->top, bl_mul(count, 1 + 2 * (size_t)t->k), &t->found));
   for (int64_t i = 0; i < places; i++) t->top[i] = -INFINITY;
 done:
   return status;
@@ -210,9 +210,9 @@ static blica_status make_posterior(blica_ctx *ctx, int64_t rows, int k, bool amo
   TRY(bl_alloc(ctx, 1, out));
   (*out)->rows = rows;
   (*out)->k = k;
-  TRY(bl_alloc(ctx, bl_mul((size_t)rows, (size_t)k), &(*out)->mean));
-  TRY(bl_alloc(ctx, bl_mul((size_t)rows, (size_t)k), &(*out)->sd));
-  if (!amortised) TRY(bl_alloc(ctx, (size_t)rows, &(*out)->loglik));
+  TRY(bl_alloc_for(ctx, *out, bl_mul((size_t)rows, (size_t)k), &(*out)->mean));
+  TRY(bl_alloc_for(ctx, *out, bl_mul((size_t)rows, (size_t)k), &(*out)->sd));
+  if (!amortised) TRY(bl_alloc_for(ctx, *out, (size_t)rows, &(*out)->loglik));
 done:
   return status;
 }
@@ -237,10 +237,10 @@ blica_status blica_sources(blica_ctx *ctx, const blica_model *model, const blica
   if (status != BLICA_OK) return status;
   bl_params params = bl_model_params(model);
   bool known = strcmp(o.segment, "unknown") != 0;
-  int *variable = NULL, *segment = NULL;
+  BL_OWNED int *variable = NULL, *segment = NULL;
   bl_patterns *patterns = NULL;
   bl_likelihood *likelihood = NULL;
-  blica_posterior *posterior = NULL;
+  BL_OWNED blica_posterior *posterior = NULL;
   bl_engine engine;
   tally t = {.k = model->k, .params = &params};
   bl_poll_reset(ctx);
@@ -267,23 +267,14 @@ blica_status blica_sources(blica_ctx *ctx, const blica_model *model, const blica
   strcpy(posterior->engine, o.amortised ? "encoder" : bl_engine_name(engine));
   TRY(write_rows(ctx, data, patterns, &params, segment, known, &t, posterior));
   TRY(check_posterior(ctx, posterior));
-  *out = posterior;
-  posterior = NULL;
+  *out = bl_take(&posterior);
 done:
-  blica_posterior_free(posterior);
   bl_likelihood_free(likelihood);
   bl_patterns_free(patterns);
-  double *blocks[] = {t.top, t.sum, t.one, t.two, t.found};
-  for (int b = 0; b < 5; b++) bl_free(blocks[b]);
-  bl_free(variable);
-  bl_free(segment);
+  bl_free(t.top);
   return status;
 }
 
 void blica_posterior_free(blica_posterior *posterior) {
-  if (!posterior) return;
-  bl_free(posterior->mean);
-  bl_free(posterior->sd);
-  bl_free(posterior->loglik);
   bl_free(posterior);
 }

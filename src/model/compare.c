@@ -41,8 +41,8 @@ blica_status blica_compare(blica_ctx *ctx, int n, int k, const double *a, const 
                            double *cosine) {
   BL_NEED(ctx, a, b);
   blica_status status;
-  double *unit_a = NULL, *unit_b = NULL, *cost = NULL;
-  int *match = NULL;
+  BL_OWNED double *unit_a = NULL, *unit_b = NULL, *cost = NULL;
+  BL_OWNED int *match = NULL;
   double sign;
   if (mcs) *mcs = NAN;
   if (n < 1 || k < 1)
@@ -67,9 +67,5 @@ blica_status blica_compare(blica_ctx *ctx, int n, int k, const double *a, const 
   }
   if (mcs) *mcs = 1 - sum / k;
 done:
-  bl_free(unit_a);
-  bl_free(unit_b);
-  bl_free(cost);
-  bl_free(match);
   return status;
 }

@@ -4,31 +4,18 @@
 #include <math.h>
 #include <string.h>
 
-static void encoder_free(struct blica_encoder *encoder) {
-  if (!encoder) return;
-  bl_free(encoder->mean_weight);
-  bl_free(encoder->mean_bias);
-  bl_free(encoder->logvar_weight);
-  bl_free(encoder->logvar_bias);
-  bl_free(encoder);
-}
-
 blica_status bl_encoder_create(blica_ctx *ctx, int n, int k, int u, struct blica_encoder **out) {
   blica_status status;
   size_t inputs = (size_t)n + (size_t)u;
+  BL_OWNED struct blica_encoder *encoder = NULL;
   *out = NULL;
-  struct blica_encoder *encoder;
   TRY(bl_alloc(ctx, 1, &encoder));
-  TRY(bl_alloc(ctx, bl_mul((size_t)k, inputs), &encoder->mean_weight));
-  TRY(bl_alloc(ctx, (size_t)k, &encoder->mean_bias));
-  TRY(bl_alloc(ctx, bl_mul((size_t)k, inputs), &encoder->logvar_weight));
-  TRY(bl_alloc(ctx, (size_t)k, &encoder->logvar_bias));
+  TRY(bl_alloc_for(ctx, encoder, bl_mul((size_t)k, inputs), &encoder->mean_weight));
+  TRY(bl_alloc_for(ctx, encoder, (size_t)k, &encoder->mean_bias));
+  TRY(bl_alloc_for(ctx, encoder, bl_mul((size_t)k, inputs), &encoder->logvar_weight));
+  TRY(bl_alloc_for(ctx, encoder, (size_t)k, &encoder->logvar_bias));
+  *out = bl_take(&encoder);
 done:
-  if (status != BLICA_OK) {
-    encoder_free(encoder);
-    encoder = NULL;
-  }
-  *out = encoder;
   return status;
 }
 
@@ -110,7 +97,7 @@ void blica_model_free(blica_model *model) {
   bl_free(model->fit.eigen_max);
   bl_free(model->fit.notes);
   bl_free(model->fit.options);
-  encoder_free(model->encoder);
+  bl_free(model->encoder);
   bl_free(model);
 }
 
@@ -176,7 +163,7 @@ static void permute_rows(double *x, int k, size_t columns, const int *order, dou
 
 static blica_status reorder(blica_ctx *ctx, blica_model *m, const int *order) {
   blica_status status;
-  double *copy = NULL, *work = NULL;
+  BL_OWNED double *copy = NULL, *work = NULL;
   size_t n = (size_t)m->n, k = (size_t)m->k;
   TRY(bl_alloc(ctx, bl_mul(n, k), &copy));
   TRY(bl_alloc(ctx, k, &work));
@@ -191,8 +178,6 @@ static blica_status reorder(blica_ctx *ctx, blica_model *m, const int *order) {
     permute_rows(m->encoder->logvar_bias, m->k, 1, order, work);
   }
 done:
-  bl_free(copy);
-  bl_free(work);
   return status;
 }
 
@@ -220,8 +205,8 @@ void bl_model_center(blica_model *m) {
 
 blica_status bl_model_canonical(blica_ctx *ctx, blica_model *model) {
   blica_status status;
-  double *key = NULL;
-  int *order = NULL;
+  BL_OWNED double *key = NULL;
+  BL_OWNED int *order = NULL;
   TRY(bl_alloc(ctx, (size_t)model->k, &key));
   TRY(bl_alloc(ctx, (size_t)model->k, &order));
   for (int j = 0; j < model->k; j++) {
@@ -234,8 +219,6 @@ blica_status bl_model_canonical(blica_ctx *ctx, blica_model *model) {
   }
   TRY(reorder(ctx, model, order));
 done:
-  bl_free(key);
-  bl_free(order);
   return status;
 }
 

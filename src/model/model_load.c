@@ -381,14 +381,13 @@ done:
 blica_status blica_model_load(blica_ctx *ctx, const char *path, blica_model **out) {
   BL_NEED_OUT(ctx, out, path);
   blica_status status;
-  char *text = NULL;
+  BL_OWNED char *text = NULL;
   size_t length;
   FILE *stream = fopen(path, "rb");
   if (!stream) FAIL(ctx, BLICA_ERR_IO, "cannot open the model '%s': %s", path, strerror(errno));
   TRY(read_file(&(bl_json_reader){ctx, path}, stream, &text, &length));
   TRY(blica_model_parse(ctx, text, length, path, out));
 done:
-  bl_free(text);
   if (stream) fclose(stream);
   return status;
 }

@@ -67,7 +67,7 @@ static int quantile_draws(int n, int k) {
 
 static blica_status condition_limit(blica_ctx *ctx, drawing *d, double *limit) {
   blica_status status = BLICA_OK;
-  double *all = NULL;
+  BL_OWNED double *all = NULL;
   *limit = 20;
   if (d->n < 20) return BLICA_OK;
   int draws = quantile_draws(d->n, d->k);
@@ -80,7 +80,6 @@ static blica_status condition_limit(blica_ctx *ctx, drawing *d, double *limit) {
   int below = (int)at;
   *limit = all[below] + (at - below) * (all[below + 1] - all[below]);
 done:
-  bl_free(all);
   return status;
 }
 
@@ -129,13 +128,12 @@ static blica_status check_options(blica_ctx *ctx, const blica_simulate_options *
 static blica_status same_levels(blica_ctx *ctx, int count, blica_model *m) {
   blica_status status;
   blica_coding *coding;
-  int *levels = NULL;
+  BL_OWNED int *levels = NULL;
   TRY(bl_alloc(ctx, (size_t)m->n, &levels));
   for (int i = 0; i < m->n; i++) levels[i] = count;
   TRY(bl_coding_make(ctx, m->n, (const char *const *)m->variables, levels, NULL, &coding));
   TRY(bl_model_set_coding(ctx, m, coding));
 done:
-  bl_free(levels);
   return status;
 }
 
@@ -143,7 +141,7 @@ done:
 static blica_status draw_cuts(blica_ctx *ctx, const blica_simulate_options *o, blica_model *m) {
   blica_status status = BLICA_OK;
   bl_rng rng = bl_rng_make(o->seed, stream_of(DRAW_CUTS, 0, 0));
-  double *diagonal = NULL, *variance = NULL;
+  BL_OWNED double *diagonal = NULL, *variance = NULL;
   if (o->levels > 2) TRY(same_levels(ctx, o->levels, m));
   TRY(bl_alloc(ctx, (size_t)m->n, &diagonal));
   TRY(bl_alloc(ctx, (size_t)m->n, &variance));
@@ -159,8 +157,6 @@ static blica_status draw_cuts(blica_ctx *ctx, const blica_simulate_options *o, b
   }
   if (o->intercepts > 0 || o->levels > 2) bl_model_center(m);
 done:
-  bl_free(diagonal);
-  bl_free(variance);
   return status;
 }
 
@@ -285,7 +281,7 @@ blica_status blica_simulate_rows(blica_ctx *ctx, const blica_model *model, uint6
   BL_NEED_OUT(ctx, out, model);
   blica_status status;
   rows_job job = {.model = model, .seed = seed};
-  int64_t *first = NULL;
+  BL_OWNED int64_t *first = NULL;
   TRY(bl_alloc(ctx, (size_t)model->u + 1, &first));
   job.first = first;
   TRY(bl_alloc(ctx, bl_mul(bl_mul(WORD, (size_t)(model->n + model->k)), (size_t)bl_max_threads(ctx)), &job.work));
@@ -296,12 +292,10 @@ blica_status blica_simulate_rows(blica_ctx *ctx, const blica_model *model, uint6
     if (bl_poll(ctx, &progress)) FAIL(ctx, BLICA_ERR_INTERRUPTED, "interrupted while drawing rows");
     bl_parallel(ctx, tasks - job.offset < batch ? tasks - job.offset : batch, rows_task, &job);
   }
-  *out = job.data;
-  job.data = NULL;
+  *out = bl_take(&job.data);
 done:
   blica_data_free(job.data);
   bl_free(job.work);
-  bl_free(first);
   return status;
 }
 
@@ -363,8 +357,7 @@ blica_status blica_simulate_exact(blica_ctx *ctx, const blica_model *model, blic
   }
   job.counts->exact = 1;
   bl_parallel(ctx, model->u, exact_task, &job);
-  *out = job.counts;
-  job.counts = NULL;
+  *out = bl_take(&job.counts);
 done:
   bl_free_texts(columns, model->planes);
   blica_counts_free(job.counts);

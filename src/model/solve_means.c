@@ -100,7 +100,7 @@ static double dot(int n, const double *a, const double *b) {
 static blica_status solve_cuts(system_of *z) {
   blica_status status;
   const int n = z->n;
-  double *buffer = NULL;
+  BL_OWNED double *buffer = NULL;
   TRY(bl_alloc(z->ctx, 5 * (size_t)n, &buffer));
   double *r = buffer, *p = r + n, *ap = p + n, *scaled = ap + n, *scale = scaled + n, *x = z->model->cuts;
   memset(x, 0, sizeof(double) * (size_t)n);
@@ -125,7 +125,6 @@ static blica_status solve_cuts(system_of *z) {
     rz = next;
   }
 done:
-  bl_free(buffer);
   return status;
 }
 
@@ -133,8 +132,8 @@ blica_status bl_solve_means(blica_ctx *ctx, blica_model *model, bool cuts) {
   blica_status status;
   const size_t n = (size_t)model->planes, k = (size_t)model->k, u = (size_t)model->u;
   system_of z = {.ctx = ctx, .model = model, .n = model->planes, .k = model->k, .u = model->u};
-  double *a = NULL;
-  lapack_int *pivots = NULL;
+  BL_OWNED double *a = NULL;
+  BL_OWNED lapack_int *pivots = NULL;
   cuts = (cuts && k < n) || n > (size_t)model->n; /* levels need cuts of their own */
   TRY(bl_alloc(ctx, n, &z.item));
   for (int i = 0; i < model->n; i++)
@@ -160,7 +159,5 @@ done:
   bl_free(z.b);
   bl_free(z.work);
   bl_free(z.q);
-  bl_free(a);
-  bl_free(pivots);
   return status;
 }

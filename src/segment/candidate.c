@@ -109,7 +109,7 @@ done:
 
 static blica_status run(blica_ctx *ctx, const bl_segment *g, bl_em *em, bl_stage *stage, progress *p) {
   blica_status status = BLICA_OK;
-  double *log_p = NULL;
+  BL_OWNED double *log_p = NULL;
   bool more = p->now->states > 1 || !bl_emission_exact(em->emission);
   TRY(bl_alloc(ctx, p->best->size, &log_p));
   if (bl_stage_find(stage) != BL_STAGE_NONE) TRY(bl_stage_load(ctx, stage, pass_progress, p));
@@ -126,7 +126,6 @@ static blica_status run(blica_ctx *ctx, const bl_segment *g, bl_em *em, bl_stage
   bl_stage_leave(ctx, stage);
   if (status == BLICA_OK && !em->stopped) bl_stage_over(ctx, stage, pass_progress, p);
 done:
-  bl_free(log_p);
   return status;
 }
 
@@ -142,21 +141,19 @@ blica_status bl_candidate_make(blica_ctx *ctx, const bl_segment *g, bl_em *em, c
   c->size = bl_mul((size_t)em->series->patterns->count, (size_t)from->states);
   TRY(bl_states_copy(ctx, from, &c->states));
   TRY(bl_states_copy(ctx, from, &p.now));
-  TRY(bl_alloc(ctx, c->size, &c->log_p));
+  TRY(bl_alloc_for(ctx, c, c->size, &c->log_p));
   p.best = c;
   TRY(run(ctx, g, em, &stage, &p));
-  *out = c;
-  c = NULL;
+  *out = bl_take(&c);
 done:
   bl_warn_release(ctx);
   bl_candidate_free(c);
-  bl_states_free(p.now);
+  bl_free(p.now);
   return status;
 }
 
 void bl_candidate_free(bl_candidate *c) {
   if (!c) return;
-  bl_states_free(c->states);
-  bl_free(c->log_p);
+  bl_free(c->states);
   bl_free(c);
 }

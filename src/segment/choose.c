@@ -73,7 +73,7 @@ static blica_status score(const heldout *h, int f, const bl_states *x, double *g
   blica_status status;
   const bl_series *all = h->em->series;
   const size_t S = (size_t)x->states;
-  double *log_p = NULL, *step = NULL, *work = NULL;
+  BL_OWNED double *log_p = NULL, *step = NULL, *work = NULL;
   TRY(bl_alloc(h->ctx, bl_mul((size_t)all->patterns->count, S), &log_p));
   TRY(bl_alloc(h->ctx, bl_mul((size_t)all->rows, S), &step));
   TRY(bl_alloc(h->ctx, 2 * S, &work));
@@ -83,9 +83,6 @@ static blica_status score(const heldout *h, int f, const bl_states *x, double *g
   bl_em_steps(&h->fold[f].series, x->bin, x->states, log_p, step);
   add_forward(h, f, &x->chain, step, x->bin, -1, work, gain);
 done:
-  bl_free(log_p);
-  bl_free(step);
-  bl_free(work);
   return status;
 }
 

@@ -14,7 +14,7 @@
 
 blica_status bl_states_make(blica_ctx *ctx, size_t cells, int states, bl_states **out) {
   blica_status status;
-  bl_states *x = NULL;
+  BL_OWNED bl_states *x = NULL;
   const size_t S = (size_t)states;
   *out = NULL;
   TRY(bl_alloc(ctx, 1, &x));
@@ -22,13 +22,11 @@ blica_status bl_states_make(blica_ctx *ctx, size_t cells, int states, bl_states 
   x->cells = cells;
   x->bin = 1;
   x->loglik = -INFINITY;
-  TRY(bl_alloc(ctx, bl_mul(cells, S), &x->stat));
-  TRY(bl_alloc(ctx, S, &x->chain.initial));
-  TRY(bl_alloc(ctx, S * S, &x->chain.transition));
-  *out = x;
-  x = NULL;
+  TRY(bl_alloc_for(ctx, x, bl_mul(cells, S), &x->stat));
+  TRY(bl_alloc_for(ctx, x, S, &x->chain.initial));
+  TRY(bl_alloc_for(ctx, x, S * S, &x->chain.transition));
+  *out = bl_take(&x);
 done:
-  bl_states_free(x);
   return status;
 }
 
@@ -45,14 +43,6 @@ blica_status bl_states_copy(blica_ctx *ctx, const bl_states *from, bl_states **o
   blica_status status = bl_states_make(ctx, from->cells, from->states, out);
   if (status == BLICA_OK) bl_states_assign(*out, from);
   return status;
-}
-
-void bl_states_free(bl_states *x) {
-  if (!x) return;
-  bl_free(x->stat);
-  bl_free(x->chain.initial);
-  bl_free(x->chain.transition);
-  bl_free(x);
 }
 
 void bl_states_pass(bl_state *state, void *kept) {
@@ -122,7 +112,7 @@ blica_status bl_em_expect(blica_ctx *ctx, bl_em *em, const double *log_p, bl_sta
   const bl_series *series = em->series;
   const size_t S = (size_t)x->states;
   const int64_t steps = step_count(series, x->bin);
-  double *step = NULL, *own = NULL, *weight = NULL, *flow = NULL;
+  BL_OWNED double *step = NULL, *own = NULL, *weight = NULL, *flow = NULL;
   TRY(bl_alloc(ctx, bl_mul((size_t)steps, S), &step));
   if (!probability) TRY(bl_alloc(ctx, bl_mul((size_t)steps, S), &own));
   TRY(bl_alloc(ctx, bl_mul((size_t)series->patterns->count, S), &weight));
@@ -137,10 +127,6 @@ blica_status bl_em_expect(blica_ctx *ctx, bl_em *em, const double *log_p, bl_sta
   TRY(bl_series_expect(ctx, series, x->states, weight, x->stat));
   em->rounds++;
 done:
-  bl_free(step);
-  bl_free(own);
-  bl_free(weight);
-  bl_free(flow);
   return status;
 }
 

@@ -30,12 +30,11 @@ typedef struct {
   bl_stage stage; /* of the whole call */
 } bl_em;
 
-/* Zeros, with a log-likelihood of -infinity. */
+/* Zeros, with a log-likelihood of -infinity; bl_free frees them. */
 blica_status bl_states_make(blica_ctx *ctx, size_t cells, int states, bl_states **out);
 blica_status bl_states_copy(blica_ctx *ctx, const bl_states *from, bl_states **out); /* a deep copy */
 /* Between states of the same number and cells. */
 void bl_states_assign(bl_states *to, const bl_states *from);
-void bl_states_free(bl_states *states);
 
 /* For checkpoints: states, and the number of rounds until then. */
 typedef struct {

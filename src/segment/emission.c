@@ -126,10 +126,10 @@ static void add_blocks(bl_emission *e, int blocks, const int *where) {
 static blica_status choose_blocks(blica_ctx *ctx, bl_emission *e) {
   blica_status status;
   const int n = e->series->n, blocks = n <= TABLE_ITEMS ? 1 : (n + BLOCK_ITEMS - 1) / BLOCK_ITEMS;
-  int *where = NULL, *other = NULL;
+  BL_OWNED int *where = NULL, *other = NULL;
   TRY(bl_alloc(ctx, (size_t)n, &where));
   TRY(bl_alloc(ctx, (size_t)n, &other));
-  TRY(bl_alloc(ctx, (size_t)(WAYS * blocks), &e->block));
+  TRY(bl_alloc_for(ctx, e, (size_t)(WAYS * blocks), &e->block));
   if (blocks > 1) join_similar(e, blocks, where);
   add_blocks(e, blocks, where);
   if (blocks > 1) {
@@ -137,17 +137,15 @@ static blica_status choose_blocks(blica_ctx *ctx, bl_emission *e) {
     add_blocks(e, blocks, other);
   }
 done:
-  bl_free(where);
-  bl_free(other);
   return status;
 }
 
 /* Every pattern as bits of the block's items. */
-static blica_status code_patterns(blica_ctx *ctx, const bl_series *x, block *b) {
+static blica_status code_patterns(blica_ctx *ctx, bl_emission *e, block *b) {
   blica_status status;
-  const bl_patterns *m = x->patterns;
-  TRY(bl_alloc(ctx, (size_t)m->count, &b->code));
-  TRY(bl_alloc(ctx, (size_t)m->count, &b->absent));
+  const bl_patterns *m = e->series->patterns;
+  TRY(bl_alloc_for(ctx, e, (size_t)m->count, &b->code));
+  TRY(bl_alloc_for(ctx, e, (size_t)m->count, &b->absent));
   for (int g = 0; g < m->groups; g++) {
     const bl_group *group = &m->group[g];
     for (int i = 0; i < b->n; i++) {
@@ -170,7 +168,7 @@ done:
 
 static blica_status make_tree(blica_ctx *ctx, int n, bl_mvn_tree **out) {
   blica_status status;
-  uint8_t *x = NULL;
+  BL_OWNED uint8_t *x = NULL;
   int order[TABLE_ITEMS];
   TRY(bl_alloc(ctx, (size_t)n << n, &x));
   for (int i = 0; i < n; i++) order[i] = i;
@@ -178,15 +176,14 @@ static blica_status make_tree(blica_ctx *ctx, int n, bl_mvn_tree **out) {
     for (int i = 0; i < n; i++) x[c * n + i] = c >> i & 1;
   TRY(bl_mvn_tree_make(ctx, n, order, (int64_t)1 << n, x, out));
 done:
-  bl_free(x);
   return status;
 }
 
 static blica_status make_workspace(blica_ctx *ctx, const bl_emission *e, workspace *r) {
   blica_status status;
-  TRY(bl_alloc(ctx, TABLE_ITEMS * TABLE_ITEMS + bl_eigen_work(TABLE_ITEMS), &r->scratch));
-  TRY(bl_alloc(ctx, (size_t)3 << TABLE_ITEMS, &r->table));
-  if (e->levels) TRY(bl_alloc(ctx, bl_level_scores_work(e->series), &r->levels));
+  TRY(bl_alloc_for(ctx, e->workspace, TABLE_ITEMS * TABLE_ITEMS + bl_eigen_work(TABLE_ITEMS), &r->scratch));
+  TRY(bl_alloc_for(ctx, e->workspace, (size_t)3 << TABLE_ITEMS, &r->table));
+  if (e->levels) TRY(bl_alloc_for(ctx, e->workspace, bl_level_scores_work(e->series), &r->levels));
   for (int m = 1; m <= TABLE_ITEMS; m++)
     if (e->all[m]) TRY(bl_plackett_work_make(ctx, m, false, &r->plackett[m]));
 done:
@@ -210,41 +207,27 @@ blica_status bl_emission_make(blica_ctx *ctx, const blica_data *data, const bl_s
   if (!e->levels) TRY(choose_blocks(ctx, e));
   for (int b = 0; b < e->blocks; b++) {
     const int m = e->block[b].n;
-    TRY(code_patterns(ctx, series, &e->block[b]));
+    TRY(code_patterns(ctx, e, &e->block[b]));
     if (!e->all[m]) TRY(make_tree(ctx, m, &e->all[m]));
   }
   e->threads = bl_max_threads(ctx);
-  TRY(bl_alloc(ctx, (size_t)e->threads, &e->workspace));
+  TRY(bl_alloc_for(ctx, e, (size_t)e->threads, &e->workspace));
   for (int t = 0; t < e->threads; t++) TRY(make_workspace(ctx, e, &e->workspace[t]));
-  *out = e;
-  e = NULL;
+  *out = bl_take(&e);
 done:
   bl_emission_free(e);
   return status;
 }
 
-static void free_workspace(workspace *r) {
-  bl_free(r->scratch);
-  bl_free(r->table);
-  bl_free(r->levels);
-  for (int m = 1; m <= TABLE_ITEMS; m++) bl_plackett_work_free(r->plackett[m]);
-}
-
 void bl_emission_free(bl_emission *e) {
   if (!e) return;
-  for (int t = 0; e->workspace && t < e->threads; t++) free_workspace(&e->workspace[t]);
-  for (int m = 1; m <= TABLE_ITEMS; m++) bl_mvn_tree_free(e->all[m]);
-  for (int b = 0; b < e->blocks; b++) {
-    bl_free(e->block[b].code);
-    bl_free(e->block[b].absent);
+  for (int m = 1; m <= TABLE_ITEMS; m++) {
+    for (int t = 0; e->workspace && t < e->threads; t++) bl_plackett_work_free(e->workspace[t].plackett[m]);
+    bl_mvn_tree_free(e->all[m]);
   }
   bl_patterns_free(e->levels);
   bl_likelihood_free(e->likelihood);
-  bl_free(e->cut);
   bl_free(e->mean);
-  bl_free(e->own);
-  bl_free(e->block);
-  bl_free(e->workspace);
   bl_free(e);
 }
 
@@ -369,8 +352,8 @@ static blica_status make_likelihood(blica_ctx *ctx, bl_emission *e, int k) {
   TRY(bl_likelihood_engine(ctx, "auto", x->items, k, e->levels != NULL, &e->engine));
   if (e->engine != BL_ENGINE_GRID) e->engine = BL_ENGINE_EP;
   TRY(bl_alloc(ctx, (size_t)k, &e->mean));
-  if (!e->cut) TRY(bl_alloc(ctx, (size_t)x->n, &e->cut));
-  if (!e->own) TRY(bl_alloc(ctx, (size_t)x->patterns->count, &e->own));
+  if (!e->cut) TRY(bl_alloc_for(ctx, e, (size_t)x->n, &e->cut));
+  if (!e->own) TRY(bl_alloc_for(ctx, e, (size_t)x->patterns->count, &e->own));
   TRY(bl_likelihood_make(ctx, e->levels ? e->levels : x->patterns, segment, x->items, k, 1, e->engine, BL_MVN_BLOCK,
                          &e->likelihood));
 done:

@@ -18,8 +18,8 @@ static blica_status best_path(blica_ctx *ctx, const bl_em *em, const bl_states *
                               int32_t *state) {
   blica_status status;
   const size_t size = bl_mul((size_t)em->series->rows, (size_t)x->states);
-  double *step = NULL, *sum = NULL, *best = NULL;
-  int16_t *from = NULL;
+  BL_OWNED double *step = NULL, *sum = NULL, *best = NULL;
+  BL_OWNED int16_t *from = NULL;
   TRY(bl_alloc(ctx, size, &step));
   TRY(bl_alloc(ctx, size + (size_t)x->states, &sum));
   TRY(bl_alloc(ctx, size, &best));
@@ -27,10 +27,6 @@ static blica_status best_path(blica_ctx *ctx, const bl_em *em, const bl_states *
   bl_em_steps(em->series, 1, x->states, log_p, step);
   bl_chain_best(&x->chain, em->series->rows, step, em->min_length, sum, best, from, state);
 done:
-  bl_free(step);
-  bl_free(sum);
-  bl_free(best);
-  bl_free(from);
   return status;
 }
 
@@ -46,7 +42,7 @@ static blica_status renumber(blica_ctx *ctx, const int *number, bl_states **x) {
     for (size_t c = 0; c < old->cells; c++)
       new->stat[c * (size_t)S + (size_t)number[s]] = old->stat[c * (size_t)S + (size_t)s];
   }
-  bl_states_free(old);
+  bl_free(old);
   *x = new;
   return BLICA_OK;
 }
@@ -56,17 +52,17 @@ blica_status bl_segment_result(blica_ctx *ctx, bl_em *em, bl_states **x, const d
   blica_status status;
   const int S = (*x)->states;
   const size_t size = bl_mul((size_t)em->series->rows, (size_t)S);
-  int *number = NULL;
-  double *old = NULL;
+  BL_OWNED int *number = NULL;
+  BL_OWNED double *old = NULL;
   result->states = S;
   result->rows = em->series->rows;
   TRY(bl_alloc(ctx, (size_t)S, &number));
-  TRY(bl_alloc(ctx, (size_t)result->rows, &result->state));
-  TRY(bl_alloc(ctx, size, &result->probability));
+  TRY(bl_alloc_for(ctx, result, (size_t)result->rows, &result->state));
+  TRY(bl_alloc_for(ctx, result, size, &result->probability));
   TRY(bl_alloc(ctx, size, &old));
-  TRY(bl_alloc(ctx, (size_t)S * (size_t)S, &result->transition));
-  TRY(bl_alloc(ctx, (size_t)S, &result->expected_rows));
-  TRY(bl_alloc(ctx, (size_t)S, &result->runs));
+  TRY(bl_alloc_for(ctx, result, (size_t)S * (size_t)S, &result->transition));
+  TRY(bl_alloc_for(ctx, result, (size_t)S, &result->expected_rows));
+  TRY(bl_alloc_for(ctx, result, (size_t)S, &result->runs));
   TRY(best_path(ctx, em, *x, log_p, result->state));
   TRY(bl_em_expect(ctx, em, log_p, *x, old));
   number_states(result->rows, result->state, S, number);
@@ -80,7 +76,5 @@ blica_status bl_segment_result(blica_ctx *ctx, bl_em *em, bl_states **x, const d
   memcpy(result->expected_rows, (*x)->stat, sizeof(double) * (size_t)S);
   result->loglik = (*x)->loglik;
 done:
-  bl_free(number);
-  bl_free(old);
   return status;
 }

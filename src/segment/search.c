@@ -17,7 +17,7 @@ enum {
 };
 
 void bl_search_free(bl_search *s) {
-  for (int i = 0; s->best && i <= s->most; i++) bl_states_free(s->best[i]);
+  for (int i = 0; s->best && i <= s->most; i++) bl_free(s->best[i]);
   bl_free(s->best);
 }
 
@@ -45,7 +45,7 @@ static blica_status settle(blica_ctx *ctx, bl_em *em, bl_search *search, int sta
   if (x->states > search->most) return BLICA_OK;
   bl_states **best = &search->best[x->states];
   if (*best && (*best)->loglik >= x->loglik) return BLICA_OK;
-  bl_states_free(*best);
+  bl_free(*best);
   *best = NULL;
   TRY(bl_states_copy(ctx, x, best));
 done:
@@ -55,18 +55,16 @@ done:
 static blica_status one_start(blica_ctx *ctx, bl_em *em, const blica_segment_options *o, int start, int first,
                               int least, bl_search *search) {
   blica_status status;
-  bl_states *x = NULL, *fewer = NULL;
+  BL_OWNED bl_states *x = NULL, *fewer = NULL;
   TRY(bl_em_start(ctx, em, first, search->bin, o->seed, (uint64_t)start, &x));
   TRY(settle(ctx, em, search, start, FIRST_ROUNDS, x));
   while (x->states > least) {
     TRY(bl_em_merge(ctx, em, x, &fewer));
-    bl_states_free(x);
-    x = fewer;
-    fewer = NULL;
+    bl_free(x);
+    x = bl_take(&fewer);
     TRY(settle(ctx, em, search, start, ROUNDS, x));
   }
 done:
-  bl_states_free(x);
   return status;
 }
 

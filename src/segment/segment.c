@@ -70,7 +70,7 @@ static blica_status list_trials(blica_ctx *ctx, const bl_em *em, const blica_seg
                                 const bl_search *search, blica_segmentation *result, int *states) {
   blica_status status;
   double best = -INFINITY;
-  TRY(bl_alloc(ctx, (size_t)search->most, &result->trials));
+  TRY(bl_alloc_for(ctx, result, (size_t)search->most, &result->trials));
   *states = o->states;
   for (int s = 1; s <= search->most; s++) {
     const bl_states *x = search->best[s];
@@ -135,8 +135,7 @@ static blica_status find_states(blica_ctx *ctx, const blica_data *data, const bl
   result->rounds = em.rounds;
   result->stop = em.stop;
   result->seconds = bl_seconds() - begun;
-  *out = result;
-  result = NULL;
+  *out = bl_take(&result);
 done:
   if (status == BLICA_OK || status == BLICA_ERR_INTERRUPTED) bl_checkpoint_flush(ctx, checkpoint);
   bl_checkpoint_free(checkpoint);
@@ -159,12 +158,6 @@ blica_status blica_segment(blica_ctx *ctx, const blica_data *data, const blica_s
 
 void blica_segmentation_free(blica_segmentation *r) {
   if (!r) return;
-  bl_free(r->state);
-  bl_free(r->probability);
-  bl_free(r->transition);
-  bl_free(r->expected_rows);
-  bl_free(r->runs);
-  bl_free(r->trials);
   blica_model_free(r->model);
   bl_free(r);
 }

@@ -93,14 +93,13 @@ blica_status bl_series_expect(blica_ctx *ctx, const bl_series *series, int state
   e.blocks = series->patterns->count / BLOCK_PATTERNS;
   e.blocks = e.blocks < 1 ? 1 : e.blocks > BLOCKS ? BLOCKS : e.blocks;
   TRY(bl_alloc(ctx, bl_mul(size, (size_t)e.blocks), &e.block));
-  TRY(bl_alloc(ctx, bl_mul((size_t)states * (size_t)(series->n + 1), (size_t)e.blocks), &e.margin));
+  TRY(bl_alloc_for(ctx, e.block, bl_mul((size_t)states * (size_t)(series->n + 1), (size_t)e.blocks), &e.margin));
   bl_parallel(ctx, e.blocks, expect_block, &e);
   memcpy(stat, e.block, size * sizeof *stat);
   for (size_t b = 1; b < (size_t)e.blocks; b++)
     for (size_t c = 0; c < size; c++) stat[c] += e.block[b * size + c];
 done:
-  bl_free(e.block);
-  bl_free(e.margin);
+  bl_free(e.block); /* and the margins */
   return status;
 }
 
@@ -154,7 +153,7 @@ blica_status bl_series_counts(blica_ctx *ctx, const bl_series *x, int states, co
                               const char *const *variables, blica_counts **out) {
   blica_status status;
   blica_counts *c = NULL;
-  double *own = NULL;
+  BL_OWNED double *own = NULL;
   const size_t S = (size_t)states, n = (size_t)x->n, pairs = (size_t)x->pairs;
   *out = NULL;
   TRY(bl_counts_create(ctx, x->n, states, x->complete, variables, NULL, &c));
@@ -179,10 +178,8 @@ blica_status bl_series_counts(blica_ctx *ctx, const bl_series *x, int states, co
         c->n00[at] = fmax(cell[3] - cell[1] - cell[2] + cell[0], 0);
       }
   }
-  *out = c;
-  c = NULL;
+  *out = bl_take(&c);
 done:
-  bl_free(own);
   blica_counts_free(c);
   return status;
 }
@@ -194,7 +191,7 @@ done:
 static blica_status make_basis(blica_ctx *ctx, bl_series *x) {
   blica_status status;
   const int n = x->n;
-  double *cor = NULL, *value = NULL, *deviation = NULL;
+  BL_OWNED double *cor = NULL, *value = NULL, *deviation = NULL;
   TRY(bl_alloc(ctx, (size_t)n * (size_t)n, &cor));
   TRY(bl_alloc(ctx, (size_t)n, &value));
   TRY(bl_alloc(ctx, (size_t)n, &deviation));
@@ -221,9 +218,6 @@ static blica_status make_basis(blica_ctx *ctx, bl_series *x) {
     for (int i = 0; i < n; i++) x->basis[i + c * n] = sign * scale * vector[i] / deviation[i];
   }
 done:
-  bl_free(cor);
-  bl_free(value);
-  bl_free(deviation);
   return status;
 }
 
@@ -244,7 +238,7 @@ static void make_scores(bl_series *x) {
 blica_status bl_series_make(blica_ctx *ctx, const blica_data *data, bl_series **out) {
   blica_status status;
   bl_series *x = NULL;
-  double *weight = NULL;
+  BL_OWNED double *weight = NULL;
   *out = NULL;
   TRY(bl_alloc(ctx, 1, &x));
   TRY(bl_coding_parse(ctx, data->n, data->variables, &x->coding));
@@ -256,21 +250,19 @@ blica_status bl_series_make(blica_ctx *ctx, const blica_data *data, bl_series **
   x->cells = 1 + (size_t)(x->complete ? 1 : 2) * (size_t)x->n + (size_t)(x->complete ? 1 : 4) * (size_t)x->pairs;
   x->d = data->n <= PLAIN_SCORES ? data->n : MOST_SCORES;
   TRY(bl_patterns_make(ctx, data, data->n, NULL, NULL, true, &x->patterns));
-  TRY(bl_alloc(ctx, (size_t)data->n, &x->centre));
-  TRY(bl_alloc(ctx, (size_t)data->n * (size_t)x->d, &x->basis));
-  TRY(bl_alloc(ctx, bl_mul((size_t)x->patterns->count, (size_t)x->d), &x->score));
-  TRY(bl_alloc(ctx, x->cells, &x->pooled));
+  TRY(bl_alloc_for(ctx, x, (size_t)data->n, &x->centre));
+  TRY(bl_alloc_for(ctx, x, (size_t)data->n * (size_t)x->d, &x->basis));
+  TRY(bl_alloc_for(ctx, x, bl_mul((size_t)x->patterns->count, (size_t)x->d), &x->score));
+  TRY(bl_alloc_for(ctx, x, x->cells, &x->pooled));
   TRY(bl_alloc(ctx, (size_t)x->patterns->count, &weight));
   for (int64_t r = 0; r < x->rows; r++)
     if (x->patterns->row_pattern[r] >= 0) weight[x->patterns->row_pattern[r]] += 1;
   TRY(bl_series_expect(ctx, x, 1, weight, x->pooled));
   TRY(make_basis(ctx, x));
   make_scores(x);
-  *out = x;
-  x = NULL;
+  *out = bl_take(&x);
 done:
   bl_series_free(x);
-  bl_free(weight);
   return status;
 }
 
@@ -278,9 +270,5 @@ void bl_series_free(bl_series *x) {
   if (!x) return;
   blica_coding_free(x->coding);
   bl_patterns_free(x->patterns);
-  bl_free(x->pooled);
-  bl_free(x->score);
-  bl_free(x->basis);
-  bl_free(x->centre);
   bl_free(x);
 }

@@ -17,7 +17,7 @@ typedef struct {
   double *feature; /* [size,runs] */
   double *centre;  /* [size,S] */
   double *nearest; /* [runs] squared distance to the nearest centre */
-  int32_t *label;  /* [runs] */
+  int32_t *label;  /* [runs]; owns the other arrays */
 } clusters;
 
 static void make_features(const bl_series *x, clusters *c) {
@@ -89,12 +89,12 @@ static void move_centres(clusters *c, int states, double *count) {
 static blica_status cluster_runs(blica_ctx *ctx, const bl_series *x, int states, uint64_t seed, uint64_t stream,
                                  clusters *c) {
   blica_status status;
-  double *count = NULL;
+  BL_OWNED double *count = NULL;
   bl_rng rng = bl_rng_make(seed, stream);
   assignment a = {c, states};
-  TRY(bl_alloc(ctx, bl_mul(c->size, (size_t)c->runs), &c->feature));
-  TRY(bl_alloc(ctx, bl_mul(c->size, (size_t)states), &c->centre));
-  TRY(bl_alloc(ctx, (size_t)c->runs, &c->nearest));
+  TRY(bl_alloc_for(ctx, c->label, bl_mul(c->size, (size_t)c->runs), &c->feature));
+  TRY(bl_alloc_for(ctx, c->label, bl_mul(c->size, (size_t)states), &c->centre));
+  TRY(bl_alloc_for(ctx, c->label, (size_t)c->runs, &c->nearest));
   TRY(bl_alloc(ctx, (size_t)states, &count));
   make_features(x, c);
   draw_centres(c, states, &rng);
@@ -104,7 +104,6 @@ static blica_status cluster_runs(blica_ctx *ctx, const bl_series *x, int states,
   }
   bl_parallel(ctx, c->runs, assign_run, &a);
 done:
-  bl_free(count);
   return status;
 }
 
@@ -128,8 +127,8 @@ blica_status bl_em_start(blica_ctx *ctx, const bl_em *em, int states, int64_t bi
   const bl_series *x = em->series;
   const size_t d = (size_t)x->d, S = (size_t)states;
   clusters c = {.length = RUN_ROWS, .size = d + d * (d - 1) / 2 + (x->d < x->n ? d : 0)};
-  bl_states *made = NULL;
-  double *weight = NULL;
+  BL_OWNED bl_states *made = NULL;
+  BL_OWNED double *weight = NULL;
   *out = NULL;
   if (x->rows / c.length < 4 * states) c.length = x->rows / (4 * states) + 1;
   c.runs = x->rows / c.length > 0 ? x->rows / c.length : 1;
@@ -147,14 +146,8 @@ blica_status bl_em_start(blica_ctx *ctx, const bl_em *em, int states, int64_t bi
   TRY(bl_series_expect(ctx, x, states, weight, made->stat));
   made->bin = bin;
   begin_chain(made, fmax((double)(em->forward ? x->rows / states : 2 * RUN_ROWS), (double)em->min_length), em->forward);
-  *out = made;
-  made = NULL;
+  *out = bl_take(&made);
 done:
-  bl_states_free(made);
-  bl_free(weight);
-  bl_free(c.feature);
-  bl_free(c.centre);
-  bl_free(c.nearest);
   bl_free(c.label);
   return status;
 }
@@ -196,7 +189,8 @@ static double cost_of(const bl_series *x, const double *log_p, const double *mix
 blica_status bl_em_merge(blica_ctx *ctx, bl_em *em, const bl_states *from, bl_states **out) {
   blica_status status;
   const int S = from->states;
-  double *log_p = NULL, *mixture = NULL, least = INFINITY;
+  BL_OWNED double *log_p = NULL, *mixture = NULL;
+  double least = INFINITY;
   int into = 0, gone = 1;
   *out = NULL;
   TRY(bl_states_make(ctx, from->cells, S - 1, out));
@@ -225,11 +219,6 @@ blica_status bl_em_merge(blica_ctx *ctx, bl_em *em, const bl_states *from, bl_st
                                                     : r)] += weight * from->chain.transition[s * S + r];
   }
 done:
-  if (status != BLICA_OK) {
-    bl_states_free(*out);
-    *out = NULL;
-  }
-  bl_free(log_p);
-  bl_free(mixture);
+  if (status != BLICA_OK) bl_free(bl_take(out));
   return status;
 }

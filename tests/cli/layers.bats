@@ -44,6 +44,11 @@ own() { (cd "$BLICA_SOURCE/$1" && ls ./*.h | sed 's|^\./||; s|\.|\\.|g' | paste 
   printf '/* A contract. */\nint with(void);\nint without(int);\n' > "$BATS_TEST_TMPDIR/src/a.h"
   run /usr/bin/python3 "$BLICA_SOURCE/tests/contracts.py" "$BATS_TEST_TMPDIR"
   [ "$status" -eq 1 ] && [ "$output" = "src/a.h:3: without has no contract comment" ]
+  # and a number that would be freed
+  printf '  BL_OWNED double *a = NULL, *b = NULL;\n  BL_OWNED double *c = NULL, d;\n' > "$BATS_TEST_TMPDIR/src/a.c"
+  echo > "$BATS_TEST_TMPDIR/src/a.h"
+  run /usr/bin/python3 "$BLICA_SOURCE/tests/contracts.py" "$BATS_TEST_TMPDIR"
+  [ "$status" -eq 1 ] && [ "$output" = "src/a.c:2: BL_OWNED is for pointers that begin as NULL" ]
 }
 
 @test "src/mpi includes the public headers and base only" {

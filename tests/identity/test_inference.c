@@ -72,9 +72,11 @@ static void tables_of_levels_are_differences(void **state) {
   (void)state;
   const double h[2] = {0.8, -0.3}, k[3] = {1.1, 0.2, -0.9}, rho = -0.45, step = 1e-5;
   bl_table t, up, down;
-  assert_int_equal(bl_table_make(ctx, 4, &t), BLICA_OK);
-  assert_int_equal(bl_table_make(ctx, 4, &up), BLICA_OK);
-  assert_int_equal(bl_table_make(ctx, 4, &down), BLICA_OK);
+  double *owner;
+  assert_int_equal(bl_alloc(ctx, 1, &owner), BLICA_OK);
+  assert_int_equal(bl_table_make(ctx, owner, 4, &t), BLICA_OK);
+  assert_int_equal(bl_table_make(ctx, owner, 4, &up), BLICA_OK);
+  assert_int_equal(bl_table_make(ctx, owner, 4, &down), BLICA_OK);
   bl_table_at(3, 4, h, k, rho, &t);
   bl_table_margins(h, k, rho, &t);
   bl_table_at(3, 4, h, k, rho + step, &up);
@@ -98,7 +100,7 @@ static void tables_of_levels_are_differences(void **state) {
   bl_table_at(2, 2, one, other, 0.55, &t);
   near(t.cell[3], two.cell[0], 1e-15);
   near(t.information, two.information, 1e-12);
-  bl_table_free(&t), bl_table_free(&up), bl_table_free(&down);
+  bl_free(owner);
 }
 
 /* The sum of squared influences on a correlation is its sampling variance as num/polychoric.c has it. */
@@ -138,7 +140,7 @@ static void influences_add_up_to_the_variance(void **state) {
     sum += rows->weight[p] * psi[0] * psi[0];
   }
   near(sum / (se * se), 1, 1e-9);
-  bl_influence_free(f);
+  bl_free(f);
   bl_rows_free(rows);
   blica_counts_free(counts);
   blica_data_free(data);
