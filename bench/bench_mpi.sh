@@ -1,6 +1,6 @@
 #!/bin/bash
 # bench_mpi.sh [BUILD]: strong and weak scaling of a fit, reading included, on one and two ranks of one thread, and what they exchange; then
-# one and two segments on more ranks than that. FEW=1: only those. TURNS=10: instead, the two fits of strong scaling by turns, that often, and beside
+# one and two segments on more ranks than that, and on threads. FEW=1: only those. TURNS=10: instead, the two fits of strong scaling by turns, that often, and beside
 # each what evenly divided work with as many waits and as long reaches (mpi_ceiling.c), with medians at the end.
 # Processor seconds of the rank that computed longest stand beside the clock's: on a busy machine only they mean something.
 set -eu
@@ -12,9 +12,10 @@ trap 'rm -rf "$work"' EXIT
 cd "$work"
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_mpi_yield_when_idle=${YIELD:-0}
 
-# row LABEL RANKS DATA K: one fit; prints and leaves processor seconds in $computed.
+# row LABEL RANKS DATA K: one fit of $threads threads a rank; prints and leaves processor seconds in $computed.
+threads=1
 row() {
-  timeout 1500 mpirun --quiet --oversubscribe -n "$2" "$build/blica-mpi" fit "$3" --method blica --sources "$4" --starts 1 --threads 1 \
+  timeout 1500 mpirun --quiet --oversubscribe --bind-to none -n "$2" /usr/bin/time -f "peak %M kB" "$build/blica-mpi" fit "$3" --method blica --sources "$4" --starts 1 --threads $threads \
     --max-iterations 40 --allow-unidentified --out m.json --json >record.json 2>notes.txt || [ $? = 4 ]
   evaluations=$(sed -n 's/.*"evaluations": \([0-9]*\).*/\1/p' record.json | head -1)
   bytes=$(sed -n 's/.*: \([0-9.e+]*\) bytes received.*/\1/p' notes.txt)
@@ -34,17 +35,22 @@ pair() {
     'BEGIN { printf "  efficiency on 2 ranks: %.0f %% of processor time, %.0f %% of the clock\n", 50 * a / b, 50 * c / d }'
 }
 
-# few LABEL N K U RANKS...: fewer segments than ranks.
+# few LABEL N K U RANKS...: fewer segments than ranks, then on one rank of two threads; with the memory of each rank.
 few() {
   local label=$1 n=$2 k=$3 u=$4
   shift 4
   "$build/blica" simulate --variables "$n" --sources "$k" --segments "$u" --samples 1000 --seed 1 --out d --quiet
   for r in "$@"; do
     row "$label" "$r" d/data.csv "$k"
+    sed -n 's/^peak/  peak/p' notes.txt
     [ "$r" = "$1" ] && one=$computed one_clock=$clock && continue
     awk -v a="$one" -v b="$computed" -v c="$one_clock" -v d="$clock" -v r="$r" -v f="$1" \
       'BEGIN { printf "  computed %.2f times as fast as on %d, by the clock %.2f\n", a / b, f, c / d }'
   done
+  threads=2
+  row "$label, two threads" 1 d/data.csv "$k"
+  sed -n 's/^peak/  peak/p' notes.txt
+  threads=1
 }
 
 # ceiling RANKS WAITS PRODUCTS: seconds.
@@ -88,3 +94,4 @@ fi
 echo "fewer segments than ranks"
 few "n=2000 k=10 u=1" 2000 10 1 1 2 4
 few "n=2000 k=10 u=2" 2000 10 2 1 2 4
+few "n=4000 k=10 u=1" 4000 10 1 1 2

@@ -14,22 +14,15 @@ static inline uint64_t bl_digest_word(uint64_t digest, uint64_t word) {
   return digest ^ digest >> 29;
 }
 
-static inline uint64_t bl_digest_words(uint64_t digest, const void *bytes, size_t count) {
+/* Whole words, then one of the bytes that are left and how many these are. */
+static inline uint64_t bl_digest(uint64_t digest, const void *bytes, size_t count) {
   const unsigned char *at = bytes;
   uint64_t word;
-  for (; count; count--, at += sizeof word) {
+  for (; count >= sizeof word; count -= sizeof word, at += sizeof word) {
     memcpy(&word, at, sizeof word);
     digest = bl_digest_word(digest, word);
   }
-  return digest;
-}
-
-/* Of words that came by bl_digest_words before, bl_digest(digest, "", 0) is the digest of them as bytes. */
-static inline uint64_t bl_digest(uint64_t digest, const void *bytes, size_t count) {
-  uint64_t word = 0;
-  digest = bl_digest_words(digest, bytes, count / sizeof word);
-  const unsigned char *at = (const unsigned char *)bytes + count / sizeof word * sizeof word;
-  count %= sizeof word;
+  word = 0;
   if (count) memcpy(&word, at, count);
   return bl_digest_word(bl_digest_word(digest, word), count);
 }

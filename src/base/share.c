@@ -33,7 +33,6 @@ blica_status bl_share_alone(blica_ctx *ctx, int64_t count, int64_t groups, bl_sh
 
 void bl_share_free(bl_share *share) {
   bl_free(share->bound);
-  bl_free(share->slot);
   bl_free(share->buffer);
   *share = (bl_share){0};
 }
@@ -83,22 +82,8 @@ static int64_t branches(const bl_share *share, int rank) {
   return found;
 }
 
-blica_status bl_share_groups(blica_ctx *ctx, bl_share *share, int64_t tree, size_t *places) {
-  int64_t used = 0;
-  share->tree = tree;
-  blica_status status = bl_alloc(ctx, (size_t)share->count, &share->slot);
-  if (status != BLICA_OK) return status;
-  for (int r = 0; r < share->size; r++)
-    for (int64_t i = share->bound[r], last = share->bound[r + 1]; i < last;) {
-      share->slot[i] = used++;
-      i += r == share->rank ? 1 : branch(share, i, last);
-    }
-  *places = (size_t)used;
-  return BLICA_OK;
-}
-
-static double *place(const bl_share *share, const bl_places *sum, int64_t i) {
-  return sum->x + sum->each * (size_t)(share->slot ? share->slot[i] : i);
+static double *place(const bl_places *sum, int64_t i) {
+  return sum->x + sum->each * (size_t)i;
 }
 
 typedef struct {
@@ -125,8 +110,8 @@ static void add_slice(int64_t slice, int thread, void *user) {
     for (int64_t i = low; i + step < high; i += 2 * step) {
       int64_t end = least(i + 2 * step, share->count);
       if (a->rest ? owned(share, i, end) : end > share->last) continue;
-      double *to_place = place(share, a->sum, i);
-      const double *from_place = place(share, a->sum, i + step);
+      double *to_place = place(a->sum, i);
+      const double *from_place = place(a->sum, i + step);
       for (size_t e = from; e < to; e++) to_place[e] += from_place[e];
     }
   }
@@ -166,7 +151,7 @@ static void move(const bl_share *share, int rank, int lists, const bl_places *li
     part += size;
   }
   for (int64_t i = first; sum && i < last; i += branch(share, i, last)) {
-    double *own = place(share, sum, i);
+    double *own = place(sum, i);
     if (sum->each) memcpy(out ? own : part, out ? part : own, sum->each * sizeof *own);
     part += sum->each;
   }

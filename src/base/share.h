@@ -14,7 +14,6 @@ typedef struct {
   int64_t first, last; /* this rank computes first..last-1 */
   int64_t *bound;      /* [size+1] rank r has bound[r]..bound[r+1]-1 */
   int64_t tree;   /* 0: a sum is over all items; else over each group of so many, a power of two that divides count */
-  int64_t *slot;  /* NULL, or [count] the place of an item in arrays of what this rank needs of a sum */
   double *buffer; /* messages */
   size_t buffer_size;
 } bl_share;
@@ -38,10 +37,6 @@ typedef struct {
 /* Exchanges: every rank gets all items of all `lists`; and of `sum`, when it is not NULL, the sum over items into the
  * place of item 0, or of the first of each group (the other places are overwritten). One message per rank. */
 blica_status bl_share_exchange(blica_ctx *ctx, bl_share *share, int lists, const bl_places *list, const bl_places *sum);
-
-/* Sums over groups of `tree` items, in arrays with places for this rank's items and for the branches that others
- * send: makes share->slot, and says how many places that is. */
-blica_status bl_share_groups(blica_ctx *ctx, bl_share *share, int64_t tree, size_t *places);
 
 /* Rank r's bytes from bound[r] * each on reach all. */
 blica_status bl_share_bytes(blica_ctx *ctx, const bl_share *share, void *bytes, size_t each);

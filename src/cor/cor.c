@@ -8,11 +8,11 @@
 
 blica_status bl_cor_create(blica_ctx *ctx, int n, int u, char **variables, char **segments, const double *samples,
                            blica_cor **out) {
-  return bl_cor_create_part(ctx, n, u, variables, segments, samples, true, 0, (int64_t)n * (n - 1) / 2 * u, out);
+  return bl_cor_create_part(ctx, n, u, variables, segments, samples, true, 0, u, out);
 }
 
 blica_status bl_cor_create_part(blica_ctx *ctx, int n, int u, char **variables, char **segments, const double *samples,
-                                bool errors, int64_t from, int64_t to, blica_cor **out) {
+                                bool errors, int first, int last, blica_cor **out) {
   blica_status status = BLICA_OK;
   blica_cor *cor = NULL;
   *out = NULL;
@@ -21,11 +21,10 @@ blica_status bl_cor_create_part(blica_ctx *ctx, int n, int u, char **variables, 
   cor->u = u;
   cor->pairs = (int64_t)n * (n - 1) / 2;
   cor->condition = INFINITY;
-  size_t tables = (size_t)(to - from), columns = bl_mul((size_t)n, (size_t)u);
-  if (from > 0 || to < cor->pairs * u) {
+  size_t tables = (size_t)(last - first) * (size_t)cor->pairs, columns = bl_mul((size_t)n, (size_t)u);
+  if (first > 0 || last < u) {
     TRY(bl_alloc(ctx, 1, &cor->part));
-    cor->part->tables = to - from;
-    if (from > 0) cor->part->first = (int)(from / cor->pairs), cor->part->first_pair = from % cor->pairs;
+    cor->part->first = first, cor->part->last = last;
   }
   TRY(bl_copy_texts(ctx, n, (const char *const *)variables, &cor->variables));
   TRY(bl_copy_texts(ctx, u, (const char *const *)segments, &cor->segments));
@@ -67,12 +66,12 @@ blica_status bl_cor_copy(blica_ctx *ctx, const blica_cor *cor, blica_cor **out) 
   blica_cor *copy = NULL;
   blica_coding *coding = NULL;
   *out = NULL;
-  const int64_t from = bl_cor_before(cor);
-  TRY(bl_cor_create_part(ctx, cor->n, cor->u, cor->variables, cor->segments, cor->samples, cor->se, from,
-                         from + bl_cor_tables(cor), &copy));
+  const int first = bl_cor_first(cor), last = bl_cor_last(cor);
+  TRY(bl_cor_create_part(ctx, cor->n, cor->u, cor->variables, cor->segments, cor->samples, cor->se, first, last,
+                         &copy));
   TRY(bl_coding_copy(ctx, cor->coding, &coding));
   if (coding) TRY(bl_cor_set_coding(ctx, copy, coding));
-  size_t tables = (size_t)bl_cor_tables(cor), items = (size_t)cor->n * (size_t)cor->u;
+  size_t tables = (size_t)(last - first) * (size_t)cor->pairs, items = (size_t)cor->n * (size_t)cor->u;
   TRY(copy_doubles(ctx, cor->location, items, &copy->location));
   TRY(copy_doubles(ctx, cor->log_scale, items, &copy->log_scale));
   TRY(copy_doubles(ctx, cor->log_scale_se, items, &copy->log_scale_se));
@@ -98,12 +97,7 @@ done:
 }
 
 bl_symmetric bl_cor_view(const blica_cor *cor, int s) {
-  bl_symmetric c = {.n = cor->n, .pairs = cor->rho, .scale = 1};
-  if (s == bl_cor_first(cor))
-    c.from = (size_t)bl_cor_first_pair(cor);
-  else
-    c.pairs += (s - bl_cor_first(cor)) * cor->pairs - bl_cor_first_pair(cor);
-  return c;
+  return (bl_symmetric){.n = cor->n, .pairs = cor->rho + (s - bl_cor_first(cor)) * cor->pairs, .scale = 1};
 }
 
 void blica_cor_matrix(const blica_cor *cor, int s, double *c) {

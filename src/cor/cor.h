@@ -9,22 +9,15 @@
 /* Zeros; names copied; condition infinite, eigenvalues NaN. */
 blica_status bl_cor_create(blica_ctx *ctx, int n, int u, char **variables, char **segments, const double *samples,
                            blica_cor **out);
-/* With rho, flags and, if wanted, se of the tables from..to-1 only, counted over all segments. */
+/* With rho, flags and, if wanted, se of the segments first..last-1 only. */
 blica_status bl_cor_create_part(blica_ctx *ctx, int n, int u, char **variables, char **segments, const double *samples,
-                                bool errors, int64_t from, int64_t to, blica_cor **out);
-/* The segment and the pair of it that rho, se and flags begin with, and how many pairs they hold here. */
+                                bool errors, int first, int last, blica_cor **out);
+/* The first segment with rho, se and flags here, and one past the last. */
 static inline int bl_cor_first(const blica_cor *cor) {
   return cor->part ? cor->part->first : 0;
 }
-static inline int64_t bl_cor_first_pair(const blica_cor *cor) {
-  return cor->part ? cor->part->first_pair : 0;
-}
-static inline int64_t bl_cor_tables(const blica_cor *cor) {
-  return cor->part ? cor->part->tables : cor->pairs * cor->u;
-}
-/* How many pairs of all segments stand before those. */
-static inline int64_t bl_cor_before(const blica_cor *cor) {
-  return bl_cor_first(cor) * cor->pairs + bl_cor_first_pair(cor);
+static inline int bl_cor_last(const blica_cor *cor) {
+  return cor->part ? cor->part->last : cor->u;
 }
 /* The matrix of a segment, for products. */
 bl_symmetric bl_cor_view(const blica_cor *cor, int s);

@@ -141,11 +141,10 @@ done:
 blica_status blica_cor_save(blica_ctx *ctx, const blica_cor *c, const char *path) {
   BL_NEED(ctx, c, path);
   const bool csv = bl_has_ending(path, ".csv");
-  const int64_t from = bl_cor_before(c);
   const bl_relay_job job = {.u = c->u,
                             .pairs = c->pairs,
-                            .from = from,
-                            .to = from + bl_cor_tables(c),
+                            .first = bl_cor_first(c),
+                            .last = bl_cor_last(c),
                             .arrays = 3,
                             .array = {{c->rho, sizeof *c->rho}, {c->se, sizeof *c->se}, {c->flags, sizeof *c->flags}},
                             .write = csv ? save_csv : save_npz};

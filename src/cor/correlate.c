@@ -20,7 +20,6 @@
 #include "counts/counts.h"
 #include "data/coding.h"
 #include "num/normal.h"
-#include "num/products.h"
 #include "num/tetra.h"
 
 enum { BLOCK = 512 };
@@ -32,7 +31,6 @@ typedef struct {
   int64_t blocks; /* per segment */
   bl_keep keep;
   bl_share share;        /* of the tables of all segments */
-  int64_t counted;       /* tables before those that counts have */
   int64_t first;         /* block that task 0 of this round stands for */
   bl_tetra_batch *batch; /* [threads] */
   int64_t *bad;          /* [threads] smallest index of a table with a negative cell, -1: none */
@@ -144,7 +142,7 @@ int bl_tetrachoric(blica_simd level, bool exact, const double *cell, double *rho
 /* table: among all segments. */
 static void get_cells(const work *w, int64_t s, int i, int j, int64_t table, double cell[4]) {
   const blica_counts *c = w->counts;
-  table -= w->counted;
+  table -= bl_counts_first(c) * c->pairs;
   cell[BL_P11] = c->n11[table];
   if (c->n10) {
     cell[BL_P10] = c->n10[table];
@@ -176,7 +174,7 @@ static void block_task(int64_t task, int thread, void *user) {
   if (base < w->share.first)
     base = w->share.first; /* a lane's result depends on that lane alone, so blocks may be cut */
   if (end > w->share.last) end = w->share.last;
-  const int64_t held = base - bl_cor_before(w->cor);
+  const int64_t held = base - bl_cor_first(w->cor) * c->pairs;
   uint8_t *flag = w->cor->flags + held;
   double *rho = w->cor->rho + held, *se = w->cor->se ? w->cor->se + held : NULL;
   int count = (int)(end - base), i, j;
@@ -284,107 +282,45 @@ done:
 
 /* ------------------------------------------------------------------ who makes what */
 
-/* Tables of the ranks: whole blocks, whole segments, or whole parts. */
+/* Tables of the ranks: whole blocks or whole segments. */
 static blica_status divide(blica_ctx *ctx, work *w) {
   blica_status status;
   const blica_counts *c = w->counts;
   TRY(bl_share_make(ctx, w->blocks * c->u, w->keep == BL_KEEP_SEGMENTS ? c->u : 0, &w->share));
   for (int r = 0; r <= w->share.size; r++)
     w->share.bound[r] = w->share.bound[r] / w->blocks * c->pairs + w->share.bound[r] % w->blocks * BLOCK;
-  if (w->keep == BL_KEEP_PARTS) {
-    bl_free(w->share.bound);
-    w->share.bound = NULL;
-    TRY(bl_products_bounds(ctx, c->n, c->u, &w->share.bound));
-  }
   w->share.first = w->share.bound[w->share.rank];
   w->share.last = w->share.bound[w->share.rank + 1];
 done:
   return status;
 }
 
-static int64_t overlap(int64_t a, int64_t a_end, int64_t b, int64_t b_end) {
-  int64_t from = a > b ? a : b, to = a_end < b_end ? a_end : b_end;
-  return to > from ? to - from : 0;
-}
-
-/* Tables that counts have, from the ranks that own their segments to those that make correlations of them. Both in the
- * order of ranks, so that they go from where they are to where they belong without a copy. */
-static blica_status move_counts(blica_ctx *ctx, work *w, blica_counts *moved) {
-  blica_status status;
+/* Fails, on all ranks, where one has no counts of what it is to make. */
+static blica_status check_counts(blica_ctx *ctx, const work *w) {
   const blica_counts *c = w->counts;
-  const bl_share *share = &w->share;
-  bl_share owners = {0};
-  size_t *to = NULL, *from;
-  TRY(bl_share_make(ctx, c->u, 0, &owners));
-  TRY(bl_alloc(ctx, 2 * (size_t)share->size, &to));
-  from = to + share->size;
-  for (int r = 0; r < share->size; r++) {
-    to[r] = sizeof(double) *
-            (size_t)overlap(owners.first * c->pairs, owners.last * c->pairs, share->bound[r], share->bound[r + 1]);
-    from[r] = sizeof(double) *
-              (size_t)overlap(share->first, share->last, owners.bound[r] * c->pairs, owners.bound[r + 1] * c->pairs);
-  }
-  double *const cells[] = {c->n11, c->n10, c->n01, c->n00},
-                **const mine[] = {&moved->n11, &moved->n10, &moved->n01, &moved->n00};
-  for (int i = 0; i < 4; i++) *mine[i] = NULL;
-  for (int i = 0; i < (c->n10 ? 4 : 1); i++) {
-    TRY(bl_agree(ctx, bl_alloc(ctx, (size_t)(share->last - share->first), mine[i])));
-    TRY(bl_all_to_all(ctx, cells[i] + (owners.first - bl_counts_first(c)) * c->pairs, to, *mine[i], from));
-  }
-  w->counts = moved;
-  w->counted = share->first;
-done:
-  bl_share_free(&owners);
-  bl_free(to);
-  return status;
-}
-
-/* Whether the counts have what is asked for. */
-static bool counts_have(const blica_counts *c, int64_t from, int64_t to) {
-  return from >= to || (bl_counts_first(c) * c->pairs <= from && to <= bl_counts_last(c) * c->pairs);
-}
-
-static blica_status get_counts(blica_ctx *ctx, work *w, blica_counts *moved) {
+  const int64_t first = w->share.first / c->pairs, last = w->share.last / c->pairs;
   blica_status status = BLICA_OK;
-  const blica_counts *c = w->counts;
-  bl_share owners = {0};
-  w->counted = bl_counts_first(c) * c->pairs;
   if (w->keep == BL_KEEP_ALL) return bl_counts_need_whole(ctx, c);
-  TRY(bl_share_make(ctx, c->u, 0, &owners));
-  if (!counts_have(c, owners.first * c->pairs, owners.last * c->pairs))
+  if (first < last && (first < bl_counts_first(c) || last > bl_counts_last(c)))
     status = bl_fail(ctx, BLICA_ERR_ARGUMENT,
                      "rank %d owns segments %lld to %lld, but its counts have those of %d to %d only: were they "
                      "made by another number of ranks?",
-                     owners.rank, (long long)owners.first + 1, (long long)owners.last, bl_counts_first(c) + 1,
-                     bl_counts_last(c));
-  TRY(bl_agree(ctx, status));
-  if (w->keep == BL_KEEP_PARTS && bl_any(ctx, !counts_have(c, w->share.first, w->share.last)))
-    TRY(move_counts(ctx, w, moved));
-done:
-  bl_share_free(&owners);
-  return status;
+                     w->share.rank, (long long)first + 1, (long long)last, bl_counts_first(c) + 1, bl_counts_last(c));
+  return bl_agree(ctx, status);
 }
 
-/* Correlations stay where counts are, but for many variables in fewer segments than ranks: then they are where products
- * and eigenvalues share them. */
+/* Correlations stay where counts are. */
 blica_status blica_correlate(blica_ctx *ctx, const blica_counts *counts, blica_cor **out) {
   BL_NEED_OUT(ctx, out, counts);
-  const bool shared = bl_any(ctx, !bl_counts_whole(counts)),
-             cut = counts->u < bl_comm(ctx)->size && counts->n > BL_LANCZOS_FROM;
+  const bool shared = bl_any(ctx, !bl_counts_whole(counts));
   blica_status status = bl_comm_check(ctx);
-  return status != BLICA_OK ? status
-                            : bl_correlate(ctx, counts, true,
-                                           !shared ? BL_KEEP_ALL
-                                           : cut   ? BL_KEEP_PARTS
-                                                   : BL_KEEP_SEGMENTS,
-                                           out);
+  return status != BLICA_OK ? status : bl_correlate(ctx, counts, true, shared ? BL_KEEP_SEGMENTS : BL_KEEP_ALL, out);
 }
 
 blica_status bl_correlate(blica_ctx *ctx, const blica_counts *counts, bool errors, bl_keep keep, blica_cor **out) {
   blica_status status = BLICA_OK;
   int threads = bl_max_threads(ctx);
   work w = {.counts = counts, .level = blica_simd_level(ctx), .keep = bl_comm(ctx)->size == 1 ? BL_KEEP_ALL : keep};
-  blica_counts moved = *counts;
   double *buffer = NULL;
   blica_coding *coding = NULL;
   *out = NULL;
@@ -397,11 +333,12 @@ blica_status bl_correlate(blica_ctx *ctx, const blica_counts *counts, bool error
   TRY(bl_counts_check(ctx, counts));
   w.blocks = (counts->pairs + BLOCK - 1) / BLOCK;
   TRY(divide(ctx, &w));
-  TRY(get_counts(ctx, &w, &moved));
-  const int64_t all = counts->pairs * counts->u, from = w.keep == BL_KEEP_ALL ? 0 : w.share.first;
-  const int64_t to = w.keep == BL_KEEP_ALL ? all : w.share.last;
+  TRY(check_counts(ctx, &w));
+  const bool all = w.keep == BL_KEEP_ALL;
+  const int first = all ? 0 : (int)(w.share.first / counts->pairs),
+            last = all ? counts->u : (int)(w.share.last / counts->pairs);
   TRY(bl_cor_create_part(ctx, counts->n, counts->u, coding ? coding->names : counts->variables, counts->segments,
-                         counts->samples, errors, from, to, &w.cor));
+                         counts->samples, errors, first, last, &w.cor));
   if (coding) TRY(bl_cor_set_coding(ctx, w.cor, coding));
   coding = NULL;
   TRY(make_batches(ctx, threads, &w, &buffer));
@@ -409,14 +346,10 @@ blica_status bl_correlate(blica_ctx *ctx, const blica_counts *counts, bool error
   bl_thresholds(counts, w.cor->thresholds);
   TRY(bl_agree(ctx, run_blocks(ctx, &w, threads)));
   TRY(exchange_tables(ctx, &w));
-  TRY(bl_correlate_report(ctx, counts, from, to, w.keep != BL_KEEP_ALL, w.cor));
+  TRY(bl_correlate_report(ctx, counts, !all, w.cor));
   *out = w.cor;
   w.cor = NULL;
 done:
-  if (w.counts == &moved || moved.n11 != counts->n11) {
-    double *const cells[] = {moved.n11, moved.n10, moved.n01, moved.n00};
-    for (int i = 0; i < 4; i++) bl_free(cells[i]);
-  }
   blica_coding_free(coding);
   blica_cor_free(w.cor);
   bl_share_free(&w.share);

@@ -30,9 +30,8 @@ static inline void bl_unpack_pair(int64_t p, int *i, int *j) {
   *i = (int)(p - column * (column - 1) / 2);
 }
 
-/* Warns of empty cells, constant columns and pairs without a common row, and sets their numbers in cor. The flags of
- * tables first..last-1 are here; own: other ranks have others, and all call this. */
-blica_status bl_correlate_report(blica_ctx *ctx, const blica_counts *counts, int64_t first, int64_t last, bool own,
-                                 blica_cor *cor);
+/* Warns of empty cells, constant columns and pairs without a common row, and sets their numbers in cor. own: other
+ * ranks have the flags of other segments, and all call this. */
+blica_status bl_correlate_report(blica_ctx *ctx, const blica_counts *counts, bool own, blica_cor *cor);
 
 #endif

@@ -17,10 +17,10 @@ enum { FLAGS = 3, FLAGGED = sizeof(flagged) / sizeof(double) };
 static const int flag_of[FLAGS] = {BLICA_PAIR_ZERO_CELL, BLICA_PAIR_CONSTANT, BLICA_PAIR_EMPTY};
 
 /* One pass over the flags of this rank; most are 0, and those are skipped eight at a time. */
-static void find_flagged(const blica_cor *cor, int64_t first, int64_t last, flagged f[FLAGS]) {
+static void find_flagged(const blica_cor *cor, flagged f[FLAGS]) {
   const uint8_t *flags = cor->flags;
-  const int64_t before = bl_cor_before(cor), count = last - first;
-  for (int64_t t = first - before, end = t + count; t < end; t++) {
+  const int64_t before = bl_cor_first(cor) * cor->pairs, end = bl_cor_last(cor) * cor->pairs - before;
+  for (int64_t t = 0; t < end; t++) {
     uint64_t eight = 1;
     if (t + 8 <= end) memcpy(&eight, flags + t, sizeof eight);
     if (!eight) {
@@ -114,11 +114,10 @@ static int64_t report_columns(blica_ctx *ctx, const blica_counts *c) {
   return found;
 }
 
-blica_status bl_correlate_report(blica_ctx *ctx, const blica_counts *counts, int64_t first, int64_t last, bool own,
-                                 blica_cor *cor) {
+blica_status bl_correlate_report(blica_ctx *ctx, const blica_counts *counts, bool own, blica_cor *cor) {
   blica_status status = BLICA_OK;
   flagged f[FLAGS] = {{0}};
-  find_flagged(cor, first, last, f);
+  find_flagged(cor, f);
   if (own) TRY(add_flagged(ctx, f));
   cor->constant_columns = report_columns(ctx, counts);
   cor->zero_cells =

@@ -92,7 +92,7 @@ static blica_status run_segments(blica_ctx *ctx, work *w, int threads) {
   return BLICA_OK;
 }
 
-/* ---- with fewer segments than threads or ranks: Lanczos for all at once, products shared ---- */
+/* ---- with fewer segments than threads: Lanczos for all at once, products shared ---- */
 
 static bl_symmetric matrix_of(int s, void *user) {
   const work *w = user;
@@ -110,15 +110,12 @@ static void keep_ends(int s, int outcome, int error_number, const bl_lanczos_run
 static int stop_all(void *user) {
   const work *w = user;
   const blica_progress progress = {.stage = "regularise", .objective = NAN, .fraction = -1};
-  bool here = bl_poll(w->ctx, &progress);
-  return w->cor->u < w->share.size ? bl_any(w->ctx, here) : here;
+  return bl_poll(w->ctx, &progress);
 }
 
 static blica_status run_together(blica_ctx *ctx, work *w) {
-  const bool ranks = w->cor->u < w->share.size;
-  w->first = ranks ? 0 : w->share.first;
-  const bl_lanczos_job job = {.count = ranks ? w->cor->u : (int)(w->share.last - w->share.first),
-                              .ranks = ranks,
+  w->first = w->share.first;
+  const bl_lanczos_job job = {.count = (int)(w->share.last - w->share.first),
                               .o = &ends,
                               .matrix = matrix_of,
                               .end = keep_ends,
@@ -144,7 +141,7 @@ blica_status bl_regularise_shifts(blica_ctx *ctx, const blica_cor *cor, double *
   TRY(bl_alloc(ctx, (size_t)cor->u, &w.info));
   TRY(bl_share_make(ctx, cor->u, 0, &w.share));
   int64_t own = w.share.last - w.share.first;
-  if (cor->n > BL_LANCZOS_FROM && (cor->u < w.share.size || (own > 0 && own < threads))) {
+  if (cor->n > BL_LANCZOS_FROM && own > 0 && own < threads) {
     TRY(bl_agree(ctx, run_together(ctx, &w)));
   } else {
     if (threads > cor->u) threads = cor->u;
@@ -162,14 +159,13 @@ done:
   return status;
 }
 
-/* What is here of a segment. */
-static void scale_segment(int64_t s, int thread, void *user) {
+/* Segments that are here count from 0. */
+static void scale_segment(int64_t here, int thread, void *user) {
   blica_cor *cor = user;
   (void)thread;
-  const int64_t begin = s * cor->pairs - bl_cor_before(cor), end = begin + cor->pairs;
-  const double d = cor->shift[s];
+  const double d = cor->shift[bl_cor_first(cor) + here];
   if (d > 0.0)
-    for (int64_t p = begin > 0 ? begin : 0; p < end && p < bl_cor_tables(cor); p++) {
+    for (int64_t p = here * cor->pairs; p < (here + 1) * cor->pairs; p++) {
       cor->rho[p] /= 1.0 + d;
       if (cor->se) cor->se[p] /= 1.0 + d;
     }
@@ -182,7 +178,7 @@ blica_status blica_regularise(blica_ctx *ctx, const blica_cor *cor, double condi
   TRY(bl_cor_copy(ctx, cor, &copy));
   TRY(bl_regularise_shifts(ctx, cor, &condition, copy->shift, copy->eigen_min, copy->eigen_max));
   copy->condition = condition;
-  bl_parallel(ctx, copy->u, scale_segment, copy);
+  bl_parallel(ctx, bl_cor_last(copy) - bl_cor_first(copy), scale_segment, copy);
   *out = copy;
   copy = NULL;
 done:

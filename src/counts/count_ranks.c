@@ -4,9 +4,7 @@
  * there as bits, and no rank ever holds tables that it does not keep. Which rank owns a segment follows from its place
  * among all, known when the last rank has read its last row. Rows of a single piece per rank wait for that. Of longer
  * streams a segment is kept, until the end, by the first rank that had rows of it, or by another with fewer segments;
- * then tables go to their owners. Where that does not pay (bl_place), which may turn out when segments are few,
- * all get all counts. */
-#include <limits.h>
+ * then tables go to their owners. Where that does not pay (bl_place) all get all counts. */
 #include <string.h>
 
 #include "base/intern.h"
@@ -20,7 +18,7 @@ struct blica_counter {
   int n;                /* 0: no rank had rows yet */
   char *block;          /* names of variables */
   const char **names;   /* [n] */
-  bool owned;           /* tables go to the owners of their segments, as long as there are enough of these */
+  bool owned;           /* tables go to the owners of their segments */
   blica_data *held;     /* owned: this rank's last piece, not yet handed out */
   blica_counts *counts; /* owned: of the segments that this rank keeps; else of its rows */
   bl_intern mine;       /* labels of this rank's rows */
@@ -155,7 +153,7 @@ static blica_status begin_names(blica_ctx *ctx, blica_counter *c, const blica_da
                                         piece ? piece->n : 0, r, &c->block, &c->names)));
     c->n = (int)size[0];
   }
-  c->owned = c->n && bl_place(ctx, &c->purpose, c->n, INT_MAX) != BL_KEEP_ALL;
+  c->owned = c->n && bl_place(ctx, &c->purpose, c->n) != BL_KEEP_ALL;
 done:
   return status;
 }
@@ -242,15 +240,7 @@ static blica_status end_owned(blica_ctx *ctx, blica_counter *c, blica_counts **o
   blica_status status;
   bl_intern labels = {0};
   TRY(gather_labels(ctx, c, &labels));
-  if (bl_place(ctx, &c->purpose, c->n, labels.count) != BL_KEEP_ALL) {
-    TRY(c->handed ? to_owners(ctx, c, &labels, out) : rows_to_owners(ctx, c, &labels, out));
-    goto done;
-  }
-  if (c->handed)
-    TRY(exchange_piece(ctx, c));
-  else
-    TRY(bl_agree(ctx, c->held ? bl_count_alone(ctx, c->held, &c->counts) : BLICA_OK));
-  TRY(bl_counts_sum_ranks(ctx, c->counts, c->n, c->names, &labels, out));
+  TRY(c->handed ? to_owners(ctx, c, &labels, out) : rows_to_owners(ctx, c, &labels, out));
 done:
   bl_intern_clear(&labels);
   return status;

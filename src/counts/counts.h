@@ -30,10 +30,6 @@ blica_status bl_counts_need_whole(blica_ctx *ctx, const blica_counts *counts);
  * all ranks. */
 blica_status bl_counts_distribute(blica_ctx *ctx, blica_counts *own, int n, int u, char *const *variables,
                                   char *const *segments, blica_counts **out);
-/* The sum of all ranks' counts (own NULL: none) of n variables, on every rank, with segments in the order of the
- * labels, which are everybody's. A call of all ranks. */
-blica_status bl_counts_sum_ranks(blica_ctx *ctx, const blica_counts *own, int n, const char *const *names,
-                                 const bl_intern *labels, blica_counts **out);
 /* blica_count_begin and blica_counts_load_ranks for a purpose (ranks/placement.h). */
 blica_status bl_counter_begin(blica_ctx *ctx, const bl_purpose *purpose, blica_counter **out);
 /* The counts of a file; of an .npz, the part that this rank needs for the purpose. */

@@ -60,8 +60,8 @@ blica_status blica_counts_save(blica_ctx *ctx, const blica_counts *c, const char
   const bool csv = bl_has_ending(path, ".csv");
   const bl_relay_job job = {.u = c->u,
                             .pairs = c->pairs,
-                            .from = bl_counts_first(c) * c->pairs,
-                            .to = bl_counts_last(c) * c->pairs,
+                            .first = bl_counts_first(c),
+                            .last = bl_counts_last(c),
                             .arrays = c->n10 ? 4 : 1,
                             .array = {{c->n11, 8}, {c->n10, 8}, {c->n01, 8}, {c->n00, 8}},
                             .write = csv ? save_csv : save_npz};
@@ -155,7 +155,7 @@ static blica_status load_npz(blica_ctx *ctx, const char *path, const bl_purpose 
   TRY(bl_npz_expect(ctx, npz, "n11", bl_mul((size_t)u, (size_t)((int64_t)n * (n - 1) / 2))));
   bool complete = !bl_npz_has(npz, "n10") && !bl_npz_has(npz, "n01") && !bl_npz_has(npz, "n00");
   TRY(bl_share_make(ctx, u, 0, &share));
-  bool own = purpose && bl_place(ctx, purpose, n, u) != BL_KEEP_ALL;
+  bool own = purpose && bl_place(ctx, purpose, n) != BL_KEEP_ALL;
   TRY(bl_counts_create_part(ctx, n, u, complete, (const char *const *)variables, (const char *const *)segments,
                             own ? (int)share.first : 0, own ? (int)share.last : u, &c));
   TRY(load_arrays(ctx, npz, c));

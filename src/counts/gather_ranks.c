@@ -14,8 +14,10 @@ typedef struct {
 
 /* ---- counts ---- */
 
-blica_status bl_counts_sum_ranks(blica_ctx *ctx, const blica_counts *own, int n, const char *const *names,
-                                 const bl_intern *labels, blica_counts **out) {
+/* The sum of all ranks' counts (own NULL: none) of n variables, on every rank, with segments in the order of the
+ * labels, which are everybody's. A call of all ranks. */
+static blica_status sum_ranks(blica_ctx *ctx, const blica_counts *own, int n, const char *const *names,
+                              const bl_intern *labels, blica_counts **out) {
   blica_status status;
   blica_counts *c = NULL;
   const bool complete = !bl_any(ctx, own && own->n10), exact = !bl_any(ctx, own && !own->exact);
@@ -78,7 +80,7 @@ blica_status blica_merge_ranks(blica_ctx *ctx, const blica_counts *own, blica_co
   gathering g = {0};
   for (int r = 0; r < bl_comm(ctx)->size; r++) TRY(receive_labels(ctx, own, r, &g));
   if (!g.names) FAIL(ctx, BLICA_ERR_DATA, "no rank has counts to merge");
-  TRY(bl_counts_sum_ranks(ctx, own, g.n, g.names, &g.labels, out));
+  TRY(sum_ranks(ctx, own, g.n, g.names, &g.labels, out));
 done:
   bl_intern_clear(&g.labels);
   bl_free(g.block);

@@ -65,7 +65,7 @@ static blica_status take(blica_ctx *ctx, const blica_cor *cor, const int *part, 
   TRY(bl_alloc(ctx, (size_t)cor->u, &samples));
   for (int s = 0; s < cor->u; s++)
     if ((part[s] == which) != others) of[u] = s, names[u] = cor->segments[s], samples[u++] = cor->samples[s];
-  TRY(bl_cor_create_part(ctx, cor->n, u, cor->variables, names, samples, true, 0, u * cor->pairs, out));
+  TRY(bl_cor_create_part(ctx, cor->n, u, cor->variables, names, samples, true, 0, u, out));
   for (size_t t = 0; t < (size_t)u; t++) {
     const size_t s = (size_t)of[t];
     memcpy((*out)->thresholds + n * t, cor->thresholds + (size_t)cor->planes * s, n * sizeof(double));
@@ -232,7 +232,7 @@ blica_status bl_choose_condition(blica_ctx *ctx, bl_estimate_fn estimate, const 
   double *scores = NULL;
   *condition = INFINITY;
   if (problem->cor->exact) return BLICA_OK;
-  if (bl_any(ctx, bl_cor_tables(problem->cor) < problem->cor->pairs * u))
+  if (bl_any(ctx, problem->cor->part))
     return bl_fail(ctx, BLICA_ERR_ARGUMENT,
                    "condition auto holds out segments, and these correlations are distributed over ranks; give their "
                    "counts or rows");

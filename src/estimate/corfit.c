@@ -26,7 +26,7 @@ struct bl_corfit {
   bl_v *weight, *log_v, *slope_v; /* [1], [k], [k] per slot, with lanes */
   double *work;                   /* per thread */
   bl_share share;                 /* of the slots among ranks */
-  bl_corfit_steps *steps;         /* of pairs, where segments are fewer than threads or ranks */
+  bl_corfit_steps *steps;         /* of pairs, where segments are fewer than threads */
   const double *theta;
   bl_corfit *also; /* evaluator of data->also */
   double *also_gradient;
@@ -151,10 +151,10 @@ double bl_corfit_eval(bl_corfit *fit, const double *theta, double *gradient) {
   const bl_corfit_data *d = fit->data;
   const size_t nk = (size_t)d->n * d->k, k = (size_t)d->k, size = bl_corfit_size(d);
   fit->theta = theta;
-  if (!fit->steps)
+  if (fit->steps)
+    bl_corfit_steps_run(fit->steps, theta, fit->value, fit->gradient_a, fit->gradient_v);
+  else
     bl_share_run(fit->ctx, &fit->share, evaluate_slot, fit);
-  else if (bl_corfit_steps_run(fit->steps, theta, fit->value, fit->gradient_a, fit->gradient_v) != BLICA_OK)
-    return NAN;
   if (exchange(fit) != BLICA_OK) return NAN;
   double value = 0;
   for (int slot = 0; slot < fit->slots; slot++) {

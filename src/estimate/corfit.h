@@ -96,8 +96,8 @@ blica_status bl_corfit_steps_make(blica_ctx *ctx, const bl_corfit_data *data, co
                                   bl_corfit_steps **out);
 void bl_corfit_steps_free(bl_corfit_steps *steps);
 /* All segments at theta. BL_CORFIT_LEFT_OUT among the values: a stop was requested. */
-blica_status bl_corfit_steps_run(bl_corfit_steps *steps, const double *theta, double *value, double *gradient_a,
-                                 double *gradient_v);
+void bl_corfit_steps_run(bl_corfit_steps *steps, const double *theta, double *value, double *gradient_a,
+                         double *gradient_v);
 
 /* Of a segment's weight, the share that its tables get in method matched; whether any segment has one. */
 double bl_corfit_rare_share(const blica_cor *cor, int s);

@@ -26,7 +26,6 @@ typedef struct {
   bl_estimate_fn estimate;
   bool (*keeps_counts)(const blica_cor *cor); /* whether it uses counts beside these correlations; NULL: never */
   bool wants_counts, wants_cor;               /* what it uses: fit.c prepares that, and frees what only led there */
-  bool parts;                                 /* ranks may share what is inside a segment (BL_KEEP_PARTS) */
   int64_t max_iterations;                     /* defaults of these options; 0: as for most methods */
   double tolerance;
   bool levels; /* takes items with more than two levels */

@@ -289,8 +289,7 @@ static blica_status run_fit(blica_ctx *ctx, const blica_input *input, blica_coun
   resolved = resolve(options, estimator);
   const bl_purpose purpose = bl_method_purpose(&resolved);
   st.problem.options = &resolved;
-  st.problem.keep =
-      input->cor || bl_coding_ordinal(shape.coding) ? BL_KEEP_ALL : bl_place(ctx, &purpose, shape.n, shape.u);
+  st.problem.keep = input->cor || bl_coding_ordinal(shape.coding) ? BL_KEEP_ALL : bl_place(ctx, &purpose, shape.n);
   st.problem.deadline = begun + options->max_seconds;
   TRY(bl_resume_open(ctx, &resolved, st.problem.deadline, &checkpoint));
   st.problem.stage.checkpoint = checkpoint;

@@ -87,8 +87,7 @@ blica_status bl_fit_same(blica_ctx *ctx, const blica_input *input, const blica_f
   bl_facts facts = {.ctx = ctx};
   if (bl_comm(ctx)->size == 1) return BLICA_OK;
   const blica_counts *c = input->counts;
-  bool shared =
-      (c && !bl_counts_whole(c)) || (input->cor && bl_cor_tables(input->cor) != input->cor->pairs * input->cor->u);
+  bool shared = (c && !bl_counts_whole(c)) || (input->cor && input->cor->part);
   bool whole = !bl_any(ctx, shared);
   blica_status status = bl_facts_same(ctx, &facts, add_facts(&facts, input, options, whole));
   bl_facts_free(&facts);

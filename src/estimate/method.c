@@ -19,7 +19,7 @@ enum { METHODS = sizeof methods / sizeof *methods };
 
 /* In the same order. */
 static const bl_estimator estimators[METHODS] = {
-    {.method = &methods[0], .estimate = bl_estimate_blica, .wants_cor = true, .parts = true, .levels = true},
+    {.method = &methods[0], .estimate = bl_estimate_blica, .wants_cor = true, .levels = true},
     {.method = &methods[1],
      .estimate = bl_estimate_matched,
      .keeps_counts = bl_corfit_is_rare,
@@ -53,14 +53,12 @@ const bl_estimator *bl_method_of(const blica_fit_options *options, bool exact) {
   return NULL;
 }
 
-/* A learned prior begins with a fit by method matched, which does not share what is inside a segment. condition=auto
- * holds out segments and needs them all. */
+/* condition=auto holds out segments and needs them all. */
 bl_purpose bl_method_purpose(const blica_fit_options *o) {
   const bl_estimator *e = bl_method_of(o, false);
   if (!e) return (bl_purpose){.fit = true, .k = o->sources};
   const bool owned = e->wants_cor && o->condition != BLICA_CONDITION_AUTO;
-  return (bl_purpose){
-      .fit = true, .k = o->sources, .correlations = owned, .parts = owned && e->parts && strcmp(o->prior, "auto") != 0};
+  return (bl_purpose){.fit = true, .k = o->sources, .correlations = owned};
 }
 
 /* ---- counting for a fit: what its method needs decides which rank keeps what ---- */

@@ -11,7 +11,6 @@
 #include "cor/cor.h"
 #include "counts/counts.h"
 #include "data/pack.h"
-#include "num/products.h"
 #include "ranks/facts.h"
 
 /* ---- facts in a checkpoint ---- */
@@ -159,27 +158,6 @@ static void digest_segment(int64_t s, int thread, void *user) {
                                      : digest_cor(p->cor, (int)s);
 }
 
-/* The same where ranks hold parts of segments: one goes on where the other ended. */
-static blica_status digest_parts(blica_ctx *ctx, const blica_cor *c, uint64_t *digest) {
-  blica_status status;
-  const size_t n = (size_t)c->n, u = (size_t)c->u;
-  int64_t *bound = NULL;
-  TRY(bl_products_bounds(ctx, c->n, c->u, &bound));
-  for (size_t s = 0; s < u; s++) digest[s] = bl_digest(0, c->thresholds + n * s, n * sizeof(double));
-  for (int r = 0; r < bl_comm(ctx)->size; r++) {
-    for (int64_t t = bound[r]; r == bl_comm(ctx)->rank && t < bound[r + 1];) {
-      int64_t s = t / c->pairs, end = (s + 1) * c->pairs < bound[r + 1] ? (s + 1) * c->pairs : bound[r + 1];
-      digest[s] = bl_digest_words(digest[s], c->rho + (t - bound[r]), (size_t)(end - t));
-      t = end;
-    }
-    TRY(bl_broadcast(ctx, digest, u * sizeof *digest, r));
-  }
-  for (size_t s = 0; s < u; s++) digest[s] = bl_digest(digest[s], "", 0);
-done:
-  bl_free(bound);
-  return status;
-}
-
 static blica_status add_data(bl_facts *f, const digests *d) {
   blica_status status;
   const bl_problem *p = d->problem;
@@ -223,12 +201,8 @@ blica_status bl_resume_data(blica_ctx *ctx, bl_checkpoint *checkpoint, const bl_
   int u = problem->cor ? problem->cor->u : problem->counts->u;
   TRY(bl_alloc(ctx, (size_t)u, &d.digest));
   TRY(bl_share_make(ctx, u, 0, &share));
-  if (problem->cor && problem->keep == BL_KEEP_PARTS) {
-    TRY(digest_parts(ctx, problem->cor, d.digest));
-  } else {
-    bl_share_run(ctx, &share, digest_segment, &d);
-    TRY(bl_share_bytes(ctx, &share, d.digest, sizeof *d.digest));
-  }
+  bl_share_run(ctx, &share, digest_segment, &d);
+  TRY(bl_share_bytes(ctx, &share, d.digest, sizeof *d.digest));
   TRY(add_data(&own, &d));
   TRY(settle(ctx, checkpoint, "data", &own));
 done:

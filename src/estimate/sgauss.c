@@ -12,7 +12,6 @@
 #include <cblas.h>
 
 #include "estimate/sgauss_kernels.h"
-#include "num/products.h"
 
 struct bl_sgauss {
   blica_ctx *ctx;
@@ -49,7 +48,6 @@ void bl_sgauss_data_free(bl_sgauss_data *data) {
   bl_free(data->weight);
   bl_free(data->c);
   bl_free(data->scale);
-  bl_free(data->bound);
   bl_free(data);
 }
 
@@ -118,14 +116,7 @@ static blica_status borrow_pairs(blica_ctx *ctx, const blica_cor *cor, const dou
   TRY(bl_alloc(ctx, (size_t)cor->u, &d->scale));
   d->pairs = cor->rho;
   d->pairs_first = bl_cor_first(cor);
-  d->pairs_from = bl_cor_first_pair(cor);
   for (int s = 0; s < cor->u; s++) d->scale[s] = 1 / (1 + (shift ? shift[s] : 0));
-  if (bl_ranks_cut_segments(d->n, d->k, d->u, d->share.size)) {
-    TRY(bl_products_bounds(ctx, cor->n, cor->u, &d->bound));
-  } else {
-    TRY(bl_alloc(ctx, (size_t)d->share.size + 1, &d->bound));
-    for (int r = 0; r <= d->share.size; r++) d->bound[r] = d->share.bound[r] * cor->pairs;
-  }
 done:
   return status;
 }

@@ -24,11 +24,9 @@ typedef struct {
                 block; NULL for large n, where the correlations stay where they are: */
   const double *pairs; /* [n(n-1)/2] packed of the segments from pairs_first on, borrowed, each to be multiplied by */
   int pairs_first;
-  int64_t pairs_from; /* pair of that segment that `pairs` begins with */
-  double *scale;      /* [u] */
-  int64_t *bound; /* [ranks+1] of the pairs of all segments, those that a rank adds to a mean: bound[r]..bound[r+1]-1 */
-  bool lanes;     /* small n: eight segments side by side in SIMD lanes */
-  int blocks;     /* of eight segments */
+  double *scale; /* [u] */
+  bool lanes;    /* small n: eight segments side by side in SIMD lanes */
+  int blocks;    /* of eight segments */
 } bl_sgauss_data;
 
 /* Newton steps sum segments in so many groups, so that the bits depend neither on threads nor on ranks. */
@@ -89,12 +87,8 @@ void bl_sgauss_matrix(const bl_sgauss_data *data, int s, double *c /* [n,n] */);
 static inline bl_symmetric bl_sgauss_view(const bl_sgauss_data *d, int s) {
   size_t n = (size_t)d->n;
   if (d->c) return (bl_symmetric){.n = d->n, .full = d->c + n * n * (size_t)(s - d->first)};
-  bl_symmetric c = {.n = d->n, .pairs = d->pairs, .scale = d->scale[s]};
-  if (s == d->pairs_first)
-    c.from = (size_t)d->pairs_from;
-  else
-    c.pairs += (int64_t)(n * (n - 1) / 2) * (s - d->pairs_first) - d->pairs_from;
-  return c;
+  return (bl_symmetric){
+      .n = d->n, .pairs = d->pairs + n * (n - 1) / 2 * (size_t)(s - d->pairs_first), .scale = d->scale[s]};
 }
 
 /* Second derivatives of one segment's term at theta, exact or in expectation (Fisher: C replaced by S).

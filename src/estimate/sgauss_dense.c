@@ -33,7 +33,7 @@ void bl_sgauss_rows(int n, int k, int block, int *first, int *last) {
   *last = bound(n, blocks, block + 1);
 }
 
-int bl_sgauss_most_rows(int n, int k) {
+static int most_rows(int n, int k) {
   return n / bl_sgauss_blocks(n, k) + 9;
 }
 
@@ -51,7 +51,7 @@ bl_sgauss_workspace bl_sgauss_workspace_at(int n, int k, double *at) {
 }
 
 size_t bl_sgauss_tail_size(int n, int k) {
-  return SLOPES + (size_t)k + (size_t)bl_sgauss_most_rows(n, k);
+  return SLOPES + (size_t)k + (size_t)most_rows(n, k);
 }
 
 /* L <- Cholesky factor of I + B'B; returns its log determinant, or NaN. */

@@ -27,12 +27,11 @@ static inline size_t bl_sgauss_lanes_work(int n, int k) {
 BL_KERNEL(void, bl_sgauss_lanes, const bl_sgauss_shared *shared, const bl_v *c, const bl_v *weight, const bl_v *local,
           double *value, double *gradient_a, bl_v *local_gradient);
 
-/* One segment by BLAS, in steps that threads and ranks can share. Rows of [n,k] matrices come in blocks, a power of two
+/* One segment by BLAS, in steps that threads can share. Rows of [n,k] matrices come in blocks, a power of two
  * of them that depends on n and k alone, and sums over rows run over a tree of the blocks: the same bits whoever does
  * what. */
 int bl_sgauss_blocks(int n, int k);
 void bl_sgauss_rows(int n, int k, int block, int *first, int *last); /* rows first..last-1 of a block */
-int bl_sgauss_most_rows(int n, int k);                               /* of a block */
 
 /* What a segment's steps leave for each other; of the arrays with rows, a step needs those of its own block. */
 typedef struct {

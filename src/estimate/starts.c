@@ -76,14 +76,11 @@ static void mean_block(int64_t block, int thread, void *user) {
   (void)thread;
   const mean_job *j = user;
   const bl_sgauss_data *d = j->d;
-  const int64_t first = d->bound[d->share.rank], last = d->bound[d->share.rank + 1];
-  for (int64_t s = first / j->pairs; first < last && s * j->pairs < last; s++) {
+  const int64_t from = j->from + block * PAIR_BLOCK, to = least(from + PAIR_BLOCK, j->to);
+  for (int64_t s = d->share.first; s < d->share.last; s++) {
     const bl_symmetric c = bl_sgauss_view(d, (int)s);
     const double share = j->weight[s] / j->total * c.scale;
-    int64_t from = j->from + block * PAIR_BLOCK, to = least(from + PAIR_BLOCK, least(j->to, last - s * j->pairs));
-    if (from < first - s * j->pairs) from = first - s * j->pairs;
-    if (share > 0 && c.pairs)
-      for (int64_t p = from; p < to; p++) j->mean[p] += share * c.pairs[p - (int64_t)c.from];
+    for (int64_t p = from; share > 0 && p < to; p++) j->mean[p] += share * c.pairs[p];
   }
 }
 
@@ -118,7 +115,6 @@ done:
 
 /* ---- its leading eigenvectors ---- */
 
-enum { RANKS_MIN_N = 1000 }; /* from here on a product with one matrix is worth an exchange between ranks */
 typedef struct {
   bl_symmetric mean;
   double *values, *residual, *basis;
@@ -144,13 +140,7 @@ static blica_status leading_packed(blica_ctx *ctx, const bl_sgauss_data *d, cons
   const bl_lanczos_options o = {.high = d->k, .tolerance = 1e-6, .max_steps = 300 + 2 * d->k};
   mean_job j = {.d = d, .weight = weight, .total = total, .pairs = (int64_t)d->n * (d->n - 1) / 2};
   leading_job l = {.values = values, .basis = basis};
-  const bl_lanczos_job job = {.count = 1,
-                              .ranks = d->n >= RANKS_MIN_N,
-                              .everywhere = true,
-                              .o = &o,
-                              .matrix = mean_of,
-                              .end = keep_leading,
-                              .user = &l};
+  const bl_lanczos_job job = {.count = 1, .o = &o, .matrix = mean_of, .end = keep_leading, .user = &l};
   TRY(bl_alloc(ctx, (size_t)d->k, &l.residual));
   TRY(make_mean(ctx, &j));
   l.mean = (bl_symmetric){.n = d->n, .pairs = j.mean, .scale = 1};
@@ -271,17 +261,16 @@ static void project_segment(int64_t s, int thread, void *user) {
               p->projected + (size_t)k * k * (size_t)s, k);
 }
 
-/* The products of packed matrices, shared where there are fewer of them than threads or ranks. */
+/* The products of packed matrices, shared where there are fewer of them than threads. */
 static blica_status multiply_shared(blica_ctx *ctx, const bl_share *share, projection *p, bl_products *products) {
   const bl_sgauss_data *d = p->d;
-  const bool cut = bl_ranks_cut_segments(d->n, d->k, d->u, share->size);
-  const int own = (int)(share->last - share->first), count = cut ? d->u : own;
+  const int count = (int)(share->last - share->first);
   bl_symmetric *matrix = NULL;
   const double **x = NULL;
   blica_status status = BLICA_OK;
-  if (d->lanes || d->c || (!cut && (own == 0 || own >= bl_max_threads(ctx)))) return BLICA_OK;
-  p->base = cut ? 0 : (int)share->first;
-  TRY(bl_products_make(ctx, d->n, d->k, count, cut, products));
+  if (d->lanes || d->c || count == 0 || count >= bl_max_threads(ctx)) return BLICA_OK;
+  p->base = (int)share->first;
+  TRY(bl_products_make(ctx, d->n, d->k, count, products));
   TRY(bl_alloc(ctx, (size_t)count, &matrix));
   TRY(bl_alloc(ctx, (size_t)count, &x));
   for (int s = 0; s < count; s++) matrix[s] = bl_sgauss_view(d, p->base + s), x[s] = p->basis;

@@ -49,17 +49,15 @@ void bl_lanczos_step(bl_lanczos_run *run);                  /* takes the product
 /* Returns what bl_lanczos does. */
 int bl_lanczos_end(const bl_lanczos_run *run, double *values, double *residual, double *vectors);
 
-/* Several matrices in packed pairs side by side, the parts of their products shared by threads and, with ranks, by
- * those (num/products.h); same bits as bl_lanczos. A rank runs the iterations of the matrices that it has parts of, or
- * with `everywhere` of all; for them `end` gets what bl_lanczos returns (and errno as it was when it failed), in the
- * calling thread. */
+/* Several matrices in packed pairs side by side, the parts of their products shared by threads (num/products.h); same
+ * bits as bl_lanczos. `end` gets what bl_lanczos returns (and errno as it was when it failed), in the calling thread.
+ */
 typedef struct {
   int count;
-  bool ranks, everywhere;
   const bl_lanczos_options *o;
   bl_symmetric (*matrix)(int s, void *user);
   void (*end)(int s, int outcome, int error, const bl_lanczos_run *run, void *user);
-  int (*stop)(void *user); /* asked now and then, the same on all ranks */
+  int (*stop)(void *user); /* asked now and then */
   void *user;
 } bl_lanczos_job;
 /* Returns when all have ended or job->stop said so. */

@@ -36,11 +36,6 @@ static void columns_of(int n, int part, int *first, int *last) {
   *last = bound(n, parts, part + 1);
 }
 
-int64_t bl_symmetric_before(int n, int part) {
-  int64_t column = bound(n, bl_symmetric_parts(n), part);
-  return column * (column - 1) / 2;
-}
-
 size_t bl_symmetric_tile(void) {
   return (size_t)TILE * TILE;
 }
@@ -52,7 +47,7 @@ size_t bl_symmetric_work(int n, int k) {
 }
 
 static const double *column_of(const bl_symmetric *m, int j) {
-  return m->pairs + ((size_t)j * (size_t)(j - 1) / 2 - m->from);
+  return m->pairs + (size_t)j * (size_t)(j - 1) / 2;
 }
 
 static int least(int a, int b) {

@@ -6,14 +6,12 @@
 #include <stdint.h>
 
 /* Either full [n,n], or pairs: the entries above the diagonal, column by column (entry i < j at j(j-1)/2 + i), each to
- * be multiplied by scale; the diagonal is then 1. Packed takes half the memory, and correlations come that way. Who
- * multiplies some parts only may have the pairs from index `from` on, as far as these parts need them. */
+ * be multiplied by scale; the diagonal is then 1. Packed takes half the memory, and correlations come that way. */
 typedef struct {
   int n;
   const double *full;
   const double *pairs;
   double scale;
-  size_t from;
 } bl_symmetric;
 
 /* y [n,k] <- matrix x [n,k]; work as many doubles as bl_symmetric_work says. Same bits on any number of threads as
@@ -27,8 +25,6 @@ void bl_symmetric_product(const bl_symmetric *matrix, int k, const double *x, do
  * adds them, and the number of parts, a power of two, depends on n alone: so those who share the parts get the bits of
  * one who makes them all. */
 int bl_symmetric_parts(int n);
-/* Pairs that come before those of a part (or, after the last part, of the next matrix). */
-int64_t bl_symmetric_before(int n, int part);
 /* y [n,k] <- the part; work [bl_symmetric_tile()]. */
 size_t bl_symmetric_tile(void);
 /* The product of one part. */

@@ -6,7 +6,7 @@
 struct bl_relay {
   blica_ctx *ctx;
   bl_relay_job job;
-  int64_t (*held)[2];        /* [size] tables of every rank, from and to */
+  int (*held)[2];            /* [size] segments of every rank, first and last */
   size_t *to, *from;         /* [size] bytes of one exchange */
   char *buffer[BL_RELAYED];  /* first rank: of each array, a segment that it does not hold */
   int in_buffer[BL_RELAYED]; /* which segment; -1: none */
@@ -22,8 +22,8 @@ static bool first(const bl_relay *r) {
   return bl_comm(r->ctx)->rank == 0;
 }
 
-static bool holds(const bl_relay *r, int s) {
-  return r->job.from <= s * r->job.pairs && (s + 1) * r->job.pairs <= r->job.to;
+static bool holds(const int held[2], int s) {
+  return held[0] <= s && s < held[1];
 }
 
 /* Memory: who holds what, and buffers for what the first rank does not. */
@@ -33,7 +33,7 @@ static blica_status prepare(bl_relay *r) {
   TRY(bl_alloc(r->ctx, size, &r->held));
   TRY(bl_alloc(r->ctx, 2 * size, &r->to));
   r->from = r->to + size;
-  const bool all = r->job.from == 0 && r->job.to == r->job.u * r->job.pairs;
+  const bool all = r->job.first == 0 && r->job.last == r->job.u;
   for (int a = 0; a < r->job.arrays; a++) {
     r->in_buffer[a] = -1;
     if (first(r) && !all) TRY(bl_alloc(r->ctx, bl_mul((size_t)r->job.pairs, r->job.array[a].size), &r->buffer[a]));
@@ -45,15 +45,15 @@ done:
 static blica_status exchange_ranges(bl_relay *r) {
   blica_status status = BLICA_OK;
   const blica_comm *comm = bl_comm(r->ctx);
-  r->held[comm->rank][0] = r->job.from, r->held[comm->rank][1] = r->job.to;
+  r->held[comm->rank][0] = r->job.first, r->held[comm->rank][1] = r->job.last;
   for (int q = 0; q < comm->size; q++) TRY(bl_broadcast(r->ctx, r->held[q], sizeof *r->held, q));
 done:
   return status;
 }
 
-/* Every table is on one rank, or all are on the first. */
+/* Every segment is on one rank, or all are on the first. */
 static blica_status check(bl_relay *r) {
-  int64_t at = 0, all = r->job.u * r->job.pairs;
+  int at = 0, all = r->job.u;
   bool apart = true;
   for (int q = 0; q < bl_comm(r->ctx)->size; q++) {
     if (r->held[q][0] == r->held[q][1]) continue;
@@ -67,24 +67,20 @@ static blica_status check(bl_relay *r) {
                  r->job.u);
 }
 
-static size_t overlap(const int64_t held[2], int64_t from, int64_t to) {
-  if (held[0] > from) from = held[0];
-  if (held[1] < to) to = held[1];
-  return to > from ? (size_t)(to - from) : 0;
+/* Where this rank has a segment that it holds. */
+static const void *segment_of(const bl_relay *r, int a, int s) {
+  const bl_relayed *array = &r->job.array[a];
+  return (const char *)array->held + array->size * (size_t)(r->job.pairs * (s - r->job.first));
 }
 
-/* One segment from those who hold it to the first rank; a call of all. */
+/* One segment from the rank that holds it to the first; a call of all. */
 static blica_status send(bl_relay *r, int a, int s, void *buffer) {
   const blica_comm *comm = bl_comm(r->ctx);
-  const size_t size = r->job.array[a].size;
-  const int64_t from = s * r->job.pairs, to = from + r->job.pairs, *own = r->held[comm->rank];
-  for (int q = 0; q < comm->size; q++) {
-    r->to[q] = q == 0 ? size * overlap(own, from, to) : 0;
-    r->from[q] = first(r) ? size * overlap(r->held[q], from, to) : 0;
-  }
-  const char *held = r->job.array[a].held;
-  if (r->to[0] && own[0] < from) held += size * (size_t)(from - own[0]);
-  return bl_all_to_all(r->ctx, held, r->to, buffer, r->from);
+  const size_t bytes = r->job.array[a].size * (size_t)r->job.pairs;
+  const bool here = holds(r->held[comm->rank], s);
+  r->to[0] = here ? bytes : 0;
+  for (int q = 0; q < comm->size; q++) r->from[q] = first(r) && holds(r->held[q], s) ? bytes : 0;
+  return bl_all_to_all(r->ctx, here ? segment_of(r, a, s) : NULL, r->to, buffer, r->from);
 }
 
 typedef struct {
@@ -92,10 +88,8 @@ typedef struct {
 } request;
 
 const void *bl_relay_get(bl_relay *r, int a, int s) {
-  const bl_relayed *array = &r->job.array[a];
-  const int64_t at = s * r->job.pairs - r->job.from;
-  if (holds(r, s)) return (const char *)array->held + array->size * (size_t)at;
   request w = {a, s};
+  if (holds(r->held[0], s)) return segment_of(r, a, s);
   if (r->in_buffer[a] == s) return r->buffer[a];
   r->in_buffer[a] = -1;
   if (bl_broadcast(r->ctx, &w, sizeof w, 0) != BLICA_OK || send(r, a, s, r->buffer[a]) != BLICA_OK) return NULL;

@@ -1,8 +1,7 @@
-/* relay.h - tables that ranks hold in parts, handed to the first rank while it writes them.
+/* relay.h - tables that ranks hold, each those of its segments, handed to the first rank while it writes them.
  *
- * Arrays have one element for each pair of each segment, counted through. A rank holds a stretch of them, one rank's
- * after another's, or all have all. The first rank asks for one segment at a time, and holds one of each array of the
- * others'. */
+ * Arrays have one element for each pair of each segment. A rank holds some segments, one rank's after another's, or all
+ * have all. The first rank asks for one segment at a time, and holds one of each array of the others'. */
 #ifndef BL_RELAY_H
 #define BL_RELAY_H
 
@@ -24,7 +23,7 @@ const void *bl_relay_get(bl_relay *relay, int a, int s);
 typedef struct {
   int u;
   int64_t pairs;
-  int64_t from, to; /* tables that this rank holds */
+  int first, last; /* this rank holds the segments first..last-1 */
   int arrays;
   bl_relayed array[BL_RELAYED];
   blica_status (*write)(blica_ctx *ctx, const void *what, bl_relay *relay, const char *path);
