@@ -12,7 +12,6 @@
 #include <cblas.h>
 #include <lapacke.h>
 
-#include "estimate/matched_information.h"
 #include "estimate/sgauss.h"
 
 struct bl_corfit {
@@ -30,8 +29,6 @@ struct bl_corfit {
   const double *theta;
   bl_corfit *also; /* evaluator of data->also */
   double *also_gradient;
-  double *offset; /* [n] constants of the scales */
-  bool hold;      /* they stay as they are */
 };
 
 size_t bl_corfit_size(const bl_corfit_data *d) {
@@ -43,7 +40,6 @@ void bl_corfit_free(bl_corfit *fit) {
   void *const blocks[] = {fit->value, fit->gradient_a, fit->gradient_v, fit->weight,
                           fit->log_v, fit->slope_v,    fit->work,       fit->also_gradient};
   for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) bl_free(blocks[i]);
-  bl_free(fit->offset);
   bl_corfit_steps_free(fit->steps);
   bl_corfit_free(fit->also);
   bl_share_free(&fit->share);
@@ -72,7 +68,6 @@ blica_status bl_corfit_make(blica_ctx *ctx, const bl_corfit_data *data, bl_corfi
     TRY(bl_corfit_make(ctx, data->also, &fit->also));
     TRY(bl_alloc(ctx, bl_corfit_size(data), &fit->also_gradient));
   }
-  TRY(bl_alloc(ctx, (size_t)data->n, &fit->offset));
   TRY(bl_corfit_steps_make(ctx, data, &fit->share, &fit->steps));
   if (!fit->steps) TRY(bl_alloc(ctx, bl_mul((data->work + 7) / 8 * 8, (size_t)bl_max_threads(ctx)), &fit->work));
   *out = fit;
@@ -171,14 +166,8 @@ double bl_corfit_eval(bl_corfit *fit, const double *theta, double *gradient) {
     value += bl_corfit_eval(fit->also, theta, fit->also_gradient);
     for (size_t i = 0; i < size; i++) gradient[i] += fit->also_gradient[i];
   }
-  if (d->log_scale) value += bl_corfit_scales(d, theta, fit->hold, fit->offset, gradient);
+  if (d->log_scale) value += bl_corfit_scales(d, theta, gradient);
   return add_priors(d, theta, value, gradient);
-}
-
-void bl_corfit_hold(bl_corfit *fit, const double *theta, double *workspace) {
-  fit->hold = false;
-  if (theta && fit->data->log_scale) bl_corfit_eval(fit, theta, workspace);
-  fit->hold = theta != NULL;
 }
 
 const double *bl_corfit_values(const bl_corfit *fit) {
@@ -275,24 +264,21 @@ static bool traces(const bl_corfit_data *d, arrow *h, double *trace_a, double *t
   return true;
 }
 
-static void fill_by_differences(bl_corfit *fit, arrow *h) {
-  bl_corfit_hold(fit, h->theta, h->up);
-  mixing_columns(fit, h);
-  variance_columns(fit, h);
-  bl_corfit_hold(fit, NULL, NULL);
+bl_matched_point bl_corfit_point(const bl_corfit_data *d, const double *theta, int s) {
+  const size_t n = (size_t)d->n, k = (size_t)d->k, at = (size_t)s;
+  return (bl_matched_point){.n = d->n,
+                            .k = d->k,
+                            .link = d->link,
+                            .weight = d->weight[s] + (d->also ? 2 * d->also->weight[s] * d->cor->samples[s] : 0),
+                            .a = theta,
+                            .log_v = theta + (n + at) * k,
+                            .noise = d->noise + n * at};
 }
 
-/* Fisher's information of method matched, which is never indefinite, in place of the Hessian. Tables of rare outcomes
- * count as samples of the Gaussian likelihood; what margins of ordinal items show of their scales is left out. */
+/* Fisher's information of method matched, which is never indefinite, in place of the Hessian. */
 static bool fill_by_information(const bl_corfit_data *d, arrow *h, double *work) {
   for (size_t s = 0; s < (size_t)d->u; s++) {
-    const bl_matched_point at = {.n = d->n,
-                                 .k = d->k,
-                                 .link = d->link,
-                                 .weight = d->weight[s] + (d->also ? 2 * d->also->weight[s] * d->cor->samples[s] : 0),
-                                 .a = h->theta,
-                                 .log_v = h->theta + h->nk + h->k * s,
-                                 .noise = d->noise + (size_t)d->n * s};
+    const bl_matched_point at = bl_corfit_point(d, h->theta, (int)s);
     double *variances = h->vv + h->k * h->k * s;
     if (!bl_matched_mixing(&at, h->aa, h->av + h->nk * h->k * s, variances, work)) return false;
     for (size_t j = 0; j < h->k; j++) variances[j * (h->k + 1)] += d->precision_variance;
@@ -319,8 +305,10 @@ blica_status bl_corfit_laplace_at(blica_ctx *ctx, bl_corfit *fit, const double *
   if (d->noise) {
     TRY(bl_alloc(ctx, bl_matched_mixing_work(d->n, d->k), &work));
     filled = fill_by_information(d, &h, work);
-  } else
-    fill_by_differences(fit, &h);
+  } else {
+    mixing_columns(fit, &h);
+    variance_columns(fit, &h);
+  }
   double trace_a, trace_v;
   out->positive = filled && traces(d, &h, &trace_a, &trace_v, &out->log_det);
   if (out->positive) {

@@ -9,6 +9,7 @@
 #include <math.h>
 
 #include "base/share.h"
+#include "estimate/matched_information.h"
 #include "num/simd.h"
 #include "num/symmetric.h"
 
@@ -104,10 +105,10 @@ double bl_corfit_rare_share(const blica_cor *cor, int s);
 bool bl_corfit_is_rare(const blica_cor *cor); /* whether any segment gives its tables a share */
 
 /* What ordinal items show of their scales: sum over items and segments of precision/2 (log_scale - 1/2 log M_s,ii -
- * d_i)^2, d_i being the best constant or, with hold, the one in offset, where it is left. Adds to the gradient
- * (corfit_scales.c). */
-double bl_corfit_scales(const bl_corfit_data *data, const double *theta, bool hold, double *offset /* [n] */,
-                        double *gradient);
+ * d_i)^2, d_i being the best constant. Adds to the gradient (corfit_scales.c). */
+double bl_corfit_scales(const bl_corfit_data *data, const double *theta, double *gradient);
+/* Adds what the scales of segment s tell about its log v to information [k,k], d_i given. */
+void bl_corfit_scales_information(const bl_corfit_data *data, const double *theta, int s, double *information);
 /* The tables of method pairwise. */
 double bl_corfit_pairwise_term(const bl_corfit_data *data, int s, int j, const double *rho, double *slope);
 
@@ -131,9 +132,11 @@ void bl_corfit_free(bl_corfit *fit);
 size_t bl_corfit_size(const bl_corfit_data *data); /* nk + uk */
 /* The value f at theta [size] and its gradient; NaN where it is not defined. */
 double bl_corfit_eval(bl_corfit *fit, const double *theta, double *gradient);
-/* Holds the constants of the scales as they are best at theta, until called with NULL; workspace [size]. */
-void bl_corfit_hold(bl_corfit *fit, const double *theta, double *workspace);
 const double *bl_corfit_values(const bl_corfit *fit); /* [u] F_s of the last evaluation; not with lanes */
+
+/* Segment s of method matched at theta, for Fisher's information. Tables of rare outcomes count as samples of the
+ * Gaussian likelihood; what margins of ordinal items show of their scales is left out. */
+bl_matched_point bl_corfit_point(const bl_corfit_data *data, const double *theta, int s);
 
 /* f averaged over normal distributions of the log-variances (corfit_average.c), of whose variance a share counts; at
  * first they have no width. */
@@ -144,11 +147,8 @@ blica_status bl_corfit_average_make(blica_ctx *ctx, bl_corfit *fit, const bl_cor
 void bl_corfit_average_free(bl_corfit_average *average);
 /* The average at theta and its gradient. */
 double bl_corfit_average_eval(bl_corfit_average *average, const double *theta, double *gradient);
-/* Sets the widths from the mean Hessians at theta; returns the sum of all variances of log v. */
+/* Sets the widths from Fisher's information at theta; returns the sum of all variances of log v. */
 double bl_corfit_average_update(bl_corfit_average *average, const double *theta);
-
-/* *sum <- that of method matched alone (no tables, no scales) by Fisher's information, without differences. */
-blica_status bl_corfit_sum_variances(blica_ctx *ctx, const bl_corfit_data *data, const double *theta, double *sum);
 
 /* Laplace's approximation at a minimum: effective numbers of parameters, gamma = p - tr(H^-1) / sd^2, of A and of
  * log v, from the Hessian of f by differences of the gradient, for method matched from Fisher's information. *positive

@@ -335,16 +335,8 @@ done:
  * none from 15 on. The noise of equation 19 is that of correlations near 0; the fewer variables, the larger their
  * correlations and the more it overstates (docs/method.md, equation 29). */
 static double average_share(int n) {
-  return 1 / (1 + pow(n / 10.0, 6));
-}
-
-/* The sum of the variances of log v. Without an average nothing but this sum is needed, and Fisher's information gives
- * it at a small part of the cost of differences. */
-static blica_status sum_variances(run *r, bl_corfit_average *average, bool wide, double *sum) {
-  const bl_corfit_data *d = r->data;
-  if (!wide && !d->also && !d->log_scale) return bl_corfit_sum_variances(r->start->ctx, d, r->start->theta, sum);
-  *sum = bl_corfit_average_update(average, r->start->theta);
-  return BLICA_OK;
+  const double share = 1 / (1 + pow(n / 10.0, 6));
+  return share > LEAST_SHARE ? share : 0;
 }
 
 /* The same with the log-variances averaged over: their second moments are those of the prior. Without an average the
@@ -354,23 +346,21 @@ static blica_status learn_by_average(run *r) {
   const bl_corfit_data *d = r->data;
   const size_t nk = (size_t)d->n * d->k, size = bl_corfit_size(d);
   const double share = average_share(d->n);
-  const bool wide = share > LEAST_SHARE;
-  const int rounds = wide ? AVERAGE_ROUNDS : 1;
+  const int rounds = share > 0 ? AVERAGE_ROUNDS : 1;
   const double tolerance = r->all->options->tolerance;
   bl_corfit_average *average = NULL;
   r->data->row_power = fmax(0, d->k - ROW_LESS);
   TRY(bl_corfit_average_make(r->start->ctx, r->fit, d, r->all->options->seed, share, &average));
   for (int round = 0; round < rounds && !bl_start_stopped(r->start); round++) {
-    double moments;
-    TRY(sum_variances(r, average, wide, &moments));
-    moments += sum_of_squares(r->start->theta, nk, size);
+    const double moments =
+        bl_corfit_average_update(average, r->start->theta) + sum_of_squares(r->start->theta, nk, size);
     bl_corfit_laplace laplace = {.positive = false};
     if (nk <= BL_LAPLACE_MAX) TRY(bl_corfit_laplace_at(r->start->ctx, r->fit, r->start->theta, &laplace));
     if (learning_stopped(r->start)) break;
     double gamma = laplace.positive && laplace.gamma_mixing > 1 ? laplace.gamma_mixing : (double)nk;
     set_scales(r->data, clamp(sqrt(sum_of_squares(r->start->theta, 0, nk) / gamma), 0.1, 100),
                clamp(sqrt(moments / (double)(size - nk)), 0.05, 10));
-    if (wide) r->average = average;
+    r->average = average;
     TRY(learning_round(r, round + 1 < rounds ? fmax(ROUGH, tolerance) : tolerance));
   }
 done:

@@ -2,26 +2,25 @@
  *
  * The margins of an ordinal item give log_scale_is, a noisy observation of 1/2 log M_s,ii up to one constant d_i per
  * item (cor/scales.c). Its negative log-likelihood is added to that of the correlations, d_i eliminated: at its best
- * value the gradient is that of d_i fixed. Where Hessians are formed by moving all segments at once, d_i must be held,
- * or what is common to all segments would count as unknown. Checked: gradient against central differences in
+ * value the gradient is that of d_i fixed. Checked: gradient against central differences in
  * tests/recovery/test_levels.c. */
 #include <math.h>
 
 #include "estimate/corfit.h"
 
-double bl_corfit_scales(const bl_corfit_data *d, const double *theta, bool hold, double *offset, double *gradient) {
+double bl_corfit_scales(const bl_corfit_data *d, const double *theta, double *gradient) {
   const int n = d->n, k = d->k;
   const double *log_v = theta + (size_t)n * k;
   double value = 0;
   for (int i = 0; i < n; i++) {
-    double sum = 0, total = 0;
-    for (int pass = hold ? 1 : 0; pass < 2; pass++) { /* the constant, then the terms */
+    double sum = 0, total = 0, offset = 0;
+    for (int pass = 0; pass < 2; pass++) { /* the constant, then the terms */
       for (int s = 0; s < d->u; s++) {
         double precision = d->scale_precision[i + (size_t)s * n], m = 1;
         if (!(precision > 0)) continue;
         for (int j = 0; j < k; j++)
           m += d->link * theta[i + (size_t)j * n] * theta[i + (size_t)j * n] * exp(log_v[j + (size_t)s * k]);
-        double miss = d->log_scale[i + (size_t)s * n] - 0.5 * log(m) - (pass ? offset[i] : 0);
+        double miss = d->log_scale[i + (size_t)s * n] - 0.5 * log(m) - offset;
         if (pass == 0) {
           sum += precision * miss, total += precision;
           continue;
@@ -34,8 +33,23 @@ double bl_corfit_scales(const bl_corfit_data *d, const double *theta, bool hold,
           gradient[(size_t)n * k + (size_t)j + (size_t)s * k] += slope * a * a * b;
         }
       }
-      if (pass == 0) offset[i] = total > 0 ? sum / total : 0;
+      if (pass == 0) offset = total > 0 ? sum / total : 0;
     }
   }
   return value;
+}
+
+void bl_corfit_scales_information(const bl_corfit_data *d, const double *theta, int s, double *information) {
+  const int n = d->n, k = d->k;
+  const double *log_v = theta + (size_t)(n + s) * (size_t)k;
+  for (int i = 0; i < n; i++) {
+    const double precision = d->scale_precision[i + (size_t)s * n];
+    double m = 1;
+    for (int j = 0; j < k; j++) m += d->link * theta[i + (size_t)j * n] * theta[i + (size_t)j * n] * exp(log_v[j]);
+    for (int j = 0; precision > 0 && j < k; j++)
+      for (int l = 0; l < k; l++) {
+        const double product = d->link * theta[i + (size_t)j * n] * theta[i + (size_t)l * n];
+        information[j + (size_t)l * k] += 0.25 * precision * product * product * exp(log_v[j] + log_v[l]) / (m * m);
+      }
+  }
 }
