@@ -23,19 +23,19 @@ blica_status bl_cor_create_part(blica_ctx *ctx, int n, int u, char **variables, 
   cor->condition = INFINITY;
   size_t tables = (size_t)(last - first) * (size_t)cor->pairs, columns = bl_mul((size_t)n, (size_t)u);
   if (first > 0 || last < u) {
-    TRY(bl_alloc(ctx, 1, &cor->part));
+    TRY(bl_alloc_for(ctx, cor, 1, &cor->part));
     cor->part->first = first, cor->part->last = last;
   }
   TRY(bl_copy_texts(ctx, n, (const char *const *)variables, &cor->variables));
   TRY(bl_copy_texts(ctx, u, (const char *const *)segments, &cor->segments));
-  TRY(bl_alloc(ctx, (size_t)u, &cor->samples));
-  TRY(bl_alloc(ctx, tables, &cor->rho));
-  if (errors) TRY(bl_alloc(ctx, tables, &cor->se));
-  TRY(bl_alloc(ctx, tables, &cor->flags));
+  TRY(bl_alloc_for(ctx, cor, (size_t)u, &cor->samples));
+  TRY(bl_alloc_for(ctx, cor, tables, &cor->rho));
+  if (errors) TRY(bl_alloc_for(ctx, cor, tables, &cor->se));
+  TRY(bl_alloc_for(ctx, cor, tables, &cor->flags));
   TRY(bl_alloc(ctx, columns, &cor->thresholds));
-  TRY(bl_alloc(ctx, (size_t)u, &cor->shift));
-  TRY(bl_alloc(ctx, (size_t)u, &cor->eigen_min));
-  TRY(bl_alloc(ctx, (size_t)u, &cor->eigen_max));
+  TRY(bl_alloc_for(ctx, cor, (size_t)u, &cor->shift));
+  TRY(bl_alloc_for(ctx, cor, (size_t)u, &cor->eigen_min));
+  TRY(bl_alloc_for(ctx, cor, (size_t)u, &cor->eigen_max));
   memcpy(cor->samples, samples, (size_t)u * sizeof *samples);
   for (int s = 0; s < u; s++) cor->eigen_min[s] = cor->eigen_max[s] = NAN;
   *out = cor;
@@ -54,9 +54,9 @@ blica_status bl_cor_set_coding(blica_ctx *ctx, blica_cor *cor, blica_coding *cod
   return BLICA_OK;
 }
 
-static blica_status copy_doubles(blica_ctx *ctx, const double *from, size_t count, double **out) {
+static blica_status copy_doubles(blica_ctx *ctx, void *owner, const double *from, size_t count, double **out) {
   if (!from) return BLICA_OK;
-  blica_status status = bl_alloc(ctx, count, out);
+  blica_status status = bl_alloc_for(ctx, owner, count, out);
   if (status == BLICA_OK) memcpy(*out, from, count * sizeof(double));
   return status;
 }
@@ -72,9 +72,9 @@ blica_status bl_cor_copy(blica_ctx *ctx, const blica_cor *cor, blica_cor **out) 
   TRY(bl_coding_copy(ctx, cor->coding, &coding));
   if (coding) TRY(bl_cor_set_coding(ctx, copy, coding));
   size_t tables = (size_t)(last - first) * (size_t)cor->pairs, items = (size_t)cor->n * (size_t)cor->u;
-  TRY(copy_doubles(ctx, cor->location, items, &copy->location));
-  TRY(copy_doubles(ctx, cor->log_scale, items, &copy->log_scale));
-  TRY(copy_doubles(ctx, cor->log_scale_se, items, &copy->log_scale_se));
+  TRY(copy_doubles(ctx, copy, cor->location, items, &copy->location));
+  TRY(copy_doubles(ctx, copy, cor->log_scale, items, &copy->log_scale));
+  TRY(copy_doubles(ctx, copy, cor->log_scale_se, items, &copy->log_scale_se));
   size_t columns = (size_t)cor->planes * (size_t)cor->u;
   size_t segments = (size_t)cor->u * sizeof(double);
   memcpy(copy->rho, cor->rho, tables * sizeof(double));
@@ -114,18 +114,7 @@ void blica_cor_free(blica_cor *cor) {
   if (!cor) return;
   bl_free_texts(cor->variables, cor->n);
   bl_free_texts(cor->segments, cor->u);
-  bl_free(cor->samples);
-  bl_free(cor->rho);
-  bl_free(cor->se);
   bl_free(cor->thresholds);
   blica_coding_free(cor->coding);
-  bl_free(cor->location);
-  bl_free(cor->log_scale);
-  bl_free(cor->log_scale_se);
-  bl_free(cor->flags);
-  bl_free(cor->shift);
-  bl_free(cor->eigen_min);
-  bl_free(cor->eigen_max);
-  bl_free(cor->part);
   bl_free(cor);
 }

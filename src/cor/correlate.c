@@ -1,11 +1,7 @@
 /* correlate.c - from the 2x2 tables of all pairs and segments to tetrachoric correlations.
  *
  * Per segment: thresholds t_i = Phi^-1(share of ones), then for each pair the root rho of Phi2(t_i,t_j;rho) = p11
- * and its standard error (num/tetra.h). Rules for tables that a sample leaves thin are in docs/correlations.md:
- *   constant column   its share is taken as 1/(2N) away from 0 or 1; correlation 0, no standard error
- *   empty cell        filled with e/(1+2e), e its count under independence, margins kept
- *   no common row     correlation 0, no standard error
- * None is applied to exact counts, save that thresholds stay finite. Under missing values a table brings its own
+ * and its standard error (num/tetra.h), by the rules of tetrachoric.c. Under missing values a table brings its own
  * margins; reported thresholds use every row where the variable is present.
  *
  * Work is cut into blocks of pairs that do not depend on the number of threads; ranks share the blocks; or, when
@@ -19,7 +15,6 @@
 #include "cor/correlate.h"
 #include "counts/counts.h"
 #include "data/coding.h"
-#include "num/normal.h"
 #include "num/tetra.h"
 
 enum { BLOCK = 512 };
@@ -32,110 +27,9 @@ typedef struct {
   bl_keep keep;
   bl_share share;        /* of the tables of all segments */
   int64_t first;         /* block that task 0 of this round stands for */
-  bl_tetra_batch *batch; /* [threads] */
+  bl_tetra_batch *batch; /* [threads]; owns bad */
   int64_t *bad;          /* [threads] smallest index of a table with a negative cell, -1: none */
 } work;
-
-/* ------------------------------------------------------------------ one table */
-
-/* A cell of a sample below this share is empty: what subtraction leaves of 0, never a quarter of a row. */
-static double empty_share(bool exact, double total) {
-  return exact ? 0.0 : fmin(1e-9, 0.25 / total);
-}
-
-/* Fills the empty cells `a` (and its diagonal opposite with it) in units of shares; total is the number of rows. */
-static void fill_empty(double share[4], int a, double margins, double total) {
-  double expected = margins * total, add = expected / (1.0 + 2.0 * expected) / total;
-  bool diagonal = a == BL_P11 || a == BL_P00;
-  double sign = diagonal ? 1.0 : -1.0,
-         available = diagonal ? fmin(share[BL_P10], share[BL_P01]) : fmin(share[BL_P11], share[BL_P00]);
-  add = fmin(add, 0.5 * available); /* cells of fractions of a row may have less to give */
-  share[BL_P11] += sign * add;
-  share[BL_P00] += sign * add;
-  share[BL_P10] -= sign * add;
-  share[BL_P01] -= sign * add;
-}
-
-static const double MOST = 0x1p1000; /* rows: sums and shares of more would overflow */
-
-/* Cells to shares; returns the flags, negative when a cell is or when they are no numbers of rows. */
-static int make_shares(const double cell[4], bool exact, double share[4]) {
-  double total = cell[0] + cell[1] + cell[2] + cell[3], none = empty_share(exact, total);
-  if (!(total <= MOST)) return -1;
-  if (!(total > 0.0)) { /* cells of opposite signs may cancel */
-    bool none_there = cell[0] == 0.0 && cell[1] == 0.0 && cell[2] == 0.0 && cell[3] == 0.0;
-    return none_there ? BLICA_PAIR_EMPTY : -1;
-  }
-  for (int c = 0; c < 4; c++) {
-    share[c] = cell[c] / total;
-    if (!(share[c] > -1e-9)) return -1;
-    if (share[c] < 0.0) share[c] = 0.0;
-  }
-  double p1 = share[BL_P11] + share[BL_P10], p2 = share[BL_P11] + share[BL_P01];
-  double q1 = share[BL_P01] + share[BL_P00], q2 = share[BL_P10] + share[BL_P00];
-  /* twice: two empty cells make a constant, so that an empty cell has neighbours that are not */
-  if (p1 <= 2.0 * none || q1 <= 2.0 * none || p2 <= 2.0 * none || q2 <= 2.0 * none) return BLICA_PAIR_CONSTANT;
-  int zero = BL_P11; /* the smallest, so that relabelling the variables changes nothing */
-  for (int c = 0; c < 4; c++)
-    if (share[c] < share[zero]) zero = c;
-  if (share[zero] > none) return 0;
-  if (!exact) fill_empty(share, zero, (zero <= BL_P10 ? p1 : q1) * (zero == BL_P11 || zero == BL_P01 ? p2 : q2), total);
-  return BLICA_PAIR_ZERO_CELL;
-}
-
-static double share_threshold(double ones, double zeros) {
-  double present = ones + zeros;
-  if (!(present > 0.0)) return 0.0;
-  double floor = 0.5 / fmax(present, 1.0);
-  double low = ones <= 0.0 || zeros <= 0.0 ? floor : fmin(ones, zeros) / present;
-  double t = bl_phi_quantile(fmax(low, 0x1p-1022)); /* a share so small as to vanish has a finite threshold too */
-  return ones < zeros ? t : -t;
-}
-
-blica_status blica_tetrachoric(blica_ctx *ctx, const double cell[4], double *rho, double *se, double threshold[2],
-                               int *flags) {
-  BL_NEED(ctx, cell, rho);
-  _Alignas(64) double buffer[8][8] = {{0}};
-  bl_tetra_batch one = {8, {buffer[0], buffer[1], buffer[2], buffer[3]}, buffer[4], buffer[5], buffer[6], buffer[7]};
-  double share[4] = {0.25, 0.25, 0.25, 0.25}, total = cell[0] + cell[1] + cell[2] + cell[3];
-  int found = make_shares(cell, false, share);
-  if (found < 0)
-    return bl_fail(ctx, BLICA_ERR_ARGUMENT, "table %g %g %g %g: cells must be counts, none negative or above 2^1000",
-                   cell[0], cell[1], cell[2], cell[3]);
-  double h = share_threshold(cell[0] + cell[1], cell[2] + cell[3]);
-  double k = share_threshold(cell[0] + cell[2], cell[1] + cell[3]);
-  *rho = 0.0;
-  if (se) *se = NAN;
-  if (threshold) threshold[0] = h, threshold[1] = k;
-  if (flags) *flags = found;
-  if (found & (BLICA_PAIR_CONSTANT | BLICA_PAIR_EMPTY)) return BLICA_OK;
-  for (int c = 0; c < 4; c++) one.share[c][0] = share[c];
-  one.h[0] = h;
-  one.k[0] = k;
-  bl_tetra_solve(blica_simd_level(ctx), &one, 1);
-  *rho = one.rho[0];
-  double error = sqrt(one.variance[0] / total);
-  if (se) *se = isfinite(error) ? error : NAN;
-  return BLICA_OK;
-}
-
-int bl_tetrachoric(blica_simd level, bool exact, const double *cell, double *rho, double *se) {
-  _Alignas(64) double buffer[8][8] = {{0}};
-  bl_tetra_batch one = {8, {buffer[0], buffer[1], buffer[2], buffer[3]}, buffer[4], buffer[5], buffer[6], buffer[7]};
-  const double own[4] = {cell[3], cell[2], cell[1], cell[0]}, total = own[0] + own[1] + own[2] + own[3];
-  double share[4] = {0.25, 0.25, 0.25, 0.25};
-  int found = make_shares(own, exact, share);
-  *rho = 0.0, *se = NAN;
-  if (found & (BLICA_PAIR_CONSTANT | BLICA_PAIR_EMPTY)) return found;
-  for (int c = 0; c < 4; c++) one.share[c][0] = share[c];
-  one.h[0] = share_threshold(own[0] + own[1], own[2] + own[3]);
-  one.k[0] = share_threshold(own[0] + own[2], own[1] + own[3]);
-  bl_tetra_solve(level, &one, 1);
-  *rho = one.rho[0];
-  double error = sqrt(one.variance[0] / total);
-  *se = isfinite(error) ? error : NAN;
-  return found;
-}
 
 /* ------------------------------------------------------------------ a block of tables */
 
@@ -184,13 +78,13 @@ static void block_task(int64_t task, int thread, void *user) {
     double cell[4], share[4];
     get_cells(w, s, i, j, table, cell);
     total[p] = cell[0] + cell[1] + cell[2] + cell[3];
-    int flags = make_shares(cell, c->exact, share);
+    int flags = bl_table_shares(cell, c->exact, share);
     if (flags < 0 && (w->bad[thread] < 0 || table < w->bad[thread])) w->bad[thread] = table;
     if (flags < 0 || flags & (BLICA_PAIR_CONSTANT | BLICA_PAIR_EMPTY))
       set_lane(batch, p, independent, 0.0, 0.0);
     else if (c->n10)
-      set_lane(batch, p, share, share_threshold(cell[0] + cell[1], cell[2] + cell[3]),
-               share_threshold(cell[0] + cell[2], cell[1] + cell[3]));
+      set_lane(batch, p, share, bl_share_threshold(cell[0] + cell[1], cell[2] + cell[3]),
+               bl_share_threshold(cell[0] + cell[2], cell[1] + cell[3]));
     else
       set_lane(batch, p, share, w->cor->thresholds[s * c->n + i], w->cor->thresholds[s * c->n + j]);
     flag[p] = flags < 0 ? 0 : (uint8_t)flags;
@@ -206,20 +100,16 @@ static void block_task(int64_t task, int thread, void *user) {
   }
 }
 
-void bl_thresholds(const blica_counts *c, double *thresholds) {
-  for (size_t i = 0; i < (size_t)c->n * c->u; i++)
-    thresholds[i] = share_threshold(c->ones[i], c->present[i] - c->ones[i]);
-}
-
 /* ------------------------------------------------------------------ all tables */
 
-static blica_status make_batches(blica_ctx *ctx, int threads, work *w, double **buffer) {
+static blica_status make_batches(blica_ctx *ctx, int threads, work *w) {
   blica_status status = BLICA_OK;
+  double *buffer;
   TRY(bl_alloc(ctx, (size_t)threads, &w->batch));
-  TRY(bl_alloc(ctx, (size_t)threads, &w->bad));
-  TRY(bl_alloc(ctx, bl_mul((size_t)threads, 8 * BLOCK), buffer));
+  TRY(bl_alloc_for(ctx, w->batch, (size_t)threads, &w->bad));
+  TRY(bl_alloc_for(ctx, w->batch, bl_mul((size_t)threads, 8 * BLOCK), &buffer));
   for (int t = 0; t < threads; t++) {
-    double *at = *buffer + (size_t)t * 8 * BLOCK;
+    double *at = buffer + (size_t)t * 8 * BLOCK;
     bl_tetra_batch *b = &w->batch[t];
     b->capacity = BLOCK;
     for (int c = 0; c < 4; c++) b->share[c] = at + c * BLOCK;
@@ -321,7 +211,6 @@ blica_status bl_correlate(blica_ctx *ctx, const blica_counts *counts, bool error
   blica_status status = BLICA_OK;
   int threads = bl_max_threads(ctx);
   work w = {.counts = counts, .level = blica_simd_level(ctx), .keep = bl_comm(ctx)->size == 1 ? BL_KEEP_ALL : keep};
-  double *buffer = NULL;
   blica_coding *coding = NULL;
   *out = NULL;
   TRY(bl_coding_parse(ctx, counts->n, counts->variables, &coding));
@@ -341,20 +230,17 @@ blica_status bl_correlate(blica_ctx *ctx, const blica_counts *counts, bool error
                          counts->samples, errors, first, last, &w.cor));
   if (coding) TRY(bl_cor_set_coding(ctx, w.cor, coding));
   coding = NULL;
-  TRY(make_batches(ctx, threads, &w, &buffer));
+  TRY(make_batches(ctx, threads, &w));
   w.cor->exact = counts->exact;
   bl_thresholds(counts, w.cor->thresholds);
   TRY(bl_agree(ctx, run_blocks(ctx, &w, threads)));
   TRY(exchange_tables(ctx, &w));
   TRY(bl_correlate_report(ctx, counts, !all, w.cor));
-  *out = w.cor;
-  w.cor = NULL;
+  *out = bl_take(&w.cor);
 done:
   blica_coding_free(coding);
   blica_cor_free(w.cor);
   bl_share_free(&w.share);
-  bl_free(buffer);
   bl_free(w.batch);
-  bl_free(w.bad);
   return status;
 }

@@ -6,6 +6,11 @@
 
 #include "ranks/placement.h"
 
+/* Cells 11, 10, 01, 00 of a table to shares; returns its flags, negative when a cell is or when they are no numbers of
+ * rows. */
+int bl_table_shares(const double cell[4], bool exact, double share[4]);
+/* Phi^-1 of the share of ones, which is kept away from 0 and 1. */
+double bl_share_threshold(double ones, double zeros);
 /* Phi^-1 of the share of ones of every variable and segment, by the same rule for constant columns as
  * blica_correlate. */
 void bl_thresholds(const blica_counts *counts, double *thresholds /* [n,u] */);

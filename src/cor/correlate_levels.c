@@ -224,9 +224,9 @@ static void count_flags(blica_cor *cor, const blica_counts *c) {
 }
 
 /* Thresholds of the tables of complete data, which have the margins of their items. */
-static blica_status find_cuts(blica_ctx *ctx, const blica_counts *c, double **out) {
+static blica_status find_cuts(blica_ctx *ctx, const blica_counts *c, void *owner, double **out) {
   blica_status status;
-  TRY(bl_alloc(ctx, bl_mul((size_t)c->n, (size_t)c->u), out));
+  TRY(bl_alloc_for(ctx, owner, bl_mul((size_t)c->n, (size_t)c->u), out));
   for (int s = 0; s < c->u; s++)
     for (int i = 0; i < c->n; i++) {
       const size_t at = (size_t)i + (size_t)s * (size_t)c->n;
@@ -253,9 +253,9 @@ blica_status bl_correlate_levels(blica_ctx *ctx, const blica_counts *counts, bli
   j.work_size = BL_LANES * (most * most + 2 * most) + BL_POLYCHORIC_WORK(most, most);
   j.blocks = (j.cor->pairs + BLOCK - 1) / BLOCK;
   const int64_t tasks = j.blocks * j.cor->u;
-  TRY(bl_alloc(ctx, bl_mul(j.work_size, (size_t)bl_max_threads(ctx)), &j.work));
-  TRY(bl_alloc(ctx, (size_t)tasks, &j.status));
-  if (!counts->n10) TRY(find_cuts(ctx, counts, &j.cuts));
+  TRY(bl_alloc(ctx, bl_mul(j.work_size, (size_t)bl_max_threads(ctx)), &j.work)); /* owns the others */
+  TRY(bl_alloc_for(ctx, j.work, (size_t)tasks, &j.status));
+  if (!counts->n10) TRY(find_cuts(ctx, counts, j.work, &j.cuts));
   bl_thresholds(counts, j.cor->thresholds);
   j.cor->exact = counts->exact;
   bl_parallel(ctx, tasks, pairs_task, &j);
@@ -268,14 +268,11 @@ blica_status bl_correlate_levels(blica_ctx *ctx, const blica_counts *counts, bli
     }
   count_flags(j.cor, counts);
   TRY(bl_scales(ctx, counts, j.cor));
-  *out = j.cor;
-  j.cor = NULL;
+  *out = bl_take(&j.cor);
 done:
   blica_coding_free(coding);
   blica_cor_free(j.cor);
-  bl_free(j.cuts);
   bl_free(j.work);
-  bl_free(j.status);
   return status;
 }
 
@@ -283,7 +280,8 @@ blica_status blica_polychoric(blica_ctx *ctx, int rows, int columns, const doubl
                               double *threshold, int *flags) {
   BL_NEED(ctx, cell, rho);
   blica_status status = BLICA_OK;
-  double *copy = NULL, total = 0, error = NAN;
+  BL_OWNED double *copy = NULL;
+  double total = 0, error = NAN;
   int found = 0;
   if (rows < 2 || columns < 2 || rows > BL_POLYCHORIC_MAX || columns > BL_POLYCHORIC_MAX)
     return bl_fail(ctx, BLICA_ERR_ARGUMENT, "a table of %d by %d levels; from 2 to %d can be used", rows, columns,
@@ -315,6 +313,5 @@ blica_status blica_polychoric(blica_ctx *ctx, int rows, int columns, const doubl
   if (se) *se = error;
   if (flags) *flags = found;
 done:
-  bl_free(copy);
   return status;
 }

@@ -16,30 +16,23 @@ typedef struct {
 enum { FLAGS = 3, FLAGGED = sizeof(flagged) / sizeof(double) };
 static const int flag_of[FLAGS] = {BLICA_PAIR_ZERO_CELL, BLICA_PAIR_CONSTANT, BLICA_PAIR_EMPTY};
 
-/* One pass over the flags of this rank; most are 0, and those are skipped eight at a time. */
+/* One pass over the flags of this rank. */
 static void find_flagged(const blica_cor *cor, flagged f[FLAGS]) {
   const uint8_t *flags = cor->flags;
   const int64_t before = bl_cor_first(cor) * cor->pairs, end = bl_cor_last(cor) * cor->pairs - before;
-  for (int64_t t = 0; t < end; t++) {
-    uint64_t eight = 1;
-    if (t + 8 <= end) memcpy(&eight, flags + t, sizeof eight);
-    if (!eight) {
-      t += 7;
-      continue;
-    }
+  for (int64_t t = 0; t < end; t++)
     for (int k = 0; k < FLAGS && flags[t]; k++) {
       if (!(flags[t] & flag_of[k])) continue;
       if (f[k].found < NAMED) f[k].table[(int)f[k].found] = (double)(before + t);
       f[k].found++;
     }
-  }
 }
 
 /* Over all ranks: numbers are added, and of the first tables the first are kept. */
 static blica_status add_flagged(blica_ctx *ctx, flagged f[FLAGS]) {
   blica_status status;
   bl_share ranks = {0};
-  flagged *all = NULL;
+  BL_OWNED flagged *all = NULL;
   TRY(bl_share_make(ctx, bl_comm(ctx)->size, 0, &ranks));
   TRY(bl_alloc(ctx, FLAGS * (size_t)ranks.size, &all));
   memcpy(all + FLAGS * ranks.rank, f, FLAGS * sizeof *f);
@@ -54,7 +47,6 @@ static blica_status add_flagged(blica_ctx *ctx, flagged f[FLAGS]) {
       f[k].found += other->found;
     }
 done:
-  bl_free(all);
   bl_share_free(&ranks);
   return status;
 }

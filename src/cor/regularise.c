@@ -146,7 +146,7 @@ blica_status bl_regularise_shifts(blica_ctx *ctx, const blica_cor *cor, double *
   } else {
     if (threads > cor->u) threads = cor->u;
     w.each = (work_size(cor->n) + 7) / 8 * 8;
-    TRY(bl_alloc(ctx, bl_mul((size_t)threads, w.each), &w.buffer));
+    TRY(bl_alloc_for(ctx, w.info, bl_mul((size_t)threads, w.each), &w.buffer));
     TRY(bl_agree(ctx, run_segments(ctx, &w, threads)));
   }
   const bl_places lists[] = {{shift, 1}, {low, 1}, {high, 1}};
@@ -154,7 +154,6 @@ blica_status bl_regularise_shifts(blica_ctx *ctx, const blica_cor *cor, double *
 done:
   bl_blas_release();
   bl_share_free(&w.share);
-  bl_free(w.buffer);
   bl_free(w.info);
   return status;
 }
@@ -179,8 +178,7 @@ blica_status blica_regularise(blica_ctx *ctx, const blica_cor *cor, double condi
   TRY(bl_regularise_shifts(ctx, cor, &condition, copy->shift, copy->eigen_min, copy->eigen_max));
   copy->condition = condition;
   bl_parallel(ctx, bl_cor_last(copy) - bl_cor_first(copy), scale_segment, copy);
-  *out = copy;
-  copy = NULL;
+  *out = bl_take(&copy);
 done:
   blica_cor_free(copy);
   return status;

@@ -229,9 +229,9 @@ blica_status bl_scales(blica_ctx *ctx, const blica_counts *counts, blica_cor *co
   blica_status status;
   job j = {.ctx = ctx, .counts = counts, .cor = cor};
   size_t u = (size_t)cor->u, n = (size_t)cor->n, most = 2;
-  TRY(bl_alloc(ctx, bl_mul(n, u), &cor->location));
-  TRY(bl_alloc(ctx, bl_mul(n, u), &cor->log_scale));
-  TRY(bl_alloc(ctx, bl_mul(n, u), &cor->log_scale_se));
+  TRY(bl_alloc_for(ctx, cor, bl_mul(n, u), &cor->location));
+  TRY(bl_alloc_for(ctx, cor, bl_mul(n, u), &cor->log_scale));
+  TRY(bl_alloc_for(ctx, cor, bl_mul(n, u), &cor->log_scale_se));
   for (int i = 0; i < cor->n; i++) {
     size_t cuts = (size_t)(bl_plane(cor->coding, i + 1) - bl_plane(cor->coding, i));
     if (cuts > most) most = cuts;

@@ -199,7 +199,7 @@ static blica_status count_add(blica_ctx *ctx, const blica_data *data, bool alone
   job j = {.data = data, .kernel = bl_count_kernel_for(blica_simd_level(ctx)), .lock = ATOMIC_FLAG_INIT};
   bl_poll_reset(ctx);
   TRY(bl_alloc(ctx, (size_t)data->u + 1, &j.first));
-  TRY(bl_alloc(ctx, (size_t)data->u, &j.target));
+  TRY(bl_alloc_for(ctx, j.first, (size_t)data->u, &j.target));
   TRY(bl_counts_extend(ctx, &added, sum, j.target));
   j.counts = *sum;
   j.side = (data->n + BLOCK - 1) / BLOCK;
@@ -220,7 +220,6 @@ static blica_status count_add(blica_ctx *ctx, const blica_data *data, bool alone
 done:
   bl_share_free(&j.share);
   bl_free(j.first);
-  bl_free(j.target);
   if (status != BLICA_OK) {
     blica_counts_free(*sum);
     *sum = NULL;

@@ -108,17 +108,6 @@ typedef struct {
   uint64_t *buffer;
 } arrivals;
 
-static void free_arrivals(arrivals *a) {
-  bl_free(a->place);
-  bl_free(a->join);
-  bl_free(a->buffer);
-  bl_free(a->data.segments);
-  bl_free(a->data.samples);
-  bl_free(a->data.words);
-  bl_free(a->data.ones);
-  bl_free(a->data.present);
-}
-
 /* Which segments there are, in the order of their ids, and how large. */
 static blica_status plan(blica_ctx *ctx, const bl_load *load, int blocks, char **labels, arrivals *a) {
   blica_status status;
@@ -128,17 +117,17 @@ static blica_status plan(blica_ctx *ctx, const bl_load *load, int blocks, char *
   blica_data *d = &a->data;
   for (int b = 0; b < blocks; b++)
     if (load[b].id >= ids) ids = load[b].id + 1;
-  TRY(bl_alloc(ctx, (size_t)ids, &a->place));
+  TRY(bl_alloc(ctx, (size_t)ids, &a->place)); /* owns the others */
   for (int b = 0; b < blocks; b++)
     if (load[b].keeper == me) a->place[load[b].id] = 1;
   for (int32_t id = 0; id < ids; id++) a->place[id] = a->place[id] ? d->u++ : -1;
   size_t u = (size_t)d->u;
-  TRY(bl_alloc(ctx, u, &a->join));
-  TRY(bl_alloc(ctx, u, &d->segments));
-  TRY(bl_alloc(ctx, u, &d->samples));
-  TRY(bl_alloc(ctx, u, &d->words));
-  TRY(bl_alloc(ctx, u, &d->ones));
-  TRY(bl_alloc(ctx, u, &d->present));
+  TRY(bl_alloc_for(ctx, a->place, u, &a->join));
+  TRY(bl_alloc_for(ctx, a->place, u, &d->segments));
+  TRY(bl_alloc_for(ctx, a->place, u, &d->samples));
+  TRY(bl_alloc_for(ctx, a->place, u, &d->words));
+  TRY(bl_alloc_for(ctx, a->place, u, &d->ones));
+  TRY(bl_alloc_for(ctx, a->place, u, &d->present));
   for (int32_t id = 0; id < ids; id++)
     if (a->place[id] >= 0) d->segments[a->place[id]] = labels[id];
   for (int b = 0; b < blocks; b++) {
@@ -153,7 +142,7 @@ static blica_status plan(blica_ctx *ctx, const bl_load *load, int blocks, char *
     d->rows += d->samples[s];
     total += (size_t)a->join[s].words * (size_t)d->n * (a->join[s].present ? 2 : 1);
   }
-  TRY(bl_alloc(ctx, total, &a->buffer));
+  TRY(bl_alloc_for(ctx, a->place, total, &a->buffer));
 done:
   return status;
 }
@@ -197,7 +186,7 @@ blica_status bl_exchange_rows(blica_ctx *ctx, const blica_data *piece, int n, ch
   status = bl_agree(ctx, status);
 done:
   free_messages(&l);
-  free_arrivals(&a);
+  bl_free(a.place);
   return status;
 }
 
@@ -302,8 +291,7 @@ blica_status bl_exchange_tables(blica_ctx *ctx, blica_counts *kept, int n, int u
   TRY(bl_share_make(ctx, u, 0, &m.share));
   TRY(bl_agree(ctx, alloc_tables(ctx, &m, n, u, variables, complete, &each)));
   TRY(move_segments(ctx, &m, each));
-  *own = m.own;
-  m.own = NULL;
+  *own = bl_take(&m.own);
 done:
   blica_counts_free(m.kept);
   blica_counts_free(m.own);
@@ -343,8 +331,7 @@ blica_status bl_counts_distribute(blica_ctx *ctx, blica_counts *own, int n, int 
   }
   const bl_places lists[] = {{c->samples, 1}, {c->ones, (size_t)n}, {c->present, (size_t)n}};
   TRY(bl_share_exchange(ctx, &share, 3, lists, NULL));
-  *out = c;
-  c = NULL;
+  *out = bl_take(&c);
 done:
   blica_counts_free(own);
   blica_counts_free(c);

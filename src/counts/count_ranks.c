@@ -16,8 +16,7 @@
 struct blica_counter {
   bl_purpose purpose;
   int n;                /* 0: no rank had rows yet */
-  char *block;          /* names of variables */
-  const char **names;   /* [n] */
+  const char **names;   /* [n] of variables */
   bool owned;           /* tables go to the owners of their segments */
   blica_data *held;     /* owned: this rank's last piece, not yet handed out */
   blica_counts *counts; /* owned: of the segments that this rank keeps; else of its rows */
@@ -31,7 +30,6 @@ struct blica_counter {
 
 void blica_counter_free(blica_counter *c) {
   if (!c) return;
-  bl_free(c->block);
   bl_free(c->names);
   blica_data_free(c->held);
   blica_counts_free(c->counts);
@@ -49,8 +47,7 @@ blica_status bl_counter_begin(blica_ctx *ctx, const bl_purpose *purpose, blica_c
   TRY(bl_alloc(ctx, 1, &c));
   c->purpose = *purpose;
   TRY(bl_alloc(ctx, (size_t)bl_comm(ctx)->size, &c->keeps));
-  *out = c;
-  c = NULL;
+  *out = bl_take(&c);
 done:
   blica_counter_free(c);
   return status;
@@ -82,19 +79,14 @@ done:
 /* All labels in the order of the rows. */
 static blica_status gather_labels(blica_ctx *ctx, const blica_counter *c, bl_intern *labels) {
   blica_status status = BLICA_OK;
-  char *block = NULL;
   for (int r = 0; r < bl_comm(ctx)->size; r++) {
-    int64_t size[2] = {c->mine.count, bl_text_bytes(c->mine.texts, c->mine.count)};
+    BL_OWNED const char **texts = NULL;
+    int count = c->mine.count;
     int32_t id;
-    TRY(bl_broadcast(ctx, size, sizeof size, r));
-    TRY(bl_broadcast_texts(ctx, c->mine.texts, c->mine.count, size[1], r, &block));
-    const char *at = block;
-    for (int64_t s = 0; s < size[0]; s++, at += strlen(at) + 1) TRY(bl_intern_add(ctx, labels, at, strlen(at), &id));
-    bl_free(block);
-    block = NULL;
+    TRY(bl_broadcast_texts(ctx, c->mine.texts, &count, r, &texts));
+    for (int s = 0; s < count; s++) TRY(bl_intern_add(ctx, labels, texts[s], strlen(texts[s]), &id));
   }
 done:
-  bl_free(block);
   return status;
 }
 
@@ -104,41 +96,36 @@ done:
 static blica_status receive_load(blica_ctx *ctx, blica_counter *c, int root, bl_load **load, int *first) {
   blica_status status;
   const blica_data *own = bl_comm(ctx)->rank == root ? c->held : NULL;
-  int64_t size[2] = {own ? own->u : 0, own ? bl_text_bytes(own->segments, own->u) : 0}, (*sizes)[3] = NULL;
-  char *labels = NULL;
-  TRY(bl_broadcast(ctx, size, sizeof size, root));
-  size_t u = (size_t)size[0], before = (size_t)first[root];
-  first[root + 1] = first[root] + (int)u;
-  TRY(bl_alloc(ctx, u, &sizes));
-  for (int s = 0; own && s < own->u; s++)
-    sizes[s][0] = own->samples[s], sizes[s][1] = own->words[s], sizes[s][2] = own->present[s] != NULL;
-  TRY(bl_broadcast(ctx, sizes, u * sizeof *sizes, root));
-  TRY(bl_broadcast_texts(ctx, own ? own->segments : NULL, (int)u, size[1], root, &labels));
-  TRY(bl_resize(ctx, before, before + u, load));
-  const char *at = labels;
-  for (size_t s = 0; s < u; s++, at += strlen(at) + 1) {
+  BL_OWNED int64_t *sizes = NULL; /* of each segment: samples, words, whether masks come along */
+  BL_OWNED const char **labels = NULL;
+  const int before = first[root];
+  int u = own ? own->u : 0;
+  TRY(bl_broadcast_texts(ctx, own ? own->segments : NULL, &u, root, &labels));
+  first[root + 1] = before + u;
+  TRY(bl_alloc(ctx, 3 * (size_t)u, &sizes));
+  for (int s = 0; own && s < u; s++)
+    sizes[3 * s] = own->samples[s], sizes[3 * s + 1] = own->words[s], sizes[3 * s + 2] = own->present[s] != NULL;
+  TRY(bl_broadcast(ctx, sizes, 3 * (size_t)u * sizeof *sizes, root));
+  TRY(bl_resize(ctx, (size_t)before, (size_t)(before + u), load));
+  for (int s = 0; s < u; s++) {
     int32_t id;
-    TRY(register_label(ctx, c, at, root, &id));
-    (*load)[before + s] = (bl_load){id, c->keeper[id], sizes[s][0], sizes[s][1], sizes[s][2]};
+    TRY(register_label(ctx, c, labels[s], root, &id));
+    (*load)[before + s] = (bl_load){id, c->keeper[id], sizes[3 * s], sizes[3 * s + 1], sizes[3 * s + 2]};
   }
 done:
-  bl_free(sizes);
-  bl_free(labels);
   return status;
 }
 
 static blica_status exchange_piece(blica_ctx *ctx, blica_counter *c) {
   blica_status status;
-  bl_load *load = NULL;
-  int *first = NULL;
+  BL_OWNED bl_load *load = NULL;
+  BL_OWNED int *first = NULL;
   TRY(bl_alloc(ctx, (size_t)bl_comm(ctx)->size + 1, &first));
   for (int r = 0; r < bl_comm(ctx)->size; r++) TRY(receive_load(ctx, c, r, &load, first));
   TRY(bl_exchange_rows(ctx, c->held, c->n, (char **)c->names, load, first, c->known.texts, &c->counts));
   blica_data_free(c->held);
   c->held = NULL;
 done:
-  bl_free(load);
-  bl_free(first);
   return status;
 }
 
@@ -146,12 +133,9 @@ done:
 static blica_status begin_names(blica_ctx *ctx, blica_counter *c, const blica_data *piece) {
   blica_status status = BLICA_OK;
   for (int r = 0; r < bl_comm(ctx)->size && !c->n; r++) {
-    int64_t size[2] = {piece ? piece->n : 0, piece ? bl_text_bytes(piece->variables, piece->n) : 0};
-    TRY(bl_broadcast(ctx, size, sizeof size, r));
-    if (!size[0]) continue;
-    TRY(bl_agree(ctx, bl_agree_on_names(ctx, (int)size[0], size[1], piece ? piece->variables : NULL,
-                                        piece ? piece->n : 0, r, &c->block, &c->names)));
-    c->n = (int)size[0];
+    bl_free(c->names);
+    TRY(bl_agree(ctx,
+                 bl_agree_on_names(ctx, piece ? piece->variables : NULL, piece ? piece->n : 0, r, &c->n, &c->names)));
   }
   c->owned = c->n && bl_place(ctx, &c->purpose, c->n) != BL_KEEP_ALL;
 done:
@@ -200,7 +184,7 @@ done:
 /* From those who kept the segments of a long stream to those who own them. */
 static blica_status to_owners(blica_ctx *ctx, blica_counter *c, const bl_intern *labels, blica_counts **out) {
   blica_status status;
-  int32_t *keeper = NULL;
+  BL_OWNED int32_t *keeper = NULL;
   blica_counts *kept, *own = NULL;
   TRY(exchange_piece(ctx, c));
   kept = c->counts;
@@ -211,7 +195,6 @@ static blica_status to_owners(blica_ctx *ctx, blica_counter *c, const bl_intern 
   TRY(bl_exchange_tables(ctx, kept, c->n, labels->count, (char **)c->names, labels->texts, keeper, &own));
   TRY(bl_counts_distribute(ctx, own, c->n, labels->count, (char **)c->names, labels->texts, out));
 done:
-  bl_free(keeper);
   return status;
 }
 

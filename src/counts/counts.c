@@ -54,8 +54,7 @@ blica_status bl_counts_create_part(blica_ctx *ctx, int n, int u, bool complete, 
   if (!complete) TRY(alloc_cells(ctx, counts));
   if (variables) TRY(bl_copy_texts(ctx, n, variables, &counts->variables));
   if (segments) TRY(bl_copy_texts(ctx, u, segments, &counts->segments));
-  *out = counts;
-  counts = NULL;
+  *out = bl_take(&counts);
 done:
   blica_counts_free(counts);
   return status;
@@ -287,14 +286,13 @@ blica_status blica_merge_add(blica_ctx *ctx, const blica_counts *part, blica_cou
   blica_status status;
   const bl_counts_outline added = {part->n, part->u, !part->n10, part->variables, part->segments};
   bool first = !*sum;
-  int32_t *target = NULL;
+  BL_OWNED int32_t *target = NULL;
   TRY(bl_counts_need_whole(ctx, part));
   TRY(bl_alloc(ctx, (size_t)part->u, &target));
   TRY(bl_counts_extend(ctx, &added, sum, target));
   (*sum)->exact = part->exact && (first || (*sum)->exact);
   for (int s = 0; s < part->u; s++) bl_counts_add(*sum, target[s], part, s);
 done:
-  bl_free(target);
   if (status != BLICA_OK) {
     blica_counts_free(*sum);
     *sum = NULL;

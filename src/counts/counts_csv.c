@@ -219,7 +219,7 @@ static void margins_from_pairs(blica_counts *c, int s, const bool *given) {
 
 static blica_status finish(blica_ctx *ctx, const table *t, blica_counts *c) {
   blica_status status = BLICA_OK;
-  bool *given = NULL;
+  BL_OWNED bool *given = NULL;
   TRY(bl_alloc(ctx, (size_t)c->n, &given));
   for (int s = 0; s < c->u; s++) {
     double *present = c->present + (size_t)s * (size_t)c->n;
@@ -235,7 +235,6 @@ static blica_status finish(blica_ctx *ctx, const table *t, blica_counts *c) {
     if (c->samples[s] < 0) c->samples[s] = most;
   }
 done:
-  bl_free(given);
   return status;
 }
 
@@ -281,8 +280,7 @@ blica_status bl_counts_load_csv(blica_ctx *ctx, const char *path, blica_counts *
   TRY(finish(ctx, &t, c));
   TRY(bl_counts_validate(ctx, c, path));
   drop_cells(c);
-  *out = c;
-  c = NULL;
+  *out = bl_take(&c);
 done:
   blica_counts_free(c);
   bl_intern_clear(&t.variables);

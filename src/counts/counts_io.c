@@ -160,8 +160,7 @@ static blica_status load_npz(blica_ctx *ctx, const char *path, const bl_purpose 
                             own ? (int)share.first : 0, own ? (int)share.last : u, &c));
   TRY(load_arrays(ctx, npz, c));
   TRY(bl_counts_validate(ctx, c, path));
-  *out = c;
-  c = NULL;
+  *out = bl_take(&c);
 done:
   blica_counts_free(c);
   bl_free_texts(variables, n);

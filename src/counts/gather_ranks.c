@@ -6,12 +6,6 @@
 #include "counts/counts.h"
 #include "ranks/ranks.h"
 
-/* What a rank has; sent before the thing itself. */
-typedef struct {
-  int32_t here, n, u, missing; /* missing: bits of presence come along */
-  int64_t rows, name_bytes, label_bytes;
-} outline;
-
 /* ---- counts ---- */
 
 /* The sum of all ranks' counts (own NULL: none) of n variables, on every rank, with segments in the order of the
@@ -30,46 +24,30 @@ static blica_status sum_ranks(blica_ctx *ctx, const blica_counts *own, int n, co
   TRY(bl_sum_disjoint(ctx, c->samples, (size_t)c->u));
   for (int i = 0; i < 6; i++)
     if (arrays[i]) TRY(bl_sum_disjoint(ctx, arrays[i], i < 4 ? tables : columns));
-  *out = c;
-  c = NULL;
+  *out = bl_take(&c);
 done:
   blica_counts_free(c);
   return status;
 }
 
 typedef struct {
-  bl_intern labels; /* of all ranks, in the order of ranks */
-  char *block;
-  const char **names; /* [n] of the first rank that has counts; NULL: none yet */
-  int n;
+  bl_intern labels;   /* of all ranks, in the order of ranks */
+  const char **names; /* [n] of the first rank that has counts */
+  int n;              /* 0: none has yet */
 } gathering;
 
 static blica_status receive_labels(blica_ctx *ctx, const blica_counts *own, int root, gathering *g) {
-  blica_status status;
-  char *labels = NULL;
-  outline o = {0};
-  if (own && bl_comm(ctx)->rank == root)
-    o = (outline){.here = 1,
-                  .n = own->n,
-                  .u = own->u,
-                  .name_bytes = bl_text_bytes(own->variables, own->n),
-                  .label_bytes = bl_text_bytes(own->segments, own->u)};
-  TRY(bl_broadcast(ctx, &o, sizeof o, root));
-  if (!o.here) return BLICA_OK;
-  if (!g->names) {
-    g->n = o.n;
-    TRY(bl_agree(ctx, bl_agree_on_names(ctx, o.n, o.name_bytes, own ? own->variables : NULL, own ? own->n : 0, root,
-                                        &g->block, &g->names)));
+  blica_status status = BLICA_OK;
+  BL_OWNED const char **labels = NULL;
+  int u = own ? own->u : 0;
+  int32_t id;
+  if (!g->n) {
+    bl_free(g->names);
+    TRY(bl_agree(ctx, bl_agree_on_names(ctx, own ? own->variables : NULL, own ? own->n : 0, root, &g->n, &g->names)));
   }
-  TRY(bl_broadcast_texts(ctx, own ? own->segments : NULL, o.u, o.label_bytes, root, &labels));
-  const char *at = labels;
-  for (int s = 0; s < o.u; s++) {
-    int32_t id;
-    TRY(bl_intern_add(ctx, &g->labels, at, strlen(at), &id));
-    at += strlen(at) + 1;
-  }
+  TRY(bl_broadcast_texts(ctx, own ? own->segments : NULL, &u, root, &labels));
+  for (int s = 0; s < u; s++) TRY(bl_intern_add(ctx, &g->labels, labels[s], strlen(labels[s]), &id));
 done:
-  bl_free(labels);
   return status;
 }
 
@@ -79,11 +57,10 @@ blica_status blica_merge_ranks(blica_ctx *ctx, const blica_counts *own, blica_co
   blica_status status = BLICA_OK;
   gathering g = {0};
   for (int r = 0; r < bl_comm(ctx)->size; r++) TRY(receive_labels(ctx, own, r, &g));
-  if (!g.names) FAIL(ctx, BLICA_ERR_DATA, "no rank has counts to merge");
+  if (!g.n) FAIL(ctx, BLICA_ERR_DATA, "no rank has counts to merge");
   TRY(sum_ranks(ctx, own, g.n, g.names, &g.labels, out));
 done:
   bl_intern_clear(&g.labels);
-  bl_free(g.block);
   bl_free(g.names);
   return status;
 }
@@ -131,70 +108,55 @@ static void unpack_rows(transfer *t, int64_t rows, bool missing) {
   }
 }
 
-static blica_status send_rows(blica_ctx *ctx, const blica_data *own, const outline *o, int root, transfer *t) {
-  blica_status status = BLICA_OK;
+static blica_status send_rows(blica_ctx *ctx, const blica_data *own, int root, transfer *t) {
+  blica_status status;
   const bool sends = bl_comm(ctx)->rank == root;
-  for (int64_t first = 0; first < o->rows; first += t->rows) {
-    int64_t rows = o->rows - first < t->rows ? o->rows - first : t->rows;
+  int64_t size[2] = {own ? own->rows : 0, own && own->missing > 0};
+  TRY(bl_broadcast(ctx, size, sizeof size, root));
+  for (int64_t first = 0; first < size[0]; first += t->rows) {
+    int64_t rows = size[0] - first < t->rows ? size[0] - first : t->rows;
     size_t bytes = sizeof *t->bits * (size_t)(t->words * t->rows);
     if (sends) take_rows(own, first, rows, t);
     TRY(bl_broadcast(ctx, t->segment, sizeof *t->segment * (size_t)rows, root));
     TRY(bl_broadcast(ctx, t->bits, sizeof *t->bits * (size_t)(t->words * rows), root));
-    if (o->missing) TRY(bl_broadcast(ctx, (char *)t->bits + bytes, sizeof *t->bits * (size_t)(t->words * rows), root));
-    unpack_rows(t, rows, o->missing);
+    if (size[1]) TRY(bl_broadcast(ctx, (char *)t->bits + bytes, sizeof *t->bits * (size_t)(t->words * rows), root));
+    unpack_rows(t, rows, size[1]);
     TRY(blica_pack_rows(ctx, t->packer, rows, t->x, t->segment));
   }
 done:
   return status;
 }
 
-static blica_status begin_transfer(blica_ctx *ctx, const outline *o, char **own, int own_n, int root, transfer *t) {
+/* Begins the packer with the names of root, unless it has none. */
+static blica_status begin_transfer(blica_ctx *ctx, char **own, int own_n, int root, transfer *t) {
   blica_status status;
-  char *block = NULL;
-  const char **names = NULL;
-  TRY(bl_agree(ctx, bl_agree_on_names(ctx, o->n, o->name_bytes, own, own_n, root, &block, &names)));
-  t->n = o->n;
-  t->words = (o->n + 63) / 64;
-  t->rows = CHUNK_BITS / o->n + 1;
+  BL_OWNED const char **names = NULL;
+  TRY(bl_agree(ctx, bl_agree_on_names(ctx, own, own_n, root, &t->n, &names)));
+  if (!t->n) goto done;
+  t->words = (t->n + 63) / 64;
+  t->rows = CHUNK_BITS / t->n + 1;
   TRY(bl_alloc(ctx, (size_t)t->rows, &t->segment));
-  TRY(bl_alloc(ctx, bl_mul((size_t)t->rows, 2 * (size_t)t->words), &t->bits));
-  TRY(bl_alloc(ctx, bl_mul((size_t)t->rows, (size_t)t->n), &t->x));
-  TRY(blica_pack_begin(ctx, o->n, names, &t->packer));
+  TRY(bl_alloc_for(ctx, t->segment, bl_mul((size_t)t->rows, 2 * (size_t)t->words), &t->bits));
+  TRY(bl_alloc_for(ctx, t->segment, bl_mul((size_t)t->rows, (size_t)t->n), &t->x));
+  TRY(blica_pack_begin(ctx, t->n, names, &t->packer));
 done:
-  bl_free(block);
-  bl_free(names);
   return status;
 }
 
 /* All rows of one rank into everybody's packer. */
 static blica_status receive_rows(blica_ctx *ctx, const blica_data *own, int root, transfer *t) {
-  blica_status status;
-  char *labels = NULL;
-  outline o = {0};
-  if (own && bl_comm(ctx)->rank == root)
-    o = (outline){.here = 1,
-                  .n = own->n,
-                  .u = own->u,
-                  .missing = own->missing > 0,
-                  .rows = own->rows,
-                  .name_bytes = bl_text_bytes(own->variables, own->n),
-                  .label_bytes = bl_text_bytes(own->segments, own->u)};
-  TRY(bl_broadcast(ctx, &o, sizeof o, root));
-  if (!o.here) return BLICA_OK;
-  if (!t->packer) TRY(begin_transfer(ctx, &o, own ? own->variables : NULL, own ? own->n : 0, root, t));
-  TRY(bl_alloc(ctx, (size_t)o.u, &t->id));
-  TRY(bl_alloc(ctx, (size_t)o.u, &t->next));
-  TRY(bl_broadcast_texts(ctx, own ? own->segments : NULL, o.u, o.label_bytes, root, &labels));
-  const char *at = labels;
-  for (int s = 0; s < o.u; s++) {
-    TRY(blica_pack_segment(ctx, t->packer, at, &t->id[s]));
-    at += strlen(at) + 1;
-  }
-  TRY(send_rows(ctx, own, &o, root, t));
+  blica_status status = BLICA_OK;
+  BL_OWNED const char **labels = NULL;
+  int u = own ? own->u : 0;
+  if (!t->n) TRY(begin_transfer(ctx, own ? own->variables : NULL, own ? own->n : 0, root, t));
+  if (!t->n) goto done;
+  TRY(bl_broadcast_texts(ctx, own ? own->segments : NULL, &u, root, &labels));
+  TRY(bl_alloc(ctx, (size_t)u, &t->id));
+  TRY(bl_alloc_for(ctx, t->id, (size_t)u, &t->next));
+  for (int s = 0; s < u; s++) TRY(blica_pack_segment(ctx, t->packer, labels[s], &t->id[s]));
+  TRY(send_rows(ctx, own, root, t));
 done:
-  bl_free(labels);
   bl_free(t->id);
-  bl_free(t->next);
   t->id = NULL, t->next = NULL;
   return status;
 }
@@ -206,13 +168,9 @@ blica_status blica_pack_ranks(blica_ctx *ctx, const blica_data *own, blica_data 
   transfer t = {0};
   for (int r = 0; r < bl_comm(ctx)->size; r++) TRY(receive_rows(ctx, own, r, &t));
   if (!t.packer) FAIL(ctx, BLICA_ERR_DATA, "no rank has rows");
-  blica_packer *packer = t.packer;
-  t.packer = NULL;
-  TRY(blica_pack_end(ctx, packer, out));
+  TRY(blica_pack_end(ctx, bl_take(&t.packer), out));
 done:
   blica_packer_free(t.packer);
   bl_free(t.segment);
-  bl_free(t.bits);
-  bl_free(t.x);
   return status;
 }

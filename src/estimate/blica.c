@@ -137,7 +137,7 @@ static blica_status second_phase(run *r, int round) {
 static blica_status settle(run *r) {
   const bl_sgauss_data *d = r->data;
   bl_start *s = r->start;
-  double *gradient = NULL;
+  BL_OWNED double *gradient = NULL;
   blica_status status;
   TRY(bl_alloc(s->ctx, bl_sgauss_size(d), &gradient));
   if (d->precision_mixing == 0 && d->precision_variance == 0) bl_sgauss_standard(d, s->theta);
@@ -145,7 +145,6 @@ static blica_status settle(run *r) {
   s->record.gradient = bl_sgauss_slope(d, s->theta, gradient);
   s->record.evaluations++;
 done:
-  bl_free(gradient);
   return status;
 }
 

@@ -56,9 +56,10 @@ static blica_status take(blica_ctx *ctx, const blica_cor *cor, const int *part, 
                          blica_cor **out) {
   blica_status status;
   const size_t n = (size_t)cor->n, pairs = (size_t)cor->pairs;
-  int *of = NULL, u = 0; /* [u] their numbers among all */
-  char **names = NULL;
-  double *samples = NULL;
+  BL_OWNED int *of = NULL; /* [u] their numbers among all */
+  int u = 0;
+  BL_OWNED char **names = NULL;
+  BL_OWNED double *samples = NULL;
   *out = NULL;
   TRY(bl_alloc(ctx, (size_t)cor->u, &of));
   TRY(bl_alloc(ctx, (size_t)cor->u, &names));
@@ -74,9 +75,6 @@ static blica_status take(blica_ctx *ctx, const blica_cor *cor, const int *part, 
     memcpy((*out)->flags + pairs * t, cor->flags + pairs * s, pairs);
   }
 done:
-  bl_free(of);
-  bl_free(names);
-  bl_free(samples);
   return status;
 }
 
@@ -105,10 +103,10 @@ static blica_status score(blica_ctx *ctx, const bl_problem *problem, const blica
                          .u = held->u,
                          .link = problem->options->link,
                          .precision_variance = 1 / (SD_HELD_OUT * SD_HELD_OUT),
-                         .term = bl_corfit_squares,
+                         .pair = bl_corfit_squares_term,
                          .work = bl_corfit_pairs_work(held->n, k)};
   scoring j = {.nk = (size_t)held->n * k, .size = bl_corfit_size(&data)};
-  double *log_v = NULL, *log_v_gradient = NULL, *weight = NULL;
+  BL_OWNED double *log_v = NULL, *log_v_gradient = NULL, *weight = NULL;
   bl_lbfgs_options options = {
       .history = HISTORY, .max_iterations = SCORE_ITERATIONS, .gradient_tolerance = SCORE_TOLERANCE};
   bl_lbfgs_result result;
@@ -118,7 +116,7 @@ static blica_status score(blica_ctx *ctx, const bl_problem *problem, const blica
   data.cor = regular, data.weight = weight;
   TRY(bl_corfit_make(ctx, &data, &j.fit));
   TRY(bl_alloc(ctx, j.size, &j.theta));
-  TRY(bl_alloc(ctx, j.size, &j.gradient));
+  TRY(bl_alloc_for(ctx, j.theta, j.size, &j.gradient));
   TRY(bl_alloc(ctx, j.size - j.nk, &log_v_gradient));
   TRY(bl_alloc(ctx, j.size - j.nk, &log_v)); /* 0: the mean over the segments of the fit */
   memcpy(j.theta, mixing, j.nk * sizeof *mixing);
@@ -126,12 +124,8 @@ static blica_status score(blica_ctx *ctx, const bl_problem *problem, const blica
   score_variances(log_v, log_v_gradient, &j); /* at the best point, which need not be the last */
   memcpy(of_segment, bl_corfit_values(j.fit), (size_t)held->u * sizeof *of_segment);
 done:
-  bl_free(log_v_gradient);
-  bl_free(log_v);
   bl_free(j.theta);
-  bl_free(j.gradient);
   bl_corfit_free(j.fit);
-  bl_free(weight);
   blica_cor_free(regular);
   return status;
 }
@@ -228,8 +222,9 @@ blica_status bl_choose_condition(blica_ctx *ctx, bl_estimate_fn estimate, const 
                                  double *condition) {
   blica_status status = BLICA_OK;
   const int u = problem->cor->u, parts = parts_of(u);
-  int *part = NULL, first = 0;
-  double *scores = NULL;
+  BL_OWNED int *part = NULL;
+  int first = 0;
+  BL_OWNED double *scores = NULL;
   *condition = INFINITY;
   if (problem->cor->exact) return BLICA_OK;
   if (bl_any(ctx, problem->cor->part))
@@ -247,7 +242,5 @@ blica_status bl_choose_condition(blica_ctx *ctx, bl_estimate_fn estimate, const 
   for (int p = 0; p < parts; p++) TRY(score_part(ctx, estimate, problem, part, p, k, &first, scores));
   if (!over(ctx, problem)) *condition = choose(scores, u);
 done:
-  bl_free(part);
-  bl_free(scores);
   return status;
 }

@@ -37,10 +37,7 @@ size_t bl_corfit_size(const bl_corfit_data *d) {
 
 void bl_corfit_free(bl_corfit *fit) {
   if (!fit) return;
-  void *const blocks[] = {fit->value, fit->gradient_a, fit->gradient_v, fit->weight,
-                          fit->log_v, fit->slope_v,    fit->work,       fit->also_gradient};
-  for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) bl_free(blocks[i]);
-  bl_corfit_steps_free(fit->steps);
+  bl_free(fit->steps);
   bl_corfit_free(fit->also);
   bl_share_free(&fit->share);
   bl_free(fit);
@@ -55,23 +52,23 @@ blica_status bl_corfit_make(blica_ctx *ctx, const bl_corfit_data *data, bl_corfi
   fit->ctx = ctx, fit->data = data, fit->level = blica_simd_level(ctx);
   fit->slots = data->lanes ? (data->u + BL_LANES - 1) / BL_LANES : data->u;
   TRY(bl_share_make(ctx, fit->slots, data->lanes ? 0 : bl_sgauss_groups(data->n, data->k, data->u), &fit->share));
-  TRY(bl_alloc(ctx, (size_t)fit->slots, &fit->value));
-  TRY(bl_alloc(ctx, bl_mul(nk, (size_t)fit->slots), &fit->gradient_a));
-  TRY(bl_alloc(ctx, k * u, &fit->gradient_v));
+  TRY(bl_alloc_for(ctx, fit, (size_t)fit->slots, &fit->value));
+  TRY(bl_alloc_for(ctx, fit, bl_mul(nk, (size_t)fit->slots), &fit->gradient_a));
+  TRY(bl_alloc_for(ctx, fit, k * u, &fit->gradient_v));
   if (data->lanes) {
-    TRY(bl_alloc(ctx, (size_t)fit->slots, &fit->weight));
-    TRY(bl_alloc(ctx, k * (size_t)fit->slots, &fit->log_v)); /* padding keeps log v = 0 and weight 0 */
-    TRY(bl_alloc(ctx, k * (size_t)fit->slots, &fit->slope_v));
+    TRY(bl_alloc_for(ctx, fit, (size_t)fit->slots, &fit->weight));
+    TRY(bl_alloc_for(ctx, fit, k * (size_t)fit->slots, &fit->log_v)); /* padding keeps log v = 0 and weight 0 */
+    TRY(bl_alloc_for(ctx, fit, k * (size_t)fit->slots, &fit->slope_v));
     for (int s = 0; s < data->u; s++) fit->weight[s / BL_LANES][s % BL_LANES] = data->weight[s];
   }
   if (data->also) {
     TRY(bl_corfit_make(ctx, data->also, &fit->also));
-    TRY(bl_alloc(ctx, bl_corfit_size(data), &fit->also_gradient));
+    TRY(bl_alloc_for(ctx, fit, bl_corfit_size(data), &fit->also_gradient));
   }
   TRY(bl_corfit_steps_make(ctx, data, &fit->share, &fit->steps));
-  if (!fit->steps) TRY(bl_alloc(ctx, bl_mul((data->work + 7) / 8 * 8, (size_t)bl_max_threads(ctx)), &fit->work));
-  *out = fit;
-  fit = NULL;
+  if (!fit->steps)
+    TRY(bl_alloc_for(ctx, fit, bl_mul((data->work + 7) / 8 * 8, (size_t)bl_max_threads(ctx)), &fit->work));
+  *out = bl_take(&fit);
 done:
   bl_corfit_free(fit);
   return status;
@@ -105,8 +102,9 @@ static void evaluate_slot(int64_t slot, int thread, void *user) {
   if (d->lanes)
     evaluate_block(fit, (int)slot, work);
   else
-    fit->value[slot] = d->term(d, (int)slot, fit->theta, fit->theta + nk + k * (size_t)slot, work,
-                               fit->gradient_a + nk * (size_t)slot, fit->gradient_v + k * (size_t)slot);
+    fit->value[slot] = (d->pair ? bl_corfit_pairs : bl_corfit_matched)(
+        d, (int)slot, fit->theta, fit->theta + nk + k * (size_t)slot, work, fit->gradient_a + nk * (size_t)slot,
+        fit->gradient_v + k * (size_t)slot);
 }
 
 /* What the ranks made, to all; the sum over slots stands in the first slot of gradient_a then. */
@@ -178,7 +176,7 @@ const double *bl_corfit_values(const bl_corfit *fit) {
 
 typedef struct {
   size_t nk, k;
-  double *aa;                /* [nk,nk] */
+  double *aa;                /* [nk,nk]; owns the others */
   double *av;                /* [nk,k,u] */
   double *vv;                /* [k,k,u] */
   double *theta, *up, *down; /* [size] */
@@ -292,15 +290,15 @@ blica_status bl_corfit_laplace_at(blica_ctx *ctx, bl_corfit *fit, const double *
   const bl_corfit_data *d = fit->data;
   const size_t size = bl_corfit_size(d), u = (size_t)d->u;
   arrow h = {.nk = (size_t)d->n * d->k, .k = (size_t)d->k};
-  double *work = NULL;
+  BL_OWNED double *work = NULL;
   bool filled = true;
   memset(out, 0, sizeof *out);
   TRY(bl_alloc(ctx, bl_mul(h.nk, h.nk), &h.aa));
-  TRY(bl_alloc(ctx, bl_mul(bl_mul(h.nk, h.k), u), &h.av));
-  TRY(bl_alloc(ctx, bl_mul(h.k * h.k, u), &h.vv));
-  TRY(bl_alloc(ctx, size, &h.theta));
-  TRY(bl_alloc(ctx, size, &h.up));
-  TRY(bl_alloc(ctx, size, &h.down));
+  TRY(bl_alloc_for(ctx, h.aa, bl_mul(bl_mul(h.nk, h.k), u), &h.av));
+  TRY(bl_alloc_for(ctx, h.aa, bl_mul(h.k * h.k, u), &h.vv));
+  TRY(bl_alloc_for(ctx, h.aa, size, &h.theta));
+  TRY(bl_alloc_for(ctx, h.aa, size, &h.up));
+  TRY(bl_alloc_for(ctx, h.aa, size, &h.down));
   memcpy(h.theta, theta, size * sizeof *theta);
   if (d->noise) {
     TRY(bl_alloc(ctx, bl_matched_mixing_work(d->n, d->k), &work));
@@ -316,12 +314,6 @@ blica_status bl_corfit_laplace_at(blica_ctx *ctx, bl_corfit *fit, const double *
     out->gamma_variance = (double)(h.k * u) - d->precision_variance * trace_v;
   }
 done:
-  bl_free(work);
   bl_free(h.aa);
-  bl_free(h.av);
-  bl_free(h.vv);
-  bl_free(h.theta);
-  bl_free(h.up);
-  bl_free(h.down);
   return status;
 }

@@ -18,11 +18,6 @@ typedef struct bl_corfit_data bl_corfit_data;
  * and the slope of each there. */
 typedef double (*bl_corfit_pair_term)(const bl_corfit_data *data, int s, int j, const double *rho, double *slope);
 
-/* One segment: value of F_s and, through the chain rule, its gradient in A [n,k] and log v_s [k]. work is
- * data->work doubles of this thread's own. */
-typedef double (*bl_corfit_term)(const bl_corfit_data *data, int s, const double *a, const double *log_v, double *work,
-                                 double *gradient_a, double *gradient_v);
-
 struct bl_corfit_data {
   int n, k, u;
   double link;
@@ -40,8 +35,7 @@ struct bl_corfit_data {
   const double *log_scale;     /* [n,u] of ordinal items, or NULL: method matched */
   double *scale_precision;     /* [n,u] of the same */
   const blica_cor *cor;        /* least squares, and method matched */
-  bl_corfit_term term;         /* without lanes */
-  bl_corfit_pair_term pair;    /* of a sum over pairs that is worth sharing: method pairwise; else NULL */
+  bl_corfit_pair_term pair;    /* of a sum over pairs: method pairwise, least squares; NULL: method matched */
   size_t work;                 /* doubles that a term or a block needs */
   double precision_mixing, precision_variance; /* 1/sd^2 of the priors; 0: none */
   double row_power;                            /* p of the prior of A's rows */
@@ -50,7 +44,7 @@ struct bl_corfit_data {
   bool average;               /* learn the priors' scales, and A, with the log-variances averaged over */
 };
 
-/* The term of method matched. */
+/* One segment of method matched without lanes: value of F_s and its gradient in A [n,k] and log v_s [k]. */
 double bl_corfit_matched(const bl_corfit_data *data, int s, const double *a, const double *log_v, double *work,
                          double *gradient_a, double *gradient_v);
 size_t bl_corfit_matched_work(int n, int k); /* doubles that it needs */
@@ -71,9 +65,9 @@ static inline size_t bl_corfit_lanes_work(int n, int k) {
   return (size_t)BL_LANES * (3 * (size_t)k + 4 * (size_t)n + 3 * (size_t)k * k + 5 * (size_t)n * k);
 }
 
-/* A segment that is a sum over pairs. */
-double bl_corfit_pairs(const bl_corfit_data *data, int s, bl_corfit_pair_term term, const double *a,
-                       const double *log_v, double *work, double *gradient_a, double *gradient_v);
+/* The same of data->pair, a sum over pairs. */
+double bl_corfit_pairs(const bl_corfit_data *data, int s, const double *a, const double *log_v, double *work,
+                       double *gradient_a, double *gradient_v);
 size_t bl_corfit_pairs_work(int n, int k); /* doubles, also of the two terms below */
 
 /* The same in steps: begin, the parts in any order, end; workspace and the results of all parts, one after the other,
@@ -85,17 +79,15 @@ size_t bl_corfit_result_size(int n);           /* doubles of a part's result */
 /* Fills workspace, which all parts read. */
 void bl_corfit_pairs_begin(const bl_corfit_data *data, const double *a, const double *log_v, double *workspace);
 /* One part's sum over pairs, into its result. */
-void bl_corfit_pairs_part(const bl_corfit_data *data, int s, bl_corfit_pair_term term, int part, double *workspace,
-                          double *result);
+void bl_corfit_pairs_part(const bl_corfit_data *data, int s, int part, double *workspace, double *result);
 /* The value, from the results of all parts, and its gradient. */
 double bl_corfit_pairs_end(const bl_corfit_data *data, const double *a, double *workspace, const double *results,
                            double *gradient_a, double *gradient_v);
 /* These for all segments side by side; NULL where they are not worth sharing, or enough. */
 typedef struct bl_corfit_steps bl_corfit_steps;
-/* For the segments of share, which it borrows. */
+/* For the segments of share, which it borrows. Free with bl_free. */
 blica_status bl_corfit_steps_make(blica_ctx *ctx, const bl_corfit_data *data, const bl_share *share,
                                   bl_corfit_steps **out);
-void bl_corfit_steps_free(bl_corfit_steps *steps);
 /* All segments at theta. BL_CORFIT_LEFT_OUT among the values: a stop was requested. */
 void bl_corfit_steps_run(bl_corfit_steps *steps, const double *theta, double *value, double *gradient_a,
                          double *gradient_v);
@@ -115,13 +107,8 @@ double bl_corfit_pairwise_term(const bl_corfit_data *data, int s, int j, const d
 /* Sets below and above, which the caller frees through *block. */
 blica_status bl_corfit_tails(blica_ctx *ctx, bl_corfit_data *data, double **block);
 
-/* The term of method pairwise. */
-double bl_corfit_pairwise(const bl_corfit_data *data, int s, const double *a, const double *log_v, double *work,
-                          double *gradient_a, double *gradient_v);
-
-/* The term of weighted least squares. */
-double bl_corfit_squares(const bl_corfit_data *data, int s, const double *a, const double *log_v, double *work,
-                         double *gradient_a, double *gradient_v);
+/* The pairs of weighted least squares. */
+double bl_corfit_squares_term(const bl_corfit_data *data, int s, int j, const double *rho, double *slope);
 /* Fills in what method matched has of its own, in the layout that suits n; cor must live as long as the data. */
 blica_status bl_corfit_matched_data(blica_ctx *ctx, const blica_cor *cor, bl_corfit_data *data);
 void bl_corfit_matched_free(bl_corfit_data *data);

@@ -60,8 +60,7 @@ void bl_corfit_pairs_begin(const bl_corfit_data *data, const double *a, const do
   for (int i = 0; i < n; i++) r.d[i] = 1 / sqrt(1 + r.m[i + (size_t)i * n]);
 }
 
-void bl_corfit_pairs_part(const bl_corfit_data *data, int s, bl_corfit_pair_term term, int part, double *workspace,
-                          double *result) {
+void bl_corfit_pairs_part(const bl_corfit_data *data, int s, int part, double *workspace, double *result) {
   const int n = data->n, first = bound(n, part), last = bound(n, part + 1);
   const layout r = divide(workspace, n);
   double *diagonal = result + 1, *slopes = diagonal + n, value = 0;
@@ -69,7 +68,7 @@ void bl_corfit_pairs_part(const bl_corfit_data *data, int s, bl_corfit_pair_term
   memset(diagonal, 0, (size_t)n * sizeof *diagonal);
   for (int j = first; j < last; j++, slopes += j - 1) {
     for (int i = 0; i < j; i++) rho[i] = r.m[i + (size_t)j * n] * r.d[i] * r.d[j];
-    value += term(data, s, j, rho, slopes);
+    value += data->pair(data, s, j, rho, slopes);
     for (int i = 0; i < j; i++) {
       double slope = 0.5 * slopes[i]; /* G is symmetric: each pair stands in it twice */
       slopes[i] = slope * r.d[i] * r.d[j];
@@ -100,11 +99,11 @@ double bl_corfit_pairs_end(const bl_corfit_data *data, const double *a, double *
   return value;
 }
 
-double bl_corfit_pairs(const bl_corfit_data *data, int s, bl_corfit_pair_term term, const double *a,
-                       const double *log_v, double *work, double *gradient_a, double *gradient_v) {
+double bl_corfit_pairs(const bl_corfit_data *data, int s, const double *a, const double *log_v, double *work,
+                       double *gradient_a, double *gradient_v) {
   double *results = work + bl_corfit_workspace_size(data->n, data->k);
   bl_corfit_pairs_begin(data, a, log_v, work);
   for (int part = 0; part < bl_corfit_parts(data->n); part++)
-    bl_corfit_pairs_part(data, s, term, part, work, results + bl_corfit_result_size(data->n) * (size_t)part);
+    bl_corfit_pairs_part(data, s, part, work, results + bl_corfit_result_size(data->n) * (size_t)part);
   return bl_corfit_pairs_end(data, a, work, results, gradient_a, gradient_v);
 }

@@ -77,8 +77,3 @@ double bl_corfit_pairwise_term(const bl_corfit_data *data, int s, int j, const d
   }
   return weight * value;
 }
-
-double bl_corfit_pairwise(const bl_corfit_data *data, int s, const double *a, const double *log_v, double *work,
-                          double *gradient_a, double *gradient_v) {
-  return bl_corfit_pairs(data, s, bl_corfit_pairwise_term, a, log_v, work, gradient_a, gradient_v);
-}

@@ -163,7 +163,8 @@ done:
 static blica_status minimise(run *r, double tolerance, bool near) {
   bl_start *s = r->start;
   const bool prior = r->data->precision_mixing > 0 || r->data->precision_variance > 0;
-  double *gradient = NULL, wanted = tolerance;
+  BL_OWNED double *gradient = NULL;
+  double wanted = tolerance;
   bool there;
   blica_status status;
   TRY(bl_alloc(s->ctx, bl_corfit_size(r->data), &gradient));
@@ -184,7 +185,6 @@ static blica_status minimise(run *r, double tolerance, bool near) {
       bl_largest_row(d->n, d->k, d->u, d->link, s->theta, log_v, (size_t)d->k) > BL_INFINITE_ROW)
     s->record.stop = BLICA_STOP_UNBOUNDED;
 done:
-  bl_free(gradient);
   return status;
 }
 
@@ -211,7 +211,7 @@ static blica_status begin(bl_start *s, bool *jointdiag) {
   const shared *all = s->all->user;
   const bl_corfit_data *d = all->data;
   const size_t nk = (size_t)d->n * d->k;
-  double *point = NULL;
+  BL_OWNED double *point = NULL;
   *jointdiag = true;
   if (d->begin) {
     memcpy(s->theta, d->begin, bl_corfit_size(d) * sizeof *point);
@@ -226,7 +226,6 @@ static blica_status begin(bl_start *s, bool *jointdiag) {
     memcpy(s->theta + nk + (size_t)d->k * i, point + bl_sgauss_local(all->starts, i), (size_t)d->k * sizeof *point);
   bl_start_set_kind(s, bl_start_kind(*jointdiag, s->index));
 done:
-  bl_free(point);
   return status;
 }
 
@@ -301,7 +300,8 @@ static bool learning_stopped(bl_start *s) {
 /* Minimises under new scales. */
 static blica_status learning_round(run *r, double tolerance) {
   const size_t nk = (size_t)r->data->n * r->data->k;
-  double *before = NULL, most = 0, change = 0;
+  BL_OWNED double *before = NULL;
+  double most = 0, change = 0;
   blica_status status;
   const double *theta = r->start->theta;
   r->all->starts->precision_mixing = r->data->precision_mixing;
@@ -315,7 +315,6 @@ static blica_status learning_round(run *r, double tolerance) {
   }
   r->all->round_change = most > 0 ? change / most : 0;
 done:
-  bl_free(before);
   return status;
 }
 
@@ -417,7 +416,8 @@ blica_status bl_corfit_run(blica_ctx *ctx, const bl_problem *problem, bl_corfit_
                            blica_model *model) {
   blica_status status;
   const blica_fit_options *o = problem->options;
-  double *shift = NULL, *low, *high, condition = START_CONDITION;
+  BL_OWNED double *shift = NULL;
+  double *low, *high, condition = START_CONDITION;
   shared own = {.options = o, .data = data, .round_change = NAN};
   bl_multistart all = {.problem = problem,
                        .run = run_start,
@@ -448,6 +448,5 @@ blica_status bl_corfit_run(blica_ctx *ctx, const bl_problem *problem, bl_corfit_
 done:
   bl_multistart_free(&all);
   bl_sgauss_data_free(own.starts);
-  bl_free(shift);
   return status;
 }

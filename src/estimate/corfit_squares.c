@@ -8,7 +8,7 @@
 #include "cor/cor.h"
 #include "estimate/corfit.h"
 
-static double pair_term(const bl_corfit_data *data, int s, int j, const double *rho, double *slope) {
+double bl_corfit_squares_term(const bl_corfit_data *data, int s, int j, const double *rho, double *slope) {
   const size_t first = (size_t)(s - bl_cor_first(data->cor)) * (size_t)data->cor->pairs + (size_t)blica_pair(0, j);
   double value = 0;
   for (int i = 0; i < j; i++) {
@@ -18,9 +18,4 @@ static double pair_term(const bl_corfit_data *data, int s, int j, const double *
     value += 0.5 * weight * gap * gap;
   }
   return value;
-}
-
-double bl_corfit_squares(const bl_corfit_data *data, int s, const double *a, const double *log_v, double *work,
-                         double *gradient_a, double *gradient_v) {
-  return bl_corfit_pairs(data, s, pair_term, a, log_v, work, gradient_a, gradient_v);
 }

@@ -15,17 +15,10 @@ struct bl_corfit_steps {
   double *value, *gradient_a, *gradient_v;
 };
 
-void bl_corfit_steps_free(bl_corfit_steps *g) {
-  if (!g) return;
-  bl_free(g->results);
-  bl_free(g->workspaces);
-  bl_free(g);
-}
-
 blica_status bl_corfit_steps_make(blica_ctx *ctx, const bl_corfit_data *data, const bl_share *share,
                                   bl_corfit_steps **out) {
   blica_status status = BLICA_OK;
-  bl_corfit_steps *g = NULL;
+  BL_OWNED bl_corfit_steps *g = NULL;
   const int parts = bl_corfit_parts(data->n);
   const int64_t segments = share->last - share->first;
   *out = NULL;
@@ -33,12 +26,10 @@ blica_status bl_corfit_steps_make(blica_ctx *ctx, const bl_corfit_data *data, co
   TRY(bl_alloc(ctx, 1, &g));
   g->ctx = ctx, g->data = data, g->share = share, g->parts = parts;
   g->workspace_size = bl_corfit_workspace_size(data->n, data->k), g->result_size = bl_corfit_result_size(data->n);
-  TRY(bl_alloc(ctx, bl_mul(g->workspace_size, (size_t)segments), &g->workspaces));
-  TRY(bl_alloc(ctx, bl_mul(g->result_size, (size_t)(segments * parts)), &g->results));
-  *out = g;
-  g = NULL;
+  TRY(bl_alloc_for(ctx, g, bl_mul(g->workspace_size, (size_t)segments), &g->workspaces));
+  TRY(bl_alloc_for(ctx, g, bl_mul(g->result_size, (size_t)(segments * parts)), &g->results));
+  *out = bl_take(&g);
 done:
-  bl_corfit_steps_free(g);
   return status;
 }
 
@@ -59,8 +50,7 @@ static void part_task(int64_t item, int thread, void *user) {
   double *result = g->results + g->result_size * (size_t)item;
   *result = BL_CORFIT_LEFT_OUT;
   if (bl_loop_stopped(g->ctx, thread)) return;
-  bl_corfit_pairs_part(g->data, (int)(g->share->first + s), g->data->pair, (int)(item % g->parts), workspace_of(g, s),
-                       result);
+  bl_corfit_pairs_part(g->data, (int)(g->share->first + s), (int)(item % g->parts), workspace_of(g, s), result);
 }
 
 static void end_task(int64_t s, int thread, void *user) {

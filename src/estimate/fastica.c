@@ -101,7 +101,8 @@ static blica_status fill_model(blica_ctx *ctx, const bl_problem *problem, const 
                                blica_model *model) {
   blica_status status;
   int n = model->n, k = model->k;
-  double *unmixing = NULL, *mean = NULL, *c = NULL, share = problem->options->or_threshold;
+  BL_OWNED double *unmixing = NULL, *mean = NULL, *c = NULL;
+  double share = problem->options->or_threshold;
   double scale = sqrt(2 * 3.14159265358979323846 / model->link); /* 1 / (sqrt(c) phi(0)) */
   TRY(bl_alloc(ctx, (size_t)n * (size_t)k, &unmixing));
   TRY(bl_alloc(ctx, (size_t)n, &mean));
@@ -112,9 +113,6 @@ static blica_status fill_model(blica_ctx *ctx, const bl_problem *problem, const 
     segment_variances(problem->counts, s, k, unmixing, mean, c, model->variances + (size_t)s * k);
   for (int j = 0; share > 0 && j < k; j++) threshold_column(n, share, model->mixing + (size_t)j * n);
 done:
-  bl_free(unmixing);
-  bl_free(mean);
-  bl_free(c);
   return status;
 }
 

@@ -79,7 +79,7 @@ void bl_pooled_covariance(const blica_counts *counts, int first, int end, double
 static blica_status whiten(blica_ctx *ctx, bl_fastica *f, const blica_counts *counts) {
   blica_status status;
   int n = f->n, k = f->k;
-  double *c = NULL, *values = NULL;
+  BL_OWNED double *c = NULL, *values = NULL;
   TRY(bl_alloc(ctx, bl_mul((size_t)n, (size_t)n), &c));
   TRY(bl_alloc(ctx, (size_t)n, &values));
   bl_pooled_covariance(counts, 0, counts->u, f->mean, c);
@@ -100,8 +100,6 @@ static blica_status whiten(blica_ctx *ctx, bl_fastica *f, const blica_counts *co
     }
   }
 done:
-  bl_free(c);
-  bl_free(values);
   return status;
 }
 
@@ -133,24 +131,24 @@ static void whiten_panel(int64_t item, int thread, void *user) {
 static blica_status alloc_arrays(blica_ctx *ctx, bl_fastica *f) {
   blica_status status;
   size_t n = (size_t)f->n, k = (size_t)f->k, kk = bl_mul(k, k);
-  TRY(bl_alloc(ctx, n, &f->mean));
-  TRY(bl_alloc(ctx, bl_mul(n, k), &f->whitening));
-  TRY(bl_alloc(ctx, bl_mul(n, k), &f->dewhitening));
-  TRY(bl_alloc(ctx, bl_mul(f->panels, bl_mul(k, f->height)), &f->x));
-  TRY(bl_alloc(ctx, bl_mul(f->panels, f->height), &f->weight));
-  TRY(bl_alloc(ctx, bl_mul(n, k), &f->w_t));
-  TRY(bl_alloc(ctx, bl_mul((size_t)f->tasks, kk + k), &f->task_sums));
-  TRY(bl_alloc(ctx, kk + k, &f->total));
-  TRY(bl_alloc(ctx, kk, &f->next));
-  TRY(bl_alloc(ctx, kk, &f->square));
-  TRY(bl_alloc(ctx, kk, &f->basis));
-  TRY(bl_alloc(ctx, k, &f->values));
-  TRY(bl_alloc(ctx, (size_t)f->threads, &f->work));
+  TRY(bl_alloc_for(ctx, f, n, &f->mean));
+  TRY(bl_alloc_for(ctx, f, bl_mul(n, k), &f->whitening));
+  TRY(bl_alloc_for(ctx, f, bl_mul(n, k), &f->dewhitening));
+  TRY(bl_alloc_for(ctx, f, bl_mul(f->panels, bl_mul(k, f->height)), &f->x));
+  TRY(bl_alloc_for(ctx, f, bl_mul(f->panels, f->height), &f->weight));
+  TRY(bl_alloc_for(ctx, f, bl_mul(n, k), &f->w_t));
+  TRY(bl_alloc_for(ctx, f, bl_mul((size_t)f->tasks, kk + k), &f->task_sums));
+  TRY(bl_alloc_for(ctx, f, kk + k, &f->total));
+  TRY(bl_alloc_for(ctx, f, kk, &f->next));
+  TRY(bl_alloc_for(ctx, f, kk, &f->square));
+  TRY(bl_alloc_for(ctx, f, kk, &f->basis));
+  TRY(bl_alloc_for(ctx, f, k, &f->values));
+  TRY(bl_alloc_for(ctx, f, (size_t)f->threads, &f->work));
   for (int t = 0; t < f->threads; t++) {
-    TRY(bl_alloc(ctx, bl_mul(n, f->height), &f->work[t].y)); /* n >= k: it also holds a panel before whitening */
-    TRY(bl_alloc(ctx, f->height, &f->work[t].row));
-    TRY(bl_alloc(ctx, bl_mul(kk, LANES), &f->work[t].products));
-    TRY(bl_alloc(ctx, k * LANES, &f->work[t].sums));
+    TRY(bl_alloc_for(ctx, f, bl_mul(n, f->height), &f->work[t].y)); /* n >= k: it also holds a panel before whitening */
+    TRY(bl_alloc_for(ctx, f, f->height, &f->work[t].row));
+    TRY(bl_alloc_for(ctx, f, bl_mul(kk, LANES), &f->work[t].products));
+    TRY(bl_alloc_for(ctx, f, k * LANES, &f->work[t].sums));
   }
 done:
   return status;
@@ -181,8 +179,7 @@ blica_status bl_fastica_create(blica_ctx *ctx, const blica_data *data, const bli
   p.shared = (bl_fastica_shared){.k = f->n, .m = k, .height = (int)f->height, .w = f->w_t};
   p.first = first_panel(f, f->share.first);
   bl_parallel(ctx, first_panel(f, f->share.last) - p.first, whiten_panel, &p);
-  *out = f;
-  f = NULL;
+  *out = bl_take(&f);
 done:
   bl_row_keys_free(&keys);
   bl_fastica_free(f);
@@ -191,16 +188,6 @@ done:
 
 void bl_fastica_free(bl_fastica *f) {
   if (!f) return;
-  for (int t = 0; f->work && t < f->threads; t++) {
-    bl_free(f->work[t].y);
-    bl_free(f->work[t].row);
-    bl_free(f->work[t].products);
-    bl_free(f->work[t].sums);
-  }
-  bl_free(f->work);
-  double *blocks[] = {f->mean,      f->whitening, f->dewhitening, f->x,      f->weight, f->w_t,
-                      f->task_sums, f->total,     f->next,        f->square, f->basis,  f->values};
-  for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) bl_free(blocks[i]);
   bl_share_free(&f->share);
   bl_free(f);
 }

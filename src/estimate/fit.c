@@ -307,8 +307,7 @@ static blica_status run_fit(blica_ctx *ctx, const blica_input *input, blica_coun
   TRY(bl_complete_model(ctx, model, strcmp(resolved.thresholds, "none") != 0 && !model->encoder, means_done));
   TRY(check_model(ctx, model, checkpoint));
   model->fit.seconds = bl_seconds() - begun;
-  *out = model;
-  model = NULL;
+  *out = bl_take(&model);
 done:
   if (status == BLICA_ERR_NUMERIC && bl_comm_check(ctx) != BLICA_OK)
     status = bl_comm_check(ctx); /* sums that never came */

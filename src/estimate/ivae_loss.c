@@ -106,48 +106,41 @@ static void cut_pieces(bl_ivae *v, const blica_data *data) {
     }
 }
 
-static blica_status alloc_work(blica_ctx *ctx, const bl_ivae *v, bl_ivae_work *w) {
+static blica_status alloc_work(blica_ctx *ctx, bl_ivae *v, bl_ivae_work *w) {
   blica_status status = BLICA_OK;
   size_t n = (size_t)v->layout.n, k = (size_t)v->layout.k, height = v->height;
-  TRY(bl_alloc(ctx, n * height, &w->t));
-  TRY(bl_alloc(ctx, 2 * k * height, &w->encoded));
-  TRY(bl_alloc(ctx, k * height, &w->sd));
-  TRY(bl_alloc(ctx, k * height, &w->z));
-  TRY(bl_alloc(ctx, n * height, &w->a));
-  TRY(bl_alloc(ctx, k * height, &w->dz));
-  TRY(bl_alloc(ctx, 2 * k * height, &w->dencoded));
-  TRY(bl_alloc(ctx, height, &w->row_weight));
-  TRY(bl_alloc(ctx, height, &w->row_loss));
-  TRY(bl_alloc(ctx, height, &w->row));
-  TRY(bl_alloc(ctx, bl_mul(n * LANES, k), &w->grad_decoder));
-  TRY(bl_alloc(ctx, bl_mul(n * LANES, 2 * k), &w->grad_encoder));
-  TRY(bl_alloc(ctx, BL_IVAE_SUMS * k * LANES, &w->sums));
+  TRY(bl_alloc_for(ctx, v, n * height, &w->t));
+  TRY(bl_alloc_for(ctx, v, 2 * k * height, &w->encoded));
+  TRY(bl_alloc_for(ctx, v, k * height, &w->sd));
+  TRY(bl_alloc_for(ctx, v, k * height, &w->z));
+  TRY(bl_alloc_for(ctx, v, n * height, &w->a));
+  TRY(bl_alloc_for(ctx, v, k * height, &w->dz));
+  TRY(bl_alloc_for(ctx, v, 2 * k * height, &w->dencoded));
+  TRY(bl_alloc_for(ctx, v, height, &w->row_weight));
+  TRY(bl_alloc_for(ctx, v, height, &w->row_loss));
+  TRY(bl_alloc_for(ctx, v, height, &w->row));
+  TRY(bl_alloc_for(ctx, v, bl_mul(n * LANES, k), &w->grad_decoder));
+  TRY(bl_alloc_for(ctx, v, bl_mul(n * LANES, 2 * k), &w->grad_encoder));
+  TRY(bl_alloc_for(ctx, v, BL_IVAE_SUMS * k * LANES, &w->sums));
 done:
   return status;
-}
-
-static void free_work(bl_ivae_work *w) {
-  double *blocks[] = {
-      w->t,   w->encoded,      w->sd,           w->z,   w->a, w->dz, w->dencoded, w->row_weight, w->row_loss,
-      w->row, w->grad_decoder, w->grad_encoder, w->sums};
-  for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) bl_free(blocks[i]);
 }
 
 static blica_status alloc_arrays(blica_ctx *ctx, bl_ivae *v) {
   blica_status status = BLICA_OK;
   size_t n = (size_t)v->layout.n, k = (size_t)v->layout.k, u = (size_t)v->layout.u;
-  TRY(bl_alloc(ctx, bl_mul(v->panels, n * v->height), &v->t));
-  TRY(bl_alloc(ctx, bl_mul(v->panels, bl_mul((size_t)v->draws, k * v->height)), &v->eps));
-  TRY(bl_alloc(ctx, n * k, &v->decoder));
-  TRY(bl_alloc(ctx, 2 * n * k, &v->encoder));
-  TRY(bl_alloc(ctx, 2 * k * u, &v->start));
-  TRY(bl_alloc(ctx, k * u, &v->mean));
-  TRY(bl_alloc(ctx, k * u, &v->logvar));
-  TRY(bl_alloc(ctx, k * u, &v->precision));
-  TRY(bl_alloc(ctx, bl_mul((size_t)v->tasks, 3 * n * k), &v->task_sums));
-  TRY(bl_alloc(ctx, bl_mul((size_t)v->pieces, BL_IVAE_SUMS * k + 1), &v->piece_sums));
-  TRY(bl_alloc(ctx, BL_IVAE_SUMS * k, &v->segment_sums));
-  TRY(bl_alloc(ctx, (size_t)v->threads, &v->work));
+  TRY(bl_alloc_for(ctx, v, bl_mul(v->panels, n * v->height), &v->t));
+  TRY(bl_alloc_for(ctx, v, bl_mul(v->panels, bl_mul((size_t)v->draws, k * v->height)), &v->eps));
+  TRY(bl_alloc_for(ctx, v, n * k, &v->decoder));
+  TRY(bl_alloc_for(ctx, v, 2 * n * k, &v->encoder));
+  TRY(bl_alloc_for(ctx, v, 2 * k * u, &v->start));
+  TRY(bl_alloc_for(ctx, v, k * u, &v->mean));
+  TRY(bl_alloc_for(ctx, v, k * u, &v->logvar));
+  TRY(bl_alloc_for(ctx, v, k * u, &v->precision));
+  TRY(bl_alloc_for(ctx, v, bl_mul((size_t)v->tasks, 3 * n * k), &v->task_sums));
+  TRY(bl_alloc_for(ctx, v, bl_mul((size_t)v->pieces, BL_IVAE_SUMS * k + 1), &v->piece_sums));
+  TRY(bl_alloc_for(ctx, v, BL_IVAE_SUMS * k, &v->segment_sums));
+  TRY(bl_alloc_for(ctx, v, (size_t)v->threads, &v->work));
   for (int i = 0; i < v->threads; i++) TRY(alloc_work(ctx, v, &v->work[i]));
 done:
   return status;
@@ -186,14 +179,13 @@ blica_status bl_ivae_create(blica_ctx *ctx, const blica_data *data, int k, int d
     FAIL(ctx, BLICA_ERR_DATA, "ivae: %lld rows cannot be used", (long long)data->rows);
   v->pieces = (int)pieces;
   v->tasks = pieces < MAX_TASKS ? (int)pieces : MAX_TASKS;
-  TRY(bl_alloc(ctx, (size_t)pieces, &v->piece));
+  TRY(bl_alloc_for(ctx, v, (size_t)pieces, &v->piece));
   cut_pieces(v, data);
   TRY(alloc_arrays(ctx, v));
   TRY(make_shares(ctx, v));
   filling fill = {.ivae = v, .data = data};
   bl_share_run(ctx, &v->share_pieces, unpack_piece, &fill);
-  *out = v;
-  v = NULL;
+  *out = bl_take(&v);
 done:
   bl_ivae_free(v);
   return status;
@@ -201,14 +193,6 @@ done:
 
 void bl_ivae_free(bl_ivae *v) {
   if (!v) return;
-  if (v->work)
-    for (int i = 0; i < v->threads; i++) free_work(&v->work[i]);
-  bl_free(v->work);
-  double *blocks[] = {v->eps,    v->decoder,   v->encoder,   v->start,      v->mean,
-                      v->logvar, v->precision, v->task_sums, v->piece_sums, v->segment_sums};
-  for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) bl_free(blocks[i]);
-  bl_free(v->t);
-  bl_free(v->piece);
   bl_share_free(&v->share);
   bl_share_free(&v->share_pieces);
   bl_free(v);

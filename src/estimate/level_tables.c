@@ -46,15 +46,6 @@ size_t bl_level_tables_size(const bl_level_tables *t) {
   return (size_t)t->n * (size_t)t->k + 2 * (size_t)t->k * (size_t)t->u + (size_t)t->planes;
 }
 
-void bl_level_tables_free(bl_level_tables *t) {
-  if (!t) return;
-  bl_free(t->first);
-  bl_free(t->cell);
-  bl_free(t->slots);
-  bl_free(t->work);
-  bl_free(t);
-}
-
 /* Corners inside the largest table. */
 static size_t inner_most(const bl_level_tables *t) {
   return (size_t)(t->most - 1) * (size_t)(t->most - 1);
@@ -75,7 +66,7 @@ static void fill_cells(bl_level_tables *t, const blica_counts *c, int s) {
 blica_status bl_level_tables_make(blica_ctx *ctx, const blica_model *model, const blica_counts *counts, double weight,
                                   double precision_mixing, double precision_variance, bl_level_tables **out) {
   blica_status status;
-  bl_level_tables *t = NULL;
+  BL_OWNED bl_level_tables *t = NULL;
   const size_t n = (size_t)model->n, k = (size_t)model->k, u = (size_t)model->u;
   *out = NULL;
   TRY(bl_alloc(ctx, 1, &t));
@@ -83,7 +74,7 @@ blica_status bl_level_tables_make(blica_ctx *ctx, const blica_model *model, cons
   t->planes = model->planes, t->link = model->link;
   t->weight = weight, t->precision_mixing = precision_mixing, t->precision_variance = precision_variance;
   t->coding = model->coding;
-  TRY(bl_alloc(ctx, n * (n - 1) / 2, &t->first));
+  TRY(bl_alloc_for(ctx, t, n * (n - 1) / 2, &t->first));
   for (int j = 0; j < t->n; j++) {
     if (cuts_of(t, j) + 1 > t->most) t->most = cuts_of(t, j) + 1;
     for (int i = 0; i < j; i++) {
@@ -91,18 +82,16 @@ blica_status bl_level_tables_make(blica_ctx *ctx, const blica_model *model, cons
       t->cells += (size_t)(cuts_of(t, i) + 1) * (size_t)(cuts_of(t, j) + 1);
     }
   }
-  TRY(bl_alloc(ctx, bl_mul(t->cells, u), &t->cell));
+  TRY(bl_alloc_for(ctx, t, bl_mul(t->cells, u), &t->cell));
   for (int s = 0; s < t->u; s++) fill_cells(t, counts, s);
   t->slot = 1 + n * k + 2 * k + (size_t)t->planes;
-  TRY(bl_alloc(ctx, bl_mul(t->slot, u), &t->slots));
+  TRY(bl_alloc_for(ctx, t, bl_mul(t->slot, u), &t->slots));
   const size_t corners = (size_t)(t->most + 1) * (size_t)(t->most + 1);
   t->work_size =
       2 * n * n + 2 * n * k + 4 * n + 4 * (size_t)t->planes + k + 4 * corners + bl_corners_size(inner_most(t));
-  TRY(bl_alloc(ctx, bl_mul(t->work_size, (size_t)bl_max_threads(ctx)), &t->work));
-  *out = t;
-  t = NULL;
+  TRY(bl_alloc_for(ctx, t, bl_mul(t->work_size, (size_t)bl_max_threads(ctx)), &t->work));
+  *out = bl_take(&t);
 done:
-  bl_level_tables_free(t);
   return status;
 }
 

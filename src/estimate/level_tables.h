@@ -9,10 +9,10 @@
  * theta = [ A [n,k] | log v [k,u] | means [k,u] | cuts: of each item the first, then logs of the distances ]. */
 typedef struct bl_level_tables bl_level_tables;
 
-/* counts and the model's coding must live as long. The model gives sizes, levels and the link. */
+/* counts and the model's coding must live as long. The model gives sizes, levels and the link. Free with
+ * bl_free. */
 blica_status bl_level_tables_make(blica_ctx *ctx, const blica_model *model, const blica_counts *counts, double weight,
                                   double precision_mixing, double precision_variance, bl_level_tables **out);
-void bl_level_tables_free(bl_level_tables *tables);
 
 size_t bl_level_tables_size(const bl_level_tables *tables); /* of theta */
 /* The value f at theta and its gradient. */

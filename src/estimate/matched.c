@@ -53,7 +53,6 @@ blica_status bl_corfit_matched_data(blica_ctx *ctx, const blica_cor *cor, bl_cor
   double *matrix = NULL;
   data->lanes = cor->n <= LANES_MAX_N;
   data->cor = cor;
-  data->term = bl_corfit_matched;
   data->work = data->lanes ? bl_corfit_lanes_work(cor->n, data->k) : bl_corfit_matched_work(cor->n, data->k);
   TRY(bl_share_make(ctx, cor->u, bl_sgauss_groups(data->n, data->k, data->u), &data->share));
   TRY(bl_alloc(ctx, n * (size_t)cor->u, &data->noise));
@@ -94,7 +93,6 @@ static bl_corfit_data pairwise_data(blica_ctx *ctx, const bl_problem *problem, c
                           .counts = problem->counts,
                           .thresholds = model->thresholds,
                           .level = blica_simd_level(ctx),
-                          .term = bl_corfit_pairwise,
                           .pair = bl_corfit_pairwise_term,
                           .work = bl_corfit_pairs_work(model->n, model->k)};
 }

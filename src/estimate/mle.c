@@ -166,7 +166,8 @@ static bool is_over(const bl_start *s) {
 static blica_status best_start(run *r, double *theta) {
   blica_status status = BLICA_OK;
   bl_start *s = r->start;
-  double *trial = NULL, *gradient = NULL, best = INFINITY, value;
+  BL_OWNED double *trial = NULL, *gradient = NULL;
+  double best = INFINITY, value;
   TRY(bl_alloc(s->ctx, r->m->size, &trial));
   TRY(bl_alloc(s->ctx, r->m->size, &gradient));
   for (int i = 0; i < ORIGINS && !(i > 0 && is_over(s)); i++) {
@@ -189,8 +190,6 @@ static blica_status best_start(run *r, double *theta) {
     bl_start_set_kind(s, origins[i].name);
   }
 done:
-  bl_free(trial);
-  bl_free(gradient);
   return status;
 }
 
@@ -226,7 +225,7 @@ done:
  * ends at once, with the working value. */
 static blica_status final_objective(run *r, const double *theta) {
   blica_status status = BLICA_OK;
-  double *gradient = NULL;
+  BL_OWNED double *gradient = NULL;
   bl_mle *m = r->m;
   r->loglik_error = NAN;
   TRY(bl_alloc(r->start->ctx, m->size, &gradient));
@@ -245,7 +244,6 @@ static blica_status final_objective(run *r, const double *theta) {
   if (m->engine != BL_ENGINE_EP && !bl_start_stopped(r->start)) TRY(refine_loglik(r, theta));
   r->start->record.objective = m->weight * m->loglik - bl_mle_penalty(m, theta);
 done:
-  bl_free(gradient);
   return status;
 }
 
@@ -256,7 +254,8 @@ static blica_status confirm(run *r, double *theta) {
   blica_status status = BLICA_OK;
   bl_mle *m = r->m;
   bl_mle_fine fine = {.error = NAN, .shift = NAN};
-  double *tilt = NULL, *pivot, tolerance = r->options->tolerance;
+  BL_OWNED double *tilt = NULL;
+  double *pivot, tolerance = r->options->tolerance;
   TRY(bl_mle_fine_make(r->start->ctx, m, &fine));
   TRY(bl_alloc(r->start->ctx, 2 * m->size, &tilt));
   pivot = tilt + m->size;
@@ -282,7 +281,6 @@ static blica_status confirm(run *r, double *theta) {
 done:
   m->tilt = NULL;
   bl_mle_fine_free(&fine);
-  bl_free(tilt);
   return status;
 }
 
@@ -319,7 +317,7 @@ static bool may_refine(const run *r) {
 static blica_status minimise_finely(run *r, double *theta) {
   const double tolerance = r->options->tolerance;
   blica_status status;
-  double *gradient = NULL;
+  BL_OWNED double *gradient = NULL;
   TRY(bl_alloc(r->start->ctx, r->m->size, &gradient));
   for (;;) {
     TRY(minimise(r, theta, tolerance));
@@ -332,7 +330,6 @@ static blica_status minimise_finely(run *r, double *theta) {
     r->m->accuracy.nodes += MORE_NODES;
   }
 done:
-  bl_free(gradient);
   return status;
 }
 

@@ -143,14 +143,12 @@ blica_status bl_mle_fine_make(blica_ctx *ctx, const bl_mle *m, bl_mle_fine *f) {
   blica_status status = BLICA_OK;
   *f = (bl_mle_fine){.error = NAN, .shift = NAN};
   TRY(bl_alloc(ctx, m->size, &f->gradient));
-  TRY(bl_alloc(ctx, m->size, &f->other));
-  TRY(bl_alloc(ctx, m->size, &f->squares));
+  TRY(bl_alloc_for(ctx, f->gradient, m->size, &f->other));
+  TRY(bl_alloc_for(ctx, f->gradient, m->size, &f->squares));
 done:
   return status;
 }
 
 void bl_mle_fine_free(bl_mle_fine *f) {
   bl_free(f->gradient);
-  bl_free(f->other);
-  bl_free(f->squares);
 }

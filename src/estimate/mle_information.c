@@ -35,14 +35,13 @@ blica_status bl_information_alloc(blica_ctx *ctx, const bl_mle *m, bl_informatio
   size_t b = (size_t)m->n * (size_t)m->k + m->cuts, l = 2 * (size_t)m->k, u = (size_t)m->u;
   f->threads = bl_max_threads(ctx);
   TRY(bl_share_make(ctx, f->u, 0, &f->share));
-  TRY(bl_alloc(ctx, bl_mul(bl_mul(b, b), u), &f->global_part));
-  TRY(bl_alloc(ctx, bl_mul(b, b), &f->corner));
-  TRY(bl_alloc(ctx, bl_mul(bl_mul(b, l), u), &f->side));
-  TRY(bl_alloc(ctx, bl_mul(l * l, u), &f->block));
-  TRY(bl_alloc(ctx, (b + l) * PATTERNS * (size_t)f->threads, &f->score));
+  TRY(bl_alloc_for(ctx, f, bl_mul(bl_mul(b, b), u), &f->global_part));
+  TRY(bl_alloc_for(ctx, f, bl_mul(b, b), &f->corner));
+  TRY(bl_alloc_for(ctx, f, bl_mul(bl_mul(b, l), u), &f->side));
+  TRY(bl_alloc_for(ctx, f, bl_mul(l * l, u), &f->block));
+  TRY(bl_alloc_for(ctx, f, (b + l) * PATTERNS * (size_t)f->threads, &f->score));
   f->global = (int)b, f->local = (int)l; /* they fit where their squares did */
-  *out = f;
-  f = NULL;
+  *out = bl_take(&f);
 done:
   bl_information_free(f);
   return status;
@@ -50,8 +49,6 @@ done:
 
 void bl_information_free(bl_information *f) {
   if (!f) return;
-  double *blocks[] = {f->global_part, f->corner, f->side, f->block, f->score};
-  for (int i = 0; i < 5; i++) bl_free(blocks[i]);
   bl_share_free(&f->share);
   bl_free(f);
 }

@@ -36,30 +36,27 @@ blica_status bl_mle_make(blica_ctx *ctx, const blica_data *data, const blica_cod
   const bool metric = global <= LARGEST_GLOBAL && global * global * m->u <= LARGEST_METRIC;
   m->engine = choose_engine(m->n, k, ordinal);
   m->sampled = m->engine == BL_ENGINE_EP && metric;
-  TRY(bl_alloc(ctx, (size_t)data->n, &m->column));
-  TRY(bl_alloc(ctx, (size_t)m->u, &m->segment));
+  TRY(bl_alloc(ctx, (size_t)data->n, &m->column)); /* owns the other arrays */
+  TRY(bl_alloc_for(ctx, m->column, (size_t)m->u, &m->segment));
   for (int p = 0; p < data->n; p++) m->column[p] = p;
   for (int s = 0; s < m->u; s++) m->segment[s] = s;
   TRY(bl_patterns_make(ctx, data, m->n, coding, m->column, false, &m->patterns));
   TRY(bl_likelihood_make(ctx, m->patterns, m->segment, m->n, k, m->u, m->engine, BL_MVN_BLOCK, &m->likelihood));
-  TRY(bl_alloc(ctx, m->cuts, &m->cut));
-  TRY(bl_alloc(ctx, local, &m->variances));
-  TRY(bl_alloc(ctx, local, &m->means));
-  TRY(bl_alloc(ctx, local, &m->g_variance));
-  TRY(bl_alloc(ctx, local, &m->g_mean));
+  TRY(bl_alloc_for(ctx, m->column, m->cuts, &m->cut));
+  TRY(bl_alloc_for(ctx, m->column, local, &m->variances));
+  TRY(bl_alloc_for(ctx, m->column, local, &m->means));
+  TRY(bl_alloc_for(ctx, m->column, local, &m->g_variance));
+  TRY(bl_alloc_for(ctx, m->column, local, &m->g_mean));
   if (metric) TRY(bl_information_alloc(ctx, m, &m->information));
 done:
   return status;
 }
 
 void bl_mle_free(bl_mle *m) {
-  double *blocks[] = {m->variances, m->means, m->g_variance, m->g_mean, m->cut};
-  for (int b = 0; b < 5; b++) bl_free(blocks[b]);
   bl_information_free(m->information);
   bl_likelihood_free(m->likelihood);
   bl_patterns_free(m->patterns);
   bl_free(m->column);
-  bl_free(m->segment);
 }
 
 void bl_mle_store(const bl_mle *m, const double *theta, blica_model *model) {

@@ -307,16 +307,15 @@ static blica_status make_run(run *r) {
   blica_status status;
   const bl_mle *m = r->m;
   double **vectors[] = {&r->metric_at, &r->gradient, &r->step, &r->first, &r->slope};
-  for (int i = 0; i < 5; i++) TRY(bl_alloc(r->ctx, m->size, vectors[i]));
-  TRY(bl_alloc(r->ctx, bl_mul(m->size, MOST_ROUNDS), &r->mean));
+  TRY(bl_alloc(r->ctx, bl_mul(m->size, MOST_ROUNDS), &r->mean)); /* owns the vectors */
+  for (int i = 0; i < 5; i++) TRY(bl_alloc_for(r->ctx, r->mean, m->size, vectors[i]));
   TRY(bl_sampler_make(r->ctx, m->patterns, m->segment, m->n, m->k, m->u, r->problem->options->seed, &r->sampler));
 done:
   return status;
 }
 
 static void free_run(run *r) {
-  double *vectors[] = {r->metric_at, r->gradient, r->step, r->first, r->slope, r->mean};
-  for (int i = 0; i < 6; i++) bl_free(vectors[i]);
+  bl_free(r->mean);
   bl_sampler_free(r->sampler);
 }
 

@@ -28,7 +28,7 @@ static double learned_sd(const bl_mle *m, const double *theta, const double *var
 
 blica_status bl_mle_learn_scales(blica_ctx *ctx, bl_mle *m, const double *theta, bool *settled) {
   blica_status status = BLICA_OK;
-  double *unit = NULL, *variance = NULL;
+  BL_OWNED double *unit = NULL, *variance = NULL;
   TRY(bl_alloc(ctx, m->size, &unit));
   TRY(bl_alloc(ctx, m->size, &variance));
   TRY(bl_information_make(ctx, m->information, m, theta));
@@ -46,7 +46,5 @@ blica_status bl_mle_learn_scales(blica_ctx *ctx, bl_mle *m, const double *theta,
              fabs(log(log_variance * sqrt(m->precision_variance))) < SETTLED;
   bl_mle_set_prior(m, mixing, log_variance);
 done:
-  bl_free(unit);
-  bl_free(variance);
   return status;
 }

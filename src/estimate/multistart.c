@@ -184,7 +184,7 @@ static blica_status work_side_by_side(blica_ctx *ctx, const bl_share *share, bl_
   blica_status status;
   group g = {.ctx = ctx, .start = start, .more = more};
   TRY(bl_alloc(ctx, (size_t)share->count, &g.status));
-  TRY(bl_alloc(ctx, (size_t)share->count, &g.message));
+  TRY(bl_alloc_for(ctx, g.status, (size_t)share->count, &g.message));
   bl_share_run(ctx, share, work_alone, &g);
   for (int i = 0; i < share->count && status == BLICA_OK; i++)
     if (g.status[i] != BLICA_OK)
@@ -193,7 +193,6 @@ static blica_status work_side_by_side(blica_ctx *ctx, const bl_share *share, bl_
   TRY(bl_agree(ctx, status));
 done:
   bl_free(g.status);
-  bl_free(g.message);
   return status;
 }
 
@@ -209,14 +208,13 @@ static void take_record(blica_ctx *ctx, bl_start *s, const blica_start *record) 
 /* What the ranks found from start `first` on, to all, and into the checkpoint. */
 static blica_status exchange(blica_ctx *ctx, const bl_share *share, bl_multistart *all, int first) {
   blica_status status;
-  blica_start *record = NULL;
+  BL_OWNED blica_start *record = NULL;
   TRY(bl_alloc(ctx, (size_t)all->count, &record));
   for (int i = first; i < all->count; i++) record[i - first] = all->start[i].record;
   TRY(bl_share_bytes(ctx, share, record, sizeof *record));
   TRY(bl_share_bytes(ctx, share, all->points + all->size * (size_t)first, all->size * sizeof(double)));
   for (int i = first; i < all->count; i++) take_record(ctx, &all->start[i], &record[i - first]);
 done:
-  bl_free(record);
   return status;
 }
 
@@ -278,7 +276,7 @@ blica_status bl_multistart_run(blica_ctx *ctx, bl_multistart *all, blica_fit_rep
   const bl_problem *p = all->problem;
   TRY(bl_report_starts(ctx, fit, all->count));
   TRY(bl_alloc(ctx, (size_t)all->count, &all->start));
-  TRY(bl_alloc(ctx, bl_mul(all->size, (size_t)all->count), &all->points));
+  TRY(bl_alloc_for(ctx, all->start, bl_mul(all->size, (size_t)all->count), &all->points));
   for (int i = 0; i < all->count; i++) {
     bl_start *s = &all->start[i];
     s->ctx = ctx, s->all = all, s->index = i;
@@ -323,5 +321,4 @@ blica_status bl_multistart_end(blica_ctx *ctx, bl_multistart *all, bl_start_fn m
 
 void bl_multistart_free(bl_multistart *all) {
   bl_free(all->start);
-  bl_free(all->points);
 }

@@ -71,7 +71,8 @@ blica_status bl_estimate_pairwise_levels(blica_ctx *ctx, const bl_problem *probl
   blica_status status;
   const blica_fit_options *o = problem->options;
   const bool none = strcmp(o->prior, "none") == 0;
-  double *begin = NULL, sd[2] = {o->prior_mixing, o->prior_variance};
+  BL_OWNED double *begin = NULL;
+  double sd[2] = {o->prior_mixing, o->prior_variance};
   blica_model *first = NULL;
   shared own = {0};
   bl_multistart all = {.problem = problem, .run = run_start, .user = &own, .count = 1, .factor = 1, .keep = true};
@@ -89,8 +90,7 @@ blica_status bl_estimate_pairwise_levels(blica_ctx *ctx, const bl_problem *probl
   *means_done = true;
 done:
   bl_multistart_free(&all);
-  bl_level_tables_free(own.tables);
+  bl_free(own.tables);
   blica_model_free(first);
-  bl_free(begin);
   return status;
 }

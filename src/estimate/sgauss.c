@@ -45,9 +45,6 @@ double bl_sgauss_constant(const bl_sgauss_data *data) {
 void bl_sgauss_data_free(bl_sgauss_data *data) {
   if (!data) return;
   bl_share_free(&data->share);
-  bl_free(data->weight);
-  bl_free(data->c);
-  bl_free(data->scale);
   bl_free(data);
 }
 
@@ -94,11 +91,11 @@ static void shifted_matrix(const blica_cor *cor, int s, double d, double *c) {
 
 static blica_status copy_matrices(blica_ctx *ctx, const blica_cor *cor, const double *shift, bl_sgauss_data *d) {
   blica_status status;
-  double *matrix = NULL;
+  BL_OWNED double *matrix = NULL;
   size_t nn = bl_mul((size_t)cor->n, (size_t)cor->n);
   const int first = d->lanes ? 0 : (int)d->share.first, last = d->lanes ? cor->u : (int)d->share.last;
   d->first = first;
-  TRY(bl_alloc(ctx, bl_mul(nn, d->lanes ? (size_t)d->blocks * BL_LANES : (size_t)(last - first)), &d->c));
+  TRY(bl_alloc_for(ctx, d, bl_mul(nn, d->lanes ? (size_t)d->blocks * BL_LANES : (size_t)(last - first)), &d->c));
   TRY(bl_alloc(ctx, nn, &matrix));
   for (int s = first; s < last; s++) {
     shifted_matrix(cor, s, shift ? shift[s] : 0, d->lanes ? matrix : d->c + nn * (size_t)(s - first));
@@ -107,13 +104,12 @@ static blica_status copy_matrices(blica_ctx *ctx, const blica_cor *cor, const do
   }
   if (d->lanes) fill_padding(d);
 done:
-  bl_free(matrix);
   return status;
 }
 
 static blica_status borrow_pairs(blica_ctx *ctx, const blica_cor *cor, const double *shift, bl_sgauss_data *d) {
   blica_status status;
-  TRY(bl_alloc(ctx, (size_t)cor->u, &d->scale));
+  TRY(bl_alloc_for(ctx, d, (size_t)cor->u, &d->scale));
   d->pairs = cor->rho;
   d->pairs_first = bl_cor_first(cor);
   for (int s = 0; s < cor->u; s++) d->scale[s] = 1 / (1 + (shift ? shift[s] : 0));
@@ -130,12 +126,11 @@ blica_status bl_sgauss_data_make(blica_ctx *ctx, const blica_cor *cor, const dou
   d->n = cor->n, d->k = k, d->u = cor->u, d->link = options->link;
   d->lanes = cor->n <= BL_LANES_MAX_N;
   d->blocks = (cor->u + BL_LANES - 1) / BL_LANES;
-  TRY(bl_alloc(ctx, (size_t)cor->u, &d->weight));
+  TRY(bl_alloc_for(ctx, d, (size_t)cor->u, &d->weight));
   for (int s = 0; s < cor->u; s++) d->weight[s] = options->weight * cor->samples[s];
   TRY(bl_share_make(ctx, cor->u, bl_sgauss_groups(cor->n, k, cor->u), &d->share));
   TRY((cor->n <= BL_FULL_MAX_N ? copy_matrices : borrow_pairs)(ctx, cor, shift, d));
-  *out = d;
-  d = NULL;
+  *out = bl_take(&d);
 done:
   bl_sgauss_data_free(d);
   return status;
@@ -143,8 +138,6 @@ done:
 
 void bl_sgauss_free(bl_sgauss *g) {
   if (!g) return;
-  void *const blocks[] = {g->gram, g->value, g->gradient_a, g->local, g->local_gradient, g->work};
-  for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) bl_free(blocks[i]);
   bl_share_free(&g->share);
   bl_segments_free(g->segments);
   bl_free(g);
@@ -157,20 +150,19 @@ blica_status bl_sgauss_make(blica_ctx *ctx, const bl_sgauss_data *data, bl_sgaus
   TRY(bl_alloc(ctx, 1, &g));
   g->ctx = ctx, g->data = data, g->level = blica_simd_level(ctx);
   size_t n = (size_t)data->n, k = (size_t)data->k, blocks = (size_t)data->blocks;
-  TRY(bl_alloc(ctx, k * k, &g->gram));
+  TRY(bl_alloc_for(ctx, g, k * k, &g->gram));
   if (data->lanes) {
     TRY(bl_share_make(ctx, data->blocks, 0, &g->share));
-    TRY(bl_alloc(ctx, blocks, &g->value));
-    TRY(bl_alloc(ctx, bl_mul(n * k, blocks), &g->gradient_a));
-    TRY(bl_alloc(ctx, (n + k) * blocks, &g->local));
-    TRY(bl_alloc(ctx, (n + k) * blocks, &g->local_gradient));
+    TRY(bl_alloc_for(ctx, g, blocks, &g->value));
+    TRY(bl_alloc_for(ctx, g, bl_mul(n * k, blocks), &g->gradient_a));
+    TRY(bl_alloc_for(ctx, g, (n + k) * blocks, &g->local));
+    TRY(bl_alloc_for(ctx, g, (n + k) * blocks, &g->local_gradient));
     g->work_size = bl_sgauss_lanes_work(data->n, data->k);
-    TRY(bl_alloc(ctx, bl_mul(g->work_size, (size_t)bl_max_threads(ctx)), &g->work));
+    TRY(bl_alloc_for(ctx, g, bl_mul(g->work_size, (size_t)bl_max_threads(ctx)), &g->work));
   } else {
     TRY(bl_segments_make(ctx, data, &g->segments));
   }
-  *out = g;
-  g = NULL;
+  *out = bl_take(&g);
 done:
   bl_sgauss_free(g);
   return status;

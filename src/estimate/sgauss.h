@@ -94,9 +94,8 @@ static inline bl_symmetric bl_sgauss_view(const bl_sgauss_data *d, int s) {
 /* Second derivatives of one segment's term at theta, exact or in expectation (Fisher: C replaced by S).
  * m = k + n local parameters, log v then log q. */
 typedef struct bl_sgauss_hessian bl_sgauss_hessian; /* workspace */
-/* Borrows the data. */
+/* Borrows the data; free with bl_free. */
 blica_status bl_sgauss_hessian_make(blica_ctx *ctx, const bl_sgauss_data *data, bl_sgauss_hessian **out);
-void bl_sgauss_hessian_free(bl_sgauss_hessian *h);
 /* Adds to aa [nk,nk] (both triangles), sets al [nk,m] and ll [m,m]. Penalties are not included. */
 void bl_sgauss_hessian_segment(bl_sgauss_hessian *h, int s, const double *theta, bool fisher, double *aa, double *al,
                                double *ll);

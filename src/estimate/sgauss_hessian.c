@@ -18,37 +18,29 @@
 
 struct bl_sgauss_hessian {
   const bl_sgauss_data *data;
-  double *block;                       /* owns all below */
   double *c, *kinv, *d, *dk, *l, *gap; /* [n,n]: C, K, D, DK, L, K - H */
   double *x, *y, *e, *xgap;            /* [n,k]: KA, LA, DKA, KA - HA */
   double *p, *r, *cap;                 /* [k,k]: A'KA, A'LA, capacitance */
   double *b, *w;                       /* [k], [n] */
 };
 
-void bl_sgauss_hessian_free(bl_sgauss_hessian *h) {
-  if (!h) return;
-  bl_free(h->block);
-  bl_free(h);
-}
-
 blica_status bl_sgauss_hessian_make(blica_ctx *ctx, const bl_sgauss_data *data, bl_sgauss_hessian **out) {
   blica_status status;
-  bl_sgauss_hessian *h = NULL;
+  BL_OWNED bl_sgauss_hessian *h = NULL;
+  double *next;
   const size_t n = (size_t)data->n, k = (size_t)data->k;
   *out = NULL;
   TRY(bl_alloc(ctx, 1, &h));
   h->data = data;
-  TRY(bl_alloc(ctx, 6 * n * n + 4 * n * k + 3 * k * k + k + n, &h->block));
+  TRY(bl_alloc_for(ctx, h, 6 * n * n + 4 * n * k + 3 * k * k + k + n, &next));
   double **square[] = {&h->c, &h->kinv, &h->d, &h->dk, &h->l, &h->gap}, **tall[] = {&h->x, &h->y, &h->e, &h->xgap},
-         **small[] = {&h->p, &h->r, &h->cap}, *next = h->block;
+         **small[] = {&h->p, &h->r, &h->cap};
   for (int i = 0; i < 6; i++) *square[i] = next, next += n * n;
   for (int i = 0; i < 4; i++) *tall[i] = next, next += n * k;
   for (int i = 0; i < 3; i++) *small[i] = next, next += k * k;
   h->b = next, h->w = next + k;
-  *out = h;
-  h = NULL;
+  *out = bl_take(&h);
 done:
-  bl_sgauss_hessian_free(h);
   return status;
 }
 

@@ -159,10 +159,8 @@ static blica_status solve(machine *t) {
 }
 
 static void release(machine *t) {
-  for (int i = 0; i < GROUPS; i++) bl_sgauss_hessian_free(t->work[i]);
-  double *const blocks[] = {t->aa,       t->al,   t->ll,    t->right,         t->solved,
-                            t->gradient, t->step, t->trial, t->trial_gradient};
-  for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) bl_free(blocks[i]);
+  for (int i = 0; i < GROUPS; i++) bl_free(t->work[i]);
+  bl_free(t->aa);
   bl_share_free(&t->share);
   bl_share_free(&t->segments);
 }
@@ -173,13 +171,13 @@ static blica_status prepare(machine *t) {
   TRY(bl_share_make(t->ctx, t->groups, 0, &t->share));
   TRY(bl_share_make(t->ctx, t->data->u, t->groups, &t->segments));
   for (int i = 0; i < t->groups; i++) TRY(bl_sgauss_hessian_make(t->ctx, t->data, &t->work[i]));
-  TRY(bl_alloc(t->ctx, bl_mul(t->nk * t->nk, (size_t)t->groups), &t->aa));
-  TRY(bl_alloc(t->ctx, bl_mul(t->nk * m, u), &t->al));
-  TRY(bl_alloc(t->ctx, m * m * u, &t->ll));
-  TRY(bl_alloc(t->ctx, t->nk * (size_t)t->groups, &t->right));
-  TRY(bl_alloc(t->ctx, m * u, &t->solved));
+  TRY(bl_alloc(t->ctx, bl_mul(t->nk * t->nk, (size_t)t->groups), &t->aa)); /* owns the others */
+  TRY(bl_alloc_for(t->ctx, t->aa, bl_mul(t->nk * m, u), &t->al));
+  TRY(bl_alloc_for(t->ctx, t->aa, m * m * u, &t->ll));
+  TRY(bl_alloc_for(t->ctx, t->aa, t->nk * (size_t)t->groups, &t->right));
+  TRY(bl_alloc_for(t->ctx, t->aa, m * u, &t->solved));
   double **vectors[] = {&t->gradient, &t->step, &t->trial, &t->trial_gradient};
-  for (size_t i = 0; i < 4; i++) TRY(bl_alloc(t->ctx, t->size, vectors[i]));
+  for (size_t i = 0; i < 4; i++) TRY(bl_alloc_for(t->ctx, t->aa, t->size, vectors[i]));
 done:
   return status;
 }

@@ -88,8 +88,7 @@ blica_status bl_sgauss_preconditioner_make(blica_ctx *ctx, const bl_sgauss_data 
   TRY(bl_alloc(ctx, k * u, &p->p));
   TRY(bl_alloc(ctx, k * u, &p->b));
   TRY(bl_alloc(ctx, n * u, &p->q));
-  *out = p;
-  p = NULL;
+  *out = bl_take(&p);
 done:
   bl_sgauss_preconditioner_free(p);
   return status;

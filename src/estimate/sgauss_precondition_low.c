@@ -56,8 +56,7 @@ blica_status bl_low_preconditioner_make(blica_ctx *ctx, const bl_sgauss_data *da
   TRY(bl_alloc(ctx, k * u, &p->b));
   if (!noise) TRY(bl_alloc(ctx, bl_mul(n, u), &p->scales));
   TRY(bl_alloc(ctx, bl_mul(n * k, (size_t)bl_max_threads(ctx)) + k, &p->workspace));
-  *out = p;
-  p = NULL;
+  *out = bl_take(&p);
 done:
   bl_low_preconditioner_free(p);
   return status;

@@ -29,8 +29,6 @@ struct bl_segments {
 
 void bl_segments_free(bl_segments *g) {
   if (!g) return;
-  void *const blocks[] = {g->value, g->gradient_a, g->gradient_local, g->workspaces, g->f, g->tails, g->matrix, g->y};
-  for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) bl_free(blocks[i]);
   bl_share_free(&g->share);
   bl_products_free(&g->products);
   bl_free(g);
@@ -45,8 +43,8 @@ static blica_status make_steps(blica_ctx *ctx, bl_segments *g) {
   const bl_sgauss_data *d = g->data;
   const int count = own_segments(g);
   if (!d->c) TRY(bl_products_make(ctx, d->n, d->k, count, &g->products));
-  TRY(bl_alloc(ctx, (size_t)count, &g->matrix));
-  TRY(bl_alloc(ctx, (size_t)count, &g->y));
+  TRY(bl_alloc_for(ctx, g, (size_t)count, &g->matrix));
+  TRY(bl_alloc_for(ctx, g, (size_t)count, &g->y));
   for (int s = 0; s < count; s++) {
     g->matrix[s] = bl_sgauss_view(d, (int)g->share.first + s);
     g->y[s] = bl_sgauss_workspace_at(d->n, d->k, g->workspaces + g->workspace_size * (size_t)s).y;
@@ -65,19 +63,18 @@ blica_status bl_segments_make(blica_ctx *ctx, const bl_sgauss_data *data, bl_seg
   g->ctx = ctx, g->data = data, g->blocks = bl_sgauss_blocks(data->n, data->k);
   TRY(bl_share_make(ctx, data->u, bl_sgauss_groups(data->n, data->k, data->u), &g->share));
   g->steps = bl_sgauss_worth(data->n, data->k) && bl_sgauss_side_by_side(own_segments(g), threads);
-  TRY(bl_alloc(ctx, u, &g->value));
-  TRY(bl_alloc(ctx, bl_mul(n * k, u), &g->gradient_a));
-  TRY(bl_alloc(ctx, bl_mul(n + k, u), &g->gradient_local));
+  TRY(bl_alloc_for(ctx, g, u, &g->value));
+  TRY(bl_alloc_for(ctx, g, bl_mul(n * k, u), &g->gradient_a));
+  TRY(bl_alloc_for(ctx, g, bl_mul(n + k, u), &g->gradient_local));
   const size_t places = (size_t)(g->steps ? own_segments(g) : threads), blocks = places * (size_t)g->blocks;
   g->workspace_size = bl_sgauss_workspace_size(data->n, data->k);
   if (!g->steps) g->workspace_size += bl_symmetric_work(data->n, data->k);
   g->workspace_size = (g->workspace_size + 7) / 8 * 8;
-  TRY(bl_alloc(ctx, bl_mul(g->workspace_size, places), &g->workspaces));
-  TRY(bl_alloc(ctx, bl_mul(k * k, blocks), &g->f));
-  TRY(bl_alloc(ctx, bl_mul(bl_sgauss_tail_size(data->n, data->k), blocks), &g->tails));
+  TRY(bl_alloc_for(ctx, g, bl_mul(g->workspace_size, places), &g->workspaces));
+  TRY(bl_alloc_for(ctx, g, bl_mul(k * k, blocks), &g->f));
+  TRY(bl_alloc_for(ctx, g, bl_mul(bl_sgauss_tail_size(data->n, data->k), blocks), &g->tails));
   if (g->steps) TRY(make_steps(ctx, g));
-  *out = g;
-  g = NULL;
+  *out = bl_take(&g);
 done:
   bl_segments_free(g);
   return status;

@@ -91,7 +91,8 @@ static blica_status make_mean(blica_ctx *ctx, mean_job *j) {
   blica_status status;
   const int rank = j->d->share.rank, ranks = j->d->share.size;
   const int64_t chunk = (j->pairs / (8 * ranks) / PAIR_BLOCK + 1) * PAIR_BLOCK, chunks = (j->pairs + chunk - 1) / chunk;
-  size_t *to = NULL, *from;
+  BL_OWNED size_t *to = NULL;
+  size_t *from;
   TRY(bl_alloc(ctx, (size_t)j->pairs, &j->mean));
   TRY(bl_alloc(ctx, 2 * (size_t)ranks, &to));
   from = to + ranks;
@@ -109,7 +110,6 @@ static blica_status make_mean(blica_ctx *ctx, mean_job *j) {
   }
   TRY(bl_broadcast(ctx, j->mean, (size_t)j->pairs * sizeof *j->mean, ranks - 1));
 done:
-  bl_free(to);
   return status;
 }
 
@@ -159,7 +159,7 @@ static blica_status add_full(blica_ctx *ctx, const bl_sgauss_data *d, const doub
                              double *mean) {
   blica_status status;
   const size_t nn = (size_t)d->n * (size_t)d->n;
-  double *matrix = NULL;
+  BL_OWNED double *matrix = NULL;
   TRY(bl_alloc(ctx, nn, &matrix));
   for (int r = d->lanes ? d->share.rank : 0; r < d->share.size; r++) {
     const int first = d->lanes ? 0 : (int)d->share.bound[r], last = d->lanes ? d->u : (int)d->share.bound[r + 1];
@@ -171,7 +171,6 @@ static blica_status add_full(blica_ctx *ctx, const bl_sgauss_data *d, const doub
     if (first < last) TRY(bl_broadcast(ctx, mean, nn * sizeof *mean, r));
   }
 done:
-  bl_free(matrix);
   return status;
 }
 
@@ -193,8 +192,9 @@ static blica_status leading_full(blica_ctx *ctx, const bl_sgauss_data *d, const 
   blica_status status;
   const int n = d->n, k = d->k;
   const size_t nn = (size_t)n * n;
-  double *mean = NULL;
-  lapack_int *support = NULL, found = 0;
+  BL_OWNED double *mean = NULL;
+  BL_OWNED lapack_int *support = NULL;
+  lapack_int found = 0;
   TRY(bl_alloc(ctx, nn, &mean));
   TRY(bl_alloc(ctx, 2 * (size_t)n, &support));
   TRY((d->c ? add_full : add_packed)(ctx, d, weight, total, mean));
@@ -206,8 +206,6 @@ static blica_status leading_full(blica_ctx *ctx, const bl_sgauss_data *d, const 
       found != k)
     FAIL_OUTSIDE(ctx, BLICA_ERR_NUMERIC, "the eigenvectors of the mean correlation matrix could not be computed");
 done:
-  bl_free(mean);
-  bl_free(support);
   return status;
 }
 
@@ -217,7 +215,8 @@ static blica_status leading_space(blica_ctx *ctx, const bl_sgauss_data *d, const
                                   double *noise) {
   blica_status status;
   const int n = d->n, k = d->k;
-  double *values = NULL, total = 0, trace = n, leading = 0;
+  BL_OWNED double *values = NULL;
+  double total = 0, trace = n, leading = 0;
   TRY(bl_alloc(ctx, (size_t)n, &values));
   for (int s = 0; s < d->u; s++) total += weight[s];
   if (!d->c && k <= n / 8)
@@ -228,7 +227,6 @@ static blica_status leading_space(blica_ctx *ctx, const bl_sgauss_data *d, const
   *noise = k < n ? (trace - leading) / (n - k) : 0.5 * values[0];
   *noise = fmin(fmax(*noise, 0.01), 0.5);
 done:
-  bl_free(values);
   return status;
 }
 
@@ -265,8 +263,8 @@ static void project_segment(int64_t s, int thread, void *user) {
 static blica_status multiply_shared(blica_ctx *ctx, const bl_share *share, projection *p, bl_products *products) {
   const bl_sgauss_data *d = p->d;
   const int count = (int)(share->last - share->first);
-  bl_symmetric *matrix = NULL;
-  const double **x = NULL;
+  BL_OWNED bl_symmetric *matrix = NULL;
+  BL_OWNED const double **x = NULL;
   blica_status status = BLICA_OK;
   if (d->lanes || d->c || count == 0 || count >= bl_max_threads(ctx)) return BLICA_OK;
   p->base = (int)share->first;
@@ -277,8 +275,6 @@ static blica_status multiply_shared(blica_ctx *ctx, const bl_share *share, proje
   TRY(bl_products_run(products, matrix, x));
   p->products = products;
 done:
-  bl_free(matrix);
-  bl_free(x);
   return status;
 }
 
@@ -306,7 +302,7 @@ done:
 static blica_status unpack(blica_ctx *ctx, const bl_sgauss_data *d, double noise, const double *basis,
                            const double *diagonal, double *b, double *theta) {
   const int n = d->n, k = d->k;
-  lapack_int *pivots = NULL;
+  BL_OWNED lapack_int *pivots = NULL;
   blica_status status;
   TRY(bl_alloc(ctx, (size_t)k, &pivots));
   for (int j = 0; j < k; j++) {
@@ -325,7 +321,6 @@ static blica_status unpack(blica_ctx *ctx, const bl_sgauss_data *d, double noise
   centre_variances(d, theta);
   unit_diagonal(d, theta);
 done:
-  bl_free(pivots);
   return status;
 }
 
@@ -345,7 +340,8 @@ static void choose_segments(const bl_sgauss_data *d, uint64_t seed, int index, d
 static blica_status start_jointdiag(blica_ctx *ctx, const bl_sgauss_data *d, uint64_t seed, int index, double *theta) {
   blica_status status;
   const size_t n = (size_t)d->n, k = (size_t)d->k;
-  double *basis = NULL, *projected = NULL, *b = NULL, *weight = NULL, noise = 0;
+  BL_OWNED double *basis = NULL, *projected = NULL, *b = NULL, *weight = NULL;
+  double noise = 0;
   TRY(bl_alloc(ctx, n * k, &basis));
   TRY(bl_alloc(ctx, bl_mul(k * k, (size_t)d->u), &projected));
   TRY(bl_alloc(ctx, k * k, &b));
@@ -356,10 +352,6 @@ static blica_status start_jointdiag(blica_ctx *ctx, const bl_sgauss_data *d, uin
   TRY(bl_jointdiag(ctx, d->k, d->u, weight, projected, MAX_SWEEPS, bl_start_is_large(d->n, d->k) ? DIAGONAL : 0, b));
   TRY(unpack(ctx, d, noise, basis, projected, b, theta));
 done:
-  bl_free(basis);
-  bl_free(projected);
-  bl_free(b);
-  bl_free(weight);
   return status;
 }
 

@@ -137,7 +137,7 @@ static blica_status information(blica_ctx *ctx, const bl_sgauss_data *d, const i
   blica_status status;
   const size_t nk = (size_t)d->n * d->k, m = (size_t)(d->n + d->k), ld = p + (size_t)items->ordinal;
   BL_OWNED double *mixing = NULL, *cross = NULL, *local = NULL, *work = NULL;
-  bl_sgauss_hessian *hessian = NULL;
+  BL_OWNED bl_sgauss_hessian *hessian = NULL;
   memset(info, 0, ld * ld * sizeof *info);
   TRY(bl_alloc(ctx, nk * nk, &mixing));
   TRY(bl_alloc(ctx, nk * m, &cross));
@@ -155,7 +155,6 @@ static blica_status information(blica_ctx *ctx, const bl_sgauss_data *d, const i
   TRY(eliminate(ctx, info, ld, p, (size_t)items->ordinal));
   for (size_t j = 1; j < p && ld > p; j++) memmove(info + p * j, info + ld * j, p * sizeof *info);
 done:
-  bl_sgauss_hessian_free(hessian);
   return status;
 }
 

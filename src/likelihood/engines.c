@@ -68,7 +68,7 @@ blica_status bl_workspace_scores(blica_ctx *ctx, const bl_likelihood *l, int64_t
     TRY(bl_alloc_for(ctx, workspace, n * k, &workspace->posterior));
   }
   if (l->engine == BL_ENGINE_LATTICE) {
-    bl_mvn_work_free(workspace->lattice);
+    bl_free(workspace->lattice);
     workspace->lattice = NULL;
     TRY(bl_mvn_work_make(ctx, l->n, l->patterns->cuts, l->points, rows, true, &workspace->lattice));
   }
@@ -79,8 +79,8 @@ done:
 
 void bl_workspace_free(bl_workspace *workspace) {
   if (!workspace) return;
-  bl_mvn_work_free(workspace->lattice);
-  bl_plackett_work_free(workspace->plackett);
+  bl_free(workspace->lattice);
+  bl_free(workspace->plackett);
   bl_free(workspace);
 }
 

@@ -54,7 +54,7 @@ done:
 void bl_likelihood_free(bl_likelihood *l) {
   if (!l) return;
   for (int t = 0; l->workspace && t < l->threads; t++) bl_workspace_free(l->workspace[t]);
-  for (int g = 0; l->tree && g < l->patterns->groups; g++) bl_mvn_tree_free(l->tree[g]);
+  for (int g = 0; l->tree && g < l->patterns->groups; g++) bl_free(l->tree[g]);
   bl_share_free(&l->share);
   bl_free(l);
 }
@@ -69,7 +69,7 @@ blica_status bl_likelihood_order(blica_ctx *ctx, bl_likelihood *l, const bl_para
   for (int g = 0; g < l->patterns->groups; g++) {
     const bl_group *group = &l->patterns->group[g];
     int order[BL_MVN_MAX];
-    bl_mvn_tree_free(l->tree[g]);
+    bl_free(l->tree[g]);
     l->tree[g] = NULL;
     if (l->engine == BL_ENGINE_EP) continue;
     bl_group_parameters(group, l->segment[group->segment], params, workspace->mean, workspace->loading);

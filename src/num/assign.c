@@ -66,21 +66,16 @@ blica_status bl_assign(blica_ctx *ctx, int k, const double *cost, int *match) {
   blica_status status;
   search w = {.k = k, .cost = cost};
   size_t count = (size_t)k;
-  TRY(bl_alloc(ctx, count, &w.row_price));
-  TRY(bl_alloc(ctx, count, &w.column_price));
-  TRY(bl_alloc(ctx, count, &w.distance));
-  TRY(bl_alloc(ctx, count, &w.owner));
-  TRY(bl_alloc(ctx, count, &w.from));
-  TRY(bl_alloc(ctx, count, &w.final));
+  TRY(bl_alloc(ctx, count, &w.row_price)); /* owns the others */
+  TRY(bl_alloc_for(ctx, w.row_price, count, &w.column_price));
+  TRY(bl_alloc_for(ctx, w.row_price, count, &w.distance));
+  TRY(bl_alloc_for(ctx, w.row_price, count, &w.owner));
+  TRY(bl_alloc_for(ctx, w.row_price, count, &w.from));
+  TRY(bl_alloc_for(ctx, w.row_price, count, &w.final));
   for (int j = 0; j < k; j++) w.owner[j] = -1;
   for (int i = 0; i < k; i++) assign_row(&w, i);
   for (int j = 0; j < k; j++) match[w.owner[j]] = j;
 done:
   bl_free(w.row_price);
-  bl_free(w.column_price);
-  bl_free(w.distance);
-  bl_free(w.owner);
-  bl_free(w.from);
-  bl_free(w.final);
   return status;
 }

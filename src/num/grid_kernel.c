@@ -80,25 +80,12 @@ static void hazards(chunk *c, int i) {
   }
 }
 
-/* The end of the rows that have the level of row low in item i. */
-static int64_t end_of_level(const bl_grid *g, int i, int64_t low, int64_t high) {
-  const uint8_t level = g->x[low * g->n + i];
-  while (low < high) {
-    int64_t middle = low + (high - low) / 2;
-    if (g->x[middle * g->n + i] > level)
-      high = middle;
-    else
-      low = middle + 1;
-  }
-  return low;
-}
-
 /* Adds the chunk's part of each probability. */
 static void add_values(chunk *c, int i, int64_t low, int64_t high) {
   const bl_grid *g = c->g;
   const bl_v *f = part(c->f, i);
   for (int64_t from = low, to; from < high; from = to) {
-    to = end_of_level(g, i, from, high);
+    to = bl_end_of_level(g->x, g->n, i, from, high);
     const bl_v *p = part(c->p, level_at(c, i, g->x[from * g->n + i]));
     if (i == g->n - 1) {
       bl_v sum = bl_v_all(0.0);
@@ -171,7 +158,7 @@ static void add_adjoints(chunk *c, int i, int64_t low, int64_t high) {
   for (int64_t from = low, to; from < high; from = to) {
     const int level = g->x[from * g->n + i];
     const bl_v *p = part(c->p, level_at(c, i, level));
-    to = end_of_level(g, i, from, high);
+    to = bl_end_of_level(g->x, g->n, i, from, high);
     if (i == g->n - 1) {
       double factor = g->weight ? g->weight[from] / g->p[from] : 0.0;
       add_slopes(c, i, level, NULL, factor, f);

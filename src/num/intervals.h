@@ -7,6 +7,7 @@
 #define BL_INTERVALS_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 typedef struct {
   const int *first;   /* [n+1]; NULL: every item has one edge */
@@ -23,6 +24,19 @@ static inline const double *bl_edge_below(const bl_intervals *levels, int i, int
 }
 static inline const double *bl_edge_above(const bl_intervals *levels, int i, int l) {
   return levels->first[i] + l < levels->first[i + 1] ? levels->edge + levels->first[i] + l : NULL;
+}
+
+/* Of rows of n levels in lexicographic order, the end of those from low on that have the level of row low in item i. */
+static inline int64_t bl_end_of_level(const uint8_t *x, int n, int i, int64_t low, int64_t high) {
+  const uint8_t level = x[low * n + i];
+  while (low < high) {
+    int64_t middle = low + (high - low) / 2;
+    if (x[middle * n + i] > level)
+      high = middle;
+    else
+      low = middle + 1;
+  }
+  return low;
 }
 
 #endif

@@ -149,17 +149,18 @@ blica_status bl_jointdiag(blica_ctx *ctx, int m, int u, const double *weight, do
   blica_status status;
   const size_t mm = (size_t)m * m;
   machine j = {.ctx = ctx, .m = m, .u = u, .c = c, .b = b};
-  double *share = NULL, *buffer = NULL, total = 0;
-  lapack_int *pivots = NULL;
+  BL_OWNED double *share = NULL, *buffer = NULL;
+  double total = 0;
+  BL_OWNED lapack_int *pivots = NULL;
   TRY(bl_alloc(ctx, (size_t)u, &share));
   TRY(bl_alloc(ctx, (size_t)m, &pivots));
   TRY(bl_alloc(ctx, bl_mul(mm, (size_t)u), &buffer));
-  TRY(bl_alloc(ctx, bl_mul(2 * mm, (size_t)u), &j.sums));
-  TRY(bl_alloc(ctx, bl_mul(mm, (size_t)bl_max_threads(ctx)), &j.scratch));
-  TRY(bl_alloc(ctx, (size_t)u, &j.terms));
+  TRY(bl_alloc(ctx, bl_mul(2 * mm, (size_t)u), &j.sums)); /* owns the others of j */
+  TRY(bl_alloc_for(ctx, j.sums, bl_mul(mm, (size_t)bl_max_threads(ctx)), &j.scratch));
+  TRY(bl_alloc_for(ctx, j.sums, (size_t)u, &j.terms));
   TRY(bl_share_make(ctx, u, 0, &j.share));
   double **small[] = {&j.trial_b, &j.step, &j.move};
-  for (size_t i = 0; i < sizeof small / sizeof *small; i++) TRY(bl_alloc(ctx, mm, small[i]));
+  for (size_t i = 0; i < sizeof small / sizeof *small; i++) TRY(bl_alloc_for(ctx, j.sums, mm, small[i]));
   j.trial = buffer, j.gradient = j.sums, j.gamma = j.sums + mm;
   for (int s = 0; s < u; s++) total += weight[s];
   for (int s = 0; s < u; s++) share[s] = weight[s] / total;
@@ -176,14 +177,6 @@ blica_status bl_jointdiag(blica_ctx *ctx, int m, int u, const double *weight, do
   TRY(bl_share_exchange(ctx, &j.share, 1, &list, NULL));
 done:
   bl_share_free(&j.share);
-  bl_free(share);
-  bl_free(pivots);
-  bl_free(buffer);
-  bl_free(j.trial_b);
-  bl_free(j.step);
-  bl_free(j.move);
   bl_free(j.sums);
-  bl_free(j.terms);
-  bl_free(j.scratch);
   return status;
 }

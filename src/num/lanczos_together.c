@@ -23,11 +23,11 @@ static blica_status make(blica_ctx *ctx, int n, group *g) {
   const bl_lanczos_job *job = g->job;
   const size_t each = (bl_lanczos_work(n, job->o) + 7) / 8 * 8, count = (size_t)job->count;
   TRY(bl_products_make(ctx, n, 1, job->count, &g->products));
-  TRY(bl_alloc(ctx, count, &g->runs));
-  TRY(bl_alloc(ctx, count, &g->error));
-  TRY(bl_alloc(ctx, bl_mul(each, count), &g->buffer));
-  TRY(bl_alloc(ctx, count, &g->matrix));
-  TRY(bl_alloc(ctx, count, &g->x));
+  TRY(bl_alloc(ctx, count, &g->runs)); /* owns the others */
+  TRY(bl_alloc_for(ctx, g->runs, count, &g->error));
+  TRY(bl_alloc_for(ctx, g->runs, bl_mul(each, count), &g->buffer));
+  TRY(bl_alloc_for(ctx, g->runs, count, &g->matrix));
+  TRY(bl_alloc_for(ctx, g->runs, count, &g->x));
   for (int s = 0; s < job->count; s++) {
     g->matrix[s] = job->matrix(s, job->user);
     bl_lanczos_begin(&g->runs[s], n, job->o, g->buffer + each * (size_t)s);
@@ -71,9 +71,5 @@ blica_status bl_lanczos_together(blica_ctx *ctx, int n, const bl_lanczos_job *jo
 done:
   bl_products_free(&g.products);
   bl_free(g.runs);
-  bl_free(g.error);
-  bl_free(g.buffer);
-  bl_free(g.matrix);
-  bl_free(g.x);
   return status;
 }

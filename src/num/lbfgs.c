@@ -288,22 +288,17 @@ static blica_status begin(blica_ctx *ctx, machine *m, const bl_stage *stage, boo
                  smooth ? "finite" : "is not finite");
 }
 
-static void release(machine *m) {
-  double *const blocks[] = {m->s, m->y, m->rho, m->alpha, m->gradient, m->trial_x, m->trial_g, m->direction};
-  for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) bl_free(blocks[i]);
-}
-
 static blica_status prepare(blica_ctx *ctx, machine *m) {
   blica_status status;
   size_t pairs = bl_mul(m->size, (size_t)m->history);
-  TRY(bl_alloc(ctx, pairs, &m->s));
-  TRY(bl_alloc(ctx, pairs, &m->y));
-  TRY(bl_alloc(ctx, (size_t)m->history, &m->rho));
-  TRY(bl_alloc(ctx, (size_t)m->history, &m->alpha));
-  TRY(bl_alloc(ctx, m->size, &m->gradient));
-  TRY(bl_alloc(ctx, m->size, &m->trial_x));
-  TRY(bl_alloc(ctx, m->size, &m->trial_g));
-  TRY(bl_alloc(ctx, m->size, &m->direction));
+  TRY(bl_alloc(ctx, pairs, &m->s)); /* owns the others */
+  TRY(bl_alloc_for(ctx, m->s, pairs, &m->y));
+  TRY(bl_alloc_for(ctx, m->s, (size_t)m->history, &m->rho));
+  TRY(bl_alloc_for(ctx, m->s, (size_t)m->history, &m->alpha));
+  TRY(bl_alloc_for(ctx, m->s, m->size, &m->gradient));
+  TRY(bl_alloc_for(ctx, m->s, m->size, &m->trial_x));
+  TRY(bl_alloc_for(ctx, m->s, m->size, &m->trial_g));
+  TRY(bl_alloc_for(ctx, m->s, m->size, &m->direction));
 done:
   return status;
 }
@@ -340,6 +335,6 @@ blica_status bl_lbfgs(blica_ctx *ctx, size_t size, double *x, bl_objective objec
   if (result->end != BL_LBFGS_HOOK) bl_stage_over_at(ctx, stage, pass_result, result, x, size);
   bl_stage_leave(ctx, stage);
 done:
-  release(&m);
+  bl_free(m.s);
   return status;
 }

@@ -24,7 +24,7 @@
 blica_status bl_mvn_work_make(blica_ctx *ctx, int n, int edges, int points, int64_t count, bool moments,
                               bl_mvn_work **out) {
   blica_status status = BLICA_OK;
-  bl_mvn_work *work = NULL;
+  BL_OWNED bl_mvn_work *work = NULL;
   size_t square = (size_t)n * (size_t)n, rows = (size_t)count;
   *out = NULL;
   TRY(bl_alloc(ctx, 1, &work));
@@ -32,40 +32,26 @@ blica_status bl_mvn_work_make(blica_ctx *ctx, int n, int edges, int points, int6
   work->edges = edges;
   work->points = points;
   work->count = count;
-  TRY(bl_alloc(ctx, square, &work->cholesky));
-  TRY(bl_alloc(ctx, square, &work->slope));
-  TRY(bl_alloc(ctx, square, &work->g_slope));
-  TRY(bl_alloc(ctx, 3 * square, &work->solve));
-  TRY(bl_alloc(ctx, (size_t)n, &work->offset));
-  TRY(bl_alloc(ctx, (size_t)n, &work->g_offset));
-  TRY(bl_alloc(ctx, bl_mul((size_t)n, (size_t)points), &work->uniform));
-  TRY(bl_alloc(ctx, (size_t)n + 1, &work->first_edge));
-  TRY(bl_alloc(ctx, (size_t)edges, &work->edge));
-  TRY(bl_alloc(ctx, (size_t)edges, &work->g_edge));
-  TRY(bl_alloc(ctx, rows, &work->weight));
-  TRY(bl_alloc(ctx, rows, &work->log_p));
-  TRY(bl_alloc(ctx, bl_sov_work(n, points), &work->kernel));
+  TRY(bl_alloc_for(ctx, work, square, &work->cholesky));
+  TRY(bl_alloc_for(ctx, work, square, &work->slope));
+  TRY(bl_alloc_for(ctx, work, square, &work->g_slope));
+  TRY(bl_alloc_for(ctx, work, 3 * square, &work->solve));
+  TRY(bl_alloc_for(ctx, work, (size_t)n, &work->offset));
+  TRY(bl_alloc_for(ctx, work, (size_t)n, &work->g_offset));
+  TRY(bl_alloc_for(ctx, work, bl_mul((size_t)n, (size_t)points), &work->uniform));
+  TRY(bl_alloc_for(ctx, work, (size_t)n + 1, &work->first_edge));
+  TRY(bl_alloc_for(ctx, work, (size_t)edges, &work->edge));
+  TRY(bl_alloc_for(ctx, work, (size_t)edges, &work->g_edge));
+  TRY(bl_alloc_for(ctx, work, rows, &work->weight));
+  TRY(bl_alloc_for(ctx, work, rows, &work->log_p));
+  TRY(bl_alloc_for(ctx, work, bl_sov_work(n, points), &work->kernel));
   if (moments) {
-    TRY(bl_alloc(ctx, bl_mul(rows, (size_t)n), &work->first));
-    TRY(bl_alloc(ctx, bl_mul(rows, square), &work->second));
+    TRY(bl_alloc_for(ctx, work, bl_mul(rows, (size_t)n), &work->first));
+    TRY(bl_alloc_for(ctx, work, bl_mul(rows, square), &work->second));
   }
+  *out = bl_take(&work);
 done:
-  if (status != BLICA_OK) {
-    bl_mvn_work_free(work);
-    work = NULL;
-  }
-  *out = work;
   return status;
-}
-
-void bl_mvn_work_free(bl_mvn_work *work) {
-  if (!work) return;
-  double *blocks[] = {work->cholesky, work->slope,   work->offset, work->g_slope, work->g_offset,
-                      work->solve,    work->uniform, work->weight, work->log_p,   work->first,
-                      work->second,   work->kernel,  work->edge,   work->g_edge};
-  bl_free(work->first_edge);
-  for (size_t b = 0; b < sizeof blocks / sizeof *blocks; b++) bl_free(blocks[b]);
-  bl_free(work);
 }
 
 /* Lower Cholesky factor, row-major, of cov with its variables in the given order. */

@@ -22,9 +22,9 @@ typedef struct {
 /* The order of variables that gives small errors for this covariance, n <= BL_MVN_MAX; fixed from then on, so
  * that what is computed stays a smooth function of mean and cov. */
 void bl_mvn_order(int n, const double *cov, int *order);
+/* Sorts the rows; free with bl_free. */
 blica_status bl_mvn_tree_make(blica_ctx *ctx, int n, const int *order, int64_t count,
                               const uint8_t *x /* count rows of n levels, distinct */, bl_mvn_tree **out);
-void bl_mvn_tree_free(bl_mvn_tree *tree);
 
 /* The workspace of one thread, for up to n variables with up to so many edges: lattices of up to `points` points where
  * gradient or scores are wanted, of any size where only values are. */
@@ -35,10 +35,9 @@ typedef struct {
   double *edge, *g_edge; /* in the order of the tree, in units of conditional deviations */
   int *first_edge;
 } bl_mvn_work;
-/* Memory only. */
+/* Memory only; free with bl_free. */
 blica_status bl_mvn_work_make(blica_ctx *ctx, int n, int edges, int points, int64_t count, bool moments,
                               bl_mvn_work **out);
-void bl_mvn_work_free(bl_mvn_work *work);
 
 /* What is wanted of places low..high-1 of the tree, m of them. The gradient belongs to the sum over those places of
  * weight * log p. */

@@ -56,9 +56,9 @@ static void sort_rows(const uint64_t *key, int words, int64_t *row, int64_t *spa
 blica_status bl_mvn_tree_make(blica_ctx *ctx, int n, const int *order, int64_t count, const uint8_t *x,
                               bl_mvn_tree **out) {
   blica_status status = BLICA_OK;
-  uint64_t *key = NULL;
-  int64_t *spare = NULL;
-  bl_mvn_tree *tree = NULL;
+  BL_OWNED uint64_t *key = NULL;
+  BL_OWNED int64_t *spare = NULL;
+  BL_OWNED bl_mvn_tree *tree = NULL;
   int width = 1; /* bits of a key for each level */
   for (int64_t i = 0; i < count * n && width == 1; i++) width = x[i] > 1 ? 8 : 1;
   const int words = (n * width + 63) / 64;
@@ -66,9 +66,9 @@ blica_status bl_mvn_tree_make(blica_ctx *ctx, int n, const int *order, int64_t c
   TRY(bl_alloc(ctx, 1, &tree));
   tree->n = n;
   tree->count = count;
-  TRY(bl_alloc(ctx, (size_t)n, &tree->order));
-  TRY(bl_alloc(ctx, (size_t)count, &tree->row));
-  TRY(bl_alloc(ctx, bl_mul((size_t)count, (size_t)n), &tree->x));
+  TRY(bl_alloc_for(ctx, tree, (size_t)n, &tree->order));
+  TRY(bl_alloc_for(ctx, tree, (size_t)count, &tree->row));
+  TRY(bl_alloc_for(ctx, tree, bl_mul((size_t)count, (size_t)n), &tree->x));
   TRY(bl_alloc(ctx, bl_mul((size_t)count, (size_t)words), &key));
   TRY(bl_alloc(ctx, (size_t)count, &spare));
   memcpy(tree->order, order, sizeof *order * (size_t)n);
@@ -80,21 +80,7 @@ blica_status bl_mvn_tree_make(blica_ctx *ctx, int n, const int *order, int64_t c
   sort_rows(key, words, tree->row, spare, count);
   for (int64_t r = 0; r < count; r++)
     for (int i = 0; i < n; i++) tree->x[r * n + i] = x[tree->row[r] * n + order[i]];
+  *out = bl_take(&tree);
 done:
-  bl_free(key);
-  bl_free(spare);
-  if (status != BLICA_OK) {
-    bl_mvn_tree_free(tree);
-    tree = NULL;
-  }
-  *out = tree;
   return status;
-}
-
-void bl_mvn_tree_free(bl_mvn_tree *tree) {
-  if (!tree) return;
-  bl_free(tree->order);
-  bl_free(tree->row);
-  bl_free(tree->x);
-  bl_free(tree);
 }

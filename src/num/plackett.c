@@ -25,41 +25,29 @@ static size_t pairs(int m) {
 
 blica_status bl_plackett_work_make(blica_ctx *ctx, int n, bool slopes, bl_plackett_work **out) {
   blica_status status = BLICA_OK;
-  bl_plackett_work *w = NULL;
+  BL_OWNED bl_plackett_work *w = NULL;
   size_t all = (size_t)1 << n, m = (size_t)n;
   *out = NULL;
   TRY(bl_alloc(ctx, 1, &w));
   w->n = n;
-  TRY(bl_alloc(ctx, m, &w->h));
-  TRY(bl_alloc(ctx, m, &w->deviation));
-  TRY(bl_alloc(ctx, pairs(n) + 1, &w->rho));
-  TRY(bl_alloc(ctx, pairs(n + 1), &w->factor));
-  TRY(bl_alloc(ctx, all, &w->moment));
-  TRY(bl_alloc(ctx, all, &w->p));
-  TRY(bl_alloc(ctx, LANES * m, &w->lane_h));
-  TRY(bl_alloc(ctx, LANES * (pairs(n) + 1), &w->lane_rho));
-  TRY(bl_alloc(ctx, LANES * all, &w->lane_moment));
-  TRY(bl_alloc(ctx, bl_plackett_batch_work(n), &w->lane_work));
+  TRY(bl_alloc_for(ctx, w, m, &w->h));
+  TRY(bl_alloc_for(ctx, w, m, &w->deviation));
+  TRY(bl_alloc_for(ctx, w, pairs(n) + 1, &w->rho));
+  TRY(bl_alloc_for(ctx, w, pairs(n + 1), &w->factor));
+  TRY(bl_alloc_for(ctx, w, all, &w->moment));
+  TRY(bl_alloc_for(ctx, w, all, &w->p));
+  TRY(bl_alloc_for(ctx, w, LANES * m, &w->lane_h));
+  TRY(bl_alloc_for(ctx, w, LANES * (pairs(n) + 1), &w->lane_rho));
+  TRY(bl_alloc_for(ctx, w, LANES * all, &w->lane_moment));
+  TRY(bl_alloc_for(ctx, w, bl_plackett_batch_work(n), &w->lane_work));
   if (slopes) {
-    TRY(bl_alloc(ctx, m * (all / 2), &w->by_mean));
-    TRY(bl_alloc(ctx, pairs(n) * (all / 4) + 1, &w->by_pair));
-    TRY(bl_alloc(ctx, m + 2 * pairs(n) + m, &w->slope));
+    TRY(bl_alloc_for(ctx, w, m * (all / 2), &w->by_mean));
+    TRY(bl_alloc_for(ctx, w, pairs(n) * (all / 4) + 1, &w->by_pair));
+    TRY(bl_alloc_for(ctx, w, m + 2 * pairs(n) + m, &w->slope));
   }
+  *out = bl_take(&w);
 done:
-  if (status != BLICA_OK) {
-    bl_plackett_work_free(w);
-    w = NULL;
-  }
-  *out = w;
   return status;
-}
-
-void bl_plackett_work_free(bl_plackett_work *w) {
-  if (!w) return;
-  double *blocks[] = {w->h,       w->deviation, w->rho,    w->factor,   w->moment,      w->p,        w->by_mean,
-                      w->by_pair, w->slope,     w->lane_h, w->lane_rho, w->lane_moment, w->lane_work};
-  for (size_t b = 0; b < sizeof blocks / sizeof *blocks; b++) bl_free(blocks[b]);
-  bl_free(w);
 }
 
 /* Roots of the Legendre polynomial by Newton's method, moved to (0,1). */

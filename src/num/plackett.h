@@ -41,7 +41,7 @@ double bl_plackett_cost(int n, int nodes);
 /* The order of variables that needs fewest nodes: each is of those up to it the one least determined by the others. */
 void bl_plackett_order(int n, const double *cov, int *order);
 
-/* The workspace of one thread; slopes: derivatives will be asked for. */
+/* The workspace of one thread. */
 typedef struct {
   int n;
   bl_plackett_rule rule;
@@ -51,8 +51,8 @@ typedef struct {
   double *slope;
   double *lane_h, *lane_rho, *lane_moment, *lane_work;
 } bl_plackett_work;
-blica_status bl_plackett_work_make(blica_ctx *ctx, int n, bool slopes, bl_plackett_work **out); /* memory only */
-void bl_plackett_work_free(bl_plackett_work *work);
+/* Memory only, to be freed with bl_free; slopes: derivatives will be asked for. */
+blica_status bl_plackett_work_make(blica_ctx *ctx, int n, bool slopes, bl_plackett_work **out);
 
 /* As bl_mvn_lattice, with `nodes` nodes (2 .. BL_PLACKETT_NODES) in each integral. False when cov is not positive
  * definite. */

@@ -333,19 +333,6 @@ static void leaf(const bl_sov *t, int64_t low, int64_t high, double log_scale) {
   spread(t, i);
 }
 
-/* The end of the rows that have the level of row low in item i. */
-static int64_t end_of_level(const bl_sov *t, int i, int64_t low, int64_t high) {
-  const uint8_t level = t->x[low * t->n + i];
-  while (low < high) {
-    int64_t middle = low + (high - low) / 2;
-    if (t->x[middle * t->n + i] > level)
-      high = middle;
-    else
-      low = middle + 1;
-  }
-  return low;
-}
-
 static void walk(const bl_sov *t, int i, int64_t low, int64_t high, double log_scale) {
   const bool two = two_levels(t, i), last = i == t->n - 1;
   size_t bytes = (size_t)t->points * sizeof(double);
@@ -362,7 +349,7 @@ static void walk(const bl_sov *t, int i, int64_t low, int64_t high, double log_s
   }
   for (int64_t from = low, to; from < high; from = to) {
     const int level = t->x[from * t->n + i];
-    to = end_of_level(t, i, from, high);
+    to = bl_end_of_level(t->x, t->n, i, from, high);
     double scale = two ? enter(t, i, level) : enter_level(t, i, level);
     if (t->weight) memset(array(t, i, ARRAY_WBAR), 0, bytes);
     walk(t, i + 1, from, to, log_scale + log(scale));

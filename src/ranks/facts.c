@@ -86,28 +86,23 @@ static blica_status differ(blica_ctx *ctx, const char *name, const char *here, c
                  here ? here : "(none)", there ? there : "(none)", advice);
 }
 
-static blica_status compare(blica_ctx *ctx, const bl_facts *own, int64_t count, const char *first) {
-  for (int64_t i = 0; i < count; i += 2) {
-    const char *name = first, *value = name + strlen(name) + 1;
-    first = value + strlen(value) + 1;
-    const bool here = i < 2 * (int64_t)own->count && strcmp(own->text[i], name) == 0;
-    if (!here || strcmp(own->text[i + 1], value) != 0) return differ(ctx, name, here ? own->text[i + 1] : NULL, value);
+static blica_status compare(blica_ctx *ctx, const bl_facts *own, int count, const char *const *first) {
+  for (int i = 0; i < count; i += 2) {
+    const bool here = i < 2 * (int)own->count && strcmp(own->text[i], first[i]) == 0;
+    if (!here || strcmp(own->text[i + 1], first[i + 1]) != 0)
+      return differ(ctx, first[i], here ? own->text[i + 1] : NULL, first[i + 1]);
   }
-  if (2 * (int64_t)own->count > count) return differ(ctx, own->text[count], own->text[count + 1], NULL);
+  if (2 * (int)own->count > count) return differ(ctx, own->text[count], own->text[count + 1], NULL);
   return BLICA_OK;
 }
 
 blica_status bl_facts_same(blica_ctx *ctx, const bl_facts *f, blica_status status) {
-  char *first = NULL;
-  const int own = 2 * (int)f->count;
-  int64_t size[2] = {own, 0}; /* texts and bytes of the first rank */
+  BL_OWNED const char **first = NULL;
+  int count = 2 * (int)f->count; /* of texts; the first rank's later */
   if (bl_comm(ctx)->size == 1) return status;
   TRY(bl_agree(ctx, status));
-  size[1] = bl_text_bytes(f->text, own);
-  TRY(bl_broadcast(ctx, size, sizeof size, 0));
-  TRY(bl_broadcast_texts(ctx, f->text, own, size[1], 0, &first));
-  TRY(bl_agree(ctx, compare(ctx, f, size[0], first)));
+  TRY(bl_broadcast_texts(ctx, f->text, &count, 0, &first));
+  TRY(bl_agree(ctx, compare(ctx, f, count, first)));
 done:
-  bl_free(first);
   return status;
 }

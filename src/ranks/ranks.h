@@ -4,14 +4,11 @@
 
 #include "base/base.h"
 
-int64_t bl_text_bytes(char *const *texts, int count); /* with their zeros */
+/* root's texts, *count of them, in a new list on every rank, which also gets their number; free with bl_free. */
+blica_status bl_broadcast_texts(blica_ctx *ctx, char *const *texts, int *count, int root, const char ***out);
 
-/* root's texts, one after the other with their zeros, into a new block on every rank. */
-blica_status bl_broadcast_texts(blica_ctx *ctx, char *const *texts, int count, int64_t bytes, int root, char **out);
-
-/* The n names of variables that root has, in a new block, and where each begins; a rank whose own (NULL: it has none)
- * differ fails, it alone. */
-blica_status bl_agree_on_names(blica_ctx *ctx, int n, int64_t bytes, char **own, int own_n, int root, char **block,
-                               const char ***names);
+/* The names of variables that root has, *n of them, in a new list; a rank whose own (NULL: it has none) differ fails,
+ * it alone. *n is 0 when root has none. */
+blica_status bl_agree_on_names(blica_ctx *ctx, char **own, int own_n, int root, int *n, const char ***names);
 
 #endif

@@ -222,8 +222,8 @@ done:
 void bl_emission_free(bl_emission *e) {
   if (!e) return;
   for (int m = 1; m <= TABLE_ITEMS; m++) {
-    for (int t = 0; e->workspace && t < e->threads; t++) bl_plackett_work_free(e->workspace[t].plackett[m]);
-    bl_mvn_tree_free(e->all[m]);
+    for (int t = 0; e->workspace && t < e->threads; t++) bl_free(e->workspace[t].plackett[m]);
+    bl_free(e->all[m]);
   }
   bl_patterns_free(e->levels);
   bl_likelihood_free(e->likelihood);

@@ -31,7 +31,7 @@ typedef struct {
 typedef enum { PAIRWISE, MATCHED, SQUARES, KINDS } kind;
 
 static void make(problem *p, int n, int k, int u, int exact, kind which) {
-  const bl_corfit_term terms[] = {bl_corfit_pairwise, bl_corfit_matched, bl_corfit_squares};
+  const bl_corfit_pair_term pair[] = {bl_corfit_pairwise_term, NULL, bl_corfit_squares_term};
   const size_t work[] = {bl_corfit_pairs_work(n, k), bl_corfit_matched_work(n, k), bl_corfit_pairs_work(n, k)};
   memset(p, 0, sizeof *p);
   blica_simulate_options o = blica_simulate_options_default();
@@ -49,7 +49,7 @@ static void make(problem *p, int n, int k, int u, int exact, kind which) {
                              .counts = p->counts,
                              .thresholds = p->cor->thresholds};
   assert_int_equal(bl_corfit_tails(ctx, &p->data, &p->tails), BLICA_OK);
-  p->data.term = terms[which], p->data.work = work[which], p->data.cor = p->cor;
+  p->data.pair = pair[which], p->data.work = work[which], p->data.cor = p->cor;
   p->data.c = calloc((size_t)(n * n * u), sizeof(double));
   p->data.noise = calloc((size_t)(n * u), sizeof(double));
   for (int s = 0; s < u; s++) {
@@ -304,7 +304,6 @@ static void lanes_are_the_plain_term(void **state) {
         }
       double *gradient = calloc(p.size, sizeof(double)), most = 0;
       double plain = evaluate(&p, p.theta, p.gradient);
-      p.data.term = NULL;
       bl_corfit_data keep = p.data;
       p.data = wide;
       double value = evaluate(&p, p.theta, gradient);

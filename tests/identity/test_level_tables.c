@@ -75,7 +75,7 @@ static void value_and_minimum(void **state) {
   assert_compare(fabs(value - expected), <, 1e-9 * fabs(expected));
   assert_compare(largest, <, 1e-8 * fabs(value));
   free(theta), free(gradient);
-  bl_level_tables_free(t);
+  bl_free(t);
   release();
 }
 
@@ -102,7 +102,7 @@ static void gradient_by_differences(void **state) {
   print_message("gradient off by %.2g of %.3g\n", worst, largest);
   assert_compare(worst, <, 1e-7 * largest);
   free(theta), free(gradient), free(other);
-  bl_level_tables_free(t);
+  bl_free(t);
   release();
 }
 
@@ -122,7 +122,7 @@ static void same_bits(void **state) {
       value = now;
     else
       assert_true(now == value && memcmp(first, gradient, size * sizeof *first) == 0);
-    bl_level_tables_free(t);
+    bl_free(t);
   }
   blica_set_threads(ctx, 0);
   free(theta), free(first), free(gradient);

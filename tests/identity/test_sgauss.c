@@ -201,7 +201,7 @@ static void hessian_is_the_second_derivative(void **state) {
       }
     }
     free(up), free(down), free(hessian), free(aa), free(al), free(ll);
-    bl_sgauss_hessian_free(work);
+    bl_free(work);
     drop(&p);
   }
 }

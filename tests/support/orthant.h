@@ -39,8 +39,8 @@ static inline bool one_orthant(blica_ctx *ctx, int n, const double *mean, const 
     if (fine) combine_shifts(shift, log_p, error);
     fine = fine && !isnan(*log_p);
   }
-  bl_mvn_work_free(work);
-  bl_mvn_tree_free(tree);
+  bl_free(work);
+  bl_free(tree);
   return fine;
 }
 

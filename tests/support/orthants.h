@@ -92,7 +92,7 @@ static inline void make_orthants(full *f, void (*order_of)(int n, const double *
 }
 
 static inline void drop_orthants(full *f) {
-  bl_mvn_tree_free(f->tree);
+  bl_free(f->tree);
   blica_ctx_free(f->ctx);
   free(f->log_p);
   free(f->weight);

@@ -124,7 +124,6 @@ static blica_status work_on_tables(blica_ctx *ctx, rank_job *job) {
                          .link = 0.4,
                          .weight = weight,
                          .thresholds = thresholds,
-                         .term = bl_corfit_pairwise,
                          .pair = bl_corfit_pairwise_term,
                          .work = bl_corfit_pairs_work(p->n, p->k),
                          .precision_mixing = 1,

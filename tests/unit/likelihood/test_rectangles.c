@@ -87,8 +87,8 @@ static double by_lattice(blica_ctx *ctx, const rectangle *r, double *error) {
   }
   for (int s = 0; s < SHIFTS; s++) squares += pow(exp(log_p[s] - log_p[0]) / mean - 1, 2);
   *error = 5 * sqrt(squares / (SHIFTS * (SHIFTS - 1))) + 1e-13;
-  bl_mvn_tree_free(tree);
-  bl_mvn_work_free(work);
+  bl_free(tree);
+  bl_free(work);
   return log_p[0] + log(mean);
 }
 

@@ -333,7 +333,7 @@ static double by_reduction(blica_ctx *ctx, blica_simd level, int n, const double
   assert_int_equal(bl_mvn_tree_make(ctx, n, order, 1, x, &tree), BLICA_OK);
   assert_int_equal(bl_plackett_work_make(ctx, n, false, &work), BLICA_OK);
   assert_true(bl_plackett(tree, mean, cov, 0, 1, BL_PLACKETT_NODES, level, work, &result));
-  bl_mvn_tree_free(tree), bl_plackett_work_free(work);
+  bl_free(tree), bl_free(work);
   return log_p;
 }
 

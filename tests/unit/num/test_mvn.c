@@ -59,7 +59,7 @@ static full make_full(int n, int k, uint64_t seed, int points) {
 }
 
 static void drop_full(full *f) {
-  bl_mvn_work_free(f->work);
+  bl_free(f->work);
   drop_orthants(f);
 }
 

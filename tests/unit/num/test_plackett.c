@@ -22,7 +22,7 @@ static void make_full(full *f) {
 }
 
 static void drop_full(full *f) {
-  bl_plackett_work_free(f->work);
+  bl_free(f->work);
   drop_orthants(f);
 }
 
