@@ -38,6 +38,13 @@ void bl_warn(blica_ctx *ctx, const char *format, ...) __attribute__((format(prin
     if (status != BLICA_OK) goto done;                                                                                 \
   } while (0)
 
+/* Where there is nothing to undo: the function returns the status of a call that failed. */
+#define MUST(call)                                                                                                     \
+  do {                                                                                                                 \
+    const blica_status status_ = (call);                                                                               \
+    if (status_ != BLICA_OK) return status_;                                                                           \
+  } while (0)
+
 #define FAIL(ctx, code, ...)                                                                                           \
   do {                                                                                                                 \
     status = bl_fail((ctx), (code), __VA_ARGS__);                                                                      \
@@ -85,6 +92,13 @@ void bl_free(void *block); /* and all that it owns; finds its hook in a header b
 
 /* BL_OWNED double *a = NULL, *b = NULL; frees them when the function returns: pointers only, before the first TRY. */
 #define BL_OWNED __attribute__((cleanup(bl_free_owned)))
+/* The same for objects with a function of their own that frees them: BL_AUTO(blica_model) *model = NULL; where
+ * BL_AUTO_FREE(blica_model) stands in a header. */
+#define BL_AUTO(type) __attribute__((cleanup(bl_auto_##type))) type
+#define BL_AUTO_FREE(type)                                                                                             \
+  static inline void bl_auto_##type(type **object) {                                                                   \
+    type##_free(*object);                                                                                              \
+  }
 void bl_free_owned(void *variable); /* frees what the pointer variable at this address points to */
 void *bl_take(void *variable);      /* the same, but returns it; the variable becomes NULL: *out = bl_take(&a) */
 

@@ -9,8 +9,7 @@
 static blica_status put(blica_ctx *ctx, bl_csv *csv, char c) {
   if (csv->length == csv->capacity) {
     size_t capacity = csv->capacity ? 2 * csv->capacity : 256;
-    blica_status status = bl_resize(ctx, csv->length, capacity, &csv->text);
-    if (status != BLICA_OK) return status;
+    MUST(bl_resize(ctx, csv->length, capacity, &csv->text));
     csv->capacity = capacity;
   }
   csv->text[csv->length++] = c;
@@ -31,8 +30,7 @@ static blica_status begin_field(blica_ctx *ctx, bl_csv *csv) {
       return bl_fail(ctx, BLICA_ERR_FORMAT, "%s, line %lld: has more than %d fields", csv->path, (long long)csv->line,
                      csv->field_capacity);
     int capacity = csv->field_capacity ? 2 * csv->field_capacity : 16;
-    blica_status status = bl_resize(ctx, (size_t)csv->fields, (size_t)capacity, &csv->starts);
-    if (status != BLICA_OK) return status;
+    MUST(bl_resize(ctx, (size_t)csv->fields, (size_t)capacity, &csv->starts));
     csv->field_capacity = capacity;
   }
   csv->starts[csv->fields++] = csv->length;
@@ -71,7 +69,6 @@ static void skip_mark(FILE *stream) {
 }
 
 blica_status bl_csv_next(blica_ctx *ctx, bl_csv *csv, bool *more) {
-  blica_status status = BLICA_OK;
   int c;
   *more = false;
   csv->length = 0;
@@ -84,23 +81,22 @@ blica_status bl_csv_next(blica_ctx *ctx, bl_csv *csv, bool *more) {
   if (c == EOF) return BLICA_OK;
   ungetc(c, csv->stream);
   csv->line = csv->next_line;
-  TRY(begin_field(ctx, csv));
+  MUST(begin_field(ctx, csv));
   for (bool end = false; !end;) {
     c = getc(csv->stream);
     end = c == EOF || c == '\n';
     if (c == '\n') csv->next_line++;
     if (c == '"' && csv->length == csv->starts[csv->fields - 1]) {
-      TRY(read_quoted(ctx, csv));
+      MUST(read_quoted(ctx, csv));
     } else if (c == ',' || end) {
-      TRY(put(ctx, csv, 0));
-      if (!end) TRY(begin_field(ctx, csv));
+      MUST(put(ctx, csv, 0));
+      if (!end) MUST(begin_field(ctx, csv));
     } else if (c != '\r') {
-      TRY(put_byte(ctx, csv, c));
+      MUST(put_byte(ctx, csv, c));
     }
   }
   *more = true;
-done:
-  return status;
+  return BLICA_OK;
 }
 
 const char *bl_csv_field(const bl_csv *csv, int index) {

@@ -19,19 +19,18 @@ static size_t probe(const bl_intern *names, uint64_t hash, const char *text, siz
 }
 
 static blica_status grow(blica_ctx *ctx, bl_intern *names) {
-  blica_status status = BLICA_OK;
   size_t count = (size_t)names->count;
   if (count == names->capacity) {
     size_t capacity = names->capacity ? 2 * names->capacity : 16;
-    TRY(bl_resize(ctx, count, capacity, &names->texts));
-    TRY(bl_resize(ctx, count, capacity, &names->hashes));
+    MUST(bl_resize(ctx, count, capacity, &names->texts));
+    MUST(bl_resize(ctx, count, capacity, &names->hashes));
     names->capacity = capacity;
   }
   if (2 * (count + 1) > names->slot_count) {
     if (!names->slot_count) names->key = bl_hash_key_draw(names);
     size_t slot_count = names->slot_count ? 2 * names->slot_count : 64;
     int32_t *slots;
-    TRY(bl_alloc(ctx, slot_count, &slots));
+    MUST(bl_alloc(ctx, slot_count, &slots));
     for (size_t i = 0; i < count; i++) {
       size_t slot = names->hashes[i] & (slot_count - 1);
       while (slots[slot]) slot = (slot + 1) & (slot_count - 1);
@@ -41,8 +40,7 @@ static blica_status grow(blica_ctx *ctx, bl_intern *names) {
     names->slots = slots;
     names->slot_count = slot_count;
   }
-done:
-  return status;
+  return BLICA_OK;
 }
 
 int32_t bl_intern_find(const bl_intern *names, const char *text, size_t length) {

@@ -36,8 +36,7 @@ blica_status bl_alloc_bytes(blica_ctx *ctx, size_t count, size_t size, void **ou
 }
 
 blica_status bl_alloc_bytes_for(blica_ctx *ctx, void *owner, size_t count, size_t size, void **out) {
-  blica_status status = bl_alloc_bytes(ctx, count, size, out);
-  if (status != BLICA_OK) return status;
+  MUST(bl_alloc_bytes(ctx, count, size, out));
   ((header *)*out)[-1].next = ((header *)owner)[-1].next;
   ((header *)owner)[-1].next = *out;
   return BLICA_OK;
@@ -45,8 +44,7 @@ blica_status bl_alloc_bytes_for(blica_ctx *ctx, void *owner, size_t count, size_
 
 blica_status bl_resize_bytes(blica_ctx *ctx, size_t old_count, size_t count, size_t size, void **inout) {
   void *block;
-  blica_status status = bl_alloc_bytes(ctx, count, size, &block);
-  if (status != BLICA_OK) return status;
+  MUST(bl_alloc_bytes(ctx, count, size, &block));
   size_t keep = old_count < count ? old_count : count;
   if (*inout && keep) memcpy(block, *inout, keep * size);
   bl_free(*inout);

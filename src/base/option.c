@@ -217,8 +217,7 @@ blica_status bl_options_check(blica_ctx *ctx, const blica_option *table, int cou
     if (!table[i].initial || table[i].size > sizeof copy) continue;
     bl_option_spell(&table[i], options, text, sizeof text);
     alone.offset = 0;
-    blica_status status = blica_option_set(ctx, &alone, copy, text);
-    if (status != BLICA_OK) return status;
+    MUST(blica_option_set(ctx, &alone, copy, text));
   }
   return BLICA_OK;
 }

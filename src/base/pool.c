@@ -134,8 +134,7 @@ void bl_parallel(blica_ctx *ctx, int64_t count, bl_task task, void *user) {
 }
 
 blica_status bl_ctx_fork(blica_ctx *parent, int thread, blica_ctx **out) {
-  blica_status status = blica_ctx_create_with(parent->hook, parent->hook_user, out);
-  if (status != BLICA_OK) return status;
+  MUST(blica_ctx_create_with(parent->hook, parent->hook_user, out));
   (*out)->parent = parent;
   (*out)->silent = thread != 0 || parent->silent;
   (*out)->simd = parent->simd;

@@ -15,8 +15,7 @@ static int64_t bound_of(int64_t count, int64_t groups, int rank, int size) {
 
 static blica_status divide(blica_ctx *ctx, int rank, int size, int64_t count, int64_t groups, bl_share *share) {
   *share = (bl_share){.rank = rank, .size = size, .count = count};
-  blica_status status = bl_alloc(ctx, (size_t)size + 1, &share->bound);
-  if (status != BLICA_OK) return status;
+  MUST(bl_alloc(ctx, (size_t)size + 1, &share->bound));
   for (int r = 0; r <= size; r++) share->bound[r] = bound_of(count, groups, r, size);
   share->first = share->bound[rank];
   share->last = share->bound[rank + 1];

@@ -22,20 +22,18 @@ static blica_status check_label(blica_ctx *ctx, const char *item, const char *la
 }
 
 static blica_status set_labels(blica_ctx *ctx, blica_coding *c, const char *const *labels) {
-  blica_status status = BLICA_OK;
-  TRY(bl_alloc(ctx, (size_t)(c->first[c->items] + c->items), &c->labels));
+  MUST(bl_alloc(ctx, (size_t)(c->first[c->items] + c->items), &c->labels));
   for (int i = 0, at = 0; i < c->items; i++)
     for (int l = 0; l <= c->first[i + 1] - c->first[i]; l++, at++) {
       char number[16];
       if (!labels) snprintf(number, sizeof number, "%d", l);
-      TRY(bl_copy_text(ctx, labels ? labels[at] : number, &c->labels[at]));
-      TRY(check_label(ctx, c->names[i], c->labels[at]));
+      MUST(bl_copy_text(ctx, labels ? labels[at] : number, &c->labels[at]));
+      MUST(check_label(ctx, c->names[i], c->labels[at]));
       for (int before = c->first[i] + i; before < at; before++)
         if (strcmp(c->labels[before], c->labels[at]) == 0)
-          FAIL(ctx, BLICA_ERR_DATA, "item '%s': the level '%s' is there twice", c->names[i], c->labels[at]);
+          return bl_fail(ctx, BLICA_ERR_DATA, "item '%s': the level '%s' is there twice", c->names[i], c->labels[at]);
     }
-done:
-  return status;
+  return BLICA_OK;
 }
 
 blica_status bl_coding_make(blica_ctx *ctx, int items, const char *const *names, const int *levels,
@@ -61,16 +59,14 @@ done:
 }
 
 blica_status bl_coding_copy(blica_ctx *ctx, const blica_coding *from, blica_coding **out) {
-  blica_status status = BLICA_OK;
   BL_OWNED int *levels = NULL;
   *out = NULL;
   if (!from) return BLICA_OK;
-  TRY(bl_alloc(ctx, (size_t)from->items, &levels));
+  MUST(bl_alloc(ctx, (size_t)from->items, &levels));
   for (int i = 0; i < from->items; i++) levels[i] = from->first[i + 1] - from->first[i] + 1;
-  TRY(bl_coding_make(ctx, from->items, (const char *const *)from->names, levels, (const char *const *)from->labels,
-                     out));
-done:
-  return status;
+  MUST(bl_coding_make(ctx, from->items, (const char *const *)from->names, levels, (const char *const *)from->labels,
+                      out));
+  return BLICA_OK;
 }
 
 static bool plain(const blica_coding *c, int i) {
@@ -89,8 +85,7 @@ static char *write_list(char *to, const char *item, char *const *labels, int cou
 }
 
 blica_status bl_coding_columns(blica_ctx *ctx, const blica_coding *c, char ***out) {
-  blica_status status;
-  TRY(bl_alloc(ctx, (size_t)c->first[c->items], out));
+  MUST(bl_alloc(ctx, (size_t)c->first[c->items], out));
   for (int i = 0; i < c->items; i++) {
     int count = c->first[i + 1] - c->first[i];
     char **own = c->labels + c->first[i] + i;
@@ -98,13 +93,12 @@ blica_status bl_coding_columns(blica_ctx *ctx, const blica_coding *c, char ***ou
     for (int l = 0; l <= count; l++) size += strlen(own[l]) + 1;
     for (int l = 1; l <= count; l++) {
       char **name = &(*out)[c->first[i] + l - 1];
-      TRY(bl_alloc(ctx, size, name));
+      MUST(bl_alloc(ctx, size, name));
       char *end = write_list(*name, c->names[i], own, plain(c, i) ? 0 : count + 1);
       if (!plain(c, i)) snprintf(end, size - (size_t)(end - *name), "]>=%d", l);
     }
   }
-done:
-  return status;
+  return BLICA_OK;
 }
 
 /* The parts of a name: lengths of the item's name and of its list of labels; the column's number, 0 for a plain one. */
@@ -142,25 +136,23 @@ static int levels_at(int columns, char *const *names, int c) {
 
 /* Name and labels of the item at column c, each a text of its own. */
 static blica_status take_item(blica_ctx *ctx, const char *column, char **name, char **labels) {
-  blica_status status;
   size_t item, list;
   if (!split(column, &item, &list)) {
-    TRY(bl_copy_text(ctx, column, name));
-    TRY(bl_copy_text(ctx, "0", &labels[0]));
-    TRY(bl_copy_text(ctx, "1", &labels[1]));
-    goto done;
+    MUST(bl_copy_text(ctx, column, name));
+    MUST(bl_copy_text(ctx, "0", &labels[0]));
+    MUST(bl_copy_text(ctx, "1", &labels[1]));
+    return BLICA_OK;
   }
-  TRY(bl_copy_text(ctx, column, name));
+  MUST(bl_copy_text(ctx, column, name));
   (*name)[item] = 0;
   const char *at = column + item + 1, *end = at + list;
   for (int l = 0; at <= end; l++) {
     size_t length = strcspn(at, "<]");
-    TRY(bl_copy_text(ctx, at, &labels[l]));
+    MUST(bl_copy_text(ctx, at, &labels[l]));
     labels[l][length] = 0;
     at += length + 1;
   }
-done:
-  return status;
+  return BLICA_OK;
 }
 
 blica_status bl_coding_parse(blica_ctx *ctx, int columns, char *const *names, blica_coding **out) {

@@ -68,40 +68,35 @@ done:
 
 blica_status blica_pack_segment(blica_ctx *ctx, blica_packer *packer, const char *label, int32_t *id) {
   BL_NEED(ctx, packer, label, id);
-  blica_status status;
   int32_t s;
   *id = -1;
-  TRY(bl_intern_add(ctx, &packer->labels, label, strlen(label), &s));
+  MUST(bl_intern_add(ctx, &packer->labels, label, strlen(label), &s));
   if ((size_t)s >= packer->segment_capacity) {
     size_t capacity = packer->segment_capacity ? 2 * packer->segment_capacity : 16;
-    TRY(bl_resize(ctx, packer->segment_capacity, capacity, &packer->segments));
+    MUST(bl_resize(ctx, packer->segment_capacity, capacity, &packer->segments));
     memset(packer->segments + packer->segment_capacity, 0,
            (capacity - packer->segment_capacity) * sizeof *packer->segments);
     packer->segment_capacity = capacity;
   }
   *id = s;
-done:
-  return status;
+  return BLICA_OK;
 }
 
 blica_status bl_pack_add_block(blica_ctx *ctx, bl_segment_bits *bits, size_t n) {
-  blica_status status = BLICA_OK;
   if (bits->blocks == bits->capacity) {
     size_t capacity = bits->capacity ? 2 * bits->capacity : 1, used = bl_mul(bits->blocks, n);
-    TRY(bl_resize(ctx, used, bl_mul(capacity, n), &bits->ones));
-    if (bits->present) TRY(bl_resize(ctx, used, bl_mul(capacity, n), &bits->present));
+    MUST(bl_resize(ctx, used, bl_mul(capacity, n), &bits->ones));
+    if (bits->present) MUST(bl_resize(ctx, used, bl_mul(capacity, n), &bits->present));
     bits->capacity = capacity;
   }
   memset(bits->ones + bits->blocks * n, 0, n * sizeof *bits->ones);
   if (bits->present) memset(bits->present + bits->blocks * n, 0, n * sizeof *bits->present);
   bits->blocks++;
-done:
-  return status;
+  return BLICA_OK;
 }
 
 blica_status bl_pack_begin_missing(blica_ctx *ctx, bl_segment_bits *bits, size_t n) {
-  blica_status status = bl_alloc(ctx, bl_mul(bits->capacity, n), &bits->present);
-  if (status != BLICA_OK) return status;
+  MUST(bl_alloc(ctx, bl_mul(bits->capacity, n), &bits->present));
   int last = (int)(bits->rows % 64); /* rows of the last block that were there before this one */
   for (size_t w = 0; w < bits->blocks * n; w++) bits->present[w] = ~(uint64_t)0;
   for (size_t i = 0; i < n; i++) bits->present[(bits->blocks - 1) * n + i] = ((uint64_t)1 << last) - 1;
@@ -126,19 +121,18 @@ static int scan_row(const int8_t *x, int n, int *bad) {
 }
 
 blica_status bl_pack_row(blica_ctx *ctx, blica_packer *packer, const int8_t *x, int32_t s) {
-  blica_status status = BLICA_OK;
   int n = packer->n, bad;
   if (s < 0 || s >= packer->labels.count)
-    FAIL(ctx, BLICA_ERR_ARGUMENT, "row %lld: segment id %d is not one of the %d that blica_pack_segment gave",
-         (long long)packer->rows + 1, s, packer->labels.count);
+    return bl_fail(ctx, BLICA_ERR_ARGUMENT, "row %lld: segment id %d is not one of the %d that blica_pack_segment gave",
+                   (long long)packer->rows + 1, s, packer->labels.count);
   int missing = scan_row(x, n, &bad);
   if (bad < n)
-    FAIL(ctx, BLICA_ERR_DATA, "row %lld, variable %d ('%s'): value %d is not 0, 1 or missing (-1)",
-         (long long)packer->rows + 1, bad + 1, packer->variables[bad], x[bad]);
+    return bl_fail(ctx, BLICA_ERR_DATA, "row %lld, variable %d ('%s'): value %d is not 0, 1 or missing (-1)",
+                   (long long)packer->rows + 1, bad + 1, packer->variables[bad], x[bad]);
   bl_segment_bits *bits = &packer->segments[s];
   int bit = (int)(bits->rows % 64);
-  if (bit == 0) TRY(bl_pack_add_block(ctx, bits, (size_t)n));
-  if (missing && !bits->present) TRY(bl_pack_begin_missing(ctx, bits, (size_t)n));
+  if (bit == 0) MUST(bl_pack_add_block(ctx, bits, (size_t)n));
+  if (missing && !bits->present) MUST(bl_pack_begin_missing(ctx, bits, (size_t)n));
   uint64_t *ones = bits->ones + (bits->blocks - 1) * (size_t)n;
   if (!missing)
     for (int i = 0; i < n; i++) ones[i] |= (uint64_t)x[i] << bit;
@@ -151,8 +145,7 @@ blica_status bl_pack_row(blica_ctx *ctx, blica_packer *packer, const int8_t *x, 
   bits->rows++;
   packer->missing += missing;
   packer->row_segment[packer->rows++] = s;
-done:
-  return status;
+  return BLICA_OK;
 }
 
 /* Bit r of byte i <- row r of column i, rows stride apart. */
@@ -176,7 +169,6 @@ static blica_status pack_eight(blica_ctx *ctx, blica_packer *packer, const int8_
   uint8_t bytes[COLUMNS];
   const size_t n = (size_t)packer->n;
   const int32_t s = segment[0];
-  blica_status status = BLICA_OK;
   *done = false;
   if (s < 0 || s >= packer->labels.count) return BLICA_OK;
   for (int r = 1; r < 8; r++)
@@ -184,7 +176,7 @@ static blica_status pack_eight(blica_ctx *ctx, blica_packer *packer, const int8_
   bl_segment_bits *bits = &packer->segments[s];
   int bit = (int)(bits->rows % 64);
   if (bit % 8 != 0 || !only_zeros_and_ones(x, 8 * n)) return BLICA_OK;
-  if (bit == 0) TRY(bl_pack_add_block(ctx, bits, n));
+  if (bit == 0) MUST(bl_pack_add_block(ctx, bits, n));
   uint64_t *ones = bits->ones + (bits->blocks - 1) * n;
   for (size_t from = 0; from < n; from += COLUMNS) {
     size_t columns = n - from < COLUMNS ? n - from : COLUMNS;
@@ -196,8 +188,7 @@ static blica_status pack_eight(blica_ctx *ctx, blica_packer *packer, const int8_
   bits->rows += 8;
   for (int r = 0; r < 8; r++) packer->row_segment[packer->rows++] = s;
   *done = true;
-done:
-  return status;
+  return BLICA_OK;
 }
 
 blica_status bl_pack_reserve(blica_ctx *ctx, blica_packer *packer, int64_t more) {
@@ -218,24 +209,21 @@ blica_status blica_pack_rows(blica_ctx *ctx, blica_packer *packer, int64_t rows,
 }
 
 blica_status bl_pack_bits(blica_ctx *ctx, blica_packer *packer, int64_t rows, const int8_t *x, const int32_t *segment) {
-  blica_status status;
-  if (rows < 0) FAIL(ctx, BLICA_ERR_ARGUMENT, "the number of rows is %lld", (long long)rows);
-  TRY(bl_pack_reserve(ctx, packer, rows));
+  if (rows < 0) return bl_fail(ctx, BLICA_ERR_ARGUMENT, "the number of rows is %lld", (long long)rows);
+  MUST(bl_pack_reserve(ctx, packer, rows));
   for (int64_t r = 0; r < rows;) {
     bool eight = false;
-    if (r + 8 <= rows) TRY(pack_eight(ctx, packer, x + r * packer->n, segment + r, &eight));
-    if (!eight) TRY(bl_pack_row(ctx, packer, x + r * packer->n, segment[r]));
+    if (r + 8 <= rows) MUST(pack_eight(ctx, packer, x + r * packer->n, segment + r, &eight));
+    if (!eight) MUST(bl_pack_row(ctx, packer, x + r * packer->n, segment[r]));
     r += eight ? 8 : 1;
   }
-done:
-  return status;
+  return BLICA_OK;
 }
 
 /* Blocks [n,blocks] to columns [blocks,n], in squares that stay in the cache. */
 static blica_status to_columns(blica_ctx *ctx, const uint64_t *from, size_t n, size_t blocks, uint64_t **out) {
   enum { SIDE = 16 };
-  blica_status status = bl_alloc(ctx, bl_mul(blocks, n), out);
-  if (status != BLICA_OK) return status;
+  MUST(bl_alloc(ctx, bl_mul(blocks, n), out));
   for (size_t b0 = 0; b0 < blocks; b0 += SIDE)
     for (size_t i0 = 0; i0 < n; i0 += SIDE)
       for (size_t i = i0; i < n && i < i0 + SIDE; i++)
@@ -244,17 +232,15 @@ static blica_status to_columns(blica_ctx *ctx, const uint64_t *from, size_t n, s
 }
 
 static blica_status finish_segment(blica_ctx *ctx, bl_segment_bits *bits, int s, blica_data *data) {
-  blica_status status;
   data->samples[s] = bits->rows;
   data->words[s] = (int64_t)bits->blocks;
-  TRY(to_columns(ctx, bits->ones, (size_t)data->n, bits->blocks, &data->ones[s]));
+  MUST(to_columns(ctx, bits->ones, (size_t)data->n, bits->blocks, &data->ones[s]));
   bl_free(bits->ones);
   bits->ones = NULL;
-  if (bits->present) TRY(to_columns(ctx, bits->present, (size_t)data->n, bits->blocks, &data->present[s]));
+  if (bits->present) MUST(to_columns(ctx, bits->present, (size_t)data->n, bits->blocks, &data->present[s]));
   bl_free(bits->present);
   bits->present = NULL;
-done:
-  return status;
+  return BLICA_OK;
 }
 
 blica_status blica_pack_end(blica_ctx *ctx, blica_packer *packer, blica_data **out) {

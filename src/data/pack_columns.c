@@ -67,14 +67,13 @@ static blica_status check_values(blica_ctx *ctx, const blica_packer *packer, con
 }
 
 static blica_status pack_run(blica_ctx *ctx, blica_packer *packer, const int8_t *x, int64_t rows, row_run at) {
-  blica_status status = BLICA_OK;
   size_t n = (size_t)packer->n;
   bl_segment_bits *bits = &packer->segments[at.segment];
   int bit = (int)(bits->rows % 64);
   uint64_t all = (at.length == 64 ? ~UINT64_C(0) : (UINT64_C(1) << at.length) - 1) << bit;
   bool binary = all_binary(x, packer->n, rows, at);
-  if (!binary) TRY(check_values(ctx, packer, x, rows, at));
-  if (bit == 0) TRY(bl_pack_add_block(ctx, bits, n));
+  if (!binary) MUST(check_values(ctx, packer, x, rows, at));
+  if (bit == 0) MUST(bl_pack_add_block(ctx, bits, n));
   size_t block = (bits->blocks - 1) * n;
   if (bits->present)
     for (size_t i = 0; i < n; i++) bits->present[block + i] |= all;
@@ -84,7 +83,7 @@ static blica_status pack_run(blica_ctx *ctx, blica_packer *packer, const int8_t 
     bits->ones[block + i] |= (gather_bits(from, at.length, 0) & ~sign) << bit;
     if (!sign) continue;
     if (!bits->present) {
-      TRY(bl_pack_begin_missing(ctx, bits, n));
+      MUST(bl_pack_begin_missing(ctx, bits, n));
       for (size_t j = 0; j < n; j++) bits->present[block + j] |= all;
     }
     bits->present[block + i] &= ~(sign << bit);
@@ -92,8 +91,7 @@ static blica_status pack_run(blica_ctx *ctx, blica_packer *packer, const int8_t 
   }
   bits->rows += at.length;
   for (int r = 0; r < at.length; r++) packer->row_segment[packer->rows++] = at.segment;
-done:
-  return status;
+  return BLICA_OK;
 }
 
 static blica_status check_segments(blica_ctx *ctx, const blica_packer *packer, int64_t rows, const int32_t *segment) {
@@ -107,47 +105,41 @@ static blica_status check_segments(blica_ctx *ctx, const blica_packer *packer, i
 
 static blica_status pack_tile_by_columns(blica_ctx *ctx, blica_packer *packer, const int8_t *x, int64_t rows,
                                          int64_t from, int64_t to, const int32_t *segment) {
-  blica_status status = BLICA_OK;
   for (row_run at = {.row = from}; at.row < to; at.row += at.length) {
     at.segment = segment[at.row];
     int left = 64 - (int)(packer->segments[at.segment].rows % 64);
     for (at.length = 1; at.length < left && at.row + at.length < to && segment[at.row + at.length] == at.segment;)
       at.length++;
-    TRY(pack_run(ctx, packer, x, rows, at));
+    MUST(pack_run(ctx, packer, x, rows, at));
   }
-done:
-  return status;
+  return BLICA_OK;
 }
 
 static blica_status pack_tile_by_rows(blica_ctx *ctx, blica_packer *packer, const int8_t *x, int64_t rows, int64_t from,
                                       int64_t to, const int32_t *segment, int8_t *tile) {
-  blica_status status = BLICA_OK;
   const int n = packer->n;
   for (int i = 0; i < n; i++)
     for (int64_t r = from; r < to; r++) tile[(r - from) * n + i] = x[r + i * rows];
-  for (int64_t r = from; r < to; r++) TRY(bl_pack_row(ctx, packer, tile + (r - from) * n, segment[r]));
-done:
-  return status;
+  for (int64_t r = from; r < to; r++) MUST(bl_pack_row(ctx, packer, tile + (r - from) * n, segment[r]));
+  return BLICA_OK;
 }
 
 blica_status bl_pack_bit_columns(blica_ctx *ctx, blica_packer *packer, int64_t rows, const int8_t *x,
                                  const int32_t *segment) {
-  blica_status status;
   BL_OWNED int8_t *tile = NULL;
-  TRY(check_segments(ctx, packer, rows, segment));
-  TRY(bl_pack_reserve(ctx, packer, rows));
+  MUST(check_segments(ctx, packer, rows, segment));
+  MUST(bl_pack_reserve(ctx, packer, rows));
   for (int64_t from = 0; from < rows; from += TILE) {
     int64_t to = rows - from < TILE ? rows : from + TILE, changes = 0;
     for (int64_t r = from + 1; r < to; r++) changes += segment[r] != segment[r - 1];
     if (changes * SHORT_RUN <= to - from) {
-      TRY(pack_tile_by_columns(ctx, packer, x, rows, from, to, segment));
+      MUST(pack_tile_by_columns(ctx, packer, x, rows, from, to, segment));
       continue;
     }
-    if (!tile) TRY(bl_alloc(ctx, bl_mul(TILE, (size_t)packer->n), &tile));
-    TRY(pack_tile_by_rows(ctx, packer, x, rows, from, to, segment, tile));
+    if (!tile) MUST(bl_alloc(ctx, bl_mul(TILE, (size_t)packer->n), &tile));
+    MUST(pack_tile_by_rows(ctx, packer, x, rows, from, to, segment, tile));
   }
-done:
-  return status;
+  return BLICA_OK;
 }
 
 blica_status blica_pack_columns(blica_ctx *ctx, blica_packer *packer, int64_t rows, const int8_t *x,

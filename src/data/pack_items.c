@@ -45,24 +45,22 @@ static blica_status expand_columns(blica_ctx *ctx, const blica_packer *packer, i
 
 static blica_status take_items(blica_ctx *ctx, blica_packer *packer, int64_t rows, const int8_t *x,
                                ptrdiff_t row_stride, ptrdiff_t column_stride, const int32_t *segment) {
-  blica_status status;
   BL_OWNED int8_t *bits = NULL;
   const bool columns = row_stride == 1 && packer->coding->items > 1;
   const int64_t chunk = columns ? LONG_CHUNK : CHUNK;
-  TRY(bl_alloc(ctx, bl_mul((size_t)chunk, (size_t)packer->n), &bits));
+  MUST(bl_alloc(ctx, bl_mul((size_t)chunk, (size_t)packer->n), &bits));
   for (int64_t first = 0; first < rows; first += chunk) {
     const int64_t count = rows - first < chunk ? rows - first : chunk;
     const int8_t *from = x + first * row_stride;
     if (columns) {
-      TRY(expand_columns(ctx, packer, (int)count, from, column_stride, bits));
-      TRY(bl_pack_bit_columns(ctx, packer, count, bits, segment + first));
+      MUST(expand_columns(ctx, packer, (int)count, from, column_stride, bits));
+      MUST(bl_pack_bit_columns(ctx, packer, count, bits, segment + first));
     } else {
-      TRY(expand(ctx, packer, count, from, row_stride, column_stride, bits));
-      TRY(bl_pack_bits(ctx, packer, count, bits, segment + first));
+      MUST(expand(ctx, packer, count, from, row_stride, column_stride, bits));
+      MUST(bl_pack_bits(ctx, packer, count, bits, segment + first));
     }
   }
-done:
-  return status;
+  return BLICA_OK;
 }
 
 blica_status blica_pack_begin_items(blica_ctx *ctx, int n, const char *const *variables, const int *levels,

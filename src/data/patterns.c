@@ -86,11 +86,10 @@ static int order_keys(const uint64_t *a, const uint64_t *b, int width) {
 
 /* Bottom-up merge sort of key numbers: qsort would need a global for the keys. */
 static blica_status sort_keys(blica_ctx *ctx, segment_keys *k) {
-  blica_status status = BLICA_OK;
   const int64_t count = k->keys.count, width = 2 * k->keys.words;
   const uint64_t *key = k->keys.key;
-  TRY(bl_alloc(ctx, (size_t)count, &k->rank));
-  TRY(bl_alloc(ctx, (size_t)count, &k->place));
+  MUST(bl_alloc(ctx, (size_t)count, &k->rank));
+  MUST(bl_alloc(ctx, (size_t)count, &k->place));
   int64_t *from = k->rank, *to = k->place;
   for (int64_t i = 0; i < count; i++) from[i] = i;
   for (int64_t run = 1; run < count; run *= 2) {
@@ -110,41 +109,37 @@ static blica_status sort_keys(blica_ctx *ctx, segment_keys *k) {
   k->rank = from;
   k->place = to;
   for (int64_t i = 0; i < count; i++) k->place[k->rank[i]] = i;
-done:
-  return status;
+  return BLICA_OK;
 }
 
 /* Which items are present, and where their cuts are. An item is missing in all of its bits or in none. */
 static blica_status describe_group(blica_ctx *ctx, bl_patterns *p, const segment_keys *k, const uint64_t *mask,
                                    bl_group *g) {
-  blica_status status = BLICA_OK;
   const bool ordinal = bl_coding_ordinal(k->coding);
   for (int i = 0; i < k->n; i++) g->n += bl_bit(mask, bl_plane(k->coding, i));
-  TRY(bl_alloc_for(ctx, p, (size_t)g->n, &g->variable));
-  TRY(bl_alloc_for(ctx, p, (size_t)g->n, &g->cut));
-  if (ordinal) TRY(bl_alloc_for(ctx, p, (size_t)g->n + 1, &g->first));
+  MUST(bl_alloc_for(ctx, p, (size_t)g->n, &g->variable));
+  MUST(bl_alloc_for(ctx, p, (size_t)g->n, &g->cut));
+  if (ordinal) MUST(bl_alloc_for(ctx, p, (size_t)g->n + 1, &g->first));
   for (int i = 0, at = 0; i < k->n; i++) {
     if (!bl_bit(mask, bl_plane(k->coding, i))) continue;
     g->variable[at] = i;
     g->cut[at++] = bl_plane(k->coding, i);
     if (ordinal) g->first[at] = g->first[at - 1] + bl_plane(k->coding, i + 1) - bl_plane(k->coding, i);
   }
-done:
-  return status;
+  return BLICA_OK;
 }
 
 static blica_status add_group(blica_ctx *ctx, bl_patterns *p, const segment_keys *k, int s, int64_t low, int64_t high) {
-  blica_status status = BLICA_OK;
   const size_t groups = (size_t)p->groups;
-  if ((groups & (groups - 1)) == 0) TRY(bl_resize(ctx, groups, groups ? 2 * groups : 1, &p->group));
+  if ((groups & (groups - 1)) == 0) MUST(bl_resize(ctx, groups, groups ? 2 * groups : 1, &p->group));
   bl_group *g = &p->group[p->groups++];
   memset(g, 0, sizeof *g);
   g->segment = s;
   g->offset = p->count;
   g->count = high - low;
-  TRY(describe_group(ctx, p, k, key_at(k, low), g));
-  TRY(bl_alloc_for(ctx, p, bl_mul((size_t)g->count, (size_t)g->n), &g->x));
-  TRY(bl_alloc_for(ctx, p, (size_t)g->count, &g->weight));
+  MUST(describe_group(ctx, p, k, key_at(k, low), g));
+  MUST(bl_alloc_for(ctx, p, bl_mul((size_t)g->count, (size_t)g->n), &g->x));
+  MUST(bl_alloc_for(ctx, p, (size_t)g->count, &g->weight));
   for (int64_t r = 0; r < g->count; r++) {
     const uint64_t *values = key_at(k, low + r) + k->keys.words;
     for (int i = 0; i < g->n; i++)
@@ -153,8 +148,7 @@ static blica_status add_group(blica_ctx *ctx, bl_patterns *p, const segment_keys
     g->weight[r] = (double)k->keys.weight[k->rank[low + r]];
   }
   p->count += g->count;
-done:
-  return status;
+  return BLICA_OK;
 }
 
 static bool nothing_present(const segment_keys *k, int64_t rank) {

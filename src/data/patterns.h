@@ -54,5 +54,6 @@ typedef struct {
 blica_status bl_patterns_make(blica_ctx *ctx, const blica_data *data, int n, const blica_coding *coding,
                               const int *column, bool pooled, bl_patterns **out);
 void bl_patterns_free(bl_patterns *patterns);
+BL_AUTO_FREE(bl_patterns)
 
 #endif

@@ -5,6 +5,7 @@
 
 #include "counts/counts.h"
 #include "data/coding.h"
+#include "model/owned.h"
 
 static int find(const char *name, int count, char **names) {
   for (int i = 0; i < count; i++)
@@ -53,7 +54,7 @@ static void copy_segment(const blica_counts *from, int t, const int *place, blic
 
 blica_status bl_align_counts(blica_ctx *ctx, const blica_model *model, const blica_counts *counts, blica_counts **out) {
   blica_status status;
-  blica_counts *aligned = NULL;
+  BL_AUTO(blica_counts) *aligned = NULL;
   BL_OWNED int *variable = NULL, *segment = NULL;
   char **columns = NULL;
   *out = NULL;
@@ -71,6 +72,5 @@ blica_status bl_align_counts(blica_ctx *ctx, const blica_model *model, const bli
   *out = bl_take(&aligned);
 done:
   bl_free_texts(columns, model->planes);
-  blica_counts_free(aligned);
   return status;
 }

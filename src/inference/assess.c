@@ -184,23 +184,21 @@ static void take_larger(size_t count, const double *b, double *a) {
  * less than the curvature at the estimate suggests: the larger errors and angles are reported. */
 static blica_status resample(blica_ctx *ctx, const blica_model *m, const bl_rows *rows, uint64_t seed,
                              blica_assessment *a) {
-  blica_status status;
   BL_OWNED bl_axes *axes = NULL;
   BL_OWNED double *angle = NULL;
   double mcs;
   const size_t k = (size_t)m->k;
-  TRY(bl_bootstrap(ctx, m, rows, a->draws, seed, a->mixing_se_bootstrap, a->log_variance_se_bootstrap,
-                   a->mean_se_bootstrap, a->stability, &axes));
-  TRY(bl_alloc(ctx, 2 * k, &angle));
-  TRY(bl_axes_summary(ctx, axes, angle, angle + k, &mcs));
+  MUST(bl_bootstrap(ctx, m, rows, a->draws, seed, a->mixing_se_bootstrap, a->log_variance_se_bootstrap,
+                    a->mean_se_bootstrap, a->stability, &axes));
+  MUST(bl_alloc(ctx, 2 * k, &angle));
+  MUST(bl_axes_summary(ctx, axes, angle, angle + k, &mcs));
   take_larger(k, angle, a->angle);
   take_larger(k, angle + k, a->angle_bound);
   take_larger((size_t)m->n * k, a->mixing_se_bootstrap, a->mixing_se);
   take_larger(k * (size_t)m->u, a->log_variance_se_bootstrap, a->log_variance_se);
   take_larger(k * (size_t)m->u, a->mean_se_bootstrap, a->mean_se);
   a->expected_mcs = fmin(a->expected_mcs, mcs);
-done:
-  return status;
+  return BLICA_OK;
 }
 
 static void intervals(const blica_model *m, blica_assessment *a) {
@@ -280,8 +278,8 @@ blica_status blica_assess(blica_ctx *ctx, const blica_model *model, const blica_
   blica_status status;
   blica_assess_options own = blica_assess_options_default(), *options = &own;
   blica_assessment *a = NULL;
-  bl_rows *rows = NULL;
-  blica_counts *counts = NULL;
+  BL_AUTO(bl_rows) *rows = NULL;
+  BL_AUTO(blica_counts) *counts = NULL;
   bl_poll_reset(ctx);
   TRY(bl_options_take(ctx, "blica_assess_options", given, &own, sizeof own));
   TRY(check(ctx, model, options));
@@ -302,7 +300,5 @@ blica_status blica_assess(blica_ctx *ctx, const blica_model *model, const blica_
   *out = bl_take(&a);
 done:
   blica_assessment_free(a);
-  bl_rows_free(rows);
-  blica_counts_free(counts);
   return status;
 }

@@ -17,28 +17,25 @@
 #include "num/rng.h"
 
 blica_status bl_axes_make(blica_ctx *ctx, int n, int k, int draws, bl_axes **out) {
-  blica_status status;
   BL_OWNED bl_axes *axes = NULL;
   const size_t each = (size_t)n * k, count = (size_t)draws;
   *out = NULL;
-  TRY(bl_alloc(ctx, 1, &axes));
+  MUST(bl_alloc(ctx, 1, &axes));
   axes->n = n, axes->k = k, axes->draws = draws;
-  TRY(bl_alloc_for(ctx, axes, bl_mul(each, count), &axes->mixing));
-  TRY(bl_alloc_for(ctx, axes, bl_mul((size_t)k, count), &axes->match));
-  TRY(bl_alloc_for(ctx, axes, bl_mul((size_t)k, count), &axes->sign));
-  TRY(bl_alloc_for(ctx, axes, count, &axes->mcs));
-  TRY(bl_alloc_for(ctx, axes, bl_mul((size_t)k, count), &axes->angle));
+  MUST(bl_alloc_for(ctx, axes, bl_mul(each, count), &axes->mixing));
+  MUST(bl_alloc_for(ctx, axes, bl_mul((size_t)k, count), &axes->match));
+  MUST(bl_alloc_for(ctx, axes, bl_mul((size_t)k, count), &axes->sign));
+  MUST(bl_alloc_for(ctx, axes, count, &axes->mcs));
+  MUST(bl_alloc_for(ctx, axes, bl_mul((size_t)k, count), &axes->angle));
   *out = bl_take(&axes);
-done:
-  return status;
+  return BLICA_OK;
 }
 
 blica_status bl_axes_take(blica_ctx *ctx, const blica_model *model, const double *mixing, int d, bl_axes *axes) {
-  blica_status status;
   const size_t n = (size_t)axes->n, k = (size_t)axes->k, at = k * (size_t)d;
   BL_OWNED double *cosine = NULL;
-  TRY(bl_alloc(ctx, k, &cosine));
-  TRY(blica_compare(ctx, axes->n, axes->k, model->mixing, mixing, &axes->mcs[d], axes->match + at, cosine));
+  MUST(bl_alloc(ctx, k, &cosine));
+  MUST(blica_compare(ctx, axes->n, axes->k, model->mixing, mixing, &axes->mcs[d], axes->match + at, cosine));
   for (size_t j = 0; j < k; j++) {
     const double *from = mixing + n * (size_t)axes->match[at + j];
     double *to = axes->mixing + n * (at + j);
@@ -46,15 +43,13 @@ blica_status bl_axes_take(blica_ctx *ctx, const blica_model *model, const double
     axes->angle[at + j] = acos(fmin(1, fabs(cosine[j]))) * 57.29577951308232;
     for (size_t i = 0; i < n; i++) to[i] = axes->sign[at + j] * from[i];
   }
-done:
-  return status;
+  return BLICA_OK;
 }
 
 blica_status bl_axes_summary(blica_ctx *ctx, const bl_axes *axes, double *angle, double *bound, double *mcs) {
-  blica_status status;
   const int draws = axes->draws;
   BL_OWNED double *list = NULL;
-  TRY(bl_alloc(ctx, (size_t)draws, &list));
+  MUST(bl_alloc(ctx, (size_t)draws, &list));
   for (int j = 0; j < axes->k; j++) {
     double squares = 0;
     for (int d = 0; d < draws; d++) {
@@ -67,8 +62,7 @@ blica_status bl_axes_summary(blica_ctx *ctx, const bl_axes *axes, double *angle,
   }
   *mcs = 0;
   for (int d = 0; d < draws; d++) *mcs += axes->mcs[d] / draws;
-done:
-  return status;
+  return BLICA_OK;
 }
 
 blica_status bl_axes_normal(blica_ctx *ctx, const blica_model *model, const double *covariance, size_t p, uint64_t seed,

@@ -46,8 +46,7 @@ static blica_status refit_options(blica_ctx *ctx, const blica_model *model, blic
   for (int i = 0; i < model->fit.n_options; i++)
     for (int t = 0; t < count; t++) {
       if (strcmp(table[t].name, model->fit.options[i].name) != 0 || !repeated(table[t].name)) continue;
-      blica_status status = blica_option_set(ctx, &table[t], o, model->fit.options[i].value);
-      if (status != BLICA_OK) return status;
+      MUST(blica_option_set(ctx, &table[t], o, model->fit.options[i].value));
     }
   return BLICA_OK;
 }
@@ -63,28 +62,23 @@ static void keep(job *b, int d, const blica_model *fit) {
 }
 
 static blica_status one_draw(blica_ctx *ctx, int64_t item, int thread, void *user) {
-  blica_status status;
   job *b = user;
   const int d = (int)item;
   BL_OWNED double *weight = NULL;
-  blica_counts *counts = NULL;
-  blica_data *data = NULL;
-  blica_model *fit = NULL;
+  BL_AUTO(blica_counts) *counts = NULL;
+  BL_AUTO(blica_data) *data = NULL;
+  BL_AUTO(blica_model) *fit = NULL;
   (void)thread;
-  TRY(bl_alloc(ctx, (size_t)b->rows->count, &weight));
+  MUST(bl_alloc(ctx, (size_t)b->rows->count, &weight));
   bl_rows_draw(b->rows, b->seed, d, weight);
-  TRY(bl_rows_counts_create(ctx, b->rows, &counts));
+  MUST(bl_rows_counts_create(ctx, b->rows, &counts));
   bl_rows_count(b->rows, weight, counts);
-  if (b->needs_rows) TRY(bl_rows_data(ctx, b->rows, weight, &data));
+  if (b->needs_rows) MUST(bl_rows_data(ctx, b->rows, weight, &data));
   const blica_input input = {.data = data, .counts = counts};
-  TRY(blica_fit(ctx, &input, &b->options, &fit));
-  TRY(bl_axes_take(ctx, b->model, fit->mixing, d, b->axes));
+  MUST(blica_fit(ctx, &input, &b->options, &fit));
+  MUST(bl_axes_take(ctx, b->model, fit->mixing, d, b->axes));
   keep(b, d, fit);
-done:
-  blica_counts_free(counts);
-  blica_data_free(data);
-  blica_model_free(fit);
-  return status;
+  return BLICA_OK;
 }
 
 /* Standard deviation over draws of element i of `count`. */

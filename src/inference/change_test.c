@@ -60,22 +60,20 @@ typedef struct workspace {
 } workspace;
 
 static blica_status make_workspace(job *b, workspace *r) {
-  blica_status status;
   blica_ctx *ctx = b->ctx;
   const size_t n = (size_t)b->n;
   void *owner = b->workspaces;
-  TRY(bl_rows_data(ctx, b->rows, b->rows->weight, &r->data));
-  TRY(bl_rows_counts_create(ctx, b->rows, &r->counts));
-  TRY(bl_common_make(ctx, b->n, b->u, b->rows->coding, &r->common));
-  TRY(bl_alloc_for(ctx, owner, n * n, &r->matrix));
-  TRY(bl_alloc_for(ctx, owner, n, &r->values));
-  TRY(bl_alloc_for(ctx, owner, b->pairs * b->m, &r->d));
-  TRY(bl_alloc_for(ctx, owner, b->m, &r->score));
-  TRY(bl_alloc_for(ctx, owner, b->m * b->m, &r->info));
-  TRY(bl_alloc_for(ctx, owner, b->pairs * b->m + 4 * (size_t)b->k * b->k, &r->weighted));
-  TRY(bl_alloc_for(ctx, owner, n, &r->z));
-done:
-  return status;
+  MUST(bl_rows_data(ctx, b->rows, b->rows->weight, &r->data));
+  MUST(bl_rows_counts_create(ctx, b->rows, &r->counts));
+  MUST(bl_common_make(ctx, b->n, b->u, b->rows->coding, &r->common));
+  MUST(bl_alloc_for(ctx, owner, n * n, &r->matrix));
+  MUST(bl_alloc_for(ctx, owner, n, &r->values));
+  MUST(bl_alloc_for(ctx, owner, b->pairs * b->m, &r->d));
+  MUST(bl_alloc_for(ctx, owner, b->m, &r->score));
+  MUST(bl_alloc_for(ctx, owner, b->m * b->m, &r->info));
+  MUST(bl_alloc_for(ctx, owner, b->pairs * b->m + 4 * (size_t)b->k * b->k, &r->weighted));
+  MUST(bl_alloc_for(ctx, owner, n, &r->z));
+  return BLICA_OK;
 }
 
 /* ---- scores of counts ---- */
@@ -187,19 +185,17 @@ static void simulate(const job *b, int64_t index, workspace *r) {
 }
 
 static blica_status simulate_task(blica_ctx *child, int64_t index, int thread, void *user) {
-  blica_status status;
   job *b = user;
   workspace *r = &b->workspaces[thread];
   simulate(b, index, r);
   bl_rows_clear(r->counts);
-  TRY(bl_count_alone(child, r->data, &r->counts));
+  MUST(bl_count_alone(child, r->data, &r->counts));
   if (b->source < 0) memcpy(r->common->rho, b->rho, b->pairs * sizeof(double));
   if (b->source < 0)
-    TRY(overall_statistic(child, b, r->counts, r, &b->simulated[index]));
+    MUST(overall_statistic(child, b, r->counts, r, &b->simulated[index]));
   else
     b->simulated[index] = source_statistic(b, r->counts, r);
-done:
-  return status;
+  return BLICA_OK;
 }
 
 /* The share of ones of column p over all segments, and how much more than chance its shares vary: the intra-class
@@ -255,8 +251,7 @@ static bool factorise(int n, const double *rho, double *factor) {
 
 static blica_status reference(job *b, int simulations, double *p) {
   int above = 0;
-  blica_status status = bl_parallel_children(b->ctx, simulations, "change test, simulation", simulate_task, b);
-  if (status != BLICA_OK) return status;
+  MUST(bl_parallel_children(b->ctx, simulations, "change test, simulation", simulate_task, b));
   for (int i = 0; i < simulations; i++) above += !(b->simulated[i] < b->statistic);
   *p = (1.0 + above) / (1.0 + simulations);
   return BLICA_OK;
@@ -292,18 +287,16 @@ static bool source_null(job *b, workspace *r) {
 }
 
 static blica_status allocate(job *b, int simulations) {
-  blica_status status;
   blica_ctx *ctx = b->ctx;
   const size_t n = (size_t)b->n, u = (size_t)b->u;
-  TRY(bl_alloc(ctx, (size_t)bl_max_threads(ctx), &b->workspaces));
-  TRY(bl_alloc_for(ctx, b->workspaces, bl_mul(b->pairs, u), &b->rho));
-  TRY(bl_alloc_for(ctx, b->workspaces, bl_mul(b->pairs * (size_t)b->k, u), &b->slope));
-  TRY(bl_alloc_for(ctx, b->workspaces, (size_t)b->rows->planes * u, &b->shrunk));
-  TRY(bl_alloc_for(ctx, b->workspaces, bl_mul(n * n, u), &b->factor));
-  TRY(bl_alloc_for(ctx, b->workspaces, (size_t)simulations, &b->simulated));
-  for (int i = 0; i < bl_max_threads(ctx); i++) TRY(make_workspace(b, &b->workspaces[i]));
-done:
-  return status;
+  MUST(bl_alloc(ctx, (size_t)bl_max_threads(ctx), &b->workspaces));
+  MUST(bl_alloc_for(ctx, b->workspaces, bl_mul(b->pairs, u), &b->rho));
+  MUST(bl_alloc_for(ctx, b->workspaces, bl_mul(b->pairs * (size_t)b->k, u), &b->slope));
+  MUST(bl_alloc_for(ctx, b->workspaces, (size_t)b->rows->planes * u, &b->shrunk));
+  MUST(bl_alloc_for(ctx, b->workspaces, bl_mul(n * n, u), &b->factor));
+  MUST(bl_alloc_for(ctx, b->workspaces, (size_t)simulations, &b->simulated));
+  for (int i = 0; i < bl_max_threads(ctx); i++) MUST(make_workspace(b, &b->workspaces[i]));
+  return BLICA_OK;
 }
 
 static void release(job *b) {

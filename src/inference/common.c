@@ -11,23 +11,21 @@ enum { ROUNDS = 25 };
 static const double RHO_MOST = 0.98;
 
 blica_status bl_common_make(blica_ctx *ctx, int n, int u, const blica_coding *coding, bl_common **out) {
-  blica_status status;
   BL_OWNED bl_common *c = NULL;
   const int most = bl_most_levels(coding, n);
   *out = NULL;
-  TRY(bl_alloc(ctx, 1, &c));
+  MUST(bl_alloc(ctx, 1, &c));
   c->n = n, c->u = u, c->coding = coding, c->planes = bl_plane(coding, n), c->pairs = (size_t)n * (n - 1) / 2;
   const size_t tables = bl_mul(c->pairs, (size_t)u);
-  TRY(bl_alloc_for(ctx, c, bl_mul((size_t)c->planes, (size_t)u), &c->t));
-  TRY(bl_alloc_for(ctx, c, bl_mul((size_t)n, (size_t)u), &c->used));
-  TRY(bl_alloc_for(ctx, c, c->pairs, &c->rho));
-  TRY(bl_alloc_for(ctx, c, tables, &c->score));
-  TRY(bl_alloc_for(ctx, c, tables, &c->information));
-  TRY(bl_alloc_for(ctx, c, (size_t)most * most, &c->cell));
-  TRY(bl_table_make(ctx, c, most, &c->table));
+  MUST(bl_alloc_for(ctx, c, bl_mul((size_t)c->planes, (size_t)u), &c->t));
+  MUST(bl_alloc_for(ctx, c, bl_mul((size_t)n, (size_t)u), &c->used));
+  MUST(bl_alloc_for(ctx, c, c->pairs, &c->rho));
+  MUST(bl_alloc_for(ctx, c, tables, &c->score));
+  MUST(bl_alloc_for(ctx, c, tables, &c->information));
+  MUST(bl_alloc_for(ctx, c, (size_t)most * most, &c->cell));
+  MUST(bl_table_make(ctx, c, most, &c->table));
   *out = bl_take(&c);
-done:
-  return status;
+  return BLICA_OK;
 }
 
 void bl_common_margins(const blica_counts *counts, bl_common *c) {

@@ -8,6 +8,7 @@
 #include "inference/align.h"
 #include "inference/implied.h"
 #include "model/model.h"
+#include "model/owned.h"
 #include "num/normal.h"
 
 void blica_fitted_free(blica_fitted_values *f) {
@@ -99,8 +100,8 @@ blica_status blica_fitted(blica_ctx *ctx, const blica_model *model, const blica_
   BL_NEED_OUT(ctx, out, model);
   blica_status status;
   blica_fitted_values *f = NULL;
-  blica_counts *aligned = NULL;
-  blica_cor *cor = NULL;
+  BL_AUTO(blica_counts) *aligned = NULL;
+  BL_AUTO(blica_cor) *cor = NULL;
   BL_OWNED double *scale = NULL, *threshold = NULL;
   TRY(create(ctx, model, counts != NULL, &f));
   TRY(bl_alloc(ctx, (size_t)model->n, &scale));
@@ -115,7 +116,5 @@ blica_status blica_fitted(blica_ctx *ctx, const blica_model *model, const blica_
   *out = bl_take(&f);
 done:
   blica_fitted_free(f);
-  blica_counts_free(aligned);
-  blica_cor_free(cor);
   return status;
 }

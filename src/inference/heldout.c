@@ -22,26 +22,23 @@ void bl_heldout_free(bl_heldout *h) {
 }
 
 blica_status bl_heldout_make(blica_ctx *ctx, const bl_rows *rows, int k, bl_heldout **out) {
-  blica_status status;
-  bl_heldout *h = NULL;
+  BL_AUTO(bl_heldout) *h = NULL;
   const size_t n = (size_t)rows->n, pairs = n * (n - 1) / 2;
   const int most = bl_most_levels(rows->coding, rows->n);
   *out = NULL;
-  TRY(bl_alloc(ctx, 1, &h));
+  MUST(bl_alloc(ctx, 1, &h));
   h->rows = rows;
-  TRY(bl_alloc_for(ctx, h, (size_t)most * most, &h->cell));
-  TRY(bl_alloc_for(ctx, h, n, &h->scale));
-  TRY(bl_alloc_for(ctx, h, pairs, &h->rho));
-  TRY(bl_alloc_for(ctx, h, bl_mul(pairs, (size_t)k), &h->slope));
-  TRY(bl_alloc_for(ctx, h, (size_t)k, &h->score));
-  TRY(bl_alloc_for(ctx, h, (size_t)k * k, &h->information));
-  TRY(bl_table_make(ctx, h, most, &h->with));
-  TRY(bl_table_make(ctx, h, most, &h->without));
-  TRY(bl_common_make(ctx, rows->n, rows->u, rows->coding, &h->common));
+  MUST(bl_alloc_for(ctx, h, (size_t)most * most, &h->cell));
+  MUST(bl_alloc_for(ctx, h, n, &h->scale));
+  MUST(bl_alloc_for(ctx, h, pairs, &h->rho));
+  MUST(bl_alloc_for(ctx, h, bl_mul(pairs, (size_t)k), &h->slope));
+  MUST(bl_alloc_for(ctx, h, (size_t)k, &h->score));
+  MUST(bl_alloc_for(ctx, h, (size_t)k * k, &h->information));
+  MUST(bl_table_make(ctx, h, most, &h->with));
+  MUST(bl_table_make(ctx, h, most, &h->without));
+  MUST(bl_common_make(ctx, rows->n, rows->u, rows->coding, &h->common));
   *out = bl_take(&h);
-done:
-  bl_heldout_free(h);
-  return status;
+  return BLICA_OK;
 }
 
 /* Thresholds of the columns of item i in segment s; half a row is added to each side, so that a level that training

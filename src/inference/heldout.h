@@ -16,6 +16,7 @@ typedef struct {
 /* For the rows of a model with k sources. */
 blica_status bl_heldout_make(blica_ctx *ctx, const bl_rows *rows, int k, bl_heldout **out);
 void bl_heldout_free(bl_heldout *heldout);
+BL_AUTO_FREE(bl_heldout)
 
 /* Log-likelihood of the tables of segment s of `test` under A [n,k], v [k] and the margins of `train`, less that under
  * independence. Both are counts of the rows. */

@@ -66,17 +66,15 @@ typedef struct {
 } item_order;
 
 static blica_status order_items(blica_ctx *ctx, const blica_model *model, item_order *items) {
-  blica_status status;
   items->ordinal = 0;
-  TRY(bl_alloc(ctx, (size_t)model->n, &items->order));
+  MUST(bl_alloc(ctx, (size_t)model->n, &items->order));
   for (int many = 1; many >= 0; many--)
     for (int i = 0, at = many ? 0 : items->ordinal; i < model->n; i++)
       if ((bl_plane(model->coding, i + 1) - bl_plane(model->coding, i) > 1) == many) {
         items->order[at++] = i;
         items->ordinal += many;
       }
-done:
-  return status;
+  return BLICA_OK;
 }
 
 /* Moves the columns of the scales (all but the first k), and with square their rows, into the order of the items. */
@@ -161,14 +159,13 @@ done:
 /* Share of the n - 1 directions of column j (its own scale aside) that the null vectors can move. */
 static blica_status column_looseness(blica_ctx *ctx, const blica_model *model, int j, const double *null, size_t p,
                                      int nullity, double *looseness) {
-  blica_status status;
   const int n = model->n, least = n < nullity ? n : nullity;
   const double *a = model->mixing + (size_t)j * n;
   BL_OWNED double *moves = NULL, *values = NULL, *superdiagonal = NULL;
   double norm = cblas_ddot(n, a, 1, a, 1);
-  TRY(bl_alloc(ctx, (size_t)n * (size_t)nullity, &moves));
-  TRY(bl_alloc(ctx, (size_t)least, &values));
-  TRY(bl_alloc(ctx, (size_t)least, &superdiagonal));
+  MUST(bl_alloc(ctx, (size_t)n * (size_t)nullity, &moves));
+  MUST(bl_alloc(ctx, (size_t)least, &values));
+  MUST(bl_alloc(ctx, (size_t)least, &superdiagonal));
   for (int c = 0; c < nullity; c++) {
     double *move = moves + (size_t)n * c;
     memcpy(move, null + p * (size_t)c + (size_t)j * n, (size_t)n * sizeof *move);
@@ -177,13 +174,12 @@ static blica_status column_looseness(blica_ctx *ctx, const blica_model *model, i
   }
   errno = 0;
   if (LAPACKE_dgesvd(LAPACK_COL_MAJOR, 'N', 'N', n, nullity, moves, n, values, NULL, 1, NULL, 1, superdiagonal) != 0)
-    FAIL_OUTSIDE(ctx, BLICA_ERR_NUMERIC, "source %d: the singular values of its free directions did not converge",
-                 j + 1);
+    return bl_fail_outside(ctx, BLICA_ERR_NUMERIC,
+                           "source %d: the singular values of its free directions did not converge", j + 1);
   int free_directions = 0;
   for (int i = 0; i < least; i++) free_directions += values[i] > MOVES;
   *looseness = fmin(1, (double)free_directions / (n - 1)); /* a column of zeros has no scale to leave aside */
-done:
-  return status;
+  return BLICA_OK;
 }
 
 /* Unit diagonal; scale[i] is what row i was multiplied by. */
@@ -254,12 +250,11 @@ done:
 /* Rank and free directions from the whole spectrum. */
 static blica_status by_spectrum(blica_ctx *ctx, const blica_model *model, const double *scale, double *info, size_t p,
                                 blica_identification *out) {
-  blica_status status;
   BL_OWNED double *values = NULL;
-  TRY(bl_alloc(ctx, p, &values));
+  MUST(bl_alloc(ctx, p, &values));
   errno = 0;
   if (LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'V', 'L', (int)p, info, (int)p, values) != 0)
-    FAIL_OUTSIDE(ctx, BLICA_ERR_NUMERIC, "the eigenvalues of the information matrix did not converge");
+    return bl_fail_outside(ctx, BLICA_ERR_NUMERIC, "the eigenvalues of the information matrix did not converge");
   int nullity = 0;
   while (nullity < (int)p && !(values[nullity] > ZERO * values[p - 1])) nullity++;
   if (nullity < model->k) nullity = model->k; /* the scales of the columns are free, whatever rounding makes of it */
@@ -271,9 +266,8 @@ static blica_status by_spectrum(blica_ctx *ctx, const blica_model *model, const 
     cblas_dscal((int)p, 1 / cblas_dnrm2((int)p, vector, 1), vector, 1);
   }
   for (int j = 0; j < model->k && nullity > 0; j++)
-    TRY(column_looseness(ctx, model, j, info, p, nullity, &out->looseness[j]));
-done:
-  return status;
+    MUST(column_looseness(ctx, model, j, info, p, nullity, &out->looseness[j]));
+  return BLICA_OK;
 }
 
 /* By the ends of the spectrum first when that is faster; else, or where they do not decide, by the whole spectrum of

@@ -15,32 +15,30 @@
 static const double LEAST = 1e-9; /* information below it is none */
 
 blica_status bl_influence_make(blica_ctx *ctx, int n, const blica_coding *coding, bool scores, bl_influence **out) {
-  blica_status status;
   BL_OWNED bl_influence *f = NULL;
   size_t size = 0;
   const int most = bl_most_levels(coding, n);
   *out = NULL;
-  TRY(bl_alloc(ctx, 1, &f));
+  MUST(bl_alloc(ctx, 1, &f));
   f->n = n, f->coding = coding, f->scores = scores, f->pairs = (size_t)n * (n - 1) / 2;
   f->statistics = f->pairs + (bl_coding_ordinal(coding) ? (size_t)n : 0);
-  TRY(bl_alloc_for(ctx, f, f->pairs, &f->information));
-  TRY(bl_alloc_for(ctx, f, 2 * f->pairs, &f->derivatives));
-  TRY(bl_alloc_for(ctx, f, (size_t)n, &f->kept));
-  TRY(bl_alloc_for(ctx, f, (size_t)n, &f->precision));
-  TRY(bl_alloc_for(ctx, f, f->pairs, &f->place));
+  MUST(bl_alloc_for(ctx, f, f->pairs, &f->information));
+  MUST(bl_alloc_for(ctx, f, 2 * f->pairs, &f->derivatives));
+  MUST(bl_alloc_for(ctx, f, (size_t)n, &f->kept));
+  MUST(bl_alloc_for(ctx, f, (size_t)n, &f->precision));
+  MUST(bl_alloc_for(ctx, f, f->pairs, &f->place));
   for (int j = 1; j < n; j++)
     for (int i = 0; i < j; i++) {
       const size_t rows = (size_t)bl_levels(coding, i), columns = (size_t)bl_levels(coding, j);
       f->place[blica_pair(i, j)] = size;
       size += rows * columns + rows + columns;
     }
-  TRY(bl_alloc_for(ctx, f, size, &f->change));
-  TRY(bl_alloc_for(ctx, f, (size_t)(bl_plane(coding, n) + n), &f->on_scale));
-  TRY(bl_alloc_for(ctx, f, (size_t)most * most, &f->cell));
-  TRY(bl_table_make(ctx, f, most, &f->table));
+  MUST(bl_alloc_for(ctx, f, size, &f->change));
+  MUST(bl_alloc_for(ctx, f, (size_t)(bl_plane(coding, n) + n), &f->on_scale));
+  MUST(bl_alloc_for(ctx, f, (size_t)most * most, &f->cell));
+  MUST(bl_table_make(ctx, f, most, &f->table));
   *out = bl_take(&f);
-done:
-  return status;
+  return BLICA_OK;
 }
 
 /* ---- one item ---- */

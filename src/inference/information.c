@@ -70,19 +70,17 @@ static void canonical_and_transpose(const job *b) {
 }
 
 static blica_status invert(job *b) {
-  blica_status status;
-  TRY(bl_alloc(b->ctx, b->size, &b->theta));
-  TRY(bl_alloc_for(b->ctx, b->theta, bl_mul(b->size, b->size), &b->inverse));
+  MUST(bl_alloc(b->ctx, b->size, &b->theta));
+  MUST(bl_alloc_for(b->ctx, b->theta, bl_mul(b->size, b->size), &b->inverse));
   begin(b);
-  TRY(bl_mle_order(&b->mle, b->theta));
-  TRY(bl_information_make(b->ctx, b->mle.information, &b->mle, b->theta));
+  MUST(bl_mle_order(&b->mle, b->theta));
+  MUST(bl_information_make(b->ctx, b->mle.information, &b->mle, b->theta));
   for (size_t c = 0; c < b->size; c++) {
     b->inverse[c * (b->size + 1)] = 1;
     bl_information_solve(b->mle.information, b->inverse + b->size * c);
   }
   for (int side = 0; side < 2; side++) canonical_and_transpose(b);
-done:
-  return status;
+  return BLICA_OK;
 }
 
 /* Where parameter i of (A, log v) stands in theta. */

@@ -50,10 +50,9 @@ static size_t place_of(const bl_moments *r, int s, size_t c) {
 }
 
 static blica_status add_segment(bl_moments *r, int s, total *all) {
-  blica_status status;
   const size_t rest = r->q - (size_t)r->columns, m = r->m;
   BL_OWNED double *product = NULL;
-  TRY(bl_alloc(r->ctx, (m + 1) * (m + 1), &product));
+  MUST(bl_alloc(r->ctx, (m + 1) * (m + 1), &product));
   for (size_t c = 0; c <= m; c++)
     memcpy(all->kept[s] + rest * c, r->z + r->q * ((size_t)r->columns + c) + r->columns, rest * sizeof(double));
   cblas_dsyrk(CblasColMajor, CblasLower, CblasTrans, (int)(m + 1), (int)rest, 1, all->kept[s], (int)rest, 0, product,
@@ -62,8 +61,7 @@ static blica_status add_segment(bl_moments *r, int s, total *all) {
     for (size_t a = c; a < m; a++) all->h[place_of(r, s, a) + all->p * place_of(r, s, c)] += product[a + (m + 1) * c];
     all->g[place_of(r, s, c)] += product[m + (m + 1) * c];
   }
-done:
-  return status;
+  return BLICA_OK;
 }
 
 /* d <- H^+ g; returns the rank, or -1. h is overwritten. */
@@ -110,22 +108,20 @@ static void finish(bl_limited *out, double rows, int u) {
 
 /* All segments at the model of the workspace into `all`; returns the number of pairs used and all rows. */
 static blica_status collect(bl_moments *r, total *all, int64_t *moments, double *rows) {
-  blica_status status = BLICA_OK;
   const int u = r->model->u;
   memset(all->h, 0, all->p * all->p * sizeof(double));
   memset(all->g, 0, all->p * sizeof(double));
   *moments = 0, *rows = 0;
   for (int s = 0; s < u; s++) {
     if (bl_poll(r->ctx, &(blica_progress){.stage = "fit statistics", .fraction = (double)s / u, .objective = NAN}))
-      FAIL(r->ctx, BLICA_ERR_INTERRUPTED, "interrupted while M2 was computed");
+      return bl_fail(r->ctx, BLICA_ERR_INTERRUPTED, "interrupted while M2 was computed");
     int64_t pairs;
-    TRY(bl_moments_segment(r, s, &pairs));
+    MUST(bl_moments_segment(r, s, &pairs));
     *moments += pairs;
-    TRY(add_segment(r, s, all));
+    MUST(add_segment(r, s, all));
     *rows += r->counts->samples[s];
   }
-done:
-  return status;
+  return BLICA_OK;
 }
 
 /* moved <- model + length * d. */
@@ -158,10 +154,9 @@ typedef struct {
 
 /* Collects at a model; d [p] is the step to the minimum. */
 static blica_status evaluate(bl_moments *r, const blica_model *model, total *all, double *d, state *found) {
-  blica_status status;
   const size_t rest = r->q - (size_t)r->columns;
   r->model = model;
-  TRY(collect(r, all, &found->moments, &found->rows));
+  MUST(collect(r, all, &found->moments, &found->rows));
   found->plain = 0;
   for (int s = 0; s < model->u; s++) {
     const double *e = all->kept[s] + rest * r->m;
@@ -169,9 +164,8 @@ static blica_status evaluate(bl_moments *r, const blica_model *model, total *all
   }
   found->rank = least_squares(r->ctx, all, d);
   if (found->rank < 0)
-    TRY(bl_fail_outside(r->ctx, BLICA_ERR_NUMERIC, "the parameters' information in M2 could not be decomposed"));
-done:
-  return status;
+    MUST(bl_fail_outside(r->ctx, BLICA_ERR_NUMERIC, "the parameters' information in M2 could not be decomposed"));
+  return BLICA_OK;
 }
 
 static double total_left(const bl_moments *r, const total *all, const double *d, double *segment) {
@@ -184,10 +178,9 @@ static double total_left(const bl_moments *r, const total *all, const double *d,
  * same shape, `at` the estimate to begin with. */
 static blica_status descend(bl_moments *r, blica_model *at, blica_model *next, total *all, double *d, double *segment,
                             state *found, double *m2) {
-  blica_status status = BLICA_OK;
   state tried;
   BL_OWNED double *step = NULL;
-  TRY(bl_alloc(r->ctx, all->p, &step));
+  MUST(bl_alloc(r->ctx, all->p, &step));
   for (int round = 0; round < ROUNDS; round++) {
     const double size = size_of(at, d);
     double length = size > 1 ? 1 / size : 1;
@@ -196,11 +189,11 @@ static blica_status descend(bl_moments *r, blica_model *at, blica_model *next, t
     memcpy(step, d, all->p * sizeof *d);
     for (int half = 0; half < 3 && !better; half++, length /= 4) {
       move(at, step, length, next);
-      TRY(evaluate(r, next, all, d, &tried));
+      MUST(evaluate(r, next, all, d, &tried));
       better = tried.plain < found->plain;
     }
     if (!better) { /* back to where it was */
-      TRY(evaluate(r, at, all, d, found));
+      MUST(evaluate(r, at, all, d, found));
       *m2 = total_left(r, all, d, segment);
       break;
     }
@@ -208,8 +201,7 @@ static blica_status descend(bl_moments *r, blica_model *at, blica_model *next, t
     *found = tried;
     *m2 = total_left(r, all, d, segment);
   }
-done:
-  return status;
+  return BLICA_OK;
 }
 
 blica_status bl_limited_test(blica_ctx *ctx, const blica_model *model, const bl_rows *rows, const blica_counts *counts,

@@ -73,8 +73,7 @@ static blica_status one_draw(job *b, uint64_t seed, int d) {
   memcpy(b->drawn->thresholds, m->thresholds, b->columns * b->u * sizeof(double));
   for (size_t s = 0; s < b->u; s++)
     multiply(b->threshold + b->columns * b->columns * s, b->columns, &rng, b->z, b->drawn->thresholds + b->columns * s);
-  blica_status status = bl_solve_means(b->ctx, b->drawn, b->cuts);
-  if (status != BLICA_OK) return status;
+  MUST(bl_solve_means(b->ctx, b->drawn, b->cuts));
   if (b->cuts) bl_model_center(b->drawn);
   for (size_t i = 0; i < b->k * b->u + b->columns; i++) {
     const double x =
@@ -85,15 +84,14 @@ static blica_status one_draw(job *b, uint64_t seed, int d) {
 }
 
 static blica_status prepare(job *b, const blica_counts *counts, const double *covariance) {
-  blica_status status;
   const size_t most = b->p > b->columns ? b->p : b->columns, square = b->columns * b->columns;
-  TRY(bl_model_like(b->ctx, b->model, &b->drawn));
-  TRY(bl_alloc(b->ctx, b->p * b->p, &b->root));
-  TRY(bl_alloc_for(b->ctx, b->root, bl_mul(square, b->u), &b->threshold));
-  TRY(bl_alloc_for(b->ctx, b->root, most, &b->z));
-  TRY(bl_alloc_for(b->ctx, b->root, b->p, &b->theta));
-  TRY(bl_alloc_for(b->ctx, b->root, b->k * b->u + b->columns, &b->sum));
-  TRY(bl_alloc_for(b->ctx, b->root, b->k * b->u + b->columns, &b->squares));
+  MUST(bl_model_like(b->ctx, b->model, &b->drawn));
+  MUST(bl_alloc(b->ctx, b->p * b->p, &b->root));
+  MUST(bl_alloc_for(b->ctx, b->root, bl_mul(square, b->u), &b->threshold));
+  MUST(bl_alloc_for(b->ctx, b->root, most, &b->z));
+  MUST(bl_alloc_for(b->ctx, b->root, b->p, &b->theta));
+  MUST(bl_alloc_for(b->ctx, b->root, b->k * b->u + b->columns, &b->sum));
+  MUST(bl_alloc_for(b->ctx, b->root, b->k * b->u + b->columns, &b->squares));
   memcpy(b->root, covariance, b->p * b->p * sizeof *b->root);
   bool fine = take_root(b->p, b->root, b->z);
   for (size_t s = 0; s < b->u && fine; s++) {
@@ -101,9 +99,8 @@ static blica_status prepare(job *b, const blica_counts *counts, const double *co
     fine = take_root(b->columns, b->threshold + square * s, b->z);
   }
   if (!fine)
-    TRY(bl_fail_outside(b->ctx, BLICA_ERR_NUMERIC, "the covariance of the thresholds could not be decomposed"));
-done:
-  return status;
+    MUST(bl_fail_outside(b->ctx, BLICA_ERR_NUMERIC, "the covariance of the thresholds could not be decomposed"));
+  return BLICA_OK;
 }
 
 blica_status bl_mean_errors(blica_ctx *ctx, const blica_model *model, const blica_counts *counts,

@@ -47,35 +47,33 @@ static void list_moments(bl_moments *r) {
 }
 
 blica_status bl_moments_make(bl_moments *r) {
-  blica_status status;
   blica_ctx *ctx = r->ctx;
   const size_t n = (size_t)r->n, columns = (size_t)r->columns;
-  TRY(bl_alloc(ctx, 2 * r->q, &r->member));
-  TRY(bl_alloc_for(ctx, r->member, columns * columns, &r->moment_at));
-  TRY(bl_alloc_for(ctx, r->member, columns, &r->used));
-  TRY(bl_alloc_for(ctx, r->member, columns, &r->t));
-  TRY(bl_alloc_for(ctx, r->member, columns, &r->p));
-  TRY(bl_alloc_for(ctx, r->member, n, &r->scale));
-  TRY(bl_alloc_for(ctx, r->member, r->pairs, &r->rho));
-  TRY(bl_alloc_for(ctx, r->member, r->q, &r->table));
-  TRY(bl_alloc_for(ctx, r->member, columns * columns * columns / 6 + 1, &r->three));
+  MUST(bl_alloc(ctx, 2 * r->q, &r->member));
+  MUST(bl_alloc_for(ctx, r->member, columns * columns, &r->moment_at));
+  MUST(bl_alloc_for(ctx, r->member, columns, &r->used));
+  MUST(bl_alloc_for(ctx, r->member, columns, &r->t));
+  MUST(bl_alloc_for(ctx, r->member, columns, &r->p));
+  MUST(bl_alloc_for(ctx, r->member, n, &r->scale));
+  MUST(bl_alloc_for(ctx, r->member, r->pairs, &r->rho));
+  MUST(bl_alloc_for(ctx, r->member, r->q, &r->table));
+  MUST(bl_alloc_for(ctx, r->member, columns * columns * columns / 6 + 1, &r->three));
   const int last = r->columns > 4 ? r->columns - 1 : 3;
-  TRY(bl_alloc_for(ctx, r->member, quad(last - 3, last - 2, last - 1, last) + 1, &r->four));
-  TRY(bl_alloc_for(ctx, r->member, r->q * r->q, &r->xi));
-  TRY(bl_alloc_for(ctx, r->member, r->q * (columns + r->m + 1), &r->z));
-  TRY(bl_alloc_for(ctx, r->member, r->pairs * r->m, &r->slope));
-  TRY(bl_alloc_for(ctx, r->member, LANES * 4, &r->h));
-  TRY(bl_alloc_for(ctx, r->member, LANES * 6, &r->r));
-  TRY(bl_alloc_for(ctx, r->member, LANES * 16, &r->moment));
-  TRY(bl_alloc_for(ctx, r->member, bl_plackett_batch_work(4), &r->work));
+  MUST(bl_alloc_for(ctx, r->member, quad(last - 3, last - 2, last - 1, last) + 1, &r->four));
+  MUST(bl_alloc_for(ctx, r->member, r->q * r->q, &r->xi));
+  MUST(bl_alloc_for(ctx, r->member, r->q * (columns + r->m + 1), &r->z));
+  MUST(bl_alloc_for(ctx, r->member, r->pairs * r->m, &r->slope));
+  MUST(bl_alloc_for(ctx, r->member, LANES * 4, &r->h));
+  MUST(bl_alloc_for(ctx, r->member, LANES * 6, &r->r));
+  MUST(bl_alloc_for(ctx, r->member, LANES * 16, &r->moment));
+  MUST(bl_alloc_for(ctx, r->member, bl_plackett_batch_work(4), &r->work));
   list_moments(r);
   r->rule.nodes = 24;
   for (int i = 0; i < 12; i++) {
     r->rule.node[i] = 0.5 * (1 - bl_gauss24_node[i]), r->rule.node[23 - i] = 0.5 * (1 + bl_gauss24_node[i]);
     r->rule.weight[i] = r->rule.weight[23 - i] = 0.5 * bl_gauss24_weight[i];
   }
-done:
-  return status;
+  return BLICA_OK;
 }
 
 /* Correlation of the items of two columns c < d. */

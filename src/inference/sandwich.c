@@ -64,18 +64,16 @@ static void free_workspaces(job *b) {
 }
 
 static blica_status make_workspace(const job *b, workspace *r) {
-  blica_status status;
   const size_t n = (size_t)b->model->n, q = b->statistics, m = b->m;
   const size_t size = 2 * n + b->pairs + 2 * q * m + 4 * n * n + BATCH * (q + m) + q + b->pairs * m + b->nk + m;
   const bool scores = b->tables && !bl_coding_ordinal(b->rows->coding);
-  TRY(bl_influence_make(b->ctx, b->model->n, b->rows->coding, scores, &r->influence));
-  TRY(bl_alloc_for(b->ctx, b->workspaces, size, &r->work));
+  MUST(bl_influence_make(b->ctx, b->model->n, b->rows->coding, scores, &r->influence));
+  MUST(bl_alloc_for(b->ctx, b->workspaces, size, &r->work));
   r->scale = r->work, r->z = r->scale + n, r->rho = r->z + n, r->slope = r->rho + b->pairs;
   r->weighted = r->slope + q * m, r->full = r->weighted + q * m, r->qq = r->full + n * n, r->x = r->qq + n * n;
   r->y = r->x + n * n, r->psi = r->y + n * n, r->score = r->psi + BATCH * q, r->mean = r->score + BATCH * m;
   r->moved = r->mean + q, r->theta = r->moved + b->pairs * m, r->sum = r->theta + b->nk;
-done:
-  return status;
+  return BLICA_OK;
 }
 
 void bl_threshold_errors(const blica_counts *c, double *error) {
@@ -353,18 +351,16 @@ static blica_status attempt(job *b, double *h, double *j, double *bias) {
 }
 
 static blica_status allocate(job *b) {
-  blica_status status;
   blica_ctx *ctx = b->ctx;
   const size_t u = (size_t)b->model->u;
-  TRY(bl_alloc(ctx, (size_t)bl_max_threads(ctx), &b->workspaces));
-  TRY(bl_alloc_for(ctx, b->workspaces, bl_mul(b->m * b->m, u), &b->h));
-  TRY(bl_alloc_for(ctx, b->workspaces, bl_mul(b->m * b->m, u), &b->j));
-  TRY(bl_alloc_for(ctx, b->workspaces, bl_mul((size_t)b->rows->planes, u), &b->t));
-  TRY(bl_alloc_for(ctx, b->workspaces, u, &b->failed));
-  for (int i = 0; i < bl_max_threads(ctx); i++) TRY(make_workspace(b, &b->workspaces[i]));
+  MUST(bl_alloc(ctx, (size_t)bl_max_threads(ctx), &b->workspaces));
+  MUST(bl_alloc_for(ctx, b->workspaces, bl_mul(b->m * b->m, u), &b->h));
+  MUST(bl_alloc_for(ctx, b->workspaces, bl_mul(b->m * b->m, u), &b->j));
+  MUST(bl_alloc_for(ctx, b->workspaces, bl_mul((size_t)b->rows->planes, u), &b->t));
+  MUST(bl_alloc_for(ctx, b->workspaces, u, &b->failed));
+  for (int i = 0; i < bl_max_threads(ctx); i++) MUST(make_workspace(b, &b->workspaces[i]));
   bl_table_thresholds(b->counts, b->t);
-done:
-  return status;
+  return BLICA_OK;
 }
 
 blica_status bl_sandwich(blica_ctx *ctx, const blica_model *model, const bl_rows *rows, const blica_counts *counts,

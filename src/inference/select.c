@@ -72,10 +72,9 @@ static blica_status parse_range(job *b) {
 }
 
 static blica_status divide(job *b) {
-  blica_status status;
   const bl_rows *rows = b->rows;
-  TRY(bl_alloc(b->ctx, (size_t)b->folds, &b->weight));
-  for (int f = 0; f < b->folds; f++) TRY(bl_alloc_for(b->ctx, b->weight, (size_t)rows->count, &b->weight[f]));
+  MUST(bl_alloc(b->ctx, (size_t)b->folds, &b->weight));
+  for (int f = 0; f < b->folds; f++) MUST(bl_alloc_for(b->ctx, b->weight, (size_t)rows->count, &b->weight[f]));
   for (int s = 0; s < rows->u; s++) {
     bl_rng rng = bl_rng_make(b->options->seed, (5ull << 60) + (uint64_t)s);
     if (rows->total[s] < 2 * (int64_t)b->folds) continue;
@@ -85,61 +84,49 @@ static blica_status divide(job *b) {
         b->weight[f < b->folds ? f : b->folds - 1][p]++;
       }
   }
-done:
-  return status;
+  return BLICA_OK;
 }
 
 /* ---- fits ---- */
 
 static blica_status fit_part(blica_ctx *ctx, const job *b, int k, const double *weight, blica_counts *counts,
                              blica_model **out) {
-  blica_status status;
-  blica_data *data = NULL;
+  BL_AUTO(blica_data) *data = NULL;
   blica_fit_options o = blica_fit_options_default();
   snprintf(o.method, sizeof o.method, "%s", b->out->method);
   o.sources = k;
   o.seed = b->options->seed;
-  if (b->needs_rows) TRY(bl_rows_data(ctx, b->rows, weight, &data));
-  TRY(blica_fit(ctx, &(blica_input){.data = data, .counts = counts}, &o, out));
-done:
-  blica_data_free(data);
-  return status;
+  if (b->needs_rows) MUST(bl_rows_data(ctx, b->rows, weight, &data));
+  MUST(blica_fit(ctx, &(blica_input){.data = data, .counts = counts}, &o, out));
+  return BLICA_OK;
 }
 
 /* Counts of fold f and of all other rows. */
 static blica_status count_fold(blica_ctx *ctx, const job *b, int f, double **rest, blica_counts **train,
                                blica_counts **test) {
-  blica_status status;
   const bl_rows *rows = b->rows;
-  TRY(bl_rows_counts_create(ctx, rows, train));
-  TRY(bl_rows_counts_create(ctx, rows, test));
-  TRY(bl_alloc(ctx, (size_t)rows->count, rest));
+  MUST(bl_rows_counts_create(ctx, rows, train));
+  MUST(bl_rows_counts_create(ctx, rows, test));
+  MUST(bl_alloc(ctx, (size_t)rows->count, rest));
   for (int64_t p = 0; p < rows->count; p++) (*rest)[p] = rows->weight[p] - b->weight[f][p];
   bl_rows_count(rows, *rest, *train);
   bl_rows_count(rows, b->weight[f], *test);
-done:
-  return status;
+  return BLICA_OK;
 }
 
 /* Fold f held out, k sources. */
 static blica_status hold_out(blica_ctx *ctx, job *b, int k, int f) {
-  blica_status status;
-  blica_counts *train = NULL, *test = NULL;
-  blica_model *model = NULL;
-  bl_heldout *heldout = NULL;
+  BL_AUTO(blica_counts) *train = NULL, *test = NULL;
+  BL_AUTO(blica_model) *model = NULL;
+  BL_AUTO(bl_heldout) *heldout = NULL;
   BL_OWNED double *rest = NULL;
-  TRY(bl_heldout_make(ctx, b->rows, k, &heldout));
-  TRY(count_fold(ctx, b, f, &rest, &train, &test));
-  TRY(fit_part(ctx, b, k, rest, train, &model));
+  MUST(bl_heldout_make(ctx, b->rows, k, &heldout));
+  MUST(count_fold(ctx, b, f, &rest, &train, &test));
+  MUST(fit_part(ctx, b, k, rest, train, &model));
   for (int s = 0; s < b->rows->u; s++)
     b->score[s + (size_t)b->rows->u * ((size_t)f + (size_t)b->folds * k)] =
         bl_heldout_score(heldout, test, train, s, model, model->variances + (size_t)k * s);
-done:
-  bl_heldout_free(heldout);
-  blica_counts_free(train);
-  blica_counts_free(test);
-  blica_model_free(model);
-  return status;
+  return BLICA_OK;
 }
 
 /* The counts of all segments but those of group g. */
@@ -164,34 +151,27 @@ done:
 /* The segments of group g held out, k sources: their variances come from all of their rows but fold 0, which is judged.
  */
 static blica_status hold_out_segments(blica_ctx *ctx, job *b, int k, int g) {
-  blica_status status;
-  blica_counts *others = NULL, *train = NULL, *test = NULL;
-  blica_model *model = NULL;
-  bl_heldout *heldout = NULL;
+  BL_AUTO(blica_counts) *others = NULL, *train = NULL, *test = NULL;
+  BL_AUTO(blica_model) *model = NULL;
+  BL_AUTO(bl_heldout) *heldout = NULL;
   BL_OWNED double *rest = NULL, *v = NULL;
-  TRY(bl_heldout_make(ctx, b->rows, k, &heldout));
-  TRY(bl_alloc(ctx, (size_t)k, &v));
-  TRY(other_segments(ctx, b, g, &others));
-  TRY(count_fold(ctx, b, 0, &rest, &train, &test));
-  TRY(fit_part(ctx, b, k, NULL, others, &model));
+  MUST(bl_heldout_make(ctx, b->rows, k, &heldout));
+  MUST(bl_alloc(ctx, (size_t)k, &v));
+  MUST(other_segments(ctx, b, g, &others));
+  MUST(count_fold(ctx, b, 0, &rest, &train, &test));
+  MUST(fit_part(ctx, b, k, NULL, others, &model));
   const double learned = bl_model_note(model, "prior_variance"), width = isfinite(learned) ? learned : 1;
   for (int s = g; s < b->rows->u; s += b->groups) {
     bl_heldout_variances(heldout, train, s, model, width, v);
     b->segment_score[s + (size_t)b->rows->u * k] = bl_heldout_score(heldout, test, train, s, model, v);
   }
-done:
-  bl_heldout_free(heldout);
-  blica_counts_free(others);
-  blica_counts_free(train);
-  blica_counts_free(test);
-  blica_model_free(model);
-  return status;
+  return BLICA_OK;
 }
 
 /* All rows, k sources: BIC from the full likelihood. */
 static blica_status all_rows(blica_ctx *ctx, job *b, int k) {
   blica_status status;
-  blica_model *model = NULL;
+  BL_AUTO(blica_model) *model = NULL;
   blica_loglik_result *result = NULL;
   blica_loglik_options o = blica_loglik_options_default();
   o.error = 10;
@@ -199,7 +179,6 @@ static blica_status all_rows(blica_ctx *ctx, job *b, int k) {
   TRY(blica_loglik(ctx, model, b->data, &o, &result));
   b->out->bic[k] = -2 * result->total + (double)blica_model_parameters(model) * log((double)b->data->rows);
 done:
-  blica_model_free(model);
   blica_loglik_result_free(result);
   return status;
 }
@@ -224,13 +203,11 @@ static blica_status fit_task(blica_ctx *child, int64_t item, int thread, void *u
 }
 
 static blica_status fit_all(job *b) {
-  blica_status status;
   const int64_t items = (int64_t)(b->highest - b->lowest + 1) * parts(b);
-  TRY(bl_alloc_for(b->ctx, b->weight, bl_mul((size_t)b->rows->u * b->folds, (size_t)b->highest + 1), &b->score));
-  TRY(bl_alloc_for(b->ctx, b->weight, bl_mul((size_t)b->rows->u, (size_t)b->highest + 1), &b->segment_score));
-  TRY(bl_parallel_children(b->ctx, items, "select, fit", fit_task, b));
-done:
-  return status;
+  MUST(bl_alloc_for(b->ctx, b->weight, bl_mul((size_t)b->rows->u * b->folds, (size_t)b->highest + 1), &b->score));
+  MUST(bl_alloc_for(b->ctx, b->weight, bl_mul((size_t)b->rows->u, (size_t)b->highest + 1), &b->segment_score));
+  MUST(bl_parallel_children(b->ctx, items, "select, fit", fit_task, b));
+  return BLICA_OK;
 }
 
 /* ---- the choice ---- */
@@ -306,22 +283,20 @@ static void recommend(job *b) {
 }
 
 static blica_status create(job *b) {
-  blica_status status;
   const size_t many = (size_t)b->highest + 1, n = (size_t)b->rows->n;
-  TRY(bl_alloc(b->ctx, 1, &b->out));
+  MUST(bl_alloc(b->ctx, 1, &b->out));
   b->out->n = b->rows->n, b->out->lowest = b->lowest, b->out->highest = b->highest;
-  TRY(bl_alloc_for(b->ctx, b->out, many, &b->out->heldout));
-  TRY(bl_alloc_for(b->ctx, b->out, many, &b->out->heldout_se));
-  TRY(bl_alloc_for(b->ctx, b->out, many, &b->out->heldout_segments));
-  TRY(bl_alloc_for(b->ctx, b->out, many, &b->out->heldout_segments_se));
-  TRY(bl_alloc_for(b->ctx, b->out, many, &b->out->bic));
-  TRY(bl_alloc_for(b->ctx, b->out, many, &b->out->map));
-  TRY(bl_alloc_for(b->ctx, b->out, n, &b->out->eigenvalue));
-  TRY(bl_alloc_for(b->ctx, b->out, n, &b->out->reference));
+  MUST(bl_alloc_for(b->ctx, b->out, many, &b->out->heldout));
+  MUST(bl_alloc_for(b->ctx, b->out, many, &b->out->heldout_se));
+  MUST(bl_alloc_for(b->ctx, b->out, many, &b->out->heldout_segments));
+  MUST(bl_alloc_for(b->ctx, b->out, many, &b->out->heldout_segments_se));
+  MUST(bl_alloc_for(b->ctx, b->out, many, &b->out->bic));
+  MUST(bl_alloc_for(b->ctx, b->out, many, &b->out->map));
+  MUST(bl_alloc_for(b->ctx, b->out, n, &b->out->eigenvalue));
+  MUST(bl_alloc_for(b->ctx, b->out, n, &b->out->reference));
   for (size_t k = 0; k < many; k++) b->out->bic[k] = b->out->heldout_segments[k] = b->out->heldout_segments_se[k] = NAN;
   b->out->by_segments = -1;
-done:
-  return status;
+  return BLICA_OK;
 }
 
 /* The method of all fits, `auto` resolved as for samples. */

@@ -29,8 +29,7 @@ blica_status bl_table_make(blica_ctx *ctx, void *owner, int most, bl_table *t) {
   const size_t cells = (size_t)most * most, corners = (size_t)(most + 1) * (most + 1),
                inner = (size_t)(most - 1) * (most - 1);
   const size_t size = 2 * cells + 2 * (size_t)most + 2 * corners + bl_corners_size(inner);
-  blica_status status = bl_alloc_for(ctx, owner, size, &t->cell);
-  if (status != BLICA_OK) return status;
+  MUST(bl_alloc_for(ctx, owner, size, &t->cell));
   t->score = t->cell + cells, t->first = t->score + cells, t->second = t->first + most, t->work = t->second + most;
   bl_corners_place(&t->inner, inner, t->work + 2 * corners);
   t->level = blica_simd_level(ctx);

@@ -56,25 +56,23 @@ done:
 }
 
 blica_status bl_workspace_scores(blica_ctx *ctx, const bl_likelihood *l, int64_t rows, bl_workspace *workspace) {
-  blica_status status = BLICA_OK;
   size_t n = (size_t)l->n, k = (size_t)l->k, count = (size_t)rows;
   if (workspace->score) return BLICA_OK;
-  TRY(bl_alloc_for(ctx, workspace, bl_mul(count, k), &workspace->first));
-  TRY(bl_alloc_for(ctx, workspace, bl_mul(count, k * k), &workspace->second));
-  if (l->patterns->ordinal) TRY(bl_alloc_for(ctx, workspace, bl_mul(count, n), &workspace->upper));
+  MUST(bl_alloc_for(ctx, workspace, bl_mul(count, k), &workspace->first));
+  MUST(bl_alloc_for(ctx, workspace, bl_mul(count, k * k), &workspace->second));
+  if (l->patterns->ordinal) MUST(bl_alloc_for(ctx, workspace, bl_mul(count, n), &workspace->upper));
   if (l->engine == BL_ENGINE_LATTICE || l->engine == BL_ENGINE_PLACKETT) {
-    TRY(bl_alloc_for(ctx, workspace, bl_mul(count, n), &workspace->score_mean));
-    TRY(bl_alloc_for(ctx, workspace, bl_mul(count, n * n), &workspace->score_cov));
-    TRY(bl_alloc_for(ctx, workspace, n * k, &workspace->posterior));
+    MUST(bl_alloc_for(ctx, workspace, bl_mul(count, n), &workspace->score_mean));
+    MUST(bl_alloc_for(ctx, workspace, bl_mul(count, n * n), &workspace->score_cov));
+    MUST(bl_alloc_for(ctx, workspace, n * k, &workspace->posterior));
   }
   if (l->engine == BL_ENGINE_LATTICE) {
     bl_free(workspace->lattice);
     workspace->lattice = NULL;
-    TRY(bl_mvn_work_make(ctx, l->n, l->patterns->cuts, l->points, rows, true, &workspace->lattice));
+    MUST(bl_mvn_work_make(ctx, l->n, l->patterns->cuts, l->points, rows, true, &workspace->lattice));
   }
-  TRY(bl_alloc_for(ctx, workspace, bl_mul(count, n * (1 + k)), &workspace->score));
-done:
-  return status;
+  MUST(bl_alloc_for(ctx, workspace, bl_mul(count, n * (1 + k)), &workspace->score));
+  return BLICA_OK;
 }
 
 void bl_workspace_free(bl_workspace *workspace) {

@@ -64,7 +64,6 @@ bl_params bl_model_params(const blica_model *m) {
 }
 
 blica_status bl_likelihood_order(blica_ctx *ctx, bl_likelihood *l, const bl_params *params) {
-  blica_status status = BLICA_OK;
   bl_workspace *workspace = l->workspace[0];
   for (int g = 0; g < l->patterns->groups; g++) {
     const bl_group *group = &l->patterns->group[g];
@@ -83,10 +82,9 @@ blica_status bl_likelihood_order(blica_ctx *ctx, bl_likelihood *l, const bl_para
       for (int i = 0; i < group->n; i++) order[i] = i;
       bl_grid_band(group->n, params->k, workspace->loading, l->band + g * BL_GRID_SOURCES);
     }
-    TRY(bl_mvn_tree_make(ctx, group->n, order, group->count, group->x, &l->tree[g]));
+    MUST(bl_mvn_tree_make(ctx, group->n, order, group->count, group->x, &l->tree[g]));
   }
-done:
-  return status;
+  return BLICA_OK;
 }
 
 /* What the parallel loops share. */

@@ -60,17 +60,15 @@ static void combine_grid(work *w, double grid_error) {
 }
 
 static blica_status by_grid(work *w) {
-  blica_status status = BLICA_OK;
   for (double error = FIRST_GRID; error > 1e-17; error *= 1e-2) {
     for (int shift = 0; shift < 2; shift++) {
       bl_accuracy accuracy = {.shift = (uint64_t)shift, .grid_error = error};
-      TRY(bl_likelihood_values(w->ctx, w->likelihood, &w->params, &accuracy, w->log_p + shift * w->patterns->count));
+      MUST(bl_likelihood_values(w->ctx, w->likelihood, &w->params, &accuracy, w->log_p + shift * w->patterns->count));
     }
     combine_grid(w, error);
     if (total(w) <= w->options->error) break;
   }
-done:
-  return status;
+  return BLICA_OK;
 }
 
 /* The mean over shifts of each probability; the error from the sums of their relative deviations. */
@@ -103,21 +101,19 @@ static void combine_lattice(work *w) {
 }
 
 static blica_status by_lattice(work *w) {
-  blica_status status = BLICA_OK;
   double unit = (double)w->patterns->count * w->params.n * SHIFTS;
   for (int points = FIRST_POINTS; points <= w->most_points; points *= 2) {
     if (points > FIRST_POINTS && unit * points > LARGEST_WORK) break;
     for (int shift = 0; shift < SHIFTS; shift++) {
       bl_accuracy accuracy = {.points = points, .seed = w->options->seed, .shift = (uint64_t)shift};
-      TRY(bl_likelihood_values(w->ctx, w->likelihood, &w->params, &accuracy, w->log_p + shift * w->patterns->count));
+      MUST(bl_likelihood_values(w->ctx, w->likelihood, &w->params, &accuracy, w->log_p + shift * w->patterns->count));
       blica_progress progress = {"loglik", -1, NAN, 0, points};
-      if (bl_poll_agreed(w->ctx, &progress, INFINITY)) FAIL(w->ctx, BLICA_ERR_INTERRUPTED, "interrupted");
+      if (bl_poll_agreed(w->ctx, &progress, INFINITY)) return bl_fail(w->ctx, BLICA_ERR_INTERRUPTED, "interrupted");
     }
     combine_lattice(w);
     if (total(w) <= w->options->error) break;
   }
-done:
-  return status;
+  return BLICA_OK;
 }
 
 /* The values of one rule beside those of the rule before it. */
@@ -137,7 +133,6 @@ static void combine_exact(work *w, const double *now, const double *before) {
 
 static blica_status by_exact(work *w) {
   static const int few[] = {4, 6, 8, 12, 16, 20, 24, 0}, many[] = {3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 0};
-  blica_status status = BLICA_OK;
   const int *nodes = w->params.n <= 8 ? few : many;
   double *now = w->log_p, *before = w->log_p + w->patterns->count;
   for (int rule = 0; nodes[rule]; rule++) {
@@ -147,23 +142,21 @@ static blica_status by_exact(work *w) {
     if (rule > 1 && cost > LARGEST_WORK) break;
     before = now;
     now = swap;
-    TRY(bl_likelihood_values(w->ctx, w->likelihood, &w->params, &accuracy, now));
+    MUST(bl_likelihood_values(w->ctx, w->likelihood, &w->params, &accuracy, now));
     blica_progress progress = {"loglik", -1, NAN, 0, nodes[rule]};
-    if (bl_poll_agreed(w->ctx, &progress, INFINITY)) FAIL(w->ctx, BLICA_ERR_INTERRUPTED, "interrupted");
+    if (bl_poll_agreed(w->ctx, &progress, INFINITY)) return bl_fail(w->ctx, BLICA_ERR_INTERRUPTED, "interrupted");
     if (rule == 0) continue;
     combine_exact(w, now, before);
     if (total(w) <= w->options->error) break;
   }
-done:
-  return status;
+  return BLICA_OK;
 }
 
 static blica_status by_ep(work *w) {
-  blica_status status = BLICA_OK;
   bl_accuracy accuracy = {.seed = w->options->seed};
   double mean, sd;
-  TRY(bl_likelihood_values(w->ctx, w->likelihood, &w->params, &accuracy, w->log_p));
-  TRY(bl_likelihood_ep_error(w->ctx, w->likelihood, &w->params, w->options->seed, &mean, &sd));
+  MUST(bl_likelihood_values(w->ctx, w->likelihood, &w->params, &accuracy, w->log_p));
+  MUST(bl_likelihood_ep_error(w->ctx, w->likelihood, &w->params, w->options->seed, &mean, &sd));
   clear(w);
   for (int g = 0; g < w->patterns->groups; g++) {
     const bl_group *group = &w->patterns->group[g];
@@ -176,33 +169,29 @@ static blica_status by_ep(work *w) {
   }
   total(w);
   w->result->total_error = (double)w->patterns->rows * (fabs(mean) + 2.0 * sd); /* one bias, not independent errors */
-done:
-  return status;
+  return BLICA_OK;
 }
 
 static blica_status by_engine(work *w, bl_engine engine, const int *segment) {
-  blica_status status = BLICA_OK;
   bl_likelihood_free(w->likelihood);
   w->likelihood = NULL;
-  TRY(bl_likelihood_make(w->ctx, w->patterns, segment, w->params.n, w->params.k, w->params.u, engine, BL_MVN_BLOCK,
-                         &w->likelihood));
-  TRY(bl_likelihood_order(w->ctx, w->likelihood, &w->params));
+  MUST(bl_likelihood_make(w->ctx, w->patterns, segment, w->params.n, w->params.k, w->params.u, engine, BL_MVN_BLOCK,
+                          &w->likelihood));
+  MUST(bl_likelihood_order(w->ctx, w->likelihood, &w->params));
   strcpy(w->result->engine, bl_engine_name(engine));
-  TRY(engine == BL_ENGINE_GRID       ? by_grid(w)
-      : engine == BL_ENGINE_PLACKETT ? by_exact(w)
-      : engine == BL_ENGINE_LATTICE  ? by_lattice(w)
-                                     : by_ep(w));
-done:
-  return status;
+  MUST(engine == BL_ENGINE_GRID       ? by_grid(w)
+       : engine == BL_ENGINE_PLACKETT ? by_exact(w)
+       : engine == BL_ENGINE_LATTICE  ? by_lattice(w)
+                                      : by_ep(w));
+  return BLICA_OK;
 }
 
 /* Whether the coarsest grid is a matter of seconds: its nodes grow with the loadings, to the power of k. */
 static blica_status grid_fits(const work *w, const int *segment, bool *fits) {
-  blica_status status = BLICA_OK;
   BL_OWNED double *mean = NULL, *loading = NULL;
   double cost = 0.0, band[BL_GRID_SOURCES];
-  TRY(bl_alloc(w->ctx, (size_t)w->params.n, &mean));
-  TRY(bl_alloc(w->ctx, (size_t)w->params.n * (size_t)w->params.k, &loading));
+  MUST(bl_alloc(w->ctx, (size_t)w->params.n, &mean));
+  MUST(bl_alloc(w->ctx, (size_t)w->params.n * (size_t)w->params.k, &loading));
   for (int g = 0; g < w->patterns->groups; g++) {
     const bl_group *group = &w->patterns->group[g];
     bl_grid grid = {.n = group->n, .k = w->params.k};
@@ -211,28 +200,25 @@ static blica_status grid_fits(const work *w, const int *segment, bool *fits) {
     cost += 2.0 * bl_grid_plan(&grid, band, FIRST_GRID) * (double)group->count * group->n;
   }
   *fits = cost <= LARGEST_WORK;
-done:
-  return status;
+  return BLICA_OK;
 }
 
 /* For nearly singular covariances or very small probabilities: the lattice's error is relative. The better of both
  * stays. */
 static blica_status lattice_too(work *w, const int *segment) {
-  blica_status status = BLICA_OK;
   blica_loglik_result *r = w->result, before = *r;
   size_t u = (size_t)r->u;
   BL_OWNED double *kept = NULL;
-  TRY(bl_alloc(w->ctx, 2 * u, &kept));
+  MUST(bl_alloc(w->ctx, 2 * u, &kept));
   memcpy(kept, r->loglik, sizeof(double) * u);
   memcpy(kept + u, r->error, sizeof(double) * u);
-  TRY(by_engine(w, BL_ENGINE_LATTICE, segment));
+  MUST(by_engine(w, BL_ENGINE_LATTICE, segment));
   if (r->total_error > before.total_error) {
     *r = before;
     memcpy(r->loglik, kept, sizeof(double) * u);
     memcpy(r->error, kept + u, sizeof(double) * u);
   }
-done:
-  return status;
+  return BLICA_OK;
 }
 
 blica_status bl_loglik_run(blica_ctx *ctx, const bl_patterns *patterns, const int *segment, const bl_params *params,
@@ -298,7 +284,7 @@ blica_status blica_loglik(blica_ctx *ctx, const blica_model *model, const blica_
   bl_params params = bl_model_params(model);
   blica_loglik_result *result = NULL;
   BL_OWNED int *variable = NULL, *segment = NULL;
-  bl_patterns *patterns = NULL;
+  BL_AUTO(bl_patterns) *patterns = NULL;
   bl_engine engine;
   bl_loop_poll loop_poll = {.deadline = INFINITY, .armed = true, .progress = {"loglik", -1, NAN, 0, 0}};
   bl_poll_reset(ctx);
@@ -321,7 +307,6 @@ blica_status blica_loglik(blica_ctx *ctx, const blica_model *model, const blica_
 done:
   bl_loop_poll_set(ctx, NULL);
   blica_loglik_result_free(result);
-  bl_patterns_free(patterns);
   return status;
 }
 

@@ -32,15 +32,13 @@ static uint64_t digest_data(const blica_data *d) {
 static blica_status add_facts(bl_facts *f, const blica_model *model, const blica_data *data, const blica_option *table,
                               int count, const void *options) {
   static const char *const skip[] = {NULL};
-  blica_status status;
-  TRY(bl_facts_options(f, table, count, options, skip));
-  TRY(bl_facts_machine(f));
-  TRY(bl_facts_add(f, "rows", "%lld", (long long)data->rows));
-  TRY(bl_facts_add(f, "sources", "%d", model->k));
-  TRY(bl_facts_add(f, "model", "%s%016llx", BL_FACTS_DIGEST, (unsigned long long)digest_model(model)));
-  TRY(bl_facts_add(f, "rows of data", "%s%016llx", BL_FACTS_DIGEST, (unsigned long long)digest_data(data)));
-done:
-  return status;
+  MUST(bl_facts_options(f, table, count, options, skip));
+  MUST(bl_facts_machine(f));
+  MUST(bl_facts_add(f, "rows", "%lld", (long long)data->rows));
+  MUST(bl_facts_add(f, "sources", "%d", model->k));
+  MUST(bl_facts_add(f, "model", "%s%016llx", BL_FACTS_DIGEST, (unsigned long long)digest_model(model)));
+  MUST(bl_facts_add(f, "rows of data", "%s%016llx", BL_FACTS_DIGEST, (unsigned long long)digest_data(data)));
+  return BLICA_OK;
 }
 
 blica_status bl_likelihood_same(blica_ctx *ctx, const blica_model *model, const blica_data *data,

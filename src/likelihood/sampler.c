@@ -64,11 +64,10 @@ void bl_sampler_free(bl_sampler *s) {
 }
 
 static blica_status make_chains(blica_ctx *ctx, void *owner, const bl_group *g, double *q, chain_task *t) {
-  blica_status status;
   size_t n = (size_t)g->n;
-  TRY(bl_alloc_for(ctx, owner, (size_t)t->blocks, &t->block));
-  TRY(bl_alloc_for(ctx, owner, (size_t)t->blocks * n * BL_GIBBS_ROWS, &t->code));
-  TRY(bl_alloc_for(ctx, owner, (size_t)t->blocks * BL_GIBBS_ROWS, &t->weight));
+  MUST(bl_alloc_for(ctx, owner, (size_t)t->blocks, &t->block));
+  MUST(bl_alloc_for(ctx, owner, (size_t)t->blocks * n * BL_GIBBS_ROWS, &t->code));
+  MUST(bl_alloc_for(ctx, owner, (size_t)t->blocks * BL_GIBBS_ROWS, &t->weight));
   for (int64_t b = 0; b < t->blocks; b++) {
     int64_t first = t->low + b * BL_GIBBS_ROWS;
     size_t at = (size_t)b * n * BL_GIBBS_ROWS;
@@ -81,16 +80,14 @@ static blica_status make_chains(blica_ctx *ctx, void *owner, const bl_group *g, 
       for (size_t i = 0; i < n; i++) t->code[at + i * BL_GIBBS_ROWS + (size_t)(r - first)] = g->x[(size_t)r * n + i];
     }
   }
-done:
-  return status;
+  return BLICA_OK;
 }
 
 static blica_status make_workspace(blica_ctx *ctx, const bl_sampler *s, chain_workspace *r) {
   const size_t n = (size_t)s->n, k = (size_t)s->k, limits = n * (size_t)s->levels;
   const size_t edges = (size_t)s->patterns->cuts, ends = n * ((size_t)s->levels + 1);
   const size_t even = (n * (2 + k + 2 * n) + 2 * limits + edges + ends + 7) / 8 * 8; /* the work is aligned */
-  blica_status status = bl_alloc_for(ctx, s->workspace, even + bl_gibbs_work(s->n), &r->mean);
-  if (status != BLICA_OK) return status;
+  MUST(bl_alloc_for(ctx, s->workspace, even + bl_gibbs_work(s->n), &r->mean));
   r->first = r->mean + n, r->loading = r->first + n, r->precision = r->loading + n * k;
   r->second = r->precision + n * n, r->low = r->second + n * n, r->high = r->low + limits;
   r->edge = r->high + limits, r->sums = r->edge + edges;
@@ -260,14 +257,13 @@ static void run_task(int64_t item, int thread, void *user) {
 
 blica_status bl_sampler_gradient(blica_ctx *ctx, bl_sampler *s, const bl_params *params, int sweeps, double *g_mixing,
                                  double *g_log_variance, double *g_mean, double *g_cut) {
-  blica_status status;
   const size_t each = s->stride, local = (size_t)s->k * (size_t)s->u;
   s->ctx = ctx, s->params = params, s->sweeps = sweeps;
   bl_share_run(ctx, &s->share, run_task, s);
   s->begun = true;
   s->sweep += sweeps;
   const bl_places lists[] = {{s->ended, 1}, {s->gradient, each}};
-  TRY(bl_share_exchange(ctx, &s->share, 2, lists, NULL));
+  MUST(bl_share_exchange(ctx, &s->share, 2, lists, NULL));
   if (g_cut) memset(g_cut, 0, sizeof(double) * (size_t)s->patterns->cuts);
   memset(g_mixing, 0, sizeof(double) * (size_t)s->n * (size_t)s->k);
   memset(g_log_variance, 0, sizeof(double) * local);
@@ -278,14 +274,13 @@ blica_status bl_sampler_gradient(blica_ctx *ctx, bl_sampler *s, const bl_params 
     if (s->ended[t] == 0) {
       bl_loop_poll *loop_poll = bl_loop_poll_of(ctx);
       if (loop_poll) atomic_store(&loop_poll->stopped, true); /* it may have been another rank's */
-      FAIL(ctx, BLICA_ERR_INTERRUPTED, "interrupted");
+      return bl_fail(ctx, BLICA_ERR_INTERRUPTED, "interrupted");
     }
     if (isnan(s->ended[t]))
-      FAIL(ctx, BLICA_ERR_NUMERIC, "the covariance of the latent variables in segment %d is not positive definite",
-           g->segment + 1);
+      return bl_fail(ctx, BLICA_ERR_NUMERIC,
+                     "the covariance of the latent variables in segment %d is not positive definite", g->segment + 1);
     bl_gradient_add(g, s->segment[g->segment], params, own, own + s->n, own + s->n * (1 + s->k), g_mixing,
                     g_log_variance, g_mean, g_cut);
   }
-done:
-  return status;
+  return BLICA_OK;
 }

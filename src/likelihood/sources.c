@@ -67,8 +67,7 @@ static void take(const bl_scores *scores, int thread, void *user) {
 /* The ranks' findings together, then into the tally. */
 static blica_status add_found(blica_ctx *ctx, const bl_patterns *patterns, tally *t) {
   const int64_t each = 1 + 2 * t->k;
-  blica_status status = bl_sum_disjoint(ctx, t->found, (size_t)(patterns->count * each));
-  if (status != BLICA_OK) return status;
+  MUST(bl_sum_disjoint(ctx, t->found, (size_t)(patterns->count * each)));
   for (int g = 0; g < patterns->groups; g++)
     for (int64_t r = 0; r < patterns->group[g].count; r++) {
       int64_t pattern = patterns->group[g].offset + r;
@@ -79,23 +78,20 @@ static blica_status add_found(blica_ctx *ctx, const bl_patterns *patterns, tally
 }
 
 static blica_status tally_make(blica_ctx *ctx, int64_t places, tally *t) {
-  blica_status status = BLICA_OK;
   size_t count = (size_t)places, moments = bl_mul(count, (size_t)t->k);
-  TRY(bl_alloc(ctx, count, &t->top));
-  TRY(bl_alloc_for(ctx, t->top, count, &t->sum));
-  TRY(bl_alloc_for(ctx, t->top, moments, &t->one));
-  TRY(bl_alloc_for(ctx, t->top, moments, &t->two));
-  TRY(bl_alloc_for(ctx, t->top, bl_mul(count, 1 + 2 * (size_t)t->k), &t->found));
+  MUST(bl_alloc(ctx, count, &t->top));
+  MUST(bl_alloc_for(ctx, t->top, count, &t->sum));
+  MUST(bl_alloc_for(ctx, t->top, moments, &t->one));
+  MUST(bl_alloc_for(ctx, t->top, moments, &t->two));
+  MUST(bl_alloc_for(ctx, t->top, bl_mul(count, 1 + 2 * (size_t)t->k), &t->found));
   for (int64_t i = 0; i < places; i++) t->top[i] = -INFINITY;
-done:
-  return status;
+  return BLICA_OK;
 }
 
 /* All shifts under the segments of the map. */
 static blica_status round_of(blica_ctx *ctx, bl_likelihood *l, const bl_patterns *patterns, bl_engine engine,
                              uint64_t seed, tally *t) {
-  blica_status status = BLICA_OK;
-  TRY(bl_likelihood_order(ctx, l, t->params));
+  MUST(bl_likelihood_order(ctx, l, t->params));
   for (int shift = 0; shift < (engine == BL_ENGINE_LATTICE ? SHIFTS : 1); shift++) {
     bl_accuracy accuracy = {.points = POINTS,
                             .seed = seed,
@@ -103,32 +99,30 @@ static blica_status round_of(blica_ctx *ctx, bl_likelihood *l, const bl_patterns
                             .grid_error = GRID_ERROR,
                             .nodes = t->params->n <= 8 ? NODES : NODES_9};
     memset(t->found, 0, sizeof(double) * (size_t)patterns->count * (1 + 2 * (size_t)t->k));
-    TRY(bl_likelihood_scores(ctx, l, t->params, &accuracy, NULL, take, t));
-    TRY(add_found(ctx, patterns, t));
+    MUST(bl_likelihood_scores(ctx, l, t->params, &accuracy, NULL, take, t));
+    MUST(add_found(ctx, patterns, t));
     t->all += exp(t->log_prior);
     blica_progress progress = {"sources", -1, NAN, 0, shift};
-    if (bl_poll_agreed(ctx, &progress, INFINITY)) FAIL(ctx, BLICA_ERR_INTERRUPTED, "interrupted");
+    if (bl_poll_agreed(ctx, &progress, INFINITY)) return bl_fail(ctx, BLICA_ERR_INTERRUPTED, "interrupted");
   }
-done:
-  return status;
+  return BLICA_OK;
 }
 
 /* Every segment of the model in turn for all rows. */
 static blica_status all_segments(blica_ctx *ctx, bl_likelihood *l, const blica_model *model,
                                  const bl_patterns *patterns, bl_engine engine, uint64_t seed, int *segment, tally *t) {
-  blica_status status = BLICA_OK;
   const int64_t empty = patterns->count;
   for (int s = 0; s < model->u; s++) {
     if (!(model->samples[s] > 0)) continue;
     segment[0] = s; /* of all rows: they are pooled */
     t->log_prior = log(model->samples[s]);
-    TRY(round_of(ctx, l, patterns, engine, seed, t));
+    MUST(round_of(ctx, l, patterns, engine, seed, t));
     add(t, empty, s, t->log_prior, NULL, NULL);
   }
   if (t->sum[empty] == 0.0)
-    FAIL(ctx, BLICA_ERR_DATA, "no segment of the model has samples: rows of unknown segment cannot be weighted");
-done:
-  return status;
+    return bl_fail(ctx, BLICA_ERR_DATA,
+                   "no segment of the model has samples: rows of unknown segment cannot be weighted");
+  return BLICA_OK;
 }
 
 /* What the encoder says of every pattern; a missing value enters as 1/2, as in the fit. */
@@ -206,15 +200,13 @@ done:
 }
 
 static blica_status make_posterior(blica_ctx *ctx, int64_t rows, int k, bool amortised, blica_posterior **out) {
-  blica_status status = BLICA_OK;
-  TRY(bl_alloc(ctx, 1, out));
+  MUST(bl_alloc(ctx, 1, out));
   (*out)->rows = rows;
   (*out)->k = k;
-  TRY(bl_alloc_for(ctx, *out, bl_mul((size_t)rows, (size_t)k), &(*out)->mean));
-  TRY(bl_alloc_for(ctx, *out, bl_mul((size_t)rows, (size_t)k), &(*out)->sd));
-  if (!amortised) TRY(bl_alloc_for(ctx, *out, (size_t)rows, &(*out)->loglik));
-done:
-  return status;
+  MUST(bl_alloc_for(ctx, *out, bl_mul((size_t)rows, (size_t)k), &(*out)->mean));
+  MUST(bl_alloc_for(ctx, *out, bl_mul((size_t)rows, (size_t)k), &(*out)->sd));
+  if (!amortised) MUST(bl_alloc_for(ctx, *out, (size_t)rows, &(*out)->loglik));
+  return BLICA_OK;
 }
 
 /* Numbers near the ends of double, which a file may hold, overflow on the way: that is an error, not a result. */
@@ -238,7 +230,7 @@ blica_status blica_sources(blica_ctx *ctx, const blica_model *model, const blica
   bl_params params = bl_model_params(model);
   bool known = strcmp(o.segment, "unknown") != 0;
   BL_OWNED int *variable = NULL, *segment = NULL;
-  bl_patterns *patterns = NULL;
+  BL_AUTO(bl_patterns) *patterns = NULL;
   bl_likelihood *likelihood = NULL;
   BL_OWNED blica_posterior *posterior = NULL;
   bl_engine engine;
@@ -270,7 +262,6 @@ blica_status blica_sources(blica_ctx *ctx, const blica_model *model, const blica
   *out = bl_take(&posterior);
 done:
   bl_likelihood_free(likelihood);
-  bl_patterns_free(patterns);
   bl_free(t.top);
   return status;
 }

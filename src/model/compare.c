@@ -40,7 +40,6 @@ static double distance(size_t n, const double *a, const double *b, double *sign)
 blica_status blica_compare(blica_ctx *ctx, int n, int k, const double *a, const double *b, double *mcs, int *matching,
                            double *cosine) {
   BL_NEED(ctx, a, b);
-  blica_status status;
   BL_OWNED double *unit_a = NULL, *unit_b = NULL, *cost = NULL;
   BL_OWNED int *match = NULL;
   double sign;
@@ -48,16 +47,16 @@ blica_status blica_compare(blica_ctx *ctx, int n, int k, const double *a, const 
   if (n < 1 || k < 1)
     return bl_fail(ctx, BLICA_ERR_ARGUMENT, "matrices of %d rows and %d columns cannot be compared", n, k);
   size_t rows = (size_t)n, columns = (size_t)k;
-  TRY(bl_alloc(ctx, bl_mul(rows, columns), &unit_a));
-  TRY(bl_alloc(ctx, bl_mul(rows, columns), &unit_b));
-  TRY(bl_alloc(ctx, bl_mul(columns, columns), &cost));
-  TRY(bl_alloc(ctx, columns, &match));
-  TRY(normalise(ctx, "first", rows, columns, a, unit_a));
-  TRY(normalise(ctx, "second", rows, columns, b, unit_b));
+  MUST(bl_alloc(ctx, bl_mul(rows, columns), &unit_a));
+  MUST(bl_alloc(ctx, bl_mul(rows, columns), &unit_b));
+  MUST(bl_alloc(ctx, bl_mul(columns, columns), &cost));
+  MUST(bl_alloc(ctx, columns, &match));
+  MUST(normalise(ctx, "first", rows, columns, a, unit_a));
+  MUST(normalise(ctx, "second", rows, columns, b, unit_b));
   for (size_t i = 0; i < columns; i++)
     for (size_t j = 0; j < columns; j++)
       cost[i + j * columns] = distance(rows, unit_a + i * rows, unit_b + j * rows, &sign);
-  TRY(bl_assign(ctx, k, cost, match));
+  MUST(bl_assign(ctx, k, cost, match));
   double sum = 0;
   for (size_t j = 0; j < columns; j++) {
     double apart = distance(rows, unit_a + j * rows, unit_b + (size_t)match[j] * rows, &sign);
@@ -66,6 +65,5 @@ blica_status blica_compare(blica_ctx *ctx, int n, int k, const double *a, const 
     if (cosine) cosine[j] = sign * (1 - apart);
   }
   if (mcs) *mcs = 1 - sum / k;
-done:
-  return status;
+  return BLICA_OK;
 }

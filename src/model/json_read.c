@@ -46,8 +46,7 @@ blica_status bl_read_number(const bl_json_reader *r, const char *where, const js
 blica_status bl_read_whole(const bl_json_reader *r, const char *where, const json_t *value, double limit,
                            int64_t *out) {
   double number = 0;
-  blica_status status = bl_read_number(r, where, value, BL_JSON_NOT_NEGATIVE, &number);
-  if (status != BLICA_OK) return status;
+  MUST(bl_read_number(r, where, value, BL_JSON_NOT_NEGATIVE, &number));
   if (number != floor(number) || number > limit)
     return bl_json_bad(r, "%s is %.17g; it must be a whole number of at most %.17g", where, number, limit);
   *out = (int64_t)number;

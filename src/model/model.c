@@ -5,18 +5,16 @@
 #include <string.h>
 
 blica_status bl_encoder_create(blica_ctx *ctx, int n, int k, int u, struct blica_encoder **out) {
-  blica_status status;
   size_t inputs = (size_t)n + (size_t)u;
   BL_OWNED struct blica_encoder *encoder = NULL;
   *out = NULL;
-  TRY(bl_alloc(ctx, 1, &encoder));
-  TRY(bl_alloc_for(ctx, encoder, bl_mul((size_t)k, inputs), &encoder->mean_weight));
-  TRY(bl_alloc_for(ctx, encoder, (size_t)k, &encoder->mean_bias));
-  TRY(bl_alloc_for(ctx, encoder, bl_mul((size_t)k, inputs), &encoder->logvar_weight));
-  TRY(bl_alloc_for(ctx, encoder, (size_t)k, &encoder->logvar_bias));
+  MUST(bl_alloc(ctx, 1, &encoder));
+  MUST(bl_alloc_for(ctx, encoder, bl_mul((size_t)k, inputs), &encoder->mean_weight));
+  MUST(bl_alloc_for(ctx, encoder, (size_t)k, &encoder->mean_bias));
+  MUST(bl_alloc_for(ctx, encoder, bl_mul((size_t)k, inputs), &encoder->logvar_weight));
+  MUST(bl_alloc_for(ctx, encoder, (size_t)k, &encoder->logvar_bias));
   *out = bl_take(&encoder);
-done:
-  return status;
+  return BLICA_OK;
 }
 
 blica_status blica_model_create(blica_ctx *ctx, int n, int k, int u, blica_model **out) {
@@ -67,17 +65,15 @@ done:
 }
 
 blica_status bl_model_set_coding(blica_ctx *ctx, blica_model *m, blica_coding *coding) {
-  blica_status status;
   blica_coding_free(m->coding);
   m->coding = coding;
   m->planes = bl_plane(coding, m->n);
   bl_free(m->cuts);
   bl_free(m->thresholds);
   m->cuts = m->thresholds = NULL;
-  TRY(bl_alloc(ctx, (size_t)m->planes, &m->cuts));
-  TRY(bl_alloc(ctx, bl_mul((size_t)m->planes, (size_t)m->u), &m->thresholds));
-done:
-  return status;
+  MUST(bl_alloc(ctx, (size_t)m->planes, &m->cuts));
+  MUST(bl_alloc(ctx, bl_mul((size_t)m->planes, (size_t)m->u), &m->thresholds));
+  return BLICA_OK;
 }
 
 void blica_model_free(blica_model *model) {
@@ -162,11 +158,10 @@ static void permute_rows(double *x, int k, size_t columns, const int *order, dou
 }
 
 static blica_status reorder(blica_ctx *ctx, blica_model *m, const int *order) {
-  blica_status status;
   BL_OWNED double *copy = NULL, *work = NULL;
   size_t n = (size_t)m->n, k = (size_t)m->k;
-  TRY(bl_alloc(ctx, bl_mul(n, k), &copy));
-  TRY(bl_alloc(ctx, k, &work));
+  MUST(bl_alloc(ctx, bl_mul(n, k), &copy));
+  MUST(bl_alloc(ctx, k, &work));
   memcpy(copy, m->mixing, n * k * sizeof *copy);
   for (size_t j = 0; j < k; j++) memcpy(m->mixing + j * n, copy + (size_t)order[j] * n, n * sizeof *copy);
   permute_rows(m->variances, m->k, (size_t)m->u, order, work);
@@ -177,8 +172,7 @@ static blica_status reorder(blica_ctx *ctx, blica_model *m, const int *order) {
     permute_rows(m->encoder->mean_bias, m->k, 1, order, work);
     permute_rows(m->encoder->logvar_bias, m->k, 1, order, work);
   }
-done:
-  return status;
+  return BLICA_OK;
 }
 
 int64_t blica_model_parameters(const blica_model *model) {
@@ -204,11 +198,10 @@ void bl_model_center(blica_model *m) {
 }
 
 blica_status bl_model_canonical(blica_ctx *ctx, blica_model *model) {
-  blica_status status;
   BL_OWNED double *key = NULL;
   BL_OWNED int *order = NULL;
-  TRY(bl_alloc(ctx, (size_t)model->k, &key));
-  TRY(bl_alloc(ctx, (size_t)model->k, &order));
+  MUST(bl_alloc(ctx, (size_t)model->k, &key));
+  MUST(bl_alloc(ctx, (size_t)model->k, &order));
   for (int j = 0; j < model->k; j++) {
     unit_scale(model, j);
     unit_sign(model, j);
@@ -217,9 +210,8 @@ blica_status bl_model_canonical(blica_ctx *ctx, blica_model *model) {
     for (; at > 0 && key[order[at - 1]] < key[j]; at--) order[at] = order[at - 1];
     order[at] = j;
   }
-  TRY(reorder(ctx, model, order));
-done:
-  return status;
+  MUST(reorder(ctx, model, order));
+  return BLICA_OK;
 }
 
 void bl_model_margins(const blica_model *m, int s, double *diagonal, double *threshold) {

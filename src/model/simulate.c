@@ -66,12 +66,11 @@ static int quantile_draws(int n, int k) {
 }
 
 static blica_status condition_limit(blica_ctx *ctx, drawing *d, double *limit) {
-  blica_status status = BLICA_OK;
   BL_OWNED double *all = NULL;
   *limit = 20;
   if (d->n < 20) return BLICA_OK;
   int draws = quantile_draws(d->n, d->k);
-  TRY(bl_alloc(ctx, (size_t)draws, &all));
+  MUST(bl_alloc(ctx, (size_t)draws, &all));
   d->condition = all;
   d->purpose = DRAW_QUANTILE;
   bl_parallel(ctx, draws, condition_task, d);
@@ -79,8 +78,7 @@ static blica_status condition_limit(blica_ctx *ctx, drawing *d, double *limit) {
   double at = 0.75 * (draws - 1);
   int below = (int)at;
   *limit = all[below] + (at - below) * (all[below + 1] - all[below]);
-done:
-  return status;
+  return BLICA_OK;
 }
 
 static blica_status draw_mixing(blica_ctx *ctx, const blica_simulate_options *o, double *mixing) {
@@ -113,8 +111,7 @@ done:
 static blica_status check_options(blica_ctx *ctx, const blica_simulate_options *o) {
   int count;
   const blica_option *table = blica_simulate_option_table(&count);
-  blica_status status = bl_options_check(ctx, table, count, o);
-  if (status != BLICA_OK) return status;
+  MUST(bl_options_check(ctx, table, count, o));
   if (o->sources > o->variables)
     return bl_fail(ctx, BLICA_ERR_ARGUMENT, "simulate: %d sources of %d variables; sources must not exceed variables",
                    o->sources, o->variables);
@@ -126,25 +123,22 @@ static blica_status check_options(blica_ctx *ctx, const blica_simulate_options *
 
 /* Levels 0, 1, ... of all items. */
 static blica_status same_levels(blica_ctx *ctx, int count, blica_model *m) {
-  blica_status status;
   blica_coding *coding;
   BL_OWNED int *levels = NULL;
-  TRY(bl_alloc(ctx, (size_t)m->n, &levels));
+  MUST(bl_alloc(ctx, (size_t)m->n, &levels));
   for (int i = 0; i < m->n; i++) levels[i] = count;
-  TRY(bl_coding_make(ctx, m->n, (const char *const *)m->variables, levels, NULL, &coding));
-  TRY(bl_model_set_coding(ctx, m, coding));
-done:
-  return status;
+  MUST(bl_coding_make(ctx, m->n, (const char *const *)m->variables, levels, NULL, &coding));
+  MUST(bl_model_set_coding(ctx, m, coding));
+  return BLICA_OK;
 }
 
 /* Quantiles of a normal distribution of the latent variable's mean variance, plus the item's intercept. */
 static blica_status draw_cuts(blica_ctx *ctx, const blica_simulate_options *o, blica_model *m) {
-  blica_status status = BLICA_OK;
   bl_rng rng = bl_rng_make(o->seed, stream_of(DRAW_CUTS, 0, 0));
   BL_OWNED double *diagonal = NULL, *variance = NULL;
-  if (o->levels > 2) TRY(same_levels(ctx, o->levels, m));
-  TRY(bl_alloc(ctx, (size_t)m->n, &diagonal));
-  TRY(bl_alloc(ctx, (size_t)m->n, &variance));
+  if (o->levels > 2) MUST(same_levels(ctx, o->levels, m));
+  MUST(bl_alloc(ctx, (size_t)m->n, &diagonal));
+  MUST(bl_alloc(ctx, (size_t)m->n, &variance));
   for (int s = 0; s < m->u; s++) {
     bl_model_margins(m, s, diagonal, NULL);
     for (int i = 0; i < m->n; i++) variance[i] += diagonal[i] / m->u;
@@ -156,18 +150,16 @@ static blica_status draw_cuts(blica_ctx *ctx, const blica_simulate_options *o, b
           intercept + (o->levels > 2 ? sqrt(variance[i]) * bl_phi_quantile((double)l / o->levels) : 0);
   }
   if (o->intercepts > 0 || o->levels > 2) bl_model_center(m);
-done:
-  return status;
+  return BLICA_OK;
 }
 
 static blica_status draw_model(blica_ctx *ctx, const blica_simulate_options *o, blica_model **out) {
-  blica_status status;
-  TRY(blica_model_create(ctx, o->variables, o->sources, o->segments, out));
+  MUST(blica_model_create(ctx, o->variables, o->sources, o->segments, out));
   blica_model *m = *out;
   m->link = o->link;
   strcpy(m->method, "truth");
   m->fit.seed = o->seed;
-  TRY(draw_mixing(ctx, o, m->mixing));
+  MUST(draw_mixing(ctx, o, m->mixing));
   for (int s = 0; s < m->u; s++) {
     bl_rng rng = bl_rng_make(o->seed, stream_of(DRAW_SOURCES, (uint64_t)s, 0));
     m->samples[s] = (double)o->samples;
@@ -177,11 +169,10 @@ static blica_status draw_model(blica_ctx *ctx, const blica_simulate_options *o, 
       m->means[j] = o->mean_range * (2 * bl_rng_uniform(&rng) - 1);
     }
   }
-  TRY(bl_model_canonical(ctx, m));
-  TRY(draw_cuts(ctx, o, m));
+  MUST(bl_model_canonical(ctx, m));
+  MUST(draw_cuts(ctx, o, m));
   for (int s = 0; s < m->u; s++) bl_model_margins(m, s, NULL, m->thresholds + (size_t)s * (size_t)m->planes);
-done:
-  return status;
+  return BLICA_OK;
 }
 
 /* ---- rows ---- */
@@ -245,36 +236,34 @@ static void rows_task(int64_t item, int thread, void *user) {
 
 /* Data with all bits clear; rows run through the segments in order. */
 static blica_status empty_data(blica_ctx *ctx, const blica_model *m, int64_t *first, blica_data **out) {
-  blica_status status;
   size_t u = (size_t)m->u;
-  TRY(bl_alloc(ctx, 1, out));
+  MUST(bl_alloc(ctx, 1, out));
   blica_data *d = *out;
   d->n = m->planes;
-  TRY(m->coding ? bl_coding_columns(ctx, m->coding, &d->variables)
-                : bl_copy_texts(ctx, m->n, (const char *const *)m->variables, &d->variables));
-  TRY(bl_alloc(ctx, u, &d->samples));
-  TRY(bl_alloc(ctx, u, &d->words));
-  TRY(bl_alloc(ctx, u, &d->ones));
-  TRY(bl_alloc(ctx, u, &d->present));
+  MUST(m->coding ? bl_coding_columns(ctx, m->coding, &d->variables)
+                 : bl_copy_texts(ctx, m->n, (const char *const *)m->variables, &d->variables));
+  MUST(bl_alloc(ctx, u, &d->samples));
+  MUST(bl_alloc(ctx, u, &d->words));
+  MUST(bl_alloc(ctx, u, &d->ones));
+  MUST(bl_alloc(ctx, u, &d->present));
   d->u = m->u;
-  TRY(bl_copy_texts(ctx, m->u, (const char *const *)m->segments, &d->segments));
+  MUST(bl_copy_texts(ctx, m->u, (const char *const *)m->segments, &d->segments));
   for (int s = 0; s < m->u; s++) {
     double samples = m->samples[s];
     if (!(samples >= 1 && samples <= 1e15) || samples != floor(samples))
-      FAIL(ctx, BLICA_ERR_ARGUMENT,
-           "segment %d ('%s') has %.15g samples; rows can be drawn for a whole number from 1 up", s + 1, m->segments[s],
-           samples);
+      return bl_fail(ctx, BLICA_ERR_ARGUMENT,
+                     "segment %d ('%s') has %.15g samples; rows can be drawn for a whole number from 1 up", s + 1,
+                     m->segments[s], samples);
     d->samples[s] = (int64_t)samples;
     d->words[s] = (d->samples[s] + WORD - 1) / WORD;
     d->rows += d->samples[s];
     first[s + 1] = first[s] + (d->words[s] + WORDS - 1) / WORDS;
-    TRY(bl_alloc(ctx, bl_mul((size_t)d->words[s], (size_t)m->planes), &d->ones[s]));
+    MUST(bl_alloc(ctx, bl_mul((size_t)d->words[s], (size_t)m->planes), &d->ones[s]));
   }
-  TRY(bl_alloc(ctx, (size_t)d->rows, &d->row_segment));
+  MUST(bl_alloc(ctx, (size_t)d->rows, &d->row_segment));
   for (int64_t s = 0, row = 0; s < m->u; s++)
     for (int64_t r = 0; r < d->samples[s]; r++) d->row_segment[row++] = (int32_t)s;
-done:
-  return status;
+  return BLICA_OK;
 }
 
 blica_status blica_simulate_rows(blica_ctx *ctx, const blica_model *model, uint64_t seed, blica_data **out) {

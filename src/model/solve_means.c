@@ -98,10 +98,9 @@ static double dot(int n, const double *a, const double *b) {
 
 /* Conjugate gradients, scaled by the sum of the weights of each item. */
 static blica_status solve_cuts(system_of *z) {
-  blica_status status;
   const int n = z->n;
   BL_OWNED double *buffer = NULL;
-  TRY(bl_alloc(z->ctx, 5 * (size_t)n, &buffer));
+  MUST(bl_alloc(z->ctx, 5 * (size_t)n, &buffer));
   double *r = buffer, *p = r + n, *ap = p + n, *scaled = ap + n, *scale = scaled + n, *x = z->model->cuts;
   memset(x, 0, sizeof(double) * (size_t)n);
   for (int s = 0; s < z->u; s++) {
@@ -124,8 +123,7 @@ static blica_status solve_cuts(system_of *z) {
     for (int i = 0; i < n; i++) p[i] = scaled[i] + next / rz * p[i];
     rz = next;
   }
-done:
-  return status;
+  return BLICA_OK;
 }
 
 blica_status bl_solve_means(blica_ctx *ctx, blica_model *model, bool cuts) {

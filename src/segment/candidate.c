@@ -2,13 +2,14 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/owned.h"
 #include "segment/segment.h"
 
 enum { ROW_ROUNDS = 40, MODEL_ROUNDS = 12 };
 
 blica_status bl_segment_fit(blica_ctx *ctx, const bl_segment *g, bl_em *em, const bl_states *x, blica_model **model) {
   blica_status status;
-  blica_counts *counts = NULL;
+  BL_AUTO(blica_counts) *counts = NULL;
   blica_fit_options fit = blica_fit_options_default();
   *model = NULL;
   fit.sources = g->options->sources;
@@ -30,7 +31,6 @@ blica_status bl_segment_fit(blica_ctx *ctx, const bl_segment *g, bl_em *em, cons
   else if ((*model)->fit.stop == BLICA_STOP_INTERRUPTED || (*model)->fit.stop == BLICA_STOP_TIME)
     em->stopped = true, em->stop = (*model)->fit.stop;
 done:
-  blica_counts_free(counts);
   return status;
 }
 
@@ -66,12 +66,11 @@ static void pass_progress(bl_state *state, void *user) {
 
 /* States by their own counts, row by row. */
 static blica_status row_rounds(blica_ctx *ctx, bl_em *em, progress *p) {
-  blica_status status;
   bl_candidate *c = p->best;
   const int S = c->states->states;
   bl_states_to_rows(c->states);
-  TRY(bl_em_run(ctx, em, ROW_ROUNDS, 0.1, c->states));
-  TRY(bl_emission_counts(ctx, em->emission, S, c->states->stat, c->log_p));
+  MUST(bl_em_run(ctx, em, ROW_ROUNDS, 0.1, c->states));
+  MUST(bl_emission_counts(ctx, em->emission, S, c->states->stat, c->log_p));
   /* scores without the correlations between blocks of items cannot be compared with a model that has them */
   c->score = bl_emission_exact(em->emission)
                  ? bl_search_score(em->series, c->states, c->states->loglik, own_parameters(em, S))
@@ -79,20 +78,18 @@ static blica_status row_rounds(blica_ctx *ctx, bl_em *em, progress *p) {
   bl_states_assign(p->now, c->states);
   p->before = -INFINITY;
   p->round = 1;
-done:
-  return status;
+  return BLICA_OK;
 }
 
 /* A round in which the M-step is a fit of the model; true in *more when another may help. */
 static blica_status model_round(blica_ctx *ctx, const bl_segment *g, bl_em *em, progress *p, double *log_p,
                                 bool *more) {
-  blica_status status;
-  blica_model *model = NULL;
+  BL_AUTO(blica_model) *model = NULL;
   *more = false;
-  TRY(bl_segment_fit(ctx, g, em, p->now, &model));
-  if (!model) goto done;
-  TRY(bl_emission_model(ctx, em->emission, model, log_p));
-  TRY(bl_em_expect(ctx, em, log_p, p->now, NULL));
+  MUST(bl_segment_fit(ctx, g, em, p->now, &model));
+  if (!model) return BLICA_OK;
+  MUST(bl_emission_model(ctx, em->emission, model, log_p));
+  MUST(bl_em_expect(ctx, em, log_p, p->now, NULL));
   double score = bl_search_score(em->series, p->now, p->now->loglik, model_parameters(g, em, p->now->states));
   if (score > p->best->score) {
     p->best->score = score;
@@ -102,9 +99,7 @@ static blica_status model_round(blica_ctx *ctx, const bl_segment *g, bl_em *em, 
   *more = p->now->loglik - p->before >= 0.5 && p->round < MODEL_ROUNDS;
   p->before = p->now->loglik;
   p->round++;
-done:
-  blica_model_free(model);
-  return status;
+  return BLICA_OK;
 }
 
 static blica_status run(blica_ctx *ctx, const bl_segment *g, bl_em *em, bl_stage *stage, progress *p) {

@@ -70,20 +70,18 @@ static void add_forward(const heldout *h, int f, const bl_chain *c, const double
 
 /* Adds what the states of a fold, learned from the other rows, say of its held-out rows. */
 static blica_status score(const heldout *h, int f, const bl_states *x, double *gain) {
-  blica_status status;
   const bl_series *all = h->em->series;
   const size_t S = (size_t)x->states;
   BL_OWNED double *log_p = NULL, *step = NULL, *work = NULL;
-  TRY(bl_alloc(h->ctx, bl_mul((size_t)all->patterns->count, S), &log_p));
-  TRY(bl_alloc(h->ctx, bl_mul((size_t)all->rows, S), &step));
-  TRY(bl_alloc(h->ctx, 2 * S, &work));
-  TRY(bl_emission_counts(h->ctx, h->em->emission, x->states, x->stat, log_p));
+  MUST(bl_alloc(h->ctx, bl_mul((size_t)all->patterns->count, S), &log_p));
+  MUST(bl_alloc(h->ctx, bl_mul((size_t)all->rows, S), &step));
+  MUST(bl_alloc(h->ctx, 2 * S, &work));
+  MUST(bl_emission_counts(h->ctx, h->em->emission, x->states, x->stat, log_p));
   bl_em_steps(all, x->bin, x->states, log_p, step);
   add_forward(h, f, &x->chain, step, x->bin, 1, work, gain);
   bl_em_steps(&h->fold[f].series, x->bin, x->states, log_p, step);
   add_forward(h, f, &x->chain, step, x->bin, -1, work, gain);
-done:
-  return status;
+  return BLICA_OK;
 }
 
 static double total_of(const heldout *h, int states) {
@@ -154,34 +152,30 @@ done:
 }
 
 static blica_status refine(heldout *h, int states) {
-  blica_status status = BLICA_OK;
   memset(gain_of(h, states), 0, (size_t)h->blocks * sizeof(double));
   for (int f = 0; f < FOLDS; f++) {
     bl_states *x = h->fold[f].search.best[states];
-    TRY(to_rows(h, f, x));
+    MUST(to_rows(h, f, x));
     if (stopped(h, f)) break;
-    TRY(score(h, f, x, gain_of(h, states)));
+    MUST(score(h, f, x, gain_of(h, states)));
   }
-done:
-  return status;
+  return BLICA_OK;
 }
 
 /* ---- the choice ---- */
 
 /* From one more than the steps ask for down to where fewer states are clearly worse: *low to *high are refined. */
 static blica_status refine_range(heldout *h, int *low, int *high) {
-  blica_status status = BLICA_OK;
   const int first = best_of(h, 1, h->most);
   int best;
   *high = first < h->most ? first + 1 : first;
   *low = *high + 1;
   do {
-    TRY(refine(h, --*low));
+    MUST(refine(h, --*low));
     best = best_of(h, *low, *high);
   } while (!h->em->stopped && *low > 1 &&
            total_of(h, best) - total_of(h, *low) <= CLEARLY * standard_error(h, best, *low));
-done:
-  return status;
+  return BLICA_OK;
 }
 
 static int fewest_within_one_error(const heldout *h, int low, int best) {

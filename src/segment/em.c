@@ -13,21 +13,19 @@
 #define LEAST_LOG (-600.0) /* no step is impossible in any state */
 
 blica_status bl_states_make(blica_ctx *ctx, size_t cells, int states, bl_states **out) {
-  blica_status status;
   BL_OWNED bl_states *x = NULL;
   const size_t S = (size_t)states;
   *out = NULL;
-  TRY(bl_alloc(ctx, 1, &x));
+  MUST(bl_alloc(ctx, 1, &x));
   x->states = x->chain.states = states;
   x->cells = cells;
   x->bin = 1;
   x->loglik = -INFINITY;
-  TRY(bl_alloc_for(ctx, x, bl_mul(cells, S), &x->stat));
-  TRY(bl_alloc_for(ctx, x, S, &x->chain.initial));
-  TRY(bl_alloc_for(ctx, x, S * S, &x->chain.transition));
+  MUST(bl_alloc_for(ctx, x, bl_mul(cells, S), &x->stat));
+  MUST(bl_alloc_for(ctx, x, S, &x->chain.initial));
+  MUST(bl_alloc_for(ctx, x, S * S, &x->chain.transition));
   *out = bl_take(&x);
-done:
-  return status;
+  return BLICA_OK;
 }
 
 void bl_states_assign(bl_states *to, const bl_states *from) {
@@ -108,26 +106,25 @@ static void weigh_patterns(const bl_series *series, int64_t bin, int states, con
 }
 
 blica_status bl_em_expect(blica_ctx *ctx, bl_em *em, const double *log_p, bl_states *x, double *probability) {
-  blica_status status;
   const bl_series *series = em->series;
   const size_t S = (size_t)x->states;
   const int64_t steps = step_count(series, x->bin);
   BL_OWNED double *step = NULL, *own = NULL, *weight = NULL, *flow = NULL;
-  TRY(bl_alloc(ctx, bl_mul((size_t)steps, S), &step));
-  if (!probability) TRY(bl_alloc(ctx, bl_mul((size_t)steps, S), &own));
-  TRY(bl_alloc(ctx, bl_mul((size_t)series->patterns->count, S), &weight));
-  TRY(bl_alloc(ctx, S * S + 3 * S, &flow));
+  MUST(bl_alloc(ctx, bl_mul((size_t)steps, S), &step));
+  if (!probability) MUST(bl_alloc(ctx, bl_mul((size_t)steps, S), &own));
+  MUST(bl_alloc(ctx, bl_mul((size_t)series->patterns->count, S), &weight));
+  MUST(bl_alloc(ctx, S * S + 3 * S, &flow));
   double *p = probability ? probability : own;
   bl_em_steps(series, x->bin, x->states, log_p, step);
   double scale = scale_steps(steps, x->states, step);
   x->loglik = scale + bl_chain_pass(&x->chain, steps, step, p, flow, flow + S * S);
-  if (!isfinite(x->loglik)) FAIL(ctx, BLICA_ERR_NUMERIC, "the rows are impossible under every sequence of states");
+  if (!isfinite(x->loglik))
+    return bl_fail(ctx, BLICA_ERR_NUMERIC, "the rows are impossible under every sequence of states");
   bl_chain_learn(&x->chain, p, flow, fmin(1, (double)x->bin / (double)em->min_length), em->forward);
   weigh_patterns(series, x->bin, x->states, p, weight);
-  TRY(bl_series_expect(ctx, series, x->states, weight, x->stat));
+  MUST(bl_series_expect(ctx, series, x->states, weight, x->stat));
   em->rounds++;
-done:
-  return status;
+  return BLICA_OK;
 }
 
 blica_status bl_em_run(blica_ctx *ctx, bl_em *em, int rounds, double gain, bl_states *x) {

@@ -124,28 +124,25 @@ static void add_blocks(bl_emission *e, int blocks, const int *where) {
 }
 
 static blica_status choose_blocks(blica_ctx *ctx, bl_emission *e) {
-  blica_status status;
   const int n = e->series->n, blocks = n <= TABLE_ITEMS ? 1 : (n + BLOCK_ITEMS - 1) / BLOCK_ITEMS;
   BL_OWNED int *where = NULL, *other = NULL;
-  TRY(bl_alloc(ctx, (size_t)n, &where));
-  TRY(bl_alloc(ctx, (size_t)n, &other));
-  TRY(bl_alloc_for(ctx, e, (size_t)(WAYS * blocks), &e->block));
+  MUST(bl_alloc(ctx, (size_t)n, &where));
+  MUST(bl_alloc(ctx, (size_t)n, &other));
+  MUST(bl_alloc_for(ctx, e, (size_t)(WAYS * blocks), &e->block));
   if (blocks > 1) join_similar(e, blocks, where);
   add_blocks(e, blocks, where);
   if (blocks > 1) {
     part_similar(e, blocks, where, other);
     add_blocks(e, blocks, other);
   }
-done:
-  return status;
+  return BLICA_OK;
 }
 
 /* Every pattern as bits of the block's items. */
 static blica_status code_patterns(blica_ctx *ctx, bl_emission *e, block *b) {
-  blica_status status;
   const bl_patterns *m = e->series->patterns;
-  TRY(bl_alloc_for(ctx, e, (size_t)m->count, &b->code));
-  TRY(bl_alloc_for(ctx, e, (size_t)m->count, &b->absent));
+  MUST(bl_alloc_for(ctx, e, (size_t)m->count, &b->code));
+  MUST(bl_alloc_for(ctx, e, (size_t)m->count, &b->absent));
   for (int g = 0; g < m->groups; g++) {
     const bl_group *group = &m->group[g];
     for (int i = 0; i < b->n; i++) {
@@ -160,34 +157,29 @@ static blica_status code_patterns(blica_ctx *ctx, bl_emission *e, block *b) {
       }
     }
   }
-done:
-  return status;
+  return BLICA_OK;
 }
 
 /* ---- making ---- */
 
 static blica_status make_tree(blica_ctx *ctx, int n, bl_mvn_tree **out) {
-  blica_status status;
   BL_OWNED uint8_t *x = NULL;
   int order[TABLE_ITEMS];
-  TRY(bl_alloc(ctx, (size_t)n << n, &x));
+  MUST(bl_alloc(ctx, (size_t)n << n, &x));
   for (int i = 0; i < n; i++) order[i] = i;
   for (int64_t c = 0; c < (int64_t)1 << n; c++)
     for (int i = 0; i < n; i++) x[c * n + i] = c >> i & 1;
-  TRY(bl_mvn_tree_make(ctx, n, order, (int64_t)1 << n, x, out));
-done:
-  return status;
+  MUST(bl_mvn_tree_make(ctx, n, order, (int64_t)1 << n, x, out));
+  return BLICA_OK;
 }
 
 static blica_status make_workspace(blica_ctx *ctx, const bl_emission *e, workspace *r) {
-  blica_status status;
-  TRY(bl_alloc_for(ctx, e->workspace, TABLE_ITEMS * TABLE_ITEMS + bl_eigen_work(TABLE_ITEMS), &r->scratch));
-  TRY(bl_alloc_for(ctx, e->workspace, (size_t)3 << TABLE_ITEMS, &r->table));
-  if (e->levels) TRY(bl_alloc_for(ctx, e->workspace, bl_level_scores_work(e->series), &r->levels));
+  MUST(bl_alloc_for(ctx, e->workspace, TABLE_ITEMS * TABLE_ITEMS + bl_eigen_work(TABLE_ITEMS), &r->scratch));
+  MUST(bl_alloc_for(ctx, e->workspace, (size_t)3 << TABLE_ITEMS, &r->table));
+  if (e->levels) MUST(bl_alloc_for(ctx, e->workspace, bl_level_scores_work(e->series), &r->levels));
   for (int m = 1; m <= TABLE_ITEMS; m++)
-    if (e->all[m]) TRY(bl_plackett_work_make(ctx, m, false, &r->plackett[m]));
-done:
-  return status;
+    if (e->all[m]) MUST(bl_plackett_work_make(ctx, m, false, &r->plackett[m]));
+  return BLICA_OK;
 }
 
 /* The same keys in the same order as those of the series, read as levels. */
@@ -342,22 +334,20 @@ blica_status bl_emission_counts(blica_ctx *ctx, bl_emission *e, int states, cons
 
 /* For so many sources. */
 static blica_status make_likelihood(blica_ctx *ctx, bl_emission *e, int k) {
-  blica_status status = BLICA_OK;
   static const int segment[] = {0};
   const bl_series *x = e->series;
   if (e->likelihood && e->sources == k) return BLICA_OK;
   bl_likelihood_free(e->likelihood);
   bl_free(e->mean);
   e->likelihood = NULL, e->mean = NULL, e->sources = k;
-  TRY(bl_likelihood_engine(ctx, "auto", x->items, k, e->levels != NULL, &e->engine));
+  MUST(bl_likelihood_engine(ctx, "auto", x->items, k, e->levels != NULL, &e->engine));
   if (e->engine != BL_ENGINE_GRID) e->engine = BL_ENGINE_EP;
-  TRY(bl_alloc(ctx, (size_t)k, &e->mean));
-  if (!e->cut) TRY(bl_alloc_for(ctx, e, (size_t)x->n, &e->cut));
-  if (!e->own) TRY(bl_alloc_for(ctx, e, (size_t)x->patterns->count, &e->own));
-  TRY(bl_likelihood_make(ctx, e->levels ? e->levels : x->patterns, segment, x->items, k, 1, e->engine, BL_MVN_BLOCK,
-                         &e->likelihood));
-done:
-  return status;
+  MUST(bl_alloc(ctx, (size_t)k, &e->mean));
+  if (!e->cut) MUST(bl_alloc_for(ctx, e, (size_t)x->n, &e->cut));
+  if (!e->own) MUST(bl_alloc_for(ctx, e, (size_t)x->patterns->count, &e->own));
+  MUST(bl_likelihood_make(ctx, e->levels ? e->levels : x->patterns, segment, x->items, k, 1, e->engine, BL_MVN_BLOCK,
+                          &e->likelihood));
+  return BLICA_OK;
 }
 
 /* Cuts that give the items the thresholds of the state's counts, when the sources have mean 0. */
@@ -374,22 +364,20 @@ static void cuts_of_state(const bl_emission *e, const blica_model *m, int s) {
 }
 
 blica_status bl_emission_model(blica_ctx *ctx, bl_emission *e, const blica_model *m, double *log_p) {
-  blica_status status = BLICA_OK;
   const bl_accuracy accuracy = {.grid_error = GRID_ERROR};
   if (bl_emission_exact(e)) {
     job j = {.e = e, .states = m->u, .model = m, .level = blica_simd_level(ctx), .log_p = log_p};
     bl_parallel(ctx, m->u, table_task, &j);
     return BLICA_OK;
   }
-  TRY(make_likelihood(ctx, e, m->k));
+  MUST(make_likelihood(ctx, e, m->k));
   for (int s = 0; s < m->u; s++) {
     cuts_of_state(e, m, s);
     const bl_params params = {m->n, m->k, 1, m->link, m->mixing, m->variances + s * m->k, e->mean, e->cut};
-    TRY(bl_likelihood_order(ctx, e->likelihood, &params));
-    TRY(bl_likelihood_values(ctx, e->likelihood, &params, &accuracy, e->own));
+    MUST(bl_likelihood_order(ctx, e->likelihood, &params));
+    MUST(bl_likelihood_values(ctx, e->likelihood, &params, &accuracy, e->own));
     for (int64_t p = 0; p < e->series->patterns->count; p++)
       log_p[p * m->u + s] = e->own[p] > LOG_SMALLEST ? e->own[p] : LOG_SMALLEST; /* not a number, too */
   }
-done:
-  return status;
+  return BLICA_OK;
 }

@@ -32,13 +32,12 @@ double bl_search_score(const bl_series *series, const bl_states *x, double logli
 /* Runs one number of states of the descent, or takes its result from the checkpoint; keeps it if it is the best of that
  * number. */
 static blica_status settle(blica_ctx *ctx, bl_em *em, bl_search *search, int start, int rounds, bl_states *x) {
-  blica_status status = BLICA_OK;
   bl_stage stage = bl_stage_below(&em->stage, "start %d, %d states", start, x->states);
   bl_states_kept kept = {x, em};
   if (bl_stage_find(&stage) == BL_STAGE_OVER) {
-    TRY(bl_stage_load(ctx, &stage, bl_states_pass, &kept));
+    MUST(bl_stage_load(ctx, &stage, bl_states_pass, &kept));
   } else {
-    TRY(bl_em_run(ctx, em, rounds, 0.5, x));
+    MUST(bl_em_run(ctx, em, rounds, 0.5, x));
     if (!em->stopped) bl_stage_over(ctx, &stage, bl_states_pass, &kept);
     bl_stage_offer(ctx, &em->stage, em->stopped ? BL_STOP_REQUESTED : BL_CONTINUE, bl_pass_nothing, NULL);
   }
@@ -47,44 +46,39 @@ static blica_status settle(blica_ctx *ctx, bl_em *em, bl_search *search, int sta
   if (*best && (*best)->loglik >= x->loglik) return BLICA_OK;
   bl_free(*best);
   *best = NULL;
-  TRY(bl_states_copy(ctx, x, best));
-done:
-  return status;
+  MUST(bl_states_copy(ctx, x, best));
+  return BLICA_OK;
 }
 
 static blica_status one_start(blica_ctx *ctx, bl_em *em, const blica_segment_options *o, int start, int first,
                               int least, bl_search *search) {
-  blica_status status;
   BL_OWNED bl_states *x = NULL, *fewer = NULL;
-  TRY(bl_em_start(ctx, em, first, search->bin, o->seed, (uint64_t)start, &x));
-  TRY(settle(ctx, em, search, start, FIRST_ROUNDS, x));
+  MUST(bl_em_start(ctx, em, first, search->bin, o->seed, (uint64_t)start, &x));
+  MUST(settle(ctx, em, search, start, FIRST_ROUNDS, x));
   while (x->states > least) {
-    TRY(bl_em_merge(ctx, em, x, &fewer));
+    MUST(bl_em_merge(ctx, em, x, &fewer));
     bl_free(x);
     x = bl_take(&fewer);
-    TRY(settle(ctx, em, search, start, ROUNDS, x));
+    MUST(settle(ctx, em, search, start, ROUNDS, x));
   }
-done:
-  return status;
+  return BLICA_OK;
 }
 
 blica_status bl_search_run(blica_ctx *ctx, bl_em *em, const blica_segment_options *o, int least, int most,
                            bl_search *search) {
-  blica_status status;
   const bl_series *x = em->series;
   search->most = most;
   search->bin = x->rows / STEPS + 1;
   if (search->bin > em->min_length) search->bin = em->min_length;
-  TRY(bl_alloc(ctx, (size_t)most + 1, &search->best));
+  MUST(bl_alloc(ctx, (size_t)most + 1, &search->best));
   const int64_t limit = x->rows / (em->min_length > STATE_ROWS / 2 ? 2 * em->min_length : STATE_ROWS);
   int first = most == 1 ? 1 : most + most / 2 + 2;
   if (first > limit) first = (int)limit;
   if (first < most) first = most;
   for (int start = 0; start < o->starts && !(start > 0 && em->stopped); start++) {
     em->progress.start = start;
-    TRY(one_start(ctx, em, o, start, first, least, search));
+    MUST(one_start(ctx, em, o, start, first, least, search));
     if (em->forward) break; /* nothing in it is drawn */
   }
-done:
-  return status;
+  return BLICA_OK;
 }

@@ -51,16 +51,14 @@ static blica_status check_items(blica_ctx *ctx, int items, int sources) {
 
 static blica_status open_checkpoint(blica_ctx *ctx, const blica_data *data, const blica_segment_options *o, bl_em *em,
                                     bl_checkpoint **checkpoint) {
-  blica_status status;
   bl_resume_options resume = {
       .options = o, .checkpoint = o->checkpoint, .seconds = o->checkpoint_seconds, .resume = o->resume != 0};
   resume.table = blica_segment_option_table(&resume.count);
-  TRY(bl_resume_begin(ctx, &resume, em->deadline, checkpoint));
-  TRY(bl_resume_rows(ctx, *checkpoint, data));
+  MUST(bl_resume_begin(ctx, &resume, em->deadline, checkpoint));
+  MUST(bl_resume_rows(ctx, *checkpoint, data));
   const bl_stage root = {.checkpoint = *checkpoint};
   em->stage = bl_stage_below(&root, "search");
-done:
-  return status;
+  return BLICA_OK;
 }
 
 /* ---- the number of states ---- */
@@ -68,9 +66,8 @@ done:
 /* BIC of all numbers of states; *states becomes the number with the best, or the one that was asked for. */
 static blica_status list_trials(blica_ctx *ctx, const bl_em *em, const blica_segment_options *o,
                                 const bl_search *search, blica_segmentation *result, int *states) {
-  blica_status status;
   double best = -INFINITY;
-  TRY(bl_alloc_for(ctx, result, (size_t)search->most, &result->trials));
+  MUST(bl_alloc_for(ctx, result, (size_t)search->most, &result->trials));
   *states = o->states;
   for (int s = 1; s <= search->most; s++) {
     const bl_states *x = search->best[s];
@@ -79,8 +76,7 @@ static blica_status list_trials(blica_ctx *ctx, const bl_em *em, const blica_seg
     result->trials[result->n_trials++] = (blica_segment_trial){s, x->loglik, score, NAN, NAN};
     if (o->states == 0 && score > best) best = score, *states = s;
   }
-done:
-  return status;
+  return BLICA_OK;
 }
 
 /* Finds states for every number of them, and chooses the number. */

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "counts/counts.h"
+#include "model/owned.h"
 
 enum {
   BLOCKS = 16,
@@ -151,14 +152,13 @@ static void lift_state(const bl_series *x, int states, const double *stat, int s
 
 blica_status bl_series_counts(blica_ctx *ctx, const bl_series *x, int states, const double *stat,
                               const char *const *variables, blica_counts **out) {
-  blica_status status;
-  blica_counts *c = NULL;
+  BL_AUTO(blica_counts) *c = NULL;
   BL_OWNED double *own = NULL;
   const size_t S = (size_t)states, n = (size_t)x->n, pairs = (size_t)x->pairs;
   *out = NULL;
-  TRY(bl_counts_create(ctx, x->n, states, x->complete, variables, NULL, &c));
-  TRY(bl_number_texts(ctx, states, "", &c->segments));
-  TRY(bl_alloc(ctx, x->cells, &own));
+  MUST(bl_counts_create(ctx, x->n, states, x->complete, variables, NULL, &c));
+  MUST(bl_number_texts(ctx, states, "", &c->segments));
+  MUST(bl_alloc(ctx, x->cells, &own));
   for (size_t s = 0; s < S; s++) {
     lift_state(x, states, stat, (int)s, own);
     c->samples[s] = own[BL_CELL_ROWS];
@@ -179,9 +179,7 @@ blica_status bl_series_counts(blica_ctx *ctx, const bl_series *x, int states, co
       }
   }
   *out = bl_take(&c);
-done:
-  blica_counts_free(c);
-  return status;
+  return BLICA_OK;
 }
 
 /* ---- making ---- */
@@ -189,12 +187,11 @@ done:
 /* Directions of the scores from the pooled statistics: the standardised items, or the leading principal components of
  * their correlations. */
 static blica_status make_basis(blica_ctx *ctx, bl_series *x) {
-  blica_status status;
   const int n = x->n;
   BL_OWNED double *cor = NULL, *value = NULL, *deviation = NULL;
-  TRY(bl_alloc(ctx, (size_t)n * (size_t)n, &cor));
-  TRY(bl_alloc(ctx, (size_t)n, &value));
-  TRY(bl_alloc(ctx, (size_t)n, &deviation));
+  MUST(bl_alloc(ctx, (size_t)n * (size_t)n, &cor));
+  MUST(bl_alloc(ctx, (size_t)n, &value));
+  MUST(bl_alloc(ctx, (size_t)n, &deviation));
   for (int j = 0; j < n; j++) {
     x->centre[j] = bl_series_share(x, 1, x->pooled, 0, 1, j);
     deviation[j] = sqrt(x->centre[j] * (1 - x->centre[j]));
@@ -207,18 +204,17 @@ static blica_status make_basis(blica_ctx *ctx, bl_series *x) {
   }
   if (n <= PLAIN_SCORES) {
     for (int i = 0; i < n; i++) x->basis[i + i * n] = 1 / deviation[i];
-    goto done;
+    return BLICA_OK;
   }
   errno = 0;
   if (LAPACKE_dsyev(LAPACK_COL_MAJOR, 'V', 'U', n, cor, n, value) != 0)
-    TRY(bl_fail_outside(ctx, BLICA_ERR_NUMERIC, "the principal components of the items cannot be computed"));
+    MUST(bl_fail_outside(ctx, BLICA_ERR_NUMERIC, "the principal components of the items cannot be computed"));
   for (int c = 0; c < x->d; c++) {
     const double *vector = cor + (size_t)(n - 1 - c) * (size_t)n;
     double scale = 1 / sqrt(fmax(value[n - 1 - c], 1e-8)), sign = vector[0] < 0 ? -1 : 1;
     for (int i = 0; i < n; i++) x->basis[i + c * n] = sign * scale * vector[i] / deviation[i];
   }
-done:
-  return status;
+  return BLICA_OK;
 }
 
 static void make_scores(bl_series *x) {

@@ -88,14 +88,13 @@ static void move_centres(clusters *c, int states, double *count) {
 
 static blica_status cluster_runs(blica_ctx *ctx, const bl_series *x, int states, uint64_t seed, uint64_t stream,
                                  clusters *c) {
-  blica_status status;
   BL_OWNED double *count = NULL;
   bl_rng rng = bl_rng_make(seed, stream);
   assignment a = {c, states};
-  TRY(bl_alloc_for(ctx, c->label, bl_mul(c->size, (size_t)c->runs), &c->feature));
-  TRY(bl_alloc_for(ctx, c->label, bl_mul(c->size, (size_t)states), &c->centre));
-  TRY(bl_alloc_for(ctx, c->label, (size_t)c->runs, &c->nearest));
-  TRY(bl_alloc(ctx, (size_t)states, &count));
+  MUST(bl_alloc_for(ctx, c->label, bl_mul(c->size, (size_t)c->runs), &c->feature));
+  MUST(bl_alloc_for(ctx, c->label, bl_mul(c->size, (size_t)states), &c->centre));
+  MUST(bl_alloc_for(ctx, c->label, (size_t)c->runs, &c->nearest));
+  MUST(bl_alloc(ctx, (size_t)states, &count));
   make_features(x, c);
   draw_centres(c, states, &rng);
   for (int i = 0; i < LLOYD; i++) {
@@ -103,8 +102,7 @@ static blica_status cluster_runs(blica_ctx *ctx, const bl_series *x, int states,
     move_centres(c, states, count);
   }
   bl_parallel(ctx, c->runs, assign_run, &a);
-done:
-  return status;
+  return BLICA_OK;
 }
 
 /* Moves out of a state by chance of the run's length, to any other. */
