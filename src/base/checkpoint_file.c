@@ -54,8 +54,7 @@ static bool put_all(FILE *stream, const bl_checkpoint *c) {
 blica_status bl_checkpoint_add(blica_ctx *ctx, bl_checkpoint *c, const char *name, bl_section **out) {
   if (c->sections == c->capacity) {
     size_t capacity = c->capacity ? 2 * c->capacity : 16;
-    blica_status status = bl_resize(ctx, c->sections, capacity, &c->section);
-    if (status != BLICA_OK) return status;
+    MUST(bl_resize(ctx, c->sections, capacity, &c->section));
     c->capacity = capacity;
   }
   *out = &c->section[c->sections++];
@@ -97,12 +96,11 @@ done:
   return status;
 }
 
-/* The checks that need no trust in the content; the digest comes last, so that the others can say what is wrong. */
-static blica_status check(blica_ctx *ctx, const char *path, const unsigned char *bytes, uint64_t size, head *h) {
-  uint64_t digest = 0, stored;
+/* The checks that need no trust in the content, so that they can say what is wrong. */
+static blica_status check_head(blica_ctx *ctx, const char *path, const unsigned char *bytes, uint64_t size, head *h) {
   if (size >= sizeof MAGIC && memcmp(bytes, MAGIC, sizeof MAGIC) != 0)
     return bl_fail(ctx, BLICA_ERR_FORMAT, "'%s' is not a checkpoint of blica", path);
-  if (size < sizeof *h + sizeof stored)
+  if (size < sizeof *h + sizeof(uint64_t))
     return bl_fail(ctx, BLICA_ERR_FORMAT, "checkpoint '%s' is cut short: it has %llu bytes", path,
                    (unsigned long long)size);
   memcpy(h, bytes, sizeof *h);
@@ -115,47 +113,37 @@ static blica_status check(blica_ctx *ctx, const char *path, const unsigned char 
   if (h->size != size)
     return bl_fail(ctx, BLICA_ERR_FORMAT, "checkpoint '%s' is damaged: it has %llu bytes and should have %llu", path,
                    (unsigned long long)size, (unsigned long long)h->size);
-  /* as it was written: piece by piece */
-  const unsigned char *at = bytes, *end = bytes + size - sizeof stored;
-  digest = bl_digest(digest, at, sizeof *h);
-  at += sizeof *h;
-  for (uint64_t i = 0; i < h->sections; i++) {
-    section_head sh;
-    if ((size_t)(end - at) < sizeof sh) goto damaged;
-    memcpy(&sh, at, sizeof sh);
-    digest = bl_digest(digest, at, sizeof sh);
-    at += sizeof sh;
-    if (sh.name >= BL_STAGE_NAME || sh.name > (size_t)(end - at) || sh.size > (size_t)(end - at) - sh.name)
-      goto damaged;
-    digest = bl_digest(digest, at, sh.name);
-    digest = bl_digest(digest, at + sh.name, sh.size);
-    at += sh.name + sh.size;
-  }
-  memcpy(&stored, end, sizeof stored);
-  if (at == end && stored == digest) return BLICA_OK;
-damaged:
-  return bl_fail(ctx, BLICA_ERR_FORMAT, "checkpoint '%s' is damaged: its checksum does not agree", path);
+  return BLICA_OK;
 }
 
+/* The digest is taken as it was written: piece by piece. */
 blica_status bl_checkpoint_parse(blica_ctx *ctx, const char *path, const unsigned char *bytes, uint64_t size,
                                  bl_checkpoint *c) {
   head h;
-  blica_status status;
-  TRY(check(ctx, path, bytes, size, &h));
-  bytes += sizeof h;
-  for (uint64_t i = 0; i < h.sections; i++) {
-    section_head sh;
+  uint64_t stored;
+  MUST(check_head(ctx, path, bytes, size, &h));
+  const unsigned char *at = bytes + sizeof h, *end = bytes + size - sizeof stored;
+  uint64_t digest = bl_digest(0, bytes, sizeof h), left = h.sections;
+  for (section_head sh; left > 0 && (size_t)(end - at) >= sizeof sh; left--) {
     bl_section *s;
     char name[BL_STAGE_NAME] = "";
-    memcpy(&sh, bytes, sizeof sh);
-    memcpy(name, bytes + sizeof sh, sh.name);
-    TRY(bl_checkpoint_add(ctx, c, name, &s));
-    TRY(bl_alloc(ctx, sh.size, &s->bytes));
-    memcpy(s->bytes, bytes + sizeof sh + sh.name, sh.size);
+    memcpy(&sh, at, sizeof sh);
+    digest = bl_digest(digest, at, sizeof sh);
+    at += sizeof sh;
+    if (sh.name >= BL_STAGE_NAME || sh.name > (size_t)(end - at) || sh.size > (size_t)(end - at) - sh.name) break;
+    memcpy(name, at, sh.name);
+    MUST(bl_checkpoint_add(ctx, c, name, &s));
+    MUST(bl_alloc(ctx, sh.size, &s->bytes));
+    memcpy(s->bytes, at + sh.name, sh.size);
     s->size = sh.size;
     s->kept = (bl_stage_kept)sh.kept;
-    bytes += sizeof sh + sh.name + sh.size;
+    digest = bl_digest(bl_digest(digest, at, sh.name), s->bytes, sh.size);
+    at += sh.name + sh.size;
   }
-done:
-  return status;
+  memcpy(&stored, end, sizeof stored);
+  if (left == 0 && at == end && stored == digest) return BLICA_OK;
+  while (c->sections > 0) bl_free(c->section[--c->sections].bytes);
+  bl_free(bl_take(&c->section));
+  c->capacity = 0;
+  return bl_fail(ctx, BLICA_ERR_FORMAT, "checkpoint '%s' is damaged: its checksum does not agree", path);
 }

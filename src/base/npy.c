@@ -125,24 +125,26 @@ static const char *parse_dictionary(cursor *c, bl_npy *out) {
   return seen == 7 ? NULL : "its header lacks descr, fortran_order or shape";
 }
 
+size_t bl_npy_header_length(const void *bytes) {
+  const unsigned char *b = bytes;
+  const size_t length = b[8] + ((size_t)b[9] << 8);
+  return b[6] == 1 ? 10 + length : 12 + length + ((size_t)b[10] << 16) + ((size_t)b[11] << 24);
+}
+
 const char *bl_npy_parse(const void *bytes, size_t length, bl_npy *out) {
   const unsigned char *b = bytes;
   memset(out, 0, sizeof *out);
   if (length < 10 || memcmp(b, magic, sizeof magic) != 0) return "it is not a .npy file (no magic at its start)";
   if (b[6] < 1 || b[6] > 3) return "its format version is not 1, 2 or 3";
-  size_t prefix = b[6] == 1 ? 10 : 12;
-  if (length < prefix) return "its header is cut off";
-  size_t header = b[8] + ((size_t)b[9] << 8);
-  if (b[6] > 1) header += ((size_t)b[10] << 16) + ((size_t)b[11] << 24);
-  if (header > length - prefix) return "its header is cut off";
-  cursor c = {(const char *)b + prefix, (const char *)b + prefix + header};
+  out->offset = length < 12 ? length + 1 : bl_npy_header_length(b);
+  if (out->offset > length) return "its header is cut off";
+  cursor c = {(const char *)b + (b[6] == 1 ? 10 : 12), (const char *)b + out->offset};
   const char *reason = parse_dictionary(&c, out);
   if (reason) return reason;
   skip_blank(&c);
   if (c.at != c.end) return "its header is damaged";
   size_t total;
   if (__builtin_mul_overflow(out->count, out->size, &total) || total > SIZE_MAX / 2) return "its shape overflows";
-  out->offset = prefix + header;
   return NULL;
 }
 

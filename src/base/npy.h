@@ -19,6 +19,8 @@ typedef struct {
   size_t offset; /* of the first element, from the start of the file */
 } bl_npy;
 
+/* Bytes of the header that begins with these 12, the start of an array of any version. */
+size_t bl_npy_header_length(const void *bytes);
 /* Reads the header at the start of bytes. Returns NULL, or the reason why not. Sizes are checked
  * against overflow, not against length: the elements need not be there yet. */
 const char *bl_npy_parse(const void *bytes, size_t length, bl_npy *out);

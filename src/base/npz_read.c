@@ -58,10 +58,12 @@ bool bl_npz_has(const bl_npz_reader *npz, const char *name) {
 }
 
 /* The size of an entry, once it is credible: deflate expands at most 1032 times. */
-static blica_status entry_size(blica_ctx *ctx, bl_npz_reader *npz, zip_uint64_t index, const char *name, size_t *size) {
+static blica_status entry_size(blica_ctx *ctx, bl_npz_reader *npz, const char *name, size_t *size) {
   zip_stat_t info;
   const zip_uint64_t wanted = ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE;
-  if (zip_stat_index(npz->archive, index, 0, &info) != 0 || (info.valid & wanted) != wanted)
+  const zip_int64_t index = locate(npz, name);
+  if (index < 0) return bl_fail(ctx, BLICA_ERR_FORMAT, "%s: array %s is missing", npz->path, name);
+  if (zip_stat_index(npz->archive, (zip_uint64_t)index, 0, &info) != 0 || (info.valid & wanted) != wanted)
     return bl_fail(ctx, BLICA_ERR_FORMAT, "%s: the size of array %s is not known", npz->path, name);
   if (info.comp_size > npz->file_size || info.size / 1100 > info.comp_size + 1)
     return bl_fail(ctx, BLICA_ERR_FORMAT, "%s: array %s claims %llu bytes, more than the file can hold", npz->path,
@@ -71,127 +73,106 @@ static blica_status entry_size(blica_ctx *ctx, bl_npz_reader *npz, zip_uint64_t 
 }
 
 blica_status bl_npz_expect(blica_ctx *ctx, bl_npz_reader *npz, const char *name, size_t count) {
-  zip_int64_t index = locate(npz, name);
   size_t size = 0;
-  if (index < 0) return bl_fail(ctx, BLICA_ERR_FORMAT, "%s: array %s is missing", npz->path, name);
-  blica_status status = entry_size(ctx, npz, (zip_uint64_t)index, name, &size);
+  blica_status status = entry_size(ctx, npz, name, &size);
   if (status == BLICA_OK && size < count)
     return bl_fail(ctx, BLICA_ERR_FORMAT, "%s: array %s has %zu bytes, too few for %zu elements", npz->path, name, size,
                    count);
   return status;
 }
 
-/* The whole entry, parsed. bytes belongs to the caller. */
-static blica_status load(blica_ctx *ctx, bl_npz_reader *npz, const char *name, bl_npy *array, char **bytes) {
-  blica_status status;
-  zip_file_t *entry = NULL;
-  zip_int64_t index = locate(npz, name);
-  size_t size = 0, have = 0;
+/* ---- an array: its header, then its elements from the first to the last ---- */
+
+enum { SLAB = 1 << 18, HEAD_MAX = 1 << 17 }; /* bytes that are held at a time */
+
+typedef struct {
+  const char *path, *name;
+  zip_file_t *file;
+  size_t size, have; /* bytes of the entry, and of them read */
+  bl_npy array;
+} entry;
+
+/* The next count bytes; the checksum is verified once the last were read. */
+static blica_status read_bytes(blica_ctx *ctx, entry *e, char *to, size_t count) {
+  zip_int64_t got = e->file ? 1 : -1;
   char extra;
-  *bytes = NULL;
-  if (index < 0) FAIL(ctx, BLICA_ERR_FORMAT, "%s: array %s is missing", npz->path, name);
-  TRY(entry_size(ctx, npz, (zip_uint64_t)index, name, &size));
-  TRY(bl_alloc(ctx, size, bytes));
+  if (e->file) errno = 0; /* else it says why the entry could not be opened */
+  for (size_t end = e->have + count; e->have < end && got > 0; to += got) {
+    got = zip_fread(e->file, to, end - e->have);
+    if (got > 0) e->have += (size_t)got, count -= (size_t)got;
+  }
+  if (count == 0 && e->have == e->size) got = zip_fread(e->file, &extra, 1) == 0 ? 1 : -1;
+  if (count == 0 && got > 0) return BLICA_OK;
+  return bl_fail_outside(ctx, BLICA_ERR_FORMAT, "%s: array %s is damaged or cut off (%zu of %zu bytes could be read)",
+                         e->path, e->name, e->have, e->size);
+}
+
+/* Reads the header, and checks that as many bytes follow as it announces. */
+static blica_status open_entry(blica_ctx *ctx, bl_npz_reader *npz, const char *name, entry *e) {
+  enum { FIRST = 12 }; /* bytes with the length of the header, of every version */
+  BL_OWNED char *head = NULL;
+  *e = (entry){.path = npz->path, .name = name};
+  MUST(entry_size(ctx, npz, name, &e->size));
+  MUST(bl_alloc(ctx, HEAD_MAX, &head));
   errno = 0;
-  entry = zip_fopen_index(npz->archive, (zip_uint64_t)index, 0);
-  zip_int64_t got = entry ? 0 : -1;
-  while (entry && have < size && (got = zip_fread(entry, *bytes + have, size - have)) > 0) have += (size_t)got;
-  if (entry && have == size) got = zip_fread(entry, &extra, 1); /* the checksum is verified at the end */
-  if (got != 0 || have != size)
-    FAIL_OUTSIDE(ctx, BLICA_ERR_FORMAT, "%s: array %s is damaged or cut off (%zu of %zu bytes could be read)",
-                 npz->path, name, have, size);
-  const char *reason = bl_npy_parse(*bytes, size, array);
-  if (reason) FAIL(ctx, BLICA_ERR_FORMAT, "%s: array %s: %s", npz->path, name, reason);
-  if (size - array->offset != array->count * array->size)
-    FAIL(ctx, BLICA_ERR_FORMAT, "%s: array %s holds %zu bytes where its shape asks for %zu", npz->path, name,
-         size - array->offset, array->count * array->size);
+  e->file = zip_fopen_index(npz->archive, (zip_uint64_t)locate(npz, name), 0);
+  MUST(read_bytes(ctx, e, head, e->size < FIRST ? e->size : FIRST));
+  size_t length = bl_npy_header_length(head);
+  if (length > e->size) length = e->size;
+  if (length > HEAD_MAX) length = HEAD_MAX;
+  if (length > e->have) MUST(read_bytes(ctx, e, head + e->have, length - e->have));
+  const char *reason = bl_npy_parse(head, e->have, &e->array);
+  if (reason) return bl_fail(ctx, BLICA_ERR_FORMAT, "%s: array %s: %s", e->path, name, reason);
+  if (e->size - e->have != e->array.count * e->array.size)
+    return bl_fail(ctx, BLICA_ERR_FORMAT, "%s: array %s holds %zu bytes where its shape asks for %zu", e->path, name,
+                   e->size - e->have, e->array.count * e->array.size);
+  return BLICA_OK;
+}
+
+/* Numbers from..to-1 of an array of this shape, counted in row-major order; all others are passed over. */
+static blica_status read_numbers(blica_ctx *ctx, bl_npz_reader *npz, const char *name, int ndim, const size_t *shape,
+                                 size_t from, size_t to, double *out) {
+  blica_status status;
+  entry e;
+  BL_OWNED char *slab = NULL;
+  TRY(open_entry(ctx, npz, name, &e));
+  const bl_npy *array = &e.array;
+  if (array->kind == 'U' || array->kind == 'S')
+    FAIL(ctx, BLICA_ERR_FORMAT, "%s: array %s holds text, not numbers", npz->path, name);
+  bool same = array->ndim == ndim;
+  size_t expected = 1;
+  for (int d = 0; d < ndim; d++) {
+    same = same && array->shape[d] == shape[d];
+    expected = bl_mul(expected, shape[d]);
+  }
+  if (!same)
+    FAIL(ctx, BLICA_ERR_FORMAT,
+         "%s: array %s has %d dimensions and %zu elements; %d dimensions and %zu elements are expected", npz->path,
+         name, array->ndim, array->count, ndim, expected);
+  TRY(bl_alloc(ctx, SLAB, &slab));
+  const bool transpose = array->fortran && ndim == 2;
+  for (size_t first = 0, step = SLAB / array->size; first < array->count; first += step) {
+    const size_t count = array->count - first < step ? array->count - first : step;
+    TRY(read_bytes(ctx, &e, slab, count * array->size));
+    for (size_t k = 0; k < count; k++) {
+      const size_t at = transpose ? (first + k) % shape[0] * shape[1] + (first + k) / shape[0] : first + k;
+      if (at >= from && at < to) out[at - from] = bl_npy_number(array, slab + k * array->size);
+    }
+  }
 done:
-  if (entry) zip_fclose(entry);
-  if (status != BLICA_OK) bl_free(bl_take(bytes));
+  if (e.file) zip_fclose(e.file);
   return status;
 }
 
 blica_status bl_npz_numbers(blica_ctx *ctx, bl_npz_reader *npz, const char *name, int ndim, const size_t *shape,
                             double *out) {
-  blica_status status;
-  bl_npy array;
-  char *bytes;
-  TRY(load(ctx, npz, name, &array, &bytes));
-  if (array.kind == 'U' || array.kind == 'S')
-    FAIL(ctx, BLICA_ERR_FORMAT, "%s: array %s holds text, not numbers", npz->path, name);
-  bool same = array.ndim == ndim;
-  for (int d = 0; same && d < ndim; d++) same = array.shape[d] == shape[d];
-  if (!same || ndim > 2)
-    FAIL(ctx, BLICA_ERR_FORMAT,
-         "%s: array %s has %d dimensions and %zu elements; %d dimensions and %zu elements are expected", npz->path,
-         name, array.ndim, array.count, ndim,
-         ndim == 2 ? bl_mul(shape[0], shape[1])
-         : ndim    ? shape[0]
-                   : 1);
-  const char *data = bytes + array.offset;
-  bool transpose = array.fortran && ndim == 2;
-  for (size_t k = 0; k < array.count; k++)
-    out[transpose ? k % shape[0] * shape[1] + k / shape[0] : k] = bl_npy_number(&array, data + k * array.size);
-done:
-  bl_free(bytes);
-  return status;
-}
-
-/* ---- some rows of a matrix ---- */
-
-enum { SLAB = 1 << 18, HEAD_MAX = 1 << 16 };
-
-/* The header at the start of an entry, whose other bytes stay to be read; false: not one of the usual kind. */
-static bool read_head(zip_file_t *entry, char *bytes, bl_npy *array) {
-  if (zip_fread(entry, bytes, 10) != 10) return false;
-  size_t length = (size_t)(unsigned char)bytes[8] | (size_t)(unsigned char)bytes[9] << 8;
-  if (memcmp(bytes, "\x93NUMPY\1", 7) != 0 || length + 10 > HEAD_MAX) return false;
-  for (size_t have = 0; have < length;) {
-    zip_int64_t got = zip_fread(entry, bytes + 10 + have, length - have);
-    if (got <= 0) return false;
-    have += (size_t)got;
-  }
-  return !bl_npy_parse(bytes, length + 10, array) && array->offset == length + 10;
-}
-
-/* All elements pass; those from..to-1 are kept. False: the entry is cut off, or longer, or damaged. */
-static bool read_slabs(zip_file_t *entry, const bl_npy *array, size_t from, size_t to, char *slab, double *out) {
-  size_t at = 0, part = 0;
-  zip_int64_t got;
-  while ((got = zip_fread(entry, slab + part, SLAB - part)) > 0) {
-    size_t have = part + (size_t)got, whole = have / array->size;
-    for (size_t k = from > at ? from - at : 0; k < whole && at + k < to; k++)
-      out[at + k - from] = bl_npy_number(array, slab + k * array->size);
-    at += whole;
-    part = have - whole * array->size;
-    memmove(slab, slab + whole * array->size, part);
-  }
-  return got == 0 && at == array->count && part == 0;
+  return read_numbers(ctx, npz, name, ndim, shape, 0, SIZE_MAX, out);
 }
 
 blica_status bl_npz_rows(blica_ctx *ctx, bl_npz_reader *npz, const char *name, size_t rows, size_t columns,
                          size_t first, size_t last, double *out) {
-  blica_status status;
   const size_t shape[2] = {rows, columns};
-  zip_int64_t index = locate(npz, name);
-  zip_file_t *entry = NULL;
-  BL_OWNED double *all = NULL;
-  BL_OWNED char *bytes = NULL;
-  bl_npy array;
-  bool read = false;
-  TRY(bl_alloc(ctx, SLAB > HEAD_MAX ? SLAB : HEAD_MAX, &bytes));
-  entry = index < 0 ? NULL : zip_fopen_index(npz->archive, (zip_uint64_t)index, 0);
-  if (entry && read_head(entry, bytes, &array) && !array.fortran && array.kind != 'U' && array.kind != 'S' &&
-      array.ndim == 2 && array.shape[0] == rows && array.shape[1] == columns)
-    read = read_slabs(entry, &array, first * columns, last * columns, bytes, out);
-  if (read) goto done;
-  TRY(bl_alloc(ctx, bl_mul(rows, columns),
-               &all)); /* a layout that must be held whole; or the reason why it cannot be read */
-  TRY(bl_npz_numbers(ctx, npz, name, 2, shape, all));
-  memcpy(out, all + first * columns, (last - first) * columns * sizeof *out);
-done:
-  if (entry) zip_fclose(entry);
-  return status;
+  return read_numbers(ctx, npz, name, 2, shape, first * columns, last * columns, out);
 }
 
 static size_t put_character(uint32_t code, char *to) {
@@ -229,28 +210,30 @@ static void get_text(const bl_npy *array, const char *p, char *to) {
 
 blica_status bl_npz_texts(blica_ctx *ctx, bl_npz_reader *npz, const char *name, int *count, char ***out) {
   blica_status status;
-  bl_npy array;
-  char *bytes, *text = NULL;
+  entry e;
+  BL_OWNED char *bytes = NULL, *text = NULL;
   *out = NULL;
   *count = 0;
-  TRY(load(ctx, npz, name, &array, &bytes));
-  if (array.kind != 'U' && array.kind != 'S')
+  TRY(open_entry(ctx, npz, name, &e));
+  const bl_npy *array = &e.array;
+  if (array->kind != 'U' && array->kind != 'S')
     FAIL(ctx, BLICA_ERR_FORMAT, "%s: array %s does not hold text", npz->path, name);
-  if (array.ndim > 1 || array.count > INT32_MAX)
+  if (array->ndim > 1 || array->count > INT32_MAX)
     FAIL(ctx, BLICA_ERR_FORMAT, "%s: array %s has %d dimensions and %zu elements; a list of names is expected",
-         npz->path, name, array.ndim, array.count);
-  if (array.size == 0 && array.count > 1) /* any number of them would fit into no bytes */
-    FAIL(ctx, BLICA_ERR_FORMAT, "%s: array %s announces %zu names of no length", npz->path, name, array.count);
-  TRY(bl_alloc(ctx, array.size + 1, &text));
-  TRY(bl_alloc(ctx, array.count, out));
-  *count = (int)array.count;
-  for (size_t k = 0; k < array.count; k++) {
-    get_text(&array, bytes + array.offset + k * array.size, text);
+         npz->path, name, array->ndim, array->count);
+  if (array->size == 0 && array->count > 1) /* any number of them would fit into no bytes */
+    FAIL(ctx, BLICA_ERR_FORMAT, "%s: array %s announces %zu names of no length", npz->path, name, array->count);
+  TRY(bl_alloc(ctx, array->size, &bytes));
+  TRY(bl_alloc(ctx, array->size + 1, &text));
+  TRY(bl_alloc(ctx, array->count, out));
+  *count = (int)array->count;
+  for (size_t k = 0; k < array->count; k++) {
+    TRY(read_bytes(ctx, &e, bytes, array->size));
+    get_text(array, bytes, text);
     TRY(bl_copy_text(ctx, text, &(*out)[k]));
   }
 done:
-  bl_free(text);
-  bl_free(bytes);
+  if (e.file) zip_fclose(e.file);
   if (status != BLICA_OK) {
     bl_free_texts(*out, *count);
     *out = NULL;

@@ -39,8 +39,7 @@ static blica_status keep(blica_ctx *ctx, bl_npz_writer *npz, size_t bytes, void 
   char *raw;
   enum { HEAD = 64 };
   if (bytes > SIZE_MAX / 2) bytes = SIZE_MAX - HEAD;
-  blica_status status = bl_alloc(ctx, bytes + HEAD, &raw);
-  if (status != BLICA_OK) return status;
+  MUST(bl_alloc(ctx, bytes + HEAD, &raw));
   ((owned *)raw)->next = npz->blocks;
   npz->blocks = (owned *)raw;
   *(void **)out = raw + HEAD;
@@ -112,51 +111,23 @@ done:
   return status;
 }
 
-static bl_npy describe(char kind, size_t size, int ndim, const size_t *shape) {
-  bl_npy array = {.kind = kind, .size = size, .ndim = ndim, .count = 1};
-  for (int d = 0; d < ndim; d++) {
-    array.shape[d] = shape[d];
-    array.count = bl_mul(array.count, shape[d]);
-  }
-  return array;
-}
-
 /* Takes the source over; it may be NULL. */
 static blica_status add_source(blica_ctx *ctx, bl_npz_writer *npz, const char *name, zip_source_t *source) {
-  blica_status status = BLICA_OK;
   char file[64];
   snprintf(file, sizeof file, "%s.npy", name);
   zip_int64_t index = source ? zip_file_add(npz->archive, file, source, ZIP_FL_ENC_UTF_8) : -1;
   if (index < 0 || zip_set_file_compression(npz->archive, (zip_uint64_t)index, ZIP_CM_DEFLATE, 1) != 0 ||
       zip_file_set_dostime(npz->archive, (zip_uint64_t)index, 0, 0x21, 0) != 0) {
     if (index < 0 && source) zip_source_free(source);
-    FAIL_OUTSIDE(ctx, BLICA_ERR_INTERNAL, "array %s could not be added to the archive: %s", name,
-                 zip_strerror(npz->archive));
+    return bl_fail_outside(ctx, BLICA_ERR_INTERNAL, "array %s could not be added to the archive: %s", name,
+                           zip_strerror(npz->archive));
   }
-done:
-  return status;
+  return BLICA_OK;
 }
 
-blica_status bl_npz_add(blica_ctx *ctx, bl_npz_writer *npz, const char *name, char kind, size_t size, int ndim,
-                        const size_t *shape, const void *data) {
-  blica_status status;
-  bl_npy array = describe(kind, size, ndim, shape);
-  char *header;
-  TRY(keep(ctx, npz, BL_NPY_HEADER_MAX, &header));
-  zip_buffer_fragment_t part[2] = {{(zip_uint8_t *)header, bl_npy_header(&array, header)},
-                                   {(zip_uint8_t *)data, bl_mul(array.count, size)}};
-  zip_error_t error;
-  zip_error_init(&error);
-  errno = 0;
-  zip_source_t *source = zip_source_buffer_fragment_create(part, array.count ? 2 : 1, 0, &error);
-  zip_error_fini(&error);
-  TRY(add_source(ctx, npz, name, source));
-done:
-  return status;
-}
-
-/* An array that is made row by row while it is written. */
+/* An array whose rows are made while it is written, or one in memory, which is a single row. */
 typedef struct {
+  const void *data; /* NULL: rows are made */
   bl_npz_row make;
   void *user;
   char *head, *buffer; /* the header; buffer for a row, or NULL */
@@ -170,7 +141,8 @@ static zip_int64_t read_rows(row_source *r, char *to, zip_uint64_t length) {
   while (done < length) {
     if (r->used == r->have) {
       if (r->at == r->rows) break;
-      r->part = r->make(r->user, r->at++, r->buffer);
+      r->part = r->data ? r->data : r->make(r->user, r->at, r->buffer);
+      r->at++;
       if (!r->part) return -1;
       r->used = 0, r->have = r->row_bytes;
     }
@@ -208,37 +180,48 @@ static zip_int64_t serve_rows(void *user, void *data, zip_uint64_t length, zip_s
   }
 }
 
-blica_status bl_npz_add_rows(blica_ctx *ctx, bl_npz_writer *npz, const char *name, char kind, size_t size, int ndim,
-                             const size_t *shape, bool buffer, bl_npz_row make, void *user) {
-  blica_status status;
-  bl_npy array = describe(kind, size, ndim, shape);
+/* made has make and user, or data; a buffer for one row if it is wanted. */
+static blica_status add(blica_ctx *ctx, bl_npz_writer *npz, const char *name, char kind, size_t size, int ndim,
+                        const size_t *shape, bool buffer, row_source made) {
+  bl_npy array = {.kind = kind, .size = size, .ndim = ndim, .count = 1};
+  for (int d = 0; d < ndim; d++) {
+    array.shape[d] = shape[d];
+    array.count = bl_mul(array.count, shape[d]);
+  }
   row_source *r;
-  TRY(keep(ctx, npz, sizeof *r, &r));
-  *r = (row_source){
-      .make = make, .user = user, .row_bytes = bl_mul(shape[ndim - 1], size), .rows = array.count / shape[ndim - 1]};
-  TRY(keep(ctx, npz, BL_NPY_HEADER_MAX, &r->head));
-  if (buffer) TRY(keep(ctx, npz, r->row_bytes, &r->buffer));
+  MUST(keep(ctx, npz, sizeof *r, &r));
+  *r = made;
+  r->rows = made.data || array.count == 0 ? array.count > 0 : array.count / shape[ndim - 1];
+  r->row_bytes = r->rows ? bl_mul(array.count / r->rows, size) : 0;
+  MUST(keep(ctx, npz, BL_NPY_HEADER_MAX, &r->head));
+  if (buffer) MUST(keep(ctx, npz, r->row_bytes, &r->buffer));
   r->head_bytes = bl_npy_header(&array, r->head);
   zip_error_t error;
   zip_error_init(&error);
   errno = 0;
   zip_source_t *source = zip_source_function_create(serve_rows, r, &error);
   zip_error_fini(&error);
-  TRY(add_source(ctx, npz, name, source));
-done:
-  return status;
+  return add_source(ctx, npz, name, source);
+}
+
+blica_status bl_npz_add(blica_ctx *ctx, bl_npz_writer *npz, const char *name, char kind, size_t size, int ndim,
+                        const size_t *shape, const void *data) {
+  return add(ctx, npz, name, kind, size, ndim, shape, false, (row_source){.data = data});
+}
+
+blica_status bl_npz_add_rows(blica_ctx *ctx, bl_npz_writer *npz, const char *name, char kind, size_t size, int ndim,
+                             const size_t *shape, bool buffer, bl_npz_row make, void *user) {
+  return add(ctx, npz, name, kind, size, ndim, shape, buffer, (row_source){.make = make, .user = user});
 }
 
 blica_status bl_npz_add_scalar(blica_ctx *ctx, bl_npz_writer *npz, const char *name, char kind, double value) {
-  blica_status status;
   char *p;
-  TRY(keep(ctx, npz, 8, &p));
+  MUST(keep(ctx, npz, 8, &p));
   int64_t integer = (int64_t)(kind == 'f' ? 0 : value);
   uint8_t truth = value != 0;
   memcpy(p, kind == 'f' ? (void *)&value : kind == 'b' ? (void *)&truth : (void *)&integer, kind == 'b' ? 1 : 8);
-  TRY(bl_npz_add(ctx, npz, name, kind, kind == 'b' ? 1 : 8, 0, NULL, p));
-done:
-  return status;
+  MUST(bl_npz_add(ctx, npz, name, kind, kind == 'b' ? 1 : 8, 0, NULL, p));
+  return BLICA_OK;
 }
 
 /* One character of UTF-8 text; a byte that does not fit becomes U+DC00 + byte. */
@@ -254,7 +237,6 @@ static uint32_t next_character(const char **at) {
 /* ndim 0 is a single text. Bytes that are not UTF-8 are kept as lone surrogates, as Python does. */
 static blica_status add_texts(blica_ctx *ctx, bl_npz_writer *npz, const char *name, int ndim, int count,
                               const char *const *texts) {
-  blica_status status;
   size_t longest = 1, shape = (size_t)count;
   for (int i = 0; i < count; i++) {
     size_t length = 0;
@@ -262,29 +244,26 @@ static blica_status add_texts(blica_ctx *ctx, bl_npz_writer *npz, const char *na
     if (length > longest) longest = length;
   }
   uint32_t *codes;
-  TRY(keep(ctx, npz, bl_mul(bl_mul((size_t)count, longest), sizeof *codes), &codes));
+  MUST(keep(ctx, npz, bl_mul(bl_mul((size_t)count, longest), sizeof *codes), &codes));
   for (int i = 0; i < count; i++) {
     uint32_t *to = codes + (size_t)i * longest;
     for (const char *p = texts[i]; *p;) *to++ = next_character(&p);
   }
-  TRY(bl_npz_add(ctx, npz, name, 'U', 4 * longest, ndim, &shape, codes));
-done:
-  return status;
+  MUST(bl_npz_add(ctx, npz, name, 'U', 4 * longest, ndim, &shape, codes));
+  return BLICA_OK;
 }
 
 blica_status bl_npz_begin_tables(blica_ctx *ctx, const char *format, int n, char *const *variables, int u,
                                  char *const *segments, int exact, const double *samples, bl_npz_writer **out) {
-  blica_status status;
   const size_t count = (size_t)u;
-  TRY(begin(ctx, out));
-  TRY(add_texts(ctx, *out, "format", 0, 1, &format));
-  TRY(bl_npz_add_scalar(ctx, *out, "version", 'i', 1));
-  TRY(add_texts(ctx, *out, "variables", 1, n, (const char *const *)variables));
-  TRY(add_texts(ctx, *out, "segments", 1, u, (const char *const *)segments));
-  TRY(bl_npz_add_scalar(ctx, *out, "exact", 'b', exact));
-  TRY(bl_npz_add(ctx, *out, "samples", 'f', 8, 1, &count, samples));
-done:
-  return status;
+  MUST(begin(ctx, out));
+  MUST(add_texts(ctx, *out, "format", 0, 1, &format));
+  MUST(bl_npz_add_scalar(ctx, *out, "version", 'i', 1));
+  MUST(add_texts(ctx, *out, "variables", 1, n, (const char *const *)variables));
+  MUST(add_texts(ctx, *out, "segments", 1, u, (const char *const *)segments));
+  MUST(bl_npz_add_scalar(ctx, *out, "exact", 'b', exact));
+  MUST(bl_npz_add(ctx, *out, "samples", 'f', 8, 1, &count, samples));
+  return BLICA_OK;
 }
 
 /* ---- the file ---- */

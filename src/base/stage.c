@@ -183,7 +183,9 @@ blica_status bl_stage_load(blica_ctx *ctx, const bl_stage *stage, bl_pass_fn pas
   return load(ctx, stage->checkpoint, stage->name, pass, user);
 }
 
-static blica_status keep_result(blica_ctx *ctx, const bl_stage *stage, bl_pass_fn pass, void *user, bool always) {
+/* always: also when the work was stopped. alone: without the stages below. */
+static blica_status keep_result(blica_ctx *ctx, const bl_stage *stage, bl_pass_fn pass, void *user, bool always,
+                                bool alone) {
   bl_checkpoint *c = stage->checkpoint;
   if (!c) return BLICA_OK;
   bl_state state = {.ctx = ctx};
@@ -191,7 +193,7 @@ static blica_status keep_result(blica_ctx *ctx, const bl_stage *stage, bl_pass_f
   pthread_mutex_lock(&c->lock);
   if (frozen(ctx, c) && !always) {
     bl_free(state.bytes);
-  } else if (store(ctx, c, stage->name, BL_STAGE_OVER, &state)) {
+  } else if (store(ctx, c, stage->name, BL_STAGE_OVER, &state) && alone) {
     drop(c, stage->name, true);
   }
   pthread_mutex_unlock(&c->lock);
@@ -199,32 +201,19 @@ static blica_status keep_result(blica_ctx *ctx, const bl_stage *stage, bl_pass_f
 }
 
 void bl_stage_over(blica_ctx *ctx, bl_stage *stage, bl_pass_fn pass, void *user) {
-  (void)keep_result(ctx, stage, pass, user, false);
+  (void)keep_result(ctx, stage, pass, user, false, true);
 }
 
 blica_status bl_stage_fact(blica_ctx *ctx, const bl_stage *stage, bl_pass_fn pass, void *user) {
-  return keep_result(ctx, stage, pass, user, true);
+  return keep_result(ctx, stage, pass, user, true, true);
 }
 
+/* The point first: without it the result would be taken for one whose point was dropped. */
 void bl_stage_over_at(blica_ctx *ctx, bl_stage *stage, bl_pass_fn pass, void *user, double *x, size_t size) {
-  bl_checkpoint *c = stage->checkpoint;
-  if (!c) return;
   point p = {x, size};
-  bl_state state = {.ctx = ctx}, bulk = {.ctx = ctx};
-  bl_stage below = bl_stage_below(stage, "x");
-  pass(&state, user);
-  pass_point(&bulk, &p);
-  pthread_mutex_lock(&c->lock);
-  if (frozen(ctx, c)) {
-    bl_free(state.bytes);
-    bl_free(bulk.bytes);
-  } else if (store(ctx, c, below.name, BL_STAGE_OVER,
-                   &bulk)) { /* without its point a result would be taken for one whose point was dropped */
-    store(ctx, c, stage->name, BL_STAGE_OVER, &state);
-  } else {
-    bl_free(state.bytes);
-  }
-  pthread_mutex_unlock(&c->lock);
+  const bl_stage below = bl_stage_below(stage, "x");
+  if (keep_result(ctx, &below, pass_point, &p, false, true) == BLICA_OK)
+    (void)keep_result(ctx, stage, pass, user, false, false);
 }
 
 blica_status bl_stage_load_at(blica_ctx *ctx, const bl_stage *stage, bl_pass_fn pass, void *user, double *x,

@@ -59,30 +59,27 @@ static void permute_segment(const bl_rows *rows, int s, bl_rng *rng, int8_t *x, 
 }
 
 static blica_status reference_task(blica_ctx *ctx, int64_t index, int thread, void *user) {
-  blica_status status;
   const job *b = user;
   const bl_rows *rows = b->rows;
   int64_t most = 0;
   (void)thread;
-  blica_counts *counts = NULL;
+  BL_AUTO(blica_counts) *counts = NULL;
   BL_OWNED bl_common *common = NULL;
   BL_OWNED int8_t *x = NULL;
   BL_OWNED double *matrix = NULL;
   for (int s = 0; s < rows->u; s++) most = rows->total[s] > most ? rows->total[s] : most;
-  TRY(bl_rows_counts_create(ctx, rows, &counts));
-  TRY(bl_common_make(ctx, rows->n, rows->u, rows->coding, &common));
-  TRY(bl_alloc(ctx, bl_mul((size_t)most + 1, (size_t)rows->n), &x));
-  TRY(bl_alloc(ctx, (size_t)rows->n * rows->n, &matrix));
+  MUST(bl_rows_counts_create(ctx, rows, &counts));
+  MUST(bl_common_make(ctx, rows->n, rows->u, rows->coding, &common));
+  MUST(bl_alloc(ctx, bl_mul((size_t)most + 1, (size_t)rows->n), &x));
+  MUST(bl_alloc(ctx, (size_t)rows->n * rows->n, &matrix));
   for (int s = 0; s < rows->u; s++) {
     bl_rng rng = bl_rng_make(b->seed, (3ull << 60) + ((uint64_t)index << 28) + (uint64_t)s);
     permute_segment(rows, s, &rng, x, counts);
   }
   bl_common_fit(counts, common);
   if (!eigenvalues(rows->n, common->rho, matrix, b->values + (size_t)rows->n * (size_t)index))
-    TRY(bl_fail_outside(ctx, BLICA_ERR_NUMERIC, "the eigenvalues of reference data did not converge"));
-done:
-  blica_counts_free(counts);
-  return status;
+    MUST(bl_fail_outside(ctx, BLICA_ERR_NUMERIC, "the eigenvalues of reference data did not converge"));
+  return BLICA_OK;
 }
 
 blica_status bl_parallel_analysis(blica_ctx *ctx, const bl_rows *rows, const blica_counts *counts, int references,
@@ -114,19 +111,6 @@ done:
 
 /* ---- minimum average partial ---- */
 
-/* One segment with the rows of all. */
-static blica_status pool(blica_ctx *ctx, const blica_counts *counts, blica_counts **out) {
-  blica_status status;
-  const char *const label = "all";
-  char **keep = NULL;
-  *out = NULL;
-  TRY(bl_copy_texts(ctx, 1, &label, &keep));
-  TRY(bl_rows_pool(ctx, counts, keep, out));
-done:
-  bl_free_texts(keep, 1);
-  return status;
-}
-
 /* Average squared correlation of a covariance matrix off its diagonal. */
 static double average(int n, const double *matrix) {
   double sum = 0;
@@ -141,11 +125,11 @@ static double average(int n, const double *matrix) {
 
 blica_status bl_map(blica_ctx *ctx, const blica_counts *counts, int most, double *map) {
   blica_status status;
-  blica_counts *pooled = NULL;
-  blica_cor *cor = NULL;
+  BL_AUTO(blica_counts) *pooled = NULL;
+  BL_AUTO(blica_cor) *cor = NULL;
   BL_OWNED double *matrix = NULL, *vectors = NULL, *values = NULL;
   bl_blas_hold();
-  TRY(pool(ctx, counts, &pooled));
+  TRY(bl_rows_pool(ctx, counts, &pooled));
   TRY(blica_correlate(ctx, pooled, &cor));
   const int n = cor->n;
   TRY(bl_alloc(ctx, (size_t)n * n, &matrix));
@@ -164,7 +148,5 @@ blica_status bl_map(blica_ctx *ctx, const blica_counts *counts, int most, double
   }
 done:
   bl_blas_release();
-  blica_counts_free(pooled);
-  blica_cor_free(cor);
   return status;
 }

@@ -44,7 +44,7 @@ static void take_all(const bl_patterns *patterns, const int *segment, bl_rows *r
 static blica_status outline(blica_ctx *ctx, int n, char *const *items, blica_coding *coding, int u,
                             char *const *segments, bl_rows **out) {
   blica_status status;
-  bl_rows *rows = NULL;
+  BL_AUTO(bl_rows) *rows = NULL;
   *out = NULL;
   TRY(bl_alloc(ctx, 1, &rows));
   rows->n = n, rows->u = u, rows->planes = bl_plane(coding, n), rows->complete = true;
@@ -62,74 +62,63 @@ static blica_status outline(blica_ctx *ctx, int n, char *const *items, blica_cod
   *out = bl_take(&rows);
 done:
   blica_coding_free(coding);
-  bl_rows_free(rows);
   return status;
 }
 
 /* Column column[p] of the data is column p, and segment[t] the segment of the data's segment t. */
 static blica_status fill(blica_ctx *ctx, const blica_data *data, const int *column, const int *segment, bl_rows *rows) {
-  blica_status status;
-  bl_patterns *patterns = NULL;
-  TRY(bl_patterns_make(ctx, data, rows->n, rows->coding, column, false, &patterns));
+  BL_AUTO(bl_patterns) *patterns = NULL;
+  MUST(bl_patterns_make(ctx, data, rows->n, rows->coding, column, false, &patterns));
   rows->count = patterns->count;
-  TRY(bl_alloc_for(ctx, rows, (size_t)rows->u + 1, &rows->first));
-  TRY(bl_alloc_for(ctx, rows, (size_t)rows->u, &rows->total));
-  TRY(bl_alloc_for(ctx, rows, bl_mul((size_t)patterns->count, (size_t)rows->n), &rows->x));
-  TRY(bl_alloc_for(ctx, rows, (size_t)patterns->count, &rows->weight));
-  TRY(bl_alloc_for(ctx, rows, (size_t)patterns->count, &rows->cumulated));
+  MUST(bl_alloc_for(ctx, rows, (size_t)rows->u + 1, &rows->first));
+  MUST(bl_alloc_for(ctx, rows, (size_t)rows->u, &rows->total));
+  MUST(bl_alloc_for(ctx, rows, bl_mul((size_t)patterns->count, (size_t)rows->n), &rows->x));
+  MUST(bl_alloc_for(ctx, rows, (size_t)patterns->count, &rows->weight));
+  MUST(bl_alloc_for(ctx, rows, (size_t)patterns->count, &rows->cumulated));
   take_all(patterns, segment, rows);
-done:
-  bl_patterns_free(patterns);
-  return status;
+  return BLICA_OK;
 }
 
 /* Columns and segments of the data are matched with those of the rows by name. */
 static blica_status match_and_fill(blica_ctx *ctx, const blica_data *data, bl_rows *rows) {
-  blica_status status;
   BL_OWNED int *column = NULL, *place = NULL, *segment = NULL;
-  TRY(bl_alloc(ctx, (size_t)rows->planes, &column));
-  TRY(bl_alloc(ctx, (size_t)rows->u, &place));
-  TRY(bl_alloc(ctx, (size_t)rows->u, &segment));
-  TRY(bl_align_names(ctx, "variable", rows->planes, rows->columns, data->n, data->variables, column));
-  TRY(bl_align_names(ctx, "segment", rows->u, rows->segments, data->u, data->segments, place));
+  MUST(bl_alloc(ctx, (size_t)rows->planes, &column));
+  MUST(bl_alloc(ctx, (size_t)rows->u, &place));
+  MUST(bl_alloc(ctx, (size_t)rows->u, &segment));
+  MUST(bl_align_names(ctx, "variable", rows->planes, rows->columns, data->n, data->variables, column));
+  MUST(bl_align_names(ctx, "segment", rows->u, rows->segments, data->u, data->segments, place));
   for (int s = 0; s < rows->u; s++) segment[place[s]] = s;
-  TRY(fill(ctx, data, column, segment, rows));
+  MUST(fill(ctx, data, column, segment, rows));
+  return BLICA_OK;
+}
+
+/* coding is taken over, also on failure. */
+static blica_status make(blica_ctx *ctx, int n, char *const *items, blica_coding *coding, int u, char *const *segments,
+                         const blica_data *data, bl_rows **out) {
+  blica_status status;
+  TRY(outline(ctx, n, items, coding, u, segments, out));
+  TRY(match_and_fill(ctx, data, *out));
 done:
+  if (status != BLICA_OK) bl_rows_free(bl_take(out));
   return status;
 }
 
 blica_status bl_rows_of(blica_ctx *ctx, const blica_data *data, bl_rows **out) {
-  blica_status status;
   blica_coding *coding = NULL;
   *out = NULL;
-  TRY(bl_coding_parse(ctx, data->n, data->variables, &coding));
-  TRY(outline(ctx, coding ? coding->items : data->n, data->variables, coding, data->u, data->segments, out));
-  TRY(match_and_fill(ctx, data, *out));
-done:
-  if (status != BLICA_OK) {
-    bl_rows_free(*out);
-    *out = NULL;
-  }
-  return status;
+  MUST(bl_coding_parse(ctx, data->n, data->variables, &coding));
+  return make(ctx, coding ? coding->items : data->n, data->variables, coding, data->u, data->segments, data, out);
 }
 
 blica_status bl_rows_make(blica_ctx *ctx, const blica_model *model, const blica_data *data, bl_rows **out) {
-  blica_status status;
   blica_coding *coding = NULL;
   *out = NULL;
   if (data->u != model->u)
     return bl_fail(ctx, BLICA_ERR_DATA,
                    "the data have %d segments and the model has %d; give the data that it was fitted to", data->u,
                    model->u);
-  TRY(bl_coding_copy(ctx, model->coding, &coding));
-  TRY(outline(ctx, model->n, model->variables, coding, model->u, model->segments, out));
-  TRY(match_and_fill(ctx, data, *out));
-done:
-  if (status != BLICA_OK) {
-    bl_rows_free(*out);
-    *out = NULL;
-  }
-  return status;
+  MUST(bl_coding_copy(ctx, model->coding, &coding));
+  return make(ctx, model->n, model->variables, coding, model->u, model->segments, data, out);
 }
 
 blica_status bl_rows_counts_create(blica_ctx *ctx, const bl_rows *rows, blica_counts **out) {
@@ -213,9 +202,10 @@ void bl_rows_count(const bl_rows *rows, const double *weight, blica_counts *coun
       if (weight[p] > 0) bl_rows_add(rows, rows->x + (size_t)rows->n * (size_t)p, weight[p], s, counts);
 }
 
-blica_status bl_rows_pool(blica_ctx *ctx, const blica_counts *counts, char *const *label, blica_counts **out) {
-  blica_status status = bl_counts_create(ctx, counts->n, 1, !counts->n10, (const char *const *)counts->variables,
-                                         (const char *const *)label, out);
+blica_status bl_rows_pool(blica_ctx *ctx, const blica_counts *counts, blica_counts **out) {
+  const char *const label = "all";
+  blica_status status =
+      bl_counts_create(ctx, counts->n, 1, !counts->n10, (const char *const *)counts->variables, &label, out);
   for (int s = 0; status == BLICA_OK && s < counts->u; s++) bl_counts_add(*out, 0, counts, s);
   return status;
 }

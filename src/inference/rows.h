@@ -3,6 +3,7 @@
 #define BL_ROWS_H
 
 #include "data/coding.h"
+#include "model/owned.h"
 
 typedef struct {
   int n, u;
@@ -39,6 +40,7 @@ blica_status bl_rows_of(blica_ctx *ctx, const blica_data *data, bl_rows **out);
  * segments. */
 blica_status bl_rows_make(blica_ctx *ctx, const blica_model *model, const blica_data *data, bl_rows **out);
 void bl_rows_free(bl_rows *rows);
+BL_AUTO_FREE(bl_rows)
 
 /* Pair counts of all columns when pattern p stands for weight[p] rows. counts comes from bl_rows_counts_create. */
 void bl_rows_count(const bl_rows *rows, const double *weight, blica_counts *counts);
@@ -52,8 +54,8 @@ void bl_rows_clear(blica_counts *counts);
 /* Adds w rows of levels x [n] to segment s. */
 void bl_rows_add(const bl_rows *rows, const int8_t *x, double w, int s, blica_counts *counts);
 
-/* Counts of one segment of this label with the rows of all. */
-blica_status bl_rows_pool(blica_ctx *ctx, const blica_counts *counts, char *const *label, blica_counts **out);
+/* Counts of one segment, "all", with the rows of all. */
+blica_status bl_rows_pool(blica_ctx *ctx, const blica_counts *counts, blica_counts **out);
 
 /* Bootstrap draw number `draw`: each segment's rows drawn with replacement. Stream (seed, draw, segment). */
 void bl_rows_draw(const bl_rows *rows, uint64_t seed, int64_t draw, double *weight);

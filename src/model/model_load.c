@@ -94,23 +94,26 @@ static blica_status take_name(const bl_json_reader *r, const char *where, const 
   return BLICA_OK;
 }
 
-static blica_status read_notes(const bl_json_reader *r, json_t *notes, blica_fit_report *fit) {
-  blica_status status = BLICA_OK;
+/* The members of an object: notes with a number each, or options with a text. */
+static blica_status read_members(const bl_json_reader *r, const char *what, json_t *object, blica_fit_report *fit) {
+  const bool notes = strcmp(what, "notes") == 0;
+  char where[96];
   size_t count;
-  TRY(bl_read_object(r, "fit.notes", notes, MAX_SIDE, &count));
-  if (count == 0) goto done;
-  TRY(bl_alloc(r->ctx, count, &fit->notes));
   const char *name;
   json_t *value;
-  json_object_foreach(notes, name, value) {
-    blica_note *note = &fit->notes[fit->n_notes++];
-    char where[64];
-    snprintf(where, sizeof where, "fit.notes.%.30s", name);
-    TRY(take_name(r, where, name, note->name, sizeof note->name));
-    TRY(bl_read_number(r, where, value, BL_JSON_ANY, &note->value));
+  snprintf(where, sizeof where, "fit.%s", what);
+  MUST(bl_read_object(r, where, object, MAX_SIDE, &count));
+  MUST(notes ? bl_alloc(r->ctx, count, &fit->notes) : bl_alloc(r->ctx, count, &fit->options));
+  json_object_foreach(object, name, value) {
+    blica_note *note = notes ? &fit->notes[fit->n_notes++] : NULL;
+    blica_setting *setting = notes ? NULL : &fit->options[fit->n_options++];
+    snprintf(where, sizeof where, "fit.%s.%.64s", what, name);
+    MUST(notes ? take_name(r, where, name, note->name, sizeof note->name)
+               : take_name(r, where, name, setting->name, sizeof setting->name));
+    MUST(notes ? bl_read_number(r, where, value, BL_JSON_ANY, &note->value)
+               : bl_read_name(r, where, value, setting->value, sizeof setting->value));
   }
-done:
-  return status;
+  return BLICA_OK;
 }
 
 static blica_status read_optional(const bl_json_reader *r, const char *where, const json_t *value, size_t count,
@@ -120,55 +123,32 @@ static blica_status read_optional(const bl_json_reader *r, const char *where, co
   return status == BLICA_OK ? bl_read_vector(r, where, value, count, BL_JSON_ANY, *out, 1) : status;
 }
 
-static blica_status read_settings(const bl_json_reader *r, json_t *settings, blica_fit_report *fit) {
-  blica_status status = BLICA_OK;
-  size_t count;
-  TRY(bl_read_object(r, "fit.options", settings, MAX_SIDE, &count));
-  if (count == 0) goto done;
-  TRY(bl_alloc(r->ctx, count, &fit->options));
-  const char *name;
-  json_t *value;
-  json_object_foreach(settings, name, value) {
-    blica_setting *setting = &fit->options[fit->n_options++];
-    char where[96];
-    snprintf(where, sizeof where, "fit.options.%.64s", name);
-    TRY(take_name(r, where, name, setting->name, sizeof setting->name));
-    TRY(bl_read_name(r, where, value, setting->value, sizeof setting->value));
-  }
-done:
-  return status;
-}
-
 static blica_status read_fit(const bl_json_reader *r, const json_t *object, blica_model *m) {
-  blica_status status;
   size_t u = (size_t)m->u;
-  TRY(read_fields(r, "fit", object, bl_report_fields, &m->fit));
-  if (json_object_get(object, "starts")) TRY(read_starts(r, json_object_get(object, "starts"), &m->fit));
-  TRY(read_optional(r, "fit.shift", json_object_get(object, "shift"), u, &m->fit.shift));
-  TRY(read_optional(r, "fit.eigen_min", json_object_get(object, "eigen_min"), u, &m->fit.eigen_min));
-  TRY(read_optional(r, "fit.eigen_max", json_object_get(object, "eigen_max"), u, &m->fit.eigen_max));
-  if (json_object_get(object, "notes")) TRY(read_notes(r, json_object_get(object, "notes"), &m->fit));
-  if (json_object_get(object, "options")) TRY(read_settings(r, json_object_get(object, "options"), &m->fit));
-done:
-  return status;
+  MUST(read_fields(r, "fit", object, bl_report_fields, &m->fit));
+  if (json_object_get(object, "starts")) MUST(read_starts(r, json_object_get(object, "starts"), &m->fit));
+  MUST(read_optional(r, "fit.shift", json_object_get(object, "shift"), u, &m->fit.shift));
+  MUST(read_optional(r, "fit.eigen_min", json_object_get(object, "eigen_min"), u, &m->fit.eigen_min));
+  MUST(read_optional(r, "fit.eigen_max", json_object_get(object, "eigen_max"), u, &m->fit.eigen_max));
+  if (json_object_get(object, "notes")) MUST(read_members(r, "notes", json_object_get(object, "notes"), &m->fit));
+  if (json_object_get(object, "options")) MUST(read_members(r, "options", json_object_get(object, "options"), &m->fit));
+  return BLICA_OK;
 }
 
 static blica_status read_encoder(const bl_json_reader *r, const json_t *object, blica_model *m) {
-  blica_status status;
   size_t k = (size_t)m->k, inputs = (size_t)m->n + (size_t)m->u;
   if (!json_is_object(object)) return bl_json_bad(r, "encoder is %s, not an object", bl_json_type(object));
-  TRY(bl_read_shape(r, "encoder.mean_weight", json_object_get(object, "mean_weight"), k, inputs));
-  TRY(bl_encoder_create(r->ctx, m->n, m->k, m->u, &m->encoder));
-  TRY(bl_read_matrix(r, "encoder.mean_weight", json_object_get(object, "mean_weight"), k, inputs, BL_JSON_FINITE,
-                     m->encoder->mean_weight, 1, k));
-  TRY(bl_read_vector(r, "encoder.mean_bias", json_object_get(object, "mean_bias"), k, BL_JSON_FINITE,
-                     m->encoder->mean_bias, 1));
-  TRY(bl_read_matrix(r, "encoder.logvar_weight", json_object_get(object, "logvar_weight"), k, inputs, BL_JSON_FINITE,
-                     m->encoder->logvar_weight, 1, k));
-  TRY(bl_read_vector(r, "encoder.logvar_bias", json_object_get(object, "logvar_bias"), k, BL_JSON_FINITE,
-                     m->encoder->logvar_bias, 1));
-done:
-  return status;
+  MUST(bl_read_shape(r, "encoder.mean_weight", json_object_get(object, "mean_weight"), k, inputs));
+  MUST(bl_encoder_create(r->ctx, m->n, m->k, m->u, &m->encoder));
+  MUST(bl_read_matrix(r, "encoder.mean_weight", json_object_get(object, "mean_weight"), k, inputs, BL_JSON_FINITE,
+                      m->encoder->mean_weight, 1, k));
+  MUST(bl_read_vector(r, "encoder.mean_bias", json_object_get(object, "mean_bias"), k, BL_JSON_FINITE,
+                      m->encoder->mean_bias, 1));
+  MUST(bl_read_matrix(r, "encoder.logvar_weight", json_object_get(object, "logvar_weight"), k, inputs, BL_JSON_FINITE,
+                      m->encoder->logvar_weight, 1, k));
+  MUST(bl_read_vector(r, "encoder.logvar_bias", json_object_get(object, "logvar_bias"), k, BL_JSON_FINITE,
+                      m->encoder->logvar_bias, 1));
+  return BLICA_OK;
 }
 
 /* ---- the model ---- */
@@ -227,13 +207,11 @@ static blica_status read_sizes(const bl_json_reader *r, const json_t *root, size
 
 /* Two sides may promise more than there is: memory is taken only once all elements are seen to be there. */
 static blica_status check_shapes(const bl_json_reader *r, const json_t *root, size_t n, size_t k, size_t u) {
-  blica_status status;
-  TRY(bl_read_shape(r, "mixing", json_object_get(root, "mixing"), n, k));
-  TRY(bl_read_shape(r, "variances", json_object_get(root, "variances"), u, k));
-  TRY(bl_read_shape(r, "means", json_object_get(root, "means"), u, k));
-  if (json_object_get(root, "thresholds")) TRY(bl_read_array(r, "thresholds", json_object_get(root, "thresholds"), u));
-done:
-  return status;
+  MUST(bl_read_shape(r, "mixing", json_object_get(root, "mixing"), n, k));
+  MUST(bl_read_shape(r, "variances", json_object_get(root, "variances"), u, k));
+  MUST(bl_read_shape(r, "means", json_object_get(root, "means"), u, k));
+  if (json_object_get(root, "thresholds")) MUST(bl_read_array(r, "thresholds", json_object_get(root, "thresholds"), u));
+  return BLICA_OK;
 }
 
 /* The items' levels: what they are called, lowest first. All 0 and 1 is no coding. */
@@ -292,46 +270,42 @@ static blica_status read_cuts(const bl_json_reader *r, const json_t *value, blic
 
 /* What may be missing: rows count the same in every segment, cuts are 0, thresholds are what the model says. */
 static blica_status read_defaulted(const bl_json_reader *r, const json_t *root, blica_model *m) {
-  blica_status status = BLICA_OK;
   size_t u = (size_t)m->u, planes = (size_t)m->planes;
   const json_t *link = json_object_get(root, "link"), *samples = json_object_get(root, "samples"),
                *cuts = json_object_get(root, "cuts"), *thresholds = json_object_get(root, "thresholds"),
                *method = json_object_get(root, "method");
   strcpy(m->method, "given");
   for (size_t s = 0; s < u; s++) m->samples[s] = 1;
-  if (link) TRY(bl_read_number(r, "link", link, BL_JSON_POSITIVE, &m->link));
-  if (samples) TRY(bl_read_vector(r, "samples", samples, u, BL_JSON_NOT_NEGATIVE, m->samples, 1));
-  if (cuts) TRY(read_cuts(r, cuts, m));
-  if (method) TRY(bl_read_name(r, "method", method, m->method, sizeof m->method));
+  if (link) MUST(bl_read_number(r, "link", link, BL_JSON_POSITIVE, &m->link));
+  if (samples) MUST(bl_read_vector(r, "samples", samples, u, BL_JSON_NOT_NEGATIVE, m->samples, 1));
+  if (cuts) MUST(read_cuts(r, cuts, m));
+  if (method) MUST(bl_read_name(r, "method", method, m->method, sizeof m->method));
   if (thresholds)
-    TRY(bl_read_matrix(r, "thresholds", thresholds, u, planes, BL_JSON_ANY, m->thresholds, planes, 1));
+    MUST(bl_read_matrix(r, "thresholds", thresholds, u, planes, BL_JSON_ANY, m->thresholds, planes, 1));
   else
     for (int s = 0; s < m->u; s++) bl_model_margins(m, s, NULL, m->thresholds + (size_t)s * planes);
-done:
-  return status;
+  return BLICA_OK;
 }
 
 static blica_status read_model(const bl_json_reader *r, const json_t *root, blica_model **out) {
-  blica_status status;
   size_t size[3] = {0};
-  TRY(check_header(r, root));
-  TRY(read_sizes(r, root, size));
+  MUST(check_header(r, root));
+  MUST(read_sizes(r, root, size));
   size_t n = size[0], k = size[1], u = size[2];
-  TRY(check_shapes(r, root, n, k, u));
-  TRY(blica_model_create(r->ctx, (int)n, (int)k, (int)u, out));
+  MUST(check_shapes(r, root, n, k, u));
+  MUST(blica_model_create(r->ctx, (int)n, (int)k, (int)u, out));
   blica_model *m = *out;
-  TRY(bl_read_matrix(r, "mixing", json_object_get(root, "mixing"), n, k, BL_JSON_FINITE, m->mixing, 1, n));
-  TRY(bl_read_matrix(r, "variances", json_object_get(root, "variances"), u, k, BL_JSON_NOT_NEGATIVE, m->variances, k,
-                     1));
-  TRY(bl_read_matrix(r, "means", json_object_get(root, "means"), u, k, BL_JSON_FINITE, m->means, k, 1));
-  TRY(bl_read_texts(r, "variables", json_object_get(root, "variables"), m->n, m->variables));
-  TRY(bl_read_texts(r, "segments", json_object_get(root, "segments"), m->u, m->segments));
-  if (json_object_get(root, "levels")) TRY(read_levels(r, json_object_get(root, "levels"), m));
-  TRY(read_defaulted(r, root, m));
-  if (json_object_get(root, "fit")) TRY(read_fit(r, json_object_get(root, "fit"), m));
-  if (json_object_get(root, "encoder")) TRY(read_encoder(r, json_object_get(root, "encoder"), m));
-done:
-  return status;
+  MUST(bl_read_matrix(r, "mixing", json_object_get(root, "mixing"), n, k, BL_JSON_FINITE, m->mixing, 1, n));
+  MUST(bl_read_matrix(r, "variances", json_object_get(root, "variances"), u, k, BL_JSON_NOT_NEGATIVE, m->variances, k,
+                      1));
+  MUST(bl_read_matrix(r, "means", json_object_get(root, "means"), u, k, BL_JSON_FINITE, m->means, k, 1));
+  MUST(bl_read_texts(r, "variables", json_object_get(root, "variables"), m->n, m->variables));
+  MUST(bl_read_texts(r, "segments", json_object_get(root, "segments"), m->u, m->segments));
+  if (json_object_get(root, "levels")) MUST(read_levels(r, json_object_get(root, "levels"), m));
+  MUST(read_defaulted(r, root, m));
+  if (json_object_get(root, "fit")) MUST(read_fit(r, json_object_get(root, "fit"), m));
+  if (json_object_get(root, "encoder")) MUST(read_encoder(r, json_object_get(root, "encoder"), m));
+  return BLICA_OK;
 }
 
 /* The whole file, through a stream so that pipes work too. */
