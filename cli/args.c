@@ -12,15 +12,17 @@ static const blica_option common_table[] = {
            "No notes and no progress; errors and warnings stay."),
 };
 
-const blica_option *common_options(int *count) {
-  *count = (int)(sizeof common_table / sizeof *common_table);
-  return common_table;
+const blica_option *option_table(const command *c, int g, int *count) {
+  *count = g < MAX_GROUPS ? 0 : (int)(sizeof common_table / sizeof *common_table);
+  if (g == MAX_GROUPS) return common_table;
+  return c->groups[g].table ? c->groups[g].table(count) : NULL;
 }
 
-void flag_of(const blica_option *option, char *flag, size_t size) {
-  snprintf(flag, size, "--%s", option->name);
+const char *flag_of(const blica_option *option, char flag[FLAG_TEXT]) {
+  snprintf(flag, FLAG_TEXT, "--%s", option->name);
   for (char *c = flag; *c; c++)
     if (*c == '_') *c = '-';
+  return flag;
 }
 
 void default_of(const blica_option *option, char *text, size_t size) {
@@ -80,23 +82,18 @@ enum { MAX_FLAGS = 128 };
 /* All options of the command with the place of their values. */
 static int all_targets(program *p, char *values, target *list) {
   int count = 0, size;
-  for (int g = -1; g < MAX_GROUPS; g++) {
-    const option_group *group = g < 0 ? NULL : &p->command->groups[g];
-    if (group && !group->table) continue;
-    const blica_option *table = group ? group->table(&size) : common_options(&size);
-    void *place = group ? (void *)(values + group->offset) : (void *)p;
+  for (int g = 0; g <= MAX_GROUPS; g++) {
+    const blica_option *table = option_table(p->command, g, &size);
+    void *place = g < MAX_GROUPS ? (void *)(values + p->command->groups[g].offset) : (void *)p;
     for (int i = 0; i < size && count < MAX_FLAGS; i++) list[count++] = (target){&table[i], place};
   }
   return count;
 }
 
 static int unknown_flag(const program *p, const char *flag, const target *list, int count) {
-  char flags[MAX_FLAGS][64];
+  char flags[MAX_FLAGS][FLAG_TEXT];
   const char *names[MAX_FLAGS];
-  for (int i = 0; i < count; i++) {
-    flag_of(list[i].option, flags[i], sizeof flags[i]);
-    names[i] = flags[i];
-  }
+  for (int i = 0; i < count; i++) names[i] = flag_of(list[i].option, flags[i]);
   const char *near = nearest(flag, names, count);
   if (near)
     say_error("%s: unknown option %s; did you mean %s?", p->command->name, flag, near);
@@ -107,9 +104,8 @@ static int unknown_flag(const program *p, const char *flag, const target *list, 
 
 static const target *find_flag(const target *list, int count, const char *flag, size_t length) {
   for (int i = 0; i < count; i++) {
-    char name[64];
-    flag_of(list[i].option, name, sizeof name);
-    if (strlen(name) == length && strncmp(name, flag, length) == 0) return &list[i];
+    char name[FLAG_TEXT];
+    if (strlen(flag_of(list[i].option, name)) == length && strncmp(name, flag, length) == 0) return &list[i];
   }
   return NULL;
 }
@@ -129,9 +125,8 @@ static void note_given(program *p, const blica_option *option, const char *value
   size_t at = strlen(p->given);
   bool differs = false;
   for (size_t i = 0; i < sizeof own / sizeof *own; i++) differs = differs || strcmp(own[i], option->name) == 0;
-  char flag[64];
-  flag_of(option, flag, sizeof flag);
-  if (!differs) snprintf(p->given + at, sizeof p->given - at, "%s %s\n", flag, value);
+  char flag[FLAG_TEXT];
+  if (!differs) snprintf(p->given + at, sizeof p->given - at, "%s %s\n", flag_of(option, flag), value);
 }
 
 static int parse_flag(program *p, int argc, char **argv, int *at, const target *list, int count, bool *seen) {
@@ -181,9 +176,8 @@ static int check_required(const program *p, const target *list, int count, const
     for (int i = 0; i < count; i++) {
       const blica_option *option = list[i].option;
       if (seen[i] || strlen(option->name) != length || strncmp(option->name, word, length) != 0) continue;
-      char flag[64];
-      flag_of(option, flag, sizeof flag);
-      say_error("%s: %s %s is missing", p->command->name, flag, option->metavar);
+      char flag[FLAG_TEXT];
+      say_error("%s: %s %s is missing", p->command->name, flag_of(option, flag), option->metavar);
       return EXIT_USAGE;
     }
     word = word[length] ? word + length + 1 : NULL;

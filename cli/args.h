@@ -4,14 +4,15 @@
 
 #include "program.h"
 
-const blica_option *common_options(int *count); /* of every command; values in struct program */
-
 /* Sets defaults, then what argv says. Returns 0, or EXIT_USAGE after printing what is wrong;
  * *help is set when --help was asked for. Operands are gathered in p. */
 int args_parse(program *p, int argc, char **argv, void *values, bool *help);
 
-/* The flag of an option, "--max-seconds". */
-void flag_of(const blica_option *option, char *flag, size_t size);
+/* Table g of the command's options, those of every command last (g = MAX_GROUPS); NULL, with a count of 0: none. */
+const blica_option *option_table(const command *c, int g, int *count);
+/* The flag of an option, "--max-seconds", written into flag. */
+enum { FLAG_TEXT = 64 };
+const char *flag_of(const blica_option *option, char flag[FLAG_TEXT]); /* returns flag */
 /* How its default reads in help, or "" when there is none. */
 void default_of(const blica_option *option, char *text, size_t size);
 /* The word of the list nearest to a mistyped one, or NULL when none is near. */

@@ -85,8 +85,7 @@ static blica_status fill(byte_source *source, char *message) {
   }
   if (source->at_end || source->have == CHUNK) return BLICA_OK;
   size_t got;
-  blica_status status = read_some(source, source->buffer + source->have, CHUNK - source->have, message, &got);
-  if (status != BLICA_OK) return status;
+  MUST(read_some(source, source->buffer + source->have, CHUNK - source->have, message, &got));
   source->at_end = got == 0;
   source->have += got;
   return BLICA_OK;
@@ -94,8 +93,7 @@ static blica_status fill(byte_source *source, char *message) {
 
 static blica_status start(byte_source *source, char *message) {
   while (source->have < 4 && !source->at_end) {
-    blica_status status = fill(source, message);
-    if (status != BLICA_OK) return status;
+    MUST(fill(source, message));
   }
   const unsigned char *b = source->buffer;
   if (source->have >= 2 && b[0] == 0x1f && b[1] == 0x8b) {
@@ -175,9 +173,8 @@ static blica_status read_compressed(byte_source *source, char *buffer, size_t si
     if (status != BLICA_OK) return status;
     bool empty = source->at == source->have;
     if (empty && !source->in_frame) return BLICA_OK;
-    status = source->kind == GZIP ? inflate_some(source, buffer, size, message, got)
-                                  : unzstd_some(source, buffer, size, message, got);
-    if (status != BLICA_OK) return status;
+    MUST(source->kind == GZIP ? inflate_some(source, buffer, size, message, got)
+                              : unzstd_some(source, buffer, size, message, got));
     if (empty && *got == 0 && source->in_frame)
       return fail(message, BLICA_ERR_FORMAT, "%s: the %s data are cut off; the file is incomplete", source->name,
                   source->kind == GZIP ? "gzip" : "zstd");

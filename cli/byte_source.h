@@ -10,6 +10,13 @@ typedef struct byte_source byte_source;
 
 enum { SOURCE_MESSAGE = 1024 };
 
+/* For what reads: the function returns the status of a call that failed, whose message stands already. */
+#define MUST(call)                                                                                                     \
+  do {                                                                                                                 \
+    const blica_status status_ = (call);                                                                               \
+    if (status_ != BLICA_OK) return status_;                                                                           \
+  } while (0)
+
 /* path `-` is stdin. Compression is recognised by its first bytes, whatever the name. */
 blica_status byte_source_open(const char *path, char message[SOURCE_MESSAGE], byte_source **out);
 /* Up to size bytes into buffer; *got is 0 only at the end. */

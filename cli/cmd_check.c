@@ -202,14 +202,11 @@ static int print_json(const findings *f) {
 
 static int run(program *p, void *values) {
   check_values *v = values;
-  char message[TABLE_MESSAGE];
-  table_options options = data_table_options(&v->data);
   blica_counts *counts;
-  blica_status status = table_counts(p->ctx, p->operands[0], &options, NULL, message, &counts);
-  if (status != BLICA_OK) return fail_table(status, message);
+  int code = data_count(p, &v->data, p->operands[0], NULL, NULL, &counts);
+  if (code != EXIT_OK) return code;
   findings f = {.c = counts};
-  int code;
-  status = blica_counts_coding(p->ctx, counts, &f.coding);
+  blica_status status = blica_counts_coding(p->ctx, counts, &f.coding);
   if (status != BLICA_OK) {
     blica_counts_free(counts);
     return fail_reading(p, status);

@@ -32,16 +32,14 @@ static int run(program *p, void *values) {
   correlate_values *v = values;
   if (!output_is_table(v->out, "correlations")) return EXIT_USAGE;
   if (!output_possible(p, v->out, v->data.segment_file)) return EXIT_DATA;
-  char message[TABLE_MESSAGE];
-  table_options options = data_table_options(&v->data);
   blica_counts *counts;
   blica_cor *cor = NULL;
-  blica_status status = table_counts(p->ctx, p->operands[0], &options, NULL, message, &counts);
-  if (status != BLICA_OK) return fail_table(status, message);
-  status = blica_correlate(p->ctx, counts, &cor);
+  int code = data_count(p, &v->data, p->operands[0], NULL, NULL, &counts);
+  if (code != EXIT_OK) return code;
+  blica_status status = blica_correlate(p->ctx, counts, &cor);
   blica_counts_free(counts);
   if (status == BLICA_OK) status = regularise(p, v->condition, &cor);
-  int code = status == BLICA_OK ? EXIT_OK : fail_reading(p, status);
+  code = status == BLICA_OK ? EXIT_OK : fail_reading(p, status);
   if (code == EXIT_OK && (status = blica_cor_save(p->ctx, cor, v->out)) != BLICA_OK) code = fail_writing(p, status);
   if (code == EXIT_OK)
     say_note("%lld correlations in each of %d segments, in %s", (long long)cor->pairs, cor->u, v->out);

@@ -26,16 +26,14 @@ static int run(program *p, void *values) {
   count_values *v = values;
   if (!output_is_table(v->out, "counts")) return EXIT_USAGE;
   if (!output_possible(p, v->out, v->data.segment_file)) return EXIT_DATA;
-  char message[TABLE_MESSAGE];
-  table_options options = data_table_options(&v->data);
   blica_counts *counts;
-  blica_status status = table_counts(p->ctx, p->operands[0], &options, NULL, message, &counts);
-  if (status != BLICA_OK) return fail_table(status, message);
+  int code = data_count(p, &v->data, p->operands[0], NULL, NULL, &counts);
+  if (code != EXIT_OK) return code;
   double rows = 0;
   for (int s = 0; s < counts->u; s++) rows += counts->samples[s];
   warn_small(counts);
-  status = blica_counts_save(p->ctx, counts, v->out);
-  int code = status == BLICA_OK ? EXIT_OK : fail_writing(p, status);
+  blica_status status = blica_counts_save(p->ctx, counts, v->out);
+  code = status == BLICA_OK ? EXIT_OK : fail_writing(p, status);
   char width[80];
   if (code == EXIT_OK)
     say_note("%.15g rows of %s in %d segments: %lld pairs each, in %s", rows,

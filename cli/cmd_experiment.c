@@ -1,15 +1,14 @@
 /* cmd_experiment.c - blica experiment NAME: the tables and figures of the paper. */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "args.h"
 #include "communicator.h"
 #include "draw.h"
 #include "experiment.h"
+#include "output.h"
 #include "program.h"
 
 typedef struct {
@@ -78,16 +77,6 @@ static const experiment_entry *find_experiment(const char *name) {
   return NULL;
 }
 
-static bool make_folder(const char *path) {
-  struct stat info;
-  if (mkdir(path, 0777) == 0) return true;
-  int reason = errno;
-  if (reason == EEXIST && stat(path, &info) == 0) reason = S_ISDIR(info.st_mode) ? 0 : ENOTDIR;
-  if (reason == 0) return true;
-  say_error("cannot make the folder '%s': %s", path, strerror(reason));
-  return false;
-}
-
 static bool methods_known(const char *list) {
   int count;
   const blica_method *methods = blica_methods(&count);
@@ -130,7 +119,7 @@ static int run(program *p, void *values) {
       !parse_range("samples", v->samples, &e.samples))
     return EXIT_USAGE;
   if (!methods_known(v->methods)) return EXIT_USAGE;
-  if (!agree_on(!leads() || make_folder(v->out))) return EXIT_FAILED;
+  if (!agree_on(!leads() || make_folder(v->out, NULL))) return EXIT_FAILED;
   blica_set_comm(p->ctx, NULL); /* whole data sets are shared, not what is inside them */
   blica_status status = entry->shared || leads() ? entry->run(&e) : BLICA_OK;
   draw_done();

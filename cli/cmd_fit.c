@@ -1,9 +1,7 @@
 /* cmd_fit.c - blica fit DATA|COUNTS: the mixing matrix, into model.json. */
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "communicator.h"
 #include "data_args.h"
 #include "fit_summary.h"
 #include "output.h"
@@ -40,18 +38,16 @@ typedef struct {
  * fits in memory. */
 static int read_input(program *p, const fit_values *v, fit_input *in) {
   const char *path = p->operands[0];
-  char message[TABLE_MESSAGE];
-  table_options how = data_table_options(&v->data);
   if (table_is_counts(path) || !method_needs_rows(v->options.method)) {
-    blica_status status = table_counts(p->ctx, path, &how, &v->options, message, &in->counts);
-    if (status != BLICA_OK) return fail_table(status, message);
+    int code = data_count(p, &v->data, path, NULL, &v->options, &in->counts);
+    if (code != EXIT_OK) return code;
     in->n = in->counts->n;
     in->u = in->counts->u;
     for (int s = 0; s < in->u; s++) in->rows += in->counts->samples[s];
     return EXIT_OK;
   }
-  blica_status status = table_read(p->ctx, path, &how, message, &in->data);
-  if (status != BLICA_OK) return fail_table(status, message);
+  int code = data_read(p, &v->data, path, NULL, &in->data);
+  if (code != EXIT_OK) return code;
   in->n = in->data->n;
   in->u = in->data->u;
   in->rows = (double)in->data->rows;
@@ -72,27 +68,6 @@ static int check_input(const fit_values *v, const char *path, const fit_input *i
     return EXIT_DATA;
   }
   return EXIT_OK;
-}
-
-/* ---- the checkpoint ---- */
-
-/* What the library would refuse after the data are read. */
-static bool checkpoint_possible(const program *p, const blica_fit_options *o, const char *out) {
-  if (!o->checkpoint) return true;
-  if (!output_possible(p, o->checkpoint, out)) return false;
-  bool exists = leads() && access(o->checkpoint, F_OK) == 0;
-  if (exists && !o->resume)
-    say_error("fit: '%s' exists already: give --resume to continue from it, remove it, or name another", o->checkpoint);
-  return agree_on(o->resume || !exists);
-}
-
-/* Removes the checkpoint of a complete fit once the model is saved; that of a fit that was cut short stays. */
-static void settle_checkpoint(const blica_fit_options *o, const blica_fit_report *fit) {
-  if (!o->checkpoint || !leads() || access(o->checkpoint, F_OK) != 0) return;
-  if (interrupted() || fit->seconds > o->max_seconds)
-    say_note("--checkpoint %s --resume continues this fit", o->checkpoint);
-  else
-    unlink(o->checkpoint);
 }
 
 /* ---- printing the result ---- */
@@ -199,7 +174,7 @@ static int finish(program *p, const fit_values *v, const blica_model *model, dou
   print_result(model, v->out, v->verbose);
   data_args_text(&v->data, how, sizeof how);
   if (!v->json) note_summary(p, model, v->out, p->operands[0], how);
-  settle_checkpoint(&v->options, &model->fit);
+  settle_checkpoint(v->options.checkpoint, interrupted() || model->fit.seconds > v->options.max_seconds, "fit");
   int code = v->json ? print_record(model, v->out, rows) : EXIT_OK;
   return code == EXIT_OK ? exit_of(model->fit.stop) : code;
 }
@@ -214,7 +189,8 @@ static int run(program *p, void *values) {
     say_error("fit: --json and --out - both need the standard output; name a file for the model");
     return EXIT_USAGE;
   }
-  if (!output_possible(p, v->out, v->data.segment_file) || !checkpoint_possible(p, &v->options, v->out))
+  if (!output_possible(p, v->out, v->data.segment_file) ||
+      !checkpoint_possible(p, v->options.checkpoint, v->options.resume, v->out))
     return EXIT_DATA;
   int code = read_input(p, v, &in);
   if (code == EXIT_OK) code = check_input(v, p->operands[0], &in);

@@ -72,16 +72,13 @@ static int report(program *p, const identify_values *v, int n, int k, int u, int
 
 /* The verdict on a model and the rows that it was fitted to. */
 static int print_identification(program *p, const identify_values *v, const blica_model *model) {
-  char message[TABLE_MESSAGE];
-  table_options reading = data_table_options(&v->data);
   blica_data *data = NULL;
   blica_assessment *found = NULL;
   blica_assess_options options = blica_assess_options_default();
-  int code = EXIT_OK;
   options.bootstrap = verdict_draws(model);
-  blica_status status = table_read(p->ctx, p->operands[1], &reading, message, &data);
-  if (status != BLICA_OK) return fail_table(status, message);
-  status = blica_assess(p->ctx, model, data, &options, &found);
+  int code = data_read(p, &v->data, p->operands[1], NULL, &data);
+  if (code != EXIT_OK) return code;
+  blica_status status = blica_assess(p->ctx, model, data, &options, &found);
   if (status != BLICA_OK)
     code = fail_reading(p, status);
   else

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/outfile.h"
 #include "data_args.h"
@@ -127,14 +126,12 @@ static int compare(program *p, const report_values *v, const blica_data *data, m
 
 /* Assesses the fit when DATA holds rows, and not too many of them; otherwise the page has no such section. */
 static int assess(program *p, const report_values *v, material *m) {
-  char message[TABLE_MESSAGE];
-  table_options how = data_table_options(&v->data);
+  data_values how = v->data;
   blica_data *data = NULL;
   blica_assess_options options = blica_assess_options_default();
   const char *path = p->operands[1];
   double cells = 0;
-  how.model = m->model;
-  how.note = NULL; /* printed when the counts were made */
+  how.silent = true; /* notes were printed when the counts were made */
   const bool rows = !table_is_counts(path) && strcmp(path, "-") != 0;
   if (v->sources && !rows) {
     say_error("report: --sources needs a file of rows, which '%s' is not", path);
@@ -144,10 +141,9 @@ static int assess(program *p, const report_values *v, material *m) {
   const bool few = cells <= CELLS_MOST && (int64_t)m->model->k * (m->model->n + m->model->u) <= ASSESS_MOST;
   if (!rows || !(few || v->sources)) return EXIT_OK;
   options.bootstrap = verdict_draws(m->model);
-  blica_status status = table_read(p->ctx, path, &how, message, &data);
-  if (status != BLICA_OK) return fail_table(status, message);
-  status = few ? blica_assess(p->ctx, m->model, data, &options, &m->assessment) : BLICA_OK;
-  int code = EXIT_OK;
+  int code = data_read(p, &how, path, m->model, &data);
+  if (code != EXIT_OK) return code;
+  blica_status status = few ? blica_assess(p->ctx, m->model, data, &options, &m->assessment) : BLICA_OK;
   if (status == BLICA_ERR_MEMORY || status == BLICA_ERR_INTERRUPTED)
     code = fail_reading(p, status);
   else if (status != BLICA_OK)
@@ -170,8 +166,6 @@ static int gather(program *p, const report_values *v, material *m) {
   else if (status != BLICA_OK)
     say_warning("no verdict on identifiability: %s", blica_message(p->ctx));
   if (p->operand_count < 2) return EXIT_OK;
-  char message[TABLE_MESSAGE];
-  table_options how = data_table_options(&v->data);
   double tables = 0.5 * m->model->n * (m->model->n - 1.0) * m->model->u;
   if (tables > TABLES_MOST) {
     say_error("report: %d variables in %d segments are %.3g tables, and their correlations would take %.0f GB; give no "
@@ -179,14 +173,14 @@ static int gather(program *p, const report_values *v, material *m) {
               m->model->n, m->model->u, tables, 34e-9 * tables);
     return EXIT_DATA;
   }
-  how.model = m->model;
-  status = table_counts(p->ctx, p->operands[1], &how, NULL, message, &m->counts);
-  if (status != BLICA_OK) return fail_table(status, message);
+  int code = data_count(p, &v->data, p->operands[1], m->model, NULL, &m->counts);
+  if (code != EXIT_OK) return code;
   status = blica_correlate(p->ctx, m->counts, &m->raw);
   if (status != BLICA_OK) return fail_reading(p, status);
-  int code = match(p, m);
+  code = match(p, m);
   if (code != EXIT_OK) return code;
   if (v->data.segment_file) {
+    char message[TABLE_MESSAGE];
     status = timeline_read(v->data.segment_file, m->model->segments, m->model->u, message, &m->timeline);
     if (status != BLICA_OK) return fail_table(status, message);
   }
@@ -219,10 +213,7 @@ static int write_page(const report_input *in, const char *path) {
 
 static int write_figures(const report_input *in, const char *folder) {
   char message[1024];
-  if (mkdir(folder, 0777) != 0 && errno != EEXIST) {
-    say_error("cannot make the folder '%s': %s", folder, strerror(errno));
-    return EXIT_FAILED;
-  }
+  if (!make_folder(folder, NULL)) return EXIT_FAILED;
   if (report_figures(in, folder, message, sizeof message)) return interrupted() ? stopped(folder) : EXIT_OK;
   say_error("%s", message);
   return EXIT_FAILED;

@@ -3,7 +3,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/outfile.h"
 #include "data_args.h"
@@ -92,15 +91,6 @@ static int print_record(const segment_values *v, const blica_segmentation *r) {
                               json_numbers(r->expected_rows, r->states), "runs", runs, "trials", trials));
 }
 
-/* Once the files are written the checkpoint of a whole search has served; one of a search that was stopped stays. */
-static void settle_checkpoint(const blica_segment_options *o, const blica_segmentation *r) {
-  if (!o->checkpoint || access(o->checkpoint, F_OK) != 0) return;
-  if (r->stop == BLICA_STOP_INTERRUPTED || r->stop == BLICA_STOP_TIME)
-    say_note("--checkpoint %s --resume continues this search", o->checkpoint);
-  else
-    unlink(o->checkpoint);
-}
-
 static int exit_of(blica_stop stop) {
   if (interrupted() || stop == BLICA_STOP_INTERRUPTED) {
     say_warning("interrupted; the best result so far is written");
@@ -124,7 +114,7 @@ static int finish(program *p, const segment_values *v, const blica_segmentation 
   }
   progress_clear();
   print_result(v, r);
-  settle_checkpoint(&v->options, r);
+  settle_checkpoint(v->options.checkpoint, r->stop == BLICA_STOP_INTERRUPTED || r->stop == BLICA_STOP_TIME, "search");
   int code = v->json ? print_record(v, r) : EXIT_OK;
   return code == EXIT_OK ? exit_of(r->stop) : code;
 }
@@ -140,31 +130,22 @@ static bool possible(const program *p, const segment_values *v) {
   }
   const blica_segment_options *o = &v->options;
   if (!output_possible(p, v->out, v->model) || (v->model && !output_possible(p, v->model, NULL))) return false;
-  if (!o->checkpoint) return true;
-  if (!output_possible(p, o->checkpoint, v->out)) return false;
-  if (!o->resume && access(o->checkpoint, F_OK) == 0) {
-    say_error("segment: '%s' exists already: give --resume to continue from it, remove it, or name another",
-              o->checkpoint);
-    return false;
-  }
-  return true;
+  return checkpoint_possible(p, o->checkpoint, o->resume, v->out);
 }
 
 static int run(program *p, void *values) {
   segment_values *v = values;
   v->options.size = sizeof v->options;
-  char message[TABLE_MESSAGE];
-  table_options how = data_table_options(&v->data);
   blica_data *data = NULL;
   blica_segmentation *result = NULL;
   if (!possible(p, v)) return EXIT_DATA;
-  how.unlabelled = true;
-  blica_status status = table_read(p->ctx, p->operands[0], &how, message, &data);
-  if (status != BLICA_OK) return fail_table(status, message);
+  v->data.unlabelled = true;
+  int code = data_read(p, &v->data, p->operands[0], NULL, &data);
+  if (code != EXIT_OK) return code;
   say_note("%d variables, %d sources, %lld rows; seed %llu", count_variables(data->n, data->variables),
            v->options.sources, (long long)data->rows, (unsigned long long)v->options.seed);
-  status = blica_segment(p->ctx, data, &v->options, &result);
-  int code = status == BLICA_OK ? finish(p, v, result) : fail_reading(p, status);
+  blica_status status = blica_segment(p->ctx, data, &v->options, &result);
+  code = status == BLICA_OK ? finish(p, v, result) : fail_reading(p, status);
   blica_segmentation_free(result);
   blica_data_free(data);
   return code;

@@ -57,15 +57,12 @@ static int print_text(const blica_selection *s) {
 
 static int run(program *p, void *values) {
   select_values *v = values;
-  char message[TABLE_MESSAGE];
-  table_options reading = data_table_options(&v->data);
   blica_data *data = NULL;
   blica_selection *found = NULL;
-  int code;
   v->options.size = sizeof v->options;
-  blica_status status = table_read(p->ctx, p->operands[0], &reading, message, &data);
-  if (status != BLICA_OK) return fail_table(status, message);
-  status = blica_select(p->ctx, data, &v->options, &found);
+  int code = data_read(p, &v->data, p->operands[0], NULL, &data);
+  if (code != EXIT_OK) return code;
+  blica_status status = blica_select(p->ctx, data, &v->options, &found);
   if (status != BLICA_OK) {
     code = fail_reading(p, status);
   } else {

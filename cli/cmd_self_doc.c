@@ -45,5 +45,4 @@ const command command_self_doc = {
     .most = 2,
     .text = "Writes documentation that is made from the program's own tables into the folder DIR.",
     .run = run,
-    .hidden = true,
 };

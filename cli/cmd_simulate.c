@@ -3,11 +3,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/outfile.h"
-#include "program.h"
+#include "output.h"
 
 typedef struct {
   blica_simulate_options options;
@@ -109,15 +108,9 @@ static int run(program *p, void *values) {
            v->options.exact ? "samples" : "rows", (unsigned long long)v->options.seed);
   blica_status status = blica_simulate(p->ctx, &v->options, &model, &data, &counts);
   if (status != BLICA_OK) return fail_reading(p, status);
-  bool made = mkdir(v->out, 0777) == 0;
-  int code;
-  if (!made && errno != EEXIST) {
-    say_error("cannot make the folder '%s': %s", v->out, strerror(errno));
-    code = EXIT_FAILED;
-  } else {
-    code = save(p, v->out, model, data, counts);
-    if (made && code != EXIT_OK) rmdir(v->out);
-  }
+  bool made = false;
+  int code = make_folder(v->out, &made) ? save(p, v->out, model, data, counts) : EXIT_FAILED;
+  if (made && code != EXIT_OK) rmdir(v->out);
   blica_model_free(model);
   blica_data_free(data);
   blica_counts_free(counts);

@@ -42,7 +42,7 @@ static void show_note(const char *text, void *user) {
   say_note("%s", text);
 }
 
-table_options data_table_options(const data_values *v) {
+static table_options reading_of(const data_values *v, const blica_model *model) {
   return (table_options){
       .segment_column = v->segment_column,
       .segment_length = v->segment_length,
@@ -57,7 +57,9 @@ table_options data_table_options(const data_values *v) {
       .header = strcmp(v->header, "yes") == 0  ? TABLE_HEADER_YES
                 : strcmp(v->header, "no") == 0 ? TABLE_HEADER_NO
                                                : TABLE_HEADER_AUTO,
-      .note = show_note,
+      .unlabelled = v->unlabelled,
+      .model = model,
+      .note = v->silent ? NULL : show_note,
   };
 }
 
@@ -94,18 +96,30 @@ void data_args_text(const data_values *v, char *text, size_t size) {
   if (v->ordinal && at < size) snprintf(text + at, size - at, " --ordinal");
 }
 
-int data_read_with_model(program *p, const data_values *values, blica_model **model, blica_data **data) {
+int data_read(program *p, const data_values *values, const char *path, const blica_model *model, blica_data **data) {
   char message[TABLE_MESSAGE];
-  table_options reading = data_table_options(values);
+  const table_options reading = reading_of(values, model);
+  blica_status status = table_read(p->ctx, path, &reading, message, data);
+  return status == BLICA_OK ? EXIT_OK : fail_table(status, message);
+}
+
+int data_count(program *p, const data_values *values, const char *path, const blica_model *model,
+               const blica_fit_options *fit, blica_counts **counts) {
+  char message[TABLE_MESSAGE];
+  const table_options reading = reading_of(values, model);
+  blica_status status = table_counts(p->ctx, path, &reading, fit, message, counts);
+  return status == BLICA_OK ? EXIT_OK : fail_table(status, message);
+}
+
+int data_read_with_model(program *p, const data_values *values, blica_model **model, blica_data **data) {
   *data = NULL;
   blica_status status = blica_model_load(p->ctx, p->operands[0], model);
   if (status != BLICA_OK) return fail_reading(p, status);
-  reading.model = *model;
-  status = table_read(p->ctx, p->operands[1], &reading, message, data);
-  if (status == BLICA_OK) return EXIT_OK;
+  int code = data_read(p, values, p->operands[1], *model, data);
+  if (code == EXIT_OK) return code;
   blica_model_free(*model);
   *model = NULL;
-  return fail_table(status, message);
+  return code;
 }
 
 int count_variables(int columns, char *const *names) {

@@ -12,16 +12,21 @@ typedef struct {
   const char *levels;
   int ordinal;
   char header[8]; /* auto, yes, no */
+  /* not options: */
+  bool unlabelled; /* rows have no segments */
+  bool silent;     /* what the reader chose was said already */
 } data_values;
 
 /* The group's table; values are a data_values: {"How the data are read", data_option_table, offsetof(..)}. */
 const blica_option *data_option_table(int *count);
 
-/* In the form of table_io.h; what the reader chose is printed as notes. */
-table_options data_table_options(const data_values *values);
-
-/* The model and the rows of the operands MODEL DATA; the caller frees both. On failure an exit code, with both NULL and
- * the error said. */
+/* All of these print what the reader chose as notes. On failure they return an exit code, with the error said and NULL
+ * for what the caller frees. model, whose levels code the columns, may be NULL. */
+int data_read(program *p, const data_values *values, const char *path, const blica_model *model, blica_data **data);
+/* The pair counts of rows, or those that path holds; fit as in table_counts. */
+int data_count(program *p, const data_values *values, const char *path, const blica_model *model,
+               const blica_fit_options *fit, blica_counts **counts);
+/* The model and the rows of the operands MODEL DATA. */
 int data_read_with_model(program *p, const data_values *values, blica_model **model, blica_data **data);
 
 /* The options that were given, each with a blank before it, as a POSIX shell reads them back; cut to size. */

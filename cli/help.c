@@ -25,9 +25,8 @@ static void wrap(const char *text, int indent, int column) {
 }
 
 static void print_option(const blica_option *option) {
-  char head[128], text[1024], initial[64], flag[64];
-  flag_of(option, flag, sizeof flag);
-  snprintf(head, sizeof head, "  %s %s", flag, option->metavar ? option->metavar : "");
+  char head[128], text[1024], initial[64], flag[FLAG_TEXT];
+  snprintf(head, sizeof head, "  %s %s", flag_of(option, flag), option->metavar ? option->metavar : "");
   default_of(option, initial, sizeof initial);
   size_t at = (size_t)snprintf(text, sizeof text, "%s", option->help);
   if (option->type == BLICA_OPT_TEXT && option->words)
@@ -66,8 +65,8 @@ static void print_indented(const char *text) {
 static const blica_option *option_named(const command *c, const char *name, size_t length) {
   int count;
   for (int g = 0; g < MAX_GROUPS; g++) {
-    const blica_option *table = c->groups[g].table ? c->groups[g].table(&count) : NULL;
-    for (int i = 0; table && i < count; i++)
+    const blica_option *table = option_table(c, g, &count);
+    for (int i = 0; i < count; i++)
       if (strlen(table[i].name) == length && strncmp(table[i].name, name, length) == 0) return &table[i];
   }
   return NULL;
@@ -78,9 +77,8 @@ void usage_of(const command *c, char *text, size_t size) {
   for (const char *word = c->required; word && at < size;) {
     size_t length = strcspn(word, "|");
     const blica_option *option = option_named(c, word, length);
-    char flag[64] = "";
-    if (option) flag_of(option, flag, sizeof flag);
-    if (option) at += (size_t)snprintf(text + at, size - at, " %s %s", flag, option->metavar);
+    char flag[FLAG_TEXT];
+    if (option) at += (size_t)snprintf(text + at, size - at, " %s %s", flag_of(option, flag), option->metavar);
     word = word[length] ? word + length + 1 : NULL;
   }
 }
@@ -96,8 +94,8 @@ void print_help(const command *c) {
     print_indented(c->examples);
   }
   for (int g = 0; g <= MAX_GROUPS; g++) {
-    if (g < MAX_GROUPS && !c->groups[g].table) continue;
-    const blica_option *table = g < MAX_GROUPS ? c->groups[g].table(&count) : common_options(&count);
+    const blica_option *table = option_table(c, g, &count);
+    if (!table) continue;
     printf("\n%s:\n", g < MAX_GROUPS ? c->groups[g].title : "Options of every command");
     for (int i = 0; i < count; i++) print_option(&table[i]);
   }
@@ -109,8 +107,7 @@ void print_help(const command *c) {
 void print_overview(void) {
   puts("blica - independent component analysis of binary data\n\n"
        "Usage: blica COMMAND [ARGUMENTS] [OPTIONS]\n\nCommands:");
-  for (int i = 0; commands[i]; i++)
-    if (!commands[i]->hidden) printf("  %-12s %s\n", commands[i]->name, commands[i]->summary);
+  for (int i = 0; commands[i]; i++) printf("  %-12s %s\n", commands[i]->name, commands[i]->summary);
   puts("\nStart here:\n"
        "  blica simulate --out demo              # data and the model they come from\n"
        "  blica fit demo/data.csv --sources 10 --out model.json\n"

@@ -11,14 +11,13 @@
 static const command *find_command(const char *name) {
   for (int i = 0; commands[i]; i++)
     if (strcmp(commands[i]->name, name) == 0) return commands[i];
-  return NULL;
+  return strcmp(command_self_doc.name, name) == 0 ? &command_self_doc : NULL;
 }
 
 static int unknown_command(const char *name) {
   const char *names[64];
   int count = 0;
-  for (int i = 0; commands[i] && count < 64; i++)
-    if (!commands[i]->hidden) names[count++] = commands[i]->name;
+  for (int i = 0; commands[i] && count < 64; i++) names[count++] = commands[i]->name;
   const char *near = nearest(name, names, count);
   if (near)
     say_error("unknown command '%s'; did you mean %s?", name, near);

@@ -88,8 +88,7 @@ static blica_status split_lines(const char *path, table *t, char *message) {
     blica_status status = records_peek(&t->records, message, &more, &length);
     if (status != BLICA_OK || !more) return status;
     if (t->count == 0) records_guess_separator(&t->records, length);
-    status = records_split(&t->records, length, message);
-    if (status != BLICA_OK) return status;
+    MUST(records_split(&t->records, length, message));
     if (t->count == t->capacity) {
       if (t->capacity > INT_MAX / 2) return no_memory(path, message);
       int capacity = t->capacity ? 2 * t->capacity : 64;

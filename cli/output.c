@@ -63,6 +63,33 @@ bool output_possible(const program *p, const char *path, const char *also) {
   return agree_on(possible);
 }
 
+bool checkpoint_possible(const program *p, const char *path, bool resume, const char *also) {
+  if (!path) return true;
+  if (!output_possible(p, path, also)) return false;
+  bool exists = leads() && access(path, F_OK) == 0;
+  if (exists && !resume)
+    say_error("%s: '%s' exists already: give --resume to continue from it, remove it, or name another",
+              p->command->name, path);
+  return agree_on(resume || !exists);
+}
+
+void settle_checkpoint(const char *path, bool stopped, const char *what) {
+  if (!path || !leads() || access(path, F_OK) != 0) return;
+  if (stopped)
+    say_note("--checkpoint %s --resume continues this %s", path, what);
+  else
+    unlink(path);
+}
+
+bool make_folder(const char *path, bool *made) {
+  struct stat info;
+  int reason = mkdir(path, 0777) == 0 ? 0 : errno;
+  if (made) *made = reason == 0;
+  if (reason == EEXIST && stat(path, &info) == 0) reason = S_ISDIR(info.st_mode) ? 0 : ENOTDIR;
+  if (reason) say_error("cannot make the folder '%s': %s", path, strerror(reason));
+  return reason == 0;
+}
+
 const char *output_name(const char *path) {
   return strcmp(path, "-") == 0 ? "/dev/stdout" : path;
 }

@@ -11,6 +11,13 @@
 /* Whether a file can be made at path, and is neither an operand of the command nor the file `also` (NULL: none); says
  * why not. */
 bool output_possible(const program *p, const char *path, const char *also);
+/* The same of a checkpoint (NULL: none), which may be there only to resume from it. */
+bool checkpoint_possible(const program *p, const char *path, bool resume, const char *also);
+/* Once the results are written: removes the checkpoint of complete work; one of work that was stopped stays, and a note
+ * says how to continue "this `what`". */
+void settle_checkpoint(const char *path, bool stopped, const char *what);
+/* Makes a folder unless it is there, and says why it cannot; *made, if not NULL, is whether it is new. */
+bool make_folder(const char *path, bool *made);
 /* The path, or that of the standard output for "-". */
 const char *output_name(const char *path);
 /* Whether the name ends as files of counts or correlations do; says why not. */

@@ -35,8 +35,7 @@ typedef struct {
   option_group groups[MAX_GROUPS];
   size_t values;                        /* size of the struct of values that run() gets */
   int (*run)(program *p, void *values); /* returns the exit code */
-  bool hidden;
-  bool shared; /* blica-mpi: all processes run it together; else the first alone */
+  bool shared;                          /* blica-mpi: all processes run it together; else the first alone */
 } command;
 
 struct program {
@@ -72,14 +71,14 @@ struct program {
   ROW(sources)                                                                                                         \
   ROW(compare)                                                                                                         \
   ROW(identify)                                                                                                        \
-  EACH_DRAWING_COMMAND(ROW)                                                                                            \
-  ROW(self_doc)
+  EACH_DRAWING_COMMAND(ROW)
 
 #define ROW(name) extern const command command_##name;
 EACH_COMMAND(ROW)
+ROW(self_doc) /* which help does not list */
 #undef ROW
 
-extern const command *const commands[]; /* the last is NULL */
+extern const command *const commands[]; /* that help lists; the last is NULL */
 
 /* For a table of a command's own:
  *     static const blica_option table[] = {OPTION(values, name, TYPE, initial, low, high, words, metavar, help), ...};

@@ -34,8 +34,7 @@ static blica_status no_memory(char *message) {
   return BLICA_ERR_MEMORY;
 }
 
-/* Reads more text behind what is there; a line longer than the buffer makes it grow. */
-static blica_status read_more(records *r, char *message) {
+blica_status records_more(records *r, char *message) {
   if (r->buffer && r->at > 0) {
     memmove(r->buffer, r->buffer + r->at, r->have - r->at);
     r->have -= r->at;
@@ -63,8 +62,7 @@ static blica_status read_more(records *r, char *message) {
 
 /* The line at offset `from` past `at`; complete once this returns. */
 static blica_status line_at(records *r, size_t from, char *message, size_t *length) {
-  blica_status status = r->buffer ? BLICA_OK : read_more(r, message);
-  if (status != BLICA_OK) return status;
+  MUST(r->buffer ? BLICA_OK : records_more(r, message));
   for (size_t seen = from;;) {
     const char *begin = r->buffer + r->at;
     const char *end = r->buffer && r->have > r->at + seen ? memchr(begin + seen, '\n', r->have - r->at - seen) : NULL;
@@ -73,8 +71,7 @@ static blica_status line_at(records *r, size_t from, char *message, size_t *leng
       return BLICA_OK;
     }
     seen = r->have - r->at;
-    status = read_more(r, message);
-    if (status != BLICA_OK) return status;
+    MUST(records_more(r, message));
   }
 }
 
@@ -87,8 +84,7 @@ static bool only_blanks(const char *text, size_t length) {
 blica_status records_peek(records *r, char *message, bool *more, size_t *length) {
   *more = false;
   for (;;) {
-    blica_status status = line_at(r, 0, message, length);
-    if (status != BLICA_OK) return status;
+    MUST(line_at(r, 0, message, length));
     if (r->line == 0) {
       r->line = 1;
       if (*length >= 3 && memcmp(r->buffer + r->at, "\xef\xbb\xbf", 3) == 0) {

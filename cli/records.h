@@ -39,6 +39,8 @@ typedef struct {
 
 void records_close(records *r); /* frees the buffers and closes the source */
 
+/* Reads more text behind what is there, or sets r->ended; a line longer than the buffer makes it grow. */
+blica_status records_more(records *r, char *message);
 /* Makes the next line complete in the buffer, skipping empty ones (and a byte order mark at the start);
  * *more is false at the end. The line is at..at+*length, without its end. */
 blica_status records_peek(records *r, char *message, bool *more, size_t *length);

@@ -6,8 +6,7 @@
 void selfdoc_each_option(FILE *f, const command *c, option_writer write) {
   int count;
   for (int g = 0; g <= MAX_GROUPS; g++) {
-    if (g < MAX_GROUPS && !c->groups[g].table) continue;
-    const blica_option *table = g < MAX_GROUPS ? c->groups[g].table(&count) : common_options(&count);
+    const blica_option *table = option_table(c, g, &count);
     for (int i = 0; i < count; i++) write(f, &table[i]);
   }
 }
@@ -24,16 +23,14 @@ static void write_words(FILE *f, const blica_option *option) {
 /* ---- bash ---- */
 
 static void bash_flag(FILE *f, const blica_option *option) {
-  char flag[64];
-  flag_of(option, flag, sizeof flag);
-  fprintf(f, " %s", flag);
+  char flag[FLAG_TEXT];
+  fprintf(f, " %s", flag_of(option, flag));
 }
 
 static void bash_words(FILE *f, const blica_option *option) {
-  char flag[64];
+  char flag[FLAG_TEXT];
   if (!option->words) return;
-  flag_of(option, flag, sizeof flag);
-  fprintf(f, "    %s) words=\"", flag);
+  fprintf(f, "    %s) words=\"", flag_of(option, flag));
   write_words(f, option);
   fputs("\" ;;\n", f);
 }
@@ -44,11 +41,9 @@ static void write_bash(FILE *f, const void *what) {
         "previous=${COMP_WORDS[COMP_CWORD-1]} "
         "words= flags=\n  COMPREPLY=()\n  if [ \"$COMP_CWORD\" -eq 1 ]; then\n    COMPREPLY=($(compgen -W \"",
         f);
-  for (int i = 0; commands[i]; i++)
-    if (!commands[i]->hidden) fprintf(f, "%s ", commands[i]->name);
+  for (int i = 0; commands[i]; i++) fprintf(f, "%s ", commands[i]->name);
   fputs("help --help --version\" -- \"$current\"))\n    return\n  fi\n  case ${COMP_WORDS[1]} in\n", f);
   for (int i = 0; commands[i]; i++) {
-    if (commands[i]->hidden) continue;
     fprintf(f, "  %s)\n    flags=\"--help", commands[i]->name);
     selfdoc_each_option(f, commands[i], bash_flag);
     fputs("\"\n    case $previous in\n", f);
@@ -80,9 +75,8 @@ static void zsh_text(FILE *f, const char *text) {
 }
 
 static void zsh_option(FILE *f, const blica_option *option) {
-  char flag[64];
-  flag_of(option, flag, sizeof flag);
-  fprintf(f, " \\\n        '%s[", flag);
+  char flag[FLAG_TEXT];
+  fprintf(f, " \\\n        '%s[", flag_of(option, flag));
   zsh_text(f, option->help);
   putc(']', f);
   if (option->type != BLICA_OPT_FLAG) {
@@ -102,7 +96,6 @@ static void write_zsh(FILE *f, const void *what) {
   (void)what;
   fputs("#compdef blica\n_blica() {\n  local -a commands\n  commands=(\n", f);
   for (int i = 0; commands[i]; i++) {
-    if (commands[i]->hidden) continue;
     fprintf(f, "    '%s:", commands[i]->name);
     zsh_text(f, commands[i]->summary);
     fputs("'\n", f);
@@ -111,7 +104,6 @@ static void write_zsh(FILE *f, const void *what) {
         "  local name=$words[2]\n  shift words\n  (( CURRENT-- ))\n  case $name in\n",
         f);
   for (int i = 0; commands[i]; i++) {
-    if (commands[i]->hidden) continue;
     fprintf(f, "    %s)\n      _arguments '--help[what it does]'", commands[i]->name);
     selfdoc_each_option(f, commands[i], zsh_option);
     fputs(" \\\n        '*:file:_files' ;;\n", f);
@@ -135,9 +127,9 @@ static void fish_text(FILE *f, const char *text) {
 static const command *fish_command; /* the one whose options are being written */
 
 static void fish_option(FILE *f, const blica_option *option) {
-  char flag[64];
-  flag_of(option, flag, sizeof flag);
-  fprintf(f, "complete -c blica -n '__fish_seen_subcommand_from %s' -l %s", fish_command->name, flag + 2);
+  char flag[FLAG_TEXT];
+  fprintf(f, "complete -c blica -n '__fish_seen_subcommand_from %s' -l %s", fish_command->name,
+          flag_of(option, flag) + 2);
   if (option->type != BLICA_OPT_FLAG) fputs(option->type == BLICA_OPT_TEXT && !option->words ? " -r -F" : " -x", f);
   if (option->words) {
     fputs(" -a '", f);
@@ -153,7 +145,6 @@ static void write_fish(FILE *f, const void *what) {
   (void)what;
   fputs("# fish completion for blica\n", f);
   for (int i = 0; commands[i]; i++) {
-    if (commands[i]->hidden) continue;
     fprintf(f, "complete -c blica -n __fish_use_subcommand -f -a %s -d '", commands[i]->name);
     fish_text(f, commands[i]->summary);
     fputs("'\n", f);

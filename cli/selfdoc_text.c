@@ -37,11 +37,10 @@ static void roff_paragraphs(FILE *f, const char *text) {
 }
 
 static void roff_option(FILE *f, const blica_option *option) {
-  char flag[64], initial[64];
-  flag_of(option, flag, sizeof flag);
+  char flag[FLAG_TEXT], initial[64];
   default_of(option, initial, sizeof initial);
   fputs(".TP\n.B ", f);
-  roff_text(f, flag);
+  roff_text(f, flag_of(option, flag));
   if (option->metavar) fprintf(f, " \\fI%s\\fR", option->metavar);
   putc('\n', f);
   roff_text(f, option->help);
@@ -108,7 +107,6 @@ static void man_program(FILE *f, const void *what) {
          "ends the program.");
   fputs(".SH COMMANDS\n", f);
   for (int i = 0; commands[i]; i++) {
-    if (commands[i]->hidden) continue;
     fprintf(f, ".TP\n.BR blica\\-%s (1)\n", commands[i]->name);
     roff_text(f, commands[i]->summary);
     putc('\n', f);
@@ -120,7 +118,6 @@ int selfdoc_man(const char *folder) {
   int code = selfdoc_file(folder, "blica.1", man_program, NULL);
   for (int i = 0; commands[i] && code == EXIT_OK; i++) {
     char name[64];
-    if (commands[i]->hidden) continue;
     snprintf(name, sizeof name, "blica-%s.1", commands[i]->name);
     code = selfdoc_file(folder, name, man_command, commands[i]);
   }
@@ -157,9 +154,8 @@ static void markdown_range(FILE *f, const blica_option *option) {
 
 static void markdown_option(FILE *f, const blica_option *option) {
   static const char *const types[] = {"whole number", "number", "text", "flag", "seed"};
-  char flag[64];
-  flag_of(option, flag, sizeof flag);
-  fprintf(f, "| `%s` | %s | ", flag, types[option->type]);
+  char flag[FLAG_TEXT];
+  fprintf(f, "| `%s` | %s | ", flag_of(option, flag), types[option->type]);
   if (option->initial && option->type != BLICA_OPT_FLAG) fprintf(f, "`%s`", option->initial);
   fputs(" | ", f);
   markdown_range(f, option);
@@ -174,7 +170,6 @@ static void markdown(FILE *f, const void *what) {
         "with; in C, Python and R\nan option has the same name with `_` for `-`.\n",
         f);
   for (int i = 0; commands[i]; i++) {
-    if (commands[i]->hidden) continue;
     fprintf(f, "\n## blica %s %s\n\n%s.\n\n| option | type | default | values | meaning |\n|---|---|---|---|---|\n",
             commands[i]->name, commands[i]->operands, commands[i]->summary);
     selfdoc_each_option(f, commands[i], markdown_option);

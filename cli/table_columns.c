@@ -46,31 +46,15 @@ static bool looks_like_header(const table *t) {
   return text || counts_up(f, count, segment);
 }
 
-static char *copy(const char *text, size_t length) {
-  char *out = malloc(length + 1);
-  if (!out) return NULL;
-  memcpy(out, text, length);
-  out[length] = 0;
-  return out;
-}
-
-/* Names from the record last split; shift 1 leaves room for a column of row names. */
-static blica_status take_header(table *t, char ***out, int *count, char *message) {
-  *count = t->text.field_count;
-  *out = calloc((size_t)*count + 1, sizeof **out);
-  if (!*out) return table_no_memory(message);
-  for (int k = 0; k < *count; k++) {
-    (*out)[k] = copy(t->text.fields[k].text, t->text.fields[k].length);
-    if (!(*out)[k]) return table_no_memory(message);
+/* Names from the record last split, with room for a column of row names. */
+static blica_status take_header(table *t, char *message) {
+  t->columns = t->text.field_count;
+  t->header = calloc((size_t)t->columns + 1, sizeof *t->header);
+  for (int k = 0; t->header && k < t->columns; k++) {
+    t->header[k] = strndup(t->text.fields[k].text, t->text.fields[k].length);
+    if (!t->header[k]) return table_no_memory(message);
   }
-  return BLICA_OK;
-}
-
-static blica_status next_record(table *t, char *message, bool *more) {
-  size_t length;
-  blica_status status = records_peek(&t->text, message, more, &length);
-  if (status == BLICA_OK && *more) status = records_split(&t->text, length, message);
-  return status;
+  return t->header ? BLICA_OK : table_no_memory(message);
 }
 
 /* What the first record shows not to be a table of rows. */
@@ -97,26 +81,22 @@ static blica_status check_first(const table *t, char *message) {
 blica_status table_begin_text(table *t, char *message) {
   size_t length;
   bool more;
-  blica_status status = records_peek(&t->text, message, &more, &length);
-  if (status != BLICA_OK) return status;
+  MUST(records_peek(&t->text, message, &more, &length));
   if (!more) return table_fail(message, BLICA_ERR_DATA, "%s: is empty", t->name);
   if (memchr(t->text.buffer + t->text.at, 0, length))
     return table_fail(message, BLICA_ERR_FORMAT, "%s: is not text (it has zero bytes) and not .npy", t->name);
   records_guess_separator(&t->text, length);
-  status = records_split(&t->text, length, message);
-  if (status == BLICA_OK) status = check_first(t, message);
-  if (status != BLICA_OK) return status;
-  int names = 0;
+  MUST(records_split(&t->text, length, message));
+  MUST(check_first(t, message));
   table_header header = t->options.header;
   if (header == TABLE_HEADER_YES || (header == TABLE_HEADER_AUTO && looks_like_header(t))) {
-    status = take_header(t, &t->header, &names, message);
-    t->columns = names;
-    if (status == BLICA_OK) status = next_record(t, message, &more);
-    if (status != BLICA_OK) return status;
+    MUST(take_header(t, message));
+    MUST(records_peek(&t->text, message, &more, &length));
     if (!more) return table_fail(message, BLICA_ERR_DATA, "%s: has a header but no rows", t->name);
-    if (t->text.field_count == names + 1) { /* as R writes: row names have no name */
-      memmove(t->header + 1, t->header, (size_t)names * sizeof *t->header);
-      t->header[0] = copy("", 0);
+    MUST(records_split(&t->text, length, message));
+    if (t->text.field_count == t->columns + 1) { /* as R writes: row names have no name */
+      memmove(t->header + 1, t->header, (size_t)t->columns * sizeof *t->header);
+      t->header[0] = strdup("");
       if (!t->header[0]) return table_no_memory(message);
       t->columns++;
     }
@@ -210,13 +190,11 @@ blica_status table_assign_roles(table *t, char *message) {
     return table_fail(message, BLICA_ERR_ARGUMENT, "the length and the number of segments must be at least 1");
   t->role = calloc((size_t)t->columns + 1, sizeof *t->role);
   if (!t->role) return table_no_memory(message);
-  blica_status status = find_segment(t, message);
-  if (status != BLICA_OK) return status;
+  MUST(find_segment(t, message));
   if (t->header && !t->header[0][0] && t->role[0] == ROLE_VALUE) {
     t->role[0] = ROLE_SKIP;
     table_note(t, "the first column has no name and is left out as row names");
   }
-  status = table_choose_columns(t, message);
-  if (status != BLICA_OK) return status;
+  MUST(table_choose_columns(t, message));
   return make_runs(t, message);
 }

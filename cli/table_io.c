@@ -92,23 +92,13 @@ void table_close(table *t) {
   free(t);
 }
 
-/* Fills the first buffer; true when it begins as .npy does. */
+/* Fills the first buffer and reads the header, of text or of .npy. */
 static blica_status begin(table *t, const char *path, char *message) {
-  blica_status status = byte_source_open(path, message, &t->text.source);
-  if (status != BLICA_OK) return status;
-  t->name = byte_source_name(t->text.source);
   records *r = &t->text;
-  r->capacity = RECORDS_CAPACITY;
-  r->buffer = malloc(r->capacity);
-  if (!r->buffer) return table_no_memory(message);
-  while (r->have < r->capacity && !r->ended) {
-    size_t got;
-    status = byte_source_read(r->source, r->buffer + r->have, r->capacity - r->have, message, &got);
-    if (status != BLICA_OK) return status;
-    r->have += got;
-    r->ended = got == 0;
-    if (r->have >= 1 << 17) break;
-  }
+  MUST(byte_source_open(path, message, &r->source));
+  t->name = byte_source_name(r->source);
+  do MUST(records_more(r, message));
+  while (!r->ended && r->have < r->capacity && r->have < 1 << 17);
   t->npy = r->have >= 6 && memcmp(r->buffer, "\x93NUMPY", 6) == 0;
   return t->npy ? table_begin_npy(t, message) : table_begin_text(t, message);
 }

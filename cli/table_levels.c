@@ -40,14 +40,12 @@ blica_status table_level(table *t, int variable, const char *text, size_t length
 }
 
 bool table_add_level(column_levels *l, const char *text, size_t length) {
-  char **grown = realloc(l->text, ((size_t)l->count + 1) * sizeof *grown), *copy = malloc(length + 1);
+  char **grown = realloc(l->text, ((size_t)l->count + 1) * sizeof *grown), *copy = strndup(text, length);
   if (grown) l->text = grown;
   if (!grown || !copy) {
     free(copy);
     return false;
   }
-  memcpy(copy, text, length);
-  copy[length] = 0;
   l->text[l->count++] = copy;
   return true;
 }
@@ -148,8 +146,7 @@ blica_status table_repack(table *t, const blica_data *data, char *message, blica
       blica_pack_begin(t->ctx, data->n, (const char *const *)(names ? names : data->variables), &t->packer);
   table_free_names(names, t->n);
   if (status != BLICA_OK) return table_library_failed(t, status, message);
-  status = copy_rows(t, data, message);
-  if (status != BLICA_OK) return status;
+  MUST(copy_rows(t, data, message));
   status = blica_pack_end(t->ctx, t->packer, out);
   t->packer = NULL;
   return status == BLICA_OK ? BLICA_OK : table_library_failed(t, status, message);

@@ -22,8 +22,7 @@ static blica_status read_exactly(table *t, char *to, size_t size, char *message)
       memcpy(to, r->buffer + r->at, got);
       r->at += got;
     } else {
-      blica_status status = byte_source_read(r->source, to, size, message, &got);
-      if (status != BLICA_OK) return status;
+      MUST(byte_source_read(r->source, to, size, message, &got));
       if (got == 0) return cut_off(t, message);
     }
     to += got;
@@ -34,20 +33,10 @@ static blica_status read_exactly(table *t, char *to, size_t size, char *message)
 
 /* What a header declares is believed only once the bytes of a first row are there: memory for the columns follows. */
 static blica_status await_row(table *t, char *message) {
-  records *r = &t->text;
-  size_t width = t->array.shape[1] * t->array.size;
-  while (r->have - r->at < width) {
-    size_t got;
-    if (r->have == r->capacity) {
-      char *buffer = realloc(r->buffer, 2 * r->capacity);
-      if (!buffer) return table_no_memory(message);
-      r->buffer = buffer;
-      r->capacity *= 2;
-    }
-    blica_status status = byte_source_read(r->source, r->buffer + r->have, r->capacity - r->have, message, &got);
-    if (status != BLICA_OK) return status;
-    if (got == 0) return cut_off(t, message);
-    r->have += got;
+  const records *r = &t->text;
+  while (r->have - r->at < t->array.shape[1] * t->array.size) {
+    if (r->ended) return cut_off(t, message);
+    MUST(records_more(&t->text, message));
   }
   return BLICA_OK;
 }
@@ -82,8 +71,7 @@ static blica_status read_whole(table *t, char *message) {
       if (!whole) return table_no_memory(message);
       t->whole = whole;
     }
-    blica_status status = read_exactly(t, t->whole + have, step, message);
-    if (status != BLICA_OK) return status;
+    MUST(read_exactly(t, t->whole + have, step, message));
     have += step;
   }
   return BLICA_OK;

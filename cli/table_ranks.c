@@ -70,8 +70,7 @@ static blica_status seek_part(table *t, char *message, bool *rows) {
   int64_t data = t->text.record_byte, size = byte_source_size(source), bound[2];
   for (int i = 0; i < 2; i++) {
     int r = comm->rank + i;
-    blica_status status = byte_source_line(source, r == ranks ? size : size / ranks * r, message, &bound[i]);
-    if (status != BLICA_OK) return status;
+    MUST(byte_source_line(source, r == ranks ? size : size / ranks * r, message, &bound[i]));
     if (r == 0 || bound[i] < data) bound[i] = data;
   }
   *rows = bound[0] < bound[1];

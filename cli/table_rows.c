@@ -79,8 +79,7 @@ static blica_status next_label(table *t, char *message, bool *more, size_t *leng
 
 static blica_status label_from_file(table *t, char *message, const char **label, size_t *length) {
   bool more;
-  blica_status status = next_label(t, message, &more, length);
-  if (status != BLICA_OK) return status;
+  MUST(next_label(t, message, &more, length));
   if (!more)
     return table_fail(message, BLICA_ERR_DATA, "%s: has %lld labels, but %s has more rows; one label per row is needed",
                       t->options.segment_file, (long long)t->row, t->name);
@@ -110,8 +109,7 @@ blica_status table_finish_row(table *t, const char *label, size_t length, char *
     label = number;
   }
   if (status != BLICA_OK) return status;
-  status = label_id(t, label, length, message, &t->segment[t->filled]);
-  if (status != BLICA_OK) return status;
+  MUST(label_id(t, label, length, message, &t->segment[t->filled]));
   t->row++;
   return ++t->filled == t->capacity ? table_flush(t, message) : BLICA_OK;
 }
@@ -199,8 +197,7 @@ static blica_status split_row(table *t, char *message) {
     if (t->role[k] == ROLE_SEGMENT) segment = f[k];
     if (t->role[k] != ROLE_VALUE) continue;
     if (t->levels) {
-      blica_status status = table_level(t, i, f[k].text, f[k].length, message, &x[i]);
-      if (status != BLICA_OK) return status;
+      MUST(table_level(t, i, f[k].text, f[k].length, message, &x[i]));
     } else {
       int value = table_listed_missing(t, f[k].text, f[k].length) ? BLICA_MISSING : table_value(f[k].text, f[k].length);
       t->odd |= value == NOT_A_VALUE;
