@@ -54,6 +54,15 @@ static bool as_short_as_allowed(const segment_values *v, const blica_segmentatio
   return false;
 }
 
+/* What the number of states rests on: held-out rows, unless the search was stopped before they could choose. */
+static const char *choice(const segment_values *v, const blica_segmentation *r) {
+  if (v->options.states) return "";
+  for (int i = 0; i < r->n_trials; i++)
+    if (r->trials[i].states == r->states && !isnan(r->trials[i].heldout)) return ", chosen by the data";
+  return r->n_trials == 1 ? ", the only number that was tried"
+                          : ", chosen by BIC (the search was stopped before held-out rows could choose)";
+}
+
 static void print_result(const segment_values *v, const blica_segmentation *r) {
   if (r->states == 1)
     say_note("one state: nothing in these %lld rows says that the sources change over time. There are no segments to "
@@ -69,8 +78,8 @@ static void print_result(const segment_values *v, const blica_segmentation *r) {
         "than kinds of rows",
         (long long)v->options.min_length);
   say_note("%d state%s%s: log-likelihood %.10g (%s) after %lld rounds, %.2g s (seed %llu); wrote %s", r->states,
-           r->states == 1 ? "" : "s", v->options.states ? "" : ", chosen by the data", r->loglik, r->engine,
-           (long long)r->rounds, r->seconds, (unsigned long long)v->options.seed, v->out);
+           r->states == 1 ? "" : "s", choice(v, r), r->loglik, r->engine, (long long)r->rounds, r->seconds,
+           (unsigned long long)v->options.seed, v->out);
 }
 
 static int print_record(const segment_values *v, const blica_segmentation *r) {

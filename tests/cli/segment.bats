@@ -124,6 +124,8 @@ P
   find_states 4 "${seg[@]}" --out part.csv --max-seconds 0.05
   [ "$(wc -l < part.csv)" = 3001 ]
   says "--resume continues"
+  says "chosen by BIC (the search was stopped before held-out rows could choose)"
+  [[ "$err" != *"chosen by the data"* ]]
   find_states 3 "${seg[@]}" --out part.csv
   says "exists already"
   find_states 3 "${seg[@]}" --resume --seed 7 --out part.csv
