@@ -7,10 +7,9 @@
 
 enum {
   BL_POLYCHORIC_MAX = 100,  /* levels */
-  BL_POLYCHORIC_TERMS = 416 /* of the series at |rho| = BL_POLYCHORIC_SERIES */
+  BL_POLYCHORIC_TERMS = 416 /* of the series at |rho| = 0.9249 */
 };
-#define BL_POLYCHORIC_BOUND 0.9999  /* |rho| stays below it where the likelihood grows to the end */
-#define BL_POLYCHORIC_SERIES 0.9249 /* |rho| up to which the kernel serves */
+#define BL_POLYCHORIC_BOUND 0.9999 /* |rho| stays below it where the likelihood grows to the end */
 
 #define BL_POLYCHORIC_WORK(rows, columns)                                                                              \
   (BL_LANES * (3 * (rows) * (columns) + ((rows) + (columns) + 6) * (BL_POLYCHORIC_TERMS + 8))) /* doubles */
@@ -21,15 +20,14 @@ enum {
  * [rows-1+columns-1,8] are the thresholds, those of the rows first, if the caller has them already (as
  * bl_polychoric_cut makes them), else NULL. rho [8]; variance [8] is N times the sampling variance of rho, the
  * thresholds being estimated from the same table. work: BL_POLYCHORIC_WORK(rows, columns) doubles. */
-void bl_polychoric(blica_simd level, int rows, int columns, int count, const double *share, const double *cuts,
-                   double *work, double *rho, double *variance);
+BL_KERNEL(void, bl_polychoric, int rows, int columns, int count, const double *share, const double *cuts, double *work,
+          double *rho, double *variance);
+static inline void bl_polychoric(blica_simd level, int rows, int columns, int count, const double *share,
+                                 const double *cuts, double *work, double *rho, double *variance) {
+  BL_AT(level, bl_polychoric)(rows, columns, count, share, cuts, work, rho, variance);
+}
 
 /* The threshold that has the probability `below` below it; -37 or 37 where nobody is below or above. */
 double bl_polychoric_cut(double below);
-
-/* The same for all eight lanes, by the series. Returns a mask of the tables whose correlation lies beyond
- * BL_POLYCHORIC_SERIES; their results are undefined. */
-BL_KERNEL(unsigned, bl_polychoric_eight, int rows, int columns, const double *share, const double *cuts, double *work,
-          double *rho, double *variance);
 
 #endif

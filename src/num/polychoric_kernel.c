@@ -1,11 +1,11 @@
 /* polychoric_kernel.c - polychoric correlations of eight tables at once, one to a lane.
  *
- * Probabilities by Mehler's series: with w_m(h) = phi(h) He_(m-1)(h) / sqrt(m (m-1)!),
+ * Up to |rho| = 0.9249 probabilities by Mehler's series: with w_m(h) = phi(h) He_(m-1)(h) / sqrt(m (m-1)!),
  *   Phi2(h,k;rho) = Phi(h) Phi(k) + sum_(m>=1) rho^m w_m(h) w_m(k),
  *   w_(m+1) = (h w_m - (m-1)/sqrt(m) w_(m-1)) / sqrt(m+1).
  * Thresholds of rows and columns separate, so that a term costs a multiplication and an addition at each corner.
  * |w_m| < 0.36 m^(-3/4) for every h: what is left after T terms is below 0.13 rho^T / (T^1.5 (1-rho)). All lanes take
- * the number of terms of the one that needs most.
+ * the number of terms of the one that needs most. Lanes beyond take Phi2 and its density from num/bvn.c.
  *
  * The root of the score: from the correlation that gives the observed covariance of the normal scores, the expected
  * one being a series of the same kind, by Halley's method inside a bracket; two steps are the rule. Formulas are in
@@ -13,9 +13,11 @@
  * cells have no share. One source for SSE2, AVX2 and AVX-512 with equal bits. Accuracy: num/polychoric.c. */
 #include <math.h>
 
+#include "num/bvn.h"
 #include "num/polychoric.h"
 
 #define SMALLEST 1e-18 /* a rectangle below it is rounding */
+#define SERIES 0.9249  /* |rho| up to which the series serves */
 #define OVER_ROOT_TWO_PI 0.3989422804014326779
 #define OVER_TWO_PI 0.15915494309189533577
 enum { PARTS = 4, MOST_STEPS = 100, GUESS_TERMS = 8, GUESS_STEPS = 3, TERMS = BL_POLYCHORIC_TERMS };
@@ -23,6 +25,7 @@ enum { PARTS = 4, MOST_STEPS = 100, GUESS_TERMS = 8, GUESS_STEPS = 3, TERMS = BL
 /* Arrays of vectors: element i of x begins at x + 8 i. */
 typedef struct {
   int rows, columns, cuts;      /* cuts: thresholds of rows, then of columns */
+  int count;                    /* lanes that are asked for */
   int terms, roots;             /* of w and of 1/sqrt(m) that are there */
   const double *share;          /* [rows,columns] */
   double *cell, *s, *curvature; /* [rows,columns] probabilities P, scores P'/P and their derivatives */
@@ -131,6 +134,15 @@ static void add_series(const tables *t, int terms, int h, int k, int width, bl_v
   }
 }
 
+/* Of the lanes beyond the series, Phi2 and its density. */
+static void fill_beyond(const tables *t, bl_v h, bl_v k, bl_v rho, bl_v *p, bl_v *density) {
+  for (int lane = 0; lane < t->count; lane++) {
+    if (fabs(rho[lane]) <= SERIES) continue;
+    (*p)[lane] = blica_bvn(h[lane], k[lane], rho[lane]);
+    (*density)[lane] = bl_bvn_density(h[lane], k[lane], rho[lane]);
+  }
+}
+
 /* Phi2 and its derivatives at the corners above row a; the ends are those of infinite thresholds. Inlined into the loop
  * over rows, the sums of the series would not stay in registers: a sixth of the time of the whole kernel. */
 static __attribute__((noinline)) void fill_corners(const tables *t, int a, bl_v rho, int terms,
@@ -138,6 +150,7 @@ static __attribute__((noinline)) void fill_corners(const tables *t, int a, bl_v 
   const int first = t->rows - 1, inner = t->columns - 1;
   const bl_v over = 1.0 / ((1.0 - rho) * (1.0 + rho)), scale = bl_v_sqrt(over) * OVER_TWO_PI;
   const bl_v h = get(t->h, a - 1), below = get(t->below, a - 1), zero = bl_v_all(0);
+  const bool beyond = mask_of((bl_vi)(bl_v_abs(rho) > SERIES));
   for (int i = 0; i < PARTS; i++) put(to[i], 0, zero), put(to[i], t->columns, i == 0 ? below : zero);
   for (int b = 0; b < inner; b += 5) {
     const int width = inner - b < 5 ? inner - b : 5;
@@ -149,7 +162,9 @@ static __attribute__((noinline)) void fill_corners(const tables *t, int a, bl_v 
            cross = product * rho - squares;
       bl_v density = bl_v_exp(cross * over) * scale, up = (product + rho * (cross - squares)) * over;
       bl_v growth = (rho + up) * over; /* of the density */
-      put(to[0], at, below * get(t->below, first + b + i) + sum[i]);
+      bl_v p = below * get(t->below, first + b + i) + sum[i];
+      if (beyond) fill_beyond(t, h, k, rho, &p, &density);
+      put(to[0], at, p);
       put(to[1], at, density);
       put(to[2], at, density * growth);
       put(to[3], at, density * (growth * growth + over * (1.0 + 2.0 * over * (rho * (rho + 2.0 * up) + cross))));
@@ -185,10 +200,11 @@ static void add_row(const tables *t, int a, double *const low[PARTS], double *co
 
 /* All cells at rho, and the score with two derivatives. */
 static void score_at(tables *t, bl_v rho, bl_v score[3]) {
-  const int terms = terms_at(rho);
+  const bl_v inner = bl_v_select((bl_vi)(bl_v_abs(rho) > SERIES), bl_v_all(0), rho);
+  const int terms = terms_at(inner);
   bl_v power = bl_v_all(1);
   extend(t, terms);
-  for (int m = 1; m <= terms; m++) put(t->power, m, power *= rho);
+  for (int m = 1; m <= terms; m++) put(t->power, m, power *= inner);
   for (int i = 0; i < PARTS; i++)
     for (int b = 0; b <= t->columns; b++) put(t->corner[0][i], b, bl_v_all(0));
   for (int i = 0; i < 3; i++) score[i] = bl_v_all(0);
@@ -259,25 +275,28 @@ static void move_cells(const tables *t, bl_v by) {
   }
 }
 
-/* The roots; cells are left there. *beyond: the lanes whose root lies beyond the series. */
-static bl_v solve(tables *t, unsigned *beyond) {
-  const bl_v end = bl_v_all(BL_POLYCHORIC_SERIES);
+/* The roots; cells are left there. Beyond the series a step goes at most half of the way to 1: further on, cells that
+ * were observed may be so improbable that the score is rounding. */
+static bl_v solve(tables *t) {
+  const bl_v end = bl_v_all(BL_POLYCHORIC_BOUND);
   bl_v low = bl_v_all(-1), high = bl_v_all(1), root = first_guess(t), rho = root, score[3], error;
-  bl_vi done = {0}, outside = {0};
+  bl_vi done = {0};
+  for (int lane = t->count; lane < BL_LANES; lane++) done[lane] = -1, rho[lane] = root[lane] = 0;
   for (int round = 0; round < MOST_STEPS && mask_of(~done); round++) {
     rho = bl_v_select(done, rho, root);
     score_at(t, rho, score);
     bl_vi rising = (bl_vi)(score[0] > 0.0);
     low = bl_v_select(rising, rho, low), high = bl_v_select(rising, high, rho);
-    outside |= (bl_vi)(low >= end) | (bl_vi)(high <= -end);
     bl_v next = rho + step_from(rho, score, &error);
     bl_vi inside = (bl_vi)(score[1] < 0.0) & (bl_vi)(next >= low) & (bl_vi)(next <= high);
-    next = bl_v_max(bl_v_min(bl_v_select(inside, next, 0.5 * (low + high)), end), -end);
+    bl_v size = bl_v_abs(rho),
+         most = bl_v_select((bl_vi)(size < SERIES), bl_v_all(SERIES), bl_v_min(0.5 + 0.5 * size, end));
+    next = bl_v_max(bl_v_min(bl_v_select(inside, next, 0.5 * (low + high)), most), -most);
     root = bl_v_select(done, root, next);
-    done |= outside | (inside & (bl_vi)(error < 1e-17)) | (bl_vi)(high - low < 1e-13);
+    done |=
+        (bl_vi)(low >= end) | (bl_vi)(high <= -end) | (inside & (bl_vi)(error < 1e-17)) | (bl_vi)(high - low < 1e-13);
   }
   move_cells(t, root - rho);
-  *beyond = mask_of(outside);
   return root;
 }
 
@@ -334,13 +353,11 @@ static bl_v variance_at(const tables *t, bl_v rho) {
   return (squares - mean * mean) / (information * information);
 }
 
-unsigned BL_NAME(bl_polychoric_eight)(int rows, int columns, const double *share, const double *cuts, double *work,
-                                      double *rho, double *variance) {
-  tables t = {.rows = rows, .columns = columns, .cuts = rows + columns - 2, .share = share};
-  unsigned beyond;
+void BL_NAME(bl_polychoric)(int rows, int columns, int count, const double *share, const double *cuts, double *work,
+                            double *rho, double *variance) {
+  tables t = {.rows = rows, .columns = columns, .cuts = rows + columns - 2, .count = count, .share = share};
   begin(&t, cuts, work);
-  bl_v root = solve(&t, &beyond);
+  bl_v root = solve(&t);
   put(rho, 0, root);
   if (variance) put(variance, 0, variance_at(&t, root));
-  return beyond;
 }
