@@ -62,7 +62,7 @@ static void unpack_pairs(const double *pairs, size_t n, double scale, double *c)
 void bl_sgauss_matrix(const bl_sgauss_data *data, int s, double *c) {
   size_t nn = (size_t)data->n * data->n;
   if (!data->c) {
-    unpack_pairs(bl_sgauss_view(data, s).pairs, (size_t)data->n, data->scale[s], c);
+    unpack_pairs(bl_sgauss_pairs(data, s), (size_t)data->n, data->scale[s], c);
     return;
   }
   if (!data->lanes) {

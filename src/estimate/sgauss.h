@@ -83,12 +83,16 @@ void bl_sgauss_standard(const bl_sgauss_data *data, double *theta);
 double bl_sgauss_slope(const bl_sgauss_data *data, const double *theta, const double *gradient);
 
 void bl_sgauss_matrix(const bl_sgauss_data *data, int s, double *c /* [n,n] */);
+/* The packed pairs of segment s, where matrices are kept packed. */
+static inline const double *bl_sgauss_pairs(const bl_sgauss_data *d, int s) {
+  size_t n = (size_t)d->n;
+  return d->pairs + n * (n - 1) / 2 * (size_t)(s - d->pairs_first);
+}
 /* The matrix of segment s for products; not with lanes. */
 static inline bl_symmetric bl_sgauss_view(const bl_sgauss_data *d, int s) {
   size_t n = (size_t)d->n;
   if (d->c) return (bl_symmetric){.n = d->n, .full = d->c + n * n * (size_t)(s - d->first)};
-  return (bl_symmetric){
-      .n = d->n, .pairs = d->pairs + n * (n - 1) / 2 * (size_t)(s - d->pairs_first), .scale = d->scale[s]};
+  return (bl_symmetric){.n = d->n, .pairs = bl_sgauss_pairs(d, s), .scale = d->scale[s]};
 }
 
 /* Second derivatives of one segment's term at theta, exact or in expectation (Fisher: C replaced by S).

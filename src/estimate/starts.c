@@ -78,9 +78,8 @@ static void mean_block(int64_t block, int thread, void *user) {
   const bl_sgauss_data *d = j->d;
   const int64_t from = j->from + block * PAIR_BLOCK, to = least(from + PAIR_BLOCK, j->to);
   for (int64_t s = d->share.first; s < d->share.last; s++) {
-    const bl_symmetric c = bl_sgauss_view(d, (int)s);
-    const double share = j->weight[s] / j->total * c.scale;
-    for (int64_t p = from; share > 0 && p < to; p++) j->mean[p] += share * c.pairs[p];
+    const double *pairs = bl_sgauss_pairs(d, (int)s), share = j->weight[s] / j->total * d->scale[s];
+    for (int64_t p = from; share > 0 && p < to; p++) j->mean[p] += share * pairs[p];
   }
 }
 
