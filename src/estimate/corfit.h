@@ -128,9 +128,9 @@ bl_matched_point bl_corfit_point(const bl_corfit_data *data, const double *theta
 /* f averaged over normal distributions of the log-variances (corfit_average.c), of whose variance a share counts; at
  * first they have no width. */
 typedef struct bl_corfit_average bl_corfit_average;
-/* Borrows fit and data; seed: of the points at which f is evaluated. */
+/* Borrows fit and data; seed: of the pairs of points at which f is evaluated, at most as many as `pairs`. */
 blica_status bl_corfit_average_make(blica_ctx *ctx, bl_corfit *fit, const bl_corfit_data *data, uint64_t seed,
-                                    double share, bl_corfit_average **out);
+                                    double share, int pairs, bl_corfit_average **out);
 void bl_corfit_average_free(bl_corfit_average *average);
 /* The average at theta and its gradient. */
 double bl_corfit_average_eval(bl_corfit_average *average, const double *theta, double *gradient);

@@ -5,8 +5,8 @@
  * of f over it is minimised over A and m: the variational form of integrating v out (docs/method.md, equation 29).
  * Sigma_s^-1 is Fisher's information plus the prior's. The mean over the normal distribution is taken over points
  * m_s +- (TEMPER share Sigma_s)^1/2 e, e of signs: rows of a Hadamard matrix, which as many as k of them would make
- * exact for polynomials of degree 3. Two are taken, others with other signs in every segment, so that what is missing
- * averages out over segments; eight gave the same errors in simulated data at up to twice the cost. */
+ * exact for polynomials of degree 3. Few are taken, others with other signs in every segment, so that what is missing
+ * averages out over segments. */
 #include <math.h>
 #include <string.h>
 
@@ -16,7 +16,6 @@
 #include "estimate/corfit.h"
 #include "num/rng.h"
 
-enum { PAIRS_MAX = 2 };
 /* The matched likelihood overstates the noise of correlations, and with it the width of the distributions: by a factor
  * of 1.5 to 3 in most directions of simulated segments. The share was chosen on data of seeds 301 to 308. */
 static const double TEMPER = 0.75;
@@ -52,10 +51,10 @@ static int hadamard(unsigned row, unsigned column) {
 static void choose_signs(bl_corfit_average *a, uint64_t seed) {
   unsigned order = 1;
   while (order < a->k) order *= 2;
-  a->pairs = order < PAIRS_MAX ? (int)order : PAIRS_MAX;
+  if ((unsigned)a->pairs > order) a->pairs = (int)order;
   for (size_t s = 0; s < a->u; s++) {
     bl_rng rng = bl_rng_make(seed, 0x5349474e00000000u + s);
-    unsigned first = order > PAIRS_MAX ? (unsigned)(bl_rng_uniform(&rng) * order) : 0;
+    unsigned first = order > (unsigned)a->pairs ? (unsigned)(bl_rng_uniform(&rng) * order) : 0;
     for (size_t j = 0; j < a->k; j++) {
       int flip = bl_rng_uniform(&rng) < 0.5 ? -1 : 1;
       for (int p = 0; p < a->pairs; p++)
@@ -70,17 +69,17 @@ static bool is_dense(const bl_corfit_data *d) {
 }
 
 blica_status bl_corfit_average_make(blica_ctx *ctx, bl_corfit *fit, const bl_corfit_data *data, uint64_t seed,
-                                    double share, bl_corfit_average **out) {
+                                    double share, int pairs, bl_corfit_average **out) {
   blica_status status;
   bl_corfit_average *a = NULL;
   *out = NULL;
   TRY(bl_alloc(ctx, 1, &a));
-  a->ctx = ctx, a->fit = fit, a->data = data, a->share = share;
+  a->ctx = ctx, a->fit = fit, a->data = data, a->share = share, a->pairs = pairs;
   a->nk = (size_t)data->n * data->k, a->k = (size_t)data->k, a->u = (size_t)data->u, a->size = bl_corfit_size(data);
   a->work_size = a->k * a->k + (is_dense(data) ? bl_matched_mixing_work(data->n, data->k)
                                                : a->k * a->k + a->k + bl_matched_information_work(data->k, false));
-  TRY(bl_alloc(ctx, a->k * a->u * PAIRS_MAX, &a->sign));
-  TRY(bl_alloc(ctx, a->k * a->u * PAIRS_MAX, &a->shift));
+  TRY(bl_alloc(ctx, a->k * a->u * (size_t)pairs, &a->sign));
+  TRY(bl_alloc(ctx, a->k * a->u * (size_t)pairs, &a->shift));
   TRY(bl_alloc(ctx, a->u, &a->trace));
   TRY(bl_alloc(ctx, bl_mul(a->work_size, (size_t)bl_max_threads(ctx)), &a->work));
   TRY(bl_alloc(ctx, a->size, &a->theta));

@@ -18,12 +18,13 @@
 
 enum {
   HISTORY = 20,
-  SLOPE_ROUNDS = 4,  /* until the gradient is small in the standard scale too */
-  PLAIN_ROUND = 150, /* iterations of L-BFGS without preconditioner, and with it: */
-  SHORT_ROUND = 30,  /* in the first rounds, */
-  LONG_ROUND = 100,  /* and later */
-  SCALE_ROUNDS = 5,  /* of empirical Bayes */
-  AVERAGE_ROUNDS = 3 /* the same with the log-variances averaged over */
+  SLOPE_ROUNDS = 4,   /* until the gradient is small in the standard scale too */
+  PLAIN_ROUND = 150,  /* iterations of L-BFGS without preconditioner, and with it: */
+  SHORT_ROUND = 30,   /* in the first rounds, */
+  LONG_ROUND = 100,   /* and later */
+  SCALE_ROUNDS = 5,   /* of empirical Bayes */
+  AVERAGE_ROUNDS = 3, /* the same with the log-variances averaged over, */
+  AVERAGE_PAIRS = 2   /* at so many pairs of points */
 };
 static const double FIRST_SD_MIXING = 3, FIRST_SD_VARIANCE = 1;
 /* Laplace's approximation understates the spread of log v, whose likelihood is skewed; learned values are widened by
@@ -338,18 +339,20 @@ static double average_share(int n) {
   return share > LEAST_SHARE ? share : 0;
 }
 
-/* The same with the log-variances averaged over: their second moments are those of the prior. Without an average the
- * scales are updated once, since A would shrink a little more every time. */
+/* The same with the log-variances averaged over: their second moments are those of the prior. Where less than half of
+ * their width counts, one pair of points and one round are enough, and without an average A would shrink a little more
+ * in every round. */
 static blica_status learn_by_average(run *r) {
   blica_status status = BLICA_OK;
   const bl_corfit_data *d = r->data;
   const size_t nk = (size_t)d->n * d->k, size = bl_corfit_size(d);
   const double share = average_share(d->n);
-  const int rounds = share > 0 ? AVERAGE_ROUNDS : 1;
+  const bool half = share >= 0.5;
+  const int rounds = half ? AVERAGE_ROUNDS : 1, pairs = half ? AVERAGE_PAIRS : 1;
   const double tolerance = r->all->options->tolerance;
   bl_corfit_average *average = NULL;
   r->data->row_power = fmax(0, d->k - ROW_LESS);
-  TRY(bl_corfit_average_make(r->start->ctx, r->fit, d, r->all->options->seed, share, &average));
+  TRY(bl_corfit_average_make(r->start->ctx, r->fit, d, r->all->options->seed, share, pairs, &average));
   for (int round = 0; round < rounds && !bl_start_stopped(r->start); round++) {
     const double moments =
         bl_corfit_average_update(average, r->start->theta) + sum_of_squares(r->start->theta, nk, size);

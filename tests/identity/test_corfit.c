@@ -228,7 +228,7 @@ static void average_of_a_quadratic_is_exact(void **state) {
     p.data.precision_mixing = 0.2, p.data.precision_variance = 0.6;
     for (int s = 0; s < 5; s++) p.weight[s] = 0;
     assert_int_equal(bl_corfit_make(ctx, &p.data, &fit), BLICA_OK);
-    assert_int_equal(bl_corfit_average_make(ctx, fit, &p.data, 1, 1, &average), BLICA_OK);
+    assert_int_equal(bl_corfit_average_make(ctx, fit, &p.data, 1, 1, 2, &average), BLICA_OK);
     double plain = bl_corfit_eval(fit, p.theta, p.gradient);
     assert_true(bl_corfit_average_eval(average, p.theta, p.gradient) == plain);
     double trace = bl_corfit_average_update(average, p.theta), locals = 5.0 * sources[c];
@@ -250,7 +250,7 @@ static void gradient_of_the_average(void **state) {
   make(&p, 6, 3, 9, 0, MATCHED);
   p.data.precision_mixing = 0.2, p.data.precision_variance = 1;
   assert_int_equal(bl_corfit_make(ctx, &p.data, &fit), BLICA_OK);
-  assert_int_equal(bl_corfit_average_make(ctx, fit, &p.data, 1, 1, &average), BLICA_OK);
+  assert_int_equal(bl_corfit_average_make(ctx, fit, &p.data, 1, 1, 2, &average), BLICA_OK);
   bl_corfit_average_update(average, p.theta);
   double *other = calloc(p.size, sizeof(double)), plain = bl_corfit_eval(fit, p.theta, other);
   assert_compare(fabs(bl_corfit_average_eval(average, p.theta, p.gradient) - plain), >, 1); /* there are widths */
