@@ -101,9 +101,11 @@ bool bl_corfit_is_rare(const blica_cor *cor); /* whether any segment gives its t
 double bl_corfit_scales(const bl_corfit_data *data, const double *theta, double *gradient);
 /* Adds what the scales of segment s tell about its log v to information [k,k], d_i given. */
 void bl_corfit_scales_information(const bl_corfit_data *data, const double *theta, int s, double *information);
-/* The tables of method pairwise. */
-double bl_corfit_pairwise_term(const bl_corfit_data *data, int s, int j, const double *rho, double *slope);
 
+/* The data of method pairwise, with the thresholds of shape. Borrows both; weights and tails are the caller's to set.
+ */
+bl_corfit_data bl_corfit_pairwise_data(blica_ctx *ctx, const blica_counts *counts, const blica_model *shape,
+                                       double link);
 /* Sets below and above, which the caller frees through *block. */
 blica_status bl_corfit_tails(blica_ctx *ctx, bl_corfit_data *data, double **block);
 

@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "estimate/corfit.h"
+#include "model/model.h"
 #include "num/bvn_tables.h"
 #include "num/normal.h"
 
@@ -45,7 +46,8 @@ static int fill(const bl_corfit_data *data, int s, int j, int first, const doubl
   return count;
 }
 
-double bl_corfit_pairwise_term(const bl_corfit_data *data, int s, int j, const double *rho, double *slope) {
+/* A bl_corfit_pair_term. */
+static double pairwise_term(const bl_corfit_data *data, int s, int j, const double *rho, double *slope) {
   const size_t own = (size_t)data->n * (size_t)s + (size_t)j;
   const double weight = data->weight[s];
   double value = 0;
@@ -76,4 +78,17 @@ double bl_corfit_pairwise_term(const bl_corfit_data *data, int s, int j, const d
     }
   }
   return weight * value;
+}
+
+bl_corfit_data bl_corfit_pairwise_data(blica_ctx *ctx, const blica_counts *counts, const blica_model *shape,
+                                       double link) {
+  return (bl_corfit_data){.n = shape->n,
+                          .k = shape->k,
+                          .u = shape->u,
+                          .link = link,
+                          .counts = counts,
+                          .thresholds = shape->thresholds,
+                          .level = blica_simd_level(ctx),
+                          .pair = pairwise_term,
+                          .work = bl_corfit_pairs_work(shape->n, shape->k)};
 }

@@ -1,9 +1,7 @@
-/* matched.c - methods `matched` and `pairwise`: what each one's objective over correlations is made of.
+/* matched.c - method `matched`: what its objective over correlations is made of.
  *
- * Both are fitted by corfit_run.c. Method matched is the Gaussian likelihood of the correlations with the noise of
- * coarse data on both sides (docs/method.md, equations 19 to 22, 29), with the tables of rare outcomes (30) and the
- * scales of ordinal items; method pairwise is the likelihood of all 2x2 tables (24);
- * pairwise_levels.c has that of items with more levels. */
+ * The Gaussian likelihood of the correlations with the noise of coarse data on both sides (docs/method.md, equations 19
+ * to 22, 29), with the tables of rare outcomes (30) and the scales of ordinal items. Fitted by corfit_run.c. */
 #include <math.h>
 #include <string.h>
 
@@ -13,6 +11,7 @@
 #include "estimate/corfit_run.h"
 #include "estimate/sgauss.h"
 #include "model/model.h"
+#include "model/owned.h"
 #include "num/normal.h"
 
 /* As for the scaled Gaussian: the matrices of eight segments fit the second-level cache. */
@@ -50,7 +49,7 @@ static void fill_lanes(const blica_cor *cor, int s, double *matrix, bl_corfit_da
 blica_status bl_corfit_matched_data(blica_ctx *ctx, const blica_cor *cor, bl_corfit_data *data) {
   blica_status status;
   const size_t n = (size_t)cor->n, padded = ((size_t)cor->u + BL_LANES - 1) / BL_LANES * BL_LANES;
-  double *matrix = NULL;
+  BL_OWNED double *matrix = NULL;
   data->lanes = cor->n <= LANES_MAX_N;
   data->cor = cor;
   data->work = data->lanes ? bl_corfit_lanes_work(cor->n, data->k) : bl_corfit_matched_work(cor->n, data->k);
@@ -68,7 +67,6 @@ blica_status bl_corfit_matched_data(blica_ctx *ctx, const blica_cor *cor, bl_cor
     for (size_t s = first; s < last; s++) blica_cor_matrix(cor, (int)s, data->c + (s - first) * n * n);
   }
 done:
-  bl_free(matrix);
   return status;
 }
 
@@ -85,21 +83,8 @@ static blica_status scale_weights(blica_ctx *ctx, const blica_cor *cor, double s
   return status;
 }
 
-static bl_corfit_data pairwise_data(blica_ctx *ctx, const bl_problem *problem, const blica_model *model) {
-  return (bl_corfit_data){.n = model->n,
-                          .k = model->k,
-                          .u = model->u,
-                          .link = problem->options->link,
-                          .counts = problem->counts,
-                          .thresholds = model->thresholds,
-                          .level = blica_simd_level(ctx),
-                          .pair = bl_corfit_pairwise_term,
-                          .work = bl_corfit_pairs_work(model->n, model->k)};
-}
-
-/* Where outcomes are rare a share of each segment's weight goes to its tables. *shares and *tails are the caller's to
- * free.
- */
+/* Where outcomes are rare a share of each segment's weight goes to its tables. The caller frees *shares
+ * and *tails. */
 static blica_status add_tables(blica_ctx *ctx, const bl_problem *problem, double *weight, bl_corfit_data *tables,
                                bl_corfit_data *data, double **shares, double **tails) {
   blica_status status;
@@ -132,8 +117,9 @@ static blica_status scale_observations(blica_ctx *ctx, const bl_problem *problem
 
 static blica_status estimate(blica_ctx *ctx, const bl_problem *problem, bool average, blica_model *model) {
   blica_status status;
-  double *weight = NULL, *shares = NULL, *tails = NULL, constant = 0;
-  bl_corfit_data tables = pairwise_data(ctx, problem, model);
+  BL_OWNED double *weight = NULL, *shares = NULL, *tails = NULL;
+  double constant = 0;
+  bl_corfit_data tables = bl_corfit_pairwise_data(ctx, problem->counts, model, problem->options->link);
   bl_corfit_data data = {
       .n = model->n, .k = model->k, .u = model->u, .link = problem->options->link, .average = average};
   TRY(scale_weights(ctx, problem->cor, problem->options->weight, &weight));
@@ -146,9 +132,6 @@ static blica_status estimate(blica_ctx *ctx, const bl_problem *problem, bool ave
   for (int s = 0; s < model->u; s++) constant -= 0.5 * weight[s] * model->n * log(6.283185307179586477);
   TRY(bl_corfit_run(ctx, problem, &data, constant, model));
 done:
-  bl_free(weight);
-  bl_free(shares);
-  bl_free(tails);
   bl_corfit_matched_free(&data);
   bl_free(data.scale_precision);
   return status;
@@ -162,69 +145,15 @@ blica_status bl_estimate_matched(blica_ctx *ctx, const bl_problem *problem, blic
 /* For methods that maximise over A and v alike, so without averaging. */
 blica_status bl_matched_scales(blica_ctx *ctx, const bl_problem *problem, const blica_model *shape, double *sd_mixing,
                                double *sd_variance) {
-  blica_status status;
-  blica_model *scratch = NULL;
+  BL_AUTO(blica_model) *scratch = NULL;
   bl_problem inner = *problem;
   blica_fit_options options = *problem->options;
   memcpy(options.prior, "auto", sizeof "auto");
   options.starts = 1, options.weight = 1;
   inner.options = &options;
   inner.stage = bl_stage_below(&problem->stage, "scales");
-  TRY(blica_model_create(ctx, shape->n, shape->k, shape->u, &scratch));
-  TRY(estimate(ctx, &inner, false, scratch));
+  MUST(blica_model_create(ctx, shape->n, shape->k, shape->u, &scratch));
+  MUST(estimate(ctx, &inner, false, scratch));
   bl_model_prior(scratch, sd_mixing, sd_variance);
-done:
-  blica_model_free(scratch);
-  return status;
-}
-
-/* Many parameters: one start, at the solution of method matched and under the scales that it has learned. */
-static blica_status run_from_matched(blica_ctx *ctx, const bl_problem *problem, bl_corfit_data *data,
-                                     blica_model *model) {
-  blica_status status;
-  blica_model *start = NULL;
-  double *begin = NULL;
-  bl_problem inner = *problem;
-  blica_fit_options options = *problem->options;
-  const size_t nk = (size_t)data->n * (size_t)data->k;
-  inner.options = &options;
-  inner.stage = bl_stage_below(&problem->stage, "matched");
-  options.weight = 1;
-  TRY(blica_model_create(ctx, model->n, model->k, model->u, &start));
-  TRY(bl_alloc(ctx, bl_corfit_size(data), &begin));
-  TRY(estimate(ctx, &inner, true, start));
-  memcpy(begin, start->mixing, nk * sizeof *begin);
-  for (size_t i = nk; i < bl_corfit_size(data); i++) begin[i] = log(start->variances[i - nk]);
-  data->begin = begin;
-  options = *problem->options;
-  options.starts = 1;
-  bl_model_prior(start, &options.prior_mixing, &options.prior_variance);
-  if (strcmp(options.prior, "none") != 0) memcpy(options.prior, "fixed", sizeof "fixed");
-  inner.stage = problem->stage;
-  TRY(bl_corfit_run(ctx, &inner, data, 0, model));
-done:
-  data->begin = NULL;
-  blica_model_free(start);
-  bl_free(begin);
-  return status;
-}
-
-blica_status bl_estimate_pairwise(blica_ctx *ctx, const bl_problem *problem, blica_model *model, bool *means_done) {
-  blica_status status;
-  double *weight = NULL, *below = NULL;
-  bl_corfit_data data = pairwise_data(ctx, problem, model);
-  *means_done = false;
-  if (bl_coding_ordinal(model->coding)) return bl_estimate_pairwise_levels(ctx, problem, model, means_done);
-  TRY(bl_alloc(ctx, (size_t)model->u, &weight));
-  for (int s = 0; s < model->u; s++) weight[s] = 0.5 * problem->options->weight;
-  data.weight = weight;
-  TRY(bl_corfit_tails(ctx, &data, &below));
-  if ((size_t)model->n * (size_t)model->k > BL_LAPLACE_MAX)
-    TRY(run_from_matched(ctx, problem, &data, model));
-  else
-    TRY(bl_corfit_run(ctx, problem, &data, 0, model));
-done:
-  bl_free(weight);
-  bl_free(below);
-  return status;
+  return BLICA_OK;
 }

@@ -1,7 +1,7 @@
 /* pairwise_levels.c - method `pairwise` for items with levels: the likelihood of the tables of all pairs, maximised
  * over mixing matrix, variances, means and cuts together (level_tables.c).
  *
- * With two levels thresholds come from the margins (matched.c). With more, cuts are common to all segments and carry
+ * With two levels thresholds come from the margins (pairwise.c). With more, cuts are common to all segments and carry
  * the scales of the items, so that they must be fitted with the rest. One start, at the solution of method matched
  * and under the priors that it has learned; L-BFGS. */
 #include <math.h>
@@ -10,6 +10,7 @@
 #include "estimate/level_tables.h"
 #include "estimate/multistart.h"
 #include "model/model.h"
+#include "model/owned.h"
 #include "num/lbfgs.h"
 
 enum { HISTORY = 30 };
@@ -73,7 +74,7 @@ blica_status bl_estimate_pairwise_levels(blica_ctx *ctx, const bl_problem *probl
   const bool none = strcmp(o->prior, "none") == 0;
   BL_OWNED double *begin = NULL;
   double sd[2] = {o->prior_mixing, o->prior_variance};
-  blica_model *first = NULL;
+  BL_AUTO(blica_model) *first = NULL;
   shared own = {0};
   bl_multistart all = {.problem = problem, .run = run_start, .user = &own, .count = 1, .factor = 1, .keep = true};
   TRY(first_model(ctx, problem, model, sd, &first));
@@ -91,6 +92,5 @@ blica_status bl_estimate_pairwise_levels(blica_ctx *ctx, const bl_problem *probl
 done:
   bl_multistart_free(&all);
   bl_free(own.tables);
-  blica_model_free(first);
   return status;
 }

@@ -31,8 +31,6 @@ typedef struct {
 typedef enum { PAIRWISE, MATCHED, SQUARES, KINDS } kind;
 
 static void make(problem *p, int n, int k, int u, int exact, kind which) {
-  const bl_corfit_pair_term pair[] = {bl_corfit_pairwise_term, NULL, bl_corfit_squares_term};
-  const size_t work[] = {bl_corfit_pairs_work(n, k), bl_corfit_matched_work(n, k), bl_corfit_pairs_work(n, k)};
   memset(p, 0, sizeof *p);
   blica_simulate_options o = blica_simulate_options_default();
   o.variables = n, o.sources = k, o.segments = u, o.samples = 200, o.seed = 3, o.exact = exact;
@@ -41,15 +39,11 @@ static void make(problem *p, int n, int k, int u, int exact, kind which) {
   assert_int_equal(blica_correlate(ctx, p->counts, &p->cor), BLICA_OK);
   p->weight = calloc((size_t)u, sizeof *p->weight);
   for (int s = 0; s < u; s++) p->weight[s] = which == MATCHED ? 150 + s : 0.5;
-  p->data = (bl_corfit_data){.n = n,
-                             .k = k,
-                             .u = u,
-                             .link = p->truth->link,
-                             .weight = p->weight,
-                             .counts = p->counts,
-                             .thresholds = p->cor->thresholds};
+  p->data = bl_corfit_pairwise_data(ctx, p->counts, p->truth, p->truth->link);
+  p->data.weight = p->weight, p->data.thresholds = p->cor->thresholds, p->data.cor = p->cor;
+  if (which == MATCHED) p->data.pair = NULL, p->data.work = bl_corfit_matched_work(n, k);
+  if (which == SQUARES) p->data.pair = bl_corfit_squares_term;
   assert_int_equal(bl_corfit_tails(ctx, &p->data, &p->tails), BLICA_OK);
-  p->data.pair = pair[which], p->data.work = work[which], p->data.cor = p->cor;
   p->data.c = calloc((size_t)(n * n * u), sizeof(double));
   p->data.noise = calloc((size_t)(n * u), sizeof(double));
   for (int s = 0; s < u; s++) {

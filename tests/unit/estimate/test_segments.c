@@ -118,21 +118,13 @@ static blica_status work_on_tables(blica_ctx *ctx, rank_job *job) {
   blica_counts *counts = NULL;
   bl_corfit *fit = NULL;
   double *weight = zeros(u), *thresholds = zeros(n * u), *tails = NULL;
-  bl_corfit_data data = {.n = p->n,
-                         .k = p->k,
-                         .u = p->u,
-                         .link = 0.4,
-                         .weight = weight,
-                         .thresholds = thresholds,
-                         .pair = bl_corfit_pairwise_term,
-                         .work = bl_corfit_pairs_work(p->n, p->k),
-                         .precision_mixing = 1,
-                         .precision_variance = 2};
+  const blica_model shape = {.n = p->n, .k = p->k, .u = p->u, .thresholds = thresholds};
   TRY(bl_counts_create(ctx, p->n, p->u, true, NULL, NULL, &counts));
   for (size_t s = 0; s < u; s++) counts->samples[s] = 1000, weight[s] = 0.5;
   for (size_t i = 0; i < n * u; i++) counts->ones[i] = 500, counts->present[i] = 1000;
   for (size_t t = 0; t < (size_t)counts->pairs * u; t++) counts->n11[t] = 250 + (double)((int)(100 * p->pairs[t]));
-  data.counts = counts;
+  bl_corfit_data data = bl_corfit_pairwise_data(ctx, counts, &shape, 0.4);
+  data.weight = weight, data.precision_mixing = 1, data.precision_variance = 2;
   TRY(bl_corfit_tails(ctx, &data, &tails));
   TRY(bl_corfit_make(ctx, &data, &fit));
   job->value = bl_corfit_eval(fit, p->theta, job->gradient);
