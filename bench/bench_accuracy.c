@@ -94,41 +94,28 @@ static void redraw_mixing(const design *d, uint64_t seed, blica_model *truth) {
   }
 }
 
-/* Rows of a model whose items have thresholds of their own: item i is 1 in about the share of rows that was drawn for
- * it, over all segments. */
-static void draw_rare(const design *d, uint64_t seed, const blica_model *truth, blica_data **data) {
-  const int n = d->n, k = d->k, u = truth->u;
-  const int64_t rows = d->samples * u;
+/* The standard normal number that is exceeded with this probability, at most 1/2. */
+static double quantile(double probability) {
+  double low = 0, high = 6;
+  for (int step = 0; step < 50; step++) {
+    double middle = (low + high) / 2;
+    *(0.5 * erfc(middle / sqrt(2)) > probability ? &low : &high) = middle;
+  }
+  return low;
+}
+
+/* Cuts for which item i is 1 in about the share of rows that is drawn for it, over all segments; no means. */
+static void draw_cuts(const design *d, uint64_t seed, blica_model *truth) {
   uint64_t state = seed * 2654435761u + 54321;
-  int8_t *x = malloc((size_t)rows * (size_t)n);
-  int32_t *segment = malloc((size_t)rows * sizeof *segment);
-  double *cut = malloc((size_t)n * sizeof *cut), *z = malloc((size_t)k * sizeof *z);
-  if (!x || !segment || !cut || !z) exit(1);
-  for (int i = 0; i < n; i++) {
-    double total = 1 / truth->link, rate = d->rate_low + (d->rate_high - d->rate_low) * uniform(&state), low = 0,
-           high = 6;
-    for (int j = 0; j < k * u; j++) {
-      double a = truth->mixing[i + (size_t)(j % k) * (size_t)n];
-      total += a * a * truth->variances[j] / u;
+  for (int j = 0; j < d->k * truth->u; j++) truth->means[j] = 0;
+  for (int i = 0; i < d->n; i++) {
+    double total = 1, rate = d->rate_low + (d->rate_high - d->rate_low) * uniform(&state);
+    for (int j = 0; j < d->k * truth->u; j++) {
+      double a = truth->mixing[i + (size_t)(j % d->k) * (size_t)d->n];
+      total += truth->link * a * a * truth->variances[j] / truth->u;
     }
-    for (int step = 0; step < 50; step++) { /* the normal quantile */
-      double middle = (low + high) / 2;
-      *(0.5 * erfc(middle / sqrt(2)) > rate ? &low : &high) = middle;
-    }
-    cut[i] = low * sqrt(total);
+    truth->cuts[i] = quantile(rate) * sqrt(total);
   }
-  for (int64_t r = 0; r < rows; r++) {
-    const int s = (int)(r / d->samples);
-    segment[r] = s;
-    for (int j = 0; j < k; j++) z[j] = sqrt(truth->variances[j + k * s]) * normal(&state);
-    for (int i = 0; i < n; i++) {
-      double y = normal(&state) / sqrt(truth->link) - cut[i];
-      for (int j = 0; j < k; j++) y += truth->mixing[i + (size_t)j * (size_t)n] * z[j];
-      x[r * n + i] = y > 0;
-    }
-  }
-  must(blica_pack(ctx, rows, n, x, n, 1, NULL, segment, u, NULL, data));
-  free(x), free(segment), free(cut), free(z);
 }
 
 static void draw(const design *d, uint64_t seed, blica_model **truth, blica_data **data) {
@@ -138,10 +125,8 @@ static void draw(const design *d, uint64_t seed, blica_model **truth, blica_data
   o.mixing_range = d->mixing_range, o.sd_low = d->sd_low, o.sd_high = d->sd_high, o.mean_range = d->mean_range;
   must(blica_simulate(ctx, &o, truth, NULL, NULL));
   redraw_mixing(d, seed, *truth);
-  if (d->rate_low > 0)
-    draw_rare(d, seed, *truth, data);
-  else
-    must(blica_simulate_rows(ctx, *truth, seed, data));
+  if (d->rate_low > 0) draw_cuts(d, seed, *truth);
+  must(blica_simulate_rows(ctx, *truth, seed, data));
 }
 
 static blica_fit_options parse(const char *text, int k) {
@@ -200,10 +185,6 @@ static bool has_empty_column(const blica_model *m) {
 static void print_bounds(const design *d, int first, int last, double error) {
   double full = 0, pairs = 0;
   int counted = 0;
-  if (d->rate_low > 0) {
-    printf(" not available: thresholds are not in the model | | |");
-    return;
-  }
   if (d->n > 30 || d->n * d->k > 400) {
     printf(" not available: too large for this bench | | |");
     return;

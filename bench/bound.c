@@ -2,6 +2,7 @@
  *
  * Method. One row of segment s has score g in the parameters (A, log v_s, mu_s), and information F = E[g g']. All rows:
  * information of A is the sum over segments of N_s times the Schur complement of F with log v_s and mu_s eliminated.
+ * Cuts that are not 0 are parameters common to all segments, as A is, and are eliminated from the sum.
  * Pair tables: a row enters them through t, its ones and products of ones; whatever is computed from their sums has at
  * most the information J' C^-1 J, J = E[t g'] = dE[t]/dtheta, C = cov t (Godambe 1960): the part of the score that is
  * linear in t. There the means of the latent variables are free, n in each segment, as the methods that use pair tables
@@ -28,6 +29,7 @@ static const double RIDGE = 1e-9; /* of the mean diagonal: holds the scales of c
 
 typedef struct {
   int n, k, size;                  /* size: columns of a row, nk + k + k + n + n(n+1)/2 */
+  int cuts;                        /* n where the model has cuts that are not 0; then they are unknown, too */
   int variance, mean, free, table; /* where log v, mu, the free means and t begin */
   const blica_model *model;        /* of one segment */
   double *rows;                    /* [size,TOGETHER] */
@@ -35,7 +37,8 @@ typedef struct {
   double *sums;                    /* [size] */
   double total;                    /* of weights */
   bool exact;
-  double *full[2], *pairs[2]; /* [nk,nk] information of A, without and with priors */
+  double *full[2];  /* [nk + cuts, nk + cuts] information of A and the cuts, without and with priors */
+  double *pairs[2]; /* [nk,nk] the same of A */
   double precision_mixing, precision_variance;
 } work;
 
@@ -186,25 +189,23 @@ done:
   return status;
 }
 
-/* The blocks of the moments that belong to the parameters A, log v and `count` others from `other` on. */
-static int choose_parameters(const work *w, int other, int count, int *index) {
-  int size = 0;
-  for (int i = 0; i < w->mean; i++) index[size++] = i;
-  for (int i = 0; i < count; i++) index[size++] = other + i;
-  return size;
+/* Appends `count` columns of the moments from `first` on to index; returns how many it has then. */
+static int append(int size, int first, int count, int *index) {
+  for (int i = 0; i < count; i++) index[size + i] = first + i;
+  return size + count;
 }
 
 static blica_status add_full(blica_ctx *ctx, const work *w, double samples, int *index) {
   blica_status status;
   double *f = NULL;
-  const int size = choose_parameters(w, w->mean, w->k, index);
+  const int common = append(append(0, 0, w->n * w->k, index), w->free, w->cuts, index);
+  const int size = append(common, w->variance, 2 * w->k, index);
   TRY(bl_alloc(ctx, (size_t)size * (size_t)size, &f));
   for (int j = 0; j < size; j++)
     for (int i = 0; i < size; i++)
       f[i + (size_t)j * (size_t)size] = w->moments[index[i] + (size_t)index[j] * (size_t)w->size];
   for (int prior = 0; prior < 2; prior++)
-    TRY(add_schur(ctx, w->n * w->k, size - w->n * w->k, f, samples, w->k, prior * w->precision_variance,
-                  w->full[prior]));
+    TRY(add_schur(ctx, common, size - common, f, samples, w->k, prior * w->precision_variance, w->full[prior]));
 done:
   bl_free(f);
   return status;
@@ -213,7 +214,7 @@ done:
 static blica_status add_pairs(blica_ctx *ctx, const work *w, double samples, int *index) {
   blica_status status;
   double *f = NULL, *c = NULL, *j = NULL;
-  const int size = choose_parameters(w, w->free, w->n, index), tables = w->size - w->table;
+  const int size = append(append(0, 0, w->mean, index), w->free, w->n, index), tables = w->size - w->table;
   TRY(bl_alloc(ctx, (size_t)size * (size_t)size, &f));
   TRY(bl_alloc(ctx, (size_t)tables * (size_t)tables, &c));
   TRY(bl_alloc(ctx, (size_t)tables * (size_t)size, &j));
@@ -235,21 +236,22 @@ done:
   return status;
 }
 
-/* Half the trace of each column's covariance across the column, over its squared length; mean over columns. */
-static double expected_error(int n, int k, const double *mixing, double precision, double *information) {
-  const int nk = n * k;
+/* Half the trace of each column's covariance across the column, over its squared length; mean over columns. A has the
+ * first nk of the `size` parameters of the information. */
+static double expected_error(int n, int k, const double *mixing, double precision, int size, double *information) {
   double trace = 0, error = 0;
-  for (int i = 0; i < nk; i++) trace += information[(size_t)i * (size_t)(nk + 1)];
-  for (int i = 0; i < nk; i++) information[(size_t)i * (size_t)(nk + 1)] += precision + RIDGE * trace / nk;
-  if (!(trace > 0) || LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', nk, information, nk) != 0 ||
-      LAPACKE_dpotri_work(LAPACK_COL_MAJOR, 'L', nk, information, nk) != 0)
+  for (int i = 0; i < size; i++) trace += information[(size_t)i * (size_t)(size + 1)];
+  for (int i = 0; i < size; i++)
+    information[(size_t)i * (size_t)(size + 1)] += (i < n * k ? precision : 0) + RIDGE * trace / size;
+  if (!(trace > 0) || LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', size, information, size) != 0 ||
+      LAPACKE_dpotri_work(LAPACK_COL_MAJOR, 'L', size, information, size) != 0)
     return INFINITY;
   for (int j = 0; j < k; j++) {
     const double *a = mixing + (size_t)j * (size_t)n, length = cblas_ddot(n, a, 1, a, 1);
     double whole = 0, along = 0;
     for (int q = 0; q < n; q++)
       for (int p = q; p < n; p++) {
-        double cov = information[(size_t)(p + j * n) + (size_t)(q + j * n) * (size_t)nk];
+        double cov = information[(size_t)(p + j * n) + (size_t)(q + j * n) * (size_t)size];
         whole += p == q ? cov : 0;
         along += (p == q ? 1 : 2) * a[p] * cov * a[q];
       }
@@ -262,13 +264,16 @@ static blica_status make_work(blica_ctx *ctx, const blica_model *model, work *w,
   blica_status status;
   const size_t nk = (size_t)model->n * (size_t)model->k;
   w->n = model->n, w->k = model->k;
+  for (int i = 0; i < w->n; i++)
+    if (model->cuts[i] != 0) w->cuts = w->n;
+  const size_t common = nk + (size_t)w->cuts;
   w->variance = w->n * w->k, w->mean = w->variance + w->k, w->free = w->mean + w->k, w->table = w->free + w->n;
   w->size = w->table + w->n * (w->n + 1) / 2;
   TRY(bl_alloc(ctx, bl_mul((size_t)w->size, TOGETHER), &w->rows));
   TRY(bl_alloc(ctx, bl_mul((size_t)w->size, (size_t)w->size), &w->moments));
   TRY(bl_alloc(ctx, (size_t)w->size, &w->sums));
   for (int prior = 0; prior < 2; prior++) {
-    TRY(bl_alloc(ctx, bl_mul(nk, nk), &w->full[prior]));
+    TRY(bl_alloc(ctx, bl_mul(common, common), &w->full[prior]));
     TRY(bl_alloc(ctx, bl_mul(nk, nk), &w->pairs[prior]));
   }
   TRY(bl_alloc(ctx, (size_t)w->size, index));
@@ -291,6 +296,7 @@ blica_status bl_bound_at(blica_ctx *ctx, const blica_model *model, uint64_t seed
   TRY(blica_model_create(ctx, model->n, model->k, 1, &one));
   one->link = model->link, one->samples[0] = ROWS;
   memcpy(one->mixing, model->mixing, sizeof(double) * n * k);
+  memcpy(one->cuts, model->cuts, sizeof(double) * n);
   w.model = one;
   for (int s = 0; s < model->u; s++) {
     memcpy(one->variances, model->variances + k * (size_t)s, sizeof(double) * k);
@@ -302,7 +308,8 @@ blica_status bl_bound_at(blica_ctx *ctx, const blica_model *model, uint64_t seed
   double *const to[] = {&bound->full, &bound->pairs, &bound->full_prior, &bound->pairs_prior};
   double *const from[] = {w.full[0], w.pairs[0], w.full[1], w.pairs[1]};
   for (int i = 0; i < 4; i++)
-    *to[i] = expected_error(model->n, model->k, model->mixing, i / 2 * w.precision_mixing, from[i]);
+    *to[i] = expected_error(model->n, model->k, model->mixing, i / 2 * w.precision_mixing,
+                            model->n * model->k + (i % 2 ? 0 : w.cuts), from[i]);
 done:
   blica_model_free(one);
   bl_free(w.rows);
