@@ -5,6 +5,8 @@
 #ifndef BL_MLE_H
 #define BL_MLE_H
 
+#include <math.h>
+
 #include "estimate/estimate.h"
 #include "likelihood/likelihood.h"
 
@@ -121,5 +123,11 @@ void bl_information_solve(const bl_information *information, double *d /* d <- i
 /* d' S d for d [nk], S the information of A when all else is free: the squared length of a change of A in standard
  * errors. */
 double bl_information_square(const bl_information *information, const double *d);
+
+/* Keeps the mean of each source's means over the segments in steps by the information matrix of m, which it borrows. */
+typedef struct bl_centre bl_centre;
+blica_status bl_centre_make(blica_ctx *ctx, const bl_mle *m, bl_centre **out); /* memory only; free with bl_free */
+bool bl_centre_set(bl_centre *centre); /* for the matrix as it is now; false: not positive definite */
+void bl_centre_step(const bl_centre *centre, double *step /* [size] inverse times gradient; becomes the step */);
 
 #endif

@@ -34,7 +34,9 @@ enum {
 #define GAIN 0.04
 #define LARGEST_STEP 0.3  /* root mean square, in standard errors */
 #define LARGEST_NOISE 0.2 /* of the result, in standard errors: adds a twenty-fifth to its variance */
-#define GROWN 2.0         /* steps of the last quarter of a round over those of the first: the gain is too large */
+/* The gain is too large when steps of the last quarter of a round are so much longer than those of the first, */
+#define GROWN 2.0
+#define LEAP 10.0 /* or one step than the mean of the first quarter */
 
 typedef struct {
   bl_start *start;
@@ -43,6 +45,7 @@ typedef struct {
   bl_mle *m;
   const blica_model *shape;
   bl_sampler *sampler;
+  bl_centre *centre;               /* NULL: there are no cuts */
   double *theta;                   /* [size] that of start */
   double *metric_at;               /* [size] where the metric is to be made */
   double *gradient, *step, *first; /* [size] */
@@ -105,7 +108,8 @@ static blica_status renew_metric(run *r) {
   blica_status status = bl_information_make(r->ctx, r->m->information, r->m, r->metric_at);
   r->m->precision_mixing = precision;
   r->start->loop_poll.armed = false;
-  r->fresh = status == BLICA_OK;
+  r->stuck = r->stuck || (status == BLICA_OK && r->centre && !bl_centre_set(r->centre));
+  r->fresh = status == BLICA_OK && !r->stuck;
   if (status != BLICA_ERR_INTERRUPTED) return status;
   bl_stage_freeze(&r->problem->stage);
   bl_start_poll(r->start);
@@ -120,6 +124,7 @@ static blica_status take_step(run *r, double *length) {
   if (status != BLICA_OK) return status;
   memcpy(r->step, r->gradient, sizeof(double) * m->size);
   bl_information_solve(m->information, r->step);
+  if (r->centre) bl_centre_step(r->centre, r->step);
   for (size_t i = 0; i < m->size; i++) square += r->step[i] * r->gradient[i];
   *length = sqrt(square / (double)m->size);
   double gain = r->gain * *length > LARGEST_STEP ? LARGEST_STEP / *length : r->gain;
@@ -136,9 +141,13 @@ static blica_status run_step(run *r, int steps) {
   const int t = r->step_count - BURN_IN;
   blica_status status = take_step(r, &length);
   if (status != BLICA_OK) return status;
-  if (!isfinite(length)) length = INFINITY;
-  if (t < quarter) r->early += length;
-  if (t >= steps - quarter) r->late += length;
+  const double usual = r->early / (t < quarter ? t : quarter); /* NaN at first */
+  if (!isfinite(length) || length > LEAP * usual)
+    r->late = INFINITY;
+  else if (t < quarter)
+    r->early += length;
+  else if (t >= steps - quarter)
+    r->late += length;
   for (size_t i = 0; i < size && t >= quarter; i++) {
     mean[i] += r->theta[i] / (steps - quarter);
     r->slope[i] += r->gradient[i] / (steps - quarter);
@@ -309,6 +318,7 @@ static blica_status make_run(run *r) {
   double **vectors[] = {&r->metric_at, &r->gradient, &r->step, &r->first, &r->slope};
   TRY(bl_alloc(r->ctx, bl_mul(m->size, MOST_ROUNDS), &r->mean)); /* owns the vectors */
   for (int i = 0; i < 5; i++) TRY(bl_alloc_for(r->ctx, r->mean, m->size, vectors[i]));
+  if (m->cuts) TRY(bl_centre_make(r->ctx, m, &r->centre));
   TRY(bl_sampler_make(r->ctx, m->patterns, m->segment, m->n, m->k, m->u, r->problem->options->seed, &r->sampler));
 done:
   return status;
@@ -316,6 +326,7 @@ done:
 
 static void free_run(run *r) {
   bl_free(r->mean);
+  bl_free(r->centre);
   bl_sampler_free(r->sampler);
 }
 
