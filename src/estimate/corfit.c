@@ -12,6 +12,7 @@
 #include <cblas.h>
 #include <lapacke.h>
 
+#include "estimate/margins.h"
 #include "estimate/sgauss.h"
 
 struct bl_corfit {
@@ -165,6 +166,7 @@ double bl_corfit_eval(bl_corfit *fit, const double *theta, double *gradient) {
     for (size_t i = 0; i < size; i++) gradient[i] += fit->also_gradient[i];
   }
   if (d->log_scale) value += bl_corfit_scales(d, theta, gradient);
+  if (d->margins) value += bl_margins_eval(d->margins, theta, gradient);
   return add_priors(d, theta, value, gradient);
 }
 

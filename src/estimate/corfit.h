@@ -14,6 +14,7 @@
 #include "num/symmetric.h"
 
 typedef struct bl_corfit_data bl_corfit_data;
+typedef struct bl_margins bl_margins; /* margins.h */
 /* A segment whose objective is a sum over pairs: the sum over the pairs (i,j), i < j, of one j at correlations rho [j],
  * and the slope of each there. */
 typedef double (*bl_corfit_pair_term)(const bl_corfit_data *data, int s, int j, const double *rho, double *slope);
@@ -42,6 +43,8 @@ struct bl_corfit_data {
   const double *begin; /* theta of the only start, where another method's solution serves; NULL: the usual starts */
   const bl_corfit_data *also; /* an objective of the same theta that is added, without priors of its own; or NULL */
   bool average;               /* learn the priors' scales, and A, with the log-variances averaged over */
+  bool common_cuts;           /* margins tell about A and v: cuts are common to all segments */
+  bl_margins *margins;        /* the same while scales are learned; NULL: nothing */
 };
 
 /* One segment of method matched without lanes: value of F_s and its gradient in A [n,k] and log v_s [k]. */

@@ -14,6 +14,7 @@
 #include <lapacke.h>
 
 #include "estimate/corfit.h"
+#include "estimate/margins.h"
 #include "num/rng.h"
 
 /* The matched likelihood overstates the noise of correlations, and with it the width of the distributions: by a factor
@@ -78,6 +79,8 @@ blica_status bl_corfit_average_make(blica_ctx *ctx, bl_corfit *fit, const bl_cor
   a->nk = (size_t)data->n * data->k, a->k = (size_t)data->k, a->u = (size_t)data->u, a->size = bl_corfit_size(data);
   a->work_size = a->k * a->k + (is_dense(data) ? bl_matched_mixing_work(data->n, data->k)
                                                : a->k * a->k + a->k + bl_matched_information_work(data->k, false));
+  if (a->work_size < a->k * a->k + bl_margins_work(data->n, data->k))
+    a->work_size = a->k * a->k + bl_margins_work(data->n, data->k);
   TRY(bl_alloc(ctx, a->k * a->u * (size_t)pairs, &a->sign));
   TRY(bl_alloc(ctx, a->k * a->u * (size_t)pairs, &a->shift));
   TRY(bl_alloc(ctx, a->u, &a->trace));
@@ -116,6 +119,7 @@ static void factorise(const bl_corfit_average *a, int64_t s, double *factor, dou
   bool usable = is_dense(d) ? bl_matched_variances(&at, factor, work)
                             : bl_matched_information(&at, work, work + k, factor, NULL, work + k + k * k);
   if (usable && d->log_scale) bl_corfit_scales_information(d, a->theta, (int)s, factor);
+  if (usable && d->margins) bl_margins_information(d->margins, a->theta, (int)s, factor, work);
   for (size_t i = 0; usable && i < k; i++) factor[i * (k + 1)] += d->precision_variance;
   if (usable && LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', (int)k, factor, (int)k) == 0) return;
   memset(factor, 0, k * k * sizeof *factor);
@@ -140,6 +144,7 @@ static void set_width(int64_t s, int thread, void *user) {
 double bl_corfit_average_update(bl_corfit_average *a, const double *theta) {
   double sum = 0;
   memcpy(a->theta, theta, a->size * sizeof *theta);
+  if (a->data->margins) bl_margins_solve(a->data->margins, theta);
   bl_parallel(a->ctx, a->data->u, set_width, a);
   for (size_t s = 0; s < a->u; s++) sum += a->trace[s];
   a->wide = a->share > 0;

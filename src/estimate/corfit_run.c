@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "cor/cor.h"
+#include "estimate/margins.h"
 #include "estimate/multistart.h"
 #include "estimate/sgauss.h"
 #include "estimate/sgauss_precondition.h"
@@ -44,6 +45,7 @@ typedef struct {
   bl_corfit_data *data;
   bl_sgauss_data *starts; /* where they begin */
   double round_change;    /* of A by the last round of learning, relative; NaN: none */
+  double misfit;          /* variance of thresholds that sampling does not explain; NaN: margins do not count */
 } shared;
 
 /* One start in progress. */
@@ -351,9 +353,13 @@ static blica_status learn_by_average(run *r) {
   const int rounds = half ? AVERAGE_ROUNDS : 1, pairs = half ? AVERAGE_PAIRS : 1;
   const double tolerance = r->all->options->tolerance;
   bl_corfit_average *average = NULL;
+  BL_OWNED bl_margins *margins = NULL;
+  if (d->common_cuts) TRY(bl_margins_make(r->start->ctx, d, &margins));
   r->data->row_power = fmax(0, d->k - ROW_LESS);
   TRY(bl_corfit_average_make(r->start->ctx, r->fit, d, r->all->options->seed, share, pairs, &average));
   for (int round = 0; round < rounds && !bl_start_stopped(r->start); round++) {
+    if (margins) r->all->misfit = bl_margins_learn(margins, r->start->theta);
+    r->data->margins = margins;
     const double moments =
         bl_corfit_average_update(average, r->start->theta) + sum_of_squares(r->start->theta, nk, size);
     bl_corfit_laplace laplace = {.positive = false};
@@ -367,7 +373,7 @@ static blica_status learn_by_average(run *r) {
   }
 done:
   bl_corfit_average_free(average);
-  r->average = NULL;
+  r->average = NULL, r->data->margins = NULL;
   return status;
 }
 
@@ -410,6 +416,7 @@ static blica_status report(blica_ctx *ctx, const shared *all, const blica_start 
     TRY(bl_report_note(ctx, fit, "round_change", all->round_change));
     TRY(bl_report_note(ctx, fit, "learned_gradient", best->gradient));
   }
+  if (!isnan(all->misfit)) TRY(bl_report_note(ctx, fit, "margin_misfit", sqrt(all->misfit)));
 done:
   return status;
 }
@@ -421,7 +428,7 @@ blica_status bl_corfit_run(blica_ctx *ctx, const bl_problem *problem, bl_corfit_
   const blica_fit_options *o = problem->options;
   BL_OWNED double *shift = NULL;
   double *low, *high, condition = START_CONDITION;
-  shared own = {.options = o, .data = data, .round_change = NAN};
+  shared own = {.options = o, .data = data, .round_change = NAN, .misfit = NAN};
   bl_multistart all = {.problem = problem,
                        .run = run_start,
                        .user = &own,

@@ -129,6 +129,8 @@ static blica_status estimate(blica_ctx *ctx, const bl_problem *problem, bool ave
   if (problem->counts && bl_corfit_is_rare(problem->cor))
     TRY(add_tables(ctx, problem, weight, &tables, &data, &shares, &tails));
   if (problem->cor->log_scale) TRY(scale_observations(ctx, problem, &data));
+  data.common_cuts = model->k < model->n && model->u > 1 && !bl_coding_ordinal(problem->cor->coding) &&
+                     strcmp(problem->options->thresholds, "none") != 0;
   for (int s = 0; s < model->u; s++) constant -= 0.5 * weight[s] * model->n * log(6.283185307179586477);
   TRY(bl_corfit_run(ctx, problem, &data, constant, model));
 done:

@@ -11,6 +11,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "num/dot.h"
+
 static const double C1 = 1e-4, C2 = 0.9;
 static const int MAX_TRIALS = 40;
 
@@ -33,24 +35,6 @@ typedef struct {
   bool plain;   /* steepest descent: memory is empty and the preconditioner is left out */
 } machine;
 
-/* Eight partial sums: one chain of additions would take most of the time where the history is long. */
-static void dot_piece(size_t first, size_t last, const double *a, const double *b, double sum[8]) {
-  size_t i = first; /* a multiple of 8 */
-  for (; i + 8 <= last; i += 8)
-    for (size_t j = 0; j < 8; j++) sum[j] += a[i + j] * b[i + j];
-  for (; i < last; i++) sum[i % 8] += a[i] * b[i];
-}
-
-static double dot_sum(const double sum[8]) {
-  return ((sum[0] + sum[4]) + (sum[2] + sum[6])) + ((sum[1] + sum[5]) + (sum[3] + sum[7]));
-}
-
-static double dot(size_t size, const double *a, const double *b) {
-  double sum[8] = {0};
-  dot_piece(0, size, a, b, sum);
-  return dot_sum(sum);
-}
-
 /* to += factor add, then its product with b (none: NULL): one passage instead of two. */
 static double add_and_dot(size_t size, double factor, const double *add, double *to, const double *b) {
   enum { PIECE = 512 };
@@ -58,9 +42,9 @@ static double add_and_dot(size_t size, double factor, const double *add, double 
   for (size_t first = 0; first < size; first += PIECE) {
     const size_t last = first + PIECE < size ? first + PIECE : size;
     for (size_t i = first; i < last; i++) to[i] += factor * add[i];
-    if (b) dot_piece(first, last, to, b, sum);
+    if (b) bl_dot_add(first, last, to, b, sum);
   }
-  return dot_sum(sum);
+  return bl_dot_sum(sum);
 }
 
 static double largest(size_t size, const double *a) {
@@ -85,7 +69,7 @@ static void quasi_newton_direction(machine *m) {
   double *d = m->direction;
   const int stored = m->stored;
   for (size_t i = 0; i < m->size; i++) d[i] = -m->gradient[i];
-  double product = stored ? dot(m->size, step_at(m, 0), d) : 0;
+  double product = stored ? bl_dot(m->size, step_at(m, 0), d) : 0;
   for (int j = 0; j < stored; j++) {
     double alpha = m->alpha[pair_at(m, j)] = m->rho[pair_at(m, j)] * product;
     product = add_and_dot(m->size, -alpha, change_at(m, j), d, j + 1 < stored ? step_at(m, j + 1) : NULL);
@@ -93,10 +77,10 @@ static void quasi_newton_direction(machine *m) {
   if (m->precondition && !m->plain) {
     m->precondition(d, m->user);
   } else if (stored) {
-    double scale = 1 / (m->rho[m->newest] * dot(m->size, change_at(m, 0), change_at(m, 0)));
+    double scale = 1 / (m->rho[m->newest] * bl_dot(m->size, change_at(m, 0), change_at(m, 0)));
     for (size_t i = 0; i < m->size; i++) d[i] *= scale;
   }
-  product = stored ? dot(m->size, change_at(m, stored - 1), d) : 0;
+  product = stored ? bl_dot(m->size, change_at(m, stored - 1), d) : 0;
   for (int j = stored - 1; j >= 0; j--) {
     double beta = m->rho[pair_at(m, j)] * product;
     product =
@@ -110,7 +94,7 @@ static double try_step(machine *m, double step, double *slope) {
   m->trial_value = m->objective(m->trial_x, m->trial_g, m->user);
   m->evaluations++;
   m->stopped = m->unfinished && m->unfinished(m->user);
-  *slope = isfinite(m->trial_value) ? dot(m->size, m->trial_g, m->direction) : NAN;
+  *slope = isfinite(m->trial_value) ? bl_dot(m->size, m->trial_g, m->direction) : NAN;
   return isfinite(*slope) ? m->trial_value : INFINITY;
 }
 
@@ -172,8 +156,8 @@ static void remember_pair(machine *m) {
     s[i] = m->trial_x[i] - m->x[i];
     y[i] = m->trial_g[i] - m->gradient[i];
   }
-  double sy = dot(m->size, s, y);
-  if (sy > DBL_EPSILON * dot(m->size, y, y)) {
+  double sy = bl_dot(m->size, s, y);
+  if (sy > DBL_EPSILON * bl_dot(m->size, y, y)) {
     m->rho[at] = 1 / sy;
     m->newest = at;
     if (m->stored < m->history) m->stored++;
@@ -192,7 +176,7 @@ static void accept_trial(machine *m) {
 static bool iterate(machine *m) {
   for (;;) {
     quasi_newton_direction(m);
-    double slope = dot(m->size, m->gradient, m->direction);
+    double slope = bl_dot(m->size, m->gradient, m->direction);
     bool scaled = m->stored || (m->precondition && !m->plain);
     double step = scaled ? 1 : fmin(1, 1 / largest(m->size, m->gradient));
     bool found = slope < 0 && line_search(m, step, slope);
@@ -281,7 +265,7 @@ static blica_status begin(blica_ctx *ctx, machine *m, const bl_stage *stage, boo
   m->evaluations = 1;
   m->stopped = m->unfinished && m->unfinished(m->user);
   if (m->stopped) return BLICA_OK;
-  bool smooth = isfinite(dot(m->size, m->gradient, m->gradient));
+  bool smooth = isfinite(bl_dot(m->size, m->gradient, m->gradient));
   if (isfinite(m->value) && smooth) return BLICA_OK;
   return bl_fail(ctx, BLICA_ERR_NUMERIC,
                  "the objective is %g at the starting point and its gradient %s; no minimisation is possible", m->value,
