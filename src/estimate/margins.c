@@ -64,8 +64,10 @@ static bool prepare(bl_margins *m, const double *a, const double *log_v, int s) 
   double *total = m->total + at, *omega = m->omega + at, *b = m->b + at, *factor = m->factor + k * k * (size_t)s;
   double *side = m->side + n * k * (size_t)s;
   for (size_t i = 0; i < n; i++) total[i] = 1;
-  for (size_t j = 0; j < k; j++)
-    for (size_t i = 0; i < n; i++) total[i] += link * exp(log_v[j]) * a[i + n * j] * a[i + n * j];
+  for (size_t j = 0; j < k; j++) {
+    const double variance = link * exp(log_v[j]);
+    for (size_t i = 0; i < n; i++) total[i] += variance * a[i + n * j] * a[i + n * j];
+  }
   for (size_t i = 0; i < n; i++) {
     omega[i] = m->precision[at + i] / total[i];
     b[i] = m->threshold[at + i] * sqrt(total[i]);
