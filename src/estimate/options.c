@@ -23,8 +23,9 @@ static const blica_option fit_table[] = {
     BL_ROW(FIT(link), BLICA_OPT_REAL, "pi/8", 1e-6, 1e6, BL_PI_8, "C",
            "Squared coefficient c of the link, P(x=1|y) = Phi(sqrt(c) y)."),
     BL_ROW(FIT(thresholds), BLICA_OPT_TEXT, "items", 0, 0, "items|none", "KIND",
-           "items: every item has its own threshold, the same in all segments, for its base rate; none: the paper's "
-           "model, in which the means of the sources determine all base rates."),
+           "items: every item has its own threshold, the same in all segments, for its base rate; where sources are "
+           "fewer than variables, method matched learns from base rates, too. none: the paper's model, in which the "
+           "means of the sources determine all base rates; matched leaves them out."),
     BL_ROW(FIT(max_iterations), BLICA_OPT_INT, "default", 1, 9e15, "default=0", "COUNT",
            "Largest number of iterations of one start. The default is 10000; 1000 for ivae and fastica."),
     BL_ROW(FIT(tolerance), BLICA_OPT_REAL, "default", 0, 1, "default=-1", "EPS",
