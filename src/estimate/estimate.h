@@ -57,6 +57,8 @@ blica_status bl_choose_condition(blica_ctx *ctx, bl_estimate_fn estimate, const 
                                  double *condition);
 
 /* Helpers for estimators. */
+/* Of the prior of the sources' means. */
+#define BL_MEAN_SD 3.0
 /* Norm of a row of sqrt(c) A V^1/2 that stands for infinity: the noise of the link is 1e-4 of the signal. */
 #define BL_INFINITE_ROW 100.0
 /* The largest norm of a row of sqrt(c) A V^1/2 over all segments: how far signals exceed the noise of the link. The

@@ -10,8 +10,9 @@
  * the misfit is large, and the term counts for little. Where values are rare the tables have the weight (30), and
  * thresholds of few ones, far from normal, have none.
  * Means are eliminated segment by segment, the cuts solved by conjugate gradients to a residual of 1e-12, always from
- * 0, so that the bits do not depend on earlier calls. Checked: gradient against central differences, and the
- * information against differences of the gradient, in tests/identity/test_margins.c. */
+ * 0, so that the bits do not depend on earlier calls. Checked: gradient against central differences, the
+ * information against differences of the gradient, the end of a fit against a dense system, in
+ * tests/identity/test_margins.c. */
 #include "estimate/margins.h"
 
 #include <math.h>
@@ -20,21 +21,22 @@
 #include <lapacke.h>
 
 #include "cor/cor.h"
+#include "estimate/estimate.h"
 #include "num/dot.h"
 
 enum { MOST_STEPS = 200, BISECTIONS = 40 };
-static const double SMALL = 1e-12, MEAN_SD = 3, MOST_MISFIT = 1e3;
+static const double SMALL = 1e-12, MOST_MISFIT = 1e3;
 
 struct bl_margins {
   const bl_corfit_data *data;
   int n, k, u;
   const double *threshold; /* [n,u] t, as observed */
-  double *sampling;        /* [n,u] variances of the thresholds; owns the others */
+  double *sampling;        /* [n,u] variances of the thresholds */
   double *precision;       /* [n,u] w */
   double *total;           /* [n,u] M_s,ii */
   double *omega, *b;       /* [n,u] w/M, t sqrt M */
-  double *factor;          /* [k,k,u] Cholesky factors L_s of c A\' Omega_s A + 1/sd_mu^2 */
-  double *side;            /* [n,k,u] sqrt(c) Omega_s A L_s\'^-1 */
+  double *factor;          /* [k,k,u] Cholesky factors L_s of c A' Omega_s A + 1/sd_mu^2 */
+  double *side;            /* [n,k,u] sqrt(c) Omega_s A L_s'^-1 */
   double *mean, *cut;      /* [k,u], [n] */
   double *vectors;         /* [n,5] */
 };
@@ -75,7 +77,8 @@ static bool prepare(bl_margins *m, const double *a, const double *log_v, int s) 
   for (size_t j = 0; j < k; j++) {
     for (size_t i = 0; i < n; i++) side[i + n * j] = sqrt(link) * omega[i] * a[i + n * j];
     for (size_t l = j; l < k; l++)
-      factor[l + k * j] = sqrt(link) * bl_dot(n, side + n * j, a + n * l) + (l == j ? 1 / (MEAN_SD * MEAN_SD) : 0);
+      factor[l + k * j] =
+          sqrt(link) * bl_dot(n, side + n * j, a + n * l) + (l == j ? 1 / (BL_MEAN_SD * BL_MEAN_SD) : 0);
   }
   if (LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', m->k, factor, m->k) != 0) return false;
   for (size_t j = 0; j < k; j++) {
@@ -170,7 +173,7 @@ double bl_margins_solve(bl_margins *m, const double *theta) {
     best_means(m, s, x, m->mean + k * (size_t)s);
   }
   for (size_t i = 0; i < k * (size_t)m->u; i++) lengths += m->mean[i] * m->mean[i];
-  return 0.5 * squares(m, theta) + 0.5 * lengths / (MEAN_SD * MEAN_SD);
+  return 0.5 * squares(m, theta) + 0.5 * lengths / (BL_MEAN_SD * BL_MEAN_SD);
 }
 
 double bl_margins_eval(bl_margins *m, const double *theta, double *gradient) {

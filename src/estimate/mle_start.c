@@ -8,14 +8,13 @@
 
 enum { START_ITERATIONS = 1000 }; /* of the methods that give starting points */
 #define START_TOLERANCE 1e-7
-#define MEAN_SD 3.0 /* of the means of the sources, with a prior */
 /* Norm of sqrt(c) A_i in a starting point; data tell nothing beyond, and the grid's cost grows with it. */
 #define STEEPEST 20.0
 
 void bl_mle_set_prior(bl_mle *m, double sd_mixing, double sd_variance) {
   m->precision_mixing = 1.0 / (sd_mixing * sd_mixing);
   m->precision_variance = 1.0 / (sd_variance * sd_variance);
-  m->precision_mean = 1.0 / (MEAN_SD * MEAN_SD);
+  m->precision_mean = 1.0 / (BL_MEAN_SD * BL_MEAN_SD);
 }
 
 /* Scales that a start has learned are where learning them by the full likelihood begins. */
