@@ -88,10 +88,10 @@ static blica_status enumerate(blica_ctx *ctx, int n, bl_patterns **out) {
   p->groups = 1;
   p->cuts = n;
   bl_group *g = p->group;
-  TRY(bl_alloc(ctx, (size_t)n, &g->variable));
-  TRY(bl_alloc(ctx, (size_t)n, &g->cut));
-  TRY(bl_alloc(ctx, (size_t)count * (size_t)n, &g->x));
-  TRY(bl_alloc(ctx, (size_t)count, &g->weight));
+  TRY(bl_alloc_for(ctx, p->group, (size_t)n, &g->variable));
+  TRY(bl_alloc_for(ctx, p->group, (size_t)n, &g->cut));
+  TRY(bl_alloc_for(ctx, p->group, (size_t)count * (size_t)n, &g->x));
+  TRY(bl_alloc_for(ctx, p->group, (size_t)count, &g->weight));
   g->n = n, g->count = p->count = count;
   for (int i = 0; i < n; i++) g->variable[i] = g->cut[i] = i;
   for (int64_t r = 0; r < count; r++) {

@@ -217,8 +217,8 @@ void bl_emission_free(bl_emission *e) {
     for (int t = 0; e->workspace && t < e->threads; t++) bl_free(e->workspace[t].plackett[m]);
     bl_free(e->all[m]);
   }
+  bl_likelihood_free(e->likelihood); /* it borrows the patterns */
   bl_patterns_free(e->levels);
-  bl_likelihood_free(e->likelihood);
   bl_free(e->mean);
   bl_free(e);
 }
