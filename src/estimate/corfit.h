@@ -105,8 +105,7 @@ double bl_corfit_scales(const bl_corfit_data *data, const double *theta, double 
 /* Adds what the scales of segment s tell about its log v to information [k,k], d_i given. */
 void bl_corfit_scales_information(const bl_corfit_data *data, const double *theta, int s, double *information);
 
-/* The data of method pairwise, with the thresholds of shape. Borrows both; weights and tails are the caller's to set.
- */
+/* The data of method pairwise, with the thresholds of shape. Borrows both; the caller sets weights and tails. */
 bl_corfit_data bl_corfit_pairwise_data(blica_ctx *ctx, const blica_counts *counts, const blica_model *shape,
                                        double link);
 /* Sets below and above, which the caller frees through *block. */

@@ -359,7 +359,7 @@ static blica_status learn_by_average(run *r) {
   TRY(bl_corfit_average_make(r->start->ctx, r->fit, d, r->all->options->seed, share, pairs, &average));
   for (int round = 0; round < rounds && !bl_start_stopped(r->start); round++) {
     if (margins) r->all->misfit = bl_margins_learn(margins, r->start->theta);
-    r->data->margins = margins;
+    r->data->margins = isnan(r->all->misfit) ? NULL : margins;
     const double moments =
         bl_corfit_average_update(average, r->start->theta) + sum_of_squares(r->start->theta, nk, size);
     bl_corfit_laplace laplace = {.positive = false};

@@ -215,6 +215,7 @@ static void set_misfit(bl_margins *m, double misfit) {
 double bl_margins_learn(bl_margins *m, const double *theta) {
   double low = 0, high = MOST_MISFIT, freedom = 0;
   for (int s = 0; s < m->u; s++) freedom += weight_of(m, s) * (m->n - m->k) * (1 - 1.0 / m->u);
+  if (!(freedom > 0)) return NAN;
   set_misfit(m, 0);
   bl_margins_solve(m, theta);
   if (squares(m, theta) <= freedom) return 0;

@@ -7,7 +7,7 @@
 /* Makes room for the margins of all segments; it borrows the data. Free with bl_free. */
 blica_status bl_margins_make(blica_ctx *ctx, const bl_corfit_data *data, bl_margins **out);
 /* Sets the precisions of the thresholds: sampling variance plus the variance of misfit that theta leaves. Returns the
- * latter. */
+ * latter; NaN when the tables have all of the weight, so that margins do not count. */
 double bl_margins_learn(bl_margins *margins, const double *theta);
 /* The best cuts and means at theta; returns the value of the term. */
 double bl_margins_solve(bl_margins *margins, const double *theta);

@@ -1,7 +1,8 @@
 /* matched.c - method `matched`: what its objective over correlations is made of.
  *
  * The Gaussian likelihood of the correlations with the noise of coarse data on both sides (docs/method.md, equations 19
- * to 22, 29), with the tables of rare outcomes (30) and the scales of ordinal items. Fitted by corfit_run.c. */
+ * to 22, 29), with the tables of rare outcomes (30), the scales of ordinal items and the margins (33). Fitted by
+ * corfit_run.c. */
 #include <math.h>
 #include <string.h>
 
