@@ -268,7 +268,6 @@ BLICA_API double blica_bvn(double h, double k, double rho);
 /* ------------------------------------------------------------------ options of a fit */
 
 #define BLICA_CONDITION_DEFAULT 0.0 /* 10 for samples, none for exact counts */
-#define BLICA_CONDITION_AUTO (-1.0) /* learned from held-out segments; none for exact counts */
 
 typedef struct {
   size_t size;     /* of this struct; set by blica_fit_options_default */

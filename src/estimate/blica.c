@@ -267,18 +267,6 @@ static blica_status settle_prior(blica_ctx *ctx, const bl_problem *problem, cons
   return status;
 }
 
-/* A number in place of default and auto; chosen under the prior that the fit will have. */
-static blica_status settle_condition(blica_ctx *ctx, const bl_problem *problem, blica_model *model,
-                                     blica_fit_options *o) {
-  blica_status status = BLICA_OK;
-  if (o->condition == BLICA_CONDITION_DEFAULT) o->condition = problem->cor->exact ? INFINITY : 10;
-  if (o->condition != BLICA_CONDITION_AUTO) return BLICA_OK;
-  TRY(bl_choose_condition(ctx, bl_estimate_blica, problem, model->k, &o->condition));
-  TRY(bl_report_note(ctx, &model->fit, "condition_learned", o->condition));
-done:
-  return status;
-}
-
 static blica_status set_prior(blica_ctx *ctx, const blica_fit_options *o, blica_model *model, bl_sgauss_data *data) {
   blica_status status = BLICA_OK;
   if (strcmp(o->prior, "fixed") != 0) return BLICA_OK;
@@ -299,7 +287,7 @@ blica_status bl_estimate_blica(blica_ctx *ctx, const bl_problem *caller, blica_m
   *means_done = false;
   problem.options = &o;
   TRY(settle_prior(ctx, &problem, model, &o));
-  TRY(settle_condition(ctx, &problem, model, &o));
+  if (o.condition == BLICA_CONDITION_DEFAULT) o.condition = problem.cor->exact ? INFINITY : 10;
   TRY(regularise(ctx, problem.cor, o.condition, &model->fit));
   TRY(bl_sgauss_data_make(ctx, problem.cor, model->fit.shift, model->k, &o, &data));
   TRY(set_prior(ctx, &o, model, data));

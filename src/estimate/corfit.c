@@ -170,10 +170,6 @@ double bl_corfit_eval(bl_corfit *fit, const double *theta, double *gradient) {
   return add_priors(d, theta, value, gradient);
 }
 
-const double *bl_corfit_values(const bl_corfit *fit) {
-  return fit->value;
-}
-
 /* ---- Laplace ---- */
 
 typedef struct {

@@ -31,13 +31,13 @@ struct bl_corfit_data {
   double *lane_noise;         /* with lanes */
   const blica_counts *counts; /* method pairwise */
   const double *thresholds;   /* [n,u]: method pairwise */
-  const double *below, *above; /* [n,u] Phi of thresholds and of minus thresholds: method pairwise */
-  blica_simd level;            /* method pairwise */
-  const double *log_scale;     /* [n,u] of ordinal items, or NULL: method matched */
-  double *scale_precision;     /* [n,u] of the same */
-  const blica_cor *cor;        /* least squares, and method matched */
-  bl_corfit_pair_term pair;    /* of a sum over pairs: method pairwise, least squares; NULL: method matched */
-  size_t work;                 /* doubles that a term or a block needs */
+  const double *below, *above;                 /* [n,u] Phi of thresholds and of minus thresholds: method pairwise */
+  blica_simd level;                            /* method pairwise */
+  const double *log_scale;                     /* [n,u] of ordinal items, or NULL: method matched */
+  double *scale_precision;                     /* [n,u] of the same */
+  const blica_cor *cor;                        /* method matched */
+  bl_corfit_pair_term pair;                    /* of a sum over pairs: method pairwise; NULL: method matched */
+  size_t work;                                 /* doubles that a term or a block needs */
   double precision_mixing, precision_variance; /* 1/sd^2 of the priors; 0: none */
   double row_power;                            /* p of the prior of A's rows */
   const double *begin; /* theta of the only start, where another method's solution serves; NULL: the usual starts */
@@ -111,8 +111,6 @@ bl_corfit_data bl_corfit_pairwise_data(blica_ctx *ctx, const blica_counts *count
 /* Sets below and above, which the caller frees through *block. */
 blica_status bl_corfit_tails(blica_ctx *ctx, bl_corfit_data *data, double **block);
 
-/* The pairs of weighted least squares. */
-double bl_corfit_squares_term(const bl_corfit_data *data, int s, int j, const double *rho, double *slope);
 /* Fills in what method matched has of its own, in the layout that suits n; cor must live as long as the data. */
 blica_status bl_corfit_matched_data(blica_ctx *ctx, const blica_cor *cor, bl_corfit_data *data);
 void bl_corfit_matched_free(bl_corfit_data *data);
@@ -123,7 +121,6 @@ void bl_corfit_free(bl_corfit *fit);
 size_t bl_corfit_size(const bl_corfit_data *data); /* nk + uk */
 /* The value f at theta [size] and its gradient; NaN where it is not defined. */
 double bl_corfit_eval(bl_corfit *fit, const double *theta, double *gradient);
-const double *bl_corfit_values(const bl_corfit *fit); /* [u] F_s of the last evaluation; not with lanes */
 
 /* Segment s of method matched at theta, for Fisher's information. Tables of rare outcomes count as samples of the
  * Gaussian likelihood; what margins of ordinal items show of their scales is left out. */

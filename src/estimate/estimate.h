@@ -52,10 +52,6 @@ blica_status bl_estimate_fastica(blica_ctx *ctx, const bl_problem *problem, blic
 blica_status bl_matched_scales(blica_ctx *ctx, const bl_problem *problem, const blica_model *shape, double *sd_mixing,
                                double *sd_variance);
 
-/* The condition that condition=auto stands for when `estimate` fits (condition.c). */
-blica_status bl_choose_condition(blica_ctx *ctx, bl_estimate_fn estimate, const bl_problem *problem, int k,
-                                 double *condition);
-
 /* Helpers for estimators. */
 /* Of the prior of the sources' means. */
 #define BL_MEAN_SD 3.0

@@ -187,7 +187,7 @@ static blica_status prepare(blica_ctx *ctx, const blica_input *input, const bl_e
   TRY(check_constant(ctx, coding, p->counts));
   begun = bl_seconds();
   if (!p->cor && estimator->wants_cor) {
-    TRY(bl_correlate(ctx, p->counts, p->options->condition == BLICA_CONDITION_AUTO, p->keep, &st->cor));
+    TRY(bl_correlate(ctx, p->counts, false, p->keep, &st->cor));
     p->cor = st->cor;
     fit->seconds_correlate = bl_seconds() - begun;
   }

@@ -53,12 +53,10 @@ const bl_estimator *bl_method_of(const blica_fit_options *options, bool exact) {
   return NULL;
 }
 
-/* condition=auto holds out segments and needs them all. */
 bl_purpose bl_method_purpose(const blica_fit_options *o) {
   const bl_estimator *e = bl_method_of(o, false);
   if (!e) return (bl_purpose){.fit = true, .k = o->sources};
-  const bool owned = e->wants_cor && o->condition != BLICA_CONDITION_AUTO;
-  return (bl_purpose){.fit = true, .k = o->sources, .correlations = owned};
+  return (bl_purpose){.fit = true, .k = o->sources, .correlations = e->wants_cor};
 }
 
 /* ---- counting for a fit: what its method needs decides which rank keeps what ---- */

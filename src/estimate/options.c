@@ -17,9 +17,10 @@ static const blica_option fit_table[] = {
            "pairwise end a start that comes to the optimum of the first, as its duplicate."),
     BL_ROW(FIT(seed), BLICA_OPT_SEED, "1", 0, 18446744073709551615.0, NULL, "SEED",
            "Seed of the random starting points. The same seed gives the same result."),
-    BL_ROW(FIT(condition), BLICA_OPT_REAL, "default", 1.01, INFINITY, "default=0|auto=-1|none=inf", "R",
-           "Condition number to which each correlation matrix is regularised: a number, none, or auto to learn it from "
-           "segments that are held out. The default is 10 for samples and none for exact counts."),
+    BL_ROW(FIT(condition), BLICA_OPT_REAL, "default", 1.01, INFINITY, "default=0|none=inf", "R",
+           "Method blica: condition number to which each correlation matrix is regularised, or none. The default is 10 "
+           "for "
+           "samples and none for exact counts."),
     BL_ROW(FIT(link), BLICA_OPT_REAL, "pi/8", 1e-6, 1e6, BL_PI_8, "C",
            "Squared coefficient c of the link, P(x=1|y) = Phi(sqrt(c) y)."),
     BL_ROW(FIT(thresholds), BLICA_OPT_TEXT, "items", 0, 0, "items|none", "KIND",

@@ -33,17 +33,6 @@ assert 0.5 < a["fit"]["notes"]["prior_mixing"] < 10 and 0.2 < a["fit"]["notes"][
 assert b["fit"]["condition"] == 10 and c["fit"]["notes"] == {}'
 }
 
-@test "a learned condition is in the record and the message" {
-  run_code 0 fit "$BATS_FILE_TMPDIR/d/data.csv" --sources 2 --condition auto --prior auto --out m.json --verbose
-  says "condition_learned"
-  /usr/bin/python3 -c '
-import json
-m = json.load(open("m.json"))
-notes = m["fit"]["notes"]
-assert m["method"] == "blica" and m["fit"]["condition"] == notes["condition_learned"] >= 2
-assert notes["prior_mixing"] > 0 and notes["prior_variance"] > 0'
-}
-
 @test "the console shows loadings by source, what the design can identify and the next command; internals with --verbose" {
   run_code 0 fit "$BATS_FILE_TMPDIR/d/data.csv" --sources 2 --out m.json
   says "loadings"

@@ -144,9 +144,8 @@ static blica_status call_load_owned(int r, void **out) {
   blica_fit_options fit = wide_fit();
   return blica_counts_load_ranks(ctx[r], wide, &fit, (blica_counts **)out);
 }
-static blica_status fit_shared(int r, double condition, void **out) {
+static blica_status call_fit_owned(int r, void **out) {
   blica_fit_options fit = wide_fit();
-  fit.condition = condition;
   blica_counts *own;
   blica_status status = count_pieces(r, &fit, &own);
   blica_input input = {.counts = own};
@@ -154,12 +153,6 @@ static blica_status fit_shared(int r, double condition, void **out) {
   if (status == BLICA_OK) status = blica_fit(ctx[r], &input, &fit, (blica_model **)out);
   blica_counts_free(own);
   return status;
-}
-static blica_status call_fit_owned(int r, void **out) {
-  return fit_shared(r, BLICA_CONDITION_DEFAULT, out);
-}
-static blica_status call_fit_auto(int r, void **out) {
-  return fit_shared(r, BLICA_CONDITION_AUTO, out);
 }
 
 /* What count and correlate do with tables that ranks share. */
@@ -254,7 +247,6 @@ static const verb verbs[] = {VERB(count, counts),
                              VERB(load_owned, counts),
                              VERB(fit_owned, model),
                              VERB(shared_files, data),
-                             VERB(fit_auto, model),
                              VERB(pack, data),
                              VERB(correlate, cor),
                              VERB(regularise, cor),
@@ -325,9 +317,7 @@ static void look(const verb *v, int victim, long long at, const group *g, const 
 /* How many allocations of the victim were made to fail. */
 static long long walk(const verb *v, int victim) {
   long long count = 0;
-  const int stride = v->call == call_fit_auto          ? faulty_stride(3001) + 52
-                     : strncmp(v->name, "fit", 3) == 0 ? faulty_stride(29)
-                                                       : faulty_stride(3);
+  const int stride = strncmp(v->name, "fit", 3) == 0 ? faulty_stride(29) : faulty_stride(3);
   for (long long at = 0;; at += stride, count++) {
     group g;
     job jobs[RANKS];

@@ -47,7 +47,7 @@ static blica_fit_options options_of(int kind) {
   blica_fit_options o = blica_fit_options_default();
   strcpy(o.method, methods[kind]);
   if (kind == 6) strcpy(o.approach, "deflation");
-  if (kind == 7) o.condition = BLICA_CONDITION_AUTO;
+  if (kind == 7) strcpy(o.prior, "auto");
   o.sources = 2;
   o.starts = 2;
   o.max_iterations = 4;

@@ -1,4 +1,4 @@
-/* Methods matched and pairwise, least squares: values against plain computation, gradients against central differences,
+/* Methods matched and pairwise: values against plain computation, gradients against central differences,
  * exact correlations as the minimum, Laplace's Hessian, threads. */
 #include <math.h>
 #include <setjmp.h>
@@ -28,7 +28,7 @@ typedef struct {
   size_t size;
 } problem;
 
-typedef enum { PAIRWISE, MATCHED, SQUARES, KINDS } kind;
+typedef enum { PAIRWISE, MATCHED, KINDS } kind;
 
 static void make(problem *p, int n, int k, int u, int exact, kind which) {
   memset(p, 0, sizeof *p);
@@ -42,7 +42,6 @@ static void make(problem *p, int n, int k, int u, int exact, kind which) {
   p->data = bl_corfit_pairwise_data(ctx, p->counts, p->truth, p->truth->link);
   p->data.weight = p->weight, p->data.thresholds = p->cor->thresholds, p->data.cor = p->cor;
   if (which == MATCHED) p->data.pair = NULL, p->data.work = bl_corfit_matched_work(n, k);
-  if (which == SQUARES) p->data.pair = bl_corfit_squares_term;
   assert_int_equal(bl_corfit_tails(ctx, &p->data, &p->tails), BLICA_OK);
   p->data.c = calloc((size_t)(n * n * u), sizeof(double));
   p->data.noise = calloc((size_t)(n * u), sizeof(double));
@@ -139,8 +138,7 @@ static void truth_is_stationary_for_exact_counts(void **state) {
     memcpy(p.theta, p.truth->mixing, 18 * sizeof(double));
     for (int i = 0; i < 15; i++) p.theta[18 + i] = log(p.truth->variances[i]);
     double value = evaluate(&p, p.theta, p.gradient);
-    for (size_t i = 0; i < p.size; i++)
-      assert_compare(fabs(p.gradient[i]), <, 1e-11 * fmax(1000, fabs(value))); /* squares: 0 there */
+    for (size_t i = 0; i < p.size; i++) assert_compare(fabs(p.gradient[i]), <, 1e-11 * fmax(1000, fabs(value)));
     drop(&p);
   }
 }

@@ -61,7 +61,6 @@ static const work works[] = {
     {"blica, starts in turn", 30, 3, 6, 300, {"method", "blica", "starts", "2"}},
     {"blica without Newton steps", 45, 18, 6, 300, {"method", "blica", "starts", "2", "max_iterations", "45"}},
     {"blica with a learned prior", 5, 2, 6, 300, {"method", "blica", "prior", "auto", "starts", "2"}},
-    {"blica with a learned condition", 5, 2, 6, 300, {"method", "blica", "condition", "auto", "starts", "2"}},
     {"matched", 6, 2, 8, 300, {"method", "matched", "starts", "3"}},
     {"pairwise", 4, 2, 4, 200, {"method", "pairwise", "starts", "2"}},
     {"mle on a grid", 4, 2, 3, 100, {"method", "mle"}},

@@ -182,7 +182,7 @@ def test_the_program_makes_the_same_doubles(drawn, tmp_path):
     frame = pd.read_csv(tmp_path / "data.csv")
     assert (frame.drop(columns="segment").to_numpy() == drawn.X).all()
     for options in ({}, {"starts": 2, "seed": 7, "condition": 20}, {"condition": "none", "max_iterations": 30},
-                    {"condition": "auto", "prior": "auto"}):
+                    {"condition": 20, "prior": "auto"}):
         flags = [part for name, value in options.items() for part in (f"--{name.replace('_', '-')}", value)]
         subprocess.run([os.environ["BLICA"], "fit", tmp_path / "data.csv", "--sources", "2", "--out", tmp_path / "m.json", "--quiet",
                         *map(str, flags)], capture_output=True)  # exit 4 when not converged, the model is written

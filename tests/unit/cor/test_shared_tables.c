@@ -99,7 +99,7 @@ static void *serve(void *user) {
   blica_fit_options o = blica_fit_options_default();
   blica_comm comm = threads_comm(&j->member);
   snprintf(o.method, sizeof o.method, "blica");
-  o.sources = 20, o.starts = 1, o.max_iterations = 4, o.condition = BLICA_CONDITION_AUTO;
+  o.sources = 20, o.starts = 1, o.max_iterations = 4;
   if (!j->all_to_all) comm.all_to_all = NULL;
   blica_ctx_create(&ctx);
   blica_set_threads(ctx, 1);
@@ -210,25 +210,6 @@ static void few_variables_are_with_all(void **state) {
   for (int k = 0; k < KINDS; k++) name_file(path, 1, k), unlink(path);
 }
 
-/* n k > 800: a fit would share the segments, but condition=auto holds some of them out and needs all on every rank. */
-static void condition_is_chosen_by_all_segments(void **state) {
-  (void)state;
-  static job alone, many[2];
-  for (int all_to_all = 0; all_to_all < 2; all_to_all++) {
-    const job like = {.n = 41, .u = 11, .all_to_all = all_to_all, .fit = true};
-    run(1, &like, &alone);
-    run(2, &like, many);
-    assert_true(many[0].counted == 11 * 820 && many[1].counted == 11 * 820);
-    for (int r = 0; r < 2; r++) {
-      assert_true(alone.model->fit.condition == many[r].model->fit.condition);
-      assert_memory_equal(alone.model->mixing, many[r].model->mixing, 41 * 20 * sizeof(double));
-      assert_memory_equal(alone.model->variances, many[r].model->variances, 11 * 20 * sizeof(double));
-      blica_model_free(many[r].model);
-    }
-    blica_model_free(alone.model);
-  }
-}
-
 static int setup(void **state) {
   return (void)state, make_scratch(folder);
 }
@@ -240,7 +221,6 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(files_of_all_ranks_are_those_of_one),
       cmocka_unit_test(few_variables_are_with_all),
-      cmocka_unit_test(condition_is_chosen_by_all_segments),
   };
   return cmocka_run_group_tests(tests, setup, teardown);
 }
