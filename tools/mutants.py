@@ -1,140 +1,180 @@
 #!/usr/bin/env python3
 """Small bugs put in one at a time: do the tests notice?
 
-    mutants.py [--check] [--only N,N...]
+    mutants.py [--check] [--only REGEX] [--write FILE]
 
-Each mutant is an exact replacement in one file and the tests that should fail with it. It is built in a copy of the tree
-(tracked files only) and those tests are run; a mutant whose tests all pass has survived. --check only looks whether every
-text to be replaced is there exactly once. Exit 1 when fewer than 95 % are killed."""
+Each mutant (mutants_table.py) is an exact replacement in one file, and the tests that should fail with it. A copy of
+the tracked files is kept in build/mutants, so that a mutant compiles one file and links the tests named for it; those
+are run, each process for at most CPU_SECONDS of processor time, however busy the machine is. A mutant whose tests all
+pass has survived. --check only looks for the texts to be replaced; --only takes the mutants whose number, file or text
+matches; --write puts the figures of a complete run into the row of a Markdown table. Exit 1 when fewer than 95 % are
+killed, when a text is not found, or when a mutant does not compile."""
 import argparse
 import os
 import pathlib
+import re
+import resource
 import shutil
 import subprocess
 import sys
-import tempfile
+import time
+
+from mutants_table import MUTANTS
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+TREE = ROOT / "build/mutants"
+BUILD = TREE / "build/release"
 LEAST = 0.95
-
-# file, text, replacement, test regular expression of ctest; C tests are built by their names, the program for cli/
-MUTANTS = [
-    ("src/base/text.c", "first >= 0xc2 && first <= 0xdf", "first >= 0xc0 && first <= 0xdf", "unit/test_text"),
-    ("src/base/text.c", "length > 1 && have < length ? have : 0", "0", "unit/test_text"),
-    ("src/base/text.c", "first < 0x20 || first == 0x7f", "first == 0x7f", "unit/test_text"),
-    ("src/base/text.c", "(first == 0xed && second > 0x9f)", "false", "unit/test_text"),
-    ("src/base/ctx.c", "  va_end(args);\n  bl_text_clean(text);", "  va_end(args);", "unit/test_text"),
-    ("src/base/number.c", "  uselocale(p.before);\n", "", "unit/test_locale"),
-    ("src/base/number.c", "digits <= 17", "digits <= 16", "unit/test_(locale|model_io|counts_io)"),
-    ("src/base/number.c", "if (p.made) p.before = uselocale(p.made);", "", "unit/test_locale"),
-    ("src/base/intern.c", "names->key = bl_hash_key_draw(names)", "(void)0", "unit/test_text"),
-    ("src/base/intern.c", "if (!bl_is_utf8(copy)) {", "if (0) {", "unit/test_text"),
-    ("src/base/mem.c", "__builtin_mul_overflow(a, b, &product) ? SIZE_MAX : product", "(product = a * b)", "unit/test_sizes"),
-    ("src/base/mem.c", "bytes > SIZE_MAX / 2 ? SIZE_MAX : ", "", "unit/test_sizes"),
-    ("src/base/outfile.c", "if (!file->special && fsync(fileno(file->stream)) != 0) return fail(file, errno);", "", "unit/test_outfile"),
-    ("src/base/outfile.c", "(void)fsync(folder);", "", "unit/test_outfile"),
-    ("src/base/outfile.c", "info.st_mode & 0777) == 0;", "0666) == 0;", "unit/test_outfile"),
-    ("src/base/outfile.c", "if (file->temp) unlink(file->temp);", "", "cli/(fit|count)$|faults/calls"),
-    ("src/base/pool.c", "return wanted < MOST ? wanted : MOST;", "return wanted;", "unit/test_options"),
-    ("src/base/option.c", "!parse_real(text, &value) || value < option->low || ", "!parse_real(text, &value) || ", "unit/test_options"),
-    ("src/base/csv.c", "if (byte == 0)", "if (byte == 256)", "cli/hostile"),
-    ("src/base/csv.c", "    skip_mark(csv->stream);\n", "", "cli/hostile"),
-    ("src/counts/counts.c", "part->exact && (first || (*sum)->exact)", "part->exact || (!first && (*sum)->exact)", "unit/test_sizes"),
-    ("src/likelihood/sources.c", "t->log_prior = log(model->samples[s]);", "t->log_prior = 0;", "unit/test_posterior"),
-    ("src/likelihood/sources.c", " + before * share * change * change", "", "unit/test_posterior"),
-    ("src/likelihood/sources.c", "for (int j = 0; j < k; j++) two[j] *= scale;", "", "unit/test_posterior"),
-    ("src/estimate/sgauss.c", "d->weight[s] = options->weight * cor->samples[s];", "d->weight[s] = options->weight * cor->samples[0];", "identity/test_unequal"),
-    ("src/estimate/fit.c", "  settle_stop(&model->fit);\n", "", "identity/test_unequal"),
-    ("src/estimate/fit.c", "  if (valid != BLICA_OK) return valid;\n", "", "unit/test_options"),
-    ("src/estimate/fit.c", "  TRY(bl_fit_same(ctx, input, options));\n", "", "unit/test_ranks_same"),
-    ("src/estimate/record.c", "if (strcmp(setting->value, before) == 0) continue;", "if (strcmp(setting->value, before) != 0) continue;", "cli/report$"),
-    ("src/ranks/facts.c", "bl_facts_add(f, \"SIMD level\"", "bl_facts_add(f, \"SIMD\"", "unit/test_ranks_same"),
-    ("src/model/solve_means.c", "z->k == z->n ? 1 : density", "1 || z->k == z->n ? 1 : density", "recovery/test_cuts"),
-    ("src/model/solve_means.c", "sqrt(fmax(m->samples[s], 1.0))", "1.0", "recovery/test_cuts"),
-    ("src/model/model_io.c", "if (field->type == BL_FIELD_SECONDS) continue;", "", "cli/fit$|unit/test_model_io"),
-    ("report/html.c", "return \"&#39;\";", "return \"'\";", "cli/report$"),
-    ("report/axes.c", "if (count > 1) return count;\n    count = 0; /* within", "return count;\n    count = 0; /* within", "cli/report$"),
-    ("cli/table_rows.c", "while (end > p && end[-1] == '\\r') end--;", "if (end > p && end[-1] == '\\r') end--;", "cli/hostile"),
-    ("cli/table_columns.c", "count - (segment >= 0) < 3", "count < 3", "cli/hostile"),
-    ("cli/table_columns.c", "if (t->text.field_count == 1)", "if (t->text.field_count == 0)", "cli/hostile"),
-    ("cli/records.c", "if (r->capacity >= RECORDS_LONGEST) {", "if (0) {", "cli/hostile"),
-    ("cli/byte_source.c", "if (interrupted()) return fail(", "if (0) return fail(", "cli/hostile"),
-    ("cli/records.c", "if (!length || !memchr(text, 0, length)) return BLICA_OK;", "return BLICA_OK;", "cli/hostile"),
-    ("cli/output.c", "S_ISREG(x.st_mode) && x.st_dev == y.st_dev && x.st_ino == y.st_ino", "false", "cli/files"),
-    ("cli/output.c", "const char *other = also && same_file(path, also) ? also : NULL;", "const char *other = NULL;", "cli/files"),
-]
+CPU_SECONDS, WALL_SECONDS = 120, 900
+LEVELS = {"correlate_levels.c", "scales.c", "coding.c", "level_tables.c", "level_scores.c", "pairwise_levels.c"}
+ROW = "Do the tests notice defects?"
 
 
-def check():
-    bad = 0
-    for i, (name, text, _, _) in enumerate(MUTANTS, 1):
-        count = (ROOT / name).read_text().count(text)
-        if count != 1:
-            print(f"mutant {i}, {name}: the text is there {count} times: {text!r}")
+def tracked():
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, stdout=subprocess.PIPE).stdout
+    return [os.fsdecode(n) for n in filter(None, listed.split(b"\0")) if (ROOT / os.fsdecode(n)).is_file()]
+
+
+def locate(files, name, text):
+    """The file that has the text exactly once: the one named, else one of that name, else any."""
+    sources = [f for f in files if f.endswith((".c", ".h"))]
+    for group in ([name], [f for f in sources if os.path.basename(f) == os.path.basename(name)], sources):
+        found = [f for f in group if f in files and (ROOT / f).read_text().count(text) == 1]
+        if len(found) == 1:
+            return found[0]
+    return None
+
+
+def resolve():
+    """The mutants with the files where their texts are now, and how many are nowhere."""
+    files, mutants, bad = set(tracked()), [], 0
+    for i, (name, text, other, tests) in enumerate(MUTANTS, 1):
+        where = locate(files, name, text)
+        if not where:
+            print(f"mutant {i}, {name}: the text is not there exactly once: {text!r}")
             bad += 1
-    return bad
+        elif where != name:
+            print(f"mutant {i}: {name} is now {where}")
+        mutants.append((where, text, other, tests))
+    return mutants, bad
 
 
-def run(command, folder):
-    return subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+def kind(name):
+    folder, base = name.split("/")[-2:]
+    return "levels" if base in LEVELS else folder if folder in ("inference", "segment") else "other"
 
 
-def copy_tree(to):
-    files = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, stdout=subprocess.PIPE).stdout.split(b"\0")
-    for name in filter(None, map(os.fsdecode, files)):
-        if (ROOT / name).is_file():
-            (to / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, to / name)
+def limits():
+    resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
 
 
-def targets(build, tests):
+def run(command, limited=False):
+    try:
+        return subprocess.run(command, cwd=BUILD if BUILD.is_dir() else TREE, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, errors="replace",
+                              preexec_fn=limits if limited else None)
+    except OSError as error:
+        sys.exit(f"{command[0]}: {error}")
+
+
+def sync():
+    """Brings the copy to the state of the tree; unchanged files keep their times, and so their objects."""
+    wanted = set(tracked())
+    kept = TREE / ".files"
+    for name in set(kept.read_text().splitlines() if kept.exists() else []) - wanted:
+        (TREE / name).unlink(missing_ok=True)
+    for name in wanted:
+        to, text = TREE / name, (ROOT / name).read_bytes()
+        if to.is_file() and to.read_bytes() == text:
+            continue
+        to.parent.mkdir(parents=True, exist_ok=True)
+        to.write_bytes(text)
+        shutil.copymode(ROOT / name, to)
+    kept.write_text("\n".join(sorted(wanted)))
+
+
+def targets(tests):
     """What the tests need: C tests by name, the program for those that run it."""
-    listed = run(["ctest", "-N", "-R", tests], build).stdout
-    names = [line.split(": ", 1)[1].strip() for line in listed.splitlines() if "Test " in line and ": " in line]
+    names = re.findall(r"Test +#\d+: (\S+)", run(["ctest", "-N", "-R", tests]).stdout)
+    if not names:
+        sys.exit(f"no test matches {tests}")
     wanted = {n.split("/")[1] for n in names if "/test_" in n}
     if any(n.startswith(("cli/", "faults/")) for n in names):
         wanted |= {"blica_cli"} | ({"faults_shim"} if "faults/calls" in names else set())
     return sorted(wanted)
 
 
+def run_tests(tests):
+    return run(["ctest", "-R", tests, "--output-on-failure", "--stop-on-failure", "--timeout", str(WALL_SECONDS)],
+               limited=True)
+
+
+def try_mutant(name, text, other, tests):
+    """'killed', 'SURVIVED' or 'DOES NOT COMPILE'."""
+    original = (TREE / name).read_text()
+    (TREE / name).write_text(original.replace(text, other))
+    try:
+        if run(["ninja", *targets(tests)]).returncode:
+            return "DOES NOT COMPILE"
+        return "killed" if run_tests(tests).returncode else "SURVIVED"
+    finally:
+        (TREE / name).write_text(original)
+
+
+def write_figures(path, text):
+    page = path.read_text()
+    new, count = re.subn(rf"(\| {re.escape(ROW)} \|[^|]*\|)[^|]*\|", rf"\1 {text} |", page)
+    if count != 1:
+        sys.exit(f"{path}: there is no row '{ROW}'")
+    path.write_text(new)
+
+
+def report(outcome, mutants, complete, write):
+    groups = {}
+    for i, said in outcome.items():
+        for group in (kind(mutants[i - 1][0]), "all"):
+            killed, count = groups.get(group, (0, 0))
+            groups[group] = killed + (said == "killed"), count + 1
+    for group, (killed, count) in sorted(groups.items()):
+        print(f"{group:10} {killed:3} of {count:3} killed")
+    killed, count = groups["all"]
+    if complete and write:
+        parts = ", ".join("{} {} of {}".format(g, *groups[g]) for g in ("inference", "segment", "levels"))
+        write_figures(pathlib.Path(write), f"{killed} of {count} noticed ({parts})")
+    broken = "DOES NOT COMPILE" in outcome.values()
+    return 0 if killed >= LEAST * count and not broken else 1
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--check", action="store_true")
-    parser.add_argument("--only", help="numbers of mutants, from 1")
+    parser.add_argument("--only", help="regular expression for numbers, files or texts")
+    parser.add_argument("--write", help="file whose table gets the figures")
     options = parser.parse_args()
-    if check():
-        return 1
-    if options.check:
-        return 0
-    chosen = [int(n) for n in options.only.split(",")] if options.only else range(1, len(MUTANTS) + 1)
-    tree = pathlib.Path(tempfile.mkdtemp(prefix="blica-mutants-"))
-    copy_tree(tree)
-    build = tree / "build/release"
-    made = run(["cmake", "--preset", "release"], tree)
+    mutants, bad = resolve()
+    if bad or options.check:
+        return min(bad, 1)
+    chosen = [i for i, (name, text, _, _) in enumerate(mutants, 1)
+              if not options.only or re.search(options.only, f"{i} {name} {text}")]
+    os.nice(10)
+    TREE.mkdir(parents=True, exist_ok=True)
+    sync()
+    made = run(["cmake", "--preset", "release", "-S", str(TREE)]) if not BUILD.is_dir() else run(["cmake", "."])
+    everything = "|".join(sorted({mutants[i - 1][3] for i in chosen}))
+    if made.returncode == 0:
+        made = run(["ninja", *targets(everything)])
+    if made.returncode == 0:
+        made = run_tests(everything)
     if made.returncode:
-        sys.exit(made.stdout)
-    everything = "|".join(sorted({MUTANTS[i - 1][3] for i in chosen}))
-    run(["ninja", *targets(build, everything)], build)
-    sound = run(["ctest", "-R", everything, "--timeout", "600", "--no-tests=error"], build)
-    if sound.returncode:
-        sys.exit("tests fail without any mutant:\n" + sound.stdout)
-    survived = []
+        sys.exit("the tests do not pass without any mutant:\n" + made.stdout[-4000:])
+    outcome = {}
     for i in chosen:
-        name, text, other, tests = MUTANTS[i - 1]
-        original = (tree / name).read_text()
-        (tree / name).write_text(original.replace(text, other))
-        built = run(["ninja", *targets(build, tests)], build)
-        tested = run(["ctest", "-R", tests, "--timeout", "600", "--no-tests=error"], build) if built.returncode == 0 else None
-        killed = tested is not None and tested.returncode != 0
-        said = "does not compile" if tested is None else "killed" if killed else "SURVIVED"
-        print(f"{i:3} {said:9} {name}: {text.strip().splitlines()[0][:70]}", flush=True)
-        if not killed:
-            survived.append(i)
-        (tree / name).write_text(original)
-    shutil.rmtree(tree)
-    rate = 1 - len(survived) / len(chosen)
-    print(f"{len(chosen)} mutants, {len(survived)} survived: {100 * rate:.0f} % killed")
-    return 0 if rate >= LEAST else 1
+        begun = time.monotonic()
+        outcome[i] = try_mutant(*mutants[i - 1])
+        name, text = mutants[i - 1][:2]
+        print(f"{i:3} {outcome[i]:9} {time.monotonic() - begun:4.0f} s  {name}: {text.strip().splitlines()[0][:70]}",
+              flush=True)
+    return report(outcome, mutants, len(chosen) == len(mutants), options.write)
 
 
 if __name__ == "__main__":

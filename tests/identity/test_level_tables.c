@@ -106,6 +106,25 @@ static void gradient_by_differences(void **state) {
   release();
 }
 
+/* The prior adds |A|^2 precision_mixing / 2 + |log v|^2 precision_variance / 2, and the weight is a factor on the rest.
+ */
+static void weight_and_prior(void **state) {
+  (void)state;
+  draw(3, 2, 3, 3, 0);
+  bl_level_tables *plain = tables_of(1, 0, 0), *all = tables_of(0.7, 0.3, 0.6);
+  const size_t size = bl_level_tables_size(plain);
+  double *theta = calloc(size, sizeof *theta), *gradient = calloc(size, sizeof *gradient);
+  bl_level_tables_take(truth, theta);
+  double expected = 0.7 * bl_level_tables_eval(plain, theta, gradient);
+  for (int i = 0; i < 6; i++) expected += 0.5 * 0.3 * truth->mixing[i] * truth->mixing[i];
+  for (int i = 0; i < 6; i++) expected += 0.5 * 0.6 * pow(log(truth->variances[i]), 2);
+  const double value = bl_level_tables_eval(all, theta, gradient);
+  assert_compare(fabs(value - expected), <, 1e-12 * fabs(expected));
+  free(theta), free(gradient);
+  bl_free(plain), bl_free(all);
+  release();
+}
+
 static void same_bits(void **state) {
   (void)state;
   draw(4, 3, 5, 3, 0);
@@ -150,6 +169,7 @@ static void exact_counts_give_the_model(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(value_and_minimum), cmocka_unit_test(gradient_by_differences),
-                                     cmocka_unit_test(same_bits), cmocka_unit_test(exact_counts_give_the_model)};
+                                     cmocka_unit_test(same_bits), cmocka_unit_test(weight_and_prior),
+                                     cmocka_unit_test(exact_counts_give_the_model)};
   return cmocka_run_group_tests(tests, open_context, close_context);
 }
