@@ -2,12 +2,13 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from typing import Any, Callable, List, Optional, Sequence, Tuple
 
 import numpy as np
 
 from ._library import ffi, lib
-from ._session import Session, encoded
+from ._session import BlicaWarning, Session, encoded
 
 CHUNK = 1 << 22  # values that are unpacked at a time
 Labels = Optional[Tuple[Any, ...]]  # levels of a column, lowest first; None for plain 0/1
@@ -22,16 +23,45 @@ def is_frame(x) -> bool:
     return hasattr(x, "columns") and hasattr(x, "iloc") and hasattr(x, "dtypes")
 
 
+def as_frame(x):
+    """A frame of another library (polars, pyarrow) as one of pandas, which keeps its names and levels; all else as it is."""
+    if is_frame(x) or is_sparse(x) or isinstance(x, np.ndarray):
+        return x
+    if hasattr(x, "__dataframe__"):
+        from pandas.api.interchange import from_dataframe
+
+        return from_dataframe(x)
+    if hasattr(x, "columns") and hasattr(x, "shape"):
+        raise TypeError(f"X is a {type(x).__name__}, whose column names cannot be read; convert it to a pandas DataFrame")
+    return x
+
+
+def take_segments(x, segments) -> Tuple[Any, Any]:
+    """X without the column that segments names, and that column; or both as they are given."""
+    if not isinstance(segments, str):
+        return x, segments
+    x = as_frame(x)
+    if not is_frame(x):
+        raise TypeError(f"segments is {segments!r}, but X has no column names; give one label for each row")
+    if segments not in x.columns:
+        raise ValueError(f"segments is {segments!r}, which is not a column of X; it has {', '.join(map(str, x.columns))}")
+    return x.drop(columns=segments), x[segments]
+
+
 class Table:
     """Rows of n columns whose values are yet to become levels 0, 1, ... or missing.
 
-    missing are values that mean missing beside NaN; levels are those the user gives; coding gives those of the columns with some names, from a model. Without either they are
-    learned.
+    missing holds values that mean missing beside NaN. The levels of the columns are those that the user gives (levels), or
+    those of a model (coding, a function of the names of the columns), or they are learned. Where lenient(names, n) is true
+    for a column, a value that is not one of its levels is missing, with a warning; elsewhere it is an error.
     """
 
-    def __init__(self, x, coding: Optional[Callable[[Optional[List[str]]], Coding]] = None, binarize: Optional[float] = None, ordinal: bool = False, levels=None, missing=None):
+    def __init__(self, x, coding: Optional[Callable[[Optional[List[str]]], Coding]] = None, binarize: Optional[float] = None,
+                 ordinal: bool = False, levels=None, missing=None,
+                 lenient: Optional[Callable[[Optional[List[str]], int], List[bool]]] = None):
         self.binarize = _threshold(binarize)
         self.ordinal = bool(ordinal)
+        x = as_frame(x)
         if self.binarize is not None and (self.ordinal or levels is not None):
             raise ValueError("binarize makes two levels of numbers; leave ordinal and levels out, or binarize")
         self.names: Optional[List[str]] = None
@@ -52,6 +82,7 @@ class Table:
         self.levels: Coding = given_levels(levels, self.names, n) if coding is None else coding(self.names)
         if len(self.levels) != n:
             self.levels = [None] * n  # the caller refuses the shape
+        self._lenient = np.array([False] * n if lenient is None else lenient(self.names, n))
         self._values: List[Optional[np.ndarray]] = [None] * n  # the number that stands for each level; None: 0 and 1
         if is_frame(x):
             self._from_frame()
@@ -170,7 +201,8 @@ class Table:
                 out, right = self._coded(part)
                 right |= missing
                 if not right.all():
-                    self._refuse(part, ~(right | missing), start)
+                    self._refuse(part, ~(right | missing | self._lenient), start)
+                    missing |= self._unseen(part, ~right, start)
             out[missing] = -1
             yield out if out.flags.f_contiguous else np.ascontiguousarray(out)
 
@@ -198,6 +230,16 @@ class Table:
         known = self.levels[j]
         what = "neither 0 nor 1; recode it, or give binarize= a threshold" if known is None else _not_a_level(known)
         raise ValueError(f"row {start + r}, {self.name(j)}: value {_label(part[r, j])} is {what}")
+
+
+    def _unseen(self, part: np.ndarray, wrong: np.ndarray, start: int) -> np.ndarray:
+        """Which values are not among the levels, after a warning that names the first."""
+        if wrong.any():
+            r, j = np.argwhere(wrong)[0]
+            warnings.warn(f"{wrong.sum()} value{'s' if wrong.sum() > 1 else ''} not seen in the fit (row {start + r}, {self.name(j)}: "
+                          f"{_label(part[r, j])}) count as missing; levels= of the fit names levels that are rare", BlicaWarning,
+                          stacklevel=7)
+        return wrong
 
 
 def given_levels(levels, names: Optional[List[str]], n: int) -> Coding:
@@ -371,11 +413,12 @@ def _text_column(column, known: Labels, ordinal: bool, name: str) -> Tuple[np.nd
 
 
 def segment_labels(segments, rows: int) -> Tuple[np.ndarray, List[str]]:
-    """An id for each row, and the labels as text: in order of the categories of a Categorical, else of appearance."""
+    """An id for each row, and the labels as text: numbers and dates in their order, a Categorical in that of its categories,
+    text in order of appearance."""
     if segments is None:
         return np.zeros(rows, dtype=np.int32), ["1"]
     if isinstance(segments, (str, bytes)):
-        raise TypeError("segments is text; give one label for each row")
+        raise TypeError(f"segments is {segments!r}; give one label for each row (BinaryICA has segment_column= for the name of a column)")
     categories = getattr(getattr(segments, "cat", segments), "categories", None)
     masked = np.ma.getmaskarray(segments) if isinstance(segments, np.ma.MaskedArray) else False
     values = segments.to_numpy() if hasattr(segments, "to_numpy") else np.asarray(segments)
@@ -385,7 +428,10 @@ def segment_labels(segments, rows: int) -> Tuple[np.ndarray, List[str]]:
         raise ValueError(f"segments has shape {values.shape}, X has {rows} rows; give one label for each row")
     if values.dtype.kind == "O":
         absent = np.array([v is None or v != v for v in values.tolist()], dtype=bool)
-        values = np.array([_label(v) for v in values], dtype=str)
+        if not all(isinstance(v, (int, float, np.number)) for v in values.tolist()):
+            values = np.array([_label(v) for v in values], dtype=str)
+        else:
+            values = np.array(values.tolist())
     else:
         absent = values != values
     absent = absent | masked
@@ -396,7 +442,7 @@ def segment_labels(segments, rows: int) -> Tuple[np.ndarray, List[str]]:
     if categories is not None:
         place = {_label(category): at for at, category in enumerate(categories)}
         first = np.array([place[label] for label in labels])
-    order = np.argsort(first)
+    order = np.arange(len(found)) if categories is None and values.dtype.kind in "biufM" else np.argsort(first)
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order))
     return rank[inverse].astype(np.int32), [labels[i] for i in order]

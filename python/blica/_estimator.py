@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+import reprlib
 import warnings
 from typing import Any, List, Optional, Tuple, Union
 
@@ -16,9 +17,9 @@ except ImportError as error:
 
 from . import _options
 from ._inference import Assessment, assess
-from ._data import Table, is_frame, is_sparse, pack, segment_labels
+from ._data import Table, as_frame, given_levels, is_frame, is_sparse, pack, segment_labels
 from ._library import ffi, lib
-from ._objects import Correlations, Model
+from ._objects import Correlations, Model, frozen
 from ._session import BlicaWarning, Session
 from ._verbs import Sources, check_segments, segmentation_of, sources_of
 
@@ -38,9 +39,6 @@ class BinaryICA(TransformerMixin, BaseEstimator):
     ----------
     n_components : int, default None
         Number of sources; None for as many as there are variables.
-    n_init, max_iter, tol : default None
-        Starts, iterations of one start, and relative gradient at which it has converged; see starts, max_iterations and
-        tolerance below.
     random_state : int, RandomState or None
         Seed of the random starts. None is the fixed seed that the program has, so that results can be repeated.
     n_jobs : int, default None
@@ -81,7 +79,8 @@ class BinaryICA(TransformerMixin, BaseEstimator):
     correlations_ : array [u, n, n]
         Tetrachoric or polychoric correlations of every segment, before regularisation.
     segments_ : list of str
-        Labels of the segments: in order of the categories when they are a pandas Categorical, else of appearance.
+        Labels of the segments: numbers in their order, a pandas Categorical in that of its categories, text in order of
+        appearance.
     levels_ : list
         For each variable its levels, lowest first; None for 0 and 1. New data are coded by them.
     n_iter_, converged_, starts_
@@ -154,7 +153,7 @@ class BinaryICA(TransformerMixin, BaseEstimator):
         if self.segments is not None:
             segments = self._find_segments(session, table, segments)
         data = pack(session, table, segments)
-        check_segments(data, self.allow_unidentified)
+        check_segments(data, self.allow_unidentified, self._about_segments(y, segments))
         counts = session.call(lib.blica_count, data, free=lib.blica_counts_free)
         cor = session.call(lib.blica_correlate, counts, free=lib.blica_cor_free)
         given = ffi.new("blica_input *", {"data": data, "counts": counts, "cor": cor})
@@ -163,8 +162,9 @@ class BinaryICA(TransformerMixin, BaseEstimator):
 
     def _find_segments(self, session: Session, table: Table, given) -> np.ndarray:
         """Labels of the rows, which are in time order."""
-        if self.segments != "auto":
-            raise ValueError(f"segments is {self.segments!r}; give \"auto\" to find them, or pass the labels to fit")
+        if not isinstance(self.segments, str) or self.segments != "auto":
+            raise ValueError(f"segments is {reprlib.repr(self.segments)}; give \"auto\" to find them, or give the labels that you have to "
+                             "fit: fit(X, segments=labels)")
         if given is not None:
             raise ValueError('segments="auto" finds the segments, and they are given too; give one of them')
         chosen = {name: value for name, value in self._chosen(table.shape[1]).items()
@@ -172,6 +172,12 @@ class BinaryICA(TransformerMixin, BaseEstimator):
         found = segmentation_of(session, pack(session, table, None), _options.make(session, "segment", chosen))
         self.segmentation_ = found
         return found.labels
+
+    def _about_segments(self, y, segments) -> str:
+        """What to do about a single segment."""
+        if self.segments is not None:
+            return 'segments="auto" found no change over time in these rows: give segments that you know'
+        return "give segments" if y is None or segments is not None else "y is ignored, so give fit(X, segments=labels)"
 
     def _session(self) -> Session:
         return Session(1 if self.n_jobs is None else self.n_jobs, self.verbose, {ours: theirs for theirs, ours in NAMES.items()})
@@ -187,30 +193,39 @@ class BinaryICA(TransformerMixin, BaseEstimator):
 
     def _split(self, X, segments, reset: bool) -> Tuple[Table, Any]:
         """The variables, and the segments of the rows wherever they come from (None: not known)."""
-        whole = X
+        whole = X = as_frame(X)
+        if isinstance(segments, str):
+            raise TypeError(f"segments is {segments!r}; a column of X that holds the segments is named by BinaryICA(segment_column={segments!r}), "
+                            "so that transform and cross-validation know it, too")
         if self.segment_column is not None:
             if segments is not None:
                 raise ValueError(f"both segments and segment_column={self.segment_column!r} are given; give one of them")
             X, segments = _take_column(X, self.segment_column)
+        early = self.segment_column is not None or is_frame(whole) or is_sparse(whole)
+        if early:
+            _check_names(self, whole, reset)
         table = (Table(X, binarize=self.binarize, ordinal=self.ordinal, levels=self.levels, missing=self.missing) if reset else
-                 Table(X, coding=lambda names: self.levels_, binarize=self.binarize, missing=self.missing))
-        if self.segment_column is None and not (is_frame(whole) or is_sparse(whole)):
-            whole = table.x
-        _check_names(self, whole, reset)
+                 Table(X, coding=lambda names: self.levels_, binarize=self.binarize, missing=self.missing, lenient=self._learned))
+        if not early:
+            _check_names(self, table.x, reset)
         if not reset:
             table.names = list(self.model_.variables)
         return table, segments
+
+    def _learned(self, names, n: int) -> List[bool]:
+        """Of which columns ordinal=True took the levels from the rows of the fit, which may lack some."""
+        return [self.ordinal and own is None for own in given_levels(self.levels, names, n)]
 
     def _keep(self, model: Model, cor: Correlations, table: Table) -> None:
         self.levels_ = table.levels
         self.model_ = model
         self.mixing_ = model.mixing
-        self.components_ = np.linalg.pinv(model.mixing)
+        self.components_ = frozen(np.linalg.pinv(model.mixing))
         self.variances_ = model.variances
         self.means_ = model.means
         self.cuts_ = model.cuts
         self.thresholds_ = model.thresholds
-        self.correlations_ = cor.correlation
+        self.correlations_ = frozen(cor.correlation)
         self.segments_ = model.segments
         self.n_iter_ = max(1, model.fit["iterations"])
         self.converged_ = model.converged
@@ -220,6 +235,12 @@ class BinaryICA(TransformerMixin, BaseEstimator):
                       "raise max_iter or n_init, or take fewer components")
             warnings.warn(f"the fit did not converge (stopped: {model.fit['stop']}); {advice}", ConvergenceWarning,
                           stacklevel=3)
+
+    def __setstate__(self, state) -> None:
+        super().__setstate__(state)
+        for name in ("mixing_", "components_", "variances_", "means_", "cuts_", "thresholds_", "correlations_"):
+            if hasattr(self, name):
+                frozen(getattr(self, name))
 
     def get_feature_names_out(self, input_features=None) -> np.ndarray:
         """Names of the sources: z1, z2, ... as in the program and in R."""
@@ -357,4 +378,5 @@ def _check_names(estimator, X, reset: bool) -> None:
         _check_n_features(estimator, X, reset=reset)
 
 
-BinaryICA.__doc__ = (BinaryICA.__doc__ or "").replace("{options}", _options.document("fit", skip=("sources", "seed")))
+BinaryICA.__doc__ = (BinaryICA.__doc__ or "").replace("{options}", _options.document(
+    "fit", skip=("sources", "seed"), names={theirs: ours for ours, theirs in NAMES.items()}))

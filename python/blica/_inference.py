@@ -1,13 +1,14 @@
 """From an estimate to a conclusion: what a model implies, how far it can be trusted, how many sources there are."""
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass
 from typing import List, Optional
 
 import numpy as np
 
 from . import _options
-from ._data import Table, pack
+from ._data import Table, pack, take_segments
 from ._library import ffi, lib
 from ._objects import Counts, Model, doubles, texts
 from ._session import Session, Verbose, text
@@ -58,7 +59,11 @@ class Fitted:
 def _counts_for(session: Session, model: Model, X, segments, binarize, missing):
     if isinstance(X, Counts):
         return _count(session, X, segments, binarize)[0]
-    return session.call(lib.blica_count, pack(session, table_for(model, X, binarize, missing), segments), free=lib.blica_counts_free)
+    X, segments = take_segments(X, segments)
+    table = table_for(model, X, binarize, missing)
+    if table.names is None:
+        table.names = list(model.variables)
+    return session.call(lib.blica_count, pack(session, table, segments), free=lib.blica_counts_free)
 
 
 def fitted(model, X=None, segments=None, *, binarize: Optional[float] = None, missing=None, threads: Optional[int] = None) -> Fitted:
@@ -155,6 +160,7 @@ def assess(model, X, segments=None, *, binarize: Optional[float] = None, missing
     session = Session(threads, verbose)
     model = _as_model(model)
     chosen = _options.make(session, "assess", options)
+    X, segments = take_segments(X, segments)
     data = pack_for(session, model, table_for(model, X, binarize, missing), segments)
     a = session.call(lib.blica_assess, model._pointer, data, chosen, free=lib.blica_assessment_free)
     n, k, u, p = a.n, a.k, a.u, a.parameters
@@ -203,9 +209,21 @@ class Selection:
     heldout_segments_se: np.ndarray
 
 
+def _range_text(sources):
+    """Numbers of sources as LOW:HIGH; text and single numbers as they are."""
+    if sources is None or isinstance(sources, str) or not hasattr(sources, "__len__"):
+        return sources
+    numbers = [operator.index(k) for k in sources]
+    if not numbers or numbers != list(range(numbers[0], numbers[0] + len(numbers))):
+        raise ValueError(f"sources is {sources!r}; give consecutive numbers, lowest first, as in range(1, 9) or '1:8'")
+    return f"{numbers[0]}:{numbers[-1]}"
+
+
 def select(X, segments, *, binarize: Optional[float] = None, ordinal: bool = False, levels=None, missing=None,
            threads: Optional[int] = None, verbose: Verbose = 0, **options) -> Selection:
     """Chooses the number of sources by held-out likelihood, beside parallel analysis, MAP and BIC.
+
+    sources is text such as "1:8", a range, or a list of consecutive numbers.
 
     Options
     -------
@@ -217,7 +235,8 @@ def select(X, segments, *, binarize: Optional[float] = None, ordinal: bool = Fal
     2
     """
     session = Session(threads, verbose)
-    chosen = _options.make(session, "select", options)
+    chosen = _options.make(session, "select", {**options, "sources": _range_text(options.get("sources"))})
+    X, segments = take_segments(X, segments)
     data = pack(session, Table(X, binarize=binarize, ordinal=ordinal, levels=levels, missing=missing), segments)
     s = session.call(lib.blica_select, data, chosen, free=lib.blica_selection_free)
     keep = [0] + list(range(s.lowest, s.highest + 1))

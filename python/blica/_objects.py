@@ -18,6 +18,12 @@ def doubles(pointer, *shape: int) -> np.ndarray:
     return np.frombuffer(ffi.buffer(pointer, 8 * size), dtype=float).reshape(shape).copy() if size else np.empty(shape)
 
 
+def frozen(array: np.ndarray) -> np.ndarray:
+    """The array, which can no longer be written to: what it shows belongs to an object of the library."""
+    array.flags.writeable = False
+    return array
+
+
 def texts(pointer, count: int) -> List[str]:
     return [text(pointer[i]) for i in range(count)]
 
@@ -87,9 +93,9 @@ class Counts(_Held):
         super().__init__(pointer)
         self.variables = texts(pointer.variables, pointer.n)
         self.segments = texts(pointer.segments, pointer.u)
-        self.samples = doubles(pointer.samples, pointer.u)
-        self.ones = doubles(pointer.ones, pointer.u, pointer.n)
-        self.present = doubles(pointer.present, pointer.u, pointer.n)
+        self.samples = frozen(doubles(pointer.samples, pointer.u))
+        self.ones = frozen(doubles(pointer.ones, pointer.u, pointer.n))
+        self.present = frozen(doubles(pointer.present, pointer.u, pointer.n))
         self.exact = bool(pointer.exact)
 
     def table(self, segment: int, i: int, j: int) -> np.ndarray:
@@ -203,17 +209,17 @@ class Model(_Held):
     def __init__(self, pointer):
         super().__init__(pointer)
         n, k, u = pointer.n, pointer.k, pointer.u
-        self.mixing = doubles(pointer.mixing, k, n).T
-        self.variances = doubles(pointer.variances, u, k)
-        self.means = doubles(pointer.means, u, k)
+        self.mixing = frozen(doubles(pointer.mixing, k, n).T)
+        self.variances = frozen(doubles(pointer.variances, u, k))
+        self.means = frozen(doubles(pointer.means, u, k))
         self.levels = level_labels(pointer.coding, n)
-        self.cuts = doubles(pointer.cuts, pointer.planes)
-        self.thresholds = doubles(pointer.thresholds, u, pointer.planes)
+        self.cuts = frozen(doubles(pointer.cuts, pointer.planes))
+        self.thresholds = frozen(doubles(pointer.thresholds, u, pointer.planes))
         self.link = pointer.link
         self.parameters = int(lib.blica_model_parameters(pointer))
         self.variables = texts(pointer.variables, n)
         self.segments = texts(pointer.segments, u)
-        self.samples = doubles(pointer.samples, u)
+        self.samples = frozen(doubles(pointer.samples, u))
         self.method = text(pointer.method)
         self.fit = _report(pointer.fit, u)
 

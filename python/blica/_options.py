@@ -44,15 +44,16 @@ def option_table(kind: str) -> List[Option]:
     return result
 
 
-def document(kind: str, skip=()) -> str:
-    """The options as the Parameters part of a docstring."""
+def document(kind: str, skip=(), names: Optional[Dict[str, str]] = None) -> str:
+    """The options as the Parameters part of a docstring; names has those that are called otherwise."""
     lines = []
     for o in option_table(kind):
         if o.name not in skip:
             default = f", default {o.default}" if o.default is not None else ""
             choices = f" or {{{', '.join(o.choices)}}}" if o.choices and o.type != "str" else ""
             kind_text = f"{{{', '.join(o.choices)}}}" if o.choices and o.type == "str" else o.type
-            lines += [f"    {o.name} : {kind_text}{choices}{default}", f"        {o.help}"]
+            name = (names or {}).get(o.name, o.name)
+            lines += [f"    {name} : {kind_text}{choices}{default}", f"        {o.help}"]
     return "\n".join(lines)
 
 

@@ -12,7 +12,7 @@ from typing import Any, List, NamedTuple, Optional, Union
 import numpy as np
 
 from . import _options
-from ._data import Table, is_frame, pack, segment_labels
+from ._data import Table, is_frame, pack, segment_labels, take_segments
 from ._library import ffi, lib
 from ._objects import Correlations, Counts, Model, doubles, texts
 from ._session import Session, Verbose, text
@@ -23,6 +23,7 @@ def _count(session: Session, x, segments, binarize, ordinal=False, levels=None, 
         if segments is not None:
             raise ValueError("counts know their segments already; leave segments out")
         return x._pointer, None
+    x, segments = take_segments(x, segments)
     data = pack(session, Table(x, binarize=binarize, ordinal=ordinal, levels=levels, missing=missing), segments)
     return session.call(lib.blica_count, data, free=lib.blica_counts_free), data
 
@@ -31,7 +32,8 @@ def count(X, segments=None, *, binarize: Optional[float] = None, ordinal: bool =
           threads: Optional[int] = None, verbose: Verbose = 0) -> Counts:
     """Counts the 2x2 tables of all pairs of variables in every segment.
 
-    X is an array, DataFrame or scipy.sparse matrix of binary values, NaN for missing; segments holds a label per row. Items
+    X is an array, DataFrame or scipy.sparse matrix of binary values, NaN for missing; segments holds a label per row, or is
+    the name of the column of X that holds them. Items
     may have more levels: columns of a DataFrame that are an ordered Categorical, whole numbers with ordinal=True, and any
     column with levels=, a list of levels, lowest first, for all columns or a dict of such lists by column. Such an item is
     counted as one variable for each level but the lowest, named "item[low<...<high]>=l". missing= is a value, or a list of
@@ -191,11 +193,11 @@ def polychoric_table(table) -> PolychoricTable:
     return PolychoricTable(rho[0], se[0], found[:rows - 1], found[rows - 1:], flags[0])
 
 
-def check_segments(object_, allow_unidentified: bool) -> None:
+def check_segments(object_, allow_unidentified: bool, advice: str = "give segments") -> None:
     """The program refuses a single segment, too."""
     if object_.u == 1 and not allow_unidentified:
         raise ValueError(f"there is one segment ('{text(object_.segments[0])}'): the mixing matrix is not identified without a change "
-                         "of variances; give segments, or allow_unidentified=True")
+                         f"of variances; {advice}, or allow_unidentified=True")
 
 
 def fit(X, segments=None, *, binarize: Optional[float] = None, ordinal: bool = False, levels=None, missing=None,
@@ -488,6 +490,7 @@ def loglik(model, X, segments=None, *, binarize: Optional[float] = None, missing
     chosen = _options.make(session, "loglik", options)
     if segments is None and len(model.segments) > 1:
         raise ValueError(f"the model has {len(model.segments)} segments; give those of the rows")
+    X, segments = take_segments(X, segments)
     data = pack_for(session, model, table_for(model, X, binarize, missing), segments)
     r = session.call(lib.blica_loglik, model._pointer, data, chosen, free=lib.blica_loglik_result_free)
     return LogLik(r.total, r.total_error, texts(r.segments, r.u), doubles(r.loglik, r.u), doubles(r.error, r.u), text(r.engine))
@@ -517,6 +520,7 @@ def sources(model, X, segments=None, *, binarize: Optional[float] = None, missin
     """
     session = Session(threads, verbose)
     model = _as_model(model)
+    X, segments = take_segments(X, segments)
     return sources_of(session, model, table_for(model, X, binarize, missing), segments, options)
 
 
@@ -605,6 +609,7 @@ def report(model, X=None, path="report.html", segments=None, *, binarize: Option
             if hasattr(model, "_split"):
                 table, segments = model._split(X, segments, reset=False)
             else:
+                X, segments = take_segments(X, segments)
                 table = table_for(held, X, binarize, missing)
             if segments is None and len(held.segments) == 1:
                 segments = np.full(table.shape[0], held.segments[0])

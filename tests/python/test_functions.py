@@ -214,7 +214,7 @@ def test_pickles(drawn):
     ([[0, 1], [1, 0]], [1], ValueError, "one label for each row"),
     ([[0, 1], [1, 0]], [1, None], ValueError, "row 1 has no segment"),
     ([[0, 1], [1, 0]], [1, np.nan], ValueError, "row 1 has no segment"),
-    ([[0, 1], [1, 0]], "ab", TypeError, "segments is text"),
+    ([[0, 1], [1, 0]], "ab", TypeError, "segments is 'ab', but X has no column names"),
 ])
 def test_wrong_input_is_named(x, segments, kind, message):
     with pytest.raises(kind, match=message):
