@@ -4,7 +4,7 @@ DESTDIR ?=
 SECONDS ?= 60
 JOBS ?= 2
 BUILD := build/release
-.PHONY: check-aarch64 mutants strict docs help demo test asan faults fuzz tsan kill-test slurm-test valgrind coverage build install bench bench-methods bench-ivae clean setup setup-test
+.PHONY: check-aarch64 kernels mutants strict docs help demo test asan faults fuzz tsan kill-test slurm-test valgrind coverage build install bench bench-methods bench-ivae clean setup setup-test
 
 help: ## what can be made
 	@grep -hE '^[a-z%-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z%-]+):.*## /\1\t/' | column -t -s "$$(printf '\t')"
@@ -76,6 +76,9 @@ fuzz: ## run each fuzz target for SECONDS=60, two at a time (Clang with libFuzze
 torture: build ## every method on data that no one planned for, a minute for each fit; claims of convergence recomputed
 	@mkdir -p $(BUILD)/real && Rscript --vanilla tools/real_data.R $(BUILD)/real || echo "SKIPPED: real data, there is no R"
 	@BLICA_TORTURE=all BLICA_TORTURE_DATA=$(BUILD)/real OPENBLAS_NUM_THREADS=1 $(BUILD)/test_torture
+
+kernels: setup-test ## all tests with every kind of BLAS kernels and SIMD level that this machine can run (an hour or two); TESTS="-R parity" for some
+	@bash tools/kernels.sh $(TESTS)
 
 mutants: setup-test build ## small bugs put in one at a time: at least 95 % must make their tests fail (some 20 minutes)
 	@/usr/bin/python3 tools/mutants.py

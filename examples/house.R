@@ -19,7 +19,8 @@ cat(sprintf("Means of the source: %s %.2f, %s %.2f, with variances %.2f and %.2f
             fit$segments[2], m[2], fit$variances[1, 1], fit$variances[1, 2]))
 two <- suppressWarnings(blica(votes, party, 2, method = "blica"))
 cat(sprintf("far more than in how much they scatter.\nHow far to trust it: one source is a summary that both methods give. Two sources are not to be had from two parties:\n"))
-cat(sprintf("the fit ends '%s' with an entry of A of %.3g, where the others are at most %.2g.\n", two$fit$stop, max(abs(two$mixing)),
-            sort(abs(two$mixing[-which.max(abs(two$mixing[, 1])), ]), decreasing = TRUE)[1]))
+size <- sort(apply(abs(two$mixing), 1, max), decreasing = TRUE)
+cat(sprintf("the fit ends '%s', the row of %s in A being more than %.0f times as large as any other.\n", two$fit$stop, names(size)[1],
+            10^floor(log10(size[[1]] / size[[2]]))))
 out <- commandArgs(TRUE)
 if (length(out)) { grDevices::png(file.path(out[1], "house.png"), 450, 450); plot(fit); invisible(grDevices::dev.off()) }
