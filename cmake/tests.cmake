@@ -21,3 +21,11 @@ set_source_files_properties(tests/unit/num/test_accuracy.c PROPERTIES COMPILE_OP
 # What the bench of accuracy compares with is tested as well.
 target_sources(test_bound PRIVATE bench/bound.c)
 target_include_directories(test_bound PRIVATE bench)
+
+# A program that loads the shared library at run time, and unloads it.
+add_executable(unload tests/unit/base/unload.c)
+target_include_directories(unload PRIVATE include)
+target_compile_definitions(unload PRIVATE _POSIX_C_SOURCE=200809L)
+target_link_libraries(unload PRIVATE ${CMAKE_DL_LIBS})
+add_test(NAME unit/unload COMMAND unload $<TARGET_FILE:blica>)
+set_tests_properties(unit/unload PROPERTIES ENVIRONMENT "OMP_WAIT_POLICY=active") # its threads are awake meanwhile

@@ -219,3 +219,16 @@ test_that("forked children compute", {
   said <- system2(file.path(R.home("bin"), "Rscript"), c("--vanilla", script), stdout = TRUE, timeout = 120)
   expect_identical(said, "TRUE")
 })
+
+test_that("a process outlives the unloading of the package's code", {
+  code <- c("d <- blica::blica_simulate(variables = 8, sources = 2, segments = 8, samples = 200)",
+            "model <- blica::blica(segment ~ ., d$data, k = 2, threads = 4)",
+            "library.dynam.unload('blica', system.file(package = 'blica'))",
+            "cat('alive')", "q(runLast = FALSE)")
+  script <- tempfile(fileext = ".R")
+  writeLines(c(sprintf(".libPaths(%s)", deparse(dirname(system.file(package = "blica")))), code), script)
+  said <- suppressWarnings(system2(file.path(R.home("bin"), "Rscript"), c("--vanilla", script), stdout = TRUE, stderr = TRUE,
+                                   env = "OMP_WAIT_POLICY=active"))
+  expect_null(attr(said, "status"), info = paste(said, collapse = "\n"))
+  expect_match(paste(said, collapse = " "), "alive")
+})
