@@ -1,0 +1,259 @@
+/* Probabilities of rows in a state: from the counts of two items they are the shares of their table, from a model of
+ * two items a bivariate normal probability, of many items the products of blocks, and of items with levels the formulas
+ * of level_scores.c with the regression of three items written out. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "assert_compare.h"
+#include "context.h"
+#include "level_rows.h"
+#include "num/normal.h"
+#include "segment/emission.h"
+
+enum { STATES = 2 };
+#define PRIOR 4.0 /* rows of all states together in each state's counts, as in emission.c */
+
+static void near(const char *what, int64_t row, int s, double found, double wanted, double tolerance) {
+  if (!(fabs(found - wanted) <= tolerance))
+    fail_msg("%s, row %lld, state %d: %.15g, not %.15g", what, (long long)row, s, found, wanted);
+}
+
+typedef struct {
+  level_rows y;
+  blica_data *data;
+  bl_series *series;
+  bl_emission *emission;
+  double *stat, *log_p;
+} sample;
+
+/* The rows y, which are taken over, a part of each in state 0 and the others in state 1, and log P by their counts. */
+static sample take(level_rows y) {
+  sample x = {.y = y, .data = pack_level_rows(&y)};
+  assert_int_equal(bl_series_make(ctx, x.data, &x.series), BLICA_OK);
+  assert_int_equal(bl_emission_make(ctx, x.data, x.series, &x.emission), BLICA_OK);
+  const bl_patterns *p = x.series->patterns;
+  double *weight = calloc((size_t)p->count * STATES, sizeof *weight);
+  x.stat = calloc(x.series->cells * STATES, sizeof *x.stat);
+  x.log_p = calloc((size_t)p->count * STATES, sizeof *x.log_p);
+  for (int64_t r = 0; r < y.rows; r++) {
+    const double share = r % 3 ? 0.2 : 0.9;
+    if (p->row_pattern[r] < 0) continue;
+    weight[p->row_pattern[r] * STATES] += share, weight[p->row_pattern[r] * STATES + 1] += 1 - share;
+  }
+  assert_int_equal(bl_series_expect(ctx, x.series, STATES, weight, x.stat), BLICA_OK);
+  assert_int_equal(bl_emission_counts(ctx, x.emission, STATES, x.stat, x.log_p), BLICA_OK);
+  free(weight);
+  return x;
+}
+
+static void drop(sample *x) {
+  free(x->stat), free(x->log_p);
+  bl_emission_free(x->emission);
+  bl_series_free(x->series);
+  blica_data_free(x->data);
+  drop_level_rows(&x->y);
+}
+
+static double log_p_of(const sample *x, int64_t row, int s) {
+  return x->log_p[x->series->patterns->row_pattern[row] * STATES + s];
+}
+
+static void two_items_have_their_table(void **state) {
+  (void)state;
+  sample x = take(draw_level_rows(2, 1, 300, (const int[]){2, 2}, 0.2, 3));
+  assert_true(bl_emission_exact(x.emission));
+  assert_string_equal(bl_emission_engine(x.emission), "exact");
+  assert_int_equal(bl_emission_parameters(x.emission), 3);
+  for (int s = 0; s < STATES; s++) {
+    double table[4], first, second;
+    bl_series_table(x.series, STATES, x.stat, s, PRIOR, 0, 1, table);
+    first = bl_series_share(x.series, STATES, x.stat, s, PRIOR, 0);
+    second = bl_series_share(x.series, STATES, x.stat, s, PRIOR, 1);
+    const double rho_h = bl_phi_quantile(table[0] + table[1]), rho_k = bl_phi_quantile(table[0] + table[2]);
+    double rho, cell[4];
+    assert_int_equal(blica_tetrachoric(ctx, (double[]){1e6 * table[0], 1e6 * table[1], 1e6 * table[2], 1e6 * table[3]},
+                                       &rho, NULL, NULL, NULL),
+                     BLICA_OK);
+    near("table", 0, s, blica_bvn(rho_h, rho_k, rho), table[0], 1e-9);
+    /* correlations come from the rows that have both, margins from those that have the item */
+    cell[0] = blica_bvn(bl_phi_quantile(first), bl_phi_quantile(second), rho);
+    cell[1] = first - cell[0], cell[2] = second - cell[0], cell[3] = 1 - first - second + cell[0];
+    for (int64_t r = 0; r < x.y.rows; r++) {
+      const int8_t a = x.y.x[2 * r], b = x.y.x[2 * r + 1];
+      if (a == BLICA_MISSING && b == BLICA_MISSING) continue;
+      const double p = a == BLICA_MISSING   ? (b ? second : 1 - second)
+                       : b == BLICA_MISSING ? (a ? first : 1 - first)
+                                            : cell[a ? (b ? 0 : 1) : (b ? 2 : 3)];
+      near("log P", r, s, log_p_of(&x, r, s), log(p), 1e-6); /* the quadrature of the table has five nodes */
+    }
+  }
+  drop(&x);
+}
+
+static void two_items_under_a_model(void **state) {
+  (void)state;
+  sample x = take(draw_level_rows(2, 1, 200, (const int[]){2, 2}, 0.1, 5));
+  double mixing[] = {1.5, 0.8}, variances[] = {0.7, 2.5}, thresholds[] = {0.3, -0.6, -9, 0.4}, means[2] = {0};
+  blica_model m = {.n = 2, .k = 1, .u = 2, .planes = 2, .link = 0.4, .mixing = mixing, .variances = variances};
+  m.thresholds = thresholds, m.means = means;
+  assert_int_equal(bl_emission_model(ctx, x.emission, &m, x.log_p), BLICA_OK);
+  for (int s = 0; s < STATES; s++) {
+    const double v = m.link * variances[s], h = fmax(-5, thresholds[2 * s]), k = thresholds[2 * s + 1];
+    const double rho = v * 1.5 * 0.8 / sqrt((1 + v * 2.25) * (1 + v * 0.64));
+    for (int64_t r = 0; r < x.y.rows; r++) {
+      const int8_t a = x.y.x[2 * r], b = x.y.x[2 * r + 1];
+      if (a == BLICA_MISSING || b == BLICA_MISSING) continue;
+      const double p = blica_bvn(a ? h : -h, b ? k : -k, a == b ? rho : -rho);
+      near("log P", r, s, log_p_of(&x, r, s), log(fmax(p, 1e-9)), s ? 2e-3 : 1e-6);
+    }
+  }
+  drop(&x);
+}
+
+/* Twelve items: the even ones share one factor, the odd ones another. */
+static level_rows draw_clusters(double missing) {
+  static const int two[12] = {2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2};
+  level_rows y = draw_level_rows(12, 1, 700, two, missing, 9);
+  bl_rng rng = bl_rng_make(9, 1);
+  for (int64_t r = 0; r < y.rows; r++) {
+    const double f[2] = {bl_rng_normal(&rng), bl_rng_normal(&rng)};
+    for (int i = 0; i < 12; i++)
+      if (y.x[12 * r + i] != BLICA_MISSING) y.x[12 * r + i] = f[i % 2] + 0.9 * bl_rng_normal(&rng) > 0.1 * i - 0.6;
+  }
+  return y;
+}
+
+/* The six items of a block alone. */
+static sample part_of(const level_rows *y, const int *item) {
+  static const int two[6] = {2, 2, 2, 2, 2, 2};
+  level_rows part = {6, 1, y->rows, two, malloc((size_t)y->rows * 6), calloc((size_t)y->rows, sizeof(int32_t))};
+  for (int64_t r = 0; r < y->rows; r++)
+    for (int i = 0; i < 6; i++) part.x[6 * r + i] = y->x[12 * r + item[i]];
+  return take(part);
+}
+
+/* Of twelve items two blocks of similar items are made, and two of items from both; a row has the geometric mean of the
+ * two products. */
+static void many_items_have_the_mean_of_two_ways(void **state) {
+  (void)state;
+  static const int blocks[4][6] = {{0, 2, 4, 6, 8, 10}, {1, 3, 5, 7, 9, 11}, {0, 4, 8, 1, 5, 9}, {2, 6, 10, 3, 7, 11}};
+  for (int holes = 0; holes < 2; holes++) {
+    sample x = take(draw_clusters(holes ? 0.1 : 0)), part[4];
+    assert_false(bl_emission_exact(x.emission));
+    assert_int_equal(bl_emission_parameters(x.emission), 12 + 2 * 15);
+    for (int b = 0; b < 4; b++) part[b] = part_of(&x.y, blocks[b]);
+    for (int64_t r = 0; r < x.y.rows; r++)
+      for (int s = 0; s < STATES; s++) {
+        double sum = 0;
+        for (int b = 0; b < 4; b++)
+          if (part[b].series->patterns->row_pattern[r] >= 0) sum += 0.5 * log_p_of(&part[b], r, s);
+        near("log P", r, s, log_p_of(&x, r, s), sum, 1e-4); /* tables depend a little on the order of their items */
+      }
+    for (int b = 0; b < 4; b++) drop(&part[b]);
+    drop(&x);
+  }
+}
+
+/* ---- levels ---- */
+
+enum { ITEMS = 3, LEVELS = 4 };
+static const int levels[ITEMS] = {3, 4, 2};
+
+/* A state's levels: shares, cuts and scores u of unit variance, g the sd of E[Y | level]. */
+typedef struct {
+  double share[LEVELS], low[LEVELS], high[LEVELS], u[LEVELS], g;
+} item;
+
+static item describe(const sample *x, int s, int i) {
+  item t = {.g = 0};
+  int plane = 0;
+  for (int before = 0; before < i; before++) plane += levels[before] - 1;
+  double above = 1;
+  for (int l = 0; l < levels[i]; l++) {
+    const double next = l + 1 < levels[i] ? bl_series_share(x->series, STATES, x->stat, s, PRIOR, plane + l) : 0;
+    t.share[l] = above - next;
+    t.low[l] = l ? -bl_phi_quantile(above) : -1e3;
+    t.high[l] = l + 1 < levels[i] ? -bl_phi_quantile(next) : 1e3;
+    t.u[l] = (bl_phi_density(t.low[l]) - bl_phi_density(t.high[l])) / t.share[l];
+    t.g += t.share[l] * t.u[l] * t.u[l];
+    above = next;
+  }
+  t.g = sqrt(t.g);
+  for (int l = 0; l < levels[i]; l++) t.u[l] /= t.g;
+  return t;
+}
+
+/* R: the correlation of the scores, from the shares of the pairs of columns, by Abel summation. */
+static double correlation(const sample *x, int s, int i, int j, const item *t) {
+  int first = 0, second = 0;
+  double sum = 0;
+  for (int before = 0; before < i; before++) first += levels[before] - 1;
+  for (int before = 0; before < j; before++) second += levels[before] - 1;
+  for (int a = 1; a < levels[i]; a++)
+    for (int b = 1; b < levels[j]; b++) {
+      double p[4];
+      bl_series_table(x->series, STATES, x->stat, s, PRIOR, first + a - 1, second + b - 1, p);
+      sum += (t[i].u[a] - t[i].u[a - 1]) * (t[j].u[b] - t[j].u[b - 1]) * (p[0] - (p[0] + p[1]) * (p[0] + p[2]));
+    }
+  return sum;
+}
+
+/* sin(a R) / sin(a), a the solution of 1 - a^2 / 6 + a^4 / 120 = g (sin(a) / a by its series). */
+static double latent(double r, double g) {
+  double a = fmin(sqrt(10 - sqrt(100 - 120 * (1 - g))), acos(0));
+  return sin(a * r) / sin(a);
+}
+
+static double probability(const item *t, int level, double mean, double variance) {
+  const double sd = sqrt(variance);
+  return bl_phi_cdf((t->high[level] - mean) / sd) - bl_phi_cdf((t->low[level] - mean) / sd);
+}
+
+static void levels_follow_one_probit_after_the_other(void **state) {
+  (void)state;
+  sample x = take(draw_level_rows(ITEMS, 1, 500, levels, 0.15, 6));
+  assert_int_equal(bl_emission_parameters(x.emission), 6 + 3);
+  for (int s = 0; s < STATES; s++) {
+    item t[ITEMS];
+    double r[3][3], c[3][3]; /* R; Cov(Y_i, u_j) */
+    for (int i = 0; i < ITEMS; i++) t[i] = describe(&x, s, i);
+    for (int i = 0; i < ITEMS; i++)
+      for (int j = 0; j < ITEMS; j++) {
+        r[i][j] = i == j ? 1 : correlation(&x, s, i < j ? i : j, i < j ? j : i, t);
+        c[i][j] = i == j ? t[i].g : latent(r[i][j], t[i].g * t[j].g) * t[j].g;
+      }
+    for (int64_t row = 0; row < x.y.rows; row++) {
+      int have[ITEMS], n = 0, v[ITEMS];
+      for (int i = 0; i < ITEMS; i++)
+        if (x.y.x[ITEMS * row + i] != BLICA_MISSING) v[n] = x.y.x[ITEMS * row + i], have[n++] = i;
+      if (n == 0) continue;
+      double wanted = log(t[have[0]].share[v[0]]);
+      if (n > 1) {
+        const double b = c[have[1]][have[0]];
+        wanted += log(probability(&t[have[1]], v[1], b * t[have[0]].u[v[0]], 1 - b * b));
+      }
+      if (n > 2) { /* the regression on two scores, whose correlation is R */
+        const double q = r[0][1], det = 1 - q * q, b0 = (c[2][0] - q * c[2][1]) / det,
+                     b1 = (c[2][1] - q * c[2][0]) / det;
+        wanted += log(probability(&t[2], v[2], b0 * t[0].u[v[0]] + b1 * t[1].u[v[1]], 1 - b0 * c[2][0] - b1 * c[2][1]));
+      }
+      near("log P", row, s, log_p_of(&x, row, s), wanted, 1e-9);
+    }
+  }
+  drop(&x);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(two_items_have_their_table),
+                                     cmocka_unit_test(two_items_under_a_model),
+                                     cmocka_unit_test(many_items_have_the_mean_of_two_ways),
+                                     cmocka_unit_test(levels_follow_one_probit_after_the_other)};
+  return cmocka_run_group_tests(tests, open_context, close_context);
+}
