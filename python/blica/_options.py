@@ -67,7 +67,7 @@ def _spell(name: str, value: Any) -> str:
     if isinstance(value, numbers.Integral):
         return str(int(value))
     if isinstance(value, numbers.Real):
-        return repr(int(value)) if float(value).is_integer() and abs(value) < 1e15 else repr(float(value))
+        return str(int(value)) if float(value).is_integer() else repr(float(value))
     raise TypeError(f"option {name}: {value!r} is a {type(value).__name__}; give a number or text")
 
 

@@ -156,14 +156,15 @@ tell_levels <- function(code) {
 
 is_sparse <- function(x) inherits(x, "dgCMatrix")
 
-# Ids from 0 and labels: in order of the levels of a factor, else of appearance.
+# Ids from 0 and labels: a factor in the order of its levels, numbers and dates in theirs, text in order of appearance.
 segment_ids <- function(segment, rows) {
   if (is.null(segment)) return(list(id = integer(rows), labels = "1"))
   if (is.list(segment)) stop("segment is a list; give a vector or factor with a label for each row", call. = FALSE)
   if (length(segment) != rows) stop("segment has ", length(segment), " elements and x has ", rows, " rows; give a label for each row", call. = FALSE)
   if (anyNA(segment)) stop("row ", which(is.na(segment))[1], " has no segment; drop such rows or give them a segment of their own", call. = FALSE)
-  text <- as.character(segment)
-  labels <- if (is.factor(segment)) levels(droplevels(segment)) else unique(text)
+  texts <- function(x) if (is.numeric(x) && !is.object(x)) number_texts(x) else as.character(x)
+  text <- texts(segment)
+  labels <- if (is.factor(segment)) levels(droplevels(segment)) else if (is.character(segment)) unique(text) else texts(sort(unique(segment)))
   list(id = match(text, labels) - 1L, labels = labels)
 }
 

@@ -56,14 +56,24 @@ vcov.blica <- function(object, ...) {
   covariance
 }
 
+# parm: names or numbers of parameters, or the names of groups of them.
 confint.blica <- function(object, parm, level = 0.95, ...) {
   errors <- blica_assess(object, simulations = 0, ...)
-  se <- stats::setNames(c(errors$mixing_se, errors$log_variance_se), parameter_names(object))
-  estimate <- c(object$mixing, log(object$variances))
+  over <- function(prefix, m) outer(paste0(prefix, rownames(m)), colnames(m), paste, sep = ":")
+  names <- c(parameter_names(object), over("mean_", object$means), paste0("cut_", names(object$cuts)))
+  se <- stats::setNames(c(errors$mixing_se, errors$log_variance_se, errors$mean_se, errors$cut_se), names)
+  estimate <- c(object$mixing, log(object$variances), object$means, object$cuts)
+  groups <- rep(c("mixing", "variances", "means", "cuts"), lengths(object[c("mixing", "variances", "means", "cuts")]))
   z <- stats::qnorm(0.5 + level / 2)
   result <- cbind(estimate - z * se, estimate + z * se)
   dimnames(result) <- list(names(se), sprintf("%g %%", 100 * c(0.5 - level / 2, 0.5 + level / 2)))
-  if (missing(parm)) result else result[parm, , drop = FALSE]
+  if (missing(parm)) return(result)
+  wrong <- if (is.character(parm)) setdiff(parm, c(names, groups)) else parm[!parm %in% seq_along(se)]
+  if (length(wrong))
+    stop("there is no parameter ", wrong[1], "; parm is 'mixing', 'variances', 'means' or 'cuts', or names or numbers of parameters, as in '",
+         names[1], "'", call. = FALSE)
+  if (is.character(parm)) parm <- unlist(lapply(parm, function(p) if (p %in% groups) which(groups == p) else match(p, names)))
+  result[parm, , drop = FALSE]
 }
 
 # Models of growing k side by side. Likelihood-ratio tests of k do not have chi-square distributions, so none is claimed.
@@ -84,7 +94,11 @@ anova.blica <- function(object, ...) {
 blica_select <- function(x, segment, sources = "1:8", ..., ordinal = FALSE, levels = NULL, missing = NULL, threads = 0,
                          verbose = FALSE) {
   ctx <- context(threads, verbose)
-  if (is.numeric(sources)) sources <- paste(range(sources), collapse = ":")
+  if (is.numeric(sources)) {
+    if (!length(sources) || anyNA(sources) || any(diff(sources) != 1))
+      stop("sources is ", paste(sources, collapse = ", "), "; give consecutive numbers, as in 1:8", call. = FALSE)
+    sources <- paste(range(sources), collapse = ":")
+  }
   found <- .Call(C_select, ctx, pack(ctx, encode_given(x, levels, ordinal, missing), segment), spell_options(c(list(sources = sources), list(...))))
   keep <- unique(c(0, seq(found$lowest, length(found$heldout) - 1)))
   found$candidates <- data.frame(sources = keep, heldout = found$heldout[keep + 1], heldout_se = found$heldout_se[keep + 1],

@@ -18,7 +18,7 @@ summary.blica <- function(object, assess = TRUE, ...) {
   explained <- colSums(object$mixing^2) * rowMeans(object$variances)
   noise <- nrow(object$mixing) / c_
   assessed <- if (assess && !is.null(object$data) && length(object$segments) > 1)
-    tryCatch(blica_assess(object, bootstrap = 0, ...), blica_error = function(e) conditionMessage(e))
+    tryCatch(blica_assess(object, ...), blica_error = function(e) conditionMessage(e))
   structure(list(model = object, explained = explained / (sum(explained) + noise), identification = found, assessment = assessed,
                  residual = if (!is.null(object$correlations) && !ordinal(object)) sqrt(mean(residuals(object)[upper3(object)]^2))),
             class = "summary.blica")
@@ -143,7 +143,9 @@ as.data.frame.blica <- function(x, row.names = NULL, optional = FALSE, what = c(
 }
 
 simulate.blica <- function(object, nsim = 1, seed = NULL, ...) {
-  seed <- if (is.null(seed)) sample.int(.Machine$integer.max, 1) else seed
+  if (is.null(seed)) seed <- sample.int(.Machine$integer.max, 1)
+  if (!is.numeric(seed) || length(seed) != 1 || is.na(seed) || seed < 0 || seed != round(seed) || seed + nsim > 2^53)
+    stop("seed is ", paste(format(seed), collapse = " "), "; give a whole number from 0 to 2^53, up to which R counts exactly", call. = FALSE)
   pointer <- model_pointer(object)
   drawn <- lapply(seq_len(nsim), function(i) rows_frame(.Call(C_simulate_rows, context(), pointer, spell_options(list(seed = seed + i - 1))), object$levels))
   names(drawn) <- paste0("sim_", seq_len(nsim))

@@ -35,7 +35,7 @@ spell_options <- function(options) {
       stop("option ", name, ": give one number or text", call. = FALSE)
     if (is.logical(value)) return(if (value) "yes" else "no")
     if (is.character(value)) return(value)
-    if (is.finite(value) && value == round(value) && abs(value) < 2^53) return(sprintf("%.0f", value))
+    if (is.finite(value) && value == round(value)) return(sprintf("%.0f", value))
     chartr(",", ".", sprintf("%.17g", value)) # whatever the decimal point of the locale
   }
   result <- vapply(names(options), spell, "")

@@ -112,6 +112,18 @@ static blica_status check_levels(blica_ctx *ctx, const bl_estimator *e, const ou
   return BLICA_OK;
 }
 
+/* Ages, scores and years pass as items when all whole numbers do: names those with more levels than a scale has. */
+static void warn_levels(blica_ctx *ctx, const outline *shape) {
+  enum { MANY = 20 };
+  for (int i = 0; shape->coding && i < shape->n; i++) {
+    const int levels = bl_plane(shape->coding, i + 1) - bl_plane(shape->coding, i) + 1;
+    if (levels > MANY)
+      bl_warn(ctx,
+              "'%s' has %d levels, as a measurement has and not an item: leave it out, or divide it into few levels",
+              shape->variables[i], levels);
+  }
+}
+
 static blica_status check(blica_ctx *ctx, const blica_input *input, const blica_fit_options *o,
                           const bl_estimator **estimator, outline *shape) {
   blica_status status = check_input(ctx, input, shape);
@@ -136,6 +148,7 @@ static blica_status check(blica_ctx *ctx, const blica_input *input, const blica_
   const blica_option *table = blica_fit_option_table(&count);
   blica_status valid = bl_options_check(ctx, table, count, o);
   if (valid != BLICA_OK) return valid;
+  warn_levels(ctx, shape);
   if (shape->u == 1)
     bl_warn(ctx,
             "there is one segment ('%s'): the mixing matrix is not identified; only its column space can be trusted",

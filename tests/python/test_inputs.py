@@ -116,6 +116,12 @@ def test_segments_that_are_numbers_are_sorted(drawn):
     assert blica.count(drawn.X, categories).segments == list("31245678")
 
 
+def test_ages_are_not_taken_for_items_without_a_word(frame):
+    with pytest.warns(blica.BlicaWarning, match="'age' has 40 levels, as a measurement has and not an item"):
+        blica.fit(frame.assign(age=15 + np.arange(len(frame)) % 40), "group", sources=2, ordinal=True, max_iterations=1)
+    assert blica.simulate(variables=4, sources=2, segments=2, samples=9, seed=2.0**60).model.fit["seed"] == 2**60
+
+
 def test_a_rare_level_does_not_end_cross_validation():
     from sklearn.model_selection import KFold, cross_val_score
 
