@@ -41,13 +41,12 @@ static void copy_segment(const blica_counts *from, int t, const int *place, blic
   for (int j = 1; j < n; j++)
     for (int i = 0; i < j; i++) {
       const int64_t at = blica_pair(i, j) + s * to->pairs;
-      const bool swap = place[i] > place[j];
       double cell[4];
-      blica_counts_table(from, t, swap ? place[j] : place[i], swap ? place[i] : place[j], cell);
+      blica_counts_table(from, t, place[i], place[j], cell);
       to->n11[at] = cell[0];
       if (!to->n10) continue;
-      to->n10[at] = cell[swap ? 2 : 1];
-      to->n01[at] = cell[swap ? 1 : 2];
+      to->n10[at] = cell[1];
+      to->n01[at] = cell[2];
       to->n00[at] = cell[3];
     }
 }
