@@ -55,7 +55,8 @@ const command command_count = {
             "two levels is counted as one column for each level but the lowest, which says whether the item is at "
             "least that level.\n\n"
             "DATA is text (comma, semicolon, tab or blank separated, with or without a header, plain, gzip or zstd; - "
-            "is the standard input) or a NumPy .npy array. Missing values are empty, NA or NaN; a pair is then counted "
+            "is the standard input) or a NumPy .npy array. Missing values are empty, NA, N/A, NaN or NULL; a pair is "
+            "then counted "
             "over the rows that have both.",
     .examples = "blica count survey.csv.gz --out counts.npz\n"
                 "# the segment is the last column of a file without header\n"

@@ -22,14 +22,17 @@ static const blica_option rows[] = {
     OPTION(data_values, ignore, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "LIST",
            "Columns to leave out, such as identifiers of persons; a list as for --columns."),
     OPTION(data_values, missing, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "VALUES",
-           "Values that mean missing, in addition to empty, NA and NaN; separated by commas, as in -9,99."),
+           "Values that mean missing, in addition to empty, NA, N/A, NaN and NULL; separated by commas, as in -9,99."),
     OPTION(
         data_values, levels, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "LEVELS",
         "Levels of the items, lowest first, as in 'never<rarely<often'; 'mood=low<high,sleep=bad<fair<good' for single "
         "columns; any: columns may hold any two values, the lower one becomes 0. Without it 0/1, 1/2, no/yes and "
-        "false/true are understood. Data that are read together with a model are coded by the levels of the model."),
+        "false/true are understood, in each column by itself. Data that are read together with a model are coded by "
+        "the levels of the model."),
     OPTION(data_values, ordinal, BLICA_OPT_FLAG, "no", 0, 1, NULL, NULL,
-           "The distinct whole numbers of each column, in order, are its levels."),
+           "The distinct whole numbers of each column, in order, are its levels; no/yes and the like need nothing "
+           "more, and "
+           "--levels gives those of other columns of text."),
 };
 
 const blica_option *data_option_table(int *count) {
@@ -125,8 +128,10 @@ int data_read_with_model(program *p, const data_values *values, blica_model **mo
 int count_variables(int columns, char *const *names) {
   int count = 0;
   for (int i = 0; i < columns; i++) {
-    const char *mark = strstr(names[i], "]>=");
-    count += !mark || strcmp(mark, "]>=1") == 0;
+    const char *mark = strstr(names[i], "]>="), *next = mark;
+    while (next && (next = strstr(next + 1, "]>="))) mark = next;
+    const size_t head = mark ? (size_t)(mark + 3 - names[i]) : 0; /* what the columns of one item have in common */
+    count += !mark || i == 0 || strncmp(names[i - 1], names[i], head) != 0;
   }
   return count;
 }

@@ -118,8 +118,9 @@ blica_status table_begin_stream(table *t, char *message);
 blica_status table_begin_known(table *t, char *message);
 /* Begins a packer of items with levels; names are those of the columns. */
 blica_status table_begin_items(table *t, const char *const *names);
-/* Whether the values are a usual pair; *list is then that pair as --levels has it, to be freed. */
-bool table_recognise(blica_ctx *ctx, const char *path, const table_options *options, char **list);
+/* Whether the values of each column are a usual pair; *found then has them as its levels, for options.found, until the
+ * caller closes it. header: whether the first row is one. */
+bool table_recognise(blica_ctx *ctx, const char *path, const table_options *options, bool header, table **found);
 /* Names of columns that say their levels, for data and counts of --levels any; [n], each to be freed. */
 char **table_coded_names(table *t, char *message);
 void table_free_names(char **names, int count); /* of table_coded_names */

@@ -60,8 +60,10 @@ bool table_number(const char *text, size_t length, double *out) {
 }
 
 bool table_is_missing(const char *text, size_t length) {
-  return length == 0 || (length == 2 && strncasecmp(text, "NA", 2) == 0) ||
-         (length == 3 && strncasecmp(text, "NaN", 3) == 0);
+  static const char *const words[] = {"NA", "NaN", "N/A", "#N/A", "<NA>", "NULL"};
+  for (size_t i = 0; length > 0 && i < sizeof words / sizeof *words; i++)
+    if (strlen(words[i]) == length && strncasecmp(text, words[i], length) == 0) return true;
+  return length == 0;
 }
 
 int table_value(const char *text, size_t length) {
@@ -171,6 +173,12 @@ blica_status table_next(table *t, int64_t max_rows, char message[TABLE_MESSAGE],
   return status;
 }
 
+/* The second reading of a table, whose values were recognised by the first: the same columns, notes given. */
+static void use_found(table_options *options, const table *found) {
+  options->found = found;
+  options->header = found->header ? TABLE_HEADER_YES : TABLE_HEADER_NO;
+}
+
 blica_status table_read(blica_ctx *ctx, const char *path, const table_options *options, char message[TABLE_MESSAGE],
                         blica_data **out) {
   table *t;
@@ -178,14 +186,14 @@ blica_status table_read(blica_ctx *ctx, const char *path, const table_options *o
   if (communicator()) return table_ranks_read(ctx, path, options, message, out);
   blica_status status = table_open(ctx, path, options, message, &t);
   if (status == BLICA_OK) status = table_next(t, INT64_MAX / 2, message, out);
-  bool odd = t && t->odd;
+  const bool odd = t && t->odd, header = t && t->header;
   table_close(t);
   table_options again = *options;
-  char *list;
-  if (status == BLICA_OK || !odd || !table_recognise(ctx, path, options, &list)) return status;
-  again.list = list;
+  table *found;
+  if (status == BLICA_OK || !odd || !table_recognise(ctx, path, options, header, &found)) return status;
+  use_found(&again, found);
   status = table_read(ctx, path, &again, message, out);
-  free(list);
+  table_close(found);
   return status;
 }
 
@@ -290,13 +298,13 @@ blica_status table_counts(blica_ctx *ctx, const char *path, const table_options 
   if (communicator()) return table_ranks_counts(ctx, path, options, fit, message, out);
   blica_status status = table_open(ctx, path, options, message, &t);
   if (status == BLICA_OK) status = count_rows(t, message, out);
-  bool odd = t && t->odd;
+  const bool odd = t && t->odd, header = t && t->header;
   table_close(t);
   table_options again = *options;
-  char *list;
-  if (status == BLICA_OK || !odd || !table_recognise(ctx, path, options, &list)) return status;
-  again.list = list;
+  table *found;
+  if (status == BLICA_OK || !odd || !table_recognise(ctx, path, options, header, &found)) return status;
+  use_found(&again, found);
   status = table_counts(ctx, path, &again, fit, message, out);
-  free(list);
+  table_close(found);
   return status;
 }

@@ -23,6 +23,7 @@ typedef struct {
   bool levels;                                /* --levels any: any two values per column; the lower one becomes 0 */
   const char *list;                           /* --levels low<...<high, or name=low<...<high,name=... */
   bool ordinal;                               /* --ordinal: the distinct whole numbers of a column are its levels */
+  const struct table *found;                  /* a table that was read before, whose levels its columns have */
   const char *columns, *ignore;               /* --columns, --ignore NAME|INDEX|FIRST:LAST,...; NULL: not given */
   const char *missing;                        /* --missing VALUE,...: these mean missing too; NULL: not given */
   const blica_model *model;                   /* whose levels code the columns of the same names; may be NULL */

@@ -26,27 +26,41 @@ static bool add_list(column_levels *l, const char *list, size_t length) {
   return true;
 }
 
-/* One list for all, or name=list,name=list. */
+/* The length of the longest name of a column that an entry name=list begins with; without any, what is before its =. A
+ * name may itself have = or a comma. */
+static size_t name_length(const table *t, const char *entry) {
+  char buffer[24];
+  size_t longest = 0;
+  for (int i = 0; i < t->n; i++) {
+    const char *own = name_of(t, i, buffer);
+    const size_t length = strlen(own);
+    if (length > longest && strncmp(own, entry, length) == 0 && entry[length] == '=') longest = length;
+  }
+  return longest ? longest : strcspn(entry, "=,");
+}
+
+/* One list for all columns, or name=list,name=list. */
 static blica_status take_list(table *t, const char *list, char *message) {
   char buffer[24];
-  bool named = strchr(list, '=') != NULL;
+  const bool named = strchr(list, '=') != NULL;
   for (const char *at = list; *at;) {
-    size_t length = named ? strcspn(at, ",") : strlen(at), name = named ? strcspn(at, "=") : 0;
-    bool used = !named;
-    if (named && name >= length)
-      return table_fail(message, BLICA_ERR_ARGUMENT, "--levels: '%.*s' has no =; give name=low<...<high", (int)length,
+    const size_t name = named ? name_length(t, at) : 0;
+    const char *levels = named ? at + name + 1 : at;
+    if (named && at[name] != '=')
+      return table_fail(message, BLICA_ERR_ARGUMENT, "--levels: '%.*s' has no =; give name=low<...<high", (int)name,
                         at);
+    const size_t length = named ? strcspn(levels, ",") : strlen(levels);
+    bool used = !named;
     for (int i = 0; i < t->n; i++) {
       const char *own = name_of(t, i, buffer);
       if (named && (strlen(own) != name || strncmp(own, at, name) != 0)) continue;
       used = true;
-      const char *levels = named ? at + name + 1 : at;
-      if (!add_list(&t->levels[i], levels, length - (size_t)(levels - at))) return table_no_memory(message);
+      if (!add_list(&t->levels[i], levels, length)) return table_no_memory(message);
     }
     if (!used)
       return table_fail(message, BLICA_ERR_DATA, "%s: there is no column '%.*s', which --levels names", t->name,
                         (int)name, at);
-    at += length;
+    at = levels + length;
     if (*at == ',') at++;
   }
   return BLICA_OK;
@@ -67,14 +81,16 @@ static blica_status take_model(table *t, const blica_coding *coding, char *messa
 
 /* ---- from the file ---- */
 
-/* Reads every value of the file once and keeps the distinct ones of each column. */
-static blica_status collect(blica_ctx *ctx, const char *path, const table_options *options, char *message,
+/* Reads every value of the file once and keeps the distinct ones of each column. Whether the first row is a header has
+ * been decided. */
+static blica_status collect(blica_ctx *ctx, const char *path, const table_options *options, bool header, char *message,
                             table **out) {
   struct stat info;
   table_options quiet = *options;
   *out = NULL;
   quiet.note = NULL, quiet.ordinal = false, quiet.list = NULL, quiet.model = NULL, quiet.levels = true;
-  quiet.segment_count = 0;
+  quiet.segment_count = 0, quiet.found = NULL;
+  quiet.header = header ? TABLE_HEADER_YES : TABLE_HEADER_NO;
   if (strcmp(path, "-") == 0 || stat(path, &info) != 0 || !S_ISREG(info.st_mode))
     return table_fail(message, BLICA_ERR_DATA,
                       "%s: --ordinal reads a file twice, which this is not; give its levels by --levels", path);
@@ -100,68 +116,142 @@ static void sort_levels(column_levels *l) {
     }
 }
 
-static blica_status take_numbers(table *t, char *message) {
-  table *second;
+/* Pairs of values that need no option, lowest first; those of words from WORDS on. */
+static const char *const pairs[][2] = {{"0", "1"},        {"1", "2"}, {"no", "yes"},
+                                       {"false", "true"}, {"n", "y"}, {"f", "t"}};
+enum { PAIRS = sizeof pairs / sizeof *pairs, WORDS = 2 };
+
+/* Which of the pairs from `first` on the two values of a column are; they are put into its order. -1: none. */
+static int usual_pair(column_levels *l, int first) {
+  for (int p = first; l->count == 2 && p < PAIRS; p++)
+    for (int low = 0; low < 2; low++)
+      if (strcasecmp(l->text[low], pairs[p][0]) == 0 && strcasecmp(l->text[1 - low], pairs[p][1]) == 0) {
+        char *lowest = l->text[low];
+        l->text[low] = l->text[0];
+        l->text[0] = lowest;
+        return p;
+      }
+  return -1;
+}
+
+/* Puts the levels of a column with --ordinal in order: whole numbers, or a usual pair of words. */
+static blica_status order_levels(const table *t, int variable, column_levels *l, char *message) {
   char buffer[32];
   double number;
-  blica_status status = collect(t->ctx, t->path, &t->options, message, &second);
+  const int column = t->column_of[variable];
+  const char *name = table_column_name(t, column, buffer);
+  if (l->count < 2)
+    return table_fail(message, BLICA_ERR_DATA,
+                      "%s, column %d (%s): it has %d value; an item needs at least two levels: "
+                      "leave it out, or give its levels by --levels",
+                      t->name, column + 1, name, l->count);
+  if (usual_pair(l, WORDS) >= 0) return BLICA_OK;
+  for (int k = 0; k < l->count; k++)
+    if (!table_number(l->text[k], strlen(l->text[k]), &number) || number != (double)(int64_t)number)
+      return table_fail(message, BLICA_ERR_DATA,
+                        "%s, column %d (%s): '%.40s' is not a whole number, which --ordinal asks for; "
+                        "give the levels of such a column beside it, as in --levels 'NAME=low<middle<high'",
+                        t->name, column + 1, name, l->text[k]);
+  sort_levels(l);
+  return BLICA_OK;
+}
+
+/* The levels of all columns that --levels does not name. */
+static blica_status take_numbers(table *t, char *message) {
+  table *second;
+  blica_status status = collect(t->ctx, t->path, &t->options, t->header != NULL, message, &second);
   for (int i = 0; status == BLICA_OK && i < t->n; i++) {
-    column_levels *l = &second->levels[i];
-    const char *column = table_column_name(t, t->column_of[i], buffer);
-    for (int k = 0; k < l->count && status == BLICA_OK; k++)
-      if (!table_number(l->text[k], strlen(l->text[k]), &number) || number != (double)(int64_t)number)
-        status = table_fail(message, BLICA_ERR_DATA,
-                            "%s, column %d (%s): '%.40s' is not a whole number, which --ordinal asks for; "
-                            "give text levels by --levels",
-                            t->name, t->column_of[i] + 1, column, l->text[k]);
-    if (status == BLICA_OK && l->count < 2)
-      status = table_fail(message, BLICA_ERR_DATA,
-                          "%s, column %d (%s): it has %d value; an item needs at least two levels: "
-                          "leave it out, or give its levels by --levels",
-                          t->name, t->column_of[i] + 1, column, l->count);
+    if (t->levels[i].count > 0) continue;
+    status = order_levels(t, i, &second->levels[i], message);
     if (status != BLICA_OK) break;
-    sort_levels(l);
     column_levels empty = t->levels[i];
-    t->levels[i] = *l;
-    *l = empty;
+    t->levels[i] = second->levels[i];
+    second->levels[i] = empty;
   }
   table_close(second);
   return status;
 }
 
-/* Whether the values are one of the usual pairs, or one of its values alone; *low and *high are as the pair has them.
- */
-static bool usual(const column_levels *l, const char **low, const char **high) {
-  static const char *const pairs[][2] = {{"0", "1"},        {"1", "2"}, {"no", "yes"},
-                                         {"false", "true"}, {"n", "y"}, {"f", "t"}};
-  for (size_t p = 0; l->count == 2 && p < sizeof pairs / sizeof *pairs; p++)
-    for (int first = 0; first < 2; first++)
-      if (strcasecmp(l->text[first], pairs[p][0]) == 0 && strcasecmp(l->text[1 - first], pairs[p][1]) == 0) {
-        *low = l->text[first], *high = l->text[1 - first];
-        return true;
-      }
-  return false;
+/* Completes a column that has one value, or none, by the pair of the others; where that pair does not have the value,
+ * it must be 0 or 1. */
+static bool complete_pair(column_levels *l, const column_levels *other) {
+  bool among = other != NULL;
+  for (int k = 0; among && k < l->count; k++)
+    among = strcmp(l->text[k], other->text[0]) == 0 || strcmp(l->text[k], other->text[1]) == 0;
+  for (int k = 0; !among && k < l->count; k++)
+    if (!table_same_level("0", l->text[k], strlen(l->text[k])) &&
+        !table_same_level("1", l->text[k], strlen(l->text[k])))
+      return false;
+  table_free_names(l->text, l->count);
+  *l = (column_levels){0};
+  return !among || (table_add_level(l, other->text[0], strlen(other->text[0])) &&
+                    table_add_level(l, other->text[1], strlen(other->text[1])));
 }
 
-bool table_recognise(blica_ctx *ctx, const char *path, const table_options *options, char **list) {
-  char message[TABLE_MESSAGE];
-  const char *low = NULL, *high = NULL, *own_low = NULL, *own_high = NULL;
-  table *second;
-  *list = NULL;
-  if (options->levels || options->list || options->ordinal) return false;
-  if (collect(ctx, path, options, message, &second) != BLICA_OK) return false;
-  bool good = second->n > 0;
-  for (int i = 0; good && i < second->n; i++) {
-    good = usual(&second->levels[i], &own_low, &own_high) &&
-           (!low || (strcmp(low, own_low) == 0 && strcmp(high, own_high) == 0));
-    if (!low) low = own_low, high = own_high;
+/* Says how the columns of one pair are read: all that have the texts of column `first`. */
+static void note_pair(const table *t, int first) {
+  char names[200] = "", buffer[24];
+  const column_levels *own = &t->levels[first];
+  int count = 0;
+  size_t at = 0;
+  for (int i = 0; i < t->n; i++) {
+    const column_levels *l = &t->levels[i];
+    if (l->count != 2 || strcmp(l->text[0], own->text[0]) != 0 || strcmp(l->text[1], own->text[1]) != 0) continue;
+    if (i < first) return; /* said already */
+    if (++count <= 5)
+      at += (size_t)snprintf(names + at, sizeof names - at, "%s%.28s", count > 1 ? ", " : "", name_of(t, i, buffer));
   }
-  size_t size = good ? strlen(low) + strlen(high) + 2 : 0;
-  if (good && (*list = malloc(size))) snprintf(*list, size, "%s<%s", low, high);
-  second->options.note = options->note, second->options.note_user = options->note_user;
-  if (*list) table_note(second, "in all %d columns '%s' is 0 and '%s' is 1", second->n, low, high);
-  table_close(second);
-  return *list != NULL;
+  if (count == t->n)
+    table_note(t, "in all %d columns '%s' is 0 and '%s' is 1", t->n, own->text[0], own->text[1]);
+  else
+    table_note(t, "'%s' is 0 and '%s' is 1 in %s%s (%d of %d columns)", own->text[0], own->text[1], names,
+               count > 5 ? ", ..." : "", count, t->n);
+}
+
+static bool is_zero_one(const column_levels *l) {
+  return l->count == 2 && strcmp(l->text[0], "0") == 0 && strcmp(l->text[1], "1") == 0;
+}
+
+/* Whether each column of the collected values holds a usual pair, which its levels are then. */
+static bool recognise_columns(table *t) {
+  int common = -1; /* the pair of all columns that have two values */
+  const column_levels *other = NULL;
+  for (int i = 0; i < t->n; i++) {
+    const int pair = usual_pair(&t->levels[i], 0);
+    if (t->levels[i].count < 2) continue;
+    if (pair < 0) return false;
+    common = common == -1 || common == pair ? pair : PAIRS;
+    other = &t->levels[i];
+  }
+  if (common == PAIRS) other = NULL;
+  for (int i = 0; i < t->n; i++)
+    if (t->levels[i].count < 2 && !complete_pair(&t->levels[i], other)) return false;
+  return t->n > 0;
+}
+
+bool table_recognise(blica_ctx *ctx, const char *path, const table_options *options, bool header, table **found) {
+  char message[TABLE_MESSAGE];
+  *found = NULL;
+  if (options->levels || options->list || options->ordinal || options->found) return false;
+  if (collect(ctx, path, options, header, message, found) != BLICA_OK) return false;
+  if (!recognise_columns(*found)) {
+    table_close(*found);
+    *found = NULL;
+    return false;
+  }
+  (*found)->options.note = options->note, (*found)->options.note_user = options->note_user;
+  for (int i = 0; i < (*found)->n; i++)
+    if ((*found)->levels[i].count == 2 && !is_zero_one(&(*found)->levels[i])) note_pair(*found, i);
+  return true;
+}
+
+/* The levels of a table whose columns were recognised. */
+static blica_status take_found(table *t, const table *found, char *message) {
+  for (int i = 0; i < t->n && i < found->n; i++)
+    for (int k = 0; k < found->levels[i].count; k++)
+      if (!table_add_level(&t->levels[i], found->levels[i].text[k], strlen(found->levels[i].text[k])))
+        return table_no_memory(message);
+  return BLICA_OK;
 }
 
 /* ---- packing ---- */
@@ -185,13 +275,22 @@ blica_status table_begin_known(table *t, char *message) {
   const table_options *o = &t->options;
   blica_status status = BLICA_OK;
   const blica_coding *model = o->model ? o->model->coding : NULL;
-  if (!o->list && !o->ordinal && !model) return BLICA_OK;
+  if (!o->list && !o->ordinal && !o->found && !model) return BLICA_OK;
+  if (o->list && o->ordinal && !strchr(o->list, '='))
+    return table_fail(
+        message, BLICA_ERR_ARGUMENT,
+        "--levels gives one list for all columns, which leaves nothing to --ordinal; give one of them, or "
+        "name single columns as in --levels 'NAME=low<middle<high'");
   t->levels = calloc((size_t)t->n + 1, sizeof *t->levels);
   if (!t->levels) return table_no_memory(message);
   t->known = true;
-  status = model        ? take_model(t, model, message)
-           : o->ordinal ? take_numbers(t, message)
-                        : take_list(t, o->list, message);
+  if (model)
+    status = take_model(t, model, message);
+  else if (o->found)
+    status = take_found(t, o->found, message);
+  else if (o->list)
+    status = take_list(t, o->list, message);
+  if (status == BLICA_OK && o->ordinal && !model) status = take_numbers(t, message);
   for (int i = 0; status == BLICA_OK && i < t->n; i++)
     if (t->levels[i].count == 0 && (!table_add_level(&t->levels[i], "0", 1) || !table_add_level(&t->levels[i], "1", 1)))
       status = table_no_memory(message);

@@ -17,13 +17,15 @@ blica_status table_level(table *t, int variable, const char *text, size_t length
   column_levels *l = &t->levels[variable];
   char buffer[32];
   *code = BLICA_MISSING;
-  if (table_is_missing(text, length) || table_listed_missing(t, text, length)) return BLICA_OK;
+  if (length == 0 || table_listed_missing(t, text, length)) return BLICA_OK;
+  if (!t->known && table_is_missing(text, length)) return BLICA_OK;
   for (int k = 0; k < l->count; k++)
     if (table_same_level(l->text[k], text, length)) {
       *code = t->collecting ? 0 : (int8_t)k;
       return BLICA_OK;
     }
   int column = t->column_of[variable];
+  if (table_is_missing(text, length)) return BLICA_OK; /* unless it is a level: 'NA' may be one that was given */
   if (t->known) return table_unknown_level(t, variable, text, length, message);
   if (l->count == 2 && !t->collecting)
     return table_fail(message, BLICA_ERR_DATA,

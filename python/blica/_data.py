@@ -383,6 +383,15 @@ def _is_numeric(column, ordinal: bool) -> bool:
     return len(kept) > 0 and all(isinstance(v, (int, float, np.number)) for v in kept)
 
 
+_PAIRS = (("no", "yes"), ("false", "true"), ("n", "y"), ("f", "t"))
+
+
+def _usual_pair(present) -> Labels:
+    """The two texts, lowest first, when they are a pair whose order is plain."""
+    order = sorted(present, key=str.lower)  # each pair is in the order of the alphabet
+    return tuple(order) if tuple(text.lower() for text in order) in _PAIRS else None
+
+
 def _text_column(column, known: Labels, ordinal: bool, name: str) -> Tuple[np.ndarray, Labels]:
     """Levels from 0 as float (NaN missing) and their labels, for text and Categorical."""
     missing = column.isna().to_numpy()
@@ -394,6 +403,8 @@ def _text_column(column, known: Labels, ordinal: bool, name: str) -> Tuple[np.nd
             known = tuple(column.cat.categories)
             if len(known) < 2:
                 raise ValueError(f"{name} is an ordered Categorical with {len(known)} level; an item needs at least two")
+        elif ordinal and _usual_pair(present):
+            known = _usual_pair(present)
         elif ordinal:
             odd = next(iter(sorted(present)), "nothing")
             raise ValueError(f"{name}: {odd!r} is not a whole number, which ordinal=True asks for; make it an ordered Categorical, "

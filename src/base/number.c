@@ -3,8 +3,11 @@
 #include "base/number.h"
 
 #include <locale.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #ifdef __APPLE__
 #include <xlocale.h>
 #endif
@@ -25,7 +28,18 @@ static void leave(passage p) {
   freelocale(p.made);
 }
 
+/* 0x1, which strtod reads as 1: in a table it is a code or a mistake. */
+static bool is_hexadecimal(const char *text) {
+  text += strspn(text, " \t\n\v\f\r");
+  text += *text == '-' || *text == '+';
+  return text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
+}
+
 double bl_strtod(const char *text, char **end) {
+  if (is_hexadecimal(text)) {
+    if (end) *end = (char *)(uintptr_t)text;
+    return 0;
+  }
   passage p = enter();
   double value = strtod(text, end);
   leave(p);

@@ -2,7 +2,6 @@
 #include "data/coding.h"
 
 #include <stdio.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -101,7 +100,14 @@ blica_status bl_coding_columns(blica_ctx *ctx, const blica_coding *c, char ***ou
   return BLICA_OK;
 }
 
-/* The parts of a name: lengths of the item's name and of its list of labels; the column's number, 0 for a plain one. */
+static int count_levels(const char *list, size_t length) {
+  int count = 1;
+  for (size_t i = 0; i < length; i++) count += list[i] == '<';
+  return count;
+}
+
+/* The parts of a name: lengths of the item's name and of its list of labels; the column's number, 0 for a plain one. A
+ * name such as q[1]>=2, whose list has no second level or ends below the number, is plain: an item may be named so. */
 static int split(const char *name, size_t *item, size_t *list) {
   const char *end = strrchr(name, ']'), *begin = NULL;
   *item = strlen(name), *list = 0;
@@ -111,14 +117,10 @@ static int split(const char *name, size_t *item, size_t *list) {
   if (!begin || begin == name) return 0;
   *item = (size_t)(begin - name);
   *list = (size_t)(end - begin - 1);
-  const long level = strtol(end + 3, NULL, 10);
-  return level > INT_MAX ? 0 : (int)level;
-}
-
-static int count_levels(const char *list, size_t length) {
-  int count = 1;
-  for (size_t i = 0; i < length; i++) count += list[i] == '<';
-  return count;
+  const long level = strtol(end + 3, NULL, 10), levels = count_levels(name + *item + 1, *list);
+  if (level >= 1 && level < levels) return (int)level;
+  *item = strlen(name), *list = 0;
+  return 0;
 }
 
 /* Levels of the item whose first column is c; 0 when its columns are not all there, in order. */
@@ -161,8 +163,10 @@ blica_status bl_coding_parse(blica_ctx *ctx, int columns, char *const *names, bl
   int *levels = NULL, items = 0, total = 0;
   bool coded = false;
   *out = NULL;
-  for (int c = 0; c < columns && !coded; c++)
-    coded = names[c][0] && names[c][strlen(names[c]) - 1] <= '9' && strstr(names[c], "]>=");
+  for (int c = 0; c < columns && !coded; c++) {
+    size_t of_item, of_list;
+    coded = split(names[c], &of_item, &of_list) > 0;
+  }
   if (!coded) return BLICA_OK;
   TRY(bl_alloc(ctx, (size_t)columns, &item));
   TRY(bl_alloc(ctx, (size_t)columns, &levels));

@@ -166,3 +166,66 @@ P
   run_code 0 loglik m.json one.csv --json
   echo "$out" | /usr/bin/python3 -c 'import json, sys; assert abs(json.load(sys.stdin)["loglik"] - float(open("one.txt").read())) < 1e-8'
 }
+
+# items.csv: a, b of 1 to 3, smoker, mood, sex (1/2), c and d (0/1) in three segments
+items() {
+  awk 'BEGIN { srand(4); print "a,b,smoker,mood,sex,c,d,segment"; split("never rarely often", mood, " ")
+    for (i = 0; i < 600; i++) { s = int(i / 200); z = (rand() - .5) * (1 + 2 * s)
+      for (j = 1; j < 8; j++) v[j] = 1 + (z + rand() > .3) + (z + rand() > .9)
+      print v[1] "," v[2] "," (v[3] > 1 ? "Yes" : "No") "," mood[v[4]] "," 1 + (v[5] > 1) "," (v[6] > 1) "," (v[7] > 1) ",s" s } }'
+}
+
+@test "--ordinal beside columns of words: no/yes needs nothing, other text its levels" {
+  items > items.csv
+  run_code 0 fit items.csv --ordinal --levels "mood=never<rarely<often" --sources 1 --out m.json
+  [ "$(/usr/bin/python3 -c 'import json; print(["<".join(l) for l in json.load(open("m.json"))["levels"]])')" = \
+    "['1<2<3', '1<2<3', 'No<Yes', 'never<rarely<often', '1<2', '0<1', '0<1']" ]
+  refuses "column 4 ('mood'): '" items.csv --ordinal
+  says "as in --levels 'NAME=low<middle<high'"
+  run_code 2 count items.csv --ordinal --levels "1<2<3" --out none.csv
+  says "leaves nothing to --ordinal"
+  sed 's/Yes/low/' items.csv > low.csv
+  refuses "is not a whole number" low.csv --ordinal --ignore mood
+  # without a header, words in the first row are data
+  sed 1d items.csv > bare.csv
+  run_code 0 check bare.csv --ordinal --ignore 4 --segment-column last --json
+  [[ "$out" == *'"rows": 600'* ]]
+}
+
+@test "each column has a pair of its own: 1/2 and no/yes beside 0/1" {
+  items | cut -d, -f3,5- > pairs.csv
+  run_code 0 count pairs.csv --out pairs.out.csv
+  says "'No' is 0 and 'Yes' is 1 in smoker (1 of 4 columns)"
+  says "'1' is 0 and '2' is 1 in sex (1 of 4 columns)"
+  items | awk -F, -v OFS=, 'NR == 1 { print "smoker,sex,c,d,segment"; next } { print $3 == "Yes" ? 1 : 0, $5 - 1, $6, $7, $8 }' > plain.csv
+  run_code 0 count plain.csv --out plain.out.csv
+  diff <(sed 's/\[[^]]*]>=1//g' pairs.out.csv) plain.out.csv
+  sed 's/,2,\([01],[01],s\)/,3,\1/' pairs.csv > three.csv
+  refuses "column 1 ('smoker'): value 'Yes' is not 0 or 1" three.csv
+  # a column that always has one value takes the pair of the others
+  items | awk -F, -v OFS=, 'NR == 1 { print "a,b,c,segment"; next } { print $3, $3, "Yes", $8 }' > one.csv
+  run_code 0 check one.csv
+  [[ "$out" == *"'c': always Yes"* ]] || { echo "$out"; false; }
+}
+
+@test "a name that only looks like one of levels is a name; hexadecimal numbers are not read" {
+  run_code 0 simulate --variables 4 --sources 1 --segments 3 --samples 200 --out d
+  run_code 0 fit d/data.csv --sources 1 --out plain.json
+  for name in 'q[1]>=2' 'q[1<2]>=2' 'q[]>=1' '[1<2]>=1' 'a=b' 'p[1]>=1'; do
+    sed "1s/x3/$name/" d/data.csv > named.csv
+    run_code 0 fit named.csv --sources 1 --out m.json
+    /usr/bin/python3 -c 'import json, sys; a, b = (json.load(open(f)) for f in ("m.json", "plain.json"))
+assert a["variables"] == ["x1", "x2", sys.argv[1], "x4"] and a["mixing"] == b["mixing"]' "$name"
+    for file in c.csv c.npz; do
+      run_code 0 count named.csv --out $file
+      run_code 0 fit $file --sources 1 --out n.json
+      diff <(sed '/"seconds/d' m.json) <(sed '/"seconds/d' n.json)
+    done
+    run_code 0 fit named.csv --levels "$name=0<1,x1=0<1" --sources 1 --out n.json
+    diff <(sed '/"seconds/d' m.json) <(sed '/"seconds/d' n.json)
+  done
+  sed '3s/[01]$/0x1/;3s/^[01]/0x1/' d/data.csv > hex.csv
+  refuses "column 1 ('x1'): value '0x1' is not 0 or 1" hex.csv
+  refuses "column 1 ('x1'): '0x1' is not a whole number" hex.csv --ordinal
+  run_code 2 fit d/data.csv --sources 0x1 --out none.json
+}

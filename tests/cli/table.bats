@@ -135,10 +135,20 @@ END
   [ "$(grep '^2,a,a' c.csv)" = "2,a,a,1,0,0,1" ]
 }
 
-@test "missing values: empty, NA, NaN" {
+@test "missing values: empty, NA, NaN and what other programs write" {
   printf 'a,b,segment\n1,NA,s\n,1,s\n1,nan,s\n1,1,s\n0,1,s\n' > m.csv
   run "$BLICA" count m.csv --out got.csv --quiet
   [ "$status" -eq 0 ]
+  for word in 'N\/A' 'n\/a' '#N\/A' '<NA>' null; do
+    sed "s/nan/$word/" m.csv > other.csv
+    run "$BLICA" count other.csv --out other.out.csv --quiet
+    [ "$status" -eq 0 ]
+    cmp got.csv other.out.csv
+  done
+  printf 'a,b,segment\nNA,1,s\nyes,0,s\nNA,1,t\nyes,,t\n' > level.csv # NA is a level when it is given as one
+  run "$BLICA" count level.csv --levels "a=NA<yes" --out level.out.csv --quiet
+  [ "$status" -eq 0 ]
+  grep -qxF 's,a[NA<yes]>=1,a[NA<yes]>=1,1,0,0,1' level.out.csv
   diff got.csv - <<'END'
 segment,i,j,n11,n10,n01,n00
 s,,,5,0,0,0

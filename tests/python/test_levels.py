@@ -275,3 +275,18 @@ def test_text_that_means_missing():
     assert counts.table(0, 0, 2).sum() == 40 and list(frame["a"].cat.categories)[-1] == "refused"
     with pytest.raises(ValueError, match="not for sparse"):
         blica.count(sparse.csr_matrix(np.eye(4)), missing=-9)
+
+
+def test_ordinal_takes_columns_of_two_words_and_given_levels_of_text():
+    rng = np.random.default_rng(3)
+    z = rng.normal(size=(900, 4)) + rng.normal(size=(900, 1)) * np.repeat([0.4, 1, 2], 300)[:, None]
+    frame = pd.DataFrame({"a": 1 + (z[:, 0] > -0.5) + (z[:, 0] > 0.5), "b": 1 + (z[:, 1] > -0.5) + (z[:, 1] > 0.5),
+                          "smoker": np.where(z[:, 2] > 0, "Yes", "No"),
+                          "mood": np.array(["never", "rarely", "often"])[(z[:, 3] > -0.5).astype(int) + (z[:, 3] > 0.5)]})
+    segments = np.repeat(["x", "y", "z"], 300)
+    model = blica.fit(frame, segments, sources=1, ordinal=True, levels={"mood": ["never", "rarely", "often"]})
+    assert [list(own) for own in model.levels] == [["1", "2", "3"], ["1", "2", "3"], ["No", "Yes"], ["never", "rarely", "often"]]
+    with pytest.raises(ValueError, match="not a whole number"):
+        blica.fit(frame, segments, sources=1, ordinal=True)
+    with pytest.raises(ValueError, match="not a whole number"):
+        blica.fit(frame.assign(smoker=frame.smoker.replace("No", "low")).drop(columns="mood"), segments, sources=1, ordinal=True)
