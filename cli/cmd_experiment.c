@@ -151,7 +151,9 @@ const command command_experiment = {
         "scalability: Figure 5, error and running time against the number of variables.\n\n"
         "indeterminacy: Figure 2, Theorem 1 and the causal direction of section 4.2: different models, same data.\n\n"
         "levels: beyond the paper, what three and five levels identify that two cannot: counts, ranks and recovered "
-        "models, errors from samples, Theorem 1's pair of models and the causal direction of two variables.\n\n"
+        "models, errors from samples, Theorem 1's pair of models and the causal direction of two variables (identified "
+        "only if A and all cuts are "
+        "the same in all segments: not a method for real data, see docs/identifiability.md).\n\n"
         "An interrupted run leaves a valid CSV, and the same command goes on from there. Data sets run in parallel; "
         "the numbers, except seconds, are the same for any number of threads.",
     .examples = "blica experiment table1 --out results\n"

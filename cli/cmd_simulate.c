@@ -123,7 +123,7 @@ const command command_simulate = {
     .operands = "",
     .required = "out",
     .text = "Draws a mixing matrix, and for each segment the means and variances of the sources, as in section 6 of "
-            "the paper, then rows of binary data. Writes DIR/data.csv (a header; the last column is the segment) and "
+            "the paper, then rows of data. Writes DIR/data.csv (a header; the last column is the segment) and "
             "DIR/model.json (the true model).\n\n"
             "With --exact it writes DIR/counts.npz in place of data.csv: the exact probabilities of all pairs, times a "
             "nominal number of samples. A fit to them shows what infinitely many samples would give.\n\n"

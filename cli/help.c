@@ -105,7 +105,7 @@ void print_help(const command *c) {
 }
 
 void print_overview(void) {
-  puts("blica - independent component analysis of binary data\n\n"
+  puts("blica - independent component analysis of binary and ordinal data\n\n"
        "Usage: blica COMMAND [ARGUMENTS] [OPTIONS]\n\nCommands:");
   for (int i = 0; commands[i]; i++) printf("  %-12s %s\n", commands[i]->name, commands[i]->summary);
   puts("\nStart here:\n"

@@ -97,11 +97,11 @@ static void man_command(FILE *f, const void *what) {
 
 static void man_program(FILE *f, const void *what) {
   (void)what;
-  man_head(f, "BLICA", "blica", "independent component analysis of binary data");
+  man_head(f, "BLICA", "blica", "independent component analysis of binary and ordinal data");
   fputs("\n.I COMMAND\n[ARGUMENTS] [OPTIONS]\n.SH DESCRIPTION\n", f);
   roff_paragraphs(
-      f, "Recovers the mixing matrix of independent sources from binary data that come in segments (times, sites, "
-         "groups) in which the variances of the sources differ.\n\n"
+      f, "Recovers the mixing matrix of independent sources from binary and ordinal items whose rows come in segments "
+         "(times, sites, groups) in which the variances of the sources differ.\n\n"
          "Results go to files or to the standard output, messages to the standard error, which shows progress "
          "when it is a terminal. The first interrupt (Ctrl-C) ends a fit with the best result so far, the second "
          "ends the program.");

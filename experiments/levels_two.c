@@ -8,7 +8,8 @@
  *
  * Arrows: x1 causes x2 when one source reaches both and the other only x2. The relative scale of two rows stays free,
  * but an entry that is 0 is 0 in every scale; so the cause is the item whose signal is closest to
- * a single source. */
+ * a single source. This holds only where A and all cuts are the same in all segments, as they are in these simulations:
+ * it is a statement about identification and not a method (docs/identifiability.md has real data where it fails). */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>

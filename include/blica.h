@@ -1,10 +1,11 @@
-/* blica.h - independent component analysis of binary data.
+/* blica.h - independent component analysis of binary and ordinal data.
  *
  * The model (Hyttinen, Barin-Pacela and Hyvarinen, UAI 2022). In segment s the k sources are
  * z ~ N(mu_s, diag(v_s)), and the mixing y = A z is the same in every segment. A binary variable is
  * x_i = 1 with probability Phi(sqrt(c) y_i - tau_i), where c is pi/8 by default and the cut tau_i of the
- * item is the same in every segment (0 in the paper). Because v_s changes over segments, the mixing
- * matrix A is identified up to the order, sign and scale of its columns.
+ * item is the same in every segment (0 in the paper). An ordinal variable has a cut for each level but the
+ * lowest, and is at or above level l with probability Phi(sqrt(c) y_i - tau_il). Because v_s changes over segments, the
+ * mixing matrix A is identified up to the order, sign and scale of its columns.
  *
  * The flow, one verb per arrow:
  *

@@ -29,6 +29,9 @@ NAVIGATION = [
 ELSEWHERE = {"gallery.md": "examples/README.md", "experiments.md": "experiments/README.md", "python.md": "python/README.md",
              "r.md": "r/README.md"}
 
+# Files whose page is made from the code.
+MADE = {"include/blica.h": "api-c.md", "python/blica": "api-python.md", "r/man": "api-r.md"}
+
 CONFIG = """site_name: blica
 site_description: Independent component analysis of binary and ordinal data
 docs_dir: pages
@@ -42,6 +45,7 @@ theme:
     - {media: "(prefers-color-scheme: dark)", scheme: slate, primary: indigo, toggle: {icon: material/brightness-4, name: Light}}
   features: [navigation.tabs, navigation.top, search.highlight]
 plugins: [search]
+extra: {generator: false}
 markdown_extensions: [tables, fenced_code, attr_list, toc: {permalink: true}]
 """
 
@@ -155,8 +159,7 @@ def main(root: pathlib.Path, out: pathlib.Path) -> None:
         raise SystemExit(f"pages that do not exist: {missing}; pages of docs/ that the navigation leaves out: {unlisted}")
     pages = {path.resolve(): page for page, path in sources.items()}
     pages[(root / "README.md").resolve()] = "index.md"
-    for page in names:  # pages link to each other as if all stood in docs/
-        pages[(root / "docs" / page).resolve()] = page
+    pages |= {(root / path).resolve(): page for path, page in MADE.items()}
     for page, path in sources.items():
         (pages_dir / page).write_text(relink(path.read_text(), path, root, pages))
     for name, text in made.items():

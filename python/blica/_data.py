@@ -70,7 +70,7 @@ class Table:
         elif is_sparse(x):
             x = x.tocsr()
             if x.dtype.kind == "c":
-                raise ValueError("Complex data not supported: X has complex values; binary data are 0 and 1")
+                raise ValueError("Complex data not supported: X has complex values; give the levels of the items")
         else:
             x = _array(x)
         if missing is not None:
@@ -284,11 +284,11 @@ _TEXT_COLUMNS = "give numbers, or a DataFrame for columns of text"
 
 def _array(x) -> np.ndarray:
     if isinstance(x, (str, bytes)) or x is None:
-        raise TypeError(f"X is {type(x).__name__}; give an array, a DataFrame or a sparse matrix of binary values")
+        raise TypeError(f"X is {type(x).__name__}; give an array, a DataFrame or a sparse matrix of 0 and 1")
     masked = np.ma.getmaskarray(x) if isinstance(x, np.ma.MaskedArray) else None
     x = np.asarray(x)
     if x.dtype.kind == "c":
-        raise ValueError("Complex data not supported: X has complex values; binary data are 0 and 1")
+        raise ValueError("Complex data not supported: X has complex values; give the levels of the items")
     if x.dtype.kind == "O":
         try:
             x = x.astype(float)

@@ -29,7 +29,7 @@ OWN = ("n_jobs", "verbose", "binarize", "ordinal", "levels", "missing", "segment
 
 
 class BinaryICA(TransformerMixin, BaseEstimator):
-    """Independent component analysis of binary data with segments.
+    """Independent component analysis of binary and ordinal data with segments.
 
     The segment of each row is given to fit as ``segments``, or it is a column of X that ``segment_column`` names. The target
     ``y`` of scikit-learn is ignored, as by PCA. A parameter that is None has the default of the library, which is that of the

@@ -32,7 +32,7 @@ def count(X, segments=None, *, binarize: Optional[float] = None, ordinal: bool =
           threads: Optional[int] = None, verbose: Verbose = 0) -> Counts:
     """Counts the 2x2 tables of all pairs of variables in every segment.
 
-    X is an array, DataFrame or scipy.sparse matrix of binary values, NaN for missing; segments holds a label per row, or is
+    X is an array or DataFrame of items, NaN for missing, or a scipy.sparse matrix of 0 and 1; segments holds a label per row, or is
     the name of the column of X that holds them. Items
     may have more levels: columns of a DataFrame that are an ordered Categorical, whole numbers with ordinal=True, and any
     column with levels=, a list of levels, lowest first, for all columns or a dict of such lists by column. Such an item is

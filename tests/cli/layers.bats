@@ -116,6 +116,16 @@ own() { (cd "$BLICA_SOURCE/$1" && ls ./*.h | sed 's|^\./||; s|\.|\\.|g' | paste 
     -not -path './docs/options.md' -not -path './examples/README.md' -exec /usr/bin/python3 tools/wrap_prose.py --check {} +
 }
 
+@test "links and anchors of pages lead somewhere" {
+  /usr/bin/python3 "$BLICA_SOURCE/tests/links.py" "$BLICA_SOURCE"
+}
+
+@test "every place says that data may be ordinal" {
+  cd "$BLICA_SOURCE"
+  ! grep -rniE 'component analysis of binary data' --include='*' README.md CITATION.cff docs include cli cmake debian python r ||
+    return 1
+}
+
 @test "every mutant has its place in the code" {
   /usr/bin/python3 "$BATS_TEST_DIRNAME/../../tools/mutants.py" --check
 }

@@ -6,6 +6,7 @@ site=$BLICA_BUILD/site
 /usr/bin/python3 tools/site.py . "$site"
 mkdocs build --strict --quiet --config-file "$site/mkdocs.yml"
 test -s "$site/html/search/search_index.json"
+/usr/bin/python3 tests/links.py --site "$site/html"
 
 # blocks LANGUAGE: the text of the page's blocks in that language.
 blocks() { awk -v mark='```'"$1" '$0 == mark {inside = 1; next} /^```/ {inside = 0} inside' docs/getting-started.md; }
