@@ -386,10 +386,10 @@ def _is_numeric(column, ordinal: bool) -> bool:
 _PAIRS = (("no", "yes"), ("false", "true"), ("n", "y"), ("f", "t"))
 
 
-def _usual_pair(present) -> Labels:
-    """The two texts, lowest first, when they are a pair whose order is plain."""
+def _usual_pair(present) -> Tuple[Any, ...]:
+    """The two texts, lowest first, when they are a pair whose order is plain; else nothing."""
     order = sorted(present, key=str.lower)  # each pair is in the order of the alphabet
-    return tuple(order) if tuple(text.lower() for text in order) in _PAIRS else None
+    return tuple(order) if tuple(text.lower() for text in order) in _PAIRS else ()
 
 
 def _text_column(column, known: Labels, ordinal: bool, name: str) -> Tuple[np.ndarray, Labels]:
@@ -403,8 +403,8 @@ def _text_column(column, known: Labels, ordinal: bool, name: str) -> Tuple[np.nd
             known = tuple(column.cat.categories)
             if len(known) < 2:
                 raise ValueError(f"{name} is an ordered Categorical with {len(known)} level; an item needs at least two")
-        elif ordinal and _usual_pair(present):
-            known = _usual_pair(present)
+        elif ordinal and len(pair := _usual_pair(present)) > 0:
+            known = pair
         elif ordinal:
             odd = next(iter(sorted(present)), "nothing")
             raise ValueError(f"{name}: {odd!r} is not a whole number, which ordinal=True asks for; make it an ordered Categorical, "
