@@ -218,7 +218,8 @@ const command command_fit = {
     .required = "sources|out",
     .text =
         "Estimates the mixing matrix and the means and variances of the sources in each segment, and writes them to a "
-        "model file. DATA is a table of 0 and 1 (CSV, TSV, .gz, .zst, .npy, or - for the standard input) with a column "
+        "model file. DATA is a table of 0 and 1 (CSV, TSV, .gz, .zst, .npy, .sav, .dta, .sas7bdat, or - for the "
+        "standard input) with a column "
         "that names the segment of each row; COUNTS is what blica count wrote.\n\n"
         "The fit starts from several points and keeps the best result. Columns of the mixing matrix are determined up "
         "to order, sign and scale; they are written in a canonical form: largest explained variance first, largest "

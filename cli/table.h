@@ -14,6 +14,9 @@ typedef struct {
   int count;
 } column_run;
 
+/* The dictionary of a file that ReadStat reads. */
+typedef struct table_survey table_survey;
+
 typedef struct {
   char **text; /* in order of first appearance; known ones lowest first */
   int count;
@@ -28,10 +31,11 @@ struct table {
   bool pending;     /* text.fields holds the first row of data */
   bool npy;
   bl_npy array;
-  char *whole;       /* elements of a Fortran-ordered array */
-  int columns;       /* in the file */
-  char **header;     /* [columns] names, or NULL */
-  column_role *role; /* [columns] */
+  table_survey *survey; /* NULL: not a file that ReadStat reads */
+  char *whole;          /* elements of a Fortran-ordered array */
+  int columns;          /* in the file */
+  char **header;        /* [columns] names, or NULL */
+  column_role *role;    /* [columns] */
   column_run *runs;
   int run_count;
   int n;                 /* variables */
@@ -102,6 +106,14 @@ blica_status table_flush(table *t, char *message); /* hands the buffered rows to
 blica_status table_begin_npy(table *t, char *message);
 /* The same as table_read_rows, from a .npy file. */
 blica_status table_read_npy(table *t, int64_t max_rows, char *message);
+
+/* table_readstat.c: files of SPSS, Stata and SAS, by their names' endings. */
+bool table_is_readstat(const char *path);
+blica_status table_begin_readstat(table *t, char *message); /* reads the dictionary */
+/* Levels of the items that have none yet, by the codes that occur; reads the file once. */
+blica_status table_readstat_levels(table *t, char *message);
+blica_status table_read_readstat(table *t, char *message); /* all rows */
+void table_free_readstat(table_survey *survey);            /* NULL is fine */
 
 /* table_ranks.c: table_read and table_counts by all processes. Same status and message on all. */
 blica_status table_ranks_read(blica_ctx *ctx, const char *path, const table_options *options, char *message,

@@ -80,6 +80,7 @@ void table_close(table *t) {
   if (!t) return;
   for (int k = 0; t->header && k < t->columns; k++) free(t->header[k]);
   table_free_levels(t);
+  table_free_readstat(t->survey);
   records_close(&t->text);
   records_close(&t->labels);
   blica_packer_free(t->packer);
@@ -97,6 +98,10 @@ void table_close(table *t) {
 /* Fills the first buffer and reads the header, of text or of .npy. */
 static blica_status begin(table *t, const char *path, char *message) {
   records *r = &t->text;
+  if (table_is_readstat(path)) {
+    t->options.levels = false; /* the file says them */
+    return table_begin_readstat(t, message);
+  }
   MUST(byte_source_open(path, message, &r->source));
   t->name = byte_source_name(r->source);
   do MUST(records_more(r, message));
@@ -231,7 +236,8 @@ static blica_status find_total(table *t, char *message) {
   table_options quiet = t->options;
   quiet.note = NULL;
   if (t->npy) t->total = (int64_t)t->array.shape[0];
-  if (t->npy || strcmp(t->path, "-") == 0 || stat(t->path, &info) != 0 || !S_ISREG(info.st_mode)) return BLICA_OK;
+  if (t->npy || t->survey || strcmp(t->path, "-") == 0 || stat(t->path, &info) != 0 || !S_ISREG(info.st_mode))
+    return BLICA_OK;
   blica_status status = table_open(t->ctx, t->path, &quiet, message, &second);
   if (status != BLICA_OK) return status;
   second->streamed = true;

@@ -275,7 +275,7 @@ blica_status table_begin_known(table *t, char *message) {
   const table_options *o = &t->options;
   blica_status status = BLICA_OK;
   const blica_coding *model = o->model ? o->model->coding : NULL;
-  if (!o->list && !o->ordinal && !o->found && !model) return BLICA_OK;
+  if (!o->list && !o->ordinal && !o->found && !model && !t->survey) return BLICA_OK;
   if (o->list && o->ordinal && !strchr(o->list, '='))
     return table_fail(
         message, BLICA_ERR_ARGUMENT,
@@ -290,7 +290,10 @@ blica_status table_begin_known(table *t, char *message) {
     status = take_found(t, o->found, message);
   else if (o->list)
     status = take_list(t, o->list, message);
-  if (status == BLICA_OK && o->ordinal && !model) status = take_numbers(t, message);
+  if (status == BLICA_OK && t->survey && !model)
+    status = table_readstat_levels(t, message);
+  else if (status == BLICA_OK && o->ordinal && !model)
+    status = take_numbers(t, message);
   for (int i = 0; status == BLICA_OK && i < t->n; i++)
     if (t->levels[i].count == 0 && (!table_add_level(&t->levels[i], "0", 1) || !table_add_level(&t->levels[i], "1", 1)))
       status = table_no_memory(message);

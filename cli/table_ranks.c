@@ -58,8 +58,8 @@ static blica_status same_files(const char *path, char *message) {
 
 static bool divisible(const table *t) {
   const table_options *o = &t->options;
-  return !t->npy && !o->segment_length && !o->segment_count && !o->segment_file && !o->unlabelled && !o->levels &&
-         !t->known && !t->text.quotes && byte_source_size(t->text.source) > 0;
+  return !t->npy && !t->survey && !o->segment_length && !o->segment_count && !o->segment_file && !o->unlabelled &&
+         !o->levels && !t->known && !t->text.quotes && byte_source_size(t->text.source) > 0;
 }
 
 /* Leaves the table at this process's lines; *rows is false when there are none. */

@@ -226,6 +226,8 @@ blica_status table_read_rows(table *t, int64_t max_rows, char *message) {
   int64_t stop = t->row + max_rows;
   if (t->npy) {
     status = table_read_npy(t, max_rows, message);
+  } else if (t->survey) {
+    status = table_read_readstat(t, message);
   } else if (t->pending) {
     t->pending = false;
     status = split_row(t, message);

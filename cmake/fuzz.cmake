@@ -7,6 +7,10 @@ add_library(fuzz_support STATIC tests/fuzz/fuzz.c tests/fuzz/table_check.c tests
 target_include_directories(fuzz_support PUBLIC tests/fuzz tests/support cli report src ${RANDOM123_INCLUDE} ${CSV_INCLUDE})
 target_link_libraries(fuzz_support PUBLIC blica_static PkgConfig::JANSSON PkgConfig::ZLIB PkgConfig::ZSTD
   PkgConfig::CAIRO ${CSV_LIBRARY})
+if(READSTAT_INCLUDE AND READSTAT_LIBRARY)
+  target_compile_definitions(fuzz_support PUBLIC BLICA_READSTAT)
+  target_link_libraries(fuzz_support PUBLIC ${READSTAT_LIBRARY})
+endif()
 foreach(source ${FUZZ_TARGETS})
   get_filename_component(target ${source} NAME_WE)
   string(REPLACE fuzz_ "" name ${target})
