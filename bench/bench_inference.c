@@ -51,9 +51,9 @@ static blica_model *fit(const design *d, const blica_data *data) {
   return m;
 }
 
-static blica_assessment *assess(const blica_model *m, const blica_data *data, int bootstrap, int simulations) {
+static blica_assessment *assess(const blica_model *m, const blica_data *data, int bootstrap) {
   blica_assess_options o = blica_assess_options_default();
-  o.bootstrap = bootstrap, o.simulations = simulations;
+  o.bootstrap = bootstrap;
   blica_assessment *a;
   must(blica_assess(ctx, m, data, &o, &a));
   return a;
@@ -75,7 +75,7 @@ static void coverage(const design *d, int sets, uint64_t seed, int bootstrap) {
     blica_data *data;
     must(blica_simulate_rows(ctx, truth, seed + (uint64_t)i, &data));
     m = fit(d, data);
-    blica_assessment *a = assess(m, data, bootstrap, 0);
+    blica_assessment *a = assess(m, data, bootstrap);
     match(m, truth, matching, cosine);
     for (int j = 0; j < d->k; j++)
       for (int l = 0; l < d->n; l++) {
@@ -115,7 +115,7 @@ static void expected(const design *d, int sets, uint64_t seed, double sums[2]) {
     blica_data *data;
     must(blica_simulate_rows(ctx, truth, seed + (uint64_t)i, &data));
     m = fit(d, data);
-    blica_assessment *a = assess(m, data, 0, 0);
+    blica_assessment *a = assess(m, data, 0);
     own[0] += 1 - a->expected_mcs;
     own[1] += 1 - match(m, truth, matching, cosine);
     blica_assessment_free(a);
@@ -167,14 +167,14 @@ static int ascending(const void *x, const void *y) {
 }
 
 /* p of the change test. Without change (sd_low == sd_high) its Kolmogorov distance from uniform. */
-static void change(const design *d, int sets, uint64_t seed, int simulations) {
+static void change(const design *d, int sets, uint64_t seed) {
   double *p = malloc(sizeof *p * (size_t)sets), distance = 0, below = 0, *q = malloc(sizeof *q * (size_t)sets), dq = 0;
   for (int i = 0; i < sets; i++) {
     blica_model *truth = truth_of(d, seed + (uint64_t)i), *m;
     blica_data *data;
     must(blica_simulate_rows(ctx, truth, seed + (uint64_t)i, &data));
     m = fit(d, data);
-    blica_assessment *a = assess(m, data, 0, simulations);
+    blica_assessment *a = assess(m, data, 0);
     p[i] = a->change_p;
     q[i] = a->source_change_p[0];
     below += p[i] <= 0.05;
@@ -183,14 +183,14 @@ static void change(const design *d, int sets, uint64_t seed, int simulations) {
   }
   qsort(p, (size_t)sets, sizeof *p, ascending);
   qsort(q, (size_t)sets, sizeof *q, ascending);
-  for (int i = 0; i < sets; i++) { /* p is a multiple of 1/(simulations+1): P(p <= x) = x */
+  for (int i = 0; i < sets; i++) {
     distance = fmax(distance, fmax(fabs((i + 1.0) / sets - p[i]) * (i + 1 == sets || p[i + 1] > p[i]), 0));
     dq = fmax(dq, fmax(fabs((i + 1.0) / sets - q[i]) * (i + 1 == sets || q[i + 1] > q[i]), 0));
   }
-  printf("n=%d k=%d u=%d N=%lld sd %.2f-%.2f means %.1f%s, %d sets, %d simulations: p <= .05 in %.3f, Kolmogorov "
+  printf("n=%d k=%d u=%d N=%lld sd %.2f-%.2f means %.1f%s, %d sets: p <= .05 in %.3f, Kolmogorov "
          "distance %.3f (source 1: %.3f)\n",
          d->n, d->k, d->u, (long long)d->samples, d->sd_low, d->sd_high, d->mean_range, d->uneven ? " uneven" : "",
-         sets, simulations, below / sets, distance, dq);
+         sets, below / sets, distance, dq);
   fflush(stdout);
   free(p), free(q);
 }
@@ -202,7 +202,7 @@ static void m2(const design *d, int sets, uint64_t seed) {
     blica_data *data;
     must(blica_simulate_rows(ctx, truth, seed + (uint64_t)i, &data));
     m = fit(d, data);
-    blica_assessment *a = assess(m, data, 0, 0);
+    blica_assessment *a = assess(m, data, 0);
     below += a->m2_p <= 0.05;
     mean += a->m2 / sets;
     df = (double)a->df;
@@ -252,18 +252,18 @@ static void run_select(const char *what, int sets, uint64_t seed) {
     if (what[6] == 0 || strcmp(what + 7, name[i]) == 0) choose(&kind[i], name[i], sets, seed);
 }
 
-static void run_change(const char *what, int sets, uint64_t seed, int simulations) {
+static void run_change(const char *what, int sets, uint64_t seed) {
   design d = {.n = 6, .k = 2, .u = 10, .samples = 200, .sd_low = 1.5, .sd_high = 1.5};
   const bool power = strcmp(what, "power") == 0;
   if (power) d.sd_low = 1.2, d.sd_high = 1.8, d.mean_range = 0.5;
   if (strcmp(what, "change-ordinal") == 0) d.levels = 4;
-  change(&d, sets, seed, simulations);
+  change(&d, sets, seed);
   if (d.levels) return;
   if (power)
     d.sd_low = 0.8, d.sd_high = 2;
   else
     d.mean_range = 1.5, d.uneven = 1;
-  change(&d, sets, seed, simulations);
+  change(&d, sets, seed);
 }
 
 int main(int argc, char **argv) {
@@ -276,7 +276,7 @@ int main(int argc, char **argv) {
   const size_t first = (size_t)extra; /* design to begin with */
   if (strcmp(what, "mcs") == 0) expected_all(tuned + first, LENGTH(tuned) - first, sets, seed);
   if (strcmp(what, "mcs-fresh") == 0) expected_all(fresh + first, LENGTH(fresh) - first, sets, seed);
-  if (strncmp(what, "change", 6) == 0 || strcmp(what, "power") == 0) run_change(what, sets, seed, extra ? extra : 99);
+  if (strncmp(what, "change", 6) == 0 || strcmp(what, "power") == 0) run_change(what, sets, seed);
   if (strncmp(what, "select", 6) == 0) run_select(what, sets, seed);
   if (strcmp(what, "m2") == 0) {
     design d = {.n = 6, .k = 2, .u = 4, .samples = 500, .sd_low = 0.5, .sd_high = 3, .mean_range = 0.5};

@@ -17,7 +17,7 @@ d <- d[stats::complete.cases(d), ]
 ours <- seconds(function() {
   for (i in 1:10) {
     model <<- blica(d[items], d$group, 2, method = "pairwise", prior = "none", threads = 1)
-    errors <<- blica_assess(model, bootstrap = 0, simulations = 0, threads = 1)
+    errors <<- blica_assess(model, bootstrap = 0, threads = 1)
   }
 }) / 10
 scale <- sqrt(model$link * model$variances[, 1])

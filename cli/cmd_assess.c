@@ -68,12 +68,14 @@ static json_t *named(char **names, int count, const char *what, const double *sr
 }
 
 static json_t *record(const blica_assessment *a, const blica_assess_options *o) {
-  json_t *r = json_pack("{s:o,s:o,s:{s:o,s:i},s:o,s:o,s:[o,o],s:o,s:I,s:o,s:[s,s,s]}", "expected_mcs",
-                        json_number(a->expected_mcs), "columns", columns_record(a), "change", "p",
-                        json_number(a->change_p), "simulations", o->simulations, "srmr", json_number(a->srmr), "rmsea2",
-                        json_number(a->rmsea2), "rmsea2_interval", json_number(a->rmsea2_low),
-                        json_number(a->rmsea2_high), "m2", json_number(a->m2), "df", (json_int_t)a->df, "m2_p",
-                        json_number(a->m2_p), "verdict", a->verdict[0], a->verdict[1], a->verdict[2]);
+  json_t *r =
+      json_pack("{s:o,s:o,s:{s:o,s:o,s:o,s:o,s:o,s:o},s:o,s:o,s:[o,o],s:o,s:I,s:o,s:[s,s,s]}", "expected_mcs",
+                json_number(a->expected_mcs), "columns", columns_record(a), "change", "p", json_number(a->change_p),
+                "lag", json_number(a->lag), "lag_z", json_number(a->lag_z), "decay", json_number(a->decay), "inflation",
+                json_number(a->inflation), "draws_per_segment", json_number(a->draws_per_segment), "srmr",
+                json_number(a->srmr), "rmsea2", json_number(a->rmsea2), "rmsea2_interval", json_number(a->rmsea2_low),
+                json_number(a->rmsea2_high), "m2", json_number(a->m2), "df", (json_int_t)a->df, "m2_p",
+                json_number(a->m2_p), "verdict", a->verdict[0], a->verdict[1], a->verdict[2]);
   if (!r) return NULL;
   json_t *mixing = json_pack("{s:o,s:o,s:o,s:o}", "se", matrix(a->mixing_se, a->n, a->k), "se_bootstrap",
                              matrix(a->mixing_se_bootstrap, a->n, a->k), "low", matrix(a->mixing_low, a->n, a->k),
@@ -161,7 +163,7 @@ const command command_assess = {
     .most = 2,
     .text =
         "Answers four questions about a fit, from the rows that it was fitted to. What can the design identify? Do the "
-        "variances change over these segments (a test, by simulation)? How well are the axes determined (the angle by "
+        "variances change over these segments (a test)? How well are the axes determined (the angle by "
         "which each column may be off, and the mean cosine similarity (MCS) with the truth to expect)? Does the model "
         "fit (SRMR, M2, RMSEA2)? It also gives standard errors and intervals of loadings and variances.\n\n"
         "Errors come from the asymptotic distribution and, unless --bootstrap is none, from refits of rows that are "

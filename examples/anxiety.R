@@ -20,7 +20,7 @@ cat(sprintf("Polychoric correlation of calm and tense %.2f (standard error %.2f)
 ratio <- apply(model$variances, 1, max) / apply(model$variances, 1, min)
 cat(sprintf("From segment to segment the variances of the sources differ by factors of %.1f and %.1f.\n", ratio[1], ratio[2]))
 cat(sprintf("Cosines of the columns between fits to halves of the rows: %.2f and %.2f.\n", abs(halves$cosine[1]), abs(halves$cosine[2])))
-writeLines(suppressWarnings(blica_assess(model, bootstrap = 50, simulations = 49))$verdict)
+writeLines(suppressWarnings(blica_assess(model, bootstrap = 50))$verdict)
 figures <- commandArgs(TRUE)
 if (length(figures)) {
   png(file.path(figures[1], "anxiety.png"), 700, 700, res = 100)

@@ -614,10 +614,9 @@ BLICA_API void blica_fitted_free(blica_fitted_values *fitted);
 /* How far an estimate can be trusted: standard errors, by which angle each column may be off, whether the variances
  * change over segments at all, and whether the model fits. Needs the rows that the model was fitted to. */
 typedef struct {
-  size_t size;     /* of this struct; set by blica_assess_options_default */
-  int bootstrap;   /* refits of redrawn rows; 0: none, else at least 20 */
-  int simulations; /* data sets for the test of change; 0: no test, else at least 19 */
-  double level;    /* coverage of the intervals */
+  size_t size;   /* of this struct; set by blica_assess_options_default */
+  int bootstrap; /* refits of redrawn rows; 0: none, else at least 20 */
+  double level;  /* coverage of the intervals */
   uint64_t seed;
 } blica_assess_options;
 
@@ -645,9 +644,13 @@ typedef struct {
   double *angle;       /* [k] one standard deviation */
   double *angle_bound; /* [k] 90 % of errors are smaller */
   double expected_mcs;
-  /* Do the variances change? p values, NaN without the test. */
+  /* Do the variances change? p values, NaN where there is one segment. */
   double change_p;
   double *source_change_p; /* [k] */
+  /* Do rows depend on those before them in the segment? The mean correlation of an item with itself in the row before,
+   * its z value, by how much it falls with every further row, by which factor it multiplies the variance of sums over
+   * rows (1: not at all), and how many independent draws of the sources a segment holds. NaN without the test. */
+  double lag, lag_z, decay, inflation, draws_per_segment;
   /* Does the model fit? NaN where it could not be computed. */
   double srmr, m2, m2_p, rmsea2, rmsea2_low, rmsea2_high; /* 90 % interval */
   int64_t df;

@@ -51,14 +51,14 @@ print.blica_assessment <- function(x, digits = 2, ...) {
 }
 
 vcov.blica <- function(object, ...) {
-  covariance <- blica_assess(object, bootstrap = 0, simulations = 0, ...)$covariance
+  covariance <- blica_assess(object, bootstrap = 0, ...)$covariance
   if (is.null(covariance)) stop("the model has no asymptotic errors, so there is no covariance; blica_assess() gives bootstrap errors", call. = FALSE)
   covariance
 }
 
 # parm: names or numbers of parameters, or the names of groups of them.
 confint.blica <- function(object, parm, level = 0.95, ...) {
-  errors <- blica_assess(object, simulations = 0, ...)
+  errors <- blica_assess(object, ...)
   over <- function(prefix, m) outer(paste0(prefix, rownames(m)), colnames(m), paste, sep = ":")
   names <- c(parameter_names(object), over("mean_", object$means), paste0("cut_", names(object$cuts)))
   se <- stats::setNames(c(errors$mixing_se, errors$log_variance_se, errors$mean_se, errors$cut_se), names)

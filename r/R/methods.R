@@ -11,7 +11,7 @@ print.blica <- function(x, digits = 3, ...) {
   invisible(x)
 }
 
-# assess = FALSE leaves out what takes simulations: errors, the test of change, how well the axes are determined.
+# assess = FALSE leaves out what takes refits: errors, the test of change, how well the axes are determined.
 summary.blica <- function(object, assess = TRUE, ...) {
   found <- tryCatch(blica_identify(object), blica_error = function(e) NULL)
   c_ <- object$link

@@ -19,7 +19,7 @@
  * (bench/results/inference.md). */
 static const double ANGLE_BIAS = 0.4;
 
-enum { NORMAL_DRAWS = 500, BOOTSTRAP_LEAST = 20, SIMULATIONS_LEAST = 19 };
+enum { NORMAL_DRAWS = 500, BOOTSTRAP_LEAST = 20 };
 
 void blica_assessment_free(blica_assessment *a) {
   if (!a) return;
@@ -44,6 +44,7 @@ static blica_status create(blica_ctx *ctx, const blica_model *m, int draws, blic
   a->n = m->n, a->k = m->k, a->u = m->u, a->planes = m->planes, a->draws = draws,
   a->parameters = (int64_t)(n * k + u * k);
   a->expected_mcs = a->change_p = a->srmr = a->m2 = a->m2_p = a->rmsea2 = a->rmsea2_low = a->rmsea2_high = NAN;
+  a->lag = a->lag_z = a->decay = a->inflation = a->draws_per_segment = NAN;
   TRY(bl_copy_texts(ctx, m->n, (const char *const *)m->variables, &a->variables));
   TRY(bl_copy_texts(ctx, m->u, (const char *const *)m->segments, &a->segments));
   TRY(nans(ctx, a, n * k, &a->mixing_se));
@@ -86,9 +87,6 @@ static blica_status check(blica_ctx *ctx, const blica_model *m, const blica_asse
   if (o->bootstrap < 0 || (o->bootstrap > 0 && o->bootstrap < BOOTSTRAP_LEAST))
     return bl_fail(ctx, BLICA_ERR_DATA, "bootstrap is %d; give none or at least %d draws", o->bootstrap,
                    BOOTSTRAP_LEAST);
-  if (o->simulations < 0 || (o->simulations > 0 && o->simulations < SIMULATIONS_LEAST))
-    return bl_fail(ctx, BLICA_ERR_DATA, "simulations is %d; give none or at least %d", o->simulations,
-                   SIMULATIONS_LEAST);
   if (!(o->level > 0 && o->level < 1))
     return bl_fail(ctx, BLICA_ERR_DATA, "level is %g; give a share between 0 and 1", o->level);
   if (m->u == 1 && m->k > 1)
@@ -272,6 +270,18 @@ static blica_status design(blica_ctx *ctx, const blica_model *m, blica_assessmen
   return status == BLICA_ERR_NUMERIC || status == BLICA_ERR_ARGUMENT ? BLICA_OK : status;
 }
 
+/* ---- change ---- */
+
+static blica_status change(blica_ctx *ctx, const blica_model *m, const bl_rows *rows, const blica_counts *counts,
+                           blica_assessment *a) {
+  bl_change found;
+  if (m->u == 1) return BLICA_OK;
+  MUST(bl_change_test(ctx, m, rows, counts, &found, a->source_change_p));
+  a->change_p = found.p, a->lag = found.rows.lag, a->lag_z = found.rows.z, a->decay = found.rows.decay;
+  a->inflation = found.rows.inflation, a->draws_per_segment = found.rows.draws;
+  return BLICA_OK;
+}
+
 blica_status blica_assess(blica_ctx *ctx, const blica_model *model, const blica_data *data,
                           const blica_assess_options *given, blica_assessment **out) {
   BL_NEED_OUT(ctx, out, model, data, given);
@@ -291,9 +301,7 @@ blica_status blica_assess(blica_ctx *ctx, const blica_model *model, const blica_
   TRY(design(ctx, model, a));
   TRY(asymptotic(ctx, model, rows, counts, options->seed, a));
   TRY(fit_statistics(ctx, model, rows, counts, a));
-  if (options->simulations && model->u > 1)
-    TRY(bl_change_test(ctx, model, rows, counts, options->simulations, options->seed, &a->change_p,
-                       a->source_change_p));
+  TRY(change(ctx, model, rows, counts, a));
   if (options->bootstrap) TRY(resample(ctx, model, rows, options->seed, a));
   intervals(model, a);
   bl_verdict(a);

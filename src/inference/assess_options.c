@@ -8,13 +8,9 @@ static const blica_option assess_table[] = {
         ASSESS(bootstrap), BLICA_OPT_INT, "200", 0, 1e6, "none=0", "DRAWS",
         "Refits of rows that are drawn anew within segments, at least 20; none: asymptotic errors only. Take more for "
         "smoother numbers, none where a fit takes long."),
-    BL_ROW(
-        ASSESS(simulations), BLICA_OPT_INT, "199", 0, 1e6, "none=0", "COUNT",
-        "Data sets that are simulated without any change of variances, to compare the data with, at least 19; none: no "
-        "test. The smallest p is 1 over this number plus 1."),
     BL_ROW(ASSESS(level), BLICA_OPT_REAL, "0.95", 0.5, 0.9999, NULL, "SHARE", "Coverage of the intervals."),
     BL_ROW(ASSESS(seed), BLICA_OPT_SEED, "1", 0, 18446744073709551615.0, NULL, "SEED",
-           "Seed of draws and simulations. The same seed gives the same numbers."),
+           "Seed of the draws. The same seed gives the same numbers."),
 };
 
 BL_OPTION_TABLE(assess, assess_table)

@@ -1,17 +1,23 @@
-/* change_test.c - a score test of changing variances, its reference distribution by simulation.
+/* change_test.c - a score test of changing variances, from the scores of single rows.
  *
- * Null hypothesis: all segments have the same latent correlations; margins are free. The common correlation of a pair
- * is its pairwise maximum-likelihood estimate over all segments. Against it stand changes of the covariance of the k
- * leading factors of that common matrix: directions D [pairs,m], m <= k(k+1)/2. With U_s the score of the pairwise
- * likelihood of segment s along D and V_s = D' W_s D its nominal information, the statistic is sum_s U_s' (V_s + R
- * I)^-1 U_s: a score test against random changes of standard deviation R^-1/2. Nothing of it depends on the fitted
- * mixing matrix, which under the null hypothesis adapts to the noise. Data sets with the same rows, margins and missing
- * values are simulated under the common correlations, and the statistic is computed anew in each. Margins of small
- * segments are noisy: they are shrunk to the variable's mean over segments as a beta-binomial model has it.
+ * Null hypothesis: all segments have the same latent correlations; margins are free. The common correlations are those
+ * of common.c, with margins that are shrunk, and scores that are insensitive to them to first order. Against it stand
+ * changes of the covariance of the k leading factors of the common matrix: directions D [pairs,m], m <= k(k+1)/2.
+ * Nothing depends on the fitted mixing matrix, which under the null hypothesis adapts to the noise. With U_r the score
+ * of row r along D, H_s = D'W_s D the nominal information of segment s of N_s rows, l_s = diag(H_s)^1/2, f_s = N_s / N:
+ *   S_s = sum over rows of s of (U_r - mean U),  R = (1/N) sum Z_r Z_r',  Z_r = N_s^1/2 l_s^-1 (U_r - mean U),
+ *   J_s = l_s R l_s,  Q_s = J_s^-1 - (J_s + H_s H_s / RIDGE)^-1,  T = sum_s S_s' Q_s S_s,
+ * the statistic for random changes of standard deviation RIDGE^-1/2 with the rows' own variance in place of the nominal
+ * one. Its tail is that of the gamma distribution with mean sum (1 - f_s) tr Q_s J_s and variance
+ * 2 sum (1 - f_s) tr (Q_s J_s)^2. After Zeileis and Hornik (Statistica Neerlandica 61, 2007) and Merkle and Zeileis
+ * (Psychometrika 78, 2013).
  *
- * For one source the null model is the fitted one with the variance of this source the same everywhere, the directions
- * are the model's, and the other sources are projected out; that needs axes that are determined, so its p is never
- * below the overall one. Uniformity of p and power: bench/results/inference.md. */
+ * Where rows depend on those before them, R is multiplied by the inflation of dependence.c.
+ *
+ * For one source the null model is the fitted one with the variance of this source the same everywhere, directions are
+ * the log-variances of the model, the others are projected out, and the ratio of R to the nominal variance is that at
+ * the fitted model; it needs axes that are determined, so its p is never below the overall one.
+ * Checked against an independent computation (tests/cli/assess.bats); size and power: bench/results/inference.md. */
 #include "inference/change_test.h"
 
 #include <errno.h>
@@ -21,318 +27,334 @@
 #include <cblas.h>
 #include <lapacke.h>
 
-#include "counts/counts.h"
 #include "inference/common.h"
 #include "inference/implied.h"
-#include "num/normal.h"
-#include "num/rng.h"
+#include "inference/row_scores.h"
+#include "num/chi2.h"
 
-enum { ROUNDS = 25, DIRECTIONS_MOST = 36 };
+enum { ROUNDS = 10, DIRECTIONS_MOST = 36, LAG_DIRECTIONS = 6 };
 static const double RIDGE = 4; /* 1 / 0.5^2: changes by about half of a variance */
+
+/* One thread's. */
+typedef struct {
+  bl_influence *influence;
+  bl_row_scores scores;
+  double *weight, *rho, *z;
+} workspace;
 
 typedef struct {
   blica_ctx *ctx;
   const blica_model *model;
   const bl_rows *rows;
-  const blica_counts *observed;
-  int n, k, u, factors;
-  size_t pairs, m; /* directions, the larger of the two hypotheses' */
-  uint64_t seed;
-  int source;                   /* -1: overall */
-  double *rho;                  /* [pairs] common, or [pairs,u] of a source's null model */
-  double *slope;                /* [pairs,k,u] of a source's null model */
-  double *shrunk;               /* [planes,u] thresholds to simulate with */
-  double *factor;               /* [n,n,1 or u] Cholesky factors of the null correlations */
-  double statistic;             /* observed */
-  double *simulated;            /* [simulations] */
-  struct workspace *workspaces; /* per thread; they own all arrays */
+  const blica_counts *counts;
+  int n, k, u;
+  size_t pairs, m;      /* m: directions */
+  bl_common *common;    /* null model of all segments; it owns d, h, lags and the sums */
+  double *d;            /* [pairs,m] directions; NULL: those of the fitted log-variances of each segment */
+  double *h;            /* [m,m,u] nominal information */
+  bl_lag_sums *lags;    /* [u] */
+  bl_score_sums *sums;  /* [u] */
+  bool adjacent;        /* lags are wanted */
+  workspace *workspace; /* per thread */
 } job;
 
-/* One thread's. */
-typedef struct workspace {
-  blica_data *data;                /* simulated rows */
-  blica_counts *counts;            /* of these rows */
-  bl_common *common;               /* of these counts, at the null correlations */
-  double *matrix, *values;         /* [n,n], [n] */
-  double *d;                       /* [pairs,m] */
-  double *score, *info, *weighted; /* [m], [m,m], [pairs,m] */
-  double *z;                       /* [n] */
-} workspace;
+/* ---- directions and row scores ---- */
 
-static blica_status make_workspace(job *b, workspace *r) {
-  blica_ctx *ctx = b->ctx;
-  const size_t n = (size_t)b->n;
-  void *owner = b->workspaces;
-  MUST(bl_rows_data(ctx, b->rows, b->rows->weight, &r->data));
-  MUST(bl_rows_counts_create(ctx, b->rows, &r->counts));
-  MUST(bl_common_make(ctx, b->n, b->u, b->rows->coding, &r->common));
-  MUST(bl_alloc_for(ctx, owner, n * n, &r->matrix));
-  MUST(bl_alloc_for(ctx, owner, n, &r->values));
-  MUST(bl_alloc_for(ctx, owner, b->pairs * b->m, &r->d));
-  MUST(bl_alloc_for(ctx, owner, b->m, &r->score));
-  MUST(bl_alloc_for(ctx, owner, b->m * b->m, &r->info));
-  MUST(bl_alloc_for(ctx, owner, b->pairs * b->m + 4 * (size_t)b->k * b->k, &r->weighted));
-  MUST(bl_alloc_for(ctx, owner, n, &r->z));
-  return BLICA_OK;
+/* How many leading factors: all of their covariances are directions. */
+static int factors_of(const job *b) {
+  int f = 0;
+  while (f < b->k && (f + 1) * (f + 2) / 2 <= DIRECTIONS_MOST && (size_t)(f + 1) * (size_t)(f + 2) / 2 <= b->pairs) f++;
+  return f;
 }
 
-/* ---- scores of counts ---- */
-
-/* d rho for a unit change of the covariance of two leading factors of the common matrix, into d; returns how many,
- * or -1 when LAPACK failed. */
-static int directions(const job *b, workspace *r) {
+/* d <- d rho for a unit change of the covariance of two leading factors of the common matrix. */
+static blica_status factor_directions(const job *b, int factors, double *d) {
   const int n = b->n;
-  int count = 0;
-  bl_common_matrix(n, r->common->rho, r->matrix);
-  if (LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'V', 'L', n, r->matrix, n, r->values) != 0) return -1;
-  for (int f = 0; f < b->factors; f++)
-    for (int g = 0; g <= f; g++, count++) {
-      const double *x = r->matrix + (size_t)(n - 1 - f) * n, *y = r->matrix + (size_t)(n - 1 - g) * n;
-      const double size = 0.5 * sqrt(fmax(0, r->values[n - 1 - f]) * fmax(0, r->values[n - 1 - g]));
-      double *d = r->d + b->pairs * (size_t)count;
+  BL_OWNED double *matrix = NULL, *values = NULL;
+  MUST(bl_alloc(b->ctx, (size_t)n * n, &matrix));
+  MUST(bl_alloc(b->ctx, (size_t)n, &values));
+  bl_common_matrix(n, b->common->rho, matrix);
+  errno = 0;
+  if (LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'V', 'L', n, matrix, n, values) != 0)
+    return bl_fail_outside(b->ctx, BLICA_ERR_NUMERIC, "the eigenvalues of the common correlations did not converge");
+  for (int f = 0; f < factors; f++)
+    for (int g = 0; g <= f; g++, d += b->pairs) {
+      const double *x = matrix + (size_t)(n - 1 - f) * n, *y = matrix + (size_t)(n - 1 - g) * n;
+      const double size = 0.5 * sqrt(fmax(0, values[n - 1 - f]) * fmax(0, values[n - 1 - g]));
       for (int j = 1; j < n; j++)
         for (int i = 0; i < j; i++) {
           const size_t at = (size_t)blica_pair(i, j);
-          d[at] = size * (x[i] * y[j] + x[j] * y[i] - r->common->rho[at] * (x[i] * y[i] + x[j] * y[j]));
+          d[at] = size * (x[i] * y[j] + x[j] * y[i] - b->common->rho[at] * (x[i] * y[i] + x[j] * y[j]));
         }
     }
-  return count;
-}
-
-/* Score [m] and information [m,m] of segment s along d [pairs,m]. */
-static void segment_score(const job *b, workspace *r, int s, const double *d, int m) {
-  const double *score = r->common->score + b->pairs * (size_t)s;
-  const double *information = r->common->information + b->pairs * (size_t)s;
-  cblas_dgemv(CblasColMajor, CblasTrans, (int)b->pairs, m, 1, d, (int)b->pairs, score, 1, 0, r->score, 1);
-  for (int c = 0; c < m; c++)
-    for (size_t at = 0; at < b->pairs; at++)
-      r->weighted[at + b->pairs * (size_t)c] = information[at] * d[at + b->pairs * (size_t)c];
-  cblas_dgemm(CblasColMajor, CblasTrans, CblasNoTrans, m, m, (int)b->pairs, 1, d, (int)b->pairs, r->weighted,
-              (int)b->pairs, 0, r->info, m);
-}
-
-/* U' (V + R I)^-1 U; info is overwritten. */
-static double quadratic(double *info, double *score, int m) {
-  for (int c = 0; c < m; c++) info[c * (m + 1)] += RIDGE;
-  if (m == 0 || LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', m, info, m) != 0) return 0;
-  cblas_dtrsv(CblasColMajor, CblasLower, CblasNoTrans, CblasNonUnit, m, info, m, score, 1);
-  return cblas_ddot(m, score, 1, score, 1);
-}
-
-static blica_status overall_statistic(blica_ctx *ctx, const job *b, const blica_counts *c, workspace *r, double *sum) {
-  bl_common_fit(c, r->common);
-  errno = 0;
-  const int m = directions(b, r);
-  if (m < 0)
-    return bl_fail_outside(ctx, BLICA_ERR_NUMERIC, "the eigenvalues of the common correlations did not converge");
-  *sum = 0;
-  for (int s = 0; s < b->u; s++) {
-    segment_score(b, r, s, r->d, m);
-    *sum += quadratic(r->info, r->score, m);
-  }
   return BLICA_OK;
 }
 
-/* The statistic less the same without the source: what is left for it when the others are projected out. */
-static double source_statistic(const job *b, const blica_counts *c, workspace *r) {
-  const int k = b->k;
-  double sum = 0;
-  bl_common_margins(c, r->common);
-  for (int s = 0; s < b->u; s++) {
-    const double *rho = b->rho + b->pairs * (size_t)s;
+/* weight [q,m] <- W_s D with the information that f describes, h [m,m] <- D'W_s D. */
+static void weigh(const job *b, int s, const bl_influence *f, const double *d, double *weight, double *h) {
+  const bool *used = b->common->used + (size_t)b->n * s;
+  memset(weight, 0, f->statistics * b->m * sizeof *weight);
+  for (size_t c = 0; c < b->m; c++)
     for (int j = 1; j < b->n; j++)
-      for (int i = 0; i < j; i++) bl_common_score(c, s, i, j, rho[blica_pair(i, j)], r->common);
-    segment_score(b, r, s, b->slope + b->pairs * (size_t)k * s, k);
-    int at = 0;
-    for (int col = 0; col < k; col++) { /* the others, packed */
-      if (col == b->source) continue;
-      int row_at = 0;
-      for (int row = 0; row < k; row++)
-        if (row != b->source) r->weighted[k * k + row_at++ + (k - 1) * at] = r->info[row + k * col];
-      r->weighted[2 * k * k + at++] = r->score[col];
-    }
-    sum += quadratic(r->info, r->score, k) - quadratic(r->weighted + k * k, r->weighted + 2 * k * k, k - 1);
-  }
-  return sum;
-}
-
-/* ---- simulation ---- */
-
-/* Draws values in place of the observed ones, under the null correlations; the same values are missing. */
-static void simulate(const job *b, int64_t index, workspace *r) {
-  const bl_rows *rows = b->rows;
-  const int n = b->n;
-  for (int s = 0; s < b->u; s++) {
-    bl_rng rng = bl_rng_make(b->seed, ((uint64_t)(b->source + 2) << 56) + ((uint64_t)index << 28) + (uint64_t)s);
-    const double *factor = b->factor + (b->source < 0 ? 0 : (size_t)n * n * s),
-                 *t = b->shrunk + (size_t)rows->planes * s;
-    const size_t words = (size_t)r->data->words[s];
-    uint64_t *ones = r->data->ones[s];
-    int64_t row = 0; /* of the segment */
-    memset(ones, 0, words * (size_t)rows->planes * sizeof *ones);
-    for (int64_t pattern = rows->first[s]; pattern < rows->first[s + 1]; pattern++)
-      for (int64_t copy = 0; copy < (int64_t)rows->weight[pattern]; copy++, row++) {
-        const int8_t *like = rows->x + (size_t)n * (size_t)pattern;
-        for (int i = 0; i < n; i++) r->z[i] = bl_rng_normal(&rng);
-        for (int i = 0; i < n; i++) {
-          double q = 0;
-          for (int l = 0; l <= i; l++) q += factor[i + (size_t)l * n] * r->z[l];
-          for (int p = bl_plane(rows->coding, i); p < bl_plane(rows->coding, i + 1) && like[i] != BLICA_MISSING; p++)
-            ones[(size_t)p * words + (size_t)(row / 64)] |= (uint64_t)(q < t[p]) << row % 64;
-        }
+      for (int i = 0; i < j; i++) {
+        const size_t at = (size_t)blica_pair(i, j);
+        if (used[i] && used[j])
+          weight[at + f->statistics * c] = f->both[at] * f->information[at] * d[at + b->pairs * c];
       }
-  }
+  cblas_dgemm(CblasColMajor, CblasTrans, CblasNoTrans, (int)b->m, (int)b->m, (int)b->pairs, 1, d, (int)b->pairs, weight,
+              (int)f->statistics, 0, h, (int)b->m);
 }
 
-static blica_status simulate_task(blica_ctx *child, int64_t index, int thread, void *user) {
+static void segment_task(int64_t item, int thread, void *user) {
   job *b = user;
-  workspace *r = &b->workspaces[thread];
-  simulate(b, index, r);
-  bl_rows_clear(r->counts);
-  MUST(bl_count_alone(child, r->data, &r->counts));
-  if (b->source < 0) memcpy(r->common->rho, b->rho, b->pairs * sizeof(double));
-  if (b->source < 0)
-    MUST(overall_statistic(child, b, r->counts, r, &b->simulated[index]));
-  else
-    b->simulated[index] = source_statistic(b, r->counts, r);
-  return BLICA_OK;
+  const int s = (int)item;
+  const blica_model *model = b->model;
+  workspace *r = &b->workspace[thread];
+  const double *rho = b->common->rho, *d = b->d;
+  double *h = b->h + b->m * b->m * (size_t)s, scale[LAG_DIRECTIONS];
+  if (!d) {
+    const double *v = model->variances + (size_t)b->k * s;
+    double *slope = r->rho + b->pairs, *sizes = slope + b->pairs * b->m;
+    bl_implied_rho(b->n, b->k, model->link, model->mixing, v, sizes, r->rho);
+    bl_implied_variance_slope(b->n, b->k, model->link, model->mixing, v, sizes, r->rho, slope);
+    rho = r->rho, d = slope;
+  }
+  bl_influence_describe(b->counts, s, rho, b->common->t + (size_t)b->rows->planes * s, r->influence);
+  weigh(b, s, r->influence, d, r->weight, h);
+  r->scores.weight = r->weight, r->scores.m = b->m;
+  bl_row_scores_sum(&r->scores, s, &b->sums[s]);
+  if (!b->adjacent) return;
+  const size_t used = b->m < LAG_DIRECTIONS ? b->m : LAG_DIRECTIONS;
+  for (size_t c = 0; c < used; c++) scale[c] = h[c * (b->m + 1)] > 0 ? sqrt(b->sums[s].units / h[c * (b->m + 1)]) : 0;
+  bl_row_scores_lags(&r->scores, s, used, scale, r->z, b->lags[s].score);
+  bl_lag_items(b->rows, s, r->z, &b->lags[s]);
 }
 
-/* The share of ones of column p over all segments, and how much more than chance its shares vary: the intra-class
- * correlation of the beta-binomial model, by the method of moments. */
-static double intraclass(const blica_counts *c, int p, double *mean) {
-  double ones = 0, rows = 0, squares = 0, chi = 0;
-  for (int s = 0; s < c->u; s++) {
-    const size_t at = p + (size_t)c->n * s;
-    ones += c->ones[at], rows += c->present[at], squares += c->present[at] * c->present[at];
-  }
-  *mean = (ones + 0.5) / (rows + 1);
-  for (int s = 0; s < c->u; s++) {
-    const size_t at = p + (size_t)c->n * s;
-    if (c->present[at] > 0)
-      chi += pow(c->ones[at] - c->present[at] * *mean, 2) / c->present[at] / (*mean * (1 - *mean));
-  }
-  /* E chi = u - 1 + (rows - squares / rows) correlation - ..., to first order in the intra-class correlation */
-  return fmin(fmax((chi - (c->u - 1)) / fmax(rows - squares / rows, 1), 0), 0.99);
-}
+/* ---- the statistic ---- */
 
-/* Shares of ones, shrunk to their means over segments; the columns of an item by the same amount, so that the shares of
- * higher levels stay below those of lower ones. */
-static void shrink_margins(const job *b) {
-  const blica_counts *c = b->observed;
-  const blica_coding *coding = b->rows->coding;
-  for (int i = 0; i < b->n; i++) {
-    const int first = bl_plane(coding, i), last = bl_plane(coding, i + 1);
-    double together = 0, mean;
-    for (int p = first; p < last; p++) together += intraclass(c, p, &mean) / (last - first);
-    const double prior = together > 0 ? (1 - together) / together : INFINITY;
-    for (int p = first; p < last; p++) {
-      intraclass(c, p, &mean);
-      for (int s = 0; s < b->u; s++) {
-        const size_t at = p + (size_t)c->n * s;
-        const double share = isfinite(prior) ? (c->ones[at] + prior * mean) / (c->present[at] + prior) : mean;
-        b->shrunk[at] = bl_phi_quantile(fmin(fmax(share, 1e-6), 1 - 1e-6));
-      }
-    }
-  }
-}
-
-/* factor [n,n] <- Cholesky factor of the correlations, made positive definite. */
-static bool factorise(int n, const double *rho, double *factor) {
-  for (double ridge = 0; ridge<10; ridge = ridge> 0 ? 3 * ridge : 1e-6) {
-    bl_common_matrix(n, rho, factor);
-    for (int j = 0; j < n; j++)
-      for (int i = 0; i < n; i++)
-        if (i != j) factor[i + (size_t)j * n] /= 1 + ridge;
-    if (LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', n, factor, n) == 0) return true;
-  }
-  return false;
-}
-
-static blica_status reference(job *b, int simulations, double *p) {
-  int above = 0;
-  MUST(bl_parallel_children(b->ctx, simulations, "change test, simulation", simulate_task, b));
-  for (int i = 0; i < simulations; i++) above += !(b->simulated[i] < b->statistic);
-  *p = (1.0 + above) / (1.0 + simulations);
-  return BLICA_OK;
-}
-
-/* The null model of a source: its variance the one that fits all segments best, the others as they are. */
-static bool source_null(job *b, workspace *r) {
-  const blica_model *m = b->model;
-  const int n = b->n, k = b->k, j = b->source;
-  double *v = r->values, common = 0;
-  for (int round = 0; round < ROUNDS; round++) {
-    double score = 0, information = 0;
-    bl_common_margins(b->observed, r->common);
-    for (int s = 0; s < b->u; s++) {
-      double *rho = b->rho + b->pairs * (size_t)s, *slope = b->slope + b->pairs * (size_t)k * s;
-      for (int l = 0; l < k; l++) v[l] = l == j ? exp(common) : m->variances[l + (size_t)k * s];
-      bl_implied_rho(n, k, m->link, m->mixing, v, r->z, rho);
-      bl_implied_variance_slope(n, k, m->link, m->mixing, v, r->z, rho, slope);
-      for (int c = 1; c < n; c++)
-        for (int i = 0; i < c; i++) bl_common_score(b->observed, s, i, c, rho[blica_pair(i, c)], r->common);
-      segment_score(b, r, s, slope, k);
-      score += r->score[j];
-      information += r->info[j * (k + 1)];
-    }
-    if (!(information > 0)) break;
-    const double step = fmin(fmax(score / information, -1), 1);
-    if (fabs(step) < 1e-4) break;
-    common += step;
-  }
-  for (int s = 0; s < b->u; s++)
-    if (!factorise(n, b->rho + b->pairs * (size_t)s, b->factor + (size_t)n * n * s)) return false;
+/* inverse [m,m] <- (l r l + more)^-1, both triangles; more may be NULL. False when it is singular. */
+static bool invert(size_t m, const double *l, const double *r, const double *more, double *inverse) {
+  double trace = 0;
+  for (size_t c = 0; c < m; c++)
+    for (size_t a = 0; a < m; a++) inverse[a + m * c] = l[a] * r[a + m * c] * l[c] + (more ? more[a + m * c] : 0);
+  for (size_t c = 0; c < m; c++) trace += inverse[c * (m + 1)];
+  for (size_t c = 0; c < m; c++) inverse[c * (m + 1)] += 1e-9 * trace / (double)m + 1e-12;
+  if (LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', (int)m, inverse, (int)m) != 0) return false;
+  LAPACKE_dpotri_work(LAPACK_COL_MAJOR, 'L', (int)m, inverse, (int)m);
+  for (size_t c = 0; c < m; c++)
+    for (size_t a = 0; a < c; a++) inverse[a + m * c] = inverse[c + m * a];
   return true;
 }
 
-static blica_status allocate(job *b, int simulations) {
+/* P(statistic >= what is observed): sum [m,u] the scores of segments, h [m,m,u], r [m,m], share [u] of the rows.
+ * work [3 m^2 + 2 m]. NaN when a matrix is singular. */
+static double tail(size_t m, int u, const double *sum, const double *h, const double *r, const double *share,
+                   double *work) {
+  double *q = work, *other = q + m * m, *product = other + m * m, *l = product + m * m, *qs = l + m;
+  double statistic = 0, mean = 0, variance = 0;
+  const int im = (int)m;
+  for (int s = 0; s < u; s++) {
+    const double *hs = h + m * m * (size_t)s;
+    if (!(share[s] > 0)) continue;
+    for (size_t c = 0; c < m; c++) l[c] = sqrt(fmax(hs[c * (m + 1)], 1e-9));
+    cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, im, im, im, 1 / RIDGE, hs, im, hs, im, 0, product, im);
+    if (!invert(m, l, r, NULL, q) || !invert(m, l, r, product, other)) return NAN;
+    for (size_t c = 0; c < m * m; c++) q[c] -= other[c];
+    cblas_dgemv(CblasColMajor, CblasNoTrans, im, im, 1, q, im, sum + m * (size_t)s, 1, 0, qs, 1);
+    statistic += cblas_ddot(im, qs, 1, sum + m * (size_t)s, 1);
+    for (size_t c = 0; c < m; c++)
+      for (size_t a = 0; a < m; a++) other[a + m * c] = l[a] * r[a + m * c] * l[c];
+    cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, im, im, im, 1, q, im, other, im, 0, product, im);
+    for (size_t c = 0; c < m; c++) {
+      mean += (1 - share[s]) * product[c * (m + 1)];
+      for (size_t a = 0; a < m; a++) variance += 2 * (1 - share[s]) * product[a + m * c] * product[c + m * a];
+    }
+  }
+  return mean > 0 && variance > 0 ? bl_chi2_upper(2 * statistic * mean / variance, 2 * mean * mean / variance) : NAN;
+}
+
+/* r [m,m] <- R, and sum [m,u] <- S, of the sums of row scores. */
+static void collect(const job *b, const double *share, double *r, double *sum) {
+  const size_t m = b->m;
+  double rows = 0, mean[DIRECTIONS_MOST] = {0};
+  for (int s = 0; s < b->u; s++) rows += (double)b->rows->total[s];
+  for (int s = 0; s < b->u; s++)
+    for (size_t c = 0; c < m; c++) mean[c] += b->sums[s].sum[c] / rows;
+  memset(r, 0, m * m * sizeof *r);
+  for (int s = 0; s < b->u; s++) {
+    const double *h = b->h + m * m * (size_t)s, own = share[s] * rows;
+    bl_score_sums_centre(mean, m, &b->sums[s]);
+    for (size_t c = 0; c < m; c++) {
+      sum[c + m * (size_t)s] = b->sums[s].sum[c] - own * mean[c];
+      for (size_t a = c; a < m; a++)
+        r[a + m * c] += b->sums[s].product[a + m * c] * share[s] / sqrt(fmax(h[c * (m + 1)], 1e-9)) /
+                        sqrt(fmax(h[a * (m + 1)], 1e-9));
+    }
+  }
+  for (size_t c = 0; c < m; c++)
+    for (size_t a = 0; a < c; a++) r[a + m * c] = r[c + m * a];
+}
+
+/* ---- single sources ---- */
+
+/* sum [k,u] and h [k,k,u] at the model with variance exp(common) of source j in all segments. */
+static void source_null(job *b, int j, double common, double *rho, double *slope, double *sum, double *h) {
+  const blica_model *model = b->model;
+  const size_t pairs = b->pairs, k = (size_t)b->k;
+  double *sizes = slope + pairs * k, *v = sizes + b->n, *weighted = v + k;
+  for (int s = 0; s < b->u; s++) {
+    const double *score = b->common->score + pairs * (size_t)s,
+                 *information = b->common->information + pairs * (size_t)s;
+    for (size_t l = 0; l < k; l++) v[l] = (int)l == j ? exp(common) : model->variances[l + k * (size_t)s];
+    bl_implied_rho(b->n, b->k, model->link, model->mixing, v, sizes, rho);
+    bl_implied_variance_slope(b->n, b->k, model->link, model->mixing, v, sizes, rho, slope);
+    for (int c = 1; c < b->n; c++)
+      for (int i = 0; i < c; i++) bl_common_score(b->counts, s, i, c, rho[blica_pair(i, c)], b->common);
+    for (size_t l = 0; l < k; l++)
+      for (size_t at = 0; at < pairs; at++) weighted[at + pairs * l] = information[at] * slope[at + pairs * l];
+    cblas_dgemm(CblasColMajor, CblasTrans, CblasNoTrans, b->k, b->k, (int)pairs, 1, slope, (int)pairs, weighted,
+                (int)pairs, 0, h + k * k * (size_t)s, b->k);
+    cblas_dgemv(CblasColMajor, CblasTrans, (int)pairs, b->k, 1, slope, (int)pairs, score, 1, 0, sum + k * (size_t)s, 1);
+  }
+}
+
+/* Score and information of source j alone, the others of the k projected out. */
+static void project(size_t k, size_t j, const double *h, const double *sum, double *work, double *score, double *own) {
+  double *matrix = work, *side = work + k * k;
+  *own = h[j * (k + 1)], *score = sum[j];
+  for (size_t c = 0; c < k; c++)
+    for (size_t a = 0; a < k; a++) matrix[a + k * c] = a == j || c == j ? a == c : h[a + k * c];
+  for (size_t a = 0; a < k; a++) side[a] = a == j ? 0 : h[a + k * j], matrix[a * (k + 1)] += 1e-9 * h[a * (k + 1)];
+  if (LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', (int)k, matrix, (int)k) != 0) return;
+  LAPACKE_dpotrs_work(LAPACK_COL_MAJOR, 'L', (int)k, 1, matrix, (int)k, side, (int)k);
+  for (size_t a = 0; a < k; a++)
+    if (a != j) *own -= side[a] * h[a + k * j], *score -= side[a] * sum[a];
+}
+
+/* p of source j. r [k,k] at the fitted model: how much larger the variance of its score is than nominal. */
+static double one_source(job *b, int j, double ratio, const double *share, double *work) {
+  const size_t k = (size_t)b->k, u = (size_t)b->u;
+  double *rho = work, *slope = rho + b->pairs, *sum = slope + 2 * b->pairs * k + k + (size_t)b->n, *h = sum + k * u,
+         *score = h + k * k * u, *own = score + u, *rest = own + u, common = 0, mean = 0;
+  for (size_t s = 0; s < u; s++) common += share[s] * log(b->model->variances[(size_t)j + k * s]);
+  for (int round = 0; round < ROUNDS; round++) {
+    double all = 0, information = 0;
+    source_null(b, j, common, rho, slope, sum, h);
+    for (size_t s = 0; s < u; s++) {
+      project(k, (size_t)j, h + k * k * s, sum + k * s, rest, &score[s], &own[s]);
+      all += score[s], information += own[s];
+    }
+    const double step = information > 0 ? fmin(fmax(all / information, -1), 1) : 0;
+    mean = all;
+    if (fabs(step) < 1e-2) break;
+    common += step;
+  }
+  for (size_t s = 0; s < u; s++) score[s] -= share[s] * mean;
+  return tail(1, b->u, score, own, &ratio, share, rest);
+}
+
+/* The variance of the score of source j over its nominal one, at the fitted model: both have the others projected out
+ * by the pooled nominal information. */
+static double variance_ratio(size_t k, size_t j, const double *h, const double *r, double *work) {
+  double *matrix = work, *side = work + k * k, nominal = h[j * (k + 1)], found = 0;
+  for (size_t c = 0; c < k; c++)
+    for (size_t a = 0; a < k; a++) matrix[a + k * c] = a == j || c == j ? a == c : h[a + k * c];
+  for (size_t a = 0; a < k; a++) side[a] = a == j ? 0 : h[a + k * j], matrix[a * (k + 1)] += 1e-9 * h[a * (k + 1)];
+  if (LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', (int)k, matrix, (int)k) != 0) return NAN;
+  LAPACKE_dpotrs_work(LAPACK_COL_MAJOR, 'L', (int)k, 1, matrix, (int)k, side, (int)k);
+  for (size_t a = 0; a < k; a++)
+    if (a != j) nominal -= side[a] * h[a + k * j];
+  side[j] = -1;
+  for (size_t c = 0; c < k; c++)
+    for (size_t a = 0; a < k; a++) found += side[a] * r[a + k * c] * side[c];
+  return nominal > 0 ? found / nominal : NAN;
+}
+
+static blica_status single_sources(job *b, const double *share, const bl_change *overall, double *source_p) {
+  const size_t k = (size_t)b->k, u = (size_t)b->u;
+  BL_OWNED double *work = NULL, *pooled = NULL, *r = NULL;
+  MUST(bl_alloc(b->ctx, b->pairs * (1 + 2 * k) + (size_t)b->n + (k + k * k + 2) * u + 4 * k * k + 5 * k + 8, &work));
+  MUST(bl_alloc(b->ctx, k * k + k, &pooled));
+  MUST(bl_alloc(b->ctx, k * k + k * u, &r));
+  b->d = NULL, b->m = k, b->adjacent = false;
+  bl_parallel(b->ctx, b->u, segment_task, b);
+  for (size_t s = 0; s < u; s++) { /* centred within segments: at the fitted model their means need not be 0 */
+    const double rows = fmax(1, (double)b->rows->total[s]);
+    for (size_t c = 0; c < k; c++) pooled[k * k + c] = b->sums[s].sum[c] / rows;
+    bl_score_sums_centre(pooled + k * k, k, &b->sums[s]);
+    for (size_t c = 0; c < k; c++)
+      for (size_t a = c; a < k; a++) r[a + k * c] += b->sums[s].product[a + k * c];
+    for (size_t c = 0; c < k * k; c++) pooled[c] += b->h[c + k * k * s];
+  }
+  for (size_t c = 0; c < k; c++)
+    for (size_t a = 0; a < c; a++) r[a + k * c] = r[c + k * a];
+  for (size_t j = 0; j < k; j++) {
+    const double ratio = variance_ratio(k, j, pooled, r, work);
+    const double p = isnan(ratio) ? NAN : one_source(b, (int)j, overall->rows.inflation * ratio, share, work);
+    source_p[j] = isnan(p) ? NAN : fmax(p, overall->p);
+  }
+  return BLICA_OK;
+}
+
+/* ---- all of it ---- */
+
+static blica_status make_workspace(job *b, size_t most, workspace *r) {
+  const size_t used = most < LAG_DIRECTIONS ? most : LAG_DIRECTIONS;
+  int64_t rows = 0;
+  for (int s = 0; s < b->u; s++) rows = b->rows->total[s] > rows ? b->rows->total[s] : rows;
+  MUST(bl_influence_make(b->ctx, b->n, b->rows->coding, false, &r->influence));
+  MUST(bl_row_scores_make(b->ctx, r->influence, r->influence, b->rows, most, &r->scores));
+  MUST(bl_alloc_for(b->ctx, r->influence, bl_mul(r->influence->statistics, most), &r->weight));
+  MUST(bl_alloc_for(b->ctx, r->influence, b->pairs * (most + 1) + (size_t)b->n, &r->rho));
+  return bl_alloc_for(b->ctx, r->influence, bl_mul(used > (size_t)b->n ? used : (size_t)b->n, (size_t)rows), &r->z);
+}
+
+static blica_status allocate(job *b, size_t most) {
   blica_ctx *ctx = b->ctx;
-  const size_t n = (size_t)b->n, u = (size_t)b->u;
-  MUST(bl_alloc(ctx, (size_t)bl_max_threads(ctx), &b->workspaces));
-  MUST(bl_alloc_for(ctx, b->workspaces, bl_mul(b->pairs, u), &b->rho));
-  MUST(bl_alloc_for(ctx, b->workspaces, bl_mul(b->pairs * (size_t)b->k, u), &b->slope));
-  MUST(bl_alloc_for(ctx, b->workspaces, (size_t)b->rows->planes * u, &b->shrunk));
-  MUST(bl_alloc_for(ctx, b->workspaces, bl_mul(n * n, u), &b->factor));
-  MUST(bl_alloc_for(ctx, b->workspaces, (size_t)simulations, &b->simulated));
-  for (int i = 0; i < bl_max_threads(ctx); i++) MUST(make_workspace(b, &b->workspaces[i]));
+  const size_t u = (size_t)b->u;
+  MUST(bl_common_make(ctx, b->n, b->u, b->rows->coding, true, &b->common));
+  MUST(bl_alloc_for(ctx, b->common, bl_mul(most * most, u), &b->h));
+  MUST(bl_alloc_for(ctx, b->common, u, &b->lags));
+  MUST(bl_alloc_for(ctx, b->common, u, &b->sums));
+  for (size_t s = 0; s < u; s++) MUST(bl_score_sums_make(ctx, b->common, most, &b->sums[s]));
+  MUST(bl_alloc(ctx, (size_t)bl_max_threads(ctx), &b->workspace));
+  for (int i = 0; i < bl_max_threads(ctx); i++) MUST(make_workspace(b, most, &b->workspace[i]));
   return BLICA_OK;
 }
 
 static void release(job *b) {
-  for (int i = 0; b->workspaces && i < bl_max_threads(b->ctx); i++) {
-    blica_data_free(b->workspaces[i].data);
-    blica_counts_free(b->workspaces[i].counts);
-    bl_free(b->workspaces[i].common);
-  }
-  bl_free(b->workspaces);
+  for (int i = 0; b->workspace && i < bl_max_threads(b->ctx); i++) bl_free(b->workspace[i].influence);
+  bl_free(b->workspace);
+  bl_free(b->common);
 }
 
 blica_status bl_change_test(blica_ctx *ctx, const blica_model *model, const bl_rows *rows, const blica_counts *counts,
-                            int simulations, uint64_t seed, double *p, double *source_p) {
+                            bl_change *out, double *source_p) {
   blica_status status;
-  job b = {.ctx = ctx, .model = model, .rows = rows, .observed = counts, .n = model->n, .k = model->k, .u = model->u};
-  b.pairs = (size_t)b.n * (b.n - 1) / 2, b.seed = seed, b.source = -1;
-  while (b.factors < b.k && (b.factors + 1) * (b.factors + 2) / 2 <= DIRECTIONS_MOST &&
-         (size_t)(b.factors + 1) * (b.factors + 2) / 2 <= b.pairs)
-    b.factors++;
-  b.m = (size_t)b.factors * (b.factors + 1) / 2;
-  if (b.m < (size_t)b.k + 3) b.m = (size_t)b.k + 3;
+  job b = {.ctx = ctx, .model = model, .rows = rows, .counts = counts, .n = model->n, .k = model->k, .u = model->u};
+  BL_OWNED double *share = NULL, *r = NULL;
+  double total = 0;
+  *out = (bl_change){NAN, {NAN, NAN, 0, 1, NAN}};
+  b.pairs = (size_t)b.n * (b.n - 1) / 2, b.adjacent = true;
+  const int factors = factors_of(&b);
+  b.m = (size_t)factors * (factors + 1) / 2;
+  const size_t m = b.m, most = m > (size_t)b.k ? m : (size_t)b.k;
   bl_blas_hold();
-  TRY(allocate(&b, simulations));
-  shrink_margins(&b);
-  TRY(overall_statistic(ctx, &b, counts, b.workspaces, &b.statistic));
-  memcpy(b.rho, b.workspaces->common->rho, b.pairs * sizeof(double));
-  if (isnan(b.statistic) || !factorise(b.n, b.rho, b.factor))
-    FAIL(ctx, BLICA_ERR_NUMERIC, "the common correlations of all segments could not be decomposed");
-  TRY(reference(&b, simulations, p));
-  for (b.source = 0; b.source < b.k; b.source++) {
-    if (!source_null(&b, b.workspaces))
-      FAIL(ctx, BLICA_ERR_NUMERIC, "source %d: its null model has no valid correlations", b.source + 1);
-    b.statistic = source_statistic(&b, counts, b.workspaces);
-    TRY(reference(&b, simulations, &source_p[b.source]));
-    source_p[b.source] = fmax(source_p[b.source], *p);
-  }
+  TRY(allocate(&b, most));
+  TRY(bl_alloc(ctx, (size_t)b.u, &share));
+  TRY(bl_alloc(ctx, 4 * most * most + 2 * most + most * (size_t)b.u, &r));
+  for (int s = 0; s < b.u; s++) total += (double)rows->total[s];
+  for (int s = 0; s < b.u; s++) share[s] = (double)rows->total[s] / total;
+  bl_common_fit(counts, b.common);
+  TRY(bl_alloc_for(ctx, b.common, bl_mul(b.pairs, m), &b.d));
+  TRY(factor_directions(&b, factors, b.d));
+  bl_parallel(ctx, b.u, segment_task, &b);
+  double *sum = r + m * m, *work = sum + m * (size_t)b.u;
+  collect(&b, share, r, sum);
+  out->rows = bl_dependence_of(rows, b.lags);
+  for (size_t c = 0; c < m * m; c++) r[c] *= out->rows.inflation;
+  out->p = tail(m, b.u, sum, b.h, r, share, work);
+  TRY(single_sources(&b, share, out, source_p));
 done:
   bl_blas_release();
   release(&b);

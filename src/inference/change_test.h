@@ -2,12 +2,16 @@
 #ifndef BL_CHANGE_TEST_H
 #define BL_CHANGE_TEST_H
 
-#include "inference/rows.h"
+#include "inference/dependence.h"
 
-/* *p against "the same correlations in all segments"; source_p [k] against "the variance of this source is the same in
- * all segments", at least *p. By `simulations` data sets under each hypothesis; a value is at least 1/(simulations+1).
- * Same bits for any number of threads. */
+typedef struct {
+  double p;           /* against "the same correlations in all segments"; NaN where it could not be computed */
+  bl_dependence rows; /* of each other */
+} bl_change;
+
+/* source_p [k] against "the variance of this source is the same in all segments", at least out->p. Same bits for any
+ * number of threads. */
 blica_status bl_change_test(blica_ctx *ctx, const blica_model *model, const bl_rows *rows, const blica_counts *counts,
-                            int simulations, uint64_t seed, double *p, double *source_p);
+                            bl_change *out, double *source_p);
 
 #endif

@@ -8,6 +8,7 @@ typedef struct {
   int n, u, planes;
   const blica_coding *coding; /* borrowed; NULL: two levels */
   size_t pairs;
+  bool shrunk;         /* thresholds of small segments are shrunk, and scores corrected for their errors */
   double *t;           /* [planes,u] thresholds */
   bool *used;          /* [n,u] false: the item is constant there */
   double *rho;         /* [pairs] the common correlations */
@@ -18,7 +19,7 @@ typedef struct {
 } bl_common;
 
 /* For counts of the columns of n items; bl_free frees it. */
-blica_status bl_common_make(blica_ctx *ctx, int n, int u, const blica_coding *coding, bl_common **out);
+blica_status bl_common_make(blica_ctx *ctx, int n, int u, const blica_coding *coding, bool shrunk, bl_common **out);
 
 /* Margins of the counts; constant items do not count. */
 void bl_common_margins(const blica_counts *counts, bl_common *common);

@@ -36,7 +36,7 @@ blica_status bl_heldout_make(blica_ctx *ctx, const bl_rows *rows, int k, bl_held
   MUST(bl_alloc_for(ctx, h, (size_t)k * k, &h->information));
   MUST(bl_table_make(ctx, h, most, &h->with));
   MUST(bl_table_make(ctx, h, most, &h->without));
-  MUST(bl_common_make(ctx, rows->n, rows->u, rows->coding, &h->common));
+  MUST(bl_common_make(ctx, rows->n, rows->u, rows->coding, false, &h->common));
   *out = bl_take(&h);
   return BLICA_OK;
 }

@@ -23,6 +23,7 @@ blica_status bl_influence_make(blica_ctx *ctx, int n, const blica_coding *coding
   f->n = n, f->coding = coding, f->scores = scores, f->pairs = (size_t)n * (n - 1) / 2;
   f->statistics = f->pairs + (bl_coding_ordinal(coding) ? (size_t)n : 0);
   MUST(bl_alloc_for(ctx, f, f->pairs, &f->information));
+  MUST(bl_alloc_for(ctx, f, f->pairs, &f->both));
   MUST(bl_alloc_for(ctx, f, 2 * f->pairs, &f->derivatives));
   MUST(bl_alloc_for(ctx, f, (size_t)n, &f->kept));
   MUST(bl_alloc_for(ctx, f, (size_t)n, &f->precision));
@@ -133,7 +134,7 @@ void bl_influence_describe(const blica_counts *c, int s, const double *rho, cons
       const double have[2] = {fmax(present[first], 1), fmax(present[second], 1)}, at[2] = {t[first], t[second]};
       double cell[4];
       blica_counts_table(c, s, first, second, cell);
-      const double both = cell[0] + cell[1] + cell[2] + cell[3];
+      const double both = f->both[blica_pair(i, j)] = cell[0] + cell[1] + cell[2] + cell[3];
       if (f->scores)
         on_score(f, (size_t)blica_pair(i, j), cell, both, have, at, rho[blica_pair(i, j)]);
       else

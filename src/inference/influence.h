@@ -12,6 +12,7 @@ typedef struct {
   size_t pairs;        /* the first statistics are correlations, */
   size_t statistics;   /* n more are log-scales, if any item is ordinal */
   double *information; /* [pairs] about a correlation in one row, thresholds known */
+  double *both;        /* [pairs] rows with both items */
   double *derivatives; /* [2,pairs] with scores: second and first derivative of the objective in the correlation */
   double *kept;        /* [n] share of the variance of q_i that its levels show */
   double *precision;   /* [n] about the log-scale, in all rows; 0: not an ordinal item */

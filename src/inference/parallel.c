@@ -69,7 +69,7 @@ static blica_status reference_task(blica_ctx *ctx, int64_t index, int thread, vo
   BL_OWNED double *matrix = NULL;
   for (int s = 0; s < rows->u; s++) most = rows->total[s] > most ? rows->total[s] : most;
   MUST(bl_rows_counts_create(ctx, rows, &counts));
-  MUST(bl_common_make(ctx, rows->n, rows->u, rows->coding, &common));
+  MUST(bl_common_make(ctx, rows->n, rows->u, rows->coding, false, &common));
   MUST(bl_alloc(ctx, bl_mul((size_t)most + 1, (size_t)rows->n), &x));
   MUST(bl_alloc(ctx, (size_t)rows->n * rows->n, &matrix));
   for (int s = 0; s < rows->u; s++) {
@@ -93,7 +93,7 @@ blica_status bl_parallel_analysis(blica_ctx *ctx, const bl_rows *rows, const bli
   TRY(bl_alloc(ctx, bl_mul((size_t)n, (size_t)references), &b.values));
   TRY(bl_alloc(ctx, (size_t)references, &list));
   TRY(bl_alloc(ctx, (size_t)n * n, &matrix));
-  TRY(bl_common_make(ctx, n, rows->u, rows->coding, &common));
+  TRY(bl_common_make(ctx, n, rows->u, rows->coding, false, &common));
   bl_common_fit(counts, common);
   if (!eigenvalues(n, common->rho, matrix, eigenvalue))
     TRY(bl_fail_outside(ctx, BLICA_ERR_NUMERIC, "the eigenvalues of the common correlations did not converge"));

@@ -17,8 +17,10 @@ void bl_rows_free(bl_rows *rows) {
   bl_free(rows);
 }
 
-static void take_group(const bl_group *g, int s, int64_t *place, bl_rows *rows) {
+/* Appends the patterns of a group; where [count] receives their places. */
+static void take_group(const bl_group *g, int s, int64_t *place, int64_t *where, bl_rows *rows) {
   for (int64_t p = 0; p < g->count; p++) {
+    where[g->offset + p] = *place;
     int8_t *x = rows->x + (size_t)rows->n * (size_t)*place;
     memset(x, (unsigned char)BLICA_MISSING, (size_t)rows->n);
     for (int i = 0; i < g->n; i++) x[g->variable[i]] = (int8_t)g->x[(size_t)p * (size_t)g->n + (size_t)i];
@@ -30,14 +32,26 @@ static void take_group(const bl_group *g, int s, int64_t *place, bl_rows *rows) 
 }
 
 /* segment[t] is the segment of the data's segment t. */
-static void take_all(const bl_patterns *patterns, const int *segment, bl_rows *rows) {
+static void take_all(const bl_patterns *patterns, const int *segment, int64_t *where, bl_rows *rows) {
   int64_t place = 0;
   for (int s = 0; s < rows->u; s++) {
     rows->first[s] = place;
     for (int g = 0; g < patterns->groups; g++)
-      if (segment[patterns->group[g].segment] == s) take_group(&patterns->group[g], s, &place, rows);
+      if (segment[patterns->group[g].segment] == s) take_group(&patterns->group[g], s, &place, where, rows);
   }
   rows->first[rows->u] = place;
+}
+
+/* The pattern of each row with any value, rows in the order of the data. */
+static void take_order(const bl_patterns *patterns, const blica_data *data, const int *segment, const int64_t *where,
+                       bl_rows *rows) {
+  int64_t from = 0;
+  for (int s = 0; s < rows->u; s++) rows->row_first[s + 1] = rows->row_first[s] + rows->total[s];
+  for (int t = 0; t < data->u; t++) {
+    int64_t *to = rows->row + rows->row_first[segment[t]];
+    for (int64_t r = 0; r < data->samples[t]; r++, from++)
+      if (patterns->row_pattern[from] >= 0) *to++ = where[patterns->row_pattern[from]];
+  }
 }
 
 /* Items and segments without rows; coding is taken over, also on failure. */
@@ -68,14 +82,19 @@ done:
 /* Column column[p] of the data is column p, and segment[t] the segment of the data's segment t. */
 static blica_status fill(blica_ctx *ctx, const blica_data *data, const int *column, const int *segment, bl_rows *rows) {
   BL_AUTO(bl_patterns) *patterns = NULL;
+  BL_OWNED int64_t *where = NULL;
   MUST(bl_patterns_make(ctx, data, rows->n, rows->coding, column, false, &patterns));
+  MUST(bl_alloc(ctx, (size_t)patterns->count, &where));
+  MUST(bl_alloc_for(ctx, rows, (size_t)patterns->rows, &rows->row));
+  MUST(bl_alloc_for(ctx, rows, (size_t)rows->u + 1, &rows->row_first));
   rows->count = patterns->count;
   MUST(bl_alloc_for(ctx, rows, (size_t)rows->u + 1, &rows->first));
   MUST(bl_alloc_for(ctx, rows, (size_t)rows->u, &rows->total));
   MUST(bl_alloc_for(ctx, rows, bl_mul((size_t)patterns->count, (size_t)rows->n), &rows->x));
   MUST(bl_alloc_for(ctx, rows, (size_t)patterns->count, &rows->weight));
   MUST(bl_alloc_for(ctx, rows, (size_t)patterns->count, &rows->cumulated));
-  take_all(patterns, segment, rows);
+  take_all(patterns, segment, where, rows);
+  take_order(patterns, data, segment, where, rows);
   return BLICA_OK;
 }
 

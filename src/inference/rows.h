@@ -20,6 +20,8 @@ typedef struct {
   int64_t *total;     /* [u] rows with any value */
   bool complete;      /* no value is missing */
   int64_t *cumulated; /* [count] rows of the segment up to and with this pattern */
+  int64_t *row;       /* [row_first[u]] pattern of each row, segment by segment, in the order of the data */
+  int64_t *row_first; /* [u+1] segment s has the rows row_first[s] .. row_first[s+1]-1 */
 } bl_rows;
 
 /* Levels of item i. */

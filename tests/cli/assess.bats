@@ -89,7 +89,7 @@ random.seed(3)
 print(",".join(f"x{i}" for i in range(8)) + ",segment")
 for row in range(1000): print(",".join(random.choice("01") for _ in range(8)) + f",{row % 10}")' >coins.csv
   "$BLICA" fit coins.csv --sources 3 --out coins.json --quiet
-  run_code 0 assess coins.json coins.csv --bootstrap none --simulations 99
+  run_code 0 assess coins.json coins.csv --bootstrap none
   [[ $out == *"do not show that variances change"* ]]
   [[ $out == *"undetermined"* ]]
   [[ $out != *"is identified"* ]]
@@ -98,12 +98,12 @@ for row in range(1000): print(",".join(random.choice("01") for _ in range(8)) + 
 @test "simulated change is found, and the JSON has the fields that scripts read" {
   "$BLICA" simulate --variables 6 --sources 2 --segments 10 --samples 500 --out s --quiet
   "$BLICA" fit s/data.csv --sources 2 --out m.json --quiet
-  run_code 0 assess m.json s/data.csv --bootstrap 20 --simulations 19 --out assessed.json --json
+  run_code 0 assess m.json s/data.csv --bootstrap 20 --out assessed.json --json
   echo "$out" | /usr/bin/python3 -c '
 import json, sys
 r = json.load(sys.stdin)
 assert r == json.load(open("assessed.json"))
-assert .9 < r["expected_mcs"] <= 1 and r["change"]["p"] == .05 and r["srmr"] < .1 and r["rmsea2"] < .05, r
+assert .9 < r["expected_mcs"] <= 1 and r["change"]["p"] < 1e-6 and r["srmr"] < .1 and r["rmsea2"] < .05, r
 assert [c["source"] for c in r["columns"]] == ["z1", "z2"]
 assert all(0 < c["angle_degrees"] < 20 and c["stability"] > .9 for c in r["columns"]), r["columns"]
 assert len(r["verdict"]) == 3 and len(r["items"]) == 6 and len(r["segments"]) == 10'
@@ -113,7 +113,7 @@ assert len(r["verdict"]) == 3 and len(r["items"]) == 6 and len(r["segments"]) ==
   "$BLICA" simulate --variables 6 --sources 2 --segments 4 --samples 500 --seed 8 --out s --quiet
   for sd in 0.7 3; do
     "$BLICA" fit s/data.csv --sources 2 --prior fixed --prior-mixing $sd --prior-variance 1 --out m$sd.json --quiet
-    run_code 0 assess m$sd.json s/data.csv --bootstrap none --simulations none --json
+    run_code 0 assess m$sd.json s/data.csv --bootstrap none --json
     echo "$out" >a$sd.json
   done
   /usr/bin/python3 -c '
@@ -180,8 +180,6 @@ P
   run_code 3 assess one.json one.csv
   says "one segment"
   run_code 3 assess s/model.json missing.csv
-  run_code 3 assess s/model.json s/data.csv --simulations 18
-  says "at least 19"
   sed '1s/x2/y2/' s/data.csv >other.csv
   run_code 3 assess s/model.json other.csv
   says "x2"

@@ -177,7 +177,7 @@ static void exact_counts_fit(void **state) {
 static blica_assessment *assess(const blica_model *m, const blica_data *d, int threads, int bootstrap) {
   blica_assess_options o = blica_assess_options_default();
   blica_assessment *a;
-  o.bootstrap = bootstrap, o.simulations = 19;
+  o.bootstrap = bootstrap;
   blica_set_threads(ctx, threads);
   assert_int_equal(blica_assess(ctx, m, d, &o, &a), BLICA_OK);
   return a;
@@ -230,7 +230,7 @@ static void the_larger_errors_are_reported(void **state) {
   assert_int_equal(blica_simulate(ctx, &drawn, NULL, &d, NULL), BLICA_OK);
   o.sources = 2;
   assert_int_equal(blica_fit(ctx, &(blica_input){.data = d}, &o, &m), BLICA_OK);
-  with.bootstrap = 40, without.bootstrap = 0, with.simulations = without.simulations = 0;
+  with.bootstrap = 40, without.bootstrap = 0;
   assert_int_equal(blica_assess(ctx, m, d, &with, &a), BLICA_OK);
   assert_int_equal(blica_assess(ctx, m, d, &without, &b), BLICA_OK);
   assert_compare(a->expected_mcs, <, b->expected_mcs);
@@ -263,7 +263,7 @@ static void refits_have_the_options_of_the_fit(void **state) {
   o.sources = 2, o.prior_variance = 0.001;
   strcpy(o.prior, "fixed");
   assert_int_equal(blica_fit(ctx, &(blica_input){.data = d}, &o, &m), BLICA_OK);
-  options.bootstrap = 20, options.simulations = 0;
+  options.bootstrap = 20;
   assert_int_equal(blica_assess(ctx, m, d, &options, &a), BLICA_OK);
   for (int i = 0; i < 12; i++) assert_true(a->log_variance_se_bootstrap[i] < 0.01);
   blica_assessment_free(a);

@@ -36,7 +36,7 @@ found <- parameterEstimates(cfa("f =~ NA*x1 + x2 + x3 + x4 + x5; f ~~ 1*f", x, o
 write.csv(found[found$op == "=~", c("est", "se")], "lavaan.csv", row.names = FALSE)
 R
 "$blica" fit ten.csv --sources 2 --method pairwise --prior none --out ten.json --quiet || exit 1
-"$blica" assess ten.json ten.csv --bootstrap 200 --simulations none --json >assessed.json || exit 1
+"$blica" assess ten.json ten.csv --bootstrap 200 --json >assessed.json || exit 1
 /usr/bin/python3 - <<'P'
 import json, math
 wanted = [float(line) for line in open("map.txt")]

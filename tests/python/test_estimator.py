@@ -238,8 +238,8 @@ def test_grid_search_chooses_as_select_does():
 
 def test_assessment_is_kept(drawn):
     ica = blica.BinaryICA(2).fit(drawn.X, segments=drawn.segments)
-    found = ica.assess(drawn.X, segments=drawn.segments, bootstrap=0, simulations=19)
-    alone = blica.assess(ica, drawn.X, drawn.segments, bootstrap=0, simulations=19)
+    found = ica.assess(drawn.X, segments=drawn.segments, bootstrap=0)
+    alone = blica.assess(ica, drawn.X, drawn.segments, bootstrap=0)
     assert found is ica.assessment_ and found.verdict == alone.verdict
     assert (ica.mixing_se_ == alone.mixing_se).all() and ica.expected_mcs_ == alone.expected_mcs
 

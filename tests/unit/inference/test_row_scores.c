@@ -1,0 +1,148 @@
+/* Row scores: their sums over a segment are the scores of its tables, whatever is missing; lags of rows by hand and of
+ * an autoregression. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "context.h"
+#include "inference/common.h"
+#include "inference/dependence.h"
+#include "inference/row_scores.h"
+#include "num/rng.h"
+
+static void near(double found, double wanted, double tolerance) {
+  if (!(fabs(found - wanted) <= tolerance)) fail_msg("found %.12g, wanted %.12g", found, wanted);
+}
+
+enum { N = 4, U = 3, ROWS = 60, PAIRS = 6 };
+
+/* Random levels, a fifth of them missing. */
+static bl_rows *random_rows(void) {
+  const int levels[N] = {2, 3, 4, 2};
+  blica_packer *packer;
+  blica_data *data;
+  bl_rows *rows;
+  bl_rng rng = bl_rng_make(5, 0);
+  assert_int_equal(blica_pack_begin_items(ctx, N, NULL, levels, NULL, &packer), BLICA_OK);
+  for (int r = 0; r < U * ROWS; r++) {
+    int8_t x[N];
+    int32_t id;
+    const char *label[U] = {"a", "b", "c"};
+    const double common = bl_rng_normal(&rng);
+    for (int i = 0; i < N; i++) {
+      const double value = 1.2 * (common + bl_rng_normal(&rng)) + 0.5 * levels[i];
+      x[i] = (int8_t)fmin(fmax(floor(value), 0), levels[i] - 1);
+      if (bl_rng_uniform(&rng) < 0.2) x[i] = BLICA_MISSING;
+    }
+    x[r % N] = (int8_t)(r / N % levels[r % N]);
+    assert_int_equal(blica_pack_segment(ctx, packer, label[r % U], &id), BLICA_OK);
+    assert_int_equal(blica_pack_rows(ctx, packer, 1, x, &id), BLICA_OK);
+  }
+  assert_int_equal(blica_pack_end(ctx, packer, &data), BLICA_OK);
+  assert_int_equal(bl_rows_of(ctx, data, &rows), BLICA_OK);
+  blica_data_free(data);
+  return rows;
+}
+
+/* One direction for each pair: with weight N I the sum over rows is the corrected score of the pair's table. */
+static void sums_are_scores_of_tables(void **state) {
+  (void)state;
+  bl_rows *rows = random_rows();
+  blica_counts *counts;
+  bl_common *common;
+  bl_influence *influence;
+  bl_row_scores scores;
+  bl_score_sums sums;
+  assert_false(rows->complete);
+  assert_int_equal(bl_rows_counts_create(ctx, rows, &counts), BLICA_OK);
+  bl_rows_count(rows, rows->weight, counts);
+  assert_int_equal(bl_common_make(ctx, N, U, rows->coding, true, &common), BLICA_OK);
+  bl_common_fit(counts, common);
+  assert_int_equal(bl_influence_make(ctx, N, rows->coding, false, &influence), BLICA_OK);
+  assert_int_equal(bl_row_scores_make(ctx, influence, influence, rows, PAIRS, &scores), BLICA_OK);
+  assert_int_equal(bl_score_sums_make(ctx, influence, PAIRS, &sums), BLICA_OK);
+  double total[PAIRS] = {0};
+  for (int s = 0; s < U; s++) {
+    double weight[(PAIRS + N) * PAIRS] = {0};
+    bl_influence_describe(counts, s, common->rho, common->t + rows->planes * s, influence);
+    for (int c = 0; c < PAIRS; c++)
+      weight[c + influence->statistics * (size_t)c] = influence->both[c] * influence->information[c];
+    scores.weight = weight;
+    bl_row_scores_sum(&scores, s, &sums);
+    near(sums.units, (double)rows->total[s], 0);
+    for (int c = 0; c < PAIRS; c++) {
+      near(sums.sum[c], common->score[c + PAIRS * s], 2e-3); /* the tables are at correlations within 1e-5 of these */
+      total[c] += sums.sum[c];
+      assert_true(sums.product[c * (PAIRS + 1)] > 0);
+    }
+  }
+  for (int c = 0; c < PAIRS; c++) near(total[c], 0, 5e-3); /* the common correlations solve that */
+  bl_free(influence), bl_free(common);
+  blica_counts_free(counts);
+  bl_rows_free(rows);
+}
+
+static void centring_is_that_of_single_scores(void **state) {
+  (void)state;
+  double numbers[8] = {0}; /* two units of sizes 1 and 2 with scores (1,2) and (3,-1) */
+  bl_score_sums sums = {.units = 5, .sum = numbers, .sized = numbers + 2, .product = numbers + 4};
+  const double mean[2] = {0.5, -1};
+  sums.sized[0] = 7, sums.sized[1] = 0;
+  sums.product[0] = 10, sums.product[1] = -1, sums.product[3] = 5;
+  bl_score_sums_centre(mean, 2, &sums);
+  near(sums.product[0], 0.25 + 4, 1e-12);
+  near(sums.product[1], 0.5 * 3 + 2 * 1, 1e-12);
+  near(sums.product[3], 9 + 1, 1e-12);
+}
+
+static void lags_by_hand(void **state) {
+  (void)state;
+  double x[4] = {1, 2, 4, 5}, lag[BL_LAGS + 1] = {0}; /* centred: -2 -1 1 2 */
+  const double square = bl_lag_products(1, 4, x, lag);
+  near(lag[0], 10, 1e-12), near(lag[1], 3, 1e-12), near(lag[2], -4, 1e-12), near(lag[3], -4, 1e-12);
+  near(square, 9, 1e-12);
+}
+
+/* Sums of an autoregression z_t = f z_(t-1) + e observed with noise: decay f, scores z^2 have inflation 1 + 2 g f^2 /
+ * (1 - f^2), g the share of the variance that is not noise. Independent rows: none. */
+static void autoregressions_are_found(void **state) {
+  (void)state;
+  enum { LENGTH = 400, SEGMENTS = 40 };
+  const double decays[3] = {0, 0.6, 0.9};
+  int64_t rows_of[SEGMENTS];
+  for (int s = 0; s < SEGMENTS; s++) rows_of[s] = LENGTH;
+  const bl_rows rows = {.u = SEGMENTS, .total = rows_of};
+  for (int d = 0; d < 3; d++) {
+    static bl_lag_sums sums[SEGMENTS];
+    memset(sums, 0, sizeof sums);
+    const double f = decays[d];
+    for (int s = 0; s < SEGMENTS; s++) {
+      bl_rng rng = bl_rng_make(9, (uint64_t)s);
+      double z = bl_rng_normal(&rng), item[LENGTH], score[LENGTH];
+      for (int t = 0; t < LENGTH; t++) {
+        z = f * z + sqrt(1 - f * f) * bl_rng_normal(&rng);
+        item[t] = z + bl_rng_normal(&rng), score[t] = z * z + sqrt(2) * bl_rng_normal(&rng);
+      }
+      sums[s].square = bl_lag_products(1, LENGTH, item, sums[s].item);
+      bl_lag_products(1, LENGTH, score, sums[s].score);
+    }
+    const bl_dependence found = bl_dependence_of(&rows, sums);
+    near(found.lag, 0.5 * f, 0.03);
+    if (d == 0) near(found.inflation, 1, 0), near(found.decay, 0, 0), near(found.draws, LENGTH, 0);
+    if (d > 0)
+      near(found.decay, f, 0.03), near(found.inflation, 1 + f * f / (1 - f * f), 0.15 * (1 + f * f / (1 - f * f)));
+    if (d > 0) assert_true(found.z > 20);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(sums_are_scores_of_tables),
+                                     cmocka_unit_test(centring_is_that_of_single_scores),
+                                     cmocka_unit_test(lags_by_hand), cmocka_unit_test(autoregressions_are_found)};
+  return cmocka_run_group_tests(tests, open_context, close_context);
+}
