@@ -25,6 +25,7 @@ typedef struct {
 /* Workspace for up to m directions and q statistics, freed with `owner`. */
 blica_status bl_row_scores_make(blica_ctx *ctx, void *owner, const bl_influence *influence, const bl_rows *rows,
                                 size_t m, bl_row_scores *scores);
+/* Sums along m directions, freed with `owner`. */
 blica_status bl_score_sums_make(blica_ctx *ctx, void *owner, size_t m, bl_score_sums *sums);
 
 /* Sums over segment s. */

@@ -173,16 +173,6 @@ done:
   return status;
 }
 
-void bl_rows_clear(blica_counts *c) {
-  const size_t tables = (size_t)c->pairs * (size_t)c->u, margins = (size_t)c->n * (size_t)c->u;
-  memset(c->samples, 0, (size_t)c->u * sizeof(double));
-  memset(c->ones, 0, margins * sizeof(double));
-  memset(c->present, 0, margins * sizeof(double));
-  double *const cells[] = {c->n11, c->n10, c->n01, c->n00};
-  for (int i = 0; i < 4; i++)
-    if (cells[i]) memset(cells[i], 0, tables * sizeof(double));
-}
-
 static void add(int count, const double *x, double *sum) {
   for (int i = 0; i < count; i++) sum[i] += x[i];
 }
@@ -214,8 +204,18 @@ void bl_rows_add(const bl_rows *rows, const int8_t *x, double w, int s, blica_co
   }
 }
 
+static void clear(blica_counts *c) {
+  const size_t tables = (size_t)c->pairs * (size_t)c->u, margins = (size_t)c->n * (size_t)c->u;
+  memset(c->samples, 0, (size_t)c->u * sizeof(double));
+  memset(c->ones, 0, margins * sizeof(double));
+  memset(c->present, 0, margins * sizeof(double));
+  double *const cells[] = {c->n11, c->n10, c->n01, c->n00};
+  for (int i = 0; i < 4; i++)
+    if (cells[i]) memset(cells[i], 0, tables * sizeof(double));
+}
+
 void bl_rows_count(const bl_rows *rows, const double *weight, blica_counts *counts) {
-  bl_rows_clear(counts);
+  clear(counts);
   for (int s = 0; s < rows->u; s++)
     for (int64_t p = rows->first[s]; p < rows->first[s + 1]; p++)
       if (weight[p] > 0) bl_rows_add(rows, rows->x + (size_t)rows->n * (size_t)p, weight[p], s, counts);

@@ -51,8 +51,6 @@ blica_status bl_rows_counts_create(blica_ctx *ctx, const bl_rows *rows, blica_co
 /* The rows themselves, for methods that need them. */
 blica_status bl_rows_data(blica_ctx *ctx, const bl_rows *rows, const double *weight, blica_data **out);
 
-/* Sets all counts to 0. */
-void bl_rows_clear(blica_counts *counts);
 /* Adds w rows of levels x [n] to segment s. */
 void bl_rows_add(const bl_rows *rows, const int8_t *x, double w, int s, blica_counts *counts);
 
