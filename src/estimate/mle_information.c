@@ -9,7 +9,8 @@
 
 #include "estimate/mle.h"
 
-#define RIDGE 1e-6 /* of the mean diagonal, where there is no prior */
+#define ROUGH_GRID 1e-3 /* error of a probability */
+#define RIDGE 1e-6      /* of the mean diagonal, where there is no prior */
 
 struct bl_information {
   int n, k, u, global, local; /* parameters of all segments: nk + cuts; of one: 2k */
@@ -171,13 +172,13 @@ static void eliminate(int64_t item, int thread, void *user) {
       part[(size_t)i * global + j] -= dot(side + (size_t)i * local, side + (size_t)j * local, local);
 }
 
-blica_status bl_information_make(blica_ctx *ctx, bl_information *f, bl_mle *m, const double *theta) {
+blica_status bl_information_make(blica_ctx *ctx, bl_information *f, bl_mle *m, const double *theta, bool rough) {
   blica_status status = BLICA_OK;
   bl_params params = bl_mle_params(m, theta);
   bl_accuracy accuracy = m->accuracy;
   f->m = m;
   f->theta = theta;
-  accuracy.grid_error = fmax(accuracy.grid_error, 1e-3);
+  if (rough) accuracy.grid_error = fmax(accuracy.grid_error, ROUGH_GRID);
   const size_t b = (size_t)f->global, l = (size_t)f->local, u = (size_t)f->u;
   memset(f->global_part, 0, sizeof(double) * b * b * u);
   memset(f->side, 0, sizeof(double) * b * l * u);

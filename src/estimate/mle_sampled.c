@@ -105,7 +105,7 @@ static blica_status renew_metric(run *r) {
   r->start->loop_poll.armed = true;                /* it may take seconds; steps are short, and end whole */
   const double precision = r->m->precision_mixing; /* learned further since, in a fit that is resumed */
   r->m->precision_mixing = r->metric_precision;
-  blica_status status = bl_information_make(r->ctx, r->m->information, r->m, r->metric_at);
+  blica_status status = bl_information_make(r->ctx, r->m->information, r->m, r->metric_at, true);
   r->m->precision_mixing = precision;
   r->start->loop_poll.armed = false;
   r->stuck = r->stuck || (status == BLICA_OK && r->centre && !bl_centre_set(r->centre));

@@ -31,7 +31,7 @@ blica_status bl_mle_learn_scales(blica_ctx *ctx, bl_mle *m, const double *theta,
   BL_OWNED double *unit = NULL, *variance = NULL;
   TRY(bl_alloc(ctx, m->size, &unit));
   TRY(bl_alloc(ctx, m->size, &variance));
-  TRY(bl_information_make(ctx, m->information, m, theta));
+  TRY(bl_information_make(ctx, m->information, m, theta, true));
   for (size_t i = 0; i < m->size; i++) {
     memset(unit, 0, sizeof(double) * m->size);
     unit[i] = 1.0;

@@ -5,6 +5,7 @@
 #include "inference/heldout.h"
 
 #include <math.h>
+#include <string.h>
 
 #include <cblas.h>
 #include <lapacke.h>
@@ -33,6 +34,7 @@ blica_status bl_heldout_make(blica_ctx *ctx, const bl_rows *rows, int k, bl_held
   MUST(bl_alloc_for(ctx, h, pairs, &h->rho));
   MUST(bl_alloc_for(ctx, h, bl_mul(pairs, (size_t)k), &h->slope));
   MUST(bl_alloc_for(ctx, h, (size_t)k, &h->score));
+  MUST(bl_alloc_for(ctx, h, (size_t)k, &h->before));
   MUST(bl_alloc_for(ctx, h, (size_t)k * k, &h->information));
   MUST(bl_table_make(ctx, h, most, &h->with));
   MUST(bl_table_make(ctx, h, most, &h->without));
@@ -93,12 +95,15 @@ static bool step_from(bl_heldout *h, const blica_counts *train, int s, const bli
 
 void bl_heldout_variances(bl_heldout *h, const blica_counts *train, int s, const blica_model *model, double sd,
                           double *v) {
-  for (int l = 0; l < model->k; l++) v[l] = 1;
+  for (int l = 0; l < model->k; l++) v[l] = 1, h->before[l] = 0;
   bl_common_margins(train, h->common);
+  double most = 1; /* of a step in log v; less where steps go to and fro, as they do between small variances */
   for (int round = 0; round < ROUNDS && step_from(h, train, s, model, sd, v); round++) {
     double largest = 0;
     for (int l = 0; l < model->k; l++) largest = fmax(largest, fabs(h->score[l]));
-    for (int l = 0; l < model->k; l++) v[l] *= exp(h->score[l] / fmax(1, largest));
+    if (cblas_ddot(model->k, h->score, 1, h->before, 1) < 0) most *= 0.5;
+    for (int l = 0; l < model->k; l++) v[l] *= exp(h->score[l] * fmin(1, most / largest));
     if (largest < 1e-4) break;
+    memcpy(h->before, h->score, (size_t)model->k * sizeof *h->before);
   }
 }

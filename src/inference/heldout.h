@@ -10,7 +10,7 @@ typedef struct {
   bl_table with, without;
   double *cell, *scale, *rho; /* of one table; [n]; [pairs] */
   bl_common *common;
-  double *slope, *score, *information; /* [pairs,k], [k], [k,k] */
+  double *slope, *score, *before, *information; /* [pairs,k], [k], [k] the step before, [k,k] */
 } bl_heldout;
 
 /* For the rows of a model with k sources. */

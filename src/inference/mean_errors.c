@@ -1,8 +1,9 @@
 /* mean_errors.c - means and cuts solve sqrt(c) A mu_s - tau = t_s sqrt(M_s,ii) (model/solve_means.c), so that their
  * errors come from those of A and v and from those of the thresholds t_s. Both are drawn from their asymptotic normal
  * distributions, the equations are solved for each draw, and the standard deviations over draws are the errors.
- * Thresholds of a segment are correlated: Cov(t_i, t_j) = (P11 - p_i p_j) / (phi_i phi_j N). That they are also
- * correlated with the estimates of A and v is left out. Checked against the bootstrap and by simulation. */
+ * Thresholds of a segment are correlated: Cov(t_i, t_j) = (P11 - p_i p_j) N_ij / (phi_i phi_j N_i N_j), N_ij the rows
+ * that have both. That they are also correlated with the estimates of A and v is left out. Checked against the
+ * bootstrap and by simulation. */
 #include "inference/mean_errors.h"
 
 #include <errno.h>
@@ -49,7 +50,7 @@ static void threshold_covariance(const blica_counts *c, int s, const double *t, 
       if (i != j) {
         blica_counts_table(c, s, i, j, cell);
         const double total = cell[0] + cell[1] + cell[2] + cell[3];
-        if (total > 0) both = cell[0] / total, rows = total;
+        if (total > 0) both = cell[0] / total, rows *= fmax(1, c->present[j + (size_t)s * n]) / total;
       }
       matrix[i + (size_t)j * n] = matrix[j + (size_t)i * n] =
           (both - pi * pj) / (bl_phi_density(t[i]) * bl_phi_density(t[j])) / rows;

@@ -35,7 +35,7 @@ static void step_is_newtons_under_the_constraints(void **state) {
   bl_rng rng = bl_rng_make(3, 0);
   for (size_t i = 0; i < m.size; i++) theta[i] = 0.7 * bl_rng_normal(&rng);
   assert_int_equal(bl_mle_order(&m, theta), BLICA_OK);
-  assert_int_equal(bl_information_make(ctx, m.information, &m, theta), BLICA_OK);
+  assert_int_equal(bl_information_make(ctx, m.information, &m, theta, true), BLICA_OK);
   assert_int_equal(bl_centre_make(ctx, &m, &centre), BLICA_OK);
   assert_true(bl_centre_set(centre));
   for (size_t i = 0; i < m.size; i++) step[i] = other[i] = plain[i] = bl_rng_normal(&rng);
