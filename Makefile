@@ -80,8 +80,8 @@ torture: build ## every method on data that no one planned for, a minute for eac
 kernels: setup-test ## all tests with every kind of BLAS kernels and SIMD level that this machine can run (an hour or two); TESTS="-R parity" for some
 	@bash tools/kernels.sh $(TESTS)
 
-mutants: setup-test build ## small bugs put in one at a time: at least 95 % must make their tests fail (some 20 minutes)
-	@/usr/bin/python3 tools/mutants.py
+mutants: setup-test ## small bugs put in one at a time: at least 95 % must make their tests fail (some 20 minutes); ONLY=regex: some of them
+	@/usr/bin/python3 tools/mutants.py $(if $(ONLY),--only '$(ONLY)',--write docs/trust.md)
 
 accuracy: build ## the worst error of every special function and where it is: the table of docs/accuracy.md
 	@$(BUILD)/test_accuracy | grep '^|'
