@@ -276,7 +276,7 @@ static blica_segment_options options_of(const design *d, int states) {
   blica_segment_options s = blica_segment_options_default();
   s.sources = d->k;
   s.states = states;
-  s.max_states = max_states;
+  if (states == 0) s.max_states = max_states;
   s.change_points = d->moves == POINTS;
   return s;
 }

@@ -31,6 +31,26 @@ void default_of(const blica_option *option, char *text, size_t size) {
     snprintf(text, size, "%s", option->initial);
 }
 
+int needs_of(const blica_option *option, char *text, size_t size) {
+  const char *words = strchr(option->needs, '=');
+  blica_option other = *option;
+  char name[FLAG_TEXT - 4], flag[FLAG_TEXT];
+  snprintf(name, sizeof name, "%.*s", (int)strcspn(option->needs, "="), option->needs);
+  other.name = name;
+  int at = snprintf(text, size, " Needs %s", flag_of(&other, flag));
+  for (const char *word = words ? words + 1 : NULL; word && (size_t)at < size;) {
+    const char *next = strchr(word, '|');
+    at += snprintf(text + at, size - (size_t)at, "%s%.*s",
+                   word == words + 1 ? " "
+                   : next            ? ", "
+                                     : " or ",
+                   (int)strcspn(word, "|"), word);
+    word = next ? next + 1 : NULL;
+  }
+  if ((size_t)at < size) at += snprintf(text + at, size - (size_t)at, ".");
+  return at;
+}
+
 /* ---- suggestions ---- */
 
 static int smallest(int a, int b, int c) {
@@ -185,6 +205,19 @@ static int check_required(const program *p, const target *list, int count, const
   return 0;
 }
 
+/* Values that no other option can make good, and options that others leave without effect. */
+static int check_values(program *p, char *values) {
+  int count;
+  for (int g = 0; g < MAX_GROUPS; g++) {
+    const blica_option *table = option_table(p->command, g, &count);
+    if (!table || blica_options_check(p->ctx, table, count, values + p->command->groups[g].offset) == BLICA_OK)
+      continue;
+    say_error("%s: %s", p->command->name, blica_message(p->ctx));
+    return EXIT_USAGE;
+  }
+  return 0;
+}
+
 int args_parse(program *p, int argc, char **argv, void *values, bool *help) {
   target list[MAX_FLAGS];
   bool seen[MAX_FLAGS] = {false}, only_operands = false;
@@ -208,5 +241,6 @@ int args_parse(program *p, int argc, char **argv, void *values, bool *help) {
   }
   if (code == 0) code = check_operands(p);
   if (code == 0) code = check_required(p, list, count, seen);
+  if (code == 0) code = check_values(p, values);
   return code;
 }

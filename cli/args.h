@@ -15,6 +15,10 @@ enum { FLAG_TEXT = 64 };
 const char *flag_of(const blica_option *option, char flag[FLAG_TEXT]); /* returns flag */
 /* How its default reads in help, or "" when there is none. */
 void default_of(const blica_option *option, char *text, size_t size);
+enum { NEEDS_TEXT = 160 };
+/* " Needs --method mle or auto.", or " Needs --checkpoint.": what an option needs to have an effect. Returns the number
+ * of characters. */
+int needs_of(const blica_option *option, char *text, size_t size);
 /* The word of the list nearest to a mistyped one, or NULL when none is near. */
 const char *nearest(const char *text, const char *const *list, int count);
 

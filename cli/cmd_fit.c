@@ -1,4 +1,5 @@
 /* cmd_fit.c - blica fit DATA|COUNTS: the mixing matrix, into model.json. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -86,6 +87,8 @@ static void print_result(const blica_model *m, const char *out, bool verbose) {
     say_note("corrected, over all segments: %lld pairs with an empty cell, %lld variables that are constant in a "
              "segment, %lld pairs without a common row",
              (long long)fit->zero_cells, (long long)fit->constant_columns, (long long)fit->empty_pairs);
+  if (verbose && isfinite(fit->prior_mixing))
+    say_note("prior_mixing %.6g, prior_variance %.6g", fit->prior_mixing, fit->prior_variance);
   for (int i = 0; i < fit->n_notes && verbose; i++) say_note("%s %.6g", fit->notes[i].name, fit->notes[i].value);
   say_note("%s: objective %.10g after %.2g s (seed %llu); wrote %s", m->method, fit->objective, fit->seconds,
            (unsigned long long)fit->seed, out);
@@ -115,6 +118,8 @@ static int print_record(const blica_model *m, const char *out, double rows) {
                              (json_int_t)fit->iterations, "evaluations", (json_int_t)fit->evaluations, "condition",
                              json_number(fit->condition), "best_start", fit->best_start, "notes", notes);
   if (!record) return json_print(NULL);
+  json_object_update_new(record, json_pack("{s:o,s:o}", "prior_mixing", json_number(fit->prior_mixing),
+                                           "prior_variance", json_number(fit->prior_variance)));
   char seed[24];
   snprintf(seed, sizeof seed, "%llu", (unsigned long long)fit->seed);
   json_object_set_new(record, "seed", fit->seed <= INT64_MAX ? json_integer((json_int_t)fit->seed) : json_string(seed));

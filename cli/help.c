@@ -31,6 +31,7 @@ static void print_option(const blica_option *option) {
   size_t at = (size_t)snprintf(text, sizeof text, "%s", option->help);
   if (option->type == BLICA_OPT_TEXT && option->words)
     at += (size_t)snprintf(text + at, sizeof text - at, " One of %s.", option->words);
+  if (option->needs) at += (size_t)needs_of(option, text + at, sizeof text - at);
   if (initial[0]) snprintf(text + at, sizeof text - at, " [%s]", initial);
   int column = printf("%s", head);
   if (column >= INDENT - 1)

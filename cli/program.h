@@ -85,7 +85,7 @@ extern const command *const commands[]; /* that help lists; the last is NULL */
  *     OPTION_TABLE(own_table, table)
  * and `own_table` is the function for the group. */
 #define OPTION(type, field, kind, initial, low, high, words, metavar, help)                                            \
-  { #field, kind, offsetof(type, field), sizeof(((type *)0)->field), initial, low, high, words, metavar, help }
+  { #field, kind, offsetof(type, field), sizeof(((type *)0)->field), initial, low, high, words, metavar, help, NULL }
 #define OPTION_TABLE(function, table)                                                                                  \
   static const blica_option *function(int *count) {                                                                    \
     *count = (int)(sizeof(table) / sizeof *(table));                                                                   \

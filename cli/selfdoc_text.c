@@ -49,6 +49,11 @@ static void roff_option(FILE *f, const blica_option *option) {
     roff(f, option->words, strlen(option->words), false);
     putc('.', f);
   }
+  if (option->needs) {
+    char needs[NEEDS_TEXT];
+    (void)needs_of(option, needs, sizeof needs);
+    roff(f, needs, strlen(needs), false);
+  }
   if (initial[0]) {
     fputs(" Default: ", f);
     roff(f, initial, strlen(initial), false);
@@ -154,20 +159,23 @@ static void markdown_range(FILE *f, const blica_option *option) {
 
 static void markdown_option(FILE *f, const blica_option *option) {
   static const char *const types[] = {"whole number", "number", "text", "flag", "seed"};
-  char flag[FLAG_TEXT];
+  char flag[FLAG_TEXT], needs[NEEDS_TEXT];
   fprintf(f, "| `%s` | %s | ", flag_of(option, flag), types[option->type]);
   if (option->initial && option->type != BLICA_OPT_FLAG) fprintf(f, "`%s`", option->initial);
   fputs(" | ", f);
   markdown_range(f, option);
   fputs(" | ", f);
   cell(f, option->help);
+  if (option->needs) (void)needs_of(option, needs, sizeof needs), cell(f, needs);
   fputs(" |\n", f);
 }
 
 static void markdown(FILE *f, const void *what) {
   (void)what;
   fputs("# Options of every command\n\nMade by `blica self-doc options docs` from the tables that the program parses "
-        "with; in C, Python and R\nan option has the same name with `_` for `-`.\n",
+        "with; in C, Python and R\nan option has the same name with `_` for `-`.\n\n"
+        "An option that *needs* another has no effect without it, and is then refused, in all four languages: a value\n"
+        "other than the default is an error. A value equal to the default is accepted anywhere.\n",
         f);
   for (int i = 0; commands[i]; i++) {
     fprintf(f, "\n## blica %s %s\n\n%s.\n\n| option | type | default | values | meaning |\n|---|---|---|---|---|\n",

@@ -349,8 +349,11 @@ typedef struct {
   blica_stop stop; /* of the best start; interrupted or time if that ended any start early */
   uint64_t seed;
   double condition;
-  double *shift;                 /* [u] or NULL: what regularisation did, as in blica_cor */
-  double *eigen_min, *eigen_max; /* [u] or NULL */
+  double prior_mixing, prior_variance; /* sd of the priors of the elements of A and of log v, given or learned.
+                                          Infinity: there was no prior; NaN: not known, as where a file does not say */
+  int quadrature_nodes;                /* mle up to 12 variables: of its integrals; else 0 */
+  double *shift;                       /* [u] or NULL: what regularisation did, as in blica_cor */
+  double *eigen_min, *eigen_max;       /* [u] or NULL */
   int64_t zero_cells, constant_pairs, empty_pairs, constant_columns;
   int n_notes;
   blica_note *notes; /* [n_notes] */
@@ -770,6 +773,8 @@ typedef struct {
   const char *words;   /* numbers: "default=0|none=inf" spells special values; text: "a|b|c" the choices */
   const char *metavar; /* what stands for the value in help */
   const char *help;    /* one or two sentences */
+  const char *needs;   /* where it has an effect: "method=auto|mle", with these values of another option of the table;
+                          "checkpoint", when that option is given. NULL: always */
 } blica_option;
 
 /* The rows that describe the options of each verb; static. */
@@ -782,6 +787,10 @@ BLICA_API const blica_option *blica_assess_option_table(int *count);   /* of bli
 BLICA_API const blica_option *blica_select_option_table(int *count);   /* of blica_select */
 /* Sets one option from text, with validation. options is the struct that the table describes. */
 BLICA_API blica_status blica_option_set(blica_ctx *ctx, const blica_option *option, void *options, const char *text);
+/* Checks a whole struct of options, as every verb does: each value is one that blica_option_set accepts, and a value
+ * other than the default has an effect beside the other values (needs). An option at its default is accepted anywhere,
+ * given or not. */
+BLICA_API blica_status blica_options_check(blica_ctx *ctx, const blica_option *table, int count, const void *options);
 
 #ifdef __cplusplus
 }

@@ -245,15 +245,19 @@ static void put_figure(FILE *page, figure *f, const char *id, const char *captio
   figure_free(f);
 }
 
+static void note(FILE *page, const char *name, double value) {
+  html_row(page);
+  html_cell(page, name);
+  html_number(page, "%.8g", value);
+  fputs("</tr>\n", page);
+}
+
 static void notes(const blica_fit_report *fit, FILE *page) {
-  if (fit->n_notes == 0) return;
+  const bool prior = isfinite(fit->prior_mixing) && isfinite(fit->prior_variance);
+  if (fit->n_notes == 0 && !prior) return;
   html_table(page, "What the method chose or found", "name|#value");
-  for (int i = 0; i < fit->n_notes; i++) {
-    html_row(page);
-    html_cell(page, fit->notes[i].name);
-    html_number(page, "%.8g", fit->notes[i].value);
-    fputs("</tr>\n", page);
-  }
+  if (prior) note(page, "prior_mixing", fit->prior_mixing), note(page, "prior_variance", fit->prior_variance);
+  for (int i = 0; i < fit->n_notes; i++) note(page, fit->notes[i].name, fit->notes[i].value);
   html_table_end(page);
 }
 

@@ -273,7 +273,9 @@ def _report(fit, u: int) -> Dict[str, Any]:
               for s in (fit.starts[i] for i in range(fit.n_starts))]
     report = {"objective": fit.objective, "starts": starts, "best_start": fit.best_start, "iterations": fit.iterations,
               "evaluations": fit.evaluations, "seconds": fit.seconds, "stop": text(lib.blica_stop_name(fit.stop)),
-              "seed": fit.seed, "condition": fit.condition, "zero_cells": fit.zero_cells,
+              "seed": fit.seed, "condition": fit.condition,
+              "prior_mixing": fit.prior_mixing, "prior_variance": fit.prior_variance,
+              "zero_cells": fit.zero_cells,
               "constant_pairs": fit.constant_pairs, "empty_pairs": fit.empty_pairs,
               "constant_columns": fit.constant_columns,
               "notes": {text(fit.notes[i].name): fit.notes[i].value for i in range(fit.n_notes)}}

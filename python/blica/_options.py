@@ -18,6 +18,7 @@ class Option(NamedTuple):
     default: Optional[str]
     choices: List[str]
     help: str
+    needs: str
 
 
 _TYPES = {lib.BLICA_OPT_INT: "int", lib.BLICA_OPT_REAL: "float", lib.BLICA_OPT_TEXT: "str", lib.BLICA_OPT_FLAG: "bool",
@@ -40,7 +41,7 @@ def option_table(kind: str) -> List[Option]:
     for row in _rows(kind):
         words = [word.split("=")[0] for word in text(row.words).split("|") if word]
         default = text(row.initial) if row.initial else None
-        result.append(Option(text(row.name), _TYPES[row.type], default, words, text(row.help)))
+        result.append(Option(text(row.name), _TYPES[row.type], default, words, text(row.help), text(row.needs)))
     return result
 
 
@@ -53,7 +54,8 @@ def document(kind: str, skip=(), names: Optional[Dict[str, str]] = None) -> str:
             choices = f" or {{{', '.join(o.choices)}}}" if o.choices and o.type != "str" else ""
             kind_text = f"{{{', '.join(o.choices)}}}" if o.choices and o.type == "str" else o.type
             name = (names or {}).get(o.name, o.name)
-            lines += [f"    {name} : {kind_text}{choices}{default}", f"        {o.help}"]
+            needs = f" Needs {o.needs.replace('=', ' ').replace('|', ' or ')}." if o.needs else ""
+            lines += [f"    {name} : {kind_text}{choices}{default}", f"        {o.help}{needs}"]
     return "\n".join(lines)
 
 

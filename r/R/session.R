@@ -55,6 +55,7 @@ options_rd <- function(verb) {
   o <- blica_options(verb)
   default <- ifelse(is.na(o$default), "", paste0(" Default ", o$default, "."))
   words <- ifelse(is.na(o$words), "", paste0(" One of ", gsub("=[^|]*", "", o$words), "."))
-  paste0("\\describe{", paste0("\\item{\\code{", o$name, "}}{", escape(o$help), escape(gsub("\\|", ", ", words)), escape(default), "}",
+  needs <- ifelse(is.na(o$needs), "", paste0(" Needs ", gsub("\\|", " or ", sub("=", " ", o$needs)), "."))
+  paste0("\\describe{", paste0("\\item{\\code{", o$name, "}}{", escape(o$help), escape(gsub("\\|", ", ", words)), escape(needs), escape(default), "}",
                                 collapse = "\n"), "}")
 }

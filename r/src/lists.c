@@ -148,7 +148,7 @@ static SEXP notes_vector(const blica_fit_report *fit) {
 }
 
 static SEXP report_list(const blica_fit_report *fit, int u) {
-  list_builder b = list_begin(15);
+  list_builder b = list_begin(17);
   list_add(&b, "objective", Rf_ScalarReal(fit->objective));
   list_add(&b, "starts", starts_list(fit));
   list_add(&b, "best_start", Rf_ScalarInteger(fit->best_start + 1));
@@ -158,6 +158,8 @@ static SEXP report_list(const blica_fit_report *fit, int u) {
   list_add(&b, "stop", Rf_mkString(blica_stop_name(fit->stop)));
   list_add(&b, "seed", Rf_ScalarReal((double)fit->seed));
   list_add(&b, "condition", Rf_ScalarReal(fit->condition));
+  list_add(&b, "prior_mixing", Rf_ScalarReal(fit->prior_mixing));
+  list_add(&b, "prior_variance", Rf_ScalarReal(fit->prior_variance));
   list_add(&b, "shift", r_doubles(fit->shift, u));
   list_add(&b, "zero_cells", Rf_ScalarReal((double)fit->zero_cells));
   list_add(&b, "constant_pairs", Rf_ScalarReal((double)fit->constant_pairs));

@@ -18,12 +18,13 @@ SEXP blica_r_options(SEXP verb) {
   int count;
   const blica_option *table = table_of(CHAR(Rf_asChar(verb)), &count);
   static const char *const types[] = {"integer", "number", "text", "flag", "seed"};
-  static const char *const names[] = {"name", "type", "default", "words", "help"};
-  list_builder b = list_begin(5);
-  for (int f = 0; f < 5; f++) {
+  static const char *const names[] = {"name", "type", "default", "words", "help", "needs"};
+  list_builder b = list_begin(6);
+  for (int f = 0; f < 6; f++) {
     SEXP column = PROTECT(Rf_allocVector(STRSXP, count));
     for (int i = 0; i < count; i++) {
-      const char *fields[] = {table[i].name, types[table[i].type], table[i].initial, table[i].words, table[i].help};
+      const char *fields[] = {table[i].name,  types[table[i].type], table[i].initial,
+                              table[i].words, table[i].help,        table[i].needs};
       SET_STRING_ELT(column, i, fields[f] ? Rf_mkChar(fields[f]) : NA_STRING);
     }
     list_add(&b, names[f], column);

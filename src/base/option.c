@@ -1,4 +1,4 @@
-/* option.c - the one function that sets an option from text, by its row in a table. */
+/* option.c - sets an option from text, by its row in a table, and checks a struct of options by all rows. */
 #include "base/option.h"
 
 #include <errno.h>
@@ -71,6 +71,12 @@ static blica_status set_real(blica_ctx *ctx, const blica_option *option, char *f
   return BLICA_OK;
 }
 
+/* Whether the word none of the list spells the value, which is then accepted as a number, too. */
+static bool is_none(const char *words, double value) {
+  const char *word;
+  return find_word(words, "none", &word) && word && bl_strtod(word, NULL) == value;
+}
+
 static blica_status set_int(blica_ctx *ctx, const blica_option *option, char *field, const char *text) {
   char *end;
   const char *word = NULL;
@@ -80,6 +86,7 @@ static blica_status set_int(blica_ctx *ctx, const blica_option *option, char *fi
   long long value = strtoll(text, &end, 10);
   if (end == text || (*end != 0 && !(special && *end == '|')) || errno || strchr(" \t\n", *text))
     return refuse(ctx, option, text);
+  special = special || is_none(option->words, (double)value);
   if (!special && ((double)value < option->low || (double)value > option->high)) return refuse(ctx, option, text);
   if (option->size == sizeof(int64_t)) {
     int64_t wide = value;
@@ -154,17 +161,6 @@ void bl_options_default(const blica_option *table, int count, void *options, siz
       (void)blica_option_set(NULL, &table[i], options, table[i].initial);
 }
 
-blica_status bl_options_take(blica_ctx *ctx, const char *type, const void *given, void *own, size_t size) {
-  size_t known = 0;
-  if (given) memcpy(&known, given, sizeof known);
-  if (known < sizeof known || known > size)
-    return bl_fail(ctx, BLICA_ERR_ARGUMENT, "%s have the size %zu, this library's have %zu: make them by %s_default()",
-                   type, known, size, type);
-  memcpy(own, given, known);
-  memcpy(own, &size, sizeof size);
-  return BLICA_OK;
-}
-
 /* ---- back to text ---- */
 
 /* The word that stands for the value, or false. */
@@ -184,6 +180,7 @@ void bl_option_spell(const blica_option *option, const void *options, char *text
   int narrow = 0;
   uint64_t seed = 0;
   double real = 0;
+  const char *borrowed;
   char number[BL_NUMBER_TEXT];
   switch (option->type) {
   case BLICA_OPT_INT:
@@ -199,7 +196,10 @@ void bl_option_spell(const blica_option *option, const void *options, char *text
     if (!word_of(option->words, real, text, size)) snprintf(text, size, "%s", number);
     break;
   case BLICA_OPT_TEXT:
-    snprintf(text, size, "%.*s", (int)option->size, field);
+    if (option->words)
+      snprintf(text, size, "%.*s", (int)option->size, field);
+    else
+      memcpy(&borrowed, field, sizeof borrowed), snprintf(text, size, "%s", borrowed ? borrowed : "");
     break;
   case BLICA_OPT_FLAG:
     memcpy(&narrow, field, sizeof narrow), snprintf(text, size, "%s", narrow ? "yes" : "no");
@@ -210,14 +210,94 @@ void bl_option_spell(const blica_option *option, const void *options, char *text
   }
 }
 
-blica_status bl_options_check(blica_ctx *ctx, const blica_option *table, int count, const void *options) {
+/* ---- the whole struct ---- */
+
+enum { LONGEST_FIELD = 64 };
+
+/* Whether the value of an option that has a default is that default. */
+static bool is_default(const blica_option *option, const void *options) {
+  blica_option alone = *option;
+  char initial[LONGEST_FIELD] = {0}, now[128], before[128];
+  alone.offset = 0;
+  (void)blica_option_set(NULL, &alone, initial, option->initial);
+  bl_option_spell(option, options, now, sizeof now);
+  bl_option_spell(&alone, initial, before, sizeof before);
+  return strcmp(now, before) == 0;
+}
+
+/* Whether text without words, which borrows what it was set to, was given. */
+static bool is_given(const blica_option *option, const void *options) {
+  const char *text;
+  memcpy(&text, (const char *)options + option->offset, sizeof text);
+  return text != NULL;
+}
+
+/* The option of the table that this one needs; NULL: none. *words is what its value must be one of, NULL: anything. */
+static const blica_option *needed(const blica_option *option, const blica_option *table, int count,
+                                  const char **words) {
+  if (!option->needs) return NULL;
+  const size_t length = strcspn(option->needs, "=");
+  *words = option->needs[length] ? option->needs + length + 1 : NULL;
+  for (int i = 0; i < count; i++)
+    if (strlen(table[i].name) == length && strncmp(table[i].name, option->needs, length) == 0) return &table[i];
+  return NULL;
+}
+
+bool bl_option_works(const blica_option *option, const blica_option *table, int count, const void *options) {
+  const char *words = NULL, *word;
+  char now[128];
+  const blica_option *other = needed(option, table, count, &words);
+  if (!other) return true;
+  if (!words) return is_given(other, options);
+  bl_option_spell(other, options, now, sizeof now);
+  return find_word(words, now, &word);
+}
+
+static blica_status check_works(blica_ctx *ctx, const blica_option *option, const blica_option *table, int count,
+                                const void *options) {
+  const char *words = NULL;
+  char now[128], value[128], wanted[256];
+  const blica_option *other = needed(option, table, count, &words);
+  if (bl_option_works(option, table, count, options)) return BLICA_OK;
+  bl_option_spell(option, options, value, sizeof value);
+  if (!words)
+    return bl_fail(ctx, BLICA_ERR_ARGUMENT, "option %s is %s, which has no effect without the option %s; give both",
+                   option->name, value, other->name);
+  const blica_option list = {.type = BLICA_OPT_TEXT, .words = words};
+  bl_option_spell(other, options, now, sizeof now);
+  describe(&list, wanted, sizeof wanted);
+  return bl_fail(ctx, BLICA_ERR_ARGUMENT, "option %s is %s, which has no effect with %s %s; it needs %s %s",
+                 option->name, value, other->name, now, other->name, wanted);
+}
+
+blica_status blica_options_check(blica_ctx *ctx, const blica_option *table, int count, const void *options) {
+  BL_NEED(ctx, table, options);
   for (int i = 0; i < count; i++) {
-    char text[128], copy[64] = {0};
+    char text[128], copy[LONGEST_FIELD] = {0};
     blica_option alone = table[i];
     if (!table[i].initial || table[i].size > sizeof copy) continue;
+    if (table[i].type == BLICA_OPT_TEXT && !table[i].words) continue; /* any text will do */
     bl_option_spell(&table[i], options, text, sizeof text);
     alone.offset = 0;
     MUST(blica_option_set(ctx, &alone, copy, text));
   }
+  for (int i = 0; i < count; i++)
+    if (table[i].initial && !is_default(&table[i], options)) MUST(check_works(ctx, &table[i], table, count, options));
   return BLICA_OK;
+}
+
+blica_status bl_options_take(blica_ctx *ctx, const char *type, const blica_option *(*table)(int *), const void *given,
+                             void *own, size_t size) {
+  size_t known = 0;
+  int count;
+  const blica_option *rows = table(&count);
+  bl_options_default(rows, count, own, size);
+  if (!given) return BLICA_OK;
+  memcpy(&known, given, sizeof known);
+  if (known < sizeof known || known > size)
+    return bl_fail(ctx, BLICA_ERR_ARGUMENT, "%s have the size %zu, this library's have %zu: make them by %s_default()",
+                   type, known, size, type);
+  memcpy(own, given, known);
+  memcpy(own, &size, sizeof size);
+  return blica_options_check(ctx, rows, count, own);
 }

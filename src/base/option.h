@@ -7,7 +7,9 @@
 #define BL_FIELD(type, name) offsetof(type, name), sizeof(((type *)0)->name)
 #define BL_PI_8 "pi/8=0.39269908169872414"
 /* BL_ROW(name and field, type, default, low, high, words, metavar, help): one blica_option. */
-#define BL_ROW(label_offset_size, kind, ...) BL_ROW_(label_offset_size, kind, __VA_ARGS__)
+#define BL_ROW(label_offset_size, kind, ...) BL_ROW_(label_offset_size, kind, __VA_ARGS__, NULL)
+/* The same for an option that has no effect without what it needs: BL_ROW_WITH(needs, as above). */
+#define BL_ROW_WITH(needs, label_offset_size, kind, ...) BL_ROW_(label_offset_size, kind, __VA_ARGS__, needs)
 #define BL_ROW_(label, offset, size, kind, ...)                                                                        \
   { label, kind, offset, size, __VA_ARGS__ }
 
@@ -15,9 +17,15 @@
  * becomes size. */
 void bl_options_default(const blica_option *table, int count, void *options, size_t size);
 
-/* Copies the options of a caller, who may know fewer of them, over the defaults in own, a struct of `size` bytes. Fails
- * when given is NULL or its first field is not the size of an options struct. type is for messages. */
-blica_status bl_options_take(blica_ctx *ctx, const char *type, const void *given, void *own, size_t size);
+/* Makes own, a struct of `size` bytes, from the defaults of the table and from what a caller gave, who may know fewer
+ * options (given is NULL: none), and checks it. Fails when the first field of given is not the size of an options
+ * struct, or when blica_options_check does. type is for messages. */
+blica_status bl_options_take(blica_ctx *ctx, const char *type, const blica_option *(*table)(int *), const void *given,
+                             void *own, size_t size);
+/* The same by the name of the verb, as in fit, into *own. */
+#define BL_TAKE_OPTIONS(ctx, verb, given, own)                                                                         \
+  bl_options_take(ctx, "blica_" #verb "_options", blica_##verb##_option_table, given, own,                             \
+                  sizeof(blica_##verb##_options))
 
 /* Defines blica_<verb>_option_table and blica_<verb>_options_init by the rows, an array. */
 #define BL_OPTION_TABLE(verb, rows)                                                                                    \
@@ -29,10 +37,8 @@ blica_status bl_options_take(blica_ctx *ctx, const char *type, const void *given
     bl_options_default(rows, (int)(sizeof rows / sizeof *rows), options, size);                                        \
   }
 
+/* Whether the option has what it needs of the others in options, the struct that the table describes. */
+bool bl_option_works(const blica_option *option, const blica_option *table, int count, const void *options);
 /* The value of an option as blica_option_set reads it back: a word of its list where one stands for it. */
 void bl_option_spell(const blica_option *option, const void *options, char *text, size_t size);
-/* Fails when a value of the struct is one that blica_option_set would refuse. Options without a default (NULL) are not
- * checked. */
-blica_status bl_options_check(blica_ctx *ctx, const blica_option *table, int count, const void *options);
-
 #endif

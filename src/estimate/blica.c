@@ -267,15 +267,12 @@ static blica_status settle_prior(blica_ctx *ctx, const bl_problem *problem, cons
   return status;
 }
 
-static blica_status set_prior(blica_ctx *ctx, const blica_fit_options *o, blica_model *model, bl_sgauss_data *data) {
-  blica_status status = BLICA_OK;
-  if (strcmp(o->prior, "fixed") != 0) return BLICA_OK;
+static void set_prior(const blica_fit_options *o, blica_model *model, bl_sgauss_data *data) {
+  if (strcmp(o->prior, "fixed") != 0) return;
   data->precision_mixing = 1 / (o->prior_mixing * o->prior_mixing);
   data->precision_variance = 1 / (o->prior_variance * o->prior_variance);
-  TRY(bl_report_note(ctx, &model->fit, "prior_mixing", o->prior_mixing));
-  TRY(bl_report_note(ctx, &model->fit, "prior_variance", o->prior_variance));
-done:
-  return status;
+  model->fit.prior_mixing = o->prior_mixing;
+  model->fit.prior_variance = o->prior_variance;
 }
 
 blica_status bl_estimate_blica(blica_ctx *ctx, const bl_problem *caller, blica_model *model, bool *means_done) {
@@ -290,7 +287,7 @@ blica_status bl_estimate_blica(blica_ctx *ctx, const bl_problem *caller, blica_m
   if (o.condition == BLICA_CONDITION_DEFAULT) o.condition = problem.cor->exact ? INFINITY : 10;
   TRY(regularise(ctx, problem.cor, o.condition, &model->fit));
   TRY(bl_sgauss_data_make(ctx, problem.cor, model->fit.shift, model->k, &o, &data));
-  TRY(set_prior(ctx, &o, model, data));
+  set_prior(&o, model, data);
   all.user = data;
   all.size = bl_sgauss_size(data);
   all.constant = bl_sgauss_constant(data);

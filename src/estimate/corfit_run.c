@@ -410,8 +410,8 @@ static void fill_variances(const bl_corfit_data *d, const double *theta, blica_m
 static blica_status report(blica_ctx *ctx, const shared *all, const blica_start *best, blica_fit_report *fit) {
   blica_status status = BLICA_OK;
   const bl_corfit_data *d = all->data;
-  if (d->precision_mixing > 0) TRY(bl_report_note(ctx, fit, "prior_mixing", sqrt(1 / d->precision_mixing)));
-  if (d->precision_variance > 0) TRY(bl_report_note(ctx, fit, "prior_variance", sqrt(1 / d->precision_variance)));
+  if (d->precision_mixing > 0) fit->prior_mixing = sqrt(1 / d->precision_mixing);
+  if (d->precision_variance > 0) fit->prior_variance = sqrt(1 / d->precision_variance);
   if (!isnan(all->round_change)) { /* the starts' records are those of the first scales */
     TRY(bl_report_note(ctx, fit, "round_change", all->round_change));
     TRY(bl_report_note(ctx, fit, "learned_gradient", best->gradient));

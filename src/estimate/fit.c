@@ -124,6 +124,15 @@ static void warn_levels(blica_ctx *ctx, const outline *shape) {
   }
 }
 
+/* Whether the method that `auto` stands for uses the options, too. */
+static blica_status check_effects(blica_ctx *ctx, const blica_fit_options *o, const bl_estimator *e) {
+  int count;
+  const blica_option *table = blica_fit_option_table(&count);
+  blica_fit_options resolved = *o;
+  snprintf(resolved.method, sizeof resolved.method, "%s", e->method->name);
+  return blica_options_check(ctx, table, count, &resolved);
+}
+
 static blica_status check(blica_ctx *ctx, const blica_input *input, const blica_fit_options *o,
                           const bl_estimator **estimator, outline *shape) {
   blica_status status = check_input(ctx, input, shape);
@@ -143,11 +152,8 @@ static blica_status check(blica_ctx *ctx, const blica_input *input, const blica_
   if (o->sources < 1 || o->sources > shape->n)
     return bl_fail(ctx, BLICA_ERR_ARGUMENT, "sources is %d; with %d variables it must be from 1 to %d", o->sources,
                    shape->n, shape->n);
-  if (o->starts < 1) return bl_fail(ctx, BLICA_ERR_ARGUMENT, "starts is %d; at least 1 is needed", o->starts);
-  int count;
-  const blica_option *table = blica_fit_option_table(&count);
-  blica_status valid = bl_options_check(ctx, table, count, o);
-  if (valid != BLICA_OK) return valid;
+  status = check_effects(ctx, o, *estimator);
+  if (status != BLICA_OK) return status;
   warn_levels(ctx, shape);
   if (shape->u == 1)
     bl_warn(ctx,
@@ -249,7 +255,7 @@ static void begin_model(const bl_problem *p, blica_model *model) {
   memcpy(model->method, p->options->method, sizeof model->method);
   model->link = p->options->link;
   model->fit.seed = p->options->seed;
-  model->fit.condition = INFINITY;
+  model->fit.condition = model->fit.prior_mixing = model->fit.prior_variance = INFINITY;
 }
 
 /* A fit that was stopped says so, even when its best start had ended by itself. */
@@ -336,8 +342,8 @@ done:
 
 blica_status blica_fit(blica_ctx *ctx, const blica_input *input, const blica_fit_options *options, blica_model **out) {
   BL_NEED_OUT(ctx, out, input, options);
-  blica_fit_options own = blica_fit_options_default();
-  blica_status status = bl_options_take(ctx, "blica_fit_options", options, &own, sizeof own);
+  blica_fit_options own;
+  blica_status status = BL_TAKE_OPTIONS(ctx, fit, options, &own);
   return status == BLICA_OK ? run_fit(ctx, input, NULL, &own, out) : status;
 }
 
@@ -345,8 +351,8 @@ blica_status blica_fit_consume(blica_ctx *ctx, blica_counts **counts, const blic
                                blica_model **out) {
   BL_NEED_OUT(ctx, out, counts, options);
   const blica_input input = {.counts = *counts};
-  blica_fit_options own = blica_fit_options_default();
-  blica_status status = bl_options_take(ctx, "blica_fit_options", options, &own, sizeof own);
+  blica_fit_options own;
+  blica_status status = BL_TAKE_OPTIONS(ctx, fit, options, &own);
   if (status == BLICA_OK) status = run_fit(ctx, &input, counts, &own, out);
   blica_counts_free(*counts);
   *counts = NULL;

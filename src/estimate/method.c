@@ -62,10 +62,10 @@ bl_purpose bl_method_purpose(const blica_fit_options *o) {
 /* ---- counting for a fit: what its method needs decides which rank keeps what ---- */
 
 static blica_status purpose_of(blica_ctx *ctx, const blica_fit_options *fit, bl_purpose *purpose) {
-  blica_fit_options own = blica_fit_options_default();
+  blica_fit_options own;
   *purpose = (bl_purpose){.fit = false};
   if (!fit) return BLICA_OK;
-  blica_status status = bl_options_take(ctx, "blica_fit_options", fit, &own, sizeof own);
+  blica_status status = BL_TAKE_OPTIONS(ctx, fit, fit, &own);
   if (status == BLICA_OK) *purpose = bl_method_purpose(&own);
   return status;
 }

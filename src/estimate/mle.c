@@ -298,7 +298,7 @@ static blica_status report(blica_ctx *ctx, const run *r, blica_fit_report *fit) 
   TRY(bl_mle_report(ctx, m, r->loglik_error, r->shift, fit));
   if (!isnan(r->gradient_error)) TRY(bl_report_note(ctx, fit, "gradient_error", r->gradient_error));
   if (m->engine == BL_ENGINE_LATTICE) TRY(bl_report_note(ctx, fit, "lattice_points", m->accuracy.points));
-  if (m->engine == BL_ENGINE_PLACKETT) TRY(bl_report_note(ctx, fit, "quadrature_nodes", m->accuracy.nodes));
+  if (m->engine == BL_ENGINE_PLACKETT) fit->quadrature_nodes = m->accuracy.nodes;
 done:
   return status;
 }

@@ -141,8 +141,8 @@ blica_status bl_mle_report(blica_ctx *ctx, const bl_mle *m, double loglik_error,
   if (isfinite(loglik_error)) TRY(bl_report_note(ctx, fit, "loglik_error", loglik_error));
   if (isfinite(shift)) TRY(bl_report_note(ctx, fit, "integration_shift", shift));
   if (m->precision_mixing > 0) {
-    TRY(bl_report_note(ctx, fit, "prior_mixing", 1.0 / sqrt(m->precision_mixing)));
-    TRY(bl_report_note(ctx, fit, "prior_variance", 1.0 / sqrt(m->precision_variance)));
+    fit->prior_mixing = 1.0 / sqrt(m->precision_mixing);
+    fit->prior_variance = 1.0 / sqrt(m->precision_variance);
     TRY(bl_report_note(ctx, fit, "prior_mean", 1.0 / sqrt(m->precision_mean)));
   }
 done:

@@ -5,6 +5,10 @@
 
 #include "base/option.h"
 
+/* Methods that maximise a likelihood, with or without a prior. */
+#define OF_LIKELIHOODS "method=auto|blica|matched|pairwise|mle"
+#define NOT_IVAE OF_LIKELIHOODS "|fastica"
+
 #define FIT(name) #name, BL_FIELD(blica_fit_options, name)
 
 static const blica_option fit_table[] = {
@@ -17,16 +21,17 @@ static const blica_option fit_table[] = {
            "pairwise end a start that comes to the optimum of the first, as its duplicate."),
     BL_ROW(FIT(seed), BLICA_OPT_SEED, "1", 0, 18446744073709551615.0, NULL, "SEED",
            "Seed of the random starting points. The same seed gives the same result."),
-    BL_ROW(FIT(condition), BLICA_OPT_REAL, "default", 1.01, INFINITY, "default=0|none=inf", "R",
-           "Method blica: condition number to which each correlation matrix is regularised, or none. The default is 10 "
-           "for "
-           "samples and none for exact counts."),
+    BL_ROW_WITH("method=auto|blica", FIT(condition), BLICA_OPT_REAL, "default", 1.01, INFINITY, "default=0|none=inf",
+                "R",
+                "Condition number to which each correlation matrix is regularised, or none. The default is 10 for "
+                "samples and none for exact counts."),
     BL_ROW(FIT(link), BLICA_OPT_REAL, "pi/8", 1e-6, 1e6, BL_PI_8, "C",
            "Squared coefficient c of the link, P(x=1|y) = Phi(sqrt(c) y)."),
-    BL_ROW(FIT(thresholds), BLICA_OPT_TEXT, "items", 0, 0, "items|none", "KIND",
-           "items: every item has its own threshold, the same in all segments, for its base rate; where sources are "
-           "fewer than variables, method matched learns from base rates, too. none: the paper's model, in which the "
-           "means of the sources determine all base rates; matched leaves them out."),
+    BL_ROW_WITH(
+        NOT_IVAE, FIT(thresholds), BLICA_OPT_TEXT, "items", 0, 0, "items|none", "KIND",
+        "items: every item has its own threshold, the same in all segments, for its base rate; where sources are "
+        "fewer than variables, method matched learns from base rates, too. none: the paper's model, in which the "
+        "means of the sources determine all base rates; matched leaves them out."),
     BL_ROW(FIT(max_iterations), BLICA_OPT_INT, "default", 1, 9e15, "default=0", "COUNT",
            "Largest number of iterations of one start. The default is 10000; 1000 for ivae and fastica."),
     BL_ROW(FIT(tolerance), BLICA_OPT_REAL, "default", 0, 1, "default=-1", "EPS",
@@ -36,35 +41,40 @@ static const blica_option fit_table[] = {
            "1e-4 for fastica."),
     BL_ROW(FIT(max_seconds), BLICA_OPT_REAL, "none", 0, INFINITY, "none=inf", "SECONDS",
            "Time limit of the whole fit. When it is reached, the best result so far is returned."),
-    BL_ROW(
-        FIT(prior), BLICA_OPT_TEXT, "default", 0, 0, "default|none|auto|fixed", "KIND",
+    BL_ROW_WITH(
+        OF_LIKELIHOODS, FIT(prior), BLICA_OPT_TEXT, "default", 0, 0, "default|none|auto|fixed", "KIND",
         "Prior on A and on log v: none, auto to learn its scales from the data, or fixed to the two scales below. The "
         "default is none for blica, auto for matched, pairwise and mle."),
-    BL_ROW(FIT(prior_mixing), BLICA_OPT_REAL, "3", 1e-6, 1e6, NULL, "SD",
-           "Standard deviation of the elements of A, with a fixed prior."),
-    BL_ROW(FIT(prior_variance), BLICA_OPT_REAL, "1", 1e-6, 1e6, NULL, "SD",
-           "Standard deviation of the log-variances of the sources, with a fixed prior."),
-    BL_ROW(FIT(weight), BLICA_OPT_REAL, "1", 1e-6, 1, NULL, "SHARE",
-           "Factor on the rows of every segment; below 1 the prior has more influence."),
-    BL_ROW(FIT(kl), BLICA_OPT_TEXT, "analytic", 0, 0, "analytic|sample", "FORM",
-           "Method ivae: how the divergence from the prior is computed. analytic: in closed form; sample: at the drawn "
-           "sources, as in the published code."),
-    BL_ROW(FIT(draws), BLICA_OPT_INT, "1", 1, 1000, NULL, "COUNT", "Method ivae: noise vectors drawn for each row."),
-    BL_ROW(FIT(contrast), BLICA_OPT_TEXT, "logcosh", 0, 0, "logcosh|exp|cube", "NAME",
-           "Method fastica: the contrast function."),
-    BL_ROW(FIT(approach), BLICA_OPT_TEXT, "symmetric", 0, 0, "symmetric|deflation", "NAME",
-           "Method fastica: symmetric estimates all components at once, deflation one after the other."),
-    BL_ROW(FIT(or_threshold), BLICA_OPT_REAL, "none", 0, 1, "none=0", "SHARE",
-           "Method fastica: read the data as an OR of binary sources. An entry of A becomes 1 when it is at least this "
-           "share of the largest in its column, else 0."),
+    BL_ROW_WITH("prior=fixed", FIT(prior_mixing), BLICA_OPT_REAL, "3", 1e-6, 1e6, NULL, "SD",
+                "Standard deviation of the elements of A, with a fixed prior."),
+    BL_ROW_WITH("prior=fixed", FIT(prior_variance), BLICA_OPT_REAL, "1", 1e-6, 1e6, NULL, "SD",
+                "Standard deviation of the log-variances of the sources, with a fixed prior."),
+    BL_ROW_WITH(OF_LIKELIHOODS, FIT(weight), BLICA_OPT_REAL, "1", 1e-6, 1, NULL, "SHARE",
+                "Factor on the rows of every segment; below 1 the prior has more influence."),
+    BL_ROW_WITH(
+        "method=ivae", FIT(kl), BLICA_OPT_TEXT, "analytic", 0, 0, "analytic|sample", "FORM",
+        "Method ivae: how the divergence from the prior is computed. analytic: in closed form; sample: at the drawn "
+        "sources, as in the published code."),
+    BL_ROW_WITH("method=ivae", FIT(draws), BLICA_OPT_INT, "1", 1, 1000, NULL, "COUNT",
+                "Method ivae: noise vectors drawn for each row."),
+    BL_ROW_WITH("method=fastica", FIT(contrast), BLICA_OPT_TEXT, "logcosh", 0, 0, "logcosh|exp|cube", "NAME",
+                "Method fastica: the contrast function."),
+    BL_ROW_WITH("method=fastica", FIT(approach), BLICA_OPT_TEXT, "symmetric", 0, 0, "symmetric|deflation", "NAME",
+                "Method fastica: symmetric estimates all components at once, deflation one after the other."),
+    BL_ROW_WITH(
+        "method=fastica", FIT(or_threshold), BLICA_OPT_REAL, "none", 0, 1, "none=0", "SHARE",
+        "Method fastica: read the data as an OR of binary sources. An entry of A becomes 1 when it is at least this "
+        "share of the largest in its column, else 0."),
     BL_ROW(FIT(checkpoint), BLICA_OPT_TEXT, NULL, 0, 0, NULL, "FILE",
            "Keep the state of the fit in this file, so that a run that was killed can be resumed."),
-    BL_ROW(FIT(checkpoint_seconds), BLICA_OPT_REAL, "60", 0, 1e9, NULL, "SECONDS",
-           "Time between two writes of the checkpoint. It is also written when the fit is interrupted or reaches its "
-           "time limit."),
-    BL_ROW(FIT(resume), BLICA_OPT_FLAG, "no", 0, 1, NULL, NULL,
-           "Continue from the checkpoint; the result has the same bits as without the break. If there is no such file, "
-           "the fit starts from the beginning."),
+    BL_ROW_WITH(
+        "checkpoint", FIT(checkpoint_seconds), BLICA_OPT_REAL, "60", 0, 1e9, NULL, "SECONDS",
+        "Time between two writes of the checkpoint. It is also written when the fit is interrupted or reaches its "
+        "time limit."),
+    BL_ROW_WITH(
+        "checkpoint", FIT(resume), BLICA_OPT_FLAG, "no", 0, 1, NULL, NULL,
+        "Continue from the checkpoint; the result has the same bits as without the break. If there is no such file, "
+        "the fit starts from the beginning."),
 };
 
 BL_OPTION_TABLE(fit, fit_table)

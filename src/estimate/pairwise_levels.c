@@ -86,8 +86,7 @@ blica_status bl_estimate_pairwise_levels(blica_ctx *ctx, const bl_problem *probl
   own.begin = begin;
   TRY(bl_multistart_run(ctx, &all, &model->fit));
   bl_level_tables_give(all.best->theta, model);
-  if (!none) TRY(bl_report_note(ctx, &model->fit, "prior_mixing", sd[0]));
-  if (!none) TRY(bl_report_note(ctx, &model->fit, "prior_variance", sd[1]));
+  if (!none) model->fit.prior_mixing = sd[0], model->fit.prior_variance = sd[1];
   *means_done = true;
 done:
   bl_multistart_free(&all);

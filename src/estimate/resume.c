@@ -83,11 +83,8 @@ blica_status bl_resume_begin(blica_ctx *ctx, const bl_resume_options *o, double 
   blica_status status = BLICA_OK;
   bl_facts own = {.ctx = ctx};
   *out = NULL;
-  if (!o->checkpoint && !o->resume) return BLICA_OK;
-  if (!o->checkpoint || !o->checkpoint[0])
-    return bl_fail(ctx, BLICA_ERR_ARGUMENT, "resume needs a checkpoint to resume from; name its file as checkpoint");
-  if (!(o->seconds >= 0))
-    return bl_fail(ctx, BLICA_ERR_ARGUMENT, "checkpoint_seconds is %g; it must be 0 or more", o->seconds);
+  if (!o->checkpoint) return BLICA_OK;
+  if (!o->checkpoint[0]) return bl_fail(ctx, BLICA_ERR_ARGUMENT, "checkpoint is empty; give it the name of a file");
   TRY(bl_checkpoint_open(ctx, o->checkpoint, o->seconds, o->resume, deadline, out));
   TRY(add_options(&own, o));
   TRY(settle(ctx, *out, "options", &own));

@@ -19,7 +19,7 @@
  * (bench/results/inference.md). */
 static const double ANGLE_BIAS = 0.4;
 
-enum { NORMAL_DRAWS = 500, BOOTSTRAP_LEAST = 20 };
+enum { NORMAL_DRAWS = 500 };
 
 void blica_assessment_free(blica_assessment *a) {
   if (!a) return;
@@ -76,7 +76,7 @@ done:
 
 /* ---- what cannot be assessed ---- */
 
-static blica_status check(blica_ctx *ctx, const blica_model *m, const blica_assess_options *o) {
+static blica_status check(blica_ctx *ctx, const blica_model *m) {
   const int64_t statistics = (int64_t)m->u * m->n * (m->n - 1) / 2 + bl_scale_statistics(m->coding, m->n, m->u);
   const int64_t parameters = (int64_t)m->n * m->k + (int64_t)m->u * m->k - m->k;
   if (strcmp(m->method, "fastica") == 0 || strcmp(m->method, "ivae") == 0)
@@ -84,11 +84,6 @@ static blica_status check(blica_ctx *ctx, const blica_model *m, const blica_asse
         ctx, BLICA_ERR_DATA,
         "the model is of method %s, which fits no correlations; assess models of blica, matched, pairwise or mle",
         m->method);
-  if (o->bootstrap < 0 || (o->bootstrap > 0 && o->bootstrap < BOOTSTRAP_LEAST))
-    return bl_fail(ctx, BLICA_ERR_DATA, "bootstrap is %d; give none or at least %d draws", o->bootstrap,
-                   BOOTSTRAP_LEAST);
-  if (!(o->level > 0 && o->level < 1))
-    return bl_fail(ctx, BLICA_ERR_DATA, "level is %g; give a share between 0 and 1", o->level);
   if (m->u == 1 && m->k > 1)
     return bl_fail(
         ctx, BLICA_ERR_DATA,
@@ -102,6 +97,12 @@ static blica_status check(blica_ctx *ctx, const blica_model *m, const blica_asse
         "(%lld degrees of freedom); fit fewer sources",
         m->k, m->n, m->u, (long long)parameters, (long long)statistics, (long long)(statistics - parameters));
   return BLICA_OK;
+}
+
+static void warn_about_prior(blica_ctx *ctx, const blica_model *m) {
+  if (isnan(m->fit.prior_mixing) || isnan(m->fit.prior_variance))
+    bl_warn(ctx, "the model does not say which prior it was fitted with (fit.prior_mixing and fit.prior_variance in "
+                 "model.json): errors, angles and the expected MCS are those of a fit without a prior");
 }
 
 /* ---- errors and angles ---- */
@@ -286,13 +287,14 @@ blica_status blica_assess(blica_ctx *ctx, const blica_model *model, const blica_
                           const blica_assess_options *given, blica_assessment **out) {
   BL_NEED_OUT(ctx, out, model, data, given);
   blica_status status;
-  blica_assess_options own = blica_assess_options_default(), *options = &own;
+  blica_assess_options own, *options = &own;
   blica_assessment *a = NULL;
   BL_AUTO(bl_rows) *rows = NULL;
   BL_AUTO(blica_counts) *counts = NULL;
   bl_poll_reset(ctx);
-  TRY(bl_options_take(ctx, "blica_assess_options", given, &own, sizeof own));
-  TRY(check(ctx, model, options));
+  TRY(BL_TAKE_OPTIONS(ctx, assess, given, &own));
+  TRY(check(ctx, model));
+  warn_about_prior(ctx, model);
   TRY(bl_rows_make(ctx, model, data, &rows));
   TRY(bl_rows_counts_create(ctx, rows, &counts));
   bl_rows_count(rows, rows->weight, counts);

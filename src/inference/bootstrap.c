@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/option.h"
 #include "estimate/method.h"
 #include "model/model.h"
 
@@ -30,7 +31,7 @@ static bool repeated(const char *name) {
   return true;
 }
 
-/* The options that the model was fitted with: what its record says, else what its notes show. */
+/* The options that the model was fitted with. */
 static blica_status refit_options(blica_ctx *ctx, const blica_model *model, blica_fit_options *o) {
   int count;
   const blica_option *table = blica_fit_option_table(&count);
@@ -40,7 +41,7 @@ static blica_status refit_options(blica_ctx *ctx, const blica_model *model, blic
   o->starts = 1;
   o->link = model->link;
   o->seed = model->fit.seed;
-  snprintf(o->prior, sizeof o->prior, "%s", isfinite(bl_model_note(model, "prior_mixing")) ? "auto" : "none");
+  snprintf(o->prior, sizeof o->prior, "%s", isfinite(model->fit.prior_mixing) ? "auto" : "none");
   if (strcmp(o->method, "auto") == 0) snprintf(o->prior, sizeof o->prior, "default");
   if (strcmp(o->method, "blica") == 0 && model->fit.condition > 1) o->condition = model->fit.condition;
   for (int i = 0; i < model->fit.n_options; i++)
@@ -48,6 +49,9 @@ static blica_status refit_options(blica_ctx *ctx, const blica_model *model, blic
       if (strcmp(table[t].name, model->fit.options[i].name) != 0 || !repeated(table[t].name)) continue;
       MUST(blica_option_set(ctx, &table[t], o, model->fit.options[i].value));
     }
+  for (int t = 0; t < count; t++) /* records of earlier versions hold options that had no effect */
+    if (table[t].initial && !bl_option_works(&table[t], table, count, o))
+      MUST(blica_option_set(ctx, &table[t], o, table[t].initial));
   return BLICA_OK;
 }
 

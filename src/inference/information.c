@@ -107,8 +107,7 @@ blica_status bl_information_errors(blica_ctx *ctx, const blica_model *model, con
   job b = {.ctx = ctx, .model = model};
   blica_fit_options options = blica_fit_options_default();
   bool cuts = false;
-  const double mixing = bl_model_note(model, "prior_mixing"), variance = bl_model_note(model, "prior_variance");
-  const double nodes = bl_model_note(model, "quadrature_nodes");
+  const double mixing = model->fit.prior_mixing, variance = model->fit.prior_variance;
   *found = false;
   for (int i = 0; i < model->planes; i++) cuts = cuts || model->cuts[i] != 0;
   options.sources = model->k, options.link = model->link;
@@ -116,7 +115,7 @@ blica_status bl_information_errors(blica_ctx *ctx, const blica_model *model, con
   TRY(bl_rows_data(ctx, rows, rows->weight, &b.data));
   TRY(bl_mle_make(ctx, b.data, model->coding, model->k, &options, &b.mle));
   b.size = b.mle.size;
-  b.mle.accuracy.nodes = isfinite(nodes) ? (int)nodes : NODES; /* of the fit */
+  b.mle.accuracy.nodes = model->fit.quadrature_nodes ? model->fit.quadrature_nodes : NODES; /* of the fit */
   if (!b.mle.information || b.size > SIZE_MOST) goto done;
   if (isfinite(mixing) && isfinite(variance)) bl_mle_set_prior(&b.mle, mixing, variance);
   TRY(invert(&b));

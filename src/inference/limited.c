@@ -230,7 +230,7 @@ blica_status bl_limited_test(blica_ctx *ctx, const blica_model *model, const bl_
   move(model, d, 0, &at);
   TRY(evaluate(&r, &at, &all, d, &found));
   out->m2 = total_left(&r, &all, d, segment);
-  const bool shrunk = isfinite(bl_model_note(model, "prior_mixing"));
+  const bool shrunk = isfinite(model->fit.prior_mixing);
   if (shrunk && u * sets[4] <= QUADS_STEPS) TRY(descend(&r, &at, &next, &all, d, segment, &found, &out->m2));
   out->df = found.moments - found.rank;
   if (out->df > 0)

@@ -258,7 +258,7 @@ static void scatter(const job *b, int s, const double *block, double *full) {
 /* Adds the prior's precision to h and puts its gradient P theta into bias. Without a prior, the scale of each column is
  * fixed by mean log v = 0, which changes nothing else. */
 static void add_prior(const job *b, double *h, double *bias) {
-  const double mixing = bl_model_note(b->model, "prior_mixing"), variance = bl_model_note(b->model, "prior_variance");
+  const double mixing = b->model->fit.prior_mixing, variance = b->model->fit.prior_variance;
   const size_t k = (size_t)b->model->k, u = (size_t)b->model->u;
   memset(bias, 0, 2 * b->all * sizeof *bias);
   for (size_t i = b->p; i < b->all; i++) /* an item that no segment shows the scale of */
@@ -304,7 +304,7 @@ static void transpose(double *x, size_t p) {
 /* bias [all,2], its first column being P theta, <- H^-1 P theta and H^-1 P (theta + H^-1 P theta). */
 static void solve_bias(const job *b, const double *h, double *bias) {
   const int p = (int)b->all;
-  const double mixing = bl_model_note(b->model, "prior_mixing"), variance = bl_model_note(b->model, "prior_variance");
+  const double mixing = b->model->fit.prior_mixing, variance = b->model->fit.prior_variance;
   double *further = bias + b->all;
   if (!isfinite(mixing) || !isfinite(variance)) return;
   LAPACKE_dpotrs_work(LAPACK_COL_MAJOR, 'L', p, 1, h, p, bias, p);

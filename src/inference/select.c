@@ -19,7 +19,7 @@
 #include "model/model.h"
 #include "num/rng.h"
 
-enum { BIC_VARIABLES = 40, SEGMENTS_LEAST = 4, REFERENCES_LEAST = 20 };
+enum { BIC_VARIABLES = 40, SEGMENTS_LEAST = 4 };
 
 typedef struct {
   blica_ctx *ctx;
@@ -160,7 +160,7 @@ static blica_status hold_out_segments(blica_ctx *ctx, job *b, int k, int g) {
   MUST(other_segments(ctx, b, g, &others));
   MUST(count_fold(ctx, b, 0, &rest, &train, &test));
   MUST(fit_part(ctx, b, k, NULL, others, &model));
-  const double learned = bl_model_note(model, "prior_variance"), width = isfinite(learned) ? learned : 1;
+  const double learned = model->fit.prior_variance, width = isfinite(learned) ? learned : 1;
   for (int s = g; s < b->rows->u; s += b->groups) {
     bl_heldout_variances(heldout, train, s, model, width, v);
     b->segment_score[s + (size_t)b->rows->u * k] = bl_heldout_score(heldout, test, train, s, model, v);
@@ -312,13 +312,10 @@ blica_status blica_select(blica_ctx *ctx, const blica_data *data, const blica_se
                           blica_selection **out) {
   BL_NEED_OUT(ctx, out, data, given);
   blica_status status;
-  blica_select_options own = blica_select_options_default(), *options = &own;
+  blica_select_options own, *options = &own;
   job b = {.ctx = ctx, .data = data, .options = options};
   bl_poll_reset(ctx);
-  TRY(bl_options_take(ctx, "blica_select_options", given, &own, sizeof own));
-  if (options->folds < 2 || options->references < REFERENCES_LEAST)
-    FAIL(ctx, BLICA_ERR_DATA, "folds is %d and references is %d; give at least 2 and %d", options->folds,
-         options->references, REFERENCES_LEAST);
+  TRY(BL_TAKE_OPTIONS(ctx, select, given, &own));
   if (data->u < 2)
     FAIL(ctx, BLICA_ERR_DATA, "there is one segment ('%s'); name several segments, whose variances differ",
          data->segments[0]);

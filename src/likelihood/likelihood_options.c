@@ -12,10 +12,10 @@
 
 static const blica_option loglik_table[] = {
     BL_ROW(LOGLIK(engine), BLICA_OPT_TEXT, "auto", 0, 0, ENGINES, "NAME", ENGINE_HELP),
-    BL_ROW(LOGLIK(error), BLICA_OPT_REAL, "0.5", 0, 1e9, NULL, "EPS",
-           "Numerical error of the total that is small enough; what was reached is reported."),
-    BL_ROW(LOGLIK(seed), BLICA_OPT_SEED, "1", 0, 18446744073709551615.0, NULL, "SEED",
-           "Seed of the lattice's random shifts."),
+    BL_ROW_WITH("engine=auto|grid|exact|lattice", LOGLIK(error), BLICA_OPT_REAL, "0.5", 0, 1e9, NULL, "EPS",
+                "Numerical error of the total that is small enough; what was reached is reported."),
+    BL_ROW_WITH("engine=auto|lattice", LOGLIK(seed), BLICA_OPT_SEED, "1", 0, 18446744073709551615.0, NULL, "SEED",
+                "Seed of the lattice's random shifts."),
 };
 
 static const blica_option sources_table[] = {
@@ -23,8 +23,8 @@ static const blica_option sources_table[] = {
            "Whether the segment of a row is the model's of that label, or unknown: then the row is averaged over all "
            "segments of the model, weighted by their samples and its likelihood in them."),
     BL_ROW(SOURCES(engine), BLICA_OPT_TEXT, "auto", 0, 0, ENGINES, "NAME", ENGINE_HELP),
-    BL_ROW(SOURCES(seed), BLICA_OPT_SEED, "1", 0, 18446744073709551615.0, NULL, "SEED",
-           "Seed of the lattice's random shifts."),
+    BL_ROW_WITH("engine=auto|lattice", SOURCES(seed), BLICA_OPT_SEED, "1", 0, 18446744073709551615.0, NULL, "SEED",
+                "Seed of the lattice's random shifts."),
     BL_ROW(
         SOURCES(amortised), BLICA_OPT_FLAG, "no", 0, 1, NULL, NULL,
         "Take the encoder's mean and standard deviation, which method ivae fits along with the model, in place of the "

@@ -280,7 +280,7 @@ blica_status blica_loglik(blica_ctx *ctx, const blica_model *model, const blica_
                           const blica_loglik_options *options, blica_loglik_result **out) {
   BL_NEED_OUT(ctx, out, model, data);
   blica_status status = BLICA_OK;
-  blica_loglik_options o = blica_loglik_options_default();
+  blica_loglik_options o;
   bl_params params = bl_model_params(model);
   blica_loglik_result *result = NULL;
   BL_OWNED int *variable = NULL, *segment = NULL;
@@ -289,7 +289,7 @@ blica_status blica_loglik(blica_ctx *ctx, const blica_model *model, const blica_
   bl_loop_poll loop_poll = {.deadline = INFINITY, .armed = true, .progress = {"loglik", -1, NAN, 0, 0}};
   bl_poll_reset(ctx);
   bl_loop_poll_set(ctx, &loop_poll);
-  if (options) TRY(bl_options_take(ctx, "blica_loglik_options", options, &o, sizeof o));
+  TRY(BL_TAKE_OPTIONS(ctx, loglik, options, &o));
   int count;
   const blica_option *table = blica_loglik_option_table(&count);
   TRY(bl_likelihood_same(ctx, model, data, table, count, &o));

@@ -223,9 +223,8 @@ static blica_status check_posterior(blica_ctx *ctx, const blica_posterior *p) {
 blica_status blica_sources(blica_ctx *ctx, const blica_model *model, const blica_data *data,
                            const blica_sources_options *options, blica_posterior **out) {
   BL_NEED_OUT(ctx, out, model, data);
-  blica_status status = BLICA_OK;
-  blica_sources_options o = blica_sources_options_default();
-  if (options) status = bl_options_take(ctx, "blica_sources_options", options, &o, sizeof o);
+  blica_sources_options o;
+  blica_status status = BL_TAKE_OPTIONS(ctx, sources, options, &o);
   if (status != BLICA_OK) return status;
   bl_params params = bl_model_params(model);
   bool known = strcmp(o.segment, "unknown") != 0;

@@ -30,6 +30,7 @@ blica_status blica_model_create(blica_ctx *ctx, int n, int k, int u, blica_model
   model->k = k;
   model->u = u;
   model->link = 0.39269908169872414; /* pi/8 */
+  model->fit.prior_mixing = model->fit.prior_variance = NAN;
   TRY(bl_alloc(ctx, bl_mul((size_t)n, (size_t)k), &model->mixing));
   TRY(bl_alloc(ctx, bl_mul((size_t)k, (size_t)u), &model->variances));
   TRY(bl_alloc(ctx, bl_mul((size_t)k, (size_t)u), &model->means));
@@ -229,14 +230,7 @@ void bl_model_margins(const blica_model *m, int s, double *diagonal, double *thr
   }
 }
 
-double bl_model_note(const blica_model *m, const char *name) {
-  for (int i = 0; i < m->fit.n_notes; i++)
-    if (strcmp(m->fit.notes[i].name, name) == 0) return m->fit.notes[i].value;
-  return INFINITY;
-}
-
 void bl_model_prior(const blica_model *m, double *sd_mixing, double *sd_variance) {
-  const double mixing = bl_model_note(m, "prior_mixing"), variance = bl_model_note(m, "prior_variance");
-  if (isfinite(mixing)) *sd_mixing = mixing;
-  if (isfinite(variance)) *sd_variance = variance;
+  if (isfinite(m->fit.prior_mixing)) *sd_mixing = m->fit.prior_mixing;
+  if (isfinite(m->fit.prior_variance)) *sd_variance = m->fit.prior_variance;
 }

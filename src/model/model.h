@@ -37,9 +37,7 @@ blica_status bl_solve_means(blica_ctx *ctx, blica_model *model, bool cuts);
  * (sqrt(c) (A mu)_i - cut_il) / sqrt(M_ii). Either output may be NULL. */
 void bl_model_margins(const blica_model *model, int s, double *diagonal /* [n] */, double *threshold /* [planes] */);
 
-/* The value of a note of the fit; infinity when there is no such note. */
-double bl_model_note(const blica_model *model, const char *name);
-/* The standard deviations of the prior in the notes of the fit; what is not noted stays as it is. */
+/* The standard deviations of the priors of the fit; one that is infinite or unknown leaves its argument as it is. */
 void bl_model_prior(const blica_model *model, double *sd_mixing, double *sd_variance);
 
 #endif

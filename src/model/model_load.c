@@ -3,6 +3,7 @@
  * means, variables and segments, so that a model can be written by hand; all else has defaults. Version 1 had no cuts.
  */
 #include <errno.h>
+#include <math.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -123,6 +124,32 @@ static blica_status read_optional(const bl_json_reader *r, const char *where, co
   return status == BLICA_OK ? bl_read_vector(r, where, value, count, BL_JSON_ANY, *out, 1) : status;
 }
 
+/* Moves the value of a note to *out; *out stays where there is none of that name. */
+static void take_note(blica_fit_report *fit, const char *name, double *out) {
+  for (int i = 0; i < fit->n_notes; i++) {
+    if (strcmp(fit->notes[i].name, name) != 0) continue;
+    *out = fit->notes[i].value;
+    memmove(&fit->notes[i], &fit->notes[i + 1], (size_t)(--fit->n_notes - i) * sizeof *fit->notes);
+    return;
+  }
+}
+
+/* Earlier versions wrote the scales of a prior as notes, and none where there was no prior. */
+static blica_status read_prior(const bl_json_reader *r, const json_t *object, blica_fit_report *fit) {
+  double nodes = fit->quadrature_nodes;
+  if (!json_object_get(object, "prior_mixing") && json_object_get(object, "notes")) {
+    fit->prior_mixing = fit->prior_variance = INFINITY;
+    take_note(fit, "prior_mixing", &fit->prior_mixing);
+    take_note(fit, "prior_variance", &fit->prior_variance);
+    take_note(fit, "quadrature_nodes", &nodes);
+    if (nodes >= 0 && nodes <= INT_MAX) fit->quadrature_nodes = (int)nodes;
+  }
+  if (fit->prior_mixing <= 0 || fit->prior_variance <= 0)
+    return bl_json_bad(r, "fit.prior_mixing and fit.prior_variance are %g and %g; both must be positive",
+                       fit->prior_mixing, fit->prior_variance);
+  return BLICA_OK;
+}
+
 static blica_status read_fit(const bl_json_reader *r, const json_t *object, blica_model *m) {
   size_t u = (size_t)m->u;
   MUST(read_fields(r, "fit", object, bl_report_fields, &m->fit));
@@ -131,6 +158,7 @@ static blica_status read_fit(const bl_json_reader *r, const json_t *object, blic
   MUST(read_optional(r, "fit.eigen_min", json_object_get(object, "eigen_min"), u, &m->fit.eigen_min));
   MUST(read_optional(r, "fit.eigen_max", json_object_get(object, "eigen_max"), u, &m->fit.eigen_max));
   if (json_object_get(object, "notes")) MUST(read_members(r, "notes", json_object_get(object, "notes"), &m->fit));
+  MUST(read_prior(r, object, &m->fit));
   if (json_object_get(object, "options")) MUST(read_members(r, "options", json_object_get(object, "options"), &m->fit));
   return BLICA_OK;
 }

@@ -109,9 +109,6 @@ done:
 /* ---- the model ---- */
 
 static blica_status check_options(blica_ctx *ctx, const blica_simulate_options *o) {
-  int count;
-  const blica_option *table = blica_simulate_option_table(&count);
-  MUST(bl_options_check(ctx, table, count, o));
   if (o->sources > o->variables)
     return bl_fail(ctx, BLICA_ERR_ARGUMENT, "simulate: %d sources of %d variables; sources must not exceed variables",
                    o->sources, o->variables);
@@ -158,6 +155,7 @@ static blica_status draw_model(blica_ctx *ctx, const blica_simulate_options *o, 
   blica_model *m = *out;
   m->link = o->link;
   strcpy(m->method, "truth");
+  m->fit.prior_mixing = m->fit.prior_variance = INFINITY;
   m->fit.seed = o->seed;
   MUST(draw_mixing(ctx, o, m->mixing));
   for (int s = 0; s < m->u; s++) {
@@ -359,12 +357,12 @@ blica_status blica_simulate(blica_ctx *ctx, const blica_simulate_options *option
                             blica_data **data, blica_counts **counts) {
   blica_status status;
   blica_model *drawn = NULL;
-  blica_simulate_options o = blica_simulate_options_default();
+  blica_simulate_options o;
   if (model) *model = NULL;
   if (data) *data = NULL;
   if (counts) *counts = NULL;
   BL_NEED(ctx, options);
-  TRY(bl_options_take(ctx, "blica_simulate_options", options, &o, sizeof o));
+  TRY(BL_TAKE_OPTIONS(ctx, simulate, options, &o));
   TRY(check_options(ctx, &o));
   TRY(draw_model(ctx, &o, &drawn));
   if (o.exact && counts) TRY(blica_simulate_exact(ctx, drawn, counts));

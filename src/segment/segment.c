@@ -28,10 +28,6 @@ static blica_status check_rows(blica_ctx *ctx, const blica_data *data, const bli
   if (data->rows < LEAST_ROWS)
     return bl_fail(ctx, BLICA_ERR_DATA, "there are %lld rows; at least %d are needed to find segments",
                    (long long)data->rows, LEAST_ROWS);
-  if (o->states < 0 || o->max_states < 1 || o->min_length < 1 || o->starts < 1)
-    return bl_fail(ctx, BLICA_ERR_ARGUMENT,
-                   "states is %d, max_states %d, min_length %lld and starts %d; all must be positive", o->states,
-                   o->max_states, (long long)o->min_length, o->starts);
   const int least = o->states > 0 ? o->states : 1;
   if (o->min_length > data->rows / least)
     return bl_fail(ctx, BLICA_ERR_DATA,
@@ -147,8 +143,8 @@ done:
 blica_status blica_segment(blica_ctx *ctx, const blica_data *data, const blica_segment_options *options,
                            blica_segmentation **out) {
   BL_NEED_OUT(ctx, out, data, options);
-  blica_segment_options own = blica_segment_options_default();
-  blica_status status = bl_options_take(ctx, "blica_segment_options", options, &own, sizeof own);
+  blica_segment_options own;
+  blica_status status = BL_TAKE_OPTIONS(ctx, segment, options, &own);
   return status == BLICA_OK ? find_states(ctx, data, &own, out) : status;
 }
 

@@ -171,8 +171,8 @@ P
   "$BLICA" simulate --variables 3 --sources 3 --segments 2 --samples 100 --out t --quiet
   run_code 3 assess s/model.json t/data.csv
   says "segments"
-  run_code 3 assess s/model.json s/data.csv --bootstrap 19
-  says "at least 20"
+  run_code 2 assess s/model.json s/data.csv --bootstrap 19
+  says "from 20 to"
   run_code 3 assess t/model.json t/data.csv
   says "degrees of freedom"
   sed 's/,[0-9]*$/,one/; 1s/,one$/,segment/' s/data.csv >one.csv
@@ -227,4 +227,25 @@ for a, b in zip(flat(mle["means_se"]), flat(bootstrap["means_se_bootstrap"])):
 for a, b in zip(flat(mle["mixing"]["se"][1:]), flat(bootstrap["mixing"]["se_bootstrap"][1:])):
     assert 0.7 < a / b < 1.4, (a, b)
 P
+}
+
+@test "a model that does not say its prior: assess says what its errors leave out; notes of earlier files are read" {
+  "$BLICA" simulate --out d --variables 6 --sources 2 --segments 6 --samples 200 --quiet
+  "$BLICA" fit d/data.csv --sources 2 --out m.json --quiet 2>/dev/null
+  /usr/bin/python3 - <<'P'
+import json
+m = json.load(open("m.json"))
+prior = {name: m["fit"].pop(name) for name in ("prior_mixing", "prior_variance")}
+notes = m["fit"].pop("notes")
+json.dump(m, open("unknown.json", "w"))
+m["fit"]["notes"] = {**notes, **prior}
+json.dump(m, open("earlier.json", "w"))
+P
+  run_code 0 assess m.json d/data.csv --bootstrap none --json
+  echo "$out" >new.out
+  [[ $err != *"which prior"* ]]
+  run_code 0 assess earlier.json d/data.csv --bootstrap none --json
+  echo "$out" | cmp - new.out
+  run_code 0 assess unknown.json d/data.csv --bootstrap none --json
+  says "the model does not say which prior it was fitted with"
 }

@@ -121,7 +121,7 @@ P
   says "there is no checkpoint 'new.ckpt' yet"
   only_files c.ckpt m.json
   run_code 2 fit "$BATS_FILE_TMPDIR/d/data.csv" --sources 3 --out m.json --resume
-  says "resume needs a checkpoint"
+  says "option resume is yes, which has no effect without the option checkpoint"
   run_code 3 fit "$BATS_FILE_TMPDIR/d/data.csv" --sources 3 --out m.json --checkpoint nowhere/c.ckpt
   says "nowhere/c.ckpt"
 }

@@ -29,7 +29,8 @@ above() { /usr/bin/python3 -c "assert $1 > $2, $1"; }
 import json
 a, b, c = (json.load(open(f + ".json")) for f in "abc")
 assert a["method"] == "matched" and b["method"] == c["method"] == "blica"
-assert 0.5 < a["fit"]["notes"]["prior_mixing"] < 10 and 0.2 < a["fit"]["notes"]["prior_variance"] < 5
+assert 0.5 < a["fit"]["prior_mixing"] < 10 and 0.2 < a["fit"]["prior_variance"] < 5
+assert b["fit"]["prior_mixing"] == c["fit"]["prior_mixing"] == "Infinity"
 assert b["fit"]["condition"] == 10 and c["fit"]["notes"] == {}'
 }
 

@@ -104,3 +104,33 @@ P
   shown=$(NO_COLOR=1 on_terminal "no such text" "$BLICA" nosuch)
   [[ $shown != *"x1b"* ]] || { echo "$shown"; return 1; }
 }
+
+@test "values and options that can have no effect are wrong usage, before anything is read" {
+  run_code 2 assess no.json no.csv --bootstrap 5
+  says "option bootstrap: '5' is not allowed; give a whole number from 20"
+  run_code 2 assess no.json no.csv --level .3
+  says "option level"
+  run_code 2 select no.csv --folds 1000
+  says "option folds"
+  run_code 2 loglik no.json no.csv --error -1
+  says "option error"
+  run_code 2 fit no.csv --sources 2 --out m.json --prior-mixing .01
+  says "prior_mixing is 0.01, which has no effect with prior default; it needs prior fixed"
+  run_code 2 fit no.csv --sources 2 --out m.json --method matched --condition 5
+  says "it needs method auto or blica"
+  run_code 2 fit no.csv --sources 2 --out m.json --contrast cube
+  says "it needs method fastica"
+  run_code 2 sources no.json no.csv --out s.csv --engine ep --seed 3
+  says "it needs engine auto or lattice"
+  run_code 3 fit no.csv --sources 2 --out m.json --method matched --prior-mixing 3 # the default
+  says "no.csv"
+}
+
+@test "segment and select offer the methods that they take" {
+  run_code 0 segment --help
+  [[ $out == *"auto|blica|matched|pairwise."* && $out != *"|mle"* ]]
+  run_code 2 segment no.csv --sources 2 --out s.csv --method mle
+  says "option method: 'mle' is not allowed; give auto, blica, matched or pairwise"
+  run_code 2 select no.csv --method fastica
+  says "option method: 'fastica' is not allowed"
+}

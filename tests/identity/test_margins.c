@@ -188,7 +188,7 @@ static void a_fit_is_at_the_minimum(void **state) {
   assert_int_equal(blica_correlate(ctx, counts, &cor), BLICA_OK);
   assert_int_equal(blica_fit(ctx, &(blica_input){.cor = cor}, &o, &m), BLICA_OK);
   assert_int_equal(m->fit.stop, BLICA_STOP_CONVERGED);
-  const double sd[] = {note(m, "prior_mixing"), note(m, "prior_variance")}, misfit = pow(note(m, "margin_misfit"), 2);
+  const double sd[] = {m->fit.prior_mixing, m->fit.prior_variance}, misfit = pow(note(m, "margin_misfit"), 2);
   bl_corfit_data data = {.n = N, .k = K, .u = U, .link = m->link, .weight = m->samples, .row_power = K - 3};
   data.precision_mixing = 1 / (sd[0] * sd[0]), data.precision_variance = 1 / (sd[1] * sd[1]);
   assert_int_equal(bl_corfit_matched_data(ctx, cor, &data), BLICA_OK);

@@ -116,8 +116,8 @@ int main(int argc, char **argv) {
     return 1;
   }
   plain p = {.weight = 1,
-             .precision_mixing = precision(m, "prior_mixing"),
-             .precision_variance = precision(m, "prior_variance"),
+             .precision_mixing = precision(m->fit.prior_mixing),
+             .precision_variance = precision(m->fit.prior_variance),
              .cor = cor};
   if (strcmp(m->method, "blica") == 0) p.cor = regular;
   if (strcmp(m->method, "pairwise") == 0) p.counts = counts;

@@ -232,6 +232,9 @@ def test_wrong_options_are_named(drawn):
     for options, kind, message in (({"sources": 7}, ValueError, "sources is 7"), ({}, TypeError, "sources"),
                                    ({"sources": 2, "starts": 0}, ValueError, "option starts: '0'"),
                                    ({"sources": 2, "method": "magic"}, ValueError, "option method: 'magic'"),
+                                   ({"sources": 2, "prior_mixing": 0.01}, ValueError, "prior_mixing .* it needs prior fixed"),
+                                   ({"sources": 2, "method": "matched", "condition": 5}, ValueError,
+                                    "condition .* it needs method auto or blica"),
                                    ({"sources": 2, "colour": 1}, TypeError, "'colour' is not an option"),
                                    ({"sources": [2]}, TypeError, "option sources")):
         with pytest.raises(kind, match=message):

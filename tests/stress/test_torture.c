@@ -86,9 +86,9 @@ static const char *fault(const blica_model *m) {
 static double recompute(const setting *t, blica_model *m, const blica_data *data, const blica_counts *counts,
                         const blica_fit_options *o, double *objective) {
   plain p = {.weight = 1,
-             .precision_mixing = precision(m, "prior_mixing"),
-             .precision_variance = precision(m, "prior_variance"),
-             .precision_mean = precision(m, "prior_mean")};
+             .precision_mixing = precision(m->fit.prior_mixing),
+             .precision_variance = precision(m->fit.prior_variance),
+             .precision_mean = precision(note(m, "prior_mean"))};
   blica_cor *cor = NULL, *regular = NULL;
   int full = strcmp(t->method, "mle") == 0;
   *objective = m->fit.objective;
@@ -123,8 +123,8 @@ static double recompute(const setting *t, blica_model *m, const blica_data *data
  * along what they leave open for next to no gain. */
 static void check_round(const char *what, blica_model *m, const blica_counts *counts, uint64_t seed) {
   plain p = {.weight = 1,
-             .precision_mixing = precision(m, "prior_mixing"),
-             .precision_variance = precision(m, "prior_variance"),
+             .precision_mixing = precision(m->fit.prior_mixing),
+             .precision_variance = precision(m->fit.prior_variance),
              .counts = counts,
              .matched = 1};
   blica_cor *cor = NULL;

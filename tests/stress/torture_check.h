@@ -78,9 +78,8 @@ typedef struct {
   int matched;
 } plain;
 
-/* Of a prior, from the standard deviation that the fit noted; 0 without a prior. */
-static inline double precision(const blica_model *m, const char *name) {
-  double sd = note(m, name);
+/* Of a prior with this standard deviation; 0 without a prior, when it is infinite or was not noted. */
+static inline double precision(double sd) {
   return isnan(sd) ? 0 : 1 / (sd * sd);
 }
 

@@ -53,6 +53,7 @@ static void refuse_null(blica_ctx *c) {
   REFUSED(blica_cor_save(c, none, none));
   REFUSED(blica_tetrachoric(c, none, none, none, none, none));
   REFUSED(blica_option_set(c, none, none, none));
+  REFUSED(blica_options_check(c, none, 1, none));
   REFUSED(blica_fit(c, none, none, none));
   REFUSED(blica_fit_consume(c, none, none, none));
   REFUSED(blica_model_create(c, 2, 1, 1, none));

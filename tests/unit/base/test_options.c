@@ -184,9 +184,131 @@ static void test_structs_are_checked(void **state) {
   blica_data_free(data);
 }
 
+/* Fails unless call, with the option, is refused as wrong usage in words that hold text. */
+#define REFUSES(verb, call, field, value, text)                                                                        \
+  do {                                                                                                                 \
+    blica_##verb##_options o = blica_##verb##_options_default();                                                       \
+    o.field = value;                                                                                                   \
+    assert_int_equal(call, BLICA_ERR_ARGUMENT);                                                                        \
+    if (!strstr(blica_message(ctx), text)) fail_msg("%s.%s: %s", #verb, #field, blica_message(ctx));                   \
+  } while (0)
+
+/* Every verb checks its struct by its table, before it looks at the data. */
+static void test_every_verb_checks(void **state) {
+  (void)state;
+  blica_simulate_options simulate = blica_simulate_options_default();
+  blica_data *data;
+  blica_model *model;
+  blica_assessment *assessment;
+  blica_selection *selection;
+  blica_segmentation *segmentation;
+  blica_loglik_result *loglik;
+  blica_posterior *posterior;
+  simulate.variables = 4, simulate.sources = 2, simulate.segments = 4, simulate.samples = 100;
+  assert_int_equal(blica_simulate(ctx, &simulate, &model, &data, NULL), BLICA_OK);
+  REFUSES(assess, blica_assess(ctx, model, data, &o, &assessment), level, .3, "option level: '0.3' is not allowed");
+  REFUSES(assess, blica_assess(ctx, model, data, &o, &assessment), bootstrap, 5, "option bootstrap: '5'");
+  REFUSES(select, blica_select(ctx, data, &o, &selection), folds, 1000, "option folds: '1000'");
+  REFUSES(select, blica_select(ctx, data, &o, &selection), references, 3, "option references: '3'");
+  REFUSES(segment, blica_segment(ctx, data, &o, &segmentation), states, -2, "option states: '-2'");
+  REFUSES(segment, blica_segment(ctx, data, &o, &segmentation), resume, 1, "without the option checkpoint");
+  REFUSES(loglik, blica_loglik(ctx, model, data, &o, &loglik), error, -1, "option error: '-1'");
+  REFUSES(sources, blica_sources(ctx, model, data, &o, &posterior), engine[0], 'x', "option engine: 'xuto'");
+  blica_model_free(model);
+  blica_data_free(data);
+}
+
+/* What other options leave without effect is refused, unless it is the default; the message says what it needs. */
+static void test_options_without_effect(void **state) {
+  (void)state;
+  static const struct {
+    const char *name[3], *value[3], *needs; /* NULL: accepted */
+  } cases[] = {
+      {{"prior_mixing"}, {".01"}, "prior_mixing is 0.01, which has no effect with prior default; it needs prior fixed"},
+      {{"prior_variance", "prior"}, {"2", "auto"}, "it needs prior fixed"},
+      {{"prior_mixing", "prior"}, {".01", "fixed"}, NULL},
+      {{"prior_mixing"}, {"3"}, NULL}, /* the default */
+      {{"condition", "method"}, {"5", "matched"}, "with method matched; it needs method auto or blica"},
+      {{"condition", "method"}, {"default", "matched"}, NULL},
+      {{"condition"}, {"5"}, NULL},
+      {{"contrast"}, {"cube"}, "it needs method fastica"},
+      {{"contrast", "method"}, {"cube", "fastica"}, NULL},
+      {{"prior", "method"}, {"auto", "fastica"}, "it needs method auto, blica, matched, pairwise or mle"},
+      {{"weight", "method"}, {".5", "ivae"}, "it needs method"},
+      {{"thresholds", "method"}, {"none", "ivae"}, "it needs method"},
+      {{"thresholds"}, {"none"}, NULL},
+      {{"resume"}, {"yes"}, "resume is yes, which has no effect without the option checkpoint; give both"},
+      {{"checkpoint_seconds"}, {"5"}, "without the option checkpoint"},
+      {{"checkpoint_seconds", "checkpoint"}, {"5", "file"}, NULL},
+  };
+  for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+    blica_fit_options o = blica_fit_options_default();
+    int count;
+    const blica_option *table = blica_fit_option_table(&count);
+    for (int i = 0; i < 3 && cases[c].name[i]; i++)
+      assert_int_equal(blica_option_set(ctx, fit_option(cases[c].name[i]), &o, cases[c].value[i]), BLICA_OK);
+    const blica_status status = blica_options_check(ctx, table, count, &o);
+    if (status != (cases[c].needs ? BLICA_ERR_ARGUMENT : BLICA_OK))
+      fail_msg("%s = %s: status %d", cases[c].name[0], cases[c].value[0], (int)status);
+    if (cases[c].needs && !strstr(blica_message(ctx), cases[c].needs)) fail_msg("%s", blica_message(ctx));
+  }
+}
+
+/* auto is not checked before it is known which method it stands for. */
+static void test_options_without_effect_on_auto(void **state) {
+  (void)state;
+  blica_simulate_options simulate = blica_simulate_options_default();
+  blica_counts *counts;
+  blica_model *model;
+  simulate.variables = 4, simulate.sources = 2, simulate.segments = 4, simulate.exact = 1;
+  assert_int_equal(blica_simulate(ctx, &simulate, NULL, NULL, &counts), BLICA_OK);
+  blica_fit_options o = blica_fit_options_default();
+  o.sources = 2, o.condition = 5;
+  assert_int_equal(blica_fit(ctx, &(blica_input){.counts = counts}, &o, &model), BLICA_OK);
+  assert_string_equal(model->method, "blica");
+  blica_model_free(model);
+  blica_counts_free(counts);
+}
+
+/* What an option needs is an option of the same table, with words that this one knows. */
+static void needs_exist(const blica_option *table, int count) {
+  for (int i = 0; i < count; i++) {
+    if (!table[i].needs) continue;
+    char name[64], word[64];
+    const char *words = strchr(table[i].needs, '=');
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(table[i].needs, "="), table[i].needs);
+    const blica_option *other = find(table, count, name);
+    while (words) {
+      blica_option alone = *other;
+      char field[64];
+      snprintf(word, sizeof word, "%.*s", (int)strcspn(words + 1, "|"), words + 1);
+      alone.offset = 0;
+      assert_int_equal(blica_option_set(ctx, &alone, field, word), BLICA_OK);
+      words = strchr(words + 1, '|');
+    }
+  }
+}
+
+static void test_needs_exist(void **state) {
+  (void)state;
+  int count;
+  const blica_option *table = blica_fit_option_table(&count);
+  needs_exist(table, count);
+  table = blica_segment_option_table(&count), needs_exist(table, count);
+  table = blica_loglik_option_table(&count), needs_exist(table, count);
+  table = blica_sources_option_table(&count), needs_exist(table, count);
+  table = blica_assess_option_table(&count), needs_exist(table, count);
+  table = blica_select_option_table(&count), needs_exist(table, count);
+  table = blica_simulate_option_table(&count), needs_exist(table, count);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_structs_are_checked),
+      cmocka_unit_test(test_every_verb_checks),
+      cmocka_unit_test(test_options_without_effect),
+      cmocka_unit_test(test_options_without_effect_on_auto),
+      cmocka_unit_test(test_needs_exist),
       cmocka_unit_test(fit_defaults),
       cmocka_unit_test(simulate_defaults),
       cmocka_unit_test(every_fit_option),

@@ -79,13 +79,16 @@ static blica_model *full_model(int n, int k, int u) {
                               .constant_pairs = 6,
                               .empty_pairs = 8,
                               .constant_columns = 9,
+                              .prior_mixing = 2.0 / 7,
+                              .prior_variance = INFINITY,
+                              .quadrature_nodes = 11,
                               .n_notes = 2,
                               .n_options = 2};
   assert_int_equal(bl_alloc(ctx, 2, &m->fit.starts), BLICA_OK);
   m->fit.starts[0] = (blica_start){"jointdiag", -2.0 / 3, 1e-9, 3, 4, 0.5, 0.25, BLICA_STOP_TIME};
   m->fit.starts[1] = (blica_start){"random", NAN, INFINITY, 5, 6, 0.7, 0.6, BLICA_STOP_INTERRUPTED};
   assert_int_equal(bl_alloc(ctx, 2, &m->fit.notes), BLICA_OK);
-  m->fit.notes[0] = (blica_note){"prior_mixing", 2.0 / 7};
+  m->fit.notes[0] = (blica_note){"loglik", 2.0 / 7};
   m->fit.notes[1] = (blica_note){"twenty-three characters", NAN};
   assert_int_equal(bl_alloc(ctx, 2, &m->fit.options), BLICA_OK);
   m->fit.options[0] = (blica_setting){"prior", "fixed"};
@@ -146,6 +149,8 @@ static void same_report(const blica_fit_report *a, const blica_fit_report *b, si
     assert_true(y->seconds == 0 && y->seconds_near == 0);
     assert_true(x->iterations == y->iterations && x->evaluations == y->evaluations && x->stop == y->stop);
   }
+  same(2, &a->prior_mixing, &b->prior_mixing);
+  assert_int_equal(a->quadrature_nodes, b->quadrature_nodes);
   assert_int_equal(a->n_notes, b->n_notes);
   for (int i = 0; i < a->n_notes; i++) {
     assert_string_equal(a->notes[i].name, b->notes[i].name);
@@ -187,6 +192,38 @@ static void plain_model(void **state) {
   assert_string_equal(b->variables[1], "M\xc3\xbcller");
   blica_model_free(a);
   blica_model_free(b);
+}
+
+/* Earlier versions wrote the scales of a prior as notes, none without a prior, and nothing of it without a fit. */
+static void test_prior_of_earlier_files(void **state) {
+  (void)state;
+  static const struct {
+    const char *fit;
+    double mixing, variance;
+    int notes; /* -1: the file is refused */
+  } cases[] = {
+      {"{\"notes\":{\"loglik\":-3,\"prior_mixing\":2.5,\"prior_variance\":0.5}}", 2.5, 0.5, 1},
+      {"{\"notes\":{\"loglik\":-3}}", INFINITY, INFINITY, 1},
+      {"{\"objective\":1}", NAN, NAN, 0},
+      {"{\"prior_mixing\":3,\"prior_variance\":\"Infinity\",\"notes\":{}}", 3, INFINITY, 0},
+      {"{\"prior_mixing\":0}", 0, 0, -1},
+      {"{\"notes\":{\"prior_mixing\":-1}}", 0, 0, -1},
+  };
+  for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+    char text[512];
+    blica_model *m;
+    snprintf(text, sizeof text,
+             "{\"mixing\":[[1],[2]],\"variances\":[[1],[4]],\"means\":[[0],[1]],\"variables\":[\"a\",\"b\"],"
+             "\"segments\":[\"p\",\"q\"],\"fit\":%s}",
+             cases[c].fit);
+    const blica_status status = blica_model_parse(ctx, text, strlen(text), "a file", &m);
+    assert_int_equal(status, cases[c].notes < 0 ? BLICA_ERR_FORMAT : BLICA_OK);
+    if (status != BLICA_OK) continue;
+    same(1, &m->fit.prior_mixing, &cases[c].mixing);
+    same(1, &m->fit.prior_variance, &cases[c].variance);
+    assert_int_equal(m->fit.n_notes, cases[c].notes);
+    blica_model_free(m);
+  }
 }
 
 /* What somebody writes by hand: all else has defaults. Cuts of version 1 are 0. */
@@ -527,6 +564,7 @@ int main(void) {
       cmocka_unit_test(round_trip),
       cmocka_unit_test(plain_model),
       cmocka_unit_test(a_minimal_model),
+      cmocka_unit_test(test_prior_of_earlier_files),
       cmocka_unit_test(every_field_corrupted),
       cmocka_unit_test(values_out_of_range),
       cmocka_unit_test(unknown_fields_are_ignored),

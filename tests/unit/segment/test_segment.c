@@ -149,7 +149,8 @@ static double agreement(const int32_t *a, const int32_t *b) {
 static blica_segmentation *find(const blica_data *data, int states, int points) {
   blica_segmentation *r = NULL;
   blica_segment_options o = blica_segment_options_default();
-  o.sources = SOURCES, o.states = states, o.max_states = 6, o.change_points = points, o.starts = 2;
+  o.sources = SOURCES, o.states = states, o.change_points = points, o.starts = 2;
+  if (states == 0) o.max_states = 6;
   if (blica_segment(ctx, data, &o, &r) != BLICA_OK) fail_msg("%s", blica_message(ctx));
   return r;
 }

@@ -69,7 +69,7 @@ static void check_rows(int sources, const char *engine) {
     blica_data *labelled = pack(&y, ITEMS, y.state, STATES, names), *plain = pack(&y, ITEMS, one, 1, NULL);
     blica_input input = {.data = labelled};
     fit.sources = sources;
-    o.error = 1e-4;
+    if (strcmp(engine, "ep") != 0) o.error = 1e-4;
     strcpy(o.engine, engine);
     assert_int_equal(blica_fit(ctx, &input, &fit, &m), BLICA_OK);
     own_thresholds(m);
@@ -142,7 +142,8 @@ static void probabilities_from_counts_sum_to_one(void **unused) {
 static blica_segmentation *find(const blica_data *data, int states) {
   blica_segmentation *r = NULL;
   blica_segment_options o = blica_segment_options_default();
-  o.sources = SOURCES, o.states = states, o.max_states = 5, o.starts = 1;
+  o.sources = SOURCES, o.states = states, o.starts = 1;
+  if (states == 0) o.max_states = 5;
   if (blica_segment(ctx, data, &o, &r) != BLICA_OK) fail_msg("%s", blica_message(ctx));
   return r;
 }
