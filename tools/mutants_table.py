@@ -189,4 +189,10 @@ MUTANTS = [
     ("src/inference/change_test.c", "1 / RIDGE, hs, im, hs, im, 0, product, im);", "1, hs, im, hs, im, 0, product, im);", "unit/test_change"),
     ("src/inference/change_test.c", "sum[c + m * (size_t)s] = b->sums[s].sum[c] - own * mean[c];", "sum[c + m * (size_t)s] = b->sums[s].sum[c];", "unit/test_change"),
     ("src/likelihood/loglik.c", "w->result->loglik[group->segment] += group->weight[r] * a;", "w->result->loglik[group->segment] += a;", "unit/test_loglik"),
+    ("src/inference/select.c", "return fmax(1, held) * (0.5 * b->rows->n * (b->rows->n - 1));", "return fmax(1, held) * b->rows->n;", "unit/test_select"),
+    ("src/inference/select.c", "(*rest)[p] = rows->weight[p] - b->weight[f][p];", "(*rest)[p] = rows->weight[p];", "unit/test_select"),
+    ("src/inference/select.c", "if (k <= best && mean[best] - mean[k] <= se[k]) chosen = k;", "if (k <= best && mean[best] - mean[k] <= 0 * se[k]) chosen = k;", "unit/test_select"),
+    ("src/inference/select.c", "(double)blica_model_parameters(model) * log((double)b->data->rows);", "(double)blica_model_parameters(model) * log((double)b->data->u);", "unit/test_select"),
+    ("src/inference/select.c", "((int64_t)k * (r->n + r->u) - k);", "((int64_t)k * (r->n) - k);", "unit/test_select"),
+    ("src/inference/select.c", "if (s % b->groups != g) bl_counts_add(*out, kept++, all, s);", "if (s % b->groups != g) bl_counts_add(*out, kept++, all, g);", "unit/test_select"),
 ]
