@@ -26,15 +26,16 @@ typedef struct {
   void (*write)(const report *r, FILE *page);
 } section;
 
+/* All are folded but the answer, which comes before them. */
 static const section sections[] = {
-    {"summary", "What was fitted", section_summary},
-    {"assessment", "How far to trust it", section_assessment},
-    {"identifiability", "What the design can identify", section_identifiability},
-    {"mixing-matrix", "The mixing matrix", section_mixing},
-    {"sources", "The sources over segments", section_sources},
+    {"assessment", "How sure it is, in numbers", section_assessment},
     {"fit", "How well it fits", section_fit},
-    {"data", "What was corrected in the data", section_data},
-    {"reproduce", "How to get it again", section_reproduce},
+    {"sources", "The sources over segments", section_sources},
+    {"mixing-matrix", "All loadings", section_mixing},
+    {"data", "What is in the data", section_data},
+    {"identifiability", "What the design can identify", section_identifiability},
+    {"model", "The model and the optimiser", section_summary},
+    {"reproduce", "How to repeat the fit", section_reproduce},
 };
 enum { SECTIONS = sizeof sections / sizeof *sections };
 
@@ -43,22 +44,20 @@ enum { SECTIONS = sizeof sections / sizeof *sections };
 static void head(const report_input *in, FILE *page) {
   fputs("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src data:; style-src "
-        "'unsafe-inline'; script-src 'sha256-LNeMg+vMbPw20iCAQkIT0Vv/X+X+yKZJkcWeBzXJp7g='\">\n"
+        "'unsafe-inline'; script-src 'sha256-SSBy/h3xaJ/8dStzHhOMXBrdWDGCUMpKGUVhOMD1WMU='\">\n"
         "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>blica: ",
         page);
   html_text(page, in->model_path);
   fputs("</title>\n<style>", page);
   fputs(page_style, page);
-  fprintf(page, "</style></head>\n<body>\n<header><h1>Independent components of %s data</h1><p>",
-          blica_ordinal_items(in->model->coding) ? "ordinal" : "binary");
+  fprintf(page, "</style></head>\n<body>\n<header><h1>%d source%s behind %d %s items</h1><p>", in->model->k,
+          in->model->k == 1 ? "" : "s", in->model->n, blica_ordinal_items(in->model->coding) ? "ordinal" : "binary");
   html_text(page, in->model_path);
   if (in->data_path) {
     fputs(", fitted to ", page);
     html_text(page, in->data_path);
   }
-  fputs("</p><nav>", page);
-  for (int i = 0; i < SECTIONS; i++) fprintf(page, "<a href=\"#%s\">%s</a> ", sections[i].id, sections[i].title);
-  fputs("</nav></header>\n<main>\n", page);
+  fputs("</p></header>\n<main>\n", page);
 }
 
 bool report_write(const report_input *in, FILE *page) {
@@ -66,10 +65,14 @@ bool report_write(const report_input *in, FILE *page) {
   bool ok = prepare(in, &r);
   if (ok) {
     head(in, page);
+    fputs("<section id=\"answer\">\n", page);
+    section_answer(&r, page);
+    fputs("</section>\n", page);
     for (int i = 0; i < SECTIONS && !stopped(in); i++) {
-      fprintf(page, "<section id=\"%s\"><h2>%s</h2>\n", sections[i].id, sections[i].title);
+      fprintf(page, "<details class=\"part\" id=\"%s\"><summary><h2>%s</h2></summary>\n", sections[i].id,
+              sections[i].title);
       sections[i].write(&r, page);
-      fputs("</section>\n", page);
+      fputs("</details>\n", page);
     }
     fputs("</main>\n<footer>", page);
     html_textf(page, "Written by blica %s.", in->version);

@@ -43,8 +43,10 @@ static void heading(char *text, size_t size, const char *first, int k, const cha
   for (int j = 0; j < k && at < size; j++) at += (size_t)snprintf(text + at, size - at, "|#z%d|%s", j + 1, what);
 }
 
-static void loadings(const blica_model *m, const blica_assessment *a, FILE *page) {
-  char names[1024], caption[96];
+void table_loadings(const report *r, FILE *page) {
+  const blica_model *m = r->in->model;
+  const blica_assessment *a = r->in->assessment;
+  char names[4096], caption[96];
   heading(names, sizeof names, "variable", a->k, "interval");
   snprintf(caption, sizeof caption, "Loadings with their %.0f %% intervals", 100 * a->level);
   html_table(page, caption, names);
@@ -108,7 +110,6 @@ static void assessment(const report *r, FILE *page) {
   }
   sentences(a, page);
   columns(a, page);
-  if (a->k <= 6 && a->n <= ITEMS_MOST) loadings(r->in->model, a, page);
   if (a->k <= 6 && a->u <= SEGMENTS_MOST) variances(r->in->model, a, page);
   fit(a, page);
 }

@@ -24,6 +24,16 @@ static int constant_level(const blica_counts *c, const blica_coding *coding, int
   return level;
 }
 
+double missing_values(const report *r) {
+  const blica_counts *c = r->in->counts;
+  const blica_coding *coding = r->in->model->coding;
+  double missing = 0;
+  for (int s = 0; c && s < c->u; s++)
+    for (int i = 0; i < r->in->model->n; i++)
+      missing += c->samples[s] - c->present[(size_t)s * (size_t)c->n + (size_t)(coding ? coding->first[i] : i)];
+  return missing;
+}
+
 static void constants_table(const report *r, FILE *page) {
   const blica_model *m = r->in->model;
   const blica_counts *c = r->in->counts;
@@ -126,8 +136,7 @@ void section_data(const report *r, FILE *page) {
 
 /* ---- identifiability ---- */
 
-/* A word as a POSIX shell reads it back. */
-static void put_word(FILE *page, const char *word) {
+void put_word(FILE *page, const char *word) {
   bool plain = *word != 0;
   for (const char *p = word; *p; p++)
     plain = plain && strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-+:,@%=", *p);

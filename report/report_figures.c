@@ -129,24 +129,44 @@ static void limits(const double *values, size_t count, bool log_scale, double *s
   }
 }
 
-static void draw_source(const blica_model *m, const axes *a, const double *values, int j, const char *what,
-                        double *line) {
+/* What a figure over segments shows: values [k,u] with their intervals, which may be NULL. */
+typedef struct {
+  const blica_model *model;
+  const double *values, *low, *high;
+  const char *what;
+  bool joined; /* segments follow one another in time: a line joins them */
+} over_segments;
+
+static void draw_dot(const over_segments *o, const axes *a, int s, size_t at) {
+  char tip[320], interval[64] = "";
+  const double x = axes_x(a, s + 1), y = axes_y(a, fmin(fmax(o->values[at], a->y_low), a->y_high));
+  if (o->low && isfinite(o->low[at]) && isfinite(o->high[at])) {
+    const double bottom = fmin(fmax(o->low[at], a->y_low), a->y_high),
+                 top = fmin(fmax(o->high[at], a->y_low), a->y_high);
+    draw_line(a->f, x, axes_y(a, bottom), x, axes_y(a, top), with_alpha(palette(0), 0.55), 1.2, false);
+    snprintf(interval, sizeof interval, ", from %.3g to %.3g", o->low[at], o->high[at]);
+  }
+  snprintf(tip, sizeof tip, "z%d, segment %.200s: %s %.4g%s", (int)(at % (size_t)o->model->k) + 1,
+           o->model->segments[s], o->what, o->values[at], interval);
+  draw_circle(a->f, x, y, o->model->u <= 60 ? 2.6 : 1.4, o->values[at] < a->y_low ? palette(1) : palette(0), CLEAR,
+              tip);
+}
+
+/* Dots with their intervals; line is scratch of 2 u. */
+static void draw_source(const over_segments *o, const axes *a, int j, double *line) {
+  const blica_model *m = o->model;
   int count = 0;
   for (int s = 0; s < m->u; s++) {
-    double value = values[(size_t)s * (size_t)m->k + (size_t)j];
+    const double value = o->values[(size_t)s * (size_t)m->k + (size_t)j];
     if (!isfinite(value)) continue;
     line[2 * count] = axes_x(a, s + 1);
     line[2 * count + 1] = axes_y(a, fmin(fmax(value, a->y_low), a->y_high));
     count++;
   }
-  draw_path(a->f, line, count, false, CLEAR, palette(0), 1.3);
+  if (o->joined) draw_path(a->f, line, count, false, CLEAR, with_alpha(palette(0), 0.5), 1.1);
   for (int s = 0; s < m->u && (int64_t)m->u * m->k <= 20000; s++) {
-    double value = values[(size_t)s * (size_t)m->k + (size_t)j];
-    char tip[320];
-    if (!isfinite(value)) continue;
-    snprintf(tip, sizeof tip, "z%d, segment %.200s: %s %.4g", j + 1, m->segments[s], what, value);
-    draw_circle(a->f, axes_x(a, s + 1), axes_y(a, fmin(fmax(value, a->y_low), a->y_high)), m->u <= 60 ? 2.2 : 1.4,
-                value < a->y_low ? palette(1) : palette(0), CLEAR, tip);
+    const size_t at = (size_t)s * (size_t)m->k + (size_t)j;
+    if (isfinite(o->values[at])) draw_dot(o, a, s, at);
   }
 }
 
@@ -168,7 +188,8 @@ static void segment_ticks(const blica_model *m, const axes *a, bool named) {
 }
 
 /* One panel per source, all on one scale, segments in their own order. */
-static figure *figure_over_segments(const blica_model *m, const double *values, bool log_scale, const char *what) {
+static figure *figure_over_segments(const over_segments *o, bool log_scale) {
+  const blica_model *m = o->model;
   int rows = (m->k + PANELS - 1) / PANELS, columns = m->k < PANELS ? m->k : PANELS;
   double low, high, *line = draw_alloc(2 * (size_t)m->u, sizeof *line);
   double *scratch = draw_alloc((size_t)m->k * (size_t)m->u + 1, sizeof *scratch);
@@ -177,10 +198,10 @@ static figure *figure_over_segments(const blica_model *m, const double *values, 
     free(scratch);
     return NULL;
   }
-  limits(values, (size_t)m->k * (size_t)m->u, log_scale, scratch, &low, &high);
+  limits(o->values, (size_t)m->k * (size_t)m->u, log_scale, scratch, &low, &high);
   free(scratch);
   char alt[128];
-  snprintf(alt, sizeof alt, "Lines of the %s of each source over the segments", what);
+  snprintf(alt, sizeof alt, "The %s of each source over the segments", o->what);
   figure *f = figure_new(54 + columns * (PANEL_W + GAP_X) - GAP_X + 16, 26 + rows * (PANEL_H + GAP_Y) + 14, alt);
   for (int j = 0; j < m->k; j++) {
     char title[32];
@@ -196,9 +217,9 @@ static figure *figure_over_segments(const blica_model *m, const double *values, 
               high,
               false,
               log_scale};
-    axes_ticks_y(&a, j % PANELS == 0 ? what : NULL);
+    axes_ticks_y(&a, j % PANELS == 0 ? o->what : NULL);
     if (!log_scale) draw_line(f, a.x, axes_y(&a, 0), a.x + a.w, axes_y(&a, 0), GREY, 1, true);
-    draw_source(m, &a, values, j, what, line);
+    draw_source(o, &a, j, line);
     snprintf(title, sizeof title, "z%d", j + 1);
     axes_frame(&a, title);
     segment_ticks(m, &a, j + PANELS >= m->k);
@@ -207,10 +228,20 @@ static figure *figure_over_segments(const blica_model *m, const double *values, 
   return f;
 }
 
+/* Whether the segments follow one another: they were cut from rows in time order. */
+static bool in_time_order(const report *r) {
+  return strstr(r->in->data_options, "--segment-length") || strstr(r->in->data_options, "--segment-count");
+}
+
 figure *figure_variances(const report *r) {
-  return figure_over_segments(r->in->model, r->in->model->variances, true, "variance");
+  const blica_assessment *a = r->in->assessment;
+  const over_segments o = {
+      r->in->model, r->in->model->variances, a ? a->variance_low : NULL, a ? a->variance_high : NULL,
+      "variance",   in_time_order(r)};
+  return figure_over_segments(&o, true);
 }
 
 figure *figure_means(const report *r) {
-  return figure_over_segments(r->in->model, r->in->model->means, false, "mean");
+  const over_segments o = {r->in->model, r->in->model->means, NULL, NULL, "mean", in_time_order(r)};
+  return figure_over_segments(&o, false);
 }

@@ -54,14 +54,23 @@ figure *figure_segments(const report *r);  /* residuals by segment */
 figure *figure_residuals(const report *r); /* residuals by pair */
 figure *figure_selection(const report *r); /* held-out likelihood by number of sources */
 
+/* All loadings with their intervals; needs an assessment. */
+void table_loadings(const report *r, FILE *page);
+
 /* The comparison of numbers of sources; nothing when there is none. */
 void part_selection(const report *r, FILE *page);
 
 /* Nothing when there is no timeline. */
 void table_durations(const report *r, FILE *page);
 
-/* Sections of the page, in order. */
-void section_summary(const report *r, FILE *page);
+/* A word as a POSIX shell reads it back. */
+void put_word(FILE *page, const char *word);
+/* Missing values of the data; 0 when the data are not there. */
+double missing_values(const report *r);
+
+/* Parts of the page. */
+void section_answer(const report *r, FILE *page);          /* the first screen */
+void section_summary(const report *r, FILE *page);         /* the model and its sizes */
 void section_fit(const report *r, FILE *page);             /* starts and how they ended */
 void section_mixing(const report *r, FILE *page);          /* the matrix and its figures */
 void section_sources(const report *r, FILE *page);         /* variances and means by segment */

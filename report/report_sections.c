@@ -294,59 +294,9 @@ void section_fit(const report *r, FILE *page) {
 
 /* ---- the model ---- */
 
-enum { STRONGEST = 8 };
-
-static int strongest(const blica_model *m, int j, int list[STRONGEST], double value[STRONGEST]) {
-  int count = 0;
-  for (int i = 0; i < m->n; i++) {
-    double rho = source_correlation(m, i, j);
-    if (count == STRONGEST && fabs(rho) <= fabs(value[STRONGEST - 1])) continue;
-    int at = count < STRONGEST ? count++ : STRONGEST - 1;
-    for (; at > 0 && fabs(value[at - 1]) < fabs(rho); at--) {
-      value[at] = value[at - 1];
-      list[at] = list[at - 1];
-    }
-    value[at] = rho;
-    list[at] = i;
-  }
-  return count;
-}
-
-static double explained(const blica_model *m, int j) {
-  double squares = 0, variance = 0;
-  for (int i = 0; i < m->n; i++) squares += pow(m->mixing[(size_t)j * (size_t)m->n + (size_t)i], 2);
-  for (int s = 0; s < m->u; s++) variance += m->variances[(size_t)s * (size_t)m->k + (size_t)j] / m->u;
-  return squares * variance;
-}
-
-static void strongest_table(const blica_model *m, FILE *page) {
-  double total = 0;
-  for (int j = 0; j < m->k; j++) total += explained(m, j);
-  html_table(
-      page,
-      "The strongest variables of each source: correlation of the source with the latent variable, mean over segments",
-      "#source|#share of explained variance|strongest variables");
-  for (int j = 0; j < m->k; j++) {
-    int list[STRONGEST];
-    double value[STRONGEST];
-    int count = strongest(m, j, list, value);
-    html_row(page);
-    html_number(page, "z%.0f", j + 1);
-    html_number(page, "%.1f %%", 100 * explained(m, j) / total);
-    fputs("<td>", page);
-    for (int i = 0; i < count; i++) {
-      fprintf(page, "<span class=\"%s\">", value[i] < 0 ? "neg" : "pos");
-      html_text(page, m->variables[list[i]]);
-      fprintf(page, " <b>%s%.2f</b></span> ", value[i] < 0 ? "\xE2\x88\x92" : "+", fabs(value[i]));
-    }
-    fputs("</td></tr>\n", page);
-  }
-  html_table_end(page);
-}
-
 static void mixing_table(const blica_model *m, FILE *page) {
-  fputs("<details><summary>All numbers of the mixing matrix</summary><div class=\"wide\"><table "
-        "class=\"sort\"><thead><tr><th scope=\"col\">variable</th>",
+  fputs("<div class=\"wide\"><table class=\"sort\"><caption>The mixing matrix</caption><thead><tr><th "
+        "scope=\"col\">variable</th>",
         page);
   for (int j = 0; j < m->k; j++) fprintf(page, "<th scope=\"col\" class=\"n\">z%d</th>", j + 1);
   fputs("</tr></thead><tbody>\n", page);
@@ -357,20 +307,16 @@ static void mixing_table(const blica_model *m, FILE *page) {
     fputs("</tr>\n", page);
   }
   html_table_end(page);
-  fputs("</details>\n", page);
 }
 
 void section_mixing(const report *r, FILE *page) {
-  put_figure(page, figure_mixing(r), "mixing",
-             r->rows.sorted
-                 ? "The mixing matrix: one row per variable, one column per source. Variables with the same strongest "
-                   "source stand together, strongest first."
-                 : "The mixing matrix: one row per variable, one column per source.");
-  strongest_table(r->in->model, page);
+  if (r->in->assessment)
+    table_loadings(r, page);
+  else
+    mixing_table(r->in->model, page);
   put_figure(page, figure_loadings(r), "loadings",
              "The first sources in pairs; each point is a variable. Variables near an axis belong to one "
              "source. Names that would cover others are left out.");
-  mixing_table(r->in->model, page);
 }
 
 void section_sources(const report *r, FILE *page) {
@@ -379,8 +325,9 @@ void section_sources(const report *r, FILE *page) {
                  ? "When each state held, over the rows in their order; the darker, the more probable."
                  : "When each state held, over the rows in their order.");
   table_durations(r, page);
-  put_figure(page, figure_variances(r), "variances",
-             "Variance of each source over the segments, in their own order, all on one logarithmic scale; orange "
-             "points on the lower edge lie below it. These changes are what makes the mixing matrix identifiable.");
-  put_figure(page, figure_means(r), "means", "Mean of each source over the segments.");
+  put_figure(
+      page, figure_variances(r), "variances",
+      "Variance of each source in each segment, with its interval where it is known, all on one logarithmic scale; "
+      "orange points on the lower edge lie below it. These changes are what makes the mixing matrix identifiable.");
+  put_figure(page, figure_means(r), "means", "Mean of each source in each segment.");
 }

@@ -11,7 +11,7 @@ setup_file() {
 @test "a page with the data has everything, without network" {
   d=$BATS_FILE_TMPDIR
   run_code 0 report "$d/fit.json" "$d/d/data.csv" --out r.html --figures f
-  for text in "What was fitted" "Design: at the fitted values the correlations would fix the mixing matrix" "How far to trust it" "Change: the data show" "observed correlation" "Every start" \
+  for text in "2 sources behind 6 binary items" "Design: at the fitted values the correlations would fix the mixing matrix" "How sure it is" "Change: the data show" "observed correlation" "Every start" \
     "Regularisation" "seed 1" "--sources 2" "x6"; do
     grep -q -- "$text" r.html || { echo "no '$text'"; return 1; }
   done
@@ -51,7 +51,7 @@ setup_file() {
                     NR > 1 && $6 == 3 { $2 = "mid" } { print }' o/data.csv >t.csv
   run_code 0 fit t.csv --levels "low<mid<high" --sources 2 --out o.json
   run_code 0 report o.json t.csv --out r.html --figures f
-  for text in "Independent components of ordinal data" "at level <i>l</i> or above" "How far to trust it" \
+  for text in "2 sources behind 5 ordinal items" "at level <i>l</i> or above" "How sure it is" \
     "Change: the data" "observed correlation" '<tr><td>x2</td><td>3</td><td>mid</td>'; do
     grep -q -- "$text" r.html || { echo "no '$text'"; return 1; }
   done
@@ -119,7 +119,7 @@ P
   /usr/bin/python3 - <<'P'
 import re
 page = open("r.html", encoding="utf-8").read()
-figure = re.search(r'<svg[^>]*Lines of the variance.*?</svg>', page, re.S).group()
+figure = re.search(r'<svg[^>]*The variance of each source.*?</svg>', page, re.S).group()
 assert len(set(re.findall(r">([125](?:\.\d+)?)<", figure))) >= 2, re.findall(r">([^<]*)<", figure)
 P
 }

@@ -39,6 +39,7 @@ const r=[],tip=document.getElementById('tip');
 function check(name,ok){if(!ok)r.push(name);}
 function move(el,fx,fy){const b=el.getBoundingClientRect();
  el.dispatchEvent(new MouseEvent('mousemove',{bubbles:true,clientX:b.left+fx*b.width,clientY:b.top+fy*b.height}));}
+for(const d of document.querySelectorAll('details'))d.open=true;
 check('tables',document.querySelectorAll('table.sort').length>=4);
 let sorted=0;
 for(const t of document.querySelectorAll('table.sort')){const th=t.tHead.rows[0].cells;
@@ -49,7 +50,7 @@ for(const t of document.querySelectorAll('table.sort')){const th=t.tHead.rows[0]
   th[i].click();v=column();check('descending '+th[i].textContent,v.every((x,k)=>!k||v[k-1]>=x));sorted++;}}
 check('sorted some',sorted>5);
 const heat=document.querySelector('rect.heat');
-move(heat,0.75,0.01);check('heat tip '+tip.textContent,!tip.hidden&&/^<script>alert\\(1\\)<\\/script>, z2: mixing -?[0-9.e-]+$/.test(tip.textContent));
+move(heat,0.75,0.01);check('heat tip '+tip.textContent,!tip.hidden&&/^[^:]*, [^:]*: fitted less observed -?[0-9.e-]+$/.test(tip.textContent));
 const dot=document.querySelector('circle[data-tip]');
 move(dot,0.5,0.5);check('dot tip',!tip.hidden&&tip.textContent===dot.dataset.tip&&/[0-9]/.test(tip.textContent));
 move(document.querySelector('h1'),0.5,0.5);check('tip goes',tip.hidden);
@@ -95,7 +96,58 @@ need_browser() { browser >/dev/null || skip "no chromium is installed (tools/set
     <"$BATS_FILE_TMPDIR/report.html" >plain.html
   open "$PWD/plain.html" --dump-dom
   ! grep -q 'data-sortable' dom.html
-  for text in "identify" "Every start" "strongest variables" "fitted less observed" "<title>"; do
+  for text in "identify" "Every start" "of what is explained" "fitted less observed" "<title>"; do
     grep -q "$text" dom.html || { echo "no '$text'"; return 1; }
+  done
+}
+
+# first_screen WIDTH HEIGHT PAGE: what a reader sees before scrolling, as the browser lays it out.
+first_screen() {
+  /usr/bin/python3 - "$3" "$PWD/measured.html" <<'P'
+import sys
+page = open(sys.argv[1], encoding="utf-8").read().replace("script-src '", "script-src 'nonce-test' '")
+page = page.replace("</body>", """<script nonce="test">addEventListener('load',function(){
+const r=[],high=innerHeight,wide=innerWidth;
+function check(name,ok){if(!ok)r.push(name);}
+function seen(name,el,within){const b=el&&el.getBoundingClientRect();
+ check(name+' '+(b?b.top+' to '+b.bottom:'is not there'),b&&b.height>0&&b.top>=0&&b.top<(within||high));}
+seen('headline',document.querySelector('.headline'),300);
+seen('source',document.querySelector('.found li')||document.querySelector('.withheld'));
+seen('picture',document.querySelector('#picture tbody tr')||document.querySelector('.withheld'));
+if(wide>=1000){seen('data',document.querySelectorAll('.line')[0]);seen('next',document.querySelectorAll('.line')[1]);}
+check('scrolls sideways '+document.documentElement.scrollWidth,document.documentElement.scrollWidth<=wide);
+for(const d of document.querySelectorAll('details.part'))check('folded '+d.id,!d.open);
+for(const d of document.querySelectorAll('details'))d.open=true;
+check('scrolls sideways when open '+document.documentElement.scrollWidth,document.documentElement.scrollWidth<=wide);
+function channel(c){c/=255;return c<=.03928?c/12.92:Math.pow((c+.055)/1.055,2.4);}
+function light(c){return .2126*channel(c[0])+.7152*channel(c[1])+.0722*channel(c[2]);}
+function behind(e){for(;e;e=e.parentElement){const c=getComputedStyle(e).backgroundColor.match(/[\\d.]+/g).map(Number);
+ if(c.length<4||c[3]===1)return c;}return [255,255,255];}
+for(const e of document.querySelectorAll('.headline,.codes div,.found li,.line,.part>summary,#picture th,#picture caption,.cell,footer')){
+ const f=getComputedStyle(e).color.match(/[\\d.]+/g).map(Number),a=light(f),b=light(behind(e));
+ const ratio=(Math.max(a,b)+.05)/(Math.min(a,b)+.05);check('contrast '+ratio.toFixed(2)+' of '+e.className+e.textContent.slice(0,20),ratio>=4.5);}
+parent.postMessage(r.length?'FAILED '+r.slice(0,5).join('; '):'ALL GOOD','*');});</script></body>""")
+open(sys.argv[2], "w", encoding="utf-8").write(page)
+P
+  cat >frame.html <<F # a frame of exactly this size: windows have borders, and none is as narrow as a phone
+<!DOCTYPE html><html><body><p id="verdict">nothing</p><iframe src="measured.html" width="$1" height="$2"></iframe>
+<script>addEventListener('message',function(e){document.getElementById('verdict').textContent=e.data;});</script></body></html>
+F
+  open "$PWD/frame.html" --hide-scrollbars --window-size=1400,1100 --dump-dom "${@:4}"
+  grep -o '<p id="verdict">[^<]*' dom.html || { cat browser.log; return 1; }
+  grep -q '<p id="verdict">ALL GOOD' dom.html
+}
+
+@test "the first screen has verdict, sources, picture, data and the next step; nothing overflows" {
+  need_browser
+  "$BLICA" simulate --variables 12 --sources 8 --segments 20 --samples 200 --out w --quiet
+  "$BLICA" fit w/data.csv --sources 8 --starts 1 --out wide.json --quiet || [ $? = 4 ]
+  "$BLICA" report wide.json --out wide.html --quiet
+  "$BLICA" fit "$BATS_FILE_TMPDIR/d/data.csv" --sources 2 --out plain.json --quiet
+  "$BLICA" report plain.json "$BATS_FILE_TMPDIR/d/data.csv" --out plain.html --quiet
+  for page in "$PWD/plain.html" "$PWD/wide.html"; do
+    first_screen 1200 800 "$page"
+    first_screen 400 800 "$page"
+    first_screen 1200 800 "$page" --blink-settings=preferredColorScheme=0
   done
 }

@@ -1,0 +1,354 @@
+/* report_answer.c - the first screen: what was found, how sure that is, and what to do next. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "html.h"
+#include "report_parts.h"
+
+enum {
+  SOURCES_DOTS = 5,   /* up to this number of sources dots with intervals are drawn, beyond it shaded cells */
+  NAMED = 3,          /* items that a sentence names at each end of a source; one fewer when there are */
+  MANY = 5,           /* this number of sources or more */
+  SENTENCES_MOST = 12 /* sources with a sentence of their own */
+};
+static const double WORTH_NAMING = 0.2; /* a weaker correlation with the source is not worth a word */
+
+/* ---- loadings in the scale of correlations ---- */
+
+/* Item i and source j: correlation of the source with the latent variable of the item, mean over segments, and its
+ * interval; low and high are NaN when no interval is known. */
+typedef struct {
+  double value, low, high;
+  bool sure; /* the interval is known and does not meet 0 */
+} effect;
+
+static effect effect_of(const report *r, int i, int j) {
+  const blica_model *m = r->in->model;
+  const blica_assessment *a = r->in->assessment;
+  const size_t at = (size_t)i + (size_t)j * (size_t)m->n;
+  effect e = {source_correlation(m, i, j), NAN, NAN, false};
+  if (!a || !isfinite(a->mixing_low[at]) || !isfinite(a->mixing_high[at])) return e;
+  const double scale = m->mixing[at] != 0 ? e.value / m->mixing[at] : 0;
+  e.low = fmax(-1, scale * a->mixing_low[at]), e.high = fmin(1, scale * a->mixing_high[at]);
+  e.sure = e.low > 0 || e.high < 0;
+  return e;
+}
+
+/* The source with which the item correlates most. */
+static int home_of(const blica_model *m, int i) {
+  int best = 0;
+  for (int j = 1; j < m->k; j++)
+    if (fabs(source_correlation(m, i, j)) > fabs(source_correlation(m, i, best))) best = j;
+  return best;
+}
+
+/* ---- the headline ---- */
+
+typedef enum { NO, UNKNOWN, WEAK, YES } answer;
+
+enum { DESIGN, CHANGE, FIT, AXES, QUESTIONS };
+static const double SIGNIFICANT = 0.05, CLOSE = 0.05, ADEQUATE = 0.089, FINE = 10, ROUGH = 25;
+
+/* The value, larger being worse, against the bounds of yes and weak; NaN is unknown. */
+static answer grade(double value, double yes, double weak) {
+  return isnan(value) ? UNKNOWN : value <= yes ? YES : value <= weak ? WEAK : NO;
+}
+
+static answer answer_to(const blica_assessment *a, int question) {
+  double worst = 0;
+  for (int j = 0; j < a->k; j++) worst = fmax(worst, a->angle[j]);
+  switch (question) {
+  case DESIGN:
+    return a->surplus < 0 || a->rank < a->rank_parameters ? NO : YES;
+  case CHANGE:
+    return a->k == 1 ? YES : grade(a->change_p, SIGNIFICANT, SIGNIFICANT);
+  case FIT:
+    return grade(a->rmsea2, CLOSE, ADEQUATE);
+  default:
+    return isnan(a->expected_mcs) ? UNKNOWN : grade(worst, FINE, ROUGH);
+  }
+}
+
+/* The least good answer decides; one that is unknown stands between weak and no. */
+static answer overall(const blica_assessment *a) {
+  answer worst = a ? YES : UNKNOWN;
+  for (int i = 0; a && i < QUESTIONS; i++)
+    if (answer_to(a, i) < worst) worst = answer_to(a, i);
+  return worst;
+}
+
+/* Why the loadings should not be interpreted: the first question whose answer is no. */
+static const char *reason(const blica_assessment *a) {
+  static const char *const reasons[QUESTIONS] = {
+      "Do not interpret: this number of segments cannot determine the sources.",
+      "Do not interpret: the data do not show that the variances of the sources change.",
+      "Do not interpret: the model does not fit these data.",
+      "Do not interpret: these data do not determine the loadings.",
+  };
+  for (int i = 0; i < QUESTIONS; i++)
+    if (answer_to(a, i) == NO) return reasons[i];
+  return reasons[AXES];
+}
+
+static void headline(const report *r, FILE *page) {
+  static const char *const style[] = {[UNKNOWN] = "unknown", [NO] = "no", [WEAK] = "weak", [YES] = "yes"};
+  static const char *const icon[] = {
+      [UNKNOWN] = "?", [NO] = "\xE2\x9C\x95", [WEAK] = "\xE2\x89\x88", [YES] = "\xE2\x9C\x93"};
+  const blica_assessment *a = r->in->assessment;
+  const answer worst = overall(a);
+  fprintf(page, "<p class=\"headline %s\"><span class=\"icon\" aria-hidden=\"true\">%s</span> <span>", style[worst],
+          icon[worst]);
+  html_text(page, !a                 ? "Not assessed: how sure this is, is not known yet."
+                  : worst == NO      ? reason(a)
+                  : worst == UNKNOWN ? "Not everything could be assessed: see what is unknown below."
+                  : worst == WEAK    ? "Roughly determined: read the large loadings, not the details."
+                                     : "Determined: the loadings can be interpreted.");
+  fputs("</span></p>\n", page);
+}
+
+/* The four questions, each with its answer in one word and, on demand, in a sentence. */
+static void questions(const report *r, FILE *page) {
+  static const struct {
+    const char *name, *question;
+  } asked[QUESTIONS] = {{"Design", "can it determine the sources?"},
+                        {"Change", "do variances differ?"},
+                        {"Fit", "does the model fit?"},
+                        {"Loadings", "are they sure?"}};
+  static const char *const word[] = {[UNKNOWN] = "unknown", [NO] = "no", [WEAK] = "weak", [YES] = "yes"};
+  const blica_assessment *a = r->in->assessment;
+  if (!a) return;
+  fputs("<dl class=\"codes\">\n", page);
+  for (int i = 0; i < QUESTIONS; i++) {
+    fprintf(page, "<div class=\"%s\" title=\"", word[answer_to(a, i)]);
+    html_text(page, a->verdict[i < 2 ? i : 2]);
+    fputs("\"><dt>", page);
+    fprintf(page, "%s<span>: %s</span></dt><dd>%s</dd></div>\n", asked[i].name, asked[i].question,
+            word[answer_to(a, i)]);
+  }
+  fputs("</dl>\n", page);
+}
+
+/* ---- one sentence for each source ---- */
+
+typedef struct {
+  int item;
+  effect e;
+} named_item;
+
+/* Up to NAMED items that load on source j with the sign, strongest first: those that are sure, or all without errors.
+ */
+static int name_items(const report *r, int j, double sign, named_item list[NAMED]) {
+  const int most = r->in->model->k < MANY ? NAMED : NAMED - 1;
+  int count = 0;
+  for (int i = 0; i < r->in->model->n; i++) {
+    const effect e = effect_of(r, i, j);
+    if (sign * e.value < WORTH_NAMING || (!isnan(e.low) && !e.sure)) continue;
+    if (count == most && fabs(e.value) <= fabs(list[most - 1].e.value)) continue;
+    int at = count < most ? count++ : most - 1;
+    for (; at > 0 && fabs(list[at - 1].e.value) < fabs(e.value); at--) list[at] = list[at - 1];
+    list[at] = (named_item){i, e};
+  }
+  return count;
+}
+
+static void put_names(const report *r, const named_item *list, int count, FILE *page) {
+  for (int i = 0; i < count; i++) {
+    fprintf(page, "%s<b>", i ? ", " : "");
+    html_text(page, r->in->model->variables[list[i].item]);
+    fputs("</b>", page);
+  }
+}
+
+/* Between which segments the variance of source j differs most, in words. */
+static void put_change(const report *r, int j, FILE *page) {
+  const blica_model *m = r->in->model;
+  const blica_assessment *a = r->in->assessment;
+  const double *v = m->variances;
+  size_t k = (size_t)m->k, low = (size_t)j, high = (size_t)j;
+  for (size_t s = 0; s < (size_t)m->u; s++) {
+    if (v[s * k + (size_t)j] < v[low]) low = s * k + (size_t)j;
+    if (v[s * k + (size_t)j] > v[high]) high = s * k + (size_t)j;
+  }
+  if (m->u < 2 || low == high) return;
+  if (a && isfinite(a->variance_low[high]) && a->variance_low[high] <= a->variance_high[low]) {
+    fputs(" <span>No two segments differ clearly in its variance.</span>", page);
+    return;
+  }
+  fputs(" <span>Its variance is largest in ", page);
+  html_textf(page, "segment %s (%.2g) and smallest in %s (%.2g).", m->segments[high / k], v[high], m->segments[low / k],
+             v[low]);
+}
+
+/* The variance that source j gives to all latent variables together, mean over segments. */
+static double explained(const blica_model *m, int j) {
+  double squares = 0, variance = 0;
+  for (int i = 0; i < m->n; i++) squares += loading(m, i, j) * loading(m, i, j);
+  for (int s = 0; s < m->u; s++) variance += m->variances[(size_t)s * (size_t)m->k + (size_t)j] / m->u;
+  return squares * variance;
+}
+
+static void source_sentences(const report *r, FILE *page) {
+  const blica_model *m = r->in->model;
+  double total = 0;
+  for (int j = 0; j < m->k; j++) total += explained(m, j);
+  fprintf(page, "<ul class=\"found%s\">\n", m->k >= MANY ? " many" : "");
+  for (int j = 0; j < m->k && j < SENTENCES_MOST; j++) {
+    named_item up[NAMED], down[NAMED];
+    const int ups = name_items(r, j, 1, up), downs = name_items(r, j, -1, down);
+    fprintf(page, "<li><i>z%d</i> (%.0f %%%s): ", j + 1, 100 * explained(m, j) / total,
+            j == 0 ? " of what is explained" : "");
+    put_names(r, up, ups, page);
+    if (ups && downs) fputs(" against ", page);
+    put_names(r, down, downs, page);
+    fputs(ups + downs ? "." : "no item is clearly related to it.", page);
+    put_change(r, j, page);
+    fputs("</li>\n", page);
+  }
+  if (m->k > SENTENCES_MOST) fprintf(page, "<li>%d more sources: see the picture.</li>\n", m->k - SENTENCES_MOST);
+  fputs("</ul>\n", page);
+}
+
+/* ---- the picture: items in blocks, loading and interval together ---- */
+
+typedef struct {
+  int item, home;
+  double size;
+} picture_row;
+
+static int by_block(const void *x, const void *y) {
+  const picture_row *a = x, *b = y;
+  if (a->home != b->home) return a->home < b->home ? -1 : 1;
+  if (a->size != b->size) return a->size > b->size ? -1 : 1;
+  return a->item < b->item ? -1 : 1;
+}
+
+/* A number without the zero before its point, as correlations are printed. */
+static void put_correlation(FILE *page, double value) {
+  char text[16];
+  snprintf(text, sizeof text, "%.2f", fabs(value));
+  fprintf(page, "%s%s", value < 0 && strcmp(text, "0.00") != 0 ? "\xE2\x88\x92" : "", *text == '0' ? text + 1 : text);
+}
+
+/* A dot at the loading on an axis from -1 to 1, with a line for its interval, or a cell whose shade is the loading. The
+ * number is there too, for those who cannot see the dot. */
+static void put_effect(const effect *e, bool dots, FILE *page) {
+  const bool faded = !isnan(e->low) && !e->sure;
+  fprintf(page, "<td class=\"%s%s\"", dots ? "dot" : e->value < 0 ? "cell down" : "cell up", faded ? " faded" : "");
+  if (!dots) fprintf(page, " style=\"--s:%.0f%%\"", 100 * fmin(1, fabs(e->value)));
+  fputs(">", page);
+  if (dots && !isnan(e->low))
+    fprintf(page, "<i style=\"left:%.1f%%;width:%.1f%%\"></i>", 50 * (e->low + 1), 50 * (e->high - e->low));
+  if (dots) fprintf(page, "<b style=\"left:%.1f%%\"></b>", 50 * (e->value + 1));
+  fprintf(page, "<span%s>", dots ? " class=\"read\"" : "");
+  put_correlation(page, e->value);
+  fputs("</span>", page);
+  if (!isnan(e->low)) {
+    fputs("<span class=\"read\">, from ", page);
+    put_correlation(page, e->low);
+    fputs(" to ", page);
+    put_correlation(page, e->high);
+    fputs("</span>", page);
+  }
+  fputs("</td>", page);
+}
+
+static void picture(const report *r, FILE *page) {
+  const blica_model *m = r->in->model;
+  const bool dots = m->k <= SOURCES_DOTS;
+  picture_row *rows = draw_alloc((size_t)m->n, sizeof *rows);
+  if (!rows) return;
+  for (int i = 0; i < m->n; i++) {
+    const int home = home_of(m, i);
+    rows[i] = (picture_row){i, home, fabs(source_correlation(m, i, home))};
+  }
+  qsort(rows, (size_t)m->n, sizeof *rows, by_block);
+  fputs("<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Loadings\"><table id=\"picture\"><caption>",
+        page);
+  html_textf(page, "Correlation of each item with each source (mean over segments)%s",
+             !r->in->assessment ? ". Their errors are not known"
+             : dots             ? ": dots, from \xE2\x88\x92"
+                                  "1 to 1, with intervals; pale where the interval meets 0"
+                                : "; pale where the interval meets 0");
+  fputs("</caption><thead><tr><th scope=\"col\">item</th>", page);
+  for (int j = 0; j < m->k; j++) fprintf(page, "<th scope=\"col\">z%d</th>", j + 1);
+  fputs("</tr></thead><tbody>\n", page);
+  for (int at = 0; at < m->n; at++) {
+    fprintf(page, "<tr%s><th scope=\"row\">", at && rows[at].home != rows[at - 1].home ? " class=\"block\"" : "");
+    html_text(page, m->variables[rows[at].item]);
+    fputs("</th>", page);
+    for (int j = 0; j < m->k; j++) {
+      const effect e = effect_of(r, rows[at].item, j);
+      put_effect(&e, dots, page);
+    }
+    fputs("</tr>\n", page);
+  }
+  fputs("</tbody></table></div>\n", page);
+  free(rows);
+}
+
+/* ---- data and next step ---- */
+
+static void data_line(const report *r, FILE *page) {
+  const blica_model *m = r->in->model;
+  const blica_cor *cor = r->in->cor;
+  double rows = 0, fewest = INFINITY;
+  for (int s = 0; s < m->u; s++) rows += m->samples[s], fewest = fmin(fewest, m->samples[s]);
+  fputs("<p class=\"line\"><b>Data:</b> ", page);
+  html_textf(page, "%.15g rows, %d items, %d segments (the smallest has %.15g rows).", rows, m->n, m->u, fewest);
+  const double missing = missing_values(r);
+  const int64_t constant = cor ? cor->constant_columns : m->fit.constant_columns,
+                unseen = cor ? cor->empty_pairs : m->fit.empty_pairs;
+  if (missing > 0) html_textf(page, " %.15g values are missing (%.1f %%).", missing, 100 * missing / (rows * m->n));
+  if (unseen) html_textf(page, " %lld pairs of items have no common rows in a segment.", (long long)unseen);
+  if (constant) html_textf(page, " %lld times an item is constant in a segment.", (long long)constant);
+  if (!r->in->counts)
+    html_text(page, " This page was made without the data, so what is missing is not shown.");
+  else if (!missing && !unseen && !constant)
+    html_text(page, " Nothing is missing, and no item is constant in a segment.");
+  fputs(" <a href=\"#data\">More</a></p>\n", page);
+}
+
+static void next_step(const report *r, FILE *page) {
+  const blica_assessment *a = r->in->assessment;
+  fputs("<p class=\"line\"><b>Next:</b> ", page);
+  if (!a) {
+    fputs("<code>blica assess ", page);
+    put_word(page, r->in->model_path);
+    html_text(page, " ");
+    put_word(page, r->in->data_path ? r->in->data_path : "DATA");
+    fputs("</code> tells how sure this is.", page);
+  } else if (answer_to(a, DESIGN) == NO) {
+    html_text(page, "take fewer sources, or rows of more segments.");
+  } else if (answer_to(a, FIT) == NO) {
+    html_text(page, "try more sources (blica select), and look at the pairs with large residuals below.");
+  } else if (answer_to(a, CHANGE) == NO) {
+    html_text(page, "find segments between which the variances of the sources differ; without them the loadings are "
+                    "arbitrary.");
+  } else if (overall(a) != YES) {
+    html_text(page, "more rows, or more segments that differ, would make the loadings surer; ");
+    fputs("<code>blica identify --samples</code> tells how many.", page);
+  } else {
+    fputs("<code>blica sources ", page);
+    put_word(page, r->in->model_path);
+    html_text(page, " ");
+    put_word(page, r->in->data_path ? r->in->data_path : "DATA");
+    fputs("</code> gives the sources of every row.", page);
+  }
+  fputs(" <a href=\"#reproduce\">How to repeat this fit</a></p>\n", page);
+}
+
+void section_answer(const report *r, FILE *page) {
+  const bool withheld = r->in->assessment && overall(r->in->assessment) == NO;
+  headline(r, page);
+  questions(r, page);
+  if (!withheld) source_sentences(r, page);
+  data_line(r, page);
+  next_step(r, page);
+  if (withheld) {
+    fputs("<details class=\"withheld\"><summary>Show the loadings anyway</summary>\n", page);
+    source_sentences(r, page);
+  }
+  picture(r, page);
+  if (withheld) fputs("</details>\n", page);
+}
