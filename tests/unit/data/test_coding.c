@@ -75,6 +75,12 @@ static void other_names_are_plain(void **state) {
   assert_string_equal(coding->names[1], "v");
   for (int i = 2; i < 5; i++) assert_string_equal(coding->names[i], mixed[i + 1]);
   blica_coding_free(coding);
+  static const char *const beyond[] = {"v[a<b<c]>=1", "v[a<b<c]>=2", "v[a<b<c]>=3"}; /* a list of three has no third */
+  coding = parse(3, beyond);
+  assert_int_equal(coding->items, 2);
+  assert_string_equal(coding->names[0], "v");
+  assert_string_equal(coding->names[1], "v[a<b<c]>=3");
+  blica_coding_free(coding);
 }
 
 static void refused(int columns, const char *const *names, const char *why) {
