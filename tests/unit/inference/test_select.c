@@ -99,7 +99,8 @@ static void choices_follow_from_the_numbers(void **state) {
       assert_compare(r->heldout[sources], <, own);
       assert_compare(r->heldout[sources], >, 0.7 * own);
       if (sources <= k) assert_compare(r->heldout_segments[sources], >, 0.6 * own);
-      if (sources <= k) assert_compare(r->heldout_segments[sources], <, 1.3 * own);
+      /* a segment that A has not seen is predicted less well than rows of segments that it has seen */
+      if (sources <= k) assert_compare(r->heldout_segments[sources], <, r->heldout[sources]);
       blica_loglik_result_free(value);
       blica_model_free(m);
     }
