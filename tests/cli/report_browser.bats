@@ -19,7 +19,7 @@ setup_file() {
 open() {
   local page=$1
   shift
-  timeout 100 "$(browser)" --headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking \
+  timeout "$(patience)" "$(browser)" --headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking \
     --disable-component-update --disable-sync --disable-dev-shm-usage --user-data-dir="$PWD/profile" \
     --enable-logging=stderr --virtual-time-budget=3000 "$@" "file://$page" >dom.html 2>browser.log
 }

@@ -27,6 +27,8 @@ import subprocess
 import sys
 import tempfile
 
+PATIENCE = int(os.environ.get("BLICA_PATIENCE", "300"))  # seconds after which a process counts as hanging
+
 OLD = b"what was there before\n"
 KINDS = {"open": ["EMFILE"], "read": ["EIO"], "write": ["ENOSPC", "SHORT"], "fsync": ["EIO"], "rename": ["EIO"],
          "close": ["EIO"], "mkdir": ["ENOSPC"], "link": ["EIO"], "malloc": ["ENOMEM"]}
@@ -219,7 +221,7 @@ class Driver:
         # Two mpirun that share a session folder, as they do by default, fail when the first to end removes it.
         env["OMPI_MCA_orte_tmpdir_base"] = tempfile.mkdtemp(prefix="mpi-", dir=self.work)
         env["ASAN_OPTIONS"] += ":detect_leaks=0"  # Open MPI leaks memory of its own; test_faults_ranks looks for leaks of ours
-        return ["timeout", "60", "mpirun", "--quiet", "-n", "1", *both[0], ":", "-n", "1", *both[1]], env
+        return ["timeout", str(PATIENCE), "mpirun", "--quiet", "-n", "1", *both[0], ":", "-n", "1", *both[1]], env
 
     def run(self, case, slot, fault=None):
         """One run. Gives the result, and the calls and whether the fault came."""
@@ -240,7 +242,7 @@ class Driver:
             os.remove(log)
         words, env = self.command(case, [a.replace("OUT", out) for a in args], fault, log)
         for attempt in range(3):  # 125: libc lies across a border of 4 GiB
-            done = subprocess.run(words, cwd=self.input, stdin=subprocess.DEVNULL, capture_output=True, timeout=120, env=env)
+            done = subprocess.run(words, cwd=self.input, stdin=subprocess.DEVNULL, capture_output=True, timeout=2 * PATIENCE, env=env)
             if done.returncode != 125:
                 break
         calls = fired = 0

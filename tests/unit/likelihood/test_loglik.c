@@ -30,7 +30,8 @@ static blica_loglik_result *evaluate(const blica_model *m, const blica_data *dat
   blica_loglik_options o = blica_loglik_options_default();
   blica_loglik_result *r;
   strcpy(o.engine, engine);
-  o.error = error, o.seed = seed;
+  if (strcmp(engine, "ep") != 0) o.error = error; /* which expectation propagation cannot choose */
+  if (strcmp(engine, "lattice") == 0) o.seed = seed;
   if (blica_loglik(ctx, m, data, &o, &r) != BLICA_OK) fail_msg("%s", blica_message(ctx));
   return r;
 }
