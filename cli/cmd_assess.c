@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "communicator.h"
 #include "data_args.h"
 #include "output.h"
 
@@ -146,7 +147,7 @@ static int run(program *p, void *values) {
     code = fail_reading(p, status);
   } else {
     progress_clear();
-    if (v->out) code = json_write(record(result, &v->options), v->out);
+    if (v->out && writes()) code = json_write(record(result, &v->options), v->out);
     if (code == EXIT_OK) code = v->json ? json_print(record(result, &v->options)) : print_text(model, result);
   }
   blica_assessment_free(result);
@@ -177,4 +178,5 @@ const command command_assess = {
                {"How the data are read", data_option_table, offsetof(assess_values, data)}},
     .values = sizeof(assess_values),
     .run = run,
+    .shared = true,
 };

@@ -203,7 +203,7 @@ static int print_json(const findings *f) {
 static int run(program *p, void *values) {
   check_values *v = values;
   blica_counts *counts;
-  int code = data_count(p, &v->data, p->operands[0], NULL, NULL, &counts);
+  int code = data_count(p, &v->data, p->operands[0], NULL, &counts);
   if (code != EXIT_OK) return code;
   findings f = {.c = counts};
   blica_status status = blica_counts_coding(p->ctx, counts, &f.coding);

@@ -1,8 +1,9 @@
 /* cmd_correlate.c - blica correlate DATA|COUNTS: tetrachoric correlations of every segment. */
 #include <math.h>
 
-#include "output.h"
+#include "communicator.h"
 #include "data_args.h"
+#include "output.h"
 
 typedef struct {
   data_values data;
@@ -34,10 +35,11 @@ static int run(program *p, void *values) {
   if (!output_possible(p, v->out, v->data.segment_file)) return EXIT_DATA;
   blica_counts *counts;
   blica_cor *cor = NULL;
-  int code = data_count(p, &v->data, p->operands[0], NULL, NULL, &counts);
+  int code = data_count(p, &v->data, p->operands[0], NULL, &counts);
   if (code != EXIT_OK) return code;
-  blica_status status = blica_correlate(p->ctx, counts, &cor);
+  blica_status status = writes() ? blica_correlate(p->ctx, counts, &cor) : BLICA_OK;
   blica_counts_free(counts);
+  if (status == BLICA_OK && !cor) return EXIT_OK; /* the leading process does this alone */
   if (status == BLICA_OK) status = regularise(p, v->condition, &cor);
   code = status == BLICA_OK ? EXIT_OK : fail_reading(p, status);
   if (code == EXIT_OK && (status = blica_cor_save(p->ctx, cor, v->out)) != BLICA_OK) code = fail_writing(p, status);

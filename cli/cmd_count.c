@@ -1,6 +1,7 @@
 /* cmd_count.c - blica count DATA: pair counts of a table, however large. */
-#include "output.h"
+#include "communicator.h"
 #include "data_args.h"
+#include "output.h"
 
 typedef struct {
   data_values data;
@@ -27,12 +28,12 @@ static int run(program *p, void *values) {
   if (!output_is_table(v->out, "counts")) return EXIT_USAGE;
   if (!output_possible(p, v->out, v->data.segment_file)) return EXIT_DATA;
   blica_counts *counts;
-  int code = data_count(p, &v->data, p->operands[0], NULL, NULL, &counts);
+  int code = data_count(p, &v->data, p->operands[0], NULL, &counts);
   if (code != EXIT_OK) return code;
   double rows = 0;
   for (int s = 0; s < counts->u; s++) rows += counts->samples[s];
   warn_small(counts);
-  blica_status status = blica_counts_save(p->ctx, counts, v->out);
+  blica_status status = writes() ? blica_counts_save(p->ctx, counts, v->out) : BLICA_OK;
   code = status == BLICA_OK ? EXIT_OK : fail_writing(p, status);
   char width[80];
   if (code == EXIT_OK)

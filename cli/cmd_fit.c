@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "communicator.h"
 #include "data_args.h"
 #include "fit_summary.h"
 #include "output.h"
@@ -40,7 +41,7 @@ typedef struct {
 static int read_input(program *p, const fit_values *v, fit_input *in) {
   const char *path = p->operands[0];
   if (table_is_counts(path) || !method_needs_rows(v->options.method)) {
-    int code = data_count(p, &v->data, path, NULL, &v->options, &in->counts);
+    int code = data_count(p, &v->data, path, NULL, &in->counts);
     if (code != EXIT_OK) return code;
     in->n = in->counts->n;
     in->u = in->counts->u;
@@ -173,7 +174,7 @@ static int exit_of(blica_stop stop) {
 
 static int finish(program *p, const fit_values *v, const blica_model *model, double rows) {
   char how[1024];
-  blica_status status = blica_model_save(p->ctx, model, v->out);
+  blica_status status = writes() ? blica_model_save(p->ctx, model, v->out) : BLICA_OK;
   if (status != BLICA_OK) return fail_writing(p, status);
   progress_clear();
   print_result(model, v->out, v->verbose);

@@ -173,7 +173,7 @@ static int gather(program *p, const report_values *v, material *m) {
               m->model->n, m->model->u, tables, 34e-9 * tables);
     return EXIT_DATA;
   }
-  int code = data_count(p, &v->data, p->operands[1], m->model, NULL, &m->counts);
+  int code = data_count(p, &v->data, p->operands[1], m->model, &m->counts);
   if (code != EXIT_OK) return code;
   status = blica_correlate(p->ctx, m->counts, &m->raw);
   if (status != BLICA_OK) return fail_reading(p, status);

@@ -94,4 +94,5 @@ const command command_select = {
                {"How the data are read", data_option_table, offsetof(select_values, data)}},
     .values = sizeof(select_values),
     .run = run,
+    .shared = true,
 };

@@ -37,7 +37,6 @@ static void print_label(FILE *stream, const char *label) {
 
 static bool write_posterior(const char *path, const blica_posterior *posterior, const blica_data *data) {
   bl_outfile file;
-  if (!leads()) return true;
   if (!bl_outfile_open(&file, path)) return false;
   for (int j = 0; j < posterior->k; j++) fprintf(file.stream, "z%d,z%d_sd,", j + 1, j + 1);
   fprintf(file.stream, "segment\n");
@@ -60,8 +59,7 @@ static int work(program *p, const sources_values *v, const blica_model *model, c
   blica_status status = blica_sources(p->ctx, model, data, &v->options, &posterior);
   int code = EXIT_OK;
   if (status != BLICA_OK) return fail_reading(p, status);
-  all_here();
-  bool written = write_posterior(v->out, posterior, data);
+  bool written = !writes() || write_posterior(v->out, posterior, data);
   int reason = errno;
   if (!agree_on(written)) {
     say_error("cannot write '%s': %s", v->out, strerror(reason));

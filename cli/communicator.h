@@ -16,7 +16,7 @@ bool leads(void);                                 /* whether this process is the
 bool communicator_same(const char *lines);
 int communicator_threads(int wanted); /* threads of this process when 0 (as many as cores) is wanted */
 bool agree_on(bool here);             /* what the leading process says; a call of all */
-void all_here(void); /* waits until all have come this far: before the leading process writes what all have made */
+bool writes(void); /* waits until all have made the result; then whether this process, the leading one, writes it */
 /* Ends all processes with one exit code. A process that failed alone says so and ends the others. */
 int communicator_end(int code);
 

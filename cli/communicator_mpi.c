@@ -62,14 +62,6 @@ static int broadcast(void *from, size_t count, int root, void *user) {
   return after(inner.broadcast(from, count, root, user));
 }
 
-static int all_to_all(const void *send, const size_t *to, void *receive, const size_t *from, void *user) {
-  double received = 0;
-  for (int r = 0; r < size; r++)
-    if (r != rank) received += (double)from[r];
-  before(received);
-  return after(inner.all_to_all(send, to, receive, from, user));
-}
-
 /* ---- beginning ---- */
 
 void communicator_begin(int *argc, char ***argv) {
@@ -83,7 +75,7 @@ void communicator_begin(int *argc, char ***argv) {
   MPI_Comm_free(&node);
   blica_mpi_comm(work, &inner);
   counted = inner;
-  counted.sum = sum, counted.gather = gather, counted.broadcast = broadcast, counted.all_to_all = all_to_all;
+  counted.sum = sum, counted.gather = gather, counted.broadcast = broadcast;
   rank = inner.rank, size = inner.size;
   traffic.begun = MPI_Wtime();
   codes = calloc((size_t)size, sizeof *codes);
@@ -155,8 +147,9 @@ bool agree_on(bool here) {
   return word != 0;
 }
 
-void all_here(void) {
+bool writes(void) {
   if (communicator()) MPI_Barrier(work);
+  return leads();
 }
 
 /* ---- ending ---- */

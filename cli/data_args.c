@@ -107,10 +107,10 @@ int data_read(program *p, const data_values *values, const char *path, const bli
 }
 
 int data_count(program *p, const data_values *values, const char *path, const blica_model *model,
-               const blica_fit_options *fit, blica_counts **counts) {
+               blica_counts **counts) {
   char message[TABLE_MESSAGE];
   const table_options reading = reading_of(values, model);
-  blica_status status = table_counts(p->ctx, path, &reading, fit, message, counts);
+  blica_status status = table_counts(p->ctx, path, &reading, message, counts);
   return status == BLICA_OK ? EXIT_OK : fail_table(status, message);
 }
 

@@ -23,9 +23,9 @@ const blica_option *data_option_table(int *count);
 /* All of these print what the reader chose as notes. On failure they return an exit code, with the error said and NULL
  * for what the caller frees. model, whose levels code the columns, may be NULL. */
 int data_read(program *p, const data_values *values, const char *path, const blica_model *model, blica_data **data);
-/* The pair counts of rows, or those that path holds; fit as in table_counts. */
+/* The pair counts of rows, or those that path holds. */
 int data_count(program *p, const data_values *values, const char *path, const blica_model *model,
-               const blica_fit_options *fit, blica_counts **counts);
+               blica_counts **counts);
 /* The model and the rows of the operands MODEL DATA. */
 int data_read_with_model(program *p, const data_values *values, blica_model **model, blica_data **data);
 

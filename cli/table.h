@@ -118,9 +118,9 @@ void table_free_readstat(table_survey *survey);            /* NULL is fine */
 /* table_ranks.c: table_read and table_counts by all processes. Same status and message on all. */
 blica_status table_ranks_read(blica_ctx *ctx, const char *path, const table_options *options, char *message,
                               blica_data **out);
-/* The counts that this process needs for the fit. */
-blica_status table_ranks_counts(blica_ctx *ctx, const char *path, const table_options *options,
-                                const blica_fit_options *fit, char *message, blica_counts **out);
+/* The counts of all rows, on every process. */
+blica_status table_ranks_counts(blica_ctx *ctx, const char *path, const table_options *options, char *message,
+                                blica_counts **out);
 
 /* table_io.c: before the first of pieces that are counted as they come. */
 blica_status table_begin_stream(table *t, char *message);

@@ -293,15 +293,15 @@ static blica_status count_rows(table *t, char *message, blica_counts **out) {
   return status;
 }
 
-blica_status table_counts(blica_ctx *ctx, const char *path, const table_options *options, const blica_fit_options *fit,
-                          char message[TABLE_MESSAGE], blica_counts **out) {
+blica_status table_counts(blica_ctx *ctx, const char *path, const table_options *options, char message[TABLE_MESSAGE],
+                          blica_counts **out) {
   table *t;
   *out = NULL;
   if (table_is_counts(path)) {
-    blica_status loaded = blica_counts_load_ranks(ctx, path, fit, out);
+    blica_status loaded = blica_counts_load(ctx, path, out);
     return loaded == BLICA_OK ? loaded : table_fail(message, loaded, "%s", blica_message(ctx));
   }
-  if (communicator()) return table_ranks_counts(ctx, path, options, fit, message, out);
+  if (communicator()) return table_ranks_counts(ctx, path, options, message, out);
   blica_status status = table_open(ctx, path, options, message, &t);
   if (status == BLICA_OK) status = count_rows(t, message, out);
   const bool odd = t && t->odd, header = t && t->header;
@@ -310,7 +310,7 @@ blica_status table_counts(blica_ctx *ctx, const char *path, const table_options 
   table *found;
   if (status == BLICA_OK || !odd || !table_recognise(ctx, path, options, header, &found)) return status;
   use_found(&again, found);
-  status = table_counts(ctx, path, &again, fit, message, out);
+  status = table_counts(ctx, path, &again, message, out);
   table_close(found);
   return status;
 }

@@ -53,10 +53,8 @@ void table_close(table *t); /* NULL is fine */
 /* Whether path holds pair counts (.npz, or .csv with the header of blica_counts_save) rather than rows. */
 bool table_is_counts(const char *path);
 
-/* The counts of path, whichever it holds; rows are counted piece by piece and merged. With the options of the fit that
- * is to follow, each of several processes gets the counts that the fit needs there (blica_count_begin). fit may be
- * NULL. */
-blica_status table_counts(blica_ctx *ctx, const char *path, const table_options *options, const blica_fit_options *fit,
-                          char message[TABLE_MESSAGE], blica_counts **out);
+/* The counts of path, whichever it holds; rows are counted piece by piece and merged. */
+blica_status table_counts(blica_ctx *ctx, const char *path, const table_options *options, char message[TABLE_MESSAGE],
+                          blica_counts **out);
 
 #endif

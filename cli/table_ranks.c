@@ -153,30 +153,20 @@ typedef struct {
   char *message;
   table *t; /* NULL: this process reads nothing */
   bool parts, noted;
-  blica_counter *counter;
+  blica_counts *own; /* of the rows that this process has read */
 } counting;
 
-enum { COUNTED, NOT_READ, FAILED };
-
-/* Pieces of all processes to the counter, until none has any. NOT_READ: a process could not read its rows, or there are
- * none; *status and message say why, to it alone. FAILED: the same to all. */
-static int count_pieces(counting *f, blica_status *status) {
+/* Counts the pieces that this process reads. False when one of the processes could not read its rows, or none has any;
+ * *status and message say why, to it alone. */
+static bool count_pieces(counting *f, blica_status *status) {
   *status = BLICA_OK;
-  for (bool begun = false;; begun = true) {
-    blica_data *piece = NULL;
-    if (f->t) *status = table_next(f->t, 0, f->message, &piece);
-    if (any(*status != BLICA_OK || (f->parts && f->t && f->t->text.quotes))) {
-      blica_data_free(piece);
-      return NOT_READ;
-    }
-    if (!any(piece != NULL)) return begun ? COUNTED : NOT_READ;
-    blica_set_comm(f->ctx, communicator());
-    *status = blica_count_piece(f->ctx, f->counter, piece);
-    blica_set_comm(f->ctx, NULL);
-    if (*status == BLICA_OK) continue;
-    library_failed(f->ctx, f->path, *status, f->message);
-    return FAILED;
+  for (blica_data *piece = NULL; f->t && *status == BLICA_OK; blica_data_free(piece)) {
+    *status = table_next(f->t, 0, f->message, &piece);
+    if (*status != BLICA_OK || !piece) break;
+    *status = blica_count_add(f->ctx, piece, &f->own);
+    if (*status != BLICA_OK) library_failed(f->ctx, f->path, *status, f->message);
   }
+  return !any(*status != BLICA_OK || (f->parts && f->t && f->t->text.quotes)) && any(f->own != NULL);
 }
 
 /* The first process knows what the levels are called: names of columns that say so, one after another, to all. */
@@ -221,8 +211,7 @@ static blica_status flip(counting *f, blica_counts *counts) {
 }
 
 static blica_status end_count(counting *f, blica_counts **out) {
-  blica_set_comm(f->ctx, communicator());
-  blica_status status = blica_count_end(f->ctx, f->counter, out);
+  blica_status status = blica_merge_ranks(f->ctx, f->own, out);
   if (status != BLICA_OK) return library_failed(f->ctx, f->path, status, f->message);
   status = flip(f, *out);
   if (status == BLICA_OK) return BLICA_OK;
@@ -231,38 +220,28 @@ static blica_status end_count(counting *f, blica_counts **out) {
   return status;
 }
 
-static blica_status begin_count(counting *f, const blica_fit_options *fit) {
-  blica_counter_free(f->counter);
-  blica_set_comm(f->ctx, communicator());
-  blica_status status = blica_count_begin(f->ctx, fit, &f->counter);
-  blica_set_comm(f->ctx, NULL); /* each works on its own rows */
-  return status == BLICA_OK ? status : library_failed(f->ctx, f->path, status, f->message);
-}
-
 static blica_status count_first(counting *f, const table_options *options) {
   blica_status status = open_first(f->ctx, f->path, options, f->noted, f->message, &f->t);
   if (status == BLICA_OK) status = follow(f->t ? table_begin_stream(f->t, f->message) : BLICA_OK, f->message);
-  if (status == BLICA_OK && count_pieces(f, &status) == NOT_READ) status = follow(status, f->message);
-  return status;
+  return status == BLICA_OK && !count_pieces(f, &status) ? follow(status, f->message) : status;
 }
 
-blica_status table_ranks_counts(blica_ctx *ctx, const char *path, const table_options *options,
-                                const blica_fit_options *fit, char *message, blica_counts **out) {
+blica_status table_ranks_counts(blica_ctx *ctx, const char *path, const table_options *options, char *message,
+                                blica_counts **out) {
   counting f = {.ctx = ctx, .path = path, .message = message};
   blica_status status = same_files(path, message);
-  if (status == BLICA_OK) status = begin_count(&f, fit);
   if (status != BLICA_OK) return status;
+  blica_set_comm(ctx, NULL); /* each works on its own rows */
   f.parts = open_parts(ctx, path, options, message, &f.noted, &f.t);
-  int end = f.parts ? count_pieces(&f, &status) : NOT_READ;
-  if (end == NOT_READ) {
+  if (!f.parts || !count_pieces(&f, &status)) {
     table_close(f.t);
-    f.t = NULL, f.parts = false;
-    status = begin_count(&f, fit);
-    if (status == BLICA_OK) status = count_first(&f, options);
+    blica_counts_free(f.own);
+    f.t = NULL, f.own = NULL, f.parts = false;
+    status = count_first(&f, options);
   }
+  blica_set_comm(ctx, communicator());
   if (status == BLICA_OK) status = end_count(&f, out);
   table_close(f.t);
-  blica_counter_free(f.counter);
-  blica_set_comm(ctx, communicator());
+  blica_counts_free(f.own);
   return status;
 }

@@ -182,7 +182,6 @@ typedef struct {
   double *n11;             /* [pairs,u] */
   double *n10, *n01, *n00; /* [pairs,u]; NULL without missing values: they follow from n11, ones and samples */
   int exact;               /* population probabilities times a nominal N, not a sample */
-  struct blica_part *part; /* private; NULL: all tables are here */
 } blica_counts;
 
 static inline int64_t blica_pair(int i, int j) {
@@ -242,7 +241,6 @@ typedef struct {
   double condition;              /* target of the regularisation; infinite before it or with none */
   double *shift;                 /* [u] d of C <- (C + d I)/(1 + d); 0 before */
   double *eigen_min, *eigen_max; /* [u] of C before the shift; NaN before regularisation */
-  struct blica_part *part;       /* private; NULL: all pairs are here */
 } blica_cor;
 
 /* Latent correlations and thresholds of all segments. */

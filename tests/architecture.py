@@ -6,6 +6,7 @@
 - no file of src/ calls, directly or by way of others, a file that calls it back;
 - calls and includes between folders point one way, in the order of FOLDERS from the top down;
 - the private headers of base/ are included in base/ only (tests may);
+- counts, correlations, data and models know nothing of ranks: their folders neither include base/share.h nor call bl_comm;
 - the files that ARCHITECTURE.md walks through are there; its walks visit none twice, and what a walk visits in src/ is called
   from an earlier stop of it;
 - what a file of src/ exports is used by another file of src/, or by the program; FOR_TESTS lists the exceptions.
@@ -16,7 +17,8 @@ import re
 import subprocess
 import sys
 
-FOLDERS = ["segment", "inference", "estimate", "likelihood", "model", "cor", "counts", "data", "ranks", "num", "base"]
+FOLDERS = ["segment", "inference", "estimate", "likelihood", "ranks", "model", "cor", "counts", "data", "num", "base"]
+WITHOUT_RANKS = {"model", "cor", "counts", "data"}
 PRIVATE = {"base/ctx.h", "base/checkpoint.h"}
 LARGEST_CYCLE = 1
 USERS = ("src", "cli", "report", "experiments")
@@ -65,6 +67,12 @@ def check_used(defines, needs):
     for symbol in FOR_TESTS:
         if symbol not in defines or symbol in used:
             yield f"{symbol} need not be in FOR_TESTS"
+
+
+def check_ranks(needs):
+    for file, symbols in sorted(needs.items()):
+        if file.startswith("src/") and folder_of(file) in WITHOUT_RANKS and "bl_comm" in symbols:
+            yield f"{file} calls bl_comm: src/{folder_of(file)} knows nothing of ranks"
 
 
 def components(graph):
@@ -121,6 +129,8 @@ def includes(source, top):
 
 def check_includes(source):
     for file, header in includes(source, "src"):
+        if folder_of(file) in WITHOUT_RANKS and header in ("base/share.h", "blica_ranks.h"):
+            yield f"{file} includes {header}: src/{folder_of(file)} knows nothing of ranks"
         if "/" in header and against(folder_of(file), header.split("/")[0]):
             yield f"{file} includes {header}, against the direction"
     for top in ("src", "cli", "report", "experiments"):
@@ -162,7 +172,7 @@ def main():
         sys.exit(f"{build} has the objects of {len(calls)} files of src/ only: build it first")
     unknown = {folder_of(file) for file in calls} - set(FOLDERS) - {"mpi"}
     bad = [f"folder src/{name} has no place in the order" for name in sorted(unknown)]
-    bad += list(check_calls(calls)) + list(check_includes(source)) + list(check_used(defines, needs))
+    bad += list(check_calls(calls)) + list(check_includes(source)) + list(check_used(defines, needs)) + list(check_ranks(needs))
     bad += list(check_walks(source, defines, needs))
     print("\n".join(bad) if bad else f"{len(calls)} files in order")
     sys.exit(1 if bad else 0)

@@ -14,13 +14,11 @@ blica_status bl_npz_begin_tables(blica_ctx *ctx, const char *format, int n, char
 /* Row-major array of kind ('f', 'i', 'u', 'b') and bytes per element. data must live until write. */
 blica_status bl_npz_add(blica_ctx *ctx, bl_npz_writer *npz, const char *name, char kind, size_t size, int ndim,
                         const size_t *shape, const void *data);
-/* The same of rows that are made while the file is written: make says where row r is (all indices but the last, counted
- * through), which it may put into `row`, as long as one or, without `buffer`, of no bytes. NULL: it cannot, and nothing
- * is written. */
-typedef const void *(*bl_npz_row)(void *user, size_t r, void *row);
-/* The array is not held in memory. */
+/* Fills row r of an array, all indices but the last counted through. */
+typedef void (*bl_npz_row)(const void *user, size_t r, void *row);
+/* An array whose rows are made while the file is written, so that it is never held in memory. */
 blica_status bl_npz_add_rows(blica_ctx *ctx, bl_npz_writer *npz, const char *name, char kind, size_t size, int ndim,
-                             const size_t *shape, bool buffer, bl_npz_row make, void *user);
+                             const size_t *shape, bl_npz_row make, const void *user);
 /* An array without dimensions. */
 blica_status bl_npz_add_scalar(blica_ctx *ctx, bl_npz_writer *npz, const char *name, char kind, double value);
 /* The file appears whole or not at all. */
@@ -37,9 +35,6 @@ bool bl_npz_has(const bl_npz_reader *npz, const char *name); /* whether there is
 /* Numbers of any type and order as doubles in row-major order; fails unless the shape is this one. */
 blica_status bl_npz_numbers(blica_ctx *ctx, bl_npz_reader *npz, const char *name, int ndim, const size_t *shape,
                             double *out);
-/* Rows first..last-1 of such a matrix [rows,columns], read without holding the others. */
-blica_status bl_npz_rows(blica_ctx *ctx, bl_npz_reader *npz, const char *name, size_t rows, size_t columns,
-                         size_t first, size_t last, double *out);
 /* Fails unless the entry is large enough to hold that many elements of one byte. */
 blica_status bl_npz_expect(blica_ctx *ctx, bl_npz_reader *npz, const char *name, size_t count);
 /* An array of strings as UTF-8; free with bl_free_texts. */

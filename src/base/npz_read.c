@@ -129,9 +129,8 @@ static blica_status open_entry(blica_ctx *ctx, bl_npz_reader *npz, const char *n
   return BLICA_OK;
 }
 
-/* Numbers from..to-1 of an array of this shape, counted in row-major order; all others are passed over. */
-static blica_status read_numbers(blica_ctx *ctx, bl_npz_reader *npz, const char *name, int ndim, const size_t *shape,
-                                 size_t from, size_t to, double *out) {
+blica_status bl_npz_numbers(blica_ctx *ctx, bl_npz_reader *npz, const char *name, int ndim, const size_t *shape,
+                            double *out) {
   blica_status status;
   entry e;
   BL_OWNED char *slab = NULL;
@@ -156,23 +155,12 @@ static blica_status read_numbers(blica_ctx *ctx, bl_npz_reader *npz, const char 
     TRY(read_bytes(ctx, &e, slab, count * array->size));
     for (size_t k = 0; k < count; k++) {
       const size_t at = transpose ? (first + k) % shape[0] * shape[1] + (first + k) / shape[0] : first + k;
-      if (at >= from && at < to) out[at - from] = bl_npy_number(array, slab + k * array->size);
+      out[at] = bl_npy_number(array, slab + k * array->size);
     }
   }
 done:
   if (e.file) zip_fclose(e.file);
   return status;
-}
-
-blica_status bl_npz_numbers(blica_ctx *ctx, bl_npz_reader *npz, const char *name, int ndim, const size_t *shape,
-                            double *out) {
-  return read_numbers(ctx, npz, name, ndim, shape, 0, SIZE_MAX, out);
-}
-
-blica_status bl_npz_rows(blica_ctx *ctx, bl_npz_reader *npz, const char *name, size_t rows, size_t columns,
-                         size_t first, size_t last, double *out) {
-  const size_t shape[2] = {rows, columns};
-  return read_numbers(ctx, npz, name, 2, shape, first * columns, last * columns, out);
 }
 
 static size_t put_character(uint32_t code, char *to) {

@@ -129,8 +129,8 @@ static blica_status add_source(blica_ctx *ctx, bl_npz_writer *npz, const char *n
 typedef struct {
   const void *data; /* NULL: rows are made */
   bl_npz_row make;
-  void *user;
-  char *head, *buffer; /* the header; buffer for a row, or NULL */
+  const void *user;
+  char *head, *buffer; /* the header; a row, or NULL */
   size_t head_bytes, row_bytes, rows;
   const char *part;      /* the header, then one row after the other */
   size_t have, used, at; /* bytes of part, of them read, rows made */
@@ -141,9 +141,9 @@ static zip_int64_t read_rows(row_source *r, char *to, zip_uint64_t length) {
   while (done < length) {
     if (r->used == r->have) {
       if (r->at == r->rows) break;
-      r->part = r->data ? r->data : r->make(r->user, r->at, r->buffer);
+      if (!r->data) r->make(r->user, r->at, r->buffer);
+      r->part = r->data ? r->data : r->buffer;
       r->at++;
-      if (!r->part) return -1;
       r->used = 0, r->have = r->row_bytes;
     }
     size_t now = r->have - r->used < length - done ? r->have - r->used : (size_t)(length - done);
@@ -182,7 +182,7 @@ static zip_int64_t serve_rows(void *user, void *data, zip_uint64_t length, zip_s
 
 /* made has make and user, or data; a buffer for one row if it is wanted. */
 static blica_status add(blica_ctx *ctx, bl_npz_writer *npz, const char *name, char kind, size_t size, int ndim,
-                        const size_t *shape, bool buffer, row_source made) {
+                        const size_t *shape, row_source made) {
   bl_npy array = {.kind = kind, .size = size, .ndim = ndim, .count = 1};
   for (int d = 0; d < ndim; d++) {
     array.shape[d] = shape[d];
@@ -194,7 +194,7 @@ static blica_status add(blica_ctx *ctx, bl_npz_writer *npz, const char *name, ch
   r->rows = made.data || array.count == 0 ? array.count > 0 : array.count / shape[ndim - 1];
   r->row_bytes = r->rows ? bl_mul(array.count / r->rows, size) : 0;
   MUST(keep(ctx, npz, BL_NPY_HEADER_MAX, &r->head));
-  if (buffer) MUST(keep(ctx, npz, r->row_bytes, &r->buffer));
+  if (!made.data) MUST(keep(ctx, npz, r->row_bytes, &r->buffer));
   r->head_bytes = bl_npy_header(&array, r->head);
   zip_error_t error;
   zip_error_init(&error);
@@ -206,12 +206,12 @@ static blica_status add(blica_ctx *ctx, bl_npz_writer *npz, const char *name, ch
 
 blica_status bl_npz_add(blica_ctx *ctx, bl_npz_writer *npz, const char *name, char kind, size_t size, int ndim,
                         const size_t *shape, const void *data) {
-  return add(ctx, npz, name, kind, size, ndim, shape, false, (row_source){.data = data});
+  return add(ctx, npz, name, kind, size, ndim, shape, (row_source){.data = data});
 }
 
 blica_status bl_npz_add_rows(blica_ctx *ctx, bl_npz_writer *npz, const char *name, char kind, size_t size, int ndim,
-                             const size_t *shape, bool buffer, bl_npz_row make, void *user) {
-  return add(ctx, npz, name, kind, size, ndim, shape, buffer, (row_source){.make = make, .user = user});
+                             const size_t *shape, bl_npz_row make, const void *user) {
+  return add(ctx, npz, name, kind, size, ndim, shape, (row_source){.make = make, .user = user});
 }
 
 blica_status bl_npz_add_scalar(blica_ctx *ctx, bl_npz_writer *npz, const char *name, char kind, double value) {

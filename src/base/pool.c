@@ -153,10 +153,10 @@ typedef struct {
   const char *stage;
   bl_child_task task;
   void *user;
-  int64_t count;
+  int64_t first, last;
   _Atomic int64_t finished;
   pthread_mutex_t lock;
-  int64_t failed; /* the first item that failed so far; count: none */
+  int64_t failed; /* the first item that failed so far; last: none */
   blica_status status;
   char message[BL_MESSAGE];
 } children;
@@ -169,11 +169,12 @@ static bool is_needed(children *c, int64_t item) {
   return needed && !bl_interrupted(c->ctx);
 }
 
-static void run_child(int64_t item, int thread, void *user) {
+static void run_child(int64_t index, int thread, void *user) {
   children *c = user;
   blica_ctx *child = NULL;
   char message[BL_MESSAGE] = "";
-  const double part = (double)atomic_load(&c->finished) / (double)c->count;
+  const int64_t item = c->first + index;
+  const double part = (double)atomic_load(&c->finished) / (double)(c->last - c->first);
   if (!is_needed(c, item)) return;
   if (thread == 0)
     bl_poll(c->ctx, &(blica_progress){.stage = c->stage, .fraction = part, .objective = NAN, .iteration = item});
@@ -189,10 +190,11 @@ static void run_child(int64_t item, int thread, void *user) {
   pthread_mutex_unlock(&c->lock);
 }
 
-blica_status bl_parallel_children(blica_ctx *ctx, int64_t count, const char *stage, bl_child_task task, void *user) {
-  children c = {.ctx = ctx, .stage = stage, .task = task, .user = user, .count = count, .failed = count};
+blica_status bl_parallel_children(blica_ctx *ctx, int64_t first, int64_t last, const char *stage, bl_child_task task,
+                                  void *user) {
+  children c = {.ctx = ctx, .stage = stage, .task = task, .user = user, .first = first, .last = last, .failed = last};
   pthread_mutex_init(&c.lock, NULL);
-  bl_parallel(ctx, count, run_child, &c);
+  bl_parallel(ctx, last - first, run_child, &c);
   pthread_mutex_destroy(&c.lock);
   if (bl_interrupted(ctx)) return bl_fail(ctx, BLICA_ERR_INTERRUPTED, "%s: interrupted", stage);
   if (c.status == BLICA_OK) return BLICA_OK;

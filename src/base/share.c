@@ -131,7 +131,8 @@ static blica_status lost(blica_ctx *ctx) {
   return bl_fail(ctx, BLICA_ERR_INTERNAL, "the other processes cannot be reached");
 }
 
-void bl_comm_give_up(blica_ctx *ctx, blica_status why) {
+/* This rank cannot take part in an exchange: all later ones fail here, for that reason. */
+static void give_up(blica_ctx *ctx, blica_status why) {
   ctx->comm_failed = (int)why;
 }
 
@@ -202,7 +203,7 @@ blica_status bl_share_exchange(blica_ctx *ctx, bl_share *share, int lists, const
   if (share->size == 1) return BLICA_OK;
   status = swap_messages(ctx, share, lists, list, sum);
   if (status != BLICA_OK) {
-    ctx->comm_failed = (int)status; /* the others wait for a message that will not come */
+    give_up(ctx, status); /* the others wait for a message that will not come */
     return status;
   }
   if (sum) add_up(ctx, share, sum, true);
@@ -215,43 +216,29 @@ blica_status bl_broadcast(blica_ctx *ctx, void *bytes, size_t count, int root) {
   return BLICA_OK;
 }
 
-/* Every message goes to all ranks; each copies those that are addressed to it. */
-static blica_status all_to_all_by_broadcasts(blica_ctx *ctx, const char *send, const size_t *to, char *receive,
-                                             const size_t *from) {
-  blica_status status = BLICA_OK;
-  const int size = ctx->comm.size, me = ctx->comm.rank;
-  size_t *sizes = NULL, most = 0;
-  BL_OWNED char *buffer = NULL;
-  TRY(bl_alloc(ctx, (size_t)size * (size_t)size, &sizes));
-  memcpy(sizes + (size_t)me * (size_t)size, to, (size_t)size * sizeof *sizes);
-  for (int r = 0; r < size; r++)
-    TRY(bl_broadcast(ctx, sizes + (size_t)r * (size_t)size, (size_t)size * sizeof *sizes, r));
-  for (int i = 0; i < size * size; i++)
-    if (sizes[i] > most) most = sizes[i];
-  TRY(bl_alloc(ctx, most, &buffer));
-  for (int r = 0; r < size; r++) {
-    for (int d = 0; d < size; d++) {
-      size_t bytes = sizes[(size_t)r * (size_t)size + (size_t)d];
-      if (r == me && bytes) memcpy(buffer, send, bytes);
-      TRY(bl_broadcast(ctx, buffer, bytes, r));
-      if (d == me && bytes) memcpy(receive, buffer, bytes);
-      if (r == me) send += bytes;
-    }
-    receive += from[r];
-  }
+/* size: how many texts, and their bytes with their zeros. */
+static blica_status receive_texts(blica_ctx *ctx, char *const *texts, const int64_t size[2], int root,
+                                  const char ***out) {
+  blica_status status;
+  char *at;
+  TRY(bl_alloc(ctx, (size_t)size[0] + 1, out));
+  TRY(bl_alloc_for(ctx, *out, (size_t)size[1], &at));
+  (*out)[0] = at;
+  for (int64_t i = 0; ctx->comm.rank == root && i < size[0]; i++) at = stpcpy(at, texts[i]) + 1;
+  TRY(bl_broadcast(ctx, (void *)(*out)[0], (size_t)size[1], root));
+  for (int64_t i = 0; i < size[0]; i++) (*out)[i + 1] = (*out)[i] + strlen((*out)[i]) + 1;
 done:
-  bl_free(sizes);
+  if (status != BLICA_OK) give_up(ctx, status); /* the others wait for a message that will not come */
   return status;
 }
 
-blica_status bl_all_to_all(blica_ctx *ctx, const void *send, const size_t *to, void *receive, const size_t *from) {
-  if (ctx->comm_failed) return lost(ctx);
-  if (ctx->comm.size == 1) {
-    if (to[0]) memcpy(receive, send, to[0]);
-    return BLICA_OK;
-  }
-  if (!ctx->comm.all_to_all) return all_to_all_by_broadcasts(ctx, send, to, receive, from);
-  return ctx->comm.all_to_all(send, to, receive, from, ctx->comm.user) == 0 ? BLICA_OK : lost(ctx);
+blica_status bl_broadcast_texts(blica_ctx *ctx, char *const *texts, int *count, int root, const char ***out) {
+  int64_t size[2] = {*count, 0};
+  *out = NULL;
+  for (int i = 0; ctx->comm.rank == root && i < *count; i++) size[1] += (int64_t)strlen(texts[i]) + 1;
+  blica_status status = bl_broadcast(ctx, size, sizeof size, root);
+  *count = (int)size[0];
+  return status == BLICA_OK ? receive_texts(ctx, texts, size, root, out) : status;
 }
 
 blica_status bl_sum_disjoint(blica_ctx *ctx, double *x, size_t count) {
@@ -278,11 +265,6 @@ static double sum_of(blica_ctx *ctx, double x) {
 
 bool bl_any(blica_ctx *ctx, bool here) {
   return sum_of(ctx, here) > 0;
-}
-
-blica_status bl_all_here(blica_ctx *ctx) {
-  (void)bl_any(ctx, false);
-  return bl_comm_check(ctx);
 }
 
 blica_status bl_agree(blica_ctx *ctx, blica_status status) {
@@ -314,4 +296,16 @@ int bl_poll_agreed(blica_ctx *ctx, const blica_progress *progress, double deadli
   int64_t both = (int64_t)requests;
   if (both % 65536 && !user) bl_poll_stop(ctx);
   return (both % 65536 != 0) | (both / 65536 != 0) << 1 | (ctx->comm_failed ? 1 : 0);
+}
+
+blica_status bl_share_children(blica_ctx *ctx, int64_t count, const char *stage, bl_child_task task, void *user,
+                               int lists, const bl_places *list) {
+  blica_status status;
+  bl_share share = {0};
+  TRY(bl_share_make(ctx, count, 0, &share));
+  TRY(bl_agree(ctx, bl_parallel_children(ctx, share.first, share.last, stage, task, user)));
+  TRY(bl_share_exchange(ctx, &share, lists, list, NULL));
+done:
+  bl_share_free(&share);
+  return status;
 }

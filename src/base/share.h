@@ -38,23 +38,23 @@ typedef struct {
  * place of item 0, or of the first of each group (the other places are overwritten). One message per rank. */
 blica_status bl_share_exchange(blica_ctx *ctx, bl_share *share, int lists, const bl_places *list, const bl_places *sum);
 
+/* Runs count items in child contexts (bl_parallel_children), each on one rank, and brings the places of all items in
+ * the lists to every rank. Fails on all ranks as the first item that failed does. */
+blica_status bl_share_children(blica_ctx *ctx, int64_t count, const char *stage, bl_child_task task, void *user,
+                               int lists, const bl_places *list);
+
 /* Rank r's bytes from bound[r] * each on reach all. */
 blica_status bl_share_bytes(blica_ctx *ctx, const bl_share *share, void *bytes, size_t each);
 
-/* This rank cannot take part in an exchange: all later ones fail here, for that reason. */
-void bl_comm_give_up(blica_ctx *ctx, blica_status why);
 /* From root's memory into everybody's. */
 blica_status bl_broadcast(blica_ctx *ctx, void *bytes, size_t count, int root);
-/* Bytes for every other rank, as blica_comm's all_to_all has it. */
-blica_status bl_all_to_all(blica_ctx *ctx, const void *send, const size_t *to, void *receive, const size_t *from);
+/* root's texts, *count of them, in a new list on every rank, which also gets their number; free with bl_free. */
+blica_status bl_broadcast_texts(blica_ctx *ctx, char *const *texts, int *count, int root, const char ***out);
 /* Element-wise sum over ranks, of numbers whose sum is exact in any order: whole ones, or not zero on one rank only. */
 blica_status bl_sum_disjoint(blica_ctx *ctx, double *x, size_t count);
 
 /* True when any rank says so: to be called by all ranks at the same place. */
 bool bl_any(blica_ctx *ctx, bool here);
-/* All ranks have come this far: to be asked before one of them writes what all have made, which another may yet fail to
- * hold. */
-blica_status bl_all_here(blica_ctx *ctx);
 /* The failure of the first rank that has one becomes everybody's. To be called by all ranks at the same place. */
 blica_status bl_agree(blica_ctx *ctx, blica_status status);
 /* Polls; 1: the user wants to stop, 2: the deadline has passed. The same on all ranks. */

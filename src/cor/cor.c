@@ -7,12 +7,7 @@
 #include "data/coding.h"
 
 blica_status bl_cor_create(blica_ctx *ctx, int n, int u, char **variables, char **segments, const double *samples,
-                           blica_cor **out) {
-  return bl_cor_create_part(ctx, n, u, variables, segments, samples, true, 0, u, out);
-}
-
-blica_status bl_cor_create_part(blica_ctx *ctx, int n, int u, char **variables, char **segments, const double *samples,
-                                bool errors, int first, int last, blica_cor **out) {
+                           bool errors, blica_cor **out) {
   blica_status status = BLICA_OK;
   blica_cor *cor = NULL;
   *out = NULL;
@@ -21,11 +16,7 @@ blica_status bl_cor_create_part(blica_ctx *ctx, int n, int u, char **variables, 
   cor->u = u;
   cor->pairs = (int64_t)n * (n - 1) / 2;
   cor->condition = INFINITY;
-  size_t tables = (size_t)(last - first) * (size_t)cor->pairs, columns = bl_mul((size_t)n, (size_t)u);
-  if (first > 0 || last < u) {
-    TRY(bl_alloc_for(ctx, cor, 1, &cor->part));
-    cor->part->first = first, cor->part->last = last;
-  }
+  size_t tables = bl_mul((size_t)u, (size_t)cor->pairs), columns = bl_mul((size_t)n, (size_t)u);
   TRY(bl_copy_texts(ctx, n, (const char *const *)variables, &cor->variables));
   TRY(bl_copy_texts(ctx, u, (const char *const *)segments, &cor->segments));
   TRY(bl_alloc_for(ctx, cor, (size_t)u, &cor->samples));
@@ -66,12 +57,10 @@ blica_status bl_cor_copy(blica_ctx *ctx, const blica_cor *cor, blica_cor **out) 
   blica_cor *copy = NULL;
   blica_coding *coding = NULL;
   *out = NULL;
-  const int first = bl_cor_first(cor), last = bl_cor_last(cor);
-  TRY(bl_cor_create_part(ctx, cor->n, cor->u, cor->variables, cor->segments, cor->samples, cor->se, first, last,
-                         &copy));
+  TRY(bl_cor_create(ctx, cor->n, cor->u, cor->variables, cor->segments, cor->samples, cor->se, &copy));
   TRY(bl_coding_copy(ctx, cor->coding, &coding));
   if (coding) TRY(bl_cor_set_coding(ctx, copy, coding));
-  size_t tables = (size_t)(last - first) * (size_t)cor->pairs, items = (size_t)cor->n * (size_t)cor->u;
+  size_t tables = (size_t)cor->u * (size_t)cor->pairs, items = (size_t)cor->n * (size_t)cor->u;
   TRY(copy_doubles(ctx, copy, cor->location, items, &copy->location));
   TRY(copy_doubles(ctx, copy, cor->log_scale, items, &copy->log_scale));
   TRY(copy_doubles(ctx, copy, cor->log_scale_se, items, &copy->log_scale_se));
@@ -97,13 +86,13 @@ done:
 }
 
 bl_symmetric bl_cor_view(const blica_cor *cor, int s) {
-  return (bl_symmetric){.n = cor->n, .pairs = cor->rho + (s - bl_cor_first(cor)) * cor->pairs, .scale = 1};
+  return (bl_symmetric){.n = cor->n, .pairs = cor->rho + s * cor->pairs, .scale = 1};
 }
 
 void blica_cor_matrix(const blica_cor *cor, int s, double *c) {
   if (!cor || !c) return;
   size_t n = (size_t)cor->n;
-  const double *rho = cor->rho + (size_t)(s - bl_cor_first(cor)) * (size_t)cor->pairs;
+  const double *rho = cor->rho + (size_t)s * (size_t)cor->pairs;
   for (size_t j = 0; j < n; j++) {
     c[j + j * n] = 1.0;
     for (size_t i = 0; i < j; i++) c[i + j * n] = c[j + i * n] = *rho++;

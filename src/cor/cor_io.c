@@ -24,54 +24,40 @@
 #include "data/coding.h"
 #include "base/npz.h"
 #include "base/text.h"
-#include "ranks/relay.h"
 
-enum { RHO, SE, FLAGS };
-
-typedef struct {
-  const blica_cor *c;
-  bl_relay *relay;
-} source;
-
-/* Row i of segment s of a symmetric matrix that is kept in pairs; r = s n + i. */
-static const void *square_row(source *from, int array, size_t r, double diagonal, double *row) {
-  const size_t n = (size_t)from->c->n, i = r % n;
-  const double *pairs = bl_relay_get(from->relay, array, (int)(r / n));
-  if (!pairs) return NULL;
+/* Row i of segment s of symmetric matrices that are kept in pairs; r = s n + i. */
+static void square_row(const blica_cor *c, const double *pairs, size_t r, double diagonal, double *row) {
+  const size_t n = (size_t)c->n, i = r % n;
+  pairs += r / n * (size_t)c->pairs;
   memcpy(row, pairs + i * (i - 1) / 2, i * sizeof *row); /* no bytes for i = 0 */
   row[i] = diagonal;
   for (size_t j = i + 1; j < n; j++) row[j] = pairs[j * (j - 1) / 2 + i];
-  return row;
 }
 
-static const void *rho_row(void *from, size_t r, void *row) {
-  return square_row(from, RHO, r, 1, row);
+static void rho_row(const void *cor, size_t r, void *row) {
+  square_row(cor, ((const blica_cor *)cor)->rho, r, 1, row);
 }
-static const void *se_row(void *from, size_t r, void *row) {
-  return square_row(from, SE, r, NAN, row);
+static void se_row(const void *cor, size_t r, void *row) {
+  square_row(cor, ((const blica_cor *)cor)->se, r, NAN, row);
 }
 
-static const void *flags_row(void *user, size_t r, void *row) {
-  const source *from = user;
-  const size_t n = (size_t)from->c->n, i = r % n;
-  const uint8_t *flags = bl_relay_get(from->relay, FLAGS, (int)(r / n));
-  if (!flags) return NULL;
+static void flags_row(const void *cor, size_t r, void *row) {
+  const blica_cor *c = cor;
+  const size_t n = (size_t)c->n, i = r % n;
+  const uint8_t *flags = c->flags + r / n * (size_t)c->pairs;
   for (size_t j = 0; j < n; j++)
     ((uint8_t *)row)[j] = j == i ? 0 : flags[j < i ? i * (i - 1) / 2 + j : j * (j - 1) / 2 + i];
-  return row;
 }
 
-static blica_status save_npz(blica_ctx *ctx, const void *cor, bl_relay *relay, const char *path) {
+static blica_status save_npz(blica_ctx *ctx, const blica_cor *c, const char *path) {
   blica_status status;
-  const blica_cor *c = cor;
-  source from = {c, relay};
   bl_npz_writer *npz = NULL;
   const size_t u = (size_t)c->u, n = (size_t)c->n, square[3] = {u, n, n}, margin[2] = {u, (size_t)c->planes},
                items[2] = {u, n};
   TRY(bl_npz_begin_tables(ctx, "blica-cor", c->n, c->variables, c->u, c->segments, c->exact, c->samples, &npz));
-  TRY(bl_npz_add_rows(ctx, npz, "rho", 'f', 8, 3, square, true, rho_row, &from));
-  TRY(bl_npz_add_rows(ctx, npz, "se", 'f', 8, 3, square, true, se_row, &from));
-  TRY(bl_npz_add_rows(ctx, npz, "flags", 'u', 1, 3, square, true, flags_row, &from));
+  TRY(bl_npz_add_rows(ctx, npz, "rho", 'f', 8, 3, square, rho_row, c));
+  TRY(bl_npz_add_rows(ctx, npz, "se", 'f', 8, 3, square, se_row, c));
+  TRY(bl_npz_add_rows(ctx, npz, "flags", 'u', 1, 3, square, flags_row, c));
   TRY(bl_npz_add(ctx, npz, "thresholds", 'f', 8, 2, margin, c->thresholds));
   if (c->log_scale) {
     TRY(bl_npz_add(ctx, npz, "location", 'f', 8, 2, items, c->location));
@@ -88,12 +74,7 @@ done:
   return status;
 }
 
-typedef struct {
-  const double *rho, *se; /* [pairs] of one segment */
-  const uint8_t *flags;
-} tables;
-
-static void put_row(FILE *f, const blica_cor *c, const tables *t, int s, int i, int j) {
+static void put_row(FILE *f, const blica_cor *c, int s, int i, int j) {
   bl_csv_put_text(f, c->segments[s]);
   putc(',', f);
   bl_csv_put_text(f, c->variables[i]);
@@ -109,29 +90,21 @@ static void put_row(FILE *f, const blica_cor *c, const tables *t, int s, int i, 
     putc('\n', f);
     return;
   }
-  size_t pair = (size_t)blica_pair(i, j);
-  bl_csv_put_number(f, t->rho[pair]);
+  const int64_t at = s * c->pairs + blica_pair(i, j);
+  bl_csv_put_number(f, c->rho[at]);
   putc(',', f);
-  if (!isnan(t->se[pair])) bl_csv_put_number(f, t->se[pair]);
-  fprintf(f, ",%d,\n", t->flags[pair]);
+  if (!isnan(c->se[at])) bl_csv_put_number(f, c->se[at]);
+  fprintf(f, ",%d,\n", c->flags[at]);
 }
 
-static bool put_segment(FILE *f, const blica_cor *c, bl_relay *relay, int s) {
-  const tables t = {bl_relay_get(relay, RHO, s), bl_relay_get(relay, SE, s), bl_relay_get(relay, FLAGS, s)};
-  if (!t.rho || !t.se || !t.flags) return false;
-  for (int j = 0; j < c->n; j++)
-    for (int i = 0; i <= j; i++) put_row(f, c, &t, s, i, j);
-  return true;
-}
-
-static blica_status save_csv(blica_ctx *ctx, const void *cor, bl_relay *relay, const char *path) {
+static blica_status save_csv(blica_ctx *ctx, const blica_cor *c, const char *path) {
   blica_status status = BLICA_OK;
-  const blica_cor *c = cor;
   bl_outfile file = {0};
   if (!bl_outfile_open(&file, path)) FAIL(ctx, BLICA_ERR_IO, "%s: cannot write: %s", path, strerror(errno));
   fputs("segment,i,j,rho,se,flags,threshold\n", file.stream);
   for (int s = 0; s < c->u; s++)
-    if (!put_segment(file.stream, c, relay, s)) TRY(bl_comm_check(ctx));
+    for (int j = 0; j < c->n; j++)
+      for (int i = 0; i <= j; i++) put_row(file.stream, c, s, i, j);
   if (!bl_outfile_commit(&file)) FAIL(ctx, BLICA_ERR_IO, "%s: cannot write: %s", path, strerror(errno));
 done:
   bl_outfile_discard(&file);
@@ -140,16 +113,8 @@ done:
 
 blica_status blica_cor_save(blica_ctx *ctx, const blica_cor *c, const char *path) {
   BL_NEED(ctx, c, path);
-  const bool csv = bl_has_ending(path, ".csv");
-  const bl_relay_job job = {.u = c->u,
-                            .pairs = c->pairs,
-                            .first = bl_cor_first(c),
-                            .last = bl_cor_last(c),
-                            .arrays = 3,
-                            .array = {{c->rho, sizeof *c->rho}, {c->se, sizeof *c->se}, {c->flags, sizeof *c->flags}},
-                            .write = csv ? save_csv : save_npz};
-  if (!csv && !bl_has_ending(path, ".npz"))
-    return bl_fail(ctx, BLICA_ERR_ARGUMENT, "%s: correlations are saved as .npz or .csv; end the name in one of them",
-                   path);
-  return bl_relay_run(ctx, &job, c, path);
+  if (bl_has_ending(path, ".csv")) return save_csv(ctx, c, path);
+  if (bl_has_ending(path, ".npz")) return save_npz(ctx, c, path);
+  return bl_fail(ctx, BLICA_ERR_ARGUMENT, "%s: correlations are saved as .npz or .csv; end the name in one of them",
+                 path);
 }

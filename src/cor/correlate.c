@@ -4,13 +4,10 @@
  * and its standard error (num/tetra.h), by the rules of tetrachoric.c. Under missing values a table brings its own
  * margins; reported thresholds use every row where the variable is present.
  *
- * Work is cut into blocks of pairs that do not depend on the number of threads; ranks share the blocks; or, when
- * they share the counts, the segments: then a rank reads and makes what is of its own segments only, and all get the
- * number of tables with a flag and the first of them. */
+ * Work is cut into blocks of pairs that do not depend on the number of threads. */
 #include <math.h>
 #include <string.h>
 
-#include "base/share.h"
 #include "cor/cor.h"
 #include "cor/correlate.h"
 #include "counts/counts.h"
@@ -23,9 +20,7 @@ typedef struct {
   const blica_counts *counts;
   blica_cor *cor;
   blica_simd level;
-  int64_t blocks; /* per segment */
-  bl_keep keep;
-  bl_share share;        /* of the tables of all segments */
+  int64_t blocks;        /* per segment */
   int64_t first;         /* block that task 0 of this round stands for */
   bl_tetra_batch *batch; /* [threads]; owns bad */
   int64_t *bad;          /* [threads] smallest index of a table with a negative cell, -1: none */
@@ -36,7 +31,6 @@ typedef struct {
 /* table: among all segments. */
 static void get_cells(const work *w, int64_t s, int i, int j, int64_t table, double cell[4]) {
   const blica_counts *c = w->counts;
-  table -= bl_counts_first(c) * c->pairs;
   cell[BL_P11] = c->n11[table];
   if (c->n10) {
     cell[BL_P10] = c->n10[table];
@@ -65,12 +59,8 @@ static void block_task(int64_t task, int thread, void *user) {
   int64_t item = w->first + task, s = item / w->blocks, base = s * c->pairs + item % w->blocks * BLOCK,
           end = base + BLOCK;
   if (end > (s + 1) * c->pairs) end = (s + 1) * c->pairs;
-  if (base < w->share.first)
-    base = w->share.first; /* a lane's result depends on that lane alone, so blocks may be cut */
-  if (end > w->share.last) end = w->share.last;
-  const int64_t held = base - bl_cor_first(w->cor) * c->pairs;
-  uint8_t *flag = w->cor->flags + held;
-  double *rho = w->cor->rho + held, *se = w->cor->se ? w->cor->se + held : NULL;
+  uint8_t *flag = w->cor->flags + base;
+  double *rho = w->cor->rho + base, *se = w->cor->se ? w->cor->se + base : NULL;
   int count = (int)(end - base), i, j;
   bl_unpack_pair(base - s * c->pairs, &i, &j);
   for (int p = 0; p < count; p++) {
@@ -139,78 +129,27 @@ static blica_status check_tables(blica_ctx *ctx, const work *w, int threads) {
                  c->segments[s], c->variables[i], c->variables[j], cell[0], cell[1], cell[2], cell[3]);
 }
 
-/* Block of a table. */
-static int64_t block_of(const work *w, int64_t table) {
-  return table / w->counts->pairs * w->blocks + table % w->counts->pairs / BLOCK;
-}
-
 static blica_status run_blocks(blica_ctx *ctx, work *w, int threads) {
-  const bool any = w->share.first < w->share.last;
-  const int64_t first = any ? block_of(w, w->share.first) : 0, last = any ? block_of(w, w->share.last - 1) + 1 : 0;
-  const int64_t items = last - first, round = (int64_t)threads * 64;
-  for (w->first = first; w->first < last; w->first += round) {
-    int64_t left = last - w->first;
+  const int64_t items = w->blocks * w->counts->u, round = (int64_t)threads * 64;
+  for (w->first = 0; w->first < items; w->first += round) {
+    int64_t left = items - w->first;
     bl_parallel(ctx, left < round ? left : round, block_task, w);
     blica_progress progress = {.stage = "correlate", .objective = NAN};
-    progress.fraction = fmin(1.0, (double)(w->first - first + round) / (double)items);
+    progress.fraction = fmin(1.0, (double)(w->first + round) / (double)items);
     if (bl_poll(ctx, &progress)) return bl_fail(ctx, BLICA_ERR_INTERRUPTED, "interrupted while correlating");
   }
   return check_tables(ctx, w, threads);
 }
 
-/* What every rank made, to all, unless it stays where it is. */
-static blica_status exchange_tables(blica_ctx *ctx, work *w) {
-  blica_status status = BLICA_OK;
-  blica_cor *cor = w->cor;
-  if (w->keep != BL_KEEP_ALL) return BLICA_OK;
-  TRY(bl_share_bytes(ctx, &w->share, cor->rho, sizeof *cor->rho));
-  if (cor->se) TRY(bl_share_bytes(ctx, &w->share, cor->se, sizeof *cor->se));
-  TRY(bl_share_bytes(ctx, &w->share, cor->flags, sizeof *cor->flags));
-done:
-  return status;
-}
-
-/* ------------------------------------------------------------------ who makes what */
-
-/* Tables of the ranks: whole blocks or whole segments. */
-static blica_status divide(blica_ctx *ctx, work *w) {
-  blica_status status;
-  const blica_counts *c = w->counts;
-  TRY(bl_share_make(ctx, w->blocks * c->u, w->keep == BL_KEEP_SEGMENTS ? c->u : 0, &w->share));
-  for (int r = 0; r <= w->share.size; r++)
-    w->share.bound[r] = w->share.bound[r] / w->blocks * c->pairs + w->share.bound[r] % w->blocks * BLOCK;
-  w->share.first = w->share.bound[w->share.rank];
-  w->share.last = w->share.bound[w->share.rank + 1];
-done:
-  return status;
-}
-
-/* Fails, on all ranks, where one has no counts of what it is to make. */
-static blica_status check_counts(blica_ctx *ctx, const work *w) {
-  const blica_counts *c = w->counts;
-  const int64_t first = w->share.first / c->pairs, last = w->share.last / c->pairs;
-  blica_status status = BLICA_OK;
-  if (w->keep == BL_KEEP_ALL) return bl_counts_need_whole(ctx, c);
-  if (first < last && (first < bl_counts_first(c) || last > bl_counts_last(c)))
-    status = bl_fail(ctx, BLICA_ERR_ARGUMENT,
-                     "rank %d owns segments %lld to %lld, but its counts have those of %d to %d only: were they "
-                     "made by another number of ranks?",
-                     w->share.rank, (long long)first + 1, (long long)last, bl_counts_first(c) + 1, bl_counts_last(c));
-  return bl_agree(ctx, status);
-}
-
-/* Correlations stay where counts are. */
 blica_status blica_correlate(blica_ctx *ctx, const blica_counts *counts, blica_cor **out) {
   BL_NEED_OUT(ctx, out, counts);
-  const bool shared = bl_any(ctx, !bl_counts_whole(counts));
-  blica_status status = bl_comm_check(ctx);
-  return status != BLICA_OK ? status : bl_correlate(ctx, counts, true, shared ? BL_KEEP_SEGMENTS : BL_KEEP_ALL, out);
+  return bl_correlate(ctx, counts, true, out);
 }
 
-blica_status bl_correlate(blica_ctx *ctx, const blica_counts *counts, bool errors, bl_keep keep, blica_cor **out) {
+blica_status bl_correlate(blica_ctx *ctx, const blica_counts *counts, bool errors, blica_cor **out) {
   blica_status status = BLICA_OK;
   int threads = bl_max_threads(ctx);
-  work w = {.counts = counts, .level = blica_simd_level(ctx), .keep = bl_comm(ctx)->size == 1 ? BL_KEEP_ALL : keep};
+  work w = {.counts = counts, .level = blica_simd_level(ctx)};
   blica_coding *coding = NULL;
   *out = NULL;
   TRY(bl_coding_parse(ctx, counts->n, counts->variables, &coding));
@@ -221,26 +160,19 @@ blica_status bl_correlate(blica_ctx *ctx, const blica_counts *counts, bool error
   }
   TRY(bl_counts_check(ctx, counts));
   w.blocks = (counts->pairs + BLOCK - 1) / BLOCK;
-  TRY(divide(ctx, &w));
-  TRY(check_counts(ctx, &w));
-  const bool all = w.keep == BL_KEEP_ALL;
-  const int first = all ? 0 : (int)(w.share.first / counts->pairs),
-            last = all ? counts->u : (int)(w.share.last / counts->pairs);
-  TRY(bl_cor_create_part(ctx, counts->n, counts->u, coding ? coding->names : counts->variables, counts->segments,
-                         counts->samples, errors, first, last, &w.cor));
+  TRY(bl_cor_create(ctx, counts->n, counts->u, coding ? coding->names : counts->variables, counts->segments,
+                    counts->samples, errors, &w.cor));
   if (coding) TRY(bl_cor_set_coding(ctx, w.cor, coding));
   coding = NULL;
   TRY(make_batches(ctx, threads, &w));
   w.cor->exact = counts->exact;
   bl_thresholds(counts, w.cor->thresholds);
-  TRY(bl_agree(ctx, run_blocks(ctx, &w, threads)));
-  TRY(exchange_tables(ctx, &w));
-  TRY(bl_correlate_report(ctx, counts, !all, w.cor));
+  TRY(run_blocks(ctx, &w, threads));
+  bl_correlate_report(ctx, counts, w.cor);
   *out = bl_take(&w.cor);
 done:
   blica_coding_free(coding);
   blica_cor_free(w.cor);
-  bl_share_free(&w.share);
   bl_free(w.batch);
   return status;
 }

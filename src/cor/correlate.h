@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "ranks/placement.h"
+#include "base/base.h"
 
 /* Cells 11, 10, 01, 00 of a table to shares; returns its flags, negative when a cell is or when they are no numbers of
  * rows. */
@@ -15,12 +15,10 @@ double bl_share_threshold(double ones, double zeros);
  * blica_correlate. */
 void bl_thresholds(const blica_counts *counts, double *thresholds /* [n,u] */);
 
-/* blica_correlate; without errors, cor->se is NULL and half of the memory is saved. keep says what a rank has in the
- * end; counts need have the tables of all segments for BL_KEEP_ALL, else those of the segments that the rank owns. */
-blica_status bl_correlate(blica_ctx *ctx, const blica_counts *counts, bool errors, bl_keep keep, blica_cor **out);
+/* blica_correlate; without errors, cor->se is NULL and half of the memory is saved. */
+blica_status bl_correlate(blica_ctx *ctx, const blica_counts *counts, bool errors, blica_cor **out);
 
-/* The same for counts of items with more than two levels (correlate_levels.c); the coding is taken over. Needs the
- * tables of all segments. */
+/* The same for counts of items with more than two levels (correlate_levels.c); the coding is taken over. */
 blica_status bl_correlate_levels(blica_ctx *ctx, const blica_counts *counts, blica_coding *coding, blica_cor **out);
 
 /* One table, cells 00, 01, 10, 11, which sum to more than 0: returns its flags. */
@@ -35,8 +33,7 @@ static inline void bl_unpack_pair(int64_t p, int *i, int *j) {
   *i = (int)(p - column * (column - 1) / 2);
 }
 
-/* Warns of empty cells, constant columns and pairs without a common row, and sets their numbers in cor. own: other
- * ranks have the flags of other segments, and all call this. */
-blica_status bl_correlate_report(blica_ctx *ctx, const blica_counts *counts, bool own, blica_cor *cor);
+/* Warns of empty cells, constant columns and pairs without a common row, and sets their numbers in cor. */
+void bl_correlate_report(blica_ctx *ctx, const blica_counts *counts, blica_cor *cor);
 
 #endif

@@ -49,7 +49,7 @@ static int levels_of(const blica_coding *coding, int i) {
 static void read_above(const blica_counts *c, const blica_coding *coding, int s, int i, int j, double *above) {
   const int rows = levels_of(coding, i), columns = levels_of(coding, j), stride = columns + 1;
   const int first = coding->first[i], second = coding->first[j];
-  const size_t base = (size_t)(s - bl_counts_first(c)) * (size_t)c->pairs;
+  const size_t base = (size_t)s * (size_t)c->pairs;
   const double *ones = c->ones + (size_t)s * (size_t)c->n;
   for (int a = 0; a <= rows; a++) above[a * stride + columns] = 0;
   for (int b = 0; b <= columns; b++) above[rows * stride + b] = 0;
@@ -246,8 +246,7 @@ blica_status bl_correlate_levels(blica_ctx *ctx, const blica_counts *counts, bli
     if (levels > most) most = levels;
   }
   TRY(bl_counts_check(ctx, counts));
-  TRY(bl_counts_need_whole(ctx, counts));
-  TRY(bl_cor_create(ctx, coding->items, counts->u, coding->names, counts->segments, counts->samples, &j.cor));
+  TRY(bl_cor_create(ctx, coding->items, counts->u, coding->names, counts->segments, counts->samples, true, &j.cor));
   TRY(bl_cor_set_coding(ctx, j.cor, coding));
   coding = NULL;
   j.work_size = BL_LANES * (most * most + 2 * most) + BL_POLYCHORIC_WORK(most, most);

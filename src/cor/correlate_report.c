@@ -2,62 +2,35 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/share.h"
 #include "cor/cor.h"
 #include "cor/correlate.h"
 
 enum { NAMED = 3 };
 
-/* Tables that carry a flag: how many, and the first of them. As doubles, which ranks can exchange: all are below 2^53.
- */
+/* Tables that carry a flag: how many, and the first of them. */
 typedef struct {
-  double found, table[NAMED];
+  int64_t found, table[NAMED];
 } flagged;
-enum { FLAGS = 3, FLAGGED = sizeof(flagged) / sizeof(double) };
+enum { FLAGS = 3 };
 static const int flag_of[FLAGS] = {BLICA_PAIR_ZERO_CELL, BLICA_PAIR_CONSTANT, BLICA_PAIR_EMPTY};
 
-/* One pass over the flags of this rank. */
 static void find_flagged(const blica_cor *cor, flagged f[FLAGS]) {
   const uint8_t *flags = cor->flags;
-  const int64_t before = bl_cor_first(cor) * cor->pairs, end = bl_cor_last(cor) * cor->pairs - before;
-  for (int64_t t = 0; t < end; t++)
+  for (int64_t t = 0; t < cor->u * cor->pairs; t++)
     for (int k = 0; k < FLAGS && flags[t]; k++) {
       if (!(flags[t] & flag_of[k])) continue;
-      if (f[k].found < NAMED) f[k].table[(int)f[k].found] = (double)(before + t);
+      if (f[k].found < NAMED) f[k].table[f[k].found] = t;
       f[k].found++;
     }
-}
-
-/* Over all ranks: numbers are added, and of the first tables the first are kept. */
-static blica_status add_flagged(blica_ctx *ctx, flagged f[FLAGS]) {
-  blica_status status;
-  bl_share ranks = {0};
-  BL_OWNED flagged *all = NULL;
-  TRY(bl_share_make(ctx, bl_comm(ctx)->size, 0, &ranks));
-  TRY(bl_alloc(ctx, FLAGS * (size_t)ranks.size, &all));
-  memcpy(all + FLAGS * ranks.rank, f, FLAGS * sizeof *f);
-  const bl_places list = {(double *)all, FLAGS * FLAGGED};
-  TRY(bl_share_exchange(ctx, &ranks, 1, &list, NULL));
-  memset(f, 0, FLAGS * sizeof *f);
-  for (int r = 0; r < ranks.size; r++)
-    for (int k = 0; k < FLAGS; k++) {
-      const flagged *other = &all[FLAGS * r + k];
-      for (int i = 0; i < NAMED && i < other->found; i++)
-        if (f[k].found + i < NAMED) f[k].table[(int)f[k].found + i] = other->table[i];
-      f[k].found += other->found;
-    }
-done:
-  bl_share_free(&ranks);
-  return status;
 }
 
 /* "what: segment s: a and b; ...; and 17 more" for the tables that carry a flag; returns how many do. */
 static int64_t report_pairs(blica_ctx *ctx, const blica_cor *cor, const flagged *f, const char *what) {
   char text[900] = "";
   size_t used = 0;
-  int64_t found = (int64_t)f->found;
+  int64_t found = f->found;
   for (int k = 0; k < NAMED && k < found && used < sizeof text; k++) {
-    int64_t table = (int64_t)f->table[k];
+    int64_t table = f->table[k];
     int i, j;
     bl_unpack_pair(table % cor->pairs, &i, &j);
     used +=
@@ -106,16 +79,12 @@ static int64_t report_columns(blica_ctx *ctx, const blica_counts *c) {
   return found;
 }
 
-blica_status bl_correlate_report(blica_ctx *ctx, const blica_counts *counts, bool own, blica_cor *cor) {
-  blica_status status = BLICA_OK;
+void bl_correlate_report(blica_ctx *ctx, const blica_counts *counts, blica_cor *cor) {
   flagged f[FLAGS] = {{0}};
   find_flagged(cor, f);
-  if (own) TRY(add_flagged(ctx, f));
   cor->constant_columns = report_columns(ctx, counts);
   cor->zero_cells =
       report_pairs(ctx, cor, &f[0], counts->exact ? "have an empty cell" : "have an empty cell, which was filled");
-  cor->constant_pairs = (int64_t)f[1].found;
+  cor->constant_pairs = f[1].found;
   cor->empty_pairs = report_pairs(ctx, cor, &f[2], "have no row where both are present (correlation 0)");
-done:
-  return status;
 }

@@ -14,7 +14,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/share.h"
 #include "cor/cor.h"
 #include "num/eigen.h"
 #include "num/lanczos.h"
@@ -28,8 +27,7 @@ typedef struct {
   double condition;
   double *buffer; /* per thread: a matrix and the eigenvalue workspace */
   size_t each;
-  int *info;      /* [u] 0, FAILED or OUT_OF_MEMORY */
-  bl_share share; /* of the segments among ranks */
+  int *info; /* [u] 0, FAILED or OUT_OF_MEMORY */
   int64_t first;
   double *shift, *low, *high; /* [u] results */
 } work;
@@ -79,14 +77,14 @@ static blica_status check_segment(blica_ctx *ctx, const work *w, int64_t s) {
 
 static blica_status run_segments(blica_ctx *ctx, work *w, int threads) {
   blica_progress progress = {.stage = "regularise", .objective = NAN};
-  for (w->first = w->share.first; w->first < w->share.last; w->first += threads) {
-    int64_t left = w->share.last - w->first, now = left < threads ? left : threads;
+  for (w->first = 0; w->first < w->cor->u; w->first += threads) {
+    int64_t left = w->cor->u - w->first, now = left < threads ? left : threads;
     bl_parallel(ctx, now, segment_task, w);
     for (int64_t s = w->first; s < w->first + now; s++) {
       blica_status status = check_segment(ctx, w, s);
       if (status != BLICA_OK) return status;
     }
-    progress.fraction = (double)(w->first + now - w->share.first) / (double)(w->share.last - w->share.first);
+    progress.fraction = (double)(w->first + now) / (double)w->cor->u;
     if (bl_poll(ctx, &progress)) return bl_fail(ctx, BLICA_ERR_INTERRUPTED, "interrupted while regularising");
   }
   return BLICA_OK;
@@ -96,7 +94,7 @@ static blica_status run_segments(blica_ctx *ctx, work *w, int threads) {
 
 static bl_symmetric matrix_of(int s, void *user) {
   const work *w = user;
-  return bl_cor_view(w->cor, (int)w->first + s);
+  return bl_cor_view(w->cor, s);
 }
 
 static void keep_ends(int s, int outcome, int error_number, const bl_lanczos_run *run, void *user) {
@@ -104,7 +102,7 @@ static void keep_ends(int s, int outcome, int error_number, const bl_lanczos_run
   double value[2] = {NAN, NAN}, error[2];
   int info = bl_lanczos_end(run, value, error, NULL) < 0;
   (void)outcome;
-  keep(w, w->first + s, info, error_number, value, error);
+  keep(w, s, info, error_number, value, error);
 }
 
 static int stop_all(void *user) {
@@ -114,15 +112,10 @@ static int stop_all(void *user) {
 }
 
 static blica_status run_together(blica_ctx *ctx, work *w) {
-  w->first = w->share.first;
-  const bl_lanczos_job job = {.count = (int)(w->share.last - w->share.first),
-                              .o = &ends,
-                              .matrix = matrix_of,
-                              .end = keep_ends,
-                              .stop = stop_all,
-                              .user = w};
+  const bl_lanczos_job job = {
+      .count = w->cor->u, .o = &ends, .matrix = matrix_of, .end = keep_ends, .stop = stop_all, .user = w};
   blica_status status = bl_lanczos_together(ctx, w->cor->n, &job);
-  for (int64_t s = w->share.first; s < w->share.last && status == BLICA_OK; s++) status = check_segment(ctx, w, s);
+  for (int s = 0; s < w->cor->u && status == BLICA_OK; s++) status = check_segment(ctx, w, s);
   if (status == BLICA_OK && bl_interrupted(ctx))
     status = bl_fail(ctx, BLICA_ERR_INTERRUPTED, "interrupted while regularising");
   return status;
@@ -139,32 +132,26 @@ blica_status bl_regularise_shifts(blica_ctx *ctx, const blica_cor *cor, double *
     FAIL(ctx, BLICA_ERR_ARGUMENT, "condition %g: must be above 1, as in 10; infinity for none", *condition);
   w.condition = *condition;
   TRY(bl_alloc(ctx, (size_t)cor->u, &w.info));
-  TRY(bl_share_make(ctx, cor->u, 0, &w.share));
-  int64_t own = w.share.last - w.share.first;
-  if (cor->n > BL_LANCZOS_FROM && own > 0 && own < threads) {
-    TRY(bl_agree(ctx, run_together(ctx, &w)));
+  if (cor->n > BL_LANCZOS_FROM && cor->u < threads) {
+    TRY(run_together(ctx, &w));
   } else {
     if (threads > cor->u) threads = cor->u;
     w.each = (work_size(cor->n) + 7) / 8 * 8;
     TRY(bl_alloc_for(ctx, w.info, bl_mul((size_t)threads, w.each), &w.buffer));
-    TRY(bl_agree(ctx, run_segments(ctx, &w, threads)));
+    TRY(run_segments(ctx, &w, threads));
   }
-  const bl_places lists[] = {{shift, 1}, {low, 1}, {high, 1}};
-  TRY(bl_share_exchange(ctx, &w.share, 3, lists, NULL));
 done:
   bl_blas_release();
-  bl_share_free(&w.share);
   bl_free(w.info);
   return status;
 }
 
-/* Segments that are here count from 0. */
-static void scale_segment(int64_t here, int thread, void *user) {
+static void scale_segment(int64_t s, int thread, void *user) {
   blica_cor *cor = user;
   (void)thread;
-  const double d = cor->shift[bl_cor_first(cor) + here];
+  const double d = cor->shift[s];
   if (d > 0.0)
-    for (int64_t p = here * cor->pairs; p < (here + 1) * cor->pairs; p++) {
+    for (int64_t p = s * cor->pairs; p < (s + 1) * cor->pairs; p++) {
       cor->rho[p] /= 1.0 + d;
       if (cor->se) cor->se[p] /= 1.0 + d;
     }
@@ -177,7 +164,7 @@ blica_status blica_regularise(blica_ctx *ctx, const blica_cor *cor, double condi
   TRY(bl_cor_copy(ctx, cor, &copy));
   TRY(bl_regularise_shifts(ctx, cor, &condition, copy->shift, copy->eigen_min, copy->eigen_max));
   copy->condition = condition;
-  bl_parallel(ctx, bl_cor_last(copy) - bl_cor_first(copy), scale_segment, copy);
+  bl_parallel(ctx, copy->u, scale_segment, copy);
   *out = bl_take(&copy);
 done:
   blica_cor_free(copy);

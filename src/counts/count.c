@@ -6,14 +6,12 @@
  * second-level cache, and the kernel's register tile runs over them. With missing values the same loop
  * runs on the masks too: for rows where both are present, n1. = |ones_i & present_j|,
  * n.1 = |present_i & ones_j|, n.. = |present_i & present_j|.
- * Ranks share the tasks and add their counts. Accuracy: exact (integers, below 2^53 as doubles), hence the same for any
- * number of threads and ranks.
+ * Accuracy: exact (integers, below 2^53 as doubles), hence the same for any number of threads.
  * Checked: against a loop over rows and pairs, tests/unit/counts/test_count.c. */
 #include <math.h>
 #include <stdatomic.h>
 #include <string.h>
 
-#include "base/share.h"
 #include "counts/count_kernel.h"
 #include "counts/counts.h"
 
@@ -30,7 +28,6 @@ typedef struct {
   int64_t side, squares; /* blocks of variables; pairs of blocks */
   int64_t *first;        /* [u + 1] first task of each segment */
   int32_t *target;       /* [u] its segment in counts */
-  bl_share share;        /* of the tasks among ranks */
   int64_t begin;         /* first task of this batch */
   atomic_flag lock;      /* chunks of one square add to the same cells */
 } job;
@@ -133,9 +130,9 @@ static void count_task(int64_t item, int thread, void *user) {
 
 /* All tasks, in batches of a fraction of a second with a poll between them. */
 static blica_status run_tasks(blica_ctx *ctx, job *j) {
-  int64_t first = j->share.first, total = j->share.last, batch = 4 * bl_max_threads(ctx);
-  for (j->begin = first; j->begin < total;) {
-    blica_progress progress = {"count", (double)(j->begin - first) / (double)(total - first), NAN, 0, 0};
+  int64_t total = j->first[j->data->u], batch = 4 * bl_max_threads(ctx);
+  for (j->begin = 0; j->begin < total;) {
+    blica_progress progress = {"count", (double)j->begin / (double)total, NAN, 0, 0};
     if (bl_poll(ctx, &progress)) return bl_fail(ctx, BLICA_ERR_INTERRUPTED, "counting was interrupted");
     int64_t count = total - j->begin < batch ? total - j->begin : batch;
     double start = bl_seconds();
@@ -146,23 +143,6 @@ static blica_status run_tasks(blica_ctx *ctx, job *j) {
     if (seconds > 0.2 && batch > bl_max_threads(ctx)) batch /= 2;
   }
   return BLICA_OK;
-}
-
-/* Ranks add up what they counted. What was there before is rank 0's alone: the others begin from zero. */
-static blica_status add_ranks(blica_ctx *ctx, blica_counts *c, bool begin) {
-  blica_status status = BLICA_OK;
-  size_t tables = (size_t)c->pairs * (size_t)c->u, columns = (size_t)c->n * (size_t)c->u;
-  double *const arrays[] = {c->n11, c->n10, c->n01, c->n00, c->ones, c->present};
-  for (int i = 0; i < 6; i++) {
-    size_t count = i < 4 ? tables : columns;
-    if (!arrays[i]) continue;
-    if (!begin)
-      TRY(bl_sum_disjoint(ctx, arrays[i], count));
-    else if (bl_comm(ctx)->rank > 0)
-      memset(arrays[i], 0, count * sizeof(double));
-  }
-done:
-  return status;
 }
 
 /* Rows and, where nothing is missing, the numbers of values present. */
@@ -192,8 +172,8 @@ static void add_cells(const job *j, double sign) {
   }
 }
 
-/* All tasks of this process, or its share of what the ranks do together. */
-static blica_status count_add(blica_ctx *ctx, const blica_data *data, bool alone, blica_counts **sum) {
+blica_status blica_count_add(blica_ctx *ctx, const blica_data *data, blica_counts **sum) {
+  BL_NEED(ctx, data, sum);
   blica_status status;
   const bl_counts_outline added = {data->n, data->u, data->missing == 0, data->variables, data->segments};
   job j = {.data = data, .kernel = bl_count_kernel_for(blica_simd_level(ctx)), .lock = ATOMIC_FLAG_INIT};
@@ -206,34 +186,16 @@ static blica_status count_add(blica_ctx *ctx, const blica_data *data, bool alone
   j.squares = j.side * (j.side + 1) / 2;
   for (int s = 0; s < data->u; s++) j.first[s + 1] = j.first[s] + j.squares * chunks(data, s);
   if (j.counts->n10) add_cells(&j, -1);
-  if (alone) {
-    j.share = (bl_share){.size = 1, .last = j.first[data->u]};
-    TRY(run_tasks(ctx, &j));
-  } else {
-    TRY(bl_share_make(ctx, j.first[data->u], 0, &j.share));
-    TRY(add_ranks(ctx, j.counts, true));
-    TRY(bl_agree(ctx, run_tasks(ctx, &j)));
-    TRY(add_ranks(ctx, j.counts, false));
-  }
+  TRY(run_tasks(ctx, &j));
   add_margins(&j);
   if (j.counts->n10) add_cells(&j, 1);
 done:
-  bl_share_free(&j.share);
   bl_free(j.first);
   if (status != BLICA_OK) {
     blica_counts_free(*sum);
     *sum = NULL;
   }
   return status;
-}
-
-blica_status blica_count_add(blica_ctx *ctx, const blica_data *data, blica_counts **sum) {
-  BL_NEED(ctx, data, sum);
-  return count_add(ctx, data, false, sum);
-}
-
-blica_status bl_count_alone(blica_ctx *ctx, const blica_data *data, blica_counts **sum) {
-  return count_add(ctx, data, true, sum);
 }
 
 blica_status blica_count(blica_ctx *ctx, const blica_data *data, blica_counts **out) {

@@ -1,13 +1,14 @@
 /* counts.c - making, reading, checking and adding pair counts. */
 #include "counts/counts.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/intern.h"
 #include "data/coding.h"
 
 static size_t cells_of(const blica_counts *c) {
-  return bl_mul((size_t)c->pairs, (size_t)(bl_counts_last(c) - bl_counts_first(c)));
+  return bl_mul((size_t)c->pairs, (size_t)c->u);
 }
 
 static blica_status alloc_cells(blica_ctx *ctx, blica_counts *counts) {
@@ -27,11 +28,6 @@ blica_status blica_counts_coding(blica_ctx *ctx, const blica_counts *counts, bli
 
 blica_status bl_counts_create(blica_ctx *ctx, int n, int u, bool complete, const char *const *variables,
                               const char *const *segments, blica_counts **out) {
-  return bl_counts_create_part(ctx, n, u, complete, variables, segments, 0, u, out);
-}
-
-blica_status bl_counts_create_part(blica_ctx *ctx, int n, int u, bool complete, const char *const *variables,
-                                   const char *const *segments, int first, int last, blica_counts **out) {
   blica_status status;
   blica_counts *counts = NULL;
   *out = NULL;
@@ -42,10 +38,6 @@ blica_status bl_counts_create_part(blica_ctx *ctx, int n, int u, bool complete, 
   counts->n = n;
   counts->u = u;
   counts->pairs = (int64_t)n * (n - 1) / 2;
-  if (first > 0 || last < u) {
-    TRY(bl_alloc(ctx, 1, &counts->part));
-    counts->part->first = first, counts->part->last = last;
-  }
   size_t margins = bl_mul((size_t)n, (size_t)u);
   TRY(bl_alloc(ctx, (size_t)u, &counts->samples));
   TRY(bl_alloc(ctx, margins, &counts->ones));
@@ -71,7 +63,6 @@ void blica_counts_free(blica_counts *counts) {
   bl_free(counts->n10);
   bl_free(counts->n01);
   bl_free(counts->n00);
-  bl_free(counts->part);
   bl_free(counts);
 }
 
@@ -79,7 +70,7 @@ void blica_counts_table(const blica_counts *counts, int s, int i, int j, double 
   if (!counts || !cell) return;
   bool swap = i > j;
   int low = swap ? j : i, high = swap ? i : j;
-  size_t at = (size_t)(s - bl_counts_first(counts)) * (size_t)counts->pairs + (size_t)blica_pair(low, high);
+  size_t at = (size_t)s * (size_t)counts->pairs + (size_t)blica_pair(low, high);
   double n11 = counts->n11[at], n10, n01, n00;
   if (counts->n10) {
     n10 = counts->n10[at];
@@ -121,7 +112,7 @@ double bl_counts_cells(const blica_counts *c, const blica_coding *coding, int s,
 }
 
 static void flip_tables(blica_counts *c, int s, const uint8_t *flipped) {
-  size_t at = (size_t)(s - bl_counts_first(c)) * (size_t)c->pairs;
+  size_t at = (size_t)s * (size_t)c->pairs;
   for (int j = 1; j < c->n; j++)
     for (int i = 0; i < j; i++, at++) {
       double cell[4], *const to[4] = {&c->n11[at], c->n10 ? &c->n10[at] : NULL, c->n10 ? &c->n01[at] : NULL,
@@ -139,7 +130,7 @@ void blica_counts_flip(blica_counts *c, const uint8_t *flipped) {
   for (int s = 0; s < c->u; s++) {
     double *ones = c->ones + (size_t)s * (size_t)c->n;
     const double *present = c->present + (size_t)s * (size_t)c->n;
-    if (s >= bl_counts_first(c) && s < bl_counts_last(c)) flip_tables(c, s, flipped);
+    flip_tables(c, s, flipped);
     for (int i = 0; i < c->n; i++)
       if (flipped[i]) ones[i] = present[i] - ones[i];
   }
@@ -155,16 +146,17 @@ blica_status blica_counts_rename(blica_ctx *ctx, blica_counts *c, const char *co
   return BLICA_OK;
 }
 
-blica_status bl_counts_expand(blica_ctx *ctx, blica_counts *counts) {
+/* Allocates the cells n10, n01, n00 of complete counts and fills them from the margins. */
+static blica_status expand(blica_ctx *ctx, blica_counts *counts) {
   blica_status status = BLICA_OK;
   double *cells[3] = {NULL, NULL, NULL};
   if (counts->n10) return BLICA_OK;
   for (int k = 0; k < 3; k++) TRY(bl_alloc(ctx, cells_of(counts), &cells[k]));
-  for (int s = bl_counts_first(counts); s < bl_counts_last(counts); s++)
+  for (int s = 0; s < counts->u; s++)
     for (int j = 1; j < counts->n; j++)
       for (int i = 0; i < j; i++) {
         double cell[4];
-        size_t at = (size_t)(s - bl_counts_first(counts)) * (size_t)counts->pairs + (size_t)blica_pair(i, j);
+        size_t at = (size_t)s * (size_t)counts->pairs + (size_t)blica_pair(i, j);
         blica_counts_table(counts, s, i, j, cell);
         for (int k = 0; k < 3; k++) cells[k][at] = cell[k + 1];
       }
@@ -187,12 +179,56 @@ blica_status bl_counts_check(blica_ctx *ctx, const blica_counts *counts) {
   return BLICA_OK;
 }
 
-blica_status bl_counts_need_whole(blica_ctx *ctx, const blica_counts *c) {
-  if (bl_counts_whole(c)) return BLICA_OK;
-  return bl_fail(ctx, BLICA_ERR_ARGUMENT,
-                 "these counts have the tables of segments %d to %d of %d only: ranks share them, and can fit, "
-                 "correlate and save them together",
-                 bl_counts_first(c) + 1, bl_counts_last(c), c->u);
+/* ---- whether the numbers of a file can be counts ---- */
+
+static blica_status check_array(blica_ctx *ctx, const char *path, const char *name, const double *x, size_t count) {
+  for (size_t k = 0; x && k < count; k++)
+    if (!(x[k] >= 0 && x[k] <= 0x1p1000))
+      return bl_fail(ctx, BLICA_ERR_FORMAT, "%s: %s holds %g (element %zu), which is not a count", path, name, x[k],
+                     k + 1);
+  return BLICA_OK;
+}
+
+static blica_status check_segment(blica_ctx *ctx, const blica_counts *c, int s, const char *path) {
+  double slack = 1e-9 * c->samples[s];
+  for (int i = 0; i < c->n; i++) {
+    size_t at = (size_t)s * (size_t)c->n + (size_t)i;
+    if (c->ones[at] > c->present[at] + slack || c->present[at] > c->samples[s] + slack)
+      return bl_fail(ctx, BLICA_ERR_FORMAT,
+                     "%s: segment %d ('%s'), variable %d ('%s'): %g ones in %g values of %g rows", path, s + 1,
+                     c->segments[s], i + 1, c->variables[i], c->ones[at], c->present[at], c->samples[s]);
+    if (!c->n10 && c->present[at] < c->samples[s] - slack)
+      return bl_fail(ctx, BLICA_ERR_FORMAT,
+                     "%s: segment %d ('%s'), variable %d ('%s') has missing values, but n10, n01 and n00 are not there",
+                     path, s + 1, c->segments[s], i + 1, c->variables[i]);
+  }
+  for (int j = 1; j < c->n; j++)
+    for (int i = 0; i < j; i++) {
+      double cell[4];
+      blica_counts_table(c, s, i, j, cell);
+      if (fmin(fmin(cell[0], cell[1]), fmin(cell[2], cell[3])) < -slack ||
+          cell[0] + cell[1] + cell[2] + cell[3] > c->samples[s] + 4 * slack)
+        return bl_fail(
+            ctx, BLICA_ERR_FORMAT,
+            "%s: segment %d ('%s'), pair '%s', '%s': the table %g %g %g %g does not fit %g rows and the margins", path,
+            s + 1, c->segments[s], c->variables[i], c->variables[j], cell[0], cell[1], cell[2], cell[3], c->samples[s]);
+    }
+  return BLICA_OK;
+}
+
+blica_status bl_counts_validate(blica_ctx *ctx, const blica_counts *c, const char *path) {
+  blica_status status;
+  const size_t cells = cells_of(c), margins = (size_t)c->n * (size_t)c->u;
+  TRY(check_array(ctx, path, "samples", c->samples, (size_t)c->u));
+  TRY(check_array(ctx, path, "ones", c->ones, margins));
+  TRY(check_array(ctx, path, "present", c->present, margins));
+  TRY(check_array(ctx, path, "n11", c->n11, cells));
+  TRY(check_array(ctx, path, "n10", c->n10, cells));
+  TRY(check_array(ctx, path, "n01", c->n01, cells));
+  TRY(check_array(ctx, path, "n00", c->n00, cells));
+  for (int s = 0; s < c->u; s++) TRY(check_segment(ctx, c, s, path));
+done:
+  return status;
 }
 
 /* ---- merge ---- */
@@ -236,7 +272,6 @@ blica_status bl_counts_extend(blica_ctx *ctx, const bl_counts_outline *added, bl
   blica_counts *c = *sum;
   int known = c ? c->u : 0;
   int32_t id;
-  if (c) TRY(bl_counts_need_whole(ctx, c));
   if (c) TRY(check_same_variables(ctx, c->n, c->variables, added->n, added->variables, 1));
   for (int s = 0; s < known; s++) TRY(bl_intern_add(ctx, &labels, c->segments[s], strlen(c->segments[s]), &id));
   for (int s = 0; s < added->u; s++)
@@ -245,7 +280,7 @@ blica_status bl_counts_extend(blica_ctx *ctx, const bl_counts_outline *added, bl
     TRY(bl_counts_create(ctx, added->n, labels.count, added->complete, (const char *const *)added->variables,
                          (const char *const *)labels.texts, sum));
   if (!c) goto done;
-  if (!added->complete) TRY(bl_counts_expand(ctx, c));
+  if (!added->complete) TRY(expand(ctx, c));
   if (labels.count > known) TRY(grow(ctx, c, labels.count));
   for (int s = known; s < labels.count; s++) TRY(bl_copy_text(ctx, labels.texts[s], &c->segments[s]));
 done:
@@ -287,7 +322,6 @@ blica_status blica_merge_add(blica_ctx *ctx, const blica_counts *part, blica_cou
   const bl_counts_outline added = {part->n, part->u, !part->n10, part->variables, part->segments};
   bool first = !*sum;
   BL_OWNED int32_t *target = NULL;
-  TRY(bl_counts_need_whole(ctx, part));
   TRY(bl_alloc(ctx, (size_t)part->u, &target));
   TRY(bl_counts_extend(ctx, &added, sum, target));
   (*sum)->exact = part->exact && (first || (*sum)->exact);

@@ -35,17 +35,6 @@ static void put_row(FILE *f, const char *segment, const char *i, const char *j, 
   putc('\n', f);
 }
 
-/* The counts with tables of segment s only. */
-static bool only(const blica_counts *c, bl_relay *relay, int s, struct blica_part *part, blica_counts *one) {
-  double **const cells[] = {&one->n11, &one->n10, &one->n01, &one->n00};
-  *one = *c;
-  *part = (struct blica_part){.first = s, .last = s + 1};
-  one->part = part;
-  for (int i = 0; i < (c->n10 ? 4 : 1); i++)
-    if (!(*cells[i] = (double *)bl_relay_get(relay, i, s))) return false;
-  return true;
-}
-
 static void put_segment(FILE *f, const blica_counts *c, int s) {
   const double *ones = c->ones + (size_t)s * (size_t)c->n, *present = c->present + (size_t)s * (size_t)c->n;
   double most = 0, cell[4] = {0, 0, 0, 0};
@@ -67,18 +56,13 @@ static void put_segment(FILE *f, const blica_counts *c, int s) {
     }
 }
 
-blica_status bl_counts_save_csv(blica_ctx *ctx, const blica_counts *counts, bl_relay *relay, const char *path) {
+blica_status bl_counts_save_csv(blica_ctx *ctx, const blica_counts *counts, const char *path) {
   blica_status status = BLICA_OK;
   bl_outfile file = {0};
   if (!bl_outfile_open(&file, path)) return bl_fail(ctx, BLICA_ERR_IO, "%s: cannot write: %s", path, strerror(errno));
   if (counts->exact) fputs("# exact\n", file.stream);
   fputs("segment,i,j,n11,n10,n01,n00\n", file.stream);
-  for (int s = 0; s < counts->u; s++) {
-    struct blica_part part;
-    blica_counts one;
-    if (!only(counts, relay, s, &part, &one)) TRY(bl_comm_check(ctx));
-    put_segment(file.stream, &one, s);
-  }
+  for (int s = 0; s < counts->u; s++) put_segment(file.stream, counts, s);
   if (!bl_outfile_commit(&file)) FAIL(ctx, BLICA_ERR_IO, "%s: cannot write: %s", path, strerror(errno));
 done:
   bl_outfile_discard(&file);

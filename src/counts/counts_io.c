@@ -11,67 +11,33 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/share.h"
 #include "base/intern.h"
 #include "counts/counts.h"
 #include "counts/counts_csv.h"
 #include "base/npz.h"
 #include "base/text.h"
-#include "ranks/relay.h"
 
-enum { N11, N10, N01, N00 };
-
-/* Array a of all segments. */
-typedef struct {
-  bl_relay *relay;
-  int array;
-} source;
-
-static const void *segment_row(void *user, size_t s, void *row) {
-  const source *from = user;
-  (void)row;
-  return bl_relay_get(from->relay, from->array, (int)s);
-}
-
-static blica_status save_npz(blica_ctx *ctx, const void *counts, bl_relay *relay, const char *path) {
+static blica_status save_npz(blica_ctx *ctx, const blica_counts *c, const char *path) {
   blica_status status;
-  const blica_counts *c = counts;
   static const char *const names[] = {"n11", "n10", "n01", "n00"};
-  source from[] = {{relay, N11}, {relay, N10}, {relay, N01}, {relay, N00}};
+  const double *const tables[] = {c->n11, c->n10, c->n01, c->n00};
   bl_npz_writer *npz = NULL;
   const size_t u = (size_t)c->u, margin[2] = {u, (size_t)c->n}, cells[2] = {u, (size_t)c->pairs};
   TRY(bl_npz_begin_tables(ctx, "blica-counts", c->n, c->variables, c->u, c->segments, c->exact, c->samples, &npz));
   TRY(bl_npz_add(ctx, npz, "ones", 'f', 8, 2, margin, c->ones));
   TRY(bl_npz_add(ctx, npz, "present", 'f', 8, 2, margin, c->present));
-  for (int i = 0; i < (c->n10 ? 4 : 1); i++)
-    TRY(bl_npz_add_rows(ctx, npz, names[i], 'f', 8, 2, cells, false, segment_row, &from[i]));
+  for (int i = 0; i < (c->n10 ? 4 : 1); i++) TRY(bl_npz_add(ctx, npz, names[i], 'f', 8, 2, cells, tables[i]));
   TRY(bl_npz_write(ctx, npz, path));
 done:
   bl_npz_free(npz);
   return status;
 }
 
-static blica_status save_csv(blica_ctx *ctx, const void *counts, bl_relay *relay, const char *path) {
-  return bl_counts_save_csv(ctx, counts, relay, path);
-}
-
 blica_status blica_counts_save(blica_ctx *ctx, const blica_counts *c, const char *path) {
   BL_NEED(ctx, c, path);
-  const bool csv = bl_has_ending(path, ".csv");
-  const bl_relay_job job = {.u = c->u,
-                            .pairs = c->pairs,
-                            .first = bl_counts_first(c),
-                            .last = bl_counts_last(c),
-                            .arrays = c->n10 ? 4 : 1,
-                            .array = {{c->n11, 8}, {c->n10, 8}, {c->n01, 8}, {c->n00, 8}},
-                            .write = csv ? save_csv : save_npz};
-  if (!csv && !bl_has_ending(path, ".npz"))
-    return bl_fail(ctx, BLICA_ERR_ARGUMENT, "%s: counts are saved as .npz or .csv; end the name in one of them", path);
-  if (!c->n11 || bl_comm(ctx)->size == 1) {
-    blica_status whole = bl_counts_need_whole(ctx, c);
-    if (whole != BLICA_OK) return whole;
-  }
-  return bl_relay_run(ctx, &job, c, path);
+  if (bl_has_ending(path, ".csv")) return bl_counts_save_csv(ctx, c, path);
+  if (bl_has_ending(path, ".npz")) return save_npz(ctx, c, path);
+  return bl_fail(ctx, BLICA_ERR_ARGUMENT, "%s: counts are saved as .npz or .csv; end the name in one of them", path);
 }
 
 /* ---- loading ---- */
@@ -111,37 +77,29 @@ done:
   return status;
 }
 
-static blica_status load_cells(blica_ctx *ctx, bl_npz_reader *npz, const blica_counts *c, const char *name,
-                               double *out) {
-  return bl_npz_rows(ctx, npz, name, (size_t)c->u, (size_t)c->pairs, (size_t)bl_counts_first(c),
-                     (size_t)bl_counts_last(c), out);
-}
-
 static blica_status load_arrays(blica_ctx *ctx, bl_npz_reader *npz, blica_counts *c) {
   blica_status status;
-  const size_t u = (size_t)c->u, margin[2] = {u, (size_t)c->n};
+  const size_t u = (size_t)c->u, margin[2] = {u, (size_t)c->n}, cells[2] = {u, (size_t)c->pairs};
   double exact;
   TRY(bl_npz_numbers(ctx, npz, "exact", 0, NULL, &exact));
   c->exact = exact != 0;
   TRY(bl_npz_numbers(ctx, npz, "samples", 1, &u, c->samples));
   TRY(bl_npz_numbers(ctx, npz, "ones", 2, margin, c->ones));
   TRY(bl_npz_numbers(ctx, npz, "present", 2, margin, c->present));
-  TRY(load_cells(ctx, npz, c, "n11", c->n11));
+  TRY(bl_npz_numbers(ctx, npz, "n11", 2, cells, c->n11));
   if (!c->n10) return BLICA_OK;
-  TRY(load_cells(ctx, npz, c, "n10", c->n10));
-  TRY(load_cells(ctx, npz, c, "n01", c->n01));
-  TRY(load_cells(ctx, npz, c, "n00", c->n00));
+  TRY(bl_npz_numbers(ctx, npz, "n10", 2, cells, c->n10));
+  TRY(bl_npz_numbers(ctx, npz, "n01", 2, cells, c->n01));
+  TRY(bl_npz_numbers(ctx, npz, "n00", 2, cells, c->n00));
 done:
   return status;
 }
 
-/* With a purpose, tables of this rank's segments only where ranks share them. */
-static blica_status load_npz(blica_ctx *ctx, const char *path, const bl_purpose *purpose, blica_counts **out) {
+static blica_status load_npz(blica_ctx *ctx, const char *path, blica_counts **out) {
   blica_status status;
   bl_npz_reader *npz = NULL;
   blica_counts *c = NULL;
   char **variables = NULL, **segments = NULL;
-  bl_share share = {0};
   int n = 0, u = 0;
   TRY(bl_npz_open(ctx, path, &npz));
   TRY(check_format(ctx, npz, path));
@@ -154,10 +112,7 @@ static blica_status load_npz(blica_ctx *ctx, const char *path, const bl_purpose 
   TRY(check_names(ctx, path, "segments", u, segments));
   TRY(bl_npz_expect(ctx, npz, "n11", bl_mul((size_t)u, (size_t)((int64_t)n * (n - 1) / 2))));
   bool complete = !bl_npz_has(npz, "n10") && !bl_npz_has(npz, "n01") && !bl_npz_has(npz, "n00");
-  TRY(bl_share_make(ctx, u, 0, &share));
-  bool own = purpose && bl_place(ctx, purpose, n) != BL_KEEP_ALL;
-  TRY(bl_counts_create_part(ctx, n, u, complete, (const char *const *)variables, (const char *const *)segments,
-                            own ? (int)share.first : 0, own ? (int)share.last : u, &c));
+  TRY(bl_counts_create(ctx, n, u, complete, (const char *const *)variables, (const char *const *)segments, &c));
   TRY(load_arrays(ctx, npz, c));
   TRY(bl_counts_validate(ctx, c, path));
   *out = bl_take(&c);
@@ -165,25 +120,13 @@ done:
   blica_counts_free(c);
   bl_free_texts(variables, n);
   bl_free_texts(segments, u);
-  bl_share_free(&share);
   bl_npz_close(npz);
   return status;
 }
 
-blica_status bl_counts_load_placed(blica_ctx *ctx, const char *path, const bl_purpose *purpose, blica_counts **out) {
-  *out = NULL;
-  blica_status status =
-      bl_has_ending(path, ".npz") ? load_npz(ctx, path, purpose, out) : blica_counts_load(ctx, path, out);
-  blica_status agreed = bl_agree(ctx, status);
-  if (agreed == BLICA_OK) return BLICA_OK;
-  blica_counts_free(*out);
-  *out = NULL;
-  return agreed;
-}
-
 blica_status blica_counts_load(blica_ctx *ctx, const char *path, blica_counts **out) {
   BL_NEED_OUT(ctx, out, path);
-  if (bl_has_ending(path, ".npz")) return load_npz(ctx, path, NULL, out);
+  if (bl_has_ending(path, ".npz")) return load_npz(ctx, path, out);
   if (bl_has_ending(path, ".csv")) return bl_counts_load_csv(ctx, path, out);
   return bl_fail(ctx, BLICA_ERR_ARGUMENT, "%s: counts are read from .npz or .csv; the name ends in neither", path);
 }

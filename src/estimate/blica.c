@@ -250,7 +250,7 @@ static blica_status regularise(blica_ctx *ctx, const blica_cor *cor, double cond
   TRY(bl_alloc(ctx, (size_t)cor->u, &fit->shift));
   TRY(bl_alloc(ctx, (size_t)cor->u, &fit->eigen_min));
   TRY(bl_alloc(ctx, (size_t)cor->u, &fit->eigen_max));
-  TRY(bl_regularise_shifts(ctx, cor, &condition, fit->shift, fit->eigen_min, fit->eigen_max));
+  TRY(bl_agree(ctx, bl_regularise_shifts(ctx, cor, &condition, fit->shift, fit->eigen_min, fit->eigen_max)));
   fit->condition = condition;
   fit->seconds_regularise = bl_seconds() - begun;
 done:

@@ -444,7 +444,7 @@ blica_status bl_corfit_run(blica_ctx *ctx, const bl_problem *problem, bl_corfit_
   if (strcmp(o->prior, "fixed") == 0) set_scales(data, o->prior_mixing, o->prior_variance);
   TRY(bl_alloc(ctx, 3 * (size_t)model->u, &shift));
   low = shift + model->u, high = low + model->u;
-  TRY(bl_regularise_shifts(ctx, problem->cor, &condition, shift, low, high));
+  TRY(bl_agree(ctx, bl_regularise_shifts(ctx, problem->cor, &condition, shift, low, high)));
   TRY(bl_sgauss_data_make(ctx, problem->cor, shift, model->k, o, &own.starts));
   own.starts->precision_mixing = data->precision_mixing, own.starts->precision_variance = data->precision_variance;
   TRY(bl_multistart_run(ctx, &all, &model->fit));

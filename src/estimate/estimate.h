@@ -4,13 +4,11 @@
 #define BL_ESTIMATE_H
 
 #include "base/stage.h"
-#include "ranks/placement.h"
 
 typedef struct {
   const blica_data *data;           /* NULL when only counts or correlations were given */
   const blica_counts *counts;       /* NULL when only correlations were given, or the method does not use them */
   const blica_cor *cor;             /* unregularised; NULL for methods that do not ask for it */
-  bl_keep keep;                     /* what this rank holds of counts and correlations */
   const blica_fit_options *options; /* defaults resolved */
   double deadline;                  /* bl_seconds() at which the time is over; infinity for none */
   bl_stage stage;                   /* what a checkpoint keeps of the estimate stands below it */

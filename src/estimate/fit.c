@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/option.h"
+#include "base/share.h"
 #include "cor/correlate.h"
 #include "counts/counts.h"
 #include "estimate/fit_same.h"
@@ -197,16 +198,15 @@ static blica_status prepare(blica_ctx *ctx, const blica_input *input, const bl_e
   bl_problem *p = &st->problem;
   p->data = input->data, p->counts = input->counts, p->cor = input->cor;
   double begun = bl_seconds();
-  if (p->counts && p->keep == BL_KEEP_ALL) TRY(bl_counts_need_whole(ctx, p->counts));
   if (!p->counts && p->data && (estimator->wants_counts || !p->cor)) {
-    TRY((p->keep == BL_KEEP_ALL ? blica_count : bl_count_own)(ctx, p->data, &st->counts));
+    TRY(blica_count(ctx, p->data, &st->counts));
     p->counts = st->counts;
     fit->seconds_count = bl_seconds() - begun;
   }
   TRY(check_constant(ctx, coding, p->counts));
   begun = bl_seconds();
   if (!p->cor && estimator->wants_cor) {
-    TRY(bl_correlate(ctx, p->counts, false, p->keep, &st->cor));
+    TRY(bl_correlate(ctx, p->counts, false, &st->cor));
     p->cor = st->cor;
     fit->seconds_correlate = bl_seconds() - begun;
   }
@@ -306,16 +306,14 @@ static blica_status run_fit(blica_ctx *ctx, const blica_input *input, blica_coun
   TRY(bl_fit_same(ctx, input, options));
   TRY(check(ctx, input, options, &estimator, &shape));
   resolved = resolve(options, estimator);
-  const bl_purpose purpose = bl_method_purpose(&resolved);
   st.problem.options = &resolved;
-  st.problem.keep = input->cor || bl_coding_ordinal(shape.coding) ? BL_KEEP_ALL : bl_place(ctx, &purpose, shape.n);
   st.problem.deadline = begun + options->max_seconds;
   TRY(bl_resume_open(ctx, &resolved, st.problem.deadline, &checkpoint));
   st.problem.stage.checkpoint = checkpoint;
   TRY(blica_model_create(ctx, shape.n, options->sources, shape.u, &model));
   TRY(bl_report_options(ctx, &model->fit, options));
   TRY(name_model(ctx, &shape, model));
-  TRY(prepare(ctx, input, estimator, shape.coding, &st, &model->fit));
+  TRY(bl_agree(ctx, prepare(ctx, input, estimator, shape.coding, &st, &model->fit)));
   begin_model(&st.problem, model);
   TRY(bl_resume_data(ctx, checkpoint, &st.problem, estimator));
   double optimise = bl_seconds();

@@ -1,5 +1,5 @@
 /* fit_same.c - see fit_same.h. Ranks take the same decisions because they compute the same numbers from the same input;
- * this is where that is made sure of. Tables that ranks share are not compared: their margins, which all have, are. */
+ * this is where that is made sure of. */
 #include "estimate/fit_same.h"
 
 #include <string.h>
@@ -42,7 +42,7 @@ done:
   return status;
 }
 
-static blica_status add_counts(bl_facts *f, const blica_counts *c, bool whole) {
+static blica_status add_counts(bl_facts *f, const blica_counts *c) {
   blica_status status;
   const size_t margins = (size_t)c->n * (size_t)c->u * sizeof(double),
                cells = (size_t)c->pairs * (size_t)c->u * sizeof(double);
@@ -50,25 +50,25 @@ static blica_status add_counts(bl_facts *f, const blica_counts *c, bool whole) {
   TRY(add_shape(f, c->exact ? "exact counts" : "counts", c->n, c->u, c->variables, c->segments));
   uint64_t digest = bl_digest(0, c->samples, (size_t)c->u * sizeof(double));
   digest = bl_digest(bl_digest(digest, c->ones, margins), c->present, margins);
-  for (int i = 0; whole && i < (c->n10 ? 4 : 1); i++) digest = bl_digest(digest, tables[i], cells);
+  for (int i = 0; i < (c->n10 ? 4 : 1); i++) digest = bl_digest(digest, tables[i], cells);
   TRY(add_digest(f, "counts", digest));
 done:
   return status;
 }
 
-static blica_status add_cor(bl_facts *f, const blica_cor *c, bool whole) {
+static blica_status add_cor(bl_facts *f, const blica_cor *c) {
   blica_status status;
   const size_t u = (size_t)c->u;
   TRY(add_shape(f, c->exact ? "exact correlations" : "correlations", c->n, c->u, c->variables, c->segments));
   uint64_t digest = bl_digest(0, c->samples, u * sizeof(double));
   digest = bl_digest(digest, c->thresholds, (size_t)c->n * u * sizeof(double));
-  if (whole) digest = bl_digest(digest, c->rho, (size_t)c->pairs * u * sizeof(double));
+  digest = bl_digest(digest, c->rho, (size_t)c->pairs * u * sizeof(double));
   TRY(add_digest(f, "correlations", digest));
 done:
   return status;
 }
 
-static blica_status add_facts(bl_facts *f, const blica_input *input, const blica_fit_options *options, bool whole) {
+static blica_status add_facts(bl_facts *f, const blica_input *input, const blica_fit_options *options) {
   blica_status status;
   static const char *const skip[] = {"max_seconds", "checkpoint", "checkpoint_seconds", NULL};
   int count;
@@ -77,8 +77,8 @@ static blica_status add_facts(bl_facts *f, const blica_input *input, const blica
   TRY(bl_facts_add(f, "checkpoint:", "%s", options->checkpoint ? "yes" : "no"));
   TRY(bl_facts_machine(f));
   if (input->data) TRY(add_rows(f, input->data));
-  if (input->counts) TRY(add_counts(f, input->counts, whole));
-  if (input->cor) TRY(add_cor(f, input->cor, whole));
+  if (input->counts) TRY(add_counts(f, input->counts));
+  if (input->cor) TRY(add_cor(f, input->cor));
 done:
   return status;
 }
@@ -86,10 +86,7 @@ done:
 blica_status bl_fit_same(blica_ctx *ctx, const blica_input *input, const blica_fit_options *options) {
   bl_facts facts = {.ctx = ctx};
   if (bl_comm(ctx)->size == 1) return BLICA_OK;
-  const blica_counts *c = input->counts;
-  bool shared = (c && !bl_counts_whole(c)) || (input->cor && input->cor->part);
-  bool whole = !bl_any(ctx, shared);
-  blica_status status = bl_facts_same(ctx, &facts, add_facts(&facts, input, options, whole));
+  blica_status status = bl_facts_same(ctx, &facts, add_facts(&facts, input, options));
   bl_facts_free(&facts);
   return status;
 }

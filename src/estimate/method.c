@@ -1,10 +1,8 @@
-/* method.c - the table of estimators, what `auto` stands for, and what a fit by a method needs of its counts. */
+/* method.c - the table of estimators, and what `auto` stands for. */
 #include "estimate/method.h"
 #include "estimate/corfit.h"
 
 #include <string.h>
-
-#include "base/option.h"
 
 static const blica_method methods[] = {
     {"blica", "pair correlations, regularised, fitted by a scaled Gaussian likelihood (the paper's Algorithm 1)", 0},
@@ -51,37 +49,4 @@ const bl_estimator *bl_method_of(const blica_fit_options *options, bool exact) {
   for (int i = 0; i < METHODS; i++)
     if (strcmp(methods[i].name, name) == 0) return &estimators[i];
   return NULL;
-}
-
-bl_purpose bl_method_purpose(const blica_fit_options *o) {
-  const bl_estimator *e = bl_method_of(o, false);
-  if (!e) return (bl_purpose){.fit = true, .k = o->sources};
-  return (bl_purpose){.fit = true, .k = o->sources, .correlations = e->wants_cor};
-}
-
-/* ---- counting for a fit: what its method needs decides which rank keeps what ---- */
-
-static blica_status purpose_of(blica_ctx *ctx, const blica_fit_options *fit, bl_purpose *purpose) {
-  blica_fit_options own;
-  *purpose = (bl_purpose){.fit = false};
-  if (!fit) return BLICA_OK;
-  blica_status status = BL_TAKE_OPTIONS(ctx, fit, fit, &own);
-  if (status == BLICA_OK) *purpose = bl_method_purpose(&own);
-  return status;
-}
-
-blica_status blica_count_begin(blica_ctx *ctx, const blica_fit_options *fit, blica_counter **out) {
-  bl_purpose purpose;
-  if (out) *out = NULL;
-  BL_NEED(ctx, out);
-  blica_status status = purpose_of(ctx, fit, &purpose);
-  return status == BLICA_OK ? bl_counter_begin(ctx, &purpose, out) : status;
-}
-
-blica_status blica_counts_load_ranks(blica_ctx *ctx, const char *path, const blica_fit_options *fit,
-                                     blica_counts **out) {
-  bl_purpose purpose;
-  BL_NEED_OUT(ctx, out, path);
-  blica_status status = purpose_of(ctx, fit, &purpose);
-  return status == BLICA_OK ? bl_counts_load_placed(ctx, path, &purpose, out) : status;
 }

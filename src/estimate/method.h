@@ -7,7 +7,5 @@
 
 /* The estimator that the options name, with `auto` resolved; NULL when there is none of that name. */
 const bl_estimator *bl_method_of(const blica_fit_options *options, bool exact);
-/* What a fit with these options needs of counts and correlations, for bl_place. */
-bl_purpose bl_method_purpose(const blica_fit_options *options);
 
 #endif

@@ -132,7 +132,7 @@ done:
 }
 
 static uint64_t digest_counts(const blica_counts *c, int s) {
-  size_t n = (size_t)c->n, pairs = (size_t)c->pairs, at = pairs * (size_t)(s - bl_counts_first(c));
+  size_t n = (size_t)c->n, pairs = (size_t)c->pairs, at = pairs * (size_t)s;
   uint64_t digest = bl_digest(0, c->ones + n * (size_t)s, n * sizeof(double));
   digest = bl_digest(digest, c->present + n * (size_t)s, n * sizeof(double));
   const double *cells[] = {c->n11, c->n10, c->n01, c->n00};
@@ -143,7 +143,7 @@ static uint64_t digest_counts(const blica_counts *c, int s) {
 static uint64_t digest_cor(const blica_cor *c, int s) {
   size_t n = (size_t)c->planes, pairs = (size_t)c->pairs;
   uint64_t digest = bl_digest(0, c->thresholds + n * (size_t)s, n * sizeof(double));
-  return bl_digest(digest, c->rho + pairs * (size_t)(s - bl_cor_first(c)), pairs * sizeof(double));
+  return bl_digest(digest, c->rho + pairs * (size_t)s, pairs * sizeof(double));
 }
 
 static void digest_segment(int64_t s, int thread, void *user) {

@@ -44,7 +44,6 @@ double bl_sgauss_constant(const bl_sgauss_data *data) {
 
 void bl_sgauss_data_free(bl_sgauss_data *data) {
   if (!data) return;
-  bl_share_free(&data->share);
   bl_free(data);
 }
 
@@ -66,7 +65,7 @@ void bl_sgauss_matrix(const bl_sgauss_data *data, int s, double *c) {
     return;
   }
   if (!data->lanes) {
-    memcpy(c, data->c + nn * (size_t)(s - data->first), nn * sizeof *c);
+    memcpy(c, data->c + nn * (size_t)s, nn * sizeof *c);
     return;
   }
   const double *from = lane_matrix(data, s);
@@ -93,12 +92,10 @@ static blica_status copy_matrices(blica_ctx *ctx, const blica_cor *cor, const do
   blica_status status;
   BL_OWNED double *matrix = NULL;
   size_t nn = bl_mul((size_t)cor->n, (size_t)cor->n);
-  const int first = d->lanes ? 0 : (int)d->share.first, last = d->lanes ? cor->u : (int)d->share.last;
-  d->first = first;
-  TRY(bl_alloc_for(ctx, d, bl_mul(nn, d->lanes ? (size_t)d->blocks * BL_LANES : (size_t)(last - first)), &d->c));
+  TRY(bl_alloc_for(ctx, d, bl_mul(nn, d->lanes ? (size_t)d->blocks * BL_LANES : (size_t)cor->u), &d->c));
   TRY(bl_alloc(ctx, nn, &matrix));
-  for (int s = first; s < last; s++) {
-    shifted_matrix(cor, s, shift ? shift[s] : 0, d->lanes ? matrix : d->c + nn * (size_t)(s - first));
+  for (int s = 0; s < cor->u; s++) {
+    shifted_matrix(cor, s, shift ? shift[s] : 0, d->lanes ? matrix : d->c + nn * (size_t)s);
     if (!d->lanes) continue;
     for (size_t i = 0; i < nn; i++) lane_matrix(d, s)[i * BL_LANES] = matrix[i];
   }
@@ -111,7 +108,6 @@ static blica_status borrow_pairs(blica_ctx *ctx, const blica_cor *cor, const dou
   blica_status status;
   TRY(bl_alloc_for(ctx, d, (size_t)cor->u, &d->scale));
   d->pairs = cor->rho;
-  d->pairs_first = bl_cor_first(cor);
   for (int s = 0; s < cor->u; s++) d->scale[s] = 1 / (1 + (shift ? shift[s] : 0));
 done:
   return status;
@@ -128,7 +124,6 @@ blica_status bl_sgauss_data_make(blica_ctx *ctx, const blica_cor *cor, const dou
   d->blocks = (cor->u + BL_LANES - 1) / BL_LANES;
   TRY(bl_alloc_for(ctx, d, (size_t)cor->u, &d->weight));
   for (int s = 0; s < cor->u; s++) d->weight[s] = options->weight * cor->samples[s];
-  TRY(bl_share_make(ctx, cor->u, bl_sgauss_groups(cor->n, k, cor->u), &d->share));
   TRY((cor->n <= BL_FULL_MAX_N ? copy_matrices : borrow_pairs)(ctx, cor, shift, d));
   *out = bl_take(&d);
 done:

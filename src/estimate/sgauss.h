@@ -11,22 +11,24 @@
 #include "base/stage.h"
 #include "num/simd.h"
 #include "num/symmetric.h"
-#include "ranks/placement.h"
+
+enum {
+  BL_LANES_MAX_N = 32, /* up to this n several segments run side by side in vector lanes */
+  BL_NEWTON_MAX = 800, /* up to this n k Newton steps add segments in groups */
+  BL_FULL_MAX_N = 300  /* above this n matrices stay in packed pairs */
+};
 
 typedef struct {
   int n, k, u;
   double link;
   double precision_mixing, precision_variance; /* 1/sd^2 of the penalties; 0: none */
   double *weight;                              /* [u] N_s */
-  bl_share share;                              /* of the segments among ranks; with lanes every rank has them all */
-  int first;                                   /* segment that c begins with */
-  double *c; /* correlation matrices: [n,n] of this rank's segments, or with lanes [n,n] vectors of 8 segments, block by
-                block; NULL for large n, where the correlations stay where they are: */
-  const double *pairs; /* [n(n-1)/2] packed of the segments from pairs_first on, borrowed, each to be multiplied by */
-  int pairs_first;
-  double *scale; /* [u] */
-  bool lanes;    /* small n: eight segments side by side in SIMD lanes */
-  int blocks;    /* of eight segments */
+  double *c; /* correlation matrices: [n,n,u], or with lanes [n,n] vectors of 8 segments, block by block; NULL for large
+                n, where the correlations stay where they are: */
+  const double *pairs; /* [n(n-1)/2,u] packed, borrowed, each segment's to be multiplied by */
+  double *scale;       /* [u] */
+  bool lanes;          /* small n: eight segments side by side in SIMD lanes */
+  int blocks;          /* of eight segments */
 } bl_sgauss_data;
 
 /* Newton steps sum segments in so many groups, so that the bits depend neither on threads nor on ranks. */
@@ -86,12 +88,12 @@ void bl_sgauss_matrix(const bl_sgauss_data *data, int s, double *c /* [n,n] */);
 /* The packed pairs of segment s, where matrices are kept packed. */
 static inline const double *bl_sgauss_pairs(const bl_sgauss_data *d, int s) {
   size_t n = (size_t)d->n;
-  return d->pairs + n * (n - 1) / 2 * (size_t)(s - d->pairs_first);
+  return d->pairs + n * (n - 1) / 2 * (size_t)s;
 }
 /* The matrix of segment s for products; not with lanes. */
 static inline bl_symmetric bl_sgauss_view(const bl_sgauss_data *d, int s) {
   size_t n = (size_t)d->n;
-  if (d->c) return (bl_symmetric){.n = d->n, .full = d->c + n * n * (size_t)(s - d->first)};
+  if (d->c) return (bl_symmetric){.n = d->n, .full = d->c + n * n * (size_t)s};
   return (bl_symmetric){.n = d->n, .pairs = bl_sgauss_pairs(d, s), .scale = d->scale[s]};
 }
 

@@ -64,51 +64,24 @@ typedef struct {
   const double *weight;
   double total, *mean; /* [pairs] */
   int64_t pairs;
-  int64_t from, to; /* chunk that is added now */
 } mean_job;
 
-static int64_t least(int64_t a, int64_t b) {
-  return a < b ? a : b;
-}
-
-/* What this rank has to add to a block, segment by segment. */
+/* Adds a block of all segments, one after the other. */
 static void mean_block(int64_t block, int thread, void *user) {
   (void)thread;
   const mean_job *j = user;
   const bl_sgauss_data *d = j->d;
-  const int64_t from = j->from + block * PAIR_BLOCK, to = least(from + PAIR_BLOCK, j->to);
-  for (int64_t s = d->share.first; s < d->share.last; s++) {
-    const double *pairs = bl_sgauss_pairs(d, (int)s), share = j->weight[s] / j->total * d->scale[s];
+  const int64_t from = block * PAIR_BLOCK, to = from + PAIR_BLOCK < j->pairs ? from + PAIR_BLOCK : j->pairs;
+  for (int s = 0; s < d->u; s++) {
+    const double *pairs = bl_sgauss_pairs(d, s), share = j->weight[s] / j->total * d->scale[s];
     for (int64_t p = from; share > 0 && p < to; p++) j->mean[p] += share * pairs[p];
   }
 }
 
-/* The weighted mean of packed matrices. Rank after rank adds what it holds to a chunk of it and passes that on, so
- * that the order is that of one process; meanwhile the rank before works on the next chunk. At the end all get all.
- */
+/* The weighted mean of packed matrices. */
 static blica_status make_mean(blica_ctx *ctx, mean_job *j) {
-  blica_status status;
-  const int rank = j->d->share.rank, ranks = j->d->share.size;
-  const int64_t chunk = (j->pairs / (8 * ranks) / PAIR_BLOCK + 1) * PAIR_BLOCK, chunks = (j->pairs + chunk - 1) / chunk;
-  BL_OWNED size_t *to = NULL;
-  size_t *from;
-  TRY(bl_alloc(ctx, (size_t)j->pairs, &j->mean));
-  TRY(bl_alloc(ctx, 2 * (size_t)ranks, &to));
-  from = to + ranks;
-  for (int64_t round = 0; round < chunks + ranks - 1; round++) {
-    int64_t bound[3]; /* of the chunk that is this rank's turn, and of the next, which the rank before has */
-    for (int i = 0; i < 3; i++) {
-      int64_t at = round - rank + i;
-      bound[i] = at < 0 ? 0 : least(at * chunk, j->pairs);
-    }
-    j->from = bound[0], j->to = bound[1];
-    if (j->from < j->to) bl_parallel(ctx, (j->to - j->from + PAIR_BLOCK - 1) / PAIR_BLOCK, mean_block, j);
-    if (rank + 1 < ranks) to[rank + 1] = (size_t)(bound[1] - bound[0]) * sizeof *j->mean;
-    if (rank > 0) from[rank - 1] = (size_t)(bound[2] - bound[1]) * sizeof *j->mean;
-    TRY(bl_all_to_all(ctx, j->mean + bound[0], to, j->mean + bound[1], from));
-  }
-  TRY(bl_broadcast(ctx, j->mean, (size_t)j->pairs * sizeof *j->mean, ranks - 1));
-done:
+  blica_status status = bl_alloc(ctx, (size_t)j->pairs, &j->mean);
+  if (status == BLICA_OK) bl_parallel(ctx, (j->pairs + PAIR_BLOCK - 1) / PAIR_BLOCK, mean_block, j);
   return status;
 }
 
@@ -153,24 +126,17 @@ done:
   return status;
 }
 
-/* The mean [n,n] of matrices that are kept full; rank after rank as above. */
+/* The mean [n,n] of matrices that are kept full. */
 static blica_status add_full(blica_ctx *ctx, const bl_sgauss_data *d, const double *weight, double total,
                              double *mean) {
-  blica_status status;
   const size_t nn = (size_t)d->n * (size_t)d->n;
   BL_OWNED double *matrix = NULL;
-  TRY(bl_alloc(ctx, nn, &matrix));
-  for (int r = d->lanes ? d->share.rank : 0; r < d->share.size; r++) {
-    const int first = d->lanes ? 0 : (int)d->share.bound[r], last = d->lanes ? d->u : (int)d->share.bound[r + 1];
-    for (int s = first; r == d->share.rank && s < last; s++) {
-      bl_sgauss_matrix(d, s, matrix);
-      for (size_t i = 0; i < nn; i++) mean[i] += weight[s] / total * matrix[i];
-    }
-    if (d->lanes) break; /* every rank has all */
-    if (first < last) TRY(bl_broadcast(ctx, mean, nn * sizeof *mean, r));
+  MUST(bl_alloc(ctx, nn, &matrix));
+  for (int s = 0; s < d->u; s++) {
+    bl_sgauss_matrix(d, s, matrix);
+    for (size_t i = 0; i < nn; i++) mean[i] += weight[s] / total * matrix[i];
   }
-done:
-  return status;
+  return BLICA_OK;
 }
 
 static blica_status add_packed(blica_ctx *ctx, const bl_sgauss_data *d, const double *weight, double total,

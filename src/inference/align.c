@@ -57,7 +57,6 @@ blica_status bl_align_counts(blica_ctx *ctx, const blica_model *model, const bli
   BL_OWNED int *variable = NULL, *segment = NULL;
   char **columns = NULL;
   *out = NULL;
-  TRY(bl_counts_need_whole(ctx, counts));
   TRY(bl_alloc(ctx, (size_t)model->planes, &variable));
   TRY(bl_alloc(ctx, (size_t)model->u, &segment));
   if (model->coding) TRY(bl_coding_columns(ctx, model->coding, &columns));

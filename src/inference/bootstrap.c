@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/option.h"
+#include "base/share.h"
 #include "estimate/method.h"
 #include "model/model.h"
 
@@ -120,7 +121,12 @@ blica_status bl_bootstrap(blica_ctx *ctx, const blica_model *model, const bl_row
   TRY(bl_axes_make(ctx, model->n, model->k, draws, &b.axes));
   TRY(bl_alloc(ctx, bl_mul(ku, (size_t)draws), &b.log_variance));
   TRY(bl_alloc_for(ctx, b.log_variance, bl_mul(ku, (size_t)draws), &b.mean));
-  TRY(bl_parallel_children(ctx, draws, "bootstrap draw", one_draw, &b));
+  const bl_places lists[] = {{b.axes->mixing, (size_t)model->n * model->k},
+                             {b.axes->mcs, 1},
+                             {b.axes->angle, (size_t)model->k},
+                             {b.log_variance, ku},
+                             {b.mean, ku}};
+  TRY(bl_share_children(ctx, draws, "bootstrap draw", one_draw, &b, 5, lists));
   summarise(&b, mixing, log_variance, mean, stability);
   *out = bl_take(&b.axes);
 done:

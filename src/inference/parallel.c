@@ -12,6 +12,7 @@
 #include <lapacke.h>
 
 #include "base/number.h"
+#include "base/share.h"
 #include "inference/common.h"
 #include "num/rng.h"
 
@@ -97,7 +98,8 @@ blica_status bl_parallel_analysis(blica_ctx *ctx, const bl_rows *rows, const bli
   bl_common_fit(counts, common);
   if (!eigenvalues(n, common->rho, matrix, eigenvalue))
     TRY(bl_fail_outside(ctx, BLICA_ERR_NUMERIC, "the eigenvalues of the common correlations did not converge"));
-  TRY(bl_parallel_children(ctx, references, "parallel analysis, reference", reference_task, &b));
+  const bl_places values = {b.values, (size_t)n};
+  TRY(bl_share_children(ctx, references, "parallel analysis, reference", reference_task, &b, 1, &values));
   for (int i = 0; i < n; i++) {
     for (int r = 0; r < references; r++) list[r] = b.values[i + (size_t)n * (size_t)r];
     qsort(list, (size_t)references, sizeof *list, bl_rising);

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/option.h"
+#include "base/share.h"
 #include "counts/counts.h"
 #include "estimate/method.h"
 #include "inference/heldout.h"
@@ -33,6 +34,7 @@ typedef struct {
   double **weight;       /* [folds] rows of each pattern in the fold; owns the scores */
   double *score;         /* [u,folds,highest+1] of held-out tables, less independence */
   double *segment_score; /* [u,highest+1] of held-out segments, less independence */
+  double *found;         /* [u,fits] what each fit says of the segments; of all rows the first is BIC */
   blica_selection *out;
 } job;
 
@@ -114,8 +116,8 @@ static blica_status count_fold(blica_ctx *ctx, const job *b, int f, double **res
   return BLICA_OK;
 }
 
-/* Fold f held out, k sources. */
-static blica_status hold_out(blica_ctx *ctx, job *b, int k, int f) {
+/* Fold f held out, k sources: scores [u]. */
+static blica_status hold_out(blica_ctx *ctx, const job *b, int k, int f, double *score) {
   BL_AUTO(blica_counts) *train = NULL, *test = NULL;
   BL_AUTO(blica_model) *model = NULL;
   BL_AUTO(bl_heldout) *heldout = NULL;
@@ -124,8 +126,7 @@ static blica_status hold_out(blica_ctx *ctx, job *b, int k, int f) {
   MUST(count_fold(ctx, b, f, &rest, &train, &test));
   MUST(fit_part(ctx, b, k, rest, train, &model));
   for (int s = 0; s < b->rows->u; s++)
-    b->score[s + (size_t)b->rows->u * ((size_t)f + (size_t)b->folds * k)] =
-        bl_heldout_score(heldout, test, train, s, model, model->variances + (size_t)k * s);
+    score[s] = bl_heldout_score(heldout, test, train, s, model, model->variances + (size_t)k * s);
   return BLICA_OK;
 }
 
@@ -148,9 +149,9 @@ done:
   return status;
 }
 
-/* The segments of group g held out, k sources: their variances come from all of their rows but fold 0, which is judged.
- */
-static blica_status hold_out_segments(blica_ctx *ctx, job *b, int k, int g) {
+/* The segments of group g held out, k sources: their scores, into those of [u]. Their variances come from all of their
+ * rows but fold 0, which is judged. */
+static blica_status hold_out_segments(blica_ctx *ctx, const job *b, int k, int g, double *score) {
   BL_AUTO(blica_counts) *others = NULL, *train = NULL, *test = NULL;
   BL_AUTO(blica_model) *model = NULL;
   BL_AUTO(bl_heldout) *heldout = NULL;
@@ -163,13 +164,13 @@ static blica_status hold_out_segments(blica_ctx *ctx, job *b, int k, int g) {
   const double learned = model->fit.prior_variance, width = isfinite(learned) ? learned : 1;
   for (int s = g; s < b->rows->u; s += b->groups) {
     bl_heldout_variances(heldout, train, s, model, width, v);
-    b->segment_score[s + (size_t)b->rows->u * k] = bl_heldout_score(heldout, test, train, s, model, v);
+    score[s] = bl_heldout_score(heldout, test, train, s, model, v);
   }
   return BLICA_OK;
 }
 
 /* All rows, k sources: BIC from the full likelihood. */
-static blica_status all_rows(blica_ctx *ctx, job *b, int k) {
+static blica_status all_rows(blica_ctx *ctx, const job *b, int k, double *bic) {
   blica_status status;
   BL_AUTO(blica_model) *model = NULL;
   blica_loglik_result *result = NULL;
@@ -177,36 +178,70 @@ static blica_status all_rows(blica_ctx *ctx, job *b, int k) {
   o.error = 10;
   TRY(fit_part(ctx, b, k, b->rows->weight, b->counts, &model));
   TRY(blica_loglik(ctx, model, b->data, &o, &result));
-  b->out->bic[k] = -2 * result->total + (double)blica_model_parameters(model) * log((double)b->data->rows);
+  *bic = -2 * result->total + (double)blica_model_parameters(model) * log((double)b->data->rows);
 done:
   blica_loglik_result_free(result);
   return status;
 }
 
-/* Of one number of sources: folds, groups of segments, and all rows. */
-static int parts(const job *b) {
-  return b->folds + b->groups + 1;
+/* One fit for each number of sources and part: folds, groups of segments, and all rows. */
+static int fits(const job *b) {
+  return (b->folds + b->groups + 1) * (b->highest - b->lowest + 1);
+}
+
+static int common_divisor(int x, int y) {
+  return y ? common_divisor(y, x % y) : x;
+}
+
+/* The fit of an item: in an order that puts fits of similar cost far apart, because ranks take items in runs. */
+static void fit_of(const job *b, int64_t item, int *k, int *part) {
+  const int count = fits(b), sizes = b->highest - b->lowest + 1;
+  int step = count * 5 / 8;
+  while (common_divisor(step, count) != 1) step++;
+  const int fit = (int)(item * step % count);
+  *k = b->lowest + fit % sizes, *part = fit / sizes;
 }
 
 static blica_status fit_task(blica_ctx *child, int64_t item, int thread, void *user) {
   job *b = user;
-  const int k = b->lowest + (int)(item / parts(b)), f = (int)(item % parts(b));
+  int k, f;
+  double *found = b->found + (size_t)b->rows->u * (size_t)item;
   char why[BL_MESSAGE];
   (void)thread;
-  const blica_status status = f < b->folds                  ? hold_out(child, b, k, f)
-                              : f < b->folds + b->groups    ? hold_out_segments(child, b, k, f - b->folds)
-                              : b->rows->n <= BIC_VARIABLES ? all_rows(child, b, k)
+  fit_of(b, item, &k, &f);
+  const blica_status status = f < b->folds                  ? hold_out(child, b, k, f, found)
+                              : f < b->folds + b->groups    ? hold_out_segments(child, b, k, f - b->folds, found)
+                              : b->rows->n <= BIC_VARIABLES ? all_rows(child, b, k, found)
                                                             : BLICA_OK;
   if (status == BLICA_OK) return BLICA_OK;
   snprintf(why, sizeof why, "%s", blica_message(child));
   return bl_fail(child, status, "%d sources: %s", k, why);
 }
 
+/* Puts what the fits found where it is compared. */
+static void sort_scores(job *b) {
+  const size_t u = (size_t)b->rows->u;
+  for (int i = 0; i < fits(b); i++) {
+    const double *found = b->found + u * (size_t)i;
+    int k, f;
+    fit_of(b, i, &k, &f);
+    const int group = f - b->folds;
+    if (f < b->folds)
+      memcpy(b->score + u * ((size_t)f + (size_t)b->folds * k), found, u * sizeof *found);
+    else if (group == b->groups && b->rows->n <= BIC_VARIABLES)
+      b->out->bic[k] = found[0];
+    for (size_t s = (size_t)group; group >= 0 && group < b->groups && s < u; s += (size_t)b->groups)
+      b->segment_score[s + u * k] = found[s];
+  }
+}
+
 static blica_status fit_all(job *b) {
-  const int64_t items = (int64_t)(b->highest - b->lowest + 1) * parts(b);
   MUST(bl_alloc_for(b->ctx, b->weight, bl_mul((size_t)b->rows->u * b->folds, (size_t)b->highest + 1), &b->score));
   MUST(bl_alloc_for(b->ctx, b->weight, bl_mul((size_t)b->rows->u, (size_t)b->highest + 1), &b->segment_score));
-  MUST(bl_parallel_children(b->ctx, items, "select, fit", fit_task, b));
+  MUST(bl_alloc_for(b->ctx, b->weight, bl_mul((size_t)b->rows->u, (size_t)fits(b)), &b->found));
+  const bl_places found = {b->found, (size_t)b->rows->u};
+  MUST(bl_share_children(b->ctx, fits(b), "select, fit", fit_task, b, 1, &found));
+  sort_scores(b);
   return BLICA_OK;
 }
 

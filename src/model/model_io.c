@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/share.h"
 #include "base/json.h"
 #include "base/outfile.h"
 #include "model/model.h"
@@ -231,7 +230,8 @@ void blica_text_free(char *text) {
   bl_free(text);
 }
 
-static blica_status save(blica_ctx *ctx, const blica_model *model, const char *path) {
+blica_status blica_model_save(blica_ctx *ctx, const blica_model *model, const char *path) {
+  BL_NEED(ctx, model, path);
   bl_outfile file;
   if (!bl_outfile_open(&file, path))
     return bl_fail(ctx, BLICA_ERR_IO, "cannot write the model to '%s': %s", path, strerror(errno));
@@ -239,10 +239,4 @@ static blica_status save(blica_ctx *ctx, const blica_model *model, const char *p
   if (!bl_outfile_commit(&file))
     return bl_fail(ctx, BLICA_ERR_IO, "cannot write the model to '%s': %s", path, strerror(errno));
   return BLICA_OK;
-}
-
-blica_status blica_model_save(blica_ctx *ctx, const blica_model *model, const char *path) {
-  BL_NEED(ctx, model, path);
-  blica_status here = bl_all_here(ctx);
-  return here != BLICA_OK ? here : bl_agree(ctx, bl_comm(ctx)->rank == 0 ? save(ctx, model, path) : BLICA_OK);
 }

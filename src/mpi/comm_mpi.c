@@ -62,29 +62,6 @@ static int gather(double *x, const size_t *count, const size_t *offset, void *us
   return code;
 }
 
-/* One message per piece of what a pair of ranks has for each other. */
-static int all_to_all(const void *send, const size_t *to, void *receive, const size_t *from, void *user) {
-  MPI_Comm comm = comm_of(user);
-  int size, code = MPI_Comm_size(comm, &size), posted = 0;
-  size_t most = 0;
-  for (int r = 0; r < size; r++) most += to[r] / PIECE + from[r] / PIECE + 2;
-  MPI_Request few[2 * FEW], *requests = most <= 2 * FEW ? few : malloc(most * sizeof *requests);
-  if (!requests) return MPI_ERR_NO_MEM;
-  char *in = receive;
-  for (int r = 0; r < size; in += from[r++])
-    for (size_t at = 0; at < from[r] && code == MPI_SUCCESS; at += PIECE)
-      code = MPI_Irecv(in + at, (int)(from[r] - at < PIECE ? from[r] - at : PIECE), MPI_BYTE, r, 0, comm,
-                       &requests[posted++]);
-  const char *out = send;
-  for (int r = 0; r < size; out += to[r++])
-    for (size_t at = 0; at < to[r] && code == MPI_SUCCESS; at += PIECE)
-      code = MPI_Isend(out + at, (int)(to[r] - at < PIECE ? to[r] - at : PIECE), MPI_BYTE, r, 0, comm,
-                       &requests[posted++]);
-  if (code == MPI_SUCCESS) code = MPI_Waitall(posted, requests, MPI_STATUSES_IGNORE);
-  if (requests != few) free(requests);
-  return code;
-}
-
 blica_status blica_mpi_comm(MPI_Comm comm, blica_comm *out) {
   *out = (blica_comm){.size = 1};
   if (comm == MPI_COMM_NULL || !out) return BLICA_ERR_ARGUMENT;
@@ -93,7 +70,6 @@ blica_status blica_mpi_comm(MPI_Comm comm, blica_comm *out) {
   out->sum = sum;
   out->gather = gather;
   out->broadcast = broadcast;
-  out->all_to_all = all_to_all;
   memcpy(&out->user, &comm, sizeof comm);
   return BLICA_OK;
 }

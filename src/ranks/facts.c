@@ -8,7 +8,6 @@
 #include "base/option.h"
 #include "base/share.h"
 #include "num/arithmetic.h"
-#include "ranks/ranks.h"
 
 void bl_facts_free(bl_facts *f) {
   for (size_t i = 0; f->text && i < 2 * f->count; i++) bl_free(f->text[i]);

@@ -86,13 +86,13 @@ same_fit() {
   same_fit "7" d/data.csv --method blica --sources 3 --starts 1 --max-iterations 5
 }
 
-@test "fit blica, fewer segments than ranks: they share what is inside a segment" {
+@test "fit blica, fewer segments than ranks: the others wait" {
   "$BLICA" simulate --variables 400 --sources 5 --segments 2 --samples 200 --out a --quiet
   same_fit "3 4 5" a/data.csv --method blica --sources 5 --starts 1 --max-iterations 6
   "$BLICA" fit a/data.csv --method blica --sources 5 --starts 1 --max-iterations 6 --out m7.json --quiet --threads 7 || [ $? = 4 ]
   timeout "$(patience)" mpirun --quiet -n 3 "$MPI" fit a/data.csv --method blica --sources 5 --starts 1 --max-iterations 6 --out m8.json --quiet --threads 2 || [ $? = 4 ]
   same_models alone.json m7.json m8.json
-  # a checkpoint of ranks that hold parts of segments is one of the same data
+  # their checkpoint is one of the same data
   many="fit a/data.csv --method blica --sources 5 --starts 100 --max-iterations 6 --threads 1 --quiet"
   "$BLICA" $many --out m8.json || [ $? = 4 ]
   kill_ranks_at many.ckpt 10000 3 $many --out m9.json
@@ -111,7 +111,7 @@ same_fit() {
   same_fit "3" a/c.npz --method blica --sources 5 --starts 1 --max-iterations 6
 }
 
-@test "tables stay with the rank that owns their segment: the same bits, whoever read the rows" {
+@test "the same bits, whoever read the rows" {
   "$BLICA" simulate --variables 41 --sources 20 --segments 6 --samples 250 --out a --quiet
   # mixed order, missing values, a segment that only the last rows have, a constant
   (head -1 a/data.csv; tail -n +2 a/data.csv | shuf --random-source=a/data.csv |
@@ -126,7 +126,7 @@ same_fit() {
   same_fit "3" mixed.csv.gz --method blica --sources 20 --starts 1 --max-iterations 4
   awk -F, -v OFS=, 'NR > 1 { for (i = 1; i < NF; i++) $i = $i == "NA" ? "" : $i == 1 ? "no" : "yes" } { print }' mixed.csv >words.csv
   same_fit "3" words.csv --levels any --method blica --sources 20 --starts 1 --max-iterations 4
-  # counts of all, of which each rank takes its own
+  # counts that every rank reads
   "$BLICA" count mixed.csv --out counts.npz --quiet
   same_fit "2 4" counts.npz --method blica --sources 20 --starts 1 --max-iterations 8
   "$BLICA" count mixed.csv --out counts.csv --quiet
@@ -139,7 +139,7 @@ same_fit() {
   cmp alone.txt three.txt
 }
 
-@test "a stream of many pieces: tables wander to their owners at the end" {
+@test "a stream of many pieces, read by the first rank" {
   "$BLICA" simulate --variables 41 --sources 20 --segments 5 --samples 400 --out a --quiet
   tail -n +2 a/data.csv | shuf --random-source=a/data.csv >rows
   stream() { head -1 a/data.csv; for i in $(seq 1010); do cat rows; done; sed 's/[0-9]*$/end/' rows; }
@@ -197,7 +197,26 @@ same_file() {
   same_file "3" s.csv sources model.json a/data.csv --segment unknown
 }
 
-@test "counts and correlations of many variables stay with their owners; the first rank writes them" {
+# same_text RANKS ARGS...: the command prints the same for each number of ranks.
+same_text() {
+  local counts=$1
+  shift
+  "$BLICA" "$@" --quiet >alone.txt 2>/dev/null
+  for p in $counts; do
+    ranks "$p" "$@" >ranks.txt 2>/dev/null
+    cmp alone.txt ranks.txt
+  done
+}
+
+@test "assess divides draws, select divides fits" {
+  "$BLICA" simulate --variables 6 --sources 2 --segments 7 --samples 150 --out a --quiet
+  "$BLICA" fit a/data.csv --sources 2 --out model.json --quiet
+  same_text "2 3" assess model.json a/data.csv --bootstrap 20 --json
+  same_file "2" out.json assess model.json a/data.csv --bootstrap 20 --out out.json
+  same_text "2 5" select a/data.csv --sources 1:3 --folds 3 --json
+}
+
+@test "counts and correlations of many variables; the first rank writes them" {
   "$BLICA" simulate --variables 104 --sources 3 --segments 7 --samples 60 --out a --quiet
   (head -1 a/data.csv; tail -n +2 a/data.csv | shuf --random-source=a/data.csv | awk -F, -v OFS=, 'NR % 11 == 0 { $3 = "NA" } { print }') >mixed.csv
   same_file "2 3" c.npz count mixed.csv

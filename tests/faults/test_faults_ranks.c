@@ -18,22 +18,14 @@
 #include "thread_ranks.h"
 #include "scratch.h"
 
-enum {
-  RANKS = 2,
-  N = 4,
-  K = 2,
-  U = 3,
-  WIDE = 41,
-  WIDE_SOURCES = 20
-}; /* n k > 800: ranks share segments, and counts lie with them */
+enum { RANKS = 2, N = 4, K = 2, U = 3 };
 
 static faulty heap[RANKS];
 static blica_ctx *ctx[RANKS], *calm, *calm_of[RANKS]; /* the calm ones for what must not fail */
 static blica_data *all, *part[RANKS];
-static blica_counts *counts, *part_counts[RANKS];
-static blica_cor *cor;
+static blica_counts *part_counts[RANKS];
 static blica_model *model;
-static char folder[40], file[64], checkpoint[64], wide[64], shared[64];
+static char folder[40], checkpoint[64];
 
 /* Rows of every segment in both parts, one value missing in the second. */
 static blica_status make_part(int rank) {
@@ -48,29 +40,11 @@ static blica_status make_part(int rank) {
   return status == BLICA_OK ? blica_count(calm, part[rank], &part_counts[rank]) : status;
 }
 
-/* Piece p of rank r's rows of a larger table. */
-static blica_data *wide_piece(int r, int p) {
-  blica_simulate_options how = blica_simulate_options_default();
-  blica_data *rows = NULL;
-  how.variables = WIDE, how.sources = 3, how.segments = 10, how.samples = 20, how.seed = (uint64_t)(2 * r + p);
-  blica_simulate(calm_of[r], &how, NULL, &rows, NULL);
-  return rows;
-}
-
-static blica_fit_options wide_fit(void) {
-  blica_fit_options options = blica_fit_options_default();
-  snprintf(options.method, sizeof options.method, "blica");
-  options.sources = WIDE_SOURCES, options.starts = 1, options.max_iterations = 2;
-  return options;
-}
-
 static int setup(void **state) {
   (void)state;
   blica_simulate_options how = blica_simulate_options_default();
   how.variables = N, how.sources = K, how.segments = U, how.samples = 64;
-  if (blica_ctx_create(&calm) || make_scratch(folder) || blica_simulate(calm, &how, &model, &all, NULL) ||
-      blica_count(calm, all, &counts) || blica_correlate(calm, counts, &cor))
-    return 1;
+  if (blica_ctx_create(&calm) || make_scratch(folder) || blica_simulate(calm, &how, &model, &all, NULL)) return 1;
   for (int r = 0; r < RANKS; r++) {
     heap[r].fail_at = -1;
     if (blica_ctx_create(&calm_of[r]) || blica_ctx_create_with(faulty_realloc, &heap[r], &ctx[r]) || make_part(r))
@@ -78,16 +52,8 @@ static int setup(void **state) {
     blica_set_threads(calm_of[r], 1);
     blica_set_threads(ctx[r], 1);
   }
-  snprintf(file, sizeof file, "%s/file.csv", folder);
   snprintf(checkpoint, sizeof checkpoint, "%s/checkpoint", folder);
-  snprintf(wide, sizeof wide, "%s/wide.npz", folder);
-  snprintf(shared, sizeof shared, "%s/shared.npz", folder);
-  blica_data *rows = wide_piece(0, 0);
-  blica_counts *tables;
-  int bad = blica_count(calm, rows, &tables) || blica_counts_save(calm, tables, wide);
-  blica_data_free(rows);
-  blica_counts_free(tables);
-  return bad;
+  return 0;
 }
 
 static int teardown(void **state) {
@@ -101,82 +67,19 @@ static int teardown(void **state) {
     live += atomic_load(&heap[r].live);
   }
   blica_data_free(all);
-  blica_counts_free(counts);
-  blica_cor_free(cor);
   blica_model_free(model);
   blica_ctx_free(calm);
-  unlink(file);
   unlink(checkpoint);
-  unlink(wide);
-  unlink(shared);
   return live != 0 || rmdir(folder); /* fails when a temporary file was left */
 }
 
 /* ---- the verbs ---- */
 
-static blica_status call_count(int r, void **out) {
-  return blica_count(ctx[r], all, (blica_counts **)out);
-}
 static blica_status call_merge(int r, void **out) {
   return blica_merge_ranks(ctx[r], part_counts[r], (blica_counts **)out);
 }
 static blica_status call_pack(int r, void **out) {
   return blica_pack_ranks(ctx[r], part[r], (blica_data **)out);
-}
-
-static blica_status count_pieces(int r, const blica_fit_options *fit, blica_counts **out) {
-  blica_counter *counter = NULL;
-  *out = NULL;
-  blica_status status = blica_count_begin(ctx[r], fit, &counter);
-  for (int p = 0; p < 2 && status == BLICA_OK; p++) status = blica_count_piece(ctx[r], counter, wide_piece(r, p));
-  if (status == BLICA_OK) status = blica_count_end(ctx[r], counter, out);
-  blica_counter_free(counter);
-  return status;
-}
-static blica_status call_pieces(int r, void **out) {
-  return count_pieces(r, NULL, (blica_counts **)out);
-}
-static blica_status call_owners(int r, void **out) {
-  blica_fit_options fit = wide_fit();
-  return count_pieces(r, &fit, (blica_counts **)out);
-}
-static blica_status call_load_owned(int r, void **out) {
-  blica_fit_options fit = wide_fit();
-  return blica_counts_load_ranks(ctx[r], wide, &fit, (blica_counts **)out);
-}
-static blica_status call_fit_owned(int r, void **out) {
-  blica_fit_options fit = wide_fit();
-  blica_counts *own;
-  blica_status status = count_pieces(r, &fit, &own);
-  blica_input input = {.counts = own};
-  *out = NULL;
-  if (status == BLICA_OK) status = blica_fit(ctx[r], &input, &fit, (blica_model **)out);
-  blica_counts_free(own);
-  return status;
-}
-
-/* What count and correlate do with tables that ranks share. */
-static blica_status call_shared_files(int r, void **out) {
-  blica_fit_options fit = wide_fit();
-  blica_counts *own;
-  blica_cor *rough = NULL, *fine = NULL;
-  *out = NULL;
-  blica_status status = count_pieces(r, &fit, &own);
-  if (status == BLICA_OK) status = blica_counts_save(ctx[r], own, shared);
-  if (status == BLICA_OK) status = blica_correlate(ctx[r], own, &rough);
-  if (status == BLICA_OK) status = blica_regularise(ctx[r], rough, 10, &fine);
-  if (status == BLICA_OK) status = blica_cor_save(ctx[r], fine, file);
-  blica_counts_free(own);
-  blica_cor_free(rough);
-  blica_cor_free(fine);
-  return status;
-}
-
-static blica_status call_correlate(int r, void **out) {
-  return blica_correlate(ctx[r], counts, (blica_cor **)out);
-}
-static blica_status call_regularise(int r, void **out) {
-  return blica_regularise(ctx[r], cor, 10, (blica_cor **)out);
 }
 
 static blica_status fit_with(int r, const char *method, const char *state, void **out) {
@@ -219,17 +122,16 @@ static blica_status call_sources(int r, void **out) {
   return blica_sources(ctx[r], model, all, &options, (blica_posterior **)out);
 }
 
-static blica_status call_save_counts(int r, void **out) {
-  *out = NULL;
-  return blica_counts_save(ctx[r], counts, file);
+static blica_status call_assess(int r, void **out) {
+  blica_assess_options options = blica_assess_options_default();
+  options.bootstrap = 20;
+  return blica_assess(ctx[r], model, all, &options, (blica_assessment **)out);
 }
-static blica_status call_save_cor(int r, void **out) {
-  *out = NULL;
-  return blica_cor_save(ctx[r], cor, file);
-}
-static blica_status call_save_model(int r, void **out) {
-  *out = NULL;
-  return blica_model_save(ctx[r], model, file);
+
+static blica_status call_select(int r, void **out) {
+  blica_select_options options = blica_select_options_default();
+  options.sources = "1:2", options.folds = 2, options.references = 20;
+  return blica_select(ctx[r], all, &options, (blica_selection **)out);
 }
 
 typedef struct {
@@ -240,16 +142,8 @@ typedef struct {
 
 #define VERB(name, type)                                                                                               \
   { #name, call_##name, discard_##type }
-static const verb verbs[] = {VERB(count, counts),
-                             VERB(merge, counts),
-                             VERB(pieces, counts),
-                             VERB(owners, counts),
-                             VERB(load_owned, counts),
-                             VERB(fit_owned, model),
-                             VERB(shared_files, data),
+static const verb verbs[] = {VERB(merge, counts),
                              VERB(pack, data),
-                             VERB(correlate, cor),
-                             VERB(regularise, cor),
                              VERB(fit_blica, model),
                              VERB(fit_matched, model),
                              VERB(fit_pairwise, model),
@@ -260,9 +154,8 @@ static const verb verbs[] = {VERB(count, counts),
                              VERB(loglik_grid, loglik_result),
                              VERB(loglik_lattice, loglik_result),
                              VERB(sources, posterior),
-                             VERB(save_counts, data),
-                             VERB(save_cor, data),
-                             VERB(save_model, data)};
+                             VERB(assess, assessment),
+                             VERB(select, selection)};
 
 /* ---- the walk ---- */
 
@@ -317,7 +210,8 @@ static void look(const verb *v, int victim, long long at, const group *g, const 
 /* How many allocations of the victim were made to fail. */
 static long long walk(const verb *v, int victim) {
   long long count = 0;
-  const int stride = strncmp(v->name, "fit", 3) == 0 ? faulty_stride(29) : faulty_stride(3);
+  const bool refits = v->call == call_assess || v->call == call_select;
+  const int stride = faulty_stride(refits ? 3001 : strncmp(v->name, "fit", 3) == 0 ? 29 : 3) + (refits ? 52 : 0);
   for (long long at = 0;; at += stride, count++) {
     group g;
     job jobs[RANKS];

@@ -25,7 +25,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   bool wild = fuzz_byte(&b) % 4 == 0, finite = true;
   double samples[3] = {10, 20, 30}, condition = wild ? fuzz_any(&b) : fuzz_real(&b, 1.001, 100);
   blica_cor *cor, *out;
-  CHECK(bl_cor_create(ctx, n, u, names, names, samples, &cor) == BLICA_OK);
+  CHECK(bl_cor_create(ctx, n, u, names, names, samples, true, &cor) == BLICA_OK);
   for (int64_t p = 0; p < cor->pairs * u; p++) {
     cor->rho[p] = wild ? fuzz_any(&b) : fuzz_real(&b, -1, 1);
     finite = finite && fabs(cor->rho[p]) <= 1;

@@ -17,5 +17,7 @@ DISCARD(posterior)
 DISCARD(loglik_result)
 DISCARD(identification)
 DISCARD(segmentation)
+DISCARD(assessment)
+DISCARD(selection)
 
 #endif

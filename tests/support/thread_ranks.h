@@ -22,7 +22,6 @@ typedef struct {
   pthread_mutex_t lock;
   pthread_cond_t met;
   const void *shown[MOST_RANKS];
-  const size_t *sizes[MOST_RANKS];
   exchange wanted[MOST_RANKS];
 } group;
 
@@ -103,25 +102,8 @@ static inline int threads_sum(double *x, size_t count, void *user) {
   return meet(me, NULL, wanted);
 }
 
-static inline int threads_all_to_all(const void *send, const size_t *to, void *receive, const size_t *from,
-                                     void *user) {
-  member *me = user;
-  char *at = receive;
-  exchange wanted = {4, 0, 0};
-  int wrong = 0;
-  me->group->sizes[me->rank] = to;
-  if (meet(me, send, wanted)) return 1;
-  for (int r = 0; r < me->group->size; at += from[r++]) {
-    const char *there = me->group->shown[r];
-    for (int d = 0; d < me->rank; d++) there += me->group->sizes[r][d];
-    wrong |= me->group->sizes[r][me->rank] != from[r]; /* both sides must know */
-    if (!wrong && from[r]) memcpy(at, there, from[r]);
-  }
-  return meet(me, NULL, wanted) || wrong;
-}
-
 static inline blica_comm threads_comm(member *s) {
-  return (blica_comm){s->rank, s->group->size, threads_sum, threads_gather, threads_broadcast, s, threads_all_to_all};
+  return (blica_comm){s->rank, s->group->size, threads_sum, threads_gather, threads_broadcast, s};
 }
 
 #endif

@@ -76,10 +76,6 @@ static void refuse_null(blica_ctx *c) {
   REFUSED(blica_segment(c, none, none, none));
   REFUSED(blica_pack_ranks(c, none, none));
   REFUSED(blica_merge_ranks(c, none, none));
-  REFUSED(blica_count_begin(c, none, none));
-  REFUSED(blica_count_piece(c, none, none));
-  REFUSED(blica_count_end(c, none, none));
-  REFUSED(blica_counts_load_ranks(c, none, none, none));
 }
 
 static void test_null(void **state) {
@@ -128,7 +124,6 @@ static void test_null_void(void **state) {
   blica_data_free(NULL);
   blica_counts_free(NULL);
   blica_cor_free(NULL);
-  blica_counter_free(NULL);
   blica_model_free(NULL);
   blica_text_free(NULL);
   blica_loglik_result_free(NULL);

@@ -32,7 +32,7 @@ static void all_items_are_run_once(void **unused) {
   (void)unused;
   job j = {.fail = false};
   blica_set_threads(ctx, THREADS);
-  assert_int_equal(bl_parallel_children(ctx, ITEMS, "draw", task, &j), BLICA_OK);
+  assert_int_equal(bl_parallel_children(ctx, 0, ITEMS, "draw", task, &j), BLICA_OK);
   for (int i = 0; i < ITEMS; i++) assert_int_equal(atomic_load(&j.run[i]), 1);
 }
 
@@ -41,7 +41,7 @@ static void the_first_failure_is_told_and_ends_its_thread(void **unused) {
   for (int threads = 1; threads <= THREADS; threads++) {
     job j = {.fail = true};
     blica_set_threads(ctx, threads);
-    assert_int_equal(bl_parallel_children(ctx, ITEMS, "draw", task, &j), BLICA_ERR_NUMERIC);
+    assert_int_equal(bl_parallel_children(ctx, 0, ITEMS, "draw", task, &j), BLICA_ERR_NUMERIC);
     assert_string_equal(blica_message(ctx), "draw 18: no convergence");
     for (int i = 0; i <= FAILING; i++) assert_int_equal(atomic_load(&j.run[i]), 1);
     assert_int_equal(atomic_load(&j.on_broken), 0);

@@ -52,7 +52,7 @@ static blica_cor *random_cor(blica_ctx *ctx, int n, int u, double size) {
   for (int s = 0; s < u; s++) samples[s] = 100;
   assert_int_equal(bl_number_texts(ctx, n, "x", &variables), BLICA_OK);
   assert_int_equal(bl_number_texts(ctx, u, "", &segments), BLICA_OK);
-  assert_int_equal(bl_cor_create(ctx, n, u, variables, segments, samples, &cor), BLICA_OK);
+  assert_int_equal(bl_cor_create(ctx, n, u, variables, segments, samples, true, &cor), BLICA_OK);
   bl_free_texts(variables, n);
   bl_free_texts(segments, u);
   bl_rng rng = bl_rng_make(3, (uint64_t)n);

@@ -89,7 +89,7 @@ static blica_status work_on(blica_ctx *ctx, rank_job *job) {
   for (int s = 0; s < u; s++) samples[s] = 100 + 10 * s;
   TRY(bl_number_texts(ctx, n, "x", &variables));
   TRY(bl_number_texts(ctx, u, "s", &segments));
-  TRY(bl_cor_create_part(ctx, n, u, variables, segments, samples, false, 0, u, &cor));
+  TRY(bl_cor_create(ctx, n, u, variables, segments, samples, false, &cor));
   memcpy(cor->rho, p->pairs, (size_t)cor->pairs * (size_t)u * sizeof(double));
   TRY(bl_regularise_shifts(ctx, cor, &condition, shift, job->ends, job->ends + u));
   TRY(bl_sgauss_data_make(ctx, cor, shift, p->k, &options, &data));

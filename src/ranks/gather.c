@@ -1,10 +1,26 @@
-/* gather_ranks.c - parts that ranks hold, put together: counts are added, rows stand one rank's after another's. */
+/* gather.c - what ranks read, put together on all of them: counts are added, rows follow each other by rank. */
 #include <string.h>
 
 #include "base/intern.h"
 #include "base/share.h"
 #include "counts/counts.h"
-#include "ranks/ranks.h"
+
+/* The names of variables that root has, *n of them, in a new list; a rank whose own (NULL: it has none) differ fails,
+ * it alone. *n is 0 when root has none. */
+static blica_status agree_on_names(blica_ctx *ctx, char **own, int own_n, int root, int *n, const char ***names) {
+  blica_status status;
+  *n = own_n;
+  TRY(bl_broadcast_texts(ctx, own, n, root, names));
+  if (!own || *n == 0) goto done;
+  if (own_n != *n)
+    FAIL(ctx, BLICA_ERR_DATA, "rank %d has %d variables and rank %d has %d", root, *n, bl_comm(ctx)->rank, own_n);
+  for (int i = 0; i < own_n; i++)
+    if (strcmp(own[i], (*names)[i]) != 0)
+      FAIL(ctx, BLICA_ERR_DATA, "variable %d is '%s' on rank %d and '%s' on rank %d", i + 1, (*names)[i], root, own[i],
+           bl_comm(ctx)->rank);
+done:
+  return status;
+}
 
 /* ---- counts ---- */
 
@@ -43,7 +59,7 @@ static blica_status receive_labels(blica_ctx *ctx, const blica_counts *own, int 
   int32_t id;
   if (!g->n) {
     bl_free(g->names);
-    TRY(bl_agree(ctx, bl_agree_on_names(ctx, own ? own->variables : NULL, own ? own->n : 0, root, &g->n, &g->names)));
+    TRY(bl_agree(ctx, agree_on_names(ctx, own ? own->variables : NULL, own ? own->n : 0, root, &g->n, &g->names)));
   }
   TRY(bl_broadcast_texts(ctx, own ? own->segments : NULL, &u, root, &labels));
   for (int s = 0; s < u; s++) TRY(bl_intern_add(ctx, &g->labels, labels[s], strlen(labels[s]), &id));
@@ -131,7 +147,7 @@ done:
 static blica_status begin_transfer(blica_ctx *ctx, char **own, int own_n, int root, transfer *t) {
   blica_status status;
   BL_OWNED const char **names = NULL;
-  TRY(bl_agree(ctx, bl_agree_on_names(ctx, own, own_n, root, &t->n, &names)));
+  TRY(bl_agree(ctx, agree_on_names(ctx, own, own_n, root, &t->n, &names)));
   if (!t->n) goto done;
   t->words = (t->n + 63) / 64;
   t->rows = CHUNK_BITS / t->n + 1;
