@@ -122,10 +122,9 @@ static int run(program *p, void *values) {
   if (!agree_on(!leads() || make_folder(v->out, NULL))) return EXIT_FAILED;
   blica_set_comm(p->ctx, NULL); /* whole data sets are shared, not what is inside them */
   blica_status status = entry->shared || leads() ? entry->run(&e) : BLICA_OK;
-  draw_done();
   progress_clear();
   if (status == BLICA_OK) {
-    say_note("%s: wrote CSV and figures (SVG, PDF, PNG) to %s", entry->name, v->out);
+    say_note("%s: wrote CSV and figures (SVG) to %s", entry->name, v->out);
     return EXIT_OK;
   }
   say_error("%s: %s", entry->name, e.message);
@@ -144,7 +143,7 @@ const command command_experiment = {
     .required = "out",
     .text =
         "Runs one of the experiments of section 6 of the paper and writes a CSV with one row per run, and figures as "
-        "SVG, PDF and PNG.\n\n"
+        "SVG.\n\n"
         "table1: Table 1, statistics less unknowns, with the numerical rank of random models beside it.\n\n"
         "identifiability: Figure 3, which sizes can be identified, from exact pair probabilities.\n\n"
         "finite-sample: Figure 4, error against samples per segment, all methods.\n\n"

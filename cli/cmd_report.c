@@ -21,7 +21,7 @@ static const blica_option own[] = {
     OPTION(report_values, out, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "FILE",
            "The report is written here, as HTML; - is the standard output."),
     OPTION(report_values, figures, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "DIR",
-           "Also write each figure as SVG, PDF and PNG into this folder; made when it is not there."),
+           "Also write each figure as SVG into this folder, which is created if missing."),
     OPTION(report_values, sources, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "LOW:HIGH",
            "Also compare these numbers of sources, as blica select does, and show the curve. Needs the rows of DATA."),
 };
@@ -256,7 +256,6 @@ static int run(program *p, void *values) {
   if (code == EXIT_OK)
     say_note("wrote %s%s%s", v->out, v->figures ? " and figures to " : "", v->figures ? v->figures : "");
   release(&m);
-  draw_done();
   return code;
 }
 
@@ -277,7 +276,7 @@ const command command_report = {
     .examples = "blica report model.json data.csv --out report.html\n"
                 "# with a comparison of numbers of sources\n"
                 "blica report model.json data.csv --sources 1:6 --out report.html\n"
-                "# each figure as SVG, PDF and PNG too\n"
+                "# each figure as SVG too\n"
                 "blica report model.json data.csv --out report.html --figures figures",
     .groups = {{"Files", own_table, 0}, {"How the data are read", data_option_table, offsetof(report_values, data)}},
     .values = sizeof(report_values),

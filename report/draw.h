@@ -1,5 +1,5 @@
-/* draw.h - figures: one recorded list of marks, drawn as SVG, PDF and PNG files through cairo, or into a page
- * as inline SVG with values on hover.
+/* draw.h - figures: one recorded list of marks, drawn as SVG into a file of its own, or into a page with values on
+ * hover.
  *
  * Units are CSS pixels, y downwards. Colours are 0xRRGGBBAA. Tips are shown when the mouse is over a mark, or NULL for
  * nothing; only the page shows them. Drawing never fails visibly: a figure that ran out of memory says so when it
@@ -54,14 +54,10 @@ typedef struct {
 } heat;
 void draw_heat(figure *f, double x, double y, double w, double h, const heat *map); /* into this rectangle */
 
-/* Writes NAME.svg, NAME.pdf and NAME.png (twice the pixels) into folder; files appear whole or not at all. On
- * failure the reason stands in message. */
+/* Writes NAME.svg into folder, whole or not at all. On failure the reason is in message. */
 bool figure_save(const figure *f, const char *folder, const char *name, char *message, size_t size);
 /* Into a page; id must be unique in it. False when memory ran out. */
 bool figure_inline(const figure *f, FILE *page, const char *id);
-
-/* Gives back what cairo keeps for all figures; call it after the last one. */
-void draw_done(void);
 
 /* Eight colours that people with colour-blindness can tell apart (Okabe and Ito, 2008). */
 colour palette(int index);

@@ -29,10 +29,4 @@ struct figure {
   bool failed;
 };
 
-extern const char draw_font[];
-
-/* Around every use of cairo: draw_begin is false when memory is short, draw_end when it ran out since then. */
-bool draw_begin(void);
-bool draw_end(void); /* family of all text */
-
 #endif

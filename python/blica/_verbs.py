@@ -599,7 +599,7 @@ def report(model, X=None, path="report.html", segments=None, *, binarize: Option
     """Writes a page of HTML about a model, with the program `blica`; with X, also how it fits the data.
 
     X and segments are the rows that the model was fitted to, or None. Of a fitted BinaryICA with segment_column, X has that
-    column. figures names a folder for the figures as SVG, PDF and PNG.
+    column. figures names a folder for the figures as SVG.
     """
     program, held = _program(), _as_model(model)
     with tempfile.TemporaryDirectory() as folder:

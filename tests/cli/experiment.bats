@@ -19,8 +19,7 @@ for r in rows:
     full, models = int(r["full_rank"]), int(r["models"])
     assert models == 10 and full == (models if int(r["corrected"]) >= 0 else 0), (n, u, full)
 P
-  for e in svg pdf png; do [ -s "t/table1.$e" ]; done
-  [ "$(head -c 4 t/table1.pdf)" = "%PDF" ]
+  [ -s "t/table1.svg" ]
 }
 
 @test "table1 for a fixed number of sources and other ranges" {
@@ -41,7 +40,7 @@ P
   run_code 0 experiment identifiability --variables 5:6 --segments 3:5 --datasets 2 --out one
   head -n 5 one/identifiability.csv | cmp - <(head -n 5 before) # seconds too: not run again
   cut -d, -f1-13,20 one/identifiability.csv | cmp - a
-  for e in svg pdf png; do [ -s "one/identifiability.$e" ]; done
+  [ -s "one/identifiability.svg" ]
 }
 
 @test "identifiability: recovered to machine precision at the paper's minimal cases, not below the count" {
@@ -81,7 +80,7 @@ for a, b in zip(rows[::2], rows[1::2]):
     p, q = ([float(r[c]) for c in ("p11", "p10", "p01", "p00")] for r in (a, b))
     assert abs(sum(p) - 1) < 1e-14 and max(abs(x - y) for x, y in zip(p, q)) < 1e-14
 P
-  for e in svg pdf png; do [ -s "d/indeterminacy.$e" ]; done
+  [ -s "d/indeterminacy.svg" ]
 }
 
 @test "finite-sample and scalability run the methods that are named, and draw from the CSV alone" {
@@ -90,7 +89,7 @@ P
   run_code 0 experiment scalability --quick --datasets 1 --methods fastica --out d
   [ "$(wc -l <d/scalability.csv)" -eq 5 ]
   ! grep -v '^seed' d/scalability.csv | grep -v ',fastica,'
-  for n in finite-sample scalability; do for e in svg pdf png; do [ -s "d/$n.$e" ]; done; done
+  for n in finite-sample scalability; do [ -s "d/$n.svg" ]; done
   cp d/scalability.csv before
   rm d/scalability.svg
   run_code 0 experiment scalability --quick --datasets 1 --methods fastica --draw-only --out d
@@ -125,5 +124,5 @@ assert min(v for (_, levels), v in most.items() if levels > 2) > 0.02
 arrows = [r for r in csv.DictReader(open("d/levels-arrows.csv")) if int(r["levels"]) > 2 and r["samples"] == "1000"]
 assert len(arrows) == 8 and all(r["right"] == "1" for r in arrows)
 P
-  for e in svg pdf png; do [ -s "d/levels.$e" ]; done
+  [ -s "d/levels.svg" ]
 }

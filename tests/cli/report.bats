@@ -17,8 +17,30 @@ setup_file() {
   done
   ! grep -qE 'https?://|src="[^d]' r.html
   for name in mixing variances means loadings agreement segments residuals; do
-    for e in svg pdf png; do [ -s "f/$name.$e" ]; done
+    [ -s "f/$name.svg" ]
   done
+  # well-formed, with heat maps that are valid PNGs of some colours
+  /usr/bin/python3 - f/*.svg <<'P'
+import base64, re, struct, sys, xml.dom.minidom, zlib
+images = 0
+for name in sys.argv[1:]:
+    text = open(name, encoding="utf-8").read()
+    assert xml.dom.minidom.parseString(text).documentElement.tagName == "svg", name
+    for code in re.findall(r"data:image/png;base64,([^\"]*)", text):
+        png, at, pixels = base64.b64decode(code), 8, b""
+        assert png[:8] == b"\x89PNG\r\n\x1a\n", name
+        while at < len(png):
+            size, kind = struct.unpack(">I4s", png[at:at + 8])
+            body = png[at + 8:at + 8 + size]
+            assert struct.unpack(">I", png[at + 8 + size:at + 12 + size])[0] == zlib.crc32(kind + body), (name, kind)
+            if kind == b"IHDR": columns, rows, *rest = struct.unpack(">II5B", body)
+            if kind == b"IDAT": pixels = zlib.decompress(body)
+            at += 12 + size
+        assert rest == [8, 2, 0, 0, 0] and kind == b"IEND", name
+        assert len(pixels) == rows * (1 + 3 * columns) and len(set(pixels)) > 3, name
+        images += 1
+assert images > 0
+P
 }
 
 @test "a page without data tells what is missing; a simulated model has a page too" {

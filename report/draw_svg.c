@@ -1,10 +1,12 @@
-/* draw_html.c - a figure inside a page: inline SVG, tips as <title>, heat maps as a small PNG with their values. */
-#include <cairo.h>
+/* draw_svg.c - a figure as SVG, in a file or inside a page: tips as <title>, heat maps as a small PNG, in a page with
+ * their values. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zlib.h>
 
+#include "base/outfile.h"
 #include "draw_marks.h"
 #include "html.h"
 
@@ -50,45 +52,45 @@ static void put_text(FILE *page, const mark *m) {
 
 /* ---- heat maps ---- */
 
-typedef struct {
-  unsigned char *bytes;
-  size_t count, capacity;
-} buffer;
+enum { PNG_HEAD = 8 + 25, CHUNK = 12 }; /* bytes of the signature and IHDR; of a chunk around its data */
 
-static cairo_status_t to_buffer(void *user, const unsigned char *bytes, unsigned int count) {
-  buffer *b = user;
-  if (b->count + count > b->capacity) {
-    size_t capacity = 2 * (b->count + count);
-    unsigned char *more = realloc(b->bytes, capacity);
-    if (!more) return CAIRO_STATUS_NO_MEMORY;
-    b->bytes = more;
-    b->capacity = capacity;
-  }
-  memcpy(b->bytes + b->count, bytes, count);
-  b->count += count;
-  return CAIRO_STATUS_SUCCESS;
+static void put_number(unsigned char *to, uint32_t x) {
+  for (int i = 0; i < 4; i++) to[i] = (unsigned char)(x >> (24 - 8 * i));
 }
 
-/* One pixel per cell. */
-static bool heat_png(const mark *m, buffer *png) {
-  if (!draw_begin()) return false;
-  cairo_surface_t *surface = cairo_image_surface_create(CAIRO_FORMAT_RGB24, m->columns, m->rows);
-  bool ok = cairo_surface_status(surface) == CAIRO_STATUS_SUCCESS;
-  if (ok) {
-    cairo_surface_flush(surface);
-    unsigned char *data = cairo_image_surface_get_data(surface);
-    int stride = cairo_image_surface_get_stride(surface);
-    for (int i = 0; i < m->rows; i++)
-      for (int j = 0; j < m->columns; j++) {
-        uint32_t pixel = m->cells[(size_t)i * (size_t)m->columns + (size_t)j] >> 8;
-        memcpy(data + (size_t)i * (size_t)stride + 4 * (size_t)j, &pixel, 4);
-      }
-    cairo_surface_mark_dirty(surface);
-    ok = cairo_surface_write_to_png_stream(surface, to_buffer, png) == CAIRO_STATUS_SUCCESS;
+/* Length, type and checksum around `size` bytes of data at chunk + 8; returns the end of the chunk. */
+static unsigned char *close_chunk(unsigned char *chunk, const char *type, size_t size) {
+  put_number(chunk, (uint32_t)size);
+  memcpy(chunk + 4, type, 4);
+  put_number(chunk + 8 + size, (uint32_t)crc32(0, chunk + 4, (uInt)size + 4));
+  return chunk + CHUNK + size;
+}
+
+/* A PNG with one pixel per cell, of *size bytes (W3C, Portable Network Graphics, second edition); NULL without memory.
+ * The caller frees it. */
+static unsigned char *heat_png(const mark *m, size_t *size) {
+  const size_t line = 1 + 3 * (size_t)m->columns, raw = line * (size_t)m->rows; /* a filter byte and RGB */
+  uLongf packed = compressBound((uLong)raw);
+  unsigned char *pixels = draw_alloc(raw, 1), *png = draw_alloc(PNG_HEAD + packed + 2 * CHUNK, 1), *at = png;
+  for (int i = 0; pixels && i < m->rows; i++)
+    for (int j = 0; j < m->columns; j++)
+      for (int c = 0; c < 3; c++)
+        pixels[line * (size_t)i + 1 + 3 * (size_t)j + (size_t)c] =
+            (unsigned char)(m->cells[(size_t)i * (size_t)m->columns + (size_t)j] >> (24 - 8 * c));
+  if (pixels && png && compress(png + PNG_HEAD + 8, &packed, pixels, (uLong)raw) == Z_OK) {
+    static const unsigned char signature[8] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'}, rgb[5] = {8, 2, 0, 0, 0};
+    memcpy(at, signature, 8);
+    put_number(at + 16, (uint32_t)m->columns);
+    put_number(at + 20, (uint32_t)m->rows);
+    memcpy(at + 24, rgb, 5);
+    at = close_chunk(close_chunk(close_chunk(at + 8, "IHDR", 13), "IDAT", packed), "IEND", 0);
+  } else {
+    free(png);
+    png = NULL;
   }
-  cairo_surface_destroy(surface);
-  if (!ok) errno = ENOMEM; /* nothing else can fail here, and not every library says so */
-  return draw_end();
+  free(pixels);
+  *size = (size_t)(at - png) * (png != NULL);
+  return png;
 }
 
 static void put_names(FILE *page, char *const *names, int count) {
@@ -121,23 +123,23 @@ static void put_values(FILE *page, const mark *m, const char *id, int index) {
 }
 
 static bool put_heat(FILE *page, const mark *m, const char *id, int index) {
-  buffer png = {0};
-  bool ok = heat_png(m, &png);
-  if (ok) {
+  size_t size;
+  unsigned char *png = heat_png(m, &size);
+  if (png) {
     fprintf(page,
             "<image x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" preserveAspectRatio=\"none\" "
             "style=\"image-rendering:pixelated\" href=\"data:image/png;base64,",
             m->x, m->y, m->w, m->h);
-    html_base64(page, png.bytes, png.count);
+    html_base64(page, png, size);
     fputs("\"/>\n", page);
-    if (m->points && m->names && (int64_t)m->rows * m->columns <= HOVER_MOST)
+    if (id && m->points && m->names && (int64_t)m->rows * m->columns <= HOVER_MOST)
       fprintf(page,
               "<rect class=\"heat\" data-values=\"%s-%d\" x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" "
               "fill=\"#fff\" fill-opacity=\"0\"/>\n",
               id, index, m->x, m->y, m->w, m->h);
   }
-  free(png.bytes);
-  return ok;
+  free(png);
+  return png != NULL;
 }
 
 /* ---- all marks ---- */
@@ -171,16 +173,44 @@ static bool put_mark(FILE *page, const mark *m, const char *id, int index) {
   return false;
 }
 
-bool figure_inline(const figure *f, FILE *page, const char *id) {
-  if (!f || f->failed) return false;
-  fprintf(page,
-          "<svg class=\"fig\" role=\"img\" viewBox=\"0 0 %.4g %.4g\" width=\"%.4g\" height=\"%.4g\" aria-label=\"",
-          f->width, f->height, f->width, f->height);
+/* The svg element; id NULL: of a file of its own. */
+static bool put_figure(const figure *f, FILE *page, const char *id) {
+  bool ok = true;
+  fprintf(page, "<svg %s role=\"img\" viewBox=\"0 0 %.4g %.4g\" width=\"%.4g\" height=\"%.4g\" aria-label=\"",
+          id ? "class=\"fig\"" : "xmlns=\"http://www.w3.org/2000/svg\" font-family=\"sans-serif\"", f->width, f->height,
+          f->width, f->height);
   html_text(page, f->alt);
   fputs("\">\n", page);
-  bool ok = true;
+  if (!id) fputs("<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n", page);
   for (int i = 0; i < f->count; i++) ok = put_mark(page, &f->marks[i], id, i) && ok;
   fputs("</svg>\n", page);
+  return ok;
+}
+
+bool figure_save(const figure *f, const char *folder, const char *name, char *message, size_t size) {
+  bl_outfile file;
+  char path[4096];
+  if (!f || f->failed || draw_out_of_memory()) {
+    snprintf(message, size, "out of memory while drawing %s", name);
+    return false;
+  }
+  if ((size_t)snprintf(path, sizeof path, "%s/%s.svg", folder, name) >= sizeof path) {
+    snprintf(message, size, "the name of the folder is longer than 4000 bytes");
+    return false;
+  }
+  bool open = bl_outfile_open(&file, path), drawn = open && put_figure(f, file.stream, NULL);
+  if (open && !drawn) {
+    bl_outfile_discard(&file);
+    errno = ENOMEM;
+  }
+  if (drawn && bl_outfile_commit(&file)) return true;
+  snprintf(message, size, "cannot write '%s': %s", path, strerror(errno));
+  return false;
+}
+
+bool figure_inline(const figure *f, FILE *page, const char *id) {
+  if (!f || f->failed) return false;
+  const bool ok = put_figure(f, page, id);
   for (int i = 0; i < f->count; i++) {
     const mark *m = &f->marks[i];
     if (m->kind == MARK_HEAT && m->points && m->names && (int64_t)m->rows * m->columns <= HOVER_MOST)
