@@ -190,8 +190,10 @@ same_file() {
   "$BLICA" fit missing.csv --method blica --sources 3 --out model.json --quiet
   for e in grid lattice ep; do
     same_file "2" s.csv sources model.json missing.csv --engine "$e"
-    "$BLICA" loglik model.json missing.csv --engine "$e" --error 1000 --json --quiet >alone.txt 2>/dev/null
-    ranks 3 loglik model.json missing.csv --engine "$e" --error 1000 --json >three.txt 2>/dev/null
+    error="--error 1000"
+    [ "$e" != ep ] || error= # it has no error to aim for
+    "$BLICA" loglik model.json missing.csv --engine "$e" $error --json --quiet >alone.txt 2>/dev/null
+    ranks 3 loglik model.json missing.csv --engine "$e" $error --json >three.txt 2>/dev/null
     cmp alone.txt three.txt
   done
   same_file "3" s.csv sources model.json a/data.csv --segment unknown

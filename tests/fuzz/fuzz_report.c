@@ -13,11 +13,12 @@ static const char tags[] = " a b body caption circle code dd details div dl dt e
                            "head header html i image li main meta nav "
                            "ol p path pre rect script section small span strong style sub sup summary svg table tbody "
                            "td text th thead title tr tspan ul ";
-static const char attributes[] = " aria-label charset class colspan content cx cy d data-v data-values fill "
-                                 "fill-opacity font-size font-weight height hidden href "
-                                 "http-equiv id lang name nonce open preserveAspectRatio r role scope stroke "
-                                 "stroke-dasharray stroke-width style tabindex "
-                                 "text-anchor title transform type viewBox width x y ";
+static const char attributes[] =
+    " aria-hidden aria-label charset class colspan content cx cy d data-v data-values fill "
+    "fill-opacity font-size font-weight height hidden href "
+    "http-equiv id lang name nonce open preserveAspectRatio r role scope stroke "
+    "stroke-dasharray stroke-width style tabindex "
+    "text-anchor title transform type viewBox width x y ";
 
 static bool listed(const char *list, const char *word, size_t length) {
   char padded[40];
