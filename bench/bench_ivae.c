@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "estimate/ivae_loss.h"
+#include "rivals/ivae_loss.h"
 #include "num/rng.h"
 
 static double cpu_seconds(void) {
@@ -31,8 +31,7 @@ int main(int argc, char **argv) {
   bl_ivae *ivae;
   if (blica_ctx_create(&ctx)) return 1;
   blica_set_threads(ctx, 1);
-  if (blica_pack(ctx, rows, n, x, n, 1, NULL, segment, u, NULL, &data) ||
-      bl_ivae_create(ctx, data, k, 1, false, &ivae)) {
+  if (blica_pack(ctx, rows, n, x, n, 1, NULL, segment, u, NULL, &data) || bl_ivae_create(ctx, data, k, false, &ivae)) {
     fprintf(stderr, "bench_ivae: %s\n", blica_message(ctx));
     return 1;
   }

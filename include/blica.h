@@ -284,11 +284,7 @@ typedef struct {
   double prior_mixing;       /* sd of the elements of A, with prior=fixed */
   double prior_variance;     /* sd of log v, with prior=fixed */
   double weight;             /* factor on the number of rows of each segment in the objective */
-  char kl[16];               /* ivae: analytic or sample */
-  int draws;                 /* ivae: noise vectors per row */
   char contrast[16];         /* fastica: logcosh, exp or cube */
-  char approach[16];         /* fastica: symmetric or deflation */
-  double or_threshold;       /* fastica: share of a column's largest entry that makes a 1; 0: A stays real */
   const char *checkpoint;    /* file that keeps the state of the fit; NULL: none (see blica_fit) */
   double checkpoint_seconds; /* between two writes of it */
   int resume;                /* continue from the checkpoint */
@@ -359,9 +355,6 @@ typedef struct {
   blica_setting *options; /* [n_options] options that differ from their defaults; not sources, method, starts, seed */
 } blica_fit_report;
 
-/* The amortised posterior that method ivae fits. Opaque. */
-typedef struct blica_encoder blica_encoder;
-
 /* Canonical form: the mean over segments of log v_j is 0 for every source j; sources are ordered by
  * explained variance, sum_i A_ij^2 times the mean over segments of v_j, largest first; the entry of
  * largest absolute value in each column of A is positive. Unless all cuts are 0 (the paper's model), the means of
@@ -380,7 +373,6 @@ typedef struct {
   double *samples; /* [u] */
   char method[16]; /* "truth" for a simulated model */
   blica_fit_report fit;
-  blica_encoder *encoder; /* of method ivae, else NULL; blica_sources can use it */
 } blica_model;
 
 /* What a fit uses. One is enough: counts are made from data, cor from counts. If several are given, they must have the
@@ -482,7 +474,6 @@ typedef struct {
   char segment[8]; /* known or unknown */
   char engine[8];  /* as in blica_loglik_options */
   uint64_t seed;
-  int amortised; /* by the encoder of a model of method ivae, not by integration */
 } blica_sources_options;
 
 typedef struct {
@@ -490,9 +481,9 @@ typedef struct {
   int k;
   double *mean, *sd; /* [k,rows] in the order of the input */
   int64_t patterns;  /* distinct patterns that were computed: of each segment, or of all when those are unknown */
-  char engine[8];    /* the one used; encoder when amortised */
+  char engine[8];    /* the one used */
   double *loglik;    /* [rows] log-probability of each row, in its segment or, when those are unknown, averaged over
-                        segments by their samples; NULL when amortised */
+                        segments by their samples */
 } blica_posterior;
 
 /* Posterior mean and sd of the sources of each row; options may be NULL. */

@@ -107,10 +107,9 @@ class BinaryICA(TransformerMixin, BaseEstimator):
 
     def __init__(self, n_components=None, *, method=None, condition=None, n_init=None, max_iter=None, tol=None,
                  random_state=None, n_jobs=None, verbose=0, binarize=None, ordinal=False, levels=None, missing=None,
-                 segment_column=None, segments=None,
-                 allow_unidentified=False, link=None, thresholds=None, max_seconds=None, prior=None, prior_mixing=None, prior_variance=None, weight=None, kl=None,
-                 draws=None, contrast=None, approach=None, or_threshold=None, checkpoint=None, checkpoint_seconds=None,
-                 resume=None):
+                 segment_column=None, segments=None, allow_unidentified=False, link=None, thresholds=None,
+                 max_seconds=None, prior=None, prior_mixing=None, prior_variance=None, weight=None, contrast=None,
+                 checkpoint=None, checkpoint_seconds=None, resume=None):
         self.n_components = n_components
         self.method = method
         self.condition = condition
@@ -134,11 +133,7 @@ class BinaryICA(TransformerMixin, BaseEstimator):
         self.prior_mixing = prior_mixing
         self.prior_variance = prior_variance
         self.weight = weight
-        self.kl = kl
-        self.draws = draws
         self.contrast = contrast
-        self.approach = approach
-        self.or_threshold = or_threshold
         self.checkpoint = checkpoint
         self.checkpoint_seconds = checkpoint_seconds
         self.resume = resume

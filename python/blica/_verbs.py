@@ -497,10 +497,7 @@ def loglik(model, X, segments=None, *, binarize: Optional[float] = None, missing
 
 
 class Sources(NamedTuple):
-    """Posterior means and standard deviations of the sources, arrays [rows, k], and log-likelihoods of the rows, [rows].
-
-    The last is NaN for an amortised posterior, which has none.
-    """
+    """Posterior means and standard deviations of the sources, arrays [rows, k], and log-likelihoods of the rows, [rows]."""
 
     mean: np.ndarray
     sd: np.ndarray

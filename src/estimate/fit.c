@@ -276,13 +276,9 @@ static bool all_finite(const double *x, size_t count) {
  * numbers. */
 static blica_status check_model(blica_ctx *ctx, const blica_model *m, const bl_checkpoint *checkpoint) {
   const size_t n = (size_t)m->n, k = (size_t)m->k, u = (size_t)m->u;
-  const struct blica_encoder *e = m->encoder;
   bool fine = all_finite(m->mixing, n * k) && all_finite(m->variances, k * u) && all_finite(m->means, k * u) &&
               all_finite(m->cuts, (size_t)m->planes);
   for (size_t i = 0; i < k * u && fine; i++) fine = m->variances[i] >= 0;
-  if (e)
-    fine = fine && all_finite(e->mean_bias, k) && all_finite(e->mean_weight, k * (n + u)) &&
-           all_finite(e->logvar_bias, k) && all_finite(e->logvar_weight, k * (n + u));
   if (fine) return BLICA_OK;
   if (bl_checkpoint_resumed(checkpoint))
     return bl_fail(ctx, BLICA_ERR_FORMAT, "checkpoint '%s' leads to numbers that are not finite; begin without it",
@@ -321,7 +317,7 @@ static blica_status run_fit(blica_ctx *ctx, const blica_input *input, blica_coun
   model->fit.seconds_optimise = bl_seconds() - optimise - model->fit.seconds_regularise;
   TRY(bl_comm_check(ctx));
   settle_stop(&model->fit);
-  TRY(bl_complete_model(ctx, model, strcmp(resolved.thresholds, "none") != 0 && !model->encoder, means_done));
+  TRY(bl_complete_model(ctx, model, strcmp(resolved.thresholds, "none") != 0 && !estimator->no_cuts, means_done));
   TRY(check_model(ctx, model, checkpoint));
   model->fit.seconds = bl_seconds() - begun;
   *out = bl_take(&model);

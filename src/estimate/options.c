@@ -51,20 +51,8 @@ static const blica_option fit_table[] = {
                 "Standard deviation of the log-variances of the sources, with a fixed prior."),
     BL_ROW_WITH(OF_LIKELIHOODS, FIT(weight), BLICA_OPT_REAL, "1", 1e-6, 1, NULL, "SHARE",
                 "Factor on the rows of every segment; below 1 the prior has more influence."),
-    BL_ROW_WITH(
-        "method=ivae", FIT(kl), BLICA_OPT_TEXT, "analytic", 0, 0, "analytic|sample", "FORM",
-        "Method ivae: how the divergence from the prior is computed. analytic: in closed form; sample: at the drawn "
-        "sources, as in the published code."),
-    BL_ROW_WITH("method=ivae", FIT(draws), BLICA_OPT_INT, "1", 1, 1000, NULL, "COUNT",
-                "Method ivae: noise vectors drawn for each row."),
     BL_ROW_WITH("method=fastica", FIT(contrast), BLICA_OPT_TEXT, "logcosh", 0, 0, "logcosh|exp|cube", "NAME",
                 "Method fastica: the contrast function."),
-    BL_ROW_WITH("method=fastica", FIT(approach), BLICA_OPT_TEXT, "symmetric", 0, 0, "symmetric|deflation", "NAME",
-                "Method fastica: symmetric estimates all components at once, deflation one after the other."),
-    BL_ROW_WITH(
-        "method=fastica", FIT(or_threshold), BLICA_OPT_REAL, "none", 0, 1, "none=0", "SHARE",
-        "Method fastica: read the data as an OR of binary sources. An entry of A becomes 1 when it is at least this "
-        "share of the largest in its column, else 0."),
     BL_ROW(FIT(checkpoint), BLICA_OPT_TEXT, NULL, 0, 0, NULL, "FILE",
            "Keep the state of the fit in this file, so that a run that was killed can be resumed."),
     BL_ROW_WITH(

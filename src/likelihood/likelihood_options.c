@@ -25,10 +25,6 @@ static const blica_option sources_table[] = {
     BL_ROW(SOURCES(engine), BLICA_OPT_TEXT, "auto", 0, 0, ENGINES, "NAME", ENGINE_HELP),
     BL_ROW_WITH("engine=auto|lattice", SOURCES(seed), BLICA_OPT_SEED, "1", 0, 18446744073709551615.0, NULL, "SEED",
                 "Seed of the lattice's random shifts."),
-    BL_ROW(
-        SOURCES(amortised), BLICA_OPT_FLAG, "no", 0, 1, NULL, NULL,
-        "Take the encoder's mean and standard deviation, which method ivae fits along with the model, in place of the "
-        "posterior."),
 };
 
 BL_OPTION_TABLE(loglik, loglik_table)

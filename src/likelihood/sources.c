@@ -3,8 +3,7 @@
  * Each engine gives E[z|x] and E[zz'|x] of the standardised sources (likelihood.h). They are added up with
  * weights, the probability of the row under each shift of the lattice and, when segments are unknown, under
  * each segment times its samples; logarithms keep the weights in range. When segments are unknown, equal rows of all
- * segments are one pattern, computed once under each segment of the model.
- * Amortised: the encoder of method ivae, a linear map of the row and its segment, in place of the posterior. */
+ * segments are one pattern, computed once under each segment of the model. */
 #include <math.h>
 #include <string.h>
 
@@ -125,46 +124,8 @@ static blica_status all_segments(blica_ctx *ctx, bl_likelihood *l, const blica_m
   return BLICA_OK;
 }
 
-/* What the encoder says of every pattern; a missing value enters as 1/2, as in the fit. */
-static void encode(const blica_model *model, const bl_patterns *patterns, const int *segment, tally *t) {
-  const struct blica_encoder *e = model->encoder;
-  const size_t n = (size_t)model->n, k = (size_t)model->k;
-  for (int g = 0; g < patterns->groups; g++) {
-    const bl_group *group = &patterns->group[g];
-    for (int64_t r = 0; r < group->count; r++) {
-      size_t at = (size_t)(group->offset + r) * k, label = n + (size_t)segment[group->segment];
-      t->sum[group->offset + r] = 1.0;
-      for (size_t j = 0; j < k; j++) {
-        double mean = e->mean_bias[j] + e->mean_weight[j + label * k],
-               log_variance = e->logvar_bias[j] + e->logvar_weight[j + label * k];
-        for (size_t i = 0, p = 0; i < n; i++) {
-          bool here = p < (size_t)group->n && (size_t)group->variable[p] == i;
-          double x = here ? group->x[r * group->n + (int64_t)p] : 0.5;
-          p += here;
-          mean += x * e->mean_weight[j + i * k];
-          log_variance += x * e->logvar_weight[j + i * k];
-        }
-        t->one[at + j] = mean;
-        t->two[at + j] = exp(log_variance);
-      }
-    }
-  }
-}
-
-static blica_status check_amortised(blica_ctx *ctx, const blica_model *model, bool known) {
-  if (!model->encoder)
-    return bl_fail(ctx, BLICA_ERR_DATA,
-                   "the model (method %s) has no encoder, which the amortised posterior needs: only method ivae "
-                   "fits one; without amortised the posterior is computed for any model",
-                   model->method);
-  if (!known)
-    return bl_fail(ctx, BLICA_ERR_DATA,
-                   "the encoder needs the segment of every row: amortised does not go with segment unknown");
-  return BLICA_OK;
-}
-
 static void write_row(const tally *t, int64_t place, int64_t row, blica_posterior *out) {
-  if (out->loglik) out->loglik[row] = t->top[place] + log(t->sum[place] / t->all);
+  out->loglik[row] = t->top[place] + log(t->sum[place] / t->all);
   for (int j = 0; j < t->k; j++) {
     out->mean[row * t->k + j] = t->one[place * t->k + j];
     out->sd[row * t->k + j] = sqrt(t->two[place * t->k + j] / t->sum[place]);
@@ -186,7 +147,7 @@ static blica_status write_rows(blica_ctx *ctx, const blica_data *data, const bl_
     int64_t pattern = patterns->row_pattern[next[s]++];
     if (pattern >= 0 || !known) {
       write_row(t, pattern >= 0 ? pattern : patterns->count, row, out);
-      if (pattern < 0 && out->loglik) out->loglik[row] = 0.0;
+      if (pattern < 0) out->loglik[row] = 0.0;
       continue;
     }
     for (int j = 0; j < p->k; j++) {
@@ -199,13 +160,13 @@ done:
   return status;
 }
 
-static blica_status make_posterior(blica_ctx *ctx, int64_t rows, int k, bool amortised, blica_posterior **out) {
+static blica_status make_posterior(blica_ctx *ctx, int64_t rows, int k, blica_posterior **out) {
   MUST(bl_alloc(ctx, 1, out));
   (*out)->rows = rows;
   (*out)->k = k;
   MUST(bl_alloc_for(ctx, *out, bl_mul((size_t)rows, (size_t)k), &(*out)->mean));
   MUST(bl_alloc_for(ctx, *out, bl_mul((size_t)rows, (size_t)k), &(*out)->sd));
-  if (!amortised) MUST(bl_alloc_for(ctx, *out, (size_t)rows, &(*out)->loglik));
+  MUST(bl_alloc_for(ctx, *out, (size_t)rows, &(*out)->loglik));
   return BLICA_OK;
 }
 
@@ -243,19 +204,14 @@ blica_status blica_sources(blica_ctx *ctx, const blica_model *model, const blica
   TRY(bl_likelihood_match(ctx, model, data, known, variable, segment));
   t.map = segment;
   TRY(bl_likelihood_engine(ctx, o.engine, model->n, model->k, bl_coding_ordinal(model->coding), &engine));
-  if (o.amortised) TRY(check_amortised(ctx, model, known));
   TRY(bl_patterns_make(ctx, data, model->n, model->coding, variable, !known, &patterns));
   TRY(tally_make(ctx, patterns->count + 1, &t));
-  if (o.amortised)
-    encode(model, patterns, segment, &t);
-  else
-    TRY(bl_likelihood_make(ctx, patterns, segment, model->n, model->k, model->u, engine, POINTS, &likelihood));
-  if (!o.amortised)
-    TRY(known ? round_of(ctx, likelihood, patterns, engine, o.seed, &t)
-              : all_segments(ctx, likelihood, model, patterns, engine, o.seed, segment, &t));
-  TRY(make_posterior(ctx, data->rows, model->k, o.amortised, &posterior));
+  TRY(bl_likelihood_make(ctx, patterns, segment, model->n, model->k, model->u, engine, POINTS, &likelihood));
+  TRY(known ? round_of(ctx, likelihood, patterns, engine, o.seed, &t)
+            : all_segments(ctx, likelihood, model, patterns, engine, o.seed, segment, &t));
+  TRY(make_posterior(ctx, data->rows, model->k, &posterior));
   posterior->patterns = patterns->count;
-  strcpy(posterior->engine, o.amortised ? "encoder" : bl_engine_name(engine));
+  strcpy(posterior->engine, bl_engine_name(engine));
   TRY(write_rows(ctx, data, patterns, &params, segment, known, &t, posterior));
   TRY(check_posterior(ctx, posterior));
   *out = bl_take(&posterior);

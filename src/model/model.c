@@ -4,19 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-blica_status bl_encoder_create(blica_ctx *ctx, int n, int k, int u, struct blica_encoder **out) {
-  size_t inputs = (size_t)n + (size_t)u;
-  BL_OWNED struct blica_encoder *encoder = NULL;
-  *out = NULL;
-  MUST(bl_alloc(ctx, 1, &encoder));
-  MUST(bl_alloc_for(ctx, encoder, bl_mul((size_t)k, inputs), &encoder->mean_weight));
-  MUST(bl_alloc_for(ctx, encoder, (size_t)k, &encoder->mean_bias));
-  MUST(bl_alloc_for(ctx, encoder, bl_mul((size_t)k, inputs), &encoder->logvar_weight));
-  MUST(bl_alloc_for(ctx, encoder, (size_t)k, &encoder->logvar_bias));
-  *out = bl_take(&encoder);
-  return BLICA_OK;
-}
-
 blica_status blica_model_create(blica_ctx *ctx, int n, int k, int u, blica_model **out) {
   if (out) *out = NULL;
   BL_NEED(ctx, out);
@@ -94,7 +81,6 @@ void blica_model_free(blica_model *model) {
   bl_free(model->fit.eigen_max);
   bl_free(model->fit.notes);
   bl_free(model->fit.options);
-  bl_free(model->encoder);
   bl_free(model);
 }
 
@@ -106,18 +92,14 @@ const char *blica_stop_name(blica_stop stop) {
 
 /* ---- canonical form ---- */
 
-/* Source j becomes z_j / scale: variances and the encoder follow. */
-static void rescale(blica_model *m, int j, double scale, double log_square) {
+/* Source j becomes z_j / scale. */
+static void rescale(blica_model *m, int j, double scale) {
   for (int i = 0; i < m->n; i++) m->mixing[i + (size_t)j * m->n] *= scale;
   for (int s = 0; s < m->u; s++) {
     size_t at = j + (size_t)s * m->k;
     m->variances[at] /= scale * scale;
     m->means[at] /= scale;
   }
-  if (!m->encoder) return;
-  for (size_t c = 0; c < (size_t)m->n + (size_t)m->u; c++) m->encoder->mean_weight[j + c * m->k] /= scale;
-  m->encoder->mean_bias[j] /= scale;
-  m->encoder->logvar_bias[j] -= log_square;
 }
 
 static void unit_scale(blica_model *m, int j) {
@@ -125,7 +107,7 @@ static void unit_scale(blica_model *m, int j) {
   for (int s = 0; s < m->u; s++) sum += log(m->variances[j + (size_t)s * m->k]); /* -inf or NaN: left alone */
   double log_square = sum / m->u, scale = exp(0.5 * log_square);
   bool usable = isfinite(log_square) && isfinite(scale * scale) && scale * scale > 0;
-  if (usable && fabs(log_square) > 1e-14) rescale(m, j, scale, log_square); /* rounding alone changes nothing */
+  if (usable && fabs(log_square) > 1e-14) rescale(m, j, scale); /* rounding alone changes nothing */
 }
 
 static void unit_sign(blica_model *m, int j) {
@@ -137,9 +119,6 @@ static void unit_sign(blica_model *m, int j) {
   if (!(largest < 0)) return;
   for (int i = 0; i < m->n; i++) m->mixing[i + (size_t)j * m->n] *= -1;
   for (int s = 0; s < m->u; s++) m->means[j + (size_t)s * m->k] *= -1;
-  if (!m->encoder) return;
-  for (size_t c = 0; c < (size_t)m->n + (size_t)m->u; c++) m->encoder->mean_weight[j + c * m->k] *= -1;
-  m->encoder->mean_bias[j] *= -1;
 }
 
 static double explained(const blica_model *m, int j) {
@@ -167,12 +146,6 @@ static blica_status reorder(blica_ctx *ctx, blica_model *m, const int *order) {
   for (size_t j = 0; j < k; j++) memcpy(m->mixing + j * n, copy + (size_t)order[j] * n, n * sizeof *copy);
   permute_rows(m->variances, m->k, (size_t)m->u, order, work);
   permute_rows(m->means, m->k, (size_t)m->u, order, work);
-  if (m->encoder) {
-    permute_rows(m->encoder->mean_weight, m->k, n + (size_t)m->u, order, work);
-    permute_rows(m->encoder->logvar_weight, m->k, n + (size_t)m->u, order, work);
-    permute_rows(m->encoder->mean_bias, m->k, 1, order, work);
-    permute_rows(m->encoder->logvar_bias, m->k, 1, order, work);
-  }
   return BLICA_OK;
 }
 

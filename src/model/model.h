@@ -4,19 +4,8 @@
 
 #include "data/coding.h"
 
-/* Amortised posterior of method ivae: given row x of segment s the sources have mean
- * Wm [x; onehot(s)] + bm and log-variance Wl [x; onehot(s)] + bl. */
-struct blica_encoder {
-  double *mean_weight;   /* [k,n+u] Wm */
-  double *mean_bias;     /* [k] bm */
-  double *logvar_weight; /* [k,n+u] Wl */
-  double *logvar_bias;   /* [k] bl */
-};
-
-blica_status bl_encoder_create(blica_ctx *ctx, int n, int k, int u, struct blica_encoder **out); /* zeros */
-
 /* Brings the model to the canonical form of blica.h in place: scale, order and sign of the sources,
- * in mixing, variances, means and the encoder. A source whose variances are not all positive and
+ * in mixing, variances and means. A source whose variances are not all positive and
  * finite keeps its scale. */
 blica_status bl_model_canonical(blica_ctx *ctx, blica_model *model);
 

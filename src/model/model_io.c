@@ -151,18 +151,6 @@ static void write_fit(FILE *f, const blica_model *m) {
   fputs("}}", f);
 }
 
-static void write_encoder(FILE *f, const blica_model *m) {
-  const struct blica_encoder *e = m->encoder;
-  size_t k = (size_t)m->k, inputs = (size_t)m->n + (size_t)m->u;
-  fputs(",\n\"encoder\":{\"inputs\":", f);
-  fprintf(f, "%zu", inputs);
-  write_matrix(f, "mean_weight", k, inputs, e->mean_weight, 1, k);
-  write_optional(f, "mean_bias", m->k, e->mean_bias);
-  write_matrix(f, "logvar_weight", k, inputs, e->logvar_weight, 1, k);
-  write_optional(f, "logvar_bias", m->k, e->logvar_bias);
-  putc('}', f);
-}
-
 /* Levels, lowest first, and cuts of every item. */
 static void write_items(FILE *f, const blica_model *m) {
   fputs(",\n\"levels\":[", f);
@@ -203,7 +191,6 @@ static void write_model(FILE *f, const blica_model *m) {
   write_items(f, m);
   write_matrix(f, "thresholds", u, (size_t)m->planes, m->thresholds, (size_t)m->planes, 1);
   if (m->fit.n_starts > 0) write_fit(f, m);
-  if (m->encoder) write_encoder(f, m);
   fputs("}\n", f);
 }
 

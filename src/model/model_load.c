@@ -163,22 +163,6 @@ static blica_status read_fit(const bl_json_reader *r, const json_t *object, blic
   return BLICA_OK;
 }
 
-static blica_status read_encoder(const bl_json_reader *r, const json_t *object, blica_model *m) {
-  size_t k = (size_t)m->k, inputs = (size_t)m->n + (size_t)m->u;
-  if (!json_is_object(object)) return bl_json_bad(r, "encoder is %s, not an object", bl_json_type(object));
-  MUST(bl_read_shape(r, "encoder.mean_weight", json_object_get(object, "mean_weight"), k, inputs));
-  MUST(bl_encoder_create(r->ctx, m->n, m->k, m->u, &m->encoder));
-  MUST(bl_read_matrix(r, "encoder.mean_weight", json_object_get(object, "mean_weight"), k, inputs, BL_JSON_FINITE,
-                      m->encoder->mean_weight, 1, k));
-  MUST(bl_read_vector(r, "encoder.mean_bias", json_object_get(object, "mean_bias"), k, BL_JSON_FINITE,
-                      m->encoder->mean_bias, 1));
-  MUST(bl_read_matrix(r, "encoder.logvar_weight", json_object_get(object, "logvar_weight"), k, inputs, BL_JSON_FINITE,
-                      m->encoder->logvar_weight, 1, k));
-  MUST(bl_read_vector(r, "encoder.logvar_bias", json_object_get(object, "logvar_bias"), k, BL_JSON_FINITE,
-                      m->encoder->logvar_bias, 1));
-  return BLICA_OK;
-}
-
 /* ---- the model ---- */
 
 static blica_status check_depth(const bl_json_reader *r, const char *text, size_t length) {
@@ -332,7 +316,6 @@ static blica_status read_model(const bl_json_reader *r, const json_t *root, blic
   if (json_object_get(root, "levels")) MUST(read_levels(r, json_object_get(root, "levels"), m));
   MUST(read_defaulted(r, root, m));
   if (json_object_get(root, "fit")) MUST(read_fit(r, json_object_get(root, "fit"), m));
-  if (json_object_get(root, "encoder")) MUST(read_encoder(r, json_object_get(root, "encoder"), m));
   return BLICA_OK;
 }
 

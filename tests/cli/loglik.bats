@@ -128,33 +128,6 @@ for r in range(20):
 P
 }
 
-@test "sources --amortised: the encoder of an ivae model; other models are refused" {
-  simulated 2
-  run_code 0 fit d/data.csv --method ivae --sources 2 --starts 1 --max-iterations 200 --out ivae.json ||
-    run_code 4 fit d/data.csv --method ivae --sources 2 --starts 1 --max-iterations 200 --out ivae.json
-  { cat d/data.csv; echo "1,NA,0,1,2"; } >data.csv
-  run_code 0 sources ivae.json data.csv --amortised --out s.csv
-  says "encoder"
-  /usr/bin/python3 - <<'P'
-import csv, json, math
-m, e = json.load(open("ivae.json")), json.load(open("ivae.json"))["encoder"]
-rows, ours = list(csv.reader(open("data.csv")))[1:], list(csv.reader(open("s.csv")))[1:]
-assert len(rows) == len(ours) == 901
-for row, out in zip(rows, ours):
-    x = [0.5 if v == "NA" else float(v) for v in row[:4]] + [float(row[4] == s) for s in m["segments"]]
-    for j in range(2):
-        mean = e["mean_bias"][j] + sum(a * b for a, b in zip(e["mean_weight"][j], x))
-        sd = math.exp(0.5 * (e["logvar_bias"][j] + sum(a * b for a, b in zip(e["logvar_weight"][j], x))))
-        assert abs(mean - float(out[2 * j])) < 1e-8 and abs(sd - float(out[2 * j + 1])) < 1e-8
-P
-  rm s.csv
-  run_code 3 sources d/model.json d/data.csv --amortised --out s.csv
-  says "has no encoder"
-  run_code 3 sources ivae.json data.csv --amortised --segment unknown --out s.csv
-  says "needs the segment"
-  [ ! -e s.csv ]
-}
-
 @test "bad input: exit 3, the thing is named, nothing is written" {
   simulated 2
   sed '1s/x2/height/' d/data.csv >other.csv

@@ -27,7 +27,7 @@ static blica_data *level_data;
 static blica_model *level_model;     /* ordered: rows in one segment */
 static blica_counts *counts, *holes; /* holes: counts under missing values */
 static blica_cor *cor;
-static blica_model *model, *encoder_model;
+static blica_model *model, *ivae_model;
 static int8_t table[ROWS * N];
 static int32_t segment[ROWS];
 
@@ -82,14 +82,14 @@ static int setup(void **state) {
   must(blica_correlate(calm, counts, &cor));
   blica_fit_options fit = fit_options("ivae");
   blica_input input = {.data = data};
-  must(blica_fit(calm, &input, &fit, &encoder_model));
+  must(blica_fit(calm, &input, &fit, &ivae_model));
   blica_data_free(gaps);
   static const int32_t one[ROWS];
   must(blica_pack(calm, ROWS / 3, N, table, N, 1, NULL, one, 1, NULL, &ordered));
   must(blica_counts_save(calm, holes, in_folder("holes.npz")));
   must(blica_counts_save(calm, holes, in_folder("holes.csv")));
   must(blica_counts_save(calm, counts, in_folder("counts.npz")));
-  must(blica_model_save(calm, encoder_model, in_folder("model.json")));
+  must(blica_model_save(calm, ivae_model, in_folder("model.json")));
   return 0;
 }
 
@@ -105,7 +105,7 @@ static int teardown(void **state) {
   blica_counts_free(holes);
   blica_cor_free(cor);
   blica_model_free(model);
-  blica_model_free(encoder_model);
+  blica_model_free(ivae_model);
   blica_ctx_free(ctx);
   blica_ctx_free(calm);
   return atomic_load(&heap.live) != 0 || rmdir(folder);
@@ -278,7 +278,7 @@ SAVE_VERB(npz, counts, holes, "old.npz")
 SAVE_VERB(csv, counts, holes, "old.csv")
 SAVE_VERB(cor_npz, cor, cor, "old.npz")
 SAVE_VERB(cor_csv, cor, cor, "old.csv")
-SAVE_VERB(model, model, encoder_model, "old.json")
+SAVE_VERB(model, model, ivae_model, "old.json")
 
 #define VERB(name, type)                                                                                               \
   { #name, call_##name, discard_##type }

@@ -46,7 +46,7 @@ static blica_fit_options options_of(int kind) {
                                              "ivae",  "fastica", "fastica",  "blica"};
   blica_fit_options o = blica_fit_options_default();
   strcpy(o.method, methods[kind]);
-  if (kind == 6) strcpy(o.approach, "deflation");
+  if (kind == 6) strcpy(o.contrast, "cube");
   if (kind == 7) strcpy(o.prior, "auto");
   o.sources = 2;
   o.starts = 2;

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/option.h"
 #include "random_model.h"
 
 static void choose(fuzz_bytes *b, const blica_data *d, blica_fit_options *o) {
@@ -19,8 +20,11 @@ static void choose(fuzz_bytes *b, const blica_data *d, blica_fit_options *o) {
   strcpy(o->prior, priors[fuzz_byte(b) & 3]);
   o->weight = fuzz_byte(b) & 1 ? 1 : 0.3;
   strcpy(o->contrast, fuzz_byte(b) & 1 ? "logcosh" : "cube");
-  strcpy(o->approach, fuzz_byte(b) & 1 ? "symmetric" : "deflation");
-  o->or_threshold = fuzz_byte(b) & 1 ? 0 : 0.4;
+  int count;
+  const blica_option *table = blica_fit_option_table(&count);
+  for (int i = 0; i < count; i++) /* what has no effect would be refused */
+    if (table[i].initial && !bl_option_works(&table[i], table, count, o))
+      CHECK(blica_option_set(fuzz_ctx(), &table[i], o, table[i].initial) == BLICA_OK);
 }
 
 static void check_model(const blica_model *m) {

@@ -68,14 +68,7 @@ static const work works[] = {
     {"mle by sampling", 13, 3, 3, 60, {"method", "mle", "max_iterations", "290"}},
     {"mle by expectation propagation", 41, 15, 3, 60, {"method", "mle", "max_iterations", "6"}},
     {"ivae", 6, 2, 5, 200, {"method", "ivae", "starts", "2", "max_iterations", "60"}},
-    {"ivae, sampled divergence",
-     6,
-     2,
-     5,
-     200,
-     {"method", "ivae", "starts", "2", "max_iterations", "40", "kl", "sample"}},
     {"fastica", 6, 3, 5, 300, {"method", "fastica", "starts", "4", "tolerance", "1e-9"}},
-    {"fastica by deflation", 6, 3, 5, 300, {"method", "fastica", "starts", "3", "approach", "deflation"}},
 };
 enum { WORKS = sizeof works / sizeof *works };
 

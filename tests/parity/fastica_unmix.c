@@ -1,12 +1,12 @@
 /* The library's fastICA from a given start, for fastica.sh.
- * usage: fastica_unmix DATA rows n k START approach contrast max_iterations OUT
+ * usage: fastica_unmix DATA rows n k START contrast max_iterations OUT
  * DATA: rows of n bytes; START: k*k doubles by rows; OUT: the unmixing [k,n] by rows, doubles. Prints
  * iterations and seconds (counting, whitening and iterations, one thread). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "estimate/fastica_core.h"
+#include "rivals/fastica_core.h"
 
 static void *slurp(const char *path, size_t bytes) {
   FILE *f = fopen(path, "rb");
@@ -37,7 +37,7 @@ static void write_unmixing(const char *path, int n, int k, const double *w, cons
 }
 
 int main(int argc, char **argv) {
-  if (argc != 10) return 2;
+  if (argc != 9) return 2;
   int rows = atoi(argv[2]), n = atoi(argv[3]), k = atoi(argv[4]);
   int8_t *x = slurp(argv[1], (size_t)rows * (size_t)n);
   double *w = slurp(argv[5], (size_t)k * (size_t)k * sizeof *w);
@@ -47,10 +47,7 @@ int main(int argc, char **argv) {
   blica_counts *counts;
   bl_fastica *fastica;
   bl_fastica_result result;
-  bl_fastica_options options = {.contrast = contrast_of(argv[7]),
-                                .deflation = strcmp(argv[6], "deflation") == 0,
-                                .max_iterations = atoi(argv[8]),
-                                .tolerance = 1e-4};
+  bl_fastica_options options = {.contrast = contrast_of(argv[6]), .max_iterations = atoi(argv[7]), .tolerance = 1e-4};
   if (blica_ctx_create(&ctx)) return 1;
   blica_set_threads(ctx, 1);
   if (blica_pack(ctx, rows, n, x, n, 1, NULL, segment, 1, NULL, &data)) goto failed;
@@ -59,7 +56,7 @@ int main(int argc, char **argv) {
       bl_fastica_run(ctx, fastica, &options, w, &result))
     goto failed;
   printf("%lld %.6f\n", (long long)result.iterations, bl_seconds() - begun);
-  write_unmixing(argv[9], n, k, w, bl_fastica_whitening(fastica));
+  write_unmixing(argv[8], n, k, w, bl_fastica_whitening(fastica));
   bl_fastica_free(fastica);
   blica_counts_free(counts);
   blica_data_free(data);

@@ -53,50 +53,23 @@ static void test_recovers(void **state) {
   for (int i = 0; i < 2; i++) {
     blica_model *truth;
     blica_data *data = simulated(i * 0.1, &truth);
-    blica_fit_options o = options_for(2, "analytic");
+    blica_fit_options o = options_for(2);
     blica_model *model = fit(data, &o);
     double mcs = recovered(truth, model);
     print_message("%lld missing: MCS %.3f\n", (long long)data->missing, mcs);
     assert_compare(mcs, >, 0.9);
-    assert_non_null(model->encoder);
     blica_model_free(model);
     blica_model_free(truth);
     blica_data_free(data);
   }
 }
 
-/* The encoder that comes with the model stays with it through canonical form: its means follow the model's scale. */
-static void test_encoder_fits_model(void **state) {
-  (void)state;
-  blica_model *truth;
-  blica_data *data = simulated(0, &truth);
-  blica_fit_options o = options_for(2, "analytic");
-  o.starts = 1;
-  blica_model *m = fit(data, &o);
-  for (int s = 0; s < m->u;
-       s++) /* the average posterior mean of a segment is close to the prior mean, in units of its sd */
-    for (int c = 0; c < m->k; c++) {
-      double mean = m->encoder->mean_bias[c] + m->encoder->mean_weight[c + (m->n + s) * m->k];
-      for (int i = 0; i < m->n; i++) {
-        int64_t ones = 0;
-        for (int64_t w = 0; w < data->words[s]; w++)
-          ones += __builtin_popcountll(data->ones[s][i * data->words[s] + w]);
-        mean += m->encoder->mean_weight[c + i * m->k] * (double)ones / (double)data->samples[s];
-      }
-      double off = fabs(mean - m->means[c + s * m->k]) / sqrt(m->variances[c + s * m->k]);
-      if (!(off < 0.05)) fail_msg("segment %d, source %d: off by %g sd", s, c, off);
-    }
-  blica_model_free(m);
-  blica_model_free(truth);
-  blica_data_free(data);
-}
-
 static void test_threads(void **state) {
   (void)state;
   blica_model *truth, *first = NULL;
   blica_data *data = simulated(0.05, &truth);
-  blica_fit_options o = options_for(3, "sample");
-  o.starts = 2, o.max_iterations = 15, o.draws = 2;
+  blica_fit_options o = options_for(3);
+  o.starts = 2, o.max_iterations = 15;
   static const int threads[] = {1, 2, 7};
   for (int i = 0; i < 3; i++) {
     blica_set_threads(ctx, threads[i]);
@@ -109,7 +82,6 @@ static void test_threads(void **state) {
     assert_memory_equal(model->mixing, first->mixing, 18 * sizeof(double));
     assert_memory_equal(model->variances, first->variances, 60 * sizeof(double));
     assert_memory_equal(model->means, first->means, 60 * sizeof(double));
-    assert_memory_equal(model->encoder->mean_weight, first->encoder->mean_weight, 3 * 26 * sizeof(double));
     assert_memory_equal(&model->fit.objective, &first->fit.objective, sizeof(double));
     blica_model_free(model);
   }
@@ -129,7 +101,7 @@ static void test_interrupt_and_time(void **state) {
   int polls = 0;
   blica_model *truth;
   blica_data *data = simulated(0, &truth);
-  blica_fit_options o = options_for(2, "analytic");
+  blica_fit_options o = options_for(2);
   blica_set_poll(ctx, stop_at_5, &polls);
   blica_model *model = fit(data, &o);
   assert_compare(polls, >=, 5);
@@ -153,7 +125,7 @@ static void test_needs_rows(void **state) {
   blica_data *data = simulated(0, &truth);
   blica_counts *counts;
   assert_int_equal(blica_count(ctx, data, &counts), BLICA_OK);
-  blica_fit_options o = options_for(2, "analytic");
+  blica_fit_options o = options_for(2);
   blica_input input = {.counts = counts};
   assert_int_equal(blica_fit(ctx, &input, &o, &model), BLICA_ERR_ARGUMENT);
   assert_null(model);
@@ -165,8 +137,9 @@ static void test_needs_rows(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_recovers),   cmocka_unit_test(test_encoder_fits_model),
-      cmocka_unit_test(test_threads),    cmocka_unit_test(test_interrupt_and_time),
+      cmocka_unit_test(test_recovers),
+      cmocka_unit_test(test_threads),
+      cmocka_unit_test(test_interrupt_and_time),
       cmocka_unit_test(test_needs_rows),
   };
   return cmocka_run_group_tests(tests, open_context, close_context);

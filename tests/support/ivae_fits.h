@@ -23,11 +23,10 @@ static inline blica_model *fit(const blica_data *data, const blica_fit_options *
   return model;
 }
 
-static inline blica_fit_options options_for(int sources, const char *kl) {
+static inline blica_fit_options options_for(int sources) {
   blica_fit_options o = blica_fit_options_default();
   strcpy(o.method, "ivae");
   o.sources = sources;
-  snprintf(o.kl, sizeof o.kl, "%s", kl);
   return o;
 }
 

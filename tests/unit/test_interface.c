@@ -216,7 +216,7 @@ static void test_options_of_an_earlier_header(void **state) {
   sample a = simulate(4, 3, 3);
   blica_fit_options whole = blica_fit_options_default(), cut;
   blica_model *one, *two;
-  const size_t known = offsetof(blica_fit_options, or_threshold);
+  const size_t known = offsetof(blica_fit_options, checkpoint);
   whole.sources = 2;
   cut = whole;
   memset((char *)&cut + known, 0x55, sizeof cut - known); /* what is behind an earlier struct is not read */

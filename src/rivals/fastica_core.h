@@ -3,7 +3,7 @@
 #define BL_FASTICA_CORE_H
 
 #include "base/stage.h"
-#include "estimate/fastica_kernel.h"
+#include "rivals/fastica_kernel.h"
 
 typedef struct bl_fastica bl_fastica;
 
@@ -17,17 +17,16 @@ int64_t bl_fastica_patterns(const bl_fastica *fastica);          /* distinct row
 
 typedef struct {
   bl_contrast contrast;
-  bool deflation;
-  int64_t max_iterations; /* deflation: of each component */
-  double tolerance;       /* on 1 - |cos| between one iteration's direction and the next */
+  int64_t max_iterations;
+  double tolerance; /* on 1 - |cos| between one iteration's direction and the next */
   int (*hook)(int64_t iteration, double change, void *user); /* may be NULL; as bl_iteration_hook */
   void *user;
   bl_stage *stage; /* where a checkpoint keeps the state; may be NULL */
 } bl_fastica_options;
 
 typedef struct {
-  int64_t iterations; /* deflation: in all components */
-  double change;      /* the last 1 - |cos|, the largest over components */
+  int64_t iterations;
+  double change; /* the last 1 - |cos|, the largest over components */
   bool converged;
 } bl_fastica_result;
 

@@ -6,7 +6,7 @@
  *   analytic KL = 1/2 sum_c [ l - w + (exp(w) + (mu-m)^2) exp(-l) - 1 ].
  * Gradients as in docs/rivals.md. 1/N is left to the caller. */
 #define BL_WIDTH BL_REGISTER
-#include "estimate/ivae_kernel.h"
+#include "rivals/ivae_kernel.h"
 
 #include <math.h>
 
@@ -14,9 +14,9 @@
 
 enum { HEIGHT = BL_IVAE_HEIGHT, VECTORS = HEIGHT / BL_WIDTH };
 
-/* Row weights of a panel: 1/draws for rows that exist, 0 past the end. */
-static void weigh_rows(const bl_ivae_shared *e, int64_t rows, double *weight) {
-  for (int r = 0; r < HEIGHT; r++) weight[r] = r < rows ? 1.0 / e->draws : 0.0;
+/* Row weights of a panel: 1 for rows that exist, 0 past the end. */
+static void weigh_rows(int64_t rows, double *weight) {
+  for (int r = 0; r < HEIGHT; r++) weight[r] = r < rows ? 1.0 : 0.0;
 }
 
 static void encode(const bl_ivae_shared *e, const bl_ivae_rows *rows, const float *t, const bl_ivae_work *work) {
@@ -35,13 +35,12 @@ static void prior_analytic(const bl_ivae_shared *e, const bl_ivae_rows *rows, co
   const bl_v *weight = (const bl_v *)work->row_weight;
   bl_v *dmean = (bl_v *)work->dencoded, *dlog = dmean + latent, *loss = (bl_v *)work->row_loss,
        *row = (bl_v *)work->row;
-  double draws = e->draws;
   for (int c = 0; c < e->k; c++, mean += VECTORS, log += VECTORS, sd += VECTORS) {
     double precision = rows->precision[c], center = rows->mean[c], logvar = rows->logvar[c];
     for (int v = 0; v < VECTORS; v++) {
-      bl_v one = weight[v] * draws, difference = mean[v] - center, r = difference * precision;
+      bl_v one = weight[v], difference = mean[v] - center, r = difference * precision;
       bl_v ratio = sd[v] * sd[v] * precision, square = ratio + difference * r;
-      loss[v] += 0.5 * (logvar - log[v] + square - 1.0) * draws;
+      loss[v] += 0.5 * (logvar - log[v] + square - 1.0);
       dmean[v] = r * one;
       dlog[v] = 0.5 * (ratio - 1.0) * one;
       row[v] = (1.0 - square) * one;
@@ -53,7 +52,7 @@ static void prior_analytic(const bl_ivae_shared *e, const bl_ivae_rows *rows, co
   }
 }
 
-/* The single-sample KL of one draw; leaves r in dz. */
+/* The single-sample KL; leaves r in dz. */
 static void prior_sample(const bl_ivae_shared *e, const bl_ivae_rows *rows, const bl_v *eps, const bl_ivae_work *work) {
   const bl_v *log = (const bl_v *)work->encoded + (size_t)e->k * VECTORS, *z = (const bl_v *)work->z;
   const bl_v *weight = (const bl_v *)work->row_weight;
@@ -76,18 +75,17 @@ static void prior_sample(const bl_ivae_shared *e, const bl_ivae_rows *rows, cons
 static void likelihood(const bl_ivae_shared *e, const bl_ivae_work *work) {
   const bl_v *t = (const bl_v *)work->t;
   bl_v *a = (bl_v *)work->a, *loss = (bl_v *)work->row_loss, *row = (bl_v *)work->row;
-  double share = 1.0 / e->draws;
   for (int j = 0; j < e->n; j++, t += VECTORS, a += VECTORS) {
     for (int v = 0; v < VECTORS; v++) row[v] = bl_v_exp_fused(-bl_v_abs(t[v] * a[v]));
     for (int v = 0; v < VECTORS; v++) {
       bl_v slope;
       loss[v] += bl_v_softplus(t[v] * a[v], row[v], &slope);
-      a[v] = t[v] * slope * share;
+      a[v] = t[v] * slope;
     }
   }
 }
 
-/* Adds the derivatives of one draw by the encoder's outputs. */
+/* Adds the derivatives by the encoder's outputs. */
 static void backward(const bl_ivae_shared *e, const bl_v *eps, const bl_ivae_work *work) {
   const bl_v *dz = (const bl_v *)work->dz, *sd = (const bl_v *)work->sd, *weight = (const bl_v *)work->row_weight;
   bl_v *dmean = (bl_v *)work->dencoded, *dlog = dmean + (size_t)e->k * VECTORS;
@@ -101,7 +99,7 @@ static void backward(const bl_ivae_shared *e, const bl_v *eps, const bl_ivae_wor
   }
 }
 
-static void one_draw(const bl_ivae_shared *e, const bl_ivae_rows *rows, const bl_v *eps, const bl_ivae_work *work) {
+static void decode(const bl_ivae_shared *e, const bl_ivae_rows *rows, const bl_v *eps, const bl_ivae_work *work) {
   size_t latent = (size_t)e->k * VECTORS;
   const bl_v *mean = (const bl_v *)work->encoded, *sd = (const bl_v *)work->sd;
   bl_v *z = (bl_v *)work->z, *a = (bl_v *)work->a, *dz = (bl_v *)work->dz;
@@ -133,14 +131,15 @@ double BL_NAME(bl_ivae_piece)(const bl_ivae_shared *e, const bl_ivae_rows *rows,
   double total[BL_LANES] __attribute__((aligned(64))) = {0};
   memset(work->sums, 0, (size_t)BL_IVAE_SUMS * e->k * BL_LANES * sizeof(double));
   for (int64_t first = 0; first < rows->rows; first += HEIGHT) {
-    weigh_rows(e, rows->rows - first, work->row_weight);
+    weigh_rows(rows->rows - first, work->row_weight);
     encode(e, rows, rows->t + first * e->n, work);
     memset(row_loss, 0, VECTORS * sizeof *row_loss);
     if (e->analytic)
       prior_analytic(e, rows, work);
     else
       memset(work->dencoded, 0, 2 * latent * sizeof(bl_v));
-    for (int draw = 0; draw < e->draws; draw++, eps += latent) one_draw(e, rows, eps, work);
+    decode(e, rows, eps, work);
+    eps += latent;
     if (e->gradient) add_encoder_gradient(e, work);
     for (int v = 0; v < VECTORS; v++) row_loss[v] *= weight[v];
     panel_add_rows(row_loss, VECTORS, total);

@@ -14,7 +14,7 @@ enum { BL_IVAE_HEIGHT = 64 }; /* rows in a panel: its buffers fit the first or s
 /* What is the same for all rows of one evaluation. Values are t = 1 - 2x: +1 for x = 0, -1 for x = 1 and 0 for a
  * missing value, whose softplus(t a) is then the constant log 2 and whose encoder input is x = 1/2. */
 typedef struct {
-  int n, k, draws;
+  int n, k;
   bool analytic, gradient;
   const double *decoder;   /* w[c * n + j] = Wf[j,c] */
   const double *decoder_t; /* w[j * k + c] */
@@ -23,7 +23,7 @@ typedef struct {
 
 typedef struct {
   const float *t;    /* panels of [n][height] */
-  const double *eps; /* panels of [draws][k][height] */
+  const double *eps; /* panels of [k][height] */
   int64_t rows;
   const double *start;                     /* [2k] encoder output at t = 0 */
   const double *mean, *logvar, *precision; /* [k] prior; precision = exp(-logvar) */

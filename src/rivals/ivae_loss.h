@@ -16,15 +16,14 @@ typedef struct {
 
 bl_ivae_layout bl_ivae_layout_of(int n, int k, int u); /* for these sizes */
 
-/* Copies the rows into panels; draws noise vectors per row; analytic or single-sample KL. The noise is zero until
+/* Copies the rows into panels, with a noise vector for each; analytic or single-sample KL. The noise is zero until
  * one of the two noise calls. */
-blica_status bl_ivae_create(blica_ctx *ctx, const blica_data *data, int k, int draws, bool analytic, bl_ivae **out);
+blica_status bl_ivae_create(blica_ctx *ctx, const blica_data *data, int k, bool analytic, bl_ivae **out);
 void bl_ivae_free(bl_ivae *ivae);
-void bl_ivae_set_analytic(bl_ivae *ivae, bool analytic); /* KL in closed form, or by the noise */
 
 /* Noise of a row is a function of the seed and of the row's place alone. Rows count segment after segment. */
 void bl_ivae_noise(blica_ctx *ctx, bl_ivae *ivae, uint64_t seed);
-void bl_ivae_noise_set(bl_ivae *ivae, const double *eps /* [rows] rows of draws times k */);
+void bl_ivae_noise_set(bl_ivae *ivae, const double *eps /* [rows] rows of k */);
 
 /* Mean over rows of the negative ELBO; the gradient too unless it is NULL. Same bits for any number of
  * threads and any instruction set. */

@@ -4,10 +4,10 @@
  * comes from the pair counts, in whole numbers; whitening by its eigenvectors, each with a positive first entry so
  * that a given start means the same everywhere. One iteration is a pass over panels of patterns: tanh and both
  * matrix products at once. Tasks are fixed and added over a fixed tree: same bits for any number of threads and ranks.
- * Symmetric orthogonalisation (W W')^(-1/2) W, or deflation by Gram-Schmidt. A missing value stands at its mean.
+ * Symmetric orthogonalisation (W W')^(-1/2) W. A missing value is replaced by its mean.
  * Accuracy: rounding. Checked: tests/parity/fastica.sh against scikit-learn from the same start,
- * tests/unit/estimate/test_fastica.c on sources of known mixing and bit for bit over threads and instruction sets. */
-#include "estimate/fastica_core.h"
+ * tests/unit/rivals/test_fastica.c on sources of known mixing and bit for bit over threads and instruction sets. */
+#include "rivals/fastica_core.h"
 
 #include <errno.h>
 #include <float.h>
@@ -271,29 +271,15 @@ static blica_status orthogonalise(blica_ctx *ctx, bl_fastica *f, const double *f
   return BLICA_OK;
 }
 
-/* Component j against the j before it, then to length 1. */
-static void deflate(int k, int j, const double *w, double *next) {
-  for (int i = 0; i < j; i++) {
-    double along = dot(k, next, w + (size_t)i * k);
-    for (int c = 0; c < k; c++) next[c] -= along * w[(size_t)i * k + c];
-  }
-  double length = sqrt(dot(k, next, next));
-  for (int c = 0; c < k; c++) next[c] /= length;
-}
-
 /* ---- iterations ---- */
 
-/* Where the iterations stand; deflation also has the component, its own iterations and what the earlier ones came to.
- */
+/* The state of the iterations. */
 typedef struct {
   const bl_fastica_options *options;
   bl_stage *stage;
   bl_fastica_result *result;
   double *w;
   size_t size; /* of w */
-  int k, component, converged;
-  int64_t own;
-  double worst, change; /* over earlier components; of the current one */
 } progress;
 
 static void pass_progress(bl_state *state, void *user) {
@@ -301,11 +287,6 @@ static void pass_progress(bl_state *state, void *user) {
   bl_pass_count(state, &t->result->iterations);
   BL_PASS(state, t->result->change);
   bl_pass_flag(state, &t->result->converged);
-  bl_pass_int(state, &t->component, 0, t->k - 1);
-  bl_pass_int(state, &t->converged, 0, t->k);
-  bl_pass_count(state, &t->own);
-  BL_PASS(state, t->worst);
-  BL_PASS(state, t->change);
   bl_pass(state, t->w, t->size * sizeof *t->w);
 }
 
@@ -317,7 +298,7 @@ static bool asked_to_stop(blica_ctx *ctx, progress *t, double change) {
   return answer != BL_CONTINUE;
 }
 
-static blica_status run_symmetric(blica_ctx *ctx, bl_fastica *f, progress *t, bool resumed) {
+static blica_status iterate(blica_ctx *ctx, bl_fastica *f, progress *t, bool resumed) {
   blica_status status = BLICA_OK;
   const bl_fastica_options *o = t->options;
   bl_fastica_result *result = t->result;
@@ -345,46 +326,6 @@ done:
   return status;
 }
 
-/* The current component; true when the user wants to stop. */
-static bool run_component(blica_ctx *ctx, bl_fastica *f, progress *t, bool resumed) {
-  const bl_fastica_options *o = t->options;
-  const int k = f->k, j = t->component;
-  double *row = t->w + (size_t)j * k;
-  if (!resumed) {
-    deflate(k, 0, t->w, row);
-    t->own = 0, t->change = 1;
-  } else if (asked_to_stop(ctx, t, t->change)) {
-    return true;
-  }
-  while (t->own < o->max_iterations && t->change >= o->tolerance) {
-    fixed_point(ctx, f, o->contrast, 1, row, f->next);
-    deflate(k, j, t->w, f->next);
-    t->change = fabs(fabs(dot(k, f->next, row)) - 1);
-    memcpy(row, f->next, (size_t)k * sizeof(double));
-    t->own++;
-    t->result->iterations++;
-    if (asked_to_stop(ctx, t, t->change)) return true;
-  }
-  return false;
-}
-
-static void run_deflation(blica_ctx *ctx, bl_fastica *f, progress *t, bool resumed) {
-  const double tolerance = t->options->tolerance;
-  bool stopped = false;
-  for (; t->component < f->k; t->component++, resumed = false) {
-    if (stopped) { /* what is left is only made orthogonal */
-      t->change = 1;
-      deflate(f->k, t->component, t->w, t->w + (size_t)t->component * f->k);
-    } else {
-      stopped = run_component(ctx, f, t, resumed);
-    }
-    t->converged += t->change < tolerance;
-    t->worst = fmax(t->worst, t->change);
-  }
-  t->result->change = t->worst;
-  t->result->converged = t->converged == f->k;
-}
-
 blica_status bl_fastica_run(blica_ctx *ctx, bl_fastica *f, const bl_fastica_options *o, double *w,
                             bl_fastica_result *result) {
   blica_status status = BLICA_OK;
@@ -393,16 +334,12 @@ blica_status bl_fastica_run(blica_ctx *ctx, bl_fastica *f, const bl_fastica_opti
                 .stage = o->stage ? o->stage : &none,
                 .result = result,
                 .w = w,
-                .size = (size_t)f->k * (size_t)f->k,
-                .k = f->k};
+                .size = (size_t)f->k * (size_t)f->k};
   bool resumed = bl_stage_find(t.stage) == BL_STAGE_BETWEEN;
   *result = (bl_fastica_result){.change = 1};
   if (resumed) TRY(bl_stage_load(ctx, t.stage, pass_progress, &t));
   bl_stage_enter(ctx, t.stage);
-  if (o->deflation)
-    run_deflation(ctx, f, &t, resumed);
-  else
-    status = run_symmetric(ctx, f, &t, resumed);
+  status = iterate(ctx, f, &t, resumed);
   bl_stage_leave(ctx, t.stage);
 done:
   return status;

@@ -3,13 +3,11 @@
  *
  * What the model then holds: A in the model's latent scale to first order (x - 1/2 is about sqrt(c/2pi) A z, the
  * slope of the link at 0); the variances are those of the estimated components in each segment; the means
- * are solved from the thresholds as for other methods. With or_threshold the rows are read as an OR of binary
- * sources (Himberg and Hyvarinen 2001): entries of A above that share of their column's largest are kept, all equal,
- * and the others are 0. */
+ * are solved from the thresholds as for other methods. */
 #include <math.h>
 #include <string.h>
 
-#include "estimate/fastica_core.h"
+#include "rivals/fastica_core.h"
 #include "estimate/multistart.h"
 #include "num/rng.h"
 
@@ -42,7 +40,6 @@ static blica_status run_start(bl_start *s) {
   bl_stage stage = bl_stage_below(&s->stage, "iterations");
   bl_rng rng = bl_rng_make(o->seed, (uint64_t)s->index);
   bl_fastica_options options = {.contrast = contrast_of(o->contrast),
-                                .deflation = strcmp(o->approach, "deflation") == 0,
                                 .max_iterations = o->max_iterations,
                                 .tolerance = o->tolerance,
                                 .hook = after_iteration,
@@ -90,19 +87,11 @@ static void segment_variances(const blica_counts *counts, int s, int k, const do
   }
 }
 
-static void threshold_column(int n, double share, double *a) {
-  double largest = 0;
-  for (int i = 0; i < n; i++)
-    if (fabs(a[i]) > fabs(largest)) largest = a[i];
-  for (int i = 0; i < n; i++) a[i] = a[i] / largest >= share ? 1 : 0;
-}
-
 static blica_status fill_model(blica_ctx *ctx, const bl_problem *problem, const bl_fastica *fastica, const double *w,
                                blica_model *model) {
   blica_status status;
   int n = model->n, k = model->k;
   BL_OWNED double *unmixing = NULL, *mean = NULL, *c = NULL;
-  double share = problem->options->or_threshold;
   double scale = sqrt(2 * 3.14159265358979323846 / model->link); /* 1 / (sqrt(c) phi(0)) */
   TRY(bl_alloc(ctx, (size_t)n * (size_t)k, &unmixing));
   TRY(bl_alloc(ctx, (size_t)n, &mean));
@@ -111,7 +100,6 @@ static blica_status fill_model(blica_ctx *ctx, const bl_problem *problem, const 
   for (int i = 0; i < n * k; i++) model->mixing[i] *= scale;
   for (int s = 0; s < model->u; s++)
     segment_variances(problem->counts, s, k, unmixing, mean, c, model->variances + (size_t)s * k);
-  for (int j = 0; share > 0 && j < k; j++) threshold_column(n, share, model->mixing + (size_t)j * n);
 done:
   return status;
 }

@@ -6,14 +6,14 @@
  * index order, those of tasks over a fixed tree, so that the bits do not depend on threads and ranks.
  * Accuracy: rounding only, about 1e-15 relative. Checked: against published loss and gradient values
  * to 1e-12 in tests/parity/test_published.c; against a fixture by complex steps, central differences, and bit for bit
- * over threads and instruction sets in tests/unit/estimate/test_ivae_loss.c. */
-#include "estimate/ivae_loss.h"
+ * over threads and instruction sets in tests/unit/rivals/test_ivae_loss.c. */
+#include "rivals/ivae_loss.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "base/share.h"
-#include "estimate/ivae_kernel.h"
+#include "rivals/ivae_kernel.h"
 #include "num/rng.h"
 #include "num/simd.h"
 
@@ -28,13 +28,13 @@ typedef struct {
 
 struct bl_ivae {
   bl_ivae_layout layout;
-  int draws, pieces, tasks, threads;
+  int pieces, tasks, threads;
   bool analytic;
   int64_t rows, missing;
   size_t height, panels;                     /* rows per panel */
   piece *piece;                              /* [pieces] */
   float *t;                                  /* [panels][n][height] */
-  double *eps;                               /* [panels][draws][k][height] */
+  double *eps;                               /* [panels][k][height] */
   double *decoder, *encoder;                 /* as in bl_ivae_shared; decoder_t is theta's own */
   double *start, *mean, *logvar, *precision; /* [2k|k|k|k][u] */
   double *task_sums;                         /* [tasks][n k + 2k n] */
@@ -130,7 +130,7 @@ static blica_status alloc_arrays(blica_ctx *ctx, bl_ivae *v) {
   blica_status status = BLICA_OK;
   size_t n = (size_t)v->layout.n, k = (size_t)v->layout.k, u = (size_t)v->layout.u;
   TRY(bl_alloc_for(ctx, v, bl_mul(v->panels, n * v->height), &v->t));
-  TRY(bl_alloc_for(ctx, v, bl_mul(v->panels, bl_mul((size_t)v->draws, k * v->height)), &v->eps));
+  TRY(bl_alloc_for(ctx, v, bl_mul(v->panels, k * v->height), &v->eps));
   TRY(bl_alloc_for(ctx, v, n * k, &v->decoder));
   TRY(bl_alloc_for(ctx, v, 2 * n * k, &v->encoder));
   TRY(bl_alloc_for(ctx, v, 2 * k * u, &v->start));
@@ -161,14 +161,13 @@ done:
   return status;
 }
 
-blica_status bl_ivae_create(blica_ctx *ctx, const blica_data *data, int k, int draws, bool analytic, bl_ivae **out) {
+blica_status bl_ivae_create(blica_ctx *ctx, const blica_data *data, int k, bool analytic, bl_ivae **out) {
   blica_status status = BLICA_OK;
   bl_ivae *v = NULL;
   int64_t pieces = 0;
   *out = NULL;
   TRY(bl_alloc(ctx, 1, &v));
   v->layout = bl_ivae_layout_of(data->n, k, data->u);
-  v->draws = draws;
   v->analytic = analytic;
   v->rows = data->rows;
   v->missing = data->missing;
@@ -198,16 +197,12 @@ void bl_ivae_free(bl_ivae *v) {
   bl_free(v);
 }
 
-void bl_ivae_set_analytic(bl_ivae *ivae, bool analytic) {
-  ivae->analytic = analytic;
-}
-
 /* ---- noise ---- */
 
-/* Where draw d, latent c of row r of the piece stands. */
-static double *noise_at(bl_ivae *v, const piece *p, int64_t r, int d, int c) {
+/* The place of latent c of row r of the piece. */
+static double *noise_at(bl_ivae *v, const piece *p, int64_t r, int c) {
   size_t panel = p->panel + (size_t)r / v->height, k = (size_t)v->layout.k;
-  return v->eps + ((panel * (size_t)v->draws + (size_t)d) * k + (size_t)c) * v->height + (size_t)r % v->height;
+  return v->eps + (panel * k + (size_t)c) * v->height + (size_t)r % v->height;
 }
 
 static void draw_piece(int64_t item, int thread, void *user) {
@@ -217,8 +212,7 @@ static void draw_piece(int64_t item, int thread, void *user) {
   (void)thread;
   for (int64_t r = 0; r < p->rows; r++) {
     bl_rng rng = bl_rng_make(fill->seed, (uint64_t)(p->row + r));
-    for (int d = 0; d < v->draws; d++)
-      for (int c = 0; c < v->layout.k; c++) *noise_at(v, p, r, d, c) = bl_rng_normal(&rng);
+    for (int c = 0; c < v->layout.k; c++) *noise_at(v, p, r, c) = bl_rng_normal(&rng);
   }
 }
 
@@ -231,9 +225,7 @@ void bl_ivae_noise_set(bl_ivae *v, const double *eps) {
   int k = v->layout.k;
   for (int i = 0; i < v->pieces; i++)
     for (int64_t r = 0; r < v->piece[i].rows; r++)
-      for (int d = 0; d < v->draws; d++)
-        for (int c = 0; c < k; c++)
-          *noise_at(v, &v->piece[i], r, d, c) = eps[((v->piece[i].row + r) * v->draws + d) * k + c];
+      for (int c = 0; c < k; c++) *noise_at(v, &v->piece[i], r, c) = eps[(v->piece[i].row + r) * k + c];
 }
 
 /* ---- one evaluation ---- */
@@ -271,7 +263,7 @@ static void run_piece(const evaluation *run, int index, const bl_ivae_work *work
   size_t n = (size_t)v->layout.n, k = (size_t)v->layout.k, s = (size_t)p->segment;
   double *sums = v->piece_sums + (size_t)index * (BL_IVAE_SUMS * k + 1);
   bl_ivae_rows rows = {.t = v->t + p->panel * n * v->height,
-                       .eps = v->eps + p->panel * (size_t)v->draws * k * v->height,
+                       .eps = v->eps + p->panel * k * v->height,
                        .rows = p->rows,
                        .start = v->start + s * 2 * k,
                        .mean = v->mean + s * k,
@@ -344,7 +336,6 @@ double bl_ivae_loss(blica_ctx *ctx, bl_ivae *v, const double *theta, double *gra
   evaluation run = {.ivae = v, .level = blica_simd_level(ctx)};
   run.shared = (bl_ivae_shared){.n = v->layout.n,
                                 .k = v->layout.k,
-                                .draws = v->draws,
                                 .analytic = v->analytic,
                                 .gradient = gradient != NULL,
                                 .decoder = v->decoder,
