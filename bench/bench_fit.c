@@ -62,7 +62,7 @@ static void rates(int n, int k, int u) {
   must(blica_count(ctx, data, &counts));
   must(blica_correlate(ctx, counts, &cor));
   must(blica_regularise(ctx, cor, 10, &regular));
-  blica_fit_options o = blica_fit_options_default();
+  const bl_settings o = bl_settings_of(NULL);
   must(bl_sgauss_data_make(ctx, regular, NULL, k, &o, &problem));
   must(bl_sgauss_make(ctx, problem, &g));
   size_t size = bl_sgauss_size(problem);

@@ -29,3 +29,16 @@ target_compile_definitions(unload PRIVATE _POSIX_C_SOURCE=200809L)
 target_link_libraries(unload PRIVATE ${CMAKE_DL_LIBS})
 add_test(NAME unit/unload COMMAND unload $<TARGET_FILE:blica>)
 set_tests_properties(unit/unload PROPERTIES ENVIRONMENT "OMP_WAIT_POLICY=active") # its threads are awake meanwhile
+
+# The recipe for a new estimator, taken: its file, and its row in a copy of the table of methods, which stands before the
+# library's own in the order of linking.
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS src/estimate/method.c)
+file(READ src/estimate/method.c table)
+string(REGEX REPLACE "(#define EACH_METHOD\\(ROW\\) *\\\\\n)"
+  "\\1  ROW(eigen, no, yes, no, \"leading eigenvectors\", .estimate = bl_estimate_eigen, .wants_cor = true, .covariance = BL_COVARIANCE_CORRELATIONS) \\\\\n"
+  with_row "${table}")
+if(with_row STREQUAL table)
+  message(FATAL_ERROR "src/estimate/method.c has no table EACH_METHOD to add a row to")
+endif()
+file(CONFIGURE OUTPUT added/method.c CONTENT "#include \"added/eigen.h\"\n${with_row}" @ONLY)
+target_sources(test_added_method PRIVATE tests/added/eigen.c ${CMAKE_CURRENT_BINARY_DIR}/added/method.c)

@@ -7,6 +7,7 @@
 - calls and includes between folders point one way, in the order of FOLDERS from the top down;
 - the private headers of base/ are included in base/ only (tests may);
 - counts, correlations, data and models know nothing of ranks: their folders neither include base/share.h nor call bl_comm;
+- a file calls rivals/ only if it is there or is the table of methods, and names of methods are compared in that table only;
 - the files that ARCHITECTURE.md walks through are there; its walks visit none twice, and what a walk visits in src/ is called
   from an earlier stop of it;
 - what a file of src/ exports is used by another file of src/, or by the program; FOR_TESTS lists the exceptions.
@@ -145,6 +146,24 @@ def check_includes(source):
                 yield f"{file} includes {header}, which is private to src/base"
 
 
+def check_method_names(source):
+    """A method is a row of the table: what others must know of it is a column, and no name is compared elsewhere."""
+    with open(os.path.join(source, METHODS), encoding="utf-8") as text:
+        names = re.findall(r"^  ROW\((\w+),", text.read(), re.M)
+    if len(names) < 2:
+        yield f"{METHODS}: the rows of the table are not found"
+    compared = re.compile(r'str(?:n|case|ncase)?cmp\([^;]*"(?:%s)"' % "|".join(names))
+    for folder, _, files in os.walk(os.path.join(source, "src")):
+        for name in files:
+            path = os.path.relpath(os.path.join(folder, name), source)
+            if path == METHODS or not name.endswith((".c", ".h")):
+                continue
+            with open(os.path.join(folder, name), encoding="utf-8") as text:
+                for line, content in enumerate(text, 1):
+                    if compared.search(content):
+                        yield f"{path}:{line} compares the name of a method: make it a column of the table in {METHODS}"
+
+
 def walks(source):
     """For each walk in ARCHITECTURE.md, its title and the files that it names, in order."""
     with open(os.path.join(source, "ARCHITECTURE.md"), encoding="utf-8") as text:
@@ -179,7 +198,7 @@ def main():
     unknown = {folder_of(file) for file in calls} - set(FOLDERS) - set(BESIDE) - {"mpi"}
     bad = [f"folder src/{name} has no place in the order" for name in sorted(unknown)]
     bad += list(check_calls(calls)) + list(check_includes(source)) + list(check_used(defines, needs)) + list(check_ranks(needs))
-    bad += list(check_walks(source, defines, needs))
+    bad += list(check_walks(source, defines, needs)) + list(check_method_names(source))
     print("\n".join(bad) if bad else f"{len(calls)} files in order")
     sys.exit(1 if bad else 0)
 

@@ -23,6 +23,14 @@ static bool find_word(const char *words, const char *text, const char **value) {
   return false;
 }
 
+int bl_option_word(const char *words, const char *text) {
+  const size_t length = strlen(text);
+  int index = 0;
+  for (const char *word = words; word; word = strchr(word, '|') ? strchr(word, '|') + 1 : NULL, index++)
+    if (strcspn(word, "=|") == length && strncmp(word, text, length) == 0) return index;
+  return -1;
+}
+
 /* "from 1 to 10, none or auto" */
 static void describe(const blica_option *option, char *text, size_t size) {
   size_t at = 0;

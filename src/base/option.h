@@ -39,6 +39,8 @@ blica_status bl_options_take(blica_ctx *ctx, const char *type, const blica_optio
 
 /* Whether the option has what it needs of the others in options, the struct that the table describes. */
 bool bl_option_works(const blica_option *option, const blica_option *table, int count, const void *options);
+/* The index of the word of the list "a|b|c" that text is; -1: none. */
+int bl_option_word(const char *words, const char *text);
 /* The value of an option as blica_option_set reads it back: a word of its list where one stands for it. */
 void bl_option_spell(const blica_option *option, const void *options, char *text, size_t size);
 #endif

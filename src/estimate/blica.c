@@ -24,7 +24,7 @@ enum {
 /* One start in progress. */
 typedef struct {
   bl_start *start;
-  const blica_fit_options *options;
+  const bl_settings *options;
   const bl_sgauss_data *data;
   bl_sgauss *g;
   bl_sgauss_preconditioner *preconditioner;
@@ -259,16 +259,15 @@ done:
 
 /* A prior of fixed scales in place of a learned one, whose scales are those that method matched learns from the same
  * correlations. */
-static blica_status settle_prior(blica_ctx *ctx, const bl_problem *problem, const blica_model *model,
-                                 blica_fit_options *o) {
-  if (strcmp(o->prior, "auto") != 0) return BLICA_OK;
+static blica_status settle_prior(blica_ctx *ctx, const bl_problem *problem, const blica_model *model, bl_settings *o) {
+  if (o->prior != BL_PRIOR_AUTO) return BLICA_OK;
   blica_status status = bl_matched_scales(ctx, problem, model, &o->prior_mixing, &o->prior_variance);
-  if (status == BLICA_OK) memcpy(o->prior, "fixed", sizeof "fixed");
+  if (status == BLICA_OK) o->prior = BL_PRIOR_FIXED;
   return status;
 }
 
-static void set_prior(const blica_fit_options *o, blica_model *model, bl_sgauss_data *data) {
-  if (strcmp(o->prior, "fixed") != 0) return;
+static void set_prior(const bl_settings *o, blica_model *model, bl_sgauss_data *data) {
+  if (o->prior != BL_PRIOR_FIXED) return;
   data->precision_mixing = 1 / (o->prior_mixing * o->prior_mixing);
   data->precision_variance = 1 / (o->prior_variance * o->prior_variance);
   model->fit.prior_mixing = o->prior_mixing;
@@ -277,7 +276,7 @@ static void set_prior(const blica_fit_options *o, blica_model *model, bl_sgauss_
 
 blica_status bl_estimate_blica(blica_ctx *ctx, const bl_problem *caller, blica_model *model, bool *means_done) {
   blica_status status;
-  blica_fit_options o = *caller->options;
+  bl_settings o = *caller->options;
   bl_problem problem = *caller;
   bl_sgauss_data *data = NULL;
   bl_multistart all = {.problem = &problem, .run = run_start, .count = o.starts, .factor = 1, .keep = true};

@@ -41,7 +41,7 @@ static const double START_CONDITION = 10; /* joint diagonalisation wants positiv
 
 /* What all starts share. */
 typedef struct {
-  const blica_fit_options *options;
+  const bl_settings *options;
   bl_corfit_data *data;
   bl_sgauss_data *starts; /* where they begin */
   double round_change;    /* of A by the last round of learning, relative; NaN: none */
@@ -69,8 +69,8 @@ static double objective(const double *theta, double *gradient, void *user) {
   return value;
 }
 
-static bool is_learned(const blica_fit_options *o) {
-  return strcmp(o->prior, "auto") == 0 || strcmp(o->prior, "default") == 0;
+static bool is_learned(const bl_settings *o) {
+  return o->prior == BL_PRIOR_AUTO;
 }
 
 static double mean_variance(const bl_corfit_data *d, const double *theta, int j) {
@@ -425,7 +425,7 @@ done:
 blica_status bl_corfit_run(blica_ctx *ctx, const bl_problem *problem, bl_corfit_data *data, double constant,
                            blica_model *model) {
   blica_status status;
-  const blica_fit_options *o = problem->options;
+  const bl_settings *o = problem->options;
   BL_OWNED double *shift = NULL;
   double *low, *high, condition = START_CONDITION;
   shared own = {.options = o, .data = data, .round_change = NAN, .misfit = NAN};
@@ -441,7 +441,7 @@ blica_status bl_corfit_run(blica_ctx *ctx, const bl_problem *problem, bl_corfit_
                        .n = data->n,
                        .k = data->k};
   if (is_learned(o)) set_scales(data, FIRST_SD_MIXING, FIRST_SD_VARIANCE);
-  if (strcmp(o->prior, "fixed") == 0) set_scales(data, o->prior_mixing, o->prior_variance);
+  if (o->prior == BL_PRIOR_FIXED) set_scales(data, o->prior_mixing, o->prior_variance);
   TRY(bl_alloc(ctx, 3 * (size_t)model->u, &shift));
   low = shift + model->u, high = low + model->u;
   TRY(bl_agree(ctx, bl_regularise_shifts(ctx, problem->cor, &condition, shift, low, high)));

@@ -1,23 +1,33 @@
-/* estimate.h - what an estimator gets and gives, and the table that lists them.
+/* estimate.h - what an estimator gets and gives, and what its row in the table of method.c says.
  * To add one: write estimate/<name>.c with a bl_estimate_fn, add a row to the table in method.c. */
 #ifndef BL_ESTIMATE_H
 #define BL_ESTIMATE_H
 
 #include "base/stage.h"
+#include "estimate/options.h"
 
 typedef struct {
-  const blica_data *data;           /* NULL when only counts or correlations were given */
-  const blica_counts *counts;       /* NULL when only correlations were given, or the method does not use them */
-  const blica_cor *cor;             /* unregularised; NULL for methods that do not ask for it */
-  const blica_fit_options *options; /* defaults resolved */
-  double deadline;                  /* bl_seconds() at which the time is over; infinity for none */
-  bl_stage stage;                   /* what a checkpoint keeps of the estimate stands below it */
+  const blica_data *data;     /* NULL when only counts or correlations were given */
+  const blica_counts *counts; /* NULL when only correlations were given, or the method does not use them */
+  const blica_cor *cor;       /* unregularised; NULL for methods that do not ask for it */
+  const bl_settings *options; /* defaults resolved */
+  double deadline;            /* bl_seconds() at which the time is over; infinity for none */
+  bl_stage stage;             /* what a checkpoint keeps of the estimate stands below it */
 } bl_problem;
 
 /* Fills mixing, variances, and fit (objective, starts, counts of work, stop, notes) of a model whose
  * sizes, names, thresholds and samples are set. Any order, sign and scale will do: fit.c brings the
  * model to canonical form. Sets *means_done when it filled the means too; else fit.c solves them. */
 typedef blica_status (*bl_estimate_fn)(blica_ctx *ctx, const bl_problem *problem, blica_model *model, bool *means_done);
+
+/* What the errors of an estimate come from. */
+typedef enum {
+  BL_COVARIANCE_NONE,         /* there are none: the method does not fit what the rows say of A and v */
+  BL_COVARIANCE_REGULARISED,  /* a sandwich of the regularised correlations, scales of the items free */
+  BL_COVARIANCE_CORRELATIONS, /* a sandwich of the correlations */
+  BL_COVARIANCE_TABLES,       /* a sandwich of the tables of all pairs */
+  BL_COVARIANCE_INFORMATION   /* the information of the full likelihood; where it is too large, of the correlations */
+} bl_covariance;
 
 typedef struct {
   const blica_method *method;
@@ -26,8 +36,10 @@ typedef struct {
   bool wants_counts, wants_cor;               /* what it uses: fit.c prepares that, and frees what only led there */
   int64_t max_iterations;                     /* defaults of these options; 0: as for most methods */
   double tolerance;
-  bool levels;  /* takes items with more than two levels */
-  bool no_cuts; /* its models have no cuts: the means of the sources determine all base rates */
+  bl_prior prior;           /* what prior=default stands for; 0: none */
+  bl_covariance covariance; /* 0: none */
+  bool levels;              /* takes items with more than two levels */
+  bool no_cuts;             /* its models have no cuts: the means of the sources determine all base rates */
 } bl_estimator;
 
 /* Method matched. */
@@ -74,7 +86,5 @@ blica_status bl_complete_model(blica_ctx *ctx, blica_model *model, bool cuts, bo
 blica_status bl_report_starts(blica_ctx *ctx, blica_fit_report *report, int count); /* allocates starts */
 /* Appends a note; a long name is truncated. */
 blica_status bl_report_note(blica_ctx *ctx, blica_fit_report *report, const char *name, double value);
-/* Records the options that are not at their defaults. */
-blica_status bl_report_options(blica_ctx *ctx, blica_fit_report *report, const blica_fit_options *options);
 
 #endif

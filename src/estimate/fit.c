@@ -22,6 +22,13 @@ static blica_fit_options resolve(const blica_fit_options *options, const bl_esti
   return o;
 }
 
+/* What the estimator gets. */
+static bl_settings settings_of(const blica_fit_options *resolved, const bl_estimator *estimator) {
+  bl_settings s = bl_settings_of(resolved);
+  if (s.prior == BL_PRIOR_DEFAULT) s.prior = estimator->prior ? estimator->prior : BL_PRIOR_NONE;
+  return s;
+}
+
 /* Sizes and names of whichever input there is. */
 typedef struct {
   int n, u; /* items, or before their levels are known columns */
@@ -246,13 +253,13 @@ done:
   return status;
 }
 
-static void begin_model(const bl_problem *p, blica_model *model) {
+static void begin_model(const bl_problem *p, const char *method, blica_model *model) {
   for (int s = 0; s < model->u; s++) model->samples[s] = p->cor ? p->cor->samples[s] : p->counts->samples[s];
   if (p->cor)
     memcpy(model->thresholds, p->cor->thresholds, (size_t)model->planes * (size_t)model->u * sizeof(double));
   else
     bl_thresholds(p->counts, model->thresholds);
-  memcpy(model->method, p->options->method, sizeof model->method);
+  snprintf(model->method, sizeof model->method, "%s", method);
   model->link = p->options->link;
   model->fit.seed = p->options->seed;
   model->fit.condition = model->fit.prior_mixing = model->fit.prior_variance = INFINITY;
@@ -293,6 +300,7 @@ static blica_status run_fit(blica_ctx *ctx, const blica_input *input, blica_coun
   outline shape = {0};
   stages st = {.consumed = consumed};
   blica_fit_options resolved;
+  bl_settings settings;
   blica_model *model = NULL;
   bl_checkpoint *checkpoint = NULL;
   bool means_done = false;
@@ -302,7 +310,8 @@ static blica_status run_fit(blica_ctx *ctx, const blica_input *input, blica_coun
   TRY(bl_fit_same(ctx, input, options));
   TRY(check(ctx, input, options, &estimator, &shape));
   resolved = resolve(options, estimator);
-  st.problem.options = &resolved;
+  settings = settings_of(&resolved, estimator);
+  st.problem.options = &settings;
   st.problem.deadline = begun + options->max_seconds;
   TRY(bl_resume_open(ctx, &resolved, st.problem.deadline, &checkpoint));
   st.problem.stage.checkpoint = checkpoint;
@@ -310,14 +319,14 @@ static blica_status run_fit(blica_ctx *ctx, const blica_input *input, blica_coun
   TRY(bl_report_options(ctx, &model->fit, options));
   TRY(name_model(ctx, &shape, model));
   TRY(bl_agree(ctx, prepare(ctx, input, estimator, shape.coding, &st, &model->fit)));
-  begin_model(&st.problem, model);
+  begin_model(&st.problem, resolved.method, model);
   TRY(bl_resume_data(ctx, checkpoint, &st.problem, estimator));
   double optimise = bl_seconds();
   TRY(estimator->estimate(ctx, &st.problem, model, &means_done));
   model->fit.seconds_optimise = bl_seconds() - optimise - model->fit.seconds_regularise;
   TRY(bl_comm_check(ctx));
   settle_stop(&model->fit);
-  TRY(bl_complete_model(ctx, model, strcmp(resolved.thresholds, "none") != 0 && !estimator->no_cuts, means_done));
+  TRY(bl_complete_model(ctx, model, settings.thresholds == BL_THRESHOLDS_ITEMS && !estimator->no_cuts, means_done));
   TRY(check_model(ctx, model, checkpoint));
   model->fit.seconds = bl_seconds() - begun;
   *out = bl_take(&model);

@@ -131,7 +131,7 @@ static blica_status estimate(blica_ctx *ctx, const bl_problem *problem, bool ave
     TRY(add_tables(ctx, problem, weight, &tables, &data, &shares, &tails));
   if (problem->cor->log_scale) TRY(scale_observations(ctx, problem, &data));
   data.common_cuts = model->k < model->n && model->u > 1 && !bl_coding_ordinal(problem->cor->coding) &&
-                     strcmp(problem->options->thresholds, "none") != 0;
+                     problem->options->thresholds == BL_THRESHOLDS_ITEMS;
   for (int s = 0; s < model->u; s++) constant -= 0.5 * weight[s] * model->n * log(6.283185307179586477);
   TRY(bl_corfit_run(ctx, problem, &data, constant, model));
 done:
@@ -150,8 +150,8 @@ blica_status bl_matched_scales(blica_ctx *ctx, const bl_problem *problem, const 
                                double *sd_variance) {
   BL_AUTO(blica_model) *scratch = NULL;
   bl_problem inner = *problem;
-  blica_fit_options options = *problem->options;
-  memcpy(options.prior, "auto", sizeof "auto");
+  bl_settings options = *problem->options;
+  options.prior = BL_PRIOR_AUTO;
   options.starts = 1, options.weight = 1;
   inner.options = &options;
   inner.stage = bl_stage_below(&problem->stage, "scales");

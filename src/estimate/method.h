@@ -5,6 +5,13 @@
 #include "counts/counts.h"
 #include "estimate/estimate.h"
 
+/* auto, and the methods that fit, select and segment may use: the words of their options. */
+extern const char bl_fit_methods[], bl_select_methods[], bl_segment_methods[];
+
+/* The estimator of that name; NULL when there is none, as for a model that was not fitted. */
+const bl_estimator *bl_method_named(const char *name);
+/* What the errors of the model come from. One that was not fitted has those of its correlations. */
+bl_covariance bl_method_covariance(const blica_model *model);
 /* The estimator that the options name, with `auto` resolved; NULL when there is none of that name. */
 const bl_estimator *bl_method_of(const blica_fit_options *options, bool exact);
 

@@ -48,7 +48,7 @@ enum {
 
 typedef struct {
   bl_start *start;
-  const blica_fit_options *options;
+  const bl_settings *options;
   bl_mle *m;
   blica_model *model;
   int rounds;            /* of all minimisations */
@@ -137,9 +137,9 @@ done:
   return status;
 }
 
-static const bl_mle_origin origins[] = {{"matched", "auto", bl_estimate_matched},
-                                        {"pairwise", "fixed", bl_estimate_pairwise},
-                                        {"blica", "none", bl_estimate_blica}};
+static const bl_mle_origin origins[] = {{"matched", BL_PRIOR_AUTO, bl_estimate_matched},
+                                        {"pairwise", BL_PRIOR_FIXED, bl_estimate_pairwise},
+                                        {"blica", BL_PRIOR_NONE, bl_estimate_blica}};
 enum { ORIGINS = sizeof origins / sizeof *origins };
 
 /* f and its gradient at the solution of a method, A being shrunk until they can be computed. */
@@ -380,8 +380,8 @@ done:
 
 blica_status bl_estimate_mle(blica_ctx *ctx, const bl_problem *problem, blica_model *model, bool *means_done) {
   blica_status status;
-  const blica_fit_options *o = problem->options;
-  const bool fixed = strcmp(o->prior, "fixed") == 0, none = strcmp(o->prior, "none") == 0;
+  const bl_settings *o = problem->options;
+  const bool fixed = o->prior == BL_PRIOR_FIXED, none = o->prior == BL_PRIOR_NONE;
   bl_mle m = {0};
   run r = {.options = o, .m = &m, .model = model, .known = NAN, .gradient_error = NAN, .shift = NAN};
   bl_multistart all = {.problem = problem, .run = run_start, .user = &r, .count = 1, .factor = 1};

@@ -35,7 +35,7 @@ typedef struct {
 
 /* Chooses the engine and packs the patterns; on failure bl_mle_free frees what there is. The coding is borrowed. */
 blica_status bl_mle_make(blica_ctx *ctx, const blica_data *data, const blica_coding *coding, int k,
-                         const blica_fit_options *options, bl_mle *m);
+                         const bl_settings *options, bl_mle *m);
 void bl_mle_free(bl_mle *m);
 static inline size_t bl_mle_local(const bl_mle *m, int s) { /* where segment s begins in theta */
   return (size_t)m->n * (size_t)m->k + m->cuts + 2 * (size_t)s * (size_t)m->k;
@@ -84,7 +84,8 @@ blica_status bl_mle_report(blica_ctx *ctx, const bl_mle *m, double loglik_error,
 
 /* A method whose solution is a starting point. */
 typedef struct {
-  const char *name, *prior;
+  const char *name;
+  bl_prior prior;
   bl_estimate_fn estimate;
 } bl_mle_origin;
 /* Its solution as a point; with learn, the scales that it learned become those of m's priors. */

@@ -20,14 +20,14 @@ static bl_engine choose_engine(int n, int k, bool ordinal) {
 }
 
 blica_status bl_mle_make(blica_ctx *ctx, const blica_data *data, const blica_coding *coding, int k,
-                         const blica_fit_options *options, bl_mle *m) {
+                         const bl_settings *options, bl_mle *m) {
   blica_status status = BLICA_OK;
   size_t local = (size_t)k * (size_t)data->u;
   m->ctx = ctx;
   m->coding = coding;
   m->n = coding ? coding->items : data->n, m->k = k, m->u = data->u;
   const bool ordinal = bl_coding_ordinal(coding);
-  m->cuts = ordinal || (k < m->n && strcmp(options->thresholds, "none") != 0) ? (size_t)bl_plane(coding, m->n) : 0;
+  m->cuts = ordinal || (k < m->n && options->thresholds == BL_THRESHOLDS_ITEMS) ? (size_t)bl_plane(coding, m->n) : 0;
   m->size = (size_t)m->n * (size_t)k + m->cuts + 2 * local;
   m->link = options->link;
   m->weight = options->weight;

@@ -39,12 +39,11 @@ blica_status bl_mle_solution(blica_ctx *ctx, const bl_problem *problem, bl_mle *
                              bool learn, const blica_model *shape, double *theta) {
   blica_status status = BLICA_OK;
   blica_model *start = NULL;
-  blica_fit_options options = *problem->options;
+  bl_settings options = *problem->options;
   bl_problem inner = *problem;
   bool means_done = false;
   int n = shape->n, k = shape->k, u = shape->u;
-  strcpy(options.method, from->name);
-  strcpy(options.prior, from->prior);
+  options.prior = from->prior;
   options.weight = 1.0;
   options.starts = m->sampled ? problem->options->starts : 1; /* the only point, or one of several */
   options.max_iterations = START_ITERATIONS;
@@ -53,7 +52,7 @@ blica_status bl_mle_solution(blica_ctx *ctx, const bl_problem *problem, bl_mle *
   inner.stage = bl_stage_below(&problem->stage, "%s", from->name);
   TRY(bl_model_like(ctx, shape, &start));
   TRY(from->estimate(ctx, &inner, start, &means_done));
-  if (learn && strcmp(from->prior, "auto") == 0) take_scales(m, start);
+  if (learn && from->prior == BL_PRIOR_AUTO) take_scales(m, start);
   TRY(bl_complete_model(ctx, start, m->cuts > 0, means_done));
   shorten_rows(m, start->coding, start->link, start->mixing, start->cuts);
   memcpy(theta, start->mixing, sizeof(double) * (size_t)n * (size_t)k);

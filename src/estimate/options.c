@@ -1,9 +1,12 @@
-/* options.c - the table of a fit's options. */
+/* options.c - the table of a fit's options, what they spell, and the record of those that were given. */
 #include "estimate/options.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "base/option.h"
+#include "estimate/method.h"
 
 /* Methods that maximise a likelihood, with or without a prior. */
 #define OF_LIKELIHOODS "method=auto|blica|matched|pairwise|mle"
@@ -12,7 +15,7 @@
 #define FIT(name) #name, BL_FIELD(blica_fit_options, name)
 
 static const blica_option fit_table[] = {
-    BL_ROW(FIT(method), BLICA_OPT_TEXT, "auto", 0, 0, BL_METHOD_WORDS, "NAME",
+    BL_ROW(FIT(method), BLICA_OPT_TEXT, "auto", 0, 0, bl_fit_methods, "NAME",
            "Estimator. auto is matched for samples of any size, and blica for exact counts and when a condition is "
            "given."),
     BL_ROW(FIT(sources), BLICA_OPT_INT, NULL, 1, 1e6, NULL, "K", "Number of sources, at most the number of variables."),
@@ -28,7 +31,7 @@ static const blica_option fit_table[] = {
     BL_ROW(FIT(link), BLICA_OPT_REAL, "pi/8", 1e-6, 1e6, BL_PI_8, "C",
            "Squared coefficient c of the link, P(x=1|y) = Phi(sqrt(c) y)."),
     BL_ROW_WITH(
-        NOT_IVAE, FIT(thresholds), BLICA_OPT_TEXT, "items", 0, 0, "items|none", "KIND",
+        NOT_IVAE, FIT(thresholds), BLICA_OPT_TEXT, "items", 0, 0, BL_THRESHOLDS_WORDS, "KIND",
         "items: every item has its own threshold, the same in all segments, for its base rate; where sources are "
         "fewer than variables, method matched learns from base rates, too. none: the paper's model, in which the "
         "means of the sources determine all base rates; matched leaves them out."),
@@ -42,7 +45,7 @@ static const blica_option fit_table[] = {
     BL_ROW(FIT(max_seconds), BLICA_OPT_REAL, "none", 0, INFINITY, "none=inf", "SECONDS",
            "Time limit of the whole fit. When it is reached, the best result so far is returned."),
     BL_ROW_WITH(
-        OF_LIKELIHOODS, FIT(prior), BLICA_OPT_TEXT, "default", 0, 0, "default|none|auto|fixed", "KIND",
+        OF_LIKELIHOODS, FIT(prior), BLICA_OPT_TEXT, "default", 0, 0, BL_PRIOR_WORDS, "KIND",
         "Prior on A and on log v: none, auto to learn its scales from the data, or fixed to the two scales below. The "
         "default is none for blica, auto for matched, pairwise and mle."),
     BL_ROW_WITH("prior=fixed", FIT(prior_mixing), BLICA_OPT_REAL, "3", 1e-6, 1e6, NULL, "SD",
@@ -51,7 +54,7 @@ static const blica_option fit_table[] = {
                 "Standard deviation of the log-variances of the sources, with a fixed prior."),
     BL_ROW_WITH(OF_LIKELIHOODS, FIT(weight), BLICA_OPT_REAL, "1", 1e-6, 1, NULL, "SHARE",
                 "Factor on the rows of every segment; below 1 the prior has more influence."),
-    BL_ROW_WITH("method=fastica", FIT(contrast), BLICA_OPT_TEXT, "logcosh", 0, 0, "logcosh|exp|cube", "NAME",
+    BL_ROW_WITH("method=fastica", FIT(contrast), BLICA_OPT_TEXT, "logcosh", 0, 0, BL_CONTRAST_WORDS, "NAME",
                 "Method fastica: the contrast function."),
     BL_ROW(FIT(checkpoint), BLICA_OPT_TEXT, NULL, 0, 0, NULL, "FILE",
            "Keep the state of the fit in this file, so that a run that was killed can be resumed."),
@@ -66,3 +69,43 @@ static const blica_option fit_table[] = {
 };
 
 BL_OPTION_TABLE(fit, fit_table)
+
+bl_settings bl_settings_of(const blica_fit_options *o) {
+  const blica_fit_options usual = blica_fit_options_default();
+  if (!o) o = &usual;
+  return (bl_settings){.starts = o->starts,
+                       .seed = o->seed,
+                       .condition = o->condition,
+                       .link = o->link,
+                       .thresholds = (bl_thresholds_kind)bl_option_word(BL_THRESHOLDS_WORDS, o->thresholds),
+                       .max_iterations = o->max_iterations,
+                       .tolerance = o->tolerance,
+                       .prior = (bl_prior)bl_option_word(BL_PRIOR_WORDS, o->prior),
+                       .prior_mixing = o->prior_mixing,
+                       .prior_variance = o->prior_variance,
+                       .weight = o->weight,
+                       .contrast = (bl_contrast)bl_option_word(BL_CONTRAST_WORDS, o->contrast)};
+}
+
+blica_status bl_report_options(blica_ctx *ctx, blica_fit_report *report, const blica_fit_options *options) {
+  static const char *const elsewhere[] = {
+      "sources", "method", "starts", "seed", "resume", "checkpoint", "checkpoint_seconds", "max_seconds"};
+  const blica_fit_options usual = blica_fit_options_default();
+  int count;
+  const blica_option *table = blica_fit_option_table(&count);
+  blica_status status = bl_alloc(ctx, (size_t)count, &report->options);
+  for (int i = 0; status == BLICA_OK && i < count; i++) {
+    blica_setting *setting = &report->options[report->n_options];
+    char before[sizeof setting->value];
+    bool skip = false;
+    for (size_t e = 0; e < sizeof elsewhere / sizeof *elsewhere; e++)
+      skip = skip || strcmp(elsewhere[e], table[i].name) == 0;
+    if (skip) continue;
+    bl_option_spell(&table[i], options, setting->value, sizeof setting->value);
+    bl_option_spell(&table[i], &usual, before, sizeof before);
+    if (strcmp(setting->value, before) == 0) continue;
+    snprintf(setting->name, sizeof setting->name, "%s", table[i].name);
+    report->n_options++;
+  }
+  return status;
+}

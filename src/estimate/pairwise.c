@@ -18,7 +18,7 @@ static blica_status run_from_matched(blica_ctx *ctx, const bl_problem *problem, 
   BL_OWNED double *begin = NULL;
   bool means_done;
   bl_problem inner = *problem;
-  blica_fit_options options = *problem->options;
+  bl_settings options = *problem->options;
   const size_t nk = (size_t)data->n * (size_t)data->k;
   inner.options = &options;
   inner.stage = bl_stage_below(&problem->stage, "matched");
@@ -32,7 +32,7 @@ static blica_status run_from_matched(blica_ctx *ctx, const bl_problem *problem, 
   options = *problem->options;
   options.starts = 1;
   bl_model_prior(start, &options.prior_mixing, &options.prior_variance);
-  if (strcmp(options.prior, "none") != 0) memcpy(options.prior, "fixed", sizeof "fixed");
+  if (options.prior != BL_PRIOR_NONE) options.prior = BL_PRIOR_FIXED;
   inner.stage = problem->stage;
   TRY(bl_corfit_run(ctx, &inner, data, 0, model));
 done:

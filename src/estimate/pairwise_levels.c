@@ -28,7 +28,7 @@ static double objective(const double *theta, double *gradient, void *user) {
 static blica_status run_start(bl_start *s) {
   blica_status status;
   const shared *own = s->all->user;
-  const blica_fit_options *o = s->all->problem->options;
+  const bl_settings *o = s->all->problem->options;
   bl_stage stage = bl_stage_below(&s->stage, "lbfgs");
   bl_lbfgs_options options = {.history = HISTORY,
                               .max_iterations = o->max_iterations,
@@ -53,10 +53,10 @@ static blica_status first_model(blica_ctx *ctx, const bl_problem *problem, const
                                 blica_model **out) {
   blica_status status;
   bl_problem inner = *problem;
-  blica_fit_options options = *problem->options;
+  bl_settings options = *problem->options;
   bool means_done;
   options.weight = 1;
-  if (strcmp(options.prior, "none") == 0) memcpy(options.prior, "auto", sizeof "auto");
+  if (options.prior == BL_PRIOR_NONE) options.prior = BL_PRIOR_AUTO;
   inner.options = &options;
   inner.stage = bl_stage_below(&problem->stage, "matched");
   TRY(bl_model_like(ctx, model, out));
@@ -70,8 +70,8 @@ done:
 blica_status bl_estimate_pairwise_levels(blica_ctx *ctx, const bl_problem *problem, blica_model *model,
                                          bool *means_done) {
   blica_status status;
-  const blica_fit_options *o = problem->options;
-  const bool none = strcmp(o->prior, "none") == 0;
+  const bl_settings *o = problem->options;
+  const bool none = o->prior == BL_PRIOR_NONE;
   BL_OWNED double *begin = NULL;
   double sd[2] = {o->prior_mixing, o->prior_variance};
   BL_AUTO(blica_model) *first = NULL;

@@ -1,8 +1,6 @@
 /* record.c - the record of a fit: its starts and notes, and a start in a checkpoint. */
-#include <stdio.h>
 #include <string.h>
 
-#include "base/option.h"
 #include "estimate/estimate.h"
 
 blica_status bl_report_starts(blica_ctx *ctx, blica_fit_report *report, int count) {
@@ -44,28 +42,5 @@ blica_status bl_report_note(blica_ctx *ctx, blica_fit_report *report, const char
   report->notes[count].value = value;
   report->n_notes++;
 done:
-  return status;
-}
-
-blica_status bl_report_options(blica_ctx *ctx, blica_fit_report *report, const blica_fit_options *options) {
-  static const char *const elsewhere[] = {
-      "sources", "method", "starts", "seed", "resume", "checkpoint", "checkpoint_seconds", "max_seconds"};
-  const blica_fit_options usual = blica_fit_options_default();
-  int count;
-  const blica_option *table = blica_fit_option_table(&count);
-  blica_status status = bl_alloc(ctx, (size_t)count, &report->options);
-  for (int i = 0; status == BLICA_OK && i < count; i++) {
-    blica_setting *setting = &report->options[report->n_options];
-    char before[sizeof setting->value];
-    bool skip = false;
-    for (size_t e = 0; e < sizeof elsewhere / sizeof *elsewhere; e++)
-      skip = skip || strcmp(elsewhere[e], table[i].name) == 0;
-    if (skip) continue;
-    bl_option_spell(&table[i], options, setting->value, sizeof setting->value);
-    bl_option_spell(&table[i], &usual, before, sizeof before);
-    if (strcmp(setting->value, before) == 0) continue;
-    snprintf(setting->name, sizeof setting->name, "%s", table[i].name);
-    report->n_options++;
-  }
   return status;
 }

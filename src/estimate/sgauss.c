@@ -114,7 +114,7 @@ done:
 }
 
 blica_status bl_sgauss_data_make(blica_ctx *ctx, const blica_cor *cor, const double *shift, int k,
-                                 const blica_fit_options *options, bl_sgauss_data **out) {
+                                 const bl_settings *options, bl_sgauss_data **out) {
   blica_status status;
   bl_sgauss_data *d = NULL;
   *out = NULL;

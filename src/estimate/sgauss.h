@@ -9,6 +9,7 @@
 
 #include "base/share.h"
 #include "base/stage.h"
+#include "estimate/options.h"
 #include "num/simd.h"
 #include "num/symmetric.h"
 
@@ -57,7 +58,7 @@ static inline bool bl_sgauss_side_by_side(int64_t segments, int threads) {
 /* The matrices of cor, shifted (C + d I)/(1 + d) by shift [u] (NULL: not at all), in the layout that suits n. For large
  * n that is cor's own, which must live as long as the data. */
 blica_status bl_sgauss_data_make(blica_ctx *ctx, const blica_cor *cor, const double *shift, int k,
-                                 const blica_fit_options *options, bl_sgauss_data **out);
+                                 const bl_settings *options, bl_sgauss_data **out);
 void bl_sgauss_data_free(bl_sgauss_data *data);
 
 /* A point's evaluator: workspace for one caller at a time; the data are shared. */

@@ -4,6 +4,7 @@
 
 #include "base/option.h"
 #include "data/coding.h"
+#include "estimate/method.h"
 #include "inference/align.h"
 #include "inference/axes.h"
 #include "inference/bootstrap.h"
@@ -79,7 +80,7 @@ done:
 static blica_status check(blica_ctx *ctx, const blica_model *m) {
   const int64_t statistics = (int64_t)m->u * m->n * (m->n - 1) / 2 + bl_scale_statistics(m->coding, m->n, m->u);
   const int64_t parameters = (int64_t)m->n * m->k + (int64_t)m->u * m->k - m->k;
-  if (strcmp(m->method, "fastica") == 0 || strcmp(m->method, "ivae") == 0)
+  if (bl_method_covariance(m) == BL_COVARIANCE_NONE)
     return bl_fail(
         ctx, BLICA_ERR_DATA,
         "the model is of method %s, which fits no correlations; assess models of blica, matched, pairwise or mle",
@@ -118,7 +119,7 @@ static blica_status find_covariance(blica_ctx *ctx, const blica_model *m, const 
                                     const blica_counts *counts, double *bias, bool *means, blica_assessment *a) {
   blica_status status = BLICA_OK;
   *means = false;
-  if (strcmp(m->method, "mle") == 0)
+  if (bl_method_covariance(m) == BL_COVARIANCE_INFORMATION)
     status = bl_information_errors(ctx, m, rows, a->covariance, a->mean_se, a->cut_se, means);
   if (status == BLICA_OK && !*means) status = bl_sandwich(ctx, m, rows, counts, a->covariance, bias);
   return status;

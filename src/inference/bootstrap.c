@@ -37,14 +37,15 @@ static blica_status refit_options(blica_ctx *ctx, const blica_model *model, blic
   int count;
   const blica_option *table = blica_fit_option_table(&count);
   *o = blica_fit_options_default();
-  snprintf(o->method, sizeof o->method, "%s", strcmp(model->method, "truth") == 0 ? "auto" : model->method);
+  const bool fitted = bl_method_named(model->method) != NULL;
+  if (fitted) snprintf(o->method, sizeof o->method, "%s", model->method);
   o->sources = model->k;
   o->starts = 1;
   o->link = model->link;
   o->seed = model->fit.seed;
-  snprintf(o->prior, sizeof o->prior, "%s", isfinite(model->fit.prior_mixing) ? "auto" : "none");
-  if (strcmp(o->method, "auto") == 0) snprintf(o->prior, sizeof o->prior, "default");
-  if (strcmp(o->method, "blica") == 0 && model->fit.condition > 1) o->condition = model->fit.condition;
+  if (fitted) snprintf(o->prior, sizeof o->prior, "%s", isfinite(model->fit.prior_mixing) ? "auto" : "none");
+  if (bl_method_covariance(model) == BL_COVARIANCE_REGULARISED && model->fit.condition > 1)
+    o->condition = model->fit.condition;
   for (int i = 0; i < model->fit.n_options; i++)
     for (int t = 0; t < count; t++) {
       if (strcmp(table[t].name, model->fit.options[i].name) != 0 || !repeated(table[t].name)) continue;

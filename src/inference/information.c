@@ -105,15 +105,15 @@ blica_status bl_information_errors(blica_ctx *ctx, const blica_model *model, con
                                    double *mean_se, double *cut_se, bool *found) {
   blica_status status;
   job b = {.ctx = ctx, .model = model};
-  blica_fit_options options = blica_fit_options_default();
+  bl_settings settings = bl_settings_of(NULL);
   bool cuts = false;
   const double mixing = model->fit.prior_mixing, variance = model->fit.prior_variance;
   *found = false;
   for (int i = 0; i < model->planes; i++) cuts = cuts || model->cuts[i] != 0;
-  options.sources = model->k, options.link = model->link;
-  if (!cuts) memcpy(options.thresholds, "none", sizeof "none");
+  settings.link = model->link;
+  if (!cuts) settings.thresholds = BL_THRESHOLDS_NONE;
   TRY(bl_rows_data(ctx, rows, rows->weight, &b.data));
-  TRY(bl_mle_make(ctx, b.data, model->coding, model->k, &options, &b.mle));
+  TRY(bl_mle_make(ctx, b.data, model->coding, model->k, &settings, &b.mle));
   b.size = b.mle.size;
   b.mle.accuracy.nodes = model->fit.quadrature_nodes ? model->fit.quadrature_nodes : NODES; /* of the fit */
   if (!b.mle.information || b.size > SIZE_MOST) goto done;

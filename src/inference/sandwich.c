@@ -26,6 +26,7 @@
 #include <cblas.h>
 #include <lapacke.h>
 
+#include "estimate/method.h"
 #include "inference/implied.h"
 #include "inference/influence.h"
 #include "model/model.h"
@@ -89,7 +90,7 @@ void bl_threshold_errors(const blica_counts *c, double *error) {
 static bool inverse(const job *b, int s, const workspace *r) {
   const int n = b->model->n;
   const double *shift = b->model->fit.shift;
-  const bool plain = strcmp(b->model->method, "blica") == 0;
+  const bool plain = bl_method_covariance(b->model) == BL_COVARIANCE_REGULARISED;
   const double d = plain && shift ? shift[s] : 0;
   double *full = r->full;
   for (int i = 0; i < n; i++) {
@@ -216,7 +217,7 @@ static void weigh(const job *b, int s, const workspace *r, double *h) {
         r->weighted[at + b->statistics * c] =
             r->slope[at + b->statistics * c] * (b->expected ? 0.5 * rows * f->information[at] : f->derivatives[2 * at]);
   else
-    weigh_dense(b, rows, strcmp(b->model->method, "blica") == 0, r);
+    weigh_dense(b, rows, bl_method_covariance(b->model) == BL_COVARIANCE_REGULARISED, r);
   for (size_t c = 0; c < b->m; c++)
     for (size_t i = b->pairs; i < b->statistics; i++)
       r->weighted[i + b->statistics * c] = margins * f->precision[i - b->pairs] * r->slope[i + b->statistics * c];
@@ -370,7 +371,7 @@ blica_status bl_sandwich(blica_ctx *ctx, const blica_model *model, const bl_rows
   job b = {.ctx = ctx, .model = model, .rows = rows, .counts = counts, .nk = n * k, .pairs = n * (n - 1) / 2};
   BL_OWNED double *h = NULL, *j = NULL, *pull = NULL;
   b.statistics = b.pairs + scales, b.m = b.nk + k + scales, b.p = b.nk + k * (size_t)model->u, b.all = b.p + scales;
-  b.tables = strcmp(model->method, "pairwise") == 0;
+  b.tables = bl_method_covariance(model) == BL_COVARIANCE_TABLES;
   b.expected = !b.tables || scales || k > 64;
   bl_blas_hold();
   TRY(allocate(&b));

@@ -1,13 +1,13 @@
 /* select_options.c - the table of select's options. */
 #include "base/option.h"
-#include "estimate/options.h"
+#include "estimate/method.h"
 
 #define SELECT(name) #name, BL_FIELD(blica_select_options, name)
 
 static const blica_option select_table[] = {
     BL_ROW(SELECT(sources), BLICA_OPT_TEXT, "1:8", 0, 0, NULL, "LOW:HIGH",
            "Numbers of sources to compare; the upper end is lowered to what the data can determine."),
-    BL_ROW(SELECT(method), BLICA_OPT_TEXT, "auto", 0, 0, BL_SELECT_WORDS, "NAME",
+    BL_ROW(SELECT(method), BLICA_OPT_TEXT, "auto", 0, 0, bl_select_methods, "NAME",
            "Estimator, the same for all numbers of sources; auto is matched."),
     BL_ROW(SELECT(folds), BLICA_OPT_INT, "5", 2, 100, NULL, "COUNT",
            "Parts into which the rows of every segment are divided; each is held out once."),

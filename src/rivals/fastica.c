@@ -5,7 +5,6 @@
  * slope of the link at 0); the variances are those of the estimated components in each segment; the means
  * are solved from the thresholds as for other methods. */
 #include <math.h>
-#include <string.h>
 
 #include "rivals/fastica_core.h"
 #include "estimate/multistart.h"
@@ -19,12 +18,6 @@ typedef struct {
   double best; /* objective of the starts so far */
 } shared;
 
-static bl_contrast contrast_of(const char *name) {
-  return strcmp(name, "exp") == 0    ? BL_CONTRAST_EXP
-         : strcmp(name, "cube") == 0 ? BL_CONTRAST_CUBE
-                                     : BL_CONTRAST_LOGCOSH;
-}
-
 /* The objective is computed at the end of a start only: until then the best one so far is shown. */
 static int after_iteration(int64_t iteration, double change, void *user) {
   bl_start *s = user;
@@ -35,11 +28,11 @@ static int after_iteration(int64_t iteration, double change, void *user) {
 }
 
 static blica_status run_start(bl_start *s) {
-  const blica_fit_options *o = s->all->problem->options;
+  const bl_settings *o = s->all->problem->options;
   shared *all = s->all->user;
   bl_stage stage = bl_stage_below(&s->stage, "iterations");
   bl_rng rng = bl_rng_make(o->seed, (uint64_t)s->index);
-  bl_fastica_options options = {.contrast = contrast_of(o->contrast),
+  bl_fastica_options options = {.contrast = o->contrast,
                                 .max_iterations = o->max_iterations,
                                 .tolerance = o->tolerance,
                                 .hook = after_iteration,

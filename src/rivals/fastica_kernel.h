@@ -5,10 +5,8 @@
 
 #include <stdint.h>
 
-#include "blica.h"
+#include "estimate/options.h"
 #include "num/simd.h"
-
-typedef enum { BL_CONTRAST_LOGCOSH, BL_CONTRAST_EXP, BL_CONTRAST_CUBE } bl_contrast;
 
 enum { BL_FASTICA_STEP, BL_FASTICA_VALUE, BL_FASTICA_WHITEN };
 

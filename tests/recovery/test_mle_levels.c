@@ -25,7 +25,7 @@ static void draw(int n, int k, int segments, int levels, int samples, blica_mode
 static void check_gradient(int n, int k, int levels, bl_engine engine) {
   blica_model *truth;
   blica_data *data;
-  blica_fit_options o = blica_fit_options_default();
+  const bl_settings o = bl_settings_of(NULL);
   bl_mle m = {0};
   draw(n, k, 3, levels, 60, &truth, &data);
   assert_int_equal(bl_mle_make(ctx, data, truth->coding, k, &o, &m), BLICA_OK);

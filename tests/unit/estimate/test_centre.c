@@ -20,12 +20,11 @@ enum { N = 5, K = 2, U = 3 };
 static void step_is_newtons_under_the_constraints(void **state) {
   (void)state;
   blica_simulate_options how = blica_simulate_options_default();
-  blica_fit_options o = blica_fit_options_default();
+  const bl_settings o = bl_settings_of(NULL);
   blica_data *data;
   bl_mle m = {0};
   bl_centre *centre = NULL;
   how.variables = N, how.sources = K, how.segments = U, how.samples = 200, how.intercepts = 1;
-  o.sources = K;
   assert_int_equal(blica_simulate(ctx, &how, NULL, &data, NULL), BLICA_OK);
   assert_int_equal(bl_mle_make(ctx, data, NULL, K, &o, &m), BLICA_OK);
   assert_true(m.cuts > 0 && m.information);

@@ -33,10 +33,9 @@ static int tear_down(void **state) {
  * poll, whole. */
 static void likelihood_is_unfinished(void **state) {
   (void)state;
-  blica_fit_options o = blica_fit_options_default();
+  const bl_settings o = bl_settings_of(NULL);
   bl_mle m = {0};
   bl_loop_poll poll = {.deadline = -1};
-  o.sources = 3;
   assert_int_equal(bl_mle_make(ctx, data, NULL, 3, &o, &m), BLICA_OK);
   double *theta = malloc(sizeof(double) * m.size), *g = malloc(sizeof(double) * m.size),
          *log_p = malloc(sizeof(double) * (size_t)m.patterns->count);

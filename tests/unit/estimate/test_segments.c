@@ -80,7 +80,7 @@ static blica_status work_on(blica_ctx *ctx, rank_job *job) {
   blica_status status;
   const problem *p = job->p;
   const int n = p->n, u = p->u;
-  const blica_fit_options options = blica_fit_options_default();
+  const bl_settings options = bl_settings_of(NULL);
   blica_cor *cor = NULL;
   bl_sgauss_data *data = NULL;
   bl_sgauss *g = NULL;
