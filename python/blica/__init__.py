@@ -26,7 +26,8 @@ __version__ = _ffi.string(_lib.blica_version()).decode()
 __all__ = ["Assessment", "BinaryICA", "BlicaWarning", "Comparison", "Correlations", "Counts", "Fitted", "Identification",
            "LogLik", "Model", "NumericalError", "Polychoric", "Segmentation", "Selection", "Simulation", "Sources",
            "Tetrachoric", "assess", "compare", "correlate", "count", "fit", "fitted", "identify", "load", "loglik", "merge",
-           "methods", "option_table", "plot_correlations", "plot_mixing", "plot_variances", "polychoric", "polychoric_table",
+           "methods", "option_table", "plot_correlations", "plot_loadings", "plot_means", "plot_mixing", "plot_variances",
+           "polychoric", "polychoric_table",
            "report", "save", "segment", "select", "simulate", "sources", "tetrachoric", "tetrachoric_table"]
 
 
@@ -50,7 +51,7 @@ def __getattr__(name: str):  # scikit-learn and matplotlib are imported when the
         from ._estimator import BinaryICA
 
         return BinaryICA
-    if name in ("plot_mixing", "plot_variances", "plot_correlations"):
+    if name.startswith("plot_") and name in __all__:
         from . import _plots
 
         return getattr(_plots, name)

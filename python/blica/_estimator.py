@@ -21,6 +21,7 @@ from ._data import Table, as_frame, given_levels, is_frame, is_sparse, pack, seg
 from ._library import ffi, lib
 from ._objects import Correlations, Model, frozen
 from ._session import BlicaWarning, Session
+from ._tables import model_html
 from ._verbs import Sources, check_segments, segmentation_of, sources_of
 
 # What scikit-learn calls some of the options; all others have the names of the table.
@@ -236,6 +237,18 @@ class BinaryICA(TransformerMixin, BaseEstimator):
         for name in ("mixing_", "components_", "variances_", "means_", "cuts_", "thresholds_", "correlations_"):
             if hasattr(self, name):
                 frozen(getattr(self, name))
+
+    @property
+    def _repr_html_(self):
+        """The loadings once there are any; what scikit-learn shows before."""
+        if not hasattr(self, "model_"):
+            return super()._repr_html_
+        return lambda: model_html(self.model_, getattr(self, "assessment_", None))
+
+    def _repr_mimebundle_(self, **options) -> dict:
+        if not hasattr(self, "model_"):
+            return super()._repr_mimebundle_(**options)
+        return {"text/plain": repr(self), "text/html": self._repr_html_()}
 
     def get_feature_names_out(self, input_features=None) -> np.ndarray:
         """Names of the sources: z1, z2, ... as in the program and in R."""

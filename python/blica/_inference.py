@@ -1,13 +1,15 @@
 """From an estimate to a conclusion: what a model implies, how far it can be trusted, how many sources there are."""
 from __future__ import annotations
 
+import html
 import operator
+import statistics
 from dataclasses import dataclass
 from typing import List, Optional
 
 import numpy as np
 
-from . import _options
+from . import _options, _tables
 from ._data import Table, pack, take_segments
 from ._library import ffi, lib
 from ._objects import Counts, Model, doubles, texts
@@ -85,7 +87,7 @@ def fitted(model, X=None, segments=None, *, binarize: Optional[float] = None, mi
                   _optional(f.segment_srmr, u), f.srmr)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Assessment:
     """How far an estimate can be trusted.
 
@@ -99,6 +101,7 @@ class Assessment:
     log_variance_se, variance_low, variance_high : arrays [u, k], the same
     threshold_se : array [u, n], of items with more levels a column for each level but the lowest
     mean_se, cut_se : arrays [u, k] and [n], or as many cuts as there are
+    model : the model that was assessed
     covariance : array [nk + uk] squared, asymptotic, of A (column by column) and log v (segment by segment), or None
     mixing_se_bootstrap, log_variance_se_bootstrap, mean_se_bootstrap, stability : None without a bootstrap
     srmr, m2, df, m2_p, rmsea2, rmsea2_interval : does the model fit?
@@ -136,9 +139,24 @@ class Assessment:
     level: float
     mean_se: np.ndarray
     cut_se: np.ndarray
+    model: Model
 
     def __str__(self) -> str:
-        return "\n".join(self.verdict)
+        return "\n".join([*self.verdict, "", _tables.loadings_text(self.model, self)])
+
+    def __repr__(self) -> str:
+        return f"<blica.Assessment: expected MCS {self.expected_mcs:.3f}, change p = {self.change_p:.3g}, SRMR {self.srmr:.3f}>"
+
+    def _repr_html_(self) -> str:
+        return _tables.model_html(self.model, self)
+
+    def to_frame(self, what: str = "mixing"):
+        """The numbers of the model as a pandas DataFrame, with their errors and intervals: mixing, variances or means."""
+        half = statistics.NormalDist().inv_cdf(0.5 + self.level / 2) * self.mean_se
+        bounds = {"mixing": {"se": self.mixing_se, "low": self.mixing_low, "high": self.mixing_high},
+                  "variances": {"se_log": self.log_variance_se, "low": self.variance_low, "high": self.variance_high},
+                  "means": {"se": self.mean_se, "low": self.model.means - half, "high": self.model.means + half}}
+        return _tables.frame(self.model, what, bounds.get(what))
 
 
 def assess(model, X, segments=None, *, binarize: Optional[float] = None, missing=None, threads: Optional[int] = None,
@@ -175,10 +193,10 @@ def assess(model, X, segments=None, *, binarize: Optional[float] = None, missing
         doubles(a.threshold_se, u, a.planes), _optional(a.covariance, p, p), a.draws, mixing(a.mixing_se_bootstrap),
         _optional(a.log_variance_se_bootstrap, u, k), _optional(a.mean_se_bootstrap, u, k), _optional(a.stability, k), a.srmr,
         a.m2, a.df, a.m2_p, a.rmsea2, (a.rmsea2_low, a.rmsea2_high), doubles(a.segment_srmr, u), doubles(a.segment_m2, u),
-        doubles(a.item_srmr, n), a.level, doubles(a.mean_se, u, k), doubles(a.cut_se, a.planes))
+        doubles(a.item_srmr, n), a.level, doubles(a.mean_se, u, k), doubles(a.cut_se, a.planes), model)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Selection:
     """How many sources, and why.
 
@@ -207,6 +225,25 @@ class Selection:
     chosen: dict
     heldout_segments: np.ndarray
     heldout_segments_se: np.ndarray
+
+    def _table(self):
+        """Header and rows of the comparison; the recommended number is marked."""
+        def cell(value: float, digits: int) -> str:
+            return "" if np.isnan(value) else f"{value:.{digits}f}"
+
+        rows = [[f"{k}", cell(self.heldout[c], 6), cell(self.heldout_se[c], 6), cell(self.heldout_segments[c], 6), cell(self.bic[c], 1),
+                 cell(self.map[c], 5), cell(self.eigenvalues[k - 1], 3) if k else "", cell(self.reference[k - 1], 3) if k else "",
+                 "<" if k == self.sources else ""] for c, k in enumerate(self.candidates.tolist())]
+        return ["sources", "held-out", "error", "segments", "BIC", "MAP", "eigenvalue", "reference", ""], rows
+
+    def __str__(self) -> str:
+        return f"{self.reason}\n\n{_tables.text_table(*self._table())}"
+
+    def __repr__(self) -> str:
+        return f"<blica.Selection: {self.sources} of up to {self.candidates[-1]} sources>"
+
+    def _repr_html_(self) -> str:
+        return f"<p>{html.escape(self.reason)}</p>{_tables.html_table(*self._table())}"
 
 
 def _range_text(sources):

@@ -8,6 +8,7 @@ from typing import Any, Dict, List, Optional
 
 import numpy as np
 
+from . import _tables
 from ._library import ffi, lib
 from ._session import Session, text
 
@@ -193,6 +194,8 @@ class Model(_Held):
     ----------
     mixing : array [n, k], the mixing matrix A
     variances, means : arrays [u, k], of the sources in every segment
+    standardised : array [n, k], correlations of the latent variables with the sources within segments
+    communalities : array [n], shares of the variances of the latent variables that the sources explain
     levels : list of lists, the labels of every item, lowest first; new data are coded by them
     cuts : array [n], thresholds of the items, the same in all segments; an item with more than two levels has a cut for
         each but the lowest, named by cut_names
@@ -220,6 +223,11 @@ class Model(_Held):
         self.variables = texts(pointer.variables, n)
         self.segments = texts(pointer.segments, u)
         self.samples = frozen(doubles(pointer.samples, u))
+        # sources have their mean variances over segments, weighted by rows
+        share = self.samples / self.samples.sum() if self.samples.sum() > 0 else np.full(u, 1 / u)
+        signal = self.mixing * np.sqrt(self.link * (share @ self.variances))
+        self.communalities = frozen((signal**2).sum(axis=1) / (1 + (signal**2).sum(axis=1)))
+        self.standardised = frozen(signal * np.sqrt(1 - self.communalities)[:, None])
         self.method = text(pointer.method)
         self.fit = _report(pointer.fit, u)
 
@@ -265,6 +273,16 @@ class Model(_Held):
     def __repr__(self) -> str:
         n, k = self.mixing.shape
         return f"<blica.Model: {n} variables, {k} sources, {len(self.segments)} segments, method {self.method}>"
+
+    def __str__(self) -> str:
+        return f"{self!r}\n{_tables.loadings_text(self)}"
+
+    def _repr_html_(self) -> str:
+        return _tables.model_html(self)
+
+    def to_frame(self, what: str = "mixing"):
+        """A pandas DataFrame with a row for each loading (what="mixing"), or for each of the variances or means."""
+        return _tables.frame(self, what)
 
 
 def _report(fit, u: int) -> Dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any, List, NamedTuple, Optional, Union
 
 import numpy as np
 
-from . import _options
+from . import _options, _tables
 from ._data import Table, is_frame, pack, segment_labels, take_segments
 from ._library import ffi, lib
 from ._objects import Correlations, Counts, Model, doubles, texts
@@ -237,7 +237,7 @@ class Trial(NamedTuple):
     heldout_se: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Segmentation:
     """States found in rows that are in time order.
 
@@ -261,6 +261,24 @@ class Segmentation:
     def states(self) -> int:
         """The number of states."""
         return len(self.runs)
+
+    def _table(self):
+        """Header and rows: what there is of each state."""
+        return ["state", "rows", "runs"], [[str(s + 1), f"{self.expected_rows[s]:.0f}", str(self.runs[s])] for s in range(self.states)]
+
+    def _said(self) -> str:
+        if self.states == 1:
+            return "One state: nothing in these rows says that the sources change over time."
+        return f"{self.states} states in {len(self.labels)} rows, log-likelihood {self.loglik:.10g} ({self.stop})"
+
+    def __str__(self) -> str:
+        return f"{self._said()}\n\n{_tables.text_table(*self._table())}"
+
+    def __repr__(self) -> str:
+        return f"<blica.Segmentation: {self.states} states in {len(self.labels)} rows>"
+
+    def _repr_html_(self) -> str:
+        return f"<p>{self._said()}</p>{_tables.html_table(*self._table())}"
 
 
 def segment(X, *, binarize: Optional[float] = None, ordinal: bool = False, levels=None, missing=None, threads: Optional[int] = None,

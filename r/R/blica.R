@@ -129,6 +129,11 @@ new_model <- function(pointer) {
   names(model$samples) <- model$segments
   names(model$levels) <- model$variables
   model$fit$starts <- as.data.frame(model$fit$starts, stringsAsFactors = FALSE)
+  # sources have their mean variances over segments, weighted by rows
+  share <- if (sum(model$samples) > 0) model$samples / sum(model$samples) else rep(1 / length(model$samples), length(model$samples))
+  signal <- sweep(model$mixing, 2, sqrt(model$link * drop(model$variances %*% share)), `*`)
+  model$communalities <- rowSums(signal^2) / (1 + rowSums(signal^2))
+  model$standardised <- signal * sqrt(1 - model$communalities)
   model$json <- .Call(C_model_write, context(), pointer)
   structure(model, class = "blica")
 }

@@ -32,6 +32,17 @@ parameter_names <- function(model) {
   c(outer(model$variables, sources, paste, sep = ":"), outer(paste0("log_v_", sources), model$segments, paste, sep = ":"))
 }
 
+# Names of those of the covariance, and of means and cuts.
+all_parameter_names <- function(model) {
+  means <- outer(paste0("mean_", rownames(model$means)), colnames(model$means), paste, sep = ":")
+  c(parameter_names(model), means, paste0("cut_", names(model$cuts)))
+}
+
+parameter_groups <- function(model) {
+  groups <- c("mixing", "variances", "means", "cuts")
+  rep(groups, lengths(model[groups]))
+}
+
 print.blica_assessment <- function(x, digits = 2, ...) {
   writeLines(x$verdict)
   f <- x$fit
@@ -40,7 +51,7 @@ print.blica_assessment <- function(x, digits = 2, ...) {
                                                    f[["m2"]], f[["df"]], f[["m2_p"]], f[["rmsea2"]], f[["rmsea2_low"]], f[["rmsea2_high"]])))
   cat("\n")
   axes <- rbind("angle (degrees)" = sprintf("%.1f", x$angle), "90 % bound" = sprintf("%.1f", x$angle_bound),
-                "p of no change" = sprintf("%.3f", x$source_change_p))
+                "p of no change" = ifelse(x$source_change_p < 0.0005, "<0.001", sprintf("%.3f", x$source_change_p)))
   colnames(axes) <- names(x$angle)
   print(noquote(axes), right = TRUE, ...)
   cat("\nLoadings and their standard errors:\n")
@@ -59,11 +70,10 @@ vcov.blica <- function(object, ...) {
 # parm: names or numbers of parameters, or the names of groups of them.
 confint.blica <- function(object, parm, level = 0.95, ...) {
   errors <- blica_assess(object, ...)
-  over <- function(prefix, m) outer(paste0(prefix, rownames(m)), colnames(m), paste, sep = ":")
-  names <- c(parameter_names(object), over("mean_", object$means), paste0("cut_", names(object$cuts)))
+  names <- all_parameter_names(object)
+  groups <- parameter_groups(object)
   se <- stats::setNames(c(errors$mixing_se, errors$log_variance_se, errors$mean_se, errors$cut_se), names)
   estimate <- c(object$mixing, log(object$variances), object$means, object$cuts)
-  groups <- rep(c("mixing", "variances", "means", "cuts"), lengths(object[c("mixing", "variances", "means", "cuts")]))
   z <- stats::qnorm(0.5 + level / 2)
   result <- cbind(estimate - z * se, estimate + z * se)
   dimnames(result) <- list(names(se), sprintf("%g %%", 100 * c(0.5 - level / 2, 0.5 + level / 2)))

@@ -66,7 +66,8 @@ print.summary.blica <- function(x, digits = 3, ...) {
   invisible(x)
 }
 
-coef.blica <- function(object, what = c("mixing", "variances", "means", "cuts", "thresholds"), ...) object[[match.arg(what)]]
+coef.blica <- function(object, what = c("mixing", "standardised", "communalities", "variances", "means", "cuts", "thresholds"), ...)
+  object[[match.arg(what)]]
 
 nobs.blica <- function(object, ...) sum(object$samples)
 
@@ -130,18 +131,6 @@ update.blica <- function(object, formula., ..., evaluate = TRUE) {
   if (evaluate) eval(call, parent.frame()) else call
 }
 
-# One row for each number: a data frame to filter, join and plot.
-as.data.frame.blica <- function(x, row.names = NULL, optional = FALSE, what = c("mixing", "variances", "means", "thresholds"), ...) {
-  what <- match.arg(what)
-  m <- x[[what]]
-  names <- switch(what, mixing = c("variable", "source", "loading"), variances = c("source", "segment", "variance"),
-                  means = c("source", "segment", "mean"), thresholds = c("variable", "segment", "threshold"))
-  ordered <- function(labels, at) factor(labels[at], levels = labels)
-  result <- data.frame(ordered(rownames(m), row(m)), ordered(colnames(m), col(m)), as.vector(m), row.names = row.names)
-  names(result) <- names
-  result
-}
-
 simulate.blica <- function(object, nsim = 1, seed = NULL, ...) {
   if (is.null(seed)) seed <- sample.int(.Machine$integer.max, 1)
   if (!is.numeric(seed) || length(seed) != 1 || is.na(seed) || seed < 0 || seed != round(seed) || seed + nsim > 2^53)
@@ -150,63 +139,4 @@ simulate.blica <- function(object, nsim = 1, seed = NULL, ...) {
   drawn <- lapply(seq_len(nsim), function(i) rows_frame(.Call(C_simulate_rows, context(), pointer, spell_options(list(seed = seed + i - 1))), object$levels))
   names(drawn) <- paste0("sim_", seq_len(nsim))
   structure(drawn, seed = seed)
-}
-
-plot.blica <- function(x, which = c("mixing", "variances", "starts"), ...) {
-  switch(match.arg(which), mixing = plot_mixing(x, ...), variances = plot_variances(x, ...), starts = plot_starts(x, ...))
-  invisible(x)
-}
-
-# A heat map with the key of its colours beside it.
-plot_mixing <- function(x, main = "mixing matrix A", ...) {
-  a <- x$mixing
-  bound <- max(abs(a))
-  colours <- hcl.colors(101, "Blue-Red 3")
-  old <- par(no.readonly = TRUE)
-  on.exit(par(old))
-  layout(matrix(1:2, 1), widths = c(4, 1))
-  par(mar = c(3, 1 + max(2, 0.5 * max(nchar(x$variables))), 3, 1))
-  image(seq_len(ncol(a)), seq_len(nrow(a)), t(a[rev(seq_len(nrow(a))), , drop = FALSE]), zlim = c(-bound, bound), col = colours,
-        axes = FALSE, xlab = "", ylab = "", main = main, ...)
-  axis(1, seq_len(ncol(a)), colnames(a), tick = FALSE)
-  axis(2, seq_len(nrow(a)), rev(x$variables), las = 1, tick = FALSE, cex.axis = if (nrow(a) > 30) 0.5 else 0.8)
-  box()
-  par(mar = c(3, 1, 3, 3))
-  key <- seq(-bound, bound, length.out = 101)
-  image(1, key, matrix(key, 1), col = colours, axes = FALSE, xlab = "", ylab = "")
-  axis(4, las = 1)
-  box()
-}
-
-# Lines in colours that differ in lightness too; the legend stands beside the panel.
-plot_variances <- function(x, xlab = "segment", ylab = "variance of the source (log scale)", main = "variances of the sources", ...) {
-  v <- t(x$variances)
-  k <- ncol(v)
-  u <- nrow(v)
-  colours <- hcl.colors(max(k, 3), "Dark 3")[seq_len(k)]
-  shapes <- rep_len(c(16, 17, 15, 18, 1, 2, 0, 5), k)
-  long <- u > 1 && (max(nchar(x$segments)) > 2 || u > 20)
-  old <- par(mar = c(if (long) 3 + 0.5 * max(nchar(x$segments)) else 4, 5, 3, 7))
-  on.exit(par(old))
-  matplot(v, type = "b", pch = shapes, lty = 1, col = colours, log = "y", xaxt = "n", yaxt = "n", xlab = "", ylab = "", main = main, ...)
-  shown <- unique(round(seq(1, u, length.out = min(u, 30))))
-  axis(1, shown, x$segments[shown], las = if (long) 2 else 1, cex.axis = if (u > 15) 0.8 else 1)
-  at <- axTicks(2, log = TRUE)
-  axis(2, at, format(at, digits = 3, trim = TRUE, drop0trailing = TRUE, scientific = 5), las = 1)
-  title(ylab = ylab, line = 3.5)
-  title(xlab = xlab, line = par("mar")[1] - 1.2)
-  legend(par("usr")[2], 10^par("usr")[4], colnames(v), col = colours, pch = shapes, lty = 1, bty = "n", xpd = TRUE, xjust = -0.1)
-}
-
-# How far below the best each start ended; equal starts are drawn as equal, not spread over their rounding, and duplicates,
-# which were ended early, where the first start ended.
-plot_starts <- function(x, xlab = "start", ylab = "objective below the best", main = "where the starts ended", ...) {
-  reached <- x$fit$starts$objective
-  early <- x$fit$starts$stop == "duplicate"
-  reached[early] <- pmax(reached[early], reached[1])
-  below <- max(reached, na.rm = TRUE) - reached
-  top <- max(below, 1e-6 * abs(max(reached, na.rm = TRUE)), 1e-6, na.rm = TRUE)
-  plot(below, ylim = c(0, top), xaxt = "n", xlab = xlab, ylab = ylab, pch = 16, ...,
-       main = sprintf("%s (best: %.10g)", main, max(reached, na.rm = TRUE)))
-  axis(1, seq_along(reached))
 }

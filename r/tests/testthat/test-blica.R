@@ -54,7 +54,7 @@ test_that("update changes the call", {
 
 test_that("tidy data frames", {
   long <- as.data.frame(fit)
-  expect_identical(names(long), c("variable", "source", "loading"))
+  expect_identical(names(long), c("variable", "source", "loading", "standardised"))
   expect_identical(long$loading[long$variable == "x4" & long$source == "z2"], fit$mixing["x4", "z2"])
   long <- as.data.frame(fit, what = "variances")
   expect_identical(dim(long), c(16L, 3L))

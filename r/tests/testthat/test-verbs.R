@@ -126,7 +126,7 @@ test_that("assessments, covariances and intervals belong together", {
   expect_error(blica_assess(model, bootstrap = 19), "from 20 to", class = "blica_error")
   said <- capture.output(print(summary(model)))
   expect_length(grep("^(Design: .* can determine 2 sources if|Change: the data show that|Axes: well determined)", said), 3)
-  expect_length(grep("^p of no change +0.050 +0.050$", said), 1)
+  expect_length(grep("^p of no change +<0.001 +<0.001$", said), 1)
   short <- capture.output(print(summary(model, assess = FALSE)))
   expect_length(grep("^Design: these segments can determine the sources if their variances change \\(rank 26 of 26\\)\\.$", short), 1)
   expect_length(grep("^(Change|Axes)", short), 0)
