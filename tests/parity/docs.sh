@@ -1,6 +1,6 @@
 #!/bin/bash
 # The documentation holds: the site builds without a broken link, and every block of code of the page Getting started runs.
-set -e
+set -eo pipefail
 cd "$BLICA_SOURCE"
 site=$BLICA_BUILD/site
 /usr/bin/python3 tools/site.py . "$site"
@@ -19,7 +19,8 @@ blocks sh >"$work/page.sh"
 blocks python >"$work/page.py"
 blocks r >"$work/page.R"
 cd "$work"
-PATH=$(dirname "$BLICA"):$PATH bash -e page.sh
+PATH=$(dirname "$BLICA"):$PATH bash -e page.sh | tee printed
 test -s report.html && test -s sources.csv
+/usr/bin/python3 "$BLICA_SOURCE/tests/page_numbers.py" "$BLICA_SOURCE/docs/choosing-k.md" printed
 PYTHONPATH=$BLICA_BUILD/python-package /usr/bin/python3 page.py
 R_LIBS=$BLICA_BUILD/r-check/blica.Rcheck Rscript --vanilla page.R
