@@ -115,6 +115,9 @@ bench-methods: build ## MCS and seconds of every method on the shared data sets
 bench-ivae: build ## the linear iVAE beside torch, per evaluation
 	@bash bench/bench_ivae.sh $(BUILD)
 
+report-picture: setup-test build ## draw docs/report.png, the first screen of a report on real data
+	@bash tools/report_picture.sh $(CURDIR)/$(BUILD)/blica
+
 docs: setup-test ## build the documentation site in build/site/html
 	@/usr/bin/python3 tools/site.py . build/site
 	@mkdocs build --strict --quiet --config-file build/site/mkdocs.yml

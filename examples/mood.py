@@ -36,7 +36,7 @@ def study(name, **coding):
     print("From segment to segment the variances of the sources differ by factors of " + ", ".join(f"{s:.1f}" for s in spread) + ".")
     print("Cosines of the columns between fits to halves of the rows: " +
           ", ".join(f"{c:.2f}" for c in np.abs(blica.compare(a, b).cosine)) + ".")
-    print(blica.assess(ica, x, segment, binarize=coding.get("binarize"), bootstrap=50))
+    print("\n".join(blica.assess(ica, x, segment, binarize=coding.get("binarize"), bootstrap=50).verdict))
     return ica
 
 

@@ -39,7 +39,7 @@ def study(name, **coding):
     print("The variances of the sources differ between the groups by factors of " + ", ".join(f"{r:.1f}" for r in ratio) + ".")
     print("Cosines of the columns between fits to halves of the people: " + ", ".join(f"{c:.2f}" for c in halves) +
           f" (mean {halves.mean():.2f}).")
-    print(blica.assess(ica, x, segment, binarize=coding.get("binarize"), bootstrap=50))
+    print("\n".join(blica.assess(ica, x, segment, binarize=coding.get("binarize"), bootstrap=50).verdict))
     return ica
 
 
