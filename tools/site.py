@@ -46,7 +46,13 @@ theme:
   features: [navigation.tabs, navigation.top, search.highlight]
 plugins: [search]
 extra: {generator: false}
-markdown_extensions: [tables, fenced_code, attr_list, toc: {permalink: true}]
+markdown_extensions:
+  - tables
+  - attr_list
+  - toc: {permalink: true}
+  - pymdownx.highlight: {anchor_linenums: false}
+  - pymdownx.superfences
+  - pymdownx.tabbed: {alternate_style: true}
 """
 
 
