@@ -105,8 +105,8 @@ def targets(tests):
 
 
 def run_tests(tests):
-    return run(["ctest", "-R", tests, "--output-on-failure", "--stop-on-failure", "--timeout", str(WALL_SECONDS)],
-               limited=True)
+    return run(["ctest", "-R", tests, "-j", "2", "--output-on-failure", "--stop-on-failure", "--timeout",
+                str(WALL_SECONDS)], limited=True)
 
 
 def try_mutant(name, text, other, tests):
