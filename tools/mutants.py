@@ -26,6 +26,7 @@ TREE = ROOT / "build/mutants"
 BUILD = TREE / "build/release"
 LEAST = 0.95
 CPU_SECONDS, WALL_SECONDS = 120, 900
+PATIENCE = 100  # seconds after which the tests take a process for hanging
 LEVELS = {"correlate_levels.c", "scales.c", "coding.c", "level_tables.c", "level_scores.c", "pairwise_levels.c"}
 ROW = "Do the tests notice defects?"
 
@@ -72,6 +73,7 @@ def run(command, limited=False):
     try:
         return subprocess.run(command, cwd=BUILD if BUILD.is_dir() else TREE, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True, errors="replace",
+                              env=dict(os.environ, BLICA_PATIENCE=str(PATIENCE)),
                               preexec_fn=limits if limited else None)
     except OSError as error:
         sys.exit(f"{command[0]}: {error}")
