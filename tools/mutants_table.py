@@ -31,7 +31,7 @@ MUTANTS = [
     ("src/estimate/fit.c", "  settle_stop(&model->fit);\n", "", "identity/test_unequal"),
     ("src/base/option.c", "  return blica_options_check(ctx, rows, count, own);", "  return BLICA_OK;", "unit/test_options"),
     ("src/base/option.c", "if (!other) return true;", "if (1) return true;", "unit/test_options"),
-    ("src/estimate/fit.c", "  TRY(bl_fit_same(ctx, input, options));\n", "", "unit/test_ranks_same"),
+    ("src/estimate/fit.c", "  TRY(bl_same(ctx, input, NULL, table, count, options));\n", "", "unit/test_ranks_same"),
     ("src/estimate/options.c", "if (strcmp(setting->value, before) == 0) continue;", "if (strcmp(setting->value, before) != 0) continue;", "cli/report$"),
     ("src/ranks/facts.c", "bl_facts_add(f, \"SIMD level\"", "bl_facts_add(f, \"SIMD\"", "unit/test_ranks_same"),
     ("src/model/solve_means.c", "z->k == z->n ? 1 : density", "1 || z->k == z->n ? 1 : density", "recovery/test_cuts"),

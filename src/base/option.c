@@ -309,3 +309,10 @@ blica_status bl_options_take(blica_ctx *ctx, const char *type, const blica_optio
   memcpy(own, &size, sizeof size);
   return blica_options_check(ctx, rows, count, own);
 }
+
+bool bl_option_decides(const char *name) {
+  static const char *const others[] = {"max_seconds", "checkpoint", "checkpoint_seconds", "resume"};
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+    if (strcmp(name, others[i]) == 0) return false;
+  return true;
+}

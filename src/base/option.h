@@ -41,6 +41,9 @@ blica_status bl_options_take(blica_ctx *ctx, const char *type, const blica_optio
 bool bl_option_works(const blica_option *option, const blica_option *table, int count, const void *options);
 /* The index of the word of the list "a|b|c" that text is; -1: none. */
 int bl_option_word(const char *words, const char *text);
+/* False for options that may differ between runs with the same result: where the state is kept, and for how long to
+ * run. */
+bool bl_option_decides(const char *name);
 /* The value of an option as blica_option_set reads it back: a word of its list where one stands for it. */
 void bl_option_spell(const blica_option *option, const void *options, char *text, size_t size);
 #endif

@@ -8,10 +8,10 @@
 #include "base/share.h"
 #include "cor/correlate.h"
 #include "counts/counts.h"
-#include "estimate/fit_same.h"
 #include "estimate/method.h"
 #include "estimate/resume.h"
 #include "model/model.h"
+#include "ranks/same.h"
 
 /* What the caller left to the method. */
 static blica_fit_options resolve(const blica_fit_options *options, const bl_estimator *estimator) {
@@ -307,7 +307,9 @@ static blica_status run_fit(blica_ctx *ctx, const blica_input *input, blica_coun
   double begun = bl_seconds();
   bl_poll_reset(ctx);
   bl_blas_hold();
-  TRY(bl_fit_same(ctx, input, options));
+  int count;
+  const blica_option *table = blica_fit_option_table(&count);
+  TRY(bl_same(ctx, input, NULL, table, count, options));
   TRY(check(ctx, input, options, &estimator, &shape));
   resolved = resolve(options, estimator);
   settings = settings_of(&resolved, estimator);

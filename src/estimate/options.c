@@ -88,8 +88,7 @@ bl_settings bl_settings_of(const blica_fit_options *o) {
 }
 
 blica_status bl_report_options(blica_ctx *ctx, blica_fit_report *report, const blica_fit_options *options) {
-  static const char *const elsewhere[] = {
-      "sources", "method", "starts", "seed", "resume", "checkpoint", "checkpoint_seconds", "max_seconds"};
+  static const char *const elsewhere[] = {"sources", "method", "starts", "seed"};
   const blica_fit_options usual = blica_fit_options_default();
   int count;
   const blica_option *table = blica_fit_option_table(&count);
@@ -97,7 +96,7 @@ blica_status bl_report_options(blica_ctx *ctx, blica_fit_report *report, const b
   for (int i = 0; status == BLICA_OK && i < count; i++) {
     blica_setting *setting = &report->options[report->n_options];
     char before[sizeof setting->value];
-    bool skip = false;
+    bool skip = !bl_option_decides(table[i].name);
     for (size_t e = 0; e < sizeof elsewhere / sizeof *elsewhere; e++)
       skip = skip || strcmp(elsewhere[e], table[i].name) == 0;
     if (skip) continue;

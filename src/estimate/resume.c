@@ -5,13 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/digest.h"
 #include "base/number.h"
 #include "base/share.h"
 #include "cor/cor.h"
 #include "counts/counts.h"
 #include "data/pack.h"
 #include "ranks/facts.h"
+#include "ranks/same.h"
 
 /* ---- facts in a checkpoint ---- */
 
@@ -73,12 +73,6 @@ done:
 
 /* ---- program and options ---- */
 
-static blica_status add_options(bl_facts *f, const bl_resume_options *o) {
-  /* these do not decide the result and may change from run to run */
-  static const char *const skip[] = {"max_seconds", "checkpoint", "checkpoint_seconds", "resume", NULL};
-  return bl_facts_options(f, o->table, o->count, o->options, skip);
-}
-
 blica_status bl_resume_begin(blica_ctx *ctx, const bl_resume_options *o, double deadline, bl_checkpoint **out) {
   blica_status status = BLICA_OK;
   bl_facts own = {.ctx = ctx};
@@ -86,7 +80,7 @@ blica_status bl_resume_begin(blica_ctx *ctx, const bl_resume_options *o, double 
   if (!o->checkpoint) return BLICA_OK;
   if (!o->checkpoint[0]) return bl_fail(ctx, BLICA_ERR_ARGUMENT, "checkpoint is empty; give it the name of a file");
   TRY(bl_checkpoint_open(ctx, o->checkpoint, o->seconds, o->resume, deadline, out));
-  TRY(add_options(&own, o));
+  TRY(bl_facts_options(&own, o->table, o->count, o->options));
   TRY(settle(ctx, *out, "options", &own));
 done:
   bl_facts_free(&own);
@@ -131,28 +125,13 @@ done:
   return status;
 }
 
-static uint64_t digest_counts(const blica_counts *c, int s) {
-  size_t n = (size_t)c->n, pairs = (size_t)c->pairs, at = pairs * (size_t)s;
-  uint64_t digest = bl_digest(0, c->ones + n * (size_t)s, n * sizeof(double));
-  digest = bl_digest(digest, c->present + n * (size_t)s, n * sizeof(double));
-  const double *cells[] = {c->n11, c->n10, c->n01, c->n00};
-  for (int i = 0; i < (c->n10 ? 4 : 1); i++) digest = bl_digest(digest, cells[i] + at, pairs * sizeof(double));
-  return digest;
-}
-
-static uint64_t digest_cor(const blica_cor *c, int s) {
-  size_t n = (size_t)c->planes, pairs = (size_t)c->pairs;
-  uint64_t digest = bl_digest(0, c->thresholds + n * (size_t)s, n * sizeof(double));
-  return bl_digest(digest, c->rho + pairs * (size_t)s, pairs * sizeof(double));
-}
-
 static void digest_segment(int64_t s, int thread, void *user) {
   digests *d = user;
   const bl_problem *p = d->problem;
   (void)thread;
   d->digest[s] = d->kind == ROWS     ? bl_data_digest(p->data, (int)s)
-                 : d->kind == COUNTS ? digest_counts(p->counts, (int)s)
-                                     : digest_cor(p->cor, (int)s);
+                 : d->kind == COUNTS ? bl_counts_digest(p->counts, (int)s)
+                                     : bl_cor_digest(p->cor, (int)s);
 }
 
 static blica_status add_data(bl_facts *f, const digests *d) {

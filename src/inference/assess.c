@@ -15,6 +15,7 @@
 #include "inference/sandwich.h"
 #include "inference/verdict.h"
 #include "num/normal.h"
+#include "ranks/same.h"
 
 /* Of the squared bias of a prior, the share that turns columns: most of it only shortens them. Chosen on simulated data
  * (bench/results/inference.md). */
@@ -294,6 +295,9 @@ blica_status blica_assess(blica_ctx *ctx, const blica_model *model, const blica_
   BL_AUTO(blica_counts) *counts = NULL;
   bl_poll_reset(ctx);
   TRY(BL_TAKE_OPTIONS(ctx, assess, given, &own));
+  int count;
+  const blica_option *table = blica_assess_option_table(&count);
+  TRY(bl_same(ctx, &(blica_input){.data = data}, model, table, count, options));
   TRY(check(ctx, model));
   warn_about_prior(ctx, model);
   TRY(bl_rows_make(ctx, model, data, &rows));

@@ -26,10 +26,7 @@ typedef struct {
 
 /* An option of the fit that a refit repeats: not where its state is kept, nor for how long it may run. */
 static bool repeated(const char *name) {
-  static const char *const others[] = {"checkpoint", "checkpoint_seconds", "resume", "max_seconds", "max_iterations"};
-  for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-    if (strcmp(name, others[i]) == 0) return false;
-  return true;
+  return bl_option_decides(name) && strcmp(name, "max_iterations") != 0;
 }
 
 /* The options that the model was fitted with. */

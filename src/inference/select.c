@@ -19,6 +19,7 @@
 #include "inference/parallel.h"
 #include "model/model.h"
 #include "num/rng.h"
+#include "ranks/same.h"
 
 enum { BIC_VARIABLES = 40, SEGMENTS_LEAST = 4 };
 
@@ -351,6 +352,9 @@ blica_status blica_select(blica_ctx *ctx, const blica_data *data, const blica_se
   job b = {.ctx = ctx, .data = data, .options = options};
   bl_poll_reset(ctx);
   TRY(BL_TAKE_OPTIONS(ctx, select, given, &own));
+  int count;
+  const blica_option *table = blica_select_option_table(&count);
+  TRY(bl_same(ctx, &(blica_input){.data = data}, NULL, table, count, options));
   if (data->u < 2)
     FAIL(ctx, BLICA_ERR_DATA, "there is one segment ('%s'); name several segments, whose variances differ",
          data->segments[0]);

@@ -99,9 +99,4 @@ blica_status bl_likelihood_match(blica_ctx *ctx, const blica_model *model, const
 blica_status bl_likelihood_engine(blica_ctx *ctx, const char *name, int n, int k, bool ordinal, bl_engine *engine);
 const char *bl_engine_name(bl_engine engine); /* static text */
 
-/* Fails on all ranks, with one message, when program, machine, model, data or options (of the table) of any differ from
- * those of the first. A call of all ranks; alone there is nothing to compare. */
-blica_status bl_likelihood_same(blica_ctx *ctx, const blica_model *model, const blica_data *data,
-                                const blica_option *table, int count, const void *options);
-
 #endif

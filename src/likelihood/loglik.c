@@ -12,6 +12,7 @@
 
 #include "base/option.h"
 #include "likelihood/engines.h"
+#include "ranks/same.h"
 
 enum { SHIFTS = 8, FIRST_POINTS = 64, EXACT_VARIABLES = 10 };
 #define FIRST_GRID 1e-10 /* error of a probability */
@@ -292,7 +293,7 @@ blica_status blica_loglik(blica_ctx *ctx, const blica_model *model, const blica_
   TRY(BL_TAKE_OPTIONS(ctx, loglik, options, &o));
   int count;
   const blica_option *table = blica_loglik_option_table(&count);
-  TRY(bl_likelihood_same(ctx, model, data, table, count, &o));
+  TRY(bl_same(ctx, &(blica_input){.data = data}, model, table, count, &o));
   TRY(bl_alloc(ctx, (size_t)model->planes, &variable));
   TRY(bl_alloc(ctx, (size_t)data->u, &segment));
   TRY(bl_likelihood_match(ctx, model, data, true, variable, segment));

@@ -9,6 +9,7 @@
 
 #include "base/option.h"
 #include "likelihood/likelihood.h"
+#include "ranks/same.h"
 #include "model/model.h"
 #include "num/mvn.h"
 
@@ -198,7 +199,7 @@ blica_status blica_sources(blica_ctx *ctx, const blica_model *model, const blica
   bl_poll_reset(ctx);
   int count;
   const blica_option *table = blica_sources_option_table(&count);
-  TRY(bl_likelihood_same(ctx, model, data, table, count, &o));
+  TRY(bl_same(ctx, &(blica_input){.data = data}, model, table, count, &o));
   TRY(bl_alloc(ctx, (size_t)model->planes, &variable));
   TRY(bl_alloc(ctx, (size_t)data->u, &segment));
   TRY(bl_likelihood_match(ctx, model, data, known, variable, segment));

@@ -40,19 +40,12 @@ done:
 
 /* ---- options ---- */
 
-static bool is_in(const char *const *list, const char *name) {
-  for (; *list; list++)
-    if (strcmp(*list, name) == 0) return true;
-  return false;
-}
-
-blica_status bl_facts_options(bl_facts *f, const blica_option *table, int count, const void *options,
-                              const char *const *skip) {
+blica_status bl_facts_options(bl_facts *f, const blica_option *table, int count, const void *options) {
   blica_status status;
   TRY(bl_facts_add(f, "blica", "%s", blica_version()));
   for (int i = 0; i < count; i++) {
     char value[64];
-    if (is_in(skip, table[i].name)) continue;
+    if (!bl_option_decides(table[i].name)) continue;
     bl_option_spell(&table[i], options, value, sizeof value);
     TRY(bl_facts_add(f, table[i].name, "%s", value));
   }

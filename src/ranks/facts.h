@@ -17,9 +17,8 @@ void bl_facts_free(bl_facts *f);
 blica_status bl_facts_reserve(bl_facts *f, size_t capacity); /* sets the capacity, at least count */
 /* Adds a fact. Values of more than 511 bytes are truncated. */
 blica_status bl_facts_add(bl_facts *f, const char *name, const char *format, ...) __attribute__((format(printf, 3, 4)));
-/* The version, and the options of a table but those named in `skip` (ended by NULL). */
-blica_status bl_facts_options(bl_facts *f, const blica_option *table, int count, const void *options,
-                              const char *const *skip);
+/* The version, and the options of a table that decide the result. */
+blica_status bl_facts_options(bl_facts *f, const blica_option *table, int count, const void *options);
 /* The instruction set, the kernels of BLAS, and a digest of what they compute. */
 blica_status bl_facts_machine(bl_facts *f);
 

@@ -116,6 +116,10 @@ static void test_fit(void **state) {
   run(jobs);
   assert_stopped(jobs, "process 1 of 3 differs from the first in its rows of data");
   make(jobs, NULL);
+  jobs[2].options.checkpoint = "/tmp/never";
+  run(jobs);
+  assert_stopped(jobs, "process 2 of 3 has checkpoint: yes, the first has no");
+  make(jobs, NULL);
   jobs[1].simd = BLICA_SIMD_SCALAR;
   jobs[0].simd = jobs[2].simd = BLICA_SIMD_AVX2;
   run(jobs);
