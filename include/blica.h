@@ -182,6 +182,8 @@ typedef struct {
   double *n11;             /* [pairs,u] */
   double *n10, *n01, *n00; /* [pairs,u]; NULL without missing values: they follow from n11, ones and samples */
   int exact;               /* population probabilities times a nominal N, not a sample */
+  struct blica_item_sets
+      *sets; /* private: which columns rows have together; NULL: nothing is missing, or it is not known */
 } blica_counts;
 
 static inline int64_t blica_pair(int i, int j) {
@@ -241,6 +243,9 @@ typedef struct {
   double condition;              /* target of the regularisation; infinite before it or with none */
   double *shift;                 /* [u] d of C <- (C + d I)/(1 + d); 0 before */
   double *eigen_min, *eigen_max; /* [u] of C before the shift; NaN before regularisation */
+  double *item_rows, *pair_rows; /* [n,u], [pairs,u] rows with a value of the item, of both; NULL: nothing is missing */
+  struct blica_item_sets
+      *sets; /* private: which items rows have together; NULL: nothing is missing, or it is not known */
 } blica_cor;
 
 /* Latent correlations and thresholds of all segments. */

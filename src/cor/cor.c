@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "counts/counts.h"
 #include "data/coding.h"
 
 blica_status bl_cor_create(blica_ctx *ctx, int n, int u, char **variables, char **segments, const double *samples,
@@ -73,6 +74,9 @@ blica_status bl_cor_copy(blica_ctx *ctx, const blica_cor *cor, blica_cor **out) 
   memcpy(copy->shift, cor->shift, segments);
   memcpy(copy->eigen_min, cor->eigen_min, segments);
   memcpy(copy->eigen_max, cor->eigen_max, segments);
+  TRY(copy_doubles(ctx, copy, cor->item_rows, items, &copy->item_rows));
+  TRY(copy_doubles(ctx, copy, cor->pair_rows, tables, &copy->pair_rows));
+  if (cor->sets) TRY(bl_item_sets_copy(ctx, cor->sets, &copy->sets));
   copy->zero_cells = cor->zero_cells;
   copy->constant_pairs = cor->constant_pairs;
   copy->empty_pairs = cor->empty_pairs;
@@ -83,6 +87,62 @@ blica_status bl_cor_copy(blica_ctx *ctx, const blica_cor *cor, blica_cor **out) 
 done:
   if (status != BLICA_OK) blica_cor_free(copy);
   return status;
+}
+
+/* The sets of columns of segment s to sets of items; none when they do not hold all rows. */
+static blica_status items_of_sets(blica_ctx *ctx, const blica_counts *counts, int s, blica_cor *cor) {
+  const bl_item_set_list *from = &counts->sets->segment[s];
+  BL_OWNED uint64_t *mask = NULL;
+  double rows = 0;
+  for (int i = 0; i < from->count; i++) rows += from->rows[i];
+  if (from->count < 0 || fabs(rows - counts->samples[s]) > 1e-6 * counts->samples[s]) {
+    cor->sets->segment[s].count = -1;
+    return BLICA_OK;
+  }
+  MUST(bl_alloc(ctx, (size_t)cor->sets->words, &mask));
+  for (int l = 0; l < from->count; l++) {
+    const uint64_t *columns = from->mask + (size_t)l * (size_t)counts->sets->words;
+    memset(mask, 0, (size_t)cor->sets->words * sizeof *mask);
+    for (int i = 0; i < cor->n; i++) {
+      const int column = bl_plane(cor->coding, i);
+      mask[i / 64] |= (columns[column / 64] >> (column % 64) & 1) << (i % 64);
+    }
+    if (from->rows[l] > 0) MUST(bl_item_sets_add(ctx, cor->sets, s, mask, from->rows[l]));
+  }
+  return BLICA_OK;
+}
+
+/* Rows of items and pairs of segment s; returns whether any value is missing. */
+static bool read_rows(const blica_counts *counts, int s, const blica_cor *cor, double *items, double *pairs) {
+  bool missing = false;
+  for (int i = 0; i < cor->n; i++) {
+    items[i] = counts->present[(size_t)bl_plane(cor->coding, i) + (size_t)counts->n * (size_t)s];
+    missing |= items[i] < counts->samples[s];
+  }
+  for (int j = 1; j < cor->n && pairs; j++)
+    for (int i = 0; i < j; i++) {
+      double cell[4];
+      blica_counts_table(counts, s, bl_plane(cor->coding, i), bl_plane(cor->coding, j), cell);
+      *pairs++ = cell[0] + cell[1] + cell[2] + cell[3];
+    }
+  return missing;
+}
+
+blica_status bl_cor_keep_rows(blica_ctx *ctx, const blica_counts *counts, blica_cor *cor) {
+  const size_t n = (size_t)cor->n, pairs = (size_t)cor->pairs;
+  bool missing = false;
+  double *items;
+  if (!counts->n10) return BLICA_OK;
+  MUST(bl_alloc_for(ctx, cor, n * (size_t)cor->u, &items));
+  for (int s = 0; s < cor->u; s++) missing |= read_rows(counts, s, cor, items + n * (size_t)s, NULL);
+  if (!missing) return BLICA_OK;
+  cor->item_rows = items;
+  MUST(bl_alloc_for(ctx, cor, bl_mul(pairs, (size_t)cor->u), &cor->pair_rows));
+  for (int s = 0; s < cor->u; s++) read_rows(counts, s, cor, items + n * (size_t)s, cor->pair_rows + pairs * (size_t)s);
+  if (!counts->sets) return BLICA_OK;
+  MUST(bl_item_sets_make(ctx, cor->n, cor->u, &cor->sets));
+  for (int s = 0; s < cor->u; s++) MUST(items_of_sets(ctx, counts, s, cor));
+  return BLICA_OK;
 }
 
 bl_symmetric bl_cor_view(const blica_cor *cor, int s) {
@@ -105,5 +165,6 @@ void blica_cor_free(blica_cor *cor) {
   bl_free_texts(cor->segments, cor->u);
   bl_free(cor->thresholds);
   blica_coding_free(cor->coding);
+  bl_item_sets_free(cor->sets);
   bl_free(cor);
 }

@@ -169,6 +169,7 @@ blica_status bl_correlate(blica_ctx *ctx, const blica_counts *counts, bool error
   bl_thresholds(counts, w.cor->thresholds);
   TRY(run_blocks(ctx, &w, threads));
   bl_correlate_report(ctx, counts, w.cor);
+  TRY(bl_cor_keep_rows(ctx, counts, w.cor));
   *out = bl_take(&w.cor);
 done:
   blica_coding_free(coding);

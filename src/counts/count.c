@@ -186,6 +186,8 @@ blica_status blica_count_add(blica_ctx *ctx, const blica_data *data, blica_count
   j.squares = j.side * (j.side + 1) / 2;
   for (int s = 0; s < data->u; s++) j.first[s + 1] = j.first[s] + j.squares * chunks(data, s);
   if (j.counts->n10) add_cells(&j, -1);
+  for (int s = 0; j.counts->sets && s < data->u; s++)
+    TRY(bl_item_sets_add_data(ctx, j.counts->sets, j.target[s], data, s));
   TRY(run_tasks(ctx, &j));
   add_margins(&j);
   if (j.counts->n10) add_cells(&j, 1);

@@ -63,6 +63,7 @@ void blica_counts_free(blica_counts *counts) {
   bl_free(counts->n10);
   bl_free(counts->n01);
   bl_free(counts->n00);
+  bl_item_sets_free(counts->sets);
   bl_free(counts);
 }
 
@@ -146,11 +147,20 @@ blica_status blica_counts_rename(blica_ctx *ctx, blica_counts *c, const char *co
   return BLICA_OK;
 }
 
+/* The item sets of counts without missing values. */
+static blica_status list_complete_sets(blica_ctx *ctx, blica_counts *c) {
+  MUST(bl_item_sets_make(ctx, c->n, c->u, &c->sets));
+  for (int s = 0; s < c->u; s++)
+    if (c->samples[s] > 0) MUST(bl_item_sets_add_complete(ctx, c->sets, s, c->samples[s]));
+  return BLICA_OK;
+}
+
 /* Allocates the cells n10, n01, n00 of complete counts and fills them from the margins. */
 static blica_status expand(blica_ctx *ctx, blica_counts *counts) {
   blica_status status = BLICA_OK;
   double *cells[3] = {NULL, NULL, NULL};
   if (counts->n10) return BLICA_OK;
+  TRY(list_complete_sets(ctx, counts));
   for (int k = 0; k < 3; k++) TRY(bl_alloc(ctx, cells_of(counts), &cells[k]));
   for (int s = 0; s < counts->u; s++)
     for (int j = 1; j < counts->n; j++)
@@ -261,6 +271,7 @@ static blica_status grow(blica_ctx *ctx, blica_counts *c, int u) {
   }
   TRY(bl_resize(ctx, old, now, &c->segments));
   memset(c->segments + old, 0, (now - old) * sizeof *c->segments);
+  if (c->sets) TRY(bl_item_sets_grow(ctx, c->sets, u));
   c->u = u;
 done:
   return status;
@@ -279,6 +290,7 @@ blica_status bl_counts_extend(blica_ctx *ctx, const bl_counts_outline *added, bl
   if (!c)
     TRY(bl_counts_create(ctx, added->n, labels.count, added->complete, (const char *const *)added->variables,
                          (const char *const *)labels.texts, sum));
+  if (!c && !added->complete) TRY(bl_item_sets_make(ctx, added->n, labels.count, &(*sum)->sets));
   if (!c) goto done;
   if (!added->complete) TRY(expand(ctx, c));
   if (labels.count > known) TRY(grow(ctx, c, labels.count));
@@ -316,6 +328,15 @@ void bl_counts_add(blica_counts *sum, int t, const blica_counts *part, int s) {
     }
 }
 
+blica_status bl_counts_add_sets(blica_ctx *ctx, blica_counts *sum, int t, const blica_counts *part, int s) {
+  if (!sum->sets) return BLICA_OK;
+  if (part->sets) return bl_item_sets_merge(ctx, sum->sets, t, part->sets, s);
+  if (!part->n10) return bl_item_sets_add_complete(ctx, sum->sets, t, part->samples[s]);
+  bl_item_sets_free(sum->sets);
+  sum->sets = NULL;
+  return BLICA_OK;
+}
+
 blica_status blica_merge_add(blica_ctx *ctx, const blica_counts *part, blica_counts **sum) {
   BL_NEED(ctx, part, sum);
   blica_status status;
@@ -325,7 +346,10 @@ blica_status blica_merge_add(blica_ctx *ctx, const blica_counts *part, blica_cou
   TRY(bl_alloc(ctx, (size_t)part->u, &target));
   TRY(bl_counts_extend(ctx, &added, sum, target));
   (*sum)->exact = part->exact && (first || (*sum)->exact);
-  for (int s = 0; s < part->u; s++) bl_counts_add(*sum, target[s], part, s);
+  for (int s = 0; s < part->u; s++) {
+    bl_counts_add(*sum, target[s], part, s);
+    TRY(bl_counts_add_sets(ctx, *sum, target[s], part, s));
+  }
 done:
   if (status != BLICA_OK) {
     blica_counts_free(*sum);

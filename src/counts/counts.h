@@ -4,6 +4,7 @@
 
 #include "base/base.h"
 #include "base/intern.h"
+#include "counts/item_sets.h"
 
 /* All zero, with copies of the names. variables and segments may be NULL: the caller sets them. */
 blica_status bl_counts_create(blica_ctx *ctx, int n, int u, bool complete, const char *const *variables,
@@ -14,6 +15,9 @@ blica_status bl_counts_validate(blica_ctx *ctx, const blica_counts *counts, cons
 
 /* Segment s of part, which has its tables, is added to segment t of sum, which has the same variables. */
 void bl_counts_add(blica_counts *sum, int t, const blica_counts *part, int s);
+/* Adds the item sets of segment s of part to segment t of sum, which has lists of them; those of sum are dropped when
+ * those of part are not known. */
+blica_status bl_counts_add_sets(blica_ctx *ctx, blica_counts *sum, int t, const blica_counts *part, int s);
 /* Whose counts are added: sizes and names. */
 typedef struct {
   int n, u;

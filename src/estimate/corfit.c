@@ -12,6 +12,7 @@
 #include <cblas.h>
 #include <lapacke.h>
 
+#include "cor/cor.h"
 #include "estimate/margins.h"
 #include "estimate/sgauss.h"
 
@@ -75,6 +76,32 @@ done:
   return status;
 }
 
+/* The correlations of a segment, without lanes. */
+static bl_symmetric view_of(const bl_corfit_data *data, int s) {
+  if (!data->c) return bl_cor_view(data->cor, s);
+  const size_t n = (size_t)data->n;
+  return (bl_symmetric){.n = data->n, .full = data->c + n * n * (size_t)(s - (int)data->share.first)};
+}
+
+size_t bl_corfit_matched_work(int n, int k) {
+  return bl_matched_block_work(n, k);
+}
+
+static double evaluate_matched(const bl_corfit_data *data, int s, const double *a, const double *log_v, double *work,
+                               double *gradient_a, double *gradient_v) {
+  const bl_symmetric c = view_of(data, s);
+  if (data->blocks)
+    return bl_blocks_eval(data->blocks, s, data->k, data->weight[s], &c, a, log_v, work, gradient_a, gradient_v);
+  const bl_matched_point at = {.n = data->n,
+                               .k = data->k,
+                               .link = data->link,
+                               .weight = data->weight[s],
+                               .a = a,
+                               .log_v = log_v,
+                               .noise = data->noise + (size_t)data->n * s};
+  return bl_matched_block(&at, &c, work, gradient_a, gradient_v);
+}
+
 static void evaluate_block(bl_corfit *fit, int slot, double *work) {
   const bl_corfit_data *d = fit->data;
   const size_t n = (size_t)d->n, k = (size_t)d->k, nk = n * k, at = (size_t)slot;
@@ -103,7 +130,7 @@ static void evaluate_slot(int64_t slot, int thread, void *user) {
   if (d->lanes)
     evaluate_block(fit, (int)slot, work);
   else
-    fit->value[slot] = (d->pair ? bl_corfit_pairs : bl_corfit_matched)(
+    fit->value[slot] = (d->pair ? bl_corfit_pairs : evaluate_matched)(
         d, (int)slot, fit->theta, fit->theta + nk + k * (size_t)slot, work, fit->gradient_a + nk * (size_t)slot,
         fit->gradient_v + k * (size_t)slot);
 }

@@ -9,6 +9,7 @@
 #include <math.h>
 
 #include "base/share.h"
+#include "estimate/blocks.h"
 #include "estimate/matched_information.h"
 #include "num/simd.h"
 #include "num/symmetric.h"
@@ -26,7 +27,9 @@ struct bl_corfit_data {
   bl_share share;       /* of the segments among ranks: method matched without lanes */
   double *c; /* method matched: [n,n] correlations of this rank's segments; with lanes all of them, with the noise on
                 the diagonal; NULL for large n, where products are made from the pairs of cor */
-  double *noise;              /* [n,u] variance that dichotomising adds: method matched, else NULL */
+  double *noise;              /* [n,u] variance that dichotomising and missing values add: method matched, else NULL */
+  double *plain;              /* [n,u] variance that dichotomising adds; noise itself where nothing is missing */
+  bl_blocks *blocks;          /* method matched where values are missing, else NULL */
   bool lanes;                 /* method matched, small n: c and lane_noise hold vectors of eight segments, all blocks */
   double *lane_noise;         /* with lanes */
   const blica_counts *counts; /* method pairwise */
@@ -47,10 +50,12 @@ struct bl_corfit_data {
   bl_margins *margins;        /* the same while scales are learned; NULL: nothing */
 };
 
-/* One segment of method matched without lanes: value of F_s and its gradient in A [n,k] and log v_s [k]. */
-double bl_corfit_matched(const bl_corfit_data *data, int s, const double *a, const double *log_v, double *work,
-                         double *gradient_a, double *gradient_v);
-size_t bl_corfit_matched_work(int n, int k); /* doubles that it needs */
+/* One segment of method matched without lanes and missing values takes this many doubles of workspace. */
+size_t bl_corfit_matched_work(int n, int k);
+/* The value at a point of n items with the correlations c, and its gradient. */
+double bl_matched_block(const bl_matched_point *at, const bl_symmetric *c, double *work, double *gradient_a,
+                        double *gradient_v);
+size_t bl_matched_block_work(int n, int k); /* doubles that it needs */
 
 /* Eight segments of method matched, one per lane; value and the gradient of A are sums over lanes in lane order. Lanes
  * of weight 0 do not count. */

@@ -16,7 +16,6 @@
 #include <cblas.h>
 #include <lapacke.h>
 
-#include "cor/cor.h"
 #include "estimate/corfit.h"
 
 /* b, root b [k]; d, psi, diagonal of G [n]; B, F, X, E, GB [n,k]; W, Z [k,k]. */
@@ -24,15 +23,8 @@ static size_t own_work(int n, int k) {
   return 2 * (size_t)k + 3 * (size_t)n + 5 * (size_t)n * k + 2 * (size_t)k * k;
 }
 
-size_t bl_corfit_matched_work(int n, int k) {
+size_t bl_matched_block_work(int n, int k) {
   return own_work(n, k) + bl_symmetric_work(n, k);
-}
-
-/* The correlations of a segment, without lanes. */
-static bl_symmetric view_of(const bl_corfit_data *data, int s) {
-  if (!data->c) return bl_cor_view(data->cor, s);
-  const size_t n = (size_t)data->n;
-  return (bl_symmetric){.n = data->n, .full = data->c + n * n * (size_t)(s - (int)data->share.first)};
 }
 
 typedef struct {
@@ -55,12 +47,12 @@ static void multiply(int rows, int columns, int inner, int transposed, const dou
 }
 
 /* b, d, psi, B, F = B/psi; returns the sum of log psi. */
-static double scale_model(const bl_corfit_data *data, const double *a, const double *log_v, const double *noise,
-                          parts *p) {
-  const int n = data->n, k = data->k;
+static double scale_model(const bl_matched_point *at, parts *p) {
+  const int n = at->n, k = at->k;
+  const double *a = at->a, *noise = at->noise;
   double log_psi = 0;
   for (int j = 0; j < k; j++) {
-    p->b[j] = data->link * exp(log_v[j]);
+    p->b[j] = at->link * exp(at->log_v[j]);
     p->root[j] = sqrt(p->b[j]);
   }
   for (int i = 0; i < n; i++) p->d[i] = 1;
@@ -73,9 +65,9 @@ static double scale_model(const bl_corfit_data *data, const double *a, const dou
   }
   for (int j = 0; j < k; j++)
     for (int i = 0; i < n; i++) {
-      size_t at = i + (size_t)j * n;
-      p->bb[at] = p->d[i] * a[at] * p->root[j];
-      p->f[at] = p->bb[at] / p->psi[i];
+      const size_t entry = i + (size_t)j * n;
+      p->bb[entry] = p->d[i] * a[entry] * p->root[j];
+      p->f[entry] = p->bb[entry] / p->psi[i];
     }
   return log_psi;
 }
@@ -120,15 +112,14 @@ static double residual(const bl_symmetric *c, int k, double weight, const double
   return trace;
 }
 
-double bl_corfit_matched(const bl_corfit_data *data, int s, const double *a, const double *log_v, double *work,
-                         double *gradient_a, double *gradient_v) {
-  const int n = data->n, k = data->k;
+double bl_matched_block(const bl_matched_point *point, const bl_symmetric *c, double *work, double *gradient_a,
+                        double *gradient_v) {
+  const int n = point->n, k = point->k;
+  const double *a = point->a;
   parts p = divide(work, n, k);
-  const double *noise = data->noise + (size_t)n * s;
-  const bl_symmetric c = view_of(data, s);
-  double log_det = scale_model(data, a, log_v, noise, &p);
+  double log_det = scale_model(point, &p);
   log_det += invert_capacitance(n, k, &p);
-  double trace = residual(&c, k, data->weight[s], noise, &p);
+  double trace = residual(c, k, point->weight, point->noise, &p);
   double *own = p.psi; /* derivative with respect to log M_ii, over -1/2; psi is free now */
   for (int i = 0; i < n; i++) own[i] = p.g[i] * (p.d[i] * p.d[i] - 1);
   for (int j = 0; j < k; j++)
@@ -144,5 +135,5 @@ double bl_corfit_matched(const bl_corfit_data *data, int s, const double *a, con
     }
     gradient_v[j] = slope;
   }
-  return 0.5 * data->weight[s] * (log_det + trace);
+  return 0.5 * point->weight * (log_det + trace);
 }

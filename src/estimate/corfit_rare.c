@@ -13,6 +13,7 @@
  * time and memory. */
 #include <math.h>
 
+#include "cor/cor.h"
 #include "data/coding.h"
 #include "estimate/corfit.h"
 #include "num/normal.h"
@@ -26,18 +27,20 @@ static double rarer(const blica_cor *cor, int s, int i) {
 }
 
 double bl_corfit_rare_share(const blica_cor *cor, int s) {
-  const double pairs = 0.5 * cor->n * (cor->n - 1.0);
-  double sum = 0, one = 0;
+  double sum = 0, one = 0, pairs = 0;
   for (int j = 1; j < cor->n; j++) {
     const double p = rarer(cor, s, j);
     for (int i = 0; i < j; i++) {
-      const double q = rarer(cor, s, i), expected = cor->samples[s] * p * q / ENOUGH;
+      const double rows = bl_cor_pair_rows(cor, s, i, j), q = rarer(cor, s, i), expected = rows * p * q / ENOUGH;
+      if (!(rows > 0)) continue;
+      pairs++;
       one += fmax(0, 1 - fmin(p, q) / COMMON);
       if (p < COMMON && q < COMMON)
         sum += fmin(1, 2 * sqrt((1 - p / COMMON) * (1 - q / COMMON))) / (1 + expected * expected);
     }
   }
-  const double empty = (double)cor->zero_cells / (pairs * cor->u);
+  if (pairs == 0) return 0;
+  const double empty = (double)cor->zero_cells / ((double)cor->pairs * cor->u - (double)cor->empty_pairs);
   const double filled = 1 - exp(-empty * one / pairs / EMPTY);
   const double share = fmax(sum / pairs, filled > WORTH ? filled : 0);
   return share < LEAST ? 0 : fmin(share, 1);

@@ -358,6 +358,7 @@ static blica_status learn_by_average(run *r) {
   r->data->row_power = fmax(0, d->k - ROW_LESS);
   TRY(bl_corfit_average_make(r->start->ctx, r->fit, d, r->all->options->seed, share, pairs, &average));
   for (int round = 0; round < rounds && !bl_start_stopped(r->start); round++) {
+    if (d->blocks) TRY(bl_blocks_retune(r->start->ctx, d->blocks, d->k, r->start->theta));
     if (margins) r->all->misfit = bl_margins_learn(margins, r->start->theta);
     r->data->margins = isnan(r->all->misfit) ? NULL : margins;
     const double moments =

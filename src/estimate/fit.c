@@ -6,6 +6,7 @@
 
 #include "base/option.h"
 #include "base/share.h"
+#include "cor/cor.h"
 #include "cor/correlate.h"
 #include "counts/counts.h"
 #include "estimate/method.h"
@@ -195,7 +196,8 @@ static blica_status check_constant(blica_ctx *ctx, const blica_coding *coding, c
 typedef struct {
   bl_problem problem;
   blica_counts *counts;
-  blica_cor *cor;
+  blica_cor *cor, *filled;
+  int sources;
   blica_counts **consumed; /* the caller's, who no longer needs them; NULL: there are none */
 } stages;
 
@@ -216,6 +218,10 @@ static blica_status prepare(blica_ctx *ctx, const blica_input *input, const bl_e
     TRY(bl_correlate(ctx, p->counts, false, &st->cor));
     p->cor = st->cor;
     fit->seconds_correlate = bl_seconds() - begun;
+  }
+  if (p->cor && p->cor->pair_rows && p->cor->empty_pairs > 0) {
+    TRY(bl_cor_fill(ctx, p->cor, st->sources, &st->filled));
+    p->cor = st->filled;
   }
   const bool keeps = p->cor && estimator->keeps_counts && estimator->keeps_counts(p->cor);
   if (p->cor && !estimator->wants_counts && !keeps) { /* of thousands of variables, gigabytes */
@@ -298,7 +304,7 @@ static blica_status run_fit(blica_ctx *ctx, const blica_input *input, blica_coun
   blica_status status;
   const bl_estimator *estimator = NULL;
   outline shape = {0};
-  stages st = {.consumed = consumed};
+  stages st = {.consumed = consumed, .sources = options->sources};
   blica_fit_options resolved;
   bl_settings settings;
   blica_model *model = NULL;
@@ -342,6 +348,7 @@ done:
   blica_model_free(model);
   blica_counts_free(st.counts);
   blica_cor_free(st.cor);
+  blica_cor_free(st.filled);
   return status;
 }
 

@@ -54,7 +54,10 @@ blica_status bl_margins_make(blica_ctx *ctx, const bl_corfit_data *d, bl_margins
   MUST(bl_alloc_for(ctx, m, bl_mul(k, u), &m->mean));
   MUST(bl_alloc_for(ctx, m, n, &m->cut));
   MUST(bl_alloc_for(ctx, m, 5 * n, &m->vectors));
-  for (size_t i = 0; i < n * u; i++) m->sampling[i] = (1 + d->noise[i]) / fmax(d->cor->samples[i / n], 1);
+  for (size_t i = 0; i < n * u; i++) {
+    const double rows = bl_cor_item_rows(d->cor, (int)(i / n), (int)(i % n));
+    m->sampling[i] = rows > 0 || !d->cor->item_rows ? (1 + d->plain[i]) / fmax(rows, 1) : INFINITY;
+  }
   *out = bl_take(&m);
   return BLICA_OK;
 }
@@ -212,9 +215,16 @@ static void set_misfit(bl_margins *m, double misfit) {
     m->precision[i] = weight_of(m, (int)(i / (size_t)m->n)) / (m->sampling[i] + misfit);
 }
 
+/* Degrees of freedom of the squares: the thresholds that segment s has beyond its k means. */
+static double freedom_of(const bl_margins *m, int s) {
+  int seen = 0;
+  for (int i = 0; i < m->n; i++) seen += isfinite(m->sampling[(size_t)i + (size_t)m->n * (size_t)s]);
+  return seen > m->k ? weight_of(m, s) * (seen - m->k) * (1 - 1.0 / m->u) : 0;
+}
+
 double bl_margins_learn(bl_margins *m, const double *theta) {
   double low = 0, high = MOST_MISFIT, freedom = 0;
-  for (int s = 0; s < m->u; s++) freedom += weight_of(m, s) * (m->n - m->k) * (1 - 1.0 / m->u);
+  for (int s = 0; s < m->u; s++) freedom += freedom_of(m, s);
   if (!(freedom > 0)) return NAN;
   set_misfit(m, 0);
   bl_margins_solve(m, theta);

@@ -51,12 +51,18 @@ blica_status bl_corfit_matched_data(blica_ctx *ctx, const blica_cor *cor, bl_cor
   blica_status status;
   const size_t n = (size_t)cor->n, padded = ((size_t)cor->u + BL_LANES - 1) / BL_LANES * BL_LANES;
   BL_OWNED double *matrix = NULL;
-  data->lanes = cor->n <= LANES_MAX_N;
+  data->lanes = cor->n <= LANES_MAX_N && !cor->item_rows;
   data->cor = cor;
   data->work = data->lanes ? bl_corfit_lanes_work(cor->n, data->k) : bl_corfit_matched_work(cor->n, data->k);
   TRY(bl_share_make(ctx, cor->u, bl_sgauss_groups(data->n, data->k, data->u), &data->share));
   TRY(bl_alloc(ctx, n * (size_t)cor->u, &data->noise));
-  for (size_t i = 0; i < n * (size_t)cor->u; i++) data->noise[i] = coarseness(cor, (int)(i / n), (int)(i % n));
+  data->plain = data->noise;
+  if (cor->item_rows) TRY(bl_alloc(ctx, n * (size_t)cor->u, &data->plain));
+  for (size_t i = 0; i < n * (size_t)cor->u; i++) data->plain[i] = coarseness(cor, (int)(i / n), (int)(i % n));
+  if (cor->item_rows) {
+    TRY(bl_blocks_make(ctx, cor, data->link, data->plain, data->noise, &data->blocks));
+    data->work = bl_blocks_work(data->n, data->k);
+  }
   if (data->lanes) { /* every rank holds all */
     TRY(bl_alloc(ctx, n * n, &matrix));
     TRY(bl_alloc(ctx, bl_mul(n * n, padded), &data->c));
@@ -74,7 +80,9 @@ done:
 void bl_corfit_matched_free(bl_corfit_data *data) {
   bl_share_free(&data->share);
   bl_free(data->c);
+  if (data->plain != data->noise) bl_free(data->plain);
   bl_free(data->noise);
+  bl_free(data->blocks);
   bl_free(data->lane_noise);
 }
 

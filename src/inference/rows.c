@@ -14,6 +14,7 @@ void bl_rows_free(bl_rows *rows) {
   bl_free_texts(rows->columns, rows->planes);
   bl_free_texts(rows->segments, rows->u);
   blica_coding_free(rows->coding);
+  bl_item_sets_free(rows->sets);
   bl_free(rows);
 }
 
@@ -79,6 +80,38 @@ done:
   return status;
 }
 
+/* Column p of a row of levels x: 0, 1 or BLICA_MISSING. */
+static inline int8_t bit(const bl_rows *rows, const int8_t *x, int p) {
+  const int8_t value = x[rows->item[p]];
+  return value == BLICA_MISSING ? value : value >= rows->level[p];
+}
+
+/* mask [words] <- the columns that distinct row p has. */
+static void read_mask(const bl_rows *rows, int64_t p, uint64_t *mask) {
+  const int8_t *x = rows->x + (size_t)rows->n * (size_t)p;
+  memset(mask, 0, (size_t)rows->sets->words * sizeof *mask);
+  for (int c = 0; c < rows->planes; c++) mask[c / 64] |= (uint64_t)(bit(rows, x, c) != BLICA_MISSING) << (c % 64);
+}
+
+/* Lists the item sets of the distinct rows. */
+static blica_status list_sets(blica_ctx *ctx, bl_rows *rows) {
+  BL_OWNED uint64_t *mask = NULL;
+  MUST(bl_item_sets_make(ctx, rows->planes, rows->u, &rows->sets));
+  MUST(bl_alloc_for(ctx, rows, (size_t)rows->count, &rows->set));
+  MUST(bl_alloc(ctx, (size_t)rows->sets->words, &mask));
+  for (int s = 0; s < rows->u; s++) {
+    for (int64_t p = rows->first[s]; p < rows->first[s + 1] && rows->sets->segment[s].count >= 0; p++) {
+      read_mask(rows, p, mask);
+      MUST(bl_item_sets_add(ctx, rows->sets, s, mask, 0));
+    }
+    for (int64_t p = rows->first[s]; p < rows->first[s + 1]; p++) {
+      read_mask(rows, p, mask);
+      rows->set[p] = bl_item_sets_find(rows->sets, s, mask);
+    }
+  }
+  return BLICA_OK;
+}
+
 /* Column column[p] of the data is column p, and segment[t] the segment of the data's segment t. */
 static blica_status fill(blica_ctx *ctx, const blica_data *data, const int *column, const int *segment, bl_rows *rows) {
   BL_AUTO(bl_patterns) *patterns = NULL;
@@ -95,7 +128,7 @@ static blica_status fill(blica_ctx *ctx, const blica_data *data, const int *colu
   MUST(bl_alloc_for(ctx, rows, (size_t)patterns->count, &rows->cumulated));
   take_all(patterns, segment, where, rows);
   take_order(patterns, data, segment, where, rows);
-  return BLICA_OK;
+  return rows->complete ? BLICA_OK : list_sets(ctx, rows);
 }
 
 /* Columns and segments of the data are matched with those of the rows by name. */
@@ -141,14 +174,13 @@ blica_status bl_rows_make(blica_ctx *ctx, const blica_model *model, const blica_
 }
 
 blica_status bl_rows_counts_create(blica_ctx *ctx, const bl_rows *rows, blica_counts **out) {
-  return bl_counts_create(ctx, rows->planes, rows->u, rows->complete, (const char *const *)rows->columns,
-                          (const char *const *)rows->segments, out);
-}
-
-/* Column p of a row of levels x: 0, 1 or BLICA_MISSING. */
-static inline int8_t bit(const bl_rows *rows, const int8_t *x, int p) {
-  const int8_t value = x[rows->item[p]];
-  return value == BLICA_MISSING ? value : value >= rows->level[p];
+  BL_AUTO(blica_counts) *counts = NULL;
+  *out = NULL;
+  MUST(bl_counts_create(ctx, rows->planes, rows->u, rows->complete, (const char *const *)rows->columns,
+                        (const char *const *)rows->segments, &counts));
+  if (rows->sets) MUST(bl_item_sets_copy(ctx, rows->sets, &counts->sets));
+  *out = bl_take(&counts);
+  return BLICA_OK;
 }
 
 blica_status bl_rows_data(blica_ctx *ctx, const bl_rows *rows, const double *weight, blica_data **out) {
@@ -212,13 +244,18 @@ static void clear(blica_counts *c) {
   double *const cells[] = {c->n11, c->n10, c->n01, c->n00};
   for (int i = 0; i < 4; i++)
     if (cells[i]) memset(cells[i], 0, tables * sizeof(double));
+  for (int s = 0; c->sets && s < c->u; s++)
+    for (int i = 0; i < c->sets->segment[s].count; i++) c->sets->segment[s].rows[i] = 0;
 }
 
 void bl_rows_count(const bl_rows *rows, const double *weight, blica_counts *counts) {
   clear(counts);
   for (int s = 0; s < rows->u; s++)
-    for (int64_t p = rows->first[s]; p < rows->first[s + 1]; p++)
-      if (weight[p] > 0) bl_rows_add(rows, rows->x + (size_t)rows->n * (size_t)p, weight[p], s, counts);
+    for (int64_t p = rows->first[s]; p < rows->first[s + 1]; p++) {
+      if (!(weight[p] > 0)) continue;
+      bl_rows_add(rows, rows->x + (size_t)rows->n * (size_t)p, weight[p], s, counts);
+      if (counts->sets && rows->set[p] >= 0) counts->sets->segment[s].rows[rows->set[p]] += weight[p];
+    }
 }
 
 blica_status bl_rows_pool(blica_ctx *ctx, const blica_counts *counts, blica_counts **out) {

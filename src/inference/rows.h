@@ -2,6 +2,7 @@
 #ifndef BL_ROWS_H
 #define BL_ROWS_H
 
+#include "counts/item_sets.h"
 #include "data/coding.h"
 #include "model/owned.h"
 
@@ -19,6 +20,8 @@ typedef struct {
   double *weight;     /* [count] how many rows have the pattern */
   int64_t *total;     /* [u] rows with any value */
   bool complete;      /* no value is missing */
+  bl_item_sets *sets; /* the columns that distinct rows have, without rows; NULL: no value is missing */
+  int *set;           /* [count] which of its segment's a row has; -1: they are not listed */
   int64_t *cumulated; /* [count] rows of the segment up to and with this pattern */
   int64_t *row;       /* [row_first[u]] pattern of each row, segment by segment, in the order of the data */
   int64_t *row_first; /* [u+1] segment s has the rows row_first[s] .. row_first[s+1]-1 */

@@ -142,9 +142,13 @@ static blica_status other_segments(blica_ctx *ctx, const job *b, int g, blica_co
     if (s % b->groups != g) names[kept++] = all->segments[s];
   TRY(bl_counts_create(ctx, all->n, kept, !all->n10, (const char *const *)all->variables, (const char *const *)names,
                        out));
+  if (all->sets) TRY(bl_item_sets_make(ctx, all->n, kept, &(*out)->sets));
   kept = 0;
   for (int s = 0; s < all->u; s++)
-    if (s % b->groups != g) bl_counts_add(*out, kept++, all, s);
+    if (s % b->groups != g) {
+      bl_counts_add(*out, kept, all, s);
+      TRY(bl_counts_add_sets(ctx, *out, kept++, all, s));
+    }
 done:
   bl_free(names);
   return status;

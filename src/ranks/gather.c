@@ -24,6 +24,47 @@ done:
 
 /* ---- counts ---- */
 
+/* Adds what root lists of segment s to the sets; own: those of this rank, NULL where root is another. */
+static blica_status add_list(blica_ctx *ctx, const bl_item_set_list *own, int root, int s, bl_item_sets *sets) {
+  blica_status status = BLICA_OK;
+  BL_OWNED uint64_t *mask = NULL;
+  BL_OWNED double *rows = NULL;
+  int count = own ? own->count : 0;
+  TRY(bl_broadcast(ctx, &count, sizeof count, root));
+  const size_t words = (size_t)sets->words, length = count > 0 ? (size_t)count : 0;
+  TRY(bl_alloc(ctx, length * words, &mask));
+  TRY(bl_alloc(ctx, length, &rows));
+  if (own && length > 0) {
+    memcpy(mask, own->mask, length * words * sizeof *mask);
+    memcpy(rows, own->rows, length * sizeof *rows);
+  }
+  TRY(bl_broadcast(ctx, mask, length * words * sizeof *mask, root));
+  TRY(bl_broadcast(ctx, rows, length * sizeof *rows, root));
+  if (count < 0) bl_item_sets_give_up(sets, s);
+  for (size_t i = 0; i < length; i++) TRY(bl_item_sets_add(ctx, sets, s, mask + i * words, rows[i]));
+done:
+  return status;
+}
+
+/* The item sets of c, which has those of this rank's counts, become those of all ranks; none where a rank does not know
+ * its own. */
+static blica_status sum_sets(blica_ctx *ctx, blica_counts *c) {
+  blica_status status = BLICA_OK;
+  BL_AUTO(bl_item_sets) *sum = NULL;
+  if (bl_any(ctx, !c->sets)) {
+    bl_item_sets_free(bl_take(&c->sets));
+    return BLICA_OK;
+  }
+  TRY(bl_item_sets_make(ctx, c->n, c->u, &sum));
+  for (int s = 0; s < c->u; s++)
+    for (int r = 0; r < bl_comm(ctx)->size; r++)
+      TRY(add_list(ctx, r == bl_comm(ctx)->rank ? &c->sets->segment[s] : NULL, r, s, sum));
+  bl_item_sets_free(c->sets);
+  c->sets = bl_take(&sum);
+done:
+  return status;
+}
+
 /* The sum of all ranks' counts (own NULL: none) of n variables, on every rank, with segments in the order of the
  * labels, which are everybody's. A call of all ranks. */
 static blica_status sum_ranks(blica_ctx *ctx, const blica_counts *own, int n, const char *const *names,
@@ -33,8 +74,15 @@ static blica_status sum_ranks(blica_ctx *ctx, const blica_counts *own, int n, co
   const bool complete = !bl_any(ctx, own && own->n10), exact = !bl_any(ctx, own && !own->exact);
   TRY(bl_agree(ctx, bl_counts_create(ctx, n, labels->count, complete, names, (const char *const *)labels->texts, &c)));
   c->exact = exact;
-  for (int s = 0; own && s < own->u; s++)
-    bl_counts_add(c, bl_intern_find(labels, own->segments[s], strlen(own->segments[s])), own, s);
+  if (!complete) TRY(bl_agree(ctx, bl_item_sets_make(ctx, n, c->u, &c->sets)));
+  for (int s = 0; own && s < own->u; s++) {
+    const int to = bl_intern_find(labels, own->segments[s], strlen(own->segments[s]));
+    bl_counts_add(c, to, own, s);
+    status = bl_counts_add_sets(ctx, c, to, own, s);
+    if (status != BLICA_OK) break;
+  }
+  TRY(bl_agree(ctx, status));
+  if (!complete) TRY(sum_sets(ctx, c));
   const size_t tables = (size_t)c->pairs * (size_t)c->u, columns = (size_t)c->n * (size_t)c->u;
   double *const arrays[] = {c->n11, c->n10, c->n01, c->n00, c->ones, c->present};
   TRY(bl_sum_disjoint(ctx, c->samples, (size_t)c->u));

@@ -38,7 +38,7 @@ static void make(problem *p, int n, int k, int u) {
   assert_int_equal(blica_correlate(ctx, p->counts, &p->cor), BLICA_OK);
   p->data = (bl_corfit_data){
       .n = n, .k = k, .u = u, .link = p->truth->link, .cor = p->cor, .weight = p->cor->samples, .common_cuts = true};
-  p->data.noise = calloc((size_t)(n * u), sizeof(double));
+  p->data.noise = p->data.plain = calloc((size_t)(n * u), sizeof(double));
   for (int i = 0; i < n * u; i++) {
     const double t = p->cor->thresholds[i], phi = bl_phi_density(t);
     p->data.noise[i] = bl_phi_cdf(t) * bl_phi_cdf(-t) / (phi * phi) - 1;
