@@ -16,7 +16,8 @@ typedef struct {
 
 static const blica_option own[] = {
     OPTION(sources_values, out, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "FILE",
-           "CSV file: one row per row of the data, in its order, with z1, z1_sd, z2, z2_sd, ..., segment; - is "
+           "CSV file: one row per row of the data, in its order, with z1, z1_sd, z2, z2_sd, ..., with --draws "
+           "z1_draw1, ..., segment; - is "
            "the standard output."),
 };
 OPTION_TABLE(own_table, own)
@@ -39,6 +40,8 @@ static bool write_posterior(const char *path, const blica_posterior *posterior, 
   bl_outfile file;
   if (!bl_outfile_open(&file, path)) return false;
   for (int j = 0; j < posterior->k; j++) fprintf(file.stream, "z%d,z%d_sd,", j + 1, j + 1);
+  for (int d = 0; d < posterior->n_draws; d++)
+    for (int j = 0; j < posterior->k; j++) fprintf(file.stream, "z%d_draw%d,", j + 1, d + 1);
   fprintf(file.stream, "segment\n");
   for (int64_t r = 0; r < posterior->rows; r++) {
     if (r % 1024 == 0 && interrupted()) {
@@ -48,6 +51,8 @@ static bool write_posterior(const char *path, const blica_posterior *posterior, 
     }
     for (int j = 0; j < posterior->k; j++)
       fprintf(file.stream, "%.10g,%.10g,", posterior->mean[r * posterior->k + j], posterior->sd[r * posterior->k + j]);
+    const int64_t each = (int64_t)posterior->k * posterior->n_draws;
+    for (int64_t i = 0; i < each; i++) fprintf(file.stream, "%.10g,", posterior->draws[r * each + i]);
     print_label(file.stream, data->segments[data->row_segment[r]]);
     fputc('\n', file.stream);
   }
@@ -65,8 +70,8 @@ static int work(program *p, const sources_values *v, const blica_model *model, c
     say_error("cannot write '%s': %s", v->out, strerror(reason));
     code = EXIT_FAILED;
   } else {
-    say_note("%d sources of %lld rows (%lld distinct patterns, %s), in %s", posterior->k, (long long)posterior->rows,
-             (long long)posterior->patterns, posterior->engine, v->out);
+    say_note("%d sources of %lld rows (%lld distinct patterns), in %s", posterior->k, (long long)posterior->rows,
+             (long long)posterior->patterns, v->out);
   }
   blica_posterior_free(posterior);
   return code;

@@ -471,24 +471,27 @@ BLICA_API blica_status blica_loglik(blica_ctx *ctx, const blica_model *model, co
                                     const blica_loglik_options *options, blica_loglik_result **out);
 BLICA_API void blica_loglik_result_free(blica_loglik_result *result);
 
-/* Posterior mean and standard deviation of every source for every row. With known segments they are matched
- * by name; with unknown ones each row is averaged over the model's segments, weighted by their samples and the
- * likelihood of the row in them. A row without any value has the segment's (or mixture's) prior. */
+/* Posterior mean and standard deviation of every source for every row. Segments are matched by label. A row of unknown
+ * segment is averaged over the model's segments, weighted by their samples and the likelihood of the row in them: with
+ * segment "unknown" every row, else those whose label is empty. A row without any value has the segment's (or
+ * mixture's) prior. */
 typedef struct {
-  size_t size;     /* of this struct; set by blica_sources_options_default */
-  char segment[8]; /* known or unknown */
-  char engine[8];  /* as in blica_loglik_options */
-  uint64_t seed;
+  size_t size;       /* of this struct; set by blica_sources_options_default */
+  char segment[8];   /* known or unknown */
+  int draws;         /* from the posterior of each row */
+  int standardise;   /* sources in units of their standard deviation over all segments of the model, from their mean */
+  uint64_t seed;     /* of the draws */
+  int64_t first_row; /* number of the first row, for rows that come in pieces: draws depend on seed and number */
 } blica_sources_options;
 
 typedef struct {
   int64_t rows;
-  int k;
+  int k, n_draws;
   double *mean, *sd; /* [k,rows] in the order of the input */
-  int64_t patterns;  /* distinct patterns that were computed: of each segment, or of all when those are unknown */
-  char engine[8];    /* the one used */
-  double *loglik;    /* [rows] log-probability of each row, in its segment or, when those are unknown, averaged over
+  double *draws;     /* [k,n_draws,rows]; NULL without draws */
+  double *loglik;    /* [rows] log-probability of each row, in its segment or, when that is unknown, averaged over
                         segments by their samples */
+  int64_t patterns;  /* distinct patterns that were computed: of each segment, or of all when those are unknown */
 } blica_posterior;
 
 /* Posterior mean and sd of the sources of each row; options may be NULL. */

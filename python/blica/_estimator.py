@@ -367,7 +367,7 @@ def _posterior(session: Session, model: Model, table: Table, segments) -> Source
     for rows, which in ((np.flatnonzero(known), given[known]), (np.flatnonzero(~known), None)):
         if len(rows):
             parts.append((rows, sources_of(session, model, table.rows(rows), which, {})))
-    result = [np.empty((table.shape[0],) + np.shape(part)[1:]) for part in parts[0][1]]
+    result = [np.empty((table.shape[0],) + np.shape(part)[1:]) for part in parts[0][1][:3]]
     for rows, part in parts:
         for whole, values in zip(result, part):
             whole[rows] = values

@@ -515,11 +515,13 @@ def loglik(model, X, segments=None, *, binarize: Optional[float] = None, missing
 
 
 class Sources(NamedTuple):
-    """Posterior means and standard deviations of the sources, arrays [rows, k], and log-likelihoods of the rows, [rows]."""
+    """Posterior means and standard deviations of the sources, arrays [rows, k], and log-likelihoods of the rows, [rows]; draws
+    from the posteriors, [rows, draws, k], with the option draws."""
 
     mean: np.ndarray
     sd: np.ndarray
     loglik: np.ndarray
+    draws: Optional[np.ndarray] = None
 
 
 def sources(model, X, segments=None, *, binarize: Optional[float] = None, missing=None, threads: Optional[int] = None,
@@ -545,8 +547,8 @@ def sources_of(session: Session, model: Model, table: Table, segments, options) 
     chosen = _options.make(session, "sources", options)
     data = pack_for(session, model, table, segments)
     r = session.call(lib.blica_sources, model._pointer, data, chosen, free=lib.blica_posterior_free)
-    return Sources(doubles(r.mean, r.rows, r.k), doubles(r.sd, r.rows, r.k),
-                   doubles(r.loglik, r.rows) if r.loglik else np.full(r.rows, np.nan))
+    return Sources(doubles(r.mean, r.rows, r.k), doubles(r.sd, r.rows, r.k), doubles(r.loglik, r.rows),
+                   doubles(r.draws, r.rows, r.n_draws, r.k) if r.n_draws else None)
 
 
 def table_for(model: Model, X, binarize: Optional[float] = None, missing=None) -> Table:

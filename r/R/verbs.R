@@ -180,8 +180,11 @@ blica_sources <- function(model, x, segment = NULL, ..., threads = 0, verbose = 
   data <- pack(ctx, encode_for(model, x), segment)
   result <- .Call(C_sources, ctx, pointer, data, spell_options(options))
   labels <- list(rownames(if (inherits(x, "blica_code")) x$x else x), colnames(model$mixing))
+  k <- ncol(model$mixing)
+  draws <- if (length(result$draws)) array(aperm(array(result$draws, c(k, length(result$draws) / (k * rows), rows)), 3:1),
+                                           c(rows, length(result$draws) / (k * rows), k), list(labels[[1]], NULL, labels[[2]]))
   list(mean = matrix(t(result$mean), rows, dimnames = labels), sd = matrix(t(result$sd), rows, dimnames = labels),
-       loglik = result$loglik)
+       loglik = result$loglik, draws = draws)
 }
 
 blica_segment <- function(x, sources, ..., ordinal = FALSE, levels = NULL, missing = NULL, threads = 0, verbose = FALSE) {

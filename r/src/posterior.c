@@ -31,7 +31,7 @@ SEXP blica_r_sources(SEXP context, SEXP model, SEXP data, SEXP values) {
   list_add(&b, "mean", r_matrix(posterior->mean, posterior->k, (int)posterior->rows));
   list_add(&b, "sd", r_matrix(posterior->sd, posterior->k, (int)posterior->rows));
   list_add(&b, "loglik", r_doubles(posterior->loglik, posterior->rows));
-  list_add(&b, "engine", Rf_mkString(posterior->engine));
+  list_add(&b, "draws", r_doubles(posterior->draws, posterior->rows * posterior->k * posterior->n_draws));
   blica_posterior_free(posterior);
   finish(s, status);
   return list_end(&b);

@@ -90,9 +90,11 @@ blica_status bl_likelihood_ep_error(blica_ctx *ctx, bl_likelihood *l, const bl_p
 blica_status bl_loglik_run(blica_ctx *ctx, const bl_patterns *patterns, const int *segment, const bl_params *params,
                            const blica_loglik_options *options, int most_points, blica_loglik_result *result);
 
+/* Which segments of the data are to be found in the model: all, those whose label is not empty, none. */
+typedef enum { BL_MATCH_ALL, BL_MATCH_SOME, BL_MATCH_NONE } bl_match;
 /* Checks that model and data belong together: variable[p] is the data's column of the model's plane p, and
- * segment[s] the model's segment of the data's segment s (-1 for all when segments are not to be matched). */
-blica_status bl_likelihood_match(blica_ctx *ctx, const blica_model *model, const blica_data *data, bool segments,
+ * segment[s] the model's segment of the data's segment s (-1: not to be found). */
+blica_status bl_likelihood_match(blica_ctx *ctx, const blica_model *model, const blica_data *data, bl_match segments,
                                  int *variable, int *segment);
 /* The engine of that name ("auto", "grid", "exact", "lattice", "ep"), or a message why it cannot do the model; ordinal:
  * some item has more than two levels. */

@@ -20,11 +20,14 @@ static const blica_option loglik_table[] = {
 
 static const blica_option sources_table[] = {
     BL_ROW(SOURCES(segment), BLICA_OPT_TEXT, "known", 0, 0, "known|unknown", "KIND",
-           "Whether the segment of a row is the model's of that label, or unknown: then the row is averaged over all "
-           "segments of the model, weighted by their samples and its likelihood in them."),
-    BL_ROW(SOURCES(engine), BLICA_OPT_TEXT, "auto", 0, 0, ENGINES, "NAME", ENGINE_HELP),
-    BL_ROW_WITH("engine=auto|lattice", SOURCES(seed), BLICA_OPT_SEED, "1", 0, 18446744073709551615.0, NULL, "SEED",
-                "Seed of the lattice's random shifts."),
+           "Whether rows have the segment that their label says, or unknown ones: then a row is averaged over all "
+           "segments "
+           "of the model, weighted by their samples and its likelihood in them. Without a label, a row's is unknown."),
+    BL_ROW(SOURCES(draws), BLICA_OPT_INT, "0", 0, 1000, NULL, "M",
+           "Plausible values: this many draws from the posterior of each row, for analyses that use scores as data."),
+    BL_ROW(SOURCES(standardise), BLICA_OPT_FLAG, "no", 0, 1, NULL, NULL,
+           "Sources in units of their standard deviation over all segments of the model, from their mean there."),
+    BL_ROW(SOURCES(seed), BLICA_OPT_SEED, "1", 0, 18446744073709551615.0, NULL, "SEED", "Seed of the draws."),
 };
 
 BL_OPTION_TABLE(loglik, loglik_table)

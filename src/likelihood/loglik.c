@@ -296,7 +296,7 @@ blica_status blica_loglik(blica_ctx *ctx, const blica_model *model, const blica_
   TRY(bl_same(ctx, &(blica_input){.data = data}, model, table, count, &o));
   TRY(bl_alloc(ctx, (size_t)model->planes, &variable));
   TRY(bl_alloc(ctx, (size_t)data->u, &segment));
-  TRY(bl_likelihood_match(ctx, model, data, true, variable, segment));
+  TRY(bl_likelihood_match(ctx, model, data, BL_MATCH_ALL, variable, segment));
   TRY(bl_likelihood_engine(ctx, o.engine, model->n, model->k, bl_coding_ordinal(model->coding),
                            &engine)); /* refused before the data are gone through */
   TRY(bl_patterns_make(ctx, data, model->n, model->coding, variable, false, &patterns));

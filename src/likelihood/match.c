@@ -63,7 +63,7 @@ static blica_status not_there(blica_ctx *ctx, const blica_model *model, const ch
 }
 
 static blica_status match(blica_ctx *ctx, const blica_model *model, char **columns, const blica_data *data,
-                          bool segments, int *variable, int *segment) {
+                          bl_match segments, int *variable, int *segment) {
   for (int p = 0; p < model->planes; p++) {
     variable[p] = find(columns[p], data->n, data->variables);
     if (variable[p] < 0) return not_there(ctx, model, columns[p], p, data);
@@ -74,17 +74,19 @@ static blica_status match(blica_ctx *ctx, const blica_model *model, char **colum
                      "the data's variable '%s' is not in the model; leave it out, or fit the model again",
                      data->variables[i]);
   for (int s = 0; s < data->u; s++) {
-    segment[s] = segments ? find(data->segments[s], model->u, model->segments) : -1;
-    if (segments && segment[s] < 0)
+    const bool none = segments == BL_MATCH_NONE || (segments == BL_MATCH_SOME && !*data->segments[s]);
+    segment[s] = none ? -1 : find(data->segments[s], model->u, model->segments);
+    if (!none && segment[s] < 0)
       return bl_fail(ctx, BLICA_ERR_DATA,
-                     "segment '%s' of the data is not one of the model's %d segments ('%s'%s); segments "
-                     "are matched by label",
-                     data->segments[s], model->u, model->segments[0], model->u > 1 ? ", ..." : "");
+                     "segment '%s' of the data is not one of the model's %d segments ('%s'%s); segments are matched by "
+                     "label%s",
+                     data->segments[s], model->u, model->segments[0], model->u > 1 ? ", ..." : "",
+                     segments == BL_MATCH_SOME ? "; option segment unknown averages rows over those of the model" : "");
   }
   return BLICA_OK;
 }
 
-blica_status bl_likelihood_match(blica_ctx *ctx, const blica_model *model, const blica_data *data, bool segments,
+blica_status bl_likelihood_match(blica_ctx *ctx, const blica_model *model, const blica_data *data, bl_match segments,
                                  int *variable, int *segment) {
   blica_status status;
   char **columns = NULL;

@@ -1,173 +1,384 @@
-/* sources.c - what is known of the sources of each row: posterior mean and standard deviation.
+/* sources.c - what is known of the sources of each row: posterior mean, standard deviation, draws.
  *
- * Each engine gives E[z|x] and E[zz'|x] of the standardised sources (likelihood.h). They are added up with
- * weights, the probability of the row under each shift of the lattice and, when segments are unknown, under
- * each segment times its samples; logarithms keep the weights in range. When segments are unknown, equal rows of all
- * segments are one pattern, computed once under each segment of the model. */
+ * Distinct rows are computed once (posterior.h), in tasks that do not depend on the number of threads and ranks. A row
+ * of unknown segment has a mixture over the segments of the model, weighted by their samples and the row's probability
+ * in them. Its sites of expectation propagation under the pooled distribution of the sources are common to all
+ * segments: they say roughly how probable the row is in each, in closed form, and are where each begins. Segments whose
+ * weight is by that below exp(-LEFT_OUT) of the largest are left out; what is then missing is below u exp(-LEFT_OUT +
+ * error), the error of that estimate being below 10 in docs/likelihood.md. A draw is normal with the mean and
+ * covariance of the row's posterior, from a random stream of that row. */
 #include <math.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "base/option.h"
-#include "likelihood/likelihood.h"
-#include "ranks/same.h"
+#include "likelihood/engines.h"
+#include "likelihood/posterior.h"
 #include "model/model.h"
-#include "num/mvn.h"
+#include "num/rng.h"
+#include "ranks/same.h"
 
-enum { SHIFTS = 4, POINTS = BL_MVN_BLOCK, NODES = 8, NODES_9 = 5 }; /* nodes up to 8 variables, and beyond */
-#define GRID_ERROR 1e-12
+enum { TASK_ROWS = 64, WRITE_ROWS = 4096 };
+#define LEFT_OUT 20.0
 
-/* Weighted sums per pattern; one place more for rows without any value. */
+/* Weighted sums of one row over segments; deviations are from the mean so far: no digits are lost when it is large
+ * (West, Communications of the ACM 22, 1979). */
 typedef struct {
-  int k;
-  const bl_params *params;
-  const int *map;    /* segment of the model for each of the data */
-  double log_prior;  /* log weight of this round */
-  double all;        /* weight of all rounds together, that a row of probability 1 would have */
-  double *top, *sum; /* [patterns] largest log weight so far; sum of weights relative to it. top owns the others */
-  double *one, *two; /* [k,patterns] mean of z so far; weighted sum of squared deviations from it: no digits are lost
-                        when the mean is large (West, Communications of the ACM 22, 1979) */
-  double *found;     /* [1+2k,patterns] of this round: log P, E z, var z of the standardised sources */
+  double top, sum; /* largest log weight so far, which owns the others; sum of weights relative to it */
+  double *mean;    /* [k] */
+  double *spread;  /* [k,k] weighted sums of products of deviations */
 } tally;
 
-/* Adds moments of the standardised sources under segment s of the model; NULL: those of the prior. */
-static void add(tally *t, int64_t pattern, int s, double log_weight, const double *first, const double *spread) {
-  int k = t->k;
-  double *one = t->one + pattern * k, *two = t->two + pattern * k;
-  const double *v = t->params->variances + (size_t)s * k, *mu = t->params->means + (size_t)s * k;
-  if (log_weight > t->top[pattern]) {
-    double scale = exp(t->top[pattern] - log_weight);
-    t->top[pattern] = log_weight;
-    t->sum[pattern] *= scale;
-    for (int j = 0; j < k; j++) two[j] *= scale;
+/* One thread's workspace, for the rows of one task. */
+typedef struct {
+  double *mean, *loading, *edge; /* of the group under one segment */
+  double *log_p, *moments;       /* of its rows */
+  double *sites, *start;         /* [2 n,rows] of all rows, of those chosen */
+  double *guess;                 /* [rows,u] rough log weights */
+  double *step, *sums;           /* [k]; of the tallies */
+  uint8_t *x;                    /* rows chosen */
+  int *row;                      /* which they are */
+  tally tally[TASK_ROWS];
+  double *work;
+} workspace;
+
+typedef struct {
+  int group;
+  int64_t low, high;
+} task_rows;
+
+typedef struct {
+  blica_ctx *ctx;
+  const blica_model *model;
+  const bl_patterns *patterns;
+  const int *map; /* segment of the model for each of the data; -1: unknown */
+  bl_params params, pooled;
+  double *pooled_mean, *pooled_variance; /* [k] of the sources over all segments, by samples */
+  blica_simd level;
+  bool covariances;    /* wanted whole */
+  int64_t tasks, each; /* each: doubles of a pattern in found */
+  task_rows *task;
+  workspace **workspaces;
+  double *found; /* [each,patterns+1] log P, means, covariances or variances; last, those of an empty row of unknown
+                    segment */
+  const blica_data *data;
+  const blica_sources_options *options;
+  const int64_t *place; /* [rows] place of a row among those sorted by segment */
+  blica_posterior *out;
+} job;
+
+/* ---- the mixture over segments ---- */
+
+static void tally_clear(tally *t, int k) {
+  t->top = -INFINITY, t->sum = 0.0;
+  memset(t->mean, 0, sizeof(double) * (size_t)(k * (1 + k))); /* and spread, which follows */
+}
+
+/* Adds the moments of the standardised sources (NULL: those of the prior) under segment s of p. */
+static void tally_add(tally *t, const bl_params *p, int s, double log_weight, const double *moments, double *step) {
+  const int k = p->k;
+  const double *v = p->variances + (size_t)s * (size_t)k, *mu = p->means + (size_t)s * (size_t)k;
+  if (log_weight > t->top) {
+    const double scale = exp(t->top - log_weight);
+    t->top = log_weight, t->sum *= scale;
+    for (int j = 0; j < k * k; j++) t->spread[j] *= scale;
   }
-  double weight = exp(log_weight - t->top[pattern]), before = t->sum[pattern], share = weight / (before + weight);
-  t->sum[pattern] += weight;
+  const double weight = exp(log_weight - t->top), before = t->sum, share = weight / (before + weight);
+  t->sum += weight;
   for (int j = 0; j < k; j++) {
-    double change = mu[j] + sqrt(v[j]) * (first ? first[j] : 0.0) - one[j];
-    one[j] = before > 0 ? one[j] + share * change : one[j] + change;
-    two[j] += weight * v[j] * (spread ? spread[j] : 1.0) + before * share * change * change;
+    step[j] = mu[j] + sqrt(v[j]) * (moments ? moments[j] : 0.0) - t->mean[j];
+    t->mean[j] = before > 0 ? t->mean[j] + share * step[j] : t->mean[j] + step[j];
+  }
+  for (int j = 0; j < k; j++)
+    for (int l = 0; l < k; l++)
+      t->spread[j * k + l] += before * share * step[j] * step[l] +
+                              weight * sqrt(v[j] * v[l]) * (moments ? moments[k + j * k + l] : (double)(j == l));
+}
+
+static void tally_store(const job *w, const tally *t, double log_all, double *found) {
+  const int k = w->params.k;
+  found[0] = t->top + log(t->sum) - log_all;
+  for (int j = 0; j < k; j++) found[1 + j] = t->mean[j];
+  for (int j = 0; j < (w->covariances ? k * k : k); j++)
+    found[1 + k + j] = t->spread[w->covariances ? j : j * k + j] / t->sum;
+}
+
+/* ---- the rows of a task ---- */
+
+/* The problem of the given rows under segment s of p. */
+static bl_posterior problem_of(const job *w, workspace *own, const bl_group *g, const bl_params *p, int s,
+                               int64_t count, const uint8_t *x) {
+  bl_group_parameters(g, s, p, own->mean, own->loading);
+  (void)w;
+  return (bl_posterior){.n = g->n,
+                        .k = p->k,
+                        .mean = own->mean,
+                        .loading = own->loading,
+                        .levels = bl_group_intervals(g, p, own->edge),
+                        .count = count,
+                        .x = x,
+                        .log_p = own->log_p,
+                        .moments = own->moments,
+                        .sites = own->sites,
+                        .work = own->work};
+}
+
+static void known_segment(const job *w, workspace *own, const bl_group *g, const task_rows *t) {
+  const int k = w->params.k, s = w->map[g->segment];
+  const int64_t count = t->high - t->low;
+  const bl_posterior p = problem_of(w, own, g, &w->params, s, count, g->x + t->low * g->n);
+  bl_posterior_run(&p, w->level);
+  for (int64_t r = 0; r < count; r++) {
+    tally_clear(&own->tally[r], k);
+    tally_add(&own->tally[r], &w->params, s, own->log_p[r], own->moments + r * k * (1 + k), own->step);
+    tally_store(w, &own->tally[r], 0.0, w->found + (g->offset + t->low + r) * w->each);
   }
 }
 
-static void take(const bl_scores *scores, int thread, void *user) {
-  tally *t = user;
-  int k = t->k;
-  (void)thread;
-  for (int64_t r = 0; r < scores->count; r++) {
-    double *found = t->found + (scores->group->offset + scores->row[r]) * (1 + 2 * k);
-    const double *z = scores->first + r * k, *second = scores->second + r * k * k;
-    found[0] = scores->log_p[r];
-    for (int j = 0; j < k; j++) {
-      found[1 + j] = z[j];
-      found[1 + k + j] = fmax(second[j * k + j] - z[j] * z[j], 0.0);
+/* Rough log weights of all segments, less the largest of each row; the sites stay in the workspace. */
+static void guess_weights(const job *w, workspace *own, const bl_group *g, int64_t count, const uint8_t *x) {
+  const int u = w->params.u;
+  bl_posterior p = problem_of(w, own, g, &w->pooled, 0, count, x);
+  bl_posterior_run(&p, w->level);
+  for (int s = 0; s < u; s++) {
+    p = problem_of(w, own, g, &w->params, s, count, x);
+    p.start = own->sites;
+    bl_posterior_guess(&p, w->level);
+    for (int64_t r = 0; r < count; r++)
+      own->guess[r * u + s] = w->model->samples[s] > 0 ? own->log_p[r] + log(w->model->samples[s]) : -INFINITY;
+  }
+  for (int64_t r = 0; r < count; r++) {
+    double top = -INFINITY;
+    for (int s = 0; s < u; s++) top = fmax(top, own->guess[r * u + s]);
+    for (int s = 0; s < u; s++) own->guess[r * u + s] -= top;
+  }
+}
+
+static void all_segments(const job *w, workspace *own, const bl_group *g, const task_rows *t) {
+  const int k = w->params.k, u = w->params.u, n = g->n;
+  const int64_t count = t->high - t->low;
+  const uint8_t *x = g->x + t->low * n;
+  double all = 0.0;
+  guess_weights(w, own, g, count, x);
+  for (int64_t r = 0; r < count; r++) tally_clear(&own->tally[r], k);
+  for (int s = 0; s < u; s++) {
+    int chosen = 0;
+    all += w->model->samples[s];
+    for (int r = 0; r < count; r++) {
+      if (!(own->guess[r * u + s] > -LEFT_OUT)) continue;
+      memcpy(own->x + chosen * n, x + r * n, (size_t)n);
+      memcpy(own->start + chosen * 2 * n, own->sites + r * 2 * n, sizeof(double) * 2 * (size_t)n);
+      own->row[chosen++] = r;
     }
+    bl_posterior p = problem_of(w, own, g, &w->params, s, chosen, own->x);
+    p.start = own->start;
+    p.sites = NULL;
+    if (chosen) bl_posterior_run(&p, w->level);
+    for (int c = 0; c < chosen; c++)
+      tally_add(&own->tally[own->row[c]], &w->params, s, own->log_p[c] + log(w->model->samples[s]),
+                own->moments + c * k * (1 + k), own->step);
   }
+  for (int64_t r = 0; r < count; r++)
+    tally_store(w, &own->tally[r], log(all), w->found + (g->offset + t->low + r) * w->each);
 }
 
-/* The ranks' findings together, then into the tally. */
-static blica_status add_found(blica_ctx *ctx, const bl_patterns *patterns, tally *t) {
-  const int64_t each = 1 + 2 * t->k;
-  MUST(bl_sum_disjoint(ctx, t->found, (size_t)(patterns->count * each)));
-  for (int g = 0; g < patterns->groups; g++)
-    for (int64_t r = 0; r < patterns->group[g].count; r++) {
-      int64_t pattern = patterns->group[g].offset + r;
-      const double *found = t->found + pattern * each;
-      add(t, pattern, t->map[patterns->group[g].segment], t->log_prior + found[0], found + 1, found + 1 + t->k);
+static void run_task(int64_t item, int thread, void *user) {
+  const job *w = user;
+  const task_rows *t = &w->task[item];
+  const bl_group *g = &w->patterns->group[t->group];
+  bl_loop_poll *poll = bl_loop_poll_of(w->ctx);
+  if (thread == 0) poll->progress.fraction = (double)item / (double)w->tasks;
+  if (bl_loop_stopped(w->ctx, thread)) return;
+  if (w->map[g->segment] >= 0)
+    known_segment(w, w->workspaces[thread], g, t);
+  else
+    all_segments(w, w->workspaces[thread], g, t);
+}
+
+/* ---- what the tasks need ---- */
+
+static blica_status make_workspace(const job *w, workspace **out) {
+  const size_t n = (size_t)w->params.n, k = (size_t)w->params.k, rows = TASK_ROWS;
+  workspace *own;
+  MUST(bl_alloc(w->ctx, 1, out));
+  own = *out;
+  MUST(bl_alloc_for(w->ctx, own, n, &own->mean));
+  MUST(bl_alloc_for(w->ctx, own, n * k, &own->loading));
+  MUST(bl_alloc_for(w->ctx, own, (size_t)w->patterns->cuts, &own->edge));
+  MUST(bl_alloc_for(w->ctx, own, rows, &own->log_p));
+  MUST(bl_alloc_for(w->ctx, own, bl_mul(rows, k * (1 + k)), &own->moments));
+  MUST(bl_alloc_for(w->ctx, own, rows * 2 * n, &own->sites));
+  MUST(bl_alloc_for(w->ctx, own, rows * 2 * n, &own->start));
+  MUST(bl_alloc_for(w->ctx, own, bl_mul(rows, (size_t)w->params.u), &own->guess));
+  MUST(bl_alloc_for(w->ctx, own, k, &own->step));
+  MUST(bl_alloc_for(w->ctx, own, bl_mul(rows, k * (1 + k)), &own->sums));
+  MUST(bl_alloc_for(w->ctx, own, rows * n, &own->x));
+  MUST(bl_alloc_for(w->ctx, own, rows, &own->row));
+  for (size_t r = 0; r < rows; r++) {
+    own->tally[r].mean = own->sums + r * k * (1 + k);
+    own->tally[r].spread = own->tally[r].mean + k;
+  }
+  return bl_alloc_for(w->ctx, own, bl_posterior_work(w->params.n, w->params.k, TASK_ROWS), &own->work);
+}
+
+static blica_status make_tasks(job *w) {
+  const bl_patterns *p = w->patterns;
+  for (int g = 0; g < p->groups; g++) w->tasks += (p->group[g].count + TASK_ROWS - 1) / TASK_ROWS;
+  MUST(bl_alloc_for(w->ctx, w->workspaces, (size_t)w->tasks, &w->task));
+  task_rows *t = w->task;
+  for (int g = 0; g < p->groups; g++)
+    for (int64_t low = 0; low < p->group[g].count; low += TASK_ROWS) {
+      const int64_t high = low + TASK_ROWS < p->group[g].count ? low + TASK_ROWS : p->group[g].count;
+      *t++ = (task_rows){.group = g, .low = low, .high = high};
     }
   return BLICA_OK;
 }
 
-static blica_status tally_make(blica_ctx *ctx, int64_t places, tally *t) {
-  size_t count = (size_t)places, moments = bl_mul(count, (size_t)t->k);
-  MUST(bl_alloc(ctx, count, &t->top));
-  MUST(bl_alloc_for(ctx, t->top, count, &t->sum));
-  MUST(bl_alloc_for(ctx, t->top, moments, &t->one));
-  MUST(bl_alloc_for(ctx, t->top, moments, &t->two));
-  MUST(bl_alloc_for(ctx, t->top, bl_mul(count, 1 + 2 * (size_t)t->k), &t->found));
-  for (int64_t i = 0; i < places; i++) t->top[i] = -INFINITY;
-  return BLICA_OK;
-}
-
-/* All shifts under the segments of the map. */
-static blica_status round_of(blica_ctx *ctx, bl_likelihood *l, const bl_patterns *patterns, bl_engine engine,
-                             uint64_t seed, tally *t) {
-  MUST(bl_likelihood_order(ctx, l, t->params));
-  for (int shift = 0; shift < (engine == BL_ENGINE_LATTICE ? SHIFTS : 1); shift++) {
-    bl_accuracy accuracy = {.points = POINTS,
-                            .seed = seed,
-                            .shift = (uint64_t)shift,
-                            .grid_error = GRID_ERROR,
-                            .nodes = t->params->n <= 8 ? NODES : NODES_9};
-    memset(t->found, 0, sizeof(double) * (size_t)patterns->count * (1 + 2 * (size_t)t->k));
-    MUST(bl_likelihood_scores(ctx, l, t->params, &accuracy, NULL, take, t));
-    MUST(add_found(ctx, patterns, t));
-    t->all += exp(t->log_prior);
-    blica_progress progress = {"sources", -1, NAN, 0, shift};
-    if (bl_poll_agreed(ctx, &progress, INFINITY)) return bl_fail(ctx, BLICA_ERR_INTERRUPTED, "interrupted");
+/* Moments of the sources over all segments, by samples, and the record of a row of which nothing is known. */
+static blica_status pool_segments(job *w, bool needed) {
+  const int k = w->params.k;
+  BL_OWNED double *sums = NULL;
+  double all = 0.0;
+  MUST(bl_alloc(w->ctx, (size_t)k * (2 + (size_t)k), &sums));
+  tally t = {.mean = sums, .spread = sums + k};
+  tally_clear(&t, k);
+  for (int s = 0; s < w->params.u; s++) {
+    const double samples = w->model->samples[s];
+    all += samples;
+    if (samples > 0) tally_add(&t, &w->params, s, log(samples), NULL, sums + k + k * k);
   }
-  return BLICA_OK;
-}
-
-/* Every segment of the model in turn for all rows. */
-static blica_status all_segments(blica_ctx *ctx, bl_likelihood *l, const blica_model *model,
-                                 const bl_patterns *patterns, bl_engine engine, uint64_t seed, int *segment, tally *t) {
-  const int64_t empty = patterns->count;
-  for (int s = 0; s < model->u; s++) {
-    if (!(model->samples[s] > 0)) continue;
-    segment[0] = s; /* of all rows: they are pooled */
-    t->log_prior = log(model->samples[s]);
-    MUST(round_of(ctx, l, patterns, engine, seed, t));
-    add(t, empty, s, t->log_prior, NULL, NULL);
-  }
-  if (t->sum[empty] == 0.0)
-    return bl_fail(ctx, BLICA_ERR_DATA,
+  if (!(t.sum > 0) && needed)
+    return bl_fail(w->ctx, BLICA_ERR_DATA,
                    "no segment of the model has samples: rows of unknown segment cannot be weighted");
+  if (!(t.sum > 0)) return BLICA_OK;
+  tally_store(w, &t, log(all), w->found + w->patterns->count * w->each);
+  w->found[w->patterns->count * w->each] = 0.0; /* nothing was seen, so nothing is improbable */
+  for (int j = 0; j < k; j++) {
+    w->pooled_mean[j] = t.mean[j];
+    w->pooled_variance[j] = t.spread[j * k + j] / t.sum;
+  }
   return BLICA_OK;
 }
 
-static void write_row(const tally *t, int64_t place, int64_t row, blica_posterior *out) {
-  out->loglik[row] = t->top[place] + log(t->sum[place] / t->all);
-  for (int j = 0; j < t->k; j++) {
-    out->mean[row * t->k + j] = t->one[place * t->k + j];
-    out->sd[row * t->k + j] = sqrt(t->two[place * t->k + j] / t->sum[place]);
+static blica_status begin(job *w, bool needed) {
+  const size_t k = (size_t)w->params.k;
+  const int threads = bl_max_threads(w->ctx);
+  w->covariances = w->options->draws > 0;
+  w->each = 1 + w->params.k * (w->covariances ? 1 + w->params.k : 2);
+  MUST(bl_alloc(w->ctx, (size_t)threads, &w->workspaces));
+  MUST(bl_alloc_for(w->ctx, w->workspaces, bl_mul((size_t)w->patterns->count + 1, (size_t)w->each), &w->found));
+  MUST(bl_alloc_for(w->ctx, w->workspaces, k, &w->pooled_mean));
+  MUST(bl_alloc_for(w->ctx, w->workspaces, k, &w->pooled_variance));
+  w->pooled = w->params;
+  w->pooled.u = 1, w->pooled.means = w->pooled_mean, w->pooled.variances = w->pooled_variance;
+  for (int t = 0; t < threads; t++) MUST(make_workspace(w, &w->workspaces[t]));
+  MUST(make_tasks(w));
+  return pool_segments(w, needed);
+}
+
+static void end(job *w) {
+  for (int t = 0; w->workspaces && t < bl_max_threads(w->ctx); t++) bl_free(w->workspaces[t]);
+  bl_free(w->workspaces);
+}
+
+/* All tasks, shared by the ranks; every rank has all that was found. */
+static blica_status run(job *w, bl_share *share) {
+  MUST(bl_share_make(w->ctx, w->tasks, 0, share));
+  bl_share_run(w->ctx, share, run_task, w);
+  bl_loop_poll *poll = bl_loop_poll_of(w->ctx);
+  MUST(bl_agree(w->ctx, poll->stopped ? bl_fail(w->ctx, BLICA_ERR_INTERRUPTED, "interrupted") : BLICA_OK));
+  return bl_sum_disjoint(w->ctx, w->found, (size_t)(w->patterns->count * w->each));
+}
+
+/* ---- rows in the order of the input ---- */
+
+/* Lower Cholesky factor of a covariance, in place. */
+static void factorise(int k, double *c) {
+  for (int i = 0; i < k; i++)
+    for (int j = 0; j <= i; j++) {
+      double sum = c[i * k + j];
+      for (int m = 0; m < j; m++) sum -= c[i * k + m] * c[j * k + m];
+      c[i * k + j] = i == j ? sqrt(fmax(sum, 0.0)) : c[j * k + j] > 0 ? sum / c[j * k + j] : 0.0;
+    }
+}
+
+/* Draws of a row, from its mean and the factor of its covariance. */
+static void draw(const job *w, int64_t row, const double *mean, const double *factor) {
+  const int k = w->params.k, draws = w->options->draws;
+  bl_rng rng = bl_rng_make(w->options->seed, (uint64_t)(w->options->first_row + row));
+  double *out = w->out->draws + row * draws * k;
+  for (int d = 0; d < draws; d++, out += k) {
+    memcpy(out, mean, sizeof(double) * (size_t)k);
+    for (int j = 0; j < k; j++) {
+      const double normal = bl_rng_normal(&rng);
+      for (int l = j; l < k; l++) out[l] += factor[l * k + j] * normal;
+    }
   }
 }
 
-/* Rows in the order of the input. Rows of known segment without any value get that segment's prior. */
-static blica_status write_rows(blica_ctx *ctx, const blica_data *data, const bl_patterns *patterns, const bl_params *p,
-                               const int *segment, bool known, const tally *t, blica_posterior *out) {
-  blica_status status = BLICA_OK;
-  int64_t *next = NULL, row = 0;
-  TRY(bl_alloc(ctx, (size_t)data->u, &next));
-  for (int s = 0; s < data->u; s++) {
-    next[s] = row;
-    row += data->samples[s];
-  }
-  for (row = 0; row < data->rows; row++) {
-    int s = data->row_segment[row];
-    int64_t pattern = patterns->row_pattern[next[s]++];
-    if (pattern >= 0 || !known) {
-      write_row(t, pattern >= 0 ? pattern : patterns->count, row, out);
-      if (pattern < 0) out->loglik[row] = 0.0;
-      continue;
-    }
-    for (int j = 0; j < p->k; j++) {
-      out->mean[row * p->k + j] = p->means[j + (size_t)segment[s] * p->k];
-      out->sd[row * p->k + j] = sqrt(p->variances[j + (size_t)segment[s] * p->k]);
+/* Sources of the row in units of the standard deviations over all segments. */
+static void standardise(const job *w, int64_t row) {
+  const int k = w->params.k, draws = w->options->draws;
+  for (int j = 0; j < k; j++) {
+    const double center = w->pooled_mean[j], over = 1.0 / sqrt(w->pooled_variance[j]);
+    w->out->mean[row * k + j] = (w->out->mean[row * k + j] - center) * over;
+    w->out->sd[row * k + j] *= over;
+    for (int d = 0; d < draws; d++) {
+      double *z = &w->out->draws[(row * draws + d) * k + j];
+      *z = (*z - center) * over;
     }
   }
-done:
-  bl_free(next);
-  return status;
 }
 
-static blica_status make_posterior(blica_ctx *ctx, int64_t rows, int k, blica_posterior **out) {
+static void write_row(const job *w, int64_t row, double *factor) {
+  const int k = w->params.k, s = w->data->row_segment[row];
+  const int64_t pattern = w->patterns->row_pattern[w->place[row]];
+  const bool prior = pattern < 0 && w->map[s] >= 0; /* rows of known segment without any value */
+  const double *found = w->found + (pattern < 0 ? w->patterns->count : pattern) * w->each;
+  const double *means = w->params.means + (size_t)(prior ? w->map[s] : 0) * (size_t)k,
+               *variances = w->params.variances + (size_t)(prior ? w->map[s] : 0) * (size_t)k;
+  double *mean = w->out->mean + row * k, *sd = w->out->sd + row * k;
+  w->out->loglik[row] = pattern < 0 ? 0.0 : found[0];
+  for (int j = 0; j < k; j++) {
+    mean[j] = prior ? means[j] : found[1 + j];
+    sd[j] = sqrt(prior ? variances[j] : found[1 + k + (w->covariances ? j * k + j : j)]);
+  }
+  if (w->options->draws > 0) {
+    for (int j = 0; j < k * k; j++) factor[j] = !prior ? found[1 + k + j] : j % (k + 1) ? 0.0 : variances[j / k];
+    factorise(k, factor);
+    draw(w, row, mean, factor);
+  }
+  if (w->options->standardise) standardise(w, row);
+}
+
+static void write_rows(int64_t item, int thread, void *user) {
+  const job *w = user;
+  const int64_t last = (item + 1) * WRITE_ROWS < w->data->rows ? (item + 1) * WRITE_ROWS : w->data->rows;
+  for (int64_t row = item * WRITE_ROWS; row < last; row++) write_row(w, row, w->workspaces[thread]->moments);
+}
+
+/* Places of the rows among those sorted by segment. */
+static blica_status find_places(blica_ctx *ctx, const blica_data *data, int64_t **out) {
+  BL_OWNED int64_t *next = NULL;
+  int64_t *place, at = 0;
+  MUST(bl_alloc(ctx, (size_t)data->u, &next));
+  MUST(bl_alloc(ctx, (size_t)data->rows, out));
+  place = *out;
+  for (int s = 0; s < data->u; at += data->samples[s++]) next[s] = at;
+  for (int64_t row = 0; row < data->rows; row++) place[row] = next[data->row_segment[row]]++;
+  return BLICA_OK;
+}
+
+static blica_status make_posterior(blica_ctx *ctx, int64_t rows, int k, int draws, blica_posterior **out) {
+  const size_t values = bl_mul((size_t)rows, (size_t)k);
   MUST(bl_alloc(ctx, 1, out));
   (*out)->rows = rows;
   (*out)->k = k;
-  MUST(bl_alloc_for(ctx, *out, bl_mul((size_t)rows, (size_t)k), &(*out)->mean));
-  MUST(bl_alloc_for(ctx, *out, bl_mul((size_t)rows, (size_t)k), &(*out)->sd));
+  (*out)->n_draws = draws;
+  MUST(bl_alloc_for(ctx, *out, values, &(*out)->mean));
+  MUST(bl_alloc_for(ctx, *out, values, &(*out)->sd));
   MUST(bl_alloc_for(ctx, *out, (size_t)rows, &(*out)->loglik));
+  if (draws > 0) MUST(bl_alloc_for(ctx, *out, bl_mul(values, (size_t)draws), &(*out)->draws));
   return BLICA_OK;
 }
 
@@ -182,43 +393,54 @@ static blica_status check_posterior(blica_ctx *ctx, const blica_posterior *p) {
   return BLICA_OK;
 }
 
+/* ---- the verb ---- */
+
+static bool any_unknown(const blica_data *data, const int *map) {
+  for (int s = 0; s < data->u; s++)
+    if (map[s] < 0) return true;
+  return false;
+}
+
 blica_status blica_sources(blica_ctx *ctx, const blica_model *model, const blica_data *data,
                            const blica_sources_options *options, blica_posterior **out) {
   BL_NEED_OUT(ctx, out, model, data);
   blica_sources_options o;
   blica_status status = BL_TAKE_OPTIONS(ctx, sources, options, &o);
   if (status != BLICA_OK) return status;
-  bl_params params = bl_model_params(model);
-  bool known = strcmp(o.segment, "unknown") != 0;
+  const bool known = strcmp(o.segment, "unknown") != 0;
   BL_OWNED int *variable = NULL, *segment = NULL;
+  BL_OWNED int64_t *place = NULL;
   BL_AUTO(bl_patterns) *patterns = NULL;
-  bl_likelihood *likelihood = NULL;
   BL_OWNED blica_posterior *posterior = NULL;
-  bl_engine engine;
-  tally t = {.k = model->k, .params = &params};
+  bl_share share = {0};
+  job w = {.ctx = ctx, .model = model, .data = data, .options = &o, .level = blica_simd_level(ctx)};
+  bl_loop_poll loop_poll = {.deadline = INFINITY, .armed = true, .progress = {"sources", 0, NAN, 0, 0}};
   bl_poll_reset(ctx);
+  bl_loop_poll_set(ctx, &loop_poll);
   int count;
   const blica_option *table = blica_sources_option_table(&count);
   TRY(bl_same(ctx, &(blica_input){.data = data}, model, table, count, &o));
   TRY(bl_alloc(ctx, (size_t)model->planes, &variable));
   TRY(bl_alloc(ctx, (size_t)data->u, &segment));
-  TRY(bl_likelihood_match(ctx, model, data, known, variable, segment));
-  t.map = segment;
-  TRY(bl_likelihood_engine(ctx, o.engine, model->n, model->k, bl_coding_ordinal(model->coding), &engine));
+  TRY(bl_likelihood_match(ctx, model, data, known ? BL_MATCH_SOME : BL_MATCH_NONE, variable, segment));
   TRY(bl_patterns_make(ctx, data, model->n, model->coding, variable, !known, &patterns));
-  TRY(tally_make(ctx, patterns->count + 1, &t));
-  TRY(bl_likelihood_make(ctx, patterns, segment, model->n, model->k, model->u, engine, POINTS, &likelihood));
-  TRY(known ? round_of(ctx, likelihood, patterns, engine, o.seed, &t)
-            : all_segments(ctx, likelihood, model, patterns, engine, o.seed, segment, &t));
-  TRY(make_posterior(ctx, data->rows, model->k, &posterior));
+  w.params = bl_model_params(model);
+  w.patterns = patterns;
+  w.map = segment;
+  TRY(begin(&w, o.standardise || any_unknown(data, segment)));
+  TRY(run(&w, &share));
+  TRY(find_places(ctx, data, &place));
+  TRY(make_posterior(ctx, data->rows, model->k, o.draws, &posterior));
   posterior->patterns = patterns->count;
-  strcpy(posterior->engine, bl_engine_name(engine));
-  TRY(write_rows(ctx, data, patterns, &params, segment, known, &t, posterior));
+  w.place = place;
+  w.out = posterior;
+  bl_parallel(ctx, (data->rows + WRITE_ROWS - 1) / WRITE_ROWS, write_rows, &w);
   TRY(check_posterior(ctx, posterior));
   *out = bl_take(&posterior);
 done:
-  bl_likelihood_free(likelihood);
-  bl_free(t.top);
+  bl_loop_poll_set(ctx, NULL);
+  bl_share_free(&share);
+  end(&w);
   return status;
 }
 

@@ -188,8 +188,9 @@ same_file() {
   same_file "2 3 4" r.npz correlate missing.csv
   same_file "2" r.csv correlate a/data.csv --condition 10
   "$BLICA" fit missing.csv --method blica --sources 3 --out model.json --quiet
+  same_file "2 3" s.csv sources model.json missing.csv
+  same_file "2" s.csv sources model.json missing.csv --segment unknown
   for e in grid lattice ep; do
-    same_file "2" s.csv sources model.json missing.csv --engine "$e"
     error="--error 1000"
     [ "$e" != ep ] || error= # it has no error to aim for
     "$BLICA" loglik model.json missing.csv --engine "$e" $error --json --quiet >alone.txt 2>/dev/null

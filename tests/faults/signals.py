@@ -44,7 +44,7 @@ CASES = [
     Case("correlate", "correlate wide.npz --out OUT/cor.npz", ["cor.npz"]),
     fit("blica", starts=40), fit("matched", starts=3), fit("pairwise", "small.csv", 2, 4), fit("mle", "small.csv", 2, 1), fit("ivae", "small.csv", 2, 1),
     fit("fastica", "wide.csv", 4, 4),
-    Case("sources", "sources model.json data.csv --engine lattice --out OUT/sources.csv", ["sources.csv"]),
+    Case("sources", "sources model.json data.csv --segment unknown --out OUT/sources.csv", ["sources.csv"]),
     Case("loglik", "loglik model.json data.csv --engine lattice --error 20", []),
     Case("report", "report model.json data.csv --out OUT/report.html --figures OUT",
          ["report.html"] + [f"{f}.svg" for f in ("mixing", "variances", "means", "loadings", "agreement", "segments",

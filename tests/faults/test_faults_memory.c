@@ -221,20 +221,17 @@ static blica_status call_loglik_ep(void **out) {
   return loglik_by("ep", out);
 }
 
-static blica_status sources_by(const char *kind, const char *engine, void **out) {
+static blica_status sources_by(const char *kind, int draws, void **out) {
   blica_sources_options options = blica_sources_options_default();
   snprintf(options.segment, sizeof options.segment, "%s", kind);
-  snprintf(options.engine, sizeof options.engine, "%s", engine);
+  options.draws = draws;
   return blica_sources(ctx, model, data, &options, (blica_posterior **)out);
 }
-static blica_status call_sources_grid(void **out) {
-  return sources_by("unknown", "grid", out);
+static blica_status call_sources_unknown(void **out) {
+  return sources_by("unknown", 0, out);
 }
-static blica_status call_sources_lattice(void **out) {
-  return sources_by("known", "lattice", out);
-}
-static blica_status call_sources_ep(void **out) {
-  return sources_by("known", "ep", out);
+static blica_status call_sources_draws(void **out) {
+  return sources_by("known", 2, out);
 }
 
 static blica_status call_segment(void **out) {
@@ -304,9 +301,8 @@ static const verb verbs[] = {VERB(ctx, ctx),
                              VERB(loglik_grid, loglik_result),
                              VERB(loglik_lattice, loglik_result),
                              VERB(loglik_ep, loglik_result),
-                             VERB(sources_grid, posterior),
-                             VERB(sources_lattice, posterior),
-                             VERB(sources_ep, posterior),
+                             VERB(sources_unknown, posterior),
+                             VERB(sources_draws, posterior),
                              VERB(segment, segmentation),
                              VERB(compare, data),
                              VERB(identify, identification),

@@ -27,10 +27,10 @@ static void check_loglik(blica_ctx *ctx, const blica_model *m, const blica_data 
   blica_loglik_result_free(r);
 }
 
-static void check_sources(blica_ctx *ctx, const blica_model *m, const blica_data *d, const char *engine, bool known) {
+static void check_sources(blica_ctx *ctx, const blica_model *m, const blica_data *d, int draws, bool known) {
   blica_sources_options o = blica_sources_options_default();
   blica_posterior *p;
-  strcpy(o.engine, engine);
+  o.draws = draws;
   strcpy(o.segment, known ? "known" : "unknown");
   blica_status status = blica_sources(ctx, m, d, &o, &p);
   if (status != BLICA_OK) {
@@ -40,6 +40,7 @@ static void check_sources(blica_ctx *ctx, const blica_model *m, const blica_data
   size_t count = (size_t)p->k * (size_t)p->rows;
   CHECK(p->rows == d->rows && p->k == m->k);
   CHECK(fuzz_finite(p->mean, count) && fuzz_finite(p->sd, count));
+  CHECK(!draws || fuzz_finite(p->draws, count * (size_t)draws));
   for (size_t i = 0; i < count; i++) CHECK(p->sd[i] >= 0);
   blica_posterior_free(p);
 }
@@ -53,7 +54,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   if (d && (how & 8))
     check_loglik(fuzz_ctx(), m, d, engine);
   else if (d)
-    check_sources(fuzz_ctx(), m, d, engine, how & 16);
+    check_sources(fuzz_ctx(), m, d, (how >> 5) % 3, how & 16);
   blica_data_free(d);
   blica_model_free(m);
   return 0;

@@ -61,7 +61,8 @@ static void compute(int threads, blica_simd level, results *r) {
     blica_loglik_options lo = blica_loglik_options_default();
     blica_sources_options so = blica_sources_options_default();
     snprintf(lo.engine, sizeof lo.engine, "%s", engines[e]);
-    snprintf(so.engine, sizeof so.engine, "%s", engines[e]);
+    snprintf(so.segment, sizeof so.segment, "%s", e == 1 ? "unknown" : "known");
+    so.draws = e;
     assert_int_equal(blica_loglik(ctx, truth, data, &lo, &r->loglik[e]), BLICA_OK);
     assert_int_equal(blica_sources(ctx, truth, data, &so, &r->sources[e]), BLICA_OK);
   }
