@@ -178,3 +178,19 @@ P
   run_code 3 loglik missing.json d/data.csv
   run_code 3 loglik d/model.json missing.csv
 }
+
+@test "sources --draws: plausible values have the mean and standard deviation of the row; --standardise scales all" {
+  simulated 2
+  head -3 d/data.csv >few.csv
+  run_code 0 sources d/model.json few.csv --draws 1000 --out draws.csv
+  run_code 0 sources d/model.json few.csv --draws 1000 --standardise --out standard.csv
+  /usr/bin/python3 - <<'P'
+import csv, statistics
+for name in ("draws", "standard"):
+    for row in csv.DictReader(open(name + ".csv")):
+        for z in ("z1", "z2"):
+            draws = [float(row[f"{z}_draw{d}"]) for d in range(1, 1001)]
+            mean, sd = float(row[z]), float(row[z + "_sd"])
+            assert abs(statistics.mean(draws) - mean) < 0.15 * sd and abs(statistics.stdev(draws) / sd - 1) < 0.1
+P
+}

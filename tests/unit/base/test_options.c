@@ -213,7 +213,7 @@ static void test_every_verb_checks(void **state) {
   REFUSES(segment, blica_segment(ctx, data, &o, &segmentation), states, -2, "option states: '-2'");
   REFUSES(segment, blica_segment(ctx, data, &o, &segmentation), resume, 1, "without the option checkpoint");
   REFUSES(loglik, blica_loglik(ctx, model, data, &o, &loglik), error, -1, "option error: '-1'");
-  REFUSES(sources, blica_sources(ctx, model, data, &o, &posterior), engine[0], 'x', "option engine: 'xuto'");
+  REFUSES(sources, blica_sources(ctx, model, data, &o, &posterior), draws, -1, "option draws: '-1'");
   blica_model_free(model);
   blica_data_free(data);
 }
