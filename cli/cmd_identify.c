@@ -82,7 +82,7 @@ static int print_identification(program *p, const identify_values *v, const blic
   if (status != BLICA_OK)
     code = fail_reading(p, status);
   else
-    for (int i = 0; i < 3; i++) printf("%s\n", found->verdict[i]);
+    for (int q = 0; q < BLICA_QUESTIONS; q++) printf("%s\n", found->verdict[q]);
   blica_assessment_free(found);
   blica_data_free(data);
   return code;
@@ -133,8 +133,10 @@ const command command_identify = {
         "With a MODEL it also checks the rank of the information that all pair correlations, and margins of three or "
         "more levels, hold about the mixing matrix and the variances at that model, and names the sources that are not "
         "determined. This is a property of the design: a full rank says nothing about the data. With the DATA of the "
-        "fit it gives a verdict in three sentences: what the "
-        "design can identify, whether the data show that variances change, how well the axes are determined.",
+        "fit it gives a verdict in four sentences: what the "
+        "design can identify, whether the data show that variances change, whether the model fits, how well the axes "
+        "are "
+        "determined.",
     .examples = "blica identify --variables 10 --sources 10 --segments 3\n"
                 "blica identify --variables 3 --sources 3 --segments 3 --levels 3\n"
                 "blica identify model.json --json\n"

@@ -603,6 +603,7 @@ typedef struct {
   double *segment_srmr;         /* [u] root mean square of the residual correlations, the diagonal counted */
   double srmr;                  /* their mean over segments, weighted by rows; NaN without counts */
   int planes;                   /* n, or the columns of the model's coding */
+  double srmr_unbiased;         /* srmr less what sampling alone makes of it; 0 where that is all */
 } blica_fitted_values;
 /* counts may be NULL. Variables and segments are matched by name. */
 BLICA_API blica_status blica_fitted(blica_ctx *ctx, const blica_model *model, const blica_counts *counts,
@@ -619,6 +620,9 @@ typedef struct {
   double level;  /* coverage of the intervals */
   uint64_t seed;
 } blica_assess_options;
+
+typedef enum { BLICA_YES = 0, BLICA_WEAK, BLICA_NO, BLICA_UNKNOWN } blica_answer;
+enum { BLICA_DESIGN = 0, BLICA_CHANGE, BLICA_FIT, BLICA_AXES, BLICA_QUESTIONS };
 
 typedef struct {
   int n, k, u;
@@ -656,13 +660,27 @@ typedef struct {
   int64_t df;
   double *segment_srmr, *segment_m2; /* [u] */
   double *item_srmr;                 /* [n] root mean square of the residual correlations of an item */
-  /* What the design can identify, and the verdict in three sentences: design, change, axes. */
+  /* What the design can identify. */
   int64_t surplus, rank, rank_parameters;
-  char verdict[3][400];
+  /* The verdict: can the design determine the sources, do the data show change, does the model fit, are the axes
+   * determined? An answer and a sentence each. */
+  blica_answer answer[BLICA_QUESTIONS];
+  char verdict[BLICA_QUESTIONS][400];
   int planes;      /* n, or the columns of the model's coding */
   double *mean_se; /* [k,u] of the sources' means; the larger of both, as above */
   double *cut_se;  /* [planes] of the items' cuts; asymptotic */
+  /* Is the model what its method finds for these data? Its largest difference from a refit in standard errors, and the
+   * MCS between them. Beyond 0.1 errors there are no errors and angles, and M2 is that of given parameters. */
+  double distance, refit_mcs;
+  double chance_mcs;    /* of random rotations of the columns of A: what their space alone scores */
+  double srmr_unbiased; /* as in blica_fitted_values */
+  int twin[2];          /* two items that agree in all rows, or -1 */
 } blica_assessment;
+
+/* As in "yes", "weak", "no", "unknown"; static text. */
+BLICA_API const char *blica_answer_name(blica_answer answer);
+/* "design", "change", "fit", "axes"; static text, NULL for any other number. */
+BLICA_API const char *blica_question_name(int question);
 
 /* The rows are those that the model was fitted to. */
 BLICA_API blica_status blica_assess(blica_ctx *ctx, const blica_model *model, const blica_data *data,

@@ -7,7 +7,7 @@
 enum { ITEMS_MOST = 200, SEGMENTS_MOST = 200 };
 
 static void sentences(const blica_assessment *a, FILE *page) {
-  for (int i = 0; i < 3; i++) {
+  for (int i = 0; i < BLICA_QUESTIONS; i++) {
     fputs("<p class=\"verdict\">", page);
     html_text(page, a->verdict[i]);
     fputs("</p>\n", page);
@@ -81,15 +81,7 @@ static void variances(const blica_model *m, const blica_assessment *a, FILE *pag
 }
 
 static void fit(const blica_assessment *a, FILE *page) {
-  fputs("<p>", page);
-  html_textf(page, "Standardised root mean square residual (SRMR) %.3f.", a->srmr);
-  if (!isnan(a->m2))
-    html_textf(
-        page,
-        " M2 = %.1f on %lld degrees of freedom (p = %.2g); RMSEA2 %.3f, 90 %% interval %.3f to %.3f (below .05 is "
-        "a close fit, below .089 an adequate one).",
-        a->m2, (long long)a->df, a->m2_p, a->rmsea2, a->rmsea2_low, a->rmsea2_high);
-  fputs("</p>\n", page);
+  if (!isnan(a->m2)) fputs("<p>RMSEA2 below .05 is a close fit, below .089 an adequate one.</p>\n", page);
   html_table(page, "Residual correlations of each item, root mean square", "item|#residual");
   for (int i = 0; i < a->n && i < ITEMS_MOST; i++) {
     html_row(page);

@@ -93,8 +93,11 @@ class Assessment:
 
     Attributes
     ----------
-    verdict : three sentences: what the design can identify, whether the data show change, how well axes are determined
-    expected_mcs : the accuracy to expect of the mixing matrix
+    verdict : four sentences: what the design can identify, whether the data show change, whether the model fits, how well
+        axes are determined
+    answers : dict of design, change, fit, axes: "yes", "weak", "no" or "unknown"
+    expected_mcs, chance_mcs : the accuracy to expect of the mixing matrix, and that of its space alone, randomly rotated
+    distance, refit_mcs : largest difference from a refit in standard errors (beyond 0.1 there are no errors), and the MCS with it
     angle, angle_bound : arrays [k], degrees by which a column may be off: one standard deviation, 90 % bound
     change_p, source_change_p : p values against variances that are the same in all segments
     mixing_se, mixing_low, mixing_high : arrays [n, k]; the error is the larger of the asymptotic and the bootstrap one
@@ -104,7 +107,8 @@ class Assessment:
     model : the model that was assessed
     covariance : array [nk + uk] squared, asymptotic, of A (column by column) and log v (segment by segment), or None
     mixing_se_bootstrap, log_variance_se_bootstrap, mean_se_bootstrap, stability : None without a bootstrap
-    srmr, m2, df, m2_p, rmsea2, rmsea2_interval : does the model fit?
+    srmr, srmr_unbiased, m2, df, m2_p, rmsea2, rmsea2_interval : does the model fit? srmr_unbiased is less sampling noise
+    lag, inflation, draws_per_segment : how far rows depend on those before them
     segment_srmr, segment_m2, item_srmr : fit by segment and by item
     """
 
@@ -140,6 +144,14 @@ class Assessment:
     mean_se: np.ndarray
     cut_se: np.ndarray
     model: Model
+    answers: dict
+    chance_mcs: float
+    distance: float
+    refit_mcs: float
+    srmr_unbiased: float
+    lag: float
+    inflation: float
+    draws_per_segment: float
 
     def __str__(self) -> str:
         return "\n".join([*self.verdict, "", _tables.loadings_text(self.model, self)])
@@ -187,13 +199,15 @@ def assess(model, X, segments=None, *, binarize: Optional[float] = None, missing
         return None if pointer == ffi.NULL else doubles(pointer, k, n).T.copy()
 
     return Assessment(
-        [text(a.verdict[i]) for i in range(3)], a.expected_mcs, doubles(a.angle, k), doubles(a.angle_bound, k), a.change_p,
+        [text(a.verdict[i]) for i in range(4)], a.expected_mcs, doubles(a.angle, k), doubles(a.angle_bound, k), a.change_p,
         doubles(a.source_change_p, k), mixing(a.mixing_se), mixing(a.mixing_low), mixing(a.mixing_high),
         doubles(a.log_variance_se, u, k), doubles(a.variance_low, u, k), doubles(a.variance_high, u, k),
         doubles(a.threshold_se, u, a.planes), _optional(a.covariance, p, p), a.draws, mixing(a.mixing_se_bootstrap),
         _optional(a.log_variance_se_bootstrap, u, k), _optional(a.mean_se_bootstrap, u, k), _optional(a.stability, k), a.srmr,
         a.m2, a.df, a.m2_p, a.rmsea2, (a.rmsea2_low, a.rmsea2_high), doubles(a.segment_srmr, u), doubles(a.segment_m2, u),
-        doubles(a.item_srmr, n), a.level, doubles(a.mean_se, u, k), doubles(a.cut_se, a.planes), model)
+        doubles(a.item_srmr, n), a.level, doubles(a.mean_se, u, k), doubles(a.cut_se, a.planes), model,
+        {text(lib.blica_question_name(i)): text(lib.blica_answer_name(a.answer[i])) for i in range(4)}, a.chance_mcs, a.distance,
+        a.refit_mcs, a.srmr_unbiased, a.lag, a.inflation, a.draws_per_segment)
 
 
 @dataclass(frozen=True, repr=False)

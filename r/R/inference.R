@@ -20,6 +20,9 @@ blica_assess <- function(model, x = NULL, segment = NULL, ..., threads = 0, verb
   names(a$cut_se) <- rownames(model$thresholds)
   sources <- colnames(model$mixing)
   for (part in c("angle", "angle_bound", "source_change_p", "stability")) if (!is.null(a[[part]])) names(a[[part]]) <- sources
+  names(a$verdict) <- names(a$answers) <- c("design", "change", "fit", "axes")
+  names(a$optimum) <- c("distance", "refit_mcs")
+  names(a$rows) <- c("lag", "inflation", "draws_per_segment")
   names(a$fit) <- c("srmr", "m2", "df", "m2_p", "rmsea2", "rmsea2_low", "rmsea2_high")
   names(a$segment_srmr) <- names(a$segment_m2) <- model$segments
   names(a$item_srmr) <- model$variables
@@ -44,11 +47,7 @@ parameter_groups <- function(model) {
 }
 
 print.blica_assessment <- function(x, digits = 2, ...) {
-  writeLines(x$verdict)
-  f <- x$fit
-  cat(sprintf("Fit: SRMR %.3f%s\n", f[["srmr"]],
-              if (is.na(f[["m2"]])) "" else sprintf(", M2 %.1f on %g degrees of freedom (p = %.2g), RMSEA2 %.3f (90 %% from %.3f to %.3f)",
-                                                   f[["m2"]], f[["df"]], f[["m2_p"]], f[["rmsea2"]], f[["rmsea2_low"]], f[["rmsea2_high"]])))
+  writeLines(unname(x$verdict))
   cat("\n")
   axes <- rbind("angle (degrees)" = sprintf("%.1f", x$angle), "90 % bound" = sprintf("%.1f", x$angle_bound),
                 "p of no change" = ifelse(x$source_change_p < 0.0005, "<0.001", sprintf("%.3f", x$source_change_p)))

@@ -64,10 +64,17 @@ SEXP blica_r_assess(SEXP context, SEXP model, SEXP data, SEXP values) {
   blica_status status = blica_assess(s->ctx, model_of(model), data_of(data), &options, &a);
   R_SetExternalPtrAddr(held, a);
   finish(s, status);
-  char *verdict[3] = {a->verdict[0], a->verdict[1], a->verdict[2]};
+  char *verdict[BLICA_QUESTIONS], *answers[BLICA_QUESTIONS];
+  for (int q = 0; q < BLICA_QUESTIONS; q++)
+    verdict[q] = a->verdict[q], answers[q] = (char *)blica_answer_name(a->answer[q]);
+  const double optimum[] = {a->distance, a->refit_mcs}, rows[] = {a->lag, a->inflation, a->draws_per_segment};
   const double fit[] = {a->srmr, a->m2, (double)a->df, a->m2_p, a->rmsea2, a->rmsea2_low, a->rmsea2_high};
-  list_builder b = list_begin(21 + (a->covariance ? 1 : 0) + (a->draws ? 4 : 0));
-  list_add(&b, "verdict", r_texts(verdict, 3));
+  list_builder b = list_begin(25 + (a->covariance ? 1 : 0) + (a->draws ? 4 : 0));
+  list_add(&b, "verdict", r_texts(verdict, BLICA_QUESTIONS));
+  list_add(&b, "answers", r_texts(answers, BLICA_QUESTIONS));
+  list_add(&b, "chance_mcs", Rf_ScalarReal(a->chance_mcs));
+  list_add(&b, "optimum", r_doubles(optimum, 2));
+  list_add(&b, "rows", r_doubles(rows, 3));
   list_add(&b, "expected_mcs", Rf_ScalarReal(a->expected_mcs));
   list_add(&b, "angle", r_doubles(a->angle, a->k));
   list_add(&b, "angle_bound", r_doubles(a->angle_bound, a->k));

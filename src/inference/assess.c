@@ -12,6 +12,7 @@
 #include "inference/information.h"
 #include "inference/limited.h"
 #include "inference/mean_errors.h"
+#include "inference/optimum.h"
 #include "inference/sandwich.h"
 #include "inference/verdict.h"
 #include "num/normal.h"
@@ -46,6 +47,7 @@ static blica_status create(blica_ctx *ctx, const blica_model *m, int draws, blic
   a->n = m->n, a->k = m->k, a->u = m->u, a->planes = m->planes, a->draws = draws,
   a->parameters = (int64_t)(n * k + u * k);
   a->expected_mcs = a->change_p = a->srmr = a->m2 = a->m2_p = a->rmsea2 = a->rmsea2_low = a->rmsea2_high = NAN;
+  a->distance = a->refit_mcs = a->chance_mcs = a->srmr_unbiased = NAN;
   a->lag = a->lag_z = a->decay = a->inflation = a->draws_per_segment = NAN;
   TRY(bl_copy_texts(ctx, m->n, (const char *const *)m->variables, &a->variables));
   TRY(bl_copy_texts(ctx, m->u, (const char *const *)m->segments, &a->segments));
@@ -235,8 +237,9 @@ static blica_status fit_statistics(blica_ctx *ctx, const blica_model *m, const b
   blica_status status;
   blica_fitted_values *fitted = NULL;
   bl_limited limited;
+  const bool fixed = !(a->distance <= bl_verdict_distance);
   TRY(blica_fitted(ctx, m, counts, &fitted));
-  a->srmr = fitted->srmr;
+  a->srmr = fitted->srmr, a->srmr_unbiased = fitted->srmr_unbiased;
   memcpy(a->segment_srmr, fitted->segment_srmr, (size_t)a->u * sizeof(double));
   item_residuals(fitted, a->item_srmr);
   if (!rows->complete || !bl_limited_possible(rows->coding, m->n, m->k, m->u)) {
@@ -244,7 +247,7 @@ static blica_status fit_statistics(blica_ctx *ctx, const blica_model *m, const b
                                 : "M2 is left out: it needs rows without missing values");
     goto done;
   }
-  status = bl_limited_test(ctx, m, rows, counts, &limited, a->segment_m2);
+  status = bl_limited_test(ctx, m, rows, counts, fixed, &limited, a->segment_m2);
   if (status == BLICA_ERR_NUMERIC) {
     bl_warn(ctx, "M2 is left out: %s", blica_message(ctx));
     status = BLICA_OK;
@@ -273,6 +276,19 @@ static blica_status design(blica_ctx *ctx, const blica_model *m, blica_assessmen
   return status == BLICA_ERR_NUMERIC || status == BLICA_ERR_ARGUMENT ? BLICA_OK : status;
 }
 
+/* ---- the right point ---- */
+
+static blica_status optimum(blica_ctx *ctx, const blica_model *m, const bl_rows *rows, const blica_counts *counts,
+                            blica_assessment *a) {
+  bl_optimum found;
+  a->twin[0] = a->twin[1] = -1;
+  int twin[2];
+  if (bl_optimum_twins(rows, &twin[0], &twin[1])) a->twin[0] = twin[0], a->twin[1] = twin[1];
+  MUST(bl_optimum_find(ctx, m, rows, counts, &found));
+  a->distance = found.distance, a->refit_mcs = found.mcs;
+  return BLICA_OK;
+}
+
 /* ---- change ---- */
 
 static blica_status change(blica_ctx *ctx, const blica_model *m, const bl_rows *rows, const blica_counts *counts,
@@ -282,6 +298,7 @@ static blica_status change(blica_ctx *ctx, const blica_model *m, const bl_rows *
   MUST(bl_change_test(ctx, m, rows, counts, &found, a->source_change_p));
   a->change_p = found.p, a->lag = found.rows.lag, a->lag_z = found.rows.z, a->decay = found.rows.decay;
   a->inflation = found.rows.inflation, a->draws_per_segment = found.rows.draws;
+  for (int j = 0; j < m->k && !(a->distance <= bl_verdict_distance); j++) a->source_change_p[j] = NAN;
   return BLICA_OK;
 }
 
@@ -306,10 +323,13 @@ blica_status blica_assess(blica_ctx *ctx, const blica_model *model, const blica_
   TRY(create(ctx, model, options->bootstrap, &a));
   a->level = options->level;
   TRY(design(ctx, model, a));
-  TRY(asymptotic(ctx, model, rows, counts, options->seed, a));
+  TRY(optimum(ctx, model, rows, counts, a));
+  const bool fitted = a->distance <= bl_verdict_distance;
+  TRY(bl_axes_chance(ctx, model, options->seed, &a->chance_mcs));
+  if (fitted) TRY(asymptotic(ctx, model, rows, counts, options->seed, a));
   TRY(fit_statistics(ctx, model, rows, counts, a));
   TRY(change(ctx, model, rows, counts, a));
-  if (options->bootstrap) TRY(resample(ctx, model, rows, options->seed, a));
+  if (options->bootstrap && fitted) TRY(resample(ctx, model, rows, options->seed, a));
   intervals(model, a);
   bl_verdict(a);
   *out = bl_take(&a);

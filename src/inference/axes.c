@@ -95,3 +95,34 @@ done:
   bl_blas_release();
   return status;
 }
+
+/* q [k,k] <- an orthonormal matrix, uniform: normal columns made orthogonal one by one. */
+static void random_rotation(int k, bl_rng *rng, double *q) {
+  for (int c = 0; c < k; c++) {
+    double *x = q + (size_t)k * c;
+    for (int i = 0; i < k; i++) x[i] = bl_rng_normal(rng);
+    for (int b = 0; b < c; b++) cblas_daxpy(k, -cblas_ddot(k, q + (size_t)k * b, 1, x, 1), q + (size_t)k * b, 1, x, 1);
+    cblas_dscal(k, 1 / cblas_dnrm2(k, x, 1), x, 1);
+  }
+}
+
+blica_status bl_axes_chance(blica_ctx *ctx, const blica_model *model, uint64_t seed, double *mcs) {
+  enum { ROTATIONS = 200 };
+  const int n = model->n, k = model->k;
+  BL_OWNED double *q = NULL, *a = NULL, *cosine = NULL;
+  BL_OWNED int *match = NULL;
+  *mcs = 0;
+  MUST(bl_alloc(ctx, (size_t)k * k, &q));
+  MUST(bl_alloc(ctx, (size_t)n * k, &a));
+  MUST(bl_alloc(ctx, (size_t)k, &cosine));
+  MUST(bl_alloc(ctx, (size_t)k, &match));
+  for (int r = 0; r < ROTATIONS; r++) {
+    bl_rng rng = bl_rng_make(seed, (9ull << 60) + (uint64_t)r);
+    double one;
+    random_rotation(k, &rng, q);
+    cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, n, k, k, 1, model->mixing, n, q, k, 0, a, n);
+    MUST(blica_compare(ctx, n, k, model->mixing, a, &one, match, cosine));
+    *mcs += one / ROTATIONS;
+  }
+  return BLICA_OK;
+}

@@ -19,7 +19,6 @@ typedef struct {
   const bl_rows *rows;
   uint64_t seed;
   blica_fit_options options;
-  bool needs_rows;
   bl_axes *axes;
   double *log_variance, *mean; /* [k,u,draws] */
 } job;
@@ -54,6 +53,26 @@ static blica_status refit_options(blica_ctx *ctx, const blica_model *model, blic
   return BLICA_OK;
 }
 
+static blica_status fit_weighted(blica_ctx *ctx, const bl_rows *rows, const double *weight, blica_fit_options *options,
+                                 blica_model **out) {
+  BL_AUTO(blica_counts) *counts = NULL;
+  BL_AUTO(blica_data) *data = NULL;
+  const bl_estimator *estimator = bl_method_of(options, false);
+  MUST(bl_rows_counts_create(ctx, rows, &counts));
+  bl_rows_count(rows, weight, counts);
+  if (estimator && estimator->method->needs_rows) MUST(bl_rows_data(ctx, rows, weight, &data));
+  return blica_fit(ctx, &(blica_input){.data = data, .counts = counts}, options, out);
+}
+
+blica_status bl_refit(blica_ctx *ctx, const blica_model *model, const bl_rows *rows, const double *weight,
+                      blica_model **out) {
+  blica_fit_options options;
+  *out = NULL;
+  MUST(refit_options(ctx, model, &options));
+  if (model->fit.n_starts > 0) options.starts = model->fit.n_starts;
+  return fit_weighted(ctx, rows, weight, &options, out);
+}
+
 static void keep(job *b, int d, const blica_model *fit) {
   const size_t k = (size_t)fit->k, u = (size_t)fit->u, at = k * (size_t)d;
   for (size_t s = 0; s < u; s++)
@@ -68,17 +87,11 @@ static blica_status one_draw(blica_ctx *ctx, int64_t item, int thread, void *use
   job *b = user;
   const int d = (int)item;
   BL_OWNED double *weight = NULL;
-  BL_AUTO(blica_counts) *counts = NULL;
-  BL_AUTO(blica_data) *data = NULL;
   BL_AUTO(blica_model) *fit = NULL;
   (void)thread;
   MUST(bl_alloc(ctx, (size_t)b->rows->count, &weight));
   bl_rows_draw(b->rows, b->seed, d, weight);
-  MUST(bl_rows_counts_create(ctx, b->rows, &counts));
-  bl_rows_count(b->rows, weight, counts);
-  if (b->needs_rows) MUST(bl_rows_data(ctx, b->rows, weight, &data));
-  const blica_input input = {.data = data, .counts = counts};
-  MUST(blica_fit(ctx, &input, &b->options, &fit));
+  MUST(fit_weighted(ctx, b->rows, weight, &b->options, &fit));
   MUST(bl_axes_take(ctx, b->model, fit->mixing, d, b->axes));
   keep(b, d, fit);
   return BLICA_OK;
@@ -114,8 +127,6 @@ blica_status bl_bootstrap(blica_ctx *ctx, const blica_model *model, const bl_row
   job b = {.model = model, .rows = rows, .seed = seed};
   *out = NULL;
   TRY(refit_options(ctx, model, &b.options));
-  const bl_estimator *estimator = bl_method_of(&b.options, false);
-  b.needs_rows = estimator && estimator->method->needs_rows;
   TRY(bl_axes_make(ctx, model->n, model->k, draws, &b.axes));
   TRY(bl_alloc(ctx, bl_mul(ku, (size_t)draws), &b.log_variance));
   TRY(bl_alloc_for(ctx, b.log_variance, bl_mul(ku, (size_t)draws), &b.mean));

@@ -26,7 +26,7 @@ static blica_status create(blica_ctx *ctx, const blica_model *m, bool residuals,
   const size_t tables = bl_mul((size_t)pairs, (size_t)m->u), margins = bl_mul((size_t)m->planes, (size_t)m->u);
   *out = NULL;
   TRY(bl_alloc(ctx, 1, &f));
-  f->n = m->n, f->u = m->u, f->planes = m->planes, f->pairs = pairs, f->srmr = NAN;
+  f->n = m->n, f->u = m->u, f->planes = m->planes, f->pairs = pairs, f->srmr = f->srmr_unbiased = NAN;
   TRY(bl_copy_texts(ctx, m->n, (const char *const *)m->variables, &f->variables));
   TRY(bl_copy_texts(ctx, m->u, (const char *const *)m->segments, &f->segments));
   TRY(bl_alloc_for(ctx, f, tables, &f->correlation));
@@ -71,8 +71,10 @@ static void share_residuals(const blica_counts *c, int s, blica_fitted_values *f
     }
 }
 
-static void correlation_residuals(const blica_cor *cor, int s, blica_fitted_values *f) {
-  double sum = 0;
+/* *unbiased: mean square of the residuals less what sampling alone makes of it, `parameters` being estimated. */
+static void correlation_residuals(const blica_cor *cor, int s, int64_t parameters, blica_fitted_values *f,
+                                  double *unbiased) {
+  double sum = 0, noise = 0;
   int64_t used = 0;
   for (int64_t pair = 0; pair < f->pairs; pair++) {
     const size_t at = (size_t)(pair + f->pairs * s);
@@ -80,16 +82,20 @@ static void correlation_residuals(const blica_cor *cor, int s, blica_fitted_valu
     if (cor->flags[at] & (BLICA_PAIR_CONSTANT | BLICA_PAIR_EMPTY)) continue;
     f->correlation_residual[at] = cor->rho[at] - f->correlation[at];
     sum += f->correlation_residual[at] * f->correlation_residual[at];
+    noise += isfinite(cor->se[at]) ? cor->se[at] * cor->se[at] : 0;
     used++;
   }
+  const double free = 1 - fmin(1, (double)parameters / fmax(1, (double)(f->pairs * f->u)));
+  *unbiased = used ? (sum - free * noise) / (double)(used + f->n) : NAN;
   f->segment_srmr[s] = used ? sqrt(sum / (double)(used + f->n)) : NAN;
 }
 
-static double mean_srmr(const blica_fitted_values *f, const double *samples) {
+/* Mean over segments, weighted by rows. */
+static double mean_of(const double *x, int u, const double *samples) {
   double sum = 0, rows = 0;
-  for (int s = 0; s < f->u; s++) {
-    if (isnan(f->segment_srmr[s])) continue;
-    sum += samples[s] * f->segment_srmr[s];
+  for (int s = 0; s < u; s++) {
+    if (isnan(x[s])) continue;
+    sum += samples[s] * x[s];
     rows += samples[s];
   }
   return rows > 0 ? sum / rows : NAN;
@@ -102,7 +108,7 @@ blica_status blica_fitted(blica_ctx *ctx, const blica_model *model, const blica_
   blica_fitted_values *f = NULL;
   BL_AUTO(blica_counts) *aligned = NULL;
   BL_AUTO(blica_cor) *cor = NULL;
-  BL_OWNED double *scale = NULL, *threshold = NULL;
+  BL_OWNED double *scale = NULL, *threshold = NULL, *unbiased = NULL;
   TRY(create(ctx, model, counts != NULL, &f));
   TRY(bl_alloc(ctx, (size_t)model->n, &scale));
   TRY(bl_alloc(ctx, (size_t)model->planes, &threshold));
@@ -110,8 +116,12 @@ blica_status blica_fitted(blica_ctx *ctx, const blica_model *model, const blica_
   if (counts) {
     TRY(bl_align_counts(ctx, model, counts, &aligned));
     TRY(blica_correlate(ctx, aligned, &cor));
-    for (int s = 0; s < model->u; s++) share_residuals(aligned, s, f), correlation_residuals(cor, s, f);
-    f->srmr = mean_srmr(f, aligned->samples);
+    const int64_t parameters = (int64_t)model->k * (model->n + model->u - 1);
+    TRY(bl_alloc(ctx, (size_t)model->u, &unbiased));
+    for (int s = 0; s < model->u; s++)
+      share_residuals(aligned, s, f), correlation_residuals(cor, s, parameters, f, &unbiased[s]);
+    f->srmr = mean_of(f->segment_srmr, model->u, aligned->samples);
+    f->srmr_unbiased = sqrt(fmax(0, mean_of(unbiased, model->u, aligned->samples)));
   }
   *out = bl_take(&f);
 done:

@@ -205,7 +205,7 @@ static blica_status descend(bl_moments *r, blica_model *at, blica_model *next, t
 }
 
 blica_status bl_limited_test(blica_ctx *ctx, const blica_model *model, const bl_rows *rows, const blica_counts *counts,
-                             bl_limited *out, double *segment) {
+                             bool fixed, bl_limited *out, double *segment) {
   blica_status status;
   const int n = model->n, k = model->k, u = model->u;
   const size_t nk = (size_t)n * k, uk = (size_t)u * k;
@@ -229,9 +229,10 @@ blica_status bl_limited_test(blica_ctx *ctx, const blica_model *model, const bl_
   TRY(bl_alloc(ctx, all.p, &d));
   move(model, d, 0, &at);
   TRY(evaluate(&r, &at, &all, d, &found));
+  if (fixed) memset(d, 0, all.p * sizeof *d), found.rank = 0;
   out->m2 = total_left(&r, &all, d, segment);
   const bool shrunk = isfinite(model->fit.prior_mixing);
-  if (shrunk && u * sets[4] <= QUADS_STEPS) TRY(descend(&r, &at, &next, &all, d, segment, &found, &out->m2));
+  if (!fixed && shrunk && u * sets[4] <= QUADS_STEPS) TRY(descend(&r, &at, &next, &all, d, segment, &found, &out->m2));
   out->df = found.moments - found.rank;
   if (out->df > 0)
     finish(out, found.rows, u);

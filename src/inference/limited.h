@@ -14,8 +14,9 @@ typedef struct {
 /* Whether M2 can be computed for so many items, levels, sources and segments in reasonable time. */
 bool bl_limited_possible(const blica_coding *coding, int n, int k, int u);
 
-/* counts are those of the rows, without missing values. segment [u] receives the parts of M2. */
+/* counts are those of the rows, without missing values. segment [u] receives the parts of M2. fixed: the parameters
+ * are given and not estimated from these rows. */
 blica_status bl_limited_test(blica_ctx *ctx, const blica_model *model, const bl_rows *rows, const blica_counts *counts,
-                             bl_limited *out, double *segment);
+                             bool fixed, bl_limited *out, double *segment);
 
 #endif

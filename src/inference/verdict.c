@@ -1,73 +1,189 @@
-/* verdict.c - the verdict in words: what the design can identify, whether the data show change, how well the axes are
- * determined. The three are different questions, and a yes to the first says nothing about the others. */
+/* verdict.c - the verdict: can the design determine the sources, do the data show change, does the model fit, are the
+ * axes determined? The four are different questions; axes are certified only where the other three allow it. Program,
+ * report, Python and R all print these sentences. */
 #include "inference/verdict.h"
 
 #include <math.h>
 #include <stdio.h>
 
-static const double SIGNIFICANT = 0.05;               /* p */
-static const double FINE = 10, ROUGH = 25, OPEN = 45; /* degrees */
+const double bl_verdict_distance = 0.1;
 
-static void design(const blica_assessment *a, char *text, size_t size) {
+static const double SIGNIFICANT = 0.05, STRONG = 0.01; /* p */
+static const double FINE = 10, ROUGH = 25, OPEN = 45;  /* degrees */
+static const double ABOVE_CHANCE = 0.8, LITTLE = 0.5;  /* (MCS - chance) / (1 - chance) */
+static const double CLOSE = 0.05, ADEQUATE = 0.089;    /* RMSEA2; Maydeu-Olivares and Joe (2014) */
+static const double SMALL = 0.05, LARGE = 0.1;         /* SRMR less sampling noise */
+static const double DRAWS_LEAST = 15;                  /* independent draws of the sources in a segment */
+
+const char *blica_answer_name(blica_answer answer) {
+  static const char *const names[] = {"yes", "weak", "no", "unknown"};
+  return names[answer <= BLICA_UNKNOWN ? answer : BLICA_UNKNOWN];
+}
+
+const char *blica_question_name(int question) {
+  static const char *const names[] = {"design", "change", "fit", "axes"};
+  return question >= 0 && question < BLICA_QUESTIONS ? names[question] : NULL;
+}
+
+#define SAY(a, question, code, ...)                                                                                    \
+  ((a)->answer[question] = (code), (void)snprintf((a)->verdict[question], sizeof *(a)->verdict, __VA_ARGS__))
+
+static void design(blica_assessment *a) {
   if (a->surplus < 0)
-    snprintf(
-        text, size,
+    SAY(a, BLICA_DESIGN, BLICA_NO,
         "Design: %d segments of %d variables have %lld statistics fewer than %d sources have unknowns, so these data "
         "cannot determine the sources.",
         a->u, a->n, (long long)-a->surplus, a->k);
+  else if (a->rank_parameters == 0)
+    SAY(a, BLICA_DESIGN, BLICA_UNKNOWN,
+        "Design: %d segments of %d variables have enough statistics for %d sources; the rank was not computed.", a->u,
+        a->n, a->k);
   else if (a->rank < a->rank_parameters)
-    snprintf(text, size,
-             "Design: %lld of %lld parameters are left open at this estimate (rank %lld), so the sources cannot be "
-             "determined with these segments.",
-             (long long)(a->rank_parameters - a->rank), (long long)a->rank_parameters, (long long)a->rank);
+    SAY(a, BLICA_DESIGN, BLICA_NO,
+        "Design: %lld of %lld parameters are left open at this estimate (rank %lld), so the sources cannot be "
+        "determined with these segments.",
+        (long long)(a->rank_parameters - a->rank), (long long)a->rank_parameters, (long long)a->rank);
   else
-    snprintf(
-        text, size,
+    SAY(a, BLICA_DESIGN, BLICA_YES,
         "Design: %d segments of %d variables can determine %d sources if their variances change (rank %lld of %lld).",
         a->u, a->n, a->k, (long long)a->rank, (long long)a->rank_parameters);
 }
 
-static void change(const blica_assessment *a, char *text, size_t size) {
-  if (isnan(a->change_p))
-    snprintf(text, size, "Change: it was not tested whether the variances change over these segments.");
-  else if (a->change_p <= SIGNIFICANT)
-    snprintf(text, size, "Change: the data show that variances change over these segments (p = %.2g).", a->change_p);
-  else
-    snprintf(
-        text, size,
-        "Change: the data do not show that variances change over these segments (p = %.2g); without change the axes "
-        "are arbitrary.",
-        a->change_p);
+static bool too_dependent(const blica_assessment *a) {
+  return a->inflation > 1 && a->draws_per_segment < DRAWS_LEAST;
 }
 
-static void axes(const blica_assessment *a, char *text, size_t size) {
+static void change(blica_assessment *a) {
+  char rows[160] = "";
+  if (a->inflation > 1)
+    snprintf(
+        rows, sizeof rows,
+        " Rows depend on those before them (correlation %.2f): they count as %.0f %% of their number in this test.",
+        a->lag, 100 / a->inflation);
+  if (isnan(a->change_p))
+    SAY(a, BLICA_CHANGE, BLICA_UNKNOWN, "Change: it was not tested whether the variances change over these segments.");
+  else if (too_dependent(a))
+    SAY(a, BLICA_CHANGE, BLICA_UNKNOWN,
+        "Change: rows depend on those before them so much that a segment holds about %.0f independent draws of the "
+        "sources; that is too few to tell change from chance. Use longer segments.",
+        a->draws_per_segment);
+  else if (a->change_p <= SIGNIFICANT)
+    SAY(a, BLICA_CHANGE, a->change_p <= STRONG ? BLICA_YES : BLICA_WEAK,
+        "Change: the data show%s that variances change over these segments (p = %.2g).%s",
+        a->change_p <= STRONG ? "" : " weakly", a->change_p, rows);
+  else
+    SAY(a, BLICA_CHANGE, BLICA_NO,
+        "Change: the data do not show that variances change over these segments (p = %.2g)%s.%s", a->change_p,
+        a->k > 1 ? "; without change the axes are arbitrary" : "", rows);
+}
+
+static bool off_optimum(const blica_assessment *a) {
+  return !(a->distance <= bl_verdict_distance);
+}
+
+/* What to try: the item with the largest residuals. */
+static void advice(const blica_assessment *a, char *text, size_t size) {
+  int worst = 0;
+  for (int i = 1; i < a->n; i++)
+    if (a->item_srmr && a->item_srmr[i] > a->item_srmr[worst]) worst = i;
+  snprintf(text, size, " Try more sources; residuals are largest for '%.60s'.",
+           a->variables ? a->variables[worst] : "");
+}
+
+static void fit(blica_assessment *a) {
+  char numbers[160], more[160] = "";
+  size_t at = (size_t)snprintf(numbers, sizeof numbers, "SRMR %.3f", a->srmr);
+  if (isfinite(a->m2))
+    snprintf(numbers + at, sizeof numbers - at,
+             ", M2 %.1f on %lld degrees of freedom (p = %.2g), RMSEA2 %.3f (90 %% from %.3f to %.3f)", a->m2,
+             (long long)a->df, a->m2_p, a->rmsea2, a->rmsea2_low, a->rmsea2_high);
+  const bool tested = isfinite(a->m2);
+  const bool close = (!tested || a->m2_p > SIGNIFICANT || a->rmsea2 <= CLOSE) && a->srmr_unbiased <= SMALL;
+  const bool adequate = (!tested || a->rmsea2 <= ADEQUATE) && a->srmr_unbiased <= LARGE;
+  if (!close) advice(a, more, sizeof more);
+  if (isnan(a->distance))
+    SAY(a, BLICA_FIT, BLICA_UNKNOWN,
+        "Fit: the model could not be fitted again, so it is not known whether it is a fit of these data; %s.", numbers);
+  else if (isinf(a->distance))
+    SAY(a, BLICA_FIT, BLICA_NO,
+        "Fit: this is not the optimum for these data: a refit has other columns (MCS %.2f with it). Either the fit had "
+        "not converged, or it is not a fit of these data. As given: %s.",
+        a->refit_mcs, numbers);
+  else if (off_optimum(a))
+    SAY(a, BLICA_FIT, BLICA_NO,
+        "Fit: this is not the optimum for these data, but up to %.2g standard errors from a refit (MCS %.2f with it). "
+        "Either the fit had not converged, or it is not a fit of these data. As given: %s.",
+        a->distance, a->refit_mcs, numbers);
+  else if (a->twin[0] >= 0)
+    SAY(a, BLICA_FIT, BLICA_NO,
+        "Fit: '%.60s' and '%.60s' agree in all rows, which the model cannot explain: leave one out. %s.",
+        a->variables[a->twin[0]], a->variables[a->twin[1]], numbers);
+  else if (isnan(a->srmr))
+    SAY(a, BLICA_FIT, BLICA_UNKNOWN, "Fit: no statistic of fit could be computed.");
+  else
+    SAY(a, BLICA_FIT,
+        close      ? BLICA_YES
+        : adequate ? BLICA_WEAK
+                   : BLICA_NO,
+        "Fit: %s; %s.%s",
+        close      ? "close"
+        : adequate ? "adequate, not close"
+                   : "poor",
+        numbers, more);
+}
+
+/* Why nothing can be said of the axes, or NULL. */
+static const char *uncertified(const blica_assessment *a) {
+  if (off_optimum(a)) return "not assessed, since the model is not at the optimum for these data";
+  if (isnan(a->expected_mcs)) return "no errors could be computed, so it is not known how well they are determined";
+  if (too_dependent(a)) return "not known, since errors of rows that depend on each other so much are not";
+  return NULL;
+}
+
+static void axes(blica_assessment *a) {
   double worst = 0;
   int at = 0;
+  char chance[64] = "";
   for (int j = 0; j < a->k; j++)
     if (a->angle[j] > worst) worst = a->angle[j], at = j;
-  if (isnan(a->expected_mcs))
-    snprintf(text, size, "Axes: no errors could be computed, so it is not known how well the axes are determined.");
-  else if (a->surplus < 0 || a->rank < a->rank_parameters || (a->k > 1 && a->change_p > SIGNIFICANT))
-    snprintf(text, size, "Axes: undetermined; the angles below describe this estimate only, not its truth.");
+  const bool compared = a->k > 1 && a->chance_mcs < 1;
+  const double gain = compared ? (a->expected_mcs - a->chance_mcs) / (1 - a->chance_mcs) : 1;
+  if (compared) snprintf(chance, sizeof chance, " where %.3f is chance", a->chance_mcs);
+  const char *why = uncertified(a);
+  const bool arbitrary = a->answer[BLICA_DESIGN] == BLICA_NO || (a->k > 1 && a->answer[BLICA_CHANGE] == BLICA_NO);
+  blica_answer answer = worst < FINE && gain > ABOVE_CHANCE ? BLICA_YES
+                        : worst < ROUGH && gain > LITTLE    ? BLICA_WEAK
+                                                            : BLICA_NO;
+  if (why)
+    SAY(a, BLICA_AXES, BLICA_UNKNOWN, "Axes: %s.", why);
+  else if (arbitrary)
+    SAY(a, BLICA_AXES, BLICA_NO, "Axes: undetermined; the angles below describe this estimate only, not its truth.");
   else if (worst > OPEN)
-    snprintf(
-        text, size,
+    SAY(a, BLICA_AXES, BLICA_NO,
         "Axes: undetermined; refits rotate the columns by up to %.0f degrees (source z%d, one standard deviation), "
-        "expected MCS %.3f.",
-        worst, at + 1, a->expected_mcs);
-  else
-    snprintf(
-        text, size,
+        "expected MCS %.3f%s.",
+        worst, at + 1, a->expected_mcs, chance);
+  else if (a->answer[BLICA_FIT] == BLICA_NO)
+    SAY(a, BLICA_AXES, BLICA_NO,
+        "Axes: not to be trusted, since the model does not fit; if it did, columns might be off by up to %.0f degrees "
+        "(source z%d), expected MCS %.3f%s.",
+        worst, at + 1, a->expected_mcs, chance);
+  else {
+    if (answer == BLICA_YES && (a->answer[BLICA_FIT] != BLICA_YES || a->answer[BLICA_CHANGE] == BLICA_WEAK))
+      answer = BLICA_WEAK;
+    SAY(a, BLICA_AXES, answer,
         "Axes: %s; the columns may be off by up to %.0f degrees (source z%d, one standard deviation), expected MCS "
-        "%.3f.",
-        worst < FINE    ? "well determined"
-        : worst < ROUGH ? "roughly determined"
-                        : "poorly determined",
-        worst, at + 1, a->expected_mcs);
+        "%.3f%s.",
+        answer == BLICA_YES    ? "well determined"
+        : answer == BLICA_WEAK ? "roughly determined"
+                               : "poorly determined",
+        worst, at + 1, a->expected_mcs, chance);
+  }
 }
 
 void bl_verdict(blica_assessment *a) {
-  design(a, a->verdict[0], sizeof a->verdict[0]);
-  change(a, a->verdict[1], sizeof a->verdict[1]);
-  axes(a, a->verdict[2], sizeof a->verdict[2]);
+  design(a);
+  change(a);
+  fit(a);
+  axes(a);
 }

@@ -106,7 +106,76 @@ assert r == json.load(open("assessed.json"))
 assert .9 < r["expected_mcs"] <= 1 and r["change"]["p"] < 1e-6 and r["srmr"] < .1 and r["rmsea2"] < .05, r
 assert [c["source"] for c in r["columns"]] == ["z1", "z2"]
 assert all(0 < c["angle_degrees"] < 20 and c["stability"] > .9 for c in r["columns"]), r["columns"]
-assert len(r["verdict"]) == 3 and len(r["items"]) == 6 and len(r["segments"]) == 10'
+assert r["verdict"] == dict(design="yes", change="yes", fit="yes", axes="yes"), r["sentences"]
+assert r["distance"] == 0 and .5 < r["chance_mcs"] < 1 and len(r["sentences"]) == 4
+assert len(r["items"]) == 6 and len(r["segments"]) == 10'
+}
+
+# answers FILE: the verdict of an assessment in JSON, as in "design=yes change=no fit=weak axes=unknown".
+answers() {
+  /usr/bin/python3 -c 'import json, sys; print(*(f"{k}={v}" for k, v in json.load(open(sys.argv[1]))["verdict"].items()))' "$1"
+}
+
+@test "what is not a fit of these data is never certified: random models, stopped fits, other waves, too few sources" {
+  "$BLICA" simulate --variables 8 --sources 3 --segments 12 --samples 400 --seed 4 --out s --quiet
+  "$BLICA" simulate --variables 8 --sources 3 --segments 12 --samples 400 --seed 5 --out t --quiet
+  "$BLICA" fit s/data.csv --sources 3 --out good.json --quiet
+  run_code 0 assess good.json s/data.csv --bootstrap none --strict --out good.a
+  [[ $(answers good.a) == "design=yes change=yes fit=yes axes=yes" ]]
+  for seed in 1 2 3 4 5; do
+    /usr/bin/python3 -c '
+import json, random, sys
+m = json.load(open("good.json"))
+random.seed(int(sys.argv[1]))
+m["mixing"] = [[random.gauss(0, 1) for _ in row] for row in m["mixing"]]
+m["variances"] = [[random.lognormvariate(0, .7) for _ in row] for row in m["variances"]]
+json.dump(m, open("random.json", "w"))' $seed
+    run_code 5 assess random.json s/data.csv --bootstrap none --strict --out random.a
+    [[ $(answers random.a) == *"fit=no axes=unknown" ]]
+    [[ $out == *"not the optimum for these data"* ]]
+  done
+  "$BLICA" fit s/data.csv --sources 3 --max-iterations 1 --out stopped.json --quiet || true
+  run_code 5 assess stopped.json s/data.csv --bootstrap none --strict --out stopped.a
+  [[ $(answers stopped.a) == *"fit=no axes=unknown" ]]
+  run_code 5 assess good.json t/data.csv --bootstrap none --strict --out other.a
+  [[ $(answers other.a) == *"fit=no axes=unknown" ]]
+  "$BLICA" fit s/data.csv --sources 2 --out few.json --quiet
+  run_code 5 assess few.json s/data.csv --bootstrap none --strict --out few.a
+  [[ $(answers few.a) == *"fit=no axes=no" ]]
+  [[ $out == *"Try more sources"* ]]
+}
+
+@test "an item given twice is named, and nothing is certified" {
+  "$BLICA" simulate --variables 6 --sources 2 --segments 10 --samples 400 --out s --quiet
+  awk -F, -v OFS=, 'NR > 1 { $2 = $1 } { print }' s/data.csv >twice.csv
+  "$BLICA" fit twice.csv --sources 2 --out m.json --quiet
+  run_code 5 assess m.json twice.csv --bootstrap none --strict
+  [[ $out == *"'x1' and 'x2' agree in all rows"* ]]
+  [[ $out != *"well determined"* ]]
+}
+
+@test "rows that depend on those before them: effective rows, and no verdict of change where they hold too few draws" {
+  for decay in 0.6 0.95; do
+    /usr/bin/python3 - $decay >rows.csv <<'P'
+import math, random, sys
+f, n, k = float(sys.argv[1]), 8, 2
+random.seed(2)
+A = [[random.gauss(0, 1) for _ in range(k)] for _ in range(n)]
+z = [random.gauss(0, 1) for _ in range(k)]
+print(",".join(f"x{i}" for i in range(n)))
+for row in range(1500):
+    z = [f * value + math.sqrt(1 - f * f) * random.gauss(0, 1) for value in z]
+    print(",".join(str(int(sum(a * b for a, b in zip(r, z)) + 1.6 * random.gauss(0, 1) > 0)) for r in A))
+P
+    "$BLICA" fit rows.csv --segment-length 100 --sources 2 --out m.json --quiet
+    run_code 0 assess m.json rows.csv --segment-length 100 --bootstrap none --out $decay.a
+    [[ $out == *"depend on those before them"* ]]
+  done
+  [[ $(answers 0.95.a) == *"change=unknown"*"axes=unknown" ]]
+  /usr/bin/python3 -c '
+import json
+a, b = (json.load(open(f"{decay}.a"))["change"] for decay in ("0.6", "0.95"))
+assert .4 < a["decay"] < .75 < .85 < b["decay"] and b["draws_per_segment"] < 15 < a["draws_per_segment"] < 80, (a, b)'
 }
 
 @test "M2 does not depend on how much a prior shrinks the estimate" {

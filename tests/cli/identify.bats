@@ -61,9 +61,9 @@ assert r["identified"] is True and r["ordinal"] == 3 and r["surplus"] == 0 and r
   says "mixing is missing"
 }
 
-@test "with data: the verdict in three sentences" {
+@test "with data: the verdict in four sentences" {
   "$BLICA" simulate --variables 6 --sources 2 --segments 10 --samples 300 --out a --quiet
   "$BLICA" fit a/data.csv --sources 2 --out m.json --quiet
   run_code 0 identify m.json a/data.csv
-  [[ $out == "Design: 10 segments of 6 variables can determine 2 sources if their variances change"*"Change: the data show that variances change"*"Axes: well determined"*"expected MCS"* ]]
+  [[ $out == "Design: 10 segments of 6 variables can determine 2 sources if their variances change"*"Change: the data show that variances change"*"Fit: close"*"Axes: well determined"*"expected MCS"* ]]
 }

@@ -15,6 +15,8 @@
 #include "inference/heldout.h"
 #include "inference/implied.h"
 #include "inference/influence.h"
+#include "inference/optimum.h"
+#include "inference/sandwich.h"
 #include "inference/verdict.h"
 #include "num/normal.h"
 
@@ -272,22 +274,77 @@ static void refits_have_the_options_of_the_fit(void **state) {
   blica_model_free(m);
 }
 
-/* Words for angles; more than 45 degrees are no axes, whatever the test of change says. */
-static void the_verdict_follows_the_angles(void **state) {
+/* Answers and words of each question; axes are certified only where the other three allow it. */
+static void the_verdict_follows_the_numbers(void **state) {
   (void)state;
   const struct {
-    double angle;
-    const char *words;
-  } cases[] = {{5, "Axes: well"}, {15, "Axes: roughly"}, {40, "Axes: poorly"}, {50, "Axes: undetermined"}};
+    double angle, p, rmsea2, srmr, distance, chance;
+    int twin;
+    double draws;
+    const char *answers, *axes;
+  } cases[] = {{5, 1e-3, 0.01, 0.01, 0, 0.5, -1, 100, "yes yes yes yes", "Axes: well determined"},
+               {15, 1e-3, 0.01, 0.01, 0, 0.5, -1, 100, "yes yes yes weak", "Axes: roughly"},
+               {40, 1e-3, 0.01, 0.01, 0, 0.5, -1, 100, "yes yes yes no", "Axes: poorly"},
+               {50, 1e-3, 0.01, 0.01, 0, 0.5, -1, 100, "yes yes yes no", "Axes: undetermined"},
+               {5, 0.03, 0.01, 0.01, 0, 0.5, -1, 100, "yes weak yes weak", "Axes: roughly"},
+               {5, 0.2, 0.01, 0.01, 0, 0.5, -1, 100, "yes no yes no", "Axes: undetermined"},
+               {5, 1e-3, 0.06, 0.06, 0, 0.5, -1, 100, "yes yes weak weak", "Axes: roughly"},
+               {5, 1e-3, 0.12, 0.15, 0, 0.5, -1, 100, "yes yes no no", "Axes: not to be trusted"},
+               {5, 1e-3, 0.01, 0.01, 0.2, 0.5, -1, 100, "yes yes no unknown", "Axes: not assessed"},
+               {5, 1e-3, 0.01, 0.01, INFINITY, 0.5, -1, 100, "yes yes no unknown", "Axes: not assessed"},
+               {5, 1e-3, 0.01, 0.01, NAN, 0.5, -1, 100, "yes yes unknown unknown", "Axes: not assessed"},
+               {5, 1e-3, 0.01, 0.01, 0, 0.95, -1, 100, "yes yes yes no", "Axes: poorly"},
+               {5, 1e-3, 0.01, 0.01, 0, 0.5, 0, 100, "yes yes no no", "Axes: not to be trusted"},
+               {5, 1e-3, 0.01, 0.01, 0, 0.5, -1, 10, "yes unknown yes unknown", "Axes: not known"}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     double angle[2] = {2, cases[i].angle};
-    blica_assessment a = {.n = 6, .k = 2, .u = 4, .angle = angle, .change_p = 0.01, .expected_mcs = 0.9};
+    char answers[64] = "", *names[2] = {"a", "b"};
+    blica_assessment a = {.n = 2, .k = 2, .u = 4, .rank = 7, .rank_parameters = 7, .angle = angle, .variables = names};
+    a.change_p = cases[i].p, a.expected_mcs = 0.96, a.chance_mcs = cases[i].chance, a.distance = cases[i].distance;
+    a.srmr = a.srmr_unbiased = cases[i].srmr, a.rmsea2 = cases[i].rmsea2, a.m2 = 10, a.m2_p = 1e-4, a.df = 5;
+    a.twin[0] = cases[i].twin, a.twin[1] = 1;
+    a.draws_per_segment = cases[i].draws, a.inflation = cases[i].draws < 100 ? 3 : 1;
     bl_verdict(&a);
-    assert_true(strncmp(a.verdict[2], cases[i].words, strlen(cases[i].words)) == 0);
-    a.change_p = 0.2;
-    bl_verdict(&a);
-    assert_true(strncmp(a.verdict[2], "Axes: undetermined", 18) == 0);
+    for (int q = 0; q < BLICA_QUESTIONS; q++) strcat(strcat(answers, q ? " " : ""), blica_answer_name(a.answer[q]));
+    assert_string_equal(answers, cases[i].answers);
+    assert_true(strncmp(a.verdict[BLICA_AXES], cases[i].axes, strlen(cases[i].axes)) == 0);
   }
+  assert_string_equal(blica_question_name(BLICA_FIT), "fit");
+  assert_null(blica_question_name(BLICA_QUESTIONS));
+}
+
+/* A model that was fitted to these rows is its own refit, to the bit; a loading that is moved by half a standard error
+ * is found to be off by that; items that agree in all rows are named. */
+static void the_distance_is_in_standard_errors(void **state) {
+  (void)state;
+  blica_model *m;
+  blica_data *d;
+  blica_counts *counts;
+  bl_rows *rows;
+  bl_optimum found;
+  blica_fit_options o = blica_fit_options_default();
+  double covariance[22 * 22], bias[44];
+  int twin[2];
+  draw(5, 2, 6, 300, 0, NULL, &d, NULL);
+  o.sources = 2;
+  assert_int_equal(blica_fit(ctx, &(blica_input){.data = d}, &o, &m), BLICA_OK);
+  assert_int_equal(bl_rows_make(ctx, m, d, &rows), BLICA_OK);
+  assert_int_equal(bl_rows_counts_create(ctx, rows, &counts), BLICA_OK);
+  bl_rows_count(rows, rows->weight, counts);
+  assert_int_equal(bl_optimum_find(ctx, m, rows, counts, &found), BLICA_OK);
+  near(found.distance, 0, 0);
+  assert_int_equal(bl_sandwich(ctx, m, rows, counts, covariance, bias), BLICA_OK);
+  m->mixing[3] += 0.5 * sqrt(covariance[3 * 23]);
+  assert_int_equal(bl_optimum_find(ctx, m, rows, counts, &found), BLICA_OK);
+  near(found.distance, 0.5, 1e-6);
+  assert_false(bl_optimum_twins(rows, &twin[0], &twin[1]));
+  for (int64_t p = 0; p < rows->count; p++) rows->x[5 * p + 4] = (int8_t)(1 - rows->x[5 * p + 2]);
+  assert_true(bl_optimum_twins(rows, &twin[0], &twin[1]));
+  assert_int_equal(twin[0], 2), assert_int_equal(twin[1], 4);
+  bl_rows_free(rows);
+  blica_counts_free(counts);
+  blica_data_free(d);
+  blica_model_free(m);
 }
 
 /* Given A, the exact counts of a segment show its variances. */
@@ -346,7 +403,8 @@ int main(void) {
                                      cmocka_unit_test(exact_counts_of_levels_fit),
                                      cmocka_unit_test(variances_of_a_new_segment),
                                      cmocka_unit_test(the_larger_errors_are_reported),
-                                     cmocka_unit_test(the_verdict_follows_the_angles),
+                                     cmocka_unit_test(the_verdict_follows_the_numbers),
+                                     cmocka_unit_test(the_distance_is_in_standard_errors),
                                      cmocka_unit_test(refits_have_the_options_of_the_fit),
                                      cmocka_unit_test(tables_of_levels_are_differences),
                                      cmocka_unit_test(influences_add_up_to_the_variance),

@@ -207,7 +207,7 @@ static bl_limited limited(const blica_model *m, const level_rows *y, double *par
   assert_int_equal(bl_rows_make(ctx, m, data, &rows), BLICA_OK);
   assert_int_equal(bl_rows_counts_create(ctx, rows, &counts), BLICA_OK);
   bl_rows_count(rows, rows->weight, counts);
-  if (bl_limited_test(ctx, m, rows, counts, &found, part) != BLICA_OK) fail_msg("%s", blica_message(ctx));
+  if (bl_limited_test(ctx, m, rows, counts, false, &found, part) != BLICA_OK) fail_msg("%s", blica_message(ctx));
   blica_counts_free(counts);
   bl_rows_free(rows);
   blica_data_free(data);
