@@ -47,27 +47,12 @@ static int home_of(const blica_model *m, int i) {
 
 typedef enum { NO, UNKNOWN, WEAK, YES } answer;
 
-enum { DESIGN, CHANGE, FIT, AXES, QUESTIONS };
-static const double SIGNIFICANT = 0.05, CLOSE = 0.05, ADEQUATE = 0.089, FINE = 10, ROUGH = 25;
+enum { QUESTIONS = BLICA_QUESTIONS };
 
-/* The value, larger being worse, against the bounds of yes and weak; NaN is unknown. */
-static answer grade(double value, double yes, double weak) {
-  return isnan(value) ? UNKNOWN : value <= yes ? YES : value <= weak ? WEAK : NO;
-}
-
+/* By how good it is. */
 static answer answer_to(const blica_assessment *a, int question) {
-  double worst = 0;
-  for (int j = 0; j < a->k; j++) worst = fmax(worst, a->angle[j]);
-  switch (question) {
-  case DESIGN:
-    return a->surplus < 0 || a->rank < a->rank_parameters ? NO : YES;
-  case CHANGE:
-    return a->k == 1 ? YES : grade(a->change_p, SIGNIFICANT, SIGNIFICANT);
-  case FIT:
-    return grade(a->rmsea2, CLOSE, ADEQUATE);
-  default:
-    return isnan(a->expected_mcs) ? UNKNOWN : grade(worst, FINE, ROUGH);
-  }
+  static const answer order[] = {[BLICA_YES] = YES, [BLICA_WEAK] = WEAK, [BLICA_NO] = NO, [BLICA_UNKNOWN] = UNKNOWN};
+  return order[a->answer[question]];
 }
 
 /* The least good answer decides; one that is unknown stands between weak and no. */
@@ -88,7 +73,7 @@ static const char *reason(const blica_assessment *a) {
   };
   for (int i = 0; i < QUESTIONS; i++)
     if (answer_to(a, i) == NO) return reasons[i];
-  return reasons[AXES];
+  return reasons[BLICA_AXES];
 }
 
 static void headline(const report *r, FILE *page) {
@@ -121,7 +106,7 @@ static void questions(const report *r, FILE *page) {
   fputs("<dl class=\"codes\">\n", page);
   for (int i = 0; i < QUESTIONS; i++) {
     fprintf(page, "<div class=\"%s\" title=\"", word[answer_to(a, i)]);
-    html_text(page, a->verdict[i < 2 ? i : 2]);
+    html_text(page, a->verdict[i]);
     fputs("\"><dt>", page);
     fprintf(page, "%s<span>: %s</span></dt><dd>%s</dd></div>\n", asked[i].name, asked[i].question,
             word[answer_to(a, i)]);
@@ -318,11 +303,11 @@ static void next_step(const report *r, FILE *page) {
     html_text(page, " ");
     put_word(page, r->in->data_path ? r->in->data_path : "DATA");
     fputs("</code> tells how sure this is.", page);
-  } else if (answer_to(a, DESIGN) == NO) {
+  } else if (answer_to(a, BLICA_DESIGN) == NO) {
     html_text(page, "take fewer sources, or rows of more segments.");
-  } else if (answer_to(a, FIT) == NO) {
+  } else if (answer_to(a, BLICA_FIT) == NO) {
     html_text(page, "try more sources (blica select), and look at the pairs with large residuals below.");
-  } else if (answer_to(a, CHANGE) == NO) {
+  } else if (answer_to(a, BLICA_CHANGE) == NO) {
     html_text(page, "find segments between which the variances of the sources differ; without them the loadings are "
                     "arbitrary.");
   } else if (overall(a) != YES) {

@@ -60,7 +60,9 @@ static void change(blica_assessment *a) {
         rows, sizeof rows,
         " Rows depend on those before them (correlation %.2f): they count as %.0f %% of their number in this test.",
         a->lag, 100 / a->inflation);
-  if (isnan(a->change_p))
+  if (a->k == 1 && !(a->change_p <= SIGNIFICANT))
+    SAY(a, BLICA_CHANGE, BLICA_YES, "Change: one source needs no change of variances, and the data do not show any.");
+  else if (isnan(a->change_p))
     SAY(a, BLICA_CHANGE, BLICA_UNKNOWN, "Change: it was not tested whether the variances change over these segments.");
   else if (too_dependent(a))
     SAY(a, BLICA_CHANGE, BLICA_UNKNOWN,
@@ -73,8 +75,9 @@ static void change(blica_assessment *a) {
         a->change_p <= STRONG ? "" : " weakly", a->change_p, rows);
   else
     SAY(a, BLICA_CHANGE, BLICA_NO,
-        "Change: the data do not show that variances change over these segments (p = %.2g)%s.%s", a->change_p,
-        a->k > 1 ? "; without change the axes are arbitrary" : "", rows);
+        "Change: the data do not show that variances change over these segments (p = %.2g); without change the axes "
+        "are arbitrary.%s",
+        a->change_p, rows);
 }
 
 static bool off_optimum(const blica_assessment *a) {
