@@ -28,6 +28,12 @@ const char *blica_question_name(int question) {
 #define SAY(a, question, code, ...)                                                                                    \
   ((a)->answer[question] = (code), (void)snprintf((a)->verdict[question], sizeof *(a)->verdict, __VA_ARGS__))
 
+/* A p value as in "p = 0.03", or a bound where it is tiny. */
+static const char *p_text(double p, char text[24]) {
+  snprintf(text, 24, p < 1e-15 ? "p < 1e-15" : "p = %.2g", p);
+  return text;
+}
+
 static void design(blica_assessment *a) {
   if (a->surplus < 0)
     SAY(a, BLICA_DESIGN, BLICA_NO,
@@ -54,7 +60,7 @@ static bool too_dependent(const blica_assessment *a) {
 }
 
 static void change(blica_assessment *a) {
-  char rows[160] = "";
+  char rows[160] = "", p[24];
   if (a->inflation > 1)
     snprintf(
         rows, sizeof rows,
@@ -71,13 +77,13 @@ static void change(blica_assessment *a) {
         a->draws_per_segment);
   else if (a->change_p <= SIGNIFICANT)
     SAY(a, BLICA_CHANGE, a->change_p <= STRONG ? BLICA_YES : BLICA_WEAK,
-        "Change: the data show%s that variances change over these segments (p = %.2g).%s",
-        a->change_p <= STRONG ? "" : " weakly", a->change_p, rows);
+        "Change: the data show%s that variances change over these segments (%s).%s",
+        a->change_p <= STRONG ? "" : " weakly", p_text(a->change_p, p), rows);
   else
     SAY(a, BLICA_CHANGE, BLICA_NO,
-        "Change: the data do not show that variances change over these segments (p = %.2g); without change the axes "
+        "Change: the data do not show that variances change over these segments (%s); without change the axes "
         "are arbitrary.%s",
-        a->change_p, rows);
+        p_text(a->change_p, p), rows);
 }
 
 static bool off_optimum(const blica_assessment *a) {
@@ -94,12 +100,12 @@ static void advice(const blica_assessment *a, char *text, size_t size) {
 }
 
 static void fit(blica_assessment *a) {
-  char numbers[160], more[160] = "";
+  char numbers[160], more[160] = "", p[24];
   size_t at = (size_t)snprintf(numbers, sizeof numbers, "SRMR %.3f", a->srmr);
   if (isfinite(a->m2))
     snprintf(numbers + at, sizeof numbers - at,
-             ", M2 %.1f on %lld degrees of freedom (p = %.2g), RMSEA2 %.3f (90 %% from %.3f to %.3f)", a->m2,
-             (long long)a->df, a->m2_p, a->rmsea2, a->rmsea2_low, a->rmsea2_high);
+             ", M2 %.1f on %lld degrees of freedom (%s), RMSEA2 %.3f (90 %% from %.3f to %.3f)", a->m2,
+             (long long)a->df, p_text(a->m2_p, p), a->rmsea2, a->rmsea2_low, a->rmsea2_high);
   const bool tested = isfinite(a->m2);
   const bool close = (!tested || a->m2_p > SIGNIFICANT || a->rmsea2 <= CLOSE) && a->srmr_unbiased <= SMALL;
   const bool adequate = (!tested || a->rmsea2 <= ADEQUATE) && a->srmr_unbiased <= LARGE;
