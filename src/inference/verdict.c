@@ -30,7 +30,10 @@ const char *blica_question_name(int question) {
 
 /* A p value as in "p = 0.03", or a bound where it is tiny. */
 static const char *p_text(double p, char text[24]) {
-  snprintf(text, 24, p < 1e-15 ? "p < 1e-15" : "p = %.2g", p);
+  if (p < 1e-15)
+    snprintf(text, 24, "p < 1e-15");
+  else
+    snprintf(text, 24, "p = %.2g", p);
   return text;
 }
 
