@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/number.h"
 #include "data_args.h"
 #include "output.h"
 
@@ -24,32 +23,11 @@ OPTION_TABLE(own_table, own)
 
 typedef struct {
   const blica_counts *c;
-  blica_coding *coding;             /* NULL: a column is a variable */
-  int n;                            /* variables */
-  double rows, least, median, most; /* rows per segment */
-  int small;                        /* segments with fewer than SMALL rows */
-  int64_t constants, zero_cells, empty_pairs;
-  double missing;
-  int sources; /* judged; 0: no number of sources can be identified */
+  const blica_check *found;
+  blica_coding *coding; /* NULL: a column is a variable */
+  int sources;          /* judged; 0: no number of sources can be identified */
   int64_t statistics, unknowns;
 } findings;
-
-static bool check_segments(findings *f) {
-  int u = f->c->u;
-  double *sizes = malloc((size_t)u * sizeof *sizes);
-  if (!sizes) return false;
-  memcpy(sizes, f->c->samples, (size_t)u * sizeof *sizes);
-  qsort(sizes, (size_t)u, sizeof *sizes, bl_rising);
-  f->least = sizes[0];
-  f->most = sizes[u - 1];
-  f->median = (sizes[(u - 1) / 2] + sizes[u / 2]) / 2;
-  for (int s = 0; s < u; s++) {
-    f->rows += sizes[s];
-    f->small += sizes[s] < SMALL;
-  }
-  free(sizes);
-  return true;
-}
 
 /* First column of variable i; one past the last for i = n. */
 static int column(const findings *f, int i) {
@@ -68,49 +46,13 @@ static bool constant(const findings *f, int s, int i) {
   return true;
 }
 
-static double missing_of(const findings *f, int i) {
-  const blica_counts *c = f->c;
-  double missing = 0;
-  for (int s = 0; s < c->u; s++) missing += c->samples[s] - c->present[(size_t)s * (size_t)c->n + (size_t)column(f, i)];
-  return missing;
-}
-
-/* Rows where variable i is at least its level a and j at least its level b. */
-static double at_least(const findings *f, int s, int i, int a, int j, int b) {
-  double cell[4];
-  int left = column(f, i) + (a > 0 ? a - 1 : 0), right = column(f, j) + (b > 0 ? b - 1 : 0);
-  if (left >= column(f, i + 1) || right >= column(f, j + 1)) return 0;
-  blica_counts_table(f->c, s, left, right, cell);
-  return cell[0] + (b == 0 ? cell[1] : 0) + (a == 0 ? cell[2] : 0) + (a == 0 && b == 0 ? cell[3] : 0);
-}
-
-static void judge_pair(findings *f, int s, int i, int j) {
-  int zeros = 0, rows = column(f, i + 1) - column(f, i) + 1, columns = column(f, j + 1) - column(f, j) + 1;
-  for (int a = 0; a < rows; a++)
-    for (int b = 0; b < columns; b++) {
-      double cell = at_least(f, s, i, a, j, b) - at_least(f, s, i, a + 1, j, b) - at_least(f, s, i, a, j, b + 1) +
-                    at_least(f, s, i, a + 1, j, b + 1);
-      zeros += cell <= 1e-9 * f->c->samples[s];
-    }
-  f->zero_cells += zeros > 0;
-  f->empty_pairs += zeros == rows * columns;
-}
-
-static void judge_tables(findings *f) {
-  for (int i = 0; i < f->n; i++) f->missing += missing_of(f, i);
-  for (int s = 0; s < f->c->u; s++)
-    for (int j = 0; j < f->n; j++) {
-      f->constants += constant(f, s, j);
-      for (int i = 0; i < j; i++) judge_pair(f, s, i, j);
-    }
-}
-
 /* Table 1 of the paper, for the number asked for or the largest with no more unknowns than statistics. */
 static blica_status judge_sources(program *p, int sources, findings *f) {
   int u = f->c->u, ordinal = blica_ordinal_items(f->coding);
-  f->sources = sources ? sources : f->n;
+  f->sources = sources ? sources : f->found->n;
   for (;;) {
-    blica_status status = blica_identify_count(p->ctx, f->n, f->sources, u, ordinal, &f->statistics, &f->unknowns);
+    blica_status status =
+        blica_identify_count(p->ctx, f->found->n, f->sources, u, ordinal, &f->statistics, &f->unknowns);
     if (status != BLICA_OK || sources || f->statistics >= f->unknowns) return status;
     if (--f->sources == 0) return BLICA_OK;
   }
@@ -131,7 +73,7 @@ static void print_constants(const findings *f) {
   int listed = 0;
   char segment[SHOWN_TEXT], variable[SHOWN_TEXT], level[SHOWN_TEXT];
   for (int s = 0; s < c->u; s++)
-    for (int i = 0; i < f->n; i++) {
+    for (int i = 0; i < f->found->n; i++) {
       if (!constant(f, s, i) || listed++ >= LISTED) continue;
       printf("    segment '%s', variable '%s': ", shown(c->segments[s], segment), shown(name(f, i), variable));
       if (c->present[(size_t)s * (size_t)c->n + (size_t)column(f, i)] <= 0)
@@ -145,26 +87,48 @@ static void print_constants(const findings *f) {
 static void print_missing(const findings *f) {
   int listed = 0;
   char variable[SHOWN_TEXT];
-  for (int i = 0; i < f->n; i++) {
-    double missing = missing_of(f, i);
+  for (int i = 0; i < f->found->n; i++) {
+    const double missing = f->found->missing[i];
     if (missing > 0 && listed++ < LISTED)
-      printf("    '%s': %.15g (%.3g %%)\n", shown(name(f, i), variable), missing, 100 * missing / f->rows);
+      printf("    '%s': %.15g (%.3g %%)\n", shown(name(f, i), variable), missing, 100 * missing / f->found->rows);
   }
   if (listed > LISTED) printf("    and %d more variables\n", listed - LISTED);
 }
 
+/* The worst level of what was found; nothing can be fitted either when no number of sources can be identified. */
+static int worst(const findings *f) {
+  int level = f->statistics < f->unknowns ? 2 : 0;
+  for (int i = 0; i < f->found->count; i++)
+    if (f->found->findings[i].level > level) level = f->found->findings[i].level;
+  return level;
+}
+
+static void print_verdict(const findings *f) {
+  static const char *const verdicts[] = {"nothing stands in the way of a fit",
+                                         "these data can be fitted; the fit is better without what is named above",
+                                         "not ready for a fit: look at what is named above"};
+  for (int i = 0; i < f->found->count; i++) {
+    const blica_finding *one = &f->found->findings[i];
+    if (one->level > 0) printf("%s: %s\n    %s\n", one->level > 1 ? "mend" : "look", one->found, one->advice);
+  }
+  printf("verdict: %s\n", verdicts[worst(f)]);
+}
+
 static int print_text(const findings *f, bool asked) {
-  const blica_counts *c = f->c;
-  double tables = 0.5 * f->n * (f->n - 1.0) * c->u;
-  printf("%d variables, %d segments, %.15g rows%s\n", f->n, c->u, f->rows, c->exact ? " (exact counts, nominal)" : "");
-  printf("rows per segment: %.15g least, %.15g median, %.15g most\n", f->least, f->median, f->most);
-  printf("segments with fewer than %d rows: %d\n", SMALL, f->small);
-  printf("constant columns: %lld of %lld\n", (long long)f->constants, (long long)f->n * c->u);
+  const blica_check *d = f->found;
+  const double tables = 0.5 * d->n * (d->n - 1.0) * d->u;
+  printf("%d variables, %d segments, %.15g rows%s\n", d->n, d->u, d->rows,
+         f->c->exact ? " (exact counts, nominal)" : "");
+  printf("rows per segment: %.15g least, %.15g median, %.15g most\n", d->least, d->median, d->most);
+  printf("segments with fewer than %d rows: %d\n", SMALL, d->small_segments);
+  printf("constant columns: %lld of %lld\n", (long long)d->constant_columns, (long long)d->n * d->u);
   print_constants(f);
-  printf("pairs with an empty cell: %lld of %.15g (%.3g %%)\n", (long long)f->zero_cells, tables,
-         100 * (double)f->zero_cells / tables);
-  if (f->empty_pairs) printf("pairs without a common row: %lld\n", (long long)f->empty_pairs);
-  printf("missing values: %.15g of %.15g\n", f->missing, f->rows * f->n);
+  printf("pairs with an empty cell: %lld of %.15g (%.3g %%)\n", (long long)d->zero_cells, tables,
+         100 * (double)d->zero_cells / tables);
+  if (d->empty_pairs)
+    printf("pairs without a common row: %lld, in no segment: %lld\n", (long long)d->empty_pairs,
+           (long long)d->never_together);
+  printf("missing values: %.15g of %.15g\n", d->missing_values, d->rows * d->n);
   print_missing(f);
   if (f->sources == 0)
     puts("sources: no number of them can be identified from so few variables and segments");
@@ -175,52 +139,64 @@ static int print_text(const findings *f, bool asked) {
     printf("%d sources: %s by counting (%lld statistics, %lld unknowns)\n", f->sources,
            f->statistics >= f->unknowns ? "can be identified" : "can NOT be identified", (long long)f->statistics,
            (long long)f->unknowns);
+  print_verdict(f);
   return EXIT_OK;
 }
 
-static int print_json(const findings *f) {
-  const blica_counts *c = f->c;
-  json_t *missing = json_array(), *constants = json_array(), *samples = json_array();
-  for (int i = 0; i < f->n; i++) json_array_append_new(missing, json_number(missing_of(f, i)));
-  for (int s = 0; s < c->u; s++) {
-    json_array_append_new(samples, json_number(c->samples[s]));
-    for (int i = 0; i < f->n; i++)
+static json_t *constants_record(const findings *f) {
+  json_t *list = json_array();
+  for (int s = 0; s < f->c->u; s++)
+    for (int i = 0; i < f->found->n; i++)
       if (constant(f, s, i))
         json_array_append_new(
-            constants, json_pack("{s:o,s:o}", "segment", json_text(c->segments[s]), "variable", json_text(name(f, i))));
-  }
-  json_t *rows = json_pack("{s:o,s:o,s:o}", "least", json_number(f->least), "median", json_number(f->median), "most",
-                           json_number(f->most));
-  return json_print(json_pack("{s:i,s:i,s:o,s:o,s:o,s:i,s:o,s:I,s:I,s:I,s:o,s:i,s:I,s:I,s:I,s:b}", "variables", f->n,
-                              "segments", c->u, "rows", json_number(f->rows), "rows_per_segment", rows, "samples",
-                              samples, "small_segments", f->small, "constant_columns", constants, "zero_cell_pairs",
-                              (json_int_t)f->zero_cells, "empty_pairs", (json_int_t)f->empty_pairs, "pairs",
-                              (json_int_t)f->n * (f->n - 1) / 2 * c->u, "missing", missing, "sources", f->sources,
-                              "statistics", (json_int_t)f->statistics, "unknowns", (json_int_t)f->unknowns, "surplus",
-                              (json_int_t)(f->statistics - f->unknowns), "exact", c->exact));
+            list, json_pack("{s:o,s:o}", "segment", json_text(f->c->segments[s]), "variable", json_text(name(f, i))));
+  return list;
+}
+
+static json_t *findings_record(const blica_check *d) {
+  json_t *list = json_array();
+  for (int i = 0; i < d->count; i++)
+    json_array_append_new(list, json_pack("{s:s,s:i,s:o,s:o}", "code", d->findings[i].code, "level",
+                                          d->findings[i].level, "found", json_text(d->findings[i].found), "advice",
+                                          json_text(d->findings[i].advice)));
+  return list;
+}
+
+static int print_json(const findings *f) {
+  static const char *const verdicts[] = {"ready", "look", "mend"};
+  const blica_check *d = f->found;
+  json_t *missing = json_array(), *samples = json_array();
+  for (int i = 0; i < d->n; i++) json_array_append_new(missing, json_number(d->missing[i]));
+  for (int s = 0; s < d->u; s++) json_array_append_new(samples, json_number(f->c->samples[s]));
+  json_t *rows = json_pack("{s:o,s:o,s:o}", "least", json_number(d->least), "median", json_number(d->median), "most",
+                           json_number(d->most));
+  json_t *record = json_pack("{s:i,s:i,s:o,s:o,s:o,s:i,s:o,s:I,s:I,s:I,s:I,s:I,s:o,s:i,s:I,s:I,s:I,s:b}", "variables",
+                             d->n, "segments", d->u, "rows", json_number(d->rows), "rows_per_segment", rows, "samples",
+                             samples, "small_segments", d->small_segments, "constant_columns", constants_record(f),
+                             "zero_cell_pairs", (json_int_t)d->zero_cells, "empty_pairs", (json_int_t)d->empty_pairs,
+                             "never_together", (json_int_t)d->never_together, "copies", (json_int_t)d->copies, "pairs",
+                             (json_int_t)d->n * (d->n - 1) / 2 * d->u, "missing", missing, "sources", f->sources,
+                             "statistics", (json_int_t)f->statistics, "unknowns", (json_int_t)f->unknowns, "surplus",
+                             (json_int_t)(f->statistics - f->unknowns), "exact", f->c->exact);
+  if (!record) return json_print(NULL);
+  json_object_set_new(record, "findings", findings_record(d));
+  json_object_set_new(record, "verdict", json_string(verdicts[worst(f)]));
+  return json_print(record);
 }
 
 static int run(program *p, void *values) {
   check_values *v = values;
   blica_counts *counts;
+  blica_check *found = NULL;
   int code = data_count(p, &v->data, p->operands[0], NULL, &counts);
   if (code != EXIT_OK) return code;
   findings f = {.c = counts};
   blica_status status = blica_counts_coding(p->ctx, counts, &f.coding);
-  if (status != BLICA_OK) {
-    blica_counts_free(counts);
-    return fail_reading(p, status);
-  }
-  f.n = f.coding ? f.coding->items : counts->n;
-  judge_tables(&f);
-  if (!check_segments(&f)) {
-    say_error("out of memory");
-    code = EXIT_FAILED;
-  } else if ((status = judge_sources(p, v->sources, &f)) != BLICA_OK) {
-    code = fail_reading(p, status);
-  } else {
-    code = v->json ? print_json(&f) : print_text(&f, v->sources > 0);
-  }
+  if (status == BLICA_OK) status = blica_check_counts(p->ctx, counts, &found);
+  f.found = found;
+  if (status == BLICA_OK) status = judge_sources(p, v->sources, &f);
+  code = status != BLICA_OK ? fail_reading(p, status) : v->json ? print_json(&f) : print_text(&f, v->sources > 0);
+  blica_check_free(found);
   blica_coding_free(f.coding);
   blica_counts_free(counts);
   return code;
@@ -235,7 +211,8 @@ const command command_check = {
     .text = "Reads the data (or counts) and lists what matters for a fit: the number of variables, segments and rows, "
             "small segments, columns that are constant in a segment, pairs with an empty cell in their table, missing "
             "values, and how many sources can be identified by counting statistics against unknowns (Table 1 of the "
-            "paper).",
+            "paper). Then it names what a fit cannot repair, such as items that are copies of others, says what to do "
+            "about it, and ends with a verdict.",
     .examples = "blica check survey.csv\n"
                 "blica check counts.npz --sources 5 --json",
     .groups = {{"Options", own_table, 0}, {"How the data are read", data_option_table, offsetof(check_values, data)}},

@@ -213,6 +213,38 @@ BLICA_API blica_status blica_counts_save(blica_ctx *ctx, const blica_counts *cou
 BLICA_API blica_status blica_counts_load(blica_ctx *ctx, const char *path, blica_counts **out);
 BLICA_API void blica_counts_free(blica_counts *counts);
 
+/* ------------------------------------------------------------------ what the data hold, before a fit */
+
+/* Something about the data that matters for a fit. */
+typedef struct {
+  char code[24]; /* "identical-items", ...; stays the same from version to version */
+  int level;     /* 0: worth knowing; 1: the fit is worse for it; 2: nothing can be fitted until it is mended */
+  char *found;   /* what was found, with the first names */
+  char *advice;  /* what that means for a fit, and what to do */
+} blica_finding;
+
+/* Numbers are of items (variables), and of tables as blica_correlate counts them. */
+typedef struct {
+  int n, u;                            /* items, segments */
+  double rows, least, median, most;    /* in all, and of a segment */
+  double *missing, missing_values;     /* [n] values that are missing, and of all items */
+  int small_segments;                  /* with fewer than 50 rows */
+  int empty_segments, empty_items;     /* without any value */
+  int constant_items;                  /* that have one value in all rows */
+  int64_t constant_columns;            /* times that an item has one value, or none, in a segment */
+  int64_t absent_columns;              /* times that an item has no value in a segment where other items have */
+  int64_t zero_cells;                  /* two-by-two tables with an empty cell */
+  int64_t constant_pairs, empty_pairs; /* tables with a constant item; without a row that has both */
+  int64_t never_together;              /* pairs without a common row in any segment */
+  int64_t copies;                      /* pairs of which one item follows from the other */
+  int count;
+  blica_finding *findings; /* [count] */
+} blica_check;
+
+/* Looks at the tables of all pairs. */
+BLICA_API blica_status blica_check_counts(blica_ctx *ctx, const blica_counts *counts, blica_check **out);
+BLICA_API void blica_check_free(blica_check *check);
+
 /* ------------------------------------------------------------------ correlations */
 
 /* Flags of a pair. */

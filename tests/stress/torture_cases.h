@@ -102,6 +102,25 @@ static inline void fill_never_together(int8_t *x, int n, int u, int rows) { /* n
   for (int r = 0; r < u * rows; r++) x[(size_t)r * n + r % 2] = BLICA_MISSING;
 }
 
+static inline void fill_two_vary(int8_t *x, int n, int u, int rows) { /* the others are constant in every segment */
+  fill_plain(x, n, u, rows);
+  for (int r = 0; r < u * rows; r++)
+    for (int i = 2; i < n; i++) x[(size_t)r * n + i] = (int8_t)((i + r / rows) % 2);
+}
+
+static inline void fill_one_varies(int8_t *x, int n, int u,
+                                   int rows) { /* the others are constant in all other segments */
+  fill_plain(x, n, u, rows);
+  for (int r = rows; r < u * rows; r++)
+    for (int i = 1; i < n; i++) x[(size_t)r * n + i] = (int8_t)(i % 2);
+}
+
+static inline void fill_forms(int8_t *x, int n, int u,
+                              int rows) { /* half of the rows lack the first item, half the last */
+  fill_plain(x, n, u, rows);
+  for (int r = 0; r < u * rows; r++) x[(size_t)r * n + (r % 2 ? 0 : n - 1)] = -1;
+}
+
 static inline void fill_staircase(int8_t *x, int n, int u, int rows) { /* a perfect scale: x_i = 1 when i < level */
   uint64_t state = 17;
   for (int r = 0; r < u * rows; r++) {
@@ -146,6 +165,9 @@ static const torture_case torture_cases[] = {
     {"variable all missing",      5, 2,    4,  60, fill_variable_missing, 0, ""},
     {"everything missing",        4, 2,    3,  10, fill_all_missing, 0, ""},
     {"pair never together",       5, 2,    4,  80, fill_never_together, 0, ""},
+    {"two items vary",            6, 2,    5,  80, fill_two_vary, 0, ""},
+    {"one segment varies",        6, 2,    5,  80, fill_one_varies, 0, ""},
+    {"two forms",                 6, 2,    5,  80, fill_forms, 0, ""},
     {"one segment",               6, 2,    1, 200, fill_plain, 0, ""},
     {"one row",                   3, 1,    1,   1, fill_plain, 0, ""},
     {"one source",                5, 1,    6, 100, fill_plain, 0, ""},

@@ -46,6 +46,7 @@ static void refuse_null(blica_ctx *c) {
   REFUSED(blica_count_add(c, none, none));
   REFUSED(blica_merge_add(c, none, none));
   REFUSED(blica_counts_coding(c, none, none));
+  REFUSED(blica_check_counts(c, none, none));
   REFUSED(blica_counts_save(c, none, none));
   REFUSED(blica_counts_load(c, none, none));
   REFUSED(blica_correlate(c, none, none));
@@ -123,6 +124,7 @@ static void test_null_void(void **state) {
   blica_packer_free(NULL);
   blica_data_free(NULL);
   blica_counts_free(NULL);
+  blica_check_free(NULL);
   blica_cor_free(NULL);
   blica_model_free(NULL);
   blica_text_free(NULL);
