@@ -320,7 +320,7 @@ typedef struct {
   char prior[8];             /* default (none for blica, auto for matched and pairwise), none, auto or fixed */
   double prior_mixing;       /* sd of the elements of A, with prior=fixed */
   double prior_variance;     /* sd of log v, with prior=fixed */
-  double weight;             /* factor on the number of rows of each segment in the objective */
+  double likelihood_power;   /* factor on the number of rows of each segment in the objective */
   char contrast[16];         /* fastica: logcosh, exp or cube */
   const char *checkpoint;    /* file that keeps the state of the fit; NULL: none (see blica_fit) */
   double checkpoint_seconds; /* between two writes of it */

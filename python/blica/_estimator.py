@@ -109,7 +109,7 @@ class BinaryICA(TransformerMixin, BaseEstimator):
     def __init__(self, n_components=None, *, method=None, condition=None, n_init=None, max_iter=None, tol=None,
                  random_state=None, n_jobs=None, verbose=0, binarize=None, ordinal=False, levels=None, missing=None,
                  segment_column=None, segments=None, allow_unidentified=False, link=None, thresholds=None,
-                 max_seconds=None, prior=None, prior_mixing=None, prior_variance=None, weight=None, contrast=None,
+                 max_seconds=None, prior=None, prior_mixing=None, prior_variance=None, likelihood_power=None, contrast=None,
                  checkpoint=None, checkpoint_seconds=None, resume=None):
         self.n_components = n_components
         self.method = method
@@ -133,7 +133,7 @@ class BinaryICA(TransformerMixin, BaseEstimator):
         self.prior = prior
         self.prior_mixing = prior_mixing
         self.prior_variance = prior_variance
-        self.weight = weight
+        self.likelihood_power = likelihood_power
         self.contrast = contrast
         self.checkpoint = checkpoint
         self.checkpoint_seconds = checkpoint_seconds

@@ -103,7 +103,7 @@ static blica_status add_tables(blica_ctx *ctx, const bl_problem *problem, double
   own = *shares;
   for (size_t s = 0; s < u; s++) {
     const double share = bl_corfit_rare_share(problem->cor, (int)s);
-    own[s] = 0.5 * problem->options->weight * share;
+    own[s] = 0.5 * problem->options->likelihood_power * share;
     weight[s] *= 1 - share;
   }
   tables->weight = own;
@@ -119,7 +119,7 @@ static blica_status scale_observations(blica_ctx *ctx, const bl_problem *problem
   const size_t count = (size_t)cor->n * (size_t)cor->u;
   blica_status status = bl_alloc(ctx, count, &data->scale_precision);
   for (size_t i = 0; status == BLICA_OK && i < count; i++)
-    data->scale_precision[i] = problem->options->weight / (cor->log_scale_se[i] * cor->log_scale_se[i]);
+    data->scale_precision[i] = problem->options->likelihood_power / (cor->log_scale_se[i] * cor->log_scale_se[i]);
   data->log_scale = cor->log_scale;
   return status;
 }
@@ -131,7 +131,7 @@ static blica_status estimate(blica_ctx *ctx, const bl_problem *problem, bool ave
   bl_corfit_data tables = bl_corfit_pairwise_data(ctx, problem->counts, model, problem->options->link);
   bl_corfit_data data = {
       .n = model->n, .k = model->k, .u = model->u, .link = problem->options->link, .average = average};
-  TRY(scale_weights(ctx, problem->cor, problem->options->weight, &weight));
+  TRY(scale_weights(ctx, problem->cor, problem->options->likelihood_power, &weight));
   data.weight = weight;
   TRY(bl_corfit_matched_data(ctx, problem->cor, &data));
   tables.thresholds = problem->cor->thresholds;
@@ -160,7 +160,7 @@ blica_status bl_matched_scales(blica_ctx *ctx, const bl_problem *problem, const 
   bl_problem inner = *problem;
   bl_settings options = *problem->options;
   options.prior = BL_PRIOR_AUTO;
-  options.starts = 1, options.weight = 1;
+  options.starts = 1, options.likelihood_power = 1;
   inner.options = &options;
   inner.stage = bl_stage_below(&problem->stage, "scales");
   MUST(blica_model_create(ctx, shape->n, shape->k, shape->u, &scratch));

@@ -30,7 +30,7 @@ blica_status bl_mle_make(blica_ctx *ctx, const blica_data *data, const blica_cod
   m->cuts = ordinal || (k < m->n && options->thresholds == BL_THRESHOLDS_ITEMS) ? (size_t)bl_plane(coding, m->n) : 0;
   m->size = (size_t)m->n * (size_t)k + m->cuts + 2 * local;
   m->link = options->link;
-  m->weight = options->weight;
+  m->weight = options->likelihood_power;
   m->accuracy = (bl_accuracy){.points = BL_MVN_BLOCK, .seed = options->seed, .grid_error = 1e-9};
   const double global = (double)m->n * k + (double)m->cuts;
   const bool metric = global <= LARGEST_GLOBAL && global * global * m->u <= LARGEST_METRIC;

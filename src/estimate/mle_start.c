@@ -44,7 +44,7 @@ blica_status bl_mle_solution(blica_ctx *ctx, const bl_problem *problem, bl_mle *
   bool means_done = false;
   int n = shape->n, k = shape->k, u = shape->u;
   options.prior = from->prior;
-  options.weight = 1.0;
+  options.likelihood_power = 1.0;
   options.starts = m->sampled ? problem->options->starts : 1; /* the only point, or one of several */
   options.max_iterations = START_ITERATIONS;
   options.tolerance = START_TOLERANCE;

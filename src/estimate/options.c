@@ -52,8 +52,8 @@ static const blica_option fit_table[] = {
                 "Standard deviation of the elements of A, with a fixed prior."),
     BL_ROW_WITH("prior=fixed", FIT(prior_variance), BLICA_OPT_REAL, "1", 1e-6, 1e6, NULL, "SD",
                 "Standard deviation of the log-variances of the sources, with a fixed prior."),
-    BL_ROW_WITH(OF_LIKELIHOODS, FIT(weight), BLICA_OPT_REAL, "1", 1e-6, 1, NULL, "SHARE",
-                "Factor on the rows of every segment; below 1 the prior has more influence."),
+    BL_ROW_WITH(OF_LIKELIHOODS, FIT(likelihood_power), BLICA_OPT_REAL, "1", 1e-6, 1, NULL, "SHARE",
+                "Power to which the likelihood is raised; below 1 the prior has more influence."),
     BL_ROW_WITH("method=fastica", FIT(contrast), BLICA_OPT_TEXT, "logcosh", 0, 0, BL_CONTRAST_WORDS, "NAME",
                 "Method fastica: the contrast function."),
     BL_ROW(FIT(checkpoint), BLICA_OPT_TEXT, NULL, 0, 0, NULL, "FILE",
@@ -83,7 +83,7 @@ bl_settings bl_settings_of(const blica_fit_options *o) {
                        .prior = (bl_prior)bl_option_word(BL_PRIOR_WORDS, o->prior),
                        .prior_mixing = o->prior_mixing,
                        .prior_variance = o->prior_variance,
-                       .weight = o->weight,
+                       .likelihood_power = o->likelihood_power,
                        .contrast = (bl_contrast)bl_option_word(BL_CONTRAST_WORDS, o->contrast)};
 }
 

@@ -22,7 +22,7 @@ typedef struct {
   double tolerance;
   bl_prior prior;
   double prior_mixing, prior_variance;
-  double weight;
+  double likelihood_power;
   bl_contrast contrast;
 } bl_settings;
 

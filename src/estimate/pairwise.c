@@ -22,7 +22,7 @@ static blica_status run_from_matched(blica_ctx *ctx, const bl_problem *problem, 
   const size_t nk = (size_t)data->n * (size_t)data->k;
   inner.options = &options;
   inner.stage = bl_stage_below(&problem->stage, "matched");
-  options.weight = 1;
+  options.likelihood_power = 1;
   TRY(blica_model_create(ctx, model->n, model->k, model->u, &start));
   TRY(bl_alloc(ctx, bl_corfit_size(data), &begin));
   TRY(bl_estimate_matched(ctx, &inner, start, &means_done));
@@ -47,7 +47,7 @@ blica_status bl_estimate_pairwise(blica_ctx *ctx, const bl_problem *problem, bli
   *means_done = false;
   if (bl_coding_ordinal(model->coding)) return bl_estimate_pairwise_levels(ctx, problem, model, means_done);
   TRY(bl_alloc(ctx, (size_t)model->u, &weight));
-  for (int s = 0; s < model->u; s++) weight[s] = 0.5 * problem->options->weight;
+  for (int s = 0; s < model->u; s++) weight[s] = 0.5 * problem->options->likelihood_power;
   data.weight = weight;
   TRY(bl_corfit_tails(ctx, &data, &below));
   if ((size_t)model->n * (size_t)model->k > BL_LAPLACE_MAX)

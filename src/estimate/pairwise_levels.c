@@ -55,7 +55,7 @@ static blica_status first_model(blica_ctx *ctx, const bl_problem *problem, const
   bl_problem inner = *problem;
   bl_settings options = *problem->options;
   bool means_done;
-  options.weight = 1;
+  options.likelihood_power = 1;
   if (options.prior == BL_PRIOR_NONE) options.prior = BL_PRIOR_AUTO;
   inner.options = &options;
   inner.stage = bl_stage_below(&problem->stage, "matched");
@@ -78,7 +78,7 @@ blica_status bl_estimate_pairwise_levels(blica_ctx *ctx, const bl_problem *probl
   shared own = {0};
   bl_multistart all = {.problem = problem, .run = run_start, .user = &own, .count = 1, .factor = 1, .keep = true};
   TRY(first_model(ctx, problem, model, sd, &first));
-  TRY(bl_level_tables_make(ctx, model, problem->counts, 0.5 * o->weight, none ? 0 : 1 / (sd[0] * sd[0]),
+  TRY(bl_level_tables_make(ctx, model, problem->counts, 0.5 * o->likelihood_power, none ? 0 : 1 / (sd[0] * sd[0]),
                            none ? 0 : 1 / (sd[1] * sd[1]), &own.tables));
   all.size = bl_level_tables_size(own.tables);
   TRY(bl_alloc(ctx, all.size, &begin));

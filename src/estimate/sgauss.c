@@ -123,7 +123,7 @@ blica_status bl_sgauss_data_make(blica_ctx *ctx, const blica_cor *cor, const dou
   d->lanes = cor->n <= BL_LANES_MAX_N;
   d->blocks = (cor->u + BL_LANES - 1) / BL_LANES;
   TRY(bl_alloc_for(ctx, d, (size_t)cor->u, &d->weight));
-  for (int s = 0; s < cor->u; s++) d->weight[s] = options->weight * cor->samples[s];
+  for (int s = 0; s < cor->u; s++) d->weight[s] = options->likelihood_power * cor->samples[s];
   TRY((cor->n <= BL_FULL_MAX_N ? copy_matrices : borrow_pairs)(ctx, cor, shift, d));
   *out = bl_take(&d);
 done:

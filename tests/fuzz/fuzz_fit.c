@@ -18,7 +18,7 @@ static void choose(fuzz_bytes *b, const blica_data *d, blica_fit_options *o) {
   o->max_iterations = fuzz_int(b, 1, 4);
   o->max_seconds = 2;
   strcpy(o->prior, priors[fuzz_byte(b) & 3]);
-  o->weight = fuzz_byte(b) & 1 ? 1 : 0.3;
+  o->likelihood_power = fuzz_byte(b) & 1 ? 1 : 0.3;
   strcpy(o->contrast, fuzz_byte(b) & 1 ? "logcosh" : "cube");
   int count;
   const blica_option *table = blica_fit_option_table(&count);

@@ -65,9 +65,9 @@ static void test_options(void **state) {
   assert_true(blica_loglik_options_default().error == 0.5);
   const blica_option *table = blica_fit_option_table(&count);
   for (int i = 0; i < count; i++)
-    if (strcmp(table[i].name, "weight") == 0) {
+    if (strcmp(table[i].name, "likelihood_power") == 0) {
       assert_int_equal(blica_option_set(ctx, &table[i], &o, "0.25"), BLICA_OK);
-      assert_true(o.weight == 0.25);
+      assert_true(o.likelihood_power == 0.25);
       assert_int_equal(blica_option_set(ctx, &table[i], &o, "0,25"), BLICA_ERR_ARGUMENT);
     }
 }
@@ -120,7 +120,7 @@ static void test_fit(void **state) {
     char checkpoint[100];
     snprintf(checkpoint, sizeof checkpoint, "%s/fit.ckpt", folder);
     fit.sources = 2;
-    fit.weight = 0.5;
+    fit.likelihood_power = 0.5;
     fit.checkpoint = checkpoint;
     fit.resume = 1;
     assert_int_equal(blica_fit(ctx, &input, &fit, &model[i]), BLICA_OK);

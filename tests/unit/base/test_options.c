@@ -36,7 +36,7 @@ static void fit_defaults(void **state) {
   assert_true(o.max_iterations == 0);
   assert_true(o.tolerance == -1);
   assert_true(isinf(o.max_seconds) && o.max_seconds > 0);
-  assert_true(o.prior_mixing == 3 && o.prior_variance == 1 && o.weight == 1);
+  assert_true(o.prior_mixing == 3 && o.prior_variance == 1 && o.likelihood_power == 1);
 }
 
 static void simulate_defaults(void **state) {
@@ -172,7 +172,7 @@ static void test_structs_are_checked(void **state) {
     if (i == 0) strcpy(o.prior, "bogus");
     if (i == 1) o.prior_mixing = NAN;
     if (i == 2) o.prior_variance = -1;
-    if (i == 3) o.weight = 2;
+    if (i == 3) o.likelihood_power = 2;
     if (i == 4) o.link = 0;
     assert_int_equal(blica_fit(ctx, &input, &o, &model), BLICA_ERR_ARGUMENT);
     assert_null(model);
@@ -234,7 +234,7 @@ static void test_options_without_effect(void **state) {
       {{"contrast"}, {"cube"}, "it needs method fastica"},
       {{"contrast", "method"}, {"cube", "fastica"}, NULL},
       {{"prior", "method"}, {"auto", "fastica"}, "it needs method auto, blica, matched, pairwise or mle"},
-      {{"weight", "method"}, {".5", "ivae"}, "it needs method"},
+      {{"likelihood_power", "method"}, {".5", "ivae"}, "it needs method"},
       {{"thresholds", "method"}, {"none", "ivae"}, "it needs method"},
       {{"thresholds"}, {"none"}, NULL},
       {{"resume"}, {"yes"}, "resume is yes, which has no effect without the option checkpoint; give both"},
