@@ -11,7 +11,15 @@
 #include "blica.h"
 #include "messages.h"
 
-enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_DATA = 3, EXIT_NOT_CONVERGED = 4, EXIT_NOT_CERTIFIED = 5, EXIT_INTERRUPTED = 130 };
+enum {
+  EXIT_OK = 0,
+  EXIT_FAILED = 1,
+  EXIT_USAGE = 2,
+  EXIT_DATA = 3,
+  EXIT_NOT_CONVERGED = 4,
+  EXIT_NOT_CERTIFIED = 5,
+  EXIT_INTERRUPTED = 130
+};
 
 /* A table of options and where its values stand in the command's struct of values. */
 typedef struct {

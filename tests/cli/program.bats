@@ -120,8 +120,8 @@ P
   says "it needs method auto or blica"
   run_code 2 fit no.csv --sources 2 --out m.json --contrast cube
   says "it needs method fastica"
-  run_code 2 sources no.json no.csv --out s.csv --engine ep --seed 3
-  says "it needs engine auto or lattice"
+  run_code 2 sources no.json no.csv --out s.csv --engine ep
+  says "unknown option --engine"
   run_code 3 fit no.csv --sources 2 --out m.json --method matched --prior-mixing 3 # the default
   says "no.csv"
 }

@@ -86,7 +86,8 @@ static blica_status fit_with(int r, const char *method, const char *state, void 
   blica_fit_options options = blica_fit_options_default();
   snprintf(options.method, sizeof options.method, "%s", method);
   options.sources = K, options.starts = 2, options.max_iterations = 3;
-  options.checkpoint = state, options.checkpoint_seconds = 0, options.resume = state != NULL;
+  options.checkpoint = state, options.resume = state != NULL;
+  if (state) options.checkpoint_seconds = 0;
   blica_input input = {.data = all};
   return blica_fit(ctx[r], &input, &options, (blica_model **)out);
 }
