@@ -29,7 +29,7 @@ strict: ## build everything with gcc and with clang; a warning fails
 
 tidy: build ## clang-tidy over the C files of library, program and report, without findings (.clang-tidy; some 10 minutes)
 	@sh tools/setup.sh tidy
-	@ls src/*/*.c cli/*.c report/*.c experiments/*.c | xargs -P $(JOBS) -n 4 clang-tidy -p $(BUILD) --quiet 2> $(BUILD)/tidy.log
+	@ls src/*/*.c src/*/*/*.c cli/*.c report/*.c experiments/*.c | xargs -P $(JOBS) -n 4 clang-tidy -p $(BUILD) --quiet 2> $(BUILD)/tidy.log
 	@echo "clang-tidy: no findings"
 
 demo: setup build ## simulate, fit, and write a report

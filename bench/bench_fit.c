@@ -9,7 +9,7 @@
 #include <cblas.h>
 
 #include "base/base.h"
-#include "estimate/sgauss.h"
+#include "estimate/gauss/sgauss.h"
 
 static blica_ctx *ctx;
 

@@ -1,5 +1,5 @@
 /* estimate.h - what an estimator gets and gives, and what its row in the table of method.c says.
- * To add one: write estimate/<name>.c with a bl_estimate_fn, add a row to the table in method.c. */
+ * To add one: write a file with a bl_estimate_fn, add a row to the table in method.c. */
 #ifndef BL_ESTIMATE_H
 #define BL_ESTIMATE_H
 

@@ -11,7 +11,7 @@
 #include "cor/findings.h"
 #include "counts/counts.h"
 #include "estimate/method.h"
-#include "estimate/resume.h"
+#include "estimate/driver/resume.h"
 #include "model/model.h"
 #include "ranks/same.h"
 

@@ -1,6 +1,6 @@
 /* method.c - the table of estimators, and what `auto` stands for. */
 #include "estimate/method.h"
-#include "estimate/corfit.h"
+#include "estimate/gauss/corfit.h"
 
 #include <string.h>
 

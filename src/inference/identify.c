@@ -18,7 +18,7 @@
 #include <lapacke.h>
 
 #include "data/coding.h"
-#include "estimate/sgauss.h"
+#include "estimate/gauss/sgauss.h"
 #include "inference/identify.h"
 #include "num/lanczos.h"
 

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "estimate/mle.h"
+#include "estimate/mle/mle.h"
 #include "model/model.h"
 
 enum { SIZE_MOST = 3000, NODES = 7 };

@@ -7,7 +7,7 @@
 #include <math.h>
 
 #include "rivals/fastica_core.h"
-#include "estimate/multistart.h"
+#include "estimate/driver/multistart.h"
 #include "num/rng.h"
 
 static const double LEAST_VARIANCE = 1e-6; /* of a component that is constant in a segment; 1 over all rows */

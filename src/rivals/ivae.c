@@ -11,7 +11,7 @@
 #include <math.h>
 
 #include "rivals/ivae_loss.h"
-#include "estimate/multistart.h"
+#include "estimate/driver/multistart.h"
 #include "model/model.h"
 #include "num/lbfgs.h"
 #include "num/rng.h"

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "base/option.h"
-#include "estimate/resume.h"
+#include "estimate/driver/resume.h"
 #include "segment/choose.h"
 #include "segment/segment.h"
 

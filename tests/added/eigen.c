@@ -7,7 +7,7 @@
 
 #include <lapacke.h>
 
-#include "estimate/multistart.h"
+#include "estimate/driver/multistart.h"
 
 enum { MOST = 20 }; /* variables */
 

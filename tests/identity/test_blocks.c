@@ -15,7 +15,7 @@
 #include "context.h"
 #include "cor/cor.h"
 #include "counts/item_sets.h"
-#include "estimate/corfit.h"
+#include "estimate/gauss/corfit.h"
 #include "inference/implied.h"
 #include "leave_out.h"
 

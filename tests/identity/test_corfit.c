@@ -13,8 +13,8 @@
 
 #include "assert_compare.h"
 #include "context.h"
-#include "estimate/corfit.h"
-#include "estimate/matched_information.h"
+#include "estimate/gauss/corfit.h"
+#include "estimate/gauss/matched_information.h"
 #include "num/rng.h"
 
 /* Counts of a small sample, their correlations, and a random point. */

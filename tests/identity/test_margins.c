@@ -14,7 +14,7 @@
 
 #include "assert_compare.h"
 #include "context.h"
-#include "estimate/margins.h"
+#include "estimate/gauss/margins.h"
 #include "note.h"
 #include "num/normal.h"
 #include "num/rng.h"

@@ -12,7 +12,7 @@
 #include <lapacke.h>
 
 #include "assert_compare.h"
-#include "estimate/sgauss.h"
+#include "estimate/gauss/sgauss.h"
 #include "num/rng.h"
 
 typedef struct {

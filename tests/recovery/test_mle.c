@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "assert_compare.h"
-#include "estimate/mle.h"
+#include "estimate/mle/mle.h"
 #include "mle_gradient.h"
 #include "note.h"
 #include "num/rng.h"

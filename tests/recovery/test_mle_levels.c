@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "context.h"
-#include "estimate/mle.h"
+#include "estimate/mle/mle.h"
 #include "mle_gradient.h"
 #include "num/rng.h"
 

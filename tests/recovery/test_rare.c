@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "assert_compare.h"
-#include "estimate/corfit.h"
+#include "estimate/gauss/corfit.h"
 #include "num/rng.h"
 
 enum { N_ITEMS = 8, SOURCES = 4, SEGMENTS = 20, ROWS = 400 };

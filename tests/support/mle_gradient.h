@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "assert_compare.h"
-#include "estimate/mle.h"
+#include "estimate/mle/mle.h"
 #include "num/rng.h"
 
 /* At a random point, with priors. */

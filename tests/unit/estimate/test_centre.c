@@ -10,7 +10,7 @@
 
 #include "assert_compare.h"
 #include "context.h"
-#include "estimate/mle.h"
+#include "estimate/mle/mle.h"
 #include "num/rng.h"
 
 enum { N = 5, K = 2, U = 3 };

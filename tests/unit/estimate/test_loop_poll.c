@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "assert_compare.h"
-#include "estimate/mle.h"
+#include "estimate/mle/mle.h"
 
 static blica_ctx *ctx;
 static blica_data *data;

@@ -11,8 +11,8 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "estimate/matched_information.h"
-#include "estimate/matched_precondition.h"
+#include "estimate/gauss/matched_information.h"
+#include "estimate/gauss/matched_precondition.h"
 #include "numbers.h"
 
 /* R, and L^1/2 with L = (R + D)^-1, of one segment, all [n,n] and dense. */

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "assert_compare.h"
-#include "estimate/multistart.h"
+#include "estimate/driver/multistart.h"
 
 enum { N = 3, K = 2, STEPS = 10 };
 

@@ -11,8 +11,8 @@
 #include <cmocka.h>
 
 #include "assert_compare.h"
-#include "estimate/sgauss_precondition.h"
-#include "estimate/sgauss_precondition_low.h"
+#include "estimate/gauss/sgauss_precondition.h"
+#include "estimate/gauss/sgauss_precondition_low.h"
 #include "num/lanczos.h"
 #include "numbers.h"
 

@@ -1,0 +1,95 @@
+/* pairwise_levels.c - method `pairwise` for items with levels: the likelihood of the tables of all pairs, maximised
+ * over mixing matrix, variances, means and cuts together (level_tables.c).
+ *
+ * With two levels thresholds come from the margins (pairwise.c). With more, cuts are common to all segments and carry
+ * the scales of the items, so that they must be fitted with the rest. One start, at the solution of method matched
+ * and under the priors that it has learned; L-BFGS. */
+#include <math.h>
+#include <string.h>
+
+#include "estimate/gauss/level_tables.h"
+#include "estimate/driver/multistart.h"
+#include "model/model.h"
+#include "model/owned.h"
+#include "num/lbfgs.h"
+
+enum { HISTORY = 30 };
+
+typedef struct {
+  bl_level_tables *tables;
+  const double *begin;
+} shared;
+
+static double objective(const double *theta, double *gradient, void *user) {
+  const bl_start *s = user;
+  return bl_level_tables_eval(((const shared *)s->all->user)->tables, theta, gradient);
+}
+
+static blica_status run_start(bl_start *s) {
+  blica_status status;
+  const shared *own = s->all->user;
+  const bl_settings *o = s->all->problem->options;
+  bl_stage stage = bl_stage_below(&s->stage, "lbfgs");
+  bl_lbfgs_options options = {.history = HISTORY,
+                              .max_iterations = o->max_iterations,
+                              .gradient_tolerance = o->tolerance,
+                              .hook = bl_start_hook,
+                              .stage = &stage};
+  bl_lbfgs_result result;
+  memcpy(s->theta, own->begin, s->all->size * sizeof(double));
+  TRY(bl_lbfgs(s->ctx, s->all->size, s->theta, objective, s, &options, &result));
+  bl_start_set_kind(s, "matched");
+  s->iterations += result.iterations;
+  s->record.evaluations += result.evaluations;
+  s->record.objective = -result.value;
+  s->record.gradient = result.gradient_max / fmax(1, fabs(result.value));
+  s->record.stop = bl_start_stop(s, s->record.gradient <= o->tolerance);
+done:
+  return status;
+}
+
+/* The solution of method matched with its means and cuts; sd becomes the scales of the priors that it learned. */
+static blica_status first_model(blica_ctx *ctx, const bl_problem *problem, const blica_model *model, double sd[2],
+                                blica_model **out) {
+  blica_status status;
+  bl_problem inner = *problem;
+  bl_settings options = *problem->options;
+  bool means_done;
+  options.likelihood_power = 1;
+  if (options.prior == BL_PRIOR_NONE) options.prior = BL_PRIOR_AUTO;
+  inner.options = &options;
+  inner.stage = bl_stage_below(&problem->stage, "matched");
+  TRY(bl_model_like(ctx, model, out));
+  TRY(bl_estimate_matched(ctx, &inner, *out, &means_done));
+  TRY(bl_solve_means(ctx, *out, true));
+  bl_model_prior(*out, &sd[0], &sd[1]);
+done:
+  return status;
+}
+
+blica_status bl_estimate_pairwise_levels(blica_ctx *ctx, const bl_problem *problem, blica_model *model,
+                                         bool *means_done) {
+  blica_status status;
+  const bl_settings *o = problem->options;
+  const bool none = o->prior == BL_PRIOR_NONE;
+  BL_OWNED double *begin = NULL;
+  double sd[2] = {o->prior_mixing, o->prior_variance};
+  BL_AUTO(blica_model) *first = NULL;
+  shared own = {0};
+  bl_multistart all = {.problem = problem, .run = run_start, .user = &own, .count = 1, .factor = 1, .keep = true};
+  TRY(first_model(ctx, problem, model, sd, &first));
+  TRY(bl_level_tables_make(ctx, model, problem->counts, 0.5 * o->likelihood_power, none ? 0 : 1 / (sd[0] * sd[0]),
+                           none ? 0 : 1 / (sd[1] * sd[1]), &own.tables));
+  all.size = bl_level_tables_size(own.tables);
+  TRY(bl_alloc(ctx, all.size, &begin));
+  bl_level_tables_take(first, begin);
+  own.begin = begin;
+  TRY(bl_multistart_run(ctx, &all, &model->fit));
+  bl_level_tables_give(all.best->theta, model);
+  if (!none) model->fit.prior_mixing = sd[0], model->fit.prior_variance = sd[1];
+  *means_done = true;
+done:
+  bl_multistart_free(&all);
+  bl_free(own.tables);
+  return status;
+}
