@@ -6,10 +6,9 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include <cblas.h>
-
 #include "base/base.h"
 #include "estimate/gauss/sgauss.h"
+#include "num/blas.h"
 
 static blica_ctx *ctx;
 
@@ -75,8 +74,7 @@ static void rates(int n, int k, int u) {
   double *a = calloc((size_t)n * n, 8), *b = calloc((size_t)n * n, 8), *c = calloc((size_t)n * n, 8);
   int products = (int)(4e9 / (2.0 * n * n * n)) + 1;
   begun = bl_seconds();
-  for (int i = 0; i < products; i++)
-    cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, n, n, n, 1, a, n, b, n, 0, c, n);
+  for (int i = 0; i < products; i++) bl_dgemm('N', 'N', n, n, n, 1, a, n, b, n, 0, c, n);
   double product = (bl_seconds() - begun) / products;
   double flops = u * (2.0 * n * n * k + 6.0 * n * k * k + (double)k * k * k);
   printf("| %d | %d | %d | %.3f | %.1f | %.1f | %.0f %% |\n", n, k, u, 1e3 * evaluation, 1e-9 * flops / evaluation,

@@ -77,7 +77,7 @@ turns() {
 }
 
 if [ -n "${TURNS:-}" ]; then
-  mpicc -O2 "$bench/mpi_ceiling.c" -o ceiling -lopenblas
+  mpicc -O2 -I"$bench/../src" "$bench/mpi_ceiling.c" -o ceiling -lopenblas
   turns "n=k=100 u=40" 100 100 40
   turns "n=1000 k=10 u=40" 1000 10 40
   exit

@@ -18,10 +18,8 @@
 #include <math.h>
 #include <string.h>
 
-#include <cblas.h>
-#include <lapacke.h>
-
 #include "likelihood/likelihood.h"
+#include "num/blas.h"
 #include "num/mvn.h"
 
 enum { MOST_EXACT = 8, ROWS = 4000, NODES = 5, TOGETHER = 256 };
@@ -70,10 +68,10 @@ static void add_rows(const bl_scores *t, int thread, void *user) {
       double *row = w->rows + (size_t)r * (size_t)w->size;
       fill_row(w, t, low + r, row);
       w->total += weight;
-      cblas_daxpy(w->size, weight, row, 1, w->sums, 1);
-      cblas_dscal(w->size, sqrt(weight), row, 1);
+      bl_daxpy(w->size, weight, row, 1, w->sums, 1);
+      bl_dscal(w->size, sqrt(weight), row, 1);
     }
-    cblas_dsyrk(CblasColMajor, CblasLower, CblasNoTrans, w->size, count, 1, w->rows, w->size, 1, w->moments, w->size);
+    bl_dsyrk('L', 'N', w->size, count, 1, w->rows, w->size, 1, w->moments, w->size);
   }
 }
 
@@ -157,9 +155,9 @@ static blica_status half_solve(blica_ctx *ctx, int rows, double *a, int columns,
   double trace = 0;
   for (int i = 0; i < rows; i++) trace += a[(size_t)i * (size_t)(rows + 1)];
   for (int i = 0; i < rows; i++) a[(size_t)i * (size_t)(rows + 1)] += RIDGE * trace / rows + 1e-300;
-  if (LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', rows, a, rows) != 0)
+  if (bl_dpotrf('L', rows, a, rows) != 0)
     return bl_fail(ctx, BLICA_ERR_NUMERIC, "the information at the model is not positive definite");
-  cblas_dtrsm(CblasColMajor, CblasLeft, CblasLower, CblasNoTrans, CblasNonUnit, rows, columns, 1, a, rows, b, rows);
+  bl_dtrsm('L', 'L', 'N', 'N', rows, columns, 1, a, rows, b, rows);
   return BLICA_OK;
 }
 
@@ -180,7 +178,7 @@ static blica_status add_schur(blica_ctx *ctx, int nk, int nuisance, const double
   TRY(half_solve(ctx, nuisance, block, nk, side));
   for (size_t j = 0; j < first; j++)
     for (size_t i = 0; i < first; i++) sum[i + first * j] += samples * f[i + size * j];
-  cblas_dsyrk(CblasColMajor, CblasLower, CblasTrans, nk, nuisance, -samples, side, nuisance, 1, sum, nk);
+  bl_dsyrk('L', 'T', nk, nuisance, -samples, side, nuisance, 1, sum, nk);
   for (size_t j = 0; j < first; j++)
     for (size_t i = j; i < first; i++) sum[j + first * i] = sum[i + first * j];
 done:
@@ -225,7 +223,7 @@ static blica_status add_pairs(blica_ctx *ctx, const work *w, double samples, int
     for (int a = 0; a < tables; a++)
       j[a + (size_t)b * (size_t)tables] = w->moments[w->table + a + (size_t)index[b] * (size_t)w->size];
   TRY(half_solve(ctx, tables, c, size, j));
-  cblas_dgemm(CblasColMajor, CblasTrans, CblasNoTrans, size, size, tables, 1, j, tables, j, tables, 0, f, size);
+  bl_dgemm('T', 'N', size, size, tables, 1, j, tables, j, tables, 0, f, size);
   for (int prior = 0; prior < 2; prior++)
     TRY(add_schur(ctx, w->n * w->k, size - w->n * w->k, f, samples, w->k, prior * w->precision_variance,
                   w->pairs[prior]));
@@ -243,11 +241,10 @@ static double expected_error(int n, int k, const double *mixing, double precisio
   for (int i = 0; i < size; i++) trace += information[(size_t)i * (size_t)(size + 1)];
   for (int i = 0; i < size; i++)
     information[(size_t)i * (size_t)(size + 1)] += (i < n * k ? precision : 0) + RIDGE * trace / size;
-  if (!(trace > 0) || LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', size, information, size) != 0 ||
-      LAPACKE_dpotri_work(LAPACK_COL_MAJOR, 'L', size, information, size) != 0)
+  if (!(trace > 0) || bl_dpotrf('L', size, information, size) != 0 || bl_dpotri('L', size, information, size) != 0)
     return INFINITY;
   for (int j = 0; j < k; j++) {
-    const double *a = mixing + (size_t)j * (size_t)n, length = cblas_ddot(n, a, 1, a, 1);
+    const double *a = mixing + (size_t)j * (size_t)n, length = bl_ddot(n, a, 1, a, 1);
     double whole = 0, along = 0;
     for (int q = 0; q < n; q++)
       for (int p = q; p < n; p++) {

@@ -5,8 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <cblas.h>
 #include <mpi.h>
+
+#include "num/blas.h"
 
 enum { ORDER = 100, MATRICES = 40 };
 
@@ -20,8 +21,7 @@ static double work(int rank, int size, int waits, int products, const double *a,
     int64_t first = (int64_t)products * w / waits, items = (int64_t)products * (w + 1) / waits - first;
     for (int64_t i = first + items * rank / size; i < first + items * (rank + 1) / size; i++) {
       size_t at = each * (size_t)(i % MATRICES);
-      cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, ORDER, ORDER, ORDER, 1, b, ORDER, a + at, ORDER, 0, c + at,
-                  ORDER);
+      bl_dgemm('N', 'N', ORDER, ORDER, ORDER, 1, b, ORDER, a + at, ORDER, 0, c + at, ORDER);
     }
     MPI_Barrier(MPI_COMM_WORLD);
   }

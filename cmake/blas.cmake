@@ -1,8 +1,6 @@
-# The BLAS and LAPACK through their C interfaces, cblas.h and lapacke.h. OpenBLAS when pkg-config knows it; else, or when
-# BLA_VENDOR names one (Generic for the reference, Intel10_64lp for MKL, Apple for Accelerate), what CMake's own modules find.
-# Sets BLICA_BLAS_TARGETS (to link), BLICA_BLAS_INCLUDES, and for the pkg-config file BLICA_BLAS_REQUIRES and BLICA_BLAS_LIBS.
-include(CheckCSourceCompiles)
-
+# The BLAS and LAPACK, by the names that Fortran gives them. OpenBLAS when pkg-config knows it; else, or when BLA_VENDOR names
+# one (Generic for the reference, Intel10_64lp for MKL, Apple for Accelerate), what CMake's own modules find.
+# Sets BLICA_BLAS_TARGETS (to link), and for the pkg-config file BLICA_BLAS_REQUIRES and BLICA_BLAS_LIBS.
 if(NOT BLA_VENDOR)
   pkg_check_modules(OPENBLAS IMPORTED_TARGET openblas)
 endif()
@@ -24,38 +22,3 @@ else()
   endforeach()
   list(REMOVE_DUPLICATES BLICA_BLAS_LIBS)
 endif()
-
-# Adds a library of its own for an interface that the others do not have.
-macro(blica_interface symbol library)
-  set(CMAKE_REQUIRED_LIBRARIES ${BLICA_BLAS_TARGETS} m)
-  check_c_source_compiles("char ${symbol}(void); int main(void) { return ${symbol}(); }" BLICA_HAS_${symbol})
-  unset(CMAKE_REQUIRED_LIBRARIES)
-  if(NOT BLICA_HAS_${symbol})
-    find_library(BLICA_${library}_LIBRARY ${library})
-    if(NOT BLICA_${library}_LIBRARY)
-      message(FATAL_ERROR "no library has ${symbol}: install lib${library} (Debian: lib${library}-dev), or OpenBLAS")
-    endif()
-    list(INSERT BLICA_BLAS_TARGETS 0 ${BLICA_${library}_LIBRARY})
-    list(INSERT BLICA_BLAS_LIBS 0 -l${library})
-  endif()
-endmacro()
-blica_interface(cblas_dgemm cblas)
-blica_interface(LAPACKE_dpotrf lapacke)
-
-# Headers: MKL and Accelerate have them under other names.
-foreach(header cblas lapacke)
-  find_path(BLICA_${header}_INCLUDE ${header}.h HINTS ${OPENBLAS_INCLUDE_DIRS} PATH_SUFFIXES openblas lapacke)
-  find_path(BLICA_mkl_${header}_INCLUDE mkl_${header}.h HINTS $ENV{MKLROOT}/include)
-  if(BLA_VENDOR MATCHES Intel AND BLICA_mkl_${header}_INCLUDE)
-    file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/blas/${header}.h "#include <mkl_${header}.h>\n")
-    list(APPEND BLICA_BLAS_INCLUDES ${CMAKE_CURRENT_BINARY_DIR}/blas ${BLICA_mkl_${header}_INCLUDE})
-  elseif(BLA_VENDOR MATCHES Apple AND header STREQUAL cblas)
-    file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/blas/cblas.h "#include <Accelerate/Accelerate.h>\n")
-    list(APPEND BLICA_BLAS_INCLUDES ${CMAKE_CURRENT_BINARY_DIR}/blas)
-  elseif(BLICA_${header}_INCLUDE)
-    list(APPEND BLICA_BLAS_INCLUDES ${BLICA_${header}_INCLUDE})
-  else()
-    message(FATAL_ERROR "there is no ${header}.h (Debian: libopenblas-dev, liblapacke-dev)")
-  endif()
-endforeach()
-list(REMOVE_DUPLICATES BLICA_BLAS_INCLUDES)

@@ -8,6 +8,7 @@
 - the private headers of base/ are included in base/ only (tests may);
 - counts, correlations, data and models know nothing of ranks: their folders neither include base/share.h nor call bl_comm;
 - a file calls rivals/ only if it is there or is the table of methods, and names of methods are compared in that table only;
+- BLAS and LAPACK are called by their Fortran names, through src/num/blas.h: nothing needs CBLAS or LAPACKE;
 - the files that ARCHITECTURE.md walks through are there; its walks visit none twice, and what a walk visits in src/ is called
   from an earlier stop of it;
 - what a file of src/ exports is used by another file of src/, or by the program; FOR_TESTS lists the exceptions.
@@ -71,6 +72,12 @@ def check_used(defines, needs):
     for symbol in FOR_TESTS:
         if symbol not in defines or symbol in used:
             yield f"{symbol} need not be in FOR_TESTS"
+
+
+def check_blas(needs):
+    for file, symbols in sorted(needs.items()):
+        for symbol in sorted(s for s in symbols if s.startswith(("cblas_", "LAPACKE_"))):
+            yield f"{file} calls {symbol}: not every BLAS has it; take the function of that name in src/num/blas.h"
 
 
 def check_ranks(needs):
@@ -197,7 +204,7 @@ def main():
         sys.exit(f"{build} has the objects of {len(calls)} files of src/ only: build it first")
     unknown = {folder_of(file) for file in calls} - set(FOLDERS) - set(BESIDE) - {"mpi"}
     bad = [f"folder src/{name} has no place in the order" for name in sorted(unknown)]
-    bad += list(check_calls(calls)) + list(check_includes(source)) + list(check_used(defines, needs)) + list(check_ranks(needs))
+    bad += list(check_calls(calls)) + list(check_includes(source)) + list(check_used(defines, needs)) + list(check_ranks(needs)) + list(check_blas(needs))
     bad += list(check_walks(source, defines, needs)) + list(check_method_names(source))
     print("\n".join(bad) if bad else f"{len(calls)} files in order")
     sys.exit(1 if bad else 0)

@@ -8,10 +8,8 @@
 #include <math.h>
 #include <string.h>
 
-#include <cblas.h>
-#include <lapacke.h>
-
 #include "cor/cor.h"
+#include "num/blas.h"
 
 enum { PATH_ROUNDS = 8, ROUNDS = 50, SEGMENT_ROUNDS = 50 };
 static const double SETTLED = 1e-4, LEAST_LESS = 0.05; /* change of a correlation that ends the rounds */
@@ -22,7 +20,7 @@ typedef struct {
   bool *seen;                      /* [n,n] */
   double *copy, *values, *vectors; /* [n,n], [n], [n,k] */
   double *half, *small;            /* [n,k], [k,k] */
-  lapack_int *support;             /* [2 n] */
+  int *support;                    /* [2 n] */
 } completion;
 
 /* The mean of pair p over segments, and whether there is one. */
@@ -78,10 +76,10 @@ static double replace(const completion *p, const double *left, double *c) {
 /* Factors of the mean matrix, `less` being subtracted from their variances; false when they cannot be computed. */
 static bool find_factors(completion *p, double less) {
   const size_t n = (size_t)p->n;
-  lapack_int found = 0;
+  int found = 0;
   memcpy(p->copy, p->mean, n * n * sizeof *p->copy);
-  if (LAPACKE_dsyevr(LAPACK_COL_MAJOR, 'V', 'I', 'L', p->n, p->copy, p->n, 0, 0, p->n - p->k + 1, p->n, 0, &found,
-                     p->values, p->vectors, p->n, p->support) != 0 ||
+  if (bl_dsyevr('L', p->n, p->copy, p->n, p->n - p->k + 1, p->n, &found, p->values, p->vectors, p->n, p->support) !=
+          0 ||
       found != p->k)
     return false;
   for (size_t l = 0; l < (size_t)p->k; l++)
@@ -132,11 +130,9 @@ static void complete_segment(const blica_cor *cor, int s, completion *p, double 
     }
   }
   for (int round = 0; round < SEGMENT_ROUNDS && gaps; round++) {
-    cblas_dsymm(CblasColMajor, CblasLeft, CblasLower, p->n, p->k, 1, c, p->n, p->vectors, p->n, 0, p->half, p->n);
-    cblas_dgemm(CblasColMajor, CblasTrans, CblasNoTrans, p->k, p->k, p->n, 1, p->vectors, p->n, p->half, p->n, 0,
-                p->small, p->k);
-    cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, p->n, p->k, p->k, 1, p->vectors, p->n, p->small, p->k, 0,
-                p->half, p->n);
+    bl_dsymm('L', 'L', p->n, p->k, 1, c, p->n, p->vectors, p->n, 0, p->half, p->n);
+    bl_dgemm('T', 'N', p->k, p->k, p->n, 1, p->vectors, p->n, p->half, p->n, 0, p->small, p->k);
+    bl_dgemm('N', 'N', p->n, p->k, p->k, 1, p->vectors, p->n, p->small, p->k, 0, p->half, p->n);
     if (replace(p, p->half, c) < SETTLED) break;
   }
   for (size_t j = 0, at = 0; j < n; j++)

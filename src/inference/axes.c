@@ -10,10 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <cblas.h>
-#include <lapacke.h>
-
 #include "base/number.h"
+#include "num/blas.h"
 #include "num/rng.h"
 
 blica_status bl_axes_make(blica_ctx *ctx, int n, int k, int draws, bl_axes **out) {
@@ -81,13 +79,13 @@ blica_status bl_axes_normal(blica_ctx *ctx, const blica_model *model, const doub
   TRY(bl_alloc(ctx, size, &a));
   for (size_t c = 0; c < size; c++) memcpy(root + size * c, covariance + p * c, size * sizeof *root);
   errno = 0;
-  if (LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'V', 'L', nk, root, nk, values) != 0)
+  if (bl_dsyevd('V', 'L', nk, root, nk, values) != 0)
     TRY(bl_fail_outside(ctx, BLICA_ERR_NUMERIC, "the covariance of the mixing matrix could not be decomposed"));
   for (int d = 0; d < draws; d++) {
     bl_rng rng = bl_rng_make(seed, (uint64_t)d);
     for (int i = 0; i < nk; i++) z[i] = bl_rng_normal(&rng) * sqrt(fmax(0, values[i]));
     memcpy(a, model->mixing, size * sizeof *a);
-    cblas_dgemv(CblasColMajor, CblasNoTrans, nk, nk, 1, root, nk, z, 1, 1, a, 1);
+    bl_dgemv('N', nk, nk, 1, root, nk, z, 1, 1, a, 1);
     TRY(bl_axes_take(ctx, model, a, d, axes));
   }
   *out = bl_take(&axes);
@@ -101,8 +99,8 @@ static void random_rotation(int k, bl_rng *rng, double *q) {
   for (int c = 0; c < k; c++) {
     double *x = q + (size_t)k * c;
     for (int i = 0; i < k; i++) x[i] = bl_rng_normal(rng);
-    for (int b = 0; b < c; b++) cblas_daxpy(k, -cblas_ddot(k, q + (size_t)k * b, 1, x, 1), q + (size_t)k * b, 1, x, 1);
-    cblas_dscal(k, 1 / cblas_dnrm2(k, x, 1), x, 1);
+    for (int b = 0; b < c; b++) bl_daxpy(k, -bl_ddot(k, q + (size_t)k * b, 1, x, 1), q + (size_t)k * b, 1, x, 1);
+    bl_dscal(k, 1 / bl_dnrm2(k, x, 1), x, 1);
   }
 }
 
@@ -120,7 +118,7 @@ blica_status bl_axes_chance(blica_ctx *ctx, const blica_model *model, uint64_t s
     bl_rng rng = bl_rng_make(seed, (9ull << 60) + (uint64_t)r);
     double one;
     random_rotation(k, &rng, q);
-    cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, n, k, k, 1, model->mixing, n, q, k, 0, a, n);
+    bl_dgemm('N', 'N', n, k, k, 1, model->mixing, n, q, k, 0, a, n);
     MUST(blica_compare(ctx, n, k, model->mixing, a, &one, match, cosine));
     *mcs += one / ROTATIONS;
   }

@@ -24,12 +24,10 @@
 #include <math.h>
 #include <string.h>
 
-#include <cblas.h>
-#include <lapacke.h>
-
 #include "inference/common.h"
 #include "inference/implied.h"
 #include "inference/row_scores.h"
+#include "num/blas.h"
 #include "num/chi2.h"
 
 enum { ROUNDS = 10, DIRECTIONS_MOST = 36, LAG_DIRECTIONS = 6 };
@@ -75,7 +73,7 @@ static blica_status factor_directions(const job *b, int factors, double *d) {
   MUST(bl_alloc(b->ctx, (size_t)n, &values));
   bl_common_matrix(n, b->common->rho, matrix);
   errno = 0;
-  if (LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'V', 'L', n, matrix, n, values) != 0)
+  if (bl_dsyevd('V', 'L', n, matrix, n, values) != 0)
     return bl_fail_outside(b->ctx, BLICA_ERR_NUMERIC, "the eigenvalues of the common correlations did not converge");
   for (int f = 0; f < factors; f++)
     for (int g = 0; g <= f; g++, d += b->pairs) {
@@ -101,8 +99,8 @@ static void weigh(const job *b, int s, const bl_influence *f, const double *d, d
         if (used[i] && used[j])
           weight[at + f->statistics * c] = f->both[at] * f->information[at] * d[at + b->pairs * c];
       }
-  cblas_dgemm(CblasColMajor, CblasTrans, CblasNoTrans, (int)b->m, (int)b->m, (int)b->pairs, 1, d, (int)b->pairs, weight,
-              (int)f->statistics, 0, h, (int)b->m);
+  bl_dgemm('T', 'N', (int)b->m, (int)b->m, (int)b->pairs, 1, d, (int)b->pairs, weight, (int)f->statistics, 0, h,
+           (int)b->m);
 }
 
 static void segment_task(int64_t item, int thread, void *user) {
@@ -139,8 +137,8 @@ static bool invert(size_t m, const double *l, const double *r, const double *mor
     for (size_t a = 0; a < m; a++) inverse[a + m * c] = l[a] * r[a + m * c] * l[c] + (more ? more[a + m * c] : 0);
   for (size_t c = 0; c < m; c++) trace += inverse[c * (m + 1)];
   for (size_t c = 0; c < m; c++) inverse[c * (m + 1)] += 1e-9 * trace / (double)m + 1e-12;
-  if (LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', (int)m, inverse, (int)m) != 0) return false;
-  LAPACKE_dpotri_work(LAPACK_COL_MAJOR, 'L', (int)m, inverse, (int)m);
+  if (bl_dpotrf('L', (int)m, inverse, (int)m) != 0) return false;
+  bl_dpotri('L', (int)m, inverse, (int)m);
   for (size_t c = 0; c < m; c++)
     for (size_t a = 0; a < c; a++) inverse[a + m * c] = inverse[c + m * a];
   return true;
@@ -157,14 +155,14 @@ static double tail(size_t m, int u, const double *sum, const double *h, const do
     const double *hs = h + m * m * (size_t)s;
     if (!(share[s] > 0)) continue;
     for (size_t c = 0; c < m; c++) l[c] = sqrt(fmax(hs[c * (m + 1)], 1e-9));
-    cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, im, im, im, 1 / RIDGE, hs, im, hs, im, 0, product, im);
+    bl_dgemm('N', 'N', im, im, im, 1 / RIDGE, hs, im, hs, im, 0, product, im);
     if (!invert(m, l, r, NULL, q) || !invert(m, l, r, product, other)) return NAN;
     for (size_t c = 0; c < m * m; c++) q[c] -= other[c];
-    cblas_dgemv(CblasColMajor, CblasNoTrans, im, im, 1, q, im, sum + m * (size_t)s, 1, 0, qs, 1);
-    statistic += cblas_ddot(im, qs, 1, sum + m * (size_t)s, 1);
+    bl_dgemv('N', im, im, 1, q, im, sum + m * (size_t)s, 1, 0, qs, 1);
+    statistic += bl_ddot(im, qs, 1, sum + m * (size_t)s, 1);
     for (size_t c = 0; c < m; c++)
       for (size_t a = 0; a < m; a++) other[a + m * c] = l[a] * r[a + m * c] * l[c];
-    cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, im, im, im, 1, q, im, other, im, 0, product, im);
+    bl_dgemm('N', 'N', im, im, im, 1, q, im, other, im, 0, product, im);
     for (size_t c = 0; c < m; c++) {
       mean += (1 - share[s]) * product[c * (m + 1)];
       for (size_t a = 0; a < m; a++) variance += 2 * (1 - share[s]) * product[a + m * c] * product[c + m * a];
@@ -212,9 +210,9 @@ static void source_null(job *b, int j, double common, double *rho, double *slope
       for (int i = 0; i < c; i++) bl_common_score(b->counts, s, i, c, rho[blica_pair(i, c)], b->common);
     for (size_t l = 0; l < k; l++)
       for (size_t at = 0; at < pairs; at++) weighted[at + pairs * l] = information[at] * slope[at + pairs * l];
-    cblas_dgemm(CblasColMajor, CblasTrans, CblasNoTrans, b->k, b->k, (int)pairs, 1, slope, (int)pairs, weighted,
-                (int)pairs, 0, h + k * k * (size_t)s, b->k);
-    cblas_dgemv(CblasColMajor, CblasTrans, (int)pairs, b->k, 1, slope, (int)pairs, score, 1, 0, sum + k * (size_t)s, 1);
+    bl_dgemm('T', 'N', b->k, b->k, (int)pairs, 1, slope, (int)pairs, weighted, (int)pairs, 0, h + k * k * (size_t)s,
+             b->k);
+    bl_dgemv('T', (int)pairs, b->k, 1, slope, (int)pairs, score, 1, 0, sum + k * (size_t)s, 1);
   }
 }
 
@@ -225,8 +223,8 @@ static void project(size_t k, size_t j, const double *h, const double *sum, doub
   for (size_t c = 0; c < k; c++)
     for (size_t a = 0; a < k; a++) matrix[a + k * c] = a == j || c == j ? a == c : h[a + k * c];
   for (size_t a = 0; a < k; a++) side[a] = a == j ? 0 : h[a + k * j], matrix[a * (k + 1)] += 1e-9 * h[a * (k + 1)];
-  if (LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', (int)k, matrix, (int)k) != 0) return;
-  LAPACKE_dpotrs_work(LAPACK_COL_MAJOR, 'L', (int)k, 1, matrix, (int)k, side, (int)k);
+  if (bl_dpotrf('L', (int)k, matrix, (int)k) != 0) return;
+  bl_dpotrs('L', (int)k, 1, matrix, (int)k, side, (int)k);
   for (size_t a = 0; a < k; a++)
     if (a != j) *own -= side[a] * h[a + k * j], *score -= side[a] * sum[a];
 }
@@ -260,8 +258,8 @@ static double variance_ratio(size_t k, size_t j, const double *h, const double *
   for (size_t c = 0; c < k; c++)
     for (size_t a = 0; a < k; a++) matrix[a + k * c] = a == j || c == j ? a == c : h[a + k * c];
   for (size_t a = 0; a < k; a++) side[a] = a == j ? 0 : h[a + k * j], matrix[a * (k + 1)] += 1e-9 * h[a * (k + 1)];
-  if (LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', (int)k, matrix, (int)k) != 0) return NAN;
-  LAPACKE_dpotrs_work(LAPACK_COL_MAJOR, 'L', (int)k, 1, matrix, (int)k, side, (int)k);
+  if (bl_dpotrf('L', (int)k, matrix, (int)k) != 0) return NAN;
+  bl_dpotrs('L', (int)k, 1, matrix, (int)k, side, (int)k);
   for (size_t a = 0; a < k; a++)
     if (a != j) nominal -= side[a] * h[a + k * j];
   side[j] = -1;

@@ -10,7 +10,7 @@
 
 #include <math.h>
 
-#include <cblas.h>
+#include "num/blas.h"
 
 static const double CERTAIN = 3.291; /* z: two-sided p of .001 */
 
@@ -23,7 +23,7 @@ double bl_lag_products(size_t width, int64_t count, double *x, double *lag) {
   }
   for (int64_t l = 0; l <= BL_LAGS && l < count; l++)
     for (int64_t t = 0; t + l < count; t++) {
-      const double product = cblas_ddot((int)width, x + width * (size_t)t, 1, x + width * (size_t)(t + l), 1);
+      const double product = bl_ddot((int)width, x + width * (size_t)t, 1, x + width * (size_t)(t + l), 1);
       lag[l] += product;
       square += l == 1 ? product * product : 0;
     }

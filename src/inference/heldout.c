@@ -7,11 +7,9 @@
 #include <math.h>
 #include <string.h>
 
-#include <cblas.h>
-#include <lapacke.h>
-
 #include "counts/counts.h"
 #include "inference/implied.h"
+#include "num/blas.h"
 #include "num/normal.h"
 
 enum { ROUNDS = 50 };
@@ -82,15 +80,15 @@ static bool step_from(bl_heldout *h, const blica_counts *train, int s, const bli
     for (int i = 0; i < j; i++) bl_common_score(train, s, i, j, h->rho[blica_pair(i, j)], h->common);
   for (int a = 0; a < k; a++) {
     const double *slope = h->slope + (size_t)pairs * a;
-    h->score[a] = 0.5 * cblas_ddot(pairs, score, 1, slope, 1) - log(v[a]) / (sd * sd);
+    h->score[a] = 0.5 * bl_ddot(pairs, score, 1, slope, 1) - log(v[a]) / (sd * sd);
     for (int b = 0; b <= a; b++) {
       double sum = a == b ? 1 / (sd * sd) : 0;
       for (int p = 0; p < pairs; p++) sum += 0.5 * information[p] * slope[p] * h->slope[p + (size_t)pairs * b];
       h->information[a + (size_t)k * b] = sum;
     }
   }
-  if (LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', k, h->information, k) != 0) return false;
-  return LAPACKE_dpotrs_work(LAPACK_COL_MAJOR, 'L', k, 1, h->information, k, h->score, k) == 0;
+  if (bl_dpotrf('L', k, h->information, k) != 0) return false;
+  return bl_dpotrs('L', k, 1, h->information, k, h->score, k) == 0;
 }
 
 void bl_heldout_variances(bl_heldout *h, const blica_counts *train, int s, const blica_model *model, double sd,
@@ -101,7 +99,7 @@ void bl_heldout_variances(bl_heldout *h, const blica_counts *train, int s, const
   for (int round = 0; round < ROUNDS && step_from(h, train, s, model, sd, v); round++) {
     double largest = 0;
     for (int l = 0; l < model->k; l++) largest = fmax(largest, fabs(h->score[l]));
-    if (cblas_ddot(model->k, h->score, 1, h->before, 1) < 0) most *= 0.5;
+    if (bl_ddot(model->k, h->score, 1, h->before, 1) < 0) most *= 0.5;
     for (int l = 0; l < model->k; l++) v[l] *= exp(h->score[l] * fmin(1, most / largest));
     if (largest < 1e-4) break;
     memcpy(h->before, h->score, (size_t)model->k * sizeof *h->before);

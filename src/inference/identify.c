@@ -14,12 +14,10 @@
 #include <math.h>
 #include <string.h>
 
-#include <cblas.h>
-#include <lapacke.h>
-
 #include "data/coding.h"
 #include "estimate/gauss/sgauss.h"
 #include "inference/identify.h"
+#include "num/blas.h"
 #include "num/lanczos.h"
 
 static const double ZERO = 1e-11; /* relative eigenvalues below it are zero */
@@ -92,11 +90,10 @@ static void reorder(const item_order *items, int n, int k, int rows, bool square
 static blica_status eliminate(blica_ctx *ctx, double *info, size_t ld, size_t rest, size_t count) {
   double *corner = info + rest * (ld + 1), *side = info + rest;
   if (count == 0) return BLICA_OK;
-  if (LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', (int)count, corner, (int)ld) != 0)
+  if (bl_dpotrf('L', (int)count, corner, (int)ld) != 0)
     return bl_fail(ctx, BLICA_ERR_NUMERIC, "the information about the scales of %zu items is singular", count);
-  cblas_dtrsm(CblasColMajor, CblasLeft, CblasLower, CblasNoTrans, CblasNonUnit, (int)count, (int)rest, 1, corner,
-              (int)ld, side, (int)ld);
-  cblas_dsyrk(CblasColMajor, CblasLower, CblasTrans, (int)rest, (int)count, -1, side, (int)ld, 1, info, (int)ld);
+  bl_dtrsm('L', 'L', 'N', 'N', (int)count, (int)rest, 1, corner, (int)ld, side, (int)ld);
+  bl_dsyrk('L', 'T', (int)rest, (int)count, -1, side, (int)ld, 1, info, (int)ld);
   return BLICA_OK;
 }
 
@@ -108,15 +105,13 @@ static blica_status add_segment(blica_ctx *ctx, const bl_sgauss_data *d, int s, 
   const size_t nk = (size_t)n * k, at = nk + (size_t)s * k, shared = nk + (size_t)d->u * k;
   double *qq = local + kept + (size_t)kept * m, *aq = cross + nk * (size_t)kept, *vq = local + (size_t)kept * m;
   if (binary > 0) {
-    if (LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', binary, qq, m) != 0)
+    if (bl_dpotrf('L', binary, qq, m) != 0)
       return bl_fail(ctx, BLICA_ERR_NUMERIC, "segment %d: the information about its scales is singular", s + 1);
-    cblas_dtrsm(CblasColMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit, (int)nk, binary, 1, qq, m, aq,
-                (int)nk);
-    cblas_dtrsm(CblasColMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit, kept, binary, 1, qq, m, vq, m);
-    cblas_dsyrk(CblasColMajor, CblasLower, CblasNoTrans, (int)nk, binary, -1, aq, (int)nk, 1, info, (int)ld);
-    cblas_dgemm(CblasColMajor, CblasNoTrans, CblasTrans, (int)nk, kept, binary, -1, aq, (int)nk, vq, m, 1, cross,
-                (int)nk);
-    cblas_dgemm(CblasColMajor, CblasNoTrans, CblasTrans, kept, kept, binary, -1, vq, m, vq, m, 1, local, m);
+    bl_dtrsm('R', 'L', 'T', 'N', (int)nk, binary, 1, qq, m, aq, (int)nk);
+    bl_dtrsm('R', 'L', 'T', 'N', kept, binary, 1, qq, m, vq, m);
+    bl_dsyrk('L', 'N', (int)nk, binary, -1, aq, (int)nk, 1, info, (int)ld);
+    bl_dgemm('N', 'T', (int)nk, kept, binary, -1, aq, (int)nk, vq, m, 1, cross, (int)nk);
+    bl_dgemm('N', 'T', kept, kept, binary, -1, vq, m, vq, m, 1, local, m);
   }
   for (int l = 0; l < kept; l++) {
     size_t row = l < k ? at + (size_t)l : shared + (size_t)(l - k);
@@ -161,19 +156,18 @@ static blica_status column_looseness(blica_ctx *ctx, const blica_model *model, i
                                      int nullity, double *looseness) {
   const int n = model->n, least = n < nullity ? n : nullity;
   const double *a = model->mixing + (size_t)j * n;
-  BL_OWNED double *moves = NULL, *values = NULL, *superdiagonal = NULL;
-  double norm = cblas_ddot(n, a, 1, a, 1);
+  BL_OWNED double *moves = NULL, *values = NULL;
+  double norm = bl_ddot(n, a, 1, a, 1);
   MUST(bl_alloc(ctx, (size_t)n * (size_t)nullity, &moves));
   MUST(bl_alloc(ctx, (size_t)least, &values));
-  MUST(bl_alloc(ctx, (size_t)least, &superdiagonal));
   for (int c = 0; c < nullity; c++) {
     double *move = moves + (size_t)n * c;
     memcpy(move, null + p * (size_t)c + (size_t)j * n, (size_t)n * sizeof *move);
-    double along = norm > 0 ? cblas_ddot(n, a, 1, move, 1) / norm : 0;
-    cblas_daxpy(n, -along, a, 1, move, 1);
+    double along = norm > 0 ? bl_ddot(n, a, 1, move, 1) / norm : 0;
+    bl_daxpy(n, -along, a, 1, move, 1);
   }
   errno = 0;
-  if (LAPACKE_dgesvd(LAPACK_COL_MAJOR, 'N', 'N', n, nullity, moves, n, values, NULL, 1, NULL, 1, superdiagonal) != 0)
+  if (bl_dgesvd(n, nullity, moves, n, values) != 0)
     return bl_fail_outside(ctx, BLICA_ERR_NUMERIC,
                            "source %d: the singular values of its free directions did not converge", j + 1);
   int free_directions = 0;
@@ -197,7 +191,7 @@ static void fill_scales(const blica_model *m, const double *scale, double *info,
     memset(h, 0, p * sizeof *h);
     for (size_t i = j * n; i < (j + 1) * n; i++) h[i] = m->mixing[i] / scale[i];
     for (size_t i = nk + j; i < p; i += k) h[i] = -2 / scale[i];
-    cblas_dsyr(CblasColMajor, CblasLower, (int)p, 1 / cblas_ddot((int)p, h, 1, h, 1), h, 1, info, (int)p);
+    bl_dsyr('L', (int)p, 1 / bl_ddot((int)p, h, 1, h, 1), h, 1, info, (int)p);
   }
 }
 
@@ -213,12 +207,12 @@ static blica_status largest(blica_ctx *ctx, const double *matrix, size_t p, bool
   for (const double *x; (x = bl_lanczos_vector(&run)); bl_lanczos_step(&run)) {
     double *y = bl_lanczos_product(&run);
     if (!inverse) {
-      cblas_dsymv(CblasColMajor, CblasLower, (int)p, 1, matrix, (int)p, x, 1, 0, y, 1);
+      bl_dsymv('L', (int)p, 1, matrix, (int)p, x, 1, 0, y, 1);
       continue;
     }
     memcpy(y, x, p * sizeof *y);
-    cblas_dtrsv(CblasColMajor, CblasLower, CblasNoTrans, CblasNonUnit, (int)p, matrix, (int)p, y, 1);
-    cblas_dtrsv(CblasColMajor, CblasLower, CblasTrans, CblasNonUnit, (int)p, matrix, (int)p, y, 1);
+    bl_dtrsv('L', 'N', 'N', (int)p, matrix, (int)p, y, 1);
+    bl_dtrsv('L', 'T', 'N', (int)p, matrix, (int)p, y, 1);
     if (bl_poll(ctx, &(blica_progress){.stage = "identify", .fraction = -1, .objective = NAN}))
       FAIL(ctx, BLICA_ERR_INTERRUPTED, "interrupted while the rank was computed");
   }
@@ -239,7 +233,7 @@ static blica_status by_ends(blica_ctx *ctx, const blica_model *model, const doub
   TRY(bl_alloc(ctx, p, &h));
   fill_scales(model, scale, info, p, h);
   TRY(largest(ctx, info, p, false, &top, &found));
-  if (!found || LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', (int)p, info, (int)p) != 0) goto done;
+  if (!found || bl_dpotrf('L', (int)p, info, (int)p) != 0) goto done;
   TRY(largest(ctx, info, p, true, &bottom, &found));
   if (found && 1 / (top * bottom) > MARGIN * ZERO) *smallest = 1 / (top * bottom);
 done:
@@ -253,7 +247,7 @@ static blica_status by_spectrum(blica_ctx *ctx, const blica_model *model, const 
   BL_OWNED double *values = NULL;
   MUST(bl_alloc(ctx, p, &values));
   errno = 0;
-  if (LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'V', 'L', (int)p, info, (int)p, values) != 0)
+  if (bl_dsyevd('V', 'L', (int)p, info, (int)p, values) != 0)
     return bl_fail_outside(ctx, BLICA_ERR_NUMERIC, "the eigenvalues of the information matrix did not converge");
   int nullity = 0;
   while (nullity < (int)p && !(values[nullity] > ZERO * values[p - 1])) nullity++;
@@ -263,7 +257,7 @@ static blica_status by_spectrum(blica_ctx *ctx, const blica_model *model, const 
   for (int c = 0; c < nullity; c++) { /* back from the scaled coordinates, to unit length */
     double *vector = info + p * (size_t)c;
     for (size_t i = 0; i < p; i++) vector[i] *= scale[i];
-    cblas_dscal((int)p, 1 / cblas_dnrm2((int)p, vector, 1), vector, 1);
+    bl_dscal((int)p, 1 / bl_dnrm2((int)p, vector, 1), vector, 1);
   }
   for (int j = 0; j < model->k && nullity > 0; j++)
     MUST(column_looseness(ctx, model, j, info, p, nullity, &out->looseness[j]));

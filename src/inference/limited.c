@@ -17,11 +17,9 @@
 #include <math.h>
 #include <string.h>
 
-#include <cblas.h>
-#include <lapacke.h>
-
 #include "inference/moments.h"
 #include "model/model.h"
+#include "num/blas.h"
 #include "num/chi2.h"
 
 enum { ROUNDS = 8, QUADS_MOST = 2000000, QUADS_STEPS = 200000, MOMENTS_MOST = 1300, PARAMETERS_MOST = 3000 };
@@ -55,8 +53,7 @@ static blica_status add_segment(bl_moments *r, int s, total *all) {
   MUST(bl_alloc(r->ctx, (m + 1) * (m + 1), &product));
   for (size_t c = 0; c <= m; c++)
     memcpy(all->kept[s] + rest * c, r->z + r->q * ((size_t)r->columns + c) + r->columns, rest * sizeof(double));
-  cblas_dsyrk(CblasColMajor, CblasLower, CblasTrans, (int)(m + 1), (int)rest, 1, all->kept[s], (int)rest, 0, product,
-              (int)(m + 1));
+  bl_dsyrk('L', 'T', (int)(m + 1), (int)rest, 1, all->kept[s], (int)rest, 0, product, (int)(m + 1));
   for (size_t c = 0; c < m; c++) {
     for (size_t a = c; a < m; a++) all->h[place_of(r, s, a) + all->p * place_of(r, s, c)] += product[a + (m + 1) * c];
     all->g[place_of(r, s, c)] += product[m + (m + 1) * c];
@@ -77,14 +74,14 @@ static int64_t least_squares(blica_ctx *ctx, total *all, double *d) {
   for (int j = 0; j < p; j++)
     for (int i = j; i < p; i++) all->h[i + all->p * (size_t)j] *= scale[i] * scale[j];
   errno = 0;
-  if (LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'V', 'L', p, all->h, p, values) != 0) return -1;
+  if (bl_dsyevd('V', 'L', p, all->h, p, values) != 0) return -1;
   memset(d, 0, all->p * sizeof *d);
   for (int i = 0; i < p; i++) all->g[i] *= scale[i];
   for (int c = 0; c < p; c++) {
     if (!(values[c] > ZERO * values[p - 1])) continue;
     rank++;
-    cblas_daxpy(p, cblas_ddot(p, all->h + all->p * (size_t)c, 1, all->g, 1) / values[c], all->h + all->p * (size_t)c, 1,
-                d, 1);
+    bl_daxpy(p, bl_ddot(p, all->h + all->p * (size_t)c, 1, all->g, 1) / values[c], all->h + all->p * (size_t)c, 1, d,
+             1);
   }
   for (int i = 0; i < p; i++) d[i] *= scale[i];
   return rank;
@@ -94,8 +91,8 @@ static int64_t least_squares(blica_ctx *ctx, total *all, double *d) {
 static double left_over(const bl_moments *r, int s, const total *all, const double *d) {
   const size_t rest = r->q - (size_t)r->columns, m = r->m;
   double *e = all->kept[s] + rest * m;
-  for (size_t c = 0; c < m; c++) cblas_daxpy((int)rest, -d[place_of(r, s, c)], all->kept[s] + rest * c, 1, e, 1);
-  return cblas_ddot((int)rest, e, 1, e, 1);
+  for (size_t c = 0; c < m; c++) bl_daxpy((int)rest, -d[place_of(r, s, c)], all->kept[s] + rest * c, 1, e, 1);
+  return bl_ddot((int)rest, e, 1, e, 1);
 }
 
 static void finish(bl_limited *out, double rows, int u) {
@@ -160,7 +157,7 @@ static blica_status evaluate(bl_moments *r, const blica_model *model, total *all
   found->plain = 0;
   for (int s = 0; s < model->u; s++) {
     const double *e = all->kept[s] + rest * r->m;
-    found->plain += cblas_ddot((int)rest, e, 1, e, 1);
+    found->plain += bl_ddot((int)rest, e, 1, e, 1);
   }
   found->rank = least_squares(r->ctx, all, d);
   if (found->rank < 0)

@@ -10,11 +10,9 @@
 #include <math.h>
 #include <string.h>
 
-#include <cblas.h>
-#include <lapacke.h>
-
 #include "inference/table.h"
 #include "model/model.h"
+#include "num/blas.h"
 #include "num/normal.h"
 #include "num/rng.h"
 
@@ -35,8 +33,8 @@ typedef struct {
 /* matrix [n,n] <- a root R of it, R R' = matrix; directions of negative variance count as 0. values [n]. */
 static bool take_root(size_t n, double *matrix, double *values) {
   errno = 0;
-  if (LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'V', 'L', (int)n, matrix, (int)n, values) != 0) return false;
-  for (size_t c = 0; c < n; c++) cblas_dscal((int)n, sqrt(fmax(0, values[c])), matrix + n * c, 1);
+  if (bl_dsyevd('V', 'L', (int)n, matrix, (int)n, values) != 0) return false;
+  for (size_t c = 0; c < n; c++) bl_dscal((int)n, sqrt(fmax(0, values[c])), matrix + n * c, 1);
   return true;
 }
 
@@ -59,7 +57,7 @@ static void threshold_covariance(const blica_counts *c, int s, const double *t, 
 
 static void multiply(const double *root, size_t n, bl_rng *rng, double *z, double *out) {
   for (size_t i = 0; i < n; i++) z[i] = bl_rng_normal(rng);
-  cblas_dgemv(CblasColMajor, CblasNoTrans, (int)n, (int)n, 1, root, (int)n, z, 1, 1, out, 1);
+  bl_dgemv('N', (int)n, (int)n, 1, root, (int)n, z, 1, 1, out, 1);
 }
 
 static blica_status one_draw(job *b, uint64_t seed, int d) {

@@ -9,9 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-#include <cblas.h>
-#include <lapacke.h>
-
+#include "num/blas.h"
 #include "num/gauss.h"
 #include "num/normal.h"
 
@@ -221,16 +219,16 @@ static void slopes(bl_moments *r, int s) {
 /* Whitens z and takes the thresholds out: what is below their rows, of the parameters and the residuals, remains. */
 static bool whiten(bl_moments *r) {
   const int n = r->columns, q = (int)r->q, columns = n + (int)r->m + 1;
-  if (LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', q, r->xi, q) != 0) return false;
-  cblas_dtrsm(CblasColMajor, CblasLeft, CblasLower, CblasNoTrans, CblasNonUnit, q, columns, 1, r->xi, q, r->z, q);
+  if (bl_dpotrf('L', q, r->xi, q) != 0) return false;
+  bl_dtrsm('L', 'L', 'N', 'N', q, columns, 1, r->xi, q, r->z, q);
   for (int j = 0; j < n; j++) { /* Householder, column by column: n is small */
-    double *x = r->z + (size_t)j * r->q + j, norm = cblas_dnrm2(q - j, x, 1);
+    double *x = r->z + (size_t)j * r->q + j, norm = bl_dnrm2(q - j, x, 1);
     if (!(norm > 0)) continue;
     x[0] += x[0] < 0 ? -norm : norm;
-    const double factor = 2 / cblas_ddot(q - j, x, 1, x, 1);
+    const double factor = 2 / bl_ddot(q - j, x, 1, x, 1);
     for (int c = j + 1; c < columns; c++) {
       double *y = r->z + (size_t)c * r->q + j;
-      cblas_daxpy(q - j, -factor * cblas_ddot(q - j, x, 1, y, 1), x, 1, y, 1);
+      bl_daxpy(q - j, -factor * bl_ddot(q - j, x, 1, y, 1), x, 1, y, 1);
     }
   }
   return true;

@@ -8,12 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <cblas.h>
-#include <lapacke.h>
-
 #include "base/number.h"
 #include "base/share.h"
 #include "inference/common.h"
+#include "num/blas.h"
 #include "num/rng.h"
 
 typedef struct {
@@ -26,7 +24,7 @@ typedef struct {
 static bool eigenvalues(int n, const double *rho, double *matrix, double *values) {
   bl_common_matrix(n, rho, matrix);
   errno = 0;
-  if (LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'N', 'L', n, matrix, n, values) != 0) return false;
+  if (bl_dsyevd('N', 'L', n, matrix, n, values) != 0) return false;
   for (int i = 0; i < n / 2; i++) {
     const double keep = values[i];
     values[i] = values[n - 1 - i], values[n - 1 - i] = keep;
@@ -140,13 +138,13 @@ blica_status bl_map(blica_ctx *ctx, const blica_counts *counts, int most, double
   bl_common_matrix(n, cor->rho, matrix);
   memcpy(vectors, matrix, (size_t)n * n * sizeof *matrix);
   errno = 0;
-  if (LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'V', 'L', n, vectors, n, values) != 0)
+  if (bl_dsyevd('V', 'L', n, vectors, n, values) != 0)
     TRY(bl_fail_outside(ctx, BLICA_ERR_NUMERIC, "the eigenvalues of the pooled correlations did not converge"));
   for (int m = 0; m <= most; m++) {
     map[m] = m < n ? average(n, matrix) : NAN;
     if (m >= n) continue;
     const double *x = vectors + (size_t)(n - 1 - m) * n;
-    cblas_dger(CblasColMajor, n, n, -fmax(0, values[n - 1 - m]), x, 1, x, 1, matrix, n);
+    bl_dger(n, n, -fmax(0, values[n - 1 - m]), x, 1, x, 1, matrix, n);
   }
 done:
   bl_blas_release();

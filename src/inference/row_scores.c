@@ -5,9 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-#include <cblas.h>
-
 #include "inference/dependence.h"
+#include "num/blas.h"
 
 enum { BATCH = 128 };
 
@@ -26,14 +25,12 @@ blica_status bl_score_sums_make(blica_ctx *ctx, void *owner, size_t m, bl_score_
 
 /* score [m,count] <- weight' psi [q,count]. */
 static void multiply(const bl_row_scores *r, int count, double *score) {
-  cblas_dgemm(CblasColMajor, CblasTrans, CblasNoTrans, (int)r->m, count, (int)r->q, 1, r->weight, (int)r->q, r->psi,
-              (int)r->q, 0, score, (int)r->m);
+  bl_dgemm('T', 'N', (int)r->m, count, (int)r->q, 1, r->weight, (int)r->q, r->psi, (int)r->q, 0, score, (int)r->m);
 }
 
 static void add_products(const bl_row_scores *r, int count, bl_score_sums *sums) {
   multiply(r, count, r->score);
-  cblas_dsyrk(CblasColMajor, CblasLower, CblasNoTrans, (int)r->m, count, 1, r->score, (int)r->m, 1, sums->product,
-              (int)r->m);
+  bl_dsyrk('L', 'N', (int)r->m, count, 1, r->score, (int)r->m, 1, sums->product, (int)r->m);
 }
 
 /* Every row is a unit: a pattern of weight w enters as sqrt(w) times its influence. mean [q] <- sum of influences. */
@@ -45,8 +42,8 @@ static void sum_rows(const bl_row_scores *r, int s, double *mean, bl_score_sums 
     for (int c = 0; c < count; c++) {
       double *psi = r->psi + r->q * (size_t)c;
       bl_influence_row(r->influence, rows->x + (size_t)rows->n * (size_t)(p + c), psi);
-      cblas_daxpy(q, rows->weight[p + c], psi, 1, mean, 1);
-      cblas_dscal(q, sqrt(rows->weight[p + c]), psi, 1);
+      bl_daxpy(q, rows->weight[p + c], psi, 1, mean, 1);
+      bl_dscal(q, sqrt(rows->weight[p + c]), psi, 1);
     }
     add_products(r, count, sums);
   }
@@ -59,7 +56,7 @@ void bl_row_scores_sum(const bl_row_scores *r, int s, bl_score_sums *sums) {
   memset(mean, 0, r->q * sizeof *mean);
   memset(sums->sum, 0, r->m * (r->m + 2) * sizeof *mean);
   sum_rows(r, s, mean, sums);
-  cblas_dgemv(CblasColMajor, CblasTrans, q, m, 1, r->weight, q, mean, 1, 0, sums->sum, 1);
+  bl_dgemv('T', q, m, 1, r->weight, q, mean, 1, 0, sums->sum, 1);
   memcpy(sums->sized, sums->sum, r->m * sizeof *mean);
 }
 

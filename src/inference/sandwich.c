@@ -23,13 +23,11 @@
 #include <math.h>
 #include <string.h>
 
-#include <cblas.h>
-#include <lapacke.h>
-
 #include "estimate/method.h"
 #include "inference/implied.h"
 #include "inference/influence.h"
 #include "model/model.h"
+#include "num/blas.h"
 #include "num/normal.h"
 
 enum { BATCH = 128 }; /* rows whose influence is multiplied at a time */
@@ -97,8 +95,8 @@ static bool inverse(const job *b, int s, const workspace *r) {
     full[i + (size_t)i * n] = plain ? 1 : 1 / r->influence->kept[i];
     for (int a = 0; a < i; a++) full[a + (size_t)i * n] = full[i + (size_t)a * n] = r->rho[blica_pair(a, i)] / (1 + d);
   }
-  if (LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', n, full, n) != 0) return false;
-  LAPACKE_dpotri_work(LAPACK_COL_MAJOR, 'L', n, full, n);
+  if (bl_dpotrf('L', n, full, n) != 0) return false;
+  bl_dpotri('L', n, full, n);
   for (int i = 0; i < n; i++)
     for (int a = 0; a < i; a++) full[a + (size_t)i * n] = full[i + (size_t)a * n];
   return true;
@@ -107,11 +105,11 @@ static bool inverse(const job *b, int s, const workspace *r) {
 /* qq [n,n] <- the Cholesky factor of K * T + I (elementwise), T = K^-1: the information about the scales, over N. */
 static void scale_information(int n, const double *k, double *t, double *qq) {
   memcpy(t, k, (size_t)n * n * sizeof *t);
-  LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', n, t, n);
-  LAPACKE_dpotri_work(LAPACK_COL_MAJOR, 'L', n, t, n);
+  bl_dpotrf('L', n, t, n);
+  bl_dpotri('L', n, t, n);
   for (int j = 0; j < n; j++)
     for (int i = j; i < n; i++) qq[i + (size_t)j * n] = k[i + (size_t)j * n] * t[i + (size_t)j * n] + (i == j);
-  LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', n, qq, n);
+  bl_dpotrf('L', n, qq, n);
 }
 
 /* The correlations' rows of weighted <- W slope, column by column: with X the symmetric matrix of a column, zero on the
@@ -128,10 +126,10 @@ static void weigh_dense(const job *b, double rows, bool free_scales, const works
       x[j + (size_t)j * n] = 0;
       for (int i = 0; i < j; i++) x[i + (size_t)j * n] = x[j + (size_t)i * n] = d[blica_pair(i, j)];
     }
-    cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, n, n, n, 1, k, n, x, n, 0, y, n);
-    cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, n, n, n, rows, y, n, k, n, 0, x, n);
+    bl_dgemm('N', 'N', n, n, n, 1, k, n, x, n, 0, y, n);
+    bl_dgemm('N', 'N', n, n, n, rows, y, n, k, n, 0, x, n);
     for (int i = 0; i < n; i++) z[i] = free_scales ? y[i + (size_t)i * n] : 0;
-    if (free_scales) LAPACKE_dpotrs_work(LAPACK_COL_MAJOR, 'L', n, 1, r->qq, n, z, n);
+    if (free_scales) bl_dpotrs('L', n, 1, r->qq, n, z, n);
     for (int j = 1; j < n; j++)
       for (int i = 0; i < j; i++)
         o[blica_pair(i, j)] = x[i + (size_t)j * n] - rows * k[i + (size_t)j * n] * (z[i] + z[j]);
@@ -193,16 +191,16 @@ static void add_rows(const job *b, int s, const workspace *r, double *j) {
     for (int c = 0; c < count; c++) {
       double *psi = r->psi + b->statistics * (size_t)c;
       bl_influence_row(r->influence, rows->x + (size_t)rows->n * (size_t)(p + c), psi);
-      cblas_daxpy(q, rows->weight[p + c], psi, 1, mean, 1);
-      cblas_dscal(q, sqrt(rows->weight[p + c]), psi, 1);
+      bl_daxpy(q, rows->weight[p + c], psi, 1, mean, 1);
+      bl_dscal(q, sqrt(rows->weight[p + c]), psi, 1);
     }
-    cblas_dgemm(CblasColMajor, CblasTrans, CblasNoTrans, m, count, q, 1, r->weighted, q, r->psi, q, 0, r->score, m);
-    cblas_dsyrk(CblasColMajor, CblasLower, CblasNoTrans, m, count, 1, r->score, m, 1, j, m);
+    bl_dgemm('T', 'N', m, count, q, 1, r->weighted, q, r->psi, q, 0, r->score, m);
+    bl_dsyrk('L', 'N', m, count, 1, r->score, m, 1, j, m);
   }
-  cblas_dgemv(CblasColMajor, CblasTrans, q, m, 1, r->weighted, q, mean, 1, 0, r->score, 1);
-  cblas_dsyr(CblasColMajor, CblasLower, m, -1 / fmax(1, (double)rows->total[s]), r->score, 1, j, m);
+  bl_dgemv('T', q, m, 1, r->weighted, q, mean, 1, 0, r->score, 1);
+  bl_dsyr('L', m, -1 / fmax(1, (double)rows->total[s]), r->score, 1, j, m);
   const double own = (double)rows->planes + b->model->k + (double)b->nk / b->model->u; /* parameters, A shared */
-  cblas_dscal(m * m, rows->total[s] > 2 * own ? (double)rows->total[s] / ((double)rows->total[s] - own) : 2, j, 1);
+  bl_dscal(m * m, rows->total[s] > 2 * own ? (double)rows->total[s] / ((double)rows->total[s] - own) : 2, j, 1);
 }
 
 /* h <- D' F'' D, and weighted <- what a row's influence is multiplied by. */
@@ -221,7 +219,7 @@ static void weigh(const job *b, int s, const workspace *r, double *h) {
   for (size_t c = 0; c < b->m; c++)
     for (size_t i = b->pairs; i < b->statistics; i++)
       r->weighted[i + b->statistics * c] = margins * f->precision[i - b->pairs] * r->slope[i + b->statistics * c];
-  cblas_dgemm(CblasColMajor, CblasTrans, CblasNoTrans, m, m, q, 1, r->slope, q, r->weighted, q, 0, h, m);
+  bl_dgemm('T', 'N', m, m, q, 1, r->slope, q, r->weighted, q, 0, h, m);
   if (f->scores) memcpy(r->weighted, r->slope, b->statistics * b->m * sizeof(double));
 }
 
@@ -308,11 +306,11 @@ static void solve_bias(const job *b, const double *h, double *bias) {
   const double mixing = b->model->fit.prior_mixing, variance = b->model->fit.prior_variance;
   double *further = bias + b->all;
   if (!isfinite(mixing) || !isfinite(variance)) return;
-  LAPACKE_dpotrs_work(LAPACK_COL_MAJOR, 'L', p, 1, h, p, bias, p);
+  bl_dpotrs('L', p, 1, h, p, bias, p);
   for (size_t i = 0; i < b->p; i++)
     further[i] = i < b->nk ? (b->model->mixing[i] + bias[i]) / (mixing * mixing)
                            : (log(b->model->variances[i - b->nk]) + bias[i]) / (variance * variance);
-  LAPACKE_dpotrs_work(LAPACK_COL_MAJOR, 'L', p, 1, h, p, further, p);
+  bl_dpotrs('L', p, 1, h, p, further, p);
   canonical_rows(b, bias, 2);
 }
 
@@ -321,13 +319,13 @@ static blica_status solve(const job *b, double *h, double *j, double *bias) {
   const int p = (int)b->all;
   for (size_t c = 0; c < b->all; c++)
     for (size_t r = c + 1; r < b->all; r++) j[c + b->all * r] = j[r + b->all * c];
-  if (LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', p, h, p) != 0)
+  if (bl_dpotrf('L', p, h, p) != 0)
     return bl_fail(
         b->ctx, BLICA_ERR_NUMERIC,
         "the information about the mixing matrix is singular: the data do not determine all of its directions");
   solve_bias(b, h, bias);
   for (int side = 0; side < 2; side++) {
-    LAPACKE_dpotrs_work(LAPACK_COL_MAJOR, 'L', p, p, h, p, j, p);
+    bl_dpotrs('L', p, p, h, p, j, p);
     canonical_rows(b, j, b->all);
     transpose(j, b->all);
   }

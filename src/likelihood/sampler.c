@@ -11,9 +11,8 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include <lapacke.h>
-
 #include "likelihood/engines.h"
+#include "num/blas.h"
 #include "num/gibbs.h"
 
 enum { TASK_ROWS = 512, ROUND_SWEEPS = 1 << 16 };
@@ -173,8 +172,8 @@ static bool make_law(const bl_sampler *s, const bl_group *g, chain_workspace *r,
   const int n = g->n, levels = s->levels;
   bl_group_parameters(g, s->segment[g->segment], s->params, r->mean, r->loading);
   bl_loading_covariance(n, s->k, r->loading, r->precision);
-  if (LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', n, r->precision, n) != 0) return false;
-  if (LAPACKE_dpotri_work(LAPACK_COL_MAJOR, 'L', n, r->precision, n) != 0) return false;
+  if (bl_dpotrf('L', n, r->precision, n) != 0) return false;
+  if (bl_dpotri('L', n, r->precision, n) != 0) return false;
   for (int j = 0; j < n; j++)
     for (int i = 0; i < j; i++) r->precision[i + j * n] = r->precision[j + i * n];
   const bl_intervals intervals = bl_group_intervals(g, s->params, r->edge);

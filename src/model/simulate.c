@@ -10,13 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <lapacke.h>
-
 #include "base/number.h"
 #include "base/option.h"
 #include "base/base.h"
 #include "counts/counts.h"
 #include "model/model.h"
+#include "num/blas.h"
 #include "num/normal.h"
 #include "num/rng.h"
 
@@ -35,7 +34,7 @@ typedef struct {
   double range;
   size_t work_size;  /* of one thread's part of work */
   double *work;      /* per thread: a copy of the matrix, singular values, LAPACK's workspace */
-  lapack_int lwork;  /* of that, LAPACK's */
+  int lwork;         /* of that, LAPACK's */
   double *condition; /* [draws] out */
 } drawing;
 
@@ -47,10 +46,8 @@ static void draw_matrix(const drawing *d, uint64_t item, double *a) {
 /* Condition number of draw `item`; infinite for a singular matrix. */
 static double condition_of(const drawing *d, int64_t item, int thread) {
   double *a = d->work + (size_t)thread * d->work_size, *sigma = a + (size_t)d->n * (size_t)d->k, *work = sigma + d->k;
-  double none[1];
   draw_matrix(d, (uint64_t)item, a);
-  lapack_int info =
-      LAPACKE_dgesvd_work(LAPACK_COL_MAJOR, 'N', 'N', d->n, d->k, a, d->n, sigma, none, 1, none, 1, work, d->lwork);
+  int info = bl_dgesvd_work(d->n, d->k, a, d->n, sigma, work, d->lwork);
   return info == 0 && sigma[d->k - 1] > 0 ? sigma[0] / sigma[d->k - 1] : INFINITY;
 }
 

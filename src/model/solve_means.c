@@ -12,9 +12,8 @@
 #include <math.h>
 #include <string.h>
 
-#include <lapacke.h>
-
 #include "model/model.h"
+#include "num/blas.h"
 #include "num/normal.h"
 
 enum { MOST_STEPS = 1000 };
@@ -45,17 +44,17 @@ static void rows_of(system_of *z, int s) {
 }
 
 /* mu_s by least squares, given the cuts. */
-static blica_status means_of(system_of *z, int s, double *a /* [n,k] */, double *right /* [n] */, lapack_int *pivots) {
+static blica_status means_of(system_of *z, int s, double *a /* [n,k] */, double *right /* [n] */, int *pivots) {
   blica_model *m = z->model;
   const double *weight = z->weight + (size_t)s * z->n, *b = z->b + (size_t)s * z->n;
-  lapack_int rank;
+  int rank;
   memset(pivots, 0, sizeof *pivots * (size_t)z->k);
   for (int i = 0; i < z->n; i++) {
     right[i] = weight[i] * (b[i] + m->cuts[i]) / sqrt(m->link);
     for (int j = 0; j < z->k; j++) a[i + (size_t)j * z->n] = weight[i] * m->mixing[z->item[i] + (size_t)j * m->n];
   }
   errno = 0;
-  if (LAPACKE_dgelsy(LAPACK_COL_MAJOR, z->n, z->k, 1, a, z->n, right, z->n, pivots, 1e-12, &rank) != 0)
+  if (bl_dgelsy(z->n, z->k, 1, a, z->n, right, z->n, pivots, 1e-12, &rank) != 0)
     return bl_fail_outside(z->ctx, BLICA_ERR_NUMERIC, "segment '%s': the means of the sources could not be solved",
                            m->segments[s]);
   memcpy(m->means + (size_t)s * z->k, right, (size_t)z->k * sizeof(double));
@@ -70,8 +69,7 @@ static blica_status factor(system_of *z, int s) {
     for (int i = 0; i < z->n; i++)
       q[i + (size_t)j * z->n] = z->weight[i + (size_t)s * z->n] * m->mixing[z->item[i] + (size_t)j * m->n];
   errno = 0;
-  if (LAPACKE_dgeqrf(LAPACK_COL_MAJOR, z->n, z->k, q, z->n, z->work) != 0 ||
-      LAPACKE_dorgqr(LAPACK_COL_MAJOR, z->n, z->k, z->k, q, z->n, z->work) != 0)
+  if (bl_dgeqrf(z->n, z->k, q, z->n, z->work) != 0 || bl_dorgqr(z->n, z->k, z->k, q, z->n, z->work) != 0)
     return bl_fail_outside(z->ctx, BLICA_ERR_NUMERIC, "segment '%s': the items' cuts could not be solved",
                            m->segments[s]);
   return BLICA_OK;
@@ -131,7 +129,7 @@ blica_status bl_solve_means(blica_ctx *ctx, blica_model *model, bool cuts) {
   const size_t n = (size_t)model->planes, k = (size_t)model->k, u = (size_t)model->u;
   system_of z = {.ctx = ctx, .model = model, .n = model->planes, .k = model->k, .u = model->u};
   BL_OWNED double *a = NULL;
-  BL_OWNED lapack_int *pivots = NULL;
+  BL_OWNED int *pivots = NULL;
   cuts = (cuts && k < n) || n > (size_t)model->n; /* levels need cuts of their own */
   TRY(bl_alloc(ctx, n, &z.item));
   for (int i = 0; i < model->n; i++)

@@ -4,10 +4,8 @@
 
 #include <math.h>
 
-#include <cblas.h>
-#include <lapacke.h>
-
 #include "base/digest.h"
+#include "num/blas.h"
 
 enum { ROWS = 37, INNER = 53, COLUMNS = 41, SIDE = 24, PLACES = 100 };
 
@@ -20,11 +18,11 @@ static uint64_t products(uint64_t digest) {
   double a[ROWS * INNER], b[INNER * COLUMNS], c[ROWS * COLUMNS];
   for (int i = 0; i < ROWS * INNER; i++) a[i] = number(i);
   for (int i = 0; i < INNER * COLUMNS; i++) b[i] = number(3 * i + 1);
-  cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, ROWS, COLUMNS, INNER, 1, a, ROWS, b, INNER, 0, c, ROWS);
+  bl_dgemm('N', 'N', ROWS, COLUMNS, INNER, 1, a, ROWS, b, INNER, 0, c, ROWS);
   digest = bl_digest(digest, c, sizeof c);
-  cblas_dgemv(CblasColMajor, CblasTrans, ROWS, INNER, 1, a, ROWS, b, 1, 0, c, 1);
+  bl_dgemv('T', ROWS, INNER, 1, a, ROWS, b, 1, 0, c, 1);
   digest = bl_digest(digest, c, INNER * sizeof *c);
-  c[0] = cblas_ddot(ROWS * INNER, a, 1, a, 1);
+  c[0] = bl_ddot(ROWS * INNER, a, 1, a, 1);
   return bl_digest(digest, c, sizeof *c);
 }
 
@@ -33,8 +31,7 @@ static uint64_t factors(uint64_t digest) {
   for (int twice = 0; twice < 2; twice++) {
     for (int j = 0; j < SIDE; j++)
       for (int i = 0; i < SIDE; i++) a[i + j * SIDE] = number(i + j) * number(i * j) + (i == j ? SIDE : 0);
-    int code = twice ? (int)LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'V', 'L', SIDE, a, SIDE, values)
-                     : (int)LAPACKE_dpotrf(LAPACK_COL_MAJOR, 'L', SIDE, a, SIDE);
+    int code = twice ? bl_dsyevd('V', 'L', SIDE, a, SIDE, values) : bl_dpotrf('L', SIDE, a, SIDE);
     digest = bl_digest(bl_digest_word(digest, (uint64_t)code), a, sizeof a);
   }
   return digest;

@@ -12,10 +12,8 @@
 #include <math.h>
 #include <string.h>
 
-#include <cblas.h>
-#include <lapacke.h>
-
 #include "base/share.h"
+#include "num/blas.h"
 
 typedef struct {
   blica_ctx *ctx;
@@ -51,8 +49,8 @@ static void congruence_task(int64_t s, int thread, void *user) {
   const int m = j->m;
   const size_t mm = (size_t)m * m, at = mm * (size_t)s;
   double *scratch = j->scratch + mm * (size_t)thread, sum = 0;
-  cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, m, m, m, 1, j->e, m, j->c + at, m, 0, scratch, m);
-  cblas_dgemm(CblasColMajor, CblasNoTrans, CblasTrans, m, m, m, 1, scratch, m, j->e, m, 0, j->trial + at, m);
+  bl_dgemm('N', 'N', m, m, m, 1, j->e, m, j->c + at, m, 0, scratch, m);
+  bl_dgemm('N', 'T', m, m, m, 1, scratch, m, j->e, m, 0, j->trial + at, m);
   for (int i = 0; i < m; i++) sum += log(j->trial[at + (size_t)i * (m + 1)]);
   j->terms[s] = 0.5 * j->weight[s] * sum;
   gradient_terms(j, s);
@@ -75,9 +73,9 @@ static void keep_trial(machine *j) {
   j->c = j->trial, j->trial = c;
 }
 
-static double log_abs_det(int m, const double *b, double *scratch, lapack_int *pivots) {
+static double log_abs_det(int m, const double *b, double *scratch, int *pivots) {
   memcpy(scratch, b, (size_t)m * m * sizeof *b);
-  if (LAPACKE_dgetrf_work(LAPACK_COL_MAJOR, m, m, scratch, m, pivots) != 0) return -INFINITY;
+  if (bl_dgetrf(m, m, scratch, m, pivots) != 0) return -INFINITY;
   double sum = 0;
   for (int i = 0; i < m; i++) sum += log(fabs(scratch[(size_t)i * (m + 1)]));
   return sum;
@@ -112,7 +110,7 @@ static blica_status whiten(blica_ctx *ctx, machine *j, double *value) {
   for (int s = 0; s < j->u; s++)
     for (size_t i = 0; i < mm; i++) j->step[i] += j->weight[s] * j->c[mm * (size_t)s + i];
   errno = 0;
-  lapack_int info = LAPACKE_dsyev(LAPACK_COL_MAJOR, 'V', 'L', m, j->step, m, values);
+  int info = bl_dsyev('V', 'L', m, j->step, m, values);
   if (info != 0 || !(values[0] > 0))
     return bl_fail_outside(ctx, BLICA_ERR_NUMERIC,
                            "joint diagonalisation needs a positive definite mean; its smallest eigenvalue is %g",
@@ -125,7 +123,7 @@ static blica_status whiten(blica_ctx *ctx, machine *j, double *value) {
 }
 
 /* Moves along E by the longest of 1, 1/2, 1/4, ... that lowers the criterion. */
-static bool advance(machine *j, double *value, double *log_det_b, lapack_int *pivots) {
+static bool advance(machine *j, double *value, double *log_det_b, int *pivots) {
   const int m = j->m;
   const size_t mm = (size_t)m * m;
   for (double t = 1; t > 1e-6; t *= 0.5) {
@@ -134,7 +132,7 @@ static bool advance(machine *j, double *value, double *log_det_b, lapack_int *pi
     double log_det = *log_det_b + log_abs_det(m, j->move, j->scratch, pivots);
     double trial = congruence(j, j->move, log_det);
     if (!(trial < *value)) continue;
-    cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, m, m, m, 1, j->move, m, j->b, m, 0, j->trial_b, m);
+    bl_dgemm('N', 'N', m, m, m, 1, j->move, m, j->b, m, 0, j->trial_b, m);
     memcpy(j->b, j->trial_b, mm * sizeof *j->b);
     keep_trial(j);
     *value = trial;
@@ -151,7 +149,7 @@ blica_status bl_jointdiag(blica_ctx *ctx, int m, int u, const double *weight, do
   machine j = {.ctx = ctx, .m = m, .u = u, .c = c, .b = b};
   BL_OWNED double *share = NULL, *buffer = NULL;
   double total = 0;
-  BL_OWNED lapack_int *pivots = NULL;
+  BL_OWNED int *pivots = NULL;
   TRY(bl_alloc(ctx, (size_t)u, &share));
   TRY(bl_alloc(ctx, (size_t)m, &pivots));
   TRY(bl_alloc(ctx, bl_mul(mm, (size_t)u), &buffer));

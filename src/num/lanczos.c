@@ -16,9 +16,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include <cblas.h>
-#include <lapacke.h>
-
+#include "num/blas.h"
 #include "num/rng.h"
 
 typedef bl_lanczos_run machine;
@@ -50,8 +48,8 @@ static void lay_out(machine *m, double *work) {
 /* v <- v less its part in the first `count` basis vectors. */
 static void orthogonalise(machine *m, int count, double *v) {
   if (count == 0) return;
-  cblas_dgemv(CblasColMajor, CblasTrans, m->n, count, 1, m->basis, m->n, v, 1, 0, m->project, 1);
-  cblas_dgemv(CblasColMajor, CblasNoTrans, m->n, count, -1, m->basis, m->n, m->project, 1, 1, v, 1);
+  bl_dgemv('T', m->n, count, 1, m->basis, m->n, v, 1, 0, m->project, 1);
+  bl_dgemv('N', m->n, count, -1, m->basis, m->n, m->project, 1, 1, v, 1);
 }
 
 /* A random unit vector orthogonal to the basis so far, as its next member. */
@@ -60,7 +58,7 @@ static void fresh_vector(machine *m, int at) {
   for (int i = 0; i < m->n; i++) v[i] = bl_rng_uniform(&m->rng) - 0.5;
   for (int twice = 0; twice < 2; twice++) {
     orthogonalise(m, at, v);
-    cblas_dscal(m->n, 1 / cblas_dnrm2(m->n, v, 1), v, 1);
+    bl_dscal(m->n, 1 / bl_dnrm2(m->n, v, 1), v, 1);
   }
 }
 
@@ -70,14 +68,14 @@ static bool advance(machine *m) {
   const double *v = bl_lanczos_vector(m);
   double *next = bl_lanczos_product(m);
   m->steps++;
-  m->alpha[j] = cblas_ddot(n, v, 1, next, 1);
+  m->alpha[j] = bl_ddot(n, v, 1, next, 1);
   orthogonalise(m, j + 1, next);
   orthogonalise(m, j + 1, next);
-  m->beta[j] = cblas_dnrm2(n, next, 1);
+  m->beta[j] = bl_dnrm2(n, next, 1);
   if (!isfinite(m->alpha[j]) || !isfinite(m->beta[j])) return false;
   m->size = fmax(m->size, fabs(m->alpha[j]) + m->beta[j]);
   if (m->beta[j] > 16 * DBL_EPSILON * m->size) {
-    cblas_dscal(n, 1 / m->beta[j], next, 1);
+    bl_dscal(n, 1 / m->beta[j], next, 1);
     return true;
   }
   m->beta[j] = 0;
@@ -87,13 +85,13 @@ static bool advance(machine *m) {
 
 /* Eigenvalues first..first+count-1 of the projection (from 1) with their residuals; false when LAPACK gives up. */
 static bool solve_end(machine *m, int first, int count, int at) {
-  lapack_int found = 0;
+  int found = 0;
   double *all = m->project;
   if (count == 0) return true;
   memcpy(m->d, m->alpha, (size_t)m->steps * sizeof(double));
   memcpy(m->e, m->beta, (size_t)m->steps * sizeof(double));
-  if (LAPACKE_dstevr(LAPACK_COL_MAJOR, 'V', 'I', m->steps, m->d, m->e, 0, 0, first, first + count - 1, 0, &found, all,
-                     m->small + (size_t)at * (size_t)m->limit, m->limit, m->support) != 0 ||
+  if (bl_dstevr(m->steps, m->d, m->e, first, first + count - 1, &found, all, m->small + (size_t)at * (size_t)m->limit,
+                m->limit, m->support) != 0 ||
       found != count)
     return false;
   memcpy(m->values + at, all, (size_t)count * sizeof *all);
@@ -142,9 +140,7 @@ int bl_lanczos_end(const machine *m, double *values, double *residual, double *v
   if (m->failed || !m->values) return -1;
   memcpy(values, m->values, (size_t)wanted * sizeof *values);
   memcpy(residual, m->residual, (size_t)wanted * sizeof *residual);
-  if (vectors)
-    cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, m->n, wanted, m->steps, 1, m->basis, m->n, m->small,
-                m->limit, 0, vectors, m->n);
+  if (vectors) bl_dgemm('N', 'N', m->n, wanted, m->steps, 1, m->basis, m->n, m->small, m->limit, 0, vectors, m->n);
   return m->done ? 0 : 1;
 }
 

@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-#include <cblas.h>
+#include "num/blas.h"
 
 enum {
   TILE = 192,        /* 288 KiB: a tile stays in the second-level cache */
@@ -57,8 +57,8 @@ static int least(int a, int b) {
 static void one_vector(const bl_symmetric *m, int first, int last, const double *x, double *y) {
   for (int j = first > 1 ? first : 1; j < last; j++) {
     const double *column = column_of(m, j);
-    y[j] += cblas_ddot(j, column, 1, x, 1);
-    cblas_daxpy(j, x[j], column, 1, y, 1);
+    y[j] += bl_ddot(j, column, 1, x, 1);
+    bl_daxpy(j, x[j], column, 1, y, 1);
   }
 }
 
@@ -82,12 +82,11 @@ static void stripe(const bl_symmetric *m, int j0, int columns, int k, const doub
   for (int i0 = 0; i0 < j0; i0 += height) {
     int rows = least(height, j0 - i0);
     copy_tile(m, i0, rows, j0, columns, tile);
-    cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, rows, k, columns, 1, tile, rows, x + j0, n, 1, y + i0, n);
-    cblas_dgemm(CblasColMajor, CblasTrans, CblasNoTrans, columns, k, rows, 1, tile, rows, x + i0, n, 1, y + j0, n);
+    bl_dgemm('N', 'N', rows, k, columns, 1, tile, rows, x + j0, n, 1, y + i0, n);
+    bl_dgemm('T', 'N', columns, k, rows, 1, tile, rows, x + i0, n, 1, y + j0, n);
   }
   copy_corner(m, j0, columns, tile);
-  cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, columns, k, columns, 1, tile, columns, x + j0, n, 1, y + j0,
-              n);
+  bl_dgemm('N', 'N', columns, k, columns, 1, tile, columns, x + j0, n, 1, y + j0, n);
 }
 
 /* The part, in the rows that it reaches: those of its columns and above; other rows are left as they are. */
@@ -138,7 +137,7 @@ static void branch(const bl_symmetric *m, int first, int parts, int k, const dou
 
 void bl_symmetric_product(const bl_symmetric *m, int k, const double *x, double *y, double *work) {
   if (m->full) {
-    cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, m->n, k, m->n, 1, m->full, m->n, x, m->n, 0, y, m->n);
+    bl_dgemm('N', 'N', m->n, k, m->n, 1, m->full, m->n, x, m->n, 0, y, m->n);
     return;
   }
   branch(m, 0, bl_symmetric_parts(m->n), k, x, y, work, work + bl_symmetric_tile());

@@ -11,12 +11,12 @@
 
 #include <errno.h>
 #include <float.h>
-#include <lapacke.h>
 #include <math.h>
 #include <string.h>
 
 #include "base/share.h"
 #include "data/patterns.h"
+#include "num/blas.h"
 #include "num/simd.h"
 
 enum { LANES = BL_LANES, MAX_TASKS = 64 };
@@ -84,7 +84,7 @@ static blica_status whiten(blica_ctx *ctx, bl_fastica *f, const blica_counts *co
   TRY(bl_alloc(ctx, (size_t)n, &values));
   bl_pooled_covariance(counts, 0, counts->u, f->mean, c);
   errno = 0;
-  if (LAPACKE_dsyev(LAPACK_COL_MAJOR, 'V', 'L', n, c, n, values) != 0)
+  if (bl_dsyev('V', 'L', n, c, n, values) != 0)
     FAIL_OUTSIDE(ctx, BLICA_ERR_NUMERIC, "fastica: the eigenvalues of the pooled covariance did not converge");
   for (int j = 0; j < k; j++) {
     const double *vector = c + (size_t)(n - 1 - j) * n; /* ascending: the largest are last */
@@ -255,7 +255,7 @@ static blica_status orthogonalise(blica_ctx *ctx, bl_fastica *f, const double *f
   for (int i = 0; i < k; i++)
     for (int j = 0; j <= i; j++) f->basis[i + (size_t)j * k] = dot(k, from + (size_t)i * k, from + (size_t)j * k);
   errno = 0;
-  if (LAPACKE_dsyev(LAPACK_COL_MAJOR, 'V', 'L', k, f->basis, k, f->values) != 0)
+  if (bl_dsyev('V', 'L', k, f->basis, k, f->values) != 0)
     return bl_fail_outside(ctx, BLICA_ERR_NUMERIC, "fastica: the orthogonalisation did not converge");
   memset(f->square, 0, (size_t)k * k * sizeof(double)); /* U diag(s^-1/2) U' */
   for (int a = 0; a < k; a++) {

@@ -6,12 +6,12 @@
 #include "segment/series.h"
 
 #include <errno.h>
-#include <lapacke.h>
 #include <math.h>
 #include <string.h>
 
 #include "counts/counts.h"
 #include "model/owned.h"
+#include "num/blas.h"
 
 enum {
   BLOCKS = 16,
@@ -207,7 +207,7 @@ static blica_status make_basis(blica_ctx *ctx, bl_series *x) {
     return BLICA_OK;
   }
   errno = 0;
-  if (LAPACKE_dsyev(LAPACK_COL_MAJOR, 'V', 'U', n, cor, n, value) != 0)
+  if (bl_dsyev('V', 'U', n, cor, n, value) != 0)
     MUST(bl_fail_outside(ctx, BLICA_ERR_NUMERIC, "the principal components of the items cannot be computed"));
   for (int c = 0; c < x->d; c++) {
     const double *vector = cor + (size_t)(n - 1 - c) * (size_t)n;

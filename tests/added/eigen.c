@@ -5,9 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-#include <lapacke.h>
-
 #include "estimate/driver/multistart.h"
+#include "num/blas.h"
 
 enum { MOST = 20 }; /* variables */
 
@@ -27,8 +26,7 @@ static blica_status run_start(bl_start *s) {
   const int n = cor->n, k = (int)(s->all->size / (size_t)(n + cor->u));
   double e[MOST * MOST], c[MOST * MOST], lambda[MOST];
   mean_matrix(cor, e);
-  if (LAPACKE_dsyev(LAPACK_COL_MAJOR, 'V', 'L', n, e, n, lambda) != 0)
-    return bl_fail(s->ctx, BLICA_ERR_NUMERIC, "eigen: no eigenvalues");
+  if (bl_dsyev('V', 'L', n, e, n, lambda) != 0) return bl_fail(s->ctx, BLICA_ERR_NUMERIC, "eigen: no eigenvalues");
   for (int j = 0; j < k; j++) {
     const double *v = e + (size_t)(n - 1 - j) * n, size = sqrt(fmax(lambda[n - 1 - j] - 0.5, 0.1) / p->options->link);
     for (int i = 0; i < n; i++) s->theta[i + j * n] = size * v[i];

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-#include <lapacke.h>
 
 #include "assert_compare.h"
 #include "context.h"
@@ -18,6 +17,7 @@
 #include "estimate/gauss/corfit.h"
 #include "inference/implied.h"
 #include "leave_out.h"
+#include "num/blas.h"
 
 enum { N = 8, K = 2, U = 4, ROWS = 300, SIZE = N * K + U * K };
 
@@ -159,8 +159,8 @@ static void values_are_the_definition(void **state) {
         const bl_block *b = &p.blocks->block[q];
         if (b->n < 2) continue;
         const int n = define(&p, b, s, theta, t, c);
-        assert_int_equal(LAPACKE_dpotrf(LAPACK_COL_MAJOR, 'L', n, t, n), 0);
-        assert_int_equal(LAPACKE_dpotrs(LAPACK_COL_MAJOR, 'L', n, n, t, n, c, n), 0);
+        assert_int_equal(bl_dpotrf('L', n, t, n), 0);
+        assert_int_equal(bl_dpotrs('L', n, n, t, n, c, n), 0);
         for (int i = 0; i < n; i++) value += ROWS * b->share * (2 * log(t[i * (n + 1)]) + c[i * (n + 1)]);
       }
       assert_compare(fabs(evaluate(&p, s, theta, gradient) - value), <=, 1e-12 * fabs(value));
@@ -223,8 +223,8 @@ static void noise_of_random_gaps_is_what_items_do_not_explain(void **state) {
     bl_block b = p.blocks->block[p.blocks->first[s]];
     b.kind = BL_BLOCK_COMPLETE;
     define(&p, &b, s, theta, t, c);
-    assert_int_equal(LAPACKE_dpotrf(LAPACK_COL_MAJOR, 'L', N, t, N), 0);
-    assert_int_equal(LAPACKE_dpotri(LAPACK_COL_MAJOR, 'L', N, t, N), 0);
+    assert_int_equal(bl_dpotrf('L', N, t, N), 0);
+    assert_int_equal(bl_dpotri('L', N, t, N), 0);
     for (int i = 0; i < N; i++) {
       const double more = ROWS / bl_cor_item_rows(p.cor, s, i) - 1, d = p.plain[i + N * s];
       assert_compare(fabs(p.noise[i + N * s] - d - more / t[i * (N + 1)]), <, 1e-12);

@@ -9,12 +9,11 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include <lapacke.h>
-
 #include "assert_compare.h"
 #include "context.h"
 #include "estimate/gauss/corfit.h"
 #include "estimate/gauss/matched_information.h"
+#include "num/blas.h"
 #include "num/rng.h"
 
 /* Counts of a small sample, their correlations, and a random point. */
@@ -95,8 +94,8 @@ static void matched_value_is_the_definition(void **state) {
         }
       memcpy(right, p.data.c + n * n * s, (size_t)(n * n) * sizeof(double));
       for (int i = 0; i < n; i++) right[i * (n + 1)] += p.data.noise[i + n * s];
-      assert_int_equal(LAPACKE_dpotrf(LAPACK_COL_MAJOR, 'L', n, m, n), 0);
-      LAPACKE_dpotrs(LAPACK_COL_MAJOR, 'L', n, n, m, n, right, n);
+      assert_int_equal(bl_dpotrf('L', n, m, n), 0);
+      bl_dpotrs('L', n, n, m, n, right, n);
       for (int i = 0; i < n; i++) total += 0.5 * p.weight[s] * (2 * log(m[i + i * n]) + right[i + i * n]);
     }
     assert_compare(fabs(evaluate(&p, p.theta, p.gradient) - total), <, 1e-12 * fabs(total));

@@ -8,11 +8,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <cmocka.h>
-#include <lapacke.h>
 
 #include "assert_compare.h"
 #include "inference/identify.h"
 #include "model/model.h"
+#include "num/blas.h"
 
 static blica_model *simulated(blica_ctx *ctx, int n, int k, int u, uint64_t seed) {
   blica_simulate_options o = blica_simulate_options_default();
@@ -110,12 +110,9 @@ static int free_directions(const blica_model *m) {
     for (int i = 0; i < count; i++) column[i] = (column[i] - low[i]) / (2 * step);
   }
   int least = count < parameters ? count : parameters, rank = 0;
-  double *work = calloc((size_t)least, sizeof *work);
-  assert_int_equal(
-      LAPACKE_dgesvd(LAPACK_COL_MAJOR, 'N', 'N', count, parameters, jacobian, count, values, NULL, 1, NULL, 1, work),
-      0);
+  assert_int_equal(bl_dgesvd(count, parameters, jacobian, count, values), 0);
   while (rank < least && values[rank] > 1e-7 * values[0]) rank++;
-  free(x), free(jacobian), free(low), free(values), free(work);
+  free(x), free(jacobian), free(low), free(values);
   return parameters - rank;
 }
 

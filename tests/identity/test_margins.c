@@ -10,12 +10,11 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include <lapacke.h>
-
 #include "assert_compare.h"
 #include "context.h"
 #include "estimate/gauss/margins.h"
 #include "note.h"
+#include "num/blas.h"
 #include "num/normal.h"
 #include "num/rng.h"
 
@@ -150,7 +149,7 @@ static double plain_term(const blica_model *m, double misfit) {
     }
   for (int i = 0; i < n; i++) h[i * (size + 1)] += 1e-9; /* flat along what means and cuts share but for their prior */
   memcpy(x, right, (size_t)size * sizeof *x);
-  assert_int_equal(LAPACKE_dposv(LAPACK_COL_MAJOR, 'L', size, 1, h, size, right, size), 0);
+  assert_int_equal(bl_dposv('L', size, 1, h, size, right, size), 0);
   for (int i = 0; i < size; i++) value -= 0.5 * x[i] * right[i];
   free(h), free(right), free(x);
   return value;

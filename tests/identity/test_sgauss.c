@@ -9,10 +9,9 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include <lapacke.h>
-
 #include "assert_compare.h"
 #include "estimate/gauss/sgauss.h"
+#include "num/blas.h"
 #include "num/rng.h"
 
 typedef struct {
@@ -80,10 +79,10 @@ static double by_definition(const problem *p) {
         s_matrix[i + j * n] = exp(lq[i] + lq[j]) * m;
       }
     bl_sgauss_matrix(d, s, c);
-    assert_int_equal(LAPACKE_dpotrf(LAPACK_COL_MAJOR, 'L', n, s_matrix, n), 0);
+    assert_int_equal(bl_dpotrf('L', n, s_matrix, n), 0);
     double log_det = 0, trace = 0;
     for (int i = 0; i < n; i++) log_det += 2 * log(s_matrix[i + i * n]);
-    LAPACKE_dpotrs(LAPACK_COL_MAJOR, 'L', n, n, s_matrix, n, c, n);
+    bl_dpotrs('L', n, n, s_matrix, n, c, n);
     for (int i = 0; i < n; i++) trace += c[i + i * n];
     total += 0.5 * d->weight[s] * (log_det + trace);
   }

@@ -8,11 +8,11 @@
 #include <string.h>
 
 #include <cmocka.h>
-#include <lapacke.h>
 
 #include "assert_compare.h"
 #include "context.h"
 #include "model/model.h"
+#include "num/blas.h"
 #include "num/rng.h"
 
 static blica_model *random_model(int n, int u, uint64_t seed) {
@@ -34,11 +34,11 @@ static void match_thresholds(blica_model *m, int s, const double *t) {
   int n = m->n;
   double *a = malloc((size_t)(n * n) * sizeof *a), *right = malloc((size_t)n * sizeof *right),
          *diagonal = malloc((size_t)n * sizeof *diagonal);
-  lapack_int *pivot = malloc((size_t)n * sizeof *pivot);
+  int *pivot = malloc((size_t)n * sizeof *pivot);
   memcpy(a, m->mixing, (size_t)(n * n) * sizeof *a);
   bl_model_margins(m, s, diagonal, NULL);
   for (int i = 0; i < n; i++) right[i] = t[i] * sqrt(diagonal[i] / m->link);
-  assert_int_equal(LAPACKE_dgesv(LAPACK_COL_MAJOR, n, 1, a, n, pivot, right, n), 0);
+  assert_int_equal(bl_dgesv(n, 1, a, n, pivot, right, n), 0);
   memcpy(m->means + s * n, right, (size_t)n * sizeof *right);
   free(a);
   free(right);
@@ -129,7 +129,7 @@ static void means_can_always_be_adjusted(void **state) {
         for (int l = 0; l < N; l++) sum += m->link * m->mixing[i + N * l] * m->mixing[j + N * l] * m->variances[l];
         covariance[i + N * j] = (q[i] * sum * q[j] - (i == j)) / m->link;
       }
-    assert_int_equal(LAPACKE_dpotrf(LAPACK_COL_MAJOR, 'L', N, covariance, N), 0);
+    assert_int_equal(bl_dpotrf('L', N, covariance, N), 0);
     for (int l = 0; l < N; l++) {
       other->variances[l] = 1;
       for (int i = 0; i < N; i++) other->mixing[i + N * l] = i >= l ? covariance[i + N * l] : 0;

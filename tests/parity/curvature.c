@@ -130,7 +130,7 @@ int main(int argc, char **argv) {
          *inverse = plain_zeros((size_t)size * (size_t)size);
   hessian(&p, h, size);
   if (free_scale) fix_scales(&p, h, size);
-  LAPACKE_dsyev(LAPACK_COL_MAJOR, 'V', 'L', size, h, size, value);
+  bl_dsyev('V', 'L', size, h, size, value);
   for (int e = 0; e < size; e++)
     for (int j = 0; j < size; j++)
       for (int i = 0; i < size; i++)

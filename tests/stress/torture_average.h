@@ -75,7 +75,7 @@ static inline int average_widths(plain_average *a) {
       double most = 0;
       for (int j = 0; j < k; j++)
         for (int i = j; i < k; i++) h[i + k * j] = average_curvature(a, s, i, j);
-      if (LAPACKE_dsyev(LAPACK_COL_MAJOR, 'V', 'L', k, h, k, value) != 0 || !(value[0] > 0)) return 0;
+      if (bl_dsyev('V', 'L', k, h, k, value) != 0 || !(value[0] > 0)) return 0;
       for (int e = 0; e < a->pairs; e++) {
         double *shift = a->shift + k * (e + a->pairs * s), next[AVERAGE_SOURCES] = {0};
         const double *sign = a->sign + k * (e + a->pairs * s);

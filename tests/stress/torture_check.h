@@ -8,10 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <lapacke.h>
-
 #include "blica.h"
 #include "../support/note.h"
+#include "num/blas.h"
 
 /* One more step of symmetric fastICA (log cosh) from the model, in the coordinates of its own components y, where the
  * unmixing is the identity: W = E[tanh(y) y'] - diag E[1 - tanh(y)^2], made orthogonal by Newton's iteration
@@ -26,8 +25,8 @@ static inline double plain_fastica(const blica_model *m, const blica_data *d) {
       for (int v = 0; v < n; v++) gram[i + j * k] += m->mixing[v + i * n] * m->mixing[v + j * n];
   for (int v = 0; v < n; v++)
     for (int j = 0; j < k; j++) b[j + v * k] = m->mixing[v + j * n];
-  lapack_int *pivots = calloc(k, sizeof *pivots);
-  LAPACKE_dgesv(LAPACK_COL_MAJOR, k, n, gram, k, pivots, b, k); /* pseudo-inverse of A */
+  int *pivots = calloc(k, sizeof *pivots);
+  bl_dgesv(k, n, gram, k, pivots, b, k); /* pseudo-inverse of A */
   int64_t at = 0;
   for (int s = 0; s < d->u; s++)
     for (int64_t r = 0; r < d->samples[s]; r++, at++)
@@ -104,9 +103,9 @@ static inline void plain_latent(const plain *p, int s, double *m) {
 /* Inverse in place; returns log det, NaN when m is not positive definite. */
 static inline double plain_invert(int n, double *m) {
   double log_det = 0;
-  if (LAPACKE_dpotrf(LAPACK_COL_MAJOR, 'L', n, m, n) != 0) return NAN;
+  if (bl_dpotrf('L', n, m, n) != 0) return NAN;
   for (int i = 0; i < n; i++) log_det += 2 * log(m[(size_t)i * (n + 1)]);
-  LAPACKE_dpotri(LAPACK_COL_MAJOR, 'L', n, m, n);
+  bl_dpotri('L', n, m, n);
   for (int j = 0; j < n; j++)
     for (int i = 0; i < j; i++) m[i + (size_t)j * n] = m[j + (size_t)i * n];
   return log_det;
@@ -135,7 +134,7 @@ static inline double plain_scales(int n, const double *h) {
       for (int j = 0; j < n; j++) g[i] -= h[i + (size_t)j * n] * w[j];
       hessian[(size_t)i * (n + 1)] += 1 / (w[i] * w[i]);
     }
-    if (LAPACKE_dposv(LAPACK_COL_MAJOR, 'L', n, 1, hessian, n, g, n) != 0) break;
+    if (bl_dposv('L', n, 1, hessian, n, g, n) != 0) break;
     double length = 1, trial = INFINITY, most = 0;
     for (int i = 0; i < n; i++) most = fmax(most, fabs(g[i] / w[i]));
     for (; length > 1e-10; length /= 2) {
@@ -339,10 +338,10 @@ static inline void plain_take(plain *p, const blica_model *m) {
 static inline int plain_cuts_to_means(blica_model *m) {
   const int n = m->n;
   double *a = plain_zeros((size_t)n * n), *shift = plain_zeros(n);
-  lapack_int *pivots = calloc((size_t)n, sizeof *pivots);
+  int *pivots = calloc((size_t)n, sizeof *pivots);
   memcpy(a, m->mixing, (size_t)n * n * sizeof *a);
   for (int i = 0; i < n; i++) shift[i] = -m->cuts[i] / sqrt(m->link);
-  int solved = LAPACKE_dgesv(LAPACK_COL_MAJOR, n, 1, a, n, pivots, shift, n) == 0;
+  int solved = bl_dgesv(n, 1, a, n, pivots, shift, n) == 0;
   for (int s = 0; s < m->u && solved; s++)
     for (int j = 0; j < n; j++) m->means[j + s * n] += shift[j];
   if (solved) memset(m->cuts, 0, (size_t)n * sizeof *m->cuts);

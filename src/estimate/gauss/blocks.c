@@ -9,13 +9,11 @@
 #include <math.h>
 #include <string.h>
 
-#include <cblas.h>
-#include <lapacke.h>
-
 #include "cor/cor.h"
 #include "counts/item_sets.h"
 #include "data/coding.h"
 #include "estimate/gauss/corfit.h"
+#include "num/blas.h"
 #include "num/dot.h"
 
 /* A pair is hardly ever seen together where it has less than this share of the rows that it would have if values were
@@ -154,9 +152,7 @@ static void retune_segment(int64_t s, int thread, void *user) {
   const int m = b->n;
   if (b->kind != BL_BLOCK_RANDOM || r->blocks->first[s + 1] == r->blocks->first[s]) return;
   fill_total(r->blocks, b, (int)s, r->k, r->theta, t);
-  if (LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', m, t, m) != 0 ||
-      LAPACKE_dpotri_work(LAPACK_COL_MAJOR, 'L', m, t, m) != 0)
-    return;
+  if (bl_dpotrf('L', m, t, m) != 0 || bl_dpotri('L', m, t, m) != 0) return;
   for (int i = 0; i < m; i++) {
     const size_t at = (size_t)b->item[i] + n * (size_t)s;
     const double p = share_of(cor, (int)s, b->item[i]);
@@ -221,7 +217,7 @@ static void set_correlations(const bl_matched_point *at, pairwise_parts *p) {
     p->d[i] = 1 / sqrt(total);
     for (int j = 0; j < k; j++) p->bb[i + (size_t)j * n] = p->d[i] * at->a[i + (size_t)j * n] * sqrt(p->b[j]);
   }
-  cblas_dsyrk(CblasColMajor, CblasLower, CblasNoTrans, n, k, 1, p->bb, n, 0, p->r, n);
+  bl_dsyrk('L', 'N', n, k, 1, p->bb, n, 0, p->r, n);
   mirror(n, p->r);
 }
 
@@ -232,9 +228,9 @@ static double set_inverse(const bl_matched_point *at, pairwise_parts *p) {
   double value = 0;
   for (size_t i = 0; i < nn; i++) p->l[i] = p->omega[i] * p->r[i], p->e[i] = p->l[i] - p->omega[i] * p->c[i];
   for (int i = 0; i < n; i++) p->l[(size_t)i * (size_t)(n + 1)] = 1 + at->noise[i];
-  if (LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', n, p->l, n) != 0) return NAN;
+  if (bl_dpotrf('L', n, p->l, n) != 0) return NAN;
   for (int i = 0; i < n; i++) value += 2 * log(p->l[(size_t)i * (size_t)(n + 1)]);
-  if (LAPACKE_dpotri_work(LAPACK_COL_MAJOR, 'L', n, p->l, n) != 0) return NAN;
+  if (bl_dpotri('L', n, p->l, n) != 0) return NAN;
   mirror(n, p->l);
   for (int j = 0; j < n; j++)
     for (int i = 0; i < n; i++) {
@@ -251,8 +247,8 @@ static double evaluate_pairwise(const bl_matched_point *at, pairwise_parts *p, d
   const double value = set_inverse(at, p);
   if (isnan(value)) return NAN;
   /* G = weight/2 L E L by the off-diagonal entries of T, then Gamma of equation 22, into e */
-  cblas_dsymm(CblasColMajor, CblasLeft, CblasLower, n, n, 1, p->l, n, p->e, n, 0, p->spare, n);
-  cblas_dsymm(CblasColMajor, CblasRight, CblasLower, n, n, 0.5 * at->weight, p->l, n, p->spare, n, 0, p->e, n);
+  bl_dsymm('L', 'L', n, n, 1, p->l, n, p->e, n, 0, p->spare, n);
+  bl_dsymm('R', 'L', n, n, 0.5 * at->weight, p->l, n, p->spare, n, 0, p->e, n);
   memset(p->own, 0, (size_t)n * sizeof *p->own);
   for (int j = 0; j < n; j++)
     for (int i = 0; i < n; i++) {
@@ -262,7 +258,7 @@ static double evaluate_pairwise(const bl_matched_point *at, pairwise_parts *p, d
       p->e[entry] *= p->d[i] * p->d[j];
     }
   for (int i = 0; i < n; i++) p->e[(size_t)i * (size_t)(n + 1)] = -p->d[i] * p->d[i] * p->own[i];
-  cblas_dsymm(CblasColMajor, CblasLeft, CblasLower, n, k, 1, p->e, n, at->a, n, 0, gradient_a, n);
+  bl_dsymm('L', 'L', n, k, 1, p->e, n, at->a, n, 0, gradient_a, n);
   for (int j = 0; j < k; j++) {
     gradient_v[j] = p->b[j] * bl_dot((size_t)n, at->a + (size_t)j * n, gradient_a + (size_t)j * n);
     for (int i = 0; i < n; i++) gradient_a[i + (size_t)j * n] *= 2 * p->b[j];

@@ -9,12 +9,10 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include <cblas.h>
-#include <lapacke.h>
-
 #include "cor/cor.h"
 #include "estimate/gauss/margins.h"
 #include "estimate/gauss/sgauss.h"
+#include "num/blas.h"
 
 struct bl_corfit {
   blica_ctx *ctx;
@@ -267,22 +265,22 @@ static bool traces(const bl_corfit_data *d, arrow *h, double *trace_a, double *t
   *trace_a = *trace_v = *log_det = 0;
   for (int s = 0; s < d->u; s++) {
     double *v = h->vv + h->k * h->k * (size_t)s, *b = h->av + h->nk * h->k * (size_t)s;
-    if (LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', k, v, k) != 0) return false;
+    if (bl_dpotrf('L', k, v, k) != 0) return false;
     *log_det += log_det_of(h->k, v);
-    cblas_dtrsm(CblasColMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit, nk, k, 1, v, k, b, nk);
-    cblas_dsyrk(CblasColMajor, CblasLower, CblasNoTrans, nk, k, -1, b, nk, 1, h->aa, nk);
+    bl_dtrsm('R', 'L', 'T', 'N', nk, k, 1, v, k, b, nk);
+    bl_dsyrk('L', 'N', nk, k, -1, b, nk, 1, h->aa, nk);
   }
-  if (LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', nk, h->aa, nk) != 0) return false;
+  if (bl_dpotrf('L', nk, h->aa, nk) != 0) return false;
   *log_det += log_det_of(h->nk, h->aa);
   for (int s = 0; s < d->u; s++) {
     double *v = h->vv + h->k * h->k * (size_t)s, *b = h->av + h->nk * h->k * (size_t)s;
-    cblas_dtrsm(CblasColMajor, CblasRight, CblasLower, CblasNoTrans, CblasNonUnit, nk, k, 1, v, k, b, nk);
-    cblas_dtrsm(CblasColMajor, CblasLeft, CblasLower, CblasNoTrans, CblasNonUnit, nk, k, 1, h->aa, nk, b, nk);
-    *trace_v += cblas_ddot(nk * k, b, 1, b, 1);
-    if (LAPACKE_dpotri_work(LAPACK_COL_MAJOR, 'L', k, v, k) != 0) return false;
+    bl_dtrsm('R', 'L', 'N', 'N', nk, k, 1, v, k, b, nk);
+    bl_dtrsm('L', 'L', 'N', 'N', nk, k, 1, h->aa, nk, b, nk);
+    *trace_v += bl_ddot(nk * k, b, 1, b, 1);
+    if (bl_dpotri('L', k, v, k) != 0) return false;
     for (int j = 0; j < k; j++) *trace_v += v[j + (size_t)j * k];
   }
-  if (LAPACKE_dpotri_work(LAPACK_COL_MAJOR, 'L', nk, h->aa, nk) != 0) return false;
+  if (bl_dpotri('L', nk, h->aa, nk) != 0) return false;
   for (size_t i = 0; i < h->nk; i++) *trace_a += h->aa[i * (h->nk + 1)];
   return true;
 }

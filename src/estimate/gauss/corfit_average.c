@@ -10,11 +10,9 @@
 #include <math.h>
 #include <string.h>
 
-#include <cblas.h>
-#include <lapacke.h>
-
 #include "estimate/gauss/corfit.h"
 #include "estimate/gauss/margins.h"
+#include "num/blas.h"
 #include "num/rng.h"
 
 /* The matched likelihood overstates the noise of correlations, and with it the width of the distributions: by a factor
@@ -121,7 +119,7 @@ static void factorise(const bl_corfit_average *a, int64_t s, double *factor, dou
   if (usable && d->log_scale) bl_corfit_scales_information(d, a->theta, (int)s, factor);
   if (usable && d->margins) bl_margins_information(d->margins, a->theta, (int)s, factor, work);
   for (size_t i = 0; usable && i < k; i++) factor[i * (k + 1)] += d->precision_variance;
-  if (usable && LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', (int)k, factor, (int)k) == 0) return;
+  if (usable && bl_dpotrf('L', (int)k, factor, (int)k) == 0) return;
   memset(factor, 0, k * k * sizeof *factor);
   for (size_t i = 0; i < k; i++) factor[i * (k + 1)] = sqrt(d->precision_variance);
 }
@@ -134,9 +132,9 @@ static void set_width(int64_t s, int thread, void *user) {
   for (int p = 0; p < a->pairs; p++) {
     const size_t at = a->k * ((size_t)s + a->u * (size_t)p);
     for (size_t j = at; j < at + a->k; j++) a->shift[j] = sqrt(TEMPER * a->share) * a->sign[j];
-    cblas_dtrsv(CblasColMajor, CblasLower, CblasTrans, CblasNonUnit, k, factor, k, a->shift + at, 1);
+    bl_dtrsv('L', 'T', 'N', k, factor, k, a->shift + at, 1);
   }
-  LAPACKE_dpotri_work(LAPACK_COL_MAJOR, 'L', k, factor, k);
+  bl_dpotri('L', k, factor, k);
   for (size_t j = 0; j < a->k; j++) sum += factor[j * (a->k + 1)];
   a->trace[s] = sum;
 }

@@ -13,10 +13,8 @@
  */
 #include <math.h>
 
-#include <cblas.h>
-#include <lapacke.h>
-
 #include "estimate/gauss/corfit.h"
+#include "num/blas.h"
 
 /* b, root b [k]; d, psi, diagonal of G [n]; B, F, X, E, GB [n,k]; W, Z [k,k]. */
 static size_t own_work(int n, int k) {
@@ -42,8 +40,7 @@ static parts divide(double *work, int n, int k) {
 }
 
 static void multiply(int rows, int columns, int inner, int transposed, const double *a, const double *b, double *c) {
-  cblas_dgemm(CblasColMajor, transposed ? CblasTrans : CblasNoTrans, CblasNoTrans, rows, columns, inner, 1, a,
-              transposed ? inner : rows, b, inner, 0, c, rows);
+  bl_dgemm(transposed ? 'T' : 'N', 'N', rows, columns, inner, 1, a, transposed ? inner : rows, b, inner, 0, c, rows);
 }
 
 /* b, d, psi, B, F = B/psi; returns the sum of log psi. */
@@ -76,10 +73,10 @@ static double scale_model(const bl_matched_point *at, parts *p) {
 static double invert_capacitance(int n, int k, parts *p) {
   multiply(k, k, n, 1, p->bb, p->f, p->w);
   for (int j = 0; j < k; j++) p->w[j + (size_t)j * k] += 1;
-  if (LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', k, p->w, k) != 0) return NAN;
+  if (bl_dpotrf('L', k, p->w, k) != 0) return NAN;
   double log_det = 0;
   for (int j = 0; j < k; j++) log_det += 2 * log(p->w[j + (size_t)j * k]);
-  if (LAPACKE_dpotri_work(LAPACK_COL_MAJOR, 'L', k, p->w, k) != 0) return NAN;
+  if (bl_dpotri('L', k, p->w, k) != 0) return NAN;
   for (int j = 0; j < k; j++)
     for (int i = 0; i < j; i++) p->w[i + (size_t)j * k] = p->w[j + (size_t)i * k];
   return log_det;

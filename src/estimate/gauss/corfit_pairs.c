@@ -6,9 +6,8 @@
 #include <math.h>
 #include <string.h>
 
-#include <cblas.h>
-
 #include "estimate/gauss/corfit.h"
+#include "num/blas.h"
 
 enum { PART_PAIRS = 512, MOST_PARTS = 32 };
 
@@ -56,7 +55,7 @@ void bl_corfit_pairs_begin(const bl_corfit_data *data, const double *a, const do
   const layout r = divide(workspace, n);
   for (int j = 0; j < k; j++)
     for (int i = 0; i < n; i++) r.scaled[i + (size_t)j * n] = a[i + (size_t)j * n] * data->link * exp(log_v[j]);
-  cblas_dgemm(CblasColMajor, CblasNoTrans, CblasTrans, n, n, k, 1, r.scaled, n, a, n, 0, r.m, n);
+  bl_dgemm('N', 'T', n, n, k, 1, r.scaled, n, a, n, 0, r.m, n);
   for (int i = 0; i < n; i++) r.d[i] = 1 / sqrt(1 + r.m[i + (size_t)i * n]);
 }
 
@@ -94,8 +93,8 @@ double bl_corfit_pairs_end(const bl_corfit_data *data, const double *a, double *
       for (int i = 0; i < j; i++) r.g[i + (size_t)j * n] = r.g[j + (size_t)i * n] = *slopes++;
   }
   for (int i = 0; i < n; i++) r.g[i + (size_t)i * n] = -r.diagonal[i] * r.d[i] * r.d[i];
-  cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, n, k, n, 2, r.g, n, r.scaled, n, 0, gradient_a, n);
-  for (int j = 0; j < k; j++) gradient_v[j] = 0.5 * cblas_ddot(n, gradient_a + (size_t)j * n, 1, a + (size_t)j * n, 1);
+  bl_dgemm('N', 'N', n, k, n, 2, r.g, n, r.scaled, n, 0, gradient_a, n);
+  for (int j = 0; j < k; j++) gradient_v[j] = 0.5 * bl_ddot(n, gradient_a + (size_t)j * n, 1, a + (size_t)j * n, 1);
   return value;
 }
 

@@ -15,10 +15,9 @@
 #include <math.h>
 #include <string.h>
 
-#include <cblas.h>
-
 #include "counts/counts.h"
 #include "data/coding.h"
+#include "num/blas.h"
 #include "num/bvn.h"
 #include "num/corners.h"
 #include "num/normal.h"
@@ -133,7 +132,7 @@ static void place_thresholds(const bl_level_tables *t, int s, segment_workspace 
       r->location[i] += sqrt(t->link) * a[i + (size_t)j * n] * mean[j];
     }
   }
-  cblas_dgemm(CblasColMajor, CblasNoTrans, CblasTrans, n, n, k, 1, r->scaled, n, a, n, 0, r->m, n);
+  bl_dgemm('N', 'T', n, n, k, 1, r->scaled, n, a, n, 0, r->m, n);
   for (int i = 0; i < n; i++) {
     double cut = 0;
     r->sd[i] = sqrt(1 + r->m[i + (size_t)i * n]);
@@ -230,11 +229,11 @@ static void chain(const bl_level_tables *t, int s, segment_workspace *r, double 
     }
     r->g[i + (size_t)i * n] = 0.5 * r->by_sd[i] / (r->sd[i] * r->sd[i]);
   }
-  cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, n, k, n, 2, r->g, n, r->scaled, n, 0, r->by_m, n);
+  bl_dgemm('N', 'N', n, k, n, 2, r->g, n, r->scaled, n, 0, r->by_m, n);
   for (int j = 0; j < k; j++) {
     const size_t at = (size_t)j * n;
-    by_v[j] = 0.5 * cblas_ddot(n, r->by_m + at, 1, a + at, 1);
-    by_mean[j] = sqrt(t->link) * cblas_ddot(n, r->by_location, 1, a + at, 1);
+    by_v[j] = 0.5 * bl_ddot(n, r->by_m + at, 1, a + at, 1);
+    by_mean[j] = sqrt(t->link) * bl_ddot(n, r->by_location, 1, a + at, 1);
     for (int i = 0; i < n; i++) out[at + i] = r->by_m[at + i] + sqrt(t->link) * mean[j] * r->by_location[i];
   }
 }

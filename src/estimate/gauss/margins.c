@@ -18,10 +18,9 @@
 #include <math.h>
 #include <string.h>
 
-#include <lapacke.h>
-
 #include "cor/cor.h"
 #include "estimate/estimate.h"
+#include "num/blas.h"
 #include "num/dot.h"
 
 enum { MOST_STEPS = 200, BISECTIONS = 40 };
@@ -83,7 +82,7 @@ static bool prepare(bl_margins *m, const double *a, const double *log_v, int s) 
       factor[l + k * j] =
           sqrt(link) * bl_dot(n, side + n * j, a + n * l) + (l == j ? 1 / (BL_MEAN_SD * BL_MEAN_SD) : 0);
   }
-  if (LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', m->k, factor, m->k) != 0) return false;
+  if (bl_dpotrf('L', m->k, factor, m->k) != 0) return false;
   for (size_t j = 0; j < k; j++) {
     for (size_t l = 0; l < j; l++)
       for (size_t i = 0; i < n; i++) side[i + n * j] -= factor[j + k * l] * side[i + n * l];
@@ -263,7 +262,7 @@ void bl_margins_information(const bl_margins *m, const double *theta, int s, dou
     }
   }
   memcpy(solved, cross, k * k * sizeof *cross);
-  LAPACKE_dpotrs_work(LAPACK_COL_MAJOR, 'L', m->k, m->k, m->factor + k * k * (size_t)s, m->k, solved, m->k);
+  bl_dpotrs('L', m->k, m->k, m->factor + k * k * (size_t)s, m->k, solved, m->k);
   for (size_t j = 0; j < k; j++)
     for (size_t l = 0; l < k; l++) information[j + k * l] -= bl_dot(k, cross + k * j, solved + k * l);
 }

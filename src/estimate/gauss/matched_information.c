@@ -12,10 +12,8 @@
 #include <math.h>
 #include <string.h>
 
-#include <cblas.h>
-#include <lapacke.h>
-
 #include "base/base.h"
+#include "num/blas.h"
 
 enum { ROWS = 64 }; /* taken together */
 
@@ -70,14 +68,12 @@ static bool invert_capacitance(const bl_matched_point *at, const double *root, d
     for (int r = 0; r < rows; r++) {
       double *row = work + (size_t)r * (size_t)k;
       const double d = bl_matched_row(at, root, first + r, row);
-      cblas_dscal(k, 1 / sqrt(d * d + at->noise[first + r]), row, 1);
+      bl_dscal(k, 1 / sqrt(d * d + at->noise[first + r]), row, 1);
     }
-    cblas_dsyrk(CblasColMajor, CblasLower, CblasNoTrans, k, rows, 1, work, k, 1, w, k);
+    bl_dsyrk('L', 'N', k, rows, 1, work, k, 1, w, k);
   }
   for (int j = 0; j < k; j++) w[(size_t)j * (size_t)(k + 1)] += 1;
-  if (LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', k, w, k) != 0 ||
-      LAPACKE_dpotri_work(LAPACK_COL_MAJOR, 'L', k, w, k) != 0)
-    return false;
+  if (bl_dpotrf('L', k, w, k) != 0 || bl_dpotri('L', k, w, k) != 0) return false;
   for (int j = 0; j < k; j++)
     for (int i = 0; i < j; i++) w[i + (size_t)j * (size_t)k] = w[j + (size_t)i * (size_t)k];
   return true;
@@ -88,9 +84,9 @@ static void add_row(job *j, int r, double psi, double noise) {
   const int k = j->at->k;
   const double *b = j->b + (size_t)r * (size_t)k, *bw = j->bw + (size_t)r * (size_t)k;
   double *c = j->c + (size_t)r * (size_t)j->changes, *products = j->products + (size_t)r * (size_t)j->entries;
-  const double e = cblas_ddot(k, b, 1, bw, 1) / (psi * psi), l = 1 / psi - e, beta = noise / (psi * psi);
+  const double e = bl_ddot(k, b, 1, bw, 1) / (psi * psi), l = 1 / psi - e, beta = noise / (psi * psi);
   const double square =
-      4 * noise * noise * (l * l - e * e) - 8 * noise * l + 2 + 2 * l * (1 + noise) + 2 * e * cblas_ddot(k, b, 1, b, 1);
+      4 * noise * noise * (l * l - e * e) - 8 * noise * l + 2 + 2 * l * (1 + noise) + 2 * e * bl_ddot(k, b, 1, b, 1);
   for (int q = 0; q < k; q++) {
     const double cq = 0.5 * b[q] * b[q];
     for (int p = 0; p <= q; p++) {
@@ -119,8 +115,8 @@ static void add_moments(job *j, int first, int rows, const double *psi) {
       for (int t = 0; t < changes; t++)
         j->weighted[t + (size_t)r * (size_t)changes] = factor * j->c[t + (size_t)r * (size_t)changes];
     }
-    cblas_dgemm(CblasColMajor, CblasNoTrans, CblasTrans, entries, changes, rows, 1, j->products, entries, j->weighted,
-                changes, 1, power == 1 ? j->x1 : j->x2, entries);
+    bl_dgemm('N', 'T', entries, changes, rows, 1, j->products, entries, j->weighted, changes, 1,
+             power == 1 ? j->x1 : j->x2, entries);
   }
 }
 
@@ -131,7 +127,7 @@ static void add_rows(job *j, int first, int rows) {
     const double d = bl_matched_row(j->at, j->root, first + r, j->b + (size_t)r * (size_t)k);
     psi[r] = d * d + j->at->noise[first + r];
   }
-  cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, k, rows, k, 1, j->w, k, j->b, k, 0, j->bw, k);
+  bl_dgemm('N', 'N', k, rows, k, 1, j->w, k, j->b, k, 0, j->bw, k);
   for (int r = 0; r < rows; r++) add_row(j, r, psi[r], j->at->noise[first + r]);
   add_moments(j, first, rows, psi);
 }
@@ -144,9 +140,9 @@ static const double *times_w(job *j, bool both, const double *x) {
   for (int q = 0; q < k; q++)
     for (int p = 0; p <= q; p++)
       j->square[p + (size_t)q * (size_t)k] = j->square[q + (size_t)p * (size_t)k] = x[q * (q + 1) / 2 + p];
-  cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, k, k, k, 1, j->w, k, j->square, k, 0, wx, k);
+  bl_dgemm('N', 'N', k, k, k, 1, j->w, k, j->square, k, 0, wx, k);
   if (both) {
-    cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, k, k, k, 1, wx, k, j->w, k, 0, j->square, k);
+    bl_dgemm('N', 'N', k, k, k, 1, wx, k, j->w, k, 0, j->square, k);
     wx = j->square;
   }
   for (int q = 0; q < k; q++)
@@ -167,8 +163,8 @@ static void finish_pair(job *j, int p, int q) {
   const double w = j->w[row + column * k], wp = j->w[row * (k + 1)], wq = j->w[column * (k + 1)];
   const double *x1 = triangle(j, j->x1, p, q), *x2 = triangle(j, j->x2, p, q);
   double sum = j->pairs[row + column * k] + 2 * (w * w + (1 - wp) * (1 - wq));
-  sum += 4 * cblas_ddot(j->entries, times_w(j, true, x2), 1, x2, 1);
-  sum -= 2 * cblas_ddot(j->entries, times_w(j, false, x1), 1, x1, 1);
+  sum += 4 * bl_ddot(j->entries, times_w(j, true, x2), 1, x2, 1);
+  sum -= 2 * bl_ddot(j->entries, times_w(j, false, x1), 1, x1, 1);
   j->pairs[row + column * k] = 0.5 * j->at->weight * sum;
 }
 
@@ -179,7 +175,7 @@ static void finish_diagonal(job *j, int q) {
     const double *x = power == 1 ? j->x1 : j->x2, *packed = times_w(j, power == 2, triangle(j, x, q, q));
     for (int p = 0; p <= q; p++)
       j->among[(size_t)p + column * k] +=
-          (power == 1 ? -2 : 4) * cblas_ddot(j->entries, packed, 1, triangle(j, x, p, p), 1);
+          (power == 1 ? -2 : 4) * bl_ddot(j->entries, packed, 1, triangle(j, x, p, p), 1);
   }
   for (size_t p = 0; p <= column; p++) {
     const double w = (p == column) - j->w[p + column * k];

@@ -9,10 +9,8 @@
 #include <math.h>
 #include <string.h>
 
-#include <cblas.h>
-#include <lapacke.h>
-
 #include "estimate/gauss/matched_information.h"
+#include "num/blas.h"
 
 size_t bl_matched_mixing_work(int n, int k) {
   const size_t nn = (size_t)n * (size_t)n, nk = (size_t)n * (size_t)k;
@@ -46,13 +44,11 @@ static bool set_inverse(const bl_matched_point *at, parts *p) {
       p->b[entry] = at->a[entry] * p->scale[entry];
     }
   }
-  cblas_dgemm(CblasColMajor, CblasNoTrans, CblasTrans, n, n, k, 1, p->b, n, p->b, n, 0, p->q, n);
+  bl_dgemm('N', 'T', n, n, k, 1, p->b, n, p->b, n, 0, p->q, n);
   for (int i = 0; i < n; i++) p->q[(size_t)i * (size_t)(n + 1)] = 1;
   memcpy(p->l, p->q, (size_t)n * (size_t)n * sizeof *p->l);
   for (int i = 0; i < n; i++) p->l[(size_t)i * (size_t)(n + 1)] += at->noise[i];
-  if (LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', n, p->l, n) != 0 ||
-      LAPACKE_dpotri_work(LAPACK_COL_MAJOR, 'L', n, p->l, n) != 0)
-    return false;
+  if (bl_dpotrf('L', n, p->l, n) != 0 || bl_dpotri('L', n, p->l, n) != 0) return false;
   for (size_t j = 0; j < (size_t)n; j++)
     for (size_t i = 0; i < j; i++) p->l[i + j * (size_t)n] = p->l[j + i * (size_t)n];
   return true;
@@ -62,8 +58,8 @@ static bool set_inverse(const bl_matched_point *at, parts *p) {
 static void set_products(const bl_matched_point *at, parts *p) {
   const int n = at->n, k = at->k;
   const double *noise = at->noise;
-  cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, n, k, n, 1, p->l, n, p->b, n, 0, p->x, n);
-  cblas_dgemm(CblasColMajor, CblasTrans, CblasNoTrans, k, k, n, 1, p->b, n, p->x, n, 0, p->p, k);
+  bl_dgemm('N', 'N', n, k, n, 1, p->l, n, p->b, n, 0, p->x, n);
+  bl_dgemm('T', 'N', k, k, n, 1, p->b, n, p->x, n, 0, p->p, k);
   for (int j = 0; j < k; j++)
     for (int i = 0; i < n; i++) {
       const size_t entry = (size_t)i + (size_t)j * (size_t)n;
@@ -108,14 +104,14 @@ bool bl_matched_variances(const bl_matched_point *at, double *variances, double 
     for (size_t i = 0; i < side; i++)
       p.q[i + j * side] = p.q[i + j * side] * p.l[i + j * side] + p.g[i + j * side] * p.g[j + i * side];
   for (size_t i = 0; i < nk; i++) p.y[i] *= p.x[i], square[i] = p.b[i] * p.b[i];
-  cblas_dgemm(CblasColMajor, CblasTrans, CblasNoTrans, k, k, n, 1, p.y, n, square, n, 0, e, k);
-  cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, n, k, n, 0.5, p.q, n, square, n, 0, p.x, n);
+  bl_dgemm('T', 'N', k, k, n, 1, p.y, n, square, n, 0, e, k);
+  bl_dgemm('N', 'N', n, k, n, 0.5, p.q, n, square, n, 0, p.x, n);
   for (int m = 0; m < k; m++)
     for (int j = 0; j <= m; j++) {
       double *upper = &e[j + (size_t)m * (size_t)k], *lower = &e[m + (size_t)j * (size_t)k];
       const double inner = p.p[j + (size_t)m * (size_t)k];
       const double sum =
-          inner * inner - *upper - *lower + cblas_ddot(n, square + side * (size_t)j, 1, p.x + side * (size_t)m, 1);
+          inner * inner - *upper - *lower + bl_ddot(n, square + side * (size_t)j, 1, p.x + side * (size_t)m, 1);
       *upper = *lower = 0.5 * at->weight * sum;
     }
   return true;
@@ -131,11 +127,11 @@ bool bl_matched_mixing(const bl_matched_point *at, double *mixing, double *cross
   for (size_t m = 0; m < k; m++)
     for (size_t l = 0; l < n; l++) {
       fill_column(at, &p, (int)l, (int)m, column);
-      cblas_daxpy((int)nk, 1, column, 1, mixing + nk * (l + n * m), 1);
-      cblas_daxpy((int)nk, 0.5 * at->a[l + n * m], column, 1, cross + nk * m, 1);
+      bl_daxpy((int)nk, 1, column, 1, mixing + nk * (l + n * m), 1);
+      bl_daxpy((int)nk, 0.5 * at->a[l + n * m], column, 1, cross + nk * m, 1);
     }
   for (size_t m = 0; m < k; m++)
     for (size_t j = 0; j < k; j++)
-      variances[j + k * m] = 0.5 * cblas_ddot((int)n, at->a + n * j, 1, cross + nk * m + n * j, 1);
+      variances[j + k * m] = 0.5 * bl_ddot((int)n, at->a + n * j, 1, cross + nk * m + n * j, 1);
   return true;
 }

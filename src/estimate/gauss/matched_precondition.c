@@ -15,10 +15,8 @@
 #include <math.h>
 #include <string.h>
 
-#include <cblas.h>
-#include <lapacke.h>
-
 #include "estimate/gauss/matched_information.h"
+#include "num/blas.h"
 
 static const double SCALE = 0.9; /* brings the eigenvalues of H0 H near 1, so that most first trials pass */
 static const double LIFT = 1e-9, LIFT_SCALES = 1e-6; /* relative: factors stay positive definite without priors too */
@@ -97,7 +95,7 @@ static void factor(int k, double precision, double *matrix, double *diagonal /* 
   for (int i = 0; i < k; i++) most = fmax(most, diagonal[i] = matrix[(size_t)i * (size_t)(k + 1)] + precision);
   if (!(most > 0)) most = 1;
   for (int i = 0; i < k; i++) matrix[(size_t)i * (size_t)(k + 1)] = diagonal[i] + LIFT * most;
-  if (LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', k, matrix, k) == 0) return;
+  if (bl_dpotrf('L', k, matrix, k) == 0) return;
   memset(matrix, 0, (size_t)k * (size_t)k * sizeof *matrix);
   for (int i = 0; i < k; i++) matrix[(size_t)i * (size_t)(k + 1)] = sqrt(fmax(diagonal[i], LEAST * most));
 }
@@ -122,7 +120,7 @@ static void prepare_segment(int64_t s, int thread, void *user) {
     }
   memcpy(inverse, among, kk * sizeof *inverse);
   factor(k, p->data->precision_variance, inverse, work);
-  LAPACKE_dpotri_work(LAPACK_COL_MAJOR, 'L', k, inverse, k);
+  bl_dpotri('L', k, inverse, k);
   for (int j = 0; j < k; j++)
     for (int i = 0; i < j; i++) inverse[i + (size_t)j * (size_t)k] = inverse[j + (size_t)i * (size_t)k];
 }
@@ -133,12 +131,12 @@ static void add_row(const bl_matched_point *at, const double *root, const double
                     double *z, double *to) {
   const int k = at->k;
   const double d = bl_matched_row(at, root, i, b), psi = d * d + at->noise[i];
-  cblas_dsymv(CblasColMajor, CblasLower, k, 1 / psi, w, k, b, 1, 0, z, 1);
-  const double zb = cblas_ddot(k, z, 1, b, 1), bb = 1 - d * d, l = 1 / psi - zb / psi;
+  bl_dsymv('L', k, 1 / psi, w, k, b, 1, 0, z, 1);
+  const double zb = bl_ddot(k, z, 1, b, 1), bb = 1 - d * d, l = 1 / psi - zb / psi;
   /* q = l (I - W) - 2 l (z B_i + B_i' z') + 2 l^2 B_i' B_i + z z';  y = q B_i' */
   const double along = l - 2 * l * zb + 2 * l * l * bb, across = zb - l * psi - 2 * l * bb;
   for (int j = 0; j < k; j++) y[j] = along * b[j] + across * z[j];
-  const double by = cblas_ddot(k, b, 1, y, 1), scale = at->weight * d * d;
+  const double by = bl_ddot(k, b, 1, y, 1), scale = at->weight * d * d;
   for (int q = 0; q < k; q++)
     for (int p = q; p < k; p++) {
       const double value = l * ((p == q) - w[p + (size_t)q * (size_t)k]) - 2 * l * (z[p] * b[q] + b[p] * z[q]) +
@@ -185,8 +183,7 @@ static void couple_rows(bl_matched_preconditioner *p) {
         for (int a = 0; a < k; a++)
           outer[a + k * c + kk * r] =
               p->mixing[first + r + (size_t)a * (size_t)n] * p->mixing[first + r + (size_t)c * (size_t)n];
-    cblas_dgemm(CblasColMajor, CblasNoTrans, CblasTrans, kk, kk, rows, 1, outer, kk,
-                p->rows + (size_t)kk * (size_t)first, kk, 1, sum, kk);
+    bl_dgemm('N', 'T', kk, kk, rows, 1, outer, kk, p->rows + (size_t)kk * (size_t)first, kk, 1, sum, kk);
   }
   for (int d = 0; d < k; d++)
     for (int c = 0; c < k; c++)
@@ -202,8 +199,8 @@ static void couple_pairs(bl_matched_preconditioner *p) {
   const size_t n = (size_t)d->n, k = (size_t)d->k;
   for (size_t b = 0; b < k; b++)
     for (size_t a = 0; a < b; a++) {
-      double *system = p->cross + 3 * (a + b * k), own = cblas_ddot(d->n, p->mixing + n * a, 1, p->mixing + n * a, 1),
-             other = cblas_ddot(d->n, p->mixing + n * b, 1, p->mixing + n * b, 1);
+      double *system = p->cross + 3 * (a + b * k), own = bl_ddot(d->n, p->mixing + n * a, 1, p->mixing + n * a, 1),
+             other = bl_ddot(d->n, p->mixing + n * b, 1, p->mixing + n * b, 1);
       system[0] = d->precision_mixing * own, system[1] = 0, system[2] = d->precision_mixing * other;
       for (size_t s = 0; s < (size_t)d->u; s++) {
         const double ratio = p->root[b + k * s] / p->root[a + k * s], known = p->pairs[a + k * (b + k * s)];
@@ -224,7 +221,7 @@ static void couple_scales(bl_matched_preconditioner *p) {
     for (size_t i = 0; i < kk; i++) p->diagonal[i] += 4 * prior * ((i % (k + 1) == 0) - prior * p->inverse[i + kk * s]);
   for (size_t a = 0; a < k; a++) {
     double *own = &p->diagonal[a * (k + 1)];
-    *own += d->precision_mixing * cblas_ddot(d->n, p->mixing + n * a, 1, p->mixing + n * a, 1);
+    *own += d->precision_mixing * bl_ddot(d->n, p->mixing + n * a, 1, p->mixing + n * a, 1);
     for (size_t s = 0; s < (size_t)d->u; s++) *own += 4 * LIFT_SCALES * p->among[a * (k + 1) + kk * s];
   }
   factor(d->k, 0, p->diagonal, p->work);
@@ -263,13 +260,13 @@ static void solve_scales(bl_matched_preconditioner *p, double *log_v) {
   for (int a = 0; a < k; a++) e[a] = p->change[(size_t)a * (size_t)(k + 1)];
   for (int s = 0; s < u; s++) {
     double *g = log_v + (size_t)k * (size_t)s;
-    cblas_dsymv(CblasColMajor, CblasLower, k, 1, p->inverse + kk * (size_t)s, k, g, 1, 0, own, 1);
+    bl_dsymv('L', k, 1, p->inverse + kk * (size_t)s, k, g, 1, 0, own, 1);
     for (int a = 0; a < k; a++) e[a] -= 2 * (g[a] - prior * own[a]), g[a] = own[a];
   }
-  LAPACKE_dpotrs_work(LAPACK_COL_MAJOR, 'L', k, 1, p->diagonal, k, e, k);
+  bl_dpotrs('L', k, 1, p->diagonal, k, e, k);
   for (int s = 0; s < u; s++) {
     double *g = log_v + (size_t)k * (size_t)s;
-    cblas_dsymv(CblasColMajor, CblasLower, k, 2 * prior, p->inverse + kk * (size_t)s, k, e, 1, 1, g, 1);
+    bl_dsymv('L', k, 2 * prior, p->inverse + kk * (size_t)s, k, e, 1, 1, g, 1);
     for (int a = 0; a < k; a++) g[a] -= 2 * e[a];
   }
   for (int a = 0; a < k; a++) p->change[(size_t)a * (size_t)(k + 1)] = e[a];
@@ -279,17 +276,17 @@ void bl_matched_preconditioner_apply(bl_matched_preconditioner *p, double *g) {
   const int n = p->data->n, k = p->data->k;
   const size_t nk = (size_t)n * (size_t)k, kk = (size_t)k * (size_t)k;
   double *row = p->work;
-  cblas_dgemm(CblasColMajor, CblasTrans, CblasNoTrans, k, k, n, 1, p->mixing, n, g, n, 0, p->change, k);
+  bl_dgemm('T', 'N', k, k, n, 1, p->mixing, n, g, n, 0, p->change, k);
   for (int i = 0; i < n; i++) {
-    cblas_dcopy(k, g + i, n, row, 1);
-    LAPACKE_dpotrs_work(LAPACK_COL_MAJOR, 'L', k, 1, p->rows + kk * (size_t)i, k, row, k);
-    cblas_dcopy(k, row, 1, g + i, n);
+    bl_dcopy(k, g + i, n, row, 1);
+    bl_dpotrs('L', k, 1, p->rows + kk * (size_t)i, k, row, k);
+    bl_dcopy(k, row, 1, g + i, n);
   }
   memcpy(p->inside, p->change, kk * sizeof *p->inside);
-  LAPACKE_dpotrs_work(LAPACK_COL_MAJOR, 'L', (int)kk, 1, p->span, (int)kk, p->inside, (int)kk);
+  bl_dpotrs('L', (int)kk, 1, p->span, (int)kk, p->inside, (int)kk);
   solve_pairs(p);
   solve_scales(p, g + nk);
   for (size_t i = 0; i < kk; i++) p->change[i] -= p->inside[i];
-  cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, n, k, k, 1, p->mixing, n, p->change, k, 1, g, n);
+  bl_dgemm('N', 'N', n, k, k, 1, p->mixing, n, p->change, k, 1, g, n);
   for (size_t i = 0; i < nk + (size_t)k * (size_t)p->data->u; i++) g[i] *= SCALE;
 }

@@ -9,9 +9,8 @@
 #include <math.h>
 #include <string.h>
 
-#include <cblas.h>
-
 #include "estimate/gauss/sgauss_kernels.h"
+#include "num/blas.h"
 
 struct bl_sgauss {
   blica_ctx *ctx;
@@ -226,7 +225,7 @@ static double penalise(const bl_sgauss_data *d, const double *theta, double *gra
 
 double bl_sgauss_eval(bl_sgauss *g, const double *theta, double *gradient) {
   const bl_sgauss_data *d = g->data;
-  cblas_dgemm(CblasColMajor, CblasTrans, CblasNoTrans, d->k, d->k, d->n, 1, theta, d->n, theta, d->n, 0, g->gram, d->k);
+  bl_dgemm('T', 'N', d->k, d->k, d->n, 1, theta, d->n, theta, d->n, 0, g->gram, d->k);
   double value =
       d->lanes ? evaluate_lanes(g, theta, gradient) : bl_segments_eval(g->segments, theta, g->gram, gradient);
   return value + penalise(d, theta, gradient);

@@ -6,10 +6,8 @@
 #include <math.h>
 #include <string.h>
 
-#include <cblas.h>
-#include <lapacke.h>
-
 #include "estimate/gauss/sgauss_kernels.h"
+#include "num/blas.h"
 
 enum { MOST_BLOCKS = 32 };
 static const double BLOCK_WORK = 1.25e6; /* operations that a block is worth */
@@ -58,7 +56,7 @@ size_t bl_sgauss_tail_size(int n, int k) {
 static double factor_capacitance(int k, const double *gram, const double *rb, double *l) {
   for (int j = 0; j < k; j++)
     for (int i = j; i < k; i++) l[i + (size_t)j * k] = gram[i + (size_t)j * k] * rb[i] * rb[j] + (i == j);
-  if (LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', k, l, k) != 0) return NAN;
+  if (bl_dpotrf('L', k, l, k) != 0) return NAN;
   double log_det = 0;
   for (int j = 0; j < k; j++) log_det += 2 * log(l[j + (size_t)j * k]);
   return log_det;
@@ -84,10 +82,8 @@ void bl_sgauss_solve(const bl_sgauss_shared *shared, const double *local, const 
   for (int i = first; i < last; i++) w[i] = exp(-local[k + i]);
   for (int j = 0; j < k; j++)
     for (int i = first; i < last; i++) x[i + (size_t)j * n] = a[i + (size_t)j * n] * workspace->root[j];
-  cblas_dtrsm(CblasColMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit, last - first, k, 1, workspace->l, k,
-              x + first, n);
-  cblas_dtrsm(CblasColMajor, CblasRight, CblasLower, CblasNoTrans, CblasNonUnit, last - first, k, 1, workspace->l, k,
-              x + first, n);
+  bl_dtrsm('R', 'L', 'T', 'N', last - first, k, 1, workspace->l, k, x + first, n);
+  bl_dtrsm('R', 'L', 'N', 'N', last - first, k, 1, workspace->l, k, x + first, n);
   for (int j = 0; j < k; j++) {
     double inverse = 1 / workspace->root[j];
     for (int i = first; i < last; i++) {
@@ -104,12 +100,10 @@ void bl_sgauss_fill(const bl_sgauss_shared *shared, const bl_symmetric *c, const
   int first, last;
   bl_sgauss_rows(n, k, block, &first, &last);
   const int rows = last - first;
-  if (c->full)
-    cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, rows, k, n, 1, c->full + first, n, workspace->y, n, 0,
-                e + first, n);
+  if (c->full) bl_dgemm('N', 'N', rows, k, n, 1, c->full + first, n, workspace->y, n, 0, e + first, n);
   for (int j = 0; j < k; j++)
     for (int i = first; i < last; i++) e[i + (size_t)j * n] *= workspace->w[i];
-  cblas_dgemm(CblasColMajor, CblasTrans, CblasNoTrans, k, k, rows, 1, shared->a + first, n, e + first, n, 0, f, k);
+  bl_dgemm('T', 'N', k, k, rows, 1, shared->a + first, n, e + first, n, 0, f, k);
 }
 
 void bl_sgauss_join(const bl_sgauss_shared *shared, const bl_sgauss_workspace *workspace, double *f) {
@@ -126,8 +120,7 @@ void bl_sgauss_slopes(const bl_sgauss_shared *shared, const bl_symmetric *c, dou
   double *dk = workspace->y; /* diagonal of D K; these rows of y are free now */
   int first, last;
   bl_sgauss_rows(n, k, block, &first, &last);
-  cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, last - first, k, k, 1, x + first, n, f, k, 0,
-              gradient_a + first, n);
+  bl_dgemm('N', 'N', last - first, k, k, 1, x + first, n, f, k, 0, gradient_a + first, n);
   tail[LOG_Q] = tail[TRACE] = 0;
   for (int i = first; i < last; i++) {
     tail[LOG_Q] += local[k + i];

@@ -11,10 +11,8 @@
 #include <math.h>
 #include <string.h>
 
-#include <cblas.h>
-#include <lapacke.h>
-
 #include "estimate/gauss/sgauss.h"
+#include "num/blas.h"
 
 struct bl_sgauss_hessian {
   const bl_sgauss_data *data;
@@ -46,8 +44,7 @@ done:
 
 static void multiply(int rows, int columns, int inner, int transposed, const double *a, int lda, const double *b,
                      double *c) {
-  cblas_dgemm(CblasColMajor, transposed ? CblasTrans : CblasNoTrans, CblasNoTrans, rows, columns, inner, 1, a, lda, b,
-              inner, 0, c, rows);
+  bl_dgemm(transposed ? 'T' : 'N', 'N', rows, columns, inner, 1, a, lda, b, inner, 0, c, rows);
 }
 
 /* X = A (I + B'B scaled)^-1 and K = I - X diag(b) A'. */
@@ -58,8 +55,8 @@ static void inverse_part(bl_sgauss_hessian *h, const double *a, const double *lo
   multiply(k, k, n, 1, a, n, a, h->cap);
   for (int j = 0; j < k; j++)
     for (int i = 0; i < k; i++) h->cap[i + j * k] = h->cap[i + j * k] * sqrt(h->b[i] * h->b[j]) + (i == j);
-  LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', k, h->cap, k);
-  LAPACKE_dpotri_work(LAPACK_COL_MAJOR, 'L', k, h->cap, k);
+  bl_dpotrf('L', k, h->cap, k);
+  bl_dpotri('L', k, h->cap, k);
   for (int j = 0; j < k; j++)
     for (int i = j; i < k; i++) {
       double inverse = h->cap[i + j * k], ratio = sqrt(h->b[i] / h->b[j]);
@@ -69,7 +66,7 @@ static void inverse_part(bl_sgauss_hessian *h, const double *a, const double *lo
   multiply(n, k, k, 0, a, n, h->cap, h->x);
   for (int j = 0; j < k; j++)
     for (int i = 0; i < n; i++) h->y[i + (size_t)j * n] = h->x[i + (size_t)j * n] * h->b[j];
-  cblas_dgemm(CblasColMajor, CblasNoTrans, CblasTrans, n, n, k, -1, h->y, n, a, n, 0, h->kinv, n);
+  bl_dgemm('N', 'T', n, n, k, -1, h->y, n, a, n, 0, h->kinv, n);
   for (int i = 0; i < n; i++) h->kinv[i + (size_t)i * n] += 1;
 }
 
@@ -106,7 +103,7 @@ static void expected_part(bl_sgauss_hessian *h, const double *a) {
   for (int i = 0; i < n; i++) h->dk[i + (size_t)i * n] = 1;
   for (int j = 0; j < k; j++)
     for (int i = 0; i < n; i++) h->e[i + (size_t)j * n] = a[i + (size_t)j * n] * h->b[j];
-  cblas_dgemm(CblasColMajor, CblasNoTrans, CblasTrans, n, n, k, 1, h->e, n, a, n, 0, h->d, n);
+  bl_dgemm('N', 'T', n, n, k, 1, h->e, n, a, n, 0, h->d, n);
   for (int i = 0; i < n; i++) h->d[i + (size_t)i * n] += 1;
   memcpy(h->e, a, nk * sizeof *h->e);
   memcpy(h->y, h->x, nk * sizeof *h->y);

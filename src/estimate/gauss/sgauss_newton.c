@@ -10,10 +10,8 @@
 #include <math.h>
 #include <string.h>
 
-#include <cblas.h>
-#include <lapacke.h>
-
 #include "estimate/gauss/sgauss.h"
+#include "num/blas.h"
 
 enum {
   GROUPS = BL_NEWTON_GROUPS,
@@ -82,7 +80,7 @@ static void assemble_group(int64_t group, int thread, void *user) {
     bl_sgauss_hessian_segment(t->work[group], s, t->theta, t->fisher, aa, al, ll);
     for (int j = 0; j < d->k; j++) ll[(size_t)j * (m + 1)] += d->precision_variance;
     damp((size_t)m, ll, t->damping);
-    if (LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', m, ll, m) != 0) {
+    if (bl_dpotrf('L', m, ll, m) != 0) {
       t->broken[group] = 1;
       return;
     }
@@ -91,10 +89,10 @@ static void assemble_group(int64_t group, int thread, void *user) {
   for (int s = first; s < last; s++) {
     double *al = t->al + t->nk * (size_t)m * (size_t)s, *ll = t->ll + (size_t)m * m * (size_t)s;
     double *solved = t->solved + (size_t)m * (size_t)s;
-    cblas_dtrsm(CblasColMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit, nk, m, 1, ll, m, al, nk);
+    bl_dtrsm('R', 'L', 'T', 'N', nk, m, 1, ll, m, al, nk);
     memcpy(solved, t->gradient + bl_sgauss_local(d, s), (size_t)m * sizeof *solved);
-    cblas_dtrsv(CblasColMajor, CblasLower, CblasNoTrans, CblasNonUnit, m, ll, m, solved, 1);
-    cblas_dgemv(CblasColMajor, CblasNoTrans, nk, m, 1, al, nk, solved, 1, 1, right, 1);
+    bl_dtrsv('L', 'N', 'N', m, ll, m, solved, 1);
+    bl_dgemv('N', nk, m, 1, al, nk, solved, 1, 1, right, 1);
   }
 }
 
@@ -105,7 +103,7 @@ static void hold_scales(machine *t) {
     const double *a = t->theta + (size_t)j * n;
     double *corner = t->aa + (size_t)j * n * (t->nk + 1), norm = 0, trace = 0;
     for (int i = 0; i < n; i++) norm += a[i] * a[i], trace += corner[(size_t)i * (t->nk + 1)];
-    if (norm > 0) cblas_dsyr(CblasColMajor, CblasLower, n, fabs(trace) / n / norm, a, 1, corner, (int)t->nk);
+    if (norm > 0) bl_dsyr('L', n, fabs(trace) / n / norm, a, 1, corner, (int)t->nk);
   }
 }
 
@@ -116,8 +114,7 @@ static void subtract_group(int64_t group, int thread, void *user) {
   double *aa = t->aa + t->nk * t->nk * (size_t)group;
   if (group > 0) memset(aa, 0, t->nk * t->nk * sizeof *aa);
   for (int s = group_start(t, group); s < group_start(t, group + 1); s++)
-    cblas_dsyrk(CblasColMajor, CblasLower, CblasNoTrans, nk, t->m, -1, t->al + t->nk * (size_t)t->m * (size_t)s, nk, 1,
-                aa, nk);
+    bl_dsyrk('L', 'N', nk, t->m, -1, t->al + t->nk * (size_t)t->m * (size_t)s, nk, 1, aa, nk);
 }
 
 /* Factors the damped Hessian at theta; false when it is not positive definite. */
@@ -134,7 +131,7 @@ static bool factor(machine *t, bool fisher, double damping) {
   if (t->data->precision_mixing == 0 && t->data->precision_variance == 0) hold_scales(t);
   bl_share_run(t->ctx, &t->share, subtract_group, t);
   if (bl_share_exchange(t->ctx, &t->share, 0, NULL, &sum) != BLICA_OK) return false;
-  return LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', (int)t->nk, t->aa, (int)t->nk) == 0;
+  return bl_dpotrf('L', (int)t->nk, t->aa, (int)t->nk) == 0;
 }
 
 /* step <- - (factored Hessian)^-1 gradient. */
@@ -146,13 +143,13 @@ static blica_status solve(machine *t) {
     for (int group = 0; group < t->groups; group++) eliminated += t->right[t->nk * (size_t)group + i];
     step[i] = eliminated - t->gradient[i];
   }
-  LAPACKE_dpotrs_work(LAPACK_COL_MAJOR, 'L', nk, 1, t->aa, nk, step, nk);
+  bl_dpotrs('L', nk, 1, t->aa, nk, step, nk);
   for (int s = (int)t->segments.first; s < t->segments.last; s++) {
     double *local = step + bl_sgauss_local(t->data, s);
     const double *al = t->al + t->nk * (size_t)m * (size_t)s, *ll = t->ll + (size_t)m * m * (size_t)s;
     memcpy(local, t->solved + (size_t)m * (size_t)s, (size_t)m * sizeof *local);
-    cblas_dgemv(CblasColMajor, CblasTrans, nk, m, -1, al, nk, step, 1, -1, local, 1);
-    cblas_dtrsv(CblasColMajor, CblasLower, CblasTrans, CblasNonUnit, m, ll, m, local, 1);
+    bl_dgemv('T', nk, m, -1, al, nk, step, 1, -1, local, 1);
+    bl_dtrsv('L', 'T', 'N', m, ll, m, local, 1);
   }
   const bl_places locals = {step + t->nk, (size_t)m};
   return bl_share_exchange(t->ctx, &t->segments, 1, &locals, NULL);

@@ -12,12 +12,10 @@
 #include <math.h>
 #include <string.h>
 
-#include <cblas.h>
-#include <lapacke.h>
-
 #include "estimate/gauss/matched_precondition.h"
 #include "estimate/gauss/row_scales.h"
 #include "estimate/gauss/sgauss_precondition_low.h"
+#include "num/blas.h"
 
 static const double EPSILON = 0.05;
 /* Beyond this n, and for k up to a quarter of n, sgauss_precondition_low.c applies the same matrix in n k numbers. */
@@ -112,16 +110,15 @@ static void prepare_segment(int64_t s, int thread, void *user) {
     b[j] = d->link * exp(local[j]);
     for (int i = 0; i < n; i++) m[i + (size_t)j * n] = a[i + (size_t)j * n] * b[j];
   }
-  cblas_dgemm(CblasColMajor, CblasNoTrans, CblasTrans, n, n, k, 1, m, n, a, n, 0, kinv, n);
+  bl_dgemm('N', 'T', n, n, k, 1, m, n, a, n, 0, kinv, n);
   for (int i = 0; i < n; i++) {
     q[i] = 1 + kinv[i + (size_t)i * n];
     kinv[i + (size_t)i * n] = q[i] * (1 + (p->noise ? p->noise[i + (size_t)n * (size_t)s] : 0));
   }
-  LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', n, kinv, n);
-  LAPACKE_dpotri_work(LAPACK_COL_MAJOR, 'L', n, kinv, n);
-  cblas_dsymm(CblasColMajor, CblasLeft, CblasLower, n, k, 1, kinv, n, a, n, 0, x, n);
-  for (int j = 0; j < k; j++)
-    p->p[j + (size_t)k * (size_t)s] = cblas_ddot(n, a + (size_t)j * n, 1, x + (size_t)j * n, 1);
+  bl_dpotrf('L', n, kinv, n);
+  bl_dpotri('L', n, kinv, n);
+  bl_dsymm('L', 'L', n, k, 1, kinv, n, a, n, 0, x, n);
+  for (int j = 0; j < k; j++) p->p[j + (size_t)k * (size_t)s] = bl_ddot(n, a + (size_t)j * n, 1, x + (size_t)j * n, 1);
   for (int i = 0; i < n; i++) q[i] = d->weight[s] * (1 + q[i] * kinv[i + (size_t)i * n]);
 }
 
@@ -138,13 +135,13 @@ static void factor_column(int64_t j, int thread, void *user) {
     double scale = d->weight[s] * p->b[at], share = p->b[at] * p->p[at];
     const double *kinv = p->kinv + nn * (size_t)s;
     for (int c = 0; c < n; c++)
-      cblas_daxpy(n - c, scale * (share + EPSILON), kinv + c + (size_t)c * n, 1, f + c + (size_t)c * n, 1);
-    cblas_dsyr(CblasColMajor, CblasLower, n, scale * p->b[at] * (1 - 2 * share / (share + EPSILON)),
-               p->x + (size_t)n * (size_t)(j + k * s), 1, f, n);
+      bl_daxpy(n - c, scale * (share + EPSILON), kinv + c + (size_t)c * n, 1, f + c + (size_t)c * n, 1);
+    bl_dsyr('L', n, scale * p->b[at] * (1 - 2 * share / (share + EPSILON)), p->x + (size_t)n * (size_t)(j + k * s), 1,
+            f, n);
   }
   for (int i = 0; i < n; i++) trace += f[i + (size_t)i * n];
   for (int i = 0; i < n; i++) f[i + (size_t)i * n] += 1e-9 * trace / n + d->precision_mixing;
-  LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', n, f, n);
+  bl_dpotrf('L', n, f, n);
 }
 
 /* The diagonal of the matrices of factor_column, for all columns on every rank. */
@@ -199,16 +196,15 @@ static void apply_column(int64_t j, int thread, void *user) {
   for (int s = 0; s < d->u; s++) {
     size_t at = (size_t)j + (size_t)k * (size_t)s;
     double tie = 2 * p->b[at] / (p->b[at] * p->p[at] + EPSILON);
-    cblas_daxpy(n, -tie * p->g[local_at(p, s) + (size_t)j], p->x + (size_t)n * at, 1, column, 1);
+    bl_daxpy(n, -tie * p->g[local_at(p, s) + (size_t)j], p->x + (size_t)n * at, 1, column, 1);
   }
-  LAPACKE_dpotrs_work(LAPACK_COL_MAJOR, 'L', n, 1, p->factor + (size_t)n * n * (size_t)(j - p->columns.first), n,
-                      column, n);
+  bl_dpotrs('L', n, 1, p->factor + (size_t)n * n * (size_t)(j - p->columns.first), n, column, n);
   for (int s = 0; s < d->u; s++) {
     size_t at = (size_t)j + (size_t)k * (size_t)s;
     double share = p->b[at] * p->p[at], tie = 2 * p->b[at] / (share + EPSILON);
     p->v[(size_t)j * (size_t)d->u + (size_t)s] =
         p->g[local_at(p, s) + (size_t)j] / (0.5 * d->weight[s] * share * (share + EPSILON) + d->precision_variance) -
-        tie * cblas_ddot(n, p->x + (size_t)n * at, 1, column, 1);
+        tie * bl_ddot(n, p->x + (size_t)n * at, 1, column, 1);
   }
 }
 

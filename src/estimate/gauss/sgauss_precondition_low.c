@@ -11,8 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-#include <cblas.h>
-#include <lapacke.h>
+#include "num/blas.h"
 
 struct bl_low_preconditioner {
   blica_ctx *ctx;
@@ -67,10 +66,10 @@ static void orthogonal_factor(bl_low_preconditioner *p) {
   const int n = p->data->n, k = p->data->k;
   memcpy(p->q, p->theta, (size_t)n * k * sizeof(double));
   double *tau = p->workspace, *work = tau + k;
-  LAPACKE_dgeqrf_work(LAPACK_COL_MAJOR, n, k, p->q, n, tau, work, n * k);
+  bl_dgeqrf_work(n, k, p->q, n, tau, work, n * k);
   memset(p->r, 0, (size_t)k * k * sizeof(double));
   for (int j = 0; j < k; j++) memcpy(p->r + (size_t)j * k, p->q + (size_t)j * n, (size_t)(j + 1) * sizeof(double));
-  LAPACKE_dorgqr_work(LAPACK_COL_MAJOR, n, k, k, p->q, n, tau, work, n * k);
+  bl_dorgqr_work(n, k, k, p->q, n, tau, work, n * k);
 }
 
 static size_t local_at(const bl_low_preconditioner *p, int s) {
@@ -95,7 +94,7 @@ static double outside_variance(const bl_low_preconditioner *p, int s, const doub
 static void fill_scales(const bl_low_preconditioner *p, int s, const double *b, const double *e, double *workspace) {
   const int n = p->data->n, k = p->data->k;
   double *scales = p->scales + (size_t)n * (size_t)s;
-  cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, n, k, k, 1, p->q, n, e, k, 0, workspace, n);
+  bl_dgemm('N', 'N', n, k, k, 1, p->q, n, e, k, 0, workspace, n);
   for (int i = 0; i < n; i++) {
     double inverse = 1;
     for (int j = 0; j < k; j++) {
@@ -118,16 +117,16 @@ static void prepare_segment(int64_t s, int thread, void *user) {
     b[j] = d->link * exp(local[j]);
     for (int i = 0; i < k; i++) z[i + (size_t)j * k] = p->r[i + (size_t)j * k] * b[j];
   }
-  cblas_dgemm(CblasColMajor, CblasNoTrans, CblasTrans, k, k, k, 1, z, k, p->r, k, 0, e, k);
+  bl_dgemm('N', 'T', k, k, k, 1, z, k, p->r, k, 0, e, k);
   p->lambda[s] = outside_variance(p, (int)s, b);
   for (int j = 0; j < k; j++) e[(size_t)j * (k + 1)] += p->lambda[s];
-  LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', k, e, k);
-  LAPACKE_dpotri_work(LAPACK_COL_MAJOR, 'L', k, e, k);
+  bl_dpotrf('L', k, e, k);
+  bl_dpotri('L', k, e, k);
   for (int j = 0; j < k; j++)
     for (int i = 0; i < j; i++) e[i + (size_t)j * k] = e[j + (size_t)i * k];
-  cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, k, k, k, 1, e, k, p->r, k, 0, z, k);
+  bl_dgemm('N', 'N', k, k, k, 1, e, k, p->r, k, 0, z, k);
   for (int j = 0; j < k; j++)
-    p->p[j + (size_t)k * (size_t)s] = cblas_ddot(k, p->r + (size_t)j * k, 1, z + (size_t)j * k, 1);
+    p->p[j + (size_t)k * (size_t)s] = bl_ddot(k, p->r + (size_t)j * k, 1, z + (size_t)j * k, 1);
   if (!p->noise) fill_scales(p, (int)s, b, e, p->workspace + (size_t)d->n * k * (size_t)thread);
 }
 
@@ -144,15 +143,14 @@ static void factor_column(int64_t j, int thread, void *user) {
     size_t at = (size_t)j + (size_t)k * (size_t)s;
     double scale = d->weight[s] * p->b[at], share = p->b[at] * p->p[at], lifted = share + p->epsilon;
     sigma += scale * lifted / p->lambda[s];
-    cblas_daxpy((int)kk, scale * lifted, p->e + kk * (size_t)s, 1, t, 1);
-    cblas_dsyr(CblasColMajor, CblasLower, k, scale * p->b[at] * (1 - 2 * share / lifted),
-               p->z + kk * (size_t)s + (size_t)j * k, 1, t, k);
+    bl_daxpy((int)kk, scale * lifted, p->e + kk * (size_t)s, 1, t, 1);
+    bl_dsyr('L', k, scale * p->b[at] * (1 - 2 * share / lifted), p->z + kk * (size_t)s + (size_t)j * k, 1, t, k);
   }
   for (int i = 0; i < k; i++) trace += t[(size_t)i * (k + 1)];
   double lift = 1e-9 * (trace + (n - k) * sigma) / n + d->precision_mixing;
   for (int i = 0; i < k; i++) t[(size_t)i * (k + 1)] += lift;
   p->sigma[j] = sigma + lift;
-  LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', k, t, k);
+  bl_dpotrf('L', k, t, k);
 }
 
 void bl_low_preconditioner_set(bl_low_preconditioner *p, const double *theta) {
@@ -167,23 +165,23 @@ static void apply_column(const bl_low_preconditioner *p, int j, double *g, doubl
   const bl_sgauss_data *d = p->data;
   const int n = d->n, k = d->k;
   double *column = g + (size_t)j * n;
-  cblas_dgemv(CblasColMajor, CblasTrans, n, k, 1, p->q, n, column, 1, 0, inside, 1);
+  bl_dgemv('T', n, k, 1, p->q, n, column, 1, 0, inside, 1);
   memcpy(solved, inside, (size_t)k * sizeof *solved);
   for (int s = 0; s < d->u; s++) {
     size_t at = (size_t)j + (size_t)k * (size_t)s;
     double tie = 2 * p->b[at] / (p->b[at] * p->p[at] + p->epsilon);
-    cblas_daxpy(k, -tie * g[local_at(p, s) + (size_t)j], p->z + (size_t)k * at, 1, solved, 1);
+    bl_daxpy(k, -tie * g[local_at(p, s) + (size_t)j], p->z + (size_t)k * at, 1, solved, 1);
   }
-  LAPACKE_dpotrs_work(LAPACK_COL_MAJOR, 'L', k, 1, p->t + (size_t)k * k * (size_t)j, k, solved, k);
-  cblas_dscal(n, 1 / p->sigma[j], column, 1);
+  bl_dpotrs('L', k, 1, p->t + (size_t)k * k * (size_t)j, k, solved, k);
+  bl_dscal(n, 1 / p->sigma[j], column, 1);
   for (int i = 0; i < k; i++) inside[i] = solved[i] - inside[i] / p->sigma[j];
-  cblas_dgemv(CblasColMajor, CblasNoTrans, n, k, 1, p->q, n, inside, 1, 1, column, 1);
+  bl_dgemv('N', n, k, 1, p->q, n, inside, 1, 1, column, 1);
   for (int s = 0; s < d->u; s++) {
     size_t at = (size_t)j + (size_t)k * (size_t)s;
     double share = p->b[at] * p->p[at], tie = 2 * p->b[at] / (share + p->epsilon);
     double *v = &g[local_at(p, s) + (size_t)j];
     *v = *v / (0.5 * d->weight[s] * share * (share + p->epsilon) + d->precision_variance) -
-         tie * cblas_ddot(k, p->z + (size_t)k * at, 1, solved, 1);
+         tie * bl_ddot(k, p->z + (size_t)k * at, 1, solved, 1);
   }
 }
 

@@ -9,9 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-#include <cblas.h>
-#include <lapacke.h>
-
+#include "num/blas.h"
 #include "num/jointdiag.h"
 #include "num/lanczos.h"
 #include "num/products.h"
@@ -158,17 +156,15 @@ static blica_status leading_full(blica_ctx *ctx, const bl_sgauss_data *d, const 
   const int n = d->n, k = d->k;
   const size_t nn = (size_t)n * n;
   BL_OWNED double *mean = NULL;
-  BL_OWNED lapack_int *support = NULL;
-  lapack_int found = 0;
+  BL_OWNED int *support = NULL;
+  int found = 0;
   TRY(bl_alloc(ctx, nn, &mean));
   TRY(bl_alloc(ctx, 2 * (size_t)n, &support));
   TRY((d->c ? add_full : add_packed)(ctx, d, weight, total, mean));
   *trace = 0;
   for (int i = 0; i < n; i++) *trace += mean[(size_t)i * (n + 1)];
   errno = 0;
-  if (LAPACKE_dsyevr(LAPACK_COL_MAJOR, 'V', 'I', 'L', n, mean, n, 0, 0, n - k + 1, n, 0, &found, values, basis, n,
-                     support) != 0 ||
-      found != k)
+  if (bl_dsyevr('L', n, mean, n, n - k + 1, n, &found, values, basis, n, support) != 0 || found != k)
     FAIL_OUTSIDE(ctx, BLICA_ERR_NUMERIC, "the eigenvectors of the mean correlation matrix could not be computed");
 done:
   return status;
@@ -220,8 +216,7 @@ static void project_segment(int64_t s, int thread, void *user) {
     bl_products_take(p->products, (int)s - p->base, &c, p->basis, 0, n, half);
   else
     bl_symmetric_product(&c, k, p->basis, half, work);
-  cblas_dgemm(CblasColMajor, CblasTrans, CblasNoTrans, k, k, n, 1, p->basis, n, half, n, 0,
-              p->projected + (size_t)k * k * (size_t)s, k);
+  bl_dgemm('T', 'N', k, k, n, 1, p->basis, n, half, n, 0, p->projected + (size_t)k * k * (size_t)s, k);
 }
 
 /* The products of packed matrices, shared where there are fewer of them than threads. */
@@ -267,22 +262,20 @@ done:
 static blica_status unpack(blica_ctx *ctx, const bl_sgauss_data *d, double noise, const double *basis,
                            const double *diagonal, double *b, double *theta) {
   const int n = d->n, k = d->k;
-  BL_OWNED lapack_int *pivots = NULL;
+  BL_OWNED int *pivots = NULL;
   blica_status status;
   TRY(bl_alloc(ctx, (size_t)k, &pivots));
   for (int j = 0; j < k; j++) {
-    double norm = cblas_ddot(k, b + j, k, b + j, k);
+    double norm = bl_ddot(k, b + j, k, b + j, k);
     for (int s = 0; s < d->u; s++) {
       double variance = diagonal[(size_t)k * k * (size_t)s + (size_t)j * (k + 1)];
       theta[bl_sgauss_local(d, s) + (size_t)j] = log(fmax(variance - noise * norm, 0.05 * variance));
     }
   }
   errno = 0;
-  if (LAPACKE_dgetrf(LAPACK_COL_MAJOR, k, k, b, k, pivots) != 0 ||
-      LAPACKE_dgetri(LAPACK_COL_MAJOR, k, b, k, pivots) != 0)
+  if (bl_dgetrf(k, k, b, k, pivots) != 0 || bl_dgetri(k, b, k, pivots) != 0)
     FAIL_OUTSIDE(ctx, BLICA_ERR_NUMERIC, "the joint diagonaliser is singular");
-  cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, n, k, k, 1 / sqrt(noise * d->link), basis, n, b, k, 0, theta,
-              n);
+  bl_dgemm('N', 'N', n, k, k, 1 / sqrt(noise * d->link), basis, n, b, k, 0, theta, n);
   centre_variances(d, theta);
   unit_diagonal(d, theta);
 done:

@@ -8,10 +8,8 @@
  * prior the sums are 0, so that the constraints take nothing away. */
 #include <string.h>
 
-#include <cblas.h>
-#include <lapacke.h>
-
 #include "estimate/mle/mle.h"
+#include "num/blas.h"
 
 struct bl_centre {
   const bl_mle *m;
@@ -50,12 +48,12 @@ bool bl_centre_set(bl_centre *c) {
     bl_information_solve(m->information, column);
     add_up(m, column, c->factor + k * j);
   }
-  return LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', (int)k, c->factor, (int)k) == 0;
+  return bl_dpotrf('L', (int)k, c->factor, (int)k) == 0;
 }
 
 void bl_centre_step(const bl_centre *c, double *step) {
   const int size = (int)c->m->size, k = c->m->k;
   add_up(c->m, step, c->sums);
-  LAPACKE_dpotrs_work(LAPACK_COL_MAJOR, 'L', k, 1, c->factor, k, c->sums, k);
-  cblas_dgemv(CblasColMajor, CblasNoTrans, size, k, -1, c->move, size, c->sums, 1, 1, step, 1);
+  bl_dpotrs('L', k, 1, c->factor, k, c->sums, k);
+  bl_dgemv('N', size, k, -1, c->move, size, c->sums, 1, 1, step, 1);
 }

@@ -14,13 +14,13 @@
 #include <string.h>
 
 #include <cmocka.h>
-#include <lapacke.h>
 
 #include "assert_compare.h"
 #include "context.h"
 #include "inference/information.h"
 #include "inference/mean_errors.h"
 #include "level_rows.h"
+#include "num/blas.h"
 #include "num/normal.h"
 
 static void near(const char *what, int at, double found, double wanted, double tolerance) {
@@ -80,8 +80,8 @@ static void plain_covariance(const blica_model *m, const level_rows *y, double *
     for (int a = 0; a < FREE; a++)
       for (int b = 0; b < FREE; b++) information[a + FREE * b] += score[a] * score[b];
   }
-  assert_int_equal(LAPACKE_dpotrf(LAPACK_COL_MAJOR, 'L', FREE, information, FREE), 0);
-  assert_int_equal(LAPACKE_dpotri(LAPACK_COL_MAJOR, 'L', FREE, information, FREE), 0);
+  assert_int_equal(bl_dpotrf('L', FREE, information, FREE), 0);
+  assert_int_equal(bl_dpotri('L', FREE, information, FREE), 0);
   expand((const double[FREE]){0}, m->samples, all);
   for (int p = 0; p < FREE; p++) { /* expand is linear */
     double unit[FREE] = {0};
@@ -146,7 +146,7 @@ static void means_of(const blica_model *m, int s, const double *mixing, const do
     for (int l = 0; l < N; l++) variance += m->link * mixing[i + N * l] * mixing[i + N * l] * exp(log_v[l + N * s]);
     mu[i] = t[i] * sqrt(variance / m->link);
   }
-  assert_int_equal(LAPACKE_dgesv(LAPACK_COL_MAJOR, N, 1, a, N, pivots, mu, N), 0);
+  assert_int_equal(bl_dgesv(N, 1, a, N, pivots, mu, N), 0);
 }
 
 /* The mean squares of 20 seeds, 4000 draws: what is left of chance is 1 % of an error. */
