@@ -16,8 +16,9 @@
 
 #include "num/ep.h"
 
-enum { MOST_NODES = 16, POWER_STEPS = 12, EXACT_ITEMS = 10, SIDE = 40 };
-#define STEP 0.38 /* of the grid, in standard deviations: it reaches 7.4 of them */
+enum { MOST_NODES = 16, POWER_STEPS = 12, EXACT_ITEMS = 10, LEAST_SIDE = 24, MOST_SIDE = 40 };
+#define REACH 14.8 /* width of the grid in standard deviations */
+#define FINE 1.23  /* 2 pi^2/16: a step whose square times the slopes squared is below that errs by e^-16 */
 #define HARD 0.4
 #define LEAST_KEPT 0.5 /* of a variance, when the second order lowers it */
 
@@ -138,6 +139,7 @@ static void run_nodes(slice *s, int64_t row, int first) {
                     .x = p->x + row * n,
                     .levels = p->levels,
                     .log_p = s->log_p + first,
+                    .rest = p->rest,
                     .posterior = s->inner + first * others * (1 + 2 * others),
                     .excess = s->excess,
                     .start = p->sites ? p->sites + row * 2 * n : NULL,
@@ -229,10 +231,26 @@ static void run_grid_nodes(slice *s, const bl_ep *ep, const double *mean, double
   bl_ep_run(ep, s->level);
 }
 
+/* Nodes of the grid along column j of the factor of the covariance. The integrand's Fourier transform falls like
+ * exp(-w^2/(2 (1 + sum b_i^2))), b_i being the slopes of the items (docs/likelihood.md, Grid). */
+static int side_of(const slice *s, int j) {
+  const int k = s->p->k;
+  double axis[2] = {0}, slopes;
+  for (int l = j; l < k; l++) axis[l] = s->factor[l * k + j];
+  slopes = dot(k, axis, axis);
+  for (int i = 0; i < s->p->n; i++) {
+    const double slope = dot(k, s->p->loading + i * k, axis);
+    slopes += slope * slope;
+  }
+  int side = LEAST_SIDE;
+  while (side < MOST_SIDE && REACH / (side - 1) * (REACH / (side - 1)) * slopes > FINE) side += BL_LANES;
+  return side;
+}
+
 /* The trapezoidal rule over one or two sources of a row, around the given moments, which it replaces. */
 static void integrate_all(slice *s, int64_t row, double *moments) {
   const bl_posterior *p = s->p;
-  const int k = p->k, count = k == 1 ? SIDE : SIDE * SIDE;
+  const int k = p->k;
   grid_sums t = {.top = -INFINITY};
   const bl_ep ep = {.n = p->n,
                     .loading = s->loading,
@@ -243,11 +261,14 @@ static void integrate_all(slice *s, int64_t row, double *moments) {
                     .log_p = s->log_p,
                     .work = s->ep_work};
   factorise(k, moments + k, s->factor);
+  const int side[2] = {side_of(s, 0), k > 1 ? side_of(s, 1) : 1}, count = side[0] * side[1];
+  const double width[2] = {REACH / (side[0] - 1), k > 1 ? REACH / (side[1] - 1) : 0.0};
   for (int first = 0; first < count; first += BL_LANES) {
     double step[BL_LANES][2] = {{0}};
     for (int lane = 0; lane < BL_LANES; lane++)
-      for (int j = 0, at = first + lane; j < k; j++, at /= SIDE)
-        for (int l = j; l < k; l++) step[lane][l] += s->factor[l * k + j] * STEP * (at % SIDE - 0.5 * (SIDE - 1));
+      for (int j = 0, at = first + lane; j < k; at /= side[j++])
+        for (int l = j; l < k; l++)
+          step[lane][l] += s->factor[l * k + j] * width[j] * (at % side[j] - 0.5 * (side[j] - 1));
     run_grid_nodes(s, &ep, moments, step);
     for (int lane = 0; lane < BL_LANES; lane++) {
       double square = 0.0;
@@ -256,7 +277,7 @@ static void integrate_all(slice *s, int64_t row, double *moments) {
     }
   }
   p->log_p[row] = t.top + log(t.sum);
-  for (int l = 0; l < k; l++) p->log_p[row] += log(STEP * s->factor[l * k + l] * 0.3989422804014326779);
+  for (int l = 0; l < k; l++) p->log_p[row] += log(width[l] * s->factor[l * k + l] * 0.3989422804014326779);
   for (int l = 0; l < k; l++) moments[l] += t.shift[l] / t.sum;
   for (int l = 0; l < k * k; l++)
     moments[k + l] = t.square[l] / t.sum - t.shift[l / k] * t.shift[l % k] / (t.sum * t.sum);
@@ -290,6 +311,7 @@ void bl_posterior_run(const bl_posterior *p, blica_simd level) {
   double *work = p->work, *ep_work = take(&work, bl_ep_work(p->n, k));
   double *found = take(&work, (size_t)p->count * (size_t)(k * (1 + 2 * k))), *excess = take(&work, (size_t)p->count);
   bl_ep ep = ep_of(p, ep_work);
+  ep.rest = p->rest;
   ep.posterior = found;
   ep.excess = excess;
   bl_ep_run(&ep, level);

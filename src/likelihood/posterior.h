@@ -14,6 +14,7 @@ typedef struct {
   const double *mean;    /* [n] */
   const double *loading; /* n rows of k: B */
   bl_intervals levels;
+  double rest; /* expectation propagation ends where means move by less, in standard deviations */
   int64_t count;
   const uint8_t *x;    /* count rows of n levels */
   double *log_p;       /* [count] out */

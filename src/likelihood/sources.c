@@ -20,6 +20,8 @@
 
 enum { TASK_ROWS = 64, WRITE_ROWS = 4096 };
 #define LEFT_OUT 20.0
+#define AT_REST 1e-6       /* bl_posterior.rest */
+#define AT_REST_MIXED 2e-3 /* where rows are averaged over segments */
 
 /* Weighted sums of one row over segments; deviations are from the mean so far: no digits are lost when it is large
  * (West, Communications of the ACM 22, 1979). */
@@ -115,6 +117,7 @@ static bl_posterior problem_of(const job *w, workspace *own, const bl_group *g, 
                         .mean = own->mean,
                         .loading = own->loading,
                         .levels = bl_group_intervals(g, p, own->edge),
+                        .rest = AT_REST,
                         .count = count,
                         .x = x,
                         .log_p = own->log_p,
@@ -139,6 +142,7 @@ static void known_segment(const job *w, workspace *own, const bl_group *g, const
 static void guess_weights(const job *w, workspace *own, const bl_group *g, int64_t count, const uint8_t *x) {
   const int u = w->params.u;
   bl_posterior p = problem_of(w, own, g, &w->pooled, 0, count, x);
+  p.rest = AT_REST_MIXED;
   bl_posterior_run(&p, w->level);
   for (int s = 0; s < u; s++) {
     p = problem_of(w, own, g, &w->params, s, count, x);
@@ -173,6 +177,7 @@ static void all_segments(const job *w, workspace *own, const bl_group *g, const 
     bl_posterior p = problem_of(w, own, g, &w->params, s, chosen, own->x);
     p.start = own->start;
     p.sites = NULL;
+    p.rest = AT_REST_MIXED;
     if (chosen) bl_posterior_run(&p, w->level);
     for (int c = 0; c < chosen; c++)
       tally_add(&own->tally[own->row[c]], &w->params, s, own->log_p[c] + log(w->model->samples[s]),

@@ -22,7 +22,8 @@ typedef struct {
   double *score;          /* [n (1+k), count] d log p / d (mean_i, B_i); NULL: not wanted */
   double *first, *second; /* [k,count], [k,k,count] E[z|x], E[zz'|x]; with score */
   double *upper;          /* [n,count] d log p / d upper end, 0 where there is none; with score; NULL: not wanted */
-  /* The posterior of z, with log_p corrected to second order; moments settle to 1e-6 standard deviations. */
+  /* The posterior of z, with log_p corrected to second order. */
+  double rest;       /* largest change of a mean in the last sweep, in standard deviations; with posterior */
   double *posterior; /* [k + 2 k k, count] E[z|x], the covariance that EP finds, and what is to be added to it; NULL */
   double *excess;    /* [count] trace of the inverse of that covariance times what is to be added; with posterior */
   /* Sites [2 n, count]: precisions and shifts of the Gaussians in mean_i + b_i'z that replace the levels. They hardly

@@ -28,7 +28,6 @@
 enum { SWEEPS = 200 };
 #define NO_END 1e9    /* in place of an end that a level does not have */
 #define SETTLED 1e-11 /* largest change of a site in the last sweep */
-#define AT_REST 1e-6  /* largest change of a posterior mean in the last sweep, in standard deviations */
 
 typedef struct {
   const bl_ep *e;
@@ -150,11 +149,10 @@ static bl_v begin_at(batch *b, int64_t low, int64_t high) {
     pull_of(b, i, &sigma2, &mu);
     value += (nu - 0.5 * tau * at) * at;
     nu -= tau * at;
-    bl_v grow = 1.0 + tau * sigma2;
-    value += 0.5 * ((nu * nu * sigma2 + 2.0 * nu * mu - tau * mu * mu) / grow - bl_v_log(grow));
+    value += 0.5 * (nu * nu * sigma2 + 2.0 * nu * mu - tau * mu * mu) / (1.0 + tau * sigma2);
     change_site(b, i, sigma2, mu, tau, nu);
   }
-  return value;
+  return value + 0.5 * b->log_det;
 }
 
 static void set_ends(batch *b, int i, int lane, int level) {
@@ -285,6 +283,7 @@ static void store(const batch *b, int64_t low, int64_t high, bl_v value) {
 /* One sweep; lanes whose sites, or whose posterior, did not move are settled. */
 static void sweep_sites(batch *b) {
   const int k = b->e->k;
+  const double rest = b->e->rest;
   bl_v change = bl_v_all(0.0), *was_mean = b->before, *was_variance = b->before + k;
   for (int l = 0; l < k; l++) was_mean[l] = b->mean[l], was_variance[l] = b->cov[(size_t)l * k + l];
   for (int i = 0; i < b->e->n; i++) change = bl_v_max(change, update(b, i));
@@ -295,8 +294,8 @@ static void sweep_sites(batch *b) {
   bl_vi moved = {0};
   for (int l = 0; l < k; l++) {
     bl_v variance = b->cov[(size_t)l * k + l], step = b->mean[l] - was_mean[l];
-    moved |= (bl_vi)(step * step > AT_REST * AT_REST * variance) |
-             (bl_vi)(bl_v_abs(variance - was_variance[l]) > 2 * AT_REST * variance);
+    moved |= (bl_vi)(step * step > rest * rest * variance) |
+             (bl_vi)(bl_v_abs(variance - was_variance[l]) > 2 * rest * variance);
   }
   b->live &= moved;
 }

@@ -58,6 +58,7 @@ static bl_posterior draw_problem(const design *d, uint64_t seed) {
                         .k = d->k,
                         .mean = mean,
                         .loading = loading,
+                        .rest = 1e-6,
                         .count = ROWS,
                         .x = x,
                         .log_p = log_p,
