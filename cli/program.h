@@ -70,6 +70,7 @@ struct program {
   ROW(check)                                                                                                           \
   ROW(count)                                                                                                           \
   ROW(merge)                                                                                                           \
+  ROW(sql)                                                                                                             \
   ROW(correlate)                                                                                                       \
   ROW(segment)                                                                                                         \
   ROW(select)                                                                                                          \

@@ -29,6 +29,7 @@ struct table {
   const char *name; /* of the file, for messages */
   records text;     /* the file; of .npy only its source and buffer are used */
   bool pending;     /* text.fields holds the first row of data */
+  bool counts;      /* stdin holds pair counts; their header has been read */
   bool npy;
   bl_npy array;
   table_survey *survey; /* NULL: not a file that ReadStat reads */
@@ -80,6 +81,9 @@ int table_value(const char *text, size_t length); /* of a field that should hold
 bool table_is_missing(const char *text, size_t length);
 /* False unless all of the text is one number. */
 bool table_number(const char *text, size_t length, double *out);
+
+/* Fails: the table holds pair counts where rows are needed. */
+blica_status table_not_rows(const table *t, char *message);
 
 /* table_columns.c: header, separator, roles of columns. */
 blica_status table_begin_text(table *t, char *message);

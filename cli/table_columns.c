@@ -57,19 +57,16 @@ static blica_status take_header(table *t, char *message) {
   return t->header ? BLICA_OK : table_no_memory(message);
 }
 
-/* What the first record shows not to be a table of rows. */
-static blica_status check_first(const table *t, char *message) {
+/* What the first record shows not to be a table of rows. Pair counts may come through stdin. */
+static blica_status check_first(table *t, char *message) {
   static const char *const counts[] = {"segment", "i", "j", "n11", "n10", "n01", "n00"};
   enum { COUNTS = sizeof counts / sizeof *counts };
   const field *f = t->text.fields;
   bool same = t->text.field_count == COUNTS;
   for (int k = 0; same && k < COUNTS; k++)
     same = f[k].length == strlen(counts[k]) && memcmp(f[k].text, counts[k], f[k].length) == 0;
-  if (same)
-    return table_fail(message, BLICA_ERR_DATA,
-                      "%s: holds pair counts, not rows; counts are read from a file whose name ends in .csv, and not "
-                      "compressed",
-                      t->name);
+  t->counts = same && strcmp(t->path, "-") == 0;
+  if (same && !t->counts) return table_not_rows(t, message);
   if (t->text.field_count == 1)
     return table_fail(message, BLICA_ERR_DATA,
                       "%s: is read as one column: its first line, '%.*s', has no comma, semicolon, tab or blank "
@@ -88,6 +85,7 @@ blica_status table_begin_text(table *t, char *message) {
   records_guess_separator(&t->text, length);
   MUST(records_split(&t->text, length, message));
   MUST(check_first(t, message));
+  if (t->counts) return BLICA_OK;
   table_header header = t->options.header;
   if (header == TABLE_HEADER_YES || (header == TABLE_HEADER_AUTO && looks_like_header(t))) {
     MUST(take_header(t, message));

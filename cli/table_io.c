@@ -74,6 +74,19 @@ int table_value(const char *text, size_t length) {
   return NOT_A_VALUE;
 }
 
+FILE *table_temporary(char path[TABLE_TEMPORARY]) {
+  const char *folder = getenv("TMPDIR");
+  const int length = snprintf(path, TABLE_TEMPORARY - 4, "%s/blica-XXXXXX", folder && *folder ? folder : "/tmp");
+  const int descriptor = length < TABLE_TEMPORARY - 4 ? mkstemp(path) : -1;
+  if (descriptor < 0) return NULL;
+  char made[TABLE_TEMPORARY];
+  strcpy(made, path);
+  strcat(path, ".csv");
+  if (rename(made, path) == 0) return fdopen(descriptor, "w");
+  strcpy(path, made);
+  return NULL;
+}
+
 /* ---- opening and closing ---- */
 
 void table_close(table *t) {
@@ -120,8 +133,8 @@ blica_status table_open(blica_ctx *ctx, const char *path, const table_options *o
   t->name = t->path = path;
   t->last_id = -1;
   blica_status status = begin(t, path, message);
-  if (status == BLICA_OK) status = table_assign_roles(t, message);
-  if (status == BLICA_OK) status = table_begin_rows(t, message);
+  if (status == BLICA_OK && !t->counts) status = table_assign_roles(t, message);
+  if (status == BLICA_OK && !t->counts) status = table_begin_rows(t, message);
   if (status == BLICA_OK)
     *out = t;
   else
@@ -152,6 +165,7 @@ blica_status table_next(table *t, int64_t max_rows, char message[TABLE_MESSAGE],
   blica_data *data, *again;
   bool whole = (t->levels && !t->known && !t->streamed) || (t->options.segment_count && !t->total);
   *out = NULL;
+  if (t->counts) return table_not_rows(t, message);
   if (t->ended) return BLICA_OK;
   if (max_rows <= 0)
     max_rows = ((int64_t)1 << 27) / (t->n + 32) + 100000; /* 16 MiB of bits and labels, but not too few rows */
@@ -271,6 +285,57 @@ static blica_status rename_counts(table *t, const uint8_t *flipped, blica_counts
   return status;
 }
 
+blica_status table_not_rows(const table *t, char *message) {
+  return table_fail(message, BLICA_ERR_DATA,
+                    "%s: holds pair counts, not rows; counts are read from standard input or from a file whose name "
+                    "ends in .csv, and not compressed",
+                    t->name);
+}
+
+/* Writes the header of counts and what follows it in the table's source. */
+static blica_status spool(table *t, FILE *f, char *message) {
+  fputs("segment,i,j,n11,n10,n01,n00\n", f);
+  size_t got = t->text.have - t->text.at;
+  fwrite(t->text.buffer + t->text.at, 1, got, f);
+  do {
+    MUST(byte_source_read(t->text.source, t->text.buffer, t->text.capacity, message, &got));
+    fwrite(t->text.buffer, 1, got, f);
+  } while (got > 0);
+  return BLICA_OK;
+}
+
+/* Refuses counts of rows that are in no segment, as SQL gives them for NULL. */
+static blica_status check_segments(const char *name, char *message, blica_counts **counts) {
+  for (int s = 0; s < (*counts)->u; s++) {
+    if (*(*counts)->segments[s]) continue;
+    const double rows = (*counts)->samples[s];
+    blica_counts_free(*counts);
+    *counts = NULL;
+    return table_fail(message, BLICA_ERR_DATA,
+                      "%s: %.0f of the rows have no segment; drop such rows or give them a segment of their own", name,
+                      rows);
+  }
+  return BLICA_OK;
+}
+
+/* The counts that stdin holds, by a file, as they are read from one; messages name stdin. */
+static blica_status counts_from_stdin(table *t, char *message, blica_counts **out) {
+  char path[TABLE_TEMPORARY];
+  FILE *f = table_temporary(path);
+  if (!f) return table_fail(message, BLICA_ERR_IO, "cannot write the temporary file %s", path);
+  blica_status status = spool(t, f, message);
+  const bool failed = ferror(f) != 0;
+  if ((fclose(f) != 0 || failed) && status == BLICA_OK)
+    status = table_fail(message, BLICA_ERR_IO, "cannot write the temporary file %s", path);
+  if (status == BLICA_OK && (status = blica_counts_load(t->ctx, path, out)) != BLICA_OK) {
+    const char *text = blica_message(t->ctx);
+    const bool named = strncmp(text, path, strlen(path)) == 0;
+    table_fail(message, status, "%s%s", named ? t->name : "", named ? text + strlen(path) : text);
+  }
+  remove(path);
+  return status == BLICA_OK ? check_segments(t->name, message, out) : status;
+}
+
 /* The sum over pieces; NULL on failure. */
 static blica_status count_rows(table *t, char *message, blica_counts **out) {
   blica_status status = table_begin_stream(t, message);
@@ -299,11 +364,12 @@ blica_status table_counts(blica_ctx *ctx, const char *path, const table_options 
   *out = NULL;
   if (table_is_counts(path)) {
     blica_status loaded = blica_counts_load(ctx, path, out);
-    return loaded == BLICA_OK ? loaded : table_fail(message, loaded, "%s", blica_message(ctx));
+    return loaded == BLICA_OK ? check_segments(path, message, out)
+                              : table_fail(message, loaded, "%s", blica_message(ctx));
   }
   if (communicator()) return table_ranks_counts(ctx, path, options, message, out);
   blica_status status = table_open(ctx, path, options, message, &t);
-  if (status == BLICA_OK) status = count_rows(t, message, out);
+  if (status == BLICA_OK) status = t->counts ? counts_from_stdin(t, message, out) : count_rows(t, message, out);
   const bool odd = t && t->odd, header = t && t->header;
   table_close(t);
   table_options again = *options;

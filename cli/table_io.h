@@ -5,6 +5,7 @@
 #define TABLE_IO_H
 
 #include <stdbool.h>
+#include <stdio.h>
 
 #include "blica.h"
 
@@ -31,6 +32,11 @@ typedef struct {
   void (*note)(const char *text, void *user); /* gets what was chosen (levels, dropped columns); may be NULL */
   void *note_user;
 } table_options;
+
+enum { TABLE_TEMPORARY = 512 };
+/* Makes a file for a while, for the caller to close and to remove, and writes its path, which ends in .csv; NULL: it
+ * cannot. */
+FILE *table_temporary(char path[TABLE_TEMPORARY]);
 
 /* Reads the whole table. On failure the reason stands in message (also when the library failed) and
  * *out is NULL. */

@@ -3,11 +3,11 @@
  *   segment,i,j,n11,n10,n01,n00        names of the segment and of two variables, then the 2x2 table
  *
  * n10 counts x_i = 1, x_j = 0. A row with i = j carries the margins: n11 ones and n00 zeros, n10 and
- * n01 being 0. These rows may be absent; then the margins come from the pairs (under missing values
- * from the pair with most rows). A row with i and j empty carries in n11 the number of rows of the
- * segment; it is written only where that differs from the largest margin, as missing values may cause. A first
- * line `# exact` says that the counts are population probabilities times a nominal N. Rows may come
- * in any order, a pair as i,j or j,i, but each pair of each segment must be there once. Variables and
+ * n01 being 0; a query may count values that are no level as n10, which the reader refuses. These rows may be absent;
+ * then the margins come from the pairs (under missing values from the pair with most rows). A row with i and j empty
+ * carries in n11 the number of rows of the segment; it is written only where that differs from the largest margin, as
+ * missing values may cause. A first line `# exact` says that the counts are population probabilities times a nominal N.
+ * Rows may come in any order, a pair as i,j or j,i, but each pair of each segment must be there once. Variables and
  * segments are numbered in order of first appearance. Numbers read back to the same bits. */
 #include <errno.h>
 #include <math.h>
@@ -149,6 +149,7 @@ static blica_status parse_file(blica_ctx *ctx, table *t) {
     if (more) TRY(parse_entry(ctx, t, &csv));
   }
   if (ferror(stream)) FAIL(ctx, BLICA_ERR_IO, "%s: cannot read: %s", t->path, strerror(errno));
+  if (t->count == 0) FAIL(ctx, BLICA_ERR_FORMAT, "%s: has no rows", t->path);
   if (t->variables.count < 2)
     FAIL(ctx, BLICA_ERR_FORMAT, "%s: %d variables: at least 2 are needed", t->path, t->variables.count);
 done:
@@ -175,7 +176,13 @@ static blica_status place(blica_ctx *ctx, const table *t, blica_counts *c) {
                      c->segments[e->s], e->i < 0 ? "" : c->variables[e->i], e->i < 0 ? "" : c->variables[e->j]);
     *first = margin && e->i >= 0 ? e->cell[0] + e->cell[3] : e->cell[0];
     if (margin && e->i >= 0) {
-      if (e->cell[1] != 0 || e->cell[2] != 0)
+      if (e->cell[1] != 0 && e->cell[2] == 0)
+        return bl_fail(ctx, BLICA_ERR_FORMAT,
+                       "%s: segment '%s': %g value%s of '%s' %s not one of its levels (n10 of its margin); give the "
+                       "levels, or say that such values mean missing",
+                       t->path, c->segments[e->s], e->cell[1], e->cell[1] == 1 ? "" : "s", c->variables[e->i],
+                       e->cell[1] == 1 ? "is" : "are");
+      if (e->cell[2] != 0)
         return bl_fail(ctx, BLICA_ERR_FORMAT, "%s: segment '%s': '%s' differs from itself (n10 %g, n01 %g)", t->path,
                        c->segments[e->s], c->variables[e->i], e->cell[1], e->cell[2]);
       c->ones[at] = e->cell[0];

@@ -202,7 +202,8 @@ static void test_bad_csv(void **state) {
   (void)state;
   expect_csv("", "not a file of pair counts");
   expect_csv("a,b\n1,0\n", "not a file of pair counts");
-  expect_csv(HEAD, "0 variables");
+  expect_csv(HEAD, "has no rows");
+  expect_csv(HEAD "s,,,9,0,0,0\n", "0 variables");
   expect_csv(HEAD "s,a,b,1,2,3\n", "line 2: 6 fields");
   expect_csv(HEAD "s,a,b,1,2,x,4\n", "line 2, column n01: 'x' is not a count");
   expect_csv(HEAD "s,a,b,1,2,-3,4\n", "'-3' is not a count");
@@ -212,6 +213,7 @@ static void test_bad_csv(void **state) {
   expect_csv(HEAD "s,a,b,1,2,3,4\ns,a,c,1,2,3,4\n", "is it cut off");
   expect_csv(HEAD "s,a,b,1,2,3,4\nt,a,a,1,0,0,3\n", "segment 't' has no row for the pair 'a', 'b'");
   expect_csv(HEAD "s,a,a,1,2,3,4\ns,a,b,1,2,3,4\n", "'a' differs from itself");
+  expect_csv(HEAD "s,a,a,1,2,0,4\ns,a,b,1,2,3,4\n", "2 values of 'a' are not one of its levels");
   expect_csv(HEAD "s,\"a,b,1,2,3,4\n", "line 2: a quoted field does not end");
   expect_csv(HEAD "s,a,,1,2,3,4\n", "only one of i and j");
 }
