@@ -117,8 +117,9 @@ static void print_verdict(const findings *f) {
 static int print_text(const findings *f, bool asked) {
   const blica_check *d = f->found;
   const double tables = 0.5 * d->n * (d->n - 1.0) * d->u;
-  printf("%d variables, %d segments, %.15g rows%s\n", d->n, d->u, d->rows,
-         f->c->exact ? " (exact counts, nominal)" : "");
+  char words[DATA_WORDS];
+  data_words(d, words, sizeof words);
+  printf("%s%s\n", words, f->c->exact ? " The counts are exact, and their numbers of rows nominal." : "");
   printf("rows per segment: %.15g least, %.15g median, %.15g most\n", d->least, d->median, d->most);
   printf("segments with fewer than %d rows: %d\n", SMALL, d->small_segments);
   printf("constant columns: %lld of %lld\n", (long long)d->constant_columns, (long long)d->n * d->u);

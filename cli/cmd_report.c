@@ -35,6 +35,8 @@ enum { RANK_MOST = 2500 };             /* parameters; the time grows with their 
 typedef struct {
   blica_model *model;
   blica_counts *counts;
+  blica_check *check;
+  char data_words[DATA_WORDS];
   blica_cor *raw, *cor;
   blica_fitted_values *fitted;
   blica_identification *identification;
@@ -47,6 +49,7 @@ typedef struct {
 static void release(material *m) {
   blica_model_free(m->model);
   blica_counts_free(m->counts);
+  blica_check_free(m->check);
   blica_cor_free(m->raw);
   blica_cor_free(m->cor);
   blica_fitted_free(m->fitted);
@@ -175,8 +178,10 @@ static int gather(program *p, const report_values *v, material *m) {
   }
   int code = data_count(p, &v->data, p->operands[1], m->model, &m->counts);
   if (code != EXIT_OK) return code;
-  status = blica_correlate(p->ctx, m->counts, &m->raw);
+  status = blica_check_counts(p->ctx, m->counts, &m->check);
+  if (status == BLICA_OK) status = blica_correlate(p->ctx, m->counts, &m->raw);
   if (status != BLICA_OK) return fail_reading(p, status);
+  data_words(m->check, m->data_words, sizeof m->data_words);
   code = match(p, m);
   if (code != EXIT_OK) return code;
   if (v->data.segment_file) {
@@ -234,6 +239,8 @@ static int run(program *p, void *values) {
     data_args_text(&v->data, flags, sizeof flags);
     report_input in = {.model = m.model,
                        .counts = m.counts,
+                       .check = m.check,
+                       .data_words = m.check ? m.data_words : NULL,
                        .cor = m.cor,
                        .fitted = m.fitted,
                        .segment = m.segment,

@@ -135,3 +135,29 @@ int count_variables(int columns, char *const *names) {
   }
   return count;
 }
+
+/* Adds a sentence about a count that is not 0: "<before>5 segments<after>." */
+static size_t tell(char *text, size_t size, size_t at, double count, const char *before, const char *noun,
+                   const char *after) {
+  if (!(count > 0) || at >= size) return at;
+  return at +
+         (size_t)snprintf(text + at, size - at, " %s%.15g %s%s%s.", before, count, noun, count == 1 ? "" : "s", after);
+}
+
+void data_words(const blica_check *d, char *text, size_t size) {
+  char to[32] = "", share[48];
+  if (d->most > d->least) snprintf(to, sizeof to, " to %.15g", d->most);
+  size_t at = (size_t)snprintf(text, size, "%.15g rows, %d items, %d segment%s of %.15g%s rows.", d->rows, d->n, d->u,
+                               d->u == 1 ? "" : "s", d->least, to);
+  const size_t sizes = at;
+  snprintf(share, sizeof share, " missing (%.2g %%)", 100 * d->missing_values / (d->rows * d->n));
+  at = tell(text, size, at, d->missing_values, "", "value", share);
+  at = tell(text, size, at, d->small_segments, "", "segment", " of fewer than 50 rows");
+  at = tell(text, size, at, (double)d->absent_columns, "In ", "case", " an item has no value in a segment");
+  at = tell(text, size, at, (double)(d->constant_columns - d->absent_columns), "In ", "case",
+            " an item has one value only in a segment");
+  at = tell(text, size, at, (double)d->never_together, "", "pair", " of items never asked together");
+  at = tell(text, size, at, (double)d->zero_cells, "", "two-by-two table", " with an empty cell");
+  at = tell(text, size, at, (double)d->copies, "", "item", " that another one determines");
+  if (at == sizes && at < size) snprintf(text + at, size - at, " Nothing is missing, constant or too rare.");
+}

@@ -17,7 +17,7 @@ double axes_y(const axes *a, double value) {
 }
 
 void axes_frame(const axes *a, const char *title) {
-  draw_rect(a->f, a->x, a->y, a->w, a->h, CLEAR, 0x999999ff, NULL);
+  draw_rect(a->f, a->x, a->y, a->w, a->h, CLEAR, FRAME, NULL);
   if (title) draw_text(a->f, a->x + a->w / 2, a->y - 7, 12, ALIGN_MIDDLE, INK, 0, true, "%s", title);
 }
 
@@ -60,7 +60,7 @@ static void tick_label(char *text, size_t size, double value, bool log_scale) {
 
 void axes_tick_x(const axes *a, double at, const char *text) {
   double x = axes_x(a, at), y = a->y + a->h;
-  draw_line(a->f, x, y, x, y + 4, 0x999999ff, 1, false);
+  draw_line(a->f, x, y, x, y + 4, FRAME, 1, false);
   draw_text(a->f, x, y + 15, 10, ALIGN_MIDDLE, INK, 0, false, "%s", text);
 }
 
@@ -82,13 +82,70 @@ void axes_ticks_y(const axes *a, const char *label) {
     char text[32];
     double y = axes_y(a, at[i]);
     tick_label(text, sizeof text, at[i], a->log_y);
-    draw_line(a->f, a->x, y, a->x + a->w, y, 0xe8e8e8ff, 1, false);
-    draw_line(a->f, a->x - 4, y, a->x, y, 0x999999ff, 1, false);
+    draw_line(a->f, a->x, y, a->x + a->w, y, PALE, 1, false);
+    draw_line(a->f, a->x - 4, y, a->x, y, FRAME, 1, false);
     draw_text(a->f, a->x - 6, y + 3.5, 10, ALIGN_END, INK, 0, false, "%s", text);
     double width = text_width(10, false, text);
     if (width > widest) widest = width;
   }
   if (label) draw_text(a->f, a->x - 14 - widest, a->y + a->h / 2, 11, ALIGN_MIDDLE, INK, 90, false, "%s", label);
+}
+
+/* ---- named rows ---- */
+
+enum { NAMED_ROWS = 80, ROW = 15, NAME_WIDEST = 150 };
+
+double rows_names_width(int count, char *const *names) {
+  double widest = 0;
+  for (int i = 0; i < count && count <= NAMED_ROWS; i++) widest = fmax(widest, text_width(10, false, names[i]));
+  return fmin(widest, NAME_WIDEST) + 12;
+}
+
+double rows_height(int count) {
+  return count <= NAMED_ROWS ? ROW * count : fmax(2.0 * count, ROW * NAMED_ROWS);
+}
+
+typedef struct {
+  double value;
+  int index;
+} ranked;
+
+static int falling(const void *x, const void *y) {
+  const ranked *a = x, *b = y;
+  return a->value != b->value ? (a->value < b->value) - (a->value > b->value) : a->index - b->index;
+}
+
+static double inside(const axes *a, double value) {
+  return axes_x(a, fmin(fmax(value, a->x_low), a->x_high));
+}
+
+static void draw_row(const axes *a, const named_rows *rows, int i, double y) {
+  const size_t at = (size_t)i * (size_t)rows->step;
+  char tip[320], interval[64] = "", name[256];
+  if (rows->low && isfinite(rows->low[at]) && isfinite(rows->high[at])) {
+    draw_line(a->f, inside(a, rows->low[at]), y, inside(a, rows->high[at]), y, with_alpha(palette(0), 0.55), 1.6,
+              false);
+    snprintf(interval, sizeof interval, ", from %.3g to %.3g", rows->low[at], rows->high[at]);
+  }
+  snprintf(tip, sizeof tip, "%.200s: %.3g%s", rows->names[i], rows->value[at], interval);
+  const bool beyond = rows->value[at] < a->x_low || rows->value[at] > a->x_high;
+  draw_circle(a->f, inside(a, rows->value[at]), y, 3, palette(beyond), CLEAR, tip);
+  if (rows->count > NAMED_ROWS) return;
+  text_fit(name, sizeof name, 10, NAME_WIDEST, rows->names[i]);
+  draw_text(a->f, a->x - 6, y + 3.5, 10, ALIGN_END, INK, 0, false, "%s", name);
+}
+
+void axes_rows(const axes *a, const named_rows *rows) {
+  ranked *order = draw_alloc((size_t)rows->count, sizeof *order);
+  int count = 0;
+  for (int i = 0; order && i < rows->count; i++)
+    if (isfinite(rows->value[(size_t)i * (size_t)rows->step]))
+      order[count++] = (ranked){rows->value[(size_t)i * (size_t)rows->step], i};
+  if (order) qsort(order, (size_t)count, sizeof *order, falling);
+  if (rows->reference >= a->x_low && rows->reference <= a->x_high)
+    draw_line(a->f, axes_x(a, rows->reference), a->y, axes_x(a, rows->reference), a->y + a->h, FRAME, 1, true);
+  for (int i = 0; order && i < count; i++) draw_row(a, rows, order[i].index, a->y + (i + 0.5) * a->h / rows->count);
+  free(order);
 }
 
 /* ---- boxes ---- */

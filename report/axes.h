@@ -20,6 +20,18 @@ void axes_ticks_y(const axes *a, const char *label); /* the same of the vertical
 /* Ticks at given places. */
 void axes_tick_x(const axes *a, double at, const char *text);
 
+/* Values with names, as rows of dots: value[i * step], with its interval where low and high have one. */
+typedef struct {
+  int count, step;
+  char *const *names;
+  const double *value, *low, *high; /* low and high may be NULL */
+  double reference;                 /* a line is drawn here */
+} named_rows;
+double rows_names_width(int count, char *const *names); /* that the names take left of the frame */
+double rows_height(int count);                          /* of a frame for this number of rows */
+/* Largest value first; what lies beyond the horizontal scale is drawn on its edge. */
+void axes_rows(const axes *a, const named_rows *rows);
+
 /* Median, quartiles, whiskers to the last value within 1.5 quartile distances, values beyond as dots. values is sorted
  * in place; centre and width are in pixels. */
 void axes_box(const axes *a, double centre, double width, double *values, int count, colour c, const char *what);

@@ -17,7 +17,8 @@ typedef struct figure figure;
 
 typedef enum { ALIGN_START, ALIGN_MIDDLE, ALIGN_END } alignment;
 
-enum { INK = 0x222222ff, GREY = 0x777777ff, PALE = 0xddddddff, WHITE = 0xffffffff, CLEAR = 0 };
+/* Ink and its paler shades take the colour of the text around a figure, so that a page may be dark. */
+enum { INK = 0x222222ff, GREY = 0x222222a6, FRAME = 0x22222280, PALE = 0x22222226, CLEAR = 0, WHITE = 0xffffffff };
 
 /* alt describes the picture in words, for readers who do not see it. */
 figure *figure_new(double width, double height, const char *alt);

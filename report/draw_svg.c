@@ -17,7 +17,10 @@ static void put_colour(FILE *page, const char *name, colour c) {
     fprintf(page, " %s=\"none\"", name);
     return;
   }
-  fprintf(page, " %s=\"#%06x\"", name, (unsigned)(c >> 8));
+  if (c >> 8 == INK >> 8)
+    fprintf(page, " %s=\"currentColor\"", name);
+  else
+    fprintf(page, " %s=\"#%06x\"", name, (unsigned)(c >> 8));
   if ((c & 255) != 255) fprintf(page, " %s-opacity=\"%.3g\"", name, (c & 255) / 255.0);
 }
 
@@ -69,20 +72,20 @@ static unsigned char *close_chunk(unsigned char *chunk, const char *type, size_t
 /* A PNG with one pixel per cell, of *size bytes (W3C, Portable Network Graphics, second edition); NULL without memory.
  * The caller frees it. */
 static unsigned char *heat_png(const mark *m, size_t *size) {
-  const size_t line = 1 + 3 * (size_t)m->columns, raw = line * (size_t)m->rows; /* a filter byte and RGB */
+  const size_t line = 1 + 4 * (size_t)m->columns, raw = line * (size_t)m->rows; /* a filter byte and RGBA */
   uLongf packed = compressBound((uLong)raw);
   unsigned char *pixels = draw_alloc(raw, 1), *png = draw_alloc(PNG_HEAD + packed + 2 * CHUNK, 1), *at = png;
   for (int i = 0; pixels && i < m->rows; i++)
     for (int j = 0; j < m->columns; j++)
-      for (int c = 0; c < 3; c++)
-        pixels[line * (size_t)i + 1 + 3 * (size_t)j + (size_t)c] =
+      for (int c = 0; c < 4; c++)
+        pixels[line * (size_t)i + 1 + 4 * (size_t)j + (size_t)c] =
             (unsigned char)(m->cells[(size_t)i * (size_t)m->columns + (size_t)j] >> (24 - 8 * c));
   if (pixels && png && compress(png + PNG_HEAD + 8, &packed, pixels, (uLong)raw) == Z_OK) {
-    static const unsigned char signature[8] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'}, rgb[5] = {8, 2, 0, 0, 0};
+    static const unsigned char signature[8] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'}, rgba[5] = {8, 6, 0, 0, 0};
     memcpy(at, signature, 8);
     put_number(at + 16, (uint32_t)m->columns);
     put_number(at + 20, (uint32_t)m->rows);
-    memcpy(at + 24, rgb, 5);
+    memcpy(at + 24, rgba, 5);
     at = close_chunk(close_chunk(close_chunk(at + 8, "IHDR", 13), "IDAT", packed), "IEND", 0);
   } else {
     free(png);
@@ -177,8 +180,8 @@ static bool put_mark(FILE *page, const mark *m, const char *id, int index) {
 static bool put_figure(const figure *f, FILE *page, const char *id) {
   bool ok = true;
   fprintf(page, "<svg %s role=\"img\" viewBox=\"0 0 %.4g %.4g\" width=\"%.4g\" height=\"%.4g\" aria-label=\"",
-          id ? "class=\"fig\"" : "xmlns=\"http://www.w3.org/2000/svg\" font-family=\"sans-serif\"", f->width, f->height,
-          f->width, f->height);
+          id ? "class=\"fig\"" : "xmlns=\"http://www.w3.org/2000/svg\" font-family=\"sans-serif\" color=\"#222\"",
+          f->width, f->height, f->width, f->height);
   html_text(page, f->alt);
   fputs("\">\n", page);
   if (!id) fputs("<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n", page);

@@ -21,6 +21,8 @@ typedef struct {
 typedef struct {
   const blica_model *model;
   const blica_counts *counts;                 /* of the data, or NULL: what needs them is left out */
+  const blica_check *check;                   /* what is in the data; NULL together with counts */
+  const char *data_words;                     /* the same in a few sentences, as data_words gives them */
   const blica_cor *cor;                       /* regularised as for the fit; NULL together with counts */
   const blica_fitted_values *fitted;          /* of the model; NULL together with counts */
   const int *segment;                         /* [u] segment of counts and cor for each of the model's */

@@ -5,7 +5,8 @@
 #include "axes.h"
 #include "report_parts.h"
 
-enum { DOTS_MOST = 2500, BINS = 90, SIDE = 380 };
+enum { DOTS_MOST = 2500, BINS = 90, SIDE = 380, NAMES_WIDEST = 420 };
+static const double RESIDUAL_MOST = 8; /* standard errors at the end of the scale of colours */
 
 static void draw_dots(const report *r, const axes *a) {
   const agreement *g = &r->agree;
@@ -47,7 +48,7 @@ static void draw_density(const report *r, const axes *a) {
         counts[(BINS - 1 - bin_of(g->fitted[at], a->y_high)) * BINS + bin_of(g->observed[at], a->x_high)]++;
     for (int i = 0; i < BINS * BINS; i++) most = fmax(most, counts[i]);
     for (int i = 0; i < BINS * BINS; i++)
-      cells[i] = counts[i] > 0 ? sequential(0.18 + 0.82 * log1p(counts[i]) / log1p(most)) : WHITE;
+      cells[i] = counts[i] > 0 ? sequential(0.18 + 0.82 * log1p(counts[i]) / log1p(most)) : CLEAR;
     heat map = {BINS, BINS, cells, NULL, NULL, NULL, NULL};
     draw_heat(a->f, a->x, a->y, a->w, a->h, &map);
     draw_text(a->f, a->x + 8, a->y + 18, 10.5, ALIGN_START, GREY, 0, false, "darker: more pairs, up to %.0f per square",
@@ -72,37 +73,26 @@ figure *figure_agreement(const report *r) {
   return f;
 }
 
-static void draw_series(const axes *a, const blica_model *m, const double *values, colour c, const char *what,
-                        double *line) {
-  int count = 0;
-  for (int s = 0; s < m->u; s++) {
-    char tip[320];
-    if (isnan(values[s])) continue;
-    line[2 * count] = axes_x(a, s + 1);
-    line[2 * count++ + 1] = axes_y(a, values[s]);
-    snprintf(tip, sizeof tip, "segment %.200s: %s %.4f", m->segments[s], what, values[s]);
-    draw_circle(a->f, axes_x(a, s + 1), axes_y(a, values[s]), 2.5, c, CLEAR, tip);
-  }
-  draw_path(a->f, line, count, false, CLEAR, c, 1.3);
-}
-
+/* The residual of each segment over the standard error of its correlations. */
 figure *figure_segments(const report *r) {
   const agreement *g = &r->agree;
-  if (g->pairs == 0) return NULL;
-  double *line = draw_alloc(2 * (size_t)g->u, sizeof *line), highest = 1e-12;
-  if (!line) return NULL;
-  for (int s = 0; s < g->u; s++) highest = fmax(highest, fmax(g->segment_rms[s], g->segment_se[s]));
-  figure *f = figure_new(700, 250, "Root mean square of the residual correlations in each segment");
-  axes a = {f, 64, 34, 620, 166, 0.5, g->u + 0.5, 0, 1.1 * highest, false, false};
-  axes_ticks_y(&a, "correlation");
-  axes_ticks_x(&a, "segment");
-  axes_frame(&a, NULL);
-  draw_series(&a, r->in->model, g->segment_se, palette(1), "standard error", line);
-  draw_series(&a, r->in->model, g->segment_rms, palette(0), "residual", line);
-  const char *names[] = {"residual, root mean square over pairs", "standard error of the observed correlations"};
-  const colour colours[] = {palette(0), palette(1)};
-  draw_legend(f, 64, 20, 620, names, colours, 2);
-  free(line);
+  const blica_model *m = r->in->model;
+  double *ratio = draw_alloc((size_t)m->u, sizeof *ratio), highest = 0;
+  figure *f = NULL;
+  for (int s = 0; s < m->u && g->pairs && ratio; s++) {
+    ratio[s] = g->segment_rms[s] / g->segment_se[s];
+    if (isfinite(ratio[s])) highest = fmax(highest, ratio[s]);
+  }
+  if (highest > 0) {
+    const double names = rows_names_width(m->u, m->segments), height = rows_height(m->u);
+    f = figure_new(names + 340, height + 60, "Residual correlations of each segment over their standard errors");
+    const axes a = {.f = f, .x = names + 8, .y = 16, .w = 300, .h = height, .x_high = 1.08 * fmax(highest, 1.2)};
+    const named_rows rows = {.count = m->u, .step = 1, .names = m->segments, .value = ratio, .reference = 1};
+    axes_rows(&a, &rows);
+    axes_ticks_x(&a, "residual over standard error (root mean squares)");
+    axes_frame(&a, NULL);
+  }
+  free(ratio);
   return f;
 }
 
@@ -112,24 +102,27 @@ static void label_pairs(figure *f, const report *r, double left, double top, dou
   const blica_model *m = r->in->model;
   for (int i = 0; i < m->n; i++) {
     char name[256];
-    text_fit(name, sizeof name, font, 112, m->variables[r->rows.order[i]]);
-    draw_text(f, left - 6, top + (i + 0.5) * side + 0.36 * font, font, ALIGN_END, INK, 0, false, "%s", name);
-    draw_text(f, left + (i + 0.5) * side + 0.36 * font, top - 6, font, ALIGN_START, INK, 90, false, "%s", name);
+    text_fit(name, sizeof name, font, NAMES_WIDEST, m->variables[r->rows.order[i]]);
+    draw_text(f, left - 6, top + (i + 0.5) * side + 0.36 * font, font, ALIGN_END, INK, 0, false, "%s  %d", name, i + 1);
+    draw_text(f, left + (i + 0.5) * side, top - 6, font - 2, ALIGN_MIDDLE, INK, 0, false, "%d", i + 1);
   }
 }
 
-static double fill_residuals(const report *r, double *values) {
-  const int *order = r->rows.order;
-  int n = r->in->model->n;
-  double largest = 0;
+/* The further from 0, the more opaque: strong on a white page and on a dark one. */
+static colour residual_colour(double errors) {
+  return with_alpha(palette(errors > 0), fmin(1, fabs(errors) / RESIDUAL_MOST));
+}
+
+/* Fitted less observed in standard errors, by pair. */
+static void fill_residuals(const report *r, double *values, colour *colours) {
+  const int *order = r->rows.order, n = r->in->model->n;
   for (int i = 0; i < n; i++)
     for (int j = 0; j < n; j++) {
-      int x = order[i] < order[j] ? order[i] : order[j], y = order[i] < order[j] ? order[j] : order[i];
-      double value = x == y ? NAN : r->agree.pair_mean[blica_pair(x, y)];
-      values[(size_t)i * (size_t)n + (size_t)j] = value;
-      if (isfinite(value)) largest = fmax(largest, fabs(value));
+      const int x = order[i] < order[j] ? order[i] : order[j], y = order[i] < order[j] ? order[j] : order[i];
+      const size_t at = (size_t)i * (size_t)n + (size_t)j;
+      values[at] = x == y ? NAN : residual_in_errors(&r->agree, blica_pair(x, y));
+      colours[at] = fabs(values[at]) > RESIDUAL_WORTH ? residual_colour(values[at]) : (colour)CLEAR;
     }
-  return fmax(largest, 0.05); /* so that what is negligible looks so */
 }
 
 figure *figure_residuals(const report *r) {
@@ -139,27 +132,30 @@ figure *figure_residuals(const report *r) {
   double side = m->n <= 20 ? 24 : m->n <= 60 ? 12 : fmax(1, 720.0 / m->n), font = side >= 10 ? fmin(10.5, side - 1) : 0;
   double widest = 0;
   for (int i = 0; i < m->n && font > 0; i++) widest = fmax(widest, text_width(font, false, m->variables[i]));
-  double left = fmin(widest, 112) + 20, top = fmin(widest, 112) + 16;
+  const double left = fmin(widest, NAMES_WIDEST) + 36, top = 20;
   double *values = draw_alloc(cells, sizeof *values);
   colour *colours = draw_alloc(cells, sizeof *colours);
   const char **names = draw_alloc((size_t)m->n, sizeof *names);
   figure *f = NULL;
   if (values && colours && names) {
-    double largest = fill_residuals(r, values);
-    for (size_t i = 0; i < cells; i++) colours[i] = isnan(values[i]) ? 0xccccccff : diverging(values[i] / largest);
+    fill_residuals(r, values, colours);
     for (int i = 0; i < m->n; i++) names[i] = m->variables[r->rows.order[i]];
     f = figure_new(fmax(left + m->n * side + 20, left + 380), top + m->n * side + 48,
-                   "Heat map of mean residual correlations by pair");
-    heat map = {m->n, m->n, colours, values, names, names, "fitted less observed"};
+                   "Heat map of residual correlations by pair, in standard errors");
+    heat map = {m->n, m->n, colours, values, names, names, "fitted less observed, in standard errors"};
     draw_heat(f, left, top, m->n * side, m->n * side, &map);
     draw_rect(f, left, top, m->n * side, m->n * side, CLEAR, PALE, NULL);
     if (font > 0) label_pairs(f, r, left, top, side, font);
-    for (int i = 0; i < 60; i++)
-      draw_rect(f, left + i * 160 / 60.0, top + m->n * side + 14, 160 / 60.0 + 0.5, 10, diverging(2.0 * i / 59 - 1),
-                CLEAR, NULL);
-    draw_text(f, left, top + m->n * side + 37, 10, ALIGN_START, INK, 0, false, "\xE2\x88\x92%.2g", largest);
-    draw_text(f, left + 160, top + m->n * side + 37, 10, ALIGN_END, INK, 0, false, "%.2g", largest);
-    draw_text(f, left + 172, top + m->n * side + 23, 11, ALIGN_START, INK, 0, false, "fitted less observed");
+    for (int i = 0; i < 60; i++) {
+      const double value = RESIDUAL_MOST * (2.0 * i / 59 - 1);
+      if (fabs(value) > RESIDUAL_WORTH)
+        draw_rect(f, left + i * 160 / 60.0, top + m->n * side + 14, 160 / 60.0 + 0.5, 10, residual_colour(value), CLEAR,
+                  NULL);
+    }
+    draw_text(f, left, top + m->n * side + 37, 10, ALIGN_START, INK, 0, false, "\xE2\x88\x92%.0f", RESIDUAL_MOST);
+    draw_text(f, left + 80, top + m->n * side + 37, 10, ALIGN_MIDDLE, INK, 0, false, "0");
+    draw_text(f, left + 160, top + m->n * side + 37, 10, ALIGN_END, INK, 0, false, "%.0f", RESIDUAL_MOST);
+    draw_text(f, left + 172, top + m->n * side + 23, 11, ALIGN_START, INK, 0, false, "standard errors");
   }
   free(values);
   free(colours);

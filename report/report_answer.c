@@ -10,6 +10,7 @@ enum {
   SOURCES_DOTS = 5,   /* up to this number of sources dots with intervals are drawn, beyond it shaded cells */
   NAMED = 3,          /* items that a sentence names at each end of a source; one fewer when there are */
   MANY = 5,           /* this number of sources or more */
+  WIDE = 60,          /* bytes that the names at one end may take together, beyond the first */
   SENTENCES_MOST = 12 /* sources with a sentence of their own */
 };
 static const double WORTH_NAMING = 0.2; /* a weaker correlation with the source is not worth a word */
@@ -55,7 +56,7 @@ static answer answer_to(const blica_assessment *a, int question) {
   return order[a->answer[question]];
 }
 
-/* The least good answer decides; one that is unknown stands between weak and no. */
+/* The least good answer decides; one that is unknown counts as worse than weak and better than no. */
 static answer overall(const blica_assessment *a) {
   answer worst = a ? YES : UNKNOWN;
   for (int i = 0; a && i < QUESTIONS; i++)
@@ -84,7 +85,7 @@ static void headline(const report *r, FILE *page) {
   const answer worst = overall(a);
   fprintf(page, "<p class=\"headline %s\"><span class=\"icon\" aria-hidden=\"true\">%s</span> <span>", style[worst],
           icon[worst]);
-  html_text(page, !a                 ? "Not assessed: how sure this is, is not known yet."
+  html_text(page, !a                 ? "Not assessed: nobody has tested yet how sure this is."
                   : worst == NO      ? reason(a)
                   : worst == UNKNOWN ? "Not everything could be assessed: see what is unknown below."
                   : worst == WEAK    ? "Roughly determined: read the large loadings, not the details."
@@ -134,6 +135,9 @@ static int name_items(const report *r, int j, double sign, named_item list[NAMED
     for (; at > 0 && fabs(list[at - 1].e.value) < fabs(e.value); at--) list[at] = list[at - 1];
     list[at] = (named_item){i, e};
   }
+  size_t wide = 0;
+  for (int i = 0; i < count; i++)
+    if ((wide += strlen(r->in->model->variables[list[i].item])) > WIDE && i > 0) return i;
   return count;
 }
 
@@ -160,9 +164,10 @@ static void put_change(const report *r, int j, FILE *page) {
     fputs(" <span>No two segments differ clearly in its variance.</span>", page);
     return;
   }
-  fputs(" <span>Its variance is largest in ", page);
-  html_textf(page, "segment %s (%.2g) and smallest in %s (%.2g).", m->segments[high / k], v[high], m->segments[low / k],
-             v[low]);
+  fputs(" <span>It varies most in segment ", page);
+  html_textf(page, "%s and least in %s (variances %.2g and %.2g).", m->segments[high / k], m->segments[low / k],
+             v[high], v[low]);
+  fputs("</span>", page);
 }
 
 /* The variance that source j gives to all latent variables together, mean over segments. */
@@ -173,11 +178,17 @@ static double explained(const blica_model *m, int j) {
   return squares * variance;
 }
 
+static int longest_name(const blica_model *m) {
+  size_t longest = 0;
+  for (int i = 0; i < m->n; i++) longest = strlen(m->variables[i]) > longest ? strlen(m->variables[i]) : longest;
+  return (int)longest;
+}
+
 static void source_sentences(const report *r, FILE *page) {
   const blica_model *m = r->in->model;
   double total = 0;
   for (int j = 0; j < m->k; j++) total += explained(m, j);
-  fprintf(page, "<ul class=\"found%s\">\n", m->k >= MANY ? " many" : "");
+  fprintf(page, "<ul class=\"found%s\">\n", m->k >= MANY || longest_name(m) > WIDE / 2 ? " many" : "");
   for (int j = 0; j < m->k && j < SENTENCES_MOST; j++) {
     named_item up[NAMED], down[NAMED];
     const int ups = name_items(r, j, 1, up), downs = name_items(r, j, -1, down);
@@ -248,8 +259,10 @@ static void picture(const report *r, FILE *page) {
     rows[i] = (picture_row){i, home, fabs(source_correlation(m, i, home))};
   }
   qsort(rows, (size_t)m->n, sizeof *rows, by_block);
-  fputs("<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Loadings\"><table id=\"picture\"><caption>",
-        page);
+  fprintf(page,
+          "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Loadings\"><table id=\"picture\" "
+          "style=\"--w:%dch\"><caption>",
+          longest_name(m) + 2);
   html_textf(page, "Correlation of each item with each source (mean over segments)%s",
              !r->in->assessment ? ". Their errors are not known"
              : dots             ? ": dots, from \xE2\x88\x92"
@@ -276,49 +289,57 @@ static void picture(const report *r, FILE *page) {
 
 static void data_line(const report *r, FILE *page) {
   const blica_model *m = r->in->model;
-  const blica_cor *cor = r->in->cor;
-  double rows = 0, fewest = INFINITY;
-  for (int s = 0; s < m->u; s++) rows += m->samples[s], fewest = fmin(fewest, m->samples[s]);
   fputs("<p class=\"line\"><b>Data:</b> ", page);
-  html_textf(page, "%.15g rows, %d items, %d segments (the smallest has %.15g rows).", rows, m->n, m->u, fewest);
-  const double missing = missing_values(r);
-  const int64_t constant = cor ? cor->constant_columns : m->fit.constant_columns,
-                unseen = cor ? cor->empty_pairs : m->fit.empty_pairs;
-  if (missing > 0) html_textf(page, " %.15g values are missing (%.1f %%).", missing, 100 * missing / (rows * m->n));
-  if (unseen) html_textf(page, " %lld pairs of items have no common rows in a segment.", (long long)unseen);
-  if (constant) html_textf(page, " %lld times an item is constant in a segment.", (long long)constant);
-  if (!r->in->counts)
-    html_text(page, " This page was made without the data, so what is missing is not shown.");
-  else if (!missing && !unseen && !constant)
-    html_text(page, " Nothing is missing, and no item is constant in a segment.");
+  if (r->in->data_words) {
+    html_text(page, r->in->data_words);
+  } else {
+    double rows = 0;
+    for (int s = 0; s < m->u; s++) rows += m->samples[s];
+    html_textf(page,
+               "%.15g rows, %d items, %d segments. This page was made without the data, so what is missing is not "
+               "shown.",
+               rows, m->n, m->u);
+  }
   fputs(" <a href=\"#data\">More</a></p>\n", page);
+}
+
+/* A command on the model and the data, to be pasted; what is NULL or empty is left out. */
+static void put_command(const report *r, const char *verb, bool model, const char *flags, FILE *page) {
+  fprintf(page, "<code>blica %s", verb);
+  if (model) html_text(page, " "), put_word(page, r->in->model_path);
+  html_text(page, " ");
+  put_word(page, r->in->data_path ? r->in->data_path : "DATA");
+  html_text(page, r->in->data_options);
+  html_text(page, flags);
+  fputs("</code>", page);
 }
 
 static void next_step(const report *r, FILE *page) {
   const blica_assessment *a = r->in->assessment;
+  const blica_model *m = r->in->model;
+  char numbers[48];
+  snprintf(numbers, sizeof numbers, " --sources 1:%d", m->k + 3 < m->n ? m->k + 3 : m->n);
   fputs("<p class=\"line\"><b>Next:</b> ", page);
   if (!a) {
-    fputs("<code>blica assess ", page);
-    put_word(page, r->in->model_path);
-    html_text(page, " ");
-    put_word(page, r->in->data_path ? r->in->data_path : "DATA");
-    fputs("</code> tells how sure this is.", page);
+    put_command(r, "assess", true, "", page);
+    html_text(page, " tells how sure this is.");
   } else if (answer_to(a, BLICA_DESIGN) == NO) {
-    html_text(page, "take fewer sources, or rows of more segments.");
-  } else if (answer_to(a, BLICA_FIT) == NO) {
-    html_text(page, "try more sources (blica select), and look at the pairs with large residuals below.");
+    html_text(page, "take fewer sources, or rows from more segments.");
   } else if (answer_to(a, BLICA_CHANGE) == NO) {
     html_text(page, "find segments between which the variances of the sources differ; without them the loadings are "
                     "arbitrary.");
+  } else if (answer_to(a, BLICA_FIT) == NO || answer_to(a, BLICA_FIT) == WEAK) {
+    html_text(page, "see whether more sources fit better: ");
+    put_command(r, "select", false, numbers, page);
   } else if (overall(a) != YES) {
-    html_text(page, "more rows, or more segments that differ, would make the loadings surer; ");
-    fputs("<code>blica identify --samples</code> tells how many.", page);
+    double rows = 0;
+    for (int s = 0; s < m->u; s++) rows += m->samples[s] / m->u;
+    html_textf(page, "collect more rows, or more segments that differ. What twice the segments would give: ");
+    fprintf(page, "<code>blica identify --variables %d --sources %d --segments %d --samples %.0f</code>", m->n, m->k,
+            2 * m->u, rows);
   } else {
-    fputs("<code>blica sources ", page);
-    put_word(page, r->in->model_path);
-    html_text(page, " ");
-    put_word(page, r->in->data_path ? r->in->data_path : "DATA");
-    fputs("</code> gives the sources of every row.", page);
+    put_command(r, "sources", true, " --out sources.csv", page);
+    html_text(page, " writes the sources of every row.");
   }
   fputs(" <a href=\"#reproduce\">How to repeat this fit</a></p>\n", page);
 }

@@ -1,22 +1,25 @@
 /* report_assess.c - what the estimate is worth: the verdict, angles, intervals, fit by item and segment. */
 #include <math.h>
+#include <stdlib.h>
 
 #include "html.h"
 #include "report_parts.h"
 
-enum { ITEMS_MOST = 200, SEGMENTS_MOST = 200 };
+enum { ITEMS_MOST = 10, SEGMENTS_MOST = 200, VARIANCES_MOST = 6 };
 
 static void sentences(const blica_assessment *a, FILE *page) {
+  fputs("<ul class=\"verdict\">\n", page);
   for (int i = 0; i < BLICA_QUESTIONS; i++) {
-    fputs("<p class=\"verdict\">", page);
+    fputs("<li>", page);
     html_text(page, a->verdict[i]);
-    fputs("</p>\n", page);
+    fputs("</li>\n", page);
   }
+  fputs("</ul>\n", page);
 }
 
 static void columns(const blica_assessment *a, FILE *page) {
-  html_table(page, "By which angle the column of each source may be off, and whether its variance changes",
-             "source|#angle, one standard deviation (degrees)|#90 % bound (degrees)|#p of no change");
+  html_table(page, "How far the column of each source may be off, and whether its variance changes",
+             "source|#angle (standard deviation, degrees)|#90 % bound (degrees)|#p of no change");
   for (int j = 0; j < a->k; j++) {
     char name[24];
     snprintf(name, sizeof name, "z%d", j + 1);
@@ -24,7 +27,7 @@ static void columns(const blica_assessment *a, FILE *page) {
     html_word(page, name);
     html_number(page, "%.1f", a->angle[j]);
     html_number(page, "%.1f", a->angle_bound[j]);
-    html_number(page, "%.3f", a->source_change_p[j]);
+    html_number(page, a->source_change_p[j] < 0.0005 ? "%.1g" : "%.3f", a->source_change_p[j]);
     fputs("</tr>\n", page);
   }
   html_table_end(page);
@@ -63,8 +66,12 @@ void table_loadings(const report *r, FILE *page) {
   html_table_end(page);
 }
 
-static void variances(const blica_model *m, const blica_assessment *a, FILE *page) {
+void table_variances(const report *r, FILE *page) {
+  const blica_model *m = r->in->model;
+  const blica_assessment *a = r->in->assessment;
   char names[1024];
+  if (!a || a->k > VARIANCES_MOST || a->u > SEGMENTS_MOST) return;
+  fputs("<details><summary>The variances in numbers</summary>\n", page);
   heading(names, sizeof names, "segment", a->k, "interval");
   html_table(page, "Variances of the sources with their intervals", names);
   for (int s = 0; s < a->u; s++) {
@@ -78,18 +85,36 @@ static void variances(const blica_model *m, const blica_assessment *a, FILE *pag
     fputs("</tr>\n", page);
   }
   html_table_end(page);
+  fputs("</details>\n", page);
+}
+
+static const blica_assessment *ranked_by; /* the one whose items are being sorted */
+
+static int worse_first(const void *x, const void *y) {
+  const int i = *(const int *)x, j = *(const int *)y;
+  const double *size = ranked_by->item_srmr;
+  return size[i] != size[j] ? (size[i] < size[j]) - (size[i] > size[j]) : i - j;
 }
 
 static void fit(const blica_assessment *a, FILE *page) {
+  int *order = draw_alloc((size_t)a->n, sizeof *order);
   if (!isnan(a->m2)) fputs("<p>RMSEA2 below .05 is a close fit, below .089 an adequate one.</p>\n", page);
-  html_table(page, "Residual correlations of each item, root mean square", "item|#residual");
+  if (!order) return;
+  for (int i = 0; i < a->n; i++) order[i] = i;
+  ranked_by = a;
+  qsort(order, (size_t)a->n, sizeof *order, worse_first);
+  html_table(page,
+             a->n > ITEMS_MOST ? "The ten items that fit worst: root mean square of their residual correlations"
+                               : "How items fit: root mean square of their residual correlations",
+             "item|#residual");
   for (int i = 0; i < a->n && i < ITEMS_MOST; i++) {
     html_row(page);
-    html_cell(page, a->variables[i]);
-    html_number(page, "%.3f", a->item_srmr[i]);
+    html_cell(page, a->variables[order[i]]);
+    html_number(page, "%.3f", a->item_srmr[order[i]]);
     fputs("</tr>\n", page);
   }
   html_table_end(page);
+  free(order);
 }
 
 static void assessment(const report *r, FILE *page) {
@@ -102,7 +127,6 @@ static void assessment(const report *r, FILE *page) {
   }
   sentences(a, page);
   columns(a, page);
-  if (a->k <= 6 && a->u <= SEGMENTS_MOST) variances(r->in->model, a, page);
   fit(a, page);
 }
 

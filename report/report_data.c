@@ -1,4 +1,4 @@
-/* report_data.c - what had to be corrected in the data, what can be identified, and how to get the result again. */
+/* report_data.c - what is in the data, what can be identified, and how to get the result again. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 
 enum { LISTED = 40 };
 
-/* ---- corrections ---- */
+/* ---- data ---- */
 
 /* The level that all rows of segment s of the counts have in item i, -1 when all are missing, -2 when they differ. */
 static int constant_level(const blica_counts *c, const blica_coding *coding, int s, int i) {
@@ -22,16 +22,6 @@ static int constant_level(const blica_counts *c, const blica_coding *coding, int
     level += ones > 0;
   }
   return level;
-}
-
-double missing_values(const report *r) {
-  const blica_counts *c = r->in->counts;
-  const blica_coding *coding = r->in->model->coding;
-  double missing = 0;
-  for (int s = 0; c && s < c->u; s++)
-    for (int i = 0; i < r->in->model->n; i++)
-      missing += c->samples[s] - c->present[(size_t)s * (size_t)c->n + (size_t)(coding ? coding->first[i] : i)];
-  return missing;
 }
 
 static void constants_table(const report *r, FILE *page) {
@@ -63,75 +53,42 @@ static void constants_table(const report *r, FILE *page) {
   }
 }
 
-typedef struct {
-  int i, j, segments;
-} zero_pair;
-
-static int most_first(const void *x, const void *y) {
-  const zero_pair *a = x, *b = y;
-  if (a->segments != b->segments) return a->segments > b->segments ? -1 : 1;
-  if (a->j != b->j) return a->j < b->j ? -1 : 1;
-  return a->i < b->i ? -1 : 1;
-}
-
-static int zero_segments(const report *r, int i, int j) {
-  const blica_cor *cor = r->in->cor;
-  int count = 0;
-  for (int s = 0; s < cor->u; s++) count += (cor->flags[blica_pair(i, j) + s * cor->pairs] & BLICA_PAIR_ZERO_CELL) != 0;
-  return count;
-}
-
-static void zero_cells_table(const report *r, FILE *page) {
-  const blica_model *m = r->in->model;
-  zero_pair *list = draw_alloc((size_t)r->in->cor->pairs + 1, sizeof *list);
-  int64_t count = 0;
-  if (!list) return;
-  for (int j = 1; j < m->n; j++)
-    for (int i = 0; i < j; i++) {
-      int segments = zero_segments(r, i, j);
-      if (segments) list[count++] = (zero_pair){i, j, segments};
-    }
-  qsort(list, (size_t)count, sizeof *list, most_first);
-  if (count) html_table(page, "Pairs with an empty cell in their table", "variable|with|#segments with an empty cell");
-  for (int64_t p = 0; p < count && p < LISTED; p++) {
+/* Items with missing values, those with most first. */
+static void missing_table(const report *r, FILE *page) {
+  const blica_check *d = r->in->check;
+  if (!(d->missing_values > 0)) return;
+  html_table(page, "Missing values", "item|#missing|#% of the rows");
+  for (int i = 0; i < d->n; i++) {
+    if (!(d->missing[i] > 0)) continue;
     html_row(page);
-    html_cell(page, m->variables[list[p].i]);
-    html_cell(page, m->variables[list[p].j]);
-    html_number(page, "%.0f", list[p].segments);
+    html_cell(page, r->in->model->variables[i]);
+    html_number(page, "%.15g", d->missing[i]);
+    html_number(page, "%.1f", 100 * d->missing[i] / d->rows);
     fputs("</tr>\n", page);
   }
-  if (count) html_table_end(page);
-  if (count > LISTED) {
-    fputs("<p>", page);
-    html_textf(page, "\xE2\x80\xA6 and %lld more pairs.", (long long)(count - LISTED));
-    fputs("</p>\n", page);
-  }
-  free(list);
+  html_table_end(page);
 }
 
 void section_data(const report *r, FILE *page) {
-  const blica_fit_report *fit = &r->in->model->fit;
-  const blica_cor *cor = r->in->cor;
-  int64_t zero = cor ? cor->zero_cells : fit->zero_cells,
-          constant = cor ? cor->constant_columns : fit->constant_columns;
-  int64_t empty = cor ? cor->empty_pairs : fit->empty_pairs;
+  const blica_check *d = r->in->check;
   fputs("<p>", page);
-  if (zero + constant + empty == 0) {
-    html_text(page, "Nothing had to be corrected: no table of a pair has an empty cell, no variable is constant in "
-                    "a segment, and every pair has common rows.");
-  } else {
-    double all = (double)r->in->model->n * (r->in->model->n - 1) / 2 * r->in->model->u;
-    html_textf(page,
-               "Of %.0f tables (pairs times segments) %lld had an empty cell (%.1f %%), which was filled with a small "
-               "count where the table is 2\xC3\x97"
-               "2; %lld times a "
-               "variable was constant in a segment; %lld tables had no row with both values. Correlations of such "
-               "pairs are known badly or not at all.",
-               all, (long long)zero, 100 * (double)zero / all, (long long)constant, (long long)empty);
+  if (!d) {
+    fputs("The report was made without the data: <code>blica report MODEL DATA</code> shows what is missing, constant "
+          "or rare in them.</p>\n",
+          page);
+    return;
   }
+  html_text(page, r->in->data_words);
   fputs("</p>\n", page);
-  if (cor && constant) constants_table(r, page);
-  if (cor && zero) zero_cells_table(r, page);
+  if (d->count) fputs("<ul>\n", page);
+  for (int i = 0; i < d->count; i++) {
+    fprintf(page, "<li%s>", d->findings[i].level > 0 ? " class=\"note\"" : "");
+    html_textf(page, "%s: %s.", d->findings[i].found, d->findings[i].advice);
+    fputs("</li>\n", page);
+  }
+  if (d->count) fputs("</ul>\n", page);
+  missing_table(r, page);
+  if (d->constant_columns) constants_table(r, page);
 }
 
 /* ---- identifiability ---- */

@@ -47,6 +47,8 @@ static void label_grid(figure *f, const report *r, const grid *g) {
   }
 }
 
+enum { ON_CELL = 0x212121ff }; /* text on a cell, dark on a dark page too */
+
 static void write_values(figure *f, const report *r, const grid *g, double largest) {
   const blica_model *m = r->in->model;
   if (g->h < 18 || g->w < 40) return;
@@ -54,7 +56,7 @@ static void write_values(figure *f, const report *r, const grid *g, double large
     for (int j = 0; j < m->k; j++) {
       double value = loading(m, r->rows.order[i], j);
       draw_text(f, g->left + (j + 0.5) * g->w, g->top + (i + 0.5) * g->h + 3.5, 9.5, ALIGN_MIDDLE,
-                fabs(value) > 0.62 * largest ? WHITE : INK, 0, false, "%s%.2f", value < 0 ? "\xE2\x88\x92" : "",
+                fabs(value) > 0.62 * largest ? WHITE : ON_CELL, 0, false, "%s%.2f", value < 0 ? "\xE2\x88\x92" : "",
                 fabs(value));
     }
 }
@@ -106,7 +108,7 @@ figure *figure_mixing(const report *r) {
 
 /* ---- sources over segments ---- */
 
-enum { PANELS = 3, PANEL_W = 240, PANEL_H = 84, GAP_X = 60, GAP_Y = 46 };
+enum { PANELS = 3, PANEL_W = 240, PANEL_H = 84, GAP_X = 60, GAP_Y = 46, NAMED_W = 190 };
 
 /* The scale of all panels. A few vanishing variances must not flatten the rest: the logarithmic scale starts where 3 %
  * of the values are below, and those are drawn on its edge. */
@@ -133,7 +135,7 @@ static void limits(const double *values, size_t count, bool log_scale, double *s
 typedef struct {
   const blica_model *model;
   const double *values, *low, *high;
-  const char *what;
+  const char *what, *alt;
   bool joined; /* segments follow one another in time: a line joins them */
 } over_segments;
 
@@ -170,62 +172,62 @@ static void draw_source(const over_segments *o, const axes *a, int j, double *li
   }
 }
 
-/* The labels of as many segments as have room for them. */
-static void segment_ticks(const blica_model *m, const axes *a, bool named) {
-  size_t longest = 1;
-  char text[40];
-  for (int s = 0; s < m->u; s++) {
-    size_t length = strlen(m->segments[s]);
-    longest = length > longest ? length : longest;
-  }
-  int fitting = (int)(a->w / (7.0 * (double)(longest < 9 ? longest : 9) + 8)),
-      step = (m->u + fitting - 1) / (fitting > 0 ? fitting : 1);
-  for (int s = 0; s<m->u; s += step> 0 ? step : 1) {
-    short_label(m->segments[s], text);
-    axes_tick_x(a, s + 1, text);
-  }
-  if (named) draw_text(a->f, a->x + a->w / 2, a->y + a->h + 31, 11, ALIGN_MIDDLE, INK, 0, false, "segment");
-}
-
-/* One panel per source, all on one scale, segments in their own order. */
-static figure *figure_over_segments(const over_segments *o, bool log_scale) {
+/* One panel per source, all on one scale, segments in the order of time. */
+static figure *figure_over_time(const over_segments *o, bool log_scale, double low, double high) {
   const blica_model *m = o->model;
-  int rows = (m->k + PANELS - 1) / PANELS, columns = m->k < PANELS ? m->k : PANELS;
-  double low, high, *line = draw_alloc(2 * (size_t)m->u, sizeof *line);
-  double *scratch = draw_alloc((size_t)m->k * (size_t)m->u + 1, sizeof *scratch);
-  if (!line || !scratch) {
-    free(line);
-    free(scratch);
-    return NULL;
-  }
-  limits(o->values, (size_t)m->k * (size_t)m->u, log_scale, scratch, &low, &high);
-  free(scratch);
-  char alt[128];
-  snprintf(alt, sizeof alt, "The %s of each source over the segments", o->what);
-  figure *f = figure_new(54 + columns * (PANEL_W + GAP_X) - GAP_X + 16, 26 + rows * (PANEL_H + GAP_Y) + 14, alt);
-  for (int j = 0; j < m->k; j++) {
+  const int rows = (m->k + PANELS - 1) / PANELS, columns = m->k < PANELS ? m->k : PANELS;
+  double *line = draw_alloc(2 * (size_t)m->u, sizeof *line);
+  figure *f =
+      line ? figure_new(54 + columns * (PANEL_W + GAP_X) - GAP_X + 16, 26 + rows * (PANEL_H + GAP_Y) + 14, o->alt)
+           : NULL;
+  for (int j = 0; j < m->k && f; j++) {
     char title[32];
-    const int row = j / PANELS, column = j % PANELS;
-    axes a = {f,
-              54 + column * (PANEL_W + GAP_X),
-              26 + row * (PANEL_H + GAP_Y),
-              PANEL_W,
-              PANEL_H,
-              0.5,
-              m->u + 0.5,
-              low,
-              high,
-              false,
-              log_scale};
+    axes a = {.f = f, .x = 54 + j % PANELS * (PANEL_W + GAP_X), .y = 26 + j / PANELS * (PANEL_H + GAP_Y)};
+    a.w = PANEL_W, a.h = PANEL_H, a.x_low = 0.5, a.x_high = m->u + 0.5, a.y_low = low, a.y_high = high;
+    a.log_y = log_scale;
     axes_ticks_y(&a, j % PANELS == 0 ? o->what : NULL);
+    axes_ticks_x(&a, j + PANELS >= m->k ? "segment, in the order of time" : NULL);
     if (!log_scale) draw_line(f, a.x, axes_y(&a, 0), a.x + a.w, axes_y(&a, 0), GREY, 1, true);
     draw_source(o, &a, j, line);
     snprintf(title, sizeof title, "z%d", j + 1);
     axes_frame(&a, title);
-    segment_ticks(m, &a, j + PANELS >= m->k);
   }
   free(line);
   return f;
+}
+
+/* One panel per source, its segments as named rows, largest value first. */
+static figure *figure_by_name(const over_segments *o, bool log_scale, double low, double high) {
+  const blica_model *m = o->model;
+  const int across = m->k < PANELS ? m->k : PANELS, down = (m->k + PANELS - 1) / PANELS;
+  const double names = rows_names_width(m->u, m->segments), height = rows_height(m->u), wide = names + NAMED_W + 24;
+  figure *f = figure_new(across * wide + 16, down * (height + GAP_Y + 24) + 8, o->alt);
+  for (int j = 0; j < m->k; j++) {
+    char title[32];
+    snprintf(title, sizeof title, "z%d", j + 1);
+    axes a = {.f = f, .x = names + j % PANELS * wide + 8, .y = 26 + j / PANELS * (height + GAP_Y + 24)};
+    a.w = NAMED_W, a.h = height, a.x_low = low, a.x_high = high, a.log_x = log_scale;
+    const named_rows rows = {.count = m->u,
+                             .step = m->k,
+                             .names = m->segments,
+                             .value = o->values + j,
+                             .low = o->low ? o->low + j : NULL,
+                             .high = o->high ? o->high + j : NULL,
+                             .reference = log_scale};
+    axes_rows(&a, &rows);
+    axes_ticks_x(&a, o->what);
+    axes_frame(&a, title);
+  }
+  return f;
+}
+
+static figure *figure_over_segments(const over_segments *o, bool log_scale) {
+  const size_t count = (size_t)o->model->k * (size_t)o->model->u;
+  double low, high, *scratch = draw_alloc(count + 1, sizeof *scratch);
+  if (!scratch) return NULL;
+  limits(o->values, count, log_scale, scratch, &low, &high);
+  free(scratch);
+  return (o->joined ? figure_over_time : figure_by_name)(o, log_scale, low, high);
 }
 
 /* Whether the segments follow one another: they were cut from rows in time order. */
@@ -235,13 +237,19 @@ static bool in_time_order(const report *r) {
 
 figure *figure_variances(const report *r) {
   const blica_assessment *a = r->in->assessment;
-  const over_segments o = {
-      r->in->model, r->in->model->variances, a ? a->variance_low : NULL, a ? a->variance_high : NULL,
-      "variance",   in_time_order(r)};
+  const over_segments o = {r->in->model,
+                           r->in->model->variances,
+                           a ? a->variance_low : NULL,
+                           a ? a->variance_high : NULL,
+                           "variance",
+                           "The variance of each source in each segment",
+                           in_time_order(r)};
   return figure_over_segments(&o, true);
 }
 
 figure *figure_means(const report *r) {
-  const over_segments o = {r->in->model, r->in->model->means, NULL, NULL, "mean", in_time_order(r)};
+  const over_segments o = {
+      r->in->model,    r->in->model->means, NULL, NULL, "mean", "The mean of each source in each segment",
+      in_time_order(r)};
   return figure_over_segments(&o, false);
 }

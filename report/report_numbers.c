@@ -5,7 +5,7 @@
 
 #include "report_parts.h"
 
-enum { KEEP_ORDER = 25 }; /* up to so many variables the rows stay in the order of the data */
+enum { KEEP_ORDER = 25 }; /* up to this number of variables the rows stay in the order of the data */
 
 double loading(const blica_model *m, int i, int j) {
   return m->mixing[(size_t)j * (size_t)m->n + (size_t)i];
@@ -53,24 +53,30 @@ static void compare_segment(const report_input *in, agreement *a, int s) {
   a->segment_se[s] = known ? sqrt(errors / (double)known) : NAN;
 }
 
-static void compare_pairs(agreement *a) {
+static void compare_pairs(const report_input *in, agreement *a) {
   double all = 0;
   int64_t total = 0;
   for (int64_t p = 0; p < a->pairs; p++) {
-    double sum = 0;
+    double sum = 0, errors = 0;
     int count = 0;
     for (int s = 0; s < a->u; s++) {
       int64_t at = p + s * a->pairs;
       if (!a->used[at]) continue;
-      double d = a->fitted[at] - a->observed[at];
+      double d = a->fitted[at] - a->observed[at], se = in->cor->se[p + in->segment[s] * a->pairs];
+      errors += se * se;
       sum += d;
       all += d * d;
       count++;
     }
     total += count;
     a->pair_mean[p] = count ? sum / count : NAN;
+    a->pair_se[p] = count ? sqrt(errors) / count : NAN;
   }
   a->rms = total ? sqrt(all / (double)total) : NAN;
+}
+
+double residual_in_errors(const agreement *a, int64_t pair) {
+  return a->pair_mean[pair] / a->pair_se[pair];
 }
 
 bool agreement_make(const report_input *in, agreement *out) {
@@ -82,12 +88,13 @@ bool agreement_make(const report_input *in, agreement *out) {
   a.fitted = draw_alloc(all, sizeof *a.fitted);
   a.used = draw_alloc(all, sizeof *a.used);
   a.pair_mean = draw_alloc((size_t)a.pairs, sizeof *a.pair_mean);
+  a.pair_se = draw_alloc((size_t)a.pairs, sizeof *a.pair_se);
   a.segment_rms = draw_alloc((size_t)a.u, sizeof *a.segment_rms);
   a.segment_se = draw_alloc((size_t)a.u, sizeof *a.segment_se);
-  bool ok = a.observed && a.fitted && a.used && a.pair_mean && a.segment_rms && a.segment_se;
+  bool ok = a.observed && a.fitted && a.used && a.pair_mean && a.pair_se && a.segment_rms && a.segment_se;
   for (int s = 0; s < a.u && ok; s++) compare_segment(in, &a, s);
   if (ok) {
-    compare_pairs(&a);
+    compare_pairs(in, &a);
     *out = a;
   } else {
     agreement_free(&a);
@@ -100,6 +107,7 @@ void agreement_free(agreement *a) {
   free(a->fitted);
   free(a->used);
   free(a->pair_mean);
+  free(a->pair_se);
   free(a->segment_rms);
   free(a->segment_se);
   *a = (agreement){0};
@@ -138,15 +146,4 @@ bool row_order_make(const blica_model *m, row_order *out) {
   for (int i = 0; i < m->n && ok; i++) out->order[i] = keys[i].variable;
   free(keys);
   return ok;
-}
-
-void short_label(const char *label, char text[40]) {
-  int characters = 0;
-  size_t at = 0;
-  for (; label[at] && at < 32; at++) {
-    characters += ((unsigned char)label[at] & 0xC0) != 0x80;
-    if (characters > 8) break;
-    text[at] = label[at];
-  }
-  snprintf(text + at, 40 - at, "%s", label[at] ? "\xE2\x80\xA6" : "");
 }

@@ -10,11 +10,16 @@ typedef struct {
   int64_t pairs;
   double *observed, *fitted; /* [pairs,u] correlations, segments as in the model */
   double *pair_mean;         /* [pairs] mean over segments of fitted less observed; NaN where nothing was observed */
+  double *pair_se;           /* [pairs] its standard error by sampling; NaN where none is known */
   double *segment_rms;       /* [u] root mean square of fitted less observed */
   double *segment_se;        /* [u] root mean square of the standard errors; NaN when there are none */
   double rms;
   bool *used; /* [pairs,u] false where a variable is constant or no row has both */
 } agreement;
+
+#define RESIDUAL_WORTH 3.0 /* standard errors; smaller residuals are not worth showing */
+/* Mean residual of a pair over its standard error. */
+double residual_in_errors(const agreement *a, int64_t pair);
 
 /* False when memory is out; without correlations *out is empty. */
 bool agreement_make(const report_input *in, agreement *out);
@@ -31,9 +36,6 @@ bool row_order_make(const blica_model *m, row_order *out); /* false when memory 
 double loading(const blica_model *m, int i, int j);
 double largest_loading(const blica_model *m); /* of all elements */
 
-/* At most eight characters of a label; bytes that continue a character stay with it. */
-void short_label(const char *label, char text[40]);
-
 /* Mean over segments of the correlation between source j and the latent variable behind x_i. */
 double source_correlation(const blica_model *m, int i, int j);
 
@@ -48,7 +50,6 @@ figure *figure_mixing(const report *r);
 figure *figure_variances(const report *r); /* by source and segment */
 figure *figure_means(const report *r);     /* by source and segment */
 figure *figure_timeline(const report *r);  /* segments along the rows */
-figure *figure_loadings(const report *r);  /* items by pairs of sources */
 figure *figure_agreement(const report *r); /* observed against fitted correlations */
 figure *figure_segments(const report *r);  /* residuals by segment */
 figure *figure_residuals(const report *r); /* residuals by pair */
@@ -56,6 +57,8 @@ figure *figure_selection(const report *r); /* held-out likelihood by number of s
 
 /* All loadings with their intervals; needs an assessment. */
 void table_loadings(const report *r, FILE *page);
+/* The variances with their intervals, folded; nothing without an assessment. */
+void table_variances(const report *r, FILE *page);
 
 /* The comparison of numbers of sources; nothing when there is none. */
 void part_selection(const report *r, FILE *page);
@@ -65,8 +68,6 @@ void table_durations(const report *r, FILE *page);
 
 /* A word as a POSIX shell reads it back. */
 void put_word(FILE *page, const char *word);
-/* Missing values of the data; 0 when the data are not there. */
-double missing_values(const report *r);
 
 /* Parts of the page. */
 void section_answer(const report *r, FILE *page);          /* the first screen */

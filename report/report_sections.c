@@ -46,9 +46,9 @@ static const char *stop_words(blica_stop stop) {
   case BLICA_STOP_INTEGRATION:
     return "not converged: integration error, the integrals of the likelihood are not accurate enough";
   case BLICA_STOP_COMPARED:
-    return "compared, and another start went on";
+    return "another start was better";
   case BLICA_STOP_DUPLICATE:
-    return "ended, because it came to the optimum of the first start";
+    return "reached the optimum of start 1";
   }
   return "unknown";
 }
@@ -105,7 +105,7 @@ static bool near_best(const blica_fit_report *fit, double objective) {
 }
 
 static void starts_table(const blica_fit_report *fit, FILE *page) {
-  html_table(page, "Every start and where it ended; below the best: how much its objective lacks",
+  html_table(page, "Every start and where it ended",
              "#start|kind|#objective|#below the best|#relative gradient|#iterations|#evaluations|end");
   for (int i = 0; i < fit->n_starts; i++) {
     const blica_start *s = &fit->starts[i];
@@ -113,13 +113,13 @@ static void starts_table(const blica_fit_report *fit, FILE *page) {
     html_number(page, "%.0f", i + 1);
     html_word(page, s->kind);
     html_number(page, "%.10g", s->objective);
-    html_number(page, "%.4g", best_of_starts(fit) - s->objective);
+    html_number(page, "%.4g", s->stop == BLICA_STOP_DUPLICATE ? NAN : best_of_starts(fit) - s->objective);
     html_number(page, "%.2g", s->gradient);
     html_number(page, "%.0f", (double)s->iterations);
     html_number(page, "%.0f", (double)s->evaluations);
-    char end[64];
-    snprintf(end, sizeof end, "%s%s", blica_stop_name(s->stop), i == fit->best_start ? ", kept" : "");
-    html_word(page, end);
+    html_word(page, i == fit->best_start                                                ? "the best, kept"
+                    : s->stop == BLICA_STOP_DUPLICATE || s->stop == BLICA_STOP_COMPARED ? stop_words(s->stop)
+                                                                                        : blica_stop_name(s->stop));
     fputs("</tr>\n", page);
   }
   html_table_end(page);
@@ -141,10 +141,10 @@ static void starts_words(const blica_fit_report *fit, FILE *page) {
     html_text(page, "There was one start only, so it is not known whether it ended in the best optimum; more starts "
                     "would show that.");
   else if (near == fit->n_starts)
-    html_textf(page, "All %d starts came to the same optimum.", fit->n_starts);
+    html_textf(page, "All %d starts reached the same optimum.", fit->n_starts);
   else
     html_textf(page,
-               "%d of %d starts came to the best optimum (within 1e-6 of its objective); the others stopped in worse "
+               "%d of %d starts reached the best optimum (within 1e-6 of its objective); the others stopped in worse "
                "optima or early. When one start alone finds the best, more starts are worth their time.",
                near, fit->n_starts);
   if (fit->n_starts > 0 && !near_best(fit, fit->objective))
@@ -199,12 +199,13 @@ typedef struct {
 
 enum { WORST = 15 };
 
+/* Pairs whose residual is worth showing, the largest first. */
 static int worst_pairs(const agreement *g, worst_pair worst[WORST]) {
   int count = 0;
   for (int j = 1; j < g->n; j++)
     for (int i = 0; i < j; i++) {
-      double size = fabs(g->pair_mean[blica_pair(i, j)]);
-      if (isnan(size) || (count == WORST && size <= worst[WORST - 1].size)) continue;
+      double size = fabs(residual_in_errors(g, blica_pair(i, j)));
+      if (!(size > RESIDUAL_WORTH) || (count == WORST && size <= worst[WORST - 1].size)) continue;
       int at = count < WORST ? count++ : WORST - 1;
       for (; at > 0 && worst[at - 1].size < size; at--) worst[at] = worst[at - 1];
       worst[at] = (worst_pair){size, i, j};
@@ -217,19 +218,20 @@ static void residual_table(const report *r, FILE *page) {
   const agreement *g = &r->agree;
   worst_pair worst[WORST];
   int count = worst_pairs(g, worst);
-  html_table(page, "Pairs with the largest mean residual", "variable|with|#fitted less observed|#largest in a segment");
+  if (count == 0) {
+    fputs("<p>No pair is off by more than three standard errors.</p>\n", page);
+    return;
+  }
+  html_table(page, "Pairs with the largest residuals, means over segments",
+             "item|with|#fitted less observed|#standard error|#in standard errors");
   for (int w = 0; w < count; w++) {
     int64_t p = blica_pair(worst[w].i, worst[w].j);
-    double largest = 0;
-    for (int s = 0; s < g->u; s++) {
-      double d = g->fitted[p + s * g->pairs] - g->observed[p + s * g->pairs];
-      if (g->used[p + s * g->pairs] && fabs(d) > fabs(largest)) largest = d;
-    }
     html_row(page);
     html_cell(page, m->variables[worst[w].i]);
     html_cell(page, m->variables[worst[w].j]);
-    html_number(page, "%.4f", g->pair_mean[p]);
-    html_number(page, "%.4f", largest);
+    html_number(page, "%.3f", g->pair_mean[p]);
+    html_number(page, "%.3f", g->pair_se[p]);
+    html_number(page, "%.1f", residual_in_errors(g, p));
     fputs("</tr>\n", page);
   }
   html_table_end(page);
@@ -275,20 +277,16 @@ void section_fit(const report *r, FILE *page) {
           page);
     return;
   }
-  fputs("<h3>Observed and fitted correlations</h3>\n", page);
+  fputs("<h3>Observed and fitted correlations</h3>\n<div class=\"side\">", page);
   put_figure(page, figure_agreement(r), "agreement",
              "Latent correlations of all pairs in all segments. A model that fits has its points along the line.");
-  put_figure(
-      page, figure_segments(r), "segments",
-      "How far the fitted correlations are from the observed ones in each segment. Where the residual is about the "
-      "standard error, the misfit is what sampling alone gives.");
-  put_figure(
-      page, figure_residuals(r), "residuals",
-      r->rows.sorted
-          ? "Mean over segments of fitted less observed, by pair; variables stand in the order of the mixing matrix "
-            "below. Blocks of one colour are structure that the sources do not explain."
-          : "Mean over segments of fitted less observed, by pair. Blocks of one colour are structure that the sources "
-            "do not explain.");
+  put_figure(page, figure_segments(r), "segments",
+             "How far the fitted correlations of each segment are from the observed ones, over the standard error. "
+             "About 1 is what sampling alone gives.");
+  fputs("</div>\n", page);
+  put_figure(page, figure_residuals(r), "residuals",
+             "Fitted less observed correlation of each pair, mean over segments, in standard errors; pairs below 3 "
+             "are left blank. Blocks of one colour are structure that the sources do not explain.");
   residual_table(r, page);
 }
 
@@ -314,9 +312,6 @@ void section_mixing(const report *r, FILE *page) {
     table_loadings(r, page);
   else
     mixing_table(r->in->model, page);
-  put_figure(page, figure_loadings(r), "loadings",
-             "The first sources in pairs; each point is a variable. Variables near an axis belong to one "
-             "source. Names that would cover others are left out.");
 }
 
 void section_sources(const report *r, FILE *page) {
@@ -325,9 +320,9 @@ void section_sources(const report *r, FILE *page) {
                  ? "When each state held, over the rows in their order; the darker, the more probable."
                  : "When each state held, over the rows in their order.");
   table_durations(r, page);
-  put_figure(
-      page, figure_variances(r), "variances",
-      "Variance of each source in each segment, with its interval where it is known, all on one logarithmic scale; "
-      "orange points on the lower edge lie below it. These changes are what makes the mixing matrix identifiable.");
+  put_figure(page, figure_variances(r), "variances",
+             "Variance of each source in each segment, with its interval where it is known, all on one logarithmic "
+             "scale; orange points lie beyond it. These changes are what makes the mixing matrix identifiable.");
+  table_variances(r, page);
   put_figure(page, figure_means(r), "means", "Mean of each source in each segment.");
 }

@@ -18,7 +18,8 @@ figure *figure_timeline(const report *r) {
   figure *f = figure_new(LEFT + WIDTH + 20, TOP + t->states * BAND + BOTTOM,
                          "Bands that show when each state held, over the rows in their order");
   for (int s = 0; shade && s < t->states; s++)
-    for (int c = 0; c < t->columns; c++) shade[s * t->columns + c] = sequential(t->share[c * t->states + s]);
+    for (int c = 0; c < t->columns; c++)
+      shade[s * t->columns + c] = with_alpha(palette(0), t->share[c * t->states + s]);
   if (shade) {
     heat map = {.rows = t->states, .columns = t->columns, .cells = shade};
     draw_heat(f, LEFT, TOP, WIDTH, t->states * BAND, &map);
@@ -27,7 +28,7 @@ figure *figure_timeline(const report *r) {
     char name[64];
     text_fit(name, sizeof name, 12, LEFT - 12, m->segments[s]);
     draw_text(f, LEFT - 6, TOP + (s + 0.65) * BAND, 12, ALIGN_END, INK, 0, false, "%s", name);
-    if (s > 0) draw_line(f, LEFT, TOP + s * BAND, LEFT + WIDTH, TOP + s * BAND, WHITE, 2, false);
+    if (s > 0) draw_line(f, LEFT, TOP + s * BAND, LEFT + WIDTH, TOP + s * BAND, FRAME, 1, false);
   }
   axes a = {f, LEFT, TOP, WIDTH, t->states * BAND, 1, (double)t->rows, 0, 1, false, false};
   axes_ticks_x(&a, "row");

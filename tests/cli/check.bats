@@ -10,7 +10,7 @@ setup() {
   run "$BLICA" check d.csv
   echo "$output"
   [ "$status" -eq 0 ]
-  [[ "$output" == *"3 variables, 2 segments, 5 rows"* ]]
+  [[ "$output" == *"5 rows, 3 items, 2 segments of 2 to 3 rows. 1 value missing (6.7 %)."* ]]
   [[ "$output" == *"2 least, 2.5 median, 3 most"* ]]
   [[ "$output" == *"constant columns: 2 of 6"* ]]
   [[ "$output" == *"segment 's', variable 'a': always 1"* ]]
@@ -52,7 +52,7 @@ END
   run "$BLICA" check l.csv --ordinal
   echo "$output"
   [ "$status" -eq 0 ]
-  [[ "$output" == *"3 variables, 2 segments, 5 rows"* ]]
+  [[ "$output" == *"5 rows, 3 items, 2 segments of 2 to 3 rows. 1 value missing (6.7 %)."* ]]
   [[ "$output" == *"constant columns: 1 of 6"* ]]
   [[ "$output" == *"segment 't', variable 'a': always 1"* ]]
   [[ "$output" == *"pairs with an empty cell: 2 of 6"* ]]

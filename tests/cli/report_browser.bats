@@ -50,7 +50,7 @@ for(const t of document.querySelectorAll('table.sort')){const th=t.tHead.rows[0]
   th[i].click();v=column();check('descending '+th[i].textContent,v.every((x,k)=>!k||v[k-1]>=x));sorted++;}}
 check('sorted some',sorted>5);
 const heat=document.querySelector('rect.heat');
-move(heat,0.75,0.01);check('heat tip '+tip.textContent,!tip.hidden&&/^[^:]*, [^:]*: fitted less observed -?[0-9.e-]+$/.test(tip.textContent));
+move(heat,0.75,0.01);check('heat tip '+tip.textContent,!tip.hidden&&/^[^:]*, [^:]*: fitted less observed, in standard errors -?[0-9.e-]+$/.test(tip.textContent));
 const dot=document.querySelector('circle[data-tip]');
 move(dot,0.5,0.5);check('dot tip',!tip.hidden&&tip.textContent===dot.dataset.tip&&/[0-9]/.test(tip.textContent));
 move(document.querySelector('h1'),0.5,0.5);check('tip goes',tip.hidden);
@@ -96,7 +96,7 @@ need_browser() { browser >/dev/null || skip "no chromium is installed (tools/set
     <"$BATS_FILE_TMPDIR/report.html" >plain.html
   open "$PWD/plain.html" --dump-dom
   ! grep -q 'data-sortable' dom.html
-  for text in "identify" "Every start" "of what is explained" "fitted less observed" "<title>"; do
+  for text in "identify" "Every start" "of what is explained" "Fitted less observed" "<title>"; do
     grep -q "$text" dom.html || { echo "no '$text'"; return 1; }
   done
 }

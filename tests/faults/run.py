@@ -104,7 +104,7 @@ CASES = [
     Case("identify --json", "identify --variables 4 --sources 2 --segments 3 --json"),
     Case("report", "report model.json data.csv --out OUT/report.html", ["report.html"]),
     Case("report --figures", "report model.json data.csv --out OUT/report.html --figures OUT",
-         ["report.html"] + [f"{f}.svg" for f in ("mixing", "variances", "means", "loadings", "agreement", "segments",
+         ["report.html"] + [f"{f}.svg" for f in ("mixing", "variances", "means", "agreement", "segments",
                                              "residuals")], together=False),
     Case("assess", "assess fit.json data.csv --bootstrap 20 --out OUT/assessed.json", ["assessed.json"]),
     Case("assess --json", "assess fit.json data.csv --bootstrap none --json"),

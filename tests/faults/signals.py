@@ -47,7 +47,7 @@ CASES = [
     Case("sources", "sources model.json data.csv --segment unknown --out OUT/sources.csv", ["sources.csv"]),
     Case("loglik", "loglik model.json data.csv --engine lattice --error 20", []),
     Case("report", "report model.json data.csv --out OUT/report.html --figures OUT",
-         ["report.html"] + [f"{f}.svg" for f in ("mixing", "variances", "means", "loadings", "agreement", "segments",
+         ["report.html"] + [f"{f}.svg" for f in ("mixing", "variances", "means", "agreement", "segments",
                                              "residuals")]),
     Case("experiment", "experiment identifiability --quick --variables 3:5 --segments 4:5 --datasets 4 --out OUT",
          ["identifiability." + e for e in ("csv", "svg")]),
