@@ -137,7 +137,7 @@ static blica_fit_options parse(const char *text, int k) {
   const blica_option *table = blica_fit_option_table(&count);
   char *rest = strchr(copy, ':');
   if (rest) *rest++ = 0;
-  snprintf(o.method, sizeof o.method, "%.15s", copy);
+  o.method = blica_method_find(copy);
   o.sources = k;
   for (char *item = rest ? strtok(rest, ",") : NULL; item; item = strtok(NULL, ",")) {
     char *value = strchr(item, '=');

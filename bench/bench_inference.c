@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "blica.h"
+#include "set_word.h"
 
 static blica_ctx *ctx;
 
@@ -43,8 +44,8 @@ static blica_model *truth_of(const design *d, uint64_t seed) {
 
 static blica_model *fit(const design *d, const blica_data *data) {
   blica_fit_options o = blica_fit_options_default();
-  if (d->method) strcpy(o.method, d->method);
-  if (d->prior) strcpy(o.prior, d->prior);
+  if (d->method) o.method = blica_method_find(d->method);
+  if (d->prior) set_word(blica_fit_option_table, &o, "prior", d->prior);
   o.sources = d->k;
   blica_model *m;
   must(blica_fit(ctx, &(blica_input){.data = data}, &o, &m));
@@ -145,7 +146,7 @@ static void choose(const design *base, const char *name, int sets, uint64_t seed
       blica_data *data;
       blica_selection *s;
       blica_select_options o = blica_select_options_default();
-      o.sources = "1:6", o.references = 20;
+      o.sources[0] = 1, o.sources[1] = 6, o.references = 20;
       must(blica_simulate_rows(ctx, truth, seed + (uint64_t)(4 * i + k), &data));
       must(blica_select(ctx, data, &o, &s));
       const int found[5] = {s->sources, s->by_heldout, s->by_parallel, s->by_map, s->by_bic};

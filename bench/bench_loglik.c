@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "blica.h"
+#include "set_word.h"
 
 static double seconds(void) {
   struct timespec now;
@@ -34,7 +35,7 @@ int main(int argc, char **argv) {
     blica_loglik_options options = blica_loglik_options_default();
     blica_loglik_result *result;
     double best = 1e300, spent = 0, total = 0, error = 0;
-    snprintf(options.engine, sizeof options.engine, "%.7s", argv[6]);
+    set_word(blica_loglik_option_table, &options, "engine", argv[6]);
     options.error = atof(argv[a]);
     for (int repeat = 0; repeat < 3 || (repeat < 200 && spent < 2);
          repeat++) { /* the best of many: the machine may be shared */

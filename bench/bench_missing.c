@@ -126,7 +126,7 @@ static double fit(const design *d, const char *method, const blica_input *input,
   blica_model *model;
   double mcs, cosine[MOST];
   int matching[MOST];
-  snprintf(o.method, sizeof o.method, "%s", method);
+  o.method = blica_method_find(method);
   o.sources = d->k;
   const clock_t begun = clock();
   must(blica_fit(ctx, input, &o, &model));

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "blica.h"
+#include "set_word.h"
 
 static blica_ctx *ctx;
 
@@ -26,8 +27,8 @@ static double error_of(const char *method, const char *prior, const blica_model 
   blica_input input = {.data = data};
   double mcs, *cosine = malloc(sizeof *cosine * (size_t)truth->k), begun = cpu();
   int *matching = malloc(sizeof *matching * (size_t)truth->k);
-  snprintf(o.method, sizeof o.method, "%s", method);
-  snprintf(o.prior, sizeof o.prior, "%s", prior);
+  o.method = blica_method_find(method);
+  set_word(blica_fit_option_table, &o, "prior", prior);
   o.sources = truth->k;
   must(blica_fit(ctx, &input, &o, model));
   *seconds = cpu() - begun;

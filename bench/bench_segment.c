@@ -179,7 +179,7 @@ static double cpu_seconds(void) {
 
 /* log P of every pattern in every state of the true model: patterns rows of S. shift: nodes of a grid are moved by half
  * their spacing. Returns CPU seconds. */
-static double engine_values(const blica_model *m, const bl_series *x, bl_engine engine, bool shift, double *log_p) {
+static double engine_values(const blica_model *m, const bl_series *x, blica_engine engine, bool shift, double *log_p) {
   static const int segment[] = {0};
   const bl_accuracy accuracy = {.nodes = 12, .grid_error = 1e-17, .shift = shift};
   const double begun = cpu_seconds();
@@ -232,16 +232,16 @@ static void compare_engines(const design *d, const blica_model *truth, const bli
   bl_series *x = NULL;
   must(bl_series_make(ctx, data, &x));
   const size_t size = (size_t)x->patterns->count * (size_t)d->states;
-  const bl_engine engine = d->n <= EXACT_ITEMS ? BL_ENGINE_PLACKETT : BL_ENGINE_GRID;
+  const blica_engine engine = d->n <= EXACT_ITEMS ? BLICA_ENGINE_EXACT : BLICA_ENGINE_GRID;
   double *exact = malloc(size * sizeof *exact), *ep = malloc(size * sizeof *ep), total[2], seconds[2];
   int32_t *label[2] = {malloc((size_t)d->rows * sizeof(int32_t)), malloc((size_t)d->rows * sizeof(int32_t))};
-  if (engine == BL_ENGINE_GRID) { /* two grids say how exact each is */
+  if (engine == BLICA_ENGINE_GRID) { /* two grids say how exact each is */
     engine_values(truth, x, engine, true, ep);
     engine_values(truth, x, engine, false, exact);
     for (size_t i = 0; i < size; i++) value[GRID_ERROR] = fmax(value[GRID_ERROR], fabs(ep[i] - exact[i]));
   }
   seconds[0] = engine_values(truth, x, engine, false, exact);
-  seconds[1] = engine_values(truth, x, BL_ENGINE_EP, false, ep);
+  seconds[1] = engine_values(truth, x, BLICA_ENGINE_EP, false, ep);
   total[0] = decode(d, x, exact, label[0]);
   total[1] = decode(d, x, ep, label[1]);
   for (int64_t t = 0; t < d->rows; t++) {

@@ -132,7 +132,7 @@ static blica_status take_moments(blica_ctx *ctx, work *w, uint64_t seed) {
   memset(w->moments, 0, sizeof(double) * (size_t)w->size * (size_t)w->size);
   memset(w->sums, 0, sizeof(double) * (size_t)w->size);
   TRY(w->exact ? enumerate(ctx, w->n, &patterns) : simulate(ctx, w, seed, &patterns));
-  TRY(bl_likelihood_make(ctx, patterns, &segment, w->n, w->k, 1, w->exact ? BL_ENGINE_PLACKETT : BL_ENGINE_EP,
+  TRY(bl_likelihood_make(ctx, patterns, &segment, w->n, w->k, 1, w->exact ? BLICA_ENGINE_EXACT : BLICA_ENGINE_EP,
                          BL_MVN_BLOCK, &l));
   TRY(bl_share_alone(ctx, 1, 0, &share));
   TRY(bl_likelihood_order(ctx, l, &params));

@@ -51,6 +51,14 @@ int needs_of(const blica_option *option, char *text, size_t size) {
   return at;
 }
 
+const char *words_of(const blica_option *option, char *text, size_t size) {
+  size_t at = 0;
+  for (const char *c = option->words; *c && at + 1 < size; c += *c == '=' ? strcspn(c, "|") : 1)
+    if (*c != '=') text[at++] = *c;
+  text[at] = 0;
+  return text;
+}
+
 /* ---- suggestions ---- */
 
 static int smallest(int a, int b, int c) {

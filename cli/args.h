@@ -19,6 +19,8 @@ enum { NEEDS_TEXT = 160 };
 /* " Needs --method mle or auto.", or " Needs --checkpoint.": what an option needs to have an effect. Returns the number
  * of characters. */
 int needs_of(const blica_option *option, char *text, size_t size);
+/* The words of an option as in "a|b|c", written into text. */
+const char *words_of(const blica_option *option, char *text, size_t size); /* returns text */
 /* The word of the list nearest to a mistyped one, or NULL when none is near. */
 const char *nearest(const char *text, const char *const *list, int count);
 

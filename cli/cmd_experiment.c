@@ -12,7 +12,8 @@
 #include "program.h"
 
 typedef struct {
-  const char *out, *variables, *segments, *samples, *methods;
+  const char *out, *methods;
+  range variables, segments, samples;
   int quick, draw_only, datasets, starts, sources;
   double max_seconds;
 } experiment_values;
@@ -29,11 +30,11 @@ static const blica_option own[] = {
            "Time limit of one fit; a fit that reaches it counts with the best it has, and its row says so."),
     OPTION(experiment_values, methods, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "NAMES",
            "Only these methods, separated by commas, where an experiment compares methods."),
-    OPTION(experiment_values, variables, BLICA_OPT_TEXT, "2:10", 0, 0, NULL, "LOW:HIGH",
+    OPTION(experiment_values, variables, BLICA_OPT_RANGE, "2:10", 1, 10000, NULL, "LOW:HIGH",
            "Numbers of variables in table1, identifiability and levels."),
-    OPTION(experiment_values, segments, BLICA_OPT_TEXT, "2:6", 0, 0, NULL, "LOW:HIGH",
+    OPTION(experiment_values, segments, BLICA_OPT_RANGE, "2:6", 1, 10000, NULL, "LOW:HIGH",
            "Numbers of segments in table1, identifiability and levels."),
-    OPTION(experiment_values, samples, BLICA_OPT_TEXT, "50:10000", 0, 0, NULL, "LOW:HIGH",
+    OPTION(experiment_values, samples, BLICA_OPT_RANGE, "50:10000", 1, 10000, NULL, "LOW:HIGH",
            "Of the samples per segment in finite-sample, those in this range."),
     OPTION(experiment_values, sources, BLICA_OPT_INT, "variables", 1, 100000, "variables=0", "K",
            "Sources in table1, identifiability and levels; without it as many as variables."),
@@ -44,22 +45,6 @@ OPTION_TABLE(own_table, own)
 
 static void show_note(const char *text) {
   say_note("%s", text);
-}
-
-static bool parse_range(const char *name, const char *text, range *out) {
-  char *end;
-  long low = strtol(text, &end, 10), high = low;
-  if (end != text && *end == ':') {
-    const char *second = end + 1;
-    high = strtol(second, &end, 10);
-    if (end == second) low = 0;
-  }
-  if (end == text || *end || low < 1 || high < low || high > 10000) {
-    say_error("experiment: --%s '%s' is not a range; give two numbers as in 2:10", name, text);
-    return false;
-  }
-  *out = (range){(int)low, (int)high};
-  return true;
 }
 
 static const experiment_entry *find_experiment(const char *name) {
@@ -108,6 +93,9 @@ static int run(program *p, void *values) {
                   .max_seconds = v->max_seconds,
                   .sources = v->sources,
                   .methods = v->methods,
+                  .variables = v->variables,
+                  .segments = v->segments,
+                  .samples = v->samples,
                   .draw_only = v->draw_only != 0,
                   .threads = p->threads  ? p->threads
                              : cores > 0 ? (int)cores
@@ -115,9 +103,6 @@ static int run(program *p, void *values) {
                   .stop = interrupted,
                   .note = show_note,
                   .progress = progress_show};
-  if (!parse_range("variables", v->variables, &e.variables) || !parse_range("segments", v->segments, &e.segments) ||
-      !parse_range("samples", v->samples, &e.samples))
-    return EXIT_USAGE;
   if (!methods_known(v->methods)) return EXIT_USAGE;
   if (!agree_on(!leads() || make_folder(v->out, NULL))) return EXIT_FAILED;
   blica_set_comm(p->ctx, NULL); /* whole data sets are shared, not what is inside them */

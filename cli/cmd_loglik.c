@@ -25,13 +25,13 @@ static int print_json(const blica_loglik_result *r, uint64_t seed) {
                                               json_number(r->error[s])));
   return json_print(json_pack("{s:o,s:o,s:I,s:I,s:s,s:I,s:o}", "loglik", json_number(r->total), "error",
                               json_number(r->total_error), "rows", (json_int_t)r->rows, "patterns",
-                              (json_int_t)r->patterns, "engine", r->engine, "seed", (json_int_t)seed, "segments",
-                              segments));
+                              (json_int_t)r->patterns, "engine", blica_engine_name(r->engine), "seed", (json_int_t)seed,
+                              "segments", segments));
 }
 
 static int print_text(const blica_loglik_result *r) {
   printf("log-likelihood %.12g, numerical error %.2g (%lld rows, %lld distinct patterns, %s)\n", r->total,
-         r->total_error, (long long)r->rows, (long long)r->patterns, r->engine);
+         r->total_error, (long long)r->rows, (long long)r->patterns, blica_engine_name(r->engine));
   char label[SHOWN_TEXT];
   printf("segment\tsamples\tloglik\terror\n");
   for (int s = 0; s < r->u; s++)
@@ -54,7 +54,7 @@ static int run(program *p, void *values) {
   } else {
     if (result->total_error > v->options.error)
       say_warning("the numerical error %.2g is above the wanted %.2g; engine %s reached no less", result->total_error,
-                  v->options.error, result->engine);
+                  v->options.error, blica_engine_name(result->engine));
     code = v->json ? print_json(result, v->options.seed) : print_text(result);
   }
   blica_loglik_result_free(result);

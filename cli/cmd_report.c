@@ -13,7 +13,8 @@
 #include "timeline.h"
 
 typedef struct {
-  const char *out, *figures, *sources;
+  const char *out, *figures;
+  int sources[2]; /* 0: not given */
   data_values data;
 } report_values;
 
@@ -22,7 +23,7 @@ static const blica_option own[] = {
            "The report is written here, as HTML; - is the standard output."),
     OPTION(report_values, figures, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "DIR",
            "Also write each figure as SVG into this folder, which is created if missing."),
-    OPTION(report_values, sources, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "LOW:HIGH",
+    OPTION(report_values, sources, BLICA_OPT_RANGE, NULL, 1, 1e6, NULL, "LOW:HIGH",
            "Also compare these numbers of sources, as blica select does, and show the curve. Needs the rows of DATA."),
 };
 OPTION_TABLE(own_table, own)
@@ -122,8 +123,8 @@ static int match(const program *p, material *m) {
 /* Numbers of sources, when they are asked for. */
 static int compare(program *p, const report_values *v, const blica_data *data, material *m) {
   blica_select_options options = blica_select_options_default();
-  options.sources = v->sources;
-  blica_status status = v->sources ? blica_select(p->ctx, data, &options, &m->selection) : BLICA_OK;
+  memcpy(options.sources, v->sources, sizeof options.sources);
+  blica_status status = v->sources[0] ? blica_select(p->ctx, data, &options, &m->selection) : BLICA_OK;
   return status == BLICA_OK ? EXIT_OK : fail_reading(p, status);
 }
 
@@ -136,13 +137,13 @@ static int assess(program *p, const report_values *v, material *m) {
   double cells = 0;
   how.silent = true; /* notes were printed when the counts were made */
   const bool rows = !table_is_counts(path) && strcmp(path, "-") != 0;
-  if (v->sources && !rows) {
+  if (v->sources[0] && !rows) {
     say_error("report: --sources needs a file of rows, which '%s' is not", path);
     return EXIT_DATA;
   }
   for (int s = 0; s < m->counts->u; s++) cells += m->counts->samples[s] * m->counts->n;
   const bool few = cells <= CELLS_MOST && (int64_t)m->model->k * (m->model->n + m->model->u) <= ASSESS_MOST;
-  if (!rows || !(few || v->sources)) return EXIT_OK;
+  if (!rows || !(few || v->sources[0])) return EXIT_OK;
   options.bootstrap = verdict_draws(m->model);
   int code = data_read(p, &how, path, m->model, &data);
   if (code != EXIT_OK) return code;
@@ -230,7 +231,7 @@ static int run(program *p, void *values) {
   char flags[1024];
   v->out = output_name(v->out);
   if (!output_possible(p, v->out, v->data.segment_file)) return EXIT_DATA;
-  if (v->sources && p->operand_count < 2) {
+  if (v->sources[0] && p->operand_count < 2) {
     say_error("report: --sources needs DATA, the rows that the model was fitted to");
     return EXIT_DATA;
   }

@@ -78,8 +78,8 @@ static void print_result(const segment_values *v, const blica_segmentation *r) {
         "than kinds of rows",
         (long long)v->options.min_length);
   say_note("%d state%s%s: log-likelihood %.10g (%s) after %lld rounds, %.2g s (seed %llu); wrote %s", r->states,
-           r->states == 1 ? "" : "s", choice(v, r), r->loglik, r->engine, (long long)r->rounds, r->seconds,
-           (unsigned long long)v->options.seed, v->out);
+           r->states == 1 ? "" : "s", choice(v, r), r->loglik, blica_engine_name(r->engine), (long long)r->rounds,
+           r->seconds, (unsigned long long)v->options.seed, v->out);
 }
 
 static int print_record(const segment_values *v, const blica_segmentation *r) {
@@ -95,8 +95,8 @@ static int print_record(const segment_values *v, const blica_segmentation *r) {
   }
   return json_print(json_pack("{s:o,s:I,s:i,s:o,s:s,s:I,s:s,s:f,s:o,s:o,s:o,s:o}", "out", json_text(v->out), "rows",
                               (json_int_t)r->rows, "states", r->states, "loglik", json_number(r->loglik), "engine",
-                              r->engine, "rounds", (json_int_t)r->rounds, "stop", blica_stop_name(r->stop), "seconds",
-                              r->seconds, "transition", moves, "expected_rows",
+                              blica_engine_name(r->engine), "rounds", (json_int_t)r->rounds, "stop",
+                              blica_stop_name(r->stop), "seconds", r->seconds, "transition", moves, "expected_rows",
                               json_numbers(r->expected_rows, r->states), "runs", runs, "trials", trials));
 }
 

@@ -27,8 +27,8 @@ static int print_json(const blica_selection *s, const blica_select_options *o) {
                                                 "heldout_segments_se", json_number(s->heldout_segments_se[k]), "bic",
                                                 json_number(s->bic[k]), "map", json_number(s->map[k])));
   return json_print(json_pack("{s:i,s:s,s:s,s:{s:i,s:o,s:i,s:i,s:i},s:o,s:o,s:o,s:I}", "sources", s->sources, "reason",
-                              s->reason, "method", s->method, "chosen", "heldout", s->by_heldout, "segments",
-                              s->by_segments < 0 ? json_null() : json_integer(s->by_segments), "parallel",
+                              s->reason, "method", blica_method_name(s->method), "chosen", "heldout", s->by_heldout,
+                              "segments", s->by_segments < 0 ? json_null() : json_integer(s->by_segments), "parallel",
                               s->by_parallel, "map", s->by_map, "bic", s->by_bic, "candidates", candidates,
                               "eigenvalues", json_numbers(s->eigenvalue, s->n), "reference",
                               json_numbers(s->reference, s->n), "seed", (json_int_t)o->seed));
@@ -51,7 +51,7 @@ static int print_text(const blica_selection *s) {
   printf("\nheld-out chooses %d, parallel analysis %d, MAP %d", s->by_heldout, s->by_parallel, s->by_map);
   if (s->by_segments >= 0) printf(", held-out segments %d", s->by_segments);
   if (s->by_bic > 0) printf(", BIC %d", s->by_bic);
-  printf(" (method %s)\n", s->method);
+  printf(" (method %s)\n", blica_method_name(s->method));
   return EXIT_OK;
 }
 

@@ -12,12 +12,12 @@
 #include "program.h"
 
 typedef struct {
-  char dialect[16];
+  enum { POSTGRESQL, SQLITE, DUCKDB } dialect;
   data_values data;
 } sql_values;
 
 static const blica_option own[] = {
-    OPTION(sql_values, dialect, BLICA_OPT_TEXT, NULL, 0, 0, "postgresql|sqlite|duckdb", "WHICH",
+    OPTION(sql_values, dialect, BLICA_OPT_CHOICE, NULL, 0, 0, "postgresql|sqlite|duckdb", "WHICH",
            "The engine that will run the query."),
 };
 OPTION_TABLE(own_table, own)
@@ -252,7 +252,7 @@ static int read_names(program *p, const data_values *given, blica_counts **names
   reading.silent = true;
   if (p->operand_count == 2) return data_count(p, &reading, p->operands[1], NULL, names);
   reading.segment_column = NULL, reading.segment_length = 1, reading.columns = NULL, reading.missing = NULL;
-  snprintf(reading.header, sizeof reading.header, "yes");
+  reading.header = TABLE_HEADER_YES;
   int code = write_header(given->columns, path);
   if (code == EXIT_OK) code = data_count(p, &reading, path, NULL, names);
   remove(path);
@@ -266,7 +266,7 @@ static int check_options(const program *p, const data_values *v) {
               p->operands[0], p->operands[0]);
   else if (v->segment_length || v->segment_count || v->segment_file)
     say_error("sql: rows of a table have no order; segments must be in one of its columns (--segment-column NAME)");
-  else if (p->operand_count == 1 && (v->ordinal || v->ignore || strcmp(v->header, "auto") != 0))
+  else if (p->operand_count == 1 && (v->ordinal || v->ignore || v->header != TABLE_HEADER_AUTO))
     say_error("sql: --ordinal, --ignore and --header are for ROWS; --levels gives the levels of the items");
   else
     return EXIT_OK;
@@ -284,7 +284,7 @@ static int run(program *p, void *values) {
   query q = {.table = p->operands[0],
              .segment = v->data.segment_column ? v->data.segment_column : "segment",
              .missing = v->data.missing,
-             .sqlite = strcmp(v->dialect, "sqlite") == 0,
+             .sqlite = v->dialect == SQLITE,
              .names = names,
              .coding = coding,
              .items = coding ? coding->items : names->n};

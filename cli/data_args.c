@@ -14,7 +14,7 @@ static const blica_option rows[] = {
     OPTION(data_values, segment_file, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "FILE",
            "A file with one segment label per row of the data, or a CSV table whose first column is named segment, as "
            "blica segment writes it."),
-    OPTION(data_values, header, BLICA_OPT_TEXT, "auto", 0, 0, "auto|yes|no", "WHEN",
+    OPTION(data_values, header, BLICA_OPT_CHOICE, "auto", 0, 0, "auto|yes|no", "WHEN",
            "Whether the first row holds names; auto looks for text in it."),
     OPTION(data_values, columns, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "LIST",
            "Only these columns are items: names, indexes from 1, or FIRST:LAST, separated by commas. They keep the "
@@ -57,9 +57,7 @@ static table_options reading_of(const data_values *v, const blica_model *model) 
       .levels = v->levels && strcmp(v->levels, "any") == 0,
       .list = v->levels && strcmp(v->levels, "any") != 0 ? v->levels : NULL,
       .ordinal = v->ordinal != 0,
-      .header = strcmp(v->header, "yes") == 0  ? TABLE_HEADER_YES
-                : strcmp(v->header, "no") == 0 ? TABLE_HEADER_NO
-                                               : TABLE_HEADER_AUTO,
+      .header = v->header,
       .unlabelled = v->unlabelled,
       .model = model,
       .note = v->silent ? NULL : show_note,
@@ -91,7 +89,9 @@ void data_args_text(const data_values *v, char *text, size_t size) {
                {"--ignore", v->ignore},
                {"--missing", v->missing},
                {"--levels", v->levels},
-               {"--header", v->header[0] && strcmp(v->header, "auto") != 0 ? v->header : NULL}};
+               {"--header", v->header == TABLE_HEADER_YES  ? "yes"
+                            : v->header == TABLE_HEADER_NO ? "no"
+                                                           : NULL}};
   size_t at = 0;
   text[0] = 0;
   for (size_t i = 0; i < sizeof given / sizeof *given; i++)

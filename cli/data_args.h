@@ -11,7 +11,7 @@ typedef struct {
   const char *columns, *ignore, *missing;
   const char *levels;
   int ordinal;
-  char header[8]; /* auto, yes, no */
+  table_header header;
   /* not options: */
   bool unlabelled; /* rows have no segments */
   bool silent;     /* what the reader chose was said already */

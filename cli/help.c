@@ -29,8 +29,10 @@ static void print_option(const blica_option *option) {
   snprintf(head, sizeof head, "  %s %s", flag_of(option, flag), option->metavar ? option->metavar : "");
   default_of(option, initial, sizeof initial);
   size_t at = (size_t)snprintf(text, sizeof text, "%s", option->help);
-  if (option->type == BLICA_OPT_TEXT && option->words)
-    at += (size_t)snprintf(text + at, sizeof text - at, " One of %s.", option->words);
+  if (option->type == BLICA_OPT_CHOICE) {
+    char words[256];
+    at += (size_t)snprintf(text + at, sizeof text - at, " One of %s.", words_of(option, words, sizeof words));
+  }
   if (option->needs) at += (size_t)needs_of(option, text + at, sizeof text - at);
   if (initial[0]) snprintf(text + at, sizeof text - at, " [%s]", initial);
   int column = printf("%s", head);

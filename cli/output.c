@@ -122,15 +122,11 @@ void print_cell(int decimals, double value) {
 int verdict_draws(const blica_model *model) {
   enum { DRAWS = 20, PARAMETERS_MOST = 500 };
   const bool few = (int64_t)model->k * (model->n + model->u) <= PARAMETERS_MOST;
-  return few && !method_needs_rows(model->method) ? DRAWS : 0;
+  return few && !method_needs_rows(blica_method_find(model->method)) ? DRAWS : 0;
 }
 
-bool method_needs_rows(const char *name) {
-  int count;
-  const blica_method *methods = blica_methods(&count);
-  for (int i = 0; i < count; i++)
-    if (strcmp(methods[i].name, name) == 0) return methods[i].needs_rows;
-  return false; /* auto needs only counts */
+bool method_needs_rows(int method) {
+  return method > 0 && blica_methods(NULL)[method - 1].needs_rows; /* auto needs only counts */
 }
 
 json_t *json_text(const char *text) {

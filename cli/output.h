@@ -46,7 +46,7 @@ int json_print(json_t *object);
 int json_write(json_t *object, const char *path);
 
 /* Whether a method of a fit needs rows, not only counts. */
-bool method_needs_rows(const char *name);
+bool method_needs_rows(int method);
 /* Bootstrap draws for a verdict that is computed in passing: few, and none where refits take long. */
 int verdict_draws(const blica_model *model);
 

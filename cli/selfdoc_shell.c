@@ -130,7 +130,7 @@ static void fish_option(FILE *f, const blica_option *option) {
   char flag[FLAG_TEXT];
   fprintf(f, "complete -c blica -n '__fish_seen_subcommand_from %s' -l %s", fish_command->name,
           flag_of(option, flag) + 2);
-  if (option->type != BLICA_OPT_FLAG) fputs(option->type == BLICA_OPT_TEXT && !option->words ? " -r -F" : " -x", f);
+  if (option->type != BLICA_OPT_FLAG) fputs(option->type == BLICA_OPT_TEXT ? " -r -F" : " -x", f);
   if (option->words) {
     fputs(" -a '", f);
     write_words(f, option);

@@ -44,9 +44,10 @@ static void roff_option(FILE *f, const blica_option *option) {
   if (option->metavar) fprintf(f, " \\fI%s\\fR", option->metavar);
   putc('\n', f);
   roff_text(f, option->help);
-  if (option->type == BLICA_OPT_TEXT && option->words) {
+  if (option->type == BLICA_OPT_CHOICE) {
+    char words[256];
     fputs(" One of ", f);
-    roff(f, option->words, strlen(option->words), false);
+    roff_text(f, words_of(option, words, sizeof words));
     putc('.', f);
   }
   if (option->needs) {
@@ -148,7 +149,7 @@ static void markdown_range(FILE *f, const blica_option *option) {
     else
       fprintf(f, "%.15g to %.15g", option->low, option->high);
   }
-  const char *before = option->type == BLICA_OPT_TEXT ? "" : ", ";
+  const char *before = option->type == BLICA_OPT_CHOICE ? "" : ", ";
   for (const char *word = option->words; word;) {
     fprintf(f, "%s`%.*s`", before, (int)strcspn(word, "=|"), word);
     before = ", ";
@@ -158,7 +159,7 @@ static void markdown_range(FILE *f, const blica_option *option) {
 }
 
 static void markdown_option(FILE *f, const blica_option *option) {
-  static const char *const types[] = {"whole number", "number", "text", "flag", "seed"};
+  static const char *const types[] = {"whole number", "number", "text", "flag", "seed", "text", "text"};
   char flag[FLAG_TEXT], needs[NEEDS_TEXT];
   fprintf(f, "| `%s` | %s | ", flag_of(option, flag), types[option->type]);
   if (option->initial && option->type != BLICA_OPT_FLAG) fprintf(f, "`%s`", option->initial);

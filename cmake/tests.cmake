@@ -34,8 +34,8 @@ set_tests_properties(unit/unload PROPERTIES ENVIRONMENT "OMP_WAIT_POLICY=active"
 # library's own in the order of linking.
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS src/estimate/method.c)
 file(READ src/estimate/method.c table)
-string(REGEX REPLACE "(#define EACH_METHOD\\(ROW\\) *\\\\\n)"
-  "\\1  ROW(eigen, no, yes, no, \"leading eigenvectors\", .estimate = bl_estimate_eigen, .wants_cor = true, .covariance = BL_COVARIANCE_CORRELATIONS) \\\\\n"
+string(REGEX REPLACE "(#define EACH_METHOD\\(ROW\\)[^\n]*\n([^\n]+\n)*[^\n]+)\n\n"
+  "\\1 \\\\\n  ROW(eigen, 7, no, yes, no, \"leading eigenvectors\", .estimate = bl_estimate_eigen, .wants_cor = true, .covariance = BL_COVARIANCE_CORRELATIONS)\n\n"
   with_row "${table}")
 if(with_row STREQUAL table)
   message(FATAL_ERROR "src/estimate/method.c has no table EACH_METHOD to add a row to")

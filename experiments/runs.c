@@ -114,10 +114,10 @@ static blica_status do_run(blica_ctx *ctx, double max_seconds, run *r) {
   how.seed = fit.seed = r->seed;
   how.levels = r->levels;
   how.exact = r->samples == 0;
-  if (how.exact) strcpy(fit.prior, "none");
+  if (how.exact) fit.prior = BLICA_PRIOR_NONE;
   if (how.exact && r->levels > 2) fit.tolerance = 1e-13; /* as far as Newton steps take methods for two levels */
   if (r->samples) how.samples = r->samples;
-  snprintf(fit.method, sizeof fit.method, "%s", r->method);
+  fit.method = blica_method_find(r->method);
   fit.condition = r->condition;
   fit.starts = r->starts;
   fit.max_seconds = max_seconds;

@@ -305,23 +305,38 @@ BLICA_API double blica_bvn(double h, double k, double rho);
 
 #define BLICA_CONDITION_DEFAULT 0.0 /* 10 for samples, none for exact counts */
 
+/* Estimators by their number. A library may have more than these: blica_methods() lists all that it has. */
+enum {
+  BLICA_METHOD_AUTO = 0, /* matched for samples; blica for exact counts and when a condition is given */
+  BLICA_METHOD_BLICA,
+  BLICA_METHOD_MATCHED,
+  BLICA_METHOD_PAIRWISE,
+  BLICA_METHOD_MLE,
+  BLICA_METHOD_IVAE,
+  BLICA_METHOD_FASTICA
+};
+typedef enum { BLICA_THRESHOLDS_ITEMS = 0, BLICA_THRESHOLDS_NONE } blica_thresholds;
+/* BLICA_PRIOR_DEFAULT is none for method blica and auto for matched, pairwise and mle. */
+typedef enum { BLICA_PRIOR_DEFAULT = 0, BLICA_PRIOR_NONE, BLICA_PRIOR_AUTO, BLICA_PRIOR_FIXED } blica_prior;
+typedef enum { BLICA_CONTRAST_LOGCOSH = 0, BLICA_CONTRAST_EXP, BLICA_CONTRAST_CUBE } blica_contrast;
+
 typedef struct {
-  size_t size;     /* of this struct; set by blica_fit_options_default */
-  char method[16]; /* a row of blica_methods() */
-  int sources;     /* k; 0 is not allowed */
+  size_t size; /* of this struct; set by blica_fit_options_default */
+  int method;  /* BLICA_METHOD_*, or blica_method_find("name") */
+  int sources; /* k; 0 is not allowed */
   int starts;
   uint64_t seed;
-  double condition;          /* r of the regularisation; infinity for none; BLICA_CONDITION_* */
-  double link;               /* c */
-  char thresholds[8];        /* items: each item has its own cut; none: all cuts are 0, the paper's model */
-  int64_t max_iterations;    /* 0: the method's own */
-  double tolerance;          /* relative gradient at which a start has converged; -1: the method's own */
-  double max_seconds;        /* whole fit; infinity for no limit */
-  char prior[8];             /* default (none for blica, auto for matched and pairwise), none, auto or fixed */
+  double condition;            /* r of the regularisation; infinity for none; BLICA_CONDITION_* */
+  double link;                 /* c */
+  blica_thresholds thresholds; /* items: each item has its own cut; none: all cuts are 0, the paper's model */
+  int64_t max_iterations;      /* 0: the method's own */
+  double tolerance;            /* relative gradient at which a start has converged; -1: the method's own */
+  double max_seconds;          /* whole fit; infinity for no limit */
+  blica_prior prior;
   double prior_mixing;       /* sd of the elements of A, with prior=fixed */
   double prior_variance;     /* sd of log v, with prior=fixed */
   double likelihood_power;   /* factor on the number of rows of each segment in the objective */
-  char contrast[16];         /* fastica: logcosh, exp or cube */
+  blica_contrast contrast;   /* method fastica */
   const char *checkpoint;    /* file that keeps the state of the fit; NULL: none (see blica_fit) */
   double checkpoint_seconds; /* between two writes of it */
   int resume;                /* continue from the checkpoint */
@@ -425,7 +440,9 @@ typedef struct {
   int needs_rows; /* counts are not enough */
 } blica_method;
 
-BLICA_API const blica_method *blica_methods(int *count); /* the estimators; static */
+BLICA_API const blica_method *blica_methods(int *count); /* the estimators; method m is element m - 1; static */
+BLICA_API int blica_method_find(const char *name);       /* its number, 0 for "auto"; -1: there is none of that name */
+BLICA_API const char *blica_method_name(int method);     /* static text; "unknown" for any other number */
 /* With a checkpoint, the state of the fit is written to that file every checkpoint_seconds, when the fit is interrupted
  * and when it ends, each time whole or not at all. A later call with resume and the same options and data continues
  * from there and gives the same bits as a fit without the break, except for times; a checkpoint of other options or
@@ -479,13 +496,23 @@ BLICA_API blica_status blica_simulate_exact(blica_ctx *ctx, const blica_model *m
 
 /* ------------------------------------------------------------------ likelihood and sources of rows */
 
+/* How probabilities of rows are computed. */
+typedef enum {
+  BLICA_ENGINE_AUTO = 0, /* by size */
+  BLICA_ENGINE_GRID,     /* trapezoidal rule over at most 3 sources */
+  BLICA_ENGINE_EXACT,    /* reduction to small integrals, few items with two levels each */
+  BLICA_ENGINE_LATTICE,  /* separation of variables, up to 128 columns */
+  BLICA_ENGINE_EP        /* expectation propagation: approximate, any size */
+} blica_engine;
+BLICA_API const char *blica_engine_name(blica_engine engine); /* as in "grid"; static text, "unknown" for others */
+
 /* The full log-likelihood of rows under a model, with an estimate of its numerical error. Variables and
  * segments are matched by name; missing values are integrated out. */
 typedef struct {
-  size_t size;    /* of this struct; set by blica_loglik_options_default */
-  char engine[8]; /* auto, grid (few sources), exact (few variables), lattice (more) or ep (approximate, any size) */
-  double error;   /* numerical error of the total to aim for */
-  uint64_t seed;  /* of the lattice's random shifts */
+  size_t size; /* of this struct; set by blica_loglik_options_default */
+  blica_engine engine;
+  double error;  /* numerical error of the total to aim for */
+  uint64_t seed; /* of the lattice's random shifts */
 } blica_loglik_options;
 
 typedef struct {
@@ -495,7 +522,7 @@ typedef struct {
   double *loglik, *error; /* [u] of each segment */
   double total, total_error;
   int64_t rows, patterns; /* distinct patterns, counted in each segment */
-  char engine[8];         /* the one used */
+  blica_engine engine;    /* the one used */
 } blica_loglik_result;
 
 /* The log-likelihood by segment and in total; options may be NULL. */
@@ -507,9 +534,10 @@ BLICA_API void blica_loglik_result_free(blica_loglik_result *result);
  * segment is averaged over the model's segments, weighted by their samples and the likelihood of the row in them: with
  * segment "unknown" every row, else those whose label is empty. A row without any value has the segment's (or
  * mixture's) prior. */
+typedef enum { BLICA_SEGMENTS_KNOWN = 0, BLICA_SEGMENTS_UNKNOWN } blica_row_segments;
 typedef struct {
-  size_t size;       /* of this struct; set by blica_sources_options_default */
-  char segment[8];   /* known or unknown */
+  size_t size; /* of this struct; set by blica_sources_options_default */
+  blica_row_segments segment;
   int draws;         /* from the posterior of each row */
   int standardise;   /* sources in units of their standard deviation over all segments of the model, from their mean */
   uint64_t seed;     /* of the draws */
@@ -544,7 +572,7 @@ typedef struct {
   int change_points;  /* states never return: each is one run of rows */
   int starts;
   uint64_t seed;
-  char method[16];        /* estimator of A, as in blica_fit_options */
+  int method;             /* estimator of A, as in blica_fit_options */
   double link;            /* c */
   double max_seconds;     /* infinity for no limit */
   const char *checkpoint; /* as in blica_fit_options */
@@ -571,7 +599,7 @@ typedef struct {
   double *expected_rows; /* [S] */
   int64_t *runs;         /* [S] how often the state begins in the sequence */
   double loglik;         /* of the rows, by the engine below */
-  char engine[8];        /* exact, grid or ep: what gave the probability of a row */
+  blica_engine engine;   /* exact, grid or ep: what gave the probability of a row */
   int n_trials;
   blica_segment_trial *trials; /* [n_trials] by number of states */
   int64_t rounds;              /* of expectation-maximisation, in all */
@@ -724,11 +752,11 @@ BLICA_API void blica_assessment_free(blica_assessment *assessment);
 /* The number of sources, by the likelihood of pairs in held-out rows. Parallel analysis with the data's own margins,
  * Velicer's minimum average partial and BIC are given for comparison. */
 typedef struct {
-  size_t size;         /* of this struct; set by blica_select_options_default */
-  const char *sources; /* range of k, "1:8" */
-  int folds;           /* parts into which the rows of every segment are divided */
-  int references;      /* data sets of independent items for parallel analysis; at least 20 */
-  char method[16];     /* as in blica_fit_options */
+  size_t size;    /* of this struct; set by blica_select_options_default */
+  int sources[2]; /* the fewest and the most sources to compare */
+  int folds;      /* parts into which the rows of every segment are divided */
+  int references; /* data sets of independent items for parallel analysis; at least 20 */
+  int method;     /* as in blica_fit_options */
   uint64_t seed;
 } blica_select_options;
 
@@ -736,7 +764,7 @@ typedef struct {
   int n, lowest, highest; /* highest is lowered where degrees of freedom would be negative */
   int sources;            /* recommended; 0: no structure */
   char reason[400];
-  char method[16];
+  int method;         /* the one used */
   double *heldout;    /* [highest+1] log-likelihood of a held-out pair of values per row, less that of k = 0; NaN: not
                          fitted */
   double *heldout_se; /* [highest+1] standard error of its difference from the best */
@@ -805,19 +833,26 @@ static inline blica_select_options blica_select_options_default(void) {
   return options;
 }
 
-typedef enum { BLICA_OPT_INT, BLICA_OPT_REAL, BLICA_OPT_TEXT, BLICA_OPT_FLAG, BLICA_OPT_SEED } blica_option_type;
+typedef enum {
+  BLICA_OPT_INT,    /* an int or an int64_t, by its size */
+  BLICA_OPT_REAL,   /* a double */
+  BLICA_OPT_TEXT,   /* a const char *, which borrows what it was set to */
+  BLICA_OPT_FLAG,   /* an int, 0 or 1 */
+  BLICA_OPT_SEED,   /* a uint64_t */
+  BLICA_OPT_CHOICE, /* an int or an enum: one of the words */
+  BLICA_OPT_RANGE   /* two ints, LOW:HIGH */
+} blica_option_type;
 
 /* One row per option: the source of validation, command-line flags, help, man pages, Python and R
- * arguments and docs/options.md. The field at offset is an int or int64_t (by its size), a double, an
- * int (flag), a uint64_t (seed); text with choices is a char array that holds the longest of them,
- * text without choices a const char * that borrows what it was set to. */
+ * arguments and docs/options.md. */
 typedef struct {
   const char *name; /* as in max_seconds; the flag is --max-seconds */
   blica_option_type type;
   size_t offset, size; /* of the field in the options struct */
   const char *initial; /* default, as text; NULL: must be given (or, for text, stays NULL) */
   double low, high;    /* closed range of numbers */
-  const char *words;   /* numbers: "default=0|none=inf" spells special values; text: "a|b|c" the choices */
+  const char
+      *words; /* numbers: "default=0|none=inf" spells special values; choices: "a|b|c" for 0, 1, 2, or "a=4|b=7" */
   const char *metavar; /* what stands for the value in help */
   const char *help;    /* one or two sentences */
   const char *needs;   /* where it has an effect: "method=auto|mle", with these values of another option of the table;

@@ -297,7 +297,7 @@ def select(X, segments, *, binarize: Optional[float] = None, ordinal: bool = Fal
     by = {"heldout": s.by_heldout, "parallel": s.by_parallel, "map": s.by_map, "bic": s.by_bic}
     if s.by_segments >= 0:
         by["segments"] = s.by_segments
-    return Selection(s.sources, text(s.reason), text(s.method), np.array(keep), heldout, heldout_se, bic, average,
+    return Selection(s.sources, text(s.reason), text(lib.blica_method_name(s.method)), np.array(keep), heldout, heldout_se, bic, average,
                      doubles(s.eigenvalue, s.n), doubles(s.reference, s.n), by, segment, segment_se)
 
 

@@ -22,7 +22,7 @@ class Option(NamedTuple):
 
 
 _TYPES = {lib.BLICA_OPT_INT: "int", lib.BLICA_OPT_REAL: "float", lib.BLICA_OPT_TEXT: "str", lib.BLICA_OPT_FLAG: "bool",
-          lib.BLICA_OPT_SEED: "int"}
+          lib.BLICA_OPT_SEED: "int", lib.BLICA_OPT_CHOICE: "str", lib.BLICA_OPT_RANGE: "str"}
 
 
 def _rows(kind: str):

@@ -314,7 +314,7 @@ def segmentation_of(session: Session, data, chosen) -> Segmentation:
     trials = [Trial(t.states, t.loglik, t.score, t.heldout, t.heldout_se) for t in (r.trials[i] for i in range(r.n_trials))]
     return Segmentation(labels[state], doubles(r.probability, r.rows, r.states), doubles(r.transition, r.states, r.states),
                         doubles(r.expected_rows, r.states), np.array([r.runs[s] for s in range(r.states)]), r.loglik,
-                        text(r.engine), trials, text(lib.blica_stop_name(r.stop)), model)
+                        text(lib.blica_engine_name(r.engine)), trials, text(lib.blica_stop_name(r.stop)), model)
 
 
 @dataclass(frozen=True)
@@ -511,7 +511,7 @@ def loglik(model, X, segments=None, *, binarize: Optional[float] = None, missing
     X, segments = take_segments(X, segments)
     data = pack_for(session, model, table_for(model, X, binarize, missing), segments)
     r = session.call(lib.blica_loglik, model._pointer, data, chosen, free=lib.blica_loglik_result_free)
-    return LogLik(r.total, r.total_error, texts(r.segments, r.u), doubles(r.loglik, r.u), doubles(r.error, r.u), text(r.engine))
+    return LogLik(r.total, r.total_error, texts(r.segments, r.u), doubles(r.loglik, r.u), doubles(r.error, r.u), text(lib.blica_engine_name(r.engine)))
 
 
 class Sources(NamedTuple):

@@ -111,7 +111,7 @@ SEXP blica_r_select(SEXP context, SEXP data, SEXP values) {
   list_builder b = list_begin(13);
   list_add(&b, "sources", Rf_ScalarInteger(f->sources));
   list_add(&b, "reason", Rf_mkString(f->reason));
-  list_add(&b, "method", Rf_mkString(f->method));
+  list_add(&b, "method", Rf_mkString(blica_method_name(f->method)));
   list_add(&b, "lowest", Rf_ScalarInteger(f->lowest));
   list_add(&b, "heldout", r_doubles(f->heldout, f->highest + 1));
   list_add(&b, "heldout_se", r_doubles(f->heldout_se, f->highest + 1));

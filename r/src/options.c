@@ -17,7 +17,7 @@ static const blica_option *table_of(const char *verb, int *count) {
 SEXP blica_r_options(SEXP verb) {
   int count;
   const blica_option *table = table_of(CHAR(Rf_asChar(verb)), &count);
-  static const char *const types[] = {"integer", "number", "text", "flag", "seed"};
+  static const char *const types[] = {"integer", "number", "text", "flag", "seed", "text", "text"};
   static const char *const names[] = {"name", "type", "default", "words", "help", "needs"};
   list_builder b = list_begin(6);
   for (int f = 0; f < 6; f++) {

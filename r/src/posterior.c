@@ -14,7 +14,7 @@ SEXP blica_r_loglik(SEXP context, SEXP model, SEXP data, SEXP values) {
   list_add(&b, "segments", r_texts(result->segments, result->u));
   list_add(&b, "loglik", r_doubles(result->loglik, result->u));
   list_add(&b, "error", r_doubles(result->error, result->u));
-  list_add(&b, "engine", Rf_mkString(result->engine));
+  list_add(&b, "engine", Rf_mkString(blica_engine_name(result->engine)));
   blica_loglik_result_free(result);
   finish(s, status);
   return list_end(&b);

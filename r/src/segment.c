@@ -48,7 +48,7 @@ SEXP blica_r_segment(SEXP context, SEXP data, SEXP values) {
   list_add(&b, "expected_rows", r_doubles(r->expected_rows, r->states));
   list_add(&b, "runs", runs);
   list_add(&b, "loglik", Rf_ScalarReal(r->loglik));
-  list_add(&b, "engine", Rf_mkString(r->engine));
+  list_add(&b, "engine", Rf_mkString(blica_engine_name(r->engine)));
   list_add(&b, "stop", Rf_mkString(blica_stop_name(r->stop)));
   list_add(&b, "trials", trials_of(r));
   list_add(&b, "model", model);

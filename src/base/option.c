@@ -23,18 +23,19 @@ static bool find_word(const char *words, const char *text, const char **value) {
   return false;
 }
 
-int bl_option_word(const char *words, const char *text) {
-  const size_t length = strlen(text);
-  int index = 0;
-  for (const char *word = words; word; word = strchr(word, '|') ? strchr(word, '|') + 1 : NULL, index++)
-    if (strcspn(word, "=|") == length && strncmp(word, text, length) == 0) return index;
-  return -1;
+/* The word at an index of the list that gives no values, or NULL. */
+static const char *word_at(const char *words, int index) {
+  for (; words && index > 0; index--) words = strchr(words, '|') ? strchr(words, '|') + 1 : NULL;
+  return index == 0 ? words : NULL;
 }
 
 /* "from 1 to 10, none or auto" */
 static void describe(const blica_option *option, char *text, size_t size) {
   size_t at = 0;
-  if (option->type != BLICA_OPT_TEXT) {
+  if (option->type == BLICA_OPT_RANGE) {
+    at = (size_t)snprintf(text, size, "a range LOW:HIGH of whole numbers from %.15g to %.15g", option->low,
+                          option->high);
+  } else if (option->type != BLICA_OPT_TEXT && option->type != BLICA_OPT_CHOICE) {
     const char *kind = option->type == BLICA_OPT_REAL ? "a number" : "a whole number";
     if (option->type == BLICA_OPT_SEED)
       at = (size_t)snprintf(text, size, "a whole number from 0 to 18446744073709551615");
@@ -128,14 +129,30 @@ static blica_status set_flag(blica_ctx *ctx, const blica_option *option, char *f
   return BLICA_OK;
 }
 
-static blica_status set_text(blica_ctx *ctx, const blica_option *option, char *field, const char *text) {
-  const char *word;
-  if (!option->words) {
-    memcpy(field, &text, sizeof text);
-    return BLICA_OK;
+/* A word stands for the number after its '=', or else for its place in the list. */
+static blica_status set_choice(blica_ctx *ctx, const blica_option *option, char *field, const char *text) {
+  const char *number;
+  int value = 0;
+  if (!find_word(option->words, text, &number)) return refuse(ctx, option, text);
+  if (number) {
+    value = (int)strtol(number, NULL, 10);
+  } else {
+    const size_t length = strlen(text);
+    for (const char *word = option->words; strcspn(word, "|") != length || strncmp(word, text, length) != 0; value++)
+      word = strchr(word, '|') + 1;
   }
-  if (!find_word(option->words, text, &word) || strlen(text) >= option->size) return refuse(ctx, option, text);
-  memcpy(field, text, strlen(text) + 1);
+  memcpy(field, &value, sizeof value);
+  return BLICA_OK;
+}
+
+/* LOW:HIGH, or one number for both. */
+static blica_status set_range(blica_ctx *ctx, const blica_option *option, char *field, const char *text) {
+  char *end;
+  const bool digits = strspn(text, "0123456789:") == strlen(text);
+  const long low = strtol(text, &end, 10), high = *end == ':' && end[1] ? strtol(end + 1, &end, 10) : low;
+  if (!digits || end == text || *end || (double)low < option->low || (double)high > option->high || high < low)
+    return refuse(ctx, option, text);
+  memcpy(field, (int[2]){(int)low, (int)high}, 2 * sizeof(int));
   return BLICA_OK;
 }
 
@@ -149,11 +166,16 @@ blica_status blica_option_set(blica_ctx *ctx, const blica_option *option, void *
   case BLICA_OPT_REAL:
     return set_real(ctx, option, field, text);
   case BLICA_OPT_TEXT:
-    return set_text(ctx, option, field, text);
+    memcpy(field, &text, sizeof text);
+    return BLICA_OK;
   case BLICA_OPT_FLAG:
     return set_flag(ctx, option, field, text);
   case BLICA_OPT_SEED:
     return set_seed(ctx, option, field, text);
+  case BLICA_OPT_CHOICE:
+    return set_choice(ctx, option, field, text);
+  case BLICA_OPT_RANGE:
+    return set_range(ctx, option, field, text);
   }
   return bl_fail(ctx, BLICA_ERR_INTERNAL, "option %s: its type %d is not known", option->name, (int)option->type);
 }
@@ -187,6 +209,7 @@ void bl_option_spell(const blica_option *option, const void *options, char *text
   int64_t wide = 0;
   int narrow = 0;
   uint64_t seed = 0;
+  int range[2];
   double real = 0;
   const char *borrowed;
   char number[BL_NUMBER_TEXT];
@@ -204,16 +227,25 @@ void bl_option_spell(const blica_option *option, const void *options, char *text
     if (!word_of(option->words, real, text, size)) snprintf(text, size, "%s", number);
     break;
   case BLICA_OPT_TEXT:
-    if (option->words)
-      snprintf(text, size, "%.*s", (int)option->size, field);
-    else
-      memcpy(&borrowed, field, sizeof borrowed), snprintf(text, size, "%s", borrowed ? borrowed : "");
+    memcpy(&borrowed, field, sizeof borrowed), snprintf(text, size, "%s", borrowed ? borrowed : "");
     break;
   case BLICA_OPT_FLAG:
     memcpy(&narrow, field, sizeof narrow), snprintf(text, size, "%s", narrow ? "yes" : "no");
     break;
   case BLICA_OPT_SEED:
     memcpy(&seed, field, sizeof seed), snprintf(text, size, "%llu", (unsigned long long)seed);
+    break;
+  case BLICA_OPT_CHOICE:
+    memcpy(&narrow, field, sizeof narrow);
+    if (word_of(option->words, narrow, text, size)) break;
+    borrowed = strchr(option->words, '=') ? NULL : word_at(option->words, narrow);
+    if (borrowed)
+      snprintf(text, size, "%.*s", (int)strcspn(borrowed, "|"), borrowed);
+    else
+      snprintf(text, size, "%d", narrow);
+    break;
+  case BLICA_OPT_RANGE:
+    memcpy(range, field, sizeof range), snprintf(text, size, "%d:%d", range[0], range[1]);
     break;
   }
 }
@@ -271,7 +303,7 @@ static blica_status check_works(blica_ctx *ctx, const blica_option *option, cons
   if (!words)
     return bl_fail(ctx, BLICA_ERR_ARGUMENT, "option %s is %s, which has no effect without the option %s; give both",
                    option->name, value, other->name);
-  const blica_option list = {.type = BLICA_OPT_TEXT, .words = words};
+  const blica_option list = {.type = BLICA_OPT_CHOICE, .words = words};
   bl_option_spell(other, options, now, sizeof now);
   describe(&list, wanted, sizeof wanted);
   return bl_fail(ctx, BLICA_ERR_ARGUMENT, "option %s is %s, which has no effect with %s %s; it needs %s %s",
@@ -284,7 +316,7 @@ blica_status blica_options_check(blica_ctx *ctx, const blica_option *table, int 
     char text[128], copy[LONGEST_FIELD] = {0};
     blica_option alone = table[i];
     if (!table[i].initial || table[i].size > sizeof copy) continue;
-    if (table[i].type == BLICA_OPT_TEXT && !table[i].words) continue; /* any text will do */
+    if (table[i].type == BLICA_OPT_TEXT) continue; /* any text will do */
     bl_option_spell(&table[i], options, text, sizeof text);
     alone.offset = 0;
     MUST(blica_option_set(ctx, &alone, copy, text));

@@ -39,8 +39,6 @@ blica_status bl_options_take(blica_ctx *ctx, const char *type, const blica_optio
 
 /* Whether the option has what it needs of the others in options, the struct that the table describes. */
 bool bl_option_works(const blica_option *option, const blica_option *table, int count, const void *options);
-/* The index of the word of the list "a|b|c" that text is; -1: none. */
-int bl_option_word(const char *words, const char *text);
 /* False for options that may differ between runs with the same result: where the state is kept, and for how long to
  * run. */
 bool bl_option_decides(const char *name);

@@ -36,7 +36,7 @@ typedef struct {
   bool wants_counts, wants_cor;               /* what it uses: fit.c prepares that, and frees what only led there */
   int64_t max_iterations;                     /* defaults of these options; 0: as for most methods */
   double tolerance;
-  bl_prior prior;           /* what prior=default stands for; 0: none */
+  blica_prior prior;        /* what prior=default stands for; 0: none */
   bl_covariance covariance; /* 0: none */
   bool levels;              /* takes items with more than two levels */
   bool no_cuts;             /* its models have no cuts: the means of the sources determine all base rates */

@@ -18,7 +18,7 @@
 /* What the caller left to the method. */
 static blica_fit_options resolve(const blica_fit_options *options, const bl_estimator *estimator) {
   blica_fit_options o = *options;
-  snprintf(o.method, sizeof o.method, "%s", estimator->method->name);
+  o.method = bl_method_number(estimator);
   if (o.max_iterations == 0) o.max_iterations = estimator->max_iterations ? estimator->max_iterations : 10000;
   if (o.tolerance == -1) o.tolerance = estimator->tolerance > 0 ? estimator->tolerance : 1e-8;
   return o;
@@ -27,7 +27,7 @@ static blica_fit_options resolve(const blica_fit_options *options, const bl_esti
 /* What the estimator gets. */
 static bl_settings settings_of(const blica_fit_options *resolved, const bl_estimator *estimator) {
   bl_settings s = bl_settings_of(resolved);
-  if (s.prior == BL_PRIOR_DEFAULT) s.prior = estimator->prior ? estimator->prior : BL_PRIOR_NONE;
+  if (s.prior == BLICA_PRIOR_DEFAULT) s.prior = estimator->prior ? estimator->prior : BLICA_PRIOR_NONE;
   return s;
 }
 
@@ -139,7 +139,7 @@ static blica_status check_effects(blica_ctx *ctx, const blica_fit_options *o, co
   int count;
   const blica_option *table = blica_fit_option_table(&count);
   blica_fit_options resolved = *o;
-  snprintf(resolved.method, sizeof resolved.method, "%s", e->method->name);
+  resolved.method = bl_method_number(e);
   return blica_options_check(ctx, table, count, &resolved);
 }
 
@@ -149,13 +149,15 @@ static blica_status check(blica_ctx *ctx, const blica_input *input, const blica_
   if (status == BLICA_OK) status = items_of(ctx, input, shape);
   if (status != BLICA_OK) return status;
   /* of ordinal items matched alone knows the scales, exact or not */
-  *estimator = bl_method_of(o, is_exact(input) && !bl_coding_ordinal(shape->coding));
+  *estimator = bl_method_of(o->method, o->condition, is_exact(input) && !bl_coding_ordinal(shape->coding));
   if (!*estimator)
-    return bl_fail(ctx, BLICA_ERR_ARGUMENT, "method '%s' is unknown; blica_methods() lists what there is", o->method);
+    return bl_fail(ctx, BLICA_ERR_ARGUMENT, "method %d is unknown; blica_methods() lists what there is", o->method);
   if ((*estimator)->method->needs_rows && !input->data)
-    return bl_fail(ctx, BLICA_ERR_ARGUMENT, "method '%s' needs the rows of the data, not only their counts", o->method);
+    return bl_fail(ctx, BLICA_ERR_ARGUMENT, "method '%s' needs the rows of the data, not only their counts",
+                   (*estimator)->method->name);
   if ((*estimator)->wants_counts && !input->data && !input->counts)
-    return bl_fail(ctx, BLICA_ERR_ARGUMENT, "method '%s' needs counts, not only correlations", o->method);
+    return bl_fail(ctx, BLICA_ERR_ARGUMENT, "method '%s' needs counts, not only correlations",
+                   (*estimator)->method->name);
   status = check_levels(ctx, *estimator, shape);
   if (status != BLICA_OK) return status;
   if (shape->n < 2) return bl_fail(ctx, BLICA_ERR_DATA, "there is %d variable; at least 2 are needed", shape->n);
@@ -329,14 +331,14 @@ static blica_status run_fit(blica_ctx *ctx, const blica_input *input, blica_coun
   TRY(bl_report_options(ctx, &model->fit, options));
   TRY(name_model(ctx, &shape, model));
   TRY(bl_agree(ctx, prepare(ctx, input, estimator, shape.coding, &st, &model->fit)));
-  begin_model(&st.problem, resolved.method, model);
+  begin_model(&st.problem, blica_method_name(resolved.method), model);
   TRY(bl_resume_data(ctx, checkpoint, &st.problem, estimator));
   double optimise = bl_seconds();
   TRY(estimator->estimate(ctx, &st.problem, model, &means_done));
   model->fit.seconds_optimise = bl_seconds() - optimise - model->fit.seconds_regularise;
   TRY(bl_comm_check(ctx));
   settle_stop(&model->fit);
-  TRY(bl_complete_model(ctx, model, settings.thresholds == BL_THRESHOLDS_ITEMS && !estimator->no_cuts, means_done));
+  TRY(bl_complete_model(ctx, model, settings.thresholds == BLICA_THRESHOLDS_ITEMS && !estimator->no_cuts, means_done));
   TRY(check_model(ctx, model, checkpoint));
   model->fit.seconds = bl_seconds() - begun;
   *out = bl_take(&model);

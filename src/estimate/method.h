@@ -12,7 +12,10 @@ extern const char bl_fit_methods[], bl_select_methods[], bl_segment_methods[];
 const bl_estimator *bl_method_named(const char *name);
 /* What the errors of the model come from. One that was not fitted has those of its correlations. */
 bl_covariance bl_method_covariance(const blica_model *model);
-/* The estimator that the options name, with `auto` resolved; NULL when there is none of that name. */
-const bl_estimator *bl_method_of(const blica_fit_options *options, bool exact);
+/* The estimator of that number, with `auto` resolved by the condition and whether counts are exact; NULL when there is
+ * none of that number. */
+const bl_estimator *bl_method_of(int method, double condition, bool exact);
+/* The number of an estimator of the table, as in blica_fit_options. */
+int bl_method_number(const bl_estimator *estimator);
 
 #endif

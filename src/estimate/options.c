@@ -15,7 +15,7 @@
 #define FIT(name) #name, BL_FIELD(blica_fit_options, name)
 
 static const blica_option fit_table[] = {
-    BL_ROW(FIT(method), BLICA_OPT_TEXT, "auto", 0, 0, bl_fit_methods, "NAME",
+    BL_ROW(FIT(method), BLICA_OPT_CHOICE, "auto", 0, 0, bl_fit_methods, "NAME",
            "Estimator. auto is matched for samples of any size, and blica for exact counts and when a condition is "
            "given."),
     BL_ROW(FIT(sources), BLICA_OPT_INT, NULL, 1, 1e6, NULL, "K", "Number of sources, at most the number of variables."),
@@ -31,7 +31,7 @@ static const blica_option fit_table[] = {
     BL_ROW(FIT(link), BLICA_OPT_REAL, "pi/8", 1e-6, 1e6, BL_PI_8, "C",
            "Squared coefficient c of the link, P(x=1|y) = Phi(sqrt(c) y)."),
     BL_ROW_WITH(
-        NOT_IVAE, FIT(thresholds), BLICA_OPT_TEXT, "items", 0, 0, BL_THRESHOLDS_WORDS, "KIND",
+        NOT_IVAE, FIT(thresholds), BLICA_OPT_CHOICE, "items", 0, 0, "items|none", "KIND",
         "items: every item has its own threshold, the same in all segments, for its base rate; where sources are "
         "fewer than variables, method matched learns from base rates, too. none: the paper's model, in which the "
         "means of the sources determine all base rates; matched leaves them out."),
@@ -45,7 +45,7 @@ static const blica_option fit_table[] = {
     BL_ROW(FIT(max_seconds), BLICA_OPT_REAL, "none", 0, INFINITY, "none=inf", "SECONDS",
            "Time limit of the whole fit. When it is reached, the best result so far is returned."),
     BL_ROW_WITH(
-        OF_LIKELIHOODS, FIT(prior), BLICA_OPT_TEXT, "default", 0, 0, BL_PRIOR_WORDS, "KIND",
+        OF_LIKELIHOODS, FIT(prior), BLICA_OPT_CHOICE, "default", 0, 0, "default|none|auto|fixed", "KIND",
         "Prior on A and on log v: none, auto to learn its scales from the data, or fixed to the two scales below. The "
         "default is none for blica, auto for matched, pairwise and mle."),
     BL_ROW_WITH("prior=fixed", FIT(prior_mixing), BLICA_OPT_REAL, "3", 1e-6, 1e6, NULL, "SD",
@@ -54,7 +54,7 @@ static const blica_option fit_table[] = {
                 "Standard deviation of the log-variances of the sources, with a fixed prior."),
     BL_ROW_WITH(OF_LIKELIHOODS, FIT(likelihood_power), BLICA_OPT_REAL, "1", 1e-6, 1, NULL, "SHARE",
                 "Power to which the likelihood is raised; below 1 the prior has more influence."),
-    BL_ROW_WITH("method=fastica", FIT(contrast), BLICA_OPT_TEXT, "logcosh", 0, 0, BL_CONTRAST_WORDS, "NAME",
+    BL_ROW_WITH("method=fastica", FIT(contrast), BLICA_OPT_CHOICE, "logcosh", 0, 0, "logcosh|exp|cube", "NAME",
                 "Method fastica: the contrast function."),
     BL_ROW(FIT(checkpoint), BLICA_OPT_TEXT, NULL, 0, 0, NULL, "FILE",
            "Keep the state of the fit in this file, so that a run that was killed can be resumed."),
@@ -77,14 +77,14 @@ bl_settings bl_settings_of(const blica_fit_options *o) {
                        .seed = o->seed,
                        .condition = o->condition,
                        .link = o->link,
-                       .thresholds = (bl_thresholds_kind)bl_option_word(BL_THRESHOLDS_WORDS, o->thresholds),
+                       .thresholds = o->thresholds,
                        .max_iterations = o->max_iterations,
                        .tolerance = o->tolerance,
-                       .prior = (bl_prior)bl_option_word(BL_PRIOR_WORDS, o->prior),
+                       .prior = o->prior,
                        .prior_mixing = o->prior_mixing,
                        .prior_variance = o->prior_variance,
                        .likelihood_power = o->likelihood_power,
-                       .contrast = (bl_contrast)bl_option_word(BL_CONTRAST_WORDS, o->contrast)};
+                       .contrast = o->contrast};
 }
 
 blica_status bl_report_options(blica_ctx *ctx, blica_fit_report *report, const blica_fit_options *options) {

@@ -34,12 +34,12 @@ static blica_status refit_options(blica_ctx *ctx, const blica_model *model, blic
   const blica_option *table = blica_fit_option_table(&count);
   *o = blica_fit_options_default();
   const bool fitted = bl_method_named(model->method) != NULL;
-  if (fitted) snprintf(o->method, sizeof o->method, "%s", model->method);
+  if (fitted) o->method = blica_method_find(model->method);
   o->sources = model->k;
   o->starts = 1;
   o->link = model->link;
   o->seed = model->fit.seed;
-  if (fitted) snprintf(o->prior, sizeof o->prior, "%s", isfinite(model->fit.prior_mixing) ? "auto" : "none");
+  if (fitted) o->prior = isfinite(model->fit.prior_mixing) ? BLICA_PRIOR_AUTO : BLICA_PRIOR_NONE;
   if (bl_method_covariance(model) == BL_COVARIANCE_REGULARISED && model->fit.condition > 1)
     o->condition = model->fit.condition;
   for (int i = 0; i < model->fit.n_options; i++)
@@ -57,7 +57,7 @@ static blica_status fit_weighted(blica_ctx *ctx, const bl_rows *rows, const doub
                                  blica_model **out) {
   BL_AUTO(blica_counts) *counts = NULL;
   BL_AUTO(blica_data) *data = NULL;
-  const bl_estimator *estimator = bl_method_of(options, false);
+  const bl_estimator *estimator = bl_method_of(options->method, options->condition, false);
   MUST(bl_rows_counts_create(ctx, rows, &counts));
   bl_rows_count(rows, weight, counts);
   if (estimator && estimator->method->needs_rows) MUST(bl_rows_data(ctx, rows, weight, &data));

@@ -111,7 +111,7 @@ blica_status bl_information_errors(blica_ctx *ctx, const blica_model *model, con
   *found = false;
   for (int i = 0; i < model->planes; i++) cuts = cuts || model->cuts[i] != 0;
   settings.link = model->link;
-  if (!cuts) settings.thresholds = BL_THRESHOLDS_NONE;
+  if (!cuts) settings.thresholds = BLICA_THRESHOLDS_NONE;
   TRY(bl_rows_data(ctx, rows, rows->weight, &b.data));
   TRY(bl_mle_make(ctx, b.data, model->coding, model->k, &settings, &b.mle));
   b.size = b.mle.size;

@@ -51,17 +51,13 @@ static int64_t degrees(const bl_rows *r, int k) {
          ((int64_t)k * (r->n + r->u) - k);
 }
 
-static blica_status parse_range(job *b) {
-  char *end;
-  const char *text = b->options->sources ? b->options->sources : "";
-  const long low = strtol(text, &end, 10), high = *end == ':' ? strtol(end + 1, &end, 10) : low;
-  if (end == text || *end || low < 1 || high < low || high > 1000000)
-    return bl_fail(b->ctx, BLICA_ERR_DATA, "option sources: '%.100s' is not allowed; give LOW:HIGH, as in 1:8", text);
+static blica_status limit_range(job *b) {
+  const int low = b->options->sources[0], high = b->options->sources[1];
   if (low > b->rows->n)
-    return bl_fail(b->ctx, BLICA_ERR_DATA, "option sources: %ld sources of %d variables; give at most %d", low,
+    return bl_fail(b->ctx, BLICA_ERR_DATA, "option sources: %d sources of %d variables; give at most %d", low,
                    b->rows->n, b->rows->n);
-  b->lowest = (int)low;
-  b->highest = high < b->rows->n ? (int)high : b->rows->n;
+  b->lowest = low;
+  b->highest = high < b->rows->n ? high : b->rows->n;
   while (b->highest > 1 && degrees(b->rows, b->highest) < 0) b->highest--;
   if (b->highest < b->lowest)
     return bl_fail(
@@ -96,7 +92,7 @@ static blica_status fit_part(blica_ctx *ctx, const job *b, int k, const double *
                              blica_model **out) {
   BL_AUTO(blica_data) *data = NULL;
   blica_fit_options o = blica_fit_options_default();
-  snprintf(o.method, sizeof o.method, "%s", b->out->method);
+  o.method = b->out->method;
   o.sources = k;
   o.seed = b->options->seed;
   if (b->needs_rows) MUST(bl_rows_data(ctx, b->rows, weight, &data));
@@ -341,10 +337,8 @@ static blica_status create(job *b) {
 
 /* The method of all fits, `auto` resolved as for samples. */
 static void choose_method(job *b) {
-  blica_fit_options o = blica_fit_options_default();
-  snprintf(o.method, sizeof o.method, "%s", b->options->method);
-  const bl_estimator *e = bl_method_of(&o, false);
-  snprintf(b->out->method, sizeof b->out->method, "%s", e ? e->method->name : o.method);
+  const bl_estimator *e = bl_method_of(b->options->method, BLICA_CONDITION_DEFAULT, false);
+  b->out->method = e ? bl_method_number(e) : BLICA_METHOD_AUTO;
   b->needs_rows = e && e->method->needs_rows;
 }
 
@@ -365,7 +359,7 @@ blica_status blica_select(blica_ctx *ctx, const blica_data *data, const blica_se
   b.folds = options->folds;
   TRY(bl_rows_of(ctx, data, &b.rows));
   if (b.rows->n < 3) FAIL(ctx, BLICA_ERR_DATA, "there are %d variables; at least 3 are needed", b.rows->n);
-  TRY(parse_range(&b));
+  TRY(limit_range(&b));
   TRY(create(&b));
   TRY(bl_rows_counts_create(ctx, b.rows, &b.counts));
   bl_rows_count(b.rows, b.rows->weight, b.counts);

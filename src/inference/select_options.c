@@ -5,9 +5,9 @@
 #define SELECT(name) #name, BL_FIELD(blica_select_options, name)
 
 static const blica_option select_table[] = {
-    BL_ROW(SELECT(sources), BLICA_OPT_TEXT, "1:8", 0, 0, NULL, "LOW:HIGH",
+    BL_ROW(SELECT(sources), BLICA_OPT_RANGE, "1:8", 1, 1e6, NULL, "LOW:HIGH",
            "Numbers of sources to compare; the upper end is lowered to what the data can determine."),
-    BL_ROW(SELECT(method), BLICA_OPT_TEXT, "auto", 0, 0, bl_select_methods, "NAME",
+    BL_ROW(SELECT(method), BLICA_OPT_CHOICE, "auto", 0, 0, bl_select_methods, "NAME",
            "Estimator, the same for all numbers of sources; auto is matched."),
     BL_ROW(SELECT(folds), BLICA_OPT_INT, "5", 2, 100, NULL, "COUNT",
            "Parts into which the rows of every segment are divided; each is held out once."),

@@ -6,9 +6,9 @@
 
 #include "num/ep.h"
 
-const char *bl_engine_name(bl_engine engine) {
-  static const char *const names[] = {"grid", "lattice", "ep", "exact"};
-  return names[engine];
+const char *blica_engine_name(blica_engine engine) {
+  static const char *const names[] = {"auto", "grid", "exact", "lattice", "ep"};
+  return (unsigned)engine < sizeof names / sizeof *names ? names[engine] : "unknown";
 }
 
 void bl_loading_covariance(int n, int k, const double *loading, double *cov) {
@@ -33,18 +33,18 @@ blica_status bl_workspace_make(blica_ctx *ctx, const bl_likelihood *l, int64_t r
   TRY(bl_alloc_for(ctx, workspace, (size_t)rows, &workspace->log_p));
   TRY(bl_alloc_for(ctx, workspace, (size_t)rows, &workspace->weight));
   TRY(bl_alloc_for(ctx, workspace, (size_t)rows, &workspace->row));
-  if (l->engine == BL_ENGINE_LATTICE) {
+  if (l->engine == BLICA_ENGINE_LATTICE) {
     TRY(bl_alloc_for(ctx, workspace, n * n, &workspace->cov));
     TRY(bl_alloc_for(ctx, workspace, n * n, &workspace->g_cov));
     TRY(bl_mvn_work_make(ctx, l->n, (int)edges, l->points, rows, false, &workspace->lattice));
-  } else if (l->engine == BL_ENGINE_PLACKETT) {
+  } else if (l->engine == BLICA_ENGINE_EXACT) {
     TRY(bl_alloc_for(ctx, workspace, n * n, &workspace->cov));
     TRY(bl_alloc_for(ctx, workspace, n * n, &workspace->g_cov));
     TRY(bl_plackett_work_make(ctx, l->n, true, &workspace->plackett));
   } else {
     TRY(bl_alloc_for(ctx, workspace, grid > ep ? grid : ep, &workspace->engine));
   }
-  if (l->engine == BL_ENGINE_EP)
+  if (l->engine == BLICA_ENGINE_EP)
     TRY(bl_workspace_scores(ctx, l, rows, workspace)); /* its gradient is a sum of scores */
 done:
   if (status != BLICA_OK) {
@@ -61,12 +61,12 @@ blica_status bl_workspace_scores(blica_ctx *ctx, const bl_likelihood *l, int64_t
   MUST(bl_alloc_for(ctx, workspace, bl_mul(count, k), &workspace->first));
   MUST(bl_alloc_for(ctx, workspace, bl_mul(count, k * k), &workspace->second));
   if (l->patterns->ordinal) MUST(bl_alloc_for(ctx, workspace, bl_mul(count, n), &workspace->upper));
-  if (l->engine == BL_ENGINE_LATTICE || l->engine == BL_ENGINE_PLACKETT) {
+  if (l->engine == BLICA_ENGINE_LATTICE || l->engine == BLICA_ENGINE_EXACT) {
     MUST(bl_alloc_for(ctx, workspace, bl_mul(count, n), &workspace->score_mean));
     MUST(bl_alloc_for(ctx, workspace, bl_mul(count, n * n), &workspace->score_cov));
     MUST(bl_alloc_for(ctx, workspace, n * k, &workspace->posterior));
   }
-  if (l->engine == BL_ENGINE_LATTICE) {
+  if (l->engine == BLICA_ENGINE_LATTICE) {
     bl_free(workspace->lattice);
     workspace->lattice = NULL;
     MUST(bl_mvn_work_make(ctx, l->n, l->patterns->cuts, l->points, rows, true, &workspace->lattice));
@@ -250,10 +250,10 @@ bool bl_engine_run(bl_likelihood *l, const bl_task_rows *t, const bl_params *par
   bl_group_parameters(g, l->segment[g->segment], params, workspace->mean, workspace->loading);
   const bl_intervals levels = bl_group_intervals(g, params, workspace->edge);
   for (int64_t r = 0; r < count; r++)
-    workspace->row[r] = l->engine == BL_ENGINE_EP ? t->low + r : tree->row[t->low + r];
-  if (l->engine == BL_ENGINE_LATTICE || l->engine == BL_ENGINE_PLACKETT)
+    workspace->row[r] = l->engine == BLICA_ENGINE_EP ? t->low + r : tree->row[t->low + r];
+  if (l->engine == BLICA_ENGINE_LATTICE || l->engine == BLICA_ENGINE_EXACT)
     ok = run_orthants(tree, t, l->k, &levels, accuracy, stream, level, want, workspace);
-  else if (l->engine == BL_ENGINE_GRID)
+  else if (l->engine == BLICA_ENGINE_GRID)
     ok = run_grid(tree, t, l->k, &levels, l->band + t->group * BL_GRID_SOURCES, accuracy, level, want, workspace);
   else
     ok = run_ep(g, t, l->k, &levels, level, want, workspace);

@@ -28,7 +28,7 @@ struct bl_likelihood {
   const bl_patterns *patterns;
   const int *segment;
   int n, k, u;
-  bl_engine engine;
+  blica_engine engine;
   int points;
   int64_t tasks, rows; /* rows: the most that a task has */
   bl_task_rows *task;

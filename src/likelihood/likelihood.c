@@ -18,7 +18,7 @@ enum {
 }; /* patterns per task: enough to share prefixes, few enough to share work; plackett does all at once */
 
 blica_status bl_likelihood_make(blica_ctx *ctx, const bl_patterns *patterns, const int *segment, int n, int k, int u,
-                                bl_engine engine, int points, bl_likelihood **out) {
+                                blica_engine engine, int points, bl_likelihood **out) {
   blica_status status = BLICA_OK;
   bl_likelihood *l = NULL;
   *out = NULL;
@@ -28,7 +28,7 @@ blica_status bl_likelihood_make(blica_ctx *ctx, const bl_patterns *patterns, con
   l->n = n, l->k = k, l->u = u;
   l->engine = engine;
   l->points = points;
-  l->rows = engine == BL_ENGINE_PLACKETT && n > 9 ? (int64_t)1 << n : TASK_ROWS;
+  l->rows = engine == BLICA_ENGINE_EXACT && n > 9 ? (int64_t)1 << n : TASK_ROWS;
   for (int g = 0; g < patterns->groups; g++) l->tasks += (patterns->group[g].count + l->rows - 1) / l->rows;
   TRY(bl_alloc_for(ctx, l, (size_t)l->tasks, &l->task));
   TRY(bl_alloc_for(ctx, l, (size_t)l->tasks, &l->value));
@@ -70,12 +70,12 @@ blica_status bl_likelihood_order(blica_ctx *ctx, bl_likelihood *l, const bl_para
     int order[BL_MVN_MAX];
     bl_free(l->tree[g]);
     l->tree[g] = NULL;
-    if (l->engine == BL_ENGINE_EP) continue;
+    if (l->engine == BLICA_ENGINE_EP) continue;
     bl_group_parameters(group, l->segment[group->segment], params, workspace->mean, workspace->loading);
-    if (l->engine == BL_ENGINE_LATTICE) {
+    if (l->engine == BLICA_ENGINE_LATTICE) {
       bl_loading_covariance(group->n, params->k, workspace->loading, workspace->cov);
       bl_mvn_order(group->n, workspace->cov, order);
-    } else if (l->engine == BL_ENGINE_PLACKETT) {
+    } else if (l->engine == BLICA_ENGINE_EXACT) {
       bl_loading_covariance(group->n, params->k, workspace->loading, workspace->cov);
       bl_plackett_order(group->n, workspace->cov, order);
     } else {

@@ -7,13 +7,6 @@
 #include "base/share.h"
 #include "data/patterns.h"
 
-typedef enum {
-  BL_ENGINE_GRID,    /* trapezoidal rule over the sources, k <= 3 */
-  BL_ENGINE_LATTICE, /* separation of variables, n <= BL_MVN_MAX */
-  BL_ENGINE_EP,      /* expectation propagation, any size */
-  BL_ENGINE_PLACKETT /* reduction to small integrals, n <= BL_PLACKETT_MAX, two levels */
-} bl_engine;
-
 /* Parameters of a model, borrowed. */
 typedef struct {
   int n, k, u;
@@ -39,7 +32,7 @@ typedef struct bl_likelihood bl_likelihood;
 /* patterns and segment (segment of the model for each segment of the data) are borrowed. points is the largest
  * lattice of which a gradient or scores will be asked for (at least BL_MVN_BLOCK). */
 blica_status bl_likelihood_make(blica_ctx *ctx, const bl_patterns *patterns, const int *segment, int n, int k, int u,
-                                bl_engine engine, int points, bl_likelihood **out);
+                                blica_engine engine, int points, bl_likelihood **out);
 void bl_likelihood_free(bl_likelihood *l);
 
 /* Chooses the order of variables, or the spacing of the grid, at these parameters. To be called before the first
@@ -98,7 +91,7 @@ blica_status bl_likelihood_match(blica_ctx *ctx, const blica_model *model, const
                                  int *variable, int *segment);
 /* The engine of that name ("auto", "grid", "exact", "lattice", "ep"), or a message why it cannot do the model; ordinal:
  * some item has more than two levels. */
-blica_status bl_likelihood_engine(blica_ctx *ctx, const char *name, int n, int k, bool ordinal, bl_engine *engine);
-const char *bl_engine_name(bl_engine engine); /* static text */
+blica_status bl_likelihood_engine(blica_ctx *ctx, blica_engine wanted, int n, int k, bool ordinal,
+                                  blica_engine *engine);
 
 #endif

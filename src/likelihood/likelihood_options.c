@@ -11,7 +11,7 @@
   "integrals, lattice samples up to 128 variables, ep is an approximation for any number; auto chooses by size."
 
 static const blica_option loglik_table[] = {
-    BL_ROW(LOGLIK(engine), BLICA_OPT_TEXT, "auto", 0, 0, ENGINES, "NAME", ENGINE_HELP),
+    BL_ROW(LOGLIK(engine), BLICA_OPT_CHOICE, "auto", 0, 0, ENGINES, "NAME", ENGINE_HELP),
     BL_ROW_WITH("engine=auto|grid|exact|lattice", LOGLIK(error), BLICA_OPT_REAL, "0.5", 0, 1e9, NULL, "EPS",
                 "Numerical error of the total that is small enough; what was reached is reported."),
     BL_ROW_WITH("engine=auto|lattice", LOGLIK(seed), BLICA_OPT_SEED, "1", 0, 18446744073709551615.0, NULL, "SEED",
@@ -19,7 +19,7 @@ static const blica_option loglik_table[] = {
 };
 
 static const blica_option sources_table[] = {
-    BL_ROW(SOURCES(segment), BLICA_OPT_TEXT, "known", 0, 0, "known|unknown", "KIND",
+    BL_ROW(SOURCES(segment), BLICA_OPT_CHOICE, "known", 0, 0, "known|unknown", "KIND",
            "Whether rows have the segment that their label says, or unknown ones: then a row is averaged over all "
            "segments "
            "of the model, weighted by their samples and its likelihood in them. Without a label, a row's is unknown."),

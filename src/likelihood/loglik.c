@@ -173,17 +173,17 @@ static blica_status by_ep(work *w) {
   return BLICA_OK;
 }
 
-static blica_status by_engine(work *w, bl_engine engine, const int *segment) {
+static blica_status by_engine(work *w, blica_engine engine, const int *segment) {
   bl_likelihood_free(w->likelihood);
   w->likelihood = NULL;
   MUST(bl_likelihood_make(w->ctx, w->patterns, segment, w->params.n, w->params.k, w->params.u, engine, BL_MVN_BLOCK,
                           &w->likelihood));
   MUST(bl_likelihood_order(w->ctx, w->likelihood, &w->params));
-  strcpy(w->result->engine, bl_engine_name(engine));
-  MUST(engine == BL_ENGINE_GRID       ? by_grid(w)
-       : engine == BL_ENGINE_PLACKETT ? by_exact(w)
-       : engine == BL_ENGINE_LATTICE  ? by_lattice(w)
-                                      : by_ep(w));
+  w->result->engine = engine;
+  MUST(engine == BLICA_ENGINE_GRID      ? by_grid(w)
+       : engine == BLICA_ENGINE_EXACT   ? by_exact(w)
+       : engine == BLICA_ENGINE_LATTICE ? by_lattice(w)
+                                        : by_ep(w));
   return BLICA_OK;
 }
 
@@ -213,7 +213,7 @@ static blica_status lattice_too(work *w, const int *segment) {
   MUST(bl_alloc(w->ctx, 2 * u, &kept));
   memcpy(kept, r->loglik, sizeof(double) * u);
   memcpy(kept + u, r->error, sizeof(double) * u);
-  MUST(by_engine(w, BL_ENGINE_LATTICE, segment));
+  MUST(by_engine(w, BLICA_ENGINE_LATTICE, segment));
   if (r->total_error > before.total_error) {
     *r = before;
     memcpy(r->loglik, kept, sizeof(double) * u);
@@ -231,14 +231,14 @@ blica_status bl_loglik_run(blica_ctx *ctx, const bl_patterns *patterns, const in
             .options = options,
             .most_points = most_points,
             .result = result};
-  bl_engine engine;
-  bool chosen = strcmp(options->engine, "auto") != 0, fits = true;
+  blica_engine engine;
+  bool chosen = options->engine != BLICA_ENGINE_AUTO, fits = true;
   TRY(bl_likelihood_engine(ctx, options->engine, params->n, params->k, patterns->ordinal, &engine));
-  if (engine == BL_ENGINE_GRID && !chosen) TRY(grid_fits(&w, segment, &fits));
-  if (!fits) engine = params->n <= EXACT_VARIABLES && !patterns->ordinal ? BL_ENGINE_PLACKETT : BL_ENGINE_LATTICE;
+  if (engine == BLICA_ENGINE_GRID && !chosen) TRY(grid_fits(&w, segment, &fits));
+  if (!fits) engine = params->n <= EXACT_VARIABLES && !patterns->ordinal ? BLICA_ENGINE_EXACT : BLICA_ENGINE_LATTICE;
   TRY(bl_alloc(ctx, bl_mul((size_t)patterns->count, SHIFTS), &w.log_p));
   TRY(by_engine(&w, engine, segment));
-  if (engine == BL_ENGINE_PLACKETT && !chosen && !(result->total_error <= options->error))
+  if (engine == BLICA_ENGINE_EXACT && !chosen && !(result->total_error <= options->error))
     TRY(lattice_too(&w, segment));
 done:
   bl_likelihood_free(w.likelihood);
@@ -273,7 +273,7 @@ static blica_status check_result(blica_ctx *ctx, const blica_loglik_result *r) {
       return bl_fail(ctx, BLICA_ERR_NUMERIC,
                      "segment '%s': its log-likelihood comes out as %g; numbers of the model are too large or too "
                      "small for engine %s",
-                     r->segments[s], r->loglik[s], r->engine);
+                     r->segments[s], r->loglik[s], blica_engine_name(r->engine));
   return BLICA_OK;
 }
 
@@ -286,7 +286,7 @@ blica_status blica_loglik(blica_ctx *ctx, const blica_model *model, const blica_
   blica_loglik_result *result = NULL;
   BL_OWNED int *variable = NULL, *segment = NULL;
   BL_AUTO(bl_patterns) *patterns = NULL;
-  bl_engine engine;
+  blica_engine engine;
   bl_loop_poll loop_poll = {.deadline = INFINITY, .armed = true, .progress = {"loglik", -1, NAN, 0, 0}};
   bl_poll_reset(ctx);
   bl_loop_poll_set(ctx, &loop_poll);

@@ -105,22 +105,26 @@ enum {
   LATTICE_VARIABLES = 40
 }; /* where "auto" changes over */
 
-blica_status bl_likelihood_engine(blica_ctx *ctx, const char *name, int n, int k, bool ordinal, bl_engine *engine) {
-  if (strcmp(name, "auto") == 0) {
+blica_status bl_likelihood_engine(blica_ctx *ctx, blica_engine wanted, int n, int k, bool ordinal,
+                                  blica_engine *engine) {
+  *engine = wanted;
+  switch (wanted) {
+  case BLICA_ENGINE_AUTO: {
     bool few = k <= 2 ? n <= GRID_VARIABLES : k == 3 && n <= GRID_VARIABLES_3;
-    *engine = few                                ? BL_ENGINE_GRID
-              : n <= EXACT_VARIABLES && !ordinal ? BL_ENGINE_PLACKETT
-              : n <= LATTICE_VARIABLES           ? BL_ENGINE_LATTICE
-                                                 : BL_ENGINE_EP;
-  } else if (strcmp(name, "grid") == 0) {
-    *engine = BL_ENGINE_GRID;
+    *engine = few                                ? BLICA_ENGINE_GRID
+              : n <= EXACT_VARIABLES && !ordinal ? BLICA_ENGINE_EXACT
+              : n <= LATTICE_VARIABLES           ? BLICA_ENGINE_LATTICE
+                                                 : BLICA_ENGINE_EP;
+    break;
+  }
+  case BLICA_ENGINE_GRID:
     if (k > BL_GRID_SOURCES || n > BL_MVN_MAX)
       return bl_fail(ctx, BLICA_ERR_DATA,
                      "engine grid can do up to %d sources and %d variables; the model has %d and %d: use "
                      "engine lattice or ep",
                      BL_GRID_SOURCES, BL_MVN_MAX, k, n);
-  } else if (strcmp(name, "exact") == 0) {
-    *engine = BL_ENGINE_PLACKETT;
+    break;
+  case BLICA_ENGINE_EXACT:
     if (ordinal)
       return bl_fail(ctx, BLICA_ERR_DATA,
                      "engine exact is for items with two levels, and the model has items with more: use engine "
@@ -129,15 +133,14 @@ blica_status bl_likelihood_engine(blica_ctx *ctx, const char *name, int n, int k
       return bl_fail(ctx, BLICA_ERR_DATA,
                      "engine exact can do up to %d variables; the model has %d: use engine lattice or ep",
                      BL_PLACKETT_MAX, n);
-  } else if (strcmp(name, "lattice") == 0) {
-    *engine = BL_ENGINE_LATTICE;
+    break;
+  case BLICA_ENGINE_LATTICE:
     if (n > BL_MVN_MAX)
       return bl_fail(ctx, BLICA_ERR_DATA, "engine lattice can do up to %d variables; the model has %d: use engine ep",
                      BL_MVN_MAX, n);
-  } else if (strcmp(name, "ep") == 0) {
-    *engine = BL_ENGINE_EP;
-  } else {
-    return bl_fail(ctx, BLICA_ERR_ARGUMENT, "engine '%s' is unknown; give auto, grid, exact, lattice or ep", name);
+    break;
+  case BLICA_ENGINE_EP:
+    break;
   }
   return BLICA_OK;
 }

@@ -412,7 +412,7 @@ blica_status blica_sources(blica_ctx *ctx, const blica_model *model, const blica
   blica_sources_options o;
   blica_status status = BL_TAKE_OPTIONS(ctx, sources, options, &o);
   if (status != BLICA_OK) return status;
-  const bool known = strcmp(o.segment, "unknown") != 0;
+  const bool known = o.segment == BLICA_SEGMENTS_KNOWN;
   BL_OWNED int *variable = NULL, *segment = NULL;
   BL_OWNED int64_t *place = NULL;
   BL_AUTO(bl_patterns) *patterns = NULL;

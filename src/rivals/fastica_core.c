@@ -220,7 +220,7 @@ static void run_task(int64_t item, int thread, void *user) {
 }
 
 /* total [m k + m] over all rows, for the m components in w [m,k] by rows. */
-static void run_pass(blica_ctx *ctx, bl_fastica *f, int what, bl_contrast contrast, int m, const double *w) {
+static void run_pass(blica_ctx *ctx, bl_fastica *f, int what, blica_contrast contrast, int m, const double *w) {
   size_t k = (size_t)f->k, count = (size_t)m * k + (size_t)m;
   for (size_t c = 0; c < k; c++)
     for (int j = 0; j < m; j++) f->w_t[c * (size_t)m + (size_t)j] = w[(size_t)j * k + c];
@@ -233,7 +233,7 @@ static void run_pass(blica_ctx *ctx, bl_fastica *f, int what, bl_contrast contra
 }
 
 /* next <- E[g(w x) x'] - E[g'(w x)] w, for m components */
-static void fixed_point(blica_ctx *ctx, bl_fastica *f, bl_contrast contrast, int m, const double *w, double *next) {
+static void fixed_point(blica_ctx *ctx, bl_fastica *f, blica_contrast contrast, int m, const double *w, double *next) {
   size_t k = (size_t)f->k;
   run_pass(ctx, f, BL_FASTICA_STEP, contrast, m, w);
   for (size_t j = 0; j < (size_t)m; j++)
@@ -345,7 +345,7 @@ done:
   return status;
 }
 
-double bl_fastica_negentropy(blica_ctx *ctx, bl_fastica *f, bl_contrast contrast, const double *w) {
+double bl_fastica_negentropy(blica_ctx *ctx, bl_fastica *f, blica_contrast contrast, const double *w) {
   /* E log cosh, -E exp(-x^2/2), E x^4/4 of a standard normal */
   static const double normal[] = {0.37456720749143797, -0.70710678118654752, 0.75};
   run_pass(ctx, f, BL_FASTICA_VALUE, contrast, f->k, w);

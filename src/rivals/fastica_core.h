@@ -16,7 +16,7 @@ const double *bl_fastica_dewhitening(const bl_fastica *fastica); /* [n,k] by col
 int64_t bl_fastica_patterns(const bl_fastica *fastica);          /* distinct rows */
 
 typedef struct {
-  bl_contrast contrast;
+  blica_contrast contrast;
   int64_t max_iterations;
   double tolerance; /* on 1 - |cos| between one iteration's direction and the next */
   int (*hook)(int64_t iteration, double change, void *user); /* may be NULL; as bl_iteration_hook */
@@ -35,7 +35,7 @@ typedef struct {
 blica_status bl_fastica_run(blica_ctx *ctx, bl_fastica *fastica, const bl_fastica_options *options, double *w,
                             bl_fastica_result *result);
 /* sum_j (E G(w_j x) - E G(normal))^2, what the iterations make large. */
-double bl_fastica_negentropy(blica_ctx *ctx, bl_fastica *fastica, bl_contrast contrast, const double *w);
+double bl_fastica_negentropy(blica_ctx *ctx, bl_fastica *fastica, blica_contrast contrast, const double *w);
 
 /* Covariance of rows counted in segments first..end-1, missing values at the mean, into c [n,n]. */
 void bl_pooled_covariance(const blica_counts *counts, int first, int end, double *mean /* [n] */, double *c);

@@ -6,14 +6,14 @@
 #include "num/panel.h"
 
 /* y <- weight g(y), row <- weight g'(y) */
-static void contrast_slopes(bl_contrast contrast, size_t vectors, const bl_v *weight, bl_v *y, bl_v *row) {
-  if (contrast == BL_CONTRAST_LOGCOSH)
+static void contrast_slopes(blica_contrast contrast, size_t vectors, const bl_v *weight, bl_v *y, bl_v *row) {
+  if (contrast == BLICA_CONTRAST_LOGCOSH)
     for (size_t v = 0; v < vectors; v++) {
       bl_v g = bl_v_tanh(y[v]);
       row[v] = (1.0 - g * g) * weight[v];
       y[v] = g * weight[v];
     }
-  else if (contrast == BL_CONTRAST_EXP)
+  else if (contrast == BLICA_CONTRAST_EXP)
     for (size_t v = 0; v < vectors; v++) {
       bl_v square = y[v] * y[v], e = bl_v_exp_fused(-0.5 * square) * weight[v];
       row[v] = (1.0 - square) * e;
@@ -28,13 +28,13 @@ static void contrast_slopes(bl_contrast contrast, size_t vectors, const bl_v *we
 }
 
 /* row <- weight G(y) */
-static void contrast_values(bl_contrast contrast, size_t vectors, const bl_v *weight, const bl_v *y, bl_v *row) {
+static void contrast_values(blica_contrast contrast, size_t vectors, const bl_v *weight, const bl_v *y, bl_v *row) {
   for (size_t v = 0; v < vectors; v++) {
     bl_v square = y[v] * y[v], slope, value;
-    if (contrast == BL_CONTRAST_LOGCOSH) {
+    if (contrast == BLICA_CONTRAST_LOGCOSH) {
       bl_v twice = -2.0 * bl_v_abs(y[v]);
       value = bl_v_abs(y[v]) + bl_v_softplus(twice, bl_v_exp_fused(twice), &slope) - 0.69314718055994530942;
-    } else if (contrast == BL_CONTRAST_EXP) {
+    } else if (contrast == BLICA_CONTRAST_EXP) {
       value = -bl_v_exp_fused(-0.5 * square);
     } else {
       value = 0.25 * square * square;

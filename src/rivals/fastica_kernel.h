@@ -12,7 +12,7 @@ enum { BL_FASTICA_STEP, BL_FASTICA_VALUE, BL_FASTICA_WHITEN };
 
 typedef struct {
   int k, m, height; /* inputs, outputs, rows of a panel (a multiple of 16) */
-  bl_contrast contrast;
+  blica_contrast contrast;
   const double *w; /* w[c * m + j] takes input c to output j */
 } bl_fastica_shared;
 

@@ -15,7 +15,7 @@ blica_status bl_segment_fit(blica_ctx *ctx, const bl_segment *g, bl_em *em, cons
   fit.sources = g->options->sources;
   fit.seed = g->options->seed;
   fit.link = g->options->link;
-  memcpy(fit.method, g->options->method, sizeof fit.method);
+  fit.method = g->options->method;
   fit.max_seconds = fmax(0, em->deadline - bl_seconds());
   TRY(bl_series_counts(ctx, em->series, x->states, x->stat, (const char *const *)g->data->variables, &counts));
   blica_input input = {.counts = counts};

@@ -57,7 +57,7 @@ struct bl_emission {
   workspace *workspace; /* [threads] */
   bl_patterns *levels;  /* patterns as levels, numbered as those of the series; NULL: all items have two */
   /* under a model, of one state after the other */
-  bl_engine engine;
+  blica_engine engine;
   int sources;
   bl_likelihood *likelihood; /* for so many sources; NULL: by tables, or not made yet */
   double *cut, *mean, *own;  /* [n], [sources] zeros, [patterns] log P */
@@ -74,8 +74,8 @@ bool bl_emission_exact(const bl_emission *e) {
   return e->blocks == 1;
 }
 
-const char *bl_emission_engine(const bl_emission *e) {
-  return bl_emission_exact(e) ? "exact" : bl_engine_name(e->engine);
+blica_engine bl_emission_engine(const bl_emission *e) {
+  return bl_emission_exact(e) ? BLICA_ENGINE_EXACT : e->engine;
 }
 
 /* ---- blocks of items ---- */
@@ -194,7 +194,7 @@ blica_status bl_emission_make(blica_ctx *ctx, const blica_data *data, const bl_s
   *out = NULL;
   TRY(bl_alloc(ctx, 1, &e));
   e->series = series;
-  e->engine = BL_ENGINE_EP;
+  e->engine = BLICA_ENGINE_EP;
   TRY(make_levels(ctx, data, e));
   if (!e->levels) TRY(choose_blocks(ctx, e));
   for (int b = 0; b < e->blocks; b++) {
@@ -340,8 +340,8 @@ static blica_status make_likelihood(blica_ctx *ctx, bl_emission *e, int k) {
   bl_likelihood_free(e->likelihood);
   bl_free(e->mean);
   e->likelihood = NULL, e->mean = NULL, e->sources = k;
-  MUST(bl_likelihood_engine(ctx, "auto", x->items, k, e->levels != NULL, &e->engine));
-  if (e->engine != BL_ENGINE_GRID) e->engine = BL_ENGINE_EP;
+  MUST(bl_likelihood_engine(ctx, BLICA_ENGINE_AUTO, x->items, k, e->levels != NULL, &e->engine));
+  if (e->engine != BLICA_ENGINE_GRID) e->engine = BLICA_ENGINE_EP;
   MUST(bl_alloc(ctx, (size_t)k, &e->mean));
   if (!e->cut) MUST(bl_alloc_for(ctx, e, (size_t)x->n, &e->cut));
   if (!e->own) MUST(bl_alloc_for(ctx, e, (size_t)x->patterns->count, &e->own));

@@ -23,6 +23,6 @@ blica_status bl_emission_model(blica_ctx *ctx, bl_emission *emission, const blic
 /* Whether the probabilities that counts give have all pair correlations: up to 10 items of two levels. */
 bool bl_emission_exact(const bl_emission *emission);
 /* What computed the probabilities under a model: "exact", "grid" or "ep". */
-const char *bl_emission_engine(const bl_emission *emission);
+blica_engine bl_emission_engine(const bl_emission *emission);
 
 #endif

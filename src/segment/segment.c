@@ -123,7 +123,7 @@ static blica_status find_states(blica_ctx *ctx, const blica_data *data, const bl
   TRY(bl_candidate_make(ctx, &g, &em, search.best[states], &best));
   TRY(bl_segment_result(ctx, &em, &best->states, best->log_p, result));
   TRY(bl_segment_fit(ctx, &g, &em, best->states, &result->model));
-  snprintf(result->engine, sizeof result->engine, "%s", bl_emission_engine(em.emission));
+  result->engine = bl_emission_engine(em.emission);
   result->rounds = em.rounds;
   result->stop = em.stop;
   result->seconds = bl_seconds() - begun;

@@ -21,7 +21,7 @@ static const blica_option segment_table[] = {
            "Clusterings from which the search for states begins; the best result is kept."),
     BL_ROW(SEGMENT(seed), BLICA_OPT_SEED, "1", 0, 18446744073709551615.0, NULL, "SEED",
            "Seed of the clusterings and of the fit. The same seed gives the same result."),
-    BL_ROW(SEGMENT(method), BLICA_OPT_TEXT, "auto", 0, 0, bl_segment_methods, "NAME",
+    BL_ROW(SEGMENT(method), BLICA_OPT_CHOICE, "auto", 0, 0, bl_segment_methods, "NAME",
            "Estimator of the mixing matrix, as in blica fit; those that need rows are left out."),
     BL_ROW(SEGMENT(link), BLICA_OPT_REAL, "pi/8", 1e-6, 1e6, BL_PI_8, "C",
            "Squared coefficient c of the link, P(x=1|y) = Phi(sqrt(c) y)."),

@@ -30,7 +30,7 @@ static blica_data *rows(void) {
 
 static blica_fit_options fit_options(void) {
   blica_fit_options o = blica_fit_options_default();
-  strcpy(o.method, "eigen");
+  o.method = blica_method_find("eigen");
   o.sources = K;
   return o;
 }
@@ -42,9 +42,9 @@ static void test_listed(void **state) {
   for (int i = 0; i < count; i++) rows += strcmp(methods[i].name, "eigen") == 0 && !methods[i].needs_rows;
   assert_int_equal(rows, 1);
   const blica_option *table = blica_fit_option_table(&count);
-  assert_non_null(strstr(words_of(table, count), "|eigen"));
+  assert_non_null(strstr(words_of(table, count), "|eigen=7"));
   table = blica_select_option_table(&count);
-  assert_non_null(strstr(words_of(table, count), "|eigen"));
+  assert_non_null(strstr(words_of(table, count), "|eigen=7"));
   table = blica_segment_option_table(&count);
   assert_null(strstr(words_of(table, count), "eigen"));
 }
@@ -82,10 +82,10 @@ static void test_select(void **state) {
   blica_data *data = rows();
   blica_selection *found;
   blica_select_options o = blica_select_options_default();
-  strcpy(o.method, "eigen");
-  o.sources = "1:3", o.references = 20;
+  o.method = blica_method_find("eigen");
+  o.sources[0] = 1, o.sources[1] = 3, o.references = 20;
   assert_int_equal(blica_select(ctx, data, &o, &found), BLICA_OK);
-  assert_string_equal(found->method, "eigen");
+  assert_string_equal(blica_method_name(found->method), "eigen");
   assert_true(found->sources >= 1 && isfinite(found->heldout[2]));
   blica_selection_free(found);
   blica_data_free(data);
@@ -97,7 +97,7 @@ static void test_refused(void **state) {
   blica_data *data = rows();
   blica_model *model;
   blica_fit_options o = fit_options();
-  strcpy(o.prior, "auto");
+  o.prior = BLICA_PRIOR_AUTO;
   assert_int_equal(blica_fit(ctx, &(blica_input){.data = data}, &o, &model), BLICA_ERR_ARGUMENT);
   assert_non_null(strstr(blica_message(ctx), "no effect with method eigen"));
   blica_data_free(data);

@@ -57,7 +57,7 @@ P
   run_code 2 experiment tabel1 --out t
   says "did you mean table1?"
   run_code 2 experiment table1 --variables 5:2 --out t
-  says "'5:2' is not a range"
+  says "'5:2' is not allowed; give a range LOW:HIGH"
   run_code 2 experiment identifiability --methods blica,magic --out t
   says "no method 'magic'"
   only_files ""

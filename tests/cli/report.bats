@@ -214,6 +214,6 @@ EOF
   "$BLICA" count d/data.csv --out c.npz --quiet
   run_code 3 report m.json c.npz --sources 1:2 --out r.html
   says "file of rows"
-  run_code 3 report m.json d/data.csv --sources two --out r.html
+  run_code 2 report m.json d/data.csv --sources two --out r.html
   says "LOW:HIGH"
 }

@@ -45,7 +45,7 @@ static int teardown(void **state) {
 
 static blica_status fit(blica_ctx *by, const char *method, int resume, blica_model **out) {
   blica_fit_options options = blica_fit_options_default();
-  snprintf(options.method, sizeof options.method, "%s", method);
+  options.method = blica_method_find(method);
   options.sources = 2, options.starts = 2, options.max_iterations = 4;
   options.checkpoint = file, options.checkpoint_seconds = 0, options.resume = resume;
   blica_input input = {.data = data};

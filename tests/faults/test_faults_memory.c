@@ -45,7 +45,7 @@ static void must(blica_status status) {
 
 static blica_fit_options fit_options(const char *method) {
   blica_fit_options options = blica_fit_options_default();
-  snprintf(options.method, sizeof options.method, "%s", method);
+  options.method = blica_method_find(method);
   options.sources = K;
   options.starts = 2;
   options.max_iterations = 6;
@@ -206,32 +206,32 @@ static blica_status call_exact(void **out) {
   return status;
 }
 
-static blica_status loglik_by(const char *engine, void **out) {
+static blica_status loglik_by(blica_engine engine, void **out) {
   blica_loglik_options options = blica_loglik_options_default();
-  snprintf(options.engine, sizeof options.engine, "%s", engine);
+  options.engine = engine;
   return blica_loglik(ctx, model, data, &options, (blica_loglik_result **)out);
 }
 static blica_status call_loglik_grid(void **out) {
-  return loglik_by("grid", out);
+  return loglik_by(BLICA_ENGINE_GRID, out);
 }
 static blica_status call_loglik_lattice(void **out) {
-  return loglik_by("lattice", out);
+  return loglik_by(BLICA_ENGINE_LATTICE, out);
 }
 static blica_status call_loglik_ep(void **out) {
-  return loglik_by("ep", out);
+  return loglik_by(BLICA_ENGINE_EP, out);
 }
 
-static blica_status sources_by(const char *kind, int draws, void **out) {
+static blica_status sources_by(blica_row_segments known, int draws, void **out) {
   blica_sources_options options = blica_sources_options_default();
-  snprintf(options.segment, sizeof options.segment, "%s", kind);
+  options.segment = known;
   options.draws = draws;
   return blica_sources(ctx, model, data, &options, (blica_posterior **)out);
 }
 static blica_status call_sources_unknown(void **out) {
-  return sources_by("unknown", 0, out);
+  return sources_by(BLICA_SEGMENTS_UNKNOWN, 0, out);
 }
 static blica_status call_sources_draws(void **out) {
-  return sources_by("known", 2, out);
+  return sources_by(BLICA_SEGMENTS_KNOWN, 2, out);
 }
 
 static blica_status call_segment(void **out) {
@@ -239,7 +239,7 @@ static blica_status call_segment(void **out) {
   options.sources = K;
   options.max_states = 2;
   options.starts = 1;
-  snprintf(options.method, sizeof options.method, "blica");
+  options.method = BLICA_METHOD_BLICA;
   return blica_segment(ctx, ordered, &options, (blica_segmentation **)out);
 }
 

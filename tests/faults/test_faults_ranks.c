@@ -17,6 +17,7 @@
 #include "faulty_heap.h"
 #include "thread_ranks.h"
 #include "scratch.h"
+#include "set_word.h"
 
 enum { RANKS = 2, N = 4, K = 2, U = 3 };
 
@@ -84,7 +85,7 @@ static blica_status call_pack(int r, void **out) {
 
 static blica_status fit_with(int r, const char *method, const char *state, void **out) {
   blica_fit_options options = blica_fit_options_default();
-  snprintf(options.method, sizeof options.method, "%s", method);
+  options.method = blica_method_find(method);
   options.sources = K, options.starts = 2, options.max_iterations = 3;
   options.checkpoint = state, options.resume = state != NULL;
   if (state) options.checkpoint_seconds = 0;
@@ -108,7 +109,7 @@ static blica_status call_fit_resumed(int r, void **out) {
 
 static blica_status loglik_by(int r, const char *engine, void **out) {
   blica_loglik_options options = blica_loglik_options_default();
-  snprintf(options.engine, sizeof options.engine, "%s", engine);
+  set_word(blica_loglik_option_table, &options, "engine", engine);
   return blica_loglik(ctx[r], model, all, &options, (blica_loglik_result **)out);
 }
 static blica_status call_loglik_grid(int r, void **out) {
@@ -131,7 +132,7 @@ static blica_status call_assess(int r, void **out) {
 
 static blica_status call_select(int r, void **out) {
   blica_select_options options = blica_select_options_default();
-  options.sources = "1:2", options.folds = 2, options.references = 20;
+  options.sources[0] = 1, options.sources[1] = 2, options.folds = 2, options.references = 20;
   return blica_select(ctx[r], all, &options, (blica_selection **)out);
 }
 

@@ -45,9 +45,9 @@ static blica_fit_options options_of(int kind) {
   static const char *const methods[KINDS] = {"blica", "matched", "pairwise", "mle",
                                              "ivae",  "fastica", "fastica",  "blica"};
   blica_fit_options o = blica_fit_options_default();
-  strcpy(o.method, methods[kind]);
-  if (kind == 6) strcpy(o.contrast, "cube");
-  if (kind == 7) strcpy(o.prior, "auto");
+  o.method = blica_method_find(methods[kind]);
+  if (kind == 6) o.contrast = BLICA_CONTRAST_CUBE;
+  if (kind == 7) o.prior = BLICA_PRIOR_AUTO;
   o.sources = 2;
   o.starts = 2;
   o.max_iterations = 4;

@@ -4,22 +4,23 @@
 
 #include "base/option.h"
 #include "random_model.h"
+#include "set_word.h"
 
 static void choose(fuzz_bytes *b, const blica_data *d, blica_fit_options *o) {
   int methods;
   const blica_method *list = blica_methods(&methods);
   static const char *const priors[] = {"default", "none", "auto", "fixed"};
   static const double conditions[] = {0, 1.5, 10, 1e6, INFINITY};
-  strcpy(o->method, list[fuzz_byte(b) % methods].name);
+  o->method = blica_method_find(list[fuzz_byte(b) % methods].name);
   o->sources = fuzz_int(b, 1, d->n);
   o->starts = fuzz_int(b, 1, 2);
   o->seed = fuzz_byte(b);
   o->condition = conditions[fuzz_byte(b) % 5];
   o->max_iterations = fuzz_int(b, 1, 4);
   o->max_seconds = 2;
-  strcpy(o->prior, priors[fuzz_byte(b) & 3]);
+  set_word(blica_fit_option_table, o, "prior", priors[fuzz_byte(b) & 3]);
   o->likelihood_power = fuzz_byte(b) & 1 ? 1 : 0.3;
-  strcpy(o->contrast, fuzz_byte(b) & 1 ? "logcosh" : "cube");
+  o->contrast = fuzz_byte(b) & 1 ? BLICA_CONTRAST_LOGCOSH : BLICA_CONTRAST_CUBE;
   int count;
   const blica_option *table = blica_fit_option_table(&count);
   for (int i = 0; i < count; i++) /* what has no effect would be refused */

@@ -3,13 +3,14 @@
 #include <string.h>
 
 #include "random_model.h"
+#include "set_word.h"
 
 static const char *const engines[] = {"auto", "grid", "lattice", "ep", "exact"};
 
 static void check_loglik(blica_ctx *ctx, const blica_model *m, const blica_data *d, const char *engine) {
   blica_loglik_options o = blica_loglik_options_default();
   blica_loglik_result *r;
-  strcpy(o.engine, engine);
+  set_word(blica_loglik_option_table, &o, "engine", engine);
   o.error = 1;
   blica_status status = blica_loglik(ctx, m, d, &o, &r);
   if (status != BLICA_OK) {
@@ -31,7 +32,7 @@ static void check_sources(blica_ctx *ctx, const blica_model *m, const blica_data
   blica_sources_options o = blica_sources_options_default();
   blica_posterior *p;
   o.draws = draws;
-  strcpy(o.segment, known ? "known" : "unknown");
+  o.segment = known ? BLICA_SEGMENTS_KNOWN : BLICA_SEGMENTS_UNKNOWN;
   blica_status status = blica_sources(ctx, m, d, &o, &p);
   if (status != BLICA_OK) {
     fuzz_check_failure(status, p);

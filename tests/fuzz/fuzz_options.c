@@ -21,7 +21,7 @@ static void check_value(const blica_option *o, const void *values, const char *t
   const char *field = (const char *)values + o->offset;
   double real = 0;
   int64_t wide = 0;
-  int narrow = 0;
+  int narrow = 0, range[2];
   switch (o->type) {
   case BLICA_OPT_REAL:
     memcpy(&real, field, sizeof real);
@@ -38,9 +38,14 @@ static void check_value(const blica_option *o, const void *values, const char *t
     memcpy(&narrow, field, sizeof narrow);
     CHECK(narrow == 0 || narrow == 1);
     break;
-  case BLICA_OPT_TEXT:
-    if (o->words) CHECK(strcmp(field, text) == 0 && in_words(o, text));
+  case BLICA_OPT_CHOICE:
+    CHECK(in_words(o, text));
     break;
+  case BLICA_OPT_RANGE:
+    memcpy(range, field, sizeof range);
+    CHECK(range[0] >= o->low && range[0] <= range[1] && range[1] <= o->high);
+    break;
+  case BLICA_OPT_TEXT:
   case BLICA_OPT_SEED:
     break;
   }

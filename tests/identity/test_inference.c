@@ -263,7 +263,7 @@ static void refits_have_the_options_of_the_fit(void **state) {
   blica_assess_options options = blica_assess_options_default();
   draw(5, 2, 6, 200, 0, &truth, &d, NULL);
   o.sources = 2, o.prior_variance = 0.001;
-  strcpy(o.prior, "fixed");
+  o.prior = BLICA_PRIOR_FIXED;
   assert_int_equal(blica_fit(ctx, &(blica_input){.data = d}, &o, &m), BLICA_OK);
   options.bootstrap = 20;
   assert_int_equal(blica_assess(ctx, m, d, &options, &a), BLICA_OK);

@@ -157,7 +157,7 @@ static void exact_counts_give_the_model(void **state) {
   double mcs, cosine[3];
   int matching[3];
   o.sources = 3, o.tolerance = 1e-12;
-  strcpy(o.method, "pairwise"), strcpy(o.prior, "none");
+  o.method = BLICA_METHOD_PAIRWISE, o.prior = BLICA_PRIOR_NONE;
   assert_int_equal(blica_fit(ctx, &(blica_input){.counts = counts}, &o, &m), BLICA_OK);
   assert_int_equal(blica_compare(ctx, 3, 3, m->mixing, truth->mixing, &mcs, matching, cosine), BLICA_OK);
   print_message("1 - MCS %.2g\n", 1 - mcs);

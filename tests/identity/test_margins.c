@@ -251,7 +251,7 @@ static void errors(double drift, double error[2]) {
       double mcs, cosine[K];
       int matching[K];
       o.sources = K;
-      strcpy(o.thresholds, without ? "none" : "items");
+      o.thresholds = without ? BLICA_THRESHOLDS_NONE : BLICA_THRESHOLDS_ITEMS;
       assert_int_equal(blica_fit(ctx, &(blica_input){.data = data}, &o, &fit), BLICA_OK);
       assert_int_equal(blica_compare(ctx, N, K, truth->mixing, fit->mixing, &mcs, matching, cosine), BLICA_OK);
       error[without] += (1 - mcs) / SETS;

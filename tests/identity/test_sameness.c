@@ -12,6 +12,7 @@
 
 #include "assert_compare.h"
 #include "blica.h"
+#include "set_word.h"
 
 enum { N = 6, K = 2, U = 9, ROWS = 120, METHODS = 6 };
 static const char *const methods[METHODS] = {"blica", "matched", "pairwise", "mle", "ivae", "fastica"};
@@ -53,15 +54,15 @@ static void compute(int threads, blica_simd level, results *r) {
   for (int i = 0; i < METHODS; i++) {
     blica_fit_options o = blica_fit_options_default();
     blica_input input = {data, NULL, NULL};
-    snprintf(o.method, sizeof o.method, "%s", methods[i]);
+    o.method = blica_method_find(methods[i]);
     o.sources = K, o.starts = 2;
     assert_int_equal(blica_fit(ctx, &input, &o, &r->model[i]), BLICA_OK);
   }
   for (int e = 0; e < 3; e++) {
     blica_loglik_options lo = blica_loglik_options_default();
     blica_sources_options so = blica_sources_options_default();
-    snprintf(lo.engine, sizeof lo.engine, "%s", engines[e]);
-    snprintf(so.segment, sizeof so.segment, "%s", e == 1 ? "unknown" : "known");
+    set_word(blica_loglik_option_table, &lo, "engine", engines[e]);
+    so.segment = e == 1 ? BLICA_SEGMENTS_UNKNOWN : BLICA_SEGMENTS_KNOWN;
     so.draws = e;
     assert_int_equal(blica_loglik(ctx, truth, data, &lo, &r->loglik[e]), BLICA_OK);
     assert_int_equal(blica_sources(ctx, truth, data, &so, &r->sources[e]), BLICA_OK);

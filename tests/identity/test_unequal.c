@@ -42,8 +42,8 @@ static blica_model *fit(version v, const char *method) {
   blica_fit_options o = blica_fit_options_default();
   blica_input input = {.data = data};
   blica_model *model;
-  strcpy(o.method, method);
-  strcpy(o.prior, "none");
+  o.method = blica_method_find(method);
+  o.prior = BLICA_PRIOR_NONE;
   o.sources = K, o.starts = 10;
   assert_int_equal(blica_fit(ctx, &input, &o, &model), BLICA_OK);
   blica_data_free(data);
@@ -80,7 +80,7 @@ static void a_stopped_fit_says_so(void **state) {
   blica_fit_options o = blica_fit_options_default();
   blica_input input = {.data = data};
   blica_model *model;
-  strcpy(o.method, "blica");
+  o.method = BLICA_METHOD_BLICA;
   o.sources = K, o.starts = 50;
   blica_set_poll(ctx, stop_later, NULL);
   assert_int_equal(blica_fit(ctx, &input, &o, &model), BLICA_OK);

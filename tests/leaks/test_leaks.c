@@ -37,7 +37,7 @@ static void one_fit(const char *method, uint64_t seed, const char *path) {
   blica_simulate_options how = blica_simulate_options_default();
   blica_fit_options o = blica_fit_options_default();
   how.variables = 4, how.sources = 2, how.segments = 3, how.samples = 60, how.seed = seed;
-  snprintf(o.method, sizeof o.method, "%s", method);
+  o.method = blica_method_find(method);
   o.sources = 2, o.starts = 2, o.max_iterations = 10, o.seed = seed;
   assert_int_equal(blica_ctx_create(&ctx), BLICA_OK);
   blica_set_threads(ctx, 1 + (int)(seed % 2));

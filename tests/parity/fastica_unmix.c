@@ -19,10 +19,10 @@ static void *slurp(const char *path, size_t bytes) {
   return block;
 }
 
-static bl_contrast contrast_of(const char *name) {
-  return strcmp(name, "exp") == 0    ? BL_CONTRAST_EXP
-         : strcmp(name, "cube") == 0 ? BL_CONTRAST_CUBE
-                                     : BL_CONTRAST_LOGCOSH;
+static blica_contrast contrast_of(const char *name) {
+  return strcmp(name, "exp") == 0    ? BLICA_CONTRAST_EXP
+         : strcmp(name, "cube") == 0 ? BLICA_CONTRAST_CUBE
+                                     : BLICA_CONTRAST_LOGCOSH;
 }
 
 static void write_unmixing(const char *path, int n, int k, const double *w, const double *white) {

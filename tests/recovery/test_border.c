@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "blica.h"
+#include "set_word.h"
 
 static blica_stop fit(int k, const char *method, const char *prior, double condition) {
   blica_ctx *ctx;
@@ -19,7 +20,7 @@ static blica_stop fit(int k, const char *method, const char *prior, double condi
   blica_fit_options o = blica_fit_options_default();
   assert_int_equal(blica_ctx_create(&ctx), BLICA_OK);
   s.variables = 6, s.sources = k, s.segments = 20, s.samples = 50, s.seed = 1;
-  strcpy(o.method, method), strcpy(o.prior, prior);
+  o.method = blica_method_find(method), set_word(blica_fit_option_table, &o, "prior", prior);
   o.sources = k, o.condition = condition, o.starts = 1;
   assert_int_equal(blica_simulate(ctx, &s, NULL, &data, NULL), BLICA_OK);
   assert_int_equal(blica_fit(ctx, &(blica_input){.data = data}, &o, &model), BLICA_OK);

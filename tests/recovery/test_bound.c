@@ -19,8 +19,8 @@ static double error_of(blica_ctx *ctx, const blica_model *truth, const blica_dat
   blica_model *fit;
   double mcs, cosine[8];
   int matching[8];
-  strcpy(o.method, method);
-  strcpy(o.prior, "none");
+  o.method = blica_method_find(method);
+  o.prior = BLICA_PRIOR_NONE;
   o.sources = truth->k;
   assert_int_equal(blica_fit(ctx, &(blica_input){.data = data}, &o, &fit), BLICA_OK);
   assert_int_equal(blica_compare(ctx, truth->n, truth->k, truth->mixing, fit->mixing, &mcs, matching, cosine),

@@ -10,6 +10,7 @@
 
 #include "assert_compare.h"
 #include "context.h"
+#include "set_word.h"
 #include "model/model.h"
 
 static void draw(int n, int k, int64_t samples, double intercepts, int exact, blica_model **truth, blica_data **data,
@@ -62,8 +63,8 @@ static void by_rows(const char *method, const char *thresholds, double *error, d
   draw(10, 2, 1000, 2, 0, &truth, &data, NULL);
   blica_fit_options o = blica_fit_options_default();
   o.sources = 2;
-  strcpy(o.method, method);
-  strcpy(o.thresholds, thresholds);
+  o.method = blica_method_find(method);
+  set_word(blica_fit_option_table, &o, "thresholds", thresholds);
   assert_int_equal(blica_fit(ctx, &(blica_input){.data = data}, &o, &m), BLICA_OK);
   assert_int_equal(blica_compare(ctx, 10, 2, m->mixing, truth->mixing, mcs, matching, cosine), BLICA_OK);
   *error = share_error(m, truth);
@@ -98,7 +99,7 @@ static void square_models_agree(void **state) {
   blica_fit_options o = blica_fit_options_default();
   o.sources = 4;
   assert_int_equal(blica_fit(ctx, &(blica_input){.data = data}, &o, &with), BLICA_OK);
-  strcpy(o.thresholds, "none");
+  o.thresholds = BLICA_THRESHOLDS_NONE;
   assert_int_equal(blica_fit(ctx, &(blica_input){.data = data}, &o, &without), BLICA_OK);
   assert_memory_equal(with->mixing, without->mixing, 16 * sizeof(double));
   for (int i = 0; i < 4; i++) assert_true(with->cuts[i] != 0 && without->cuts[i] == 0);

@@ -53,7 +53,7 @@ static blica_data *draw(int rows, int levels, uint64_t seed, is_missing missing,
 static blica_model *fit(const blica_input *input, const char *method) {
   blica_fit_options o = blica_fit_options_default();
   blica_model *model;
-  snprintf(o.method, sizeof o.method, "%s", method);
+  o.method = blica_method_find(method);
   o.sources = K;
   assert_int_equal(blica_fit(ctx, input, &o, &model), BLICA_OK);
   return model;

@@ -12,6 +12,7 @@
 
 #include "assert_compare.h"
 #include "context.h"
+#include "set_word.h"
 #include "data/coding.h"
 #include "model/model.h"
 
@@ -66,7 +67,7 @@ static double fitted_mcs(const blica_input *input, const blica_model *truth, con
   double cosine[6], mcs;
   blica_fit_options o = blica_fit_options_default();
   o.sources = truth->k;
-  strcpy(o.prior, prior);
+  set_word(blica_fit_option_table, &o, "prior", prior);
   if (!input->data) o.tolerance = 1e-9; /* exact counts: as close as they lead */
   assert_int_equal(blica_fit(ctx, input, &o, out), BLICA_OK);
   assert_int_equal(blica_compare(ctx, truth->n, truth->k, (*out)->mixing, truth->mixing, &mcs, matching, cosine),
@@ -123,7 +124,7 @@ static void files_keep_levels(void **state) {
   remove(path);
   blica_fit_options o = blica_fit_options_default();
   o.sources = 2;
-  strcpy(o.method, "fastica");
+  o.method = BLICA_METHOD_FASTICA;
   blica_model *none;
   assert_int_equal(blica_fit(ctx, &(blica_input){.data = data}, &o, &none), BLICA_ERR_ARGUMENT);
   assert_non_null(strstr(blica_message(ctx), "'x1' has 4"));

@@ -13,6 +13,7 @@
 #include "estimate/mle/mle.h"
 #include "mle_gradient.h"
 #include "note.h"
+#include "set_word.h"
 #include "num/rng.h"
 
 static void draw(blica_ctx *ctx, int n, int k, int samples, blica_model **model, blica_data **data) {
@@ -22,7 +23,7 @@ static void draw(blica_ctx *ctx, int n, int k, int samples, blica_model **model,
 }
 
 /* The objective's gradient against central differences, for each engine. */
-static void check_gradient(int n, int k, bl_engine engine) {
+static void check_gradient(int n, int k, blica_engine engine) {
   blica_ctx *ctx;
   blica_model *truth;
   blica_data *data;
@@ -42,10 +43,10 @@ static void check_gradient(int n, int k, bl_engine engine) {
 
 static void test_gradient(void **state) {
   (void)state;
-  check_gradient(4, 2, BL_ENGINE_PLACKETT);
-  check_gradient(6, 3, BL_ENGINE_PLACKETT);
-  check_gradient(7, 2, BL_ENGINE_GRID);
-  check_gradient(9, 3, BL_ENGINE_LATTICE);
+  check_gradient(4, 2, BLICA_ENGINE_EXACT);
+  check_gradient(6, 3, BLICA_ENGINE_EXACT);
+  check_gradient(7, 2, BLICA_ENGINE_GRID);
+  check_gradient(9, 3, BLICA_ENGINE_LATTICE);
 }
 
 /* What is recorded is the objective to 1e-6, not what the working quadrature gives: blica_loglik knows it to 1e-8. */
@@ -76,8 +77,8 @@ static void check_fit(int n, int k, const char *prior, double worst_mcs) {
   int matching[8];
   assert_int_equal(blica_ctx_create(&ctx), BLICA_OK);
   draw(ctx, n, k, 3000, &truth, &data);
-  strcpy(o.method, "mle");
-  strcpy(o.prior, prior);
+  o.method = BLICA_METHOD_MLE;
+  set_word(blica_fit_option_table, &o, "prior", prior);
   o.sources = k;
   blica_set_threads(ctx, 1);
   assert_int_equal(blica_fit(ctx, &(blica_input){.data = data}, &o, &fit), BLICA_OK);
@@ -126,7 +127,7 @@ static void test_unbounded_start(void **state) {
   assert_int_equal(blica_ctx_create(&ctx), BLICA_OK);
   assert_int_equal(blica_simulate(ctx, &how, NULL, &data, NULL), BLICA_OK);
   blica_fit_options o = blica_fit_options_default();
-  strcpy(o.method, "mle");
+  o.method = BLICA_METHOD_MLE;
   o.sources = 2, o.max_iterations = 6;
   assert_int_equal(blica_fit(ctx, &(blica_input){.data = data}, &o, &fitted), BLICA_OK);
   assert_compare(note(fitted, "start_blica"), >, -1000);
@@ -146,10 +147,10 @@ static void test_no_maximum(void **state) {
   draw(ctx, 4, 4, 400, &plain, &data);
   blica_model_free(plain);
   blica_fit_options o = blica_fit_options_default();
-  strcpy(o.method, "mle");
+  o.method = BLICA_METHOD_MLE;
   o.sources = 4;
   assert_int_equal(blica_fit(ctx, &(blica_input){.data = data}, &o, &penalised), BLICA_OK);
-  strcpy(o.prior, "none");
+  o.prior = BLICA_PRIOR_NONE;
   assert_int_equal(blica_fit(ctx, &(blica_input){.data = data}, &o, &plain), BLICA_OK);
   blica_loglik_result *with, *without;
   assert_int_equal(blica_loglik(ctx, penalised, data, NULL, &with), BLICA_OK);

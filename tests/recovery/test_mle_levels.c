@@ -22,7 +22,7 @@ static void draw(int n, int k, int segments, int levels, int samples, blica_mode
   assert_int_equal(blica_simulate(ctx, &o, truth, data, NULL), BLICA_OK);
 }
 
-static void check_gradient(int n, int k, int levels, bl_engine engine) {
+static void check_gradient(int n, int k, int levels, blica_engine engine) {
   blica_model *truth;
   blica_data *data;
   const bl_settings o = bl_settings_of(NULL);
@@ -39,14 +39,14 @@ static void check_gradient(int n, int k, int levels, bl_engine engine) {
 
 static void test_gradient(void **state) {
   (void)state;
-  check_gradient(4, 2, 3, BL_ENGINE_GRID);
-  check_gradient(3, 3, 4, BL_ENGINE_LATTICE);
+  check_gradient(4, 2, 3, BLICA_ENGINE_GRID);
+  check_gradient(3, 3, 4, BLICA_ENGINE_LATTICE);
 }
 
 static blica_model *fit_by(const char *method, const blica_data *data, int k, int threads) {
   blica_fit_options o = blica_fit_options_default();
   blica_model *fit;
-  strcpy(o.method, method);
+  o.method = blica_method_find(method);
   o.sources = k;
   blica_set_threads(ctx, threads);
   assert_int_equal(blica_fit(ctx, &(blica_input){.data = data}, &o, &fit), BLICA_OK);

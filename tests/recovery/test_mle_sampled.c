@@ -36,7 +36,7 @@ static int drop(void **state) {
 static blica_model *fit_by(const char *method, int threads, double seconds) {
   blica_fit_options o = blica_fit_options_default();
   blica_model *fit;
-  strcpy(o.method, method);
+  o.method = blica_method_find(method);
   o.sources = K, o.max_seconds = seconds;
   blica_set_threads(ctx, threads);
   assert_int_equal(blica_fit(ctx, &(blica_input){.data = data}, &o, &fit), BLICA_OK);
@@ -94,8 +94,8 @@ static void test_no_maximum(void **state) {
   blica_data *few;
   blica_model *fit;
   how.variables = how.sources = 13, how.segments = 4, how.samples = 100;
-  strcpy(o.method, "mle");
-  strcpy(o.prior, "none");
+  o.method = BLICA_METHOD_MLE;
+  o.prior = BLICA_PRIOR_NONE;
   o.sources = 13, o.max_iterations = 300;
   assert_int_equal(blica_simulate(ctx, &how, NULL, &few, NULL), BLICA_OK);
   assert_int_equal(blica_fit(ctx, &(blica_input){.data = few}, &o, &fit), BLICA_OK);

@@ -23,8 +23,8 @@ static void test_same_optimum(void **state) {
   blica_simulate_options how = blica_simulate_options_default();
   blica_fit_options o = blica_fit_options_default();
   how.variables = 26, how.sources = 8, how.segments = 12, how.samples = 500, how.seed = 4;
-  strcpy(o.method, "pairwise");
-  strcpy(o.prior, "fixed");
+  o.method = BLICA_METHOD_PAIRWISE;
+  o.prior = BLICA_PRIOR_FIXED;
   o.sources = 8, o.prior_mixing = 2, o.prior_variance = 1, o.tolerance = 1e-9;
   assert_int_equal(blica_ctx_create(&ctx), BLICA_OK);
   assert_int_equal(blica_simulate(ctx, &how, NULL, &data, NULL), BLICA_OK);

@@ -62,7 +62,7 @@ static double error_of(const blica_model *truth, const blica_input *input, const
   double mcs, cosine[SOURCES];
   int matching[SOURCES];
   o.sources = truth->k;
-  strcpy(o.method, method);
+  o.method = blica_method_find(method);
   assert_int_equal(blica_fit(ctx, input, &o, &model), BLICA_OK);
   if (strcmp(method, "auto") == 0) assert_string_equal(model->method, "matched");
   assert_int_equal(model->fit.stop, BLICA_STOP_CONVERGED);

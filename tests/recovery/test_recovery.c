@@ -23,7 +23,7 @@ static void simulate(int n, int k, int u, int64_t samples, uint64_t seed, int ex
 
 static blica_model *fit(const char *method, const blica_data *data, const blica_counts *counts, int k, int starts) {
   blica_fit_options o = blica_fit_options_default();
-  strcpy(o.method, method);
+  o.method = blica_method_find(method);
   o.sources = k, o.starts = starts;
   blica_model *model;
   blica_input input = {data, counts, NULL};

@@ -17,6 +17,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "set_word.h"
 #include "torture_average.h"
 #include "torture_cases.h"
 #include "torture_check.h"
@@ -166,9 +167,9 @@ static void one(const torture_case *c, const setting *t, const blica_data *data,
   blica_fit_options o = blica_fit_options_default();
   blica_input input = {c->scale > 0 ? NULL : data, counts, NULL};
   blica_model *m = NULL;
-  snprintf(o.method, sizeof o.method, "%s", t->method);
-  snprintf(o.prior, sizeof o.prior, "%s", t->prior);
-  if (t->thresholds) snprintf(o.thresholds, sizeof o.thresholds, "%s", t->thresholds);
+  o.method = blica_method_find(t->method);
+  set_word(blica_fit_option_table, &o, "prior", t->prior);
+  if (t->thresholds) set_word(blica_fit_option_table, &o, "thresholds", t->thresholds);
   o.sources = c->k, o.condition = t->condition;
   if (!quick) o.max_seconds = 60;
   if (quick && !patient(c, t)) o.max_iterations = most_iterations(c, t);

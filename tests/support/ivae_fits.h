@@ -25,7 +25,7 @@ static inline blica_model *fit(const blica_data *data, const blica_fit_options *
 
 static inline blica_fit_options options_for(int sources) {
   blica_fit_options o = blica_fit_options_default();
-  strcpy(o.method, "ivae");
+  o.method = BLICA_METHOD_IVAE;
   o.sources = sources;
   return o;
 }

@@ -89,6 +89,9 @@ static void test_null(void **state) {
   assert_string_equal(blica_message(NULL), "no context");
   assert_int_equal(blica_threads(NULL), 1);
   assert_compare(blica_simd_level(NULL), >=, BLICA_SIMD_SCALAR);
+  assert_int_equal(blica_method_find(NULL), -1);
+  assert_string_equal(blica_method_name(-1), "unknown");
+  assert_string_equal(blica_engine_name((blica_engine)-1), "unknown");
   assert_non_null(blica_methods(NULL));
   assert_ptr_equal(blica_methods(NULL), blica_methods(&count));
   assert_compare(count, >, 1);

@@ -260,14 +260,14 @@ done:
 /* A prior of fixed scales in place of a learned one, whose scales are those that method matched learns from the same
  * correlations. */
 static blica_status settle_prior(blica_ctx *ctx, const bl_problem *problem, const blica_model *model, bl_settings *o) {
-  if (o->prior != BL_PRIOR_AUTO) return BLICA_OK;
+  if (o->prior != BLICA_PRIOR_AUTO) return BLICA_OK;
   blica_status status = bl_matched_scales(ctx, problem, model, &o->prior_mixing, &o->prior_variance);
-  if (status == BLICA_OK) o->prior = BL_PRIOR_FIXED;
+  if (status == BLICA_OK) o->prior = BLICA_PRIOR_FIXED;
   return status;
 }
 
 static void set_prior(const bl_settings *o, blica_model *model, bl_sgauss_data *data) {
-  if (o->prior != BL_PRIOR_FIXED) return;
+  if (o->prior != BLICA_PRIOR_FIXED) return;
   data->precision_mixing = 1 / (o->prior_mixing * o->prior_mixing);
   data->precision_variance = 1 / (o->prior_variance * o->prior_variance);
   model->fit.prior_mixing = o->prior_mixing;

@@ -70,7 +70,7 @@ static double objective(const double *theta, double *gradient, void *user) {
 }
 
 static bool is_learned(const bl_settings *o) {
-  return o->prior == BL_PRIOR_AUTO;
+  return o->prior == BLICA_PRIOR_AUTO;
 }
 
 static double mean_variance(const bl_corfit_data *d, const double *theta, int j) {
@@ -442,7 +442,7 @@ blica_status bl_corfit_run(blica_ctx *ctx, const bl_problem *problem, bl_corfit_
                        .n = data->n,
                        .k = data->k};
   if (is_learned(o)) set_scales(data, FIRST_SD_MIXING, FIRST_SD_VARIANCE);
-  if (o->prior == BL_PRIOR_FIXED) set_scales(data, o->prior_mixing, o->prior_variance);
+  if (o->prior == BLICA_PRIOR_FIXED) set_scales(data, o->prior_mixing, o->prior_variance);
   TRY(bl_alloc(ctx, 3 * (size_t)model->u, &shift));
   low = shift + model->u, high = low + model->u;
   TRY(bl_agree(ctx, bl_regularise_shifts(ctx, problem->cor, &condition, shift, low, high)));

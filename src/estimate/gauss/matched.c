@@ -139,7 +139,7 @@ static blica_status estimate(blica_ctx *ctx, const bl_problem *problem, bool ave
     TRY(add_tables(ctx, problem, weight, &tables, &data, &shares, &tails));
   if (problem->cor->log_scale) TRY(scale_observations(ctx, problem, &data));
   data.common_cuts = model->k < model->n && model->u > 1 && !bl_coding_ordinal(problem->cor->coding) &&
-                     problem->options->thresholds == BL_THRESHOLDS_ITEMS;
+                     problem->options->thresholds == BLICA_THRESHOLDS_ITEMS;
   for (int s = 0; s < model->u; s++) constant -= 0.5 * weight[s] * model->n * log(6.283185307179586477);
   TRY(bl_corfit_run(ctx, problem, &data, constant, model));
 done:
@@ -159,7 +159,7 @@ blica_status bl_matched_scales(blica_ctx *ctx, const bl_problem *problem, const 
   BL_AUTO(blica_model) *scratch = NULL;
   bl_problem inner = *problem;
   bl_settings options = *problem->options;
-  options.prior = BL_PRIOR_AUTO;
+  options.prior = BLICA_PRIOR_AUTO;
   options.starts = 1, options.likelihood_power = 1;
   inner.options = &options;
   inner.stage = bl_stage_below(&problem->stage, "scales");

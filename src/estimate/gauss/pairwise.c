@@ -32,7 +32,7 @@ static blica_status run_from_matched(blica_ctx *ctx, const bl_problem *problem, 
   options = *problem->options;
   options.starts = 1;
   bl_model_prior(start, &options.prior_mixing, &options.prior_variance);
-  if (options.prior != BL_PRIOR_NONE) options.prior = BL_PRIOR_FIXED;
+  if (options.prior != BLICA_PRIOR_NONE) options.prior = BLICA_PRIOR_FIXED;
   inner.stage = problem->stage;
   TRY(bl_corfit_run(ctx, &inner, data, 0, model));
 done:

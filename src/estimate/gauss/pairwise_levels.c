@@ -56,7 +56,7 @@ static blica_status first_model(blica_ctx *ctx, const bl_problem *problem, const
   bl_settings options = *problem->options;
   bool means_done;
   options.likelihood_power = 1;
-  if (options.prior == BL_PRIOR_NONE) options.prior = BL_PRIOR_AUTO;
+  if (options.prior == BLICA_PRIOR_NONE) options.prior = BLICA_PRIOR_AUTO;
   inner.options = &options;
   inner.stage = bl_stage_below(&problem->stage, "matched");
   TRY(bl_model_like(ctx, model, out));
@@ -71,7 +71,7 @@ blica_status bl_estimate_pairwise_levels(blica_ctx *ctx, const bl_problem *probl
                                          bool *means_done) {
   blica_status status;
   const bl_settings *o = problem->options;
-  const bool none = o->prior == BL_PRIOR_NONE;
+  const bool none = o->prior == BLICA_PRIOR_NONE;
   BL_OWNED double *begin = NULL;
   double sd[2] = {o->prior_mixing, o->prior_variance};
   BL_AUTO(blica_model) *first = NULL;

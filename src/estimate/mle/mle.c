@@ -137,9 +137,9 @@ done:
   return status;
 }
 
-static const bl_mle_origin origins[] = {{"matched", BL_PRIOR_AUTO, bl_estimate_matched},
-                                        {"pairwise", BL_PRIOR_FIXED, bl_estimate_pairwise},
-                                        {"blica", BL_PRIOR_NONE, bl_estimate_blica}};
+static const bl_mle_origin origins[] = {{"matched", BLICA_PRIOR_AUTO, bl_estimate_matched},
+                                        {"pairwise", BLICA_PRIOR_FIXED, bl_estimate_pairwise},
+                                        {"blica", BLICA_PRIOR_NONE, bl_estimate_blica}};
 enum { ORIGINS = sizeof origins / sizeof *origins };
 
 /* f and its gradient at the solution of a method, A being shrunk until they can be computed. */
@@ -204,7 +204,7 @@ static blica_status refine_loglik(run *r, const double *theta) {
   options.error = RECORDED_ERROR * fmax(1.0, fabs(m->loglik));
   options.seed = r->options->seed;
   /* the engine that did the fit, whose cost is known to be bearable there: a grid's nodes grow with the loadings */
-  strcpy(options.engine, m->engine == BL_ENGINE_LATTICE ? "auto" : bl_engine_name(m->engine));
+  options.engine = m->engine == BLICA_ENGINE_LATTICE ? BLICA_ENGINE_AUTO : m->engine;
   TRY(bl_alloc(r->start->ctx, (size_t)m->u, &fine.loglik));
   TRY(bl_alloc(r->start->ctx, (size_t)m->u, &fine.error));
   status = bl_loglik_run(r->start->ctx, m->patterns, m->segment, &params, &options, RECORDED_POINTS, &fine);
@@ -241,7 +241,7 @@ static blica_status final_objective(run *r, const double *theta) {
   bl_likelihood_free(m->likelihood);
   m->information = NULL;
   m->likelihood = NULL;
-  if (m->engine != BL_ENGINE_EP && !bl_start_stopped(r->start)) TRY(refine_loglik(r, theta));
+  if (m->engine != BLICA_ENGINE_EP && !bl_start_stopped(r->start)) TRY(refine_loglik(r, theta));
   r->start->record.objective = m->weight * m->loglik - bl_mle_penalty(m, theta);
 done:
   return status;
@@ -288,7 +288,7 @@ done:
  * errors of the parameters; by expectation propagation it is not known. */
 static bool is_rough(const run *r) {
   if (r->gradient_error <= r->options->tolerance) return false;
-  if (r->m->engine == BL_ENGINE_EP || r->m->engine == BL_ENGINE_LATTICE) return !(r->shift <= BL_MLE_SHIFT);
+  if (r->m->engine == BLICA_ENGINE_EP || r->m->engine == BLICA_ENGINE_LATTICE) return !(r->shift <= BL_MLE_SHIFT);
   return r->gradient_error > r->options->tolerance;
 }
 
@@ -297,8 +297,8 @@ static blica_status report(blica_ctx *ctx, const run *r, blica_fit_report *fit) 
   const bl_mle *m = r->m;
   TRY(bl_mle_report(ctx, m, r->loglik_error, r->shift, fit));
   if (!isnan(r->gradient_error)) TRY(bl_report_note(ctx, fit, "gradient_error", r->gradient_error));
-  if (m->engine == BL_ENGINE_LATTICE) TRY(bl_report_note(ctx, fit, "lattice_points", m->accuracy.points));
-  if (m->engine == BL_ENGINE_PLACKETT) fit->quadrature_nodes = m->accuracy.nodes;
+  if (m->engine == BLICA_ENGINE_LATTICE) TRY(bl_report_note(ctx, fit, "lattice_points", m->accuracy.points));
+  if (m->engine == BLICA_ENGINE_EXACT) fit->quadrature_nodes = m->accuracy.nodes;
 done:
   return status;
 }
@@ -308,7 +308,7 @@ done:
 static bool may_refine(const run *r) {
   const bl_mle *m = r->m;
   const int nodes = m->accuracy.nodes + MORE_NODES;
-  return m->engine == BL_ENGINE_PLACKETT && nodes <= MOST_NODES &&
+  return m->engine == BLICA_ENGINE_EXACT && nodes <= MOST_NODES &&
          4 * m->u * bl_plackett_cost(m->n, nodes) <= LARGEST_WORK && !r->unbounded && !bl_start_stopped(r->start) &&
          r->start->iterations < r->options->max_iterations;
 }
@@ -363,7 +363,7 @@ static blica_status run_start(bl_start *s) {
   m->accuracy.nodes = COARSE_NODES;
   TRY(best_start(r, s->theta));
   TRY(bl_mle_order(m, s->theta));
-  if (m->engine != BL_ENGINE_EP) TRY(minimise_coarsely(r, s->theta));
+  if (m->engine != BLICA_ENGINE_EP) TRY(minimise_coarsely(r, s->theta));
   m->accuracy.points = m->n <= FEW ? FINE_POINTS : FINE_POINTS / 2;
   m->accuracy.grid_error = FINE_GRID;
   m->accuracy.nodes = m->n <= FEW_NODES ? FINE_NODES : FINE_NODES - 1;
@@ -381,7 +381,7 @@ done:
 blica_status bl_estimate_mle(blica_ctx *ctx, const bl_problem *problem, blica_model *model, bool *means_done) {
   blica_status status;
   const bl_settings *o = problem->options;
-  const bool fixed = o->prior == BL_PRIOR_FIXED, none = o->prior == BL_PRIOR_NONE;
+  const bool fixed = o->prior == BLICA_PRIOR_FIXED, none = o->prior == BLICA_PRIOR_NONE;
   bl_mle m = {0};
   run r = {.options = o, .m = &m, .model = model, .known = NAN, .gradient_error = NAN, .shift = NAN};
   bl_multistart all = {.problem = problem, .run = run_start, .user = &r, .count = 1, .factor = 1};

@@ -20,7 +20,7 @@ typedef struct {
   size_t size;                /* of theta: nk + cuts + 2ku */
   double link, weight;
   double precision_mixing, precision_variance, precision_mean; /* 1/sd^2; 0: no prior */
-  bl_engine engine;
+  blica_engine engine;
   bool sampled; /* too many variables for integration: the gradient comes from a sampler, the metric from this engine */
   bl_accuracy accuracy;
   bl_patterns *patterns;
@@ -85,7 +85,7 @@ blica_status bl_mle_report(blica_ctx *ctx, const bl_mle *m, double loglik_error,
 /* A method whose solution is a starting point. */
 typedef struct {
   const char *name;
-  bl_prior prior;
+  blica_prior prior;
   bl_estimate_fn estimate;
 } bl_mle_origin;
 /* Its solution as a point; with learn, the scales that it learned become those of m's priors. */

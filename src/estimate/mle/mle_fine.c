@@ -63,7 +63,7 @@ static double difference(const bl_mle *m, const double *theta, double *a, const 
 
 /* The next finer rule; false when there is none. */
 static bool refine(const bl_mle *m, bl_accuracy *accuracy) {
-  if (m->engine == BL_ENGINE_GRID) {
+  if (m->engine == BLICA_ENGINE_GRID) {
     accuracy->grid_error *= GRID_STEP;
     return accuracy->grid_error >= GRID_LEAST;
   }
@@ -82,7 +82,7 @@ static void by_rules(bl_mle *m, const double *theta, double tolerance, bl_mle_fi
     memcpy(f->gradient, f->other, sizeof(double) * m->size);
     f->value = value;
     f->accuracy = next;
-    double rate = m->engine == BL_ENGINE_GRID ? GRID_STEP : fmin(1.0, off / before);
+    double rate = m->engine == BLICA_ENGINE_GRID ? GRID_STEP : fmin(1.0, off / before);
     f->error = isnan(rate) ? off : off * rate;
     if (f->error <= 0.1 * tolerance) return;
     before = off;
@@ -124,8 +124,8 @@ static void by_shifts(bl_mle *m, const double *theta, bl_mle_fine *f) {
 }
 
 bool bl_mle_fine_gradient(bl_mle *m, const double *theta, double tolerance, bl_mle_fine *f) {
-  if (m->engine == BL_ENGINE_EP) return false;
-  if (m->engine == BL_ENGINE_LATTICE) {
+  if (m->engine == BLICA_ENGINE_EP) return false;
+  if (m->engine == BLICA_ENGINE_LATTICE) {
     by_shifts(m, theta, f);
     return false;
   }

@@ -13,10 +13,10 @@ static const double LARGEST_METRIC = 1 << 25; /* doubles of the information matr
  * The grid's nodes grow with the product (to 10^6 for two sources), and the lattice's covariance loses its digits. */
 static const double STEEPEST = 22500;
 
-static bl_engine choose_engine(int n, int k, bool ordinal) {
-  if (!ordinal && n <= (k <= 2 ? EXACT_FEW : EXACT_VARIABLES)) return BL_ENGINE_PLACKETT;
-  if (k <= 2 && n <= GRID_VARIABLES) return BL_ENGINE_GRID;
-  return n <= LATTICE_VARIABLES ? BL_ENGINE_LATTICE : BL_ENGINE_EP;
+static blica_engine choose_engine(int n, int k, bool ordinal) {
+  if (!ordinal && n <= (k <= 2 ? EXACT_FEW : EXACT_VARIABLES)) return BLICA_ENGINE_EXACT;
+  if (k <= 2 && n <= GRID_VARIABLES) return BLICA_ENGINE_GRID;
+  return n <= LATTICE_VARIABLES ? BLICA_ENGINE_LATTICE : BLICA_ENGINE_EP;
 }
 
 blica_status bl_mle_make(blica_ctx *ctx, const blica_data *data, const blica_coding *coding, int k,
@@ -27,7 +27,7 @@ blica_status bl_mle_make(blica_ctx *ctx, const blica_data *data, const blica_cod
   m->coding = coding;
   m->n = coding ? coding->items : data->n, m->k = k, m->u = data->u;
   const bool ordinal = bl_coding_ordinal(coding);
-  m->cuts = ordinal || (k < m->n && options->thresholds == BL_THRESHOLDS_ITEMS) ? (size_t)bl_plane(coding, m->n) : 0;
+  m->cuts = ordinal || (k < m->n && options->thresholds == BLICA_THRESHOLDS_ITEMS) ? (size_t)bl_plane(coding, m->n) : 0;
   m->size = (size_t)m->n * (size_t)k + m->cuts + 2 * local;
   m->link = options->link;
   m->weight = options->likelihood_power;
@@ -35,7 +35,7 @@ blica_status bl_mle_make(blica_ctx *ctx, const blica_data *data, const blica_cod
   const double global = (double)m->n * k + (double)m->cuts;
   const bool metric = global <= LARGEST_GLOBAL && global * global * m->u <= LARGEST_METRIC;
   m->engine = choose_engine(m->n, k, ordinal);
-  m->sampled = m->engine == BL_ENGINE_EP && metric;
+  m->sampled = m->engine == BLICA_ENGINE_EP && metric;
   TRY(bl_alloc(ctx, (size_t)data->n, &m->column)); /* owns the other arrays */
   TRY(bl_alloc_for(ctx, m->column, (size_t)m->u, &m->segment));
   for (int p = 0; p < data->n; p++) m->column[p] = p;
@@ -85,7 +85,7 @@ static bool too_steep(const bl_mle *m, const bl_params *p) {
       double squares = 0;
       for (int i = 0; i < m->n; i++) squares += p->mixing[i + (size_t)j * m->n] * p->mixing[i + (size_t)j * m->n];
       double norm = sqrt(1 + m->link * squares * p->variances[j + (size_t)s * m->k]);
-      product = m->engine == BL_ENGINE_GRID ? product * norm : fmax(product, norm);
+      product = m->engine == BLICA_ENGINE_GRID ? product * norm : fmax(product, norm);
     }
     if (!(product <= STEEPEST)) return true;
   }

@@ -351,7 +351,7 @@ done:
 static blica_status run_start(bl_start *s) {
   blica_status status;
   run *r = s->all->user;
-  const bl_mle_origin matched = {"matched", BL_PRIOR_AUTO, bl_estimate_matched};
+  const bl_mle_origin matched = {"matched", BLICA_PRIOR_AUTO, bl_estimate_matched};
   r->start = s;
   r->theta = s->theta;
   TRY(make_run(r));
@@ -370,14 +370,14 @@ done:
 
 blica_status bl_mle_sampled(blica_ctx *ctx, const bl_problem *problem, bl_mle *m, blica_model *model) {
   blica_status status;
-  const bl_prior prior = problem->options->prior;
+  const blica_prior prior = problem->options->prior;
   run r = {.ctx = ctx,
            .problem = problem,
            .m = m,
            .shape = model,
            .gain = GAIN,
            .shift = INFINITY,
-           .learn = prior == BL_PRIOR_AUTO};
+           .learn = prior == BLICA_PRIOR_AUTO};
   bl_multistart all = {.problem = problem, .run = run_start, .user = &r, .count = 1, .size = m->size, .factor = 1};
   TRY(bl_multistart_run(ctx, &all, &model->fit));
   bl_mle_store(m, all.best->theta, model);

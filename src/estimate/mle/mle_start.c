@@ -52,7 +52,7 @@ blica_status bl_mle_solution(blica_ctx *ctx, const bl_problem *problem, bl_mle *
   inner.stage = bl_stage_below(&problem->stage, "%s", from->name);
   TRY(bl_model_like(ctx, shape, &start));
   TRY(from->estimate(ctx, &inner, start, &means_done));
-  if (learn && from->prior == BL_PRIOR_AUTO) take_scales(m, start);
+  if (learn && from->prior == BLICA_PRIOR_AUTO) take_scales(m, start);
   TRY(bl_complete_model(ctx, start, m->cuts > 0, means_done));
   shorten_rows(m, start->coding, start->link, start->mixing, start->cuts);
   memcpy(theta, start->mixing, sizeof(double) * (size_t)n * (size_t)k);

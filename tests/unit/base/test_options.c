@@ -27,7 +27,7 @@ static const blica_option *fit_option(const char *name) {
 static void fit_defaults(void **state) {
   (void)state;
   blica_fit_options o = blica_fit_options_default();
-  assert_string_equal(o.method, "auto");
+  assert_int_equal(o.method, BLICA_METHOD_AUTO);
   assert_int_equal(o.sources, 0);
   assert_int_equal(o.starts, 3);
   assert_true(o.seed == 1);
@@ -56,7 +56,7 @@ static void every_row(const blica_option *table, int count, void *options) {
     assert_non_null(o->help);
     assert_true(o->type == BLICA_OPT_FLAG || o->metavar);
     if (o->initial) assert_int_equal(blica_option_set(ctx, o, options, o->initial), BLICA_OK);
-    if (o->type == BLICA_OPT_TEXT && !o->words) { /* free text, borrowed */
+    if (o->type == BLICA_OPT_TEXT) { /* free text, borrowed */
       const char *text = "any";
       assert_int_equal(blica_option_set(ctx, o, options, text), BLICA_OK);
       assert_ptr_equal(*(const char **)((char *)options + o->offset), text);
@@ -111,10 +111,10 @@ static void words(void **state) {
   assert_int_equal(blica_option_set(ctx, condition, &o, "nan"), BLICA_ERR_ARGUMENT);
   assert_true(o.condition == 30.5); /* a refused value changes nothing */
   assert_int_equal(blica_option_set(ctx, fit_option("prior"), &o, "fixed"), BLICA_OK);
-  assert_string_equal(o.prior, "fixed");
+  assert_int_equal(o.prior, BLICA_PRIOR_FIXED);
   assert_int_equal(blica_option_set(ctx, fit_option("prior"), &o, "fix"), BLICA_ERR_ARGUMENT);
   assert_non_null(strstr(blica_message(ctx), "none, auto or fixed"));
-  assert_string_equal(o.prior, "fixed");
+  assert_int_equal(o.prior, BLICA_PRIOR_FIXED);
 }
 
 /* The choices of the option are the estimators that there are, in their order. */
@@ -123,11 +123,18 @@ static void methods_are_the_words(void **state) {
   int count;
   char words[256] = "";
   const blica_method *methods = blica_methods(&count);
-  strcpy(words, "auto");
+  strcpy(words, "auto=0");
   for (int i = 0; i < count; i++) {
-    strcat(words, "|");
-    strcat(words, methods[i].name);
+    char word[32];
+    snprintf(word, sizeof word, "|%s=%d", methods[i].name, i + 1);
+    strcat(words, word);
+    assert_int_equal(blica_method_find(methods[i].name), i + 1);
+    assert_string_equal(blica_method_name(i + 1), methods[i].name);
   }
+  assert_int_equal(blica_method_find("auto"), BLICA_METHOD_AUTO);
+  assert_int_equal(blica_method_find("mle"), BLICA_METHOD_MLE);
+  assert_int_equal(blica_method_find("bogus"), -1);
+  assert_string_equal(blica_method_name(count + 1), "unknown");
   assert_string_equal(fit_option("method")->words, words);
 }
 
@@ -169,7 +176,7 @@ static void test_structs_are_checked(void **state) {
   for (int i = 0; i < 5; i++) {
     blica_fit_options o = blica_fit_options_default();
     o.sources = 2;
-    if (i == 0) strcpy(o.prior, "bogus");
+    if (i == 0) o.prior = (blica_prior)9;
     if (i == 1) o.prior_mixing = NAN;
     if (i == 2) o.prior_variance = -1;
     if (i == 3) o.likelihood_power = 2;

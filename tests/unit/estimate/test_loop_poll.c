@@ -64,7 +64,7 @@ static void no_time_at_all(void **state) {
   for (int i = 0; i < 5; i++) {
     blica_fit_options o = blica_fit_options_default();
     blica_model *m;
-    strcpy(o.method, methods[i]);
+    o.method = blica_method_find(methods[i]);
     o.sources = 3, o.max_seconds = 0;
     assert_int_equal(blica_fit(ctx, &(blica_input){.data = data}, &o, &m), BLICA_OK);
     printf("%s: %s, objective %g\n", methods[i], blica_stop_name(m->fit.stop), m->fit.objective);

@@ -110,7 +110,7 @@ static void errors_of_maximum_likelihood(void **state) {
   double covariance[P * P], mean_se[SEGMENTS], cut_se[CUTS], wanted[ALL * ALL];
   bool found;
   o.sources = 1;
-  strcpy(o.method, "mle"), strcpy(o.prior, "none");
+  o.method = BLICA_METHOD_MLE, o.prior = BLICA_PRIOR_NONE;
   if (blica_fit(ctx, &(blica_input){.data = data}, &o, &m) != BLICA_OK) fail_msg("%s", blica_message(ctx));
   assert_int_equal(bl_rows_make(ctx, m, data, &rows), BLICA_OK);
   assert_int_equal(bl_information_errors(ctx, m, rows, covariance, mean_se, cut_se, &found), BLICA_OK);

@@ -21,6 +21,7 @@
 #include "num/blas.h"
 #include "num/chi2.h"
 #include "num/normal.h"
+#include "set_word.h"
 
 static void near(const char *what, int at, double found, double wanted, double tolerance) {
   if (!(fabs(found - wanted) <= tolerance)) fail_msg("%s %d: %.12g, not %.12g", what, at, found, wanted);
@@ -184,7 +185,7 @@ static blica_model *fit(const level_rows *y, const char *prior) {
   blica_fit_options o = blica_fit_options_default();
   blica_model *m = NULL;
   o.sources = 1;
-  strcpy(o.method, "pairwise"), strcpy(o.prior, prior);
+  o.method = BLICA_METHOD_PAIRWISE, set_word(blica_fit_option_table, &o, "prior", prior);
   if (blica_fit(ctx, &(blica_input){.data = data}, &o, &m) != BLICA_OK) fail_msg("%s", blica_message(ctx));
   blica_data_free(data);
   return m;
@@ -285,7 +286,7 @@ static void residuals_and_srmr(void **state) {
   blica_fitted_values *f;
   blica_fit_options o = blica_fit_options_default();
   o.sources = 1;
-  strcpy(o.method, "pairwise");
+  o.method = BLICA_METHOD_PAIRWISE;
   assert_int_equal(blica_fit(ctx, &(blica_input){.data = data}, &o, &m), BLICA_OK);
   blica_data_free(data);
   for (int64_t r = 0; r < y.rows; r++)

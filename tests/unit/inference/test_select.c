@@ -25,10 +25,10 @@ static blica_data *draw(int k) {
   return data;
 }
 
-static blica_selection *choose(const blica_data *data, const char *sources) {
+static blica_selection *choose(const blica_data *data, int most) {
   blica_select_options o = blica_select_options_default();
   blica_selection *r;
-  o.sources = sources, o.references = 20;
+  o.sources[1] = most, o.references = 20;
   if (blica_select(ctx, data, &o, &r) != BLICA_OK) fail_msg("%s", blica_message(ctx));
   return r;
 }
@@ -74,7 +74,7 @@ static void choices_follow_from_the_numbers(void **state) {
   (void)state;
   for (int k = 1; k <= 2; k++) {
     blica_data *data = draw(k);
-    blica_selection *r = choose(data, "1:4");
+    blica_selection *r = choose(data, 4);
     int leading = 0;
     assert_true(r->lowest == 1 && r->highest == MOST);
     assert_compare(r->heldout[0], ==, 0);
@@ -90,7 +90,7 @@ static void choices_follow_from_the_numbers(void **state) {
       blica_loglik_options how = blica_loglik_options_default();
       blica_loglik_result *value;
       blica_model *m;
-      o.sources = sources, how.error = 10, strcpy(o.method, r->method);
+      o.sources = sources, how.error = 10, o.method = r->method;
       assert_int_equal(blica_fit(ctx, &(blica_input){.data = data}, &o, &m), BLICA_OK);
       assert_int_equal(blica_loglik(ctx, m, data, &how, &value), BLICA_OK);
       const double bic = -2 * value->total + (double)blica_model_parameters(m) * log((double)data->rows);
@@ -120,7 +120,7 @@ static void independent_items_have_none(void **state) {
     bl_rng rng = bl_rng_make(seed, 1);
     for (int64_t i = 0; i < y.rows * N; i++) y.x[i] = bl_rng_uniform(&rng) < 0.4;
     blica_data *data = pack_level_rows(&y);
-    blica_selection *r = choose(data, "1:2");
+    blica_selection *r = choose(data, 2);
     assert_int_equal(r->sources, r->by_parallel ? r->by_heldout : 0);
     none += r->sources == 0;
     blica_selection_free(r);
@@ -136,7 +136,7 @@ static void more_than_can_be_determined(void **state) {
   static const int two[4] = {2, 2, 2, 2};
   level_rows y = draw_level_rows(4, 2, 400, two, 0, 3);
   blica_data *data = pack_level_rows(&y);
-  blica_selection *r = choose(data, "1:4");
+  blica_selection *r = choose(data, 4);
   assert_int_equal(r->highest, 2);
   blica_selection_free(r);
   blica_data_free(data);

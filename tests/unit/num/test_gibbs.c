@@ -88,7 +88,7 @@ static void drop(problem *p) {
 }
 
 /* The mean of many gradients against the exact one, in standard errors of the mean over batches. */
-static void check_unbiased(int levels, bl_engine engine) {
+static void check_unbiased(int levels, blica_engine engine) {
   enum { N = 5, K = 2, NK = N * K, SIZE = N * K + 2 * K * 3, MOST = SIZE + 3 * N, BATCHES = 40, SWEEPS = 100 };
   const int size = levels > 2 ? SIZE + (levels - 1) * N : SIZE;
   problem p;
@@ -122,8 +122,8 @@ static void check_unbiased(int levels, bl_engine engine) {
 
 static void test_unbiased(void **state) {
   (void)state;
-  check_unbiased(2, BL_ENGINE_PLACKETT);
-  check_unbiased(3, BL_ENGINE_GRID);
+  check_unbiased(2, BLICA_ENGINE_EXACT);
+  check_unbiased(3, BLICA_ENGINE_GRID);
 }
 
 /* Threads and SIMD levels do not change a bit. */

@@ -108,7 +108,7 @@ static void test_fit(void **state) {
   run(jobs);
   assert_stopped(jobs, "process 1 of 3 has max_iterations 7, the first has default");
   make(jobs, NULL);
-  strcpy(jobs[1].options.method, "fastica");
+  jobs[1].options.method = BLICA_METHOD_FASTICA;
   run(jobs);
   assert_stopped(jobs, "has method fastica");
   make(jobs, NULL);

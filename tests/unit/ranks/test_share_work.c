@@ -166,7 +166,7 @@ static blica_status assess(blica_ctx *ctx, job *j) {
 
 static blica_status select_sources(blica_ctx *ctx, job *j) {
   blica_select_options o = blica_select_options_default();
-  o.sources = "1:2", o.folds = 3, o.references = 20;
+  o.sources[0] = 1, o.sources[1] = 2, o.folds = 3, o.references = 20;
   return blica_select(ctx, j->data, &o, &j->selection);
 }
 

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "assert_compare.h"
+#include "set_word.h"
 #include "data/patterns.h"
 #include "rivals/fastica_core.h"
 #include "num/rng.h"
@@ -100,7 +101,7 @@ static void test_patterns(void **state) {
 
 static blica_model *fit(const blica_data *data, int sources) {
   blica_fit_options o = blica_fit_options_default();
-  strcpy(o.method, "fastica");
+  o.method = BLICA_METHOD_FASTICA;
   o.sources = sources;
   blica_input input = {.data = data};
   blica_model *model;
@@ -162,7 +163,7 @@ static void test_whitening(void **state) {
   /* cube: E[(w x)^3 x'] - 3 w is the fixed point; with a single step, E x_c^2 = 1 shows that weights add up to N */
   double w[25] = {0};
   for (int a = 0; a < k; a++) w[a * 6] = 1;
-  double normal = bl_fastica_negentropy(ctx, f, BL_CONTRAST_EXP, w);
+  double normal = bl_fastica_negentropy(ctx, f, BLICA_CONTRAST_EXP, w);
   assert_true(normal > 0 &&
               normal < k * 0.0858); /* |E G| <= 1 and E G(normal) = -.7071: each term is below (1-.7071)^2 */
   bl_fastica_free(f);
@@ -181,8 +182,8 @@ static void test_bits(void **state) {
     for (int t = 0; t < 3; t++)
       for (int level = BLICA_SIMD_SCALAR; level <= BLICA_SIMD_AVX512; level++) {
         blica_fit_options o = blica_fit_options_default();
-        strcpy(o.method, "fastica");
-        strcpy(o.contrast, contrasts[c]);
+        o.method = BLICA_METHOD_FASTICA;
+        set_word(blica_fit_option_table, &o, "contrast", contrasts[c]);
         o.sources = 7, o.starts = 2, o.max_iterations = 20;
         blica_set_threads(ctx, threads[t]);
         blica_set_simd(ctx, (blica_simd)level);

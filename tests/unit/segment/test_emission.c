@@ -69,7 +69,7 @@ static void two_items_have_their_table(void **state) {
   (void)state;
   sample x = take(draw_level_rows(2, 1, 300, (const int[]){2, 2}, 0.2, 3));
   assert_true(bl_emission_exact(x.emission));
-  assert_string_equal(bl_emission_engine(x.emission), "exact");
+  assert_int_equal(bl_emission_engine(x.emission), BLICA_ENGINE_EXACT);
   assert_int_equal(bl_emission_parameters(x.emission), 3);
   for (int s = 0; s < STATES; s++) {
     double table[4], first, second;

@@ -12,6 +12,7 @@
 
 #include "assert_compare.h"
 #include "context.h"
+#include "set_word.h"
 #include "segment/emission.h"
 #include "state_rows.h"
 
@@ -70,7 +71,7 @@ static void check_rows(int sources, const char *engine) {
     blica_input input = {.data = labelled};
     fit.sources = sources;
     if (strcmp(engine, "ep") != 0) o.error = 1e-4;
-    strcpy(o.engine, engine);
+    set_word(blica_loglik_option_table, &o, "engine", engine);
     assert_int_equal(blica_fit(ctx, &input, &fit, &m), BLICA_OK);
     own_thresholds(m);
     assert_int_equal(blica_loglik(ctx, m, labelled, &o, &wanted), BLICA_OK);
@@ -79,7 +80,7 @@ static void check_rows(int sources, const char *engine) {
     assert_int_equal(bl_emission_make(ctx, plain, s, &e), BLICA_OK);
     double *log_p = calloc((size_t)s->patterns->count * STATES, sizeof *log_p), total = 0;
     assert_int_equal(bl_emission_model(ctx, e, m, log_p), BLICA_OK);
-    assert_string_equal(bl_emission_engine(e), engine);
+    assert_string_equal(blica_engine_name(bl_emission_engine(e)), engine);
     for (int t = 0; t < ROWS; t++)
       if (s->patterns->row_pattern[t] >= 0) total += log_p[s->patterns->row_pattern[t] * STATES + y.state[t]];
     if (fabs(total - wanted->total) > 1e-3) fail_msg("log-likelihood %.6f, not %.6f", total, wanted->total);
@@ -161,7 +162,7 @@ static void states_are_found_on_any_number_of_threads(void **unused) {
   blica_segmentation *more = find(plain, 0);
   blica_set_threads(ctx, 0);
   assert_int_equal(r->states, STATES);
-  assert_string_equal(r->engine, "grid");
+  assert_int_equal(r->engine, BLICA_ENGINE_GRID);
   assert_compare(r->loglik, ==, more->loglik);
   assert_memory_equal(r->state, more->state, sizeof y.state);
   assert_memory_equal(r->model->mixing, more->model->mixing, ITEMS * SOURCES * sizeof(double));
