@@ -21,6 +21,14 @@ static const blica_option rows[] = {
            "order of the file."),
     OPTION(data_values, ignore, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "LIST",
            "Columns to leave out, such as identifiers of persons; a list as for --columns."),
+    OPTION(data_values, weights, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "COLUMN",
+           "Column of sampling weights, positive numbers; within each segment they count relative to each other, and "
+           "together as the effective number of rows, (sum w)^2 / sum w^2."),
+    OPTION(data_values, frequencies, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "COLUMN",
+           "Column of whole numbers that say how many times a row occurred; results are those of the repeated rows."),
+    OPTION(data_values, cluster, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "COLUMN",
+           "Column that says which rows belong together, such as the pupils of a class or the answers of one person; "
+           "errors and tests then take clusters, not rows, as independent. A cluster lies in one segment."),
     OPTION(data_values, missing, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "VALUES",
            "Values that mean missing, in addition to empty, NA, N/A, NaN and NULL; separated by commas, as in -9,99."),
     OPTION(
@@ -54,6 +62,9 @@ static table_options reading_of(const data_values *v, const blica_model *model) 
       .columns = v->columns,
       .ignore = v->ignore,
       .missing = v->missing,
+      .weights = v->weights,
+      .frequencies = v->frequencies,
+      .cluster = v->cluster,
       .levels = v->levels && strcmp(v->levels, "any") == 0,
       .list = v->levels && strcmp(v->levels, "any") != 0 ? v->levels : NULL,
       .ordinal = v->ordinal != 0,
@@ -88,6 +99,9 @@ void data_args_text(const data_values *v, char *text, size_t size) {
                {"--columns", v->columns},
                {"--ignore", v->ignore},
                {"--missing", v->missing},
+               {"--weights", v->weights},
+               {"--frequencies", v->frequencies},
+               {"--cluster", v->cluster},
                {"--levels", v->levels},
                {"--header", v->header == TABLE_HEADER_YES  ? "yes"
                             : v->header == TABLE_HEADER_NO ? "no"

@@ -9,6 +9,7 @@ typedef struct {
   const char *segment_column, *segment_file;
   int64_t segment_length, segment_count;
   const char *columns, *ignore, *missing;
+  const char *weights, *frequencies, *cluster;
   const char *levels;
   int ordinal;
   table_header header;

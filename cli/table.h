@@ -6,7 +6,15 @@
 #include "records.h"
 #include "table_io.h"
 
-typedef enum { ROLE_VALUE = 0, ROLE_SEGMENT, ROLE_SKIP } column_role;
+typedef enum {
+  ROLE_VALUE = 0,
+  ROLE_SEGMENT,
+  ROLE_SKIP,
+  ROLE_WEIGHT, /* from here on: attributes of rows */
+  ROLE_FREQUENCY,
+  ROLE_CLUSTER,
+  ROLES
+} column_role;
 
 /* Neighbouring columns of one role: what the fast path steps over at once. */
 typedef struct {
@@ -55,7 +63,12 @@ struct table {
   int8_t *x; /* rows not yet packed: [capacity] rows of n */
   int32_t *segment;
   int64_t filled, capacity;
-  char *last_label; /* and its id in packer */
+  bool attributes; /* some column holds an attribute of rows */
+  double *weight;  /* [kept_capacity] of the rows packed in this piece, which are `kept`; NULL: none are given */
+  int32_t *cluster;
+  int64_t kept, kept_capacity;
+  blica_packer *clusters; /* numbers their labels */
+  char *last_label;       /* and its id in packer */
   size_t last_length, last_capacity;
   int32_t last_id;
 };
@@ -95,16 +108,26 @@ void table_list_columns(const table *t, char *out, size_t size); /* their names,
 /* table_choose.c: --columns and --ignore turn columns of values into columns that are left out; whether a value is one
  * of --missing. */
 blica_status table_choose_columns(table *t, char *message);
+/* The column that --option names or numbers from 1. */
+blica_status table_find_column(const table *t, const char *option, const char *text, size_t length, int *column,
+                               char *message);
 bool table_listed_missing(const table *t, const char *text, size_t length); /* whether the text is one of --missing */
 
 /* table_rows.c: rows into the packer, at most max_rows of them. */
 blica_status table_read_rows(table *t, int64_t max_rows, char *message);
 blica_status table_begin_rows(table *t, char *message); /* buffers, segment file */
-/* Ends a row whose values are in the buffer; label is that of its segment column, if there is one. */
-blica_status table_finish_row(table *t, const char *label, size_t length, char *message);
+/* Ends a row whose values are in the buffer; carried [ROLES] has the texts of its columns that are no items. */
+blica_status table_finish_row(table *t, const field *carried, char *message);
 /* Fails, naming row, variable and text. */
 blica_status table_bad_value(const table *t, int variable, const char *text, size_t length, char *message);
 blica_status table_flush(table *t, char *message); /* hands the buffered rows to the packer */
+
+/* table_attributes.c: weights, frequencies and clusters of rows. */
+blica_status table_find_attributes(table *t, char *message); /* decides which columns hold them */
+/* Keeps those of a row, and says how many times it is to be packed. */
+blica_status table_take_attributes(table *t, const field *carried, int64_t *copies, char *message);
+blica_status table_give_attributes(table *t, blica_data *data, char *message); /* to the data of a piece */
+void table_free_attributes(table *t);                                          /* what they take of memory */
 
 /* table_npy.c */
 blica_status table_begin_npy(table *t, char *message);

@@ -24,6 +24,12 @@ static blica_status unknown(const table *t, const char *option, const char *text
                     (int)length, text, list);
 }
 
+blica_status table_find_column(const table *t, const char *option, const char *text, size_t length, int *column,
+                               char *message) {
+  *column = find(t, text, length);
+  return *column < 0 ? unknown(t, option, text, length, message) : BLICA_OK;
+}
+
 /* One entry of a list: a column, or first:last. A name may have a colon of its own. */
 static blica_status mark(const table *t, const char *option, const char *entry, size_t length, bool *chosen,
                          char *message) {
@@ -57,6 +63,12 @@ blica_status table_choose_columns(table *t, char *message) {
   if (status == BLICA_OK && o->columns) {
     status = mark_list(t, "columns", o->columns, chosen, message);
     for (int k = 0; status == BLICA_OK && k < t->columns; k++)
+      if (chosen[k] && t->role[k] >= ROLE_WEIGHT)
+        status = table_fail(message, BLICA_ERR_ARGUMENT,
+                            "%s: --columns names column %d as an item, which holds weights, frequencies or clusters; "
+                            "leave it out of the list",
+                            t->name, k + 1);
+    for (int k = 0; status == BLICA_OK && k < t->columns; k++)
       if (!chosen[k] && t->role[k] == ROLE_VALUE) t->role[k] = ROLE_SKIP;
   }
   if (status == BLICA_OK && o->ignore) {
@@ -66,7 +78,7 @@ blica_status table_choose_columns(table *t, char *message) {
         status = table_fail(message, BLICA_ERR_ARGUMENT,
                             "%s: --ignore names column %d, which holds the segments; leave it out of the list", t->name,
                             k + 1);
-      else if (chosen[k])
+      else if (chosen[k] && t->role[k] < ROLE_WEIGHT)
         t->role[k] = ROLE_SKIP;
     }
   }

@@ -193,6 +193,7 @@ blica_status table_assign_roles(table *t, char *message) {
     t->role[0] = ROLE_SKIP;
     table_note(t, "the first column has no name and is left out as row names");
   }
+  MUST(table_find_attributes(t, message));
   MUST(table_choose_columns(t, message));
   return make_runs(t, message);
 }

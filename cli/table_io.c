@@ -94,6 +94,7 @@ void table_close(table *t) {
   for (int k = 0; t->header && k < t->columns; k++) free(t->header[k]);
   table_free_levels(t);
   table_free_readstat(t->survey);
+  table_free_attributes(t);
   records_close(&t->text);
   records_close(&t->labels);
   blica_packer_free(t->packer);
@@ -182,13 +183,17 @@ blica_status table_next(table *t, int64_t max_rows, char message[TABLE_MESSAGE],
   status = blica_pack_end(t->ctx, t->packer, &data);
   t->packer = NULL;
   if (status != BLICA_OK) return table_library_failed(t, status, message);
-  if (!whole) {
-    *out = data;
-    return BLICA_OK;
+  if (whole) {
+    status = table_repack(t, data, message, &again);
+    blica_data_free(data);
+    data = again;
+    if (status != BLICA_OK) return status;
   }
-  status = table_repack(t, data, message, &again);
-  blica_data_free(data);
-  *out = again;
+  status = table_give_attributes(t, data, message);
+  if (status == BLICA_OK)
+    *out = data;
+  else
+    blica_data_free(data);
   return status;
 }
 
@@ -336,6 +341,30 @@ static blica_status counts_from_stdin(table *t, char *message, blica_counts **ou
   return status == BLICA_OK ? check_segments(t->name, message, out) : status;
 }
 
+/* Counts of weighted rows, whose weights are scaled when all rows of a segment are known. */
+static blica_status count_weighted(blica_ctx *ctx, const char *path, const table_options *options, char *message,
+                                   blica_counts **out) {
+  blica_data *data;
+  MUST(table_read(ctx, path, options, message, &data));
+  blica_status status = blica_count(ctx, data, out);
+  if (status != BLICA_OK) table_fail(message, status, "%s: %.900s", path, blica_message(ctx));
+  blica_data_free(data);
+  return status;
+}
+
+/* Options that counts cannot use. */
+static blica_status check_counted(const char *path, const table_options *o, char *message) {
+  if (table_is_counts(path) && (o->weights || o->frequencies))
+    return table_fail(message, BLICA_ERR_ARGUMENT,
+                      "%s: holds counts, not rows; give %s where the rows are counted (blica count)", path,
+                      o->weights ? "--weights" : "--frequencies");
+  if (o->cluster)
+    return table_fail(message, BLICA_ERR_ARGUMENT,
+                      "--cluster does not change what is counted or fitted; give it to blica assess, whose errors and "
+                      "tests it changes");
+  return BLICA_OK;
+}
+
 /* The sum over pieces; NULL on failure. */
 static blica_status count_rows(table *t, char *message, blica_counts **out) {
   blica_status status = table_begin_stream(t, message);
@@ -362,6 +391,8 @@ blica_status table_counts(blica_ctx *ctx, const char *path, const table_options 
                           blica_counts **out) {
   table *t;
   *out = NULL;
+  MUST(check_counted(path, options, message));
+  if (options->weights) return count_weighted(ctx, path, options, message, out);
   if (table_is_counts(path)) {
     blica_status loaded = blica_counts_load(ctx, path, out);
     return loaded == BLICA_OK ? check_segments(path, message, out)

@@ -15,21 +15,22 @@ typedef enum { TABLE_HEADER_AUTO = 0, TABLE_HEADER_YES, TABLE_HEADER_NO } table_
 
 /* All zero is the default. At most one of the four ways of naming segments may be set. */
 typedef struct {
-  const char *segment_column;                 /* --segment-column NAME|INDEX|last; NULL: the column named `segment` */
-  int64_t segment_length;                     /* --segment-length L: rows 1..L are segment 1, and so on; 0: not given */
-  int64_t segment_count;                      /* --segment-count U: U runs of (nearly) equal length; 0: not given */
-  const char *segment_file;                   /* --segment-file F: one label per line, as many lines as rows, or a CSV
-                                                 table whose first column is named `segment` */
-  bool unlabelled;                            /* all rows are one segment; a column named `segment` is refused */
-  bool levels;                                /* --levels any: any two values per column; the lower one becomes 0 */
-  const char *list;                           /* --levels low<...<high, or name=low<...<high,name=... */
-  bool ordinal;                               /* --ordinal: the distinct whole numbers of a column are its levels */
-  const struct table *found;                  /* a table that was read before, whose levels its columns have */
-  const char *columns, *ignore;               /* --columns, --ignore NAME|INDEX|FIRST:LAST,...; NULL: not given */
-  const char *missing;                        /* --missing VALUE,...: these mean missing too; NULL: not given */
-  const blica_model *model;                   /* whose levels code the columns of the same names; may be NULL */
-  table_header header;                        /* --header yes|no; auto: the first row is a header when it holds text */
-  void (*note)(const char *text, void *user); /* gets what was chosen (levels, dropped columns); may be NULL */
+  const char *segment_column;   /* --segment-column NAME|INDEX|last; NULL: the column named `segment` */
+  int64_t segment_length;       /* --segment-length L: rows 1..L are segment 1, and so on; 0: not given */
+  int64_t segment_count;        /* --segment-count U: U runs of (nearly) equal length; 0: not given */
+  const char *segment_file;     /* --segment-file F: one label per line, as many lines as rows, or a CSV
+                                   table whose first column is named `segment` */
+  bool unlabelled;              /* all rows are one segment; a column named `segment` is refused */
+  bool levels;                  /* --levels any: any two values per column; the lower one becomes 0 */
+  const char *list;             /* --levels low<...<high, or name=low<...<high,name=... */
+  bool ordinal;                 /* --ordinal: the distinct whole numbers of a column are its levels */
+  const struct table *found;    /* a table that was read before, whose levels its columns have */
+  const char *columns, *ignore; /* --columns, --ignore NAME|INDEX|FIRST:LAST,...; NULL: not given */
+  const char *weights, *frequencies, *cluster; /* columns NAME|INDEX of attributes of rows; NULL: not given */
+  const char *missing;                         /* --missing VALUE,...: these mean missing too; NULL: not given */
+  const blica_model *model;                    /* whose levels code the columns of the same names; may be NULL */
+  table_header header;                         /* --header yes|no; auto: the first row is a header when it holds text */
+  void (*note)(const char *text, void *user);  /* gets what was chosen (levels, dropped columns); may be NULL */
   void *note_user;
 } table_options;
 

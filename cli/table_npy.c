@@ -79,12 +79,16 @@ static blica_status read_whole(table *t, char *message) {
 
 static blica_status take_row(table *t, const char *first, size_t stride, char *message) {
   int8_t *x = t->x + t->filled * t->n;
-  char label[40] = "";
+  field carried[ROLES] = {{"", 0}};
+  char texts[ROLES][40];
   for (int k = 0, i = 0; k < t->columns; k++) {
     double value = bl_npy_number(&t->array, first + (size_t)k * stride);
     char text[40];
-    if (t->role[k] == ROLE_SEGMENT) snprintf(label, sizeof label, "%.17g", value);
-    if (t->role[k] != ROLE_VALUE) continue;
+    const column_role role = t->role[k];
+    if (role != ROLE_VALUE) {
+      carried[role] = (field){texts[role], (size_t)snprintf(texts[role], sizeof texts[role], "%.17g", value)};
+      continue;
+    }
     x[i] = (int8_t)(isnan(value) ? BLICA_MISSING : value != 0);
     if (t->levels || t->options.missing || !(isnan(value) || value == 0 || value == 1)) {
       snprintf(text, sizeof text, "%.15g", value);
@@ -98,7 +102,7 @@ static blica_status take_row(table *t, const char *first, size_t stride, char *m
     }
     i++;
   }
-  return table_finish_row(t, label, strlen(label), message);
+  return table_finish_row(t, carried, message);
 }
 
 blica_status table_read_npy(table *t, int64_t max_rows, char *message) {

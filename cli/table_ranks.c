@@ -59,7 +59,8 @@ static blica_status same_files(const char *path, char *message) {
 static bool divisible(const table *t) {
   const table_options *o = &t->options;
   return !t->npy && !t->survey && !o->segment_length && !o->segment_count && !o->segment_file && !o->unlabelled &&
-         !o->levels && !t->known && !t->text.quotes && byte_source_size(t->text.source) > 0;
+         !o->levels && !o->weights && !o->cluster && !t->known && !t->text.quotes &&
+         byte_source_size(t->text.source) > 0;
 }
 
 /* Leaves the table at this process's lines; *rows is false when there are none. */
@@ -125,22 +126,57 @@ static bool read_part(blica_ctx *ctx, const char *path, const table_options *opt
   return false;
 }
 
+/* One attribute of the rows of the first process, NULL elsewhere, for those of all. */
+static blica_status share_attribute(void *array, size_t bytes, void **out, char *message) {
+  const blica_comm *comm = communicator();
+  *out = NULL;
+  if (!agree_on(array != NULL)) return BLICA_OK;
+  *out = malloc(bytes);
+  if (any(!*out)) return table_no_memory(message);
+  if (array) memcpy(*out, array, bytes);
+  return comm->broadcast(*out, bytes, 0, comm->user) == 0
+             ? BLICA_OK
+             : table_fail(message, BLICA_ERR_INTERNAL, "the other processes cannot be reached");
+}
+
+/* Weights and clusters, which the first process has read with all rows. t is NULL on the others. */
+static blica_status share_attributes(const table *t, const char *path, blica_ctx *ctx, blica_data *data,
+                                     char *message) {
+  void *weight = NULL, *cluster = NULL;
+  const size_t rows = (size_t)data->rows;
+  blica_status status = share_attribute(t ? t->weight : NULL, rows * sizeof(double), &weight, message);
+  if (status == BLICA_OK) status = share_attribute(t ? t->cluster : NULL, rows * sizeof(int32_t), &cluster, message);
+  if (status == BLICA_OK && weight && (status = blica_data_set_weights(ctx, data, weight)) != BLICA_OK)
+    library_failed(ctx, path, status, message);
+  if (status == BLICA_OK && cluster && (status = blica_data_set_clusters(ctx, data, cluster)) != BLICA_OK)
+    library_failed(ctx, path, status, message);
+  free(weight);
+  free(cluster);
+  return status;
+}
+
 blica_status table_ranks_read(blica_ctx *ctx, const char *path, const table_options *options, char *message,
                               blica_data **out) {
   blica_data *part = NULL;
   bool noted;
-  table *t;
+  table *t = NULL;
   blica_status status = same_files(path, message);
   if (status != BLICA_OK) return status;
   blica_set_comm(ctx, NULL); /* each works on its own rows */
   if (!read_part(ctx, path, options, message, &noted, &part)) {
     status = open_first(ctx, path, options, noted, message, &t);
     if (status == BLICA_OK) status = follow(t ? table_next(t, INT64_MAX / 2, message, &part) : BLICA_OK, message);
-    table_close(t);
   }
   blica_set_comm(ctx, communicator());
   if (status == BLICA_OK && (status = blica_pack_ranks(ctx, part, out)) != BLICA_OK)
     library_failed(ctx, path, status, message);
+  if (status == BLICA_OK && (options->weights || options->cluster))
+    status = share_attributes(t, path, ctx, *out, message);
+  table_close(t);
+  if (status != BLICA_OK) {
+    blica_data_free(*out);
+    *out = NULL;
+  }
   blica_data_free(part);
   return status;
 }

@@ -73,7 +73,7 @@ struct table_survey {
   value_label *label;
   int labels, label_capacity;
   int variable_of_column; /* position among the items while a row is read */
-  char segment[LABEL_MOST + 1];
+  char carried[ROLES][LABEL_MOST + 1];
 };
 
 void table_free_readstat(table_survey *v) {
@@ -364,13 +364,21 @@ static blica_status level_of(table *t, int i, const survey_variable *variable, d
   return table_level(t, i, text, strlen(text), message, x);
 }
 
-static void keep_segment(table_survey *v, const survey_variable *variable, readstat_value_t value, bool missing) {
+/* Segments go by the labels of their codes. */
+static void keep_carried(table_survey *v, column_role role, const survey_variable *variable, readstat_value_t value,
+                         bool missing) {
   const char *label = missing ? "" : variable->text ? readstat_string_value(value) : NULL;
-  if (!label && !missing) label = label_of(v, variable->label_set, number_of(value));
+  if (!label && role == ROLE_SEGMENT) label = label_of(v, variable->label_set, number_of(value));
   if (label)
-    snprintf(v->segment, sizeof v->segment, "%s", label);
+    snprintf(v->carried[role], sizeof v->carried[role], "%s", label);
   else
-    snprintf(v->segment, sizeof v->segment, "%.15g", number_of(value));
+    snprintf(v->carried[role], sizeof v->carried[role], role == ROLE_SEGMENT ? "%.15g" : "%.17g", number_of(value));
+}
+
+static blica_status finish_row(table_survey *v) {
+  field carried[ROLES];
+  for (int role = 0; role < ROLES; role++) carried[role] = (field){v->carried[role], strlen(v->carried[role])};
+  return table_finish_row(v->t, carried, v->message);
 }
 
 static int on_value(int row, readstat_variable_t *from, readstat_value_t value, void *user) {
@@ -380,11 +388,12 @@ static int on_value(int row, readstat_variable_t *from, readstat_value_t value, 
   blica_status status = BLICA_OK;
   (void)row;
   if (column < 0 || column >= t->columns) return READSTAT_HANDLER_OK;
-  if (column == 0) v->variable_of_column = 0, v->segment[0] = 0;
+  if (column == 0) v->variable_of_column = 0, memset(v->carried, 0, sizeof v->carried);
   const survey_variable *variable = &v->variable[column];
   const bool missing = readstat_value_is_missing(value, from) || (!variable->text && isnan(number_of(value)));
-  if (t->role[column] == ROLE_SEGMENT) keep_segment(v, variable, value, missing);
-  if (t->role[column] == ROLE_VALUE) {
+  if (t->role[column] != ROLE_VALUE) {
+    keep_carried(v, t->role[column], variable, value, missing);
+  } else {
     const int i = v->variable_of_column++;
     int8_t *x = t->x + t->filled * t->n + i;
     const char *text = missing ? NULL : variable->text ? readstat_string_value(value) : NULL;
@@ -394,8 +403,7 @@ static int on_value(int row, readstat_variable_t *from, readstat_value_t value, 
     else if (!missing && !variable->text && !listed_missing(t, number_of(value)))
       status = level_of(t, i, variable, number_of(value), v->message, x);
   }
-  if (status == BLICA_OK && column == t->columns - 1)
-    status = table_finish_row(t, v->segment, strlen(v->segment), v->message);
+  if (status == BLICA_OK && column == t->columns - 1) status = finish_row(v);
   return status == BLICA_OK ? READSTAT_HANDLER_OK : abort_with(v, status);
 }
 

@@ -92,8 +92,23 @@ static blica_status label_from_file(table *t, char *message, const char **label,
   return BLICA_OK;
 }
 
-blica_status table_finish_row(table *t, const char *label, size_t length, char *message) {
+/* Adds the row in the buffer to segment id `copies` times. */
+static blica_status add_copies(table *t, int32_t id, int64_t copies, char *message) {
+  const int8_t *row = t->x + t->filled * t->n;
+  for (int64_t c = 0; c < copies; c++) {
+    if (c > 0) memmove(t->x + t->filled * t->n, row, (size_t)t->n);
+    t->segment[t->filled] = id;
+    if (++t->filled == t->capacity) MUST(table_flush(t, message));
+  }
+  return BLICA_OK;
+}
+
+blica_status table_finish_row(table *t, const field *carried, char *message) {
   char number[32];
+  const char *label = carried[ROLE_SEGMENT].text;
+  size_t length = carried[ROLE_SEGMENT].length;
+  int64_t copies = 1;
+  int32_t id = -1;
   const table_options *o = &t->options;
   blica_status status = BLICA_OK;
   if (o->segment_file) {
@@ -109,9 +124,10 @@ blica_status table_finish_row(table *t, const char *label, size_t length, char *
     label = number;
   }
   if (status != BLICA_OK) return status;
-  MUST(label_id(t, label, length, message, &t->segment[t->filled]));
+  if (t->attributes) MUST(table_take_attributes(t, carried, &copies, message));
+  if (copies > 0) MUST(label_id(t, label, length, message, &id));
   t->row++;
-  return ++t->filled == t->capacity ? table_flush(t, message) : BLICA_OK;
+  return copies > 0 ? add_copies(t, id, copies, message) : BLICA_OK;
 }
 
 /* ---- rows ---- */
@@ -142,7 +158,7 @@ static bool plain_values(const char *p, int k, char separator, int8_t *x) {
   return !wrong;
 }
 
-static bool plain_line(const table *t, const char *p, size_t length, int8_t *x, field *segment) {
+static bool plain_line(const table *t, const char *p, size_t length, int8_t *x, field *carried) {
   char separator = t->text.separator;
   const char *end = p + length;
   while (end > p && end[-1] == '\r') end--;
@@ -166,7 +182,7 @@ static bool plain_line(const table *t, const char *p, size_t length, int8_t *x, 
     while (last > p && (last[-1] == ' ' || last[-1] == '\t')) last--;
     const char *first = p;
     while (first < last && (*first == ' ' || *first == '\t')) first++;
-    if (run->role == ROLE_SEGMENT) *segment = (field){first, (size_t)(last - first)};
+    carried[run->role] = (field){first, (size_t)(last - first)};
     p = stop;
   }
   return p == end;
@@ -192,9 +208,9 @@ static blica_status split_row(table *t, char *message) {
     return table_fail(message, BLICA_ERR_DATA, "%s, row %lld (line %lld): %d fields, %d are expected", t->name,
                       (long long)t->row + 1, (long long)t->text.record_line, t->text.field_count, t->columns);
   int8_t *x = t->x + t->filled * t->n;
-  field segment = {"", 0};
+  field carried[ROLES] = {{"", 0}};
   for (int k = 0, i = 0; k < t->columns; k++) {
-    if (t->role[k] == ROLE_SEGMENT) segment = f[k];
+    carried[t->role[k]] = f[k];
     if (t->role[k] != ROLE_VALUE) continue;
     if (t->levels) {
       MUST(table_level(t, i, f[k].text, f[k].length, message, &x[i]));
@@ -206,7 +222,7 @@ static blica_status split_row(table *t, char *message) {
     }
     i++;
   }
-  return table_finish_row(t, segment.text, segment.length, message);
+  return table_finish_row(t, carried, message);
 }
 
 static blica_status check_labels_used(table *t, char *message) {
@@ -235,16 +251,16 @@ blica_status table_read_rows(table *t, int64_t max_rows, char *message) {
   while (status == BLICA_OK && !t->ended && t->row < stop && !t->npy) {
     size_t length;
     bool more;
-    field segment = {"", 0};
+    field carried[ROLES] = {{"", 0}};
     status = records_peek(&t->text, message, &more, &length);
     if (status != BLICA_OK) break;
     t->ended = !more;
     if (!more) break;
     if (!t->levels && !t->options.missing &&
-        plain_line(t, t->text.buffer + t->text.at, length, t->x + t->filled * t->n, &segment)) {
+        plain_line(t, t->text.buffer + t->text.at, length, t->x + t->filled * t->n, carried)) {
       t->text.at += length + (t->text.at + length < t->text.have);
       t->text.line++;
-      status = table_finish_row(t, segment.text, segment.length, message);
+      status = table_finish_row(t, carried, message);
     } else {
       status = records_split(&t->text, length, message);
       if (status == BLICA_OK) status = split_row(t, message);

@@ -135,6 +135,8 @@ typedef struct {
   uint64_t **present;   /* [u] -> [words,n]; NULL for a segment without missing values */
   int64_t missing;      /* missing values in all */
   int32_t *row_segment; /* [rows] segment of each row, in input order */
+  double *weight;       /* [rows] segment by segment, scaled as blica_data_set_weights says; NULL: all are 1 */
+  int32_t *cluster;     /* [rows] segment by segment, ids from 0 in that order; NULL: each row is its own cluster */
 } blica_data;
 
 typedef struct blica_packer blica_packer;
@@ -167,6 +169,12 @@ BLICA_API blica_status blica_pack_items(blica_ctx *ctx, int64_t rows, int n, con
                                         const char *const *level_labels, const int32_t *segment, int u,
                                         const char *const *labels, blica_data **out);
 BLICA_API void blica_data_free(blica_data *data);
+/* Gives rows sampling weights, positive and in input order. They are scaled within each segment to add up to its
+ * effective number of rows, (sum w)^2 / sum w^2. */
+BLICA_API blica_status blica_data_set_weights(blica_ctx *ctx, blica_data *data, const double *weight /* [rows] */);
+/* Says which rows belong together, such as the pupils of a class: ids of at least 0 and less than rows, in input order.
+ * A cluster lies in one segment. */
+BLICA_API blica_status blica_data_set_clusters(blica_ctx *ctx, blica_data *data, const int32_t *cluster /* [rows] */);
 
 /* ------------------------------------------------------------------ counts: 2x2 tables of all pairs */
 

@@ -14,6 +14,7 @@
 
 #include "counts/count_kernel.h"
 #include "counts/counts.h"
+#include "data/pack.h"
 
 enum {
   BLOCK = 32,     /* variables on the side of a square */
@@ -149,7 +150,7 @@ static blica_status run_tasks(blica_ctx *ctx, job *j) {
 static void add_margins(const job *j) {
   const blica_data *data = j->data;
   for (int s = 0; s < data->u; s++) {
-    double rows = (double)data->samples[s], *present = j->counts->present + (size_t)j->target[s] * (size_t)data->n;
+    double rows = bl_data_rows(data, s), *present = j->counts->present + (size_t)j->target[s] * (size_t)data->n;
     j->counts->samples[j->target[s]] += rows;
     for (int i = 0; i < data->n && !data->present[s]; i++) present[i] += rows;
   }
@@ -188,7 +189,7 @@ blica_status blica_count_add(blica_ctx *ctx, const blica_data *data, blica_count
   if (j.counts->n10) add_cells(&j, -1);
   for (int s = 0; j.counts->sets && s < data->u; s++)
     TRY(bl_item_sets_add_data(ctx, j.counts->sets, j.target[s], data, s));
-  TRY(run_tasks(ctx, &j));
+  TRY(data->weight ? bl_count_weighted(ctx, data, j.target, *sum) : run_tasks(ctx, &j));
   add_margins(&j);
   if (j.counts->n10) add_cells(&j, 1);
 done:

@@ -10,6 +10,9 @@
 blica_status bl_counts_create(blica_ctx *ctx, int n, int u, bool complete, const char *const *variables,
                               const char *const *segments, blica_counts **out);
 
+/* Adds the tables of weighted data to counts, whose segment target[s] is that of the data's segment s. */
+blica_status bl_count_weighted(blica_ctx *ctx, const blica_data *data, const int32_t *target, blica_counts *counts);
+
 /* Whether every number can be a count: fails naming path and the first that cannot. Allocates nothing. */
 blica_status bl_counts_validate(blica_ctx *ctx, const blica_counts *counts, const char *path);
 

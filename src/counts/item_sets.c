@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/intern.h"
+#include "data/pack.h"
 
 enum { WORD = 64 };
 
@@ -172,13 +173,15 @@ static void read_masks(const bl_item_sets *sets, const uint64_t *present, int64_
 
 blica_status bl_item_sets_add_data(blica_ctx *ctx, bl_item_sets *sets, int s, const blica_data *data, int t) {
   const int64_t rows = data->samples[t];
+  const double *weight = bl_data_weights(data, t);
   BL_OWNED uint64_t *masks = NULL;
-  if (!data->present[t]) return bl_item_sets_add_complete(ctx, sets, s, (double)rows);
+  if (!data->present[t]) return bl_item_sets_add_complete(ctx, sets, s, bl_data_rows(data, t));
   MUST(bl_alloc(ctx, (size_t)sets->words * WORD, &masks));
   for (int64_t at = 0; at < data->words[t] && sets->segment[s].count >= 0; at++) {
     const int here = rows - at * WORD < WORD ? (int)(rows - at * WORD) : WORD;
     read_masks(sets, data->present[t], data->words[t], at, masks);
-    for (int r = 0; r < here; r++) MUST(bl_item_sets_add(ctx, sets, s, masks + r * sets->words, 1));
+    for (int r = 0; r < here; r++)
+      MUST(bl_item_sets_add(ctx, sets, s, masks + r * sets->words, weight ? weight[at * WORD + r] : 1));
   }
   return BLICA_OK;
 }

@@ -286,11 +286,15 @@ void blica_data_free(blica_data *data) {
   bl_free(data->ones);
   bl_free(data->present);
   bl_free(data->row_segment);
+  bl_free(data->weight);
+  bl_free(data->cluster);
   bl_free(data);
 }
 
 uint64_t bl_data_digest(const blica_data *data, int s) {
   size_t bytes = (size_t)data->words[s] * (size_t)data->n * sizeof(uint64_t);
   uint64_t digest = bl_digest(0, data->ones[s], bytes);
-  return data->present[s] ? bl_digest(digest, data->present[s], bytes) : digest;
+  if (data->present[s]) digest = bl_digest(digest, data->present[s], bytes);
+  const double *weight = bl_data_weights(data, s);
+  return weight ? bl_digest(digest, weight, (size_t)data->samples[s] * sizeof *weight) : digest;
 }

@@ -45,7 +45,11 @@ blica_status bl_pack_add_block(blica_ctx *ctx, bl_segment_bits *bits, size_t n);
 /* The first missing value of a segment: all rows before were present. */
 blica_status bl_pack_begin_missing(blica_ctx *ctx, bl_segment_bits *bits, size_t n);
 
-/* A digest of the values of segment s. */
+/* The weights of the rows of segment s; NULL: all are 1. */
+const double *bl_data_weights(const blica_data *data, int s);
+/* What they add up to: the rows of the segment when all are 1. */
+double bl_data_rows(const blica_data *data, int s);
+/* A digest of the values of segment s, and of its weights. */
 uint64_t bl_data_digest(const blica_data *data, int s);
 
 #endif

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "data/pack.h"
 
 void bl_row_keys_free(bl_row_keys *k) {
   bl_free(k->key);
@@ -45,6 +46,7 @@ blica_status bl_row_keys_make(blica_ctx *ctx, const blica_data *data, int first,
   TRY(bl_alloc_for(ctx, k->key, (size_t)k->rows, &k->weight));
   TRY(bl_alloc_for(ctx, k->key, (size_t)k->rows, &k->id));
   TRY(bl_alloc(ctx, size, &slot));
+  const double *weight = bl_data_weights(data, first);
   const bl_hash_key secret = bl_hash_key_draw(k);
   uint64_t *key = k->key;
   for (int s = first; s < last; key += (size_t)data->samples[s++] * width) row_keys(data, s, k, key);
@@ -57,7 +59,7 @@ blica_status bl_row_keys_make(blica_ctx *ctx, const blica_data *data, int first,
       slot[at] = ++k->count;
     }
     k->id[r] = slot[at] - 1;
-    k->weight[k->id[r]]++;
+    k->weight[k->id[r]] += weight ? weight[r] : 1;
   }
 done:
   bl_free(slot);
@@ -145,7 +147,7 @@ static blica_status add_group(blica_ctx *ctx, bl_patterns *p, const segment_keys
     for (int i = 0; i < g->n; i++)
       for (int c = g->cut[i]; c < bl_plane(k->coding, g->variable[i] + 1); c++)
         g->x[r * g->n + i] += (uint8_t)bl_bit(values, c);
-    g->weight[r] = (double)k->keys.weight[k->rank[low + r]];
+    g->weight[r] = k->keys.weight[k->rank[low + r]];
   }
   p->count += g->count;
   return BLICA_OK;

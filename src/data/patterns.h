@@ -11,7 +11,7 @@ typedef struct {
   const int *column;   /* [bits] of the data; NULL: all in their order */
   int64_t rows, count; /* count: distinct ones */
   uint64_t *key;       /* [2 words, count] presence, then values */
-  int64_t *weight;     /* [count] rows that have it */
+  double *weight;      /* [count] rows that have it, or their weights' sum */
   int64_t *id;         /* [rows] key of each row, segment by segment */
 } bl_row_keys;
 
@@ -34,7 +34,7 @@ typedef struct {
   int64_t count;  /* distinct patterns */
   int64_t offset; /* of its first pattern among all */
   uint8_t *x;     /* count rows of n: levels, from 0 */
-  double *weight; /* [count] rows that have the pattern */
+  double *weight; /* [count] rows that have the pattern, or their weights' sum */
 } bl_group;
 
 typedef struct {

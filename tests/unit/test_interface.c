@@ -41,6 +41,8 @@ static void refuse_null(blica_ctx *c) {
   REFUSED(blica_pack_columns(c, none, 1, none, none));
   REFUSED(blica_pack_end(c, none, none));
   REFUSED(blica_pack(c, 1, 2, none, 2, 1, none, none, 1, none, none));
+  REFUSED(blica_data_set_weights(c, none, none));
+  REFUSED(blica_data_set_clusters(c, none, none));
   REFUSED(blica_count(c, none, none));
   REFUSED(blica_merge(c, 1, none, none));
   REFUSED(blica_count_add(c, none, none));

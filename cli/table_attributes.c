@@ -1,0 +1,125 @@
+/* table_attributes.c - columns that say something of rows rather than being items: sampling weights, frequencies and
+ * clusters. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "table.h"
+
+enum { MOST_COPIES = 1000000000 }; /* of a row */
+
+/* The column that an option names, or NULL. */
+static const char *asked(const table *t, column_role role) {
+  const table_options *o = &t->options;
+  return role == ROLE_WEIGHT ? o->weights : role == ROLE_FREQUENCY ? o->frequencies : o->cluster;
+}
+
+static const char *flag_of(column_role role) {
+  return role == ROLE_WEIGHT ? "weights" : role == ROLE_FREQUENCY ? "frequencies" : "cluster";
+}
+
+static blica_status check_asked(const table *t, column_role role, char *message) {
+  const table_options *o = &t->options;
+  if (o->unlabelled)
+    return table_fail(message, BLICA_ERR_ARGUMENT,
+                      "--%s: rows in the order of time whose segments are to be found have no weights and no clusters; "
+                      "leave out the option",
+                      flag_of(role));
+  if (role == ROLE_FREQUENCY && (o->segment_length || o->segment_count))
+    return table_fail(message, BLICA_ERR_ARGUMENT,
+                      "--frequencies repeats rows, and --segment-length and --segment-count number them; name the "
+                      "segments by --segment-column or --segment-file");
+  return BLICA_OK;
+}
+
+blica_status table_find_attributes(table *t, char *message) {
+  for (column_role role = ROLE_WEIGHT; role < ROLES; role++) {
+    const char *name = asked(t, role);
+    char buffer[32];
+    int column;
+    if (!name) continue;
+    MUST(check_asked(t, role, message));
+    MUST(table_find_column(t, flag_of(role), name, strlen(name), &column, message));
+    if (t->role[column] != ROLE_VALUE)
+      return table_fail(message, BLICA_ERR_ARGUMENT,
+                        "%s: --%s names column %d (%s), which holds the segments or what another option names; give it "
+                        "a column of its own",
+                        t->name, flag_of(role), column + 1, table_column_name(t, column, buffer));
+    t->role[column] = role;
+    t->attributes = true;
+  }
+  return BLICA_OK;
+}
+
+static blica_status refuse(const table *t, column_role role, const field *f, const char *what, char *message) {
+  return table_fail(
+      message, BLICA_ERR_DATA, "%s, row %lld: its %s (--%s %s) is '%.*s'; %s", t->name, (long long)t->row + 1,
+      role == ROLE_WEIGHT      ? "weight"
+      : role == ROLE_FREQUENCY ? "frequency"
+                               : "cluster",
+      flag_of(role), asked(t, role), (int)(f->length < 40 ? f->length : 40), f->length ? f->text : "", what);
+}
+
+/* Space for the attributes of one more row. */
+static bool reserve(table *t) {
+  if (t->kept < t->kept_capacity) return true;
+  const int64_t capacity = t->kept ? 2 * t->kept : 1024;
+  double *weight = t->options.weights ? realloc(t->weight, (size_t)capacity * sizeof *weight) : NULL;
+  if (weight) t->weight = weight;
+  int32_t *cluster = t->options.cluster ? realloc(t->cluster, (size_t)capacity * sizeof *cluster) : NULL;
+  if (cluster) t->cluster = cluster;
+  if ((t->options.weights && !weight) || (t->options.cluster && !cluster)) return false;
+  t->kept_capacity = capacity;
+  return true;
+}
+
+/* A packer numbers labels: those of clusters have one that takes no rows. */
+static blica_status cluster_id(table *t, const field *f, char *message, int32_t *id) {
+  char label[256];
+  *id = 0;
+  if (table_is_missing(f->text, f->length) || table_listed_missing(t, f->text, f->length))
+    return refuse(t, ROLE_CLUSTER, f, "give the row a cluster of its own if it belongs to none", message);
+  if (f->length >= sizeof label || memchr(f->text, 0, f->length))
+    return refuse(t, ROLE_CLUSTER, f, "a label of a cluster is text of less than 256 bytes", message);
+  memcpy(label, f->text, f->length);
+  label[f->length] = 0;
+  blica_status status = t->clusters ? BLICA_OK : blica_pack_begin(t->ctx, 2, NULL, &t->clusters);
+  if (status == BLICA_OK) status = blica_pack_segment(t->ctx, t->clusters, label, id);
+  return status == BLICA_OK ? status : table_library_failed(t, status, message);
+}
+
+blica_status table_take_attributes(table *t, const field *carried, int64_t *copies, char *message) {
+  const field *f = &carried[ROLE_FREQUENCY];
+  double weight = 1, frequency = 1;
+  int32_t cluster = 0;
+  if (t->options.frequencies && (!table_number(f->text, f->length, &frequency) || frequency < 0 ||
+                                 frequency > MOST_COPIES || frequency != floor(frequency)))
+    return refuse(t, ROLE_FREQUENCY, f, "frequencies are whole numbers; --weights takes sampling weights", message);
+  *copies = (int64_t)frequency;
+  f = &carried[ROLE_WEIGHT];
+  if (t->options.weights && (!table_number(f->text, f->length, &weight) || !(weight > 0 && weight < INFINITY)))
+    return refuse(t, ROLE_WEIGHT, f, "weights are positive numbers; leave out rows that shall not count", message);
+  if (t->options.cluster) MUST(cluster_id(t, &carried[ROLE_CLUSTER], message, &cluster));
+  for (int64_t c = 0; (t->options.weights || t->options.cluster) && c < *copies; c++) {
+    if (!reserve(t)) return table_no_memory(message);
+    if (t->weight) t->weight[t->kept] = weight;
+    if (t->cluster) t->cluster[t->kept] = cluster;
+    t->kept++;
+  }
+  return BLICA_OK;
+}
+
+blica_status table_give_attributes(table *t, blica_data *data, char *message) {
+  if (t->collecting) t->kept = 0;
+  if (t->kept == 0) return BLICA_OK;
+  blica_status status = t->weight ? blica_data_set_weights(t->ctx, data, t->weight) : BLICA_OK;
+  if (status == BLICA_OK && t->cluster) status = blica_data_set_clusters(t->ctx, data, t->cluster);
+  t->kept = 0;
+  return status == BLICA_OK ? status : table_library_failed(t, status, message);
+}
+
+void table_free_attributes(table *t) {
+  blica_packer_free(t->clusters);
+  free(t->weight);
+  free(t->cluster);
+}

@@ -1,0 +1,100 @@
+/* row_attributes.c - what is known of rows beside their values: sampling weights and clusters.
+ *
+ * Weights are scaled within each segment to add up to Kish's effective number of rows, (sum w)^2 / sum w^2 (Kish,
+ * Survey Sampling, 1965): weighted counts then weigh as much as that many rows. They are rounded to multiples of 2^-24.
+ * Weights that are equal within each segment are the same as none, and so are clusters of single rows; neither is
+ * kept. */
+#include <math.h>
+
+#include "data/pack.h"
+
+enum { UNIT = 1 << 24 }; /* weights are whole multiples of 1 / UNIT, so that their sums are exact */
+
+/* The place of each row when rows are ordered by segment. */
+static blica_status find_places(blica_ctx *ctx, const blica_data *data, int64_t **place) {
+  BL_OWNED int64_t *next = NULL;
+  MUST(bl_alloc(ctx, (size_t)data->u + 1, &next));
+  MUST(bl_alloc(ctx, (size_t)data->rows, place));
+  for (int s = 0; s < data->u; s++) next[s + 1] = next[s] + data->samples[s];
+  for (int64_t r = 0; r < data->rows; r++) (*place)[r] = next[data->row_segment[r]]++;
+  return BLICA_OK;
+}
+
+/* Scales the weights of one segment; whether they differ. */
+static bool scale_weights(int64_t rows, double *w) {
+  double sum = 0, squares = 0, low = w[0], high = w[0];
+  for (int64_t r = 0; r < rows; r++) low = fmin(low, w[r]), high = fmax(high, w[r]);
+  for (int64_t r = 0; r < rows; r++) {
+    w[r] = low == high ? 1 : w[r] / high;
+    sum += w[r], squares += w[r] * w[r];
+  }
+  for (int64_t r = 0; r < rows && low != high; r++) w[r] = fmax(nearbyint(w[r] * (sum / squares) * UNIT), 1) / UNIT;
+  return low != high;
+}
+
+blica_status blica_data_set_weights(blica_ctx *ctx, blica_data *data, const double *weight) {
+  BL_NEED(ctx, data, weight);
+  BL_OWNED int64_t *place = NULL;
+  BL_OWNED double *scaled = NULL;
+  bool differ = false;
+  for (int64_t r = 0; r < data->rows; r++)
+    if (!(weight[r] > 0 && weight[r] < INFINITY))
+      return bl_fail(ctx, BLICA_ERR_DATA,
+                     "row %lld: its weight is %g, and weights must be positive numbers; leave out rows that shall not "
+                     "count",
+                     (long long)r + 1, weight[r]);
+  MUST(find_places(ctx, data, &place));
+  MUST(bl_alloc(ctx, (size_t)data->rows, &scaled));
+  for (int64_t r = 0; r < data->rows; r++) scaled[place[r]] = weight[r];
+  for (int64_t s = 0, first = 0; s < data->u; first += data->samples[s++])
+    if (data->samples[s] > 0) differ |= scale_weights(data->samples[s], scaled + first);
+  bl_free(data->weight);
+  data->weight = differ ? bl_take(&scaled) : NULL;
+  return BLICA_OK;
+}
+
+const double *bl_data_weights(const blica_data *data, int s) {
+  const double *weight = data->weight;
+  for (int t = 0; weight && t < s; t++) weight += data->samples[t];
+  return weight;
+}
+
+double bl_data_rows(const blica_data *data, int s) {
+  const double *weight = bl_data_weights(data, s);
+  double sum = 0;
+  if (!weight) return (double)data->samples[s];
+  for (int64_t r = 0; r < data->samples[s]; r++) sum += weight[r];
+  return sum;
+}
+
+blica_status blica_data_set_clusters(blica_ctx *ctx, blica_data *data, const int32_t *cluster) {
+  BL_NEED(ctx, data, cluster);
+  BL_OWNED int64_t *place = NULL, *first = NULL;
+  BL_OWNED int32_t *number = NULL, *sorted = NULL;
+  int32_t count = 0;
+  MUST(find_places(ctx, data, &place));
+  MUST(bl_alloc(ctx, (size_t)data->rows, &first)); /* [id] one more than its first row */
+  MUST(bl_alloc(ctx, (size_t)data->rows, &sorted));
+  for (int64_t r = 0; r < data->rows; r++) {
+    const int32_t id = cluster[r];
+    if (id < 0 || id >= data->rows)
+      return bl_fail(ctx, BLICA_ERR_ARGUMENT, "row %lld: cluster id %d is not between 0 and %lld", (long long)r + 1, id,
+                     (long long)data->rows - 1);
+    if (first[id] == 0) first[id] = r + 1;
+    const int s = data->row_segment[r], t = data->row_segment[first[id] - 1];
+    if (s != t)
+      return bl_fail(ctx, BLICA_ERR_DATA,
+                     "rows %lld and %lld are of one cluster but of the segments '%s' and '%s'; a cluster must lie in "
+                     "one segment: split it by segment, or give clusters that do not cross segments",
+                     (long long)first[id], (long long)r + 1, data->segments[t], data->segments[s]);
+    sorted[place[r]] = id;
+  }
+  MUST(bl_alloc(ctx, (size_t)data->rows, &number)); /* [id] one more than its number in order of appearance */
+  for (int64_t r = 0; r < data->rows; r++) {
+    if (number[sorted[r]] == 0) number[sorted[r]] = ++count;
+    sorted[r] = number[sorted[r]] - 1;
+  }
+  bl_free(data->cluster);
+  data->cluster = count < data->rows ? bl_take(&sorted) : NULL;
+  return BLICA_OK;
+}
