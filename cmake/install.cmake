@@ -19,11 +19,7 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/blicaConfig.cmake ${CMAKE_CURRENT_BINA
 
 # Relative to the .pc file itself, so that a tree installed under one name works under another.
 file(RELATIVE_PATH BLICA_PC_PREFIX /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
-set(BLICA_PC_LIBS ${BLICA_BLAS_LIBS})
-foreach(library ${OpenMP_C_LIB_NAMES})
-  list(APPEND BLICA_PC_LIBS -l${library})
-endforeach()
-list(APPEND BLICA_PC_LIBS ${CMAKE_THREAD_LIBS_INIT} -lm ${BLICA_STAYS_LOADED})
+set(BLICA_PC_LIBS ${BLICA_BLAS_LIBS} ${CMAKE_THREAD_LIBS_INIT} -lm)
 list(JOIN BLICA_PC_LIBS " " BLICA_PC_LIBS)
 configure_file(cmake/blica.pc.in ${CMAKE_CURRENT_BINARY_DIR}/blica.pc @ONLY)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/blica.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

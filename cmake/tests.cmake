@@ -6,7 +6,7 @@ foreach(source ${TEST_SOURCES})
   file(RELATIVE_PATH kind ${CMAKE_CURRENT_SOURCE_DIR}/tests ${source})
   string(REGEX REPLACE "/.*" "" kind ${kind})
   add_executable(${name} ${source})
-  target_include_directories(${name} PRIVATE src tests tests/support ${RANDOM123_INCLUDE})
+  target_include_directories(${name} PRIVATE src tests tests/support)
   target_link_libraries(${name} PRIVATE blica_static PkgConfig::CMOCKA PkgConfig::JANSSON PkgConfig::ZLIB)
   add_test(NAME ${kind}/${name} COMMAND ${name} WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
   # Tests run side by side: threads of small parallel loops sleep between them instead of spinning, and the tests' own

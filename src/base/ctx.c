@@ -53,7 +53,9 @@ blica_status blica_ctx_create_with(blica_realloc_fn hook, void *user, blica_ctx 
 }
 
 void blica_ctx_free(blica_ctx *ctx) {
-  if (ctx) ctx->hook(ctx, 0, ctx->hook_user);
+  if (!ctx) return;
+  bl_pool_close(&ctx->pool);
+  ctx->hook(ctx, 0, ctx->hook_user);
 }
 
 const char *blica_message(const blica_ctx *ctx) {

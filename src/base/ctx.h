@@ -4,7 +4,7 @@
 
 #include <stdatomic.h>
 
-#include "base/base.h"
+#include "base/pool.h"
 
 struct blica_ctx {
   blica_realloc_fn hook;
@@ -25,6 +25,7 @@ struct blica_ctx {
   int held;                /* warnings are dropped while above 0 */
   int silent;              /* a child in another thread: may not call the user */
   char message[BL_MESSAGE];
+  bl_pool pool;
 };
 
 #endif

@@ -1,4 +1,4 @@
-/* rng.h - counter-based random numbers (Philox 4x32-10, Random123): draw number d of stream t under
+/* rng.h - counter-based random numbers (Philox 4x32-10): draw number d of stream t under
  * seed s is a pure function of (s, t, d), so results do not depend on threads or ranks. */
 #ifndef BL_RNG_H
 #define BL_RNG_H
