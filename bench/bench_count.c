@@ -17,7 +17,8 @@ static blica_data *draw(blica_ctx *ctx, int64_t rows, int n, int u, double missi
     if (bl_rng_uniform(&rng) < missing) x[k] = BLICA_MISSING;
   for (int64_t r = 0; r < rows; r++) segment[r] = (int32_t)(r * u / rows);
   blica_data *data;
-  if (blica_pack(ctx, rows, n, x, n, 1, NULL, segment, u, NULL, &data) != BLICA_OK) exit(1);
+  if (blica_pack(ctx, &(blica_table){.rows = rows, .n = n, .x = x, .segment = segment, .u = u}, &data) != BLICA_OK)
+    exit(1);
   free(x);
   free(segment);
   return data;

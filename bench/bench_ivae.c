@@ -31,7 +31,8 @@ int main(int argc, char **argv) {
   bl_ivae *ivae;
   if (blica_ctx_create(&ctx)) return 1;
   blica_set_threads(ctx, 1);
-  if (blica_pack(ctx, rows, n, x, n, 1, NULL, segment, u, NULL, &data) || bl_ivae_create(ctx, data, k, false, &ivae)) {
+  if (blica_pack(ctx, &(blica_table){.rows = rows, .n = n, .x = x, .segment = segment, .u = u}, &data) ||
+      bl_ivae_create(ctx, data, k, false, &ivae)) {
     fprintf(stderr, "bench_ivae: %s\n", blica_message(ctx));
     return 1;
   }

@@ -113,8 +113,15 @@ static blica_data *leave_out(const design *d, uint64_t seed, const blica_data *c
           level += complete->ones[s][p * complete->words[s] + r / 64] >> (r % 64) & 1;
         *to++ = is_missing(d, r, s, i, &state) ? BLICA_MISSING : level;
       }
-  must(blica_pack_items(ctx, complete->rows, d->n, x, d->n, 1, (const char *const *)name, levels, NULL, segment, d->u,
-                        NULL, &out));
+  must(blica_pack(ctx,
+                  &(blica_table){.rows = complete->rows,
+                                 .n = d->n,
+                                 .x = x,
+                                 .variables = (const char *const *)name,
+                                 .levels = levels,
+                                 .segment = segment,
+                                 .u = d->u},
+                  &out));
   free(x), free(segment), free(names);
   return out;
 }

@@ -143,7 +143,7 @@ static double error_of_labels(const blica_model *truth, const int8_t *x, int64_t
   blica_model *m = NULL;
   blica_fit_options fit = blica_fit_options_default();
   fit.sources = truth->k;
-  must(blica_pack(ctx, rows, truth->n, x, truth->n, 1, NULL, label, u, NULL, &data));
+  must(blica_pack(ctx, &(blica_table){.rows = rows, .n = truth->n, .x = x, .segment = label, .u = u}, &data));
   blica_input input = {.data = data};
   must(blica_fit(ctx, &input, &fit, &m));
   double error = error_of(truth, m);
@@ -317,7 +317,7 @@ static void run_set(const design *d, uint64_t seed, const char *states, bool equ
   if (d->radius > 0) means_on_sphere(d, truth);
   draw_states(d, &rng, state);
   draw_rows(d, truth, &rng, state, x);
-  must(blica_pack(ctx, d->rows, d->n, x, d->n, 1, NULL, one, 1, NULL, &data));
+  must(blica_pack(ctx, &(blica_table){.rows = d->rows, .n = d->n, .x = x, .segment = one, .u = 1}, &data));
   const bool engines = strcmp(states, "engines") == 0;
   if (engines) compare_engines(d, truth, data, state);
   if (!engines && strcmp(states, "none") != 0)

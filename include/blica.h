@@ -101,7 +101,7 @@ BLICA_API blica_simd blica_simd_level(const blica_ctx *ctx);                   /
  * labels, lowest first, begin at labels[first[i] + i].
  * In data and counts such an item is a group of columns, one for each level but the lowest: column l is 1 where the
  * item is at least at level l. The columns are named "item[low<...<high]>=l", so that files and merged counts keep
- * the coding. blica_pack_items makes them. */
+ * the coding. blica_pack makes them from levels. */
 typedef struct {
   int items;
   int *first;    /* [items+1] columns (planes) of each item */
@@ -158,16 +158,21 @@ BLICA_API blica_status blica_pack_columns(blica_ctx *ctx, blica_packer *packer, 
 BLICA_API blica_status blica_pack_end(blica_ctx *ctx, blica_packer *packer, blica_data **out);
 BLICA_API void blica_packer_free(blica_packer *packer);
 
-/* All at once. x is 0, 1 or BLICA_MISSING at x[r * row_stride + i * column_stride]; segment holds
- * ids in 0..u-1, labels (or NULL: 1, 2, ...) their names. */
-BLICA_API blica_status blica_pack(blica_ctx *ctx, int64_t rows, int n, const int8_t *x, ptrdiff_t row_stride,
-                                  ptrdiff_t column_stride, const char *const *variables, const int32_t *segment, int u,
-                                  const char *const *labels, blica_data **out);
-/* The same for items with levels, as in blica_pack_begin_items. */
-BLICA_API blica_status blica_pack_items(blica_ctx *ctx, int64_t rows, int n, const int8_t *x, ptrdiff_t row_stride,
-                                        ptrdiff_t column_stride, const char *const *variables, const int *levels,
-                                        const char *const *level_labels, const int32_t *segment, int u,
-                                        const char *const *labels, blica_data **out);
+/* A table in memory. Fields that are 0 or NULL have the defaults that stand beside them. */
+typedef struct {
+  int64_t rows;
+  int n;
+  const int8_t *x;                     /* row r of item i at x[r * row_stride + i * column_stride] */
+  ptrdiff_t row_stride, column_stride; /* both 0: the rows follow one another, n values each */
+  const char *const *variables;        /* [n] names; NULL: x1, x2, ... */
+  const int *levels;                   /* [n] how many each item has; NULL: all hold 0, 1 or BLICA_MISSING */
+  const char *const *level_labels;     /* as in blica_pack_begin_items */
+  const int32_t *segment;              /* [rows] numbers in 0..u-1; NULL: all rows are one segment */
+  int u;                               /* number of segments */
+  const char *const *segments;         /* [u] labels; NULL: 1, 2, ... */
+} blica_table;
+/* Packs a table all at once. */
+BLICA_API blica_status blica_pack(blica_ctx *ctx, const blica_table *table, blica_data **out);
 BLICA_API void blica_data_free(blica_data *data);
 /* Gives rows sampling weights, positive and in input order. They are scaled within each segment to add up to its
  * effective number of rows, (sum w)^2 / sum w^2. */

@@ -36,8 +36,6 @@ blica_status bl_pack_bits(blica_ctx *ctx, blica_packer *packer, int64_t rows, co
 /* Columns of bits [rows,n]. */
 blica_status bl_pack_bit_columns(blica_ctx *ctx, blica_packer *packer, int64_t rows, const int8_t *x,
                                  const int32_t *segment);
-/* Segments 0..u-1 under these labels; NULL: 1, 2, .... */
-blica_status bl_pack_labels(blica_ctx *ctx, blica_packer *packer, int u, const char *const *labels);
 /* One row, of segment s; row_segment has room for it. */
 blica_status bl_pack_row(blica_ctx *ctx, blica_packer *packer, const int8_t *x, int32_t s);
 /* Room for one more block of 64 rows, its words clear. */

@@ -83,23 +83,3 @@ done:
   blica_coding_free(coding);
   return status;
 }
-
-blica_status blica_pack_items(blica_ctx *ctx, int64_t rows, int n, const int8_t *x, ptrdiff_t row_stride,
-                              ptrdiff_t column_stride, const char *const *variables, const int *levels,
-                              const char *const *level_labels, const int32_t *segment, int u, const char *const *labels,
-                              blica_data **out) {
-  BL_NEED_OUT(ctx, out, levels);
-  if (rows > 0) BL_NEED(ctx, x, segment);
-  blica_status status;
-  blica_packer *packer = NULL;
-  if (rows < 0) FAIL(ctx, BLICA_ERR_ARGUMENT, "the number of rows is %lld", (long long)rows);
-  if (u < 1) FAIL(ctx, BLICA_ERR_ARGUMENT, "%d segments: at least 1 is needed", u);
-  TRY(blica_pack_begin_items(ctx, n, variables, levels, level_labels, &packer));
-  TRY(bl_pack_labels(ctx, packer, u, labels));
-  TRY(take_items(ctx, packer, rows, x, row_stride, column_stride, segment));
-  status = blica_pack_end(ctx, packer, out);
-  packer = NULL;
-done:
-  blica_packer_free(packer);
-  return status;
-}

@@ -76,7 +76,7 @@ static int setup(void **state) {
       table[r * N + i] = r % 7 == 3 && i == 1 ? BLICA_MISSING : (int8_t)(data->ones[segment[r]][i] >> within & 1);
   }
   blica_data *gaps;
-  must(blica_pack(calm, ROWS, N, table, N, 1, NULL, segment, U, NULL, &gaps));
+  must(blica_pack(calm, &(blica_table){.rows = ROWS, .n = N, .x = table, .segment = segment, .u = U}, &gaps));
   must(blica_count(calm, gaps, &holes));
   must(blica_count(calm, data, &counts));
   must(blica_correlate(calm, counts, &cor));
@@ -85,7 +85,7 @@ static int setup(void **state) {
   must(blica_fit(calm, &input, &fit, &ivae_model));
   blica_data_free(gaps);
   static const int32_t one[ROWS];
-  must(blica_pack(calm, ROWS / 3, N, table, N, 1, NULL, one, 1, NULL, &ordered));
+  must(blica_pack(calm, &(blica_table){.rows = ROWS / 3, .n = N, .x = table, .segment = one, .u = 1}, &ordered));
   must(blica_counts_save(calm, holes, in_folder("holes.npz")));
   must(blica_counts_save(calm, holes, in_folder("holes.csv")));
   must(blica_counts_save(calm, counts, in_folder("counts.npz")));
@@ -124,7 +124,8 @@ static blica_status call_ctx(void **out) {
 }
 
 static blica_status call_pack(void **out) {
-  return blica_pack(ctx, ROWS, N, table, N, 1, NULL, segment, U, NULL, (blica_data **)out);
+  return blica_pack(ctx, &(blica_table){.rows = ROWS, .n = N, .x = table, .segment = segment, .u = U},
+                    (blica_data **)out);
 }
 
 static blica_status call_stream(void **out) {

@@ -37,7 +37,8 @@ static blica_status make_part(int rank) {
     for (int i = 0; i < N; i++) x[r * N + i] = (int8_t)(all->ones[segment[r]][i] >> (r / U + 30 * rank) % 64 & 1);
   }
   if (rank) x[17] = BLICA_MISSING;
-  blica_status status = blica_pack(calm, 60, N, x, N, 1, NULL, segment, U, NULL, &part[rank]);
+  blica_status status =
+      blica_pack(calm, &(blica_table){.rows = 60, .n = N, .x = x, .segment = segment, .u = U}, &part[rank]);
   return status == BLICA_OK ? blica_count(calm, part[rank], &part_counts[rank]) : status;
 }
 
@@ -256,8 +257,16 @@ static void test_parts_that_differ(void **state) {
   blica_data *good = part[1], *other, *fewer;
   blica_counts *good_counts = part_counts[1], *other_counts, *fewer_counts;
   (void)state;
-  assert_int_equal(blica_pack(calm, 2, N, x, N, 1, names, segment, 2, NULL, &other), BLICA_OK);
-  assert_int_equal(blica_pack(calm, 2, N - 1, x, N, 1, NULL, segment, 2, NULL, &fewer), BLICA_OK);
+  assert_int_equal(blica_pack(calm,
+                              &(blica_table){.rows = 2, .n = N, .x = x, .variables = names, .segment = segment, .u = 2},
+                              &other),
+                   BLICA_OK);
+  assert_int_equal(
+      blica_pack(calm,
+                 &(blica_table){
+                     .rows = 2, .n = N - 1, .x = x, .row_stride = N, .column_stride = 1, .segment = segment, .u = 2},
+                 &fewer),
+      BLICA_OK);
   assert_int_equal(blica_count(calm, other, &other_counts), BLICA_OK);
   assert_int_equal(blica_count(calm, fewer, &fewer_counts), BLICA_OK);
   for (int i = 0; i < 2; i++) {

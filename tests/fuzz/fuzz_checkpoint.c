@@ -37,7 +37,9 @@ static const blica_data *some_data(void) {
   static const int8_t x[] = {1, 0, 1, 0, 1, 1, 1, 1, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 1, 1, 1, 0, 1, 0, 0, 1, 0, 1, 1, 0};
   static const int32_t segment[] = {0, 0, 0, 0, 0, 1, 1, 1, 1, 1};
   static blica_data *d;
-  if (!d) CHECK(blica_pack(fuzz_ctx(), 10, 3, x, 3, 1, NULL, segment, 2, NULL, &d) == BLICA_OK);
+  if (!d)
+    CHECK(blica_pack(fuzz_ctx(), &(blica_table){.rows = 10, .n = 3, .x = x, .segment = segment, .u = 2}, &d) ==
+          BLICA_OK);
   return d;
 }
 

@@ -33,7 +33,8 @@ blica_data *random_data(fuzz_bytes *b, int n, int u, int most) {
     missing = missing % 32 < 28 ? 0 : bits >> 3 ^ missing;
     for (int i = 0; i < n; i++) x[r * n + i] = missing >> i & 1 ? BLICA_MISSING : (int8_t)(bits >> i & 1);
   }
-  blica_status status = blica_pack(fuzz_ctx(), rows, n, x, n, 1, NULL, segment, u, NULL, &data);
+  blica_status status =
+      blica_pack(fuzz_ctx(), &(blica_table){.rows = rows, .n = n, .x = x, .segment = segment, .u = u}, &data);
   if (status != BLICA_OK) fuzz_check_failure(status, data);
   return data;
 }

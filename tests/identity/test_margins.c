@@ -245,7 +245,9 @@ static void errors(double drift, double error[2]) {
         x[r * N + i] = y > 0;
       }
     }
-    assert_int_equal(blica_pack(ctx, U * SAMPLES, N, x, N, 1, NULL, segment, U, NULL, &data), BLICA_OK);
+    assert_int_equal(
+        blica_pack(ctx, &(blica_table){.rows = U * SAMPLES, .n = N, .x = x, .segment = segment, .u = U}, &data),
+        BLICA_OK);
     for (int without = 0; without < 2; without++) {
       blica_fit_options o = blica_fit_options_default();
       double mcs, cosine[K];

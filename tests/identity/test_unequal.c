@@ -32,7 +32,8 @@ static blica_data *make_data(version v) {
         for (int i = 0; i < N; i++)
           x[rows * N + i] = (int8_t)(drawn->ones[s][i * drawn->words[s] + r / 64] >> (r % 64) & 1);
       }
-  assert_int_equal(blica_pack(ctx, rows, N, x, N, 1, NULL, segment, u, NULL, &data), BLICA_OK);
+  assert_int_equal(blica_pack(ctx, &(blica_table){.rows = rows, .n = N, .x = x, .segment = segment, .u = u}, &data),
+                   BLICA_OK);
   blica_data_free(drawn);
   return data;
 }

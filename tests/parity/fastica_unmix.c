@@ -50,7 +50,7 @@ int main(int argc, char **argv) {
   bl_fastica_options options = {.contrast = contrast_of(argv[6]), .max_iterations = atoi(argv[7]), .tolerance = 1e-4};
   if (blica_ctx_create(&ctx)) return 1;
   blica_set_threads(ctx, 1);
-  if (blica_pack(ctx, rows, n, x, n, 1, NULL, segment, 1, NULL, &data)) goto failed;
+  if (blica_pack(ctx, &(blica_table){.rows = rows, .n = n, .x = x, .segment = segment, .u = 1}, &data)) goto failed;
   double begun = bl_seconds();
   if (blica_count(ctx, data, &counts) || bl_fastica_create(ctx, data, counts, k, &fastica) ||
       bl_fastica_run(ctx, fastica, &options, w, &result))

@@ -145,7 +145,9 @@ static blica_data *read_data(const char *path, int n, int u) {
     segment[r] = (int32_t)table[r * (size_t)(n + 1) + (size_t)n] - 1;
   }
   blica_data *data;
-  assert_int_equal(blica_pack(ctx, (int64_t)rows, n, x, n, 1, NULL, segment, u, NULL, &data), BLICA_OK);
+  assert_int_equal(
+      blica_pack(ctx, &(blica_table){.rows = (int64_t)rows, .n = n, .x = x, .segment = segment, .u = u}, &data),
+      BLICA_OK);
   free(table), free(x), free(segment);
   return data;
 }

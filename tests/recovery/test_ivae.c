@@ -34,7 +34,8 @@ static blica_data *simulated(double missing, blica_model **truth) {
         x[row * 6 + i] = lcg / 4294967296.0 < missing ? BLICA_MISSING : one;
       }
     }
-  assert_int_equal(blica_pack(ctx, row, 6, x, 6, 1, NULL, segment, 20, NULL, &out), BLICA_OK);
+  assert_int_equal(blica_pack(ctx, &(blica_table){.rows = row, .n = 6, .x = x, .segment = segment, .u = 20}, &out),
+                   BLICA_OK);
   blica_data_free(data);
   free(x), free(segment);
   return out;

@@ -129,7 +129,10 @@ static void test_unused_levels(void **state) {
       x[r * N + i] = (int8_t)(i == 0 ? 2 * (q > 0) : q > 0);
     }
   }
-  assert_int_equal(blica_pack_items(ctx, ROWS, N, x, N, 1, NULL, levels, NULL, segment, 4, NULL, &data), BLICA_OK);
+  assert_int_equal(
+      blica_pack(ctx, &(blica_table){.rows = ROWS, .n = N, .x = x, .levels = levels, .segment = segment, .u = 4},
+                 &data),
+      BLICA_OK);
   fit = fit_by("mle", data, 2, 1);
   assert_true(fit->cuts[0] < fit->cuts[1] && fit->cuts[1] < fit->cuts[2] && isfinite(fit->cuts[2]));
   assert_true(fit->cuts[1] - fit->cuts[0] < 0.1);

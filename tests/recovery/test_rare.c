@@ -43,7 +43,9 @@ static blica_data *draw_rare(const blica_model *truth, uint64_t seed) {
       x[r * N_ITEMS + i] = y > 0;
     }
   }
-  assert_int_equal(blica_pack(ctx, rows, N_ITEMS, x, N_ITEMS, 1, NULL, segment, SEGMENTS, NULL, &data), BLICA_OK);
+  assert_int_equal(
+      blica_pack(ctx, &(blica_table){.rows = rows, .n = N_ITEMS, .x = x, .segment = segment, .u = SEGMENTS}, &data),
+      BLICA_OK);
   free(x), free(segment);
   return data;
 }

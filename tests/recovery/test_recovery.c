@@ -131,7 +131,8 @@ static void relabelling_relabels(void **state) {
         x[r * N + v] = (int8_t)(v == 2 ? !bit : bit); /* variable 2 is recoded x -> 1 - x as well */
       }
     }
-  assert_int_equal(blica_pack(ctx, ROWS, N, x, N, 1, NULL, segment, 40, NULL, &changed), BLICA_OK);
+  assert_int_equal(blica_pack(ctx, &(blica_table){.rows = ROWS, .n = N, .x = x, .segment = segment, .u = 40}, &changed),
+                   BLICA_OK);
   for (int matched = 0; matched < 2; matched++)
     compare_relabelled(matched ? "matched" : "blica", matched ? 1e-9 : 1e-12, order, data, changed);
   free(x), free(segment);

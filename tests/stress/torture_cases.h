@@ -212,7 +212,15 @@ static inline blica_data *torture_read(blica_ctx *ctx, torture_case *c) {
     segment[rows++] = s;
   }
   if (file) gzclose(file);
-  if (rows) blica_pack(ctx, (int64_t)rows, c->n, x, c->n, 1, NULL, segment, c->u, (const char *const *)label, &data);
+  if (rows)
+    blica_pack(ctx,
+               &(blica_table){.rows = (int64_t)rows,
+                              .n = c->n,
+                              .x = x,
+                              .segment = segment,
+                              .u = c->u,
+                              .segments = (const char *const *)label},
+               &data);
   for (int s = 0; s < c->u; s++) free(label[s]);
   free(x), free(segment), free(label);
   return data;
@@ -226,7 +234,7 @@ static inline blica_data *torture_data(blica_ctx *ctx, torture_case *c) {
   blica_data *data = NULL;
   c->fill(x, c->n, c->u, c->rows);
   for (size_t r = 0; r < rows; r++) segment[r] = (int32_t)(r / (size_t)c->rows);
-  blica_pack(ctx, (int64_t)rows, c->n, x, c->n, 1, NULL, segment, c->u, NULL, &data);
+  blica_pack(ctx, &(blica_table){.rows = (int64_t)rows, .n = c->n, .x = x, .segment = segment, .u = c->u}, &data);
   free(x), free(segment);
   return data;
 }

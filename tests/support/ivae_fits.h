@@ -12,7 +12,8 @@ static inline void assert_close(const char *what, int i, double got, double want
 
 static inline blica_data *pack(int64_t rows, int n, int u, const int8_t *x, const int32_t *segment) {
   blica_data *data;
-  if (blica_pack(ctx, rows, n, x, n, 1, NULL, segment, u, NULL, &data) != BLICA_OK) fail_msg("%s", blica_message(ctx));
+  if (blica_pack(ctx, &(blica_table){.rows = rows, .n = n, .x = x, .segment = segment, .u = u}, &data) != BLICA_OK)
+    fail_msg("%s", blica_message(ctx));
   return data;
 }
 

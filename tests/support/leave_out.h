@@ -28,7 +28,10 @@ static inline blica_data *leave_out(const blica_data *complete, int levels, is_m
           level = (int8_t)(level + (complete->ones[s][p * complete->words[s] + r / 64] >> (r % 64) & 1));
         *to++ = missing(r, s, i, bl_rng_uniform(&rng)) ? BLICA_MISSING : level;
       }
-  if (blica_pack_items(ctx, complete->rows, n, x, n, 1, NULL, all, NULL, segment, complete->u, NULL, &out) != BLICA_OK)
+  if (blica_pack(
+          ctx,
+          &(blica_table){.rows = complete->rows, .n = n, .x = x, .levels = all, .segment = segment, .u = complete->u},
+          &out) != BLICA_OK)
     out = NULL;
   free(all), free(x), free(segment);
   return out;

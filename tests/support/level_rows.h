@@ -43,8 +43,10 @@ static inline void drop_level_rows(level_rows *y) {
 
 static inline blica_data *pack_level_rows(const level_rows *y) {
   blica_data *data = NULL;
-  if (blica_pack_items(ctx, y->rows, y->n, y->x, y->n, 1, NULL, y->levels, NULL, y->segment, y->u, NULL, &data) !=
-      BLICA_OK)
+  if (blica_pack(
+          ctx,
+          &(blica_table){.rows = y->rows, .n = y->n, .x = y->x, .levels = y->levels, .segment = y->segment, .u = y->u},
+          &data) != BLICA_OK)
     fail_msg("%s", blica_message(ctx));
   return data;
 }

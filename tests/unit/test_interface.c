@@ -33,16 +33,16 @@ static void refuse_null(blica_ctx *c) {
   void *const none = NULL;
   REFUSED(blica_pack_begin(c, 2, none, none));
   REFUSED(blica_pack_begin_items(c, 2, none, none, none, none));
-  REFUSED(blica_pack_items(c, 1, 2, none, 2, 1, none, none, none, none, 1, none, none));
   REFUSED(blica_counts_rename(c, none, none));
   REFUSED(blica_polychoric(c, 2, 2, none, none, none, none, none));
   REFUSED(blica_pack_segment(c, none, none, none));
   REFUSED(blica_pack_rows(c, none, 1, none, none));
   REFUSED(blica_pack_columns(c, none, 1, none, none));
   REFUSED(blica_pack_end(c, none, none));
-  REFUSED(blica_pack(c, 1, 2, none, 2, 1, none, none, 1, none, none));
   REFUSED(blica_data_set_weights(c, none, none));
   REFUSED(blica_data_set_clusters(c, none, none));
+  REFUSED(blica_pack(c, none, none));
+  REFUSED(blica_pack(c, &(blica_table){.rows = 1, .n = 2}, none));
   REFUSED(blica_count(c, none, none));
   REFUSED(blica_merge(c, 1, none, none));
   REFUSED(blica_count_add(c, none, none));

@@ -224,10 +224,17 @@ static void test_add_grows(void **state) {
   const char *labels[] = {"a", "b"};
   blica_data *all, *piece;
   blica_counts *sum = NULL;
-  assert_int_equal(blica_pack(ctx, 5, 3, x, 3, 1, NULL, segment, 2, labels, &all), BLICA_OK);
+  assert_int_equal(
+      blica_pack(ctx, &(blica_table){.rows = 5, .n = 3, .x = x, .segment = segment, .u = 2, .segments = labels}, &all),
+      BLICA_OK);
   for (int r = 0; r < 5; r++) {
     const int32_t only = 0;
-    assert_int_equal(blica_pack(ctx, 1, 3, x + 3 * r, 3, 1, NULL, &only, 1, &labels[segment[r]], &piece), BLICA_OK);
+    assert_int_equal(
+        blica_pack(ctx,
+                   &(blica_table){
+                       .rows = 1, .n = 3, .x = x + 3 * r, .segment = &only, .u = 1, .segments = &labels[segment[r]]},
+                   &piece),
+        BLICA_OK);
     assert_int_equal(blica_count_add(ctx, piece, &sum), BLICA_OK);
     assert_true(sum->u == (r < 2 ? 1 : 2) && (sum->n10 != NULL) == (r >= 3));
     blica_data_free(piece);

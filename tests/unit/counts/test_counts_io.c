@@ -51,7 +51,12 @@ static blica_counts *draw(int64_t rows, int n, int u, double missing, uint64_t s
   }
   blica_data *d;
   blica_counts *c;
-  assert_int_equal(blica_pack(ctx, rows, n, x, n, 1, names, segment, u, labels, &d), BLICA_OK);
+  assert_int_equal(
+      blica_pack(ctx,
+                 &(blica_table){
+                     .rows = rows, .n = n, .x = x, .variables = names, .segment = segment, .u = u, .segments = labels},
+                 &d),
+      BLICA_OK);
   assert_int_equal(blica_count(ctx, d, &c), BLICA_OK);
   blica_data_free(d);
   free(x);
@@ -132,8 +137,12 @@ static void test_merged_file(void **state) {
   const int from[] = {0, CUT, 0}, to[] = {CUT, ROWS, ROWS};
   blica_counts **out[] = {&part[0], &part[1], &whole};
   for (int k = 0; k < 3; k++) {
-    assert_int_equal(blica_pack(ctx, to[k] - from[k], N, x + from[k] * N, N, 1, NULL, segment + from[k], 4, NULL, &d),
-                     BLICA_OK);
+    assert_int_equal(
+        blica_pack(
+            ctx,
+            &(blica_table){.rows = to[k] - from[k], .n = N, .x = x + from[k] * N, .segment = segment + from[k], .u = 4},
+            &d),
+        BLICA_OK);
     assert_int_equal(blica_count(ctx, d, out[k]), BLICA_OK);
     blica_data_free(d);
   }

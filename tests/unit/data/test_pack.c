@@ -32,7 +32,15 @@ static void check_random(int64_t rows, int n, int u, int run, double missing, bo
     }
   }
   blica_data *d;
-  assert_int_equal(blica_pack(ctx, rows, n, x, columns ? 1 : n, columns ? rows : 1, NULL, segment, u, NULL, &d),
+  assert_int_equal(blica_pack(ctx,
+                              &(blica_table){.rows = rows,
+                                             .n = n,
+                                             .x = x,
+                                             .row_stride = columns ? 1 : n,
+                                             .column_stride = columns ? rows : 1,
+                                             .segment = segment,
+                                             .u = u},
+                              &d),
                    BLICA_OK);
   assert_int_equal(d->rows, rows);
   assert_int_equal(d->n, n);
@@ -87,14 +95,20 @@ static void test_names_and_labels(void **state) {
   const int32_t segment[] = {1, 0, 1};
   const char *names[] = {"smoker", "drinker"}, *labels[] = {"east", "west"};
   blica_data *d;
-  assert_int_equal(blica_pack(ctx, 3, 2, x, 2, 1, names, segment, 2, labels, &d), BLICA_OK);
+  assert_int_equal(
+      blica_pack(
+          ctx,
+          &(blica_table){.rows = 3, .n = 2, .x = x, .variables = names, .segment = segment, .u = 2, .segments = labels},
+          &d),
+      BLICA_OK);
   assert_string_equal(d->variables[1], "drinker");
   assert_string_equal(d->segments[0], "east");
   assert_int_equal(d->samples[0], 1);
   assert_int_equal(d->samples[1], 2);
   assert_null(d->present[0]);
   blica_data_free(d);
-  assert_int_equal(blica_pack(ctx, 3, 2, x, 2, 1, NULL, segment, 2, NULL, &d), BLICA_OK);
+  assert_int_equal(blica_pack(ctx, &(blica_table){.rows = 3, .n = 2, .x = x, .segment = segment, .u = 2}, &d),
+                   BLICA_OK);
   assert_string_equal(d->variables[0], "x1");
   assert_string_equal(d->variables[1], "x2");
   assert_string_equal(d->segments[1], "2");
@@ -107,9 +121,21 @@ static void test_strides(void **state) {
   const int8_t rows[] = {0, 1, 1, 1, 0, 0}, columns[] = {0, 1, 0, 1, 1, 0};
   const int32_t segment[] = {0, 0, 0};
   blica_data *a, *b, *c;
-  assert_int_equal(blica_pack(ctx, 3, 2, rows, 2, 1, NULL, segment, 1, NULL, &a), BLICA_OK);
-  assert_int_equal(blica_pack(ctx, 3, 2, columns, 1, 3, NULL, segment, 1, NULL, &b), BLICA_OK);
-  assert_int_equal(blica_pack(ctx, 3, 2, rows + 4, -2, 1, NULL, segment, 1, NULL, &c), BLICA_OK);
+  assert_int_equal(blica_pack(ctx, &(blica_table){.rows = 3, .n = 2, .x = rows, .segment = segment, .u = 1}, &a),
+                   BLICA_OK);
+  assert_int_equal(
+      blica_pack(ctx,
+                 &(blica_table){
+                     .rows = 3, .n = 2, .x = columns, .row_stride = 1, .column_stride = 3, .segment = segment, .u = 1},
+                 &b),
+      BLICA_OK);
+  assert_int_equal(
+      blica_pack(
+          ctx,
+          &(blica_table){
+              .rows = 3, .n = 2, .x = rows + 4, .row_stride = -2, .column_stride = 1, .segment = segment, .u = 1},
+          &c),
+      BLICA_OK);
   for (int i = 0; i < 2; i++) assert_int_equal(a->ones[0][i], b->ones[0][i]);
   assert_int_equal(a->ones[0][0], 2);
   assert_int_equal(a->ones[0][1], 3);
@@ -131,23 +157,62 @@ static void test_refusals(void **state) {
   const char *twice[] = {"a", "b", "a"}, *hole[] = {"a", NULL}, *empty[] = {"", "b"}, *labels[] = {"s", "s"};
   blica_data *d = (blica_data *)&ctx;
   blica_packer *p;
-  expect(blica_pack(ctx, 3, 1, x, 1, 1, NULL, zero, 1, NULL, &d), BLICA_ERR_DATA, "1 variable:");
+  expect(blica_pack(ctx, &(blica_table){.rows = 3, .n = 1, .x = x, .segment = zero, .u = 1}, &d), BLICA_ERR_DATA,
+         "1 variable:");
   assert_null(d);
-  expect(blica_pack(ctx, 3, 2, x, 1, 3, NULL, zero, 1, NULL, &d), BLICA_ERR_DATA, "row 1, variable 2 ('x2'): value 2");
-  expect(blica_pack(ctx, 3, 2, x, 1, 3, NULL, far, 1, NULL, &d), BLICA_ERR_ARGUMENT, "row 2: segment id 5");
+  expect(blica_pack(
+             ctx,
+             &(blica_table){.rows = 3, .n = 2, .x = x, .row_stride = 1, .column_stride = 3, .segment = zero, .u = 1},
+             &d),
+         BLICA_ERR_DATA, "row 1, variable 2 ('x2'): value 2");
+  expect(
+      blica_pack(ctx,
+                 &(blica_table){.rows = 3, .n = 2, .x = x, .row_stride = 1, .column_stride = 3, .segment = far, .u = 1},
+                 &d),
+      BLICA_ERR_ARGUMENT, "row 2: segment id 5");
   expect(blica_pack_begin(ctx, 0, NULL, &p), BLICA_ERR_DATA, "0 variables");
   expect(blica_pack_begin(ctx, 3, twice, &p), BLICA_ERR_DATA, "variables 1 and 3 are both named 'a'");
   assert_null(p);
   expect(blica_pack_begin(ctx, 2, hole, &p), BLICA_ERR_ARGUMENT, "variable 2 is NULL");
   expect(blica_pack_begin(ctx, 2, empty, &p), BLICA_ERR_DATA, "variable 1 is empty");
-  expect(blica_pack(ctx, 3, 2, x, 2, 1, NULL, zero, 1, NULL, &d), BLICA_ERR_DATA, "row 2, variable 2 ('x2'): value 2");
-  expect(blica_pack(ctx, 1, 2, x + 4, 2, 1, NULL, zero, 1, NULL, &d), BLICA_ERR_DATA, "value -2");
-  expect(blica_pack(ctx, 2, 2, x, 1, 1, NULL, far, 2, NULL, &d), BLICA_ERR_ARGUMENT, "row 2: segment id 5");
-  expect(blica_pack(ctx, 2, 2, x, 1, 1, NULL, negative, 2, NULL, &d), BLICA_ERR_ARGUMENT, "segment id -1");
-  expect(blica_pack(ctx, 0, 2, x, 2, 1, NULL, zero, 1, NULL, &d), BLICA_ERR_DATA, "no rows");
-  expect(blica_pack(ctx, -1, 2, x, 2, 1, NULL, zero, 1, NULL, &d), BLICA_ERR_ARGUMENT, "-1");
-  expect(blica_pack(ctx, 1, 2, x, 2, 1, NULL, zero, 0, NULL, &d), BLICA_ERR_ARGUMENT, "0 segments");
-  expect(blica_pack(ctx, 1, 2, x, 2, 1, NULL, zero, 2, labels, &d), BLICA_ERR_DATA, "both named 's'");
+  expect(blica_pack(ctx, &(blica_table){.rows = 3, .n = 2, .x = x, .segment = zero, .u = 1}, &d), BLICA_ERR_DATA,
+         "row 2, variable 2 ('x2'): value 2");
+  expect(blica_pack(ctx, &(blica_table){.rows = 1, .n = 2, .x = x + 4, .segment = zero, .u = 1}, &d), BLICA_ERR_DATA,
+         "value -2");
+  expect(
+      blica_pack(ctx,
+                 &(blica_table){.rows = 2, .n = 2, .x = x, .row_stride = 1, .column_stride = 1, .segment = far, .u = 2},
+                 &d),
+      BLICA_ERR_ARGUMENT, "row 2: segment id 5");
+  expect(blica_pack(ctx,
+                    &(blica_table){
+                        .rows = 2, .n = 2, .x = x, .row_stride = 1, .column_stride = 1, .segment = negative, .u = 2},
+                    &d),
+         BLICA_ERR_ARGUMENT, "segment id -1");
+  expect(blica_pack(ctx, &(blica_table){.n = 2, .x = x, .segment = zero, .u = 1}, &d), BLICA_ERR_DATA, "no rows");
+  expect(blica_pack(ctx, &(blica_table){.rows = -1, .n = 2, .x = x, .segment = zero, .u = 1}, &d), BLICA_ERR_ARGUMENT,
+         "-1");
+  expect(blica_pack(ctx, &(blica_table){.rows = 1, .n = 2, .x = x, .segment = zero}, &d), BLICA_ERR_ARGUMENT,
+         "0 segments");
+  expect(blica_pack(ctx, &(blica_table){.rows = 1, .n = 2, .x = x, .segment = zero, .u = 2, .segments = labels}, &d),
+         BLICA_ERR_DATA, "both named 's'");
+  expect(blica_pack(ctx, &(blica_table){.rows = 1, .n = 2, .x = x, .u = 2}, &d), BLICA_ERR_ARGUMENT, "segment");
+  expect(blica_pack(ctx, &(blica_table){.rows = 1, .n = 2}, &d), BLICA_ERR_ARGUMENT, "NULL");
+}
+
+/* What is left out of a table has a default. */
+static void test_table_defaults(void **state) {
+  (void)state;
+  const int8_t x[] = {0, 1, 1, 1, 0, 0};
+  blica_data *d;
+  assert_int_equal(blica_pack(ctx, &(blica_table){.rows = 3, .n = 2, .x = x}, &d), BLICA_OK);
+  assert_int_equal(d->u, 1);
+  assert_int_equal(d->samples[0], 3);
+  assert_string_equal(d->segments[0], "1");
+  assert_string_equal(d->variables[1], "x2");
+  assert_int_equal(d->ones[0][0], 2);
+  assert_int_equal(d->ones[0][1], 3);
+  blica_data_free(d);
 }
 
 static void test_streaming_labels(void **state) {
@@ -207,7 +272,7 @@ static void test_allocations_fail(void **state) {
     blica_data *d;
     blica_counts *k = NULL;
     assert_int_equal(blica_ctx_create_with(counting, &b, &c), BLICA_OK);
-    blica_status status = blica_pack(c, 200, 3, x, 3, 1, NULL, segment, 2, NULL, &d);
+    blica_status status = blica_pack(c, &(blica_table){.rows = 200, .n = 3, .x = x, .segment = segment, .u = 2}, &d);
     if (status == BLICA_OK) status = blica_count(c, d, &k);
     if (status != BLICA_OK) assert_int_equal(status, BLICA_ERR_MEMORY);
     blica_data_free(d);
@@ -223,8 +288,10 @@ static void test_allocations_fail(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_random),   cmocka_unit_test(test_names_and_labels), cmocka_unit_test(test_strides),
-      cmocka_unit_test(test_refusals), cmocka_unit_test(test_streaming_labels), cmocka_unit_test(test_allocations_fail),
+      cmocka_unit_test(test_random),           cmocka_unit_test(test_names_and_labels),
+      cmocka_unit_test(test_table_defaults),   cmocka_unit_test(test_strides),
+      cmocka_unit_test(test_refusals),         cmocka_unit_test(test_streaming_labels),
+      cmocka_unit_test(test_allocations_fail),
   };
   return cmocka_run_group_tests(tests, open_context, close_context);
 }

@@ -38,7 +38,8 @@ static void draw(uint64_t seed, double missing, sample *s) {
 
 static blica_data *pack(const sample *s, int64_t rows) {
   blica_data *d;
-  assert_int_equal(blica_pack(ctx, rows, N, s->x, N, 1, NULL, s->segment, U, NULL, &d), BLICA_OK);
+  assert_int_equal(blica_pack(ctx, &(blica_table){.rows = rows, .n = N, .x = s->x, .segment = s->segment, .u = U}, &d),
+                   BLICA_OK);
   return d;
 }
 

@@ -26,9 +26,17 @@ static const int order[ITEMS] = {2, 0, 3, 1}, turn[SEGMENTS] = {1, 2, 0};
 static blica_data *pack_named(const level_rows *y) {
   static const char *const names[] = {"a", "b", "c", "d"}, *const segments[] = {"s0", "s1", "s2"};
   blica_data *data = NULL;
-  assert_int_equal(
-      blica_pack_items(ctx, y->rows, y->n, y->x, y->n, 1, names, y->levels, NULL, y->segment, y->u, segments, &data),
-      BLICA_OK);
+  assert_int_equal(blica_pack(ctx,
+                              &(blica_table){.rows = y->rows,
+                                             .n = y->n,
+                                             .x = y->x,
+                                             .variables = names,
+                                             .levels = y->levels,
+                                             .segment = y->segment,
+                                             .u = y->u,
+                                             .segments = segments},
+                              &data),
+                   BLICA_OK);
   return data;
 }
 
@@ -49,9 +57,17 @@ static blica_model *turned_model(const level_rows *y) {
     z.segment[r] = back[y->segment[r]];
     for (int i = 0; i < ITEMS; i++) z.x[r * ITEMS + i] = y->x[r * ITEMS + order[i]];
   }
-  assert_int_equal(
-      blica_pack_items(ctx, z.rows, ITEMS, z.x, ITEMS, 1, names, z.levels, NULL, z.segment, SEGMENTS, segments, &data),
-      BLICA_OK);
+  assert_int_equal(blica_pack(ctx,
+                              &(blica_table){.rows = z.rows,
+                                             .n = ITEMS,
+                                             .x = z.x,
+                                             .variables = names,
+                                             .levels = z.levels,
+                                             .segment = z.segment,
+                                             .u = SEGMENTS,
+                                             .segments = segments},
+                              &data),
+                   BLICA_OK);
   o.sources = 1;
   assert_int_equal(blica_fit(ctx, &(blica_input){.data = data}, &o, &model), BLICA_OK);
   blica_data_free(data);

@@ -216,8 +216,13 @@ static void check_sources(int n, int k) {
   }
   blica_data *data;
   blica_posterior *posterior;
-  assert_int_equal(blica_pack(ctx, ROWS, n, x, n, 1, (const char *const *)m->variables, segment, 2, NULL, &data),
-                   BLICA_OK);
+  assert_int_equal(
+      blica_pack(
+          ctx,
+          &(blica_table){
+              .rows = ROWS, .n = n, .x = x, .variables = (const char *const *)m->variables, .segment = segment, .u = 2},
+          &data),
+      BLICA_OK);
   assert_int_equal(blica_sources(ctx, m, data, NULL, &posterior), BLICA_OK);
   for (int r = 0; r < ROWS; r++) {
     int pattern = segment[r];

@@ -29,8 +29,13 @@ static void posterior_of(const blica_model *m, const int8_t x[2], double *mean, 
   blica_posterior *p;
   blica_sources_options o = blica_sources_options_default();
   o.segment = BLICA_SEGMENTS_UNKNOWN;
-  assert_int_equal(blica_pack(ctx, 1, 2, x, 2, 1, (const char *const *)m->variables, &segment, 1, NULL, &data),
-                   BLICA_OK);
+  assert_int_equal(
+      blica_pack(
+          ctx,
+          &(blica_table){
+              .rows = 1, .n = 2, .x = x, .variables = (const char *const *)m->variables, .segment = &segment, .u = 1},
+          &data),
+      BLICA_OK);
   assert_int_equal(blica_sources(ctx, m, data, &o, &p), BLICA_OK);
   *mean = p->mean[0], *sd = p->sd[0];
   blica_posterior_free(p);

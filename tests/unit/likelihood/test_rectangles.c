@@ -192,8 +192,10 @@ static problem *make_problem(blica_engine engine, bool missing) {
     }
   }
   blica_coding *coding = coding_of(p->ctx, levels);
-  assert_int_equal(blica_pack_items(p->ctx, ROWS, N, x, N, 1, NULL, levels, NULL, of, SEGMENTS, NULL, &p->data),
-                   BLICA_OK);
+  assert_int_equal(
+      blica_pack(p->ctx, &(blica_table){.rows = ROWS, .n = N, .x = x, .levels = levels, .segment = of, .u = SEGMENTS},
+                 &p->data),
+      BLICA_OK);
   assert_int_equal(bl_patterns_make(p->ctx, p->data, N, coding, column, false, &p->patterns), BLICA_OK);
   blica_coding_free(coding);
   p->params = (bl_params){N, K, SEGMENTS, 0.4, p->mixing, p->variances, p->means, p->cuts};
@@ -365,8 +367,10 @@ static void test_sources(void **state) {
       for (int c = 0; c < 3; c++) x[r * ITEMS + i] += q > m->cuts[3 * i + c];
     }
   }
-  assert_int_equal(blica_pack_items(ctx, DRAWN, ITEMS, x, ITEMS, 1, NULL, levels, NULL, segment, 2, NULL, &data),
-                   BLICA_OK);
+  assert_int_equal(
+      blica_pack(ctx, &(blica_table){.rows = DRAWN, .n = ITEMS, .x = x, .levels = levels, .segment = segment, .u = 2},
+                 &data),
+      BLICA_OK);
   blica_posterior *posterior;
   int covered = 0;
   assert_int_equal(blica_sources(ctx, m, data, NULL, &posterior), BLICA_OK);

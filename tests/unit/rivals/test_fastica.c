@@ -58,7 +58,8 @@ static blica_data *or_mixture(int rows, int n, double missing, int8_t **keep) {
     segment[r] = r % 2;
   }
   blica_data *data;
-  if (blica_pack(ctx, rows, n, x, n, 1, NULL, segment, 2, NULL, &data) != BLICA_OK) fail_msg("%s", blica_message(ctx));
+  if (blica_pack(ctx, &(blica_table){.rows = rows, .n = n, .x = x, .segment = segment, .u = 2}, &data) != BLICA_OK)
+    fail_msg("%s", blica_message(ctx));
   free(segment);
   if (keep)
     *keep = x;
@@ -236,7 +237,8 @@ static void test_rank(void **state) {
   blica_data *data;
   blica_counts *counts;
   bl_fastica *f;
-  assert_int_equal(blica_pack(ctx, 100, 4, x, 4, 1, NULL, segment, 1, NULL, &data), BLICA_OK);
+  assert_int_equal(blica_pack(ctx, &(blica_table){.rows = 100, .n = 4, .x = x, .segment = segment, .u = 1}, &data),
+                   BLICA_OK);
   assert_int_equal(blica_count(ctx, data, &counts), BLICA_OK);
   assert_int_equal(bl_fastica_create(ctx, data, counts, 3, &f), BLICA_ERR_DATA);
   assert_null(f);

@@ -31,7 +31,8 @@ typedef struct {
 static sample open_rows(int64_t rows, const int8_t *x) {
   sample y = {.em = {.min_length = 1, .deadline = INFINITY}};
   int32_t *segment = calloc((size_t)rows, sizeof *segment);
-  assert_int_equal(blica_pack(ctx, rows, ITEMS, x, ITEMS, 1, NULL, segment, 1, NULL, &y.data), BLICA_OK);
+  assert_int_equal(
+      blica_pack(ctx, &(blica_table){.rows = rows, .n = ITEMS, .x = x, .segment = segment, .u = 1}, &y.data), BLICA_OK);
   assert_int_equal(bl_series_make(ctx, y.data, &y.series), BLICA_OK);
   y.em.series = y.series;
   assert_int_equal(bl_emission_make(ctx, y.data, y.series, &y.em.emission), BLICA_OK);

@@ -31,7 +31,8 @@ static void draw(uint64_t seed, int states, int run, double missing, series *y) 
   static const int levels[ITEMS] = {2, 2, 2, 2, 2, 2};
   const state_rows how = {ITEMS, SOURCES, states, ROWS, run, missing, levels, (const double[]){0}};
   draw_states(&how, seed, &y->truth, y->state, y->x);
-  assert_int_equal(blica_pack(ctx, ROWS, ITEMS, y->x, ITEMS, 1, NULL, one, 1, NULL, &y->data), BLICA_OK);
+  assert_int_equal(
+      blica_pack(ctx, &(blica_table){.rows = ROWS, .n = ITEMS, .x = y->x, .segment = one, .u = 1}, &y->data), BLICA_OK);
 }
 
 static void drop(series *y) {
@@ -64,7 +65,10 @@ static void expected_counts_are_counts(void **unused) {
     assert_int_equal(bl_series_expect(ctx, s, 2, weight, stat), BLICA_OK);
     assert_int_equal(bl_series_counts(ctx, s, 2, stat, (const char *const *)y.data->variables, &got), BLICA_OK);
     static const char *const names[] = {"1", "2"};
-    assert_int_equal(blica_pack(ctx, ROWS, ITEMS, y.x, ITEMS, 1, NULL, label, 2, names, &labelled), BLICA_OK);
+    assert_int_equal(
+        blica_pack(ctx, &(blica_table){.rows = ROWS, .n = ITEMS, .x = y.x, .segment = label, .u = 2, .segments = names},
+                   &labelled),
+        BLICA_OK);
     assert_int_equal(blica_count(ctx, labelled, &wanted), BLICA_OK);
     for (int k = 0; k < 2; k++)
       for (int j = 1; j < ITEMS; j++)
@@ -114,8 +118,15 @@ static void rows_have_the_probability_of_the_likelihood(void **unused) {
     o.error = 1e-4;
     own_thresholds(y.truth);
     memset(label, 0, sizeof label);
-    assert_int_equal(blica_pack(ctx, ROWS, ITEMS, y.x, ITEMS, 1, (const char *const *)y.truth->variables, label, 1,
-                                (const char *const *)y.truth->segments, &labelled),
+    assert_int_equal(blica_pack(ctx,
+                                &(blica_table){.rows = ROWS,
+                                               .n = ITEMS,
+                                               .x = y.x,
+                                               .variables = (const char *const *)y.truth->variables,
+                                               .segment = label,
+                                               .u = 1,
+                                               .segments = (const char *const *)y.truth->segments},
+                                &labelled),
                      BLICA_OK);
     assert_int_equal(blica_loglik(ctx, y.truth, labelled, &o, &wanted), BLICA_OK);
     assert_int_equal(bl_series_make(ctx, y.data, &s), BLICA_OK);
@@ -323,14 +334,17 @@ static void bad_input_is_named(void **unused) {
   blica_segmentation *r = NULL;
   blica_segment_options o = blica_segment_options_default();
   draw(6, STATES, 100, 0, &y);
-  assert_int_equal(blica_pack(ctx, ROWS, ITEMS, y.x, ITEMS, 1, NULL, y.state, STATES, NULL, &other), BLICA_OK);
+  assert_int_equal(
+      blica_pack(ctx, &(blica_table){.rows = ROWS, .n = ITEMS, .x = y.x, .segment = y.state, .u = STATES}, &other),
+      BLICA_OK);
   o.sources = SOURCES;
   assert_int_equal(blica_segment(ctx, other, &o, &r), BLICA_ERR_DATA);
   assert_null(r);
   assert_non_null(strstr(blica_message(ctx), "3 segments already"));
   blica_data_free(other);
   static const int32_t one[49];
-  assert_int_equal(blica_pack(ctx, 49, ITEMS, y.x, ITEMS, 1, NULL, one, 1, NULL, &other), BLICA_OK);
+  assert_int_equal(blica_pack(ctx, &(blica_table){.rows = 49, .n = ITEMS, .x = y.x, .segment = one, .u = 1}, &other),
+                   BLICA_OK);
   assert_int_equal(blica_segment(ctx, other, &o, &r), BLICA_ERR_DATA);
   assert_non_null(strstr(blica_message(ctx), "49 rows; at least 50"));
   blica_data_free(other);

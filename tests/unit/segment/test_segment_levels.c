@@ -33,7 +33,17 @@ static void draw(uint64_t seed, int states, double missing, series *y) {
 
 static blica_data *pack(const series *y, int n, const int32_t *label, int u, const char *const *names) {
   blica_data *data = NULL;
-  if (blica_pack_items(ctx, ROWS, n, y->x, ITEMS, 1, NULL, levels, NULL, label, u, names, &data) != BLICA_OK)
+  if (blica_pack(ctx,
+                 &(blica_table){.rows = ROWS,
+                                .n = n,
+                                .x = y->x,
+                                .row_stride = ITEMS,
+                                .column_stride = 1,
+                                .levels = levels,
+                                .segment = label,
+                                .u = u,
+                                .segments = names},
+                 &data) != BLICA_OK)
     fail_msg("%s", blica_message(ctx));
   return data;
 }
