@@ -1,8 +1,14 @@
-"""Pair counts of one partition of a table: what each task of a Spark or Dask job writes, for `blica merge` to add up.
+"""Pair counts of one partition of a table: what each task of a Spark job makes, for `blica merge` to add up.
 
 pair_counts(frame) takes a pandas DataFrame of 0/1 columns (NaN: missing) and a segment column, and gives the counts as a
-DataFrame with the columns segment,i,j,n11,n10,n01,n00. In Dask: ddf.map_partitions(pair_counts); in Spark:
-df.mapInPandas(lambda parts: map(pair_counts, parts), schema). As a program it plays such a job on one machine:
+DataFrame with the columns segment,i,j,n11,n10,n01,n00. In Spark:
+
+    schema = "segment string, i string, j string, n11 long, n10 long, n01 long, n00 long"
+    parts = df.mapInPandas(lambda parts: map(pair_counts, parts), schema)
+    cells = ["n11", "n10", "n01", "n00"]
+    parts.groupBy("segment", "i", "j").sum(*cells).toDF("segment", "i", "j", *cells).toPandas().to_csv("counts.csv", index=False)
+
+Dask needs none of this: blica.count takes its frames. As a program it plays such a job on one machine:
 
     python3 partition.py data.csv 100000 part        # part-0.csv, part-1.csv, ... of 100 000 rows each
     blica merge part-*.csv --out counts.npz
@@ -30,7 +36,7 @@ def pair_counts(frame, segment="segment"):
         parts.append(pandas.DataFrame(part))
         if len(x) > numpy.diag(both).max():  # rows that no variable shows
             parts.append(pandas.DataFrame([[label, "", "", len(x), 0, 0, 0]], columns=COLUMNS))
-    return pandas.concat(parts)
+    return pandas.concat(parts) if parts else pandas.DataFrame(columns=COLUMNS)
 
 
 if __name__ == "__main__":

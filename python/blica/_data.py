@@ -59,6 +59,9 @@ class Table:
     def __init__(self, x, coding: Optional[Callable[[Optional[List[str]]], Coding]] = None, binarize: Optional[float] = None,
                  ordinal: bool = False, levels=None, missing=None,
                  lenient: Optional[Callable[[Optional[List[str]], int], List[bool]]] = None):
+        if hasattr(x, "__dask_graph__"):
+            raise TypeError(f"X is a {type(x).__module__}.{type(x).__name__}; only count, correlate, fit and BinaryICA.fit take it whole. Apply "
+                            "this to its partitions, as in ddf.map_partitions, or give ddf.compute()")
         self.binarize = _threshold(binarize)
         self.ordinal = bool(ordinal)
         x = as_frame(x)
@@ -473,10 +476,12 @@ def c_texts(values: Optional[Sequence[str]]):
     return ffi.new("char *[]", kept), kept
 
 
-def pack(session: Session, table: Table, segments):
-    """The C data object."""
+def pack(session: Session, table: Table, segments, order: Optional[List[str]] = None):
+    """The C data object. Its segments are those of the rows, or those that order lists, some of which may have no rows."""
     rows, n = table.shape
     ids, labels = segment_labels(segments, rows)
+    if order is not None:
+        ids, labels = np.array([order.index(label) for label in labels], dtype=np.int32)[ids], order
     names, kept = c_texts(table.names)
     texts = [table.labels(j) for j in range(n)]
     if all(own == ["0", "1"] for own in texts):

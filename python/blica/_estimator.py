@@ -15,9 +15,9 @@ try:
 except ImportError as error:
     raise ImportError("BinaryICA needs scikit-learn (Debian: python3-sklearn); blica.fit() does the same without") from error
 
-from . import _options
+from . import _dask, _options
 from ._inference import Assessment, assess
-from ._data import Table, as_frame, given_levels, is_frame, is_sparse, pack, segment_labels
+from ._data import Coding, Table, as_frame, given_levels, is_frame, is_sparse, pack, segment_labels
 from ._library import ffi, lib
 from ._objects import Correlations, Model, frozen
 from ._session import BlicaWarning, Session
@@ -141,6 +141,8 @@ class BinaryICA(TransformerMixin, BaseEstimator):
 
     def fit(self, X, y=None, *, segments=None) -> "BinaryICA":
         """Fits the model. segments has the segment of each row, unless segment_column names it; y is ignored."""
+        if _dask.is_lazy(X):
+            return self._fit_lazy(X, segments)
         session = self._session()
         table, segments = self._split(X, segments, reset=True)
         if table.shape[0] < 2:
@@ -153,7 +155,27 @@ class BinaryICA(TransformerMixin, BaseEstimator):
         counts = session.call(lib.blica_count, data, free=lib.blica_counts_free)
         cor = session.call(lib.blica_correlate, counts, free=lib.blica_cor_free)
         given = ffi.new("blica_input *", {"data": data, "counts": counts, "cor": cor})
-        self._keep(Model(session.call(lib.blica_fit, given, options, free=lib.blica_model_free)), Correlations._of(cor), table)
+        self._keep(Model(session.call(lib.blica_fit, given, options, free=lib.blica_model_free)), Correlations._of(cor), table.levels)
+        return self
+
+    def _fit_lazy(self, X, segments) -> "BinaryICA":
+        """The fit to a Dask frame or array, by the counts of its partitions."""
+        if self.segments is not None:
+            raise ValueError('segments="auto" needs the rows in one place; give X.compute(), or the segments that you know')
+        if isinstance(segments, str) or (segments is not None and self.segment_column is not None):
+            raise TypeError("the column of X that holds the segments is named by BinaryICA(segment_column=...), and by that alone")
+        if self.segment_column is not None and not isinstance(self.segment_column, str):
+            raise TypeError(f"segment_column is {self.segment_column!r}; of a Dask frame give its name")
+        session, meta = self._session(), _dask.empty(X)
+        _check_names(self, meta, True)
+        found = _dask.count(X, segments if self.segment_column is None else self.segment_column, binarize=self.binarize,
+                            ordinal=self.ordinal, levels=self.levels, missing=self.missing)
+        options = _options.make(session, "fit", self._chosen(len(found.levels)))
+        counts = found.counts._pointer
+        check_segments(counts, self.allow_unidentified, self._about_segments(None, segments))
+        cor = session.call(lib.blica_correlate, counts, free=lib.blica_cor_free)
+        given = ffi.new("blica_input *", {"counts": counts, "cor": cor})
+        self._keep(Model(session.call(lib.blica_fit, given, options, free=lib.blica_model_free)), Correlations._of(cor), found.levels)
         return self
 
     def _find_segments(self, session: Session, table: Table, given) -> np.ndarray:
@@ -212,8 +234,8 @@ class BinaryICA(TransformerMixin, BaseEstimator):
         """Of which columns ordinal=True took the levels from the rows of the fit, which may lack some."""
         return [self.ordinal and own is None for own in given_levels(self.levels, names, n)]
 
-    def _keep(self, model: Model, cor: Correlations, table: Table) -> None:
-        self.levels_ = table.levels
+    def _keep(self, model: Model, cor: Correlations, levels: Coding) -> None:
+        self.levels_ = levels
         self.model_ = model
         self.mixing_ = model.mixing
         self.components_ = frozen(np.linalg.pinv(model.mixing))

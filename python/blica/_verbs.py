@@ -11,7 +11,7 @@ from typing import Any, List, NamedTuple, Optional, Union
 
 import numpy as np
 
-from . import _options, _tables
+from . import _dask, _options, _tables
 from ._data import Table, is_frame, pack, segment_labels, take_segments
 from ._library import ffi, lib
 from ._objects import Correlations, Counts, Model, doubles, texts
@@ -23,6 +23,8 @@ def _count(session: Session, x, segments, binarize, ordinal=False, levels=None, 
         if segments is not None:
             raise ValueError("counts know their segments already; leave segments out")
         return x._pointer, None
+    if _dask.is_lazy(x):
+        return _dask.count(x, segments, binarize=binarize, ordinal=ordinal, levels=levels, missing=missing).counts._pointer, None
     x, segments = take_segments(x, segments)
     data = pack(session, Table(x, binarize=binarize, ordinal=ordinal, levels=levels, missing=missing), segments)
     return session.call(lib.blica_count, data, free=lib.blica_counts_free), data
@@ -32,7 +34,8 @@ def count(X, segments=None, *, binarize: Optional[float] = None, ordinal: bool =
           threads: Optional[int] = None, verbose: Verbose = 0) -> Counts:
     """Counts the 2x2 tables of all pairs of variables in every segment.
 
-    X is an array or DataFrame of items, NaN for missing, or a scipy.sparse matrix of 0 and 1; segments holds a label per row, or is
+    X is an array or DataFrame of items, NaN for missing, a scipy.sparse matrix of 0 and 1, or a Dask frame or array, whose
+    partitions are counted by the workers of the active distributed.Client; segments holds a label per row, or is
     the name of the column of X that holds them. Items
     may have more levels: columns of a DataFrame that are an ordered Categorical, whole numbers with ordinal=True, and any
     column with levels=, a list of levels, lowest first, for all columns or a dict of such lists by column. Such an item is

@@ -6,6 +6,8 @@
  *   samples    [u]                         exact      bool
  *   ones       [u,n]                       present    [u,n]
  *   n11        [u,n(n-1)/2]                n10, n01, n00 the same, only under missing values
+ *   sets       [u] how many different sets of items the rows have where values are missing, -1 where they are too many;
+ *              set_rows [all sets] their rows, set_items [all sets,n] bool. Absent: it is not known
  * Pair i < j (from 0) stands at j(j-1)/2 + i, the order of `j, i = numpy.tril_indices(n, -1)`.
  * .csv: see counts_csv.c. */
 #include <math.h>
@@ -17,18 +19,62 @@
 #include "base/npz.h"
 #include "base/text.h"
 
+static int64_t count_sets(const bl_item_sets *sets) {
+  int64_t total = 0;
+  for (int s = 0; s < sets->u; s++) total += sets->segment[s].count > 0 ? sets->segment[s].count : 0;
+  return total;
+}
+
+/* What a file says of item sets; it must live until the file is written. */
+typedef struct {
+  double *count, *rows; /* [u], [total] */
+  uint8_t *items;       /* [n,total] */
+} set_arrays;
+
+static void free_sets(set_arrays *a) {
+  bl_free(a->count);
+  bl_free(a->rows);
+  bl_free(a->items);
+}
+
+static blica_status add_sets(blica_ctx *ctx, bl_npz_writer *npz, const bl_item_sets *sets, set_arrays *a) {
+  blica_status status;
+  const size_t u = (size_t)sets->u, n = (size_t)sets->n, total = (size_t)count_sets(sets);
+  TRY(bl_alloc(ctx, u, &a->count));
+  TRY(bl_alloc(ctx, total + 1, &a->rows));
+  TRY(bl_alloc(ctx, bl_mul(total + 1, n), &a->items));
+  size_t at = 0;
+  for (size_t s = 0; s < u; s++) {
+    const bl_item_set_list *list = &sets->segment[s];
+    a->count[s] = list->count;
+    for (int k = 0; k < list->count; k++, at++) {
+      const uint64_t *mask = list->mask + (size_t)k * (size_t)sets->words;
+      a->rows[at] = list->rows[k];
+      for (size_t i = 0; i < n; i++) a->items[at * n + i] = mask[i / 64] >> (i % 64) & 1;
+    }
+  }
+  TRY(bl_npz_add(ctx, npz, "sets", 'f', 8, 1, &u, a->count));
+  TRY(bl_npz_add(ctx, npz, "set_rows", 'f', 8, 1, &total, a->rows));
+  TRY(bl_npz_add(ctx, npz, "set_items", 'b', 1, 2, (const size_t[]){total, n}, a->items));
+done:
+  return status;
+}
+
 static blica_status save_npz(blica_ctx *ctx, const blica_counts *c, const char *path) {
   blica_status status;
   static const char *const names[] = {"n11", "n10", "n01", "n00"};
   const double *const tables[] = {c->n11, c->n10, c->n01, c->n00};
   bl_npz_writer *npz = NULL;
+  set_arrays sets = {0};
   const size_t u = (size_t)c->u, margin[2] = {u, (size_t)c->n}, cells[2] = {u, (size_t)c->pairs};
   TRY(bl_npz_begin_tables(ctx, "blica-counts", c->n, c->variables, c->u, c->segments, c->exact, c->samples, &npz));
   TRY(bl_npz_add(ctx, npz, "ones", 'f', 8, 2, margin, c->ones));
   TRY(bl_npz_add(ctx, npz, "present", 'f', 8, 2, margin, c->present));
   for (int i = 0; i < (c->n10 ? 4 : 1); i++) TRY(bl_npz_add(ctx, npz, names[i], 'f', 8, 2, cells, tables[i]));
+  if (c->sets) TRY(add_sets(ctx, npz, c->sets, &sets));
   TRY(bl_npz_write(ctx, npz, path));
 done:
+  free_sets(&sets);
   bl_npz_free(npz);
   return status;
 }
@@ -95,6 +141,45 @@ done:
   return status;
 }
 
+/* Sets are put in one by one, so that their order and number are right whatever the file says. */
+static blica_status load_sets(blica_ctx *ctx, bl_npz_reader *npz, const char *path, blica_counts *c) {
+  blica_status status;
+  set_arrays a = {0};
+  BL_OWNED double *items = NULL;
+  BL_OWNED uint64_t *mask = NULL;
+  const size_t u = (size_t)c->u, n = (size_t)c->n;
+  size_t total = 0, at = 0;
+  TRY(bl_alloc(ctx, u, &a.count));
+  TRY(bl_npz_numbers(ctx, npz, "sets", 1, &u, a.count));
+  for (size_t s = 0; s < u; s++) {
+    if (!(a.count[s] >= -1 && a.count[s] < 1e9))
+      FAIL(ctx, BLICA_ERR_FORMAT, "%s: sets of segment %zu is %g, which is no number of item sets", path, s + 1,
+           a.count[s]);
+    if (a.count[s] > 0) total += (size_t)a.count[s];
+  }
+  TRY(bl_npz_expect(ctx, npz, "set_items", bl_mul(total, n)));
+  TRY(bl_alloc(ctx, total + 1, &a.rows));
+  TRY(bl_npz_numbers(ctx, npz, "set_rows", 1, &total, a.rows));
+  TRY(bl_alloc(ctx, bl_mul(total + 1, n), &items));
+  TRY(bl_npz_numbers(ctx, npz, "set_items", 2, (const size_t[]){total, n}, items));
+  TRY(bl_item_sets_make(ctx, c->n, c->u, &c->sets));
+  TRY(bl_alloc(ctx, (size_t)c->sets->words, &mask));
+  for (size_t s = 0; s < u; s++) {
+    if (a.count[s] < 0) bl_item_sets_give_up(c->sets, (int)s);
+    for (int k = 0; k < a.count[s]; k++, at++) {
+      if (!(a.rows[at] >= 0 && a.rows[at] <= c->samples[s]))
+        FAIL(ctx, BLICA_ERR_FORMAT, "%s: an item set of segment '%s' has %g rows of %g", path, c->segments[s],
+             a.rows[at], c->samples[s]);
+      memset(mask, 0, (size_t)c->sets->words * sizeof *mask);
+      for (size_t i = 0; i < n; i++) mask[i / 64] |= (uint64_t)(items[at * n + i] != 0) << (i % 64);
+      TRY(bl_item_sets_add(ctx, c->sets, (int)s, mask, a.rows[at]));
+    }
+  }
+done:
+  free_sets(&a);
+  return status;
+}
+
 static blica_status load_npz(blica_ctx *ctx, const char *path, blica_counts **out) {
   blica_status status;
   bl_npz_reader *npz = NULL;
@@ -115,6 +200,7 @@ static blica_status load_npz(blica_ctx *ctx, const char *path, blica_counts **ou
   TRY(bl_counts_create(ctx, n, u, complete, (const char *const *)variables, (const char *const *)segments, &c));
   TRY(load_arrays(ctx, npz, c));
   TRY(bl_counts_validate(ctx, c, path));
+  if (!complete && bl_npz_has(npz, "sets")) TRY(load_sets(ctx, npz, path, c));
   *out = bl_take(&c);
 done:
   blica_counts_free(c);

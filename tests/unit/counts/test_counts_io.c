@@ -64,11 +64,24 @@ static blica_counts *draw(int64_t rows, int n, int u, double missing, uint64_t s
   return c;
 }
 
+static void assert_same_sets(const blica_counts *a, const blica_counts *b) {
+  assert_int_equal(a->sets != NULL, b->sets != NULL);
+  for (int s = 0; a->sets && s < a->u; s++) {
+    const bl_item_set_list *l = &a->sets->segment[s], *m = &b->sets->segment[s];
+    assert_int_equal(l->count, m->count);
+    assert_true(l->size == m->size);
+    if (l->count <= 0) continue;
+    assert_memory_equal(l->rows, m->rows, (size_t)l->count * sizeof *l->rows);
+    assert_memory_equal(l->mask, m->mask, (size_t)(l->count * a->sets->words) * sizeof *l->mask);
+  }
+}
+
 static void round_trip(const blica_counts *c, const char *name) {
   blica_counts *back;
   assert_int_equal(blica_counts_save(ctx, c, in_folder(name)), BLICA_OK);
   if (blica_counts_load(ctx, path, &back) != BLICA_OK) fail_msg("%s", blica_message(ctx));
   assert_same(c, back);
+  if (strstr(name, ".npz")) assert_same_sets(c, back);
   blica_counts_free(back);
 }
 
@@ -80,6 +93,21 @@ static void test_round_trips(void **state) {
     round_trip(c, "a.csv");
     blica_counts_free(c);
   }
+}
+
+/* What a file says of item sets is believed only as far as it can be true. */
+static void test_bad_sets(void **state) {
+  (void)state;
+  blica_counts *c = draw(200, 7, 3, 0.1, 5), *back;
+  assert_true(c->sets && c->sets->segment[1].count > 1);
+  c->sets->segment[1].rows[0] = 1e6;
+  assert_int_equal(blica_counts_save(ctx, c, in_folder("a.npz")), BLICA_OK);
+  assert_int_equal(blica_counts_load(ctx, path, &back), BLICA_ERR_FORMAT);
+  assert_non_null(strstr(blica_message(ctx), "an item set of segment 'north, east' has 1e+06 rows"));
+  bl_item_sets_give_up(c->sets, 0);
+  c->sets->segment[1].rows[0] = 1;
+  round_trip(c, "a.npz");
+  blica_counts_free(c);
 }
 
 /* Fractional counts of probabilities, whose cells do not add up to the last bit. */
@@ -334,10 +362,10 @@ static void test_npy_numbers(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_round_trips), cmocka_unit_test(test_exact),       cmocka_unit_test(test_merged_file),
-      cmocka_unit_test(test_damaged_npz), cmocka_unit_test(test_bad_csv),     cmocka_unit_test(test_sql_csv),
-      cmocka_unit_test(test_refusals),    cmocka_unit_test(test_npy_headers), cmocka_unit_test(test_npy_refused),
-      cmocka_unit_test(test_npy_numbers),
+      cmocka_unit_test(test_round_trips), cmocka_unit_test(test_bad_sets),    cmocka_unit_test(test_exact),
+      cmocka_unit_test(test_merged_file), cmocka_unit_test(test_damaged_npz), cmocka_unit_test(test_bad_csv),
+      cmocka_unit_test(test_sql_csv),     cmocka_unit_test(test_refusals),    cmocka_unit_test(test_npy_headers),
+      cmocka_unit_test(test_npy_refused), cmocka_unit_test(test_npy_numbers),
   };
   return cmocka_run_group_tests(tests, setup, teardown);
 }
