@@ -11,7 +11,7 @@
 
 typedef struct {
   const char *out;
-  int json, allow_unidentified, verbose;
+  int json, verbose;
   blica_fit_options options;
   data_values data;
 } fit_values;
@@ -20,8 +20,6 @@ static const blica_option own[] = {
     OPTION(fit_values, out, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "FILE",
            "The model is written here, as JSON; - is the standard output."),
     OPTION(fit_values, json, BLICA_OPT_FLAG, "no", 0, 1, NULL, NULL, "Print the record of the fit as a JSON object."),
-    OPTION(fit_values, allow_unidentified, BLICA_OPT_FLAG, "no", 0, 1, NULL, NULL,
-           "Fit even when there is one segment only, which cannot determine the mixing matrix."),
     OPTION(fit_values, verbose, BLICA_OPT_FLAG, "no", 0, 1, NULL, NULL,
            "Also print what the method found on its way: prior scales, gradients, integration."),
 };
@@ -63,7 +61,7 @@ static int check_input(const fit_values *v, const char *path, const fit_input *i
     say_error("fit: --sources %d, but '%s' has %d variables; give at most %d", k, path, in->n, in->n);
     return EXIT_DATA;
   }
-  if (in->u == 1 && !v->allow_unidentified) {
+  if (in->u == 1 && !v->options.allow_unidentified) {
     say_error("fit: '%s' has one segment only, and one segment does not determine the mixing matrix; name the segments "
               "(--segment-column, --segment-length, --segment-count, --segment-file), or give --allow-unidentified",
               path);

@@ -353,6 +353,7 @@ typedef struct {
   const char *checkpoint;    /* file that keeps the state of the fit; NULL: none (see blica_fit) */
   double checkpoint_seconds; /* between two writes of it */
   int resume;                /* continue from the checkpoint */
+  int allow_unidentified;    /* fit even when no two items vary, instead of failing with BLICA_ERR_DATA */
 } blica_fit_options;
 
 /* ------------------------------------------------------------------ the model */
@@ -533,6 +534,7 @@ typedef struct {
   char **segments;        /* [u] */
   int64_t *samples;       /* [u] */
   double *loglik, *error; /* [u] of each segment */
+  double *row_loglik;     /* [rows] log-probability of each row of the input; 0 for a row without values */
   double total, total_error;
   int64_t rows, patterns; /* distinct patterns, counted in each segment */
   blica_engine engine;    /* the one used */
@@ -562,8 +564,6 @@ typedef struct {
   int k, n_draws;
   double *mean, *sd; /* [k,rows] in the order of the input */
   double *draws;     /* [k,n_draws,rows]; NULL without draws */
-  double *loglik;    /* [rows] log-probability of each row, in its segment or, when that is unknown, averaged over
-                        segments by their samples */
   int64_t patterns;  /* distinct patterns that were computed: of each segment, or of all when those are unknown */
 } blica_posterior;
 

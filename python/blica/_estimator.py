@@ -22,11 +22,11 @@ from ._library import ffi, lib
 from ._objects import Correlations, Model, frozen
 from ._session import BlicaWarning, Session
 from ._tables import model_html
-from ._verbs import Sources, check_segments, segmentation_of, sources_of
+from ._verbs import Sources, check_segments, loglik_of, segmentation_of, sources_of
 
 # What scikit-learn calls some of the options; all others have the names of the table.
 NAMES = {"n_components": "sources", "n_init": "starts", "max_iter": "max_iterations", "tol": "tolerance", "random_state": "seed"}
-OWN = ("n_jobs", "verbose", "binarize", "ordinal", "levels", "missing", "segments", "segment_column", "allow_unidentified")  # parameters that are no options of the fit
+OWN = ("n_jobs", "verbose", "binarize", "ordinal", "levels", "missing", "segments", "segment_column")  # parameters that are no options of the fit
 
 
 class BinaryICA(TransformerMixin, BaseEstimator):
@@ -61,8 +61,6 @@ class BinaryICA(TransformerMixin, BaseEstimator):
     segments : "auto" or None, default None
         "auto" finds the segments of rows that are in time order and have none, by `blica.segment`; the fit is then to its
         labels.
-    allow_unidentified : bool, default False
-        Fit even when there is one segment only, from which the mixing matrix is not identified.
 {options}
 
     Attributes
@@ -108,7 +106,7 @@ class BinaryICA(TransformerMixin, BaseEstimator):
 
     def __init__(self, n_components=None, *, method=None, condition=None, n_init=None, max_iter=None, tol=None,
                  random_state=None, n_jobs=None, verbose=0, binarize=None, ordinal=False, levels=None, missing=None,
-                 segment_column=None, segments=None, allow_unidentified=False, link=None, thresholds=None,
+                 segment_column=None, segments=None, allow_unidentified=None, link=None, thresholds=None,
                  max_seconds=None, prior=None, prior_mixing=None, prior_variance=None, likelihood_power=None, contrast=None,
                  checkpoint=None, checkpoint_seconds=None, resume=None):
         self.n_components = n_components
@@ -151,7 +149,7 @@ class BinaryICA(TransformerMixin, BaseEstimator):
         if self.segments is not None:
             segments = self._find_segments(session, table, segments)
         data = pack(session, table, segments)
-        check_segments(data, self.allow_unidentified, self._about_segments(y, segments))
+        check_segments(data, options, self._about_segments(y, segments))
         counts = session.call(lib.blica_count, data, free=lib.blica_counts_free)
         cor = session.call(lib.blica_correlate, counts, free=lib.blica_cor_free)
         given = ffi.new("blica_input *", {"data": data, "counts": counts, "cor": cor})
@@ -312,8 +310,11 @@ class BinaryICA(TransformerMixin, BaseEstimator):
         return 0.5 * np.frompyfunc(math.erfc, 1, 1)(-y / math.sqrt(2)).astype(float)
 
     def score_samples(self, X, y=None, *, segments=None) -> np.ndarray:
-        """Log-likelihood of each row, array [rows]. Rows of unknown segment are averaged over segments as in transform."""
-        return self._posterior(X, segments).loglik
+        """Log-likelihood of each row, array [rows]. The probability of a row of unknown segment is averaged over the segments of
+        the fit, weighted by their samples."""
+        check_is_fitted(self, "model_")
+        table, segments = self._split(X, segments, reset=False)
+        return _logliks(self._session(), self.model_, table, segments)
 
     def score(self, X, y=None, *, segments=None) -> float:
         """Mean log-likelihood of a row, the mean of score_samples; y is ignored."""
@@ -372,28 +373,53 @@ def _take_column(X, column: Union[str, int]) -> Tuple[Any, Any]:
     return values.astype(float) if values.dtype.kind in "OSU" else values, X[:, column]
 
 
-def _posterior(session: Session, model: Model, table: Table, segments) -> Sources:
-    """Rows of segments that the model knows by their segment, all others averaged over its segments."""
+def _by_known(model: Model, rows: int, segments) -> List[Tuple[np.ndarray, Optional[np.ndarray]]]:
+    """Numbers of the rows whose segments the model knows, with their labels; then those of all others, with None."""
     if segments is None:
-        return sources_of(session, model, table, None, {})
-    ids, labels = segment_labels(segments, table.shape[0])
+        return [(np.arange(rows), None)]
+    ids, labels = segment_labels(segments, rows)
     strange = [label for label in labels if label not in set(model.segments)]
     given = np.array(labels, dtype=object)[ids]
-    if not strange:
-        return sources_of(session, model, table, given, {})
-    some = ", ".join(repr(label) for label in strange[:3]) + (", ..." if len(strange) > 3 else "")
-    warnings.warn(f"{len(strange)} of the segments of X ({some}) were not in the fit; their rows are averaged over the segments "
-                  "of the fit", BlicaWarning, stacklevel=5)
+    if strange:
+        some = ", ".join(repr(label) for label in strange[:3]) + (", ..." if len(strange) > 3 else "")
+        warnings.warn(f"{len(strange)} of the segments of X ({some}) were not in the fit; their rows are averaged over the "
+                      "segments of the fit", BlicaWarning, stacklevel=5)
     known = ~np.isin(ids, [labels.index(label) for label in strange])
-    parts: List[Tuple[np.ndarray, Sources]] = []
-    for rows, which in ((np.flatnonzero(known), given[known]), (np.flatnonzero(~known), None)):
-        if len(rows):
-            parts.append((rows, sources_of(session, model, table.rows(rows), which, {})))
-    result = [np.empty((table.shape[0],) + np.shape(part)[1:]) for part in parts[0][1][:3]]
-    for rows, part in parts:
-        for whole, values in zip(result, part):
-            whole[rows] = values
-    return Sources(*result)
+    parts = [(np.flatnonzero(known), given[known]), (np.flatnonzero(~known), None)]
+    return [part for part in parts if len(part[0])] or parts[:1]
+
+
+def _joined(rows: int, parts):
+    """One array of parts (numbers of rows, values)."""
+    if len(parts) == 1:
+        return parts[0][1]
+    whole = np.empty((rows,) + parts[0][1].shape[1:])
+    for which, values in parts:
+        whole[which] = values
+    return whole
+
+
+def _posterior(session: Session, model: Model, table: Table, segments) -> Sources:
+    """Rows of segments that the model knows by their segment, all others averaged over its segments."""
+    rows = table.shape[0]
+    parts = [(which, sources_of(session, model, table.rows(which) if len(which) < rows else table, labels, {}))
+             for which, labels in _by_known(model, rows, segments)]
+    return Sources(*(_joined(rows, [(which, part[field]) for which, part in parts]) for field in range(2)))
+
+
+def _logliks(session: Session, model: Model, table: Table, segments) -> np.ndarray:
+    """Log-likelihood of each row; where the segment is not known, that of the mean probability over the model's segments."""
+    rows, parts = table.shape[0], []
+    weights = np.log(model.samples)
+    for which, labels in _by_known(model, rows, segments):
+        some = table.rows(which) if len(which) < rows else table
+        if labels is None:
+            each = [loglik_of(session, model, some, np.full(len(which), label, dtype=object), {}).row_loglik
+                    for label in model.segments]
+            parts.append((which, np.logaddexp.reduce(weights[:, None] + np.array(each), axis=0) - np.logaddexp.reduce(weights)))
+        else:
+            parts.append((which, loglik_of(session, model, some, labels, {}).row_loglik))
+    return _joined(rows, parts)
 
 
 def _check_names(estimator, X, reset: bool) -> None:

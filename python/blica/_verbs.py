@@ -196,15 +196,15 @@ def polychoric_table(table) -> PolychoricTable:
     return PolychoricTable(rho[0], se[0], found[:rows - 1], found[rows - 1:], flags[0])
 
 
-def check_segments(object_, allow_unidentified: bool, advice: str = "give segments") -> None:
+def check_segments(object_, options, advice: str = "give segments") -> None:
     """The program refuses a single segment, too."""
-    if object_.u == 1 and not allow_unidentified:
+    if object_.u == 1 and not options.allow_unidentified:
         raise ValueError(f"there is one segment ('{text(object_.segments[0])}'): the mixing matrix is not identified without a change "
                          f"of variances; {advice}, or allow_unidentified=True")
 
 
 def fit(X, segments=None, *, binarize: Optional[float] = None, ordinal: bool = False, levels=None, missing=None,
-        threads: Optional[int] = None, verbose: Verbose = 0, allow_unidentified: bool = False, **options) -> Model:
+        threads: Optional[int] = None, verbose: Verbose = 0, **options) -> Model:
     """Fits a model and returns it; `BinaryICA` is the same as a scikit-learn estimator.
 
     X is data as for `count`, or Counts (not for methods that need the rows). The model keeps the levels of the items. A single segment is refused, as its mixing
@@ -224,7 +224,7 @@ def fit(X, segments=None, *, binarize: Optional[float] = None, ordinal: bool = F
     if chosen.sources == 0:
         raise TypeError("fit needs sources=, the number of sources")
     counts, data = _count(session, X, segments, binarize, ordinal, levels, missing)
-    check_segments(counts, allow_unidentified)
+    check_segments(counts, chosen)
     given = ffi.new("blica_input *", {"data": data or ffi.NULL, "counts": counts})
     return Model(session.call(lib.blica_fit, given, chosen, free=lib.blica_model_free))
 
@@ -488,7 +488,7 @@ def identify(model: Optional[Model] = None, *, variables: Optional[int] = None, 
 
 
 class LogLik(NamedTuple):
-    """Log-likelihood with its numerical error, in all and per segment."""
+    """Log-likelihood with its numerical error, in all, per segment and per row, [rows]."""
 
     loglik: float
     error: float
@@ -496,6 +496,7 @@ class LogLik(NamedTuple):
     segment_loglik: np.ndarray
     segment_error: np.ndarray
     engine: str
+    row_loglik: np.ndarray
 
 
 def loglik(model, X, segments=None, *, binarize: Optional[float] = None, missing=None, threads: Optional[int] = None,
@@ -508,22 +509,26 @@ def loglik(model, X, segments=None, *, binarize: Optional[float] = None, missing
     """
     session = Session(threads, verbose)
     model = _as_model(model)
-    chosen = _options.make(session, "loglik", options)
     if segments is None and len(model.segments) > 1:
         raise ValueError(f"the model has {len(model.segments)} segments; give those of the rows")
     X, segments = take_segments(X, segments)
-    data = pack_for(session, model, table_for(model, X, binarize, missing), segments)
+    return loglik_of(session, model, table_for(model, X, binarize, missing), segments, options)
+
+
+def loglik_of(session: Session, model: Model, table: Table, segments, options) -> LogLik:
+    chosen = _options.make(session, "loglik", options)
+    data = pack_for(session, model, table, segments)
     r = session.call(lib.blica_loglik, model._pointer, data, chosen, free=lib.blica_loglik_result_free)
-    return LogLik(r.total, r.total_error, texts(r.segments, r.u), doubles(r.loglik, r.u), doubles(r.error, r.u), text(lib.blica_engine_name(r.engine)))
+    return LogLik(r.total, r.total_error, texts(r.segments, r.u), doubles(r.loglik, r.u), doubles(r.error, r.u),
+                  text(lib.blica_engine_name(r.engine)), doubles(r.row_loglik, r.rows))
 
 
 class Sources(NamedTuple):
-    """Posterior means and standard deviations of the sources, arrays [rows, k], and log-likelihoods of the rows, [rows]; draws
-    from the posteriors, [rows, draws, k], with the option draws."""
+    """Posterior means and standard deviations of the sources, arrays [rows, k]; with the option draws, draws from the
+    posteriors, [rows, draws, k]."""
 
     mean: np.ndarray
     sd: np.ndarray
-    loglik: np.ndarray
     draws: Optional[np.ndarray] = None
 
 
@@ -550,7 +555,7 @@ def sources_of(session: Session, model: Model, table: Table, segments, options) 
     chosen = _options.make(session, "sources", options)
     data = pack_for(session, model, table, segments)
     r = session.call(lib.blica_sources, model._pointer, data, chosen, free=lib.blica_posterior_free)
-    return Sources(doubles(r.mean, r.rows, r.k), doubles(r.sd, r.rows, r.k), doubles(r.loglik, r.rows),
+    return Sources(doubles(r.mean, r.rows, r.k), doubles(r.sd, r.rows, r.k),
                    doubles(r.draws, r.rows, r.n_draws, r.k) if r.n_draws else None)
 
 

@@ -60,7 +60,7 @@ blica.rollcall <- function(x, segment = NULL, k, ..., allow_unidentified = FALSE
 }
 
 blica.blica_counts <- function(x, k, ..., allow_unidentified = FALSE, threads = 0, verbose = FALSE) {
-  options <- fit_options(k, list(...))
+  options <- fit_options(k, list(..., allow_unidentified = allow_unidentified))
   check_segments(x$segments, allow_unidentified)
   ctx <- context(threads, verbose)
   cor <- .Call(C_correlate, ctx, x$pointer)
@@ -82,7 +82,7 @@ check_segments <- function(labels, allow_unidentified) {
 
 fit_rows <- function(x, segment, k, options, ordinal, levels, missing, allow_unidentified, threads, verbose, call) {
   if (missing(k)) stop("k is missing; give the number of sources", call. = FALSE)
-  options <- fit_options(k, options)
+  options <- fit_options(k, c(options, list(allow_unidentified = allow_unidentified)))
   ctx <- context(threads, verbose)
   code <- encode_given(x, levels, ordinal, missing)
   check_segments(segment_ids(segment, nrow(x))$labels, allow_unidentified)

@@ -184,7 +184,7 @@ blica_sources <- function(model, x, segment = NULL, ..., threads = 0, verbose = 
   draws <- if (length(result$draws)) array(aperm(array(result$draws, c(k, length(result$draws) / (k * rows), rows)), 3:1),
                                            c(rows, length(result$draws) / (k * rows), k), list(labels[[1]], NULL, labels[[2]]))
   list(mean = matrix(t(result$mean), rows, dimnames = labels), sd = matrix(t(result$sd), rows, dimnames = labels),
-       loglik = result$loglik, draws = draws)
+       draws = draws)
 }
 
 blica_segment <- function(x, sources, ..., ordinal = FALSE, levels = NULL, missing = NULL, threads = 0, verbose = FALSE) {

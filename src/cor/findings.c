@@ -382,15 +382,16 @@ void blica_check_free(blica_check *check) {
   bl_free(check);
 }
 
-blica_status bl_check_before_fit(blica_ctx *ctx, const blica_counts *counts) {
-  static const char *const told[] = {"transposed",   "empty-items",    "constant-items", "empty-segments",
-                                     "absent-items", "never-together", "identical-items"};
+blica_status bl_check_before_fit(blica_ctx *ctx, const blica_counts *counts, bool allow_unidentified) {
+  static const char *const told[] = {"transposed",   "empty-items",    "constant-items",  "empty-segments",
+                                     "absent-items", "never-together", "identical-items", "nothing-varies"};
   blica_status status;
   blica_check *found = NULL;
   TRY(check(ctx, counts, &found));
   for (int i = 0; i < found->count; i++) {
     const blica_finding *f = &found->findings[i];
-    if (strcmp(f->code, "nothing-varies") == 0) FAIL(ctx, BLICA_ERR_DATA, "%s: %s", f->found, f->advice);
+    if (strcmp(f->code, "nothing-varies") == 0 && !allow_unidentified)
+      FAIL(ctx, BLICA_ERR_DATA, "%s: %s", f->found, f->advice);
     for (size_t k = 0; k < sizeof told / sizeof *told; k++)
       if (strcmp(f->code, told[k]) == 0) bl_warn(ctx, "%s: %s", f->found, f->advice);
   }

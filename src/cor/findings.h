@@ -5,7 +5,7 @@
 #include "base/base.h"
 
 /* Warns of what a fit cannot repair: items and segments without values, items that are constant or copies of others,
- * pairs that no row has together. Fails when no two items vary. */
-blica_status bl_check_before_fit(blica_ctx *ctx, const blica_counts *counts);
+ * pairs that no row has together. Fails when no two items vary, unless that is allowed. */
+blica_status bl_check_before_fit(blica_ctx *ctx, const blica_counts *counts, bool allow_unidentified);
 
 #endif

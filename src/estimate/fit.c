@@ -216,7 +216,7 @@ static blica_status prepare(blica_ctx *ctx, const blica_input *input, const bl_e
     fit->seconds_count = bl_seconds() - begun;
   }
   TRY(check_constant(ctx, coding, p->counts));
-  if (p->counts) TRY(bl_check_before_fit(ctx, p->counts));
+  if (p->counts) TRY(bl_check_before_fit(ctx, p->counts, p->options->allow_unidentified));
   begun = bl_seconds();
   if (!p->cor && estimator->wants_cor) {
     TRY(bl_correlate(ctx, p->counts, false, &st->cor));

@@ -66,6 +66,9 @@ static const blica_option fit_table[] = {
         "checkpoint", FIT(resume), BLICA_OPT_FLAG, "no", 0, 1, NULL, NULL,
         "Continue from the checkpoint; the result has the same bits as without the break. If there is no such file, "
         "the fit starts from the beginning."),
+    BL_ROW(
+        FIT(allow_unidentified), BLICA_OPT_FLAG, "no", 0, 1, NULL, NULL,
+        "Fit even when the data cannot determine the mixing matrix: there is one segment only, or no two items vary."),
 };
 
 BL_OPTION_TABLE(fit, fit_table)
@@ -84,7 +87,8 @@ bl_settings bl_settings_of(const blica_fit_options *o) {
                        .prior_mixing = o->prior_mixing,
                        .prior_variance = o->prior_variance,
                        .likelihood_power = o->likelihood_power,
-                       .contrast = o->contrast};
+                       .contrast = o->contrast,
+                       .allow_unidentified = o->allow_unidentified};
 }
 
 blica_status bl_report_options(blica_ctx *ctx, blica_fit_report *report, const blica_fit_options *options) {

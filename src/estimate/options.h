@@ -16,6 +16,7 @@ typedef struct {
   double prior_mixing, prior_variance;
   double likelihood_power;
   blica_contrast contrast;
+  bool allow_unidentified;
 } bl_settings;
 
 /* The settings of checked options; NULL: the defaults. What they leave to the method stays so. */

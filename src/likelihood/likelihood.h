@@ -79,9 +79,11 @@ blica_status bl_likelihood_ep_error(blica_ctx *ctx, bl_likelihood *l, const bl_p
 #define BL_LATTICE_POINTS 8192 /* the most that there are */
 /* Log-likelihoods of the segments of the data and their errors, refined until the error of the sum is below
  * options->error or refining would take too long, a lattice having at most most_points points. result has room for u
- * segments; their labels and samples are not touched. */
+ * segments; their labels and samples are not touched. value [patterns] gets the log-probability of each; it may be
+ * NULL. */
 blica_status bl_loglik_run(blica_ctx *ctx, const bl_patterns *patterns, const int *segment, const bl_params *params,
-                           const blica_loglik_options *options, int most_points, blica_loglik_result *result);
+                           const blica_loglik_options *options, int most_points, double *value,
+                           blica_loglik_result *result);
 
 /* Which segments of the data are to be found in the model: all, those whose label is not empty, none. */
 typedef enum { BL_MATCH_ALL, BL_MATCH_SOME, BL_MATCH_NONE } bl_match;

@@ -26,8 +26,13 @@ typedef struct {
   const blica_loglik_options *options;
   int most_points; /* of a lattice */
   double *log_p;   /* [patterns,SHIFTS] */
+  double *value;   /* [patterns] log-probability of each, or NULL: not asked for */
   blica_loglik_result *result;
 } work;
+
+static void keep(work *w, int64_t pattern, double value) {
+  if (w->value) w->value[pattern] = value;
+}
 
 static double total(work *w) {
   blica_loglik_result *r = w->result;
@@ -54,6 +59,7 @@ static void combine_grid(work *w, double grid_error) {
     for (int64_t r = 0; r < group->count; r++) {
       double a = w->log_p[group->offset + r], b = w->log_p[p->count + group->offset + r], gap = fabs(a - b);
       double mean = fmax(a, b) + log1p(-0.5 * -expm1(-gap));
+      keep(w, group->offset + r, mean);
       w->result->loglik[group->segment] += group->weight[r] * mean;
       w->result->error[group->segment] += group->weight[r] * (0.5 * gap + grid_error * exp(-mean) + 1e-15 * fabs(mean));
     }
@@ -91,8 +97,10 @@ static void combine_lattice(work *w) {
           sum[h] += group->weight[r] * deviation;
           spread += deviation * deviation;
         }
-        bias += group->weight[r] * 0.5 * spread / (SHIFTS * (SHIFTS - 1)); /* of the logarithm of a mean */
+        spread *= 0.5 / (SHIFTS * (SHIFTS - 1)); /* bias of the logarithm of a mean */
+        bias += group->weight[r] * spread;
         w->result->loglik[s] += group->weight[r] * (top + log(mean));
+        keep(w, group->offset + r, top + log(mean) + spread);
       }
     }
     for (int h = 0; h < SHIFTS; h++) squares += sum[h] * sum[h];
@@ -126,6 +134,7 @@ static void combine_exact(work *w, const double *now, const double *before) {
     double noise = 1e-16 * group->n; /* rounding of a sum of 2^n moments of size 1 over 2^n */
     for (int64_t r = 0; r < group->count; r++) {
       double a = now[group->offset + r], gap = fabs(expm1(before[group->offset + r] - a));
+      keep(w, group->offset + r, a);
       w->result->loglik[group->segment] += group->weight[r] * a;
       w->result->error[group->segment] += group->weight[r] * (gap + noise * exp(-a) + 1e-15 * fabs(a));
     }
@@ -163,6 +172,7 @@ static blica_status by_ep(work *w) {
     const bl_group *group = &w->patterns->group[g];
     double rows = 0.0;
     for (int64_t r = 0; r < group->count; r++) {
+      keep(w, group->offset + r, w->log_p[group->offset + r]);
       w->result->loglik[group->segment] += group->weight[r] * w->log_p[group->offset + r];
       rows += group->weight[r];
     }
@@ -208,28 +218,32 @@ static blica_status grid_fits(const work *w, const int *segment, bool *fits) {
  * stays. */
 static blica_status lattice_too(work *w, const int *segment) {
   blica_loglik_result *r = w->result, before = *r;
-  size_t u = (size_t)r->u;
+  const size_t u = (size_t)r->u, values = w->value ? (size_t)w->patterns->count : 0;
   BL_OWNED double *kept = NULL;
-  MUST(bl_alloc(w->ctx, 2 * u, &kept));
+  MUST(bl_alloc(w->ctx, 2 * u + values, &kept));
   memcpy(kept, r->loglik, sizeof(double) * u);
   memcpy(kept + u, r->error, sizeof(double) * u);
+  if (values) memcpy(kept + 2 * u, w->value, sizeof(double) * values);
   MUST(by_engine(w, BLICA_ENGINE_LATTICE, segment));
   if (r->total_error > before.total_error) {
     *r = before;
     memcpy(r->loglik, kept, sizeof(double) * u);
     memcpy(r->error, kept + u, sizeof(double) * u);
+    if (values) memcpy(w->value, kept + 2 * u, sizeof(double) * values);
   }
   return BLICA_OK;
 }
 
 blica_status bl_loglik_run(blica_ctx *ctx, const bl_patterns *patterns, const int *segment, const bl_params *params,
-                           const blica_loglik_options *options, int most_points, blica_loglik_result *result) {
+                           const blica_loglik_options *options, int most_points, double *value,
+                           blica_loglik_result *result) {
   blica_status status = BLICA_OK;
   work w = {.ctx = ctx,
             .patterns = patterns,
             .params = *params,
             .options = options,
             .most_points = most_points,
+            .value = value,
             .result = result};
   blica_engine engine;
   bool chosen = options->engine != BLICA_ENGINE_AUTO, fits = true;
@@ -255,6 +269,7 @@ static blica_status make_result(blica_ctx *ctx, const blica_data *data, blica_lo
   TRY(bl_alloc_for(ctx, r, (size_t)data->u, &r->samples));
   TRY(bl_alloc_for(ctx, r, (size_t)data->u, &r->loglik));
   TRY(bl_alloc_for(ctx, r, (size_t)data->u, &r->error));
+  TRY(bl_alloc_for(ctx, r, (size_t)data->rows, &r->row_loglik));
   TRY(bl_copy_texts(ctx, data->u, (const char *const *)data->segments, &r->segments));
   memcpy(r->samples, data->samples, sizeof *r->samples * (size_t)data->u);
 done:
@@ -264,6 +279,18 @@ done:
   }
   *out = r;
   return status;
+}
+
+/* The values of patterns, to the rows that have them, in the order in which they were given. */
+static blica_status write_rows(blica_ctx *ctx, const blica_data *data, const bl_patterns *patterns, const double *value,
+                               double *row_loglik) {
+  BL_OWNED int64_t *place = NULL;
+  MUST(bl_row_places(ctx, data, &place));
+  for (int64_t row = 0; row < data->rows; row++) {
+    const int64_t pattern = patterns->row_pattern[place[row]];
+    row_loglik[row] = pattern < 0 ? 0.0 : value[pattern];
+  }
+  return BLICA_OK;
 }
 
 /* Numbers near the ends of double, which a file may hold, overflow on the way: that is an error, not a result. */
@@ -285,6 +312,7 @@ blica_status blica_loglik(blica_ctx *ctx, const blica_model *model, const blica_
   bl_params params = bl_model_params(model);
   blica_loglik_result *result = NULL;
   BL_OWNED int *variable = NULL, *segment = NULL;
+  BL_OWNED double *value = NULL;
   BL_AUTO(bl_patterns) *patterns = NULL;
   blica_engine engine;
   bl_loop_poll loop_poll = {.deadline = INFINITY, .armed = true, .progress = {"loglik", -1, NAN, 0, 0}};
@@ -302,7 +330,9 @@ blica_status blica_loglik(blica_ctx *ctx, const blica_model *model, const blica_
   TRY(bl_patterns_make(ctx, data, model->n, model->coding, variable, false, &patterns));
   TRY(make_result(ctx, data, &result));
   result->patterns = patterns->count;
-  TRY(bl_loglik_run(ctx, patterns, segment, &params, &o, BL_LATTICE_POINTS, result));
+  TRY(bl_alloc(ctx, (size_t)patterns->count, &value));
+  TRY(bl_loglik_run(ctx, patterns, segment, &params, &o, BL_LATTICE_POINTS, value, result));
+  TRY(write_rows(ctx, data, patterns, value, result->row_loglik));
   TRY(check_result(ctx, result));
   *out = bl_take(&result);
 done:

@@ -343,7 +343,6 @@ static void write_row(const job *w, int64_t row, double *factor) {
   const double *means = w->params.means + (size_t)(prior ? w->map[s] : 0) * (size_t)k,
                *variances = w->params.variances + (size_t)(prior ? w->map[s] : 0) * (size_t)k;
   double *mean = w->out->mean + row * k, *sd = w->out->sd + row * k;
-  w->out->loglik[row] = pattern < 0 ? 0.0 : found[0];
   for (int j = 0; j < k; j++) {
     mean[j] = prior ? means[j] : found[1 + j];
     sd[j] = sqrt(prior ? variances[j] : found[1 + k + (w->covariances ? j * k + j : j)]);
@@ -362,18 +361,6 @@ static void write_rows(int64_t item, int thread, void *user) {
   for (int64_t row = item * WRITE_ROWS; row < last; row++) write_row(w, row, w->workspaces[thread]->moments);
 }
 
-/* Places of the rows among those sorted by segment. */
-static blica_status find_places(blica_ctx *ctx, const blica_data *data, int64_t **out) {
-  BL_OWNED int64_t *next = NULL;
-  int64_t *place, at = 0;
-  MUST(bl_alloc(ctx, (size_t)data->u, &next));
-  MUST(bl_alloc(ctx, (size_t)data->rows, out));
-  place = *out;
-  for (int s = 0; s < data->u; at += data->samples[s++]) next[s] = at;
-  for (int64_t row = 0; row < data->rows; row++) place[row] = next[data->row_segment[row]]++;
-  return BLICA_OK;
-}
-
 static blica_status make_posterior(blica_ctx *ctx, int64_t rows, int k, int draws, blica_posterior **out) {
   const size_t values = bl_mul((size_t)rows, (size_t)k);
   MUST(bl_alloc(ctx, 1, out));
@@ -382,7 +369,6 @@ static blica_status make_posterior(blica_ctx *ctx, int64_t rows, int k, int draw
   (*out)->n_draws = draws;
   MUST(bl_alloc_for(ctx, *out, values, &(*out)->mean));
   MUST(bl_alloc_for(ctx, *out, values, &(*out)->sd));
-  MUST(bl_alloc_for(ctx, *out, (size_t)rows, &(*out)->loglik));
   if (draws > 0) MUST(bl_alloc_for(ctx, *out, bl_mul(values, (size_t)draws), &(*out)->draws));
   return BLICA_OK;
 }
@@ -434,7 +420,7 @@ blica_status blica_sources(blica_ctx *ctx, const blica_model *model, const blica
   w.map = segment;
   TRY(begin(&w, o.standardise || any_unknown(data, segment)));
   TRY(run(&w, &share));
-  TRY(find_places(ctx, data, &place));
+  TRY(bl_row_places(ctx, data, &place));
   TRY(make_posterior(ctx, data->rows, model->k, o.draws, &posterior));
   posterior->patterns = patterns->count;
   w.place = place;

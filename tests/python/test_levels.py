@@ -206,10 +206,10 @@ def test_rows_have_sources_and_a_likelihood(drawn, frame, tmp_path):
     mean, sd = ica.transform(frame, segments=drawn.segments, return_std=True)
     assert (sd == found.sd).all() and (sd > 0).all() and (mean == found.mean).all()
     total = blica.loglik(ica, frame, drawn.segments)
-    assert found.loglik.sum() == pytest.approx(total.loglik, abs=1e-4)
-    assert ica.score(frame, segments=drawn.segments) == pytest.approx(found.loglik.mean(), abs=1e-12)
+    assert total.row_loglik.sum() == pytest.approx(total.loglik, abs=1e-4)
+    assert ica.score(frame, segments=drawn.segments) == pytest.approx(total.row_loglik.mean(), abs=1e-12)
     assert ica.bic(frame, segments=drawn.segments) == pytest.approx(
-        -2 * found.loglik.sum() + ica.model_.parameters * np.log(len(frame)), abs=1e-6)
+        -2 * total.row_loglik.sum() + ica.model_.parameters * np.log(len(frame)), abs=1e-6)
     frame.assign(segment=drawn.segments).to_csv(tmp_path / "data.csv", index=False)
     blica.save(ica, tmp_path / "model.json")
     said = subprocess.run([os.environ["BLICA"], "loglik", tmp_path / "model.json", tmp_path / "data.csv", "--json"], check=True,
@@ -226,7 +226,7 @@ def test_probabilities_of_all_patterns_are_one_together(drawn):
     model = blica.fit(drawn.X, drawn.segments, sources=2, ordinal=True)
     patterns = np.array(np.meshgrid(*[[0, 1, 2]] * 3)).reshape(3, -1).T.astype(float)
     rows = np.column_stack([patterns, np.full((27, 2), np.nan)])
-    each = blica.sources(model, rows, [model.segments[1]] * 27).loglik
+    each = blica.loglik(model, rows, [model.segments[1]] * 27).row_loglik
     assert np.exp(each).sum() == pytest.approx(1, abs=1e-5)
     with pytest.raises(ValueError, match="value 3 is not one of its levels 0<1<2"):
         blica.sources(model, rows + 1, [model.segments[1]] * 27)

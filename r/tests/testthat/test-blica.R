@@ -139,7 +139,7 @@ test_that("logLik is the sum over patterns, and AIC and BIC follow", {
   expect_equal(attr(l, "df"), 6 * 2 + 2 * 8 * 2 - 2 + 6 - 2)
   expect_output(print(l), "df=46, numerical error [0-9.e-]+\\)")
   expect_true(attr(l, "error") < 0.5)
-  expect_equal(sum(blica_sources(fit, rows, segment)$loglik), as.numeric(l), tolerance = 1e-8)
+  expect_equal(sum(blica_loglik(fit, rows, segment)$row_loglik), as.numeric(l), tolerance = 1e-8)
   expect_equal(AIC(fit), -2 * as.numeric(l) + 2 * 46)
   expect_equal(BIC(fit), -2 * as.numeric(l) + log(3200) * 46)
   # one row by brute force: integrate over two independent sources

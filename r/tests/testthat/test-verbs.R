@@ -112,7 +112,7 @@ test_that("segments are found in rows", {
 test_that("assessments, covariances and intervals belong together", {
   model <- blica(rows, segment, 2)
   a <- blica_assess(model, bootstrap = 0)
-  expect_length(a$verdict, 3)
+  expect_length(a$verdict, 4)
   expect_lt(a$change_p, 0.01)
   expect_true(a$expected_mcs > 0.9 && a$fit[["srmr"]] < 0.1)
   v <- vcov(model)

@@ -207,7 +207,7 @@ static blica_status refine_loglik(run *r, const double *theta) {
   options.engine = m->engine == BLICA_ENGINE_LATTICE ? BLICA_ENGINE_AUTO : m->engine;
   TRY(bl_alloc(r->start->ctx, (size_t)m->u, &fine.loglik));
   TRY(bl_alloc(r->start->ctx, (size_t)m->u, &fine.error));
-  status = bl_loglik_run(r->start->ctx, m->patterns, m->segment, &params, &options, RECORDED_POINTS, &fine);
+  status = bl_loglik_run(r->start->ctx, m->patterns, m->segment, &params, &options, RECORDED_POINTS, NULL, &fine);
   if (status == BLICA_OK && isfinite(fine.total) && isfinite(fine.total_error)) {
     m->loglik = fine.total;
     r->loglik_error = fine.total_error;
