@@ -5,6 +5,7 @@
 
 #include "data_args.h"
 #include "output.h"
+#include "words.h"
 
 enum { SMALL = 50, LISTED = 10 };
 

@@ -8,6 +8,7 @@
 #include "fit_summary.h"
 #include "output.h"
 #include "program.h"
+#include "words.h"
 
 typedef struct {
   const char *out;
@@ -32,7 +33,17 @@ typedef struct {
   blica_counts *counts;
   int n, u;
   double rows;
+  char words[DATA_WORDS]; /* what is in the data; "" where that is not known */
 } fit_input;
+
+/* The words of blica check, where they cost little beside the fit. */
+static void describe(program *p, fit_input *in) {
+  static const double TABLES_MOST = 1e7;
+  blica_check *found = NULL;
+  if (p->quiet || 0.5 * in->n * (in->n - 1.0) * in->u > TABLES_MOST) return;
+  if (blica_check_counts(p->ctx, in->counts, &found) == BLICA_OK) data_words(found, in->words, sizeof in->words);
+  blica_check_free(found);
+}
 
 /* Rows are kept only for a method that needs them. Otherwise they are counted as they are read, and any number of them
  * fits in memory. */
@@ -44,6 +55,7 @@ static int read_input(program *p, const fit_values *v, fit_input *in) {
     in->n = in->counts->n;
     in->u = in->counts->u;
     for (int s = 0; s < in->u; s++) in->rows += in->counts->samples[s];
+    describe(p, in);
     return EXIT_OK;
   }
   int code = data_read(p, &v->data, path, NULL, &in->data);
@@ -72,25 +84,17 @@ static int check_input(const fit_values *v, const char *path, const fit_input *i
 
 /* ---- printing the result ---- */
 
-static void print_result(const blica_model *m, const char *out, bool verbose) {
-  enum { MANY = 10 };
-  const blica_fit_report *fit = &m->fit;
+/* What an expert asks for with --verbose. */
+static void print_details(const blica_fit_report *fit) {
   for (int i = 0; i < fit->n_starts; i++) {
     const blica_start *start = &fit->starts[i];
-    if (fit->n_starts > MANY && i != fit->best_start) continue; /* the file has them all */
     say_note("start %d (%s): objective %.10g, %lld iterations, %.2g s, %s%s", i + 1, start->kind, start->objective,
              (long long)start->iterations, start->seconds, blica_stop_name(start->stop),
-             i == fit->best_start ? ", the best" : "");
+             i == fit->best_start ? ", kept" : "");
   }
-  if (fit->zero_cells || fit->constant_columns || fit->empty_pairs)
-    say_note("corrected, over all segments: %lld pairs with an empty cell, %lld variables that are constant in a "
-             "segment, %lld pairs without a common row",
-             (long long)fit->zero_cells, (long long)fit->constant_columns, (long long)fit->empty_pairs);
-  if (verbose && isfinite(fit->prior_mixing))
+  if (isfinite(fit->prior_mixing))
     say_note("prior_mixing %.6g, prior_variance %.6g", fit->prior_mixing, fit->prior_variance);
-  for (int i = 0; i < fit->n_notes && verbose; i++) say_note("%s %.6g", fit->notes[i].name, fit->notes[i].value);
-  say_note("%s: objective %.10g after %.2g s (seed %llu); wrote %s", m->method, fit->objective, fit->seconds,
-           (unsigned long long)fit->seed, out);
+  for (int i = 0; i < fit->n_notes; i++) say_note("%s %.6g", fit->notes[i].name, fit->notes[i].value);
 }
 
 static json_t *starts_record(const blica_fit_report *fit) {
@@ -170,16 +174,20 @@ static int exit_of(blica_stop stop) {
   return EXIT_NOT_CONVERGED;
 }
 
-static int finish(program *p, const fit_values *v, const blica_model *model, double rows) {
+static int finish(program *p, const fit_values *v, const blica_model *model, const fit_input *in) {
   char how[1024];
   blica_status status = writes() ? blica_model_save(p->ctx, model, v->out) : BLICA_OK;
   if (status != BLICA_OK) return fail_writing(p, status);
   progress_clear();
-  print_result(model, v->out, v->verbose);
+  if (v->verbose) print_details(&model->fit);
+  say_note("%s: objective %.10g after %.2g s (seed %llu); wrote %s", model->method, model->fit.objective,
+           model->fit.seconds, (unsigned long long)model->fit.seed, v->out);
   data_args_text(&v->data, how, sizeof how);
-  if (!v->json) note_summary(p, model, v->out, p->operands[0], how);
+  if (!v->json && !p->quiet && leads())
+    print_summary(p, model, strcmp(v->out, "/dev/stdout") == 0 ? stderr : stdout, v->out, p->operands[0], how,
+                  in->words);
   settle_checkpoint(v->options.checkpoint, interrupted() || model->fit.seconds > v->options.max_seconds, "fit");
-  int code = v->json ? print_record(model, v->out, rows) : EXIT_OK;
+  int code = v->json ? print_record(model, v->out, in->rows) : EXIT_OK;
   return code == EXIT_OK ? exit_of(model->fit.stop) : code;
 }
 
@@ -205,7 +213,7 @@ static int run(program *p, void *values) {
     blica_input input = {.data = in.data, .counts = in.counts};
     blica_status status = in.data ? blica_fit(p->ctx, &input, &v->options, &model)
                                   : blica_fit_consume(p->ctx, &in.counts, &v->options, &model);
-    code = status == BLICA_OK ? finish(p, v, model, in.rows) : fail_reading(p, status);
+    code = status == BLICA_OK ? finish(p, v, model, &in) : fail_reading(p, status);
   }
   blica_model_free(model);
   blica_data_free(in.data);

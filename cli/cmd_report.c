@@ -10,6 +10,7 @@
 #include "data_args.h"
 #include "output.h"
 #include "program.h"
+#include "words.h"
 #include "timeline.h"
 
 typedef struct {

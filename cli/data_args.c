@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "words.h"
+
 static const blica_option rows[] = {
     OPTION(data_values, segment_column, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "NAME|INDEX|last",
            "Column that holds the segment: its name, its index from 1, or last. Without it, the column named segment."),
@@ -75,17 +77,6 @@ static table_options reading_of(const data_values *v, const blica_model *model) 
   };
 }
 
-/* An option and its value, quoted where a shell would read anything else; how many bytes were written. */
-static size_t put(char *text, size_t size, const char *flag, const char *value) {
-  static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:,-";
-  bool quote = !*value || value[strspn(value, plain)];
-  size_t at = (size_t)snprintf(text, size, " %s %s", flag, quote ? "'" : "");
-  for (; *value && at + 8 < size; value++)
-    at += (size_t)snprintf(text + at, size - at, *value == '\'' ? "'\\''" : "%c", *value);
-  if (quote && at + 1 < size) at += (size_t)snprintf(text + at, size - at, "'");
-  return at;
-}
-
 void data_args_text(const data_values *v, char *text, size_t size) {
   char length[24], count[24];
   snprintf(length, sizeof length, "%lld", (long long)v->segment_length);
@@ -108,8 +99,12 @@ void data_args_text(const data_values *v, char *text, size_t size) {
                                                            : NULL}};
   size_t at = 0;
   text[0] = 0;
-  for (size_t i = 0; i < sizeof given / sizeof *given; i++)
-    if (given[i].value && at < size) at += put(text + at, size - at, given[i].flag, given[i].value);
+  for (size_t i = 0; i < sizeof given / sizeof *given; i++) {
+    char word[WORD_TEXT];
+    if (!given[i].value || at >= size) continue;
+    shell_word(given[i].value, word);
+    at += (size_t)snprintf(text + at, size - at, " %s %s", given[i].flag, word);
+  }
   if (v->ordinal && at < size) snprintf(text + at, size - at, " --ordinal");
 }
 
@@ -148,30 +143,4 @@ int count_variables(int columns, char *const *names) {
     count += !mark || i == 0 || strncmp(names[i - 1], names[i], head) != 0;
   }
   return count;
-}
-
-/* Adds a sentence about a count that is not 0: "<before>5 segments<after>." */
-static size_t tell(char *text, size_t size, size_t at, double count, const char *before, const char *noun,
-                   const char *after) {
-  if (!(count > 0) || at >= size) return at;
-  return at +
-         (size_t)snprintf(text + at, size - at, " %s%.15g %s%s%s.", before, count, noun, count == 1 ? "" : "s", after);
-}
-
-void data_words(const blica_check *d, char *text, size_t size) {
-  char to[32] = "", share[48];
-  if (d->most > d->least) snprintf(to, sizeof to, " to %.15g", d->most);
-  size_t at = (size_t)snprintf(text, size, "%.15g rows, %d items, %d segment%s of %.15g%s rows.", d->rows, d->n, d->u,
-                               d->u == 1 ? "" : "s", d->least, to);
-  const size_t sizes = at;
-  snprintf(share, sizeof share, " missing (%.2g %%)", 100 * d->missing_values / (d->rows * d->n));
-  at = tell(text, size, at, d->missing_values, "", "value", share);
-  at = tell(text, size, at, d->small_segments, "", "segment", " of fewer than 50 rows");
-  at = tell(text, size, at, (double)d->absent_columns, "In ", "case", " an item has no value in a segment");
-  at = tell(text, size, at, (double)(d->constant_columns - d->absent_columns), "In ", "case",
-            " an item has one value only in a segment");
-  at = tell(text, size, at, (double)d->never_together, "", "pair", " of items never asked together");
-  at = tell(text, size, at, (double)d->zero_cells, "", "two-by-two table", " with an empty cell");
-  at = tell(text, size, at, (double)d->copies, "", "item", " that another one determines");
-  if (at == sizes && at < size) snprintf(text + at, size - at, " Nothing is missing, constant or too rare.");
 }

@@ -36,8 +36,4 @@ void data_args_text(const data_values *values, char *text, size_t size);
 /* Variables among columns: one with several levels has a column for each but the lowest. */
 int count_variables(int columns, char *const *names);
 
-enum { DATA_WORDS = 1024 };
-/* What check, fit and report say of the data, in a few sentences. */
-void data_words(const blica_check *check, char *text, size_t size);
-
 #endif

@@ -1,106 +1,129 @@
-/* fit_summary.c - the console after a fit: which items belong to which source, and what is known so far. */
+/* fit_summary.c - see fit_summary.h. */
 #include "fit_summary.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "table_io.h"
+#include "words.h"
 
-enum { VARIABLES_MOST = 40, SOURCES_MOST = 8, RANK_MOST = 400 };
-static const double BELONGS = 0.3; /* correlation with a source from which an item is listed */
+enum {
+  TABLE_ITEMS = 60, /* up to this number of items and sources all loadings are printed */
+  TABLE_SOURCES = 8,
+  NAME = 40,      /* characters of a name */
+  NAMED = 5,      /* items that are named at each end of a source, */
+  NAMES = 30,     /* and characters of their names after which none is added */
+  RANK_MOST = 400 /* parameters up to which the rank of the design is computed in passing */
+};
+static const double BELONGS = 0.3; /* correlation with a source from which an item is named */
 
-/* Correlation of item i's latent variable with source j, averaged over segments. */
-static double correlation(const blica_model *m, int i, int j) {
-  double sum = 0;
-  for (int s = 0; s < m->u; s++) {
-    const double *v = m->variances + (size_t)m->k * s;
-    double all = 1;
-    for (int l = 0; l < m->k; l++) all += m->link * v[l] * pow(m->mixing[i + (size_t)l * m->n], 2);
-    sum += m->mixing[i + (size_t)j * m->n] * sqrt(m->link * v[j] / all) / m->u;
+static int characters_of(const char *text) {
+  int count = 0;
+  for (; *text; text++) count += ((unsigned char)*text & 0xC0) != 0x80;
+  return count;
+}
+
+/* The name in at most `most` characters, filled with blanks up to `least`; how many were printed. */
+static int put_name(FILE *to, const char *name, int least, int most) {
+  char text[SHOWN_TEXT];
+  const char *c = shown(name, text);
+  const int all = characters_of(c), kept = all > most ? most - 1 : all;
+  for (int count = 0; *c; c++) {
+    if (((unsigned char)*c & 0xC0) != 0x80 && ++count > kept) break;
+    putc(*c, to);
   }
-  return sum;
+  fprintf(to, "%s%*s", all > most ? "\xE2\x80\xA6" : "", all < least ? least - all : 0, "");
+  return all > most ? most : all;
 }
 
-static int strongest(const blica_model *m, int i) {
-  int best = 0;
-  for (int j = 1; j < m->k; j++)
-    if (fabs(correlation(m, i, j)) > fabs(correlation(m, i, best))) best = j;
-  return best;
-}
-
-static void note_loadings(const blica_model *m, const int *order) {
-  char line[512];
-  int at = snprintf(line, sizeof line, "%-20s", "loadings");
-  for (int j = 0; j < m->k; j++) at += snprintf(line + at, sizeof line - (size_t)at, " %6s%d", "z", j + 1);
-  say_note("%s", line);
+static int names_width(const blica_model *m) {
+  int widest = 8;
   for (int i = 0; i < m->n; i++) {
-    at = snprintf(line, sizeof line, "  %-18.18s", m->variables[order[i]]);
+    const int own = characters_of(m->variables[i]);
+    widest = own > widest ? own : widest;
+  }
+  return widest < NAME ? widest : NAME;
+}
+
+static void print_loadings(const blica_model *m, const int *order, FILE *to) {
+  const int width = names_width(m);
+  fprintf(to, "%-*s", width, "loadings");
+  for (int j = 0; j < m->k; j++) fprintf(to, "  %*sz%d", j < 9 ? 4 : 3, "", j + 1);
+  for (int i = 0; i < m->n; i++) {
+    putc('\n', to);
+    (void)put_name(to, m->variables[order[i]], width, width);
     for (int j = 0; j < m->k; j++)
-      at += snprintf(line + at, sizeof line - (size_t)at, " %7.2f", m->mixing[order[i] + (size_t)j * m->n]);
-    say_note("%s", line);
+      fprintf(to, "  %6.2f", round(100 * m->mixing[(size_t)order[i] + (size_t)j * (size_t)m->n]) / 100 + 0.0);
   }
+  fputs("\n\n", to);
 }
 
-static void note_members(const blica_model *m, const int *order) {
+/* The items that belong to source j with this sign, strongest first; how many there are. */
+static int print_end(const blica_model *m, const int *order, int j, double sign, const char *before, FILE *to) {
+  int count = 0, named = 0, wide = 0;
+  for (int at = 0; at < m->n; at++) {
+    const int i = order[at];
+    if (source_of_item(m, i) != j || sign * source_correlation(m, i, j) < BELONGS) continue;
+    if (count++ > named || named == NAMED || wide > NAMES) continue;
+    fputs(named++ ? ", " : before, to);
+    wide += put_name(to, m->variables[i], 0, NAME);
+  }
+  if (count > named) fprintf(to, " and %d more", count - named);
+  return count;
+}
+
+static void print_sources(const blica_model *m, const int *order, FILE *to) {
   for (int j = 0; j < m->k; j++) {
-    char line[900];
-    int at = snprintf(line, sizeof line, "z%d:", j + 1);
-    bool any = false;
-    for (int i = 0; i < m->n && at < 800; i++) {
-      const double c = correlation(m, order[i], j);
-      if (strongest(m, order[i]) != j || fabs(c) < BELONGS) continue;
-      at += snprintf(line + at, sizeof line - (size_t)at, " %s%.40s", c < 0 ? "-" : "", m->variables[order[i]]);
-      any = true;
-    }
-    say_note("%s%s", line, any ? "" : " no item belongs to this source most");
+    fprintf(to, "z%d (%.0f %%%s): ", j + 1, 100 * explained_share(m, j), j == 0 ? " of what is explained" : "");
+    const int up = print_end(m, order, j, 1, "", to), down = print_end(m, order, j, -1, up ? " against " : "", to);
+    fputs(up + down ? "\n" : "no item belongs to this source most\n", to);
   }
+  putc('\n', to);
 }
 
-/* Items of the same strongest source together, the strongest first. */
-static void sort_items(const blica_model *m, int *order) {
-  for (int i = 0; i < m->n; i++) {
-    const int mine = strongest(m, i);
-    const double strength = fabs(correlation(m, i, mine));
-    int at = i;
-    while (at > 0) {
-      const int other = strongest(m, order[at - 1]);
-      if (other < mine || (other == mine && fabs(correlation(m, order[at - 1], other)) >= strength)) break;
-      order[at] = order[at - 1];
-      at--;
-    }
-    order[at] = i;
-  }
-}
-
-static void note_design(program *p, const blica_model *m) {
+static void print_design(program *p, const blica_model *m, FILE *to) {
   int64_t statistics, unknowns;
   blica_identification *found = NULL;
   if (blica_identify_count(p->ctx, m->n, m->k, m->u, blica_ordinal_items(m->coding), &statistics, &unknowns) !=
       BLICA_OK)
     return;
-  if (statistics < unknowns) {
-    say_note("Design: %lld more unknowns than statistics, so these data cannot determine %d sources.",
-             (long long)(unknowns - statistics), m->k);
-    return;
-  }
-  if ((int64_t)m->k * (m->n + m->u) > RANK_MOST || blica_identify(p->ctx, m, &found) != BLICA_OK) return;
-  say_note(found->local
-               ? "Design: these segments can determine %d sources if their variances change (rank %lld of %lld)."
-               : "Design: these segments cannot determine %d sources (rank %lld of %lld).",
-           m->k, (long long)found->rank, (long long)found->parameters);
+  if (statistics < unknowns)
+    fprintf(to,
+            "Design: no. There are %lld more unknowns than statistics, so these data cannot determine %d sources.\n",
+            (long long)(unknowns - statistics), m->k);
+  else if ((int64_t)m->k * (m->n + m->u) <= RANK_MOST && blica_identify(p->ctx, m, &found) == BLICA_OK)
+    fprintf(to, "Design: %s determine %d sources%s (rank %lld of %lld).\n",
+            found->local ? "yes. These segments can" : "no. These segments cannot", m->k,
+            found->local ? " if their variances change" : "", (long long)found->rank, (long long)found->parameters);
+  else
+    fputs("Design: not tested yet (blica identify).\n", to);
   blica_identification_free(found);
 }
 
-void note_summary(program *p, const blica_model *m, const char *out, const char *data, const char *data_options) {
-  int order[VARIABLES_MOST];
-  if (m->n <= VARIABLES_MOST && m->k <= SOURCES_MOST) {
+void print_summary(program *p, const blica_model *m, FILE *to, const char *out, const char *data,
+                   const char *data_options, const char *words) {
+  char starts[STARTS_TEXT], model_word[WORD_TEXT], data_word[WORD_TEXT];
+  int *order = calloc((size_t)m->n, sizeof *order);
+  if (*words) fprintf(to, "%s\n\n", words);
+  if (order) {
     sort_items(m, order);
-    note_loadings(m, order);
-    note_members(m, order);
+    if (m->n <= TABLE_ITEMS && m->k <= TABLE_SOURCES) print_loadings(m, order, to);
+    print_sources(m, order, to);
   }
-  note_design(p, m);
-  if (strcmp(data, "-") != 0 && !table_is_counts(data))
-    say_note("Whether the variances change here and how well the axes are determined: blica assess %s %s%s", out, data,
-             data_options);
+  free(order);
+  print_design(p, m, to);
+  fputs("Change, fit, loadings: not tested yet (blica assess).\n", to);
+  starts_words(&m->fit, starts);
+  if (*starts) fprintf(to, "Starts: %s\n", starts);
+  const bool rows = strcmp(data, "-") != 0 && !table_is_counts(data);
+  shell_word(out, model_word), shell_word(data, data_word);
+  if (strcmp(out, "/dev/stdout") == 0) return;
+  fputs("Next:\n", to);
+  if (rows) fprintf(to, "  blica assess %s %s%s\n", model_word, data_word, data_options);
+#ifdef BLICA_REPORT
+  fprintf(to, "  blica report %s%s%s%s --out report.html\n", model_word, strcmp(data, "-") ? " " : "",
+          strcmp(data, "-") ? data_word : "", strcmp(data, "-") ? data_options : "");
+#endif
 }

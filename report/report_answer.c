@@ -5,6 +5,7 @@
 
 #include "html.h"
 #include "report_parts.h"
+#include "words.h"
 
 enum {
   SOURCES_DOTS = 5,   /* up to this number of sources dots with intervals are drawn, beyond it shaded cells */
@@ -34,14 +35,6 @@ static effect effect_of(const report *r, int i, int j) {
   e.low = fmax(-1, scale * a->mixing_low[at]), e.high = fmin(1, scale * a->mixing_high[at]);
   e.sure = e.low > 0 || e.high < 0;
   return e;
-}
-
-/* The source with which the item correlates most. */
-static int home_of(const blica_model *m, int i) {
-  int best = 0;
-  for (int j = 1; j < m->k; j++)
-    if (fabs(source_correlation(m, i, j)) > fabs(source_correlation(m, i, best))) best = j;
-  return best;
 }
 
 /* ---- the headline ---- */
@@ -170,14 +163,6 @@ static void put_change(const report *r, int j, FILE *page) {
   fputs("</span>", page);
 }
 
-/* The variance that source j gives to all latent variables together, mean over segments. */
-static double explained(const blica_model *m, int j) {
-  double squares = 0, variance = 0;
-  for (int i = 0; i < m->n; i++) squares += loading(m, i, j) * loading(m, i, j);
-  for (int s = 0; s < m->u; s++) variance += m->variances[(size_t)s * (size_t)m->k + (size_t)j] / m->u;
-  return squares * variance;
-}
-
 static int longest_name(const blica_model *m) {
   size_t longest = 0;
   for (int i = 0; i < m->n; i++) longest = strlen(m->variables[i]) > longest ? strlen(m->variables[i]) : longest;
@@ -186,13 +171,11 @@ static int longest_name(const blica_model *m) {
 
 static void source_sentences(const report *r, FILE *page) {
   const blica_model *m = r->in->model;
-  double total = 0;
-  for (int j = 0; j < m->k; j++) total += explained(m, j);
   fprintf(page, "<ul class=\"found%s\">\n", m->k >= MANY || longest_name(m) > WIDE / 2 ? " many" : "");
   for (int j = 0; j < m->k && j < SENTENCES_MOST; j++) {
     named_item up[NAMED], down[NAMED];
     const int ups = name_items(r, j, 1, up), downs = name_items(r, j, -1, down);
-    fprintf(page, "<li><i>z%d</i> (%.0f %%%s): ", j + 1, 100 * explained(m, j) / total,
+    fprintf(page, "<li><i>z%d</i> (%.0f %%%s): ", j + 1, 100 * explained_share(m, j),
             j == 0 ? " of what is explained" : "");
     put_names(r, up, ups, page);
     if (ups && downs) fputs(" against ", page);
@@ -206,18 +189,6 @@ static void source_sentences(const report *r, FILE *page) {
 }
 
 /* ---- the picture: items in blocks, loading and interval together ---- */
-
-typedef struct {
-  int item, home;
-  double size;
-} picture_row;
-
-static int by_block(const void *x, const void *y) {
-  const picture_row *a = x, *b = y;
-  if (a->home != b->home) return a->home < b->home ? -1 : 1;
-  if (a->size != b->size) return a->size > b->size ? -1 : 1;
-  return a->item < b->item ? -1 : 1;
-}
 
 /* A number without the zero before its point, as correlations are printed. */
 static void put_correlation(FILE *page, double value) {
@@ -252,13 +223,9 @@ static void put_effect(const effect *e, bool dots, FILE *page) {
 static void picture(const report *r, FILE *page) {
   const blica_model *m = r->in->model;
   const bool dots = m->k <= SOURCES_DOTS;
-  picture_row *rows = draw_alloc((size_t)m->n, sizeof *rows);
-  if (!rows) return;
-  for (int i = 0; i < m->n; i++) {
-    const int home = home_of(m, i);
-    rows[i] = (picture_row){i, home, fabs(source_correlation(m, i, home))};
-  }
-  qsort(rows, (size_t)m->n, sizeof *rows, by_block);
+  int *order = draw_alloc((size_t)m->n, sizeof *order), home = -1;
+  if (!order) return;
+  sort_items(m, order);
   fprintf(page,
           "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Loadings\"><table id=\"picture\" "
           "style=\"--w:%dch\"><caption>",
@@ -272,17 +239,19 @@ static void picture(const report *r, FILE *page) {
   for (int j = 0; j < m->k; j++) fprintf(page, "<th scope=\"col\">z%d</th>", j + 1);
   fputs("</tr></thead><tbody>\n", page);
   for (int at = 0; at < m->n; at++) {
-    fprintf(page, "<tr%s><th scope=\"row\">", at && rows[at].home != rows[at - 1].home ? " class=\"block\"" : "");
-    html_text(page, m->variables[rows[at].item]);
+    const int source = source_of_item(m, order[at]);
+    fprintf(page, "<tr%s><th scope=\"row\">", at && source != home ? " class=\"block\"" : "");
+    home = source;
+    html_text(page, m->variables[order[at]]);
     fputs("</th>", page);
     for (int j = 0; j < m->k; j++) {
-      const effect e = effect_of(r, rows[at].item, j);
+      const effect e = effect_of(r, order[at], j);
       put_effect(&e, dots, page);
     }
     fputs("</tr>\n", page);
   }
   fputs("</tbody></table></div>\n", page);
-  free(rows);
+  free(order);
 }
 
 /* ---- data and next step ---- */

@@ -5,6 +5,7 @@
 
 #include "html.h"
 #include "report_parts.h"
+#include "words.h"
 
 enum { LISTED = 40 };
 
@@ -94,21 +95,9 @@ void section_data(const report *r, FILE *page) {
 /* ---- identifiability ---- */
 
 void put_word(FILE *page, const char *word) {
-  bool plain = *word != 0;
-  for (const char *p = word; *p; p++)
-    plain = plain && strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-+:,@%=", *p);
-  if (plain) {
-    html_text(page, word);
-    return;
-  }
-  html_text(page, "'");
-  for (const char *p = word; *p; p++) {
-    char one[5] = {*p, 0};
-    size_t length = 1;
-    while (((unsigned char)p[1] & 0xC0) == 0x80 && length < 4) one[length++] = *++p;
-    html_text(page, *one == '\'' ? "'\\''" : one);
-  }
-  html_text(page, "'");
+  char text[WORD_TEXT];
+  shell_word(word, text);
+  html_text(page, text);
 }
 
 static void verdict(const report *r, FILE *page) {

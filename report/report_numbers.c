@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "report_parts.h"
+#include "words.h"
 
 enum { KEEP_ORDER = 25 }; /* up to this number of variables the rows stay in the order of the data */
 
@@ -15,21 +16,6 @@ double largest_loading(const blica_model *m) {
   double largest = 0;
   for (size_t i = 0; i < (size_t)m->n * (size_t)m->k; i++) largest = fmax(largest, fabs(m->mixing[i]));
   return largest > 0 ? largest : 1;
-}
-
-/* Element (i,j) of c A V A' in segment s. */
-static double common(const blica_model *m, int s, int i, int j) {
-  double sum = 0;
-  for (int l = 0; l < m->k; l++)
-    sum += loading(m, i, l) * loading(m, j, l) * m->variances[(size_t)s * (size_t)m->k + (size_t)l];
-  return m->link * sum;
-}
-
-double source_correlation(const blica_model *m, int i, int j) {
-  double sum = 0;
-  for (int s = 0; s < m->u; s++)
-    sum += sqrt(m->link * m->variances[(size_t)s * (size_t)m->k + (size_t)j] / (1 + common(m, s, i, i)));
-  return loading(m, i, j) * sum / m->u;
 }
 
 static void compare_segment(const report_input *in, agreement *a, int s) {
@@ -115,35 +101,10 @@ void agreement_free(agreement *a) {
 
 /* ---- order of rows ---- */
 
-typedef struct {
-  int variable, source;
-  double strength;
-} keyed;
-
-static int by_source(const void *x, const void *y) {
-  const keyed *a = x, *b = y;
-  if (a->source != b->source) return a->source < b->source ? -1 : 1;
-  if (a->strength != b->strength) return a->strength > b->strength ? -1 : 1;
-  return a->variable < b->variable ? -1 : 1;
-}
-
 bool row_order_make(const blica_model *m, row_order *out) {
-  keyed *keys = draw_alloc((size_t)m->n, sizeof *keys);
   out->order = draw_alloc((size_t)m->n, sizeof *out->order);
   out->sorted = m->n > KEEP_ORDER;
-  bool ok = keys && out->order;
-  for (int i = 0; i < m->n && ok; i++) {
-    keys[i].variable = i;
-    if (!out->sorted) continue;
-    for (int j = 0; j < m->k; j++) {
-      double strength = source_correlation(m, i, j);
-      if (fabs(strength) <= fabs(keys[i].strength)) continue;
-      keys[i].strength = strength;
-      keys[i].source = j;
-    }
-  }
-  if (ok && out->sorted) qsort(keys, (size_t)m->n, sizeof *keys, by_source);
-  for (int i = 0; i < m->n && ok; i++) out->order[i] = keys[i].variable;
-  free(keys);
-  return ok;
+  for (int i = 0; i < m->n && out->order; i++) out->order[i] = i;
+  if (out->order && out->sorted) sort_items(m, out->order);
+  return out->order != NULL;
 }

@@ -36,9 +36,6 @@ bool row_order_make(const blica_model *m, row_order *out); /* false when memory 
 double loading(const blica_model *m, int i, int j);
 double largest_loading(const blica_model *m); /* of all elements */
 
-/* Mean over segments of the correlation between source j and the latent variable behind x_i. */
-double source_correlation(const blica_model *m, int i, int j);
-
 typedef struct {
   const report_input *in;
   agreement agree; /* pairs is 0 without data */

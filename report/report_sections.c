@@ -5,6 +5,7 @@
 
 #include "html.h"
 #include "report_parts.h"
+#include "words.h"
 
 /* ---- summary ---- */
 
@@ -93,17 +94,6 @@ void section_summary(const report *r, FILE *page) {
 
 /* ---- the fit ---- */
 
-/* Starts are compared with the one that was kept: where priors are learned, the model's own objective is under others.
- */
-static double best_of_starts(const blica_fit_report *fit) {
-  return fit->starts[fit->best_start].objective;
-}
-
-static bool near_best(const blica_fit_report *fit, double objective) {
-  double best = best_of_starts(fit);
-  return fabs(best - objective) <= 1e-6 * fmax(1, fabs(best));
-}
-
 static void starts_table(const blica_fit_report *fit, FILE *page) {
   html_table(page, "Every start and where it ended",
              "#start|kind|#objective|#below the best|#relative gradient|#iterations|#evaluations|end");
@@ -113,7 +103,8 @@ static void starts_table(const blica_fit_report *fit, FILE *page) {
     html_number(page, "%.0f", i + 1);
     html_word(page, s->kind);
     html_number(page, "%.10g", s->objective);
-    html_number(page, "%.4g", s->stop == BLICA_STOP_DUPLICATE ? NAN : best_of_starts(fit) - s->objective);
+    html_number(page, "%.4g",
+                s->stop == BLICA_STOP_DUPLICATE ? NAN : fit->starts[fit->best_start].objective - s->objective);
     html_number(page, "%.2g", s->gradient);
     html_number(page, "%.0f", (double)s->iterations);
     html_number(page, "%.0f", (double)s->evaluations);
@@ -125,33 +116,17 @@ static void starts_table(const blica_fit_report *fit, FILE *page) {
   html_table_end(page);
 }
 
-/* Whether start i came to the optimum of the best. Duplicates were ended before they had its objective. */
-static bool at_best(const blica_fit_report *fit, int i) {
-  const bool first =
-      near_best(fit, fit->starts[0].objective) || fit->starts[fit->best_start].stop == BLICA_STOP_DUPLICATE;
-  if (i == 0 || fit->starts[i].stop == BLICA_STOP_DUPLICATE) return first;
-  return near_best(fit, fit->starts[i].objective);
-}
-
-static void starts_words(const blica_fit_report *fit, FILE *page) {
-  int near = 0;
-  for (int i = 0; i < fit->n_starts; i++) near += at_best(fit, i);
+static void starts_paragraph(const blica_fit_report *fit, FILE *page) {
+  char text[STARTS_TEXT];
+  starts_words(fit, text);
   fputs("<p>", page);
-  if (fit->n_starts < 2)
-    html_text(page, "There was one start only, so it is not known whether it ended in the best optimum; more starts "
-                    "would show that.");
-  else if (near == fit->n_starts)
-    html_textf(page, "All %d starts reached the same optimum.", fit->n_starts);
-  else
+  html_text(page, text);
+  if (fit->n_starts > 0 && fabs(fit->starts[fit->best_start].objective - fit->objective) >
+                               1e-6 * fmax(1, fabs(fit->starts[fit->best_start].objective)))
     html_textf(page,
-               "%d of %d starts reached the best optimum (within 1e-6 of its objective); the others stopped in worse "
-               "optima or early. When one start alone finds the best, more starts are worth their time.",
-               near, fit->n_starts);
-  if (fit->n_starts > 0 && !near_best(fit, fit->objective))
-    html_textf(
-        page,
-        " The best of them was then fitted again under priors learned from the data, where its objective is %.10g.",
-        fit->objective);
+               " The best of them was then fitted again under priors learned from the data, where its objective is "
+               "%.10g.",
+               fit->objective);
   fputs("</p>\n", page);
 }
 
@@ -266,7 +241,7 @@ static void notes(const blica_fit_report *fit, FILE *page) {
 void section_fit(const report *r, FILE *page) {
   const blica_model *m = r->in->model;
   if (is_fit(m)) {
-    starts_words(&m->fit, page);
+    starts_paragraph(&m->fit, page);
     starts_table(&m->fit, page);
     notes(&m->fit, page);
     regularisation(r, page);

@@ -69,7 +69,7 @@ EOF
 @test "the next command and the report repeat how the data were read" {
   cd "$BATS_FILE_TMPDIR"
   run_code 0 fit wide.csv --ignore id,age --missing -9,99 --sources 2 --out next.json
-  says "blica assess next.json wide.csv --ignore id,age --missing -9,99"
+  [[ $out == *"blica assess next.json wide.csv --ignore id,age --missing -9,99"* ]]
   run_code 0 report next.json wide.csv --ignore id,age --missing -9,99 --out next.html
   grep -q -- "--ignore id,age --missing -9,99 --sources 2" next.html
 }

@@ -1,0 +1,139 @@
+/* words.c - see words.h. */
+#include "words.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- what the numbers say ---- */
+
+double source_correlation(const blica_model *m, int i, int j) {
+  const double loading = m->mixing[(size_t)i + (size_t)j * (size_t)m->n];
+  double sum = 0;
+  for (int s = 0; s < m->u; s++) {
+    const double *v = m->variances + (size_t)m->k * (size_t)s;
+    double all = 1;
+    for (int l = 0; l < m->k; l++) {
+      const double other = m->mixing[(size_t)i + (size_t)l * (size_t)m->n];
+      all += m->link * v[l] * other * other;
+    }
+    sum += sqrt(m->link * v[j] / all);
+  }
+  return loading * sum / m->u;
+}
+
+int source_of_item(const blica_model *m, int i) {
+  int best = 0;
+  double most = -1;
+  for (int j = 0; j < m->k; j++) {
+    const double strength = fabs(source_correlation(m, i, j));
+    if (strength > most) most = strength, best = j;
+  }
+  return best;
+}
+
+typedef struct {
+  int item, source;
+  double strength;
+} keyed;
+
+static int by_source(const void *x, const void *y) {
+  const keyed *a = x, *b = y;
+  if (a->source != b->source) return a->source < b->source ? -1 : 1;
+  if (a->strength != b->strength) return a->strength > b->strength ? -1 : 1;
+  return a->item < b->item ? -1 : 1;
+}
+
+void sort_items(const blica_model *m, int *order) {
+  keyed *keys = calloc((size_t)m->n, sizeof *keys);
+  for (int i = 0; i < m->n; i++) {
+    order[i] = i;
+    if (!keys) continue; /* unsorted, then */
+    const int source = source_of_item(m, i);
+    keys[i] = (keyed){i, source, fabs(source_correlation(m, i, source))};
+  }
+  if (keys) qsort(keys, (size_t)m->n, sizeof *keys, by_source);
+  for (int i = 0; i < m->n && keys; i++) order[i] = keys[i].item;
+  free(keys);
+}
+
+/* The variance that source j gives to all latent variables together, mean over segments. */
+static double explained(const blica_model *m, int j) {
+  double squares = 0, variance = 0;
+  for (int i = 0; i < m->n; i++) squares += pow(m->mixing[(size_t)i + (size_t)j * (size_t)m->n], 2);
+  for (int s = 0; s < m->u; s++) variance += m->variances[(size_t)s * (size_t)m->k + (size_t)j] / m->u;
+  return squares * variance;
+}
+
+double explained_share(const blica_model *m, int j) {
+  double all = 0;
+  for (int l = 0; l < m->k; l++) all += explained(m, l);
+  return explained(m, j) / all;
+}
+
+/* ---- starts ---- */
+
+/* Whether start i reached the optimum of the best. Starts are compared with the one that was kept: where priors are
+ * learned, the model's own objective is under others. Duplicates were ended before they had its objective. */
+static bool at_best(const blica_fit_report *fit, int i) {
+  const double best = fit->starts[fit->best_start].objective, near = 1e-6 * fmax(1, fabs(best));
+  const bool first =
+      fabs(best - fit->starts[0].objective) <= near || fit->starts[fit->best_start].stop == BLICA_STOP_DUPLICATE;
+  if (i == 0 || fit->starts[i].stop == BLICA_STOP_DUPLICATE) return first;
+  return fabs(best - fit->starts[i].objective) <= near;
+}
+
+void starts_words(const blica_fit_report *fit, char text[STARTS_TEXT]) {
+  int reached = 0;
+  for (int i = 0; i < fit->n_starts; i++) reached += at_best(fit, i);
+  text[0] = 0;
+  if (fit->n_starts == 1)
+    snprintf(text, STARTS_TEXT,
+             "There was one start only; more starts would show whether it ended in the best optimum.");
+  else if (fit->n_starts > 1 && reached == fit->n_starts)
+    snprintf(text, STARTS_TEXT, "All %d starts reached the same optimum.", reached);
+  else if (fit->n_starts > 1)
+    snprintf(text, STARTS_TEXT,
+             "%d of %d starts reached the best optimum (within 1e-6 of its objective); the others stopped early or in "
+             "worse ones.%s",
+             reached, fit->n_starts, reached == 1 ? " More starts may find a better one." : "");
+}
+
+/* ---- data and commands ---- */
+
+void shell_word(const char *word, char text[WORD_TEXT]) {
+  static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:,-+@%=";
+  const bool quote = !*word || word[strspn(word, plain)];
+  size_t at = (size_t)snprintf(text, WORD_TEXT, "%s", quote ? "'" : "");
+  for (; *word && at + 8 < WORD_TEXT; word++)
+    at += (size_t)snprintf(text + at, WORD_TEXT - at, *word == '\'' && quote ? "'\\''" : "%c", *word);
+  if (quote) snprintf(text + at, WORD_TEXT - at, "'");
+}
+
+/* Adds a sentence about a count that is not 0: "<before>5 segments<after>." */
+static size_t tell(char *text, size_t size, size_t at, double count, const char *before, const char *noun,
+                   const char *after) {
+  if (!(count > 0) || at >= size) return at;
+  return at +
+         (size_t)snprintf(text + at, size - at, " %s%.15g %s%s%s.", before, count, noun, count == 1 ? "" : "s", after);
+}
+
+void data_words(const blica_check *d, char *text, size_t size) {
+  char to[32] = "", share[48];
+  if (d->most > d->least) snprintf(to, sizeof to, " to %.15g", d->most);
+  size_t at = (size_t)snprintf(text, size, "%.15g rows, %d items, %d segment%s of %.15g%s rows.", d->rows, d->n, d->u,
+                               d->u == 1 ? "" : "s", d->least, to);
+  const size_t sizes = at;
+  snprintf(share, sizeof share, " missing (%.2g %%)", 100 * d->missing_values / (d->rows * d->n));
+  at = tell(text, size, at, d->missing_values, "", "value", share);
+  at = tell(text, size, at, d->small_segments, "", "segment", " of fewer than 50 rows");
+  at = tell(text, size, at, (double)d->absent_columns, "In ", "case", " an item has no value in a segment");
+  at = tell(text, size, at, (double)(d->constant_columns - d->absent_columns), "In ", "case",
+            " an item has one value only in a segment");
+  at = tell(text, size, at, (double)d->never_together, "", "pair", " of items never asked together");
+  at = tell(text, size, at, (double)d->zero_cells, "", "two-by-two table", " with an empty cell");
+  at = tell(text, size, at, (double)d->copies, "", "item", " that another one determines");
+  if (at == sizes && at < size) snprintf(text + at, size - at, " Nothing is missing, constant or too rare.");
+}

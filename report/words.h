@@ -1,0 +1,29 @@
+/* words.h - what console and report say alike: which items belong to which source, how starts ended, what the data
+ * hold. Nothing here draws, so that a program without the report has it too. */
+#ifndef WORDS_H
+#define WORDS_H
+
+#include <stddef.h>
+
+#include "blica.h"
+
+/* Mean over segments of the correlation between source j and the latent variable behind item i. */
+double source_correlation(const blica_model *m, int i, int j);
+/* The source with which item i correlates most. */
+int source_of_item(const blica_model *m, int i);
+/* Items by their source, those that correlate most with it first. */
+void sort_items(const blica_model *m, int *order /* [n] */);
+/* The part of the explained variance that source j has, 0 to 1. */
+double explained_share(const blica_model *m, int j);
+
+enum { STARTS_TEXT = 400 };
+/* How many starts reached the best optimum, in words; empty for a model that was not fitted. */
+void starts_words(const blica_fit_report *fit, char text[STARTS_TEXT]);
+
+enum { WORD_TEXT = 1024, DATA_WORDS = 1024 };
+/* What check, fit and report say of the data, in a few sentences. */
+void data_words(const blica_check *check, char *text, size_t size);
+/* A word as a POSIX shell reads it back. */
+void shell_word(const char *word, char text[WORD_TEXT]);
+
+#endif
