@@ -17,7 +17,7 @@ FOLDERS = ("include", "src", "cli", "report", "experiments")
 FUNCTION = re.compile(r"(?:BLICA_API )?(?!typedef\b|static\b|extern\b|return\b|struct \w+ \{|[A-Z_]+_INLINE\b)"
                       r"[A-Za-z_][\w ]*[ *](\w+)\(")
 RELEASES = re.compile(r"_(free|close|clear)$")
-OWNED = re.compile(r"\s*BL_OWNED (const )?(struct )?\w+ \*+\w+ = NULL(, \*+\w+ = NULL)*;( /\*.*\*/)?$")
+OWNED = re.compile(r"\s*BL_OWNED (const )?(struct |unsigned )?\w+ \*+\w+ = NULL(, \*+\w+ = NULL)*;( /\*.*\*/)?$")
 
 
 def without_contract(text):

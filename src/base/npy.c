@@ -7,6 +7,8 @@
 
 static const char magic[6] = {(char)0x93, 'N', 'U', 'M', 'P', 'Y'};
 
+enum { BIG_ENDIAN_HOST = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ };
+
 typedef struct {
   const char *at, *end;
 } cursor;
@@ -54,8 +56,8 @@ static const char *parse_descr(cursor *c, bl_npy *out) {
   char text[32];
   if (!quoted(c, text, sizeof text)) return "its element type is not a simple one (a record array?)";
   char order = text[0];
-  if (order == '>') return "its numbers are big-endian; save it as little-endian (astype('<i1'))";
-  if (order != '<' && order != '|' && order != '=') return "its element type is unknown";
+  if (!strchr("<>|=", order)) return "its element type is unknown";
+  out->swapped = order == (BIG_ENDIAN_HOST ? '<' : '>');
   out->kind = text[1];
   cursor digits = {text + 2, text + strlen(text)};
   if (!text[1] || !number(&digits, &out->size) || digits.at != digits.end) return "its element type is unknown";
@@ -155,7 +157,7 @@ size_t bl_npy_header(const bl_npy *array, char out[BL_NPY_HEADER_MAX]) {
     at += (size_t)snprintf(shape + at, sizeof shape - at, d ? " %zu," : "%zu,", array->shape[d]);
   if (array->ndim > 1) shape[at - 1] = 0; /* only a tuple of one keeps its comma */
   size_t size = array->kind == 'U' ? array->size / 4 : array->size;
-  char order = array->size == 1 || array->kind == 'S' ? '|' : '<';
+  char order = array->size == 1 || array->kind == 'S' ? '|' : BIG_ENDIAN_HOST ? '>' : '<';
   memset(out, ' ', BL_NPY_HEADER_MAX);
   memcpy(out, magic, sizeof magic);
   out[6] = 1;
@@ -187,6 +189,11 @@ static double half(uint16_t bits) {
   } while (0)
 
 double bl_npy_number(const bl_npy *array, const void *p) {
+  char turned[8];
+  if (array->swapped) {
+    for (size_t i = 0; i < array->size; i++) turned[i] = ((const char *)p)[array->size - 1 - i];
+    p = turned;
+  }
   switch (array->kind) {
   case 'f':
     if (array->size == 8) READ(double);

@@ -13,6 +13,7 @@ typedef struct {
   char kind;    /* 'b' bool, 'i' integer, 'u' unsigned, 'f' float, 'U' UCS-4 text, 'S' bytes */
   size_t size;  /* bytes per element; of 'U' four times the characters */
   bool fortran; /* first index fastest */
+  bool swapped; /* the bytes of an element are in the other order than this machine's */
   int ndim;
   size_t shape[BL_NPY_DIMENSIONS];
   size_t count;  /* product of the shape */

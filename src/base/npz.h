@@ -1,4 +1,4 @@
-/* npz.h - writing and reading .npz files (a zip of .npy arrays), through libzip. */
+/* npz.h - writing and reading .npz files (a zip of .npy arrays). */
 #ifndef BL_NPZ_H
 #define BL_NPZ_H
 
@@ -8,10 +8,10 @@
 
 typedef struct bl_npz_writer bl_npz_writer;
 
-/* Begins with what counts and correlations have in common: format and version, names, exact, samples. */
-blica_status bl_npz_begin_tables(blica_ctx *ctx, const char *format, int n, char *const *variables, int u,
-                                 char *const *segments, int exact, const double *samples, bl_npz_writer **out);
-/* Row-major array of kind ('f', 'i', 'u', 'b') and bytes per element. data must live until write. */
+/* Begins the file with what counts and correlations have in common: format and version, names, exact, samples. */
+blica_status bl_npz_begin_tables(blica_ctx *ctx, const char *path, const char *format, int n, char *const *variables,
+                                 int u, char *const *segments, int exact, const double *samples, bl_npz_writer **out);
+/* Row-major array of kind ('f', 'i', 'u', 'b') and bytes per element. */
 blica_status bl_npz_add(blica_ctx *ctx, bl_npz_writer *npz, const char *name, char kind, size_t size, int ndim,
                         const size_t *shape, const void *data);
 /* Fills row r of an array, all indices but the last counted through. */
@@ -22,7 +22,7 @@ blica_status bl_npz_add_rows(blica_ctx *ctx, bl_npz_writer *npz, const char *nam
 /* An array without dimensions. */
 blica_status bl_npz_add_scalar(blica_ctx *ctx, bl_npz_writer *npz, const char *name, char kind, double value);
 /* The file appears whole or not at all. */
-blica_status bl_npz_write(blica_ctx *ctx, bl_npz_writer *npz, const char *path);
+blica_status bl_npz_write(blica_ctx *ctx, bl_npz_writer *npz);
 void bl_npz_free(bl_npz_writer *npz);
 
 /* ---- reading: declared sizes are checked before anything is allocated for them ---- */

@@ -1,227 +1,189 @@
-/* npz_write.c - the archive is made by libzip straight into the temporary file that becomes the output, so that a
- * failure leaves an old file intact and memory holds neither the archive nor arrays that can be made row by row.
- * Entries are deflated (counts as doubles shrink about fivefold) and carry a fixed date: the same content gives the
- * same bytes. */
+/* npz_write.c - arrays go straight into the temporary file that becomes the output, so that a failure leaves an old
+ * file intact, and memory holds neither the archive nor arrays that can be made row by row. Each size and checksum
+ * follows its array (a "data descriptor"), so that pipes can be written. Arrays are deflated where the build has zlib
+ * (counts as doubles shrink about fivefold) and carry a fixed date: the same content gives the same bytes. Reference:
+ * PKWARE, APPNOTE.TXT - .ZIP File Format Specification 6.3.10, sections 4.3 and 4.5.3. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-#include <zip.h>
 
 #include "base/npy.h"
-#include "base/outfile.h"
 #include "base/npz.h"
+#include "base/outfile.h"
 #include "base/text.h"
+#include "base/zip.h"
 
-typedef struct owned {
-  struct owned *next;
-} owned; /* header of a block that lives as long as the writer */
+enum { MOST_ARRAYS = 32, MOST_NAME = 64, FLAGS = 1 << 3 | 1 << 11 /* a descriptor follows; names are UTF-8 */ };
+#define LARGE 0xf0000000u /* an array from here on might grow beyond 32 bits when it is packed */
+
+typedef struct {
+  char name[MOST_NAME]; /* of the file in the archive */
+  uint32_t crc;
+  uint64_t size, packed, at; /* bytes as they are and as they are stored; of the archive before this */
+} entry;
 
 struct bl_npz_writer {
-  zip_t *archive;
-  FILE *stream; /* where the archive goes, while it is written */
-  int reason;   /* why that failed */
-  zip_error_t error;
-  owned *blocks;
+  bl_outfile file;
+  const char *path;
+  uint64_t at; /* bytes written */
+  int count;
+  entry array[MOST_ARRAYS];
+#ifdef BLICA_ZLIB
+  z_stream stream;
+#endif
+  unsigned char buffer[BL_ZIP_BUFFER];
 };
 
 void bl_npz_free(bl_npz_writer *npz) {
   if (!npz) return;
-  if (npz->archive) zip_discard(npz->archive);
-  for (owned *block = npz->blocks, *next; block; block = next) {
-    next = block->next;
-    bl_free(block);
-  }
+#ifdef BLICA_ZLIB
+  deflateEnd(&npz->stream);
+#endif
+  bl_outfile_discard(&npz->file);
   bl_free(npz);
 }
 
-static blica_status keep(blica_ctx *ctx, bl_npz_writer *npz, size_t bytes, void *out) {
-  char *raw;
-  enum { HEAD = 64 };
-  if (bytes > SIZE_MAX / 2) bytes = SIZE_MAX - HEAD;
-  MUST(bl_alloc(ctx, bytes + HEAD, &raw));
-  ((owned *)raw)->next = npz->blocks;
-  npz->blocks = (owned *)raw;
-  *(void **)out = raw + HEAD;
-  return BLICA_OK;
+static blica_status write_failed(blica_ctx *ctx, const char *path) {
+  return bl_fail(ctx, BLICA_ERR_IO, "%s: cannot write: %s", path, strerror(errno ? errno : EIO));
 }
 
-/* ---- where the archive goes ---- */
-
-static zip_int64_t write_failed(bl_npz_writer *npz) {
-  npz->reason = errno ? errno : EIO;
-  zip_error_set(&npz->error, ZIP_ER_WRITE, npz->reason);
-  return -1;
-}
-
-static zip_int64_t move_write(bl_npz_writer *npz, void *data, zip_uint64_t length) {
-  off_t at = ftello(npz->stream);
-  if (at < 0 || fseeko(npz->stream, 0, SEEK_END) != 0) return write_failed(npz);
-  zip_int64_t to =
-      zip_source_seek_compute_offset((zip_uint64_t)at, (zip_uint64_t)ftello(npz->stream), data, length, &npz->error);
-  return to >= 0 && fseeko(npz->stream, (off_t)to, SEEK_SET) == 0 ? 0 : write_failed(npz);
-}
-
-/* libzip's view of the stream: an archive without entries that can be written. */
-static zip_int64_t serve_archive(void *user, void *data, zip_uint64_t length, zip_source_cmd_t command) {
-  bl_npz_writer *npz = user;
-  switch (command) {
-  case ZIP_SOURCE_SUPPORTS:
-    return zip_source_make_command_bitmap(
-        ZIP_SOURCE_OPEN, ZIP_SOURCE_READ, ZIP_SOURCE_CLOSE, ZIP_SOURCE_STAT, ZIP_SOURCE_ERROR, ZIP_SOURCE_FREE,
-        ZIP_SOURCE_SEEK, ZIP_SOURCE_TELL, ZIP_SOURCE_BEGIN_WRITE, ZIP_SOURCE_COMMIT_WRITE, ZIP_SOURCE_ROLLBACK_WRITE,
-        ZIP_SOURCE_WRITE, ZIP_SOURCE_SEEK_WRITE, ZIP_SOURCE_TELL_WRITE, ZIP_SOURCE_REMOVE, -1);
-  case ZIP_SOURCE_STAT:
-    zip_stat_init(data);
-    ((zip_stat_t *)data)->valid = ZIP_STAT_SIZE;
-    ((zip_stat_t *)data)->size = 0;
-    return sizeof(zip_stat_t);
-  case ZIP_SOURCE_WRITE:
-    errno = 0;
-    return fwrite(data, 1, length, npz->stream) == length ? (zip_int64_t)length : write_failed(npz);
-  case ZIP_SOURCE_SEEK_WRITE:
-    return move_write(npz, data, length);
-  case ZIP_SOURCE_TELL_WRITE:
-    return ftello(npz->stream);
-  case ZIP_SOURCE_ERROR:
-    return zip_error_to_data(&npz->error, data, length);
-  default:
-    return 0;
-  }
-}
-
-/* ---- arrays ---- */
-
-static blica_status begin(blica_ctx *ctx, bl_npz_writer **out) {
-  blica_status status;
-  bl_npz_writer *npz = NULL;
+static blica_status begin(blica_ctx *ctx, const char *path, bl_npz_writer **out) {
   *out = NULL;
-  TRY(bl_alloc(ctx, 1, &npz));
-  zip_error_t error;
-  zip_error_init(&error);
-  zip_error_init(&npz->error);
-  zip_source_t *bytes = zip_source_function_create(serve_archive, npz, &error);
-  if (bytes) npz->archive = zip_open_from_source(bytes, ZIP_TRUNCATE, &error);
-  if (bytes && !npz->archive) zip_source_free(bytes);
-  zip_error_fini(&error);
-  if (!npz->archive) FAIL(ctx, BLICA_ERR_MEMORY, "out of memory: a zip archive could not be started");
-  *out = bl_take(&npz);
-done:
-  bl_npz_free(npz);
-  return status;
-}
-
-/* Takes the source over; it may be NULL. */
-static blica_status add_source(blica_ctx *ctx, bl_npz_writer *npz, const char *name, zip_source_t *source) {
-  char file[64];
-  snprintf(file, sizeof file, "%s.npy", name);
-  zip_int64_t index = source ? zip_file_add(npz->archive, file, source, ZIP_FL_ENC_UTF_8) : -1;
-  if (index < 0 || zip_set_file_compression(npz->archive, (zip_uint64_t)index, ZIP_CM_DEFLATE, 1) != 0 ||
-      zip_file_set_dostime(npz->archive, (zip_uint64_t)index, 0, 0x21, 0) != 0) {
-    if (index < 0 && source) zip_source_free(source);
-    return bl_fail_outside(ctx, BLICA_ERR_INTERNAL, "array %s could not be added to the archive: %s", name,
-                           zip_strerror(npz->archive));
-  }
+  MUST(bl_alloc(ctx, 1, out));
+  (*out)->path = path;
+  errno = 0;
+  if (!bl_outfile_open(&(*out)->file, path)) return write_failed(ctx, path);
+#ifdef BLICA_ZLIB
+  if (deflateInit2(&(*out)->stream, 1, Z_DEFLATED, -15, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+    return bl_fail(ctx, BLICA_ERR_MEMORY, "out of memory: a zip archive could not be started");
+#endif
   return BLICA_OK;
 }
 
-/* An array whose rows are made while it is written, or one in memory, which is a single row. */
+/* ---- an array: its head, its bytes, its sizes ---- */
+
+static bool put(bl_npz_writer *npz, const void *bytes, size_t count) {
+  npz->at += count;
+  return fwrite(bytes, 1, count, npz->file.stream) == count;
+}
+
+/* Fields of a record of the archive: pairs of bytes and value, up to bytes 0. */
 typedef struct {
-  const void *data; /* NULL: rows are made */
-  bl_npz_row make;
-  const void *user;
-  char *head, *buffer; /* the header; a row, or NULL */
-  size_t head_bytes, row_bytes, rows;
-  const char *part;      /* the header, then one row after the other */
-  size_t have, used, at; /* bytes of part, of them read, rows made */
-} row_source;
+  int bytes;
+  uint64_t value;
+} field;
 
-static zip_int64_t read_rows(row_source *r, char *to, zip_uint64_t length) {
-  zip_uint64_t done = 0;
-  while (done < length) {
-    if (r->used == r->have) {
-      if (r->at == r->rows) break;
-      if (!r->data) r->make(r->user, r->at, r->buffer);
-      r->part = r->data ? r->data : r->buffer;
-      r->at++;
-      r->used = 0, r->have = r->row_bytes;
-    }
-    size_t now = r->have - r->used < length - done ? r->have - r->used : (size_t)(length - done);
-    memcpy(to + done, r->part + r->used, now);
-    r->used += now, done += now;
-  }
-  return (zip_int64_t)done;
+static bool put_fields(bl_npz_writer *npz, const field *f) {
+  unsigned char record[128], *to = record;
+  for (; f->bytes; f++)
+    for (int i = 0; i < f->bytes; i++) *to++ = (unsigned char)(f->value >> 8 * i);
+  return put(npz, record, (size_t)(to - record));
 }
 
-static zip_int64_t serve_rows(void *user, void *data, zip_uint64_t length, zip_source_cmd_t command) {
-  row_source *r = user;
-  switch (command) {
-  case ZIP_SOURCE_SUPPORTS:
-    return zip_source_make_command_bitmap(ZIP_SOURCE_OPEN, ZIP_SOURCE_READ, ZIP_SOURCE_CLOSE, ZIP_SOURCE_STAT,
-                                          ZIP_SOURCE_ERROR, ZIP_SOURCE_FREE, -1);
-  case ZIP_SOURCE_OPEN:
-    r->used = r->at = 0, r->have = r->head_bytes, r->part = r->head;
-    return 0;
-  case ZIP_SOURCE_READ:
-    return read_rows(r, data, length);
-  case ZIP_SOURCE_STAT:
-    zip_stat_init(data);
-    ((zip_stat_t *)data)->valid = ZIP_STAT_SIZE;
-    ((zip_stat_t *)data)->size = r->head_bytes + r->rows * r->row_bytes;
-    return sizeof(zip_stat_t);
-  case ZIP_SOURCE_ERROR: {
-    zip_error_t error;
-    zip_error_init(&error);
-    zip_error_set(&error, ZIP_ER_READ, 0);
-    return zip_error_to_data(&error, data, length);
-  }
-  default:
-    return 0;
-  }
+static bool put_packed(bl_npz_writer *npz, const void *bytes, size_t count, bool last) {
+#ifdef BLICA_ZLIB
+  z_stream *z = &npz->stream;
+  z->next_in = (unsigned char *)(uintptr_t)bytes;
+  do {
+    const size_t now = count < BL_ZIP_BUFFER ? count : BL_ZIP_BUFFER; /* zlib counts in 32 bits */
+    z->avail_in = (unsigned)now;
+    count -= now;
+    do {
+      z->next_out = npz->buffer, z->avail_out = sizeof npz->buffer;
+      deflate(z, last && count == 0 ? Z_FINISH : Z_NO_FLUSH);
+      if (!put(npz, npz->buffer, sizeof npz->buffer - z->avail_out)) return false;
+    } while (z->avail_out == 0);
+  } while (count > 0);
+  return true;
+#else
+  (void)last;
+  return put(npz, bytes, count);
+#endif
 }
 
-/* made has make and user, or data; a buffer for one row if it is wanted. */
+static bool put_bytes(bl_npz_writer *npz, entry *e, const void *bytes, size_t count, bool last) {
+  e->crc = bl_zip_crc(e->crc, bytes, count);
+  return put_packed(npz, bytes, count, last);
+}
+
+#ifdef BLICA_ZLIB
+enum { METHOD = BL_ZIP_DEFLATED };
+#else
+enum { METHOD = BL_ZIP_STORED };
+#endif
+
+/* With data NULL, rows are made into `row`. */
+static bool put_array(bl_npz_writer *npz, entry *e, const char *head, size_t head_bytes, const char *data, size_t rows,
+                      size_t row_bytes, bl_npz_row make, const void *user, char *row) {
+  const bool large = e->size >= LARGE;
+  const size_t name = strlen(e->name);
+  const field local[] = {{4, BL_ZIP_LOCAL},
+                         {2, large ? 45 : 20},
+                         {2, FLAGS},
+                         {2, METHOD},
+                         {4, 0x210000},
+                         {4, 0},
+                         {4, large ? BL_ZIP_SMALL : 0},
+                         {4, large ? BL_ZIP_SMALL : 0},
+                         {2, name},
+                         {2, large ? 20 : 0},
+                         {0, 0}};
+  const field extra[] = {{2, 1}, {2, 16}, {8, 0}, {8, 0}, {0, 0}};
+  if (!put_fields(npz, local) || !put(npz, e->name, name) || (large && !put_fields(npz, extra))) return false;
+  const uint64_t begun = npz->at;
+#ifdef BLICA_ZLIB
+  deflateReset(&npz->stream);
+#endif
+  bool fine = put_bytes(npz, e, head, head_bytes, rows == 0);
+  for (size_t r = 0; fine && r < rows; r++) {
+    if (!data) make(user, r, row);
+    fine = put_bytes(npz, e, data ? data : row, row_bytes, r + 1 == rows);
+  }
+  e->packed = npz->at - begun;
+  const field sizes[] = {
+      {4, BL_ZIP_DESCRIPTOR}, {4, e->crc}, {large ? 8 : 4, e->packed}, {large ? 8 : 4, e->size}, {0, 0}};
+  return fine && put_fields(npz, sizes);
+}
+
+/* data, or rows that are made. */
 static blica_status add(blica_ctx *ctx, bl_npz_writer *npz, const char *name, char kind, size_t size, int ndim,
-                        const size_t *shape, row_source made) {
+                        const size_t *shape, const void *data, bl_npz_row make, const void *user) {
   bl_npy array = {.kind = kind, .size = size, .ndim = ndim, .count = 1};
+  char head[BL_NPY_HEADER_MAX];
+  BL_OWNED char *row = NULL;
   for (int d = 0; d < ndim; d++) {
     array.shape[d] = shape[d];
     array.count = bl_mul(array.count, shape[d]);
   }
-  row_source *r;
-  MUST(keep(ctx, npz, sizeof *r, &r));
-  *r = made;
-  r->rows = made.data || array.count == 0 ? array.count > 0 : array.count / shape[ndim - 1];
-  r->row_bytes = r->rows ? bl_mul(array.count / r->rows, size) : 0;
-  MUST(keep(ctx, npz, BL_NPY_HEADER_MAX, &r->head));
-  if (!made.data) MUST(keep(ctx, npz, r->row_bytes, &r->buffer));
-  r->head_bytes = bl_npy_header(&array, r->head);
-  zip_error_t error;
-  zip_error_init(&error);
+  if (npz->count == MOST_ARRAYS)
+    return bl_fail(ctx, BLICA_ERR_INTERNAL, "%s: more than %d arrays", npz->path, MOST_ARRAYS);
+  const size_t rows = data || array.count == 0 ? array.count > 0 : array.count / shape[ndim - 1];
+  const size_t row_bytes = rows ? bl_mul(array.count / rows, size) : 0, head_bytes = bl_npy_header(&array, head);
+  if (!data) MUST(bl_alloc(ctx, row_bytes, &row));
+  entry *e = &npz->array[npz->count++];
+  snprintf(e->name, sizeof e->name, "%s.npy", name);
+  e->at = npz->at;
+  e->size = head_bytes + rows * row_bytes;
   errno = 0;
-  zip_source_t *source = zip_source_function_create(serve_rows, r, &error);
-  zip_error_fini(&error);
-  return add_source(ctx, npz, name, source);
+  return put_array(npz, e, head, head_bytes, data, rows, row_bytes, make, user, row) ? BLICA_OK
+                                                                                     : write_failed(ctx, npz->path);
 }
 
 blica_status bl_npz_add(blica_ctx *ctx, bl_npz_writer *npz, const char *name, char kind, size_t size, int ndim,
                         const size_t *shape, const void *data) {
-  return add(ctx, npz, name, kind, size, ndim, shape, (row_source){.data = data});
+  return add(ctx, npz, name, kind, size, ndim, shape, data, NULL, NULL);
 }
 
 blica_status bl_npz_add_rows(blica_ctx *ctx, bl_npz_writer *npz, const char *name, char kind, size_t size, int ndim,
                              const size_t *shape, bl_npz_row make, const void *user) {
-  return add(ctx, npz, name, kind, size, ndim, shape, (row_source){.make = make, .user = user});
+  return add(ctx, npz, name, kind, size, ndim, shape, NULL, make, user);
 }
 
 blica_status bl_npz_add_scalar(blica_ctx *ctx, bl_npz_writer *npz, const char *name, char kind, double value) {
-  char *p;
-  MUST(keep(ctx, npz, 8, &p));
-  int64_t integer = (int64_t)(kind == 'f' ? 0 : value);
-  uint8_t truth = value != 0;
-  memcpy(p, kind == 'f' ? (void *)&value : kind == 'b' ? (void *)&truth : (void *)&integer, kind == 'b' ? 1 : 8);
-  MUST(bl_npz_add(ctx, npz, name, kind, kind == 'b' ? 1 : 8, 0, NULL, p));
-  return BLICA_OK;
+  const int64_t integer = (int64_t)(kind == 'f' ? 0 : value);
+  const uint8_t truth = value != 0;
+  if (kind == 'b') return bl_npz_add(ctx, npz, name, kind, 1, 0, NULL, &truth);
+  return bl_npz_add(ctx, npz, name, kind, 8, 0, NULL, kind == 'f' ? (const void *)&value : &integer);
 }
 
 /* One character of UTF-8 text; a byte that does not fit becomes U+DC00 + byte. */
@@ -238,84 +200,75 @@ static uint32_t next_character(const char **at) {
 static blica_status add_texts(blica_ctx *ctx, bl_npz_writer *npz, const char *name, int ndim, int count,
                               const char *const *texts) {
   size_t longest = 1, shape = (size_t)count;
+  BL_OWNED uint32_t *codes = NULL;
   for (int i = 0; i < count; i++) {
     size_t length = 0;
     for (const char *p = texts[i]; *p; length++) next_character(&p);
     if (length > longest) longest = length;
   }
-  uint32_t *codes;
-  MUST(keep(ctx, npz, bl_mul(bl_mul((size_t)count, longest), sizeof *codes), &codes));
+  MUST(bl_alloc(ctx, bl_mul((size_t)count, longest), &codes));
   for (int i = 0; i < count; i++) {
     uint32_t *to = codes + (size_t)i * longest;
     for (const char *p = texts[i]; *p;) *to++ = next_character(&p);
   }
-  MUST(bl_npz_add(ctx, npz, name, 'U', 4 * longest, ndim, &shape, codes));
-  return BLICA_OK;
+  return bl_npz_add(ctx, npz, name, 'U', 4 * longest, ndim, &shape, codes);
 }
 
-blica_status bl_npz_begin_tables(blica_ctx *ctx, const char *format, int n, char *const *variables, int u,
-                                 char *const *segments, int exact, const double *samples, bl_npz_writer **out) {
+blica_status bl_npz_begin_tables(blica_ctx *ctx, const char *path, const char *format, int n, char *const *variables,
+                                 int u, char *const *segments, int exact, const double *samples, bl_npz_writer **out) {
   const size_t count = (size_t)u;
-  MUST(begin(ctx, out));
+  MUST(begin(ctx, path, out));
   MUST(add_texts(ctx, *out, "format", 0, 1, &format));
   MUST(bl_npz_add_scalar(ctx, *out, "version", 'i', 1));
   MUST(add_texts(ctx, *out, "variables", 1, n, (const char *const *)variables));
   MUST(add_texts(ctx, *out, "segments", 1, u, (const char *const *)segments));
   MUST(bl_npz_add_scalar(ctx, *out, "exact", 'b', exact));
-  MUST(bl_npz_add(ctx, *out, "samples", 'f', 8, 1, &count, samples));
-  return BLICA_OK;
+  return bl_npz_add(ctx, *out, "samples", 'f', 8, 1, &count, samples);
 }
 
-/* ---- the file ---- */
+/* ---- the directory at the end ---- */
 
-/* A pipe cannot be written at any place: the archive is made in a temporary file and copied. */
-static blica_status copy_out(blica_ctx *ctx, FILE *from, FILE *to, const char *path) {
-  enum { CHUNK = 1 << 16 };
-  char buffer[CHUNK];
-  size_t got;
+static bool put_entry(bl_npz_writer *npz, const entry *e) {
+  const bool large = e->size >= LARGE || e->at >= LARGE;
+  const uint64_t limit = large ? BL_ZIP_SMALL : 0;
+  const size_t name = strlen(e->name);
+  const field central[] = {{4, BL_ZIP_CENTRAL},
+                           {2, 45},
+                           {2, large ? 45 : 20},
+                           {2, FLAGS},
+                           {2, METHOD},
+                           {4, 0x210000},
+                           {4, e->crc},
+                           {4, large ? limit : e->packed},
+                           {4, large ? limit : e->size},
+                           {2, name},
+                           {2, large ? 28 : 0},
+                           {2, 0},
+                           {2, 0},
+                           {2, 0},
+                           {4, 0},
+                           {4, large ? limit : e->at},
+                           {0, 0}};
+  const field extra[] = {{2, 1}, {2, 24}, {8, e->size}, {8, e->packed}, {8, e->at}, {0, 0}};
+  return put_fields(npz, central) && put(npz, e->name, name) && (!large || put_fields(npz, extra));
+}
+
+static bool put_directory(bl_npz_writer *npz) {
+  const uint64_t at = npz->at, count = (uint64_t)npz->count;
+  for (int i = 0; i < npz->count; i++)
+    if (!put_entry(npz, &npz->array[i])) return false;
+  const uint64_t size = npz->at - at, end = npz->at;
+  const bool large = at >= LARGE;
+  const field end64[] = {
+      {4, BL_ZIP_END64},     {8, 44}, {2, 45},  {2, 45}, {4, 0}, {4, 0}, {8, count}, {8, count}, {8, size}, {8, at},
+      {4, BL_ZIP_LOCATOR64}, {4, 0},  {8, end}, {4, 1},  {0, 0}};
+  const field last[] = {
+      {4, BL_ZIP_END}, {2, 0}, {2, 0}, {2, count}, {2, count}, {4, size}, {4, large ? BL_ZIP_SMALL : at},
+      {2, 0},          {0, 0}};
+  return (!large || put_fields(npz, end64)) && put_fields(npz, last);
+}
+
+blica_status bl_npz_write(blica_ctx *ctx, bl_npz_writer *npz) {
   errno = 0;
-  if (fseeko(from, 0, SEEK_SET) != 0) return bl_fail(ctx, BLICA_ERR_IO, "%s: cannot write: %s", path, strerror(errno));
-  while ((got = fread(buffer, 1, sizeof buffer, from)) > 0)
-    if (fwrite(buffer, 1, got, to) != got) break;
-  if (got == 0 && !ferror(from)) return BLICA_OK;
-  return bl_fail(ctx, BLICA_ERR_IO, "%s: cannot write: %s", path, strerror(errno ? errno : EIO));
-}
-
-static blica_status make_archive(blica_ctx *ctx, bl_npz_writer *npz, const char *path) {
-  errno = 0;
-  bool closed = zip_close(npz->archive) == 0;
-  if (closed) npz->archive = NULL; /* it is gone, whatever the last flush says */
-  if (closed && fflush(npz->stream) == 0) return BLICA_OK;
-  if (closed || npz->reason || errno == ENOSPC)
-    return bl_fail(ctx, BLICA_ERR_IO, "%s: cannot write: %s", path, strerror(npz->reason ? npz->reason : errno));
-  return bl_fail_outside(ctx, BLICA_ERR_INTERNAL, "%s: the archive could not be made: %s", path,
-                         zip_strerror(npz->archive));
-}
-
-/* A file without a name. */
-static FILE *open_buffer(void) {
-  char name[] = "/tmp/blica-XXXXXX";
-  int descriptor = mkstemp(name);
-  if (descriptor < 0) return NULL;
-  unlink(name);
-  FILE *buffer = fdopen(descriptor, "wb+");
-  if (!buffer) close(descriptor);
-  return buffer;
-}
-
-blica_status bl_npz_write(blica_ctx *ctx, bl_npz_writer *npz, const char *path) {
-  blica_status status;
-  bl_outfile file = {0};
-  FILE *buffer = NULL;
-  if (!bl_outfile_open(&file, path)) FAIL(ctx, BLICA_ERR_IO, "%s: cannot write: %s", path, strerror(errno));
-  if (file.special && !(buffer = open_buffer()))
-    FAIL(ctx, BLICA_ERR_IO, "%s: no temporary file for it: %s", path, strerror(errno));
-  npz->stream = buffer ? buffer : file.stream;
-  TRY(make_archive(ctx, npz, path));
-  if (buffer) TRY(copy_out(ctx, buffer, file.stream, path));
-  if (!bl_outfile_commit(&file)) FAIL(ctx, BLICA_ERR_IO, "%s: cannot write: %s", path, strerror(errno));
-done:
-  if (buffer) fclose(buffer);
-  bl_outfile_discard(&file);
-  return status;
+  return put_directory(npz) && bl_outfile_commit(&npz->file) ? BLICA_OK : write_failed(ctx, npz->path);
 }

@@ -54,7 +54,7 @@ static blica_status save_npz(blica_ctx *ctx, const blica_cor *c, const char *pat
   bl_npz_writer *npz = NULL;
   const size_t u = (size_t)c->u, n = (size_t)c->n, square[3] = {u, n, n}, margin[2] = {u, (size_t)c->planes},
                items[2] = {u, n};
-  TRY(bl_npz_begin_tables(ctx, "blica-cor", c->n, c->variables, c->u, c->segments, c->exact, c->samples, &npz));
+  TRY(bl_npz_begin_tables(ctx, path, "blica-cor", c->n, c->variables, c->u, c->segments, c->exact, c->samples, &npz));
   TRY(bl_npz_add_rows(ctx, npz, "rho", 'f', 8, 3, square, rho_row, c));
   TRY(bl_npz_add_rows(ctx, npz, "se", 'f', 8, 3, square, se_row, c));
   TRY(bl_npz_add_rows(ctx, npz, "flags", 'u', 1, 3, square, flags_row, c));
@@ -68,7 +68,7 @@ static blica_status save_npz(blica_ctx *ctx, const blica_cor *c, const char *pat
   if (c->shift) TRY(bl_npz_add(ctx, npz, "shift", 'f', 8, 1, &u, c->shift));
   if (c->eigen_min) TRY(bl_npz_add(ctx, npz, "eigen_min", 'f', 8, 1, &u, c->eigen_min));
   if (c->eigen_max) TRY(bl_npz_add(ctx, npz, "eigen_max", 'f', 8, 1, &u, c->eigen_max));
-  TRY(bl_npz_write(ctx, npz, path));
+  TRY(bl_npz_write(ctx, npz));
 done:
   bl_npz_free(npz);
   return status;

@@ -67,12 +67,13 @@ static blica_status save_npz(blica_ctx *ctx, const blica_counts *c, const char *
   bl_npz_writer *npz = NULL;
   set_arrays sets = {0};
   const size_t u = (size_t)c->u, margin[2] = {u, (size_t)c->n}, cells[2] = {u, (size_t)c->pairs};
-  TRY(bl_npz_begin_tables(ctx, "blica-counts", c->n, c->variables, c->u, c->segments, c->exact, c->samples, &npz));
+  TRY(bl_npz_begin_tables(ctx, path, "blica-counts", c->n, c->variables, c->u, c->segments, c->exact, c->samples,
+                          &npz));
   TRY(bl_npz_add(ctx, npz, "ones", 'f', 8, 2, margin, c->ones));
   TRY(bl_npz_add(ctx, npz, "present", 'f', 8, 2, margin, c->present));
   for (int i = 0; i < (c->n10 ? 4 : 1); i++) TRY(bl_npz_add(ctx, npz, names[i], 'f', 8, 2, cells, tables[i]));
   if (c->sets) TRY(add_sets(ctx, npz, c->sets, &sets));
-  TRY(bl_npz_write(ctx, npz, path));
+  TRY(bl_npz_write(ctx, npz));
 done:
   free_sets(&sets);
   bl_npz_free(npz);

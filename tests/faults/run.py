@@ -143,9 +143,9 @@ class Driver:
         self.work = tempfile.mkdtemp(prefix="blica-faults-", dir=memory)
         self.input = os.path.join(self.work, "input")
         self.bad, self.spared = [], 0
-        # libzip 1.7.3 forgets a block of its own when the next one is denied; the shim's backtrace loads a library
+        # the shim's backtrace loads a library
         with open(os.path.join(self.work, "lsan.supp"), "w") as f:
-            f.write(open(options.suppressions).read() + "\nleak:libzip.so\nleak:dl_open_worker\n")
+            f.write(open(options.suppressions).read() + "\nleak:dl_open_worker\n")
         options.suppressions = f.name
         self.make_input()
 

@@ -316,9 +316,25 @@ static void test_npy_headers(void **state) {
   }
 }
 
+/* The bytes of both orders are read on every machine. */
+static void test_npy_orders(void **state) {
+  (void)state;
+  static const char *const dict[] = {"{'descr': '<i4', 'fortran_order': False, 'shape': (1,), }\n",
+                                     "{'descr': '>i4', 'fortran_order': False, 'shape': (1,), }\n"};
+  static const char element[2][4] = {{4, 3, 2, 1}, {1, 2, 3, 4}};
+  for (int order = 0; order < 2; order++) {
+    char bytes[256] = "\x93NUMPY\x01";
+    bl_npy got;
+    bytes[8] = (char)strlen(dict[order]);
+    memcpy(bytes + 10, dict[order], strlen(dict[order]));
+    assert_null(bl_npy_parse(bytes, 10 + strlen(dict[order]), &got));
+    assert_true(bl_npy_number(&got, element[order]) == 0x01020304);
+  }
+}
+
 static void test_npy_refused(void **state) {
   (void)state;
-  static const char *const bad[] = {"{'descr': '>i4', 'fortran_order': False, 'shape': (3,), }",
+  static const char *const bad[] = {"{'descr': '!i4', 'fortran_order': False, 'shape': (3,), }",
                                     "{'descr': '<c8', 'fortran_order': False, 'shape': (3,), }",
                                     "{'descr': '|O', 'fortran_order': False, 'shape': (3,), }",
                                     "{'descr': '<i3', 'fortran_order': False, 'shape': (3,), }",
@@ -365,7 +381,7 @@ int main(void) {
       cmocka_unit_test(test_round_trips), cmocka_unit_test(test_bad_sets),    cmocka_unit_test(test_exact),
       cmocka_unit_test(test_merged_file), cmocka_unit_test(test_damaged_npz), cmocka_unit_test(test_bad_csv),
       cmocka_unit_test(test_sql_csv),     cmocka_unit_test(test_refusals),    cmocka_unit_test(test_npy_headers),
-      cmocka_unit_test(test_npy_refused), cmocka_unit_test(test_npy_numbers),
+      cmocka_unit_test(test_npy_orders),  cmocka_unit_test(test_npy_refused), cmocka_unit_test(test_npy_numbers),
   };
   return cmocka_run_group_tests(tests, setup, teardown);
 }
