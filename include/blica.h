@@ -1,29 +1,46 @@
-/* blica.h - independent component analysis of binary and ordinal data.
+/* blica.h - independent component analysis of binary and ordinal data. A complete program:
  *
- * The model (Hyttinen, Barin-Pacela and Hyvarinen, UAI 2022). In segment s the k sources are
- * z ~ N(mu_s, diag(v_s)), and the mixing y = A z is the same in every segment. A binary variable is
- * x_i = 1 with probability Phi(sqrt(c) y_i - tau_i), where c is pi/8 by default and the cut tau_i of the
- * item is the same in every segment (0 in the paper). An ordinal variable has a cut for each level but the
- * lowest, and is at or above level l with probability Phi(sqrt(c) y_i - tau_il). Because v_s changes over segments, the
- * mixing matrix A is identified up to the order, sign and scale of its columns.
+ *     #include <blica.h>
+ *     #include <stdio.h>
  *
- * The flow, one verb per arrow:
+ *     int main(void) {
+ *       blica_ctx *ctx;
+ *       blica_data *data = NULL;
+ *       blica_model *model = NULL;
+ *       blica_simulate_options draw = blica_simulate_options_default();
+ *       blica_fit_options how = blica_fit_options_default();
+ *       draw.variables = 10, draw.sources = 2; // your own table: blica_pack
+ *       how.sources = 2;
+ *       if (blica_ctx_create(&ctx) != BLICA_OK) return 1;
+ *       int failed = blica_simulate(ctx, &draw, NULL, &data, NULL) != BLICA_OK ||
+ *                    blica_fit(ctx, &(blica_input){.data = data}, &how, &model) != BLICA_OK;
+ *       if (failed) fprintf(stderr, "%s\n", blica_message(ctx));
+ *       for (int i = 0; model && i < model->n; i++) // the mixing matrix, a row for each item
+ *         printf("%-8s %6.2f %6.2f\n", model->variables[i], model->mixing[i], model->mixing[i + model->n]);
+ *       blica_model_free(model);
+ *       blica_data_free(data);
+ *       blica_ctx_free(ctx);
+ *       return failed;
+ *     }
  *
- *     rows --pack--> data --count--> counts --correlate--> cor --fit--> model --sources, loglik--> results
+ * The verbs, each from one object to the next:
  *
- * A fit takes data, counts or cor. It regularises the correlations itself; blica_regularise shows the result, which
- * blica_fit does not accept. Objects do not change once they are made, except counts: blica_count_add and
- * blica_merge_add add to them, blica_counts_flip recodes them, blica_counts_rename renames their columns.
+ *     rows --pack--> data --count--> counts --correlate--> cor --fit--> model --sources, loglik, assess--> results
  *
- * Letters: N samples, n variables, k sources, u segments; s is a segment, i and j are variables.
- * Matrices are column-major; the shape stands in a comment, as in [n,k].
+ * The model (Hyttinen, Barin-Pacela and Hyvarinen, UAI 2022). In segment s the k sources are z ~ N(mu_s, diag(v_s)),
+ * and y = A z has the same mixing matrix A in all segments. A binary item is 1 with probability Phi(sqrt(c) y_i -
+ * tau_i), where c is pi/8 by default and the cut tau_i of the item is the same in all segments (0 in the paper). An
+ * ordinal item has a cut for each level but the lowest and reaches level l with probability Phi(sqrt(c) y_i - tau_il).
+ * Because v_s changes over segments, A is identified up to the order, sign and scale of its columns.
  *
- * Conventions. Every call returns a status; on failure outputs are NULL, nothing needs freeing, and
- * blica_message() names the thing, its value and what to do. Inputs are borrowed for the call,
- * outputs belong to the caller and go back through their own _free (which accepts NULL). The library
- * never prints, exits, installs signal handlers or reads the environment. A context serves one
- * thread at a time; distinct contexts are independent. Structs below are created by the library
- * only: read their fields, do not change them, do not allocate them yourself. */
+ * Conventions. N rows, n items (variables), k sources, u segments; s is a segment, i and j are items. Matrices are
+ * column-major with their shape in a comment, as in [n,k]; planes are the columns of all items (blica_coding). Calls
+ * return a status. On failure outputs are NULL and blica_message() names the thing, its value and what to do. Inputs
+ * are borrowed for the call; the caller owns outputs and releases them with their _free function, which accepts NULL.
+ * The library allocates all structs but options, blica_table and blica_input; do not change their fields. Objects do
+ * not change once they are made, except counts that are added to, flipped or renamed. The library never prints, exits,
+ * installs signal handlers or reads the environment. A context serves one thread at a time; contexts are independent.
+ */
 #ifndef BLICA_H
 #define BLICA_H
 
@@ -56,60 +73,66 @@ typedef enum {
 
 typedef struct blica_ctx blica_ctx;
 
-/* The progress of a long call. fraction is the finished part in [0,1], negative when unknown. */
+/* The progress of a long call. */
 typedef struct {
   const char *stage; /* "count", "correlate", "fit", ... */
-  double fraction;
-  double objective; /* best so far while fitting, else NaN */
-  int start;        /* running start, from 0 */
+  double fraction;   /* finished part in [0,1]; negative: unknown */
+  double objective;  /* best so far while fitting, else NaN */
+  int start;         /* running start, from 0 */
   int64_t iteration;
 } blica_progress;
 
 /* Called often during long calls, from the thread that made the call. Return non-zero to stop: a fit then
  * returns the best model so far, other calls fail with BLICA_ERR_INTERRUPTED. */
 typedef int (*blica_poll_fn)(const blica_progress *progress, void *user);
-
 /* Receives each warning, one sentence without a newline. */
 typedef void (*blica_warn_fn)(const char *text, void *user);
-
-/* Allocation hooks; realloc semantics: size 0 frees. */
+/* Allocation hook with the semantics of realloc; size 0 frees. */
 typedef void *(*blica_realloc_fn)(void *old, size_t size, void *user);
-
 /* Several processes that work as one: blica_ranks.h, and blica_mpi.h for MPI. */
 typedef struct blica_comm blica_comm;
-
 typedef enum { BLICA_SIMD_AUTO = 0, BLICA_SIMD_SCALAR, BLICA_SIMD_AVX2, BLICA_SIMD_AVX512 } blica_simd;
 
-BLICA_API const char *blica_version(void);                    /* as in "1.2.0"; static */
+BLICA_API const char *blica_version(void);                    /* of the library, as in "1.2.0"; static */
 BLICA_API const char *blica_status_name(blica_status status); /* static text; never NULL */
 BLICA_API blica_status blica_ctx_create(blica_ctx **out);     /* a context with malloc and free */
-/* All memory comes from hook, which gets user. */
+/* A context whose memory comes from hook, which gets user. */
 BLICA_API blica_status blica_ctx_create_with(blica_realloc_fn hook, void *user, blica_ctx **out);
 BLICA_API void blica_ctx_free(blica_ctx *ctx);
 BLICA_API const char *blica_message(const blica_ctx *ctx);                     /* of the last failure; never NULL */
 BLICA_API void blica_set_threads(blica_ctx *ctx, int threads);                 /* 0: as many as there are cores */
 BLICA_API int blica_threads(const blica_ctx *ctx);                             /* the most that a call uses */
 BLICA_API void blica_set_poll(blica_ctx *ctx, blica_poll_fn poll, void *user); /* NULL: no polling */
-BLICA_API void blica_set_warn(blica_ctx *ctx, blica_warn_fn warn, void *user); /* gets warnings; NULL: dropped */
+BLICA_API void blica_set_warn(blica_ctx *ctx, blica_warn_fn warn, void *user); /* NULL: warnings are dropped */
 BLICA_API void blica_set_comm(blica_ctx *ctx, const blica_comm *comm);         /* copied; NULL: one process */
 BLICA_API void blica_set_simd(blica_ctx *ctx, blica_simd level);               /* at most this level; for tests */
 BLICA_API blica_simd blica_simd_level(const blica_ctx *ctx);                   /* the level in use */
 
-/* ------------------------------------------------------------------ items and their levels */
+/* The options of the verbs: blica_options.h, which this header includes. */
+typedef struct blica_fit_options blica_fit_options;
+typedef struct blica_simulate_options blica_simulate_options;
+typedef struct blica_loglik_options blica_loglik_options;
+typedef struct blica_sources_options blica_sources_options;
+typedef struct blica_segment_options blica_segment_options;
+typedef struct blica_assess_options blica_assess_options;
+typedef struct blica_select_options blica_select_options;
 
-/* The levels of the items; NULL where all items are plain 0 and 1. Item i has first[i+1] - first[i] + 1 levels; their
- * labels, lowest first, begin at labels[first[i] + i].
- * In data and counts such an item is a group of columns, one for each level but the lowest: column l is 1 where the
- * item is at least at level l. The columns are named "item[low<...<high]>=l", so that files and merged counts keep
- * the coding. blica_pack makes them from levels. */
+/* ------------------------------------------------------------------ data: packed bits */
+
+#define BLICA_MISSING ((int8_t)-1)
+
+/* The levels of ordinal items. An item is a group of columns (planes), one for each level but the lowest: column l is
+ * 1 where the item is at least at level l, and is named "item[low<...<high]>=l", so that files and merged counts keep
+ * the coding. Item i has first[i+1] - first[i] + 1 levels, whose labels, lowest first, begin at labels[first[i] + i].
+ * A pointer to a coding is NULL where all items are plain 0 and 1. */
 typedef struct {
   int items;
-  int *first;    /* [items+1] columns (planes) of each item */
+  int *first;    /* [items+1] first plane of each item */
   char **names;  /* [items] */
   char **labels; /* [first[items] + items] */
 } blica_coding;
 
-BLICA_API void blica_coding_free(blica_coding *coding); /* of blica_counts_coding */
+BLICA_API void blica_coding_free(blica_coding *coding); /* for those of blica_counts_coding */
 /* How many items have three or more levels. */
 static inline int blica_ordinal_items(const blica_coding *coding) {
   int count = 0;
@@ -117,13 +140,9 @@ static inline int blica_ordinal_items(const blica_coding *coding) {
   return count;
 }
 
-/* ------------------------------------------------------------------ data: packed bits */
-
-#define BLICA_MISSING ((int8_t)-1)
-
-/* Bit-packed rows, sorted into segments. Variable i of segment s has words[s] 64-bit words at
- * ones[s] + i * words[s]: bit r % 64 of word r / 64 is row r of that segment; a missing value has
- * its bit clear in ones and in present. Bits past the last row are clear. */
+/* Bit-packed rows, sorted into segments. Column i of segment s has words[s] 64-bit words at ones[s] + i * words[s]:
+ * bit r % 64 of word r / 64 is row r of that segment. A missing value has its bit clear in ones and in present. Bits
+ * past the last row are clear. */
 typedef struct {
   int n, u;
   int64_t rows;         /* in all segments */
@@ -139,30 +158,11 @@ typedef struct {
   int32_t *cluster;     /* [rows] segment by segment, ids from 0 in that order; NULL: each row is its own cluster */
 } blica_data;
 
-typedef struct blica_packer blica_packer;
-
-/* Streaming: begin, then any number of segment, rows and columns calls, then end (which frees the packer).
- * variables may be NULL (x1, x2, ...). */
-BLICA_API blica_status blica_pack_begin(blica_ctx *ctx, int n, const char *const *variables, blica_packer **out);
-/* The same for items with levels, lowest first: rows then hold levels, 0 to levels[i] - 1, or BLICA_MISSING. labels has
- * the labels of the first item, then those of the second, and so on; NULL: 0, 1, 2, .... */
-BLICA_API blica_status blica_pack_begin_items(blica_ctx *ctx, int n, const char *const *variables, const int *levels,
-                                              const char *const *labels, blica_packer **out);
-/* The id of a label, which is added when it is new. */
-BLICA_API blica_status blica_pack_segment(blica_ctx *ctx, blica_packer *packer, const char *label, int32_t *id);
-BLICA_API blica_status blica_pack_rows(blica_ctx *ctx, blica_packer *packer, int64_t rows,
-                                       const int8_t *x /* [rows] rows of n */, const int32_t *segment /* [rows] */);
-BLICA_API blica_status blica_pack_columns(blica_ctx *ctx, blica_packer *packer, int64_t rows,
-                                          const int8_t *x /* [rows,n] */, const int32_t *segment /* [rows] */);
-/* The data; frees the packer, also on failure. */
-BLICA_API blica_status blica_pack_end(blica_ctx *ctx, blica_packer *packer, blica_data **out);
-BLICA_API void blica_packer_free(blica_packer *packer);
-
-/* A table in memory. Fields that are 0 or NULL have the defaults that stand beside them. */
+/* A table in memory. Fields that are 0 or NULL have the defaults given here. */
 typedef struct {
   int64_t rows;
   int n;
-  const int8_t *x;                     /* row r of item i at x[r * row_stride + i * column_stride] */
+  const int8_t *x;                     /* item i of row r at x[r * row_stride + i * column_stride] */
   ptrdiff_t row_stride, column_stride; /* both 0: the rows follow one another, n values each */
   const char *const *variables;        /* [n] names; NULL: x1, x2, ... */
   const int *levels;                   /* [n] how many each item has; NULL: all hold 0, 1 or BLICA_MISSING */
@@ -174,6 +174,24 @@ typedef struct {
 /* Packs a table all at once. */
 BLICA_API blica_status blica_pack(blica_ctx *ctx, const blica_table *table, blica_data **out);
 BLICA_API void blica_data_free(blica_data *data);
+
+/* Packing in pieces: begin, then any number of segment, rows and columns calls, then end. variables may be NULL. */
+typedef struct blica_packer blica_packer;
+/* Begins with items of two levels: rows hold 0, 1 or BLICA_MISSING. */
+BLICA_API blica_status blica_pack_begin(blica_ctx *ctx, int n, const char *const *variables, blica_packer **out);
+/* Begins with items that have levels: rows hold 0 to levels[i] - 1, the lowest first, or BLICA_MISSING. labels has
+ * those of the first item, then those of the second, and so on; NULL: 0, 1, 2, .... */
+BLICA_API blica_status blica_pack_begin_items(blica_ctx *ctx, int n, const char *const *variables, const int *levels,
+                                              const char *const *labels, blica_packer **out);
+/* The id of a segment's label, which is added when it is new. */
+BLICA_API blica_status blica_pack_segment(blica_ctx *ctx, blica_packer *packer, const char *label, int32_t *id);
+BLICA_API blica_status blica_pack_rows(blica_ctx *ctx, blica_packer *packer, int64_t rows,
+                                       const int8_t *x /* [rows] rows of n */, const int32_t *segment /* [rows] */);
+BLICA_API blica_status blica_pack_columns(blica_ctx *ctx, blica_packer *packer, int64_t rows,
+                                          const int8_t *x /* [rows,n] */, const int32_t *segment /* [rows] */);
+/* Makes the data and frees the packer, also on failure. */
+BLICA_API blica_status blica_pack_end(blica_ctx *ctx, blica_packer *packer, blica_data **out);
+BLICA_API void blica_packer_free(blica_packer *packer);
 /* Gives rows sampling weights, positive and in input order. They are scaled within each segment to add up to its
  * effective number of rows, (sum w)^2 / sum w^2. */
 BLICA_API blica_status blica_data_set_weights(blica_ctx *ctx, blica_data *data, const double *weight /* [rows] */);
@@ -183,44 +201,44 @@ BLICA_API blica_status blica_data_set_clusters(blica_ctx *ctx, blica_data *data,
 
 /* ------------------------------------------------------------------ counts: 2x2 tables of all pairs */
 
-/* Pair (i,j), i < j, of segment s is element blica_pair(i,j) + s * pairs. Cell n10 counts x_i=1, x_j=0.
- * With missing values each table counts the rows where both are present. */
+/* Pair (i,j), i < j, of segment s is element blica_pair(i,j) + s * pairs. Cell n10 counts x_i=1, x_j=0. With missing
+ * values each table counts the rows where both are present. */
 typedef struct {
   int n, u;
   int64_t pairs; /* n(n-1)/2 */
   char **variables, **segments;
-  double *samples;         /* [u] rows (or nominal N) */
-  double *ones;            /* [n,u] rows with x_i = 1 */
-  double *present;         /* [n,u] rows where x_i is not missing */
-  double *n11;             /* [pairs,u] */
-  double *n10, *n01, *n00; /* [pairs,u]; NULL without missing values: they follow from n11, ones and samples */
-  int exact;               /* population probabilities times a nominal N, not a sample */
-  struct blica_item_sets
-      *sets; /* private: which columns rows have together; NULL: nothing is missing, or it is not known */
+  double *samples;              /* [u] rows (or nominal N) */
+  double *ones;                 /* [n,u] rows with x_i = 1 */
+  double *present;              /* [n,u] rows where x_i is not missing */
+  double *n11;                  /* [pairs,u] */
+  double *n10, *n01, *n00;      /* [pairs,u]; NULL without missing values: they follow from n11, ones and samples */
+  int exact;                    /* population probabilities times a nominal N, not a sample */
+  struct blica_item_sets *sets; /* private: which columns rows have together; NULL: nothing is missing, or unknown */
 } blica_counts;
 
 static inline int64_t blica_pair(int i, int j) {
   return (int64_t)j * (j - 1) / 2 + i;
 } /* i < j */
 
-/* Pair counts of all segments. */
+/* Counts the pairs of all segments. */
 BLICA_API blica_status blica_count(blica_ctx *ctx, const blica_data *data, blica_counts **out);
 /* The sum of parts with the same variables; segments are matched by label. */
 BLICA_API blica_status blica_merge(blica_ctx *ctx, int parts, const blica_counts *const *part, blica_counts **out);
-/* Counts of data that come in pieces: adds the pair counts of one piece to *sum, which is created when it is NULL.
- * Segments are matched by label, new ones appended. On failure *sum is freed and NULL. */
+/* Adds the pair counts of one piece of the data to *sum, which is created when it is NULL. Segments are matched by
+ * label, new ones appended. On failure *sum is freed and NULL. */
 BLICA_API blica_status blica_count_add(blica_ctx *ctx, const blica_data *data, blica_counts **sum);
-/* The same for a piece that is already counted. */
+/* As blica_count_add, for a piece that is already counted. */
 BLICA_API blica_status blica_merge_add(blica_ctx *ctx, const blica_counts *part, blica_counts **sum);
 /* Recodes in place: x_i becomes 1 - x_i for every variable i with flipped[i] non-zero. */
 BLICA_API void blica_counts_flip(blica_counts *counts, const uint8_t *flipped /* [n] */);
-/* Other names for the columns, copied. */
+/* Gives the columns other names, which are copied. */
 BLICA_API blica_status blica_counts_rename(blica_ctx *ctx, blica_counts *counts, const char *const *variables);
+/* The four cells of one table, i < j. */
 BLICA_API void blica_counts_table(const blica_counts *counts, int s, int i, int j,
                                   double cell[4] /* n11 n10 n01 n00 */);
 /* The levels of the items, read from the names of the columns; *out is NULL when all columns are plain 0 and 1. */
 BLICA_API blica_status blica_counts_coding(blica_ctx *ctx, const blica_counts *counts, blica_coding **out);
-/* .npz or .csv */
+/* Writes .npz or .csv. */
 BLICA_API blica_status blica_counts_save(blica_ctx *ctx, const blica_counts *counts, const char *path);
 /* Fails with BLICA_ERR_FORMAT, and a message that names the place, when the file is not valid. */
 BLICA_API blica_status blica_counts_load(blica_ctx *ctx, const char *path, blica_counts **out);
@@ -236,9 +254,9 @@ typedef struct {
   char *advice;  /* what that means for a fit, and what to do */
 } blica_finding;
 
-/* Numbers are of items (variables), and of tables as blica_correlate counts them. */
+/* Numbers of items (variables), and of the tables that blica_correlate uses. */
 typedef struct {
-  int n, u;                            /* items, segments */
+  int n, u;
   double rows, least, median, most;    /* in all, and of a segment */
   double *missing, missing_values;     /* [n] values that are missing, and of all items */
   int small_segments;                  /* with fewer than 50 rows */
@@ -253,7 +271,6 @@ typedef struct {
   int count;
   blica_finding *findings; /* [count] */
 } blica_check;
-
 /* Looks at the tables of all pairs. */
 BLICA_API blica_status blica_check_counts(blica_ctx *ctx, const blica_counts *counts, blica_check **out);
 BLICA_API void blica_check_free(blica_check *check);
@@ -273,15 +290,15 @@ typedef struct {
   int n, u;
   int64_t pairs;
   char **variables, **segments;
-  double *samples;                             /* [u] */
-  double *rho;                                 /* [pairs,u] */
-  double *se;                                  /* [pairs,u] standard errors; NaN where there is none */
-  blica_coding *coding;                        /* NULL: all items are 0 and 1 */
-  int planes;                                  /* thresholds of a segment: n, or the columns of the coding */
-  double *thresholds;                          /* [planes,u] Phi^-1 of the share of ones, or at or above a level */
-  double *location, *log_scale, *log_scale_se; /* [n,u] of items with three or more levels, whose cuts are the same in
-                         all segments: how the mean and the log of the sd of q change, up to one constant each per item;
-                         log_scale_se is infinite where the data do not determine it. NULL: there is no such item */
+  double *samples;      /* [u] */
+  double *rho;          /* [pairs,u] */
+  double *se;           /* [pairs,u] standard errors; NaN where there is none */
+  blica_coding *coding; /* NULL: all items are 0 and 1 */
+  int planes;           /* thresholds of a segment: n, or the planes of the coding */
+  double *thresholds;   /* [planes,u] Phi^-1 of the share of ones, or at or above a level */
+  /* [n,u] where items have three or more levels, whose cuts are the same in all segments: how the mean and the log of
+   * the sd of q change, up to a constant per item. The error is infinite where the data do not determine it. */
+  double *location, *log_scale, *log_scale_se; /* NULL: no item has three levels */
   uint8_t *flags;                              /* [pairs,u] */
   int64_t zero_cells, constant_pairs, empty_pairs, constant_columns;
   int exact;
@@ -289,13 +306,13 @@ typedef struct {
   double *shift;                 /* [u] d of C <- (C + d I)/(1 + d); 0 before */
   double *eigen_min, *eigen_max; /* [u] of C before the shift; NaN before regularisation */
   double *item_rows, *pair_rows; /* [n,u], [pairs,u] rows with a value of the item, of both; NULL: nothing is missing */
-  struct blica_item_sets
-      *sets; /* private: which items rows have together; NULL: nothing is missing, or it is not known */
+  struct blica_item_sets *sets;  /* private: as in blica_counts, of items */
 } blica_cor;
 
 /* Latent correlations and thresholds of all segments. */
 BLICA_API blica_status blica_correlate(blica_ctx *ctx, const blica_counts *counts, blica_cor **out);
-/* A copy whose matrices have at most this condition number. */
+/* A copy whose matrices have at most this condition number: what method blica makes of them by itself. blica_fit does
+ * not accept it. */
 BLICA_API blica_status blica_regularise(blica_ctx *ctx, const blica_cor *cor, double condition, blica_cor **out);
 BLICA_API void blica_cor_matrix(const blica_cor *cor, int s, double *c /* [n,n] */);
 BLICA_API blica_status blica_cor_save(blica_ctx *ctx, const blica_cor *cor, const char *path); /* .npz or .csv */
@@ -304,57 +321,13 @@ BLICA_API void blica_cor_free(blica_cor *cor);
 /* One 2x2 table, n11 n10 n01 n00: the correlation, its standard error and the two thresholds. */
 BLICA_API blica_status blica_tetrachoric(blica_ctx *ctx, const double cell[4], double *rho, double *se,
                                          double threshold[2], int *flags);
-
 /* One table of two ordinal items: cells [rows,columns], row-major, levels in order. Levels without rows are left
  * out. threshold: Phi^-1 of the shares at or below each level but the last, of the rows, then of the columns (rows +
  * columns - 2). */
 BLICA_API blica_status blica_polychoric(blica_ctx *ctx, int rows, int columns, const double *cell, double *rho,
                                         double *se, double *threshold, int *flags);
-
 /* Phi2(h,k;rho) = P(X < h, Y < k) for standard normals of correlation rho, |error| < 1e-14. */
 BLICA_API double blica_bvn(double h, double k, double rho);
-
-/* ------------------------------------------------------------------ options of a fit */
-
-#define BLICA_CONDITION_DEFAULT 0.0 /* 10 for samples, none for exact counts */
-
-/* Estimators by their number. A library may have more than these: blica_methods() lists all that it has. */
-enum {
-  BLICA_METHOD_AUTO = 0, /* matched for samples; blica for exact counts and when a condition is given */
-  BLICA_METHOD_BLICA,
-  BLICA_METHOD_MATCHED,
-  BLICA_METHOD_PAIRWISE,
-  BLICA_METHOD_MLE,
-  BLICA_METHOD_IVAE,
-  BLICA_METHOD_FASTICA
-};
-typedef enum { BLICA_THRESHOLDS_ITEMS = 0, BLICA_THRESHOLDS_NONE } blica_thresholds;
-/* BLICA_PRIOR_DEFAULT is none for method blica and auto for matched, pairwise and mle. */
-typedef enum { BLICA_PRIOR_DEFAULT = 0, BLICA_PRIOR_NONE, BLICA_PRIOR_AUTO, BLICA_PRIOR_FIXED } blica_prior;
-typedef enum { BLICA_CONTRAST_LOGCOSH = 0, BLICA_CONTRAST_EXP, BLICA_CONTRAST_CUBE } blica_contrast;
-
-typedef struct {
-  size_t size; /* of this struct; set by blica_fit_options_default */
-  int method;  /* BLICA_METHOD_*, or blica_method_find("name") */
-  int sources; /* k; 0 is not allowed */
-  int starts;
-  uint64_t seed;
-  double condition;            /* r of the regularisation; infinity for none; BLICA_CONDITION_* */
-  double link;                 /* c */
-  blica_thresholds thresholds; /* items: each item has its own cut; none: all cuts are 0, the paper's model */
-  int64_t max_iterations;      /* 0: the method's own */
-  double tolerance;            /* relative gradient at which a start has converged; -1: the method's own */
-  double max_seconds;          /* whole fit; infinity for no limit */
-  blica_prior prior;
-  double prior_mixing;       /* sd of the elements of A, with prior=fixed */
-  double prior_variance;     /* sd of log v, with prior=fixed */
-  double likelihood_power;   /* factor on the number of rows of each segment in the objective */
-  blica_contrast contrast;   /* method fastica */
-  const char *checkpoint;    /* file that keeps the state of the fit; NULL: none (see blica_fit) */
-  double checkpoint_seconds; /* between two writes of it */
-  int resume;                /* continue from the checkpoint */
-  int allow_unidentified;    /* fit even when no two items vary, instead of failing with BLICA_ERR_DATA */
-} blica_fit_options;
 
 /* ------------------------------------------------------------------ the model */
 
@@ -367,39 +340,40 @@ typedef enum {
                                rounding, or by less than 1e-7 of it in 50 steps */
   BLICA_STOP_UNBOUNDED,     /* no maximum: without a prior, parameters grow without limit (signals a hundred times the
                                noise of the link) while the objective hardly improves */
-  BLICA_STOP_INTEGRATION, /* mle: the optimiser ended, but the error of the integrals is unknown or moves the maximum by
-                             more than a tenth of a standard error (sampling: a fifth); see the note
-                             integration_shift */
-  BLICA_STOP_COMPARED,    /* of a start only: it reached the rough tolerance at which starts are compared; only the best
-                             continues */
-  BLICA_STOP_DUPLICATE    /* of a start only: it came to the optimum of the first start and was ended */
+  BLICA_STOP_INTEGRATION,   /* mle: the optimiser ended, but the error of the integrals is unknown or moves the maximum
+                               by more than a tenth of a standard error (sampling: a fifth); note integration_shift */
+  BLICA_STOP_COMPARED,      /* of a start only: it reached the rough tolerance at which starts are compared; only the
+                               best continues */
+  BLICA_STOP_DUPLICATE      /* of a start only: it reached the optimum of the first start and was ended */
 } blica_stop;
-
 BLICA_API const char *blica_stop_name(blica_stop stop); /* static text, as in model.json */
 
 typedef struct {
   char kind[16];    /* "jointdiag" (of all segments), "half" (of a random half of them), "random", ... */
   double objective; /* higher is better */
-  double gradient;  /* relative: max |df/dtheta| / max(1, |f|) in the scale where the mean variance of each source
-                       is 1, evaluated anew at the end. fastica: last change of a direction. ivae: of the mean over
-                       rows, under the start's noise. mle: by finer integrals than those that led there; the note
-                       gradient_error says how far these may be off. matched with learned priors: of the mean over
-                       the last round's widths; the note round_change says what that round changed of A.
-                       Where priors are learned after the starts, theirs is the note learned_gradient */
+  /* max |df/dtheta| / max(1, |f|) in the scale where the mean variance of each source is 1, evaluated anew at the end.
+   * fastica: last change of a direction. ivae: of the mean over rows, under the start's noise. mle: by finer integrals
+   * than those that led there; the note gradient_error says how far these may be off. matched with learned priors: of
+   * the mean over the last round's widths; the note round_change says what that round changed of A. Where priors are
+   * learned after the starts, theirs is the note learned_gradient. */
+  double gradient;
   int64_t iterations, evaluations;
   double seconds, seconds_near; /* in all; until within 1 of its final objective */
   blica_stop stop;
 } blica_start;
 
+/* Something that a method chose or found: prior scales, penalties, ... */
 typedef struct {
   char name[24];
   double value;
-} blica_note; /* something that a method chose or found: prior scales, penalties, ... */
+} blica_note;
 
+/* An option and its value, as blica_option_set takes it. */
 typedef struct {
   char name[24], value[64];
-} blica_setting; /* an option and its value, as blica_option_set takes it */
+} blica_setting;
 
+/* How a fit went. */
 typedef struct {
   double objective; /* of the returned model; starts are compared before priors are learned */
   int n_starts, best_start;
@@ -409,11 +383,10 @@ typedef struct {
   blica_stop stop; /* of the best start; interrupted or time if that ended any start early */
   uint64_t seed;
   double condition;
-  double prior_mixing, prior_variance; /* sd of the priors of the elements of A and of log v, given or learned.
-                                          Infinity: there was no prior; NaN: not known, as where a file does not say */
-  int quadrature_nodes;                /* mle up to 12 variables: of its integrals; else 0 */
-  double *shift;                       /* [u] or NULL: what regularisation did, as in blica_cor */
-  double *eigen_min, *eigen_max;       /* [u] or NULL */
+  double prior_mixing, prior_variance;   /* sd of the priors of the elements of A and of log v, given or learned.
+                                            Infinity: there was no prior; NaN: not known, as where a file does not say */
+  int quadrature_nodes;                  /* mle up to 12 variables: of its integrals; else 0 */
+  double *shift, *eigen_min, *eigen_max; /* [u] or NULL: what regularisation did, as in blica_cor */
   int64_t zero_cells, constant_pairs, empty_pairs, constant_columns;
   int n_notes;
   blica_note *notes; /* [n_notes] */
@@ -421,23 +394,23 @@ typedef struct {
   blica_setting *options; /* [n_options] options that differ from their defaults; not sources, method, starts, seed */
 } blica_fit_report;
 
-/* Canonical form: the mean over segments of log v_j is 0 for every source j; sources are ordered by
- * explained variance, sum_i A_ij^2 times the mean over segments of v_j, largest first; the entry of
- * largest absolute value in each column of A is positive. Unless all cuts are 0 (the paper's model), the means of
- * each source average to 0 over segments, weighted by their samples. */
+/* Canonical form: the mean over segments of log v_j is 0 for every source j; sources are ordered by explained variance,
+ * sum_i A_ij^2 times the mean over segments of v_j, largest first; the entry of largest absolute value in each column
+ * of A is positive. Unless all cuts are 0 (the paper's model), the means of each source average to 0 over segments,
+ * weighted by their samples. */
 typedef struct {
   int n, k, u;
   double *mixing;       /* [n,k] A */
   double *variances;    /* [k,u] v */
   double *means;        /* [k,u] mu */
   blica_coding *coding; /* levels of the items; NULL: all are 0 and 1 */
-  int planes;           /* cuts of all items: n, or the columns of the coding */
+  int planes;           /* cuts of all items: n, or the planes of the coding */
   double *cuts;         /* [planes] tau: x_i >= l with probability Phi(sqrt(c) (A z)_i - tau_il), in all segments */
   double *thresholds;   /* [planes,u] as observed: Phi^-1 of the share of ones, or at or above a level */
   double link;          /* c */
   char **variables, **segments;
   double *samples; /* [u] */
-  char method[16]; /* "truth" for a simulated model */
+  char method[16]; /* a name as text, because a file can hold any: "truth" for a simulated model */
   blica_fit_report fit;
 } blica_model;
 
@@ -449,18 +422,10 @@ typedef struct {
   const blica_cor *cor; /* as blica_correlate makes it: a regularised one is refused */
 } blica_input;
 
-typedef struct {
-  const char *name, *help;
-  int needs_rows; /* counts are not enough */
-} blica_method;
-
-BLICA_API const blica_method *blica_methods(int *count); /* the estimators; method m is element m - 1; static */
-BLICA_API int blica_method_find(const char *name);       /* its number, 0 for "auto"; -1: there is none of that name */
-BLICA_API const char *blica_method_name(int method);     /* static text; "unknown" for any other number */
-/* With a checkpoint, the state of the fit is written to that file every checkpoint_seconds, when the fit is interrupted
- * and when it ends, each time whole or not at all. A later call with resume and the same options and data continues
- * from there and gives the same bits as a fit without the break, except for times; a checkpoint of other options or
- * data is an error. If a write fails, there is a warning. Remove the file once the model is saved. */
+/* Fits a model. With a checkpoint, the state of the fit is written to that file every checkpoint_seconds, when the fit
+ * is interrupted and when it ends, each time whole or not at all. A later call with resume and the same options and
+ * data continues from there and gives the same bits as a fit without the break, except for times; a checkpoint of other
+ * options or data is an error. A failed write is a warning. Remove the file once the model is saved. */
 BLICA_API blica_status blica_fit(blica_ctx *ctx, const blica_input *input, const blica_fit_options *options,
                                  blica_model **out);
 /* blica_fit of counts that the caller no longer needs: frees *counts as soon as the method can do without them, and
@@ -485,22 +450,8 @@ BLICA_API void blica_model_free(blica_model *model);
 
 /* ------------------------------------------------------------------ simulation */
 
-typedef struct {
-  size_t size; /* of this struct; set by blica_simulate_options_default */
-  int variables, sources, segments;
-  int64_t samples; /* per segment; the nominal N when exact */
-  uint64_t seed;
-  double link;
-  double mixing_range; /* A ~ unif(-range, range) */
-  double sd_low, sd_high;
-  double mean_range; /* mu ~ unif(-range, range) */
-  double intercepts; /* cuts ~ N(0, intercepts^2) */
-  int levels;        /* of every item, about equally frequent */
-  int exact;         /* counts of exact probabilities instead of rows */
-} blica_simulate_options;
-
-/* Draws a model as in section 6 of the paper and either data or, with exact, counts (the other
- * output is NULL; each pointer may itself be NULL when that output is not wanted). */
+/* Draws a model as in section 6 of the paper and either data or, with the option exact, counts; the other output is
+ * NULL. Pass NULL for outputs that are not wanted. */
 BLICA_API blica_status blica_simulate(blica_ctx *ctx, const blica_simulate_options *options, blica_model **model,
                                       blica_data **data, blica_counts **counts);
 /* Rows of a given model, samples[s] in segment s. */
@@ -520,44 +471,21 @@ typedef enum {
 } blica_engine;
 BLICA_API const char *blica_engine_name(blica_engine engine); /* as in "grid"; static text, "unknown" for others */
 
-/* The full log-likelihood of rows under a model, with an estimate of its numerical error. Variables and
- * segments are matched by name; missing values are integrated out. */
-typedef struct {
-  size_t size; /* of this struct; set by blica_loglik_options_default */
-  blica_engine engine;
-  double error;  /* numerical error of the total to aim for */
-  uint64_t seed; /* of the lattice's random shifts */
-} blica_loglik_options;
-
 typedef struct {
   int u;                  /* segments of the data */
   char **segments;        /* [u] */
   int64_t *samples;       /* [u] */
-  double *loglik, *error; /* [u] of each segment */
+  double *loglik, *error; /* [u] of each segment, and its numerical error */
   double *row_loglik;     /* [rows] log-probability of each row of the input; 0 for a row without values */
   double total, total_error;
   int64_t rows, patterns; /* distinct patterns, counted in each segment */
   blica_engine engine;    /* the one used */
 } blica_loglik_result;
-
-/* The log-likelihood by segment and in total; options may be NULL. */
+/* The full log-likelihood of rows under a model. Variables and segments are matched by name; missing values are
+ * integrated out. options may be NULL. */
 BLICA_API blica_status blica_loglik(blica_ctx *ctx, const blica_model *model, const blica_data *data,
                                     const blica_loglik_options *options, blica_loglik_result **out);
 BLICA_API void blica_loglik_result_free(blica_loglik_result *result);
-
-/* Posterior mean and standard deviation of every source for every row. Segments are matched by label. A row of unknown
- * segment is averaged over the model's segments, weighted by their samples and the likelihood of the row in them: with
- * segment "unknown" every row, else those whose label is empty. A row without any value has the segment's (or
- * mixture's) prior. */
-typedef enum { BLICA_SEGMENTS_KNOWN = 0, BLICA_SEGMENTS_UNKNOWN } blica_row_segments;
-typedef struct {
-  size_t size; /* of this struct; set by blica_sources_options_default */
-  blica_row_segments segment;
-  int draws;         /* from the posterior of each row */
-  int standardise;   /* sources in units of their standard deviation over all segments of the model, from their mean */
-  uint64_t seed;     /* of the draws */
-  int64_t first_row; /* number of the first row, for rows that come in pieces: draws depend on seed and number */
-} blica_sources_options;
 
 typedef struct {
   int64_t rows;
@@ -566,32 +494,15 @@ typedef struct {
   double *draws;     /* [k,n_draws,rows]; NULL without draws */
   int64_t patterns;  /* distinct patterns that were computed: of each segment, or of all when those are unknown */
 } blica_posterior;
-
-/* Posterior mean and sd of the sources of each row; options may be NULL. */
+/* Posterior mean and standard deviation of every source for every row. Segments are matched by label. A row of unknown
+ * segment (one whose label is empty, or all of them by an option) is averaged over the model's segments, weighted by
+ * their samples and the likelihood of the row in them. A row without any value has the segment's (or mixture's) prior.
+ * options may be NULL. */
 BLICA_API blica_status blica_sources(blica_ctx *ctx, const blica_model *model, const blica_data *data,
                                      const blica_sources_options *options, blica_posterior **out);
 BLICA_API void blica_posterior_free(blica_posterior *posterior);
 
 /* ------------------------------------------------------------------ segments found in the rows */
-
-/* Rows in time order under a hidden Markov chain of states: in a state the sources have means and variances of their
- * own, A is common to all. The data have one segment, whose rows are in time order. */
-typedef struct {
-  size_t size;        /* of this struct; set by blica_segment_options_default */
-  int sources;        /* k; 0 is not allowed */
-  int states;         /* 0: chosen by the data, from 1 to max_states */
-  int max_states;     /* when chosen */
-  int64_t min_length; /* fewest rows before a state may change */
-  int change_points;  /* states never return: each is one run of rows */
-  int starts;
-  uint64_t seed;
-  int method;             /* estimator of A, as in blica_fit_options */
-  double link;            /* c */
-  double max_seconds;     /* infinity for no limit */
-  const char *checkpoint; /* as in blica_fit_options */
-  double checkpoint_seconds;
-  int resume;
-} blica_segment_options;
 
 /* One number of states that was tried. */
 typedef struct {
@@ -621,8 +532,9 @@ typedef struct {
   blica_model *model; /* one segment per state, labelled 1, 2, ...; fitted to the expected counts of the states. NULL:
                          the call was interrupted before there was one */
 } blica_segmentation;
-
-/* Finds the states. Needs at least 50 rows and two variables, and min_length * states rows. */
+/* Finds segments in rows that are in time order, all of one segment: a hidden Markov chain of states, in each of which
+ * the sources have means and variances of their own; A is common to all. Needs two variables, and at least 50 and
+ * min_length * states rows. */
 BLICA_API blica_status blica_segment(blica_ctx *ctx, const blica_data *data, const blica_segment_options *options,
                                      blica_segmentation **out);
 BLICA_API void blica_segmentation_free(blica_segmentation *segmentation);
@@ -633,17 +545,14 @@ BLICA_API void blica_segmentation_free(blica_segmentation *segmentation);
  * matching[j] is the column of b that goes with column j of a, cosine[j] its signed cosine. */
 BLICA_API blica_status blica_compare(blica_ctx *ctx, int n, int k, const double *a, const double *b, double *mcs,
                                      int *matching, double *cosine);
-
 /* Table 1 of the paper: statistics and unknowns of a model with n variables, k sources, u segments. `ordinal` of the
  * items have three or more levels: they have one unknown scale, not one in every segment. With such items the count
  * also has one location per item, and leaves out the scale and the mean of each source, which are free. */
 BLICA_API blica_status blica_identify_count(blica_ctx *ctx, int n, int k, int u, int ordinal, int64_t *statistics,
                                             int64_t *unknowns);
 
-/* Identifiability at a model: the rank of the information that all pair correlations hold about A and v
- * (scales q free: of an item with two levels in every segment, of one with more levels in common), against the
- * parameters less the k column scales, and the paper's count. A full rank with a negative surplus means that the
- * solution is isolated, but by the paper's count it need not be the only one. */
+/* A full rank with a negative surplus means that the solution is isolated, but by the paper's count it need not be the
+ * only one. */
 typedef struct {
   int k;
   int64_t parameters; /* n k + u k - k */
@@ -655,44 +564,35 @@ typedef struct {
   double tolerance;  /* relative eigenvalues below it count as zero */
   double *looseness; /* [k] share of each column's directions that the data do not fix, 0..1 */
 } blica_identification;
-/* Ranks the information matrix at the model. */
+/* Identifiability at a model: the rank of the information that all pair correlations hold about A and v (scales q free:
+ * of an item with two levels in every segment, of one with more levels in common), against the parameters less the k
+ * column scales, and the paper's count. */
 BLICA_API blica_status blica_identify(blica_ctx *ctx, const blica_model *model, blica_identification **out);
 BLICA_API void blica_identification_free(blica_identification *identification);
 
-/* What a model implies: correlations of the latent q, P(x_i = 1) and P(x_i = 1, x_j = 1) in each segment;
- * and, with counts, observed less fitted values. The margins of an item with more levels are the probabilities of
- * being at or above each level but the lowest; pairs are then left out. */
 typedef struct {
   int n, u;
   int64_t pairs;
   char **variables, **segments;
-  double *correlation; /* [pairs,u] */
-  double *margin;      /* [planes,u] */
-  double *pair;        /* [pairs,u]; NULL with items of more than two levels */
+  double *correlation; /* [pairs,u] of the latent q */
+  double *margin;      /* [planes,u] P(x_i = 1), or the probability of being at or above a level */
+  double *pair;        /* [pairs,u] P(x_i = 1, x_j = 1); NULL with items of more than two levels */
   /* Observed less fitted: NaN where nothing was observed; NULL without counts. */
   double *correlation_residual; /* [pairs,u] */
-  double *margin_residual;      /* [planes,u] of the share of ones, or at or above a level */
-  double *pair_residual;        /* [pairs,u] of the share of rows where both are 1 */
+  double *margin_residual;      /* [planes,u] */
+  double *pair_residual;        /* [pairs,u] */
   double *segment_srmr;         /* [u] root mean square of the residual correlations, the diagonal counted */
   double srmr;                  /* their mean over segments, weighted by rows; NaN without counts */
-  int planes;                   /* n, or the columns of the model's coding */
+  int planes;                   /* n, or the planes of the model's coding */
   double srmr_unbiased;         /* srmr less what sampling alone makes of it; 0 where that is all */
 } blica_fitted_values;
-/* counts may be NULL. Variables and segments are matched by name. */
+/* What a model implies in each segment and, with counts (which may be NULL), observed less fitted values. Variables and
+ * segments are matched by name. */
 BLICA_API blica_status blica_fitted(blica_ctx *ctx, const blica_model *model, const blica_counts *counts,
                                     blica_fitted_values **out);
 BLICA_API void blica_fitted_free(blica_fitted_values *fitted);
 
 /* ------------------------------------------------------------------ assessment */
-
-/* How far an estimate can be trusted: standard errors, by which angle each column may be off, whether the variances
- * change over segments at all, and whether the model fits. Needs the rows that the model was fitted to. */
-typedef struct {
-  size_t size;   /* of this struct; set by blica_assess_options_default */
-  int bootstrap; /* refits of redrawn rows; 0: none, else at least 20 */
-  double level;  /* coverage of the intervals */
-  uint64_t seed;
-} blica_assess_options;
 
 typedef enum { BLICA_YES = 0, BLICA_WEAK, BLICA_NO, BLICA_UNKNOWN } blica_answer;
 enum { BLICA_DESIGN = 0, BLICA_CHANGE, BLICA_FIT, BLICA_AXES, BLICA_QUESTIONS };
@@ -710,20 +610,17 @@ typedef struct {
   double *covariance;      /* [parameters,parameters] asymptotic, of A and log v; NULL where there is none */
   /* Bootstrap errors alone; NULL without a bootstrap. */
   int draws;
-  double *mixing_se_bootstrap;       /* [n,k] */
-  double *log_variance_se_bootstrap; /* [k,u] */
-  double *mean_se_bootstrap;         /* [k,u] */
-  double *stability;                 /* [k] share of draws in which the column stays within 30 degrees */
+  double *mixing_se_bootstrap;                           /* [n,k] */
+  double *log_variance_se_bootstrap, *mean_se_bootstrap; /* [k,u] */
+  double *stability; /* [k] share of draws in which the column stays within 30 degrees */
   /* Intervals from these standard errors. */
   double *mixing_low, *mixing_high;     /* [n,k] */
   double *variance_low, *variance_high; /* [k,u] */
   /* By how many degrees the columns may be off, and the accuracy to expect from it. */
-  double *angle;       /* [k] one standard deviation */
-  double *angle_bound; /* [k] 90 % of errors are smaller */
+  double *angle, *angle_bound; /* [k] one standard deviation; 90 % of errors are smaller */
   double expected_mcs;
   /* Do the variances change? p values, NaN where there is one segment. */
-  double change_p;
-  double *source_change_p; /* [k] */
+  double change_p, *source_change_p; /* of all; [k] */
   /* Do rows depend on those before them in the segment? The mean correlation of an item with itself in the row before,
    * its z value, by how much it falls with every further row, by which factor it multiplies the variance of sums over
    * rows (1: not at all), and how many independent draws of the sources a segment holds. NaN without the test. */
@@ -731,15 +628,14 @@ typedef struct {
   /* Does the model fit? NaN where it could not be computed. */
   double srmr, m2, m2_p, rmsea2, rmsea2_low, rmsea2_high; /* 90 % interval */
   int64_t df;
-  double *segment_srmr, *segment_m2; /* [u] */
-  double *item_srmr;                 /* [n] root mean square of the residual correlations of an item */
-  /* What the design can identify. */
-  int64_t surplus, rank, rank_parameters;
+  double *segment_srmr, *segment_m2;      /* [u] */
+  double *item_srmr;                      /* [n] root mean square of the residual correlations of an item */
+  int64_t surplus, rank, rank_parameters; /* what the design can identify */
   /* The verdict: can the design determine the sources, do the data show change, does the model fit, are the axes
    * determined? An answer and a sentence each. */
   blica_answer answer[BLICA_QUESTIONS];
   char verdict[BLICA_QUESTIONS][400];
-  int planes;      /* n, or the columns of the model's coding */
+  int planes;      /* n, or the planes of the model's coding */
   double *mean_se; /* [k,u] of the sources' means; the larger of both, as above */
   double *cut_se;  /* [planes] of the items' cuts; asymptotic */
   /* Is the model what its method finds for these data? Its largest difference from a refit in standard errors, and the
@@ -754,140 +650,41 @@ typedef struct {
 BLICA_API const char *blica_answer_name(blica_answer answer);
 /* "design", "change", "fit", "axes"; static text, NULL for any other number. */
 BLICA_API const char *blica_question_name(int question);
-
-/* The rows are those that the model was fitted to. */
+/* How far an estimate can be trusted: standard errors, by which angle each column may be off, whether the variances
+ * change over segments at all, and whether the model fits. The rows are those that the model was fitted to. */
 BLICA_API blica_status blica_assess(blica_ctx *ctx, const blica_model *model, const blica_data *data,
                                     const blica_assess_options *options, blica_assessment **out);
 BLICA_API void blica_assessment_free(blica_assessment *assessment);
 
 /* ------------------------------------------------------------------ number of sources */
 
-/* The number of sources, by the likelihood of pairs in held-out rows. Parallel analysis with the data's own margins,
- * Velicer's minimum average partial and BIC are given for comparison. */
-typedef struct {
-  size_t size;    /* of this struct; set by blica_select_options_default */
-  int sources[2]; /* the fewest and the most sources to compare */
-  int folds;      /* parts into which the rows of every segment are divided */
-  int references; /* data sets of independent items for parallel analysis; at least 20 */
-  int method;     /* as in blica_fit_options */
-  uint64_t seed;
-} blica_select_options;
-
+/* Arrays over k have highest + 1 elements; NaN where k was not fitted. */
 typedef struct {
   int n, lowest, highest; /* highest is lowered where degrees of freedom would be negative */
   int sources;            /* recommended; 0: no structure */
   char reason[400];
   int method;         /* the one used */
-  double *heldout;    /* [highest+1] log-likelihood of a held-out pair of values per row, less that of k = 0; NaN: not
-                         fitted */
-  double *heldout_se; /* [highest+1] standard error of its difference from the best */
-  double *bic;        /* [highest+1] */
-  double *map;        /* [highest+1] average squared partial correlation of the pooled rows */
-  double *eigenvalue; /* [n] of the correlations common to all segments, largest first */
-  double *reference;  /* [n] their 95 % quantiles when items are independent */
+  double *heldout;    /* log-likelihood of a held-out pair of values per row, less that of k = 0 */
+  double *heldout_se; /* standard error of its difference from the best */
+  double *bic;
+  double *map;                    /* average squared partial correlation of the pooled rows */
+  double *eigenvalue, *reference; /* [n] of the correlations common to all segments, largest first; their 95 %
+                                     quantiles when items are independent */
   int by_heldout, by_parallel, by_map, by_bic;
-  /* The same as heldout for rows of whole segments that were held out, A being that of the others; NaN, and by_segments
-   * -1, with fewer than four segments or a method that needs rows. */
+  /* As heldout, for rows of whole segments that were held out, A being that of the others; NaN, and by_segments -1,
+   * with fewer than four segments or a method that needs rows. */
   double *heldout_segments, *heldout_segments_se;
   int by_segments;
 } blica_selection;
-
-/* Compares numbers of sources by predicting rows that are held out. */
+/* Compares numbers of sources by the likelihood of pairs in held-out rows. Parallel analysis with the data's own
+ * margins, Velicer's minimum average partial and BIC are given for comparison. */
 BLICA_API blica_status blica_select(blica_ctx *ctx, const blica_data *data, const blica_select_options *options,
                                     blica_selection **out);
 BLICA_API void blica_selection_free(blica_selection *selection);
 
-/* ------------------------------------------------------------------ options: defaults and tables */
-
-/* Make options with their _default, which also stores the size of the struct: a program that was built with an earlier
- * header works with a later library, whose new options then have their defaults. _init does the same for a struct of
- * the given size. */
-BLICA_API void blica_fit_options_init(blica_fit_options *options, size_t size);           /* of blica_fit */
-BLICA_API void blica_simulate_options_init(blica_simulate_options *options, size_t size); /* of blica_simulate */
-BLICA_API void blica_loglik_options_init(blica_loglik_options *options, size_t size);     /* of blica_loglik */
-BLICA_API void blica_sources_options_init(blica_sources_options *options, size_t size);   /* of blica_sources */
-BLICA_API void blica_segment_options_init(blica_segment_options *options, size_t size);   /* of blica_segment */
-BLICA_API void blica_assess_options_init(blica_assess_options *options, size_t size);     /* of blica_assess */
-BLICA_API void blica_select_options_init(blica_select_options *options, size_t size);     /* of blica_select */
-
-static inline blica_fit_options blica_fit_options_default(void) {
-  blica_fit_options options;
-  blica_fit_options_init(&options, sizeof options);
-  return options;
-}
-static inline blica_simulate_options blica_simulate_options_default(void) {
-  blica_simulate_options options;
-  blica_simulate_options_init(&options, sizeof options);
-  return options;
-}
-static inline blica_loglik_options blica_loglik_options_default(void) {
-  blica_loglik_options options;
-  blica_loglik_options_init(&options, sizeof options);
-  return options;
-}
-static inline blica_sources_options blica_sources_options_default(void) {
-  blica_sources_options options;
-  blica_sources_options_init(&options, sizeof options);
-  return options;
-}
-static inline blica_segment_options blica_segment_options_default(void) {
-  blica_segment_options options;
-  blica_segment_options_init(&options, sizeof options);
-  return options;
-}
-static inline blica_assess_options blica_assess_options_default(void) {
-  blica_assess_options options;
-  blica_assess_options_init(&options, sizeof options);
-  return options;
-}
-static inline blica_select_options blica_select_options_default(void) {
-  blica_select_options options;
-  blica_select_options_init(&options, sizeof options);
-  return options;
-}
-
-typedef enum {
-  BLICA_OPT_INT,    /* an int or an int64_t, by its size */
-  BLICA_OPT_REAL,   /* a double */
-  BLICA_OPT_TEXT,   /* a const char *, which borrows what it was set to */
-  BLICA_OPT_FLAG,   /* an int, 0 or 1 */
-  BLICA_OPT_SEED,   /* a uint64_t */
-  BLICA_OPT_CHOICE, /* an int or an enum: one of the words */
-  BLICA_OPT_RANGE   /* two ints, LOW:HIGH */
-} blica_option_type;
-
-/* One row per option: the source of validation, command-line flags, help, man pages, Python and R
- * arguments and docs/options.md. */
-typedef struct {
-  const char *name; /* as in max_seconds; the flag is --max-seconds */
-  blica_option_type type;
-  size_t offset, size; /* of the field in the options struct */
-  const char *initial; /* default, as text; NULL: must be given (or, for text, stays NULL) */
-  double low, high;    /* closed range of numbers */
-  const char
-      *words; /* numbers: "default=0|none=inf" spells special values; choices: "a|b|c" for 0, 1, 2, or "a=4|b=7" */
-  const char *metavar; /* what stands for the value in help */
-  const char *help;    /* one or two sentences */
-  const char *needs;   /* where it has an effect: "method=auto|mle", with these values of another option of the table;
-                          "checkpoint", when that option is given. NULL: always */
-} blica_option;
-
-/* The rows that describe the options of each verb; static. */
-BLICA_API const blica_option *blica_fit_option_table(int *count);      /* of blica_fit */
-BLICA_API const blica_option *blica_simulate_option_table(int *count); /* of blica_simulate */
-BLICA_API const blica_option *blica_loglik_option_table(int *count);   /* of blica_loglik */
-BLICA_API const blica_option *blica_sources_option_table(int *count);  /* of blica_sources */
-BLICA_API const blica_option *blica_segment_option_table(int *count);  /* of blica_segment */
-BLICA_API const blica_option *blica_assess_option_table(int *count);   /* of blica_assess */
-BLICA_API const blica_option *blica_select_option_table(int *count);   /* of blica_select */
-/* Sets one option from text, with validation. options is the struct that the table describes. */
-BLICA_API blica_status blica_option_set(blica_ctx *ctx, const blica_option *option, void *options, const char *text);
-/* Checks a whole struct of options, as every verb does: each value is one that blica_option_set accepts, and a value
- * other than the default has an effect beside the other values (needs). An option at its default is accepted anywhere,
- * given or not. */
-BLICA_API blica_status blica_options_check(blica_ctx *ctx, const blica_option *table, int count, const void *options);
-
 #ifdef __cplusplus
 }
 #endif
-#endif /* BLICA_H */
+
+#include "blica_options.h" /* the options of the verbs: structs, defaults and tables */
+#endif                     /* BLICA_H */

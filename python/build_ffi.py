@@ -1,6 +1,6 @@
 """Builds blica._library: libblica compiled into an extension module.
 
-The declarations are those of include/blica.h, read at build time, so that the package cannot drift from the library.
+The declarations are those of include/blica.h and blica_options.h, read at build time, so that the package cannot drift from the library.
 The library itself is either the static one named by the environment variable BLICA_LIBRARY (in the folder where CMake built
 it), or it is built here by CMake with the flags of the release preset: the same doubles as the program's.
 """
@@ -19,8 +19,11 @@ ROOT = HERE / "libblica" if (HERE / "libblica").is_dir() else HERE.parent  # in 
 
 
 def declarations(header: str) -> str:
-    """blica.h less what cffi cannot read: comments, preprocessor lines, inline functions, linkage."""
+    """A header less what cffi cannot read: comments, preprocessor lines, inline functions, linkage."""
     text = re.sub(r"/\*.*?\*/", "", header, flags=re.S)
+    text = re.sub(r"^BLICA_OPTIONS\((\w+)\)$", r"const blica_option *blica_\1_option_table(int *count);\n"
+                  r"void blica_\1_options_init(blica_\1_options *options, size_t size);", text, flags=re.M)
+    text = re.sub(r"^#define (.*\\\n)*.*$", "", text, flags=re.M)
     text = re.sub(r"#ifdef __cplusplus.*?#endif", "", text, flags=re.S)
     text = re.sub(r"^\s*#.*$", "", text, flags=re.M)
     text = re.sub(r"static inline [^{]*\{.*?\}", "", text, flags=re.S)
@@ -71,7 +74,8 @@ extern "Python" void blica_python_warn(const char *text, void *user);
 
 archive = library()
 ffi = FFI()
-ffi.cdef(declarations((ROOT / "include" / "blica.h").read_text()) + CALLBACKS)
+headers = "".join((ROOT / "include" / name).read_text() for name in ("blica.h", "blica_options.h"))
+ffi.cdef(declarations(headers) + CALLBACKS)
 ffi.set_source(
     "blica._library",
     '#include "blica.h"',

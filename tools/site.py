@@ -56,9 +56,10 @@ markdown_extensions:
 """
 
 
-def c_reference(header: str) -> str:
-    """blica.h as a page: a section for each ruled comment, prose from comments, declarations as code."""
-    body = header[header.index("/* ---"):header.rindex("#ifdef __cplusplus")]
+def c_reference(folder: pathlib.Path) -> str:
+    """The headers as a page: a section for each ruled comment, prose from comments, declarations as code."""
+    header, options = (folder / "blica.h").read_text(), (folder / "blica_options.h").read_text()
+    body = "\n".join(text[text.index("/* ---"):text.rindex("#ifdef __cplusplus")] for text in (header, options))
     out = ["# C interface\n", "Made from `include/blica.h`. " + comment_text(header[:header.index("#ifndef")]) + "\n"]
     code: list[str] = []
 
@@ -155,7 +156,7 @@ def main(root: pathlib.Path, out: pathlib.Path) -> None:
     pages_dir = out / "pages"
     shutil.rmtree(out, ignore_errors=True)
     (pages_dir / "figures").mkdir(parents=True)
-    made = {"api-c.md": c_reference((root / "include/blica.h").read_text()), "api-python.md": python_reference(root / "python/blica"),
+    made = {"api-c.md": c_reference(root / "include"), "api-python.md": python_reference(root / "python/blica"),
             "api-r.md": r_reference(root / "r/man")}
     names = [page for _, entries in NAVIGATION for _, page in entries]
     sources = {page: (root / ELSEWHERE.get(page, "docs/" + page)) for page in names if page not in made}
