@@ -17,6 +17,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "cor/cor.h"
 #include "set_word.h"
 #include "torture_average.h"
 #include "torture_cases.h"
@@ -96,12 +97,18 @@ static double recompute(const setting *t, blica_model *m, const blica_data *data
   if (strcmp(t->method, "ivae") == 0) return NAN; /* its bound needs the encoder, which the model does not keep */
   if (t->slack == 0) return NAN;
   assert_int_equal(blica_correlate(ctx, counts, &cor), BLICA_OK);
+  p.rows = data;
   if (full) p.data = data, p.ctx = ctx, p.model = m;
   if (full && m->k == m->n) assert_true(plain_cuts_to_means(m));
   p.matched = strcmp(t->method, "matched") == 0;
   if (p.matched || strcmp(t->method, "pairwise") == 0) p.counts = counts;
   p.cor = cor;
   if (strcmp(t->method, "blica") == 0) {
+    if (data->missing && cor->empty_pairs > 0) {
+      blica_cor *gaps = cor;
+      assert_int_equal(bl_cor_fill(ctx, gaps, m->k, &cor), BLICA_OK);
+      blica_cor_free(gaps);
+    }
     assert_int_equal(blica_regularise(ctx, cor, t->condition, &regular), BLICA_OK);
     p.cor = regular;
   }
@@ -117,11 +124,13 @@ static double recompute(const setting *t, blica_model *m, const blica_data *data
 
 /* Matched with learned priors: what one more round changes. A is told, not tested: where data leave it open, it moves
  * along what they leave open for next to no gain. */
-static void check_round(const char *what, blica_model *m, const blica_counts *counts, uint64_t seed) {
+static void check_round(const char *what, blica_model *m, const blica_data *data, const blica_counts *counts,
+                        uint64_t seed) {
   plain p = {.weight = 1,
              .precision_mixing = precision(m->fit.prior_mixing),
              .precision_variance = precision(m->fit.prior_variance),
              .counts = counts,
+             .rows = data,
              .matched = 1};
   blica_cor *cor = NULL;
   double change = NAN, gain = NAN, last = note(m, "round_change");
@@ -197,7 +206,7 @@ static void one(const torture_case *c, const setting *t, const blica_data *data,
                                                    : note(m, "learned_gradient"),
                 slope);
   if (m->fit.stop == BLICA_STOP_CONVERGED && t->slack == 0 && isnan(note(m, "margin_misfit")))
-    check_round(what, m, counts, o.seed);
+    check_round(what, m, data, counts, o.seed);
   if (!isnan(slope)) {
     double error = note(m, "gradient_error"), slack = t->slack + (isnan(error) ? 0 : error);
     claims++;

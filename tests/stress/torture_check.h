@@ -71,6 +71,7 @@ typedef struct {
   const blica_cor *cor;
   const blica_counts *counts;
   const blica_data *data;
+  const blica_data *rows; /* with matched: which items rows have together */
   blica_ctx *ctx;
   blica_model *model; /* with data: where the point is put for blica_loglik */
   const double *thresholds, *samples;
@@ -171,10 +172,49 @@ static inline void plain_to_correlation(int n, double *m) {
   free(d);
 }
 
-/* The Gaussian part of method matched. */
+/* Whether row r of segment s has item i. */
+static inline int plain_has(const blica_data *d, int s, int64_t r, int i) {
+  return !d->present[s] || (d->present[s][i * d->words[s] + r / 64] >> (r % 64) & 1);
+}
+
+/* The items of row r of segment s, into item; returns their number. */
+static inline int plain_items(const blica_data *d, int s, int64_t r, int *item) {
+  int count = 0;
+  for (int i = 0; i < d->n; i++)
+    if (plain_has(d, s, r, i)) item[count++] = i;
+  return count;
+}
+
+/* The rows after r of segment s that have the same items as row r, and r itself; 0 if an earlier row has them, too. */
+static inline int64_t plain_alike(const blica_data *d, int s, int64_t r) {
+  int64_t count = 0;
+  for (int64_t other = 0; other < d->samples[s]; other++) {
+    int same = 1;
+    for (int i = 0; i < d->n && same; i++) same = plain_has(d, s, r, i) == plain_has(d, s, other, i);
+    if (same && other < r) return 0;
+    count += same;
+  }
+  return count;
+}
+
+/* log det + tr(C inverse) of model and data on some of the items. */
+static inline double plain_fit_of(int n, const double *m, const double *c, int count, const int *item) {
+  double *part = plain_zeros((size_t)count * count), value;
+  for (int i = 0; i < count; i++)
+    for (int j = 0; j < count; j++) part[i + j * count] = m[item[i] + (size_t)item[j] * n];
+  value = count > 0 ? plain_invert(count, part) : 0;
+  for (int i = 0; i < count; i++)
+    for (int j = 0; j < count; j++) value += part[i + j * count] * c[item[i] + (size_t)item[j] * n];
+  free(part);
+  return value;
+}
+
+/* The Gaussian part of method matched: a block for each set of items that rows have together (docs/method.md, equation
+ * 34, which holds where the sets are few). */
 static inline double plain_matched_gaussian(const plain *p, int s) {
   const int n = p->n;
-  double *m = plain_zeros((size_t)n * n), *c = plain_zeros((size_t)n * n), trace = 0;
+  double *m = plain_zeros((size_t)n * n), *c = plain_zeros((size_t)n * n), value = 0;
+  int *item = calloc((size_t)n, sizeof *item);
   plain_latent(p, s, m);
   plain_to_correlation(n, m);
   blica_cor_matrix(p->cor, s, c);
@@ -184,10 +224,17 @@ static inline double plain_matched_gaussian(const plain *p, int s) {
     m[(size_t)i * (n + 1)] += noise;
     c[(size_t)i * (n + 1)] += noise;
   }
-  double log_det = plain_invert(n, m);
-  for (int i = 0; i < n * n; i++) trace += m[i] * c[i];
-  free(m), free(c);
-  return p->weight * p->samples[s] / 2 * (log_det + trace);
+  if (p->rows && p->rows->missing) {
+    for (int64_t r = 0; r < p->rows->samples[s]; r++) {
+      const double alike = (double)plain_alike(p->rows, s, r);
+      if (alike > 0) value += alike * plain_fit_of(n, m, c, plain_items(p->rows, s, r, item), item);
+    }
+  } else {
+    for (int i = 0; i < n; i++) item[i] = i;
+    value = p->samples[s] * plain_fit_of(n, m, c, n, item);
+  }
+  free(m), free(c), free(item);
+  return p->weight / 2 * value;
 }
 
 static inline double plain_pairwise(const plain *p, int s) {
