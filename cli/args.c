@@ -7,9 +7,9 @@
 
 static const blica_option common_table[] = {
     OPTION(program, threads, BLICA_OPT_INT, "all", 1, 4096, "all=0", "T",
-           "Threads to use. Results are the same bits for any number."),
+           "Threads to use. Results are bit-identical for any number of threads."),
     OPTION(program, quiet, BLICA_OPT_FLAG, "no", 0, 1, NULL, NULL,
-           "No notes and no progress; errors and warnings stay."),
+           "Print no notes, no progress and no summary; errors and warnings stay."),
 };
 
 const blica_option *option_table(const command *c, int g, int *count) {
@@ -226,11 +226,11 @@ static int check_values(program *p, char *values) {
   return 0;
 }
 
-int args_parse(program *p, int argc, char **argv, void *values, bool *help) {
+int args_parse(program *p, int argc, char **argv, void *values, int *help) {
   target list[MAX_FLAGS];
   bool seen[MAX_FLAGS] = {false}, only_operands = false;
   int count = all_targets(p, values, list), code = 0;
-  *help = false;
+  *help = 0;
   for (int i = 0; i < count; i++)
     if (list[i].option->initial)
       (void)blica_option_set(p->ctx, list[i].option, list[i].values, list[i].option->initial);
@@ -241,7 +241,7 @@ int args_parse(program *p, int argc, char **argv, void *values, bool *help) {
     } else if (strcmp(word, "--") == 0) {
       only_operands = true;
     } else if (strcmp(word, "-h") == 0 || strcmp(word, "--help") == 0) {
-      *help = true;
+      *help = at + 1 < argc && strcmp(argv[at + 1], "all") == 0 ? 2 : 1;
       return 0;
     } else {
       code = parse_flag(p, argc, argv, &at, list, count, seen);

@@ -5,8 +5,8 @@
 #include "program.h"
 
 /* Sets defaults, then what argv says. Returns 0, or EXIT_USAGE after printing what is wrong;
- * *help is set when --help was asked for. Operands are gathered in p. */
-int args_parse(program *p, int argc, char **argv, void *values, bool *help);
+ * *help becomes 1 when --help was asked for, 2 for --help all. Operands are gathered in p. */
+int args_parse(program *p, int argc, char **argv, void *values, int *help);
 
 /* Table g of the command's options, those of every command last (g = MAX_GROUPS); NULL, with a count of 0: none. */
 const blica_option *option_table(const command *c, int g, int *count);
@@ -26,7 +26,8 @@ const char *nearest(const char *text, const char *const *list, int count);
 
 /* "fit DATA --sources K --out FILE": what must be given. */
 void usage_of(const command *c, char *text, size_t size);
-void print_help(const command *c); /* on stdout, of one command */
-void print_overview(void);         /* on stdout, of the program */
+void print_help(const command *c, bool all); /* on stdout, of one command; all: with every option */
+void print_data_help(void);                  /* how data are read */
+void print_overview(void);                   /* on stdout, of the program */
 
 #endif

@@ -119,6 +119,14 @@ static int run(program *p, void *values) {
                                          : EXIT_FAILED;
 }
 
+static const char *experiment_words(void) {
+  static char words[256];
+  size_t at = 0;
+  for (const experiment_entry *e = experiments; e->name && at < sizeof words; e++)
+    at += (size_t)snprintf(words + at, sizeof words - at, "%s%s", at ? " " : "", e->name);
+  return words;
+}
+
 const command command_experiment = {
     .name = "experiment",
     .summary = "the tables and figures of the paper",
@@ -146,6 +154,7 @@ const command command_experiment = {
                 "blica experiment identifiability --quick --out quick",
     .groups = {{"Options", own_table, 0}},
     .values = sizeof(experiment_values),
+    .words = experiment_words,
     .run = run,
     .shared = true,
 };

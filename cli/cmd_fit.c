@@ -228,19 +228,20 @@ const command command_fit = {
     .least = 1,
     .most = 1,
     .required = "sources|out",
+    .usual = "sources|out|json|verbose|method|starts|seed|prior|max_seconds|max_iterations",
     .text =
         "Estimates the mixing matrix and the means and variances of the sources in each segment, and writes them to a "
-        "model file. DATA is a table of 0 and 1 (CSV, TSV, .gz, .zst, .npy, .sav, .dta, .sas7bdat, or - for the "
-        "standard input) with a column "
-        "that names the segment of each row; COUNTS is what blica count wrote.\n\n"
+        "model file. DATA is a table of items, binary or ordinal, with a column that names the segment of each row "
+        "(blica "
+        "help data); COUNTS is what blica count wrote.\n\n"
         "The fit starts from several points and keeps the best result. Columns of the mixing matrix are determined up "
         "to order, sign and scale; they are written in a canonical form: largest explained variance first, largest "
         "entry positive, mean log-variance of each source 0.\n\n"
-        "The first Ctrl-C ends the fit; the best result so far is written.\n\n"
-        "With --checkpoint FILE the state of the fit is kept in that file, whole or not at all, every "
-        "--checkpoint-seconds and when the fit is stopped by Ctrl-C or --max-seconds. The same command with --resume "
-        "continues from there, to the same bits as without the break. The file is removed when the fit has ended and "
-        "its model is written.",
+        "Ctrl-C stops the fit and writes the best result so far.\n\n"
+        "With --checkpoint FILE the state of the fit is saved in that file, whole or not at all, every "
+        "--checkpoint-seconds and when Ctrl-C or --max-seconds stops the fit. The same command with --resume "
+        "continues from there, and its result is bit-identical to that of a fit without a break. Once the model is "
+        "written the file is removed.",
     .examples = "blica fit data.csv --sources 10 --out model.json\n"
                 "# rows in time order, in 40 segments of equal length\n"
                 "blica fit series.csv.gz --segment-count 40 --sources 4 --out model.json\n"

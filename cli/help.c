@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "args.h"
+#include "data_args.h"
 
 enum { WIDTH = 80, INDENT = 26 };
 
@@ -43,8 +44,9 @@ static void print_option(const blica_option *option) {
   wrap(text, INDENT, INDENT);
 }
 
-static void print_paragraphs(const char *text) {
-  while (*text) {
+/* The first `most` paragraphs of text. */
+static void print_paragraphs(const char *text, int most) {
+  for (; *text && most > 0; most--) {
     char line[2048];
     const char *end = strstr(text, "\n\n");
     size_t length = end ? (size_t)(end - text) : strlen(text);
@@ -53,7 +55,7 @@ static void print_paragraphs(const char *text) {
       if (*c == '\n') *c = ' ';
     wrap(line, 0, 0);
     text += end ? length + 2 : length;
-    if (*text) putchar('\n');
+    if (*text && most > 1) putchar('\n');
   }
 }
 
@@ -68,9 +70,9 @@ static void print_indented(const char *text) {
 static const blica_option *option_named(const command *c, const char *name, size_t length) {
   int count;
   for (int g = 0; g < MAX_GROUPS; g++) {
-    const blica_option *table = option_table(c, g, &count);
+    const blica_option *options = option_table(c, g, &count);
     for (int i = 0; i < count; i++)
-      if (strlen(table[i].name) == length && strncmp(table[i].name, name, length) == 0) return &table[i];
+      if (strlen(options[i].name) == length && strncmp(options[i].name, name, length) == 0) return &options[i];
   }
   return NULL;
 }
@@ -86,25 +88,78 @@ void usage_of(const command *c, char *text, size_t size) {
   }
 }
 
-void print_help(const command *c) {
-  int count;
+/* Whether the list "a|b|c" has the name. */
+static bool is_listed(const char *list, const char *name) {
+  const size_t length = strlen(name);
+  for (const char *word = list; word; word = strchr(word, '|') ? strchr(word, '|') + 1 : NULL)
+    if (strcspn(word, "|") == length && strncmp(word, name, length) == 0) return true;
+  return false;
+}
+
+/* Names of the group's options that were not explained, in one paragraph. */
+static void print_names(const char *title, const blica_option *options, int count, const char *explained) {
+  char line[2048], flag[FLAG_TEXT];
+  size_t at = (size_t)snprintf(line, sizeof line, "%s:", title);
+  bool any = false;
+  for (int i = 0; i < count && at < sizeof line; i++) {
+    if (is_listed(explained, options[i].name)) continue;
+    at += (size_t)snprintf(line + at, sizeof line - at, "%s %s", any ? "," : "", flag_of(&options[i], flag));
+    any = true;
+  }
+  if (!any) return;
+  putchar('\n');
+  wrap(line, 2, 0);
+}
+
+static void print_group(const command *c, int g, bool all) {
+  int count, shown = 0;
+  const blica_option *options = option_table(c, g, &count);
+  const char *title = g < MAX_GROUPS ? c->groups[g].title : "Options of every command";
+  char names[128];
+  if (!options) return;
+  if (!all && g < MAX_GROUPS && c->groups[g].table == data_option_table) {
+    print_names("How the data are read (blica help data)", options, count, NULL);
+    return;
+  }
+  for (int i = 0; i < count; i++) {
+    if (!all && c->usual && g < MAX_GROUPS && !is_listed(c->usual, options[i].name)) continue;
+    if (shown++ == 0) printf("\n%s:\n", title);
+    print_option(&options[i]);
+  }
+  snprintf(names, sizeof names, "More (blica %s --help all)", c->name);
+  if (!all && c->usual && g < MAX_GROUPS) print_names(names, options, count, c->usual);
+}
+
+void print_help(const command *c, bool all) {
+  enum { EVERY = 100 };
   char usage[256];
   usage_of(c, usage, sizeof usage);
   printf("blica %s - %s\n\nUsage: blica %s [OPTIONS]\n\n", c->name, c->summary, usage);
-  print_paragraphs(c->text);
+  print_paragraphs(c->text, all || !c->usual ? EVERY : 1);
   if (c->examples) {
     puts("\nExamples:");
     print_indented(c->examples);
   }
-  for (int g = 0; g <= MAX_GROUPS; g++) {
-    const blica_option *table = option_table(c, g, &count);
-    if (!table) continue;
-    printf("\n%s:\n", g < MAX_GROUPS ? c->groups[g].title : "Options of every command");
-    for (int i = 0; i < count; i++) print_option(&table[i]);
-  }
-  puts("  -h, --help              This text.");
+  for (int g = 0; g <= MAX_GROUPS; g++) print_group(c, g, all);
+  puts("  -h, --help [all]        This text; all: with every option.");
   puts("\nExit code: 0 done, 1 failure, 2 wrong usage, 3 bad input, 4 not converged (the\n"
        "result is written), 130 interrupted (the best so far is written).");
+}
+
+void print_data_help(void) {
+  int count;
+  const blica_option *options = data_option_table(&count);
+  puts("blica help data - how the commands read DATA\n");
+  print_paragraphs(
+      "DATA is a table with a row for each observation and a column for each item: CSV or TSV, also as .gz or .zst, "
+      ".npy, files of SPSS, Stata and SAS (.sav, .dta, .sas7bdat, .por), or - for the standard input. Items are 0 and "
+      "1, pairs of words such as no and yes, or ordered levels (--ordinal, --levels).\n\n"
+      "Every row belongs to a segment: a time, place or group. A column named segment holds it, or one of the options "
+      "--segment-... says where it is. Empty cells, NA, N/A, NaN and NULL are missing values.\n\n"
+      "Many commands also take COUNTS, the file of pair counts that blica count writes.",
+      3);
+  puts("\nOptions:");
+  for (int i = 0; i < count; i++) print_option(&options[i]);
 }
 
 void print_overview(void) {
@@ -115,7 +170,8 @@ void print_overview(void) {
        "  blica simulate --out demo              # data and the model they come from\n"
        "  blica fit demo/data.csv --sources 10 --out model.json\n"
        "  blica compare demo/model.json model.json\n\n"
-       "blica COMMAND --help (or blica help COMMAND) explains a command; blica --version prints the version.\n"
+       "blica COMMAND --help explains a command, with --help all every option of it; blica help data tells how\n"
+       "data are read; blica --version prints the version.\n"
        "\"The paper\" is Hyttinen, Barin-Pacela and Hyvarinen, Binary independent component analysis: a\n"
        "non-stationarity-based approach, UAI 2022.");
 }

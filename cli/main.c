@@ -58,8 +58,7 @@ static bool started_alike(program *p) {
 }
 
 static int run_command(program *p, int argc, char **argv) {
-  bool help;
-  int code = EXIT_FAILED;
+  int help, code = EXIT_FAILED;
   void *values = calloc(1, p->command->values + 1);
   p->operands = calloc((size_t)argc + 1, sizeof *p->operands);
   if (!values || !p->operands) {
@@ -72,7 +71,7 @@ static int run_command(program *p, int argc, char **argv) {
   if (!started_alike(p)) goto done;
   code = EXIT_OK;
   if (help) {
-    print_help(p->command);
+    print_help(p->command, help > 1);
     goto done;
   }
   code = EXIT_FAILED;
@@ -99,10 +98,14 @@ static int finish(int code) {
   return code == EXIT_OK ? EXIT_FAILED : code;
 }
 
-static int help_on(const char *name) {
+static int help_on(const char *name, bool all) {
   const command *c = find_command(name);
+  if (strcmp(name, "data") == 0) {
+    print_data_help();
+    return finish(EXIT_OK);
+  }
   if (!c) return unknown_command(name);
-  print_help(c);
+  print_help(c, all);
   return finish(EXIT_OK);
 }
 
@@ -118,7 +121,7 @@ static int start(int argc, char **argv) {
     return finish(EXIT_OK);
   }
   bool help = strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0;
-  if (help && argc > 2) return help_on(argv[2]);
+  if (help && argc > 2) return help_on(argv[2], argc > 3 && strcmp(argv[3], "all") == 0);
   if (help) {
     print_overview();
     return finish(EXIT_OK);

@@ -38,10 +38,12 @@ typedef struct {
   const char *operands; /* "DATA|COUNTS", as it stands in the usage line; "" for none */
   int least, most;      /* number of operands; most < 0: any */
   const char *required; /* names of options that must be given, "sources|out"; NULL: none */
+  const char *usual;    /* names of options that help lists at once; NULL: all but those of reading */
   const char *text;     /* what it does: paragraphs, blank lines between */
   const char *examples; /* lines; those that start with # are comments */
   option_group groups[MAX_GROUPS];
   size_t values;                        /* size of the struct of values that run() gets */
+  const char *(*words)(void);           /* that the operand can be, with blanks between; NULL: files */
   int (*run)(program *p, void *values); /* returns the exit code */
   bool shared;                          /* blica-mpi: all processes run it together; else the first alone */
 } command;

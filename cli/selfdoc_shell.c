@@ -20,6 +20,12 @@ static void write_words(FILE *f, const blica_option *option) {
   }
 }
 
+/* What help takes: the commands, and data. */
+static void write_topics(FILE *f, const char *between) {
+  for (int i = 0; commands[i]; i++) fprintf(f, "%s%s", commands[i]->name, between);
+  fputs("data", f);
+}
+
 /* ---- bash ---- */
 
 static void bash_flag(FILE *f, const blica_option *option) {
@@ -42,11 +48,15 @@ static void write_bash(FILE *f, const void *what) {
         "words= flags=\n  COMPREPLY=()\n  if [ \"$COMP_CWORD\" -eq 1 ]; then\n    COMPREPLY=($(compgen -W \"",
         f);
   for (int i = 0; commands[i]; i++) fprintf(f, "%s ", commands[i]->name);
-  fputs("help --help --version\" -- \"$current\"))\n    return\n  fi\n  case ${COMP_WORDS[1]} in\n", f);
+  fputs("help --help --version\" -- \"$current\"))\n    return\n  fi\n  case ${COMP_WORDS[1]} in\n  help) words=\"", f);
+  write_topics(f, " ");
+  fputs("\" ;;\n", f);
   for (int i = 0; commands[i]; i++) {
     fprintf(f, "  %s)\n    flags=\"--help", commands[i]->name);
     selfdoc_each_option(f, commands[i], bash_flag);
-    fputs("\"\n    case $previous in\n", f);
+    fputs("\"\n", f);
+    if (commands[i]->words) fprintf(f, "    [ \"$COMP_CWORD\" -eq 2 ] && words=\"%s\"\n", commands[i]->words());
+    fputs("    case $previous in\n", f);
     selfdoc_each_option(f, commands[i], bash_words);
     fputs("    esac ;;\n", f);
   }
@@ -101,12 +111,17 @@ static void write_zsh(FILE *f, const void *what) {
     fputs("'\n", f);
   }
   fputs("  )\n  if (( CURRENT == 2 )); then\n    _describe command commands\n    return\n  fi\n"
-        "  local name=$words[2]\n  shift words\n  (( CURRENT-- ))\n  case $name in\n",
+        "  local name=$words[2]\n  shift words\n  (( CURRENT-- ))\n  case $name in\n    help)\n      compadd ",
         f);
+  write_topics(f, " ");
+  fputs(" ;;\n", f);
   for (int i = 0; commands[i]; i++) {
     fprintf(f, "    %s)\n      _arguments '--help[what it does]'", commands[i]->name);
     selfdoc_each_option(f, commands[i], zsh_option);
-    fputs(" \\\n        '*:file:_files' ;;\n", f);
+    if (commands[i]->words)
+      fprintf(f, " \\\n        '1:name:(%s)' ;;\n", commands[i]->words());
+    else
+      fputs(" \\\n        '*:file:_files' ;;\n", f);
   }
   fputs("  esac\n}\n_blica \"$@\"\n", f);
 }
@@ -143,11 +158,16 @@ static void fish_option(FILE *f, const blica_option *option) {
 
 static void write_fish(FILE *f, const void *what) {
   (void)what;
-  fputs("# fish completion for blica\n", f);
+  fputs("# fish completion for blica\ncomplete -c blica -n '__fish_seen_subcommand_from help' -f -a '", f);
+  write_topics(f, " ");
+  fputs("'\n", f);
   for (int i = 0; commands[i]; i++) {
     fprintf(f, "complete -c blica -n __fish_use_subcommand -f -a %s -d '", commands[i]->name);
     fish_text(f, commands[i]->summary);
     fputs("'\n", f);
+    if (commands[i]->words)
+      fprintf(f, "complete -c blica -n '__fish_seen_subcommand_from %s' -f -a '%s'\n", commands[i]->name,
+              commands[i]->words());
     fish_command = commands[i];
     selfdoc_each_option(f, commands[i], fish_option);
   }

@@ -28,6 +28,24 @@ load helpers
   done
 }
 
+@test "help has layers: the usual options, all of them, and reading data once" {
+  run_code 0 fit --help
+  [ "$(wc -l <<<"$out")" -lt 75 ]
+  [[ $out == *"--starts COUNT"* && $out == *"More (blica fit --help all): --condition, "* ]]
+  [[ $out == *"(blica help data): --segment-column, "* && $out != *"--segment-column NAME"* ]]
+  run_code 0 fit --help all
+  all=$out
+  [[ $all == *"--segment-column NAME"* && $all == *"--condition "* && $all != *"More ("* ]]
+  run_code 0 help fit all
+  [ "$out" = "$all" ]
+  run_code 0 help data
+  [[ $out == *"--segment-column NAME"* && $out == *"--levels LEVELS"* && $out == *".dta"* ]]
+  # no option is lost between the layers
+  for flag in $(sed -n 's/^  \(--[a-z-]*\).*/\1/p' <<<"$all"); do
+    { "$BLICA" fit --help; "$BLICA" help data; } | grep -q -- "$flag" || { echo "$flag"; return 1; }
+  done
+}
+
 @test "unknown command and option suggest the nearest" {
   run_code 2 simulat
   says "did you mean simulate?"

@@ -79,7 +79,7 @@ static void parse_line(const command *c, char *text) {
   program p = {.ctx = fuzz_ctx(), .command = c, .operands = operands};
   void *values = calloc(1, c->values + 1);
   CHECK(values);
-  bool help;
+  int help;
   int code = args_parse(&p, count, words, values, &help);
   CHECK(code == 0 || code == EXIT_USAGE || code == EXIT_DATA);
   CHECK(p.operand_count >= 0 && p.operand_count <= count);

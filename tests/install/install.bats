@@ -144,6 +144,8 @@ C
   [ "$(complete_line blica simu)" = simulate ]
   [ "$(complete_line blica fit --max-s)" = --max-seconds ]
   [ "$(complete_line blica fit --prior f)" = fixed ]
+  [ "$(complete_line blica help dat)" = data ]
+  [ "$(complete_line blica experiment tab)" = table1 ]
   [ -s "$TREE/share/zsh/site-functions/_blica" ]
   [ -s "$TREE/share/fish/vendor_completions.d/blica.fish" ]
   if command -v zsh >/dev/null; then zsh -n "$TREE/share/zsh/site-functions/_blica"; fi
