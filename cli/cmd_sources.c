@@ -1,5 +1,7 @@
-/* cmd_sources.c - blica sources MODEL DATA: posterior mean and standard deviation of the sources of each row. */
+/* cmd_sources.c - blica sources MODEL DATA: posterior mean and standard deviation of the sources of each row. Rows are
+ * read, computed and written in pieces, so that memory does not grow with their number. */
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -8,19 +10,39 @@
 #include "data_args.h"
 #include "output.h"
 
+enum { PIECE_ROWS = 1 << 18 };
+
 typedef struct {
   blica_sources_options options;
   data_values data;
   const char *out;
+  int json;
 } sources_values;
 
 static const blica_option own[] = {
     OPTION(sources_values, out, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "FILE",
            "CSV file: one row per row of the data, in its order, with z1, z1_sd, z2, z2_sd, ..., with --draws "
-           "z1_draw1, ..., segment; - is "
-           "the standard output."),
+           "z1_draw1, ..., segment; - is the standard output."),
+    OPTION(sources_values, json, BLICA_OPT_FLAG, "no", 0, 1, NULL, NULL,
+           "Print a JSON object with out, rows, patterns, few_answers, no_answers, reliability (of the scores of each "
+           "source) and segments (segment, rows, reliability)."),
 };
 OPTION_TABLE(own_table, own)
+
+/* The command at work. */
+typedef struct {
+  program *p;
+  sources_values *v;
+  const blica_model *model;
+  bl_outfile file;
+  bool open;
+  int code; /* of what went wrong */
+  int64_t rows, patterns;
+  double before, done; /* share of the rows before this piece, and with it; below 0: not known */
+  blica_reliability *reliability;
+} work;
+
+/* ---- writing ---- */
 
 /* A label as a CSV field. */
 static void print_label(FILE *stream, const char *label) {
@@ -36,57 +58,149 @@ static void print_label(FILE *stream, const char *label) {
   fputc('"', stream);
 }
 
-static bool write_posterior(const char *path, const blica_posterior *posterior, const blica_data *data) {
-  bl_outfile file;
-  if (!bl_outfile_open(&file, path)) return false;
-  for (int j = 0; j < posterior->k; j++) fprintf(file.stream, "z%d,z%d_sd,", j + 1, j + 1);
+/* Opens the file and writes its first line. */
+static bool open_output(work *w, const blica_posterior *posterior) {
+  if (w->open) return true;
+  if (!bl_outfile_open(&w->file, w->v->out)) return false;
+  w->open = true;
+  FILE *stream = w->file.stream;
+  for (int j = 0; j < posterior->k; j++) fprintf(stream, "z%d,z%d_sd,", j + 1, j + 1);
   for (int d = 0; d < posterior->n_draws; d++)
-    for (int j = 0; j < posterior->k; j++) fprintf(file.stream, "z%d_draw%d,", j + 1, d + 1);
-  fprintf(file.stream, "segment\n");
+    for (int j = 0; j < posterior->k; j++) fprintf(stream, "z%d_draw%d,", j + 1, d + 1);
+  fprintf(stream, "segment\n");
+  return true;
+}
+
+static bool write_rows(work *w, const blica_posterior *posterior, const blica_data *data) {
+  if (!open_output(w, posterior)) return false;
+  FILE *stream = w->file.stream;
   for (int64_t r = 0; r < posterior->rows; r++) {
     if (r % 1024 == 0 && interrupted()) {
-      bl_outfile_discard(&file);
       errno = EINTR;
       return false;
     }
     for (int j = 0; j < posterior->k; j++)
-      fprintf(file.stream, "%.10g,%.10g,", posterior->mean[r * posterior->k + j], posterior->sd[r * posterior->k + j]);
+      fprintf(stream, "%.10g,%.10g,", posterior->mean[r * posterior->k + j], posterior->sd[r * posterior->k + j]);
     const int64_t each = (int64_t)posterior->k * posterior->n_draws;
-    for (int64_t i = 0; i < each; i++) fprintf(file.stream, "%.10g,", posterior->draws[r * each + i]);
-    print_label(file.stream, data->segments[data->row_segment[r]]);
-    fputc('\n', file.stream);
+    for (int64_t i = 0; i < each; i++) fprintf(stream, "%.10g,", posterior->draws[r * each + i]);
+    print_label(stream, data->segments[data->row_segment[r]]);
+    fputc('\n', stream);
   }
-  return bl_outfile_commit(&file);
+  return !ferror(stream);
 }
 
-static int work(program *p, const sources_values *v, const blica_model *model, const blica_data *data) {
+/* Whether the leading process has written; says why not. */
+static bool agree_written(work *w, bool written) {
+  const int reason = errno;
+  if (agree_on(written)) return true;
+  say_error("cannot write '%s': %s", w->v->out, strerror(reason));
+  w->code = EXIT_FAILED;
+  return false;
+}
+
+/* ---- pieces ---- */
+
+/* Progress of a piece as that of the whole. */
+static int poll_piece(const blica_progress *progress, void *user) {
+  const work *w = user;
+  const double share = w->before + (w->done - w->before) * fmax(progress ? progress->fraction : 0, 0);
+  progress_show("sources", w->done < 0 ? -1 : share);
+  return interrupted();
+}
+
+static bool take_piece(const blica_data *piece, double done, void *user) {
+  work *w = user;
   blica_posterior *posterior;
-  blica_status status = blica_sources(p->ctx, model, data, &v->options, &posterior);
-  int code = EXIT_OK;
-  if (status != BLICA_OK) return fail_reading(p, status);
-  bool written = !writes() || write_posterior(v->out, posterior, data);
-  int reason = errno;
-  if (!agree_on(written)) {
-    say_error("cannot write '%s': %s", v->out, strerror(reason));
-    code = EXIT_FAILED;
-  } else {
-    say_note("%d sources of %lld rows (%lld distinct patterns), in %s", posterior->k, (long long)posterior->rows,
-             (long long)posterior->patterns, v->out);
+  w->v->options.first_row = w->rows;
+  w->before = w->done, w->done = done;
+  blica_status status = blica_sources(w->p->ctx, w->model, piece, &w->v->options, &posterior);
+  if (status == BLICA_OK) status = blica_reliability_add(w->p->ctx, w->model, piece, posterior, &w->reliability);
+  if (status != BLICA_OK) {
+    w->code = fail_reading(w->p, status);
+    blica_posterior_free(posterior);
+    return false;
   }
+  const bool good = agree_written(w, !writes() || write_rows(w, posterior, piece));
+  w->rows += posterior->rows;
+  w->patterns += posterior->patterns;
   blica_posterior_free(posterior);
-  return code;
+  return good;
+}
+
+/* ---- the summary ---- */
+
+static json_t *reliabilities(const work *w, int segment) {
+  json_t *all = json_array();
+  for (int j = 0; j < w->reliability->k; j++)
+    json_array_append_new(all, json_number(blica_reliability_of(w->reliability, j, segment)));
+  return all;
+}
+
+static int print_json(const work *w) {
+  json_t *segments = json_array();
+  for (int s = 0; s <= w->reliability->u; s++)
+    if (w->reliability->rows[s] > 0)
+      json_array_append_new(segments,
+                            json_pack("{s:o,s:I,s:o}", "segment",
+                                      s < w->model->u ? json_text(w->model->segments[s]) : json_null(), "rows",
+                                      (json_int_t)w->reliability->rows[s], "reliability", reliabilities(w, s)));
+  return json_print(json_pack("{s:o,s:I,s:I,s:I,s:I,s:o,s:o}", "out", json_text(w->v->out), "rows", (json_int_t)w->rows,
+                              "patterns", (json_int_t)w->patterns, "few_answers", (json_int_t)w->reliability->few,
+                              "no_answers", (json_int_t)w->reliability->none, "reliability", reliabilities(w, -1),
+                              "segments", segments));
+}
+
+static void say_reliability(const work *w) {
+  const blica_reliability *r = w->reliability;
+  for (int j = 0; j < r->k; j++) {
+    double low = INFINITY, high = -INFINITY, all = blica_reliability_of(r, j, -1);
+    for (int s = 0; s < r->u; s++) {
+      const double here = blica_reliability_of(r, j, s);
+      if (!isnan(here)) low = fmin(low, here), high = fmax(high, here);
+    }
+    if (isnan(all)) return;
+    if (low < high)
+      say_note("z%d: reliability of the scores %.2f; within segments %.2f to %.2f", j + 1, all, low, high);
+    else
+      say_note("z%d: reliability of the scores %.2f", j + 1, all);
+  }
+}
+
+static int summarise(const work *w) {
+  const blica_reliability *r = w->reliability;
+  say_note("%d sources of %lld rows (%lld distinct patterns), in %s", r->k, (long long)w->rows, (long long)w->patterns,
+           w->v->out);
+  say_reliability(w);
+  if (r->few > 0)
+    say_note("%lld rows have values of fewer than half of the %d items (%lld of none): their scores are drawn to the "
+             "mean of the segment, and their standard deviations are large",
+             (long long)r->few, w->model->n, (long long)r->none);
+  return w->v->json ? print_json(w) : EXIT_OK;
 }
 
 static int run(program *p, void *values) {
   sources_values *v = values;
   v->options.size = sizeof v->options;
+  if (v->json && strcmp(v->out, "-") == 0) {
+    say_error("--json and --out - both write to the standard output; give --out a file");
+    return EXIT_USAGE;
+  }
   blica_model *model;
-  blica_data *data;
   v->out = output_name(v->out);
+  v->data.blank_segments = true;
+  v->data.no_segments = v->options.segment == BLICA_SEGMENTS_UNKNOWN;
   if (!output_possible(p, v->out, v->data.segment_file)) return EXIT_DATA;
-  int code = data_read_with_model(p, &v->data, &model, &data);
-  if (code == EXIT_OK) code = work(p, v, model, data);
-  blica_data_free(data);
+  blica_status status = blica_model_load(p->ctx, p->operands[0], &model);
+  if (status != BLICA_OK) return fail_reading(p, status);
+  work w = {.p = p, .v = v, .model = model};
+  blica_set_poll(p->ctx, poll_piece, &w);
+  int code = data_each(p, &v->data, p->operands[1], model, PIECE_ROWS, take_piece, &w);
+  if (w.code != EXIT_OK) code = w.code;
+  if (code == EXIT_OK && !agree_written(&w, !w.open || bl_outfile_commit(&w.file))) code = w.code;
+  if (w.open) bl_outfile_discard(&w.file);
+  progress_clear();
+  if (code == EXIT_OK) code = summarise(&w);
+  blica_reliability_free(w.reliability);
   blica_model_free(model);
   return code;
 }
@@ -101,11 +215,18 @@ const command command_sources = {
     .text =
         "Writes the mean and standard deviation of each source given the zeros and ones of a row. Mean plus and minus "
         "1.645 standard deviations covers the true value for about nine in ten rows when the model is true. Equal rows "
-        "are computed once; missing values are integrated out.\n\n"
-        "The data may be new: variables are matched by name, segments by label, or not at all with --segment unknown.",
+        "are computed once; missing values are integrated out. Rows are read and written in pieces: tables may be "
+        "larger than memory.\n\n"
+        "The data may be new: variables are matched by name, segments by label. Rows without a segment (an empty "
+        "label) are averaged over the segments of the model; with --segment unknown all rows are, and there need be no "
+        "column of segments.\n\n"
+        "The reliability of the scores of a source is the share of its variance that they show: 1 where they are the "
+        "source, 0 where all rows have the same score.",
     .examples = "blica sources model.json survey.csv --out sources.csv\n"
                 "# new rows whose segment is not known\n"
-                "blica sources model.json new.csv --segment unknown --out sources.csv",
+                "blica sources model.json new.csv --segment unknown --out sources.csv\n"
+                "# plausible values, for a regression on scores\n"
+                "blica sources model.json survey.csv --draws 10 --out plausible.csv",
     .groups = {{"Options", blica_sources_option_table, offsetof(sources_values, options)},
                {"Output", own_table, 0},
                {"How the data are read", data_option_table, offsetof(sources_values, data)}},

@@ -72,6 +72,8 @@ static table_options reading_of(const data_values *v, const blica_model *model) 
       .ordinal = v->ordinal != 0,
       .header = v->header,
       .unlabelled = v->unlabelled,
+      .blank_segments = v->blank_segments,
+      .no_segments = v->no_segments,
       .model = model,
       .note = v->silent ? NULL : show_note,
   };
@@ -113,6 +115,15 @@ int data_read(program *p, const data_values *values, const char *path, const bli
   const table_options reading = reading_of(values, model);
   blica_status status = table_read(p->ctx, path, &reading, message, data);
   return status == BLICA_OK ? EXIT_OK : fail_table(status, message);
+}
+
+int data_each(program *p, const data_values *values, const char *path, const blica_model *model, int64_t max_rows,
+              table_piece_fn take, void *user) {
+  char message[TABLE_MESSAGE];
+  bool taken;
+  const table_options reading = reading_of(values, model);
+  blica_status status = table_each(p->ctx, path, &reading, max_rows, message, take, user, &taken);
+  return status != BLICA_OK ? fail_table(status, message) : taken ? EXIT_OK : EXIT_FAILED;
 }
 
 int data_count(program *p, const data_values *values, const char *path, const blica_model *model,

@@ -14,8 +14,9 @@ typedef struct {
   int ordinal;
   table_header header;
   /* not options: */
-  bool unlabelled; /* rows have no segments */
-  bool silent;     /* what the reader chose was said already */
+  bool unlabelled;                  /* rows have no segments */
+  bool blank_segments, no_segments; /* as in table_options */
+  bool silent;                      /* what the reader chose was said already */
 } data_values;
 
 /* The group's table; values are a data_values: {"How the data are read", data_option_table, offsetof(..)}. */
@@ -24,6 +25,9 @@ const blica_option *data_option_table(int *count);
 /* All of these print what the reader chose as notes. On failure they return an exit code, with the error said and NULL
  * for what the caller frees. model, whose levels code the columns, may be NULL. */
 int data_read(program *p, const data_values *values, const char *path, const blica_model *model, blica_data **data);
+/* All rows, in pieces of about max_rows, one after the other. EXIT_FAILED where take has returned false. */
+int data_each(program *p, const data_values *values, const char *path, const blica_model *model, int64_t max_rows,
+              table_piece_fn take, void *user);
 /* The pair counts of rows, or those that path holds. */
 int data_count(program *p, const data_values *values, const char *path, const blica_model *model,
                blica_counts **counts);

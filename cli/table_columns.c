@@ -140,8 +140,8 @@ static blica_status no_such_column(const table *t, char *message) {
 static blica_status no_segments(const table *t, char *message) {
   return table_fail(message, BLICA_ERR_DATA,
                     "%s: nothing says which segment a row belongs to (there is no column named segment). Use one of "
-                    "--segment-column NAME|INDEX|last, --segment-length ROWS, --segment-count U, --segment-file FILE",
-                    t->name);
+                    "--segment-column NAME|INDEX|last, --segment-length ROWS, --segment-count U, --segment-file FILE%s",
+                    t->name, t->options.blank_segments ? "; or --segment unknown when it is not known" : "");
 }
 
 static blica_status find_segment(table *t, char *message) {
@@ -155,7 +155,7 @@ static blica_status find_segment(table *t, char *message) {
                       t->name);
   if (o->segment_column && column < 0) column = segment_index(o->segment_column, t->columns);
   if (o->segment_column && column < 0) return no_such_column(t, message);
-  if (column < 0) return other ? BLICA_OK : no_segments(t, message);
+  if (column < 0) return other || o->no_segments ? BLICA_OK : no_segments(t, message);
   t->role[column] = other ? ROLE_SKIP : ROLE_SEGMENT;
   if (other) table_note(t, "column 'segment' is left out, as the segments were given otherwise");
   return BLICA_OK;

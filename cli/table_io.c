@@ -411,3 +411,49 @@ blica_status table_counts(blica_ctx *ctx, const char *path, const table_options 
   table_close(found);
   return status;
 }
+
+/* ---- pieces for a caller ---- */
+
+/* The share of a plain file that has been read. */
+static double read_share(const table *t) {
+  const int64_t size = t->npy || t->survey ? -1 : byte_source_size(t->text.source);
+  return size > 0 ? (double)(t->text.dropped + (int64_t)t->text.at) / (double)size : -1;
+}
+
+/* The pieces of an opened table; *row: how many rows were handed over. */
+static blica_status each_piece(table *t, int64_t max_rows, char *message, table_piece_fn take, void *user, bool *taken,
+                               int64_t *row) {
+  blica_status status = t->options.segment_count ? find_total(t, message) : BLICA_OK;
+  for (blica_data *piece = NULL; status == BLICA_OK && *taken; blica_data_free(piece)) {
+    status = table_next(t, max_rows, message, &piece);
+    if (status != BLICA_OK || !piece) break;
+    *taken = take(piece, read_share(t), user);
+    *row = t->row;
+  }
+  return status;
+}
+
+blica_status table_each(blica_ctx *ctx, const char *path, const table_options *options, int64_t max_rows,
+                        char message[TABLE_MESSAGE], table_piece_fn take, void *user, bool *taken) {
+  table *t;
+  int64_t row = 0;
+  blica_data *all;
+  *taken = true;
+  if (communicator()) {
+    MUST(table_ranks_read(ctx, path, options, message, &all));
+    *taken = take(all, 1, user);
+    blica_data_free(all);
+    return BLICA_OK;
+  }
+  blica_status status = table_open(ctx, path, options, message, &t);
+  if (status == BLICA_OK) status = each_piece(t, max_rows, message, take, user, taken, &row);
+  const bool odd = t && t->odd, header = t && t->header;
+  table_close(t);
+  table_options again = *options;
+  table *found;
+  if (status == BLICA_OK || !odd || row > 0 || !table_recognise(ctx, path, options, header, &found)) return status;
+  use_found(&again, found);
+  status = table_each(ctx, path, &again, max_rows, message, take, user, taken);
+  table_close(found);
+  return status;
+}

@@ -20,6 +20,8 @@ typedef struct {
   int64_t segment_count;        /* --segment-count U: U runs of (nearly) equal length; 0: not given */
   const char *segment_file;     /* --segment-file F: one label per line, as many lines as rows, or a CSV
                                    table whose first column is named `segment` */
+  bool blank_segments;          /* rows without a segment are allowed: their label is empty */
+  bool no_segments;             /* nor need there be anything that says it; then all are empty */
   bool unlabelled;              /* all rows are one segment; a column named `segment` is refused */
   bool levels;                  /* --levels any: any two values per column; the lower one becomes 0 */
   const char *list;             /* --levels low<...<high, or name=low<...<high,name=... */
@@ -56,6 +58,14 @@ blica_status table_open(blica_ctx *ctx, const char *path, const table_options *o
 /* The next piece; the caller frees it. */
 blica_status table_next(table *t, int64_t max_rows, char message[TABLE_MESSAGE], blica_data **out);
 void table_close(table *t); /* NULL is fine */
+
+/* Gets a piece; done: the share of the rows that have been read with it, -1 when that is not known. False ends reading:
+ * what went wrong was said. */
+typedef bool (*table_piece_fn)(const blica_data *piece, double done, void *user);
+/* Hands all rows to take, in pieces of about max_rows. With several processes there is one piece. *taken: take has not
+ * returned false. */
+blica_status table_each(blica_ctx *ctx, const char *path, const table_options *options, int64_t max_rows,
+                        char message[TABLE_MESSAGE], table_piece_fn take, void *user, bool *taken);
 
 /* Whether path holds pair counts (.npz, or .csv with the header of blica_counts_save) rather than rows. */
 bool table_is_counts(const char *path);

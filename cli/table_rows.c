@@ -35,11 +35,12 @@ blica_status table_flush(table *t, char *message) {
 
 /* The id of a label; rows of one segment usually follow each other. */
 static blica_status label_id(table *t, const char *label, size_t length, char *message, int32_t *id) {
+  if (t->options.blank_segments && table_is_missing(label, length)) length = 0;
   if (t->last_id >= 0 && length == t->last_length && memcmp(label, t->last_label, length) == 0) {
     *id = t->last_id;
     return BLICA_OK;
   }
-  if (table_is_missing(label, length))
+  if (table_is_missing(label, length) && !t->options.blank_segments)
     return table_fail(message, BLICA_ERR_DATA,
                       "%s, row %lld has no segment; drop such rows or give them a segment of their own", t->name,
                       (long long)t->row + 1);

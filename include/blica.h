@@ -493,6 +493,7 @@ typedef struct {
   double *mean, *sd; /* [k,rows] in the order of the input */
   double *draws;     /* [k,n_draws,rows]; NULL without draws */
   int64_t patterns;  /* distinct patterns that were computed: of each segment, or of all when those are unknown */
+  int32_t *answers;  /* [rows] items that have a value */
 } blica_posterior;
 /* Posterior mean and standard deviation of every source for every row. Segments are matched by label. A row of unknown
  * segment (one whose label is empty, or all of them by an option) is averaged over the model's segments, weighted by
@@ -501,6 +502,25 @@ typedef struct {
 BLICA_API blica_status blica_sources(blica_ctx *ctx, const blica_model *model, const blica_data *data,
                                      const blica_sources_options *options, blica_posterior **out);
 BLICA_API void blica_posterior_free(blica_posterior *posterior);
+
+/* Sums for the reliability of scores, over rows that may come in pieces. */
+typedef struct {
+  int k, u;          /* of the model */
+  int64_t *rows;     /* [u+1] of each segment; last, those whose segment is unknown */
+  double *mean;      /* [k,u+1] of the posterior means */
+  double *squares;   /* [k,u+1] sums of their squared deviations from that */
+  double *variance;  /* [k,u+1] sums of the posterior variances */
+  int64_t few, none; /* rows that have values of fewer than half of the items; of none */
+} blica_reliability;
+
+/* Adds rows and their posterior; *sum is NULL before the first. Labels that are not the model's are unknown segments.
+ */
+BLICA_API blica_status blica_reliability_add(blica_ctx *ctx, const blica_model *model, const blica_data *data,
+                                             const blica_posterior *posterior, blica_reliability **sum);
+/* The share of the variance of a source that its posterior means show, in a segment (u: unknown) or over all rows
+ * (segment -1); NaN with fewer than two rows. */
+BLICA_API double blica_reliability_of(const blica_reliability *reliability, int source, int segment);
+BLICA_API void blica_reliability_free(blica_reliability *reliability);
 
 /* ------------------------------------------------------------------ segments found in the rows */
 

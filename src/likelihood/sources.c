@@ -55,6 +55,7 @@ typedef struct {
   const bl_patterns *patterns;
   const int *map; /* segment of the model for each of the data; -1: unknown */
   bl_params params, pooled;
+  int *answers;                          /* [patterns] items present */
   double *pooled_mean, *pooled_variance; /* [k] of the sources over all segments, by samples */
   blica_simd level;
   bool covariances;    /* wanted whole */
@@ -230,7 +231,10 @@ static blica_status make_tasks(job *w) {
   const bl_patterns *p = w->patterns;
   for (int g = 0; g < p->groups; g++) w->tasks += (p->group[g].count + TASK_ROWS - 1) / TASK_ROWS;
   MUST(bl_alloc_for(w->ctx, w->workspaces, (size_t)w->tasks, &w->task));
+  MUST(bl_alloc_for(w->ctx, w->workspaces, (size_t)p->count, &w->answers));
   task_rows *t = w->task;
+  for (int g = 0; g < p->groups; g++)
+    for (int64_t r = 0; r < p->group[g].count; r++) w->answers[p->group[g].offset + r] = p->group[g].n;
   for (int g = 0; g < p->groups; g++)
     for (int64_t low = 0; low < p->group[g].count; low += TASK_ROWS) {
       const int64_t high = low + TASK_ROWS < p->group[g].count ? low + TASK_ROWS : p->group[g].count;
@@ -343,6 +347,7 @@ static void write_row(const job *w, int64_t row, double *factor) {
   const double *means = w->params.means + (size_t)(prior ? w->map[s] : 0) * (size_t)k,
                *variances = w->params.variances + (size_t)(prior ? w->map[s] : 0) * (size_t)k;
   double *mean = w->out->mean + row * k, *sd = w->out->sd + row * k;
+  w->out->answers[row] = pattern < 0 ? 0 : w->answers[pattern];
   for (int j = 0; j < k; j++) {
     mean[j] = prior ? means[j] : found[1 + j];
     sd[j] = sqrt(prior ? variances[j] : found[1 + k + (w->covariances ? j * k + j : j)]);
@@ -369,6 +374,7 @@ static blica_status make_posterior(blica_ctx *ctx, int64_t rows, int k, int draw
   (*out)->n_draws = draws;
   MUST(bl_alloc_for(ctx, *out, values, &(*out)->mean));
   MUST(bl_alloc_for(ctx, *out, values, &(*out)->sd));
+  MUST(bl_alloc_for(ctx, *out, (size_t)rows, &(*out)->answers));
   if (draws > 0) MUST(bl_alloc_for(ctx, *out, bl_mul(values, (size_t)draws), &(*out)->draws));
   return BLICA_OK;
 }

@@ -194,3 +194,66 @@ for name in ("draws", "standard"):
             assert abs(statistics.mean(draws) - mean) < 0.15 * sd and abs(statistics.stdev(draws) / sd - 1) < 0.1
 P
 }
+
+@test "sources: rows without a segment, and files without segments" {
+  simulated 2
+  cut -d, -f1-4 d/data.csv >bare.csv
+  run_code 3 sources d/model.json bare.csv --out s.csv
+  says "--segment unknown"
+  [ ! -e s.csv ]
+  run_code 0 sources d/model.json bare.csv --segment unknown --out bare.out
+  run_code 0 sources d/model.json d/data.csv --segment unknown --out unknown.out
+  run_code 0 sources d/model.json d/data.csv --out known.out
+  # every other row has no segment
+  awk -F, -v OFS=, 'NR > 1 && NR % 2 {$5 = NR % 3 ? "NA" : ""} {print}' d/data.csv >mixed.csv
+  run_code 0 sources d/model.json mixed.csv --out mixed.out
+  cmp <(cut -d, -f1-4 bare.out) <(cut -d, -f1-4 unknown.out)
+  cmp <(awk 'NR % 2 == 0' mixed.out) <(awk 'NR % 2 == 0' known.out)
+  cmp <(awk 'NR % 2' mixed.out | cut -d, -f1-4) <(awk 'NR % 2' unknown.out | cut -d, -f1-4)
+  run_code 3 loglik d/model.json mixed.csv
+  says "has no segment"
+}
+
+@test "sources: reliability of the scores, by segment too, and rows with few values" {
+  simulated 2
+  { cat d/data.csv; echo "NA,NA,NA,1,1"; echo "NA,NA,NA,NA,"; } >few.csv
+  run_code 0 sources d/model.json few.csv --out s.csv --json
+  says "2 rows have values of fewer than half of the 4 items (1 of none)"
+  says "z1: reliability of the scores 0."
+  echo "$out" >r.json
+  /usr/bin/python3 - <<'P'
+import csv, json, statistics as st
+r, rows = json.load(open("r.json")), list(csv.DictReader(open("s.csv")))
+assert (r["out"], r["rows"], r["few_answers"], r["no_answers"]) == ("s.csv", 902, 2, 1)
+assert [(s["segment"], s["rows"]) for s in r["segments"]] == [("1", 301), ("2", 300), ("3", 300), (None, 1)]
+assert r["segments"][3]["reliability"] == [None, None]
+def reliability(rows, z):
+    spread = st.pvariance([float(row[z]) for row in rows])
+    return spread / (spread + st.mean(float(row[z + "_sd"]) ** 2 for row in rows))
+for j, z in enumerate(("z1", "z2")):
+    assert abs(reliability(rows, z) - r["reliability"][j]) < 1e-8
+    for s in r["segments"][:3]:
+        own = [row for row in rows if row["segment"] == s["segment"]]
+        assert abs(reliability(own, z) - s["reliability"][j]) < 1e-8
+P
+  run_code 2 sources d/model.json few.csv --out - --json
+  says "--out a file"
+}
+
+@test "sources of many rows come in pieces that one cannot see" {
+  run_code 0 simulate --variables 4 --sources 2 --segments 2 --samples 140000 --seed 5 --out d
+  run_code 0 sources d/model.json d/data.csv --draws 1 --out all.csv
+  says "280000 rows"
+  [ "$(wc -l <all.csv)" -eq 280001 ]
+  # the same rows turned around, so that they are in other pieces
+  { head -1 d/data.csv; tail -n +2 d/data.csv | tac; } >turned.csv
+  run_code 0 sources d/model.json turned.csv --out turned.out
+  cmp <(tail -n +2 all.csv | cut -d, -f1-4,7) <(tail -n +2 turned.out | tac)
+  # draws of later pieces go on where those of the first end
+  [ "$(tail -n +2 all.csv | cut -d, -f5,6 | sort -u | wc -l)" -gt 279000 ]
+  # what is wrong in a later piece leaves no file
+  sed '$s/^./7/' d/data.csv >wrong.csv
+  run_code 3 sources d/model.json wrong.csv --out w.csv
+  says "row 280000"
+  [ ! -e w.csv ]
+}

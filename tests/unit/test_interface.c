@@ -70,6 +70,8 @@ static void refuse_null(blica_ctx *c) {
   REFUSED(blica_simulate_exact(c, none, none));
   REFUSED(blica_loglik(c, none, none, none, none));
   REFUSED(blica_sources(c, none, none, none, none));
+  REFUSED(blica_reliability_add(c, none, none, none, none));
+  assert_true(isnan(blica_reliability_of(NULL, 0, 0)));
   REFUSED(blica_compare(c, 2, 1, none, none, none, none, none));
   REFUSED(blica_identify_count(c, 3, 2, 2, 0, none, none));
   REFUSED(blica_identify(c, none, none));
@@ -135,6 +137,7 @@ static void test_null_void(void **state) {
   blica_text_free(NULL);
   blica_loglik_result_free(NULL);
   blica_posterior_free(NULL);
+  blica_reliability_free(NULL);
   blica_identification_free(NULL);
   blica_fitted_free(NULL);
   blica_segmentation_free(NULL);
