@@ -34,8 +34,8 @@ def run(*command: str) -> str:
     """Output of a command; a missing one ends the build with what to install."""
     if shutil.which(command[0]) is None:
         raise SystemExit(f"blica: there is no program {command[0]}, which is needed to build libblica; install a C compiler, cmake, "
-                         "pkg-config, OpenBLAS, jansson and zlib (Debian: gcc cmake make pkg-config "
-                         "libopenblas-dev libjansson-dev zlib1g-dev)")
+                         "pkg-config, OpenBLAS and zlib (Debian: gcc cmake make pkg-config "
+                         "libopenblas-dev zlib1g-dev)")
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if done.returncode != 0:
         raise SystemExit(f"blica: {shlex.join(command)} failed:\n{done.stdout}")

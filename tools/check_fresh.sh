@@ -69,7 +69,7 @@ case $way in
 cmake)
   new_root try
   checkout
-  install gcc libc6-dev make cmake pkg-config libopenblas-dev libjansson-dev zlib1g-dev
+  install gcc libc6-dev make cmake pkg-config libopenblas-dev zlib1g-dev
   quietly cmake -S blica -B build -DBLICA_CLI=OFF -DBLICA_TESTS=OFF
   quietly cmake --build build --parallel 2
   quietly cmake --install build --prefix /usr/local
@@ -81,7 +81,7 @@ sdist)
   sources_of_python
   new_root try
   cp "$work/blica-$version.tar.gz" "$root"
-  install gcc libc6-dev cmake make pkg-config libopenblas-dev libjansson-dev zlib1g-dev \
+  install gcc libc6-dev cmake make pkg-config libopenblas-dev zlib1g-dev \
     python3-dev python3-pip python3-venv python3-setuptools python3-wheel python3-cffi python3-numpy
   quietly python3 -m venv --system-site-packages env
   quietly env/bin/pip install --no-index --no-build-isolation "blica-$version.tar.gz"
@@ -108,7 +108,7 @@ r)
   cp "$root/blica_$version.tar.gz" "$work"
   new_root try
   cp "$work/blica_$version.tar.gz" "$root"
-  install r-base-core r-base-dev cmake pkg-config libopenblas-dev libjansson-dev zlib1g-dev
+  install r-base-core r-base-dev cmake pkg-config libopenblas-dev zlib1g-dev
   quietly R CMD INSTALL "blica_$version.tar.gz"
   in_root Rscript --vanilla -e "$example_r"
   ;;

@@ -6,6 +6,7 @@
 
 #include "base/npy.h"
 #include "base/npz.h"
+#include "base/text.h"
 #include "base/zip.h"
 
 struct bl_npz_reader {
@@ -290,23 +291,6 @@ done:
   return status;
 }
 
-static size_t put_character(uint32_t code, char *to) {
-  if (code >= 0xdc80 && code <= 0xdcff) return to[0] = (char)(code - 0xdc00), 1; /* a byte that was not UTF-8 */
-  if (code < 0x80) return to[0] = (char)code, 1;
-  if (code < 0x800) return to[0] = (char)(0xc0 | code >> 6), to[1] = (char)(0x80 | (code & 63)), 2;
-  if (code < 0x10000) {
-    to[0] = (char)(0xe0 | code >> 12);
-    to[1] = (char)(0x80 | (code >> 6 & 63));
-    to[2] = (char)(0x80 | (code & 63));
-    return 3;
-  }
-  to[0] = (char)(0xf0 | (code >> 18 & 7));
-  to[1] = (char)(0x80 | (code >> 12 & 63));
-  to[2] = (char)(0x80 | (code >> 6 & 63));
-  to[3] = (char)(0x80 | (code & 63));
-  return 4;
-}
-
 /* Element p of a text array into to, which has room for size + 1 bytes (UTF-8 never needs more than UCS-4). */
 static void get_text(const bl_npy *array, const char *p, char *to) {
   if (array->kind == 'S') {
@@ -319,7 +303,7 @@ static void get_text(const bl_npy *array, const char *p, char *to) {
     memcpy(&code, p + 4 * c, 4);
     if (array->swapped) code = __builtin_bswap32(code);
     if (code == 0) break;
-    to += put_character(code, to);
+    to = bl_utf8_put(code, to);
   }
   *to = 0;
 }

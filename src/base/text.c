@@ -27,6 +27,15 @@ int bl_utf8_length(const char *s) {
   return length;
 }
 
+char *bl_utf8_put(uint32_t code, char *to) {
+  const bool byte = code >= 0xdc80 && code <= 0xdcff;
+  const int length = code < 0x80 || byte ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+  static const unsigned char mark[] = {0, 0, 0xc0, 0xe0, 0xf0};
+  for (int i = length - 1; i > 0; i--, code >>= 6) to[i] = (char)(0x80 | (code & 63));
+  to[0] = (char)(byte ? code - 0xdc00 : mark[length] | code);
+  return to + length;
+}
+
 bool bl_is_utf8(const char *text) {
   for (int length; *text; text += length)
     if ((length = bl_utf8_length(text)) == 0) return false;

@@ -17,22 +17,21 @@ blica_status bl_json_bad(const bl_json_reader *r, const char *format, ...) {
   return bl_fail(r->ctx, BLICA_ERR_FORMAT, "model '%s': %s", r->path, text);
 }
 
-const char *bl_json_type(const json_t *value) {
-  static const char *const names[] = {"an object", "an array", "a string", "a number",
-                                      "a number",  "true",     "false",    "null"};
-  return value ? names[json_typeof(value)] : "missing";
+const char *bl_json_type(const bl_json *value) {
+  static const char *const names[] = {"null", "false", "true", "a number", "a string", "an array", "an object"};
+  return value ? names[value->kind] : "missing";
 }
 
 /* ---- scalars ---- */
 
-blica_status bl_read_number(const bl_json_reader *r, const char *where, const json_t *value, bl_json_range allowed,
+blica_status bl_read_number(const bl_json_reader *r, const char *where, const bl_json *value, bl_json_range allowed,
                             double *out) {
-  const char *text = json_string_value(value);
-  if (json_is_number(value))
-    *out = json_number_value(value);
+  const char *text = bl_json_string(value);
+  if (bl_json_is(value, BL_JSON_NUMBER))
+    *out = value->number;
   else if (text && (strcmp(text, "Infinity") == 0 || strcmp(text, "-Infinity") == 0))
     *out = text[0] == '-' ? -INFINITY : INFINITY;
-  else if (value && json_is_null(value))
+  else if (bl_json_is(value, BL_JSON_NULL))
     *out = NAN;
   else
     return bl_json_bad(r, "%s is %s, not a number", where, bl_json_type(value));
@@ -43,7 +42,7 @@ blica_status bl_read_number(const bl_json_reader *r, const char *where, const js
   return BLICA_OK;
 }
 
-blica_status bl_read_whole(const bl_json_reader *r, const char *where, const json_t *value, double limit,
+blica_status bl_read_whole(const bl_json_reader *r, const char *where, const bl_json *value, double limit,
                            int64_t *out) {
   double number = 0;
   MUST(bl_read_number(r, where, value, BL_JSON_NOT_NEGATIVE, &number));
@@ -53,8 +52,8 @@ blica_status bl_read_whole(const bl_json_reader *r, const char *where, const jso
   return BLICA_OK;
 }
 
-blica_status bl_read_seed(const bl_json_reader *r, const char *where, const json_t *value, uint64_t *out) {
-  const char *text = json_string_value(value);
+blica_status bl_read_seed(const bl_json_reader *r, const char *where, const bl_json *value, uint64_t *out) {
+  const char *text = bl_json_string(value);
   if (!text) {
     int64_t seed = 0;
     blica_status status = bl_read_whole(r, where, value, 0x1p53, &seed);
@@ -68,8 +67,8 @@ blica_status bl_read_seed(const bl_json_reader *r, const char *where, const json
   return errno ? bl_json_bad(r, "%s is '%.40s', above 2^64-1", where, text) : BLICA_OK;
 }
 
-blica_status bl_read_name(const bl_json_reader *r, const char *where, const json_t *value, char *out, size_t size) {
-  const char *text = json_string_value(value);
+blica_status bl_read_name(const bl_json_reader *r, const char *where, const bl_json *value, char *out, size_t size) {
+  const char *text = bl_json_string(value);
   if (!text) return bl_json_bad(r, "%s is %s, not a string", where, bl_json_type(value));
   if (strlen(text) >= size) return bl_json_bad(r, "%s is '%.40s...', longer than %zu bytes", where, text, size - 1);
   memcpy(out, text, strlen(text) + 1);
@@ -78,53 +77,56 @@ blica_status bl_read_name(const bl_json_reader *r, const char *where, const json
 
 /* ---- arrays ---- */
 
-blica_status bl_read_array(const bl_json_reader *r, const char *where, const json_t *value, size_t count) {
-  if (!json_is_array(value)) return bl_json_bad(r, "%s is %s, not an array", where, bl_json_type(value));
-  if (json_array_size(value) != count)
-    return bl_json_bad(r, "%s has %zu elements, not %zu", where, json_array_size(value), count);
+blica_status bl_read_array(const bl_json_reader *r, const char *where, const bl_json *value, size_t count) {
+  if (!bl_json_is(value, BL_JSON_ARRAY)) return bl_json_bad(r, "%s is %s, not an array", where, bl_json_type(value));
+  if (value->count != count) return bl_json_bad(r, "%s has %zu elements, not %zu", where, value->count, count);
   return BLICA_OK;
 }
 
-blica_status bl_read_shape(const bl_json_reader *r, const char *name, const json_t *value, size_t rows,
+blica_status bl_read_shape(const bl_json_reader *r, const char *name, const bl_json *value, size_t rows,
                            size_t columns) {
   blica_status status = bl_read_array(r, name, value, rows);
-  for (size_t i = 0; status == BLICA_OK && i < rows; i++) {
+  const bl_json *row = value + 1;
+  for (size_t i = 0; status == BLICA_OK && i < rows; i++, row += row->span) {
     char where[64];
     snprintf(where, sizeof where, "%s[%zu]", name, i);
-    status = bl_read_array(r, where, json_array_get(value, i), columns);
+    status = bl_read_array(r, where, row, columns);
   }
   return status;
 }
 
-blica_status bl_read_vector(const bl_json_reader *r, const char *name, const json_t *value, size_t count,
+blica_status bl_read_vector(const bl_json_reader *r, const char *name, const bl_json *value, size_t count,
                             bl_json_range allowed, double *out, size_t stride) {
   blica_status status = bl_read_array(r, name, value, count);
-  for (size_t i = 0; status == BLICA_OK && i < count; i++) {
+  const bl_json *item = value + 1;
+  for (size_t i = 0; status == BLICA_OK && i < count; i++, item += item->span) {
     char where[96];
     snprintf(where, sizeof where, "%s[%zu]", name, i);
-    status = bl_read_number(r, where, json_array_get(value, i), allowed, &out[i * stride]);
+    status = bl_read_number(r, where, item, allowed, &out[i * stride]);
   }
   return status;
 }
 
-blica_status bl_read_matrix(const bl_json_reader *r, const char *name, const json_t *value, size_t rows, size_t columns,
-                            bl_json_range allowed, double *out, size_t row_stride, size_t stride) {
+blica_status bl_read_matrix(const bl_json_reader *r, const char *name, const bl_json *value, size_t rows,
+                            size_t columns, bl_json_range allowed, double *out, size_t row_stride, size_t stride) {
   blica_status status = bl_read_array(r, name, value, rows);
-  for (size_t i = 0; status == BLICA_OK && i < rows; i++) {
+  const bl_json *row = value + 1;
+  for (size_t i = 0; status == BLICA_OK && i < rows; i++, row += row->span) {
     char where[64];
     snprintf(where, sizeof where, "%s[%zu]", name, i);
-    status = bl_read_vector(r, where, json_array_get(value, i), columns, allowed, out + i * row_stride, stride);
+    status = bl_read_vector(r, where, row, columns, allowed, out + i * row_stride, stride);
   }
   return status;
 }
 
-blica_status bl_read_texts(const bl_json_reader *r, const char *name, const json_t *value, int count, char **out) {
+blica_status bl_read_texts(const bl_json_reader *r, const char *name, const bl_json *value, int count, char **out) {
   blica_status status;
   TRY(bl_read_array(r, name, value, (size_t)count));
-  for (int i = 0; i < count; i++) {
-    const char *text = json_string_value(json_array_get(value, (size_t)i));
+  const bl_json *item = value + 1;
+  for (int i = 0; i < count; i++, item += item->span) {
+    const char *text = bl_json_string(item);
     if (!text) {
-      status = bl_json_bad(r, "%s[%d] is %s, not a string", name, i, bl_json_type(json_array_get(value, (size_t)i)));
+      status = bl_json_bad(r, "%s[%d] is %s, not a string", name, i, bl_json_type(item));
       goto done;
     }
     char *copy;
@@ -136,9 +138,9 @@ done:
   return status;
 }
 
-blica_status bl_read_object(const bl_json_reader *r, const char *where, const json_t *value, size_t most,
+blica_status bl_read_object(const bl_json_reader *r, const char *where, const bl_json *value, size_t most,
                             size_t *count) {
-  *count = json_object_size(value);
-  if (!json_is_object(value)) return bl_json_bad(r, "%s is %s, not an object", where, bl_json_type(value));
+  if (!bl_json_is(value, BL_JSON_OBJECT)) return bl_json_bad(r, "%s is %s, not an object", where, bl_json_type(value));
+  *count = value->count;
   return *count > most ? bl_json_bad(r, "%s has %zu elements", where, *count) : BLICA_OK;
 }

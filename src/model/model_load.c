@@ -9,20 +9,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <jansson.h>
-
 #include "model/json_read.h"
 #include "model/model.h"
 #include "model/model_fields.h"
 
 enum { MAX_SIDE = 10000000 };             /* variables, sources, segments, starts, notes */
-enum { MAX_DEPTH = 32 };                  /* of nesting; the parser recurses */
-static const size_t MAX_BYTES = 1u << 30; /* of the file; a parsed model takes about ten times as much */
+static const size_t MAX_BYTES = 1u << 30; /* of the file; a parsed model takes up to twenty times as much */
 
 /* ---- the fit record ---- */
 
-static blica_status read_stop(const bl_json_reader *r, const char *where, const json_t *value, blica_stop *out) {
-  const char *text = json_string_value(value);
+static blica_status read_stop(const bl_json_reader *r, const char *where, const bl_json *value, blica_stop *out) {
+  const char *text = bl_json_string(value);
   for (int stop = BLICA_STOP_CONVERGED; text && stop <= BLICA_STOP_DUPLICATE; stop++) {
     *out = (blica_stop)stop;
     if (strcmp(text, blica_stop_name(*out)) == 0) return BLICA_OK;
@@ -31,7 +28,7 @@ static blica_status read_stop(const bl_json_reader *r, const char *where, const 
               : bl_json_bad(r, "%s is %s, not a string", where, bl_json_type(value));
 }
 
-static blica_status read_field(const bl_json_reader *r, const char *where, const json_t *value, bl_field_type type,
+static blica_status read_field(const bl_json_reader *r, const char *where, const bl_json *value, bl_field_type type,
                                char *at) {
   int64_t whole = 0;
   blica_status status;
@@ -57,30 +54,32 @@ static blica_status read_field(const bl_json_reader *r, const char *where, const
   return bl_fail(r->ctx, BLICA_ERR_INTERNAL, "field %s has an unknown type", where);
 }
 
-static blica_status read_fields(const bl_json_reader *r, const char *prefix, const json_t *object,
+static blica_status read_fields(const bl_json_reader *r, const char *prefix, const bl_json *object,
                                 const bl_field *field, void *record) {
-  if (!json_is_object(object)) return bl_json_bad(r, "%s is %s, not an object", prefix, bl_json_type(object));
+  if (!bl_json_is(object, BL_JSON_OBJECT))
+    return bl_json_bad(r, "%s is %s, not an object", prefix, bl_json_type(object));
   blica_status status = BLICA_OK;
   for (; status == BLICA_OK && field->name; field++) {
     char where[96];
     snprintf(where, sizeof where, "%s.%s", prefix, field->name);
-    const json_t *value = json_object_get(object, field->name);
+    const bl_json *value = bl_json_member(object, field->name);
     if (value) status = read_field(r, where, value, field->type, (char *)record + field->offset);
   }
   return status;
 }
 
-static blica_status read_starts(const bl_json_reader *r, const json_t *starts, blica_fit_report *fit) {
+static blica_status read_starts(const bl_json_reader *r, const bl_json *starts, blica_fit_report *fit) {
   blica_status status = BLICA_OK;
-  if (!json_is_array(starts)) return bl_json_bad(r, "fit.starts is %s, not an array", bl_json_type(starts));
-  size_t count = json_array_size(starts);
+  if (!bl_json_is(starts, BL_JSON_ARRAY)) return bl_json_bad(r, "fit.starts is %s, not an array", bl_json_type(starts));
+  size_t count = starts->count;
   if (count == 0 || count > MAX_SIDE) return bl_json_bad(r, "fit.starts has %zu elements", count);
   TRY(bl_alloc(r->ctx, count, &fit->starts));
   fit->n_starts = (int)count;
-  for (size_t i = 0; i < count; i++) {
+  const bl_json *start = starts + 1;
+  for (size_t i = 0; i < count; i++, start += start->span) {
     char where[64];
     snprintf(where, sizeof where, "fit.starts[%zu]", i);
-    TRY(read_fields(r, where, json_array_get(starts, i), bl_start_fields, &fit->starts[i]));
+    TRY(read_fields(r, where, start, bl_start_fields, &fit->starts[i]));
   }
   if (fit->best_start >= fit->n_starts)
     status = bl_json_bad(r, "fit.best_start is %d, but there are %d starts", fit->best_start, fit->n_starts);
@@ -96,16 +95,17 @@ static blica_status take_name(const bl_json_reader *r, const char *where, const 
 }
 
 /* The members of an object: notes with a number each, or options with a text. */
-static blica_status read_members(const bl_json_reader *r, const char *what, json_t *object, blica_fit_report *fit) {
+static blica_status read_members(const bl_json_reader *r, const char *what, const bl_json *object,
+                                 blica_fit_report *fit) {
   const bool notes = strcmp(what, "notes") == 0;
   char where[96];
   size_t count;
-  const char *name;
-  json_t *value;
   snprintf(where, sizeof where, "fit.%s", what);
   MUST(bl_read_object(r, where, object, MAX_SIDE, &count));
   MUST(notes ? bl_alloc(r->ctx, count, &fit->notes) : bl_alloc(r->ctx, count, &fit->options));
-  json_object_foreach(object, name, value) {
+  const bl_json *value = object + 1;
+  for (size_t i = 0; i < count; i++, value += value->span) {
+    const char *name = value->name;
     blica_note *note = notes ? &fit->notes[fit->n_notes++] : NULL;
     blica_setting *setting = notes ? NULL : &fit->options[fit->n_options++];
     snprintf(where, sizeof where, "fit.%s.%.64s", what, name);
@@ -117,7 +117,7 @@ static blica_status read_members(const bl_json_reader *r, const char *what, json
   return BLICA_OK;
 }
 
-static blica_status read_optional(const bl_json_reader *r, const char *where, const json_t *value, size_t count,
+static blica_status read_optional(const bl_json_reader *r, const char *where, const bl_json *value, size_t count,
                                   double **out) {
   if (!value) return BLICA_OK;
   blica_status status = bl_alloc(r->ctx, count, out);
@@ -135,9 +135,9 @@ static void take_note(blica_fit_report *fit, const char *name, double *out) {
 }
 
 /* Earlier versions wrote the scales of a prior as notes, and none where there was no prior. */
-static blica_status read_prior(const bl_json_reader *r, const json_t *object, blica_fit_report *fit) {
+static blica_status read_prior(const bl_json_reader *r, const bl_json *object, blica_fit_report *fit) {
   double nodes = fit->quadrature_nodes;
-  if (!json_object_get(object, "prior_mixing") && json_object_get(object, "notes")) {
+  if (!bl_json_member(object, "prior_mixing") && bl_json_member(object, "notes")) {
     fit->prior_mixing = fit->prior_variance = INFINITY;
     take_note(fit, "prior_mixing", &fit->prior_mixing);
     take_note(fit, "prior_variance", &fit->prior_variance);
@@ -150,64 +150,47 @@ static blica_status read_prior(const bl_json_reader *r, const json_t *object, bl
   return BLICA_OK;
 }
 
-static blica_status read_fit(const bl_json_reader *r, const json_t *object, blica_model *m) {
+static blica_status read_fit(const bl_json_reader *r, const bl_json *object, blica_model *m) {
   size_t u = (size_t)m->u;
   MUST(read_fields(r, "fit", object, bl_report_fields, &m->fit));
-  if (json_object_get(object, "starts")) MUST(read_starts(r, json_object_get(object, "starts"), &m->fit));
-  MUST(read_optional(r, "fit.shift", json_object_get(object, "shift"), u, &m->fit.shift));
-  MUST(read_optional(r, "fit.eigen_min", json_object_get(object, "eigen_min"), u, &m->fit.eigen_min));
-  MUST(read_optional(r, "fit.eigen_max", json_object_get(object, "eigen_max"), u, &m->fit.eigen_max));
-  if (json_object_get(object, "notes")) MUST(read_members(r, "notes", json_object_get(object, "notes"), &m->fit));
+  if (bl_json_member(object, "starts")) MUST(read_starts(r, bl_json_member(object, "starts"), &m->fit));
+  MUST(read_optional(r, "fit.shift", bl_json_member(object, "shift"), u, &m->fit.shift));
+  MUST(read_optional(r, "fit.eigen_min", bl_json_member(object, "eigen_min"), u, &m->fit.eigen_min));
+  MUST(read_optional(r, "fit.eigen_max", bl_json_member(object, "eigen_max"), u, &m->fit.eigen_max));
+  if (bl_json_member(object, "notes")) MUST(read_members(r, "notes", bl_json_member(object, "notes"), &m->fit));
   MUST(read_prior(r, object, &m->fit));
-  if (json_object_get(object, "options")) MUST(read_members(r, "options", json_object_get(object, "options"), &m->fit));
+  if (bl_json_member(object, "options")) MUST(read_members(r, "options", bl_json_member(object, "options"), &m->fit));
   return BLICA_OK;
 }
 
 /* ---- the model ---- */
 
-static blica_status check_depth(const bl_json_reader *r, const char *text, size_t length) {
-  bool inside = false;
-  int depth = 0;
-  for (size_t i = 0; i < length; i++) {
-    char c = text[i];
-    if (inside) {
-      if (c == '\\') i++;
-      inside = c != '"';
-    } else {
-      inside = c == '"';
-      depth += (c == '[' || c == '{') - (c == ']' || c == '}');
-      if (depth > MAX_DEPTH)
-        return bl_json_bad(r, "byte %zu: brackets nest deeper than %d; no model does", i + 1, MAX_DEPTH);
-    }
-  }
-  return BLICA_OK;
-}
-
-static blica_status check_header(const bl_json_reader *r, const json_t *root) {
-  const char *format = json_string_value(json_object_get(root, "format"));
-  const json_t *version = json_object_get(root, "version");
-  if (!json_is_object(root)) return bl_json_bad(r, "it is %s, not an object", bl_json_type(root));
-  if (json_object_get(root, "format") && (!format || strcmp(format, "blica-model") != 0))
+static blica_status check_header(const bl_json_reader *r, const bl_json *root) {
+  const char *format = bl_json_string(bl_json_member(root, "format"));
+  const bl_json *version = bl_json_member(root, "version");
+  if (!bl_json_is(root, BL_JSON_OBJECT)) return bl_json_bad(r, "it is %s, not an object", bl_json_type(root));
+  if (bl_json_member(root, "format") && (!format || strcmp(format, "blica-model") != 0))
     return bl_json_bad(r, "format is %s, not \"blica-model\"; is this the right file?",
-                       format ? format : bl_json_type(json_object_get(root, "format")));
+                       format ? format : bl_json_type(bl_json_member(root, "format")));
   if (!version) return BLICA_OK;
-  if (!json_is_number(version)) return bl_json_bad(r, "version is %s, not a number", bl_json_type(version));
-  if (json_number_value(version) != 1 && json_number_value(version) != 2)
+  if (!bl_json_is(version, BL_JSON_NUMBER)) return bl_json_bad(r, "version is %s, not a number", bl_json_type(version));
+  if (version->number != 1 && version->number != 2)
     return bl_json_bad(r, "version is %g; this program reads versions 1 and 2, a newer one may read it",
-                       json_number_value(version));
+                       version->number);
   return BLICA_OK;
 }
 
 /* Sizes come from the first two matrices; all other fields must agree with them. */
-static blica_status read_sizes(const bl_json_reader *r, const json_t *root, size_t size[3]) {
+static blica_status read_sizes(const bl_json_reader *r, const bl_json *root, size_t size[3]) {
   static const char *const what[] = {"mixing", "mixing[0]", "variances"};
-  const json_t *mixing = json_object_get(root, "mixing"), *array[3];
+  const bl_json *mixing = bl_json_member(root, "mixing"), *array[3];
   array[0] = mixing;
-  array[1] = json_array_get(mixing, 0);
-  array[2] = json_object_get(root, "variances");
+  array[1] = bl_json_is(mixing, BL_JSON_ARRAY) && mixing->count > 0 ? mixing + 1 : NULL;
+  array[2] = bl_json_member(root, "variances");
   for (int i = 0; i < 3; i++) {
-    if (!json_is_array(array[i])) return bl_json_bad(r, "%s is %s, not an array", what[i], bl_json_type(array[i]));
-    size[i] = json_array_size(array[i]);
+    if (!bl_json_is(array[i], BL_JSON_ARRAY))
+      return bl_json_bad(r, "%s is %s, not an array", what[i], bl_json_type(array[i]));
+    size[i] = array[i]->count;
     if (size[i] == 0 || size[i] > MAX_SIDE)
       return bl_json_bad(r, "%s has %zu elements; 1 to %d can be read", what[i], size[i], MAX_SIDE);
   }
@@ -218,16 +201,16 @@ static blica_status read_sizes(const bl_json_reader *r, const json_t *root, size
 }
 
 /* Two sides may promise more than there is: memory is taken only once all elements are seen to be there. */
-static blica_status check_shapes(const bl_json_reader *r, const json_t *root, size_t n, size_t k, size_t u) {
-  MUST(bl_read_shape(r, "mixing", json_object_get(root, "mixing"), n, k));
-  MUST(bl_read_shape(r, "variances", json_object_get(root, "variances"), u, k));
-  MUST(bl_read_shape(r, "means", json_object_get(root, "means"), u, k));
-  if (json_object_get(root, "thresholds")) MUST(bl_read_array(r, "thresholds", json_object_get(root, "thresholds"), u));
+static blica_status check_shapes(const bl_json_reader *r, const bl_json *root, size_t n, size_t k, size_t u) {
+  MUST(bl_read_shape(r, "mixing", bl_json_member(root, "mixing"), n, k));
+  MUST(bl_read_shape(r, "variances", bl_json_member(root, "variances"), u, k));
+  MUST(bl_read_shape(r, "means", bl_json_member(root, "means"), u, k));
+  if (bl_json_member(root, "thresholds")) MUST(bl_read_array(r, "thresholds", bl_json_member(root, "thresholds"), u));
   return BLICA_OK;
 }
 
 /* The items' levels: what they are called, lowest first. All 0 and 1 is no coding. */
-static blica_status read_levels(const bl_json_reader *r, const json_t *value, blica_model *m) {
+static blica_status read_levels(const bl_json_reader *r, const bl_json *value, blica_model *m) {
   blica_status status;
   int *levels = NULL, total = 0;
   char **labels = NULL;
@@ -235,10 +218,10 @@ static blica_status read_levels(const bl_json_reader *r, const json_t *value, bl
   bool plain = true;
   TRY(bl_read_array(r, "levels", value, (size_t)m->n));
   TRY(bl_alloc(r->ctx, (size_t)m->n, &levels));
-  for (int i = 0; i < m->n; i++) {
-    const json_t *own = json_array_get(value, (size_t)i);
-    size_t count = json_array_size(own);
-    if (!json_is_array(own) || count < 2 || count > BL_MOST_LEVELS) {
+  const bl_json *own = value + 1;
+  for (int i = 0; i < m->n; i++, own += own->span) {
+    const size_t count = own->kind == BL_JSON_ARRAY ? own->count : 0;
+    if (own->kind != BL_JSON_ARRAY || count < 2 || count > BL_MOST_LEVELS) {
       status = bl_json_bad(r, "levels[%d] is %s of %zu elements; an item has from 2 to %d levels", i, bl_json_type(own),
                            count, BL_MOST_LEVELS);
       goto done;
@@ -266,14 +249,15 @@ done:
   return status;
 }
 
-static blica_status read_cuts(const bl_json_reader *r, const json_t *value, blica_model *m) {
+static blica_status read_cuts(const bl_json_reader *r, const bl_json *value, blica_model *m) {
   blica_status status = bl_read_array(r, "cuts", value, (size_t)m->n);
-  for (int i = 0; status == BLICA_OK && i < m->n; i++) {
+  const bl_json *own = value + 1;
+  for (int i = 0; status == BLICA_OK && i < m->n; i++, own += own->span) {
     char where[64];
     int first = bl_plane(m->coding, i);
     snprintf(where, sizeof where, "cuts[%d]", i);
-    status = bl_read_vector(r, where, json_array_get(value, (size_t)i), (size_t)(bl_plane(m->coding, i + 1) - first),
-                            BL_JSON_FINITE, m->cuts + first, 1);
+    status =
+        bl_read_vector(r, where, own, (size_t)(bl_plane(m->coding, i + 1) - first), BL_JSON_FINITE, m->cuts + first, 1);
     for (int p = first + 1; status == BLICA_OK && p < bl_plane(m->coding, i + 1); p++)
       if (!(m->cuts[p] > m->cuts[p - 1])) status = bl_json_bad(r, "%s: cuts must grow from level to level", where);
   }
@@ -281,11 +265,11 @@ static blica_status read_cuts(const bl_json_reader *r, const json_t *value, blic
 }
 
 /* What may be missing: rows count the same in every segment, cuts are 0, thresholds are what the model says. */
-static blica_status read_defaulted(const bl_json_reader *r, const json_t *root, blica_model *m) {
+static blica_status read_defaulted(const bl_json_reader *r, const bl_json *root, blica_model *m) {
   size_t u = (size_t)m->u, planes = (size_t)m->planes;
-  const json_t *link = json_object_get(root, "link"), *samples = json_object_get(root, "samples"),
-               *cuts = json_object_get(root, "cuts"), *thresholds = json_object_get(root, "thresholds"),
-               *method = json_object_get(root, "method");
+  const bl_json *link = bl_json_member(root, "link"), *samples = bl_json_member(root, "samples"),
+                *cuts = bl_json_member(root, "cuts"), *thresholds = bl_json_member(root, "thresholds"),
+                *method = bl_json_member(root, "method");
   strcpy(m->method, "given");
   for (size_t s = 0; s < u; s++) m->samples[s] = 1;
   if (link) MUST(bl_read_number(r, "link", link, BL_JSON_POSITIVE, &m->link));
@@ -299,7 +283,7 @@ static blica_status read_defaulted(const bl_json_reader *r, const json_t *root, 
   return BLICA_OK;
 }
 
-static blica_status read_model(const bl_json_reader *r, const json_t *root, blica_model **out) {
+static blica_status read_model(const bl_json_reader *r, const bl_json *root, blica_model **out) {
   size_t size[3] = {0};
   MUST(check_header(r, root));
   MUST(read_sizes(r, root, size));
@@ -307,15 +291,15 @@ static blica_status read_model(const bl_json_reader *r, const json_t *root, blic
   MUST(check_shapes(r, root, n, k, u));
   MUST(blica_model_create(r->ctx, (int)n, (int)k, (int)u, out));
   blica_model *m = *out;
-  MUST(bl_read_matrix(r, "mixing", json_object_get(root, "mixing"), n, k, BL_JSON_FINITE, m->mixing, 1, n));
-  MUST(bl_read_matrix(r, "variances", json_object_get(root, "variances"), u, k, BL_JSON_NOT_NEGATIVE, m->variances, k,
+  MUST(bl_read_matrix(r, "mixing", bl_json_member(root, "mixing"), n, k, BL_JSON_FINITE, m->mixing, 1, n));
+  MUST(bl_read_matrix(r, "variances", bl_json_member(root, "variances"), u, k, BL_JSON_NOT_NEGATIVE, m->variances, k,
                       1));
-  MUST(bl_read_matrix(r, "means", json_object_get(root, "means"), u, k, BL_JSON_FINITE, m->means, k, 1));
-  MUST(bl_read_texts(r, "variables", json_object_get(root, "variables"), m->n, m->variables));
-  MUST(bl_read_texts(r, "segments", json_object_get(root, "segments"), m->u, m->segments));
-  if (json_object_get(root, "levels")) MUST(read_levels(r, json_object_get(root, "levels"), m));
+  MUST(bl_read_matrix(r, "means", bl_json_member(root, "means"), u, k, BL_JSON_FINITE, m->means, k, 1));
+  MUST(bl_read_texts(r, "variables", bl_json_member(root, "variables"), m->n, m->variables));
+  MUST(bl_read_texts(r, "segments", bl_json_member(root, "segments"), m->u, m->segments));
+  if (bl_json_member(root, "levels")) MUST(read_levels(r, bl_json_member(root, "levels"), m));
   MUST(read_defaulted(r, root, m));
-  if (json_object_get(root, "fit")) MUST(read_fit(r, json_object_get(root, "fit"), m));
+  if (bl_json_member(root, "fit")) MUST(read_fit(r, bl_json_member(root, "fit"), m));
   return BLICA_OK;
 }
 
@@ -345,21 +329,14 @@ blica_status blica_model_parse(blica_ctx *ctx, const char *text, size_t length, 
   BL_NEED_OUT(ctx, out, text, path);
   blica_status status;
   const bl_json_reader r = {ctx, path};
-  json_t *root = NULL;
-  TRY(check_depth(&r, text, length));
-  json_error_t error;
-  errno = 0;
-  root = json_loadb(text, length, JSON_DECODE_INT_AS_REAL | JSON_REJECT_DUPLICATES, &error);
-  if (!root)
-    FAIL_OUTSIDE(ctx, BLICA_ERR_FORMAT, "model '%s': line %d, column %d: %s", path, error.line, error.column,
-                 error.text);
+  BL_OWNED bl_json *root = NULL;
+  TRY(bl_json_parse(ctx, path, text, length, &root));
   TRY(read_model(&r, root, out));
 done:
   if (status != BLICA_OK) {
     blica_model_free(*out);
     *out = NULL;
   }
-  json_decref(root);
   return status;
 }
 
