@@ -120,7 +120,6 @@ report-picture: setup-test build ## draw docs/report.png, the first screen of a 
 
 docs: setup-test ## build the documentation site in build/site/html
 	@/usr/bin/python3 tools/site.py . build/site
-	@mkdocs build --strict --quiet --config-file build/site/mkdocs.yml
 	@echo "The site: $(CURDIR)/build/site/html/index.html"
 
 clean: ## remove what was built

@@ -1,10 +1,13 @@
 #!/usr/bin/python3
-"""Assembles the documentation site: site.py SOURCE OUT writes OUT/pages and OUT/mkdocs.yml for mkdocs.
+"""Builds the documentation site: site.py SOURCE OUT writes OUT/pages and OUT/mkdocs.yml and lets mkdocs make OUT/html of them.
 
 Pages are docs/*.md, the READMEs of the gallery, Python and R, and three references made from the code itself: the C interface from
-include/blica.h, Python's from its docstrings, R's from its manual pages. Links to files that are not pages become plain text.
+include/blica.h, Python's from its docstrings, R's from its manual pages. Links to files that are not pages become plain text. Formulas ($...$) become MathML by KaTeX, so that a
+reader's browser needs neither scripts nor fonts for them, and the search works from file://, too.
 """
 import ast
+import json
+import os
 import pathlib
 import re
 import shutil
@@ -39,6 +42,7 @@ site_dir: html
 use_directory_urls: false
 theme:
   name: material
+  custom_dir: theme
   font: false
   palette:
     - {media: "(prefers-color-scheme: light)", scheme: default, primary: indigo, toggle: {icon: material/brightness-7, name: Dark}}
@@ -152,6 +156,41 @@ def relink(text: str, source: pathlib.Path, root: pathlib.Path, pages: dict) -> 
     return re.sub(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)", one, text)
 
 
+# Prose without its code: fences, indented blocks and spans are kept as they are.
+CODE = re.compile(r"(?ms)(^```.*?^```$|^(?: {4}|\t).*?$|`[^`\n]*`)")
+FORMULA = re.compile(r"(?<![\w$\\])\$(?=\S)([^$`]+?)(?<=\S)\$(?![\w$])")
+KATEX = """const k = require("katex"), list = JSON.parse(require("fs").readFileSync(0));
+process.stdout.write(JSON.stringify(list.map(t => k.renderToString(t, {output: "mathml", throwOnError: true}))));"""
+
+
+def typeset(text: str) -> str:
+    """The formulas of a page as MathML; a formula that KaTeX does not understand is an error."""
+    parts = CODE.split(text)
+    formulas = [" ".join(match[1].split()) for part in parts[::2] for match in FORMULA.finditer(part)]
+    if not formulas:
+        return text
+    run = subprocess.run(["node", "-e", KATEX], input=json.dumps(formulas), capture_output=True, text=True,
+                         env={**os.environ, "NODE_PATH": "/usr/share/nodejs"})
+    if run.returncode:
+        raise SystemExit(f"formulas need node and katex (Debian: katex): {run.stderr[-400:]}")
+    made = iter(re.sub(r"(?s)<annotation.*?</annotation>|</?semantics>", "", each) for each in json.loads(run.stdout))
+    return "".join(FORMULA.sub(lambda _: next(made), part) if i % 2 == 0 else part for i, part in enumerate(parts))
+
+
+# Pages read from a disk may neither fetch the index nor start a worker from a file: both come with a script.
+OFFLINE = """{% extends "base.html" %}{% block libs %}<script>
+if (location.protocol === "file:") document.write('<script src="{{ "search/offline.js" | url }}"><\\/script>')
+</script>{% endblock %}"""
+
+
+def write_offline_search(html: pathlib.Path) -> None:
+    worker = next((html / "assets/javascripts/workers").glob("search.*.js")).read_text()
+    index = (html / "search/search_index.json").read_text()
+    (html / "search/offline.js").write_text(
+        f"var __search = {{index: Promise.resolve({index})}};\n(function () {{ const W = Worker, source = {json.dumps(worker)};\n"
+        "window.Worker = function () { return new W(URL.createObjectURL(new Blob([source], {type: 'text/javascript'}))); }; })();\n")
+
+
 def main(root: pathlib.Path, out: pathlib.Path) -> None:
     pages_dir = out / "pages"
     shutil.rmtree(out, ignore_errors=True)
@@ -168,7 +207,7 @@ def main(root: pathlib.Path, out: pathlib.Path) -> None:
     pages[(root / "README.md").resolve()] = "index.md"
     pages |= {(root / path).resolve(): page for path, page in MADE.items()}
     for page, path in sources.items():
-        (pages_dir / page).write_text(relink(path.read_text(), path, root, pages))
+        (pages_dir / page).write_text(typeset(relink(path.read_text(), path, root, pages)))
     for name, text in made.items():
         (pages_dir / name).write_text(text)
     for folder in ("docs", "experiments/results", "examples"):
@@ -177,6 +216,10 @@ def main(root: pathlib.Path, out: pathlib.Path) -> None:
     nav = "nav:\n" + "".join(f"  - {section}:\n" + "".join(f"    - \"{title}\": {page}\n" for title, page in entries)
                              for section, entries in NAVIGATION)
     (out / "mkdocs.yml").write_text(CONFIG + nav)
+    (out / "theme").mkdir()
+    (out / "theme/main.html").write_text(OFFLINE)
+    subprocess.run(["mkdocs", "build", "--strict", "--quiet", "--config-file", out / "mkdocs.yml"], check=True)
+    write_offline_search(out / "html")
 
 
 if __name__ == "__main__":
