@@ -148,6 +148,7 @@ void messages_attach(blica_ctx *ctx) {
   action.sa_flags = (int)SA_RESETHAND; /* the second one has its usual effect */
   sigaction(SIGINT, &action, NULL);
   sigaction(SIGTERM, &action, NULL);
+  signal(SIGXFSZ, SIG_IGN); /* a file past the limit of its size is an error of the write, with a message */
   began = now();
   blica_set_warn(ctx, warn, NULL);
   blica_set_poll(ctx, poll, NULL);

@@ -80,6 +80,7 @@ blica_status table_begin_text(table *t, char *message) {
   bool more;
   MUST(records_peek(&t->text, message, &more, &length));
   if (!more) return table_fail(message, BLICA_ERR_DATA, "%s: is empty", t->name);
+  if (length > 1 && memcmp(t->text.buffer + t->text.at, "PK", 2) == 0) return table_not_rows(t, message);
   if (memchr(t->text.buffer + t->text.at, 0, length))
     return table_fail(message, BLICA_ERR_FORMAT, "%s: is not text (it has zero bytes) and not .npy", t->name);
   records_guess_separator(&t->text, length);

@@ -292,8 +292,8 @@ static blica_status rename_counts(table *t, const uint8_t *flipped, blica_counts
 
 blica_status table_not_rows(const table *t, char *message) {
   return table_fail(message, BLICA_ERR_DATA,
-                    "%s: holds pair counts, not rows; counts are read from standard input or from a file whose name "
-                    "ends in .csv, and not compressed",
+                    "%s: holds pair counts, not rows, and this command needs the rows; commands that take counts read "
+                    "them from standard input or from a file whose name ends in .csv or .npz",
                     t->name);
 }
 

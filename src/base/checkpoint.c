@@ -44,6 +44,7 @@ static blica_status read_all(blica_ctx *ctx, const char *path, bool resume, bl_c
   unsigned char *bytes = NULL;
   bool root = bl_comm(ctx)->rank == 0;
   if (root) status = find_file(ctx, path, resume, &bytes, &f);
+  if (root && f.found) bl_checkpoint_mark(c, path);
   TRY(bl_agree(ctx, status));
   TRY(bl_broadcast(ctx, &f, sizeof f, 0));
   if (resume && !f.found) bl_warn(ctx, "there is no checkpoint '%s' yet: the fit starts from the beginning", path);

@@ -63,8 +63,25 @@ blica_status bl_checkpoint_add(blica_ctx *ctx, bl_checkpoint *c, const char *nam
   return BLICA_OK;
 }
 
-bool bl_checkpoint_write(const bl_checkpoint *c, const char *path) {
+static void identify(const char *path, uint64_t out[3]) {
+  struct stat info;
+  memset(out, 0, 3 * sizeof *out);
+  if (stat(path, &info) != 0 || !S_ISREG(info.st_mode)) return;
+  out[0] = (uint64_t)info.st_dev, out[1] = (uint64_t)info.st_ino, out[2] = (uint64_t)info.st_mtime;
+}
+
+void bl_checkpoint_mark(bl_checkpoint *c, const char *path) {
+  identify(path, c->written);
+}
+
+bool bl_checkpoint_write(bl_checkpoint *c, const char *path) {
   bl_outfile file;
+  uint64_t found[3];
+  identify(path, found);
+  if (found[1] && memcmp(found, c->written, sizeof found) != 0) {
+    errno = EEXIST;
+    return false;
+  }
   if (!bl_outfile_open(&file, path)) return false;
   errno = 0;
   if (!put_all(file.stream, c)) {
@@ -72,7 +89,9 @@ bool bl_checkpoint_write(const bl_checkpoint *c, const char *path) {
     bl_outfile_discard(&file);
     return false;
   }
-  return bl_outfile_commit(&file);
+  if (!bl_outfile_commit(&file)) return false;
+  bl_checkpoint_mark(c, path);
+  return true;
 }
 
 blica_status bl_checkpoint_bytes(blica_ctx *ctx, const char *path, unsigned char **bytes, uint64_t *size, bool *found) {

@@ -123,8 +123,15 @@ static bool store(blica_ctx *ctx, bl_checkpoint *c, const char *name, bl_stage_k
 static void warn_once(blica_ctx *ctx, bl_checkpoint *c) {
   if (!c->failed || c->warned || !bl_may_warn(ctx)) return;
   c->warned = true;
-  bl_warn(ctx, "checkpoint '%s' could not be written: %s; the fit goes on, and what was written before stays in place",
-          c->path, strerror(c->failed));
+  if (c->failed == EEXIST)
+    bl_warn(ctx,
+            "checkpoint '%s' is written by another process, too; the fit goes on, but its state is not kept: give each "
+            "fit a checkpoint of its own",
+            c->path);
+  else
+    bl_warn(ctx,
+            "checkpoint '%s' could not be written: %s; the fit goes on, and what was written before stays in place",
+            c->path, strerror(c->failed));
 }
 
 static void write_file(blica_ctx *ctx, bl_checkpoint *c) {

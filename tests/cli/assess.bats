@@ -318,3 +318,11 @@ P
   run_code 0 assess unknown.json d/data.csv --bootstrap none --json
   says "the model does not say which prior it was fitted with"
 }
+
+@test "a file of counts is told from rows" {
+  "$BLICA" simulate --variables 5 --sources 2 --segments 6 --samples 100 --out d --quiet
+  "$BLICA" fit d/data.csv --sources 2 --out m.json --quiet
+  "$BLICA" count d/data.csv --out c.npz --quiet
+  run_code 3 assess m.json c.npz
+  says "c.npz: holds pair counts, not rows, and this command needs the rows"
+}

@@ -66,3 +66,10 @@ refused() {
   run_code 2 count data.csv --out -
   says "end the name in one of them"
 }
+
+@test "a file that grows past the limit of its size is an error with a message, and none is left" {
+  code=0
+  (ulimit -f 1; exec "$BLICA" simulate --variables 20 --sources 3 --segments 20 --samples 500 --out big 2>said) || code=$?
+  [ $code = 1 ] && grep -q "cannot write .*: File too large" said
+  [ ! -e big/model.json ] || [ ! -e big/data.csv ]
+}

@@ -160,6 +160,21 @@ P
   cmp first.json m.json
 }
 
+@test "the command of the page codes the levels of the items as the model knows them" {
+  "$BLICA" simulate --variables 5 --sources 2 --segments 6 --samples 200 --levels 3 --out d --quiet
+  sed 's/0,/low,/g; s/1,/mid,/g; s/2,/top,/g' d/data.csv >words.csv
+  sed -i '1s/.*/a,b,c,d,e,segment/' words.csv
+  for how in "d/data.csv --ordinal" "words.csv --levels low<mid<top"; do
+    run_code 0 fit $how --sources 2 --out m.json
+    run_code 0 report m.json ${how%% *} --out r.html # the model knows the levels
+    command=$(sed -n 's|.*<pre>blica \(fit .*\)</pre>.*|\1|p' r.html | sed 's/&lt;/</g; s/&#39;/'"'"'/g')
+    cp m.json first.json
+    rm m.json
+    eval "\"$BLICA\" $command --quiet"
+    cmp <(grep -v seconds first.json) <(grep -v seconds m.json)
+  done
+}
+
 @test "an apostrophe in a name cannot end an attribute" {
   printf "it's,b,c,segment\n1,0,1,o'k\n1,1,0,o'k\n0,1,1,o'k\n0,1,0,t\n1,0,0,t\n1,1,1,t\n" >e.csv
   "$BLICA" fit e.csv --sources 1 --out m.json --quiet 2>/dev/null || [ $? = 4 ]

@@ -303,12 +303,38 @@ static void test_bad_state(void **state) {
   bl_checkpoint_free(c);
 }
 
+/* Two fits that began together: the state of the first stays, and the second says so. */
+static void test_two_writers(void **state) {
+  bl_checkpoint *first, *second;
+  item one = {1, {1}}, two = {2, {2}}, found = {0};
+  (void)state;
+  assert_int_equal(bl_checkpoint_open(ctx, path, 1000, false, 1e300, &first), BLICA_OK);
+  assert_int_equal(bl_checkpoint_open(ctx, path, 1000, false, 1e300, &second), BLICA_OK);
+  bl_stage of_first = bl_stage_below(&(bl_stage){.checkpoint = first}, "item");
+  bl_stage of_second = bl_stage_below(&(bl_stage){.checkpoint = second}, "item");
+  bl_stage_over(ctx, &of_first, pass_item, &one), bl_checkpoint_flush(ctx, first);
+  assert_int_equal(warnings, 0);
+  bl_stage_over(ctx, &of_second, pass_item, &two), bl_checkpoint_flush(ctx, second);
+  assert_int_equal(warnings, 1);
+  assert_non_null(strstr(warned, "is written by another process, too"));
+  one.a = 3;
+  bl_stage_over(ctx, &of_first, pass_item, &one), bl_checkpoint_flush(ctx, first); /* its own file is no reason */
+  assert_int_equal(warnings, 1);
+  bl_checkpoint_free(first), bl_checkpoint_free(second);
+  assert_int_equal(bl_checkpoint_open(ctx, path, 1000, true, 1e300, &first), BLICA_OK);
+  bl_stage again = bl_stage_below(&(bl_stage){.checkpoint = first}, "item");
+  assert_int_equal(bl_stage_load(ctx, &again, pass_item, &found), BLICA_OK);
+  assert_int_equal(found.a, 3);
+  bl_checkpoint_free(first);
+}
+
 #define OWN_FOLDER(test) cmocka_unit_test_setup_teardown(test, begin, end)
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      OWN_FOLDER(test_round_trip),  OWN_FOLDER(test_damage),    OWN_FOLDER(test_forged), OWN_FOLDER(test_messages),
-      OWN_FOLDER(test_write_fails), OWN_FOLDER(test_cut_short), OWN_FOLDER(test_digest), OWN_FOLDER(test_bad_state),
+      OWN_FOLDER(test_round_trip), OWN_FOLDER(test_damage),      OWN_FOLDER(test_forged),
+      OWN_FOLDER(test_messages),   OWN_FOLDER(test_write_fails), OWN_FOLDER(test_cut_short),
+      OWN_FOLDER(test_digest),     OWN_FOLDER(test_bad_state),   OWN_FOLDER(test_two_writers),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
