@@ -90,6 +90,17 @@ static json_t *record(const blica_assessment *a, const blica_assess_options *o) 
   json_object_set_new(r, "refit_mcs", json_number(a->refit_mcs));
   json_object_set_new(r, "chance_mcs", json_number(a->chance_mcs));
   json_object_set_new(r, "srmr_unbiased", json_number(a->srmr_unbiased));
+  json_object_set_new(r, "srmr_interval", json_pack("[o,o]", json_number(a->srmr_low), json_number(a->srmr_high)));
+  json_object_set_new(r, "rows",
+                      json_pack("{s:o,s:I,s:I}", "number", json_number(a->rows), "block_length",
+                                (json_int_t)a->block_length, "clusters", (json_int_t)a->clusters));
+  const bool margins = a->margin_item >= 0;
+  json_object_set_new(r, "margins",
+                      json_pack("{s:o,s:o,s:o,s:o,s:o}", "p", json_number(a->margin_p), "size",
+                                json_number(a->margin_size), "item",
+                                margins ? json_text(a->variables[a->margin_item]) : json_null(), "segment",
+                                margins ? json_text(a->segments[a->margin_segment]) : json_null(), "shift",
+                                margins ? json_number(a->margin_shift) : json_null()));
   json_t *mixing = json_pack("{s:o,s:o,s:o,s:o}", "se", matrix(a->mixing_se, a->n, a->k), "se_bootstrap",
                              matrix(a->mixing_se_bootstrap, a->n, a->k), "low", matrix(a->mixing_low, a->n, a->k),
                              "high", matrix(a->mixing_high, a->n, a->k));

@@ -662,8 +662,15 @@ typedef struct {
    * MCS between them. Beyond 0.1 errors there are no errors and angles, and M2 is that of given parameters. */
   double distance, refit_mcs;
   double chance_mcs;    /* of random rotations of the columns of A: what their space alone scores */
-  double srmr_unbiased; /* as in blica_fitted_values */
-  int twin[2];          /* two items that agree in all rows, or -1 */
+  double srmr_unbiased, srmr_low, srmr_high; /* SRMR less its sampling noise, with a 90 % interval */
+  int twin[2];                               /* two items that agree in all rows, or -1 */
+  int64_t block_length;                      /* adjacent rows that were taken as one unit; 0: none */
+  int64_t clusters;                          /* of the data; 0: they name none */
+  double rows;                               /* with any value; of weighted rows their effective number */
+  /* Are the cuts the same in all segments? NaN and -1 where the model has none. The root mean square of the thresholds'
+   * residuals less their noise, and the item and the segment that are furthest off, by how much. */
+  double margin_p, margin_size, margin_shift;
+  int margin_item, margin_segment;
 } blica_assessment;
 
 /* As in "yes", "weak", "no", "unknown"; static text. */

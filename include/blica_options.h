@@ -111,9 +111,10 @@ struct blica_segment_options {
 
 struct blica_assess_options {
   size_t size;
-  int bootstrap; /* refits of redrawn rows; 0: none, else at least 20 */
+  int bootstrap; /* refits of redrawn rows; 0: none, -1: as many as cost little, else at least 20 */
   double level;  /* coverage of the intervals */
   uint64_t seed;
+  int block_length; /* adjacent rows that are taken as one unit; 0: by the dependence that they show */
 };
 
 struct blica_select_options {

@@ -10,7 +10,7 @@
 #include "inference/bootstrap.h"
 #include "inference/change_test.h"
 #include "inference/information.h"
-#include "inference/limited.h"
+#include "inference/m2.h"
 #include "inference/mean_errors.h"
 #include "inference/optimum.h"
 #include "inference/sandwich.h"
@@ -38,6 +38,14 @@ static blica_status nans(blica_ctx *ctx, blica_assessment *a, size_t count, doub
   return status;
 }
 
+/* As many refits as cost little: 200 where a fit is small, fewer in proportion to n^2 k u, none for methods whose fits
+ * need rows. It does not depend on the clock, so that results repeat. */
+static int default_draws(const blica_model *m) {
+  const bl_estimator *method = bl_method_named(m->method);
+  if (method && method->method->needs_rows) return 0;
+  return (int)fmax(20, fmin(200, 2e7 / ((double)m->n * m->n * m->k * m->u)));
+}
+
 static blica_status create(blica_ctx *ctx, const blica_model *m, int draws, blica_assessment **out) {
   blica_status status;
   blica_assessment *a = NULL;
@@ -47,7 +55,8 @@ static blica_status create(blica_ctx *ctx, const blica_model *m, int draws, blic
   a->n = m->n, a->k = m->k, a->u = m->u, a->planes = m->planes, a->draws = draws,
   a->parameters = (int64_t)(n * k + u * k);
   a->expected_mcs = a->change_p = a->srmr = a->m2 = a->m2_p = a->rmsea2 = a->rmsea2_low = a->rmsea2_high = NAN;
-  a->distance = a->refit_mcs = a->chance_mcs = a->srmr_unbiased = NAN;
+  a->distance = a->refit_mcs = a->chance_mcs = a->srmr_unbiased = a->srmr_low = a->srmr_high = NAN;
+  a->margin_p = a->margin_size = a->margin_shift = NAN, a->margin_item = a->margin_segment = -1;
   a->lag = a->lag_z = a->decay = a->inflation = a->draws_per_segment = NAN;
   TRY(bl_copy_texts(ctx, m->n, (const char *const *)m->variables, &a->variables));
   TRY(bl_copy_texts(ctx, m->u, (const char *const *)m->segments, &a->segments));
@@ -156,11 +165,6 @@ static blica_status asymptotic(blica_ctx *ctx, const blica_model *m, const bl_ro
   BL_OWNED double *bias = NULL;
   bool means;
   bl_threshold_errors(counts, a->threshold_se);
-  if (p > BL_SANDWICH_MAX) {
-    bl_warn(ctx, "no asymptotic errors: the model has %zu parameters, more than %d; the bootstrap has no such limit", p,
-            BL_SANDWICH_MAX);
-    return BLICA_OK;
-  }
   TRY(bl_alloc(ctx, 2 * p, &bias));
   TRY(bl_alloc_for(ctx, a, p * p, &a->covariance));
   status = find_covariance(ctx, m, rows, counts, bias, &means, a);
@@ -232,30 +236,35 @@ static void item_residuals(const blica_fitted_values *f, double *item) {
   }
 }
 
+/* M2 of the correlations, or of the margins; *found is false, with a warning, where it cannot be computed. */
+static blica_status m2(blica_ctx *ctx, const blica_model *m, const bl_rows *rows, const blica_counts *counts,
+                       bool margins, const blica_assessment *a, bl_m2 *out) {
+  const bool fixed = !(a->distance <= bl_verdict_distance);
+  const blica_status status = bl_m2_test(ctx, m, rows, counts, margins, fixed, out, margins ? NULL : a->segment_m2);
+  if (status != BLICA_ERR_NUMERIC) return status;
+  bl_warn(ctx, "no test of fit: %s", blica_message(ctx));
+  return BLICA_OK;
+}
+
 static blica_status fit_statistics(blica_ctx *ctx, const blica_model *m, const bl_rows *rows,
                                    const blica_counts *counts, blica_assessment *a) {
   blica_status status;
   blica_fitted_values *fitted = NULL;
-  bl_limited limited;
-  const bool fixed = !(a->distance <= bl_verdict_distance);
+  bl_m2 pairs, margins;
+  bool cuts = false;
   TRY(blica_fitted(ctx, m, counts, &fitted));
-  a->srmr = fitted->srmr, a->srmr_unbiased = fitted->srmr_unbiased;
+  a->srmr = fitted->srmr;
   memcpy(a->segment_srmr, fitted->segment_srmr, (size_t)a->u * sizeof(double));
   item_residuals(fitted, a->item_srmr);
-  if (!rows->complete || !bl_limited_possible(rows->coding, m->n, m->k, m->u)) {
-    bl_warn(ctx, rows->complete ? "M2 is left out: it takes too long for so many items, levels and segments"
-                                : "M2 is left out: it needs rows without missing values");
-    goto done;
-  }
-  status = bl_limited_test(ctx, m, rows, counts, fixed, &limited, a->segment_m2);
-  if (status == BLICA_ERR_NUMERIC) {
-    bl_warn(ctx, "M2 is left out: %s", blica_message(ctx));
-    status = BLICA_OK;
-    goto done;
-  }
-  if (status != BLICA_OK) goto done;
-  a->m2 = limited.m2, a->df = limited.df, a->m2_p = limited.p;
-  a->rmsea2 = limited.rmsea2, a->rmsea2_low = limited.rmsea2_low, a->rmsea2_high = limited.rmsea2_high;
+  TRY(m2(ctx, m, rows, counts, false, a, &pairs));
+  a->m2 = pairs.m2, a->df = pairs.df, a->m2_p = pairs.p;
+  a->rmsea2 = pairs.rmsea2, a->rmsea2_low = pairs.rmsea2_low, a->rmsea2_high = pairs.rmsea2_high;
+  a->srmr_unbiased = pairs.size, a->srmr_low = pairs.size_low, a->srmr_high = pairs.size_high;
+  for (int p = 0; p < m->planes; p++) cuts = cuts || m->cuts[p] != 0;
+  if (!cuts || m->u < 2) goto done;
+  TRY(m2(ctx, m, rows, counts, true, a, &margins));
+  a->margin_p = margins.p, a->margin_size = margins.size;
+  a->margin_item = margins.item, a->margin_segment = margins.segment, a->margin_shift = margins.shift;
 done:
   blica_fitted_free(fitted);
   return status;
@@ -302,6 +311,23 @@ static blica_status change(blica_ctx *ctx, const blica_model *m, const bl_rows *
   return BLICA_OK;
 }
 
+/* The length of blocks for which the variance of sums over autoregressive rows is most accurate (Carlstein, Annals of
+ * Statistics 14, 1986), scores falling by the square of what items fall by; at most a fifth of a segment. */
+static int64_t block_length(const bl_rows *rows, double decay) {
+  const double r = decay * decay, total = (double)rows->row_first[rows->u];
+  const double best = cbrt(6 * r * r / pow(1 - r * r, 2) * total);
+  return (int64_t)fmax(2, fmin(ceil(best), floor(total / rows->u / 5)));
+}
+
+/* Rows that depend on those before them become blocks, unless the data have clusters. */
+static blica_status take_blocks(blica_ctx *ctx, int64_t given, bl_rows *rows, blica_assessment *a) {
+  if (rows->cluster) return BLICA_OK;
+  const bool dependent = a->inflation > 1;
+  if (given > 0) a->block_length = given;
+  if (!given && dependent) a->block_length = block_length(rows, a->decay);
+  return a->block_length > 1 && !rows->unit_first ? bl_rows_block(ctx, rows, a->block_length) : BLICA_OK;
+}
+
 blica_status blica_assess(blica_ctx *ctx, const blica_model *model, const blica_data *data,
                           const blica_assess_options *given, blica_assessment **out) {
   BL_NEED_OUT(ctx, out, model, data, given);
@@ -320,16 +346,20 @@ blica_status blica_assess(blica_ctx *ctx, const blica_model *model, const blica_
   TRY(bl_rows_make(ctx, model, data, &rows));
   TRY(bl_rows_counts_create(ctx, rows, &counts));
   bl_rows_count(rows, rows->weight, counts);
-  TRY(create(ctx, model, options->bootstrap, &a));
+  TRY(create(ctx, model, options->bootstrap < 0 ? default_draws(model) : options->bootstrap, &a));
   a->level = options->level;
+  for (int s = 0; s < model->u; s++) a->rows += rows->size[s];
+  if (rows->cluster) a->clusters = rows->unit_of[rows->u];
+  if (options->block_length > 1 && !rows->cluster) TRY(bl_rows_block(ctx, rows, options->block_length));
   TRY(design(ctx, model, a));
   TRY(optimum(ctx, model, rows, counts, a));
   const bool fitted = a->distance <= bl_verdict_distance;
   TRY(bl_axes_chance(ctx, model, options->seed, &a->chance_mcs));
+  TRY(change(ctx, model, rows, counts, a));
+  TRY(take_blocks(ctx, options->block_length, rows, a));
   if (fitted) TRY(asymptotic(ctx, model, rows, counts, options->seed, a));
   TRY(fit_statistics(ctx, model, rows, counts, a));
-  TRY(change(ctx, model, rows, counts, a));
-  if (options->bootstrap && fitted) TRY(resample(ctx, model, rows, options->seed, a));
+  if (a->draws && fitted) TRY(resample(ctx, model, rows, options->seed, a));
   intervals(model, a);
   bl_verdict(a);
   *out = bl_take(&a);

@@ -1,7 +1,7 @@
 /* change_test.c - a score test of changing variances, from the scores of single rows.
  *
  * Null hypothesis: all segments have the same latent correlations; margins are free. The common correlations are those
- * of common.c, with margins that are shrunk, and scores that are insensitive to them to first order. Against it stand
+ * of pooled.c, with margins that are shrunk, and scores that are insensitive to them to first order. Against it stand
  * changes of the covariance of the k leading factors of the common matrix: directions D [pairs,m], m <= k(k+1)/2.
  * Nothing depends on the fitted mixing matrix, which under the null hypothesis adapts to the noise. With U_r the score
  * of row r along D, H_s = D'W_s D the nominal information of segment s of N_s rows, l_s = diag(H_s)^1/2, f_s = N_s / N:
@@ -24,7 +24,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "inference/common.h"
+#include "inference/pooled.h"
 #include "inference/implied.h"
 #include "inference/row_scores.h"
 #include "num/blas.h"
@@ -36,8 +36,8 @@ static const double RIDGE = 4; /* 1 / 0.5^2: changes by about half of a variance
 /* One thread's. */
 typedef struct {
   bl_influence *influence;
-  bl_row_scores scores;
-  double *weight, *rho, *z;
+  bl_units_reader units;
+  double *weight, *score, *rho, *z;
 } workspace;
 
 typedef struct {
@@ -47,7 +47,7 @@ typedef struct {
   const blica_counts *counts;
   int n, k, u;
   size_t pairs, m;      /* m: directions */
-  bl_common *common;    /* null model of all segments; it owns d, h, lags and the sums */
+  bl_pooled *common;    /* null model of all segments; it owns d, h, lags and the sums */
   double *d;            /* [pairs,m] directions; NULL: those of the fitted log-variances of each segment */
   double *h;            /* [m,m,u] nominal information */
   bl_lag_sums *lags;    /* [u] */
@@ -71,7 +71,7 @@ static blica_status factor_directions(const job *b, int factors, double *d) {
   BL_OWNED double *matrix = NULL, *values = NULL;
   MUST(bl_alloc(b->ctx, (size_t)n * n, &matrix));
   MUST(bl_alloc(b->ctx, (size_t)n, &values));
-  bl_common_matrix(n, b->common->rho, matrix);
+  bl_pooled_matrix(n, b->common->rho, matrix);
   errno = 0;
   if (bl_dsyevd('V', 'L', n, matrix, n, values) != 0)
     return bl_fail_outside(b->ctx, BLICA_ERR_NUMERIC, "the eigenvalues of the common correlations did not converge");
@@ -103,6 +103,17 @@ static void weigh(const job *b, int s, const bl_influence *f, const double *d, d
            (int)b->m);
 }
 
+/* Sums over the units of segment s of their scores along the columns of weight. */
+static void add_scores(job *b, int s, const workspace *r) {
+  const int q = (int)r->units.q, m = (int)b->m;
+  int64_t at = 0;
+  bl_score_sums_clear(b->m, &b->sums[s]);
+  for (int count; (count = bl_units_read(&r->units, s, &at)) > 0;) {
+    bl_dgemm('T', 'N', m, count, q, 1, r->weight, q, r->units.psi, q, 0, r->score, m);
+    bl_score_sums_add(&r->units, count, b->m, r->score, &b->sums[s]);
+  }
+}
+
 static void segment_task(int64_t item, int thread, void *user) {
   job *b = user;
   const int s = (int)item;
@@ -117,14 +128,13 @@ static void segment_task(int64_t item, int thread, void *user) {
     bl_implied_variance_slope(b->n, b->k, model->link, model->mixing, v, sizes, r->rho, slope);
     rho = r->rho, d = slope;
   }
-  bl_influence_describe(b->counts, s, rho, b->common->t + (size_t)b->rows->planes * s, r->influence);
+  bl_influence_describe(b->counts, s, rho, b->common->t + (size_t)b->rows->planes * s, NULL, r->influence);
   weigh(b, s, r->influence, d, r->weight, h);
-  r->scores.weight = r->weight, r->scores.m = b->m;
-  bl_row_scores_sum(&r->scores, s, &b->sums[s]);
+  add_scores(b, s, r);
   if (!b->adjacent) return;
   const size_t used = b->m < LAG_DIRECTIONS ? b->m : LAG_DIRECTIONS;
-  for (size_t c = 0; c < used; c++) scale[c] = h[c * (b->m + 1)] > 0 ? sqrt(b->sums[s].units / h[c * (b->m + 1)]) : 0;
-  bl_row_scores_lags(&r->scores, s, used, scale, r->z, b->lags[s].score);
+  for (size_t c = 0; c < used; c++) scale[c] = h[c * (b->m + 1)] > 0 ? sqrt(b->rows->size[s] / h[c * (b->m + 1)]) : 0;
+  bl_row_scores_lags(&r->units, s, r->weight, b->m, used, scale, r->score, r->z, b->lags[s].score);
   bl_lag_items(b->rows, s, r->z, &b->lags[s]);
 }
 
@@ -175,7 +185,7 @@ static double tail(size_t m, int u, const double *sum, const double *h, const do
 static void collect(const job *b, const double *share, double *r, double *sum) {
   const size_t m = b->m;
   double rows = 0, mean[DIRECTIONS_MOST] = {0};
-  for (int s = 0; s < b->u; s++) rows += (double)b->rows->total[s];
+  for (int s = 0; s < b->u; s++) rows += b->rows->size[s];
   for (int s = 0; s < b->u; s++)
     for (size_t c = 0; c < m; c++) mean[c] += b->sums[s].sum[c] / rows;
   memset(r, 0, m * m * sizeof *r);
@@ -207,7 +217,7 @@ static void source_null(job *b, int j, double common, double *rho, double *slope
     bl_implied_rho(b->n, b->k, model->link, model->mixing, v, sizes, rho);
     bl_implied_variance_slope(b->n, b->k, model->link, model->mixing, v, sizes, rho, slope);
     for (int c = 1; c < b->n; c++)
-      for (int i = 0; i < c; i++) bl_common_score(b->counts, s, i, c, rho[blica_pair(i, c)], b->common);
+      for (int i = 0; i < c; i++) bl_pooled_score(b->counts, s, i, c, rho[blica_pair(i, c)], b->common);
     for (size_t l = 0; l < k; l++)
       for (size_t at = 0; at < pairs; at++) weighted[at + pairs * l] = information[at] * slope[at + pairs * l];
     bl_dgemm('T', 'N', b->k, b->k, (int)pairs, 1, slope, (int)pairs, weighted, (int)pairs, 0, h + k * k * (size_t)s,
@@ -277,7 +287,7 @@ static blica_status single_sources(job *b, const double *share, const bl_change 
   b->d = NULL, b->m = k, b->adjacent = false;
   bl_parallel(b->ctx, b->u, segment_task, b);
   for (size_t s = 0; s < u; s++) { /* centred within segments: at the fitted model their means need not be 0 */
-    const double rows = fmax(1, (double)b->rows->total[s]);
+    const double rows = fmax(1, b->rows->size[s]);
     for (size_t c = 0; c < k; c++) pooled[k * k + c] = b->sums[s].sum[c] / rows;
     bl_score_sums_centre(pooled + k * k, k, &b->sums[s]);
     for (size_t c = 0; c < k; c++)
@@ -300,8 +310,9 @@ static blica_status make_workspace(job *b, size_t most, workspace *r) {
   const size_t used = most < LAG_DIRECTIONS ? most : LAG_DIRECTIONS;
   int64_t rows = 0;
   for (int s = 0; s < b->u; s++) rows = b->rows->total[s] > rows ? b->rows->total[s] : rows;
-  MUST(bl_influence_make(b->ctx, b->n, b->rows->coding, false, &r->influence));
-  MUST(bl_row_scores_make(b->ctx, r->influence, r->influence, b->rows, most, &r->scores));
+  MUST(bl_influence_make(b->ctx, b->n, b->rows->coding, BL_SCALES, &r->influence));
+  MUST(bl_units_make(b->ctx, r->influence, r->influence, b->rows, &r->units));
+  MUST(bl_alloc_for(b->ctx, r->influence, BL_BATCH * most, &r->score));
   MUST(bl_alloc_for(b->ctx, r->influence, bl_mul(r->influence->statistics, most), &r->weight));
   MUST(bl_alloc_for(b->ctx, r->influence, b->pairs * (most + 1) + (size_t)b->n, &r->rho));
   return bl_alloc_for(b->ctx, r->influence, bl_mul(used > (size_t)b->n ? used : (size_t)b->n, (size_t)rows), &r->z);
@@ -310,7 +321,7 @@ static blica_status make_workspace(job *b, size_t most, workspace *r) {
 static blica_status allocate(job *b, size_t most) {
   blica_ctx *ctx = b->ctx;
   const size_t u = (size_t)b->u;
-  MUST(bl_common_make(ctx, b->n, b->u, b->rows->coding, true, &b->common));
+  MUST(bl_pooled_make(ctx, b->n, b->u, b->rows->coding, true, &b->common));
   MUST(bl_alloc_for(ctx, b->common, bl_mul(most * most, u), &b->h));
   MUST(bl_alloc_for(ctx, b->common, u, &b->lags));
   MUST(bl_alloc_for(ctx, b->common, u, &b->sums));
@@ -333,7 +344,7 @@ blica_status bl_change_test(blica_ctx *ctx, const blica_model *model, const bl_r
   BL_OWNED double *share = NULL, *r = NULL;
   double total = 0;
   *out = (bl_change){NAN, {NAN, NAN, 0, 1, NAN}};
-  b.pairs = (size_t)b.n * (b.n - 1) / 2, b.adjacent = true;
+  b.pairs = (size_t)b.n * (b.n - 1) / 2, b.adjacent = !rows->unit_first;
   const int factors = factors_of(&b);
   b.m = (size_t)factors * (factors + 1) / 2;
   const size_t m = b.m, most = m > (size_t)b.k ? m : (size_t)b.k;
@@ -341,15 +352,15 @@ blica_status bl_change_test(blica_ctx *ctx, const blica_model *model, const bl_r
   TRY(allocate(&b, most));
   TRY(bl_alloc(ctx, (size_t)b.u, &share));
   TRY(bl_alloc(ctx, 4 * most * most + 2 * most + most * (size_t)b.u, &r));
-  for (int s = 0; s < b.u; s++) total += (double)rows->total[s];
-  for (int s = 0; s < b.u; s++) share[s] = (double)rows->total[s] / total;
-  bl_common_fit(counts, b.common);
+  for (int s = 0; s < b.u; s++) total += rows->size[s];
+  for (int s = 0; s < b.u; s++) share[s] = rows->size[s] / total;
+  bl_pooled_fit(counts, b.common);
   TRY(bl_alloc_for(ctx, b.common, bl_mul(b.pairs, m), &b.d));
   TRY(factor_directions(&b, factors, b.d));
   bl_parallel(ctx, b.u, segment_task, &b);
   double *sum = r + m * m, *work = sum + m * (size_t)b.u;
   collect(&b, share, r, sum);
-  out->rows = bl_dependence_of(rows, b.lags);
+  if (b.adjacent) out->rows = bl_dependence_of(rows, b.lags);
   for (size_t c = 0; c < m * m; c++) r[c] *= out->rows.inflation;
   out->p = tail(m, b.u, sum, b.h, r, share, work);
   TRY(single_sources(&b, share, out, source_p));

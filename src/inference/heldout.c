@@ -36,7 +36,7 @@ blica_status bl_heldout_make(blica_ctx *ctx, const bl_rows *rows, int k, bl_held
   MUST(bl_alloc_for(ctx, h, (size_t)k * k, &h->information));
   MUST(bl_table_make(ctx, h, most, &h->with));
   MUST(bl_table_make(ctx, h, most, &h->without));
-  MUST(bl_common_make(ctx, rows->n, rows->u, rows->coding, false, &h->common));
+  MUST(bl_pooled_make(ctx, rows->n, rows->u, rows->coding, false, &h->common));
   *out = bl_take(&h);
   return BLICA_OK;
 }
@@ -77,7 +77,7 @@ static bool step_from(bl_heldout *h, const blica_counts *train, int s, const bli
   bl_implied_rho(n, k, model->link, model->mixing, v, h->scale, h->rho);
   bl_implied_variance_slope(n, k, model->link, model->mixing, v, h->scale, h->rho, h->slope);
   for (int j = 1; j < n; j++)
-    for (int i = 0; i < j; i++) bl_common_score(train, s, i, j, h->rho[blica_pair(i, j)], h->common);
+    for (int i = 0; i < j; i++) bl_pooled_score(train, s, i, j, h->rho[blica_pair(i, j)], h->common);
   for (int a = 0; a < k; a++) {
     const double *slope = h->slope + (size_t)pairs * a;
     h->score[a] = 0.5 * bl_ddot(pairs, score, 1, slope, 1) - log(v[a]) / (sd * sd);
@@ -94,7 +94,7 @@ static bool step_from(bl_heldout *h, const blica_counts *train, int s, const bli
 void bl_heldout_variances(bl_heldout *h, const blica_counts *train, int s, const blica_model *model, double sd,
                           double *v) {
   for (int l = 0; l < model->k; l++) v[l] = 1, h->before[l] = 0;
-  bl_common_margins(train, h->common);
+  bl_pooled_margins(train, h->common);
   double most = 1; /* of a step in log v; less where steps go to and fro, as they do between small variances */
   for (int round = 0; round < ROUNDS && step_from(h, train, s, model, sd, v); round++) {
     double largest = 0;

@@ -2,14 +2,14 @@
 #ifndef BL_HELDOUT_H
 #define BL_HELDOUT_H
 
-#include "inference/common.h"
+#include "inference/pooled.h"
 
 /* One caller's workspace, for models of up to k sources. */
 typedef struct {
   const bl_rows *rows;
   bl_table with, without;
   double *cell, *scale, *rho; /* of one table; [n]; [pairs] */
-  bl_common *common;
+  bl_pooled *common;
   double *slope, *score, *before, *information; /* [pairs,k], [k], [k] the step before, [k,k] */
 } bl_heldout;
 

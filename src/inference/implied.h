@@ -8,11 +8,16 @@
 void bl_implied_rho(int n, int k, double link, const double *mixing, const double *variance, double *scale,
                     double *rho);
 
-/* d rho / d (A, log v): slope [pairs, nk + k], column-major. rho and scale as bl_implied_rho leaves them. */
-void bl_implied_slope(int n, int k, double link, const double *mixing, const double *variance, const double *scale,
-                      const double *rho, double *slope);
+/* d rho_ij / d (A_i., A_j., log v): slope [3k]. scale as bl_implied_rho leaves it, rho that of the pair. */
+void bl_implied_pair_slopes(int n, int k, double link, const double *mixing, const double *variance,
+                            const double *scale, double rho, int i, int j, double *slope);
 
-/* The last k columns of that alone: slope [pairs,k]. */
+/* out [nk + k] <- D'x, D [pairs, nk + k] = d rho / d (A, log v). rho and scale as bl_implied_rho leaves them; work [n].
+ */
+void bl_implied_gather(int n, int k, double link, const double *mixing, const double *variance, const double *scale,
+                       const double *rho, const double *x, double *work, double *out);
+
+/* The last k columns of D: slope [pairs,k]. */
 void bl_implied_variance_slope(int n, int k, double link, const double *mixing, const double *variance,
                                const double *scale, const double *rho, double *slope);
 

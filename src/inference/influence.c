@@ -14,14 +14,16 @@
 
 static const double LEAST = 1e-9; /* information below it is none */
 
-blica_status bl_influence_make(blica_ctx *ctx, int n, const blica_coding *coding, bool scores, bl_influence **out) {
+blica_status bl_influence_make(blica_ctx *ctx, int n, const blica_coding *coding, bl_statistics kind,
+                               bl_influence **out) {
   BL_OWNED bl_influence *f = NULL;
   size_t size = 0;
   const int most = bl_most_levels(coding, n);
   *out = NULL;
   MUST(bl_alloc(ctx, 1, &f));
-  f->n = n, f->coding = coding, f->scores = scores, f->pairs = (size_t)n * (n - 1) / 2;
-  f->statistics = f->pairs + (bl_coding_ordinal(coding) ? (size_t)n : 0);
+  f->n = n, f->coding = coding, f->kind = kind, f->pairs = (size_t)n * (n - 1) / 2;
+  const size_t planes = (size_t)bl_plane(coding, n);
+  f->statistics = f->pairs + (kind == BL_THRESHOLDS ? planes : bl_coding_ordinal(coding) ? (size_t)n : 0);
   MUST(bl_alloc_for(ctx, f, f->pairs, &f->information));
   MUST(bl_alloc_for(ctx, f, f->pairs, &f->both));
   MUST(bl_alloc_for(ctx, f, 2 * f->pairs, &f->derivatives));
@@ -35,7 +37,8 @@ blica_status bl_influence_make(blica_ctx *ctx, int n, const blica_coding *coding
       size += rows * columns + rows + columns;
     }
   MUST(bl_alloc_for(ctx, f, size, &f->change));
-  MUST(bl_alloc_for(ctx, f, (size_t)(bl_plane(coding, n) + n), &f->on_scale));
+  MUST(bl_alloc_for(ctx, f, planes + (size_t)n, &f->on_scale));
+  MUST(bl_alloc_for(ctx, f, 2 * planes, &f->on_margin));
   MUST(bl_alloc_for(ctx, f, (size_t)most * most, &f->cell));
   MUST(bl_table_make(ctx, f, most, &f->table));
   *out = bl_take(&f);
@@ -125,8 +128,13 @@ static void on_score(bl_influence *f, size_t at, const double cell[4], double bo
 
 /* ---- a segment and its rows ---- */
 
-void bl_influence_describe(const blica_counts *c, int s, const double *rho, const double *t, bl_influence *f) {
+void bl_influence_describe(const blica_counts *c, int s, const double *rho, const double *t, const double *margin,
+                           bl_influence *f) {
   const double *present = c->present + (size_t)s * c->n;
+  for (int p = 0; margin && p < bl_plane(f->coding, f->n); p++) {
+    const double share = bl_phi_cdf(margin[p]), per = 1 / fmax(bl_phi_density(margin[p]), LEAST) / fmax(present[p], 1);
+    f->on_margin[2 * p] = -share * per, f->on_margin[2 * p + 1] = (1 - share) * per;
+  }
   for (int i = 0; i < f->n; i++) describe_item(f, i, t + bl_plane(f->coding, i), present[bl_plane(f->coding, i)]);
   for (int j = 1; j < f->n; j++)
     for (int i = 0; i < j; i++) {
@@ -135,7 +143,7 @@ void bl_influence_describe(const blica_counts *c, int s, const double *rho, cons
       double cell[4];
       blica_counts_table(c, s, first, second, cell);
       const double both = f->both[blica_pair(i, j)] = cell[0] + cell[1] + cell[2] + cell[3];
-      if (f->scores)
+      if (f->kind == BL_TABLE_SCORES)
         on_score(f, (size_t)blica_pair(i, j), cell, both, have, at, rho[blica_pair(i, j)]);
       else
         on_correlation(f, i, j, both, have, t + first, t + second, rho[blica_pair(i, j)]);
@@ -154,6 +162,12 @@ void bl_influence_row(const bl_influence *f, const int8_t *x, double *psi) {
           (has_i && has_j ? both[x[i] * columns + x[j]] : 0) + (has_i ? first[x[i]] : 0) + (has_j ? second[x[j]] : 0);
     }
   }
-  for (int i = 0; f->statistics > f->pairs && i < f->n; i++)
-    psi[f->pairs + (size_t)i] = x[i] != BLICA_MISSING ? f->on_scale[bl_plane(f->coding, i) + i + x[i]] : 0;
+  double *more = psi + f->pairs;
+  for (int i = 0; f->statistics > f->pairs && i < f->n; i++) {
+    const int first = bl_plane(f->coding, i), last = bl_plane(f->coding, i + 1);
+    const bool has = x[i] != BLICA_MISSING;
+    if (f->kind != BL_THRESHOLDS) more[i] = has ? f->on_scale[first + i + x[i]] : 0;
+    for (int p = first; f->kind == BL_THRESHOLDS && p < last; p++)
+      more[p] = has ? f->on_margin[2 * p + (x[i] > p - first)] : 0;
+  }
 }

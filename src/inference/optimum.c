@@ -42,12 +42,9 @@ static blica_status in_errors(blica_ctx *ctx, const blica_model *fit, const bl_r
                               const double *difference, bl_optimum *out) {
   const size_t p = (size_t)(fit->n + fit->u) * (size_t)fit->k;
   BL_OWNED double *covariance = NULL, *bias = NULL;
-  blica_status status = BLICA_ERR_NUMERIC;
-  if (p <= BL_SANDWICH_MAX) {
-    MUST(bl_alloc(ctx, p * p, &covariance));
-    MUST(bl_alloc(ctx, 2 * p, &bias));
-    status = bl_sandwich(ctx, fit, rows, counts, covariance, bias);
-  }
+  MUST(bl_alloc(ctx, bl_mul(p, p), &covariance));
+  MUST(bl_alloc(ctx, 2 * p, &bias));
+  const blica_status status = bl_sandwich(ctx, fit, rows, counts, covariance, bias);
   out->distance = out->mcs > SAME_MCS ? 0 : INFINITY;
   if (status == BLICA_ERR_NUMERIC) return BLICA_OK;
   MUST(status);

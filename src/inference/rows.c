@@ -2,6 +2,7 @@
  * become columns of bits (coding.h) where rows are counted or packed. */
 #include "inference/rows.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "counts/counts.h"
@@ -19,15 +20,13 @@ void bl_rows_free(bl_rows *rows) {
 }
 
 /* Appends the patterns of a group; where [count] receives their places. */
-static void take_group(const bl_group *g, int s, int64_t *place, int64_t *where, bl_rows *rows) {
+static void take_group(const bl_group *g, int64_t *place, int64_t *where, bl_rows *rows) {
   for (int64_t p = 0; p < g->count; p++) {
     where[g->offset + p] = *place;
     int8_t *x = rows->x + (size_t)rows->n * (size_t)*place;
     memset(x, (unsigned char)BLICA_MISSING, (size_t)rows->n);
     for (int i = 0; i < g->n; i++) x[g->variable[i]] = (int8_t)g->x[(size_t)p * (size_t)g->n + (size_t)i];
-    rows->weight[*place] = g->weight[p];
-    rows->total[s] += (int64_t)g->weight[p];
-    rows->cumulated[(*place)++] = rows->total[s];
+    (*place)++;
     if (g->n < rows->n) rows->complete = false;
   }
 }
@@ -38,21 +37,91 @@ static void take_all(const bl_patterns *patterns, const int *segment, int64_t *w
   for (int s = 0; s < rows->u; s++) {
     rows->first[s] = place;
     for (int g = 0; g < patterns->groups; g++)
-      if (segment[patterns->group[g].segment] == s) take_group(&patterns->group[g], s, &place, where, rows);
+      if (segment[patterns->group[g].segment] == s) take_group(&patterns->group[g], &place, where, rows);
   }
   rows->first[rows->u] = place;
 }
 
-/* The pattern of each row with any value, rows in the order of the data. */
+/* The pattern of each row with any value, rows in the order of the data, and what rows of a pattern weigh. */
 static void take_order(const bl_patterns *patterns, const blica_data *data, const int *segment, const int64_t *where,
                        bl_rows *rows) {
   int64_t from = 0;
+  for (int t = 0; t < data->u; t++)
+    for (int64_t r = 0; r < data->samples[t]; r++, from++) rows->total[segment[t]] += patterns->row_pattern[from] >= 0;
   for (int s = 0; s < rows->u; s++) rows->row_first[s + 1] = rows->row_first[s] + rows->total[s];
+  from = 0;
   for (int t = 0; t < data->u; t++) {
-    int64_t *to = rows->row + rows->row_first[segment[t]];
-    for (int64_t r = 0; r < data->samples[t]; r++, from++)
-      if (patterns->row_pattern[from] >= 0) *to++ = where[patterns->row_pattern[from]];
+    int64_t to = rows->row_first[segment[t]];
+    for (int64_t r = 0; r < data->samples[t]; r++, from++) {
+      if (patterns->row_pattern[from] < 0) continue;
+      const int64_t p = where[patterns->row_pattern[from]];
+      const double w = data->weight ? data->weight[from] : 1;
+      if (rows->row_weight) rows->row_weight[to] = w;
+      if (rows->cluster) rows->cluster[to] = data->cluster[from];
+      rows->row[to++] = p;
+      rows->weight[p] += w, rows->square[p] += w * w, rows->size[segment[t]] += w;
+    }
   }
+}
+
+/* ---- units: rows that are independent of all others ---- */
+
+static blica_status make_units(blica_ctx *ctx, bl_rows *rows) {
+  MUST(bl_alloc_for(ctx, rows, (size_t)rows->row_first[rows->u] + 1, &rows->unit_first));
+  return bl_alloc_for(ctx, rows, (size_t)rows->u + 1, &rows->unit_of);
+}
+
+/* The next unit begins at `row`; the units of a segment follow those of the one before. */
+static void begin_unit(bl_rows *rows, int s, int64_t row, int64_t *count) {
+  rows->unit_first[(*count)++] = row;
+  rows->unit_of[s + 1] = *count;
+}
+
+blica_status bl_rows_block(blica_ctx *ctx, bl_rows *rows, int64_t length) {
+  int64_t count = 0;
+  MUST(make_units(ctx, rows));
+  for (int s = 0; s < rows->u; s++) {
+    const int64_t blocks = (rows->total[s] + length / 2) / length, of = blocks > 0 ? blocks : 1;
+    rows->unit_of[s + 1] = count;
+    for (int64_t b = 0; b < of && rows->total[s] > 0; b++) /* of equal length, or one row longer */
+      begin_unit(rows, s, rows->row_first[s] + b * rows->total[s] / of, &count);
+  }
+  rows->unit_first[count] = rows->row_first[rows->u];
+  return BLICA_OK;
+}
+
+typedef struct {
+  int32_t cluster;
+  int64_t place, pattern;
+  double weight;
+} clustered_row;
+
+static int by_cluster(const void *a, const void *b) {
+  const clustered_row *x = a, *y = b;
+  if (x->cluster != y->cluster) return x->cluster < y->cluster ? -1 : 1;
+  return (x->place > y->place) - (x->place < y->place);
+}
+
+/* Sorts the rows of each segment by cluster; clusters are the units. */
+static blica_status take_clusters(blica_ctx *ctx, bl_rows *rows) {
+  BL_OWNED clustered_row *list = NULL;
+  int64_t count = 0;
+  if (!rows->cluster) return BLICA_OK;
+  MUST(bl_alloc(ctx, (size_t)rows->row_first[rows->u] + 1, &list));
+  MUST(make_units(ctx, rows));
+  for (int64_t r = 0; r < rows->row_first[rows->u]; r++)
+    list[r] = (clustered_row){rows->cluster[r], r, rows->row[r], bl_row_weight(rows, r)};
+  for (int s = 0; s < rows->u; s++) {
+    qsort(list + rows->row_first[s], (size_t)rows->total[s], sizeof *list, by_cluster);
+    rows->unit_of[s + 1] = count;
+    for (int64_t r = rows->row_first[s]; r < rows->row_first[s + 1]; r++) {
+      rows->row[r] = list[r].pattern;
+      if (rows->row_weight) rows->row_weight[r] = list[r].weight;
+      if (r == rows->row_first[s] || list[r].cluster != list[r - 1].cluster) begin_unit(rows, s, r, &count);
+    }
+  }
+  rows->unit_first[count] = rows->row_first[rows->u];
+  return BLICA_OK;
 }
 
 /* Items and segments without rows; coding is taken over, also on failure. */
@@ -125,9 +194,13 @@ static blica_status fill(blica_ctx *ctx, const blica_data *data, const int *colu
   MUST(bl_alloc_for(ctx, rows, (size_t)rows->u, &rows->total));
   MUST(bl_alloc_for(ctx, rows, bl_mul((size_t)patterns->count, (size_t)rows->n), &rows->x));
   MUST(bl_alloc_for(ctx, rows, (size_t)patterns->count, &rows->weight));
-  MUST(bl_alloc_for(ctx, rows, (size_t)patterns->count, &rows->cumulated));
+  MUST(bl_alloc_for(ctx, rows, (size_t)patterns->count, &rows->square));
+  MUST(bl_alloc_for(ctx, rows, (size_t)rows->u, &rows->size));
+  if (data->weight) MUST(bl_alloc_for(ctx, rows, (size_t)patterns->rows, &rows->row_weight));
+  if (data->cluster) MUST(bl_alloc_for(ctx, rows, (size_t)patterns->rows, &rows->cluster));
   take_all(patterns, segment, where, rows);
   take_order(patterns, data, segment, where, rows);
+  MUST(take_clusters(ctx, rows));
   return rows->complete ? BLICA_OK : list_sets(ctx, rows);
 }
 
@@ -266,26 +339,21 @@ blica_status bl_rows_pool(blica_ctx *ctx, const blica_counts *counts, blica_coun
   return status;
 }
 
-/* The pattern of a segment that holds row number `row`, counted from 0. */
-static int64_t pattern_of(const bl_rows *rows, int s, int64_t row) {
-  int64_t low = rows->first[s], high = rows->first[s + 1] - 1;
-  while (low < high) {
-    const int64_t middle = low + (high - low) / 2;
-    if (rows->cumulated[middle] > row)
-      high = middle;
-    else
-      low = middle + 1;
-  }
-  return low;
+int64_t bl_units(const bl_rows *rows, int s, int64_t *first) {
+  *first = rows->unit_first ? rows->unit_of[s] : rows->row_first[s];
+  return rows->unit_first ? rows->unit_of[s + 1] - *first : rows->total[s];
 }
 
 void bl_rows_draw(const bl_rows *rows, uint64_t seed, int64_t draw, double *weight) {
   memset(weight, 0, (size_t)rows->count * sizeof *weight);
   for (int s = 0; s < rows->u; s++) {
     bl_rng rng = bl_rng_make(seed, ((uint64_t)draw << 32) + (uint64_t)s);
-    for (int64_t r = 0; r < rows->total[s]; r++) {
-      const int64_t row = (int64_t)(bl_rng_uniform(&rng) * (double)rows->total[s]);
-      weight[pattern_of(rows, s, row < rows->total[s] ? row : rows->total[s] - 1)]++;
+    int64_t first, from, to;
+    const int64_t count = bl_units(rows, s, &first);
+    for (int64_t i = 0; i < count; i++) {
+      const int64_t drawn = (int64_t)(bl_rng_uniform(&rng) * (double)count);
+      bl_unit_rows(rows, first + (drawn < count ? drawn : count - 1), &from, &to);
+      for (int64_t r = from; r < to; r++) weight[rows->row[r]] += bl_row_weight(rows, r);
     }
   }
 }

@@ -17,15 +17,31 @@ typedef struct {
   int64_t count;      /* distinct rows, counted in each segment */
   int64_t *first;     /* [u+1] segment s has the patterns first[s] .. first[s+1]-1 */
   int8_t *x;          /* [n,count] levels from 0, or BLICA_MISSING */
-  double *weight;     /* [count] how many rows have the pattern */
+  double *weight;     /* [count] sum of the weights of the rows that have the pattern: their number without weights */
+  double *square;     /* [count] sum of the squares of these weights */
   int64_t *total;     /* [u] rows with any value */
+  double *size;       /* [u] sum of their weights */
   bool complete;      /* no value is missing */
   bl_item_sets *sets; /* the columns that distinct rows have, without rows; NULL: no value is missing */
   int *set;           /* [count] which of its segment's a row has; -1: they are not listed */
-  int64_t *cumulated; /* [count] rows of the segment up to and with this pattern */
-  int64_t *row;       /* [row_first[u]] pattern of each row, segment by segment, in the order of the data */
-  int64_t *row_first; /* [u+1] segment s has the rows row_first[s] .. row_first[s+1]-1 */
+  int64_t *row; /* [row_first[u]] pattern of each row, segment by segment; in the order of the data, or by cluster */
+  int64_t *row_first;  /* [u+1] segment s has the rows row_first[s] .. row_first[s+1]-1 */
+  double *row_weight;  /* [row_first[u]] NULL: all are 1 */
+  int32_t *cluster;    /* [row_first[u]] NULL: the data have no clusters */
+  int64_t *unit_first; /* [unit_of[u]+1] units are runs of rows, such as clusters, that are independent of each other;
+                          NULL: each row is one */
+  int64_t *unit_of;    /* [u+1] segment s has the units unit_of[s] .. unit_of[s+1]-1 */
 } bl_rows;
+
+static inline double bl_row_weight(const bl_rows *rows, int64_t r) {
+  return rows->row_weight ? rows->row_weight[r] : 1;
+}
+
+/* The rows *from .. *to-1 of a unit. */
+static inline void bl_unit_rows(const bl_rows *rows, int64_t unit, int64_t *from, int64_t *to) {
+  *from = rows->unit_first ? rows->unit_first[unit] : unit;
+  *to = rows->unit_first ? rows->unit_first[unit + 1] : unit + 1;
+}
 
 /* Levels of item i. */
 static inline int bl_levels(const blica_coding *coding, int i) {
@@ -60,7 +76,12 @@ void bl_rows_add(const bl_rows *rows, const int8_t *x, double w, int s, blica_co
 /* Counts of one segment, "all", with the rows of all. */
 blica_status bl_rows_pool(blica_ctx *ctx, const blica_counts *counts, blica_counts **out);
 
-/* Bootstrap draw number `draw`: each segment's rows drawn with replacement. Stream (seed, draw, segment). */
+/* Makes runs of about `length` adjacent rows of a segment the units. */
+blica_status bl_rows_block(blica_ctx *ctx, bl_rows *rows, int64_t length);
+/* The number of units of segment s, which begin at *first. */
+int64_t bl_units(const bl_rows *rows, int s, int64_t *first);
+
+/* Bootstrap draw number `draw`: each segment's units drawn with replacement. Stream (seed, draw, segment). */
 void bl_rows_draw(const bl_rows *rows, uint64_t seed, int64_t draw, double *weight);
 
 #endif

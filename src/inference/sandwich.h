@@ -4,8 +4,6 @@
 
 #include "inference/rows.h"
 
-enum { BL_SANDWICH_MAX = 3000 }; /* parameters; the time grows with their cube */
-
 /* covariance [p,p], p = nk + uk, of (A, log v_1, ..., log v_u) in the model's canonical scale, and bias [p,2], by which
  * the prior shrinks them (0 without one): as it is at the estimate, and further out, where the truth is. counts are
  * those of the rows. BLICA_ERR_NUMERIC when the information is singular: the data leave directions open. */

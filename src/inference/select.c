@@ -16,7 +16,7 @@
 #include "counts/counts.h"
 #include "estimate/method.h"
 #include "inference/heldout.h"
-#include "inference/parallel.h"
+#include "inference/horn.h"
 #include "model/model.h"
 #include "num/rng.h"
 #include "ranks/same.h"
@@ -366,8 +366,7 @@ blica_status blica_select(blica_ctx *ctx, const blica_data *data, const blica_se
   choose_method(&b);
   if (!b.needs_rows && data->u >= SEGMENTS_LEAST) b.groups = b.folds < data->u ? b.folds : data->u;
   TRY(divide(&b));
-  TRY(bl_parallel_analysis(ctx, b.rows, b.counts, options->references, options->seed, b.out->eigenvalue,
-                           b.out->reference));
+  TRY(bl_horn(ctx, b.rows, b.counts, options->references, options->seed, b.out->eigenvalue, b.out->reference));
   TRY(bl_map(ctx, b.counts, b.highest, b.out->map));
   TRY(fit_all(&b));
   choose(&b);

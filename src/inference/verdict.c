@@ -13,7 +13,9 @@ static const double FINE = 10, ROUGH = 25, OPEN = 45;  /* degrees */
 static const double ABOVE_CHANCE = 0.8, LITTLE = 0.5;  /* (MCS - chance) / (1 - chance) */
 static const double CLOSE = 0.05, ADEQUATE = 0.089;    /* RMSEA2; Maydeu-Olivares and Joe (2014) */
 static const double SMALL = 0.05, LARGE = 0.1;         /* SRMR less sampling noise */
-static const double DRAWS_LEAST = 15;                  /* independent draws of the sources in a segment */
+static const double SHIFTED = 0.1, SHIFTED_ONE = 0.25; /* of all thresholds, less sampling noise, and of one */
+enum { CLUSTERS_LEAST = 30 };
+static const double DRAWS_LEAST = 15; /* independent draws of the sources in a segment */
 
 const char *blica_answer_name(blica_answer answer) {
   static const char *const names[] = {"yes", "weak", "no", "unknown"};
@@ -65,10 +67,15 @@ static bool too_dependent(const blica_assessment *a) {
 static void change(blica_assessment *a) {
   char rows[160] = "", p[24];
   if (a->inflation > 1)
-    snprintf(
-        rows, sizeof rows,
-        " Rows depend on those before them (correlation %.2f): they count as %.0f %% of their number in this test.",
-        a->lag, 100 / a->inflation);
+    snprintf(rows, sizeof rows,
+             " Rows depend on those before them (correlation %.2f): they count as %.0f of %.0f, and errors take blocks "
+             "of %lld rows.",
+             a->lag, a->rows / a->inflation, a->rows, (long long)a->block_length);
+  else if (a->block_length > 1)
+    snprintf(rows, sizeof rows, " Blocks of %lld adjacent rows count as independent.", (long long)a->block_length);
+  else if (a->clusters > 0)
+    snprintf(rows, sizeof rows, " %lld clusters count as independent%s.", (long long)a->clusters,
+             a->clusters < CLUSTERS_LEAST ? ", which are too few for a test to rely on" : "");
   if (a->k == 1 && !(a->change_p <= SIGNIFICANT))
     SAY(a, BLICA_CHANGE, BLICA_YES, "Change: one source needs no change of variances, and the data do not show any.");
   else if (isnan(a->change_p))
@@ -93,26 +100,39 @@ static bool off_optimum(const blica_assessment *a) {
   return !(a->distance <= bl_verdict_distance);
 }
 
-/* What to try: the item with the largest residuals. */
-static void advice(const blica_assessment *a, char *text, size_t size) {
+/* Whether thresholds change over segments in ways that no means of the sources explain. */
+static bool shifted(const blica_assessment *a) {
+  return a->margin_p <= STRONG && (a->margin_size > SHIFTED || fabs(a->margin_shift) > SHIFTED_ONE);
+}
+
+/* What to try: the item with the largest residuals, and the threshold that is furthest off. */
+static void advice(const blica_assessment *a, bool close, char *text, size_t size) {
   int worst = 0;
+  size_t at = 0;
+  char p[24];
   for (int i = 1; i < a->n; i++)
     if (a->item_srmr && a->item_srmr[i] > a->item_srmr[worst]) worst = i;
-  snprintf(text, size, " Try more sources; residuals are largest for '%.60s'.",
-           a->variables ? a->variables[worst] : "");
+  if (!close)
+    at = (size_t)snprintf(text, size, " Try more sources; residuals are largest for '%.60s'.",
+                          a->variables ? a->variables[worst] : "");
+  if (a->margin_p <= STRONG && a->margin_item >= 0)
+    snprintf(text + at, size - at, " Cuts differ between segments (%s)%s, most for '%.40s' in '%.40s' (by %.2f).",
+             p_text(a->margin_p, p), shifted(a) ? "" : " by little", a->variables[a->margin_item],
+             a->segments[a->margin_segment], a->margin_shift);
 }
 
 static void fit(blica_assessment *a) {
-  char numbers[160], more[160] = "", p[24];
+  char numbers[160], more[240] = "", p[24];
   size_t at = (size_t)snprintf(numbers, sizeof numbers, "SRMR %.3f", a->srmr);
   if (isfinite(a->m2))
     snprintf(numbers + at, sizeof numbers - at,
              ", M2 %.1f on %lld degrees of freedom (%s), RMSEA2 %.3f (90 %% from %.3f to %.3f)", a->m2,
              (long long)a->df, p_text(a->m2_p, p), a->rmsea2, a->rmsea2_low, a->rmsea2_high);
   const bool tested = isfinite(a->m2);
-  const bool close = (!tested || a->m2_p > SIGNIFICANT || a->rmsea2 <= CLOSE) && a->srmr_unbiased <= SMALL;
-  const bool adequate = (!tested || a->rmsea2 <= ADEQUATE) && a->srmr_unbiased <= LARGE;
-  if (!close) advice(a, more, sizeof more);
+  const bool pairs = (!tested || a->m2_p > SIGNIFICANT || a->rmsea2 <= CLOSE) && !(a->srmr_unbiased > SMALL);
+  const bool close = pairs && !shifted(a);
+  const bool adequate = (!tested || a->rmsea2 <= ADEQUATE) && !(a->srmr_unbiased > LARGE);
+  advice(a, pairs, more, sizeof more);
   if (isnan(a->distance))
     SAY(a, BLICA_FIT, BLICA_UNKNOWN,
         "Fit: the model could not be fitted again, so it is not known whether it is a fit of these data; %s.", numbers);

@@ -53,7 +53,20 @@ static void slopes_are_differences(void **state) {
       bl_implied_rho(N, K, m->link, a, v, scale, side ? up : down);
     }
     bl_implied_rho(N, K, m->link, m->mixing, m->variances + K, scale, rho);
-    bl_implied_slope(N, K, m->link, m->mixing, m->variances + K, scale, rho, slope);
+    for (int at = 0; at < PAIRS; at++) { /* column at of D' */
+      double x[PAIRS] = {0}, row[M], work[N], sparse[3 * K];
+      int i = 0, j = 1;
+      while (blica_pair(i, j) != at)
+        if (++i == j) i = 0, j++;
+      x[at] = 1;
+      bl_implied_gather(N, K, m->link, m->mixing, m->variances + K, scale, rho, x, work, row);
+      bl_implied_pair_slopes(N, K, m->link, m->mixing, m->variances + K, scale, rho[at], i, j, sparse);
+      for (int p = 0; p < M; p++) slope[at + PAIRS * p] = row[p];
+      for (int l = 0; l < K; l++) {
+        near(sparse[l], row[i + N * l], 1e-15), near(sparse[K + l], row[j + N * l], 1e-15);
+        near(sparse[2 * K + l], row[N * K + l], 1e-15);
+      }
+    }
     for (int at = 0; at < PAIRS; at++) near(slope[at + PAIRS * c], (up[at] - down[at]) / (2 * step), 1e-9);
   }
   blica_model_free(m);
@@ -134,8 +147,8 @@ static void influences_add_up_to_the_variance(void **state) {
   assert_int_equal(bl_rows_counts_create(ctx, rows, &counts), BLICA_OK);
   bl_rows_count(rows, rows->weight, counts);
   bl_table_thresholds(counts, t);
-  assert_int_equal(bl_influence_make(ctx, N, rows->coding, false, &f), BLICA_OK);
-  bl_influence_describe(counts, 0, &rho, t, f);
+  assert_int_equal(bl_influence_make(ctx, N, rows->coding, BL_SCALES, &f), BLICA_OK);
+  bl_influence_describe(counts, 0, &rho, t, NULL, f);
   for (int64_t p = 0; p < rows->count; p++) {
     double psi[3];
     bl_influence_row(f, rows->x + 2 * p, psi);
@@ -302,7 +315,7 @@ static void the_verdict_follows_the_numbers(void **state) {
     blica_assessment a = {.n = 2, .k = 2, .u = 4, .rank = 7, .rank_parameters = 7, .angle = angle, .variables = names};
     a.change_p = cases[i].p, a.expected_mcs = 0.96, a.chance_mcs = cases[i].chance, a.distance = cases[i].distance;
     a.srmr = a.srmr_unbiased = cases[i].srmr, a.rmsea2 = cases[i].rmsea2, a.m2 = 10, a.m2_p = 1e-4, a.df = 5;
-    a.twin[0] = cases[i].twin, a.twin[1] = 1;
+    a.twin[0] = cases[i].twin, a.twin[1] = 1, a.margin_p = NAN, a.margin_item = -1;
     a.draws_per_segment = cases[i].draws, a.inflation = cases[i].draws < 100 ? 3 : 1;
     bl_verdict(&a);
     for (int q = 0; q < BLICA_QUESTIONS; q++) strcat(strcat(answers, q ? " " : ""), blica_answer_name(a.answer[q]));

@@ -1,5 +1,5 @@
 /* The test of changing variances of one source by its definition, row by row: with one source there is one direction,
- * so that every matrix is a number. Correlations and thresholds common to all segments are those of common.c, the
+ * so that every matrix is a number. Correlations and thresholds common to all segments are those of pooled.c, the
  * influence of a row that of influence.c; both have tests of their own. */
 #include <math.h>
 #include <setjmp.h>
@@ -14,7 +14,7 @@
 #include "assert_compare.h"
 #include "context.h"
 #include "inference/change_test.h"
-#include "inference/common.h"
+#include "inference/pooled.h"
 #include "inference/influence.h"
 #include "level_rows.h"
 #include "num/chi2.h"
@@ -24,7 +24,7 @@ enum { N = 5, PAIRS = 10, SEGMENTS = 3, ROWS = 420 };
 /* d rho for a unit change of the variance of the leading factor, its eigenvector by power iteration. */
 static void direction(const double *rho, double *d) {
   double matrix[N * N], x[N] = {1, -1, 1, -1, 1}, value = 0;
-  bl_common_matrix(N, rho, matrix);
+  bl_pooled_matrix(N, rho, matrix);
   for (int round = 0; round < 3000; round++) {
     double y[N], square = 0;
     for (int i = 0; i < N; i++) {
@@ -44,16 +44,16 @@ static void direction(const double *rho, double *d) {
 
 /* p from the scores of single rows. */
 static double plain_p(const bl_rows *rows, const blica_counts *counts, double inflation) {
-  bl_common *common;
+  bl_pooled *common;
   bl_influence *f;
   double d[PAIRS], *score = calloc((size_t)rows->count, sizeof *score), total = 0, mean = 0, r = 0;
   double h[SEGMENTS] = {0}, statistic = 0, expected = 0, variance = 0;
-  assert_int_equal(bl_common_make(ctx, N, SEGMENTS, rows->coding, true, &common), BLICA_OK);
-  assert_int_equal(bl_influence_make(ctx, N, rows->coding, false, &f), BLICA_OK);
-  bl_common_fit(counts, common);
+  assert_int_equal(bl_pooled_make(ctx, N, SEGMENTS, rows->coding, true, &common), BLICA_OK);
+  assert_int_equal(bl_influence_make(ctx, N, rows->coding, BL_SCALES, &f), BLICA_OK);
+  bl_pooled_fit(counts, common);
   direction(common->rho, d);
   for (int s = 0; s < SEGMENTS; s++) {
-    bl_influence_describe(counts, s, common->rho, common->t + common->planes * s, f);
+    bl_influence_describe(counts, s, common->rho, common->t + common->planes * s, NULL, f);
     for (int p = 0; p < PAIRS; p++) h[s] += d[p] * d[p] * f->information[p] * f->both[p];
     for (int64_t at = rows->first[s]; at < rows->first[s + 1]; at++) {
       double psi[PAIRS + N];

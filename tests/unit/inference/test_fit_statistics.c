@@ -1,8 +1,6 @@
-/* M2 and its RMSEA from the probabilities of all patterns, and SRMR and residuals by plain loops.
- *
- * With one source the latent variables share one normal factor, so that the probability of a pattern is an integral
- * over it, here by the trapezoidal rule. Moments are sums over patterns, their slopes central differences, and M2 is
- * what LAPACK's least squares leave of the whitened residuals when all parameters, thresholds included, may move. */
+/* M2 by its definition, row by row and with full matrices, of correlations and of margins, with missing values and
+ * levels; its size; and SRMR and residuals by plain loops. Influences of rows and what a model implies have tests of
+ * their own. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,161 +14,135 @@
 
 #include "assert_compare.h"
 #include "context.h"
-#include "inference/limited.h"
+#include "inference/implied.h"
+#include "inference/influence.h"
+#include "inference/m2.h"
+#include "inference/pooled.h"
 #include "level_rows.h"
+#include "model/model.h"
 #include "num/blas.h"
 #include "num/chi2.h"
 #include "num/normal.h"
-#include "set_word.h"
 
 static void near(const char *what, int at, double found, double wanted, double tolerance) {
   if (!(fabs(found - wanted) <= tolerance)) fail_msg("%s %d: %.12g, not %.12g", what, at, found, wanted);
 }
 
-/* ---- all patterns ---- */
+/* ---- M2 ---- */
 
-enum {
-  ITEMS = 4,
-  SEGMENTS = 2,
-  COLUMNS = 6,
-  PAIRS_OF_COLUMNS = 13,
-  MOMENTS = COLUMNS + PAIRS_OF_COLUMNS,
-  PATTERNS = 36
-};
-enum { PARAMETERS = ITEMS + SEGMENTS, ALL = SEGMENTS * COLUMNS + PARAMETERS, STATISTICS = SEGMENTS * MOMENTS };
-static const int levels[ITEMS] = {2, 3, 2, 3};
-static const int item[COLUMNS] = {0, 1, 1, 2, 3, 3}, level[COLUMNS] = {1, 1, 2, 1, 1, 2};
+enum { ITEMS = 5, SEGMENTS = 3, PAIRS = 10, COLUMNS = 8, MOST_Q = SEGMENTS * PAIRS, ROWS = 700 };
+enum { PARAMETERS = ITEMS + 2 * SEGMENTS + COLUMNS, MOST_PSI = PAIRS + COLUMNS };
+static const int levels[ITEMS] = {2, 3, 2, 3, 3};
 
-/* The two columns of a moment, the same twice for a margin. */
-static void members(int moment, int *c, int *d) {
-  int at = COLUMNS;
-  *c = *d = moment;
-  for (int second = 1; second < COLUMNS && moment >= COLUMNS; second++)
-    for (int first = 0; first < second; first++)
-      if (item[first] != item[second] && at++ == moment) *c = first, *d = second;
+/* What the model says of the residuals' statistics: correlations, or thresholds. */
+static void statistics_of(const blica_model *m, bool margins, double *x) {
+  for (int s = 0; s < SEGMENTS; s++) {
+    double scale[ITEMS];
+    if (margins)
+      bl_model_margins(m, s, NULL, x + COLUMNS * s);
+    else
+      bl_implied_rho(ITEMS, 1, m->link, m->mixing, m->variances + s, scale, x + PAIRS * s);
+  }
 }
 
-static int levels_of(int pattern, int i) {
-  for (int before = 0; before < i; before++) pattern /= levels[before];
-  return pattern % levels[i];
+/* Parameter p of A, log v, means and cuts of a copy of the model, moved by a step. */
+static void move(blica_model *m, int p, double by) {
+  if (p < ITEMS)
+    m->mixing[p] += by;
+  else if (p < ITEMS + SEGMENTS)
+    m->variances[p - ITEMS] *= exp(by);
+  else if (p < ITEMS + 2 * SEGMENTS)
+    m->means[p - ITEMS - SEGMENTS] += by;
+  else
+    m->cuts[p - ITEMS - 2 * SEGMENTS] += by;
 }
 
-/* P of all patterns at loadings [ITEMS] of the unit factor and thresholds [COLUMNS]. */
-static void pattern_probabilities(const double *loading, const double *t, double *p) {
-  const double h = 0.05;
-  memset(p, 0, PATTERNS * sizeof *p);
-  for (int node = -170; node <= 170; node++) {
-    const double f = h * node;
-    double above[COLUMNS];
-    for (int c = 0; c < COLUMNS; c++)
-      above[c] = bl_phi_cdf((t[c] + loading[item[c]] * f) / sqrt(1 - loading[item[c]] * loading[item[c]]));
-    for (int x = 0; x < PATTERNS; x++) {
-      double product = h * bl_phi_density(f);
-      for (int c = 0; c < COLUMNS; c++) { /* the lowest column of each item stands for it */
-        if (level[c] > 1) continue;
-        const int l = levels_of(x, item[c]);
-        product *= l == 0 ? 1 - above[c] : l + 1 < levels[item[c]] ? above[c] - above[c + 1] : above[c + l - 1];
+/* u [q,q] <- W - W D (D'W D)^+ D'W, w the diagonal of W; returns the rank of D. */
+static int form(blica_model *m, bool margins, int q, const double *w, double *u) {
+  double d[MOST_Q * PARAMETERS], x[2][MOST_Q], h[PARAMETERS * PARAMETERS], values[PARAMETERS];
+  int rank = 0;
+  for (int p = 0; p < PARAMETERS; p++) {
+    move(m, p, 1e-5), statistics_of(m, margins, x[1]);
+    move(m, p, -2e-5), statistics_of(m, margins, x[0]);
+    move(m, p, 1e-5);
+    for (int i = 0; i < q; i++) d[i + q * p] = sqrt(w[i]) * (x[1][i] - x[0][i]) / 2e-5;
+  }
+  bl_dgemm('T', 'N', PARAMETERS, PARAMETERS, q, 1, d, q, d, q, 0, h, PARAMETERS);
+  assert_int_equal(bl_dsyevd('V', 'L', PARAMETERS, h, PARAMETERS, values), 0);
+  for (int i = 0; i < q * q; i++) u[i] = i % (q + 1) == 0 ? w[i / (q + 1)] : 0;
+  for (int c = 0; c < PARAMETERS; c++) {
+    double y[MOST_Q] = {0};
+    if (!(values[c] > 1e-7 * values[PARAMETERS - 1])) continue;
+    rank++;
+    for (int i = 0; i < q; i++)
+      for (int p = 0; p < PARAMETERS; p++) y[i] += sqrt(w[i]) * d[i + q * p] * h[p + PARAMETERS * c] / sqrt(values[c]);
+    for (int i = 0; i < q; i++)
+      for (int j = 0; j < q; j++) u[i + q * j] -= y[i] * y[j];
+  }
+  return rank;
+}
+
+static double product(const double *u, int q, const double *x, const double *y) {
+  double sum = 0;
+  for (int i = 0; i < q; i++)
+    for (int j = 0; j < q; j++) sum += x[i] * u[i + q * j] * y[j];
+  return sum;
+}
+
+/* M2 and its degrees of freedom. */
+static double plain_m2(const blica_model *given, const bl_rows *rows, const blica_counts *counts, bool margins,
+                       int *df) {
+  const int each = margins ? COLUMNS : PAIRS, q = SEGMENTS * each;
+  double *psi = calloc((size_t)(ROWS * q), sizeof *psi), *u = calloc((size_t)(q * q), sizeof *u), w[MOST_Q] = {0},
+         e[MOST_Q] = {0}, all[MOST_Q], trace = 0, square = 0;
+  int *segment = calloc(ROWS, sizeof *segment), count = 0, used = 0;
+  bl_pooled *pooled;
+  bl_influence *f;
+  blica_model m = *given;
+  assert_int_equal(bl_pooled_make(ctx, ITEMS, SEGMENTS, rows->coding, true, &pooled), BLICA_OK);
+  assert_int_equal(bl_influence_make(ctx, ITEMS, rows->coding, BL_THRESHOLDS, &f), BLICA_OK);
+  bl_pooled_margins(counts, pooled);
+  for (int s = 0; s < SEGMENTS; s++) {
+    double rho[PAIRS], scale[ITEMS], t[COLUMNS], one[MOST_PSI];
+    bl_implied_rho(ITEMS, 1, m.link, m.mixing, m.variances + s, scale, rho);
+    bl_model_margins(&m, s, NULL, t);
+    bl_influence_describe(counts, s, rho, pooled->t + COLUMNS * s, t, f);
+    for (int i = 0; i < each; i++) {
+      const double share = bl_phi_cdf(t[i % COLUMNS]), density = bl_phi_density(t[i % COLUMNS]);
+      w[i + each * s] = margins ? counts->present[i + COLUMNS * s] * density * density / (share * (1 - share))
+                                : f->both[i] * f->information[i];
+    }
+    const int begin = count;
+    for (int64_t r = rows->row_first[s]; r < rows->row_first[s + 1]; r++, count++) {
+      bl_influence_row(f, rows->x + ITEMS * rows->row[r], one);
+      segment[count] = s;
+      for (int i = 0; i < each; i++) {
+        psi[i + each * s + q * count] = one[i + (margins ? PAIRS : 0)];
+        e[i + each * s] += one[i + (margins ? PAIRS : 0)];
       }
-      p[x] += product;
+    }
+    for (int r = begin; r < count; r++)
+      for (int i = each * s; i < each * (s + 1); i++) psi[i + q * r] -= e[i] / (count - begin);
+  }
+  *df = q - form(&m, margins, q, w, u);
+  for (int i = 0; i < q; i++) used += w[i] > 0;
+  assert_int_equal(used, q);
+  for (int r = 0; r < count; r++) {
+    trace += product(u, q, psi + q * r, psi + q * r);
+    for (int i = 0; i < q; i++) {
+      all[i] = 0;
+      for (int j = 0; j < q; j++) all[i] += u[i + q * j] * psi[j + q * r];
+    }
+    for (int c = 0; c < count; c++) {
+      double sum = 0;
+      for (int i = each * segment[c]; i < each * (segment[c] + 1); i++) sum += psi[i + q * c] * all[i];
+      square += r == c ? 0 : sum * sum;
     }
   }
-}
-
-static int has(int pattern, int moment) {
-  int c, d;
-  members(moment, &c, &d);
-  return levels_of(pattern, item[c]) >= level[c] && levels_of(pattern, item[d]) >= level[d];
-}
-
-static void moments_of(const double *p, double *moment) {
-  for (int a = 0; a < MOMENTS; a++) {
-    moment[a] = 0;
-    for (int x = 0; x < PATTERNS; x++) moment[a] += has(x, a) * p[x];
-  }
-}
-
-/* Loadings of the unit factor from A and log v of a segment. */
-static void loadings(double link, const double *a, double log_v, double *loading) {
-  for (int i = 0; i < ITEMS; i++) {
-    const double b = sqrt(link * exp(log_v)) * a[i];
-    loading[i] = b / sqrt(1 + b * b);
-  }
-}
-
-/* theta = A, log v, thresholds of all segments. */
-static void all_moments(double link, const double *theta, double *moment) {
-  for (int s = 0; s < SEGMENTS; s++) {
-    double loading[ITEMS], p[PATTERNS];
-    loadings(link, theta, theta[ITEMS + s], loading);
-    pattern_probabilities(loading, theta + PARAMETERS + COLUMNS * s, p);
-    moments_of(p, moment + MOMENTS * s);
-  }
-}
-
-/* M2, its parts by segment, and the degrees of freedom. */
-static double plain_m2(const blica_model *m, const level_rows *y, double part[SEGMENTS], int *df) {
-  double theta[ALL], fitted[STATISTICS], observed[STATISTICS] = {0}, rows[SEGMENTS] = {0};
-  double *slope = calloc(ALL * STATISTICS, sizeof *slope), e[ALL + STATISTICS], copy[STATISTICS];
-  double *design = calloc(ALL * STATISTICS, sizeof *design);
-  for (int64_t r = 0; r < y->rows; r++) {
-    int pattern = 0;
-    for (int i = ITEMS - 1; i >= 0; i--) pattern = pattern * levels[i] + y->x[r * ITEMS + i];
-    rows[y->segment[r]]++;
-    for (int a = 0; a < MOMENTS; a++) observed[a + MOMENTS * y->segment[r]] += has(pattern, a);
-  }
-  memcpy(theta, m->mixing, ITEMS * sizeof *theta);
-  for (int s = 0; s < SEGMENTS; s++) {
-    theta[ITEMS + s] = log(m->variances[s]);
-    for (int a = 0; a < MOMENTS; a++) observed[a + MOMENTS * s] /= rows[s];
-    for (int c = 0; c < COLUMNS; c++) theta[PARAMETERS + c + COLUMNS * s] = bl_phi_quantile(observed[c + MOMENTS * s]);
-  }
-  all_moments(m->link, theta, fitted);
-  for (int p = 0; p < ALL; p++) {
-    const double keep = theta[p], step = 1e-5;
-    double up[STATISTICS], down[STATISTICS];
-    theta[p] = keep + step;
-    all_moments(m->link, theta, up);
-    theta[p] = keep - step;
-    all_moments(m->link, theta, down);
-    theta[p] = keep;
-    for (int a = 0; a < STATISTICS; a++) slope[a + STATISTICS * p] = (up[a] - down[a]) / (2 * step);
-  }
-  for (int s = 0; s < SEGMENTS; s++) { /* whitened by the Cholesky factor of Xi / N */
-    double p[PATTERNS], loading[ITEMS], xi[MOMENTS * MOMENTS] = {0};
-    const double *mean = fitted + MOMENTS * s;
-    loadings(m->link, m->mixing, theta[ITEMS + s], loading);
-    pattern_probabilities(loading, theta + PARAMETERS + COLUMNS * s, p);
-    for (int a = 0; a < MOMENTS; a++)
-      for (int b = 0; b < MOMENTS; b++) {
-        for (int x = 0; x < PATTERNS; x++) xi[a + MOMENTS * b] += has(x, a) * has(x, b) * p[x];
-        xi[a + MOMENTS * b] = (xi[a + MOMENTS * b] - mean[a] * mean[b]) / rows[s];
-      }
-    assert_int_equal(bl_dpotrf('L', MOMENTS, xi, MOMENTS), 0);
-    for (int c = 0; c <= ALL; c++)
-      for (int a = 0; a < MOMENTS; a++) {
-        double *to = c < ALL ? design + STATISTICS * c + MOMENTS * s : e + MOMENTS * s;
-        to[a] = c < ALL ? slope[a + MOMENTS * s + STATISTICS * c] : observed[a + MOMENTS * s] - mean[a];
-        for (int b = 0; b < a; b++) to[a] -= xi[a + MOMENTS * b] * to[b];
-        to[a] /= xi[a + MOMENTS * a];
-      }
-  }
-  double total = 0;
-  int rank, pivots[ALL] = {0};
-  memcpy(slope, design, ALL * STATISTICS * sizeof *slope);
-  memcpy(copy, e, sizeof copy);
-  assert_int_equal(bl_dgelsy(STATISTICS, ALL, 1, design, STATISTICS, e, STATISTICS, pivots, 1e-7, &rank), 0);
-  for (int s = 0; s < SEGMENTS; s++) {
-    part[s] = 0;
-    for (int a = MOMENTS * s; a < MOMENTS * (s + 1); a++) {
-      double left = copy[a];
-      for (int p = 0; p < ALL; p++) left -= slope[a + STATISTICS * p] * e[p];
-      part[s] += left * left;
-    }
-    total += part[s];
-  }
-  *df = STATISTICS - rank;
-  free(slope), free(design);
-  return total;
+  const double statistic = product(u, q, e, e);
+  bl_free(pooled), bl_free(f);
+  free(psi), free(u), free(segment);
+  return *df + (statistic - trace) * sqrt(*df / square);
 }
 
 /* P(chi-square <= x) with noncentrality l: Poisson's mixture. */
@@ -180,95 +152,126 @@ static double below(double x, double df, double l) {
   return sum;
 }
 
-static blica_model *fit(const level_rows *y, const char *prior) {
+typedef struct {
+  blica_model *model;
+  bl_rows *rows;
+  blica_counts *counts;
+} fitted;
+
+static fitted fit_rows(const level_rows *y) {
   blica_data *data = pack_level_rows(y);
   blica_fit_options o = blica_fit_options_default();
-  blica_model *m = NULL;
+  fitted f;
   o.sources = 1;
-  o.method = BLICA_METHOD_PAIRWISE, set_word(blica_fit_option_table, &o, "prior", prior);
-  if (blica_fit(ctx, &(blica_input){.data = data}, &o, &m) != BLICA_OK) fail_msg("%s", blica_message(ctx));
+  if (blica_fit(ctx, &(blica_input){.data = data}, &o, &f.model) != BLICA_OK) fail_msg("%s", blica_message(ctx));
+  assert_int_equal(bl_rows_make(ctx, f.model, data, &f.rows), BLICA_OK);
+  assert_int_equal(bl_rows_counts_create(ctx, f.rows, &f.counts), BLICA_OK);
+  bl_rows_count(f.rows, f.rows->weight, f.counts);
   blica_data_free(data);
-  return m;
+  return f;
 }
 
-/* The rows do not follow one source: a part of the last item copies the first. */
-static level_rows draw_misfit(void) {
-  level_rows y = draw_level_rows(ITEMS, SEGMENTS, 900, levels, 0, 12);
-  for (int64_t r = 0; r < y.rows; r += 4) y.x[r * ITEMS + 3] = (int8_t)(2 * y.x[r * ITEMS]);
-  return y;
+static void drop(fitted *f) {
+  bl_rows_free(f->rows), blica_counts_free(f->counts), blica_model_free(f->model);
 }
 
-static bl_limited limited(const blica_model *m, const level_rows *y, double *part) {
-  blica_data *data = pack_level_rows(y);
-  blica_counts *counts;
-  bl_rows *rows;
-  bl_limited found;
-  assert_int_equal(bl_rows_make(ctx, m, data, &rows), BLICA_OK);
-  assert_int_equal(bl_rows_counts_create(ctx, rows, &counts), BLICA_OK);
-  bl_rows_count(rows, rows->weight, counts);
-  if (bl_limited_test(ctx, m, rows, counts, false, &found, part) != BLICA_OK) fail_msg("%s", blica_message(ctx));
-  blica_counts_free(counts);
-  bl_rows_free(rows);
-  blica_data_free(data);
+static bl_m2 m2_of(const fitted *f, bool margins, bool fixed, double *part) {
+  bl_m2 found;
+  if (bl_m2_test(ctx, f->model, f->rows, f->counts, margins, fixed, &found, part) != BLICA_OK)
+    fail_msg("%s", blica_message(ctx));
   return found;
 }
 
-static void m2_is_that_of_all_patterns(void **state) {
+/* Of all rows, some values missing: pairs of rows are all formed, since a segment has few of them. */
+static void m2_is_that_of_the_rows(void **state) {
   (void)state;
-  level_rows y = draw_misfit();
-  blica_model *m = fit(&y, "none");
-  double part[SEGMENTS], wanted_part[SEGMENTS];
-  int df;
-  assert_true(bl_limited_possible(m->coding, ITEMS, 1, SEGMENTS));
-  for (int moved = 0; moved < 2; moved++) { /* also where the model is not the estimate */
-    if (moved) m->mixing[1] *= 1.1, m->variances[0] *= 0.9;
-    const bl_limited found = limited(m, &y, part);
-    const double wanted = plain_m2(m, &y, wanted_part, &df), per = df * (double)y.rows / SEGMENTS;
-    near("M2", moved, found.m2, wanted, 1e-6 * wanted);
-    for (int s = 0; s < SEGMENTS; s++) near("M2 of segment", s, part[s], wanted_part[s], 1e-5 * wanted);
+  for (int trial = 0; trial < 4; trial++) {
+    const bool margins = trial % 2;
+    level_rows y = draw_level_rows(ITEMS, SEGMENTS, ROWS, levels, trial > 1 ? 0.2 : 0, 12);
+    for (int64_t r = 0; r < ROWS; r += 3) y.x[r * ITEMS + 3] = (int8_t)(2 * (y.x[r * ITEMS] == 1)); /* a misfit */
+    fitted f = fit_rows(&y);
+    double part[SEGMENTS], sum = 0;
+    int df;
+    const double wanted = plain_m2(f.model, f.rows, f.counts, margins, &df);
+    const bl_m2 found = m2_of(&f, margins, false, part);
     assert_int_equal(found.df, df);
-    assert_compare(wanted, >, df + 10); /* the misfit shows */
-    near("p", moved, found.p, bl_chi2_upper(wanted, df), 1e-9);
-    near("RMSEA2", moved, found.rmsea2, sqrt((wanted - df) / per), 1e-6);
-    near("its lower end", moved, below(wanted, df, found.rmsea2_low * found.rmsea2_low * per), 0.95, 1e-6);
-    near("its upper end", moved, below(wanted, df, found.rmsea2_high * found.rmsea2_high * per), 0.05, 1e-6);
+    near("M2", trial, found.m2, wanted, 1e-4 * wanted);
+    for (int s = 0; s < SEGMENTS; s++) sum += part[s];
+    near("parts", trial, sum, found.m2, 1e-9 * wanted);
+    const double per = df * (double)ROWS / SEGMENTS;
+    const double largest = df > 0 && margins ? SEGMENTS * COLUMNS * bl_chi2_upper(found.z * found.z, 1) : 1;
+    near("p", trial, found.p,
+         margins ? fmin(1, 2 * fmin(largest, bl_chi2_upper(found.m2, df))) : bl_chi2_upper(found.m2, df), 1e-9);
+    near("RMSEA2", trial, found.rmsea2, sqrt(fmax(0, found.m2 - df) / per), 1e-3);
+    if (!margins) assert_compare(wanted, >, df + 10); /* the misfit shows */
+    if (!margins)
+      near("its upper end", trial,
+           below(found.m2, df, pow(found.rmsea2_high, 2) * f.rows->row_first[SEGMENTS] / SEGMENTS * df), 0.05, 1e-6);
+    assert_true(found.size_low <= found.size && found.size <= found.size_high);
+    drop(&f), drop_level_rows(&y);
   }
-  blica_model_free(m);
-  drop_level_rows(&y);
 }
 
-/* From an estimate that is far off, as a tight prior makes it, steps lead to the minimum. */
-static void m2_of_a_shrunk_estimate(void **state) {
+/* Given parameters, not estimated: all residuals are degrees of freedom. */
+static void fixed_parameters_take_no_degrees(void **state) {
   (void)state;
-  level_rows y = draw_misfit();
-  blica_model *m = fit(&y, "auto"), *free_of_prior = fit(&y, "none");
-  double part[SEGMENTS];
-  const double wanted = limited(free_of_prior, &y, part).m2;
-  for (int i = 0; i < ITEMS; i++) {
-    m->mixing[i] = free_of_prior->mixing[i] * (i % 2 ? 0.2 : 0.6);
-    free_of_prior->mixing[i] = m->mixing[i];
-  }
-  memcpy(m->variances, free_of_prior->variances, SEGMENTS * sizeof(double));
-  assert_compare(fabs(limited(free_of_prior, &y, part).m2 / wanted - 1), >, 0.01); /* one linear step does not */
-  near("M2", 0, limited(m, &y, part).m2, wanted, 0.003 * wanted);
-  near("M2 by parts", 0, part[0] + part[1], wanted, 0.003 * wanted);
-  blica_model_free(m), blica_model_free(free_of_prior);
-  drop_level_rows(&y);
+  level_rows y = draw_level_rows(ITEMS, SEGMENTS, ROWS, levels, 0, 13);
+  fitted f = fit_rows(&y);
+  const bl_m2 at_fit = m2_of(&f, false, true, NULL);
+  assert_int_equal(at_fit.df, SEGMENTS * PAIRS);
+  for (int i = 0; i < ITEMS; i++) f.model->mixing[i] *= 0.5;
+  const bl_m2 moved = m2_of(&f, false, true, NULL), estimated = m2_of(&f, false, false, NULL);
+  assert_compare(moved.m2, >, at_fit.m2 + 50);
+  assert_compare(estimated.m2, <, moved.m2);
+  drop(&f), drop_level_rows(&y);
 }
 
-/* A model that is that of the rows has an M2 near its degrees of freedom, and RMSEA2 begins at 0. */
-static void rmsea_of_a_fit_that_is_too_good(void **state) {
+/* A cut that is shifted in one segment shows in the margins, where it is, and not in the correlations; a level that
+ * nobody chooses has no residuals. */
+static void shifted_cuts_show_in_the_margins(void **state) {
   (void)state;
-  level_rows y = draw_level_rows(ITEMS, SEGMENTS, 900, levels, 0, 13);
-  blica_model *m = fit(&y, "none");
-  double part[SEGMENTS];
-  const bl_limited found = limited(m, &y, part);
-  assert_compare(found.p, >, 0.01);
-  if (found.m2 < (double)found.df) assert_compare(found.rmsea2, ==, 0);
-  assert_compare(found.rmsea2_low, <=, found.rmsea2);
-  assert_compare(found.rmsea2_high, >=, found.rmsea2);
-  blica_model_free(m);
-  drop_level_rows(&y);
+  enum { MANY = 6000 };
+  static const int two[ITEMS] = {2, 2, 2, 2, 3};
+  level_rows y = draw_level_rows(ITEMS, SEGMENTS, MANY, two, 0, 14);
+  bl_rng rng = bl_rng_make(3, 0);
+  for (int64_t r = 0; r < MANY; r++) {
+    if (y.segment[r] == 1 && bl_rng_uniform(&rng) < 0.2) y.x[r * ITEMS + 2] = 1;
+    if (y.x[r * ITEMS + 4] == 1) y.x[r * ITEMS + 4] = 2;
+  }
+  fitted f = fit_rows(&y);
+  const bl_m2 margins = m2_of(&f, true, false, NULL);
+  assert_compare(margins.p, <, 1e-4);
+  assert_int_equal(margins.item, 2), assert_int_equal(margins.segment, 1);
+  assert_compare(margins.shift, >, 0);
+  assert_true(isfinite(m2_of(&f, false, false, NULL).m2));
+  drop(&f), drop_level_rows(&y);
+}
+
+/* Under the model M2 is chi-square: the mean of p over data sets is a half, and few are small. */
+static void p_is_uniform_under_the_model(void **state) {
+  (void)state;
+  enum { SETS = 60 };
+  double mean = 0;
+  int small = 0;
+  for (int i = 0; i < SETS; i++) {
+    blica_simulate_options o = blica_simulate_options_default();
+    blica_fit_options how = blica_fit_options_default();
+    blica_data *data;
+    fitted f;
+    o.variables = 6, o.sources = 1, o.segments = 4, o.samples = 150, o.levels = i % 2 ? 4 : 2,
+    o.seed = 100 + (uint64_t)i;
+    assert_int_equal(blica_simulate(ctx, &o, NULL, &data, NULL), BLICA_OK);
+    how.sources = 1;
+    assert_int_equal(blica_fit(ctx, &(blica_input){.data = data}, &how, &f.model), BLICA_OK);
+    assert_int_equal(bl_rows_make(ctx, f.model, data, &f.rows), BLICA_OK);
+    assert_int_equal(bl_rows_counts_create(ctx, f.rows, &f.counts), BLICA_OK);
+    bl_rows_count(f.rows, f.rows->weight, f.counts);
+    const double p = m2_of(&f, false, false, NULL).p;
+    mean += p / SETS, small += p < 0.05;
+    drop(&f), blica_data_free(data);
+  }
+  near("mean of p", 0, mean, 0.5, 0.13); /* 3.5 standard errors */
+  assert_compare(small, <=, 10);
 }
 
 /* ---- residuals ---- */
@@ -277,7 +280,7 @@ static void rmsea_of_a_fit_that_is_too_good(void **state) {
 static void residuals_and_srmr(void **state) {
   (void)state;
   static const int two[5] = {2, 2, 2, 2, 2};
-  enum { N = 5, PAIRS = 10 };
+  enum { N = 5 };
   level_rows y = draw_level_rows(N, 2, 500, two, 0.15, 14);
   blica_data *data = pack_level_rows(&y);
   blica_counts *counts;
@@ -333,7 +336,8 @@ static void residuals_and_srmr(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(m2_is_that_of_all_patterns), cmocka_unit_test(m2_of_a_shrunk_estimate),
-      cmocka_unit_test(rmsea_of_a_fit_that_is_too_good), cmocka_unit_test(residuals_and_srmr)};
+      cmocka_unit_test(m2_is_that_of_the_rows), cmocka_unit_test(fixed_parameters_take_no_degrees),
+      cmocka_unit_test(shifted_cuts_show_in_the_margins), cmocka_unit_test(p_is_uniform_under_the_model),
+      cmocka_unit_test(residuals_and_srmr)};
   return cmocka_run_group_tests(tests, open_context, close_context);
 }

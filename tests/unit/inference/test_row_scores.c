@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "context.h"
-#include "inference/common.h"
+#include "inference/pooled.h"
 #include "inference/dependence.h"
 #include "inference/row_scores.h"
 #include "num/rng.h"
@@ -49,42 +49,51 @@ static bl_rows *random_rows(void) {
   return rows;
 }
 
-/* One direction for each pair: with weight N I the sum over rows is the corrected score of the pair's table. */
+/* The influences on a pair, times N I, add up over rows to the corrected score of the pair's table; blocks of rows are
+ * units with the sums of their rows; weights of rows multiply them. */
 static void sums_are_scores_of_tables(void **state) {
   (void)state;
-  bl_rows *rows = random_rows();
-  blica_counts *counts;
-  bl_common *common;
-  bl_influence *influence;
-  bl_row_scores scores;
-  bl_score_sums sums;
-  assert_false(rows->complete);
-  assert_int_equal(bl_rows_counts_create(ctx, rows, &counts), BLICA_OK);
-  bl_rows_count(rows, rows->weight, counts);
-  assert_int_equal(bl_common_make(ctx, N, U, rows->coding, true, &common), BLICA_OK);
-  bl_common_fit(counts, common);
-  assert_int_equal(bl_influence_make(ctx, N, rows->coding, false, &influence), BLICA_OK);
-  assert_int_equal(bl_row_scores_make(ctx, influence, influence, rows, PAIRS, &scores), BLICA_OK);
-  assert_int_equal(bl_score_sums_make(ctx, influence, PAIRS, &sums), BLICA_OK);
-  double total[PAIRS] = {0};
-  for (int s = 0; s < U; s++) {
-    double weight[(PAIRS + N) * PAIRS] = {0};
-    bl_influence_describe(counts, s, common->rho, common->t + rows->planes * s, influence);
-    for (int c = 0; c < PAIRS; c++)
-      weight[c + influence->statistics * (size_t)c] = influence->both[c] * influence->information[c];
-    scores.weight = weight;
-    bl_row_scores_sum(&scores, s, &sums);
-    near(sums.units, (double)rows->total[s], 0);
-    for (int c = 0; c < PAIRS; c++) {
-      near(sums.sum[c], common->score[c + PAIRS * s], 2e-3); /* the tables are at correlations within 1e-5 of these */
-      total[c] += sums.sum[c];
-      assert_true(sums.product[c * (PAIRS + 1)] > 0);
+  for (int way = 0; way < 3; way++) { /* rows, weighted rows, blocks */
+    bl_rows *rows = random_rows();
+    blica_counts *counts;
+    bl_pooled *pooled;
+    bl_influence *influence;
+    bl_units_reader units;
+    bl_score_sums sums;
+    assert_false(rows->complete);
+    for (int64_t p = 0; way == 1 && p < rows->count; p++) rows->weight[p] *= 0.5, rows->square[p] *= 0.25;
+    for (int s = 0; way == 1 && s < U; s++) rows->size[s] *= 0.5;
+    if (way == 2) assert_int_equal(bl_rows_block(ctx, rows, 7), BLICA_OK);
+    assert_int_equal(bl_rows_counts_create(ctx, rows, &counts), BLICA_OK);
+    bl_rows_count(rows, rows->weight, counts);
+    assert_int_equal(bl_pooled_make(ctx, N, U, rows->coding, true, &pooled), BLICA_OK);
+    bl_pooled_fit(counts, pooled);
+    assert_int_equal(bl_influence_make(ctx, N, rows->coding, BL_SCALES, &influence), BLICA_OK);
+    assert_int_equal(bl_units_make(ctx, influence, influence, rows, &units), BLICA_OK);
+    assert_int_equal(bl_score_sums_make(ctx, influence, units.q, &sums), BLICA_OK);
+    double total[PAIRS] = {0}, squares = 0;
+    for (int s = 0; s < U; s++) {
+      int64_t at = 0, first;
+      bl_influence_describe(counts, s, pooled->rho, pooled->t + rows->planes * s, NULL, influence);
+      bl_score_sums_clear(units.q, &sums);
+      for (int count; (count = bl_units_read(&units, s, &at)) > 0;)
+        bl_score_sums_add(&units, count, units.q, units.psi, &sums);
+      const double length = (double)rows->total[s] / (double)bl_units(rows, s, &first);
+      near(sums.units, way == 2 ? length * length * (double)bl_units(rows, s, &first) : rows->size[s] * (way ? 0.5 : 1),
+           way == 2 ? 40 : 1e-9);
+      for (size_t c = 0; c < PAIRS; c++) {
+        const double size = influence->both[c] * influence->information[c];
+        near(size * sums.sum[c], pooled->score[c + PAIRS * (size_t)s], 2e-3); /* the tables' rho is within 1e-5 */
+        total[c] += size * sums.sum[c];
+        squares += sums.product[c * (units.q + 1)];
+      }
     }
+    assert_true(squares > 0);
+    for (int c = 0; c < PAIRS; c++) near(total[c], 0, 5e-3); /* the common correlations solve that */
+    bl_free(influence), bl_free(pooled);
+    blica_counts_free(counts);
+    bl_rows_free(rows);
   }
-  for (int c = 0; c < PAIRS; c++) near(total[c], 0, 5e-3); /* the common correlations solve that */
-  bl_free(influence), bl_free(common);
-  blica_counts_free(counts);
-  bl_rows_free(rows);
 }
 
 static void centring_is_that_of_single_scores(void **state) {

@@ -1,10 +1,10 @@
-/* common.c - the common correlation of a pair over segments with different margins: the root of the sum of the pairwise
+/* pooled.c - the common correlation of a pair over segments with different margins: the root of the sum of the pairwise
  * scores, by Fisher scoring.
  *
  * Shrunk: the margins of small segments are noisy, so they are shrunk to the item's mean over segments as a
  * beta-binomial model has it (intra-class correlation by the method of moments), and what the thresholds then get wrong
  * is taken out of the score to first order (table.c: `first` and `second`). */
-#include "inference/common.h"
+#include "inference/pooled.h"
 
 #include <math.h>
 
@@ -15,8 +15,8 @@
 enum { ROUNDS = 25 };
 static const double RHO_MOST = 0.98;
 
-blica_status bl_common_make(blica_ctx *ctx, int n, int u, const blica_coding *coding, bool shrunk, bl_common **out) {
-  BL_OWNED bl_common *c = NULL;
+blica_status bl_pooled_make(blica_ctx *ctx, int n, int u, const blica_coding *coding, bool shrunk, bl_pooled **out) {
+  BL_OWNED bl_pooled *c = NULL;
   const int most = bl_most_levels(coding, n);
   *out = NULL;
   MUST(bl_alloc(ctx, 1, &c));
@@ -77,7 +77,7 @@ static void shrink_item(const blica_counts *c, int first, int last, double *t) {
   }
 }
 
-void bl_common_margins(const blica_counts *counts, bl_common *c) {
+void bl_pooled_margins(const blica_counts *counts, bl_pooled *c) {
   bl_table_thresholds(counts, c->t);
   for (int i = 0; i < c->n && c->shrunk; i++)
     shrink_item(counts, bl_plane(c->coding, i), bl_plane(c->coding, i + 1), c->t);
@@ -109,7 +109,7 @@ static double correction(const blica_counts *c, int s, int first, int last, cons
   return rows > 0 ? sum * both / rows : 0;
 }
 
-void bl_common_score(const blica_counts *counts, int s, int i, int j, double rho, bl_common *c) {
+void bl_pooled_score(const blica_counts *counts, int s, int i, int j, double rho, bl_pooled *c) {
   const size_t at = (size_t)blica_pair(i, j) + c->pairs * (size_t)s;
   const int first = bl_plane(c->coding, i), second = bl_plane(c->coding, j);
   const int rows = bl_levels(c->coding, i), columns = bl_levels(c->coding, j);
@@ -132,13 +132,13 @@ void bl_common_score(const blica_counts *counts, int s, int i, int j, double rho
             correction(counts, s, second, second + columns - 1, c->table.second, total);
 }
 
-static void fit_pair(const blica_counts *counts, int i, int j, bl_common *c) {
+static void fit_pair(const blica_counts *counts, int i, int j, bl_pooled *c) {
   const size_t pair = (size_t)blica_pair(i, j);
   double *rho = &c->rho[pair];
   for (int round = 0; round < ROUNDS; round++) {
     double score = 0, information = 0;
     for (int s = 0; s < c->u; s++) {
-      bl_common_score(counts, s, i, j, *rho, c);
+      bl_pooled_score(counts, s, i, j, *rho, c);
       score += c->score[pair + c->pairs * (size_t)s];
       information += c->information[pair + c->pairs * (size_t)s];
     }
@@ -149,13 +149,13 @@ static void fit_pair(const blica_counts *counts, int i, int j, bl_common *c) {
   }
 }
 
-void bl_common_fit(const blica_counts *counts, bl_common *c) {
-  bl_common_margins(counts, c);
+void bl_pooled_fit(const blica_counts *counts, bl_pooled *c) {
+  bl_pooled_margins(counts, c);
   for (int j = 1; j < c->n; j++)
     for (int i = 0; i < j; i++) fit_pair(counts, i, j, c);
 }
 
-void bl_common_matrix(int n, const double *rho, double *matrix) {
+void bl_pooled_matrix(int n, const double *rho, double *matrix) {
   for (int j = 0; j < n; j++) {
     matrix[j + (size_t)j * n] = 1;
     for (int i = 0; i < j; i++) matrix[i + (size_t)j * n] = matrix[j + (size_t)i * n] = rho[blica_pair(i, j)];

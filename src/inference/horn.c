@@ -1,7 +1,7 @@
-/* parallel.c - parallel analysis (Horn, Psychometrika 30, 1965) that keeps margins and levels in every segment,
+/* horn.c - parallel analysis (Horn, Psychometrika 30, 1965) that keeps margins and levels in every segment,
  * and the minimum
  * average partial (Velicer, Psychometrika 41, 1976), as psych's VSS computes it. */
-#include "inference/parallel.h"
+#include "inference/horn.h"
 
 #include <errno.h>
 #include <math.h>
@@ -10,7 +10,7 @@
 
 #include "base/number.h"
 #include "base/share.h"
-#include "inference/common.h"
+#include "inference/pooled.h"
 #include "num/blas.h"
 #include "num/rng.h"
 
@@ -22,7 +22,7 @@ typedef struct {
 
 /* Eigenvalues, largest first, of packed correlations. */
 static bool eigenvalues(int n, const double *rho, double *matrix, double *values) {
-  bl_common_matrix(n, rho, matrix);
+  bl_pooled_matrix(n, rho, matrix);
   errno = 0;
   if (bl_dsyevd('N', 'L', n, matrix, n, values) != 0) return false;
   for (int i = 0; i < n / 2; i++) {
@@ -63,37 +63,37 @@ static blica_status reference_task(blica_ctx *ctx, int64_t index, int thread, vo
   int64_t most = 0;
   (void)thread;
   BL_AUTO(blica_counts) *counts = NULL;
-  BL_OWNED bl_common *common = NULL;
+  BL_OWNED bl_pooled *common = NULL;
   BL_OWNED int8_t *x = NULL;
   BL_OWNED double *matrix = NULL;
   for (int s = 0; s < rows->u; s++) most = rows->total[s] > most ? rows->total[s] : most;
   MUST(bl_rows_counts_create(ctx, rows, &counts));
-  MUST(bl_common_make(ctx, rows->n, rows->u, rows->coding, false, &common));
+  MUST(bl_pooled_make(ctx, rows->n, rows->u, rows->coding, false, &common));
   MUST(bl_alloc(ctx, bl_mul((size_t)most + 1, (size_t)rows->n), &x));
   MUST(bl_alloc(ctx, (size_t)rows->n * rows->n, &matrix));
   for (int s = 0; s < rows->u; s++) {
     bl_rng rng = bl_rng_make(b->seed, (3ull << 60) + ((uint64_t)index << 28) + (uint64_t)s);
     permute_segment(rows, s, &rng, x, counts);
   }
-  bl_common_fit(counts, common);
+  bl_pooled_fit(counts, common);
   if (!eigenvalues(rows->n, common->rho, matrix, b->values + (size_t)rows->n * (size_t)index))
     MUST(bl_fail_outside(ctx, BLICA_ERR_NUMERIC, "the eigenvalues of reference data did not converge"));
   return BLICA_OK;
 }
 
-blica_status bl_parallel_analysis(blica_ctx *ctx, const bl_rows *rows, const blica_counts *counts, int references,
-                                  uint64_t seed, double *eigenvalue, double *reference) {
+blica_status bl_horn(blica_ctx *ctx, const bl_rows *rows, const blica_counts *counts, int references, uint64_t seed,
+                     double *eigenvalue, double *reference) {
   blica_status status;
   const int n = rows->n;
   job b = {.rows = rows, .seed = seed};
-  BL_OWNED bl_common *common = NULL;
+  BL_OWNED bl_pooled *common = NULL;
   BL_OWNED double *matrix = NULL, *list = NULL;
   bl_blas_hold();
   TRY(bl_alloc(ctx, bl_mul((size_t)n, (size_t)references), &b.values));
   TRY(bl_alloc(ctx, (size_t)references, &list));
   TRY(bl_alloc(ctx, (size_t)n * n, &matrix));
-  TRY(bl_common_make(ctx, n, rows->u, rows->coding, false, &common));
-  bl_common_fit(counts, common);
+  TRY(bl_pooled_make(ctx, n, rows->u, rows->coding, false, &common));
+  bl_pooled_fit(counts, common);
   if (!eigenvalues(n, common->rho, matrix, eigenvalue))
     TRY(bl_fail_outside(ctx, BLICA_ERR_NUMERIC, "the eigenvalues of the common correlations did not converge"));
   const bl_places values = {b.values, (size_t)n};
@@ -135,7 +135,7 @@ blica_status bl_map(blica_ctx *ctx, const blica_counts *counts, int most, double
   TRY(bl_alloc(ctx, (size_t)n * n, &matrix));
   TRY(bl_alloc(ctx, (size_t)n * n, &vectors));
   TRY(bl_alloc(ctx, (size_t)n, &values));
-  bl_common_matrix(n, cor->rho, matrix);
+  bl_pooled_matrix(n, cor->rho, matrix);
   memcpy(vectors, matrix, (size_t)n * n * sizeof *matrix);
   errno = 0;
   if (bl_dsyevd('V', 'L', n, vectors, n, values) != 0)
