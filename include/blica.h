@@ -661,7 +661,7 @@ typedef struct {
   /* Is the model what its method finds for these data? Its largest difference from a refit in standard errors, and the
    * MCS between them. Beyond 0.1 errors there are no errors and angles, and M2 is that of given parameters. */
   double distance, refit_mcs;
-  double chance_mcs;    /* of random rotations of the columns of A: what their space alone scores */
+  double chance_mcs; /* of random rotations of the columns of A: what their space alone scores */
   double srmr_unbiased, srmr_low, srmr_high; /* SRMR less its sampling noise, with a 90 % interval */
   int twin[2];                               /* two items that agree in all rows, or -1 */
   int64_t block_length;                      /* adjacent rows that were taken as one unit; 0: none */
