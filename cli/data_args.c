@@ -43,6 +43,11 @@ static const blica_option rows[] = {
            "The distinct whole numbers of each column, in order, are its levels; no/yes and the like need nothing "
            "more, and "
            "--levels gives those of other columns of text."),
+    OPTION(data_values, numeric, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "LIST",
+           "Columns of numbers, such as income or reaction times; a list as for --columns. Each is cut at quantiles of "
+           "all "
+           "rows into 16 levels, which keep 98 % of what two normal variables say of their correlation; the model "
+           "remembers the cuts. Own cuts are levels that begin with -Inf, as in --levels 'income=-Inf<1000<5000'."),
 };
 
 const blica_option *data_option_table(int *count) {
@@ -70,6 +75,7 @@ static table_options reading_of(const data_values *v, const blica_model *model) 
       .levels = v->levels && strcmp(v->levels, "any") == 0,
       .list = v->levels && strcmp(v->levels, "any") != 0 ? v->levels : NULL,
       .ordinal = v->ordinal != 0,
+      .numeric = v->numeric,
       .header = v->header,
       .unlabelled = v->unlabelled,
       .blank_segments = v->blank_segments,
@@ -96,6 +102,7 @@ void data_args_text(const data_values *v, char *text, size_t size) {
                {"--frequencies", v->frequencies},
                {"--cluster", v->cluster},
                {"--levels", v->levels},
+               {"--numeric", v->numeric},
                {"--header", v->header == TABLE_HEADER_YES  ? "yes"
                             : v->header == TABLE_HEADER_NO ? "no"
                                                            : NULL}};

@@ -12,6 +12,7 @@ typedef struct {
   const char *weights, *frequencies, *cluster;
   const char *levels;
   int ordinal;
+  const char *numeric;
   table_header header;
   /* not options: */
   bool unlabelled;                  /* rows have no segments */

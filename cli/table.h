@@ -25,9 +25,15 @@ typedef struct {
 /* The dictionary of a file that ReadStat reads. */
 typedef struct table_survey table_survey;
 
+/* Values of a column of numbers, before it is cut into levels. */
+typedef struct number_sample number_sample;
+
 typedef struct {
   char **text; /* in order of first appearance; known ones lowest first */
   int count;
+  bool given;            /* while values are collected: the levels are known, and these values are passed over */
+  number_sample *sample; /* while the values of a column of numbers are collected; else NULL */
+  double *cut;           /* [count] the least number of each level, -Inf first; NULL: values are levels */
 } column_levels;
 
 struct table {
@@ -113,6 +119,21 @@ blica_status table_find_column(const table *t, const char *option, const char *t
                                char *message);
 bool table_listed_missing(const table *t, const char *text, size_t length); /* whether the text is one of --missing */
 
+/* Which columns [columns] a list of the option names. */
+blica_status table_mark_columns(const table *t, const char *option, const char *list, bool *chosen, char *message);
+
+/* table_numbers.c: columns of numbers, cut into levels. */
+blica_status table_sample_numbers(table *t, const char *list,
+                                  char *message); /* before those of the list are collected */
+void table_free_sample(number_sample *sample);    /* NULL is fine */
+/* The levels of an item by the numbers that were collected. */
+blica_status table_cut(const table *t, int variable, const number_sample *sample, column_levels *levels, char *message);
+blica_status table_find_cuts(table *t, char *message); /* of all items whose levels begin with -Inf */
+/* The level of a number, or 0 while numbers are collected. */
+blica_status table_take_number(table *t, int variable, double value, char *message, int8_t *code);
+/* The same of a text that is not missing; fails, naming row and column, when it is no number. */
+blica_status table_number_text(table *t, int variable, const char *text, size_t length, char *message, int8_t *code);
+
 /* table_rows.c: rows into the packer, at most max_rows of them. */
 blica_status table_read_rows(table *t, int64_t max_rows, char *message);
 blica_status table_begin_rows(table *t, char *message); /* buffers, segment file */
@@ -162,6 +183,8 @@ blica_status table_begin_items(table *t, const char *const *names);
 bool table_recognise(blica_ctx *ctx, const char *path, const table_options *options, bool header, table **found);
 /* Names of columns that say their levels, for data and counts of --levels any; [n], each to be freed. */
 char **table_coded_names(table *t, char *message);
+/* Fails: --levels and --numeric both name the item. */
+blica_status table_given_twice(const table *t, int variable, char *message);
 void table_free_names(char **names, int count); /* of table_coded_names */
 
 /* Appends a level; false when memory is out. */

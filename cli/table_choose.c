@@ -44,7 +44,7 @@ static blica_status mark(const table *t, const char *option, const char *entry, 
   return BLICA_OK;
 }
 
-static blica_status mark_list(const table *t, const char *option, const char *list, bool *chosen, char *message) {
+blica_status table_mark_columns(const table *t, const char *option, const char *list, bool *chosen, char *message) {
   blica_status status = BLICA_OK;
   memset(chosen, 0, (size_t)t->columns * sizeof *chosen);
   for (const char *at = list; status == BLICA_OK && *at; at += *at == ',') {
@@ -61,7 +61,7 @@ blica_status table_choose_columns(table *t, char *message) {
   bool *chosen = malloc((size_t)t->columns + 1);
   blica_status status = chosen ? BLICA_OK : table_no_memory(message);
   if (status == BLICA_OK && o->columns) {
-    status = mark_list(t, "columns", o->columns, chosen, message);
+    status = table_mark_columns(t, "columns", o->columns, chosen, message);
     for (int k = 0; status == BLICA_OK && k < t->columns; k++)
       if (chosen[k] && t->role[k] >= ROLE_WEIGHT)
         status = table_fail(message, BLICA_ERR_ARGUMENT,
@@ -72,7 +72,7 @@ blica_status table_choose_columns(table *t, char *message) {
       if (!chosen[k] && t->role[k] == ROLE_VALUE) t->role[k] = ROLE_SKIP;
   }
   if (status == BLICA_OK && o->ignore) {
-    status = mark_list(t, "ignore", o->ignore, chosen, message);
+    status = table_mark_columns(t, "ignore", o->ignore, chosen, message);
     for (int k = 0; status == BLICA_OK && k < t->columns; k++) {
       if (chosen[k] && t->role[k] == ROLE_SEGMENT)
         status = table_fail(message, BLICA_ERR_ARGUMENT,

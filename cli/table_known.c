@@ -82,21 +82,24 @@ static blica_status take_model(table *t, const blica_coding *coding, char *messa
 /* ---- from the file ---- */
 
 /* Reads every value of the file once and keeps the distinct ones of each column. Whether the first row is a header has
- * been decided. */
-static blica_status collect(blica_ctx *ctx, const char *path, const table_options *options, bool header, char *message,
-                            table **out) {
+ * been decided. given: the levels [n] that are known, whose columns are passed over; NULL: none are. */
+static blica_status collect(blica_ctx *ctx, const char *path, const table_options *options, bool header,
+                            const column_levels *given, char *message, table **out) {
   struct stat info;
   table_options quiet = *options;
   *out = NULL;
   quiet.note = NULL, quiet.ordinal = false, quiet.list = NULL, quiet.model = NULL, quiet.levels = true;
-  quiet.segment_count = 0, quiet.found = NULL;
+  quiet.segment_count = 0, quiet.found = NULL, quiet.numeric = NULL;
   quiet.header = header ? TABLE_HEADER_YES : TABLE_HEADER_NO;
   if (strcmp(path, "-") == 0 || stat(path, &info) != 0 || !S_ISREG(info.st_mode))
     return table_fail(message, BLICA_ERR_DATA,
-                      "%s: --ordinal reads a file twice, which this is not; give its levels by --levels", path);
+                      "%s: --%s reads a file twice, which this is not; give its levels by --levels", path,
+                      options->numeric ? "numeric" : "ordinal");
   blica_status status = table_open(ctx, path, &quiet, message, out);
   if (status != BLICA_OK) return status;
   (*out)->collecting = (*out)->streamed = true;
+  for (int i = 0; given && i < (*out)->n; i++) (*out)->levels[i].given = given[i].count > 0;
+  status = table_sample_numbers(*out, options->numeric, message);
   for (blica_data *piece = NULL; status == BLICA_OK; blica_data_free(piece)) {
     status = table_next(*out, 0, message, &piece);
     if (status != BLICA_OK || !piece) break;
@@ -156,17 +159,30 @@ static blica_status order_levels(const table *t, int variable, column_levels *l,
   return BLICA_OK;
 }
 
+blica_status table_given_twice(const table *t, int variable, char *message) {
+  char buffer[24];
+  return table_fail(message, BLICA_ERR_ARGUMENT,
+                    "%s: --levels gives the levels of '%s', which --numeric names too; give one of them", t->name,
+                    name_of(t, variable, buffer));
+}
+
 /* The levels of all columns that --levels does not name. */
 static blica_status take_numbers(table *t, char *message) {
   table *second;
-  blica_status status = collect(t->ctx, t->path, &t->options, t->header != NULL, message, &second);
+  blica_status status = collect(t->ctx, t->path, &t->options, t->header != NULL, t->levels, message, &second);
   for (int i = 0; status == BLICA_OK && i < t->n; i++) {
-    if (t->levels[i].count > 0) continue;
-    status = order_levels(t, i, &second->levels[i], message);
+    column_levels *own = &second->levels[i];
+    if (own->sample) {
+      if (t->levels[i].count > 0) status = table_given_twice(t, i, message);
+      if (status == BLICA_OK) status = table_cut(t, i, own->sample, &t->levels[i], message);
+      continue;
+    }
+    if (t->levels[i].count > 0 || (!t->options.ordinal && usual_pair(own, 0) < 0)) continue;
+    if (t->options.ordinal) status = order_levels(t, i, own, message);
     if (status != BLICA_OK) break;
     column_levels empty = t->levels[i];
-    t->levels[i] = second->levels[i];
-    second->levels[i] = empty;
+    t->levels[i] = *own;
+    *own = empty;
   }
   table_close(second);
   return status;
@@ -233,7 +249,7 @@ bool table_recognise(blica_ctx *ctx, const char *path, const table_options *opti
   char message[TABLE_MESSAGE];
   *found = NULL;
   if (options->levels || options->list || options->ordinal || options->found) return false;
-  if (collect(ctx, path, options, header, message, found) != BLICA_OK) return false;
+  if (collect(ctx, path, options, header, NULL, message, found) != BLICA_OK) return false;
   if (!recognise_columns(*found)) {
     table_close(*found);
     *found = NULL;
@@ -275,7 +291,11 @@ blica_status table_begin_known(table *t, char *message) {
   const table_options *o = &t->options;
   blica_status status = BLICA_OK;
   const blica_coding *model = o->model ? o->model->coding : NULL;
-  if (!o->list && !o->ordinal && !o->found && !model && !t->survey) return BLICA_OK;
+  if (o->numeric && o->levels)
+    return table_fail(message, BLICA_ERR_ARGUMENT,
+                      "--levels any is for all columns; beside --numeric name those that it is for, as in --levels "
+                      "'NAME=low<high'");
+  if (!o->list && !o->ordinal && !o->numeric && !o->found && !model && !t->survey) return BLICA_OK;
   if (o->list && o->ordinal && !strchr(o->list, '='))
     return table_fail(
         message, BLICA_ERR_ARGUMENT,
@@ -292,12 +312,12 @@ blica_status table_begin_known(table *t, char *message) {
     status = take_list(t, o->list, message);
   if (status == BLICA_OK && t->survey && !model)
     status = table_readstat_levels(t, message);
-  else if (status == BLICA_OK && o->ordinal && !model)
+  else if (status == BLICA_OK && (o->ordinal || o->numeric) && !model)
     status = take_numbers(t, message);
   for (int i = 0; status == BLICA_OK && i < t->n; i++)
     if (t->levels[i].count == 0 && (!table_add_level(&t->levels[i], "0", 1) || !table_add_level(&t->levels[i], "1", 1)))
       status = table_no_memory(message);
-  return status;
+  return status == BLICA_OK ? table_find_cuts(t, message) : status;
 }
 
 blica_status table_unknown_level(const table *t, int variable, const char *text, size_t length, char *message) {

@@ -19,6 +19,9 @@ blica_status table_level(table *t, int variable, const char *text, size_t length
   *code = BLICA_MISSING;
   if (length == 0 || table_listed_missing(t, text, length)) return BLICA_OK;
   if (!t->known && table_is_missing(text, length)) return BLICA_OK;
+  if (l->given) return BLICA_OK;
+  if (l->sample || l->cut)
+    return table_is_missing(text, length) ? BLICA_OK : table_number_text(t, variable, text, length, message, code);
   for (int k = 0; k < l->count; k++)
     if (table_same_level(l->text[k], text, length)) {
       *code = t->collecting ? 0 : (int8_t)k;
@@ -155,7 +158,11 @@ blica_status table_repack(table *t, const blica_data *data, char *message, blica
 }
 
 void table_free_levels(table *t) {
-  for (int i = 0; t->levels && i < t->n; i++) table_free_names(t->levels[i].text, t->levels[i].count);
+  for (int i = 0; t->levels && i < t->n; i++) {
+    table_free_names(t->levels[i].text, t->levels[i].count);
+    table_free_sample(t->levels[i].sample);
+    free(t->levels[i].cut);
+  }
   free(t->levels);
   t->levels = NULL;
 }

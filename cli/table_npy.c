@@ -91,7 +91,8 @@ static blica_status take_row(table *t, const char *first, size_t stride, char *m
     }
     x[i] = (int8_t)(isnan(value) ? BLICA_MISSING : value != 0);
     if (t->levels || t->options.missing || !(isnan(value) || value == 0 || value == 1)) {
-      snprintf(text, sizeof text, "%.15g", value);
+      const bool number = t->levels && (t->levels[i].sample || t->levels[i].cut);
+      snprintf(text, sizeof text, number ? "%.17g" : "%.15g", value);
       blica_status status = BLICA_OK;
       if (table_listed_missing(t, text, strlen(text)))
         x[i] = BLICA_MISSING;

@@ -53,6 +53,7 @@ typedef struct {
   char *label_set; /* NULL: no value labels */
   bool text, date;
   bool nominal;      /* declared to have no order */
+  int number;        /* one more than the item whose numbers are collected; 0: its codes are levels */
   known_code *codes; /* of value labels; then also those that occur */
   int count;
   bool too_many; /* more than MOST_LEVELS codes occur */
@@ -265,13 +266,18 @@ static bool add_code(table_survey *v, survey_variable *variable, double code) {
 static int on_code(int row, readstat_variable_t *from, readstat_value_t value, void *user) {
   table_survey *v = user;
   const int column = readstat_variable_get_index(from);
-  (void)row;
   if (column < 0 || column >= v->t->columns) return READSTAT_HANDLER_OK;
   survey_variable *variable = &v->variable[column];
   if (v->t->role[column] != ROLE_VALUE || variable->text || variable->too_many) return READSTAT_HANDLER_OK;
   if (readstat_value_is_missing(value, from)) return READSTAT_HANDLER_OK;
   const double code = number_of(value);
   if (isnan(code) || listed_missing(v->t, code)) return READSTAT_HANDLER_OK;
+  if (variable->number) {
+    int8_t level;
+    v->t->row = row; /* which row a number is of */
+    const blica_status status = table_take_number(v->t, variable->number - 1, code, v->message, &level);
+    return status == BLICA_OK ? READSTAT_HANDLER_OK : abort_with(v, status);
+  }
   if (!add_code(v, variable, code)) return abort_with(v, table_no_memory(v->message));
   variable->codes[place_of(variable, code)].occurs = true;
   variable->too_many = variable->count > MOST_LEVELS;
@@ -315,10 +321,22 @@ static void name_level(const survey_variable *variable, int c, char *text, size_
 
 blica_status table_readstat_levels(table *t, char *message) {
   table_survey *v = t->survey;
+  MUST(table_sample_numbers(t, t->options.numeric, message));
+  for (int i = 0; i < t->n; i++)
+    if (t->levels[i].sample) v->variable[t->column_of[i]].number = i + 1;
   MUST(pass(v, on_code, message));
+  t->row = 0;
   for (int i = 0; i < t->n; i++) {
     const survey_variable *variable = &v->variable[t->column_of[i]];
+    number_sample *sample = t->levels[i].sample;
+    if (sample && t->levels[i].count) return table_given_twice(t, i, message);
     if (t->levels[i].count) continue; /* given by --levels */
+    if (sample && !variable->text) {
+      MUST(table_cut(t, i, sample, &t->levels[i], message));
+      table_free_sample(sample);
+      t->levels[i].sample = NULL;
+      continue;
+    }
     MUST(check_variable(t, i, message));
     for (int c = 0; c < variable->count; c++) {
       char text[LABEL_MOST + 40];
@@ -345,6 +363,7 @@ static blica_status level_of(table *t, int i, const survey_variable *variable, d
   known_code *known = at < variable->count && variable->codes[at].code == code ? &variable->codes[at] : NULL;
   const char *label = known ? NULL : label_of(t->survey, variable->label_set, code);
   int level = -1;
+  if (t->levels[i].cut) return table_take_number(t, i, code, message, x);
   if (known && known->level > 0) {
     level = known->level - 1;
   } else if (known) {

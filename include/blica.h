@@ -192,6 +192,13 @@ BLICA_API blica_status blica_pack_columns(blica_ctx *ctx, blica_packer *packer, 
 /* Makes the data and frees the packer, also on failure. */
 BLICA_API blica_status blica_pack_end(blica_ctx *ctx, blica_packer *packer, blica_data **out);
 BLICA_API void blica_packer_free(blica_packer *packer);
+enum { BLICA_NUMBER_LEVELS = 16, BLICA_NUMBER_SAMPLE = 1 << 20 };
+/* Numbers as an item: where to cut a column into at most BLICA_NUMBER_LEVELS levels, at quantiles that keep .981 of the
+ * information on the correlation of two normal variables. cut has the *cuts least numbers of all levels but the lowest,
+ * in rising order. NaN is missing. Of more than BLICA_NUMBER_SAMPLE values those of every 2nd, 4th, ... row decide. The
+ * labels of such an item are "-Inf" and the cuts, so that its coding says to which level a new number belongs. */
+BLICA_API blica_status blica_cut_numbers(blica_ctx *ctx, int64_t rows, const double *x,
+                                         double cut[BLICA_NUMBER_LEVELS - 1], int *cuts);
 /* Gives rows sampling weights, positive and in input order. They are scaled within each segment to add up to its
  * effective number of rows, (sum w)^2 / sum w^2. */
 BLICA_API blica_status blica_data_set_weights(blica_ctx *ctx, blica_data *data, const double *weight /* [rows] */);

@@ -150,10 +150,12 @@ def _sliced(segments, rows: List[int]) -> List[Any]:
     return [values.iloc[a:b] if hasattr(values, "iloc") else values[a:b] for a, b in zip(ends, ends[1:])]
 
 
-def count(x, segments, *, binarize=None, ordinal: bool = False, levels=None, missing=None) -> Counted:
+def count(x, segments, *, binarize=None, ordinal: bool = False, levels=None, missing=None, numeric=None) -> Counted:
     """The counts of a Dask frame or array, by the scheduler that is active: that of a distributed.Client, else threads."""
     import dask
 
+    if numeric is not None:
+        raise ValueError('numeric= is not for Dask, as quantiles need all rows; give the cuts, as in levels={"income": ["-Inf", 1000, 5000]}')
     meta, parts = empty(x), _partitions(x)
     columns = list(meta.columns) if is_frame(meta) else None
     by_row = segments is not None and not isinstance(segments, str) and not is_lazy(segments)

@@ -57,7 +57,7 @@ class Table:
     """
 
     def __init__(self, x, coding: Optional[Callable[[Optional[List[str]]], Coding]] = None, binarize: Optional[float] = None,
-                 ordinal: bool = False, levels=None, missing=None,
+                 ordinal: bool = False, levels=None, missing=None, numeric=None,
                  lenient: Optional[Callable[[Optional[List[str]], int], List[bool]]] = None):
         if hasattr(x, "__dask_graph__"):
             raise TypeError(f"X is a {type(x).__module__}.{type(x).__name__}; only count, correlate, fit and BinaryICA.fit take it whole. Apply "
@@ -65,8 +65,8 @@ class Table:
         self.binarize = _threshold(binarize)
         self.ordinal = bool(ordinal)
         x = as_frame(x)
-        if self.binarize is not None and (self.ordinal or levels is not None):
-            raise ValueError("binarize makes two levels of numbers; leave ordinal and levels out, or binarize")
+        if self.binarize is not None and (self.ordinal or levels is not None or numeric is not None):
+            raise ValueError("binarize makes two levels of numbers; leave ordinal, levels and numeric out, or binarize")
         self.names: Optional[List[str]] = None
         if is_frame(x):
             self.names = [str(name) for name in x.columns]
@@ -85,6 +85,8 @@ class Table:
         self.levels: Coding = given_levels(levels, self.names, n) if coding is None else coding(self.names)
         if len(self.levels) != n:
             self.levels = [None] * n  # the caller refuses the shape
+        for column in () if numeric is None else [numeric] if isinstance(numeric, str) or hasattr(numeric, "__index__") else numeric:
+            self._cut(_place(column, self.names, n, "numeric"))
         self._lenient = np.array([False] * n if lenient is None else lenient(self.names, n))
         self._values: List[Optional[np.ndarray]] = [None] * n  # the number that stands for each level; None: 0 and 1
         if is_frame(x):
@@ -121,6 +123,21 @@ class Table:
                              "there are no variables")
         if columns < 2:
             raise ValueError("n_features=1: at least 2 variables are needed, as pairs of them are counted")
+
+    def _cut(self, j: int) -> None:
+        """Makes a column of numbers an item, whose levels are labelled by their least numbers, the lowest by "-Inf"."""
+        if self.levels[j] is not None:
+            raise ValueError(f"{self.name(j)}: levels gives its levels, and numeric names it too; give one of them")
+        column = self.x.iloc[:, j] if is_frame(self.x) else self.x[:, [j]].toarray()[:, 0] if is_sparse(self.x) else self.x[:, j]
+        if is_frame(self.x) and not _is_numeric(column, False):
+            raise ValueError(f"{self.name(j)} is not numeric ({column.dtype}), and numeric names it")
+        values = np.ascontiguousarray(column.to_numpy(dtype=float, na_value=np.nan) if is_frame(self.x) else column, dtype=float)
+        cut, cuts = ffi.new("double[]", lib.BLICA_NUMBER_LEVELS), ffi.new("int *")
+        try:
+            Session().call(lib.blica_cut_numbers, len(values), ffi.from_buffer("double[]", values), cut, cuts)
+        except ValueError as error:
+            raise ValueError(f"{self.name(j)}: {error}") from None
+        self.levels[j] = ("-Inf", *cut[0:cuts[0]])
 
     def _from_frame(self) -> None:
         if all(isinstance(dtype, np.dtype) and dtype.kind in "biuf" for dtype in self.x.dtypes):
@@ -222,7 +239,9 @@ class Table:
         right = (part >= first) & (part <= last) & (out + first == part)
         for j in coded:  # gaps, or another order than that of the numbers
             values = self._values[j]
-            if values is not None and not (np.diff(values) == 1).all():
+            if values is not None and values[0] == -np.inf:
+                out[:, j], right[:, j] = np.searchsorted(values, part[:, j], side="right") - 1, True
+            elif values is not None and not (np.diff(values) == 1).all():
                 out[:, j], right[:, j] = _codes(part[:, j], values)
         return out, right
 
@@ -254,13 +273,17 @@ def given_levels(levels, names: Optional[List[str]], n: int) -> Coding:
     if not isinstance(levels, dict):
         return [_given(levels, "levels")] * n
     result: Coding = [None] * n
-    place = {name: j for j, name in enumerate(names or [])}
     for column, own in levels.items():
-        j = place.get(str(column), column)
-        if not hasattr(j, "__index__") or not -n <= int(j) < n:
-            raise ValueError(f"levels: there is no column {column!r} in X")
-        result[int(j)] = _given(own, f"levels of column {column!r}")
+        result[_place(column, names, n, "levels")] = _given(own, f"levels of column {column!r}")
     return result
+
+
+def _place(column, names: Optional[List[str]], n: int, option: str) -> int:
+    """The index of a column that an option names."""
+    j = names.index(str(column)) if names and str(column) in names else column
+    if not hasattr(j, "__index__") or not -n <= int(j) < n:
+        raise ValueError(f"{option}: there is no column {column!r} in X")
+    return int(j)
 
 
 def _given(own, name: str) -> Tuple[Any, ...]:

@@ -26,7 +26,7 @@ from ._verbs import Sources, check_segments, loglik_of, segmentation_of, sources
 
 # What scikit-learn calls some of the options; all others have the names of the table.
 NAMES = {"n_components": "sources", "n_init": "starts", "max_iter": "max_iterations", "tol": "tolerance", "random_state": "seed"}
-OWN = ("n_jobs", "verbose", "binarize", "ordinal", "levels", "missing", "segments", "segment_column")  # parameters that are no options of the fit
+OWN = ("n_jobs", "verbose", "binarize", "ordinal", "levels", "missing", "numeric", "segments", "segment_column")  # parameters that are no options of the fit
 
 
 class BinaryICA(TransformerMixin, BaseEstimator):
@@ -55,6 +55,9 @@ class BinaryICA(TransformerMixin, BaseEstimator):
         Levels of all columns, lowest first, or a dict from names or indices of columns to such lists.
     missing : value or list, default None
         Values that mean missing beside NaN, in new data too.
+    numeric : list, default None
+        Names or indices of columns of numbers, each of which is cut at quantiles into 16 levels; new data are cut at the same
+        numbers.
     segment_column : str or int, default None
         The column of X that holds the segment of each row: a name of a DataFrame, or an index (-1 is the last). It is not a
         variable of the model. With it segments reach every step of Pipeline, GridSearchCV and cross_val_score.
@@ -105,7 +108,7 @@ class BinaryICA(TransformerMixin, BaseEstimator):
     """
 
     def __init__(self, n_components=None, *, method=None, condition=None, n_init=None, max_iter=None, tol=None,
-                 random_state=None, n_jobs=None, verbose=0, binarize=None, ordinal=False, levels=None, missing=None,
+                 random_state=None, n_jobs=None, verbose=0, binarize=None, ordinal=False, levels=None, missing=None, numeric=None,
                  segment_column=None, segments=None, allow_unidentified=None, link=None, thresholds=None,
                  max_seconds=None, prior=None, prior_mixing=None, prior_variance=None, likelihood_power=None, contrast=None,
                  checkpoint=None, checkpoint_seconds=None, resume=None):
@@ -122,6 +125,7 @@ class BinaryICA(TransformerMixin, BaseEstimator):
         self.ordinal = ordinal
         self.levels = levels
         self.missing = missing
+        self.numeric = numeric
         self.segment_column = segment_column
         self.segments = segments
         self.allow_unidentified = allow_unidentified
@@ -167,10 +171,10 @@ class BinaryICA(TransformerMixin, BaseEstimator):
         session, meta = self._session(), _dask.empty(X)
         _check_names(self, meta, True)
         found = _dask.count(X, segments if self.segment_column is None else self.segment_column, binarize=self.binarize,
-                            ordinal=self.ordinal, levels=self.levels, missing=self.missing)
+                            ordinal=self.ordinal, levels=self.levels, missing=self.missing, numeric=self.numeric)
         options = _options.make(session, "fit", self._chosen(len(found.levels)))
         counts = found.counts._pointer
-        check_segments(counts, self.allow_unidentified, self._about_segments(None, segments))
+        check_segments(counts, options, self._about_segments(None, segments))
         cor = session.call(lib.blica_correlate, counts, free=lib.blica_cor_free)
         given = ffi.new("blica_input *", {"counts": counts, "cor": cor})
         self._keep(Model(session.call(lib.blica_fit, given, options, free=lib.blica_model_free)), Correlations._of(cor), found.levels)
@@ -220,7 +224,8 @@ class BinaryICA(TransformerMixin, BaseEstimator):
         early = self.segment_column is not None or is_frame(whole) or is_sparse(whole)
         if early:
             _check_names(self, whole, reset)
-        table = (Table(X, binarize=self.binarize, ordinal=self.ordinal, levels=self.levels, missing=self.missing) if reset else
+        table = (Table(X, binarize=self.binarize, ordinal=self.ordinal, levels=self.levels, missing=self.missing,
+                       numeric=self.numeric) if reset else
                  Table(X, coding=lambda names: self.levels_, binarize=self.binarize, missing=self.missing, lenient=self._learned))
         if not early:
             _check_names(self, table.x, reset)

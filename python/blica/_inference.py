@@ -270,7 +270,7 @@ def _range_text(sources):
     return f"{numbers[0]}:{numbers[-1]}"
 
 
-def select(X, segments, *, binarize: Optional[float] = None, ordinal: bool = False, levels=None, missing=None,
+def select(X, segments, *, binarize: Optional[float] = None, ordinal: bool = False, levels=None, missing=None, numeric=None,
            threads: Optional[int] = None, verbose: Verbose = 0, **options) -> Selection:
     """Chooses the number of sources by held-out likelihood, beside parallel analysis, MAP and BIC.
 
@@ -288,7 +288,7 @@ def select(X, segments, *, binarize: Optional[float] = None, ordinal: bool = Fal
     session = Session(threads, verbose)
     chosen = _options.make(session, "select", {**options, "sources": _range_text(options.get("sources"))})
     X, segments = take_segments(X, segments)
-    data = pack(session, Table(X, binarize=binarize, ordinal=ordinal, levels=levels, missing=missing), segments)
+    data = pack(session, Table(X, binarize=binarize, ordinal=ordinal, levels=levels, missing=missing, numeric=numeric), segments)
     s = session.call(lib.blica_select, data, chosen, free=lib.blica_selection_free)
     keep = [0] + list(range(s.lowest, s.highest + 1))
     heldout, heldout_se, bic, average, segment, segment_se = (

@@ -18,19 +18,19 @@ from ._objects import Correlations, Counts, Model, doubles, texts
 from ._session import Session, Verbose, text
 
 
-def _count(session: Session, x, segments, binarize, ordinal=False, levels=None, missing=None):
+def _count(session: Session, x, segments, binarize, ordinal=False, levels=None, missing=None, numeric=None):
     if isinstance(x, Counts):
         if segments is not None:
             raise ValueError("counts know their segments already; leave segments out")
         return x._pointer, None
     if _dask.is_lazy(x):
-        return _dask.count(x, segments, binarize=binarize, ordinal=ordinal, levels=levels, missing=missing).counts._pointer, None
+        return _dask.count(x, segments, binarize=binarize, ordinal=ordinal, levels=levels, missing=missing, numeric=numeric).counts._pointer, None
     x, segments = take_segments(x, segments)
-    data = pack(session, Table(x, binarize=binarize, ordinal=ordinal, levels=levels, missing=missing), segments)
+    data = pack(session, Table(x, binarize=binarize, ordinal=ordinal, levels=levels, missing=missing, numeric=numeric), segments)
     return session.call(lib.blica_count, data, free=lib.blica_counts_free), data
 
 
-def count(X, segments=None, *, binarize: Optional[float] = None, ordinal: bool = False, levels=None, missing=None,
+def count(X, segments=None, *, binarize: Optional[float] = None, ordinal: bool = False, levels=None, missing=None, numeric=None,
           threads: Optional[int] = None, verbose: Verbose = 0) -> Counts:
     """Counts the 2x2 tables of all pairs of variables in every segment.
 
@@ -40,7 +40,9 @@ def count(X, segments=None, *, binarize: Optional[float] = None, ordinal: bool =
     may have more levels: columns of a DataFrame that are an ordered Categorical, whole numbers with ordinal=True, and any
     column with levels=, a list of levels, lowest first, for all columns or a dict of such lists by column. Such an item is
     counted as one variable for each level but the lowest, named "item[low<...<high]>=l". missing= is a value, or a list of
-    them, that means missing beside NaN, as -9 often does.
+    them, that means missing beside NaN, as -9 often does. numeric= names columns of numbers, such as income: each is cut at
+    quantiles into 16 levels, labelled by their least numbers ("-Inf" the lowest), which a model remembers; own cuts are
+    levels={"income": ["-Inf", 1000, 5000]}.
 
     >>> counts = count([[0, 1], [1, 1], [1, 0], [1, 1]])
     >>> counts.table(0, 0, 1)
@@ -48,7 +50,7 @@ def count(X, segments=None, *, binarize: Optional[float] = None, ordinal: bool =
            [1., 2.]])
     """
     session = Session(threads, verbose)
-    return Counts(_count(session, X, segments, binarize, ordinal, levels, missing)[0])
+    return Counts(_count(session, X, segments, binarize, ordinal, levels, missing, numeric)[0])
 
 
 def merge(*counts: Counts) -> Counts:
@@ -65,7 +67,8 @@ def merge(*counts: Counts) -> Counts:
 
 
 def correlate(X, segments=None, *, condition: Union[None, float] = None, binarize: Optional[float] = None,
-              ordinal: bool = False, levels=None, missing=None, threads: Optional[int] = None, verbose: Verbose = 0) -> Correlations:
+              ordinal: bool = False, levels=None, missing=None, numeric=None, threads: Optional[int] = None,
+              verbose: Verbose = 0) -> Correlations:
     """Tetrachoric (of ordinal items, polychoric) correlations of every segment, with standard errors and thresholds.
 
     X is data as for `count`, or Counts. With condition, each matrix is then regularised to that condition number.
@@ -75,7 +78,7 @@ def correlate(X, segments=None, *, condition: Union[None, float] = None, binariz
     (1, 2, 2)
     """
     session = Session(threads, verbose)
-    counts, _ = _count(session, X, segments, binarize, ordinal, levels, missing)
+    counts, _ = _count(session, X, segments, binarize, ordinal, levels, missing, numeric)
     cor = session.call(lib.blica_correlate, counts, free=lib.blica_cor_free)
     if condition is not None:
         cor = session.call(lib.blica_regularise, cor, float(condition), free=lib.blica_cor_free)
@@ -203,7 +206,7 @@ def check_segments(object_, options, advice: str = "give segments") -> None:
                          f"of variances; {advice}, or allow_unidentified=True")
 
 
-def fit(X, segments=None, *, binarize: Optional[float] = None, ordinal: bool = False, levels=None, missing=None,
+def fit(X, segments=None, *, binarize: Optional[float] = None, ordinal: bool = False, levels=None, missing=None, numeric=None,
         threads: Optional[int] = None, verbose: Verbose = 0, **options) -> Model:
     """Fits a model and returns it; `BinaryICA` is the same as a scikit-learn estimator.
 
@@ -223,7 +226,7 @@ def fit(X, segments=None, *, binarize: Optional[float] = None, ordinal: bool = F
     chosen = _options.make(session, "fit", options)
     if chosen.sources == 0:
         raise TypeError("fit needs sources=, the number of sources")
-    counts, data = _count(session, X, segments, binarize, ordinal, levels, missing)
+    counts, data = _count(session, X, segments, binarize, ordinal, levels, missing, numeric)
     check_segments(counts, chosen)
     given = ffi.new("blica_input *", {"data": data or ffi.NULL, "counts": counts})
     return Model(session.call(lib.blica_fit, given, chosen, free=lib.blica_model_free))

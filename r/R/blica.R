@@ -7,20 +7,20 @@ blica.default <- function(x, ...) {
        call. = FALSE)
 }
 
-blica.matrix <- function(x, segment = NULL, k, ..., ordinal = FALSE, levels = NULL, missing = NULL, allow_unidentified = FALSE,
-                         threads = 0, verbose = FALSE) {
-  fit_rows(x, segment, k, list(...), ordinal, levels, missing, allow_unidentified, threads, verbose, match.call())
+blica.matrix <- function(x, segment = NULL, k, ..., ordinal = FALSE, levels = NULL, missing = NULL, numeric = NULL,
+                         allow_unidentified = FALSE, threads = 0, verbose = FALSE) {
+  fit_rows(x, segment, k, list(...), ordinal, levels, missing, numeric, allow_unidentified, threads, verbose, match.call())
 }
 blica.data.frame <- blica.matrix
 blica.dgCMatrix <- blica.matrix
 
 # segment ~ variables, ~ variables | segment, or ~ variables with group.
 blica.formula <- function(x, data = NULL, k, ..., group = NULL, ordinal = FALSE, levels = NULL, missing = NULL,
-                          allow_unidentified = FALSE, threads = 0, verbose = FALSE) {
+                          numeric = NULL, allow_unidentified = FALSE, threads = 0, verbose = FALSE) {
   if (!is.null(data) && !is.data.frame(data)) stop("data is a ", class(data)[1], "; give a data frame", call. = FALSE)
   parts <- formula_parts(x, data, group)
-  fit_rows(parts$variables, parts$segment, k, list(...), ordinal, levels, missing, allow_unidentified, threads, verbose,
-           match.call())
+  fit_rows(parts$variables, parts$segment, k, list(...), ordinal, levels, missing, numeric, allow_unidentified,
+           threads, verbose, match.call())
 }
 
 formula_parts <- function(formula, data, group) {
@@ -56,7 +56,7 @@ blica.rollcall <- function(x, segment = NULL, k, ..., allow_unidentified = FALSE
     if (!segment %in% names(x$vote.data)) stop("segment is '", segment, "', which is not a column of vote.data", call. = FALSE)
     segment <- x$vote.data[[segment]]
   }
-  fit_rows(t(vote), segment, k, list(...), FALSE, NULL, NULL, allow_unidentified, threads, verbose, match.call())
+  fit_rows(t(vote), segment, k, list(...), FALSE, NULL, NULL, NULL, allow_unidentified, threads, verbose, match.call())
 }
 
 blica.blica_counts <- function(x, k, ..., allow_unidentified = FALSE, threads = 0, verbose = FALSE) {
@@ -80,11 +80,11 @@ check_segments <- function(labels, allow_unidentified) {
          "give segments, or allow_unidentified = TRUE", call. = FALSE)
 }
 
-fit_rows <- function(x, segment, k, options, ordinal, levels, missing, allow_unidentified, threads, verbose, call) {
+fit_rows <- function(x, segment, k, options, ordinal, levels, missing, numeric, allow_unidentified, threads, verbose, call) {
   if (missing(k)) stop("k is missing; give the number of sources", call. = FALSE)
   options <- fit_options(k, c(options, list(allow_unidentified = allow_unidentified)))
   ctx <- context(threads, verbose)
-  code <- encode_given(x, levels, ordinal, missing)
+  code <- encode_given(x, levels, ordinal, missing, numeric)
   check_segments(segment_ids(segment, nrow(x))$labels, allow_unidentified)
   tell_levels(code)
   data <- pack(ctx, code, segment)

@@ -47,7 +47,8 @@ encode_column <- function(value, name, levels = NULL, ordinal = FALSE) {
   if (!is.factor(value) && !is.numeric(value) && !is.character(value))
     stop(name, " is a ", class(value)[1], "; items are numbers, logicals, factors or text", call. = FALSE)
   if (is.null(levels)) levels <- found_levels(value, name, ordinal)
-  code <- if (is.numeric(value)) match(value, level_numbers(levels, name)) else match(as.character(value), level_texts(levels))
+  code <- if (is.numeric(value) && is_cut(levels)) findInterval(value, level_numbers(levels, name))
+          else if (is.numeric(value)) match(value, level_numbers(levels, name)) else match(as.character(value), level_texts(levels))
   wrong <- which(is.na(code) & !is.na(value))
   if (length(wrong))
     stop("row ", wrong[1], ", ", name, ": value ", as.character(value[wrong[1]]), " is not one of its levels ",
@@ -57,8 +58,22 @@ encode_column <- function(value, name, levels = NULL, ordinal = FALSE) {
 
 utils_head <- function(x, n) x[seq_len(min(n, length(x)))]
 
+# Whether levels are those of numbers that are cut: the least number of each, -Inf first.
+is_cut <- function(levels) length(levels) > 1 && tolower(as.character(levels[1])) == "-inf"
+
+# The cuts of a column of numbers at quantiles.
+cut_levels <- function(value, name) {
+  if (!is.numeric(value)) stop(name, " is a ", class(value)[1], ", and numeric names it; give numbers", call. = FALSE)
+  tryCatch(c(-Inf, .Call(C_cut_numbers, context(), as.double(value))),
+           blica_bad_data = function(e) stop(name, ": ", conditionMessage(e), call. = FALSE))
+}
+
 level_texts <- function(levels) {
   if (!is.numeric(levels)) return(as.character(levels))
+  if (is_cut(levels)) { # all digits, as a number of the data may be the cut
+    text <- sprintf("%.15g", levels)
+    return(ifelse(as.numeric(text) == levels, text, sprintf("%.17g", levels)))
+  }
   if (all(levels == round(levels) & abs(levels) < 1e15)) return(sprintf("%.0f", levels))
   vapply(levels, format, "", digits = 15, scientific = FALSE)
 }
@@ -128,16 +143,23 @@ without <- function(x, missing) {
 }
 
 # The same for what a user calls: levels as a vector or a named list; missing holds values that mean missing.
-encode_given <- function(x, levels, ordinal, missing = NULL) {
+encode_given <- function(x, levels, ordinal, missing = NULL, numeric = NULL) {
   if (!is.null(missing)) x <- without(x, missing)
-  if (is.null(levels)) return(encode(x, NULL, isTRUE(ordinal)))
-  encode(x, given_levels(levels, colnames(x), ncol(x)), isTRUE(ordinal))
+  if (is.null(levels) && is.null(numeric)) return(encode(x, NULL, isTRUE(ordinal)))
+  each <- given_levels(levels, colnames(x), ncol(x))
+  for (column in numeric) {
+    j <- if (is.character(column)) match(column, colnames(x)) else column
+    if (is.na(j) || j < 1 || j > ncol(x)) stop("numeric: there is no column '", column, "' in x", call. = FALSE)
+    if (!is.null(each[[j]])) stop("column '", column, "': levels gives its levels, and numeric names it too; give one of them", call. = FALSE)
+    each[[j]] <- cut_levels(if (is.data.frame(x)) x[[j]] else x[, j], paste0("column '", column, "'"))
+  }
+  encode(x, each, isTRUE(ordinal))
 }
 
 # Levels as the library writes them, all items' one after the other. Two that it cannot write are 0 and 1.
 packed_levels <- function(levels) {
   item <- rep(seq_along(levels), lengths(levels))
-  text <- if (all(vapply(levels, is.numeric, NA))) number_texts(unlist(levels)) else unlist(lapply(levels, level_texts))
+  text <- if (all(vapply(levels, is.numeric, NA)) && all(is.finite(unlist(levels)))) number_texts(unlist(levels)) else unlist(lapply(levels, level_texts))
   odd <- unique(item[text == "" | grepl("[]<[]", text)])
   text[item %in% odd[lengths(levels)[odd] == 2]] <- c("0", "1")
   text

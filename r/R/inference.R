@@ -100,15 +100,15 @@ anova.blica <- function(object, ...) {
             class = c("anova", "data.frame"))
 }
 
-blica_select <- function(x, segment, sources = "1:8", ..., ordinal = FALSE, levels = NULL, missing = NULL, threads = 0,
-                         verbose = FALSE) {
+blica_select <- function(x, segment, sources = "1:8", ..., ordinal = FALSE, levels = NULL, missing = NULL, numeric = NULL,
+                         threads = 0, verbose = FALSE) {
   ctx <- context(threads, verbose)
   if (is.numeric(sources)) {
     if (!length(sources) || anyNA(sources) || any(diff(sources) != 1))
       stop("sources is ", paste(sources, collapse = ", "), "; give consecutive numbers, as in 1:8", call. = FALSE)
     sources <- paste(range(sources), collapse = ":")
   }
-  found <- .Call(C_select, ctx, pack(ctx, encode_given(x, levels, ordinal, missing), segment), spell_options(c(list(sources = sources), list(...))))
+  found <- .Call(C_select, ctx, pack(ctx, encode_given(x, levels, ordinal, missing, numeric), segment), spell_options(c(list(sources = sources), list(...))))
   keep <- unique(c(0, seq(found$lowest, length(found$heldout) - 1)))
   found$candidates <- data.frame(sources = keep, heldout = found$heldout[keep + 1], heldout_se = found$heldout_se[keep + 1],
                                  heldout_segments = found$heldout_segments[keep + 1], bic = found$bic[keep + 1], map = found$map[keep + 1])

@@ -1,8 +1,8 @@
 # The verbs beside the fit. Names are those of the program with blica_ before them.
 
 # Counts of rows, which are packed for this only.
-count_rows <- function(ctx, x, segment, ordinal, levels, missing) {
-  data <- pack(ctx, encode_given(x, levels, ordinal, missing), segment)
+count_rows <- function(ctx, x, segment, ordinal, levels, missing, numeric) {
+  data <- pack(ctx, encode_given(x, levels, ordinal, missing, numeric), segment)
   counts <- .Call(C_count, ctx, data)
   .Call(C_release, data)
   counts
@@ -10,9 +10,9 @@ count_rows <- function(ctx, x, segment, ordinal, levels, missing) {
 
 new_counts <- function(pointer) structure(c(.Call(C_counts_list, pointer), list(pointer = pointer)), class = "blica_counts")
 
-blica_count <- function(x, segment = NULL, ordinal = FALSE, levels = NULL, missing = NULL, threads = 0) {
+blica_count <- function(x, segment = NULL, ordinal = FALSE, levels = NULL, missing = NULL, numeric = NULL, threads = 0) {
   ctx <- context(threads)
-  new_counts(count_rows(ctx, x, segment, ordinal, levels, missing))
+  new_counts(count_rows(ctx, x, segment, ordinal, levels, missing, numeric))
 }
 
 blica_counts_save <- function(counts, file) invisible(.Call(C_counts_save, context(), counts$pointer, path.expand(file)))
@@ -23,8 +23,8 @@ print.blica_counts <- function(x, ...) {
   invisible(x)
 }
 
-counts_pointer <- function(ctx, x, segment, ordinal = FALSE, levels = NULL, missing = NULL) {
-  if (!inherits(x, "blica_counts")) return(count_rows(ctx, x, segment, ordinal, levels, missing))
+counts_pointer <- function(ctx, x, segment, ordinal = FALSE, levels = NULL, missing = NULL, numeric = NULL) {
+  if (!inherits(x, "blica_counts")) return(count_rows(ctx, x, segment, ordinal, levels, missing, numeric))
   if (!is.null(segment)) stop("counts know their segments already; leave segment out", call. = FALSE)
   x$pointer
 }
@@ -46,9 +46,10 @@ name_cor <- function(cor) {
   cor
 }
 
-blica_correlate <- function(x, segment = NULL, condition = NULL, ordinal = FALSE, levels = NULL, missing = NULL, threads = 0) {
+blica_correlate <- function(x, segment = NULL, condition = NULL, ordinal = FALSE, levels = NULL, missing = NULL, numeric = NULL,
+                            threads = 0) {
   ctx <- context(threads)
-  cor <- cor_pointer(ctx, x, segment, ordinal, levels, missing)
+  cor <- cor_pointer(ctx, x, segment, ordinal, levels, missing, numeric)
   if (!is.null(condition)) cor <- .Call(C_regularise, ctx, cor, as.double(condition))
   structure(name_cor(.Call(C_cor_list, cor)), class = "blica_cor")
 }

@@ -268,3 +268,14 @@ SEXP blica_r_unpack(SEXP pointer) {
   UNPROTECT(2);
   return result;
 }
+
+/* The cuts of a column of numbers at quantiles, for the labels of its levels. */
+SEXP blica_r_cut_numbers(SEXP context, SEXP x) {
+  session *s = session_of(context);
+  double cut[BLICA_NUMBER_LEVELS];
+  int cuts;
+  finish(s, blica_cut_numbers(s->ctx, Rf_xlength(x), REAL_RO(x), cut, &cuts));
+  SEXP result = Rf_allocVector(REALSXP, cuts);
+  for (int l = 0; l < cuts; l++) REAL(result)[l] = cut[l];
+  return result;
+}

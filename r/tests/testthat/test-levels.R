@@ -150,3 +150,28 @@ test_that("values that mean missing are missing, in the fit and in new data", {
   expect_length(counts$variables, 3)
   expect_error(blica_count(Matrix::sparseMatrix(1:4, 1:4, x = 1), missing = -9), "not for a sparse matrix")
 })
+
+test_that("numbers are cut at quantiles, and new rows at the same numbers", {
+  set.seed(3)
+  z <- matrix(rnorm(4000), 2000) * exp(.8 * rep(rnorm(20), each = 200))
+  q <- z %*% matrix(rnorm(12), 2) + rnorm(12000)
+  d <- data.frame(income = exp(q[, 1]), time = q[, 2], score = round(100 * q[, 3]), a = +(q[, 4] > 0), b = +(q[, 5] > 0), c = +(q[, 6] > 0))
+  s <- rep(1:10, each = 200)
+  fit <- blica(d, s, k = 2, numeric = c("income", "time", "score"))
+  expect_equal(lengths(fit$levels, use.names = FALSE), c(16, 16, 16, 2, 2, 2))
+  cuts <- as.numeric(fit$levels[[1]])
+  expect_true(cuts[1] == -Inf && all(cuts[-1] %in% d$income))
+  expect_equal(mean(d$income < cuts[9]), .5, tolerance = .01)
+  high <- top <- d[1:20, ]
+  high$income <- 1e9
+  top$income <- cuts[16]
+  expect_identical(predict(fit, high), predict(fit, top))
+  file <- tempfile(fileext = ".json")
+  blica_save(fit, file)
+  expect_identical(unname(predict(blica_load(file), d[1:20, ])), unname(predict(fit, d[1:20, ])))
+  own <- blica_count(d, s, levels = list(income = c(-Inf, .5, 2), time = c(-Inf, 0), score = c(-Inf, 0)))
+  expect_equal(own$variables[1:2], c("income[-Inf<0.5<2]>=1", "income[-Inf<0.5<2]>=2"))
+  expect_error(blica(d, s, k = 2, numeric = "wages"), "there is no column 'wages'")
+  expect_error(blica(transform(d, income = 1), s, k = 2, numeric = c("income", "time", "score")), "'income': it has 1 different numbers")
+  expect_error(blica(d, s, k = 2, numeric = "income"), "'time'\\) has .* different values")
+})
