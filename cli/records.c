@@ -1,8 +1,7 @@
-/* records.c - lines into fields. Plain lines are split in place; a record with quotes goes through
- * libcsv, line by line until it is complete, so that quoted fields may hold separators and newlines. */
+/* records.c - lines into fields, in place; quoted fields (RFC 4180) may hold separators, newlines and doubled quotes.
+ */
 #include "records.h"
 
-#include <csv.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +11,6 @@ void records_close(records *r) {
   byte_source_close(r->source);
   free(r->buffer);
   free(r->fields);
-  free(r->quoted);
   memset(r, 0, sizeof *r);
 }
 
@@ -156,90 +154,74 @@ static blica_status split_plain(records *r, const char *line, size_t length, cha
 
 /* ---- quoted records ---- */
 
-typedef struct {
-  records *r;
-  size_t used; /* bytes of r->quoted */
-  bool complete, no_memory;
-} collector;
+static bool is_blank(char c) {
+  return c == ' ' || c == '\t' || c == '\r';
+}
 
-/* Offsets stand in for pointers until the record is complete: r->quoted may move. */
-static void on_field(void *text, size_t length, void *user) {
-  collector *c = user;
-  records *r = c->r;
-  char message[SOURCE_MESSAGE];
-  if (!r->quoted || c->used + length > r->quoted_capacity) {
-    size_t capacity = 2 * (c->used + length) + 256;
-    char *quoted = realloc(r->quoted, capacity);
-    if (!quoted) {
-      c->no_memory = true;
-      return;
+/* The quoted field that begins after the quote at *at; doubled quotes become one, in place. *at moves past its end.
+ * NULL when it has none. */
+static const char *unquote(char **at, char *end, size_t *length) {
+  char *from = *at + 1, *begin = from, *to = from;
+  for (; from < end; from++) {
+    if (*from == '"' && !(from + 1 < end && from[1] == '"')) {
+      *at = from + 1;
+      *length = (size_t)(to - begin);
+      return begin;
     }
-    r->quoted = quoted;
-    r->quoted_capacity = capacity;
+    from += *from == '"';
+    *to++ = *from;
   }
-  if (length) memcpy(r->quoted + c->used, text, length);
-  if (add_field(r, NULL, 0, message) != BLICA_OK)
-    c->no_memory = true;
-  else
-    r->fields[r->field_count - 1].length = length;
-  c->used += length;
+  return NULL;
 }
 
-static void on_record(int end, void *user) {
-  (void)end;
-  ((collector *)user)->complete = true;
-}
-
-/* Runs of blanks outside quotes become one, so that libcsv sees one separator. In place; the new length. */
-static size_t squeeze(char *line, size_t length) {
-  size_t to = 0;
-  bool inside = false;
-  for (size_t k = 0; k < length; k++) {
-    char c = line[k];
-    if (c == '"') inside = !inside;
-    bool blank = !inside && (c == ' ' || c == '\t' || c == '\r');
-    if (blank && (to == 0 || line[to - 1] == ' ')) continue;
-    line[to++] = blank ? ' ' : c;
+/* Splits the text of a whole record; *wrong says what is wrong with its quotes, or is NULL. */
+static blica_status split_fields(records *r, char *at, char *end, char *message, const char **wrong) {
+  const bool blanks = r->separator == ' ';
+  while (end > at && is_blank(end[-1]) && end[-1] != r->separator) end--;
+  for (bool more = true; more;) {
+    while (at < end && is_blank(*at) && (blanks || *at != r->separator)) at++;
+    if (blanks && at == end) return BLICA_OK;
+    *wrong = "a quote stands inside an unquoted field";
+    if (at < end && *at == '"') {
+      field quoted;
+      quoted.text = unquote(&at, end, &quoted.length);
+      while (at < end && is_blank(*at) && *at != r->separator) at++;
+      if (!quoted.text) *wrong = "a quoted field does not end";
+      if (!quoted.text || !(at == end || *at == r->separator)) return BLICA_OK;
+      MUST(add_field(r, NULL, 0, message));
+      r->fields[r->field_count - 1] = quoted; /* with the blanks that it has */
+    } else {
+      char *start = at;
+      while (at < end && (blanks ? !is_blank(*at) : *at != r->separator)) at++;
+      if (memchr(start, '"', (size_t)(at - start))) return BLICA_OK;
+      MUST(add_field(r, start, (size_t)(at - start), message));
+    }
+    *wrong = NULL;
+    more = at < end;
+    at += more;
   }
-  while (to && line[to - 1] == ' ') to--;
-  return to;
-}
-
-static blica_status split_quoted(records *r, size_t length, char *message) {
-  collector c = {.r = r};
-  struct csv_parser parser;
-  blica_status status = BLICA_OK;
-  size_t used = 0;
-  if (csv_init(&parser, CSV_STRICT | CSV_STRICT_FINI) != 0) return no_memory(message);
-  csv_set_delim(&parser, (unsigned char)r->separator);
-  bool bad = false;
-  for (;;) {
-    char *line = r->buffer + r->at + used;
-    status = check_text(r, line, length, message);
-    if (status != BLICA_OK) break;
-    size_t text = r->separator == ' ' ? squeeze(line, length) : length;
-    bad = csv_parse(&parser, line, text, on_field, on_record, &c) != text ||
-          csv_parse(&parser, "\n", 1, on_field, on_record, &c) != 1;
-    used += length;
-    bool last = r->at + used >= r->have;
-    if (!last) used++;
-    r->line++;
-    if (bad || c.complete || c.no_memory || last) break;
-    status = line_at(r, used, message, &length);
-    if (status != BLICA_OK) break;
-  }
-  csv_free(&parser);
-  r->at += used;
-  if (status != BLICA_OK) return status;
-  if (c.no_memory) return no_memory(message);
-  if (bad || !c.complete) {
-    snprintf(message, SOURCE_MESSAGE, "%s, line %lld: %s", byte_source_name(r->source), (long long)r->record_line,
-             bad ? "a quote stands inside an unquoted field" : "a quoted field does not end");
-    return BLICA_ERR_FORMAT;
-  }
-  size_t at = 0;
-  for (int k = 0; k < r->field_count; at += r->fields[k++].length) r->fields[k].text = r->quoted + at;
   return BLICA_OK;
+}
+
+/* A record with quotes goes on over the ends of lines until all its quotes are closed. */
+static blica_status split_quoted(records *r, size_t length, char *message) {
+  size_t quotes = 0, used = 0;
+  const char *wrong = NULL;
+  for (;;) {
+    const char *line = r->buffer + r->at + used;
+    MUST(check_text(r, line, length, message));
+    for (size_t k = 0; k < length; k++) quotes += line[k] == '"';
+    used += length;
+    r->line++;
+    if (quotes % 2 == 0 || r->at + used >= r->have) break;
+    MUST(line_at(r, ++used, message, &length));
+  }
+  char *record = r->buffer + r->at;
+  r->at += used + (r->at + used < r->have);
+  MUST(split_fields(r, record, record + used, message, &wrong));
+  if (!wrong) return BLICA_OK;
+  snprintf(message, SOURCE_MESSAGE, "%s, line %lld: %s", byte_source_name(r->source), (long long)r->record_line, wrong);
+  return BLICA_ERR_FORMAT;
 }
 
 blica_status records_split(records *r, size_t length, char *message) {

@@ -1,4 +1,4 @@
-/* records.h - records of fields out of delimited text, quoted fields by libcsv. */
+/* records.h - records of fields out of delimited text, with quoted fields. */
 #ifndef RECORDS_H
 #define RECORDS_H
 
@@ -33,8 +33,6 @@ typedef struct {
   bool quotes;         /* a record with quotes was met */
   field *fields;       /* of the record last split */
   int field_count, field_capacity;
-  char *quoted; /* their text when it had quotes */
-  size_t quoted_capacity;
 } records;
 
 void records_close(records *r); /* frees the buffers and closes the source */

@@ -4,8 +4,8 @@ file(GLOB FUZZ_TARGETS CONFIGURE_DEPENDS tests/fuzz/fuzz_*.c)
 add_library(fuzz_support STATIC tests/fuzz/fuzz.c tests/fuzz/table_check.c tests/fuzz/counts_check.c
   tests/fuzz/random_model.c tests/fuzz/quiet.c
   "$<FILTER:$<TARGET_OBJECTS:blica_cli_objects>,EXCLUDE,cli/(main|messages)\\.c>" cli/communicator_alone.c)
-target_include_directories(fuzz_support PUBLIC tests/fuzz tests/support cli report src ${CSV_INCLUDE})
-target_link_libraries(fuzz_support PUBLIC blica_static PkgConfig::JANSSON PkgConfig::ZLIB PkgConfig::ZSTD ${CSV_LIBRARY})
+target_include_directories(fuzz_support PUBLIC tests/fuzz tests/support cli report src)
+target_link_libraries(fuzz_support PUBLIC blica_static PkgConfig::JANSSON PkgConfig::ZLIB PkgConfig::ZSTD)
 if(READSTAT_INCLUDE AND READSTAT_LIBRARY)
   target_compile_definitions(fuzz_support PUBLIC BLICA_READSTAT)
   target_link_libraries(fuzz_support PUBLIC ${READSTAT_LIBRARY})

@@ -4,7 +4,7 @@
 # needs, `setup.sh tidy` clang-tidy, `setup.sh aarch64` a cross compiler and an emulator. The only list of packages there is.
 set -eu
 build="gcc libc6-dev make cmake ninja-build pkg-config libopenblas-dev libjansson-dev
- zlib1g-dev libzstd-dev libcsv-dev libreadstat-dev bsdextrautils"
+ zlib1g-dev libzstd-dev libreadstat-dev bsdextrautils"
 tests="binutils clang-format devscripts locales libcmocka-dev valgrind libblas3 liblapack3 bats gzip zstd python3 python3-numpy python3-scipy python3-sklearn python3-pytest python3-mpmath
  python3-dev python3-pip python3-setuptools python3-wheel python3-cffi python3-pandas python3-dask python3-distributed python3-matplotlib mypy python3-venv patchelf qpdf
  r-base-core r-cran-mvtnorm r-cran-psych r-cran-lavaan r-cran-testthat r-cran-matrix r-cran-knitr r-cran-markdown r-cran-generics r-cran-ggplot2
