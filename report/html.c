@@ -94,7 +94,7 @@ void html_base64(FILE *page, const unsigned char *bytes, size_t count) {
 /* ---- tables ---- */
 
 void html_table(FILE *page, const char *caption, const char *columns) {
-  fputs("<div class=\"wide\"><table class=\"sort\"><caption>", page);
+  fputs("<div class=\"wide\" tabindex=\"0\"><table class=\"sort\"><caption>", page);
   html_text(page, caption);
   fputs("</caption><thead><tr>", page);
   for (const char *word = columns; word;) {

@@ -44,7 +44,7 @@ enum { SECTIONS = sizeof sections / sizeof *sections };
 static void head(const report_input *in, FILE *page) {
   fputs("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src data:; style-src "
-        "'unsafe-inline'; script-src 'sha256-SSBy/h3xaJ/8dStzHhOMXBrdWDGCUMpKGUVhOMD1WMU='\">\n"
+        "'unsafe-inline'; script-src 'sha256-x8F8UcgNydu6CmTZhXj4FT/KotA778JOoU+7bYZateQ='\">\n"
         "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>blica: ",
         page);
   html_text(page, in->model_path);

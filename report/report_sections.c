@@ -214,7 +214,7 @@ static void residual_table(const report *r, FILE *page) {
 
 static void put_figure(FILE *page, figure *f, const char *id, const char *caption) {
   if (!f) return;
-  fputs("<figure><div class=\"wide\">", page);
+  fputs("<figure><div class=\"wide\" tabindex=\"0\">", page);
   if (!figure_inline(f, page, id)) fputs("<p>There was no memory for this figure.</p>", page);
   fputs("</div><figcaption>", page);
   html_text(page, caption);
@@ -268,7 +268,7 @@ void section_fit(const report *r, FILE *page) {
 /* ---- the model ---- */
 
 static void mixing_table(const blica_model *m, FILE *page) {
-  fputs("<div class=\"wide\"><table class=\"sort\"><caption>The mixing matrix</caption><thead><tr><th "
+  fputs("<div class=\"wide\" tabindex=\"0\"><table class=\"sort\"><caption>The mixing matrix</caption><thead><tr><th "
         "scope=\"col\">variable</th>",
         page);
   for (int j = 0; j < m->k; j++) fprintf(page, "<th scope=\"col\" class=\"n\">z%d</th>", j + 1);

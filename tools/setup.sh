@@ -21,6 +21,10 @@ tidy) wanted="$build $tidy" ;;
 aarch64) wanted="$build $aarch64" ;;
 *) echo "usage: setup.sh build|test|fuzz|tidy|aarch64" >&2; exit 2 ;;
 esac
+# What accessibility is tested with; without npm that test is skipped.
+if [ "${1:-}" = test ] && command -v npm >/dev/null && [ ! -f "$(npm root --global)/axe-core/axe.min.js" ] && [ "$(id -u)" = 0 ]; then
+  npm install --global --silent --no-audit --no-fund axe-core@4.10 >/dev/null || echo "axe-core could not be installed" >&2
+fi
 missing=""
 for package in $wanted; do
   state=$(dpkg-query -W -f '${Status}' "$package" 2>/dev/null || true)

@@ -177,9 +177,18 @@ def typeset(text: str) -> str:
     return "".join(FORMULA.sub(lambda _: next(made), part) if i % 2 == 0 else part for i, part in enumerate(parts))
 
 
-# Pages read from a disk may neither fetch the index nor start a worker from a file: both come with a script.
-OFFLINE = """{% extends "base.html" %}{% block libs %}<script>
+# What the theme lacks. Pages read from a disk may neither fetch the index nor start a worker from a file: both come with a script.
+# Links must not be known by their colour alone, and what scrolls must be reachable by keys.
+OVERRIDE = """{% extends "base.html" %}{% block extrahead %}<script>
 if (location.protocol === "file:") document.write('<script src="{{ "search/offline.js" | url }}"><\\/script>')
+</script><style>
+.md-typeset p a, .md-typeset li a, .md-typeset td a { text-decoration: underline; }
+[data-md-color-scheme=default][data-md-color-primary] { --md-code-hl-comment-color: #595959; --md-accent-fg-color: #3a50d9; }
+[data-md-color-scheme=slate][data-md-color-primary] { --md-code-hl-comment-color: #b8bcc8; --md-typeset-a-color: #a9b8ff; --md-accent-fg-color: #a9b8ff; }
+</style>{% endblock %}{% block scripts %}{{ super() }}<script>
+document.querySelector(".md-search").setAttribute("aria-label", "Search");
+for (const e of document.querySelectorAll(".md-search__scrollwrap, .md-typeset pre > code, .md-typeset__scrollwrap, .md-sidebar__scrollwrap"))
+  e.tabIndex = 0;
 </script>{% endblock %}"""
 
 
@@ -217,7 +226,7 @@ def main(root: pathlib.Path, out: pathlib.Path) -> None:
                              for section, entries in NAVIGATION)
     (out / "mkdocs.yml").write_text(CONFIG + nav)
     (out / "theme").mkdir()
-    (out / "theme/main.html").write_text(OFFLINE)
+    (out / "theme/main.html").write_text(OVERRIDE)
     subprocess.run(["mkdocs", "build", "--strict", "--quiet", "--config-file", out / "mkdocs.yml"], check=True)
     write_offline_search(out / "html")
 

@@ -90,6 +90,12 @@ need_browser() { browser >/dev/null || skip "no chromium is installed (tools/set
   [ "$(head -c 4 page.pdf)" = "%PDF" ]
 }
 
+@test "axe finds nothing on the page, light and dark, with all parts open" {
+  run /usr/bin/python3 "$BLICA_SOURCE/tests/axe.py" "$BATS_FILE_TMPDIR/report.html"
+  [ "$status" -ne 77 ] || skip "$output"
+  [ "$status" -eq 0 ] || { echo "$output"; return 1; }
+}
+
 @test "without scripts everything that matters is there" {
   need_browser
   /usr/bin/python3 -c 'import re, sys; print(re.sub(r"<script.*?</script>", "", sys.stdin.read(), flags=re.S))' \

@@ -13,6 +13,9 @@ node -e 'global.window = global; global.Worker = function (url) { this.url = url
   __search.index.then(i => { if (i.docs.length < 100 || !/^blob:/.test(new window.Worker("none").url)) process.exit(1); });' "$site/html/search/offline.js"
 /usr/bin/python3 tests/links.py --site "$site/html"
 
+# accessibility; 77: axe-core is not installed here
+(cd "$site/html" && /usr/bin/python3 "$BLICA_SOURCE/tests/axe.py" index.html getting-started.html method.html api-c.html) || [ $? = 77 ]
+
 # blocks LANGUAGE: the text of the page's blocks in that language.
 blocks() { awk -v mark='```'"$1" '$0 == mark {inside = 1; next} /^```/ {inside = 0} inside' docs/getting-started.md; }
 for language in sh python r; do
