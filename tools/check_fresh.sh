@@ -102,14 +102,18 @@ wheel)
 r)
   new_root build
   checkout
-  quietly sh blica/tools/setup.sh build
   install r-base-core r-base-dev r-cran-knitr r-cran-markdown
   quietly R CMD build --no-manual blica/r
   cp "$root/blica_$version.tar.gz" "$work"
   new_root try
   cp "$work/blica_$version.tar.gz" "$root"
-  install r-base-core r-base-dev cmake pkg-config libopenblas-dev zlib1g-dev
+  install r-base-core r-base-dev r-cran-testthat r-cran-matrix
+  rm -f "$root/usr/bin/pkg-config" "$root/usr/bin/pkgconf" # a part of r-base-dev
+  for package in cmake libopenblas0 libjansson4 libzip4; do
+    ! chroot "$root" dpkg-query -W "$package" 2>/dev/null || { echo "FAIL: $package is there"; exit 1; }
+  done
   quietly R CMD INSTALL "blica_$version.tar.gz"
+  quietly sh -c 'tar -xzf blica_*.tar.gz && cd blica/tests && Rscript --vanilla testthat.R'
   in_root Rscript --vanilla -e "$example_r"
   ;;
 debian)

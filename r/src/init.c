@@ -1,6 +1,8 @@
 /* init.c - registers the routines. */
 #include "blica_r.h"
 
+#include <R_ext/Visibility.h>
+
 /* clang-format off */
 #define ROUTINES(X) \
   X(namespace, 1) X(context, 2) X(options, 1) X(methods, 0) X(version, 0) \
@@ -20,7 +22,7 @@ ROUTINES(DECLARE)
 #define ROW(name, arguments) {"C_" #name, (DL_FUNC)&blica_r_##name, arguments},
 static const R_CallMethodDef routines[] = {ROUTINES(ROW){NULL, NULL, 0}};
 
-void R_init_blica(DllInfo *dll) {
+void attribute_visible R_init_blica(DllInfo *dll) {
   R_registerRoutines(dll, NULL, routines, NULL, NULL);
   R_useDynamicSymbols(dll, FALSE);
   R_forceSymbols(dll, TRUE);
