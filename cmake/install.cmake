@@ -13,7 +13,7 @@ install(EXPORT blicaTargets NAMESPACE blica:: DESTINATION ${BLICA_CMAKE_DIR})
 install(EXPORT blicaStaticTargets NAMESPACE blica:: DESTINATION ${BLICA_CMAKE_DIR})
 configure_package_config_file(cmake/blicaConfig.cmake.in ${CMAKE_CURRENT_BINARY_DIR}/blicaConfig.cmake
   INSTALL_DESTINATION ${BLICA_CMAKE_DIR})
-write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/blicaConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/blicaConfigVersion.cmake COMPATIBILITY SameMajorVersion)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/blicaConfig.cmake ${CMAKE_CURRENT_BINARY_DIR}/blicaConfigVersion.cmake
   DESTINATION ${BLICA_CMAKE_DIR})
 

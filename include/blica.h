@@ -71,6 +71,12 @@ typedef enum {
   BLICA_ERR_INTERNAL     /* a defect of the library */
 } blica_status;
 
+/* The version of this header, for the preprocessor; blica_version() is that of the library in use. */
+#define BLICA_VERSION "1.0.0"
+#define BLICA_VERSION_MAJOR 1
+#define BLICA_VERSION_MINOR 0
+#define BLICA_VERSION_PATCH 0
+
 typedef struct blica_ctx blica_ctx;
 
 /* The progress of a long call. */

@@ -18,6 +18,30 @@ load helpers
   done
 }
 
+@test "the version is the same everywhere" {
+  cd "$BLICA_SOURCE"
+  version=$(cat VERSION)
+  IFS=. read -r major minor patch <<<"$version"
+  grep -q "^#define BLICA_VERSION \"$version\"$" include/blica.h
+  grep -q "^#define BLICA_VERSION_MAJOR $major$" include/blica.h
+  grep -q "^#define BLICA_VERSION_MINOR $minor$" include/blica.h
+  grep -q "^#define BLICA_VERSION_PATCH $patch$" include/blica.h
+  grep -q "^Version: $version$" r/DESCRIPTION
+  [[ "$(head -1 debian/changelog)" == "blica ($version) "* ]]
+  [ "$("$BLICA" --version)" = "blica $version" ]
+  grep -q "^## $version$" CHANGELOG.md
+  [ -e "$BLICA_BUILD/libblica.so.$major" ]
+}
+
+@test "symbols have versions, and only those of the headers are exported" {
+  if nm -D "$BLICA_BUILD/libblica.so" | grep -qE '__(asan|tsan|ubsan)_'; then skip "the library is built with sanitizers"; fi
+  nm -D --defined-only "$BLICA_BUILD/libblica.so" | awk '{print $3}' >exported
+  ! grep -vE '^(blica_[a-z0-9_]+@@BLICA_1\.[0-9]+|BLICA_1\.[0-9]+)$' exported
+  sed -n 's/^BLICA_OPTIONS(\(.*\))$/blica_\1_option_table blica_\1_options_init/p' "$BLICA_SOURCE/include/blica_options.h" | tr ' ' '\n' >declared
+  grep -hoE '^BLICA_API [^;(]*\bblica_[a-z0-9_]+\(' "$BLICA_SOURCE"/include/blica{,_options,_ranks}.h | grep -oE 'blica_[a-z0-9_]+\($' | tr -d '(' >>declared
+  diff <(grep -o '^blica_[a-z0-9_]*' exported | sort) <(sort declared)
+}
+
 @test "blica.h is at most 700 lines" {
   [ "$(wc -l <"$BLICA_SOURCE/include/blica.h")" -le 700 ]
 }
