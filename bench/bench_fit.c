@@ -7,7 +7,7 @@
 #include <sys/resource.h>
 
 #include "base/base.h"
-#include "estimate/gauss/sgauss.h"
+#include "estimate/gauss/gauss.h"
 #include "num/blas.h"
 
 static blica_ctx *ctx;
@@ -30,7 +30,7 @@ static void run(int n, int k, int u, int64_t samples, int starts) {
   draw(n, k, u, samples, &truth, &data);
   blica_fit_options o = blica_fit_options_default();
   o.sources = k, o.starts = starts;
-  memcpy(o.method, "blica", sizeof "blica");
+  o.method = BLICA_METHOD_BLICA;
   blica_input input = {data, NULL, NULL};
   must(blica_fit(ctx, &input, &o, &model));
   double mcs, near = 0;
@@ -55,21 +55,22 @@ static void rates(int n, int k, int u) {
   blica_data *data;
   blica_counts *counts;
   blica_cor *cor, *regular;
-  bl_sgauss_data *problem;
-  bl_sgauss *g;
+  bl_gauss *gauss;
+  bl_evaluator *e;
+  bl_criterion criterion = {.layout = {.n = n, .k = k, .u = u, .locals = k + n, .link = 3.14159265358979 / 8}};
   draw(n, k, u, 1000, &truth, &data);
   must(blica_count(ctx, data, &counts));
   must(blica_correlate(ctx, counts, &cor));
   must(blica_regularise(ctx, cor, 10, &regular));
-  const bl_settings o = bl_settings_of(NULL);
-  must(bl_sgauss_data_make(ctx, regular, NULL, k, &o, &problem));
-  must(bl_sgauss_make(ctx, problem, &g));
-  size_t size = bl_sgauss_size(problem);
+  must(bl_gauss_make(ctx, &criterion.layout, regular, NULL, 1, &gauss));
+  bl_criterion_add(&criterion, bl_gauss_term(gauss));
+  must(bl_evaluator_make(ctx, &criterion, &e));
+  size_t size = bl_layout_size(&criterion.layout);
   double *theta = calloc(size, sizeof *theta), *gradient = calloc(size, sizeof *gradient);
   memcpy(theta, truth->mixing, (size_t)n * k * sizeof *theta);
   int repeats = (int)(2e9 / (2.0 * u * n * n * k)) + 1;
   double begun = bl_seconds();
-  for (int i = 0; i < repeats; i++) bl_sgauss_eval(g, theta, gradient);
+  for (int i = 0; i < repeats; i++) bl_evaluate(e, theta, gradient);
   double evaluation = (bl_seconds() - begun) / repeats;
   double *a = calloc((size_t)n * n, 8), *b = calloc((size_t)n * n, 8), *c = calloc((size_t)n * n, 8);
   int products = (int)(4e9 / (2.0 * n * n * n)) + 1;
@@ -80,7 +81,7 @@ static void rates(int n, int k, int u) {
   printf("| %d | %d | %d | %.3f | %.1f | %.1f | %.0f %% |\n", n, k, u, 1e3 * evaluation, 1e-9 * flops / evaluation,
          2e-9 * n * n * n / product, 100 * flops / evaluation / (2.0 * n * n * n / product));
   free(theta), free(gradient), free(a), free(b), free(c);
-  bl_sgauss_free(g), bl_sgauss_data_free(problem);
+  bl_evaluator_free(e), bl_free(gauss);
   blica_cor_free(cor), blica_cor_free(regular), blica_counts_free(counts), blica_model_free(truth),
       blica_data_free(data);
 }

@@ -28,8 +28,6 @@ PRIVATE = {"base/ctx.h", "base/pool.h", "base/checkpoint.h"}
 LARGEST_CYCLE = 1
 USERS = ("src", "cli", "report", "experiments")
 FOR_TESTS = {
-    "bl_corfit_matched_data": "the objective of method matched is compared with plain computation",
-    "bl_corfit_matched_free": "the same",
     "bl_count_kernel_at": "every counting kernel that the machine can run is compared with a loop",
     "bl_identify": "both ways to the rank are compared at the same model",
     "bl_ivae_noise_set": "published losses belong to published noise",

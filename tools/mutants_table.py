@@ -29,7 +29,7 @@ MUTANTS = [
     ("src/likelihood/sources.c", "s, log(samples), NULL,", "s, 0, NULL,", "unit/test_posterior"),
     ("src/likelihood/sources.c", "before * share * step[j] * step[l] +", "", "unit/test_posterior"),
     ("src/likelihood/sources.c", "for (int j = 0; j < k * k; j++) t->spread[j] *= scale;", "", "unit/test_posterior"),
-    ("src/estimate/gauss/sgauss.c", "d->weight[s] = options->likelihood_power * cor->samples[s];", "d->weight[s] = options->likelihood_power * cor->samples[0];", "identity/test_unequal"),
+    ("src/estimate/gauss/segments.c", "g->samples[s] = g->weight[s] = power * cor->samples[s];", "g->samples[s] = g->weight[s] = power * cor->samples[0];", "identity/test_unequal"),
     ("src/estimate/fit.c", "  settle_stop(&model->fit);\n", "", "identity/test_unequal"),
     ("src/base/option.c", "  return blica_options_check(ctx, rows, count, own);", "  return BLICA_OK;", "unit/test_options"),
     ("src/base/option.c", "if (!other) return true;", "if (1) return true;", "unit/test_options"),

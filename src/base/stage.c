@@ -215,7 +215,7 @@ blica_status bl_stage_fact(blica_ctx *ctx, const bl_stage *stage, bl_pass_fn pas
   return keep_result(ctx, stage, pass, user, true, true);
 }
 
-/* The point first: without it the result would be taken for one whose point was dropped. */
+/* The point first: a result is not kept without it. */
 void bl_stage_over_at(blica_ctx *ctx, bl_stage *stage, bl_pass_fn pass, void *user, double *x, size_t size) {
   point p = {x, size};
   const bl_stage below = bl_stage_below(stage, "x");
@@ -227,17 +227,8 @@ blica_status bl_stage_load_at(blica_ctx *ctx, const bl_stage *stage, bl_pass_fn 
                               size_t size) {
   point p = {x, size};
   bl_stage below = bl_stage_below(stage, "x");
-  blica_status status = bl_stage_load(ctx, stage, pass, user);
-  if (status != BLICA_OK || bl_stage_find(&below) == BL_STAGE_NONE) return status;
+  MUST(bl_stage_load(ctx, stage, pass, user));
   return bl_stage_load(ctx, &below, pass_point, &p);
-}
-
-void bl_stage_drop_point(const bl_stage *stage) {
-  bl_checkpoint *c = stage->checkpoint;
-  if (!c) return;
-  pthread_mutex_lock(&c->lock);
-  if (!c->frozen) drop(c, stage->name, true);
-  pthread_mutex_unlock(&c->lock);
 }
 
 /* ---- iterations ---- */

@@ -61,13 +61,11 @@ void bl_stage_over(blica_ctx *ctx, bl_stage *stage, bl_pass_fn pass, void *user)
  * begins. */
 blica_status bl_stage_fact(blica_ctx *ctx, const bl_stage *stage, bl_pass_fn pass, void *user);
 
-/* The same for a result whose bulk is a point [size], which a later stage makes superfluous:
- * bl_stage_drop_point. Loading a stage whose point was dropped leaves x as it is. */
+/* The same for a result with a point [size]. */
 void bl_stage_over_at(blica_ctx *ctx, bl_stage *stage, bl_pass_fn pass, void *user, double *x, size_t size);
-/* The result and its point, unless that was dropped. */
+/* The result and its point. */
 blica_status bl_stage_load_at(blica_ctx *ctx, const bl_stage *stage, bl_pass_fn pass, void *user, double *x,
                               size_t size);
-void bl_stage_drop_point(const bl_stage *stage); /* the stage stays over, without its point */
 
 /* What the hook of an iteration returns after each step. */
 enum {

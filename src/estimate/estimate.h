@@ -46,9 +46,6 @@ typedef struct {
 blica_status bl_estimate_matched(blica_ctx *ctx, const bl_problem *problem, blica_model *model, bool *means_done);
 /* Method pairwise. */
 blica_status bl_estimate_pairwise(blica_ctx *ctx, const bl_problem *problem, blica_model *model, bool *means_done);
-/* Method pairwise for items with levels. */
-blica_status bl_estimate_pairwise_levels(blica_ctx *ctx, const bl_problem *problem, blica_model *model,
-                                         bool *means_done);
 /* Method blica. */
 blica_status bl_estimate_blica(blica_ctx *ctx, const bl_problem *problem, blica_model *model, bool *means_done);
 

@@ -1,6 +1,6 @@
 /* method.c - the table of estimators, and what `auto` stands for. */
 #include "estimate/method.h"
-#include "estimate/gauss/corfit.h"
+#include "estimate/gauss/gauss.h"
 
 #include <string.h>
 
@@ -12,7 +12,7 @@
       .estimate = bl_estimate_blica, .wants_cor = true, .levels = true, .covariance = BL_COVARIANCE_REGULARISED)       \
   ROW(matched, 2, no, yes, yes,                                                                                        \
       "pair correlations, fitted by a Gaussian likelihood that knows the noise of binary data, with learned priors",   \
-      .estimate = bl_estimate_matched, .keeps_counts = bl_corfit_is_rare, .wants_cor = true, .levels = true,           \
+      .estimate = bl_estimate_matched, .keeps_counts = bl_is_rare, .wants_cor = true, .levels = true,                  \
       .prior = BLICA_PRIOR_AUTO, .covariance = BL_COVARIANCE_CORRELATIONS)                                             \
   ROW(pairwise, 3, no, yes, yes, "likelihood of the tables of all pairs, with learned priors",                         \
       .estimate = bl_estimate_pairwise, .wants_counts = true, .wants_cor = true, .levels = true,                       \

@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "data/coding.h"
-#include "estimate/gauss/sgauss.h"
+#include "estimate/gauss/information.h"
 #include "inference/identify.h"
 #include "num/blas.h"
 #include "num/lanczos.h"
@@ -99,8 +99,8 @@ static blica_status eliminate(blica_ctx *ctx, double *info, size_t ld, size_t re
 
 /* One segment's contribution to the information about A [nk], its own log v [k] and the scales that it shares with
  * other segments, which stand behind all log v; the scales of items with two levels are eliminated. */
-static blica_status add_segment(blica_ctx *ctx, const bl_sgauss_data *d, int s, int ordinal, double *cross,
-                                double *local, double *info, size_t ld) {
+static blica_status add_segment(blica_ctx *ctx, const bl_layout *d, int s, int ordinal, double *cross, double *local,
+                                double *info, size_t ld) {
   const int n = d->n, k = d->k, m = n + k, kept = k + ordinal, binary = n - ordinal;
   const size_t nk = (size_t)n * k, at = nk + (size_t)s * k, shared = nk + (size_t)d->u * k;
   double *qq = local + kept + (size_t)kept * m, *aq = cross + nk * (size_t)kept, *vq = local + (size_t)kept * m;
@@ -125,20 +125,30 @@ static blica_status add_segment(blica_ctx *ctx, const bl_sgauss_data *d, int s, 
 }
 
 /* info [p,p], lower triangle; it has room for the shared scales too. */
-static blica_status information(blica_ctx *ctx, const bl_sgauss_data *d, const item_order *items, const double *theta,
+static blica_status information(blica_ctx *ctx, const bl_layout *d, const item_order *items, const double *theta,
                                 double *info, size_t p) {
   blica_status status;
   const size_t nk = (size_t)d->n * d->k, m = (size_t)(d->n + d->k), ld = p + (size_t)items->ordinal;
-  BL_OWNED double *mixing = NULL, *cross = NULL, *local = NULL, *work = NULL;
-  BL_OWNED bl_sgauss_hessian *hessian = NULL;
+  BL_OWNED double *mixing = NULL, *cross = NULL, *local = NULL, *work = NULL, *noise = NULL, *inner = NULL;
   memset(info, 0, ld * ld * sizeof *info);
   TRY(bl_alloc(ctx, nk * nk, &mixing));
   TRY(bl_alloc(ctx, nk * m, &cross));
   TRY(bl_alloc(ctx, m * m, &local));
   TRY(bl_alloc(ctx, (nk + m) * m, &work));
-  TRY(bl_sgauss_hessian_make(ctx, d, &hessian));
+  TRY(bl_alloc(ctx, (size_t)d->n, &noise));
+  TRY(bl_alloc(ctx, bl_information_work(d->n, d->k), &inner));
   for (int s = 0; s < d->u; s++) {
-    bl_sgauss_hessian_segment(hessian, s, theta, true, mixing, cross, local);
+    const double *log_v = theta + bl_local(d, s);
+    const bl_point at = {.n = d->n,
+                         .k = d->k,
+                         .link = d->link,
+                         .weight = 1,
+                         .a = theta,
+                         .log_v = log_v,
+                         .log_q = log_v + d->k,
+                         .noise = noise};
+    if (!bl_information(&at, mixing, cross, local, inner))
+      FAIL(ctx, BLICA_ERR_NUMERIC, "segment %d: the covariance of its items is singular", s + 1);
     reorder(items, d->n, d->k, (int)nk, false, cross, work);
     reorder(items, d->n, d->k, (int)m, true, local, work + nk * m);
     TRY(add_segment(ctx, d, s, items->ordinal, work, work + nk * m, info, ld));
@@ -266,7 +276,7 @@ static blica_status by_spectrum(blica_ctx *ctx, const blica_model *model, const 
 
 /* By the ends of the spectrum first when that is faster; else, or where they do not decide, by the whole spectrum of
  * the information, which is computed again. */
-static blica_status find_rank(blica_ctx *ctx, const blica_model *model, const bl_sgauss_data *data,
+static blica_status find_rank(blica_ctx *ctx, const blica_model *model, const bl_layout *layout,
                               const item_order *items, const double *theta, double *info, size_t p, size_t ends_from,
                               blica_identification *out) {
   blica_status status;
@@ -277,7 +287,7 @@ static blica_status find_rank(blica_ctx *ctx, const blica_model *model, const bl
       FAIL(ctx, BLICA_ERR_NUMERIC,
            "the information about %zu parameters is singular or nearly so; which are free is computed for at most %d",
            p, WHOLE_MOST);
-    TRY(information(ctx, data, items, theta, info, p));
+    TRY(information(ctx, layout, items, theta, info, p));
     scale_information(info, p, scale);
     TRY(round ? by_spectrum(ctx, model, scale, info, p, out) : by_ends(ctx, model, scale, info, p, &smallest));
   }
@@ -294,7 +304,7 @@ done:
 }
 
 /* A and log v of the model. */
-static blica_status fill_theta(blica_ctx *ctx, const blica_model *model, const bl_sgauss_data *data, double *theta) {
+static blica_status fill_theta(blica_ctx *ctx, const blica_model *model, const bl_layout *layout, double *theta) {
   memcpy(theta, model->mixing, (size_t)model->n * model->k * sizeof *theta);
   for (int s = 0; s < model->u; s++)
     for (int j = 0; j < model->k; j++) {
@@ -303,7 +313,7 @@ static blica_status fill_theta(blica_ctx *ctx, const blica_model *model, const b
         return bl_fail(ctx, BLICA_ERR_DATA,
                        "segment '%s', source %d: variance %g is not positive; the model cannot be checked",
                        model->segments ? model->segments[s] : "?", j + 1, variance);
-      theta[bl_sgauss_local(data, s) + (size_t)j] = log(variance);
+      theta[bl_local(layout, s) + (size_t)j] = log(variance);
     }
   return BLICA_OK;
 }
@@ -316,7 +326,8 @@ blica_status blica_identify(blica_ctx *ctx, const blica_model *model, blica_iden
 blica_status bl_identify(blica_ctx *ctx, const blica_model *model, size_t ends_from, blica_identification **out) {
   blica_status status;
   const size_t nk = (size_t)model->n * model->k, p = nk + (size_t)model->u * model->k;
-  bl_sgauss_data data = {.n = model->n, .k = model->k, .u = model->u, .link = model->link};
+  const bl_layout layout = {
+      .n = model->n, .k = model->k, .u = model->u, .locals = model->k + model->n, .link = model->link};
   item_order items = {0};
   BL_OWNED blica_identification *result = NULL;
   BL_OWNED double *theta = NULL, *info = NULL;
@@ -327,22 +338,19 @@ blica_status bl_identify(blica_ctx *ctx, const blica_model *model, size_t ends_f
          ENDS_MOST);
   TRY(bl_alloc(ctx, 1, &result));
   TRY(bl_alloc_for(ctx, result, (size_t)model->k, &result->looseness));
-  TRY(bl_alloc(ctx, (size_t)model->u, &data.weight));
-  for (int s = 0; s < model->u; s++) data.weight[s] = 1;
-  TRY(bl_alloc(ctx, bl_sgauss_size(&data), &theta));
+  TRY(bl_alloc(ctx, bl_layout_size(&layout), &theta));
   TRY(order_items(ctx, model, &items));
   TRY(bl_alloc(ctx, (p + (size_t)items.ordinal) * (p + (size_t)items.ordinal), &info));
-  TRY(fill_theta(ctx, model, &data, theta));
+  TRY(fill_theta(ctx, model, &layout, theta));
   result->k = model->k;
   int64_t statistics, unknowns;
   TRY(blica_identify_count(ctx, model->n, model->k, model->u, items.ordinal, &statistics, &unknowns));
   result->surplus = statistics - unknowns;
   result->parameters = (int64_t)(p - (size_t)model->k);
-  TRY(find_rank(ctx, model, &data, &items, theta, info, p, ends_from, result));
+  TRY(find_rank(ctx, model, &layout, &items, theta, info, p, ends_from, result));
   *out = bl_take(&result);
 done:
   bl_blas_release();
   bl_free(items.order);
-  bl_free(data.weight);
   return status;
 }

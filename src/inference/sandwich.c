@@ -10,7 +10,7 @@
  *                       and g comes from the scores of the tables: what lavaan's PML does. More levels: the expected
  *                       Hessian of the tables.
  *   matched, mle, ...   F'' = N w (K_ac K_bd + K_ad K_bc) w, K = (R + D)^-1, D the noise of coarse data
- *                       (corfit_matched.c), w^2 the share of the rows that have both items, and the precision of the
+ *                       (gauss/segments.c), w^2 the share of the rows that have both items, and the precision of the
  *                       log-scales; F' is taken as 0, and g = D_s' F'' psi, psi the influence of the unit on x_s. For
  *                       the full likelihood (where it is large: information.c has the others) this is near the best
  *                       weighting of pairs, so that its errors are slightly too large.

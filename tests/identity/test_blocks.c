@@ -14,7 +14,7 @@
 #include "context.h"
 #include "cor/cor.h"
 #include "counts/item_sets.h"
-#include "estimate/gauss/corfit.h"
+#include "estimate/gauss/gauss.h"
 #include "inference/implied.h"
 #include "leave_out.h"
 #include "num/blas.h"

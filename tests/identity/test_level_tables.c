@@ -11,7 +11,7 @@
 
 #include "assert_compare.h"
 #include "context.h"
-#include "estimate/gauss/level_tables.h"
+#include "estimate/gauss/gauss.h"
 
 static blica_model *truth;
 static blica_counts *counts;

@@ -12,7 +12,7 @@
 
 #include "assert_compare.h"
 #include "context.h"
-#include "estimate/gauss/margins.h"
+#include "estimate/gauss/gauss.h"
 #include "note.h"
 #include "num/blas.h"
 #include "num/normal.h"
@@ -23,8 +23,9 @@ typedef struct {
   blica_model *truth;
   blica_counts *counts;
   blica_cor *cor;
-  bl_corfit_data data;
+  bl_gauss *gauss;
   bl_margins *margins;
+  bl_term term;
   double *theta, *gradient;
   size_t size;
 } problem;
@@ -35,24 +36,26 @@ static void make(problem *p, int n, int k, int u) {
   o.variables = n, o.sources = k, o.segments = u, o.samples = 2000, o.seed = 4, o.exact = 1, o.intercepts = 2;
   assert_int_equal(blica_simulate(ctx, &o, &p->truth, NULL, &p->counts), BLICA_OK);
   assert_int_equal(blica_correlate(ctx, p->counts, &p->cor), BLICA_OK);
-  p->data = (bl_corfit_data){
-      .n = n, .k = k, .u = u, .link = p->truth->link, .cor = p->cor, .weight = p->cor->samples, .common_cuts = true};
-  p->data.noise = p->data.plain = calloc((size_t)(n * u), sizeof(double));
-  for (int i = 0; i < n * u; i++) {
-    const double t = p->cor->thresholds[i], phi = bl_phi_density(t);
-    p->data.noise[i] = bl_phi_cdf(t) * bl_phi_cdf(-t) / (phi * phi) - 1;
-  }
-  p->size = bl_corfit_size(&p->data);
+  const bl_layout layout = {.n = n, .k = k, .u = u, .locals = k, .link = p->truth->link};
+  assert_int_equal(bl_gauss_make(ctx, &layout, p->cor, NULL, 1, &p->gauss), BLICA_OK);
+  p->size = bl_layout_size(&layout);
   p->theta = calloc(p->size, sizeof(double));
   p->gradient = calloc(p->size, sizeof(double));
   memcpy(p->theta, p->truth->mixing, sizeof(double) * (size_t)(n * k));
   for (int i = 0; i < k * u; i++) p->theta[n * k + i] = log(p->truth->variances[i]);
-  assert_int_equal(bl_margins_make(ctx, &p->data, &p->margins), BLICA_OK);
+  assert_int_equal(bl_margins_make(ctx, p->gauss, &p->margins), BLICA_OK);
+  p->term = bl_margins_term(p->margins);
+}
+
+/* The variance of misfit at theta, with which the term counts from now on. */
+static double renew(problem *p) {
+  assert_int_equal(p->term.renew(ctx, p->margins, p->theta), BLICA_OK);
+  return bl_margins_misfit(p->margins);
 }
 
 static void drop(problem *p) {
-  bl_free(p->margins);
-  free(p->theta), free(p->gradient), free(p->data.noise);
+  bl_free(p->margins), bl_free(p->gauss);
+  free(p->theta), free(p->gradient);
   blica_model_free(p->truth), blica_counts_free(p->counts), blica_cor_free(p->cor);
 }
 
@@ -60,7 +63,7 @@ static double term(problem *p, size_t i, double change, double *gradient) {
   const double keep = p->theta[i];
   p->theta[i] = keep + change;
   memset(gradient, 0, p->size * sizeof *gradient);
-  const double value = bl_margins_eval(p->margins, p->theta, gradient);
+  const double value = p->term.eval(p->margins, p->theta, gradient);
   p->theta[i] = keep;
   return value;
 }
@@ -74,7 +77,7 @@ static void gradient_is_the_derivative(void **state) {
     make(&p, sizes[c][0], sizes[c][1], sizes[c][2]);
     bl_rng rng = bl_rng_make(7, 0);
     for (size_t i = 0; i < p.size; i++) p.theta[i] += 0.5 * bl_rng_normal(&rng);
-    bl_margins_learn(p.margins, p.theta);
+    renew(&p);
     double *other = calloc(p.size, sizeof(double));
     term(&p, 0, 0, p.gradient);
     for (size_t i = 0; i < p.size; i++) {
@@ -94,10 +97,9 @@ static void information_is_the_hessian(void **state) {
   double information[K * K] = {0}, *up, *down, work[64];
   make(&p, N, K, U);
   up = calloc(p.size, sizeof(double)), down = calloc(p.size, sizeof(double));
-  assert_compare(bl_margins_learn(p.margins, p.theta), <, 1e-6);
-  bl_margins_solve(p.margins, p.theta);
-  assert_true(bl_margins_work(N, K) <= 64);
-  bl_margins_information(p.margins, p.theta, S, information, work);
+  assert_compare(renew(&p), <, 1e-6);
+  assert_true(p.term.work_size <= 64);
+  assert_true(p.term.inform(p.margins, p.theta, S, information, work));
   for (size_t j = 0; j < K; j++) {
     const size_t at = N * K + K * S + j;
     term(&p, at, 1e-4, up), term(&p, at, -1e-4, down);
@@ -119,8 +121,8 @@ static void misfit_is_the_variance_on_top(void **state) {
   bl_rng rng = bl_rng_make(9, 0);
   for (int i = 0; i < 8 * 40; i++) p.cor->thresholds[i] += sd * bl_rng_normal(&rng);
   bl_free(p.margins);
-  assert_int_equal(bl_margins_make(ctx, &p.data, &p.margins), BLICA_OK);
-  const double misfit = bl_margins_learn(p.margins, p.theta);
+  assert_int_equal(bl_margins_make(ctx, p.gauss, &p.margins), BLICA_OK);
+  const double misfit = renew(&p);
   printf("misfit: standard deviation %.3f, put in %.3f\n", sqrt(misfit), sd);
   assert_compare(fabs(sqrt(misfit) - sd), <, 0.15 * sd);
   drop(&p);
@@ -156,10 +158,10 @@ static double plain_term(const blica_model *m, double misfit) {
 }
 
 /* The objective of the last stage at a model: without an average, as from 15 variables on. */
-static double whole(bl_corfit *fit, const blica_model *m, double misfit, double *theta, double *gradient) {
+static double whole(bl_evaluator *fit, const blica_model *m, double misfit, double *theta, double *gradient) {
   memcpy(theta, m->mixing, sizeof(double) * (size_t)(m->n * m->k));
   for (int i = 0; i < m->k * m->u; i++) theta[m->n * m->k + i] = log(m->variances[i]);
-  return bl_corfit_eval(fit, theta, gradient) + plain_term(m, misfit);
+  return bl_evaluate(fit, theta, gradient) + plain_term(m, misfit);
 }
 
 /* Source j in another scale. */
@@ -179,7 +181,8 @@ static void a_fit_is_at_the_minimum(void **state) {
   blica_data *rows;
   blica_counts *counts;
   blica_cor *cor;
-  bl_corfit *fit;
+  bl_gauss *gauss;
+  bl_evaluator *fit;
   how.variables = N, how.sources = K, how.segments = U, how.samples = 800, how.seed = 6, how.intercepts = 0.5;
   o.sources = K;
   assert_int_equal(blica_simulate(ctx, &how, NULL, &rows, NULL), BLICA_OK);
@@ -188,10 +191,11 @@ static void a_fit_is_at_the_minimum(void **state) {
   assert_int_equal(blica_fit(ctx, &(blica_input){.cor = cor}, &o, &m), BLICA_OK);
   assert_int_equal(m->fit.stop, BLICA_STOP_CONVERGED);
   const double sd[] = {m->fit.prior_mixing, m->fit.prior_variance}, misfit = pow(note(m, "margin_misfit"), 2);
-  bl_corfit_data data = {.n = N, .k = K, .u = U, .link = m->link, .weight = m->samples, .row_power = K - 3};
-  data.precision_mixing = 1 / (sd[0] * sd[0]), data.precision_variance = 1 / (sd[1] * sd[1]);
-  assert_int_equal(bl_corfit_matched_data(ctx, cor, &data), BLICA_OK);
-  assert_int_equal(bl_corfit_make(ctx, &data, &fit), BLICA_OK);
+  bl_criterion criterion = {.layout = {.n = N, .k = K, .u = U, .locals = K, .link = m->link}, .row_power = K - 3};
+  criterion.precision_mixing = 1 / (sd[0] * sd[0]), criterion.precision_variance = 1 / (sd[1] * sd[1]);
+  assert_int_equal(bl_gauss_make(ctx, &criterion.layout, cor, NULL, 1, &gauss), BLICA_OK);
+  bl_criterion_add(&criterion, bl_gauss_term(gauss));
+  assert_int_equal(bl_evaluator_make(ctx, &criterion, &fit), BLICA_OK);
   double theta[N * K + K * U], gradient[N * K + K * U], most = 0;
   for (int sweep = 0; sweep < 8; sweep++)
     for (int j = 0; j < K; j++) {
@@ -214,7 +218,7 @@ static void a_fit_is_at_the_minimum(void **state) {
          misfit, most / fabs(value));
   assert_compare(plain_term(m, misfit), >, 10);
   assert_compare(most / fabs(value), <, 1e-7);
-  bl_corfit_free(fit), bl_corfit_matched_free(&data);
+  bl_evaluator_free(fit), bl_free(gauss);
   blica_cor_free(cor), blica_counts_free(counts), blica_data_free(rows), blica_model_free(m);
 }
 

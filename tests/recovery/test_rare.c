@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "assert_compare.h"
-#include "estimate/gauss/corfit.h"
+#include "estimate/gauss/gauss.h"
 #include "num/rng.h"
 
 enum { N_ITEMS = 8, SOURCES = 4, SEGMENTS = 20, ROWS = 400 };
@@ -84,7 +84,7 @@ static void tables_halve_the_error(void **state) {
     blica_data *data = draw_rare(truth, seed);
     assert_int_equal(blica_count(ctx, data, &counts), BLICA_OK);
     assert_int_equal(blica_correlate(ctx, counts, &cor), BLICA_OK);
-    assert_true(bl_corfit_is_rare(cor));
+    assert_true(bl_is_rare(cor));
     const blica_input tables = {.counts = counts}, correlations = {.cor = cor};
     with += error_of(truth, &tables, "auto") / 3, without += error_of(truth, &correlations, "auto") / 3;
     blica_cor_free(cor), blica_counts_free(counts), blica_data_free(data), blica_model_free(truth);
@@ -119,9 +119,9 @@ static void common_outcomes_have_no_share(void **state) {
   assert_int_equal(blica_simulate(ctx, &o, &truth, &data, NULL), BLICA_OK);
   assert_int_equal(blica_count(ctx, data, &counts), BLICA_OK);
   assert_int_equal(blica_correlate(ctx, counts, &cor), BLICA_OK);
-  for (int s = 0; s < 4; s++) assert_true(bl_corfit_rare_share(cor, s) == 0);
+  for (int s = 0; s < 4; s++) assert_true(bl_rare_share(cor, s) == 0);
   for (int i = 0; i < N_ITEMS; i++) cor->thresholds[i] = -2.0; /* 2.3 % */
-  const double share = bl_corfit_rare_share(cor, 0);
+  const double share = bl_rare_share(cor, 0);
   if (!(share > 0.95 && share < 1)) fail_msg("share %g", share);
   blica_cor_free(cor), blica_counts_free(counts), blica_data_free(data), blica_model_free(truth);
 }

@@ -1,18 +1,16 @@
 /* blocks.c - the matched Gaussian likelihood of segments in which values are missing.
  *
- * Blocks of kinds COMPLETE, ITEM_SET and RANDOM are evaluated by corfit_matched.c on their items, at the cost of a
+ * Blocks of kinds COMPLETE, ITEM_SET and RANDOM are evaluated by segments.c on their items, at the cost of a
  * product of their correlations with an n x k matrix; PAIRWISE needs a factorisation, since omega destroys the low rank
  * of R. Checked: values against plain computation, gradients against central differences, exact correlations as the
  * minimum (tests/identity/test_blocks.c). */
-#include "estimate/gauss/blocks.h"
-
 #include <math.h>
 #include <string.h>
 
 #include "cor/cor.h"
 #include "counts/item_sets.h"
 #include "data/coding.h"
-#include "estimate/gauss/corfit.h"
+#include "estimate/gauss/gauss.h"
 #include "num/blas.h"
 #include "num/dot.h"
 
@@ -208,7 +206,7 @@ static pairwise_parts divide(int n, int k, double *work) {
 }
 
 /* d, b, B and R. */
-static void set_correlations(const bl_matched_point *at, pairwise_parts *p) {
+static void set_correlations(const bl_point *at, pairwise_parts *p) {
   const int n = at->n, k = at->k;
   for (int j = 0; j < k; j++) p->b[j] = at->link * exp(at->log_v[j]);
   for (int i = 0; i < n; i++) {
@@ -222,7 +220,7 @@ static void set_correlations(const bl_matched_point *at, pairwise_parts *p) {
 }
 
 /* L = T^-1 and E = T - C - D; returns log det T + tr((C + D) L), NaN when T is not positive definite. */
-static double set_inverse(const bl_matched_point *at, pairwise_parts *p) {
+static double set_inverse(const bl_point *at, pairwise_parts *p) {
   const int n = at->n;
   const size_t nn = (size_t)n * (size_t)n;
   double value = 0;
@@ -241,7 +239,7 @@ static double set_inverse(const bl_matched_point *at, pairwise_parts *p) {
 }
 
 /* One PAIRWISE block of weight at->weight; c and omega are set. */
-static double evaluate_pairwise(const bl_matched_point *at, pairwise_parts *p, double *gradient_a, double *gradient_v) {
+static double evaluate_pairwise(const bl_point *at, pairwise_parts *p, double *mixing, double *local) {
   const int n = at->n, k = at->k;
   set_correlations(at, p);
   const double value = set_inverse(at, p);
@@ -258,10 +256,10 @@ static double evaluate_pairwise(const bl_matched_point *at, pairwise_parts *p, d
       p->e[entry] *= p->d[i] * p->d[j];
     }
   for (int i = 0; i < n; i++) p->e[(size_t)i * (size_t)(n + 1)] = -p->d[i] * p->d[i] * p->own[i];
-  bl_dsymm('L', 'L', n, k, 1, p->e, n, at->a, n, 0, gradient_a, n);
+  bl_dsymm('L', 'L', n, k, 1, p->e, n, at->a, n, 0, mixing, n);
   for (int j = 0; j < k; j++) {
-    gradient_v[j] = p->b[j] * bl_dot((size_t)n, at->a + (size_t)j * n, gradient_a + (size_t)j * n);
-    for (int i = 0; i < n; i++) gradient_a[i + (size_t)j * n] *= 2 * p->b[j];
+    local[j] = p->b[j] * bl_dot((size_t)n, at->a + (size_t)j * n, mixing + (size_t)j * n);
+    for (int i = 0; i < n; i++) mixing[i + (size_t)j * n] *= 2 * p->b[j];
   }
   return 0.5 * at->weight * value;
 }
@@ -270,7 +268,7 @@ static double evaluate_pairwise(const bl_matched_point *at, pairwise_parts *p, d
 
 /* A, the gradient by it, by log v, noise and correlations of a block; and what its evaluation needs. */
 size_t bl_blocks_work(int n, int k) {
-  const size_t low = bl_matched_block_work(n, k), pairwise = pairwise_work(n, k);
+  const size_t low = bl_gauss_segment_work(n, k), pairwise = pairwise_work(n, k);
   return 2 * (size_t)n * (size_t)k + (size_t)k + (size_t)n + (size_t)n * (size_t)n + (low > pairwise ? low : pairwise);
 }
 
@@ -290,12 +288,12 @@ static void gather_correlations(const bl_symmetric *view, const bl_block *b, dou
 /* Adds the value's gradient to that of the segment. */
 static double evaluate_block(const bl_blocks *blocks, const bl_block *b, int s, int k, double weight,
                              const bl_symmetric *view, const double *a, const double *log_v, double *work,
-                             double *gradient_a, double *gradient_v) {
+                             double *mixing, double *local) {
   const size_t n = (size_t)blocks->cor->n, m = (size_t)b->n;
   double *own_a = work, *slope_a = own_a + n * (size_t)k, *slope_v = slope_a + n * (size_t)k, *noise = slope_v + k,
          *c = noise + n, *rest = c + n * n, value;
   const double *from = (b->kind == BL_BLOCK_ITEM_SET ? blocks->plain : blocks->noise) + n * (size_t)s;
-  const bl_matched_point at = {
+  const bl_point at = {
       .n = b->n, .k = k, .link = blocks->link, .weight = weight * b->share, .a = own_a, .log_v = log_v, .noise = noise};
   for (size_t i = 0; i < m; i++) {
     noise[i] = from[b->item[i]];
@@ -308,33 +306,33 @@ static double evaluate_block(const bl_blocks *blocks, const bl_block *b, int s, 
     fill_omega(blocks->cor, b, s, p.omega);
     value = evaluate_pairwise(&at, &p, slope_a, slope_v);
   } else
-    value = bl_matched_block(&at, &(bl_symmetric){.n = b->n, .full = c}, rest, slope_a, slope_v);
+    value = bl_gauss_segment(&at, &(bl_symmetric){.n = b->n, .full = c}, rest, slope_a, slope_v);
   for (size_t j = 0; j < (size_t)k; j++) {
-    gradient_v[j] += slope_v[j];
-    for (size_t i = 0; i < m; i++) gradient_a[(size_t)b->item[i] + n * j] += slope_a[i + m * j];
+    local[j] += slope_v[j];
+    for (size_t i = 0; i < m; i++) mixing[(size_t)b->item[i] + n * j] += slope_a[i + m * j];
   }
   return value;
 }
 
 double bl_blocks_eval(const bl_blocks *blocks, int s, int k, double weight, const bl_symmetric *view, const double *a,
-                      const double *log_v, double *work, double *gradient_a, double *gradient_v) {
+                      const double *log_v, double *work, double *mixing, double *local) {
   const int n = blocks->cor->n;
   double value = 0;
-  memset(gradient_a, 0, (size_t)n * (size_t)k * sizeof *gradient_a);
-  memset(gradient_v, 0, (size_t)k * sizeof *gradient_v);
+  memset(mixing, 0, (size_t)n * (size_t)k * sizeof *mixing);
+  memset(local, 0, (size_t)k * sizeof *local);
   for (int64_t i = blocks->first[s]; i < blocks->first[s + 1]; i++) {
     const bl_block *b = blocks->block + i;
     if (b->kind == BL_BLOCK_COMPLETE) {
-      const bl_matched_point at = {.n = n,
-                                   .k = k,
-                                   .link = blocks->link,
-                                   .weight = weight,
-                                   .a = a,
-                                   .log_v = log_v,
-                                   .noise = blocks->plain + (size_t)n * (size_t)s};
-      return bl_matched_block(&at, view, work, gradient_a, gradient_v);
+      const bl_point at = {.n = n,
+                           .k = k,
+                           .link = blocks->link,
+                           .weight = weight,
+                           .a = a,
+                           .log_v = log_v,
+                           .noise = blocks->plain + (size_t)n * (size_t)s};
+      return bl_gauss_segment(&at, view, work, mixing, local);
     }
-    if (b->n > 1) value += evaluate_block(blocks, b, s, k, weight, view, a, log_v, work, gradient_a, gradient_v);
+    if (b->n > 1) value += evaluate_block(blocks, b, s, k, weight, view, a, log_v, work, mixing, local);
   }
   return value;
 }

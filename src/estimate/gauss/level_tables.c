@@ -1,4 +1,4 @@
-/* level_tables.c - see level_tables.h.
+/* level_tables.c - the likelihood of the tables of all pairs of items with levels, means and cuts included.
  *
  * Item i is at least its level a where a normal variable is below t_ia = (m_i - tau_ia)/sigma_i, with M = I + c A V A',
  * sigma_i^2 = M_ii, m = sqrt(c) A mu. With F(a,b) = Phi2(t_ia, t_jb; rho_ij), F(0,b) = Phi(t_jb), a cell of the table
@@ -10,7 +10,7 @@
  * Segments are computed by any thread into their own slots and added in order. Accuracy: that of Phi2 (num/corners.h,
  * or num/bvn.c beyond its range), cells below SMALLEST being rounding. Checked: gradient against central differences
  * (tests/identity/test_level_tables.c), estimates against lavaan (tests/parity/pml.sh). */
-#include "estimate/gauss/level_tables.h"
+#include "estimate/gauss/gauss.h"
 
 #include <math.h>
 #include <string.h>

@@ -13,7 +13,7 @@
  * 0, so that the bits do not depend on earlier calls. Checked: gradient against central differences, the
  * information against differences of the gradient, the end of a fit against a dense system, in
  * tests/identity/test_margins.c. */
-#include "estimate/gauss/margins.h"
+#include "estimate/gauss/gauss.h"
 
 #include <math.h>
 #include <string.h>
@@ -27,8 +27,9 @@ enum { MOST_STEPS = 200, BISECTIONS = 40 };
 static const double SMALL = 1e-12, MOST_MISFIT = 1e3;
 
 struct bl_margins {
-  const bl_corfit_data *data;
+  const bl_gauss *gauss;
   int n, k, u;
+  double link, misfit;     /* NaN: the term does not count */
   const double *threshold; /* [n,u] t, as observed */
   double *sampling;        /* [n,u] variances of the thresholds */
   double *precision;       /* [n,u] w */
@@ -38,14 +39,16 @@ struct bl_margins {
   double *side;            /* [n,k,u] sqrt(c) Omega_s A L_s'^-1 */
   double *mean, *cut;      /* [k,u], [n] */
   double *vectors;         /* [n,5] */
+  double *system;          /* [n,n] of the cuts, where it is smaller than its parts, k u columns of n; else NULL */
 };
 
-blica_status bl_margins_make(blica_ctx *ctx, const bl_corfit_data *d, bl_margins **out) {
+blica_status bl_margins_make(blica_ctx *ctx, const bl_gauss *g, bl_margins **out) {
   BL_OWNED bl_margins *m = NULL;
-  const size_t n = (size_t)d->n, k = (size_t)d->k, u = (size_t)d->u;
+  const size_t n = (size_t)g->layout.n, k = (size_t)g->layout.k, u = (size_t)g->layout.u;
   *out = NULL;
   MUST(bl_alloc(ctx, 1, &m));
-  m->data = d, m->n = d->n, m->k = d->k, m->u = d->u, m->threshold = d->cor->thresholds;
+  m->gauss = g, m->n = g->layout.n, m->k = g->layout.k, m->u = g->layout.u, m->threshold = g->cor->thresholds;
+  m->link = g->layout.link, m->misfit = NAN;
   double **each[] = {&m->sampling, &m->precision, &m->total, &m->omega, &m->b};
   for (int i = 0; i < 5; i++) MUST(bl_alloc_for(ctx, m, bl_mul(n, u), each[i]));
   MUST(bl_alloc_for(ctx, m, bl_mul(k * k, u), &m->factor));
@@ -53,18 +56,19 @@ blica_status bl_margins_make(blica_ctx *ctx, const bl_corfit_data *d, bl_margins
   MUST(bl_alloc_for(ctx, m, bl_mul(k, u), &m->mean));
   MUST(bl_alloc_for(ctx, m, n, &m->cut));
   MUST(bl_alloc_for(ctx, m, 5 * n, &m->vectors));
+  if (n <= k * u) MUST(bl_alloc_for(ctx, m, bl_mul(n, n), &m->system));
   for (size_t i = 0; i < n * u; i++) {
-    const double rows = bl_cor_item_rows(d->cor, (int)(i / n), (int)(i % n));
-    m->sampling[i] = rows > 0 || !d->cor->item_rows ? (1 + d->plain[i]) / fmax(rows, 1) : INFINITY;
+    const double rows = bl_cor_item_rows(g->cor, (int)(i / n), (int)(i % n));
+    m->sampling[i] = rows > 0 || !g->cor->item_rows ? (1 + g->plain[i]) / fmax(rows, 1) : INFINITY;
   }
   *out = bl_take(&m);
   return BLICA_OK;
 }
 
 /* Weights and factor of segment s at theta; false when rounding spoiled the factor. */
-static bool prepare(bl_margins *m, const double *a, const double *log_v, int s) {
+static bool weigh_segment(bl_margins *m, const double *a, const double *log_v, int s) {
   const size_t n = (size_t)m->n, k = (size_t)m->k, at = n * (size_t)s;
-  const double link = m->data->link;
+  const double link = m->link;
   double *total = m->total + at, *omega = m->omega + at, *b = m->b + at, *factor = m->factor + k * k * (size_t)s;
   double *side = m->side + n * k * (size_t)s;
   for (size_t i = 0; i < n; i++) total[i] = 1;
@@ -113,6 +117,16 @@ static void best_means(const bl_margins *m, int s, const double *x, double *mean
   }
 }
 
+/* out <- the sum over segments of what apply adds: by the matrix where there is one. */
+static void apply_all(const bl_margins *m, const double *x, double *out) {
+  if (m->system) {
+    bl_dsymv('L', m->n, 1, m->system, m->n, x, 1, 0, out, 1);
+    return;
+  }
+  memset(out, 0, (size_t)m->n * sizeof *out);
+  for (int s = 0; s < m->u; s++) apply(m, s, x, out);
+}
+
 /* Conjugate gradients, scaled by the sum of each item's weights. */
 static void solve_cuts(bl_margins *m) {
   const size_t n = (size_t)m->n;
@@ -123,11 +137,15 @@ static void solve_cuts(bl_margins *m) {
     apply(m, s, m->b + n * (size_t)s, r);
     for (size_t i = 0; i < n; i++) scale[i] += m->omega[i + n * (size_t)s];
   }
+  if (m->system) { /* diag(scale) - sum_s side_s side_s' */
+    memset(m->system, 0, n * n * sizeof *m->system);
+    for (size_t i = 0; i < n; i++) m->system[i * (n + 1)] = scale[i];
+    bl_dsyrk('L', 'N', m->n, m->k * m->u, -1, m->side, m->n, 1, m->system, m->n);
+  }
   for (size_t i = 0; i < n; i++) r[i] = -r[i], p[i] = scaled[i] = scale[i] > 0 ? r[i] / scale[i] : 0;
   double rz = bl_dot(n, r, scaled), first = rz;
   for (int step = 0; step < MOST_STEPS && rz > SMALL * SMALL * first; step++) {
-    memset(ap, 0, n * sizeof *ap);
-    for (int s = 0; s < m->u; s++) apply(m, s, p, ap);
+    apply_all(m, p, ap);
     const double curvature = bl_dot(n, p, ap);
     if (!(curvature > 0)) break;
     for (size_t i = 0; i < n; i++) {
@@ -144,7 +162,7 @@ static void solve_cuts(bl_margins *m) {
 /* q of segment s, at the best cuts and means. */
 static void fitted(const bl_margins *m, const double *a, int s, double *q) {
   const size_t n = (size_t)m->n, k = (size_t)m->k;
-  const double root = sqrt(m->data->link), *mean = m->mean + k * (size_t)s;
+  const double root = sqrt(m->link), *mean = m->mean + k * (size_t)s;
   for (size_t i = 0; i < n; i++) q[i] = -m->cut[i];
   for (size_t j = 0; j < k; j++)
     for (size_t i = 0; i < n; i++) q[i] += root * a[i + n * j] * mean[j];
@@ -164,11 +182,12 @@ static double squares(const bl_margins *m, const double *a) {
   return sum;
 }
 
-double bl_margins_solve(bl_margins *m, const double *theta) {
+/* The best cuts and means at theta; returns the value of the term. */
+static double solve(bl_margins *m, const double *theta) {
   const size_t n = (size_t)m->n, k = (size_t)m->k;
   double lengths = 0, *x = m->vectors;
   for (int s = 0; s < m->u; s++)
-    if (!prepare(m, theta, theta + n * k + k * (size_t)s, s)) return NAN;
+    if (!weigh_segment(m, theta, theta + n * k + k * (size_t)s, s)) return NAN;
   solve_cuts(m);
   for (int s = 0; s < m->u; s++) {
     for (size_t i = 0; i < n; i++) x[i] = m->b[i + n * (size_t)s] + m->cut[i];
@@ -178,9 +197,11 @@ double bl_margins_solve(bl_margins *m, const double *theta) {
   return 0.5 * squares(m, theta) + 0.5 * lengths / (BL_MEAN_SD * BL_MEAN_SD);
 }
 
-double bl_margins_eval(bl_margins *m, const double *theta, double *gradient) {
+static double eval_margins(void *work, const double *theta, double *gradient) {
+  bl_margins *m = work;
   const size_t n = (size_t)m->n, k = (size_t)m->k;
-  const double value = bl_margins_solve(m, theta), link = m->data->link, root = sqrt(link);
+  if (isnan(m->misfit)) return 0;
+  const double value = solve(m, theta), link = m->link, root = sqrt(link);
   double *q = m->vectors, *by_q = q + n, *by_m = by_q + n;
   for (size_t s = 0; s < (size_t)m->u; s++) {
     const double *log_v = theta + n * k + k * s, *mean = m->mean + k * s;
@@ -205,8 +226,8 @@ double bl_margins_eval(bl_margins *m, const double *theta, double *gradient) {
 
 /* A segment has the share of its weight that the Gaussian likelihood has; its tables have the rest. */
 static double weight_of(const bl_margins *m, int s) {
-  const double samples = m->data->cor->samples[s];
-  return samples > 0 ? m->data->weight[s] / samples : 0;
+  const double samples = m->gauss->cor->samples[s];
+  return samples > 0 ? m->gauss->weight[s] / samples : 0;
 }
 
 static void set_misfit(bl_margins *m, double misfit) {
@@ -221,33 +242,44 @@ static double freedom_of(const bl_margins *m, int s) {
   return seen > m->k ? weight_of(m, s) * (seen - m->k) * (1 - 1.0 / m->u) : 0;
 }
 
-double bl_margins_learn(bl_margins *m, const double *theta) {
+/* The variance of misfit that theta leaves, and with it the precisions; NaN where nothing says how much. */
+static double learn_misfit(bl_margins *m, const double *theta) {
   double low = 0, high = MOST_MISFIT, freedom = 0;
   for (int s = 0; s < m->u; s++) freedom += freedom_of(m, s);
   if (!(freedom > 0)) return NAN;
   set_misfit(m, 0);
-  bl_margins_solve(m, theta);
+  solve(m, theta);
   if (squares(m, theta) <= freedom) return 0;
   for (int step = 0; step < BISECTIONS; step++) {
     const double middle = low > 0 ? sqrt(low * high) : high * 1e-3;
     set_misfit(m, middle);
-    bl_margins_solve(m, theta);
+    solve(m, theta);
     *(squares(m, theta) > freedom ? &low : &high) = middle;
     if (high < 1.001 * low || high < 1e-9) break;
   }
   return high;
 }
 
-size_t bl_margins_work(int n, int k) {
-  return (size_t)n + 2 * (size_t)k * (size_t)k;
+static blica_status renew_margins(blica_ctx *ctx, void *data, const double *theta) {
+  bl_margins *m = data;
+  (void)ctx;
+  m->misfit = learn_misfit(m, theta);
+  if (!isnan(m->misfit)) solve(m, theta);
+  return BLICA_OK;
+}
+
+double bl_margins_misfit(const bl_margins *m) {
+  return m->misfit;
 }
 
 /* With J and K the derivatives of what the thresholds miss, over their standard deviations, by log v and by mu:
  * J'J - J'K (K'K + 1/sd_mu^2)^-1 K'J. */
-void bl_margins_information(const bl_margins *m, const double *theta, int s, double *information, double *work) {
+static bool inform_margins(const void *data, const double *theta, int s, double *information, double *work) {
+  const bl_margins *m = data;
   const size_t n = (size_t)m->n, k = (size_t)m->k, at = n * (size_t)s;
-  const double *log_v = theta + n * k + k * (size_t)s, link = m->data->link, *total = m->total + at;
+  const double *log_v = theta + n * k + k * (size_t)s, link = m->link, *total = m->total + at;
   double *q = work, *cross = q + n, *solved = cross + k * k;
+  if (isnan(m->misfit)) return true;
   fitted(m, theta, s, q);
   memset(cross, 0, k * k * sizeof *cross);
   for (size_t i = 0; i < n; i++) {
@@ -265,4 +297,13 @@ void bl_margins_information(const bl_margins *m, const double *theta, int s, dou
   bl_dpotrs('L', m->k, m->k, m->factor + k * k * (size_t)s, m->k, solved, m->k);
   for (size_t j = 0; j < k; j++)
     for (size_t l = 0; l < k; l++) information[j + k * l] -= bl_dot(k, cross + k * j, solved + k * l);
+  return true;
+}
+
+bl_term bl_margins_term(bl_margins *m) {
+  return (bl_term){.data = m,
+                   .eval = eval_margins,
+                   .renew = renew_margins,
+                   .inform = inform_margins,
+                   .work_size = (size_t)m->n + 2 * (size_t)m->k * (size_t)m->k};
 }

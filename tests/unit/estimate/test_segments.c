@@ -1,5 +1,5 @@
-/* Fewer segments than threads, which then share what is inside a segment, or than ranks: the bits are those of one
- * thread of one process. Ranks are threads of this process (thread_ranks.h), some of them with threads of their own. */
+/* Fewer segments than threads or than ranks: the bits are those of one thread of one process. Ranks are threads of this
+ * process (thread_ranks.h), some of them with threads of their own. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,11 +12,9 @@
 #include "assert_compare.h"
 #include "cor/cor.h"
 #include "counts/counts.h"
-#include "estimate/gauss/corfit.h"
-#include "estimate/gauss/sgauss.h"
-#include "estimate/gauss/starts.h"
+#include "estimate/gauss/rounds.h"
 #include "thread_ranks.h"
-#include "num/products.h"
+#include "num/symmetric.h"
 #include "numbers.h"
 
 /* ---- parts of a product ---- */
@@ -76,14 +74,24 @@ static problem make_problem(int n, int k, int u) {
   return p;
 }
 
+/* The term at theta, twice: nothing is left over from the first. */
+static blica_status evaluate(blica_ctx *ctx, const bl_criterion *criterion, rank_job *job) {
+  bl_evaluator *e;
+  MUST(bl_evaluator_make(ctx, criterion, &e));
+  job->value = bl_evaluate(e, job->p->theta, job->gradient);
+  const double again = bl_evaluate(e, job->p->theta, job->gradient);
+  bl_evaluator_free(e);
+  return again == job->value ? BLICA_OK : BLICA_ERR_INTERNAL;
+}
+
 static blica_status work_on(blica_ctx *ctx, rank_job *job) {
   blica_status status;
   const problem *p = job->p;
   const int n = p->n, u = p->u;
-  const bl_settings options = bl_settings_of(NULL);
   blica_cor *cor = NULL;
-  bl_sgauss_data *data = NULL;
-  bl_sgauss *g = NULL;
+  bl_gauss *gauss = NULL;
+  bl_starts starts = {0};
+  bl_criterion criterion = {.layout = {.n = n, .k = p->k, .u = u, .locals = p->k + n, .link = 0.4}};
   double *samples = zeros((size_t)u), condition = 10, *shift = zeros((size_t)u);
   char **variables = NULL, **segments = NULL;
   for (int s = 0; s < u; s++) samples[s] = 100 + 10 * s;
@@ -92,17 +100,15 @@ static blica_status work_on(blica_ctx *ctx, rank_job *job) {
   TRY(bl_cor_create(ctx, n, u, variables, segments, samples, false, &cor));
   memcpy(cor->rho, p->pairs, (size_t)cor->pairs * (size_t)u * sizeof(double));
   TRY(bl_regularise_shifts(ctx, cor, &condition, shift, job->ends, job->ends + u));
-  TRY(bl_sgauss_data_make(ctx, cor, shift, p->k, &options, &data));
-  bool jointdiag = true;
-  TRY(bl_start_begin(ctx, data, 1, 0, &jointdiag, job->start));
+  TRY(bl_gauss_make(ctx, &criterion.layout, cor, shift, 1, &gauss));
+  TRY(bl_starts_make(ctx, &criterion.layout, cor, shift, &starts));
+  bool jointdiag;
+  TRY(bl_start_begin(ctx, &starts, 1, 0, &jointdiag, job->start));
   if (!jointdiag) FAIL(ctx, BLICA_ERR_NUMERIC, "the start is a random one");
-  TRY(bl_sgauss_make(ctx, data, &g));
-  job->value = bl_sgauss_eval(g, p->theta, job->gradient);
-  double again = bl_sgauss_eval(g, p->theta, job->gradient); /* nothing is left over from the first */
-  if (!(again == job->value)) status = BLICA_ERR_INTERNAL;
+  bl_criterion_add(&criterion, bl_gauss_term(gauss));
+  TRY(evaluate(ctx, &criterion, job));
 done:
-  bl_sgauss_free(g);
-  bl_sgauss_data_free(data);
+  bl_free(gauss), bl_free(starts.scale);
   blica_cor_free(cor);
   bl_free_texts(variables, n);
   bl_free_texts(segments, u);
@@ -116,24 +122,22 @@ static blica_status work_on_tables(blica_ctx *ctx, rank_job *job) {
   const problem *p = job->p;
   const size_t n = (size_t)p->n, u = (size_t)p->u;
   blica_counts *counts = NULL;
-  bl_corfit *fit = NULL;
-  double *weight = zeros(u), *thresholds = zeros(n * u), *tails = NULL;
-  const blica_model shape = {.n = p->n, .k = p->k, .u = p->u, .thresholds = thresholds};
+  bl_tables *tables = NULL;
+  bl_criterion criterion = {.layout = {.n = p->n, .k = p->k, .u = p->u, .locals = p->k, .link = 0.4}};
+  double *thresholds = zeros(n * u);
   TRY(bl_counts_create(ctx, p->n, p->u, true, NULL, NULL, &counts));
-  for (size_t s = 0; s < u; s++) counts->samples[s] = 1000, weight[s] = 0.5;
+  for (size_t s = 0; s < u; s++) counts->samples[s] = 1000;
   for (size_t i = 0; i < n * u; i++) counts->ones[i] = 500, counts->present[i] = 1000;
   for (size_t t = 0; t < (size_t)counts->pairs * u; t++) counts->n11[t] = 250 + (double)((int)(100 * p->pairs[t]));
-  bl_corfit_data data = bl_corfit_pairwise_data(ctx, counts, &shape, 0.4);
-  data.weight = weight, data.precision_mixing = 1, data.precision_variance = 2;
-  TRY(bl_corfit_tails(ctx, &data, &tails));
-  TRY(bl_corfit_make(ctx, &data, &fit));
-  job->value = bl_corfit_eval(fit, p->theta, job->gradient);
-  if (!(bl_corfit_eval(fit, p->theta, job->gradient) == job->value)) status = BLICA_ERR_INTERNAL;
+  TRY(bl_tables_make(ctx, &criterion.layout, counts, thresholds, &tables));
+  for (size_t s = 0; s < u; s++) tables->weight[s] = 0.5;
+  bl_criterion_add(&criterion, bl_tables_term(tables));
+  criterion.precision_mixing = 1, criterion.precision_variance = 2;
+  TRY(evaluate(ctx, &criterion, job));
 done:
-  bl_corfit_free(fit);
   blica_counts_free(counts);
-  bl_free(tails);
-  free(weight), free(thresholds);
+  bl_free(tables);
+  free(thresholds);
   return status;
 }
 

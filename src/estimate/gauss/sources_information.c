@@ -1,24 +1,22 @@
-/* matched_information.c - Fisher's information of method matched about the covariances of the sources of one segment.
+/* sources_information.c - Fisher's information about the covariances of the sources of one segment.
  *
- * In the letters of corfit_matched.c, T = R + D = diag(psi) + B B'. When the covariance of the sources changes to I +
+ * In the letters of kernel.h, T = R + D = diag(psi) + B B'. When the covariance of the sources changes to I +
  * F, rows being normalised again, dT = B F B' - C R - R C with C = diag(c), c_i = B_i F B_i'/2. With L = T^-1, P = B' L
  * B = I - W and, for symmetric changes, X1 = B' diag(c/psi) B, X2 = B' diag(c D/psi^2) B, tr(L dT L dT) = tr(P F P F) +
  * 4 tr(F W X2 W) + 4 tr(W X2 W X2) - 4 sum_i c_i B_i W F B_i'/psi_i - 2 tr(W X1 X1)
  *                   + sum_i c_i^2 [ 4 D_i^2 (L_ii^2 - e_i^2) - 8 D_i L_ii + 2 + 2 L_ii (1 + D_i) + 2 e_i |B_i|^2 ],
  * e_i = B_i W B_i'/psi_i^2 and L_ii = 1/psi_i - e_i; N/2 times it is the information. Checked against traces of dense
- * matrices in tests/unit/estimate/test_matched_information.c. */
-#include "estimate/gauss/matched_information.h"
+ * matrices in tests/unit/estimate/test_information.c. */
+#include "estimate/gauss/information.h"
+#include "num/blas.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "base/base.h"
-#include "num/blas.h"
-
 enum { ROWS = 64 }; /* taken together */
 
 typedef struct {
-  const bl_matched_point *at;
+  const bl_point *at;
   const double *root, *w;
   int changes, entries; /* F: k or all pairs; pairs i <= j */
   double *b, *bw;       /* [k,ROWS] rows of B and of B W, one after the other */
@@ -34,7 +32,7 @@ static int count_changes(int k, bool pairs) {
   return pairs ? k * (k + 1) / 2 : k;
 }
 
-size_t bl_matched_information_work(int k, bool pairs) {
+size_t bl_sources_information_work(int k, bool pairs) {
   const size_t changes = (size_t)count_changes(k, pairs), entries = (size_t)count_changes(k, true), side = (size_t)k;
   return (2 * side + 2 * changes + entries) * ROWS + 2 * entries * changes + 2 * side * side + entries;
 }
@@ -48,7 +46,7 @@ static void divide(job *j, double *work) {
   j->square = j->x2 + entries * changes, j->packed = j->square + 2 * k * k;
 }
 
-double bl_matched_row(const bl_matched_point *at, const double *root, int i, double *row) {
+double bl_information_row(const bl_point *at, const double *root, int i, double *row) {
   double m = 1;
   for (int j = 0; j < at->k; j++) {
     row[j] = at->a[i + (size_t)j * (size_t)at->n] * root[j];
@@ -60,14 +58,14 @@ double bl_matched_row(const bl_matched_point *at, const double *root, int i, dou
 }
 
 /* W; work [k,ROWS]. */
-static bool invert_capacitance(const bl_matched_point *at, const double *root, double *w, double *work) {
+static bool invert_capacitance(const bl_point *at, const double *root, double *w, double *work) {
   const int n = at->n, k = at->k;
   memset(w, 0, (size_t)k * (size_t)k * sizeof *w);
   for (int first = 0; first < n; first += ROWS) {
     const int rows = n - first < ROWS ? n - first : ROWS;
     for (int r = 0; r < rows; r++) {
       double *row = work + (size_t)r * (size_t)k;
-      const double d = bl_matched_row(at, root, first + r, row);
+      const double d = bl_information_row(at, root, first + r, row);
       bl_dscal(k, 1 / sqrt(d * d + at->noise[first + r]), row, 1);
     }
     bl_dsyrk('L', 'N', k, rows, 1, work, k, 1, w, k);
@@ -124,7 +122,7 @@ static void add_rows(job *j, int first, int rows) {
   const int k = j->at->k;
   double psi[ROWS];
   for (int r = 0; r < rows; r++) {
-    const double d = bl_matched_row(j->at, j->root, first + r, j->b + (size_t)r * (size_t)k);
+    const double d = bl_information_row(j->at, j->root, first + r, j->b + (size_t)r * (size_t)k);
     psi[r] = d * d + j->at->noise[first + r];
   }
   bl_dgemm('N', 'N', k, rows, k, 1, j->w, k, j->b, k, 0, j->bw, k);
@@ -185,8 +183,7 @@ static void finish_diagonal(job *j, int q) {
   }
 }
 
-bool bl_matched_information(const bl_matched_point *at, double *root, double *w, double *among, double *pairs,
-                            double *work) {
+bool bl_sources_information(const bl_point *at, double *root, double *w, double *among, double *pairs, double *work) {
   const int n = at->n, k = at->k;
   const size_t kk = (size_t)k * (size_t)k;
   job j = {.at = at, .root = root, .w = w, .among = among, .pairs = pairs};

@@ -1,4 +1,4 @@
-/* matched_precondition.c - an approximate inverse Hessian of method matched for few sources of many items.
+/* precondition_rows.c - an approximate inverse Hessian for few sources of many items.
  *
  * If the sources were seen, the rows of A would be independent regressions: D_i, [k,k], Fisher's information about row
  * i with all others fixed, inverts most of the Hessian. It misses that the items know the covariances of the sources
@@ -6,27 +6,31 @@
  * the information G is far less. There it is inverted on its own, and what D says of A E is left out (docs/method.md,
  * 31): H0 = 0.9 [ D^-1 - Z (Z'DZ)^-1 Z' + Z G^-1 Z' ] with D = diag(D_i) and Z (E, delta) = (A E, delta). In segment s
  * the change of the sources' covariance is F_ab = E_ab r + E_ba / r, r = (v_b / v_a)^1/2, off the diagonal and 2 E_aa +
- * delta_as on it; of the information about F (matched_information.c) G keeps that about the diagonal and that about
+ * delta_as on it; of the information about F (sources_information.c) G keeps that about the diagonal and that about
  * each F_ab alone, which leaves 2 x 2 systems for (E_ab, E_ba) and one of k for the diagonal, delta being eliminated.
  * Where H is Fisher's information, H0 H has eigenvalues within a factor of 2 to 3 for n = 16 to 120 and k <= n/4
- * (simulated models): scoring takes a dozen iterations. Checked in tests/unit/estimate/test_matched_information.c. */
-#include "estimate/gauss/matched_precondition.h"
+ * (simulated models): scoring takes a dozen iterations. Checked in tests/unit/estimate/test_information.c. */
+#include "estimate/gauss/information.h"
+#include "num/blas.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "estimate/gauss/matched_information.h"
-#include "num/blas.h"
-
 static const double SCALE = 0.9; /* brings the eigenvalues of H0 H near 1, so that most first trials pass */
 static const double LIFT = 1e-9, LIFT_SCALES = 1e-6; /* relative: factors stay positive definite without priors too */
-static const double LEAST = 0.05; /* of the information about F_ab that there is without normalisation of rows */
-enum { CHUNK = 16 };              /* rows of A to a task */
+/* Of the information about F_ab that there is without normalisation of rows: the least, and what counts where sources
+ * are many. */
+static const double LEAST = 0.05, MANY = 0.7;
+enum {
+  CHUNK = 16,      /* rows of A to a task */
+  FEW = 24,        /* sources; beyond, parts of it that cost k^4 are replaced by approximations that cost k^3 */
+  SIZE_LEAST = 200 /* n k up to this are solved before it pays */
+};
 
-struct bl_matched_preconditioner {
+typedef struct {
   blica_ctx *ctx;
-  const bl_sgauss_data *data;
-  const double *noise; /* [n,u] */
+  const bl_criterion *criterion;
+  bool few; /* sources */
   const double *theta;
   double *mixing;   /* [n,k] A where it was set */
   double *rows;     /* [k,k,n] factors of D_i */
@@ -37,55 +41,14 @@ struct bl_matched_preconditioner {
   double *cross;    /* [3,k,k] 2 x 2 systems of (E_ab, E_ba), a < b */
   double *diagonal; /* [k,k] factor of the system of E_aa */
   double *change;   /* [k,k] E */
-  double *span;     /* [k^2,k^2] factor of Z' diag(D_i) Z, and room for as much */
-  double *inside;   /* [k^2] */
-  double *work;     /* per thread */
+  double *span; /* [k^2,k^2] factor of Z' diag(D_i) Z, and room for as much; of many sources, those of its two sides */
+  double *inside; /* [k^2] */
+  double *work;   /* per thread */
   size_t work_size;
-};
+} by_rows;
 
-void bl_matched_preconditioner_free(bl_matched_preconditioner *p) {
-  if (!p) return;
-  double *const blocks[] = {p->mixing, p->rows,     p->root,   p->w,    p->among, p->inverse, p->pairs,
-                            p->cross,  p->diagonal, p->change, p->work, p->span,  p->inside};
-  for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) bl_free(blocks[i]);
-  bl_free(p);
-}
-
-blica_status bl_matched_preconditioner_make(blica_ctx *ctx, const bl_sgauss_data *data, const double *noise,
-                                            bl_matched_preconditioner **out) {
-  blica_status status;
-  bl_matched_preconditioner *p = NULL;
-  const size_t n = (size_t)data->n, k = (size_t)data->k, u = (size_t)data->u, kk = k * k;
-  *out = NULL;
-  TRY(bl_alloc(ctx, 1, &p));
-  p->ctx = ctx, p->data = data, p->noise = noise;
-  p->work_size = (bl_matched_information_work(data->k, true) + 7) / 8 * 8;
-  TRY(bl_alloc(ctx, bl_mul(p->work_size, (size_t)bl_max_threads(ctx)), &p->work));
-  TRY(bl_alloc(ctx, bl_mul(kk, n), &p->rows));
-  TRY(bl_alloc(ctx, n * k, &p->mixing));
-  TRY(bl_alloc(ctx, k * u, &p->root));
-  TRY(bl_alloc(ctx, 3 * kk, &p->cross));
-  TRY(bl_alloc(ctx, bl_mul(2 * kk, kk), &p->span));
-  TRY(bl_alloc(ctx, kk, &p->inside));
-  double **each[] = {&p->w, &p->among, &p->inverse, &p->pairs}, **once[] = {&p->diagonal, &p->change};
-  for (int i = 0; i < 4; i++) TRY(bl_alloc(ctx, bl_mul(kk, u), each[i]));
-  for (int i = 0; i < 2; i++) TRY(bl_alloc(ctx, kk, once[i]));
-  *out = p;
-  p = NULL;
-done:
-  bl_matched_preconditioner_free(p);
-  return status;
-}
-
-static bl_matched_point point_of(const bl_matched_preconditioner *p, int s) {
-  const bl_sgauss_data *d = p->data;
-  return (bl_matched_point){.n = d->n,
-                            .k = d->k,
-                            .link = d->link,
-                            .weight = d->weight[s],
-                            .a = p->theta,
-                            .log_v = p->theta + (size_t)(d->n + s) * (size_t)d->k,
-                            .noise = p->noise + (size_t)d->n * (size_t)s};
+bool bl_precondition_rows_fits(const bl_layout *p) {
+  return 4 * p->k <= p->n && p->n * p->k > SIZE_LEAST;
 }
 
 /* The lower triangle of a matrix [k,k] <- its factor, precision being added to its diagonal; of the diagonal alone
@@ -102,13 +65,13 @@ static void factor(int k, double precision, double *matrix, double *diagonal /* 
 
 /* What segment s says of the sources' covariances. */
 static void prepare_segment(int64_t s, int thread, void *user) {
-  bl_matched_preconditioner *p = user;
-  const bl_matched_point at = point_of(p, (int)s);
+  by_rows *p = user;
+  const bl_point at = bl_gauss_point(p->criterion->gauss, p->theta, (int)s);
   const int k = at.k;
   const size_t kk = (size_t)k * (size_t)k, own = kk * (size_t)s;
   double *w = p->w + own, *among = p->among + own, *inverse = p->inverse + own, *pairs = p->pairs + own,
          *work = p->work + p->work_size * (size_t)thread;
-  if (!bl_matched_information(&at, p->root + (size_t)k * (size_t)s, w, among, pairs, work)) {
+  if (!bl_sources_information(&at, p->root + (size_t)k * (size_t)s, w, among, p->few ? pairs : NULL, work)) {
     memset(w, 0, kk * sizeof *w); /* a point without a value; the optimiser steps back */
     memset(among, 0, kk * sizeof *among);
     memset(pairs, 0, kk * sizeof *pairs);
@@ -116,10 +79,11 @@ static void prepare_segment(int64_t s, int thread, void *user) {
   for (int b = 0; b < k; b++)
     for (int a = 0; a < b; a++) {
       const double least = at.weight * (1 - w[(size_t)a * (size_t)(k + 1)]) * (1 - w[(size_t)b * (size_t)(k + 1)]);
-      pairs[a + (size_t)b * (size_t)k] = fmax(pairs[a + (size_t)b * (size_t)k], LEAST * least);
+      double *known = &pairs[a + (size_t)b * (size_t)k];
+      *known = p->few ? fmax(*known, LEAST * least) : MANY * least;
     }
   memcpy(inverse, among, kk * sizeof *inverse);
-  factor(k, p->data->precision_variance, inverse, work);
+  factor(k, p->criterion->precision_variance, inverse, work);
   bl_dpotri('L', k, inverse, k);
   for (int j = 0; j < k; j++)
     for (int i = 0; i < j; i++) inverse[i + (size_t)j * (size_t)k] = inverse[j + (size_t)i * (size_t)k];
@@ -127,10 +91,10 @@ static void prepare_segment(int64_t s, int thread, void *user) {
 
 /* D += the information of one segment about row i of A: J' q J, J = d (I - B_i B_i') diag(root) what B_i answers. b, y
  * and z [k]. */
-static void add_row(const bl_matched_point *at, const double *root, const double *w, int i, double *b, double *y,
-                    double *z, double *to) {
+static void add_row(const bl_point *at, const double *root, const double *w, int i, double *b, double *y, double *z,
+                    double *to) {
   const int k = at->k;
-  const double d = bl_matched_row(at, root, i, b), psi = d * d + at->noise[i];
+  const double d = bl_information_row(at, root, i, b), psi = d * d + at->noise[i];
   bl_dsymv('L', k, 1 / psi, w, k, b, 1, 0, z, 1);
   const double zb = bl_ddot(k, z, 1, b, 1), bb = 1 - d * d, l = 1 / psi - zb / psi;
   /* q = l (I - W) - 2 l (z B_i + B_i' z') + 2 l^2 B_i' B_i + z z';  y = q B_i' */
@@ -146,34 +110,35 @@ static void add_row(const bl_matched_point *at, const double *root, const double
 }
 
 static void prepare_rows(int64_t chunk, int thread, void *user) {
-  bl_matched_preconditioner *p = user;
-  const int n = p->data->n, k = p->data->k, first = (int)chunk * CHUNK, last = first + CHUNK < n ? first + CHUNK : n;
+  by_rows *p = user;
+  const int n = p->criterion->layout.n, k = p->criterion->layout.k, first = (int)chunk * CHUNK,
+            last = first + CHUNK < n ? first + CHUNK : n;
   const size_t kk = (size_t)k * (size_t)k;
   double *b = p->work + p->work_size * (size_t)thread, *y = b + k, *z = y + k;
   memset(p->rows + kk * (size_t)first, 0, kk * (size_t)(last - first) * sizeof *p->rows);
-  for (int s = 0; s < p->data->u; s++) {
-    const bl_matched_point at = point_of(p, s);
+  for (int s = 0; s < p->criterion->layout.u; s++) {
+    const bl_point at = bl_gauss_point(p->criterion->gauss, p->theta, s);
     for (int i = first; i < last; i++)
       add_row(&at, p->root + (size_t)k * (size_t)s, p->w + kk * (size_t)s, i, b, y, z, p->rows + kk * (size_t)i);
   }
   for (int i = first; i < last; i++) {
     double *own = p->rows + kk * (size_t)i;
     for (int r = 0; r < k; r++) {
-      own[(size_t)r * (size_t)(k + 1)] += p->data->precision_mixing;
+      own[(size_t)r * (size_t)(k + 1)] += p->criterion->precision_mixing;
       for (int c = 0; c < r; c++) own[c + (size_t)r * (size_t)k] = own[r + (size_t)c * (size_t)k];
     }
   }
 }
 
 static void factor_row(int64_t i, int thread, void *user) {
-  bl_matched_preconditioner *p = user;
-  const size_t k = (size_t)p->data->k;
-  factor(p->data->k, 0, p->rows + k * k * (size_t)i, p->work + p->work_size * (size_t)thread);
+  by_rows *p = user;
+  const size_t k = (size_t)p->criterion->layout.k;
+  factor(p->criterion->layout.k, 0, p->rows + k * k * (size_t)i, p->work + p->work_size * (size_t)thread);
 }
 
 /* The factor of Z' diag(D_i) Z = sum_i (a_i' a_i) x D_i, which has at (E_ab, E_cd) A_ia A_ic D_i,bd. */
-static void couple_rows(bl_matched_preconditioner *p) {
-  const int n = p->data->n, k = p->data->k, kk = k * k;
+static void couple_rows(by_rows *p) {
+  const int n = p->criterion->layout.n, k = p->criterion->layout.k, kk = k * k;
   double *outer = p->work, *sum = p->span + (size_t)kk * (size_t)kk;
   memset(sum, 0, (size_t)kk * (size_t)kk * sizeof *sum);
   for (int first = 0; first < n; first += CHUNK) {
@@ -193,15 +158,43 @@ static void couple_rows(bl_matched_preconditioner *p) {
   factor(kk, 0, p->span, p->work);
 }
 
+/* The same of many sources: A'A x the mean of D_i in place of the sum. */
+static void couple_sides(by_rows *p) {
+  const int n = p->criterion->layout.n, k = p->criterion->layout.k, kk = k * k;
+  double *gram = p->span, *mean = p->span + kk, total = 0;
+  bl_dsyrk('L', 'T', k, n, 1, p->mixing, n, 0, gram, k);
+  memset(mean, 0, (size_t)kk * sizeof *mean);
+  for (int i = 0; i < n; i++) {
+    const double square = bl_ddot(k, p->mixing + i, n, p->mixing + i, n);
+    bl_daxpy(kk, square, p->rows + (size_t)kk * (size_t)i, 1, mean, 1);
+    total += square;
+  }
+  if (total > 0) bl_dscal(kk, 1 / total, mean, 1);
+  factor(k, 0, gram, p->work);
+  factor(k, 0, mean, p->work);
+}
+
+/* x [k,k] <- (Z' diag(D_i) Z)^-1 x. */
+static void solve_span(const by_rows *p, double *x) {
+  const int k = p->criterion->layout.k, kk = k * k;
+  if (p->few) {
+    bl_dpotrs('L', kk, 1, p->span, kk, x, kk);
+    return;
+  }
+  bl_dpotrs('L', k, k, p->span, k, x, k);
+  for (int side = 0; side < 2; side++) bl_dtrsm('R', 'L', side ? 'N' : 'T', 'N', k, k, 1, p->span + kk, k, x, k);
+}
+
 /* The systems of E_ab and E_ba, summed over segments. */
-static void couple_pairs(bl_matched_preconditioner *p) {
-  const bl_sgauss_data *d = p->data;
+static void couple_pairs(by_rows *p) {
+  const bl_layout *d = &p->criterion->layout;
   const size_t n = (size_t)d->n, k = (size_t)d->k;
   for (size_t b = 0; b < k; b++)
     for (size_t a = 0; a < b; a++) {
       double *system = p->cross + 3 * (a + b * k), own = bl_ddot(d->n, p->mixing + n * a, 1, p->mixing + n * a, 1),
              other = bl_ddot(d->n, p->mixing + n * b, 1, p->mixing + n * b, 1);
-      system[0] = d->precision_mixing * own, system[1] = 0, system[2] = d->precision_mixing * other;
+      system[0] = p->criterion->precision_mixing * own, system[1] = 0,
+      system[2] = p->criterion->precision_mixing * other;
       for (size_t s = 0; s < (size_t)d->u; s++) {
         const double ratio = p->root[b + k * s] / p->root[a + k * s], known = p->pairs[a + k * (b + k * s)];
         system[0] += known * ratio * ratio, system[1] += known, system[2] += known / (ratio * ratio);
@@ -212,36 +205,37 @@ static void couple_pairs(bl_matched_preconditioner *p) {
 
 /* The system of E_aa, delta eliminated: with V_s = Q_s + 1/sd_v^2 and Q_s the information about the diagonal of F,
  * sum_s 4 (Q_s - Q_s V_s^-1 Q_s) = sum_s 4/sd_v^2 (I - V_s^-1/sd_v^2). */
-static void couple_scales(bl_matched_preconditioner *p) {
-  const bl_sgauss_data *d = p->data;
+static void couple_scales(by_rows *p) {
+  const bl_layout *d = &p->criterion->layout;
   const size_t n = (size_t)d->n, k = (size_t)d->k, kk = k * k;
-  const double prior = d->precision_variance;
+  const double prior = p->criterion->precision_variance;
   memset(p->diagonal, 0, kk * sizeof *p->diagonal);
   for (size_t s = 0; s < (size_t)d->u; s++)
     for (size_t i = 0; i < kk; i++) p->diagonal[i] += 4 * prior * ((i % (k + 1) == 0) - prior * p->inverse[i + kk * s]);
   for (size_t a = 0; a < k; a++) {
     double *own = &p->diagonal[a * (k + 1)];
-    *own += d->precision_mixing * bl_ddot(d->n, p->mixing + n * a, 1, p->mixing + n * a, 1);
+    *own += p->criterion->precision_mixing * bl_ddot(d->n, p->mixing + n * a, 1, p->mixing + n * a, 1);
     for (size_t s = 0; s < (size_t)d->u; s++) *own += 4 * LIFT_SCALES * p->among[a * (k + 1) + kk * s];
   }
   factor(d->k, 0, p->diagonal, p->work);
 }
 
-void bl_matched_preconditioner_set(bl_matched_preconditioner *p, const double *theta) {
-  const bl_sgauss_data *d = p->data;
+static void set(void *own, const double *theta) {
+  by_rows *p = own;
+  const bl_layout *d = &p->criterion->layout;
   p->theta = theta;
   memcpy(p->mixing, theta, (size_t)d->n * (size_t)d->k * sizeof *theta);
   bl_parallel(p->ctx, d->u, prepare_segment, p);
   bl_parallel(p->ctx, (d->n + CHUNK - 1) / CHUNK, prepare_rows, p);
-  couple_rows(p);
+  (p->few ? couple_rows : couple_sides)(p);
   bl_parallel(p->ctx, d->n, factor_row, p);
   couple_pairs(p);
   couple_scales(p);
 }
 
 /* change <- E off the diagonal. */
-static void solve_pairs(bl_matched_preconditioner *p) {
-  const size_t k = (size_t)p->data->k;
+static void solve_pairs(by_rows *p) {
+  const size_t k = (size_t)p->criterion->layout.k;
   for (size_t b = 0; b < k; b++)
     for (size_t a = 0; a < b; a++) {
       const double *system = p->cross + 3 * (a + b * k), determinant = system[0] * system[2] - system[1] * system[1];
@@ -252,10 +246,10 @@ static void solve_pairs(bl_matched_preconditioner *p) {
 }
 
 /* Its diagonal, and the log-variances log_v [k,u]. */
-static void solve_scales(bl_matched_preconditioner *p, double *log_v) {
-  const int k = p->data->k, u = p->data->u;
+static void solve_scales(by_rows *p, double *log_v) {
+  const int k = p->criterion->layout.k, u = p->criterion->layout.u;
   const size_t kk = (size_t)k * (size_t)k;
-  const double prior = p->data->precision_variance;
+  const double prior = p->criterion->precision_variance;
   double *e = p->work, *own = e + k;
   for (int a = 0; a < k; a++) e[a] = p->change[(size_t)a * (size_t)(k + 1)];
   for (int s = 0; s < u; s++) {
@@ -272,8 +266,9 @@ static void solve_scales(bl_matched_preconditioner *p, double *log_v) {
   for (int a = 0; a < k; a++) p->change[(size_t)a * (size_t)(k + 1)] = e[a];
 }
 
-void bl_matched_preconditioner_apply(bl_matched_preconditioner *p, double *g) {
-  const int n = p->data->n, k = p->data->k;
+static void apply(void *own, double *g) {
+  by_rows *p = own;
+  const int n = p->criterion->layout.n, k = p->criterion->layout.k;
   const size_t nk = (size_t)n * (size_t)k, kk = (size_t)k * (size_t)k;
   double *row = p->work;
   bl_dgemm('T', 'N', k, k, n, 1, p->mixing, n, g, n, 0, p->change, k);
@@ -283,10 +278,31 @@ void bl_matched_preconditioner_apply(bl_matched_preconditioner *p, double *g) {
     bl_dcopy(k, row, 1, g + i, n);
   }
   memcpy(p->inside, p->change, kk * sizeof *p->inside);
-  bl_dpotrs('L', (int)kk, 1, p->span, (int)kk, p->inside, (int)kk);
+  solve_span(p, p->inside);
   solve_pairs(p);
   solve_scales(p, g + nk);
   for (size_t i = 0; i < kk; i++) p->change[i] -= p->inside[i];
   bl_dgemm('N', 'N', n, k, k, 1, p->mixing, n, p->change, k, 1, g, n);
-  for (size_t i = 0; i < nk + (size_t)k * (size_t)p->data->u; i++) g[i] *= SCALE;
+  for (size_t i = 0; i < nk + (size_t)k * (size_t)p->criterion->layout.u; i++) g[i] *= SCALE;
+}
+
+blica_status bl_precondition_rows(blica_ctx *ctx, const bl_criterion *criterion, bl_preconditioner *out) {
+  BL_OWNED by_rows *p = NULL;
+  const bl_layout *l = &criterion->layout;
+  const size_t n = (size_t)l->n, k = (size_t)l->k, u = (size_t)l->u, kk = k * k;
+  MUST(bl_alloc(ctx, 1, &p));
+  p->ctx = ctx, p->criterion = criterion;
+  p->few = l->k <= FEW;
+  p->work_size = (bl_sources_information_work(l->k, p->few) + 7) / 8 * 8;
+  MUST(bl_alloc_for(ctx, p, bl_mul(p->work_size, (size_t)bl_max_threads(ctx)), &p->work));
+  MUST(bl_alloc_for(ctx, p, bl_mul(kk, n), &p->rows));
+  MUST(bl_alloc_for(ctx, p, n * k, &p->mixing));
+  MUST(bl_alloc_for(ctx, p, k * u, &p->root));
+  MUST(bl_alloc_for(ctx, p, 3 * kk, &p->cross));
+  MUST(bl_alloc_for(ctx, p, bl_mul(2 * kk, p->few ? kk : 1), &p->span));
+  double **each[] = {&p->w, &p->among, &p->inverse, &p->pairs}, **once[] = {&p->diagonal, &p->change, &p->inside};
+  for (int i = 0; i < 4; i++) MUST(bl_alloc_for(ctx, p, bl_mul(kk, u), each[i]));
+  for (int i = 0; i < 3; i++) MUST(bl_alloc_for(ctx, p, kk, once[i]));
+  *out = (bl_preconditioner){.own = bl_take(&p), .set = set, .apply = apply, .scores = true};
+  return BLICA_OK;
 }
