@@ -1,4 +1,5 @@
 /* cmd_count.c - blica count DATA: pair counts of a table, however large. */
+#include <math.h>
 #include "communicator.h"
 #include "data_args.h"
 #include "output.h"
@@ -37,7 +38,7 @@ static int run(program *p, void *values) {
   code = status == BLICA_OK ? EXIT_OK : fail_writing(p, status);
   char width[80];
   if (code == EXIT_OK)
-    say_note("%.15g rows of %s in %d segments: %lld pairs each, in %s", rows,
+    say_note("%.*f rows of %s in %d segments: %lld pairs each, in %s", rows != floor(rows), rows,
              counts_width(p, counts, width, sizeof width), counts->u, (long long)counts->pairs, v->out);
   blica_counts_free(counts);
   return code;

@@ -207,9 +207,10 @@ static int run(program *p, void *values) {
   int code = read_input(p, v, &in);
   if (code == EXIT_OK) code = check_input(v, p->operands[0], &in);
   if (code == EXIT_OK) {
-    say_note("%d variables, %d sources, %d segments, %.15g rows; method %s, seed %llu",
+    say_note("%d variables, %d sources, %d segments, %.*f rows; method %s, seed %llu",
              count_variables(in.n, in.data ? in.data->variables : in.counts->variables), v->options.sources, in.u,
-             in.rows, blica_method_name(v->options.method), (unsigned long long)v->options.seed);
+             in.rows != floor(in.rows), in.rows, blica_method_name(v->options.method),
+             (unsigned long long)v->options.seed);
     blica_input input = {.data = in.data, .counts = in.counts};
     blica_status status = in.data ? blica_fit(p->ctx, &input, &v->options, &model)
                                   : blica_fit_consume(p->ctx, &in.counts, &v->options, &model);

@@ -78,6 +78,7 @@ struct program {
   ROW(select)                                                                                                          \
   ROW(fit)                                                                                                             \
   ROW(assess)                                                                                                          \
+  ROW(invariance)                                                                                                      \
   ROW(loglik)                                                                                                          \
   ROW(sources)                                                                                                         \
   ROW(compare)                                                                                                         \

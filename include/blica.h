@@ -121,6 +121,7 @@ typedef struct blica_loglik_options blica_loglik_options;
 typedef struct blica_sources_options blica_sources_options;
 typedef struct blica_segment_options blica_segment_options;
 typedef struct blica_assess_options blica_assess_options;
+typedef struct blica_invariance_options blica_invariance_options;
 typedef struct blica_select_options blica_select_options;
 
 /* ------------------------------------------------------------------ data: packed bits */
@@ -695,6 +696,43 @@ BLICA_API const char *blica_question_name(int question);
 BLICA_API blica_status blica_assess(blica_ctx *ctx, const blica_model *model, const blica_data *data,
                                     const blica_assess_options *options, blica_assessment **out);
 BLICA_API void blica_assessment_free(blica_assessment *assessment);
+
+/* ------------------------------------------------------------------ items that differ between segments */
+
+/* A model holds that every item has the same cuts and the same row of A in all segments. Tests of that, item by item,
+ * overall and in each segment, from the rows that the model was fitted to. An item that differs most is set apart in
+ * the segment where it does before the others are tested again, as long as one differs. */
+typedef enum { BLICA_CUTS = 0, BLICA_LOADINGS, BLICA_ITEM_PARTS } blica_item_part;
+
+typedef struct {
+  int item, segment; /* segment -1: over all segments */
+  blica_item_part kind;
+  double effect; /* cuts: how much higher they are here, in standard deviations of the item's latent response, on
+                    average over its cuts. loadings: the change of the standardised loading, where it is largest.
+                    Over all segments: that of the segment where it is largest */
+  double p,
+      p_adjusted; /* after Benjamini and Hochberg, over the items, or over items and segments; NaN: not testable */
+  int found;      /* 1, 2, ...: set apart as the first, second, ...; 0: not */
+} blica_item_test;
+
+typedef struct {
+  int n, k, u, planes;
+  char **variables, **segments;
+  double level;
+  int found; /* how many items were set apart in some segment, cuts and loadings */
+  int tests;
+  blica_item_test *test; /* [tests] over all segments first, then by segment; each in order of p_adjusted, then of p */
+  double *shift;         /* [planes,u] of each cut, in standard deviations; NaN without a test */
+  double *share;         /* [planes + n,u] by how much that changes the probability of each level, lowest first */
+  double *loading;       /* [n,k,u] change of the standardised loadings */
+} blica_invariance_result;
+
+/* As in "cuts", "loadings"; static text. */
+BLICA_API const char *blica_item_part_name(blica_item_part part);
+/* The tests of a model, by the rows that it was fitted to. NULL for options: their defaults. */
+BLICA_API blica_status blica_invariance(blica_ctx *ctx, const blica_model *model, const blica_data *data,
+                                        const blica_invariance_options *options, blica_invariance_result **out);
+BLICA_API void blica_invariance_free(blica_invariance_result *result);
 
 /* ------------------------------------------------------------------ number of sources */
 

@@ -117,6 +117,11 @@ struct blica_assess_options {
   int block_length; /* adjacent rows that are taken as one unit; 0: by the dependence that they show */
 };
 
+struct blica_invariance_options {
+  size_t size;
+  double level; /* false discovery rate at which an item counts as different */
+};
+
 struct blica_select_options {
   size_t size;
   int sources[2]; /* the fewest and the most sources to compare */
@@ -169,6 +174,7 @@ BLICA_OPTIONS(loglik)
 BLICA_OPTIONS(sources)
 BLICA_OPTIONS(segment)
 BLICA_OPTIONS(assess)
+BLICA_OPTIONS(invariance)
 BLICA_OPTIONS(select)
 
 /* Sets one option from text, with validation. options is the struct that the table describes. */

@@ -78,6 +78,7 @@ static void refuse_null(blica_ctx *c) {
   REFUSED(blica_identify(c, none, none));
   REFUSED(blica_fitted(c, none, none, none));
   REFUSED(blica_assess(c, none, none, none, none));
+  REFUSED(blica_invariance(c, none, none, none, none));
   REFUSED(blica_select(c, none, none, none));
   REFUSED(blica_segment(c, none, none, none));
   REFUSED(blica_pack_ranks(c, none, none));
@@ -96,6 +97,8 @@ static void test_null(void **state) {
   assert_compare(blica_simd_level(NULL), >=, BLICA_SIMD_SCALAR);
   assert_int_equal(blica_method_find(NULL), -1);
   assert_string_equal(blica_method_name(-1), "unknown");
+  assert_string_equal(blica_item_part_name(BLICA_LOADINGS), "loadings");
+  assert_null(blica_item_part_name((blica_item_part)7));
   assert_string_equal(blica_engine_name((blica_engine)-1), "unknown");
   assert_non_null(blica_methods(NULL));
   assert_ptr_equal(blica_methods(NULL), blica_methods(&count));
@@ -143,6 +146,7 @@ static void test_null_void(void **state) {
   blica_fitted_free(NULL);
   blica_segmentation_free(NULL);
   blica_assessment_free(NULL);
+  blica_invariance_free(NULL);
   blica_selection_free(NULL);
 }
 

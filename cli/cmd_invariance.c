@@ -1,0 +1,146 @@
+/* cmd_invariance.c - blica invariance MODEL DATA: items that differ between segments. */
+#include <math.h>
+#include <stdio.h>
+
+#include "communicator.h"
+#include "data_args.h"
+#include "output.h"
+
+typedef struct {
+  blica_invariance_options options;
+  data_values data;
+  const char *out;
+  int json;
+} invariance_values;
+
+static const blica_option own[] = {
+    OPTION(invariance_values, out, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "FILE", "Write all tests here, as JSON."),
+    OPTION(invariance_values, json, BLICA_OPT_FLAG, "no", 0, 1, NULL, NULL,
+           "A JSON object with items, a list of tests (item, segment or null for all segments, kind cuts or loadings, "
+           "effect, p, p_adjusted, and for one segment found, shift, probability or loading), level and found."),
+};
+OPTION_TABLE(own_table, own)
+
+/* What differs in one segment: shift of the cuts and change of the probability of each level, or loadings. */
+static void add_details(const blica_invariance_result *r, const blica_model *m, const blica_item_test *t,
+                        json_t *item) {
+  const int i = t->item, s = t->segment, first = m->coding ? m->coding->first[i] : i;
+  const int cuts = (m->coding ? m->coding->first[i + 1] : i + 1) - first;
+  json_object_set_new(item, "found", t->found ? json_integer(t->found) : json_null());
+  if (t->kind == BLICA_CUTS) {
+    json_object_set_new(item, "shift", json_numbers(r->shift + first + (size_t)r->planes * s, cuts));
+    json_object_set_new(item, "probability",
+                        json_numbers(r->share + first + i + (size_t)(r->planes + r->n) * s, cuts + 1));
+    return;
+  }
+  json_t *list = json_array();
+  for (int l = 0; l < r->k; l++)
+    json_array_append_new(list, json_number(r->loading[i + (size_t)r->n * (l + (size_t)r->k * s)]));
+  json_object_set_new(item, "loading", list);
+}
+
+static json_t *record(const blica_invariance_result *r, const blica_model *m) {
+  json_t *list = json_array();
+  for (int i = 0; i < r->tests; i++) {
+    const blica_item_test *t = &r->test[i];
+    json_t *item = json_pack("{s:o,s:o,s:s,s:o,s:o,s:o}", "item", json_text(r->variables[t->item]), "segment",
+                             t->segment < 0 ? json_null() : json_text(r->segments[t->segment]), "kind",
+                             blica_item_part_name(t->kind), "effect", json_number(t->effect), "p", json_number(t->p),
+                             "p_adjusted", json_number(t->p_adjusted));
+    if (t->segment >= 0) add_details(r, m, t, item);
+    json_array_append_new(list, item);
+  }
+  return json_pack("{s:o,s:i,s:o}", "items", list, "found", r->found, "level", json_number(r->level));
+}
+
+static void print_row(const blica_invariance_result *r, const blica_item_test *t) {
+  char item[SHOWN_TEXT], segment[SHOWN_TEXT];
+  printf("%-16.40s %-16.40s %-9s %+7.2f", shown(r->variables[t->item], item),
+         t->segment < 0 ? "all" : shown(r->segments[t->segment], segment), blica_item_part_name(t->kind), t->effect);
+  printf("  %8.2g  %8.2g%s\n", t->p, t->p_adjusted, t->found ? "  differs" : "");
+}
+
+/* How many of the tests of a kind say that an item differs, overall or in a segment. */
+static int count_found(const blica_invariance_result *r, blica_item_part kind, bool overall) {
+  int count = 0;
+  for (int i = 0; i < r->tests; i++) {
+    const blica_item_test *t = &r->test[i];
+    count += t->kind == kind && (t->segment < 0) == overall && t->p_adjusted <= r->level;
+  }
+  return count;
+}
+
+static int print_text(const blica_invariance_result *r) {
+  enum { WORST = 5 };
+  static const char *const what[] = {"Cuts", "Loadings"};
+  for (int kind = 0; kind < BLICA_ITEM_PARTS; kind++) {
+    const int items = count_found(r, (blica_item_part)kind, true);
+    int tested = 0;
+    for (int i = 0; i < r->tests; i++) tested += (int)r->test[i].kind == kind && !isnan(r->test[i].p);
+    if (!tested)
+      printf("%s: cannot be tested here, as this many sources fit any %s.\n", what[kind],
+             blica_item_part_name((blica_item_part)kind));
+    else if (items)
+      printf("%s: %d of %d items differ between segments.\n", what[kind], items, r->n);
+    else
+      printf("%s: no item is shown to differ between segments.\n", what[kind]);
+  }
+  printf("\n%-16s %-16s %-9s %7s  %8s  %8s\n", "item", "segment", "kind", "effect", "p", "adjusted");
+  for (int i = 0, overall = 0, single = 0; i < r->tests; i++) {
+    const blica_item_test *t = &r->test[i];
+    int *seen = t->segment < 0 ? &overall : &single;
+    if (*seen < WORST || t->found) print_row(r, t);
+    ++*seen;
+  }
+  printf("\neffect: cuts, by how many standard deviations they are higher (so that fewer reach the level); loadings, "
+         "the largest change of a standardised loading. adjusted: for the number of tests (false discovery rate).\n");
+  return EXIT_OK;
+}
+
+static int run(program *p, void *values) {
+  invariance_values *v = values;
+  blica_model *model;
+  blica_data *data;
+  blica_invariance_result *result;
+  v->options.size = sizeof v->options;
+  if (v->out && !output_possible(p, v->out, v->data.segment_file)) return EXIT_DATA;
+  int code = data_read_with_model(p, &v->data, &model, &data);
+  if (code != EXIT_OK) return code;
+  const blica_status status = blica_invariance(p->ctx, model, data, &v->options, &result);
+  if (status != BLICA_OK) {
+    code = fail_reading(p, status);
+  } else {
+    progress_clear();
+    if (v->out && writes()) code = json_write(record(result, model), v->out);
+    if (code == EXIT_OK) code = v->json ? json_print(record(result, model)) : print_text(result);
+  }
+  blica_invariance_free(result);
+  blica_data_free(data);
+  blica_model_free(model);
+  return code;
+}
+
+const command command_invariance = {
+    .name = "invariance",
+    .summary = "which items have other cuts or loadings in some segments",
+    .operands = "MODEL DATA",
+    .least = 2,
+    .most = 2,
+    .text =
+        "A model holds that every item has the same cuts and the same loadings in all segments; only means and "
+        "variances of the sources differ. For each item and segment this tests whether that is so, from the rows that "
+        "the model was fitted to and without refits: first over all segments, then in each. The item that differs most "
+        "is set apart in that segment before the others are tested again, as one item that differs makes others look "
+        "as if they did.\n\n"
+        "The effect on cuts is by how many standard deviations of the item's latent response they are higher here; on "
+        "loadings, the largest change of a standardised loading. p_adjusted is adjusted for the number of tests (false "
+        "discovery rate). Large samples show differences that do not matter: look at the effect first.",
+    .examples = "blica invariance model.json data.csv\n"
+                "blica invariance model.json data.csv --json",
+    .groups = {{"Options", blica_invariance_option_table, offsetof(invariance_values, options)},
+               {"Output", own_table, 0},
+               {"How the data are read", data_option_table, offsetof(invariance_values, data)}},
+    .values = sizeof(invariance_values),
+    .run = run,
+    .shared = true,
+};
