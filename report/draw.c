@@ -34,9 +34,6 @@ figure *figure_new(double width, double height, const char *alt) {
 }
 
 static void mark_free(mark *m) {
-  if (m->names)
-    for (int i = 0; i < m->rows + m->columns; i++) free(m->names[i]);
-  free(m->names);
   free(m->text);
   free(m->points);
   free(m->cells);
@@ -50,14 +47,7 @@ void figure_free(figure *f) {
   free(f);
 }
 
-double figure_width(const figure *f) {
-  return f ? f->width : 0;
-}
-double figure_height(const figure *f) {
-  return f ? f->height : 0;
-}
-
-/* Room for one more mark, or NULL after a failure. */
+/* One more mark, or NULL after a failure. */
 static mark *add(figure *f, mark_kind kind) {
   if (!f || f->failed) return NULL;
   if (f->count == f->capacity) {
@@ -153,17 +143,6 @@ void draw_text(figure *f, double x, double y, double size, alignment align, colo
   m->text = copy_text(f, text);
 }
 
-static char **copy_names(figure *f, const heat *map) {
-  char **names = draw_alloc((size_t)(map->rows + map->columns) + 1, sizeof *names);
-  if (!names) {
-    fail(f);
-    return NULL;
-  }
-  for (int i = 0; i < map->rows; i++) names[i] = copy_text(f, map->row_names[i]);
-  for (int j = 0; j < map->columns; j++) names[map->rows + j] = copy_text(f, map->column_names[j]);
-  return names;
-}
-
 void draw_heat(figure *f, double x, double y, double w, double h, const heat *map) {
   mark *m = add(f, MARK_HEAT);
   if (!m) return;
@@ -175,9 +154,6 @@ void draw_heat(figure *f, double x, double y, double w, double h, const heat *ma
   m->rows = map->rows;
   m->columns = map->columns;
   m->cells = copy_bytes(f, map->cells, cells, sizeof *map->cells);
-  m->text = copy_text(f, map->what);
-  if (map->values) m->points = copy_bytes(f, map->values, cells, sizeof *map->values);
-  if (map->row_names && map->column_names) m->names = copy_names(f, map);
 }
 
 /* ---- text ---- */
@@ -234,12 +210,6 @@ static colour along(const double anchors[][3], int count, double t) {
   int i = (int)(t * (count - 1));
   if (i > count - 2) i = count - 2;
   return blend(anchors[i], anchors[i + 1], t * (count - 1) - i);
-}
-
-colour diverging(double value) {
-  static const double anchors[5][3] = {{16, 62, 130}, {94, 158, 208}, {248, 248, 248}, {236, 151, 82}, {148, 52, 6}};
-  if (isnan(value)) return 0xccccccff;
-  return along(anchors, 5, (value + 1) / 2);
 }
 
 colour sequential(double value) {

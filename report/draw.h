@@ -22,9 +22,7 @@ enum { INK = 0x222222ff, GREY = 0x222222a6, FRAME = 0x22222280, PALE = 0x2222222
 
 /* alt describes the picture in words, for readers who do not see it. */
 figure *figure_new(double width, double height, const char *alt);
-void figure_free(figure *f);           /* NULL is fine */
-double figure_width(const figure *f);  /* in points */
-double figure_height(const figure *f); /* in points */
+void figure_free(figure *f); /* NULL is fine */
 
 /* A rectangle; tip, which may be NULL, is shown under the mouse. */
 void draw_rect(figure *f, double x, double y, double w, double h, colour fill, colour stroke, const char *tip);
@@ -45,25 +43,20 @@ double text_width(double size, bool bold, const char *text); /* in points */
 /* A name cut to fit width, with three dots; into out. */
 void text_fit(char *out, size_t size, double font, double width, const char *text);
 
-/* Cells of a heat map, row by row from the top, in colours; values and names are for hover. */
+/* Cells of a heat map, row by row from the top. */
 typedef struct {
   int rows, columns;
-  const colour *cells;  /* [rows * columns], row by row */
-  const double *values; /* the same shape, or NULL */
-  const char *const *row_names, *const *column_names;
-  const char *what; /* "loading": stands before the value */
+  const colour *cells; /* [rows * columns] */
 } heat;
 void draw_heat(figure *f, double x, double y, double w, double h, const heat *map); /* into this rectangle */
 
 /* Writes NAME.svg into folder, whole or not at all. On failure the reason is in message. */
 bool figure_save(const figure *f, const char *folder, const char *name, char *message, size_t size);
-/* Into a page; id must be unique in it. False when memory ran out. */
-bool figure_inline(const figure *f, FILE *page, const char *id);
+/* Into a page. False when memory ran out. */
+bool figure_inline(const figure *f, FILE *page);
 
 /* Eight colours that people with colour-blindness can tell apart (Okabe and Ito, 2008). */
 colour palette(int index);
-/* value in -1..1: blue, white, orange. */
-colour diverging(double value);
 /* value in 0..1: white to dark blue. */
 colour sequential(double value);
 colour with_alpha(colour c, double alpha); /* 0 is transparent, 1 opaque */

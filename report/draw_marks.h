@@ -13,12 +13,11 @@ typedef struct {
   double width;        /* of the stroke */
   bool dashed, closed, bold;
   alignment align;
-  char *text;     /* of a text, or the tip of a mark, or what a heat map shows */
-  double *points; /* path: 2 * count; heat map: values or NULL */
+  char *text;     /* of a text, or the tip of a mark */
+  double *points; /* path: 2 * count */
   int count;
   int rows, columns; /* heat map */
   colour *cells;
-  char **names; /* heat map: rows, then columns; or NULL */
 } mark;
 
 struct figure {

@@ -1,5 +1,4 @@
-/* draw_svg.c - a figure as SVG, in a file or inside a page: tips as <title>, heat maps as a small PNG, in a page with
- * their values. */
+/* draw_svg.c - a figure as SVG, in a file or inside a page: tips as <title>, heat maps as a small PNG. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -9,8 +8,6 @@
 #include "base/outfile.h"
 #include "draw_marks.h"
 #include "html.h"
-
-enum { HOVER_MOST = 100000 }; /* cells; larger heat maps are shown without values on hover */
 
 static void put_colour(FILE *page, const char *name, colour c) {
   if ((c & 255) == 0) {
@@ -96,36 +93,7 @@ static unsigned char *heat_png(const mark *m, size_t *size) {
   return png;
 }
 
-static void put_names(FILE *page, char *const *names, int count) {
-  putc('[', page);
-  for (int i = 0; i < count; i++) {
-    if (i) putc(',', page);
-    html_json_string(page, names[i]);
-  }
-  putc(']', page);
-}
-
-/* The values, for the script of the page. */
-static void put_values(FILE *page, const mark *m, const char *id, int index) {
-  fprintf(page, "<script type=\"application/json\" id=\"%s-%d\">{\"what\":", id, index);
-  html_json_string(page, m->text ? m->text : "");
-  fputs(",\"rows\":", page);
-  put_names(page, m->names, m->rows);
-  fputs(",\"columns\":", page);
-  put_names(page, m->names + m->rows, m->columns);
-  fputs(",\"values\":[", page);
-  for (int i = 0; i < m->rows * m->columns; i++) {
-    double value = m->points[i];
-    if (i) putc(',', page);
-    if (isfinite(value))
-      fprintf(page, "%.3g", value);
-    else
-      fputs("null", page);
-  }
-  fputs("]}</script>\n", page);
-}
-
-static bool put_heat(FILE *page, const mark *m, const char *id, int index) {
+static bool put_heat(FILE *page, const mark *m) {
   size_t size;
   unsigned char *png = heat_png(m, &size);
   if (png) {
@@ -135,11 +103,6 @@ static bool put_heat(FILE *page, const mark *m, const char *id, int index) {
             m->x, m->y, m->w, m->h);
     html_base64(page, png, size);
     fputs("\"/>\n", page);
-    if (id && m->points && m->names && (int64_t)m->rows * m->columns <= HOVER_MOST)
-      fprintf(page,
-              "<rect class=\"heat\" data-values=\"%s-%d\" x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" "
-              "fill=\"#fff\" fill-opacity=\"0\"/>\n",
-              id, index, m->x, m->y, m->w, m->h);
   }
   free(png);
   return png != NULL;
@@ -147,7 +110,7 @@ static bool put_heat(FILE *page, const mark *m, const char *id, int index) {
 
 /* ---- all marks ---- */
 
-static bool put_mark(FILE *page, const mark *m, const char *id, int index) {
+static bool put_mark(FILE *page, const mark *m) {
   switch (m->kind) {
   case MARK_RECT:
     fprintf(page, "<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\"", m->x, m->y, m->w, m->h);
@@ -171,21 +134,21 @@ static bool put_mark(FILE *page, const mark *m, const char *id, int index) {
     put_text(page, m);
     return true;
   case MARK_HEAT:
-    return put_heat(page, m, id, index);
+    return put_heat(page, m);
   }
   return false;
 }
 
-/* The svg element; id NULL: of a file of its own. */
-static bool put_figure(const figure *f, FILE *page, const char *id) {
+/* The svg element, of a page or of a file of its own. */
+static bool put_figure(const figure *f, FILE *page, bool in_page) {
   bool ok = true;
   fprintf(page, "<svg %s role=\"img\" viewBox=\"0 0 %.4g %.4g\" width=\"%.4g\" height=\"%.4g\" aria-label=\"",
-          id ? "class=\"fig\"" : "xmlns=\"http://www.w3.org/2000/svg\" font-family=\"sans-serif\" color=\"#222\"",
+          in_page ? "class=\"fig\"" : "xmlns=\"http://www.w3.org/2000/svg\" font-family=\"sans-serif\" color=\"#222\"",
           f->width, f->height, f->width, f->height);
   html_text(page, f->alt);
   fputs("\">\n", page);
-  if (!id) fputs("<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n", page);
-  for (int i = 0; i < f->count; i++) ok = put_mark(page, &f->marks[i], id, i) && ok;
+  if (!in_page) fputs("<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n", page);
+  for (int i = 0; i < f->count; i++) ok = put_mark(page, &f->marks[i]) && ok;
   fputs("</svg>\n", page);
   return ok;
 }
@@ -201,7 +164,7 @@ bool figure_save(const figure *f, const char *folder, const char *name, char *me
     snprintf(message, size, "the name of the folder is longer than 4000 bytes");
     return false;
   }
-  bool open = bl_outfile_open(&file, path), drawn = open && put_figure(f, file.stream, NULL);
+  bool open = bl_outfile_open(&file, path), drawn = open && put_figure(f, file.stream, false);
   if (open && !drawn) {
     bl_outfile_discard(&file);
     errno = ENOMEM;
@@ -211,13 +174,6 @@ bool figure_save(const figure *f, const char *folder, const char *name, char *me
   return false;
 }
 
-bool figure_inline(const figure *f, FILE *page, const char *id) {
-  if (!f || f->failed) return false;
-  const bool ok = put_figure(f, page, id);
-  for (int i = 0; i < f->count; i++) {
-    const mark *m = &f->marks[i];
-    if (m->kind == MARK_HEAT && m->points && m->names && (int64_t)m->rows * m->columns <= HOVER_MOST)
-      put_values(page, m, id, i);
-  }
-  return ok;
+bool figure_inline(const figure *f, FILE *page) {
+  return f && !f->failed && put_figure(f, page, true);
 }

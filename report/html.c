@@ -63,21 +63,6 @@ void html_textf(FILE *page, const char *format, ...) {
   html_text(page, text);
 }
 
-void html_json_string(FILE *page, const char *text) {
-  putc('"', page);
-  for (const unsigned char *p = (const unsigned char *)text; *p;) {
-    int length = character(p);
-    if (length == 0)
-      fputs("\xEF\xBF\xBD", page);
-    else if (length == 1 && (*p < 0x20 || strchr("<>&\"\\'", *p)))
-      fprintf(page, "\\u%04x", *p);
-    else
-      fwrite(p, 1, (size_t)length, page);
-    p += length ? length : 1;
-  }
-  putc('"', page);
-}
-
 void html_base64(FILE *page, const unsigned char *bytes, size_t count) {
   static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   for (size_t i = 0; i < count; i += 3) {

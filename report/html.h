@@ -7,8 +7,6 @@
 
 /* Text, so that it shows as it is, in content and in quoted attributes. Bytes that are not UTF-8 become U+FFFD. */
 void html_text(FILE *page, const char *text);
-/* The same for a string inside JSON inside a script element, with its quotes. */
-void html_json_string(FILE *page, const char *text);
 /* printf with the result escaped. */
 void html_textf(FILE *page, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void html_base64(FILE *page, const unsigned char *bytes, size_t count); /* without line breaks */

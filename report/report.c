@@ -9,7 +9,7 @@
 
 static bool prepare(const report_input *in, report *r) {
   *r = (report){.in = in};
-  return agreement_make(in, &r->agree) && row_order_make(in->model, &r->rows);
+  return agreement_make(in, &r->agree);
 }
 
 static bool stopped(const report_input *in) {
@@ -18,7 +18,6 @@ static bool stopped(const report_input *in) {
 
 static void release(report *r) {
   agreement_free(&r->agree);
-  free(r->rows.order);
 }
 
 typedef struct {
@@ -44,7 +43,7 @@ enum { SECTIONS = sizeof sections / sizeof *sections };
 static void head(const report_input *in, FILE *page) {
   fputs("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src data:; style-src "
-        "'unsafe-inline'; script-src 'sha256-x8F8UcgNydu6CmTZhXj4FT/KotA778JOoU+7bYZateQ='\">\n"
+        "'unsafe-inline'; script-src 'sha256-djDE5bHYAFkz4m44Ei5Edx6Mi2N0np7wdDXSoM9p7UU='\">\n"
         "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>blica: ",
         page);
   html_text(page, in->model_path);

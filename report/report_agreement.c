@@ -4,8 +4,9 @@
 
 #include "axes.h"
 #include "report_parts.h"
+#include "words.h"
 
-enum { DOTS_MOST = 2500, BINS = 90, SIDE = 380, NAMES_WIDEST = 420 };
+enum { DOTS_MOST = 2500, BINS = 90, SIDE = 380, NAMES_WIDEST = 420, TIPS_MOST = 100 };
 static const double RESIDUAL_MOST = 8; /* standard errors at the end of the scale of colours */
 
 static void draw_dots(const report *r, const axes *a) {
@@ -49,7 +50,7 @@ static void draw_density(const report *r, const axes *a) {
     for (int i = 0; i < BINS * BINS; i++) most = fmax(most, counts[i]);
     for (int i = 0; i < BINS * BINS; i++)
       cells[i] = counts[i] > 0 ? sequential(0.18 + 0.82 * log1p(counts[i]) / log1p(most)) : CLEAR;
-    heat map = {BINS, BINS, cells, NULL, NULL, NULL, NULL};
+    heat map = {BINS, BINS, cells};
     draw_heat(a->f, a->x, a->y, a->w, a->h, &map);
     draw_text(a->f, a->x + 8, a->y + 18, 10.5, ALIGN_START, GREY, 0, false, "darker: more pairs, up to %.0f per square",
               most);
@@ -98,11 +99,11 @@ figure *figure_segments(const report *r) {
 
 /* ---- residuals by pair ---- */
 
-static void label_pairs(figure *f, const report *r, double left, double top, double side, double font) {
-  const blica_model *m = r->in->model;
+static void label_pairs(figure *f, const blica_model *m, const int *order, double left, double top, double side,
+                        double font) {
   for (int i = 0; i < m->n; i++) {
     char name[256];
-    text_fit(name, sizeof name, font, NAMES_WIDEST, m->variables[r->rows.order[i]]);
+    text_fit(name, sizeof name, font, NAMES_WIDEST, m->variables[order[i]]);
     draw_text(f, left - 6, top + (i + 0.5) * side + 0.36 * font, font, ALIGN_END, INK, 0, false, "%s  %d", name, i + 1);
     draw_text(f, left + (i + 0.5) * side, top - 6, font - 2, ALIGN_MIDDLE, INK, 0, false, "%d", i + 1);
   }
@@ -113,52 +114,56 @@ static colour residual_colour(double errors) {
   return with_alpha(palette(errors > 0), fmin(1, fabs(errors) / RESIDUAL_MOST));
 }
 
-/* Fitted less observed in standard errors, by pair. */
-static void fill_residuals(const report *r, double *values, colour *colours) {
-  const int *order = r->rows.order, n = r->in->model->n;
+/* The pairs that are off, each with what it is: as cells of one picture where there are too many items for tips. */
+static void draw_residuals(const report *r, const int *order, figure *f, double left, double top, double side) {
+  const blica_model *m = r->in->model;
+  const int n = m->n;
+  colour *cells = n > TIPS_MOST ? draw_alloc((size_t)n * (size_t)n, sizeof *cells) : NULL;
   for (int i = 0; i < n; i++)
     for (int j = 0; j < n; j++) {
-      const int x = order[i] < order[j] ? order[i] : order[j], y = order[i] < order[j] ? order[j] : order[i];
-      const size_t at = (size_t)i * (size_t)n + (size_t)j;
-      values[at] = x == y ? NAN : residual_in_errors(&r->agree, blica_pair(x, y));
-      colours[at] = fabs(values[at]) > RESIDUAL_WORTH ? residual_colour(values[at]) : (colour)CLEAR;
+      const int x = order[i], y = order[j];
+      const double errors = x == y ? 0 : residual_in_errors(&r->agree, blica_pair(x < y ? x : y, x < y ? y : x));
+      char tip[600];
+      if (!(fabs(errors) > RESIDUAL_WORTH)) continue;
+      if (cells) {
+        cells[(size_t)i * (size_t)n + (size_t)j] = residual_colour(errors);
+        continue;
+      }
+      snprintf(tip, sizeof tip, "%.250s, %.250s: fitted less observed %.1f standard errors", m->variables[x],
+               m->variables[y], errors);
+      draw_rect(f, left + j * side, top + i * side, side, side, residual_colour(errors), CLEAR, tip);
     }
+  const heat map = {n, n, cells};
+  if (cells) draw_heat(f, left, top, n * side, n * side, &map);
+  free(cells);
 }
 
 figure *figure_residuals(const report *r) {
   const blica_model *m = r->in->model;
-  if (r->agree.pairs == 0) return NULL;
-  size_t cells = (size_t)m->n * (size_t)m->n;
-  double side = m->n <= 20 ? 24 : m->n <= 60 ? 12 : fmax(1, 720.0 / m->n), font = side >= 10 ? fmin(10.5, side - 1) : 0;
+  int *order = r->agree.pairs ? draw_alloc((size_t)m->n, sizeof *order) : NULL;
+  if (!order) return NULL;
+  sort_items(m, order);
+  const double side = m->n <= 20   ? 24
+                      : m->n <= 60 ? 12
+                                   : fmax(1, 720.0 / m->n),
+               font = side >= 10 ? fmin(10.5, side - 1) : 0;
   double widest = 0;
   for (int i = 0; i < m->n && font > 0; i++) widest = fmax(widest, text_width(font, false, m->variables[i]));
-  const double left = fmin(widest, NAMES_WIDEST) + 36, top = 20;
-  double *values = draw_alloc(cells, sizeof *values);
-  colour *colours = draw_alloc(cells, sizeof *colours);
-  const char **names = draw_alloc((size_t)m->n, sizeof *names);
-  figure *f = NULL;
-  if (values && colours && names) {
-    fill_residuals(r, values, colours);
-    for (int i = 0; i < m->n; i++) names[i] = m->variables[r->rows.order[i]];
-    f = figure_new(fmax(left + m->n * side + 20, left + 380), top + m->n * side + 48,
-                   "Heat map of residual correlations by pair, in standard errors");
-    heat map = {m->n, m->n, colours, values, names, names, "fitted less observed, in standard errors"};
-    draw_heat(f, left, top, m->n * side, m->n * side, &map);
-    draw_rect(f, left, top, m->n * side, m->n * side, CLEAR, PALE, NULL);
-    if (font > 0) label_pairs(f, r, left, top, side, font);
-    for (int i = 0; i < 60; i++) {
-      const double value = RESIDUAL_MOST * (2.0 * i / 59 - 1);
-      if (fabs(value) > RESIDUAL_WORTH)
-        draw_rect(f, left + i * 160 / 60.0, top + m->n * side + 14, 160 / 60.0 + 0.5, 10, residual_colour(value), CLEAR,
-                  NULL);
-    }
-    draw_text(f, left, top + m->n * side + 37, 10, ALIGN_START, INK, 0, false, "\xE2\x88\x92%.0f", RESIDUAL_MOST);
-    draw_text(f, left + 80, top + m->n * side + 37, 10, ALIGN_MIDDLE, INK, 0, false, "0");
-    draw_text(f, left + 160, top + m->n * side + 37, 10, ALIGN_END, INK, 0, false, "%.0f", RESIDUAL_MOST);
-    draw_text(f, left + 172, top + m->n * side + 23, 11, ALIGN_START, INK, 0, false, "standard errors");
+  const double left = fmin(widest, NAMES_WIDEST) + 36, top = 20, all = m->n * side;
+  figure *f =
+      figure_new(left + fmax(all + 20, 380), top + all + 48, "Residual correlations by pair, in standard errors");
+  draw_residuals(r, order, f, left, top, side);
+  draw_rect(f, left, top, all, all, CLEAR, PALE, NULL);
+  if (font > 0) label_pairs(f, m, order, left, top, side, font);
+  for (int i = 0; i < 60; i++) {
+    const double value = RESIDUAL_MOST * (2.0 * i / 59 - 1);
+    if (fabs(value) > RESIDUAL_WORTH)
+      draw_rect(f, left + i * 160 / 60.0, top + all + 14, 160 / 60.0, 10, residual_colour(value), CLEAR, NULL);
   }
-  free(values);
-  free(colours);
-  free(names);
+  draw_text(f, left, top + all + 37, 10, ALIGN_START, INK, 0, false, "\xE2\x88\x92%.0f", RESIDUAL_MOST);
+  draw_text(f, left + 80, top + all + 37, 10, ALIGN_MIDDLE, INK, 0, false, "0");
+  draw_text(f, left + 160, top + all + 37, 10, ALIGN_END, INK, 0, false, "%.0f", RESIDUAL_MOST);
+  draw_text(f, left + 172, top + all + 23, 11, ALIGN_START, INK, 0, false, "standard errors");
+  free(order);
   return f;
 }

@@ -40,26 +40,22 @@ static void interval(FILE *page, double low, double high) {
   html_word(page, isnan(low) ? "\xE2\x80\x93" : text);
 }
 
-/* Heading of a table with two columns per source. */
-static void heading(char *text, size_t size, const char *first, int k, const char *what) {
-  size_t at = (size_t)snprintf(text, size, "%s", first);
-  for (int j = 0; j < k && at < size; j++) at += (size_t)snprintf(text + at, size - at, "|#z%d|%s", j + 1, what);
-}
-
-void table_loadings(const report *r, FILE *page) {
+void section_mixing(const report *r, FILE *page) {
   const blica_model *m = r->in->model;
   const blica_assessment *a = r->in->assessment;
-  char names[4096], caption[96];
-  heading(names, sizeof names, "variable", a->k, "interval");
-  snprintf(caption, sizeof caption, "Loadings with their %.0f %% intervals", 100 * a->level);
+  char names[4096], caption[96] = "The mixing matrix";
+  size_t at = (size_t)snprintf(names, sizeof names, "item");
+  if (a) snprintf(caption, sizeof caption, "Loadings with their %.0f %% intervals", 100 * a->level);
+  for (int j = 0; j < m->k && at < sizeof names; j++)
+    at += (size_t)snprintf(names + at, sizeof names - at, "|#z%d%s", j + 1, a ? "|interval" : "");
   html_table(page, caption, names);
-  for (int i = 0; i < a->n; i++) {
+  for (int i = 0; i < m->n; i++) {
     html_row(page);
     html_cell(page, m->variables[i]);
-    for (int j = 0; j < a->k; j++) {
-      const size_t at = (size_t)i + (size_t)j * (size_t)a->n;
-      html_number(page, "%.2f", m->mixing[at]);
-      interval(page, a->mixing_low[at], a->mixing_high[at]);
+    for (int j = 0; j < m->k; j++) {
+      const size_t place = (size_t)i + (size_t)j * (size_t)m->n;
+      html_number(page, "%.2f", m->mixing[place]);
+      if (a) interval(page, a->mixing_low[place], a->mixing_high[place]);
     }
     fputs("</tr>\n", page);
   }
@@ -72,7 +68,9 @@ void table_variances(const report *r, FILE *page) {
   char names[1024];
   if (!a || a->k > VARIANCES_MOST || a->u > SEGMENTS_MOST) return;
   fputs("<details><summary>The variances in numbers</summary>\n", page);
-  heading(names, sizeof names, "segment", a->k, "interval");
+  size_t wide = (size_t)snprintf(names, sizeof names, "segment");
+  for (int j = 0; j < a->k && wide < sizeof names; j++)
+    wide += (size_t)snprintf(names + wide, sizeof names - wide, "|#z%d|interval", j + 1);
   html_table(page, "Variances of the sources with their intervals", names);
   for (int s = 0; s < a->u; s++) {
     html_row(page);

@@ -1,110 +1,10 @@
-/* report_figures.c - figures of the model: the mixing matrix, sources over segments. */
+/* report_figures.c - figures of the model: loadings, sources over segments. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "axes.h"
 #include "report_parts.h"
-
-/* ---- the mixing matrix ---- */
-
-typedef struct {
-  double left, top, w, h, font; /* of the cells; font of row names, 0: no room for them */
-} grid;
-
-static grid mixing_grid(const blica_model *m) {
-  grid g = {.top = 30};
-  g.h = m->n <= 30 ? 20 : m->n <= 80 ? 14 : m->n <= 400 ? 11 : fmax(2, 4400.0 / m->n);
-  g.w = m->k <= 12 ? 48 : m->k <= 20 ? 34 : m->k <= 40 ? 24 : fmax(3, 900.0 / m->k);
-  g.font = g.h >= 11 ? fmin(11, g.h - 2) : 0;
-  double widest = 0;
-  for (int i = 0; i < m->n && g.font > 0; i++) widest = fmax(widest, text_width(g.font, false, m->variables[i]));
-  g.left = fmin(widest, 180) + 16;
-  return g;
-}
-
-static void draw_scale(figure *f, double x, double y, double w, double largest, const char *label) {
-  enum { STEPS = 60 };
-  for (int i = 0; i < STEPS; i++)
-    draw_rect(f, x + i * w / STEPS, y, w / STEPS + 0.5, 10, diverging(2.0 * i / (STEPS - 1) - 1), CLEAR, NULL);
-  draw_text(f, x, y + 23, 10, ALIGN_START, INK, 0, false, "\xE2\x88\x92%.3g", largest);
-  draw_text(f, x + w / 2, y + 23, 10, ALIGN_MIDDLE, INK, 0, false, "0");
-  draw_text(f, x + w, y + 23, 10, ALIGN_END, INK, 0, false, "%.3g", largest);
-  draw_text(f, x + w + 12, y + 9, 11, ALIGN_START, INK, 0, false, "%s", label);
-}
-
-static void label_grid(figure *f, const report *r, const grid *g) {
-  const blica_model *m = r->in->model;
-  int every = (int)ceil(14 / g->w);
-  for (int j = 0; j < m->k; j += every)
-    draw_text(f, g->left + (j + 0.5) * g->w, g->top - 6, 10, ALIGN_MIDDLE, INK, 0, false, "%s%d", g->w >= 24 ? "z" : "",
-              j + 1);
-  for (int i = 0; i < m->n && g->font > 0; i++) {
-    char name[256];
-    text_fit(name, sizeof name, g->font, 182, m->variables[r->rows.order[i]]);
-    draw_text(f, g->left - 6, g->top + (i + 0.5) * g->h + 0.36 * g->font, g->font, ALIGN_END, INK, 0, false, "%s",
-              name);
-  }
-}
-
-enum { ON_CELL = 0x212121ff }; /* text on a cell, dark on a dark page too */
-
-static void write_values(figure *f, const report *r, const grid *g, double largest) {
-  const blica_model *m = r->in->model;
-  if (g->h < 18 || g->w < 40) return;
-  for (int i = 0; i < m->n; i++)
-    for (int j = 0; j < m->k; j++) {
-      double value = loading(m, r->rows.order[i], j);
-      draw_text(f, g->left + (j + 0.5) * g->w, g->top + (i + 0.5) * g->h + 3.5, 9.5, ALIGN_MIDDLE,
-                fabs(value) > 0.62 * largest ? WHITE : ON_CELL, 0, false, "%s%.2f", value < 0 ? "\xE2\x88\x92" : "",
-                fabs(value));
-    }
-}
-
-/* Names "z1", "z2", ... in one block that is freed with the list. */
-static const char **source_names(int k) {
-  const char **names = draw_alloc((size_t)k, sizeof *names + 16);
-  char *text = names ? (char *)(names + k) : NULL;
-  for (int j = 0; j < k && names; j++) {
-    names[j] = text + 16 * (size_t)j;
-    snprintf(text + 16 * (size_t)j, 16, "z%d", j + 1);
-  }
-  return names;
-}
-
-figure *figure_mixing(const report *r) {
-  const blica_model *m = r->in->model;
-  size_t cells = (size_t)m->n * (size_t)m->k;
-  colour *colours = draw_alloc(cells, sizeof *colours);
-  double *values = draw_alloc(cells, sizeof *values), largest = largest_loading(m);
-  const char **rows = draw_alloc((size_t)m->n, sizeof *rows), **columns = source_names(m->k);
-  grid g = mixing_grid(m);
-  figure *f = NULL;
-  if (colours && values && rows && columns) {
-    for (int i = 0; i < m->n; i++) {
-      rows[i] = m->variables[r->rows.order[i]];
-      for (int j = 0; j < m->k; j++) {
-        size_t at = (size_t)i * (size_t)m->k + (size_t)j;
-        values[at] = loading(m, r->rows.order[i], j);
-        colours[at] = diverging(values[at] / largest);
-      }
-    }
-    double width = g.left + m->k * g.w + 20;
-    f = figure_new(fmax(width, g.left + 320), g.top + m->n * g.h + 54,
-                   "Heat map of the mixing matrix, variables by sources");
-    heat map = {m->n, m->k, colours, values, rows, columns, "mixing"};
-    draw_heat(f, g.left, g.top, m->k * g.w, m->n * g.h, &map);
-    draw_rect(f, g.left, g.top, m->k * g.w, m->n * g.h, CLEAR, PALE, NULL);
-    label_grid(f, r, &g);
-    write_values(f, r, &g, largest);
-    draw_scale(f, g.left, g.top + m->n * g.h + 16, 160, largest, "element of A");
-  }
-  free(colours);
-  free(values);
-  free(rows);
-  free(columns);
-  return f;
-}
 
 /* ---- sources over segments ---- */
 
@@ -196,29 +96,38 @@ static figure *figure_over_time(const over_segments *o, bool log_scale, double l
   return f;
 }
 
-/* One panel per source, its segments as named rows, largest value first. */
-static figure *figure_by_name(const over_segments *o, bool log_scale, double low, double high) {
-  const blica_model *m = o->model;
+/* One panel per source with its rows, largest value first; those of source j begin `apart` after those of j - 1. */
+static figure *figure_by_name(const blica_model *m, named_rows rows, size_t apart, const char *what, const char *alt,
+                              bool log_scale, double low, double high) {
   const int across = m->k < PANELS ? m->k : PANELS, down = (m->k + PANELS - 1) / PANELS;
-  const double names = rows_names_width(m->u, m->segments), height = rows_height(m->u), wide = names + NAMED_W + 24;
-  figure *f = figure_new(across * wide + 16, down * (height + GAP_Y + 24) + 8, o->alt);
+  const double names = rows_names_width(rows.count, rows.names), height = rows_height(rows.count),
+               wide = names + NAMED_W + 24;
+  figure *f = figure_new(across * wide + 16, down * (height + GAP_Y + 24) + 8, alt);
   for (int j = 0; j < m->k; j++) {
     char title[32];
     snprintf(title, sizeof title, "z%d", j + 1);
     axes a = {.f = f, .x = names + j % PANELS * wide + 8, .y = 26 + j / PANELS * (height + GAP_Y + 24)};
     a.w = NAMED_W, a.h = height, a.x_low = low, a.x_high = high, a.log_x = log_scale;
-    const named_rows rows = {.count = m->u,
-                             .step = m->k,
-                             .names = m->segments,
-                             .value = o->values + j,
-                             .low = o->low ? o->low + j : NULL,
-                             .high = o->high ? o->high + j : NULL,
-                             .reference = log_scale};
     axes_rows(&a, &rows);
-    axes_ticks_x(&a, o->what);
+    axes_ticks_x(&a, what);
     axes_frame(&a, title);
+    rows.value += apart;
+    if (rows.low) rows.low += apart, rows.high += apart;
   }
   return f;
+}
+
+figure *figure_mixing(const report *r) {
+  const blica_model *m = r->in->model;
+  const blica_assessment *a = r->in->assessment;
+  const double end = 1.2 * largest_loading(m);
+  const named_rows rows = {.count = m->n,
+                           .step = 1,
+                           .names = m->variables,
+                           .value = m->mixing,
+                           .low = a ? a->mixing_low : NULL,
+                           .high = a ? a->mixing_high : NULL};
+  return figure_by_name(m, rows, (size_t)m->n, "loading", "The loadings of the items on each source", false, -end, end);
 }
 
 static figure *figure_over_segments(const over_segments *o, bool log_scale) {
@@ -227,7 +136,16 @@ static figure *figure_over_segments(const over_segments *o, bool log_scale) {
   if (!scratch) return NULL;
   limits(o->values, count, log_scale, scratch, &low, &high);
   free(scratch);
-  return (o->joined ? figure_over_time : figure_by_name)(o, log_scale, low, high);
+  if (o->joined) return figure_over_time(o, log_scale, low, high);
+  const blica_model *m = o->model;
+  const named_rows rows = {.count = m->u,
+                           .step = m->k,
+                           .names = m->segments,
+                           .value = o->values,
+                           .low = o->low,
+                           .high = o->high,
+                           .reference = log_scale};
+  return figure_by_name(m, rows, 1, o->what, o->alt, log_scale, low, high);
 }
 
 /* Whether the segments follow one another: they were cut from rows in time order. */

@@ -6,8 +6,6 @@
 #include "report_parts.h"
 #include "words.h"
 
-enum { KEEP_ORDER = 25 }; /* up to this number of variables the rows stay in the order of the data */
-
 double loading(const blica_model *m, int i, int j) {
   return m->mixing[(size_t)j * (size_t)m->n + (size_t)i];
 }
@@ -97,14 +95,4 @@ void agreement_free(agreement *a) {
   free(a->segment_rms);
   free(a->segment_se);
   *a = (agreement){0};
-}
-
-/* ---- order of rows ---- */
-
-bool row_order_make(const blica_model *m, row_order *out) {
-  out->order = draw_alloc((size_t)m->n, sizeof *out->order);
-  out->sorted = m->n > KEEP_ORDER;
-  for (int i = 0; i < m->n && out->order; i++) out->order[i] = i;
-  if (out->order && out->sorted) sort_items(m, out->order);
-  return out->order != NULL;
 }

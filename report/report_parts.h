@@ -25,13 +25,6 @@ double residual_in_errors(const agreement *a, int64_t pair);
 bool agreement_make(const report_input *in, agreement *out);
 void agreement_free(agreement *a);
 
-/* Variables so that those with the same strongest source stand together; in their own order when there are few. */
-typedef struct {
-  int *order; /* [n] */
-  bool sorted;
-} row_order;
-bool row_order_make(const blica_model *m, row_order *out); /* false when memory is out */
-
 /* Element of the mixing matrix, and the largest absolute one (1 when all are 0). */
 double loading(const blica_model *m, int i, int j);
 double largest_loading(const blica_model *m); /* of all elements */
@@ -39,7 +32,6 @@ double largest_loading(const blica_model *m); /* of all elements */
 typedef struct {
   const report_input *in;
   agreement agree; /* pairs is 0 without data */
-  row_order rows;
 } report;
 
 /* Each gives NULL when it has nothing to show (or no memory). */
@@ -52,8 +44,6 @@ figure *figure_segments(const report *r);  /* residuals by segment */
 figure *figure_residuals(const report *r); /* residuals by pair */
 figure *figure_selection(const report *r); /* held-out likelihood by number of sources */
 
-/* All loadings with their intervals; needs an assessment. */
-void table_loadings(const report *r, FILE *page);
 /* The variances with their intervals, folded; nothing without an assessment. */
 void table_variances(const report *r, FILE *page);
 

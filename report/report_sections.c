@@ -212,10 +212,10 @@ static void residual_table(const report *r, FILE *page) {
   html_table_end(page);
 }
 
-static void put_figure(FILE *page, figure *f, const char *id, const char *caption) {
+static void put_figure(FILE *page, figure *f, const char *caption) {
   if (!f) return;
   fputs("<figure><div class=\"wide\" tabindex=\"0\">", page);
-  if (!figure_inline(f, page, id)) fputs("<p>There was no memory for this figure.</p>", page);
+  if (!figure_inline(f, page)) fputs("<p>There was no memory for this figure.</p>", page);
   fputs("</div><figcaption>", page);
   html_text(page, caption);
   fputs("</figcaption></figure>\n", page);
@@ -253,13 +253,13 @@ void section_fit(const report *r, FILE *page) {
     return;
   }
   fputs("<h3>Observed and fitted correlations</h3>\n<div class=\"side\">", page);
-  put_figure(page, figure_agreement(r), "agreement",
+  put_figure(page, figure_agreement(r),
              "Latent correlations of all pairs in all segments. A model that fits has its points along the line.");
-  put_figure(page, figure_segments(r), "segments",
+  put_figure(page, figure_segments(r),
              "How far the fitted correlations of each segment are from the observed ones, over the standard error. "
              "About 1 is what sampling alone gives.");
   fputs("</div>\n", page);
-  put_figure(page, figure_residuals(r), "residuals",
+  put_figure(page, figure_residuals(r),
              "Fitted less observed correlation of each pair, mean over segments, in standard errors; pairs below 3 "
              "are left blank. Blocks of one colour are structure that the sources do not explain.");
   residual_table(r, page);
@@ -267,37 +267,15 @@ void section_fit(const report *r, FILE *page) {
 
 /* ---- the model ---- */
 
-static void mixing_table(const blica_model *m, FILE *page) {
-  fputs("<div class=\"wide\" tabindex=\"0\"><table class=\"sort\"><caption>The mixing matrix</caption><thead><tr><th "
-        "scope=\"col\">variable</th>",
-        page);
-  for (int j = 0; j < m->k; j++) fprintf(page, "<th scope=\"col\" class=\"n\">z%d</th>", j + 1);
-  fputs("</tr></thead><tbody>\n", page);
-  for (int i = 0; i < m->n; i++) {
-    html_row(page);
-    html_cell(page, m->variables[i]);
-    for (int j = 0; j < m->k; j++) html_number(page, "%.3f", m->mixing[(size_t)j * (size_t)m->n + (size_t)i]);
-    fputs("</tr>\n", page);
-  }
-  html_table_end(page);
-}
-
-void section_mixing(const report *r, FILE *page) {
-  if (r->in->assessment)
-    table_loadings(r, page);
-  else
-    mixing_table(r->in->model, page);
-}
-
 void section_sources(const report *r, FILE *page) {
-  put_figure(page, figure_timeline(r), "timeline",
+  put_figure(page, figure_timeline(r),
              r->in->timeline && r->in->timeline->probabilities
                  ? "When each state held, over the rows in their order; the darker, the more probable."
                  : "When each state held, over the rows in their order.");
   table_durations(r, page);
-  put_figure(page, figure_variances(r), "variances",
+  put_figure(page, figure_variances(r),
              "Variance of each source in each segment, with its interval where it is known, all on one logarithmic "
              "scale; orange points lie beyond it. These changes are what makes the mixing matrix identifiable.");
   table_variances(r, page);
-  put_figure(page, figure_means(r), "means", "Mean of each source in each segment.");
+  put_figure(page, figure_means(r), "Mean of each source in each segment.");
 }

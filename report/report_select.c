@@ -70,7 +70,7 @@ void part_selection(const report *r, FILE *page) {
   html_text(page, s->reason);
   fputs("</p>\n", page);
   figure *f = figure_selection(r);
-  if (f) figure_inline(f, page, "selection");
+  if (f) figure_inline(f, page);
   figure_free(f);
   html_table(page, "Numbers of sources compared (held-out: log-likelihood less that of independent items)",
              "sources|#held-out rows|#error|#held-out segments|#BIC|#MAP");

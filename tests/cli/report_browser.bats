@@ -49,8 +49,6 @@ for(const t of document.querySelectorAll('table.sort')){const th=t.tHead.rows[0]
   check('aria',th[i].getAttribute('aria-sort')==='ascending');
   th[i].click();v=column();check('descending '+th[i].textContent,v.every((x,k)=>!k||v[k-1]>=x));sorted++;}}
 check('sorted some',sorted>5);
-const heat=document.querySelector('rect.heat');
-move(heat,0.75,0.01);check('heat tip '+tip.textContent,!tip.hidden&&/^[^:]*, [^:]*: fitted less observed, in standard errors -?[0-9.e-]+$/.test(tip.textContent));
 const dot=document.querySelector('circle[data-tip]');
 move(dot,0.5,0.5);check('dot tip',!tip.hidden&&tip.textContent===dot.dataset.tip&&/[0-9]/.test(tip.textContent));
 move(document.querySelector('h1'),0.5,0.5);check('tip goes',tip.hidden);
