@@ -13,7 +13,7 @@ const blica_option *option_table(const command *c, int g, int *count);
 /* The flag of an option, "--max-seconds", written into flag. */
 enum { FLAG_TEXT = 64 };
 const char *flag_of(const blica_option *option, char flag[FLAG_TEXT]); /* returns flag */
-/* How its default reads in help, or "" when there is none. */
+/* How its default reads in help, or "" if it has no default. */
 void default_of(const blica_option *option, char *text, size_t size);
 enum { NEEDS_TEXT = 160 };
 /* " Needs --method mle or auto.", or " Needs --checkpoint.": what an option needs to have an effect. Returns the number

@@ -10,7 +10,7 @@ typedef struct byte_source byte_source;
 
 enum { SOURCE_MESSAGE = 1024 };
 
-/* For what reads: the function returns the status of a call that failed, whose message stands already. */
+/* For readers: returns the status of a failed call, whose message is already stored. */
 #define MUST(call)                                                                                                     \
   do {                                                                                                                 \
     const blica_status status_ = (call);                                                                               \
@@ -24,7 +24,7 @@ blica_status byte_source_read(byte_source *source, char *buffer, size_t size, ch
                               size_t *got);
 /* For a plain file that can be read at any place: its size, else -1. */
 int64_t byte_source_size(const byte_source *source);
-/* Where the first line begins that begins at `from` or later; the size when there is none. */
+/* Offset of the first line that begins at `from` or later; the size if no line does. */
 blica_status byte_source_line(byte_source *source, int64_t from, char message[SOURCE_MESSAGE], int64_t *out);
 /* From now on only the bytes from..to-1 are read. */
 blica_status byte_source_window(byte_source *source, int64_t from, int64_t to, char message[SOURCE_MESSAGE]);

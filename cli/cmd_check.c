@@ -105,9 +105,9 @@ static int worst(const findings *f) {
 }
 
 static void print_verdict(const findings *f) {
-  static const char *const verdicts[] = {"nothing stands in the way of a fit",
-                                         "these data can be fitted; the fit is better without what is named above",
-                                         "not ready for a fit: look at what is named above"};
+  static const char *const verdicts[] = {"nothing prevents a fit",
+                                         "these data can be fitted; the fit improves without what is listed above",
+                                         "not ready for a fit: repair what is listed above"};
   for (int i = 0; i < f->found->count; i++) {
     const blica_finding *one = &f->found->findings[i];
     if (one->level > 0) printf("%s: %s\n    %s\n", one->level > 1 ? "mend" : "look", one->found, one->advice);

@@ -20,7 +20,7 @@ typedef struct {
 
 static const blica_option own[] = {
     OPTION(experiment_values, out, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "DIR",
-           "Folder for the CSV and the figures; made when it is not there. Rows already in the CSV are not run again."),
+           "Output folder for the CSV and the figures; created if missing. Rows already in the CSV are not run again."),
     OPTION(experiment_values, quick, BLICA_OPT_FLAG, "no", 0, 1, NULL, NULL,
            "A small version that takes seconds to a minute: fewer data sets and sizes."),
     OPTION(experiment_values, datasets, BLICA_OPT_INT, "paper", 1, 100000, "paper=0", "D",
@@ -35,7 +35,7 @@ static const blica_option own[] = {
     OPTION(experiment_values, segments, BLICA_OPT_RANGE, "2:6", 1, 10000, NULL, "LOW:HIGH",
            "Numbers of segments in table1, identifiability and levels."),
     OPTION(experiment_values, samples, BLICA_OPT_RANGE, "50:10000", 1, 10000, NULL, "LOW:HIGH",
-           "Of the samples per segment in finite-sample, those in this range."),
+           "Only numbers of samples per segment in this range (finite-sample)."),
     OPTION(experiment_values, sources, BLICA_OPT_INT, "variables", 1, 100000, "variables=0", "K",
            "Sources in table1, identifiability and levels; without it as many as variables."),
     OPTION(experiment_values, draw_only, BLICA_OPT_FLAG, "no", 0, 1, NULL, NULL,

@@ -179,7 +179,7 @@ const command command_segment = {
         "and expected counts let a state last that long on average, and single runs may be shorter. The model "
         "that --model writes is fitted to the expected counts of the states, which is better than a fit to the labels "
         "where states are hard to distinguish.\n\n"
-        "The first Ctrl-C ends the search; the best result so far is written. --checkpoint and --resume work as for "
+        "Ctrl-C stops the search and writes the best result so far. --checkpoint and --resume work as for "
         "blica fit.",
     .examples = "blica segment series.csv --sources 4 --out segments.csv --model model.json\n"
                 "# six states, with their probabilities\n"

@@ -14,8 +14,7 @@ typedef struct {
 } simulate_values;
 
 static const blica_option own[] = {
-    OPTION(simulate_values, out, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "DIR",
-           "Folder for the files; made when it is not there."),
+    OPTION(simulate_values, out, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "DIR", "Output folder; created if missing."),
 };
 OPTION_TABLE(own_table, own)
 

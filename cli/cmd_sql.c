@@ -192,7 +192,7 @@ static int make_blocks(query *q) {
   }
   const int pairs = q->blocks * (q->blocks - 1) / 2;
   if (!q->sqlite || pairs <= SQLITE_MOST) return EXIT_OK;
-  say_error("sql: SQLite takes %d tables in a query, and pairs of so many items need %d; read the rows instead: "
+  say_error("sql: SQLite takes %d tables in a query, and pairs of this number of items need %d; read the rows instead: "
             "sqlite3 -csv -header FILE 'SELECT * FROM ...' | blica fit -",
             SQLITE_MOST, pairs);
   return EXIT_DATA;

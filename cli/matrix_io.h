@@ -10,7 +10,7 @@ typedef struct {
 } matrix;
 
 /* Text: separated by commas, semicolons, tabs or blanks. A header row and a column of row names are
- * recognised and left out. On failure the reason stands in message. */
+ * recognised and left out. On failure message holds the reason. */
 blica_status matrix_read(blica_ctx *ctx, const char *path, matrix *out, char *message, size_t size);
 
 #endif

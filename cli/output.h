@@ -11,7 +11,7 @@
 /* Whether a file can be made at path, and is neither an operand of the command nor the file `also` (NULL: none); says
  * why not. */
 bool output_possible(const program *p, const char *path, const char *also);
-/* The same of a checkpoint (NULL: none), which may be there only to resume from it. */
+/* Whether a checkpoint can be written at path (NULL: none); an existing file is accepted only with resume. */
 bool checkpoint_possible(const program *p, const char *path, bool resume, const char *also);
 /* Once the results are written: removes the checkpoint of complete work; one of work that was stopped stays, and a note
  * says how to continue "this `what`". */
@@ -29,7 +29,7 @@ const char *counts_width(program *p, const blica_counts *counts, char *text, siz
 /* A number as in model.json: null for NaN, "Infinity" and "-Infinity". */
 json_t *json_number(double value);
 json_t *json_numbers(const double *x, int count); /* an array of these */
-/* Prints a tab and the value with so many decimals, or a tab and "-" where there is none (NaN). */
+/* Prints a tab and the value with this number of decimals, or a tab and "-" for NaN. */
 void print_cell(int decimals, double value);
 
 /* A string; text that is not UTF-8 becomes "(not UTF-8)". */

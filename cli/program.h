@@ -21,7 +21,7 @@ enum {
   EXIT_INTERRUPTED = 130
 };
 
-/* A table of options and where its values stand in the command's struct of values. */
+/* A table of options and where its values are stored in the command's struct of values. */
 typedef struct {
   const char *title;                        /* heading in help, as in "Options" */
   const blica_option *(*table)(int *count); /* one of the library or one of the command's own */
@@ -35,7 +35,7 @@ typedef struct program program;
 typedef struct {
   const char *name;
   const char *summary;  /* one line, no full stop */
-  const char *operands; /* "DATA|COUNTS", as it stands in the usage line; "" for none */
+  const char *operands; /* "DATA|COUNTS", as the usage line shows it; "" for none */
   int least, most;      /* number of operands; most < 0: any */
   const char *required; /* names of options that must be given, "sources|out"; NULL: none */
   const char *usual;    /* names of options that help lists at once; NULL: all but those of reading */
@@ -106,8 +106,8 @@ extern const command *const commands[]; /* that help lists; the last is NULL */
 
 /* Prints message and gives the exit code of a failed table_* call. */
 int fail_table(blica_status status, const char *message);
-/* The same with the library's message, of a call that reads, and of one that writes. */
+/* Prints the library's message after a call that reads failed, and gives the exit code. */
 int fail_reading(program *p, blica_status status);
-int fail_writing(program *p, blica_status status); /* the same of a call that writes */
+int fail_writing(program *p, blica_status status); /* after a call that writes */
 
 #endif

@@ -181,7 +181,7 @@ static blica_status split_fields(records *r, char *at, char *end, char *message,
   for (bool more = true; more;) {
     while (at < end && is_blank(*at) && (blanks || *at != r->separator)) at++;
     if (blanks && at == end) return BLICA_OK;
-    *wrong = "a quote stands inside an unquoted field";
+    *wrong = "an unquoted field contains a quote";
     if (at < end && *at == '"') {
       field quoted;
       quoted.text = unquote(&at, end, &quoted.length);

@@ -7,7 +7,7 @@
 
 #include "byte_source.h"
 
-/* Of the first buffer. Fuzzing takes small ones, so that lines cross their ends. */
+/* Size of the first buffer. Fuzzing uses small ones, so that lines cross their ends. */
 #ifdef BLICA_SMALL_BUFFERS
 enum { RECORDS_CAPACITY = 512 };
 #else

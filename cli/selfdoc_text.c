@@ -109,8 +109,8 @@ static void man_program(FILE *f, const void *what) {
       f, "Recovers the mixing matrix of independent sources from binary and ordinal items whose rows come in segments "
          "(times, sites, groups) in which the variances of the sources differ.\n\n"
          "Results go to files or to the standard output, messages to the standard error, which shows progress "
-         "when it is a terminal. The first interrupt (Ctrl-C) ends a fit with the best result so far, the second "
-         "ends the program.");
+         "when it is a terminal. Ctrl-C stops a fit, which writes its best result so far; a second "
+         "Ctrl-C ends the program.");
   fputs(".SH COMMANDS\n", f);
   for (int i = 0; commands[i]; i++) {
     fprintf(f, ".TP\n.BR blica\\-%s (1)\n", commands[i]->name);

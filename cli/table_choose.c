@@ -4,7 +4,7 @@
 
 #include "table.h"
 
-/* The column of a name, or of an index from 1; -1 when there is none. */
+/* The column of a name, or of an index from 1; -1 if the table has no such column. */
 static int find(const table *t, const char *text, size_t length) {
   double index;
   for (int k = 0; t->header && k < t->columns; k++)

@@ -42,7 +42,7 @@ enum { TABLE_TEMPORARY = 512 };
  * cannot. */
 FILE *table_temporary(char path[TABLE_TEMPORARY]);
 
-/* Reads the whole table. On failure the reason stands in message (also when the library failed) and
+/* Reads the whole table. On failure message holds the reason (also when the library failed) and
  * *out is NULL. */
 blica_status table_read(blica_ctx *ctx, const char *path, const table_options *options, char message[TABLE_MESSAGE],
                         blica_data **out);

@@ -39,7 +39,7 @@ typedef struct {
 
 /* The page; false when memory ran out. */
 bool report_write(const report_input *in, FILE *page);
-/* The figures of the page as files in folder. On failure the reason stands in message. */
+/* The figures of the page as files in folder. On failure message holds the reason. */
 bool report_figures(const report_input *in, const char *folder, char *message, size_t size);
 
 #endif

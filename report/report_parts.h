@@ -12,7 +12,7 @@ typedef struct {
   double *pair_mean;         /* [pairs] mean over segments of fitted less observed; NaN where nothing was observed */
   double *pair_se;           /* [pairs] its standard error by sampling; NaN where none is known */
   double *segment_rms;       /* [u] root mean square of fitted less observed */
-  double *segment_se;        /* [u] root mean square of the standard errors; NaN when there are none */
+  double *segment_se;        /* [u] root mean square of the standard errors; NaN if none is known */
   double rms;
   bool *used; /* [pairs,u] false where a variable is constant or no row has both */
 } agreement;
@@ -47,7 +47,7 @@ figure *figure_selection(const report *r); /* held-out likelihood by number of s
 /* The variances with their intervals, folded; nothing without an assessment. */
 void table_variances(const report *r, FILE *page);
 
-/* The comparison of numbers of sources; nothing when there is none. */
+/* The comparison of numbers of sources; nothing if none was made. */
 void part_selection(const report *r, FILE *page);
 
 /* Nothing when there is no timeline. */

@@ -43,7 +43,7 @@ class BinaryICA(TransformerMixin, BaseEstimator):
     random_state : int, RandomState or None
         Seed of the random starts. None is the fixed seed that the program has, so that results can be repeated.
     n_jobs : int, default None
-        Threads, as in scikit-learn: None is 1 and -1 all cores. The result is the same bits for any number.
+        Threads, as in scikit-learn: None is 1 and -1 all cores. The result is bit-identical for any number of threads.
     verbose : int or callable, default 0
         1 and 2 write progress to stderr; a callable receives it as a dict, and stops the fit by returning False.
     binarize : float, default None

@@ -313,7 +313,7 @@ static void recommend(job *b) {
     snprintf(o->reason, sizeof o->reason,
              "%d: %s held-out rows as well as any number up to %d, within one standard error%s. Parallel analysis "
              "finds %d component%s%s.",
-             o->sources, o->sources == 1 ? "one source predicts" : "so many sources predict", b->highest,
+             o->sources, o->sources == 1 ? "one source predicts" : "this number of sources predicts", b->highest,
              o->sources == b->highest ? "; compare more, for the best is the largest" : "", o->by_parallel,
              o->by_parallel == 1 ? "" : "s", segments);
 }

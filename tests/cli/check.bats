@@ -101,7 +101,7 @@ if (s == 4) x[5] = "";|absent-items|items without values in a segment: 'x5' in '
 x[1 + i % 2] = "";|never-together|items that no row has both of: 'x1' and 'x2'
 CASES
   draw > good.csv
-  "$BLICA" check good.csv | tail -1 | grep -qxF "verdict: nothing stands in the way of a fit"
+  "$BLICA" check good.csv | tail -1 | grep -qxF "verdict: nothing prevents a fit"
   "$BLICA" check good.csv --json | grep -q '"verdict": "ready"'
   "$BLICA" fit good.csv --sources 1 --out good.json --quiet 2> fit.err
   [ ! -s fit.err ]

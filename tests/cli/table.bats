@@ -222,7 +222,7 @@ END
   cp long.csv.gz bad.gz && printf '\xff\xff\xff\xff\xff\xff\xff\xff' | dd of=bad.gz bs=1 seek=2000 conv=notrunc status=none
   refused 3 "gzip" bad.gz --segment-column last
   printf 'a,b,segment\n1,"0,s\n' > q.csv && refused 3 "line 2: a quoted field does not end" q.csv
-  printf 'a,b,segment\n1,0"1,s\n' > q2.csv && refused 3 "line 2: a quote stands inside" q2.csv
+  printf 'a,b,segment\n1,0"1,s\n' > q2.csv && refused 3 "line 2: an unquoted field contains a quote" q2.csv
   head -c 100 /dev/zero > zero.csv && refused 3 "is not text" zero.csv
 }
 
