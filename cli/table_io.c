@@ -81,7 +81,7 @@ FILE *table_temporary(char path[TABLE_TEMPORARY]) {
   if (descriptor < 0) return NULL;
   char made[TABLE_TEMPORARY];
   strcpy(made, path);
-  strcat(path, ".csv");
+  snprintf(path, TABLE_TEMPORARY, "%.*s.csv", length, made);
   if (rename(made, path) == 0) return fdopen(descriptor, "w");
   strcpy(path, made);
   return NULL;

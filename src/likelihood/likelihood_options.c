@@ -27,7 +27,8 @@ static const blica_option sources_table[] = {
            "Plausible values: this many draws from the posterior of each row, for analyses that use scores as data."),
     BL_ROW(SOURCES(standardise), BLICA_OPT_FLAG, "no", 0, 1, NULL, NULL,
            "Sources in units of their standard deviation over all segments of the model, from their mean there."),
-    BL_ROW(SOURCES(seed), BLICA_OPT_SEED, "1", 0, 18446744073709551615.0, NULL, "SEED", "Seed of the draws."),
+    BL_ROW_WITH("draws", SOURCES(seed), BLICA_OPT_SEED, "1", 0, 18446744073709551615.0, NULL, "SEED",
+                "Seed of the draws."),
 };
 
 BL_OPTION_TABLE(loglik, loglik_table)

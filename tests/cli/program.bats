@@ -152,3 +152,8 @@ P
   run_code 2 select no.csv --method fastica
   says "option method: 'fastica' is not allowed"
 }
+
+@test "a seed without anything to draw is wrong usage" {
+  run_code 2 sources no.json no.csv --out s.csv --seed 3
+  says "option seed is 3, which has no effect without the option draws"
+}
