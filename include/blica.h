@@ -76,9 +76,7 @@ typedef enum {
 #define BLICA_VERSION_MAJOR 1
 #define BLICA_VERSION_MINOR 0
 #define BLICA_VERSION_PATCH 0
-
 typedef struct blica_ctx blica_ctx;
-
 /* The progress of a long call. */
 typedef struct {
   const char *stage; /* "count", "correlate", "fit", ... */
@@ -87,7 +85,6 @@ typedef struct {
   int start;         /* running start, from 0 */
   int64_t iteration;
 } blica_progress;
-
 /* Called often during long calls, from the thread that made the call. Return non-zero to stop: a fit then
  * returns the best model so far, other calls fail with BLICA_ERR_INTERRUPTED. */
 typedef int (*blica_poll_fn)(const blica_progress *progress, void *user);
@@ -138,7 +135,6 @@ typedef struct {
   char **names;  /* [items] */
   char **labels; /* [first[items] + items] */
 } blica_coding;
-
 BLICA_API void blica_coding_free(blica_coding *coding); /* for those of blica_counts_coding */
 /* How many items have three or more levels. */
 static inline int blica_ordinal_items(const blica_coding *coding) {
@@ -181,10 +177,9 @@ typedef struct {
 /* Packs a table all at once. */
 BLICA_API blica_status blica_pack(blica_ctx *ctx, const blica_table *table, blica_data **out);
 BLICA_API void blica_data_free(blica_data *data);
-
 /* Packing in pieces: begin, then any number of segment, rows and columns calls, then end. variables may be NULL. */
 typedef struct blica_packer blica_packer;
-/* Begins with items of two levels: rows hold 0, 1 or BLICA_MISSING. */
+/* For items of two levels: rows hold 0, 1 or BLICA_MISSING. */
 BLICA_API blica_status blica_pack_begin(blica_ctx *ctx, int n, const char *const *variables, blica_packer **out);
 /* Begins with items that have levels: rows hold 0 to levels[i] - 1, the lowest first, or BLICA_MISSING. labels has
  * those of the first item, then those of the second, and so on; NULL: 0, 1, 2, .... */
@@ -229,11 +224,9 @@ typedef struct {
   int exact;                    /* population probabilities times a nominal N, not a sample */
   struct blica_item_sets *sets; /* private: which columns rows have together; NULL: nothing is missing, or unknown */
 } blica_counts;
-
 static inline int64_t blica_pair(int i, int j) {
   return (int64_t)j * (j - 1) / 2 + i;
 } /* i < j */
-
 /* Counts the pairs of all segments. */
 BLICA_API blica_status blica_count(blica_ctx *ctx, const blica_data *data, blica_counts **out);
 /* The sum of parts with the same variables; segments are matched by label. */
@@ -291,11 +284,10 @@ BLICA_API void blica_check_free(blica_check *check);
 
 /* ------------------------------------------------------------------ correlations */
 
-/* Flags of a pair. */
-enum {
-  BLICA_PAIR_ZERO_CELL = 1, /* a cell was empty: filled with e/(1+2e), e its count under independence */
-  BLICA_PAIR_CONSTANT = 2,  /* one of the two is constant in the segment: correlation 0 */
-  BLICA_PAIR_EMPTY = 4      /* no row has both: correlation 0 */
+enum {                           /* flags of a pair */
+       BLICA_PAIR_ZERO_CELL = 1, /* a cell was empty: filled with e/(1+2e), e its count under independence */
+       BLICA_PAIR_CONSTANT = 2,  /* one of the two is constant in the segment: correlation 0 */
+       BLICA_PAIR_EMPTY = 4      /* no row has both: correlation 0 */
 };
 
 /* Correlations of the latent q per segment, in packed pairs of items as in blica_counts: tetrachoric, or polychoric
@@ -322,7 +314,6 @@ typedef struct {
   double *item_rows, *pair_rows; /* [n,u], [pairs,u] rows with a value of the item, of both; NULL: nothing is missing */
   struct blica_item_sets *sets;  /* private: as in blica_counts, of items */
 } blica_cor;
-
 /* Latent correlations and thresholds of all segments. */
 BLICA_API blica_status blica_correlate(blica_ctx *ctx, const blica_counts *counts, blica_cor **out);
 /* A copy whose matrices have at most this condition number: what method blica makes of them by itself. blica_fit does
@@ -331,7 +322,6 @@ BLICA_API blica_status blica_regularise(blica_ctx *ctx, const blica_cor *cor, do
 BLICA_API void blica_cor_matrix(const blica_cor *cor, int s, double *c /* [n,n] */);
 BLICA_API blica_status blica_cor_save(blica_ctx *ctx, const blica_cor *cor, const char *path); /* .npz or .csv */
 BLICA_API void blica_cor_free(blica_cor *cor);
-
 /* One 2x2 table, n11 n10 n01 n00: the correlation, its standard error and the two thresholds. */
 BLICA_API blica_status blica_tetrachoric(blica_ctx *ctx, const double cell[4], double *rho, double *se,
                                          double threshold[2], int *flags);
@@ -350,42 +340,32 @@ typedef enum {
   BLICA_STOP_ITERATIONS,    /* iteration limit */
   BLICA_STOP_TIME,          /* time limit */
   BLICA_STOP_INTERRUPTED,   /* the poll callback said so */
-  BLICA_STOP_STALLED,       /* gradient above the tolerance, but the objective is too flat to improve further: within
-                               rounding, or by less than 1e-7 of it in 50 steps */
-  BLICA_STOP_UNBOUNDED,     /* no maximum: without a prior, parameters grow without limit (signals a hundred times the
-                               noise of the link) while the objective hardly improves */
-  BLICA_STOP_INTEGRATION,   /* mle: the optimiser ended, but the error of the integrals is unknown or moves the maximum
-                               by more than a tenth of a standard error (sampling: a fifth); note integration_shift */
-  BLICA_STOP_COMPARED,      /* of a start only: it reached the rough tolerance at which starts are compared; only the
-                               best continues */
-  BLICA_STOP_DUPLICATE      /* of a start only: it reached the optimum of the first start and was ended */
+  BLICA_STOP_STALLED,       /* the objective is too flat to improve further: by less than 1e-7 of it in 50 steps */
+  BLICA_STOP_UNBOUNDED,     /* no maximum: without a prior, signals grew to a hundred times the noise of the link */
+  BLICA_STOP_INTEGRATION,   /* mle: the error of the integrals is unknown or too large; note integration_shift */
+  BLICA_STOP_COMPARED,      /* of a start only: it reached the rough tolerance at which starts are compared */
+  BLICA_STOP_DUPLICATE      /* of a start only: it reached the optimum of the first start */
 } blica_stop;
 BLICA_API const char *blica_stop_name(blica_stop stop); /* static text, as in model.json */
 
 typedef struct {
   char kind[16];    /* "jointdiag" (of all segments), "half" (of a random half of them), "random", ... */
   double objective; /* higher is better */
-  /* max |df/dtheta| / max(1, |f|) in the scale where the mean variance of each source is 1, evaluated anew at the end.
-   * fastica: last change of a direction. ivae: of the mean over rows, under the start's noise. mle: by finer integrals
-   * than those that led there; the note gradient_error says how far these may be off. matched with learned priors: of
-   * the mean over the last round's widths; the note round_change says what that round changed of A. Where priors are
-   * learned after the starts, theirs is the note learned_gradient. */
+  /* max |df/dtheta| / max(1, |f|) in the scale where the mean variance of each source is 1, evaluated anew at the end;
+   * fastica: the last change of a direction. docs/trust.md has what the methods put in their notes beside it. */
   double gradient;
   int64_t iterations, evaluations;
   double seconds, seconds_near; /* in all; until within 1 of its final objective */
   blica_stop stop;
 } blica_start;
 
-/* Something that a method chose or found: prior scales, penalties, ... */
 typedef struct {
   char name[24];
   double value;
-} blica_note;
-
-/* An option and its value, as blica_option_set takes it. */
+} blica_note; /* something that a method chose or found: penalties, errors of integrals, ... */
 typedef struct {
   char name[24], value[64];
-} blica_setting;
+} blica_setting; /* an option and its value, as blica_option_set takes it */
 
 /* How a fit went. */
 typedef struct {
@@ -454,7 +434,7 @@ BLICA_API int64_t blica_model_parameters(const blica_model *model);
 BLICA_API blica_status blica_model_save(blica_ctx *ctx, const blica_model *model, const char *path);
 /* Fails with BLICA_ERR_FORMAT, and a message that names the place, when the file is not a model. */
 BLICA_API blica_status blica_model_load(blica_ctx *ctx, const char *path, blica_model **out);
-/* Reads the text of such a file; path names it in messages. */
+/* From the text of such a file; path names it in messages. */
 BLICA_API blica_status blica_model_parse(blica_ctx *ctx, const char *text, size_t length, const char *path,
                                          blica_model **out);
 /* Makes the text of such a file; blica_text_free frees it. */
@@ -526,9 +506,7 @@ typedef struct {
   double *variance;  /* [k,u+1] sums of the posterior variances */
   int64_t few, none; /* rows that have values of fewer than half of the items; of none */
 } blica_reliability;
-
-/* Adds rows and their posterior; *sum is NULL before the first. Labels that are not the model's are unknown segments.
- */
+/* Adds rows and their posterior; *sum is NULL before the first. Labels that the model lacks are unknown segments. */
 BLICA_API blica_status blica_reliability_add(blica_ctx *ctx, const blica_model *model, const blica_data *data,
                                              const blica_posterior *posterior, blica_reliability **sum);
 /* The share of the variance of a source that its posterior means show, in a segment (u: unknown) or over all rows
@@ -543,8 +521,7 @@ typedef struct {
   int states;
   double loglik;     /* of a chain whose states have their own correlations and last several rows */
   double score;      /* log-likelihood less half the parameters times log rows (BIC / -2) */
-  double heldout;    /* log P of held-out rows given the others; NaN where it was not in question. The fewest states
-                        within one standard error of the largest are chosen */
+  double heldout;    /* log P of held-out rows given the others; NaN where it was not in question */
   double heldout_se; /* of its difference from the largest */
 } blica_segment_trial;
 
@@ -563,8 +540,7 @@ typedef struct {
   int64_t rounds;              /* of expectation-maximisation, in all */
   blica_stop stop;             /* converged, or what ended it early: the result is the best so far */
   double seconds;
-  blica_model *model; /* one segment per state, labelled 1, 2, ...; fitted to the expected counts of the states. NULL:
-                         the call was interrupted before there was one */
+  blica_model *model; /* one segment per state, labelled 1, 2, ...; NULL: interrupted before there was one */
 } blica_segmentation;
 /* Finds segments in rows that are in time order, all of one segment: a hidden Markov chain of states, in each of which
  * the sources have means and variances of their own; A is common to all. Needs two variables, and at least 50 and
@@ -575,13 +551,12 @@ BLICA_API void blica_segmentation_free(blica_segmentation *segmentation);
 
 /* ------------------------------------------------------------------ comparison, identification, fitted values */
 
-/* Mean cosine similarity of the columns of a [n,k] and b [n,k] under the best matching:
- * matching[j] is the column of b that goes with column j of a, cosine[j] its signed cosine. */
+/* Mean cosine similarity of the columns of a [n,k] and b [n,k] under the best matching: matching[j] is the column of b
+ * that goes with column j of a, cosine[j] its signed cosine. */
 BLICA_API blica_status blica_compare(blica_ctx *ctx, int n, int k, const double *a, const double *b, double *mcs,
                                      int *matching, double *cosine);
 /* Table 1 of the paper: statistics and unknowns of a model with n variables, k sources, u segments. `ordinal` of the
- * items have three or more levels: they have one unknown scale, not one in every segment. With such items the count
- * also has one location per item, and leaves out the scale and the mean of each source, which are free. */
+ * items have three or more levels (docs/identifiability.md). */
 BLICA_API blica_status blica_identify_count(blica_ctx *ctx, int n, int k, int u, int ordinal, int64_t *statistics,
                                             int64_t *unknowns);
 
@@ -653,8 +628,7 @@ typedef struct {
   /* By how many degrees the columns may be off, and the accuracy to expect from it. */
   double *angle, *angle_bound; /* [k] one standard deviation; 90 % of errors are smaller */
   double expected_mcs;
-  /* Do the variances change? p values, NaN where there is one segment. */
-  double change_p, *source_change_p; /* of all; [k] */
+  double change_p, *source_change_p; /* p values of no change, of all and [k]; NaN where there is one segment */
   /* Do rows depend on those before them in the segment? The mean correlation of an item with itself in the row before,
    * its z value, by how much it falls with every further row, by which factor it multiplies the variance of sums over
    * rows (1: not at all), and how many independent draws of the sources a segment holds. NaN without the test. */
@@ -665,13 +639,11 @@ typedef struct {
   double *segment_srmr, *segment_m2;      /* [u] */
   double *item_srmr;                      /* [n] root mean square of the residual correlations of an item */
   int64_t surplus, rank, rank_parameters; /* what the design can identify */
-  /* The verdict: can the design determine the sources, do the data show change, does the model fit, are the axes
-   * determined? An answer and a sentence each. */
-  blica_answer answer[BLICA_QUESTIONS];
-  char verdict[BLICA_QUESTIONS][400];
-  int planes;      /* n, or the planes of the model's coding */
-  double *mean_se; /* [k,u] of the sources' means; the larger of both, as above */
-  double *cut_se;  /* [planes] of the items' cuts; asymptotic */
+  blica_answer answer[BLICA_QUESTIONS];   /* can the design determine the sources, do the data show change, does the */
+  char verdict[BLICA_QUESTIONS][400];     /* model fit, are the axes determined; and a sentence for each */
+  int planes;                             /* n, or the planes of the model's coding */
+  double *mean_se;                        /* [k,u] of the sources' means; the larger of both, as above */
+  double *cut_se;                         /* [planes] of the items' cuts; asymptotic */
   /* Is the model what its method finds for these data? Its largest difference from a refit in standard errors, and the
    * MCS between them. Beyond 0.1 errors there are no errors and angles, and M2 is that of given parameters. */
   double distance, refit_mcs;
@@ -686,11 +658,8 @@ typedef struct {
   double margin_p, margin_size, margin_shift;
   int margin_item, margin_segment;
 } blica_assessment;
-
-/* As in "yes", "weak", "no", "unknown"; static text. */
-BLICA_API const char *blica_answer_name(blica_answer answer);
-/* "design", "change", "fit", "axes"; static text, NULL for any other number. */
-BLICA_API const char *blica_question_name(int question);
+BLICA_API const char *blica_answer_name(blica_answer answer); /* "yes", "weak", "no", "unknown"; static text */
+BLICA_API const char *blica_question_name(int question);      /* "design", ...; static text, NULL for other numbers */
 /* How far an estimate can be trusted: standard errors, by which angle each column may be off, whether the variances
  * change over segments at all, and whether the model fits. The rows are those that the model was fitted to. */
 BLICA_API blica_status blica_assess(blica_ctx *ctx, const blica_model *model, const blica_data *data,
