@@ -4,7 +4,7 @@ DESTDIR ?=
 SECONDS ?= 60
 JOBS ?= 2
 BUILD := build/release
-.PHONY: check-aarch64 kernels mutants strict docs help demo test asan faults fuzz tsan kill-test slurm-test valgrind coverage build install bench bench-methods bench-ivae clean setup setup-test
+.PHONY: quick lint abi abi-record check-aarch64 kernels mutants strict docs help demo test asan faults fuzz tsan kill-test slurm-test valgrind coverage build install bench bench-methods bench-ivae clean setup setup-test
 
 help: ## what can be made
 	@grep -hE '^[a-z%-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z%-]+):.*## /\1\t/' | column -t -s "$$(printf '\t')"
@@ -38,6 +38,19 @@ demo: setup build ## simulate, fit, and write a report
 test: setup-test build ## build and run all tests
 	@echo "Running all tests"
 	@cd $(BUILD) && ctest --output-on-failure --no-tests=error -j $(JOBS)
+
+quick: build ## build and run the tests that a change of any kind meets: rules of the house, interface, identities (2 minutes)
+	@cd $(BUILD) && ctest --output-on-failure --no-tests=error -j $(JOBS) -R 'cli/(layers|header|hosted)|unit/test_interface|identity/'
+
+lint: setup-test ## yamllint, mypy, and, where they are installed, lintian and R CMD check --as-cran (15 minutes)
+	@sh tools/lint.sh
+
+ABI := --drop-private-types --headers-dir
+abi: build ## compare the binary interface with that of the last release (abidiff; 2 minutes); removals and changes fail
+	@abidiff --no-added-syms $(ABI)2 include cmake/libblica.abi $(BUILD)/libblica.so && echo "nothing that programs use has changed"
+
+abi-record: build ## write the binary interface of this release to cmake/libblica.abi
+	@abidw $(ABI) include --no-show-locs --no-corpus-path --no-comp-dir-path --out-file cmake/libblica.abi $(BUILD)/libblica.so
 
 bench: build ## speed and accuracy of this build, on one core: counting, correlations, the fit, accuracy over many data sets
 	@cmake --build $(BUILD) --target benches > $(BUILD)/build.log 2>&1 || { cat $(BUILD)/build.log; exit 1; }
