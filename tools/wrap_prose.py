@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Wraps the prose of Markdown files at 100 columns: wrap_prose.py [--check] FILE...
 
-Tables, code, headings and single words that are longer (links) stay as they are. With --check nothing is written and files whose prose
+Tables, code, headings, YAML at the beginning and single words that are longer (links) stay as they are. With --check nothing is written and files whose prose
 is wider are named, exit 1.
 """
 import pathlib
@@ -26,6 +26,9 @@ def fill(lines: list, first: str, rest: str) -> list:
 
 def wrap(text: str) -> str:
     out, lines, i, fenced = [], text.split("\n"), 0, False
+    if lines[0] == "---":  # YAML before the page
+        i = lines.index("---", 1) + 1
+        out = lines[:i]
     while i < len(lines):
         line = lines[i]
         if line.lstrip().startswith("```"):
