@@ -119,8 +119,8 @@ check-aarch64: ## build the library for aarch64, without vector instructions of 
 	@sh tools/setup.sh aarch64
 	@JOBS=$(JOBS) sh tools/check_aarch64.sh
 
-install: build ## put program, library, headers, man pages and completions under PREFIX
-	@cmake --install $(BUILD) --prefix $(DESTDIR)$(PREFIX)
+install: build ## put program, stripped library, headers, man pages, completions, example and C reference under PREFIX
+	@cmake --install $(BUILD) --prefix $(DESTDIR)$(PREFIX) --strip
 
 bench-methods: build ## MCS and seconds of every method on the shared data sets
 	@bash bench/bench_methods.sh $(BUILD)

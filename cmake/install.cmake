@@ -24,6 +24,20 @@ list(JOIN BLICA_PC_LIBS " " BLICA_PC_LIBS)
 configure_file(cmake/blica.pc.in ${CMAKE_CURRENT_BINARY_DIR}/blica.pc @ONLY)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/blica.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
+# What a programmer looks at: the example, and the C interface as a page, where Python can write it.
+install(FILES README.md LICENSE CHANGELOG.md VERSIONING.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES examples/recover.c DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples)
+find_program(BLICA_PYTHON3 python3)
+if(BLICA_PYTHON3)
+  set(page ${CMAKE_CURRENT_BINARY_DIR}/c-interface.html)
+  file(GLOB headers CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/include/*.h)
+  add_custom_command(OUTPUT ${page} VERBATIM
+    COMMAND ${BLICA_PYTHON3} ${CMAKE_CURRENT_SOURCE_DIR}/tools/header_page.py ${CMAKE_CURRENT_SOURCE_DIR}/include ${page} ${PROJECT_VERSION}
+    DEPENDS ${headers} tools/header_page.py)
+  add_custom_target(blica_c_page ALL DEPENDS ${page})
+  install(FILES ${page} DESTINATION ${CMAKE_INSTALL_DOCDIR})
+endif()
+
 if(TARGET blica_mpi)
   install(TARGETS blica_mpi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} PUBLIC_HEADER DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 endif()

@@ -28,6 +28,24 @@ example() {
   [ "$output" = "blica $(cat "$BLICA_SOURCE/VERSION")" ]
 }
 
+@test "the example, the README and a page of the C interface are installed" {
+  doc=$TREE/share/doc/blica
+  [ -s "$doc/README.md" ]
+  cmp "$doc/examples/recover.c" "$BLICA_SOURCE/examples/recover.c"
+  for name in blica_fit blica_pack blica_option_set blica_model_load; do
+    [ "$(grep -c "id=\"$name\"" "$doc/c-interface.html")" = 1 ]
+    grep -q "href=\"#$name\"" "$doc/c-interface.html"
+  done
+}
+
+@test "a stripped installation is a third of one with debug symbols, and works" {
+  [ "$SANITIZED" = no ] || skip "the library is built with sanitizers"
+  cmake --install "$BLICA_BUILD" --prefix "$PWD/tree" --strip >log 2>&1 || { cat log; return 1; }
+  size() { stat -L -c %s "$(find "$1" -name libblica.so)"; }
+  [ $((3 * $(size tree))) -lt "$(size "$TREE")" ] || { echo "$(size tree) and $(size "$TREE") bytes"; return 1; }
+  tree/bin/blica --version
+}
+
 @test "a C program builds with pkg-config and runs" {
   [ "$SANITIZED" = no ] || skip "the library is built with sanitizers"
   export PKG_CONFIG_PATH=$LIB/pkgconfig
