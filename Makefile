@@ -75,11 +75,11 @@ slurm-test: build ## run the Slurm script under a real Slurm of four nodes on th
 valgrind: setup-test build ## run the C tests and every command under valgrind's memcheck
 	@bash tools/valgrind.sh $(BUILD)
 
-coverage: setup-test ## run the tests with counters: lines of src/ that they reach; fails below 90 %
+coverage: setup-test ## run the tests with counters: lines and branches of src/ that they reach (bench/results/coverage.md); fails below 90 % of lines
 	@cmake --preset coverage -Wno-dev > /dev/null && cmake --build build/coverage > /dev/null
 	@find build/coverage -name '*.gcda' -delete
 	@cd build/coverage && OPENBLAS_NUM_THREADS=1 ctest --output-on-failure --no-tests=error -j $(JOBS) -E 'parity|python|^r/|install|browser|test_recovery|faults/calls' # gcov itself crashes when memory is out
-	@/usr/bin/python3 tools/coverage.py build/coverage --lines --at-least 90
+	@/usr/bin/python3 tools/coverage.py build/coverage --lines --at-least 90 --table bench/results/coverage.md
 
 fuzz: ## run each fuzz target for SECONDS=60, two at a time (Clang with libFuzzer); TARGETS="csv model" for some of them
 	@sh tools/setup.sh fuzz
