@@ -74,7 +74,7 @@ extern "Python" void blica_python_warn(const char *text, void *user);
 
 archive = library()
 ffi = FFI()
-headers = "".join((ROOT / "include" / name).read_text() for name in ("blica.h", "blica_options.h"))
+headers = "".join((ROOT / "include" / name).read_text() for name in ("blica.h", "blica_conclusions.h", "blica_options.h"))
 ffi.cdef(declarations(headers) + CALLBACKS)
 ffi.set_source(
     "blica._library",

@@ -13,7 +13,7 @@ FUNCTION = re.compile(r"\b(blica_[a-z0-9_]+)(?=\()")
 def page(folder: pathlib.Path, version: str) -> str:
     """Comments are grey, every declared function has an anchor, and the index names all in order of the alphabet."""
     names, bodies = set(), []
-    for name in ("blica.h", "blica_options.h", "blica_ranks.h", "blica_mpi.h"):
+    for name in ("blica.h", "blica_conclusions.h", "blica_options.h", "blica_ranks.h", "blica_mpi.h"):
         body = []
         for part in re.split(r"(/\*.*?\*/)", (folder / name).read_text(encoding="utf-8"), flags=re.S):
             text = html.escape(part)

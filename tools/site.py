@@ -62,8 +62,8 @@ markdown_extensions:
 
 def c_reference(folder: pathlib.Path) -> str:
     """The headers as a page: a section for each ruled comment, prose from comments, declarations as code."""
-    header, options = (folder / "blica.h").read_text(), (folder / "blica_options.h").read_text()
-    body = "\n".join(text[text.index("/* ---"):text.rindex("#ifdef __cplusplus")] for text in (header, options))
+    header, *others = [(folder / name).read_text() for name in ("blica.h", "blica_conclusions.h", "blica_options.h")]
+    body = "\n".join(text[text.index("/* ---"):text.rindex("#ifdef __cplusplus")] for text in (header, *others))
     out = ["# C interface\n", "Made from `include/blica.h`. " + comment_text(header[:header.index("#ifndef")]) + "\n"]
     code: list[str] = []
 

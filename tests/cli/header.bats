@@ -11,7 +11,7 @@ load helpers
 }
 
 @test "each public header stands alone, in C and in C++" {
-  for header in blica blica_options blica_ranks; do
+  for header in blica blica_conclusions blica_options blica_ranks; do
     echo "#include <$header.h>" >one.c
     ${CC:-cc} -std=c11 -Wall -Wextra -Wpedantic -Werror -I"$BLICA_SOURCE/include" -fsyntax-only one.c
     ${CXX:-c++} -std=c++17 -Wall -Wextra -Wpedantic -Werror -I"$BLICA_SOURCE/include" -fsyntax-only -x c++ one.c
@@ -38,7 +38,7 @@ load helpers
   nm -D --defined-only "$BLICA_BUILD/libblica.so" | awk '{print $3}' >exported
   ! grep -vE '^(blica_[a-z0-9_]+@@BLICA_1\.[0-9]+|BLICA_1\.[0-9]+)$' exported
   sed -n 's/^BLICA_OPTIONS(\(.*\))$/blica_\1_option_table blica_\1_options_init/p' "$BLICA_SOURCE/include/blica_options.h" | tr ' ' '\n' >declared
-  grep -hoE '^BLICA_API [^;(]*\bblica_[a-z0-9_]+\(' "$BLICA_SOURCE"/include/blica{,_options,_ranks}.h | grep -oE 'blica_[a-z0-9_]+\($' | tr -d '(' >>declared
+  grep -hoE '^BLICA_API [^;(]*\bblica_[a-z0-9_]+\(' "$BLICA_SOURCE"/include/blica{,_conclusions,_options,_ranks}.h | grep -oE 'blica_[a-z0-9_]+\($' | tr -d '(' >>declared
   diff <(grep -o '^blica_[a-z0-9_]*' exported | sort) <(sort declared)
 }
 
