@@ -226,6 +226,21 @@ static int write_figures(const report_input *in, const char *folder) {
   return EXIT_FAILED;
 }
 
+/* The model remembers levels, so DATA need no --ordinal here; other commands that the page names do. */
+static bool needs_ordinal(const blica_coding *c, const data_values *v) {
+  bool any = false;
+  if (!c || v->ordinal || v->levels) return false;
+  for (int i = 0; i < c->items; i++) {
+    const int levels = c->first[i + 1] - c->first[i] + 1;
+    for (int l = 0; l < levels && levels > 2; l++) {
+      const char *label = c->labels[c->first[i] + i + l];
+      if (!*label || label[strspn(label, "-0123456789")]) return false;
+      any = true;
+    }
+  }
+  return any;
+}
+
 static int run(program *p, void *values) {
   report_values *v = values;
   material m = {0};
@@ -239,6 +254,7 @@ static int run(program *p, void *values) {
   int code = gather(p, v, &m);
   if (code == EXIT_OK) {
     data_args_text(&v->data, flags, sizeof flags);
+    if (needs_ordinal(m.model->coding, &v->data) && strlen(flags) + 16 < sizeof flags) strcat(flags, " --ordinal");
     report_input in = {.model = m.model,
                        .counts = m.counts,
                        .check = m.check,

@@ -82,6 +82,11 @@ P
   done
   ! grep -q "not assessed" <<<"$err"
   [ -s f/residuals.svg ]
+  # levels that are numbers are remembered by the model; the commands of the page say --ordinal all the same
+  run_code 0 fit o/data.csv --ordinal --sources 2 --out n.json --quiet
+  run_code 0 report n.json o/data.csv --out n.html
+  grep -q "<pre>blica fit o/data.csv --ordinal " n.html
+  ! grep -q -- "--ordinal --ordinal" n.html
   run_code 0 count t.csv --levels "low<mid<high" --out same.npz
   run_code 0 report o.json same.npz --out counts.html
   run_code 0 count t.csv --levels "mid<low<high" --out other.npz
