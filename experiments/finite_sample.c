@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "axes.h"
 #include "series.h"
@@ -61,12 +62,12 @@ static figure *draw(const experiment *e, const design *d, const runs *r, double 
   const char *names[MOST_SERIES];
   colour inks[MOST_SERIES];
   for (int s = 0; s < d->listed; s++) {
-    names[s] = d->list[s].name;
+    names[s] = strcmp(d->list[s].method, "matched") == 0 ? "matched (default)" : d->list[s].name;
     inks[s] = d->list[s].ink;
   }
-  figure *f =
-      figure_new(LEFT + W + 20, 76 + SETTINGS * STEP, "Boxes of MCS for each method against samples per segment");
-  draw_text(f, LEFT, 22, 14, ALIGN_START, INK, 0, true, "MCS from samples: %d segments", SEGMENTS);
+  figure *f = figure_new(LEFT + W + 20, 76 + SETTINGS * STEP,
+                         "Boxes of 1 - MCS for each method against samples per segment, on a logarithmic scale");
+  draw_text(f, LEFT, 22, 14, ALIGN_START, INK, 0, true, "Error from samples (lower is better): %d segments", SEGMENTS);
   draw_legend(f, LEFT, 46, W, names, inks, d->listed);
   for (int p = 0; p < SETTINGS; p++) {
     struct axes_place places[MOST_SIZES];

@@ -43,22 +43,24 @@ int series_list(const experiment *e, const char *usual, const double *conditions
   return at;
 }
 
+static const double LEAST_ERROR = 3e-5; /* smaller errors are drawn on the edge of the axis */
+
 void draw_boxes(figure *f, double x, double y, double w, double h, const char *title, const char *label, const runs *r,
                 const struct axes_place *places, int count, const series *list, int listed, double lowest,
                 double *values) {
-  axes a = {f, x, y, w, h, -0.5, count - 0.5, lowest, 1 + 0.02 * (1 - lowest), false, false};
+  const axes a = {f, x, y, w, h, -0.5, count - 0.5, LEAST_ERROR, 1 - lowest, false, true};
   double step = w / count, width = 0.82 * step / listed;
-  axes_ticks_y(&a, "MCS");
+  axes_ticks_y(&a, "1 \xE2\x88\x92 MCS");
   for (int p = 0; p < count; p++) {
     axes_tick_x(&a, p, places[p].text);
-    if (p) draw_line(f, x + p * step, y, x + p * step, y + h, 0xeeeeeeff, 1, false);
+    if (p) draw_line(f, x + p * step, y, x + p * step, y + h, PALE, 1, false);
     for (int s = 0; s < listed; s++) {
       run like = places[p].like;
       char what[128];
       snprintf(like.method, sizeof like.method, "%s", list[s].method);
       like.condition = list[s].condition;
       int found = runs_select(r, &like, run_mcs, values);
-      for (int i = 0; i < found; i++) values[i] = fmax(values[i], lowest);
+      for (int i = 0; i < found; i++) values[i] = fmax(1 - fmax(values[i], lowest), LEAST_ERROR);
       snprintf(what, sizeof what, "%s at %s", list[s].name, places[p].text);
       axes_box(&a, axes_x(&a, p) + (s - 0.5 * (listed - 1)) * width, fmin(0.8 * width, 30), values, found, list[s].ink,
                what);

@@ -25,7 +25,7 @@ struct axes_place {
   const char *text;
   run like;
 };
-/* One panel. values has room for all runs. */
+/* One panel of errors, 1 - MCS, on a logarithmic scale up to that of MCS `lowest`; values has room for all runs. */
 void draw_boxes(figure *f, double x, double y, double w, double h, const char *title, const char *label, const runs *r,
                 const struct axes_place *places, int count, const series *list, int listed, double lowest,
                 double *values);
