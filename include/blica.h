@@ -201,6 +201,14 @@ enum { BLICA_NUMBER_LEVELS = 16, BLICA_NUMBER_SAMPLE = 1 << 20 };
  * labels of such an item are "-Inf" and the cuts, so that its coding says to which level a new number belongs. */
 BLICA_API blica_status blica_cut_numbers(blica_ctx *ctx, int64_t rows, const double *x,
                                          double cut[BLICA_NUMBER_LEVELS - 1], int *cuts);
+struct ArrowArrayStream;
+/* Packs the table of an Arrow C stream, and releases the stream, also on failure: booleans, whole numbers (of 0 and 1,
+ * of two values, or of more with ordinal) and dictionaries of text (of two values, or ordered); nulls are missing.
+ * segment_column names the column that holds the segments, as text, whole numbers or a dictionary; NULL: all rows are
+ * one segment. The structs are those of the Arrow C data interface; sizes of buffers cannot be checked. */
+BLICA_API blica_status blica_pack_arrow(blica_ctx *ctx, struct ArrowArrayStream *stream, const char *segment_column,
+                                        int ordinal, blica_data **out);
+
 /* Gives rows sampling weights, positive and in input order. They are scaled within each segment to add up to its
  * effective number of rows, (sum w)^2 / sum w^2. */
 BLICA_API blica_status blica_data_set_weights(blica_ctx *ctx, blica_data *data, const double *weight /* [rows] */);

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import copy
+import ctypes
 import warnings
 from typing import Any, Callable, List, Optional, Sequence, Tuple
 
@@ -34,6 +35,26 @@ def as_frame(x):
     if hasattr(x, "columns") and hasattr(x, "shape"):
         raise TypeError(f"X is a {type(x).__name__}, whose column names cannot be read; convert it to a pandas DataFrame")
     return x
+
+
+def is_stream(x) -> bool:
+    """Whether x gives its table as an Arrow stream only, as results of DuckDB do; frames with more are read as pandas reads them."""
+    return hasattr(x, "__arrow_c_stream__") and not is_frame(x) and not hasattr(x, "__dataframe__")
+
+
+def pack_stream(session: Session, x, segments, ordinal: bool, **others):
+    """The C data object of an Arrow stream; segments is the name of a column, or None."""
+    for name, value in others.items():
+        if value is not None:
+            raise ValueError(f"{name}= is not for Arrow streams, whose levels are those of their dictionaries; give a pandas DataFrame")
+    if segments is not None and not isinstance(segments, str):
+        raise TypeError("segments of an Arrow stream are a column of it; give its name")
+    capsule = x.__arrow_c_stream__()
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    stream = ffi.cast("struct ArrowArrayStream *", pointer(capsule, b"arrow_array_stream"))
+    name = ffi.NULL if segments is None else ffi.new("char[]", encoded(segments))
+    return session.call(lib.blica_pack_arrow, stream, name, bool(ordinal), free=lib.blica_data_free)
 
 
 def take_segments(x, segments) -> Tuple[Any, Any]:

@@ -12,7 +12,7 @@ from typing import Any, List, NamedTuple, Optional, Union
 import numpy as np
 
 from . import _dask, _options, _tables
-from ._data import Table, is_frame, pack, segment_labels, take_segments
+from ._data import Table, is_frame, is_stream, pack, pack_stream, segment_labels, take_segments
 from ._library import ffi, lib
 from ._objects import Correlations, Counts, Model, doubles, texts
 from ._session import Session, Verbose, text
@@ -25,6 +25,9 @@ def _count(session: Session, x, segments, binarize, ordinal=False, levels=None, 
         return x._pointer, None
     if _dask.is_lazy(x):
         return _dask.count(x, segments, binarize=binarize, ordinal=ordinal, levels=levels, missing=missing, numeric=numeric).counts._pointer, None
+    if is_stream(x):
+        data = pack_stream(session, x, segments, ordinal, binarize=binarize, levels=levels, missing=missing, numeric=numeric)
+        return session.call(lib.blica_count, data, free=lib.blica_counts_free), data
     x, segments = take_segments(x, segments)
     data = pack(session, Table(x, binarize=binarize, ordinal=ordinal, levels=levels, missing=missing, numeric=numeric), segments)
     return session.call(lib.blica_count, data, free=lib.blica_counts_free), data
@@ -34,7 +37,7 @@ def count(X, segments=None, *, binarize: Optional[float] = None, ordinal: bool =
           threads: Optional[int] = None, verbose: Verbose = 0) -> Counts:
     """Counts the 2x2 tables of all pairs of variables in every segment.
 
-    X is an array or DataFrame of items, NaN for missing, a scipy.sparse matrix of 0 and 1, or a Dask frame or array, whose
+    X is an array or DataFrame of items, NaN for missing, a scipy.sparse matrix of 0 and 1, an object with `__arrow_c_stream__`, or a Dask frame or array, whose
     partitions are counted by the workers of the active distributed.Client; segments holds a label per row, or is
     the name of the column of X that holds them. Items
     may have more levels: columns of a DataFrame that are an ordered Categorical, whole numbers with ordinal=True, and any

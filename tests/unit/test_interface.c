@@ -39,6 +39,7 @@ static void refuse_null(blica_ctx *c) {
   REFUSED(blica_pack_rows(c, none, 1, none, none));
   REFUSED(blica_pack_columns(c, none, 1, none, none));
   REFUSED(blica_pack_end(c, none, none));
+  REFUSED(blica_pack_arrow(c, none, none, 0, none));
   REFUSED(blica_cut_numbers(c, 1, none, none, none));
   REFUSED(blica_data_set_weights(c, none, none));
   REFUSED(blica_data_set_clusters(c, none, none));
