@@ -239,8 +239,9 @@ blica_status table_begin_readstat(table *t, char *message) {
 
 static bool listed_missing(const table *t, double code) {
   char text[40];
+  if (!t->options.missing) return false; /* the usual case, for every value of a file */
   snprintf(text, sizeof text, "%.15g", code);
-  return t->options.missing && table_listed_missing(t, text, strlen(text));
+  return table_listed_missing(t, text, strlen(text));
 }
 
 /* The place of a code among those of a variable, where it is or would be. */
