@@ -124,6 +124,7 @@ static void change(const file *f, const char *path, fuzz_bytes *b) {
   CHECK(bl_checkpoint_parse(fuzz_ctx(), path, f->bytes, f->size, &c) == BLICA_OK);
   CHECK(c.sections > 0);
   while (b->left) change_section(choose(&c, b), b);
+  bl_checkpoint_mark(&c, path); /* the file is replaced, not one that another process wrote */
   CHECK(bl_checkpoint_write(&c, path));
   release(&c);
 }

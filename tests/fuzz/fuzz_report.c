@@ -17,7 +17,7 @@ static const char attributes[] =
     " aria-hidden aria-label charset class colspan content cx cy d data-v data-values fill "
     "fill-opacity font-size font-weight height hidden href "
     "http-equiv id lang name nonce open preserveAspectRatio r role scope stroke "
-    "stroke-dasharray stroke-width style tabindex "
+    "stroke-dasharray stroke-opacity stroke-width style tabindex "
     "text-anchor title transform type viewBox width x y ";
 
 static bool listed(const char *list, const char *word, size_t length) {
