@@ -1,10 +1,14 @@
 # The BLAS and LAPACK, by the names that Fortran gives them. OpenBLAS when pkg-config knows it; else, or when BLA_VENDOR names
 # one (Generic for the reference, Intel10_64lp for MKL, Apple for Accelerate), what CMake's own modules find.
 # Sets BLICA_BLAS_TARGETS (to link), and for the pkg-config file BLICA_BLAS_REQUIRES and BLICA_BLAS_LIBS.
-if(NOT BLA_VENDOR)
+set(BLICA_BLAS "" CACHE STRING "what to link as BLAS and LAPACK: files and flags of the linker; empty: what is found")
+if(NOT BLICA_BLAS AND NOT BLA_VENDOR)
   pkg_check_modules(OPENBLAS IMPORTED_TARGET openblas)
 endif()
-if(OPENBLAS_FOUND)
+if(BLICA_BLAS)
+  set(BLICA_BLAS_TARGETS ${BLICA_BLAS})
+  set(BLICA_BLAS_LIBS ${BLICA_BLAS})
+elseif(OPENBLAS_FOUND)
   set(BLICA_BLAS_TARGETS PkgConfig::OPENBLAS)
   set(BLICA_BLAS_REQUIRES openblas)
 else()

@@ -109,7 +109,7 @@ r)
   cp "$work/blica_$version.tar.gz" "$root"
   install r-base-core r-base-dev r-cran-testthat r-cran-matrix
   rm -f "$root/usr/bin/pkg-config" "$root/usr/bin/pkgconf" # a part of r-base-dev
-  for package in cmake libopenblas0 libjansson4 libzip4; do
+  for package in cmake libopenblas0 libjansson-dev libzip4; do
     ! chroot "$root" dpkg-query -W "$package" 2>/dev/null || { echo "FAIL: $package is there"; exit 1; }
   done
   quietly R CMD INSTALL "blica_$version.tar.gz"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs the Debian packages that are missing, or names them when it may not. `setup.sh build` is what
 # building and the demo need; `setup.sh test` adds what the tests need, `setup.sh fuzz` what fuzzing
-# needs, `setup.sh tidy` clang-tidy, `setup.sh aarch64` a cross compiler and an emulator. The only list of packages there is.
+# needs, `setup.sh tidy` clang-tidy, `setup.sh aarch64`, `mingw`, `i386` and `s390x` a cross compiler and an emulator. The only list of packages there is.
 set -eu
 build="gcc libc6-dev make cmake ninja-build pkg-config libopenblas-dev libjansson-dev
  zlib1g-dev libzstd-dev libreadstat-dev bsdextrautils"
@@ -13,13 +13,19 @@ fuzz="clang libclang-rt-14-dev llvm"
 tidy="clang-tidy"
 aarch64="gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user libopenblas-dev:arm64
  libjansson-dev:arm64 zlib1g-dev:arm64 libcmocka-dev:arm64"
+mingw="gcc-mingw-w64-x86-64-posix gfortran-mingw-w64-x86-64-posix wine64 dpkg-dev"
+i386="gcc-i686-linux-gnu gfortran-i686-linux-gnu dpkg-dev"
+s390x="gcc-s390x-linux-gnu gfortran-s390x-linux-gnu qemu-user dpkg-dev"
 case "${1:-build}" in
 build) wanted=$build ;;
 test) wanted="$build $tests" ;;
 fuzz) wanted="$build $fuzz" ;;
 tidy) wanted="$build $tidy" ;;
 aarch64) wanted="$build $aarch64" ;;
-*) echo "usage: setup.sh build|test|fuzz|tidy|aarch64" >&2; exit 2 ;;
+mingw) wanted="$build $mingw" ;;
+i386) wanted="$build $i386" ;;
+s390x) wanted="$build $s390x" ;;
+*) echo "usage: setup.sh build|test|fuzz|tidy|aarch64|mingw|i386|s390x" >&2; exit 2 ;;
 esac
 # What accessibility is tested with; without npm that test is skipped.
 if [ "${1:-}" = test ] && command -v npm >/dev/null && [ ! -f "$(npm root --global)/axe-core/axe.min.js" ] && [ "$(id -u)" = 0 ]; then

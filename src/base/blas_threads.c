@@ -18,6 +18,7 @@ static char *(*const openblas_get_corename)(void) = NULL;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int holders, before;
 
+#ifndef _WIN32 /* where nothing forks */
 static void lock_blas(void) {
   pthread_mutex_lock(&lock);
 }
@@ -36,6 +37,7 @@ static void unlock_in_child(void) {
 __attribute__((constructor)) static void expect_forks(void) {
   (void)pthread_atfork(lock_blas, unlock_blas, unlock_in_child);
 }
+#endif
 
 void bl_blas_hold(void) {
   if (!openblas_get_num_threads || !openblas_set_num_threads) return;

@@ -12,6 +12,24 @@
 #include <xlocale.h>
 #endif
 
+#ifdef _WIN32
+typedef struct {
+  int before; /* whether the thread had a locale of its own */
+  char name[64];
+} passage;
+
+static passage enter(void) {
+  passage p = {.before = _configthreadlocale(_ENABLE_PER_THREAD_LOCALE)};
+  snprintf(p.name, sizeof p.name, "%s", setlocale(LC_NUMERIC, NULL));
+  setlocale(LC_NUMERIC, "C");
+  return p;
+}
+
+static void leave(passage p) {
+  setlocale(LC_NUMERIC, p.name);
+  _configthreadlocale(p.before);
+}
+#else
 typedef struct {
   locale_t made, before;
 } passage;
@@ -27,6 +45,7 @@ static void leave(passage p) {
   uselocale(p.before);
   freelocale(p.made);
 }
+#endif
 
 /* 0x1, which strtod reads as 1: in a table it is a code or a mistake. */
 static bool is_hexadecimal(const char *text) {

@@ -1,16 +1,20 @@
 /* outfile.c - write to a temporary file in the same folder, sync, rename. */
-#define _GNU_SOURCE /* O_TMPFILE */
 #include "base/outfile.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <libgen.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "base/system.h"
+
+#ifndef O_CLOEXEC /* Windows: files are inherited, and text unless O_BINARY says otherwise */
+#define O_CLOEXEC O_BINARY
+#endif
 
 static void release(bl_outfile *file) {
   free(file->path);
@@ -26,33 +30,17 @@ static bool fail(bl_outfile *file, int reason) {
   return false;
 }
 
-/* A file without a name in the folder of path, or -1. The name comes through /proc when all is written. */
-static int open_unnamed(const char *path) {
-#ifdef O_TMPFILE
-  if (access("/proc/self/fd", X_OK) != 0) return -1;
-  char *copy = strdup(path);
-  if (!copy) return -1;
-  int descriptor = open(dirname(copy), O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
-  free(copy);
-  return descriptor;
-#else
-  (void)path;
-  return -1;
-#endif
-}
-
 /* A name in the folder of path that no other file should have; it is short, whatever the length of path's own. */
 static char *draw_name(const char *path) {
   static _Atomic unsigned drawn; /* differs between threads that draw in the same moment */
-  const char *slash = strrchr(path, '/');
-  int folder = slash ? (int)(slash - path) + 1 : 0;
+  const int folder = (int)(bl_file_part(path) - path);
   size_t length = (size_t)folder + 64;
   struct timespec now;
   char *name = malloc(length);
   clock_gettime(CLOCK_REALTIME, &now);
   if (name)
-    snprintf(name, length, "%.*s.blica-%lx-%lx-%x", folder, path, (unsigned long)getpid(), (unsigned long)now.tv_nsec,
-             drawn++);
+    snprintf(name, length, "%.*s.blica-%lx-%lx-%x", folder, path, (unsigned long)bl_process(),
+             (unsigned long)now.tv_nsec, drawn++);
   else
     errno = ENOMEM; /* the compiler takes it that malloc leaves errno alone */
   return name;
@@ -62,14 +50,12 @@ static char *draw_name(const char *path) {
  * descriptor, or -1. */
 static int take_name(bl_outfile *file, int from) {
   enum { TRIES = 100 };
-  char own[64];
-  snprintf(own, sizeof own, "/proc/self/fd/%d", from);
   for (int i = 0; i < TRIES; i++) {
     char *name = draw_name(file->path);
     if (!name) return -1;
-    int descriptor = from < 0 ? open(name, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0666)
-                     : linkat(AT_FDCWD, own, AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0 ? from
-                                                                                     : -1;
+    int descriptor = from < 0              ? open(name, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0666)
+                     : bl_link(from, name) ? from
+                                           : -1;
     if (descriptor >= 0) {
       file->temp = name;
       return descriptor;
@@ -84,9 +70,7 @@ static int take_name(bl_outfile *file, int from) {
 
 /* Gives the unnamed file its final name or, where that is taken, a new one from which it is renamed at once. */
 static bool give_name(bl_outfile *file, int descriptor) {
-  char own[64];
-  snprintf(own, sizeof own, "/proc/self/fd/%d", descriptor);
-  if (linkat(AT_FDCWD, own, AT_FDCWD, file->path, AT_SYMLINK_FOLLOW) == 0) return true;
+  if (bl_link(descriptor, file->path)) return true;
   return errno == EEXIST && take_name(file, descriptor) >= 0;
 }
 
@@ -125,10 +109,10 @@ bool bl_outfile_open(bl_outfile *file, const char *path) {
   int descriptor = own_descriptor(path);
   if (descriptor >= 0 || (exists && !S_ISREG(info.st_mode)))
     return open_special(file, descriptor >= 0 ? dup(descriptor) : open(path, O_WRONLY | O_CLOEXEC));
-  descriptor = open_unnamed(path);
+  descriptor = bl_open_unnamed(path);
   if (descriptor < 0) descriptor = take_name(file, -1);
   if (descriptor < 0) return fail(file, errno);
-  bool kept = !exists || fchmod(descriptor, info.st_mode & 0777) == 0; /* a new file has the mode that umask leaves */
+  bool kept = !exists || bl_set_mode(descriptor, info.st_mode & 0777); /* a new file has the mode that umask leaves */
   if (!kept || !(file->stream = fdopen(descriptor, "wb"))) {
     int reason = errno;
     close(descriptor);
@@ -137,18 +121,10 @@ bool bl_outfile_open(bl_outfile *file, const char *path) {
   return true;
 }
 
-/* The rename itself must survive a crash, so the folder is synced too; not all file systems can. */
-static void sync_folder(char *path) {
-  int folder = open(dirname(path), O_RDONLY | O_DIRECTORY);
-  if (folder < 0) return;
-  (void)fsync(folder);
-  close(folder);
-}
-
 bool bl_outfile_commit(bl_outfile *file) {
   errno = 0;
   if (fflush(file->stream) != 0 || ferror(file->stream)) return fail(file, errno ? errno : EIO);
-  if (!file->special && fsync(fileno(file->stream)) != 0) return fail(file, errno);
+  if (!file->special && !bl_sync(fileno(file->stream))) return fail(file, errno);
   bool unnamed = !file->special && !file->temp;
   int held = unnamed ? dup(fileno(file->stream)) : -1; /* it gets its name when nothing can fail any more */
   if (unnamed && held < 0) return fail(file, errno);
@@ -159,8 +135,8 @@ bool bl_outfile_commit(bl_outfile *file) {
   if (held >= 0) close(held);
   if (!fine) return fail(file, reason);
   if (!file->special) {
-    if (file->temp && rename(file->temp, file->path) != 0) return fail(file, errno);
-    sync_folder(file->path);
+    if (file->temp && !bl_rename(file->temp, file->path)) return fail(file, errno);
+    bl_sync_folder(file->path);
   }
   release(file);
   return true;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/ctx.h"
+#include "base/system.h"
 
 int bl_max_threads(const blica_ctx *ctx) {
   if (ctx->parent) return 1;

@@ -1,19 +1,8 @@
 /* pool.c - parallel loops over independent items. Threads wait for the next loop, awake for some microseconds and then
  * asleep; a thread that wakes up when the loop is done is not waited for. A fork of the process makes threads anew. */
-#define _GNU_SOURCE /* CPU_COUNT */
 #include "base/pool.h"
 
-#include <sched.h>
-#include <unistd.h>
-
-int bl_cores(void) {
-#ifdef CPU_COUNT
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
-#endif
-  const long count = sysconf(_SC_NPROCESSORS_ONLN);
-  return count > 0 ? (int)count : 1;
-}
+#include "base/system.h"
 
 static void relax(void) {
 #ifdef __x86_64__
@@ -52,8 +41,8 @@ static void *serve(void *user) {
 }
 
 static void add_threads(bl_pool *p, int threads) {
-  if (p->process != getpid()) {
-    *p = (bl_pool){.process = getpid()};
+  if (p->process != bl_process()) {
+    *p = (bl_pool){.process = bl_process()};
     pthread_mutex_init(&p->lock, NULL);
     pthread_cond_init(&p->begun, NULL);
     pthread_cond_init(&p->ended, NULL);
@@ -86,7 +75,7 @@ void bl_pool_run(bl_pool *p, int threads, int64_t count, bl_task task, void *use
 }
 
 void bl_pool_close(bl_pool *p) {
-  if (p->process == 0 || p->process != getpid()) return;
+  if (p->process == 0 || p->process != bl_process()) return;
   pthread_mutex_lock(&p->lock);
   p->leaving = true;
   atomic_fetch_add(&p->loop, 1);

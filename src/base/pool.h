@@ -30,6 +30,5 @@ typedef struct {
  * and done without where they cannot be had. Within a loop of the same pool, everything runs on the calling thread. */
 void bl_pool_run(bl_pool *pool, int threads, int64_t count, bl_task task, void *user);
 void bl_pool_close(bl_pool *pool); /* ends its threads */
-int bl_cores(void);                /* that this process may use */
 
 #endif

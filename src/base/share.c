@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/ctx.h"
+#include "base/text.h"
 
 enum { SLICE = 512 }; /* doubles of a place that one thread adds at a time: the branches stay in its cache */
 
@@ -224,7 +225,7 @@ static blica_status receive_texts(blica_ctx *ctx, char *const *texts, const int6
   TRY(bl_alloc(ctx, (size_t)size[0] + 1, out));
   TRY(bl_alloc_for(ctx, *out, (size_t)size[1], &at));
   (*out)[0] = at;
-  for (int64_t i = 0; ctx->comm.rank == root && i < size[0]; i++) at = stpcpy(at, texts[i]) + 1;
+  for (int64_t i = 0; ctx->comm.rank == root && i < size[0]; i++) at = bl_text_put(at, texts[i]) + 1;
   TRY(bl_broadcast(ctx, (void *)(*out)[0], (size_t)size[1], root));
   for (int64_t i = 0; i < size[0]; i++) (*out)[i + 1] = (*out)[i] + strlen((*out)[i]) + 1;
 done:

@@ -36,6 +36,12 @@ char *bl_utf8_put(uint32_t code, char *to) {
   return to + length;
 }
 
+char *bl_text_put(char *to, const char *text) {
+  const size_t length = strlen(text);
+  memcpy(to, text, length + 1);
+  return to + length;
+}
+
 bool bl_is_utf8(const char *text) {
   for (int length; *text; text += length)
     if ((length = bl_utf8_length(text)) == 0) return false;

@@ -17,6 +17,8 @@ char *bl_utf8_put(uint32_t code, char *to);
 bool bl_has_ending(const char *path, const char *ending);
 /* Whether the text is UTF-8. */
 bool bl_is_utf8(const char *text);
+/* Copies text with its zero; returns the place of that. */
+char *bl_text_put(char *to, const char *text);
 /* Makes text fit for a message, in place: a sequence that was cut short is removed; other bytes that are not UTF-8 and
  * control characters, which a terminal would obey, become question marks. */
 void bl_text_clean(char *text);

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
+
 void blica_coding_free(blica_coding *c) {
   if (!c) return;
   if (c->first) bl_free_texts(c->labels, c->first[c->items] + c->items);
@@ -75,10 +77,10 @@ static bool plain(const blica_coding *c, int i) {
 
 /* The name of an item with the list of its levels: "item[low<high". Returns the end of what it wrote. */
 static char *write_list(char *to, const char *item, char *const *labels, int count) {
-  to = stpcpy(to, item);
+  to = bl_text_put(to, item);
   for (int l = 0; l < count; l++) {
     *to++ = l ? '<' : '[';
-    to = stpcpy(to, labels[l]);
+    to = bl_text_put(to, labels[l]);
   }
   return to;
 }

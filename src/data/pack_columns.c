@@ -15,10 +15,9 @@ typedef struct {
   int32_t segment;
 } row_run;
 
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the first of eight bytes must be the lowest");
-
 /* Bit 0 of each of eight bytes, gathered into a byte. The products' bits do not overlap. */
 static uint64_t low_bits(uint64_t bytes) {
+  if (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__) bytes = __builtin_bswap64(bytes); /* the first byte is the lowest */
   return (bytes & UINT64_C(0x0101010101010101)) * UINT64_C(0x0102040810204080) >> 56;
 }
 

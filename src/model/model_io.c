@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "base/outfile.h"
+#include "base/system.h"
 #include "model/model.h"
 #include "model/model_fields.h"
 
@@ -200,10 +201,9 @@ blica_status blica_model_write(blica_ctx *ctx, const blica_model *model, char **
   char *made = NULL;
   size_t size = 0;
   *length = 0;
-  FILE *stream = open_memstream(&made, &size);
+  FILE *stream = bl_memory_open(&made, &size);
   if (stream) write_model(stream, model);
-  const bool failed = !stream || ferror(stream);
-  if ((stream && fclose(stream) != 0) || failed)
+  if (!stream || !bl_memory_close(stream, &made, &size))
     FAIL(ctx, BLICA_ERR_MEMORY, "out of memory: the text of a model of %d variables", model->n);
   TRY(bl_alloc(ctx, size + 1, text));
   memcpy(*text, made, size);
