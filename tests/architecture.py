@@ -9,6 +9,7 @@
 - counts, correlations, data and models know nothing of ranks: their folders neither include base/share.h nor call bl_comm;
 - a file calls rivals/ only if it is there or is the table of methods, and names of methods are compared in that table only;
 - BLAS and LAPACK are called by their Fortran names, through src/num/blas.h: nothing needs CBLAS or LAPACKE;
+- no folder of src/estimate has more than FOLDER_MOST files;
 - the files that ARCHITECTURE.md walks through are there; its walks visit none twice, and what a walk visits in src/ is called
   from an earlier stop of it;
 - what a file of src/ exports is used by another file of src/, or by the program; FOR_TESTS lists the exceptions.
@@ -26,6 +27,7 @@ FOLDERS = ["segment", "inference", "estimate", "likelihood", "ranks", "model", "
 WITHOUT_RANKS = {"model", "cor", "counts", "data"}
 PRIVATE = {"base/ctx.h", "base/pool.h", "base/checkpoint.h"}
 LARGEST_CYCLE = 1
+FOLDER_MOST = 24
 USERS = ("src", "cli", "report", "experiments")
 FOR_TESTS = {
     "bl_count_kernel_at": "every counting kernel that the machine can run is compared with a loop",
@@ -169,6 +171,14 @@ def check_method_names(source):
                         yield f"{path}:{line} compares the name of a method: make it a column of the table in {METHODS}"
 
 
+def check_sizes(source):
+    """A folder of src/estimate holds at most FOLDER_MOST files, headers counted: what one can keep in the head."""
+    for folder, _, files in os.walk(os.path.join(source, "src/estimate")):
+        count = sum(name.endswith((".c", ".h")) for name in files)
+        if count > FOLDER_MOST:
+            yield f"{os.path.relpath(folder, source)} has {count} files, more than {FOLDER_MOST}"
+
+
 def walks(source):
     """For each walk in ARCHITECTURE.md, its title and the files that it names, in order."""
     with open(os.path.join(source, "ARCHITECTURE.md"), encoding="utf-8") as text:
@@ -203,7 +213,7 @@ def main():
     unknown = {folder_of(file) for file in calls} - set(FOLDERS) - set(BESIDE) - {"mpi"}
     bad = [f"folder src/{name} has no place in the order" for name in sorted(unknown)]
     bad += list(check_calls(calls)) + list(check_includes(source)) + list(check_used(defines, needs)) + list(check_ranks(needs)) + list(check_blas(needs))
-    bad += list(check_walks(source, defines, needs)) + list(check_method_names(source))
+    bad += list(check_sizes(source)) + list(check_walks(source, defines, needs)) + list(check_method_names(source))
     print("\n".join(bad) if bad else f"{len(calls)} files in order")
     sys.exit(1 if bad else 0)
 
