@@ -316,7 +316,7 @@ static void columns_invert_most_of_the_information(void **state) {
   printf("eigenvalues from %.3f to %.3f\n", least, most);
   assert_compare(least, >, 0.003);
   assert_compare(most, <, 3);
-  bl_free(by_columns.own), bl_arrow_free(&h), free(product);
+  by_columns.close(by_columns.own), bl_arrow_free(&h), free(product);
   drop(&p);
 }
 

@@ -70,11 +70,15 @@ blica_status bl_scoring(blica_ctx *ctx, const bl_criterion *criterion, bl_evalua
 
 /* An approximate inverse of the Hessian. */
 typedef struct {
-  void *own;                                   /* NULL: none; to be freed with bl_free */
+  void *own;                                   /* NULL: none */
+  void (*close)(void *own);                    /* frees it */
   void (*set)(void *own, const double *theta); /* builds it at theta; the priors are those of the criterion then */
   void (*apply)(void *own, double *g);         /* g <- H0 g */
   bool scores; /* as good as the information and as cheap as an evaluation or two: it pays to build it in every step */
 } bl_preconditioner;
+/* By the whole information: small problems with priors, no free scales. */
+blica_status bl_precondition_whole(blica_ctx *ctx, const bl_criterion *criterion, bl_preconditioner *out);
+bool bl_precondition_whole_fits(const bl_criterion *criterion); /* whether it serves */
 /* The one that suits the criterion: with free scales by columns of A with their log-variances, else by rows or none. */
 blica_status bl_preconditioner_make(blica_ctx *ctx, const bl_criterion *criterion, bl_preconditioner *out);
 /* By rows of A and the covariances of the sources: few sources of many items, no free scales. */

@@ -135,7 +135,7 @@ static blica_status by_columns_make(blica_ctx *ctx, const bl_criterion *criterio
   MUST(bl_alloc_for(ctx, p, k * u, &p->b));
   MUST(bl_alloc_for(ctx, p, n * u, &p->q));
   MUST(bl_alloc_for(ctx, p, bl_mul(k * k, (size_t)bl_max_threads(ctx)), &p->capacitance));
-  *out = (bl_preconditioner){.own = bl_take(&p), .set = set, .apply = apply};
+  *out = (bl_preconditioner){.own = bl_take(&p), .close = bl_free, .set = set, .apply = apply};
   return BLICA_OK;
 }
 
@@ -144,5 +144,6 @@ blica_status bl_preconditioner_make(blica_ctx *ctx, const bl_criterion *criterio
   *out = (bl_preconditioner){.own = NULL};
   if (!criterion->gauss) return BLICA_OK;
   if (p->locals > p->k) return by_columns_make(ctx, criterion, out);
+  if (bl_precondition_whole_fits(criterion)) return bl_precondition_whole(ctx, criterion, out);
   return bl_precondition_rows_fits(p) ? bl_precondition_rows(ctx, criterion, out) : BLICA_OK;
 }

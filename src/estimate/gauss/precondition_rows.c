@@ -303,6 +303,6 @@ blica_status bl_precondition_rows(blica_ctx *ctx, const bl_criterion *criterion,
   double **each[] = {&p->w, &p->among, &p->inverse, &p->pairs}, **once[] = {&p->diagonal, &p->change, &p->inside};
   for (int i = 0; i < 4; i++) MUST(bl_alloc_for(ctx, p, bl_mul(kk, u), each[i]));
   for (int i = 0; i < 3; i++) MUST(bl_alloc_for(ctx, p, kk, once[i]));
-  *out = (bl_preconditioner){.own = bl_take(&p), .set = set, .apply = apply, .scores = true};
+  *out = (bl_preconditioner){.own = bl_take(&p), .close = bl_free, .set = set, .apply = apply, .scores = true};
   return BLICA_OK;
 }

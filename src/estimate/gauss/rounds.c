@@ -32,7 +32,7 @@ done:
 }
 
 void bl_run_close(bl_run *run) {
-  bl_free(run->preconditioner.own);
+  if (run->preconditioner.own) run->preconditioner.close(run->preconditioner.own);
   bl_evaluator_free(run->evaluator);
 }
 

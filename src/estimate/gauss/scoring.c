@@ -12,6 +12,7 @@
 
 enum {
   GROUPS = 8,
+  WHOLE_MOST = 200,   /* n k up to which the whole information is a preconditioner */
   SCORING_MOST = 800, /* n k: a step costs (n k)^2 (n + k) u and more */
   MAX_REJECTS = 30,
   FLAT_STEPS = 50, /* steps that must lower the value by FLAT_CHANGE of it, or it is too flat to improve further; such
@@ -159,6 +160,52 @@ bool bl_arrow_traces(bl_arrow *a, double *trace_mixing, double *trace_local) {
   if (bl_dpotri('L', nk, a->mixing, nk) != 0) return false;
   for (int i = 0; i < nk; i++) *trace_mixing += a->mixing[(size_t)i * (size_t)(nk + 1)];
   return true;
+}
+
+/* ---- as a preconditioner ---- */
+
+typedef struct {
+  bl_arrow arrow;
+  const bl_criterion *criterion;
+  double *step;
+  bool usable;
+} whole;
+
+static void close_whole(void *own) {
+  whole *w = own;
+  bl_arrow_free(&w->arrow);
+  bl_free(w);
+}
+
+static void set_whole(void *own, const double *theta) {
+  whole *w = own;
+  w->usable = bl_arrow_inform(&w->arrow, w->criterion, theta) && bl_arrow_factor(&w->arrow);
+}
+
+static void apply_whole(void *own, double *g) {
+  const whole *w = own;
+  if (!w->usable) return;
+  solve(&w->arrow, g, w->step);
+  for (size_t i = 0; i < bl_layout_size(&w->arrow.layout); i++) g[i] = -w->step[i];
+}
+
+bool bl_precondition_whole_fits(const bl_criterion *c) {
+  return c->gauss && c->layout.locals == c->layout.k && (int64_t)c->layout.n * c->layout.k <= WHOLE_MOST &&
+         c->precision_mixing > 0 && c->precision_variance > 0;
+}
+
+blica_status bl_precondition_whole(blica_ctx *ctx, const bl_criterion *criterion, bl_preconditioner *out) {
+  blica_status status;
+  whole *w = NULL;
+  TRY(bl_alloc(ctx, 1, &w));
+  w->criterion = criterion;
+  TRY(bl_alloc_for(ctx, w, bl_layout_size(&criterion->layout), &w->step));
+  TRY(bl_arrow_make(ctx, &criterion->layout, &w->arrow));
+  *out = (bl_preconditioner){.own = w, .close = close_whole, .set = set_whole, .apply = apply_whole};
+  w = NULL;
+done:
+  if (w) close_whole(w);
+  return status;
 }
 
 /* ---- scoring ---- */

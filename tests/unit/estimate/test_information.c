@@ -151,7 +151,7 @@ static void check_preconditioner(int n, int k, int u, double least, double most)
   assert_true(find_spectrum((int)size, h, &low, &high));
   printf("n=%d k=%d: eigenvalues from %.3f to %.3f\n", n, k, low, high);
   assert_true(low > least && high < most);
-  bl_free(p.own);
+  p.close(p.own);
   free(noise), free(theta), free(h), free(weight);
   blica_ctx_free(ctx);
 }
