@@ -30,8 +30,6 @@ static const blica_option own[] = {
 OPTION_TABLE(own_table, own)
 
 static const double TABLES_MOST = 2e8; /* beyond it correlations, held twice with their standard errors, take 7 GB */
-static const double CELLS_MOST = 2e6;  /* values of the data up to which the fit is assessed, in some seconds */
-enum { ASSESS_MOST = 600 };            /* and parameters */
 enum { RANK_MOST = 2500 };             /* parameters; the time grows with their cube, here to some seconds */
 
 typedef struct {
@@ -129,26 +127,22 @@ static int compare(program *p, const report_values *v, const blica_data *data, m
   return status == BLICA_OK ? EXIT_OK : fail_reading(p, status);
 }
 
-/* Assesses the fit when DATA holds rows, and not too many of them; otherwise the page has no such section. */
+/* Assesses the fit, as blica assess does, when DATA holds rows; otherwise the page has no such section. */
 static int assess(program *p, const report_values *v, material *m) {
   data_values how = v->data;
   blica_data *data = NULL;
   blica_assess_options options = blica_assess_options_default();
   const char *path = p->operands[1];
-  double cells = 0;
   how.silent = true; /* notes were printed when the counts were made */
   const bool rows = !table_is_counts(path) && strcmp(path, "-") != 0;
   if (v->sources[0] && !rows) {
     say_error("report: --sources needs a file of rows, which '%s' is not", path);
     return EXIT_DATA;
   }
-  for (int s = 0; s < m->counts->u; s++) cells += m->counts->samples[s] * m->counts->n;
-  const bool few = cells <= CELLS_MOST && (int64_t)m->model->k * (m->model->n + m->model->u) <= ASSESS_MOST;
-  if (!rows || !(few || v->sources[0])) return EXIT_OK;
-  options.bootstrap = verdict_draws(m->model);
+  if (!rows) return EXIT_OK;
   int code = data_read(p, &how, path, m->model, &data);
   if (code != EXIT_OK) return code;
-  blica_status status = few ? blica_assess(p->ctx, m->model, data, &options, &m->assessment) : BLICA_OK;
+  blica_status status = blica_assess(p->ctx, m->model, data, &options, &m->assessment);
   if (status == BLICA_ERR_MEMORY || status == BLICA_ERR_INTERRUPTED)
     code = fail_reading(p, status);
   else if (status != BLICA_OK)

@@ -21,11 +21,12 @@ OPTION_TABLE(own_table, own)
 static int print_json(const blica_selection *s, const blica_select_options *o) {
   json_t *candidates = json_array();
   for (int k = 0; k <= s->highest; k++)
-    json_array_append_new(candidates, json_pack("{s:i,s:o,s:o,s:o,s:o,s:o,s:o}", "sources", k, "heldout",
-                                                json_number(s->heldout[k]), "heldout_se", json_number(s->heldout_se[k]),
-                                                "heldout_segments", json_number(s->heldout_segments[k]),
-                                                "heldout_segments_se", json_number(s->heldout_segments_se[k]), "bic",
-                                                json_number(s->bic[k]), "map", json_number(s->map[k])));
+    json_array_append_new(candidates,
+                          json_pack("{s:i,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "sources", k, "heldout",
+                                    json_number(s->heldout[k]), "heldout_se", json_number(s->heldout_se[k]),
+                                    "heldout_segments", json_number(s->heldout_segments[k]), "heldout_segments_se",
+                                    json_number(s->heldout_segments_se[k]), "bic", json_number(s->bic[k]), "halves",
+                                    json_number(s->halves[k]), "map", json_number(s->map[k])));
   return json_print(json_pack("{s:i,s:s,s:s,s:{s:i,s:o,s:i,s:i,s:i},s:o,s:o,s:o,s:I}", "sources", s->sources, "reason",
                               s->reason, "method", blica_method_name(s->method), "chosen", "heldout", s->by_heldout,
                               "segments", s->by_segments < 0 ? json_null() : json_integer(s->by_segments), "parallel",
@@ -35,13 +36,14 @@ static int print_json(const blica_selection *s, const blica_select_options *o) {
 }
 
 static int print_text(const blica_selection *s) {
-  printf("%s\n\nsources\theld-out\terror\tsegments\tBIC\tMAP\teigenvalue\treference\n", s->reason);
+  printf("%s\n\nsources\theld-out\terror\tsegments\thalves\tBIC\tMAP\teigenvalue\treference\n", s->reason);
   for (int k = 0; k <= s->highest; k++) {
     if (k > 0 && k < s->lowest) continue;
     printf("%d", k);
     print_cell(6, s->heldout[k]);
     print_cell(6, s->heldout_se[k]);
     print_cell(6, s->heldout_segments[k]);
+    print_cell(2, s->halves[k]);
     print_cell(1, s->bic[k]);
     print_cell(5, s->map[k]);
     if (k > 0) print_cell(3, s->eigenvalue[k - 1]);

@@ -119,12 +119,6 @@ void print_cell(int decimals, double value) {
     printf("\t%.*f", decimals, value);
 }
 
-int verdict_draws(const blica_model *model) {
-  enum { DRAWS = 20, PARAMETERS_MOST = 500 };
-  const bool few = (int64_t)model->k * (model->n + model->u) <= PARAMETERS_MOST;
-  return few && !method_needs_rows(blica_method_find(model->method)) ? DRAWS : 0;
-}
-
 bool method_needs_rows(int method) {
   return method > 0 && blica_methods(NULL)[method - 1].needs_rows; /* auto needs only counts */
 }

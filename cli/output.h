@@ -47,7 +47,5 @@ int json_write(json_t *object, const char *path);
 
 /* Whether a method of a fit needs rows, not only counts. */
 bool method_needs_rows(int method);
-/* Bootstrap draws for a verdict that is computed in passing: few, and none where refits take long. */
-int verdict_draws(const blica_model *model);
 
 #endif

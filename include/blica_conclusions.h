@@ -125,6 +125,8 @@ BLICA_API const char *blica_question_name(int question);      /* "design", ...; 
 BLICA_API blica_status blica_assess(blica_ctx *ctx, const blica_model *model, const blica_data *data,
                                     const blica_assess_options *options, blica_assessment **out);
 BLICA_API void blica_assessment_free(blica_assessment *assessment);
+/* The mean MCS of random rotations of the columns of A against them: what their space alone scores. */
+BLICA_API blica_status blica_chance_mcs(blica_ctx *ctx, const blica_model *model, uint64_t seed, double *mcs);
 
 /* ------------------------------------------------------------------ items that differ between segments */
 
@@ -182,6 +184,7 @@ typedef struct {
    * with fewer than four segments or a method that needs rows. */
   double *heldout_segments, *heldout_segments_se;
   int by_segments;
+  double *halves; /* [highest+1] MCS between fits to two halves of the rows */
 } blica_selection;
 /* Compares numbers of sources by the likelihood of pairs in held-out rows. Parallel analysis with the data's own
  * margins, Velicer's minimum average partial and BIC are given for comparison. */

@@ -354,7 +354,7 @@ blica_status blica_assess(blica_ctx *ctx, const blica_model *model, const blica_
   TRY(design(ctx, model, a));
   TRY(optimum(ctx, model, rows, counts, a));
   const bool fitted = a->distance <= bl_verdict_distance;
-  TRY(bl_axes_chance(ctx, model, options->seed, &a->chance_mcs));
+  TRY(blica_chance_mcs(ctx, model, options->seed, &a->chance_mcs));
   TRY(change(ctx, model, rows, counts, a));
   TRY(take_blocks(ctx, options->block_length, rows, a));
   if (fitted) TRY(asymptotic(ctx, model, rows, counts, options->seed, a));

@@ -104,7 +104,8 @@ static void random_rotation(int k, bl_rng *rng, double *q) {
   }
 }
 
-blica_status bl_axes_chance(blica_ctx *ctx, const blica_model *model, uint64_t seed, double *mcs) {
+blica_status blica_chance_mcs(blica_ctx *ctx, const blica_model *model, uint64_t seed, double *mcs) {
+  BL_NEED(ctx, model, mcs);
   enum { ROTATIONS = 200 };
   const int n = model->n, k = model->k;
   BL_OWNED double *q = NULL, *a = NULL, *cosine = NULL;

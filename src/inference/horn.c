@@ -1,6 +1,5 @@
 /* horn.c - parallel analysis (Horn, Psychometrika 30, 1965) that keeps margins and levels in every segment,
- * and the minimum
- * average partial (Velicer, Psychometrika 41, 1976), as psych's VSS computes it. */
+ * and the minimum average partial (Velicer, Psychometrika 41, 1976), as psych's VSS computes it. */
 #include "inference/horn.h"
 
 #include <errno.h>
@@ -36,10 +35,9 @@ static bool eigenvalues(int n, const double *rho, double *matrix, double *values
 static void permute_segment(const bl_rows *rows, int s, bl_rng *rng, int8_t *x, blica_counts *counts) {
   const int n = rows->n;
   const int64_t total = rows->total[s];
-  int64_t row = 0;
-  for (int64_t p = rows->first[s]; p < rows->first[s + 1]; p++)
-    for (int64_t copy = 0; copy < (int64_t)rows->weight[p]; copy++, row++)
-      for (int i = 0; i < n; i++) x[row + total * i] = rows->x[(size_t)n * (size_t)p + (size_t)i];
+  for (int64_t row = 0; row < total; row++)
+    for (int i = 0; i < n; i++)
+      x[row + total * i] = rows->x[(size_t)n * (size_t)rows->row[rows->row_first[s] + row] + (size_t)i];
   for (int i = 0; i < n; i++) {
     int8_t *item = x + total * i;
     for (int64_t r = total - 1; r > 0; r--) {
@@ -53,7 +51,7 @@ static void permute_segment(const bl_rows *rows, int s, bl_rng *rng, int8_t *x, 
   int8_t *one = x + total * n;
   for (int64_t r = 0; r < total; r++) {
     for (int i = 0; i < n; i++) one[i] = x[r + total * i];
-    bl_rows_add(rows, one, 1, s, counts);
+    bl_rows_add(rows, one, bl_row_weight(rows, rows->row_first[s] + r), s, counts);
   }
 }
 

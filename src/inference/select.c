@@ -3,9 +3,10 @@
  * The rows of every segment are divided into folds at random. For each number of sources k and each fold the model is
  * fitted to the other folds, and the fold is judged by the log-likelihood of its 2x2 tables under the fitted
  * correlations and the margins of the other folds, less that under independence (k = 0), per row and pair. The
- * recommendation is the smallest k whose score is within one standard error of the best; the error is that of the
- * difference, over segments and folds. Segments of fewer rows than twice the folds are never held out. Beside it whole
- * segments are held out: A comes from the others (heldout.c). One estimator serves all k. */
+ * choice is the smallest k whose score is within one standard error of the best; the error is that of the difference,
+ * over segments and folds. The recommendation leaves out sources that are of no practical use (recommend). Segments of
+ * fewer rows than twice the folds are never held out. Beside it whole segments are held out: A comes from the others
+ * (heldout.c). One estimator serves all k. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +23,7 @@
 #include "ranks/same.h"
 
 enum { BIC_VARIABLES = 40, SEGMENTS_LEAST = 4 };
+static const double LITTLE = 0.02; /* of the gain over independent items: of no practical use */
 
 typedef struct {
   blica_ctx *ctx;
@@ -70,6 +72,12 @@ static blica_status limit_range(job *b) {
   return BLICA_OK;
 }
 
+static int draw_fold(const job *b, bl_rng *rng) {
+  const int f = (int)(bl_rng_uniform(rng) * b->folds);
+  return f < b->folds ? f : b->folds - 1;
+}
+
+/* Units of every segment into folds. */
 static blica_status divide(job *b) {
   const bl_rows *rows = b->rows;
   MUST(bl_alloc(b->ctx, (size_t)b->folds, &b->weight));
@@ -77,11 +85,16 @@ static blica_status divide(job *b) {
   for (int s = 0; s < rows->u; s++) {
     bl_rng rng = bl_rng_make(b->options->seed, (5ull << 60) + (uint64_t)s);
     if (rows->total[s] < 2 * (int64_t)b->folds) continue;
-    for (int64_t p = rows->first[s]; p < rows->first[s + 1]; p++)
-      for (int64_t copy = 0; copy < (int64_t)rows->weight[p]; copy++) {
-        const int f = (int)(bl_rng_uniform(&rng) * b->folds);
-        b->weight[f < b->folds ? f : b->folds - 1][p]++;
-      }
+    int64_t first, from, to;
+    const int64_t units = bl_units(rows, s, &first);
+    const bool plain = !rows->unit_first && !rows->row_weight; /* then in an order that is not that of the data */
+    for (int64_t p = rows->first[s]; plain && p < rows->first[s + 1]; p++)
+      for (int64_t copy = 0; copy < (int64_t)rows->weight[p]; copy++) b->weight[draw_fold(b, &rng)][p]++;
+    for (int64_t unit = first; !plain && unit < first + units; unit++) {
+      const int f = draw_fold(b, &rng);
+      bl_unit_rows(rows, unit, &from, &to);
+      for (int64_t r = from; r < to; r++) b->weight[f][rows->row[r]] += bl_row_weight(rows, r);
+    }
   }
   return BLICA_OK;
 }
@@ -170,6 +183,29 @@ static blica_status hold_out_segments(blica_ctx *ctx, const job *b, int k, int g
   return BLICA_OK;
 }
 
+/* The MCS between fits of k sources to two halves of the rows, the first half of the folds and all others. */
+static blica_status halves(blica_ctx *ctx, const job *b, int k, double *mcs) {
+  const size_t count = (size_t)b->rows->count;
+  BL_AUTO(blica_counts) *counts = NULL;
+  BL_AUTO(blica_model) *first = NULL, *second = NULL;
+  BL_OWNED double *weight = NULL, *cosine = NULL;
+  BL_OWNED int *match = NULL;
+  MUST(bl_rows_counts_create(ctx, b->rows, &counts));
+  MUST(bl_alloc(ctx, count, &weight));
+  MUST(bl_alloc(ctx, (size_t)k, &cosine));
+  MUST(bl_alloc(ctx, (size_t)k, &match));
+  for (int half = 0; half < 2; half++) {
+    for (size_t p = 0; p < count; p++) {
+      double of_first = 0;
+      for (int f = 0; f < b->folds / 2; f++) of_first += b->weight[f][p];
+      weight[p] = half ? b->rows->weight[p] - of_first : of_first;
+    }
+    bl_rows_count(b->rows, weight, counts);
+    MUST(fit_part(ctx, b, k, weight, counts, half ? &second : &first));
+  }
+  return blica_compare(ctx, b->rows->n, k, first->mixing, second->mixing, mcs, match, cosine);
+}
+
 /* All rows, k sources: BIC from the full likelihood. */
 static blica_status all_rows(blica_ctx *ctx, const job *b, int k, double *bic) {
   blica_status status;
@@ -185,9 +221,9 @@ done:
   return status;
 }
 
-/* One fit for each number of sources and part: folds, groups of segments, and all rows. */
+/* One task for each number of sources and part: folds, groups of segments, halves of the rows, and all rows. */
 static int fits(const job *b) {
-  return (b->folds + b->groups + 1) * (b->highest - b->lowest + 1);
+  return (b->folds + b->groups + 2) * (b->highest - b->lowest + 1);
 }
 
 static int common_divisor(int x, int y) {
@@ -212,6 +248,7 @@ static blica_status fit_task(blica_ctx *child, int64_t item, int thread, void *u
   fit_of(b, item, &k, &f);
   const blica_status status = f < b->folds                  ? hold_out(child, b, k, f, found)
                               : f < b->folds + b->groups    ? hold_out_segments(child, b, k, f - b->folds, found)
+                              : f == b->folds + b->groups   ? halves(child, b, k, found)
                               : b->rows->n <= BIC_VARIABLES ? all_rows(child, b, k, found)
                                                             : BLICA_OK;
   if (status == BLICA_OK) return BLICA_OK;
@@ -229,7 +266,9 @@ static void sort_scores(job *b) {
     const int group = f - b->folds;
     if (f < b->folds)
       memcpy(b->score + u * ((size_t)f + (size_t)b->folds * k), found, u * sizeof *found);
-    else if (group == b->groups && b->rows->n <= BIC_VARIABLES)
+    else if (group == b->groups)
+      b->out->halves[k] = found[0];
+    else if (group == b->groups + 1 && b->rows->n <= BIC_VARIABLES)
       b->out->bic[k] = found[0];
     for (size_t s = (size_t)group; group >= 0 && group < b->groups && s < u; s += (size_t)b->groups)
       b->segment_score[s + u * k] = found[s];
@@ -299,23 +338,40 @@ static void choose(job *b) {
   o->by_bic = smallest(o->bic, b->lowest, b->highest);
 }
 
+/* What k sources leave of the gain over independent items that the best number has. */
+static double share_left(const job *b, int k) {
+  const double *gain = b->out->heldout;
+  double best = gain[0];
+  for (int j = b->lowest; j <= b->highest; j++) best = fmax(best, gain[j]);
+  return best > gain[0] ? (best - gain[k]) / (best - gain[0]) : 0;
+}
+
+/* Held-out rows see that many small clusters of items are real. A source that adds little to the prediction, and that
+ * parallel analysis does not count, is left out. */
 static void recommend(job *b) {
   blica_selection *o = b->out;
-  char segments[64] = "";
-  if (o->by_segments >= 0) snprintf(segments, sizeof segments, ", held-out segments choose %d", o->by_segments);
-  o->sources = o->by_heldout;
-  if (o->by_parallel == 0) o->sources = 0;
-  if (o->sources == 0)
+  char left[200] = "", segments[64] = "", halves[80] = "";
+  int k = o->by_heldout;
+  while (k > b->lowest && o->by_parallel < k && share_left(b, k - 1) < LITTLE) k--;
+  o->sources = o->by_parallel == 0 ? 0 : k;
+  if (o->sources == 0) {
     snprintf(o->reason, sizeof o->reason, "none: %s, so there is no structure to explain.",
              o->by_parallel == 0 ? "the eigenvalues are those of independent items (parallel analysis)"
                                  : "no number of sources predicts held-out rows better than independence");
+    return;
+  }
+  const char *what = k == 1 ? "source: it predicts" : "sources: they predict";
+  if (o->by_segments >= 0) snprintf(segments, sizeof segments, ", held-out segments choose %d", o->by_segments);
+  if (k > 1 && isfinite(o->halves[k]))
+    snprintf(halves, sizeof halves, " Over halves of the rows the columns agree to an MCS of %.2f.", o->halves[k]);
+  if (k < o->by_heldout)
+    snprintf(left, sizeof left, "%s held-out rows nearly as well as %d, which %s only %.1f %% of what sources explain",
+             what, o->by_heldout, o->by_heldout == 1 ? "adds" : "add", 100 * share_left(b, k));
   else
-    snprintf(o->reason, sizeof o->reason,
-             "%d: %s held-out rows as well as any number up to %d, within one standard error%s. Parallel analysis "
-             "finds %d component%s%s.",
-             o->sources, o->sources == 1 ? "one source predicts" : "this number of sources predicts", b->highest,
-             o->sources == b->highest ? "; compare more, for the best is the largest" : "", o->by_parallel,
-             o->by_parallel == 1 ? "" : "s", segments);
+    snprintf(left, sizeof left, "%s held-out rows as well as any number up to %d (within one standard error)%s", what,
+             b->highest, k == b->highest ? "; compare more, for the best is the largest" : "");
+  snprintf(o->reason, sizeof o->reason, "%d %s. Parallel analysis finds %d component%s%s.%s", k, left, o->by_parallel,
+           o->by_parallel == 1 ? "" : "s", segments, halves);
 }
 
 static blica_status create(job *b) {
@@ -328,9 +384,11 @@ static blica_status create(job *b) {
   MUST(bl_alloc_for(b->ctx, b->out, many, &b->out->heldout_segments_se));
   MUST(bl_alloc_for(b->ctx, b->out, many, &b->out->bic));
   MUST(bl_alloc_for(b->ctx, b->out, many, &b->out->map));
+  MUST(bl_alloc_for(b->ctx, b->out, many, &b->out->halves));
   MUST(bl_alloc_for(b->ctx, b->out, n, &b->out->eigenvalue));
   MUST(bl_alloc_for(b->ctx, b->out, n, &b->out->reference));
-  for (size_t k = 0; k < many; k++) b->out->bic[k] = b->out->heldout_segments[k] = b->out->heldout_segments_se[k] = NAN;
+  for (size_t k = 0; k < many; k++)
+    b->out->bic[k] = b->out->halves[k] = b->out->heldout_segments[k] = b->out->heldout_segments_se[k] = NAN;
   b->out->by_segments = -1;
   return BLICA_OK;
 }

@@ -22,9 +22,9 @@ assert r["surplus"] == r["statistics"] - r["unknowns"]'
   echo "$out" | /usr/bin/python3 -c '
 import json, sys
 r = json.load(sys.stdin)
-assert r["identified"] is True and r["rank"] == r["parameters"] == 6 * 6 + 20 * 6 - 6 and len(r["looseness"]) == 6, r'
+assert r["verdict"]["design"] == "yes" and r["rank"] == r["parameters"] == 6 * 6 + 20 * 6 - 6 and len(r["looseness"]) == 6, r'
   run_code 0 identify b/model.json --json
-  echo "$out" | /usr/bin/python3 -c 'import json, sys; assert json.load(sys.stdin)["identified"] is False'
+  echo "$out" | /usr/bin/python3 -c 'import json, sys; assert json.load(sys.stdin)["verdict"]["design"] == "no"'
   run_code 0 identify b/model.json
   [[ $out == *"cannot determine the sources"* ]]
 }
@@ -41,9 +41,9 @@ assert r["identified"] is True and r["rank"] == r["parameters"] == 6 * 6 + 20 * 
   echo "$out" | /usr/bin/python3 -c '
 import json, sys
 r = json.load(sys.stdin)
-assert r["identified"] is True and r["ordinal"] == 3 and r["surplus"] == 0 and r["rank"] == r["parameters"] == 15, r'
+assert r["verdict"]["design"] == "yes" and r["ordinal"] == 3 and r["surplus"] == 0 and r["rank"] == r["parameters"] == 15, r'
   run_code 0 identify 2/model.json --json
-  echo "$out" | /usr/bin/python3 -c 'import json, sys; r = json.load(sys.stdin); assert r["identified"] is False and r["rank"] == 9, r'
+  echo "$out" | /usr/bin/python3 -c 'import json, sys; r = json.load(sys.stdin); assert r["verdict"]["design"] == "no" and r["rank"] == 9, r'
   run_code 2 identify --variables 3 --sources 3 --segments 3 --levels 1
 }
 
@@ -66,4 +66,30 @@ assert r["identified"] is True and r["ordinal"] == 3 and r["surplus"] == 0 and r
   "$BLICA" fit a/data.csv --sources 2 --out m.json --quiet
   run_code 0 identify m.json a/data.csv
   [[ $out == "Design: 10 segments of 6 variables can determine 2 sources if their variances change"*"Change: the data show that variances change"*"Fit: close"*"Axes: well determined"*"expected MCS"* ]]
+}
+
+@test "planning: expected MCS by simulated fits, and rows or segments for .95" {
+  run_code 0 identify --variables 8 --sources 3 --segments 8 --samples 40 --change 0.25 --json
+  echo "$out" | /usr/bin/python3 -c '
+import json, sys
+r = json.load(sys.stdin)
+low, high = r["range"]
+assert .6 < r["chance_mcs"] < .95 and low <= r["expected_mcs"] <= high <= 1, r
+assert r["expected_mcs"] < .95 and 40 < r["rows_needed"] < 2000 and 8 < r["segments_needed"], r
+print(r["rows_needed"])' >rows
+  run_code 0 identify --variables 8 --sources 3 --segments 8 --samples "$(cat rows)" --change 0.25 --json
+  echo "$out" | /usr/bin/python3 -c 'import json, sys; m = json.load(sys.stdin)["expected_mcs"]; assert .92 < m < .98, m'
+  run_code 0 identify --variables 8 --sources 2 --segments 8 --samples 500 --levels 4
+  [[ $out == *"expected MCS with 500 rows per segment"*"takes about"*"rows per segment, or about"*"segments"* ]]
+  [ -z "$err" ]
+}
+
+@test "planning: bad input" {
+  run_code 2 identify --variables 8 --sources 2 --segments 8 --samples 5
+  says "samples"
+  run_code 2 identify --variables 8 --sources 2 --segments 8 --samples 50 --change 0
+  says "change"
+  run_code 2 identify --samples 50
+  "$BLICA" simulate --variables 5 --sources 2 --segments 4 --samples 50 --out s --quiet
+  run_code 2 identify s/model.json --samples 50
 }
