@@ -24,7 +24,7 @@ NAVIGATION = [
     ("Methods", [("Which method", "methods.md"), ("Correlations", "correlations.md"), ("Likelihood", "likelihood.md"),
                  ("Competitors", "rivals.md"), ("Mathematics", "method.md")]),
     ("Evidence", [("Gallery", "gallery.md"), ("The paper's figures", "experiments.md"), ("Accuracy", "accuracy.md"),
-                  ("Tests", "trust.md")]),
+                  ("Tests", "trust.md"), ("Beside other programs", "peers.md"), ("Growth", "growth.md")]),
     ("Reference", [("Options", "options.md"), ("C", "api-c.md"), ("Python", "python.md"), ("Python functions", "api-python.md"),
                    ("R", "r.md"), ("R functions", "api-r.md")]),
 ]
