@@ -220,25 +220,28 @@ static int write_figures(const report_input *in, const char *folder) {
   return EXIT_FAILED;
 }
 
-/* The model remembers levels, so DATA need no --ordinal here; other commands that the page names do. */
-static bool needs_ordinal(const blica_coding *c, const data_values *v) {
-  bool any = false;
-  if (!c || v->ordinal || v->levels) return false;
-  for (int i = 0; i < c->items; i++) {
-    const int levels = c->first[i + 1] - c->first[i] + 1;
-    for (int l = 0; l < levels && levels > 2; l++) {
-      const char *label = c->labels[c->first[i] + i + l];
-      if (!*label || label[strspn(label, "-0123456789")]) return false;
-      any = true;
-    }
+/* Adds to flags what codes the levels of the items as the model knows them: it remembers them, so DATA need no such
+ * flag here, but the other commands that the page names do. Nothing is added where all items are 0 and 1, or where the
+ * flags say it. */
+static void add_levels(const blica_coding *c, const data_values *v, char *flags, size_t size) {
+  size_t used = strlen(flags);
+  bool whole = true;
+  if (!c || v->ordinal || v->levels) return;
+  for (int i = 0; i < c->first[c->items] + c->items; i++)
+    whole = whole && *c->labels[i] && !c->labels[i][strspn(c->labels[i], "-0123456789")];
+  used += (size_t)snprintf(flags + used, size - used, whole ? " --ordinal" : " --levels '");
+  for (int i = 0; i < c->items && !whole && used < size; i++) {
+    used += (size_t)snprintf(flags + used, size - used, "%s%s=", i ? "," : "", c->names[i]);
+    for (int l = c->first[i] + i; l <= c->first[i + 1] + i && used < size; l++)
+      used += (size_t)snprintf(flags + used, size - used, "%s%s", l > c->first[i] + i ? "<" : "", c->labels[l]);
   }
-  return any;
+  if (!whole && used < size) snprintf(flags + used, size - used, "'");
 }
 
 static int run(program *p, void *values) {
   report_values *v = values;
   material m = {0};
-  char flags[1024];
+  char flags[8192];
   v->out = output_name(v->out);
   if (!output_possible(p, v->out, v->data.segment_file)) return EXIT_DATA;
   if (v->sources[0] && p->operand_count < 2) {
@@ -248,7 +251,7 @@ static int run(program *p, void *values) {
   int code = gather(p, v, &m);
   if (code == EXIT_OK) {
     data_args_text(&v->data, flags, sizeof flags);
-    if (needs_ordinal(m.model->coding, &v->data) && strlen(flags) + 16 < sizeof flags) strcat(flags, " --ordinal");
+    add_levels(m.model->coding, &v->data, flags, sizeof flags);
     report_input in = {.model = m.model,
                        .counts = m.counts,
                        .check = m.check,

@@ -180,31 +180,6 @@ static void put_setting(FILE *page, const blica_setting *setting) {
   put_word(page, setting->value);
 }
 
-/* The flags by which rows are coded as the model knows them; nothing where all items are 0 and 1. */
-static void put_levels(const report *r, FILE *page) {
-  const blica_coding *c = r->in->model->coding;
-  const char *comma = "";
-  if (!c || strstr(r->in->data_options, "--levels") || strstr(r->in->data_options, "--ordinal")) return;
-  bool whole = true;
-  for (int i = 0; i < c->first[c->items] + c->items; i++) {
-    char *end;
-    strtol(c->labels[i], &end, 10);
-    whole = whole && end != c->labels[i] && !*end;
-  }
-  if (whole) {
-    html_text(page, " --ordinal");
-    return;
-  }
-  html_text(page, " --levels '");
-  for (int i = 0; i < c->items; i++) {
-    html_textf(page, "%s%s=", comma, c->names[i]);
-    for (int l = c->first[i] + i; l <= c->first[i + 1] + i; l++)
-      html_textf(page, "%s%s", l > c->first[i] + i ? "<" : "", c->labels[l]);
-    comma = ",";
-  }
-  html_text(page, "'");
-}
-
 void section_reproduce(const report *r, FILE *page) {
   const blica_model *m = r->in->model;
   if (strcmp(m->method, "truth") == 0) {
@@ -215,7 +190,6 @@ void section_reproduce(const report *r, FILE *page) {
   fputs("<pre>blica fit ", page);
   put_word(page, r->in->data_path ? r->in->data_path : "DATA");
   html_text(page, r->in->data_options);
-  put_levels(r, page);
   html_textf(page, " --sources %d --method ", m->k);
   put_word(page, m->method); /* a file can name any */
   html_textf(page, " --starts %d --seed %llu", m->fit.n_starts, (unsigned long long)m->fit.seed);
