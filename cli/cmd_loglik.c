@@ -46,6 +46,10 @@ static int run(program *p, void *values) {
   blica_model *model;
   blica_data *data;
   blica_loglik_result *result;
+  if (v->data.cluster) {
+    say_error("loglik: --cluster has no effect on a likelihood; leave it out");
+    return EXIT_USAGE;
+  }
   int code = data_read_with_model(p, &v->data, &model, &data);
   if (code != EXIT_OK) return code;
   blica_status status = blica_loglik(p->ctx, model, data, &v->options, &result);

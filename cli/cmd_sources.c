@@ -185,6 +185,11 @@ static int run(program *p, void *values) {
     say_error("--json and --out - both write to the standard output; give --out a file");
     return EXIT_USAGE;
   }
+  if (v->data.weights || v->data.cluster) {
+    say_error("sources: --%s has no effect on the sources of a row; leave it out",
+              v->data.weights ? "weights" : "cluster");
+    return EXIT_USAGE;
+  }
   blica_model *model;
   v->out = output_name(v->out);
   v->data.blank_segments = true;

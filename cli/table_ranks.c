@@ -170,6 +170,7 @@ blica_status table_ranks_read(blica_ctx *ctx, const char *path, const table_opti
   blica_set_comm(ctx, communicator());
   if (status == BLICA_OK && (status = blica_pack_ranks(ctx, part, out)) != BLICA_OK)
     library_failed(ctx, path, status, message);
+  if (status == BLICA_OK) (*out)->unordered = options->frequencies != NULL;
   if (status == BLICA_OK && (options->weights || options->cluster))
     status = share_attributes(t, path, ctx, *out, message);
   table_close(t);

@@ -159,6 +159,7 @@ typedef struct {
   int32_t *row_segment; /* [rows] segment of each row, in input order */
   double *weight;       /* [rows] segment by segment, scaled as blica_data_set_weights says; NULL: all are 1 */
   int32_t *cluster;     /* [rows] segment by segment, ids from 0 in that order; NULL: each row is its own cluster */
+  int unordered; /* 1: the order of rows tells nothing, as where equal rows were counted together; yours to set */
 } blica_data;
 
 /* A table in memory. Fields that are 0 or NULL have the defaults given here. */

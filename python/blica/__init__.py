@@ -14,7 +14,7 @@ True
 """
 from ._library import ffi as _ffi
 from ._library import lib as _lib
-from ._inference import Assessment, Fitted, Selection, assess, fitted, select
+from ._inference import Assessment, Fitted, Invariance, ItemTest, Selection, assess, fitted, invariance, select
 from ._objects import Correlations, Counts, Model
 from ._options import option_table
 from ._session import BlicaWarning, NumericalError
@@ -24,8 +24,8 @@ from ._verbs import (Comparison, Identification, LogLik, Polychoric, Segmentatio
 
 __version__ = _ffi.string(_lib.blica_version()).decode()
 __all__ = ["Assessment", "BinaryICA", "BlicaWarning", "Comparison", "Correlations", "Counts", "Fitted", "Identification",
-           "LogLik", "Model", "NumericalError", "Polychoric", "Segmentation", "Selection", "Simulation", "Sources",
-           "Tetrachoric", "assess", "compare", "correlate", "count", "fit", "fitted", "identify", "load", "loglik", "merge",
+           "Invariance", "ItemTest", "LogLik", "Model", "NumericalError", "Polychoric", "Segmentation", "Selection", "Simulation", "Sources",
+           "Tetrachoric", "assess", "compare", "correlate", "count", "fit", "fitted", "identify", "invariance", "load", "loglik", "merge",
            "methods", "option_table", "plot_correlations", "plot_loadings", "plot_means", "plot_mixing", "plot_variances",
            "polychoric", "polychoric_table",
            "report", "save", "segment", "select", "simulate", "sources", "tetrachoric", "tetrachoric_table"]

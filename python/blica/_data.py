@@ -4,7 +4,7 @@ from __future__ import annotations
 import copy
 import ctypes
 import warnings
-from typing import Any, Callable, List, Optional, Sequence, Tuple
+from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -57,16 +57,49 @@ def pack_stream(session: Session, x, segments, ordinal: bool, **others):
     return session.call(lib.blica_pack_arrow, stream, name, bool(ordinal), free=lib.blica_data_free)
 
 
-def take_segments(x, segments) -> Tuple[Any, Any]:
-    """X without the column that segments names, and that column; or both as they are given."""
+def take_segments(x, segments, what: str = "segments") -> Tuple[Any, Any]:
+    """X without the column that segments (or what else) names, and that column; or both as they are given."""
     if not isinstance(segments, str):
         return x, segments
     x = as_frame(x)
     if not is_frame(x):
-        raise TypeError(f"segments is {segments!r}, but X has no column names; give one label for each row")
+        raise TypeError(f"{what} is {segments!r}, but X has no column names; give one value for each row")
     if segments not in x.columns:
-        raise ValueError(f"segments is {segments!r}, which is not a column of X; it has {', '.join(map(str, x.columns))}")
+        raise ValueError(f"{what} is {segments!r}, which is not a column of X; it has {', '.join(map(str, x.columns))}")
     return x.drop(columns=segments), x[segments]
+
+
+class Rows(NamedTuple):
+    """What is known of rows beside their values; None: nothing."""
+
+    weight: Any = None
+    cluster: Any = None
+
+    def give(self, session: Session, data) -> None:
+        """To packed data."""
+        rows = int(data.rows)
+        if self.weight is not None:
+            weight = np.ascontiguousarray(self.weight, dtype=float)
+            _check_length(weight, rows, "sample_weight")
+            session.call(lib.blica_data_set_weights, data, ffi.from_buffer("double[]", weight))
+        if self.cluster is not None:
+            labels = np.asarray(self.cluster)
+            _check_length(labels, rows, "cluster")
+            number = np.ascontiguousarray(np.unique(labels.astype(str), return_inverse=True)[1].reshape(-1), dtype=np.int32)
+            session.call(lib.blica_data_set_clusters, data, ffi.from_buffer("int32_t[]", number))
+
+
+def _check_length(values: np.ndarray, rows: int, what: str) -> None:
+    if values.shape != (rows,):
+        raise ValueError(f"{what} has shape {values.shape}; there are {rows} rows, and each needs one value")
+
+
+def take_rows(x, segments, sample_weight=None, cluster=None) -> Tuple[Any, Any, "Rows"]:
+    """X without the columns that are named, the segments, and what is known of the rows."""
+    x, segments = take_segments(x, segments)
+    x, sample_weight = take_segments(x, sample_weight, "sample_weight")
+    x, cluster = take_segments(x, cluster, "cluster")
+    return x, segments, Rows(sample_weight, cluster)
 
 
 class Table:
@@ -520,7 +553,7 @@ def c_texts(values: Optional[Sequence[str]]):
     return ffi.new("char *[]", kept), kept
 
 
-def pack(session: Session, table: Table, segments, order: Optional[List[str]] = None):
+def pack(session: Session, table: Table, segments, order: Optional[List[str]] = None, known_of: Rows = Rows()):
     """The C data object. Its segments are those of the rows, or those that order lists, some of which may have no rows."""
     rows, n = table.shape
     ids, labels = segment_labels(segments, rows)
@@ -546,4 +579,6 @@ def pack(session: Session, table: Table, segments, order: Optional[List[str]] = 
                      ffi.from_buffer("int8_t[]", block.T if by_columns else block), ffi.from_buffer("int32_t[]", part))
         start += len(block)
     ffi.gc(packer, None)  # the end consumes it, whether it succeeds or not
-    return session.call(lib.blica_pack_end, packer, free=lib.blica_data_free)
+    data = session.call(lib.blica_pack_end, packer, free=lib.blica_data_free)
+    known_of.give(session, data)
+    return data

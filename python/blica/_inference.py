@@ -5,12 +5,12 @@ import html
 import operator
 import statistics
 from dataclasses import dataclass
-from typing import List, Optional
+from typing import List, NamedTuple, Optional
 
 import numpy as np
 
 from . import _options, _tables
-from ._data import Table, pack, take_segments
+from ._data import Table, pack, take_rows, take_segments
 from ._library import ffi, lib
 from ._objects import Counts, Model, doubles, texts
 from ._session import Session, Verbose, text
@@ -171,11 +171,12 @@ class Assessment:
         return _tables.frame(self.model, what, bounds.get(what))
 
 
-def assess(model, X, segments=None, *, binarize: Optional[float] = None, missing=None, threads: Optional[int] = None,
-           verbose: Verbose = 0, **options) -> Assessment:
+def assess(model, X, segments=None, *, sample_weight=None, cluster=None, binarize: Optional[float] = None, missing=None,
+           threads: Optional[int] = None, verbose: Verbose = 0, **options) -> Assessment:
     """Standard errors, angles, expected MCS, a test of change and fit statistics of a model.
 
-    X and segments are the rows that the model was fitted to.
+    X, segments and sample_weight are the rows that the model was fitted to. cluster says which rows belong together, as
+    labels or as the name of a column: errors and tests then take clusters as independent. A cluster lies in one segment.
 
     Options
     -------
@@ -190,8 +191,8 @@ def assess(model, X, segments=None, *, binarize: Optional[float] = None, missing
     session = Session(threads, verbose)
     model = _as_model(model)
     chosen = _options.make(session, "assess", options)
-    X, segments = take_segments(X, segments)
-    data = pack_for(session, model, table_for(model, X, binarize, missing), segments)
+    X, segments, rows = take_rows(X, segments, sample_weight, cluster)
+    data = pack_for(session, model, table_for(model, X, binarize, missing), segments, rows)
     a = session.call(lib.blica_assess, model._pointer, data, chosen, free=lib.blica_assessment_free)
     n, k, u, p = a.n, a.k, a.u, a.parameters
 
@@ -208,6 +209,73 @@ def assess(model, X, segments=None, *, binarize: Optional[float] = None, missing
         doubles(a.item_srmr, n), a.level, doubles(a.mean_se, u, k), doubles(a.cut_se, a.planes), model,
         {text(lib.blica_question_name(i)): text(lib.blica_answer_name(a.answer[i])) for i in range(4)}, a.chance_mcs, a.distance,
         a.refit_mcs, a.srmr_unbiased, a.lag, a.inflation, a.draws_per_segment)
+
+
+class ItemTest(NamedTuple):
+    """A test of one item: segment is None over all segments, kind "cuts" or "loadings". effect is by how many standard deviations
+    cuts are higher there, or the largest change of a standardised loading. found: set apart as the first, second, ..., or 0."""
+
+    item: str
+    segment: Optional[str]
+    kind: str
+    effect: float
+    p: float
+    p_adjusted: float
+    found: int
+
+
+@dataclass(frozen=True, repr=False)
+class Invariance:
+    """Items that differ between segments.
+
+    Attributes
+    ----------
+    items : list of ItemTest, those over all segments first, the most significant first
+    found : how many items were set apart in some segment
+    level : the false discovery rate
+    shift : array [u, cuts], by how many standard deviations each cut is higher; NaN without a test
+    share : array [u, levels], by how much that changes the probability of each level, item after item
+    loading : array [u, n, k], change of the standardised loadings
+    """
+
+    items: List[ItemTest]
+    found: int
+    level: float
+    shift: np.ndarray
+    share: np.ndarray
+    loading: np.ndarray
+
+    def __repr__(self) -> str:
+        head = f"Invariance: {self.found} items set apart in a segment (false discovery rate {self.level:g})"
+        worst = sorted((t for t in self.items if t.segment is not None), key=lambda t: t.p_adjusted)[:5]
+        return "\n".join([head] + [f"  {t.item} in {t.segment}: {t.kind} {t.effect:+.2f}, p {t.p:.2g}, adjusted {t.p_adjusted:.2g}"
+                                   for t in worst])
+
+
+def invariance(model, X, segments=None, *, sample_weight=None, cluster=None, binarize: Optional[float] = None, missing=None,
+               threads: Optional[int] = None, verbose: Verbose = 0, **options) -> Invariance:
+    """Tests whether each item has the same cuts and loadings in all segments; arguments as in `assess`.
+
+    Options
+    -------
+{options}
+
+    >>> from blica import fit, simulate
+    >>> drawn = simulate(variables=6, sources=2, segments=10, samples=500, seed=3)
+    >>> invariance(fit(drawn.X, drawn.segments, sources=2), drawn.X, drawn.segments).found
+    0
+    """
+    session = Session(threads, verbose)
+    model = _as_model(model)
+    chosen = _options.make(session, "invariance", options)
+    X, segments, rows = take_rows(X, segments, sample_weight, cluster)
+    data = pack_for(session, model, table_for(model, X, binarize, missing), segments, rows)
+    r = session.call(lib.blica_invariance, model._pointer, data, chosen, free=lib.blica_invariance_free)
+    variables, labels = texts(r.variables, r.n), texts(r.segments, r.u)
+    items = [ItemTest(variables[t.item], None if t.segment < 0 else labels[t.segment], text(lib.blica_item_part_name(t.kind)),
+                      t.effect, t.p, t.p_adjusted, t.found) for t in r.test[0:r.tests]]
+    loading = doubles(r.loading, r.u, r.k, r.n).transpose(0, 2, 1).copy()
+    return Invariance(items, r.found, r.level, doubles(r.shift, r.u, r.planes), doubles(r.share, r.u, r.planes + r.n), loading)
 
 
 @dataclass(frozen=True, repr=False)
@@ -301,6 +369,6 @@ def select(X, segments, *, binarize: Optional[float] = None, ordinal: bool = Fal
                      doubles(s.eigenvalue, s.n), doubles(s.reference, s.n), by, segment, segment_se)
 
 
-for _function, _kind in ((assess, "assess"), (select, "select")):
+for _function, _kind in ((assess, "assess"), (invariance, "invariance"), (select, "select")):
     if _function.__doc__ and hasattr(lib, f"blica_{_kind}_option_table"):
         _function.__doc__ = _function.__doc__.replace("{options}", _options.document(_kind))

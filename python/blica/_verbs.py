@@ -12,13 +12,15 @@ from typing import Any, List, NamedTuple, Optional, Union
 import numpy as np
 
 from . import _dask, _options, _tables
-from ._data import Table, is_frame, is_stream, pack, pack_stream, segment_labels, take_segments
+from ._data import Rows, Table, is_frame, is_stream, pack, pack_stream, segment_labels, take_rows, take_segments
 from ._library import ffi, lib
 from ._objects import Correlations, Counts, Model, doubles, texts
 from ._session import Session, Verbose, text
 
 
-def _count(session: Session, x, segments, binarize, ordinal=False, levels=None, missing=None, numeric=None):
+def _count(session: Session, x, segments, binarize, ordinal=False, levels=None, missing=None, numeric=None, sample_weight=None):
+    if sample_weight is not None and (isinstance(x, Counts) or _dask.is_lazy(x)):
+        raise ValueError("sample_weight needs the rows in one place; counts and frames of Dask have none")
     if isinstance(x, Counts):
         if segments is not None:
             raise ValueError("counts know their segments already; leave segments out")
@@ -26,15 +28,17 @@ def _count(session: Session, x, segments, binarize, ordinal=False, levels=None, 
     if _dask.is_lazy(x):
         return _dask.count(x, segments, binarize=binarize, ordinal=ordinal, levels=levels, missing=missing, numeric=numeric).counts._pointer, None
     if is_stream(x):
-        data = pack_stream(session, x, segments, ordinal, binarize=binarize, levels=levels, missing=missing, numeric=numeric)
+        data = pack_stream(session, x, segments, ordinal, binarize=binarize, levels=levels, missing=missing, numeric=numeric,
+                           sample_weight=sample_weight)
         return session.call(lib.blica_count, data, free=lib.blica_counts_free), data
-    x, segments = take_segments(x, segments)
-    data = pack(session, Table(x, binarize=binarize, ordinal=ordinal, levels=levels, missing=missing, numeric=numeric), segments)
+    x, segments, rows = take_rows(x, segments, sample_weight)
+    table = Table(x, binarize=binarize, ordinal=ordinal, levels=levels, missing=missing, numeric=numeric)
+    data = pack(session, table, segments, known_of=rows)
     return session.call(lib.blica_count, data, free=lib.blica_counts_free), data
 
 
 def count(X, segments=None, *, binarize: Optional[float] = None, ordinal: bool = False, levels=None, missing=None, numeric=None,
-          threads: Optional[int] = None, verbose: Verbose = 0) -> Counts:
+          sample_weight=None, threads: Optional[int] = None, verbose: Verbose = 0) -> Counts:
     """Counts the 2x2 tables of all pairs of variables in every segment.
 
     X is an array or DataFrame of items, NaN for missing, a scipy.sparse matrix of 0 and 1, an object with `__arrow_c_stream__`, or a Dask frame or array, whose
@@ -45,7 +49,8 @@ def count(X, segments=None, *, binarize: Optional[float] = None, ordinal: bool =
     counted as one variable for each level but the lowest, named "item[low<...<high]>=l". missing= is a value, or a list of
     them, that means missing beside NaN, as -9 often does. numeric= names columns of numbers, such as income: each is cut at
     quantiles into 16 levels, labelled by their least numbers ("-Inf" the lowest), which a model remembers; own cuts are
-    levels={"income": ["-Inf", 1000, 5000]}.
+    levels={"income": ["-Inf", 1000, 5000]}. sample_weight has the sampling weight of each row, or names the column of X that
+    holds it; within a segment they add up to its effective number of rows.
 
     >>> counts = count([[0, 1], [1, 1], [1, 0], [1, 1]])
     >>> counts.table(0, 0, 1)
@@ -53,7 +58,7 @@ def count(X, segments=None, *, binarize: Optional[float] = None, ordinal: bool =
            [1., 2.]])
     """
     session = Session(threads, verbose)
-    return Counts(_count(session, X, segments, binarize, ordinal, levels, missing, numeric)[0])
+    return Counts(_count(session, X, segments, binarize, ordinal, levels, missing, numeric, sample_weight)[0])
 
 
 def merge(*counts: Counts) -> Counts:
@@ -210,10 +215,10 @@ def check_segments(object_, options, advice: str = "give segments") -> None:
 
 
 def fit(X, segments=None, *, binarize: Optional[float] = None, ordinal: bool = False, levels=None, missing=None, numeric=None,
-        threads: Optional[int] = None, verbose: Verbose = 0, **options) -> Model:
+        sample_weight=None, threads: Optional[int] = None, verbose: Verbose = 0, **options) -> Model:
     """Fits a model and returns it; `BinaryICA` is the same as a scikit-learn estimator.
 
-    X is data as for `count`, or Counts (not for methods that need the rows). The model keeps the levels of the items. A single segment is refused, as its mixing
+    X and sample_weight are as for `count`; X may be Counts (not for methods that need the rows). The model keeps the levels of the items. A single segment is refused, as its mixing
     matrix is not identified, unless allow_unidentified is true.
 
     Options
@@ -229,7 +234,7 @@ def fit(X, segments=None, *, binarize: Optional[float] = None, ordinal: bool = F
     chosen = _options.make(session, "fit", options)
     if chosen.sources == 0:
         raise TypeError("fit needs sources=, the number of sources")
-    counts, data = _count(session, X, segments, binarize, ordinal, levels, missing, numeric)
+    counts, data = _count(session, X, segments, binarize, ordinal, levels, missing, numeric, sample_weight)
     check_segments(counts, chosen)
     given = ffi.new("blica_input *", {"data": data or ffi.NULL, "counts": counts})
     return Model(session.call(lib.blica_fit, given, chosen, free=lib.blica_model_free))
@@ -570,7 +575,7 @@ def table_for(model: Model, X, binarize: Optional[float] = None, missing=None) -
     return X if isinstance(X, Table) else Table(X, coding=model.coding, binarize=binarize, missing=missing)
 
 
-def pack_for(session: Session, model: Model, table: Table, segments):
+def pack_for(session: Session, model: Model, table: Table, segments, known_of: Rows = Rows()):
     """Data whose columns without names are those of the model, in order; without segments, the first of the model."""
     n = table.shape[1]
     if n != len(model.variables):
@@ -579,7 +584,7 @@ def pack_for(session: Session, model: Model, table: Table, segments):
         table.names = list(model.variables)
     if segments is None:
         segments = np.full(table.shape[0], model.segments[0])
-    return pack(session, table, segments)
+    return pack(session, table, segments, known_of=known_of)
 
 
 def load(path) -> Model:

@@ -82,12 +82,14 @@ check_segments <- function(labels, allow_unidentified) {
 
 fit_rows <- function(x, segment, k, options, ordinal, levels, missing, numeric, allow_unidentified, threads, verbose, call) {
   if (missing(k)) stop("k is missing; give the number of sources", call. = FALSE)
+  weights <- options[["weights"]]
+  options[["weights"]] <- NULL
   options <- fit_options(k, c(options, list(allow_unidentified = allow_unidentified)))
   ctx <- context(threads, verbose)
   code <- encode_given(x, levels, ordinal, missing, numeric)
   check_segments(segment_ids(segment, nrow(x))$labels, allow_unidentified)
   tell_levels(code)
-  data <- pack(ctx, code, segment)
+  data <- pack(ctx, code, segment, weights)
   counts <- .Call(C_count, ctx, data)
   cor <- .Call(C_correlate, ctx, counts)
   model <- complete(call_fit(ctx, data, counts, cor, options), cor, call)
@@ -97,7 +99,7 @@ fit_rows <- function(x, segment, k, options, ordinal, levels, missing, numeric, 
     model$levels[forgotten] <- code$levels[forgotten]
   }
   code$names <- model$variables
-  model$data <- list(code = code, segment = segment)
+  model$data <- list(code = code, segment = segment, weights = weights)
   model
 }
 

@@ -190,7 +190,18 @@ segment_ids <- function(segment, rows) {
   list(id = match(text, labels) - 1L, labels = labels)
 }
 
-pack <- function(context, code, segment) {
+pack <- function(context, code, segment, weights = NULL, cluster = NULL) {
+  data <- pack_values(context, code, segment)
+  if (is.null(weights) && is.null(cluster)) return(data)
+  check_length <- function(v, what) if (!is.null(v) && length(v) != nrow(code$x))
+    stop(what, " has ", length(v), " values; there are ", nrow(code$x), " rows, and each needs one", call. = FALSE)
+  check_length(weights, "weights")
+  check_length(cluster, "cluster")
+  if (anyNA(cluster)) stop("cluster has missing values; give rows that belong to none a cluster of their own", call. = FALSE)
+  .Call(C_set_rows, context, data, if (!is.null(weights)) as.double(weights), if (!is.null(cluster)) match(cluster, unique(cluster)) - 1L)
+}
+
+pack_values <- function(context, code, segment) {
   x <- code$x
   s <- segment_ids(segment, nrow(x))
   if (is_sparse(x)) return(.Call(C_pack_sparse, context, x@Dim, x@i, x@p, x@x, s$id, s$labels, code$names))

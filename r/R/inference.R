@@ -1,16 +1,24 @@
 # From an estimate to a conclusion: errors, angles, change, fit, and the number of sources.
 
 # The rows that a model was fitted to, packed; or those that are given.
-rows_of <- function(ctx, model, x, segment) {
-  if (!is.null(x)) return(pack(ctx, encode_for(model, x), segment))
+rows_of <- function(ctx, model, x, segment, weights = NULL, cluster = NULL) {
+  if (!is.null(x)) return(pack(ctx, encode_for(model, x), segment, weights, cluster))
   kept <- kept_rows(model, "x and segment")
-  pack(ctx, kept$code, kept$segment)
+  pack(ctx, kept$code, kept$segment, if (is.null(weights)) kept$weights else weights, cluster)
 }
 
-blica_assess <- function(model, x = NULL, segment = NULL, ..., threads = 0, verbose = FALSE) {
+blica_invariance <- function(model, x = NULL, segment = NULL, ..., weights = NULL, cluster = NULL, threads = 0, verbose = FALSE) {
   ctx <- context(threads, verbose)
   pointer <- model_pointer(model)
-  a <- .Call(C_assess, ctx, pointer, rows_of(ctx, model, x, segment), spell_options(list(...)))
+  found <- .Call(C_invariance, ctx, pointer, rows_of(ctx, model, x, segment, weights, cluster), spell_options(list(...)))
+  found$kind <- factor(found$kind, c("cuts", "loadings"))
+  as.data.frame(found, stringsAsFactors = FALSE)
+}
+
+blica_assess <- function(model, x = NULL, segment = NULL, ..., weights = NULL, cluster = NULL, threads = 0, verbose = FALSE) {
+  ctx <- context(threads, verbose)
+  pointer <- model_pointer(model)
+  a <- .Call(C_assess, ctx, pointer, rows_of(ctx, model, x, segment, weights, cluster), spell_options(list(...)))
   shape <- function(part, labels) { if (!is.null(a[[part]])) dimnames(a[[part]]) <<- labels }
   for (part in c("mixing_se", "mixing_low", "mixing_high", "mixing_se_bootstrap")) shape(part, dimnames(model$mixing))
   for (part in c("log_variance_se", "variance_low", "variance_high", "log_variance_se_bootstrap", "mean_se",

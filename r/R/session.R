@@ -43,7 +43,7 @@ spell_options <- function(options) {
   result
 }
 
-blica_options <- function(verb = c("fit", "simulate", "loglik", "sources", "segment", "assess", "select")) {
+blica_options <- function(verb = c("fit", "simulate", "loglik", "sources", "segment", "assess", "invariance", "select")) {
   as.data.frame(.Call(C_options, match.arg(verb)), stringsAsFactors = FALSE)
 }
 

@@ -17,6 +17,7 @@ static SEXP hold(R_CFinalizer_t release) {
 RELEASE(fitted)
 RELEASE(assessment)
 RELEASE(selection)
+RELEASE(invariance)
 
 SEXP blica_r_fitted(SEXP context, SEXP model) {
   session *s = session_of(context);
@@ -53,6 +54,50 @@ static void add_errors(list_builder *b, const blica_assessment *a) {
   list_add(b, "log_variance_se_bootstrap", r_matrix(a->log_variance_se_bootstrap, k, u));
   list_add(b, "mean_se_bootstrap", r_matrix(a->mean_se_bootstrap, k, u));
   list_add(b, "stability", r_doubles(a->stability, k));
+}
+
+/* Weights and clusters of packed rows; either may be NULL. Returns data. */
+SEXP blica_r_set_rows(SEXP context, SEXP data, SEXP weights, SEXP cluster) {
+  session *s = session_of(context);
+  if (!Rf_isNull(weights)) finish(s, blica_data_set_weights(s->ctx, data_of(data), REAL(weights)));
+  if (!Rf_isNull(cluster)) finish(s, blica_data_set_clusters(s->ctx, data_of(data), INTEGER(cluster)));
+  return data;
+}
+
+/* Columns of a data frame: item, segment (NA: all), kind, effect, p, p_adjusted, found. */
+SEXP blica_r_invariance(SEXP context, SEXP model, SEXP data, SEXP values) {
+  session *s = session_of(context);
+  blica_invariance_options options = blica_invariance_options_default();
+  set_options(s, "invariance", values, &options);
+  SEXP held = PROTECT(hold(release_invariance));
+  blica_invariance_result *r;
+  blica_status status = blica_invariance(s->ctx, model_of(model), data_of(data), &options, &r);
+  R_SetExternalPtrAddr(held, r);
+  finish(s, status);
+  SEXP item = PROTECT(Rf_allocVector(STRSXP, r->tests)), segment = PROTECT(Rf_allocVector(STRSXP, r->tests));
+  SEXP kind = PROTECT(Rf_allocVector(STRSXP, r->tests)), found = PROTECT(Rf_allocVector(INTSXP, r->tests));
+  SEXP number[3];
+  for (int c = 0; c < 3; c++) number[c] = PROTECT(Rf_allocVector(REALSXP, r->tests));
+  for (int i = 0; i < r->tests; i++) {
+    const blica_item_test *t = &r->test[i];
+    SET_STRING_ELT(item, i, Rf_mkCharCE(r->variables[t->item], CE_UTF8));
+    SET_STRING_ELT(segment, i, t->segment < 0 ? NA_STRING : Rf_mkCharCE(r->segments[t->segment], CE_UTF8));
+    SET_STRING_ELT(kind, i, Rf_mkChar(blica_item_part_name(t->kind)));
+    REAL(number[0])[i] = t->effect, REAL(number[1])[i] = t->p, REAL(number[2])[i] = t->p_adjusted;
+    INTEGER(found)[i] = t->found;
+  }
+  list_builder b = list_begin(7);
+  list_add(&b, "item", item);
+  list_add(&b, "segment", segment);
+  list_add(&b, "kind", kind);
+  list_add(&b, "effect", number[0]);
+  list_add(&b, "p", number[1]);
+  list_add(&b, "p_adjusted", number[2]);
+  list_add(&b, "found", found);
+  SEXP result = PROTECT(list_end(&b));
+  release_invariance(held);
+  UNPROTECT(9);
+  return result;
 }
 
 SEXP blica_r_assess(SEXP context, SEXP model, SEXP data, SEXP values) {

@@ -10,6 +10,7 @@ static const blica_option *table_of(const char *verb, int *count) {
   if (strcmp(verb, "sources") == 0) return blica_sources_option_table(count);
   if (strcmp(verb, "segment") == 0) return blica_segment_option_table(count);
   if (strcmp(verb, "assess") == 0) return blica_assess_option_table(count);
+  if (strcmp(verb, "invariance") == 0) return blica_invariance_option_table(count);
   if (strcmp(verb, "select") == 0) return blica_select_option_table(count);
   Rf_error("'%s' has no options", verb);
 }

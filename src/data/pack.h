@@ -43,6 +43,8 @@ blica_status bl_pack_add_block(blica_ctx *ctx, bl_segment_bits *bits, size_t n);
 /* The first missing value of a segment: all rows before were present. */
 blica_status bl_pack_begin_missing(blica_ctx *ctx, bl_segment_bits *bits, size_t n);
 
+/* Fails when rows have weights, or clusters where those would count, naming who does not know them. */
+blica_status bl_data_plain(blica_ctx *ctx, const blica_data *data, const char *who, bool clusters);
 /* The weights of the rows of segment s; NULL: all are 1. */
 const double *bl_data_weights(const blica_data *data, int s);
 /* What they add up to: the rows of the segment when all are 1. */

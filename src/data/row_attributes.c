@@ -53,6 +53,12 @@ blica_status blica_data_set_weights(blica_ctx *ctx, blica_data *data, const doub
   return BLICA_OK;
 }
 
+blica_status bl_data_plain(blica_ctx *ctx, const blica_data *data, const char *who, bool clusters) {
+  if (!data->weight && !(clusters && data->cluster)) return BLICA_OK;
+  return bl_fail(ctx, BLICA_ERR_ARGUMENT, "%s does not know %s of rows; leave them out", who,
+                 data->weight ? "weights" : "clusters");
+}
+
 const double *bl_data_weights(const blica_data *data, int s) {
   const double *weight = data->weight;
   for (int t = 0; weight && t < s; t++) weight += data->samples[t];

@@ -344,7 +344,7 @@ blica_status bl_change_test(blica_ctx *ctx, const blica_model *model, const bl_r
   BL_OWNED double *share = NULL, *r = NULL;
   double total = 0;
   *out = (bl_change){NAN, {NAN, NAN, 0, 1, NAN}};
-  b.pairs = (size_t)b.n * (b.n - 1) / 2, b.adjacent = !rows->unit_first;
+  b.pairs = (size_t)b.n * (b.n - 1) / 2, b.adjacent = !rows->unit_first && !rows->unordered;
   const int factors = factors_of(&b);
   b.m = (size_t)factors * (factors + 1) / 2;
   const size_t m = b.m, most = m > (size_t)b.k ? m : (size_t)b.k;

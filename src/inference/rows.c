@@ -190,6 +190,7 @@ static blica_status fill(blica_ctx *ctx, const blica_data *data, const int *colu
   MUST(bl_alloc_for(ctx, rows, (size_t)patterns->rows, &rows->row));
   MUST(bl_alloc_for(ctx, rows, (size_t)rows->u + 1, &rows->row_first));
   rows->count = patterns->count;
+  rows->unordered = data->unordered != 0;
   MUST(bl_alloc_for(ctx, rows, (size_t)rows->u + 1, &rows->first));
   MUST(bl_alloc_for(ctx, rows, (size_t)rows->u, &rows->total));
   MUST(bl_alloc_for(ctx, rows, bl_mul((size_t)patterns->count, (size_t)rows->n), &rows->x));
@@ -267,6 +268,9 @@ blica_status bl_rows_data(blica_ctx *ctx, const bl_rows *rows, const double *wei
     int32_t id;
     TRY(blica_pack_segment(ctx, packer, rows->segments[s], &id));
     for (int64_t p = rows->first[s]; p < rows->first[s + 1]; p++) {
+      if (weight[p] != (double)(int64_t)weight[p])
+        FAIL(ctx, BLICA_ERR_ARGUMENT,
+             "a method that needs rows cannot be fitted again to weighted rows; take method matched");
       for (int c = 0; c < rows->planes; c++) bits[c] = bit(rows, rows->x + (size_t)rows->n * (size_t)p, c);
       for (int64_t copy = 0; copy < (int64_t)weight[p]; copy++) TRY(blica_pack_rows(ctx, packer, 1, bits, &id));
     }

@@ -22,6 +22,7 @@ typedef struct {
   int64_t *total;     /* [u] rows with any value */
   double *size;       /* [u] sum of their weights */
   bool complete;      /* no value is missing */
+  bool unordered;     /* the order of rows tells nothing */
   bl_item_sets *sets; /* the columns that distinct rows have, without rows; NULL: no value is missing */
   int *set;           /* [count] which of its segment's a row has; -1: they are not listed */
   int64_t *row; /* [row_first[u]] pattern of each row, segment by segment; in the order of the data, or by cluster */

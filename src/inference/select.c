@@ -16,6 +16,7 @@
 #include "base/share.h"
 #include "counts/counts.h"
 #include "estimate/method.h"
+#include "data/pack.h"
 #include "inference/heldout.h"
 #include "inference/horn.h"
 #include "model/model.h"
@@ -411,6 +412,7 @@ blica_status blica_select(blica_ctx *ctx, const blica_data *data, const blica_se
   int count;
   const blica_option *table = blica_select_option_table(&count);
   TRY(bl_same(ctx, &(blica_input){.data = data}, NULL, table, count, options));
+  TRY(bl_data_plain(ctx, data, "the choice of the number of sources (select)", true));
   if (data->u < 2)
     FAIL(ctx, BLICA_ERR_DATA, "there is one segment ('%s'); name several segments, whose variances differ",
          data->segments[0]);

@@ -6,6 +6,7 @@
  * are solved from the thresholds as for other methods. */
 #include <math.h>
 
+#include "data/pack.h"
 #include "rivals/fastica_core.h"
 #include "estimate/driver/multistart.h"
 #include "num/rng.h"
@@ -99,6 +100,7 @@ done:
 
 blica_status bl_estimate_fastica(blica_ctx *ctx, const bl_problem *problem, blica_model *model, bool *means_done) {
   blica_status status;
+  MUST(bl_data_plain(ctx, problem->data, "method fastica", false));
   shared own = {.best = NAN};
   bl_multistart all = {.problem = problem,
                        .run = run_start,

@@ -10,6 +10,7 @@
  * Checked: tests/parity/test_published.c against the losses of the published code. */
 #include <math.h>
 
+#include "data/pack.h"
 #include "rivals/ivae_loss.h"
 #include "estimate/driver/multistart.h"
 #include "model/model.h"
@@ -142,6 +143,7 @@ static void fill_model(const bl_ivae_layout *at, const double *theta, blica_mode
 
 blica_status bl_estimate_ivae(blica_ctx *ctx, const bl_problem *problem, blica_model *model, bool *means_done) {
   blica_status status;
+  MUST(bl_data_plain(ctx, problem->data, "method ivae", false));
   const bl_settings *o = problem->options;
   shared own = {.at = bl_ivae_layout_of(model->n, model->k, model->u)};
   bl_multistart all = {.problem = problem,

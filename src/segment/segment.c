@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "data/pack.h"
 #include "base/option.h"
 #include "estimate/driver/resume.h"
 #include "segment/choose.h"
@@ -21,6 +22,7 @@ enum { LEAST_ROWS = 50 };
 
 /* What can be refused before the rows are gone through. */
 static blica_status check_rows(blica_ctx *ctx, const blica_data *data, const blica_segment_options *o) {
+  MUST(bl_data_plain(ctx, data, "the search for segments", true));
   if (data->u != 1)
     return bl_fail(ctx, BLICA_ERR_DATA,
                    "the rows are in %d segments already; to find segments give the rows in time order without labels",

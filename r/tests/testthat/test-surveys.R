@@ -1,0 +1,39 @@
+# Weights and clusters of rows, and items that differ between segments.
+drawn <- blica_simulate(variables = 6, sources = 2, segments = 8, samples = 400, seed = 5)
+x <- as.matrix(drawn$data[1:6])
+segment <- as.character(drawn$data$segment)
+
+test_that("weights count relative to each other", {
+  w <- exp(sin(seq_len(nrow(x))))
+  model <- blica(x, segment, k = 2, weights = w)
+  first <- segment == segment[1]
+  expect_equal(unname(model$samples[1]), sum(w[first])^2 / sum(w[first]^2), tolerance = 1e-5)
+  expect_identical(blica(x, segment, k = 2, weights = 8 * w)$mixing, model$mixing)
+  expect_identical(blica(x, segment, k = 2, weights = rep(2, nrow(x)))$mixing, blica(x, segment, k = 2)$mixing)
+  expect_error(blica(x, segment, k = 2, weights = replace(w, 3, 0)), "row 3: its weight is 0")
+  expect_error(blica(x, segment, k = 2, weights = 1:2), "weights has 2 values")
+})
+
+test_that("clusters widen errors", {
+  set.seed(1)
+  person <- sample(rep(seq_len(nrow(x)), 4))
+  model <- blica(x[person, ], segment[person], k = 2)
+  rows <- blica_assess(model, bootstrap = 0)
+  clusters <- blica_assess(model, bootstrap = 0, cluster = person)
+  ratio <- median(clusters$mixing_se / rows$mixing_se)
+  expect_true(ratio > 1.7 && ratio < 2.3)
+  expect_error(blica_assess(model, cluster = rep(1, length(person))), "of one cluster but of the segments")
+})
+
+test_that("an item that differs is named", {
+  here <- which(segment == segment[length(segment)])
+  x[here[c(TRUE, FALSE)], 3] <- 1L
+  model <- blica(x, segment, k = 2)
+  found <- blica_invariance(model)
+  first <- found[found$found == 1 & found$kind == "cuts", ]
+  expect_identical(first$item, model$variables[3])
+  expect_identical(first$segment, as.character(segment[length(segment)]))
+  expect_lt(first$effect, -0.2)
+  expect_lt(first$p_adjusted, 0.05)
+  expect_true(is.na(found$segment[1]) && found$item[1] == model$variables[3])
+})

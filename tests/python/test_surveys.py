@@ -1,0 +1,79 @@
+"""Weights and clusters of rows, and items that differ between segments."""
+import numpy as np
+import pytest
+
+import blica
+
+
+@pytest.fixture(scope="module")
+def drawn():
+    return blica.simulate(variables=6, sources=2, segments=8, samples=400, seed=5)
+
+
+def test_weights_count_relative_to_each_other(drawn):
+    rng = np.random.default_rng(1)
+    weight = rng.lognormal(0, 0.7, len(drawn.X))
+    plain, weighted = blica.count(drawn.X, drawn.segments), blica.count(drawn.X, drawn.segments, sample_weight=weight)
+    first = np.asarray(drawn.segments) == drawn.segments[0]
+    w = weight[first]
+    assert weighted.samples[0] == pytest.approx(w.sum() ** 2 / (w**2).sum(), rel=1e-5)
+    both = (drawn.X[first][:, 0] == 1) & (drawn.X[first][:, 1] == 1)
+    assert weighted.table(0, 0, 1)[1, 1] == pytest.approx(w[both].sum() * w.sum() / (w**2).sum(), rel=1e-5)
+    same = blica.count(drawn.X, drawn.segments, sample_weight=np.full(len(weight), 3.0))
+    np.testing.assert_array_equal(same.table(0, 0, 1), plain.table(0, 0, 1))
+    scaled = blica.fit(drawn.X, drawn.segments, sample_weight=8 * weight, sources=2)
+    np.testing.assert_array_equal(scaled.mixing, blica.fit(drawn.X, drawn.segments, sample_weight=weight, sources=2).mixing)
+
+
+def test_clusters_widen_errors(drawn):
+    """Each row four times, in any order, as four answers of one person: errors by clusters are those of the single rows, twice as large."""
+    person = np.random.default_rng(2).permutation(np.repeat(np.arange(len(drawn.X)), 4))
+    X, segments = np.asarray(drawn.X)[person], np.asarray(drawn.segments)[person]
+    model = blica.fit(X, segments, sources=2)
+    rows, clusters = (blica.assess(model, X, segments, bootstrap=0, cluster=c) for c in (None, person))
+    ratio = clusters.mixing_se / rows.mixing_se
+    assert 1.7 < np.median(ratio) < 2.3
+
+
+def test_columns_are_named(drawn):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(drawn.X, columns=[f"q{i}" for i in range(6)])
+    weight = 1.0 + np.arange(len(frame)) % 5
+    model = blica.fit(drawn.X, drawn.segments, sample_weight=weight, sources=2)
+    named = blica.fit(frame.assign(wave=drawn.segments, w=weight), "wave", sample_weight="w", sources=2)
+    np.testing.assert_array_equal(model.mixing, named.mixing)
+
+
+def test_item_that_differs_is_named(drawn):
+    X, segments = np.array(drawn.X), np.asarray(drawn.segments)
+    here = np.flatnonzero(segments == segments[-1])
+    X[here[::2], 3] = 1
+    model = blica.fit(X, segments, sources=2)
+    found = blica.invariance(model, X, segments)
+    first = next(t for t in found.items if t.found == 1)
+    assert (first.item, first.segment, first.kind) == (model.variables[3], str(segments[-1]), "cuts")
+    assert first.effect < -0.2 and first.p <= first.p_adjusted < 0.05
+    assert found.items[0].segment is None and found.items[0].item == model.variables[3]
+    assert found.shift.shape == (8, 6) and found.share.shape == (8, 12) and found.loading.shape == (8, 6, 2)
+    assert found.shift[-1, 3] == pytest.approx(first.effect)
+    assert first.item in repr(found)
+    assert blica.invariance(blica.fit(drawn.X, segments, sources=2), drawn.X, segments).found == 0
+
+
+@pytest.mark.parametrize("weight, says", [([1.0, 2.0], "sample_weight has shape"), (0, "its weight is 0"), (-1, "its weight is -1"),
+                                          (np.nan, "its weight is")])
+def test_bad_weights_are_refused(drawn, weight, says):
+    if np.isscalar(weight):
+        given = np.ones(len(drawn.X))
+        given[17] = weight
+        weight = given
+    with pytest.raises(ValueError, match=says):
+        blica.fit(drawn.X, drawn.segments, sample_weight=weight, sources=2)
+
+
+def test_bad_clusters_are_refused(drawn):
+    model = blica.fit(drawn.X, drawn.segments, sources=2)
+    with pytest.raises(ValueError, match="of one cluster but of the segments"):
+        blica.assess(model, drawn.X, drawn.segments, cluster=np.zeros(len(drawn.X)))
+    with pytest.raises(ValueError, match="counts and frames of Dask have none"):
+        blica.fit(blica.count(drawn.X, drawn.segments), sample_weight=np.ones(len(drawn.X)), sources=2)
