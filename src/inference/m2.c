@@ -16,7 +16,7 @@
  * RMSEA2 = sqrt(u max(0, M2 - df) / (df N)), with u > 1 as Steiger (1998) has it for several groups. The size of the
  * residuals less their sampling noise, with its interval: Maydeu-Olivares (Psychometrika 82, 2017). Checked against a
  * computation row by row in tests/unit/inference/test_fit_statistics.c, against lavaan's scaled statistic of LSAT7 in
- * tests/cli/assess.bats; its size by simulation (bench/results/assess.md). */
+ * tests/cli/assess.bats. */
 #include "inference/m2.h"
 
 #include <math.h>
