@@ -95,7 +95,8 @@ done:
 static int finish(int code) {
   if (fflush(stdout) == 0 && !ferror(stdout)) return code;
   say_error("cannot write to the standard output: %s", strerror(errno));
-  return code == EXIT_OK ? EXIT_FAILED : code;
+  const bool has_result = code == EXIT_OK || code == EXIT_NOT_CONVERGED || code == EXIT_NOT_CERTIFIED;
+  return has_result ? EXIT_FAILED : code;
 }
 
 static int help_on(const char *name, bool all) {
