@@ -13,11 +13,13 @@ typedef struct {
   int probabilities, json;
   blica_segment_options options;
   data_values data;
+  table_ids ids;
 } segment_values;
 
 static const blica_option own[] = {
     OPTION(segment_values, out, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "FILE",
-           "CSV file with a column named segment: the state of every row, in the order of the rows. It is what "
+           "CSV file with a column named segment: the state of every row, in the order of the rows, and the column of "
+           "--id. It is what "
            "--segment-file of the other commands reads."),
     OPTION(segment_values, probabilities, BLICA_OPT_FLAG, "no", 0, 1, NULL, NULL,
            "Add the columns p1, p2, ... to it: the probability of each state given all rows."),
@@ -29,14 +31,16 @@ static const blica_option own[] = {
 };
 OPTION_TABLE(own_table, own)
 
-static bool write_states(const char *path, const blica_segmentation *r, bool probabilities) {
+static bool write_states(const char *path, const blica_segmentation *r, const table_ids *ids, bool probabilities) {
   bl_outfile file;
   if (!bl_outfile_open(&file, path)) return false;
   fprintf(file.stream, "segment");
+  if (ids->name) fputc(',', file.stream), print_field(file.stream, ids->name);
   for (int s = 0; probabilities && s < r->states; s++) fprintf(file.stream, ",p%d", s + 1);
   fputc('\n', file.stream);
   for (int64_t t = 0; t < r->rows; t++) {
     fprintf(file.stream, "%d", (int)r->state[t] + 1);
+    if (ids->name) fputc(',', file.stream), print_field(file.stream, ids->text[t]);
     for (int s = 0; probabilities && s < r->states; s++)
       fprintf(file.stream, ",%.6g", r->probability[t * r->states + s]);
     fputc('\n', file.stream);
@@ -111,7 +115,7 @@ static int exit_of(blica_stop stop) {
 }
 
 static int finish(program *p, const segment_values *v, const blica_segmentation *r) {
-  if (!write_states(v->out, r, v->probabilities != 0)) {
+  if (!write_states(v->out, r, &v->ids, v->probabilities != 0)) {
     say_error("cannot write '%s': %s", v->out, strerror(errno));
     return EXIT_FAILED;
   }
@@ -149,14 +153,19 @@ static int run(program *p, void *values) {
   blica_segmentation *result = NULL;
   if (!possible(p, v)) return EXIT_DATA;
   v->data.unlabelled = true;
+  v->data.ids = &v->ids;
   int code = data_read(p, &v->data, p->operands[0], NULL, &data);
-  if (code != EXIT_OK) return code;
+  if (code != EXIT_OK) {
+    table_ids_free(&v->ids);
+    return code;
+  }
   say_note("%d variables, %d sources, %lld rows; seed %llu", count_variables(data->n, data->variables),
            v->options.sources, (long long)data->rows, (unsigned long long)v->options.seed);
   blica_status status = blica_segment(p->ctx, data, &v->options, &result);
   code = status == BLICA_OK ? finish(p, v, result) : fail_reading(p, status);
   blica_segmentation_free(result);
   blica_data_free(data);
+  table_ids_free(&v->ids);
   return code;
 }
 

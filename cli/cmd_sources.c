@@ -21,7 +21,8 @@ typedef struct {
 
 static const blica_option own[] = {
     OPTION(sources_values, out, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "FILE",
-           "CSV file: one row per row of the data, in its order, with z1, z1_sd, z2, z2_sd, ..., with --draws "
+           "CSV file: one row per row of the data, in its order, with the column of --id, z1, z1_sd, z2, z2_sd, ..., "
+           "with --draws "
            "z1_draw1, ..., segment; - is the standard output."),
     OPTION(sources_values, json, BLICA_OPT_FLAG, "no", 0, 1, NULL, NULL,
            "Print a JSON object with out, rows, patterns, few_answers, no_answers, reliability (of the scores of each "
@@ -39,24 +40,11 @@ typedef struct {
   int code; /* of what went wrong */
   int64_t rows, patterns;
   double before, done; /* share of the rows before this piece, and with it; below 0: not known */
+  table_ids ids;
   blica_reliability *reliability;
 } work;
 
 /* ---- writing ---- */
-
-/* A label as a CSV field. */
-static void print_label(FILE *stream, const char *label) {
-  if (!strpbrk(label, ",\"\n\r")) {
-    fputs(label, stream);
-    return;
-  }
-  fputc('"', stream);
-  for (const char *c = label; *c; c++) {
-    if (*c == '"') fputc('"', stream);
-    fputc(*c, stream);
-  }
-  fputc('"', stream);
-}
 
 /* Opens the file and writes its first line. */
 static bool open_output(work *w, const blica_posterior *posterior) {
@@ -64,6 +52,7 @@ static bool open_output(work *w, const blica_posterior *posterior) {
   if (!bl_outfile_open(&w->file, w->v->out)) return false;
   w->open = true;
   FILE *stream = w->file.stream;
+  if (w->ids.name) print_id(stream, w->ids.name);
   for (int j = 0; j < posterior->k; j++) fprintf(stream, "z%d,z%d_sd,", j + 1, j + 1);
   for (int d = 0; d < posterior->n_draws; d++)
     for (int j = 0; j < posterior->k; j++) fprintf(stream, "z%d_draw%d,", j + 1, d + 1);
@@ -79,11 +68,12 @@ static bool write_rows(work *w, const blica_posterior *posterior, const blica_da
       errno = EINTR;
       return false;
     }
+    if (w->ids.name) print_id(stream, w->ids.text[r]);
     for (int j = 0; j < posterior->k; j++)
       fprintf(stream, "%.10g,%.10g,", posterior->mean[r * posterior->k + j], posterior->sd[r * posterior->k + j]);
     const int64_t each = (int64_t)posterior->k * posterior->n_draws;
     for (int64_t i = 0; i < each; i++) fprintf(stream, "%.10g,", posterior->draws[r * each + i]);
-    print_label(stream, data->segments[data->row_segment[r]]);
+    print_field(stream, data->segments[data->row_segment[r]]);
     fputc('\n', stream);
   }
   return !ferror(stream);
@@ -198,6 +188,7 @@ static int run(program *p, void *values) {
   blica_status status = blica_model_load(p->ctx, p->operands[0], &model);
   if (status != BLICA_OK) return fail_reading(p, status);
   work w = {.p = p, .v = v, .model = model};
+  v->data.ids = &w.ids;
   blica_set_poll(p->ctx, poll_piece, &w);
   int code = data_each(p, &v->data, p->operands[1], model, PIECE_ROWS, take_piece, &w);
   if (w.code != EXIT_OK) code = w.code;
@@ -205,6 +196,7 @@ static int run(program *p, void *values) {
   if (w.open) bl_outfile_discard(&w.file);
   progress_clear();
   if (code == EXIT_OK) code = summarise(&w);
+  table_ids_free(&w.ids);
   blica_reliability_free(w.reliability);
   blica_model_free(model);
   return code;
@@ -231,7 +223,7 @@ const command command_sources = {
                 "# new rows whose segment is not known\n"
                 "blica sources model.json new.csv --segment unknown --out sources.csv\n"
                 "# plausible values, for a regression on scores\n"
-                "blica sources model.json survey.csv --draws 10 --out plausible.csv",
+                "blica sources model.json survey.csv --draws 10 --id person --out plausible.csv",
     .groups = {{"Options", blica_sources_option_table, offsetof(sources_values, options)},
                {"Output", own_table, 0},
                {"How the data are read", data_option_table, offsetof(sources_values, data)}},

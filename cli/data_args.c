@@ -22,7 +22,10 @@ static const blica_option rows[] = {
            "Only these columns are items: names, indexes from 1, or FIRST:LAST, separated by commas. They keep the "
            "order of the file."),
     OPTION(data_values, ignore, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "LIST",
-           "Columns to leave out, such as identifiers of persons; a list as for --columns."),
+           "Columns to leave out; a list as for --columns."),
+    OPTION(data_values, id, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "COLUMN",
+           "Column of identifiers of rows, which is no item; blica sources and blica segment carry it through to their "
+           "output."),
     OPTION(data_values, weights, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "COLUMN",
            "Column of sampling weights, positive numbers; within each segment they count relative to each other, and "
            "together as the effective number of rows, (sum w)^2 / sum w^2."),
@@ -69,6 +72,8 @@ static table_options reading_of(const data_values *v, const blica_model *model) 
       .columns = v->columns,
       .ignore = v->ignore,
       .missing = v->missing,
+      .id = v->id,
+      .ids = v->ids,
       .weights = v->weights,
       .frequencies = v->frequencies,
       .cluster = v->cluster,
@@ -98,6 +103,7 @@ void data_args_text(const data_values *v, char *text, size_t size) {
                {"--columns", v->columns},
                {"--ignore", v->ignore},
                {"--missing", v->missing},
+               {"--id", v->id},
                {"--weights", v->weights},
                {"--frequencies", v->frequencies},
                {"--cluster", v->cluster},

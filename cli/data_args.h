@@ -9,6 +9,7 @@ typedef struct {
   const char *segment_column, *segment_file;
   int64_t segment_length, segment_count;
   const char *columns, *ignore, *missing;
+  const char *id;
   const char *weights, *frequencies, *cluster;
   const char *levels;
   int ordinal;
@@ -17,6 +18,7 @@ typedef struct {
   /* not options: */
   bool unlabelled;                  /* rows have no segments */
   bool blank_segments, no_segments; /* as in table_options */
+  table_ids *ids;                   /* gets what the column of --id holds; NULL: it is left out */
   bool silent;                      /* what the reader chose was said already */
 } data_values;
 

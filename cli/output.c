@@ -177,3 +177,21 @@ const char *counts_width(program *p, const blica_counts *counts, char *text, siz
   blica_coding_free(coding);
   return text;
 }
+
+void print_field(FILE *stream, const char *text) {
+  if (!strpbrk(text, ",\"\n\r")) {
+    fputs(text, stream);
+    return;
+  }
+  fputc('"', stream);
+  for (const char *c = text; *c; c++) {
+    if (*c == '"') fputc('"', stream);
+    fputc(*c, stream);
+  }
+  fputc('"', stream);
+}
+
+void print_id(FILE *stream, const char *id) {
+  print_field(stream, id);
+  fputc(',', stream);
+}

@@ -3,6 +3,7 @@
 #define OUTPUT_H
 
 #include <stdbool.h>
+#include <stdio.h>
 
 #include <jansson.h>
 
@@ -31,6 +32,10 @@ json_t *json_number(double value);
 json_t *json_numbers(const double *x, int count); /* an array of these */
 /* Prints a tab and the value with this number of decimals, or a tab and "-" for NaN. */
 void print_cell(int decimals, double value);
+
+/* Text as a field of CSV; an identifier and the comma behind it. */
+void print_field(FILE *stream, const char *text);
+void print_id(FILE *stream, const char *id);
 
 /* A string; text that is not UTF-8 becomes "(not UTF-8)". */
 json_t *json_text(const char *text);

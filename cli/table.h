@@ -13,6 +13,7 @@ typedef enum {
   ROLE_WEIGHT, /* from here on: attributes of rows */
   ROLE_FREQUENCY,
   ROLE_CLUSTER,
+  ROLE_ID,
   ROLES
 } column_role;
 
@@ -149,6 +150,7 @@ blica_status table_find_attributes(table *t, char *message); /* decides which co
 blica_status table_take_attributes(table *t, const field *carried, int64_t *copies, char *message);
 blica_status table_give_attributes(table *t, blica_data *data, char *message); /* to the data of a piece */
 void table_free_attributes(table *t);                                          /* what they take of memory */
+void table_ids_clear(table_ids *ids);                                          /* keeps the name */
 
 /* table_npy.c */
 blica_status table_begin_npy(table *t, char *message);

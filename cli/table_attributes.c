@@ -11,15 +11,20 @@ enum { MOST_COPIES = 1000000000 }; /* of a row */
 /* The column that an option names, or NULL. */
 static const char *asked(const table *t, column_role role) {
   const table_options *o = &t->options;
-  return role == ROLE_WEIGHT ? o->weights : role == ROLE_FREQUENCY ? o->frequencies : o->cluster;
+  return role == ROLE_WEIGHT      ? o->weights
+         : role == ROLE_FREQUENCY ? o->frequencies
+         : role == ROLE_CLUSTER   ? o->cluster
+                                  : o->id;
 }
 
 static const char *flag_of(column_role role) {
-  return role == ROLE_WEIGHT ? "weights" : role == ROLE_FREQUENCY ? "frequencies" : "cluster";
+  static const char *const flags[] = {"weights", "frequencies", "cluster", "id"};
+  return flags[role - ROLE_WEIGHT];
 }
 
 static blica_status check_asked(const table *t, column_role role, char *message) {
   const table_options *o = &t->options;
+  if (role == ROLE_ID) return BLICA_OK;
   if (o->unlabelled)
     return table_fail(message, BLICA_ERR_ARGUMENT,
                       "--%s: rows in the order of time whose segments are to be found have no weights and no clusters; "
@@ -31,6 +36,39 @@ static blica_status check_asked(const table *t, column_role role, char *message)
                       "segments by --segment-column or --segment-file");
   return BLICA_OK;
 }
+
+/* ---- identifiers ---- */
+
+void table_ids_clear(table_ids *ids) {
+  for (int64_t r = 0; r < ids->count; r++) free(ids->text[r]);
+  ids->count = 0;
+}
+
+void table_ids_free(table_ids *ids) {
+  table_ids_clear(ids);
+  free(ids->text);
+  free(ids->name);
+  *ids = (table_ids){0};
+}
+
+static blica_status begin_ids(table *t, int column, char *message) {
+  table_ids_free(t->options.ids);
+  t->options.ids->name = strdup(t->header ? t->header[column] : "id");
+  return t->options.ids->name ? BLICA_OK : table_no_memory(message);
+}
+
+static bool add_id(table_ids *ids, const field *f) {
+  if (ids->count == ids->capacity) {
+    const int64_t capacity = ids->capacity ? 2 * ids->capacity : 1024;
+    char **text = realloc(ids->text, (size_t)capacity * sizeof *text);
+    if (!text) return false;
+    ids->text = text, ids->capacity = capacity;
+  }
+  ids->text[ids->count] = strndup(f->text, f->length);
+  return ids->text[ids->count++] != NULL;
+}
+
+/* ---- which columns ---- */
 
 blica_status table_find_attributes(table *t, char *message) {
   for (column_role role = ROLE_WEIGHT; role < ROLES; role++) {
@@ -46,7 +84,8 @@ blica_status table_find_attributes(table *t, char *message) {
                         "a column of its own",
                         t->name, flag_of(role), column + 1, table_column_name(t, column, buffer));
     t->role[column] = role;
-    t->attributes = true;
+    t->attributes |= role != ROLE_ID || t->options.ids;
+    if (role == ROLE_ID && t->options.ids) MUST(begin_ids(t, column, message));
   }
   return BLICA_OK;
 }
@@ -99,6 +138,8 @@ blica_status table_take_attributes(table *t, const field *carried, int64_t *copi
   f = &carried[ROLE_WEIGHT];
   if (t->options.weights && (!table_number(f->text, f->length, &weight) || !(weight > 0 && weight < INFINITY)))
     return refuse(t, ROLE_WEIGHT, f, "weights are positive numbers; leave out rows that shall not count", message);
+  for (int64_t c = 0; t->options.ids && c < *copies; c++)
+    if (!add_id(t->options.ids, &carried[ROLE_ID])) return table_no_memory(message);
   if (t->options.cluster) MUST(cluster_id(t, &carried[ROLE_CLUSTER], message, &cluster));
   for (int64_t c = 0; (t->options.weights || t->options.cluster) && c < *copies; c++) {
     if (!reserve(t)) return table_no_memory(message);

@@ -172,6 +172,7 @@ blica_status table_next(table *t, int64_t max_rows, char message[TABLE_MESSAGE],
     max_rows = ((int64_t)1 << 27) / (t->n + 32) + 100000; /* 16 MiB of bits and labels, but not too few rows */
   if (whole) max_rows = INT64_MAX / 2;
   int64_t before = t->row;
+  if (t->options.ids) table_ids_clear(t->options.ids);
   blica_status status = begin_piece(t, message);
   if (status == BLICA_OK) status = table_read_rows(t, max_rows, message);
   if (status != BLICA_OK) return status;
@@ -253,7 +254,7 @@ static blica_status find_total(table *t, char *message) {
   struct stat info;
   table *second;
   table_options quiet = t->options;
-  quiet.note = NULL;
+  quiet.note = NULL, quiet.ids = NULL;
   if (t->npy) t->total = (int64_t)t->array.shape[0];
   if (t->npy || t->survey || strcmp(t->path, "-") == 0 || stat(t->path, &info) != 0 || !S_ISREG(info.st_mode))
     return BLICA_OK;

@@ -13,6 +13,14 @@ enum { TABLE_MESSAGE = 1024 };
 
 typedef enum { TABLE_HEADER_AUTO = 0, TABLE_HEADER_YES, TABLE_HEADER_NO } table_header;
 
+/* What a column of identifiers has, for output. */
+typedef struct {
+  char *name;  /* of the column */
+  char **text; /* of the rows of the last piece */
+  int64_t count, capacity;
+} table_ids;
+void table_ids_free(table_ids *ids); /* and leaves it empty */
+
 /* All zero is the default. At most one of the four ways of naming segments may be set. */
 typedef struct {
   const char *segment_column;   /* --segment-column NAME|INDEX|last; NULL: the column named `segment` */
@@ -30,6 +38,8 @@ typedef struct {
   const struct table *found;    /* a table that was read before, whose levels its columns have */
   const char *columns, *ignore; /* --columns, --ignore NAME|INDEX|FIRST:LAST,...; NULL: not given */
   const char *weights, *frequencies, *cluster; /* columns NAME|INDEX of attributes of rows; NULL: not given */
+  const char *id;                              /* column of identifiers, which is no item; NULL: not given */
+  table_ids *ids;                              /* gets them; NULL: they are left out */
   const char *missing;                         /* --missing VALUE,...: these mean missing too; NULL: not given */
   const blica_model *model;                    /* whose levels code the columns of the same names; may be NULL */
   table_header header;                         /* --header yes|no; auto: the first row is a header when it holds text */

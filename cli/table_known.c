@@ -89,7 +89,7 @@ static blica_status collect(blica_ctx *ctx, const char *path, const table_option
   table_options quiet = *options;
   *out = NULL;
   quiet.note = NULL, quiet.ordinal = false, quiet.list = NULL, quiet.model = NULL, quiet.levels = true;
-  quiet.segment_count = 0, quiet.found = NULL, quiet.numeric = NULL;
+  quiet.segment_count = 0, quiet.found = NULL, quiet.numeric = NULL, quiet.ids = NULL;
   quiet.header = header ? TABLE_HEADER_YES : TABLE_HEADER_NO;
   if (strcmp(path, "-") == 0 || stat(path, &info) != 0 || !S_ISREG(info.st_mode))
     return table_fail(message, BLICA_ERR_DATA,

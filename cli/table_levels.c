@@ -37,9 +37,11 @@ blica_status table_level(table *t, int variable, const char *text, size_t length
                       t->name, (long long)t->row + 1, column + 1, table_column_name(t, column, buffer),
                       (int)(length < 40 ? length : 40), text, l->text[0], l->text[1]);
   if (l->count > MOST_LEVELS)
-    return table_fail(message, BLICA_ERR_DATA,
-                      "%s, column %d (%s): it has more than %d values; is it a number rather than an item?", t->name,
-                      column + 1, table_column_name(t, column, buffer), MOST_LEVELS);
+    return table_fail(
+        message, BLICA_ERR_DATA,
+        "%s, column %d (%s): it has more than %d values; if it is no item, leave it out by --ignore, or carry it "
+        "through by --id",
+        t->name, column + 1, table_column_name(t, column, buffer), MOST_LEVELS);
   *code = t->collecting ? 0 : (int8_t)l->count;
   return table_add_level(l, text, length) ? BLICA_OK : table_no_memory(message);
 }

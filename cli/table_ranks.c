@@ -59,7 +59,7 @@ static blica_status same_files(const char *path, char *message) {
 static bool divisible(const table *t) {
   const table_options *o = &t->options;
   return !t->npy && !t->survey && !o->segment_length && !o->segment_count && !o->segment_file && !o->unlabelled &&
-         !o->levels && !o->weights && !o->cluster && !t->known && !t->text.quotes &&
+         !o->levels && !o->weights && !o->cluster && !o->ids && !t->known && !t->text.quotes &&
          byte_source_size(t->text.source) > 0;
 }
 

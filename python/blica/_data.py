@@ -4,7 +4,7 @@ from __future__ import annotations
 import copy
 import ctypes
 import warnings
-from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
@@ -110,6 +110,8 @@ class Table:
     for a column, a value that is not one of its levels is missing, with a warning; elsewhere it is an error.
     """
 
+    first = 0  # number of the first row, for messages
+
     def __init__(self, x, coding: Optional[Callable[[Optional[List[str]]], Coding]] = None, binarize: Optional[float] = None,
                  ordinal: bool = False, levels=None, missing=None, numeric=None,
                  lenient: Optional[Callable[[Optional[List[str]], int], List[bool]]] = None):
@@ -148,10 +150,11 @@ class Table:
         else:
             self._from_numbers()
 
-    def rows(self, which: np.ndarray) -> "Table":
+    def rows(self, which: Union[np.ndarray, slice]) -> "Table":
         """The same columns for some of the rows."""
         part = copy.copy(self)
         part.x = self.x[which]
+        part.first = self.first + which.start if isinstance(which, slice) else self.first
         return part
 
     @property
@@ -305,14 +308,14 @@ class Table:
         r, j = np.argwhere(wrong)[0]
         known = self.levels[j]
         what = "neither 0 nor 1; recode it, or give binarize= a threshold" if known is None else _not_a_level(known)
-        raise ValueError(f"row {start + r}, {self.name(j)}: value {_label(part[r, j])} is {what}")
+        raise ValueError(f"row {self.first + start + r}, {self.name(j)}: value {_label(part[r, j])} is {what}")
 
 
     def _unseen(self, part: np.ndarray, wrong: np.ndarray, start: int) -> np.ndarray:
         """Which values are not among the levels, after a warning that names the first."""
         if wrong.any():
             r, j = np.argwhere(wrong)[0]
-            warnings.warn(f"{wrong.sum()} value{'s' if wrong.sum() > 1 else ''} not seen in the fit (row {start + r}, {self.name(j)}: "
+            warnings.warn(f"{wrong.sum()} value{'s' if wrong.sum() > 1 else ''} not seen in the fit (row {self.first + start + r}, {self.name(j)}: "
                           f"{_label(part[r, j])}) count as missing; levels= of the fit names levels that are rare", BlicaWarning,
                           stacklevel=7)
         return wrong
@@ -503,9 +506,9 @@ def _text_column(column, known: Labels, ordinal: bool, name: str) -> Tuple[np.nd
     return result, known
 
 
-def segment_labels(segments, rows: int) -> Tuple[np.ndarray, List[str]]:
+def segment_labels(segments, rows: int, blank: bool = False) -> Tuple[np.ndarray, List[str]]:
     """An id for each row, and the labels as text: numbers and dates in their order, a Categorical in that of its categories,
-    text in order of appearance."""
+    text in order of appearance. With blank, rows may have none: the label of these is empty, and the last."""
     if segments is None:
         return np.zeros(rows, dtype=np.int32), ["1"]
     if isinstance(segments, (str, bytes)):
@@ -526,6 +529,11 @@ def segment_labels(segments, rows: int) -> Tuple[np.ndarray, List[str]]:
     else:
         absent = values != values
     absent = absent | masked
+    if absent.any() and blank:
+        ids, labels = segment_labels(values[~absent], int((~absent).sum()))
+        all_ids = np.full(rows, len(labels), dtype=np.int32)
+        all_ids[~absent] = ids
+        return all_ids, labels + [""]
     if absent.any():
         raise ValueError(f"row {int(np.argmax(absent))} has no segment; drop such rows or give them a segment of their own")
     found, first, inverse = np.unique(values, return_index=True, return_inverse=True)

@@ -22,7 +22,7 @@ from ._library import ffi, lib
 from ._objects import Correlations, Model, frozen
 from ._session import BlicaWarning, Session
 from ._tables import model_html
-from ._verbs import Sources, check_segments, loglik_of, segmentation_of, sources_of
+from ._verbs import check_segments, loglik_of, segmentation_of, sources_of
 
 # What scikit-learn calls some of the options; all others have the names of the table.
 NAMES = {"n_components": "sources", "n_init": "starts", "max_iter": "max_iterations", "tol": "tolerance", "random_state": "seed"}
@@ -217,21 +217,33 @@ class BinaryICA(TransformerMixin, BaseEstimator):
         if isinstance(segments, str):
             raise TypeError(f"segments is {segments!r}; a column of X that holds the segments is named by BinaryICA(segment_column={segments!r}), "
                             "so that transform and cross-validation know it, too")
-        if self.segment_column is not None:
-            if segments is not None:
-                raise ValueError(f"both segments and segment_column={self.segment_column!r} are given; give one of them")
+        if self.segment_column is not None and segments is not None:
+            raise ValueError(f"both segments and segment_column={self.segment_column!r} are given; give one of them")
+        bare = not reset and self._lacks_column(X)
+        if self.segment_column is not None and not bare:
             X, segments = _take_column(X, self.segment_column)
-        early = self.segment_column is not None or is_frame(whole) or is_sparse(whole)
+        early = not bare and (self.segment_column is not None or is_frame(whole) or is_sparse(whole))
         if early:
             _check_names(self, whole, reset)
         table = (Table(X, binarize=self.binarize, ordinal=self.ordinal, levels=self.levels, missing=self.missing,
                        numeric=self.numeric) if reset else
                  Table(X, coding=lambda names: self.levels_, binarize=self.binarize, missing=self.missing, lenient=self._learned))
-        if not early:
+        if not early and not bare:
             _check_names(self, table.x, reset)
         if not reset:
             table.names = list(self.model_.variables)
         return table, segments
+
+    def _lacks_column(self, X) -> bool:
+        """Whether X has all columns of the fit but that of the segments."""
+        if self.segment_column is None or len(np.shape(X)) != 2 or np.shape(X)[1] != self.n_features_in_ - 1:
+            return False
+        if not is_frame(X):
+            return True
+        names = [str(name) for name in getattr(self, "feature_names_in_", ())]
+        place = names.index(str(self.segment_column)) if str(self.segment_column) in names else int(self.segment_column)
+        del names[place]
+        return [str(name) for name in X.columns] == names
 
     def _learned(self, names, n: int) -> List[bool]:
         """Of which columns ordinal=True took the levels from the rows of the fit, which may lack some."""
@@ -281,19 +293,23 @@ class BinaryICA(TransformerMixin, BaseEstimator):
         _check_feature_names_in(self, input_features, generate_names=False)
         return np.array([f"z{j + 1}" for j in range(self.mixing_.shape[1])], dtype=object)
 
-    def _posterior(self, X, segments) -> Sources:
+    def transform(self, X, *, segments=None, return_std: bool = False, draws: int = 0):
+        """Posterior means of the sources of each row, array [rows, k].
+
+        With return_std also their standard deviations, and with draws=M also M plausible values of each row, array
+        [rows, M, k]: draws from its posterior, for analyses that use scores as data (`Using the sources` in the
+        documentation). They come as a tuple, in that order. The seed of the draws is random_state, where that is a number.
+
+        A row whose segment is not given, missing, or not one of the fit, is averaged over the segments of the fit, weighted by
+        their samples and by how likely the row is in them. With segment_column, X may lack that column: then all are.
+        """
         check_is_fitted(self, "model_")
         table, segments = self._split(X, segments, reset=False)
-        return _posterior(self._session(), self.model_, table, segments)
-
-    def transform(self, X, *, segments=None, return_std: bool = False):
-        """Posterior means of the sources of each row, array [rows, k]; with return_std, also their standard deviations.
-
-        A row whose segment is not given, or not one of the fit, is averaged over the segments of the fit, weighted by their
-        samples and by how likely the row is in them.
-        """
-        found = self._posterior(X, segments)
-        return (found.mean, found.sd) if return_std else found.mean
+        labels = _known_labels(self.model_, table.shape[0], segments)
+        options = {"draws": draws, "seed": self.random_state if draws and hasattr(self.random_state, "__index__") else None}
+        found = sources_of(self._session(), self.model_, table, labels, options)
+        chosen = (found.mean,) + ((found.sd,) if return_std else ()) + ((found.draws,) if draws else ())
+        return chosen if len(chosen) > 1 else found.mean
 
     def fit_transform(self, X, y=None, *, segments=None):
         """fit, then transform, with the same segments in both; y is ignored."""
@@ -378,53 +394,33 @@ def _take_column(X, column: Union[str, int]) -> Tuple[Any, Any]:
     return values.astype(float) if values.dtype.kind in "OSU" else values, X[:, column]
 
 
-def _by_known(model: Model, rows: int, segments) -> List[Tuple[np.ndarray, Optional[np.ndarray]]]:
-    """Numbers of the rows whose segments the model knows, with their labels; then those of all others, with None."""
+def _known_labels(model: Model, rows: int, segments) -> Optional[np.ndarray]:
+    """The segment of each row, empty where there is none or the model does not know it; None when none are given."""
     if segments is None:
-        return [(np.arange(rows), None)]
-    ids, labels = segment_labels(segments, rows)
-    strange = [label for label in labels if label not in set(model.segments)]
-    given = np.array(labels, dtype=object)[ids]
+        return None
+    ids, labels = segment_labels(segments, rows, blank=True)
+    strange = [label for label in labels if label and label not in set(model.segments)]
     if strange:
         some = ", ".join(repr(label) for label in strange[:3]) + (", ..." if len(strange) > 3 else "")
         warnings.warn(f"{len(strange)} of the segments of X ({some}) were not in the fit; their rows are averaged over the "
-                      "segments of the fit", BlicaWarning, stacklevel=5)
-    known = ~np.isin(ids, [labels.index(label) for label in strange])
-    parts = [(np.flatnonzero(known), given[known]), (np.flatnonzero(~known), None)]
-    return [part for part in parts if len(part[0])] or parts[:1]
-
-
-def _joined(rows: int, parts):
-    """One array of parts (numbers of rows, values)."""
-    if len(parts) == 1:
-        return parts[0][1]
-    whole = np.empty((rows,) + parts[0][1].shape[1:])
-    for which, values in parts:
-        whole[which] = values
-    return whole
-
-
-def _posterior(session: Session, model: Model, table: Table, segments) -> Sources:
-    """Rows of segments that the model knows by their segment, all others averaged over its segments."""
-    rows = table.shape[0]
-    parts = [(which, sources_of(session, model, table.rows(which) if len(which) < rows else table, labels, {}))
-             for which, labels in _by_known(model, rows, segments)]
-    return Sources(*(_joined(rows, [(which, part[field]) for which, part in parts]) for field in range(2)))
+                      "segments of the fit", BlicaWarning, stacklevel=3)
+    return np.array(["" if label in strange else label for label in labels], dtype=object)[ids]
 
 
 def _logliks(session: Session, model: Model, table: Table, segments) -> np.ndarray:
     """Log-likelihood of each row; where the segment is not known, that of the mean probability over the model's segments."""
-    rows, parts = table.shape[0], []
-    weights = np.log(model.samples)
-    for which, labels in _by_known(model, rows, segments):
-        some = table.rows(which) if len(which) < rows else table
-        if labels is None:
-            each = [loglik_of(session, model, some, np.full(len(which), label, dtype=object), {}).row_loglik
-                    for label in model.segments]
-            parts.append((which, np.logaddexp.reduce(weights[:, None] + np.array(each), axis=0) - np.logaddexp.reduce(weights)))
-        else:
-            parts.append((which, loglik_of(session, model, some, labels, {}).row_loglik))
-    return _joined(rows, parts)
+    rows = table.shape[0]
+    labels = _known_labels(model, rows, segments)
+    labels = np.full(rows, "", dtype=object) if labels is None else labels
+    known = labels != ""
+    result, weights = np.empty(rows), np.log(model.samples)
+    if known.any():
+        result[known] = loglik_of(session, model, table.rows(known), labels[known], {}).row_loglik
+    if not known.all():
+        some = table.rows(~known)
+        each = [loglik_of(session, model, some, np.full(some.shape[0], label, dtype=object), {}).row_loglik for label in model.segments]
+        result[~known] = np.logaddexp.reduce(weights[:, None] + np.array(each), axis=0) - np.logaddexp.reduce(weights)
+    return result
 
 
 def _check_names(estimator, X, reset: bool) -> None:

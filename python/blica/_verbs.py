@@ -542,6 +542,15 @@ class Sources(NamedTuple):
     sd: np.ndarray
     draws: Optional[np.ndarray] = None
 
+    @property
+    def reliability(self) -> np.ndarray:
+        """Of the scores of each source, over these rows: the share of the source's variance that its means show, [k]."""
+        spread = np.var(self.mean, axis=0)
+        return spread / (spread + np.mean(self.sd ** 2, axis=0))
+
+
+PIECE = 1 << 18  # rows that are packed and computed at a time
+
 
 def sources(model, X, segments=None, *, binarize: Optional[float] = None, missing=None, threads: Optional[int] = None,
             verbose: Verbose = 0, **options) -> Sources:
@@ -561,13 +570,24 @@ def sources(model, X, segments=None, *, binarize: Optional[float] = None, missin
 
 
 def sources_of(session: Session, model: Model, table: Table, segments, options) -> Sources:
+    """segments: None when they are not known, or labels of all rows, empty where a row's is not known."""
     options = dict(options)
     options.setdefault("segment", "unknown" if segments is None else "known")
     chosen = _options.make(session, "sources", options)
-    data = pack_for(session, model, table, segments)
-    r = session.call(lib.blica_sources, model._pointer, data, chosen, free=lib.blica_posterior_free)
-    return Sources(doubles(r.mean, r.rows, r.k), doubles(r.sd, r.rows, r.k),
-                   doubles(r.draws, r.rows, r.n_draws, r.k) if r.n_draws else None)
+    rows, k = table.shape[0], model.mixing.shape[1]
+    found = Sources(np.empty((rows, k)), np.empty((rows, k)), np.empty((rows, chosen.draws, k)) if chosen.draws else None)
+    if segments is not None:
+        ids, labels = segment_labels(segments, rows, blank=True)
+        segments = np.array(labels, dtype=object)[ids]
+    for start in range(0, rows, PIECE):
+        which = slice(start, start + PIECE)
+        data = pack_for(session, model, table.rows(which), None if segments is None else segments[which])
+        chosen.first_row = start
+        r = session.call(lib.blica_sources, model._pointer, data, chosen, free=lib.blica_posterior_free)
+        found.mean[which], found.sd[which] = doubles(r.mean, r.rows, r.k), doubles(r.sd, r.rows, r.k)
+        if found.draws is not None:
+            found.draws[which] = doubles(r.draws, r.rows, r.n_draws, r.k)
+    return found
 
 
 def table_for(model: Model, X, binarize: Optional[float] = None, missing=None) -> Table:

@@ -19,8 +19,10 @@ blica.formula <- function(x, data = NULL, k, ..., group = NULL, ordinal = FALSE,
                           numeric = NULL, allow_unidentified = FALSE, threads = 0, verbose = FALSE) {
   if (!is.null(data) && !is.data.frame(data)) stop("data is a ", class(data)[1], "; give a data frame", call. = FALSE)
   parts <- formula_parts(x, data, group)
-  fit_rows(parts$variables, parts$segment, k, list(...), ordinal, levels, missing, numeric, allow_unidentified,
-           threads, verbose, match.call())
+  model <- fit_rows(parts$variables, parts$segment, k, list(...), ordinal, levels, missing, numeric, allow_unidentified,
+                    threads, verbose, match.call())
+  model$group <- parts$group
+  model
 }
 
 formula_parts <- function(formula, data, group) {
@@ -43,7 +45,8 @@ formula_parts <- function(formula, data, group) {
   terms <- attr(frame, "terms")
   if (any(attr(terms, "order") > 1)) stop("the formula has an interaction; name plain variables", call. = FALSE)
   names <- gsub("^`|`$", "", attr(terms, "term.labels"))
-  list(variables = frame[names], segment = if (sided) model.response(frame) else segment)
+  list(variables = frame[names], segment = if (sided) model.response(frame) else segment,
+       group = if (named) group else if (sided && is.name(formula[[2]])) as.character(formula[[2]]))
 }
 
 # Roll calls of package pscl: each roll call is a row, each legislator a variable; segment is of the roll calls.

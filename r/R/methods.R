@@ -86,15 +86,19 @@ residuals.blica <- function(object, type = c("correlations", "probabilities"), .
   object$correlations - fitted(object)
 }
 
-predict.blica <- function(object, newdata = NULL, segment = NULL, type = c("sources", "sd", "probability"), ...) {
+predict.blica <- function(object, newdata = NULL, segment = NULL, type = c("mean", "sd", "draws", "probability"), ...) {
   type <- match.arg(type)
   if (is.null(newdata)) {
     kept <- kept_rows(object, "newdata")
     newdata <- kept$code
     segment <- kept$segment
   }
-  found <- blica_sources(object, newdata, segment, ...)
-  if (type != "probability") return(found[[if (type == "sd") "sd" else "mean"]])
+  if (is.null(segment) && is.data.frame(newdata) && length(object$group) && object$group %in% names(newdata))
+    segment <- newdata[[object$group]]
+  options <- list(...)
+  if (type == "draws" && is.null(options$draws)) options$draws <- 5
+  found <- do.call(blica_sources, c(list(object, newdata, segment), options))
+  if (type != "probability") return(found[[type]])
   item <- rep(seq_along(object$levels), lengths(object$levels) - 1)
   result <- pnorm(sweep(sqrt(object$link) * found$mean %*% t(object$mixing[item, , drop = FALSE]), 2, object$cuts))
   colnames(result) <- names(object$cuts)

@@ -177,8 +177,7 @@ blica_sources <- function(model, x, segment = NULL, ..., threads = 0, verbose = 
   options <- list(...)
   if (is.null(options$segment)) options$segment <- if (is.null(segment)) "unknown" else "known"
   rows <- row_count(x)
-  if (is.null(segment)) segment <- rep(model$segments[1], rows)
-  data <- pack(ctx, encode_for(model, x), segment)
+  data <- pack(ctx, encode_for(model, x), new_labels(model, segment, rows))
   result <- .Call(C_sources, ctx, pointer, data, spell_options(options))
   labels <- list(rownames(if (inherits(x, "blica_code")) x$x else x), colnames(model$mixing))
   k <- ncol(model$mixing)
@@ -186,6 +185,22 @@ blica_sources <- function(model, x, segment = NULL, ..., threads = 0, verbose = 
                                            c(rows, length(result$draws) / (k * rows), k), list(labels[[1]], NULL, labels[[2]]))
   list(mean = matrix(t(result$mean), rows, dimnames = labels), sd = matrix(t(result$sd), rows, dimnames = labels),
        draws = draws)
+}
+
+# The segment of each row, empty where there is none or the model does not know it.
+new_labels <- function(model, segment, rows) {
+  if (is.null(segment)) return(rep("", rows))
+  if (length(segment) != rows) segment_ids(segment, rows) # says what is wrong
+  labels <- rep("", rows)
+  here <- which(!is.na(segment))
+  ids <- segment_ids(segment[here], length(here))
+  strange <- setdiff(ids$labels, model$segments)
+  if (length(strange))
+    warning(length(strange), " of the segments (", paste(utils::head(strange, 3), collapse = ", "),
+            ") were not in the fit; their rows are averaged over the segments of the fit", call. = FALSE)
+  labels[here] <- ids$labels[ids$id + 1L]
+  labels[labels %in% strange] <- ""
+  labels
 }
 
 blica_segment <- function(x, sources, ..., ordinal = FALSE, levels = NULL, missing = NULL, threads = 0, verbose = FALSE) {

@@ -257,3 +257,28 @@ P
   says "row 280000"
   [ ! -e w.csv ]
 }
+
+@test "sources and segment carry identifiers through" {
+  simulated 2
+  awk -F, -v OFS=, '{print NR == 1 ? "person" : "\"p, " NR "\"", $0}' d/data.csv >ids.csv
+  run_code 3 sources d/model.json ids.csv --out s.csv
+  says "--id or --ignore"
+  run_code 0 sources d/model.json ids.csv --id person --out s.csv
+  run_code 0 sources d/model.json d/data.csv --out plain.csv
+  [ "$(head -1 s.csv | cut -d, -f1,2)" = "person,z1" ]
+  [ "$(sed -n 2p s.csv | cut -d, -f1,2)" = '"p, 2"' ]
+  cmp <(cut -d, -f3- <(tail -n +2 s.csv)) <(tail -n +2 plain.csv)
+  # other commands leave the column out
+  run_code 0 loglik d/model.json ids.csv --id 1
+  run_code 3 loglik d/model.json ids.csv --id nobody
+  says "nobody"
+  cut -d, -f1-5 <(sed 's/^"p, /p/; s/",/,/' ids.csv) >series.csv
+  run_code 0 segment series.csv --sources 1 --states 2 --min-length 5 --id person --out states.csv
+  [ "$(head -1 states.csv)" = "segment,person" ]
+  [ "$(sed -n 5p states.csv | cut -d, -f2)" = p5 ]
+  # a number in place of an item
+  awk -F, -v OFS=, '{print NR == 1 ? "person" : NR, $0}' d/data.csv >numbers.csv
+  run_code 3 fit numbers.csv --sources 2 --ordinal --out m.json
+  says "--ignore"
+  says "--id"
+}

@@ -165,6 +165,53 @@ def test_unknown_segments_are_averaged(drawn, ica):
         blica.loglik(ica, drawn.X[:1], ["winter"])
 
 
+def test_transform_gives_plausible_values_and_keeps_the_index(drawn, ica):
+    frame = pd.DataFrame(drawn.X, columns=list("abcdef"), index=[f"p{r}" for r in range(len(drawn.X))])
+    mean, sd, draws = ica.transform(drawn.X[:60], segments=drawn.segments[:60], return_std=True, draws=400)
+    assert draws.shape == (60, 400, 2)
+    assert (np.abs(draws.mean(axis=1) - mean) < 0.25 * sd).all() and (np.abs(draws.std(axis=1) / sd - 1) < 0.2).all()
+    assert len(ica.transform(drawn.X[:3], draws=1)) == 2
+    # rows have streams of their own, whatever their segments are
+    label = ica.segments_[0]
+    _, mixed = ica.transform(drawn.X[[0, 0]], segments=[label, None], draws=1)
+    assert not np.allclose(mixed[0], mixed[1], atol=1e-3)
+    named = blica.BinaryICA(2).fit(frame, segments=drawn.segments).set_output(transform="pandas")
+    assert list(named.transform(frame[:7]).index) == list(frame.index[:7])
+    scores = blica.sources(ica, drawn.X, drawn.segments)
+    spread = scores.mean.var(axis=0)
+    np.testing.assert_allclose(scores.reliability, spread / (spread + (scores.sd ** 2).mean(axis=0)))
+    with pytest.raises(ValueError, match="draws"):
+        ica.transform(drawn.X, draws=-1)
+
+
+def test_rows_without_a_segment_are_averaged(drawn, ica):
+    known, unknown = ica.transform(drawn.X[:6], segments=drawn.segments[:6]), ica.transform(drawn.X[:6])
+    some = list(drawn.segments[:3]) + [None, float("nan"), None]
+    assert np.allclose(ica.transform(drawn.X[:6], segments=some), np.vstack([known[:3], unknown[3:]]))
+    assert np.allclose(blica.sources(ica, drawn.X[:6], some).mean, np.vstack([known[:3], unknown[3:]]))
+    # segment_column names a column that new people do not have
+    frame = with_segments(drawn)
+    fitted = blica.BinaryICA(2, segment_column="term").fit(frame)
+    bare = frame.drop(columns="term")
+    assert np.allclose(fitted.transform(bare[:6]), ica.transform(drawn.X[:6]), atol=1e-6)
+    with pytest.raises(ValueError):
+        fitted.transform(bare.rename(columns={"a": "z"}))
+    array = np.column_stack([drawn.X, drawn.segments])
+    fitted = blica.BinaryICA(2, segment_column=-1).fit(array)
+    assert np.allclose(fitted.transform(drawn.X[:6]), fitted.transform(bare.to_numpy()[:6]))
+
+
+def test_many_rows_are_taken_in_pieces(drawn, ica, monkeypatch):
+    whole = ica.transform(drawn.X, segments=drawn.segments, draws=1)
+    monkeypatch.setattr("blica._verbs.PIECE", 1000)
+    for a, b in zip(whole, ica.transform(drawn.X, segments=drawn.segments, draws=1)):
+        assert (a == b).all()
+    wrong = drawn.X.copy()
+    wrong[2001, 1] = 7
+    with pytest.raises(ValueError, match="row 2001, column 1"):
+        ica.transform(wrong, segments=drawn.segments)
+
+
 def test_information_criteria(drawn, ica):
     loglik, parameters = blica.loglik(ica, drawn.X, drawn.segments).loglik, 6 * 2 + 2 * 8 * 2 - 2 + 6 - 2
     assert ica.aic(drawn.X, segments=drawn.segments) == pytest.approx(2 * parameters - 2 * loglik, abs=1e-5)
@@ -192,7 +239,7 @@ def test_segment_column(drawn, ica):
     last = np.column_stack([drawn.X, drawn.segments.astype(int)])
     assert (blica.BinaryICA(2, segment_column=-1).fit(last).transform(last) == by_name.transform(frame)).all()
     with pytest.raises(ValueError, match="segment_column is 'term', which is not a column"):
-        by_name.transform(frame.drop(columns="term"))
+        by_name.transform(frame.drop(columns=["term", "a"]))
 
 
 def test_target_is_not_a_segment(drawn, ica):

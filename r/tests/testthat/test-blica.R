@@ -129,6 +129,15 @@ test_that("predict gives posterior means", {
   expect_equal(unname(apply(z[here, ], 2, var) + colMeans(sd[here, ]^2)), unname(fit$variances[, 2]), tolerance = 0.15)
   expect_equal(predict(fit, drawn$data[1:5, ], segment[1:5]), z[1:5, ], tolerance = 1e-6, ignore_attr = TRUE)
   expect_identical(dim(predict(fit, rows[1:4, ])), c(4L, 2L)) # segments unknown
+  # rows without a segment, and with one that the model does not know
+  unknown <- predict(fit, rows[1:4, ])
+  expect_equal(predict(fit, rows[1:4, ], c(NA, NA, segment[3:4])), rbind(unknown[1:2, ], z[3:4, ]), ignore_attr = TRUE)
+  expect_warning(winter <- predict(fit, rows[1:4, ], rep("winter", 4)), "1 of the segments \\(winter\\) were not in the fit")
+  expect_equal(winter, unknown)
+  draws <- predict(fit, rows[1:50, ], segment[1:50], type = "draws", draws = 400)
+  expect_identical(dim(draws), c(50L, 400L, 2L))
+  expect_lt(max(abs(apply(draws, c(1, 3), mean) - z[1:50, ]) / sd[1:50, ]), 0.25)
+  expect_identical(dim(predict(fit, rows[1:3, ], type = "draws")), c(3L, 5L, 2L))
   p <- predict(fit, type = "probability")
   expect_true(all(p > 0 & p < 1) && cor(p[, 1], rows[, 1]) > 0.5)
   expect_error(predict(fit, rows[, 1:3]), "x has 3 variables, the model has 6")
@@ -231,4 +240,16 @@ test_that("a process outlives the unloading of the package's code", {
                                    env = "OMP_WAIT_POLICY=active"))
   expect_null(attr(said, "status"), info = paste(said, collapse = "\n"))
   expect_match(paste(said, collapse = " "), "alive")
+})
+
+test_that("predict takes the segment from the column that the formula names, and does without it", {
+  frame <- data.frame(rows, wave = segment)
+  for (formula in list(wave ~ ., ~ . | wave)) {
+    model <- blica(formula, frame, k = 2)
+    known <- predict(model, frame[1:20, ])
+    expect_equal(known, predict(model, frame[1:20, names(frame) != "wave"], frame$wave[1:20]))
+    unknown <- predict(model, frame[1:20, names(frame) != "wave"])
+    expect_false(isTRUE(all.equal(known, unknown)))
+    expect_identical(rownames(unknown), rownames(frame)[1:20])
+  }
 })
