@@ -33,9 +33,8 @@ json_t *json_numbers(const double *x, int count); /* an array of these */
 /* Prints a tab and the value with this number of decimals, or a tab and "-" for NaN. */
 void print_cell(int decimals, double value);
 
-/* Text as a field of CSV; an identifier and the comma behind it. */
-void print_field(FILE *stream, const char *text);
-void print_id(FILE *stream, const char *id);
+void print_field(FILE *stream, const char *text); /* as a field of CSV */
+void print_id(FILE *stream, const char *id);      /* likewise, and a comma */
 
 /* A string; text that is not UTF-8 becomes "(not UTF-8)". */
 json_t *json_text(const char *text);

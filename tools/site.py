@@ -18,7 +18,7 @@ import tempfile
 # Section, then (title, page) in reading order. A page that does not exist is an error.
 NAVIGATION = [
     ("Start", [("Home", "index.md"), ("Getting started", "getting-started.md"), ("Install", "install.md")]),
-    ("Guides", [("Choosing segments", "choosing-segments.md"), ("Choosing k", "choosing-k.md"), ("Uncertainty", "uncertainty.md"),
+    ("Guides", [("Choosing segments", "choosing-segments.md"), ("Choosing k", "choosing-k.md"), ("Uncertainty", "uncertainty.md"), ("Using the sources", "using-sources.md"),
                 ("Ordinal data", "ordinal.md"), ("Surveys", "surveys.md"), ("What can be identified", "identifiability.md"), ("Reading the report", "reading-the-report.md"),
                 ("Data that are read", "data.md"), ("Large data", "large-data.md"), ("MPI", "mpi.md"), ("Long fits", "checkpoints.md")]),
     ("Methods", [("Which method", "methods.md"), ("Correlations", "correlations.md"), ("Likelihood", "likelihood.md"),

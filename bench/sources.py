@@ -1,0 +1,113 @@
+"""Sources of rows: coverage of 90 % intervals on simulated rows of the true model, and CPU time beside factor scores.
+
+Writes bench/results/sources.md. Needs the Python package (PYTHONPATH=build/release/python-package), scikit-learn, and R with psych
+and lavaan. One thread.
+"""
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy as np
+from sklearn.decomposition import FactorAnalysis
+
+import blica
+
+ROWS = 20000
+
+
+def rows_of(model, u, rng, count=ROWS):
+    """Rows of the model, with their sources and segments."""
+    segment = np.arange(count) % u
+    z = model.means[segment] + np.sqrt(model.variances[segment]) * rng.standard_normal((count, model.mixing.shape[1]))
+    y = np.sqrt(model.link) * z @ model.mixing.T + rng.standard_normal((count, len(model.mixing)))
+    planes = [len(own) - 1 for own in model.levels]
+    cut, x = np.split(model.cuts, np.cumsum(planes)[:-1]), np.empty(y.shape)
+    for i, own in enumerate(cut):
+        x[:, i] = (y[:, [i]] > own).sum(axis=1)
+    return x, z, np.array(model.segments, dtype=object)[segment]
+
+
+# variables, sources, segments, levels, share of missing values, segments known
+DESIGNS = [(5, 1, 5, 2, 0, True), (8, 2, 10, 2, 0, True), (6, 3, 10, 2, 0, True), (10, 10, 20, 2, 0, True),
+           (20, 5, 10, 2, 0, True), (20, 8, 20, 2, 0, True), (40, 5, 20, 2, 0, True), (100, 10, 10, 2, 0, True),
+           (20, 5, 10, 2, .3, True), (15, 3, 10, 4, 0, True), (20, 5, 10, 2, 0, False), (40, 5, 20, 2, 0, False)]
+
+
+def coverage():
+    lines = ["| n | k | segments | levels | missing | rows' segments | coverage of 90 % intervals, % |",
+             "|---|---|---|---|---|---|---|"]
+    for seed, (n, k, u, levels, gaps, known) in enumerate(DESIGNS):
+        rng = np.random.default_rng(seed)
+        model = blica.simulate(variables=n, sources=k, segments=u, samples=100, levels=levels, seed=seed + 1).model
+        x, z, segment = rows_of(model, u, rng)
+        x[rng.random(x.shape) < gaps] = np.nan
+        found = blica.sources(model, x, segment if known else None, threads=1)
+        inside = np.abs(z - found.mean) < 1.6448536 * found.sd
+        lines.append(f"| {n} | {k} | {u} | {levels} | {100 * gaps:.0f} % | {'known' if known else 'unknown'} | "
+                     f"{100 * inside.mean():.1f} ({100 * inside.mean(axis=0).min():.1f} to {100 * inside.mean(axis=0).max():.1f}) |")
+        print(lines[-1], flush=True)
+    return lines
+
+
+R = """
+x <- as.matrix(read.csv(commandArgs(TRUE)[1])); k <- as.integer(commandArgs(TRUE)[2]); suppressMessages({library(psych); library(lavaan)})
+f <- suppressWarnings(fa(x, k, rotate = "none", fm = "minres"))
+s <- system.time(factor.scores(x, f, method = "tenBerge"))[["user.self"]]
+few <- as.data.frame(x[1:200, 1:8])
+fit <- suppressWarnings(cfa(paste("f =~", paste(names(few), collapse = "+")), as.data.frame(x[, 1:8]), ordered = TRUE))
+e <- system.time(lavPredict(fit, newdata = few, method = "EBM"))[["user.self"]]
+cat(s / nrow(x) * 1e6, e / 200 * 1e6)
+"""
+
+
+def clock(run):
+    best = np.inf
+    for _ in range(3):
+        start = time.process_time()
+        run()
+        best = min(best, time.process_time() - start)
+    return best
+
+
+def speeds():
+    lines = ["| n | k | | microseconds a row |", "|---|---|---|---|"]
+    for n, k, rows in ((40, 5, ROWS), (8, 2, 500000)):
+        model = blica.simulate(variables=n, sources=k, segments=20, samples=100, seed=1).model
+        x, _, segment = rows_of(model, 20, np.random.default_rng(1), rows)
+        x = x.astype(np.int8)
+        plain = FactorAnalysis(k, max_iter=20).fit(x[:5000])
+        each = [("blica, segments known", clock(lambda: blica.sources(model, x, segment, threads=1))),
+                ("blica, 20 segments unknown", clock(lambda: blica.sources(model, x, threads=1))),
+                ("scikit-learn, FactorAnalysis.transform (linear)", clock(lambda: plain.transform(x)))]
+        if n == 40:
+            with tempfile.NamedTemporaryFile("w", suffix=".csv") as file:
+                np.savetxt(file.name, x, "%d", ",", header=",".join(f"x{i + 1}" for i in range(n)), comments="")
+                linear, exact = map(float, subprocess.run(["Rscript", "-e", R, file.name, str(k)], capture_output=True, text=True,
+                                                          check=True).stdout.split())
+            each += [("R, psych::factor.scores (linear)", linear * rows / 1e6),
+                     ("R, lavaan::lavPredict of 8 ordered items and one factor", exact * rows / 1e6)]
+        for name, seconds in each:
+            lines.append(f"| {n} | {k} | {name} | {1e6 * seconds / rows:.3g} |")
+            print(lines[-1], flush=True)
+    return lines
+
+
+def main():
+    text = f"""# Sources of rows
+
+Written by `bench/sources.py`. {ROWS} rows of each of twelve random models, whose true sources are known: how many lie within the
+posterior mean plus and minus 1.645 standard deviations (in brackets the least and the most of a source).
+
+""" + "\n".join(coverage()) + """
+
+CPU time of one core, data in memory, all in one run. The linear scores take the answers for numbers; the others are posterior means of
+the latent variables.
+
+""" + "\n".join(speeds()) + "\n"
+    (pathlib.Path(__file__).parent / "results" / "sources.md").write_text(text)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
