@@ -524,6 +524,30 @@ BLICA_API blica_status blica_reliability_add(blica_ctx *ctx, const blica_model *
 BLICA_API double blica_reliability_of(const blica_reliability *reliability, int source, int segment);
 BLICA_API void blica_reliability_free(blica_reliability *reliability);
 
+/* ------------------------------------------------------------------ normal probabilities */
+
+/* A rectangle lower < Y < upper of Y ~ N(mean, cov), of up to 128 dimensions. The covariance is given whole (cov), or
+ * as loading loading' + diag(unique) with k columns; up to three of them are integrated without sampling. */
+typedef struct {
+  int n, k;                    /* k = 0: cov is given */
+  const double *lower, *upper; /* [n], -infinity and infinity where there is no end; NULL: none has one */
+  const double *mean;          /* [n]; NULL: 0 */
+  const double *cov;           /* [n,n] */
+  const double *loading;       /* [n,k] */
+  const double *unique;        /* [n] */
+  double error;                /* that is small enough; 0: 1e-6 */
+  uint64_t seed;               /* of the shifts of lattices */
+} blica_rectangle;
+/* Derivatives of its probability: d p = sum lower_i d lower_i + ... + sum_ij cov_ij d cov_ij. */
+typedef struct {
+  double *lower, *upper, *mean; /* [n] */
+  double *cov;                  /* [n,n] symmetric */
+} blica_rectangle_gradient;
+/* The probability and a bound of its error, which is larger than wanted where integration cannot do better. gradient
+ * NULL: not wanted; its arrays are the caller's. Fails with BLICA_ERR_NUMERIC when cov is not positive definite. */
+BLICA_API blica_status blica_mvn(blica_ctx *ctx, const blica_rectangle *rectangle, double *value, double *error,
+                                 blica_rectangle_gradient *gradient);
+
 /* ------------------------------------------------------------------ segments found in the rows */
 
 /* One number of states that was tried. */

@@ -19,7 +19,7 @@ from ._objects import Correlations, Counts, Model
 from ._options import option_table
 from ._session import BlicaWarning, NumericalError
 from ._verbs import (Comparison, Identification, LogLik, Polychoric, Segmentation, Simulation, Sources, Tetrachoric, compare,
-                     correlate, count, fit, identify, load, loglik, merge, polychoric, polychoric_table, report, save, segment,
+                     correlate, count, fit, identify, load, loglik, merge, mvn, polychoric, polychoric_table, report, save, segment,
                      simulate, sources, tetrachoric, tetrachoric_table)
 
 __version__ = _ffi.string(_lib.blica_version()).decode()
@@ -27,7 +27,7 @@ __all__ = ["Assessment", "BinaryICA", "BlicaWarning", "Comparison", "Correlation
            "Invariance", "ItemTest", "LogLik", "Model", "NumericalError", "Polychoric", "Segmentation", "Selection", "Simulation", "Sources",
            "Tetrachoric", "assess", "compare", "correlate", "count", "fit", "fitted", "identify", "invariance", "load", "loglik", "merge",
            "methods", "option_table", "plot_correlations", "plot_loadings", "plot_means", "plot_mixing", "plot_variances",
-           "polychoric", "polychoric_table",
+           "mvn", "polychoric", "polychoric_table",
            "report", "save", "segment", "select", "simulate", "sources", "tetrachoric", "tetrachoric_table"]
 
 

@@ -91,6 +91,19 @@ print.blica_tetrachoric <- function(x, digits = 3, ...) {
   invisible(x)
 }
 
+# P(lower < Y < upper) of a normal vector.
+blica_mvn <- function(lower, upper, mean = NULL, cov = NULL, loading = NULL, unique = NULL, error = 1e-6, seed = 1, gradient = FALSE) {
+  n <- max(length(lower), length(upper))
+  if (is.null(cov) == is.null(loading) || is.null(loading) != is.null(unique)) stop("give cov, or loading and unique", call. = FALSE)
+  matrix <- if (is.null(cov)) as.matrix(loading) else as.matrix(cov)
+  if (nrow(matrix) != n || (!is.null(cov) && ncol(matrix) != n))
+    stop("cov or loading is ", nrow(matrix), " x ", ncol(matrix), ", and there are ", n, " bounds", call. = FALSE)
+  numbers <- function(x) if (!is.null(x)) rep_len(as.double(x), n)
+  storage.mode(matrix) <- "double"
+  .Call(C_mvn, context(), numbers(lower), numbers(upper), numbers(mean), if (!is.null(cov)) matrix, if (is.null(cov)) matrix,
+        numbers(unique), as.double(error), as.double(seed), isTRUE(gradient))
+}
+
 # Polychoric correlations of data, or of one table of counts.
 blica_polychoric <- function(x, ordinal = TRUE, levels = NULL, missing = NULL, threads = 0) {
   if (is.table(x)) {

@@ -156,6 +156,40 @@ SEXP blica_r_polychoric(SEXP context, SEXP dim, SEXP cells) {
   return list_end(&b);
 }
 
+static double *doubles_or_null(SEXP x) {
+  return Rf_isNull(x) ? NULL : REAL(x);
+}
+
+SEXP blica_r_mvn(SEXP context, SEXP lower, SEXP upper, SEXP mean, SEXP cov, SEXP loading, SEXP unique, SEXP error,
+                 SEXP seed, SEXP gradient) {
+  session *s = session_of(context);
+  const int n = Rf_length(lower);
+  const size_t square = (size_t)n * (size_t)n;
+  blica_rectangle r = {.n = n,
+                       .k = Rf_isNull(loading) ? 0 : Rf_ncols(loading),
+                       .lower = REAL(lower),
+                       .upper = REAL(upper),
+                       .mean = doubles_or_null(mean),
+                       .cov = doubles_or_null(cov),
+                       .loading = doubles_or_null(loading),
+                       .unique = doubles_or_null(unique),
+                       .error = Rf_asReal(error),
+                       .seed = (uint64_t)Rf_asReal(seed)};
+  double value, bound, *room = (double *)R_alloc(3 * (size_t)n + square, sizeof *room);
+  blica_rectangle_gradient g = {room, room + n, room + 2 * n, room + 3 * n};
+  finish(s, blica_mvn(s->ctx, &r, &value, &bound, Rf_asLogical(gradient) ? &g : NULL));
+  list_builder b = list_begin(6);
+  list_add(&b, "value", Rf_ScalarReal(value));
+  list_add(&b, "error", Rf_ScalarReal(bound));
+  if (Rf_asLogical(gradient)) {
+    list_add(&b, "lower", r_doubles(g.lower, n));
+    list_add(&b, "upper", r_doubles(g.upper, n));
+    list_add(&b, "mean", r_doubles(g.mean, n));
+    list_add(&b, "cov", r_matrix(g.cov, n, n));
+  }
+  return list_end(&b);
+}
+
 SEXP blica_r_compare(SEXP context, SEXP a, SEXP b_matrix) {
   session *s = session_of(context);
   int n = Rf_nrows(a), k = Rf_ncols(a);

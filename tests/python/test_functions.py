@@ -452,3 +452,32 @@ def test_a_decimal_comma_changes_nothing():
     plain = subprocess.run([sys.executable, "-c", COMMA.replace("assert", "#")], capture_output=True, text=True)
     assert comma.returncode == 0 and plain.returncode == 0, comma.stderr + plain.stderr
     assert comma.stdout == plain.stdout and comma.stdout.startswith("0.39269908169872414 ")
+
+
+def test_normal_probabilities():
+    rng = np.random.default_rng(1)
+    for n in (1, 2, 3, 6):
+        a = rng.standard_normal((n, n + 2))
+        cov, lower, upper = a @ a.T, rng.uniform(-3, 0, n), rng.uniform(0.1, 2, n)
+        lower[rng.random(n) < 0.3] = -np.inf
+        upper[rng.random(n) < 0.3] = np.inf
+        found = blica.mvn(lower, upper, cov=cov, error=1e-5, gradient=True)
+        draws = rng.standard_normal((400000, n)) @ np.linalg.cholesky(cov).T
+        share = ((draws > lower) & (draws < upper)).all(axis=1).mean()
+        assert abs(found.value - share) < found.error + 4 * np.sqrt(share * (1 - share) / 400000) + 1e-12
+        # all bounds and the mean moved together change nothing
+        np.testing.assert_allclose(found.lower + found.upper + found.mean, 0, atol=1e-12)
+        # nor do other units: a g_a + b g_b + 2 cov g_cov is 0 in each dimension
+        ends = sum(np.where(np.isfinite(side), side, 0) * slope for side, slope in ((lower, found.lower), (upper, found.upper)))
+        np.testing.assert_allclose(ends + 2 * (cov * found.cov).sum(axis=1), 0, atol=2e-3)
+    loading = rng.standard_normal((30, 2))
+    exact = blica.mvn(np.full(30, -1.5), 1.0, loading=loading, unique=1.0)
+    whole = blica.mvn(np.full(30, -1.5), 1.0, cov=loading @ loading.T + np.eye(30))
+    assert exact.error < 1e-6 and abs(exact.value - whole.value) < exact.error + whole.error
+    with pytest.raises(ValueError, match="dimension 2: lower is 1 and upper is 0"):
+        blica.mvn([0, 1], [1, 0], cov=np.eye(2))
+    with pytest.raises(ValueError, match="give cov, or loading and unique"):
+        blica.mvn([0, 1], [1, 2])
+    with pytest.raises(ValueError, match="up|128"):
+        blica.mvn(np.zeros(129), 1, cov=np.eye(129))
+

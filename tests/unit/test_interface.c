@@ -71,6 +71,7 @@ static void refuse_null(blica_ctx *c) {
   REFUSED(blica_simulate_rows(c, none, 1, none));
   REFUSED(blica_simulate_exact(c, none, none));
   REFUSED(blica_loglik(c, none, none, none, none));
+  REFUSED(blica_mvn(c, none, none, none, none));
   REFUSED(blica_sources(c, none, none, none, none));
   REFUSED(blica_reliability_add(c, none, none, none, none));
   assert_true(isnan(blica_reliability_of(NULL, 0, 0)));

@@ -152,3 +152,13 @@ test_that("the number of sources is found", {
   expect_identical(found$sources, 2L)
   expect_output(print(found), "held-out chooses 2")
 })
+
+test_that("blica_mvn gives known probabilities", {
+  third <- blica_mvn(c(-Inf, -Inf), c(0, 0), cov = matrix(c(1, .5, .5, 1), 2), gradient = TRUE)
+  expect_lt(abs(third$value - 1 / 3), third$error)
+  expect_equal(third$cov[1, 2], 1 / (4 * pi * sqrt(.75)), tolerance = 1e-4)
+  expect_equal(blica_mvn(0, rep(Inf, 9), loading = rep(1, 9), unique = 1)$value, 1 / 10, tolerance = 1e-7)
+  expect_error(blica_mvn(1, 0, cov = 1), "lower must be below upper")
+  expect_error(blica_mvn(c(0, 0), c(1, 1), cov = matrix(1, 2, 2)), "not positive definite")
+  expect_error(blica_mvn(0, 1), "give cov, or loading and unique")
+})
