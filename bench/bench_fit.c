@@ -8,7 +8,7 @@
 
 #include "base/base.h"
 #include "estimate/gauss/gauss.h"
-#include "num/blas.h"
+#include "num/linear/blas.h"
 
 static blica_ctx *ctx;
 

@@ -14,7 +14,7 @@
 
 #include "blica.h"
 #include "likelihood/likelihood.h"
-#include "num/mvn.h"
+#include "num/rectangles/mvn.h"
 #include "num/rng.h"
 #include "segment/em.h"
 

@@ -19,8 +19,8 @@
 #include <string.h>
 
 #include "likelihood/likelihood.h"
-#include "num/blas.h"
-#include "num/mvn.h"
+#include "num/linear/blas.h"
+#include "num/rectangles/mvn.h"
 
 enum { MOST_EXACT = 8, ROWS = 4000, NODES = 5, TOGETHER = 256 };
 static const double RIDGE = 1e-9; /* of the mean diagonal: holds the scales of columns, whose part is left out */

@@ -7,7 +7,7 @@
 
 #include <mpi.h>
 
-#include "num/blas.h"
+#include "num/linear/blas.h"
 
 enum { ORDER = 100, MATRICES = 40 };
 

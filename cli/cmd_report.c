@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/outfile.h"
+#include "files/outfile.h"
 #include "data_args.h"
 #include "output.h"
 #include "program.h"

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/outfile.h"
+#include "files/outfile.h"
 #include "data_args.h"
 #include "output.h"
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/outfile.h"
+#include "files/outfile.h"
 
 int selfdoc_file(const char *folder, const char *name, void (*write)(FILE *f, const void *what), const void *what) {
   char path[4096];

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/outfile.h"
+#include "files/outfile.h"
 #include "output.h"
 
 typedef struct {

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/outfile.h"
+#include "files/outfile.h"
 #include "communicator.h"
 #include "data_args.h"
 #include "output.h"

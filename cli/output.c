@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/outfile.h"
+#include "files/outfile.h"
 #include "base/text.h"
 #include "communicator.h"
 

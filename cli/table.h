@@ -2,7 +2,7 @@
 #ifndef TABLE_H
 #define TABLE_H
 
-#include "base/npy.h"
+#include "files/npy.h"
 #include "records.h"
 #include "table_io.h"
 

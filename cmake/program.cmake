@@ -10,7 +10,7 @@ set(CLI_DEPENDS blica_flags blica PkgConfig::JANSSON PkgConfig::ZLIB PkgConfig::
 if(READSTAT_INCLUDE AND READSTAT_LIBRARY)
   list(APPEND CLI_DEPENDS ${READSTAT_LIBRARY})
 endif()
-add_library(blica_cli_objects OBJECT ${CLI_SOURCES} src/base/outfile.c src/base/system.c src/base/npy.c src/base/number.c src/base/text.c)
+add_library(blica_cli_objects OBJECT ${CLI_SOURCES} src/files/outfile.c src/base/system.c src/files/npy.c src/base/number.c src/base/text.c)
 target_include_directories(blica_cli_objects PRIVATE cli report experiments src)
 target_link_libraries(blica_cli_objects PRIVATE ${CLI_DEPENDS})
 if(BLICA_REPORT)

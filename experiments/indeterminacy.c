@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "axes.h"
-#include "base/outfile.h"
+#include "files/outfile.h"
 #include "experiment.h"
 
 enum { SEGMENTS = 3 };

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/outfile.h"
+#include "files/outfile.h"
 
 const int level_counts[LEVEL_COUNTS] = {2, 3, 5, 4};
 const sampled_size sampled_sizes[SAMPLED_SIZES] = {{3, 100}, {3, 1000}, {6, 100}, {6, 1000}};

@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/outfile.h"
+#include "files/outfile.h"
 #include "levels.h"
 
 /* ---- twins ---- */

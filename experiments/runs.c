@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/outfile.h"
+#include "files/outfile.h"
 #include "runs_csv.h"
 
 blica_status runs_add(experiment *e, runs *r, const run *what) {

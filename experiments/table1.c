@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/outfile.h"
+#include "files/outfile.h"
 #include "draw.h"
 #include "experiment.h"
 

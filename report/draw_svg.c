@@ -5,7 +5,7 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "base/outfile.h"
+#include "files/outfile.h"
 #include "draw_marks.h"
 #include "html.h"
 

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Makes src/num/lattice_vector.h: the generating vector of an embedded rank-1 lattice, component by
+"""Makes src/num/rectangles/lattice_vector.h: the generating vector of an embedded rank-1 lattice, component by
 component (Cools, Kuo and Nuyens 2006): each component minimises the largest, over 2^7..2^13 points, of the
 worst-case error in a weighted Korobov space of smoothness 2 relative to the best of that size. Run from the
 project root; takes about a minute."""
@@ -25,7 +25,7 @@ for dimension in range(DIMENSIONS):
     vector.append(int(best))
     product *= 1 + weight * kernel[index * best % N]
 rows = [", ".join(map(str, vector[i : i + 16])) for i in range(0, DIMENSIONS, 16)]
-with open("src/num/lattice_vector.h", "w") as out:
+with open("src/num/rectangles/lattice_vector.h", "w") as out:
     out.write("/* Made by tools/lattice_vector.py. */\n")
     out.write(f"#define BL_LATTICE_MAX {N}\n#define BL_LATTICE_DIMENSIONS {DIMENSIONS}\n")
     out.write("static const uint16_t bl_lattice_vector[BL_LATTICE_DIMENSIONS] = {\n    " + ",\n    ".join(rows) + "};\n")

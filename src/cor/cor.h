@@ -3,7 +3,7 @@
 #define BL_COR_H
 
 #include "base/base.h"
-#include "num/symmetric.h"
+#include "num/linear/symmetric.h"
 
 /* Zeros; names copied; condition infinite, eigenvalues NaN. Without errors se is NULL. */
 blica_status bl_cor_create(blica_ctx *ctx, int n, int u, char **variables, char **segments, const double *samples,

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "cor/cor.h"
-#include "num/blas.h"
+#include "num/linear/blas.h"
 
 enum { PATH_ROUNDS = 8, ROUNDS = 50, SEGMENT_ROUNDS = 50 };
 static const double SETTLED = 1e-4, LEAST_LESS = 0.05; /* change of a correlation that ends the rounds */

@@ -18,11 +18,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/csv.h"
-#include "base/outfile.h"
+#include "files/csv.h"
+#include "files/outfile.h"
 #include "cor/cor.h"
 #include "data/coding.h"
-#include "base/npz.h"
+#include "files/npz.h"
 #include "base/text.h"
 
 /* Row i of segment s of symmetric matrices that are kept in pairs; r = s n + i. */

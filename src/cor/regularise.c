@@ -5,9 +5,10 @@
  * correlation is divided by 1 + d. A finite r always gives a positive definite matrix: estimated pair by pair, C need
  * not be one. With r infinite nothing changes but the eigenvalues are recorded.
  *
- * Eigenvalues by tridiagonalisation (num/eigen.c) up to n = BL_LANCZOS_FROM, beyond it by Lanczos (num/lanczos.c) on
- * the packed pairs, whose cost grows as n^2 and not n^3. The shift is then made from the eigenvalues with their error
- * bounds added outwards, so that the condition number is at most r, and below it by a share of 1e-8 at most.
+ * Eigenvalues by tridiagonalisation (num/linear/eigen.c) up to n = BL_LANCZOS_FROM, beyond it by Lanczos
+ * (num/linear/lanczos.c) on the packed pairs, whose cost grows as n^2 and not n^3. The shift is then made from the
+ * eigenvalues with their error bounds added outwards, so that the condition number is at most r, and below it by a
+ * share of 1e-8 at most.
  *
  * Checked in tests/unit/cor/test_regularise.c. */
 #include <errno.h>
@@ -15,8 +16,8 @@
 #include <string.h>
 
 #include "cor/cor.h"
-#include "num/eigen.h"
-#include "num/lanczos.h"
+#include "num/linear/eigen.h"
+#include "num/linear/lanczos.h"
 
 enum { FAILED = 1, OUT_OF_MEMORY };
 static const bl_lanczos_options ends = {.low = 1, .high = 1, .tolerance = 1e-9, .max_steps = 1000};

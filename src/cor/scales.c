@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "data/coding.h"
-#include "num/normal.h"
+#include "num/normal/normal.h"
 
 #define PRIOR_SD 10.0
 enum { MOST_STEPS = 200, MOST = BL_MOST_LEVELS };

@@ -8,8 +8,8 @@
 #include <math.h>
 
 #include "cor/correlate.h"
-#include "num/normal.h"
-#include "num/tetra.h"
+#include "num/normal/normal.h"
+#include "num/normal/tetra.h"
 
 /* A cell of a sample below this share is empty: what subtraction leaves of 0, never a quarter of a row. */
 static double empty_share(bool exact, double total) {

@@ -9,7 +9,7 @@
 
 #include "counts/counts.h"
 #include "data/pack.h"
-#include "num/blas.h"
+#include "num/linear/blas.h"
 
 enum { ROWS = 256 }; /* at a time */
 

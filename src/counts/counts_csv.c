@@ -13,10 +13,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/csv.h"
+#include "files/csv.h"
 #include "base/intern.h"
 #include "base/number.h"
-#include "base/outfile.h"
+#include "files/outfile.h"
 #include "counts/counts.h"
 #include "counts/counts_csv.h"
 

@@ -16,7 +16,7 @@
 #include "base/intern.h"
 #include "counts/counts.h"
 #include "counts/counts_csv.h"
-#include "base/npz.h"
+#include "files/npz.h"
 #include "base/text.h"
 
 static int64_t count_sets(const bl_item_sets *sets) {

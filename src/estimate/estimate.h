@@ -3,7 +3,7 @@
 #ifndef BL_ESTIMATE_H
 #define BL_ESTIMATE_H
 
-#include "base/stage.h"
+#include "files/stage.h"
 #include "estimate/options.h"
 
 typedef struct {

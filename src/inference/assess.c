@@ -8,14 +8,14 @@
 #include "inference/align.h"
 #include "inference/axes.h"
 #include "inference/bootstrap.h"
-#include "inference/change_test.h"
+#include "inference/scores/change_test.h"
 #include "inference/information.h"
-#include "inference/m2.h"
+#include "inference/scores/m2.h"
 #include "inference/mean_errors.h"
 #include "inference/optimum.h"
-#include "inference/sandwich.h"
+#include "inference/scores/sandwich.h"
 #include "inference/verdict.h"
-#include "num/normal.h"
+#include "num/normal/normal.h"
 #include "ranks/same.h"
 
 /* Of the squared bias of a prior, the share that turns columns: most of it only shortens them. Chosen on simulated data

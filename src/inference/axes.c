@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/number.h"
-#include "num/blas.h"
+#include "num/linear/blas.h"
 #include "num/rng.h"
 
 blica_status bl_axes_make(blica_ctx *ctx, int n, int k, int draws, bl_axes **out) {

@@ -3,7 +3,7 @@
 #define BL_BOOTSTRAP_H
 
 #include "inference/axes.h"
-#include "inference/rows.h"
+#include "inference/scores/rows.h"
 
 /* Fits again with the method and the options of the model, for as long as it takes, to rows of these weights. */
 blica_status bl_refit(blica_ctx *ctx, const blica_model *model, const bl_rows *rows, const double *weight,

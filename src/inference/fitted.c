@@ -9,7 +9,7 @@
 #include "inference/implied.h"
 #include "model/model.h"
 #include "model/owned.h"
-#include "num/normal.h"
+#include "num/normal/normal.h"
 
 void blica_fitted_free(blica_fitted_values *f) {
   if (!f) return;

@@ -9,9 +9,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "num/bvn.h"
+#include "num/normal/bvn.h"
 #include "num/dot.h"
-#include "num/normal.h"
+#include "num/normal/normal.h"
 
 static const double RHO_MAX = 1 - 1e-9; /* beyond it the density is too large for double precision */
 

@@ -2,7 +2,7 @@
 #ifndef BL_INFORMATION_H
 #define BL_INFORMATION_H
 
-#include "inference/rows.h"
+#include "inference/scores/rows.h"
 
 /* covariance [p,p], p = nk + uk, of (A, log v) in the model's canonical scale, and the errors of means [k,u] and cuts
  * [planes], for items of any number of levels. *found is false, and nothing is set, where the information matrix is too

@@ -10,10 +10,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "inference/table.h"
+#include "inference/scores/table.h"
 #include "model/model.h"
-#include "num/blas.h"
-#include "num/normal.h"
+#include "num/linear/blas.h"
+#include "num/normal/normal.h"
 #include "num/rng.h"
 
 enum { DRAWS = 200 };

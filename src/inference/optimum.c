@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "inference/bootstrap.h"
-#include "inference/sandwich.h"
+#include "inference/scores/sandwich.h"
 
 static const double SAME_MCS = 0.999; /* columns that agree so well are the same where there are no errors */
 static const double ROUNDING = 1e-6;  /* relative difference between the same fits on different processors */

@@ -2,7 +2,7 @@
 #ifndef BL_OPTIMUM_H
 #define BL_OPTIMUM_H
 
-#include "inference/rows.h"
+#include "inference/scores/rows.h"
 
 typedef struct {
   double distance; /* largest difference from a refit, in standard errors of the refit; infinite where the refit has

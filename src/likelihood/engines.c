@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "num/ep.h"
+#include "num/rectangles/ep.h"
 
 const char *blica_engine_name(blica_engine engine) {
   static const char *const names[] = {"auto", "grid", "exact", "lattice", "ep"};

@@ -3,9 +3,9 @@
 #define BL_LIKELIHOOD_ENGINES_H
 
 #include "likelihood/likelihood.h"
-#include "num/grid.h"
-#include "num/mvn.h"
-#include "num/plackett.h"
+#include "num/rectangles/grid.h"
+#include "num/rectangles/mvn.h"
+#include "num/rectangles/plackett.h"
 
 typedef struct {
   int group;

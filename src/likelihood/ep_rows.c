@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "likelihood/engines.h"
-#include "num/ep.h"
-#include "num/normal.h"
+#include "num/rectangles/ep.h"
+#include "num/normal/normal.h"
 #include "num/rng.h"
 
 enum { SAMPLE = 64, DRAWS = 4096 };

@@ -5,9 +5,9 @@
 
 #include "data/coding.h"
 #include "likelihood/likelihood.h"
-#include "num/grid.h"
-#include "num/mvn.h"
-#include "num/plackett.h"
+#include "num/rectangles/grid.h"
+#include "num/rectangles/mvn.h"
+#include "num/rectangles/plackett.h"
 
 static int find(const char *name, int count, char **names) {
   for (int i = 0; i < count; i++)

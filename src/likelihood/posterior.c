@@ -4,8 +4,8 @@
  * One source, or two of up to EXACT_ITEMS items: the trapezoidal rule over the sources, on a grid that has the mean and
  * covariance of the above. It converges geometrically, and the grid is finer than a normal density needs.
  *
- * The second order (num/ep.h) says by how much the covariance found is too small. Where that exceeds HARD of the
- * variance in some direction v of the sources, the integral over v'z is done on equidistant nodes, and expectation
+ * The second order (num/rectangles/ep.h) says by how much the covariance found is too small. Where that exceeds HARD of
+ * the variance in some direction v of the sources, the integral over v'z is done on equidistant nodes, and expectation
  * propagation takes the other k - 1 directions given each node, eight nodes side by side.
  * Accuracy: docs/likelihood.md has errors of means and standard deviations by design. Checked against integrals over
  * the sources and a Gibbs sampler: tests/unit/likelihood/test_row_posterior.c. */
@@ -14,7 +14,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "num/ep.h"
+#include "num/rectangles/ep.h"
 
 enum { MOST_NODES = 16, POWER_STEPS = 12, EXACT_ITEMS = 10, LEAST_SIDE = 24, MOST_SIDE = 40 };
 #define REACH 14.8 /* width of the grid in standard deviations */

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "blica.h"
-#include "num/intervals.h"
+#include "num/rectangles/intervals.h"
 
 /* Rows with the same variables present, under one segment: Y = mean + B z + e, z and e standard normal. */
 typedef struct {

@@ -1,10 +1,10 @@
 /* sampler.c - the gradient of the full likelihood by Gibbs sampling.
  *
  * Every distinct row has a chain of its own over the latent q = mean + B z + e, confined to the intervals of its
- * observed levels, with the sources integrated out (num/gibbs.h). Chains go on from call to call: when parameters move
- * slowly they stay near their distribution. Rows come in tasks that do not depend on the number of threads and ranks;
- * random numbers depend on the row and the sweep alone, sums run over tasks in their order: same bits for any number of
- * threads and ranks. Checked against exact gradients in tests/unit/num/test_gibbs.c. */
+ * observed levels, with the sources integrated out (num/rectangles/gibbs.h). Chains go on from call to call: when
+ * parameters move slowly they stay near their distribution. Rows come in tasks that do not depend on the number of
+ * threads and ranks; random numbers depend on the row and the sweep alone, sums run over tasks in their order: same
+ * bits for any number of threads and ranks. Checked against exact gradients in tests/unit/num/test_gibbs.c. */
 #include "likelihood/sampler.h"
 
 #include <math.h>
@@ -12,8 +12,8 @@
 #include <string.h>
 
 #include "likelihood/engines.h"
-#include "num/blas.h"
-#include "num/gibbs.h"
+#include "num/linear/blas.h"
+#include "num/rectangles/gibbs.h"
 
 enum { TASK_ROWS = 512, ROUND_SWEEPS = 1 << 16 };
 

@@ -3,7 +3,7 @@
 #ifndef BL_SAMPLER_H
 #define BL_SAMPLER_H
 
-#include "base/stage.h"
+#include "files/stage.h"
 #include "likelihood/likelihood.h"
 
 typedef struct bl_sampler bl_sampler;

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
-#include "base/outfile.h"
+#include "files/json.h"
+#include "files/outfile.h"
 #include "base/system.h"
 #include "model/model.h"
 #include "model/model_fields.h"

@@ -15,8 +15,8 @@
 #include "base/base.h"
 #include "counts/counts.h"
 #include "model/model.h"
-#include "num/blas.h"
-#include "num/normal.h"
+#include "num/linear/blas.h"
+#include "num/normal/normal.h"
 #include "num/rng.h"
 
 enum { DRAW_MIXING = 1, DRAW_QUANTILE, DRAW_SOURCES, DRAW_ROWS, DRAW_CUTS }; /* purposes of random streams */

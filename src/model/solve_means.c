@@ -13,8 +13,8 @@
 #include <string.h>
 
 #include "model/model.h"
-#include "num/blas.h"
-#include "num/normal.h"
+#include "num/linear/blas.h"
+#include "num/normal/normal.h"
 
 enum { MOST_STEPS = 1000 };
 #define SMALL 1e-12

@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "base/digest.h"
-#include "num/blas.h"
+#include "num/linear/blas.h"
 
 enum { ROWS = 37, INNER = 53, COLUMNS = 41, SIDE = 24, PLACES = 100 };
 

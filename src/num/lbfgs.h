@@ -2,7 +2,7 @@
 #ifndef BL_LBFGS_H
 #define BL_LBFGS_H
 
-#include "base/stage.h"
+#include "files/stage.h"
 
 /* Value and gradient at x. A value of NaN or +infinity means: outside the domain, step back. */
 typedef double (*bl_objective)(const double *x, double *gradient, void *user);

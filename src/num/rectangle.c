@@ -10,9 +10,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "num/grid.h"
-#include "num/mvn.h"
-#include "num/normal.h"
+#include "num/rectangles/grid.h"
+#include "num/rectangles/mvn.h"
+#include "num/normal/normal.h"
 
 enum { SHIFTS = 16, FIRST_POINTS = 64, MOST_POINTS = 8192 };
 #define BOUND 6.0     /* standard errors; a t distribution with 15 degrees of freedom is beyond once in 40 000 times */

@@ -16,7 +16,7 @@
 
 #include "base/share.h"
 #include "data/patterns.h"
-#include "num/blas.h"
+#include "num/linear/blas.h"
 #include "num/simd.h"
 
 enum { LANES = BL_LANES, MAX_TASKS = 64 };

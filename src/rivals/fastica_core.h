@@ -2,7 +2,7 @@
 #ifndef BL_FASTICA_CORE_H
 #define BL_FASTICA_CORE_H
 
-#include "base/stage.h"
+#include "files/stage.h"
 #include "rivals/fastica_kernel.h"
 
 typedef struct bl_fastica bl_fastica;

@@ -2,7 +2,7 @@
 #ifndef BL_EM_H
 #define BL_EM_H
 
-#include "base/stage.h"
+#include "files/stage.h"
 #include "segment/chain.h"
 #include "segment/emission.h"
 

@@ -20,11 +20,11 @@
 #include <string.h>
 
 #include "likelihood/likelihood.h"
-#include "num/eigen.h"
-#include "num/mvn.h"
-#include "num/normal.h"
-#include "num/plackett.h"
-#include "num/tetra.h"
+#include "num/linear/eigen.h"
+#include "num/rectangles/mvn.h"
+#include "num/normal/normal.h"
+#include "num/rectangles/plackett.h"
+#include "num/normal/tetra.h"
 #include "segment/latent.h"
 #include "segment/level_scores.h"
 

@@ -4,8 +4,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "num/eigen.h"
-#include "num/normal.h"
+#include "num/linear/eigen.h"
+#include "num/normal/normal.h"
 
 #define MOST_THRESHOLD 5.0
 #define LEAST_GAP 1e-6 /* between cuts, in standard deviations */

@@ -14,8 +14,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "num/eigen.h"
-#include "num/normal.h"
+#include "num/linear/eigen.h"
+#include "num/normal/normal.h"
 #include "segment/latent.h"
 
 #define LEAST_SHARE 1e-6 /* of a level */

@@ -11,7 +11,7 @@
 
 #include "counts/counts.h"
 #include "model/owned.h"
-#include "num/blas.h"
+#include "num/linear/blas.h"
 
 enum {
   BLOCKS = 16,

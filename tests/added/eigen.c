@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "estimate/driver/multistart.h"
-#include "num/blas.h"
+#include "num/linear/blas.h"
 
 enum { MOST = 20 }; /* variables */
 

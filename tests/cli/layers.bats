@@ -22,8 +22,12 @@ own() { (cd "$BLICA_SOURCE/$1" && ls ./*.h | sed 's|^\./||; s|\.|\\.|g' | paste 
   allowed src/base '(blica|blica_ranks)\.h|base/[a-z_0-9]+\.h'
 }
 
+@test "files knows neither ICA nor mathematics" {
+  allowed src/files '(blica|blica_ranks)\.h|(base|files)/[a-z_0-9]+\.h'
+}
+
 @test "num has never heard of ICA" {
-  allowed src/num '(blica|blica_ranks)\.h|(base|num)/[a-z_0-9]+\.h'
+  allowed src/num '(blica|blica_ranks)\.h|(base|files|num|num/(linear|normal|rectangles))/[a-z_0-9]+\.h'
 }
 
 # Needs the objects of the build that is tested: who calls whom is read from them.
@@ -57,9 +61,9 @@ own() { (cd "$BLICA_SOURCE/$1" && ls ./*.h | sed 's|^\./||; s|\.|\\.|g' | paste 
 
 @test "the program uses blica.h and what knows nothing of the library" {
   report=$(own report) experiments=$(own experiments)
-  allowed cli "blica\\.h|blica_ranks\\.h|blica_mpi\\.h|base/(outfile|npy|number|text|digest)\\.h|$(own cli)|$report|$experiments"
-  allowed experiments "blica\\.h|blica_ranks\\.h|base/(outfile|number)\\.h|$report|$experiments"
-  allowed report "blica\\.h|base/outfile\\.h|$report"
+  allowed cli "blica\\.h|blica_ranks\\.h|blica_mpi\\.h|base/(number|text|digest)\\.h|files/(outfile|npy)\\.h|$(own cli)|$report|$experiments"
+  allowed experiments "blica\\.h|blica_ranks\\.h|base/number\\.h|files/outfile\\.h|$report|$experiments"
+  allowed report "blica\\.h|files/outfile\\.h|$report"
 }
 
 @test "unit tests have the folders of src/, and every test that a file names is there" {
@@ -97,13 +101,13 @@ own() { (cd "$BLICA_SOURCE/$1" && ls ./*.h | sed 's|^\./||; s|\.|\\.|g' | paste 
 
 @test "memory of the library comes through the context" {
   run grep -rnE '[^_a-z](malloc|calloc|realloc|strdup)\(' "$BLICA_SOURCE/src" --include='*.c' --include='*.h'
-  bad=$(printf '%s\n' "$output" | grep -vE '(src/base/(ctx|outfile|npy|system)|src/num/blas)\.c|src/mpi/' || true)
+  bad=$(printf '%s\n' "$output" | grep -vE '(src/base/(ctx|system)|src/files/(outfile|npy)|src/num/linear/blas)\.c|src/mpi/' || true)
   [ -z "$bad" ] || { echo "$bad"; return 1; }
 }
 
 # Tables that a script writes keep the script's lines.
 @test "clang-format agrees with every C file" {
-  generated='tests/data/|src/num/(gauss|lattice_vector|vmath_coefficients|sine_poly)\.h'
+  generated='tests/data/|src/num/(gauss|rectangles/lattice_vector|vmath_coefficients|sine_poly)\.h'
   cd "$BLICA_SOURCE"
   find include src cli report experiments bench tests examples r/src python \( -name '*.c' -o -name '*.h' \) -not -path '*/build/*' |
     grep -vE "$generated" | xargs -P 2 -n 40 clang-format --dry-run --Werror

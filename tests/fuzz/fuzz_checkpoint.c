@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "base/checkpoint.h"
+#include "files/checkpoint.h"
 #include "fuzz.h"
 
 enum { KINDS = 8, STOPS = 8 };

@@ -3,7 +3,7 @@
 
 #include "cor/cor.h"
 #include "counts_check.h"
-#include "num/eigen.h"
+#include "num/linear/eigen.h"
 
 enum { MOST = 6 };
 

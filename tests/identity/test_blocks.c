@@ -17,7 +17,7 @@
 #include "estimate/gauss/gauss.h"
 #include "inference/implied.h"
 #include "leave_out.h"
-#include "num/blas.h"
+#include "num/linear/blas.h"
 
 enum { N = 8, K = 2, U = 4, ROWS = 300, SIZE = N * K + U * K };
 

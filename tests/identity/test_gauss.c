@@ -13,7 +13,7 @@
 #include "assert_compare.h"
 #include "context.h"
 #include "estimate/gauss/rounds.h"
-#include "num/blas.h"
+#include "num/linear/blas.h"
 #include "num/rng.h"
 #include "spectrum.h"
 

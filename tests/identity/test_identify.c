@@ -12,7 +12,7 @@
 #include "assert_compare.h"
 #include "inference/identify.h"
 #include "model/model.h"
-#include "num/blas.h"
+#include "num/linear/blas.h"
 
 static blica_model *simulated(blica_ctx *ctx, int n, int k, int u, uint64_t seed) {
   blica_simulate_options o = blica_simulate_options_default();

@@ -12,13 +12,13 @@
 
 #include "assert_compare.h"
 #include "context.h"
-#include "inference/heldout.h"
+#include "inference/select/heldout.h"
 #include "inference/implied.h"
-#include "inference/influence.h"
+#include "inference/scores/influence.h"
 #include "inference/optimum.h"
-#include "inference/sandwich.h"
+#include "inference/scores/sandwich.h"
 #include "inference/verdict.h"
-#include "num/normal.h"
+#include "num/normal/normal.h"
 
 static void near(double found, double wanted, double tolerance) {
   if (!(fabs(found - wanted) <= tolerance)) fail_msg("found %.12g, wanted %.12g", found, wanted);
@@ -118,7 +118,7 @@ static void tables_of_levels_are_differences(void **state) {
   bl_free(owner);
 }
 
-/* The sum of squared influences on a correlation is its sampling variance as num/polychoric.c has it. */
+/* The sum of squared influences on a correlation is its sampling variance as num/normal/polychoric.c has it. */
 static void influences_add_up_to_the_variance(void **state) {
   (void)state;
   enum { N = 2, L = 3, ROWS = 1000 };

@@ -14,8 +14,8 @@
 #include "context.h"
 #include "estimate/gauss/gauss.h"
 #include "note.h"
-#include "num/blas.h"
-#include "num/normal.h"
+#include "num/linear/blas.h"
+#include "num/normal/normal.h"
 #include "num/rng.h"
 
 /* Exact correlations of a model with cuts, and theta at that model. */

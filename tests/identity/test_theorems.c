@@ -12,7 +12,7 @@
 #include "assert_compare.h"
 #include "context.h"
 #include "model/model.h"
-#include "num/blas.h"
+#include "num/linear/blas.h"
 #include "num/rng.h"
 
 static blica_model *random_model(int n, int u, uint64_t seed) {

@@ -1,5 +1,5 @@
 #!/bin/bash
-# The test of change by row scores, written again from its definition (src/inference/change_test.c) with scipy's normal
+# The test of change by row scores, written again from its definition (src/inference/scores/change_test.c) with scipy's normal
 # and gamma distributions and sums over single rows: two and four levels, differing means, missing values, small segments.
 /usr/bin/python3 -c 'import numpy, scipy' 2>/dev/null || { echo "SKIP: python3-scipy is not installed (tools/setup.sh test)"; exit 77; }
 folder=$(mktemp -d)

@@ -10,7 +10,7 @@
 
 #include "blica.h"
 #include "../support/note.h"
-#include "num/blas.h"
+#include "num/linear/blas.h"
 
 /* One more step of symmetric fastICA (log cosh) from the model, in the coordinates of its own components y, where the
  * unmixing is the identity: W = E[tanh(y) y'] - diag E[1 - tanh(y)^2], made orthogonal by Newton's iteration

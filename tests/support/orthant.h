@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "num/mvn.h"
+#include "num/rectangles/mvn.h"
 
 enum { ORTHANT_SHIFTS = 8, ORTHANT_LARGEST = 8192 };
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "num/mvn.h"
+#include "num/rectangles/mvn.h"
 #include "num/rng.h"
 
 enum { LARGEST = 20 };

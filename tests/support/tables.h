@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "blica.h"
-#include "num/normal.h"
+#include "num/normal/normal.h"
 
 static inline char **table_names(const char *prefix, int count) {
   char **names = calloc((size_t)count, sizeof *names);

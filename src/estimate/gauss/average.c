@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "estimate/gauss/rounds.h"
-#include "num/blas.h"
+#include "num/linear/blas.h"
 #include "num/rng.h"
 
 /* The matched likelihood overstates the noise of correlations, and with it the width of the distributions: by a factor

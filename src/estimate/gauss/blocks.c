@@ -11,7 +11,7 @@
 #include "counts/item_sets.h"
 #include "data/coding.h"
 #include "estimate/gauss/gauss.h"
-#include "num/blas.h"
+#include "num/linear/blas.h"
 #include "num/dot.h"
 
 /* A pair is hardly ever seen together where it has less than this share of the rows that it would have if values were

@@ -12,7 +12,7 @@
 
 #include "base/share.h"
 #include "num/simd.h"
-#include "num/symmetric.h"
+#include "num/linear/symmetric.h"
 
 /* ---- theta ---- */
 

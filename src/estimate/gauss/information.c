@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "estimate/gauss/information.h"
-#include "num/blas.h"
+#include "num/linear/blas.h"
 
 size_t bl_information_work(int n, int k) {
   const size_t nn = (size_t)n * (size_t)n, nk = (size_t)n * (size_t)k;

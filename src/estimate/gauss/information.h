@@ -3,7 +3,7 @@
 #ifndef BL_INFORMATION_H
 #define BL_INFORMATION_H
 
-#include "base/stage.h"
+#include "files/stage.h"
 #include "estimate/gauss/gauss.h"
 
 /* ---- one segment ---- */

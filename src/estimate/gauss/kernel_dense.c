@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "estimate/gauss/gauss.h"
-#include "num/blas.h"
+#include "num/linear/blas.h"
 
 typedef double V;
 typedef const bl_symmetric *CORRELATIONS;

@@ -7,9 +7,9 @@
  * rho^2)); the rest is the chain rule. This is lavaan's pairwise likelihood of ordered items in several groups
  * (Katsikatsou and others 2012, Computational Statistics & Data Analysis 56, 4243-4258) with equal loadings and
  * thresholds and residual variances of 1.
- * Segments are computed by any thread into their own slots and added in order. Accuracy: that of Phi2 (num/corners.h,
- * or num/bvn.c beyond its range), cells below SMALLEST being rounding. Checked: gradient against central differences
- * (tests/identity/test_level_tables.c), estimates against lavaan (tests/parity/pml.sh). */
+ * Segments are computed by any thread into their own slots and added in order. Accuracy: that of Phi2
+ * (num/normal/corners.h, or num/normal/bvn.c beyond its range), cells below SMALLEST being rounding. Checked: gradient
+ * against central differences (tests/identity/test_level_tables.c), estimates against lavaan (tests/parity/pml.sh). */
 #include "estimate/gauss/gauss.h"
 
 #include <math.h>
@@ -17,10 +17,10 @@
 
 #include "counts/counts.h"
 #include "data/coding.h"
-#include "num/blas.h"
-#include "num/bvn.h"
-#include "num/corners.h"
-#include "num/normal.h"
+#include "num/linear/blas.h"
+#include "num/normal/bvn.h"
+#include "num/normal/corners.h"
+#include "num/normal/normal.h"
 
 #define SMALLEST 1e-18
 #define RHO_MAX (1 - 1e-12)

@@ -20,7 +20,7 @@
 
 #include "cor/cor.h"
 #include "estimate/estimate.h"
-#include "num/blas.h"
+#include "num/linear/blas.h"
 #include "num/dot.h"
 
 enum { MOST_STEPS = 200, BISECTIONS = 40 };

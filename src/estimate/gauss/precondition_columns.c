@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "estimate/gauss/information.h"
-#include "num/blas.h"
+#include "num/linear/blas.h"
 
 static const double EPSILON = 0.05, LEAST_B = 1e-100;
 

@@ -11,7 +11,7 @@
  * Where H is Fisher's information, H0 H has eigenvalues within a factor of 2 to 3 for n = 16 to 120 and k <= n/4
  * (simulated models): scoring takes a dozen iterations. Checked in tests/unit/estimate/test_information.c. */
 #include "estimate/gauss/information.h"
-#include "num/blas.h"
+#include "num/linear/blas.h"
 
 #include <math.h>
 #include <string.h>

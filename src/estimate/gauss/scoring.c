@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "estimate/gauss/information.h"
-#include "num/blas.h"
+#include "num/linear/blas.h"
 
 enum {
   GROUPS = 8,

@@ -8,7 +8,7 @@
 #include "data/coding.h"
 #include "estimate/gauss/gauss.h"
 #include "estimate/gauss/information.h"
-#include "num/normal.h"
+#include "num/normal/normal.h"
 
 enum {
   LANES_MOST = 32, /* the matrices of eight segments of this n fit the second-level cache */

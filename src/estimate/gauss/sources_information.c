@@ -8,7 +8,7 @@
  * e_i = B_i W B_i'/psi_i^2 and L_ii = 1/psi_i - e_i; N/2 times it is the information. Checked against traces of dense
  * matrices in tests/unit/estimate/test_information.c. */
 #include "estimate/gauss/information.h"
-#include "num/blas.h"
+#include "num/linear/blas.h"
 
 #include <math.h>
 #include <string.h>

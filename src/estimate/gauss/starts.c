@@ -9,9 +9,9 @@
 
 #include "cor/cor.h"
 #include "estimate/gauss/rounds.h"
-#include "num/blas.h"
-#include "num/jointdiag.h"
-#include "num/lanczos.h"
+#include "num/linear/blas.h"
+#include "num/linear/jointdiag.h"
+#include "num/linear/lanczos.h"
 #include "num/rng.h"
 
 enum { MAX_SWEEPS = 100, LANCZOS_FROM = 300 };

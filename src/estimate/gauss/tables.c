@@ -3,7 +3,7 @@
  * F = -w sum over pairs and cells of n log P, P11 = Phi2(t_i, t_j; rho), the other cells by subtraction, thresholds
  * fixed at the margins, rho = R_ij. A variable takes part in n - 1 tables, so the terms are not independent: w (1/2 by
  * default) keeps them from being counted as if they were. Tables of one variable with all before it are computed eight
- * at a time (num/bvn_kernel.c).
+ * at a time (num/normal/bvn_kernel.c).
  *
  * Pairs of a segment come in parts, columns of about equal work whose number depends on n alone; threads share the
  * parts of all segments, and sums run over pairs of a part and then over parts, whoever makes them.
@@ -24,9 +24,9 @@
 #include "cor/cor.h"
 #include "data/coding.h"
 #include "estimate/gauss/gauss.h"
-#include "num/blas.h"
-#include "num/bvn_tables.h"
-#include "num/normal.h"
+#include "num/linear/blas.h"
+#include "num/normal/bvn_tables.h"
+#include "num/normal/normal.h"
 
 static const double RHO_MAX = 1 - 1e-12; /* at 1 the density is infinite; beyond this the value stays as it is */
 enum { TOGETHER = 64, PART_PAIRS = 512, MOST_PARTS = 32 };

@@ -18,8 +18,8 @@
 #include "estimate/mle/mle.h"
 #include "estimate/driver/multistart.h"
 #include "num/lbfgs.h"
-#include "num/mvn.h"
-#include "num/plackett.h"
+#include "num/rectangles/mvn.h"
+#include "num/rectangles/plackett.h"
 
 enum {
   HISTORY = 40,

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "estimate/mle/mle.h"
-#include "num/blas.h"
+#include "num/linear/blas.h"
 
 struct bl_centre {
   const bl_mle *m;

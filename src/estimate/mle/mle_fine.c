@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "estimate/mle/mle.h"
-#include "num/plackett.h"
+#include "num/rectangles/plackett.h"
 
 enum { SHIFTS = 4, MOST_STEPS = 4 };
 #define GRID_STEP 1e-4 /* from one grid to the next */

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "estimate/mle/mle.h"
-#include "num/mvn.h"
+#include "num/rectangles/mvn.h"
 
 /* Where one engine becomes faster than the other, for a gradient. */
 enum { EXACT_VARIABLES = 8, EXACT_FEW = 6, GRID_VARIABLES = 20, LATTICE_VARIABLES = 12 };

@@ -18,7 +18,7 @@
 #include "estimate/mle/mle.h"
 #include "estimate/driver/multistart.h"
 #include "likelihood/sampler.h"
-#include "num/mvn.h"
+#include "num/rectangles/mvn.h"
 
 enum {
   SWEEPS = 2,        /* a step */

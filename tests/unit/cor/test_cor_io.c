@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "base/npz.h"
+#include "files/npz.h"
 
 enum { N = 4, U = 3 };
 

@@ -14,7 +14,7 @@
 #include "context.h"
 #include "counts/counts.h"
 #include "level_rows.h"
-#include "num/normal.h"
+#include "num/normal/normal.h"
 
 static void near(const char *what, int s, int i, int j, double found, double wanted, double tolerance) {
   if (isnan(found) != isnan(wanted) || fabs(found - wanted) > tolerance)

@@ -13,7 +13,7 @@
 #include "assert_compare.h"
 #include "context.h"
 #include "level_rows.h"
-#include "num/normal.h"
+#include "num/normal/normal.h"
 
 enum { N = 7, SEGMENTS = 3 };
 

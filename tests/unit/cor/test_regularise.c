@@ -11,8 +11,8 @@
 
 #include "assert_compare.h"
 #include "cor/cor.h"
-#include "num/blas.h"
-#include "num/eigen.h"
+#include "num/linear/blas.h"
+#include "num/linear/eigen.h"
 #include "num/rng.h"
 
 static void extremes(int n, const double *a, double *low, double *high) {

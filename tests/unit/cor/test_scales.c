@@ -16,7 +16,7 @@
 #include "assert_compare.h"
 #include "context.h"
 #include "level_rows.h"
-#include "num/normal.h"
+#include "num/normal/normal.h"
 
 static void near(const char *what, int s, double found, double wanted, double tolerance) {
   if (!(fabs(found - wanted) <= tolerance)) fail_msg("%s of segment %d: %.12g, not %.12g", what, s, found, wanted);

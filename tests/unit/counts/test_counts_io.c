@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "assert_compare.h"
-#include "base/npy.h"
+#include "files/npy.h"
 #include "blica.h"
 #include "counts/counts.h"
 #include "num/rng.h"

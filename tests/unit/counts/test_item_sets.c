@@ -11,7 +11,7 @@
 #include "assert_compare.h"
 #include "context.h"
 #include "counts/counts.h"
-#include "inference/rows.h"
+#include "inference/scores/rows.h"
 #include "leave_out.h"
 
 enum { N = 70, U = 3, ROWS = 150, FORMS = 5 };

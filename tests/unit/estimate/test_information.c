@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "estimate/gauss/information.h"
-#include "num/blas.h"
+#include "num/linear/blas.h"
 #include "numbers.h"
 #include "spectrum.h"
 

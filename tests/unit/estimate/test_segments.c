@@ -14,7 +14,7 @@
 #include "counts/counts.h"
 #include "estimate/gauss/rounds.h"
 #include "thread_ranks.h"
-#include "num/symmetric.h"
+#include "num/linear/symmetric.h"
 #include "numbers.h"
 
 /* ---- parts of a product ---- */

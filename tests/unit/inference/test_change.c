@@ -13,9 +13,9 @@
 
 #include "assert_compare.h"
 #include "context.h"
-#include "inference/change_test.h"
-#include "inference/pooled.h"
-#include "inference/influence.h"
+#include "inference/scores/change_test.h"
+#include "inference/scores/pooled.h"
+#include "inference/scores/influence.h"
 #include "level_rows.h"
 #include "num/chi2.h"
 

@@ -20,8 +20,8 @@
 #include "inference/information.h"
 #include "inference/mean_errors.h"
 #include "level_rows.h"
-#include "num/blas.h"
-#include "num/normal.h"
+#include "num/linear/blas.h"
+#include "num/normal/normal.h"
 
 static void near(const char *what, int at, double found, double wanted, double tolerance) {
   if (!(fabs(found - wanted) <= tolerance)) fail_msg("%s %d: %.12g, not %.12g", what, at, found, wanted);

@@ -15,14 +15,14 @@
 #include "assert_compare.h"
 #include "context.h"
 #include "inference/implied.h"
-#include "inference/influence.h"
-#include "inference/m2.h"
-#include "inference/pooled.h"
+#include "inference/scores/influence.h"
+#include "inference/scores/m2.h"
+#include "inference/scores/pooled.h"
 #include "level_rows.h"
 #include "model/model.h"
-#include "num/blas.h"
+#include "num/linear/blas.h"
 #include "num/chi2.h"
-#include "num/normal.h"
+#include "num/normal/normal.h"
 
 static void near(const char *what, int at, double found, double wanted, double tolerance) {
   if (!(fabs(found - wanted) <= tolerance)) fail_msg("%s %d: %.12g, not %.12g", what, at, found, wanted);

@@ -11,9 +11,9 @@
 
 #include "assert_compare.h"
 #include "context.h"
-#include "inference/heldout.h"
+#include "inference/select/heldout.h"
 #include "level_rows.h"
-#include "num/normal.h"
+#include "num/normal/normal.h"
 
 enum { N = 4, K = 2, SEGMENTS = 2 };
 static const int levels[N] = {2, 3, 2, 4};

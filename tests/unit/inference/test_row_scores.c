@@ -10,9 +10,9 @@
 #include <cmocka.h>
 
 #include "context.h"
-#include "inference/pooled.h"
-#include "inference/dependence.h"
-#include "inference/row_scores.h"
+#include "inference/scores/pooled.h"
+#include "inference/scores/dependence.h"
+#include "inference/scores/row_scores.h"
 #include "num/rng.h"
 
 static void near(double found, double wanted, double tolerance) {

@@ -13,7 +13,7 @@
 #include "assert_compare.h"
 #include "context.h"
 #include "inference/align.h"
-#include "inference/rows.h"
+#include "inference/scores/rows.h"
 #include "level_rows.h"
 
 enum { ITEMS = 4, SEGMENTS = 3, ROWS = 240 };

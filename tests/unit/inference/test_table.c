@@ -12,9 +12,9 @@
 
 #include "assert_compare.h"
 #include "context.h"
-#include "inference/table.h"
+#include "inference/scores/table.h"
 #include "level_rows.h"
-#include "num/normal.h"
+#include "num/normal/normal.h"
 
 static void near(const char *what, int at, double found, double wanted, double tolerance) {
   if (!(fabs(found - wanted) <= tolerance)) fail_msg("%s %d: %.12g, not %.12g", what, at, found, wanted);

@@ -12,10 +12,10 @@
 
 #include "assert_compare.h"
 #include "likelihood/likelihood.h"
-#include "num/ep.h"
-#include "num/grid.h"
-#include "num/mvn.h"
-#include "num/normal.h"
+#include "num/rectangles/ep.h"
+#include "num/rectangles/grid.h"
+#include "num/rectangles/mvn.h"
+#include "num/normal/normal.h"
 #include "num/rng.h"
 
 enum { N = 5, K = 2, COUNT = 1 << N, SIZE = N * (1 + K) };

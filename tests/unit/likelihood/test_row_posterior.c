@@ -12,7 +12,7 @@
 
 #include "assert_compare.h"
 #include "likelihood/posterior.h"
-#include "num/normal.h"
+#include "num/normal/normal.h"
 #include "num/rng.h"
 
 enum { MOST_N = 100, MOST_K = 10, ROWS = 10, FREEDOM = 8 };

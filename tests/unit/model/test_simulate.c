@@ -11,7 +11,7 @@
 
 #include "assert_compare.h"
 #include "context.h"
-#include "num/blas.h"
+#include "num/linear/blas.h"
 
 static blica_simulate_options sizes(int n, int k, int u, int64_t samples, uint64_t seed) {
   blica_simulate_options o = blica_simulate_options_default();

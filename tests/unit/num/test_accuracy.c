@@ -13,12 +13,12 @@
 #include <cmocka.h>
 
 #include "assert_compare.h"
-#include "num/bvn.h"
-#include "num/mvn.h"
-#include "num/normal.h"
-#include "num/plackett.h"
-#include "num/polychoric.h"
-#include "num/tetra.h"
+#include "num/normal/bvn.h"
+#include "num/rectangles/mvn.h"
+#include "num/normal/normal.h"
+#include "num/rectangles/plackett.h"
+#include "num/normal/polychoric.h"
+#include "num/normal/tetra.h"
 #include "num/simd.h"
 #include "orthant.h"
 

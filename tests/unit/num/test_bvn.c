@@ -10,8 +10,8 @@
 
 #include "assert_compare.h"
 #include "blica.h"
-#include "num/bvn.h"
-#include "num/normal.h"
+#include "num/normal/bvn.h"
+#include "num/normal/normal.h"
 #include "num/rng.h"
 
 static void test_table(void **state) {

@@ -11,8 +11,8 @@
 
 #include "assert_compare.h"
 #include "likelihood/sampler.h"
-#include "num/gibbs.h"
-#include "num/normal.h"
+#include "num/rectangles/gibbs.h"
+#include "num/normal/normal.h"
 
 enum { ROWS = 8 };
 

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "assert_compare.h"
-#include "num/jointdiag.h"
+#include "num/linear/jointdiag.h"
 #include "num/rng.h"
 
 static void exact_sets_are_diagonalised(void **state) {

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "assert_compare.h"
-#include "num/normal.h"
+#include "num/normal/normal.h"
 
 typedef struct {
   const char *name;

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "assert_compare.h"
-#include "num/plackett.h"
+#include "num/rectangles/plackett.h"
 #include "orthant.h"
 #include "orthants.h"
 

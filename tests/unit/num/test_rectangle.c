@@ -9,7 +9,7 @@
 
 #include "assert_compare.h"
 #include "context.h"
-#include "num/normal.h"
+#include "num/normal/normal.h"
 #include "num/rng.h"
 
 enum { MOST = 12 };

@@ -10,8 +10,8 @@
 #include <cmocka.h>
 
 #include "assert_compare.h"
-#include "num/blas.h"
-#include "num/lanczos.h"
+#include "num/linear/blas.h"
+#include "num/linear/lanczos.h"
 #include "numbers.h"
 
 static double *unpacked(const bl_symmetric *m) {

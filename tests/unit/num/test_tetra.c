@@ -11,10 +11,10 @@
 
 #include "assert_compare.h"
 #include "blica.h"
-#include "num/bvn.h"
-#include "num/normal.h"
+#include "num/normal/bvn.h"
+#include "num/normal/normal.h"
 #include "num/rng.h"
-#include "num/tetra.h"
+#include "num/normal/tetra.h"
 
 static double correlation(double n11, double n10, double n01, double n00, int *flags) {
   blica_ctx *ctx;

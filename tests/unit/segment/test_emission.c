@@ -14,7 +14,7 @@
 #include "assert_compare.h"
 #include "context.h"
 #include "level_rows.h"
-#include "num/normal.h"
+#include "num/normal/normal.h"
 #include "segment/emission.h"
 
 enum { STATES = 2 };

@@ -1,0 +1,280 @@
+/* stage.c - what a checkpoint keeps, and when it writes. See stage.h. */
+#include "files/stage.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "files/checkpoint.h"
+#include "base/ctx.h"
+
+bl_stage bl_stage_below(const bl_stage *parent, const char *format, ...) {
+  bl_stage stage = {.checkpoint = parent->checkpoint};
+  size_t at = 0;
+  va_list args;
+  if (!stage.checkpoint) return stage;
+  if (parent->name[0]) at = (size_t)snprintf(stage.name, sizeof stage.name, "%s/", parent->name);
+  va_start(args, format);
+  if (at < sizeof stage.name) vsnprintf(stage.name + at, sizeof stage.name - at, format, args);
+  va_end(args);
+  return stage;
+}
+
+/* ---- state as bytes ---- */
+
+void bl_pass(bl_state *state, void *field, size_t bytes) {
+  if (state->status != BLICA_OK || bytes == 0) return;
+  if (state->reading) {
+    if (bytes > state->size - state->at) {
+      state->status = BLICA_ERR_FORMAT;
+      return;
+    }
+    memcpy(field, state->bytes + state->at, bytes);
+  } else {
+    if (bytes > state->capacity - state->at) {
+      size_t capacity = 2 * state->capacity > state->at + bytes ? 2 * state->capacity : state->at + bytes;
+      state->status = bl_resize(state->ctx, state->at, capacity, &state->bytes);
+      if (state->status != BLICA_OK) return;
+      state->capacity = capacity;
+    }
+    memcpy(state->bytes + state->at, field, bytes);
+  }
+  state->at += bytes;
+}
+
+void bl_pass_flag(bl_state *state, bool *flag) {
+  unsigned char byte = state->reading ? 0 : *flag; /* a bool that is neither 0 nor 1 must not even be read */
+  BL_PASS(state, byte);
+  if (byte > 1 && state->status == BLICA_OK) state->status = BLICA_ERR_FORMAT;
+  if (state->reading) *flag = byte == 1;
+}
+
+void bl_pass_count(bl_state *state, int64_t *count) {
+  BL_PASS(state, *count);
+  if ((*count < 0 || *count > INT64_C(1) << 48) && state->status == BLICA_OK) state->status = BLICA_ERR_FORMAT;
+}
+
+void bl_pass_int(bl_state *state, int *value, int least, int most) {
+  BL_PASS(state, *value);
+  if ((*value < least || *value > most) && state->status == BLICA_OK) state->status = BLICA_ERR_FORMAT;
+}
+
+void bl_pass_nothing(bl_state *state, void *user) {
+  (void)state, (void)user;
+}
+
+typedef struct {
+  double *x;
+  size_t size;
+} point;
+
+static void pass_point(bl_state *state, void *user) {
+  point *p = user;
+  bl_pass(state, p->x, p->size * sizeof *p->x);
+}
+
+/* ---- the table of sections; callers hold the lock ---- */
+
+static bl_section *find(bl_checkpoint *c, const char *name) {
+  for (size_t i = 0; i < c->sections; i++)
+    if (strcmp(c->section[i].name, name) == 0) return &c->section[i];
+  return NULL;
+}
+
+/* Drops a section, or those below a name. */
+static void drop(bl_checkpoint *c, const char *name, bool below) {
+  size_t length = strlen(name), to = 0;
+  for (size_t i = 0; i < c->sections; i++) {
+    bl_section *s = &c->section[i];
+    bool gone = strncmp(s->name, name, length) == 0 && s->name[length] == (below ? '/' : 0);
+    if (gone)
+      bl_free(s->bytes);
+    else
+      c->section[to++] = *s;
+  }
+  c->sections = to;
+}
+
+/* Nothing is kept once the work was stopped: by the user or by the clock. */
+static bool frozen(const blica_ctx *ctx, bl_checkpoint *c) {
+  if (bl_interrupted(ctx) || bl_seconds() > c->deadline || ctx->comm_failed) c->frozen = true;
+  return c->frozen;
+}
+
+/* False when memory is out: the checkpoint is as before. */
+static bool store(blica_ctx *ctx, bl_checkpoint *c, const char *name, bl_stage_kept kept, bl_state *state) {
+  bl_section *s = find(c, name);
+  if (state->status == BLICA_OK && !s) state->status = bl_checkpoint_add(ctx, c, name, &s);
+  if (state->status != BLICA_OK) {
+    c->failed = ENOMEM;
+    bl_free(state->bytes);
+    return false;
+  }
+  bl_free(s->bytes);
+  s->kept = kept, s->bytes = state->bytes, s->size = state->at;
+  c->changed = true;
+  return true;
+}
+
+/* ---- writing ---- */
+
+/* Warns of a failure once, from the thread that may call the user. */
+static void warn_once(blica_ctx *ctx, bl_checkpoint *c) {
+  if (!c->failed || c->warned || !bl_may_warn(ctx)) return;
+  c->warned = true;
+  if (c->failed == EEXIST)
+    bl_warn(ctx,
+            "checkpoint '%s' is written by another process, too; the fit goes on, but its state is not kept: give each "
+            "fit a checkpoint of its own",
+            c->path);
+  else
+    bl_warn(ctx,
+            "checkpoint '%s' could not be written: %s; the fit goes on, and what was written before stays in place",
+            c->path, strerror(c->failed));
+}
+
+static void write_file(blica_ctx *ctx, bl_checkpoint *c) {
+  if (c->writes && c->changed) {
+    if (bl_checkpoint_write(c, c->path))
+      c->changed = false, c->failed = 0, c->warned = false;
+    else
+      c->failed = errno;
+  }
+  warn_once(ctx, c);
+  c->round++;
+  c->offered = 0;
+  c->next = bl_seconds() + c->seconds;
+}
+
+/* Writes when it is time and every running iteration has offered its state. */
+static void write_if_due(blica_ctx *ctx, bl_checkpoint *c) {
+  if (c->offered == c->entered && (c->frozen || bl_seconds() >= c->next)) write_file(ctx, c);
+}
+
+void bl_checkpoint_flush(blica_ctx *ctx, bl_checkpoint *c) {
+  if (!c) return;
+  pthread_mutex_lock(&c->lock);
+  write_file(ctx, c);
+  pthread_mutex_unlock(&c->lock);
+}
+
+/* ---- stages ---- */
+
+bl_stage_kept bl_stage_find(const bl_stage *stage) {
+  bl_checkpoint *c = stage->checkpoint;
+  if (!c) return BL_STAGE_NONE;
+  pthread_mutex_lock(&c->lock);
+  bl_section *s = find(c, stage->name);
+  bl_stage_kept kept = s ? s->kept : BL_STAGE_NONE;
+  pthread_mutex_unlock(&c->lock);
+  return kept;
+}
+
+static blica_status load(blica_ctx *ctx, bl_checkpoint *c, const char *name, bl_pass_fn pass, void *user) {
+  bl_state state = {.reading = true, .ctx = ctx};
+  pthread_mutex_lock(&c->lock);
+  bl_section *s = find(c, name);
+  if (s) {
+    state.bytes = s->bytes, state.size = s->size;
+    pass(&state, user);
+    if (state.status == BLICA_OK && state.at != state.size) state.status = BLICA_ERR_FORMAT;
+  }
+  pthread_mutex_unlock(&c->lock);
+  if (s && (state.status == BLICA_OK || state.status == BLICA_ERR_MEMORY)) return state.status;
+  return bl_fail(ctx, BLICA_ERR_FORMAT, "checkpoint '%s': the state of '%s' does not belong to this fit", c->path,
+                 name);
+}
+
+blica_status bl_stage_load(blica_ctx *ctx, const bl_stage *stage, bl_pass_fn pass, void *user) {
+  return load(ctx, stage->checkpoint, stage->name, pass, user);
+}
+
+/* always: also when the work was stopped. alone: without the stages below. */
+static blica_status keep_result(blica_ctx *ctx, const bl_stage *stage, bl_pass_fn pass, void *user, bool always,
+                                bool alone) {
+  bl_checkpoint *c = stage->checkpoint;
+  if (!c) return BLICA_OK;
+  bl_state state = {.ctx = ctx};
+  pass(&state, user);
+  pthread_mutex_lock(&c->lock);
+  if (frozen(ctx, c) && !always) {
+    bl_free(state.bytes);
+  } else if (store(ctx, c, stage->name, BL_STAGE_OVER, &state) && alone) {
+    drop(c, stage->name, true);
+  }
+  pthread_mutex_unlock(&c->lock);
+  return state.status;
+}
+
+void bl_stage_over(blica_ctx *ctx, bl_stage *stage, bl_pass_fn pass, void *user) {
+  (void)keep_result(ctx, stage, pass, user, false, true);
+}
+
+blica_status bl_stage_fact(blica_ctx *ctx, const bl_stage *stage, bl_pass_fn pass, void *user) {
+  return keep_result(ctx, stage, pass, user, true, true);
+}
+
+/* The point first: a result is not kept without it. */
+void bl_stage_over_at(blica_ctx *ctx, bl_stage *stage, bl_pass_fn pass, void *user, double *x, size_t size) {
+  point p = {x, size};
+  const bl_stage below = bl_stage_below(stage, "x");
+  if (keep_result(ctx, &below, pass_point, &p, false, true) == BLICA_OK)
+    (void)keep_result(ctx, stage, pass, user, false, false);
+}
+
+blica_status bl_stage_load_at(blica_ctx *ctx, const bl_stage *stage, bl_pass_fn pass, void *user, double *x,
+                              size_t size) {
+  point p = {x, size};
+  bl_stage below = bl_stage_below(stage, "x");
+  MUST(bl_stage_load(ctx, stage, pass, user));
+  return bl_stage_load(ctx, &below, pass_point, &p);
+}
+
+/* ---- iterations ---- */
+
+static const uint64_t NEVER = UINT64_MAX; /* an iteration that was entered after the stop */
+
+void bl_stage_enter(blica_ctx *ctx, bl_stage *stage) {
+  bl_checkpoint *c = stage->checkpoint;
+  if (!c) return;
+  pthread_mutex_lock(&c->lock);
+  stage->saved = frozen(ctx, c) ? NEVER : 0;
+  c->entered += stage->saved != NEVER;
+  pthread_mutex_unlock(&c->lock);
+}
+
+void bl_stage_offer(blica_ctx *ctx, bl_stage *stage, int hook, bl_pass_fn pass, void *user) {
+  bl_checkpoint *c = stage->checkpoint;
+  if (!c || stage->saved == NEVER || ctx->comm_failed) return;
+  pthread_mutex_lock(&c->lock);
+  if (hook == BL_STOP_REQUESTED) c->frozen = true;
+  bool wanted = c->frozen || bl_seconds() >= c->next;
+  if (wanted && (stage->saved != c->round || c->frozen)) {
+    bl_state state = {.ctx = ctx};
+    pass(&state, user);
+    store(ctx, c, stage->name, BL_STAGE_BETWEEN, &state);
+    c->offered += stage->saved != c->round;
+    stage->saved = c->round;
+    write_if_due(ctx, c);
+  }
+  pthread_mutex_unlock(&c->lock);
+}
+
+void bl_stage_freeze(const bl_stage *stage) {
+  bl_checkpoint *c = stage->checkpoint;
+  if (!c) return;
+  pthread_mutex_lock(&c->lock);
+  c->frozen = true;
+  pthread_mutex_unlock(&c->lock);
+}
+
+void bl_stage_leave(blica_ctx *ctx, bl_stage *stage) {
+  bl_checkpoint *c = stage->checkpoint;
+  if (!c || stage->saved == NEVER) return;
+  pthread_mutex_lock(&c->lock);
+  c->entered--;
+  c->offered -= stage->saved == c->round;
+  write_if_due(ctx, c);
+  pthread_mutex_unlock(&c->lock);
+}

@@ -1,0 +1,43 @@
+/* item_scores.h - in every segment, scores of the parameters that all segments share: the cuts of the items, or their
+ * rows of the mixing matrix. */
+#ifndef BL_ITEM_SCORES_H
+#define BL_ITEM_SCORES_H
+
+#include "inference/scores/rows.h"
+
+enum { BL_ITEM_SCORES_SOURCES = 32 }; /* at most */
+
+/* What the correlations of one segment say of its log v. */
+typedef struct {
+  double *difference;  /* [k] estimated, less those of the model */
+  double *variance;    /* [k,k] of that */
+  double *information; /* [k,k] the inverse */
+  double *slope;       /* [k,m] by the mixing matrix, of the difference */
+} bl_own_knowledge;
+
+/* Of m parameters; those of item i are place[i] .. place[i+1]-1, others that all segments share follow. What a segment
+ * has of its own, its means and variances, is projected out. */
+typedef struct {
+  int n, u;
+  size_t m;
+  size_t *place;           /* [n+1] */
+  double *share;           /* [u] of the rows */
+  double *score;           /* [m,u] */
+  double *information;     /* [m,m,u] by which a change of the parameters changes the scores */
+  double *variance;        /* [m,m,u] of the scores */
+  bl_own_knowledge *known; /* [u] of loadings, else NULL */
+} bl_item_scores;
+
+/* Of the cuts: thresholds of the margins against those of the model. NULL when the means of the sources fit any.
+ * loadings are those of the same model and rows. */
+blica_status bl_cut_scores(blica_ctx *ctx, const blica_model *model, const bl_rows *rows, const blica_counts *counts,
+                           const bl_item_scores *loadings, bl_item_scores **out);
+/* Of the mixing matrix, columns of one source after another for each item: correlations against those that the model
+ * implies for the segment. */
+blica_status bl_loading_scores(blica_ctx *ctx, const blica_model *model, const bl_rows *rows,
+                               const blica_counts *counts, bl_item_scores **out);
+static inline void bl_item_scores_free(bl_item_scores *scores) { /* it owns its arrays */
+  bl_free(scores);
+}
+
+#endif

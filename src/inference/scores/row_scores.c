@@ -1,0 +1,105 @@
+/* row_scores.c - influences of units in batches, which a matrix product takes at once, and sums of their scores.
+ *
+ * The influence of a cluster is the sum over its rows. Without clusters equal rows are one unit that is there several
+ * times: with weights w of its rows the unit has size sum w^2 / sum w and is there (sum w)^2 / sum w^2 times, so that
+ * sums and products are those of the single rows. Sums run in a fixed order: the same bits for any number of threads.
+ */
+#include "inference/scores/row_scores.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "inference/scores/dependence.h"
+#include "num/linear/blas.h"
+
+blica_status bl_units_make(blica_ctx *ctx, void *owner, const bl_influence *influence, const bl_rows *rows,
+                           bl_units_reader *r) {
+  *r = (bl_units_reader){.influence = influence, .rows = rows, .q = influence->statistics};
+  MUST(bl_alloc_for(ctx, owner, bl_mul(BL_BATCH + 1, r->q), &r->psi));
+  MUST(bl_alloc_for(ctx, owner, BL_BATCH, &r->times));
+  return bl_alloc_for(ctx, owner, BL_BATCH, &r->size);
+}
+
+static const int8_t *levels_of(const bl_rows *rows, int64_t pattern) {
+  return rows->x + (size_t)rows->n * (size_t)pattern;
+}
+
+/* psi [q] <- the sum over the rows of a unit. Returns their size. */
+static double read_unit(const bl_units_reader *r, int64_t unit, double *psi) {
+  double size = 0, *one = r->psi + BL_BATCH * r->q;
+  int64_t from, to;
+  memset(psi, 0, r->q * sizeof *psi);
+  bl_unit_rows(r->rows, unit, &from, &to);
+  for (int64_t row = from; row < to; row++) {
+    const double w = bl_row_weight(r->rows, row);
+    bl_influence_row(r->influence, levels_of(r->rows, r->rows->row[row]), one);
+    bl_daxpy((int)r->q, w, one, 1, psi, 1);
+    size += w;
+  }
+  return size;
+}
+
+int bl_units_read(const bl_units_reader *r, int s, int64_t *at) {
+  const bl_rows *rows = r->rows;
+  int64_t first = rows->first[s], last = rows->first[s + 1];
+  if (rows->unit_first) last = bl_units(rows, s, &first) + first;
+  const int count = last - first - *at < BL_BATCH ? (int)(last - first - *at) : BL_BATCH;
+  for (int c = 0; c < count; c++) {
+    const int64_t unit = first + *at + c;
+    double *psi = r->psi + r->q * (size_t)c;
+    if (rows->unit_first) {
+      r->times[c] = 1, r->size[c] = read_unit(r, unit, psi);
+      continue;
+    }
+    const double weight = rows->weight[unit], square = rows->square[unit];
+    bl_influence_row(r->influence, levels_of(rows, unit), psi);
+    r->size[c] = weight > 0 ? square / weight : 0, r->times[c] = square > 0 ? weight * weight / square : 0;
+    if (r->size[c] != 1) bl_dscal((int)r->q, r->size[c], psi, 1);
+  }
+  *at += count;
+  return count;
+}
+
+blica_status bl_score_sums_make(blica_ctx *ctx, void *owner, size_t m, bl_score_sums *sums) {
+  MUST(bl_alloc_for(ctx, owner, bl_mul(m, m + 2), &sums->sum));
+  sums->sized = sums->sum + m, sums->product = sums->sized + m;
+  return BLICA_OK;
+}
+
+void bl_score_sums_clear(size_t m, bl_score_sums *sums) {
+  memset(sums->sum, 0, m * (m + 2) * sizeof *sums->sum);
+  sums->units = 0;
+}
+
+void bl_score_sums_add(const bl_units_reader *r, int count, size_t m, double *score, bl_score_sums *sums) {
+  for (int c = 0; c < count; c++) {
+    double *one = score + m * (size_t)c;
+    bl_daxpy((int)m, r->times[c], one, 1, sums->sum, 1);
+    bl_daxpy((int)m, r->times[c] * r->size[c], one, 1, sums->sized, 1);
+    sums->units += r->times[c] * r->size[c] * r->size[c];
+    if (r->times[c] != 1) bl_dscal((int)m, sqrt(r->times[c]), one, 1);
+  }
+  bl_dsyrk('L', 'N', (int)m, count, 1, score, (int)m, 1, sums->product, (int)m);
+}
+
+void bl_score_sums_centre(const double *mean, size_t m, bl_score_sums *sums) {
+  for (size_t c = 0; c < m; c++)
+    for (size_t r = c; r < m; r++)
+      sums->product[r + m * c] += sums->units * mean[r] * mean[c] - sums->sized[r] * mean[c] - mean[r] * sums->sized[c];
+}
+
+void bl_row_scores_lags(const bl_units_reader *r, int s, const double *weight, size_t m, size_t used,
+                        const double *scale, double *score, double *z, double *lag) {
+  const bl_rows *rows = r->rows;
+  const int64_t count = rows->row_first[s + 1] - rows->row_first[s];
+  const int64_t *row = rows->row + rows->row_first[s];
+  for (int64_t first = 0; first < count; first += BL_BATCH) {
+    const int some = count - first < BL_BATCH ? (int)(count - first) : BL_BATCH;
+    for (int c = 0; c < some; c++)
+      bl_influence_row(r->influence, levels_of(rows, row[first + c]), r->psi + r->q * (size_t)c);
+    bl_dgemm('T', 'N', (int)m, some, (int)r->q, 1, weight, (int)r->q, r->psi, (int)r->q, 0, score, (int)m);
+    for (int c = 0; c < some; c++)
+      for (size_t d = 0; d < used; d++) z[d + used * (size_t)(first + c)] = scale[d] * score[d + m * (size_t)c];
+  }
+  bl_lag_products(used, count, z, lag);
+}

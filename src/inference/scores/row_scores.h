@@ -1,0 +1,46 @@
+/* row_scores.h - scores of units, that is of rows or of clusters of rows, along directions: their sums over a segment,
+ * and how much adjacent rows have in common. */
+#ifndef BL_ROW_SCORES_H
+#define BL_ROW_SCORES_H
+
+#include "inference/scores/influence.h"
+
+enum { BL_BATCH = 128 }; /* units that are read at a time */
+
+/* One thread's: influences psi of the units of one segment (influence.h), in batches. */
+typedef struct {
+  const bl_influence *influence; /* of the segment */
+  const bl_rows *rows;
+  size_t q;                   /* statistics of a unit */
+  double *psi, *times, *size; /* [q,BL_BATCH] of a unit, [BL_BATCH] how often it is there, and its rows */
+} bl_units_reader;
+
+/* Workspace, freed with `owner`. */
+blica_status bl_units_make(blica_ctx *ctx, void *owner, const bl_influence *influence, const bl_rows *rows,
+                           bl_units_reader *reader);
+/* Reads units of segment s from number *at on, which begins at 0. Returns how many; 0 after the last. */
+int bl_units_read(const bl_units_reader *reader, int s, int64_t *at);
+
+/* What the scores of the units of a segment add up to. */
+typedef struct {
+  double units;    /* sum of the squared sizes */
+  double *sum;     /* [m] of scores. It owns the other arrays */
+  double *sized;   /* [m] of size times score */
+  double *product; /* [m,m] of score score', lower triangle */
+} bl_score_sums;
+
+/* Sums along m directions, freed with `owner`. */
+blica_status bl_score_sums_make(blica_ctx *ctx, void *owner, size_t m, bl_score_sums *sums);
+void bl_score_sums_clear(size_t m, bl_score_sums *sums);
+/* Adds the units of a batch with scores [m,count], which are overwritten. */
+void bl_score_sums_add(const bl_units_reader *reader, int count, size_t m, double *score, bl_score_sums *sums);
+/* product - sized mean' - mean sized' + units mean mean': the product of the scores less size * mean. */
+void bl_score_sums_centre(const double *mean, size_t m, bl_score_sums *sums);
+
+/* Adds to lag [BL_LAGS+1] the sums over the rows r of segment s of z_r'z_(r+l), rows in the order of the data; z are
+ * the scores along the columns of weight [q,m], the first `used` of them, less their mean in the segment, times
+ * scale [used]. score [m,BL_BATCH] and z [used, rows] are workspace. */
+void bl_row_scores_lags(const bl_units_reader *reader, int s, const double *weight, size_t m, size_t used,
+                        const double *scale, double *score, double *z, double *lag);
+
+#endif

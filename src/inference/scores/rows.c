@@ -1,0 +1,363 @@
+/* rows.c - distinct rows in a model's order, their pair counts under any weights, and bootstrap draws of them. Levels
+ * become columns of bits (coding.h) where rows are counted or packed. */
+#include "inference/scores/rows.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "counts/counts.h"
+#include "data/patterns.h"
+#include "inference/align.h"
+#include "num/rng.h"
+
+void bl_rows_free(bl_rows *rows) {
+  if (!rows) return;
+  bl_free_texts(rows->columns, rows->planes);
+  bl_free_texts(rows->segments, rows->u);
+  blica_coding_free(rows->coding);
+  bl_item_sets_free(rows->sets);
+  bl_free(rows);
+}
+
+/* Appends the patterns of a group; where [count] receives their places. */
+static void take_group(const bl_group *g, int64_t *place, int64_t *where, bl_rows *rows) {
+  for (int64_t p = 0; p < g->count; p++) {
+    where[g->offset + p] = *place;
+    int8_t *x = rows->x + (size_t)rows->n * (size_t)*place;
+    memset(x, (unsigned char)BLICA_MISSING, (size_t)rows->n);
+    for (int i = 0; i < g->n; i++) x[g->variable[i]] = (int8_t)g->x[(size_t)p * (size_t)g->n + (size_t)i];
+    (*place)++;
+    if (g->n < rows->n) rows->complete = false;
+  }
+}
+
+/* segment[t] is the segment of the data's segment t. */
+static void take_all(const bl_patterns *patterns, const int *segment, int64_t *where, bl_rows *rows) {
+  int64_t place = 0;
+  for (int s = 0; s < rows->u; s++) {
+    rows->first[s] = place;
+    for (int g = 0; g < patterns->groups; g++)
+      if (segment[patterns->group[g].segment] == s) take_group(&patterns->group[g], &place, where, rows);
+  }
+  rows->first[rows->u] = place;
+}
+
+/* The pattern of each row with any value, rows in the order of the data, and what rows of a pattern weigh. */
+static void take_order(const bl_patterns *patterns, const blica_data *data, const int *segment, const int64_t *where,
+                       bl_rows *rows) {
+  int64_t from = 0;
+  for (int t = 0; t < data->u; t++)
+    for (int64_t r = 0; r < data->samples[t]; r++, from++) rows->total[segment[t]] += patterns->row_pattern[from] >= 0;
+  for (int s = 0; s < rows->u; s++) rows->row_first[s + 1] = rows->row_first[s] + rows->total[s];
+  from = 0;
+  for (int t = 0; t < data->u; t++) {
+    int64_t to = rows->row_first[segment[t]];
+    for (int64_t r = 0; r < data->samples[t]; r++, from++) {
+      if (patterns->row_pattern[from] < 0) continue;
+      const int64_t p = where[patterns->row_pattern[from]];
+      const double w = data->weight ? data->weight[from] : 1;
+      if (rows->row_weight) rows->row_weight[to] = w;
+      if (rows->cluster) rows->cluster[to] = data->cluster[from];
+      rows->row[to++] = p;
+      rows->weight[p] += w, rows->square[p] += w * w, rows->size[segment[t]] += w;
+    }
+  }
+}
+
+/* ---- units: rows that are independent of all others ---- */
+
+static blica_status make_units(blica_ctx *ctx, bl_rows *rows) {
+  MUST(bl_alloc_for(ctx, rows, (size_t)rows->row_first[rows->u] + 1, &rows->unit_first));
+  return bl_alloc_for(ctx, rows, (size_t)rows->u + 1, &rows->unit_of);
+}
+
+/* The next unit begins at `row`; the units of a segment follow those of the one before. */
+static void begin_unit(bl_rows *rows, int s, int64_t row, int64_t *count) {
+  rows->unit_first[(*count)++] = row;
+  rows->unit_of[s + 1] = *count;
+}
+
+blica_status bl_rows_block(blica_ctx *ctx, bl_rows *rows, int64_t length) {
+  int64_t count = 0;
+  MUST(make_units(ctx, rows));
+  for (int s = 0; s < rows->u; s++) {
+    const int64_t blocks = (rows->total[s] + length / 2) / length, of = blocks > 0 ? blocks : 1;
+    rows->unit_of[s + 1] = count;
+    for (int64_t b = 0; b < of && rows->total[s] > 0; b++) /* of equal length, or one row longer */
+      begin_unit(rows, s, rows->row_first[s] + b * rows->total[s] / of, &count);
+  }
+  rows->unit_first[count] = rows->row_first[rows->u];
+  return BLICA_OK;
+}
+
+typedef struct {
+  int32_t cluster;
+  int64_t place, pattern;
+  double weight;
+} clustered_row;
+
+static int by_cluster(const void *a, const void *b) {
+  const clustered_row *x = a, *y = b;
+  if (x->cluster != y->cluster) return x->cluster < y->cluster ? -1 : 1;
+  return (x->place > y->place) - (x->place < y->place);
+}
+
+/* Sorts the rows of each segment by cluster; clusters are the units. */
+static blica_status take_clusters(blica_ctx *ctx, bl_rows *rows) {
+  BL_OWNED clustered_row *list = NULL;
+  int64_t count = 0;
+  if (!rows->cluster) return BLICA_OK;
+  MUST(bl_alloc(ctx, (size_t)rows->row_first[rows->u] + 1, &list));
+  MUST(make_units(ctx, rows));
+  for (int64_t r = 0; r < rows->row_first[rows->u]; r++)
+    list[r] = (clustered_row){rows->cluster[r], r, rows->row[r], bl_row_weight(rows, r)};
+  for (int s = 0; s < rows->u; s++) {
+    qsort(list + rows->row_first[s], (size_t)rows->total[s], sizeof *list, by_cluster);
+    rows->unit_of[s + 1] = count;
+    for (int64_t r = rows->row_first[s]; r < rows->row_first[s + 1]; r++) {
+      rows->row[r] = list[r].pattern;
+      if (rows->row_weight) rows->row_weight[r] = list[r].weight;
+      if (r == rows->row_first[s] || list[r].cluster != list[r - 1].cluster) begin_unit(rows, s, r, &count);
+    }
+  }
+  rows->unit_first[count] = rows->row_first[rows->u];
+  return BLICA_OK;
+}
+
+/* Items and segments without rows; coding is taken over, also on failure. */
+static blica_status outline(blica_ctx *ctx, int n, char *const *items, blica_coding *coding, int u,
+                            char *const *segments, bl_rows **out) {
+  blica_status status;
+  BL_AUTO(bl_rows) *rows = NULL;
+  *out = NULL;
+  TRY(bl_alloc(ctx, 1, &rows));
+  rows->n = n, rows->u = u, rows->planes = bl_plane(coding, n), rows->complete = true;
+  rows->coding = coding, coding = NULL;
+  if (rows->coding)
+    TRY(bl_coding_columns(ctx, rows->coding, &rows->columns));
+  else
+    TRY(bl_copy_texts(ctx, n, (const char *const *)items, &rows->columns));
+  TRY(bl_copy_texts(ctx, u, (const char *const *)segments, &rows->segments));
+  TRY(bl_alloc_for(ctx, rows, (size_t)rows->planes, &rows->item));
+  TRY(bl_alloc_for(ctx, rows, (size_t)rows->planes, &rows->level));
+  for (int i = 0; i < n; i++)
+    for (int p = bl_plane(rows->coding, i); p < bl_plane(rows->coding, i + 1); p++)
+      rows->item[p] = i, rows->level[p] = (int8_t)(p - bl_plane(rows->coding, i) + 1);
+  *out = bl_take(&rows);
+done:
+  blica_coding_free(coding);
+  return status;
+}
+
+/* Column p of a row of levels x: 0, 1 or BLICA_MISSING. */
+static inline int8_t bit(const bl_rows *rows, const int8_t *x, int p) {
+  const int8_t value = x[rows->item[p]];
+  return value == BLICA_MISSING ? value : value >= rows->level[p];
+}
+
+/* mask [words] <- the columns that distinct row p has. */
+static void read_mask(const bl_rows *rows, int64_t p, uint64_t *mask) {
+  const int8_t *x = rows->x + (size_t)rows->n * (size_t)p;
+  memset(mask, 0, (size_t)rows->sets->words * sizeof *mask);
+  for (int c = 0; c < rows->planes; c++) mask[c / 64] |= (uint64_t)(bit(rows, x, c) != BLICA_MISSING) << (c % 64);
+}
+
+/* Lists the item sets of the distinct rows. */
+static blica_status list_sets(blica_ctx *ctx, bl_rows *rows) {
+  BL_OWNED uint64_t *mask = NULL;
+  MUST(bl_item_sets_make(ctx, rows->planes, rows->u, &rows->sets));
+  MUST(bl_alloc_for(ctx, rows, (size_t)rows->count, &rows->set));
+  MUST(bl_alloc(ctx, (size_t)rows->sets->words, &mask));
+  for (int s = 0; s < rows->u; s++) {
+    for (int64_t p = rows->first[s]; p < rows->first[s + 1] && rows->sets->segment[s].count >= 0; p++) {
+      read_mask(rows, p, mask);
+      MUST(bl_item_sets_add(ctx, rows->sets, s, mask, 0));
+    }
+    for (int64_t p = rows->first[s]; p < rows->first[s + 1]; p++) {
+      read_mask(rows, p, mask);
+      rows->set[p] = bl_item_sets_find(rows->sets, s, mask);
+    }
+  }
+  return BLICA_OK;
+}
+
+/* Column column[p] of the data is column p, and segment[t] the segment of the data's segment t. */
+static blica_status fill(blica_ctx *ctx, const blica_data *data, const int *column, const int *segment, bl_rows *rows) {
+  BL_AUTO(bl_patterns) *patterns = NULL;
+  BL_OWNED int64_t *where = NULL;
+  MUST(bl_patterns_make(ctx, data, rows->n, rows->coding, column, false, &patterns));
+  MUST(bl_alloc(ctx, (size_t)patterns->count, &where));
+  MUST(bl_alloc_for(ctx, rows, (size_t)patterns->rows, &rows->row));
+  MUST(bl_alloc_for(ctx, rows, (size_t)rows->u + 1, &rows->row_first));
+  rows->count = patterns->count;
+  rows->unordered = data->unordered != 0;
+  MUST(bl_alloc_for(ctx, rows, (size_t)rows->u + 1, &rows->first));
+  MUST(bl_alloc_for(ctx, rows, (size_t)rows->u, &rows->total));
+  MUST(bl_alloc_for(ctx, rows, bl_mul((size_t)patterns->count, (size_t)rows->n), &rows->x));
+  MUST(bl_alloc_for(ctx, rows, (size_t)patterns->count, &rows->weight));
+  MUST(bl_alloc_for(ctx, rows, (size_t)patterns->count, &rows->square));
+  MUST(bl_alloc_for(ctx, rows, (size_t)rows->u, &rows->size));
+  if (data->weight) MUST(bl_alloc_for(ctx, rows, (size_t)patterns->rows, &rows->row_weight));
+  if (data->cluster) MUST(bl_alloc_for(ctx, rows, (size_t)patterns->rows, &rows->cluster));
+  take_all(patterns, segment, where, rows);
+  take_order(patterns, data, segment, where, rows);
+  MUST(take_clusters(ctx, rows));
+  return rows->complete ? BLICA_OK : list_sets(ctx, rows);
+}
+
+/* Columns and segments of the data are matched with those of the rows by name. */
+static blica_status match_and_fill(blica_ctx *ctx, const blica_data *data, bl_rows *rows) {
+  BL_OWNED int *column = NULL, *place = NULL, *segment = NULL;
+  MUST(bl_alloc(ctx, (size_t)rows->planes, &column));
+  MUST(bl_alloc(ctx, (size_t)rows->u, &place));
+  MUST(bl_alloc(ctx, (size_t)rows->u, &segment));
+  MUST(bl_align_names(ctx, "variable", rows->planes, rows->columns, data->n, data->variables, column));
+  MUST(bl_align_names(ctx, "segment", rows->u, rows->segments, data->u, data->segments, place));
+  for (int s = 0; s < rows->u; s++) segment[place[s]] = s;
+  MUST(fill(ctx, data, column, segment, rows));
+  return BLICA_OK;
+}
+
+/* coding is taken over, also on failure. */
+static blica_status make(blica_ctx *ctx, int n, char *const *items, blica_coding *coding, int u, char *const *segments,
+                         const blica_data *data, bl_rows **out) {
+  blica_status status;
+  TRY(outline(ctx, n, items, coding, u, segments, out));
+  TRY(match_and_fill(ctx, data, *out));
+done:
+  if (status != BLICA_OK) bl_rows_free(bl_take(out));
+  return status;
+}
+
+blica_status bl_rows_of(blica_ctx *ctx, const blica_data *data, bl_rows **out) {
+  blica_coding *coding = NULL;
+  *out = NULL;
+  MUST(bl_coding_parse(ctx, data->n, data->variables, &coding));
+  return make(ctx, coding ? coding->items : data->n, data->variables, coding, data->u, data->segments, data, out);
+}
+
+blica_status bl_rows_make(blica_ctx *ctx, const blica_model *model, const blica_data *data, bl_rows **out) {
+  blica_coding *coding = NULL;
+  *out = NULL;
+  if (data->u != model->u)
+    return bl_fail(ctx, BLICA_ERR_DATA,
+                   "the data have %d segments and the model has %d; give the data that it was fitted to", data->u,
+                   model->u);
+  MUST(bl_coding_copy(ctx, model->coding, &coding));
+  return make(ctx, model->n, model->variables, coding, model->u, model->segments, data, out);
+}
+
+blica_status bl_rows_counts_create(blica_ctx *ctx, const bl_rows *rows, blica_counts **out) {
+  BL_AUTO(blica_counts) *counts = NULL;
+  *out = NULL;
+  MUST(bl_counts_create(ctx, rows->planes, rows->u, rows->complete, (const char *const *)rows->columns,
+                        (const char *const *)rows->segments, &counts));
+  if (rows->sets) MUST(bl_item_sets_copy(ctx, rows->sets, &counts->sets));
+  *out = bl_take(&counts);
+  return BLICA_OK;
+}
+
+blica_status bl_rows_data(blica_ctx *ctx, const bl_rows *rows, const double *weight, blica_data **out) {
+  blica_status status;
+  blica_packer *packer = NULL;
+  BL_OWNED int8_t *bits = NULL;
+  *out = NULL;
+  TRY(bl_alloc(ctx, (size_t)rows->planes, &bits));
+  TRY(blica_pack_begin(ctx, rows->planes, (const char *const *)rows->columns, &packer));
+  for (int s = 0; s < rows->u; s++) {
+    int32_t id;
+    TRY(blica_pack_segment(ctx, packer, rows->segments[s], &id));
+    for (int64_t p = rows->first[s]; p < rows->first[s + 1]; p++) {
+      if (weight[p] != (double)(int64_t)weight[p])
+        FAIL(ctx, BLICA_ERR_ARGUMENT,
+             "a method that needs rows cannot be fitted again to weighted rows; take method matched");
+      for (int c = 0; c < rows->planes; c++) bits[c] = bit(rows, rows->x + (size_t)rows->n * (size_t)p, c);
+      for (int64_t copy = 0; copy < (int64_t)weight[p]; copy++) TRY(blica_pack_rows(ctx, packer, 1, bits, &id));
+    }
+  }
+  status = blica_pack_end(ctx, packer, out);
+  packer = NULL;
+done:
+  blica_packer_free(packer);
+  return status;
+}
+
+static void add(int count, const double *x, double *sum) {
+  for (int i = 0; i < count; i++) sum[i] += x[i];
+}
+
+/* Columns are taken in blocks, so that a column j adds to the tables of all columns i of a block in one loop over
+ * neighbours in memory. one[i] and zero[i] are w where column i is 1, or 0, and else 0. */
+void bl_rows_add(const bl_rows *rows, const int8_t *x, double w, int s, blica_counts *c) {
+  enum { BLOCK = 128 };
+  double one[BLOCK], zero[BLOCK];
+  const int n = c->n;
+  c->samples[s] += w;
+  for (int first = 0; first < n; first += BLOCK) {
+    const int count = n - first < BLOCK ? n - first : BLOCK;
+    for (int i = 0; i < count; i++) {
+      const int8_t z = bit(rows, x, first + i);
+      one[i] = z == 1 ? w : 0, zero[i] = z == 0 ? w : 0;
+    }
+    add(count, one, c->ones + (size_t)s * n + first);
+    add(count, one, c->present + (size_t)s * n + first);
+    add(count, zero, c->present + (size_t)s * n + first);
+    for (int j = first + 1; j < n; j++) {
+      const int8_t y = bit(rows, x, j);
+      const int before = j - first < count ? j - first : count;
+      const size_t at = (size_t)(s * c->pairs + blica_pair(first, j));
+      if (y == BLICA_MISSING || (y == 0 && !c->n10)) continue;
+      add(before, one, (y ? c->n11 : c->n10) + at);
+      if (c->n10) add(before, zero, (y ? c->n01 : c->n00) + at);
+    }
+  }
+}
+
+static void clear(blica_counts *c) {
+  const size_t tables = (size_t)c->pairs * (size_t)c->u, margins = (size_t)c->n * (size_t)c->u;
+  memset(c->samples, 0, (size_t)c->u * sizeof(double));
+  memset(c->ones, 0, margins * sizeof(double));
+  memset(c->present, 0, margins * sizeof(double));
+  double *const cells[] = {c->n11, c->n10, c->n01, c->n00};
+  for (int i = 0; i < 4; i++)
+    if (cells[i]) memset(cells[i], 0, tables * sizeof(double));
+  for (int s = 0; c->sets && s < c->u; s++)
+    for (int i = 0; i < c->sets->segment[s].count; i++) c->sets->segment[s].rows[i] = 0;
+}
+
+void bl_rows_count(const bl_rows *rows, const double *weight, blica_counts *counts) {
+  clear(counts);
+  for (int s = 0; s < rows->u; s++)
+    for (int64_t p = rows->first[s]; p < rows->first[s + 1]; p++) {
+      if (!(weight[p] > 0)) continue;
+      bl_rows_add(rows, rows->x + (size_t)rows->n * (size_t)p, weight[p], s, counts);
+      if (counts->sets && rows->set[p] >= 0) counts->sets->segment[s].rows[rows->set[p]] += weight[p];
+    }
+}
+
+blica_status bl_rows_pool(blica_ctx *ctx, const blica_counts *counts, blica_counts **out) {
+  const char *const label = "all";
+  blica_status status =
+      bl_counts_create(ctx, counts->n, 1, !counts->n10, (const char *const *)counts->variables, &label, out);
+  for (int s = 0; status == BLICA_OK && s < counts->u; s++) bl_counts_add(*out, 0, counts, s);
+  return status;
+}
+
+int64_t bl_units(const bl_rows *rows, int s, int64_t *first) {
+  *first = rows->unit_first ? rows->unit_of[s] : rows->row_first[s];
+  return rows->unit_first ? rows->unit_of[s + 1] - *first : rows->total[s];
+}
+
+void bl_rows_draw(const bl_rows *rows, uint64_t seed, int64_t draw, double *weight) {
+  memset(weight, 0, (size_t)rows->count * sizeof *weight);
+  for (int s = 0; s < rows->u; s++) {
+    bl_rng rng = bl_rng_make(seed, ((uint64_t)draw << 32) + (uint64_t)s);
+    int64_t first, from, to;
+    const int64_t count = bl_units(rows, s, &first);
+    for (int64_t i = 0; i < count; i++) {
+      const int64_t drawn = (int64_t)(bl_rng_uniform(&rng) * (double)count);
+      bl_unit_rows(rows, first + (drawn < count ? drawn : count - 1), &from, &to);
+      for (int64_t r = from; r < to; r++) weight[rows->row[r]] += bl_row_weight(rows, r);
+    }
+  }
+}

@@ -1,0 +1,31 @@
+/* heldout.h - how well a model predicts the tables of rows that it was not fitted to. */
+#ifndef BL_HELDOUT_H
+#define BL_HELDOUT_H
+
+#include "inference/scores/pooled.h"
+
+/* One caller's workspace, for models of up to k sources. */
+typedef struct {
+  const bl_rows *rows;
+  bl_table with, without;
+  double *cell, *scale, *rho; /* of one table; [n]; [pairs] */
+  bl_pooled *common;
+  double *slope, *score, *before, *information; /* [pairs,k], [k], [k] the step before, [k,k] */
+} bl_heldout;
+
+/* For the rows of a model with k sources. */
+blica_status bl_heldout_make(blica_ctx *ctx, const bl_rows *rows, int k, bl_heldout **out);
+void bl_heldout_free(bl_heldout *heldout);
+BL_AUTO_FREE(bl_heldout)
+
+/* Log-likelihood of the tables of segment s of `test` under A [n,k], v [k] and the margins of `train`, less that under
+ * independence. Both are counts of the rows. */
+double bl_heldout_score(bl_heldout *heldout, const blica_counts *test, const blica_counts *train, int s,
+                        const blica_model *model, const double *v);
+
+/* v [k] of segment s, which the model was not fitted to, given its A: the maximum of the pairwise likelihood of `train`
+ * under a normal prior of log v of standard deviation sd. */
+void bl_heldout_variances(bl_heldout *heldout, const blica_counts *train, int s, const blica_model *model, double sd,
+                          double *v);
+
+#endif
