@@ -38,7 +38,12 @@ setup() {
 }
 
 @test "a temporary file is made by mkstemp alone" {
-  run grep -rnE '[^a-z_](tmpnam|tempnam|mktemp|tmpfile)\(' "$BLICA_SOURCE/src" "$BLICA_SOURCE/cli" "$BLICA_SOURCE/report" "$BLICA_SOURCE/experiments"
+  unsafe='[^a-z_](tmpnam|tempnam|mktemp|tmpfile)\('
+  run grep -rnE "$unsafe" "$BLICA_SOURCE/src" "$BLICA_SOURCE/cli" "$BLICA_SOURCE/report" "$BLICA_SOURCE/experiments" --exclude=system.c
+  [ "$status" = 1 ]
+  # but for the parts that are for Windows, which has no mkstemp
+  grep -q '^#ifdef _WIN32$' "$BLICA_SOURCE/src/base/system.c"
+  run grep -nE "$unsafe" <(awk '/^#ifdef _WIN32$/ {skip = 1} /^#(else|endif)/ {skip = 0} !skip' "$BLICA_SOURCE/src/base/system.c")
   [ "$status" = 1 ]
   run grep -rnE '[^a-z_](gets|strcat|sprintf|vsprintf|alloca)\(' "$BLICA_SOURCE/src" "$BLICA_SOURCE/cli" "$BLICA_SOURCE/report" "$BLICA_SOURCE/experiments" --include='*.c'
   [ "$status" = 1 ]

@@ -229,7 +229,7 @@ EOF
   ! grep -q "How many sources" plain.html
   run_code 0 report m.json d/data.csv --sources 1:2 --out r.html --figures f
   grep -q "<h3>How many sources</h3>" r.html
-  grep -q "1: one source predicts held-out rows" r.html
+  grep -q "1 source: it predicts held-out rows as well as" r.html
   grep -q "held-out segments" r.html
   [ -s f/selection.svg ]
   run_code 3 report m.json --sources 1:2 --out r.html
