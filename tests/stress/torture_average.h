@@ -1,6 +1,6 @@
 /* torture_average.h - one more round of method matched with learned priors, from a model alone and written down once
- * more from docs/method.md, equation 29: the widths of the log-variances where the model stands, then A and log v that
- * minimise the mean over them, under the scales that the model records. Slopes by differences. */
+ * more from docs/method.md, equations 29 and 32: the widths of the log-variances where the model stands, then A and log
+ * v that minimise the mean over them, under the scales that the model records. Slopes by differences. */
 #ifndef TEST_TORTURE_AVERAGE_H
 #define TEST_TORTURE_AVERAGE_H
 
@@ -111,6 +111,13 @@ static inline double average_objective(const double *theta, double *gradient, vo
   for (int i = 0; i < nk; i++) {
     value += p->precision_mixing / 2 * theta[i] * theta[i];
     gradient[i] = average_slope(a, &p->a[i], 0, p->u) + p->precision_mixing * theta[i];
+  }
+  const double power = fmax(0, p->k - 3); /* of the norms of the rows of A: equation 32 */
+  for (int i = 0; i < p->n; i++) {
+    double norm = 1;
+    for (int j = 0; j < p->k; j++) norm += p->link * theta[i + j * p->n] * theta[i + j * p->n];
+    value -= power / 2 * log(norm);
+    for (int j = 0; j < p->k; j++) gradient[i + j * p->n] -= power * p->link * theta[i + j * p->n] / norm;
   }
   for (int i = 0; i < locals; i++) gradient[nk + i] = average_slope(a, &p->log_v[i], i / p->k, i / p->k + 1);
   return value;
