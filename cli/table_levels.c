@@ -39,8 +39,8 @@ blica_status table_level(table *t, int variable, const char *text, size_t length
   if (l->count > MOST_LEVELS)
     return table_fail(
         message, BLICA_ERR_DATA,
-        "%s, column %d (%s): it has more than %d values; if it is no item, leave it out by --ignore, or carry it "
-        "through by --id",
+        "%s, column %d (%s): it has more than %d values; if it is a number, say --numeric; if it is no item, leave it "
+        "out by --ignore, or carry it through by --id",
         t->name, column + 1, table_column_name(t, column, buffer), MOST_LEVELS);
   *code = t->collecting ? 0 : (int8_t)l->count;
   return table_add_level(l, text, length) ? BLICA_OK : table_no_memory(message);

@@ -93,7 +93,7 @@ P
   run_code 3 fit word.csv --sources 2 --numeric income:score --out x.json
   says "word.csv, row 4, column 1 ('income'): 'much' is not a number"
   run_code 3 fit data.csv --sources 2 --numeric income --out x.json
-  says "column 2 ('time'): it has more than 100 values; is it a number rather than an item?"
+  says "column 2 ('time'): it has more than 100 values; if it is a number, say --numeric; if it is no item"
   run_code 2 fit data.csv --sources 2 --numeric segment --out x.json
   says "column 7 ('segment'), which is not an item"
   run_code 3 fit data.csv --sources 2 --numeric wages --out x.json
