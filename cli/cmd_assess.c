@@ -70,7 +70,7 @@ static json_t *named(char **names, int count, const char *what, const double *sr
   return list;
 }
 
-static json_t *record(const blica_assessment *a, const blica_assess_options *o) {
+static json_t *record(const blica_model *m, const blica_assessment *a, const blica_assess_options *o) {
   json_t *r = json_pack(
       "{s:o,s:o,s:{s:o,s:o,s:o,s:o,s:o,s:o},s:o,s:o,s:[o,o],s:o,s:I,s:o}", "expected_mcs", json_number(a->expected_mcs),
       "columns", columns_record(a), "change", "p", json_number(a->change_p), "lag", json_number(a->lag), "lag_z",
@@ -101,9 +101,10 @@ static json_t *record(const blica_assessment *a, const blica_assess_options *o) 
                                 margins ? json_text(a->variables[a->margin_item]) : json_null(), "segment",
                                 margins ? json_text(a->segments[a->margin_segment]) : json_null(), "shift",
                                 margins ? json_number(a->margin_shift) : json_null()));
-  json_t *mixing = json_pack("{s:o,s:o,s:o,s:o}", "se", matrix(a->mixing_se, a->n, a->k), "se_bootstrap",
-                             matrix(a->mixing_se_bootstrap, a->n, a->k), "low", matrix(a->mixing_low, a->n, a->k),
-                             "high", matrix(a->mixing_high, a->n, a->k));
+  json_t *mixing =
+      json_pack("{s:o,s:o,s:o,s:o,s:o}", "estimate", matrix(m->mixing, a->n, a->k), "se",
+                matrix(a->mixing_se, a->n, a->k), "se_bootstrap", matrix(a->mixing_se_bootstrap, a->n, a->k), "low",
+                matrix(a->mixing_low, a->n, a->k), "high", matrix(a->mixing_high, a->n, a->k));
   json_t *variances =
       json_pack("{s:o,s:o,s:o,s:o}", "log_se", by_segment(a->log_variance_se, a->k, a->u), "log_se_bootstrap",
                 by_segment(a->log_variance_se_bootstrap, a->k, a->u), "low", by_segment(a->variance_low, a->k, a->u),
@@ -173,8 +174,8 @@ static int run(program *p, void *values) {
     code = fail_reading(p, status);
   } else {
     progress_clear();
-    if (v->out && writes()) code = json_write(record(result, &v->options), v->out);
-    if (code == EXIT_OK) code = v->json ? json_print(record(result, &v->options)) : print_text(model, result);
+    if (v->out && writes()) code = json_write(record(model, result, &v->options), v->out);
+    if (code == EXIT_OK) code = v->json ? json_print(record(model, result, &v->options)) : print_text(model, result);
     if (code == EXIT_OK && v->strict && !certified(result)) code = EXIT_NOT_CERTIFIED;
   }
   blica_assessment_free(result);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "files/outfile.h"
+#include "assessment_file.h"
 #include "data_args.h"
 #include "output.h"
 #include "program.h"
@@ -14,7 +15,7 @@
 #include "timeline.h"
 
 typedef struct {
-  const char *out, *figures;
+  const char *out, *figures, *assessment;
   int sources[2]; /* 0: not given */
   data_values data;
 } report_values;
@@ -24,6 +25,9 @@ static const blica_option own[] = {
            "The report is written here, as HTML; - is the standard output."),
     OPTION(report_values, figures, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "DIR",
            "Also write each figure as SVG into this folder, which is created if missing."),
+    OPTION(report_values, assessment, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "FILE",
+           "Show this assessment, which blica assess --out wrote for this model, instead of assessing again; it needs "
+           "no rows."),
     OPTION(report_values, sources, BLICA_OPT_RANGE, NULL, 1, 1e6, NULL, "LOW:HIGH",
            "Also compare these numbers of sources, as blica select does, and show the curve. Needs the rows of DATA."),
 };
@@ -41,6 +45,7 @@ typedef struct {
   blica_fitted_values *fitted;
   blica_identification *identification;
   blica_assessment *assessment;
+  bool assessment_given; /* read from a file */
   blica_selection *selection;
   int *segment;
   report_timeline *timeline;
@@ -54,7 +59,7 @@ static void release(material *m) {
   blica_cor_free(m->cor);
   blica_fitted_free(m->fitted);
   blica_identification_free(m->identification);
-  blica_assessment_free(m->assessment);
+  m->assessment_given ? assessment_close(m->assessment) : blica_assessment_free(m->assessment);
   blica_selection_free(m->selection);
   free(m->segment);
   timeline_free(m->timeline);
@@ -139,10 +144,10 @@ static int assess(program *p, const report_values *v, material *m) {
     say_error("report: --sources needs a file of rows, which '%s' is not", path);
     return EXIT_DATA;
   }
-  if (!rows) return EXIT_OK;
+  if (!rows || (m->assessment_given && !v->sources[0])) return EXIT_OK;
   int code = data_read(p, &how, path, m->model, &data);
   if (code != EXIT_OK) return code;
-  blica_status status = blica_assess(p->ctx, m->model, data, &options, &m->assessment);
+  blica_status status = m->assessment_given ? BLICA_OK : blica_assess(p->ctx, m->model, data, &options, &m->assessment);
   if (status == BLICA_ERR_MEMORY || status == BLICA_ERR_INTERRUPTED)
     code = fail_reading(p, status);
   else if (status != BLICA_OK)
@@ -155,6 +160,12 @@ static int assess(program *p, const report_values *v, material *m) {
 static int gather(program *p, const report_values *v, material *m) {
   blica_status status = blica_model_load(p->ctx, p->operands[0], &m->model);
   if (status != BLICA_OK) return fail_reading(p, status);
+  if (v->assessment) {
+    int code;
+    m->assessment = assessment_read(v->assessment, m->model, &code);
+    m->assessment_given = true;
+    if (code != EXIT_OK) return code;
+  }
   int64_t parameters = (int64_t)m->model->k * (m->model->n + m->model->u - 1);
   if (parameters > RANK_MOST)
     say_note("the rank of %lld parameters is left out of the report; blica identify %s computes it",

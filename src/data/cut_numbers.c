@@ -3,7 +3,7 @@
  * Method: the cuts are order statistics at the shares Phi(c_l), c_1 < ... < c_15 being the cuts of the best quantizer
  * of a normal variable with 16 levels (Max 1960, IEEE Trans. Inf. Theory 6; iterated here to 1e-12). For such a
  * variable the levels keep .9905 of the variance of its normal score, and .981 of the information on the correlation of
- * two; levels of equal shares would keep .978 and .956. bench/results/numbers.md has what is lost in samples. */
+ * two; levels of equal shares would keep .978 and .956. docs/data.md has what is lost in samples. */
 #include <math.h>
 #include <stdlib.h>
 

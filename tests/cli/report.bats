@@ -240,3 +240,31 @@ EOF
   run_code 2 report m.json d/data.csv --sources two --out r.html
   says "LOW:HIGH"
 }
+
+@test "an assessment that was written is shown, not made again; one of another model is refused" {
+  "$BLICA" simulate --variables 6 --sources 2 --segments 8 --samples 200 --out d --quiet
+  "$BLICA" fit d/data.csv --sources 2 --out m.json --quiet
+  "$BLICA" fit d/data.csv --sources 2 --method blica --out other.json --quiet
+  "$BLICA" assess m.json d/data.csv --out a.json --quiet
+  "$BLICA" report m.json d/data.csv --out again.html --quiet
+  run_code 0 report m.json d/data.csv --assessment a.json --out r.html
+  cmp again.html r.html
+  run_code 0 report m.json --assessment a.json --out alone.html
+  grep -q "Axes: " alone.html
+  run_code 3 report other.json --assessment a.json --out x.html
+  says "'a.json' is not an assessment of this model"
+  head -c 300 a.json >cut.json
+  run_code 3 report m.json --assessment cut.json --out x.html
+  says "assessment 'cut.json', line"
+  /usr/bin/python3 - <<'P'
+import json
+a = json.load(open("a.json"))
+del a["verdict"]["axes"]
+json.dump(a, open("less.json", "w"))
+P
+  run_code 3 report m.json --assessment less.json --out x.html
+  says "assessment 'less.json' is not complete"
+  run_code 3 report m.json --assessment none.json --out x.html
+  says "none.json"
+  [ ! -e x.html ]
+}
