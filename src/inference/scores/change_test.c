@@ -1,8 +1,8 @@
 /* change_test.c - a score test of changing variances, from the scores of single rows.
  *
- * Null hypothesis: all segments have the same latent correlations; margins are free. The common correlations are those
+ * Null hypothesis: all segments have the same latent correlations; margins are free. The pooled correlations are those
  * of pooled.c, with margins that are shrunk, and scores that are insensitive to them to first order. Against it stand
- * changes of the covariance of the k leading factors of the common matrix: directions D [pairs,m], m <= k(k+1)/2.
+ * changes of the covariance of the k leading factors of the pooled matrix: directions D [pairs,m], m <= k(k+1)/2.
  * Nothing depends on the fitted mixing matrix, which under the null hypothesis adapts to the noise. With U_r the score
  * of row r along D, H_s = D'W_s D the nominal information of segment s of N_s rows, l_s = diag(H_s)^1/2, f_s = N_s / N:
  *   S_s = sum over rows of s of (U_r - mean U),  R = (1/N) sum Z_r Z_r',  Z_r = N_s^1/2 l_s^-1 (U_r - mean U),
@@ -47,7 +47,7 @@ typedef struct {
   const blica_counts *counts;
   int n, k, u;
   size_t pairs, m;      /* m: directions */
-  bl_pooled *common;    /* null model of all segments; it owns d, h, lags and the sums */
+  bl_pooled *pooled;    /* null model of all segments; it owns d, h, lags and the sums */
   double *d;            /* [pairs,m] directions; NULL: those of the fitted log-variances of each segment */
   double *h;            /* [m,m,u] nominal information */
   bl_lag_sums *lags;    /* [u] */
@@ -65,16 +65,16 @@ static int factors_of(const job *b) {
   return f;
 }
 
-/* d <- d rho for a unit change of the covariance of two leading factors of the common matrix. */
+/* d <- d rho for a unit change of the covariance of two leading factors of the pooled matrix. */
 static blica_status factor_directions(const job *b, int factors, double *d) {
   const int n = b->n;
   BL_OWNED double *matrix = NULL, *values = NULL;
   MUST(bl_alloc(b->ctx, (size_t)n * n, &matrix));
   MUST(bl_alloc(b->ctx, (size_t)n, &values));
-  bl_pooled_matrix(n, b->common->rho, matrix);
+  bl_pooled_matrix(n, b->pooled->rho, matrix);
   errno = 0;
   if (bl_dsyevd('V', 'L', n, matrix, n, values) != 0)
-    return bl_fail_outside(b->ctx, BLICA_ERR_NUMERIC, "the eigenvalues of the common correlations did not converge");
+    return bl_fail_outside(b->ctx, BLICA_ERR_NUMERIC, "the eigenvalues of the pooled correlations did not converge");
   for (int f = 0; f < factors; f++)
     for (int g = 0; g <= f; g++, d += b->pairs) {
       const double *x = matrix + (size_t)(n - 1 - f) * n, *y = matrix + (size_t)(n - 1 - g) * n;
@@ -82,7 +82,7 @@ static blica_status factor_directions(const job *b, int factors, double *d) {
       for (int j = 1; j < n; j++)
         for (int i = 0; i < j; i++) {
           const size_t at = (size_t)blica_pair(i, j);
-          d[at] = size * (x[i] * y[j] + x[j] * y[i] - b->common->rho[at] * (x[i] * y[i] + x[j] * y[j]));
+          d[at] = size * (x[i] * y[j] + x[j] * y[i] - b->pooled->rho[at] * (x[i] * y[i] + x[j] * y[j]));
         }
     }
   return BLICA_OK;
@@ -90,7 +90,7 @@ static blica_status factor_directions(const job *b, int factors, double *d) {
 
 /* weight [q,m] <- W_s D with the information that f describes, h [m,m] <- D'W_s D. */
 static void weigh(const job *b, int s, const bl_influence *f, const double *d, double *weight, double *h) {
-  const bool *used = b->common->used + (size_t)b->n * s;
+  const bool *used = b->pooled->used + (size_t)b->n * s;
   memset(weight, 0, f->statistics * b->m * sizeof *weight);
   for (size_t c = 0; c < b->m; c++)
     for (int j = 1; j < b->n; j++)
@@ -119,7 +119,7 @@ static void segment_task(int64_t item, int thread, void *user) {
   const int s = (int)item;
   const blica_model *model = b->model;
   workspace *r = &b->workspace[thread];
-  const double *rho = b->common->rho, *d = b->d;
+  const double *rho = b->pooled->rho, *d = b->d;
   double *h = b->h + b->m * b->m * (size_t)s, scale[LAG_DIRECTIONS];
   if (!d) {
     const double *v = model->variances + (size_t)b->k * s;
@@ -128,7 +128,7 @@ static void segment_task(int64_t item, int thread, void *user) {
     bl_implied_variance_slope(b->n, b->k, model->link, model->mixing, v, sizes, r->rho, slope);
     rho = r->rho, d = slope;
   }
-  bl_influence_describe(b->counts, s, rho, b->common->t + (size_t)b->rows->planes * s, NULL, r->influence);
+  bl_influence_describe(b->counts, s, rho, b->pooled->t + (size_t)b->rows->planes * s, NULL, r->influence);
   weigh(b, s, r->influence, d, r->weight, h);
   add_scores(b, s, r);
   if (!b->adjacent) return;
@@ -205,19 +205,19 @@ static void collect(const job *b, const double *share, double *r, double *sum) {
 
 /* ---- single sources ---- */
 
-/* sum [k,u] and h [k,k,u] at the model with variance exp(common) of source j in all segments. */
-static void source_null(job *b, int j, double common, double *rho, double *slope, double *sum, double *h) {
+/* sum [k,u] and h [k,k,u] at the model with variance exp(log_variance) of source j in all segments. */
+static void source_null(job *b, int j, double log_variance, double *rho, double *slope, double *sum, double *h) {
   const blica_model *model = b->model;
   const size_t pairs = b->pairs, k = (size_t)b->k;
   double *sizes = slope + pairs * k, *v = sizes + b->n, *weighted = v + k;
   for (int s = 0; s < b->u; s++) {
-    const double *score = b->common->score + pairs * (size_t)s,
-                 *information = b->common->information + pairs * (size_t)s;
-    for (size_t l = 0; l < k; l++) v[l] = (int)l == j ? exp(common) : model->variances[l + k * (size_t)s];
+    const double *score = b->pooled->score + pairs * (size_t)s,
+                 *information = b->pooled->information + pairs * (size_t)s;
+    for (size_t l = 0; l < k; l++) v[l] = (int)l == j ? exp(log_variance) : model->variances[l + k * (size_t)s];
     bl_implied_rho(b->n, b->k, model->link, model->mixing, v, sizes, rho);
     bl_implied_variance_slope(b->n, b->k, model->link, model->mixing, v, sizes, rho, slope);
     for (int c = 1; c < b->n; c++)
-      for (int i = 0; i < c; i++) bl_pooled_score(b->counts, s, i, c, rho[blica_pair(i, c)], b->common);
+      for (int i = 0; i < c; i++) bl_pooled_score(b->counts, s, i, c, rho[blica_pair(i, c)], b->pooled);
     for (size_t l = 0; l < k; l++)
       for (size_t at = 0; at < pairs; at++) weighted[at + pairs * l] = information[at] * slope[at + pairs * l];
     bl_dgemm('T', 'N', b->k, b->k, (int)pairs, 1, slope, (int)pairs, weighted, (int)pairs, 0, h + k * k * (size_t)s,
@@ -243,11 +243,11 @@ static void project(size_t k, size_t j, const double *h, const double *sum, doub
 static double one_source(job *b, int j, double ratio, const double *share, double *work) {
   const size_t k = (size_t)b->k, u = (size_t)b->u;
   double *rho = work, *slope = rho + b->pairs, *sum = slope + 2 * b->pairs * k + k + (size_t)b->n, *h = sum + k * u,
-         *score = h + k * k * u, *own = score + u, *rest = own + u, common = 0, mean = 0;
-  for (size_t s = 0; s < u; s++) common += share[s] * log(b->model->variances[(size_t)j + k * s]);
+         *score = h + k * k * u, *own = score + u, *rest = own + u, log_variance = 0, mean = 0;
+  for (size_t s = 0; s < u; s++) log_variance += share[s] * log(b->model->variances[(size_t)j + k * s]);
   for (int round = 0; round < ROUNDS; round++) {
     double all = 0, information = 0;
-    source_null(b, j, common, rho, slope, sum, h);
+    source_null(b, j, log_variance, rho, slope, sum, h);
     for (size_t s = 0; s < u; s++) {
       project(k, (size_t)j, h + k * k * s, sum + k * s, rest, &score[s], &own[s]);
       all += score[s], information += own[s];
@@ -255,7 +255,7 @@ static double one_source(job *b, int j, double ratio, const double *share, doubl
     const double step = information > 0 ? fmin(fmax(all / information, -1), 1) : 0;
     mean = all;
     if (fabs(step) < 1e-2) break;
-    common += step;
+    log_variance += step;
   }
   for (size_t s = 0; s < u; s++) score[s] -= share[s] * mean;
   return tail(1, b->u, score, own, &ratio, share, rest);
@@ -321,11 +321,11 @@ static blica_status make_workspace(job *b, size_t most, workspace *r) {
 static blica_status allocate(job *b, size_t most) {
   blica_ctx *ctx = b->ctx;
   const size_t u = (size_t)b->u;
-  MUST(bl_pooled_make(ctx, b->n, b->u, b->rows->coding, true, &b->common));
-  MUST(bl_alloc_for(ctx, b->common, bl_mul(most * most, u), &b->h));
-  MUST(bl_alloc_for(ctx, b->common, u, &b->lags));
-  MUST(bl_alloc_for(ctx, b->common, u, &b->sums));
-  for (size_t s = 0; s < u; s++) MUST(bl_score_sums_make(ctx, b->common, most, &b->sums[s]));
+  MUST(bl_pooled_make(ctx, b->n, b->u, b->rows->coding, true, &b->pooled));
+  MUST(bl_alloc_for(ctx, b->pooled, bl_mul(most * most, u), &b->h));
+  MUST(bl_alloc_for(ctx, b->pooled, u, &b->lags));
+  MUST(bl_alloc_for(ctx, b->pooled, u, &b->sums));
+  for (size_t s = 0; s < u; s++) MUST(bl_score_sums_make(ctx, b->pooled, most, &b->sums[s]));
   MUST(bl_alloc(ctx, (size_t)bl_max_threads(ctx), &b->workspace));
   for (int i = 0; i < bl_max_threads(ctx); i++) MUST(make_workspace(b, most, &b->workspace[i]));
   return BLICA_OK;
@@ -334,7 +334,7 @@ static blica_status allocate(job *b, size_t most) {
 static void release(job *b) {
   for (int i = 0; b->workspace && i < bl_max_threads(b->ctx); i++) bl_free(b->workspace[i].influence);
   bl_free(b->workspace);
-  bl_free(b->common);
+  bl_free(b->pooled);
 }
 
 blica_status bl_change_test(blica_ctx *ctx, const blica_model *model, const bl_rows *rows, const blica_counts *counts,
@@ -354,8 +354,8 @@ blica_status bl_change_test(blica_ctx *ctx, const blica_model *model, const bl_r
   TRY(bl_alloc(ctx, 4 * most * most + 2 * most + most * (size_t)b.u, &r));
   for (int s = 0; s < b.u; s++) total += rows->size[s];
   for (int s = 0; s < b.u; s++) share[s] = rows->size[s] / total;
-  bl_pooled_fit(counts, b.common);
-  TRY(bl_alloc_for(ctx, b.common, bl_mul(b.pairs, m), &b.d));
+  bl_pooled_fit(counts, b.pooled);
+  TRY(bl_alloc_for(ctx, b.pooled, bl_mul(b.pairs, m), &b.d));
   TRY(factor_directions(&b, factors, b.d));
   bl_parallel(ctx, b.u, segment_task, &b);
   double *sum = r + m * m, *work = sum + m * (size_t)b.u;
