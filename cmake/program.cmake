@@ -1,16 +1,16 @@
-# The program: blica.h, and the two helpers of base/ that know nothing of the library. blica-mpi is the same with
-# another communicator.
+# The program: blica.h, and the helpers that it shares with the library (blica_common). blica-mpi is the same with another
+# communicator.
 file(GLOB CLI_SOURCES CONFIGURE_DEPENDS cli/*.c report/*.c experiments/*.c)
 list(FILTER CLI_SOURCES EXCLUDE REGEX "/communicator_[a-z]+\\.c$")
 if(NOT BLICA_REPORT)
   list(FILTER CLI_SOURCES EXCLUDE REGEX "/(report|experiments)/[a-z0-9_]+\\.c$|/cmd_(report|experiment)\\.c$")
   list(APPEND CLI_SOURCES report/words.c)
 endif()
-set(CLI_DEPENDS blica_flags blica PkgConfig::JANSSON PkgConfig::ZLIB PkgConfig::ZSTD Threads::Threads m)
+set(CLI_DEPENDS blica_flags blica blica_common PkgConfig::JANSSON PkgConfig::ZLIB PkgConfig::ZSTD Threads::Threads m)
 if(READSTAT_INCLUDE AND READSTAT_LIBRARY)
   list(APPEND CLI_DEPENDS ${READSTAT_LIBRARY})
 endif()
-add_library(blica_cli_objects OBJECT ${CLI_SOURCES} src/files/outfile.c src/base/system.c src/files/npy.c src/base/number.c src/base/text.c)
+add_library(blica_cli_objects OBJECT ${CLI_SOURCES})
 target_include_directories(blica_cli_objects PRIVATE cli report experiments src)
 target_link_libraries(blica_cli_objects PRIVATE ${CLI_DEPENDS})
 if(BLICA_REPORT)
