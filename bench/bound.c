@@ -134,7 +134,7 @@ static blica_status take_moments(blica_ctx *ctx, work *w, uint64_t seed) {
   TRY(w->exact ? enumerate(ctx, w->n, &patterns) : simulate(ctx, w, seed, &patterns));
   TRY(bl_likelihood_make(ctx, patterns, &segment, w->n, w->k, 1, w->exact ? BLICA_ENGINE_EXACT : BLICA_ENGINE_EP,
                          BL_MVN_BLOCK, &l));
-  TRY(bl_share_alone(ctx, 1, 0, &share));
+  TRY(bl_share_alone(ctx, 1, &share));
   TRY(bl_likelihood_order(ctx, l, &params));
   TRY(bl_likelihood_scores(ctx, l, &params, &accuracy, &share, add_rows, w));
   for (int j = 0; j < w->size; j++)

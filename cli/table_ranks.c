@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/digest.h"
+#include "base/hash.h"
 #include "communicator.h"
 #include "table.h"
 

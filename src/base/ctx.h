@@ -1,10 +1,37 @@
-/* ctx.h - the fields of the context, for base/ only. */
+/* ctx.h - the fields of a context and its threads, for base/ only. */
 #ifndef BL_CTX_H
 #define BL_CTX_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 
-#include "base/pool.h"
+#include "base/base.h"
+
+/* ---- threads that wait for loops (pool.c) ---- */
+
+enum { BL_MOST_THREADS = 256 }; /* a caller that asks for more would lose more than it gains, or the process */
+
+/* Zeroed, it has no threads. */
+typedef struct {
+  pthread_mutex_t lock; /* of what follows, the handles aside */
+  pthread_cond_t begun, ended;
+  int64_t process;       /* whose threads these are: a fork has none of them; 0: there is no lock either */
+  int started, named;    /* threads, and those that know their number */
+  bool refused;          /* the system gave no more */
+  _Atomic unsigned loop; /* number of the loop in hand */
+  bool open, leaving;    /* threads may still join the loop; they are to end */
+  int wanted, working;   /* threads that the loop wants, the calling one included; that work on it */
+  _Atomic int64_t next;  /* item that nobody has taken */
+  int64_t count;
+  bl_task task;
+  void *user;
+  pthread_t handle[BL_MOST_THREADS];
+} bl_pool;
+
+/* Runs all items on at most so many threads, of which the calling one is number 0; threads that are missing are made,
+ * and done without where they cannot be had. Within a loop of the same pool, everything runs on the calling thread. */
+void bl_pool_run(bl_pool *pool, int threads, int64_t count, bl_task task, void *user);
+void bl_pool_close(bl_pool *pool); /* ends its threads */
 
 struct blica_ctx {
   blica_realloc_fn hook;

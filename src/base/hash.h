@@ -1,6 +1,7 @@
-/* hash.h - the hash of tables whose keys come from files: SipHash-1-3 (Aumasson and Bernstein, SipHash: a fast
- * short-input PRF, INDOCRYPT 2012, with one and three rounds) under a key that differs from table to table, so that no
- * file can be made whose keys collide. No result depends on it: what is found is numbered by appearance or sorted. */
+/* hash.h - SipHash-1-3 (Aumasson and Bernstein, SipHash: a fast short-input PRF, INDOCRYPT 2012, with one and three
+ * rounds): the hash of tables whose keys come from files, under a key that differs from table to table, so that no file
+ * can be made whose keys collide, and a digest by which files and data are compared. Tables depend on no hash: what is
+ * found is numbered by appearance or sorted. */
 #ifndef BL_HASH_H
 #define BL_HASH_H
 
@@ -54,6 +55,15 @@ static inline uint64_t bl_hash(bl_hash_key key, const void *bytes, size_t length
   v[2] ^= 0xff;
   for (int i = 0; i < 3; i++) bl_hash_round(v);
   return v[0] ^ v[1] ^ v[2] ^ v[3];
+}
+
+/* The digest of bytes that follow others; it begins as 0. Not for security. */
+static inline uint64_t bl_digest(uint64_t digest, const void *bytes, size_t count) {
+  return bl_hash((bl_hash_key){{digest, 0}}, bytes, count);
+}
+
+static inline uint64_t bl_digest_word(uint64_t digest, uint64_t word) {
+  return bl_digest(digest, &word, sizeof word);
 }
 
 #endif

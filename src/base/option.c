@@ -11,22 +11,43 @@
 
 /* ---- words: "default=0|none=inf" and "a|b|c" ---- */
 
-/* The word of the list that text spells: *value is what follows its '=' (or NULL), true when found. */
-static bool find_word(const char *words, const char *text, const char **value) {
-  size_t length = strlen(text);
-  for (const char *word = words; word && length; word = strchr(word, '|') ? strchr(word, '|') + 1 : NULL) {
-    size_t size = strcspn(word, "=|");
-    if (size != length || strncmp(word, text, length) != 0) continue;
-    *value = word[size] == '=' ? word + size + 1 : NULL;
+static const char *words_of(const blica_option *option) {
+  return option->type == BLICA_OPT_FLAG ? "yes=1|no=0|true=1|false=0|1=1|0=0" : option->words;
+}
+
+static const char *next_word(const char *word) {
+  word = strchr(word, '|');
+  return word ? word + 1 : NULL;
+}
+
+/* The number after the '=' of the word, else its place in the list. */
+static double word_value(const char *word, int place) {
+  word += strcspn(word, "=|");
+  return *word == '=' ? bl_strtod(word + 1, NULL) : place;
+}
+
+/* What the word that text spells stands for; false when the list does not have it. */
+static bool find_word(const char *words, const char *text, double *value) {
+  const size_t length = strlen(text);
+  int place = 0;
+  for (const char *word = words; word && length > 0; word = next_word(word), place++) {
+    if (strcspn(word, "=|") != length || strncmp(word, text, length) != 0) continue;
+    *value = word_value(word, place);
     return true;
   }
   return false;
 }
 
-/* The word at an index of the list that gives no values, or NULL. */
-static const char *word_at(const char *words, int index) {
-  for (; words && index > 0; index--) words = strchr(words, '|') ? strchr(words, '|') + 1 : NULL;
-  return index == 0 ? words : NULL;
+/* The first word that stands for the value, or NULL. */
+static const char *word_of(const char *words, double value) {
+  int place = 0;
+  for (; words && word_value(words, place) != value; place++) words = next_word(words);
+  return words;
+}
+
+/* Whether text or words alone are its values. */
+static bool is_word(const blica_option *option) {
+  return option->type == BLICA_OPT_TEXT || option->type == BLICA_OPT_CHOICE || option->type == BLICA_OPT_FLAG;
 }
 
 /* "from 1 to 10, none or auto" */
@@ -35,7 +56,7 @@ static void describe(const blica_option *option, char *text, size_t size) {
   if (option->type == BLICA_OPT_RANGE) {
     at = (size_t)snprintf(text, size, "a range LOW:HIGH of whole numbers from %.15g to %.15g", option->low,
                           option->high);
-  } else if (option->type != BLICA_OPT_TEXT && option->type != BLICA_OPT_CHOICE) {
+  } else if (!is_word(option)) {
     const char *kind = option->type == BLICA_OPT_REAL ? "a number" : "a whole number";
     if (option->type == BLICA_OPT_SEED)
       at = (size_t)snprintf(text, size, "a whole number from 0 to 18446744073709551615");
@@ -44,13 +65,13 @@ static void describe(const blica_option *option, char *text, size_t size) {
     else
       at = (size_t)snprintf(text, size, "%s from %.15g to %.15g", kind, option->low, option->high);
   }
-  for (const char *word = option->words; word && at < size;) {
-    size_t length = strcspn(word, "=|");
-    const char *next = strchr(word, '|');
-    const char *before = at == 0 ? "" : next ? ", " : " or ";
-    at += (size_t)snprintf(text + at, size - at, "%s%.*s", before, (int)length, word);
-    word = next ? next + 1 : NULL;
-  }
+  const char *words = option->type == BLICA_OPT_FLAG ? "yes|no" : option->words;
+  for (const char *word = words; word && at < size; word = next_word(word))
+    at += (size_t)snprintf(text + at, size - at, "%s%.*s",
+                           at == 0           ? ""
+                           : next_word(word) ? ", "
+                                             : " or ",
+                           (int)strcspn(word, "=|"), word);
 }
 
 static blica_status refuse(blica_ctx *ctx, const blica_option *option, const char *text) {
@@ -59,51 +80,42 @@ static blica_status refuse(blica_ctx *ctx, const blica_option *option, const cha
   return bl_fail(ctx, BLICA_ERR_ARGUMENT, "option %s: '%.200s' is not allowed; give %s", option->name, text, wanted);
 }
 
-/* ---- one function per type ---- */
+/* ---- from text ---- */
 
-static bool parse_real(const char *text, double *value) {
+static void store_whole(const blica_option *option, char *field, int64_t whole) {
+  const int narrow = (int)whole;
+  memcpy(field, option->size == sizeof whole ? (const void *)&whole : &narrow, option->size);
+}
+
+static int64_t load_whole(const blica_option *option, const char *field) {
+  int64_t whole;
+  int narrow;
+  if (option->size == sizeof whole) return memcpy(&whole, field, sizeof whole), whole;
+  return memcpy(&narrow, field, sizeof narrow), narrow;
+}
+
+/* All of the text as a number; false when it is none. */
+static bool parse_number(const blica_option *option, const char *text, double *value) {
   char *end;
   if (!*text || strchr(" \t\n", *text)) return false;
-  *value = bl_strtod(text, &end);
-  return *end == 0 && !isnan(*value);
-}
-
-static blica_status set_real(blica_ctx *ctx, const blica_option *option, char *field, const char *text) {
-  double value;
-  const char *word;
-  if (find_word(option->words, text, &word)) {
-    value = bl_strtod(word, NULL);
-  } else if (!parse_real(text, &value) || value < option->low || value > option->high) {
-    return refuse(ctx, option, text);
-  }
-  memcpy(field, &value, sizeof value);
-  return BLICA_OK;
-}
-
-/* Whether the word none of the list spells the value, which is then accepted as a number, too. */
-static bool is_none(const char *words, double value) {
-  const char *word;
-  return find_word(words, "none", &word) && word && bl_strtod(word, NULL) == value;
-}
-
-static blica_status set_int(blica_ctx *ctx, const blica_option *option, char *field, const char *text) {
-  char *end;
-  const char *word = NULL;
-  bool special = find_word(option->words, text, &word) && word; /* its value may lie outside the range */
-  if (special) text = word;
   errno = 0;
-  long long value = strtoll(text, &end, 10);
-  if (end == text || (*end != 0 && !(special && *end == '|')) || errno || strchr(" \t\n", *text))
-    return refuse(ctx, option, text);
-  special = special || is_none(option->words, (double)value);
-  if (!special && ((double)value < option->low || (double)value > option->high)) return refuse(ctx, option, text);
-  if (option->size == sizeof(int64_t)) {
-    int64_t wide = value;
-    memcpy(field, &wide, sizeof wide);
-  } else {
-    int narrow = (int)value;
-    memcpy(field, &narrow, sizeof narrow);
+  if (option->type == BLICA_OPT_INT) return *value = (double)strtoll(text, &end, 10), *end == 0 && !errno;
+  return *value = bl_strtod(text, &end), *end == 0 && !isnan(*value);
+}
+
+/* A word, whose value may lie outside the range, or a number within it; what the word none stands for is a number, too.
+ */
+static blica_status set_number(blica_ctx *ctx, const blica_option *option, char *field, const char *text) {
+  double value, none;
+  if (!find_word(words_of(option), text, &value)) {
+    if (is_word(option) || !parse_number(option, text, &value)) return refuse(ctx, option, text);
+    const bool is_none = find_word(option->words, "none", &none) && none == value;
+    if (!is_none && (value < option->low || value > option->high)) return refuse(ctx, option, text);
   }
+  if (option->type == BLICA_OPT_REAL)
+    memcpy(field, &value, sizeof value);
+  else
+    store_whole(option, field, (int64_t)value);
   return BLICA_OK;
 }
 
@@ -113,35 +125,6 @@ static blica_status set_seed(blica_ctx *ctx, const blica_option *option, char *f
   uint64_t seed = strtoull(text, NULL, 10);
   if (errno) return refuse(ctx, option, text);
   memcpy(field, &seed, sizeof seed);
-  return BLICA_OK;
-}
-
-static blica_status set_flag(blica_ctx *ctx, const blica_option *option, char *field, const char *text) {
-  const char *word;
-  int value;
-  if (find_word("yes|true|1", text, &word))
-    value = 1;
-  else if (find_word("no|false|0", text, &word))
-    value = 0;
-  else
-    return bl_fail(ctx, BLICA_ERR_ARGUMENT, "option %s: '%.200s' is not allowed; give yes or no", option->name, text);
-  memcpy(field, &value, sizeof value);
-  return BLICA_OK;
-}
-
-/* A word stands for the number after its '=', or else for its place in the list. */
-static blica_status set_choice(blica_ctx *ctx, const blica_option *option, char *field, const char *text) {
-  const char *number;
-  int value = 0;
-  if (!find_word(option->words, text, &number)) return refuse(ctx, option, text);
-  if (number) {
-    value = (int)strtol(number, NULL, 10);
-  } else {
-    const size_t length = strlen(text);
-    for (const char *word = option->words; strcspn(word, "|") != length || strncmp(word, text, length) != 0; value++)
-      word = strchr(word, '|') + 1;
-  }
-  memcpy(field, &value, sizeof value);
   return BLICA_OK;
 }
 
@@ -161,21 +144,18 @@ blica_status blica_option_set(blica_ctx *ctx, const blica_option *option, void *
   if (!option || !options || !text) return BLICA_ERR_ARGUMENT;
   char *field = (char *)options + option->offset;
   switch (option->type) {
-  case BLICA_OPT_INT:
-    return set_int(ctx, option, field, text);
-  case BLICA_OPT_REAL:
-    return set_real(ctx, option, field, text);
   case BLICA_OPT_TEXT:
     memcpy(field, &text, sizeof text);
     return BLICA_OK;
-  case BLICA_OPT_FLAG:
-    return set_flag(ctx, option, field, text);
   case BLICA_OPT_SEED:
     return set_seed(ctx, option, field, text);
-  case BLICA_OPT_CHOICE:
-    return set_choice(ctx, option, field, text);
   case BLICA_OPT_RANGE:
     return set_range(ctx, option, field, text);
+  case BLICA_OPT_INT:
+  case BLICA_OPT_REAL:
+  case BLICA_OPT_FLAG:
+  case BLICA_OPT_CHOICE:
+    return set_number(ctx, option, field, text);
   }
   return bl_fail(ctx, BLICA_ERR_INTERNAL, "option %s: its type %d is not known", option->name, (int)option->type);
 }
@@ -193,136 +173,95 @@ void bl_options_default(const blica_option *table, int count, void *options, siz
 
 /* ---- back to text ---- */
 
-/* The word that stands for the value, or false. */
-static bool word_of(const char *words, double value, char *text, size_t size) {
-  for (const char *word = words; word; word = strchr(word, '|') ? strchr(word, '|') + 1 : NULL) {
-    size_t length = strcspn(word, "=|");
-    if (word[length] != '=' || bl_strtod(word + length + 1, NULL) != value) continue;
-    snprintf(text, size, "%.*s", (int)length, word);
-    return true;
-  }
-  return false;
-}
-
 void bl_option_spell(const blica_option *option, const void *options, char *text, size_t size) {
-  const char *field = (const char *)options + option->offset;
-  int64_t wide = 0;
-  int narrow = 0;
-  uint64_t seed = 0;
-  int range[2];
-  double real = 0;
-  const char *borrowed;
+  const char *field = (const char *)options + option->offset, *borrowed;
   char number[BL_NUMBER_TEXT];
+  uint64_t seed;
+  int range[2];
+  double value = 0;
   switch (option->type) {
-  case BLICA_OPT_INT:
-    if (option->size == sizeof wide)
-      memcpy(&wide, field, sizeof wide);
-    else
-      memcpy(&narrow, field, sizeof narrow), wide = narrow;
-    if (!word_of(option->words, (double)wide, text, size)) snprintf(text, size, "%lld", (long long)wide);
-    break;
-  case BLICA_OPT_REAL:
-    memcpy(&real, field, sizeof real);
-    bl_number_text(real, number);
-    if (!word_of(option->words, real, text, size)) snprintf(text, size, "%s", number);
-    break;
   case BLICA_OPT_TEXT:
     memcpy(&borrowed, field, sizeof borrowed), snprintf(text, size, "%s", borrowed ? borrowed : "");
-    break;
-  case BLICA_OPT_FLAG:
-    memcpy(&narrow, field, sizeof narrow), snprintf(text, size, "%s", narrow ? "yes" : "no");
-    break;
+    return;
   case BLICA_OPT_SEED:
     memcpy(&seed, field, sizeof seed), snprintf(text, size, "%llu", (unsigned long long)seed);
-    break;
-  case BLICA_OPT_CHOICE:
-    memcpy(&narrow, field, sizeof narrow);
-    if (word_of(option->words, narrow, text, size)) break;
-    borrowed = strchr(option->words, '=') ? NULL : word_at(option->words, narrow);
-    if (borrowed)
-      snprintf(text, size, "%.*s", (int)strcspn(borrowed, "|"), borrowed);
-    else
-      snprintf(text, size, "%d", narrow);
-    break;
+    return;
   case BLICA_OPT_RANGE:
     memcpy(range, field, sizeof range), snprintf(text, size, "%d:%d", range[0], range[1]);
+    return;
+  case BLICA_OPT_REAL:
+    memcpy(&value, field, sizeof value), bl_number_text(value, number);
     break;
+  case BLICA_OPT_INT:
+  case BLICA_OPT_FLAG:
+  case BLICA_OPT_CHOICE:
+    value = (double)load_whole(option, field), snprintf(number, sizeof number, "%.0f", value);
   }
+  const char *word = word_of(words_of(option), value);
+  snprintf(text, size, "%.*s", word ? (int)strcspn(word, "=|") : BL_NUMBER_TEXT, word ? word : number);
 }
 
 /* ---- the whole struct ---- */
 
-enum { LONGEST_FIELD = 64 };
+enum { SPELLED = 128 };
 
-/* Whether the value of an option that has a default is that default. */
-static bool is_default(const blica_option *option, const void *options) {
+/* Sets the option alone, and spells what it then is: as text, two values can be compared. */
+static blica_status spell_again(blica_ctx *ctx, const blica_option *option, const char *text, char out[SPELLED]) {
   blica_option alone = *option;
-  char initial[LONGEST_FIELD] = {0}, now[128], before[128];
+  char field[16] = {0}; /* as large as the largest type */
   alone.offset = 0;
-  (void)blica_option_set(NULL, &alone, initial, option->initial);
-  bl_option_spell(option, options, now, sizeof now);
-  bl_option_spell(&alone, initial, before, sizeof before);
-  return strcmp(now, before) == 0;
-}
-
-/* Whether text without words, which borrows what it was set to, was given. */
-static bool is_given(const blica_option *option, const void *options) {
-  const char *text;
-  memcpy(&text, (const char *)options + option->offset, sizeof text);
-  return text != NULL;
+  MUST(blica_option_set(ctx, &alone, field, text));
+  bl_option_spell(&alone, field, out, SPELLED);
+  return BLICA_OK;
 }
 
 /* The option of the table that this one needs; NULL: none. *words is what its value must be one of, NULL: anything. */
 static const blica_option *needed(const blica_option *option, const blica_option *table, int count,
                                   const char **words) {
+  *words = NULL;
   if (!option->needs) return NULL;
   const size_t length = strcspn(option->needs, "=");
-  *words = option->needs[length] ? option->needs + length + 1 : NULL;
+  if (option->needs[length]) *words = option->needs + length + 1;
   for (int i = 0; i < count; i++)
     if (strlen(table[i].name) == length && strncmp(table[i].name, option->needs, length) == 0) return &table[i];
   return NULL;
 }
 
 bool bl_option_works(const blica_option *option, const blica_option *table, int count, const void *options) {
-  const char *words = NULL, *word;
-  char now[128];
+  const char *words;
+  char now[SPELLED];
+  double place;
   const blica_option *other = needed(option, table, count, &words);
   if (!other) return true;
-  if (!words) return is_given(other, options);
   bl_option_spell(other, options, now, sizeof now);
-  return find_word(words, now, &word);
+  return words ? find_word(words, now, &place) : now[0] != 0;
 }
 
-static blica_status check_works(blica_ctx *ctx, const blica_option *option, const blica_option *table, int count,
-                                const void *options) {
-  const char *words = NULL;
-  char now[128], value[128], wanted[256];
+static blica_status refuse_idle(blica_ctx *ctx, const blica_option *option, const char *value,
+                                const blica_option *table, int count, const void *options) {
+  const char *words;
+  char now[SPELLED], wanted[256];
   const blica_option *other = needed(option, table, count, &words);
-  if (bl_option_works(option, table, count, options)) return BLICA_OK;
-  bl_option_spell(option, options, value, sizeof value);
   if (!words)
     return bl_fail(ctx, BLICA_ERR_ARGUMENT, "option %s is %s, which has no effect without the option %s; give both",
                    option->name, value, other->name);
-  const blica_option list = {.type = BLICA_OPT_CHOICE, .words = words};
+  describe(&(blica_option){.type = BLICA_OPT_CHOICE, .words = words}, wanted, sizeof wanted);
   bl_option_spell(other, options, now, sizeof now);
-  describe(&list, wanted, sizeof wanted);
   return bl_fail(ctx, BLICA_ERR_ARGUMENT, "option %s is %s, which has no effect with %s %s; it needs %s %s",
                  option->name, value, other->name, now, other->name, wanted);
 }
 
 blica_status blica_options_check(blica_ctx *ctx, const blica_option *table, int count, const void *options) {
   BL_NEED(ctx, table, options);
-  for (int i = 0; i < count; i++) {
-    char text[128], copy[LONGEST_FIELD] = {0};
-    blica_option alone = table[i];
-    if (!table[i].initial || table[i].size > sizeof copy) continue;
-    if (table[i].type == BLICA_OPT_TEXT) continue; /* any text will do */
-    bl_option_spell(&table[i], options, text, sizeof text);
-    alone.offset = 0;
-    MUST(blica_option_set(ctx, &alone, copy, text));
+  for (const blica_option *o = table; o < table + count; o++) {
+    char now[SPELLED], usual[SPELLED];
+    if (!o->initial) continue;
+    bl_option_spell(o, options, now, sizeof now);
+    MUST(spell_again(ctx, o, now, usual)); /* the same again, or refused */
+    MUST(spell_again(ctx, o, o->initial, usual));
+    if (strcmp(now, usual) != 0 && !bl_option_works(o, table, count, options))
+      return refuse_idle(ctx, o, now, table, count, options);
   }
-  for (int i = 0; i < count; i++)
-    if (table[i].initial && !is_default(&table[i], options)) MUST(check_works(ctx, &table[i], table, count, options));
   return BLICA_OK;
 }
 

@@ -1,7 +1,6 @@
 /* pool.c - parallel loops over independent items. Threads wait for the next loop, awake for some microseconds and then
  * asleep; a thread that wakes up when the loop is done is not waited for. A fork of the process makes threads anew. */
-#include "base/pool.h"
-
+#include "base/ctx.h"
 #include "base/system.h"
 
 static void relax(void) {

@@ -8,27 +8,21 @@
 
 enum { SLICE = 512 }; /* doubles of a place that one thread adds at a time: the branches stay in its cache */
 
-static int64_t bound_of(int64_t count, int64_t groups, int rank, int size) {
-  if (groups <= 0) groups = count;
-  int64_t group = groups * rank / size;
-  return groups ? count * group / groups : 0;
-}
-
-static blica_status divide(blica_ctx *ctx, int rank, int size, int64_t count, int64_t groups, bl_share *share) {
+static blica_status divide(blica_ctx *ctx, int rank, int size, int64_t count, bl_share *share) {
   *share = (bl_share){.rank = rank, .size = size, .count = count};
   MUST(bl_alloc(ctx, (size_t)size + 1, &share->bound));
-  for (int r = 0; r <= size; r++) share->bound[r] = bound_of(count, groups, r, size);
+  for (int r = 0; r <= size; r++) share->bound[r] = count * r / size;
   share->first = share->bound[rank];
   share->last = share->bound[rank + 1];
   return BLICA_OK;
 }
 
-blica_status bl_share_make(blica_ctx *ctx, int64_t count, int64_t groups, bl_share *share) {
-  return divide(ctx, bl_comm(ctx)->rank, bl_comm(ctx)->size, count, groups, share);
+blica_status bl_share_make(blica_ctx *ctx, int64_t count, bl_share *share) {
+  return divide(ctx, bl_comm(ctx)->rank, bl_comm(ctx)->size, count, share);
 }
 
-blica_status bl_share_alone(blica_ctx *ctx, int64_t count, int64_t groups, bl_share *share) {
-  return divide(ctx, 0, 1, count, groups, share);
+blica_status bl_share_alone(blica_ctx *ctx, int64_t count, bl_share *share) {
+  return divide(ctx, 0, 1, count, share);
 }
 
 void bl_share_free(bl_share *share) {
@@ -303,7 +297,7 @@ blica_status bl_share_children(blica_ctx *ctx, int64_t count, const char *stage,
                                int lists, const bl_places *list) {
   blica_status status;
   bl_share share = {0};
-  TRY(bl_share_make(ctx, count, 0, &share));
+  TRY(bl_share_make(ctx, count, &share));
   TRY(bl_agree(ctx, bl_parallel_children(ctx, share.first, share.last, stage, task, user)));
   TRY(bl_share_exchange(ctx, &share, lists, list, NULL));
 done:

@@ -18,11 +18,10 @@ typedef struct {
   size_t buffer_size;
 } bl_share;
 
-/* Equal shares of count items. With groups > 0 items come in that many groups (item i belongs to group g when
- * count g/groups <= i < count (g+1)/groups) and no group is divided. */
-blica_status bl_share_make(blica_ctx *ctx, int64_t count, int64_t groups, bl_share *share);
+/* Equal shares of count items. */
+blica_status bl_share_make(blica_ctx *ctx, int64_t count, bl_share *share);
 /* The same with all items on this rank, whatever other ranks do: nothing is sent. */
-blica_status bl_share_alone(blica_ctx *ctx, int64_t count, int64_t groups, bl_share *share);
+blica_status bl_share_alone(blica_ctx *ctx, int64_t count, bl_share *share);
 void bl_share_free(bl_share *share); /* its memory; the struct is the caller's */
 
 /* The loop over this rank's items. */

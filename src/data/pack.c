@@ -9,7 +9,7 @@
 
 #include "data/pack.h"
 
-#include "base/digest.h"
+#include "base/hash.h"
 
 void blica_packer_free(blica_packer *packer) {
   if (!packer) return;

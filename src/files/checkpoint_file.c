@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 
 #include "files/checkpoint.h"
-#include "base/digest.h"
+#include "base/hash.h"
 #include "files/outfile.h"
 
 enum { VERSION = 1, ORDER = 0x01020304 };

@@ -32,7 +32,7 @@ blica_status bl_likelihood_make(blica_ctx *ctx, const bl_patterns *patterns, con
   for (int g = 0; g < patterns->groups; g++) l->tasks += (patterns->group[g].count + l->rows - 1) / l->rows;
   TRY(bl_alloc_for(ctx, l, (size_t)l->tasks, &l->task));
   TRY(bl_alloc_for(ctx, l, (size_t)l->tasks, &l->value));
-  TRY(bl_share_make(ctx, l->tasks, 0, &l->share));
+  TRY(bl_share_make(ctx, l->tasks, &l->share));
   TRY(bl_alloc_for(ctx, l, (size_t)patterns->groups, &l->tree));
   TRY(bl_alloc_for(ctx, l, (size_t)patterns->groups * BL_GRID_SOURCES, &l->band));
   TRY(bl_alloc_for(ctx, l, bl_mul((size_t)l->tasks, bl_likelihood_stride(l)), &l->gradient));

@@ -134,7 +134,7 @@ blica_status bl_sampler_make(blica_ctx *ctx, const bl_patterns *patterns, const 
   TRY(bl_alloc_for(ctx, s, (size_t)s->tasks, &s->task));
   TRY(bl_alloc_for(ctx, s, (size_t)s->tasks, &s->ended));
   TRY(bl_alloc_for(ctx, s, bl_mul((size_t)s->tasks, s->stride), &s->gradient));
-  TRY(bl_share_make(ctx, s->tasks, 0, &s->share));
+  TRY(bl_share_make(ctx, s->tasks, &s->share));
   TRY(bl_alloc_for(ctx, s, (size_t)s->share.size + 1, &s->bound));
   list_tasks(s);
   TRY(bl_alloc_for(ctx, s, s->size, &s->state));

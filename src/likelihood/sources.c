@@ -292,7 +292,7 @@ static void end(job *w) {
 
 /* All tasks, shared by the ranks; every rank has all that was found. */
 static blica_status run(job *w, bl_share *share) {
-  MUST(bl_share_make(w->ctx, w->tasks, 0, share));
+  MUST(bl_share_make(w->ctx, w->tasks, share));
   bl_share_run(w->ctx, share, run_task, w);
   bl_loop_poll *poll = bl_loop_poll_of(w->ctx);
   MUST(bl_agree(w->ctx, poll->stopped ? bl_fail(w->ctx, BLICA_ERR_INTERRUPTED, "interrupted") : BLICA_OK));

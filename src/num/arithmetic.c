@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "base/digest.h"
+#include "base/hash.h"
 #include "num/linear/blas.h"
 
 enum { ROWS = 37, INNER = 53, COLUMNS = 41, SIDE = 24, PLACES = 100 };

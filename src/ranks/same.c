@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base/digest.h"
+#include "base/hash.h"
 #include "data/pack.h"
 #include "ranks/facts.h"
 

@@ -170,7 +170,7 @@ blica_status bl_fastica_create(blica_ctx *ctx, const blica_data *data, const bli
   f->panels = ((size_t)f->patterns + f->height - 1) / f->height;
   f->tasks = f->panels < MAX_TASKS ? (int)f->panels : MAX_TASKS;
   f->threads = bl_max_threads(ctx);
-  TRY(bl_share_make(ctx, f->tasks, 0, &f->share));
+  TRY(bl_share_make(ctx, f->tasks, &f->share));
   TRY(alloc_arrays(ctx, f));
   TRY(whiten(ctx, f, counts));
   for (int i = 0; i < f->n; i++)

@@ -153,8 +153,8 @@ static int first_piece(const bl_ivae *v, int64_t task) {
 static blica_status make_shares(blica_ctx *ctx, bl_ivae *v) {
   blica_status status = BLICA_OK;
   bl_share *tasks = &v->share, *pieces = &v->share_pieces;
-  TRY(bl_share_make(ctx, v->tasks, 0, tasks));
-  TRY(bl_share_make(ctx, v->pieces, 0, pieces));
+  TRY(bl_share_make(ctx, v->tasks, tasks));
+  TRY(bl_share_make(ctx, v->pieces, pieces));
   for (int r = 0; r <= tasks->size; r++) pieces->bound[r] = first_piece(v, tasks->bound[r]);
   pieces->first = pieces->bound[pieces->rank], pieces->last = pieces->bound[pieces->rank + 1];
 done:

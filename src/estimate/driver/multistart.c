@@ -223,7 +223,7 @@ static blica_status run_first(blica_ctx *ctx, bl_multistart *all) {
   blica_status status;
   bl_share share = {0};
   blica_start record;
-  TRY(bl_share_alone(ctx, 1, 0, &share));
+  TRY(bl_share_alone(ctx, 1, &share));
   TRY(work_side_by_side(ctx, &share, all->start, NULL));
   record = all->start->record;
   TRY(bl_broadcast(ctx, &record, sizeof record, 0));
@@ -240,7 +240,7 @@ static blica_status run_side_by_side(blica_ctx *ctx, bl_multistart *all) {
   bl_share share = {0};
   if (first) TRY(run_first(ctx, all));
   if (all->count == first) return status;
-  TRY(bl_share_make(ctx, all->count - first, 0, &share));
+  TRY(bl_share_make(ctx, all->count - first, &share));
   TRY(work_side_by_side(ctx, &share, all->start + first, NULL));
   TRY(exchange(ctx, &share, all, first));
 done:
@@ -296,7 +296,7 @@ blica_status bl_multistart_continue(blica_ctx *ctx, bl_multistart *all, bl_start
   blica_status status;
   bl_share share = {0};
   if (all->side_by_side) {
-    TRY(bl_share_alone(ctx, 1, 0, &share));
+    TRY(bl_share_alone(ctx, 1, &share));
     TRY(work_side_by_side(ctx, &share, all->best, more));
     TRY(bl_broadcast(ctx, all->best->theta, all->size * sizeof(double), 0));
   } else {

@@ -176,7 +176,7 @@ blica_status bl_resume_data(blica_ctx *ctx, bl_checkpoint *checkpoint, const bl_
   if (!checkpoint) return BLICA_OK;
   int u = problem->cor ? problem->cor->u : problem->counts->u;
   TRY(bl_alloc(ctx, (size_t)u, &d.digest));
-  TRY(bl_share_make(ctx, u, 0, &share));
+  TRY(bl_share_make(ctx, u, &share));
   bl_share_run(ctx, &share, digest_segment, &d);
   TRY(bl_share_bytes(ctx, &share, d.digest, sizeof *d.digest));
   TRY(add_data(&own, &d));

@@ -97,7 +97,7 @@ blica_status bl_segments_open(blica_ctx *ctx, const bl_layout *layout, int toget
   blica_status status;
   const size_t places = (size_t)((layout->u + together - 1) / together);
   *p = (bl_places_of_segments){.ctx = ctx, .layout = *layout, .together = together};
-  TRY(bl_share_make(ctx, (int64_t)places, 0, &p->share));
+  TRY(bl_share_make(ctx, (int64_t)places, &p->share));
   TRY(bl_alloc(ctx, places, &p->value));
   TRY(bl_alloc(ctx, bl_mul((size_t)layout->n * (size_t)layout->k, places), &p->mixing));
   TRY(bl_alloc(ctx, bl_mul((size_t)(layout->locals * together), places), &p->local));

@@ -203,7 +203,7 @@ static blica_status project(blica_ctx *ctx, const bl_starts *d, const double *ba
   const bl_places list = {projected, k * k};
   bl_share share = {0};
   blica_status status;
-  TRY(bl_share_make(ctx, d->layout.u, 0, &share));
+  TRY(bl_share_make(ctx, d->layout.u, &share));
   p.each = (size_t)d->layout.n * k + bl_symmetric_work(d->layout.n, d->layout.k);
   TRY(bl_alloc(ctx, bl_mul(p.each, (size_t)bl_max_threads(ctx)), &p.workspace));
   bl_share_run(ctx, &share, project_segment, &p);

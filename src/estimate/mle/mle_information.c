@@ -35,7 +35,7 @@ blica_status bl_information_alloc(blica_ctx *ctx, const bl_mle *m, bl_informatio
   f->n = m->n, f->k = m->k, f->u = m->u;
   size_t b = (size_t)m->n * (size_t)m->k + m->cuts, l = 2 * (size_t)m->k, u = (size_t)m->u;
   f->threads = bl_max_threads(ctx);
-  TRY(bl_share_make(ctx, f->u, 0, &f->share));
+  TRY(bl_share_make(ctx, f->u, &f->share));
   TRY(bl_alloc_for(ctx, f, bl_mul(bl_mul(b, b), u), &f->global_part));
   TRY(bl_alloc_for(ctx, f, bl_mul(b, b), &f->corner));
   TRY(bl_alloc_for(ctx, f, bl_mul(bl_mul(b, l), u), &f->side));

@@ -156,7 +156,7 @@ blica_status bl_jointdiag(blica_ctx *ctx, int m, int u, const double *weight, do
   TRY(bl_alloc(ctx, bl_mul(2 * mm, (size_t)u), &j.sums)); /* owns the others of j */
   TRY(bl_alloc_for(ctx, j.sums, bl_mul(mm, (size_t)bl_max_threads(ctx)), &j.scratch));
   TRY(bl_alloc_for(ctx, j.sums, (size_t)u, &j.terms));
-  TRY(bl_share_make(ctx, u, 0, &j.share));
+  TRY(bl_share_make(ctx, u, &j.share));
   double **small[] = {&j.trial_b, &j.step, &j.move};
   for (size_t i = 0; i < sizeof small / sizeof *small; i++) TRY(bl_alloc_for(ctx, j.sums, mm, small[i]));
   j.trial = buffer, j.gradient = j.sums, j.gamma = j.sums + mm;

@@ -4,7 +4,7 @@
 blica_status bl_products_make(blica_ctx *ctx, int n, int k, int count, bl_products *out) {
   blica_status status;
   *out = (bl_products){.ctx = ctx, .n = n, .k = k, .parts = bl_symmetric_parts(n)};
-  TRY(bl_share_alone(ctx, (int64_t)count * out->parts, 0, &out->items));
+  TRY(bl_share_alone(ctx, (int64_t)count * out->parts, &out->items));
   out->items.tree = out->parts;
   TRY(bl_alloc(ctx, bl_mul(bl_mul((size_t)n, (size_t)k), (size_t)out->items.count), &out->sums));
   TRY(bl_alloc(ctx, bl_mul(bl_symmetric_tile(), (size_t)bl_max_threads(ctx)), &out->tiles));

@@ -18,7 +18,7 @@ enum { EACH = 700, ITEMS = 45 };
 
 typedef struct {
   member member;
-  int64_t items, groups;
+  int64_t items;
   double total[EACH], list[ITEMS * 3];
   int computed; /* items that this rank made */
   blica_status agreed;
@@ -60,7 +60,7 @@ static void *serve(void *user) {
   blica_set_threads(ctx, 1);
   blica_set_comm(ctx, &comm);
   blica_set_poll(ctx, stop_if_last, job);
-  bl_share_make(ctx, job->items, job->groups, &share);
+  bl_share_make(ctx, job->items, &share);
   bl_alloc(ctx, (size_t)(job->items * EACH) + 1, &m.x);
   m.list = job->list;
   bl_share_run(ctx, &share, make_item, &m);
@@ -83,12 +83,12 @@ static void *serve(void *user) {
   return NULL;
 }
 
-static void run_ranks(int size, int64_t items, int64_t groups, rank_job *jobs) {
+static void run_ranks(int size, int64_t items, rank_job *jobs) {
   group g;
   group_open(&g, size);
   memset(jobs, 0, MOST_RANKS * sizeof *jobs);
   for (int r = 0; r < size; r++) {
-    jobs[r] = (rank_job){.member = {&g, r}, .items = items, .groups = groups};
+    jobs[r] = (rank_job){.member = {&g, r}, .items = items};
     pthread_create(&jobs[r].thread, NULL, serve, &jobs[r]);
   }
   for (int r = 0; r < size; r++) pthread_join(jobs[r].thread, NULL);
@@ -100,27 +100,25 @@ static rank_job alone[MOST_RANKS], many[MOST_RANKS];
 
 static void same_bits_for_any_number_of_ranks(void **state) {
   (void)state;
-  for (int64_t items = 1; items <= ITEMS; items += items < 12 ? 1 : 11)
-    for (int64_t groups = 0; groups <= 8; groups += 8) {
-      if (groups > items) continue;
-      run_ranks(1, items, groups, alone);
-      for (int size = 2; size <= MOST_RANKS; size++) {
-        int computed = 0;
-        run_ranks(size, items, groups, many);
-        for (int r = 0; r < size; r++) {
-          assert_memory_equal(many[r].total, alone[0].total, sizeof alone[0].total);
-          assert_memory_equal(many[r].list, alone[0].list, sizeof(double) * 3 * (size_t)items);
-          computed += many[r].computed;
-        }
-        assert_int_equal(computed, items);
+  for (int64_t items = 1; items <= ITEMS; items += items < 12 ? 1 : 11) {
+    run_ranks(1, items, alone);
+    for (int size = 2; size <= MOST_RANKS; size++) {
+      int computed = 0;
+      run_ranks(size, items, many);
+      for (int r = 0; r < size; r++) {
+        assert_memory_equal(many[r].total, alone[0].total, sizeof alone[0].total);
+        assert_memory_equal(many[r].list, alone[0].list, sizeof(double) * 3 * (size_t)items);
+        computed += many[r].computed;
       }
+      assert_int_equal(computed, items);
     }
+  }
 }
 
 /* Against a plain sum: rounding only. */
 static void the_tree_adds_every_item_once(void **state) {
   (void)state;
-  run_ranks(3, 37, 0, many);
+  run_ranks(3, 37, many);
   for (int e = 0; e < EACH; e++) {
     double plain = 0;
     for (int64_t item = 0; item < 37; item++) plain += value_of(item, e);
@@ -131,7 +129,7 @@ static void the_tree_adds_every_item_once(void **state) {
 
 static void ranks_agree(void **state) {
   (void)state;
-  run_ranks(4, 8, 0, many);
+  run_ranks(4, 8, many);
   for (int r = 0; r < 4; r++) {
     assert_int_equal(many[r].agreed, BLICA_ERR_DATA);
     assert_string_equal(many[r].message, "rank 1 failed");

@@ -14,7 +14,7 @@
 
 #include "assert_compare.h"
 #include "files/checkpoint.h"
-#include "base/digest.h"
+#include "base/hash.h"
 #include "num/lbfgs.h"
 
 static char folder[32], path[64];
