@@ -59,12 +59,12 @@ bench: build ## speed and accuracy of this build, on one core: counting, correla
 
 asan: setup-test ## build with address and undefined-behaviour sanitizers and run the C and program tests
 	@cmake --preset asan -Wno-dev > /dev/null && cmake --build build/asan > /dev/null
-	@cd build/asan && OPENBLAS_NUM_THREADS=1 LSAN_OPTIONS=suppressions=$(CURDIR)/tools/lsan.supp:print_suppressions=0 ctest --output-on-failure --no-tests=error -j $(JOBS) -E 'parity|python|^r/|recovery|stress|install|browser|cli/(mpi|checkpoint)'
+	@cd build/asan && OPENBLAS_NUM_THREADS=1 LSAN_OPTIONS=suppressions=$(CURDIR)/tools/lsan.supp:print_suppressions=0 ctest --output-on-failure --no-tests=error -j $(JOBS) -E 'parity|python|^r/|recovery|stress|install|browser|unload|cli/(mpi|checkpoint)'
 	@cd build/asan && OPENBLAS_NUM_THREADS=1 ASAN_OPTIONS=detect_leaks=0 ctest --output-on-failure --no-tests=error -R 'cli/(mpi|checkpoint)' # Open MPI leaks memory of its own
 
 tsan: setup-test ## build with the thread sanitizer and run the C and program tests
 	@cmake --preset tsan -Wno-dev > /dev/null && cmake --build build/tsan > /dev/null
-	@cd build/tsan && OPENBLAS_NUM_THREADS=1 BLICA_PATIENCE=1200 TSAN_OPTIONS=halt_on_error=1:suppressions=$(CURDIR)/tools/tsan.supp ctest --output-on-failure --no-tests=error -j $(JOBS) -E 'parity|python|^r/|recovery|stress|install|browser|experiment'
+	@cd build/tsan && OPENBLAS_NUM_THREADS=1 BLICA_PATIENCE=1200 TSAN_OPTIONS=halt_on_error=1:suppressions=$(CURDIR)/tools/tsan.supp ctest --output-on-failure --no-tests=error -j $(JOBS) -E 'parity|python|^r/|recovery|stress|install|browser|unload|experiment'
 
 kill-test: setup-test build ## kill fits 50 times each by job, rank and full disk, resume them, compare all bits (some 10 minutes)
 	@bash tools/kill_test.sh 50

@@ -53,7 +53,7 @@ static blica_status label_id(table *t, const char *label, size_t length, char *m
     t->last_label = text;
     t->last_capacity = 2 * length + 64;
   }
-  memcpy(t->last_label, label, length);
+  if (length) memcpy(t->last_label, label, length);
   t->last_label[length] = 0;
   t->last_length = length;
   blica_status status = blica_pack_segment(t->ctx, t->packer, t->last_label, &t->last_id);

@@ -181,6 +181,9 @@ FIT_VERB(fastica, .data = data)
 static blica_status call_fit_levels(void **out) {
   return fit_with("matched", (blica_input){.data = level_data}, out);
 }
+static blica_status call_fit_holes(void **out) {
+  return fit_with("matched", (blica_input){.counts = holes}, out);
+}
 static blica_status call_fit_pairs_of_levels(void **out) {
   return fit_with("pairwise", (blica_input){.data = level_data}, out);
 }
@@ -295,6 +298,7 @@ static const verb verbs[] = {VERB(ctx, ctx),
                              VERB(fit_ivae, model),
                              VERB(fit_fastica, model),
                              VERB(fit_levels, model),
+                             VERB(fit_holes, model),
                              VERB(fit_pairs_of_levels, model),
                              VERB(identify_levels, identification),
                              VERB(simulate, model),

@@ -26,7 +26,7 @@ typedef struct {
   blica_data *data;
   blica_counts *counts;
   blica_cor *cor;
-  double plain[N * U], noise[N * U], matrix[N * N];
+  double plain[N * U], noise[N * U], matrix[N * N], *owner;
   bl_blocks *blocks;
 } problem;
 
@@ -56,12 +56,13 @@ static void make(problem *p, is_missing missing, bool sets) {
   }
   assert_int_equal(blica_correlate(ctx, p->counts, &p->cor), BLICA_OK);
   for (int i = 0; i < N * U; i++) p->plain[i] = 0.6 + 0.01 * i;
-  assert_int_equal(bl_blocks_make(ctx, p->cor, p->truth->link, p->plain, p->noise, &p->blocks), BLICA_OK);
+  assert_int_equal(bl_alloc(ctx, 1, &p->owner), BLICA_OK);
+  assert_int_equal(bl_blocks_make(ctx, p->owner, p->cor, p->truth->link, p->plain, p->noise, &p->blocks), BLICA_OK);
   blica_data_free(complete);
 }
 
 static void drop(problem *p) {
-  bl_free(p->blocks);
+  bl_free(p->owner);
   blica_model_free(p->truth), blica_data_free(p->data), blica_counts_free(p->counts), blica_cor_free(p->cor);
 }
 

@@ -97,12 +97,12 @@ static double share_of(const blica_cor *cor, int s, int i) {
   return fmax(bl_cor_item_rows(cor, s, i) / fmax(cor->samples[s], 1), LEAST_SHARE);
 }
 
-blica_status bl_blocks_make(blica_ctx *ctx, const blica_cor *cor, double link, const double *plain, double *noise,
-                            bl_blocks **out) {
-  BL_OWNED bl_blocks *blocks = NULL;
+blica_status bl_blocks_make(blica_ctx *ctx, void *owner, const blica_cor *cor, double link, const double *plain,
+                            double *noise, bl_blocks **out) {
+  bl_blocks *blocks;
   const size_t n = (size_t)cor->n, u = (size_t)cor->u;
   *out = NULL;
-  MUST(bl_alloc(ctx, 1, &blocks));
+  MUST(bl_alloc_for(ctx, owner, 1, &blocks));
   blocks->cor = cor, blocks->link = link, blocks->plain = plain, blocks->noise = noise;
   MUST(bl_alloc_for(ctx, blocks, u + 1, &blocks->first));
   for (int s = 0; s < cor->u; s++) blocks->first[s + 1] = blocks->first[s] + count_blocks(cor, s);
@@ -112,7 +112,7 @@ blica_status bl_blocks_make(blica_ctx *ctx, const blica_cor *cor, double link, c
     const double p = share_of(cor, (int)(i / n), (int)(i % n));
     noise[i] = p < 1 ? (1 + plain[i]) / p - 1 : plain[i];
   }
-  *out = bl_take(&blocks);
+  *out = blocks;
   return BLICA_OK;
 }
 

@@ -182,9 +182,9 @@ struct bl_blocks {
   bl_block *block;
 };
 
-/* Borrows cor, in which values are missing, and plain; noise [n,u] is set and borrowed. Free with bl_free. */
-blica_status bl_blocks_make(blica_ctx *ctx, const blica_cor *cor, double link, const double *plain, double *noise,
-                            bl_blocks **out);
+/* Borrows cor, in which values are missing, and plain; noise [n,u] is set and borrowed. Freed with owner. */
+blica_status bl_blocks_make(blica_ctx *ctx, void *owner, const blica_cor *cor, double link, const double *plain,
+                            double *noise, bl_blocks **out);
 /* Sets the noise of segments with values missing at random by what the other items explain of each item at theta
  * = [ A | log v_1 | ... ] of k sources: tau_i = 1/((R + D)^-1)_ii. */
 blica_status bl_blocks_retune(blica_ctx *ctx, bl_blocks *blocks, int k, const double *theta);

@@ -42,7 +42,8 @@ static blica_status set_noise(blica_ctx *ctx, bl_gauss *g) {
   if (g->layout.locals > g->layout.k) return BLICA_OK;
   if (cor->item_rows) MUST(bl_alloc_for(ctx, g, count, &g->plain));
   for (size_t i = 0; i < count; i++) g->plain[i] = coarseness(cor, (int)(i / n), (int)(i % n));
-  return cor->item_rows ? bl_blocks_make(ctx, cor, g->layout.link, g->plain, g->noise, &g->blocks) : BLICA_OK;
+  if (!cor->item_rows) return BLICA_OK;
+  return bl_blocks_make(ctx, g, cor, g->layout.link, g->plain, g->noise, &g->blocks);
 }
 
 static void full_matrix(const bl_gauss *g, int s, double *c) {
