@@ -5,11 +5,37 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "files/json.h"
 #include "files/outfile.h"
+#include "base/number.h"
 #include "base/system.h"
+#include "base/text.h"
 #include "model/model.h"
 #include "model/model_fields.h"
+
+/* A byte that is not part of valid UTF-8 is taken as Latin-1. */
+static void write_text(FILE *stream, const char *text) {
+  putc('"', stream);
+  for (const char *s = text; *s;) {
+    int length = bl_utf8_length(s);
+    unsigned char first = (unsigned char)*s;
+    if (length == 0 || first < 0x20 || first == 0x7f)
+      fprintf(stream, "\\u%04x", first);
+    else if (*s == '"' || *s == '\\')
+      fprintf(stream, "\\%c", *s);
+    else
+      fwrite(s, 1, (size_t)length, stream);
+    s += length ? length : 1;
+  }
+  putc('"', stream);
+}
+
+/* In as few digits as read back to the same bits. NaN is null, infinities are the strings "Infinity" and "-Infinity".
+ */
+static void write_number(FILE *stream, double value) {
+  char text[BL_NUMBER_TEXT];
+  bl_number_text(value, text);
+  fputs(isnan(value) ? "null" : isfinite(value) ? text : value > 0 ? "\"Infinity\"" : "\"-Infinity\"", stream);
+}
 
 #define REPORT(type, name)                                                                                             \
   { #name, type, offsetof(blica_fit_report, name) }
@@ -24,11 +50,6 @@ const bl_field bl_report_fields[] = {
     REPORT(BL_FIELD_REAL, prior_variance),
     REPORT(BL_FIELD_INT, quadrature_nodes),
     REPORT(BL_FIELD_INT, best_start),
-    REPORT(BL_FIELD_SECONDS, seconds),
-    REPORT(BL_FIELD_SECONDS, seconds_count),
-    REPORT(BL_FIELD_SECONDS, seconds_correlate),
-    REPORT(BL_FIELD_SECONDS, seconds_regularise),
-    REPORT(BL_FIELD_SECONDS, seconds_optimise),
     REPORT(BL_FIELD_WIDE, zero_cells),
     REPORT(BL_FIELD_WIDE, constant_pairs),
     REPORT(BL_FIELD_WIDE, empty_pairs),
@@ -39,14 +60,8 @@ const bl_field bl_report_fields[] = {
 #define START(type, name)                                                                                              \
   { #name, type, offsetof(blica_start, name) }
 const bl_field bl_start_fields[] = {
-    START(BL_FIELD_KIND, kind),
-    START(BL_FIELD_REAL, objective),
-    START(BL_FIELD_REAL, gradient),
-    START(BL_FIELD_WIDE, iterations),
-    START(BL_FIELD_WIDE, evaluations),
-    START(BL_FIELD_SECONDS, seconds),
-    START(BL_FIELD_SECONDS, seconds_near),
-    START(BL_FIELD_STOP, stop),
+    START(BL_FIELD_KIND, kind),       START(BL_FIELD_REAL, objective),   START(BL_FIELD_REAL, gradient),
+    START(BL_FIELD_WIDE, iterations), START(BL_FIELD_WIDE, evaluations), START(BL_FIELD_STOP, stop),
     {NULL, BL_FIELD_REAL, 0},
 };
 
@@ -54,9 +69,8 @@ static void write_field(FILE *f, const bl_field *field, const void *record) {
   const char *at = (const char *)record + field->offset;
   fprintf(f, "\"%s\":", field->name);
   switch (field->type) {
-  case BL_FIELD_SECONDS:
   case BL_FIELD_REAL:
-    bl_json_number(f, *(const double *)at);
+    write_number(f, *(const double *)at);
     break;
   case BL_FIELD_INT:
     fprintf(f, "%d", *(const int *)at);
@@ -65,10 +79,10 @@ static void write_field(FILE *f, const bl_field *field, const void *record) {
     fprintf(f, "%lld", (long long)*(const int64_t *)at);
     break;
   case BL_FIELD_STOP:
-    bl_json_text(f, blica_stop_name(*(const blica_stop *)at));
+    write_text(f, blica_stop_name(*(const blica_stop *)at));
     break;
   case BL_FIELD_KIND:
-    bl_json_text(f, at);
+    write_text(f, at);
     break;
   case BL_FIELD_SEED: { /* beyond 2^53 readers that know only doubles would round it */
     const char *quote = *(const uint64_t *)at > (UINT64_C(1) << 53) ? "\"" : "";
@@ -78,11 +92,9 @@ static void write_field(FILE *f, const bl_field *field, const void *record) {
 }
 
 static void write_fields(FILE *f, const bl_field *field, const void *record, const char *between) {
-  for (bool first = true; field->name; field++) {
-    if (field->type == BL_FIELD_SECONDS) continue;
-    if (!first) fputs(between, f);
+  for (const bl_field *first = field; field->name; field++) {
+    if (field > first) fputs(between, f);
     write_field(f, field, record);
-    first = false;
   }
 }
 
@@ -90,7 +102,7 @@ static void write_vector(FILE *f, size_t count, const double *x, size_t stride) 
   putc('[', f);
   for (size_t i = 0; i < count; i++) {
     if (i) putc(',', f);
-    bl_json_number(f, x[i * stride]);
+    write_number(f, x[i * stride]);
   }
   putc(']', f);
 }
@@ -110,7 +122,7 @@ static void write_texts(FILE *f, const char *name, int count, char *const *texts
   fprintf(f, ",\n\"%s\":[", name);
   for (int i = 0; i < count; i++) {
     if (i) putc(',', f);
-    bl_json_text(f, texts[i]);
+    write_text(f, texts[i]);
   }
   putc(']', f);
 }
@@ -138,16 +150,16 @@ static void write_fit(FILE *f, const blica_model *m) {
   fputs(",\n \"notes\":{", f);
   for (int i = 0; i < fit->n_notes; i++) {
     if (i) putc(',', f);
-    bl_json_text(f, fit->notes[i].name);
+    write_text(f, fit->notes[i].name);
     putc(':', f);
-    bl_json_number(f, fit->notes[i].value);
+    write_number(f, fit->notes[i].value);
   }
   fputs("},\n \"options\":{", f);
   for (int i = 0; i < fit->n_options; i++) {
     if (i) putc(',', f);
-    bl_json_text(f, fit->options[i].name);
+    write_text(f, fit->options[i].name);
     putc(':', f);
-    bl_json_text(f, fit->options[i].value);
+    write_text(f, fit->options[i].value);
   }
   fputs("}}", f);
 }
@@ -161,7 +173,7 @@ static void write_items(FILE *f, const blica_model *m) {
     for (int l = 0; l < count; l++) {
       if (l) putc(',', f);
       if (m->coding)
-        bl_json_text(f, m->coding->labels[m->coding->first[i] + i + l]);
+        write_text(f, m->coding->labels[m->coding->first[i] + i + l]);
       else
         fprintf(f, "\"%d\"", l);
     }
@@ -179,9 +191,9 @@ static void write_items(FILE *f, const blica_model *m) {
 static void write_model(FILE *f, const blica_model *m) {
   size_t n = (size_t)m->n, k = (size_t)m->k, u = (size_t)m->u;
   fputs("{\"format\":\"blica-model\",\"version\":2,\n\"method\":", f);
-  bl_json_text(f, m->method);
+  write_text(f, m->method);
   fputs(",\n\"link\":", f);
-  bl_json_number(f, m->link);
+  write_number(f, m->link);
   write_texts(f, "variables", m->n, m->variables);
   write_texts(f, "segments", m->u, m->segments);
   fputs(",\n\"samples\":", f);

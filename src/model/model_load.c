@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/json_read.h"
+#include "model/json.h"
 #include "model/model.h"
 #include "model/model_fields.h"
 
@@ -33,9 +33,6 @@ static blica_status read_field(const bl_json_reader *r, const char *where, const
   int64_t whole = 0;
   blica_status status;
   switch (type) {
-  case BL_FIELD_SECONDS:
-    if (!value) return BLICA_OK;
-    return bl_read_number(r, where, value, BL_JSON_ANY, (double *)at);
   case BL_FIELD_REAL:
     return bl_read_number(r, where, value, BL_JSON_ANY, (double *)at);
   case BL_FIELD_WIDE:
@@ -87,32 +84,23 @@ done:
   return status;
 }
 
-/* The name of a member of an object. */
-static blica_status take_name(const bl_json_reader *r, const char *where, const char *name, char *out, size_t size) {
-  if (strlen(name) >= size) return bl_json_bad(r, "%s: the name is longer than %zu bytes", where, size - 1);
-  memcpy(out, name, strlen(name) + 1);
-  return BLICA_OK;
-}
-
 /* The members of an object: notes with a number each, or options with a text. */
-static blica_status read_members(const bl_json_reader *r, const char *what, const bl_json *object,
-                                 blica_fit_report *fit) {
-  const bool notes = strcmp(what, "notes") == 0;
-  char where[96];
-  size_t count;
-  snprintf(where, sizeof where, "fit.%s", what);
-  MUST(bl_read_object(r, where, object, MAX_SIDE, &count));
-  MUST(notes ? bl_alloc(r->ctx, count, &fit->notes) : bl_alloc(r->ctx, count, &fit->options));
+static blica_status read_members(const bl_json_reader *r, bool notes, const bl_json *object, blica_fit_report *fit) {
+  const char *what = notes ? "notes" : "options";
+  if (!object) return BLICA_OK;
+  if (!bl_json_is(object, BL_JSON_OBJECT))
+    return bl_json_bad(r, "fit.%s is %s, not an object", what, bl_json_type(object));
+  MUST(notes ? bl_alloc(r->ctx, object->count, &fit->notes) : bl_alloc(r->ctx, object->count, &fit->options));
+  *(notes ? &fit->n_notes : &fit->n_options) = (int)object->count;
   const bl_json *value = object + 1;
-  for (size_t i = 0; i < count; i++, value += value->span) {
-    const char *name = value->name;
-    blica_note *note = notes ? &fit->notes[fit->n_notes++] : NULL;
-    blica_setting *setting = notes ? NULL : &fit->options[fit->n_options++];
-    snprintf(where, sizeof where, "fit.%s.%.64s", what, name);
-    MUST(notes ? take_name(r, where, name, note->name, sizeof note->name)
-               : take_name(r, where, name, setting->name, sizeof setting->name));
-    MUST(notes ? bl_read_number(r, where, value, BL_JSON_ANY, &note->value)
-               : bl_read_name(r, where, value, setting->value, sizeof setting->value));
+  for (size_t i = 0; i < object->count; i++, value += value->span) {
+    const size_t room = notes ? sizeof fit->notes->name : sizeof fit->options->name;
+    char where[96];
+    snprintf(where, sizeof where, "fit.%s.%.64s", what, value->name);
+    if (strlen(value->name) >= room) return bl_json_bad(r, "%s: the name is longer than %zu bytes", where, room - 1);
+    strcpy(notes ? fit->notes[i].name : fit->options[i].name, value->name);
+    MUST(notes ? bl_read_number(r, where, value, BL_JSON_ANY, &fit->notes[i].value)
+               : bl_read_name(r, where, value, fit->options[i].value, sizeof fit->options->value));
   }
   return BLICA_OK;
 }
@@ -124,32 +112,6 @@ static blica_status read_optional(const bl_json_reader *r, const char *where, co
   return status == BLICA_OK ? bl_read_vector(r, where, value, count, BL_JSON_ANY, *out, 1) : status;
 }
 
-/* Moves the value of a note to *out; *out stays where there is none of that name. */
-static void take_note(blica_fit_report *fit, const char *name, double *out) {
-  for (int i = 0; i < fit->n_notes; i++) {
-    if (strcmp(fit->notes[i].name, name) != 0) continue;
-    *out = fit->notes[i].value;
-    memmove(&fit->notes[i], &fit->notes[i + 1], (size_t)(--fit->n_notes - i) * sizeof *fit->notes);
-    return;
-  }
-}
-
-/* Earlier versions wrote the scales of a prior as notes, and none where there was no prior. */
-static blica_status read_prior(const bl_json_reader *r, const bl_json *object, blica_fit_report *fit) {
-  double nodes = fit->quadrature_nodes;
-  if (!bl_json_member(object, "prior_mixing") && bl_json_member(object, "notes")) {
-    fit->prior_mixing = fit->prior_variance = INFINITY;
-    take_note(fit, "prior_mixing", &fit->prior_mixing);
-    take_note(fit, "prior_variance", &fit->prior_variance);
-    take_note(fit, "quadrature_nodes", &nodes);
-    if (nodes >= 0 && nodes <= INT_MAX) fit->quadrature_nodes = (int)nodes;
-  }
-  if (fit->prior_mixing <= 0 || fit->prior_variance <= 0)
-    return bl_json_bad(r, "fit.prior_mixing and fit.prior_variance are %g and %g; both must be positive",
-                       fit->prior_mixing, fit->prior_variance);
-  return BLICA_OK;
-}
-
 static blica_status read_fit(const bl_json_reader *r, const bl_json *object, blica_model *m) {
   size_t u = (size_t)m->u;
   MUST(read_fields(r, "fit", object, bl_report_fields, &m->fit));
@@ -157,9 +119,11 @@ static blica_status read_fit(const bl_json_reader *r, const bl_json *object, bli
   MUST(read_optional(r, "fit.shift", bl_json_member(object, "shift"), u, &m->fit.shift));
   MUST(read_optional(r, "fit.eigen_min", bl_json_member(object, "eigen_min"), u, &m->fit.eigen_min));
   MUST(read_optional(r, "fit.eigen_max", bl_json_member(object, "eigen_max"), u, &m->fit.eigen_max));
-  if (bl_json_member(object, "notes")) MUST(read_members(r, "notes", bl_json_member(object, "notes"), &m->fit));
-  MUST(read_prior(r, object, &m->fit));
-  if (bl_json_member(object, "options")) MUST(read_members(r, "options", bl_json_member(object, "options"), &m->fit));
+  MUST(read_members(r, true, bl_json_member(object, "notes"), &m->fit));
+  MUST(read_members(r, false, bl_json_member(object, "options"), &m->fit));
+  if (m->fit.prior_mixing <= 0 || m->fit.prior_variance <= 0)
+    return bl_json_bad(r, "fit.prior_mixing and fit.prior_variance are %g and %g; both must be positive",
+                       m->fit.prior_mixing, m->fit.prior_variance);
   return BLICA_OK;
 }
 
@@ -202,9 +166,9 @@ static blica_status read_sizes(const bl_json_reader *r, const bl_json *root, siz
 
 /* Two sides may promise more than there is: memory is taken only once all elements are seen to be there. */
 static blica_status check_shapes(const bl_json_reader *r, const bl_json *root, size_t n, size_t k, size_t u) {
-  MUST(bl_read_shape(r, "mixing", bl_json_member(root, "mixing"), n, k));
-  MUST(bl_read_shape(r, "variances", bl_json_member(root, "variances"), u, k));
-  MUST(bl_read_shape(r, "means", bl_json_member(root, "means"), u, k));
+  MUST(bl_read_matrix(r, "mixing", bl_json_member(root, "mixing"), n, k, BL_JSON_ANY, NULL, 0, 0));
+  MUST(bl_read_matrix(r, "variances", bl_json_member(root, "variances"), u, k, BL_JSON_ANY, NULL, 0, 0));
+  MUST(bl_read_matrix(r, "means", bl_json_member(root, "means"), u, k, BL_JSON_ANY, NULL, 0, 0));
   if (bl_json_member(root, "thresholds")) MUST(bl_read_array(r, "thresholds", bl_json_member(root, "thresholds"), u));
   return BLICA_OK;
 }

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "context.h"
-#include "model/json_parse.h"
+#include "model/json.h"
 
 static void values_are_what_the_text_says(void **unused) {
   (void)unused;

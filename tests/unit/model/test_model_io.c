@@ -184,20 +184,19 @@ static void plain_model(void **state) {
   blica_model_free(b);
 }
 
-/* Earlier versions wrote the scales of a prior as notes, none without a prior, and nothing of it without a fit. */
-static void test_prior_of_earlier_files(void **state) {
+/* The scales of a prior are unknown where the file does not say them. */
+static void test_prior(void **state) {
   (void)state;
   static const struct {
     const char *fit;
     double mixing, variance;
     int notes; /* -1: the file is refused */
   } cases[] = {
-      {"{\"notes\":{\"loglik\":-3,\"prior_mixing\":2.5,\"prior_variance\":0.5}}", 2.5, 0.5, 1},
-      {"{\"notes\":{\"loglik\":-3}}", INFINITY, INFINITY, 1},
+      {"{\"notes\":{\"loglik\":-3}}", NAN, NAN, 1},
       {"{\"objective\":1}", NAN, NAN, 0},
       {"{\"prior_mixing\":3,\"prior_variance\":\"Infinity\",\"notes\":{}}", 3, INFINITY, 0},
       {"{\"prior_mixing\":0}", 0, 0, -1},
-      {"{\"notes\":{\"prior_mixing\":-1}}", 0, 0, -1},
+      {"{\"prior_mixing\":1,\"prior_variance\":-1}", 0, 0, -1},
   };
   for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
     char text[512];
@@ -554,7 +553,7 @@ int main(void) {
       cmocka_unit_test(round_trip),
       cmocka_unit_test(plain_model),
       cmocka_unit_test(a_minimal_model),
-      cmocka_unit_test(test_prior_of_earlier_files),
+      cmocka_unit_test(test_prior),
       cmocka_unit_test(every_field_corrupted),
       cmocka_unit_test(values_out_of_range),
       cmocka_unit_test(unknown_fields_are_ignored),
