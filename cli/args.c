@@ -1,9 +1,13 @@
 /* args.c - parsing. Flags are --name VALUE or --name=VALUE; options without a value are flags. */
 #include "args.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "data_args.h"
+#include "words.h"
 
 static const blica_option common_table[] = {
     OPTION(program, threads, BLICA_OPT_INT, "all", 1, 4096, "all=0", "T",
@@ -12,10 +16,44 @@ static const blica_option common_table[] = {
            "Print no notes, no progress and no summary; errors and warnings stay."),
 };
 
+#define ROW(name) &command_##name,
+const command *const commands[] = {EACH_COMMAND(ROW) NULL};
+#undef ROW
+
+/* ---- tables ---- */
+
 const blica_option *option_table(const command *c, int g, int *count) {
   *count = g < MAX_GROUPS ? 0 : (int)(sizeof common_table / sizeof *common_table);
   if (g == MAX_GROUPS) return common_table;
   return c->groups[g].table ? c->groups[g].table(count) : NULL;
+}
+
+bool option_next(const command *c, option_walk *w) {
+  for (; w->group <= MAX_GROUPS; w->group++, w->next = 0) {
+    int count;
+    const blica_option *options = option_table(c, w->group, &count);
+    if (w->next >= count) continue;
+    w->option = &options[w->next++];
+    return true;
+  }
+  return false;
+}
+
+bool list_next(const char **list, const char **word, int *length) {
+  if (!*list || !**list) return false;
+  *word = *list;
+  *length = (int)strcspn(*list, "=|");
+  *list += strcspn(*list, "|");
+  if (**list) ++*list;
+  return true;
+}
+
+bool list_has(const char *list, const char *name) {
+  const char *word;
+  int length;
+  while (list_next(&list, &word, &length))
+    if ((int)strlen(name) == length && strncmp(word, name, (size_t)length) == 0) return true;
+  return false;
 }
 
 const char *flag_of(const blica_option *option, char flag[FLAG_TEXT]) {
@@ -25,46 +63,45 @@ const char *flag_of(const blica_option *option, char flag[FLAG_TEXT]) {
   return flag;
 }
 
-void default_of(const blica_option *option, char *text, size_t size) {
-  text[0] = 0;
-  if (option->type != BLICA_OPT_FLAG && option->initial && strcmp(option->initial, "default") != 0)
-    snprintf(text, size, "%s", option->initial);
+/* Text at the end of what text holds already, cut to size. */
+static void append(char *text, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));
+static void append(char *text, size_t size, const char *format, ...) {
+  const size_t at = strlen(text);
+  va_list args;
+  va_start(args, format);
+  vsnprintf(text + at, size - at, format, args);
+  va_end(args);
 }
 
-int needs_of(const blica_option *option, char *text, size_t size) {
-  const char *words = strchr(option->needs, '=');
-  blica_option other = *option;
+/* "Needs --method mle or auto.", or "Needs --checkpoint.": what it takes for the option to have an effect. */
+static void append_needs(const blica_option *option, char *text, size_t size) {
+  const char *list = strchr(option->needs, '='), *word;
+  int length;
   char name[FLAG_TEXT - 4], flag[FLAG_TEXT];
   snprintf(name, sizeof name, "%.*s", (int)strcspn(option->needs, "="), option->needs);
-  other.name = name;
-  int at = snprintf(text, size, " Needs %s", flag_of(&other, flag));
-  for (const char *word = words ? words + 1 : NULL; word && (size_t)at < size;) {
-    const char *next = strchr(word, '|');
-    at += snprintf(text + at, size - (size_t)at, "%s%.*s",
-                   word == words + 1 ? " "
-                   : next            ? ", "
-                                     : " or ",
-                   (int)strcspn(word, "|"), word);
-    word = next ? next + 1 : NULL;
-  }
-  if ((size_t)at < size) at += snprintf(text + at, size - (size_t)at, ".");
-  return at;
+  append(text, size, " Needs %s", flag_of(&(blica_option){.name = name}, flag));
+  if (list) list++;
+  for (const char *before = " "; list_next(&list, &word, &length); before = strchr(list, '|') ? ", " : " or ")
+    append(text, size, "%s%.*s", before, length, word);
+  append(text, size, ".");
 }
 
-const char *words_of(const blica_option *option, char *text, size_t size) {
-  size_t at = 0;
-  for (const char *c = option->words; *c && at + 1 < size; c += *c == '=' ? strcspn(c, "|") : 1)
-    if (*c != '=') text[at++] = *c;
-  text[at] = 0;
+const char *meaning_of(const blica_option *option, bool values, char text[MEANING_TEXT]) {
+  snprintf(text, MEANING_TEXT, "%s", option->help);
+  if (values && option->type == BLICA_OPT_CHOICE) {
+    const char *list = option->words, *word;
+    int length;
+    for (const char *before = " One of "; list_next(&list, &word, &length); before = ", ")
+      append(text, MEANING_TEXT, "%s%.*s", before, length, word);
+    append(text, MEANING_TEXT, ".");
+  }
+  if (option->needs) append_needs(option, text, MEANING_TEXT);
+  if (values && option->type != BLICA_OPT_FLAG && option->initial && strcmp(option->initial, "default") != 0)
+    append(text, MEANING_TEXT, " Default: %s.", option->initial);
   return text;
 }
 
 /* ---- suggestions ---- */
-
-static int smallest(int a, int b, int c) {
-  int m = a < b ? a : b;
-  return m < c ? m : c;
-}
 
 /* Levenshtein's distance, for words of a flag's length. */
 static int edits(const char *a, const char *b) {
@@ -76,8 +113,8 @@ static int edits(const char *a, const char *b) {
     int corner = row[0];
     row[0] = i;
     for (int j = 1; j <= m; j++) {
-      int up = row[j];
-      row[j] = smallest(up + 1, row[j - 1] + 1, corner + (a[i - 1] != b[j - 1]));
+      const int up = row[j], near = (up < row[j - 1] ? up : row[j - 1]) + 1, swapped = corner + (a[i - 1] != b[j - 1]);
+      row[j] = near < swapped ? near : swapped;
       corner = up;
     }
   }
@@ -103,18 +140,17 @@ const char *nearest(const char *text, const char *const *list, int count) {
 typedef struct {
   const blica_option *option;
   void *values;
+  bool reading; /* says how the data are read */
 } target;
 
 enum { MAX_FLAGS = 128 };
 
 /* All options of the command with the place of their values. */
 static int all_targets(program *p, char *values, target *list) {
-  int count = 0, size;
-  for (int g = 0; g <= MAX_GROUPS; g++) {
-    const blica_option *table = option_table(p->command, g, &size);
-    void *place = g < MAX_GROUPS ? (void *)(values + p->command->groups[g].offset) : (void *)p;
-    for (int i = 0; i < size && count < MAX_FLAGS; i++) list[count++] = (target){&table[i], place};
-  }
+  int count = 0;
+  for (option_walk w = {0}; count < MAX_FLAGS && option_next(p->command, &w); count++)
+    list[count] = (target){w.option, w.group < MAX_GROUPS ? (void *)(values + p->command->groups[w.group].offset) : p,
+                           w.group < MAX_GROUPS && p->command->groups[w.group].table == data_option_table};
   return count;
 }
 
@@ -122,11 +158,11 @@ static int unknown_flag(const program *p, const char *flag, const target *list, 
   char flags[MAX_FLAGS][FLAG_TEXT];
   const char *names[MAX_FLAGS];
   for (int i = 0; i < count; i++) names[i] = flag_of(list[i].option, flags[i]);
-  const char *near = nearest(flag, names, count);
+  const char *near = nearest(flag, names, count), *name = p->command->name;
   if (near)
-    say_error("%s: unknown option %s; did you mean %s?", p->command->name, flag, near);
+    say_error("%s: unknown option %s; did you mean %s?", name, flag, near);
   else
-    say_error("%s: unknown option %s; see blica %s --help", p->command->name, flag, p->command->name);
+    say_error("%s: unknown option %s; see blica %s --help", name, flag, name);
   return EXIT_USAGE;
 }
 
@@ -140,23 +176,25 @@ static const target *find_flag(const target *list, int count, const char *flag, 
 
 /* ---- parsing ---- */
 
-/* One flag at argv[*at]; *at moves past its value. */
 /* A number of sources below 1 is well written, but no data can have it: bad data, like one above n. */
 static bool fits_no_data(const blica_option *option, const char *value) {
   char *end;
   return strcmp(option->name, "sources") == 0 && strtol(value, &end, 10) < 1 && end != value && !*end;
 }
 
-/* Files may have other names on other hosts, and threads be fewer there. */
-static void note_given(program *p, const blica_option *option, const char *value) {
-  static const char *const own[] = {"out", "checkpoint", "segment_file", "figures", "threads", "quiet"};
-  size_t at = strlen(p->given);
-  bool differs = false;
-  for (size_t i = 0; i < sizeof own / sizeof *own; i++) differs = differs || strcmp(own[i], option->name) == 0;
-  char flag[FLAG_TEXT];
-  if (!differs) snprintf(p->given + at, sizeof p->given - at, "%s %s\n", flag_of(option, flag), value);
+/* Keeps what was given: for the other processes, whose files may have other names and whose threads may be fewer; and
+ * how the data are read, for commands that the program names. */
+static void note_given(program *p, const target *t, const char *value) {
+  char flag[FLAG_TEXT], word[WORD_TEXT];
+  flag_of(t->option, flag);
+  if (!list_has("out|checkpoint|segment_file|figures|threads|quiet", t->option->name))
+    append(p->given, sizeof p->given, "%s %s\n", flag, value);
+  if (!t->reading) return;
+  shell_word(value, word);
+  append(p->reading, sizeof p->reading, t->option->type == BLICA_OPT_FLAG ? " %s" : " %s %s", flag, word);
 }
 
+/* One flag at argv[*at]; *at moves past its value. */
 static int parse_flag(program *p, int argc, char **argv, int *at, const target *list, int count, bool *seen) {
   const char *flag = argv[*at], *equals = strchr(flag, '=');
   size_t length = equals ? (size_t)(equals - flag) : strlen(flag);
@@ -175,7 +213,7 @@ static int parse_flag(program *p, int argc, char **argv, int *at, const target *
     value = argv[*at];
   }
   seen[t - list] = true;
-  note_given(p, t->option, value);
+  note_given(p, t, value);
   if (blica_option_set(p->ctx, t->option, t->values, value) != BLICA_OK) {
     say_error("%s: %s", p->command->name, blica_message(p->ctx));
     return fits_no_data(t->option, value) ? EXIT_DATA : EXIT_USAGE;
@@ -199,16 +237,11 @@ static int check_operands(const program *p) {
 }
 
 static int check_required(const program *p, const target *list, int count, const bool *seen) {
-  for (const char *word = p->command->required; word;) {
-    size_t length = strcspn(word, "|");
-    for (int i = 0; i < count; i++) {
-      const blica_option *option = list[i].option;
-      if (seen[i] || strlen(option->name) != length || strncmp(option->name, word, length) != 0) continue;
-      char flag[FLAG_TEXT];
-      say_error("%s: %s %s is missing", p->command->name, flag_of(option, flag), option->metavar);
-      return EXIT_USAGE;
-    }
-    word = word[length] ? word + length + 1 : NULL;
+  for (int i = 0; i < count; i++) {
+    char flag[FLAG_TEXT];
+    if (seen[i] || !list_has(p->command->required, list[i].option->name)) continue;
+    say_error("%s: %s %s is missing", p->command->name, flag_of(list[i].option, flag), list[i].option->metavar);
+    return EXIT_USAGE;
   }
   return 0;
 }
@@ -217,8 +250,8 @@ static int check_required(const program *p, const target *list, int count, const
 static int check_values(program *p, char *values) {
   int count;
   for (int g = 0; g < MAX_GROUPS; g++) {
-    const blica_option *table = option_table(p->command, g, &count);
-    if (!table || blica_options_check(p->ctx, table, count, values + p->command->groups[g].offset) == BLICA_OK)
+    const blica_option *options = option_table(p->command, g, &count);
+    if (!options || blica_options_check(p->ctx, options, count, values + p->command->groups[g].offset) == BLICA_OK)
       continue;
     say_error("%s: %s", p->command->name, blica_message(p->ctx));
     return EXIT_USAGE;

@@ -10,17 +10,20 @@ int args_parse(program *p, int argc, char **argv, void *values, int *help);
 
 /* Table g of the command's options, those of every command last (g = MAX_GROUPS); NULL, with a count of 0: none. */
 const blica_option *option_table(const command *c, int g, int *count);
+/* All of them in turn: for (option_walk w = {0}; option_next(c, &w);) w.option. */
+typedef struct {
+  int group, next;
+  const blica_option *option;
+} option_walk;
+bool option_next(const command *c, option_walk *w); /* false at the end */
+/* The next word of a list "a|b=2|c", without what = sets; moves *list past it; false at the end. */
+bool list_next(const char **list, const char **word, int *length);
+bool list_has(const char *list, const char *name); /* NULL is an empty list */
+enum { FLAG_TEXT = 64, MEANING_TEXT = 1024 };
 /* The flag of an option, "--max-seconds", written into flag. */
-enum { FLAG_TEXT = 64 };
 const char *flag_of(const blica_option *option, char flag[FLAG_TEXT]); /* returns flag */
-/* How its default reads in help, or "" if it has no default. */
-void default_of(const blica_option *option, char *text, size_t size);
-enum { NEEDS_TEXT = 160 };
-/* " Needs --method mle or auto.", or " Needs --checkpoint.": what an option needs to have an effect. Returns the number
- * of characters. */
-int needs_of(const blica_option *option, char *text, size_t size);
-/* The words of an option as in "a|b|c", written into text. */
-const char *words_of(const blica_option *option, char *text, size_t size); /* returns text */
+/* Its help and what it needs to have an effect; values: its words and its default too. Returns text. */
+const char *meaning_of(const blica_option *option, bool values, char text[MEANING_TEXT]);
 /* The word of the list nearest to a mistyped one, or NULL when none is near. */
 const char *nearest(const char *text, const char *const *list, int count);
 
@@ -29,5 +32,8 @@ void usage_of(const command *c, char *text, size_t size);
 void print_help(const command *c, bool all); /* on stdout, of one command; all: with every option */
 void print_data_help(void);                  /* how data are read */
 void print_overview(void);                   /* on stdout, of the program */
+/* For completion in a shell: what the last of these words, those behind `blica`, can become; each on a line of its own,
+ * with its meaning behind a tab. */
+void print_candidates(int count, char **words);
 
 #endif

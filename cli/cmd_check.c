@@ -155,34 +155,40 @@ static json_t *constants_record(const findings *f) {
   return list;
 }
 
-static json_t *findings_record(const blica_check *d) {
-  json_t *list = json_array();
-  for (int i = 0; i < d->count; i++)
-    json_array_append_new(list, json_pack("{s:s,s:i,s:o,s:o}", "code", d->findings[i].code, "level",
-                                          d->findings[i].level, "found", json_text(d->findings[i].found), "advice",
-                                          json_text(d->findings[i].advice)));
-  return list;
-}
-
 static int print_json(const findings *f) {
   static const char *const verdicts[] = {"ready", "look", "mend"};
+#define FINDING(member, kind) FIELD(blica_finding, member, kind)
+  static const json_field finding[] = {FINDING(code, FIELD_ARRAY),
+                                       FINDING(level, FIELD_INT),
+                                       FINDING(found, FIELD_STRING),
+                                       FINDING(advice, FIELD_STRING),
+                                       {0}};
+#define CHECK(name, member, kind)                                                                                      \
+  { name, offsetof(blica_check, member), kind }
+  static const json_field check[] = {CHECK("variables", n, FIELD_INT),
+                                     CHECK("segments", u, FIELD_INT),
+                                     CHECK("rows", rows, FIELD_NUMBER),
+                                     CHECK("small_segments", small_segments, FIELD_INT),
+                                     CHECK("zero_cell_pairs", zero_cells, FIELD_WIDE),
+                                     CHECK("empty_pairs", empty_pairs, FIELD_WIDE),
+                                     CHECK("never_together", never_together, FIELD_WIDE),
+                                     CHECK("copies", copies, FIELD_WIDE),
+                                     {0}};
+  static const json_field sizes[] = {CHECK("least", least, FIELD_NUMBER),
+                                     CHECK("median", median, FIELD_NUMBER),
+                                     CHECK("most", most, FIELD_NUMBER),
+                                     {0}};
   const blica_check *d = f->found;
-  json_t *missing = json_array(), *samples = json_array();
-  for (int i = 0; i < d->n; i++) json_array_append_new(missing, json_number(d->missing[i]));
-  for (int s = 0; s < d->u; s++) json_array_append_new(samples, json_number(f->c->samples[s]));
-  json_t *rows = json_pack("{s:o,s:o,s:o}", "least", json_number(d->least), "median", json_number(d->median), "most",
-                           json_number(d->most));
-  json_t *record = json_pack("{s:i,s:i,s:o,s:o,s:o,s:i,s:o,s:I,s:I,s:I,s:I,s:I,s:o,s:i,s:I,s:I,s:I,s:b}", "variables",
-                             d->n, "segments", d->u, "rows", json_number(d->rows), "rows_per_segment", rows, "samples",
-                             samples, "small_segments", d->small_segments, "constant_columns", constants_record(f),
-                             "zero_cell_pairs", (json_int_t)d->zero_cells, "empty_pairs", (json_int_t)d->empty_pairs,
-                             "never_together", (json_int_t)d->never_together, "copies", (json_int_t)d->copies, "pairs",
-                             (json_int_t)d->n * (d->n - 1) / 2 * d->u, "missing", missing, "sources", f->sources,
-                             "statistics", (json_int_t)f->statistics, "unknowns", (json_int_t)f->unknowns, "surplus",
-                             (json_int_t)(f->statistics - f->unknowns), "exact", f->c->exact);
-  if (!record) return json_print(NULL);
-  json_object_set_new(record, "findings", findings_record(d));
-  json_object_set_new(record, "verdict", json_string(verdicts[worst(f)]));
+  json_t *rows = json_rows(d, 1, sizeof *d, sizes);
+  json_t *record =
+      json_pack("{s:O,s:o,s:o,s:I,s:o,s:i,s:I,s:I,s:I,s:b,s:o,s:s}", "rows_per_segment", json_array_get(rows, 0),
+                "samples", json_numbers(f->c->samples, d->u), "constant_columns", constants_record(f), "pairs",
+                (json_int_t)d->n * (d->n - 1) / 2 * d->u, "missing", json_numbers(d->missing, d->n), "sources",
+                f->sources, "statistics", (json_int_t)f->statistics, "unknowns", (json_int_t)f->unknowns, "surplus",
+                (json_int_t)(f->statistics - f->unknowns), "exact", f->c->exact, "findings",
+                json_rows(d->findings, d->count, sizeof *d->findings, finding), "verdict", verdicts[worst(f)]);
+  json_decref(rows);
+  json_set(record, d, check);
   return json_print(record);
 }
 

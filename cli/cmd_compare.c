@@ -17,12 +17,9 @@ static const blica_option own[] = {
 OPTION_TABLE(own_table, own)
 
 static int print_json(double mcs, int k, const int *matching, const double *cosine) {
-  json_t *match = json_array(), *cosines = json_array();
-  for (int j = 0; j < k; j++) {
-    json_array_append_new(match, json_integer(matching[j]));
-    json_array_append_new(cosines, json_real(cosine[j]));
-  }
-  return json_print(json_pack("{s:f,s:o,s:o}", "mcs", mcs, "matching", match, "cosine", cosines));
+  json_t *match = json_array();
+  for (int j = 0; j < k; j++) json_array_append_new(match, json_integer(matching[j]));
+  return json_print(json_pack("{s:f,s:o,s:o}", "mcs", mcs, "matching", match, "cosine", json_numbers(cosine, k)));
 }
 
 static int print_text(double mcs, int k, const int *matching, const double *cosine) {
@@ -55,10 +52,10 @@ static int compare(program *p, const compare_values *v, const matrix *a, const m
 
 static int run(program *p, void *values) {
   matrix m[2] = {{0}};
-  char message[1024];
+  char message[SOURCE_MESSAGE];
   int code = EXIT_OK;
   for (int i = 0; i < 2 && code == EXIT_OK; i++) {
-    blica_status status = matrix_read(p->ctx, p->operands[i], &m[i], message, sizeof message);
+    blica_status status = matrix_read(p->ctx, p->operands[i], &m[i], message);
     if (status == BLICA_OK) continue;
     say_error("%s", message);
     code = status == BLICA_ERR_MEMORY ? EXIT_FAILED : EXIT_DATA;

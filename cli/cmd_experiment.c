@@ -122,8 +122,8 @@ static int run(program *p, void *values) {
 static const char *experiment_words(void) {
   static char words[256];
   size_t at = 0;
-  for (const experiment_entry *e = experiments; e->name && at < sizeof words; e++)
-    at += (size_t)snprintf(words + at, sizeof words - at, "%s%s", at ? " " : "", e->name);
+  for (const experiment_entry *x = experiments; x->name && at < sizeof words; x++)
+    at += (size_t)snprintf(words + at, sizeof words - at, "%s%s", at ? "|" : "", x->name);
   return words;
 }
 

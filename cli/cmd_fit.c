@@ -97,44 +97,42 @@ static void print_details(const blica_fit_report *fit) {
   for (int i = 0; i < fit->n_notes; i++) say_note("%s %.6g", fit->notes[i].name, fit->notes[i].value);
 }
 
-static json_t *starts_record(const blica_fit_report *fit) {
-  json_t *list = json_array();
-  for (int i = 0; i < fit->n_starts; i++) {
-    const blica_start *s = &fit->starts[i];
-    json_array_append_new(list,
-                          json_pack("{s:s,s:o,s:o,s:I,s:I,s:f,s:f,s:s}", "kind", s->kind, "objective",
-                                    json_number(s->objective), "gradient", json_number(s->gradient), "iterations",
-                                    (json_int_t)s->iterations, "evaluations", (json_int_t)s->evaluations, "seconds",
-                                    s->seconds, "seconds_near", s->seconds_near, "stop", blica_stop_name(s->stop)));
-  }
-  return list;
-}
+#define START(member, kind) FIELD(blica_start, member, kind)
+static const json_field start_fields[] = {
+    START(kind, FIELD_ARRAY),      START(objective, FIELD_NUMBER),    START(gradient, FIELD_NUMBER),
+    START(iterations, FIELD_WIDE), START(evaluations, FIELD_WIDE),    START(seconds, FIELD_NUMBER),
+    START(stop, FIELD_STOP),       START(seconds_near, FIELD_NUMBER), {0}};
+
+#define FIT(member, kind) FIELD(blica_fit_report, member, kind)
+static const json_field fit_fields[] = {FIT(objective, FIELD_NUMBER),
+                                        FIT(stop, FIELD_STOP),
+                                        FIT(iterations, FIELD_WIDE),
+                                        FIT(evaluations, FIELD_WIDE),
+                                        FIT(condition, FIELD_NUMBER),
+                                        FIT(best_start, FIELD_INT),
+                                        FIT(prior_mixing, FIELD_NUMBER),
+                                        FIT(prior_variance, FIELD_NUMBER),
+                                        FIT(seed, FIELD_SEED),
+                                        FIT(seconds, FIELD_NUMBER),
+                                        FIT(seconds_count, FIELD_NUMBER),
+                                        FIT(seconds_correlate, FIELD_NUMBER),
+                                        FIT(seconds_regularise, FIELD_NUMBER),
+                                        FIT(seconds_optimise, FIELD_NUMBER),
+                                        FIT(zero_cells, FIELD_WIDE),
+                                        FIT(constant_pairs, FIELD_WIDE),
+                                        FIT(empty_pairs, FIELD_WIDE),
+                                        FIT(constant_columns, FIELD_WIDE),
+                                        {0}};
 
 static int print_record(const blica_model *m, const char *out, double rows) {
   const blica_fit_report *fit = &m->fit;
   json_t *notes = json_object();
   for (int i = 0; i < fit->n_notes; i++)
     json_object_set_new(notes, fit->notes[i].name, json_number(fit->notes[i].value));
-  json_t *record = json_pack("{s:o,s:s,s:i,s:i,s:i,s:f,s:o,s:s,s:I,s:I,s:o,s:i,s:o}", "out", json_text(out), "method",
-                             m->method, "variables", m->n, "sources", m->k, "segments", m->u, "rows", rows, "objective",
-                             json_number(fit->objective), "stop", blica_stop_name(fit->stop), "iterations",
-                             (json_int_t)fit->iterations, "evaluations", (json_int_t)fit->evaluations, "condition",
-                             json_number(fit->condition), "best_start", fit->best_start, "notes", notes);
-  if (!record) return json_print(NULL);
-  json_object_update_new(record, json_pack("{s:o,s:o}", "prior_mixing", json_number(fit->prior_mixing),
-                                           "prior_variance", json_number(fit->prior_variance)));
-  char seed[24];
-  snprintf(seed, sizeof seed, "%llu", (unsigned long long)fit->seed);
-  json_object_set_new(record, "seed", fit->seed <= INT64_MAX ? json_integer((json_int_t)fit->seed) : json_string(seed));
-  json_object_update_new(record, json_pack("{s:f,s:f,s:f,s:f,s:f}", "seconds", fit->seconds, "seconds_count",
-                                           fit->seconds_count, "seconds_correlate", fit->seconds_correlate,
-                                           "seconds_regularise", fit->seconds_regularise, "seconds_optimise",
-                                           fit->seconds_optimise));
-  json_object_update_new(record,
-                         json_pack("{s:I,s:I,s:I,s:I}", "zero_cells", (json_int_t)fit->zero_cells, "constant_pairs",
-                                   (json_int_t)fit->constant_pairs, "empty_pairs", (json_int_t)fit->empty_pairs,
-                                   "constant_columns", (json_int_t)fit->constant_columns));
-  json_object_set_new(record, "starts", starts_record(fit));
+  json_t *record = json_pack("{s:o,s:s,s:i,s:i,s:i,s:f,s:o}", "out", json_text(out), "method", m->method, "variables",
+                             m->n, "sources", m->k, "segments", m->u, "rows", rows, "notes", notes);
+  json_set(record, fit, fit_fields);
+  json_object_set_new(record, "starts", json_rows(fit->starts, fit->n_starts, sizeof *fit->starts, start_fields));
   return json_print(record);
 }
 
@@ -144,47 +142,30 @@ static int exit_of(blica_stop stop) {
     say_warning("interrupted; the best result so far is written");
     return EXIT_INTERRUPTED;
   }
-  switch (stop) {
-  case BLICA_STOP_CONVERGED:
-    return EXIT_OK;
-  case BLICA_STOP_INTERRUPTED:
-    return EXIT_INTERRUPTED;
-  case BLICA_STOP_ITERATIONS:
-    say_warning("did not converge: --max-iterations was reached. The result was written");
-    break;
-  case BLICA_STOP_TIME:
-    say_warning("did not converge: --max-seconds was reached. The result was written");
-    break;
-  case BLICA_STOP_STALLED:
-    say_warning("did not converge: the objective is too flat to improve further. The result was written; use --prior "
-                "auto, or fewer sources");
-    break;
-  case BLICA_STOP_UNBOUNDED:
-    say_warning("did not converge: the likelihood has no maximum on these data, and parameters run to infinity. The "
-                "result was written, but a prior is needed (--prior auto)");
-    break;
-  case BLICA_STOP_INTEGRATION:
-    say_warning("did not converge: the integration error is too large to say where the likelihood has its maximum. The "
-                "result was written, but --method matched may be more accurate");
-    break;
-  case BLICA_STOP_COMPARED: /* of a start, never of a fit */
-  case BLICA_STOP_DUPLICATE:
-    break;
-  }
+  static const char *const why[] = {
+      [BLICA_STOP_ITERATIONS] = "--max-iterations was reached. The result was written",
+      [BLICA_STOP_TIME] = "--max-seconds was reached. The result was written",
+      [BLICA_STOP_STALLED] = "the objective is too flat to improve further. The result was written; use --prior auto, "
+                             "or fewer sources",
+      [BLICA_STOP_UNBOUNDED] = "the likelihood has no maximum on these data, and parameters run to infinity. The "
+                               "result was written, but a prior is needed (--prior auto)",
+      [BLICA_STOP_INTEGRATION] = "the integration error is too large to say where the likelihood has its maximum. The "
+                                 "result was written, but --method matched may be more accurate"};
+  if (stop == BLICA_STOP_CONVERGED) return EXIT_OK;
+  if (stop == BLICA_STOP_INTERRUPTED) return EXIT_INTERRUPTED;
+  if (stop <= BLICA_STOP_INTEGRATION) say_warning("did not converge: %s", why[stop]);
   return EXIT_NOT_CONVERGED;
 }
 
 static int finish(program *p, const fit_values *v, const blica_model *model, const fit_input *in) {
-  char how[1024];
   blica_status status = writes() ? blica_model_save(p->ctx, model, v->out) : BLICA_OK;
   if (status != BLICA_OK) return fail_writing(p, status);
   progress_clear();
   if (v->verbose) print_details(&model->fit);
   say_note("%s: objective %.10g after %.2g s (seed %llu); wrote %s", model->method, model->fit.objective,
            model->fit.seconds, (unsigned long long)model->fit.seed, v->out);
-  data_args_text(&v->data, how, sizeof how);
   if (!v->json && !p->quiet && leads())
-    print_summary(p, model, strcmp(v->out, "/dev/stdout") == 0 ? stderr : stdout, v->out, p->operands[0], how,
+    print_summary(p, model, strcmp(v->out, "/dev/stdout") == 0 ? stderr : stdout, v->out, p->operands[0], p->reading,
                   in->words);
   settle_checkpoint(v->options.checkpoint, interrupted() || model->fit.seconds > v->options.max_seconds, "fit");
   int code = v->json ? print_record(model, v->out, in->rows) : EXIT_OK;

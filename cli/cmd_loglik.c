@@ -18,15 +18,20 @@ static const blica_option own[] = {
 OPTION_TABLE(own_table, own)
 
 static int print_json(const blica_loglik_result *r, uint64_t seed) {
+#define RESULT(name, member, kind)                                                                                     \
+  { name, offsetof(blica_loglik_result, member), kind }
+  static const json_field fields[] = {
+      RESULT("loglik", total, FIELD_NUMBER),  RESULT("error", total_error, FIELD_NUMBER),
+      RESULT("rows", rows, FIELD_WIDE),       RESULT("patterns", patterns, FIELD_WIDE),
+      RESULT("engine", engine, FIELD_ENGINE), {0}};
   json_t *segments = json_array();
   for (int s = 0; s < r->u; s++)
     json_array_append_new(segments, json_pack("{s:o,s:I,s:o,s:o}", "segment", json_text(r->segments[s]), "samples",
                                               (json_int_t)r->samples[s], "loglik", json_number(r->loglik[s]), "error",
                                               json_number(r->error[s])));
-  return json_print(json_pack("{s:o,s:o,s:I,s:I,s:s,s:I,s:o}", "loglik", json_number(r->total), "error",
-                              json_number(r->total_error), "rows", (json_int_t)r->rows, "patterns",
-                              (json_int_t)r->patterns, "engine", blica_engine_name(r->engine), "seed", (json_int_t)seed,
-                              "segments", segments));
+  json_t *record = json_pack("{s:I,s:o}", "seed", (json_int_t)seed, "segments", segments);
+  json_set(record, r, fields);
+  return json_print(record);
 }
 
 static int print_text(const blica_loglik_result *r) {

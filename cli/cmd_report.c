@@ -1,18 +1,16 @@
 /* cmd_report.c - blica report MODEL [DATA]: a page about a fit. */
 #include "report.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "files/outfile.h"
 #include "assessment_file.h"
 #include "data_args.h"
 #include "output.h"
 #include "program.h"
-#include "words.h"
 #include "timeline.h"
+#include "words.h"
 
 typedef struct {
   const char *out, *figures, *assessment;
@@ -138,7 +136,7 @@ static int assess(program *p, const report_values *v, material *m) {
   blica_data *data = NULL;
   blica_assess_options options = blica_assess_options_default();
   const char *path = p->operands[1];
-  how.silent = true; /* notes were printed when the counts were made */
+  how.note = data_no_note; /* notes were printed when the counts were made */
   const bool rows = !table_is_counts(path) && strcmp(path, "-") != 0;
   if (v->sources[0] && !rows) {
     say_error("report: --sources needs a file of rows, which '%s' is not", path);
@@ -204,31 +202,17 @@ static int gather(program *p, const report_values *v, material *m) {
 
 /* ---- writing ---- */
 
-static int stopped(const char *path) {
-  say_error("interrupted while writing '%s'", path);
-  return EXIT_INTERRUPTED;
-}
-
-static int write_page(const report_input *in, const char *path) {
-  bl_outfile file;
-  bool ok = bl_outfile_open(&file, path);
-  if (ok && (!report_write(in, file.stream) || interrupted())) {
-    bl_outfile_discard(&file);
-    if (interrupted()) return stopped(path);
-    say_error("out of memory");
-    return EXIT_FAILED;
-  }
-  if (ok) ok = bl_outfile_commit(&file);
-  if (!ok) say_error("cannot write '%s': %s", path, strerror(errno));
-  return ok ? EXIT_OK : EXIT_FAILED;
+static bool write_page(FILE *stream, const void *in) {
+  return report_write(in, stream) && !interrupted();
 }
 
 static int write_figures(const report_input *in, const char *folder) {
   char message[1024];
   if (!make_folder(folder, NULL)) return EXIT_FAILED;
-  if (report_figures(in, folder, message, sizeof message)) return interrupted() ? stopped(folder) : EXIT_OK;
+  if (report_figures(in, folder, message, sizeof message) && !interrupted()) return EXIT_OK;
+  if (interrupted()) snprintf(message, sizeof message, "interrupted while writing '%s'", folder);
   say_error("%s", message);
-  return EXIT_FAILED;
+  return interrupted() ? EXIT_INTERRUPTED : EXIT_FAILED;
 }
 
 /* Adds to flags what codes the levels of the items as the model knows them: it remembers them, so DATA need no such
@@ -237,7 +221,7 @@ static int write_figures(const report_input *in, const char *folder) {
 static void add_levels(const blica_coding *c, const data_values *v, char *flags, size_t size) {
   size_t used = strlen(flags);
   bool whole = true;
-  if (!c || v->ordinal || v->levels) return;
+  if (!c || v->ordinal || v->list) return;
   for (int i = 0; i < c->first[c->items] + c->items; i++)
     whole = whole && *c->labels[i] && !c->labels[i][strspn(c->labels[i], "-0123456789")];
   used += (size_t)snprintf(flags + used, size - used, whole ? " --ordinal" : " --levels '");
@@ -261,7 +245,7 @@ static int run(program *p, void *values) {
   }
   int code = gather(p, v, &m);
   if (code == EXIT_OK) {
-    data_args_text(&v->data, flags, sizeof flags);
+    snprintf(flags, sizeof flags, "%s", p->reading);
     add_levels(m.model->coding, &v->data, flags, sizeof flags);
     report_input in = {.model = m.model,
                        .counts = m.counts,
@@ -283,7 +267,7 @@ static int run(program *p, void *values) {
     if (blica_identify_count(p->ctx, m.model->n, m.model->k, m.model->u, blica_ordinal_items(m.model->coding),
                              &statistics, &unknowns) == BLICA_OK)
       in.surplus = statistics - unknowns;
-    code = write_page(&in, v->out);
+    code = write_file(v->out, write_page, &in);
     if (code == EXIT_OK && v->figures) code = write_figures(&in, v->figures);
   }
   if (code == EXIT_OK)

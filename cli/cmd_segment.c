@@ -1,10 +1,7 @@
 /* cmd_segment.c - blica segment ROWS: hidden states of rows in time order, one label per row. */
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
-#include "files/outfile.h"
 #include "data_args.h"
 #include "output.h"
 
@@ -14,6 +11,7 @@ typedef struct {
   blica_segment_options options;
   data_values data;
   table_ids ids;
+  blica_segmentation *result;
 } segment_values;
 
 static const blica_option own[] = {
@@ -31,21 +29,20 @@ static const blica_option own[] = {
 };
 OPTION_TABLE(own_table, own)
 
-static bool write_states(const char *path, const blica_segmentation *r, const table_ids *ids, bool probabilities) {
-  bl_outfile file;
-  if (!bl_outfile_open(&file, path)) return false;
-  fprintf(file.stream, "segment");
-  if (ids->name) fputc(',', file.stream), print_field(file.stream, ids->name);
-  for (int s = 0; probabilities && s < r->states; s++) fprintf(file.stream, ",p%d", s + 1);
-  fputc('\n', file.stream);
+static bool write_states(FILE *f, const void *what) {
+  const segment_values *v = what;
+  const blica_segmentation *r = v->result;
+  const int columns = v->probabilities ? r->states : 0;
+  fprintf(f, "segment");
+  if (v->ids.name) fputc(',', f), print_field(f, v->ids.name);
+  for (int s = 0; s < columns; s++) fprintf(f, ",p%d", s + 1);
   for (int64_t t = 0; t < r->rows; t++) {
-    fprintf(file.stream, "%d", (int)r->state[t] + 1);
-    if (ids->name) fputc(',', file.stream), print_field(file.stream, ids->text[t]);
-    for (int s = 0; probabilities && s < r->states; s++)
-      fprintf(file.stream, ",%.6g", r->probability[t * r->states + s]);
-    fputc('\n', file.stream);
+    fprintf(f, "\n%d", (int)r->state[t] + 1);
+    if (v->ids.name) fputc(',', f), print_field(f, v->ids.text[t]);
+    for (int s = 0; s < columns; s++) fprintf(f, ",%.6g", r->probability[t * r->states + s]);
   }
-  return bl_outfile_commit(&file);
+  fputc('\n', f);
+  return true;
 }
 
 /* ---- printing the result ---- */
@@ -86,22 +83,25 @@ static void print_result(const segment_values *v, const blica_segmentation *r) {
            r->seconds, (unsigned long long)v->options.seed, v->out);
 }
 
-static int print_record(const segment_values *v, const blica_segmentation *r) {
-  json_t *trials = json_array(), *moves = json_array(), *runs = json_array();
-  for (int i = 0; i < r->n_trials; i++)
-    json_array_append_new(trials, json_pack("{s:i,s:o,s:o,s:o,s:o}", "states", r->trials[i].states, "loglik",
-                                            json_number(r->trials[i].loglik), "score", json_number(r->trials[i].score),
-                                            "heldout", json_number(r->trials[i].heldout), "heldout_se",
-                                            json_number(r->trials[i].heldout_se)));
-  for (int s = 0; s < r->states; s++) {
+static int print_record(const segment_values *v) {
+#define TRIAL(member, kind) FIELD(blica_segment_trial, member, kind)
+  static const json_field trial[] = {TRIAL(states, FIELD_INT),        TRIAL(loglik, FIELD_NUMBER),
+                                     TRIAL(score, FIELD_NUMBER),      TRIAL(heldout, FIELD_NUMBER),
+                                     TRIAL(heldout_se, FIELD_NUMBER), {0}};
+#define RESULT(member, kind) FIELD(blica_segmentation, member, kind)
+  static const json_field fields[] = {RESULT(rows, FIELD_WIDE),      RESULT(states, FIELD_INT),
+                                      RESULT(loglik, FIELD_NUMBER),  RESULT(engine, FIELD_ENGINE),
+                                      RESULT(rounds, FIELD_WIDE),    RESULT(stop, FIELD_STOP),
+                                      RESULT(seconds, FIELD_NUMBER), {0}};
+  const blica_segmentation *r = v->result;
+  json_t *moves = json_array();
+  for (int s = 0; s < r->states; s++)
     json_array_append_new(moves, json_numbers(r->transition + s * r->states, r->states));
-    json_array_append_new(runs, json_integer((json_int_t)r->runs[s]));
-  }
-  return json_print(json_pack("{s:o,s:I,s:i,s:o,s:s,s:I,s:s,s:f,s:o,s:o,s:o,s:o}", "out", json_text(v->out), "rows",
-                              (json_int_t)r->rows, "states", r->states, "loglik", json_number(r->loglik), "engine",
-                              blica_engine_name(r->engine), "rounds", (json_int_t)r->rounds, "stop",
-                              blica_stop_name(r->stop), "seconds", r->seconds, "transition", moves, "expected_rows",
-                              json_numbers(r->expected_rows, r->states), "runs", runs, "trials", trials));
+  json_t *record = json_pack("{s:o,s:o,s:o,s:o,s:o}", "out", json_text(v->out), "transition", moves, "expected_rows",
+                             json_numbers(r->expected_rows, r->states), "runs", json_wide(r->runs, r->states), "trials",
+                             json_rows(r->trials, r->n_trials, sizeof *r->trials, trial));
+  json_set(record, r, fields);
+  return json_print(record);
 }
 
 static int exit_of(blica_stop stop) {
@@ -114,11 +114,10 @@ static int exit_of(blica_stop stop) {
   return EXIT_NOT_CONVERGED;
 }
 
-static int finish(program *p, const segment_values *v, const blica_segmentation *r) {
-  if (!write_states(v->out, r, &v->ids, v->probabilities != 0)) {
-    say_error("cannot write '%s': %s", v->out, strerror(errno));
-    return EXIT_FAILED;
-  }
+static int finish(program *p, const segment_values *v) {
+  const blica_segmentation *r = v->result;
+  int code = write_file(v->out, write_states, v);
+  if (code != EXIT_OK) return code;
   if (v->model && r->model) {
     blica_status status = blica_model_save(p->ctx, r->model, v->model);
     if (status != BLICA_OK) return fail_writing(p, status);
@@ -128,7 +127,7 @@ static int finish(program *p, const segment_values *v, const blica_segmentation 
   progress_clear();
   print_result(v, r);
   settle_checkpoint(v->options.checkpoint, r->stop == BLICA_STOP_INTERRUPTED || r->stop == BLICA_STOP_TIME, "search");
-  int code = v->json ? print_record(v, r) : EXIT_OK;
+  code = v->json ? print_record(v) : EXIT_OK;
   return code == EXIT_OK ? exit_of(r->stop) : code;
 }
 
@@ -150,20 +149,17 @@ static int run(program *p, void *values) {
   segment_values *v = values;
   v->options.size = sizeof v->options;
   blica_data *data = NULL;
-  blica_segmentation *result = NULL;
   if (!possible(p, v)) return EXIT_DATA;
   v->data.unlabelled = true;
   v->data.ids = &v->ids;
   int code = data_read(p, &v->data, p->operands[0], NULL, &data);
-  if (code != EXIT_OK) {
-    table_ids_free(&v->ids);
-    return code;
+  if (code == EXIT_OK) {
+    say_note("%d variables, %d sources, %lld rows; seed %llu", count_variables(data->n, data->variables),
+             v->options.sources, (long long)data->rows, (unsigned long long)v->options.seed);
+    blica_status status = blica_segment(p->ctx, data, &v->options, &v->result);
+    code = status == BLICA_OK ? finish(p, v) : fail_reading(p, status);
   }
-  say_note("%d variables, %d sources, %lld rows; seed %llu", count_variables(data->n, data->variables),
-           v->options.sources, (long long)data->rows, (unsigned long long)v->options.seed);
-  blica_status status = blica_segment(p->ctx, data, &v->options, &result);
-  code = status == BLICA_OK ? finish(p, v, result) : fail_reading(p, status);
-  blica_segmentation_free(result);
+  blica_segmentation_free(v->result);
   blica_data_free(data);
   table_ids_free(&v->ids);
   return code;

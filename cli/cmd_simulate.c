@@ -1,11 +1,7 @@
 /* cmd_simulate.c - blica simulate: a random model and data from it, in a folder. */
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include "files/outfile.h"
 #include "output.h"
 
 typedef struct {
@@ -23,45 +19,34 @@ static int first_bit(const blica_model *m, int i) {
   return m->coding ? m->coding->first[i] : i;
 }
 
+typedef struct {
+  const blica_model *model;
+  const blica_data *data;
+} simulated;
+
 /* Rows in input order, which for simulated data is the order of the segments. An item's level is the number of its bits
  * that are set. */
-static bool write_rows(FILE *f, const blica_model *m, const blica_data *d, char *line) {
+static bool write_rows(FILE *f, const void *what) {
+  const blica_model *m = ((const simulated *)what)->model;
+  const blica_data *d = ((const simulated *)what)->data;
   for (int i = 0; i < m->n; i++) fprintf(f, "%s,", m->variables[i]);
   fputs("segment\n", f);
   for (int s = 0; s < d->u; s++)
     for (int64_t r = 0; r < d->samples[s]; r++) {
       if (r % 1024 == 0 && interrupted()) return false;
       const uint64_t *word = d->ones[s] + r / 64;
-      char *at = line;
       for (int i = 0; i < m->n; i++) {
         int level = 0;
         for (int p = first_bit(m, i); p < first_bit(m, i + 1); p++)
           level += (int)(word[p * d->words[s]] >> (r % 64) & 1);
-        if (level > 9) *at++ = (char)('0' + level / 10);
-        *at++ = (char)('0' + level % 10);
-        *at++ = ',';
+        if (level > 9) putc('0' + level / 10, f);
+        putc('0' + level % 10, f);
+        putc(',', f);
       }
-      fwrite(line, 1, (size_t)(at - line), f);
       fputs(d->segments[s], f);
       putc('\n', f);
     }
   return true;
-}
-
-static int save_data(const blica_model *model, const blica_data *data, const char *path) {
-  bl_outfile file;
-  char *line = malloc(3 * (size_t)model->n);
-  bool ok = line && bl_outfile_open(&file, path);
-  if (ok && !write_rows(file.stream, model, data, line)) {
-    bl_outfile_discard(&file);
-    free(line);
-    say_error("interrupted while writing '%s'", path);
-    return EXIT_INTERRUPTED;
-  }
-  ok = ok && bl_outfile_commit(&file);
-  free(line);
-  if (!ok) say_error("cannot write the data to '%s': %s", path, strerror(errno));
-  return ok ? EXIT_OK : EXIT_FAILED;
 }
 
 /* A second name for the model that is there, should the data fail after a new one has taken its place. */
@@ -85,7 +70,7 @@ static int save(program *p, const char *folder, const blica_model *model, const 
   if (status != BLICA_OK)
     code = fail_writing(p, status);
   else if (data)
-    code = save_data(model, data, path);
+    code = write_file(path, write_rows, &(simulated){model, data});
   if (code == EXIT_OK)
     say_note("wrote %s and %s", path, model_path);
   else if (safe)

@@ -249,7 +249,7 @@ static int write_header(const char *columns, char *path) {
 static int read_names(program *p, const data_values *given, blica_counts **names) {
   char path[TABLE_TEMPORARY];
   data_values reading = *given;
-  reading.silent = true;
+  reading.note = data_no_note;
   if (p->operand_count == 2) return data_count(p, &reading, p->operands[1], NULL, names);
   reading.segment_column = NULL, reading.segment_length = 1, reading.columns = NULL, reading.missing = NULL;
   reading.header = TABLE_HEADER_YES;

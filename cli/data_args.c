@@ -1,10 +1,7 @@
 /* data_args.c - options of reading, once for all commands. */
 #include "data_args.h"
 
-#include <stdio.h>
 #include <string.h>
-
-#include "words.h"
 
 static const blica_option rows[] = {
     OPTION(data_values, segment_column, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "NAME|INDEX|last",
@@ -36,12 +33,12 @@ static const blica_option rows[] = {
            "errors and tests then take clusters, not rows, as independent. A cluster lies in one segment."),
     OPTION(data_values, missing, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "VALUES",
            "Values that mean missing, in addition to empty, NA, N/A, NaN and NULL; separated by commas, as in -9,99."),
-    OPTION(
-        data_values, levels, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "LEVELS",
-        "Levels of the items, lowest first, as in 'never<rarely<often'; 'mood=low<high,sleep=bad<fair<good' for single "
-        "columns; any: columns may hold any two values, the lower one becomes 0. Without it 0/1, 1/2, no/yes and "
-        "false/true are understood, in each column by itself. Data that are read together with a model are coded by "
-        "the levels of the model."),
+    {"levels", BLICA_OPT_TEXT, offsetof(data_values, list), sizeof(char *), NULL, 0, 0, NULL, "LEVELS",
+     "Levels of the items, lowest first, as in 'never<rarely<often'; 'mood=low<high,sleep=bad<fair<good' for single "
+     "columns; any: columns may hold any two values, the lower one becomes 0. Without it 0/1, 1/2, no/yes and "
+     "false/true are understood, in each column by itself. Data that are read together with a model are coded by "
+     "the levels of the model.",
+     NULL},
     OPTION(data_values, ordinal, BLICA_OPT_FLAG, "no", 0, 1, NULL, NULL,
            "The distinct whole numbers of each column, in order, are its levels; no/yes and the like need nothing "
            "more, and "
@@ -63,71 +60,27 @@ static void show_note(const char *text, void *user) {
   say_note("%s", text);
 }
 
-static table_options reading_of(const data_values *v, const blica_model *model) {
-  return (table_options){
-      .segment_column = v->segment_column,
-      .segment_length = v->segment_length,
-      .segment_count = v->segment_count,
-      .segment_file = v->segment_file,
-      .columns = v->columns,
-      .ignore = v->ignore,
-      .missing = v->missing,
-      .id = v->id,
-      .ids = v->ids,
-      .weights = v->weights,
-      .frequencies = v->frequencies,
-      .cluster = v->cluster,
-      .levels = v->levels && strcmp(v->levels, "any") == 0,
-      .list = v->levels && strcmp(v->levels, "any") != 0 ? v->levels : NULL,
-      .ordinal = v->ordinal != 0,
-      .numeric = v->numeric,
-      .header = v->header,
-      .unlabelled = v->unlabelled,
-      .blank_segments = v->blank_segments,
-      .no_segments = v->no_segments,
-      .model = model,
-      .note = v->silent ? NULL : show_note,
-  };
+void data_no_note(const char *text, void *user) {
+  (void)text, (void)user;
 }
 
-void data_args_text(const data_values *v, char *text, size_t size) {
-  char length[24], count[24];
-  snprintf(length, sizeof length, "%lld", (long long)v->segment_length);
-  snprintf(count, sizeof count, "%lld", (long long)v->segment_count);
-  const struct {
-    const char *flag, *value;
-  } given[] = {{"--segment-column", v->segment_column},
-               {"--segment-file", v->segment_file},
-               {"--segment-length", v->segment_length ? length : NULL},
-               {"--segment-count", v->segment_count ? count : NULL},
-               {"--columns", v->columns},
-               {"--ignore", v->ignore},
-               {"--missing", v->missing},
-               {"--id", v->id},
-               {"--weights", v->weights},
-               {"--frequencies", v->frequencies},
-               {"--cluster", v->cluster},
-               {"--levels", v->levels},
-               {"--numeric", v->numeric},
-               {"--header", v->header == TABLE_HEADER_YES  ? "yes"
-                            : v->header == TABLE_HEADER_NO ? "no"
-                                                           : NULL}};
-  size_t at = 0;
-  text[0] = 0;
-  for (size_t i = 0; i < sizeof given / sizeof *given; i++) {
-    char word[WORD_TEXT];
-    if (!given[i].value || at >= size) continue;
-    shell_word(given[i].value, word);
-    at += (size_t)snprintf(text + at, size - at, " %s %s", given[i].flag, word);
-  }
-  if (v->ordinal && at < size) snprintf(text + at, size - at, " --ordinal");
+static table_options reading_of(const data_values *values, const blica_model *model) {
+  table_options reading = *values;
+  reading.model = model;
+  reading.levels = values->list && strcmp(values->list, "any") == 0;
+  if (reading.levels) reading.list = NULL;
+  if (!reading.note) reading.note = show_note;
+  return reading;
+}
+
+static int code_of(blica_status status, const char *message) {
+  return status == BLICA_OK ? EXIT_OK : fail_table(status, message);
 }
 
 int data_read(program *p, const data_values *values, const char *path, const blica_model *model, blica_data **data) {
   char message[TABLE_MESSAGE];
   const table_options reading = reading_of(values, model);
-  blica_status status = table_read(p->ctx, path, &reading, message, data);
-  return status == BLICA_OK ? EXIT_OK : fail_table(status, message);
+  return code_of(table_read(p->ctx, path, &reading, message, data), message);
 }
 
 int data_each(program *p, const data_values *values, const char *path, const blica_model *model, int64_t max_rows,
@@ -135,16 +88,15 @@ int data_each(program *p, const data_values *values, const char *path, const bli
   char message[TABLE_MESSAGE];
   bool taken;
   const table_options reading = reading_of(values, model);
-  blica_status status = table_each(p->ctx, path, &reading, max_rows, message, take, user, &taken);
-  return status != BLICA_OK ? fail_table(status, message) : taken ? EXIT_OK : EXIT_FAILED;
+  const int code = code_of(table_each(p->ctx, path, &reading, max_rows, message, take, user, &taken), message);
+  return code != EXIT_OK || taken ? code : EXIT_FAILED;
 }
 
 int data_count(program *p, const data_values *values, const char *path, const blica_model *model,
                blica_counts **counts) {
   char message[TABLE_MESSAGE];
   const table_options reading = reading_of(values, model);
-  blica_status status = table_counts(p->ctx, path, &reading, message, counts);
-  return status == BLICA_OK ? EXIT_OK : fail_table(status, message);
+  return code_of(table_counts(p->ctx, path, &reading, message, counts), message);
 }
 
 int data_read_with_model(program *p, const data_values *values, blica_model **model, blica_data **data) {

@@ -5,22 +5,9 @@
 #include "program.h"
 #include "table_io.h"
 
-typedef struct {
-  const char *segment_column, *segment_file;
-  int64_t segment_length, segment_count;
-  const char *columns, *ignore, *missing;
-  const char *id;
-  const char *weights, *frequencies, *cluster;
-  const char *levels;
-  int ordinal;
-  const char *numeric;
-  table_header header;
-  /* not options: */
-  bool unlabelled;                  /* rows have no segments */
-  bool blank_segments, no_segments; /* as in table_options */
-  table_ids *ids;                   /* gets what the column of --id holds; NULL: it is left out */
-  bool silent;                      /* what the reader chose was said already */
-} data_values;
+/* What the options set, and what a command adds. A note of its own takes the place of notes on stderr. */
+typedef table_options data_values;
+void data_no_note(const char *text, void *user); /* a note that says nothing, for data that were read before */
 
 /* The group's table; values are a data_values: {"How the data are read", data_option_table, offsetof(..)}. */
 const blica_option *data_option_table(int *count);
@@ -36,9 +23,6 @@ int data_count(program *p, const data_values *values, const char *path, const bl
                blica_counts **counts);
 /* The model and the rows of the operands MODEL DATA. */
 int data_read_with_model(program *p, const data_values *values, blica_model **model, blica_data **data);
-
-/* The options that were given, each with a blank before it, as a POSIX shell reads them back; cut to size. */
-void data_args_text(const data_values *values, char *text, size_t size);
 
 /* Variables among columns: one with several levels has a column for each but the lowest. */
 int count_variables(int columns, char *const *names);

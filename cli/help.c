@@ -26,22 +26,13 @@ static void wrap(const char *text, int indent, int column) {
 }
 
 static void print_option(const blica_option *option) {
-  char head[128], text[1024], initial[64], flag[FLAG_TEXT];
-  snprintf(head, sizeof head, "  %s %s", flag_of(option, flag), option->metavar ? option->metavar : "");
-  default_of(option, initial, sizeof initial);
-  size_t at = (size_t)snprintf(text, sizeof text, "%s", option->help);
-  if (option->type == BLICA_OPT_CHOICE) {
-    char words[256];
-    at += (size_t)snprintf(text + at, sizeof text - at, " One of %s.", words_of(option, words, sizeof words));
-  }
-  if (option->needs) at += (size_t)needs_of(option, text + at, sizeof text - at);
-  if (initial[0]) snprintf(text + at, sizeof text - at, " [%s]", initial);
-  int column = printf("%s", head);
+  char text[MEANING_TEXT], flag[FLAG_TEXT];
+  int column = printf("  %s %s", flag_of(option, flag), option->metavar ? option->metavar : "");
   if (column >= INDENT - 1)
     printf("\n%*s", INDENT, "");
   else
     printf("%*s", INDENT - column, "");
-  wrap(text, INDENT, INDENT);
+  wrap(meaning_of(option, true, text), INDENT, INDENT);
 }
 
 /* The first `most` paragraphs of text. */
@@ -67,33 +58,15 @@ static void print_indented(const char *text) {
   }
 }
 
-static const blica_option *option_named(const command *c, const char *name, size_t length) {
-  int count;
-  for (int g = 0; g < MAX_GROUPS; g++) {
-    const blica_option *options = option_table(c, g, &count);
-    for (int i = 0; i < count; i++)
-      if (strlen(options[i].name) == length && strncmp(options[i].name, name, length) == 0) return &options[i];
-  }
-  return NULL;
-}
-
 void usage_of(const command *c, char *text, size_t size) {
+  const char *list = c->required, *word;
+  char flag[FLAG_TEXT];
+  int length;
   size_t at = (size_t)snprintf(text, size, "%s%s%s", c->name, *c->operands ? " " : "", c->operands);
-  for (const char *word = c->required; word && at < size;) {
-    size_t length = strcspn(word, "|");
-    const blica_option *option = option_named(c, word, length);
-    char flag[FLAG_TEXT];
-    if (option) at += (size_t)snprintf(text + at, size - at, " %s %s", flag_of(option, flag), option->metavar);
-    word = word[length] ? word + length + 1 : NULL;
-  }
-}
-
-/* Whether the list "a|b|c" has the name. */
-static bool is_listed(const char *list, const char *name) {
-  const size_t length = strlen(name);
-  for (const char *word = list; word; word = strchr(word, '|') ? strchr(word, '|') + 1 : NULL)
-    if (strcspn(word, "|") == length && strncmp(word, name, length) == 0) return true;
-  return false;
+  while (list_next(&list, &word, &length))
+    for (option_walk w = {0}; option_next(c, &w) && at < size;)
+      if ((int)strlen(w.option->name) == length && strncmp(w.option->name, word, (size_t)length) == 0)
+        at += (size_t)snprintf(text + at, size - at, " %s %s", flag_of(w.option, flag), w.option->metavar);
 }
 
 /* Names of the group's options that were not explained, in one paragraph. */
@@ -102,7 +75,7 @@ static void print_names(const char *title, const blica_option *options, int coun
   size_t at = (size_t)snprintf(line, sizeof line, "%s:", title);
   bool any = false;
   for (int i = 0; i < count && at < sizeof line; i++) {
-    if (is_listed(explained, options[i].name)) continue;
+    if (list_has(explained, options[i].name)) continue;
     at += (size_t)snprintf(line + at, sizeof line - at, "%s %s", any ? "," : "", flag_of(&options[i], flag));
     any = true;
   }
@@ -122,7 +95,7 @@ static void print_group(const command *c, int g, bool all) {
     return;
   }
   for (int i = 0; i < count; i++) {
-    if (!all && c->usual && g < MAX_GROUPS && !is_listed(c->usual, options[i].name)) continue;
+    if (!all && c->usual && g < MAX_GROUPS && !list_has(c->usual, options[i].name)) continue;
     if (shown++ == 0) printf("\n%s:\n", title);
     print_option(&options[i]);
   }
@@ -143,7 +116,7 @@ void print_help(const command *c, bool all) {
   for (int g = 0; g <= MAX_GROUPS; g++) print_group(c, g, all);
   puts("  -h, --help [all]        This text; all: with every option.");
   puts("\nExit code: 0 done, 1 failure, 2 wrong usage, 3 bad input, 4 not converged (the\n"
-       "result is written), 130 interrupted (the best so far is written).");
+       "result is written), 5 a verdict is not yes (--strict), 130 interrupted (the best so\nfar is written).");
 }
 
 void print_data_help(void) {

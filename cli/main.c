@@ -121,6 +121,10 @@ static int start(int argc, char **argv) {
     printf("blica %s\n", blica_version());
     return finish(EXIT_OK);
   }
+  if (strcmp(word, "--complete") == 0) {
+    print_candidates(argc - 2, argv + 2);
+    return finish(EXIT_OK);
+  }
   bool help = strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0;
   if (help && argc > 2) return help_on(argv[2], argc > 3 && strcmp(argv[3], "all") == 0);
   if (help) {

@@ -2,7 +2,7 @@
 #ifndef MATRIX_IO_H
 #define MATRIX_IO_H
 
-#include "blica.h"
+#include "byte_source.h"
 
 typedef struct {
   int n, k;
@@ -11,6 +11,6 @@ typedef struct {
 
 /* Text: separated by commas, semicolons, tabs or blanks. A header row and a column of row names are
  * recognised and left out. On failure message holds the reason. */
-blica_status matrix_read(blica_ctx *ctx, const char *path, matrix *out, char *message, size_t size);
+blica_status matrix_read(blica_ctx *ctx, const char *path, matrix *out, char message[SOURCE_MESSAGE]);
 
 #endif

@@ -14,6 +14,31 @@
 #include "base/text.h"
 #include "communicator.h"
 
+int fail_table(blica_status status, const char *message) {
+  say_error("%s", message);
+  switch (status) {
+  case BLICA_ERR_ARGUMENT:
+    return EXIT_USAGE;
+  case BLICA_ERR_DATA:
+  case BLICA_ERR_IO:
+  case BLICA_ERR_FORMAT:
+    return EXIT_DATA;
+  case BLICA_ERR_INTERRUPTED:
+    return EXIT_INTERRUPTED;
+  default:
+    return EXIT_FAILED;
+  }
+}
+
+int fail_reading(program *p, blica_status status) {
+  return fail_table(status, blica_message(p->ctx));
+}
+
+int fail_writing(program *p, blica_status status) {
+  int code = fail_reading(p, status);
+  return status == BLICA_ERR_IO ? EXIT_FAILED : code;
+}
+
 static int obstacle(const char *path) {
   struct stat info;
   if (!*path) return ENOENT;
@@ -112,6 +137,55 @@ json_t *json_numbers(const double *x, int count) {
   return list;
 }
 
+json_t *json_wide(const int64_t *x, int count) {
+  json_t *list = json_array();
+  for (int i = 0; i < count; i++) json_array_append_new(list, json_integer((json_int_t)x[i]));
+  return list;
+}
+
+static json_t *json_seed(uint64_t seed) {
+  char text[24];
+  snprintf(text, sizeof text, "%llu", (unsigned long long)seed);
+  return seed <= INT64_MAX ? json_integer((json_int_t)seed) : json_string(text);
+}
+
+static json_t *json_value(const void *from, json_kind kind) {
+  switch (kind) {
+  case FIELD_NUMBER:
+    return json_number(*(const double *)from);
+  case FIELD_INT:
+    return json_integer(*(const int *)from);
+  case FIELD_WIDE:
+    return json_integer((json_int_t) * (const int64_t *)from);
+  case FIELD_SEED:
+    return json_seed(*(const uint64_t *)from);
+  case FIELD_STRING:
+    return json_text(*(char *const *)from);
+  case FIELD_ARRAY:
+    return json_text(from);
+  case FIELD_STOP:
+    return json_string(blica_stop_name(*(const blica_stop *)from));
+  case FIELD_ENGINE:
+    return json_string(blica_engine_name(*(const blica_engine *)from));
+  }
+  return NULL;
+}
+
+void json_set(json_t *object, const void *from, const json_field *fields) {
+  for (; fields->name; fields++)
+    json_object_set_new(object, fields->name, json_value((const char *)from + fields->offset, fields->kind));
+}
+
+json_t *json_rows(const void *rows, int count, size_t size, const json_field *fields) {
+  json_t *list = json_array();
+  for (int i = 0; i < count; i++) {
+    json_t *object = json_object();
+    json_set(object, (const char *)rows + (size_t)i * size, fields);
+    json_array_append_new(list, object);
+  }
+  return list;
+}
+
 void print_cell(int decimals, double value) {
   if (isnan(value))
     printf("\t-");
@@ -140,32 +214,47 @@ void json_track_memory(void) {
   json_set_alloc_funcs(json_memory, free);
 }
 
+int write_file(const char *path, file_writer write, const void *what) {
+  bl_outfile file;
+  bool written = false;
+  if (bl_outfile_open(&file, path)) {
+    written = write(file.stream, what);
+    if (written && bl_outfile_commit(&file)) return EXIT_OK;
+    const bool memory = !written && (!ferror(file.stream) || json_out_of_memory || errno == ENOMEM);
+    if (!written) bl_outfile_discard(&file);
+    if (!written && interrupted()) {
+      say_error("interrupted while writing '%s'", path);
+      return EXIT_INTERRUPTED;
+    }
+    if (memory) errno = ENOMEM;
+  }
+  if (errno == ENOMEM)
+    say_error("out of memory: '%s' was not written", path);
+  else
+    say_error("cannot write '%s': %s", path, strerror(errno));
+  return EXIT_FAILED;
+}
+
+static bool dump(FILE *stream, const void *object) {
+  return object && !json_out_of_memory && json_dumpf(object, stream, JSON_REAL_PRECISION(17) | JSON_INDENT(1)) == 0 &&
+         !json_out_of_memory;
+}
+
 int json_print(json_t *object) {
-  bool ok = object && !json_out_of_memory && json_dumpf(object, stdout, JSON_REAL_PRECISION(17) | JSON_INDENT(1)) == 0;
+  const bool ok = dump(stdout, object);
   if (ok) putchar('\n');
   if (json_out_of_memory)
     say_error("out of memory: the JSON record for the standard output is not complete");
   else if (!ok)
     say_error("the JSON record could not be written to the standard output");
   json_decref(object);
-  return ok && !json_out_of_memory ? EXIT_OK : EXIT_FAILED;
+  return ok ? EXIT_OK : EXIT_FAILED;
 }
 
 int json_write(json_t *object, const char *path) {
-  bl_outfile file;
-  bool open = object && !json_out_of_memory && bl_outfile_open(&file, path);
-  bool ok =
-      open && json_dumpf(object, file.stream, JSON_REAL_PRECISION(17) | JSON_INDENT(1)) == 0 && !json_out_of_memory;
-  if (ok)
-    ok = bl_outfile_commit(&file);
-  else if (open)
-    bl_outfile_discard(&file);
-  if (json_out_of_memory || (!ok && errno == ENOMEM))
-    say_error("out of memory: '%s' was not written", path);
-  else if (!ok)
-    say_error("cannot write '%s': %s", path, strerror(errno));
+  const int code = write_file(path, dump, object);
   json_decref(object);
-  return ok ? EXIT_OK : EXIT_FAILED;
+  return code;
 }
 
 const char *counts_width(program *p, const blica_counts *counts, char *text, size_t size) {

@@ -30,6 +30,32 @@ const char *counts_width(program *p, const blica_counts *counts, char *text, siz
 /* A number as in model.json: null for NaN, "Infinity" and "-Infinity". */
 json_t *json_number(double value);
 json_t *json_numbers(const double *x, int count); /* an array of these */
+json_t *json_wide(const int64_t *x, int count);   /* an array of whole numbers */
+
+/* Members of a struct that a JSON object has under their names: {FIELD(blica_start, gradient, FIELD_NUMBER), ..., {0}}.
+ */
+typedef enum {
+  FIELD_NUMBER, /* double */
+  FIELD_INT,    /* int */
+  FIELD_WIDE,   /* int64_t */
+  FIELD_SEED,   /* uint64_t */
+  FIELD_STRING, /* char * */
+  FIELD_ARRAY,  /* char [] */
+  FIELD_STOP,   /* blica_stop */
+  FIELD_ENGINE  /* blica_engine */
+} json_kind;
+typedef struct {
+  const char *name;
+  size_t offset;
+  json_kind kind;
+} json_field;
+#define FIELD(type, member, kind)                                                                                      \
+  { #member, offsetof(type, member), kind }
+/* Gives the object these members of the struct. */
+void json_set(json_t *object, const void *from, const json_field *fields);
+/* An object for each of `count` structs of this size. */
+json_t *json_rows(const void *rows, int count, size_t size, const json_field *fields);
+
 /* Prints a tab and the value with this number of decimals, or a tab and "-" for NaN. */
 void print_cell(int decimals, double value);
 
@@ -45,6 +71,11 @@ void json_track_memory(void);
 
 /* Prints the object with a newline and drops it. Returns an exit code. */
 int json_print(json_t *object);
+
+typedef bool (*file_writer)(FILE *stream, const void *what);
+/* Lets `write` fill a file, which is complete or absent. A writer returns false where memory is out, where it could not
+ * write, or when it saw that the program was interrupted. Returns an exit code, and has said why it is not 0. */
+int write_file(const char *path, file_writer write, const void *what);
 
 /* Writes the object to a file, which is complete or absent, and drops it. Returns an exit code. */
 int json_write(json_t *object, const char *path);

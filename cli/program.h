@@ -43,7 +43,7 @@ typedef struct {
   const char *examples; /* lines; those that start with # are comments */
   option_group groups[MAX_GROUPS];
   size_t values;                        /* size of the struct of values that run() gets */
-  const char *(*words)(void);           /* that the operand can be, with blanks between; NULL: files */
+  const char *(*words)(void);           /* that the operand can be, "a|b"; NULL: files */
   int (*run)(program *p, void *values); /* returns the exit code */
   bool shared;                          /* blica-mpi: all processes run it together; else the first alone */
 } command;
@@ -55,6 +55,7 @@ struct program {
   int operand_count;
   int threads, quiet; /* options of every command */
   char given[4096];   /* the command and its options, a line each, as all processes must have been given them */
+  char reading[4096]; /* the options of reading the data, each behind a blank, as a POSIX shell reads them back */
 };
 
 /* Commands that draw, which a build without BLICA_REPORT leaves out. */

@@ -33,7 +33,7 @@ typedef struct {
   bool unlabelled;              /* all rows are one segment; a column named `segment` is refused */
   bool levels;                  /* --levels any: any two values per column; the lower one becomes 0 */
   const char *list;             /* --levels low<...<high, or name=low<...<high,name=... */
-  bool ordinal;                 /* --ordinal: the distinct whole numbers of a column are its levels */
+  int ordinal;                  /* --ordinal: the distinct whole numbers of a column are its levels */
   const char *numeric;          /* --numeric: numbers that are cut into levels at quantiles; a list as columns is */
   const struct table *found;    /* a table that was read before, whose levels its columns have */
   const char *columns, *ignore; /* --columns, --ignore NAME|INDEX|FIRST:LAST,...; NULL: not given */

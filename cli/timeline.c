@@ -12,10 +12,10 @@ typedef struct {
   records file;
   char **segments;
   int u;
-  int *state_of; /* [fields of the header] segment of a column p1, p2, ..., or -1 */
-  int columns;
-  report_timeline *line;
-  int last; /* state of the row before */
+  int64_t rows;          /* read in this pass */
+  report_timeline *line; /* NULL in the first pass, which only counts rows */
+  int *state_of;         /* [fields of the header] segment of a column p1, p2, ..., or -1 */
+  int columns, last;     /* last: state of the row before */
   int64_t run;
 } reader;
 
@@ -25,47 +25,13 @@ static int find_text(const reader *r, const char *text, size_t length) {
   return -1;
 }
 
-static bool is_name(const field *f) {
-  return f->length == 7 && memcmp(f->text, "segment", 7) == 0;
-}
-
-/* Opens the file and splits its first line; *found is false when that is not the header. */
-static blica_status open_file(const char *path, reader *r, char *message, bool *found) {
-  bool more;
-  size_t length;
-  r->file = (records){.separator = ','};
-  *found = false;
-  blica_status status = byte_source_open(path, message, &r->file.source);
-  if (status == BLICA_OK) status = records_peek(&r->file, message, &more, &length);
-  if (status != BLICA_OK || !more) return status;
-  status = records_split(&r->file, length, message);
-  *found = status == BLICA_OK && r->file.field_count > 0 && is_name(&r->file.fields[0]);
-  return status;
-}
-
-static blica_status count_rows(const char *path, reader *r, char *message, bool *found, int64_t *rows) {
-  bool more = true;
-  size_t length;
-  blica_status status = open_file(path, r, message, found);
-  *rows = 0;
-  while (status == BLICA_OK && *found) {
-    status = records_peek(&r->file, message, &more, &length);
-    if (status != BLICA_OK || !more) break;
-    status = records_split(&r->file, length, message);
-    ++*rows;
-  }
-  records_close(&r->file);
-  return status;
-}
-
 /* Which columns hold probabilities, and of which state. */
 static bool read_header(reader *r) {
-  const records *f = &r->file;
-  r->columns = f->field_count;
+  r->columns = r->file.field_count;
   r->state_of = malloc(sizeof *r->state_of * (size_t)r->columns);
   for (int c = 0; r->state_of && c < r->columns; c++) {
-    const field *name = &f->fields[c];
-    bool named = c > 0 && name->length > 1 && name->text[0] == 'p';
+    const field *name = &r->file.fields[c];
+    const bool named = c > 0 && name->length > 1 && name->text[0] == 'p';
     r->state_of[c] = named ? find_text(r, name->text + 1, name->length - 1) : -1;
     if (r->state_of[c] >= 0) r->line->probabilities = true;
   }
@@ -77,14 +43,14 @@ static void end_run(reader *r) {
   r->run = 0;
 }
 
-static blica_status add_row(reader *r, int64_t row, char *message) {
+static blica_status add_row(reader *r, char *message) {
   report_timeline *t = r->line;
   const field *label = &r->file.fields[0];
   const int s = find_text(r, label->text, label->length);
-  double *share = t->share + row * t->columns / t->rows * t->states;
+  double *share = t->share + r->rows * t->columns / t->rows * t->states;
   if (s < 0)
     return table_fail(message, BLICA_ERR_DATA, "%s, row %lld: '%.*s' is not a segment of the model",
-                      byte_source_name(r->file.source), (long long)row + 1, (int)label->length, label->text);
+                      byte_source_name(r->file.source), (long long)r->rows + 1, (int)label->length, label->text);
   if (s != r->last) end_run(r), t->runs[s]++;
   r->last = s;
   r->run++;
@@ -98,19 +64,34 @@ static blica_status add_row(reader *r, int64_t row, char *message) {
   return BLICA_OK;
 }
 
-static blica_status read_rows(const char *path, reader *r, char *message) {
-  bool more;
+/* Splits the next line; *more is false at the end. */
+static blica_status next_row(reader *r, bool *more, char *message) {
   size_t length;
-  blica_status status = open_file(path, r, message, &more);
-  if (status == BLICA_OK && !read_header(r)) status = table_no_memory(message);
-  for (int64_t row = 0; status == BLICA_OK && row < r->line->rows; row++) {
-    status = records_peek(&r->file, message, &more, &length);
-    if (status == BLICA_OK && more) status = records_split(&r->file, length, message);
-    if (status == BLICA_OK && more) status = add_row(r, row, message);
+  MUST(records_peek(&r->file, message, more, &length));
+  return *more ? records_split(&r->file, length, message) : BLICA_OK;
+}
+
+/* Reads all rows; none where the file is no table whose first column is named segment. */
+static blica_status read_rows(reader *r, char *message) {
+  bool more;
+  MUST(next_row(r, &more, message));
+  const field *first = r->file.fields;
+  if (!more || r->file.field_count == 0 || first->length != 7 || memcmp(first->text, "segment", 7) != 0)
+    return BLICA_OK;
+  if (r->line && !read_header(r)) return table_no_memory(message);
+  for (;; r->rows++) {
+    MUST(next_row(r, &more, message));
+    if (!more || (r->line && r->rows == r->line->rows)) return BLICA_OK;
+    if (r->line) MUST(add_row(r, message));
   }
-  end_run(r);
+}
+
+static blica_status pass(const char *path, reader *r, char *message) {
+  r->file = (records){.separator = ','};
+  r->rows = 0;
+  blica_status status = byte_source_open(path, message, &r->file.source);
+  if (status == BLICA_OK) status = read_rows(r, message);
   records_close(&r->file);
-  free(r->state_of);
   return status;
 }
 
@@ -119,10 +100,12 @@ static report_timeline *make(int states, int64_t rows) {
   if (!t) return NULL;
   *t = (report_timeline){.rows = rows, .states = states, .columns = rows < COLUMNS ? (int)rows : COLUMNS};
   t->share = calloc((size_t)t->columns * (size_t)states, sizeof *t->share);
-  t->rows_in = calloc((size_t)states, sizeof *t->rows_in);
-  t->runs = calloc((size_t)states, sizeof *t->runs);
-  t->longest = calloc((size_t)states, sizeof *t->longest);
-  if (t->share && t->rows_in && t->runs && t->longest) return t;
+  t->rows_in = calloc(3 * (size_t)states, sizeof *t->rows_in);
+  if (t->share && t->rows_in) {
+    t->runs = t->rows_in + states;
+    t->longest = t->runs + states;
+    return t;
+  }
   timeline_free(t);
   return NULL;
 }
@@ -138,29 +121,27 @@ static void divide(report_timeline *t) {
 
 blica_status timeline_read(const char *path, char **segments, int u, char *message, report_timeline **out) {
   reader r = {.segments = segments, .u = u, .last = -1};
-  bool found = false;
-  int64_t rows;
   *out = NULL;
   if (strcmp(path, "-") == 0) return BLICA_OK; /* it was read already */
-  blica_status status = count_rows(path, &r, message, &found, &rows);
-  if (status != BLICA_OK || !found || rows == 0) return status;
-  r.line = make(u, rows);
+  MUST(pass(path, &r, message));
+  if (r.rows == 0) return BLICA_OK;
+  r.line = make(u, r.rows);
   if (!r.line) return table_no_memory(message);
-  status = read_rows(path, &r, message);
-  if (status == BLICA_OK) {
-    divide(r.line);
-    *out = r.line;
-  } else {
+  blica_status status = pass(path, &r, message);
+  free(r.state_of);
+  if (status != BLICA_OK) {
     timeline_free(r.line);
+    return status;
   }
-  return status;
+  end_run(&r);
+  divide(r.line);
+  *out = r.line;
+  return BLICA_OK;
 }
 
 void timeline_free(report_timeline *t) {
   if (!t) return;
   free(t->share);
   free(t->rows_in);
-  free(t->runs);
-  free(t->longest);
   free(t);
 }

@@ -51,16 +51,13 @@ if(TARGET blica_cli)
   set(made ${CMAKE_CURRENT_BINARY_DIR}/doc)
   add_custom_command(OUTPUT ${made}/stamp
     COMMAND ${CMAKE_COMMAND} -E rm -rf ${made}
-    COMMAND ${CMAKE_COMMAND} -E make_directory ${made}/man ${made}/bash ${made}/zsh ${made}/fish
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${made}/man
     COMMAND blica_cli self-doc man ${made}/man
-    COMMAND blica_cli self-doc bash ${made}/bash
-    COMMAND blica_cli self-doc zsh ${made}/zsh
-    COMMAND blica_cli self-doc fish ${made}/fish
     COMMAND ${CMAKE_COMMAND} -E touch ${made}/stamp
-    DEPENDS blica_cli COMMENT "Writing man pages and completions" VERBATIM)
+    DEPENDS blica_cli COMMENT "Writing man pages" VERBATIM)
   add_custom_target(blica_doc ALL DEPENDS ${made}/stamp)
   install(DIRECTORY ${made}/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
-  install(DIRECTORY ${made}/bash/ DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
-  install(DIRECTORY ${made}/zsh/ DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
-  install(DIRECTORY ${made}/fish/ DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+  install(FILES cmake/completion/blica DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+  install(FILES cmake/completion/_blica DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+  install(FILES cmake/completion/blica.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 endif()

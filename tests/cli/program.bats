@@ -144,9 +144,22 @@ P
   says "no.csv"
 }
 
+@test "shells ask for what a word can become" {
+  run_code 0 --complete si
+  [ "$out" = $'simulate\tdraw a random model and data from it' ]
+  run_code 0 --complete fit --max-s
+  [[ $out == --max-seconds$'\t'* ]]
+  run_code 0 --complete fit --prior f
+  [ "$out" = $'fixed\t' ]
+  run_code 0 --complete help dat
+  [[ $out == data$'\t'* ]]
+  run_code 0 --complete fit data.c # files are the shell's affair
+  [ -z "$out" ]
+}
+
 @test "segment and select offer the methods that they take" {
   run_code 0 segment --help
-  [[ $out == *"auto|blica|matched|pairwise."* && $out != *"|mle"* ]]
+  [[ $(tr -s '[:space:]' ' ' <<<"$out") == *"auto, blica, matched, pairwise."* && $out != *"mle"* ]]
   run_code 2 segment no.csv --sources 2 --out s.csv --method mle
   says "option method: 'mle' is not allowed; give auto, blica, matched or pairwise"
   run_code 2 select no.csv --method fastica

@@ -5,9 +5,9 @@
 #include "matrix_io.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-  char message[512] = "";
+  char message[SOURCE_MESSAGE] = "";
   matrix m;
-  blica_status status = matrix_read(fuzz_ctx(), fuzz_file("in.csv", data, size), &m, message, sizeof message);
+  blica_status status = matrix_read(fuzz_ctx(), fuzz_file("in.csv", data, size), &m, message);
   if (status == BLICA_OK) {
     CHECK(m.n >= 1 && m.k >= 1 && fuzz_finite(m.x, (size_t)m.n * (size_t)m.k));
   } else {

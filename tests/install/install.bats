@@ -141,7 +141,7 @@ C
   completion=$TREE/share/bash-completion/completions/blica
   bash -n "$completion"
   complete_line() {
-    bash -c '. "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _blica; printf "%s\n" "${COMPREPLY[@]}"' bash "$completion" "$@"
+    PATH=$TREE/bin:$PATH bash -c '. "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _blica; printf "%s\n" "${COMPREPLY[@]}"' bash "$completion" "$@"
   }
   [ "$(complete_line blica simu)" = simulate ]
   [ "$(complete_line blica fit --max-s)" = --max-seconds ]
