@@ -234,7 +234,7 @@ bool bl_option_works(const blica_option *option, const blica_option *table, int 
   const blica_option *other = needed(option, table, count, &words);
   if (!other) return true;
   bl_option_spell(other, options, now, sizeof now);
-  return words ? find_word(words, now, &place) : now[0] != 0;
+  return words ? find_word(words, now, &place) : now[0] && strcmp(now, "0") != 0; /* 0 and "": not given */
 }
 
 static blica_status refuse_idle(blica_ctx *ctx, const blica_option *option, const char *value,
