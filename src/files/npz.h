@@ -16,7 +16,8 @@ blica_status bl_npz_add(blica_ctx *ctx, bl_npz_writer *npz, const char *name, ch
                         const size_t *shape, const void *data);
 /* Fills row r of an array, all indices but the last counted through. */
 typedef void (*bl_npz_row)(const void *user, size_t r, void *row);
-/* An array whose rows are made while the file is written, so that it is never held in memory. */
+/* An array whose rows are made while the file is written, so that it is never held in memory; without make, user is the
+ * whole array. */
 blica_status bl_npz_add_rows(blica_ctx *ctx, bl_npz_writer *npz, const char *name, char kind, size_t size, int ndim,
                              const size_t *shape, bl_npz_row make, const void *user);
 /* An array without dimensions. */

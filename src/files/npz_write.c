@@ -67,20 +67,17 @@ static bool put(bl_npz_writer *npz, const void *bytes, size_t count) {
   return fwrite(bytes, 1, count, npz->file.stream) == count;
 }
 
-/* Fields of a record of the archive: pairs of bytes and value, up to bytes 0. */
-typedef struct {
-  int bytes;
-  uint64_t value;
-} field;
-
-static bool put_fields(bl_npz_writer *npz, const field *f) {
+/* Values of a record of the archive, low byte first; each digit of widths is the number of bytes of a value. */
+static bool put_record(bl_npz_writer *npz, const char *widths, const uint64_t *value) {
   unsigned char record[128], *to = record;
-  for (; f->bytes; f++)
-    for (int i = 0; i < f->bytes; i++) *to++ = (unsigned char)(f->value >> 8 * i);
+  for (; *widths; widths++, value++)
+    for (int i = 0; i < *widths - '0'; i++) *to++ = (unsigned char)(*value >> 8 * i);
   return put(npz, record, (size_t)(to - record));
 }
+#define PUT_RECORD(npz, widths, ...) put_record(npz, widths, (const uint64_t[]){__VA_ARGS__})
 
-static bool put_packed(bl_npz_writer *npz, const void *bytes, size_t count, bool last) {
+static bool put_bytes(bl_npz_writer *npz, entry *e, const void *bytes, size_t count, bool last) {
+  e->crc = bl_zip_crc(e->crc, bytes, count);
 #ifdef BLICA_ZLIB
   z_stream *z = &npz->stream;
   z->next_in = (unsigned char *)(uintptr_t)bytes;
@@ -101,53 +98,37 @@ static bool put_packed(bl_npz_writer *npz, const void *bytes, size_t count, bool
 #endif
 }
 
-static bool put_bytes(bl_npz_writer *npz, entry *e, const void *bytes, size_t count, bool last) {
-  e->crc = bl_zip_crc(e->crc, bytes, count);
-  return put_packed(npz, bytes, count, last);
-}
-
 #ifdef BLICA_ZLIB
 enum { METHOD = BL_ZIP_DEFLATED };
 #else
 enum { METHOD = BL_ZIP_STORED };
 #endif
+enum { DATE = 0x210000 }; /* the first of 1980 */
 
-/* With data NULL, rows are made into `row`. */
-static bool put_array(bl_npz_writer *npz, entry *e, const char *head, size_t head_bytes, const char *data, size_t rows,
-                      size_t row_bytes, bl_npz_row make, const void *user, char *row) {
+/* Without make, user is the one row that there is. */
+static bool put_array(bl_npz_writer *npz, entry *e, const char *head, size_t head_bytes, size_t rows, size_t row_bytes,
+                      bl_npz_row make, const void *user, char *row) {
   const bool large = e->size >= LARGE;
   const size_t name = strlen(e->name);
-  const field local[] = {{4, BL_ZIP_LOCAL},
-                         {2, large ? 45 : 20},
-                         {2, FLAGS},
-                         {2, METHOD},
-                         {4, 0x210000},
-                         {4, 0},
-                         {4, large ? BL_ZIP_SMALL : 0},
-                         {4, large ? BL_ZIP_SMALL : 0},
-                         {2, name},
-                         {2, large ? 20 : 0},
-                         {0, 0}};
-  const field extra[] = {{2, 1}, {2, 16}, {8, 0}, {8, 0}, {0, 0}};
-  if (!put_fields(npz, local) || !put(npz, e->name, name) || (large && !put_fields(npz, extra))) return false;
+  const uint64_t unknown = large ? BL_ZIP_SMALL : 0;
+  bool fine = PUT_RECORD(npz, "4222444422", BL_ZIP_LOCAL, large ? 45 : 20, FLAGS, METHOD, DATE, 0, unknown, unknown,
+                         name, large ? 20 : 0) &&
+              put(npz, e->name, name) && (!large || PUT_RECORD(npz, "2288", 1, 16, 0, 0));
   const uint64_t begun = npz->at;
 #ifdef BLICA_ZLIB
   deflateReset(&npz->stream);
 #endif
-  bool fine = put_bytes(npz, e, head, head_bytes, rows == 0);
+  fine = fine && put_bytes(npz, e, head, head_bytes, rows == 0);
   for (size_t r = 0; fine && r < rows; r++) {
-    if (!data) make(user, r, row);
-    fine = put_bytes(npz, e, data ? data : row, row_bytes, r + 1 == rows);
+    if (make) make(user, r, row);
+    fine = put_bytes(npz, e, make ? row : user, row_bytes, r + 1 == rows);
   }
   e->packed = npz->at - begun;
-  const field sizes[] = {
-      {4, BL_ZIP_DESCRIPTOR}, {4, e->crc}, {large ? 8 : 4, e->packed}, {large ? 8 : 4, e->size}, {0, 0}};
-  return fine && put_fields(npz, sizes);
+  return fine && PUT_RECORD(npz, large ? "4488" : "4444", BL_ZIP_DESCRIPTOR, e->crc, e->packed, e->size);
 }
 
-/* data, or rows that are made. */
-static blica_status add(blica_ctx *ctx, bl_npz_writer *npz, const char *name, char kind, size_t size, int ndim,
-                        const size_t *shape, const void *data, bl_npz_row make, const void *user) {
+blica_status bl_npz_add_rows(blica_ctx *ctx, bl_npz_writer *npz, const char *name, char kind, size_t size, int ndim,
+                             const size_t *shape, bl_npz_row make, const void *user) {
   bl_npy array = {.kind = kind, .size = size, .ndim = ndim, .count = 1};
   char head[BL_NPY_HEADER_MAX];
   BL_OWNED char *row = NULL;
@@ -157,26 +138,21 @@ static blica_status add(blica_ctx *ctx, bl_npz_writer *npz, const char *name, ch
   }
   if (npz->count == MOST_ARRAYS)
     return bl_fail(ctx, BLICA_ERR_INTERNAL, "%s: more than %d arrays", npz->path, MOST_ARRAYS);
-  const size_t rows = data || array.count == 0 ? array.count > 0 : array.count / shape[ndim - 1];
+  const size_t rows = !make || array.count == 0 ? array.count > 0 : array.count / shape[ndim - 1];
   const size_t row_bytes = rows ? bl_mul(array.count / rows, size) : 0, head_bytes = bl_npy_header(&array, head);
-  if (!data) MUST(bl_alloc(ctx, row_bytes, &row));
+  if (make) MUST(bl_alloc(ctx, row_bytes, &row));
   entry *e = &npz->array[npz->count++];
   snprintf(e->name, sizeof e->name, "%s.npy", name);
   e->at = npz->at;
   e->size = head_bytes + rows * row_bytes;
   errno = 0;
-  return put_array(npz, e, head, head_bytes, data, rows, row_bytes, make, user, row) ? BLICA_OK
-                                                                                     : write_failed(ctx, npz->path);
+  if (put_array(npz, e, head, head_bytes, rows, row_bytes, make, user, row)) return BLICA_OK;
+  return write_failed(ctx, npz->path);
 }
 
 blica_status bl_npz_add(blica_ctx *ctx, bl_npz_writer *npz, const char *name, char kind, size_t size, int ndim,
                         const size_t *shape, const void *data) {
-  return add(ctx, npz, name, kind, size, ndim, shape, data, NULL, NULL);
-}
-
-blica_status bl_npz_add_rows(blica_ctx *ctx, bl_npz_writer *npz, const char *name, char kind, size_t size, int ndim,
-                             const size_t *shape, bl_npz_row make, const void *user) {
-  return add(ctx, npz, name, kind, size, ndim, shape, NULL, make, user);
+  return bl_npz_add_rows(ctx, npz, name, kind, size, ndim, shape, NULL, data);
 }
 
 blica_status bl_npz_add_scalar(blica_ctx *ctx, bl_npz_writer *npz, const char *name, char kind, double value) {
@@ -230,27 +206,11 @@ blica_status bl_npz_begin_tables(blica_ctx *ctx, const char *path, const char *f
 
 static bool put_entry(bl_npz_writer *npz, const entry *e) {
   const bool large = e->size >= LARGE || e->at >= LARGE;
-  const uint64_t limit = large ? BL_ZIP_SMALL : 0;
   const size_t name = strlen(e->name);
-  const field central[] = {{4, BL_ZIP_CENTRAL},
-                           {2, 45},
-                           {2, large ? 45 : 20},
-                           {2, FLAGS},
-                           {2, METHOD},
-                           {4, 0x210000},
-                           {4, e->crc},
-                           {4, large ? limit : e->packed},
-                           {4, large ? limit : e->size},
-                           {2, name},
-                           {2, large ? 28 : 0},
-                           {2, 0},
-                           {2, 0},
-                           {2, 0},
-                           {4, 0},
-                           {4, large ? limit : e->at},
-                           {0, 0}};
-  const field extra[] = {{2, 1}, {2, 24}, {8, e->size}, {8, e->packed}, {8, e->at}, {0, 0}};
-  return put_fields(npz, central) && put(npz, e->name, name) && (!large || put_fields(npz, extra));
+  return PUT_RECORD(npz, "4222244442222244", BL_ZIP_CENTRAL, 45, large ? 45 : 20, FLAGS, METHOD, DATE, e->crc,
+                    large ? BL_ZIP_SMALL : e->packed, large ? BL_ZIP_SMALL : e->size, name, large ? 28 : 0, 0, 0, 0, 0,
+                    large ? BL_ZIP_SMALL : e->at) &&
+         put(npz, e->name, name) && (!large || PUT_RECORD(npz, "22888", 1, 24, e->size, e->packed, e->at));
 }
 
 static bool put_directory(bl_npz_writer *npz) {
@@ -259,13 +219,10 @@ static bool put_directory(bl_npz_writer *npz) {
     if (!put_entry(npz, &npz->array[i])) return false;
   const uint64_t size = npz->at - at, end = npz->at;
   const bool large = at >= LARGE;
-  const field end64[] = {
-      {4, BL_ZIP_END64},     {8, 44}, {2, 45},  {2, 45}, {4, 0}, {4, 0}, {8, count}, {8, count}, {8, size}, {8, at},
-      {4, BL_ZIP_LOCATOR64}, {4, 0},  {8, end}, {4, 1},  {0, 0}};
-  const field last[] = {
-      {4, BL_ZIP_END}, {2, 0}, {2, 0}, {2, count}, {2, count}, {4, size}, {4, large ? BL_ZIP_SMALL : at},
-      {2, 0},          {0, 0}};
-  return (!large || put_fields(npz, end64)) && put_fields(npz, last);
+  if (large && !PUT_RECORD(npz, "48224488884484", BL_ZIP_END64, 44, 45, 45, 0, 0, count, count, size, at,
+                           BL_ZIP_LOCATOR64, 0, end, 1))
+    return false;
+  return PUT_RECORD(npz, "42222442", BL_ZIP_END, 0, 0, count, count, size, large ? BL_ZIP_SMALL : at, 0);
 }
 
 blica_status bl_npz_write(blica_ctx *ctx, bl_npz_writer *npz) {

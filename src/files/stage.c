@@ -1,13 +1,15 @@
-/* stage.c - what a checkpoint keeps, and when it writes. See stage.h. */
+/* stage.c - what a checkpoint keeps, and when it reads and writes. See stage.h. */
 #include "files/stage.h"
 
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "files/checkpoint.h"
 #include "base/ctx.h"
+#include "base/share.h"
 
 bl_stage bl_stage_below(const bl_stage *parent, const char *format, ...) {
   bl_stage stage = {.checkpoint = parent->checkpoint};
@@ -64,16 +66,6 @@ void bl_pass_nothing(bl_state *state, void *user) {
   (void)state, (void)user;
 }
 
-typedef struct {
-  double *x;
-  size_t size;
-} point;
-
-static void pass_point(bl_state *state, void *user) {
-  point *p = user;
-  bl_pass(state, p->x, p->size * sizeof *p->x);
-}
-
 /* ---- the table of sections; callers hold the lock ---- */
 
 static bl_section *find(bl_checkpoint *c, const char *name) {
@@ -82,13 +74,12 @@ static bl_section *find(bl_checkpoint *c, const char *name) {
   return NULL;
 }
 
-/* Drops a section, or those below a name. */
-static void drop(bl_checkpoint *c, const char *name, bool below) {
+/* Drops the sections below a name. */
+static void drop_below(bl_checkpoint *c, const char *name) {
   size_t length = strlen(name), to = 0;
   for (size_t i = 0; i < c->sections; i++) {
     bl_section *s = &c->section[i];
-    bool gone = strncmp(s->name, name, length) == 0 && s->name[length] == (below ? '/' : 0);
-    if (gone)
+    if (strncmp(s->name, name, length) == 0 && s->name[length] == '/')
       bl_free(s->bytes);
     else
       c->section[to++] = *s;
@@ -171,10 +162,11 @@ bl_stage_kept bl_stage_find(const bl_stage *stage) {
   return kept;
 }
 
-static blica_status load(blica_ctx *ctx, bl_checkpoint *c, const char *name, bl_pass_fn pass, void *user) {
+blica_status bl_stage_load(blica_ctx *ctx, const bl_stage *stage, bl_pass_fn pass, void *user) {
+  bl_checkpoint *c = stage->checkpoint;
   bl_state state = {.reading = true, .ctx = ctx};
   pthread_mutex_lock(&c->lock);
-  bl_section *s = find(c, name);
+  bl_section *s = find(c, stage->name);
   if (s) {
     state.bytes = s->bytes, state.size = s->size;
     pass(&state, user);
@@ -183,52 +175,53 @@ static blica_status load(blica_ctx *ctx, bl_checkpoint *c, const char *name, bl_
   pthread_mutex_unlock(&c->lock);
   if (s && (state.status == BLICA_OK || state.status == BLICA_ERR_MEMORY)) return state.status;
   return bl_fail(ctx, BLICA_ERR_FORMAT, "checkpoint '%s': the state of '%s' does not belong to this fit", c->path,
-                 name);
+                 stage->name);
 }
 
-blica_status bl_stage_load(blica_ctx *ctx, const bl_stage *stage, bl_pass_fn pass, void *user) {
-  return load(ctx, stage->checkpoint, stage->name, pass, user);
-}
-
-/* always: also when the work was stopped. alone: without the stages below. */
-static blica_status keep_result(blica_ctx *ctx, const bl_stage *stage, bl_pass_fn pass, void *user, bool always,
-                                bool alone) {
+/* always: also when the work was stopped. */
+static blica_status keep_result(blica_ctx *ctx, const bl_stage *stage, bl_pass_fn pass, void *user, bool always) {
   bl_checkpoint *c = stage->checkpoint;
   if (!c) return BLICA_OK;
   bl_state state = {.ctx = ctx};
   pass(&state, user);
   pthread_mutex_lock(&c->lock);
-  if (frozen(ctx, c) && !always) {
+  if (frozen(ctx, c) && !always)
     bl_free(state.bytes);
-  } else if (store(ctx, c, stage->name, BL_STAGE_OVER, &state) && alone) {
-    drop(c, stage->name, true);
-  }
+  else if (store(ctx, c, stage->name, BL_STAGE_OVER, &state))
+    drop_below(c, stage->name);
   pthread_mutex_unlock(&c->lock);
   return state.status;
 }
 
 void bl_stage_over(blica_ctx *ctx, bl_stage *stage, bl_pass_fn pass, void *user) {
-  (void)keep_result(ctx, stage, pass, user, false, true);
+  (void)keep_result(ctx, stage, pass, user, false);
 }
 
 blica_status bl_stage_fact(blica_ctx *ctx, const bl_stage *stage, bl_pass_fn pass, void *user) {
-  return keep_result(ctx, stage, pass, user, true, true);
+  return keep_result(ctx, stage, pass, user, true);
 }
 
-/* The point first: a result is not kept without it. */
+/* A result and its point. */
+typedef struct {
+  bl_pass_fn pass;
+  void *user;
+  double *x;
+  size_t size;
+} result_at;
+
+static void pass_at(bl_state *state, void *user) {
+  result_at *r = user;
+  r->pass(state, r->user);
+  bl_pass(state, r->x, r->size * sizeof *r->x);
+}
+
 void bl_stage_over_at(blica_ctx *ctx, bl_stage *stage, bl_pass_fn pass, void *user, double *x, size_t size) {
-  point p = {x, size};
-  const bl_stage below = bl_stage_below(stage, "x");
-  if (keep_result(ctx, &below, pass_point, &p, false, true) == BLICA_OK)
-    (void)keep_result(ctx, stage, pass, user, false, false);
+  bl_stage_over(ctx, stage, pass_at, &(result_at){pass, user, x, size});
 }
 
 blica_status bl_stage_load_at(blica_ctx *ctx, const bl_stage *stage, bl_pass_fn pass, void *user, double *x,
                               size_t size) {
-  point p = {x, size};
-  bl_stage below = bl_stage_below(stage, "x");
-  MUST(bl_stage_load(ctx, stage, pass, user));
-  return bl_stage_load(ctx, &below, pass_point, &p);
+  return bl_stage_load(ctx, stage, pass_at, &(result_at){pass, user, x, size});
 }
 
 /* ---- iterations ---- */
@@ -277,4 +270,77 @@ void bl_stage_leave(blica_ctx *ctx, bl_stage *stage) {
   c->offered -= stage->saved == c->round;
   write_if_due(ctx, c);
   pthread_mutex_unlock(&c->lock);
+}
+
+/* ---- the checkpoint ---- */
+
+void bl_checkpoint_free(bl_checkpoint *c) {
+  if (!c) return;
+  for (size_t i = 0; i < c->sections; i++) bl_free(c->section[i].bytes);
+  bl_free(c->section);
+  bl_free(c->path);
+  pthread_mutex_destroy(&c->lock);
+  bl_free(c);
+}
+
+bool bl_checkpoint_resumed(const bl_checkpoint *c) {
+  return c && c->resumed;
+}
+const char *bl_checkpoint_path(const bl_checkpoint *c) {
+  return c->path;
+}
+
+/* What rank 0 found, for all. */
+typedef struct {
+  bool found;
+  uint64_t size;
+} finding;
+
+/* A file that is there without resume would be lost: it may hold hours of work, or be no checkpoint at all. */
+static blica_status find_file(blica_ctx *ctx, const char *path, bool resume, unsigned char **bytes, finding *f) {
+  struct stat info;
+  if (resume) return bl_checkpoint_bytes(ctx, path, bytes, &f->size, &f->found);
+  if (stat(path, &info) != 0) return BLICA_OK;
+  return bl_fail(ctx, BLICA_ERR_IO, "checkpoint '%s' exists already: resume from it, remove it, or name another", path);
+}
+
+static blica_status read_all(blica_ctx *ctx, const char *path, bool resume, bl_checkpoint *c) {
+  blica_status status = BLICA_OK;
+  finding f = {.found = false};
+  unsigned char *bytes = NULL;
+  bool root = bl_comm(ctx)->rank == 0;
+  if (root) status = find_file(ctx, path, resume, &bytes, &f);
+  if (root && f.found) bl_checkpoint_mark(c, path);
+  TRY(bl_agree(ctx, status));
+  TRY(bl_broadcast(ctx, &f, sizeof f, 0));
+  if (resume && !f.found) bl_warn(ctx, "there is no checkpoint '%s' yet: the fit starts from the beginning", path);
+  if (!f.found) goto done;
+  if (!root) status = bl_alloc(ctx, f.size + 1, &bytes);
+  TRY(bl_agree(ctx, status));
+  TRY(bl_broadcast(ctx, bytes, f.size, 0));
+  TRY(bl_checkpoint_parse(ctx, path, bytes, f.size, c));
+  c->resumed = true;
+done:
+  bl_free(bytes);
+  return status;
+}
+
+blica_status bl_checkpoint_open(blica_ctx *ctx, const char *path, double seconds, bool resume, double deadline,
+                                bl_checkpoint **out) {
+  blica_status status;
+  bl_checkpoint *c = NULL;
+  *out = NULL;
+  TRY(bl_alloc(ctx, 1, &c));
+  pthread_mutex_init(&c->lock, NULL);
+  TRY(bl_copy_text(ctx, path, &c->path));
+  c->seconds = seconds;
+  c->deadline = deadline;
+  c->next = bl_seconds() + seconds;
+  c->round = 1;
+  c->writes = bl_comm(ctx)->rank == 0;
+  TRY(read_all(ctx, path, resume, c));
+  *out = bl_take(&c);
+done:
+  bl_checkpoint_free(c);
+  return status;
 }
