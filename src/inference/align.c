@@ -5,7 +5,7 @@
 
 #include "counts/counts.h"
 #include "data/coding.h"
-#include "model/owned.h"
+#include "model/model.h"
 
 static int find(const char *name, int count, char **names) {
   for (int i = 0; i < count; i++)

@@ -8,7 +8,6 @@
 #include "inference/align.h"
 #include "inference/implied.h"
 #include "model/model.h"
-#include "model/owned.h"
 #include "num/normal/normal.h"
 
 void blica_fitted_free(blica_fitted_values *f) {

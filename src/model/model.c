@@ -7,49 +7,40 @@
 blica_status blica_model_create(blica_ctx *ctx, int n, int k, int u, blica_model **out) {
   if (out) *out = NULL;
   BL_NEED(ctx, out);
-  blica_status status;
-  blica_model *model = NULL;
+  BL_AUTO(blica_model) *model = NULL;
   if (n < 1 || k < 1 || u < 1)
     return bl_fail(ctx, BLICA_ERR_ARGUMENT,
                    "a model of %d variables, %d sources and %d segments cannot be: each must be at least 1", n, k, u);
-  TRY(bl_alloc(ctx, 1, &model));
+  MUST(bl_alloc(ctx, 1, &model));
   model->n = model->planes = n;
   model->k = k;
   model->u = u;
   model->link = 0.39269908169872414; /* pi/8 */
   model->fit.prior_mixing = model->fit.prior_variance = NAN;
-  TRY(bl_alloc(ctx, bl_mul((size_t)n, (size_t)k), &model->mixing));
-  TRY(bl_alloc(ctx, bl_mul((size_t)k, (size_t)u), &model->variances));
-  TRY(bl_alloc(ctx, bl_mul((size_t)k, (size_t)u), &model->means));
-  TRY(bl_alloc(ctx, (size_t)n, &model->cuts));
-  TRY(bl_alloc(ctx, bl_mul((size_t)n, (size_t)u), &model->thresholds));
-  TRY(bl_alloc(ctx, (size_t)u, &model->samples));
-  TRY(bl_number_texts(ctx, n, "x", &model->variables));
-  TRY(bl_number_texts(ctx, u, "", &model->segments));
-done:
-  if (status != BLICA_OK) {
-    blica_model_free(model);
-    model = NULL;
-  }
-  *out = model;
-  return status;
+  MUST(bl_alloc(ctx, bl_mul((size_t)n, (size_t)k), &model->mixing));
+  MUST(bl_alloc(ctx, bl_mul((size_t)k, (size_t)u), &model->variances));
+  MUST(bl_alloc(ctx, bl_mul((size_t)k, (size_t)u), &model->means));
+  MUST(bl_alloc(ctx, (size_t)n, &model->cuts));
+  MUST(bl_alloc(ctx, bl_mul((size_t)n, (size_t)u), &model->thresholds));
+  MUST(bl_alloc(ctx, (size_t)u, &model->samples));
+  MUST(bl_number_texts(ctx, n, "x", &model->variables));
+  MUST(bl_number_texts(ctx, u, "", &model->segments));
+  *out = bl_take(&model);
+  return BLICA_OK;
 }
 
 blica_status bl_model_like(blica_ctx *ctx, const blica_model *shape, blica_model **out) {
-  blica_status status;
+  BL_AUTO(blica_model) *m = NULL;
   blica_coding *coding;
-  TRY(blica_model_create(ctx, shape->n, shape->k, shape->u, out));
-  TRY(bl_coding_copy(ctx, shape->coding, &coding));
-  TRY(bl_model_set_coding(ctx, *out, coding));
-  (*out)->link = shape->link;
-  memcpy((*out)->samples, shape->samples, (size_t)shape->u * sizeof(double));
-  memcpy((*out)->thresholds, shape->thresholds, (size_t)shape->planes * (size_t)shape->u * sizeof(double));
-done:
-  if (status != BLICA_OK) {
-    blica_model_free(*out);
-    *out = NULL;
-  }
-  return status;
+  *out = NULL;
+  MUST(blica_model_create(ctx, shape->n, shape->k, shape->u, &m));
+  MUST(bl_coding_copy(ctx, shape->coding, &coding));
+  MUST(bl_model_set_coding(ctx, m, coding));
+  m->link = shape->link;
+  memcpy(m->samples, shape->samples, (size_t)shape->u * sizeof(double));
+  memcpy(m->thresholds, shape->thresholds, (size_t)shape->planes * (size_t)shape->u * sizeof(double));
+  *out = bl_take(&m);
+  return BLICA_OK;
 }
 
 blica_status bl_model_set_coding(blica_ctx *ctx, blica_model *m, blica_coding *coding) {

@@ -269,39 +269,25 @@ static blica_status read_model(const bl_json_reader *r, const bl_json *root, bli
 
 /* The whole file, through a stream so that pipes work too. */
 static blica_status read_file(const bl_json_reader *r, FILE *stream, char **text, size_t *length) {
-  blica_status status = BLICA_OK;
-  size_t capacity = 0;
-  *length = 0;
-  for (;;) {
-    if (*length == capacity) {
-      TRY(bl_resize(r->ctx, capacity, capacity ? 2 * capacity : 65536, text));
-      capacity = capacity ? 2 * capacity : 65536;
-    }
+  size_t capacity = 1 << 15;
+  for (*length = 0; !feof(stream);) {
+    if (*length > MAX_BYTES) return bl_json_bad(r, "it is longer than %zu bytes", MAX_BYTES);
+    if (*length == capacity || !*text) MUST(bl_resize(r->ctx, *length, capacity *= 2, text));
     *length += fread(*text + *length, 1, capacity - *length, stream);
-    if (ferror(stream)) FAIL(r->ctx, BLICA_ERR_IO, "cannot read the model '%s': %s", r->path, strerror(errno));
-    if (feof(stream)) break;
-    if (*length > MAX_BYTES) {
-      status = bl_json_bad(r, "it is longer than %zu bytes", MAX_BYTES);
-      goto done;
-    }
+    if (ferror(stream))
+      return bl_fail(r->ctx, BLICA_ERR_IO, "cannot read the model '%s': %s", r->path, strerror(errno));
   }
-done:
-  return status;
+  return BLICA_OK;
 }
 
 blica_status blica_model_parse(blica_ctx *ctx, const char *text, size_t length, const char *path, blica_model **out) {
   BL_NEED_OUT(ctx, out, text, path);
-  blica_status status;
-  const bl_json_reader r = {ctx, path};
   BL_OWNED bl_json *root = NULL;
-  TRY(bl_json_parse(ctx, path, text, length, &root));
-  TRY(read_model(&r, root, out));
-done:
-  if (status != BLICA_OK) {
-    blica_model_free(*out);
-    *out = NULL;
-  }
-  return status;
+  BL_AUTO(blica_model) *model = NULL;
+  MUST(bl_json_parse(ctx, path, text, length, &root));
+  MUST(read_model(&(bl_json_reader){ctx, path}, root, &model));
+  *out = bl_take(&model);
+  return BLICA_OK;
 }
 
 blica_status blica_model_load(blica_ctx *ctx, const char *path, blica_model **out) {

@@ -64,9 +64,9 @@ static int quantile_draws(int n, int k) {
 
 static blica_status condition_limit(blica_ctx *ctx, drawing *d, double *limit) {
   BL_OWNED double *all = NULL;
+  const int draws = quantile_draws(d->n, d->k);
   *limit = 20;
   if (d->n < 20) return BLICA_OK;
-  int draws = quantile_draws(d->n, d->k);
   MUST(bl_alloc(ctx, (size_t)draws, &all));
   d->condition = all;
   d->purpose = DRAW_QUANTILE;
@@ -352,23 +352,46 @@ done:
 
 blica_status blica_simulate(blica_ctx *ctx, const blica_simulate_options *options, blica_model **model,
                             blica_data **data, blica_counts **counts) {
-  blica_status status;
-  blica_model *drawn = NULL;
+  BL_AUTO(blica_model) *drawn = NULL;
   blica_simulate_options o;
   if (model) *model = NULL;
   if (data) *data = NULL;
   if (counts) *counts = NULL;
   BL_NEED(ctx, options);
-  TRY(BL_TAKE_OPTIONS(ctx, simulate, options, &o));
-  TRY(check_options(ctx, &o));
-  TRY(draw_model(ctx, &o, &drawn));
-  if (o.exact && counts) TRY(blica_simulate_exact(ctx, drawn, counts));
-  if (!o.exact && data) TRY(blica_simulate_rows(ctx, drawn, o.seed, data));
-  if (model) {
-    *model = drawn;
-    drawn = NULL;
-  }
-done:
-  blica_model_free(drawn);
-  return status;
+  MUST(BL_TAKE_OPTIONS(ctx, simulate, options, &o));
+  MUST(check_options(ctx, &o));
+  MUST(draw_model(ctx, &o, &drawn));
+  if (o.exact && counts) MUST(blica_simulate_exact(ctx, drawn, counts));
+  if (!o.exact && data) MUST(blica_simulate_rows(ctx, drawn, o.seed, data));
+  if (model) *model = bl_take(&drawn);
+  return BLICA_OK;
 }
+
+/* ---- the options ---- */
+
+#define SIM(name) #name, BL_FIELD(blica_simulate_options, name)
+
+static const blica_option simulate_table[] = {
+    BL_ROW(SIM(variables), BLICA_OPT_INT, "10", 2, 1e6, NULL, "N", "Number of binary variables."),
+    BL_ROW(SIM(sources), BLICA_OPT_INT, "10", 1, 1e6, NULL, "K", "Number of sources, at most the number of variables."),
+    BL_ROW(SIM(segments), BLICA_OPT_INT, "40", 1, 1e6, NULL, "U", "Number of segments."),
+    BL_ROW(SIM(samples), BLICA_OPT_INT, "1000", 1, 9e15, NULL, "COUNT",
+           "Rows per segment; with exact, the nominal number."),
+    BL_ROW(SIM(seed), BLICA_OPT_SEED, "1", 0, 18446744073709551615.0, NULL, "SEED",
+           "Seed of all random numbers. The same seed gives the same model and data."),
+    BL_ROW(SIM(link), BLICA_OPT_REAL, "pi/8", 1e-6, 1e6, BL_PI_8, "C",
+           "Squared coefficient c of the link, P(x=1|y) = Phi(sqrt(c) y)."),
+    BL_ROW(SIM(mixing_range), BLICA_OPT_REAL, "3", 1e-6, 1e6, NULL, "R", "Elements of A are uniform in (-R, R)."),
+    BL_ROW(SIM(sd_low), BLICA_OPT_REAL, "0.5", 1e-6, 1e6, NULL, "SD",
+           "Lower end of the uniform standard deviations of the sources."),
+    BL_ROW(SIM(sd_high), BLICA_OPT_REAL, "3", 1e-6, 1e6, NULL, "SD", "Upper end of the same."),
+    BL_ROW(SIM(mean_range), BLICA_OPT_REAL, "0.5", 0, 1e6, NULL, "R", "Means of the sources are uniform in (-R, R)."),
+    BL_ROW(SIM(intercepts), BLICA_OPT_REAL, "0", 0, 1e6, NULL, "SD",
+           "Standard deviation of the items' thresholds, which are normal; 0 is the paper's model."),
+    BL_ROW(SIM(levels), BLICA_OPT_INT, "2", 2, 100, NULL, "L",
+           "Levels of every item, about equally frequent over all segments; 2 is the paper's model."),
+    BL_ROW(SIM(exact), BLICA_OPT_FLAG, "no", 0, 1, NULL, NULL,
+           "Exact pair probabilities (the limit of infinitely many samples) instead of rows."),
+};
+
+BL_OPTION_TABLE(simulate, simulate_table)

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "model/owned.h"
+#include "model/model.h"
 #include "segment/segment.h"
 
 enum { ROW_ROUNDS = 40, MODEL_ROUNDS = 12 };

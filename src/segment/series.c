@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "counts/counts.h"
-#include "model/owned.h"
+#include "model/model.h"
 #include "num/linear/blas.h"
 
 enum {

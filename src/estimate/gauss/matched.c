@@ -6,7 +6,6 @@
 #include "data/coding.h"
 #include "estimate/gauss/rounds.h"
 #include "model/model.h"
-#include "model/owned.h"
 
 /* What the fit borrows. */
 typedef struct {

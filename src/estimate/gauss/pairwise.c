@@ -9,7 +9,6 @@
 #include "data/coding.h"
 #include "estimate/gauss/rounds.h"
 #include "model/model.h"
-#include "model/owned.h"
 #include "num/lbfgs.h"
 
 /* ---- two levels ---- */

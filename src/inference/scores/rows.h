@@ -4,7 +4,7 @@
 
 #include "counts/item_sets.h"
 #include "data/coding.h"
-#include "model/owned.h"
+#include "model/model.h"
 
 typedef struct {
   int n, u;
