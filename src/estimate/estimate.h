@@ -4,15 +4,14 @@
 #define BL_ESTIMATE_H
 
 #include "files/stage.h"
-#include "estimate/options.h"
 
 typedef struct {
-  const blica_data *data;     /* NULL when only counts or correlations were given */
-  const blica_counts *counts; /* NULL when only correlations were given, or the method does not use them */
-  const blica_cor *cor;       /* unregularised; NULL for methods that do not ask for it */
-  const bl_settings *options; /* defaults resolved */
-  double deadline;            /* bl_seconds() at which the time is over; infinity for none */
-  bl_stage stage;             /* what a checkpoint keeps of the estimate stands below it */
+  const blica_data *data;           /* NULL when only counts or correlations were given */
+  const blica_counts *counts;       /* NULL when only correlations were given, or the method does not use them */
+  const blica_cor *cor;             /* unregularised; NULL for methods that do not ask for it */
+  const blica_fit_options *options; /* defaults resolved */
+  double deadline;                  /* bl_seconds() at which the time is over; infinity for none */
+  bl_stage stage;                   /* what a checkpoint keeps of the estimate stands below it */
 } bl_problem;
 
 /* Fills mixing, variances, and fit (objective, starts, counts of work, stop, notes) of a model whose
@@ -70,6 +69,14 @@ blica_status bl_matched_scales(blica_ctx *ctx, const bl_problem *problem, const 
 double bl_largest_row(int n, int k, int u, double link, const double *mixing, const double *log_v, size_t stride);
 /* The mean over segments of one source's variances; its log-variances stand at log_v + s stride. */
 double bl_mean_variance(int u, const double *log_v, size_t stride);
+/* Cuts of n items as parameters that may have any value: of each item the first cut, then the logarithms of the steps
+ * from cut to cut, so that cuts grow whatever an optimiser does. An item of two levels has its cut alone. */
+void bl_cuts_of(const blica_coding *coding, int n, const double *own, double *cut);  /* from parameters to cuts */
+void bl_cuts_set(const blica_coding *coding, int n, const double *cut, double *own); /* and back */
+/* The gradient in the cuts becomes that in their parameters, in place. */
+void bl_cuts_chain(const blica_coding *coding, int n, const double *own, double *gradient);
+/* A small change of the parameters becomes that of the cuts, in place. */
+void bl_cuts_move(const blica_coding *coding, int n, const double *own, double *change);
 /* A start that is over, for a checkpoint: its record and its end. */
 typedef struct {
   blica_start *record;
@@ -81,6 +88,8 @@ void bl_pass_start(bl_state *state, void *user /* bl_start_end */);
  * the model to canonical form. */
 blica_status bl_complete_model(blica_ctx *ctx, blica_model *model, bool cuts, bool means_done);
 blica_status bl_report_starts(blica_ctx *ctx, blica_fit_report *report, int count); /* allocates starts */
+/* Records the options that are not at their defaults. */
+blica_status bl_report_options(blica_ctx *ctx, blica_fit_report *report, const blica_fit_options *options);
 /* Appends a note; a long name is truncated. */
 blica_status bl_report_note(blica_ctx *ctx, blica_fit_report *report, const char *name, double value);
 

@@ -15,20 +15,14 @@
 #include "model/model.h"
 #include "ranks/same.h"
 
-/* What the caller left to the method. */
+/* With what the caller left to the method. */
 static blica_fit_options resolve(const blica_fit_options *options, const bl_estimator *estimator) {
   blica_fit_options o = *options;
   o.method = bl_method_number(estimator);
   if (o.max_iterations == 0) o.max_iterations = estimator->max_iterations ? estimator->max_iterations : 10000;
   if (o.tolerance == -1) o.tolerance = estimator->tolerance > 0 ? estimator->tolerance : 1e-8;
+  if (o.prior == BLICA_PRIOR_DEFAULT) o.prior = estimator->prior ? estimator->prior : BLICA_PRIOR_NONE;
   return o;
-}
-
-/* What the estimator gets. */
-static bl_settings settings_of(const blica_fit_options *resolved, const bl_estimator *estimator) {
-  bl_settings s = bl_settings_of(resolved);
-  if (s.prior == BLICA_PRIOR_DEFAULT) s.prior = estimator->prior ? estimator->prior : BLICA_PRIOR_NONE;
-  return s;
 }
 
 /* Sizes and names of whichever input there is. */
@@ -310,7 +304,6 @@ static blica_status run_fit(blica_ctx *ctx, const blica_input *input, blica_coun
   outline shape = {0};
   stages st = {.consumed = consumed, .sources = options->sources};
   blica_fit_options resolved;
-  bl_settings settings;
   blica_model *model = NULL;
   bl_checkpoint *checkpoint = NULL;
   bool means_done = false;
@@ -322,8 +315,7 @@ static blica_status run_fit(blica_ctx *ctx, const blica_input *input, blica_coun
   TRY(bl_same(ctx, input, NULL, table, count, options));
   TRY(check(ctx, input, options, &estimator, &shape));
   resolved = resolve(options, estimator);
-  settings = settings_of(&resolved, estimator);
-  st.problem.options = &settings;
+  st.problem.options = &resolved;
   st.problem.deadline = begun + options->max_seconds;
   TRY(bl_resume_open(ctx, &resolved, st.problem.deadline, &checkpoint));
   st.problem.stage.checkpoint = checkpoint;
@@ -338,7 +330,7 @@ static blica_status run_fit(blica_ctx *ctx, const blica_input *input, blica_coun
   model->fit.seconds_optimise = bl_seconds() - optimise - model->fit.seconds_regularise;
   TRY(bl_comm_check(ctx));
   settle_stop(&model->fit);
-  TRY(bl_complete_model(ctx, model, settings.thresholds == BLICA_THRESHOLDS_ITEMS && !estimator->no_cuts, means_done));
+  TRY(bl_complete_model(ctx, model, resolved.thresholds == BLICA_THRESHOLDS_ITEMS && !estimator->no_cuts, means_done));
   TRY(check_model(ctx, model, checkpoint));
   model->fit.seconds = bl_seconds() - begun;
   *out = bl_take(&model);

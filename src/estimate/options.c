@@ -1,6 +1,4 @@
 /* options.c - the table of a fit's options, what they spell, and the record of those that were given. */
-#include "estimate/options.h"
-
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -72,24 +70,6 @@ static const blica_option fit_table[] = {
 };
 
 BL_OPTION_TABLE(fit, fit_table)
-
-bl_settings bl_settings_of(const blica_fit_options *o) {
-  const blica_fit_options usual = blica_fit_options_default();
-  if (!o) o = &usual;
-  return (bl_settings){.starts = o->starts,
-                       .seed = o->seed,
-                       .condition = o->condition,
-                       .link = o->link,
-                       .thresholds = o->thresholds,
-                       .max_iterations = o->max_iterations,
-                       .tolerance = o->tolerance,
-                       .prior = o->prior,
-                       .prior_mixing = o->prior_mixing,
-                       .prior_variance = o->prior_variance,
-                       .likelihood_power = o->likelihood_power,
-                       .contrast = o->contrast,
-                       .allow_unidentified = o->allow_unidentified};
-}
 
 blica_status bl_report_options(blica_ctx *ctx, blica_fit_report *report, const blica_fit_options *options) {
   static const char *const elsewhere[] = {"sources", "method", "starts", "seed"};

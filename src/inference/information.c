@@ -27,7 +27,7 @@ static void begin(const job *b) {
   const blica_model *m = b->model;
   const size_t nk = (size_t)m->n * m->k;
   memcpy(b->theta, m->mixing, nk * sizeof *b->theta);
-  if (b->mle.cuts) bl_mle_cuts_set(&b->mle, m->cuts, b->theta + nk);
+  if (b->mle.cuts) bl_cuts_set(m->coding, m->n, m->cuts, b->theta + nk);
   for (int s = 0; s < m->u; s++)
     for (int j = 0; j < m->k; j++) {
       double *own = b->theta + bl_mle_local(&b->mle, s);
@@ -59,7 +59,7 @@ static void canonical_source(const job *b, int l, double *x) {
 static void canonical_and_transpose(const job *b) {
   const size_t p = b->size, nk = (size_t)b->model->n * (size_t)b->model->k;
   for (size_t c = 0; c < p; c++) {
-    if (b->mle.cuts) bl_mle_cuts_move(&b->mle, b->theta + nk, b->inverse + p * c + nk);
+    if (b->mle.cuts) bl_cuts_move(b->model->coding, b->model->n, b->theta + nk, b->inverse + p * c + nk);
     for (int l = 0; l < b->model->k; l++) canonical_source(b, l, b->inverse + p * c);
   }
   for (size_t c = 0; c < p; c++)
@@ -105,7 +105,7 @@ blica_status bl_information_errors(blica_ctx *ctx, const blica_model *model, con
                                    double *mean_se, double *cut_se, bool *found) {
   blica_status status;
   job b = {.ctx = ctx, .model = model};
-  bl_settings settings = bl_settings_of(NULL);
+  blica_fit_options settings = blica_fit_options_default();
   bool cuts = false;
   const double mixing = model->fit.prior_mixing, variance = model->fit.prior_variance;
   *found = false;

@@ -68,11 +68,6 @@ void bl_group_parameters(const bl_group *g, int s, const bl_params *p, double *m
 bl_intervals bl_group_intervals(const bl_group *g, const bl_params *p, double *edge);
 void bl_loading_covariance(int n, int k, const double *loading, double *cov); /* I + B B' */
 
-/* Adds the gradient of some rows of a group, in mean [n], loading (n rows of k) and, with more than two levels, edges,
- * to that in the parameters. */
-void bl_gradient_add(const bl_group *g, int segment, const bl_params *p, const double *own, const double *loading,
-                     const double *edge, double *g_mixing, double *g_log_variance, double *g_mean, double *g_cut);
-
 /* False when the covariance is not positive definite. */
 bool bl_engine_run(bl_likelihood *l, const bl_task_rows *task, const bl_params *params, const bl_accuracy *accuracy,
                    blica_simd level, bl_want *want, bl_workspace *workspace);

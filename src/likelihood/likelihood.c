@@ -153,8 +153,10 @@ static void gradient_task(int64_t item, int thread, void *user) {
   l->value[item] = t->ok ? want.value : NAN;
 }
 
-void bl_gradient_add(const bl_group *g, int segment, const bl_params *p, const double *own, const double *loading,
-                     const double *edge, double *g_mixing, double *g_log_variance, double *g_mean, double *g_cut) {
+/* Adds the gradient of some rows of a group, in mean [n], loading (n rows of k) and, with more than two levels, edges,
+ * to that in the parameters. */
+static void add_gradient(const bl_group *g, int segment, const bl_params *p, const double *own, const double *loading,
+                         const double *edge, double *g_mixing, double *g_log_variance, double *g_mean, double *g_cut) {
   size_t s = (size_t)segment;
   int k = p->k;
   double root = sqrt(p->link);
@@ -193,8 +195,8 @@ double bl_likelihood_gradient(blica_ctx *ctx, bl_likelihood *l, const bl_params 
     const bl_group *g = &l->patterns->group[l->task[t].group];
     const double *own = l->gradient + (size_t)t * bl_likelihood_stride(l);
     value += l->value[t];
-    bl_gradient_add(g, l->segment[g->segment], params, own, own + l->n, own + l->n * (1 + l->k), g_mixing,
-                    g_log_variance, g_mean, g_cut);
+    add_gradient(g, l->segment[g->segment], params, own, own + l->n, own + l->n * (1 + l->k), g_mixing, g_log_variance,
+                 g_mean, g_cut);
   }
   return value;
 }

@@ -29,7 +29,7 @@ static int after_iteration(int64_t iteration, double change, void *user) {
 }
 
 static blica_status run_start(bl_start *s) {
-  const bl_settings *o = s->all->problem->options;
+  const blica_fit_options *o = s->all->problem->options;
   shared *all = s->all->user;
   bl_stage stage = bl_stage_below(&s->stage, "iterations");
   bl_rng rng = bl_rng_make(o->seed, (uint64_t)s->index);

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "estimate/options.h"
+#include "base/base.h"
 #include "num/simd.h"
 
 enum { BL_FASTICA_STEP, BL_FASTICA_VALUE, BL_FASTICA_WHITEN };

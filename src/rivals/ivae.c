@@ -93,7 +93,7 @@ static double slope_at(bl_start *start, const shared *all) {
 
 /* The bound under the noise of this start. */
 static blica_status maximise(bl_start *s, const shared *all) {
-  const bl_settings *o = s->all->problem->options;
+  const blica_fit_options *o = s->all->problem->options;
   blica_status status = BLICA_OK;
   bl_lbfgs_options options = {.history = HISTORY, .gradient_tolerance = o->tolerance, .hook = bl_start_hook};
   for (int round = 0; round < SLOPE_ROUNDS; round++) {
@@ -114,7 +114,7 @@ done:
 }
 
 static blica_status run_start(bl_start *s) {
-  const bl_settings *o = s->all->problem->options;
+  const blica_fit_options *o = s->all->problem->options;
   const shared *all = s->all->user;
   draw_start(&all->at, derive_seed(o->seed, SEED_WEIGHTS, (uint64_t)s->index), s->theta);
   bl_ivae_noise(s->ctx, all->ivae, derive_seed(o->seed, SEED_NOISE, (uint64_t)s->index));
@@ -144,7 +144,7 @@ static void fill_model(const bl_ivae_layout *at, const double *theta, blica_mode
 blica_status bl_estimate_ivae(blica_ctx *ctx, const bl_problem *problem, blica_model *model, bool *means_done) {
   blica_status status;
   MUST(bl_data_plain(ctx, problem->data, "method ivae", false));
-  const bl_settings *o = problem->options;
+  const blica_fit_options *o = problem->options;
   shared own = {.at = bl_ivae_layout_of(model->n, model->k, model->u)};
   bl_multistart all = {.problem = problem,
                        .run = run_start,

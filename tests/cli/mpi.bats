@@ -163,7 +163,7 @@ same_fit() {
   "$BLICA" simulate --variables 5 --sources 2 --segments 5 --samples 600 --out a --quiet
   for m in matched pairwise mle ivae fastica; do same_fit "2 3" a/data.csv --method "$m" --sources 2 --max-iterations 100; done
   same_fit "4" a/data.csv --method blica --prior auto --sources 2
-  "$BLICA" simulate --variables 13 --sources 3 --segments 4 --samples 700 --out b --quiet # sampled, not integrated
+  "$BLICA" simulate --variables 13 --sources 3 --segments 4 --samples 700 --out b --quiet # by expectation propagation
   same_fit "2 3" b/data.csv --method mle --sources 3 --max-iterations 80
 }
 

@@ -27,7 +27,7 @@ static void check_gradient(int n, int k, blica_engine engine) {
   blica_ctx *ctx;
   blica_model *truth;
   blica_data *data;
-  const bl_settings o = bl_settings_of(NULL);
+  const blica_fit_options o = blica_fit_options_default();
   bl_mle m = {0};
   assert_int_equal(blica_ctx_create(&ctx), BLICA_OK);
   draw(ctx, n, k, 60, &truth, &data);

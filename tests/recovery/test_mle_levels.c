@@ -25,7 +25,7 @@ static void draw(int n, int k, int segments, int levels, int samples, blica_mode
 static void check_gradient(int n, int k, int levels, blica_engine engine) {
   blica_model *truth;
   blica_data *data;
-  const bl_settings o = bl_settings_of(NULL);
+  const blica_fit_options o = blica_fit_options_default();
   bl_mle m = {0};
   draw(n, k, 3, levels, 60, &truth, &data);
   assert_int_equal(bl_mle_make(ctx, data, truth->coding, k, &o, &m), BLICA_OK);
@@ -102,7 +102,7 @@ static void test_integrated(void **state) {
   check_recovery(3, 3, 12, 3, 300, 0.02, 0.6); /* three items leave their scales open */
 }
 
-static void test_sampled(void **state) {
+static void test_many_items(void **state) {
   (void)state;
   check_recovery(13, 3, 6, 3, 300, 0.01, 0.2);
 }
@@ -141,6 +141,6 @@ static void test_unused_levels(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_gradient), cmocka_unit_test(test_integrated),
-                                     cmocka_unit_test(test_sampled), cmocka_unit_test(test_unused_levels)};
+                                     cmocka_unit_test(test_many_items), cmocka_unit_test(test_unused_levels)};
   return cmocka_run_group_tests(tests, open_context, close_context);
 }

@@ -17,7 +17,8 @@ static blica_status regularise(blica_ctx *ctx, const blica_cor *cor, double cond
 
 /* A prior of fixed scales in place of a learned one, whose scales are those that method matched learns from the same
  * correlations. */
-static blica_status fix_prior(blica_ctx *ctx, const bl_problem *problem, const blica_model *model, bl_settings *o) {
+static blica_status fix_prior(blica_ctx *ctx, const bl_problem *problem, const blica_model *model,
+                              blica_fit_options *o) {
   if (o->prior != BLICA_PRIOR_AUTO) return BLICA_OK;
   MUST(bl_matched_scales(ctx, problem, model, &o->prior_mixing, &o->prior_variance));
   o->prior = BLICA_PRIOR_FIXED;
@@ -25,7 +26,7 @@ static blica_status fix_prior(blica_ctx *ctx, const bl_problem *problem, const b
 }
 
 blica_status bl_estimate_blica(blica_ctx *ctx, const bl_problem *caller, blica_model *model, bool *means_done) {
-  bl_settings o = *caller->options;
+  blica_fit_options o = *caller->options;
   bl_problem problem = *caller;
   bl_gauss_fit fit = {.problem = &problem, .scores = true};
   bl_layout *layout = &fit.criterion.layout;

@@ -10,6 +10,7 @@
  * Segments are computed by any thread into their own slots and added in order. Accuracy: that of Phi2
  * (num/normal/corners.h, or num/normal/bvn.c beyond its range), cells below SMALLEST being rounding. Checked: gradient
  * against central differences (tests/identity/test_level_tables.c), estimates against lavaan (tests/parity/pml.sh). */
+#include "estimate/estimate.h"
 #include "estimate/gauss/gauss.h"
 
 #include <math.h>
@@ -218,17 +219,16 @@ static void chain(const bl_level_tables *t, int s, segment_workspace *r, double 
                *cuts = a + (size_t)n * k + 2 * (size_t)k * t->u;
   double *by_v = out + (size_t)n * k, *by_mean = by_v + k, *by_cut = by_mean + k;
   for (int i = 0; i < n; i++) {
-    double behind = 0;
     r->by_location[i] = 0;
     for (int p = bl_plane(t->coding, i + 1) - 1; p >= bl_plane(t->coding, i); p--) {
       const double own = r->by_t[p] / r->sd[i];
       r->by_location[i] += own;
       r->by_sd[i] -= r->by_t[p] * r->t[p];
-      behind -= own; /* a distance moves all cuts behind it */
-      by_cut[p] = p == bl_plane(t->coding, i) ? behind : behind * exp(cuts[p]);
+      by_cut[p] = -own;
     }
     r->g[i + (size_t)i * n] = 0.5 * r->by_sd[i] / (r->sd[i] * r->sd[i]);
   }
+  bl_cuts_chain(t->coding, n, cuts, by_cut);
   bl_dgemm('N', 'N', n, k, n, 2, r->g, n, r->scaled, n, 0, r->by_m, n);
   for (int j = 0; j < k; j++) {
     const size_t at = (size_t)j * n;
@@ -286,26 +286,16 @@ double bl_level_tables_eval(bl_level_tables *t, const double *theta, double *gra
 
 void bl_level_tables_take(const blica_model *m, double *theta) {
   const size_t nk = (size_t)m->n * (size_t)m->k, uk = (size_t)m->k * (size_t)m->u;
-  double *cuts = theta + nk + 2 * uk;
   memcpy(theta, m->mixing, nk * sizeof *theta);
   for (size_t i = 0; i < uk; i++) theta[nk + i] = log(m->variances[i]);
   memcpy(theta + nk + uk, m->means, uk * sizeof *theta);
-  for (int i = 0; i < m->n; i++) {
-    const int first = bl_plane(m->coding, i);
-    cuts[first] = m->cuts[first];
-    for (int p = first + 1; p < bl_plane(m->coding, i + 1); p++) cuts[p] = log(fmax(m->cuts[p] - m->cuts[p - 1], 1e-6));
-  }
+  bl_cuts_set(m->coding, m->n, m->cuts, theta + nk + 2 * uk);
 }
 
 void bl_level_tables_give(const double *theta, blica_model *m) {
   const size_t nk = (size_t)m->n * (size_t)m->k, uk = (size_t)m->k * (size_t)m->u;
-  const double *cuts = theta + nk + 2 * uk;
   memcpy(m->mixing, theta, nk * sizeof *theta);
   for (size_t i = 0; i < uk; i++) m->variances[i] = exp(theta[nk + i]);
   memcpy(m->means, theta + nk + uk, uk * sizeof *theta);
-  for (int i = 0; i < m->n; i++) {
-    const int first = bl_plane(m->coding, i);
-    m->cuts[first] = cuts[first];
-    for (int p = first + 1; p < bl_plane(m->coding, i + 1); p++) m->cuts[p] = m->cuts[p - 1] + exp(cuts[p]);
-  }
+  bl_cuts_of(m->coding, m->n, theta + nk + 2 * uk, m->cuts);
 }

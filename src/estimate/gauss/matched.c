@@ -81,7 +81,7 @@ blica_status bl_matched_scales(blica_ctx *ctx, const bl_problem *problem, const 
                                double *sd_variance) {
   BL_AUTO(blica_model) *scratch = NULL;
   bl_problem inner = *problem;
-  bl_settings options = *problem->options;
+  blica_fit_options options = *problem->options;
   options.prior = BLICA_PRIOR_AUTO;
   options.starts = 1, options.likelihood_power = 1;
   inner.options = &options;

@@ -20,7 +20,7 @@ static blica_status run_from_matched(blica_ctx *ctx, bl_gauss_fit *fit, blica_mo
   BL_OWNED double *begin = NULL;
   bool means_done;
   bl_problem inner = *problem;
-  bl_settings options = *problem->options;
+  blica_fit_options options = *problem->options;
   const size_t nk = bl_local(&fit->criterion.layout, 0), size = bl_layout_size(&fit->criterion.layout);
   inner.options = &options;
   inner.stage = bl_stage_below(&problem->stage, "matched");
@@ -56,7 +56,7 @@ static double objective(const double *theta, double *gradient, void *user) {
 static blica_status run_start(bl_start *s) {
   blica_status status;
   const shared *own = s->all->user;
-  const bl_settings *o = s->all->problem->options;
+  const blica_fit_options *o = s->all->problem->options;
   bl_stage stage = bl_stage_below(&s->stage, "lbfgs");
   bl_lbfgs_options options = {.history = HISTORY,
                               .max_iterations = o->max_iterations,
@@ -81,7 +81,7 @@ static blica_status first_model(blica_ctx *ctx, const bl_problem *problem, const
                                 blica_model **out) {
   blica_status status;
   bl_problem inner = *problem;
-  bl_settings options = *problem->options;
+  blica_fit_options options = *problem->options;
   bool means_done;
   options.likelihood_power = 1;
   if (options.prior == BLICA_PRIOR_NONE) options.prior = BLICA_PRIOR_AUTO;
@@ -98,7 +98,7 @@ done:
 /* One start, at the solution of method matched and under the priors that it has learned. */
 static blica_status estimate_levels(blica_ctx *ctx, const bl_problem *problem, blica_model *model) {
   blica_status status;
-  const bl_settings *o = problem->options;
+  const blica_fit_options *o = problem->options;
   const bool none = o->prior == BLICA_PRIOR_NONE;
   BL_OWNED double *begin = NULL;
   double sd[2] = {o->prior_mixing, o->prior_variance};

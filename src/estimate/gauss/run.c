@@ -37,7 +37,7 @@ static bool learns(const bl_gauss_fit *fit) {
 
 /* The precisions of the priors while starts are compared. */
 static void set_first_scales(bl_gauss_fit *fit) {
-  const bl_settings *o = fit->problem->options;
+  const blica_fit_options *o = fit->problem->options;
   if (learns(fit)) set_scales(&fit->criterion, FIRST_SD_MIXING, FIRST_SD_VARIANCE);
   if (o->prior == BLICA_PRIOR_FIXED) set_scales(&fit->criterion, o->prior_mixing, o->prior_variance);
 }
@@ -143,7 +143,7 @@ static blica_status average_round(bl_run *r, bl_average *average, double toleran
 static blica_status learn_by_average(bl_run *r) {
   blica_status status;
   bl_criterion *c = &r->fit->criterion;
-  const bl_settings *o = r->fit->problem->options;
+  const blica_fit_options *o = r->fit->problem->options;
   const double share = average_share(c->layout.n);
   const bool half = share >= 0.5;
   const int rounds = half ? AVERAGE_ROUNDS : 1, pairs = half ? AVERAGE_PAIRS : 1;
@@ -243,7 +243,7 @@ static blica_status report(blica_ctx *ctx, const bl_gauss_fit *fit, const blica_
 blica_status bl_gauss_fit_run(blica_ctx *ctx, bl_gauss_fit *fit, blica_model *model) {
   blica_status status;
   const bl_layout *p = &fit->criterion.layout;
-  const bl_settings *o = fit->problem->options;
+  const blica_fit_options *o = fit->problem->options;
   bl_multistart all = {.problem = fit->problem,
                        .run = run_start,
                        .user = fit,

@@ -7,8 +7,9 @@
  * metric (mle_information.c); renewed every few iterations until the gradient is below the tolerance. A coarse lattice
  * or grid goes first. Started from the best of the solutions of matched, pairwise and blica.
  * What is recorded of the end is computed once more by finer integrals, those of blica_loglik.
- * Beyond twelve variables the gradient is sampled instead (mle_sampled.c).
- * With prior=auto the scales are learned by empirical Bayes between the coarse rounds (mle_scales.c).
+ * Beyond twelve variables by expectation propagation, started from matched under the priors that it learned: its
+ * likelihood is an approximation, whose maximum is as near to the truth (docs/likelihood.md).
+ * With prior=auto the scales are learned by empirical Bayes between the coarse rounds (mle_information.c).
  * Checked: gradient against central differences, recovery, and stationarity in tests/recovery/test_mle.c. */
 #include <math.h>
 #include <stdio.h>
@@ -48,7 +49,7 @@ enum {
 
 typedef struct {
   bl_start *start;
-  const bl_settings *options;
+  const blica_fit_options *options;
   bl_mle *m;
   blica_model *model;
   int rounds;            /* of all minimisations */
@@ -170,7 +171,8 @@ static blica_status best_start(run *r, double *theta) {
   double best = INFINITY, value;
   TRY(bl_alloc(s->ctx, r->m->size, &trial));
   TRY(bl_alloc(s->ctx, r->m->size, &gradient));
-  for (int i = 0; i < ORIGINS && !(i > 0 && is_over(s)); i++) {
+  const int origins_used = r->m->engine == BLICA_ENGINE_EP ? 1 : ORIGINS;
+  for (int i = 0; i < origins_used && !(i > 0 && is_over(s)); i++) {
     char note[sizeof r->model->fit.notes->name];
     status = origin_point(r, &origins[i], trial, gradient, &value);
     if (status == BLICA_ERR_INTERRUPTED && i > 0) { /* one start is enough for a best so far */
@@ -193,8 +195,20 @@ done:
   return status;
 }
 
-/* m->loglik as accurate as blica_loglik makes it; not where the working value is all there is: by expectation
- * propagation, or beyond what the fine integrals can do. */
+/* What expectation propagation lacks, to m->loglik: measured on a sample of rows, three standard errors of that being
+ * the error. */
+static blica_status add_lack(run *r, const double *theta) {
+  bl_mle *m = r->m;
+  const bl_params params = bl_mle_params(m, theta);
+  const double rows = (double)m->patterns->rows;
+  double lack, error;
+  MUST(bl_likelihood_ep_error(r->start->ctx, m->likelihood, &params, r->options->seed, &lack, &error));
+  m->loglik += rows * lack;
+  r->loglik_error = 3 * rows * error;
+  return BLICA_OK;
+}
+
+/* m->loglik as accurate as blica_loglik makes it, with its error; not beyond what the fine integrals can do. */
 static blica_status refine_loglik(run *r, const double *theta) {
   blica_status status = BLICA_OK;
   bl_mle *m = r->m;
@@ -237,12 +251,14 @@ static blica_status final_objective(run *r, const double *theta) {
     if (!r->confirmed) r->start->record.gradient = bl_mle_slope(m, theta, gradient, value);
     r->start->loop_poll.armed = true;
   }
+  const bool propagated = m->engine == BLICA_ENGINE_EP, stopped = bl_start_stopped(r->start);
+  if (propagated && !stopped) TRY(add_lack(r, theta));
   bl_information_free(m->information); /* room for the finer integrals */
   bl_likelihood_free(m->likelihood);
   m->information = NULL;
   m->likelihood = NULL;
-  if (m->engine != BLICA_ENGINE_EP && !bl_start_stopped(r->start)) TRY(refine_loglik(r, theta));
-  r->start->record.objective = m->weight * m->loglik - bl_mle_penalty(m, theta);
+  if (!propagated && !stopped) TRY(refine_loglik(r, theta));
+  r->start->record.objective = m->weight * m->loglik - bl_mle_penalty(m, theta, NULL);
 done:
   return status;
 }
@@ -285,10 +301,10 @@ done:
 }
 
 /* Whether the integrals are too rough for a claim about the maximum. By lattices their error is measured in standard
- * errors of the parameters; by expectation propagation it is not known. */
+ * errors of the parameters; expectation propagation has a likelihood of its own, and is at its maximum. */
 static bool is_rough(const run *r) {
-  if (r->gradient_error <= r->options->tolerance) return false;
-  if (r->m->engine == BLICA_ENGINE_EP || r->m->engine == BLICA_ENGINE_LATTICE) return !(r->shift <= BL_MLE_SHIFT);
+  if (r->gradient_error <= r->options->tolerance || r->m->engine == BLICA_ENGINE_EP) return false;
+  if (r->m->engine == BLICA_ENGINE_LATTICE) return !(r->shift <= BL_MLE_SHIFT);
   return r->gradient_error > r->options->tolerance;
 }
 
@@ -380,7 +396,7 @@ done:
 
 blica_status bl_estimate_mle(blica_ctx *ctx, const bl_problem *problem, blica_model *model, bool *means_done) {
   blica_status status;
-  const bl_settings *o = problem->options;
+  const blica_fit_options *o = problem->options;
   const bool fixed = o->prior == BLICA_PRIOR_FIXED, none = o->prior == BLICA_PRIOR_NONE;
   bl_mle m = {0};
   run r = {.options = o, .m = &m, .model = model, .known = NAN, .gradient_error = NAN, .shift = NAN};
@@ -389,14 +405,10 @@ blica_status bl_estimate_mle(blica_ctx *ctx, const bl_problem *problem, blica_mo
   TRY(bl_mle_make(ctx, problem->data, model->coding, model->k, o, &m));
   if (!none)
     bl_mle_set_prior(&m, fixed ? o->prior_mixing : FIRST_SD_MIXING, fixed ? o->prior_variance : FIRST_SD_VARIANCE);
-  if (m.sampled) {
-    TRY(bl_mle_sampled(ctx, problem, &m, model));
-  } else {
-    all.size = m.size;
-    TRY(bl_multistart_run(ctx, &all, &model->fit));
-    bl_mle_store(&m, all.best->theta, model);
-    TRY(report(ctx, &r, &model->fit));
-  }
+  all.size = m.size;
+  TRY(bl_multistart_run(ctx, &all, &model->fit));
+  bl_mle_store(&m, all.best->theta, model);
+  TRY(report(ctx, &r, &model->fit));
   *means_done = true;
 done:
   bl_multistart_free(&all);

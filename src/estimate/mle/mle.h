@@ -1,7 +1,7 @@
 /* mle.h - the penalised full likelihood as a function of one vector, and the metric for its minimisation.
  *
  * Parameters: theta = [ A [n,k] | cuts or none | for each segment: log v_s [k], mu_s [k] ]. Where k = n and all items
- * have two levels the means reach every base rate and cuts would be redundant; mle_cuts.c has the form of cuts. */
+ * have two levels the means reach every base rate and cuts would be redundant; estimate.h has the form of cuts. */
 #ifndef BL_MLE_H
 #define BL_MLE_H
 
@@ -21,7 +21,6 @@ typedef struct {
   double link, weight;
   double precision_mixing, precision_variance, precision_mean; /* 1/sd^2; 0: no prior */
   blica_engine engine;
-  bool sampled; /* too many variables for integration: the gradient comes from a sampler, the metric from this engine */
   bl_accuracy accuracy;
   bl_patterns *patterns;
   int *column, *segment;
@@ -35,19 +34,11 @@ typedef struct {
 
 /* Chooses the engine and packs the patterns; on failure bl_mle_free frees what there is. The coding is borrowed. */
 blica_status bl_mle_make(blica_ctx *ctx, const blica_data *data, const blica_coding *coding, int k,
-                         const bl_settings *options, bl_mle *m);
+                         const blica_fit_options *options, bl_mle *m);
 void bl_mle_free(bl_mle *m);
 static inline size_t bl_mle_local(const bl_mle *m, int s) { /* where segment s begins in theta */
   return (size_t)m->n * (size_t)m->k + m->cuts + 2 * (size_t)s * (size_t)m->k;
 }
-/* Cuts from their parameters own. */
-void bl_mle_cuts(const bl_mle *m, const double *own, double *cut);
-/* Parameters from growing cuts. */
-void bl_mle_cuts_set(const bl_mle *m, const double *cut, double *own);
-/* The gradient in the cuts becomes that in their parameters, in place. */
-void bl_mle_cuts_chain(const bl_mle *m, const double *own, double *gradient);
-/* A small change of the parameters becomes that of the cuts, in place. */
-void bl_mle_cuts_move(const bl_mle *m, const double *own, double *change);
 /* The point theta as the likelihood takes it; its variances, means and cuts are copied into m. */
 static inline bl_params bl_mle_params(bl_mle *m, const double *theta) {
   for (int s = 0; s < m->u; s++)
@@ -56,15 +47,15 @@ static inline bl_params bl_mle_params(bl_mle *m, const double *theta) {
       m->variances[j + (size_t)s * m->k] = exp(own[j]);
       m->means[j + (size_t)s * m->k] = own[m->k + j];
     }
-  if (m->cuts) bl_mle_cuts(m, theta + (size_t)m->n * (size_t)m->k, m->cut);
+  if (m->cuts) bl_cuts_of(m->coding, m->n, theta + (size_t)m->n * (size_t)m->k, m->cut);
   return (bl_params){m->n, m->k, m->u, m->link, theta, m->variances, m->means, m->cuts ? m->cut : NULL};
 }
 /* Chooses the order of variables, or the spacing of the grid, for points near theta. */
 blica_status bl_mle_order(bl_mle *m, const double *theta);
 /* The largest norm of a row of sqrt(c) A V^1/2 over all segments: how far signals exceed the noise of the link. */
 double bl_mle_largest_row(const bl_mle *m, const double *theta);
-/* What f adds to -weight log-likelihood, without a tilt. */
-double bl_mle_penalty(const bl_mle *m, const double *theta);
+/* What f adds to -weight log-likelihood, without a tilt; adds its gradient unless that is NULL. */
+double bl_mle_penalty(const bl_mle *m, const double *theta, double *gradient);
 /* f and its gradient; NaN outside the domain. */
 double bl_mle_eval(bl_mle *m, const double *theta, double *gradient);
 
@@ -74,7 +65,11 @@ double bl_mle_eval(bl_mle *m, const double *theta, double *gradient);
 void bl_mle_store(const bl_mle *m, const double *theta, blica_model *model);
 
 /* Scales of the priors of A and log v, and the usual one of the means. */
-void bl_mle_set_prior(bl_mle *m, double sd_mixing, double sd_variance);
+static inline void bl_mle_set_prior(bl_mle *m, double sd_mixing, double sd_variance) {
+  m->precision_mixing = 1.0 / (sd_mixing * sd_mixing);
+  m->precision_variance = 1.0 / (sd_variance * sd_variance);
+  m->precision_mean = 1.0 / (BL_MEAN_SD * BL_MEAN_SD);
+}
 
 /* One update of the scales by empirical Bayes, from the information matrix at theta; *settled when they hardly changed.
  * BLICA_ERR_INTERRUPTED: the scales are as before. */
@@ -91,9 +86,6 @@ typedef struct {
 /* Its solution as a point; with learn, the scales that it learned become those of m's priors. */
 blica_status bl_mle_solution(blica_ctx *ctx, const bl_problem *problem, bl_mle *m, const bl_mle_origin *from,
                              bool learn, const blica_model *shape, double *theta);
-
-/* The maximum by stochastic approximation (mle_sampled.c), for m->sampled. */
-blica_status bl_mle_sampled(blica_ctx *ctx, const bl_problem *problem, bl_mle *m, blica_model *model);
 
 /* Relative gradient, max |df/dtheta| / max(1, |f|), in the scale where the mean variance of each source is 1. */
 double bl_mle_slope(const bl_mle *m, const double *theta, const double *gradient, double value);
@@ -123,14 +115,5 @@ void bl_information_free(bl_information *information);
 blica_status bl_information_make(blica_ctx *ctx, bl_information *information, bl_mle *m, const double *theta,
                                  bool rough);
 void bl_information_solve(const bl_information *information, double *d /* d <- inverse times d */);
-/* d' S d for d [nk], S the information of A when all else is free: the squared length of a change of A in standard
- * errors. */
-double bl_information_square(const bl_information *information, const double *d);
-
-/* Keeps the mean of each source's means over the segments in steps by the information matrix of m, which it borrows. */
-typedef struct bl_centre bl_centre;
-blica_status bl_centre_make(blica_ctx *ctx, const bl_mle *m, bl_centre **out); /* memory only; free with bl_free */
-bool bl_centre_set(bl_centre *centre); /* for the matrix as it is now; false: not positive definite */
-void bl_centre_step(const bl_centre *centre, double *step /* [size] inverse times gradient; becomes the step */);
 
 #endif

@@ -1,4 +1,5 @@
-/* mle_objective.c - the penalised full likelihood of a data set as a function of A, cuts, log v and mu. */
+/* mle_objective.c - the penalised full likelihood of a data set as a function of A, cuts, log v and mu.
+ */
 #include <math.h>
 #include <string.h>
 
@@ -20,7 +21,7 @@ static blica_engine choose_engine(int n, int k, bool ordinal) {
 }
 
 blica_status bl_mle_make(blica_ctx *ctx, const blica_data *data, const blica_coding *coding, int k,
-                         const bl_settings *options, bl_mle *m) {
+                         const blica_fit_options *options, bl_mle *m) {
   blica_status status = BLICA_OK;
   size_t local = (size_t)k * (size_t)data->u;
   m->ctx = ctx;
@@ -35,7 +36,6 @@ blica_status bl_mle_make(blica_ctx *ctx, const blica_data *data, const blica_cod
   const double global = (double)m->n * k + (double)m->cuts;
   const bool metric = global <= LARGEST_GLOBAL && global * global * m->u <= LARGEST_METRIC;
   m->engine = choose_engine(m->n, k, ordinal);
-  m->sampled = m->engine == BLICA_ENGINE_EP && metric;
   TRY(bl_alloc(ctx, (size_t)data->n, &m->column)); /* owns the other arrays */
   TRY(bl_alloc_for(ctx, m->column, (size_t)m->u, &m->segment));
   for (int p = 0; p < data->n; p++) m->column[p] = p;
@@ -61,7 +61,7 @@ void bl_mle_free(bl_mle *m) {
 
 void bl_mle_store(const bl_mle *m, const double *theta, blica_model *model) {
   memcpy(model->mixing, theta, sizeof(double) * (size_t)m->n * (size_t)m->k);
-  if (m->cuts) bl_mle_cuts(m, theta + (size_t)m->n * (size_t)m->k, model->cuts);
+  if (m->cuts) bl_cuts_of(m->coding, m->n, theta + (size_t)m->n * (size_t)m->k, model->cuts);
   for (int s = 0; s < m->u; s++)
     for (int j = 0; j < m->k; j++) {
       model->variances[j + (size_t)s * m->k] = exp(theta[bl_mle_local(m, s) + (size_t)j]);
@@ -92,7 +92,23 @@ static bool too_steep(const bl_mle *m, const bl_params *p) {
   return false;
 }
 
-double bl_mle_penalty(const bl_mle *m, const double *theta) {
+/* Elements of A are normal, so the length of a row of A is hardly ever small: its density has a factor length^(k-1).
+ * Where many variables leave lengths nearly open the maximum is taken over log lengths and directions of the rows,
+ * where -k log length is part of f; over the elements themselves such rows would shrink, each by another amount, and
+ * bend the columns. */
+static double add_lengths(const bl_mle *m, const double *theta, double *gradient) {
+  double value = 0;
+  for (int i = 0; i < m->n; i++) {
+    double square = 0;
+    for (int j = 0; j < m->k; j++) square += theta[i + (size_t)j * m->n] * theta[i + (size_t)j * m->n];
+    for (int j = 0; gradient && j < m->k; j++)
+      gradient[i + (size_t)j * m->n] -= m->k * theta[i + (size_t)j * m->n] / square;
+    value -= 0.5 * m->k * log(square);
+  }
+  return value;
+}
+
+double bl_mle_penalty(const bl_mle *m, const double *theta, double *gradient) {
   const size_t nk = (size_t)m->n * (size_t)m->k, global = nk + m->cuts, k = (size_t)m->k;
   double value = 0.0;
   for (size_t i = 0; i < m->size; i++) {
@@ -101,8 +117,9 @@ double bl_mle_penalty(const bl_mle *m, const double *theta) {
                        : (i - global) % (2 * k) < k ? m->precision_variance
                                                     : m->precision_mean;
     value += 0.5 * precision * theta[i] * theta[i];
+    if (gradient) gradient[i] += precision * theta[i];
   }
-  return value;
+  return m->engine == BLICA_ENGINE_EP && m->precision_mixing > 0 ? value + add_lengths(m, theta, gradient) : value;
 }
 
 double bl_mle_eval(bl_mle *m, const double *theta, double *gradient) {
@@ -113,21 +130,15 @@ double bl_mle_eval(bl_mle *m, const double *theta, double *gradient) {
   if (too_steep(m, &params)) return NAN;
   m->loglik = bl_likelihood_gradient(m->ctx, m->likelihood, &params, &m->accuracy, gradient, m->g_variance, m->g_mean,
                                      m->cuts ? gradient + nk : NULL);
-  double value = -m->weight * m->loglik;
-  for (size_t i = 0; i < nk; i++) {
-    value += 0.5 * m->precision_mixing * theta[i] * theta[i];
-    gradient[i] = m->precision_mixing * theta[i] - m->weight * gradient[i];
-  }
-  for (size_t i = nk; i < nk + m->cuts; i++) gradient[i] *= -m->weight;
-  if (m->cuts) bl_mle_cuts_chain(m, theta + nk, gradient + nk);
+  for (size_t i = 0; i < nk + m->cuts; i++) gradient[i] *= -m->weight;
+  if (m->cuts) bl_cuts_chain(m->coding, m->n, theta + nk, gradient + nk);
   for (int s = 0; s < m->u; s++)
     for (int j = 0; j < m->k; j++) {
-      size_t at = bl_mle_local(m, s) + (size_t)j, mean = at + (size_t)m->k;
-      value +=
-          0.5 * m->precision_variance * theta[at] * theta[at] + 0.5 * m->precision_mean * theta[mean] * theta[mean];
-      gradient[at] = m->precision_variance * theta[at] - m->weight * m->g_variance[j + (size_t)s * m->k];
-      gradient[mean] = m->precision_mean * theta[mean] - m->weight * m->g_mean[j + (size_t)s * m->k];
+      const size_t at = bl_mle_local(m, s) + (size_t)j, local = (size_t)j + (size_t)s * (size_t)m->k;
+      gradient[at] = -m->weight * m->g_variance[local];
+      gradient[at + (size_t)m->k] = -m->weight * m->g_mean[local];
     }
+  double value = bl_mle_penalty(m, theta, gradient) - m->weight * m->loglik;
   for (size_t i = 0; m->tilt && i < m->size; i++) {
     value += m->tilt[i] * (theta[i] - m->pivot[i]);
     gradient[i] += m->tilt[i];

@@ -10,12 +10,8 @@ enum { START_ITERATIONS = 1000 }; /* of the methods that give starting points */
 #define START_TOLERANCE 1e-7
 /* Norm of sqrt(c) A_i in a starting point; data tell nothing beyond, and the grid's cost grows with it. */
 #define STEEPEST 20.0
-
-void bl_mle_set_prior(bl_mle *m, double sd_mixing, double sd_variance) {
-  m->precision_mixing = 1.0 / (sd_mixing * sd_mixing);
-  m->precision_variance = 1.0 / (sd_variance * sd_variance);
-  m->precision_mean = 1.0 / (BL_MEAN_SD * BL_MEAN_SD);
-}
+/* Where sources are as many as variables means beyond 3 are common, and together give the base rates. */
+#define LARGEST_MEAN 30.0
 
 /* Scales that a start has learned are where learning them by the full likelihood begins. */
 static void take_scales(bl_mle *m, const blica_model *start) {
@@ -39,13 +35,13 @@ blica_status bl_mle_solution(blica_ctx *ctx, const bl_problem *problem, bl_mle *
                              bool learn, const blica_model *shape, double *theta) {
   blica_status status = BLICA_OK;
   blica_model *start = NULL;
-  bl_settings options = *problem->options;
+  blica_fit_options options = *problem->options;
   bl_problem inner = *problem;
   bool means_done = false;
   int n = shape->n, k = shape->k, u = shape->u;
   options.prior = from->prior;
   options.likelihood_power = 1.0;
-  options.starts = m->sampled ? problem->options->starts : 1; /* the only point, or one of several */
+  options.starts = m->engine == BLICA_ENGINE_EP ? problem->options->starts : 1; /* the only point, or one of several */
   options.max_iterations = START_ITERATIONS;
   options.tolerance = START_TOLERANCE;
   inner.options = &options;
@@ -56,12 +52,12 @@ blica_status bl_mle_solution(blica_ctx *ctx, const bl_problem *problem, bl_mle *
   TRY(bl_complete_model(ctx, start, m->cuts > 0, means_done));
   shorten_rows(m, start->coding, start->link, start->mixing, start->cuts);
   memcpy(theta, start->mixing, sizeof(double) * (size_t)n * (size_t)k);
-  if (m->cuts) bl_mle_cuts_set(m, start->cuts, theta + (size_t)n * (size_t)k);
+  if (m->cuts) bl_cuts_set(start->coding, n, start->cuts, theta + (size_t)n * (size_t)k);
   for (int s = 0; s < u; s++)
     for (int j = 0; j < k; j++) {
       double v = start->variances[j + (size_t)s * k], mu = start->means[j + (size_t)s * k];
       theta[bl_mle_local(m, s) + (size_t)j] = log(fmin(fmax(v, 1e-3), 1e3));
-      theta[bl_mle_local(m, s) + (size_t)(k + j)] = isfinite(mu) ? fmin(fmax(mu, -3.0), 3.0) : 0.0;
+      theta[bl_mle_local(m, s) + (size_t)(k + j)] = isfinite(mu) ? fmin(fmax(mu, -LARGEST_MEAN), LARGEST_MEAN) : 0.0;
     }
 done:
   blica_model_free(start);

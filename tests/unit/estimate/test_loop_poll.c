@@ -33,7 +33,7 @@ static int tear_down(void **state) {
  * poll, whole. */
 static void likelihood_is_unfinished(void **state) {
   (void)state;
-  const bl_settings o = bl_settings_of(NULL);
+  const blica_fit_options o = blica_fit_options_default();
   bl_mle m = {0};
   bl_loop_poll poll = {.deadline = -1};
   assert_int_equal(bl_mle_make(ctx, data, NULL, 3, &o, &m), BLICA_OK);

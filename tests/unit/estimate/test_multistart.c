@@ -50,7 +50,7 @@ static blica_status finish(bl_start *s) {
 
 static void run(bool side_by_side, int n, blica_fit_report *fit) {
   blica_ctx *ctx;
-  const bl_settings o = bl_settings_of(NULL);
+  const blica_fit_options o = blica_fit_options_default();
   bl_problem problem = {.options = &o, .deadline = INFINITY};
   bl_multistart all = {.problem = &problem, .run = walk, .count = STARTS, .size = N * K + 1, .factor = 1};
   all.side_by_side = side_by_side, all.n = n, all.k = K;

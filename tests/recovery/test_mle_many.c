@@ -1,4 +1,5 @@
-/* Maximum full likelihood by sampling: recovery, the same bits on any number of threads, an interrupt, a time limit. */
+/* Maximum full likelihood of more than twelve variables: recovery, the same bits on any number of threads, an
+ * interrupt, a time limit. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -60,16 +61,13 @@ static void test_recovery(void **state) {
   assert_memory_equal(one->means, three->means, sizeof(double) * K * U);
   assert_int_equal(blica_loglik(ctx, one, data, NULL, &at_fit), BLICA_OK);
   assert_int_equal(blica_loglik(ctx, truth, data, NULL, &at_truth), BLICA_OK);
-  printf(
-      "%s after %d steps, noise %.3f standard errors; 1 - MCS %.5f, matched %.5f; log-likelihood %.1f, recorded %.1f "
-      "+- %.1f, truth %.1f\n",
-      blica_stop_name(one->fit.stop), (int)one->fit.iterations, note(one, "integration_shift"), error_of(one),
-      error_of(matched), at_fit->total, note(one, "loglik"), note(one, "loglik_error"), at_truth->total);
+  printf("%s after %d steps; 1 - MCS %.5f, matched %.5f; log-likelihood %.1f, recorded %.1f +- %.1f, truth %.1f\n",
+         blica_stop_name(one->fit.stop), (int)one->fit.iterations, error_of(one), error_of(matched), at_fit->total,
+         note(one, "loglik"), note(one, "loglik_error"), at_truth->total);
   assert_int_equal(one->fit.stop, BLICA_STOP_CONVERGED);
-  assert_compare(note(one, "integration_shift"), <=, 0.2);
   assert_compare(error_of(one), <, 1.2 * error_of(matched));
   assert_compare(at_fit->total, >, at_truth->total);
-  assert_compare(fabs(note(one, "loglik") - at_fit->total), <, 4 * note(one, "loglik_error") + at_fit->total_error);
+  assert_compare(fabs(note(one, "loglik") - at_fit->total), <, note(one, "loglik_error") + at_fit->total_error);
   blica_loglik_result_free(at_fit);
   blica_loglik_result_free(at_truth);
   blica_model_free(one);
