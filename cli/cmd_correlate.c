@@ -1,14 +1,20 @@
 /* cmd_correlate.c - blica correlate DATA|COUNTS: tetrachoric correlations of every segment. */
+#include <errno.h>
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "base/text.h"
 #include "communicator.h"
 #include "data_args.h"
+#include "files/outfile.h"
 #include "output.h"
 
 typedef struct {
   data_values data;
   const char *out;
   double condition;
+  const char *acm;
 } correlate_values;
 
 static const blica_option own[] = {
@@ -16,6 +22,9 @@ static const blica_option own[] = {
     OPTION(correlate_values, condition, BLICA_OPT_REAL, "none", 1.01, INFINITY, "none=inf", "R",
            "Regularise every segment's matrix to this condition number, as fit does; none leaves the estimates as they "
            "are."),
+    OPTION(correlate_values, acm, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "FILE",
+           "File (.csv) for the asymptotic covariance of all thresholds and correlations, times the rows of the "
+           "segment: lavaan's NACOV. It needs rows, whose --weights and --cluster count."),
 };
 OPTION_TABLE(own_table, own)
 
@@ -29,23 +38,108 @@ static blica_status regularise(program *p, double condition, blica_cor **cor) {
   return BLICA_OK;
 }
 
-static int run(program *p, void *values) {
-  correlate_values *v = values;
-  if (!output_is_table(v->out, "correlations")) return EXIT_USAGE;
-  if (!output_possible(p, v->out, v->data.segment_file)) return EXIT_DATA;
-  blica_counts *counts;
+/* Statistic `at` of segment s, in lavaan's order: its name as a field of CSV, item|t1 or item~~item; returns its
+ * value. */
+static double print_statistic(FILE *f, const blica_cor *cor, int s, int at) {
+  int i = 0, j = at - cor->planes;
+  if (j >= 0) {
+    for (; j >= cor->n - 1 - i; i++) j -= cor->n - 1 - i;
+    j += i + 1;
+  } else {
+    while (cor->coding ? cor->coding->first[i + 1] <= at : i < at) i++;
+  }
+  const char *second = j >= 0 ? cor->variables[j] : "";
+  const size_t size = strlen(cor->variables[i]) + strlen(second) + 16;
+  char *text = malloc(size);
+  if (text && j >= 0) snprintf(text, size, "%s~~%s", cor->variables[i], second);
+  if (text && j < 0)
+    snprintf(text, size, "%s|t%d", cor->variables[i], cor->coding ? at - cor->coding->first[i] + 1 : 1);
+  print_field(f, text ? text : "");
+  free(text);
+  if (j < 0) return -cor->thresholds[(size_t)at + (size_t)s * (size_t)cor->planes];
+  return cor->rho[blica_pair(i, j) + s * cor->pairs];
+}
+
+static void print_acm(FILE *f, const blica_cor *cor, int s, const double *acm) {
+  const int size = blica_acm_size(cor);
+  for (int r = 0; r < size; r++) {
+    print_id(f, cor->segments[s]);
+    const double value = print_statistic(f, cor, s, r);
+    fprintf(f, ",%.17g", value);
+    for (int c = 0; c < size; c++) fprintf(f, ",%.17g", acm[r + (size_t)c * (size_t)size]);
+    putc('\n', f);
+  }
+}
+
+/* The covariances of all segments: a column for the segment, the name and the value of a statistic, then the matrix. */
+static int write_acm(program *p, const blica_data *data, const blica_cor *cor, const char *path) {
+  const size_t size = (size_t)blica_acm_size(cor);
+  double *acm = size > SIZE_MAX / size / sizeof *acm ? NULL : malloc(size * size * sizeof *acm);
+  bl_outfile file = {0};
+  blica_status status = BLICA_OK;
+  int code = EXIT_OK;
+  if (!acm || !bl_outfile_open(&file, path)) {
+    say_error("cannot write '%s': %s", path, acm ? strerror(errno) : "there is no memory for the covariance");
+    free(acm);
+    return EXIT_FAILED;
+  }
+  fputs("segment,statistic,value", file.stream);
+  for (int c = 0; c < (int)size; c++) {
+    putc(',', file.stream);
+    print_statistic(file.stream, cor, 0, c);
+  }
+  putc('\n', file.stream);
+  for (int s = 0; s < cor->u && status == BLICA_OK; s++) {
+    status = blica_acm(p->ctx, data, cor, s, acm);
+    if (status == BLICA_OK) print_acm(file.stream, cor, s, acm);
+  }
+  free(acm);
+  if (status != BLICA_OK) {
+    code = fail_reading(p, status);
+  } else if (!bl_outfile_commit(&file)) {
+    say_error("cannot write '%s': %s", path, strerror(errno));
+    code = EXIT_FAILED;
+  }
+  bl_outfile_discard(&file);
+  return code;
+}
+
+/* The leading process does this alone; counts NULL: made here, of data. */
+static int write_results(program *p, const correlate_values *v, const blica_data *data, blica_counts **counts) {
   blica_cor *cor = NULL;
-  int code = data_count(p, &v->data, p->operands[0], NULL, &counts);
-  if (code != EXIT_OK) return code;
-  blica_status status = writes() ? blica_correlate(p->ctx, counts, &cor) : BLICA_OK;
-  blica_counts_free(counts);
-  if (status == BLICA_OK && !cor) return EXIT_OK; /* the leading process does this alone */
-  if (status == BLICA_OK) status = regularise(p, v->condition, &cor);
-  code = status == BLICA_OK ? EXIT_OK : fail_reading(p, status);
+  blica_set_comm(p->ctx, NULL);
+  blica_status status = *counts ? BLICA_OK : blica_count(p->ctx, data, counts);
+  if (status == BLICA_OK) status = blica_correlate(p->ctx, *counts, &cor);
+  int code = status == BLICA_OK ? EXIT_OK : fail_reading(p, status);
+  if (code == EXIT_OK && v->acm) code = write_acm(p, data, cor, v->acm);
+  if (code == EXIT_OK && (status = regularise(p, v->condition, &cor)) != BLICA_OK) code = fail_reading(p, status);
   if (code == EXIT_OK && (status = blica_cor_save(p->ctx, cor, v->out)) != BLICA_OK) code = fail_writing(p, status);
   if (code == EXIT_OK)
     say_note("%lld correlations in each of %d segments, in %s", (long long)cor->pairs, cor->u, v->out);
   blica_cor_free(cor);
+  return code;
+}
+
+static int run(program *p, void *values) {
+  correlate_values *v = values;
+  if (!output_is_table(v->out, "correlations")) return EXIT_USAGE;
+  if (!output_possible(p, v->out, v->data.segment_file)) return EXIT_DATA;
+  if (v->acm && !output_possible(p, v->acm, v->out)) return EXIT_DATA;
+  if (v->acm && !bl_has_ending(v->acm, ".csv")) {
+    say_error("correlate: --acm %s: the covariance is written as .csv; end the name in that", v->acm);
+    return EXIT_USAGE;
+  }
+  if (v->acm && table_is_counts(p->operands[0])) {
+    say_error("correlate: --acm needs rows, and '%s' holds counts", p->operands[0]);
+    return EXIT_USAGE;
+  }
+  blica_data *data = NULL;
+  blica_counts *counts = NULL;
+  int code = v->acm ? data_read(p, &v->data, p->operands[0], NULL, &data)
+                    : data_count(p, &v->data, p->operands[0], NULL, &counts);
+  if (code == EXIT_OK && writes()) code = write_results(p, v, data, &counts);
+  blica_counts_free(counts);
+  blica_data_free(data);
   return code;
 }
 
@@ -63,8 +157,11 @@ const command command_correlate = {
         "The input is data, as for `blica count`, or counts. The .npz holds rho, se and flags as [segments, n, n] and "
         "thresholds as [segments, n]; the .csv has one row per pair: segment,i,j,rho,se,flags,threshold. Flags add 1 "
         "for a table with an empty cell, which was filled, 2 for a variable that is constant in the segment, 4 for a "
-        "pair without common rows.",
+        "pair without common rows.\n\n"
+        "--acm writes a .csv with a row for each threshold (item|t1) and correlation (item~~item): the segment, the "
+        "name, the estimate, and its row of the covariance.",
     .examples = "blica correlate survey.csv --out correlations.csv\n"
+                "blica correlate survey.csv --ordinal --segment-count 1 --out r.csv --acm covariance.csv\n"
                 "blica correlate counts.npz --out correlations.npz",
     .groups = {{"Files", own_table, 0}, {"How the data are read", data_option_table, offsetof(correlate_values, data)}},
     .values = sizeof(correlate_values),

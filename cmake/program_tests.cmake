@@ -39,7 +39,7 @@ if(NOT BLICA_SANITIZE)
   set_tests_properties(python/run PROPERTIES FIXTURES_REQUIRED python_package)
   set_tests_properties(r/check PROPERTIES FIXTURES_SETUP r_package)
   set_tests_properties(parity/languages parity/gallery parity/docs PROPERTIES FIXTURES_REQUIRED "python_package;r_package")
-  set_tests_properties(parity/referee parity/tetrachoric_real PROPERTIES FIXTURES_REQUIRED r_package)
+  set_tests_properties(parity/acm parity/referee parity/tetrachoric_real PROPERTIES FIXTURES_REQUIRED r_package)
 endif()
 
 # tests/faults: one call of the program fails, or a signal reaches it; the quick part. `make faults` does all of it.

@@ -340,6 +340,21 @@ BLICA_API blica_status blica_tetrachoric(blica_ctx *ctx, const double cell[4], d
  * columns - 2). */
 BLICA_API blica_status blica_polychoric(blica_ctx *ctx, int rows, int columns, const double *cell, double *rho,
                                         double *se, double *threshold, int *flags);
+/* How many thresholds and correlations a segment has. */
+static inline int blica_acm_size(const blica_cor *cor) {
+  return cor->planes + (int)cor->pairs;
+}
+/* The asymptotic covariance of the thresholds and correlations of segment s, times the rows of the segment: of all
+ * thresholds -cor->thresholds, item by item, then of the correlations of items (1,2), (1,3), ..., (2,3), ..., as lavaan
+ * takes it (NACOV). data are the rows that cor was made of; their weights and clusters count. */
+BLICA_API blica_status blica_acm(blica_ctx *ctx, const blica_data *data, const blica_cor *cor, int s,
+                                 double *acm /* [size,size], size = blica_acm_size(cor) */);
+/* The correlation of a number and the normal variable behind an ordinal item: maximum likelihood given the mean and the
+ * standard deviation of the number and the thresholds of the item, Phi^-1 of the shares at or below each level but the
+ * last. The standard error counts those too. Rows without a number (NaN) or a level are left out. */
+BLICA_API blica_status blica_polyserial(blica_ctx *ctx, int64_t rows, const double *number, int levels,
+                                        const int8_t *level /* 0 to levels - 1, or BLICA_MISSING */, double *rho,
+                                        double *se, double *threshold /* [levels-1] */);
 /* Phi2(h,k;rho) = P(X < h, Y < k) for standard normals of correlation rho, |error| < 1e-14. */
 BLICA_API double blica_bvn(double h, double k, double rho);
 

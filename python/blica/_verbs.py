@@ -147,15 +147,18 @@ def tetrachoric_table(table) -> TetrachoricTable:
 
 
 class Polychoric(NamedTuple):
-    """Correlation matrix and standard errors (DataFrames when the data were one), thresholds of every item, flags per pair."""
+    """Correlation matrix and standard errors (DataFrames when the data were one), thresholds of every item, flags per pair; with
+    acm=True also the covariance of all thresholds and correlations times the number of rows, a DataFrame when the data were one."""
 
     correlation: Any
     se: Any
     thresholds: Any
     flags: np.ndarray
+    acm: Any = None
 
 
-def polychoric(X, *, ordinal: bool = True, levels=None, missing=None, threads: Optional[int] = None) -> Polychoric:
+def polychoric(X, *, ordinal: bool = True, levels=None, missing=None, acm: bool = False, sample_weight=None, cluster=None,
+               threads: Optional[int] = None) -> Polychoric:
     """Polychoric correlations of ordinal data: the matrix, its standard errors, the thresholds.
 
     X is an array or DataFrame with a row per sample: whole numbers, ordered Categoricals, or levels= as in `count`; items may
@@ -164,20 +167,71 @@ def polychoric(X, *, ordinal: bool = True, levels=None, missing=None, threads: O
     DataFrame. Levels that nobody has are left out, and empty cells stay empty; a pair for which two by two levels remain
     has the tetrachoric correlation. For a single table see `polychoric_table`.
 
+    acm=True adds the asymptotic covariance of all estimates, by sample_weight and cluster if given, in lavaan's order (its NACOV):
+    thresholds item by item, then the correlations of items (1,2), (1,3), ..., (2,3), .... Divided by the number of rows it is the
+    covariance of the estimates.
+
     >>> x = [[1, 1]] * 13 + [[1, 2]] * 6 + [[2, 1]] * 69 + [[2, 2]] * 113 + [[2, 3]] * 22 + [[3, 1]] * 41 + [[3, 2]] * 132 + [[3, 3]] * 104
     >>> round(float(polychoric(x).correlation[0, 1]), 5)
     0.49137
     """
-    cor = correlate(X, ordinal=ordinal, levels=levels, missing=missing, threads=threads)
+    session = Session(threads)
+    X, _, rows = take_rows(X, None, sample_weight, cluster)
+    data = pack(session, Table(X, ordinal=ordinal, levels=levels, missing=missing), None, known_of=rows)
+    pointer = session.call(lib.blica_correlate, session.call(lib.blica_count, data, free=lib.blica_counts_free), free=lib.blica_cor_free)
+    covariance = None
+    if acm:
+        covariance = np.empty((pointer.planes + pointer.pairs,) * 2)
+        session.call(lib.blica_acm, data, pointer, 0, ffi.from_buffer("double[]", covariance))
+    cor = Correlations._of(pointer)
     ends = np.cumsum([len(own) - 1 for own in cor.levels])
     thresholds = np.split(-cor.thresholds[0], ends[:-1])
     if not is_frame(X):
-        return Polychoric(cor.correlation[0], cor.se[0], thresholds, cor.flags[0])
+        return Polychoric(cor.correlation[0], cor.se[0], thresholds, cor.flags[0], covariance)
     import pandas
 
     names = X.columns
     correlation, se = (pandas.DataFrame(part[0], index=names, columns=names) for part in (cor.correlation, cor.se))
-    return Polychoric(correlation, se, dict(zip(names, thresholds)), cor.flags[0])
+    if covariance is not None:
+        labels = [f"{name}|t{m + 1}" for name, own in zip(names, thresholds) for m in range(len(own))]
+        labels += [f"{names[i]}~~{names[j]}" for i in range(len(names)) for j in range(i + 1, len(names))]
+        covariance = pandas.DataFrame(covariance, index=labels, columns=labels)
+    return Polychoric(correlation, se, dict(zip(names, thresholds)), cor.flags[0], covariance)
+
+
+class Polyserial(NamedTuple):
+    """Correlation of a number and an ordinal item, its standard error, and the thresholds of the item."""
+
+    correlation: float
+    se: float
+    thresholds: np.ndarray
+
+
+def polyserial(number, item, *, levels=None) -> Polyserial:
+    """Correlation of numbers and the normal variable behind an ordinal item, by maximum likelihood given the mean and the standard
+    deviation of the numbers and the thresholds of the item. Rows where either is NaN are left out.
+
+    >>> rng = np.random.default_rng(1)
+    >>> x = rng.standard_normal(1000)
+    >>> y = np.digitize(0.6 * x + 0.8 * rng.standard_normal(1000), [-1, 0, 1])
+    >>> abs(polyserial(x, y).correlation - 0.6) < 0.1
+    True
+    """
+    x, y = np.ascontiguousarray(number, dtype=float), np.asarray(item, dtype=float)
+    if x.ndim != 1 or x.shape != y.shape:
+        raise ValueError(f"number has shape {x.shape} and item {y.shape}; give a value of each for every row")
+    known = np.unique(y[y == y]) if levels is None else np.asarray(levels, dtype=float)
+    code = np.full(len(y), -1, dtype=np.int8)
+    if len(known) > 100:
+        raise ValueError(f"item has {len(known)} levels; up to 100 can be used")
+    for at, level in enumerate(known):
+        code[y == level] = at
+    if ((code < 0) & (y == y)).any():
+        raise ValueError(f"item has {y[(code < 0) & (y == y)][0]:g}, which is not one of its levels")
+    rho, se, threshold = ffi.new("double *"), ffi.new("double *"), ffi.new("double[]", max(len(known), 1))
+    Session().call(lib.blica_polyserial, len(x), ffi.from_buffer("double[]", x), len(known), ffi.from_buffer("int8_t[]", code), rho, se,
+                   threshold)
+    return Polyserial(rho[0], se[0], np.array(list(threshold)[:len(known) - 1]))
 
 
 class PolychoricTable(NamedTuple):

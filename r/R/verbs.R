@@ -105,8 +105,9 @@ blica_mvn <- function(lower, upper, mean = NULL, cov = NULL, loading = NULL, uni
 }
 
 # Polychoric correlations of data, or of one table of counts.
-blica_polychoric <- function(x, ordinal = TRUE, levels = NULL, missing = NULL, threads = 0) {
+blica_polychoric <- function(x, ordinal = TRUE, levels = NULL, missing = NULL, threads = 0, acm = FALSE, weights = NULL, cluster = NULL) {
   if (is.table(x)) {
+    if (acm || !is.null(weights) || !is.null(cluster)) stop("x is a table of counts; acm, weights and cluster need its rows", call. = FALSE)
     if (length(dim(x)) != 2 || any(dim(x) < 2)) stop("a table of two items has two dimensions, each of at least 2 levels", call. = FALSE)
     if (anyNA(x) || any(x < 0)) stop("a table holds counts; these are not", call. = FALSE)
     one <- .Call(C_polychoric, context(threads), dim(x), as.double(t(x)))
@@ -115,10 +116,32 @@ blica_polychoric <- function(x, ordinal = TRUE, levels = NULL, missing = NULL, t
     return(structure(one, class = "blica_polychoric"))
   }
   ctx <- context(threads)
-  cor <- .Call(C_cor_list, cor_pointer(ctx, x, NULL, ordinal, levels, missing))
+  data <- pack(ctx, encode_given(x, levels, ordinal, missing), NULL, weights, cluster)
+  pointer <- .Call(C_correlate, ctx, .Call(C_count, ctx, data))
+  cor <- .Call(C_cor_list, pointer)
   item <- factor(rep(cor$variables, lengths(cor$levels) - 1), levels = cor$variables)
-  structure(list(rho = square(cor, "correlation"), se = square(cor, "se"), tau = split(unname(-cor$thresholds[, 1]), item),
-                 flags = square(cor, "flags"), n.obs = cor$samples), class = "blica_polychoric")
+  tau <- unname(-cor$thresholds[, 1])
+  structure(list(rho = square(cor, "correlation"), se = square(cor, "se"), tau = split(tau, item), flags = square(cor, "flags"),
+                 n.obs = cor$samples, lavaan = if (acm) for_lavaan(.Call(C_acm, ctx, data, pointer), square(cor, "correlation"), tau, item, nrow(x))),
+            class = "blica_polychoric")
+}
+
+# What lavaan's functions take instead of data. WLS.V is the diagonal weight of DWLS and WLSMV.
+for_lavaan <- function(acm, rho, tau, item, rows) {
+  place <- stats::ave(seq_along(tau), item, FUN = seq_along)
+  names(tau) <- paste0(item, "|t", place)
+  pair <- which(lower.tri(rho), arr.ind = TRUE)
+  dimnames(acm) <- rep(list(c(names(tau), paste0(rownames(rho)[pair[, 2]], "~~", rownames(rho)[pair[, 1]]))), 2)
+  list(sample.cov = rho, sample.mean = 0 * diag(rho), sample.th = structure(tau, th.idx = stats::setNames(as.integer(item), names(tau))),
+       NACOV = acm, WLS.V = structure(diag(1 / diag(acm)), dimnames = dimnames(acm)), sample.nobs = rows)
+}
+
+# The correlation of numbers and the normal variable behind an ordinal item.
+blica_polyserial <- function(x, item, levels = NULL) {
+  if (!is.numeric(x) || length(x) != length(item))
+    stop("x must be numeric and have a value for each of item; they have ", length(x), " and ", length(item), call. = FALSE)
+  code <- encode_column(item, "item", levels, ordinal = TRUE)
+  .Call(C_polyserial, context(), as.double(x), as.integer(code$code), length(code$levels))
 }
 
 print.blica_polychoric <- function(x, digits = 3, ...) {

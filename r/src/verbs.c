@@ -156,6 +156,32 @@ SEXP blica_r_polychoric(SEXP context, SEXP dim, SEXP cells) {
   return list_end(&b);
 }
 
+SEXP blica_r_acm(SEXP context, SEXP data, SEXP cor) {
+  session *s = session_of(context);
+  const int size = blica_acm_size(cor_of(cor));
+  SEXP out = PROTECT(Rf_allocMatrix(REALSXP, size, size));
+  finish(s, blica_acm(s->ctx, data_of(data), cor_of(cor), 0, REAL(out)));
+  UNPROTECT(1);
+  return out;
+}
+
+/* code is from 0, NA missing. */
+SEXP blica_r_polyserial(SEXP context, SEXP x, SEXP code, SEXP levels) {
+  session *s = session_of(context);
+  const R_xlen_t rows = Rf_xlength(code);
+  const int count = Rf_asInteger(levels);
+  int8_t *level = (int8_t *)R_alloc((size_t)rows + 1, 1);
+  double rho, se, *threshold = (double *)R_alloc((size_t)count + 1, sizeof *threshold);
+  for (R_xlen_t r = 0; r < rows; r++)
+    level[r] = INTEGER(code)[r] == NA_INTEGER ? BLICA_MISSING : (int8_t)INTEGER(code)[r];
+  finish(s, blica_polyserial(s->ctx, rows, REAL(x), count, level, &rho, &se, threshold));
+  list_builder b = list_begin(3);
+  list_add(&b, "rho", Rf_ScalarReal(rho));
+  list_add(&b, "se", Rf_ScalarReal(se));
+  list_add(&b, "tau", r_doubles(threshold, count - 1));
+  return list_end(&b);
+}
+
 static double *doubles_or_null(SEXP x) {
   return Rf_isNull(x) ? NULL : REAL(x);
 }

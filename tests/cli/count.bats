@@ -77,6 +77,35 @@ setup() {
   [ "$(wc -l < r1.csv)" -eq $((1 + 5 * 10)) ]
 }
 
+@test "correlate writes the covariance of all thresholds and correlations" {
+  "$BLICA" simulate --variables 3 --sources 2 --segments 2 --samples 300 --levels 3 --seed 1 --out d --quiet
+  "$BLICA" correlate d/data.csv --ordinal --out r.csv --acm acm.csv --quiet
+  [ "$(head -1 acm.csv)" = "segment,statistic,value,x1|t1,x1|t2,x2|t1,x2|t2,x3|t1,x3|t2,x1~~x2,x1~~x3,x2~~x3" ]
+  [ "$(wc -l <acm.csv)" -eq 19 ]
+  /usr/bin/python3 - <<'P'
+import csv
+rows = list(csv.reader(open("acm.csv")))[1:]
+assert [r[:2] for r in rows[9:12]] == [["2", "x1|t1"], ["2", "x1|t2"], ["2", "x2|t1"]]
+pairs = {(r["segment"], r["i"], r["j"]): r for r in csv.DictReader(open("r.csv"))}
+for row in rows[6:9]:
+    pair = pairs[(row[0], *row[1].split("~~"))]
+    at = [r[1] for r in rows[:9]].index(row[1])
+    assert float(row[2]) == float(pair["rho"]) and abs((float(row[3 + at]) / 300) ** 0.5 / float(pair["se"]) - 1) < 0.1
+P
+  "$BLICA" count d/data.csv --ordinal --out c.npz --quiet
+  run "$BLICA" correlate c.npz --out r.csv --acm acm.csv
+  [ "$status" -eq 2 ]
+  [[ "$output" == *"--acm needs rows, and 'c.npz' holds counts"* ]]
+  run "$BLICA" correlate d/data.csv --ordinal --out r.csv --acm acm.npz
+  [ "$status" -eq 2 ]
+  [[ "$output" == *"written as .csv"* ]]
+  printf 'a,b\n0,0\n0,1\n0,1\n' >constant.csv
+  run "$BLICA" correlate constant.csv --segment-count 1 --out r.csv --acm none.csv
+  [ "$status" -eq 3 ]
+  [[ "$output" == *"item 'a': no row is at one of its levels"* ]]
+  [ ! -e none.csv ]
+}
+
 @test "a segment of one row: counted with a warning, refused by correlate" {
   echo "1,0,1,0,lonely" >> data.csv
   run "$BLICA" count data.csv --out c.npz

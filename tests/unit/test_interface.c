@@ -34,6 +34,8 @@ static void refuse_null(blica_ctx *c) {
   REFUSED(blica_pack_begin(c, 2, none, none));
   REFUSED(blica_pack_begin_items(c, 2, none, none, none, none));
   REFUSED(blica_counts_rename(c, none, none));
+  REFUSED(blica_acm(c, none, none, 0, none));
+  REFUSED(blica_polyserial(c, 2, none, 2, none, none, none, none));
   REFUSED(blica_polychoric(c, 2, 2, none, none, none, none, none));
   REFUSED(blica_pack_segment(c, none, none, none));
   REFUSED(blica_pack_rows(c, none, 1, none, none));
