@@ -91,37 +91,6 @@ static blica_status run_segments(blica_ctx *ctx, work *w, int threads) {
   return BLICA_OK;
 }
 
-/* ---- with fewer segments than threads: Lanczos for all at once, products shared ---- */
-
-static bl_symmetric matrix_of(int s, void *user) {
-  const work *w = user;
-  return bl_cor_view(w->cor, s);
-}
-
-static void keep_ends(int s, int outcome, int error_number, const bl_lanczos_run *run, void *user) {
-  work *w = user;
-  double value[2] = {NAN, NAN}, error[2];
-  int info = bl_lanczos_end(run, value, error, NULL) < 0;
-  (void)outcome;
-  keep(w, s, info, error_number, value, error);
-}
-
-static int stop_all(void *user) {
-  const work *w = user;
-  const blica_progress progress = {.stage = "regularise", .objective = NAN, .fraction = -1};
-  return bl_poll(w->ctx, &progress);
-}
-
-static blica_status run_together(blica_ctx *ctx, work *w) {
-  const bl_lanczos_job job = {
-      .count = w->cor->u, .o = &ends, .matrix = matrix_of, .end = keep_ends, .stop = stop_all, .user = w};
-  blica_status status = bl_lanczos_together(ctx, w->cor->n, &job);
-  for (int s = 0; s < w->cor->u && status == BLICA_OK; s++) status = check_segment(ctx, w, s);
-  if (status == BLICA_OK && bl_interrupted(ctx))
-    status = bl_fail(ctx, BLICA_ERR_INTERRUPTED, "interrupted while regularising");
-  return status;
-}
-
 blica_status bl_regularise_shifts(blica_ctx *ctx, const blica_cor *cor, double *condition, double *shift, double *low,
                                   double *high) {
   blica_status status = BLICA_OK;
@@ -133,14 +102,10 @@ blica_status bl_regularise_shifts(blica_ctx *ctx, const blica_cor *cor, double *
     FAIL(ctx, BLICA_ERR_ARGUMENT, "condition %g: must be above 1, as in 10; infinity for none", *condition);
   w.condition = *condition;
   TRY(bl_alloc(ctx, (size_t)cor->u, &w.info));
-  if (cor->n > BL_LANCZOS_FROM && cor->u < threads) {
-    TRY(run_together(ctx, &w));
-  } else {
-    if (threads > cor->u) threads = cor->u;
-    w.each = (work_size(cor->n) + 7) / 8 * 8;
-    TRY(bl_alloc_for(ctx, w.info, bl_mul((size_t)threads, w.each), &w.buffer));
-    TRY(run_segments(ctx, &w, threads));
-  }
+  if (threads > cor->u) threads = cor->u;
+  w.each = (work_size(cor->n) + 7) / 8 * 8;
+  TRY(bl_alloc_for(ctx, w.info, bl_mul((size_t)threads, w.each), &w.buffer));
+  TRY(run_segments(ctx, &w, threads));
 done:
   bl_blas_release();
   bl_free(w.info);

@@ -205,31 +205,38 @@ static void fill_scales(const blica_model *m, const double *scale, double *info,
   }
 }
 
+typedef struct {
+  blica_ctx *ctx;
+  const double *matrix;
+  size_t p;
+  bool inverse;
+  blica_status status;
+} linear_map;
+
+static bool apply_linear_map(const double *x, double *y, void *user) {
+  linear_map *o = user;
+  const int p = (int)o->p;
+  if (!o->inverse) {
+    bl_dsymv('L', p, 1, o->matrix, p, x, 1, 0, y, 1);
+    return true;
+  }
+  memcpy(y, x, o->p * sizeof *y);
+  bl_dtrsv('L', 'N', 'N', p, o->matrix, p, y, 1);
+  bl_dtrsv('L', 'T', 'N', p, o->matrix, p, y, 1);
+  if (bl_poll(o->ctx, &(blica_progress){.stage = "identify", .fraction = -1, .objective = NAN}))
+    o->status = bl_fail(o->ctx, BLICA_ERR_INTERRUPTED, "interrupted while the rank was computed");
+  return o->status == BLICA_OK;
+}
+
 /* Largest eigenvalue of the matrix, or of the inverse of the one that its Cholesky factor is given of. */
 static blica_status largest(blica_ctx *ctx, const double *matrix, size_t p, bool inverse, double *value, bool *found) {
-  blica_status status;
   const bl_lanczos_options o = {.high = 1, .tolerance = 1e-5, .max_steps = STEPS};
-  double *work = NULL, residual;
-  bl_lanczos_run run;
-  *found = false;
-  TRY(bl_alloc(ctx, bl_lanczos_work((int)p, &o), &work));
-  bl_lanczos_begin(&run, (int)p, &o, work);
-  for (const double *x; (x = bl_lanczos_vector(&run)); bl_lanczos_step(&run)) {
-    double *y = bl_lanczos_product(&run);
-    if (!inverse) {
-      bl_dsymv('L', (int)p, 1, matrix, (int)p, x, 1, 0, y, 1);
-      continue;
-    }
-    memcpy(y, x, p * sizeof *y);
-    bl_dtrsv('L', 'N', 'N', (int)p, matrix, (int)p, y, 1);
-    bl_dtrsv('L', 'T', 'N', (int)p, matrix, (int)p, y, 1);
-    if (bl_poll(ctx, &(blica_progress){.stage = "identify", .fraction = -1, .objective = NAN}))
-      FAIL(ctx, BLICA_ERR_INTERRUPTED, "interrupted while the rank was computed");
-  }
-  *found = bl_lanczos_end(&run, value, &residual, NULL) == 0;
-done:
-  bl_free(work);
-  return status;
+  linear_map own = {.ctx = ctx, .matrix = matrix, .p = p, .inverse = inverse, .status = BLICA_OK};
+  BL_OWNED double *work = NULL;
+  double residual;
+  MUST(bl_alloc(ctx, bl_lanczos_work((int)p, &o), &work));
+  *found = bl_lanczos_of((int)p, apply_linear_map, &own, &o, work, value, &residual, NULL) == 0;
+  return own.status;
 }
 
 /* Smallest eigenvalue but for the scales relative to the largest, 0 where it may be near the limit; info is

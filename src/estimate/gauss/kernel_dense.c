@@ -53,7 +53,7 @@ static void product(CORRELATIONS c, int n, int k, const V *x, V *y, V *rest) {
 #include "estimate/gauss/kernel.h"
 
 size_t bl_gauss_segment_work(int n, int k) {
-  return parts_size(n, k) + bl_symmetric_work(n, k);
+  return parts_size(n, k) + bl_symmetric_work();
 }
 
 double bl_gauss_segment(const bl_point *at, const bl_symmetric *c, double *work, double *mixing, double *local) {

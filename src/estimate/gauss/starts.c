@@ -87,42 +87,22 @@ static blica_status make_mean(blica_ctx *ctx, mean_job *j) {
 
 /* ---- its leading eigenvectors ---- */
 
-typedef struct {
-  bl_symmetric mean;
-  double *values, *residual, *basis;
-  int outcome, error;
-} leading_job;
-
-static bl_symmetric mean_of(int s, void *user) {
-  (void)s;
-  return ((leading_job *)user)->mean;
-}
-
-static void keep_leading(int s, int outcome, int error, const bl_lanczos_run *run, void *user) {
-  leading_job *l = user;
-  (void)s;
-  l->outcome = outcome, l->error = error;
-  bl_lanczos_end(run, l->values, l->residual, l->basis);
-}
-
 /* Leading eigenvectors of a packed mean matrix. As the beginning of a fit they need no more than few digits. */
 static blica_status leading_packed(blica_ctx *ctx, const bl_starts *d, const double *weight, double total,
                                    double *basis, double *values) {
   blica_status status;
   const bl_lanczos_options o = {.high = d->layout.k, .tolerance = 1e-6, .max_steps = 300 + 2 * d->layout.k};
   mean_job j = {.d = d, .weight = weight, .total = total, .pairs = (int64_t)d->layout.n * (d->layout.n - 1) / 2};
-  leading_job l = {.values = values, .basis = basis};
-  const bl_lanczos_job job = {.count = 1, .o = &o, .matrix = mean_of, .end = keep_leading, .user = &l};
-  TRY(bl_alloc(ctx, (size_t)d->layout.k, &l.residual));
+  BL_OWNED double *residual = NULL, *work = NULL;
+  TRY(bl_alloc(ctx, (size_t)d->layout.k, &residual));
+  TRY(bl_alloc(ctx, bl_lanczos_work(d->layout.n, &o), &work));
   TRY(make_mean(ctx, &j));
-  l.mean = (bl_symmetric){.n = d->layout.n, .pairs = j.mean, .scale = 1};
-  TRY(bl_lanczos_together(ctx, d->layout.n, &job));
-  errno = l.error;
-  if (l.outcome < 0)
+  const bl_symmetric mean = {.n = d->layout.n, .pairs = j.mean, .scale = 1};
+  errno = 0;
+  if (bl_lanczos(&mean, &o, work, values, residual, basis) < 0)
     FAIL_OUTSIDE(ctx, BLICA_ERR_NUMERIC, "the eigenvectors of the mean correlation matrix could not be computed");
 done:
   bl_free(j.mean);
-  bl_free(l.residual);
   return status;
 }
 
@@ -204,7 +184,7 @@ static blica_status project(blica_ctx *ctx, const bl_starts *d, const double *ba
   bl_share share = {0};
   blica_status status;
   TRY(bl_share_make(ctx, d->layout.u, &share));
-  p.each = (size_t)d->layout.n * k + bl_symmetric_work(d->layout.n, d->layout.k);
+  p.each = (size_t)d->layout.n * k + bl_symmetric_work();
   TRY(bl_alloc(ctx, bl_mul(p.each, (size_t)bl_max_threads(ctx)), &p.workspace));
   bl_share_run(ctx, &share, project_segment, &p);
   TRY(bl_share_exchange(ctx, &share, 1, &list, NULL));

@@ -19,7 +19,19 @@
 #include "num/linear/blas.h"
 #include "num/rng.h"
 
-typedef bl_lanczos_run machine;
+typedef struct {
+  const bl_lanczos_options *o;
+  int n, limit, steps; /* limit: most steps; steps: taken */
+  bool done;
+  double size;
+  double *basis;         /* [n,limit+1] */
+  double *alpha, *beta;  /* [limit] */
+  double *project;       /* [limit+1] */
+  double *d, *e, *small; /* copies of alpha and beta; [limit,wanted] eigenvectors of the projection */
+  void *support;         /* [2 wanted] of LAPACK's integers */
+  double *values, *residual;
+  bl_rng rng;
+} machine;
 
 static int step_limit(int n, const bl_lanczos_options *o) {
   return o->max_steps < n ? o->max_steps : n;
@@ -27,7 +39,7 @@ static int step_limit(int n, const bl_lanczos_options *o) {
 
 size_t bl_lanczos_work(int n, const bl_lanczos_options *o) {
   size_t limit = (size_t)step_limit(n, o), wanted = (size_t)(o->low + o->high);
-  return ((size_t)n + 1) * (limit + 1) + limit * (wanted + 4) + 4 * wanted + bl_symmetric_work(n, 1);
+  return ((size_t)n + 1) * (limit + 1) + limit * (wanted + 4) + 4 * wanted + bl_symmetric_work();
 }
 
 static void lay_out(machine *m, double *work) {
@@ -42,7 +54,6 @@ static void lay_out(machine *m, double *work) {
   m->values = m->small + limit * wanted;
   m->residual = m->values + wanted;
   m->support = m->residual + wanted;
-  m->tile = m->residual + 3 * wanted;
 }
 
 /* v <- v less its part in the first `count` basis vectors. */
@@ -62,11 +73,11 @@ static void fresh_vector(machine *m, int at) {
   }
 }
 
-/* One step, the product being there; false when a number is not finite. */
-static bool advance(machine *m) {
+/* One step; false when a number is not finite, or the product said stop. */
+static bool advance(machine *m, bl_lanczos_product product, void *user) {
   const int j = m->steps, n = m->n;
-  const double *v = bl_lanczos_vector(m);
-  double *next = bl_lanczos_product(m);
+  double *v = m->basis + (size_t)j * (size_t)n, *next = v + n;
+  if (!product(v, next, user)) return false;
   m->steps++;
   m->alpha[j] = bl_ddot(n, v, 1, next, 1);
   orthogonalise(m, j + 1, next);
@@ -101,54 +112,48 @@ static bool solve_end(machine *m, int first, int count, int at) {
   return true;
 }
 
-/* All wanted eigenvalues of the projection; done when each is within the tolerance. */
-static void solve(machine *m) {
+/* All wanted eigenvalues of the projection; done when each is within the tolerance. False when LAPACK gives up. */
+static bool solve(machine *m) {
   const int wanted = m->o->low + m->o->high;
   double size = 0;
-  m->failed = !solve_end(m, 1, m->o->low, 0) || !solve_end(m, m->steps - m->o->high + 1, m->o->high, m->o->low);
-  if (m->failed) return;
-  for (int i = 0; i < wanted; i++) size = fmax(size, fabs(m->values[i]));
-  for (int i = 0; i < wanted; i++)
-    if (!(m->residual[i] <= m->o->tolerance * size)) return;
+  if (!solve_end(m, 1, m->o->low, 0) || !solve_end(m, m->steps - m->o->high + 1, m->o->high, m->o->low)) return false;
   m->done = true;
+  for (int i = 0; i < wanted; i++) size = fmax(size, fabs(m->values[i]));
+  for (int i = 0; i < wanted; i++) m->done = m->done && m->residual[i] <= m->o->tolerance * size;
+  return true;
 }
 
-void bl_lanczos_begin(machine *m, int n, const bl_lanczos_options *o, double *work) {
-  *m = (machine){.o = o, .n = n, .limit = step_limit(n, o), .next = o->low + o->high + 16};
-  m->rng = bl_rng_make(0, 0x4c414e435a4f5300u);
-  lay_out(m, work);
-  fresh_vector(m, 0);
+int bl_lanczos_of(int n, bl_lanczos_product product, void *user, const bl_lanczos_options *o, double *work,
+                  double *values, double *residual, double *vectors) {
+  const int wanted = o->low + o->high;
+  machine m = {.o = o, .n = n, .limit = step_limit(n, o), .rng = bl_rng_make(0, 0x4c414e435a4f5300u)};
+  lay_out(&m, work);
+  fresh_vector(&m, 0);
+  for (int next = wanted + 16; !m.done && m.steps < m.limit;) {
+    if (!advance(&m, product, user)) return -1;
+    if (m.steps < next && m.steps < m.limit) continue;
+    if (!solve(&m)) return -1;
+    next = m.steps + 8 + m.steps / 8;
+  }
+  memcpy(values, m.values, (size_t)wanted * sizeof *values);
+  memcpy(residual, m.residual, (size_t)wanted * sizeof *residual);
+  if (vectors) bl_dgemm('N', 'N', n, wanted, m.steps, 1, m.basis, n, m.small, m.limit, 0, vectors, n);
+  return m.done ? 0 : 1;
 }
 
-double *bl_lanczos_product(const machine *m) {
-  return m->basis + (size_t)(m->steps + 1) * (size_t)m->n;
-}
+typedef struct {
+  const bl_symmetric *matrix;
+  double *tile;
+} symmetric;
 
-const double *bl_lanczos_vector(const machine *m) {
-  return m->done || m->failed || m->steps >= m->limit ? NULL : m->basis + (size_t)m->steps * (size_t)m->n;
-}
-
-void bl_lanczos_step(machine *m) {
-  m->failed = !advance(m);
-  if (m->failed || (m->steps < m->next && m->steps < m->limit)) return;
-  solve(m);
-  m->next = m->steps + 8 + m->steps / 8;
-}
-
-int bl_lanczos_end(const machine *m, double *values, double *residual, double *vectors) {
-  const int wanted = m->o->low + m->o->high;
-  if (m->failed || !m->values) return -1;
-  memcpy(values, m->values, (size_t)wanted * sizeof *values);
-  memcpy(residual, m->residual, (size_t)wanted * sizeof *residual);
-  if (vectors) bl_dgemm('N', 'N', m->n, wanted, m->steps, 1, m->basis, m->n, m->small, m->limit, 0, vectors, m->n);
-  return m->done ? 0 : 1;
+static bool times_symmetric(const double *x, double *y, void *user) {
+  const symmetric *s = user;
+  bl_symmetric_product(s->matrix, 1, x, y, s->tile);
+  return true;
 }
 
 int bl_lanczos(const bl_symmetric *matrix, const bl_lanczos_options *o, double *work, double *values, double *residual,
                double *vectors) {
-  machine m;
-  bl_lanczos_begin(&m, matrix->n, o, work);
-  for (const double *v; (v = bl_lanczos_vector(&m)); bl_lanczos_step(&m))
-    bl_symmetric_product(matrix, 1, v, bl_lanczos_product(&m), m.tile);
-  return bl_lanczos_end(&m, values, residual, vectors);
+  symmetric s = {matrix, work + bl_lanczos_work(matrix->n, o) - bl_symmetric_work()};
+  return bl_lanczos_of(matrix->n, times_symmetric, &s, o, work, values, residual, vectors);
 }

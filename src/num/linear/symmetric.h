@@ -14,20 +14,9 @@ typedef struct {
   double scale;
 } bl_symmetric;
 
-/* y [n,k] <- matrix x [n,k]; work as many doubles as bl_symmetric_work says. Same bits on any number of threads as
- * long as BLAS is held to one. */
-size_t bl_symmetric_work(int n, int k);
-/* The product of a whole matrix. */
-void bl_symmetric_product(const bl_symmetric *matrix, int k, const double *x, double *y, double *work);
-
-/* The product of packed pairs is x + scale (sum of parts), a part being that of some columns of pairs, all of them
- * about equal in work. The sum over parts runs over a binary tree (part i takes part i + 2^l for growing l), whoever
- * adds them, and the number of parts, a power of two, depends on n alone: so those who share the parts get the bits of
- * one who makes them all. */
-int bl_symmetric_parts(int n);
-/* y [n,k] <- the part; work [bl_symmetric_tile()]. */
-size_t bl_symmetric_tile(void);
-/* The product of one part. */
-void bl_symmetric_part(const bl_symmetric *matrix, int part, int k, const double *x, double *y, double *work);
+/* y [n,k] <- matrix x [n,k]; work [bl_symmetric_work()]. Same bits on any number of threads as long as BLAS is held to
+ * one. */
+size_t bl_symmetric_work(void);
+void bl_symmetric_product(const bl_symmetric *matrix, int k, const double *x, double *y, double *work); /* see above */
 
 #endif

@@ -14,30 +14,7 @@
 #include "counts/counts.h"
 #include "estimate/gauss/rounds.h"
 #include "thread_ranks.h"
-#include "num/linear/symmetric.h"
 #include "numbers.h"
-
-/* ---- parts of a product ---- */
-
-static void test_parts(void **state) {
-  (void)state;
-  const int sizes[] = {2, 191, 192, 193, 400, 1000}, vectors[] = {1, 2, 10};
-  for (int t = 0; t < 6; t++)
-    for (int v = 0; v < 3; v++) {
-      const int n = sizes[t], k = vectors[v], parts = bl_symmetric_parts(n);
-      const size_t nk = (size_t)n * (size_t)k;
-      double *pairs = random_numbers((size_t)n * (size_t)(n - 1) / 2, 1, 3), *x = random_numbers(nk, 1, 4);
-      double *whole = zeros(nk), *sums = zeros(nk * (size_t)parts), *work = zeros(bl_symmetric_work(n, k));
-      bl_symmetric m = {.n = n, .pairs = pairs, .scale = 0.3};
-      bl_symmetric_product(&m, k, x, whole, work);
-      for (int p = 0; p < parts; p++) bl_symmetric_part(&m, p, k, x, sums + nk * (size_t)p, work);
-      for (int step = 1; step < parts; step *= 2)
-        for (int p = 0; p < parts; p += 2 * step)
-          for (size_t i = 0; i < nk; i++) sums[nk * (size_t)p + i] += sums[nk * (size_t)(p + step) + i];
-      for (size_t i = 0; i < nk; i++) assert_true(x[i] + 0.3 * sums[i] == whole[i]);
-      free(pairs), free(x), free(whole), free(sums), free(work);
-    }
-}
 
 /* ---- a likelihood, its start, and eigenvalues, by several ranks ---- */
 
@@ -225,8 +202,7 @@ static void test_tables(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_parts), cmocka_unit_test(test_packed),
-                                     cmocka_unit_test(test_packed_many_sources), cmocka_unit_test(test_full),
-                                     cmocka_unit_test(test_tables)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_packed), cmocka_unit_test(test_packed_many_sources),
+                                     cmocka_unit_test(test_full), cmocka_unit_test(test_tables)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

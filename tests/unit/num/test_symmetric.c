@@ -33,7 +33,7 @@ static void test_products(void **state) {
       size_t n = (size_t)sizes[t], k = (size_t)vectors[v];
       double *pairs = random_numbers(n * (n - 1) / 2, 1, n), *x = random_numbers(n * k, 1, 77), *y = zeros(n * k);
       bl_symmetric m = {.n = (int)n, .pairs = pairs, .scale = 0.3};
-      double *c = unpacked(&m), *work = zeros(bl_symmetric_work((int)n, (int)k));
+      double *c = unpacked(&m), *work = zeros(bl_symmetric_work());
       bl_symmetric_product(&m, (int)k, x, y, work);
       for (size_t i = 0; i < n; i++)
         for (size_t j = 0; j < k; j++) {
