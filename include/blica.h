@@ -402,8 +402,9 @@ typedef struct {
   blica_stop stop; /* of the best start; interrupted or time if that ended any start early */
   uint64_t seed;
   double condition;
-  double prior_mixing, prior_variance;   /* sd of the priors of the elements of A and of log v, given or learned.
-                                            Infinity: there was no prior; NaN: not known, as where a file does not say */
+  /* The standard deviations of the priors of the elements of A and of log v, given or learned. Infinity: there was no
+   * prior; NaN: unknown, as where a file does not say. */
+  double prior_mixing, prior_variance;
   int quadrature_nodes;                  /* mle up to 12 variables: of its integrals; else 0 */
   double *shift, *eigen_min, *eigen_max; /* [u] or NULL: what regularisation did, as in blica_cor */
   int64_t zero_cells, constant_pairs, empty_pairs, constant_columns;

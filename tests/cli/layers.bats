@@ -111,6 +111,9 @@ own() { (cd "$BLICA_SOURCE/$1" && ls ./*.h | sed 's|^\./||; s|\.|\\.|g' | paste 
   cd "$BLICA_SOURCE"
   find include src cli report experiments bench tests examples r/src python \( -name '*.c' -o -name '*.h' \) -not -path '*/build/*' |
     grep -vE "$generated" | xargs -P 2 -n 40 clang-format --dry-run --Werror
+  long=$(grep -rnE --include='*.[ch]' '^.{121}' include src cli report experiments r/src/*.c) || true
+  echo "$long" # comments that clang-format leaves alone
+  [ -z "$long" ]
 }
 
 # Logs, and pages that the program or the gallery writes, keep their lines.
