@@ -5,6 +5,7 @@
 #include "communicator.h"
 #include "data_args.h"
 #include "output.h"
+#include "words.h"
 
 typedef struct {
   blica_invariance_options options;
@@ -60,23 +61,12 @@ static void print_row(const blica_invariance_result *r, const blica_item_test *t
   printf("  %8.2g  %8.2g%s\n", t->p, t->p_adjusted, t->found ? "  differs" : "");
 }
 
-/* How many of the tests of a kind say that an item differs, overall or in a segment. */
-static int count_found(const blica_invariance_result *r, blica_item_part kind, bool overall) {
-  int count = 0;
-  for (int i = 0; i < r->tests; i++) {
-    const blica_item_test *t = &r->test[i];
-    count += t->kind == kind && (t->segment < 0) == overall && t->p_adjusted <= r->level;
-  }
-  return count;
-}
-
 static int print_text(const blica_invariance_result *r) {
   enum { WORST = 5 };
   static const char *const what[] = {"Cuts", "Loadings"};
   for (int kind = 0; kind < BLICA_ITEM_PARTS; kind++) {
-    const int items = count_found(r, (blica_item_part)kind, true);
-    int tested = 0;
-    for (int i = 0; i < r->tests; i++) tested += (int)r->test[i].kind == kind && !isnan(r->test[i].p);
+    bool tested;
+    const int items = items_that_differ(r, (blica_item_part)kind, &tested);
     if (!tested)
       printf("%s: cannot be tested here, as this many sources fit any %s.\n", what[kind],
              blica_item_part_name((blica_item_part)kind));

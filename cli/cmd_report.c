@@ -32,6 +32,7 @@ static const blica_option own[] = {
 OPTION_TABLE(own_table, own)
 
 static const double TABLES_MOST = 2e8; /* beyond it correlations, held twice with their standard errors, take 7 GB */
+enum { ITEMS_MOST = 10000 };           /* items x sources x segments up to which items are tested, in some seconds */
 enum { RANK_MOST = 2500 };             /* parameters; the time grows with their cube, here to some seconds */
 
 typedef struct {
@@ -45,6 +46,8 @@ typedef struct {
   blica_assessment *assessment;
   bool assessment_given; /* read from a file */
   blica_selection *selection;
+  blica_reliability *reliability;
+  blica_invariance_result *invariance;
   int *segment;
   report_timeline *timeline;
 } material;
@@ -59,6 +62,8 @@ static void release(material *m) {
   blica_identification_free(m->identification);
   m->assessment_given ? assessment_close(m->assessment) : blica_assessment_free(m->assessment);
   blica_selection_free(m->selection);
+  blica_reliability_free(m->reliability);
+  blica_invariance_free(m->invariance);
   free(m->segment);
   timeline_free(m->timeline);
 }
@@ -122,35 +127,51 @@ static int match(const program *p, material *m) {
   return EXIT_OK;
 }
 
-/* Numbers of sources, when they are asked for. */
-static int compare(program *p, const report_values *v, const blica_data *data, material *m) {
-  blica_select_options options = blica_select_options_default();
-  memcpy(options.sources, v->sources, sizeof options.sources);
-  blica_status status = v->sources[0] ? blica_select(p->ctx, data, &options, &m->selection) : BLICA_OK;
+/* How far scores can be relied on. */
+static blica_status score(program *p, const blica_data *data, material *m) {
+  blica_posterior *posterior = NULL;
+  blica_status status = blica_sources(p->ctx, m->model, data, NULL, &posterior);
+  if (status == BLICA_OK) status = blica_reliability_add(p->ctx, m->model, data, posterior, &m->reliability);
+  blica_posterior_free(posterior);
+  return status;
+}
+
+/* A part that cannot be had for these data is left out, with a note; without memory there is no page. */
+static int settle(program *p, blica_status status, const char *without) {
+  if (status == BLICA_ERR_MEMORY || status == BLICA_ERR_INTERRUPTED) return fail_reading(p, status);
+  if (status != BLICA_OK) say_note("%s: %s", without, blica_message(p->ctx));
+  return EXIT_OK;
+}
+
+/* What the rows say beyond their counts. */
+static int ask_rows(program *p, const report_values *v, const blica_data *data, material *m) {
+  const blica_model *model = m->model;
+  const blica_assess_options usual = blica_assess_options_default();
+  int code = EXIT_OK;
+  if (!m->assessment)
+    code = settle(p, blica_assess(p->ctx, model, data, &usual, &m->assessment), "the fit is not assessed");
+  if (code == EXIT_OK) code = settle(p, score(p, data, m), "the reliability of scores is left out");
+  if (code == EXIT_OK && (double)model->n * model->k * model->u <= ITEMS_MOST)
+    code = settle(p, blica_invariance(p->ctx, model, data, NULL, &m->invariance), "items are not tested");
+  if (code != EXIT_OK || !v->sources[0]) return code;
+  blica_select_options numbers = blica_select_options_default();
+  memcpy(numbers.sources, v->sources, sizeof numbers.sources);
+  blica_status status = blica_select(p->ctx, data, &numbers, &m->selection);
   return status == BLICA_OK ? EXIT_OK : fail_reading(p, status);
 }
 
-/* Assesses the fit, as blica assess does, when DATA holds rows; otherwise the page has no such section. */
-static int assess(program *p, const report_values *v, material *m) {
+static int read_rows(program *p, const report_values *v, material *m) {
   data_values how = v->data;
   blica_data *data = NULL;
-  blica_assess_options options = blica_assess_options_default();
   const char *path = p->operands[1];
   how.note = data_no_note; /* notes were printed when the counts were made */
-  const bool rows = !table_is_counts(path) && strcmp(path, "-") != 0;
-  if (v->sources[0] && !rows) {
+  if (table_is_counts(path) || strcmp(path, "-") == 0) {
+    if (!v->sources[0]) return EXIT_OK;
     say_error("report: --sources needs a file of rows, which '%s' is not", path);
     return EXIT_DATA;
   }
-  if (!rows || (m->assessment_given && !v->sources[0])) return EXIT_OK;
   int code = data_read(p, &how, path, m->model, &data);
-  if (code != EXIT_OK) return code;
-  blica_status status = m->assessment_given ? BLICA_OK : blica_assess(p->ctx, m->model, data, &options, &m->assessment);
-  if (status == BLICA_ERR_MEMORY || status == BLICA_ERR_INTERRUPTED)
-    code = fail_reading(p, status);
-  else if (status != BLICA_OK)
-    say_note("the fit is not assessed: %s", blica_message(p->ctx));
-  if (code == EXIT_OK) code = compare(p, v, data, m);
+  if (code == EXIT_OK) code = ask_rows(p, v, data, m);
   blica_data_free(data);
   return code;
 }
@@ -197,7 +218,7 @@ static int gather(program *p, const report_values *v, material *m) {
   double condition = m->model->fit.condition > 1 ? m->model->fit.condition : 1.0 / 0.0; /* a simulated model has none */
   status = blica_regularise(p->ctx, m->raw, condition, &m->cor);
   if (status == BLICA_OK) status = blica_fitted(p->ctx, m->model, NULL, &m->fitted);
-  return status == BLICA_OK ? assess(p, v, m) : fail_reading(p, status);
+  return status == BLICA_OK ? read_rows(p, v, m) : fail_reading(p, status);
 }
 
 /* ---- writing ---- */
@@ -258,6 +279,8 @@ static int run(program *p, void *values) {
                        .timeline = m.timeline,
                        .assessment = m.assessment,
                        .selection = m.selection,
+                       .reliability = m.reliability,
+                       .invariance = m.invariance,
                        .model_path = p->operands[0],
                        .data_path = p->operand_count > 1 ? p->operands[1] : NULL,
                        .data_options = flags,

@@ -13,11 +13,8 @@ enum {
   TABLE_ITEMS = 60, /* up to this number of items and sources all loadings are printed */
   TABLE_SOURCES = 8,
   NAME = 40,      /* characters of a name */
-  NAMED = 5,      /* items that are named at each end of a source, */
-  NAMES = 30,     /* and characters of their names after which none is added */
   RANK_MOST = 400 /* parameters up to which the rank of the design is computed in passing */
 };
-static const double BELONGS = 0.3; /* correlation with a source from which an item is named */
 
 static int characters_of(const char *text) {
   int count = 0;
@@ -25,8 +22,8 @@ static int characters_of(const char *text) {
   return count;
 }
 
-/* The name in at most `most` characters, filled with blanks up to `least`; how many were printed. */
-static int put_name(FILE *to, const char *name, int least, int most) {
+/* The name in at most `most` characters, filled with blanks up to `least`. */
+static void put_name(FILE *to, const char *name, int least, int most) {
   char text[SHOWN_TEXT];
   const char *c = shown(name, text);
   const int all = characters_of(c), kept = all > most ? most - 1 : all;
@@ -35,7 +32,6 @@ static int put_name(FILE *to, const char *name, int least, int most) {
     putc(*c, to);
   }
   fprintf(to, "%s%*s", all > most ? "\xE2\x80\xA6" : "", all < least ? least - all : 0, "");
-  return all > most ? most : all;
 }
 
 static int names_width(const blica_model *m) {
@@ -53,32 +49,30 @@ static void print_loadings(const blica_model *m, const int *order, FILE *to) {
   for (int j = 0; j < m->k; j++) fprintf(to, "  %*sz%d", j < 9 ? 4 : 3, "", j + 1);
   for (int i = 0; i < m->n; i++) {
     putc('\n', to);
-    (void)put_name(to, m->variables[order[i]], width, width);
+    put_name(to, m->variables[order[i]], width, width);
     for (int j = 0; j < m->k; j++)
       fprintf(to, "  %6.2f", round(100 * m->mixing[(size_t)order[i] + (size_t)j * (size_t)m->n]) / 100 + 0.0);
   }
   fputs("\n\n", to);
 }
 
-/* The items that belong to source j with this sign, strongest first; how many there are. */
-static int print_end(const blica_model *m, const int *order, int j, double sign, const char *before, FILE *to) {
-  int count = 0, named = 0, wide = 0;
-  for (int at = 0; at < m->n; at++) {
-    const int i = order[at];
-    if (source_of_item(m, i) != j || sign * source_correlation(m, i, j) < BELONGS) continue;
-    if (count++ > named || named == NAMED || wide > NAMES) continue;
-    fputs(named++ ? ", " : before, to);
-    wide += put_name(to, m->variables[i], 0, NAME);
+/* The items at one end of source j; how many there are. */
+static int print_end(const blica_model *m, int j, double sign, const char *before, FILE *to) {
+  int list[NAMED], listed;
+  const int all = name_items(m, NULL, j, sign, list, &listed);
+  for (int i = 0; i < listed; i++) {
+    fputs(i ? ", " : before, to);
+    put_name(to, m->variables[list[i]], 0, NAME);
   }
-  if (count > named) fprintf(to, " and %d more", count - named);
-  return count;
+  if (all > listed) fprintf(to, " and %d more", all - listed);
+  return all;
 }
 
-static void print_sources(const blica_model *m, const int *order, FILE *to) {
+static void print_sources(const blica_model *m, FILE *to) {
   for (int j = 0; j < m->k; j++) {
     fprintf(to, "z%d (%.0f %%%s): ", j + 1, 100 * explained_share(m, j), j == 0 ? " of what is explained" : "");
-    const int up = print_end(m, order, j, 1, "", to), down = print_end(m, order, j, -1, up ? " against " : "", to);
-    fputs(up + down ? "\n" : "no item belongs to this source most\n", to);
+    const int up = print_end(m, j, 1, "", to), down = print_end(m, j, -1, up ? " against " : "", to);
+    fputs(up + down ? "\n" : "no item is clearly related to it\n", to);
   }
   putc('\n', to);
 }
@@ -110,7 +104,7 @@ void print_summary(program *p, const blica_model *m, FILE *to, const char *out, 
   if (order) {
     sort_items(m, order);
     if (m->n <= TABLE_ITEMS && m->k <= TABLE_SOURCES) print_loadings(m, order, to);
-    print_sources(m, order, to);
+    print_sources(m, to);
   }
   free(order);
   print_design(p, m, to);

@@ -104,9 +104,12 @@ static void on_signal(int number) {
   stop_asked = 1;
 }
 
+/* What a command finds in the same data twice is said once. */
 static void warn(const char *text, void *user) {
+  static char last[1024];
   (void)user;
-  say_warning("%s", text);
+  if (strncmp(last, text, sizeof last - 1) != 0) say_warning("%s", text);
+  snprintf(last, sizeof last, "%s", text);
 }
 
 static void show(const blica_progress *p, double t) {

@@ -65,13 +65,18 @@ void axes_tick_x(const axes *a, double at, const char *text) {
 }
 
 void axes_ticks_x(const axes *a, const char *label) {
-  double at[MOST_TICKS];
-  int wanted = a->w < 160 ? 3 : 6, count = ticks_of(a->x_low, a->x_high, a->log_x, wanted, at);
-  for (int i = 0; i < count; i++) {
-    char text[32];
-    tick_label(text, sizeof text, at[i], a->log_x);
-    axes_tick_x(a, at[i], text);
+  double at[MOST_TICKS], wide = INFINITY;
+  char text[MOST_TICKS][32];
+  int count = 0;
+  for (int wanted = a->w < 160 ? 3 : 6; wanted > 0 && wide > a->w; wanted--) { /* as many as do not touch */
+    count = ticks_of(a->x_low, a->x_high, a->log_x, wanted, at);
+    wide = 0;
+    for (int i = 0; i < count; i++) {
+      tick_label(text[i], sizeof text[i], at[i], a->log_x);
+      wide += text_width(10, false, text[i]) + 12;
+    }
   }
+  for (int i = 0; i < count; i++) axes_tick_x(a, at[i], text[i]);
   if (label) draw_text(a->f, a->x + a->w / 2, a->y + a->h + 31, 11, ALIGN_MIDDLE, INK, 0, false, "%s", label);
 }
 

@@ -63,6 +63,17 @@ void html_textf(FILE *page, const char *format, ...) {
   html_text(page, text);
 }
 
+void html_block(FILE *page, const char *tag, const char *format, ...) {
+  char text[4096];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  fprintf(page, "<%s>", tag);
+  html_text(page, text);
+  fprintf(page, "</%.*s>\n", (int)strcspn(tag, " "), tag);
+}
+
 void html_base64(FILE *page, const unsigned char *bytes, size_t count) {
   static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   for (size_t i = 0; i < count; i += 3) {
@@ -127,6 +138,28 @@ void html_number(FILE *page, const char *format, double value) {
     html_text(page, text);
   }
   fputs("</td>", page);
+}
+
+void html_row_end(FILE *page) {
+  fputs("</tr>\n", page);
+}
+
+void html_cells(FILE *page, const char *cells, ...) {
+  va_list args;
+  va_start(args, cells);
+  html_row(page);
+  for (const char *cell = cells; *cell; cell += strcspn(cell, "|"), cell += *cell == '|') {
+    char format[32];
+    snprintf(format, sizeof format, "%.*s", (int)strcspn(cell, "|"), cell);
+    if (*cell == 't')
+      html_cell(page, va_arg(args, const char *));
+    else if (*cell == 'w')
+      html_word(page, va_arg(args, const char *));
+    else
+      html_number(page, format, va_arg(args, double));
+  }
+  html_row_end(page);
+  va_end(args);
 }
 
 void html_table_end(FILE *page) {

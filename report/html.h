@@ -9,14 +9,20 @@
 void html_text(FILE *page, const char *text);
 /* printf with the result escaped. */
 void html_textf(FILE *page, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* printf as an element whose tag, with attributes, is given without its brackets. */
+void html_block(FILE *page, const char *tag, const char *format, ...) __attribute__((format(printf, 3, 4)));
 void html_base64(FILE *page, const unsigned char *bytes, size_t count); /* without line breaks */
 
 /* A table whose columns sort on a click. columns: "name|name|...", a name that starts with # holds numbers. */
 void html_table(FILE *page, const char *caption, const char *columns);
-void html_row(FILE *page);                                      /* begins a row of the table */
+/* A whole row: "t|w|%.3f" is a text, a few words that are kept on one line, and a number in this format of printf; NaN
+ * shows as a dash. */
+void html_cells(FILE *page, const char *cells, ...);
+void html_row(FILE *page);                                      /* begins a row whose cells follow one by one */
 void html_cell(FILE *page, const char *text);                   /* with its text escaped */
 void html_word(FILE *page, const char *text);                   /* a cell of few words, kept on one line */
 void html_number(FILE *page, const char *format, double value); /* format of one double; NaN shows as a dash */
+void html_row_end(FILE *page);                                  /* and ends it */
 void html_table_end(FILE *page);                                /* ends the table */
 
 #endif

@@ -30,6 +30,7 @@ static const section sections[] = {
     {"assessment", "How sure it is, in numbers", section_assessment},
     {"fit", "How well it fits", section_fit},
     {"sources", "The sources over segments", section_sources},
+    {"items", "Do items work alike in all segments?", section_items},
     {"mixing-matrix", "All loadings", section_mixing},
     {"data", "What is in the data", section_data},
     {"identifiability", "What the design can identify", section_identifiability},

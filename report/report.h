@@ -29,6 +29,8 @@ typedef struct {
   const blica_identification *identification; /* or NULL: only the count of equations is shown */
   const report_timeline *timeline;            /* or NULL: rows have no order that is known */
   const blica_assessment *assessment;         /* or NULL: not assessed */
+  const blica_reliability *reliability;       /* of the scores of the rows, or NULL */
+  const blica_invariance_result *invariance;  /* or NULL: items were not tested */
   const blica_selection *selection;           /* or NULL: numbers of sources were not compared */
   int64_t surplus;                            /* statistics less unknowns, as in Table 1 */
   const char *model_path, *data_path;         /* data_path may be NULL */

@@ -138,9 +138,15 @@ static void draw_residuals(const report *r, const int *order, figure *f, double 
   free(cells);
 }
 
+static bool any_worth_showing(const agreement *g) {
+  for (int64_t p = 0; p < g->pairs; p++)
+    if (fabs(residual_in_errors(g, p)) > RESIDUAL_WORTH) return true;
+  return false;
+}
+
 figure *figure_residuals(const report *r) {
   const blica_model *m = r->in->model;
-  int *order = r->agree.pairs ? draw_alloc((size_t)m->n, sizeof *order) : NULL;
+  int *order = any_worth_showing(&r->agree) ? draw_alloc((size_t)m->n, sizeof *order) : NULL;
   if (!order) return NULL;
   sort_items(m, order);
   const double side = m->n <= 20   ? 24

@@ -8,13 +8,11 @@
 #include "words.h"
 
 enum {
-  SOURCES_DOTS = 5,   /* up to this number of sources dots with intervals are drawn, beyond it shaded cells */
-  NAMED = 3,          /* items that a sentence names at each end of a source; one fewer when there are */
-  MANY = 5,           /* this number of sources or more */
-  WIDE = 60,          /* bytes that the names at one end may take together, beyond the first */
+  SOURCES_DOTS = 5, /* up to this number of sources dots with intervals are drawn, beyond it shaded cells */
+  MANY = 5,         /* from this number of sources, or bytes of a name, sentences are set closer */
+  LONG = 30,
   SENTENCES_MOST = 12 /* sources with a sentence of their own */
 };
-static const double WORTH_NAMING = 0.2; /* a weaker correlation with the source is not worth a word */
 
 /* ---- loadings in the scale of correlations ---- */
 
@@ -22,18 +20,17 @@ static const double WORTH_NAMING = 0.2; /* a weaker correlation with the source 
  * interval; low and high are NaN when no interval is known. */
 typedef struct {
   double value, low, high;
-  bool sure; /* the interval is known and does not meet 0 */
+  bool faded; /* the interval is known and meets 0 */
 } effect;
 
 static effect effect_of(const report *r, int i, int j) {
   const blica_model *m = r->in->model;
   const blica_assessment *a = r->in->assessment;
   const size_t at = (size_t)i + (size_t)j * (size_t)m->n;
-  effect e = {source_correlation(m, i, j), NAN, NAN, false};
+  effect e = {source_correlation(m, i, j), NAN, NAN, is_doubtful(a, i, j)};
   if (!a || !isfinite(a->mixing_low[at]) || !isfinite(a->mixing_high[at])) return e;
   const double scale = m->mixing[at] != 0 ? e.value / m->mixing[at] : 0;
   e.low = fmax(-1, scale * a->mixing_low[at]), e.high = fmin(1, scale * a->mixing_high[at]);
-  e.sure = e.low > 0 || e.high < 0;
   return e;
 }
 
@@ -57,6 +54,11 @@ static answer overall(const blica_assessment *a) {
   return worst;
 }
 
+/* Whether the rows would be fitted otherwise: the model comes from other rows, or had not converged. */
+static bool is_other_fit(const blica_assessment *a) {
+  return a && answer_to(a, BLICA_FIT) == NO && a->distance > 0.1;
+}
+
 /* Why the loadings should not be interpreted: the first question whose answer is no. */
 static const char *reason(const blica_assessment *a) {
   static const char *const reasons[QUESTIONS] = {
@@ -66,7 +68,10 @@ static const char *reason(const blica_assessment *a) {
       "Do not interpret: these data do not determine the loadings.",
   };
   for (int i = 0; i < QUESTIONS; i++)
-    if (answer_to(a, i) == NO) return reasons[i];
+    if (answer_to(a, i) == NO && i == BLICA_FIT && is_other_fit(a))
+      return "Do not interpret yet: this model is not the fit of these rows.";
+    else if (answer_to(a, i) == NO)
+      return reasons[i];
   return reasons[BLICA_AXES];
 }
 
@@ -110,36 +115,18 @@ static void questions(const report *r, FILE *page) {
 
 /* ---- one sentence for each source ---- */
 
-typedef struct {
-  int item;
-  effect e;
-} named_item;
-
-/* Up to NAMED items that load on source j with the sign, strongest first: those that are sure, or all without errors.
- */
-static int name_items(const report *r, int j, double sign, named_item list[NAMED]) {
-  const int most = r->in->model->k < MANY ? NAMED : NAMED - 1;
-  int count = 0;
-  for (int i = 0; i < r->in->model->n; i++) {
-    const effect e = effect_of(r, i, j);
-    if (sign * e.value < WORTH_NAMING || (!isnan(e.low) && !e.sure)) continue;
-    if (count == most && fabs(e.value) <= fabs(list[most - 1].e.value)) continue;
-    int at = count < most ? count++ : most - 1;
-    for (; at > 0 && fabs(list[at - 1].e.value) < fabs(e.value); at--) list[at] = list[at - 1];
-    list[at] = (named_item){i, e};
-  }
-  size_t wide = 0;
-  for (int i = 0; i < count; i++)
-    if ((wide += strlen(r->in->model->variables[list[i].item])) > WIDE && i > 0) return i;
-  return count;
-}
-
-static void put_names(const report *r, const named_item *list, int count, FILE *page) {
-  for (int i = 0; i < count; i++) {
-    fprintf(page, "%s<b>", i ? ", " : "");
-    html_text(page, r->in->model->variables[list[i].item]);
+/* The items at one end of source j, in bold; how many there are. */
+static int put_names(const report *r, int j, double sign, const char *before, FILE *page) {
+  const blica_model *m = r->in->model;
+  int list[NAMED], listed;
+  const int all = name_items(m, r->in->assessment, j, sign, list, &listed);
+  for (int i = 0; i < listed; i++) {
+    fprintf(page, "%s<b>", i ? ", " : before);
+    html_text(page, m->variables[list[i]]);
     fputs("</b>", page);
   }
+  if (all > listed) fprintf(page, " and %d more", all - listed);
+  return all;
 }
 
 /* Between which segments the variance of source j differs most, in words. */
@@ -157,9 +144,12 @@ static void put_change(const report *r, int j, FILE *page) {
     fputs(" <span>No two segments differ clearly in its variance.</span>", page);
     return;
   }
-  fputs(" <span>It varies most in segment ", page);
-  html_textf(page, "%s and least in %s (variances %.2g and %.2g).", m->segments[high / k], m->segments[low / k],
-             v[high], v[low]);
+  fputs(" <span>", page);
+  if (m->k < MANY)
+    html_textf(page, "It varies most in segment %s and least in %s (variances %.2g and %.2g).", m->segments[high / k],
+               m->segments[low / k], v[high], v[low]);
+  else
+    html_textf(page, "Most in %s, least in %s.", m->segments[high / k], m->segments[low / k]);
   fputs("</span>", page);
 }
 
@@ -171,16 +161,12 @@ static int longest_name(const blica_model *m) {
 
 static void source_sentences(const report *r, FILE *page) {
   const blica_model *m = r->in->model;
-  fprintf(page, "<ul class=\"found%s\">\n", m->k >= MANY || longest_name(m) > WIDE / 2 ? " many" : "");
+  fprintf(page, "<ul class=\"found%s\">\n", m->k >= MANY || longest_name(m) > LONG ? " many" : "");
   for (int j = 0; j < m->k && j < SENTENCES_MOST; j++) {
-    named_item up[NAMED], down[NAMED];
-    const int ups = name_items(r, j, 1, up), downs = name_items(r, j, -1, down);
     fprintf(page, "<li><i>z%d</i> (%.0f %%%s): ", j + 1, 100 * explained_share(m, j),
             j == 0 ? " of what is explained" : "");
-    put_names(r, up, ups, page);
-    if (ups && downs) fputs(" against ", page);
-    put_names(r, down, downs, page);
-    fputs(ups + downs ? "." : "no item is clearly related to it.", page);
+    const int up = put_names(r, j, 1, "", page), down = put_names(r, j, -1, up ? " against " : "", page);
+    fputs(up + down ? "." : "no item is clearly related to it.", page);
     put_change(r, j, page);
     fputs("</li>\n", page);
   }
@@ -200,8 +186,7 @@ static void put_correlation(FILE *page, double value) {
 /* A dot at the loading on an axis from -1 to 1, with a line for its interval, or a cell whose shade is the loading. The
  * number is there too, for those who cannot see the dot. */
 static void put_effect(const effect *e, bool dots, FILE *page) {
-  const bool faded = !isnan(e->low) && !e->sure;
-  fprintf(page, "<td class=\"%s%s\"", dots ? "dot" : e->value < 0 ? "cell down" : "cell up", faded ? " faded" : "");
+  fprintf(page, "<td class=\"%s%s\"", dots ? "dot" : e->value < 0 ? "cell down" : "cell up", e->faded ? " faded" : "");
   if (!dots) fprintf(page, " style=\"--s:%.0f%%\"", 100 * fmin(1, fabs(e->value)));
   fputs(">", page);
   if (dots && !isnan(e->low))
@@ -286,7 +271,7 @@ static void put_command(const report *r, const char *verb, bool model, const cha
 static void next_step(const report *r, FILE *page) {
   const blica_assessment *a = r->in->assessment;
   const blica_model *m = r->in->model;
-  char numbers[48];
+  char numbers[64];
   snprintf(numbers, sizeof numbers, " --sources 1:%d", m->k + 3 < m->n ? m->k + 3 : m->n);
   fputs("<p class=\"line\"><b>Next:</b> ", page);
   if (!a) {
@@ -297,8 +282,13 @@ static void next_step(const report *r, FILE *page) {
   } else if (answer_to(a, BLICA_CHANGE) == NO) {
     html_text(page, "find segments between which the variances of the sources differ; without them the loadings are "
                     "arbitrary.");
+  } else if (is_other_fit(a)) {
+    snprintf(numbers, sizeof numbers, " --sources %d --out refit.json", m->k);
+    put_command(r, "fit", false, numbers, page);
+    html_text(page, " fits these rows; then make the report of that model.");
   } else if (answer_to(a, BLICA_FIT) == NO || answer_to(a, BLICA_FIT) == WEAK) {
-    html_text(page, "see whether more sources fit better: ");
+    html_textf(page, "%ssee whether more sources fit better: ",
+               items_differ(r) ? "look at the items that differ between segments, and " : "");
     put_command(r, "select", false, numbers, page);
   } else if (overall(a) != YES) {
     double rows = 0;
@@ -318,6 +308,7 @@ void section_answer(const report *r, FILE *page) {
   headline(r, page);
   questions(r, page);
   if (!withheld) source_sentences(r, page);
+  if (!withheld) line_items(r, page);
   data_line(r, page);
   next_step(r, page);
   if (withheld) {

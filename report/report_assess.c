@@ -9,11 +9,8 @@ enum { ITEMS_MOST = 10, SEGMENTS_MOST = 200, VARIANCES_MOST = 6 };
 
 static void sentences(const blica_assessment *a, FILE *page) {
   fputs("<ul class=\"verdict\">\n", page);
-  for (int i = 0; i < BLICA_QUESTIONS; i++) {
-    fputs("<li>", page);
-    html_text(page, a->verdict[i]);
-    fputs("</li>\n", page);
-  }
+  for (int i = 0; i < BLICA_QUESTIONS; i++) html_block(page, "li", "%s", a->verdict[i]);
+
   fputs("</ul>\n", page);
 }
 
@@ -23,12 +20,8 @@ static void columns(const blica_assessment *a, FILE *page) {
   for (int j = 0; j < a->k; j++) {
     char name[24];
     snprintf(name, sizeof name, "z%d", j + 1);
-    html_row(page);
-    html_word(page, name);
-    html_number(page, "%.1f", a->angle[j]);
-    html_number(page, "%.1f", a->angle_bound[j]);
-    html_number(page, a->source_change_p[j] < 0.0005 ? "%.1g" : "%.3f", a->source_change_p[j]);
-    fputs("</tr>\n", page);
+    html_cells(page, a->source_change_p[j] < 0.0005 ? "w|%.1f|%.1f|%.1g" : "w|%.1f|%.1f|%.3f", name, a->angle[j],
+               a->angle_bound[j], a->source_change_p[j]);
   }
   html_table_end(page);
 }
@@ -57,7 +50,7 @@ void section_mixing(const report *r, FILE *page) {
       html_number(page, "%.2f", m->mixing[place]);
       if (a) interval(page, a->mixing_low[place], a->mixing_high[place]);
     }
-    fputs("</tr>\n", page);
+    html_row_end(page);
   }
   html_table_end(page);
 }
@@ -80,7 +73,7 @@ void table_variances(const report *r, FILE *page) {
       html_number(page, "%.2f", m->variances[at]);
       interval(page, a->variance_low[at], a->variance_high[at]);
     }
-    fputs("</tr>\n", page);
+    html_row_end(page);
   }
   html_table_end(page);
   fputs("</details>\n", page);
@@ -105,12 +98,9 @@ static void fit(const blica_assessment *a, FILE *page) {
              a->n > ITEMS_MOST ? "The ten items that fit worst: root mean square of their residual correlations"
                                : "How items fit: root mean square of their residual correlations",
              "item|#residual");
-  for (int i = 0; i < a->n && i < ITEMS_MOST; i++) {
-    html_row(page);
-    html_cell(page, a->variables[order[i]]);
-    html_number(page, "%.3f", a->item_srmr[order[i]]);
-    fputs("</tr>\n", page);
-  }
+  for (int i = 0; i < a->n && i < ITEMS_MOST; i++)
+    html_cells(page, "t|%.3f", a->variables[order[i]], a->item_srmr[order[i]]);
+
   html_table_end(page);
   free(order);
 }

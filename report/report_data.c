@@ -39,54 +39,42 @@ static void constants_table(const report *r, FILE *page) {
       if (listed++ == 0)
         html_table(page, "Variables that are constant in a segment: their correlations there are taken as 0",
                    "variable|segment|value|#rows");
-      html_row(page);
-      html_cell(page, m->variables[i]);
-      html_cell(page, m->segments[s]);
-      html_cell(page, level < 0 ? "all missing" : m->coding ? m->coding->labels[first + i + level] : level ? "1" : "0");
-      html_number(page, "%.15g", c->present[(size_t)r->in->segment[s] * (size_t)c->n + (size_t)first]);
-      fputs("</tr>\n", page);
+      html_cells(page, "t|t|t|%.15g", m->variables[i], m->segments[s],
+                 level < 0   ? "all missing"
+                 : m->coding ? m->coding->labels[first + i + level]
+                 : level     ? "1"
+                             : "0",
+                 c->present[(size_t)r->in->segment[s] * (size_t)c->n + (size_t)first]);
     }
   if (listed) html_table_end(page);
-  if (all > listed) {
-    fputs("<p>", page);
-    html_textf(page, "\xE2\x80\xA6 and %lld more.", (long long)(all - listed));
-    fputs("</p>\n", page);
-  }
+  if (all > listed) html_block(page, "p", "\xE2\x80\xA6 and %lld more.", (long long)(all - listed));
 }
 
-/* Items with missing values, those with most first. */
+/* Items with missing values. */
 static void missing_table(const report *r, FILE *page) {
   const blica_check *d = r->in->check;
   if (!(d->missing_values > 0)) return;
   html_table(page, "Missing values", "item|#missing|#% of the rows");
-  for (int i = 0; i < d->n; i++) {
-    if (!(d->missing[i] > 0)) continue;
-    html_row(page);
-    html_cell(page, r->in->model->variables[i]);
-    html_number(page, "%.15g", d->missing[i]);
-    html_number(page, "%.1f", 100 * d->missing[i] / d->rows);
-    fputs("</tr>\n", page);
-  }
+  for (int i = 0; i < d->n; i++)
+    if (d->missing[i] > 0)
+      html_cells(page, "t|%.15g|%.1f", r->in->model->variables[i], d->missing[i], 100 * d->missing[i] / d->rows);
   html_table_end(page);
 }
 
 void section_data(const report *r, FILE *page) {
   const blica_check *d = r->in->check;
-  fputs("<p>", page);
   if (!d) {
-    fputs("The report was made without the data: <code>blica report MODEL DATA</code> shows what is missing, constant "
-          "or rare in them.</p>\n",
-          page);
+    fputs(
+        "<p>The report was made without the data: <code>blica report MODEL DATA</code> shows what is missing, constant "
+        "or rare in them.</p>\n",
+        page);
     return;
   }
-  html_text(page, r->in->data_words);
-  fputs("</p>\n", page);
+  html_block(page, "p", "%s", r->in->data_words);
   if (d->count) fputs("<ul>\n", page);
-  for (int i = 0; i < d->count; i++) {
-    fprintf(page, "<li%s>", d->findings[i].level > 0 ? " class=\"note\"" : "");
-    html_textf(page, "%s: %s.", d->findings[i].found, d->findings[i].advice);
-    fputs("</li>\n", page);
-  }
+  for (int i = 0; i < d->count; i++)
+    html_block(page, d->findings[i].level > 0 ? "li class=\"note\"" : "li", "%s: %s.", d->findings[i].found,
+               d->findings[i].advice);
   if (d->count) fputs("</ul>\n", page);
   missing_table(r, page);
   if (d->constant_columns) constants_table(r, page);
@@ -118,28 +106,26 @@ static void verdict(const report *r, FILE *page) {
   else
     html_text(page, "Design: the mixing matrix can be changed without any change of the correlations. Do not interpret "
                     "the loose columns; take fewer sources or more segments.");
-  fputs("</p>\n<p>", page);
-  html_textf(
-      page,
+  fputs("</p>\n", page);
+  html_block(
+      page, "p",
       "%d variables, %d sources, %d segments: statistics less unknowns, as in Table 1 of the paper: %lld. Rank of the "
       "information of all pair correlations: %lld of %lld parameters; the smallest eigenvalue that counts is %.2g of "
       "the largest (zero is below %.2g).",
       m->n, m->k, m->u, (long long)id->surplus, (long long)id->rank, (long long)id->parameters, id->smallest,
       id->tolerance);
-  fputs("</p>\n", page);
 }
 
 static void count_alone(const report *r, FILE *page) {
   const report_input *in = r->in;
-  fputs("<p class=\"verdict\">", page);
-  html_textf(
-      page,
+  html_block(
+      page, "p class=\"verdict\"",
       in->surplus >= 0
           ? "Design: the paper's count does not rule out identification: there are %lld more statistics than unknowns."
           : "Design: by the paper's count such data cannot determine the mixing matrix: statistics less unknowns are "
             "%lld.",
       (long long)in->surplus);
-  fputs("</p>\n<p>The rank of the information was not computed for a model of this size; <code>blica identify ", page);
+  fputs("<p>The rank of the information was not computed for a model of this size; <code>blica identify ", page);
   put_word(page, in->model_path);
   fputs("</code> does.</p>\n", page);
 }
@@ -155,12 +141,7 @@ void section_identifiability(const report *r, FILE *page) {
   for (int j = 0; j < id->k; j++) loose = loose || id->looseness[j] > 1e-6;
   if (!loose) return;
   html_table(page, "Share of each column's directions that the data do not fix", "#source|#looseness");
-  for (int j = 0; j < id->k; j++) {
-    html_row(page);
-    html_number(page, "z%.0f", j + 1);
-    html_number(page, "%.3f", id->looseness[j]);
-    fputs("</tr>\n", page);
-  }
+  for (int j = 0; j < id->k; j++) html_cells(page, "z%.0f|%.3f", j + 1.0, id->looseness[j]);
   html_table_end(page);
 }
 
@@ -202,10 +183,9 @@ void section_reproduce(const report *r, FILE *page) {
   for (int i = 0; i < m->fit.n_options; i++) put_setting(page, &m->fit.options[i]);
   html_text(page, " --out ");
   put_word(page, r->in->model_path);
-  fputs("</pre>\n<p>", page);
-  html_textf(page,
+  fputs("</pre>\n", page);
+  html_block(page, "p",
              "With blica %s; all other options are at their defaults, and the result is the same for any number of "
              "threads. Seed %llu.",
              r->in->version, (unsigned long long)m->fit.seed);
-  fputs("</p>\n", page);
 }

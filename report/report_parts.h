@@ -41,7 +41,7 @@ figure *figure_means(const report *r);     /* by source and segment */
 figure *figure_timeline(const report *r);  /* segments along the rows */
 figure *figure_agreement(const report *r); /* observed against fitted correlations */
 figure *figure_segments(const report *r);  /* residuals by segment */
-figure *figure_residuals(const report *r); /* residuals by pair */
+figure *figure_residuals(const report *r); /* residuals by pair, if any is worth showing */
 figure *figure_selection(const report *r); /* held-out likelihood by number of sources */
 
 /* The variances with their intervals, folded; nothing without an assessment. */
@@ -49,6 +49,12 @@ void table_variances(const report *r, FILE *page);
 
 /* The comparison of numbers of sources; nothing if none was made. */
 void part_selection(const report *r, FILE *page);
+
+/* Nothing where the scores of the rows were not computed. */
+void part_reliability(const report *r, FILE *page);
+bool items_differ(const report *r); /* whether some item is shown to differ between segments */
+/* A line of the first screen where they do; else nothing. */
+void line_items(const report *r, FILE *page);
 
 /* Nothing when there is no timeline. */
 void table_durations(const report *r, FILE *page);
@@ -62,6 +68,7 @@ void section_summary(const report *r, FILE *page);         /* the model and its 
 void section_fit(const report *r, FILE *page);             /* starts and how they ended */
 void section_mixing(const report *r, FILE *page);          /* the matrix and its figures */
 void section_sources(const report *r, FILE *page);         /* variances and means by segment */
+void section_items(const report *r, FILE *page);           /* whether they work alike in all segments */
 void section_data(const report *r, FILE *page);            /* what was fitted */
 void section_assessment(const report *r, FILE *page);      /* how far it can be trusted */
 void section_identifiability(const report *r, FILE *page); /* counting and rank */

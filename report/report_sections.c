@@ -1,6 +1,6 @@
 /* report_sections.c - the page's words and tables about the fit, the data and identifiability. */
 #include <math.h>
-#include <stdlib.h>
+#include <stdarg.h>
 #include <string.h>
 
 #include "html.h"
@@ -9,49 +9,31 @@
 
 /* ---- summary ---- */
 
-static void fact(FILE *page, const char *name, const char *format, double value) {
-  char text[64];
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wformat-nonliteral"
-  snprintf(text, sizeof text, format, fabs(value));
-#pragma GCC diagnostic pop
-  fputs("<div><dt>", page);
-  html_text(page, name);
-  fprintf(page, "</dt><dd>%s", value < 0 ? "\xE2\x88\x92" : "");
-  html_text(page, text);
-  fputs("</dd></div>\n", page);
-}
-
-static void fact_text(FILE *page, const char *name, const char *text) {
-  fputs("<div><dt>", page);
-  html_text(page, name);
-  fputs("</dt><dd>", page);
+static void fact(FILE *page, const char *name, const char *format, ...) __attribute__((format(printf, 3, 4)));
+static void fact(FILE *page, const char *name, const char *format, ...) {
+  char text[128];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  fprintf(page, "<div><dt>%s</dt><dd>", name);
   html_text(page, text);
   fputs("</dd></div>\n", page);
 }
 
 static const char *stop_words(blica_stop stop) {
-  switch (stop) {
-  case BLICA_STOP_CONVERGED:
-    return "converged";
-  case BLICA_STOP_ITERATIONS:
-    return "not converged: the limit of iterations was reached";
-  case BLICA_STOP_TIME:
-    return "not converged: the time was over";
-  case BLICA_STOP_INTERRUPTED:
-    return "not converged: interrupted";
-  case BLICA_STOP_STALLED:
-    return "not converged: the objective is too flat to improve further";
-  case BLICA_STOP_UNBOUNDED:
-    return "not converged: the likelihood has no maximum, parameters run to infinity";
-  case BLICA_STOP_INTEGRATION:
-    return "not converged: integration error, the integrals of the likelihood are not accurate enough";
-  case BLICA_STOP_COMPARED:
-    return "another start was better";
-  case BLICA_STOP_DUPLICATE:
-    return "reached the optimum of start 1";
-  }
-  return "unknown";
+  static const char *const words[] = {
+      [BLICA_STOP_CONVERGED] = "converged",
+      [BLICA_STOP_ITERATIONS] = "not converged: the limit of iterations was reached",
+      [BLICA_STOP_TIME] = "not converged: the time was over",
+      [BLICA_STOP_INTERRUPTED] = "not converged: interrupted",
+      [BLICA_STOP_STALLED] = "not converged: the objective is too flat to improve further",
+      [BLICA_STOP_UNBOUNDED] = "not converged: the likelihood has no maximum, parameters run to infinity",
+      [BLICA_STOP_INTEGRATION] =
+          "not converged: integration error, the integrals of the likelihood are not accurate enough",
+      [BLICA_STOP_COMPARED] = "another start was better",
+      [BLICA_STOP_DUPLICATE] = "reached the optimum of start 1"};
+  return words[stop];
 }
 
 static bool is_fit(const blica_model *m) {
@@ -63,14 +45,14 @@ void section_summary(const report *r, FILE *page) {
   double rows = 0;
   for (int s = 0; s < m->u; s++) rows += m->samples[s];
   fputs("<dl class=\"facts\">\n", page);
-  fact(page, "variables", "%.0f", m->n);
-  fact(page, "sources", "%.0f", m->k);
-  fact(page, "segments", "%.0f", m->u);
+  fact(page, "variables", "%d", m->n);
+  fact(page, "sources", "%d", m->k);
+  fact(page, "segments", "%d", m->u);
   fact(page, "rows", "%.15g", rows);
-  fact_text(page, "method", is_fit(m) ? m->method : "none: a simulated model");
+  fact(page, "method", "%s", is_fit(m) ? m->method : "none: a simulated model");
   if (is_fit(m)) {
-    fact(page, "objective", "%.10g", m->fit.objective);
-    fact_text(page, "optimiser", stop_words(m->fit.stop));
+    fact(page, "objective", "%s%.10g", m->fit.objective < 0 ? "\xE2\x88\x92" : "", fabs(m->fit.objective));
+    fact(page, "optimiser", "%s", stop_words(m->fit.stop));
   }
   if (r->agree.pairs) fact(page, "residual correlation (rms)", "%.3g", r->agree.rms);
   fputs("</dl>\n", page);
@@ -99,19 +81,13 @@ static void starts_table(const blica_fit_report *fit, FILE *page) {
              "#start|kind|#objective|#below the best|#relative gradient|#iterations|#evaluations|end");
   for (int i = 0; i < fit->n_starts; i++) {
     const blica_start *s = &fit->starts[i];
-    html_row(page);
-    html_number(page, "%.0f", i + 1);
-    html_word(page, s->kind);
-    html_number(page, "%.10g", s->objective);
-    html_number(page, "%.4g",
-                s->stop == BLICA_STOP_DUPLICATE ? NAN : fit->starts[fit->best_start].objective - s->objective);
-    html_number(page, "%.2g", s->gradient);
-    html_number(page, "%.0f", (double)s->iterations);
-    html_number(page, "%.0f", (double)s->evaluations);
-    html_word(page, i == fit->best_start                                                ? "the best, kept"
-                    : s->stop == BLICA_STOP_DUPLICATE || s->stop == BLICA_STOP_COMPARED ? stop_words(s->stop)
-                                                                                        : blica_stop_name(s->stop));
-    fputs("</tr>\n", page);
+    const bool same = s->stop == BLICA_STOP_DUPLICATE;
+    html_cells(page, "%.0f|w|%.10g|%.4g|%.2g|%.0f|%.0f|w", i + 1.0, s->kind, s->objective,
+               same ? NAN : fit->starts[fit->best_start].objective - s->objective, s->gradient, (double)s->iterations,
+               (double)s->evaluations,
+               i == fit->best_start                     ? "the best, kept"
+               : same || s->stop == BLICA_STOP_COMPARED ? stop_words(s->stop)
+                                                        : blica_stop_name(s->stop));
   }
   html_table_end(page);
 }
@@ -153,16 +129,10 @@ static void regularisation(const report *r, FILE *page) {
   fputs("</p>\n<details><summary>By segment</summary>", page);
   html_table(page, "Eigenvalues of each correlation matrix before regularisation, and the shift",
              "#number|segment|#samples|#smallest eigenvalue|#largest eigenvalue|#d");
-  for (int s = 0; s < m->u; s++) {
-    html_row(page);
-    html_number(page, "%.0f", s + 1);
-    html_cell(page, m->segments[s]);
-    html_number(page, "%.15g", m->samples[s]);
-    html_number(page, "%.4g", fit->eigen_min[s]);
-    html_number(page, "%.4g", fit->eigen_max[s]);
-    html_number(page, "%.4g", fit->shift[s]);
-    fputs("</tr>\n", page);
-  }
+  for (int s = 0; s < m->u; s++)
+    html_cells(page, "%.0f|t|%.15g|%.4g|%.4g|%.4g", s + 1.0, m->segments[s], m->samples[s], fit->eigen_min[s],
+               fit->eigen_max[s], fit->shift[s]);
+
   html_table_end(page);
   fputs("</details>\n", page);
 }
@@ -201,13 +171,8 @@ static void residual_table(const report *r, FILE *page) {
              "item|with|#fitted less observed|#standard error|#in standard errors");
   for (int w = 0; w < count; w++) {
     int64_t p = blica_pair(worst[w].i, worst[w].j);
-    html_row(page);
-    html_cell(page, m->variables[worst[w].i]);
-    html_cell(page, m->variables[worst[w].j]);
-    html_number(page, "%.3f", g->pair_mean[p]);
-    html_number(page, "%.3f", g->pair_se[p]);
-    html_number(page, "%.1f", residual_in_errors(g, p));
-    fputs("</tr>\n", page);
+    html_cells(page, "t|t|%.3f|%.3f|%.1f", m->variables[worst[w].i], m->variables[worst[w].j], g->pair_mean[p],
+               g->pair_se[p], residual_in_errors(g, p));
   }
   html_table_end(page);
 }
@@ -222,19 +187,13 @@ static void put_figure(FILE *page, figure *f, const char *caption) {
   figure_free(f);
 }
 
-static void note(FILE *page, const char *name, double value) {
-  html_row(page);
-  html_cell(page, name);
-  html_number(page, "%.8g", value);
-  fputs("</tr>\n", page);
-}
-
 static void notes(const blica_fit_report *fit, FILE *page) {
   const bool prior = isfinite(fit->prior_mixing) && isfinite(fit->prior_variance);
   if (fit->n_notes == 0 && !prior) return;
   html_table(page, "What the method chose or found", "name|#value");
-  if (prior) note(page, "prior_mixing", fit->prior_mixing), note(page, "prior_variance", fit->prior_variance);
-  for (int i = 0; i < fit->n_notes; i++) note(page, fit->notes[i].name, fit->notes[i].value);
+  if (prior) html_cells(page, "t|%.8g", "prior_mixing", fit->prior_mixing);
+  if (prior) html_cells(page, "t|%.8g", "prior_variance", fit->prior_variance);
+  for (int i = 0; i < fit->n_notes; i++) html_cells(page, "t|%.8g", fit->notes[i].name, fit->notes[i].value);
   html_table_end(page);
 }
 
@@ -278,4 +237,5 @@ void section_sources(const report *r, FILE *page) {
              "scale; orange points lie beyond it. These changes are what makes the mixing matrix identifiable.");
   table_variances(r, page);
   put_figure(page, figure_means(r), "Mean of each source in each segment.");
+  part_reliability(r, page);
 }

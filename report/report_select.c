@@ -66,9 +66,8 @@ figure *figure_selection(const report *r) {
 void part_selection(const report *r, FILE *page) {
   const blica_selection *s = r->in->selection;
   if (!s) return;
-  fputs("<h3>How many sources</h3>\n<p>", page);
-  html_text(page, s->reason);
-  fputs("</p>\n", page);
+  fputs("<h3>How many sources</h3>\n", page);
+  html_block(page, "p", "%s", s->reason);
   figure *f = figure_selection(r);
   if (f) figure_inline(f, page);
   figure_free(f);
@@ -78,14 +77,8 @@ void part_selection(const report *r, FILE *page) {
     char name[16];
     if (!compared(s, k)) continue;
     snprintf(name, sizeof name, "%d", k);
-    html_row(page);
-    html_word(page, name);
-    html_number(page, "%.5f", s->heldout[k]);
-    html_number(page, "%.5f", s->heldout_se[k]);
-    html_number(page, "%.5f", s->heldout_segments[k]);
-    html_number(page, "%.1f", s->bic[k]);
-    html_number(page, "%.5f", s->map[k]);
-    fputs("</tr>\n", page);
+    html_cells(page, "w|%.5f|%.5f|%.5f|%.1f|%.5f", name, s->heldout[k], s->heldout_se[k], s->heldout_segments[k],
+               s->bic[k], s->map[k]);
   }
   html_table_end(page);
 }

@@ -43,13 +43,9 @@ void table_durations(const report *r, FILE *page) {
   if (!t) return;
   html_table(page, "How long the states last", "state|#rows|#share|#runs|#mean length|#longest");
   for (int s = 0; s < t->states; s++) {
-    html_row(page);
-    html_word(page, m->segments[s]);
-    html_number(page, "%.0f", (double)t->rows_in[s]);
-    html_number(page, "%.3f", (double)t->rows_in[s] / (double)t->rows);
-    html_number(page, "%.0f", (double)t->runs[s]);
-    html_number(page, "%.1f", t->runs[s] > 0 ? (double)t->rows_in[s] / (double)t->runs[s] : 0);
-    html_number(page, "%.0f", (double)t->longest[s]);
+    const double rows = (double)t->rows_in[s], runs = (double)t->runs[s];
+    html_cells(page, "w|%.0f|%.3f|%.0f|%.1f|%.0f", m->segments[s], rows, rows / (double)t->rows, runs,
+               runs > 0 ? rows / runs : 0, (double)t->longest[s]);
   }
   html_table_end(page);
 }

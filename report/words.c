@@ -2,7 +2,6 @@
 #include "words.h"
 
 #include <math.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +31,32 @@ int source_of_item(const blica_model *m, int i) {
     if (strength > most) most = strength, best = j;
   }
   return best;
+}
+
+bool is_doubtful(const blica_assessment *a, int i, int j) {
+  const size_t at = (size_t)i + (a ? (size_t)j * (size_t)a->n : 0);
+  return a && isfinite(a->mixing_low[at]) && a->mixing_low[at] <= 0 && a->mixing_high[at] >= 0;
+}
+
+int name_items(const blica_model *m, const blica_assessment *a, int j, double sign, int list[NAMED], int *listed) {
+  enum { MANY = 5, WIDE = 60 }; /* sources from which one name fewer is given; bytes of the names of a sentence */
+  const double worth = 0.3;
+  const int most = m->k < MANY ? NAMED : NAMED - 1;
+  double strength[NAMED];
+  int all = 0, count = 0;
+  for (int i = 0; i < m->n; i++) {
+    const double size = sign * source_correlation(m, i, j);
+    if (size < worth || is_doubtful(a, i, j)) continue;
+    all++;
+    if (count == most && size <= strength[most - 1]) continue;
+    int at = count < most ? count++ : most - 1;
+    for (; at > 0 && strength[at - 1] < size; at--) strength[at] = strength[at - 1], list[at] = list[at - 1];
+    strength[at] = size, list[at] = i;
+  }
+  size_t wide = 0;
+  for (*listed = 0; *listed < count; ++*listed)
+    if ((wide += strlen(m->variables[list[*listed]])) > WIDE && *listed > 0) break;
+  return all;
 }
 
 typedef struct {
@@ -71,6 +96,18 @@ double explained_share(const blica_model *m, int j) {
   double all = 0;
   for (int l = 0; l < m->k; l++) all += explained(m, l);
   return explained(m, j) / all;
+}
+
+int items_that_differ(const blica_invariance_result *r, blica_item_part part, bool *tested) {
+  int count = 0;
+  *tested = false;
+  for (int i = 0; i < r->tests; i++) {
+    const blica_item_test *t = &r->test[i];
+    if (t->kind != part) continue;
+    *tested = *tested || !isnan(t->p);
+    count += t->segment < 0 && t->p_adjusted <= r->level;
+  }
+  return count;
 }
 
 /* ---- starts ---- */

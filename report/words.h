@@ -3,6 +3,7 @@
 #ifndef WORDS_H
 #define WORDS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "blica.h"
@@ -13,8 +14,18 @@ double source_correlation(const blica_model *m, int i, int j);
 int source_of_item(const blica_model *m, int i);
 /* Items by their source, those that correlate most with it first. */
 void sort_items(const blica_model *m, int *order /* [n] */);
+/* Whether the interval of the loading of item i on source j is known and meets 0; assessment may be NULL. */
+bool is_doubtful(const blica_assessment *assessment, int i, int j);
+enum { NAMED = 3 };
+/* The items whose correlation with source j has this sign and is worth a word (.3 or more, and not doubtful), strongest
+ * first: how many there are. The first `*listed` of them are in list, as many as a sentence takes. */
+int name_items(const blica_model *m, const blica_assessment *assessment, int j, double sign, int list[NAMED],
+               int *listed);
 /* The part of the explained variance that source j has, 0 to 1. */
 double explained_share(const blica_model *m, int j);
+
+/* How many items differ between segments in their cuts or loadings; tested: whether any could be. */
+int items_that_differ(const blica_invariance_result *result, blica_item_part part, bool *tested);
 
 enum { STARTS_TEXT = 400 };
 /* How many starts reached the best optimum, in words; empty for a model that was not fitted. */

@@ -16,13 +16,15 @@ setup_file() {
     grep -q -- "$text" r.html || { echo "no '$text'"; return 1; }
   done
   ! grep -qE 'https?://|src="[^d]' r.html
-  for name in mixing variances means agreement segments residuals; do
+  for name in mixing variances means agreement segments; do
     [ -s "f/$name.svg" ]
   done
+  [ ! -e f/residuals.svg ] # no pair is off
   # well-formed; where there are many pairs they are a heat map, a valid PNG of some colours
   "$BLICA" simulate --variables 20 --sources 2 --segments 15 --samples 100 --out many --quiet
   "$BLICA" fit many/data.csv --sources 1 --out many.json --quiet
   run_code 0 report many.json many/data.csv --out many.html --figures many
+  [ -s many/residuals.svg ]
   /usr/bin/python3 - f/*.svg many/*.svg <<'P'
 import base64, re, struct, sys, xml.dom.minidom, zlib
 images = 0
@@ -70,6 +72,37 @@ P
   grep -qE '<tr><td>x2</td><td>3</td><td>1</td>' r.html
 }
 
+@test "scores of rows and items that differ between segments" {
+  # everyone of segment 3 says yes to x2 more often than the sources tell
+  awk -F, -v OFS=, 'NR > 1 && $7 == 3 && NR % 2 { $2 = 1 } { print }' "$BATS_FILE_TMPDIR/d/data.csv" >c.csv
+  run_code 0 fit c.csv --sources 2 --out c.json --quiet
+  run_code 0 report c.json c.csv --out r.html
+  run_code 0 sources c.json c.csv --out s.csv --json
+  echo "$out" | /usr/bin/python3 -c '
+import json, re, sys
+page = open("r.html").read()
+rows = page[page.index("Reliability of the scores of each source"):]
+for j, value in enumerate(json.load(sys.stdin)["reliability"]):
+    assert f"<td class=\"w\">z{j + 1}</td><td class=\"n\" data-v=\"{value:.17g}\">{value:.2f}</td>" in rows, (j, value)
+table = page[page.index("Items that differ in a segment"):]
+assert "<td>x2</td><td>3</td><td class=\"w\">cuts</td>" in table[:table.index("</table>")]'
+  grep -q '<b>Items:</b>\|Do not interpret' r.html
+  # without rows neither is known
+  run_code 0 report c.json --out m.html
+  ! grep -q "Reliability of the scores" m.html
+  grep -q "<code>blica invariance</code> tests it" m.html
+}
+
+@test "a model that is not the fit of the rows says so, and what to do" {
+  run_code 0 simulate --variables 6 --sources 2 --segments 20 --samples 300 --seed 1 --out e
+  head -4001 e/data.csv >part.csv
+  awk -F, -v OFS=, 'NR > 1 { $7 = (NR - 2) % 20 + 1 } { print }' part.csv >one.csv
+  run_code 0 fit one.csv --sources 2 --out one.json --quiet
+  run_code 0 report one.json e/data.csv --out r.html
+  grep -q "this model is not the fit of these rows" r.html
+  grep -q "blica fit e/data.csv --sources 2 --out refit.json</code>" r.html
+}
+
 @test "ordinal items: the page with data, constants by their level, other levels refused" {
   run_code 0 simulate --variables 5 --sources 2 --segments 6 --samples 200 --levels 3 --out o
   awk -F, -v OFS=, 'NR > 1 { for (i = 1; i < NF; i++) $i = $i == 0 ? "low" : $i == 1 ? "mid" : "high" }
@@ -81,7 +114,7 @@ P
     grep -q -- "$text" r.html || { echo "no '$text'"; return 1; }
   done
   ! grep -q "not assessed" <<<"$err"
-  [ -s f/residuals.svg ]
+  grep -q "Reliability of the scores of each source" r.html
   # levels that are numbers are remembered by the model; the commands of the page say --ordinal all the same
   run_code 0 fit o/data.csv --ordinal --sources 2 --out n.json --quiet
   run_code 0 report n.json o/data.csv --out n.html

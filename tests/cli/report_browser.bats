@@ -100,7 +100,7 @@ need_browser() { browser >/dev/null || skip "no chromium is installed (tools/set
     <"$BATS_FILE_TMPDIR/report.html" >plain.html
   open "$PWD/plain.html" --dump-dom
   ! grep -q 'data-sortable' dom.html
-  for text in "identify" "Every start" "of what is explained" "Fitted less observed" "<title>"; do
+  for text in "identify" "Every start" "of what is explained" "Observed and fitted" "<title>"; do
     grep -q "$text" dom.html || { echo "no '$text'"; return 1; }
   done
 }

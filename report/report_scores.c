@@ -1,0 +1,131 @@
+/* report_scores.c - what scores of single rows are worth, and whether items mean the same in all segments. */
+#include <math.h>
+
+#include "html.h"
+#include "report_parts.h"
+#include "words.h"
+
+enum { SEGMENTS_MOST = 200, SOURCES_MOST = 12, LISTED = 40 };
+
+/* ---- reliability ---- */
+
+/* The least and the largest reliability of source j within a segment; false where fewer than two are known. */
+static bool within(const blica_reliability *t, int j, double *low, double *high) {
+  *low = INFINITY, *high = -INFINITY;
+  for (int s = 0; s < t->u; s++) {
+    const double here = blica_reliability_of(t, j, s);
+    if (!isnan(here)) *low = fmin(*low, here), *high = fmax(*high, here);
+  }
+  return *low < *high;
+}
+
+static void by_segment(const report *r, FILE *page) {
+  const blica_reliability *t = r->in->reliability;
+  char names[256];
+  size_t at = (size_t)snprintf(names, sizeof names, "segment|#rows");
+  if (t->u < 2 || t->u > SEGMENTS_MOST || t->k > SOURCES_MOST) return;
+  for (int j = 0; j < t->k; j++) at += (size_t)snprintf(names + at, sizeof names - at, "|#z%d", j + 1);
+  fputs("<details><summary>Reliability in each segment</summary>\n", page);
+  html_table(page, "Reliability of the scores within each segment", names);
+  for (int s = 0; s < t->u; s++) {
+    html_row(page);
+    html_cell(page, r->in->model->segments[s]);
+    html_number(page, "%.0f", (double)t->rows[s]);
+    for (int j = 0; j < t->k; j++) html_number(page, "%.2f", blica_reliability_of(t, j, s));
+    html_row_end(page);
+  }
+  html_table_end(page);
+  fputs("</details>\n", page);
+}
+
+void part_reliability(const report *r, FILE *page) {
+  const blica_reliability *t = r->in->reliability;
+  if (!t) return;
+  fputs(
+      "<h3>What the scores of single rows are worth</h3>\n<p>The reliability of a source is the share of its variance "
+      "that the scores of <code>blica sources</code> show. Near 1, rows can be compared one by one; near 0, only "
+      "means of many rows can.</p>\n",
+      page);
+  html_table(page, "Reliability of the scores of each source",
+             "source|#all rows|#least in a segment|#most in a segment");
+  for (int j = 0; j < t->k; j++) {
+    char name[24];
+    double low, high;
+    const bool several = within(t, j, &low, &high);
+    snprintf(name, sizeof name, "z%d", j + 1);
+    html_cells(page, "w|%.2f|%.2f|%.2f", name, blica_reliability_of(t, j, -1), several ? low : NAN,
+               several ? high : NAN);
+  }
+  html_table_end(page);
+  if (t->few)
+    html_block(page, "p",
+               "%lld rows have values of fewer than half of the items (%lld of none); their scores are drawn to the "
+               "mean of their segment.",
+               (long long)t->few, (long long)t->none);
+  by_segment(r, page);
+}
+
+/* ---- items ---- */
+
+bool items_differ(const report *r) {
+  const blica_invariance_result *t = r->in->invariance;
+  bool tested;
+  return t && items_that_differ(t, BLICA_CUTS, &tested) + items_that_differ(t, BLICA_LOADINGS, &tested) > 0;
+}
+
+void line_items(const report *r, FILE *page) {
+  const blica_invariance_result *t = r->in->invariance;
+  bool tested;
+  if (!items_differ(r)) return;
+  const int cuts = items_that_differ(t, BLICA_CUTS, &tested), loadings = items_that_differ(t, BLICA_LOADINGS, &tested);
+  fputs("<p class=\"line\"><b>Items:</b> ", page);
+  if (cuts) html_textf(page, "%d of %d have other cuts in some segments", cuts, t->n);
+  if (loadings) html_textf(page, "%s%d of %d have other loadings in some segments", cuts ? "; " : "", loadings, t->n);
+  fputs(". <a href=\"#items\">More</a></p>\n", page);
+}
+
+static void sentence(const blica_invariance_result *t, blica_item_part part, const char *name, FILE *page) {
+  bool tested;
+  const int differ = items_that_differ(t, part, &tested);
+  if (!tested)
+    html_block(page, "li", "%s: cannot be tested here, as this many sources fit any.", name);
+  else if (differ)
+    html_block(page, "li", "%s: %d of %d items differ between segments.", name, differ, t->n);
+  else
+    html_block(page, "li", "%s: no item is shown to differ between segments.", name);
+}
+
+void section_items(const report *r, FILE *page) {
+  const blica_invariance_result *t = r->in->invariance;
+  int listed = 0;
+  if (!t) {
+    fputs("<p>Not tested: that needs the rows of the data, and takes long for many items, sources and segments. "
+          "<code>blica invariance</code> tests it.</p>\n",
+          page);
+    return;
+  }
+  const blica_assessment *a = r->in->assessment;
+  html_block(page, "p", "The model holds that every item has the same cuts and the same loadings in all segments.%s",
+             a && a->answer[BLICA_FIT] == BLICA_NO
+                 ? " This model does not fit, and where a model does not fit, these tests find differences that need "
+                   "not be the items'."
+                 : "");
+  fputs("<ul>\n", page);
+  sentence(t, BLICA_CUTS, "Cuts", page);
+  sentence(t, BLICA_LOADINGS, "Loadings", page);
+  fputs("</ul>\n", page);
+  for (int i = 0; i < t->tests && listed < LISTED; i++) {
+    const blica_item_test *one = &t->test[i];
+    if (!one->found || !(one->p_adjusted <= t->level)) continue;
+    if (listed++ == 0)
+      html_table(page, "Items that differ in a segment (p adjusted for the number of tests)",
+                 "item|segment|what|#effect|#adjusted p");
+    html_cells(page, "t|t|w|%+.2f|%.2g", t->variables[one->item], one->segment < 0 ? "all" : t->segments[one->segment],
+               blica_item_part_name(one->kind), one->effect, one->p_adjusted);
+  }
+  if (listed == 0) return;
+  html_table_end(page);
+  fputs("<p>Effect of cuts: by how many standard deviations of the item's latent response they are higher, so that "
+        "fewer rows reach the level. Effect of loadings: the largest change of a standardised loading.</p>\n",
+        page);
+}
