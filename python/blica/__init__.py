@@ -17,11 +17,11 @@ from ._library import lib as _lib
 from ._inference import Assessment, Fitted, Invariance, ItemTest, Selection, assess, fitted, invariance, select
 from ._objects import Correlations, Counts, Model
 from ._options import option_table
+from ._report import report
 from ._session import BlicaWarning, NumericalError
 from ._verbs import (Comparison, Identification, LogLik, Polychoric, Polyserial, Segmentation, Simulation, Sources, Tetrachoric, compare,
                      correlate, count, fit, identify, load, loglik, merge, mvn, polychoric, polychoric_table,
-                     polyserial, report, save, segment,
-                     simulate, sources, tetrachoric, tetrachoric_table)
+                     polyserial, save, segment, simulate, sources, tetrachoric, tetrachoric_table)
 
 __version__ = _ffi.string(_lib.blica_version()).decode()
 __all__ = ["Assessment", "BinaryICA", "BlicaWarning", "Comparison", "Correlations", "Counts", "Fitted", "Identification",

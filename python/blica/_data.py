@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import copy
 import ctypes
+import hashlib
 import warnings
 from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Tuple, Union
 
@@ -590,3 +591,16 @@ def pack(session: Session, table: Table, segments, order: Optional[List[str]] = 
     data = session.call(lib.blica_pack_end, packer, free=lib.blica_data_free)
     known_of.give(session, data)
     return data
+
+
+def data_digest(data) -> bytes:
+    """Of packed rows: equal for the same values in the same order, with the same segments, weights and clusters."""
+    digest = hashlib.blake2b(digest_size=16)
+    names = [ffi.string(name) for name in [*data.variables[0:data.n], *data.segments[0:data.u]]]
+    digest.update(repr((names, [data.samples[s] for s in range(data.u)], data.unordered)).encode())
+    for s in range(data.u):
+        for bits in (data.ones[s], data.present[s]):
+            digest.update(ffi.buffer(bits, 8 * data.words[s] * data.n) if bits else b"-")
+    for values, size in ((data.weight, 8), (data.cluster, 4)):
+        digest.update(ffi.buffer(values, size * data.rows) if values else b"-")
+    return digest.digest()

@@ -21,7 +21,6 @@ from ._data import Coding, Table, as_frame, given_levels, is_frame, is_sparse, p
 from ._library import ffi, lib
 from ._objects import Correlations, Model, frozen
 from ._session import BlicaWarning, Session
-from ._tables import model_html
 from ._verbs import check_segments, loglik_of, segmentation_of, sources_of
 
 # What scikit-learn calls some of the options; all others have the names of the table.
@@ -280,7 +279,7 @@ class BinaryICA(TransformerMixin, BaseEstimator):
         """The loadings once there are any; what scikit-learn shows before."""
         if not hasattr(self, "model_"):
             return super()._repr_html_
-        return lambda: model_html(self.model_, getattr(self, "assessment_", None))
+        return self.model_._repr_html_
 
     def _repr_mimebundle_(self, **options) -> dict:
         if not hasattr(self, "model_"):
@@ -350,19 +349,30 @@ class BinaryICA(TransformerMixin, BaseEstimator):
         each = self.score_samples(X, segments=segments)
         return float(math.log(len(each)) * self._parameters() - 2 * np.sum(each))
 
-    def assess(self, X, *, segments=None, **options) -> Assessment:
+    def assess(self, X=None, *, segments=None, **options) -> Assessment:
         """How far the fit can be trusted: `blica.assess` on the rows X that it was fitted to, with its options.
 
-        The result is returned and kept in assessment_; mixing_se_ and expected_mcs_ are its standard errors of mixing_ and the
-        accuracy to expect.
+        The result is returned and kept in assessment_ until the next fit, through pickle too; the same rows and options are not
+        assessed twice, and without X it is returned as it is.
         """
         check_is_fitted(self, "model_")
-        table, segments = self._split(X, segments, reset=False)
+        table, segments = (None, segments) if X is None else self._split(X, segments, reset=False)
         jobs = 1 if self.n_jobs is None else self.n_jobs
-        self.assessment_ = assess(self.model_, table, segments, threads=jobs, verbose=self.verbose, **options)
-        self.mixing_se_ = self.assessment_.mixing_se
-        self.expected_mcs_ = self.assessment_.expected_mcs
-        return self.assessment_
+        return assess(self.model_, table, segments, threads=jobs, verbose=self.verbose, **options)
+
+    @property
+    def assessment_(self) -> Assessment:
+        if not hasattr(self, "model_") or self.model_.assessment is None:
+            raise AttributeError(f"this {type(self).__name__} has no assessment_; call assess with the rows of the fit first")
+        return self.model_.assessment
+
+    @property
+    def mixing_se_(self) -> np.ndarray:
+        return self.assessment_.mixing_se
+
+    @property
+    def expected_mcs_(self) -> float:
+        return self.assessment_.expected_mcs
 
     def _parameters(self) -> int:
         check_is_fitted(self, "model_")

@@ -2,17 +2,18 @@
 from __future__ import annotations
 
 import html
+import json
 import operator
 import statistics
 from dataclasses import dataclass
-from typing import List, NamedTuple, Optional
+from typing import List, NamedTuple, Optional, Sequence
 
 import numpy as np
 
 from . import _options, _tables
-from ._data import Table, pack, take_rows, take_segments
+from ._data import Rows, Table, data_digest, pack, take_rows, take_segments
 from ._library import ffi, lib
-from ._objects import Counts, Model, doubles, texts
+from ._objects import Counts, Model, doubles, frozen, texts
 from ._session import Session, Verbose, text
 from ._verbs import _as_model, _count, pack_for, table_for
 
@@ -107,9 +108,13 @@ class Assessment:
     model : the model that was assessed
     covariance : array [nk + uk] squared, asymptotic, of A (column by column) and log v (segment by segment), or None
     mixing_se_bootstrap, log_variance_se_bootstrap, mean_se_bootstrap, stability : None without a bootstrap
-    srmr, srmr_unbiased, m2, df, m2_p, rmsea2, rmsea2_interval : does the model fit? srmr_unbiased is less sampling noise
-    lag, inflation, draws_per_segment : how far rows depend on those before them
+    srmr, srmr_unbiased, srmr_interval, m2, df, m2_p, rmsea2, rmsea2_interval : does the model fit? srmr_unbiased is less sampling
+        noise
+    lag, lag_z, decay, inflation, draws_per_segment : how far rows depend on those before them
+    rows, clusters, block_length : the effective number of rows, and what was taken as one unit (0: single rows)
+    margins : dict of p, size, item, segment and shift: are the cuts the same in all segments? None where there are none
     segment_srmr, segment_m2, item_srmr : fit by segment and by item
+    seed : of the draws
     """
 
     verdict: List[str]
@@ -152,6 +157,23 @@ class Assessment:
     lag: float
     inflation: float
     draws_per_segment: float
+    srmr_interval: tuple
+    lag_z: float
+    decay: float
+    rows: float
+    clusters: int
+    block_length: int
+    margins: Optional[dict]
+    seed: int
+
+    def __post_init__(self) -> None:
+        for part in self.__dict__.values():
+            if isinstance(part, np.ndarray):
+                frozen(part)  # the model keeps it
+
+    def __setstate__(self, state: dict) -> None:
+        self.__dict__.update(state)
+        self.__post_init__()
 
     def __str__(self) -> str:
         return "\n".join([*self.verdict, "", _tables.loadings_text(self.model, self)])
@@ -170,13 +192,65 @@ class Assessment:
                   "means": {"se": self.mean_se, "low": self.model.means - half, "high": self.model.means + half}}
         return _tables.frame(self.model, what, bounds.get(what))
 
+    def save(self, path) -> None:
+        """Writes all numbers as JSON, as `blica assess --out` does, for `blica report --assessment`. Pickle keeps the object."""
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(_record(self), file, indent=2)
+            file.write("\n")
 
-def assess(model, X, segments=None, *, sample_weight=None, cluster=None, binarize: Optional[float] = None, missing=None,
+
+def _numbers(value):
+    """Numbers and text as the program writes them in JSON."""
+    if isinstance(value, str):
+        return value.encode(errors="surrogateescape").decode(errors="replace")
+    if value is None or isinstance(value, int):
+        return value
+    if isinstance(value, (float, np.floating)):
+        return float(value) if np.isfinite(value) else None if np.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    return [_numbers(part) for part in value]
+
+
+def _record(a: Assessment) -> dict:
+    u, k = a.log_variance_se.shape
+    stability: Sequence = [None] * k if a.stability is None else a.stability.tolist()
+    columns = zip(_tables.source_names(k), a.angle, a.angle_bound, a.source_change_p, stability)
+    margins = a.margins or {"p": None, "size": None, "item": None, "segment": None, "shift": None}
+    said = {
+        "expected_mcs": a.expected_mcs,
+        "columns": [dict(zip(("source", "angle_degrees", "angle_bound_degrees", "change_p", "stability"), map(_numbers, own)))
+                    for own in columns],
+        "change": {name: _numbers(value) for name, value in (
+            ("p", a.change_p), ("lag", a.lag), ("lag_z", a.lag_z), ("decay", a.decay), ("inflation", a.inflation),
+            ("draws_per_segment", a.draws_per_segment))},
+        "srmr": a.srmr, "rmsea2": a.rmsea2, "rmsea2_interval": a.rmsea2_interval, "m2": a.m2, "df": a.df, "m2_p": a.m2_p,
+        "verdict": a.answers, "sentences": a.verdict, "distance": a.distance, "refit_mcs": a.refit_mcs, "chance_mcs": a.chance_mcs,
+        "srmr_unbiased": a.srmr_unbiased, "srmr_interval": a.srmr_interval,
+        "rows": {"number": _numbers(a.rows), "block_length": a.block_length, "clusters": a.clusters},
+        "margins": {name: _numbers(value) for name, value in margins.items()},
+        "mixing": {name: _numbers(value) for name, value in (
+            ("estimate", a.model.mixing), ("se", a.mixing_se), ("se_bootstrap", a.mixing_se_bootstrap), ("low", a.mixing_low),
+            ("high", a.mixing_high))},
+        "variances": {name: _numbers(value) for name, value in (
+            ("log_se", a.log_variance_se), ("log_se_bootstrap", a.log_variance_se_bootstrap), ("low", a.variance_low),
+            ("high", a.variance_high))},
+        "means_se_bootstrap": a.mean_se_bootstrap, "thresholds_se": a.threshold_se, "means_se": a.mean_se, "cuts_se": a.cut_se,
+        "items": [{"variable": _numbers(name), "srmr": _numbers(own)} for name, own in zip(a.model.variables, a.item_srmr)],
+        "segments": [{"segment": _numbers(name), "srmr": _numbers(srmr), "m2": _numbers(m2)}
+                     for name, srmr, m2 in zip(a.model.segments, a.segment_srmr, a.segment_m2)],
+        "level": a.level, "draws": a.draws, "seed": a.seed}
+    return {name: value if isinstance(value, dict) or name in ("columns", "items", "segments") else _numbers(value)
+            for name, value in said.items()}
+
+
+def assess(model, X=None, segments=None, *, sample_weight=None, cluster=None, binarize: Optional[float] = None, missing=None,
            threads: Optional[int] = None, verbose: Verbose = 0, **options) -> Assessment:
     """Standard errors, angles, expected MCS, a test of change and fit statistics of a model.
 
     X, segments and sample_weight are the rows that the model was fitted to. cluster says which rows belong together, as
     labels or as the name of a column: errors and tests then take clusters as independent. A cluster lies in one segment.
+
+    The model keeps the result, and so does its pickle: what it shows of errors (`to_frame`, plots, `report`, notebooks) comes
+    from there, the same rows and options return the kept object, and without X it is returned as it is.
 
     Options
     -------
@@ -190,9 +264,32 @@ def assess(model, X, segments=None, *, sample_weight=None, cluster=None, binariz
     """
     session = Session(threads, verbose)
     model = _as_model(model)
+    if X is None:
+        if options or segments is not None or sample_weight is not None or cluster is not None:
+            raise ValueError("X is not given, and without it only what the model keeps can be shown; give X and segments, the rows that it "
+                             "was fitted to")
+        if model.assessment is None:
+            raise ValueError("the model keeps no assessment; give X and segments, the rows that it was fitted to")
+        return model.assessment
     chosen = _options.make(session, "assess", options)
     X, segments, rows = take_rows(X, segments, sample_weight, cluster)
     data = pack_for(session, model, table_for(model, X, binarize, missing), segments, rows)
+    key = data_digest(data), bytes(ffi.buffer(chosen))
+    if model._kept is None or model._kept[0] != key:
+        model._kept = key, _assessed(session, model, data, chosen)
+    return model._kept[1]
+
+
+def assessed_on(model: Model, X, segments, rows: Rows, threads: Optional[int] = None) -> Assessment:
+    """What the model keeps, if it was assessed on these rows with any options; else with the usual ones."""
+    session = Session(threads)
+    data = pack_for(session, model, table_for(model, X), segments, rows)
+    if model._kept is None or model._kept[0][0] != data_digest(data):
+        return assess(model, X, segments, sample_weight=rows.weight, cluster=rows.cluster, threads=threads)
+    return model._kept[1]
+
+
+def _assessed(session: Session, model: Model, data, chosen) -> Assessment:
     a = session.call(lib.blica_assess, model._pointer, data, chosen, free=lib.blica_assessment_free)
     n, k, u, p = a.n, a.k, a.u, a.parameters
 
@@ -208,7 +305,10 @@ def assess(model, X, segments=None, *, sample_weight=None, cluster=None, binariz
         a.m2, a.df, a.m2_p, a.rmsea2, (a.rmsea2_low, a.rmsea2_high), doubles(a.segment_srmr, u), doubles(a.segment_m2, u),
         doubles(a.item_srmr, n), a.level, doubles(a.mean_se, u, k), doubles(a.cut_se, a.planes), model,
         {text(lib.blica_question_name(i)): text(lib.blica_answer_name(a.answer[i])) for i in range(4)}, a.chance_mcs, a.distance,
-        a.refit_mcs, a.srmr_unbiased, a.lag, a.inflation, a.draws_per_segment)
+        a.refit_mcs, a.srmr_unbiased, a.lag, a.inflation, a.draws_per_segment, (a.srmr_low, a.srmr_high), a.lag_z, a.decay, a.rows,
+        a.clusters, a.block_length, None if a.margin_item < 0 else {
+            "p": a.margin_p, "size": a.margin_size, "item": model.variables[a.margin_item],
+            "segment": model.segments[a.margin_segment], "shift": a.margin_shift}, chosen.seed)
 
 
 class ItemTest(NamedTuple):

@@ -4,13 +4,16 @@ from __future__ import annotations
 import os
 import tempfile
 from dataclasses import dataclass, field
-from typing import Any, Dict, List, Optional
+from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple
 
 import numpy as np
 
 from . import _tables
 from ._library import ffi, lib
 from ._session import Session, text
+
+if TYPE_CHECKING:
+    from ._inference import Assessment
 
 
 def doubles(pointer, *shape: int) -> np.ndarray:
@@ -205,9 +208,11 @@ class Model(_Held):
     samples : array [u]
     method : str
     fit : dict, how the fit went: objective, stop, iterations, starts, seed, condition, notes, ...
+    assessment : Assessment, what `blica.assess` found last, or None; pickle keeps it, model.json does not
     """
 
     _ending = ".json"
+    _kept: Optional[Tuple[tuple, Assessment]] = None  # what was assessed, rows and options, and the result
 
     def __init__(self, pointer):
         super().__init__(pointer)
@@ -243,6 +248,11 @@ class Model(_Held):
         return [own[self.variables.index(name)] for name in names]
 
     @property
+    def assessment(self) -> Optional[Assessment]:
+        """What `blica.assess` found last, or None."""
+        return None if self._kept is None else self._kept[1]
+
+    @property
     def converged(self) -> bool:
         return self.fit["stop"] == "converged"
 
@@ -255,11 +265,12 @@ class Model(_Held):
         out = ffi.new("char **")
         Session().call(lib.blica_model_write, self._pointer, out, length)
         written = ffi.gc(out[0], lib.blica_text_free)
-        return {"bytes": bytes(ffi.buffer(written, length[0]))}
+        return {"bytes": bytes(ffi.buffer(written, length[0])), "kept": self._kept}
 
     def __setstate__(self, state: Dict[str, Any]) -> None:
         given = state["bytes"]
         Model.__init__(self, Session().call(lib.blica_model_parse, given, len(given), b"in memory", free=lib.blica_model_free))
+        self._kept = state["kept"]
 
     @staticmethod
     def _read(path):
@@ -275,14 +286,15 @@ class Model(_Held):
         return f"<blica.Model: {n} variables, {k} sources, {len(self.segments)} segments, method {self.method}>"
 
     def __str__(self) -> str:
-        return f"{self!r}\n{_tables.loadings_text(self)}"
+        return f"{self!r}\n{self.assessment or _tables.loadings_text(self)}"
 
     def _repr_html_(self) -> str:
-        return _tables.model_html(self)
+        return _tables.model_html(self, self.assessment)
 
     def to_frame(self, what: str = "mixing"):
-        """A pandas DataFrame with a row for each loading (what="mixing"), or for each of the variances or means."""
-        return _tables.frame(self, what)
+        """A pandas DataFrame with a row for each loading (what="mixing"), or for each of the variances or means; with errors and
+        intervals once the model was assessed."""
+        return _tables.frame(self, what) if self.assessment is None else self.assessment.to_frame(what)
 
 
 def _report(fit, u: int) -> Dict[str, Any]:

@@ -19,11 +19,6 @@ def _new(width: float, height: float, columns: int = 1):
     return plt.subplots(1, columns, figsize=(width, height), sharey=columns > 1, squeeze=False, layout="constrained")[1][0]
 
 
-def _known_assessment(model, assessment):
-    """The assessment that is given, or that a fitted BinaryICA keeps."""
-    return assessment if assessment is not None else getattr(model, "assessment_", None)
-
-
 def _heat(ax, values: np.ndarray, bound: float, rows, columns):
     image = ax.imshow(values, cmap="RdBu_r", vmin=-bound, vmax=bound, aspect="auto", interpolation="nearest")
     ax.set_xticks(range(len(columns)), columns)
@@ -36,10 +31,10 @@ def _heat(ax, values: np.ndarray, bound: float, rows, columns):
 def plot_loadings(model, axes=None, *, assessment=None):
     """Loadings with their intervals, an axes for each source; items are in blocks by the source that they load on most.
 
-    The intervals are those of assessment, or of what a fitted BinaryICA keeps after assess; without either there are dots
-    alone. Loadings whose interval contains 0 are grey. axes holds an axes for each source; they are returned.
+    The intervals are those of assessment, or of what the model keeps after assess; without either there are dots alone. Loadings whose interval contains 0 are grey. axes holds an axes for each source; they are returned.
     """
-    assessment, model = _known_assessment(model, assessment), _as_model(model)
+    model = _as_model(model)
+    assessment = assessment or model.assessment
     n, k = model.mixing.shape
     axes = _new(2.2 + 2.2 * k, 1.2 + 0.24 * n, k) if axes is None else np.atleast_1d(axes)
     if len(axes) < k:
@@ -129,14 +124,16 @@ def plot_variances(model, ax=None, *, assessment=None, ordered: Optional[bool] =
     Segments whose labels are increasing numbers or dates are joined by lines; others are dots beside their names, sorted by
     the first source. ordered says which it is.
     """
-    assessment, model = _known_assessment(model, assessment), _as_model(model)
+    model = _as_model(model)
+    assessment = assessment or model.assessment
     low, high = (None, None) if assessment is None else (assessment.variance_low, assessment.variance_high)
     return _over_segments(ax, model, model.variances, low, high, ordered, "variance", True)
 
 
 def plot_means(model, ax=None, *, assessment=None, ordered: Optional[bool] = None):
     """The mean of each source in every segment, as in `plot_variances`."""
-    assessment, model = _known_assessment(model, assessment), _as_model(model)
+    model = _as_model(model)
+    assessment = assessment or model.assessment
     half = None if assessment is None else _normal_quantile(0.5 + assessment.level / 2) * assessment.mean_se
     low, high = (None, None) if half is None else (model.means - half, model.means + half)
     return _over_segments(ax, model, model.means, low, high, ordered, "mean", False)

@@ -1,11 +1,6 @@
 """The verbs as plain functions, named as in C, the program and R."""
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
-import sys
-import tempfile
 from dataclasses import dataclass
 from typing import Any, List, NamedTuple, Optional, Union
 
@@ -723,58 +718,6 @@ def save(model, path) -> None:
     True
     """
     _as_model(model).save(path)
-
-
-def _program() -> str:
-    """The program blica: the one beside this package, beside the interpreter, or on the path."""
-    own = [os.path.join(os.path.dirname(__file__), "bin"), os.path.dirname(sys.executable)]
-    found = shutil.which("blica", path=os.pathsep.join([*own, os.environ.get("PATH", os.defpath)]))
-    if found is None:
-        raise FileNotFoundError("the program blica writes reports and is not on the path; install it (Debian: blica), or save the "
-                                "model with blica.save and run blica report elsewhere")
-    return found
-
-
-def _write_rows(path: str, table: Table, segments, names: List[str]) -> None:
-    ids, labels = segment_labels(segments, table.shape[0])
-    quoted = [label.replace('"', '""') for label in labels]
-    values = [[*table.labels(j), ""] for j in range(table.shape[1])]  # the last is for missing ones, -1
-    start = 0
-    with open(path, "w", encoding="utf-8", errors="surrogateescape", newline="") as file:
-        file.write(",".join('"' + name.replace('"', '""') + '"' for name in [*names, "segment"]) + "\n")
-        for block in table.chunks():
-            for row, label in zip(block, ids[start:start + len(block)]):
-                cells = ('"' + own[v].replace('"', '""') + '"' for own, v in zip(values, row))
-                file.write(",".join(cells) + ',"' + quoted[label] + '"\n')
-            start += len(block)
-
-
-def report(model, X=None, path="report.html", segments=None, *, binarize: Optional[float] = None, missing=None,
-           figures: Optional[str] = None) -> None:
-    """Writes a page of HTML about a model, with the program `blica`; with X, also how it fits the data.
-
-    X and segments are the rows that the model was fitted to, or None. Of a fitted BinaryICA with segment_column, X has that
-    column. figures names a folder for the figures as SVG.
-    """
-    program, held = _program(), _as_model(model)
-    with tempfile.TemporaryDirectory() as folder:
-        arguments = [os.path.join(folder, "model.json")]
-        held.save(arguments[0])
-        if X is not None:
-            if hasattr(model, "_split"):
-                table, segments = model._split(X, segments, reset=False)
-            else:
-                X, segments = take_segments(X, segments)
-                table = table_for(held, X, binarize, missing)
-            if segments is None and len(held.segments) == 1:
-                segments = np.full(table.shape[0], held.segments[0])
-            arguments.append(os.path.join(folder, "data.csv"))
-            _write_rows(arguments[1], table, segments, held.variables)
-        arguments += ["--out", os.fspath(path), "--quiet"] + (["--figures", os.fspath(figures)] if figures else [])
-        done = subprocess.run([program, "report", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    if done.returncode != 0:
-        kind = ValueError if done.returncode == 3 else OSError
-        raise kind(done.stderr.decode(errors="replace").strip() or f"{program} report ended with {done.returncode}")
 
 
 for _function, _kind in ((fit, "fit"), (simulate, "simulate"), (loglik, "loglik"), (sources, "sources"),

@@ -140,6 +140,7 @@ new_model <- function(pointer) {
   model$communalities <- rowSums(signal^2) / (1 + rowSums(signal^2))
   model$standardised <- signal * sqrt(1 - model$communalities)
   model$json <- .Call(C_model_write, context(), pointer)
+  model$kept <- new.env(parent = emptyenv()) # the assessment, once there is one
   structure(model, class = "blica")
 }
 

@@ -17,8 +17,31 @@ blica_invariance <- function(model, x = NULL, segment = NULL, ..., weights = NUL
 
 blica_assess <- function(model, x = NULL, segment = NULL, ..., weights = NULL, cluster = NULL, threads = 0, verbose = FALSE) {
   ctx <- context(threads, verbose)
-  pointer <- model_pointer(model)
-  a <- .Call(C_assess, ctx, pointer, rows_of(ctx, model, x, segment, weights, cluster), spell_options(list(...)))
+  data <- rows_of(ctx, model, x, segment, weights, cluster)
+  options <- spell_options(list(...))
+  rows <- .Call(C_data_digest, data)
+  if (!identical(model$kept$of, c(model$json, rows, sort(options)))) {
+    found <- assess_rows(ctx, model, data, options)
+    model$kept$of <- c(model$json, rows, sort(options))
+    model$kept$found <- found
+  }
+  kept_assessment(model)
+}
+
+# The assessment that the model keeps, in an environment that its copies share; NULL when there is none.
+kept_assessment <- function(model) {
+  if (is.null(model$kept$of) || !identical(model$kept$of[[1]], model$json)) return(NULL)
+  structure(model$kept$found, class = "blica_assessment", model = model)
+}
+
+# What summary(), confint() and the others show: the kept assessment, unless options are given or there is none.
+errors_of <- function(model, ...) {
+  kept <- if (...length() == 0) kept_assessment(model)
+  if (is.null(kept)) blica_assess(model, ...) else kept
+}
+
+assess_rows <- function(ctx, model, data, options) {
+  a <- .Call(C_assess, ctx, model_pointer(model), data, options)
   shape <- function(part, labels) { if (!is.null(a[[part]])) dimnames(a[[part]]) <<- labels }
   for (part in c("mixing_se", "mixing_low", "mixing_high", "mixing_se_bootstrap")) shape(part, dimnames(model$mixing))
   for (part in c("log_variance_se", "variance_low", "variance_high", "log_variance_se_bootstrap", "mean_se",
@@ -30,12 +53,14 @@ blica_assess <- function(model, x = NULL, segment = NULL, ..., weights = NULL, c
   for (part in c("angle", "angle_bound", "source_change_p", "stability")) if (!is.null(a[[part]])) names(a[[part]]) <- sources
   names(a$verdict) <- names(a$answers) <- c("design", "change", "fit", "axes")
   names(a$optimum) <- c("distance", "refit_mcs")
-  names(a$rows) <- c("lag", "inflation", "draws_per_segment")
-  names(a$fit) <- c("srmr", "m2", "df", "m2_p", "rmsea2", "rmsea2_low", "rmsea2_high")
+  names(a$rows) <- c("lag", "inflation", "draws_per_segment", "lag_z", "decay", "number", "clusters", "block_length")
+  names(a$fit) <- c("srmr", "m2", "df", "m2_p", "rmsea2", "rmsea2_low", "rmsea2_high", "srmr_unbiased", "srmr_low", "srmr_high")
+  if (!is.null(a$margins)) a$margins <- data.frame(p = a$margins[1], size = a$margins[2], item = model$variables[a$margins[4]],
+                                                   segment = model$segments[a$margins[5]], shift = a$margins[3])
   names(a$segment_srmr) <- names(a$segment_m2) <- model$segments
   names(a$item_srmr) <- model$variables
   if (!is.null(a$covariance)) dimnames(a$covariance) <- rep(list(parameter_names(model)), 2)
-  structure(a, class = "blica_assessment", model = model)
+  a
 }
 
 parameter_names <- function(model) {
@@ -68,15 +93,19 @@ print.blica_assessment <- function(x, digits = 2, ...) {
   invisible(x)
 }
 
+# The asymptotic correlations of the estimates, with the errors that all others show.
 vcov.blica <- function(object, ...) {
-  covariance <- blica_assess(object, bootstrap = 0, ...)$covariance
+  found <- errors_of(object, ...)
+  covariance <- found$covariance
   if (is.null(covariance)) stop("the model has no asymptotic errors, so there is no covariance; blica_assess() gives bootstrap errors", call. = FALSE)
-  covariance
+  asymptotic <- sqrt(diag(covariance))
+  factor <- ifelse(asymptotic > 0, c(found$mixing_se, found$log_variance_se) / asymptotic, 1)
+  covariance * outer(factor, factor)
 }
 
 # parm: names or numbers of parameters, or the names of groups of them.
 confint.blica <- function(object, parm, level = 0.95, ...) {
-  errors <- blica_assess(object, ...)
+  errors <- errors_of(object, ...)
   names <- all_parameter_names(object)
   groups <- parameter_groups(object)
   se <- stats::setNames(c(errors$mixing_se, errors$log_variance_se, errors$mean_se, errors$cut_se), names)

@@ -17,8 +17,9 @@ summary.blica <- function(object, assess = TRUE, ...) {
   c_ <- object$link
   explained <- colSums(object$mixing^2) * rowMeans(object$variances)
   noise <- nrow(object$mixing) / c_
-  assessed <- if (assess && !is.null(object$data) && length(object$segments) > 1)
-    tryCatch(blica_assess(object, ...), blica_error = function(e) conditionMessage(e))
+  possible <- !is.null(object$data) && length(object$segments) > 1
+  assessed <- if (assess && (possible || !is.null(kept_assessment(object))))
+    tryCatch(errors_of(object, ...), blica_error = function(e) conditionMessage(e))
   structure(list(model = object, explained = explained / (sum(explained) + noise), identification = found, assessment = assessed,
                  residual = if (!is.null(object$correlations) && !ordinal(object)) sqrt(mean(residuals(object)[upper3(object)]^2))),
             class = "summary.blica")

@@ -1,7 +1,8 @@
-# Plots of a model. Intervals are those of an assessment, where one is given.
+# Plots of a model. Intervals are those of an assessment that is given or that the model keeps.
 
 plot.blica <- function(x, which = c("loadings", "mixing", "variances", "means", "starts"), assessment = NULL, ...) {
   which <- match.arg(which)
+  if (missing(assessment)) assessment <- kept_assessment(x)
   if (!is.null(assessment) && !inherits(assessment, "blica_assessment"))
     stop("assessment is a ", class(assessment)[1], "; give what blica_assess() returns", call. = FALSE)
   switch(which, loadings = plot_loadings(x, assessment, ...), mixing = plot_mixing(x, ...),
@@ -17,6 +18,7 @@ plot.blica_assessment <- function(x, which = c("loadings", "variances", "means")
 
 # A method of ggplot2, registered when that is loaded.
 autoplot.blica <- function(object, assessment = NULL, ...) {
+  if (missing(assessment)) assessment <- kept_assessment(object)
   .data <- NULL # the pronoun of ggplot2
   d <- as.data.frame(if (is.null(assessment)) object else assessment)
   d$variable <- factor(d$variable, rev(object$variables[block_order(object)]))

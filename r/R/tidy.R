@@ -14,21 +14,31 @@ long_frame <- function(x, what, parts = list(), row.names = NULL) {
 }
 
 as.data.frame.blica <- function(x, row.names = NULL, optional = FALSE, what = c("mixing", "variances", "means", "thresholds"), ...) {
-  long_frame(x, match.arg(what), list(), row.names)
+  what <- match.arg(what)
+  found <- kept_assessment(x)
+  long_frame(x, what, if (is.null(found)) list() else error_parts(x, found, what), row.names)
 }
 
-as.data.frame.blica_assessment <- function(x, row.names = NULL, optional = FALSE, what = c("mixing", "variances", "means"), ...) {
+as.data.frame.blica_assessment <- function(x, row.names = NULL, optional = FALSE, what = c("mixing", "variances", "means", "thresholds"), ...) {
   what <- match.arg(what)
   model <- attr(x, "model")
-  half <- stats::qnorm(0.5 + x$level / 2) * x$mean_se
-  long_frame(model, what, row.names = row.names, parts = switch(what,
-    mixing = list(std.error = x$mixing_se, conf.low = x$mixing_low, conf.high = x$mixing_high),
-    variances = list(std.error.log = x$log_variance_se, conf.low = x$variance_low, conf.high = x$variance_high),
-    means = list(std.error = x$mean_se, conf.low = model$means - half, conf.high = model$means + half)))
+  long_frame(model, what, error_parts(model, x, what), row.names)
+}
+
+# Errors and intervals of a part of the model.
+error_parts <- function(model, found, what) {
+  symmetric <- function(value, error) {
+    half <- stats::qnorm(0.5 + found$level / 2) * error
+    list(std.error = error, conf.low = value - half, conf.high = value + half)
+  }
+  switch(what,
+    mixing = list(std.error = found$mixing_se, conf.low = found$mixing_low, conf.high = found$mixing_high),
+    variances = list(std.error.log = found$log_variance_se, conf.low = found$variance_low, conf.high = found$variance_high),
+    means = symmetric(model$means, found$mean_se), thresholds = symmetric(model$thresholds, found$threshold_se))
 }
 
 tidy.blica <- function(x, conf.int = FALSE, conf.level = 0.95, ...) {
-  found <- blica_assess(x, ...)
+  found <- errors_of(x, ...)
   estimate <- c(x$mixing, log(x$variances), x$means, x$cuts)
   error <- c(found$mixing_se, found$log_variance_se, found$mean_se, found$cut_se)
   result <- data.frame(term = all_parameter_names(x), component = parameter_groups(x), estimate = unname(estimate), std.error = unname(error))
@@ -41,7 +51,7 @@ tidy.blica <- function(x, conf.int = FALSE, conf.level = 0.95, ...) {
 }
 
 glance.blica <- function(x, ...) {
-  found <- blica_assess(x, ...)
+  found <- errors_of(x, ...)
   likelihood <- logLik(x)
   data.frame(variables = nrow(x$mixing), sources = ncol(x$mixing), segments = length(x$segments), nobs = nobs(x),
              logLik = as.numeric(likelihood), df = attr(likelihood, "df"), AIC = stats::AIC(likelihood), BIC = stats::BIC(likelihood),

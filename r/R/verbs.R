@@ -277,32 +277,3 @@ encode_for <- function(model, x) {
   code
 }
 
-# Writes the page of `blica report` with that program. Rows go through a file, with the levels as the model writes them.
-blica_report <- function(model, file = "report.html", x = NULL, segment = NULL) {
-  program <- Sys.which("blica")
-  if (program == "")
-    stop("the program blica writes reports and is not on the path; install it (Debian: blica), or save the model by blica_save() ",
-         "and run blica report elsewhere", call. = FALSE)
-  folder <- tempfile("blica")
-  dir.create(folder)
-  on.exit(unlink(folder, recursive = TRUE))
-  saved <- file.path(folder, "model.json")
-  blica_save(model, saved)
-  code <- if (is.null(x)) model$data$code else encode_for(model, x)
-  if (is.null(x)) segment <- model$data$segment
-  rows <- if (!is.null(code)) write_rows(file.path(folder, "data.csv"), model, code, segment)
-  said <- suppressWarnings(system2(program, shQuote(c("report", saved, rows, "--out", path.expand(file), "--quiet")), stdout = TRUE, stderr = TRUE))
-  if (!is.null(attr(said, "status"))) stop(paste(said, collapse = "\n"), call. = FALSE)
-  invisible(file)
-}
-
-write_rows <- function(path, model, code, segment) {
-  x <- as.matrix(code$x)
-  if (is.raw(x)) x <- array(ifelse(x == as.raw(255), NA, as.integer(x)), dim(x))
-  labels <- lapply(model$levels, level_texts)
-  frame <- lapply(seq_len(ncol(x)), function(i) labels[[i]][x[, i] + 1L])
-  frame <- c(stats::setNames(frame, model$variables), list(segment = segment_ids(segment, nrow(x))))
-  frame$segment <- frame$segment$labels[frame$segment$id + 1L]
-  utils::write.csv(as.data.frame(frame, optional = TRUE), path, row.names = FALSE, na = "")
-  path
-}

@@ -112,20 +112,25 @@ SEXP blica_r_assess(SEXP context, SEXP model, SEXP data, SEXP values) {
   char *verdict[BLICA_QUESTIONS], *answers[BLICA_QUESTIONS];
   for (int q = 0; q < BLICA_QUESTIONS; q++)
     verdict[q] = a->verdict[q], answers[q] = (char *)blica_answer_name(a->answer[q]);
-  const double optimum[] = {a->distance, a->refit_mcs}, rows[] = {a->lag, a->inflation, a->draws_per_segment};
-  const double fit[] = {a->srmr, a->m2, (double)a->df, a->m2_p, a->rmsea2, a->rmsea2_low, a->rmsea2_high};
-  list_builder b = list_begin(25 + (a->covariance ? 1 : 0) + (a->draws ? 4 : 0));
+  const double optimum[] = {a->distance, a->refit_mcs};
+  const double rows[] = {a->lag,   a->inflation, a->draws_per_segment, a->lag_z,
+                         a->decay, a->rows,      (double)a->clusters,  (double)a->block_length};
+  const double fit[] = {a->srmr,       a->m2,          (double)a->df,    a->m2_p,     a->rmsea2,
+                        a->rmsea2_low, a->rmsea2_high, a->srmr_unbiased, a->srmr_low, a->srmr_high};
+  const double margins[] = {a->margin_p, a->margin_size, a->margin_shift, a->margin_item + 1, a->margin_segment + 1};
+  list_builder b = list_begin(25 + (a->margin_item >= 0 ? 1 : 0) + (a->covariance ? 1 : 0) + (a->draws ? 4 : 0));
   list_add(&b, "verdict", r_texts(verdict, BLICA_QUESTIONS));
   list_add(&b, "answers", r_texts(answers, BLICA_QUESTIONS));
   list_add(&b, "chance_mcs", Rf_ScalarReal(a->chance_mcs));
   list_add(&b, "optimum", r_doubles(optimum, 2));
-  list_add(&b, "rows", r_doubles(rows, 3));
+  list_add(&b, "rows", r_doubles(rows, 8));
+  if (a->margin_item >= 0) list_add(&b, "margins", r_doubles(margins, 5));
   list_add(&b, "expected_mcs", Rf_ScalarReal(a->expected_mcs));
   list_add(&b, "angle", r_doubles(a->angle, a->k));
   list_add(&b, "angle_bound", r_doubles(a->angle_bound, a->k));
   list_add(&b, "change_p", Rf_ScalarReal(a->change_p));
   list_add(&b, "source_change_p", r_doubles(a->source_change_p, a->k));
-  list_add(&b, "fit", r_doubles(fit, 7));
+  list_add(&b, "fit", r_doubles(fit, 10));
   list_add(&b, "segment_srmr", r_doubles(a->segment_srmr, a->u));
   list_add(&b, "segment_m2", r_doubles(a->segment_m2, a->u));
   list_add(&b, "item_srmr", r_doubles(a->item_srmr, a->n));

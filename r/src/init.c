@@ -6,7 +6,7 @@
 /* clang-format off */
 #define ROUTINES(X) \
   X(namespace, 1) X(context, 2) X(options, 1) X(methods, 0) X(version, 0) \
-  X(is_binary, 1) X(whole_frame, 1) X(pack, 7) X(pack_sparse, 8) X(unpack, 1) X(release, 1) \
+  X(is_binary, 1) X(whole_frame, 1) X(pack, 7) X(pack_sparse, 8) X(unpack, 1) X(release, 1) X(data_digest, 1) \
   X(count, 2) X(correlate, 2) X(regularise, 3) X(fit, 5) X(model_save, 3) X(model_load, 2) X(model_write, 2) \
   X(model_read, 2) X(cut_numbers, 2) X(counts_save, 3) X(counts_load, 2) \
   X(model_list, 1) X(counts_list, 1) X(cor_list, 1) \

@@ -1,6 +1,8 @@
 /* pack.c - matrices of R, dense or sparse by columns, to packed bits, some rows at a time. */
 #include <limits.h>
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "blica_r.h"
 
@@ -278,4 +280,46 @@ SEXP blica_r_cut_numbers(SEXP context, SEXP x) {
   SEXP result = Rf_allocVector(REALSXP, cuts);
   for (int l = 0; l < cuts; l++) REAL(result)[l] = cut[l];
   return result;
+}
+
+/* One round of a digest by splitmix64. */
+static uint64_t mix(uint64_t hash, uint64_t word) {
+  hash = (hash ^ word) + UINT64_C(0x9e3779b97f4a7c15);
+  hash = (hash ^ (hash >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+  hash = (hash ^ (hash >> 27)) * UINT64_C(0x94d049bb133111eb);
+  return hash ^ (hash >> 31);
+}
+
+static uint64_t mix_words(uint64_t hash, const uint64_t *words, int64_t count) {
+  hash = mix(hash, words ? (uint64_t)count : UINT64_MAX);
+  for (int64_t i = 0; words && i < count; i++) hash = mix(hash, words[i]);
+  return hash;
+}
+
+static uint64_t mix_texts(uint64_t hash, char **texts, int count) {
+  for (int i = 0; i < count; i++)
+    for (const char *c = texts[i];; c++) {
+      hash = mix(hash, (unsigned char)*c);
+      if (!*c) break;
+    }
+  return hash;
+}
+
+/* A digest as text: equal for the same values in the same order, with the same segments, weights and clusters. */
+SEXP blica_r_data_digest(SEXP pointer) {
+  const blica_data *data = data_of(pointer);
+  uint64_t hash = mix_texts(mix_texts(0, data->variables, data->n), data->segments, data->u);
+  for (int s = 0; s < data->u; s++) {
+    hash = mix(hash, (uint64_t)data->samples[s]);
+    hash = mix_words(hash, data->ones[s], data->words[s] * data->n);
+    hash = mix_words(hash, data->present[s], data->words[s] * data->n);
+  }
+  for (int64_t r = 0; r < data->rows; r++) {
+    uint64_t weight = 0;
+    if (data->weight) memcpy(&weight, data->weight + r, sizeof weight);
+    hash = mix(mix(hash, weight), data->cluster ? (uint64_t)data->cluster[r] : UINT64_MAX);
+  }
+  char text[17];
+  snprintf(text, sizeof text, "%016llx", (unsigned long long)hash);
+  return Rf_mkString(text);
 }

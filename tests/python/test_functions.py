@@ -332,7 +332,7 @@ def test_report_is_the_program_s(drawn, tmp_path, monkeypatch):
     assert 0 < alone.stat().st_size < page.stat().st_size
     with pytest.raises(ValueError, match="segment"):
         blica.report(model, frame[:500], page, segments=drawn.segments[:500])
-    monkeypatch.setattr(blica._verbs.shutil, "which", lambda *a, **k: None)
+    monkeypatch.setattr("shutil.which", lambda *a, **k: None)
     with pytest.raises(FileNotFoundError, match="blica report"):
         blica.report(model, path=page)
 

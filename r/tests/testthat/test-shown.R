@@ -78,3 +78,78 @@ test_that("a report is written by the program", {
   expect_match(paste(readLines(file), collapse = "\n"), "SRMR")
   expect_error(blica_report(fit, file.path(tempdir(), "no", "report.html")), "no/report.html")
 })
+
+test_that("there is one assessment, which the model keeps", {
+  skip_if_not_installed("generics")
+  own <- blica(segment ~ ., drawn$data, k = 2)
+  expect_identical(names(as.data.frame(own)), c("variable", "source", "loading", "standardised"))
+  first <- blica_assess(own, bootstrap = 20)
+  errors <- unname(c(first$mixing_se, first$log_variance_se))
+  expect_identical(summary(own)$assessment, first)
+  expect_equal(unname(sqrt(diag(vcov(own)))), errors)
+  half <- unname(confint(own)[, 2] - confint(own)[, 1]) / 2 / qnorm(0.975)
+  expect_equal(half[seq_along(errors)], errors)
+  expect_equal(generics::tidy(own)$std.error[seq_along(errors)], errors)
+  expect_identical(as.data.frame(own), as.data.frame(first))
+  expect_identical(generics::glance(own)$expected.mcs, first$expected_mcs)
+  # what is kept is what is shown: none of these assesses again
+  own$kept$found$expected_mcs <- 0.5
+  expect_identical(blica_assess(own, bootstrap = 20)$expected_mcs, 0.5)
+  expect_identical(blica_assess(own, drawn$data[1:7], drawn$data$segment, bootstrap = 20)$expected_mcs, 0.5)
+  expect_identical(summary(own)$assessment$expected_mcs, 0.5)
+  copy <- own
+  saved <- tempfile()
+  saveRDS(own, saved)
+  again <- readRDS(saved)
+  for (model in list(copy, again)) expect_identical(generics::glance(model)$expected.mcs, 0.5)
+  # other options, rows, weights and fits
+  expect_false(blica_assess(own, bootstrap = 0)$expected_mcs == 0.5)
+  expect_identical(generics::glance(again)$expected.mcs, 0.5)
+  turned <- drawn$data[rev(seq_len(nrow(drawn$data))), ]
+  expect_false(blica_assess(again, turned[1:7], turned$segment, bootstrap = 20)$expected_mcs == 0.5)
+  weighted <- blica_assess(again, weights = rep(c(1, 3), 900), bootstrap = 0)
+  expect_lt(weighted$rows[["number"]], 1800)
+  expect_identical(blica_assess(again, cluster = rep(1:900, each = 2), bootstrap = 0)$rows[["clusters"]], 900)
+  expect_null(blica:::kept_assessment(update(own)))
+})
+
+test_that("a report shows the assessment that is kept", {
+  path <- Sys.getenv("PATH")
+  on.exit(Sys.setenv(PATH = path))
+  Sys.setenv(PATH = paste(dirname(Sys.getenv("BLICA")), path, sep = .Platform$path.sep))
+  skip_if(Sys.which("blica") == "", "the program is not here")
+  own <- blica(as.matrix(drawn$data[1:7]), drawn$data$segment, 2, weights = rep(c(1, 3), 900))
+  blica_assess(own, bootstrap = 0)
+  own$kept$found$verdict[[4]] <- "Axes: \"as\\ they are kept.\t"
+  file <- tempfile(fileext = ".html")
+  shown <- function(...) any(grepl("they are kept", readLines(blica_report(own, file, ...)), fixed = TRUE))
+  expect_true(shown())
+  expect_true(shown(x = drawn$data[1:7], segment = drawn$data$segment, weights = rep(c(1, 3), 900)))
+  expect_match(paste(readLines(file), collapse = "\n"), "--weights weights")
+  own$data <- NULL
+  expect_true(shown())
+  expect_false(shown(x = drawn$data[1:7], segment = drawn$data$segment))
+})
+
+test_that("the file of an assessment has the numbers of the program", {
+  skip_if(Sys.getenv("BLICA") == "", "the program is not here")
+  folder <- tempfile()
+  dir.create(folder)
+  for (levels in c(2, 3)) {
+    drawn <- blica_simulate(variables = 6, sources = 2, segments = 6, samples = 200, seed = 5, levels = levels)
+    data <- drawn$data
+    own <- blica(data[1:6], data$segment, 2)
+    blica_save(own, file.path(folder, "model.json"))
+    data[1:6] <- lapply(data[1:6], as.character)
+    utils::write.csv(data, file.path(folder, "data.csv"), row.names = FALSE)
+    blica:::write_assessment(file.path(folder, "own.json"), blica_assess(own, bootstrap = 20))
+    run <- function(...) system2(Sys.getenv("BLICA"), shQuote(c(..., "--quiet")), stdout = TRUE)
+    model <- file.path(folder, "model.json")
+    run("assess", model, file.path(folder, "data.csv"), "--bootstrap", "20", "--out", file.path(folder, "program.json"))
+    page <- function(name) {
+      run("report", model, "--assessment", file.path(folder, paste0(name, ".json")), "--out", file.path(folder, "page.html"))
+      gsub(paste0(name, "[.]json"), "", readLines(file.path(folder, "page.html")))
+    }
+    expect_identical(page("own"), page("program"))
+  }
+})
