@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "rivals/ivae_loss.h"
+#include "rivals/ivae.h"
 #include "num/rng.h"
 
 static double cpu_seconds(void) {

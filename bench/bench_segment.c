@@ -16,7 +16,7 @@
 #include "likelihood/likelihood.h"
 #include "num/rectangles/mvn.h"
 #include "num/rng.h"
-#include "segment/em.h"
+#include "segment/segment.h"
 
 typedef enum { CYCLE, ANY, POINTS } moves;
 typedef struct {

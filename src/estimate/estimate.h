@@ -55,10 +55,6 @@ blica_status bl_estimate_ivae(blica_ctx *ctx, const bl_problem *problem, blica_m
 /* Method fastica. */
 blica_status bl_estimate_fastica(blica_ctx *ctx, const bl_problem *problem, blica_model *model, bool *means_done);
 
-/* Scales of the priors that method matched learns from the correlations; for other methods with prior=auto. */
-blica_status bl_matched_scales(blica_ctx *ctx, const bl_problem *problem, const blica_model *shape, double *sd_mixing,
-                               double *sd_variance);
-
 /* Helpers for estimators. */
 /* Of the prior of the sources' means. */
 #define BL_MEAN_SD 3.0

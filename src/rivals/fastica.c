@@ -7,7 +7,7 @@
 #include <math.h>
 
 #include "data/pack.h"
-#include "rivals/fastica_core.h"
+#include "rivals/fastica.h"
 #include "estimate/driver/multistart.h"
 #include "num/rng.h"
 

@@ -7,7 +7,7 @@
  * Symmetric orthogonalisation (W W')^(-1/2) W. A missing value is replaced by its mean.
  * Accuracy: rounding. Checked: tests/parity/fastica.sh against scikit-learn from the same start,
  * tests/unit/rivals/test_fastica.c on sources of known mixing and bit for bit over threads and instruction sets. */
-#include "rivals/fastica_core.h"
+#include "rivals/fastica.h"
 
 #include <errno.h>
 #include <float.h>

@@ -1,7 +1,7 @@
-/* fastica_kernel.c - see fastica_kernel.h.
+/* fastica_kernel.c - see fastica.h.
  * Contrasts (Hyvarinen 1999): G = log cosh y, -exp(-y^2/2), y^4/4; g = G', g' = G''. */
 #define BL_WIDTH BL_REGISTER
-#include "rivals/fastica_kernel.h"
+#include "rivals/fastica.h"
 
 #include "num/panel.h"
 

@@ -1,4 +1,4 @@
-/* ivae_kernel.c - see ivae_kernel.h.
+/* ivae_kernel.c - see ivae.h.
  *
  * With mu, w the encoder's mean and log-variance, m, l the prior's, z = mu + exp(w/2) eps, a = Wf z:
  *   loss = sum_j softplus(t_j a_j) + KL,
@@ -6,7 +6,7 @@
  *   analytic KL = 1/2 sum_c [ l - w + (exp(w) + (mu-m)^2) exp(-l) - 1 ].
  * Gradients as in docs/rivals.md. 1/N is left to the caller. */
 #define BL_WIDTH BL_REGISTER
-#include "rivals/ivae_kernel.h"
+#include "rivals/ivae.h"
 
 #include <math.h>
 

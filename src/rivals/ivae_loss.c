@@ -7,13 +7,12 @@
  * Accuracy: rounding only, about 1e-15 relative. Checked: against published loss and gradient values
  * to 1e-12 in tests/parity/test_published.c; against a fixture by complex steps, central differences, and bit for bit
  * over threads and instruction sets in tests/unit/rivals/test_ivae_loss.c. */
-#include "rivals/ivae_loss.h"
+#include "rivals/ivae.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "base/share.h"
-#include "rivals/ivae_kernel.h"
 #include "num/rng.h"
 #include "num/simd.h"
 

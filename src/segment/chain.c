@@ -1,10 +1,11 @@
-/* chain.c - forward-backward recursion in scaled probabilities, and Viterbi's recursion with a least duration.
+/* chain.c - hidden states: forward-backward recursion in scaled probabilities, Viterbi's recursion with a least
+ * duration; the states as objects.
  *
  * References: Rabiner, Proceedings of the IEEE 77 (1989), sections III.A to III.C and V.A. A run of at least L steps is
  * one move into the state followed by L - 1 forced stays: the best path that has been in s for L steps or more at t
  * either stayed since t - 1, or entered s after step t - L. Checked against enumeration in
  * tests/unit/segment/test_segment_chain.c. */
-#include "segment/chain.h"
+#include "segment/segment.h"
 
 #include <math.h>
 #include <string.h>
@@ -130,4 +131,60 @@ void bl_chain_best(const bl_chain *c, int64_t steps, const double *log_p, int64_
     t -= run;
     if (origin >= 0) s = origin;
   }
+}
+
+/* ---- states with what they are known by ---- */
+
+blica_status bl_states_make(blica_ctx *ctx, size_t cells, int states, bl_states **out) {
+  BL_OWNED bl_states *x = NULL;
+  const size_t S = (size_t)states;
+  *out = NULL;
+  MUST(bl_alloc(ctx, 1, &x));
+  x->states = x->chain.states = states;
+  x->cells = cells;
+  x->bin = 1;
+  x->loglik = -INFINITY;
+  MUST(bl_alloc_for(ctx, x, bl_mul(cells, S), &x->stat));
+  MUST(bl_alloc_for(ctx, x, S, &x->chain.initial));
+  MUST(bl_alloc_for(ctx, x, S * S, &x->chain.transition));
+  *out = bl_take(&x);
+  return BLICA_OK;
+}
+
+void bl_states_assign(bl_states *to, const bl_states *from) {
+  const size_t S = (size_t)from->states;
+  memcpy(to->stat, from->stat, from->cells * S * sizeof(double));
+  memcpy(to->chain.initial, from->chain.initial, S * sizeof(double));
+  memcpy(to->chain.transition, from->chain.transition, S * S * sizeof(double));
+  to->loglik = from->loglik;
+  to->bin = from->bin;
+}
+
+blica_status bl_states_copy(blica_ctx *ctx, const bl_states *from, bl_states **out) {
+  blica_status status = bl_states_make(ctx, from->cells, from->states, out);
+  if (status == BLICA_OK) bl_states_assign(*out, from);
+  return status;
+}
+
+void bl_states_pass(bl_state *state, void *kept) {
+  const bl_states_kept *k = kept;
+  bl_states *x = k->states;
+  const size_t S = (size_t)x->states;
+  bl_pass(state, x->stat, x->cells * S * sizeof(double));
+  bl_pass(state, x->chain.initial, S * sizeof(double));
+  bl_pass(state, x->chain.transition, S * S * sizeof(double));
+  BL_PASS(state, x->loglik);
+  BL_PASS(state, x->bin);
+  bl_pass_count(state, &k->em->rounds);
+}
+
+void bl_states_to_rows(bl_states *x) {
+  const int S = x->states;
+  const double power = 1 / (double)x->bin;
+  for (int s = 0; s < S; s++) {
+    double *row = x->chain.transition + s * S, stay = row[s], to = pow(stay, power);
+    for (int r = 0; r < S; r++) row[r] *= r == s || stay >= 1 ? 1 : (1 - to) / (1 - stay);
+    row[s] = to;
+  }
+  x->bin = 1;
 }

@@ -14,7 +14,7 @@
  * probabilities than FLOOR are lifted to it. Expectation propagation lacks 0.01 to 0.03 per row in log P at n = k = 5
  * and 8 (largest error 0.08), nearly the same in all states: it changes 0.01 to 0.6 % of the labels
  * (bench/results/segment.md). */
-#include "segment/emission.h"
+#include "segment/series.h"
 
 #include <math.h>
 #include <string.h>
@@ -25,8 +25,6 @@
 #include "num/normal/normal.h"
 #include "num/rectangles/plackett.h"
 #include "num/normal/tetra.h"
-#include "segment/latent.h"
-#include "segment/level_scores.h"
 
 enum { TABLE_ITEMS = 10, BLOCK_ITEMS = 8, WAYS = 2 };
 #define PRIOR_ROWS 4.0 /* rows of the pooled counts in each state's */

@@ -1,4 +1,5 @@
-/* series.h - rows in time order as distinct patterns, and the pair counts that weights of states give them. */
+/* series.h - rows in time order as distinct patterns, the pair counts that weights of states give them, and log P(row |
+ * state) of every pattern: what the hidden chain sees of the rows. */
 #ifndef BL_SERIES_H
 #define BL_SERIES_H
 
@@ -52,5 +53,49 @@ double bl_series_share(const bl_series *series, int states, const double *stat, 
 /* The same for the table of items i < j: shares n11, n10, n01, n00. */
 void bl_series_table(const bl_series *series, int states, const double *stat, int s, double prior, int i, int j,
                      double share[4]);
+
+/* ---- normal variables behind items (level_scores.c) ---- */
+
+/* Cuts of an item whose latent variable has mean 0 and this standard deviation, from its thresholds: bounded, and
+ * growing even where a level has next to no rows. */
+void bl_latent_cuts(int count, const double *threshold, double sd, double *cut);
+
+/* Phi^-1, with shares next to 0 and 1 moved to 1e-6 from them. */
+double bl_latent_quantile(double share);
+
+/* Shrinks the correlations [n,n] until their condition number is at most 100. scratch: n n + bl_eigen_work(n) doubles.
+ */
+void bl_latent_condition(int n, double *correlation, double *scratch);
+
+/* ---- log P of rows of items with levels, from a state's pair counts (level_scores.c) ---- */
+
+size_t bl_level_scores_work(const bl_series *series); /* doubles that bl_level_scores needs */
+/* log P of every pattern of `levels` (those of the series, numbered alike) in state s of the statistics [S,cells], to
+ * which `prior` rows of all states together are added. log_p is patterns rows of S. Callable from a task. */
+void bl_level_scores(const bl_series *series, const bl_patterns *levels, int states, const double *stat, int s,
+                     double prior, double *work, double *log_p);
+
+/* ---- log P of every pattern (emission.c) ---- */
+
+typedef struct bl_emission bl_emission;
+
+/* For the series of these data, which it borrows. */
+blica_status bl_emission_make(blica_ctx *ctx, const blica_data *data, const bl_series *series, bl_emission **out);
+void bl_emission_free(bl_emission *emission);
+
+/* Free parameters that a state has of its own when it follows from its counts alone. */
+int bl_emission_parameters(const bl_emission *emission);
+
+/* From each state's own statistics [S,cells], to which those of all rows are added with the weight of a few rows.
+ * log_p is patterns rows of S. */
+blica_status bl_emission_counts(blica_ctx *ctx, bl_emission *emission, int states, const double *stat, double *log_p);
+
+/* From a model with one segment per state: its correlations, with the thresholds of the state's counts. */
+blica_status bl_emission_model(blica_ctx *ctx, bl_emission *emission, const blica_model *model, double *log_p);
+
+/* Whether the probabilities that counts give have all pair correlations: up to 10 items of two levels. */
+bool bl_emission_exact(const bl_emission *emission);
+/* What computed the probabilities under a model: "exact", "grid" or "ep". */
+blica_engine bl_emission_engine(const bl_emission *emission);
 
 #endif

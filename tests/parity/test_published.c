@@ -14,7 +14,7 @@
 
 #include "assert_compare.h"
 #include "context.h"
-#include "rivals/ivae_loss.h"
+#include "rivals/ivae.h"
 #include "ivae_fits.h"
 #include "note.h"
 

@@ -10,7 +10,6 @@
 #include "cor/cor.h"
 #include "counts/counts.h"
 #include "data/pack.h"
-#include "ranks/facts.h"
 #include "ranks/same.h"
 
 /* ---- facts in a checkpoint ---- */

@@ -1,7 +1,9 @@
-/* matched.c - method `matched`: the terms of what it minimises.
+/* matched.c - methods `matched` and `blica`: the terms of what they minimise.
  *
- * The Gaussian likelihood of the correlations with the noise of coarse data on both sides (docs/method.md, equations 19
- * to 22, 29), with the tables of rare outcomes (30), the scales of ordinal items, and the margins (33). */
+ * matched: the Gaussian likelihood of the correlations with the noise of coarse data on both sides (docs/method.md,
+ * equations 19 to 22, 29), with the tables of rare outcomes (30), the scales of ordinal items, and the margins (33).
+ * blica: the paper's Algorithm 1. The correlation matrices are regularised, and the likelihood has free scales of the
+ * items. */
 #include "cor/cor.h"
 #include "data/coding.h"
 #include "estimate/gauss/rounds.h"
@@ -76,9 +78,10 @@ blica_status bl_estimate_matched(blica_ctx *ctx, const bl_problem *problem, blic
   return estimate(ctx, problem, true, model);
 }
 
-/* For methods that maximise over A and v alike, so without averaging. */
-blica_status bl_matched_scales(blica_ctx *ctx, const bl_problem *problem, const blica_model *shape, double *sd_mixing,
-                               double *sd_variance) {
+/* Scales of the priors that method matched learns from the correlations; for a method that maximises over A and v
+ * alike, so without averaging. */
+static blica_status matched_scales(blica_ctx *ctx, const bl_problem *problem, const blica_model *shape,
+                                   double *sd_mixing, double *sd_variance) {
   BL_AUTO(blica_model) *scratch = NULL;
   bl_problem inner = *problem;
   blica_fit_options options = *problem->options;
@@ -90,4 +93,48 @@ blica_status bl_matched_scales(blica_ctx *ctx, const bl_problem *problem, const 
   MUST(estimate(ctx, &inner, false, scratch));
   bl_model_prior(scratch, sd_mixing, sd_variance);
   return BLICA_OK;
+}
+
+/* ---- method blica ---- */
+
+/* The shifts of the regularisation, into the record of the fit. */
+static blica_status regularise(blica_ctx *ctx, const blica_cor *cor, double condition, blica_fit_report *fit) {
+  double begun = bl_seconds();
+  MUST(bl_alloc(ctx, (size_t)cor->u, &fit->shift));
+  MUST(bl_alloc(ctx, (size_t)cor->u, &fit->eigen_min));
+  MUST(bl_alloc(ctx, (size_t)cor->u, &fit->eigen_max));
+  MUST(bl_agree(ctx, bl_regularise_shifts(ctx, cor, &condition, fit->shift, fit->eigen_min, fit->eigen_max)));
+  fit->condition = condition;
+  fit->seconds_regularise = bl_seconds() - begun;
+  return BLICA_OK;
+}
+
+/* A prior of fixed scales in place of a learned one, whose scales are those that method matched learns from the same
+ * correlations. */
+static blica_status fix_prior(blica_ctx *ctx, const bl_problem *problem, const blica_model *model,
+                              blica_fit_options *o) {
+  if (o->prior != BLICA_PRIOR_AUTO) return BLICA_OK;
+  MUST(matched_scales(ctx, problem, model, &o->prior_mixing, &o->prior_variance));
+  o->prior = BLICA_PRIOR_FIXED;
+  return BLICA_OK;
+}
+
+blica_status bl_estimate_blica(blica_ctx *ctx, const bl_problem *caller, blica_model *model, bool *means_done) {
+  blica_fit_options o = *caller->options;
+  bl_problem problem = *caller;
+  bl_gauss_fit fit = {.problem = &problem, .scores = true};
+  bl_layout *layout = &fit.criterion.layout;
+  BL_OWNED bl_gauss *gauss = NULL;
+  *means_done = false;
+  problem.options = &o;
+  *layout = (bl_layout){.n = model->n, .k = model->k, .u = model->u, .locals = model->k + model->n, .link = o.link};
+  MUST(fix_prior(ctx, &problem, model, &o));
+  if (o.condition == BLICA_CONDITION_DEFAULT) o.condition = problem.cor->exact ? INFINITY : 10;
+  MUST(regularise(ctx, problem.cor, o.condition, &model->fit));
+  MUST(bl_gauss_make(ctx, layout, problem.cor, model->fit.shift, o.likelihood_power, &gauss));
+  bl_criterion_add(&fit.criterion, bl_gauss_term(gauss));
+  fit.criterion.gauss = gauss;
+  fit.constant = bl_gauss_constant(gauss);
+  fit.shift = model->fit.shift;
+  return bl_gauss_fit_run(ctx, &fit, model);
 }

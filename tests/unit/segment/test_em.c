@@ -13,7 +13,6 @@
 #include "assert_compare.h"
 #include "context.h"
 #include "num/rng.h"
-#include "segment/choose.h"
 #include "segment/segment.h"
 
 enum { ITEMS = 3 };

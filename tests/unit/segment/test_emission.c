@@ -15,7 +15,7 @@
 #include "context.h"
 #include "level_rows.h"
 #include "num/normal/normal.h"
-#include "segment/emission.h"
+#include "segment/series.h"
 
 enum { STATES = 2 };
 #define PRIOR 4.0 /* rows of all states together in each state's counts, as in emission.c */

@@ -10,7 +10,7 @@
 
 #include "assert_compare.h"
 #include "num/rng.h"
-#include "segment/chain.h"
+#include "segment/segment.h"
 
 enum { STATES = 3, STEPS = 7, SEQUENCES = 2187 };
 

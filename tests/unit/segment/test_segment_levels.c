@@ -13,7 +13,7 @@
 #include "assert_compare.h"
 #include "context.h"
 #include "set_word.h"
-#include "segment/emission.h"
+#include "segment/series.h"
 #include "state_rows.h"
 
 enum { ITEMS = 6, SOURCES = 2, STATES = 3, ROWS = 2400, RUN = 200 };

@@ -13,7 +13,6 @@
 #include "assert_compare.h"
 #include "context.h"
 #include "level_rows.h"
-#include "segment/latent.h"
 #include "segment/series.h"
 
 enum { STATES = 2, MOST = 14 };

@@ -1,9 +1,11 @@
-/* fastica_core.h - whitening of pooled binary rows and the fixed-point iterations of fastICA. */
-#ifndef BL_FASTICA_CORE_H
-#define BL_FASTICA_CORE_H
+/* fastica.h - whitening of pooled binary rows, and the fixed-point iterations of fastICA. */
+#ifndef BL_FASTICA_H
+#define BL_FASTICA_H
+
+#include <stdint.h>
 
 #include "files/stage.h"
-#include "rivals/fastica_kernel.h"
+#include "num/simd.h"
 
 typedef struct bl_fastica bl_fastica;
 
@@ -39,5 +41,20 @@ double bl_fastica_negentropy(blica_ctx *ctx, bl_fastica *fastica, blica_contrast
 
 /* Covariance of rows counted in segments first..end-1, missing values at the mean, into c [n,n]. */
 void bl_pooled_covariance(const blica_counts *counts, int first, int end, double *mean /* [n] */, double *c);
+
+/* ---- sums over panels of whitened patterns (fastica_kernel.c): the same bits at every SIMD level ---- */
+
+enum { BL_FASTICA_STEP, BL_FASTICA_VALUE, BL_FASTICA_WHITEN };
+
+typedef struct {
+  int k, m, height; /* inputs, outputs, rows of a panel (a multiple of 16) */
+  blica_contrast contrast;
+  const double *w; /* w[c * m + j] takes input c to output j */
+} bl_fastica_shared;
+
+/* what = STEP: adds sum weight g(y_j) x_c to products [m][k][8] and sum weight g'(y_j) to sums [m][8], y = w'x.
+ * what = VALUE: adds sum weight G(y_j) to sums. what = WHITEN: only y [m][height] is set. row is [height]. */
+BL_KERNEL(void, bl_fastica_panel, int what, const bl_fastica_shared *shared, const double *x, const double *weight,
+          double *y, double *row, double *products, double *sums);
 
 #endif
