@@ -1,6 +1,7 @@
 /* args.c - parsing. Flags are --name VALUE or --name=VALUE; options without a value are flags. */
 #include "args.h"
 
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,8 +13,7 @@
 static const blica_option common_table[] = {
     OPTION(program, threads, BLICA_OPT_INT, "all", 1, 4096, "all=0", "T",
            "Threads to use. Results are bit-identical for any number of threads."),
-    OPTION(program, quiet, BLICA_OPT_FLAG, "no", 0, 1, NULL, NULL,
-           "Print no notes, no progress and no summary; errors and warnings stay."),
+    FLAG(program, quiet, "Print no notes, no progress and no summary; errors and warnings stay."),
 };
 
 #define ROW(name) &command_##name,
@@ -221,16 +221,29 @@ static int parse_flag(program *p, int argc, char **argv, int *at, const target *
   return 0;
 }
 
+int operands_of(const char *text, int *most) {
+  int least = 0;
+  bool optional = false;
+  const bool any = strstr(text, "...") != NULL;
+  for (*most = 0; *text; text += strcspn(text, " "), text += strspn(text, " "), ++*most) {
+    optional = optional || *text == '[';
+    least += !optional;
+  }
+  if (any) *most = INT_MAX;
+  return least;
+}
+
 static int check_operands(const program *p) {
   const command *c = p->command;
-  if (p->operand_count < c->least) {
+  int most;
+  if (p->operand_count < operands_of(c->operands, &most)) {
     char usage[256];
     usage_of(c, usage, sizeof usage);
-    say_error("%s: %s missing; usage: blica %s", c->name, c->most == 1 ? "its argument is" : "arguments are", usage);
+    say_error("%s: %s missing; usage: blica %s", c->name, most == 1 ? "its argument is" : "arguments are", usage);
     return EXIT_USAGE;
   }
-  if (c->most >= 0 && p->operand_count > c->most) {
-    say_error("%s: '%s' is one argument too many; see blica %s --help", c->name, p->operands[c->most], c->name);
+  if (p->operand_count > most) {
+    say_error("%s: '%s' is one argument too many; see blica %s --help", c->name, p->operands[most], c->name);
     return EXIT_USAGE;
   }
   return 0;

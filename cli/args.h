@@ -8,6 +8,8 @@
  * *help becomes 1 when --help was asked for, 2 for --help all. Operands are gathered in p. */
 int args_parse(program *p, int argc, char **argv, void *values, int *help);
 
+/* How many operands "MODEL [DATA]" or "COUNTS..." asks for; *most: and takes. */
+int operands_of(const char *text, int *most);
 /* Table g of the command's options, those of every command last (g = MAX_GROUPS); NULL, with a count of 0: none. */
 const blica_option *option_table(const command *c, int g, int *count);
 /* All of them in turn: for (option_walk w = {0}; option_next(c, &w);) w.option. */

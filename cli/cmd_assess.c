@@ -188,8 +188,6 @@ const command command_assess = {
     .name = "assess",
     .summary = "how far a fit can be trusted: errors, angles, change, fit",
     .operands = "MODEL DATA",
-    .least = 2,
-    .most = 2,
     .text =
         "Answers four questions about a fit, from the rows that it was fitted to. What can the design identify? Do the "
         "variances change over these segments (a test)? How well are the axes determined (the angle by "

@@ -18,7 +18,7 @@ static const blica_option own[] = {
     OPTION(check_values, sources, BLICA_OPT_INT, NULL, 1, 1e6, NULL, "K",
            "Check identifiability for this number of sources. Without it, the largest number that can be identified is "
            "printed."),
-    OPTION(check_values, json, BLICA_OPT_FLAG, "no", 0, 1, NULL, NULL, "A JSON object on the standard output."),
+    FLAG(check_values, json, "A JSON object on the standard output."),
 };
 OPTION_TABLE(own_table, own)
 
@@ -150,46 +150,31 @@ static json_t *constants_record(const findings *f) {
   for (int s = 0; s < f->c->u; s++)
     for (int i = 0; i < f->found->n; i++)
       if (constant(f, s, i))
-        json_array_append_new(
-            list, json_pack("{s:o,s:o}", "segment", json_text(f->c->segments[s]), "variable", json_text(name(f, i))));
+        json_array_append_new(list, json_members("segment:t variable:t", f->c->segments[s], name(f, i)));
+  return list;
+}
+
+static json_t *findings_record(const blica_check *d) {
+  json_t *list = json_array();
+  for (int i = 0; i < d->count; i++) {
+    const blica_finding *one = &d->findings[i];
+    json_array_append_new(
+        list, json_members("code:t level:i found:t advice:t", one->code, (int)one->level, one->found, one->advice));
+  }
   return list;
 }
 
 static int print_json(const findings *f) {
   static const char *const verdicts[] = {"ready", "look", "mend"};
-#define FINDING(member, kind) FIELD(blica_finding, member, kind)
-  static const json_field finding[] = {FINDING(code, FIELD_ARRAY),
-                                       FINDING(level, FIELD_INT),
-                                       FINDING(found, FIELD_STRING),
-                                       FINDING(advice, FIELD_STRING),
-                                       {0}};
-#define CHECK(name, member, kind)                                                                                      \
-  { name, offsetof(blica_check, member), kind }
-  static const json_field check[] = {CHECK("variables", n, FIELD_INT),
-                                     CHECK("segments", u, FIELD_INT),
-                                     CHECK("rows", rows, FIELD_NUMBER),
-                                     CHECK("small_segments", small_segments, FIELD_INT),
-                                     CHECK("zero_cell_pairs", zero_cells, FIELD_WIDE),
-                                     CHECK("empty_pairs", empty_pairs, FIELD_WIDE),
-                                     CHECK("never_together", never_together, FIELD_WIDE),
-                                     CHECK("copies", copies, FIELD_WIDE),
-                                     {0}};
-  static const json_field sizes[] = {CHECK("least", least, FIELD_NUMBER),
-                                     CHECK("median", median, FIELD_NUMBER),
-                                     CHECK("most", most, FIELD_NUMBER),
-                                     {0}};
   const blica_check *d = f->found;
-  json_t *rows = json_rows(d, 1, sizeof *d, sizes);
-  json_t *record =
-      json_pack("{s:O,s:o,s:o,s:I,s:o,s:i,s:I,s:I,s:I,s:b,s:o,s:s}", "rows_per_segment", json_array_get(rows, 0),
-                "samples", json_numbers(f->c->samples, d->u), "constant_columns", constants_record(f), "pairs",
-                (json_int_t)d->n * (d->n - 1) / 2 * d->u, "missing", json_numbers(d->missing, d->n), "sources",
-                f->sources, "statistics", (json_int_t)f->statistics, "unknowns", (json_int_t)f->unknowns, "surplus",
-                (json_int_t)(f->statistics - f->unknowns), "exact", f->c->exact, "findings",
-                json_rows(d->findings, d->count, sizeof *d->findings, finding), "verdict", verdicts[worst(f)]);
-  json_decref(rows);
-  json_set(record, d, check);
-  return json_print(record);
+  return json_print(json_members(
+      "rows_per_segment:o samples:o constant_columns:o pairs:w missing:o sources:i statistics:w unknowns:w surplus:w "
+      "exact:b findings:o verdict:t variables:i segments:i rows:n small_segments:i zero_cell_pairs:w empty_pairs:w "
+      "never_together:w copies:w",
+      json_members("least:n median:n most:n", d->least, d->median, d->most), json_numbers(f->c->samples, d->u),
+      constants_record(f), (int64_t)d->n * (d->n - 1) / 2 * d->u, json_numbers(d->missing, d->n), f->sources,
+      f->statistics, f->unknowns, f->statistics - f->unknowns, f->c->exact != 0, findings_record(d), verdicts[worst(f)],
+      d->n, d->u, d->rows, d->small_segments, d->zero_cells, d->empty_pairs, d->never_together, d->copies));
 }
 
 static int run(program *p, void *values) {
@@ -214,8 +199,6 @@ const command command_check = {
     .name = "check",
     .summary = "describe the data: sizes, constants, empty cells, missing values, identifiability",
     .operands = "DATA|COUNTS",
-    .least = 1,
-    .most = 1,
     .text = "Reads the data (or counts) and lists what matters for a fit: the number of variables, segments and rows, "
             "small segments, columns that are constant in a segment, pairs with an empty cell in their table, missing "
             "values, and how many sources can be identified by counting statistics against unknowns (Table 1 of the "

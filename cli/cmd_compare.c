@@ -11,15 +11,15 @@ typedef struct {
 } compare_values;
 
 static const blica_option own[] = {
-    OPTION(compare_values, json, BLICA_OPT_FLAG, "no", 0, 1, NULL, NULL,
-           "A JSON object with mcs, matching (column of B, from 0, for each column of A) and cosine (signed)."),
+    FLAG(compare_values, json,
+         "A JSON object with mcs, matching (column of B, from 0, for each column of A) and cosine (signed)."),
 };
 OPTION_TABLE(own_table, own)
 
 static int print_json(double mcs, int k, const int *matching, const double *cosine) {
   json_t *match = json_array();
   for (int j = 0; j < k; j++) json_array_append_new(match, json_integer(matching[j]));
-  return json_print(json_pack("{s:f,s:o,s:o}", "mcs", mcs, "matching", match, "cosine", json_numbers(cosine, k)));
+  return json_print(json_members("mcs:n matching:o cosine:o", mcs, match, json_numbers(cosine, k)));
 }
 
 static int print_text(double mcs, int k, const int *matching, const double *cosine) {
@@ -70,14 +70,11 @@ const command command_compare = {
     .name = "compare",
     .summary = "mean cosine similarity of two mixing matrices",
     .operands = "A B",
-    .least = 2,
-    .most = 2,
-    .text =
-        "Matches the columns of two mixing matrices so that the sum of the absolute cosines between matched columns is "
-        "largest, and prints its mean, the MCS: 1 when the matrices agree up to order, sign and scale of their "
-        "columns.\n\n"
-        "A and B are models (model.json) or tables of numbers, one row per variable and one column per source, "
-        "separated by commas, semicolons, tabs or blanks; a header and a column of row names are left out.",
+    .text = "Matches the columns of two mixing matrices so that the sum of the absolute cosines between matched "
+            "columns is largest, and prints its mean, the MCS: 1 when the matrices agree up to order, sign and scale "
+            "of their columns.\n\n"
+            "A and B are models (model.json) or tables of numbers, one row per variable and one column per source, "
+            "separated by commas, semicolons, tabs or blanks; a header and a column of row names are left out.",
     .examples = "blica compare demo/model.json model.json\n"
                 "# for scripts\n"
                 "blica compare truth.csv model.json --json",

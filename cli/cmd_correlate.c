@@ -18,13 +18,13 @@ typedef struct {
 } correlate_values;
 
 static const blica_option own[] = {
-    OPTION(correlate_values, out, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "FILE", "File for the correlations, .npz or .csv."),
+    TEXT(correlate_values, out, "FILE", "File for the correlations, .npz or .csv."),
     OPTION(correlate_values, condition, BLICA_OPT_REAL, "none", 1.01, INFINITY, "none=inf", "R",
            "Regularise every segment's matrix to this condition number, as fit does; none leaves the estimates as they "
            "are."),
-    OPTION(correlate_values, acm, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "FILE",
-           "File (.csv) for the asymptotic covariance of all thresholds and correlations, times the rows of the "
-           "segment: lavaan's NACOV. It needs rows, whose --weights and --cluster count."),
+    TEXT(correlate_values, acm, "FILE",
+         "File (.csv) for the asymptotic covariance of all thresholds and correlations, times the rows of the "
+         "segment: lavaan's NACOV. It needs rows, whose --weights and --cluster count."),
 };
 OPTION_TABLE(own_table, own)
 
@@ -147,19 +147,16 @@ const command command_correlate = {
     .name = "correlate",
     .summary = "correlations of the latent variables, with standard errors and thresholds",
     .operands = "DATA|COUNTS",
-    .least = 1,
-    .most = 1,
     .required = "out",
-    .text =
-        "Estimates, for every segment and pair of variables, the correlation of the latent Gaussian variables behind "
-        "the binary ones (tetrachoric correlation; of items with more levels polychoric) with its standard error, and "
-        "for every variable its threshold.\n\n"
-        "The input is data, as for `blica count`, or counts. The .npz holds rho, se and flags as [segments, n, n] and "
-        "thresholds as [segments, n]; the .csv has one row per pair: segment,i,j,rho,se,flags,threshold. Flags add 1 "
-        "for a table with an empty cell, which was filled, 2 for a variable that is constant in the segment, 4 for a "
-        "pair without common rows.\n\n"
-        "--acm writes a .csv with a row for each threshold (item|t1) and correlation (item~~item): the segment, the "
-        "name, the estimate, and its row of the covariance.",
+    .text = "Estimates, for every segment and pair of variables, the correlation of the latent Gaussian variables "
+            "behind the binary ones (tetrachoric correlation; of items with more levels polychoric) with its standard "
+            "error, and for every variable its threshold.\n\n"
+            "The input is data, as for `blica count`, or counts. The .npz holds rho, se and flags as [segments, n, n] "
+            "and thresholds as [segments, n]; the .csv has one row per pair: segment,i,j,rho,se,flags,threshold. Flags "
+            "add 1 for a table with an empty cell, which was filled, 2 for a variable that is constant in the segment, "
+            "4 for a pair without common rows.\n\n"
+            "--acm writes a .csv with a row for each threshold (item|t1) and correlation (item~~item): the segment, "
+            "the name, the estimate, and its row of the covariance.",
     .examples = "blica correlate survey.csv --out correlations.csv\n"
                 "blica correlate survey.csv --ordinal --segment-count 1 --out r.csv --acm covariance.csv\n"
                 "blica correlate counts.npz --out correlations.npz",

@@ -10,7 +10,7 @@ typedef struct {
 } count_values;
 
 static const blica_option own[] = {
-    OPTION(count_values, out, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "FILE", "File for the counts, .npz or .csv."),
+    TEXT(count_values, out, "FILE", "File for the counts, .npz or .csv."),
 };
 OPTION_TABLE(own_table, own)
 
@@ -48,18 +48,15 @@ const command command_count = {
     .name = "count",
     .summary = "count the 2x2 tables of all pairs of variables in every segment",
     .operands = "DATA",
-    .least = 1,
-    .most = 1,
     .required = "out",
-    .text = "Counts, for every segment and every pair of variables, the rows with both 1, one of them 1, and none. "
-            "These counts are all that the default method needs, and far smaller than the data. The data are read in "
-            "pieces and may be larger than memory; counts of parts add up with `blica merge`. An item with more than "
-            "two levels is counted as one column for each level but the lowest, which says whether the item is at "
-            "least that level.\n\n"
-            "DATA is text (comma, semicolon, tab or blank separated, with or without a header, plain, gzip or zstd; - "
-            "is the standard input) or a NumPy .npy array. Missing values are empty, NA, N/A, NaN or NULL; a pair is "
-            "then counted "
-            "over the rows that have both.",
+    .text =
+        "Counts, for every segment and every pair of variables, the rows with both 1, one of them 1, and none. These "
+        "counts are all that the default method needs, and far smaller than the data. The data are read in pieces and "
+        "may be larger than memory; counts of parts add up with `blica merge`. An item with more than two levels is "
+        "counted as one column for each level but the lowest, which says whether the item is at least that level.\n\n"
+        "DATA is text (comma, semicolon, tab or blank separated, with or without a header, plain, gzip or zstd; - is "
+        "the standard input) or a NumPy .npy array. Missing values are empty, NA, N/A, NaN or NULL; a pair is then "
+        "counted over the rows that have both.",
     .examples = "blica count survey.csv.gz --out counts.npz\n"
                 "# the segment is the last column of a file without header\n"
                 "blica count data.csv --segment-column last --out counts.csv\n"

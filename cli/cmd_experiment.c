@@ -19,17 +19,16 @@ typedef struct {
 } experiment_values;
 
 static const blica_option own[] = {
-    OPTION(experiment_values, out, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "DIR",
-           "Output folder for the CSV and the figures; created if missing. Rows already in the CSV are not run again."),
-    OPTION(experiment_values, quick, BLICA_OPT_FLAG, "no", 0, 1, NULL, NULL,
-           "A small version that takes seconds to a minute: fewer data sets and sizes."),
+    TEXT(experiment_values, out, "DIR",
+         "Output folder for the CSV and the figures; created if missing. Rows already in the CSV are not run again."),
+    FLAG(experiment_values, quick, "A small version that takes seconds to a minute: fewer data sets and sizes."),
     OPTION(experiment_values, datasets, BLICA_OPT_INT, "paper", 1, 100000, "paper=0", "D",
            "Data sets (or models) per size; the paper has 30."),
     OPTION(experiment_values, starts, BLICA_OPT_INT, "3", 1, 1000, NULL, "S", "Starts of each fit."),
     OPTION(experiment_values, max_seconds, BLICA_OPT_REAL, "none", 0, 1e9, "none=inf", "S",
            "Time limit of one fit; a fit that reaches it counts with the best it has, and its row says so."),
-    OPTION(experiment_values, methods, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "NAMES",
-           "Only these methods, separated by commas, where an experiment compares methods."),
+    TEXT(experiment_values, methods, "NAMES",
+         "Only these methods, separated by commas, where an experiment compares methods."),
     OPTION(experiment_values, variables, BLICA_OPT_RANGE, "2:10", 1, 10000, NULL, "LOW:HIGH",
            "Numbers of variables in table1, identifiability and levels."),
     OPTION(experiment_values, segments, BLICA_OPT_RANGE, "2:6", 1, 10000, NULL, "LOW:HIGH",
@@ -38,8 +37,7 @@ static const blica_option own[] = {
            "Only numbers of samples per segment in this range (finite-sample)."),
     OPTION(experiment_values, sources, BLICA_OPT_INT, "variables", 1, 100000, "variables=0", "K",
            "Sources in table1, identifiability and levels; without it as many as variables."),
-    OPTION(experiment_values, draw_only, BLICA_OPT_FLAG, "no", 0, 1, NULL, NULL,
-           "Run nothing; draw the figures from the CSV that is there."),
+    FLAG(experiment_values, draw_only, "Run nothing; draw the figures from the CSV that is there."),
 };
 OPTION_TABLE(own_table, own)
 
@@ -131,8 +129,6 @@ const command command_experiment = {
     .name = "experiment",
     .summary = "the tables and figures of the paper",
     .operands = "NAME",
-    .least = 1,
-    .most = 1,
     .required = "out",
     .text =
         "Runs one of the experiments of section 6 of the paper and writes a CSV with one row per run, and figures as "
@@ -144,8 +140,8 @@ const command command_experiment = {
         "indeterminacy: Figure 2, Theorem 1 and the causal direction of section 4.2: different models, same data.\n\n"
         "levels: beyond the paper, what three and five levels identify that two cannot: counts, ranks and recovered "
         "models, errors from samples, Theorem 1's pair of models and the causal direction of two variables (identified "
-        "only if A and all cuts are "
-        "the same in all segments: not a method for real data, see docs/identifiability.md).\n\n"
+        "only if A and all cuts are the same in all segments: not a method for real data, see "
+        "docs/identifiability.md).\n\n"
         "An interrupted run leaves a valid CSV, and the same command goes on from there. Data sets run in parallel; "
         "the numbers, except seconds, are the same for any number of threads.",
     .examples = "blica experiment table1 --out results\n"

@@ -18,11 +18,9 @@ typedef struct {
 } fit_values;
 
 static const blica_option own[] = {
-    OPTION(fit_values, out, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "FILE",
-           "The model is written here, as JSON; - is the standard output."),
-    OPTION(fit_values, json, BLICA_OPT_FLAG, "no", 0, 1, NULL, NULL, "Print the record of the fit as a JSON object."),
-    OPTION(fit_values, verbose, BLICA_OPT_FLAG, "no", 0, 1, NULL, NULL,
-           "Also print what the method found on its way: prior scales, gradients, integration."),
+    TEXT(fit_values, out, "FILE", "The model is written here, as JSON; - is the standard output."),
+    FLAG(fit_values, json, "Print the record of the fit as a JSON object."),
+    FLAG(fit_values, verbose, "Also print what the method found on its way: prior scales, gradients, integration."),
 };
 OPTION_TABLE(own_table, own)
 
@@ -97,43 +95,26 @@ static void print_details(const blica_fit_report *fit) {
   for (int i = 0; i < fit->n_notes; i++) say_note("%s %.6g", fit->notes[i].name, fit->notes[i].value);
 }
 
-#define START(member, kind) FIELD(blica_start, member, kind)
-static const json_field start_fields[] = {
-    START(kind, FIELD_ARRAY),      START(objective, FIELD_NUMBER),    START(gradient, FIELD_NUMBER),
-    START(iterations, FIELD_WIDE), START(evaluations, FIELD_WIDE),    START(seconds, FIELD_NUMBER),
-    START(stop, FIELD_STOP),       START(seconds_near, FIELD_NUMBER), {0}};
-
-#define FIT(member, kind) FIELD(blica_fit_report, member, kind)
-static const json_field fit_fields[] = {FIT(objective, FIELD_NUMBER),
-                                        FIT(stop, FIELD_STOP),
-                                        FIT(iterations, FIELD_WIDE),
-                                        FIT(evaluations, FIELD_WIDE),
-                                        FIT(condition, FIELD_NUMBER),
-                                        FIT(best_start, FIELD_INT),
-                                        FIT(prior_mixing, FIELD_NUMBER),
-                                        FIT(prior_variance, FIELD_NUMBER),
-                                        FIT(seed, FIELD_SEED),
-                                        FIT(seconds, FIELD_NUMBER),
-                                        FIT(seconds_count, FIELD_NUMBER),
-                                        FIT(seconds_correlate, FIELD_NUMBER),
-                                        FIT(seconds_regularise, FIELD_NUMBER),
-                                        FIT(seconds_optimise, FIELD_NUMBER),
-                                        FIT(zero_cells, FIELD_WIDE),
-                                        FIT(constant_pairs, FIELD_WIDE),
-                                        FIT(empty_pairs, FIELD_WIDE),
-                                        FIT(constant_columns, FIELD_WIDE),
-                                        {0}};
-
 static int print_record(const blica_model *m, const char *out, double rows) {
   const blica_fit_report *fit = &m->fit;
-  json_t *notes = json_object();
+  json_t *notes = json_object(), *starts = json_array();
   for (int i = 0; i < fit->n_notes; i++)
     json_object_set_new(notes, fit->notes[i].name, json_number(fit->notes[i].value));
-  json_t *record = json_pack("{s:o,s:s,s:i,s:i,s:i,s:f,s:o}", "out", json_text(out), "method", m->method, "variables",
-                             m->n, "sources", m->k, "segments", m->u, "rows", rows, "notes", notes);
-  json_set(record, fit, fit_fields);
-  json_object_set_new(record, "starts", json_rows(fit->starts, fit->n_starts, sizeof *fit->starts, start_fields));
-  return json_print(record);
+  for (int i = 0; i < fit->n_starts; i++) {
+    const blica_start *s = &fit->starts[i];
+    json_array_append_new(starts, json_members("kind:t objective:n gradient:n iterations:w evaluations:w seconds:n "
+                                               "stop:t seconds_near:n",
+                                               s->kind, s->objective, s->gradient, s->iterations, s->evaluations,
+                                               s->seconds, blica_stop_name(s->stop), s->seconds_near));
+  }
+  return json_print(json_members(
+      "out:t method:t variables:i sources:i segments:i rows:n notes:o objective:n stop:t iterations:w evaluations:w "
+      "condition:n best_start:i prior_mixing:n prior_variance:n seed:u seconds:n seconds_count:n seconds_correlate:n "
+      "seconds_regularise:n seconds_optimise:n zero_cells:w constant_pairs:w empty_pairs:w constant_columns:w starts:o",
+      out, m->method, m->n, m->k, m->u, rows, notes, fit->objective, blica_stop_name(fit->stop), fit->iterations,
+      fit->evaluations, fit->condition, fit->best_start, fit->prior_mixing, fit->prior_variance, fit->seed,
+      fit->seconds, fit->seconds_count, fit->seconds_correlate, fit->seconds_regularise, fit->seconds_optimise,
+      fit->zero_cells, fit->constant_pairs, fit->empty_pairs, fit->constant_columns, starts));
 }
 
 /* An interrupt counts even when the best start had converged before it: others were not tried. */
@@ -145,8 +126,8 @@ static int exit_of(blica_stop stop) {
   static const char *const why[] = {
       [BLICA_STOP_ITERATIONS] = "--max-iterations was reached. The result was written",
       [BLICA_STOP_TIME] = "--max-seconds was reached. The result was written",
-      [BLICA_STOP_STALLED] = "the objective is too flat to improve further. The result was written; use --prior auto, "
-                             "or fewer sources",
+      [BLICA_STOP_STALLED] =
+          "the objective is too flat to improve further. The result was written; use --prior auto, or fewer sources",
       [BLICA_STOP_UNBOUNDED] = "the likelihood has no maximum on these data, and parameters run to infinity. The "
                                "result was written, but a prior is needed (--prior auto)",
       [BLICA_STOP_INTEGRATION] = "the integration error is too large to say where the likelihood has its maximum. The "
@@ -207,23 +188,19 @@ const command command_fit = {
     .name = "fit",
     .summary = "estimate the mixing matrix",
     .operands = "DATA|COUNTS",
-    .least = 1,
-    .most = 1,
     .required = "sources|out",
     .usual = "sources|out|json|verbose|method|starts|seed|prior|max_seconds|max_iterations",
-    .text =
-        "Estimates the mixing matrix and the means and variances of the sources in each segment, and writes them to a "
-        "model file. DATA is a table of items, binary or ordinal, with a column that names the segment of each row "
-        "(blica "
-        "help data); COUNTS is what blica count wrote.\n\n"
-        "The fit starts from several points and keeps the best result. Columns of the mixing matrix are determined up "
-        "to order, sign and scale; they are written in a canonical form: largest explained variance first, largest "
-        "entry positive, mean log-variance of each source 0.\n\n"
-        "Ctrl-C stops the fit and writes the best result so far.\n\n"
-        "With --checkpoint FILE the state of the fit is saved in that file, whole or not at all, every "
-        "--checkpoint-seconds and when Ctrl-C or --max-seconds stops the fit. The same command with --resume "
-        "continues from there, and its result is bit-identical to that of a fit without a break. Once the model is "
-        "written the file is removed.",
+    .text = "Estimates the mixing matrix and the means and variances of the sources in each segment, and writes them "
+            "to a model file. DATA is a table of items, binary or ordinal, with a column that names the segment of "
+            "each row (blica help data); COUNTS is what blica count wrote.\n\n"
+            "The fit starts from several points and keeps the best result. Columns of the mixing matrix are determined "
+            "up to order, sign and scale; they are written in a canonical form: largest explained variance first, "
+            "largest entry positive, mean log-variance of each source 0.\n\n"
+            "Ctrl-C stops the fit and writes the best result so far.\n\n"
+            "With --checkpoint FILE the state of the fit is saved in that file, whole or not at all, every "
+            "--checkpoint-seconds and when Ctrl-C or --max-seconds stops the fit. The same command with --resume "
+            "continues from there, and its result is bit-identical to that of a fit without a break. Once the model is "
+            "written the file is removed.",
     .examples = "blica fit data.csv --sources 10 --out model.json\n"
                 "# rows in time order, in 40 segments of equal length\n"
                 "blica fit series.csv.gz --segment-count 40 --sources 4 --out model.json\n"

@@ -260,8 +260,6 @@ const command command_identify = {
     .name = "identify",
     .summary = "check what a design can identify and, with data, whether it does",
     .operands = "[MODEL [DATA]]",
-    .least = 0,
-    .most = 2,
     .text =
         "Counts the statistics of pairs of binary variables against the unknowns, as in Table 1 of the paper: u "
         "n(n-1)/2 + 2un "

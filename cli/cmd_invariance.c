@@ -114,8 +114,6 @@ const command command_invariance = {
     .name = "invariance",
     .summary = "which items have other cuts or loadings in some segments",
     .operands = "MODEL DATA",
-    .least = 2,
-    .most = 2,
     .text =
         "A model holds that every item has the same cuts and the same loadings in all segments; only means and "
         "variances of the sources differ. For each item and segment this tests whether that is so, from the rows that "

@@ -18,20 +18,13 @@ static const blica_option own[] = {
 OPTION_TABLE(own_table, own)
 
 static int print_json(const blica_loglik_result *r, uint64_t seed) {
-#define RESULT(name, member, kind)                                                                                     \
-  { name, offsetof(blica_loglik_result, member), kind }
-  static const json_field fields[] = {
-      RESULT("loglik", total, FIELD_NUMBER),  RESULT("error", total_error, FIELD_NUMBER),
-      RESULT("rows", rows, FIELD_WIDE),       RESULT("patterns", patterns, FIELD_WIDE),
-      RESULT("engine", engine, FIELD_ENGINE), {0}};
   json_t *segments = json_array();
   for (int s = 0; s < r->u; s++)
-    json_array_append_new(segments, json_pack("{s:o,s:I,s:o,s:o}", "segment", json_text(r->segments[s]), "samples",
-                                              (json_int_t)r->samples[s], "loglik", json_number(r->loglik[s]), "error",
-                                              json_number(r->error[s])));
-  json_t *record = json_pack("{s:I,s:o}", "seed", (json_int_t)seed, "segments", segments);
-  json_set(record, r, fields);
-  return json_print(record);
+    json_array_append_new(segments, json_members("segment:t samples:w loglik:n error:n", r->segments[s], r->samples[s],
+                                                 r->loglik[s], r->error[s]));
+  return json_print(json_members("seed:w segments:o loglik:n error:n rows:w patterns:w engine:t", (int64_t)seed,
+                                 segments, r->total, r->total_error, r->rows, r->patterns,
+                                 blica_engine_name(r->engine)));
 }
 
 static int print_text(const blica_loglik_result *r) {
@@ -76,8 +69,6 @@ const command command_loglik = {
     .name = "loglik",
     .summary = "full log-likelihood of data under a model, with its numerical error",
     .operands = "MODEL DATA",
-    .least = 2,
-    .most = 2,
     .text =
         "Computes the log-likelihood of every segment and in total: the sum over rows of the log-probability of the "
         "row's zeros and ones, an orthant probability of a multivariate normal distribution. Equal rows are merged; "

@@ -7,7 +7,7 @@ typedef struct {
 } merge_values;
 
 static const blica_option own[] = {
-    OPTION(merge_values, out, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "FILE", "File for the sum, .npz or .csv."),
+    TEXT(merge_values, out, "FILE", "File for the sum, .npz or .csv."),
 };
 OPTION_TABLE(own_table, own)
 
@@ -55,8 +55,6 @@ const command command_merge = {
     .name = "merge",
     .summary = "add up pair counts of parts of the data",
     .operands = "COUNTS...",
-    .least = 1,
-    .most = -1,
     .required = "out",
     .text = "Adds counts made by `blica count` (or by SQL, as CSV in long form) on parts of the data, on one machine "
             "or many. The variables must be the same and in the same order; segments are matched by their labels, and "

@@ -19,13 +19,11 @@ typedef struct {
 } report_values;
 
 static const blica_option own[] = {
-    OPTION(report_values, out, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "FILE",
-           "The report is written here, as HTML; - is the standard output."),
-    OPTION(report_values, figures, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "DIR",
-           "Also write each figure as SVG into this folder, which is created if missing."),
-    OPTION(report_values, assessment, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "FILE",
-           "Show this assessment, which blica assess --out wrote for this model, instead of assessing again; it needs "
-           "no rows."),
+    TEXT(report_values, out, "FILE", "The report is written here, as HTML; - is the standard output."),
+    TEXT(report_values, figures, "DIR", "Also write each figure as SVG into this folder, which is created if missing."),
+    TEXT(report_values, assessment, "FILE",
+         "Show this assessment, which blica assess --out wrote for this model, instead of assessing again; it "
+         "needs no rows."),
     OPTION(report_values, sources, BLICA_OPT_RANGE, NULL, 1, 1e6, NULL, "LOW:HIGH",
            "Also compare these numbers of sources, as blica select does, and show the curve. Needs the rows of DATA."),
 };
@@ -303,16 +301,13 @@ const command command_report = {
     .name = "report",
     .summary = "write an HTML report about a fit",
     .operands = "MODEL [DATA|COUNTS]",
-    .least = 1,
-    .most = 2,
     .required = "out",
-    .text =
-        "Writes one HTML page that needs no other file and no network: what was fitted and how well, the mixing "
-        "matrix, the sources over segments, what was corrected in the data, how far to trust it, and the command that "
-        "gives the same result again.\n\n"
-        "With DATA (or COUNTS), which must be what the model was fitted to, it also shows observed against fitted "
-        "correlations and residuals, and names constant variables and pairs with empty cells. With --segment-file and "
-        "what blica segment wrote, it shows when each state occurred, and for how long.",
+    .text = "Writes one HTML page that needs no other file and no network: what was fitted and how well, the mixing "
+            "matrix, the sources over segments, what was corrected in the data, how far to trust it, and the command "
+            "that gives the same result again.\n\n"
+            "With DATA (or COUNTS), which must be what the model was fitted to, it also shows observed against fitted "
+            "correlations and residuals, and names constant variables and pairs with empty cells. With --segment-file "
+            "and what blica segment wrote, it shows when each state occurred, and for how long.",
     .examples = "blica report model.json data.csv --out report.html\n"
                 "# with a comparison of numbers of sources\n"
                 "blica report model.json data.csv --sources 1:6 --out report.html\n"

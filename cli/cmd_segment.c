@@ -15,17 +15,15 @@ typedef struct {
 } segment_values;
 
 static const blica_option own[] = {
-    OPTION(segment_values, out, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "FILE",
-           "CSV file with a column named segment: the state of every row, in the order of the rows, and the column of "
-           "--id. It is what "
-           "--segment-file of the other commands reads."),
-    OPTION(segment_values, probabilities, BLICA_OPT_FLAG, "no", 0, 1, NULL, NULL,
-           "Add the columns p1, p2, ... to it: the probability of each state given all rows."),
-    OPTION(segment_values, model, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "FILE",
-           "The fitted model is written here, as JSON, with one segment per state."),
-    OPTION(segment_values, json, BLICA_OPT_FLAG, "no", 0, 1, NULL, NULL,
-           "Print a JSON object with states, loglik, rounds, stop, transition, expected_rows, runs and trials (states, "
-           "loglik, score, heldout, heldout_se)."),
+    TEXT(segment_values, out, "FILE",
+         "CSV file with a column named segment: the state of every row, in the order of the rows, and the "
+         "column of --id. It is what --segment-file of the other commands reads."),
+    FLAG(segment_values, probabilities,
+         "Add the columns p1, p2, ... to it: the probability of each state given all rows."),
+    TEXT(segment_values, model, "FILE", "The fitted model is written here, as JSON, with one segment per state."),
+    FLAG(segment_values, json,
+         "Print a JSON object with states, loglik, rounds, stop, transition, expected_rows, runs and trials "
+         "(states, loglik, score, heldout, heldout_se)."),
 };
 OPTION_TABLE(own_table, own)
 
@@ -74,34 +72,29 @@ static void print_result(const segment_values *v, const blica_segmentation *r) {
       say_note("state %d: %.0f rows, in %lld run%s", s + 1, r->expected_rows[s], (long long)r->runs[s],
                r->runs[s] == 1 ? "" : "s");
   if (as_short_as_allowed(v, r))
-    say_note(
-        "some states last no longer than --min-length %lld asks for; with a larger value they would be times rather "
-        "than kinds of rows",
-        (long long)v->options.min_length);
+    say_note("some states last no longer than --min-length %lld asks for; with a larger value they would be times "
+             "rather than kinds of rows",
+             (long long)v->options.min_length);
   say_note("%d state%s%s: log-likelihood %.10g (%s) after %lld rounds, %.2g s (seed %llu); wrote %s", r->states,
            r->states == 1 ? "" : "s", choice(v, r), r->loglik, blica_engine_name(r->engine), (long long)r->rounds,
            r->seconds, (unsigned long long)v->options.seed, v->out);
 }
 
 static int print_record(const segment_values *v) {
-#define TRIAL(member, kind) FIELD(blica_segment_trial, member, kind)
-  static const json_field trial[] = {TRIAL(states, FIELD_INT),        TRIAL(loglik, FIELD_NUMBER),
-                                     TRIAL(score, FIELD_NUMBER),      TRIAL(heldout, FIELD_NUMBER),
-                                     TRIAL(heldout_se, FIELD_NUMBER), {0}};
-#define RESULT(member, kind) FIELD(blica_segmentation, member, kind)
-  static const json_field fields[] = {RESULT(rows, FIELD_WIDE),      RESULT(states, FIELD_INT),
-                                      RESULT(loglik, FIELD_NUMBER),  RESULT(engine, FIELD_ENGINE),
-                                      RESULT(rounds, FIELD_WIDE),    RESULT(stop, FIELD_STOP),
-                                      RESULT(seconds, FIELD_NUMBER), {0}};
   const blica_segmentation *r = v->result;
-  json_t *moves = json_array();
+  json_t *moves = json_array(), *trials = json_array();
   for (int s = 0; s < r->states; s++)
     json_array_append_new(moves, json_numbers(r->transition + s * r->states, r->states));
-  json_t *record = json_pack("{s:o,s:o,s:o,s:o,s:o}", "out", json_text(v->out), "transition", moves, "expected_rows",
-                             json_numbers(r->expected_rows, r->states), "runs", json_wide(r->runs, r->states), "trials",
-                             json_rows(r->trials, r->n_trials, sizeof *r->trials, trial));
-  json_set(record, r, fields);
-  return json_print(record);
+  for (int i = 0; i < r->n_trials; i++) {
+    const blica_segment_trial *t = &r->trials[i];
+    json_array_append_new(trials, json_members("states:i loglik:n score:n heldout:n heldout_se:n", t->states, t->loglik,
+                                               t->score, t->heldout, t->heldout_se));
+  }
+  return json_print(json_members("out:t transition:o expected_rows:o runs:o trials:o rows:w states:i loglik:n engine:t "
+                                 "rounds:w stop:t seconds:n",
+                                 v->out, moves, json_numbers(r->expected_rows, r->states),
+                                 json_wide(r->runs, r->states), trials, r->rows, r->states, r->loglik,
+                                 blica_engine_name(r->engine), r->rounds, blica_stop_name(r->stop), r->seconds));
 }
 
 static int exit_of(blica_stop stop) {
@@ -169,23 +162,19 @@ const command command_segment = {
     .name = "segment",
     .summary = "find segments in rows that are in time order",
     .operands = "ROWS",
-    .least = 1,
-    .most = 1,
     .required = "sources|out",
     .text =
         "Gives every row the label of a hidden state, for rows in time order that have no segments. A state lasts for "
         "a while and may return; in each the sources have means and variances of their own, and the mixing matrix is "
         "common to all. ROWS is a table as for blica fit, without a segment column.\n\n"
         "The number of states is the fewest that predict held-out rows as well as any number, within one standard "
-        "error, "
-        "unless --states gives it. When nothing changes over time there is "
-        "one state, and the program says so. With --change-points states do not return: each is one run of rows.\n\n"
+        "error, unless --states gives it. When nothing changes over time there is one state, and the program says so. "
+        "With --change-points states do not return: each is one run of rows.\n\n"
         "The labels are the most probable sequence in which each state lasts at least --min-length rows. Probabilities "
-        "and expected counts let a state last that long on average, and single runs may be shorter. The model "
-        "that --model writes is fitted to the expected counts of the states, which is better than a fit to the labels "
-        "where states are hard to distinguish.\n\n"
-        "Ctrl-C stops the search and writes the best result so far. --checkpoint and --resume work as for "
-        "blica fit.",
+        "and expected counts let a state last that long on average, and single runs may be shorter. The model that "
+        "--model writes is fitted to the expected counts of the states, which is better than a fit to the labels where "
+        "states are hard to distinguish.\n\n"
+        "Ctrl-C stops the search and writes the best result so far. --checkpoint and --resume work as for blica fit.",
     .examples = "blica segment series.csv --sources 4 --out segments.csv --model model.json\n"
                 "# six states, with their probabilities\n"
                 "blica segment series.csv --sources 4 --states 6 --out segments.csv --probabilities\n"

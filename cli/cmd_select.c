@@ -80,8 +80,6 @@ const command command_select = {
     .name = "select",
     .summary = "compare numbers of sources",
     .operands = "DATA",
-    .least = 1,
-    .most = 1,
     .text =
         "Compares numbers of sources by how well they predict rows that were held out: the log-likelihood of pairs of "
         "values, less that of independent items. It recommends the smallest number that is within one standard error "

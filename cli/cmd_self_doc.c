@@ -39,9 +39,8 @@ static void roff_option(FILE *f, const blica_option *option) {
 }
 
 static const char exit_codes[] =
-    ".SH EXIT STATUS\n0 done; 1 failure; 2 wrong usage; 3 bad input; 4 not converged (the result is "
-    "written); 5 a verdict other than yes, where --strict asks for it; 130 interrupted (the best result so far is "
-    "written).\n";
+    ".SH EXIT STATUS\n0 done; 1 failure; 2 wrong usage; 3 bad input; 4 not converged (the result is written); 5 a "
+    "verdict other than yes, where --strict asks for it; 130 interrupted (the best result so far is written).\n";
 
 static void man_head(FILE *f, const char *title, const char *name, const char *summary) {
   fprintf(f, ".TH %s 1 \"\" \"blica %s\" \"User Commands\"\n.SH NAME\n", title, blica_version());
@@ -235,8 +234,6 @@ const command command_self_doc = {
     .name = "self-doc",
     .summary = "write man pages or docs/options.md",
     .operands = "man|options DIR",
-    .least = 2,
-    .most = 2,
     .text = "Writes documentation that is made from the program's own tables into the folder DIR.",
     .run = run,
 };

@@ -10,7 +10,7 @@ typedef struct {
 } simulate_values;
 
 static const blica_option own[] = {
-    OPTION(simulate_values, out, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "DIR", "Output folder; created if missing."),
+    TEXT(simulate_values, out, "DIR", "Output folder; created if missing."),
 };
 OPTION_TABLE(own_table, own)
 

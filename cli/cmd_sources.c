@@ -206,8 +206,6 @@ const command command_sources = {
     .name = "sources",
     .summary = "posterior mean and standard deviation of the sources of each row",
     .operands = "MODEL DATA",
-    .least = 2,
-    .most = 2,
     .required = "out",
     .text =
         "Writes the mean and standard deviation of each source given the zeros and ones of a row. Mean plus and minus "

@@ -155,10 +155,9 @@ static void begin_term(query *q, bool fresh) {
 static void put_pair(query *q, int id, int item, int i, int j, bool fresh) {
   begin_term(q, fresh);
   if (i == j)
-    printf(
-        "SELECT s, %d AS i, %d AS j, sum(n*y%d) AS n11, sum(CASE WHEN x%d IS NOT NULL AND y%d IS NULL THEN n END) AS "
-        "n10, 0 AS n01, sum(n*(1-y%d)) AS n00",
-        i, j, i, item + 1, i, i);
+    printf("SELECT s, %d AS i, %d AS j, sum(n*y%d) AS n11, sum(CASE WHEN x%d IS NOT NULL AND y%d IS NULL THEN n END) "
+           "AS n10, 0 AS n01, sum(n*(1-y%d)) AS n00",
+           i, j, i, item + 1, i, i);
   else
     printf("SELECT s, %d AS i, %d AS j, sum(n*y%d*y%d) AS n11, sum(n*y%d*(1-y%d)) AS n10, sum(n*(1-y%d)*y%d) AS n01, "
            "sum(n*(1-y%d)*(1-y%d)) AS n00",
@@ -304,21 +303,16 @@ const command command_sql = {
     .name = "sql",
     .summary = "print the query that makes pair counts inside a database",
     .operands = "TABLE [ROWS]",
-    .least = 1,
-    .most = 2,
     .required = "dialect",
-    .text =
-        "Prints one SQL query. Run in PostgreSQL, SQLite or DuckDB it groups the rows of TABLE and returns the pair "
-        "counts "
-        "of its items as CSV, which `blica fit`, `count`, `check` and `correlate` read from a pipe. Only counts leave "
-        "the "
-        "database.\n\n"
-        "The items are the columns that --columns names, of 0 and 1 or with --levels; or give ROWS, some rows of "
-        "the table "
-        "with a header (`-` for standard input), and all options of reading mean what they mean for a file. NULL is a "
-        "missing value; so are the values of --missing and, in SQLite, empty text. A value that is not a level of its "
-        "item is refused when the counts are read. The segment is the column `segment` or --segment-column; segments "
-        "come in the order of their labels. Names are used as they are, with capitals; schema.table is understood.",
+    .text = "Prints one SQL query. Run in PostgreSQL, SQLite or DuckDB it groups the rows of TABLE and returns the "
+            "pair counts of its items as CSV, which `blica fit`, `count`, `check` and `correlate` read from a pipe. "
+            "Only counts leave the database.\n\n"
+            "The items are the columns that --columns names, of 0 and 1 or with --levels; or give ROWS, some rows of "
+            "the table with a header (`-` for standard input), and all options of reading mean what they mean for a "
+            "file. NULL is a missing value; so are the values of --missing and, in SQLite, empty text. A value that is "
+            "not a level of its item is refused when the counts are read. The segment is the column `segment` or "
+            "--segment-column; segments come in the order of their labels. Names are used as they are, with capitals; "
+            "schema.table is understood.",
     .examples =
         "blica sql answers --columns q1,q2,q3 --dialect postgresql | psql --csv > counts.csv\n"
         "blica fit counts.csv --sources 1 --out model.json\n"

@@ -4,50 +4,47 @@
 #include <string.h>
 
 static const blica_option rows[] = {
-    OPTION(data_values, segment_column, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "NAME|INDEX|last",
-           "Column that holds the segment: its name, its index from 1, or last. Without it, the column named segment."),
+    TEXT(data_values, segment_column, "NAME|INDEX|last",
+         "Column that holds the segment: its name, its index from 1, or last. Without it, the column named segment."),
     OPTION(data_values, segment_length, BLICA_OPT_INT, NULL, 1, 9e15, NULL, "ROWS",
            "Segments are runs of this many rows, as in a time series."),
     OPTION(data_values, segment_count, BLICA_OPT_INT, NULL, 1, 9e15, NULL, "U",
            "Segments are U runs of (nearly) equal length."),
-    OPTION(data_values, segment_file, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "FILE",
-           "A file with one segment label per row of the data, or a CSV table whose first column is named segment, as "
-           "blica segment writes it."),
+    TEXT(data_values, segment_file, "FILE",
+         "A file with one segment label per row of the data, or a CSV table whose first column is named "
+         "segment, as blica segment writes it."),
     OPTION(data_values, header, BLICA_OPT_CHOICE, "auto", 0, 0, "auto|yes|no", "WHEN",
            "Whether the first row holds names; auto looks for text in it."),
-    OPTION(data_values, columns, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "LIST",
-           "Only these columns are items: names, indexes from 1, or FIRST:LAST, separated by commas. They keep the "
-           "order of the file."),
-    OPTION(data_values, ignore, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "LIST",
-           "Columns to leave out; a list as for --columns."),
-    OPTION(data_values, id, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "COLUMN",
-           "Column of identifiers of rows, which is no item; blica sources and blica segment carry it through to their "
-           "output."),
-    OPTION(data_values, weights, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "COLUMN",
-           "Column of sampling weights, positive numbers; within each segment they count relative to each other, and "
-           "together as the effective number of rows, (sum w)^2 / sum w^2."),
-    OPTION(data_values, frequencies, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "COLUMN",
-           "Column of whole numbers that say how many times a row occurred; results are those of the repeated rows."),
-    OPTION(data_values, cluster, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "COLUMN",
-           "Column that says which rows belong together, such as the pupils of a class or the answers of one person; "
-           "errors and tests then take clusters, not rows, as independent. A cluster lies in one segment."),
-    OPTION(data_values, missing, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "VALUES",
-           "Values that mean missing, in addition to empty, NA, N/A, NaN and NULL; separated by commas, as in -9,99."),
+    TEXT(data_values, columns, "LIST",
+         "Only these columns are items: names, indexes from 1, or FIRST:LAST, separated by commas. They keep "
+         "the order of the file."),
+    TEXT(data_values, ignore, "LIST", "Columns to leave out; a list as for --columns."),
+    TEXT(data_values, id, "COLUMN",
+         "Column of identifiers of rows, which is no item; blica sources and blica segment carry it through to "
+         "their output."),
+    TEXT(data_values, weights, "COLUMN",
+         "Column of sampling weights, positive numbers; within each segment they count relative to each other, "
+         "and together as the effective number of rows, (sum w)^2 / sum w^2."),
+    TEXT(data_values, frequencies, "COLUMN",
+         "Column of whole numbers that say how many times a row occurred; results are those of the repeated rows."),
+    TEXT(data_values, cluster, "COLUMN",
+         "Column that says which rows belong together, such as the pupils of a class or the answers of one person; "
+         "errors and tests then take clusters, not rows, as independent. A cluster lies in one segment."),
+    TEXT(data_values, missing, "VALUES",
+         "Values that mean missing, in addition to empty, NA, N/A, NaN and NULL; separated by commas, as in -9,99."),
     {"levels", BLICA_OPT_TEXT, offsetof(data_values, list), sizeof(char *), NULL, 0, 0, NULL, "LEVELS",
      "Levels of the items, lowest first, as in 'never<rarely<often'; 'mood=low<high,sleep=bad<fair<good' for single "
      "columns; any: columns may hold any two values, the lower one becomes 0. Without it 0/1, 1/2, no/yes and "
-     "false/true are understood, in each column by itself. Data that are read together with a model are coded by "
-     "the levels of the model.",
+     "false/true are understood, in each column by itself. Data that are read together with a model are coded by the "
+     "levels of the model.",
      NULL},
-    OPTION(data_values, ordinal, BLICA_OPT_FLAG, "no", 0, 1, NULL, NULL,
-           "The distinct whole numbers of each column, in order, are its levels; no/yes and the like need nothing "
-           "more, and "
-           "--levels gives those of other columns of text."),
-    OPTION(data_values, numeric, BLICA_OPT_TEXT, NULL, 0, 0, NULL, "LIST",
-           "Columns of numbers, such as income or reaction times; a list as for --columns. Each is cut at quantiles of "
-           "all "
-           "rows into 16 levels, which keep 98 % of what two normal variables say of their correlation; the model "
-           "remembers the cuts. Own cuts are levels that begin with -Inf, as in --levels 'income=-Inf<1000<5000'."),
+    FLAG(data_values, ordinal,
+         "The distinct whole numbers of each column, in order, are its levels; no/yes and the like need nothing "
+         "more, and --levels gives those of other columns of text."),
+    TEXT(data_values, numeric, "LIST",
+         "Columns of numbers, such as income or reaction times; a list as for --columns. Each is cut at quantiles of "
+         "all rows into 16 levels, which keep 98 % of what two normal variables say of their correlation; the model "
+         "remembers the cuts. Own cuts are levels that begin with -Inf, as in --levels 'income=-Inf<1000<5000'."),
 };
 
 const blica_option *data_option_table(int *count) {

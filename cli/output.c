@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <libgen.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -149,41 +150,37 @@ static json_t *json_seed(uint64_t seed) {
   return seed <= INT64_MAX ? json_integer((json_int_t)seed) : json_string(text);
 }
 
-static json_t *json_value(const void *from, json_kind kind) {
+static json_t *json_value(char kind, va_list *args) {
   switch (kind) {
-  case FIELD_NUMBER:
-    return json_number(*(const double *)from);
-  case FIELD_INT:
-    return json_integer(*(const int *)from);
-  case FIELD_WIDE:
-    return json_integer((json_int_t) * (const int64_t *)from);
-  case FIELD_SEED:
-    return json_seed(*(const uint64_t *)from);
-  case FIELD_STRING:
-    return json_text(*(char *const *)from);
-  case FIELD_ARRAY:
-    return json_text(from);
-  case FIELD_STOP:
-    return json_string(blica_stop_name(*(const blica_stop *)from));
-  case FIELD_ENGINE:
-    return json_string(blica_engine_name(*(const blica_engine *)from));
+  case 'n':
+    return json_number(va_arg(*args, double));
+  case 'i':
+    return json_integer(va_arg(*args, int));
+  case 'w':
+    return json_integer((json_int_t)va_arg(*args, int64_t));
+  case 'u':
+    return json_seed(va_arg(*args, uint64_t));
+  case 'b':
+    return json_boolean(va_arg(*args, int));
+  case 't':
+    return json_text(va_arg(*args, const char *));
+  default:
+    return va_arg(*args, json_t *);
   }
-  return NULL;
 }
 
-void json_set(json_t *object, const void *from, const json_field *fields) {
-  for (; fields->name; fields++)
-    json_object_set_new(object, fields->name, json_value((const char *)from + fields->offset, fields->kind));
-}
-
-json_t *json_rows(const void *rows, int count, size_t size, const json_field *fields) {
-  json_t *list = json_array();
-  for (int i = 0; i < count; i++) {
-    json_t *object = json_object();
-    json_set(object, (const char *)rows + (size_t)i * size, fields);
-    json_array_append_new(list, object);
+json_t *json_members(const char *members, ...) {
+  json_t *object = json_object();
+  va_list args;
+  va_start(args, members);
+  for (const char *at = members; *at; at += strcspn(at, " "), at += strspn(at, " ")) {
+    char name[64];
+    const int length = (int)strcspn(at, ":");
+    snprintf(name, sizeof name, "%.*s", length, at);
+    json_object_set_new(object, name, json_value(at[length + 1], &args));
   }
-  return list;
+  va_end(args);
+  return object;
 }
 
 void print_cell(int decimals, double value) {

@@ -32,30 +32,9 @@ json_t *json_number(double value);
 json_t *json_numbers(const double *x, int count); /* an array of these */
 json_t *json_wide(const int64_t *x, int count);   /* an array of whole numbers */
 
-/* Members of a struct that a JSON object has under their names: {FIELD(blica_start, gradient, FIELD_NUMBER), ..., {0}}.
- */
-typedef enum {
-  FIELD_NUMBER, /* double */
-  FIELD_INT,    /* int */
-  FIELD_WIDE,   /* int64_t */
-  FIELD_SEED,   /* uint64_t */
-  FIELD_STRING, /* char * */
-  FIELD_ARRAY,  /* char [] */
-  FIELD_STOP,   /* blica_stop */
-  FIELD_ENGINE  /* blica_engine */
-} json_kind;
-typedef struct {
-  const char *name;
-  size_t offset;
-  json_kind kind;
-} json_field;
-#define FIELD(type, member, kind)                                                                                      \
-  { #member, offsetof(type, member), kind }
-/* Gives the object these members of the struct. */
-void json_set(json_t *object, const void *from, const json_field *fields);
-/* An object for each of `count` structs of this size. */
-json_t *json_rows(const void *rows, int count, size_t size, const json_field *fields);
-
+/* An object of these members, "name:kind name:kind", whose values follow: n double (json_number), i int, w int64_t,
+ * u uint64_t, b a truth, t text (json_text), o json_t, which it takes over. */
+json_t *json_members(const char *members, ...);
 /* Prints a tab and the value with this number of decimals, or a tab and "-" for NaN. */
 void print_cell(int decimals, double value);
 

@@ -35,8 +35,7 @@ typedef struct program program;
 typedef struct {
   const char *name;
   const char *summary;  /* one line, no full stop */
-  const char *operands; /* "DATA|COUNTS", as the usage line shows it; "" for none */
-  int least, most;      /* number of operands; most < 0: any */
+  const char *operands; /* "MODEL [DATA]" or "COUNTS...", as the usage line shows them; "" for none */
   const char *required; /* names of options that must be given, "sources|out"; NULL: none */
   const char *usual;    /* names of options that help lists at once; NULL: all but those of reading */
   const char *text;     /* what it does: paragraphs, blank lines between */
@@ -99,6 +98,8 @@ extern const command *const commands[]; /* that help lists; the last is NULL */
  * and `own_table` is the function for the group. */
 #define OPTION(type, field, kind, initial, low, high, words, metavar, help)                                            \
   { #field, kind, offsetof(type, field), sizeof(((type *)0)->field), initial, low, high, words, metavar, help, NULL }
+#define TEXT(type, field, metavar, help) OPTION(type, field, BLICA_OPT_TEXT, NULL, 0, 0, NULL, metavar, help)
+#define FLAG(type, field, help) OPTION(type, field, BLICA_OPT_FLAG, "no", 0, 1, NULL, NULL, help)
 #define OPTION_TABLE(function, table)                                                                                  \
   static const blica_option *function(int *count) {                                                                    \
     *count = (int)(sizeof(table) / sizeof *(table));                                                                   \

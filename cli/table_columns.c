@@ -68,10 +68,10 @@ static blica_status check_first(table *t, char *message) {
   t->counts = same && strcmp(t->path, "-") == 0;
   if (same && !t->counts) return table_not_rows(t, message);
   if (t->text.field_count == 1)
-    return table_fail(message, BLICA_ERR_DATA,
-                      "%s: is read as one column: its first line, '%.*s', has no comma, semicolon, tab or blank "
-                      "between columns",
-                      t->name, (int)(f->length < 60 ? f->length : 60), f->text);
+    return table_fail(
+        message, BLICA_ERR_DATA,
+        "%s: is read as one column: its first line, '%.*s', has no comma, semicolon, tab or blank between columns",
+        t->name, (int)(f->length < 60 ? f->length : 60), f->text);
   return BLICA_OK;
 }
 

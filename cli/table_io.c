@@ -198,28 +198,37 @@ blica_status table_next(table *t, int64_t max_rows, char message[TABLE_MESSAGE],
   return status;
 }
 
-/* The second reading of a table, whose values were recognised by the first: the same columns, notes given. */
-static void use_found(table_options *options, const table *found) {
-  options->found = found;
-  options->header = found->header ? TABLE_HEADER_YES : TABLE_HEADER_NO;
+/* Reads an opened table. */
+typedef blica_status (*read_fn)(table *t, char *message, void *user);
+
+/* Opens the file and reads it; once more where a value was neither 0 nor 1 and the values of each column are a usual
+ * pair. Rows that were handed over stay so: then the second reading is left out (*taken rows). */
+static blica_status read_recognised(blica_ctx *ctx, const char *path, const table_options *options, char *message,
+                                    read_fn read, const int64_t *taken, void *user) {
+  table *t, *found;
+  table_options again = *options;
+  blica_status status = table_open(ctx, path, options, message, &t);
+  if (status == BLICA_OK) status = read(t, message, user);
+  const bool odd = t && t->odd, header = t && t->header;
+  table_close(t);
+  if (status == BLICA_OK || !odd || (taken && *taken > 0) || !table_recognise(ctx, path, options, header, &found))
+    return status;
+  again.found = found;
+  again.header = header ? TABLE_HEADER_YES : TABLE_HEADER_NO;
+  status = read_recognised(ctx, path, &again, message, read, taken, user);
+  table_close(found);
+  return status;
+}
+
+static blica_status read_rows(table *t, char *message, void *out) {
+  return table_next(t, INT64_MAX / 2, message, out);
 }
 
 blica_status table_read(blica_ctx *ctx, const char *path, const table_options *options, char message[TABLE_MESSAGE],
                         blica_data **out) {
-  table *t;
   *out = NULL;
-  if (communicator()) return table_ranks_read(ctx, path, options, message, out);
-  blica_status status = table_open(ctx, path, options, message, &t);
-  if (status == BLICA_OK) status = table_next(t, INT64_MAX / 2, message, out);
-  const bool odd = t && t->odd, header = t && t->header;
-  table_close(t);
-  table_options again = *options;
-  table *found;
-  if (status == BLICA_OK || !odd || !table_recognise(ctx, path, options, header, &found)) return status;
-  use_found(&again, found);
-  status = table_read(ctx, path, &again, message, out);
-  table_close(found);
-  return status;
+  return communicator() ? table_ranks_read(ctx, path, options, message, out)
+                        : read_recognised(ctx, path, options, message, read_rows, NULL, out);
 }
 
 /* ---- counts ---- */
@@ -367,7 +376,8 @@ static blica_status check_counted(const char *path, const table_options *o, char
 }
 
 /* The sum over pieces; NULL on failure. */
-static blica_status count_rows(table *t, char *message, blica_counts **out) {
+static blica_status count_rows(table *t, char *message, void *out) {
+  if (t->counts) return counts_from_stdin(t, message, out);
   blica_status status = table_begin_stream(t, message);
   blica_counts *sum = NULL;
   uint8_t *flipped = NULL;
@@ -384,13 +394,12 @@ static blica_status count_rows(table *t, char *message, blica_counts **out) {
     blica_counts_free(sum);
     sum = NULL;
   }
-  *out = sum;
+  *(blica_counts **)out = sum;
   return status;
 }
 
 blica_status table_counts(blica_ctx *ctx, const char *path, const table_options *options, char message[TABLE_MESSAGE],
                           blica_counts **out) {
-  table *t;
   *out = NULL;
   MUST(check_counted(path, options, message));
   if (options->weights) return count_weighted(ctx, path, options, message, out);
@@ -400,17 +409,7 @@ blica_status table_counts(blica_ctx *ctx, const char *path, const table_options 
                               : table_fail(message, loaded, "%s", blica_message(ctx));
   }
   if (communicator()) return table_ranks_counts(ctx, path, options, message, out);
-  blica_status status = table_open(ctx, path, options, message, &t);
-  if (status == BLICA_OK) status = t->counts ? counts_from_stdin(t, message, out) : count_rows(t, message, out);
-  const bool odd = t && t->odd, header = t && t->header;
-  table_close(t);
-  table_options again = *options;
-  table *found;
-  if (status == BLICA_OK || !odd || !table_recognise(ctx, path, options, header, &found)) return status;
-  use_found(&again, found);
-  status = table_counts(ctx, path, &again, message, out);
-  table_close(found);
-  return status;
+  return read_recognised(ctx, path, options, message, count_rows, NULL, out);
 }
 
 /* ---- pieces for a caller ---- */
@@ -421,23 +420,28 @@ static double read_share(const table *t) {
   return size > 0 ? (double)(t->text.dropped + (int64_t)t->text.at) / (double)size : -1;
 }
 
-/* The pieces of an opened table; *row: how many rows were handed over. */
-static blica_status each_piece(table *t, int64_t max_rows, char *message, table_piece_fn take, void *user, bool *taken,
-                               int64_t *row) {
+typedef struct {
+  int64_t max_rows, rows; /* of a piece; handed over */
+  table_piece_fn take;
+  void *user;
+  bool *taken;
+} each;
+
+static blica_status read_pieces(table *t, char *message, void *user) {
+  each *e = user;
   blica_status status = t->options.segment_count ? find_total(t, message) : BLICA_OK;
-  for (blica_data *piece = NULL; status == BLICA_OK && *taken; blica_data_free(piece)) {
-    status = table_next(t, max_rows, message, &piece);
+  for (blica_data *piece = NULL; status == BLICA_OK && *e->taken; blica_data_free(piece)) {
+    status = table_next(t, e->max_rows, message, &piece);
     if (status != BLICA_OK || !piece) break;
-    *taken = take(piece, read_share(t), user);
-    *row = t->row;
+    *e->taken = e->take(piece, read_share(t), e->user);
+    e->rows = t->row;
   }
   return status;
 }
 
 blica_status table_each(blica_ctx *ctx, const char *path, const table_options *options, int64_t max_rows,
                         char message[TABLE_MESSAGE], table_piece_fn take, void *user, bool *taken) {
-  table *t;
-  int64_t row = 0;
+  each e = {max_rows, 0, take, user, taken};
   blica_data *all;
   *taken = true;
   if (communicator()) {
@@ -446,15 +450,5 @@ blica_status table_each(blica_ctx *ctx, const char *path, const table_options *o
     blica_data_free(all);
     return BLICA_OK;
   }
-  blica_status status = table_open(ctx, path, options, message, &t);
-  if (status == BLICA_OK) status = each_piece(t, max_rows, message, take, user, taken, &row);
-  const bool odd = t && t->odd, header = t && t->header;
-  table_close(t);
-  table_options again = *options;
-  table *found;
-  if (status == BLICA_OK || !odd || row > 0 || !table_recognise(ctx, path, options, header, &found)) return status;
-  use_found(&again, found);
-  status = table_each(ctx, path, &again, max_rows, message, take, user, taken);
-  table_close(found);
-  return status;
+  return read_recognised(ctx, path, options, message, read_pieces, &e.rows, &e);
 }

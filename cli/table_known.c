@@ -145,15 +145,15 @@ static blica_status order_levels(const table *t, int variable, column_levels *l,
   const char *name = table_column_name(t, column, buffer);
   if (l->count < 2)
     return table_fail(message, BLICA_ERR_DATA,
-                      "%s, column %d (%s): it has %d value; an item needs at least two levels: "
-                      "leave it out, or give its levels by --levels",
+                      "%s, column %d (%s): it has %d value; an item needs at least two levels: leave it out, or give "
+                      "its levels by --levels",
                       t->name, column + 1, name, l->count);
   if (usual_pair(l, WORDS) >= 0) return BLICA_OK;
   for (int k = 0; k < l->count; k++)
     if (!table_number(l->text[k], strlen(l->text[k]), &number) || number != (double)(int64_t)number)
       return table_fail(message, BLICA_ERR_DATA,
-                        "%s, column %d (%s): '%.40s' is not a whole number, which --ordinal asks for; "
-                        "give the levels of such a column beside it, as in --levels 'NAME=low<middle<high'",
+                        "%s, column %d (%s): '%.40s' is not a whole number, which --ordinal asks for; give the levels "
+                        "of such a column beside it, as in --levels 'NAME=low<middle<high'",
                         t->name, column + 1, name, l->text[k]);
   sort_levels(l);
   return BLICA_OK;
@@ -292,15 +292,14 @@ blica_status table_begin_known(table *t, char *message) {
   blica_status status = BLICA_OK;
   const blica_coding *model = o->model ? o->model->coding : NULL;
   if (o->numeric && o->levels)
-    return table_fail(message, BLICA_ERR_ARGUMENT,
-                      "--levels any is for all columns; beside --numeric name those that it is for, as in --levels "
-                      "'NAME=low<high'");
-  if (!o->list && !o->ordinal && !o->numeric && !o->found && !model && !t->survey) return BLICA_OK;
-  if (o->list && o->ordinal && !strchr(o->list, '='))
     return table_fail(
         message, BLICA_ERR_ARGUMENT,
-        "--levels gives one list for all columns, which leaves nothing to --ordinal; give one of them, or "
-        "name single columns as in --levels 'NAME=low<middle<high'");
+        "--levels any is for all columns; beside --numeric name those that it is for, as in --levels 'NAME=low<high'");
+  if (!o->list && !o->ordinal && !o->numeric && !o->found && !model && !t->survey) return BLICA_OK;
+  if (o->list && o->ordinal && !strchr(o->list, '='))
+    return table_fail(message, BLICA_ERR_ARGUMENT,
+                      "--levels gives one list for all columns, which leaves nothing to --ordinal; give one of them, "
+                      "or name single columns as in --levels 'NAME=low<middle<high'");
   t->levels = calloc((size_t)t->n + 1, sizeof *t->levels);
   if (!t->levels) return table_no_memory(message);
   t->known = true;

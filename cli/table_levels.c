@@ -32,16 +32,15 @@ blica_status table_level(table *t, int variable, const char *text, size_t length
   if (t->known) return table_unknown_level(t, variable, text, length, message);
   if (l->count == 2 && !t->collecting)
     return table_fail(message, BLICA_ERR_DATA,
-                      "%s, row %lld, column %d (%s): '%.*s' is a third value after '%.40s' and '%.40s'; "
-                      "--levels any allows two per column",
+                      "%s, row %lld, column %d (%s): '%.*s' is a third value after '%.40s' and '%.40s'; --levels any "
+                      "allows two per column",
                       t->name, (long long)t->row + 1, column + 1, table_column_name(t, column, buffer),
                       (int)(length < 40 ? length : 40), text, l->text[0], l->text[1]);
   if (l->count > MOST_LEVELS)
-    return table_fail(
-        message, BLICA_ERR_DATA,
-        "%s, column %d (%s): it has more than %d values; if it is a number, say --numeric; if it is no item, leave it "
-        "out by --ignore, or carry it through by --id",
-        t->name, column + 1, table_column_name(t, column, buffer), MOST_LEVELS);
+    return table_fail(message, BLICA_ERR_DATA,
+                      "%s, column %d (%s): it has more than %d values; if it is a number, say --numeric; if it is no "
+                      "item, leave it out by --ignore, or carry it through by --id",
+                      t->name, column + 1, table_column_name(t, column, buffer), MOST_LEVELS);
   *code = t->collecting ? 0 : (int8_t)l->count;
   return table_add_level(l, text, length) ? BLICA_OK : table_no_memory(message);
 }

@@ -97,11 +97,10 @@ blica_status table_find_cuts(table *t, char *message) {
     l->cut[0] = -INFINITY;
     for (int k = 1; k < l->count; k++)
       if (!table_number(l->text[k], strlen(l->text[k]), &l->cut[k]) || !(l->cut[k] > l->cut[k - 1]))
-        return table_fail(
-            message, BLICA_ERR_DATA,
-            "%s: the levels of item %d begin with -Inf, which says that numbers are cut into levels, but '%.40s' "
-            "is not a number above '%.40s'",
-            t->name, i + 1, l->text[k], l->text[k - 1]);
+        return table_fail(message, BLICA_ERR_DATA,
+                          "%s: the levels of item %d begin with -Inf, which says that numbers are cut into levels, but "
+                          "'%.40s' is not a number above '%.40s'",
+                          t->name, i + 1, l->text[k], l->text[k - 1]);
   }
   return BLICA_OK;
 }

@@ -194,14 +194,12 @@ blica_status table_bad_value(const table *t, int variable, const char *text, siz
   int column = t->column_of[variable];
   char line[40] = "";
   if (!t->npy) snprintf(line, sizeof line, " (line %lld)", (long long)t->text.record_line);
-  return table_fail(
-      message, BLICA_ERR_DATA,
-      "%s, row %lld%s, column %d (%s): value '%.*s' is not 0 or 1 (missing: empty, NA, N/A, NaN or "
-      "NULL); use --ordinal or "
-      "--levels if items have other levels, or name the column with --segment-column if it is the segment, with "
-      "--id or --ignore if it is no item",
-      t->name, (long long)t->row + 1, line, column + 1, table_column_name(t, column, buffer),
-      (int)(length < 40 ? length : 40), text);
+  return table_fail(message, BLICA_ERR_DATA,
+                    "%s, row %lld%s, column %d (%s): value '%.*s' is not 0 or 1 (missing: empty, NA, N/A, NaN or "
+                    "NULL); use --ordinal or --levels if items have other levels, or name the column with "
+                    "--segment-column if it is the segment, with --id or --ignore if it is no item",
+                    t->name, (long long)t->row + 1, line, column + 1, table_column_name(t, column, buffer),
+                    (int)(length < 40 ? length : 40), text);
 }
 
 /* The record in text.fields. */

@@ -83,7 +83,9 @@ static void parse_line(const command *c, char *text) {
   int code = args_parse(&p, count, words, values, &help);
   CHECK(code == 0 || code == EXIT_USAGE || code == EXIT_DATA);
   CHECK(p.operand_count >= 0 && p.operand_count <= count);
-  CHECK(code != 0 || help || (p.operand_count >= c->least && (c->most < 0 || p.operand_count <= c->most)));
+  int most;
+  const int least = operands_of(c->operands, &most);
+  CHECK(code != 0 || help || (p.operand_count >= least && p.operand_count <= most));
   free(values);
 }
 
