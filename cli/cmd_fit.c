@@ -1,11 +1,11 @@
 /* cmd_fit.c - blica fit DATA|COUNTS: the mixing matrix, into model.json. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "communicator.h"
 #include "data_args.h"
-#include "fit_summary.h"
 #include "output.h"
 #include "program.h"
 #include "words.h"
@@ -80,7 +80,116 @@ static int check_input(const fit_values *v, const char *path, const fit_input *i
   return EXIT_OK;
 }
 
-/* ---- printing the result ---- */
+/* ---- the answer in words ---- */
+
+enum {
+  TABLE_ITEMS = 60, /* up to this number of items and sources all loadings are printed */
+  TABLE_SOURCES = 8,
+  NAME = 40,      /* characters of a name */
+  RANK_MOST = 400 /* parameters up to which the rank of the design is computed in passing */
+};
+
+static int characters_of(const char *text) {
+  int count = 0;
+  for (; *text; text++) count += ((unsigned char)*text & 0xC0) != 0x80;
+  return count;
+}
+
+/* The name in at most `most` characters, filled with blanks up to `least`. */
+static void put_name(FILE *to, const char *name, int least, int most) {
+  char text[SHOWN_TEXT];
+  const char *c = shown(name, text);
+  const int all = characters_of(c), kept = all > most ? most - 1 : all;
+  for (int count = 0; *c; c++) {
+    if (((unsigned char)*c & 0xC0) != 0x80 && ++count > kept) break;
+    putc(*c, to);
+  }
+  fprintf(to, "%s%*s", all > most ? "\xE2\x80\xA6" : "", all < least ? least - all : 0, "");
+}
+
+static int names_width(const blica_model *m) {
+  int widest = 8;
+  for (int i = 0; i < m->n; i++) {
+    const int width = characters_of(m->variables[i]);
+    widest = width > widest ? width : widest;
+  }
+  return widest < NAME ? widest : NAME;
+}
+
+static void print_loadings(const blica_model *m, const int *order, FILE *to) {
+  const int width = names_width(m);
+  fprintf(to, "%-*s", width, "loadings");
+  for (int j = 0; j < m->k; j++) fprintf(to, "  %*sz%d", j < 9 ? 4 : 3, "", j + 1);
+  for (int i = 0; i < m->n; i++) {
+    putc('\n', to);
+    put_name(to, m->variables[order[i]], width, width);
+    for (int j = 0; j < m->k; j++)
+      fprintf(to, "  %6.2f", round(100 * m->mixing[(size_t)order[i] + (size_t)j * (size_t)m->n]) / 100 + 0.0);
+  }
+  fputs("\n\n", to);
+}
+
+static void put_short(const char *name, FILE *to) {
+  put_name(to, name, 0, NAME);
+}
+
+static void print_sources(const blica_model *m, FILE *to) {
+  for (int j = 0; j < m->k; j++) {
+    fprintf(to, "z%d (%.0f %%%s): ", j + 1, 100 * explained_share(m, j), j == 0 ? " of what is explained" : "");
+    write_source(m, NULL, j, put_short, to);
+    putc('\n', to);
+  }
+  putc('\n', to);
+}
+
+static void print_design(program *p, const blica_model *m, FILE *to) {
+  int64_t statistics, unknowns;
+  blica_identification *found = NULL;
+  if (blica_identify_count(p->ctx, m->n, m->k, m->u, blica_ordinal_items(m->coding), &statistics, &unknowns) !=
+      BLICA_OK)
+    return;
+  if (statistics < unknowns)
+    fprintf(to,
+            "Design: no. There are %lld more unknowns than statistics, so these data cannot determine %d sources.\n",
+            (long long)(unknowns - statistics), m->k);
+  else if ((int64_t)m->k * (m->n + m->u) <= RANK_MOST && blica_identify(p->ctx, m, &found) == BLICA_OK)
+    fprintf(to, "Design: %s determine %d sources%s (rank %lld of %lld).\n",
+            found->local ? "yes. These segments can" : "no. These segments cannot", m->k,
+            found->local ? " if their variances change" : "", (long long)found->rank, (long long)found->parameters);
+  else
+    fputs("Design: not tested yet (blica identify).\n", to);
+  blica_identification_free(found);
+}
+
+/* The answer of a fit: what is in the data (words, "" where that is not known), loadings sorted by source, each source
+ * in words, what the design can determine, how the starts ended, and the next command. */
+static void print_summary(program *p, const blica_model *m, FILE *to, const char *out, const char *words) {
+  char starts[STARTS_TEXT], model_word[WORD_TEXT], data_word[WORD_TEXT];
+  const char *data = p->operands[0];
+  int *order = calloc((size_t)m->n, sizeof *order);
+  if (*words) fprintf(to, "%s\n\n", words);
+  if (order) {
+    sort_items(m, order);
+    if (m->n <= TABLE_ITEMS && m->k <= TABLE_SOURCES) print_loadings(m, order, to);
+    print_sources(m, to);
+  }
+  free(order);
+  print_design(p, m, to);
+  fputs("Change, fit, loadings: not tested yet (blica assess).\n", to);
+  starts_words(&m->fit, starts);
+  if (*starts) fprintf(to, "Starts: %s\n", starts);
+  const bool rows = strcmp(data, "-") != 0 && !table_is_counts(data);
+  shell_word(out, model_word), shell_word(data, data_word);
+  if (strcmp(out, "/dev/stdout") == 0) return;
+  fputs("Next:\n", to);
+  if (rows) fprintf(to, "  blica assess %s %s%s\n", model_word, data_word, p->reading);
+#ifdef BLICA_REPORT
+  fprintf(to, "  blica report %s%s%s%s --out report.html\n", model_word, strcmp(data, "-") ? " " : "",
+          strcmp(data, "-") ? data_word : "", strcmp(data, "-") ? p->reading : "");
+#endif
+}
+
+/* ---- details, JSON and the exit code ---- */
 
 /* What an expert asks for with --verbose. */
 static void print_details(const blica_fit_report *fit) {
@@ -146,8 +255,7 @@ static int finish(program *p, const fit_values *v, const blica_model *model, con
   say_note("%s: objective %.10g after %.2g s (seed %llu); wrote %s", model->method, model->fit.objective,
            model->fit.seconds, (unsigned long long)model->fit.seed, v->out);
   if (!v->json && !p->quiet && leads())
-    print_summary(p, model, strcmp(v->out, "/dev/stdout") == 0 ? stderr : stdout, v->out, p->operands[0], p->reading,
-                  in->words);
+    print_summary(p, model, strcmp(v->out, "/dev/stdout") == 0 ? stderr : stdout, v->out, in->words);
   settle_checkpoint(v->options.checkpoint, interrupted() || model->fit.seconds > v->options.max_seconds, "fit");
   int code = v->json ? print_record(model, v->out, in->rows) : EXIT_OK;
   return code == EXIT_OK ? exit_of(model->fit.stop) : code;

@@ -115,18 +115,10 @@ static void questions(const report *r, FILE *page) {
 
 /* ---- one sentence for each source ---- */
 
-/* The items at one end of source j, in bold; how many there are. */
-static int put_names(const report *r, int j, double sign, const char *before, FILE *page) {
-  const blica_model *m = r->in->model;
-  int list[NAMED], listed;
-  const int all = name_items(m, r->in->assessment, j, sign, list, &listed);
-  for (int i = 0; i < listed; i++) {
-    fprintf(page, "%s<b>", i ? ", " : before);
-    html_text(page, m->variables[list[i]]);
-    fputs("</b>", page);
-  }
-  if (all > listed) fprintf(page, " and %d more", all - listed);
-  return all;
+static void put_bold(const char *name, FILE *page) {
+  fputs("<b>", page);
+  html_text(page, name);
+  fputs("</b>", page);
 }
 
 /* Between which segments the variance of source j differs most, in words. */
@@ -165,8 +157,8 @@ static void source_sentences(const report *r, FILE *page) {
   for (int j = 0; j < m->k && j < SENTENCES_MOST; j++) {
     fprintf(page, "<li><i>z%d</i> (%.0f %%%s): ", j + 1, 100 * explained_share(m, j),
             j == 0 ? " of what is explained" : "");
-    const int up = put_names(r, j, 1, "", page), down = put_names(r, j, -1, up ? " against " : "", page);
-    fputs(up + down ? "." : "no item is clearly related to it.", page);
+    write_source(m, r->in->assessment, j, put_bold, page);
+    fputs(".", page);
     put_change(r, j, page);
     fputs("</li>\n", page);
   }

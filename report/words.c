@@ -38,7 +38,12 @@ bool is_doubtful(const blica_assessment *a, int i, int j) {
   return a && isfinite(a->mixing_low[at]) && a->mixing_low[at] <= 0 && a->mixing_high[at] >= 0;
 }
 
-int name_items(const blica_model *m, const blica_assessment *a, int j, double sign, int list[NAMED], int *listed) {
+enum { NAMED = 3 }; /* names at one end of a source */
+
+/* The items whose correlation with source j has this sign and is worth a word: how many there are. The first `*listed`
+ * of them are in list. */
+static int name_items(const blica_model *m, const blica_assessment *a, int j, double sign, int list[NAMED],
+                      int *listed) {
   enum { MANY = 5, WIDE = 60 }; /* sources from which one name fewer is given; bytes of the names of a sentence */
   const double worth = 0.3;
   const int most = m->k < MANY ? NAMED : NAMED - 1;
@@ -57,6 +62,25 @@ int name_items(const blica_model *m, const blica_assessment *a, int j, double si
   for (*listed = 0; *listed < count; ++*listed)
     if ((wide += strlen(m->variables[list[*listed]])) > WIDE && *listed > 0) break;
   return all;
+}
+
+/* The items at one end of source j; how many there are. */
+static int write_end(const blica_model *m, const blica_assessment *a, int j, double sign, const char *before,
+                     void (*put)(const char *name, FILE *to), FILE *to) {
+  int list[NAMED], listed;
+  const int all = name_items(m, a, j, sign, list, &listed);
+  for (int i = 0; i < listed; i++) {
+    fputs(i ? ", " : before, to);
+    put(m->variables[list[i]], to);
+  }
+  if (all > listed) fprintf(to, " and %d more", all - listed);
+  return all;
+}
+
+void write_source(const blica_model *m, const blica_assessment *a, int j, void (*put)(const char *name, FILE *to),
+                  FILE *to) {
+  const int up = write_end(m, a, j, 1, "", put, to), down = write_end(m, a, j, -1, up ? " against " : "", put, to);
+  if (up + down == 0) fputs("no item is clearly related to it", to);
 }
 
 typedef struct {

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include "blica.h"
 
@@ -16,11 +17,11 @@ int source_of_item(const blica_model *m, int i);
 void sort_items(const blica_model *m, int *order /* [n] */);
 /* Whether the interval of the loading of item i on source j is known and meets 0; assessment may be NULL. */
 bool is_doubtful(const blica_assessment *assessment, int i, int j);
-enum { NAMED = 3 };
-/* The items whose correlation with source j has this sign and is worth a word (.3 or more, and not doubtful), strongest
- * first: how many there are. The first `*listed` of them are in list, as many as a sentence takes. */
-int name_items(const blica_model *m, const blica_assessment *assessment, int j, double sign, int list[NAMED],
-               int *listed);
+/* Writes which items source j is: "x7, x6 and 2 more against x3". Named are those whose correlation with it is worth a
+ * word (.3 or more, and not doubtful), strongest first, as many as a sentence takes; put writes a name. Without any it
+ * says so. */
+void write_source(const blica_model *m, const blica_assessment *assessment, int j,
+                  void (*put)(const char *name, FILE *to), FILE *to);
 /* The part of the explained variance that source j has, 0 to 1. */
 double explained_share(const blica_model *m, int j);
 

@@ -55,6 +55,28 @@ P
   grep -q "not fitted" truth.html
 }
 
+@test "console and page say in the same words which items a source is" {
+  "$BLICA" simulate --variables 12 --sources 3 --segments 20 --samples 300 --out many --quiet
+  sed '1s/x1,/calm \& "well",/; 1s/x2,/under 5 < 10,/; 1s/x12/überlang/' many/data.csv | sed '1s/calm & "well"/"calm \& ""well"""/' >named.csv
+  for data in "$BATS_FILE_TMPDIR/d/data.csv" named.csv; do
+    [ "$data" = named.csv ] && k=3 || k=2
+    run_code 0 fit "$data" --sources $k --out m.json
+    printf '%s\n' "$out" | grep '^z[0-9]* (' >console
+    run_code 0 report m.json --out r.html
+    /usr/bin/python3 - r.html >page <<'P'
+import html, re, sys
+page = open(sys.argv[1], encoding="utf-8").read()
+for line in re.findall("<li>(<i>z.*?)</li>", page.split('<ul class="found')[1].split("</ul>")[0], re.S):
+    line = re.sub(" <span>.*?</span>", "", line, flags=re.S)
+    print(re.sub("[.]$", "", html.unescape(re.sub("<.*?>", "", line))))
+P
+    [ "$(wc -l <console)" -eq $k ]
+    diff console page
+  done
+  grep -q "calm & \"well\"\|under 5 < 10\|überlang" console
+  grep -q " against " console
+}
+
 @test "starts are compared with one another, not with the objective under learned priors" {
   d=$BATS_FILE_TMPDIR
   "$BLICA" fit "$d/d/data.csv" --method matched --sources 2 --out matched.json --quiet
