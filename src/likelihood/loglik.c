@@ -15,8 +15,9 @@
 #include "ranks/same.h"
 
 enum { SHIFTS = 8, FIRST_POINTS = 64, EXACT_VARIABLES = 10 };
-#define FIRST_GRID 1e-10 /* error of a probability */
-#define LARGEST_WORK 4e9 /* patterns x variables x points x shifts, or exponentials: seconds, not hours */
+#define FIRST_GRID 1e-10  /* error of a probability */
+#define LARGEST_WORK 4e9  /* patterns x variables x points x shifts, or exponentials: seconds, not hours */
+#define LONG_SECONDS 10.0 /* what takes longer is announced */
 
 typedef struct {
   blica_ctx *ctx;
@@ -141,9 +142,14 @@ static void combine_exact(work *w, const double *now, const double *before) {
   }
 }
 
-static blica_status by_exact(work *w) {
+/* Nodes of one rule after the other; 0 ends them. */
+static const int *exact_rules(int n) {
   static const int few[] = {4, 6, 8, 12, 16, 20, 24, 0}, many[] = {3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 0};
-  const int *nodes = w->params.n <= 8 ? few : many;
+  return n <= 8 ? few : many;
+}
+
+static blica_status by_exact(work *w) {
+  const int *nodes = exact_rules(w->params.n);
   double *now = w->log_p, *before = w->log_p + w->patterns->count;
   for (int rule = 0; nodes[rule]; rule++) {
     bl_accuracy accuracy = {.nodes = nodes[rule]};
@@ -183,34 +189,65 @@ static blica_status by_ep(work *w) {
   return BLICA_OK;
 }
 
+/* What the first value and its error take, in the units of LARGEST_WORK: the nodes of a grid grow with the loadings,
+ * to the power of k, and the integrals of a reduction are done for every group. Expectation propagation counts as 0. */
+static blica_status least_work(const work *w, blica_engine engine, const int *segment, double *units) {
+  BL_OWNED double *mean = NULL, *loading = NULL;
+  double band[BL_GRID_SOURCES];
+  const int *nodes = exact_rules(w->params.n);
+  *units = engine == BLICA_ENGINE_LATTICE ? (double)w->patterns->count * w->params.n * SHIFTS * FIRST_POINTS : 0.0;
+  MUST(bl_alloc(w->ctx, (size_t)w->params.n, &mean));
+  MUST(bl_alloc(w->ctx, (size_t)w->params.n * (size_t)w->params.k, &loading));
+  for (int g = 0; g < w->patterns->groups; g++) {
+    const bl_group *group = &w->patterns->group[g];
+    if (engine == BLICA_ENGINE_EXACT)
+      *units += bl_plackett_cost(group->n, nodes[0]) + bl_plackett_cost(group->n, nodes[1]);
+    if (engine != BLICA_ENGINE_GRID) continue;
+    bl_grid grid = {.n = group->n, .k = w->params.k};
+    bl_group_parameters(group, segment[group->segment], &w->params, mean, loading);
+    bl_grid_band(group->n, w->params.k, loading, band);
+    *units += 2.0 * bl_grid_plan(&grid, band, FIRST_GRID) * (double)group->count * group->n;
+  }
+  return BLICA_OK;
+}
+
+/* Warns before work that takes long. Nanoseconds of a unit were measured on one core of 2.8 GHz. */
+static blica_status announce(const work *w, blica_engine engine, const int *segment) {
+  static const double cost[][2] = {[BLICA_ENGINE_GRID] = {0.1, 0.05},
+                                   [BLICA_ENGINE_EXACT] = {5, 1.5},
+                                   [BLICA_ENGINE_LATTICE] = {15, 3},
+                                   [BLICA_ENGINE_EP] = {0}};
+  double units;
+  MUST(least_work(w, engine, segment, &units));
+  const int64_t most = (int64_t)bl_max_threads(w->ctx) * bl_comm(w->ctx)->size, tasks = w->likelihood->tasks;
+  const double seconds = 1e-9 * units * cost[engine][blica_simd_level(w->ctx) == BLICA_SIMD_AVX512] /
+                         (double)(tasks < most ? tasks : most);
+  if (!(seconds >= LONG_SECONDS)) return BLICA_OK; /* without patterns it is no number */
+  const double unit = seconds < 120 ? 1 : seconds < 7200 ? 60 : 3600;
+  bl_warn(
+      w->ctx,
+      "the log-likelihood by engine %s will take about %.0f %s or more: there are %lld distinct patterns in %d groups "
+      "of rows with the same segment and the same values missing; engine ep is faster, but less accurate",
+      blica_engine_name(engine), seconds / unit,
+      unit == 1    ? "seconds"
+      : unit == 60 ? "minutes"
+                   : "hours",
+      (long long)w->patterns->count, w->patterns->groups);
+  return BLICA_OK;
+}
+
 static blica_status by_engine(work *w, blica_engine engine, const int *segment) {
   bl_likelihood_free(w->likelihood);
   w->likelihood = NULL;
   MUST(bl_likelihood_make(w->ctx, w->patterns, segment, w->params.n, w->params.k, w->params.u, engine, BL_MVN_BLOCK,
                           &w->likelihood));
+  MUST(announce(w, engine, segment));
   MUST(bl_likelihood_order(w->ctx, w->likelihood, &w->params));
   w->result->engine = engine;
   MUST(engine == BLICA_ENGINE_GRID      ? by_grid(w)
        : engine == BLICA_ENGINE_EXACT   ? by_exact(w)
        : engine == BLICA_ENGINE_LATTICE ? by_lattice(w)
                                         : by_ep(w));
-  return BLICA_OK;
-}
-
-/* Whether the coarsest grid is a matter of seconds: its nodes grow with the loadings, to the power of k. */
-static blica_status grid_fits(const work *w, const int *segment, bool *fits) {
-  BL_OWNED double *mean = NULL, *loading = NULL;
-  double cost = 0.0, band[BL_GRID_SOURCES];
-  MUST(bl_alloc(w->ctx, (size_t)w->params.n, &mean));
-  MUST(bl_alloc(w->ctx, (size_t)w->params.n * (size_t)w->params.k, &loading));
-  for (int g = 0; g < w->patterns->groups; g++) {
-    const bl_group *group = &w->patterns->group[g];
-    bl_grid grid = {.n = group->n, .k = w->params.k};
-    bl_group_parameters(group, segment[group->segment], &w->params, mean, loading);
-    bl_grid_band(group->n, w->params.k, loading, band);
-    cost += 2.0 * bl_grid_plan(&grid, band, FIRST_GRID) * (double)group->count * group->n;
-  }
-  *fits = cost <= LARGEST_WORK;
   return BLICA_OK;
 }
 
@@ -246,10 +283,12 @@ blica_status bl_loglik_run(blica_ctx *ctx, const bl_patterns *patterns, const in
             .value = value,
             .result = result};
   blica_engine engine;
-  bool chosen = options->engine != BLICA_ENGINE_AUTO, fits = true;
+  double units = 0.0; /* of a grid that auto has chosen */
+  const bool chosen = options->engine != BLICA_ENGINE_AUTO;
   TRY(bl_likelihood_engine(ctx, options->engine, params->n, params->k, patterns->ordinal, &engine));
-  if (engine == BLICA_ENGINE_GRID && !chosen) TRY(grid_fits(&w, segment, &fits));
-  if (!fits) engine = params->n <= EXACT_VARIABLES && !patterns->ordinal ? BLICA_ENGINE_EXACT : BLICA_ENGINE_LATTICE;
+  if (engine == BLICA_ENGINE_GRID && !chosen) TRY(least_work(&w, engine, segment, &units));
+  if (!(units <= LARGEST_WORK)) /* loadings may be too large for any number */
+    engine = params->n <= EXACT_VARIABLES && !patterns->ordinal ? BLICA_ENGINE_EXACT : BLICA_ENGINE_LATTICE;
   TRY(bl_alloc(ctx, bl_mul((size_t)patterns->count, SHIFTS), &w.log_p));
   TRY(by_engine(&w, engine, segment));
   if (engine == BLICA_ENGINE_EXACT && !chosen && !(result->total_error <= options->error))

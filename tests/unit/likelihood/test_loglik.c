@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -103,7 +104,46 @@ static void rows_add_up(void **state) {
   drop_level_rows(&y);
 }
 
+static char announced[1024];
+static void keep_warning(const char *text, void *user) {
+  (void)user;
+  snprintf(announced, sizeof announced, "%s", text);
+}
+static int stop_at_once(const blica_progress *progress, void *user) {
+  (void)progress, (void)user;
+  return 1;
+}
+
+/* Work of many minutes is announced before it begins: here the first poll stops it. Short work is not announced. */
+static void long_work_is_announced(void **state) {
+  (void)state;
+  blica_simulate_options simulate = blica_simulate_options_default();
+  blica_model *m;
+  blica_data *data;
+  simulate.variables = 12, simulate.sources = 2, simulate.segments = 400, simulate.samples = 20;
+  assert_int_equal(blica_simulate(ctx, &simulate, &m, &data, NULL), BLICA_OK);
+  blica_set_threads(ctx, 1);
+  blica_set_warn(ctx, keep_warning, NULL);
+  blica_loglik_result_free(evaluate(m, data, "grid", 1e6, 1));
+  blica_loglik_result_free(evaluate(m, data, "ep", 0, 1));
+  assert_string_equal(announced, "");
+  blica_loglik_options o = blica_loglik_options_default();
+  blica_loglik_result *r;
+  o.engine = BLICA_ENGINE_EXACT;
+  blica_set_poll(ctx, stop_at_once, NULL);
+  assert_int_equal(blica_loglik(ctx, m, data, &o, &r), BLICA_ERR_INTERRUPTED);
+  assert_non_null(strstr(announced, "by engine exact will take about "));
+  assert_non_null(strstr(announced, "minutes or more"));
+  assert_non_null(strstr(announced, "engine ep is faster"));
+  blica_set_poll(ctx, NULL, NULL);
+  blica_set_warn(ctx, NULL, NULL);
+  blica_set_threads(ctx, 0);
+  blica_model_free(m);
+  blica_data_free(data);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(stated_errors_hold), cmocka_unit_test(rows_add_up)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(stated_errors_hold), cmocka_unit_test(rows_add_up),
+                                     cmocka_unit_test(long_work_is_announced)};
   return cmocka_run_group_tests(tests, open_context, close_context);
 }
