@@ -6,10 +6,8 @@
  * items. Means of scores and their products are those of the rows, not of the model, as in lavaan; they are taken from
  * the table of the pair, whose margins are its thresholds. The rows of a cluster are added first, each with its weight;
  * N times the covariance is then the sum of products of these lines, in chunks and tiles that threads share; the bits
- * do not depend on the threads. Products within a chunk are in single precision: an error of 4e-6 of the root of both
- * variances, whose own sampling error is some 1e-2, for half of the time. Checked against lavaan and its WLSMV fits in
- * tests/parity/acm.sh, and against changes of weights and the spread of estimates in
- * tests/python/test_correlations.py. */
+ * do not depend on the threads. Checked against lavaan and its WLSMV fits in tests/parity/acm.sh, and against changes
+ * of weights and the spread of estimates in tests/python/test_correlations.py. */
 #include <math.h>
 #include <string.h>
 
@@ -30,7 +28,7 @@ typedef struct {
   double *on_pair;            /* what a row in a cell adds to a correlation, table by table in the order of the pairs */
   int64_t *place;             /* [pairs] where tables begin; pairs (0,1), (0,2), ..., (1,2), ... */
   int64_t line, lines, first; /* first line of the chunk; lines in all; the segment's first pattern or unit */
-  float *z;                   /* [size,CHUNK] lines of a chunk */
+  double *z;                  /* [size,CHUNK] lines of a chunk */
   double *acm;                /* [size,size] */
   int tiles;
 } work;
@@ -136,17 +134,16 @@ static blica_status describe_pair(blica_ctx *ctx, const blica_cor *cor, int i, i
 
 /* ---- lines and their products ---- */
 
-static void add_row(const work *w, const int8_t *x, double weight, float *z) {
+static void add_row(const work *w, const int8_t *x, double weight, double *z) {
   const bl_rows *rows = w->rows;
   for (int m = 0; m < w->planes; m++)
-    if (x[rows->item[m]] != BLICA_MISSING)
-      z[m] += (float)(weight * w->on_margin[2 * m + (x[rows->item[m]] >= rows->level[m])]);
+    if (x[rows->item[m]] != BLICA_MISSING) z[m] += weight * w->on_margin[2 * m + (x[rows->item[m]] >= rows->level[m])];
   const int64_t *place = w->place;
   z += w->planes;
   for (int i = 0; i < w->n; i++)
     for (int j = i + 1; j < w->n; j++, place++, z++)
       if (x[i] != BLICA_MISSING && x[j] != BLICA_MISSING)
-        *z += (float)(weight * w->on_pair[*place + x[i] * w->levels[j] + x[j]]);
+        *z += weight * w->on_pair[*place + x[i] * w->levels[j] + x[j]];
 }
 
 /* A line is a cluster, or without clusters a distinct row, whose copies add up to the root of their squared weights. */
@@ -154,7 +151,7 @@ static void line_task(int64_t item, int thread, void *user) {
   const work *w = user;
   const bl_rows *rows = w->rows;
   const int64_t line = w->line + item;
-  float *z = w->z + (size_t)item * (size_t)w->size;
+  double *z = w->z + (size_t)item * (size_t)w->size;
   (void)thread;
   memset(z, 0, (size_t)w->size * sizeof *z);
   if (line >= w->lines) return;
@@ -173,10 +170,8 @@ static void tile_task(int64_t item, int thread, void *user) {
   (void)thread;
   if (i > j) return;
   const int rows = size - i < TILE ? size - i : TILE, columns = size - j < TILE ? size - j : TILE;
-  float product[TILE * TILE];
-  bl_sgemm(rows, columns, CHUNK, w->z + i, size, w->z + j, size, product, TILE);
-  for (int c = 0; c < columns; c++)
-    for (int r = 0; r < rows; r++) w->acm[(size_t)(i + r) + (size_t)(j + c) * (size_t)size] += product[r + c * TILE];
+  bl_dgemm('N', 'T', rows, columns, CHUNK, 1, w->z + i, size, w->z + j, size, 1, w->acm + i + (size_t)j * (size_t)size,
+           size);
 }
 
 static blica_status add_products(blica_ctx *ctx, work *w) {

@@ -194,7 +194,8 @@ static blica_status test_all(tests *t) {
 static blica_status set_apart(tests *t, size_t i, size_t s) {
   const size_t m = t->m, first = t->scores->place[i], size = t->scores->place[i + 1] - first;
   const int im = (int)m, is = (int)size;
-  double *j = t->j + m * m * s, *v = t->v + m * m * s, *own = t->workspace->block, *score = t->s + m * s;
+  double *j = t->j + m * m * s, *v = t->v + m * m * s, *score = t->s + m * s;
+  double *own = t->workspace->block, *own_score = own + size * size;
   BL_OWNED double *x = NULL, *row = NULL;
   MUST(bl_alloc(t->ctx, m * size, &x));
   MUST(bl_alloc(t->ctx, m * size, &row));
@@ -206,8 +207,8 @@ static blica_status set_apart(tests *t, size_t i, size_t s) {
     for (size_t a = 0; a < size; a++) own[a + size * c] = row[a + size * (first + c)] + (a == c ? 1e-10 * most : 0);
   if (bl_dpotrf('L', is, own, is) != 0) return BLICA_OK; /* it has no parameters here */
   bl_dpotrs('L', is, im, own, is, x, is);
-  bl_dgemv('T', is, im, -1, x, is, score + first, 1, 1, score, 1);
-  score += first;
+  memcpy(own_score, score + first, size * sizeof *own_score); /* dgemv may write y before it has read x */
+  bl_dgemv('T', is, im, -1, x, is, own_score, 1, 1, score, 1);
   bl_dgemm('T', 'N', im, im, is, -1, x, is, row, is, 1, j, im);
   for (int side = 0; side < 2; side++) { /* V - X'V_i., then the same from the right */
     for (size_t c = 0; c < size; c++)
@@ -217,7 +218,7 @@ static blica_status set_apart(tests *t, size_t i, size_t s) {
     else
       bl_dgemm('T', 'N', im, im, is, -1, x, is, row, is, 1, v, im);
   }
-  memset(score, 0, size * sizeof *score);
+  memset(score + first, 0, size * sizeof *score);
   return BLICA_OK;
 }
 
@@ -246,7 +247,7 @@ static blica_status adjust(blica_ctx *ctx, size_t count, const double *p, double
   qsort(list, valid, sizeof *list, by_p);
   double least = 1;
   for (size_t r = valid; r-- > 0;)
-    least = adjusted[list[r].at] = fmin(least, list[r].p * (double)valid / (double)(r + 1));
+    least = adjusted[list[r].at] = fmin(least, list[r].p * ((double)valid / (double)(r + 1)));
   return BLICA_OK;
 }
 

@@ -29,9 +29,6 @@ extern void dtrsv_(const char *uplo, const char *trans, const char *diag, const 
 extern void dgemm_(const char *transa, const char *transb, const int *m, const int *n, const int *k,
                    const double *alpha, const double *a, const int *lda, const double *b, const int *ldb,
                    const double *beta, double *c, const int *ldc, size_t, size_t);
-extern void sgemm_(const char *transa, const char *transb, const int *m, const int *n, const int *k, const float *alpha,
-                   const float *a, const int *lda, const float *b, const int *ldb, const float *beta, float *c,
-                   const int *ldc, size_t, size_t);
 extern void dsymm_(const char *side, const char *uplo, const int *m, const int *n, const double *alpha, const double *a,
                    const int *lda, const double *b, const int *ldb, const double *beta, double *c, const int *ldc,
                    size_t, size_t);
@@ -94,11 +91,6 @@ static inline void bl_dtrsv(char uplo, char trans, char diag, int n, const doubl
 static inline void bl_dgemm(char transa, char transb, int m, int n, int k, double alpha, const double *a, int lda,
                             const double *b, int ldb, double beta, double *c, int ldc) {
   dgemm_(&transa, &transb, &m, &n, &k, &alpha, a, &lda, b, &ldb, &beta, c, &ldc, 1, 1);
-}
-/* c = a b', in single precision. */
-static inline void bl_sgemm(int m, int n, int k, const float *a, int lda, const float *b, int ldb, float *c, int ldc) {
-  const float one = 1, zero = 0;
-  sgemm_("N", "T", &m, &n, &k, &one, a, &lda, b, &ldb, &zero, c, &ldc, 1, 1);
 }
 static inline void bl_dsymm(char side, char uplo, int m, int n, double alpha, const double *a, int lda, const double *b,
                             int ldb, double beta, double *c, int ldc) {
