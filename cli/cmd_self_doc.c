@@ -1,6 +1,6 @@
 /* cmd_self_doc.c - blica self-doc KIND DIR: man pages and docs/options.md, made from the tables that the program itself
  * parses with, so that they cannot disagree with it; and the words that shells complete. */
-#include <errno.h>
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -134,15 +134,16 @@ static void markdown_command(FILE *f, const command *c) {
   int count = 0, all = 0;
   bool reads = false;
   blica_option own[128];
-  fprintf(f, "\n## blica %s %s\n\n%s.\n", c->name, c->operands, c->summary);
+  const char sentence[] = {(char)toupper((unsigned char)*c->summary), 0};
   for (int g = 0; g < MAX_GROUPS; g++) {
     const blica_option *options = option_table(c, g, &count);
     const bool reading = options == data_option_table(&(int){0});
     reads = reads || reading;
     for (int i = 0; i < count && !reading && all < (int)(sizeof own / sizeof *own); i++) own[all++] = options[i];
   }
+  fprintf(f, "\n## blica %s%s%s\n\n%s%s.%s\n", c->name, *c->operands ? " " : "", c->operands, sentence, c->summary + 1,
+          reads ? " It also has the options of [how the data are read](#how-the-data-are-read)." : "");
   markdown_table(f, own, all);
-  if (reads) fputs("\nand the options of [how the data are read](#how-the-data-are-read).\n", f);
 }
 
 static bool markdown(FILE *f, const void *what) {
