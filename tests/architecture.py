@@ -216,7 +216,7 @@ def main():
     calls = calls_of(defines, needs)
     if len(calls) < 50 or not any(calls.values()):
         sys.exit(f"{build} has the objects of {len(calls)} files of src/ only: build it first")
-    unknown = {folder_of(file) for file in calls} - set(FOLDERS) - set(BESIDE) - {"mpi"}
+    unknown = {folder_of(file) for file in calls} - set(FOLDERS) - set(BESIDE)
     bad = [f"folder src/{name} has no place in the order" for name in sorted(unknown)]
     bad += list(check_calls(calls)) + list(check_includes(source)) + list(check_used(defines, needs)) + list(check_ranks(needs)) + list(check_blas(needs))
     bad += list(check_sizes(source)) + list(check_walks(source, defines, needs)) + list(check_method_names(source))

@@ -35,7 +35,7 @@ MUTANTS = [
     ("src/base/option.c", "if (!other) return true;", "if (1) return true;", "unit/test_options"),
     ("src/estimate/fit.c", "  TRY(bl_same(ctx, input, NULL, table, count, options));\n", "", "unit/test_ranks_same"),
     ("src/estimate/options.c", "if (strcmp(setting->value, before) == 0) continue;", "if (strcmp(setting->value, before) != 0) continue;", "cli/report$"),
-    ("src/ranks/same.c", "bl_facts_add(f, \"SIMD level\"", "bl_facts_add(f, \"SIMD\"", "unit/test_ranks_same"),
+    ("src/ranks/facts.c", "add(f, \"SIMD level\"", "add(f, \"SIMD\"", "unit/test_ranks_same"),
     ("src/model/solve_means.c", "z->k == z->n ? 1 : density", "1 || z->k == z->n ? 1 : density", "recovery/test_cuts"),
     ("src/model/solve_means.c", "sqrt(fmax(m->samples[s], 1.0))", "1.0", "recovery/test_cuts"),
     ("src/model/model_io.c", "if (field > first) fputs(between, f);", "fputs(between, f);", "cli/fit$|unit/test_model_io"),

@@ -45,6 +45,12 @@ blica_status bl_pack_begin_missing(blica_ctx *ctx, bl_segment_bits *bits, size_t
 
 /* Fails when rows have weights, or clusters where those would count, naming who does not know them. */
 blica_status bl_data_plain(blica_ctx *ctx, const blica_data *data, const char *who, bool clusters);
+/* The value of column i in row `row` of segment s: 0, 1 or BLICA_MISSING. */
+static inline int8_t bl_data_value(const blica_data *data, int s, int i, int64_t row) {
+  const int64_t word = i * data->words[s] + row / 64;
+  if (data->present[s] && !(data->present[s][word] >> (row % 64) & 1)) return BLICA_MISSING;
+  return (int8_t)(data->ones[s][word] >> (row % 64) & 1);
+}
 /* The weights of the rows of segment s; NULL: all are 1. */
 const double *bl_data_weights(const blica_data *data, int s);
 /* What they add up to: the rows of the segment when all are 1. */

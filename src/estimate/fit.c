@@ -11,9 +11,8 @@
 #include "cor/findings.h"
 #include "counts/counts.h"
 #include "estimate/method.h"
-#include "estimate/driver/resume.h"
 #include "model/model.h"
-#include "ranks/same.h"
+#include "ranks/facts.h"
 
 /* With what the caller left to the method. */
 static blica_fit_options resolve(const blica_fit_options *options, const bl_estimator *estimator) {
@@ -297,6 +296,12 @@ static blica_status check_model(blica_ctx *ctx, const blica_model *m, const bl_c
   return bl_fail(ctx, BLICA_ERR_NUMERIC, "method '%s' gave numbers that are not finite on these data", m->method);
 }
 
+/* What of the input decides the result, in the form that the method uses. */
+static blica_input used_input(const bl_problem *p, const bl_estimator *e) {
+  if (e->method->needs_rows) return (blica_input){.data = p->data};
+  return e->wants_counts ? (blica_input){.counts = p->counts} : (blica_input){.cor = p->cor};
+}
+
 static blica_status run_fit(blica_ctx *ctx, const blica_input *input, blica_counts **consumed,
                             const blica_fit_options *options, blica_model **out) {
   blica_status status;
@@ -317,14 +322,15 @@ static blica_status run_fit(blica_ctx *ctx, const blica_input *input, blica_coun
   resolved = resolve(options, estimator);
   st.problem.options = &resolved;
   st.problem.deadline = begun + options->max_seconds;
-  TRY(bl_resume_open(ctx, &resolved, st.problem.deadline, &checkpoint));
+  TRY(bl_resume_open(ctx, table, count, &resolved, st.problem.deadline, &checkpoint));
   st.problem.stage.checkpoint = checkpoint;
   TRY(blica_model_create(ctx, shape.n, options->sources, shape.u, &model));
   TRY(bl_report_options(ctx, &model->fit, options));
   TRY(name_model(ctx, &shape, model));
   TRY(bl_agree(ctx, prepare(ctx, input, estimator, shape.coding, &st, &model->fit)));
   begin_model(&st.problem, blica_method_name(resolved.method), model);
-  TRY(bl_resume_data(ctx, checkpoint, &st.problem, estimator));
+  const blica_input used = used_input(&st.problem, estimator);
+  TRY(bl_resume_input(ctx, checkpoint, &used));
   double optimise = bl_seconds();
   TRY(estimator->estimate(ctx, &st.problem, model, &means_done));
   model->fit.seconds_optimise = bl_seconds() - optimise - model->fit.seconds_regularise;

@@ -16,7 +16,7 @@
 #include "inference/scores/sandwich.h"
 #include "inference/verdict.h"
 #include "num/normal/normal.h"
-#include "ranks/same.h"
+#include "ranks/facts.h"
 
 /* Of the squared bias of a prior, the share that turns columns: most of it only shortens them. Chosen on simulated data
  * (bench/results/inference.md). */

@@ -12,7 +12,7 @@
 
 #include "base/option.h"
 #include "likelihood/engines.h"
-#include "ranks/same.h"
+#include "ranks/facts.h"
 
 enum { SHIFTS = 8, FIRST_POINTS = 64, EXACT_VARIABLES = 10 };
 #define FIRST_GRID 1e-10  /* error of a probability */

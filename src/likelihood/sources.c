@@ -16,7 +16,7 @@
 #include "likelihood/posterior.h"
 #include "model/model.h"
 #include "num/rng.h"
-#include "ranks/same.h"
+#include "ranks/facts.h"
 
 enum { TASK_ROWS = 64, WRITE_ROWS = 4096 };
 #define LEFT_OUT 20.0

@@ -4,6 +4,7 @@
 #include "base/intern.h"
 #include "base/share.h"
 #include "counts/counts.h"
+#include "data/pack.h"
 
 /* The names of variables that root has, *n of them, in a new list; a rank whose own (NULL: it has none) differ fails,
  * it alone. *n is 0 when root has none. */
@@ -131,98 +132,66 @@ done:
 
 /* ---- rows ---- */
 
-enum { CHUNK_BITS = 1 << 23 };
+enum { CHUNK = 1 << 23 }; /* values that travel together */
 
 typedef struct {
-  blica_packer *packer;
+  blica_packer *packer; /* everybody's */
   int n;
-  int64_t rows;     /* per chunk */
-  int64_t words;    /* per row */
+  int64_t rows;     /* of a chunk */
   int32_t *segment; /* [rows] */
-  int32_t *id;      /* [u of the sender] labels in the packer */
-  uint64_t *bits;   /* [words,rows] values, then as many of presence */
   int8_t *x;        /* [n,rows] */
+  int32_t *id;      /* [u of the sender] labels in the packer */
   int64_t *next;    /* [u of the sender] its next row of each segment */
 } transfer;
 
-/* The sender's rows from `first` on, into bits. */
+/* The sender's rows from `first` on, as the packer takes them. */
 static void take_rows(const blica_data *d, int64_t first, int64_t rows, transfer *t) {
-  uint64_t *present = t->bits + t->words * t->rows;
-  memset(t->bits, 0, sizeof *t->bits * (size_t)(2 * t->words * t->rows));
-  for (int64_t r = 0; d && r < rows; r++) {
-    int32_t s = t->segment[r] = d->row_segment[first + r];
-    int64_t row = t->next[s]++, word = row / 64, stride = d->words[s];
-    for (int i = 0; i < d->n; i++) {
-      uint64_t one = d->ones[s][i * stride + word] >> (row % 64) & 1;
-      uint64_t here = d->present[s] ? d->present[s][i * stride + word] >> (row % 64) & 1 : 1;
-      t->bits[r * t->words + i / 64] |= one << (i % 64);
-      present[r * t->words + i / 64] |= here << (i % 64);
-    }
-  }
-}
-
-static void unpack_rows(transfer *t, int64_t rows, bool missing) {
-  const uint64_t *present = t->bits + t->words * t->rows;
   for (int64_t r = 0; r < rows; r++) {
-    t->segment[r] = t->id[t->segment[r]];
-    for (int i = 0; i < t->n; i++) {
-      bool here = !missing || (present[r * t->words + i / 64] >> (i % 64) & 1);
-      t->x[r * t->n + i] = here ? (int8_t)(t->bits[r * t->words + i / 64] >> (i % 64) & 1) : BLICA_MISSING;
-    }
+    const int32_t s = d->row_segment[first + r];
+    for (int i = 0; i < t->n; i++) t->x[r * t->n + i] = bl_data_value(d, s, i, t->next[s]);
+    t->segment[r] = t->id[s];
+    t->next[s]++;
   }
 }
 
 static blica_status send_rows(blica_ctx *ctx, const blica_data *own, int root, transfer *t) {
-  blica_status status;
-  const bool sends = bl_comm(ctx)->rank == root;
-  int64_t size[2] = {own ? own->rows : 0, own && own->missing > 0};
-  TRY(bl_broadcast(ctx, size, sizeof size, root));
-  for (int64_t first = 0; first < size[0]; first += t->rows) {
-    int64_t rows = size[0] - first < t->rows ? size[0] - first : t->rows;
-    size_t bytes = sizeof *t->bits * (size_t)(t->words * t->rows);
-    if (sends) take_rows(own, first, rows, t);
-    TRY(bl_broadcast(ctx, t->segment, sizeof *t->segment * (size_t)rows, root));
-    TRY(bl_broadcast(ctx, t->bits, sizeof *t->bits * (size_t)(t->words * rows), root));
-    if (size[1]) TRY(bl_broadcast(ctx, (char *)t->bits + bytes, sizeof *t->bits * (size_t)(t->words * rows), root));
-    unpack_rows(t, rows, size[1]);
-    TRY(blica_pack_rows(ctx, t->packer, rows, t->x, t->segment));
+  int64_t left = own ? own->rows : 0;
+  MUST(bl_broadcast(ctx, &left, sizeof left, root));
+  for (int64_t first = 0; left > 0; first += t->rows, left -= t->rows) {
+    const int64_t rows = left < t->rows ? left : t->rows;
+    if (bl_comm(ctx)->rank == root) take_rows(own, first, rows, t);
+    MUST(bl_broadcast(ctx, t->segment, sizeof *t->segment * (size_t)rows, root));
+    MUST(bl_broadcast(ctx, t->x, (size_t)rows * (size_t)t->n, root));
+    MUST(blica_pack_rows(ctx, t->packer, rows, t->x, t->segment));
   }
-done:
-  return status;
+  return BLICA_OK;
 }
 
 /* Begins the packer with the names of root, unless it has none. */
-static blica_status begin_transfer(blica_ctx *ctx, char **own, int own_n, int root, transfer *t) {
-  blica_status status;
+static blica_status begin_packer(blica_ctx *ctx, const blica_data *own, int root, transfer *t) {
   BL_OWNED const char **names = NULL;
-  TRY(bl_agree(ctx, agree_on_names(ctx, own, own_n, root, &t->n, &names)));
-  if (!t->n) goto done;
-  t->words = (t->n + 63) / 64;
-  t->rows = CHUNK_BITS / t->n + 1;
-  TRY(bl_alloc(ctx, (size_t)t->rows, &t->segment));
-  TRY(bl_alloc_for(ctx, t->segment, bl_mul((size_t)t->rows, 2 * (size_t)t->words), &t->bits));
-  TRY(bl_alloc_for(ctx, t->segment, bl_mul((size_t)t->rows, (size_t)t->n), &t->x));
-  TRY(blica_pack_begin(ctx, t->n, names, &t->packer));
-done:
-  return status;
+  MUST(bl_agree(ctx, agree_on_names(ctx, own ? own->variables : NULL, own ? own->n : 0, root, &t->n, &names)));
+  if (!t->n) return BLICA_OK;
+  t->rows = CHUNK / t->n + 1;
+  MUST(bl_alloc(ctx, (size_t)t->rows, &t->segment));
+  MUST(bl_alloc_for(ctx, t->segment, bl_mul((size_t)t->rows, (size_t)t->n), &t->x));
+  return blica_pack_begin(ctx, t->n, names, &t->packer);
 }
 
-/* All rows of one rank into everybody's packer. */
+/* All rows of one rank into everybody's packer. Labels are numbered alike on all ranks, which see them in one order. */
 static blica_status receive_rows(blica_ctx *ctx, const blica_data *own, int root, transfer *t) {
-  blica_status status = BLICA_OK;
   BL_OWNED const char **labels = NULL;
+  BL_OWNED int32_t *id = NULL;
+  BL_OWNED int64_t *next = NULL;
   int u = own ? own->u : 0;
-  if (!t->n) TRY(begin_transfer(ctx, own ? own->variables : NULL, own ? own->n : 0, root, t));
-  if (!t->n) goto done;
-  TRY(bl_broadcast_texts(ctx, own ? own->segments : NULL, &u, root, &labels));
-  TRY(bl_alloc(ctx, (size_t)u, &t->id));
-  TRY(bl_alloc_for(ctx, t->id, (size_t)u, &t->next));
-  for (int s = 0; s < u; s++) TRY(blica_pack_segment(ctx, t->packer, labels[s], &t->id[s]));
-  TRY(send_rows(ctx, own, root, t));
-done:
-  bl_free(t->id);
-  t->id = NULL, t->next = NULL;
-  return status;
+  if (!t->n) MUST(begin_packer(ctx, own, root, t));
+  if (!t->n) return BLICA_OK;
+  MUST(bl_broadcast_texts(ctx, own ? own->segments : NULL, &u, root, &labels));
+  MUST(bl_alloc(ctx, (size_t)u, &id));
+  MUST(bl_alloc(ctx, (size_t)u, &next));
+  for (int s = 0; s < u; s++) MUST(blica_pack_segment(ctx, t->packer, labels[s], &id[s]));
+  t->id = id, t->next = next;
+  return send_rows(ctx, own, root, t);
 }
 
 blica_status blica_pack_ranks(blica_ctx *ctx, const blica_data *own, blica_data **out) {

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/share.h"
+#include "data/pack.h"
 #include "num/rng.h"
 #include "num/simd.h"
 
@@ -75,19 +76,15 @@ typedef struct {
 
 static void unpack_piece(int64_t item, int thread, void *user) {
   const filling *fill = user;
-  const blica_data *data = fill->data;
   bl_ivae *v = fill->ivae;
   const piece *p = &v->piece[item];
-  int s = p->segment, n = v->layout.n;
+  const int n = v->layout.n;
   (void)thread;
   for (int64_t r = 0; r < p->rows; r++) {
-    int64_t row = p->first + r, word = row / 64;
     float *t = v->t + (p->panel + (size_t)r / v->height) * (size_t)n * v->height + (size_t)r % v->height;
     for (int i = 0; i < n; i++) {
-      int64_t at = i * data->words[s] + word;
-      bool one = data->ones[s][at] >> (row % 64) & 1;
-      bool present = !data->present[s] || (data->present[s][at] >> (row % 64) & 1);
-      t[(size_t)i * v->height] = (float)(present ? (one ? -1 : 1) : 0);
+      const int value = bl_data_value(fill->data, p->segment, i, p->first + r);
+      t[(size_t)i * v->height] = (float)(value == BLICA_MISSING ? 0 : 1 - 2 * value);
     }
   }
 }

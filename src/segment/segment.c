@@ -14,8 +14,8 @@
 
 #include "data/pack.h"
 #include "base/option.h"
-#include "estimate/driver/resume.h"
 #include "estimate/method.h"
+#include "ranks/facts.h"
 #include "segment/segment.h"
 
 enum { LEAST_ROWS = 50 };
@@ -86,11 +86,10 @@ static blica_status check_items(blica_ctx *ctx, int items, int sources) {
 
 static blica_status open_checkpoint(blica_ctx *ctx, const blica_data *data, const blica_segment_options *o, bl_em *em,
                                     bl_checkpoint **checkpoint) {
-  bl_resume_options resume = {
-      .options = o, .checkpoint = o->checkpoint, .seconds = o->checkpoint_seconds, .resume = o->resume != 0};
-  resume.table = blica_segment_option_table(&resume.count);
-  MUST(bl_resume_begin(ctx, &resume, em->deadline, checkpoint));
-  MUST(bl_resume_rows(ctx, *checkpoint, data));
+  int count;
+  const blica_option *table = blica_segment_option_table(&count);
+  MUST(bl_resume_open(ctx, table, count, o, em->deadline, checkpoint));
+  MUST(bl_resume_input(ctx, *checkpoint, &(blica_input){.data = data}));
   const bl_stage root = {.checkpoint = *checkpoint};
   em->stage = bl_stage_below(&root, "search");
   return BLICA_OK;

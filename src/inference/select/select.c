@@ -21,7 +21,7 @@
 #include "inference/select/horn.h"
 #include "model/model.h"
 #include "num/rng.h"
-#include "ranks/same.h"
+#include "ranks/facts.h"
 
 enum { BIC_VARIABLES = 40, SEGMENTS_LEAST = 4 };
 static const double LITTLE = 0.02; /* of the gain over independent items: of no practical use */

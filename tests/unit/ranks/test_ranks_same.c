@@ -114,7 +114,7 @@ static void test_fit(void **state) {
   make(jobs, NULL);
   jobs[1].data = data[1];
   run(jobs);
-  assert_stopped(jobs, "process 1 of 3 differs from the first in its rows of data");
+  assert_stopped(jobs, "process 1 of 3 differs from the first in its rows of segment '1'");
   make(jobs, NULL);
   jobs[2].options.checkpoint = "/tmp/never";
   run(jobs);
@@ -140,7 +140,7 @@ static void test_loglik(void **state) {
   make(jobs, model[0]);
   jobs[1].data = data[1];
   run(jobs);
-  assert_stopped(jobs, "in its rows of data");
+  assert_stopped(jobs, "in its rows of segment '1'");
 }
 
 int main(void) {
