@@ -47,8 +47,8 @@ void figure_free(figure *f) {
   free(f);
 }
 
-/* One more mark, or NULL after a failure. */
-static mark *add(figure *f, mark_kind kind) {
+/* Records m and returns its place in the list, or NULL after a failure. */
+static mark *add(figure *f, mark m) {
   if (!f || f->failed) return NULL;
   if (f->count == f->capacity) {
     int capacity = f->capacity ? 2 * f->capacity : 64;
@@ -60,62 +60,38 @@ static mark *add(figure *f, mark_kind kind) {
     f->marks = more;
     f->capacity = capacity;
   }
-  mark *m = &f->marks[f->count++];
-  memset(m, 0, sizeof *m);
-  m->kind = kind;
-  return m;
+  f->marks[f->count] = m;
+  return &f->marks[f->count++];
 }
 
-static char *copy_text(figure *f, const char *text) {
-  if (!text) return NULL;
-  char *copy = strdup(text);
-  if (!copy) fail(f);
-  return copy;
-}
-
-static void *copy_bytes(figure *f, const void *bytes, size_t count, size_t size) {
-  void *copy = draw_alloc(count, size);
-  if (copy)
-    memcpy(copy, bytes, count * size);
-  else
+static void *copy(figure *f, const void *bytes, size_t size) {
+  void *block = bytes ? draw_alloc(size, 1) : NULL;
+  if (block)
+    memcpy(block, bytes, size);
+  else if (bytes)
     fail(f);
-  return copy;
+  return block;
+}
+
+static void add_text(figure *f, mark *m, const char *text) {
+  if (m && text) m->text = copy(f, text, strlen(text) + 1);
 }
 
 void draw_rect(figure *f, double x, double y, double w, double h, colour fill, colour stroke, const char *tip) {
-  mark *m = add(f, MARK_RECT);
-  if (!m) return;
-  m->x = x;
-  m->y = y;
-  m->w = w;
-  m->h = h;
-  m->fill = fill;
-  m->stroke = stroke;
-  m->width = 1;
-  m->text = copy_text(f, tip);
+  const mark m = {MARK_RECT, .x = x, .y = y, .w = w, .h = h, .fill = fill, .stroke = stroke, .width = 1};
+  add_text(f, add(f, m), tip);
 }
 
 void draw_circle(figure *f, double x, double y, double r, colour fill, colour stroke, const char *tip) {
-  mark *m = add(f, MARK_CIRCLE);
-  if (!m) return;
-  m->x = x;
-  m->y = y;
-  m->w = r;
-  m->fill = fill;
-  m->stroke = stroke;
-  m->width = 1;
-  m->text = copy_text(f, tip);
+  const mark m = {MARK_CIRCLE, .x = x, .y = y, .w = r, .fill = fill, .stroke = stroke, .width = 1};
+  add_text(f, add(f, m), tip);
 }
 
 void draw_path(figure *f, const double *points, int count, bool closed, colour fill, colour stroke, double width) {
-  mark *m = add(f, MARK_PATH);
+  mark *m = add(f, (mark){MARK_PATH, .closed = closed, .fill = fill, .stroke = stroke, .width = width});
   if (!m) return;
-  m->points = copy_bytes(f, points, 2 * (size_t)count, sizeof *points);
+  m->points = copy(f, points, 2 * (size_t)count * sizeof *points);
   m->count = count;
-  m->closed = closed;
-  m->fill = fill;
-  m->stroke = stroke;
-  m->width = width;
 }
 
 void draw_line(figure *f, double x1, double y1, double x2, double y2, colour stroke, double width, bool dashed) {
@@ -131,29 +107,13 @@ void draw_text(figure *f, double x, double y, double size, alignment align, colo
   va_start(args, format);
   vsnprintf(text, sizeof text, format, args);
   va_end(args);
-  mark *m = add(f, MARK_TEXT);
-  if (!m) return;
-  m->x = x;
-  m->y = y;
-  m->w = size;
-  m->h = angle;
-  m->align = align;
-  m->fill = ink;
-  m->bold = bold;
-  m->text = copy_text(f, text);
+  const mark m = {MARK_TEXT, .x = x, .y = y, .w = size, .h = angle, .align = align, .fill = ink, .bold = bold};
+  add_text(f, add(f, m), text);
 }
 
 void draw_heat(figure *f, double x, double y, double w, double h, const heat *map) {
-  mark *m = add(f, MARK_HEAT);
-  if (!m) return;
-  size_t cells = (size_t)map->rows * (size_t)map->columns;
-  m->x = x;
-  m->y = y;
-  m->w = w;
-  m->h = h;
-  m->rows = map->rows;
-  m->columns = map->columns;
-  m->cells = copy_bytes(f, map->cells, cells, sizeof *map->cells);
+  mark *m = add(f, (mark){MARK_HEAT, .x = x, .y = y, .w = w, .h = h, .rows = map->rows, .columns = map->columns});
+  if (m) m->cells = copy(f, map->cells, (size_t)map->rows * (size_t)map->columns * sizeof *map->cells);
 }
 
 /* ---- text ---- */
@@ -197,27 +157,10 @@ colour palette(int index) {
   return list[(unsigned)index % (sizeof list / sizeof *list)];
 }
 
-static colour blend(const double from[3], const double to[3], double t) {
-  colour c = 0;
-  for (int i = 0; i < 3; i++) c = c << 8 | (colour)lround(from[i] + t * (to[i] - from[i]));
-  return c << 8 | 0xff;
-}
-
-/* Through the anchors at equal steps; t in 0..1. */
-static colour along(const double anchors[][3], int count, double t) {
-  if (!(t > 0)) t = 0; /* also NaN */
-  if (t > 1) t = 1;
-  int i = (int)(t * (count - 1));
-  if (i > count - 2) i = count - 2;
-  return blend(anchors[i], anchors[i + 1], t * (count - 1) - i);
-}
-
-colour sequential(double value) {
-  static const double anchors[4][3] = {{250, 250, 250}, {172, 208, 232}, {52, 124, 186}, {8, 40, 98}};
-  if (isnan(value)) return 0xccccccff;
-  return along(anchors, 4, value);
-}
-
 colour with_alpha(colour c, double alpha) {
   return (c & 0xffffff00u) | (colour)lround(255 * alpha);
+}
+
+colour shade(int index, double value) {
+  return with_alpha(palette(index), round(16 * fmax(0, fmin(1, value))) / 16);
 }

@@ -43,7 +43,7 @@ double text_width(double size, bool bold, const char *text); /* in points */
 /* A name cut to fit width, with three dots; into out. */
 void text_fit(char *out, size_t size, double font, double width, const char *text);
 
-/* Cells of a heat map, row by row from the top. */
+/* Cells of a heat map, row by row from the top; the fewer colours, the smaller the file. */
 typedef struct {
   int rows, columns;
   const colour *cells; /* [rows * columns] */
@@ -57,8 +57,8 @@ bool figure_inline(const figure *f, FILE *page);
 
 /* Eight colours that people with colour-blindness can tell apart (Okabe and Ito, 2008). */
 colour palette(int index);
-/* value in 0..1: white to dark blue. */
-colour sequential(double value);
 colour with_alpha(colour c, double alpha); /* 0 is transparent, 1 opaque */
+/* A colour of the palette in one of 16 strengths: value 0 is transparent, 1 and more opaque. */
+colour shade(int index, double value);
 
 #endif

@@ -1,9 +1,8 @@
-/* draw_svg.c - a figure as SVG, in a file or inside a page: tips as <title>, heat maps as a small PNG. */
+/* draw_svg.c - a figure as SVG, in a file or inside a page: tips as <title>. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
 
 #include "files/outfile.h"
 #include "draw_marks.h"
@@ -50,62 +49,32 @@ static void put_text(FILE *page, const mark *m) {
   fputs("</text>\n", page);
 }
 
-/* ---- heat maps ---- */
-
-enum { PNG_HEAD = 8 + 25, CHUNK = 12 }; /* bytes of the signature and IHDR; of a chunk around its data */
-
-static void put_number(unsigned char *to, uint32_t x) {
-  for (int i = 0; i < 4; i++) to[i] = (unsigned char)(x >> (24 - 8 * i));
-}
-
-/* Length, type and checksum around `size` bytes of data at chunk + 8; returns the end of the chunk. */
-static unsigned char *close_chunk(unsigned char *chunk, const char *type, size_t size) {
-  put_number(chunk, (uint32_t)size);
-  memcpy(chunk + 4, type, 4);
-  put_number(chunk + 8 + size, (uint32_t)crc32(0, chunk + 4, (uInt)size + 4));
-  return chunk + CHUNK + size;
-}
-
-/* A PNG with one pixel per cell, of *size bytes (W3C, Portable Network Graphics, second edition); NULL without memory.
- * The caller frees it. */
-static unsigned char *heat_png(const mark *m, size_t *size) {
-  const size_t line = 1 + 4 * (size_t)m->columns, raw = line * (size_t)m->rows; /* a filter byte and RGBA */
-  uLongf packed = compressBound((uLong)raw);
-  unsigned char *pixels = draw_alloc(raw, 1), *png = draw_alloc(PNG_HEAD + packed + 2 * CHUNK, 1), *at = png;
-  for (int i = 0; pixels && i < m->rows; i++)
-    for (int j = 0; j < m->columns; j++)
-      for (int c = 0; c < 4; c++)
-        pixels[line * (size_t)i + 1 + 4 * (size_t)j + (size_t)c] =
-            (unsigned char)(m->cells[(size_t)i * (size_t)m->columns + (size_t)j] >> (24 - 8 * c));
-  if (pixels && png && compress(png + PNG_HEAD + 8, &packed, pixels, (uLong)raw) == Z_OK) {
-    static const unsigned char signature[8] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'}, rgba[5] = {8, 6, 0, 0, 0};
-    memcpy(at, signature, 8);
-    put_number(at + 16, (uint32_t)m->columns);
-    put_number(at + 20, (uint32_t)m->rows);
-    memcpy(at + 24, rgba, 5);
-    at = close_chunk(close_chunk(close_chunk(at + 8, "IHDR", 13), "IDAT", packed), "IEND", 0);
-  } else {
-    free(png);
-    png = NULL;
-  }
-  free(pixels);
-  *size = (size_t)(at - png) * (png != NULL);
-  return png;
-}
-
+/* One path for all cells of a colour, in which neighbours in a row are one rectangle. */
 static bool put_heat(FILE *page, const mark *m) {
-  size_t size;
-  unsigned char *png = heat_png(m, &size);
-  if (png) {
-    fprintf(page,
-            "<image x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" preserveAspectRatio=\"none\" "
-            "style=\"image-rendering:pixelated\" href=\"data:image/png;base64,",
-            m->x, m->y, m->w, m->h);
-    html_base64(page, png, size);
+  const int cells = m->rows * m->columns;
+  bool *drawn = draw_alloc((size_t)cells, sizeof *drawn);
+  if (!drawn) return false;
+  fprintf(page, "<g shape-rendering=\"crispEdges\" transform=\"translate(%.2f %.2f) scale(%.6g %.6g)\">\n", m->x, m->y,
+          m->w / m->columns, m->h / m->rows);
+  for (int first = 0; first < cells; first++) {
+    const colour c = m->cells[first];
+    if (drawn[first] || (c & 255) == 0) continue;
+    fputs("<path", page);
+    put_colour(page, "fill", c);
+    fputs(" d=\"", page);
+    for (int at = first; at < cells;)
+      if (m->cells[at] == c) {
+        const int from = at, end = (at / m->columns + 1) * m->columns;
+        while (at < end && m->cells[at] == c) drawn[at++] = true;
+        fprintf(page, "M%d %dh%dv1H%dz", from % m->columns, from / m->columns, at - from, from % m->columns);
+      } else {
+        at++;
+      }
     fputs("\"/>\n", page);
   }
-  free(png);
-  return png != NULL;
+  fputs("</g>\n", page);
+  free(drawn);
+  return true;
 }
 
 /* ---- all marks ---- */

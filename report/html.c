@@ -74,19 +74,6 @@ void html_block(FILE *page, const char *tag, const char *format, ...) {
   fprintf(page, "</%.*s>\n", (int)strcspn(tag, " "), tag);
 }
 
-void html_base64(FILE *page, const unsigned char *bytes, size_t count) {
-  static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  for (size_t i = 0; i < count; i += 3) {
-    size_t left = count - i;
-    uint32_t word =
-        (uint32_t)bytes[i] << 16 | (left > 1 ? (uint32_t)bytes[i + 1] << 8 : 0) | (left > 2 ? bytes[i + 2] : 0);
-    putc(digits[word >> 18], page);
-    putc(digits[word >> 12 & 63], page);
-    putc(left > 1 ? digits[word >> 6 & 63] : '=', page);
-    putc(left > 2 ? digits[word & 63] : '=', page);
-  }
-}
-
 /* ---- tables ---- */
 
 void html_table(FILE *page, const char *caption, const char *columns) {

@@ -11,7 +11,6 @@ void html_text(FILE *page, const char *text);
 void html_textf(FILE *page, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* printf as an element whose tag, with attributes, is given without its brackets. */
 void html_block(FILE *page, const char *tag, const char *format, ...) __attribute__((format(printf, 3, 4)));
-void html_base64(FILE *page, const unsigned char *bytes, size_t count); /* without line breaks */
 
 /* A table whose columns sort on a click. columns: "name|name|...", a name that starts with # holds numbers. */
 void html_table(FILE *page, const char *caption, const char *columns);

@@ -43,7 +43,7 @@ enum { SECTIONS = sizeof sections / sizeof *sections };
  * recomputes it). */
 static void head(const report_input *in, FILE *page) {
   fputs("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
-        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src data:; style-src "
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
         "'unsafe-inline'; script-src 'sha256-djDE5bHYAFkz4m44Ei5Edx6Mi2N0np7wdDXSoM9p7UU='\">\n"
         "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>blica: ",
         page);

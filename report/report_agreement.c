@@ -49,7 +49,7 @@ static void draw_density(const report *r, const axes *a) {
         counts[(BINS - 1 - bin_of(g->fitted[at], a->y_high)) * BINS + bin_of(g->observed[at], a->x_high)]++;
     for (int i = 0; i < BINS * BINS; i++) most = fmax(most, counts[i]);
     for (int i = 0; i < BINS * BINS; i++)
-      cells[i] = counts[i] > 0 ? sequential(0.18 + 0.82 * log1p(counts[i]) / log1p(most)) : CLEAR;
+      cells[i] = counts[i] > 0 ? shade(0, 0.15 + 0.85 * log1p(counts[i]) / log1p(most)) : CLEAR;
     heat map = {BINS, BINS, cells};
     draw_heat(a->f, a->x, a->y, a->w, a->h, &map);
     draw_text(a->f, a->x + 8, a->y + 18, 10.5, ALIGN_START, GREY, 0, false, "darker: more pairs, up to %.0f per square",
@@ -111,7 +111,7 @@ static void label_pairs(figure *f, const blica_model *m, const int *order, doubl
 
 /* The further from 0, the more opaque: strong on a white page and on a dark one. */
 static colour residual_colour(double errors) {
-  return with_alpha(palette(errors > 0), fmin(1, fabs(errors) / RESIDUAL_MOST));
+  return shade(errors > 0, fabs(errors) / RESIDUAL_MOST);
 }
 
 /* The pairs that are off, each with what it is: as cells of one picture where there are too many items for tips. */

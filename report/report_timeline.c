@@ -13,15 +13,13 @@ figure *figure_timeline(const report *r) {
   const report_timeline *t = r->in->timeline;
   const blica_model *m = r->in->model;
   if (!t) return NULL;
-  const size_t cells = (size_t)t->states * (size_t)t->columns;
-  colour *shade = draw_alloc(cells, sizeof *shade);
+  colour *cells = draw_alloc((size_t)t->states * (size_t)t->columns, sizeof *cells);
   figure *f = figure_new(LEFT + WIDTH + 20, TOP + t->states * BAND + BOTTOM,
                          "Bands that show when each state held, over the rows in their order");
-  for (int s = 0; shade && s < t->states; s++)
-    for (int c = 0; c < t->columns; c++)
-      shade[s * t->columns + c] = with_alpha(palette(0), t->share[c * t->states + s]);
-  if (shade) {
-    heat map = {.rows = t->states, .columns = t->columns, .cells = shade};
+  for (int s = 0; cells && s < t->states; s++)
+    for (int c = 0; c < t->columns; c++) cells[s * t->columns + c] = shade(0, t->share[c * t->states + s]);
+  if (cells) {
+    heat map = {.rows = t->states, .columns = t->columns, .cells = cells};
     draw_heat(f, LEFT, TOP, WIDTH, t->states * BAND, &map);
   }
   for (int s = 0; s < t->states; s++) {
@@ -33,7 +31,7 @@ figure *figure_timeline(const report *r) {
   axes a = {f, LEFT, TOP, WIDTH, t->states * BAND, 1, (double)t->rows, 0, 1, false, false};
   axes_ticks_x(&a, "row");
   axes_frame(&a, NULL);
-  free(shade);
+  free(cells);
   return f;
 }
 

@@ -9,14 +9,14 @@
 #include "fuzz.h"
 #include "report.h"
 
-static const char tags[] = " a b body caption circle code dd details div dl dt em figcaption figure footer h1 h2 h3 "
-                           "head header html i image li main meta nav "
+static const char tags[] = " a b body caption circle code dd details div dl dt em figcaption figure footer g h1 h2 h3 "
+                           "head header html i li main meta nav "
                            "ol p path pre rect script section small span strong style sub sup summary svg table tbody "
                            "td text th thead title tr tspan ul ";
 static const char attributes[] =
     " aria-hidden aria-label charset class colspan content cx cy d data-v data-values fill "
     "fill-opacity font-size font-weight height hidden href "
-    "http-equiv id lang name nonce open preserveAspectRatio r role scope stroke "
+    "http-equiv id lang name nonce open r role scope shape-rendering stroke "
     "stroke-dasharray stroke-opacity stroke-width style tabindex "
     "text-anchor title transform type viewBox width x y ";
 
