@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "inference/align.h"
+#include "inference/scores/rows.h"
 #include "inference/implied.h"
 #include "model/model.h"
 #include "num/normal/normal.h"

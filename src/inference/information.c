@@ -3,7 +3,7 @@
  * with cuts the means of a source average to 0. Directions that only change the scale are held by a ridge in the
  * information and vanish in the canonical scale. Checked against the expected information over all patterns of LSAT7
  * (tests/cli/assess.bats). */
-#include "inference/information.h"
+#include "inference/errors.h"
 
 #include <math.h>
 #include <string.h>

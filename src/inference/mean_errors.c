@@ -4,7 +4,7 @@
  * Thresholds of a segment are correlated: Cov(t_i, t_j) = (P11 - p_i p_j) N_ij / (phi_i phi_j N_i N_j), N_ij the rows
  * that have both. That they are also correlated with the estimates of A and v is left out. Checked against the
  * bootstrap and by simulation. */
-#include "inference/mean_errors.h"
+#include "inference/errors.h"
 
 #include <errno.h>
 #include <math.h>

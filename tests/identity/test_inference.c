@@ -12,11 +12,11 @@
 
 #include "assert_compare.h"
 #include "context.h"
-#include "inference/select/heldout.h"
+#include "inference/select/select.h"
 #include "inference/implied.h"
 #include "inference/scores/influence.h"
-#include "inference/optimum.h"
-#include "inference/scores/sandwich.h"
+#include "inference/refits.h"
+#include "inference/errors.h"
 #include "inference/verdict.h"
 #include "num/normal/normal.h"
 

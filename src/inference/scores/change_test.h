@@ -2,7 +2,7 @@
 #ifndef BL_CHANGE_TEST_H
 #define BL_CHANGE_TEST_H
 
-#include "inference/scores/dependence.h"
+#include "inference/scores/row_scores.h"
 
 typedef struct {
   double p;           /* against "the same correlations in all segments"; NaN where it could not be computed */

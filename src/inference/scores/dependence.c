@@ -6,7 +6,7 @@
  * autocovariances fall by f^2: their size is fitted by least squares over all lags, and the variance of a sum of scores
  * grows by the inflation c = 1 + 2 sum of their autocorrelations. Centring within segments takes the long-run variance
  * over N_s from every lag; that is given back. Checked on autoregressive sources (bench/results/inference.md). */
-#include "inference/scores/dependence.h"
+#include "inference/scores/row_scores.h"
 
 #include <math.h>
 

@@ -9,7 +9,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "inference/scores/dependence.h"
 #include "num/linear/blas.h"
 
 blica_status bl_units_make(blica_ctx *ctx, void *owner, const bl_influence *influence, const bl_rows *rows,

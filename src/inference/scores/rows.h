@@ -85,4 +85,8 @@ int64_t bl_units(const bl_rows *rows, int s, int64_t *first);
 /* Bootstrap draw number `draw`: each segment's units drawn with replacement. Stream (seed, draw, segment). */
 void bl_rows_draw(const bl_rows *rows, uint64_t seed, int64_t draw, double *weight);
 
+/* A copy of the counts with columns and segments in the order of the model. Fails with BLICA_ERR_DATA, naming the
+ * first name that is missing, when the two do not have the same columns and the same segments. */
+blica_status bl_align_counts(blica_ctx *ctx, const blica_model *model, const blica_counts *counts, blica_counts **out);
+
 #endif

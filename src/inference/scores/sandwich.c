@@ -23,7 +23,7 @@
  * and there, is given beside the covariance.
  * The result is brought to the scale where the mean of each log v is 0. Reference: Godambe, Ann. Math. Stat. 31 (1960);
  * Joreskog and Moustaki, Multivariate Behav. Res. 36 (2001). Checked against lavaan's PML and by simulation. */
-#include "inference/scores/sandwich.h"
+#include "inference/errors.h"
 
 #include <math.h>
 #include <string.h>

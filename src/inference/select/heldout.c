@@ -2,7 +2,7 @@
  * rows of the segment. A segment that was held out as a whole has no variances in the model: they are fitted to a part
  * of its rows by Fisher scoring, A being fixed, and the other part is judged. So A is tested on segments that it has
  * not seen. */
-#include "inference/select/heldout.h"
+#include "inference/select/select.h"
 
 #include <math.h>
 #include <string.h>

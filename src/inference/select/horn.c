@@ -1,6 +1,6 @@
 /* horn.c - parallel analysis (Horn, Psychometrika 30, 1965) that keeps margins and levels in every segment,
  * and the minimum average partial (Velicer, Psychometrika 41, 1976), as psych's VSS computes it. */
-#include "inference/select/horn.h"
+#include "inference/select/select.h"
 
 #include <errno.h>
 #include <math.h>

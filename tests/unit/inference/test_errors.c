@@ -17,8 +17,7 @@
 
 #include "assert_compare.h"
 #include "context.h"
-#include "inference/information.h"
-#include "inference/mean_errors.h"
+#include "inference/errors.h"
 #include "level_rows.h"
 #include "num/linear/blas.h"
 #include "num/normal/normal.h"

@@ -11,7 +11,7 @@
 
 #include "assert_compare.h"
 #include "context.h"
-#include "inference/select/heldout.h"
+#include "inference/select/select.h"
 #include "level_rows.h"
 #include "num/normal/normal.h"
 

@@ -11,7 +11,6 @@
 
 #include "context.h"
 #include "inference/scores/pooled.h"
-#include "inference/scores/dependence.h"
 #include "inference/scores/row_scores.h"
 #include "num/rng.h"
 

@@ -12,7 +12,6 @@
 
 #include "assert_compare.h"
 #include "context.h"
-#include "inference/align.h"
 #include "inference/scores/rows.h"
 #include "level_rows.h"
 

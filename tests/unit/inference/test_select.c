@@ -12,7 +12,7 @@
 
 #include "assert_compare.h"
 #include "context.h"
-#include "inference/select/heldout.h"
+#include "inference/select/select.h"
 #include "level_rows.h"
 
 enum { N = 6, SEGMENTS = 6, MOST = 4 };

@@ -1,7 +1,8 @@
-/* optimum.h - is a model what its method finds for these data? */
-#ifndef BL_OPTIMUM_H
-#define BL_OPTIMUM_H
+/* refits.h - fits of the same model to the same rows, and to rows redrawn within segments. */
+#ifndef BL_REFITS_H
+#define BL_REFITS_H
 
+#include "inference/axes.h"
 #include "inference/scores/rows.h"
 
 typedef struct {
@@ -17,5 +18,10 @@ blica_status bl_optimum_find(blica_ctx *ctx, const blica_model *model, const bl_
 /* The first two items that agree in all rows which have both: x_i = x_j, or, of two levels, x_i = 1 - x_j. False when
  * there are none. */
 bool bl_optimum_twins(const bl_rows *rows, int *first, int *second);
+
+/* Standard deviations over draws of A [n,k], log v [k,u], means [k,u] (columns matched to the model's), and the share
+ * of draws in which a column stays within 30 degrees [k]. *out has the draws. Same bits for any number of threads. */
+blica_status bl_bootstrap(blica_ctx *ctx, const blica_model *model, const bl_rows *rows, int draws, uint64_t seed,
+                          double *mixing, double *log_variance, double *mean, double *stability, bl_axes **out);
 
 #endif

@@ -1,6 +1,7 @@
-/* heldout.h - how well a model predicts the tables of rows that it was not fitted to. */
-#ifndef BL_HELDOUT_H
-#define BL_HELDOUT_H
+/* select.h - by what numbers of sources are compared: the prediction of rows that a model was not fitted to, and the
+ * eigenvalues of the correlations. */
+#ifndef BL_SELECT_H
+#define BL_SELECT_H
 
 #include "inference/scores/pooled.h"
 
@@ -27,5 +28,14 @@ double bl_heldout_score(bl_heldout *heldout, const blica_counts *test, const bli
  * under a normal prior of log v of standard deviation sd. */
 void bl_heldout_variances(bl_heldout *heldout, const blica_counts *train, int s, const blica_model *model, double sd,
                           double *v);
+
+/* Eigenvalues [n] of the correlations common to all segments, and the 95 % quantiles [n] of the same under independent
+ * items: within every segment the values of each item are permuted, so that margins, levels and missing values stay. */
+blica_status bl_horn(blica_ctx *ctx, const bl_rows *rows, const blica_counts *counts, int references, uint64_t seed,
+                     double *eigenvalue, double *reference);
+
+/* Velicer's minimum average partial: average squared partial correlation after m = 0..most components of the
+ * correlations of all rows pooled; NaN where a component leaves no variance. */
+blica_status bl_map(blica_ctx *ctx, const blica_counts *counts, int most, double *map);
 
 #endif

@@ -1,0 +1,27 @@
+/* errors.h - asymptotic errors of estimates: of pair-based methods, of maximum likelihood, of means and cuts. */
+#ifndef BL_ERRORS_H
+#define BL_ERRORS_H
+
+#include "inference/scores/rows.h"
+
+/* covariance [p,p], p = nk + uk, of (A, log v_1, ..., log v_u) in the model's canonical scale, and bias [p,2], by which
+ * the prior shrinks them (0 without one): as it is at the estimate, and further out, where the truth is. counts are
+ * those of the rows. BLICA_ERR_NUMERIC when the information is singular: the data leave directions open. */
+blica_status bl_sandwich(blica_ctx *ctx, const blica_model *model, const bl_rows *rows, const blica_counts *counts,
+                         double *covariance, double *bias);
+
+/* Standard errors of the thresholds, [counts->n,u]; NaN where the column is constant. */
+void bl_threshold_errors(const blica_counts *counts, double *error);
+
+/* covariance [p,p], p = nk + uk, of (A, log v) in the model's canonical scale, and the errors of means [k,u] and cuts
+ * [planes], for items of any number of levels. *found is false, and nothing is set, where the information matrix is too
+ * large for memory. */
+blica_status bl_information_errors(blica_ctx *ctx, const blica_model *model, const bl_rows *rows, double *covariance,
+                                   double *mean_se, double *cut_se, bool *found);
+
+/* mean_se [k,u] and cut_se [planes], from the covariance [p,p] of (A, log v) and the sampling errors of the thresholds
+ * of the counts, which are in the order of the model. */
+blica_status bl_mean_errors(blica_ctx *ctx, const blica_model *model, const blica_counts *counts,
+                            const double *covariance, size_t p, uint64_t seed, double *mean_se, double *cut_se);
+
+#endif
