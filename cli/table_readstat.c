@@ -210,7 +210,9 @@ static blica_status pass(table_survey *v, readstat_value_handler on_value, char 
   const readstat_error_t error = parse(parser, v->t->path, v);
   readstat_parser_free(parser);
   if (v->status != BLICA_OK) return v->status;
-  if (error == READSTAT_ERROR_MALLOC) return table_no_memory(message);
+  if (error == READSTAT_ERROR_MALLOC)
+    return table_fail(message, BLICA_ERR_MEMORY,
+                      "%s: there is no memory for what the file says that it holds; it may be damaged", v->t->name);
   if (error == READSTAT_ERROR_OPEN || error == READSTAT_ERROR_READ)
     return table_fail(message, BLICA_ERR_IO, "%s: %s", v->t->name, readstat_error_message(error));
   if (error != READSTAT_OK)

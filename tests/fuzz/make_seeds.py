@@ -9,6 +9,7 @@ import io
 import os
 import pathlib
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -99,6 +100,69 @@ put("npy", "version-2", length + stream.getvalue())
 stream = io.BytesIO()
 numpy.save(stream, rows.astype("i1"))
 put("npy", "packed", last + gzip.compress(stream.getvalue(), mtime=0))
+
+# ---- files of SPSS and Stata as R's haven writes them, then the same with lies: first byte 0 .sav, 1 .dta, 2 .por, 4 more for --ordinal
+R = '''
+library(haven)
+item <- function(x) labelled_spss(x, c(No = 0, Yes = 1, Refused = 9), na_values = 9)
+d <- data.frame(q1 = item(c(0, 1, 1, 9, 0, NA)), q2 = item(c(1, 0, 1, 0, 9, 1)))
+d$q3 <- labelled(c(1, 2, 3, 1, 2, 3), c(Low = 1, High = 3, Unused = 7), label = "A label that is longer than the name of the variable")
+d$segment <- labelled(c(1, 1, 1, 2, 2, 2), c(spring = 1))
+write_sav(d, "plain.sav", compress = "none")
+write_sav(d, "bytes.sav")
+write_sav(d, "z.zsav", compress = "zsav")
+other <- data.frame(q1 = c(0, 1, 1), text = c("short", strrep("long ", 60), ""), day = as.Date("2024-01-01") + 0:2, time = as.difftime(0:2, units = "secs"))
+write_sav(other, "other.sav", compress = "none")
+write_sav(d[0, ], "no-rows.sav", compress = "none")
+for (i in seq_along(d)) d[[i]] <- labelled(as.integer(zap_missing(zap_labels(d[[i]]))), c(No = 0L, Yes = 1L))
+for (version in c(8, 12, 14)) write_dta(d, paste0("stata-", version, ".dta"), version = version)
+write_dta(other, "other.dta")
+write_dta(d[0, ], "no-rows.dta")
+'''
+subprocess.run(["Rscript", "--vanilla", "-e", R], cwd=work, check=True)
+day = re.compile(rb"\d\d [A-Z][a-z]{2} (\d{4} \d\d:\d\d|\d\d\d\d:\d\d:\d\d)")  # of the writing
+named = {path.name: day.sub(lambda found: (b"01 Jan 2024 00:00" if found[1][4:5] == b" " else b"01 Jan 2400:00:00"), path.read_bytes())
+         for path in sorted(work.iterdir()) if path.suffix in (".sav", ".zsav", ".dta")}
+for name, content in named.items():
+    kind = 1 if name.endswith("dta") else 0
+    put("survey", name, bytes([kind, 0, 3]) + content)
+    put("survey", "ordinal-" + name, bytes([kind | 4, 0, 3]) + content)
+    for number, share in enumerate([.02, .1, .5, .9, .99]):
+        put("survey", "cut-%d-%s" % (number, name), bytes([kind, 0, 3]) + content[:int(share * len(content))])
+
+
+def lie(name, what, at, value, size=4):
+    content = bytearray(named[name])
+    content[at:at + size] = (value & (1 << 8 * size) - 1).to_bytes(size, "little")
+    put("survey", "lie-" + what + "-" + name, bytes([int(name.endswith("dta")), 0, 3]) + content)
+
+
+for number, value in enumerate([0, -1, 1, 2**31 - 1]):
+    lie("plain.sav", "width-%d" % number, 68, value)  # values of a row
+    lie("plain.sav", "compression-%d" % number, 72, value + 2)
+    lie("plain.sav", "rows-%d" % number, 80, value)
+    plain = named["plain.sav"]
+    first_variable, first_label = 176, plain.index(b"\2No")
+    lie("plain.sav", "string-%d" % number, first_variable + 4, value)
+    lie("plain.sav", "missing-%d" % number, first_variable + 12, value * 2)
+    lie("plain.sav", "labels-%d" % number, first_label - 12, value)
+    lie("plain.sav", "label-length-%d" % number, first_label, value, 1)
+    information = plain.index(b"\7\0\0\0")
+    lie("plain.sav", "record-size-%d" % number, information + 8, value)
+    lie("plain.sav", "record-count-%d" % number, information + 12, value)
+    lie("bytes.sav", "bias-%d" % number, 84 + 4, value)
+    packed = named["z.zsav"]
+    lie("z.zsav", "offset-%d" % number, len(packed) - 24, value, 8)
+    old, new = named["stata-8.dta"], named["stata-14.dta"]
+    lie("stata-8.dta", "columns-%d" % number, 4, value, 2)
+    lie("stata-8.dta", "rows-%d" % number, 6, value)
+    lie("stata-14.dta", "columns-%d" % number, new.index(b"<K>") + 3, value, 2)
+    lie("stata-14.dta", "rows-%d" % number, new.index(b"<N>") + 3, value, 8)
+    lie("stata-14.dta", "map-%d" % number, new.index(b"<map>") + 5 + 8 * 9, value, 8)
+    lie("stata-14.dta", "table-%d" % number, new.index(b"<lbl>") + 5, value)
+put("survey", "same-name", bytes([0, 0, 3]) + named["plain.sav"].replace(b"Q2      ", b"Q1      "))
+put("survey", "no-name", bytes([0, 0, 3]) + named["plain.sav"].replace(b"Q2      ", b"        "))
+put("survey", "not-one", bytes([0, 0, 3]) + b"a,b,segment\n0,1,x\n")
 
 # ---- pair counts: the file, and its arrays one after the other (tests/fuzz/fuzz_counts_npz.c)
 names = ["format", "version", "variables", "segments", "samples", "exact", "ones", "present", "n11", "n10", "n01", "n00"]
