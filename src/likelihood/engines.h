@@ -13,6 +13,10 @@ typedef struct {
   bool ok;           /* of the last run */
 } bl_task_rows;
 
+/* Tasks of up to that many patterns of one group; they are freed with their owner. */
+blica_status bl_tasks_make(blica_ctx *ctx, void *owner, const bl_patterns *patterns, int64_t rows, bl_task_rows **task,
+                           int64_t *tasks);
+
 /* One thread's workspace. */
 typedef struct {
   double *mean, *loading, *cov, *g_cov, *posterior; /* of one group */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "likelihood/engines.h"
+#include "likelihood/posterior.h"
 #include "num/rectangles/ep.h"
 #include "num/normal/normal.h"
 #include "num/rng.h"
@@ -22,15 +23,6 @@ typedef struct {
   bl_intervals levels;
   double *first, *second, *z; /* posterior; its Cholesky factor replaces second */
 } target;
-
-static void cholesky(int k, double *c) {
-  for (int i = 0; i < k; i++)
-    for (int j = 0; j <= i; j++) {
-      double sum = c[i * k + j];
-      for (int m = 0; m < j; m++) sum -= c[i * k + m] * c[j * k + m];
-      c[i * k + j] = i == j ? sqrt(fmax(sum, 1e-30)) : sum / c[j * k + j];
-    }
-}
 
 /* log P of item i at its level, its latent variable having mean y and variance 1. */
 static double log_level(const bl_intervals *levels, int i, int level, double y) {
@@ -66,15 +58,11 @@ static double sampled_log_p(const target *t, uint64_t seed, uint64_t stream) {
   double top = -INFINITY, sum = 0.0;
   for (int i = 0; i < t->k; i++)
     for (int j = 0; j < t->k; j++) t->second[i * t->k + j] -= t->first[i] * t->first[j];
-  cholesky(t->k, t->second);
+  bl_factorise(t->k, t->second, t->second);
   for (int d = 0; d < DRAWS; d++) {
     double w = log_weight(t, &rng);
-    if (w > top) {
-      sum = sum * exp(top - w) + 1.0;
-      top = w;
-    } else {
-      sum += exp(w - top);
-    }
+    sum = w > top ? sum * exp(top - w) + 1.0 : sum + exp(w - top);
+    top = fmax(top, w);
   }
   return top + log(sum / DRAWS);
 }
@@ -123,13 +111,13 @@ static double gap_of(blica_ctx *ctx, const bl_likelihood *l, const bl_params *pa
 
 blica_status bl_likelihood_ep_error(blica_ctx *ctx, bl_likelihood *l, const bl_params *params, uint64_t seed,
                                     double *mean, double *error) {
-  blica_status status = BLICA_OK;
-  double *z = NULL, sum = 0.0, squares = 0.0, rows = 0.0;
-  TRY(bl_alloc(ctx, 2 * (size_t)l->k, &z));
+  BL_OWNED double *z = NULL;
+  double sum = 0.0, squares = 0.0, rows = 0.0;
+  MUST(bl_alloc(ctx, 2 * (size_t)l->k, &z));
   for (int g = 0; g < l->patterns->groups; g++)
     for (int64_t r = 0; r < l->patterns->group[g].count; r++) rows += l->patterns->group[g].weight[r];
   *mean = *error = 0.0;
-  if (rows == 0) goto done;
+  if (rows == 0) return BLICA_OK;
   for (int d = 0; d < SAMPLE; d++) {
     int64_t r = 0;
     const bl_group *g = locate(l->patterns, rows * (d + 0.5) / SAMPLE, &r);
@@ -139,7 +127,5 @@ blica_status bl_likelihood_ep_error(blica_ctx *ctx, bl_likelihood *l, const bl_p
   }
   *mean = sum / SAMPLE;
   *error = sqrt(fmax(squares / SAMPLE - *mean * *mean, 0.0) / SAMPLE);
-done:
-  bl_free(z);
-  return status;
+  return BLICA_OK;
 }

@@ -17,6 +17,18 @@ enum {
   TASK_ROWS = 512
 }; /* patterns per task: enough to share prefixes, few enough to share work; plackett does all at once */
 
+blica_status bl_tasks_make(blica_ctx *ctx, void *owner, const bl_patterns *patterns, int64_t rows, bl_task_rows **task,
+                           int64_t *tasks) {
+  *tasks = 0;
+  for (int g = 0; g < patterns->groups; g++) *tasks += (patterns->group[g].count + rows - 1) / rows;
+  MUST(bl_alloc_for(ctx, owner, (size_t)*tasks, task));
+  bl_task_rows *t = *task;
+  for (int g = 0; g < patterns->groups; g++)
+    for (int64_t low = 0, all = patterns->group[g].count; low < all; low += rows)
+      *t++ = (bl_task_rows){.group = g, .low = low, .high = low + rows < all ? low + rows : all};
+  return BLICA_OK;
+}
+
 blica_status bl_likelihood_make(blica_ctx *ctx, const bl_patterns *patterns, const int *segment, int n, int k, int u,
                                 blica_engine engine, int points, bl_likelihood **out) {
   blica_status status = BLICA_OK;
@@ -29,19 +41,12 @@ blica_status bl_likelihood_make(blica_ctx *ctx, const bl_patterns *patterns, con
   l->engine = engine;
   l->points = points;
   l->rows = engine == BLICA_ENGINE_EXACT && n > 9 ? (int64_t)1 << n : TASK_ROWS;
-  for (int g = 0; g < patterns->groups; g++) l->tasks += (patterns->group[g].count + l->rows - 1) / l->rows;
-  TRY(bl_alloc_for(ctx, l, (size_t)l->tasks, &l->task));
+  TRY(bl_tasks_make(ctx, l, patterns, l->rows, &l->task, &l->tasks));
   TRY(bl_alloc_for(ctx, l, (size_t)l->tasks, &l->value));
   TRY(bl_share_make(ctx, l->tasks, &l->share));
   TRY(bl_alloc_for(ctx, l, (size_t)patterns->groups, &l->tree));
   TRY(bl_alloc_for(ctx, l, (size_t)patterns->groups * BL_GRID_SOURCES, &l->band));
   TRY(bl_alloc_for(ctx, l, bl_mul((size_t)l->tasks, bl_likelihood_stride(l)), &l->gradient));
-  int64_t at = 0;
-  for (int g = 0; g < patterns->groups; g++)
-    for (int64_t low = 0; low < patterns->group[g].count; low += l->rows) {
-      int64_t high = low + l->rows < patterns->group[g].count ? low + l->rows : patterns->group[g].count;
-      l->task[at++] = (bl_task_rows){.group = g, .low = low, .high = high};
-    }
   l->threads = bl_max_threads(ctx);
   TRY(bl_alloc_for(ctx, l, (size_t)l->threads, &l->workspace));
   for (int t = 0; t < l->threads; t++) TRY(bl_workspace_make(ctx, l, l->rows, &l->workspace[t]));

@@ -31,8 +31,19 @@ typedef struct {
   blica_loglik_result *result;
 } work;
 
-static void keep(work *w, int64_t pattern, double value) {
-  if (w->value) w->value[pattern] = value;
+/* The log-probability of each pattern; step is told to the user. */
+static blica_status evaluate(work *w, bl_accuracy accuracy, int step, double *log_p) {
+  MUST(bl_likelihood_values(w->ctx, w->likelihood, &w->params, &accuracy, log_p));
+  const blica_progress progress = {"loglik", -1, NAN, 0, step};
+  if (bl_poll_agreed(w->ctx, &progress, INFINITY)) return bl_fail(w->ctx, BLICA_ERR_INTERRUPTED, "interrupted");
+  return BLICA_OK;
+}
+
+/* Adds a pattern of a group, whose log-probability has that error. */
+static void add_pattern(work *w, const bl_group *g, int64_t r, double log_p, double error) {
+  if (w->value) w->value[g->offset + r] = log_p;
+  w->result->loglik[g->segment] += g->weight[r] * log_p;
+  w->result->error[g->segment] += g->weight[r] * error;
 }
 
 static double total(work *w) {
@@ -60,19 +71,16 @@ static void combine_grid(work *w, double grid_error) {
     for (int64_t r = 0; r < group->count; r++) {
       double a = w->log_p[group->offset + r], b = w->log_p[p->count + group->offset + r], gap = fabs(a - b);
       double mean = fmax(a, b) + log1p(-0.5 * -expm1(-gap));
-      keep(w, group->offset + r, mean);
-      w->result->loglik[group->segment] += group->weight[r] * mean;
-      w->result->error[group->segment] += group->weight[r] * (0.5 * gap + grid_error * exp(-mean) + 1e-15 * fabs(mean));
+      add_pattern(w, group, r, mean, 0.5 * gap + grid_error * exp(-mean) + 1e-15 * fabs(mean));
     }
   }
 }
 
 static blica_status by_grid(work *w) {
   for (double error = FIRST_GRID; error > 1e-17; error *= 1e-2) {
-    for (int shift = 0; shift < 2; shift++) {
-      bl_accuracy accuracy = {.shift = (uint64_t)shift, .grid_error = error};
-      MUST(bl_likelihood_values(w->ctx, w->likelihood, &w->params, &accuracy, w->log_p + shift * w->patterns->count));
-    }
+    for (int shift = 0; shift < 2; shift++)
+      MUST(evaluate(w, (bl_accuracy){.shift = (uint64_t)shift, .grid_error = error}, 0,
+                    w->log_p + shift * w->patterns->count));
     combine_grid(w, error);
     if (total(w) <= w->options->error) break;
   }
@@ -100,12 +108,10 @@ static void combine_lattice(work *w) {
         }
         spread *= 0.5 / (SHIFTS * (SHIFTS - 1)); /* bias of the logarithm of a mean */
         bias += group->weight[r] * spread;
-        w->result->loglik[s] += group->weight[r] * (top + log(mean));
-        keep(w, group->offset + r, top + log(mean) + spread);
+        add_pattern(w, group, r, top + log(mean) + spread, 0.0);
       }
     }
     for (int h = 0; h < SHIFTS; h++) squares += sum[h] * sum[h];
-    w->result->loglik[s] += bias;
     w->result->error[s] = 5.0 * sqrt(squares / (SHIFTS * (SHIFTS - 1))) + bias + 1e-14 * fabs(w->result->loglik[s]);
   }
 }
@@ -114,12 +120,9 @@ static blica_status by_lattice(work *w) {
   double unit = (double)w->patterns->count * w->params.n * SHIFTS;
   for (int points = FIRST_POINTS; points <= w->most_points; points *= 2) {
     if (points > FIRST_POINTS && unit * points > LARGEST_WORK) break;
-    for (int shift = 0; shift < SHIFTS; shift++) {
-      bl_accuracy accuracy = {.points = points, .seed = w->options->seed, .shift = (uint64_t)shift};
-      MUST(bl_likelihood_values(w->ctx, w->likelihood, &w->params, &accuracy, w->log_p + shift * w->patterns->count));
-      blica_progress progress = {"loglik", -1, NAN, 0, points};
-      if (bl_poll_agreed(w->ctx, &progress, INFINITY)) return bl_fail(w->ctx, BLICA_ERR_INTERRUPTED, "interrupted");
-    }
+    for (int shift = 0; shift < SHIFTS; shift++)
+      MUST(evaluate(w, (bl_accuracy){.points = points, .seed = w->options->seed, .shift = (uint64_t)shift}, points,
+                    w->log_p + shift * w->patterns->count));
     combine_lattice(w);
     if (total(w) <= w->options->error) break;
   }
@@ -135,9 +138,7 @@ static void combine_exact(work *w, const double *now, const double *before) {
     double noise = 1e-16 * group->n; /* rounding of a sum of 2^n moments of size 1 over 2^n */
     for (int64_t r = 0; r < group->count; r++) {
       double a = now[group->offset + r], gap = fabs(expm1(before[group->offset + r] - a));
-      keep(w, group->offset + r, a);
-      w->result->loglik[group->segment] += group->weight[r] * a;
-      w->result->error[group->segment] += group->weight[r] * (gap + noise * exp(-a) + 1e-15 * fabs(a));
+      add_pattern(w, group, r, a, gap + noise * exp(-a) + 1e-15 * fabs(a));
     }
   }
 }
@@ -152,15 +153,12 @@ static blica_status by_exact(work *w) {
   const int *nodes = exact_rules(w->params.n);
   double *now = w->log_p, *before = w->log_p + w->patterns->count;
   for (int rule = 0; nodes[rule]; rule++) {
-    bl_accuracy accuracy = {.nodes = nodes[rule]};
     double *swap = before, cost = 0.0;
     for (int g = 0; g < w->patterns->groups; g++) cost += bl_plackett_cost(w->patterns->group[g].n, nodes[rule]);
     if (rule > 1 && cost > LARGEST_WORK) break;
     before = now;
     now = swap;
-    MUST(bl_likelihood_values(w->ctx, w->likelihood, &w->params, &accuracy, now));
-    blica_progress progress = {"loglik", -1, NAN, 0, nodes[rule]};
-    if (bl_poll_agreed(w->ctx, &progress, INFINITY)) return bl_fail(w->ctx, BLICA_ERR_INTERRUPTED, "interrupted");
+    MUST(evaluate(w, (bl_accuracy){.nodes = nodes[rule]}, nodes[rule], now));
     if (rule == 0) continue;
     combine_exact(w, now, before);
     if (total(w) <= w->options->error) break;
@@ -169,20 +167,14 @@ static blica_status by_exact(work *w) {
 }
 
 static blica_status by_ep(work *w) {
-  bl_accuracy accuracy = {.seed = w->options->seed};
   double mean, sd;
-  MUST(bl_likelihood_values(w->ctx, w->likelihood, &w->params, &accuracy, w->log_p));
+  MUST(evaluate(w, (bl_accuracy){.seed = w->options->seed}, 0, w->log_p));
   MUST(bl_likelihood_ep_error(w->ctx, w->likelihood, &w->params, w->options->seed, &mean, &sd));
   clear(w);
   for (int g = 0; g < w->patterns->groups; g++) {
     const bl_group *group = &w->patterns->group[g];
-    double rows = 0.0;
-    for (int64_t r = 0; r < group->count; r++) {
-      keep(w, group->offset + r, w->log_p[group->offset + r]);
-      w->result->loglik[group->segment] += group->weight[r] * w->log_p[group->offset + r];
-      rows += group->weight[r];
-    }
-    w->result->error[group->segment] += rows * (fabs(mean) + 2.0 * sd);
+    for (int64_t r = 0; r < group->count; r++)
+      add_pattern(w, group, r, w->log_p[group->offset + r], fabs(mean) + 2.0 * sd);
   }
   total(w);
   w->result->total_error = (double)w->patterns->rows * (fabs(mean) + 2.0 * sd); /* one bias, not independent errors */

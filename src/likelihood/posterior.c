@@ -80,10 +80,10 @@ static double form(int k, const double *matrix, const double *a) {
   return sum;
 }
 
-static void factorise(int k, const double *matrix, double *l) {
+void bl_factorise(int k, const double *matrix, double *l) {
   for (int i = 0; i < k; i++)
     for (int j = 0; j <= i; j++) {
-      double sum = matrix[i * k + j] - dot(j, l + i * k, l + j * k);
+      const double sum = matrix[i * k + j] - dot(j, l + i * k, l + j * k);
       l[i * k + j] = i == j ? sqrt(fmax(sum, 1e-300)) : sum / l[j * k + j];
     }
 }
@@ -104,7 +104,7 @@ static double worst_direction(const slice *s) {
   for (int l = 1; l < k; l++)
     if (s->add[l * k + l] * s->cov[first * k + first] > s->add[first * k + first] * s->cov[l * k + l]) first = l;
   for (int l = 0; l < k; l++) s->v[l] = l == first;
-  factorise(k, s->cov, s->factor);
+  bl_factorise(k, s->cov, s->factor);
   for (int step = 0; step < POWER_STEPS; step++) {
     for (int l = 0; l < k; l++) s->step[l] = dot(k, s->add + l * k, s->v);
     solve(k, s->factor, s->step);
@@ -260,7 +260,7 @@ static void integrate_all(slice *s, int64_t row, double *moments) {
                     .levels = p->levels,
                     .log_p = s->log_p,
                     .work = s->ep_work};
-  factorise(k, moments + k, s->factor);
+  bl_factorise(k, moments + k, s->factor);
   const int side[2] = {side_of(s, 0), k > 1 ? side_of(s, 1) : 1}, count = side[0] * side[1];
   const double width[2] = {REACH / (side[0] - 1), k > 1 ? REACH / (side[1] - 1) : 0.0};
   for (int first = 0; first < count; first += BL_LANES) {

@@ -24,6 +24,9 @@ typedef struct {
   double *work;        /* bl_posterior_work doubles, 64-byte aligned */
 } bl_posterior;
 
+/* Lower Cholesky factor of a covariance, both k rows of k; l may be matrix, and keeps what is above the diagonal. */
+void bl_factorise(int k, const double *matrix, double *l);
+
 /* Doubles of work for up to count rows. */
 size_t bl_posterior_work(int n, int k, int64_t count);
 /* The moments of all rows. Those of a row do not depend on the other rows. */

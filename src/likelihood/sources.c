@@ -45,25 +45,19 @@ typedef struct {
 } workspace;
 
 typedef struct {
-  int group;
-  int64_t low, high;
-} task_rows;
-
-typedef struct {
   blica_ctx *ctx;
   const blica_model *model;
   const bl_patterns *patterns;
   const int *map; /* segment of the model for each of the data; -1: unknown */
   bl_params params, pooled;
-  int *answers;                          /* [patterns] items present */
   double *pooled_mean, *pooled_variance; /* [k] of the sources over all segments, by samples */
   blica_simd level;
   bool covariances;    /* wanted whole */
   int64_t tasks, each; /* each: doubles of a pattern in found */
-  task_rows *task;
+  bl_task_rows *task;
   workspace **workspaces;
-  double *found; /* [each,patterns+1] log P, means, covariances or variances; last, those of an empty row of unknown
-                    segment */
+  double *found; /* [each,patterns+segments] items present, means, covariances or variances of the sources; after the
+                    patterns, of a row of each segment of the data that has no value */
   const blica_data *data;
   const blica_sources_options *options;
   const int64_t *place; /* [rows] place of a row among those sorted by segment */
@@ -98,9 +92,10 @@ static void tally_add(tally *t, const bl_params *p, int s, double log_weight, co
                               weight * sqrt(v[j] * v[l]) * (moments ? moments[k + j * k + l] : (double)(j == l));
 }
 
-static void tally_store(const job *w, const tally *t, double log_all, double *found) {
+/* Moments of a row with values of that many items. */
+static void tally_store(const job *w, const tally *t, int items, double *found) {
   const int k = w->params.k;
-  found[0] = t->top + log(t->sum) - log_all;
+  found[0] = items;
   for (int j = 0; j < k; j++) found[1 + j] = t->mean[j];
   for (int j = 0; j < (w->covariances ? k * k : k); j++)
     found[1 + k + j] = t->spread[w->covariances ? j : j * k + j] / t->sum;
@@ -109,10 +104,9 @@ static void tally_store(const job *w, const tally *t, double log_all, double *fo
 /* ---- the rows of a task ---- */
 
 /* The problem of the given rows under segment s of p. */
-static bl_posterior problem_of(const job *w, workspace *own, const bl_group *g, const bl_params *p, int s,
-                               int64_t count, const uint8_t *x) {
+static bl_posterior problem_of(workspace *own, const bl_group *g, const bl_params *p, int s, int64_t count,
+                               const uint8_t *x) {
   bl_group_parameters(g, s, p, own->mean, own->loading);
-  (void)w;
   return (bl_posterior){.n = g->n,
                         .k = p->k,
                         .mean = own->mean,
@@ -127,26 +121,26 @@ static bl_posterior problem_of(const job *w, workspace *own, const bl_group *g, 
                         .work = own->work};
 }
 
-static void known_segment(const job *w, workspace *own, const bl_group *g, const task_rows *t) {
+static void known_segment(const job *w, workspace *own, const bl_group *g, const bl_task_rows *t) {
   const int k = w->params.k, s = w->map[g->segment];
   const int64_t count = t->high - t->low;
-  const bl_posterior p = problem_of(w, own, g, &w->params, s, count, g->x + t->low * g->n);
+  const bl_posterior p = problem_of(own, g, &w->params, s, count, g->x + t->low * g->n);
   bl_posterior_run(&p, w->level);
   for (int64_t r = 0; r < count; r++) {
     tally_clear(&own->tally[r], k);
     tally_add(&own->tally[r], &w->params, s, own->log_p[r], own->moments + r * k * (1 + k), own->step);
-    tally_store(w, &own->tally[r], 0.0, w->found + (g->offset + t->low + r) * w->each);
+    tally_store(w, &own->tally[r], g->n, w->found + (g->offset + t->low + r) * w->each);
   }
 }
 
 /* Rough log weights of all segments, less the largest of each row; the sites stay in the workspace. */
 static void guess_weights(const job *w, workspace *own, const bl_group *g, int64_t count, const uint8_t *x) {
   const int u = w->params.u;
-  bl_posterior p = problem_of(w, own, g, &w->pooled, 0, count, x);
+  bl_posterior p = problem_of(own, g, &w->pooled, 0, count, x);
   p.rest = AT_REST_MIXED;
   bl_posterior_run(&p, w->level);
   for (int s = 0; s < u; s++) {
-    p = problem_of(w, own, g, &w->params, s, count, x);
+    p = problem_of(own, g, &w->params, s, count, x);
     p.start = own->sites;
     bl_posterior_guess(&p, w->level);
     for (int64_t r = 0; r < count; r++)
@@ -159,23 +153,21 @@ static void guess_weights(const job *w, workspace *own, const bl_group *g, int64
   }
 }
 
-static void all_segments(const job *w, workspace *own, const bl_group *g, const task_rows *t) {
+static void all_segments(const job *w, workspace *own, const bl_group *g, const bl_task_rows *t) {
   const int k = w->params.k, u = w->params.u, n = g->n;
   const int64_t count = t->high - t->low;
   const uint8_t *x = g->x + t->low * n;
-  double all = 0.0;
   guess_weights(w, own, g, count, x);
   for (int64_t r = 0; r < count; r++) tally_clear(&own->tally[r], k);
   for (int s = 0; s < u; s++) {
     int chosen = 0;
-    all += w->model->samples[s];
     for (int r = 0; r < count; r++) {
       if (!(own->guess[r * u + s] > -LEFT_OUT)) continue;
       memcpy(own->x + chosen * n, x + r * n, (size_t)n);
       memcpy(own->start + chosen * 2 * n, own->sites + r * 2 * n, sizeof(double) * 2 * (size_t)n);
       own->row[chosen++] = r;
     }
-    bl_posterior p = problem_of(w, own, g, &w->params, s, chosen, own->x);
+    bl_posterior p = problem_of(own, g, &w->params, s, chosen, own->x);
     p.start = own->start;
     p.sites = NULL;
     p.rest = AT_REST_MIXED;
@@ -184,13 +176,12 @@ static void all_segments(const job *w, workspace *own, const bl_group *g, const 
       tally_add(&own->tally[own->row[c]], &w->params, s, own->log_p[c] + log(w->model->samples[s]),
                 own->moments + c * k * (1 + k), own->step);
   }
-  for (int64_t r = 0; r < count; r++)
-    tally_store(w, &own->tally[r], log(all), w->found + (g->offset + t->low + r) * w->each);
+  for (int64_t r = 0; r < count; r++) tally_store(w, &own->tally[r], n, w->found + (g->offset + t->low + r) * w->each);
 }
 
 static void run_task(int64_t item, int thread, void *user) {
   const job *w = user;
-  const task_rows *t = &w->task[item];
+  const bl_task_rows *t = &w->task[item];
   const bl_group *g = &w->patterns->group[t->group];
   bl_loop_poll *poll = bl_loop_poll_of(w->ctx);
   if (thread == 0) poll->progress.fraction = (double)item / (double)w->tasks;
@@ -227,44 +218,24 @@ static blica_status make_workspace(const job *w, workspace **out) {
   return bl_alloc_for(w->ctx, own, bl_posterior_work(w->params.n, w->params.k, TASK_ROWS), &own->work);
 }
 
-static blica_status make_tasks(job *w) {
-  const bl_patterns *p = w->patterns;
-  for (int g = 0; g < p->groups; g++) w->tasks += (p->group[g].count + TASK_ROWS - 1) / TASK_ROWS;
-  MUST(bl_alloc_for(w->ctx, w->workspaces, (size_t)w->tasks, &w->task));
-  MUST(bl_alloc_for(w->ctx, w->workspaces, (size_t)p->count, &w->answers));
-  task_rows *t = w->task;
-  for (int g = 0; g < p->groups; g++)
-    for (int64_t r = 0; r < p->group[g].count; r++) w->answers[p->group[g].offset + r] = p->group[g].n;
-  for (int g = 0; g < p->groups; g++)
-    for (int64_t low = 0; low < p->group[g].count; low += TASK_ROWS) {
-      const int64_t high = low + TASK_ROWS < p->group[g].count ? low + TASK_ROWS : p->group[g].count;
-      *t++ = (task_rows){.group = g, .low = low, .high = high};
-    }
-  return BLICA_OK;
-}
-
-/* Moments of the sources over all segments, by samples, and the record of a row of which nothing is known. */
+/* Moments of the sources over all segments, by samples, and of rows of which nothing but the segment is known. */
 static blica_status pool_segments(job *w, bool needed) {
   const int k = w->params.k;
   BL_OWNED double *sums = NULL;
-  double all = 0.0;
-  MUST(bl_alloc(w->ctx, (size_t)k * (2 + (size_t)k), &sums));
-  tally t = {.mean = sums, .spread = sums + k};
-  tally_clear(&t, k);
-  for (int s = 0; s < w->params.u; s++) {
-    const double samples = w->model->samples[s];
-    all += samples;
-    if (samples > 0) tally_add(&t, &w->params, s, log(samples), NULL, sums + k + k * k);
-  }
-  if (!(t.sum > 0) && needed)
+  MUST(bl_alloc(w->ctx, 2 * (size_t)k * (1 + (size_t)k) + (size_t)k, &sums));
+  double *step = sums + 2 * k * (1 + k);
+  tally all = {.mean = sums, .spread = sums + k}, one = {.mean = sums + k * (1 + k), .spread = sums + k * (2 + k)};
+  tally_clear(&all, k);
+  for (int s = 0; s < w->params.u; s++)
+    if (w->model->samples[s] > 0) tally_add(&all, &w->params, s, log(w->model->samples[s]), NULL, step);
+  if (!(all.sum > 0) && needed)
     return bl_fail(w->ctx, BLICA_ERR_DATA,
                    "no segment of the model has samples: rows of unknown segment cannot be weighted");
-  if (!(t.sum > 0)) return BLICA_OK;
-  tally_store(w, &t, log(all), w->found + w->patterns->count * w->each);
-  w->found[w->patterns->count * w->each] = 0.0; /* nothing was seen, so nothing is improbable */
-  for (int j = 0; j < k; j++) {
-    w->pooled_mean[j] = t.mean[j];
-    w->pooled_variance[j] = t.spread[j * k + j] / t.sum;
+  for (int j = 0; j < k; j++) w->pooled_mean[j] = all.mean[j], w->pooled_variance[j] = all.spread[j * k + j] / all.sum;
+  for (int s = 0; s < w->data->u; s++) {
+    tally_clear(&one, k);
+    if (w->map[s] >= 0) tally_add(&one, &w->params, w->map[s], 0.0, NULL, step);
+    tally_store(w, w->map[s] >= 0 ? &one : &all, 0, w->found + (w->patterns->count + s) * w->each);
   }
   return BLICA_OK;
 }
@@ -275,13 +246,14 @@ static blica_status begin(job *w, bool needed) {
   w->covariances = w->options->draws > 0;
   w->each = 1 + w->params.k * (w->covariances ? 1 + w->params.k : 2);
   MUST(bl_alloc(w->ctx, (size_t)threads, &w->workspaces));
-  MUST(bl_alloc_for(w->ctx, w->workspaces, bl_mul((size_t)w->patterns->count + 1, (size_t)w->each), &w->found));
+  MUST(bl_alloc_for(w->ctx, w->workspaces, bl_mul((size_t)(w->patterns->count + w->data->u), (size_t)w->each),
+                    &w->found));
   MUST(bl_alloc_for(w->ctx, w->workspaces, k, &w->pooled_mean));
   MUST(bl_alloc_for(w->ctx, w->workspaces, k, &w->pooled_variance));
   w->pooled = w->params;
   w->pooled.u = 1, w->pooled.means = w->pooled_mean, w->pooled.variances = w->pooled_variance;
   for (int t = 0; t < threads; t++) MUST(make_workspace(w, &w->workspaces[t]));
-  MUST(make_tasks(w));
+  MUST(bl_tasks_make(w->ctx, w->workspaces, w->patterns, TASK_ROWS, &w->task, &w->tasks));
   return pool_segments(w, needed);
 }
 
@@ -300,16 +272,6 @@ static blica_status run(job *w, bl_share *share) {
 }
 
 /* ---- rows in the order of the input ---- */
-
-/* Lower Cholesky factor of a covariance, in place. */
-static void factorise(int k, double *c) {
-  for (int i = 0; i < k; i++)
-    for (int j = 0; j <= i; j++) {
-      double sum = c[i * k + j];
-      for (int m = 0; m < j; m++) sum -= c[i * k + m] * c[j * k + m];
-      c[i * k + j] = i == j ? sqrt(fmax(sum, 0.0)) : c[j * k + j] > 0 ? sum / c[j * k + j] : 0.0;
-    }
-}
 
 /* Draws of a row, from its mean and the factor of its covariance. */
 static void draw(const job *w, int64_t row, const double *mean, const double *factor) {
@@ -340,21 +302,17 @@ static void standardise(const job *w, int64_t row) {
 }
 
 static void write_row(const job *w, int64_t row, double *factor) {
-  const int k = w->params.k, s = w->data->row_segment[row];
+  const int k = w->params.k;
   const int64_t pattern = w->patterns->row_pattern[w->place[row]];
-  const bool prior = pattern < 0 && w->map[s] >= 0; /* rows of known segment without any value */
-  const double *found = w->found + (pattern < 0 ? w->patterns->count : pattern) * w->each;
-  const double *means = w->params.means + (size_t)(prior ? w->map[s] : 0) * (size_t)k,
-               *variances = w->params.variances + (size_t)(prior ? w->map[s] : 0) * (size_t)k;
+  const double *found = w->found + (pattern < 0 ? w->patterns->count + w->data->row_segment[row] : pattern) * w->each;
   double *mean = w->out->mean + row * k, *sd = w->out->sd + row * k;
-  w->out->answers[row] = pattern < 0 ? 0 : w->answers[pattern];
+  w->out->answers[row] = (int32_t)found[0];
   for (int j = 0; j < k; j++) {
-    mean[j] = prior ? means[j] : found[1 + j];
-    sd[j] = sqrt(prior ? variances[j] : found[1 + k + (w->covariances ? j * k + j : j)]);
+    mean[j] = found[1 + j];
+    sd[j] = sqrt(found[1 + k + (w->covariances ? j * k + j : j)]);
   }
   if (w->options->draws > 0) {
-    for (int j = 0; j < k * k; j++) factor[j] = !prior ? found[1 + k + j] : j % (k + 1) ? 0.0 : variances[j / k];
-    factorise(k, factor);
+    bl_factorise(k, found + 1 + k, factor);
     draw(w, row, mean, factor);
   }
   if (w->options->standardise) standardise(w, row);
