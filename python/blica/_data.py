@@ -5,7 +5,7 @@ import copy
 import ctypes
 import hashlib
 import warnings
-from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
@@ -68,6 +68,24 @@ def take_segments(x, segments, what: str = "segments") -> Tuple[Any, Any]:
     if segments not in x.columns:
         raise ValueError(f"{what} is {segments!r}, which is not a column of X; it has {', '.join(map(str, x.columns))}")
     return x.drop(columns=segments), x[segments]
+
+
+def is_pieces(x) -> bool:
+    """Whether x is an iterator, which gives a table piece by piece."""
+    return hasattr(x, "__next__")
+
+
+def pieces_of(x, segments) -> Iterator[Tuple[Any, Any]]:
+    """Parts of X, each with the segments of its rows: x gives parts, or pairs of a part and its segments."""
+    if segments is not None and not isinstance(segments, str):
+        raise TypeError("X is an iterator: its pieces bring their segments along, as pairs (X, segments), or as a column that segments names")
+    for part in x:
+        if not isinstance(part, tuple):
+            yield part, segments
+        elif len(part) == 2 and segments is None:
+            yield part
+        else:
+            raise TypeError("a piece of X is a tuple; give pairs (X, segments), or X alone where a column of it holds the segments")
 
 
 class Rows(NamedTuple):

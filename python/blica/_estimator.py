@@ -17,11 +17,11 @@ except ImportError as error:
 
 from . import _dask, _options
 from ._inference import Assessment, assess
-from ._data import Coding, Table, as_frame, given_levels, is_frame, is_sparse, pack, segment_labels
+from ._data import Coding, Table, as_frame, given_levels, is_frame, is_pieces, is_sparse, pack, segment_labels
 from ._library import ffi, lib
 from ._objects import Correlations, Model, frozen
 from ._session import BlicaWarning, Session
-from ._verbs import check_segments, loglik_of, segmentation_of, sources_of
+from ._verbs import by_pieces, check_segments, loglik_of, segmentation_of, sources_of
 
 # What scikit-learn calls some of the options; all others have the names of the table.
 NAMES = {"n_components": "sources", "n_init": "starts", "max_iter": "max_iterations", "tol": "tolerance", "random_state": "seed"}
@@ -301,12 +301,23 @@ class BinaryICA(TransformerMixin, BaseEstimator):
 
         A row whose segment is not given, missing, or not one of the fit, is averaged over the segments of the fit, weighted by
         their samples and by how likely the row is in them. With segment_column, X may lack that column: then all are.
+
+        X may be larger than memory: a memory map, or an iterator over pieces of the rows, or over pairs (X, segments) of them. An
+        iterator gives one in return, with the result of each piece when that is asked for.
         """
         check_is_fitted(self, "model_")
+
+        def of_rows(part, labels, first=0):
+            return self._scores(part, labels, return_std, draws, first)
+
+        return by_pieces(X, segments, of_rows) if is_pieces(X) else of_rows(X, segments)
+
+    def _scores(self, X, segments, return_std: bool, draws: int, first: int):
+        """What transform returns for these rows, the first of which has that number."""
         table, segments = self._split(X, segments, reset=False)
         labels = _known_labels(self.model_, table.shape[0], segments)
         options = {"draws": draws, "seed": self.random_state if draws and hasattr(self.random_state, "__index__") else None}
-        found = sources_of(self._session(), self.model_, table, labels, options)
+        found = sources_of(self._session(), self.model_, table, labels, options, first)
         chosen = (found.mean,) + ((found.sd,) if return_std else ()) + ((found.draws,) if draws else ())
         return chosen if len(chosen) > 1 else found.mean
 
@@ -413,7 +424,7 @@ def _known_labels(model: Model, rows: int, segments) -> Optional[np.ndarray]:
     if strange:
         some = ", ".join(repr(label) for label in strange[:3]) + (", ..." if len(strange) > 3 else "")
         warnings.warn(f"{len(strange)} of the segments of X ({some}) were not in the fit; their rows are averaged over the "
-                      "segments of the fit", BlicaWarning, stacklevel=3)
+                      "segments of the fit", BlicaWarning, stacklevel=5)
     return np.array(["" if label in strange else label for label in labels], dtype=object)[ids]
 
 

@@ -63,6 +63,7 @@ class Session:
         self._names = names or {}  # what the caller's user calls some options, in errors
         self.error: Optional[BaseException] = None
         self.verbose = verbose
+        self.span = (0.0, 1.0)  # which part of the work the next call is
         self._printed = 0.0
         self._warnings: list = []
         self.kept: list = []  # what structs of the library borrow
@@ -109,7 +110,9 @@ class Session:
     def poll(self, progress) -> int:
         if not self.verbose:
             return 0
-        state = {"stage": text(progress.stage), "fraction": progress.fraction, "objective": progress.objective,
+        low, high = self.span
+        fraction = low + (high - low) * progress.fraction if progress.fraction >= 0 else progress.fraction
+        state = {"stage": text(progress.stage), "fraction": fraction, "objective": progress.objective,
                  "start": progress.start, "iteration": progress.iteration}
         if callable(self.verbose):
             return 1 if self.verbose(state) is False else 0

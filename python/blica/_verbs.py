@@ -2,12 +2,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, List, NamedTuple, Optional, Union
+from typing import Any, Callable, Iterator, List, NamedTuple, Optional, Union
 
 import numpy as np
 
 from . import _dask, _options, _tables
-from ._data import Rows, Table, is_frame, is_stream, pack, pack_stream, segment_labels, take_rows, take_segments
+from ._data import Rows, Table, as_frame, is_frame, is_pieces, is_stream, pack, pack_stream, pieces_of, segment_labels, take_rows, take_segments
 from ._library import ffi, lib
 from ._objects import Correlations, Counts, Model, doubles, texts
 from ._session import Session, Verbose, text
@@ -647,11 +647,14 @@ PIECE = 1 << 18  # rows that are packed and computed at a time
 
 
 def sources(model, X, segments=None, *, binarize: Optional[float] = None, missing=None, threads: Optional[int] = None,
-            verbose: Verbose = 0, **options) -> Sources:
+            verbose: Verbose = 0, **options) -> Any:
     """Posterior means and standard deviations of the sources of every row.
 
     Without segments each row is averaged over those of the model, by their samples and how likely the row is in them. Values
     are coded by the levels of the model.
+
+    X may be larger than memory: a memory map, or an iterator over pieces of the rows or over pairs (X, segments) of them. An
+    iterator gives one in return, with the Sources of each piece when that is asked for.
 
     Options
     -------
@@ -659,12 +662,26 @@ def sources(model, X, segments=None, *, binarize: Optional[float] = None, missin
     """
     session = Session(threads, verbose)
     model = _as_model(model)
-    X, segments = take_segments(X, segments)
-    return sources_of(session, model, table_for(model, X, binarize, missing), segments, options)
+
+    def of_rows(x, labels, first=0):
+        x, labels = take_segments(x, labels)
+        return sources_of(session, model, table_for(model, x, binarize, missing), labels, options, first)
+
+    return by_pieces(X, segments, of_rows) if is_pieces(X) else of_rows(X, segments)
 
 
-def sources_of(session: Session, model: Model, table: Table, segments, options) -> Sources:
-    """segments: None when they are not known, or labels of all rows, empty where a row's is not known."""
+def by_pieces(x, segments, of_rows: Callable[[Any, Any, int], Any]) -> Iterator[Any]:
+    """of_rows(part, segments, number of its first row) of each piece of an iterator."""
+    first = 0
+    for part, own in pieces_of(x, segments):
+        part = as_frame(part)
+        yield of_rows(part, own, first)
+        first += len(part) if hasattr(part, "__len__") else part.shape[0]
+
+
+def sources_of(session: Session, model: Model, table: Table, segments, options, first: int = 0) -> Sources:
+    """segments: None when they are not known, or labels of all rows, empty where a row's is not known. first: the number of the
+    first row, which decides its draws."""
     options = dict(options)
     options.setdefault("segment", "unknown" if segments is None else "known")
     chosen = _options.make(session, "sources", options)
@@ -676,7 +693,8 @@ def sources_of(session: Session, model: Model, table: Table, segments, options) 
     for start in range(0, rows, PIECE):
         which = slice(start, start + PIECE)
         data = pack_for(session, model, table.rows(which), None if segments is None else segments[which])
-        chosen.first_row = start
+        chosen.first_row = first + start
+        session.span = (start / rows, min(start + PIECE, rows) / rows)
         r = session.call(lib.blica_sources, model._pointer, data, chosen, free=lib.blica_posterior_free)
         found.mean[which], found.sd[which] = doubles(r.mean, r.rows, r.k), doubles(r.sd, r.rows, r.k)
         if found.draws is not None:
