@@ -47,11 +47,7 @@ __attribute__((format(printf, 3, 4))) static blica_status fail(char *message, bl
   return status;
 }
 
-const char *byte_source_name(const byte_source *source) {
-  return source->name;
-}
-
-void byte_source_close(byte_source *source) {
+static void close_source(byte_source *source) {
   if (!source) return;
   if (source->kind == GZIP) inflateEnd(&source->gzip);
   ZSTD_freeDStream(source->zstd);
@@ -107,7 +103,7 @@ static blica_status start(byte_source *source, char *message) {
   return BLICA_OK;
 }
 
-blica_status byte_source_open(const char *path, char message[SOURCE_MESSAGE], byte_source **out) {
+static blica_status open_source(const char *path, char *message, byte_source **out) {
   *out = NULL;
   byte_source *source = calloc(1, sizeof *source);
   if (!source) return fail(message, BLICA_ERR_MEMORY, "out of memory");
@@ -130,7 +126,7 @@ blica_status byte_source_open(const char *path, char message[SOURCE_MESSAGE], by
   if (status == BLICA_OK)
     *out = source;
   else
-    byte_source_close(source);
+    close_source(source);
   return status;
 }
 
@@ -182,8 +178,8 @@ static blica_status read_compressed(byte_source *source, char *buffer, size_t si
   return BLICA_OK;
 }
 
-blica_status byte_source_read(byte_source *source, char *buffer, size_t size, char message[SOURCE_MESSAGE],
-                              size_t *got) {
+blica_status byte_source_read(void *from, char *buffer, size_t size, char message[SOURCE_MESSAGE], size_t *got) {
+  byte_source *source = from;
   *got = 0;
   if (source->kind != PLAIN) return read_compressed(source, buffer, size, message, got);
   if (source->at == source->have) {
@@ -228,4 +224,23 @@ blica_status byte_source_window(byte_source *source, int64_t from, int64_t to, c
   source->at_end = false;
   source->left = to - from;
   return BLICA_OK;
+}
+
+static void *resize(void *old, size_t size, void *user) {
+  (void)user;
+  if (size > 0) return realloc(old, size);
+  free(old);
+  return NULL;
+}
+
+blica_status records_open(const char *path, char message[SOURCE_MESSAGE], bl_records *r) {
+  byte_source *source;
+  MUST(open_source(path, message, &source));
+  r->read = byte_source_read, r->source = source, r->name = source->name, r->resize = resize;
+  return BLICA_OK;
+}
+
+void records_close(bl_records *r) {
+  close_source(r->source);
+  bl_records_clear(r);
 }

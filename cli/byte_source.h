@@ -2,13 +2,11 @@
 #ifndef BYTE_SOURCE_H
 #define BYTE_SOURCE_H
 
-#include <stddef.h>
-
-#include "blica.h"
+#include "files/records.h"
 
 typedef struct byte_source byte_source;
 
-enum { SOURCE_MESSAGE = 1024 };
+enum { SOURCE_MESSAGE = BL_RECORDS_MESSAGE };
 
 /* For readers: returns the status of a failed call, whose message is already stored. */
 #define MUST(call)                                                                                                     \
@@ -17,18 +15,16 @@ enum { SOURCE_MESSAGE = 1024 };
     if (status_ != BLICA_OK) return status_;                                                                           \
   } while (0)
 
-/* path `-` is stdin. Compression is recognised by its first bytes, whatever the name. */
-blica_status byte_source_open(const char *path, char message[SOURCE_MESSAGE], byte_source **out);
+/* Makes a file the source of r; path `-` is stdin. Compression is recognised by its first bytes, whatever the name. */
+blica_status records_open(const char *path, char message[SOURCE_MESSAGE], bl_records *r);
+void records_close(bl_records *r); /* frees the buffers and closes the source; zeros are fine */
 /* Up to size bytes into buffer; *got is 0 only at the end. */
-blica_status byte_source_read(byte_source *source, char *buffer, size_t size, char message[SOURCE_MESSAGE],
-                              size_t *got);
+blica_status byte_source_read(void *source, char *buffer, size_t size, char message[SOURCE_MESSAGE], size_t *got);
 /* For a plain file that can be read at any place: its size, else -1. */
 int64_t byte_source_size(const byte_source *source);
 /* Offset of the first line that begins at `from` or later; the size if no line does. */
 blica_status byte_source_line(byte_source *source, int64_t from, char message[SOURCE_MESSAGE], int64_t *out);
 /* From now on only the bytes from..to-1 are read. */
 blica_status byte_source_window(byte_source *source, int64_t from, int64_t to, char message[SOURCE_MESSAGE]);
-const char *byte_source_name(const byte_source *source); /* for messages */
-void byte_source_close(byte_source *source);             /* NULL is fine */
 
 #endif

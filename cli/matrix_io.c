@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/number.h"
-#include "records.h"
 
 typedef struct {
   size_t first; /* of its fields among all */
@@ -17,8 +16,8 @@ typedef struct {
 } row;
 
 typedef struct {
-  records records; /* its buffer holds the whole file, and what fields point to */
-  field *fields;
+  bl_records records; /* its buffer holds the whole file, and what fields point to */
+  bl_record_field *fields;
   size_t field_count, field_capacity;
   row *rows;
   size_t row_count, row_capacity;
@@ -46,9 +45,9 @@ static void *grown(void *list, size_t need, size_t *capacity, size_t size) {
 }
 
 /* The whole file, plain or compressed, from a pipe too, with a zero byte behind it. */
-static blica_status read_all(const char *path, records *r, char *message) {
+static blica_status read_all(const char *path, bl_records *r, char *message) {
   size_t got = 1;
-  MUST(byte_source_open(path, message, &r->source));
+  MUST(records_open(path, message, r));
   for (; got > 0; r->have += got) {
     r->buffer = grown(r->buffer, r->have + (1 << 17), &r->capacity, 1);
     if (!r->buffer) REFUSE(BLICA_ERR_MEMORY, "out of memory while reading '%s'", path);
@@ -60,14 +59,14 @@ static blica_status read_all(const char *path, records *r, char *message) {
 }
 
 static blica_status split_lines(const char *path, table *t, char *message) {
-  records *r = &t->records;
+  bl_records *r = &t->records;
   for (;;) {
     bool more;
     size_t length;
-    MUST(records_peek(r, message, &more, &length));
+    MUST(bl_records_peek(r, message, &more, &length));
     if (!more) return BLICA_OK;
-    if (t->row_count == 0) records_guess_separator(r, length);
-    MUST(records_split(r, length, message));
+    if (t->row_count == 0) bl_records_guess_separator(r, length);
+    MUST(bl_records_split(r, length, message));
     const size_t count = (size_t)r->field_count;
     t->fields = grown(t->fields, t->field_count + count, &t->field_capacity, sizeof *t->fields);
     t->rows = grown(t->rows, t->row_count + 1, &t->row_capacity, sizeof *t->rows);
@@ -78,11 +77,10 @@ static blica_status split_lines(const char *path, table *t, char *message) {
   }
 }
 
-static bool number_of(const field *f, double *value) {
-  char text[400], *end; /* the longest double has fewer digits */
-  snprintf(text, sizeof text, "%.*s", (int)(f->length < sizeof text ? f->length : 0), f->length ? f->text : "");
-  *value = bl_strtod(text, &end);
-  return end != text && *end == 0;
+static bool number_of(const bl_record_field *f, double *value) {
+  char *end;
+  *value = bl_strtod(f->text, &end);
+  return end != f->text && *end == 0;
 }
 
 /* Whether the first row has text, or nothing above the names of the rows. */
@@ -117,16 +115,16 @@ static blica_status to_matrix(const char *path, const table *t, matrix *out, cha
   if (!out->x) REFUSE(BLICA_ERR_MEMORY, "out of memory: a matrix of %d rows and %d columns", n, k);
   for (int i = 0; i < n; i++)
     for (int j = 0; j < k; j++) {
-      const field *f = &t->fields[rows[i].first + (size_t)(j + skip)];
+      const bl_record_field *f = &t->fields[rows[i].first + (size_t)(j + skip)];
       double *x = &out->x[i + (size_t)j * (size_t)n];
       if (!number_of(f, x) || !isfinite(*x))
         REFUSE(BLICA_ERR_FORMAT, "'%s', line %lld, field %d: '%.*s' is not a finite number", path,
-               (long long)rows[i].line, j + skip + 1, (int)(f->length < 60 ? f->length : 60), f->length ? f->text : "");
+               (long long)rows[i].line, j + skip + 1, (int)(f->length < 60 ? f->length : 60), f->text);
     }
   return BLICA_OK;
 }
 
-static blica_status from_model(blica_ctx *ctx, const char *path, const records *r, matrix *out, char *message) {
+static blica_status from_model(blica_ctx *ctx, const char *path, const bl_records *r, matrix *out, char *message) {
   blica_model *model;
   blica_status status = blica_model_parse(ctx, r->buffer, r->have, path, &model);
   if (status != BLICA_OK) REFUSE(status, "%s", blica_message(ctx));

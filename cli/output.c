@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "files/records.h"
 #include "files/outfile.h"
 #include "base/text.h"
 #include "communicator.h"
@@ -265,16 +266,7 @@ const char *counts_width(program *p, const blica_counts *counts, char *text, siz
 }
 
 void print_field(FILE *stream, const char *text) {
-  if (!strpbrk(text, ",\"\n\r")) {
-    fputs(text, stream);
-    return;
-  }
-  fputc('"', stream);
-  for (const char *c = text; *c; c++) {
-    if (*c == '"') fputc('"', stream);
-    fputc(*c, stream);
-  }
-  fputc('"', stream);
+  if (*text) bl_put_field(stream, text);
 }
 
 void print_id(FILE *stream, const char *id) {

@@ -2,8 +2,8 @@
 #ifndef TABLE_H
 #define TABLE_H
 
+#include "byte_source.h"
 #include "files/npy.h"
-#include "records.h"
 #include "table_io.h"
 
 typedef enum {
@@ -42,7 +42,7 @@ struct table {
   table_options options;
   const char *path;
   const char *name; /* of the file, for messages */
-  records text;     /* the file; of .npy only its source and buffer are used */
+  bl_records text;  /* the file; of .npy only its source and buffer are used */
   bool pending;     /* text.fields holds the first row of data */
   bool counts;      /* stdin holds pair counts; their header has been read */
   bool npy;
@@ -60,7 +60,7 @@ struct table {
   bool known;            /* the levels are known before the first row */
   bool odd;              /* a value was neither 0 nor 1 */
   bool collecting;       /* only the distinct values of each column are wanted */
-  records labels;        /* of --segment-file */
+  bl_records labels;     /* of --segment-file */
   bool label_table;      /* its first line is the header of a table: labels are the first column */
   int64_t row;           /* rows read */
   int64_t total;         /* rows of the table when known beforehand; else 0 */
@@ -139,7 +139,7 @@ blica_status table_number_text(table *t, int variable, const char *text, size_t 
 blica_status table_read_rows(table *t, int64_t max_rows, char *message);
 blica_status table_begin_rows(table *t, char *message); /* buffers, segment file */
 /* Ends a row whose values are in the buffer; carried [ROLES] has the texts of its columns that are no items. */
-blica_status table_finish_row(table *t, const field *carried, char *message);
+blica_status table_finish_row(table *t, const bl_record_field *carried, char *message);
 /* Fails, naming row, variable and text. */
 blica_status table_bad_value(const table *t, int variable, const char *text, size_t length, char *message);
 blica_status table_flush(table *t, char *message); /* hands the buffered rows to the packer */
@@ -147,7 +147,7 @@ blica_status table_flush(table *t, char *message); /* hands the buffered rows to
 /* table_attributes.c: weights, frequencies and clusters of rows. */
 blica_status table_find_attributes(table *t, char *message); /* decides which columns hold them */
 /* Keeps those of a row, and says how many times it is to be packed. */
-blica_status table_take_attributes(table *t, const field *carried, int64_t *copies, char *message);
+blica_status table_take_attributes(table *t, const bl_record_field *carried, int64_t *copies, char *message);
 blica_status table_give_attributes(table *t, blica_data *data, char *message); /* to the data of a piece */
 void table_free_attributes(table *t);                                          /* what they take of memory */
 void table_ids_clear(table_ids *ids);                                          /* keeps the name */

@@ -57,7 +57,7 @@ static blica_status begin_ids(table *t, int column, char *message) {
   return t->options.ids->name ? BLICA_OK : table_no_memory(message);
 }
 
-static bool add_id(table_ids *ids, const field *f) {
+static bool add_id(table_ids *ids, const bl_record_field *f) {
   if (ids->count == ids->capacity) {
     const int64_t capacity = ids->capacity ? 2 * ids->capacity : 1024;
     char **text = realloc(ids->text, (size_t)capacity * sizeof *text);
@@ -90,7 +90,8 @@ blica_status table_find_attributes(table *t, char *message) {
   return BLICA_OK;
 }
 
-static blica_status refuse(const table *t, column_role role, const field *f, const char *what, char *message) {
+static blica_status refuse(const table *t, column_role role, const bl_record_field *f, const char *what,
+                           char *message) {
   return table_fail(
       message, BLICA_ERR_DATA, "%s, row %lld: its %s (--%s %s) is '%.*s'; %s", t->name, (long long)t->row + 1,
       role == ROLE_WEIGHT      ? "weight"
@@ -113,7 +114,7 @@ static bool reserve(table *t) {
 }
 
 /* A packer numbers labels: those of clusters have one that takes no rows. */
-static blica_status cluster_id(table *t, const field *f, char *message, int32_t *id) {
+static blica_status cluster_id(table *t, const bl_record_field *f, char *message, int32_t *id) {
   char label[256];
   *id = 0;
   if (table_is_missing(f->text, f->length) || table_listed_missing(t, f->text, f->length))
@@ -127,8 +128,8 @@ static blica_status cluster_id(table *t, const field *f, char *message, int32_t 
   return status == BLICA_OK ? status : table_library_failed(t, status, message);
 }
 
-blica_status table_take_attributes(table *t, const field *carried, int64_t *copies, char *message) {
-  const field *f = &carried[ROLE_FREQUENCY];
+blica_status table_take_attributes(table *t, const bl_record_field *carried, int64_t *copies, char *message) {
+  const bl_record_field *f = &carried[ROLE_FREQUENCY];
   double weight = 1, frequency = 1;
   int32_t cluster = 0;
   if (t->options.frequencies && (!table_number(f->text, f->length, &frequency) || frequency < 0 ||

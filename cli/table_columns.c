@@ -5,7 +5,7 @@
 
 #include "table.h"
 
-static bool is_text(const table *t, const field *f) {
+static bool is_text(const table *t, const bl_record_field *f) {
   double number;
   if (table_listed_missing(t, f->text, f->length)) return false;
   return table_value(f->text, f->length) == NOT_A_VALUE && !table_number(f->text, f->length, &number);
@@ -13,7 +13,7 @@ static bool is_text(const table *t, const field *f) {
 
 /* 1,2,3,... or 0,1,2,...: names that programs give to columns without one. The segment may be any number, so that at
  * least three others are needed: 0,1 may be data. */
-static bool counts_up(const field *f, int count, int segment) {
+static bool counts_up(const bl_record_field *f, int count, int segment) {
   double first, number;
   if (count - (segment >= 0) < 3 || !table_number(f[0].text, f[0].length, &first) || (first != 0 && first != 1))
     return false;
@@ -32,7 +32,7 @@ static int segment_index(const char *column, int columns) {
 }
 
 static bool looks_like_header(const table *t) {
-  const field *f = t->text.fields;
+  const bl_record_field *f = t->text.fields;
   int count = t->text.field_count, segment = segment_index(t->options.segment_column, count);
   bool text = false, numbers = false;
   for (int k = 0; k < count; k++) {
@@ -61,7 +61,7 @@ static blica_status take_header(table *t, char *message) {
 static blica_status check_first(table *t, char *message) {
   static const char *const counts[] = {"segment", "i", "j", "n11", "n10", "n01", "n00"};
   enum { COUNTS = sizeof counts / sizeof *counts };
-  const field *f = t->text.fields;
+  const bl_record_field *f = t->text.fields;
   bool same = t->text.field_count == COUNTS;
   for (int k = 0; same && k < COUNTS; k++)
     same = f[k].length == strlen(counts[k]) && memcmp(f[k].text, counts[k], f[k].length) == 0;
@@ -78,21 +78,21 @@ static blica_status check_first(table *t, char *message) {
 blica_status table_begin_text(table *t, char *message) {
   size_t length;
   bool more;
-  MUST(records_peek(&t->text, message, &more, &length));
+  MUST(bl_records_peek(&t->text, message, &more, &length));
   if (!more) return table_fail(message, BLICA_ERR_DATA, "%s: is empty", t->name);
   if (length > 1 && memcmp(t->text.buffer + t->text.at, "PK", 2) == 0) return table_not_rows(t, message);
   if (memchr(t->text.buffer + t->text.at, 0, length))
     return table_fail(message, BLICA_ERR_FORMAT, "%s: is not text (it has zero bytes) and not .npy", t->name);
-  records_guess_separator(&t->text, length);
-  MUST(records_split(&t->text, length, message));
+  bl_records_guess_separator(&t->text, length);
+  MUST(bl_records_split(&t->text, length, message));
   MUST(check_first(t, message));
   if (t->counts) return BLICA_OK;
   table_header header = t->options.header;
   if (header == TABLE_HEADER_YES || (header == TABLE_HEADER_AUTO && looks_like_header(t))) {
     MUST(take_header(t, message));
-    MUST(records_peek(&t->text, message, &more, &length));
+    MUST(bl_records_peek(&t->text, message, &more, &length));
     if (!more) return table_fail(message, BLICA_ERR_DATA, "%s: has a header but no rows", t->name);
-    MUST(records_split(&t->text, length, message));
+    MUST(bl_records_split(&t->text, length, message));
     if (t->text.field_count == t->columns + 1) { /* as R writes: row names have no name */
       memmove(t->header + 1, t->header, (size_t)t->columns * sizeof *t->header);
       t->header[0] = strdup("");

@@ -111,14 +111,14 @@ void table_close(table *t) {
 
 /* Fills the first buffer and reads the header, of text or of .npy. */
 static blica_status begin(table *t, const char *path, char *message) {
-  records *r = &t->text;
+  bl_records *r = &t->text;
   if (table_is_readstat(path)) {
     t->options.levels = false; /* the file says them */
     return table_begin_readstat(t, message);
   }
-  MUST(byte_source_open(path, message, &r->source));
-  t->name = byte_source_name(r->source);
-  do MUST(records_more(r, message));
+  MUST(records_open(path, message, r));
+  t->name = r->name;
+  do MUST(bl_records_more(r, message));
   while (!r->ended && r->have < r->capacity && r->have < 1 << 17);
   t->npy = r->have >= 6 && memcmp(r->buffer, "\x93NUMPY", 6) == 0;
   return t->npy ? table_begin_npy(t, message) : table_begin_text(t, message);

@@ -14,7 +14,7 @@ static blica_status cut_off(const table *t, char *message) {
 
 /* Exactly size bytes, those already in the buffer first. */
 static blica_status read_exactly(table *t, char *to, size_t size, char *message) {
-  records *r = &t->text;
+  bl_records *r = &t->text;
   while (size > 0) {
     size_t got = r->have - r->at;
     if (got > size) got = size;
@@ -33,16 +33,16 @@ static blica_status read_exactly(table *t, char *to, size_t size, char *message)
 
 /* What a header declares is believed only once the bytes of a first row are there: memory for the columns follows. */
 static blica_status await_row(table *t, char *message) {
-  const records *r = &t->text;
+  const bl_records *r = &t->text;
   while (r->have - r->at < t->array.shape[1] * t->array.size) {
     if (r->ended) return cut_off(t, message);
-    MUST(records_more(&t->text, message));
+    MUST(bl_records_more(&t->text, message));
   }
   return BLICA_OK;
 }
 
 blica_status table_begin_npy(table *t, char *message) {
-  records *r = &t->text;
+  bl_records *r = &t->text;
   bl_npy *a = &t->array;
   const char *reason = bl_npy_parse(r->buffer + r->at, r->have - r->at, a);
   if (reason) return table_fail(message, BLICA_ERR_FORMAT, "%s: %s", t->name, reason);
@@ -79,14 +79,14 @@ static blica_status read_whole(table *t, char *message) {
 
 static blica_status take_row(table *t, const char *first, size_t stride, char *message) {
   int8_t *x = t->x + t->filled * t->n;
-  field carried[ROLES] = {{"", 0}};
+  bl_record_field carried[ROLES] = {{"", 0}};
   char texts[ROLES][40];
   for (int k = 0, i = 0; k < t->columns; k++) {
     double value = bl_npy_number(&t->array, first + (size_t)k * stride);
     char text[40];
     const column_role role = t->role[k];
     if (role != ROLE_VALUE) {
-      carried[role] = (field){texts[role], (size_t)snprintf(texts[role], sizeof texts[role], "%.17g", value)};
+      carried[role] = (bl_record_field){texts[role], (size_t)snprintf(texts[role], sizeof texts[role], "%.17g", value)};
       continue;
     }
     x[i] = (int8_t)(isnan(value) ? BLICA_MISSING : value != 0);

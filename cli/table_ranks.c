@@ -77,7 +77,7 @@ static blica_status seek_part(table *t, char *message, bool *rows) {
   *rows = bound[0] < bound[1];
   t->pending = false;
   t->ended = !*rows;
-  records_restart(&t->text);
+  t->text.at = t->text.have = 0, t->text.ended = false; /* goes on with other bytes */
   return byte_source_window(source, bound[0], bound[1], message);
 }
 

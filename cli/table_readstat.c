@@ -398,8 +398,9 @@ static void keep_carried(table_survey *v, column_role role, const survey_variabl
 }
 
 static blica_status finish_row(table_survey *v) {
-  field carried[ROLES];
-  for (int role = 0; role < ROLES; role++) carried[role] = (field){v->carried[role], strlen(v->carried[role])};
+  bl_record_field carried[ROLES];
+  for (int role = 0; role < ROLES; role++)
+    carried[role] = (bl_record_field){v->carried[role], strlen(v->carried[role])};
   return table_finish_row(v->t, carried, v->message);
 }
 

@@ -1,5 +1,5 @@
 /* table_rows.c - rows of text into the packer. A line of single 0/1 characters is read without
- * splitting; any other line goes through records_split. */
+ * splitting; any other line goes through bl_records_split. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,7 @@ blica_status table_begin_rows(table *t, char *message) {
   if (!t->x || !t->segment || (t->options.levels && !t->levels)) return table_no_memory(message);
   blica_status status = table_begin_known(t, message);
   if (status != BLICA_OK || !t->options.segment_file) return status;
-  return byte_source_open(t->options.segment_file, message, &t->labels.source);
+  return records_open(t->options.segment_file, message, &t->labels);
 }
 
 blica_status table_flush(table *t, char *message) {
@@ -70,12 +70,12 @@ static bool is_label_header(const char *line, size_t length) {
 }
 
 static blica_status next_label(table *t, char *message, bool *more, size_t *length) {
-  blica_status status = records_peek(&t->labels, message, more, length);
+  blica_status status = bl_records_peek(&t->labels, message, more, length);
   if (status != BLICA_OK || !*more || t->row > 0 || t->label_table) return status;
   t->label_table = is_label_header(t->labels.buffer + t->labels.at, *length);
   if (!t->label_table) return status;
   t->labels.at += *length + (t->labels.at + *length < t->labels.have);
-  return records_peek(&t->labels, message, more, length);
+  return bl_records_peek(&t->labels, message, more, length);
 }
 
 static blica_status label_from_file(table *t, char *message, const char **label, size_t *length) {
@@ -104,7 +104,7 @@ static blica_status add_copies(table *t, int32_t id, int64_t copies, char *messa
   return BLICA_OK;
 }
 
-blica_status table_finish_row(table *t, const field *carried, char *message) {
+blica_status table_finish_row(table *t, const bl_record_field *carried, char *message) {
   char number[32];
   const char *label = carried[ROLE_SEGMENT].text;
   size_t length = carried[ROLE_SEGMENT].length;
@@ -159,7 +159,7 @@ static bool plain_values(const char *p, int k, char separator, int8_t *x) {
   return !wrong;
 }
 
-static bool plain_line(const table *t, const char *p, size_t length, int8_t *x, field *carried) {
+static bool plain_line(const table *t, const char *p, size_t length, int8_t *x, bl_record_field *carried) {
   char separator = t->text.separator;
   const char *end = p + length;
   while (end > p && end[-1] == '\r') end--;
@@ -183,7 +183,7 @@ static bool plain_line(const table *t, const char *p, size_t length, int8_t *x, 
     while (last > p && (last[-1] == ' ' || last[-1] == '\t')) last--;
     const char *first = p;
     while (first < last && (*first == ' ' || *first == '\t')) first++;
-    carried[run->role] = (field){first, (size_t)(last - first)};
+    carried[run->role] = (bl_record_field){first, (size_t)(last - first)};
     p = stop;
   }
   return p == end;
@@ -204,12 +204,12 @@ blica_status table_bad_value(const table *t, int variable, const char *text, siz
 
 /* The record in text.fields. */
 static blica_status split_row(table *t, char *message) {
-  const field *f = t->text.fields;
+  const bl_record_field *f = t->text.fields;
   if (t->text.field_count != t->columns)
     return table_fail(message, BLICA_ERR_DATA, "%s, row %lld (line %lld): %d fields, %d are expected", t->name,
                       (long long)t->row + 1, (long long)t->text.record_line, t->text.field_count, t->columns);
   int8_t *x = t->x + t->filled * t->n;
-  field carried[ROLES] = {{"", 0}};
+  bl_record_field carried[ROLES] = {{"", 0}};
   for (int k = 0, i = 0; k < t->columns; k++) {
     carried[t->role[k]] = f[k];
     if (t->role[k] != ROLE_VALUE) continue;
@@ -230,7 +230,7 @@ static blica_status check_labels_used(table *t, char *message) {
   bool more = false;
   size_t length;
   if (!t->options.segment_file) return BLICA_OK;
-  blica_status status = records_peek(&t->labels, message, &more, &length);
+  blica_status status = bl_records_peek(&t->labels, message, &more, &length);
   if (status == BLICA_OK && more)
     return table_fail(message, BLICA_ERR_DATA,
                       "%s: has more labels than %s has rows (%lld); one label per row is needed",
@@ -252,8 +252,8 @@ blica_status table_read_rows(table *t, int64_t max_rows, char *message) {
   while (status == BLICA_OK && !t->ended && t->row < stop && !t->npy) {
     size_t length;
     bool more;
-    field carried[ROLES] = {{"", 0}};
-    status = records_peek(&t->text, message, &more, &length);
+    bl_record_field carried[ROLES] = {{"", 0}};
+    status = bl_records_peek(&t->text, message, &more, &length);
     if (status != BLICA_OK) break;
     t->ended = !more;
     if (!more) break;
@@ -263,7 +263,7 @@ blica_status table_read_rows(table *t, int64_t max_rows, char *message) {
       t->text.line++;
       status = table_finish_row(t, carried, message);
     } else {
-      status = records_split(&t->text, length, message);
+      status = bl_records_split(&t->text, length, message);
       if (status == BLICA_OK) status = split_row(t, message);
     }
   }

@@ -9,7 +9,7 @@
 enum { COLUMNS = 360 }; /* of the figure */
 
 typedef struct {
-  records file;
+  bl_records file;
   char **segments;
   int u;
   int64_t rows;          /* read in this pass */
@@ -30,7 +30,7 @@ static bool read_header(reader *r) {
   r->columns = r->file.field_count;
   r->state_of = malloc(sizeof *r->state_of * (size_t)r->columns);
   for (int c = 0; r->state_of && c < r->columns; c++) {
-    const field *name = &r->file.fields[c];
+    const bl_record_field *name = &r->file.fields[c];
     const bool named = c > 0 && name->length > 1 && name->text[0] == 'p';
     r->state_of[c] = named ? find_text(r, name->text + 1, name->length - 1) : -1;
     if (r->state_of[c] >= 0) r->line->probabilities = true;
@@ -45,12 +45,12 @@ static void end_run(reader *r) {
 
 static blica_status add_row(reader *r, char *message) {
   report_timeline *t = r->line;
-  const field *label = &r->file.fields[0];
+  const bl_record_field *label = &r->file.fields[0];
   const int s = find_text(r, label->text, label->length);
   double *share = t->share + r->rows * t->columns / t->rows * t->states;
   if (s < 0)
-    return table_fail(message, BLICA_ERR_DATA, "%s, row %lld: '%.*s' is not a segment of the model",
-                      byte_source_name(r->file.source), (long long)r->rows + 1, (int)label->length, label->text);
+    return table_fail(message, BLICA_ERR_DATA, "%s, row %lld: '%.*s' is not a segment of the model", r->file.name,
+                      (long long)r->rows + 1, (int)label->length, label->text);
   if (s != r->last) end_run(r), t->runs[s]++;
   r->last = s;
   r->run++;
@@ -67,15 +67,15 @@ static blica_status add_row(reader *r, char *message) {
 /* Splits the next line; *more is false at the end. */
 static blica_status next_row(reader *r, bool *more, char *message) {
   size_t length;
-  MUST(records_peek(&r->file, message, more, &length));
-  return *more ? records_split(&r->file, length, message) : BLICA_OK;
+  MUST(bl_records_peek(&r->file, message, more, &length));
+  return *more ? bl_records_split(&r->file, length, message) : BLICA_OK;
 }
 
 /* Reads all rows; none where the file is no table whose first column is named segment. */
 static blica_status read_rows(reader *r, char *message) {
   bool more;
   MUST(next_row(r, &more, message));
-  const field *first = r->file.fields;
+  const bl_record_field *first = r->file.fields;
   if (!more || r->file.field_count == 0 || first->length != 7 || memcmp(first->text, "segment", 7) != 0)
     return BLICA_OK;
   if (r->line && !read_header(r)) return table_no_memory(message);
@@ -87,9 +87,9 @@ static blica_status read_rows(reader *r, char *message) {
 }
 
 static blica_status pass(const char *path, reader *r, char *message) {
-  r->file = (records){.separator = ','};
+  r->file = (bl_records){.separator = ','};
   r->rows = 0;
-  blica_status status = byte_source_open(path, message, &r->file.source);
+  blica_status status = records_open(path, message, &r->file);
   if (status == BLICA_OK) status = read_rows(r, message);
   records_close(&r->file);
   return status;

@@ -10,7 +10,7 @@ foreach(source ${BENCH_SOURCES})
   add_dependencies(benches ${name})
 endforeach()
 # Reading tables is the program's, not the library's.
-file(GLOB TABLE_SOURCES CONFIGURE_DEPENDS cli/table*.c cli/records.c cli/byte_source.c cli/messages.c
+file(GLOB TABLE_SOURCES CONFIGURE_DEPENDS cli/table*.c cli/byte_source.c cli/messages.c
   cli/communicator_alone.c)
 target_sources(bench_table PRIVATE ${TABLE_SOURCES})
 target_sources(bench_accuracy PRIVATE bench/bound.c)

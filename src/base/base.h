@@ -83,6 +83,8 @@ blica_status bl_resize_bytes(blica_ctx *ctx, size_t old_count, size_t count, siz
 /* Zeroed, and freed together with the block `owner`, never alone; neither is ever resized. */
 blica_status bl_alloc_bytes_for(blica_ctx *ctx, void *owner, size_t count, size_t size, void **out);
 void bl_free(void *block); /* and all that it owns; finds its hook in a header before the block; NULL is fine */
+/* The context's hook itself, and its user, for code that knows no contexts. */
+blica_realloc_fn bl_hook(const blica_ctx *ctx, void **user);
 
 /* TRY(bl_alloc(ctx, n * k, &a)): the element size comes from the pointer. */
 #define bl_alloc(ctx, count, out) bl_alloc_bytes((ctx), (count), sizeof **(out), (void **)(out))

@@ -15,6 +15,11 @@ typedef struct {
 
 enum { ALIGN = 64 };
 
+blica_realloc_fn bl_hook(const blica_ctx *ctx, void **user) {
+  *user = ctx->hook_user;
+  return ctx->hook;
+}
+
 size_t bl_mul(size_t a, size_t b) {
   size_t product;
   return __builtin_mul_overflow(a, b, &product) ? SIZE_MAX : product;

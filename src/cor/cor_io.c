@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "files/csv.h"
+#include "files/records.h"
 #include "files/outfile.h"
 #include "cor/cor.h"
 #include "data/coding.h"
@@ -75,25 +75,25 @@ done:
 }
 
 static void put_row(FILE *f, const blica_cor *c, int s, int i, int j) {
-  bl_csv_put_text(f, c->segments[s]);
+  bl_put_field(f, c->segments[s]);
   putc(',', f);
-  bl_csv_put_text(f, c->variables[i]);
+  bl_put_field(f, c->variables[i]);
   putc(',', f);
-  bl_csv_put_text(f, c->variables[j]);
+  bl_put_field(f, c->variables[j]);
   putc(',', f);
   if (i == j) {
     fputs("1,,0,", f);
     for (int p = bl_plane(c->coding, i); p < bl_plane(c->coding, i + 1); p++) { /* of levels, one after the other */
       if (p > bl_plane(c->coding, i)) putc(' ', f);
-      bl_csv_put_number(f, c->thresholds[(size_t)s * (size_t)c->planes + (size_t)p]);
+      bl_put_number(f, c->thresholds[(size_t)s * (size_t)c->planes + (size_t)p]);
     }
     putc('\n', f);
     return;
   }
   const int64_t at = s * c->pairs + blica_pair(i, j);
-  bl_csv_put_number(f, c->rho[at]);
+  bl_put_number(f, c->rho[at]);
   putc(',', f);
-  if (!isnan(c->se[at])) bl_csv_put_number(f, c->se[at]);
+  if (!isnan(c->se[at])) bl_put_number(f, c->se[at]);
   fprintf(f, ",%d,\n", c->flags[at]);
 }
 

@@ -13,7 +13,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "files/csv.h"
+#include "files/records.h"
 #include "base/intern.h"
 #include "base/number.h"
 #include "files/outfile.h"
@@ -23,14 +23,14 @@
 static const char *const columns[7] = {"segment", "i", "j", "n11", "n10", "n01", "n00"};
 
 static void put_row(FILE *f, const char *segment, const char *i, const char *j, const double cell[4]) {
-  bl_csv_put_text(f, segment);
+  bl_put_field(f, segment);
   putc(',', f);
-  if (*i) bl_csv_put_text(f, i);
+  if (*i) bl_put_field(f, i);
   putc(',', f);
-  if (*j) bl_csv_put_text(f, j);
+  if (*j) bl_put_field(f, j);
   for (int k = 0; k < 4; k++) {
     putc(',', f);
-    bl_csv_put_number(f, cell[k] > 0 ? cell[k] : 0); /* rounding may leave less than nothing */
+    bl_put_number(f, cell[k] > 0 ? cell[k] : 0); /* rounding may leave less than nothing */
   }
   putc('\n', f);
 }
@@ -78,38 +78,58 @@ typedef struct {
 
 typedef struct {
   const char *path;
+  FILE *stream;
+  bl_records text;
   bl_intern variables, segments;
   size_t count, capacity;
   entry *entries;
   bool exact;
 } table;
 
-static blica_status parse_number(blica_ctx *ctx, const table *t, const bl_csv *csv, int field, double *out) {
-  const char *text = bl_csv_field(csv, field);
+static blica_status read_some(void *source, char *buffer, size_t size, char *message, size_t *got) {
+  const table *t = source;
+  *got = fread(buffer, 1, size, t->stream);
+  if (!ferror(t->stream)) return BLICA_OK;
+  snprintf(message, BL_RECORDS_MESSAGE, "%s: cannot read: %s", t->path, strerror(errno));
+  return BLICA_ERR_IO;
+}
+
+/* Splits the next record; *more is false at the end. */
+static blica_status next_record(blica_ctx *ctx, table *t, bool *more) {
+  char message[BL_RECORDS_MESSAGE];
+  size_t length;
+  blica_status status = bl_records_peek(&t->text, message, more, &length);
+  if (status == BLICA_OK && *more) status = bl_records_split(&t->text, length, message);
+  return status == BLICA_OK ? BLICA_OK : bl_fail(ctx, status, "%s", message);
+}
+
+static blica_status parse_number(blica_ctx *ctx, const table *t, int field, double *out) {
+  const char *text = t->text.fields[field].text;
   char *end;
   *out = bl_strtod(text, &end);
   while (*end == ' ') end++;
   if (end == text || *end || !(*out >= 0 && *out <= 0x1p1000))
     return bl_fail(ctx, BLICA_ERR_FORMAT, "%s, line %lld, column %s: '%s' is not a count", t->path,
-                   (long long)csv->line, columns[field], text);
+                   (long long)t->text.record_line, columns[field], text);
   return BLICA_OK;
 }
 
-static blica_status parse_entry(blica_ctx *ctx, table *t, const bl_csv *csv) {
+static blica_status parse_entry(blica_ctx *ctx, table *t) {
   blica_status status;
   entry e = {0, -1, -1, {0}};
-  if (csv->fields != 7)
-    FAIL(ctx, BLICA_ERR_FORMAT, "%s, line %lld: %d fields, 7 are expected (segment,i,j,n11,n10,n01,n00)", t->path,
-         (long long)csv->line, csv->fields);
-  const char *s = bl_csv_field(csv, 0), *i = bl_csv_field(csv, 1), *j = bl_csv_field(csv, 2);
-  if (!*i != !*j)
-    FAIL(ctx, BLICA_ERR_FORMAT, "%s, line %lld: only one of i and j is named", t->path, (long long)csv->line);
-  TRY(bl_intern_add(ctx, &t->segments, s, strlen(s), &e.s));
-  if (*i) {
-    TRY(bl_intern_add(ctx, &t->variables, i, strlen(i), &e.i));
-    TRY(bl_intern_add(ctx, &t->variables, j, strlen(j), &e.j));
+  const bl_record_field *s = t->text.fields, *i = s + 1, *j = s + 2;
+  const long long line = (long long)t->text.record_line;
+  if (t->text.field_count != 7)
+    FAIL(ctx, BLICA_ERR_FORMAT, "%s, line %lld: %d fields, 7 are expected (segment,i,j,n11,n10,n01,n00)", t->path, line,
+         t->text.field_count);
+  if (!i->length != !j->length)
+    FAIL(ctx, BLICA_ERR_FORMAT, "%s, line %lld: only one of i and j is named", t->path, line);
+  TRY(bl_intern_add(ctx, &t->segments, s->text, s->length, &e.s));
+  if (i->length) {
+    TRY(bl_intern_add(ctx, &t->variables, i->text, i->length, &e.i));
+    TRY(bl_intern_add(ctx, &t->variables, j->text, j->length, &e.j));
   }
-  for (int k = 0; k < 4; k++) TRY(parse_number(ctx, t, csv, 3 + k, &e.cell[k]));
+  for (int k = 0; k < 4; k++) TRY(parse_number(ctx, t, 3 + k, &e.cell[k]));
   if (t->count == t->capacity) {
     size_t capacity = t->capacity ? 2 * t->capacity : 1024;
     TRY(bl_resize(ctx, t->count, capacity, &t->entries));
@@ -120,41 +140,36 @@ done:
   return status;
 }
 
-static blica_status parse_header(blica_ctx *ctx, table *t, bl_csv *csv) {
-  blica_status status;
+static blica_status parse_header(blica_ctx *ctx, table *t) {
   bool more;
-  TRY(bl_csv_next(ctx, csv, &more));
-  if (more && csv->fields == 1 && strcmp(bl_csv_field(csv, 0), "# exact") == 0) {
-    t->exact = true;
-    TRY(bl_csv_next(ctx, csv, &more));
-  }
-  bool same = more && csv->fields == 7;
-  for (int k = 0; same && k < 7; k++) same = strcmp(bl_csv_field(csv, k), columns[k]) == 0;
-  if (!same)
-    FAIL(ctx, BLICA_ERR_FORMAT, "%s: not a file of pair counts: its first line is not segment,i,j,n11,n10,n01,n00",
-         t->path);
-done:
-  return status;
+  MUST(next_record(ctx, t, &more));
+  t->exact = more && t->text.field_count == 1 && strcmp(t->text.fields[0].text, "# exact") == 0;
+  if (t->exact) MUST(next_record(ctx, t, &more));
+  bool same = more && t->text.field_count == 7;
+  for (int k = 0; same && k < 7; k++) same = strcmp(t->text.fields[k].text, columns[k]) == 0;
+  if (same) return BLICA_OK;
+  return bl_fail(ctx, BLICA_ERR_FORMAT,
+                 "%s: not a file of pair counts: its first line is not segment,i,j,n11,n10,n01,n00", t->path);
 }
 
 static blica_status parse_file(blica_ctx *ctx, table *t) {
   blica_status status;
-  bl_csv csv = {.stream = fopen(t->path, "rb"), .path = t->path};
   bool more = true;
-  if (!csv.stream) return bl_fail(ctx, BLICA_ERR_IO, "%s: cannot read: %s", t->path, strerror(errno));
-  FILE *stream = csv.stream;
-  TRY(parse_header(ctx, t, &csv));
+  t->stream = fopen(t->path, "rb");
+  if (!t->stream) return bl_fail(ctx, BLICA_ERR_IO, "%s: cannot read: %s", t->path, strerror(errno));
+  t->text = (bl_records){.read = read_some, .source = t, .name = t->path, .separator = ','};
+  t->text.resize = bl_hook(ctx, &t->text.resize_user);
+  TRY(parse_header(ctx, t));
   while (more) {
-    TRY(bl_csv_next(ctx, &csv, &more));
-    if (more) TRY(parse_entry(ctx, t, &csv));
+    TRY(next_record(ctx, t, &more));
+    if (more) TRY(parse_entry(ctx, t));
   }
-  if (ferror(stream)) FAIL(ctx, BLICA_ERR_IO, "%s: cannot read: %s", t->path, strerror(errno));
   if (t->count == 0) FAIL(ctx, BLICA_ERR_FORMAT, "%s: has no rows", t->path);
   if (t->variables.count < 2)
     FAIL(ctx, BLICA_ERR_FORMAT, "%s: %d variables: at least 2 are needed", t->path, t->variables.count);
 done:
-  fclose(stream);
-  bl_csv_clear(&csv);
+  fclose(t->stream);
+  bl_records_clear(&t->text);
   return status;
 }
 

@@ -20,7 +20,7 @@ load helpers
   says "zero bytes"
   printf 'segment,i,j,n11,n10,n01,n00\n1\0x,a,b,1,2,3,4\n' >c.csv
   run_code 3 correlate c.csv --out r.csv
-  says "c.csv, line 2: is not text (it has a zero byte)"
+  says "c.csv, line 2: is not text (it has zero bytes)"
   printf 'segment,i,j,n11,n10,n01,n00\n"1\0",a,b,1,2,3,4\n' >c.csv
   run_code 3 correlate c.csv --out r.csv
   says "zero byte"

@@ -57,7 +57,7 @@ own() { (cd "$BLICA_SOURCE/$1" && ls ./*.h | sed 's|^\./||; s|\.|\\.|g' | paste 
 
 @test "the program uses blica.h and what knows nothing of the library" {
   report=$(own report) experiments=$(own experiments)
-  allowed cli "blica\\.h|blica_ranks\\.h|blica_mpi\\.h|base/(number|text|hash)\\.h|files/(outfile|npy)\\.h|$(own cli)|$report|$experiments"
+  allowed cli "blica\\.h|blica_ranks\\.h|blica_mpi\\.h|base/(number|text|hash)\\.h|files/(records|outfile|npy)\\.h|$(own cli)|$report|$experiments"
   allowed experiments "blica\\.h|blica_ranks\\.h|base/number\\.h|files/outfile\\.h|$report|$experiments"
   allowed report "blica\\.h|files/outfile\\.h|$report"
 }
