@@ -119,7 +119,7 @@ check-aarch64: ## build the library for aarch64, without vector instructions of 
 	@sh tools/setup.sh aarch64
 	@JOBS=$(JOBS) sh tools/check_aarch64.sh
 
-check-cross-%: ## build the library for another system and run the unit tests there: check-cross-mingw (Windows, by wine), -i386, -s390x (big endian)
+check-cross-%: ## build the library for another system and run the unit tests there: check-cross-mingw (Windows, by wine), -i386, -s390x (big endian), -musl
 	@sh tools/setup.sh $*
 	@JOBS=$(JOBS) sh tools/check_cross.sh $*
 

@@ -9,6 +9,7 @@ flags=" $(grep -m 1 '^flags' /proc/cpuinfo 2>/dev/null) "
 has() { for flag; do case $flags in *" $flag "*) ;; *) return 1 ;; esac; done; }
 kinds=""
 if has pni; then kinds=Prescott; fi
+if has avx; then kinds="$kinds Sandybridge"; fi
 if has avx2 fma; then kinds="$kinds Haswell Zen"; fi
 if has avx512f avx512dq avx512bw avx512vl; then kinds="$kinds SkylakeX"; fi
 if [ "$1" = --list ]; then echo $kinds; exit 0; fi

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs the Debian packages that are missing, or names them when it may not. `setup.sh build` is what
 # building and the demo need; `setup.sh test` adds what the tests need, `setup.sh fuzz` what fuzzing
-# needs, `setup.sh tidy` clang-tidy, `setup.sh aarch64`, `mingw`, `i386` and `s390x` a cross compiler and an emulator. The only list of packages there is.
+# needs, `setup.sh tidy` clang-tidy, `setup.sh aarch64`, `mingw`, `i386` and `s390x` a cross compiler and an emulator, `musl` another C library. The only list of packages there is.
 set -eu
 build="gcc libc6-dev make cmake ninja-build pkg-config libopenblas-dev libjansson-dev
  zlib1g-dev libzstd-dev libreadstat-dev bsdextrautils"
@@ -16,6 +16,7 @@ aarch64="gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user libopenblas-dev:a
 mingw="gcc-mingw-w64-x86-64-posix gfortran-mingw-w64-x86-64-posix wine64 dpkg-dev"
 i386="gcc-i686-linux-gnu gfortran-i686-linux-gnu dpkg-dev"
 s390x="gcc-s390x-linux-gnu gfortran-s390x-linux-gnu qemu-user dpkg-dev"
+musl="musl-tools gfortran dpkg-dev"
 case "${1:-build}" in
 build) wanted=$build ;;
 test) wanted="$build $tests" ;;
@@ -25,7 +26,8 @@ aarch64) wanted="$build $aarch64" ;;
 mingw) wanted="$build $mingw" ;;
 i386) wanted="$build $i386" ;;
 s390x) wanted="$build $s390x" ;;
-*) echo "usage: setup.sh build|test|fuzz|tidy|aarch64|mingw|i386|s390x" >&2; exit 2 ;;
+musl) wanted="$build $musl" ;;
+*) echo "usage: setup.sh build|test|fuzz|tidy|aarch64|mingw|i386|s390x|musl" >&2; exit 2 ;;
 esac
 # What accessibility is tested with; without npm that test is skipped.
 if [ "${1:-}" = test ] && command -v npm >/dev/null && [ ! -f "$(npm root --global)/axe-core/axe.min.js" ] && [ "$(id -u)" = 0 ]; then

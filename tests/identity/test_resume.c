@@ -152,7 +152,7 @@ static void same(const char *what, const char *a, size_t size_a, const char *b, 
 /* The checkpoint is written at every iteration; the fit is resumed from many of the files. */
 static void killed(const work *w, int threads) {
   bench b;
-  size_t size, again;
+  size_t size, again = 0;
   prepare(&b, w, threads);
   char *whole = fit(&b, &size, NULL);
   int polls = b.polls;
@@ -188,7 +188,7 @@ static void killed(const work *w, int threads) {
 /* Interrupted after a few iterations, resumed, interrupted, ... */
 static void interrupted(const work *w, int threads) {
   bench b;
-  size_t size, again;
+  size_t size, again = 0;
   bool stopped = true;
   int runs = 0;
   prepare(&b, w, threads);
