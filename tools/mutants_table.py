@@ -33,7 +33,7 @@ MUTANTS = [
     ("src/base/option.c", "  return blica_options_check(ctx, rows, count, own);", "  return BLICA_OK;", "unit/test_options"),
     ("src/base/option.c", "if (!other) return true;", "if (1) return true;", "unit/test_options"),
     ("src/estimate/fit.c", "  TRY(bl_same(ctx, input, NULL, table, count, options));\n", "", "unit/test_ranks_same"),
-    ("src/estimate/options.c", "if (strcmp(setting->value, before) == 0) continue;", "if (strcmp(setting->value, before) != 0) continue;", "cli/report$"),
+    ("src/estimate/method.c", "if (strcmp(setting->value, before) == 0) continue;", "if (strcmp(setting->value, before) != 0) continue;", "cli/report$"),
     ("src/ranks/facts.c", "add(f, \"SIMD level\"", "add(f, \"SIMD\"", "unit/test_ranks_same"),
     ("src/model/solve_means.c", "z->k == z->n ? 1 : density", "1 || z->k == z->n ? 1 : density", "recovery/test_cuts"),
     ("src/model/solve_means.c", "sqrt(fmax(m->samples[s], 1.0))", "1.0", "recovery/test_cuts"),
@@ -69,7 +69,7 @@ MUTANTS = [
     ("src/counts/counts.c", "four[0] + (a == 0 ? four[2] : b == 0 ? four[1] : 0);", "four[0] + (a == 0 ? four[1] : b == 0 ? four[2] : 0);", "unit/test_correlate_levels"),
     ("src/counts/counts.c", "const double total = four[0] + four[1] + four[2] + four[3];\n  memset", "const double total = c->samples[s];\n  memset", "unit/test_correlate_levels"),
     ("src/estimate/gauss/level_tables.c", "r->by_sd[i] -= r->by_t[p] * r->t[p];", "", "identity/test_level_tables"),
-    ("src/estimate/complete.c", "gradient[p] = p == first ? sum : exp(own[p]) * sum;", "gradient[p] = sum;", "identity/test_level_tables"),
+    ("src/data/coding.c", "gradient[p] = p == first ? sum : exp(own[p]) * sum;", "gradient[p] = sum;", "identity/test_level_tables"),
     ("src/estimate/gauss/level_tables.c", "r.by_sd[j] -= slope * rho;", "", "identity/test_level_tables"),
     ("src/estimate/gauss/level_tables.c", "const double precision = i < nk ? t->precision_mixing : t->precision_variance;", "const double precision = t->precision_mixing;", "identity/test_level_tables"),
     # segments found in rows

@@ -1,6 +1,7 @@
 /* coding.c - codings from names and names from codings (coding.h has the form). */
 #include "data/coding.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -187,4 +188,34 @@ done:
   bl_free_texts(labels, labels ? 2 * columns : 0);
   bl_free(levels);
   return status;
+}
+
+/* ---- cuts as parameters ---- */
+
+void bl_cuts_of(const blica_coding *coding, int n, const double *own, double *cut) {
+  for (int i = 0; i < n; i++)
+    for (int first = bl_plane(coding, i), p = first; p < bl_plane(coding, i + 1); p++)
+      cut[p] = p == first ? own[p] : cut[p - 1] + exp(own[p]);
+}
+
+void bl_cuts_set(const blica_coding *coding, int n, const double *cut, double *own) {
+  for (int i = 0; i < n; i++)
+    for (int first = bl_plane(coding, i), p = first; p < bl_plane(coding, i + 1); p++)
+      own[p] = p == first ? cut[p] : log(fmax(cut[p] - cut[p - 1], 1e-6));
+}
+
+void bl_cuts_chain(const blica_coding *coding, int n, const double *own, double *gradient) {
+  for (int i = 0; i < n; i++) {
+    double sum = 0.0;
+    for (int first = bl_plane(coding, i), p = bl_plane(coding, i + 1) - 1; p >= first; p--) {
+      sum += gradient[p];
+      gradient[p] = p == first ? sum : exp(own[p]) * sum;
+    }
+  }
+}
+
+void bl_cuts_move(const blica_coding *coding, int n, const double *own, double *change) {
+  for (int i = 0; i < n; i++)
+    for (int p = bl_plane(coding, i) + 1; p < bl_plane(coding, i + 1); p++)
+      change[p] = change[p - 1] + exp(own[p]) * change[p];
 }

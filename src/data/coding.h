@@ -30,4 +30,13 @@ static inline bool bl_coding_ordinal(const blica_coding *coding) {
   return coding && coding->first[coding->items] > coding->items;
 }
 
+/* Cuts of n items as parameters that may have any value: of each item the first cut, then the logarithms of the steps
+ * from cut to cut, so that cuts grow whatever an optimiser does. An item of two levels has its cut alone. */
+void bl_cuts_of(const blica_coding *coding, int n, const double *own, double *cut);  /* from parameters to cuts */
+void bl_cuts_set(const blica_coding *coding, int n, const double *cut, double *own); /* and back */
+/* The gradient in the cuts becomes that in their parameters, in place. */
+void bl_cuts_chain(const blica_coding *coding, int n, const double *own, double *gradient);
+/* A small change of the parameters becomes that of the cuts, in place. */
+void bl_cuts_move(const blica_coding *coding, int n, const double *own, double *change);
+
 #endif

@@ -1,8 +1,9 @@
-/* estimate.h - what an estimator gets and gives, and what its row in the table of method.c says.
+/* estimate.h - what an estimator gets and gives, and the table of estimators (method.c).
  * To add one: write a file with a bl_estimate_fn, add a row to the table in method.c. */
 #ifndef BL_ESTIMATE_H
 #define BL_ESTIMATE_H
 
+#include "counts/counts.h"
 #include "files/stage.h"
 
 typedef struct {
@@ -55,38 +56,24 @@ blica_status bl_estimate_ivae(blica_ctx *ctx, const bl_problem *problem, blica_m
 /* Method fastica. */
 blica_status bl_estimate_fastica(blica_ctx *ctx, const bl_problem *problem, blica_model *model, bool *means_done);
 
-/* Helpers for estimators. */
 /* Of the prior of the sources' means. */
 #define BL_MEAN_SD 3.0
-/* Norm of a row of sqrt(c) A V^1/2 that stands for infinity: the noise of the link is 1e-4 of the signal. */
-#define BL_INFINITE_ROW 100.0
-/* The largest norm of a row of sqrt(c) A V^1/2 over all segments: how far signals exceed the noise of the link. The
- * log-variances [k] of segment s stand at log_v + s stride. */
-double bl_largest_row(int n, int k, int u, double link, const double *mixing, const double *log_v, size_t stride);
-/* The mean over segments of one source's variances; its log-variances stand at log_v + s stride. */
-double bl_mean_variance(int u, const double *log_v, size_t stride);
-/* Cuts of n items as parameters that may have any value: of each item the first cut, then the logarithms of the steps
- * from cut to cut, so that cuts grow whatever an optimiser does. An item of two levels has its cut alone. */
-void bl_cuts_of(const blica_coding *coding, int n, const double *own, double *cut);  /* from parameters to cuts */
-void bl_cuts_set(const blica_coding *coding, int n, const double *cut, double *own); /* and back */
-/* The gradient in the cuts becomes that in their parameters, in place. */
-void bl_cuts_chain(const blica_coding *coding, int n, const double *own, double *gradient);
-/* A small change of the parameters becomes that of the cuts, in place. */
-void bl_cuts_move(const blica_coding *coding, int n, const double *own, double *change);
-/* A start that is over, for a checkpoint: its record and its end. */
-typedef struct {
-  blica_start *record;
-  double *theta; /* [size] */
-  size_t size;
-} bl_start_end;
-void bl_pass_start(bl_state *state, void *user /* bl_start_end */);
-/* Solves the means (and with cuts the cuts, model/solve_means.c) from the thresholds unless they are done, and brings
- * the model to canonical form. */
-blica_status bl_complete_model(blica_ctx *ctx, blica_model *model, bool cuts, bool means_done);
-blica_status bl_report_starts(blica_ctx *ctx, blica_fit_report *report, int count); /* allocates starts */
+
+/* ---- the table ---- */
+
+/* auto, and the methods that select and segment may use: the words of their options. */
+extern const char bl_select_methods[], bl_segment_methods[];
+
+/* The estimator of that name; NULL when there is none, as for a model that was not fitted. */
+const bl_estimator *bl_method_named(const char *name);
+/* What the errors of the model come from. One that was not fitted has those of its correlations. */
+bl_covariance bl_method_covariance(const blica_model *model);
+/* The estimator of that number, with `auto` resolved by the condition and whether counts are exact; NULL when there is
+ * none of that number. */
+const bl_estimator *bl_method_of(int method, double condition, bool exact);
+/* The number of an estimator of the table, as in blica_fit_options. */
+int bl_method_number(const bl_estimator *estimator);
 /* Records the options that are not at their defaults. */
 blica_status bl_report_options(blica_ctx *ctx, blica_fit_report *report, const blica_fit_options *options);
-/* Appends a note; a long name is truncated. */
-blica_status bl_report_note(blica_ctx *ctx, blica_fit_report *report, const char *name, double value);
 
 #endif

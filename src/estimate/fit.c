@@ -10,7 +10,7 @@
 #include "cor/correlate.h"
 #include "cor/findings.h"
 #include "counts/counts.h"
-#include "estimate/method.h"
+#include "estimate/estimate.h"
 #include "model/model.h"
 #include "ranks/facts.h"
 
@@ -336,7 +336,7 @@ static blica_status run_fit(blica_ctx *ctx, const blica_input *input, blica_coun
   model->fit.seconds_optimise = bl_seconds() - optimise - model->fit.seconds_regularise;
   TRY(bl_comm_check(ctx));
   settle_stop(&model->fit);
-  TRY(bl_complete_model(ctx, model, resolved.thresholds == BLICA_THRESHOLDS_ITEMS && !estimator->no_cuts, means_done));
+  TRY(bl_model_complete(ctx, model, resolved.thresholds == BLICA_THRESHOLDS_ITEMS && !estimator->no_cuts, means_done));
   TRY(check_model(ctx, model, checkpoint));
   model->fit.seconds = bl_seconds() - begun;
   *out = bl_take(&model);

@@ -4,7 +4,7 @@
 
 #include "base/option.h"
 #include "data/coding.h"
-#include "estimate/method.h"
+#include "estimate/estimate.h"
 #include "inference/axes.h"
 #include "inference/refits.h"
 #include "inference/scores/change_test.h"

@@ -14,7 +14,7 @@
 
 #include "base/option.h"
 #include "base/share.h"
-#include "estimate/method.h"
+#include "estimate/estimate.h"
 #include "inference/errors.h"
 #include "model/model.h"
 

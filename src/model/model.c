@@ -198,3 +198,15 @@ void bl_model_prior(const blica_model *m, double *sd_mixing, double *sd_variance
   if (isfinite(m->fit.prior_mixing)) *sd_mixing = m->fit.prior_mixing;
   if (isfinite(m->fit.prior_variance)) *sd_variance = m->fit.prior_variance;
 }
+
+blica_status bl_report_note(blica_ctx *ctx, blica_fit_report *report, const char *name, double value) {
+  blica_status status;
+  size_t count = (size_t)report->n_notes;
+  TRY(bl_resize(ctx, count, count + 1, &report->notes));
+  memset(&report->notes[count], 0, sizeof *report->notes);
+  strncpy(report->notes[count].name, name, sizeof report->notes->name - 1);
+  report->notes[count].value = value;
+  report->n_notes++;
+done:
+  return status;
+}

@@ -28,6 +28,12 @@ void bl_model_center(blica_model *model);
 /* Means, and with cuts the cuts, that fit the thresholds (solve_means.c). */
 blica_status bl_solve_means(blica_ctx *ctx, blica_model *model, bool cuts);
 
+/* Completes a model whose mixing and variances are known: solves the means, and with cuts the cuts, from the thresholds
+ * unless they are done, and brings it to canonical form. */
+blica_status bl_model_complete(blica_ctx *ctx, blica_model *model, bool cuts, bool means_done);
+/* Appends a note to the record of a fit; a long name is truncated. */
+blica_status bl_report_note(blica_ctx *ctx, blica_fit_report *report, const char *name, double value);
+
 /* What the model says of segment s: the diagonal of M = I + c A V A' and the thresholds
  * (sqrt(c) (A mu)_i - cut_il) / sqrt(M_ii). Either output may be NULL. */
 void bl_model_margins(const blica_model *model, int s, double *diagonal /* [n] */, double *threshold /* [planes] */);

@@ -157,3 +157,12 @@ done:
   bl_free(z.q);
   return status;
 }
+
+blica_status bl_model_complete(blica_ctx *ctx, blica_model *model, bool cuts, bool means_done) {
+  blica_status status = BLICA_OK;
+  if (!means_done) TRY(bl_solve_means(ctx, model, cuts));
+  if (cuts) bl_model_center(model);
+  TRY(bl_model_canonical(ctx, model));
+done:
+  return status;
+}

@@ -8,7 +8,8 @@
 
 #include "data/pack.h"
 #include "rivals/fastica.h"
-#include "estimate/driver/multistart.h"
+#include "estimate/multistart.h"
+#include "model/model.h"
 #include "num/rng.h"
 
 static const double LEAST_VARIANCE = 1e-6; /* of a component that is constant in a segment; 1 over all rows */

@@ -12,7 +12,7 @@
 
 #include "data/pack.h"
 #include "rivals/ivae.h"
-#include "estimate/driver/multistart.h"
+#include "estimate/multistart.h"
 #include "model/model.h"
 #include "num/lbfgs.h"
 #include "num/rng.h"

@@ -14,7 +14,7 @@
 
 #include "data/pack.h"
 #include "base/option.h"
-#include "estimate/method.h"
+#include "estimate/estimate.h"
 #include "ranks/facts.h"
 #include "segment/segment.h"
 

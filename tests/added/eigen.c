@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "estimate/driver/multistart.h"
+#include "estimate/multistart.h"
 #include "num/linear/blas.h"
 
 enum { MOST = 20 }; /* variables */

@@ -198,11 +198,11 @@ static blica_status scoring_round(bl_run *r, double tolerance, bool *there) {
 
 /* ---- the whole ---- */
 
-/* The largest norm of a row of sqrt(c) A V^1/2: where it stands for infinity, the likelihood has no maximum. */
+/* Where a row of A stands for infinity the likelihood has no maximum. */
 static bool is_unbounded(const bl_run *r) {
   const bl_layout *p = layout_of(r);
   const double *theta = r->start->theta;
-  return bl_largest_row(p->n, p->k, p->u, p->link, theta, theta + bl_local(p, 0), (size_t)p->locals) > BL_INFINITE_ROW;
+  return bl_is_unbounded(p->n, p->k, p->u, p->link, theta, theta + bl_local(p, 0), (size_t)p->locals);
 }
 
 blica_status bl_run_minimise(bl_run *r, double tolerance, bool near) {

@@ -3,7 +3,7 @@
 #ifndef BL_ROUNDS_H
 #define BL_ROUNDS_H
 
-#include "estimate/driver/multistart.h"
+#include "estimate/multistart.h"
 #include "estimate/gauss/information.h"
 
 /* Where starts begin: what they need of the correlations. */

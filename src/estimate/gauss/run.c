@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "estimate/gauss/rounds.h"
+#include "model/model.h"
 
 static const double FIRST_SD_MIXING = 3, FIRST_SD_VARIANCE = 1;
 /* Laplace's approximation understates the spread of log v, whose likelihood is skewed; learned values are widened by

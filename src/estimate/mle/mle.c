@@ -17,7 +17,7 @@
 
 #include "base/share.h"
 #include "estimate/mle/mle.h"
-#include "estimate/driver/multistart.h"
+#include "estimate/multistart.h"
 #include "num/lbfgs.h"
 #include "num/rectangles/mvn.h"
 #include "num/rectangles/plackett.h"
@@ -84,7 +84,9 @@ static int after_iteration(int64_t iteration, double value, double gradient_max,
 /* Without a prior the likelihood may have its supremum at infinity: as a row of A grows, its variable becomes the sign
  * of a combination of sources, and the probabilities tend to limits. `gain` is what the last round brought. */
 static bool runs_away(const run *r, const double *theta, double gain) {
-  return r->m->precision_mixing == 0 && gain < FLAT * r->m->weight && bl_mle_largest_row(r->m, theta) > BL_INFINITE_ROW;
+  const bl_mle *m = r->m;
+  return m->precision_mixing == 0 && gain < FLAT * m->weight &&
+         bl_is_unbounded(m->n, m->k, m->u, m->link, theta, theta + bl_mle_local(m, 0), 2 * (size_t)m->k);
 }
 
 /* One L-BFGS round. Its value is NaN when it was stopped before its first evaluation was over. */

@@ -9,6 +9,7 @@
 
 #include "estimate/estimate.h"
 #include "likelihood/likelihood.h"
+#include "model/model.h"
 
 typedef struct bl_information bl_information;
 
@@ -52,8 +53,6 @@ static inline bl_params bl_mle_params(bl_mle *m, const double *theta) {
 }
 /* Chooses the order of variables, or the spacing of the grid, for points near theta. */
 blica_status bl_mle_order(bl_mle *m, const double *theta);
-/* The largest norm of a row of sqrt(c) A V^1/2 over all segments: how far signals exceed the noise of the link. */
-double bl_mle_largest_row(const bl_mle *m, const double *theta);
 /* What f adds to -weight log-likelihood, without a tilt; adds its gradient unless that is NULL. */
 double bl_mle_penalty(const bl_mle *m, const double *theta, double *gradient);
 /* f and its gradient; NaN outside the domain. */

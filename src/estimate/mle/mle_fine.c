@@ -18,7 +18,9 @@ enum { SHIFTS = 4, MOST_STEPS = 4 };
 #define LARGEST_WORK 4e9 /* exponentials of one evaluation by reduction: seconds */
 
 static double mean_variance(const bl_mle *m, const double *theta, int j) {
-  return bl_mean_variance(m->u, theta + bl_mle_local(m, 0) + (size_t)j, 2 * (size_t)m->k);
+  double mean = 0;
+  for (int s = 0; s < m->u; s++) mean += exp(theta[bl_mle_local(m, s) + (size_t)j]) / m->u;
+  return mean;
 }
 
 double bl_mle_slope(const bl_mle *m, const double *theta, const double *gradient, double value) {

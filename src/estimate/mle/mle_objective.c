@@ -74,10 +74,6 @@ blica_status bl_mle_order(bl_mle *m, const double *theta) {
   return bl_likelihood_order(m->ctx, m->likelihood, &params);
 }
 
-double bl_mle_largest_row(const bl_mle *m, const double *theta) {
-  return bl_largest_row(m->n, m->k, m->u, m->link, theta, theta + bl_mle_local(m, 0), 2 * (size_t)m->k);
-}
-
 static bool too_steep(const bl_mle *m, const bl_params *p) {
   for (int s = 0; s < m->u; s++) {
     double product = 1;

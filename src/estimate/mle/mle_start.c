@@ -2,9 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "estimate/estimate.h"
 #include "estimate/mle/mle.h"
-#include "model/model.h"
 
 enum { START_ITERATIONS = 1000 }; /* of the methods that give starting points */
 #define START_TOLERANCE 1e-7
@@ -49,7 +47,7 @@ blica_status bl_mle_solution(blica_ctx *ctx, const bl_problem *problem, bl_mle *
   TRY(bl_model_like(ctx, shape, &start));
   TRY(from->estimate(ctx, &inner, start, &means_done));
   if (learn && from->prior == BLICA_PRIOR_AUTO) take_scales(m, start);
-  TRY(bl_complete_model(ctx, start, m->cuts > 0, means_done));
+  TRY(bl_model_complete(ctx, start, m->cuts > 0, means_done));
   shorten_rows(m, start->coding, start->link, start->mixing, start->cuts);
   memcpy(theta, start->mixing, sizeof(double) * (size_t)n * (size_t)k);
   if (m->cuts) bl_cuts_set(start->coding, n, start->cuts, theta + (size_t)n * (size_t)k);

@@ -29,7 +29,6 @@
 #include <string.h>
 
 #include "estimate/estimate.h"
-#include "estimate/method.h"
 #include "inference/implied.h"
 #include "inference/scores/row_scores.h"
 #include "model/model.h"

@@ -15,7 +15,7 @@
 #include "base/option.h"
 #include "base/share.h"
 #include "counts/counts.h"
-#include "estimate/method.h"
+#include "estimate/estimate.h"
 #include "data/pack.h"
 #include "inference/select/select.h"
 #include "model/model.h"

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "assert_compare.h"
-#include "estimate/driver/multistart.h"
+#include "estimate/multistart.h"
 
 enum { N = 3, K = 2, STEPS = 10 };
 

@@ -74,6 +74,9 @@ bool bl_start_stopped(const bl_start *start);
 bool bl_start_ended(const bl_start *start);
 /* Why it ended: converged, interrupted, time, iterations or, with none of these, stalled. */
 blica_stop bl_start_stop(const bl_start *start, bool converged);
+/* Whether the largest norm of a row of sqrt(c) A V^1/2 over all segments, how far signals exceed the noise of the link,
+ * stands for infinity. The log-variances [k] of segment s stand at log_v + s stride. */
+bool bl_is_unbounded(int n, int k, int u, double link, const double *mixing, const double *log_v, size_t stride);
 /* Sets the record's kind. */
 void bl_start_set_kind(bl_start *start, const char *kind);
 

@@ -1,5 +1,5 @@
 /* multistart.c - the driver of all estimators. See multistart.h. */
-#include "estimate/driver/multistart.h"
+#include "estimate/multistart.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -100,8 +100,58 @@ blica_stop bl_start_stop(const bl_start *s, bool converged) {
                                                                      : BLICA_STOP_STALLED;
 }
 
+/* Norm of a row that stands for infinity: the noise of the link is 1e-4 of the signal. */
+static const double INFINITE_ROW = 100;
+
+bool bl_is_unbounded(int n, int k, int u, double link, const double *mixing, const double *log_v, size_t stride) {
+  double largest = 0;
+  for (int s = 0; s < u; s++)
+    for (int i = 0; i < n; i++) {
+      double squares = 0;
+      for (int j = 0; j < k; j++) {
+        double a = mixing[i + (size_t)j * n];
+        squares += link * a * a * exp(log_v[(size_t)s * stride + (size_t)j]);
+      }
+      largest = fmax(largest, squares);
+    }
+  return sqrt(largest) > INFINITE_ROW;
+}
+
 void bl_start_set_kind(bl_start *s, const char *kind) {
   snprintf(s->record.kind, sizeof s->record.kind, "%s", kind);
+}
+
+/* ---- a start in a checkpoint ---- */
+
+typedef struct {
+  blica_start *record;
+  double *theta; /* [size] */
+  size_t size;
+} start_end;
+
+static bool plain_text(const char *text, size_t capacity) {
+  for (size_t i = 0; i < capacity; i++) {
+    if (text[i] == 0) return true;
+    if (text[i] < ' ' || text[i] > '~') return false;
+  }
+  return false;
+}
+
+static void pass_start(bl_state *state, void *user) {
+  start_end *end = user;
+  blica_start *r = end->record;
+  int stop = (int)r->stop;
+  BL_PASS(state, r->kind);
+  BL_PASS(state, r->objective);
+  BL_PASS(state, r->gradient);
+  bl_pass_count(state, &r->iterations);
+  bl_pass_count(state, &r->evaluations);
+  BL_PASS(state, r->seconds);
+  BL_PASS(state, r->seconds_near);
+  bl_pass_int(state, &stop, BLICA_STOP_CONVERGED, BLICA_STOP_DUPLICATE);
+  if (!plain_text(r->kind, sizeof r->kind) && state->status == BLICA_OK) state->status = BLICA_ERR_FORMAT;
+  r->stop = (blica_stop)stop;
+  bl_pass(state, end->theta, end->size * sizeof *end->theta);
 }
 
 /* ---- one start ---- */
@@ -123,10 +173,10 @@ static void record_seconds(bl_start *s) {
 
 /* From its first point to its end, or its end from a checkpoint. */
 static blica_status run_start(bl_start *s) {
-  bl_start_end end = {&s->record, s->theta, s->all->size};
+  start_end end = {&s->record, s->theta, s->all->size};
   blica_status status;
   if (s->all->keep && bl_stage_find(&s->stage) == BL_STAGE_OVER) {
-    TRY(bl_stage_load(s->ctx, &s->stage, bl_pass_start, &end));
+    TRY(bl_stage_load(s->ctx, &s->stage, pass_start, &end));
     s->iterations = s->record.iterations;
     goto done;
   }
@@ -136,7 +186,7 @@ static blica_status run_start(bl_start *s) {
   if (!bl_start_stopped(s) && is_duplicate(s)) s->record.stop = BLICA_STOP_DUPLICATE;
   s->racing = false;
   record_seconds(s);
-  if (s->all->keep) bl_stage_over(s->ctx, &s->stage, bl_pass_start, &end);
+  if (s->all->keep) bl_stage_over(s->ctx, &s->stage, pass_start, &end);
 done:
   return status;
 }
@@ -198,54 +248,44 @@ done:
 
 /* Takes the record of a start from the rank that ran it, and keeps it in the checkpoint. */
 static void take_record(blica_ctx *ctx, bl_start *s, const blica_start *record) {
-  bl_start_end end = {&s->record, s->theta, s->all->size};
+  start_end end = {&s->record, s->theta, s->all->size};
   s->record = *record;
   s->iterations = record->iterations;
   s->interrupted = record->stop == BLICA_STOP_INTERRUPTED, s->out_of_time = record->stop == BLICA_STOP_TIME;
-  if (s->all->keep && s->record.kind[0] && !bl_start_stopped(s)) bl_stage_over(ctx, &s->stage, bl_pass_start, &end);
+  if (s->all->keep && s->record.kind[0] && !bl_start_stopped(s)) bl_stage_over(ctx, &s->stage, pass_start, &end);
 }
 
 /* What the ranks found from start `first` on, to all, and into the checkpoint. */
 static blica_status exchange(blica_ctx *ctx, const bl_share *share, bl_multistart *all, int first) {
   blica_status status;
   BL_OWNED blica_start *record = NULL;
-  TRY(bl_alloc(ctx, (size_t)all->count, &record));
-  for (int i = first; i < all->count; i++) record[i - first] = all->start[i].record;
+  TRY(bl_alloc(ctx, (size_t)share->count, &record));
+  const int last = first + (int)share->count;
+  for (int i = first; i < last; i++) record[i - first] = all->start[i].record;
   TRY(bl_share_bytes(ctx, share, record, sizeof *record));
   TRY(bl_share_bytes(ctx, share, all->points + all->size * (size_t)first, all->size * sizeof(double)));
-  for (int i = first; i < all->count; i++) take_record(ctx, &all->start[i], &record[i - first]);
+  for (int i = first; i < last; i++) take_record(ctx, &all->start[i], &record[i - first]);
 done:
   return status;
 }
 
-/* The start that the others are compared with: every rank does the same, and the result is that of rank 0. */
-static blica_status run_first(blica_ctx *ctx, bl_multistart *all) {
+static blica_status run_range(blica_ctx *ctx, bl_multistart *all, int first, int count) {
   blica_status status;
   bl_share share = {0};
-  blica_start record;
-  TRY(bl_share_alone(ctx, 1, &share));
-  TRY(work_side_by_side(ctx, &share, all->start, NULL));
-  record = all->start->record;
-  TRY(bl_broadcast(ctx, &record, sizeof record, 0));
-  TRY(bl_broadcast(ctx, all->start->theta, all->size * sizeof(double), 0));
-  take_record(ctx, all->start, &record);
-done:
-  bl_share_free(&share);
-  return status;
-}
-
-static blica_status run_side_by_side(blica_ctx *ctx, bl_multistart *all) {
-  blica_status status = BLICA_OK;
-  const int first = all->n > 0;
-  bl_share share = {0};
-  if (first) TRY(run_first(ctx, all));
-  if (all->count == first) return status;
-  TRY(bl_share_make(ctx, all->count - first, &share));
+  if (count == 0) return BLICA_OK;
+  TRY(bl_share_make(ctx, count, &share));
   TRY(work_side_by_side(ctx, &share, all->start + first, NULL));
   TRY(exchange(ctx, &share, all, first));
 done:
   bl_share_free(&share);
   return status;
+}
+
+/* The first goes before those that are compared with it. */
+static blica_status run_side_by_side(blica_ctx *ctx, bl_multistart *all) {
+  const int first = all->n > 0;
+  MUST(run_range(ctx, all, 0, first));
+  return run_range(ctx, all, first, all->count - first);
 }
 
 /* ---- the record ---- */
@@ -274,7 +314,8 @@ static void take_best(bl_multistart *all, blica_fit_report *fit) {
 blica_status bl_multistart_run(blica_ctx *ctx, bl_multistart *all, blica_fit_report *fit) {
   blica_status status;
   const bl_problem *p = all->problem;
-  TRY(bl_report_starts(ctx, fit, all->count));
+  fit->n_starts = all->count;
+  TRY(bl_alloc(ctx, (size_t)all->count, &fit->starts));
   TRY(bl_alloc(ctx, (size_t)all->count, &all->start));
   TRY(bl_alloc_for(ctx, all->start, bl_mul(all->size, (size_t)all->count), &all->points));
   for (int i = 0; i < all->count; i++) {
