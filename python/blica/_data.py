@@ -83,7 +83,7 @@ def pieces_of(x, segments) -> Iterator[Tuple[Any, Any]]:
         if not isinstance(part, tuple):
             yield part, segments
         elif len(part) == 2 and segments is None:
-            yield part
+            yield part[0], part[1]
         else:
             raise TypeError("a piece of X is a tuple; give pairs (X, segments), or X alone where a column of it holds the segments")
 
