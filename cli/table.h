@@ -32,7 +32,7 @@ typedef struct number_sample number_sample;
 typedef struct {
   char **text; /* in order of first appearance; known ones lowest first */
   int count;
-  bool given;            /* while values are collected: the levels are known, and these values are passed over */
+  bool given;            /* while values are collected: these are passed over */
   number_sample *sample; /* while the values of a column of numbers are collected; else NULL */
   double *cut;           /* [count] the least number of each level, -Inf first; NULL: values are levels */
 } column_levels;
@@ -41,10 +41,11 @@ struct table {
   blica_ctx *ctx;
   table_options options;
   const char *path;
-  const char *name; /* of the file, for messages */
-  bl_records text;  /* the file; of .npy only its source and buffer are used */
-  bool pending;     /* text.fields holds the first row of data */
-  bool counts;      /* stdin holds pair counts; their header has been read */
+  const char *name;              /* of the file, for messages */
+  bl_records text;               /* the file; of .npy only its source and buffer are used */
+  bool pending;                  /* text.fields holds the first row of data */
+  bool counts;                   /* a pipe held pair counts, which are in the file `spooled` */
+  char spooled[TABLE_TEMPORARY]; /* the file that a pipe was copied to, as it is read more than once; "": none */
   bool npy;
   bl_npy array;
   table_survey *survey; /* NULL: not a file that ReadStat reads */
@@ -57,14 +58,11 @@ struct table {
   int n;                 /* variables */
   int *column_of;        /* [n] column of a variable */
   column_levels *levels; /* [n], unless all are 0 and 1 */
-  bool known;            /* the levels are known before the first row */
   bool odd;              /* a value was neither 0 nor 1 */
-  bool collecting;       /* only the distinct values of each column are wanted */
   bl_records labels;     /* of --segment-file */
   bool label_table;      /* its first line is the header of a table: labels are the first column */
   int64_t row;           /* rows read */
   int64_t total;         /* rows of the table when known beforehand; else 0 */
-  bool streamed;         /* pieces are counted as they are read; levels are put right in the counts */
   bool ended;
   blica_packer *packer;
   int8_t *x; /* rows not yet packed: [capacity] rows of n */
@@ -115,6 +113,8 @@ void table_list_columns(const table *t, char *out, size_t size); /* their names,
 /* table_choose.c: --columns and --ignore turn columns of values into columns that are left out; whether a value is one
  * of --missing. */
 blica_status table_choose_columns(table *t, char *message);
+/* The column of a name, or of an index from 1; -1 if the table has no such column. */
+int table_column(const table *t, const char *text, size_t length);
 /* The column that --option names or numbers from 1. */
 blica_status table_find_column(const table *t, const char *option, const char *text, size_t length, int *column,
                                char *message);
@@ -172,9 +172,6 @@ blica_status table_ranks_read(blica_ctx *ctx, const char *path, const table_opti
 blica_status table_ranks_counts(blica_ctx *ctx, const char *path, const table_options *options, char *message,
                                 blica_counts **out);
 
-/* table_io.c: before the first of pieces that are counted as they come. */
-blica_status table_begin_stream(table *t, char *message);
-
 /* table_known.c: levels that are known before the first row: given, or the model's, or found by reading the file once.
  * table_recognise is for a file whose values are not 0 and 1: false when they are not a usual pair either. */
 blica_status table_begin_known(table *t, char *message);
@@ -183,11 +180,10 @@ blica_status table_begin_items(table *t, const char *const *names);
 /* Whether the values of each column are a usual pair; *found then has them as its levels, for options.found, until the
  * caller closes it. header: whether the first row is one. */
 bool table_recognise(blica_ctx *ctx, const char *path, const table_options *options, bool header, table **found);
-/* Names of columns that say their levels, for data and counts of --levels any; [n], each to be freed. */
-char **table_coded_names(table *t, char *message);
+/* Sets t->total, by reading the file once where nothing says it. */
+blica_status table_find_total(table *t, char *message);
 /* Fails: --levels and --numeric both name the item. */
 blica_status table_given_twice(const table *t, int variable, char *message);
-void table_free_names(char **names, int count); /* of table_coded_names */
 
 /* Appends a level; false when memory is out. */
 bool table_add_level(column_levels *levels, const char *text, size_t length);
@@ -197,13 +193,8 @@ bool table_above(const char *a, const char *b); /* numbers by size, text by its 
 /* Fails, naming row, variable, text and the known levels. */
 blica_status table_unknown_level(const table *t, int variable, const char *text, size_t length, char *message);
 void table_free_levels(table *t); /* all levels of the table */
-/* table_levels.c: the code (0 or 1 in order of appearance) of a value; what to do at the end. */
+/* The level of a value; where values are collected it is added to those of its column. */
 blica_status table_level(table *t, int variable, const char *text, size_t length, char *message, int8_t *code);
-/* Which variables [n] of streamed pieces are to be flipped, their values having been coded in order of appearance;
- * notes the levels. */
-blica_status table_flipped(table *t, char *message, uint8_t **flipped);
-blica_status table_too_few(const table *t, int64_t rows, char *message); /* for --segment-count */
-/* A copy of data with some variables flipped (by their levels) and segments by count. */
-blica_status table_repack(table *t, const blica_data *data, char *message, blica_data **out);
+void table_free_names(char **names, int count); /* frees the texts [count] and their list */
 
 #endif

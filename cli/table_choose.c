@@ -4,8 +4,7 @@
 
 #include "table.h"
 
-/* The column of a name, or of an index from 1; -1 if the table has no such column. */
-static int find(const table *t, const char *text, size_t length) {
+int table_column(const table *t, const char *text, size_t length) {
   double index;
   for (int k = 0; t->header && k < t->columns; k++)
     if (strlen(t->header[k]) == length && memcmp(t->header[k], text, length) == 0) return k;
@@ -17,8 +16,8 @@ static blica_status unknown(const table *t, const char *option, const char *text
   char list[600];
   if (!t->header)
     return table_fail(message, BLICA_ERR_DATA,
-                      "%s: --%s %.*s: the file has no header; give indexes of columns (1 to %d), as in 2:%d", t->name,
-                      option, (int)length, text, t->columns, t->columns);
+                      "%s: --%s %.*s: the file has no header; give the index of the column (1 to %d)%s", t->name,
+                      option, (int)length, text, t->columns, strcmp(option, "segment-column") == 0 ? " or last" : "");
   table_list_columns(t, list, sizeof list);
   return table_fail(message, BLICA_ERR_DATA, "%s: --%s %.*s: no such column; there are %s", t->name, option,
                     (int)length, text, list);
@@ -26,18 +25,18 @@ static blica_status unknown(const table *t, const char *option, const char *text
 
 blica_status table_find_column(const table *t, const char *option, const char *text, size_t length, int *column,
                                char *message) {
-  *column = find(t, text, length);
+  *column = table_column(t, text, length);
   return *column < 0 ? unknown(t, option, text, length, message) : BLICA_OK;
 }
 
 /* One entry of a list: a column, or first:last. A name may have a colon of its own. */
 static blica_status mark(const table *t, const char *option, const char *entry, size_t length, bool *chosen,
                          char *message) {
-  int first = find(t, entry, length), last = first;
+  int first = table_column(t, entry, length), last = first;
   const char *colon = first < 0 ? memchr(entry, ':', length) : NULL;
   if (colon) {
-    first = find(t, entry, (size_t)(colon - entry));
-    last = find(t, colon + 1, length - (size_t)(colon + 1 - entry));
+    first = table_column(t, entry, (size_t)(colon - entry));
+    last = table_column(t, colon + 1, length - (size_t)(colon + 1 - entry));
   }
   if (first < 0 || last < first) return unknown(t, option, entry, length, message);
   for (int k = first; k <= last; k++) chosen[k] = true;

@@ -57,24 +57,6 @@ static blica_status take_header(table *t, char *message) {
   return t->header ? BLICA_OK : table_no_memory(message);
 }
 
-/* What the first record shows not to be a table of rows. Pair counts may come through stdin. */
-static blica_status check_first(table *t, char *message) {
-  static const char *const counts[] = {"segment", "i", "j", "n11", "n10", "n01", "n00"};
-  enum { COUNTS = sizeof counts / sizeof *counts };
-  const bl_record_field *f = t->text.fields;
-  bool same = t->text.field_count == COUNTS;
-  for (int k = 0; same && k < COUNTS; k++)
-    same = f[k].length == strlen(counts[k]) && memcmp(f[k].text, counts[k], f[k].length) == 0;
-  t->counts = same && strcmp(t->path, "-") == 0;
-  if (same && !t->counts) return table_not_rows(t, message);
-  if (t->text.field_count == 1)
-    return table_fail(
-        message, BLICA_ERR_DATA,
-        "%s: is read as one column: its first line, '%.*s', has no comma, semicolon, tab or blank between columns",
-        t->name, (int)(f->length < 60 ? f->length : 60), f->text);
-  return BLICA_OK;
-}
-
 blica_status table_begin_text(table *t, char *message) {
   size_t length;
   bool more;
@@ -85,8 +67,12 @@ blica_status table_begin_text(table *t, char *message) {
     return table_fail(message, BLICA_ERR_FORMAT, "%s: is not text (it has zero bytes) and not .npy", t->name);
   bl_records_guess_separator(&t->text, length);
   MUST(bl_records_split(&t->text, length, message));
-  MUST(check_first(t, message));
-  if (t->counts) return BLICA_OK;
+  const bl_record_field *f = t->text.fields;
+  if (t->text.field_count == 1)
+    return table_fail(
+        message, BLICA_ERR_DATA,
+        "%s: is read as one column: its first line, '%.*s', has no comma, semicolon, tab or blank between columns",
+        t->name, (int)(f->length < 60 ? f->length : 60), f->text);
   table_header header = t->options.header;
   if (header == TABLE_HEADER_YES || (header == TABLE_HEADER_AUTO && looks_like_header(t))) {
     MUST(take_header(t, message));
@@ -120,24 +106,6 @@ void table_list_columns(const table *t, char *out, size_t size) {
   }
 }
 
-static int named(const table *t, const char *name) {
-  for (int k = 0; t->header && k < t->columns; k++)
-    if (strcmp(t->header[k], name) == 0) return k;
-  return -1;
-}
-
-static blica_status no_such_column(const table *t, char *message) {
-  char list[700];
-  const char *wanted = t->options.segment_column;
-  if (!t->header)
-    return table_fail(message, BLICA_ERR_DATA,
-                      "%s: --segment-column %s: the file has no header; give the index of the column (1 to %d) or last",
-                      t->name, wanted, t->columns);
-  table_list_columns(t, list, sizeof list);
-  return table_fail(message, BLICA_ERR_DATA, "%s: --segment-column %s: no such column; there are %s", t->name, wanted,
-                    list);
-}
-
 static blica_status no_segments(const table *t, char *message) {
   return table_fail(message, BLICA_ERR_DATA,
                     "%s: nothing says which segment a row belongs to (there is no column named segment). Use one of "
@@ -148,14 +116,18 @@ static blica_status no_segments(const table *t, char *message) {
 static blica_status find_segment(table *t, char *message) {
   const table_options *o = &t->options;
   bool other = o->segment_length || o->segment_count || o->segment_file || o->unlabelled;
-  int column = named(t, o->segment_column ? o->segment_column : "segment");
+  int column = table_column(t, "segment", 7);
+  if (o->segment_column) {
+    const size_t length = strlen(o->segment_column);
+    column = t->columns - 1;
+    if (strcmp(o->segment_column, "last") != 0 || table_column(t, "last", length) >= 0)
+      MUST(table_find_column(t, "segment-column", o->segment_column, length, &column, message));
+  }
   if (o->unlabelled && column >= 0)
     return table_fail(message, BLICA_ERR_DATA,
                       "%s: has a column named segment, and segments that are given need not be found; remove the "
                       "column, or fit with these segments (blica fit)",
                       t->name);
-  if (o->segment_column && column < 0) column = segment_index(o->segment_column, t->columns);
-  if (o->segment_column && column < 0) return no_such_column(t, message);
   if (column < 0) return other || o->no_segments ? BLICA_OK : no_segments(t, message);
   t->role[column] = other ? ROLE_SKIP : ROLE_SEGMENT;
   if (other) table_note(t, "column 'segment' is left out, as the segments were given otherwise");

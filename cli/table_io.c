@@ -89,6 +89,30 @@ FILE *table_temporary(char path[TABLE_TEMPORARY]) {
 
 /* ---- opening and closing ---- */
 
+/* Without what is allowed around it: the mark of byte order that some programs write, a first line `# exact`, and
+ * quotes. */
+static bool is_counts_header(const char *line) {
+  static const char head[] = "segment,i,j,n11,n10,n01,n00", exact[] = "# exact", mark[] = "\xef\xbb\xbf";
+  if (strncmp(line, mark, sizeof mark - 1) == 0) line += sizeof mark - 1;
+  if (strncmp(line, exact, sizeof exact - 1) == 0) line += strcspn(line, "\n") + 1;
+  size_t at = 0;
+  for (; at < sizeof head - 1 && *line; line++)
+    if (*line != '"' && *line != head[at++]) return false;
+  return at == sizeof head - 1;
+}
+
+bool table_is_file(const char *path) {
+  struct stat info;
+  return strcmp(path, "-") != 0 && stat(path, &info) == 0 && S_ISREG(info.st_mode);
+}
+
+blica_status table_not_rows(const table *t, char *message) {
+  return table_fail(message, BLICA_ERR_DATA,
+                    "%s: holds pair counts, not rows, and this command needs the rows; commands that take counts read "
+                    "them from standard input or from a file whose name ends in .csv or .npz",
+                    t->name);
+}
+
 void table_close(table *t) {
   if (!t) return;
   for (int k = 0; t->header && k < t->columns; k++) free(t->header[k]);
@@ -106,20 +130,56 @@ void table_close(table *t) {
   free(t->x);
   free(t->segment);
   free(t->last_label);
+  if (*t->spooled) remove(t->spooled);
   free(t);
 }
 
-/* Fills the first buffer and reads the header, of text or of .npy. */
-static blica_status begin(table *t, const char *path, char *message) {
+/* Opens the file and fills the first buffer. */
+static blica_status fill(table *t, const char *path, char *message) {
   bl_records *r = &t->text;
-  if (table_is_readstat(path)) {
+  MUST(records_open(path, message, r));
+  if (!t->options.name) t->name = r->name;
+  r->name = t->name;
+  do MUST(bl_records_more(r, message));
+  while (!r->ended && r->have < r->capacity && r->have < 1 << 17);
+  r->buffer[r->have] = 0;
+  return BLICA_OK;
+}
+
+/* Copies what a pipe holds to a temporary file, from which the table goes on. */
+static blica_status spool(table *t, char *message) {
+  bl_records *r = &t->text;
+  FILE *f = table_temporary(t->spooled);
+  blica_status status = BLICA_OK;
+  for (size_t got = r->have; f && got > 0 && status == BLICA_OK;) {
+    fwrite(r->buffer, 1, got, f);
+    status = byte_source_read(r->source, r->buffer, r->capacity, message, &got);
+  }
+  const bool written = f && !ferror(f);
+  if ((!f || fclose(f) != 0 || !written) && status == BLICA_OK)
+    status = table_fail(message, BLICA_ERR_IO, "cannot write the temporary file %s", t->spooled);
+  if (status != BLICA_OK) return status;
+  t->options.name = t->name;
+  t->path = t->spooled;
+  records_close(r);
+  *r = (bl_records){0};
+  return fill(t, t->path, message);
+}
+
+/* Fills the first buffer and reads the header, of text or of .npy. */
+static blica_status begin(table *t, char *message) {
+  const table_options *o = &t->options;
+  bl_records *r = &t->text;
+  if (table_is_readstat(t->path)) {
     t->options.levels = false; /* the file says them */
     return table_begin_readstat(t, message);
   }
-  MUST(records_open(path, message, r));
-  t->name = r->name;
-  do MUST(bl_records_more(r, message));
-  while (!r->ended && r->have < r->capacity && r->have < 1 << 17);
+  MUST(fill(t, t->path, message));
+  const bool counts = is_counts_header(r->buffer), file = table_is_file(t->path);
+  if (counts && file) return table_not_rows(t, message);
+  if (!file && (counts || o->levels || o->ordinal || o->numeric || o->segment_count)) MUST(spool(t, message));
+  t->counts = counts;
+  if (counts) return BLICA_OK;
   t->npy = r->have >= 6 && memcmp(r->buffer, "\x93NUMPY", 6) == 0;
   return t->npy ? table_begin_npy(t, message) : table_begin_text(t, message);
 }
@@ -131,9 +191,10 @@ blica_status table_open(blica_ctx *ctx, const char *path, const table_options *o
   if (!t) return table_no_memory(message);
   t->ctx = ctx;
   t->options = *options;
-  t->name = t->path = path;
+  t->path = path;
+  t->name = options->name ? options->name : path;
   t->last_id = -1;
-  blica_status status = begin(t, path, message);
+  blica_status status = begin(t, message);
   if (status == BLICA_OK && !t->counts) status = table_assign_roles(t, message);
   if (status == BLICA_OK && !t->counts) status = table_begin_rows(t, message);
   if (status == BLICA_OK)
@@ -152,7 +213,8 @@ static blica_status begin_piece(table *t, char *message) {
     if (!names) return table_no_memory(message);
     for (int i = 0; i < t->n; i++) names[i] = t->header[t->column_of[i]];
   }
-  blica_status status = t->known ? table_begin_items(t, names) : blica_pack_begin(t->ctx, t->n, names, &t->packer);
+  blica_status status = t->levels && !t->options.collect ? table_begin_items(t, names)
+                                                         : blica_pack_begin(t->ctx, t->n, names, &t->packer);
   free(names);
   t->last_id = -1;
   if (status == BLICA_OK) return BLICA_OK;
@@ -163,14 +225,13 @@ static blica_status begin_piece(table *t, char *message) {
 }
 
 blica_status table_next(table *t, int64_t max_rows, char message[TABLE_MESSAGE], blica_data **out) {
-  blica_data *data, *again;
-  bool whole = (t->levels && !t->known && !t->streamed) || (t->options.segment_count && !t->total);
+  blica_data *data;
   *out = NULL;
   if (t->counts) return table_not_rows(t, message);
   if (t->ended) return BLICA_OK;
   if (max_rows <= 0)
     max_rows = ((int64_t)1 << 27) / (t->n + 32) + 100000; /* 16 MiB of bits and labels, but not too few rows */
-  if (whole) max_rows = INT64_MAX / 2;
+  if (t->options.segment_count && t->row == 0) MUST(table_find_total(t, message));
   int64_t before = t->row;
   if (t->options.ids) table_ids_clear(t->options.ids);
   blica_status status = begin_piece(t, message);
@@ -184,12 +245,6 @@ blica_status table_next(table *t, int64_t max_rows, char message[TABLE_MESSAGE],
   status = blica_pack_end(t->ctx, t->packer, &data);
   t->packer = NULL;
   if (status != BLICA_OK) return table_library_failed(t, status, message);
-  if (whole) {
-    status = table_repack(t, data, message, &again);
-    blica_data_free(data);
-    data = again;
-    if (status != BLICA_OK) return status;
-  }
   status = table_give_attributes(t, data, message);
   if (status == BLICA_OK)
     *out = data;
@@ -233,90 +288,15 @@ blica_status table_read(blica_ctx *ctx, const char *path, const table_options *o
 
 /* ---- counts ---- */
 
-/* Without what is allowed around it: the mark of byte order that some programs write, a first line `# exact`, and
- * quotes. */
-static bool is_counts_header(const char *line) {
-  static const char head[] = "segment,i,j,n11,n10,n01,n00", exact[] = "# exact", mark[] = "\xef\xbb\xbf";
-  if (strncmp(line, mark, sizeof mark - 1) == 0) line += sizeof mark - 1;
-  if (strncmp(line, exact, sizeof exact - 1) == 0) line += strcspn(line, "\n") + 1;
-  size_t at = 0;
-  for (; at < sizeof head - 1 && *line; line++)
-    if (*line != '"' && *line != head[at++]) return false;
-  return at == sizeof head - 1;
-}
-
 bool table_is_counts(const char *path) {
   char line[128] = "";
-  struct stat info;
   if (bl_has_ending(path, ".npz")) return true;
-  /* a pipe can be read only once */
-  FILE *f = bl_has_ending(path, ".csv") && stat(path, &info) == 0 && S_ISREG(info.st_mode) ? fopen(path, "rb") : NULL;
+  FILE *f = bl_has_ending(path, ".csv") && table_is_file(path) ? fopen(path, "rb") : NULL;
   if (!f) return false;
   size_t got = fread(line, 1, sizeof line - 1, f);
   fclose(f);
   line[got] = 0;
   return is_counts_header(line);
-}
-
-/* How many rows the table has, by reading its file once more; 0 when it is not a file. */
-static blica_status find_total(table *t, char *message) {
-  struct stat info;
-  table *second;
-  table_options quiet = t->options;
-  quiet.note = NULL, quiet.ids = NULL;
-  if (t->npy) t->total = (int64_t)t->array.shape[0];
-  if (t->npy || t->survey || strcmp(t->path, "-") == 0 || stat(t->path, &info) != 0 || !S_ISREG(info.st_mode))
-    return BLICA_OK;
-  blica_status status = table_open(t->ctx, t->path, &quiet, message, &second);
-  if (status != BLICA_OK) return status;
-  second->streamed = true;
-  second->total = 1; /* any number: the pieces are freed at once */
-  for (blica_data *piece = NULL; status == BLICA_OK; blica_data_free(piece)) {
-    status = table_next(second, 0, message, &piece);
-    if (status != BLICA_OK || !piece) break;
-  }
-  t->total = second->row;
-  table_close(second);
-  if (status == BLICA_OK && t->options.segment_count > t->total) status = table_too_few(t, t->total, message);
-  return status;
-}
-
-blica_status table_begin_stream(table *t, char *message) {
-  blica_status status = t->options.segment_count ? find_total(t, message) : BLICA_OK;
-  t->streamed = !t->options.segment_count || t->total > 0;
-  return status;
-}
-
-/* Counts of values coded in order of appearance, from now on coded and named by their levels. */
-static blica_status rename_counts(table *t, const uint8_t *flipped, blica_counts *counts, char *message) {
-  char **names = table_coded_names(t, message);
-  blica_status status = names ? BLICA_OK : BLICA_ERR_MEMORY;
-  blica_counts_flip(counts, flipped);
-  if (status == BLICA_OK) {
-    status = blica_counts_rename(t->ctx, counts, (const char *const *)names);
-    if (status != BLICA_OK) table_library_failed(t, status, message);
-  }
-  table_free_names(names, t->n);
-  return status;
-}
-
-blica_status table_not_rows(const table *t, char *message) {
-  return table_fail(message, BLICA_ERR_DATA,
-                    "%s: holds pair counts, not rows, and this command needs the rows; commands that take counts read "
-                    "them from standard input or from a file whose name ends in .csv or .npz",
-                    t->name);
-}
-
-/* Writes the header of counts and what follows it in the table's source. */
-static blica_status spool(table *t, FILE *f, char *message) {
-  fputs("segment,i,j,n11,n10,n01,n00\n", f);
-  size_t got = t->text.have - t->text.at;
-  fwrite(t->text.buffer + t->text.at, 1, got, f);
-  do {
-    MUST(byte_source_read(t->text.source, t->text.buffer, t->text.capacity, message, &got));
-    fwrite(t->text.buffer, 1, got, f);
-  } while (got > 0);
-  return BLICA_OK;
 }
 
 /* Refuses counts of rows that are in no segment, as SQL gives them for NULL. */
@@ -333,22 +313,14 @@ static blica_status check_segments(const char *name, char *message, blica_counts
   return BLICA_OK;
 }
 
-/* The counts that stdin holds, by a file, as they are read from one; messages name stdin. */
-static blica_status counts_from_stdin(table *t, char *message, blica_counts **out) {
-  char path[TABLE_TEMPORARY];
-  FILE *f = table_temporary(path);
-  if (!f) return table_fail(message, BLICA_ERR_IO, "cannot write the temporary file %s", path);
-  blica_status status = spool(t, f, message);
-  const bool failed = ferror(f) != 0;
-  if ((fclose(f) != 0 || failed) && status == BLICA_OK)
-    status = table_fail(message, BLICA_ERR_IO, "cannot write the temporary file %s", path);
-  if (status == BLICA_OK && (status = blica_counts_load(t->ctx, path, out)) != BLICA_OK) {
-    const char *text = blica_message(t->ctx);
-    const bool named = strncmp(text, path, strlen(path)) == 0;
-    table_fail(message, status, "%s%s", named ? t->name : "", named ? text + strlen(path) : text);
-  }
-  remove(path);
-  return status == BLICA_OK ? check_segments(t->name, message, out) : status;
+/* The counts that came through a pipe; messages name it. */
+static blica_status counts_of_pipe(table *t, char *message, blica_counts **out) {
+  const blica_status status = blica_counts_load(t->ctx, t->spooled, out);
+  if (status == BLICA_OK) return check_segments(t->name, message, out);
+  const char *text = blica_message(t->ctx);
+  const size_t path = strlen(t->spooled);
+  const bool named = strncmp(text, t->spooled, path) == 0;
+  return table_fail(message, status, "%s%s", named ? t->name : "", named ? text + path : text);
 }
 
 /* Counts of weighted rows, whose weights are scaled when all rows of a segment are known. */
@@ -377,19 +349,15 @@ static blica_status check_counted(const char *path, const table_options *o, char
 
 /* The sum over pieces; NULL on failure. */
 static blica_status count_rows(table *t, char *message, void *out) {
-  if (t->counts) return counts_from_stdin(t, message, out);
-  blica_status status = table_begin_stream(t, message);
+  if (t->counts) return counts_of_pipe(t, message, out);
+  blica_status status = BLICA_OK;
   blica_counts *sum = NULL;
-  uint8_t *flipped = NULL;
   for (blica_data *piece = NULL; status == BLICA_OK; blica_data_free(piece)) {
     status = table_next(t, 0, message, &piece);
     if (status != BLICA_OK || !piece) break;
     status = blica_count_add(t->ctx, piece, &sum);
     if (status != BLICA_OK) table_library_failed(t, status, message);
   }
-  if (status == BLICA_OK && t->levels && t->streamed && !t->known) status = table_flipped(t, message, &flipped);
-  if (flipped) status = rename_counts(t, flipped, sum, message);
-  free(flipped);
   if (status != BLICA_OK) {
     blica_counts_free(sum);
     sum = NULL;
@@ -429,7 +397,7 @@ typedef struct {
 
 static blica_status read_pieces(table *t, char *message, void *user) {
   each *e = user;
-  blica_status status = t->options.segment_count ? find_total(t, message) : BLICA_OK;
+  blica_status status = BLICA_OK;
   for (blica_data *piece = NULL; status == BLICA_OK && *e->taken; blica_data_free(piece)) {
     status = table_next(t, e->max_rows, message, &piece);
     if (status != BLICA_OK || !piece) break;

@@ -9,7 +9,7 @@
 
 #include "blica.h"
 
-enum { TABLE_MESSAGE = 1024 };
+enum { TABLE_MESSAGE = 1024, TABLE_TEMPORARY = 512 };
 
 typedef enum { TABLE_HEADER_AUTO = 0, TABLE_HEADER_YES, TABLE_HEADER_NO } table_header;
 
@@ -36,6 +36,8 @@ typedef struct {
   int ordinal;                  /* --ordinal: the distinct whole numbers of a column are its levels */
   const char *numeric;          /* --numeric: numbers that are cut into levels at quantiles; a list as columns is */
   const struct table *found;    /* a table that was read before, whose levels its columns have */
+  bool collect;                 /* only the distinct values of each column are wanted */
+  const char *name;             /* what messages call the file; NULL: its path */
   const char *columns, *ignore; /* --columns, --ignore NAME|INDEX|FIRST:LAST,...; NULL: not given */
   const char *weights, *frequencies, *cluster; /* columns NAME|INDEX of attributes of rows; NULL: not given */
   const char *id;                              /* column of identifiers, which is no item; NULL: not given */
@@ -47,7 +49,6 @@ typedef struct {
   void *note_user;
 } table_options;
 
-enum { TABLE_TEMPORARY = 512 };
 /* Makes a file for a while, for the caller to close and to remove, and writes its path, which ends in .csv; NULL: it
  * cannot. */
 FILE *table_temporary(char path[TABLE_TEMPORARY]);
@@ -59,9 +60,8 @@ blica_status table_read(blica_ctx *ctx, const char *path, const table_options *o
 
 /* The same in pieces of about max_rows rows (0: a size that suits memory), for files larger than
  * memory. table_next sets *out to NULL at the end. Each piece knows only the segments that occur in
- * it, by label. With levels or segment_count, which need the whole table, there is one piece. table_counts streams
- * these as well: it flips counts in place of values, and reads a file twice to know its number of rows; of a pipe with
- * segment_count it keeps the packed bits, a sixteenth of the text. */
+ * it, by label. Levels that are not given and segment_count take a reading of the file before; a pipe is then copied to
+ * a temporary file. */
 typedef struct table table;
 /* Opens the file and reads its header. */
 blica_status table_open(blica_ctx *ctx, const char *path, const table_options *options, char message[TABLE_MESSAGE],
@@ -78,6 +78,8 @@ typedef bool (*table_piece_fn)(const blica_data *piece, double done, void *user)
 blica_status table_each(blica_ctx *ctx, const char *path, const table_options *options, int64_t max_rows,
                         char message[TABLE_MESSAGE], table_piece_fn take, void *user, bool *taken);
 
+/* Whether path is a plain file, which can be read more than once. */
+bool table_is_file(const char *path);
 /* Whether path holds pair counts (.npz, or .csv with the header of blica_counts_save) rather than rows. */
 bool table_is_counts(const char *path);
 

@@ -5,9 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
 
 #include "table.h"
+
+static const char NO_LEVEL[] = "<none>"; /* of a column with one value */
 
 static const char *name_of(const table *t, int variable, char buffer[24]) {
   snprintf(buffer, 24, "x%d", variable + 1);
@@ -81,33 +82,56 @@ static blica_status take_model(table *t, const blica_coding *coding, char *messa
 
 /* ---- from the file ---- */
 
-/* Reads every value of the file once and keeps the distinct ones of each column. Whether the first row is a header has
- * been decided. given: the levels [n] that are known, whose columns are passed over; NULL: none are. */
-static blica_status collect(blica_ctx *ctx, const char *path, const table_options *options, bool header,
-                            const column_levels *given, char *message, table **out) {
-  struct stat info;
+/* Opens the file for a reading before that of its rows, of which the user is told nothing. Whether the first row is a
+ * header has been decided. */
+static blica_status open_before(blica_ctx *ctx, const char *path, const table_options *options, bool header,
+                                bool collect, char *message, table **out) {
   table_options quiet = *options;
-  *out = NULL;
-  quiet.note = NULL, quiet.ordinal = false, quiet.list = NULL, quiet.model = NULL, quiet.levels = true;
-  quiet.segment_count = 0, quiet.found = NULL, quiet.numeric = NULL, quiet.ids = NULL;
+  quiet.note = NULL, quiet.ids = NULL, quiet.collect = collect;
   quiet.header = header ? TABLE_HEADER_YES : TABLE_HEADER_NO;
-  if (strcmp(path, "-") == 0 || stat(path, &info) != 0 || !S_ISREG(info.st_mode))
-    return table_fail(message, BLICA_ERR_DATA,
-                      "%s: --%s reads a file twice, which this is not; give its levels by --levels", path,
-                      options->numeric ? "numeric" : "ordinal");
-  blica_status status = table_open(ctx, path, &quiet, message, out);
-  if (status != BLICA_OK) return status;
-  (*out)->collecting = (*out)->streamed = true;
-  for (int i = 0; given && i < (*out)->n; i++) (*out)->levels[i].given = given[i].count > 0;
-  status = table_sample_numbers(*out, options->numeric, message);
+  if (options->segment_count || options->segment_file) /* which cannot be said yet, or was read */
+    quiet.segment_count = 0, quiet.segment_file = NULL, quiet.segment_length = INT64_MAX;
+  return table_open(ctx, path, &quiet, message, out);
+}
+
+static blica_status pass_rows(table *t, char *message) {
+  blica_status status = BLICA_OK;
   for (blica_data *piece = NULL; status == BLICA_OK; blica_data_free(piece)) {
-    status = table_next(*out, 0, message, &piece);
+    status = table_next(t, 0, message, &piece);
     if (status != BLICA_OK || !piece) break;
   }
+  return status;
+}
+
+/* Reads every value of the file once and keeps the distinct ones of each column. given: the levels [n] that are known,
+ * whose columns are passed over; NULL: none are. */
+static blica_status collect(blica_ctx *ctx, const char *path, const table_options *options, bool header,
+                            const column_levels *given, char *message, table **out) {
+  MUST(open_before(ctx, path, options, header, true, message, out));
+  for (int i = 0; given && i < (*out)->n; i++) (*out)->levels[i].given = given[i].count > 0;
+  blica_status status = table_sample_numbers(*out, options->numeric, message);
+  if (status == BLICA_OK) status = pass_rows(*out, message);
   if (status == BLICA_OK) return BLICA_OK;
   table_close(*out);
   *out = NULL;
   return status;
+}
+
+blica_status table_find_total(table *t, char *message) {
+  const long long segments = (long long)t->options.segment_count;
+  table *second;
+  if (!t->total) {
+    MUST(open_before(t->ctx, t->path, &t->options, t->header != NULL, t->levels != NULL, message, &second));
+    for (int i = 0; second->levels && i < t->n; i++) second->levels[i].given = true;
+    const blica_status status = pass_rows(second, message);
+    t->total = second->row;
+    t->odd = second->odd;
+    table_close(second);
+    if (status != BLICA_OK) return status;
+  }
+  if (segments <= t->total) return BLICA_OK;
+  return table_fail(message, BLICA_ERR_DATA, "%s: has %lld rows, too few for --segment-count %lld", t->name,
+                    (long long)t->total, segments);
 }
 
 static void sort_levels(column_levels *l) {
@@ -166,44 +190,6 @@ blica_status table_given_twice(const table *t, int variable, char *message) {
                     name_of(t, variable, buffer));
 }
 
-/* The levels of all columns that --levels does not name. */
-static blica_status take_numbers(table *t, char *message) {
-  table *second;
-  blica_status status = collect(t->ctx, t->path, &t->options, t->header != NULL, t->levels, message, &second);
-  for (int i = 0; status == BLICA_OK && i < t->n; i++) {
-    column_levels *own = &second->levels[i];
-    if (own->sample) {
-      if (t->levels[i].count > 0) status = table_given_twice(t, i, message);
-      if (status == BLICA_OK) status = table_cut(t, i, own->sample, &t->levels[i], message);
-      continue;
-    }
-    if (t->levels[i].count > 0 || (!t->options.ordinal && usual_pair(own, 0) < 0)) continue;
-    if (t->options.ordinal) status = order_levels(t, i, own, message);
-    if (status != BLICA_OK) break;
-    column_levels empty = t->levels[i];
-    t->levels[i] = *own;
-    *own = empty;
-  }
-  table_close(second);
-  return status;
-}
-
-/* Completes a column that has one value, or none, by the pair of the others; where that pair does not have the value,
- * it must be 0 or 1. */
-static bool complete_pair(column_levels *l, const column_levels *other) {
-  bool among = other != NULL;
-  for (int k = 0; among && k < l->count; k++)
-    among = strcmp(l->text[k], other->text[0]) == 0 || strcmp(l->text[k], other->text[1]) == 0;
-  for (int k = 0; !among && k < l->count; k++)
-    if (!table_same_level("0", l->text[k], strlen(l->text[k])) &&
-        !table_same_level("1", l->text[k], strlen(l->text[k])))
-      return false;
-  table_free_names(l->text, l->count);
-  *l = (column_levels){0};
-  return !among || (table_add_level(l, other->text[0], strlen(other->text[0])) &&
-                    table_add_level(l, other->text[1], strlen(other->text[1])));
-}
-
 /* Says how the columns of one pair are read: all that have the texts of column `first`. */
 static void note_pair(const table *t, int first) {
   char names[200] = "", buffer[24];
@@ -222,6 +208,64 @@ static void note_pair(const table *t, int first) {
   else
     table_note(t, "'%s' is 0 and '%s' is 1 in %s%s (%d of %d columns)", own->text[0], own->text[1], names,
                count > 5 ? ", ..." : "", count, t->n);
+}
+
+/* The lower of two values of any kind is 0. A column with one value is 1 only when that value is 1. */
+static bool order_any(column_levels *l) {
+  double value;
+  if (l->count == 1 && !table_add_level(l, NO_LEVEL, strlen(NO_LEVEL))) return false;
+  if (l->count == 2 && strcmp(l->text[1], NO_LEVEL) != 0) {
+    sort_levels(l);
+  } else if (l->count == 2 && table_number(l->text[0], strlen(l->text[0]), &value) && value == 1) {
+    char *low = l->text[1];
+    l->text[1] = l->text[0], l->text[0] = low;
+  }
+  return true;
+}
+
+/* The levels of all columns that --levels does not name. */
+static blica_status take_numbers(table *t, char *message) {
+  table *second;
+  MUST(collect(t->ctx, t->path, &t->options, t->header != NULL, t->levels, message, &second));
+  blica_status status = BLICA_OK;
+  t->total = second->row;
+  for (int i = 0; status == BLICA_OK && i < t->n; i++) {
+    column_levels *own = &second->levels[i];
+    if (own->sample) {
+      if (t->levels[i].count > 0) status = table_given_twice(t, i, message);
+      if (status == BLICA_OK) status = table_cut(t, i, own->sample, &t->levels[i], message);
+      continue;
+    }
+    if (t->levels[i].count > 0 || (!t->options.ordinal && !t->options.levels && usual_pair(own, 0) < 0)) continue;
+    if (t->options.ordinal)
+      status = order_levels(t, i, own, message);
+    else if (t->options.levels && !order_any(own))
+      status = table_no_memory(message);
+    if (status != BLICA_OK) break;
+    column_levels empty = t->levels[i];
+    t->levels[i] = *own;
+    *own = empty;
+  }
+  table_close(second);
+  for (int i = 0; status == BLICA_OK && t->options.levels && i < t->n; i++)
+    if (t->levels[i].count == 2) note_pair(t, i);
+  return status;
+}
+
+/* Completes a column that has one value, or none, by the pair of the others; where that pair does not have the value,
+ * it must be 0 or 1. */
+static bool complete_pair(column_levels *l, const column_levels *other) {
+  bool among = other != NULL;
+  for (int k = 0; among && k < l->count; k++)
+    among = strcmp(l->text[k], other->text[0]) == 0 || strcmp(l->text[k], other->text[1]) == 0;
+  for (int k = 0; !among && k < l->count; k++)
+    if (!table_same_level("0", l->text[k], strlen(l->text[k])) &&
+        !table_same_level("1", l->text[k], strlen(l->text[k])))
+      return false;
+  table_free_names(l->text, l->count);
+  *l = (column_levels){0};
+  return !among || (table_add_level(l, other->text[0], strlen(other->text[0])) &&
+                    table_add_level(l, other->text[1], strlen(other->text[1])));
 }
 
 static bool is_zero_one(const column_levels *l) {
@@ -248,7 +292,7 @@ static bool recognise_columns(table *t) {
 bool table_recognise(blica_ctx *ctx, const char *path, const table_options *options, bool header, table **found) {
   char message[TABLE_MESSAGE];
   *found = NULL;
-  if (options->levels || options->list || options->ordinal || options->found) return false;
+  if (options->levels || options->list || options->ordinal || options->found || !table_is_file(path)) return false;
   if (collect(ctx, path, options, header, NULL, message, found) != BLICA_OK) return false;
   if (!recognise_columns(*found)) {
     table_close(*found);
@@ -278,8 +322,11 @@ blica_status table_begin_items(table *t, const char *const *names) {
   const char **labels = NULL;
   for (int i = 0; count && i < t->n; i++) total += count[i] = t->levels[i].count;
   if (count) labels = calloc((size_t)total + 1, sizeof *labels);
-  for (int i = 0, at = 0; labels && i < t->n; i++)
-    for (int k = 0; k < t->levels[i].count; k++) labels[at++] = t->levels[i].text[k];
+  for (int i = 0, at = 0; labels && i < t->n; i++) {
+    const column_levels *l = &t->levels[i];
+    const bool plain = t->options.levels && l->count == 2 && (strpbrk(l->text[0], "<[]") || strpbrk(l->text[1], "<[]"));
+    for (int k = 0; k < l->count; k++) labels[at++] = plain ? k ? "1" : "0" : l->text[k];
+  }
   blica_status status =
       labels ? blica_pack_begin_items(t->ctx, t->n, names, count, labels, &t->packer) : BLICA_ERR_MEMORY;
   free(labels);
@@ -295,14 +342,15 @@ blica_status table_begin_known(table *t, char *message) {
     return table_fail(
         message, BLICA_ERR_ARGUMENT,
         "--levels any is for all columns; beside --numeric name those that it is for, as in --levels 'NAME=low<high'");
-  if (!o->list && !o->ordinal && !o->numeric && !o->found && !model && !t->survey) return BLICA_OK;
+  if (!o->list && !o->ordinal && !o->numeric && !o->levels && !o->collect && !o->found && !model && !t->survey)
+    return BLICA_OK;
   if (o->list && o->ordinal && !strchr(o->list, '='))
     return table_fail(message, BLICA_ERR_ARGUMENT,
                       "--levels gives one list for all columns, which leaves nothing to --ordinal; give one of them, "
                       "or name single columns as in --levels 'NAME=low<middle<high'");
   t->levels = calloc((size_t)t->n + 1, sizeof *t->levels);
   if (!t->levels) return table_no_memory(message);
-  t->known = true;
+  if (o->collect) return BLICA_OK;
   if (model)
     status = take_model(t, model, message);
   else if (o->found)
@@ -311,7 +359,7 @@ blica_status table_begin_known(table *t, char *message) {
     status = take_list(t, o->list, message);
   if (status == BLICA_OK && t->survey && !model)
     status = table_readstat_levels(t, message);
-  else if (status == BLICA_OK && (o->ordinal || o->numeric) && !model)
+  else if (status == BLICA_OK && (o->ordinal || o->numeric || o->levels) && !model)
     status = take_numbers(t, message);
   for (int i = 0; status == BLICA_OK && i < t->n; i++)
     if (t->levels[i].count == 0 && (!table_add_level(&t->levels[i], "0", 1) || !table_add_level(&t->levels[i], "1", 1)))

@@ -56,6 +56,7 @@ blica_status table_begin_npy(table *t, char *message) {
   if (a->shape[0] == 0) return table_fail(message, BLICA_ERR_DATA, "%s: has no rows", t->name);
   r->at += a->offset;
   t->columns = (int)a->shape[1];
+  t->total = (int64_t)a->shape[0];
   return await_row(t, message);
 }
 

@@ -37,8 +37,8 @@ static blica_status same_files(const char *path, char *message) {
   const blica_comm *comm = communicator();
   struct stat info;
   uint64_t own[2] = {0}, first[2];
-  FILE *f = strcmp(path, "-") != 0 && stat(path, &info) == 0 && S_ISREG(info.st_mode) ? fopen(path, "rb") : NULL;
-  if (f) {
+  FILE *f = table_is_file(path) ? fopen(path, "rb") : NULL;
+  if (f && fstat(fileno(f), &info) == 0) {
     char block[BYTES];
     own[0] = (uint64_t)info.st_size + 1;
     for (int i = 0; i < BLOCKS; i++) {
@@ -59,8 +59,7 @@ static blica_status same_files(const char *path, char *message) {
 static bool divisible(const table *t) {
   const table_options *o = &t->options;
   return !t->npy && !t->survey && !o->segment_length && !o->segment_count && !o->segment_file && !o->unlabelled &&
-         !o->levels && !o->weights && !o->cluster && !o->ids && !t->known && !t->text.quotes &&
-         byte_source_size(t->text.source) > 0;
+         !t->levels && !o->weights && !o->cluster && !o->ids && !t->text.quotes && byte_source_size(t->text.source) > 0;
 }
 
 /* Leaves the table at this process's lines; *rows is false when there are none. */
@@ -84,8 +83,7 @@ static blica_status seek_part(table *t, char *message, bool *rows) {
 /* Opens the file on every process; false when it cannot be divided. *noted: the notes of opening were given. */
 static bool open_parts(blica_ctx *ctx, const char *path, const table_options *options, char *message, bool *noted,
                        table **t) {
-  struct stat info;
-  bool rows, good = strcmp(path, "-") != 0 && stat(path, &info) == 0 && S_ISREG(info.st_mode);
+  bool rows, good = table_is_file(path);
   *t = NULL;
   *noted = agree_on(good);
   if (!*noted) return false;
@@ -206,60 +204,14 @@ static bool count_pieces(counting *f, blica_status *status) {
   return !any(*status != BLICA_OK || (f->parts && f->t && f->t->text.quotes)) && any(f->own != NULL);
 }
 
-/* The first process knows what the levels are called: names of columns that say so, one after another, to all. */
-static blica_status rename_all(counting *f, blica_counts *counts) {
-  const blica_comm *comm = communicator();
-  const bool first = f->t && f->t->levels;
-  char **names = first ? table_coded_names(f->t, f->message) : NULL, *text = NULL;
-  const char **at = calloc((size_t)counts->n + 1, sizeof *at);
-  size_t length = 0;
-  for (int i = 0; names && i < counts->n; i++) length += strlen(names[i]) + 1;
-  if (comm->broadcast(&length, sizeof length, 0, comm->user) == 0) text = calloc(length + 1, 1);
-  for (size_t i = 0, to = 0; names && text && i < (size_t)counts->n; to += strlen(names[i++]) + 1)
-    strcpy(text + to, names[i]);
-  blica_status status = text && at && comm->broadcast(text, length, 0, comm->user) == 0
-                            ? BLICA_OK
-                            : table_fail(f->message, BLICA_ERR_INTERNAL, "the other processes cannot be reached");
-  for (size_t i = 0, from = 0; status == BLICA_OK && i < (size_t)counts->n; from += strlen(at[i++]) + 1)
-    at[i] = text + from;
-  if (status == BLICA_OK) status = blica_counts_rename(f->ctx, counts, at);
-  table_free_names(names, counts->n);
-  free(text);
-  free(at);
-  return status;
-}
-
-/* Columns whose values the first process coded the other way round are flipped by all. */
-static blica_status flip(counting *f, blica_counts *counts) {
-  const blica_comm *comm = communicator();
-  uint8_t *flipped = NULL;
-  blica_status status =
-      f->t && f->t->levels && !f->t->known && f->t->streamed ? table_flipped(f->t, f->message, &flipped) : BLICA_OK;
-  status = follow(status, f->message);
-  if (status != BLICA_OK || !agree_on(flipped != NULL)) return status;
-  if (!flipped) flipped = calloc((size_t)counts->n, 1);
-  if (!flipped) return table_no_memory(f->message);
-  if (comm->broadcast(flipped, (size_t)counts->n, 0, comm->user) != 0)
-    status = table_fail(f->message, BLICA_ERR_INTERNAL, "the other processes cannot be reached");
-  else
-    blica_counts_flip(counts, flipped);
-  free(flipped);
-  return status == BLICA_OK ? rename_all(f, counts) : status;
-}
-
 static blica_status end_count(counting *f, blica_counts **out) {
   blica_status status = blica_merge_ranks(f->ctx, f->own, out);
   if (status != BLICA_OK) return library_failed(f->ctx, f->path, status, f->message);
-  status = flip(f, *out);
-  if (status == BLICA_OK) return BLICA_OK;
-  blica_counts_free(*out);
-  *out = NULL;
-  return status;
+  return BLICA_OK;
 }
 
 static blica_status count_first(counting *f, const table_options *options) {
   blica_status status = open_first(f->ctx, f->path, options, f->noted, f->message, &f->t);
-  if (status == BLICA_OK) status = follow(f->t ? table_begin_stream(f->t, f->message) : BLICA_OK, f->message);
   return status == BLICA_OK && !count_pieces(f, &status) ? follow(status, f->message) : status;
 }
 

@@ -16,8 +16,7 @@ blica_status table_begin_rows(table *t, char *message) {
   t->capacity = t->n < CHUNK_BYTES ? CHUNK_BYTES / (t->n ? t->n : 1) : 1;
   t->x = malloc((size_t)t->capacity * (size_t)(t->n ? t->n : 1));
   t->segment = malloc((size_t)t->capacity * sizeof *t->segment);
-  if (t->options.levels) t->levels = calloc((size_t)t->n + 1, sizeof *t->levels);
-  if (!t->x || !t->segment || (t->options.levels && !t->levels)) return table_no_memory(message);
+  if (!t->x || !t->segment) return table_no_memory(message);
   blica_status status = table_begin_known(t, message);
   if (status != BLICA_OK || !t->options.segment_file) return status;
   return records_open(t->options.segment_file, message, &t->labels);
@@ -116,11 +115,9 @@ blica_status table_finish_row(table *t, const bl_record_field *carried, char *me
     status = label_from_file(t, message, &label, &length);
   } else if (o->unlabelled) {
     label = "1", length = 1;
-  } else if (o->segment_length ||
-             o->segment_count) { /* by count of unknown rows: one segment for now, cut at the end */
-    int64_t run = o->segment_length ? t->row / o->segment_length
-                  : t->total        ? (int64_t)((__int128)t->row * o->segment_count / t->total)
-                                    : 0;
+  } else if (o->segment_length || o->segment_count) {
+    int64_t run =
+        o->segment_length ? t->row / o->segment_length : (int64_t)((__int128)t->row * o->segment_count / t->total);
     length = (size_t)snprintf(number, sizeof number, "%lld", (long long)run + 1);
     label = number;
   }

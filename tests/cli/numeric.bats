@@ -104,8 +104,6 @@ P
   says "--levels any is for all columns"
   run_code 3 fit data.csv --sources 2 --levels "income=-Inf<2<1,time=-Inf<0,score=-Inf<0" --out x.json
   says "'1' is not a number above '2'"
-  run_code 3 fit - --sources 2 --numeric income:score --out x.json <data.csv
-  says "--numeric reads a file twice"
   awk -F, -v OFS=, 'NR > 1 {$1 = 5} 1' data.csv >constant.csv
   run_code 3 fit constant.csv --sources 2 --numeric income:score --out x.json
   says "column 1 ('income'): it has 1 different numbers"

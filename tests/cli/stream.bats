@@ -68,3 +68,16 @@ rows() { awk 'BEGIN{srand(7); print "x1,x2,x3"; for(r=0;r<1003;r++) print (rand(
   cmp a.txt b.txt
   cmp a.txt c.txt
 }
+
+@test "levels and numbers of a pipe, which is copied to a file that is removed" {
+  mkdir tmp && export TMPDIR=$PWD/tmp
+  { echo x1,x2,x3,segment && awk 'BEGIN {srand(3); for (r = 0; r < 600; r++) print int(4*rand()) "," int(3*rand()) "," rand() "," r % 5}'; } >o.csv
+  for way in "--ordinal --ignore x3" "--ordinal --numeric x3"; do
+    "$BLICA" count o.csv $way --out file.csv --quiet
+    "$BLICA" count - $way --out pipe.csv --quiet < <(cat o.csv)
+    cmp file.csv pipe.csv
+  done
+  run "$BLICA" count - --numeric x2 --out bad.csv --quiet < <(sed '9s/,/,much/' o.csv)
+  [ "$status" -eq 3 ] && [[ "$output" == *"the standard input, row 8, column 2"* ]]
+  [ -z "$(ls tmp)" ]
+}

@@ -164,7 +164,7 @@ END
   sed '2,$s/\b1\b/10/g; 2,$s/\b0\b/9/g' plain.csv > ten.csv && same_counts ten.csv --levels any && same_counts ten.csv --ordinal
   same_counts plain.csv --levels any && same_counts plain.csv --ordinal
   run "$BLICA" count yes.csv --levels any --out got.csv
-  [[ "$output" == *"'no' is 0, 'yes' is 1"* ]]
+  [[ "$output" == *"in all 3 columns 'no' is 0 and 'yes' is 1"* ]]
   sed '5s/no/maybe/' yes.csv > three.csv
   refused 3 "'maybe' is a third value after 'yes' and 'no'" three.csv --levels any
 }
