@@ -1,6 +1,6 @@
 """Builds blica._library: libblica compiled into an extension module.
 
-The declarations are those of include/blica.h and blica_options.h, read at build time, so that the package cannot drift from the library.
+The declarations are those of the headers in include/, read at build time, so that the package cannot drift from the library.
 The library itself is either the static one named by the environment variable BLICA_LIBRARY (in the folder where CMake built
 it), or it is built here by CMake with the flags of the release preset: the same doubles as the program's.
 """
@@ -70,15 +70,18 @@ def link_flags(archive: pathlib.Path) -> list:
 CALLBACKS = """
 extern "Python" int blica_python_poll(const blica_progress *progress, void *user);
 extern "Python" void blica_python_warn(const char *text, void *user);
+extern "Python" int blica_python_sum(double *x, size_t count, void *user);
+extern "Python" int blica_python_gather(double *x, const size_t *count, const size_t *offset, void *user);
+extern "Python" int blica_python_broadcast(void *bytes, size_t count, int root, void *user);
 """
 
 archive = library()
 ffi = FFI()
-headers = "".join((ROOT / "include" / name).read_text() for name in ("blica.h", "blica_conclusions.h", "blica_options.h"))
+headers = "".join((ROOT / "include" / name).read_text() for name in ("blica.h", "blica_conclusions.h", "blica_options.h", "blica_ranks.h"))
 ffi.cdef(declarations(headers) + CALLBACKS)
 ffi.set_source(
     "blica._library",
-    '#include "blica.h"',
+    '#include "blica_ranks.h"',
     include_dirs=[str(ROOT / "include")],
     extra_objects=[str(archive)],
     extra_link_args=link_flags(archive),

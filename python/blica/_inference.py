@@ -5,7 +5,7 @@ import html
 import json
 import operator
 import statistics
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import List, NamedTuple, Optional, Sequence
 
 import numpy as np
@@ -16,6 +16,13 @@ from ._library import ffi, lib
 from ._objects import Counts, Model, doubles, frozen, texts
 from ._session import Session, Verbose, text
 from ._verbs import _as_model, _count, pack_for, table_for
+
+
+def by_workers(client, verb, *arguments, **options):
+    """What the workers of a distributed.Client find together; imports distributed."""
+    from ._cluster import run
+
+    return run(client, verb, *arguments, **options)
 
 
 def _squares(pointer, n: int, u: int, diagonal: float) -> np.ndarray:
@@ -243,7 +250,7 @@ def _record(a: Assessment) -> dict:
 
 
 def assess(model, X=None, segments=None, *, sample_weight=None, cluster=None, binarize: Optional[float] = None, missing=None,
-           threads: Optional[int] = None, verbose: Verbose = 0, **options) -> Assessment:
+           threads: Optional[int] = None, verbose: Verbose = 0, client=None, **options) -> Assessment:
     """Standard errors, angles, expected MCS, a test of change and fit statistics of a model.
 
     X, segments and sample_weight are the rows that the model was fitted to. cluster says which rows belong together, as
@@ -251,6 +258,8 @@ def assess(model, X=None, segments=None, *, sample_weight=None, cluster=None, bi
 
     The model keeps the result, and so does its pickle: what it shows of errors (`to_frame`, plots, `report`, notebooks) comes
     from there, the same rows and options return the kept object, and without X it is returned as it is.
+
+    With client=, a distributed.Client, all workers of its cluster share the work and each holds the rows; the result is the same doubles.
 
     Options
     -------
@@ -265,18 +274,21 @@ def assess(model, X=None, segments=None, *, sample_weight=None, cluster=None, bi
     session = Session(threads, verbose)
     model = _as_model(model)
     if X is None:
-        if options or segments is not None or sample_weight is not None or cluster is not None:
+        if options or segments is not None or sample_weight is not None or cluster is not None or client is not None:
             raise ValueError("X is not given, and without it only what the model keeps can be shown; give X and segments, the rows that it "
                              "was fitted to")
         if model.assessment is None:
             raise ValueError("the model keeps no assessment; give X and segments, the rows that it was fitted to")
         return model.assessment
     chosen = _options.make(session, "assess", options)
-    X, segments, rows = take_rows(X, segments, sample_weight, cluster)
-    data = pack_for(session, model, table_for(model, X, binarize, missing), segments, rows)
+    items, labels, rows = take_rows(X, segments, sample_weight, cluster)
+    data = pack_for(session, model, table_for(model, items, binarize, missing), labels, rows)
     key = data_digest(data), bytes(ffi.buffer(chosen))
     if model._kept is None or model._kept[0] != key:
-        model._kept = key, _assessed(session, model, data, chosen)
+        found = (_assessed(session, model, data, chosen) if client is None else
+                 by_workers(client, assess, model, X, segments, sample_weight=sample_weight, cluster=cluster, binarize=binarize,
+                            missing=missing, threads=threads, verbose=verbose, **options))
+        model._kept = key, found if client is None else replace(found, model=model)
     return model._kept[1]
 
 
@@ -439,10 +451,11 @@ def _range_text(sources):
 
 
 def select(X, segments, *, binarize: Optional[float] = None, ordinal: bool = False, levels=None, missing=None, numeric=None,
-           threads: Optional[int] = None, verbose: Verbose = 0, **options) -> Selection:
+           threads: Optional[int] = None, verbose: Verbose = 0, client=None, **options) -> Selection:
     """Chooses the number of sources by held-out likelihood, beside parallel analysis, MAP and BIC.
 
-    sources is text such as "1:8", a range, or a list of consecutive numbers.
+    sources is text such as "1:8", a range, or a list of consecutive numbers. client is a distributed.Client, all of whose workers
+    share the work, as in `assess`.
 
     Options
     -------
@@ -453,6 +466,9 @@ def select(X, segments, *, binarize: Optional[float] = None, ordinal: bool = Fal
     >>> select(drawn.X, drawn.segments, sources="1:3", references=20).sources
     2
     """
+    if client is not None:
+        return by_workers(client, select, X, segments, binarize=binarize, ordinal=ordinal, levels=levels, missing=missing, numeric=numeric,
+                          threads=threads, verbose=verbose, **options)
     session = Session(threads, verbose)
     chosen = _options.make(session, "select", {**options, "sources": _range_text(options.get("sources"))})
     X, segments = take_segments(X, segments)

@@ -12,7 +12,7 @@ from typing import Any, Callable, Dict, Optional, Union
 from ._library import ffi, lib
 
 Verbose = Union[int, bool, Callable[[Dict[str, Any]], Any]]
-_current = threading.local()  # the session whose call is running in this thread
+_current = threading.local()  # session: the one whose call is running in this thread; ranks: what this thread works for (_cluster.py)
 
 
 class BlicaWarning(UserWarning):
@@ -75,6 +75,9 @@ class Session:
         lib.blica_set_threads(self.ctx, _threads(threads))
         lib.blica_set_poll(self.ctx, lib.blica_python_poll, self._handle)
         lib.blica_set_warn(self.ctx, lib.blica_python_warn, self._handle)
+        self._ranks = getattr(_current, "ranks", None)
+        if self._ranks is not None:
+            lib.blica_set_comm(self.ctx, self._ranks.comm)
 
     def call(self, function, *arguments, free=None):
         """Calls function(ctx, *arguments, out) and returns *out, owned; or function(ctx, *arguments) without free."""
@@ -99,6 +102,9 @@ class Session:
         pending, self._warnings = self._warnings, []
         if status != lib.BLICA_OK:
             raise _EXCEPTIONS.get(status, RuntimeError)(self._renamed(message_text(lib.blica_message(self.ctx))))
+        if self._ranks is not None:
+            self._ranks.warned += pending
+            return
         for message in pending:
             warnings.warn(message, BlicaWarning, stacklevel=4)
 
@@ -108,6 +114,8 @@ class Session:
         return message
 
     def poll(self, progress) -> int:
+        if self._ranks is not None and not self._ranks.go_on():
+            return 1
         if not self.verbose:
             return 0
         low, high = self.span

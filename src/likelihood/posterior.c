@@ -8,7 +8,7 @@
  * the variance in some direction v of the sources, the integral over v'z is done on equidistant nodes, and expectation
  * propagation takes the other k - 1 directions given each node, eight nodes side by side.
  * Accuracy: docs/likelihood.md has errors of means and standard deviations by design. Checked against integrals over
- * the sources and a Gibbs sampler: tests/unit/likelihood/test_row_posterior.c. */
+ * the sources, importance sampling and a Gibbs sampler: tests/unit/likelihood/test_row_posterior.c, test_gibbs.c. */
 #include "likelihood/posterior.h"
 
 #include <math.h>

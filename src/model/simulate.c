@@ -66,7 +66,7 @@ static blica_status condition_limit(blica_ctx *ctx, drawing *d, double *limit) {
   BL_OWNED double *all = NULL;
   const int draws = quantile_draws(d->n, d->k);
   *limit = 20;
-  if (d->n < 20) return BLICA_OK;
+  if (d->n < 20 || d->k == 1) return BLICA_OK; /* one column has condition number 1 */
   MUST(bl_alloc(ctx, (size_t)draws, &all));
   d->condition = all;
   d->purpose = DRAW_QUANTILE;

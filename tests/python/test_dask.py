@@ -145,6 +145,58 @@ def test_a_worker_that_is_killed(client, frame, tmp_path):
     assert (tmp_path / "mark").exists() and set(client.scheduler_info()["workers"]) != before
 
 
+def test_draws_and_folds_by_the_workers_are_the_doubles_of_one_machine(client, drawn, frame):
+    near, far = (blica.fit(frame, "wave", sources=2) for _ in range(2))
+    one = blica.assess(near, frame, "wave", bootstrap=30)
+    many = blica.assess(far, frame, "wave", bootstrap=30, client=client)
+    assert many.draws == 30 and far.assessment is many and many.model is far
+    for part in ("mixing_se", "mixing_se_bootstrap", "log_variance_se_bootstrap", "angle", "m2", "change_p"):
+        assert (np.asarray(getattr(one, part)) == np.asarray(getattr(many, part))).all(), part
+    with pytest.warns(blica.BlicaWarning, match="at most 6 sources are compared"):
+        shared = blica.select(drawn.X, drawn.segments, sources="1:9", references=20, client=client)
+    with pytest.warns(blica.BlicaWarning, match="at most 6 sources are compared"):
+        alone = blica.select(drawn.X, drawn.segments, sources="1:9", references=20)
+    assert (shared.heldout == alone.heldout).all() and (shared.reference == alone.reference).all() and shared.reason == alone.reason
+
+
+class Deadly(int):
+    """A number whose use ends the process of a worker, the first time."""
+
+    def __new__(cls, number, mark, home):
+        made = super().__new__(cls, number)
+        made.mark, made.home = mark, home
+        return made
+
+    def __reduce__(self):
+        return Deadly, (super().__int__(), self.mark, self.home)
+
+    def __int__(self):
+        if os.getpid() != self.home and not os.path.exists(self.mark):
+            open(self.mark, "w").close()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().__int__()
+
+
+def test_a_worker_that_is_killed_while_the_others_wait_for_it(client, frame, tmp_path):
+    client.wait_for_workers(2)
+    near, far = (blica.fit(frame, "wave", sources=2) for _ in range(2))
+    one = blica.assess(near, frame, "wave", bootstrap=20, seed=7)
+    many = blica.assess(far, frame, "wave", bootstrap=20, seed=Deadly(7, str(tmp_path / "mark"), os.getpid()), client=client)
+    assert (tmp_path / "mark").exists()
+    assert (one.mixing_se_bootstrap == many.mixing_se_bootstrap).all()
+
+
+def test_what_workers_cannot_share_is_refused(client, drawn):
+    with pytest.raises(TypeError, match="client is 3; give a distributed.Client"):
+        blica.select(drawn.X, drawn.segments, client=3)
+    with pytest.raises(ValueError, match="verbose has no effect"):
+        blica.select(drawn.X, drawn.segments, client=client, verbose=1)
+    with pytest.raises(ValueError, match="'2:x' is not allowed"):
+        blica.select(drawn.X, drawn.segments, sources="2:x", client=client)
+    with pytest.raises(ValueError, match="X is not given"):
+        blica.assess(drawn.model, client=client)
+
+
 def test_without_a_client_and_without_dask(frame):
     with dask.config.set(scheduler="synchronous"):
         same_counts(blica.count(dd.from_pandas(frame, npartitions=3, sort=False), "wave"), blica.count(frame, "wave"))

@@ -78,6 +78,15 @@ static double condition(int n, int k, const double *a) {
   return value;
 }
 
+/* The condition number of one column is 1. */
+static void many_items_of_one_source(void **state) {
+  (void)state;
+  blica_model *m;
+  blica_simulate_options o = sizes(30, 1, 2, 10, 1);
+  assert_int_equal(blica_simulate(ctx, &o, &m, NULL, NULL), BLICA_OK);
+  blica_model_free(m);
+}
+
 /* The model is in canonical form, so the scales drawn show only up to a factor g_j per source: the sds of
  * source j lie in (0.5, 3)/g_j and column j of A in (-3, 3) g_j. */
 static void ranges_of_section_6(void **state) {
@@ -248,6 +257,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(threads_do_not_matter),
       cmocka_unit_test(seeds_do_matter),
+      cmocka_unit_test(many_items_of_one_source),
       cmocka_unit_test(ranges_of_section_6),
       cmocka_unit_test(sample_agrees_with_exact),
       cmocka_unit_test(exact_counts_give_the_model_back),
