@@ -234,28 +234,37 @@ static int write_figures(const report_input *in, const char *folder) {
   return interrupted() ? EXIT_INTERRUPTED : EXIT_FAILED;
 }
 
-/* Adds to flags what codes the levels of the items as the model knows them: it remembers them, so DATA need no such
- * flag here, but the other commands that the page names do. Nothing is added where all items are 0 and 1, or where the
- * flags say it. */
-static void add_levels(const blica_coding *c, const data_values *v, char *flags, size_t size) {
-  size_t used = strlen(flags);
-  bool whole = true;
+/* Whether items i and 0 have the same levels. */
+static bool like_first(const blica_coding *c, int i) {
+  const int count = c->first[1] - c->first[0];
+  bool same = c->first[i + 1] - c->first[i] == count;
+  for (int l = 0; l <= count && same; l++) same = strcmp(c->labels[c->first[i] + i + l], c->labels[l]) == 0;
+  return same;
+}
+
+/* What codes the levels of the items as the model knows them, as flags for the commands of the page that take no model:
+ * nothing where all items are 0 and 1, or where the options of reading say it. */
+static void level_flags(const blica_coding *c, const data_values *v, char *flags, size_t size) {
+  char list[WORD_TEXT - 8] = "", word[WORD_TEXT];
+  size_t used = 0;
+  bool whole = true, alike = true;
   if (!c || v->ordinal || v->list) return;
+  for (int i = 0; i < c->items; i++) alike = alike && like_first(c, i);
   for (int i = 0; i < c->first[c->items] + c->items; i++)
     whole = whole && *c->labels[i] && !c->labels[i][strspn(c->labels[i], "-0123456789")];
-  used += (size_t)snprintf(flags + used, size - used, whole ? " --ordinal" : " --levels '");
-  for (int i = 0; i < c->items && !whole && used < size; i++) {
-    used += (size_t)snprintf(flags + used, size - used, "%s%s=", i ? "," : "", c->names[i]);
-    for (int l = c->first[i] + i; l <= c->first[i + 1] + i && used < size; l++)
-      used += (size_t)snprintf(flags + used, size - used, "%s%s", l > c->first[i] + i ? "<" : "", c->labels[l]);
+  for (int i = 0; i < (alike ? 1 : c->items) && used < sizeof list; i++) {
+    if (!alike) used += (size_t)snprintf(list + used, sizeof list - used, "%s%s=", i ? "," : "", c->names[i]);
+    for (int l = c->first[i] + i; l <= c->first[i + 1] + i && used < sizeof list; l++)
+      used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", l > c->first[i] + i ? "<" : "", c->labels[l]);
   }
-  if (!whole && used < size) snprintf(flags + used, size - used, "'");
+  shell_word(used < sizeof list ? list : "...", word);
+  snprintf(flags, size, whole ? " --ordinal" : " --levels %s", word);
 }
 
 static int run(program *p, void *values) {
   report_values *v = values;
   material m = {0};
-  char flags[8192];
+  char levels[2 * WORD_TEXT] = "";
   v->out = output_name(v->out);
   if (!output_possible(p, v->out, v->data.segment_file)) return EXIT_DATA;
   if (v->sources[0] && p->operand_count < 2) {
@@ -264,8 +273,7 @@ static int run(program *p, void *values) {
   }
   int code = gather(p, v, &m);
   if (code == EXIT_OK) {
-    snprintf(flags, sizeof flags, "%s", p->reading);
-    add_levels(m.model->coding, &v->data, flags, sizeof flags);
+    level_flags(m.model->coding, &v->data, levels, sizeof levels);
     report_input in = {.model = m.model,
                        .counts = m.counts,
                        .check = m.check,
@@ -281,7 +289,8 @@ static int run(program *p, void *values) {
                        .invariance = m.invariance,
                        .model_path = p->operands[0],
                        .data_path = p->operand_count > 1 ? p->operands[1] : NULL,
-                       .data_options = flags,
+                       .data_options = p->reading,
+                       .level_options = levels,
                        .version = blica_version(),
                        .stop = interrupted};
     int64_t statistics, unknowns;

@@ -35,6 +35,7 @@ typedef struct {
   int64_t surplus;                            /* statistics less unknowns, as in Table 1 */
   const char *model_path, *data_path;         /* data_path may be NULL */
   const char *data_options;                   /* flags that read the data as they were read; "" */
+  const char *level_options;                  /* those that code items as the model, which knows their levels; "" */
   const char *version;
   bool (*stop)(void); /* or NULL; asked between sections and figures, what was written is then not complete */
 } report_input;

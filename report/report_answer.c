@@ -40,27 +40,33 @@ typedef enum { NO, UNKNOWN, WEAK, YES } answer;
 
 enum { QUESTIONS = BLICA_QUESTIONS };
 
+/* Whether the rows would be fitted otherwise: the model comes from other rows, or had not converged. */
+static bool is_other_fit(const report *r) {
+  const blica_assessment *a = r->in->assessment;
+  return a && a->answer[BLICA_FIT] == BLICA_NO && a->distance > 0.1;
+}
+
+/* Whether this is because the model was fitted to probabilities of hidden states, not to the labels of the rows. */
+static bool is_of_states(const report *r) {
+  return r->in->timeline && is_other_fit(r);
+}
+
 /* By how good it is. */
-static answer answer_to(const blica_assessment *a, int question) {
+static answer answer_to(const report *r, int question) {
   static const answer order[] = {[BLICA_YES] = YES, [BLICA_WEAK] = WEAK, [BLICA_NO] = NO, [BLICA_UNKNOWN] = UNKNOWN};
-  return order[a->answer[question]];
+  return question == BLICA_FIT && is_of_states(r) ? UNKNOWN : order[r->in->assessment->answer[question]];
 }
 
 /* The least good answer decides; one that is unknown counts as worse than weak and better than no. */
-static answer overall(const blica_assessment *a) {
-  answer worst = a ? YES : UNKNOWN;
-  for (int i = 0; a && i < QUESTIONS; i++)
-    if (answer_to(a, i) < worst) worst = answer_to(a, i);
+static answer overall(const report *r) {
+  answer worst = r->in->assessment ? YES : UNKNOWN;
+  for (int i = 0; r->in->assessment && i < QUESTIONS; i++)
+    if (answer_to(r, i) < worst) worst = answer_to(r, i);
   return worst;
 }
 
-/* Whether the rows would be fitted otherwise: the model comes from other rows, or had not converged. */
-static bool is_other_fit(const blica_assessment *a) {
-  return a && answer_to(a, BLICA_FIT) == NO && a->distance > 0.1;
-}
-
 /* Why the loadings should not be interpreted: the first question whose answer is no. */
-static const char *reason(const blica_assessment *a) {
+static const char *reason(const report *r) {
   static const char *const reasons[QUESTIONS] = {
       "Do not interpret: this number of segments cannot determine the sources.",
       "Do not interpret: the data do not show that the variances of the sources change.",
@@ -68,9 +74,9 @@ static const char *reason(const blica_assessment *a) {
       "Do not interpret: these data do not determine the loadings.",
   };
   for (int i = 0; i < QUESTIONS; i++)
-    if (answer_to(a, i) == NO && i == BLICA_FIT && is_other_fit(a))
+    if (answer_to(r, i) == NO && i == BLICA_FIT && is_other_fit(r))
       return "Do not interpret yet: this model is not the fit of these rows.";
-    else if (answer_to(a, i) == NO)
+    else if (answer_to(r, i) == NO)
       return reasons[i];
   return reasons[BLICA_AXES];
 }
@@ -80,11 +86,12 @@ static void headline(const report *r, FILE *page) {
   static const char *const icon[] = {
       [UNKNOWN] = "?", [NO] = "\xE2\x9C\x95", [WEAK] = "\xE2\x89\x88", [YES] = "\xE2\x9C\x93"};
   const blica_assessment *a = r->in->assessment;
-  const answer worst = overall(a);
+  const answer worst = overall(r);
   fprintf(page, "<p class=\"headline %s\"><span class=\"icon\" aria-hidden=\"true\">%s</span> <span>", style[worst],
           icon[worst]);
   html_text(page, !a                 ? "Not assessed: nobody has tested yet how sure this is."
-                  : worst == NO      ? reason(a)
+                  : worst == NO      ? reason(r)
+                  : is_of_states(r)  ? "Not assessed: fit the labels of the hidden states to see how sure this is."
                   : worst == UNKNOWN ? "Not everything could be assessed: see what is unknown below."
                   : worst == WEAK    ? "Roughly determined: read the large loadings, not the details."
                                      : "Determined: the loadings can be interpreted.");
@@ -104,11 +111,11 @@ static void questions(const report *r, FILE *page) {
   if (!a) return;
   fputs("<dl class=\"codes\">\n", page);
   for (int i = 0; i < QUESTIONS; i++) {
-    fprintf(page, "<div class=\"%s\" title=\"", word[answer_to(a, i)]);
+    fprintf(page, "<div class=\"%s\" title=\"", word[answer_to(r, i)]);
     html_text(page, a->verdict[i]);
     fputs("\"><dt>", page);
     fprintf(page, "%s<span>: %s</span></dt><dd>%s</dd></div>\n", asked[i].name, asked[i].question,
-            word[answer_to(a, i)]);
+            word[answer_to(r, i)]);
   }
   fputs("</dl>\n", page);
 }
@@ -249,13 +256,14 @@ static void data_line(const report *r, FILE *page) {
   fputs(" <a href=\"#data\">More</a></p>\n", page);
 }
 
-/* A command on the model and the data, to be pasted; what is NULL or empty is left out. */
+/* A command on the data, to be pasted, with the model, which knows the levels, or without. */
 static void put_command(const report *r, const char *verb, bool model, const char *flags, FILE *page) {
   fprintf(page, "<code>blica %s", verb);
   if (model) html_text(page, " "), put_word(page, r->in->model_path);
   html_text(page, " ");
   put_word(page, r->in->data_path ? r->in->data_path : "DATA");
   html_text(page, r->in->data_options);
+  if (!model) html_text(page, r->in->level_options);
   html_text(page, flags);
   fputs("</code>", page);
 }
@@ -269,20 +277,20 @@ static void next_step(const report *r, FILE *page) {
   if (!a) {
     put_command(r, "assess", true, "", page);
     html_text(page, " tells how sure this is.");
-  } else if (answer_to(a, BLICA_DESIGN) == NO) {
+  } else if (answer_to(r, BLICA_DESIGN) == NO) {
     html_text(page, "take fewer sources, or rows from more segments.");
-  } else if (answer_to(a, BLICA_CHANGE) == NO) {
+  } else if (answer_to(r, BLICA_CHANGE) == NO) {
     html_text(page, "find segments between which the variances of the sources differ; without them the loadings are "
                     "arbitrary.");
-  } else if (is_other_fit(a)) {
+  } else if (is_other_fit(r)) {
     snprintf(numbers, sizeof numbers, " --sources %d --out refit.json", m->k);
     put_command(r, "fit", false, numbers, page);
-    html_text(page, " fits these rows; then make the report of that model.");
-  } else if (answer_to(a, BLICA_FIT) == NO || answer_to(a, BLICA_FIT) == WEAK) {
-    html_textf(page, "%ssee whether more sources fit better: ",
-               items_differ(r) ? "look at the items that differ between segments, and " : "");
+    html_textf(page, " fits these %s; then make the report of that model.", is_of_states(r) ? "labels" : "rows");
+  } else if (answer_to(r, BLICA_FIT) == NO || answer_to(r, BLICA_FIT) == WEAK) {
+    html_text(page, "see whether more sources fit better: ");
     put_command(r, "select", false, numbers, page);
-  } else if (overall(a) != YES) {
+    html_text(page, items_differ(r) ? ". If not, look at the items that differ between segments." : "");
+  } else if (overall(r) != YES) {
     double rows = 0;
     for (int s = 0; s < m->u; s++) rows += m->samples[s] / m->u;
     html_textf(page, "collect more rows, or more segments that differ. What twice the segments would give: ");
@@ -296,7 +304,7 @@ static void next_step(const report *r, FILE *page) {
 }
 
 void section_answer(const report *r, FILE *page) {
-  const bool withheld = r->in->assessment && overall(r->in->assessment) == NO;
+  const bool withheld = r->in->assessment && overall(r) == NO;
   headline(r, page);
   questions(r, page);
   if (!withheld) source_sentences(r, page);

@@ -19,9 +19,9 @@ static void columns(const blica_assessment *a, FILE *page) {
              "source|#angle (standard deviation, degrees)|#90 % bound (degrees)|#p of no change");
   for (int j = 0; j < a->k; j++) {
     char name[24];
+    const double p = a->source_change_p[j] < 1e-99 ? 1e-99 : a->source_change_p[j]; /* no p is 0 */
     snprintf(name, sizeof name, "z%d", j + 1);
-    html_cells(page, a->source_change_p[j] < 0.0005 ? "w|%.1f|%.1f|%.1g" : "w|%.1f|%.1f|%.3f", name, a->angle[j],
-               a->angle_bound[j], a->source_change_p[j]);
+    html_cells(page, p < 0.0005 ? "w|%.1f|%.1f|%.1g" : "w|%.1f|%.1f|%.3f", name, a->angle[j], a->angle_bound[j], p);
   }
   html_table_end(page);
 }
@@ -114,6 +114,10 @@ static void assessment(const report *r, FILE *page) {
     return;
   }
   sentences(a, page);
+  if (r->in->timeline)
+    fputs("<p>Segments that were found in these same rows differ in them by the choice of the segments, too: the test "
+          "of change and the intervals are then too sure.</p>\n",
+          page);
   columns(a, page);
   fit(a, page);
 }

@@ -171,6 +171,7 @@ void section_reproduce(const report *r, FILE *page) {
   fputs("<pre>blica fit ", page);
   put_word(page, r->in->data_path ? r->in->data_path : "DATA");
   html_text(page, r->in->data_options);
+  html_text(page, r->in->level_options);
   html_textf(page, " --sources %d --method ", m->k);
   put_word(page, m->method); /* a file can name any */
   html_textf(page, " --starts %d --seed %llu", m->fit.n_starts, (unsigned long long)m->fit.seed);
@@ -186,6 +187,9 @@ void section_reproduce(const report *r, FILE *page) {
   fputs("</pre>\n", page);
   html_block(page, "p",
              "With blica %s; all other options are at their defaults, and the result is the same for any number of "
-             "threads. Seed %llu.",
-             r->in->version, (unsigned long long)m->fit.seed);
+             "threads. Seed %llu.%s",
+             r->in->version, (unsigned long long)m->fit.seed,
+             r->in->timeline ? " A model of hidden states comes from blica segment --model; this command, which fits "
+                               "the labels of its states, gives nearly the same."
+                             : "");
 }

@@ -165,9 +165,33 @@ figure *figure_variances(const report *r) {
   return figure_over_segments(&o, true);
 }
 
+/* How many standard errors an interval reaches to each side. */
+static double reach(double level) {
+  double low = 0, high = 10;
+  for (int i = 0; i < 60; i++) {
+    const double middle = (low + high) / 2;
+    erf(middle / sqrt(2)) < level ? (low = middle) : (high = middle);
+  }
+  return low;
+}
+
 figure *figure_means(const report *r) {
-  const over_segments o = {
-      r->in->model,    r->in->model->means, NULL, NULL, "mean", "The mean of each source in each segment",
-      in_time_order(r)};
-  return figure_over_segments(&o, false);
+  const blica_model *m = r->in->model;
+  const blica_assessment *a = r->in->assessment;
+  const size_t count = (size_t)m->k * (size_t)m->u;
+  double *ends = a ? draw_alloc(2 * count, sizeof *ends) : NULL;
+  for (size_t i = 0; ends && i < count; i++) {
+    const double half = reach(a->level) * a->mean_se[i];
+    ends[i] = m->means[i] - half, ends[count + i] = m->means[i] + half;
+  }
+  const over_segments o = {m,
+                           m->means,
+                           ends,
+                           ends ? ends + count : NULL,
+                           "mean",
+                           "The mean of each source in each segment",
+                           in_time_order(r)};
+  figure *f = figure_over_segments(&o, false);
+  free(ends);
+  return f;
 }

@@ -73,14 +73,29 @@ bool items_differ(const report *r) {
   return t && items_that_differ(t, BLICA_CUTS, &tested) + items_that_differ(t, BLICA_LOADINGS, &tested) > 0;
 }
 
+/* The first of the items that differ in a part, by name. */
+static void name_items(const blica_invariance_result *t, blica_item_part part, const char *what, FILE *page) {
+  enum { NAMED = 3 };
+  bool tested;
+  int named = 0, all = items_that_differ(t, part, &tested);
+  for (int i = 0; i < t->tests && all > 0; i++) {
+    const blica_item_test *one = &t->test[i];
+    if (one->kind != part || one->segment >= 0 || !(one->p_adjusted <= t->level) || named++ >= NAMED) continue;
+    html_textf(page, "%s%s", named == 1 ? " " : named == all ? " and " : ", ", t->variables[one->item]);
+  }
+  if (all > NAMED) html_textf(page, " and %d more", all - NAMED);
+  if (all > 0) html_textf(page, " %s other %s in some segments", all == 1 ? "has" : "have", what);
+}
+
 void line_items(const report *r, FILE *page) {
-  const blica_invariance_result *t = r->in->invariance;
   bool tested;
   if (!items_differ(r)) return;
-  const int cuts = items_that_differ(t, BLICA_CUTS, &tested), loadings = items_that_differ(t, BLICA_LOADINGS, &tested);
-  fputs("<p class=\"line\"><b>Items:</b> ", page);
-  if (cuts) html_textf(page, "%d of %d have other cuts in some segments", cuts, t->n);
-  if (loadings) html_textf(page, "%s%d of %d have other loadings in some segments", cuts ? "; " : "", loadings, t->n);
+  fputs("<p class=\"line\"><b>Items:</b>", page);
+  name_items(r->in->invariance, BLICA_CUTS, "cuts", page);
+  if (items_that_differ(r->in->invariance, BLICA_CUTS, &tested) &&
+      items_that_differ(r->in->invariance, BLICA_LOADINGS, &tested))
+    fputs(";", page);
+  name_items(r->in->invariance, BLICA_LOADINGS, "loadings", page);
   fputs(". <a href=\"#items\">More</a></p>\n", page);
 }
 

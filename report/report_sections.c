@@ -7,7 +7,7 @@
 #include "report_parts.h"
 #include "words.h"
 
-/* ---- summary ---- */
+/* ---- the model and the optimiser ---- */
 
 static void fact(FILE *page, const char *name, const char *format, ...) __attribute__((format(printf, 3, 4)));
 static void fact(FILE *page, const char *name, const char *format, ...) {
@@ -38,6 +38,77 @@ static const char *stop_words(blica_stop stop) {
 
 static bool is_fit(const blica_model *m) {
   return strcmp(m->method, "truth") != 0;
+}
+
+static void starts_table(const blica_fit_report *fit, FILE *page) {
+  html_table(page, "Every start and where it ended",
+             "#start|kind|#objective|#below the best|#relative gradient|#iterations|#evaluations|end");
+  for (int i = 0; i < fit->n_starts; i++) {
+    const blica_start *s = &fit->starts[i];
+    const bool same = s->stop == BLICA_STOP_DUPLICATE;
+    html_cells(page, "%.0f|w|%.10g|%.4g|%.2g|%.0f|%.0f|w", i + 1.0, s->kind, s->objective,
+               same ? NAN : fit->starts[fit->best_start].objective - s->objective, s->gradient, (double)s->iterations,
+               (double)s->evaluations,
+               i == fit->best_start                     ? "the best, kept"
+               : same || s->stop == BLICA_STOP_COMPARED ? stop_words(s->stop)
+                                                        : blica_stop_name(s->stop));
+  }
+  html_table_end(page);
+}
+
+static void starts_paragraph(const blica_fit_report *fit, FILE *page) {
+  char text[STARTS_TEXT];
+  starts_words(fit, text);
+  fputs("<p>", page);
+  html_text(page, text);
+  if (fit->n_starts > 0 && fabs(fit->starts[fit->best_start].objective - fit->objective) >
+                               1e-6 * fmax(1, fabs(fit->starts[fit->best_start].objective)))
+    html_textf(page,
+               " The best of them was then fitted again under priors learned from the data, where its objective is "
+               "%s%.10g.",
+               fit->objective < 0 ? "\xE2\x88\x92" : "", fabs(fit->objective));
+  fputs("</p>\n", page);
+}
+
+static void regularisation(const report *r, FILE *page) {
+  const blica_model *m = r->in->model;
+  const blica_fit_report *fit = &m->fit;
+  if (!fit->shift || !fit->eigen_min || !fit->eigen_max) return;
+  int shifted = 0;
+  double most = 0;
+  for (int s = 0; s < m->u; s++) {
+    shifted += fit->shift[s] > 0;
+    most = fmax(most, fit->shift[s]);
+  }
+  fputs("<h3>Regularisation</h3>\n<p>", page);
+  if (isinf(fit->condition))
+    html_text(page, "None was asked for: correlations were fitted as estimated.");
+  else
+    html_textf(
+        page,
+        "Correlation matrices were brought to a condition number of at most %.4g by C \xE2\x86\x90 (C + d I)/(1 + d): "
+        "%d of %d segments needed it, with d up to %.3g. Where d > 0 all correlations shrink by 1/(1 + d); "
+        "the observed correlations of this page are those after it.",
+        fit->condition, shifted, m->u, most);
+  fputs("</p>\n<details><summary>By segment</summary>", page);
+  html_table(page, "Eigenvalues of each correlation matrix before regularisation, and the shift",
+             "#number|segment|#samples|#smallest eigenvalue|#largest eigenvalue|#d");
+  for (int s = 0; s < m->u; s++)
+    html_cells(page, "%.0f|t|%.15g|%.4g|%.4g|%.4g", s + 1.0, m->segments[s], m->samples[s], fit->eigen_min[s],
+               fit->eigen_max[s], fit->shift[s]);
+
+  html_table_end(page);
+  fputs("</details>\n", page);
+}
+
+static void notes(const blica_fit_report *fit, FILE *page) {
+  const bool prior = isfinite(fit->prior_mixing) && isfinite(fit->prior_variance);
+  if (fit->n_notes == 0 && !prior) return;
+  html_table(page, "What the method chose or found", "name|#value");
+  if (prior) html_cells(page, "t|%.8g", "prior_mixing", fit->prior_mixing);
+  if (prior) html_cells(page, "t|%.8g", "prior_variance", fit->prior_variance);
+  for (int i = 0; i < fit->n_notes; i++) html_cells(page, "t|%.8g", fit->notes[i].name, fit->notes[i].value);
+  html_table_end(page);
 }
 
 void section_summary(const report *r, FILE *page) {
@@ -72,70 +143,14 @@ void section_summary(const report *r, FILE *page) {
         "variance, the entry of largest absolute value in each column is positive, and the mean over segments of each "
         "source's log-variance is 0.</p>\n",
         page);
+  if (!is_fit(m)) return;
+  starts_paragraph(&m->fit, page);
+  starts_table(&m->fit, page);
+  notes(&m->fit, page);
+  regularisation(r, page);
 }
 
-/* ---- the fit ---- */
-
-static void starts_table(const blica_fit_report *fit, FILE *page) {
-  html_table(page, "Every start and where it ended",
-             "#start|kind|#objective|#below the best|#relative gradient|#iterations|#evaluations|end");
-  for (int i = 0; i < fit->n_starts; i++) {
-    const blica_start *s = &fit->starts[i];
-    const bool same = s->stop == BLICA_STOP_DUPLICATE;
-    html_cells(page, "%.0f|w|%.10g|%.4g|%.2g|%.0f|%.0f|w", i + 1.0, s->kind, s->objective,
-               same ? NAN : fit->starts[fit->best_start].objective - s->objective, s->gradient, (double)s->iterations,
-               (double)s->evaluations,
-               i == fit->best_start                     ? "the best, kept"
-               : same || s->stop == BLICA_STOP_COMPARED ? stop_words(s->stop)
-                                                        : blica_stop_name(s->stop));
-  }
-  html_table_end(page);
-}
-
-static void starts_paragraph(const blica_fit_report *fit, FILE *page) {
-  char text[STARTS_TEXT];
-  starts_words(fit, text);
-  fputs("<p>", page);
-  html_text(page, text);
-  if (fit->n_starts > 0 && fabs(fit->starts[fit->best_start].objective - fit->objective) >
-                               1e-6 * fmax(1, fabs(fit->starts[fit->best_start].objective)))
-    html_textf(page,
-               " The best of them was then fitted again under priors learned from the data, where its objective is "
-               "%.10g.",
-               fit->objective);
-  fputs("</p>\n", page);
-}
-
-static void regularisation(const report *r, FILE *page) {
-  const blica_model *m = r->in->model;
-  const blica_fit_report *fit = &m->fit;
-  if (!fit->shift || !fit->eigen_min || !fit->eigen_max) return;
-  int shifted = 0;
-  double most = 0;
-  for (int s = 0; s < m->u; s++) {
-    shifted += fit->shift[s] > 0;
-    most = fmax(most, fit->shift[s]);
-  }
-  fputs("<h3>Regularisation</h3>\n<p>", page);
-  if (isinf(fit->condition))
-    html_text(page, "None was asked for: correlations were fitted as estimated.");
-  else
-    html_textf(
-        page,
-        "Correlation matrices were brought to a condition number of at most %.4g by C \xE2\x86\x90 (C + d I)/(1 + d): "
-        "%d of %d segments needed it, with d up to %.3g. Where d > 0 all correlations shrink by 1/(1 + d); "
-        "\xE2\x80\x98observed\xE2\x80\x99 below means after it.",
-        fit->condition, shifted, m->u, most);
-  fputs("</p>\n<details><summary>By segment</summary>", page);
-  html_table(page, "Eigenvalues of each correlation matrix before regularisation, and the shift",
-             "#number|segment|#samples|#smallest eigenvalue|#largest eigenvalue|#d");
-  for (int s = 0; s < m->u; s++)
-    html_cells(page, "%.0f|t|%.15g|%.4g|%.4g|%.4g", s + 1.0, m->segments[s], m->samples[s], fit->eigen_min[s],
-               fit->eigen_max[s], fit->shift[s]);
-
-  html_table_end(page);
-  fputs("</details>\n", page);
-}
+/* ---- how well it fits ---- */
 
 typedef struct {
   double size;
@@ -187,31 +202,14 @@ static void put_figure(FILE *page, figure *f, const char *caption) {
   figure_free(f);
 }
 
-static void notes(const blica_fit_report *fit, FILE *page) {
-  const bool prior = isfinite(fit->prior_mixing) && isfinite(fit->prior_variance);
-  if (fit->n_notes == 0 && !prior) return;
-  html_table(page, "What the method chose or found", "name|#value");
-  if (prior) html_cells(page, "t|%.8g", "prior_mixing", fit->prior_mixing);
-  if (prior) html_cells(page, "t|%.8g", "prior_variance", fit->prior_variance);
-  for (int i = 0; i < fit->n_notes; i++) html_cells(page, "t|%.8g", fit->notes[i].name, fit->notes[i].value);
-  html_table_end(page);
-}
-
 void section_fit(const report *r, FILE *page) {
-  const blica_model *m = r->in->model;
-  if (is_fit(m)) {
-    starts_paragraph(&m->fit, page);
-    starts_table(&m->fit, page);
-    notes(&m->fit, page);
-    regularisation(r, page);
-  }
   if (r->agree.pairs == 0) {
     fputs("<p class=\"note\">The report was made without the data: <code>blica report MODEL DATA</code> adds observed "
           "against fitted correlations, residuals, and what was corrected by name.</p>\n",
           page);
     return;
   }
-  fputs("<h3>Observed and fitted correlations</h3>\n<div class=\"side\">", page);
+  fputs("<div class=\"side\">", page);
   put_figure(page, figure_agreement(r),
              "Latent correlations of all pairs in all segments. A model that fits has its points along the line.");
   put_figure(page, figure_segments(r),
@@ -224,7 +222,7 @@ void section_fit(const report *r, FILE *page) {
   residual_table(r, page);
 }
 
-/* ---- the model ---- */
+/* ---- the sources ---- */
 
 void section_sources(const report *r, FILE *page) {
   put_figure(page, figure_timeline(r),
@@ -236,6 +234,6 @@ void section_sources(const report *r, FILE *page) {
              "Variance of each source in each segment, with its interval where it is known, all on one logarithmic "
              "scale; orange points lie beyond it. These changes are what makes the mixing matrix identifiable.");
   table_variances(r, page);
-  put_figure(page, figure_means(r), "Mean of each source in each segment.");
+  put_figure(page, figure_means(r), "Mean of each source in each segment, with its interval where it is known.");
   part_reliability(r, page);
 }

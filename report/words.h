@@ -32,7 +32,7 @@ enum { STARTS_TEXT = 400 };
 /* How many starts reached the best optimum, in words; empty for a model that was not fitted. */
 void starts_words(const blica_fit_report *fit, char text[STARTS_TEXT]);
 
-enum { WORD_TEXT = 1024, DATA_WORDS = 1024 };
+enum { WORD_TEXT = 8192, DATA_WORDS = 1024 };
 /* What check, fit and report say of the data, in a few sentences. */
 void data_words(const blica_check *check, char *text, size_t size);
 /* A word as a POSIX shell reads it back. */
