@@ -98,7 +98,7 @@ void axes_ticks_y(const axes *a, const char *label) {
 
 /* ---- named rows ---- */
 
-enum { NAMED_ROWS = 80, ROW = 15, NAME_WIDEST = 150 };
+enum { NAMED_ROWS = 80, ROW = 15, NAME_WIDEST = 260 };
 
 double rows_names_width(int count, char *const *names) {
   double widest = 0;

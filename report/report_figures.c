@@ -8,7 +8,7 @@
 
 /* ---- sources over segments ---- */
 
-enum { PANELS = 3, PANEL_W = 240, PANEL_H = 84, GAP_X = 60, GAP_Y = 46, NAMED_W = 190 };
+enum { PANELS = 3, PANEL_W = 240, PANEL_H = 84, GAP_X = 60, GAP_Y = 46, NAMED_W = 190, NAMES_OF_THREE = 165 };
 
 /* The scale of all panels. A few vanishing variances must not flatten the rest: the logarithmic scale starts where 3 %
  * of the values are below, and those are drawn on its edge. */
@@ -99,14 +99,15 @@ static figure *figure_over_time(const over_segments *o, bool log_scale, double l
 /* One panel per source with its rows, largest value first; those of source j begin `apart` after those of j - 1. */
 static figure *figure_by_name(const blica_model *m, named_rows rows, size_t apart, const char *what, const char *alt,
                               bool log_scale, double low, double high) {
-  const int across = m->k < PANELS ? m->k : PANELS, down = (m->k + PANELS - 1) / PANELS;
   const double names = rows_names_width(rows.count, rows.names), height = rows_height(rows.count),
                wide = names + NAMED_W + 24;
+  const int panels = names > NAMES_OF_THREE ? 2 : PANELS;
+  const int across = m->k < panels ? m->k : panels, down = (m->k + panels - 1) / panels;
   figure *f = figure_new(across * wide + 16, down * (height + GAP_Y + 24) + 8, alt);
   for (int j = 0; j < m->k; j++) {
     char title[32];
     snprintf(title, sizeof title, "z%d", j + 1);
-    axes a = {.f = f, .x = names + j % PANELS * wide + 8, .y = 26 + j / PANELS * (height + GAP_Y + 24)};
+    axes a = {.f = f, .x = names + j % panels * wide + 8, .y = 26 + j / panels * (height + GAP_Y + 24)};
     a.w = NAMED_W, a.h = height, a.x_low = low, a.x_high = high, a.log_x = log_scale;
     axes_rows(&a, &rows);
     axes_ticks_x(&a, what);
@@ -136,6 +137,10 @@ static figure *figure_over_segments(const over_segments *o, bool log_scale) {
   if (!scratch) return NULL;
   limits(o->values, count, log_scale, scratch, &low, &high);
   free(scratch);
+  const double bottom = log_scale ? low / 2 : -INFINITY, top = log_scale ? 2 * high : INFINITY;
+  for (size_t i = 0; o->low && i < count; i++) /* with the intervals, where they are not too long */
+    low = fmin(low, fmax(o->low[i], bottom)), high = fmax(high, fmin(o->high[i], top));
+  if (o->low && !log_scale) low -= 0.02 * (high - low), high += 0.02 * (high - low);
   if (o->joined) return figure_over_time(o, log_scale, low, high);
   const blica_model *m = o->model;
   const named_rows rows = {.count = m->u,

@@ -209,7 +209,7 @@ void section_fit(const report *r, FILE *page) {
           page);
     return;
   }
-  fputs("<div class=\"side\">", page);
+  fputs("<h3>Observed and fitted correlations</h3>\n<div class=\"side\">", page);
   put_figure(page, figure_agreement(r),
              "Latent correlations of all pairs in all segments. A model that fits has its points along the line.");
   put_figure(page, figure_segments(r),
